@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# crema - `make help` lists what can be made.
+
+CC ?= gcc
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+PYTHON ?= python3
+CLANG_FORMAT ?= clang-format
+
+WARN = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+       -Wwrite-strings -Wformat=2 -Wundef -fno-common
+WERROR ?=
+OPT ?= -O2 -g
+SAN ?=
+COMMON_FLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(SAN) -Icontract -MMD -MP
+# -Wno-pedantic: function pointers are looked up as data, as every loader does.
+# The shim: no stack protector or fortify (they bind newer symbols), initial-exec TLS (no
+# __tls_get_addr in a wrapper), and never _FILE_OFFSET_BITS=64 (it renames what is interposed).
+SHIM_FLAGS = $(COMMON_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec \
+             -fno-stack-protector -U_FORTIFY_SOURCE -fno-plt -Wno-pedantic -Ishim -I$(BUILD)/gen
+PROG_FLAGS = $(COMMON_FLAGS) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -I$(BUILD)/gen
+
+COMMON_LIBS = -lmsgpackc -lz -lcrypto
+COLLECTOR_LIBS = $(COMMON_LIBS) -lmicrohttpd -ljansson -lm
+
+SHIM_SRC = $(wildcard shim/*.c)
+COMMON_SRC = $(wildcard common/*.c)
+AGENT_SRC = $(wildcard agent/*.c)
+COLLECTOR_SRC = $(wildcard collector/*.c)
+SHIM_OBJ = $(SHIM_SRC:%.c=$(BUILD)/%.o)
+COMMON_OBJ = $(COMMON_SRC:%.c=$(BUILD)/%.o)
+AGENT_OBJ = $(AGENT_SRC:%.c=$(BUILD)/%.o)
+COLLECTOR_OBJ = $(COLLECTOR_SRC:%.c=$(BUILD)/%.o)
+# main.o of each program holds main() and nothing else, so tests link the rest.
+LIB_OBJ = $(COMMON_OBJ) $(filter-out %/main.o,$(AGENT_OBJ) $(COLLECTOR_OBJ))
+UNIT_SRC = $(wildcard tests/unit/test_*.c)
+UNIT_BIN = $(UNIT_SRC:%.c=$(BUILD)/%)
+
+all: $(BUILD)/libcrema.so $(BUILD)/crema-agent $(BUILD)/crema ## the library and both programs
+
+include shim/shim.mk
+include tests/tests.mk
+
+$(BUILD)/common/%.o: common/%.c
+	@mkdir -p $(@D)
+	$(CC) $(PROG_FLAGS) -c $< -o $@
+$(BUILD)/agent/%.o: agent/%.c
+	@mkdir -p $(@D)
+	$(CC) $(PROG_FLAGS) -c $< -o $@
+$(BUILD)/collector/%.o: collector/%.c
+	@mkdir -p $(@D)
+	$(CC) $(PROG_FLAGS) -c $< -o $@
+
+$(BUILD)/crema-agent: $(AGENT_OBJ) $(COMMON_OBJ)
+	$(CC) $(SAN) $(OPT) -o $@ $^ $(COMMON_LIBS)
+$(BUILD)/crema: $(COLLECTOR_OBJ) $(COMMON_OBJ)
+	$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
+
+install: all ## install under DESTDIR PREFIX
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib/crema" "$(DESTDIR)$(PREFIX)/libexec/crema"
+	install -m 755 $(BUILD)/crema "$(DESTDIR)$(PREFIX)/bin/crema"
+	install -m 755 $(BUILD)/libcrema.so "$(DESTDIR)$(PREFIX)/lib/crema/libcrema.so"
+	install -m 755 $(BUILD)/crema-agent "$(DESTDIR)$(PREFIX)/libexec/crema/crema-agent"
+
+clean: ## remove everything built
+	rm -rf build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: all install clean help
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

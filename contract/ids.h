@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ids.h - the numbers of counters, codecs, frames and messages, made from the tables. */
+#ifndef CREMA_CONTRACT_IDS_H
+#define CREMA_CONTRACT_IDS_H
+
+enum crema_time_id {
+#define TIME(id, help) CREMA_T_##id,
+#define COUNT(id, unit, help)
+#include "counters.def"
+#undef TIME
+#undef COUNT
+	CREMA_TIMES
+};
+
+enum crema_count_id {
+#define TIME(id, help)
+#define COUNT(id, unit, help) CREMA_C_##id,
+#include "counters.def"
+#undef TIME
+#undef COUNT
+	CREMA_COUNTS
+};
+
+enum crema_codec_id {
+#define CODEC(id, module, path, codec, direction, into) CREMA_CODEC_##id,
+#include "codecs.def"
+#undef CODEC
+	CREMA_CODECS
+};
+
+enum crema_frame_type {
+#define FRAME(id, number, help) CREMA_FRAME_##id = number,
+#define MESSAGE(id, number, help)
+#include "messages.def"
+#undef FRAME
+#undef MESSAGE
+};
+
+enum crema_message_type {
+#define FRAME(id, number, help)
+#define MESSAGE(id, number, help) CREMA_MSG_##id = number,
+#include "messages.def"
+#undef FRAME
+#undef MESSAGE
+};
+
+/* Bits of a task's flags, in shared memory and on the wire. */
+#define CREMA_TASK_ASYNC          (1u << 0) /* ran in the event loop: wall only */
+#define CREMA_TASK_CHUNK          (1u << 1) /* has a coffea WorkItem: dataset, file, entry range */
+#define CREMA_TASK_METRICS        (1u << 2) /* coffea's savemetrics values are there */
+#define CREMA_TASK_MERGE          (1u << 3) /* coffea's _reduce */
+#define CREMA_TASK_ACTOR          (1u << 4) /* a method call of a Dask actor */
+#define CREMA_TASK_NESTED         (1u << 5) /* ran inside another task's thread of control */
+#define CREMA_TASK_KEY_CUT        (1u << 6) /* the key's text is cut */
+#define CREMA_TASK_MAPPED_STORAGE (1u << 7) /* mapped files and was charged storage: its wait is an estimate */
+#define CREMA_TASK_SECEDED        (1u << 8) /* left its thread pool while it ran */
+#define CREMA_TASK_PREPROCESSING  (1u << 9) /* coffea's metadata task */
+
+#endif

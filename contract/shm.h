@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shm.h - the shared memory of one worker process: written by the shim, read by its agent.
+ *
+ * One 0600 file, reserved in full before the first touch, mapped by both, descriptor closed.
+ * All fields are naturally aligned; what both sides touch is accessed with __atomic builtins.
+ * The reader distrusts everything: indexes, lengths and string ids are checked before use.
+ *
+ * A task's slot goes FREE -> CLAIMED -> RUNNING -> DONE -> FREE. Its word in `slot_word` holds the
+ * state in the low 8 bits and a count of references (pool work not yet finished) above. Only the
+ * shim moves a slot up to DONE; only the agent frees it, by compare-and-swap from (DONE, 0 refs),
+ * once the record is acknowledged or on disk. So an agent's death loses nothing: the next agent
+ * finds the slots still DONE and sends them again; readers know the attempt already.
+ *
+ * Numbers of a task = its slot + every live thread block whose `owner` is that slot. A thread adds
+ * to its own block without atomics and folds the block into the slot when its work segment ends.
+ */
+#ifndef CREMA_CONTRACT_SHM_H
+#define CREMA_CONTRACT_SHM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ids.h"
+
+#define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
+#define CREMA_SHM_ABI        1u
+#define CREMA_SHM_TASKS      4864u
+#define CREMA_SHM_THREADS    512u
+#define CREMA_SHM_FILES      1024u
+#define CREMA_SHM_CODEC_ROWS 256u
+#define CREMA_SHM_FILESYSTEMS 32u
+#define CREMA_SHM_STRINGS    (256u << 10)
+#define CREMA_SHM_STRING_INDEX 4096u
+#define CREMA_SHM_PROBE      (64u << 10)
+#define CREMA_SHM_NOTES      16u
+#define CREMA_KEY_BYTES      96u
+
+enum crema_slot_state {
+	CREMA_SLOT_FREE = 0,
+	CREMA_SLOT_CLAIMED = 1,
+	CREMA_SLOT_RUNNING = 2,
+	CREMA_SLOT_DONE = 3,
+};
+#define CREMA_SLOT_STATE(w) ((w) & 0xffu)
+#define CREMA_SLOT_REFS(w)  ((w) >> 8)
+#define CREMA_SLOT_REF      0x100u
+
+enum crema_task_status { CREMA_STATUS_RUNNING = 0, CREMA_STATUS_OK = 1, CREMA_STATUS_ERRED = 2 };
+
+/* Bits of crema_task.known: values that are not always there. */
+#define CREMA_KNOWN_EVENTS      (1u << 0)
+#define CREMA_KNOWN_BYTESREAD   (1u << 1)
+#define CREMA_KNOWN_PROCESSTIME (1u << 2)
+#define CREMA_KNOWN_ENTRIES     (1u << 3)
+#define CREMA_KNOWN_RSS_START   (1u << 4)
+#define CREMA_KNOWN_RSS_STOP    (1u << 5)
+#define CREMA_KNOWN_RSS_PEAK    (1u << 6) /* a new high-water mark fell into the window */
+
+struct crema_counters {
+	uint64_t time[CREMA_TIMES];
+	uint64_t count[CREMA_COUNTS];
+};
+
+/* A task attempt. Strings are ids into the arena, 0 = unknown. */
+struct crema_task {
+	uint64_t attempt;
+	uint64_t thread_sequence;
+	uint32_t tid;
+	uint32_t status;  /* enum crema_task_status, valid when DONE */
+	uint32_t version; /* grows with every fold after DONE */
+	uint32_t flags;   /* CREMA_TASK_* */
+	uint32_t known;   /* CREMA_KNOWN_* */
+	uint32_t fs_mask; /* bit i: read or mapped a file of filesystem i */
+	uint32_t time_unknown;  /* bit i: own time[i] could not be measured */
+	uint32_t key_bytes;     /* length of the whole key */
+	uint64_t count_unknown; /* bit i: count[i] could not be measured */
+	uint64_t key_hash;
+	uint64_t start_tsc, start_boot_ns, start_mono_ns;
+	uint64_t stop_tsc, stop_boot_ns, stop_mono_ns;
+	uint64_t rss_start_bytes, rss_stop_bytes, rss_peak_bytes;
+	int64_t entrystart, entrystop, events;
+	uint64_t coffea_bytesread;
+	double coffea_processtime;
+	uint32_t prefix, span, function, worker_address, worker_name;
+	uint32_t dataset, filename, treename, columns;
+	uint32_t pad;
+	char key[CREMA_KEY_BYTES]; /* NUL-terminated, cut at 95 bytes */
+	uint64_t pool_time[CREMA_TIMES];
+	struct crema_counters own; /* time: own thread; count: own and pool */
+};
+
+/* One thread of the process. `seg` counts the work segment under way and is folded at its end. */
+struct crema_thread {
+	uint32_t state; /* 0 free, 1 live */
+	uint32_t tid;
+	uint32_t owner;   /* slot index + 1, 0 = no task */
+	uint32_t is_pool; /* 1: works for a task that runs in another thread */
+	uint32_t folding; /* 1 while the segment moves into the slot: a kill here leaves it inexact */
+	uint32_t pad;
+	uint64_t base_cpu_ns, base_runqueue_ns; /* clocks at the start of the segment */
+	uint64_t base_inblock, base_oublock;    /* 512-byte blocks at the start of the segment */
+	uint64_t base_nvcsw, base_nivcsw;       /* context switches at the start of the segment */
+	uint64_t armed_cpu_ns, armed_inblock, armed_oublock; /* when the shim first saw the thread */
+	uint64_t now_cpu_ns, now_inblock, now_oublock; /* whole thread, by the last snapshot */
+	/* Not yet added to file[file_row - 1]: a reader adds them to the row. 0 = none pending. */
+	uint32_t file_row, pad2;
+	uint64_t file_read_calls, file_read_bytes;
+	struct crema_counters seg;
+};
+
+/* Exact sums; each thread adds with atomics when it folds. */
+struct crema_totals {
+	struct crema_counters tasks;
+	uint64_t tasks_pool_time[CREMA_TIMES];
+	struct crema_counters unattributed;
+	uint64_t tasks_started, tasks_done, tasks_refused;
+	uint64_t records_refused, strings_refused, files_refused, threads_refused, codecs_refused;
+	uint64_t exited_cpu_ns, exited_inblock, exited_oublock; /* threads that have ended */
+};
+
+struct crema_file {
+	uint32_t state; /* 0 free, 1 being made, 2 ready */
+	uint32_t path;  /* string id; 0 with kind other: "what did not fit in this table" */
+	uint32_t span;
+	uint32_t filesystem; /* index */
+	uint32_t kind;       /* enum crema_file_kind */
+	uint32_t pad;
+	uint64_t dev, ino, size_bytes;
+	uint64_t read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
+	uint64_t storage_read_bytes, storage_wait_ns; /* only of calls that were bracketed */
+};
+enum crema_file_kind { CREMA_FILE_DATA = 0, CREMA_FILE_IMPORT = 1, CREMA_FILE_OTHER = 2 };
+
+struct crema_codec_row {
+	uint32_t state; /* 0 free, 1 being made, 2 ready */
+	uint32_t codec; /* enum crema_codec_id */
+	uint32_t span;
+	uint32_t pad;
+	uint64_t calls, in_bytes, out_bytes, cpu_ns, wall_ns;
+};
+
+struct crema_filesystem {
+	uint32_t state; /* 0 free, 2 ready */
+	uint32_t pad;
+	uint64_t dev;
+	int64_t f_type; /* statfs f_type */
+	uint32_t path;  /* string id of one file on it */
+	uint32_t pad2;
+};
+
+/* Process numbers at one instant, all taken together by the shim (seq odd while writing). */
+struct crema_snapshot {
+	uint32_t seq;
+	uint32_t flags; /* bit 0: io of every thread could be read; bit 1: one ended unseen */
+	uint64_t boot_ns, mono_ns, tsc;
+	uint64_t process_cpu_ns, process_inblock, process_oublock; /* since armed */
+	uint64_t seen_cpu_ns, seen_inblock, seen_oublock;          /* known threads, live and ended */
+	uint64_t in_flight; /* tasks running at that instant */
+};
+
+/* JSON text made by the worker probe (seq odd while writing). */
+struct crema_probe_text {
+	uint32_t seq;
+	uint32_t bytes;
+	uint64_t boot_ns;
+	char text[CREMA_SHM_PROBE - 16];
+};
+
+struct crema_shm {
+	uint64_t magic;
+	uint32_t abi, header_bytes;
+	uint64_t total_bytes;
+	uint32_t task_bytes, thread_bytes, file_bytes, tasks, threads, files;
+	uint8_t worker[16];
+	uint32_t pid, uid;
+	uint64_t start_ticks; /* /proc/PID/stat field 22 */
+	uint64_t armed_tsc, armed_mono_ns, armed_boot_ns, armed_real_ns;
+	uint64_t tsc_mult; /* ns = tsc * mult >> 32; 0: clock_gettime is used */
+	uint32_t goodbye;  /* 1: exit handlers ran; 2: _exit was called */
+	int32_t exit_status;
+	uint32_t agent_ready; /* pid of the agent in its own view, 0 = none yet */
+	uint32_t agent_starts;
+	uint64_t agent_heartbeat_boot_ns;
+	uint32_t wake; /* futex word: grows when the table is 3/4 full */
+	uint32_t next_thread;
+	uint64_t next_attempt;
+	uint64_t agent_stream_seq; /* agent's own: records of its stream so far */
+	uint32_t notes;            /* how many of note[] are used: string ids of reasons */
+	uint32_t note[CREMA_SHM_NOTES];
+	uint32_t strings_used; /* bytes of the arena in use */
+	uint32_t string_index[CREMA_SHM_STRING_INDEX];
+	struct crema_totals totals;
+	struct crema_snapshot snapshot;
+	struct crema_filesystem filesystem[CREMA_SHM_FILESYSTEMS];
+	struct crema_codec_row codec[CREMA_SHM_CODEC_ROWS];
+	struct crema_probe_text facts; /* once */
+	struct crema_probe_text probe; /* again and again */
+	uint32_t slot_word[CREMA_SHM_TASKS];
+	struct crema_file file[CREMA_SHM_FILES];
+	struct crema_thread thread[CREMA_SHM_THREADS];
+	/* A string is a u32 length, its bytes and a NUL, 4-aligned; its id is the offset, never 0. */
+	char strings[CREMA_SHM_STRINGS];
+	struct crema_task task[CREMA_SHM_TASKS];
+};
+
+_Static_assert(CREMA_COUNTS <= 64 && CREMA_TIMES <= 32, "unknown masks hold every counter");
+_Static_assert(sizeof(struct crema_shm) <= (4u << 20), "the worker pays 4 MiB at most");
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wire.h - the frame: the one unit of the TCP stream, of spool files and of the journal.
+ *
+ * A frame is this 56-byte little-endian header and `stored_bytes` of payload. The payload is one
+ * msgpack value, zlib-compressed if CREMA_FRAME_ZLIB is set. `crc` is zlib's crc32 over the header
+ * with crc = 0, followed by the stored payload. A file is a FILE_HEADER frame and then frames as
+ * they came; the same reader reads all of them.
+ *
+ * Identity: `worker` is a random 128-bit id of one process start. `stream` is one life of an agent
+ * (its start, CLOCK_REALTIME ns). Records of a stream are numbered from 0; `first_seq` is the
+ * first one in the frame, `count` how many there are. A receiver drops records it has.
+ *
+ * Handshake: collector CHALLENGE; agent AUTH, HELLO; collector WELCOME or REFUSE; then DATA and
+ * CLOCK one way, ACK and CLOCK the other. mac = HMAC-SHA256(token, collector nonce + agent nonce +
+ * worker id). Tokens, environment and arguments are never sent.
+ *
+ * HELLO's map: {"facts": {...}, "task_fields": [names...]}. facts (all optional, nil = unknown):
+ *   host, boot_id, pid, start_ticks, agent_pid, agent_version, shim_abi, cpu_model, cores,
+ *   memory_bytes, kernel, python, boot_ns + real_ns (one clock pair), filesystems [{path, type,
+ *   storage: "exact"|"none"|"unknown"}], stack: JSON text of probe.py's facts() {python, distributed,
+ *   dask, coffea, uproot, worker_address, worker_name, nthreads, memory_limit_bytes, local_directory}.
+ *
+ * SAMPLE map: boot_ns, cpu_percent, cpu_seconds, rss_bytes, rss_anon_bytes, hwm_bytes,
+ *   read_bytes + write_bytes (/proc/PID/io: exited children included), threads, tasks_running,
+ *   tasks_done, and the live byte layers of the whole worker so far: one key per COUNT id, tasks
+ *   and unattributed together.
+ * HOST map: boot_ns, cpu_percent, memory_total_bytes, memory_available_bytes, load1, net_read_bytes,
+ *   net_write_bytes, disk_read_bytes, disk_write_bytes (cumulative since boot).
+ * TOTALS map: boot_ns, tasks_started, tasks_done, tasks_refused, records_refused,
+ *   "tasks": {counter: value} all attributed work, "unattributed": {counter: value} seen threads
+ *   without a task, "process": {cpu_ns, storage_read_bytes, storage_write_bytes} (RUSAGE_SELF since
+ *   the shim was armed), "seen": {cpu_ns, storage_read_bytes, storage_write_bytes} (sum over the
+ *   threads the shim knows), "strings_refused", "files_refused", "threads_refused", "notes": [text].
+ *   unattributed cpu = seen - tasks; unseen = process - seen. nil = could not be read.
+ * FILE map: path, span, filesystem, storage ("exact"|"none"|"unknown"), kind ("data"|"import"|
+ *   "other"), size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes,
+ *   storage_read_bytes, storage_wait_ns.
+ * CODEC map: function, codec, direction ("decompress"|"compress"), span, calls, in_bytes, out_bytes,
+ *   cpu_ns, wall_ns.
+ * GOODBYE map: boot_ns, how ("exit"|"killed"|"gone"), evidence [text], cause (text or nil),
+ *   tasks_in_flight.
+ */
+#ifndef CREMA_CONTRACT_WIRE_H
+#define CREMA_CONTRACT_WIRE_H
+
+#include <stdint.h>
+
+#define CREMA_WIRE_MAGIC   0x464d5243u /* "CRMF" in memory */
+#define CREMA_WIRE_VERSION 1u
+#define CREMA_WIRE_OLDEST  1u
+#define CREMA_FILE_FORMAT  1u
+
+#define CREMA_FRAME_ZLIB       1u             /* flag: payload is zlib data */
+#define CREMA_FRAME_STORED_MAX (1u << 20)     /* refuse more stored bytes */
+#define CREMA_FRAME_RAW_MAX    (4u << 20)     /* refuse to inflate to more */
+#define CREMA_WORKER_ID_BYTES  16u
+#define CREMA_DEFAULT_PORT     8990
+#define CREMA_DEFAULT_HTTP     8991
+
+struct crema_frame_header {
+	uint32_t magic;
+	uint8_t version;
+	uint8_t type; /* enum crema_frame_type */
+	uint16_t flags;
+	uint8_t worker[CREMA_WORKER_ID_BYTES];
+	uint64_t stream;
+	uint64_t first_seq;
+	uint32_t count;
+	uint32_t raw_bytes;
+	uint32_t stored_bytes;
+	uint32_t crc;
+};
+
+_Static_assert(sizeof(struct crema_frame_header) == 56, "frame header is 56 bytes");
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bootstrap.c - the audit hook and the table of watched modules. */
+#include "bootstrap.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "patch.h"
+#include "shim.h"
+
+enum when { ALWAYS, ARMED };
+
+struct watch {
+	const char *module;
+	int (*patch)(PyObject *module);
+	enum when when;
+	int tried; /* import-ahead happened */
+	int done;
+};
+
+static int codecs_of(PyObject *module);
+
+static struct watch watches[] = {
+	{"distributed.worker", patch_worker_class, ALWAYS, 0, 0},
+	{"distributed.worker", patch_task_edges, ARMED, 0, 0},
+	{"concurrent.futures.thread", patch_futures, ARMED, 0, 0},
+	{"uproot.source.futures", patch_uproot, ARMED, 0, 0},
+	{"coffea.processor.executor", patch_coffea, ARMED, 0, 0},
+	{"zlib", codecs_of, ARMED, 0, 0},
+	{"isal.isal_zlib", codecs_of, ARMED, 0, 0},
+	{"deflate", codecs_of, ARMED, 0, 0},
+	{"cramjam.cramjam", codecs_of, ARMED, 0, 0},
+	{"lz4.block._block", codecs_of, ARMED, 0, 0},
+	{"lz4.frame._frame", codecs_of, ARMED, 0, 0},
+	{"numcodecs.blosc", codecs_of, ARMED, 0, 0},
+};
+
+enum { WATCHES = sizeof(watches) / sizeof(watches[0]) };
+
+static struct watch *now;
+
+static int codecs_of(PyObject *module)
+{
+	return patch_codecs(module, now->module);
+}
+
+static int wanted(const struct watch *w)
+{
+	return !w->done && (w->when == ALWAYS || shim_armed());
+}
+
+static void patch_one(struct watch *w)
+{
+	PyObject *module = py_module(w->module);
+	struct watch *outer = now;
+
+	if (!module)
+		return;
+	w->done = 1;
+	now = w;
+	if (w->patch(module) && shim_armed())
+		shim_note(w->module);
+	now = outer;
+	PyErr_Clear();
+}
+
+void patch_pending(void)
+{
+	for (int i = 0; i < WATCHES; i++)
+		if (wanted(&watches[i]))
+			patch_one(&watches[i]);
+}
+
+void patch_before_import(const char *name)
+{
+	for (int i = 0; i < WATCHES; i++) {
+		struct watch *w = &watches[i];
+		PyObject *m;
+
+		if (!wanted(w) || w->tried || strcmp(w->module, name))
+			continue;
+		/* Import it now, so that it is patched before its first user sees it. The import
+		 * under way then finds it in sys.modules; if ours fails, it fails again by itself. */
+		w->tried = 1;
+		m = PyImport_ImportModule(name);
+		if (!m)
+			PyErr_Clear();
+		Py_DecRef(m);
+		patch_one(w);
+	}
+}
+
+static int audit(const char *event, PyObject *args, void *unused)
+{
+	PyObject *name;
+	const char *text;
+	struct py_error error;
+
+	(void)unused;
+	if (event[0] != 'i' || strcmp(event, "import") || shim_off)
+		return 0;
+	/* With a file name the module is half made: an extension under creation. */
+	if (PyTuple_Size(args) < 2 || PyTuple_GetItem(args, 1) != PY_NONE)
+		return 0;
+	py_error_save(&error);
+	name = PyTuple_GetItem(args, 0);
+	text = py_is(name, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+	if (text) {
+		patch_before_import(text);
+		patch_pending();
+	}
+	PyErr_Clear();
+	py_error_restore(&error);
+	return 0;
+}
+
+int bootstrap_possible(void)
+{
+	return Py_IsInitialized != NULL && !shim_off;
+}
+
+void bootstrap_try(void)
+{
+	static int done;
+
+	if (done || !Py_IsInitialized() || !PyGILState_Check || !PyGILState_Check())
+		return;
+	done = 1;
+	if (!py_complete() || PySys_AddAuditHook(audit, NULL)) {
+		shim_off = 1;
+		return;
+	}
+	patch_pending();
+	PyErr_Clear();
+}

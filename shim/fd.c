@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fd.c - descriptor words, file rows, file systems. */
+#define _GNU_SOURCE
+#include "fd.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "sys.h"
+#include "thread.h"
+
+#define FDS 65536
+
+/* kind 3 bits, unsure 1, file system 6, row 22 */
+static uint32_t words[FDS];
+
+static uint32_t word_of(const struct fd_info *i)
+{
+	return i->kind | i->unsure << 3 | i->filesystem << 4 | i->row << 10;
+}
+
+static struct fd_info info_of(uint32_t w)
+{
+	struct fd_info i = {w & 7, w >> 4 & 63, w >> 3 & 1, w >> 10};
+
+	return i;
+}
+
+void fd_forget(int fd)
+{
+	if ((unsigned int)fd < FDS)
+		STORE(&words[fd], 0);
+}
+
+void fd_forget_from(unsigned int first, unsigned int last)
+{
+	for (unsigned int i = first; i < FDS && i <= last; i++)
+		if (LOAD(&words[i]))
+			STORE(&words[i], 0);
+}
+
+static int ends_with(const char *s, size_t n, const char *end)
+{
+	size_t e = strlen(end);
+
+	return n >= e && !memcmp(s + n - e, end, e);
+}
+
+/* Modules and libraries are read by the interpreter and the loader, not by the analysis. */
+static int is_import(const char *path, size_t n)
+{
+	return ends_with(path, n, ".py") || ends_with(path, n, ".pyc") ||
+	       ends_with(path, n, ".so") || strstr(path, ".so.") || strstr(path, "-packages/") ||
+	       strstr(path, ".dist-info/") || strstr(path, "/lib/python") ||
+	       !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5) ||
+	       !strncmp(path, "/dev/", 5);
+}
+
+static int filesystem_is_sure(int64_t f_type)
+{
+	switch ((uint32_t)f_type) {
+	case 0xEF53u:     /* ext4 */
+	case 0x58465342u: /* xfs */
+	case 0x9123683Eu: /* btrfs */
+	case 0x01021994u: /* tmpfs */
+	case 0x794c7630u: /* overlay: the agent looks at its layers */
+		return 1;
+	}
+	return 0;
+}
+
+static uint32_t filesystem_index(uint64_t dev, int64_t f_type, uint32_t path)
+{
+	for (uint32_t i = 0; i < CREMA_SHM_FILESYSTEMS; i++) {
+		struct crema_filesystem *f = &crema_shm->filesystem[i];
+		uint32_t state = __atomic_load_n(&f->state, __ATOMIC_ACQUIRE), none = 0;
+
+		if (state == 0 && __atomic_compare_exchange_n(&f->state, &none, 1, 0,
+							      __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+			f->dev = dev;
+			f->f_type = f_type;
+			f->path = path;
+			__atomic_store_n(&f->state, 2, __ATOMIC_RELEASE);
+			return i;
+		}
+		/* One that another thread is just making is passed by: a second entry does no harm. */
+		if (state == 2 && f->dev == dev && f->f_type == f_type)
+			return i;
+	}
+	return CREMA_SHM_FILESYSTEMS - 1;
+}
+
+static int row_matches(const struct crema_file *f, uint32_t path, uint32_t span, uint32_t kind)
+{
+	return f->path == path && f->span == span && f->kind == kind;
+}
+
+/* Another thread is filling this row in: a few stores away, but never waited for in earnest. */
+static int row_ready(const struct crema_file *f)
+{
+	for (int i = 0; i < 1000; i++)
+		if (__atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == 2)
+			return 1;
+	return 0;
+}
+
+/* Row + 1 of (path, span); imports of a span share one row without a path. What finds no room is
+ * counted in the last row, which shim_arm() made. */
+static uint32_t file_row(uint32_t path, uint32_t span, const struct fd_info *info,
+			 const struct stat *st)
+{
+	uint32_t kind = info->kind == FD_IMPORT ? CREMA_FILE_IMPORT : CREMA_FILE_DATA;
+	uint32_t at = path * 2654435761u + span * 40503u + kind;
+
+	for (uint32_t i = 0; i < 64; i++, at++) {
+		uint32_t row = at % (CREMA_SHM_FILES - 1), none = 0;
+		struct crema_file *f = &crema_shm->file[row];
+
+		if (__atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == 0 &&
+		    __atomic_compare_exchange_n(&f->state, &none, 1, 0, __ATOMIC_ACQUIRE,
+						__ATOMIC_ACQUIRE)) {
+			f->path = path;
+			f->span = span;
+			f->kind = kind;
+			f->filesystem = info->filesystem;
+			f->dev = st ? st->st_dev : 0;
+			f->ino = st ? st->st_ino : 0;
+			f->size_bytes = st ? (uint64_t)st->st_size : 0;
+			__atomic_store_n(&f->state, 2, __ATOMIC_RELEASE);
+			return row + 1;
+		}
+		if (!row_ready(f))
+			break;
+		if (row_matches(f, path, span, kind))
+			return row + 1;
+	}
+	ADD(&crema_shm->totals.files_refused, 1);
+	return CREMA_SHM_FILES;
+}
+
+static long link_target(int fd, char *path, size_t size)
+{
+	char link[32] = "/proc/self/fd/", digits[12], *p = link + 14;
+	int n = 0;
+	long got;
+
+	do
+		digits[n++] = (char)('0' + fd % 10);
+	while (fd /= 10);
+	while (n)
+		*p++ = digits[--n];
+	*p = 0;
+	got = SYS4(SYS_readlinkat, AT_FDCWD, link, path, size - 1);
+	path[got > 0 ? got : 0] = 0;
+	return got;
+}
+
+static struct fd_info look(int fd)
+{
+	struct fd_info info = {FD_OTHER, 0, 0, 0};
+	char path[1024];
+	struct stat st;
+	struct statfs fs;
+	uint32_t id;
+	long n;
+
+	if (SYS2(SYS_fstat, fd, &st) < 0) {
+		info.kind = FD_UNKNOWN;
+		return info;
+	}
+	if (S_ISSOCK(st.st_mode))
+		info.kind = FD_SOCKET;
+	if (!S_ISREG(st.st_mode))
+		return info;
+	n = link_target(fd, path, sizeof(path));
+	memset(&fs, 0, sizeof(fs));
+	if (SYS2(SYS_fstatfs, fd, &fs) < 0)
+		fs.f_type = 0;
+	info.unsure = !filesystem_is_sure(fs.f_type);
+	info.kind = n > 0 && is_import(path, (size_t)n) ? FD_IMPORT : FD_DATA;
+	id = info.kind == FD_DATA && n > 0 ? arena_id(path, (uint32_t)n) : 0;
+	info.filesystem = filesystem_index(st.st_dev, fs.f_type, id);
+	info.row = file_row(id, segment_span(), &info, info.kind == FD_DATA ? &st : NULL);
+	return info;
+}
+
+struct fd_info fd_lookup(int fd)
+{
+	uint32_t w = (unsigned int)fd < FDS ? LOAD(&words[fd]) : 0;
+	struct fd_info info = w ? info_of(w) : look(fd);
+
+	if (info.row) {
+		const struct crema_file *f = &crema_shm->file[info.row - 1];
+		uint32_t span = segment_span();
+
+		if (unlikely(f->span != span) && f->kind != CREMA_FILE_OTHER) {
+			struct stat st = {.st_dev = f->dev, .st_ino = f->ino};
+
+			st.st_size = (off_t)f->size_bytes;
+			info.row = file_row(f->path, span, &info, &st);
+			w = 0;
+		}
+	}
+	if (!w && info.kind && (unsigned int)fd < FDS)
+		STORE(&words[fd], word_of(&info));
+	return info;
+}

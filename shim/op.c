@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* op.c - brackets around calls that may block. */
+#define _GNU_SOURCE
+#include "op.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "fd.h"
+#include "sys.h"
+#include "task.h"
+
+__thread uint32_t op_depth;
+
+/* The run queue delay was `runqueue_ns` when the thread had been switched `switches` times: while
+ * that count stands, the delay needs no new look. */
+static __thread struct {
+	uint64_t switches;
+	int64_t runqueue_ns;
+	uint32_t valid, slow;
+} known;
+
+static const char *runtime_start;
+static size_t runtime_bytes;
+
+void wait_set_runtime(const void *start, size_t bytes)
+{
+	runtime_start = start;
+	runtime_bytes = bytes;
+}
+
+static void usage(uint64_t *switches, uint64_t *inblock)
+{
+	struct rusage ru;
+
+	ru.ru_nvcsw = ru.ru_nivcsw = ru.ru_inblock = 0;
+	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
+	*switches = (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw;
+	*inblock = (uint64_t)ru.ru_inblock;
+}
+
+void op_bracket(struct op *op)
+{
+	op->bracketed = 1;
+	usage(&op->switches, &op->inblock);
+	if (!known.valid || known.switches != op->switches) {
+		known.runqueue_ns = thread_runqueue_ns();
+		known.switches = op->switches;
+		known.valid = 1;
+	}
+	op->runqueue_ns = known.runqueue_ns;
+	op->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	op->start = ticks();
+}
+
+uint64_t op_waited(struct op *op, uint64_t elapsed_ns, uint64_t *storage_bytes)
+{
+	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - op->cpu_ns, switches, inblock, busy;
+
+	usage(&switches, &inblock);
+	*storage_bytes = (inblock - op->inblock) * 512;
+	if (switches == op->switches)
+		return 0;
+	known.runqueue_ns = thread_runqueue_ns();
+	known.switches = switches;
+	busy = cpu;
+	if (known.runqueue_ns > op->runqueue_ns && op->runqueue_ns >= 0)
+		busy += (uint64_t)(known.runqueue_ns - op->runqueue_ns);
+	return elapsed_ns > busy ? elapsed_ns - busy : 0;
+}
+
+void wait_begin(struct op *op)
+{
+	op->t = op_depth ? NULL : thread_self();
+	if (op->t && op->t->owner != OWNER_NONE)
+		op_bracket(op);
+	else
+		op->t = NULL;
+}
+
+void wait_end(struct op *op, const void *object)
+{
+	uint64_t storage, waited = op_waited(op, ticks_ns(ticks() - op->start), &storage);
+	size_t offset = (size_t)((const char *)object - runtime_start);
+
+	op->t->seg.time[runtime_start && offset < runtime_bytes ? CREMA_T_gil_wait
+								 : CREMA_T_lock_wait] += waited;
+}
+
+void read_begin(struct op *op, int fd, size_t size)
+{
+	struct fd_info info;
+
+	op->t = op_depth ? NULL : thread_self();
+	if (unlikely(!op->t))
+		return;
+	info = fd_lookup(fd);
+	op->kind = info.kind;
+	op->row = info.row;
+	op->unsure = info.unsure;
+	if (info.kind == FD_DATA || info.kind == FD_IMPORT) {
+		struct crema_task *task = task_slot(op->t->owner);
+
+		if (task && !(LOAD(&task->fs_mask) >> info.filesystem & 1))
+			__atomic_fetch_or(&task->fs_mask, 1u << info.filesystem, __ATOMIC_RELAXED);
+		if ((size >= OP_LARGE_BYTES || known.slow || info.unsure)) {
+			op_bracket(op);
+			return;
+		}
+	}
+	op->bracketed = 0;
+	op->start = ticks();
+}
+
+static void count_file(struct crema_thread *t, uint32_t row, long bytes)
+{
+	if (t->file_row != row) {
+		thread_flush_file(t);
+		t->file_row = row;
+	}
+	t->file_read_calls += 1;
+	t->file_read_bytes += (uint64_t)bytes;
+}
+
+static void read_slow(struct op *op, uint64_t elapsed_ns)
+{
+	uint64_t storage = 0, waited = elapsed_ns;
+	struct crema_file *f;
+
+	if (op->bracketed)
+		waited = op_waited(op, elapsed_ns, &storage);
+	else if (op->kind == FD_OTHER || op->kind == FD_SOCKET)
+		return;
+	known.slow = waited > OP_SLOW_NS;
+	op->t->seg.time[CREMA_T_storage_wait] += waited;
+	if (op->unsure)
+		op->t->seg.count[CREMA_C_storage_unsure_bytes] += storage;
+	f = op->row ? &crema_shm->file[op->row - 1] : NULL;
+	if (f) {
+		ADD(&f->storage_wait_ns, waited);
+		ADD(&f->storage_read_bytes, storage);
+	}
+}
+
+void read_end(struct op *op, int fd, long result)
+{
+	uint64_t elapsed = ticks_ns(ticks() - op->start), *count = op->t->seg.count;
+
+	(void)fd;
+	if (unlikely(op->bracketed || elapsed > OP_SLOW_NS)) {
+		int saved = errno;
+
+		read_slow(op, elapsed);
+		errno = saved;
+	}
+	if (result < 0)
+		return;
+	if (likely(op->kind == FD_DATA)) {
+		count[CREMA_C_read_calls] += 1;
+		count[CREMA_C_read_bytes] += (uint64_t)result;
+		count_file(op->t, op->row, result);
+	} else if (op->kind == FD_IMPORT) {
+		count[CREMA_C_import_read_calls] += 1;
+		count[CREMA_C_import_read_bytes] += (uint64_t)result;
+		count_file(op->t, op->row, result);
+	} else if (op->kind == FD_OTHER) {
+		count[CREMA_C_other_read_calls] += 1;
+		count[CREMA_C_other_read_bytes] += (uint64_t)result;
+	}
+}
+
+void write_begin(struct op *op, int fd)
+{
+	struct fd_info info;
+
+	op->t = op_depth ? NULL : thread_self();
+	if (unlikely(!op->t))
+		return;
+	info = fd_lookup(fd);
+	op->kind = info.kind;
+	op->row = info.row;
+	if (info.kind != FD_DATA && info.kind != FD_IMPORT)
+		op->t = NULL;
+}
+
+void write_end(struct op *op, int fd, long result)
+{
+	(void)fd;
+	if (result < 0)
+		return;
+	op->t->seg.count[CREMA_C_write_calls] += 1;
+	op->t->seg.count[CREMA_C_write_bytes] += (uint64_t)result;
+	if (op->row) {
+		ADD(&crema_shm->file[op->row - 1].write_calls, 1);
+		ADD(&crema_shm->file[op->row - 1].write_bytes, (uint64_t)result);
+	}
+}
+
+void map_end(int fd, size_t length, int prot)
+{
+	struct crema_thread *t = op_depth ? NULL : thread_self();
+	struct crema_task *task;
+	struct fd_info info;
+
+	if (!t || !(prot & PROT_READ) || prot & PROT_EXEC)
+		return;
+	info = fd_lookup(fd);
+	if (info.kind != FD_DATA)
+		return;
+	t->seg.count[CREMA_C_mapped_bytes] += length;
+	if (info.row)
+		ADD(&crema_shm->file[info.row - 1].mapped_bytes, length);
+	task = task_slot(t->owner);
+	if (task)
+		__atomic_fetch_or(&task->fs_mask, 1u << info.filesystem, __ATOMIC_RELAXED);
+}

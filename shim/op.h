@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * op.h - one intercepted call: what it did and whether it blocked.
+ *
+ * A call that returns at once costs two reads of the tick counter. A call is bracketed with the
+ * thread's clocks (about 0.4 us, and 1.2 us more where it blocked) when it is likely to block: large
+ * reads, waits, and small reads right after one that was slow. For a bracketed call
+ *   wait = elapsed - CPU inside - run queue inside      (0 if the thread was never switched out)
+ * and for a slow call that was not bracketed, wait = elapsed; its own CPU, a few us, is in there too.
+ */
+#ifndef CREMA_SHIM_OP_H
+#define CREMA_SHIM_OP_H
+
+#include <stddef.h>
+
+#include "thread.h"
+
+#define OP_LARGE_BYTES 32768u /* reads from here up are always bracketed */
+#define OP_SLOW_NS     20000u /* an unbracketed call longer than this counts as having blocked */
+
+struct op {
+	struct crema_thread *t; /* NULL: do not count */
+	uint64_t start;         /* ticks */
+	uint32_t bracketed;
+	uint32_t unsure;        /* read of a file system whose charges are unproven */
+	uint32_t row, kind;
+	uint64_t cpu_ns, inblock, switches;
+	int64_t runqueue_ns;
+};
+
+void op_bracket(struct op *op);
+/* Waited ns of a bracketed call, and the storage bytes charged to it. */
+uint64_t op_waited(struct op *op, uint64_t elapsed_ns, uint64_t *storage_bytes);
+
+/* Blocking waits; class by the address waited on. */
+void wait_begin(struct op *op);
+void wait_end(struct op *op, const void *object);
+
+void read_begin(struct op *op, int fd, size_t size);
+void read_end(struct op *op, int fd, long result);
+void write_begin(struct op *op, int fd);
+void write_end(struct op *op, int fd, long result);
+void map_end(int fd, size_t length, int prot);
+
+/* Where the interpreter's runtime lies: waits on objects in there are waits for the GIL. */
+void wait_set_runtime(const void *start, size_t bytes);
+
+/* Set while the shim itself works inside a call: nested calls pass through uncounted. */
+extern __thread uint32_t op_depth;
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * patch.h - which Python modules are watched and what replaces what in them.
+ *
+ * All functions: GIL held; never leave an exception; each place is patched once. A patch function
+ * returns 0, or -ENOENT when the module lacks what it looks for (another version: noted, the rest
+ * goes on).
+ */
+#ifndef CREMA_SHIM_PATCH_H
+#define CREMA_SHIM_PATCH_H
+
+#include "py.h"
+
+/* Looks at every watched module that is imported and not patched yet. Cheap when none is left. */
+void patch_pending(void);
+
+/* From the audit hook: `name` is about to be imported. */
+void patch_before_import(const char *name);
+
+int patch_worker_class(PyObject *module); /* distributed.worker: Worker.start_unsafe */
+int patch_task_edges(PyObject *module);   /* distributed.worker: _run_task and its older names */
+int patch_coffea(PyObject *module);       /* coffea.processor.executor: Runner._work_function */
+int patch_futures(PyObject *module);      /* concurrent.futures.thread: ThreadPoolExecutor.submit */
+int patch_uproot(PyObject *module);       /* uproot.source.futures: its pools' submit */
+int patch_codecs(PyObject *module, const char *name);
+
+/* py_worker.c: a Worker object starts in this process. */
+void worker_starts(PyObject *worker);
+
+/* py_task.c: key, prefix and span of an async task; its worker is the last one that started. */
+struct crema_task;
+void task_describe_async(struct crema_task *t, PyObject *key);
+void task_worker_is(PyObject *worker);
+
+/* py_coffea.c: what kind of coffea work a task's arguments hold, written into the slot. */
+struct crema_task;
+void coffea_describe(struct crema_task *t, PyObject *const *args, Py_ssize_t nargs);
+
+/* py_pool.c: the context variable that carries the task's name to other threads. */
+PyObject *pool_enter(unsigned owner);
+void pool_leave(PyObject *token);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py.h - the part of CPython's C API that the shim uses, as weak symbols.
+ *
+ * No Python headers: one library serves CPython 3.10 to 3.13 and programs without Python. In those
+ * every name below is NULL; py_complete() says whether all that must be there are. Objects are
+ * opaque; the layouts used are PyMethodDef, Py_buffer and, after a check at run time, the method
+ * pointer of a builtin function (py_codec.c).
+ */
+#ifndef CREMA_SHIM_PY_H
+#define CREMA_SHIM_PY_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+typedef struct _object PyObject;
+typedef ssize_t Py_ssize_t;
+typedef PyObject *(*PyCFunction)(PyObject *, PyObject *);
+
+typedef struct {
+	const char *ml_name;
+	void *ml_meth;
+	int ml_flags;
+	const char *ml_doc;
+} PyMethodDef;
+
+typedef struct {
+	void *buf;
+	PyObject *obj;
+	Py_ssize_t len, itemsize;
+	int readonly, ndim;
+	char *format;
+	Py_ssize_t *shape, *strides, *suboffsets;
+	void *internal;
+	void *spare[4]; /* room, should a later release add fields */
+} Py_buffer;
+
+#define METH_VARARGS  0x0001
+#define METH_KEYWORDS 0x0002
+#define METH_NOARGS   0x0004
+#define METH_O        0x0008
+#define METH_FASTCALL 0x0080
+#define METH_METHOD   0x0200
+#define METH_CALL_MASK                                                                             \
+	(METH_VARARGS | METH_KEYWORDS | METH_NOARGS | METH_O | METH_FASTCALL | METH_METHOD)
+#define PY_FILE_INPUT 257
+
+/* PY(ret, name, params): required; PY_DATA: a required object. */
+#define PY_TABLE                                                                                   \
+	PY(int, Py_IsInitialized, (void))                                                          \
+	PY(int, PyGILState_Check, (void))                                                          \
+	PY(int, PySys_AddAuditHook, (int (*)(const char *, PyObject *, void *), void *))           \
+	PY(void, Py_IncRef, (PyObject *))                                                          \
+	PY(void, Py_DecRef, (PyObject *))                                                          \
+	PY(PyObject *, PyImport_GetModuleDict, (void))                                             \
+	PY(PyObject *, PyImport_ImportModule, (const char *))                                      \
+	PY(PyObject *, PyModule_GetDict, (PyObject *))                                             \
+	PY(PyObject *, PyDict_New, (void))                                                         \
+	PY(PyObject *, PyDict_GetItem, (PyObject *, PyObject *))                                   \
+	PY(PyObject *, PyDict_GetItemString, (PyObject *, const char *))                           \
+	PY(int, PyDict_SetItemString, (PyObject *, const char *, PyObject *))                      \
+	PY(PyObject *, PyObject_GetAttr, (PyObject *, PyObject *))                                 \
+	PY(PyObject *, PyObject_GetAttrString, (PyObject *, const char *))                         \
+	PY(int, PyObject_SetAttrString, (PyObject *, const char *, PyObject *))                    \
+	PY(PyObject *, PyObject_Type, (PyObject *))                                                \
+	PY(PyObject *, PyObject_Str, (PyObject *))                                                 \
+	PY(PyObject *, PyObject_Call, (PyObject *, PyObject *, PyObject *))                        \
+	PY(PyObject *, PyObject_CallObject, (PyObject *, PyObject *))                              \
+	PY(PyObject *, PyObject_GetIter, (PyObject *))                                             \
+	PY(PyObject *, PyIter_Next, (PyObject *))                                                  \
+	PY(Py_ssize_t, PyObject_Size, (PyObject *))                                                \
+	PY(int, PyObject_IsTrue, (PyObject *))                                                     \
+	PY(int, PyObject_GetBuffer, (PyObject *, Py_buffer *, int))                                \
+	PY(void, PyBuffer_Release, (Py_buffer *))                                                  \
+	PY(PyObject *, PyErr_Occurred, (void))                                                     \
+	PY(void, PyErr_Clear, (void))                                                              \
+	PY(void, PyErr_Fetch, (PyObject **, PyObject **, PyObject **))                             \
+	PY(void, PyErr_Restore, (PyObject *, PyObject *, PyObject *))                              \
+	PY(PyObject *, PyUnicode_FromString, (const char *))                                       \
+	PY(PyObject *, PyUnicode_InternFromString, (const char *))                                 \
+	PY(const char *, PyUnicode_AsUTF8AndSize, (PyObject *, Py_ssize_t *))                      \
+	PY(PyObject *, PyUnicode_Join, (PyObject *, PyObject *))                                   \
+	PY(PyObject *, PyLong_FromUnsignedLongLong, (unsigned long long))                          \
+	PY(unsigned long long, PyLong_AsUnsignedLongLong, (PyObject *))                            \
+	PY(long long, PyLong_AsLongLong, (PyObject *))                                             \
+	PY(double, PyFloat_AsDouble, (PyObject *))                                                 \
+	PY(PyObject *, PyTuple_New, (Py_ssize_t))                                                  \
+	PY(Py_ssize_t, PyTuple_Size, (PyObject *))                                                 \
+	PY(PyObject *, PyTuple_GetItem, (PyObject *, Py_ssize_t))                                  \
+	PY(int, PyTuple_SetItem, (PyObject *, Py_ssize_t, PyObject *))                             \
+	PY(Py_ssize_t, PyList_Size, (PyObject *))                                                  \
+	PY(PyObject *, PyList_GetItem, (PyObject *, Py_ssize_t))                                   \
+	PY(int, PyList_Sort, (PyObject *))                                                         \
+	PY(PyObject *, PySequence_List, (PyObject *))                                              \
+	PY(PyObject *, PyCFunction_NewEx, (PyMethodDef *, PyObject *, PyObject *))                 \
+	PY(void *, PyCFunction_GetFunction, (PyObject *))                                          \
+	PY(int, PyCFunction_GetFlags, (PyObject *))                                                \
+	PY(PyObject *, PyDescr_NewMethod, (PyObject *, PyMethodDef *))                             \
+	PY(PyObject *, PyStaticMethod_New, (PyObject *))                                           \
+	PY(PyObject *, PyCapsule_New, (void *, const char *, void (*)(PyObject *)))                \
+	PY(void *, PyCapsule_GetPointer, (PyObject *, const char *))                               \
+	PY(PyObject *, PyContextVar_New, (const char *, PyObject *))                               \
+	PY(int, PyContextVar_Get, (PyObject *, PyObject *, PyObject **))                           \
+	PY(PyObject *, PyContextVar_Set, (PyObject *, PyObject *))                                 \
+	PY(int, PyContextVar_Reset, (PyObject *, PyObject *))                                      \
+	PY(PyObject *, PyEval_GetBuiltins, (void))                                                 \
+	PY(PyObject *, PyEval_EvalCode, (PyObject *, PyObject *, PyObject *))                      \
+	PY(PyObject *, Py_CompileString, (const char *, const char *, int))                        \
+	PY(const char *, Py_GetVersion, (void))                                                    \
+	PY_DATA(_Py_NoneStruct)                                                                    \
+	PY_DATA(PyCFunction_Type)                                                                  \
+	PY_DATA(PyTuple_Type)                                                                      \
+	PY_DATA(PyList_Type)                                                                       \
+	PY_DATA(PyDict_Type)                                                                       \
+	PY_DATA(PyUnicode_Type)
+
+#define PY(ret, name, params) extern ret name params __attribute__((weak));
+#define PY_DATA(name) extern struct _object name __attribute__((weak));
+struct _object {
+	ssize_t refcount_is_not_read_here;
+};
+PY_TABLE
+#undef PY
+#undef PY_DATA
+
+/* Not exported before 3.11; py_vectorcall() does without. */
+extern PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
+	__attribute__((weak));
+
+#define PY_NONE (&_Py_NoneStruct)
+
+/* 1 if every name of the table is there. */
+int py_complete(void);
+
+/* 1 if type(o) is exactly `type`. */
+int py_is(PyObject *o, PyObject *type);
+
+PyObject *py_vectorcall(PyObject *f, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+
+/* Attribute or NULL without an exception; new reference. `name` is an interned str. */
+PyObject *py_attr(PyObject *o, PyObject *name);
+PyObject *py_attr_string(PyObject *o, const char *name);
+
+/* Module of sys.modules, NULL if absent or not fully imported yet; borrowed. */
+PyObject *py_module(const char *name);
+
+/* Id in the arena of str(o) (NULL, None: 0). Never leaves an exception. */
+unsigned py_text_id(PyObject *o);
+
+/* A builtin function named `name`, METH_FASTCALL | METH_KEYWORDS unless said; new reference. */
+PyObject *py_builtin(PyMethodDef *def, PyObject *self, const char *module);
+
+/* Keeps the exception that is set, if any, across shim work. */
+struct py_error {
+	PyObject *type, *value, *trace;
+};
+void py_error_save(struct py_error *e);
+void py_error_restore(struct py_error *e);
+
+#endif

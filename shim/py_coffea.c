@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_coffea.c - coffea's chunks: the WorkItem in a task's arguments (known at the start, also for
+ * tasks that fail) and the metrics in what Runner._work_function returns (before it is compressed).
+ *
+ * The replacement of _work_function is a builtin whose __self__ is Runner: it pickles as
+ * getattr(Runner, "_work_function"), so results and functions travel as before.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "patch.h"
+#include "task.h"
+
+#define WALK_DEPTH 5
+#define WALK_ITEMS 64
+
+static PyObject *work_item, *file_meta, *reduce_type; /* coffea's classes */
+static PyObject *original_work;
+static PyObject *n_args, *n_func, *n_value, *n_name;
+
+static int64_t number_of(PyObject *o, const char *name)
+{
+	PyObject *a = py_attr_string(o, name);
+	long long v = a ? PyLong_AsLongLong(a) : -1;
+
+	PyErr_Clear();
+	Py_DecRef(a);
+	return v;
+}
+
+static uint32_t text_of(PyObject *o, const char *name)
+{
+	PyObject *a = py_attr_string(o, name);
+	uint32_t id = py_text_id(a);
+
+	Py_DecRef(a);
+	return id;
+}
+
+static void describe_item(struct crema_task *t, PyObject *o, uint32_t flag)
+{
+	t->flags |= flag;
+	t->dataset = text_of(o, "dataset");
+	t->filename = text_of(o, "filename");
+	t->treename = text_of(o, "treename");
+	if (flag != CREMA_TASK_CHUNK)
+		return;
+	t->entrystart = number_of(o, "entrystart");
+	t->entrystop = number_of(o, "entrystop");
+	t->known |= CREMA_KNOWN_ENTRIES;
+}
+
+/* Looks for a WorkItem or FileMeta in a task's arguments. Dask wraps them in Task (.args, .func),
+ * List and Tuple (.args) and DataNode (.value) objects; nothing else is looked into. */
+static int walk(struct crema_task *t, PyObject *o, int depth)
+{
+	int is_tuple, is_list, found = 0;
+
+	if (!o || depth > WALK_DEPTH)
+		return 0;
+	if (py_is(o, work_item) || py_is(o, file_meta)) {
+		describe_item(t, o,
+			      py_is(o, work_item) ? CREMA_TASK_CHUNK : CREMA_TASK_PREPROCESSING);
+		return 1;
+	}
+	is_tuple = py_is(o, &PyTuple_Type);
+	is_list = !is_tuple && py_is(o, &PyList_Type);
+	if (is_tuple || is_list) {
+		Py_ssize_t n = is_tuple ? PyTuple_Size(o) : PyList_Size(o);
+
+		for (Py_ssize_t i = 0; i < n && i < WALK_ITEMS && !found; i++)
+			found = walk(t, is_tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i),
+				     depth + 1);
+	}
+	return found;
+}
+
+/* Type objects of dask's graph nodes, by name: looked up once. */
+static int is_node(PyObject *o, const char *module)
+{
+	PyObject *type = PyObject_Type(o), *m = py_attr_string(type, "__module__");
+	const char *text =
+		m && py_is(m, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(m, NULL) : NULL;
+	int yes = text && !strcmp(text, module);
+
+	PyErr_Clear();
+	Py_DecRef(m);
+	Py_DecRef(type);
+	return yes;
+}
+
+static int walk_node(struct crema_task *t, PyObject *node, int depth)
+{
+	PyObject *a;
+	int found;
+
+	if (depth > WALK_DEPTH || !is_node(node, "dask._task_spec"))
+		return walk(t, node, depth);
+	a = py_attr(node, n_value);
+	found = walk(t, a, depth + 1);
+	Py_DecRef(a);
+	if (found)
+		return 1;
+	a = py_attr(node, n_args);
+	if (a && py_is(a, &PyTuple_Type))
+		for (Py_ssize_t i = 0; i < PyTuple_Size(a) && i < WALK_ITEMS && !found; i++)
+			found = walk_node(t, PyTuple_GetItem(a, i), depth + 1);
+	Py_DecRef(a);
+	return found;
+}
+
+/* Name of the function: of a function its __name__, of any other callable that of its type. */
+static void describe_function(struct crema_task *t, PyObject *f)
+{
+	PyObject *name = py_attr(f, n_name), *type = NULL;
+
+	if (f && reduce_type && py_is(f, reduce_type))
+		t->flags |= CREMA_TASK_MERGE;
+	if (f && !name) {
+		type = PyObject_Type(f);
+		name = py_attr(type, n_name);
+	}
+	t->function = py_text_id(name);
+	Py_DecRef(type);
+	Py_DecRef(name);
+}
+
+void coffea_describe(struct crema_task *t, PyObject *const *args, Py_ssize_t nargs)
+{
+	PyObject *f;
+
+	if (!n_args) {
+		n_args = PyUnicode_InternFromString("args");
+		n_func = PyUnicode_InternFromString("func");
+		n_value = PyUnicode_InternFromString("value");
+		n_name = PyUnicode_InternFromString("__name__");
+	}
+	if (nargs < 2 || t->flags & CREMA_TASK_ACTOR)
+		return;
+	/* New: a graph node. Old: (function, args, kwargs, ...). */
+	if (is_node(args[0], "dask._task_spec")) {
+		f = py_attr(args[0], n_func);
+		describe_function(t, f);
+		Py_DecRef(f);
+		if (work_item)
+			walk_node(t, args[0], 0);
+		return;
+	}
+	describe_function(t, args[0]);
+	if (work_item)
+		walk(t, args[1], 0);
+}
+
+static PyObject *metric(PyObject *metrics, const char *name)
+{
+	PyObject *v = PyDict_GetItemString(metrics, name);
+
+	return v && v != PY_NONE ? v : NULL;
+}
+
+static uint32_t joined(PyObject *set)
+{
+	PyObject *list = set ? PySequence_List(set) : NULL, *comma = NULL, *text = NULL;
+	uint32_t id = 0;
+
+	if (list && !PyList_Sort(list) && (comma = PyUnicode_FromString("\n")))
+		text = PyUnicode_Join(comma, list);
+	id = py_text_id(text);
+	PyErr_Clear();
+	Py_DecRef(text);
+	Py_DecRef(comma);
+	Py_DecRef(list);
+	return id;
+}
+
+static void describe_result(struct crema_task *t, PyObject *result)
+{
+	PyObject *m, *v;
+
+	if (!py_is(result, &PyDict_Type))
+		return;
+	m = PyDict_GetItemString(result, "metrics");
+	if (!m || !py_is(m, &PyDict_Type))
+		return;
+	t->flags |= CREMA_TASK_METRICS;
+	if ((v = metric(m, "bytesread"))) {
+		t->coffea_bytesread = PyLong_AsUnsignedLongLong(v);
+		t->known |= PyErr_Occurred() ? 0 : CREMA_KNOWN_BYTESREAD;
+		PyErr_Clear();
+	}
+	if ((v = metric(m, "processtime"))) {
+		t->coffea_processtime = PyFloat_AsDouble(v);
+		t->known |= PyErr_Occurred() ? 0 : CREMA_KNOWN_PROCESSTIME;
+		PyErr_Clear();
+	}
+	if ((v = metric(m, "entries"))) {
+		t->events = PyLong_AsLongLong(v);
+		t->known |= PyErr_Occurred() ? 0 : CREMA_KNOWN_EVENTS;
+		PyErr_Clear();
+	}
+	t->columns = joined(metric(m, "columns"));
+}
+
+static PyObject *work_function(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+			       PyObject *kw)
+{
+	PyObject *result = py_vectorcall(original_work, args, nargs, kw);
+	struct crema_task *t;
+
+	(void)self;
+	if (!result || !shim_armed())
+		return result;
+	t = task_slot(segment_owner());
+	if (t)
+		describe_result(t, result);
+	return result;
+}
+
+static PyMethodDef work_def = {"_work_function", (void *)work_function,
+			       METH_FASTCALL | METH_KEYWORDS, NULL};
+
+int patch_coffea(PyObject *module)
+{
+	PyObject *runner = py_attr_string(module, "Runner"), *f, *s;
+	int r = -ENOENT;
+
+	work_item = py_attr_string(module, "WorkItem");
+	file_meta = py_attr_string(module, "FileMeta");
+	reduce_type = py_attr_string(module, "_reduce");
+	original_work = runner ? py_attr_string(runner, "_work_function") : NULL;
+	if (!original_work)
+		return -ENOENT;
+	f = py_builtin(&work_def, runner, "coffea.processor.executor");
+	s = f ? PyStaticMethod_New(f) : NULL;
+	if (s && !PyObject_SetAttrString(runner, "_work_function", s))
+		r = 0;
+	Py_DecRef(s);
+	Py_DecRef(f);
+	Py_DecRef(runner);
+	return r;
+}

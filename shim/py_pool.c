@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_pool.c - work that a task hands to other threads.
+ *
+ * The task's name travels in a context variable (asyncio carries contexts along by itself) and is
+ * read where work is submitted to a pool: there the callable is wrapped, and the pool thread counts
+ * for the task while it runs. The wrapper holds a reference to the slot until it is freed, so late
+ * work is still credited, and work that never runs gives its reference back.
+ */
+#include <errno.h>
+
+#include "patch.h"
+#include "task.h"
+
+#define CAPSULE "crema.task"
+
+static PyObject *variable;
+
+PyObject *pool_enter(unsigned owner)
+{
+	PyObject *name, *token = NULL;
+
+	if (!variable)
+		variable = PyContextVar_New("crema_task", NULL);
+	name = PyLong_FromUnsignedLongLong(task_name(owner));
+	if (variable && name)
+		token = PyContextVar_Set(variable, name);
+	Py_DecRef(name);
+	PyErr_Clear();
+	return token;
+}
+
+void pool_leave(PyObject *token)
+{
+	if (token && PyContextVar_Reset(variable, token))
+		PyErr_Clear();
+	Py_DecRef(token);
+}
+
+/* The task on whose behalf this code runs, with a new reference. */
+static uint32_t current_task(void)
+{
+	uint32_t owner = segment_owner();
+	PyObject *value = NULL;
+	unsigned long long name;
+
+	if (owner != OWNER_NONE) {
+		task_ref(owner);
+		return owner;
+	}
+	if (!variable || PyContextVar_Get(variable, NULL, &value) || !value) {
+		PyErr_Clear();
+		return OWNER_NONE;
+	}
+	name = PyLong_AsUnsignedLongLong(value);
+	Py_DecRef(value);
+	if (PyErr_Occurred()) {
+		PyErr_Clear();
+		return OWNER_NONE;
+	}
+	return task_ref_name(name);
+}
+
+static void capsule_free(PyObject *capsule)
+{
+	uintptr_t owner = (uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE);
+
+	if (shim_armed())
+		task_unref((uint32_t)owner);
+}
+
+/* self = (capsule with the owner, callable) */
+static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	uintptr_t owner =
+		(uintptr_t)PyCapsule_GetPointer(PyTuple_GetItem(self, 0), CAPSULE);
+	struct py_error error;
+	struct owner before;
+	PyObject *r;
+
+	if (!shim_armed())
+		return PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
+	before = segment_begin((uint32_t)owner, 1);
+	r = PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
+	py_error_save(&error);
+	segment_end(before);
+	py_error_restore(&error);
+	return r;
+}
+
+static PyMethodDef run_def = {"run", (void *)run_for_task, METH_VARARGS | METH_KEYWORDS, NULL};
+
+/* A callable that runs `f` for the current task, or NULL when there is none (no exception). */
+static PyObject *wrap(PyObject *f)
+{
+	uintptr_t owner = current_task();
+	PyObject *capsule, *self, *r;
+
+	if (owner == OWNER_NONE)
+		return NULL;
+	capsule = PyCapsule_New((void *)owner, CAPSULE, capsule_free);
+	if (!capsule) {
+		task_unref((uint32_t)owner);
+		PyErr_Clear();
+		return NULL;
+	}
+	self = PyTuple_New(2);
+	if (!self) {
+		Py_DecRef(capsule);
+		PyErr_Clear();
+		return NULL;
+	}
+	Py_IncRef(f);
+	PyTuple_SetItem(self, 0, capsule);
+	PyTuple_SetItem(self, 1, f);
+	r = py_builtin(&run_def, self, "crema");
+	Py_DecRef(self);
+	PyErr_Clear();
+	return r;
+}
+
+/* (self,) + args, with args[0] replaced by `first` if there is one. */
+static PyObject *with_self(PyObject *self, PyObject *args, PyObject *first)
+{
+	Py_ssize_t n = PyTuple_Size(args);
+	PyObject *all = PyTuple_New(n + 1);
+
+	if (!all)
+		return NULL;
+	Py_IncRef(self);
+	PyTuple_SetItem(all, 0, self);
+	for (Py_ssize_t i = 0; i < n; i++) {
+		PyObject *o = i == 0 && first ? first : PyTuple_GetItem(args, i);
+
+		Py_IncRef(o);
+		PyTuple_SetItem(all, i + 1, o);
+	}
+	return all;
+}
+
+enum { SUBMIT_FUTURES, SUBMIT_UPROOT, SUBMIT_RESOURCE, SUBMITS };
+static PyObject *originals[SUBMITS];
+
+static PyObject *submit(int which, PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *f = NULL, *all, *r;
+
+	if (shim_armed() && PyTuple_Size(args) > 0)
+		f = wrap(PyTuple_GetItem(args, 0));
+	all = with_self(self, args, f);
+	Py_DecRef(f);
+	if (!all)
+		return NULL;
+	r = PyObject_Call(originals[which], all, kwargs);
+	Py_DecRef(all);
+	return r;
+}
+
+static PyObject *submit_futures(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	return submit(SUBMIT_FUTURES, self, args, kwargs);
+}
+
+static PyObject *submit_uproot(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	return submit(SUBMIT_UPROOT, self, args, kwargs);
+}
+
+/* uproot's resource pool takes a future whose _task is the callable. */
+static PyObject *submit_resource(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *all, *r, *task, *f;
+
+	if (shim_armed() && PyTuple_Size(args) > 0) {
+		task = py_attr_string(PyTuple_GetItem(args, 0), "_task");
+		f = task && task != PY_NONE ? wrap(task) : NULL;
+		if (f && PyObject_SetAttrString(PyTuple_GetItem(args, 0), "_task", f))
+			PyErr_Clear();
+		Py_DecRef(f);
+		Py_DecRef(task);
+	}
+	all = with_self(self, args, NULL);
+	if (!all)
+		return NULL;
+	r = PyObject_Call(originals[SUBMIT_RESOURCE], all, kwargs);
+	Py_DecRef(all);
+	return r;
+}
+
+static PyMethodDef submit_defs[SUBMITS] = {
+	[SUBMIT_FUTURES] = {"submit", (void *)submit_futures, METH_VARARGS | METH_KEYWORDS, NULL},
+	[SUBMIT_UPROOT] = {"submit", (void *)submit_uproot, METH_VARARGS | METH_KEYWORDS, NULL},
+	[SUBMIT_RESOURCE] = {"submit", (void *)submit_resource, METH_VARARGS | METH_KEYWORDS,
+			     NULL},
+};
+
+static int replace_submit(int which, PyObject *module, const char *class_name)
+{
+	PyObject *class = py_attr_string(module, class_name), *d;
+	int r = -ENOENT;
+
+	originals[which] = class ? py_attr_string(class, "submit") : NULL;
+	if (!originals[which]) {
+		Py_DecRef(class);
+		return r;
+	}
+	d = PyDescr_NewMethod(class, &submit_defs[which]);
+	if (d && !PyObject_SetAttrString(class, "submit", d))
+		r = 0;
+	PyErr_Clear();
+	Py_DecRef(d);
+	Py_DecRef(class);
+	return r;
+}
+
+int patch_futures(PyObject *module)
+{
+	return replace_submit(SUBMIT_FUTURES, module, "ThreadPoolExecutor");
+}
+
+int patch_uproot(PyObject *module)
+{
+	int a = replace_submit(SUBMIT_UPROOT, module, "ThreadPoolExecutor");
+	int b = replace_submit(SUBMIT_RESOURCE, module, "ResourceThreadPoolExecutor");
+
+	return a ? a : b;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_task.c - the edges of a task: distributed.worker's run functions replaced in the module's dict.
+ *
+ * Each replacement opens a slot, runs the original and closes the slot. What it returns or raises is
+ * the original's. Two sets of names exist: apply_function* up to distributed 2024.10, _run_* since.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "patch.h"
+#include "task.h"
+
+enum edge_id { EDGE_RUN, EDGE_APPLY, EDGE_ACTOR_NEW, EDGE_ACTOR_OLD, EDGES };
+
+struct edge {
+	const char *name;
+	int key, state; /* indexes of the arguments */
+	uint32_t flags;
+	PyObject *original;
+};
+
+static struct edge edges[EDGES] = {
+	[EDGE_RUN] = {"_run_task", 3, 2, 0, NULL},
+	[EDGE_APPLY] = {"apply_function", 4, 3, 0, NULL},
+	[EDGE_ACTOR_NEW] = {"_run_actor", 4, 3, CREMA_TASK_ACTOR, NULL},
+	[EDGE_ACTOR_OLD] = {"apply_function_actor", 4, 3, CREMA_TASK_ACTOR, NULL},
+};
+
+static PyObject *names[8];
+enum { N_WORKER, N_STATE, N_TASKS, N_PREFIX, N_SPAN, N_ADDRESS, N_NAME };
+
+static int names_make(void)
+{
+	static const char *const texts[] = {"worker", "state",	 "tasks", "prefix",
+					    "span_id", "address", "name"};
+
+	for (int i = 0; i < 7; i++)
+		if (!names[i] && !(names[i] = PyUnicode_InternFromString(texts[i])))
+			return -ENOMEM;
+	return 0;
+}
+
+static void describe_key(struct crema_task *t, PyObject *key)
+{
+	PyObject *s = PyObject_Str(key);
+	Py_ssize_t n = 0;
+	const char *text = s ? PyUnicode_AsUTF8AndSize(s, &n) : NULL;
+	Py_ssize_t keep = n < (Py_ssize_t)sizeof(t->key) ? n : (Py_ssize_t)sizeof(t->key) - 1;
+
+	if (text) {
+		while (keep < n && keep > 0 && ((unsigned char)text[keep] & 0xc0) == 0x80)
+			keep--; /* do not cut inside a character */
+		memcpy(t->key, text, (size_t)keep);
+		t->key[keep] = 0;
+		t->key_bytes = (uint32_t)n;
+		t->key_hash = arena_hash(text, (uint32_t)n);
+		if (keep < n)
+			t->flags |= CREMA_TASK_KEY_CUT;
+	}
+	PyErr_Clear();
+	Py_DecRef(s);
+}
+
+/* worker.state.tasks[key]: prefix and span. A single dict look-up under the GIL. */
+static void describe_state(struct crema_task *t, PyObject *worker, PyObject *key)
+{
+	PyObject *state = py_attr(worker, names[N_STATE]);
+	PyObject *tasks = py_attr(state, names[N_TASKS]);
+	PyObject *ts = py_is(tasks, &PyDict_Type) ? PyDict_GetItem(tasks, key) : NULL;
+	PyObject *prefix = py_attr(ts, names[N_PREFIX]), *span = py_attr(ts, names[N_SPAN]);
+
+	t->prefix = py_text_id(prefix);
+	t->span = py_text_id(span);
+	Py_DecRef(span);
+	Py_DecRef(prefix);
+	Py_DecRef(tasks);
+	Py_DecRef(state);
+}
+
+static void describe_worker(struct crema_task *t, PyObject *worker, PyObject *key)
+{
+	PyObject *address, *name;
+
+	describe_state(t, worker, key);
+	address = py_attr(worker, names[N_ADDRESS]);
+	name = py_attr(worker, names[N_NAME]);
+	t->worker_address = py_text_id(address);
+	t->worker_name = py_text_id(name);
+	Py_DecRef(name);
+	Py_DecRef(address);
+}
+
+static PyObject *async_worker;
+
+void task_worker_is(PyObject *worker)
+{
+	Py_IncRef(worker);
+	Py_DecRef(async_worker);
+	async_worker = worker;
+}
+
+void task_describe_async(struct crema_task *t, PyObject *key)
+{
+	t->flags = CREMA_TASK_ASYNC;
+	if (!key || key == PY_NONE)
+		return;
+	describe_key(t, key);
+	if (async_worker)
+		describe_worker(t, async_worker, key);
+}
+
+static void describe(struct crema_task *t, const struct edge *e, PyObject *const *args,
+		     Py_ssize_t nargs)
+{
+	PyObject *worker;
+
+	t->flags = e->flags;
+	if (nargs > e->key)
+		describe_key(t, args[e->key]);
+	if (nargs <= e->state || !py_is(args[e->state], &PyDict_Type))
+		return;
+	worker = PyDict_GetItem(args[e->state], names[N_WORKER]);
+	if (worker)
+		describe_worker(t, worker, args[e->key]);
+	coffea_describe(t, args, nargs);
+}
+
+static uint32_t status_of(PyObject *message)
+{
+	PyObject *op;
+	const char *text;
+
+	if (!message)
+		return CREMA_STATUS_ERRED;
+	if (!py_is(message, &PyDict_Type))
+		return CREMA_STATUS_OK; /* an actor's method: any value */
+	op = PyDict_GetItemString(message, "op");
+	text = op && py_is(op, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(op, NULL) : NULL;
+	PyErr_Clear();
+	return text && !strcmp(text, "task-erred") ? CREMA_STATUS_ERRED : CREMA_STATUS_OK;
+}
+
+static PyObject *run_edge(struct edge *e, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
+{
+	struct py_error error;
+	struct owner before;
+	PyObject *token, *result;
+	uint32_t owner;
+
+	if (!shim_armed())
+		return py_vectorcall(e->original, args, nargs, kw);
+	patch_pending();
+	owner = task_open();
+	if (task_slot(owner))
+		describe(task_slot(owner), e, args, nargs);
+	token = pool_enter(owner);
+	before = segment_begin(owner, 0);
+	if (before.owner != OWNER_NONE && task_slot(owner))
+		task_slot(owner)->flags |= CREMA_TASK_NESTED;
+	task_running(owner);
+	result = py_vectorcall(e->original, args, nargs, kw);
+	py_error_save(&error);
+	task_stopped(owner);
+	segment_end(before);
+	task_close(owner, status_of(result));
+	pool_leave(token);
+	py_error_restore(&error);
+	return result;
+}
+
+#define EDGE(id)                                                                                   \
+	static PyObject *edge_##id(PyObject *self, PyObject *const *args, Py_ssize_t nargs,        \
+				   PyObject *kw)                                                   \
+	{                                                                                          \
+		(void)self;                                                                        \
+		return run_edge(&edges[id], args, nargs, kw);                                      \
+	}
+EDGE(EDGE_RUN)
+EDGE(EDGE_APPLY)
+EDGE(EDGE_ACTOR_NEW)
+EDGE(EDGE_ACTOR_OLD)
+
+static PyMethodDef defs[EDGES] = {
+	[EDGE_RUN] = {"_run_task", (void *)edge_EDGE_RUN, METH_FASTCALL | METH_KEYWORDS, NULL},
+	[EDGE_APPLY] = {"apply_function", (void *)edge_EDGE_APPLY, METH_FASTCALL | METH_KEYWORDS,
+			NULL},
+	[EDGE_ACTOR_NEW] = {"_run_actor", (void *)edge_EDGE_ACTOR_NEW,
+			    METH_FASTCALL | METH_KEYWORDS, NULL},
+	[EDGE_ACTOR_OLD] = {"apply_function_actor", (void *)edge_EDGE_ACTOR_OLD,
+			    METH_FASTCALL | METH_KEYWORDS, NULL},
+};
+
+int patch_task_edges(PyObject *module)
+{
+	PyObject *dict = PyModule_GetDict(module);
+	int found = 0;
+
+	if (!dict || names_make())
+		return -ENOENT;
+	for (int i = 0; i < EDGES; i++) {
+		PyObject *original = PyDict_GetItemString(dict, edges[i].name);
+		PyObject *f;
+
+		if (!original)
+			continue;
+		f = py_builtin(&defs[i], NULL, "distributed.worker");
+		if (!f)
+			continue;
+		Py_IncRef(original);
+		edges[i].original = original;
+		if (!PyDict_SetItemString(dict, edges[i].name, f))
+			found = 1;
+		Py_DecRef(f);
+	}
+	return found ? 0 : -ENOENT;
+}

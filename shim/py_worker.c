@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_worker.c - a Dask Worker starts: this process is armed, probed and given an agent.
+ *
+ * Runs in the worker's event loop, with the GIL, before the worker takes any task.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "op.h"
+#include "patch.h"
+#include "probe_py.h"
+#include "real.h"
+#include "sys.h"
+#include "task.h"
+
+extern char _PyRuntime __attribute__((weak));
+
+static PyObject *original_start, *probe;
+static char collector[512];
+
+/* host:port, [v6]:port or dir:/path; anything else is a mistake worth a line. */
+static int collector_is_sane(const char *v)
+{
+	const char *colon = strrchr(v, ':'), *p;
+	long port = 0;
+
+	if (strlen(v) >= sizeof(collector))
+		return 0;
+	if (!strncmp(v, "dir:", 4))
+		return v[4] == '/';
+	if (!colon || colon == v || !colon[1])
+		return 0;
+	for (p = colon + 1; *p; p++) {
+		if (*p < '0' || *p > '9' || port > 65535)
+			return 0;
+		port = port * 10 + (*p - '0');
+	}
+	for (p = v; p < colon; p++)
+		if (*p == '/' || *p == ' ' || (*p == ':' && v[0] != '['))
+			return 0;
+	return port > 0 && port <= 65535;
+}
+
+/* The host of "tcp://host:8786", with crema's port. */
+static void collector_from_scheduler(PyObject *worker)
+{
+	PyObject *scheduler = py_attr_string(worker, "scheduler");
+	PyObject *address = py_attr_string(scheduler, "address");
+	const char *text = address && py_is(address, &PyUnicode_Type)
+				   ? PyUnicode_AsUTF8AndSize(address, NULL)
+				   : NULL;
+	const char *host = text ? strstr(text, "://") : NULL, *end;
+	size_t n;
+
+	host = host ? host + 3 : NULL;
+	end = host ? strrchr(host, ':') : NULL;
+	n = end ? (size_t)(end - host) : 0;
+	if (n && n + 6 < sizeof(collector)) {
+		memcpy(collector, host, n);
+		memcpy(collector + n, ":8990", 6);
+	}
+	PyErr_Clear();
+	Py_DecRef(address);
+	Py_DecRef(scheduler);
+}
+
+static void text_put(struct crema_probe_text *p, const char *text, size_t n)
+{
+	if (n > sizeof(p->text))
+		return;
+	ADD(&p->seq, 1);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memcpy(p->text, text, n);
+	p->bytes = (uint32_t)n;
+	p->boot_ns = clock_ns(CLOCK_BOOTTIME);
+	__atomic_fetch_add(&p->seq, 1, __ATOMIC_RELEASE);
+}
+
+static PyObject *none(void)
+{
+	Py_IncRef(PY_NONE);
+	return PY_NONE;
+}
+
+/* _put(kind, text): 0 = facts, 1 = a sample, taken every half second */
+static PyObject *put(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
+{
+	Py_ssize_t n = 0;
+	const char *text;
+	int facts;
+
+	(void)self;
+	(void)kw;
+	if (nargs < 2 || !shim_armed())
+		return none();
+	facts = PyObject_IsTrue(args[0]) == 0;
+	text = PyUnicode_AsUTF8AndSize(args[1], &n);
+	if (text)
+		text_put(facts ? &crema_shm->facts : &crema_shm->probe, text, (size_t)n);
+	PyErr_Clear();
+	if (!facts) {
+		shim_snapshot();
+		agent_watch();
+		patch_pending();
+	}
+	return none();
+}
+
+/* _task_begin(key): an async task; they share one thread, so only its wall time has a meaning. */
+static PyObject *async_begin(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
+{
+	uint32_t owner = shim_armed() ? task_open() : OWNER_NONE;
+	struct crema_task *t = task_slot(owner);
+
+	(void)self;
+	(void)kw;
+	if (t) {
+		task_describe_async(t, nargs > 0 ? args[0] : NULL);
+		t->time_unknown = (1u << CREMA_TIMES) - 1;
+		t->count_unknown = (1ull << CREMA_COUNTS) - 1;
+	}
+	task_running(owner);
+	return PyLong_FromUnsignedLongLong(owner);
+}
+
+static PyObject *async_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
+{
+	uint32_t owner;
+
+	(void)self;
+	(void)kw;
+	if (nargs < 2 || !shim_armed())
+		return none();
+	owner = (uint32_t)PyLong_AsUnsignedLongLong(args[0]);
+	PyErr_Clear();
+	if (owner != OWNER_NONE) {
+		task_stopped(owner);
+		task_close(owner, PyObject_IsTrue(args[1]) == 1 ? CREMA_STATUS_OK
+								: CREMA_STATUS_ERRED);
+	}
+	return none();
+}
+
+static PyMethodDef probe_defs[] = {
+	{"_put", (void *)put, METH_FASTCALL | METH_KEYWORDS, NULL},
+	{"_task_begin", (void *)async_begin, METH_FASTCALL | METH_KEYWORDS, NULL},
+	{"_task_end", (void *)async_end, METH_FASTCALL | METH_KEYWORDS, NULL},
+};
+
+static int probe_make(void)
+{
+	PyObject *code = Py_CompileString(probe_source, "<crema probe>", PY_FILE_INPUT), *r = NULL;
+
+	probe = PyDict_New();
+	if (!code || !probe)
+		goto out;
+	PyDict_SetItemString(probe, "__builtins__", PyEval_GetBuiltins());
+	for (int i = 0; i < 3; i++) {
+		PyObject *f = py_builtin(&probe_defs[i], NULL, "crema");
+
+		if (f)
+			PyDict_SetItemString(probe, probe_defs[i].ml_name, f);
+		Py_DecRef(f);
+	}
+	r = PyEval_EvalCode(code, probe, probe);
+out:
+	PyErr_Clear();
+	Py_DecRef(code);
+	Py_DecRef(r);
+	return r ? 0 : -EINVAL;
+}
+
+static void probe_call(const char *name, PyObject *worker)
+{
+	PyObject *f = probe ? PyDict_GetItemString(probe, name) : NULL;
+	PyObject *r = f ? py_vectorcall(f, &worker, 1, NULL) : NULL;
+
+	if (!r)
+		shim_note("the worker's Dask numbers could not be read");
+	PyErr_Clear();
+	Py_DecRef(r);
+}
+
+static int arm(PyObject *worker)
+{
+	const char *env = getenv("CREMA_COLLECTOR"), *why = "";
+
+	if (env && *env && !collector_is_sane(env)) {
+		shim_say("CREMA_COLLECTOR must be HOST:PORT or dir:/PATH; this worker runs "
+			 "unmeasured, it is: ",
+			 env);
+		return -EINVAL;
+	}
+	if (env && *env)
+		memcpy(collector, env, strlen(env) + 1);
+	else
+		collector_from_scheduler(worker);
+	if (shim_arm(&why)) {
+		shim_say("this worker runs unmeasured: ", why);
+		return -ENOSYS;
+	}
+	wait_set_runtime(&_PyRuntime, real_symbol_bytes("_PyRuntime", &_PyRuntime));
+	patch_pending();
+	if (agent_start(collector))
+		shim_say("this worker runs unmeasured: cannot start the agent; set CREMA_AGENT to "
+			 "the path of crema-agent, now ",
+			 agent_path());
+	return 0;
+}
+
+void worker_starts(PyObject *worker)
+{
+	static int tried;
+
+	if (!tried) {
+		tried = 1;
+		if (arm(worker) || probe_make())
+			return;
+	}
+	if (!shim_armed() || !probe)
+		return;
+	task_worker_is(worker);
+	probe_call("start", worker);
+}
+
+static PyObject *start_unsafe(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *all, *r;
+
+	if (!shim_off)
+		worker_starts(self);
+	PyErr_Clear();
+	all = PyTuple_New(1);
+	if (!all)
+		return NULL;
+	(void)args;
+	Py_IncRef(self);
+	PyTuple_SetItem(all, 0, self);
+	r = PyObject_Call(original_start, all, kwargs);
+	Py_DecRef(all);
+	return r;
+}
+
+static PyMethodDef start_def = {"start_unsafe", (void *)start_unsafe,
+				METH_VARARGS | METH_KEYWORDS, NULL};
+
+int patch_worker_class(PyObject *module)
+{
+	PyObject *class = py_attr_string(module, "Worker"), *d;
+	int r = -ENOENT;
+
+	original_start = class ? py_attr_string(class, "start_unsafe") : NULL;
+	d = original_start ? PyDescr_NewMethod(class, &start_def) : NULL;
+	if (d && !PyObject_SetAttrString(class, "start_unsafe", d))
+		r = 0;
+	PyErr_Clear();
+	Py_DecRef(d);
+	Py_DecRef(class);
+	return r;
+}

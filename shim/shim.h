@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shim.h - the state that the shim's files share, and the rules they keep.
+ *
+ * Armed: a process counts only between shim_arm() and its end. `crema_armed` points to a word in a
+ * page that the kernel wipes in a forked child, so a child is dormant at once, without a handler.
+ * A vfork child shares the page: what may run there compares getpid() with the stored pid.
+ *
+ * In an intercepted call: no lock, no allocation, no stdio, errno as the real call left it. On any
+ * doubt the call passes through and shim_note() leaves the reason in shared memory.
+ */
+#ifndef CREMA_SHIM_SHIM_H
+#define CREMA_SHIM_SHIM_H
+
+#include <stdint.h>
+
+#include "shm.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define ADD(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define LOAD(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+
+extern struct crema_shm *crema_shm;
+extern const volatile uint32_t *crema_armed;
+
+static inline int shim_armed(void)
+{
+	return unlikely(*crema_armed);
+}
+
+/* Same process as the one that armed: false in a vfork child. */
+int shim_same_process(void);
+
+/*
+ * Makes the shared memory and arms this process. 0, or -errno with one line in *why (static text).
+ * Called once, with the GIL held, from the worker's start.
+ */
+int shim_arm(const char **why);
+
+/* Leaves a reason where the agent can tell it; a text is kept once. */
+void shim_note(const char *text);
+
+/* One line "crema: text" to descriptor 2; only at a worker's bootstrap. */
+void shim_say(const char *text, const char *detail);
+
+/* Numbers of the whole process at one instant into crema_shm->snapshot. Any thread, not in a call. */
+void shim_snapshot(void);
+
+/* Path of the shared memory file. */
+const char *shim_path(void);
+
+/* CREMA=off, or a reason to stay out of this process was found. */
+extern int shim_off;
+
+/* arena.c: id of a text in shared memory; 0 if it is empty or the arena is full. Lock-free. */
+uint32_t arena_id(const char *text, uint32_t bytes);
+uint64_t arena_hash(const char *text, uint32_t bytes);
+const char *arena_text(uint32_t id);
+
+/* agent.c: starts the agent program; 0 or -errno. */
+int agent_start(const char *collector);
+/* Path of the agent program that was found, or looked for. */
+const char *agent_path(void);
+/* agent.c: looks at the agent's heartbeat and starts another one if it is dead. */
+void agent_watch(void);
+
+#endif

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libcrema.so: one library for every Python and for programs without one.
+
+$(BUILD)/gen/probe_py.h: shim/probe.py shim/text_to_c.awk
+	@mkdir -p $(@D)
+	awk -v name=probe_source -f shim/text_to_c.awk $< > $@
+
+# Exported: the interposed names, and nothing else. An anonymous version node: glibc ignores the
+# interposers of a named one.
+$(BUILD)/gen/exports.map: contract/hooks.def
+	@mkdir -p $(@D)
+	{ echo '{ global:'; \
+	  sed -n 's/^HOOK([A-Z]*, [^,]*, \([a-zA-Z0-9_]*\),.*/\1;/p' $<; \
+	  echo 'local: *; };'; } > $@
+
+$(BUILD)/shim/%.o: shim/%.c $(BUILD)/gen/probe_py.h
+	@mkdir -p $(@D)
+	$(CC) $(SHIM_FLAGS) -c $< -o $@
+
+$(BUILD)/libcrema.so: $(SHIM_OBJ) $(BUILD)/gen/exports.map
+	$(CC) -shared $(SAN) -o $@ $(SHIM_OBJ) -Wl,--version-script=$(BUILD)/gen/exports.map \
+	  -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed -Wl,-soname,libcrema.so
+
+check-abi: $(BUILD)/libcrema.so ## no symbol newer than GLIBC_2.17, nothing needed but libc
+	scripts/check-abi $(BUILD)/libcrema.so $(BUILD)/gen/exports.map
+
+.PHONY: check-abi

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wrap.c - the interposed functions.
+ *
+ * Every wrapper: the real call alone while the process is not armed; otherwise its family's begin,
+ * the real call, its family's end, and errno as the real call left it. Nothing here may touch shared
+ * state when a vfork child runs it: DROP and OPEN families compare the process first.
+ */
+#define _GNU_SOURCE
+#include "real.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "op.h"
+#include "shim.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* glibc's headers mark some of these parameters nonnull or the functions noreturn: the definitions
+ * below only pass them on. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#pragma GCC diagnostic ignored "-Wpedantic"
+
+#define WRAP_OTHER(ret, name, params, args, fd, size)
+
+#define WRAP_READ(ret, name, params, args, fd, size)                                               \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		struct op op;                                                                      \
+		ret r;                                                                             \
+		if (likely(!shim_armed()))                                                         \
+			return real.name args;                                                     \
+		read_begin(&op, fd, size);                                                         \
+		r = real.name args;                                                                \
+		if (op.t)                                                                          \
+			read_end(&op, fd, r);                                                      \
+		return r;                                                                          \
+	}
+
+#define WRAP_WRITE(ret, name, params, args, fd, size)                                              \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		struct op op;                                                                      \
+		ret r;                                                                             \
+		if (likely(!shim_armed()))                                                         \
+			return real.name args;                                                     \
+		write_begin(&op, fd);                                                              \
+		r = real.name args;                                                                \
+		if (op.t)                                                                          \
+			write_end(&op, fd, r);                                                     \
+		return r;                                                                          \
+	}
+
+#define WRAP_OPEN(ret, name, params, args, fd, size)                                               \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		ret r = real.name args;                                                            \
+		if (shim_armed() && r >= 0 && shim_same_process())                                 \
+			fd_forget(r);                                                              \
+		return r;                                                                          \
+	}
+
+#define WRAP_DROP(ret, name, params, args, fd, size)                                               \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		if (shim_armed() && shim_same_process())                                           \
+			fd_forget(fd);                                                             \
+		return real.name args;                                                             \
+	}
+
+#define WRAP_MAP(ret, name, params, args, fd, size)                                                \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		ret r = real.name args;                                                            \
+		if (unlikely(shim_armed() && fd >= 0 && r != (ret)-1)) {                           \
+			int saved = errno;                                                         \
+			map_end(fd, size, p);                                                      \
+			errno = saved;                                                             \
+		}                                                                                  \
+		return r;                                                                          \
+	}
+
+#define WRAP_WAIT(ret, name, params, args, object, size)                                           \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		struct op op;                                                                      \
+		int saved;                                                                         \
+		ret r;                                                                             \
+		if (likely(!shim_armed()))                                                         \
+			return real.name args;                                                     \
+		wait_begin(&op);                                                                   \
+		r = real.name args;                                                                \
+		if (op.t) {                                                                        \
+			saved = errno;                                                             \
+			wait_end(&op, object);                                                     \
+			errno = saved;                                                             \
+		}                                                                                  \
+		return r;                                                                          \
+	}
+
+#define HOOK(family, ret, name, params, args, fd, size)                                            \
+	WRAP_##family(ret, name, params, args, fd, size)
+#include "hooks.def"
+#undef HOOK
+
+#define WRAP_VARIADIC_OPEN(name, params, call)                                                     \
+	EXPORT int name params                                                                     \
+	{                                                                                          \
+		mode_t mode = 0;                                                                   \
+		va_list ap;                                                                        \
+		int r;                                                                             \
+		/* O_TMPFILE holds O_DIRECTORY's bit, and both take a mode */                      \
+		if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) {                         \
+			va_start(ap, flags);                                                       \
+			mode = va_arg(ap, mode_t);                                                 \
+			va_end(ap);                                                                \
+		}                                                                                  \
+		r = call;                                                                          \
+		if (shim_armed() && r >= 0 && shim_same_process())                                 \
+			fd_forget(r);                                                              \
+		return r;                                                                          \
+	}
+
+#include <fcntl.h>
+WRAP_VARIADIC_OPEN(open, (const char *path, int flags, ...), real.open(path, flags, mode))
+WRAP_VARIADIC_OPEN(open64, (const char *path, int flags, ...), real.open64(path, flags, mode))
+WRAP_VARIADIC_OPEN(openat, (int dir, const char *path, int flags, ...),
+		   real.openat(dir, path, flags, mode))
+WRAP_VARIADIC_OPEN(openat64, (int dir, const char *path, int flags, ...),
+		   real.openat64(dir, path, flags, mode))
+
+EXPORT int close_range(unsigned int first, unsigned int last, int flags)
+{
+	if (shim_armed() && shim_same_process() && !(flags & 4 /* CLOSE_RANGE_CLOEXEC */))
+		fd_forget_from(first, last);
+	return real.close_range(first, last, flags);
+}
+
+EXPORT void closefrom(int first)
+{
+	if (shim_armed() && first >= 0 && shim_same_process())
+		fd_forget_from((unsigned int)first, ~0u);
+	real.closefrom(first);
+}
+
+/* libc closes a stream's descriptor without calling close(). */
+EXPORT int fclose(FILE *stream)
+{
+	if (shim_armed() && stream && shim_same_process())
+		fd_forget(fileno(stream));
+	return real.fclose(stream);
+}
