@@ -182,6 +182,8 @@ static struct fd_info look(int fd)
 	id = info.kind == FD_DATA && n > 0 ? arena_id(path, (uint32_t)n) : 0;
 	info.filesystem = filesystem_index(st.st_dev, fs.f_type, id);
 	info.row = file_row(id, segment_span(), &info, info.kind == FD_DATA ? &st : NULL);
+	if (info.kind == FD_DATA)
+		STORE(&crema_shm->file[info.row - 1].size_bytes, (uint64_t)st.st_size);
 	return info;
 }
 

@@ -72,9 +72,10 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	struct start *s;
 	int r;
 
-	if (!bootstrap_possible())
+	if (bootstrap_possible())
+		bootstrap_try();
+	else if (!shim_armed())
 		return real.pthread_create(thread, attr, routine, arg);
-	bootstrap_try();
 	s = start_take(routine, arg);
 	if (!s)
 		return real.pthread_create(thread, attr, routine, arg);

@@ -25,3 +25,17 @@ check-abi: $(BUILD)/libcrema.so ## no symbol newer than GLIBC_2.17, nothing need
 	scripts/check-abi $(BUILD)/libcrema.so $(BUILD)/gen/exports.map
 
 .PHONY: check-abi
+
+# The shim's test programs hold the shim's objects: its wrappers stand before libc's.
+SHIM_TEST_SRC = $(wildcard tests/shim/test_*.c)
+SHIM_TEST_BIN = $(SHIM_TEST_SRC:%.c=$(BUILD)/%)
+$(BUILD)/tests/shim/%.o: tests/shim/%.c
+	@mkdir -p $(@D)
+	$(CC) $(SHIM_FLAGS) -c $< -o $@
+$(BUILD)/tests/shim/test_%: $(BUILD)/tests/shim/test_%.o $(BUILD)/tests/shim/harness.o $(SHIM_OBJ)
+	$(CC) $(SAN) -o $@ $^ -rdynamic -lcmocka -lpthread
+
+shim-test: $(SHIM_TEST_BIN) ## C programs that hold the shim, by cmocka
+	@set -e; for t in $(SHIM_TEST_BIN); do (cd $(BUILD) && "$(CURDIR)/$$t"); done
+.PHONY: shim-test
+.SECONDARY:

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* harness.c - arming and tasks for the shim's test programs. */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+void harness_arm(void)
+{
+	const char *why = "";
+
+	if (crema_shm)
+		return;
+	if (shim_arm(&why)) {
+		fprintf(stderr, "cannot arm: %s\n", why);
+		exit(1);
+	}
+	unlink(shim_path());
+}
+
+struct harness_task harness_begin(void)
+{
+	struct harness_task h;
+
+	h.owner = task_open();
+	h.before = segment_begin(h.owner, 0);
+	task_running(h.owner);
+	return h;
+}
+
+struct crema_task *harness_end(struct harness_task *h)
+{
+	task_stopped(h->owner);
+	segment_end(h->before);
+	task_close(h->owner, CREMA_STATUS_OK);
+	return task_slot(h->owner);
+}
+
+void harness_free(struct harness_task *h)
+{
+	crema_shm->slot_word[h->owner - 1] = CREMA_SLOT_FREE;
+}
+
+uint64_t harness_wall_ns(const struct crema_task *t)
+{
+	return t->stop_mono_ns - t->start_mono_ns;
+}
+
+uint64_t harness_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void harness_spin(uint64_t ns)
+{
+	struct timespec t;
+	uint64_t start, now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	start = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	do {
+		for (volatile int i = 0; i < 10000; i++)
+			;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+		now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	} while (now - start < ns);
+}
+
+const char *harness_file(const char *name, size_t bytes)
+{
+	static char path[16][512];
+	static int at;
+	const char *dir = getenv("CREMA_TEST_TMP");
+	char block[65536];
+	char *p = path[at++ % 16];
+	int fd;
+
+	snprintf(p, sizeof(path[0]), "%s/crema-%d-%s", dir ? dir : ".", (int)getpid(), name);
+	fd = open(p, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(block); i++)
+		block[i] = (char)(i * 7 + 3);
+	for (size_t done = 0; done < bytes;) {
+		size_t n = bytes - done < sizeof(block) ? bytes - done : sizeof(block);
+		ssize_t w = write(fd, block, n);
+
+		assert_true(w > 0);
+		done += (size_t)w;
+	}
+	fsync(fd);
+	close(fd);
+	return p;
+}
+
+size_t harness_make_cold(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	struct stat st;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	fsync(fd);
+	assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+	close(fd);
+	return ((size_t)st.st_size + 4095) & ~(size_t)4095;
+}

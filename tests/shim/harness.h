@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * harness.h - for test programs that are linked with the shim's own objects: the wrappers in the
+ * executable stand before libc's, so every call here is really interposed, and the test can arm the
+ * process, open tasks and look into the shared memory.
+ */
+#ifndef CREMA_TESTS_SHIM_HARNESS_H
+#define CREMA_TESTS_SHIM_HARNESS_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "shim.h"
+#include "task.h"
+#include "thread.h"
+
+/* Arms this process once and removes the file at once. */
+void harness_arm(void);
+
+/* A task in the calling thread. */
+struct harness_task {
+	uint32_t owner;
+	struct owner before;
+	uint64_t start_ns;
+};
+struct harness_task harness_begin(void);
+/* Ends it and returns the slot, whose numbers are final. */
+struct crema_task *harness_end(struct harness_task *h);
+/* What the agent does once the record is acknowledged. */
+void harness_free(struct harness_task *h);
+
+uint64_t harness_wall_ns(const struct crema_task *t);
+uint64_t harness_now_ns(void);
+/* Burns CPU for `ns` of this thread's CPU clock. */
+void harness_spin(uint64_t ns);
+/* A file of `bytes` in the folder of CREMA_TEST_TMP (a real disk), else the current one. */
+const char *harness_file(const char *name, size_t bytes);
+/* Drops its pages from the page cache; the number of bytes a full read will bring in. */
+size_t harness_make_cold(const char *path);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_agent.c - starting the agent is invisible to the host: no SIGCHLD, nothing to wait for, no
+ * descriptor; and the agent starts with a clean slate.
+ */
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int child_signals;
+
+static void on_child(int sig)
+{
+	(void)sig;
+	child_signals++;
+}
+
+static char script[256], out[300];
+
+/* A program that writes down what it finds. */
+static void write_script(void)
+{
+	FILE *f;
+
+	snprintf(script, sizeof(script), "%s/crema-agent-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+		 (int)getpid());
+	snprintf(out, sizeof(out), "%s.out", script);
+	f = fopen(script, "w");
+	assert_non_null(f);
+	fprintf(f,
+		"#!/bin/sh\n"
+		"{ echo \"args $*\"; echo fds $(ls /proc/$$/fd | tr '\\n' ' ')\n"
+		"echo preload=$LD_PRELOAD secret=$CREMA_SECRET\n"
+		"grep -E '^(SigBlk|SigIgn)' /proc/$$/status\n"
+		"echo session $(cut -d' ' -f6 /proc/$$/stat) pid $$ parent $(cut -d' ' -f4 /proc/$$/stat)\n"
+		"} > %s.tmp; mv %s.tmp %s\n",
+		out, out, out);
+	fclose(f);
+	chmod(script, 0700);
+}
+
+static char *slurp_when_there(const char *path)
+{
+	static char text[4096];
+	size_t n;
+	FILE *f = NULL;
+
+	for (int i = 0; i < 500 && !(f = fopen(path, "r")); i++)
+		usleep(10000);
+	assert_non_null(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = 0;
+	fclose(f);
+	return text;
+}
+
+static void the_host_notices_nothing(void **state)
+{
+	struct sigaction act;
+	char *text;
+	int fds, pid, session;
+
+	(void)state;
+	memset(&act, 0, sizeof(act));
+	act.sa_handler = on_child;
+	sigaction(SIGCHLD, &act, NULL);
+	setenv("CREMA_AGENT", script, 1);
+	setenv("LD_PRELOAD", "", 1);
+	setenv("CREMA_SECRET", "do-not-pass", 1);
+	fds = dup(0);
+	close(fds);
+	errno = 0;
+	assert_int_equal(agent_start("127.0.0.1:9"), 0);
+	assert_int_equal(errno, 0);
+	text = slurp_when_there(out);
+	usleep(100000); /* its end, too, must not be seen */
+	assert_int_equal(child_signals, 0);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(errno, ECHILD);
+	assert_int_equal(dup(0), fds); /* no descriptor was left open */
+	close(fds);
+	assert_non_null(strstr(text, "--collector 127.0.0.1:9"));
+	assert_non_null(strstr(text, "--shm "));
+	assert_non_null(strstr(text, "preload= secret=\n"));
+	assert_non_null(strstr(text, "SigBlk:\t0000000000000000"));
+	assert_non_null(strstr(text, "SigIgn:\t0000000000000000"));
+	assert_int_equal(sscanf(strstr(text, "session"), "session %d pid %d", &session, &pid), 2);
+	assert_int_equal(session, pid);
+}
+
+static void a_missing_agent_is_an_error(void **state)
+{
+	(void)state;
+	setenv("CREMA_AGENT", "/no/such/agent", 1);
+	assert_int_equal(agent_start("127.0.0.1:9"), -ENOENT);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static int arm(void **state)
+{
+	(void)state;
+	harness_arm();
+	write_script();
+	return 0;
+}
+
+static int clean(void **state)
+{
+	(void)state;
+	unlink(script);
+	unlink(out);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_host_notices_nothing),
+		cmocka_unit_test(a_missing_agent_is_an_error),
+	};
+
+	return cmocka_run_group_tests_name("shim agent", tests, arm, clean);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_io.c - reads, writes and maps are counted to the byte and behave as without the shim. */
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "real.h"
+
+static const char *path;
+
+extern char __executable_start, etext;
+
+static void every_hook_has_a_real_function(void **state)
+{
+	(void)state;
+	real_resolve();
+#define HOOK(family, ret, name, params, args, fd, size)                                            \
+	assert_true((void *)real.name != NULL);                                                    \
+	assert_false((char *)real.name >= &__executable_start && (char *)real.name < &etext);
+#include "hooks.def"
+#undef HOOK
+}
+
+static void every_way_to_read_counts(void **state)
+{
+	struct harness_task h = harness_begin();
+	char a[1000], b[500];
+	struct iovec v[2] = {{a, 1000}, {b, 500}};
+	int fd = open(path, O_RDONLY);
+	struct crema_task *t;
+
+	(void)state;
+	assert_int_equal(read(fd, a, 1000), 1000);
+	assert_int_equal(pread(fd, a, 1000, 10), 1000);
+	assert_int_equal(pread64(fd, a, 700, 10), 700);
+	assert_int_equal(readv(fd, v, 2), 1500);
+	assert_int_equal(preadv(fd, v, 2, 5), 1500);
+	assert_int_equal(preadv64(fd, v, 1, 5), 1000);
+	assert_int_equal(preadv2(fd, v, 2, 5, 0), 1500);
+	assert_int_equal(preadv64v2(fd, v, 1, 5, 0), 1000);
+	assert_int_equal(pread(fd, a, 1000, 1 << 30), 0); /* beyond the end: a call, no bytes */
+	close(fd);
+	t = harness_end(&h);
+	assert_int_equal(t->own.count[CREMA_C_read_calls], 9);
+	assert_int_equal(t->own.count[CREMA_C_read_bytes],
+			 1000 + 1000 + 700 + 1500 + 1500 + 1000 + 1500 + 1000);
+	harness_free(&h);
+}
+
+static struct crema_file *row_of(const char *name)
+{
+	char *full = realpath(name, NULL);
+	struct crema_file *found = NULL;
+
+	for (unsigned i = 0; i < CREMA_SHM_FILES; i++) {
+		struct crema_file *f = &crema_shm->file[i];
+
+		if (f->state == 2 && f->path && !strcmp(arena_text(f->path), full))
+			found = f;
+	}
+	free(full);
+	return found;
+}
+
+static void bytes_are_kept_by_file(void **state)
+{
+	const char *other = harness_file("other", 5000);
+	struct harness_task h = harness_begin();
+	int a = open(path, O_RDONLY), b = open(other, O_RDONLY);
+	uint64_t before = row_of(path) ? row_of(path)->read_bytes : 0;
+	char buf[100];
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(read(a, buf, 100), 100);
+		assert_int_equal(read(b, buf, 50), 50);
+	}
+	harness_end(&h);
+	assert_int_equal(row_of(path)->read_bytes - before, 1000);
+	assert_int_equal(row_of(other)->read_bytes, 500);
+	assert_int_equal(row_of(other)->read_calls, 10);
+	assert_int_equal(row_of(other)->size_bytes, 5000);
+	harness_free(&h);
+	close(a);
+	close(b);
+	unlink(other);
+}
+
+static void a_descriptor_used_again_means_another_file(void **state)
+{
+	const char *other = harness_file("again", 5000);
+	struct harness_task h = harness_begin();
+	int a = open(path, O_RDONLY), b, d;
+	uint64_t before;
+	char buf[100];
+
+	(void)state;
+	assert_int_equal(read(a, buf, 100), 100);
+	before = row_of(path)->read_bytes;
+	close(a);
+	b = open(other, O_RDONLY);
+	assert_int_equal(a, b);
+	assert_int_equal(read(b, buf, 60), 60);
+	d = open(path, O_RDONLY);
+	assert_int_equal(read(d, buf, 1), 1);
+	assert_int_equal(dup2(b, d), d); /* d now is the other file */
+	assert_int_equal(read(d, buf, 7), 7);
+	close(b);
+	close(d);
+	harness_end(&h);
+	assert_int_equal(row_of(other)->read_bytes, 67);
+	assert_int_equal(row_of(path)->read_bytes, before + 101);
+	harness_free(&h);
+	unlink(other);
+}
+
+static void pipes_and_sockets_are_no_files(void **state)
+{
+	struct harness_task h = harness_begin();
+	int p[2], s[2];
+	struct crema_task *t;
+	char buf[16] = "0123456789";
+
+	(void)state;
+	assert_int_equal(pipe(p), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+	assert_int_equal(write(p[1], buf, 10), 10);
+	assert_int_equal(read(p[0], buf, 16), 10);
+	assert_int_equal(write(s[1], buf, 10), 10);
+	assert_int_equal(read(s[0], buf, 16), 10);
+	t = harness_end(&h);
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], 0);
+	assert_int_equal(t->own.count[CREMA_C_write_bytes], 0);
+	assert_int_equal(t->own.count[CREMA_C_other_read_bytes], 10);
+	harness_free(&h);
+	for (int i = 0; i < 2; i++) {
+		close(p[i]);
+		close(s[i]);
+	}
+}
+
+static void errno_is_the_real_calls(void **state)
+{
+	struct harness_task h = harness_begin();
+	char buf[10];
+	int fd = open(path, O_RDONLY);
+	char *volatile nowhere = (char *)1;
+
+	(void)state;
+	errno = 0;
+	assert_int_equal(read(-1, buf, 10), -1);
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(read(fd, nowhere, 10), -1);
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(write(fd, buf, 10), -1);
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(open("/no/such/file", O_RDONLY), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(close(9999), -1);
+	assert_int_equal(errno, EBADF);
+	errno = 77; /* a call that succeeds leaves it alone */
+	assert_int_equal(read(fd, buf, 10), 10);
+	close(fd);
+	fd = open(path, O_RDONLY);
+	assert_int_equal(pread(fd, buf, 10, 0), 10);
+	close(fd);
+	assert_int_equal(errno, 77);
+	harness_end(&h);
+	assert_int_equal(task_slot(h.owner)->own.count[CREMA_C_read_calls], 2);
+	harness_free(&h);
+}
+
+static void modes_of_new_files_are_kept(void **state)
+{
+	char name[] = "crema-mode-XXXXXX";
+	int fd;
+
+	(void)state;
+	assert_true((fd = mkstemp(name)) >= 0);
+	close(fd);
+	unlink(name);
+	fd = open(name, O_CREAT | O_WRONLY | O_EXCL, 0640);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_WRONLY);
+	close(fd);
+	assert_int_equal(access(name, R_OK | W_OK), 0);
+	unlink(name);
+}
+
+static void maps_count_their_length(void **state)
+{
+	struct harness_task h = harness_begin();
+	int fd = open(path, O_RDONLY);
+	void *m = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
+	struct crema_task *t;
+
+	(void)state;
+	assert_true(m != MAP_FAILED);
+	munmap(m, 8192);
+	m = mmap64(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	munmap(m, 4096);
+	m = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(m, 4096);
+	close(fd);
+	t = harness_end(&h);
+	assert_int_equal(t->own.count[CREMA_C_mapped_bytes], 8192 + 4096);
+	harness_free(&h);
+}
+
+static void modules_are_kept_apart(void **state)
+{
+	const char *module = harness_file("module.py", 300);
+	struct harness_task h = harness_begin();
+	int fd = open(module, O_RDONLY);
+	struct crema_task *t;
+	char buf[400];
+
+	(void)state;
+	assert_int_equal(read(fd, buf, 400), 300);
+	close(fd);
+	t = harness_end(&h);
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], 0);
+	assert_int_equal(t->own.count[CREMA_C_import_read_bytes], 300);
+	harness_free(&h);
+	unlink(module);
+}
+
+static void a_vfork_child_changes_nothing(void **state)
+{
+	int fd = open(path, O_RDONLY), status = -1;
+	struct harness_task h = harness_begin();
+	uint64_t before;
+	char buf[50];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(read(fd, buf, 50), 50);
+	before = row_of(path)->read_bytes;
+	pid = vfork();
+	if (pid == 0) {
+		close(fd); /* the child's own descriptor: ours stays open and known */
+		dup2(2, fd);
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(9);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(read(fd, buf, 20), 20);
+	close(fd);
+	harness_end(&h);
+	assert_int_equal(row_of(path)->read_bytes, before + 70);
+	harness_free(&h);
+}
+
+static void writes_count(void **state)
+{
+	struct harness_task h = harness_begin();
+	const char *out = harness_file("out", 0);
+	int fd = open(out, O_WRONLY);
+	struct iovec v[2] = {{(char[]){"abc"}, 3}, {(char[]){"defg"}, 4}};
+	struct crema_task *t;
+
+	(void)state;
+	assert_int_equal(write(fd, "0123456789", 10), 10);
+	assert_int_equal(pwrite(fd, "01", 2, 100), 2);
+	assert_int_equal(writev(fd, v, 2), 7);
+	close(fd);
+	t = harness_end(&h);
+	assert_int_equal(t->own.count[CREMA_C_write_calls], 3);
+	assert_int_equal(t->own.count[CREMA_C_write_bytes], 19);
+	harness_free(&h);
+	unlink(out);
+}
+
+static int arm(void **state)
+{
+	(void)state;
+	harness_arm();
+	path = harness_file("input", 100000);
+	return 0;
+}
+
+static int clean(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_hook_has_a_real_function),
+		cmocka_unit_test(every_way_to_read_counts),
+		cmocka_unit_test(bytes_are_kept_by_file),
+		cmocka_unit_test(a_descriptor_used_again_means_another_file),
+		cmocka_unit_test(pipes_and_sockets_are_no_files),
+		cmocka_unit_test(errno_is_the_real_calls),
+		cmocka_unit_test(modes_of_new_files_are_kept),
+		cmocka_unit_test(maps_count_their_length),
+		cmocka_unit_test(modules_are_kept_apart),
+		cmocka_unit_test(a_vfork_child_changes_nothing),
+		cmocka_unit_test(writes_count),
+	};
+
+	return cmocka_run_group_tests_name("shim io", tests, arm, clean);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_task.c - slots, references, refusal, late work, the arena, forked children. */
+#include "harness.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void slot_goes_through_its_states(void **state)
+{
+	struct harness_task h = harness_begin();
+	uint32_t *word = &crema_shm->slot_word[h.owner - 1];
+	struct crema_task *t;
+
+	(void)state;
+	assert_int_equal(CREMA_SLOT_STATE(*word), CREMA_SLOT_RUNNING);
+	assert_int_equal(CREMA_SLOT_REFS(*word), 1);
+	t = harness_end(&h);
+	assert_int_equal(CREMA_SLOT_STATE(*word), CREMA_SLOT_DONE);
+	assert_int_equal(CREMA_SLOT_REFS(*word), 0);
+	assert_int_equal(t->status, CREMA_STATUS_OK);
+	assert_true(t->stop_mono_ns >= t->start_mono_ns);
+	assert_true(t->rss_start_bytes > 0);
+	harness_free(&h);
+}
+
+static void references_keep_a_slot(void **state)
+{
+	struct harness_task h = harness_begin();
+	uint64_t name = task_name(h.owner);
+	uint32_t *word = &crema_shm->slot_word[h.owner - 1];
+
+	(void)state;
+	assert_int_equal(task_ref_name(name), h.owner);
+	harness_end(&h);
+	assert_int_equal(CREMA_SLOT_REFS(*word), 1);
+	assert_int_equal(task_ref_name(name), h.owner); /* late work is still welcome */
+	task_unref(h.owner);
+	task_unref(h.owner);
+	assert_int_equal(CREMA_SLOT_REFS(*word), 0);
+	harness_free(&h);
+	assert_int_equal(task_ref_name(name), OWNER_NONE); /* the slot is nobody's now */
+	h = harness_begin();
+	assert_int_equal(task_ref_name(name), OWNER_NONE); /* or another attempt's */
+	harness_end(&h);
+	harness_free(&h);
+}
+
+static void a_full_table_refuses_and_totals_stay_exact(void **state)
+{
+	static struct harness_task all[CREMA_SHM_TASKS];
+	uint64_t refused = crema_shm->totals.tasks_refused;
+	uint64_t calls = crema_shm->totals.tasks.count[CREMA_C_other_read_calls];
+	struct harness_task h;
+	int pipe_fd[2];
+	char c = 'x';
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fd), 0);
+	for (unsigned i = 0; i < CREMA_SHM_TASKS; i++) {
+		all[i] = harness_begin();
+		assert_true(task_slot(all[i].owner) != NULL);
+		harness_end(&all[i]);
+	}
+	h = harness_begin();
+	assert_int_equal(h.owner, OWNER_REFUSED);
+	assert_int_equal(write(pipe_fd[1], &c, 1), 1);
+	assert_int_equal(read(pipe_fd[0], &c, 1), 1);
+	task_stopped(h.owner);
+	segment_end(h.before);
+	task_close(h.owner, CREMA_STATUS_OK);
+	assert_int_equal(crema_shm->totals.tasks_refused, refused + 1);
+	assert_int_equal(crema_shm->totals.tasks.count[CREMA_C_other_read_calls], calls + 1);
+	for (unsigned i = 0; i < CREMA_SHM_TASKS; i++)
+		harness_free(&all[i]);
+	close(pipe_fd[0]);
+	close(pipe_fd[1]);
+}
+
+static void *late_reader(void *arg)
+{
+	struct harness_task *h = arg;
+	struct owner before = segment_begin(h->owner, 1);
+	char buf[100];
+	FILE *f = fopen("/proc/self/exe", "r");
+
+	/* a data file, read by a pool thread after the task's end */
+	assert_non_null(f);
+	assert_int_equal(read(fileno(f), buf, sizeof(buf)), 100);
+	fclose(f);
+	segment_end(before);
+	task_unref(h->owner);
+	return NULL;
+}
+
+static void late_work_is_credited_and_marked(void **state)
+{
+	struct harness_task h = harness_begin();
+	struct crema_task *t;
+	pthread_t thread;
+	uint32_t version;
+
+	(void)state;
+	task_ref(h.owner);
+	t = harness_end(&h);
+	version = t->version;
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], 0);
+	assert_int_equal(pthread_create(&thread, NULL, late_reader, &h), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], 100);
+	assert_int_equal(t->own.count[CREMA_C_late_bytes], 100);
+	assert_int_equal(t->own.count[CREMA_C_pool_segments], 1);
+	assert_true(t->version > version);
+	harness_free(&h);
+}
+
+static void texts_are_kept_once(void **state)
+{
+	uint32_t a = arena_id("TTbar", 5), b = arena_id("TTbar", 5), c = arena_id("TTba", 4);
+
+	(void)state;
+	assert_true(a != 0);
+	assert_int_equal(a, b);
+	assert_int_not_equal(a, c);
+	assert_string_equal(arena_text(a), "TTbar");
+	assert_int_equal(arena_id("", 0), 0);
+}
+
+static void *interner(void *arg)
+{
+	uint32_t *ids = arg;
+	char text[32];
+
+	for (int i = 0; i < 500; i++)
+		ids[i] = arena_id(text, (uint32_t)snprintf(text, sizeof(text), "text %d", i));
+	return NULL;
+}
+
+static void texts_are_kept_once_among_threads(void **state)
+{
+	static uint32_t ids[4][500];
+	pthread_t threads[4];
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, interner, ids[i]), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 1; i < 4; i++)
+		assert_memory_equal(ids[0], ids[i], sizeof(ids[0]));
+}
+
+static void a_full_arena_says_so(void **state)
+{
+	char text[1000];
+	uint64_t before = crema_shm->totals.strings_refused;
+	uint32_t id = 1;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	for (int i = 0; i < 400 && id; i++) {
+		memcpy(text, &i, sizeof(i));
+		id = arena_id(text, sizeof(text));
+	}
+	assert_int_equal(id, 0);
+	assert_true(crema_shm->totals.strings_refused > before);
+	assert_true(crema_shm->strings_used <= CREMA_SHM_STRINGS + 2 * sizeof(text));
+}
+
+static void a_forked_child_is_dormant(void **state)
+{
+	struct harness_task h = harness_begin();
+	uint64_t before = crema_shm->totals.tasks_started;
+	int status = -1, pipe_fd[2];
+	char c = 'x';
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fd), 0);
+	pid = fork();
+	if (pid == 0) {
+		int ok = !shim_armed() && write(pipe_fd[1], &c, 1) == 1 &&
+			 read(pipe_fd[0], &c, 1) == 1;
+
+		_exit(ok ? 7 : 8);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 7);
+	assert_int_equal(crema_shm->goodbye, 0); /* its _exit was not ours */
+	assert_int_equal(crema_shm->totals.tasks_started, before);
+	harness_end(&h);
+	assert_int_equal(task_slot(h.owner)->own.count[CREMA_C_other_read_calls], 0);
+	harness_free(&h);
+	close(pipe_fd[0]);
+	close(pipe_fd[1]);
+}
+
+static void arming_fails_cleanly_under_a_file_limit(void **state)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		struct rlimit limit = {1 << 20, 1 << 20};
+		const char *why = "";
+
+		setrlimit(RLIMIT_FSIZE, &limit);
+		_exit(shim_arm(&why) < 0 && strstr(why, "RLIMIT_FSIZE") ? 7 : 8);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+static int arm(void **state)
+{
+	(void)state;
+	harness_arm();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slot_goes_through_its_states),
+		cmocka_unit_test(references_keep_a_slot),
+		cmocka_unit_test(a_full_table_refuses_and_totals_stay_exact),
+		cmocka_unit_test(late_work_is_credited_and_marked),
+		cmocka_unit_test(texts_are_kept_once),
+		cmocka_unit_test(texts_are_kept_once_among_threads),
+		cmocka_unit_test(a_forked_child_is_dormant),
+		cmocka_unit_test(arming_fails_cleanly_under_a_file_limit),
+		cmocka_unit_test(a_full_arena_says_so),
+	};
+
+	return cmocka_run_group_tests_name("shim task", tests, arm, NULL);
+}

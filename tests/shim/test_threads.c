@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_threads.c - storage bytes and CPU by thread: each is charged to who caused it, pool threads
+ * to the task they work for, and the sums close with the kernel's numbers for the whole process.
+ */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MS 1000000ull
+enum { SIZE = 8 << 20 };
+
+static uint64_t read_all(const char *path)
+{
+	static __thread char buf[1 << 16];
+	int fd = open(path, O_RDONLY);
+	uint64_t sum = 0;
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		sum += (uint64_t)n;
+	close(fd);
+	return sum;
+}
+
+static void a_cold_file_is_its_pages_and_a_warm_one_nothing(void **state)
+{
+	const char *path = harness_file("whole", SIZE - 1000);
+	size_t pages = harness_make_cold(path);
+	struct harness_task h = harness_begin();
+	struct crema_task *t;
+
+	(void)state;
+	assert_int_equal(read_all(path), SIZE - 1000);
+	t = harness_end(&h);
+	assert_int_equal(t->own.count[CREMA_C_storage_read_bytes], pages);
+	harness_free(&h);
+	h = harness_begin();
+	assert_int_equal(read_all(path), SIZE - 1000);
+	t = harness_end(&h);
+	assert_int_equal(t->own.count[CREMA_C_storage_read_bytes], 0);
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], SIZE - 1000);
+	harness_free(&h);
+	unlink(path);
+}
+
+static void page_faults_of_a_map_are_charged(void **state)
+{
+	const char *path = harness_file("map", SIZE);
+	size_t pages = harness_make_cold(path);
+	struct harness_task h = harness_begin();
+	int fd = open(path, O_RDONLY);
+	volatile const char *m = mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE, fd, 0);
+	struct crema_task *t;
+	unsigned sum = 0;
+
+	(void)state;
+	for (size_t i = 0; i < SIZE; i += 4096)
+		sum += (unsigned char)m[i];
+	munmap((void *)(uintptr_t)m, SIZE);
+	close(fd);
+	t = harness_end(&h);
+	assert_true(sum > 0);
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], 0);
+	assert_int_equal(t->own.count[CREMA_C_mapped_bytes], SIZE);
+	assert_int_equal(t->own.count[CREMA_C_storage_read_bytes], pages);
+	assert_true(t->flags & CREMA_TASK_MAPPED_STORAGE);
+	harness_free(&h);
+	unlink(path);
+}
+
+struct reader {
+	const char *path;
+	size_t pages;
+	uint64_t charged;
+};
+
+static void *reader_task(void *arg)
+{
+	struct reader *r = arg;
+	struct harness_task h = harness_begin();
+
+	read_all(r->path);
+	r->charged = harness_end(&h)->own.count[CREMA_C_storage_read_bytes];
+	harness_free(&h);
+	return NULL;
+}
+
+static void two_tasks_at_once_get_their_own_bytes(void **state)
+{
+	struct reader r[2] = {{harness_file("a", SIZE), 0, 0}, {harness_file("b", SIZE / 2), 0, 0}};
+	pthread_t threads[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		r[i].pages = harness_make_cold(r[i].path);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, reader_task, &r[i]), 0);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(r[i].charged, r[i].pages);
+		unlink(r[i].path);
+	}
+}
+
+struct pool_work {
+	uint32_t owner;
+	const char *path;
+};
+
+static void *pool_thread(void *arg)
+{
+	struct pool_work *w = arg;
+	struct owner before = segment_begin(w->owner, 1);
+
+	read_all(w->path);
+	harness_spin(50 * MS);
+	segment_end(before);
+	harness_spin(10 * MS); /* not for the task */
+	return NULL;
+}
+
+static void pool_threads_work_for_the_task(void **state)
+{
+	const char *path = harness_file("pool", SIZE);
+	size_t pages = harness_make_cold(path);
+	struct harness_task h = harness_begin();
+	struct pool_work w = {h.owner, path};
+	struct crema_task *t;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, pool_thread, &w), 0);
+	pthread_join(thread, NULL);
+	t = harness_end(&h);
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], SIZE);
+	assert_int_equal(t->own.count[CREMA_C_storage_read_bytes], pages);
+	assert_true(t->pool_time[CREMA_T_cpu] >= 50 * MS);
+	assert_true(t->pool_time[CREMA_T_cpu] < 60 * MS + 30 * MS);
+	assert_true(t->own.time[CREMA_T_cpu] < 20 * MS);
+	assert_int_equal(t->own.count[CREMA_C_pool_segments], 1);
+	harness_free(&h);
+	unlink(path);
+}
+
+static void *ends_by_exit(void *arg)
+{
+	(void)arg;
+	harness_spin(20 * MS);
+	pthread_exit(NULL);
+}
+
+static void *ends_by_cancel(void *arg)
+{
+	(void)arg;
+	harness_spin(20 * MS);
+	while (1)
+		pause();
+	return NULL;
+}
+
+static void *ends_by_return(void *arg)
+{
+	read_all(arg);
+	harness_spin(20 * MS);
+	return NULL;
+}
+
+/* Threads that no task knows end in three ways; the process's numbers are the sum of the threads'. */
+static void what_threads_did_adds_up_to_the_process(void **state)
+{
+	const char *path = harness_file("sum", SIZE);
+	size_t pages = harness_make_cold(path);
+	struct crema_snapshot *s = &crema_shm->snapshot;
+	uint64_t unattributed = crema_shm->totals.unattributed.count[CREMA_C_read_bytes];
+	uint64_t in;
+	pthread_t threads[3];
+
+	(void)state;
+	shim_snapshot();
+	in = s->process_inblock;
+	assert_int_equal(pthread_create(&threads[0], NULL, ends_by_exit, NULL), 0);
+	assert_int_equal(pthread_create(&threads[1], NULL, ends_by_cancel, NULL), 0);
+	assert_int_equal(pthread_create(&threads[2], NULL, ends_by_return, (void *)(uintptr_t)path),
+			 0);
+	usleep(200000);
+	pthread_cancel(threads[1]);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	shim_snapshot();
+	assert_true(s->flags & 1);
+	assert_false(s->flags & 2);
+	assert_int_equal((s->process_inblock - in) * 512, pages);
+	assert_int_equal(s->process_inblock, s->seen_inblock);
+	assert_int_equal(s->process_oublock, s->seen_oublock);
+	print_message("cpu: process %.3f ms, threads %.3f ms\n", (double)s->process_cpu_ns / 1e6,
+		      (double)s->seen_cpu_ns / 1e6);
+	/* a thread's last microseconds, after its last word, are the kernel's */
+	assert_true(s->process_cpu_ns >= s->seen_cpu_ns);
+	assert_true(s->process_cpu_ns - s->seen_cpu_ns < 3 * MS);
+	assert_int_equal(crema_shm->totals.unattributed.count[CREMA_C_read_bytes] - unattributed,
+			 SIZE);
+	unlink(path);
+}
+
+static void *short_life(void *arg)
+{
+	(void)arg;
+	return NULL;
+}
+
+static void blocks_of_ended_threads_are_used_again(void **state)
+{
+	uint64_t refused = crema_shm->totals.threads_refused;
+	pthread_t thread;
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * CREMA_SHM_THREADS; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, short_life, NULL), 0);
+		pthread_join(thread, NULL);
+	}
+	assert_int_equal(crema_shm->totals.threads_refused, refused);
+}
+
+static int arm(void **state)
+{
+	(void)state;
+	harness_arm();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cold_file_is_its_pages_and_a_warm_one_nothing),
+		cmocka_unit_test(page_faults_of_a_map_are_charged),
+		cmocka_unit_test(two_tasks_at_once_get_their_own_bytes),
+		cmocka_unit_test(pool_threads_work_for_the_task),
+		cmocka_unit_test(what_threads_did_adds_up_to_the_process),
+		cmocka_unit_test(blocks_of_ended_threads_are_used_again),
+	};
+
+	return cmocka_run_group_tests_name("shim threads", tests, arm, NULL);
+}

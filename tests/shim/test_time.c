@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_time.c - each time class gets the time that is known to be spent in it: at least 95 % in it,
+ * at most 2 % of it in any other.
+ *
+ * On a machine that others use too a spinning thread also waits for a core; that is run queue time
+ * and true, so the programs that must not be disturbed say what the kernel says of it.
+ */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "op.h"
+#include "sys.h"
+
+#define MS 1000000ull
+
+static void share_is(const struct crema_task *t, int id, uint64_t known_ns, const char *what)
+{
+	uint64_t in = t->own.time[id];
+
+	print_message("%s: known %.3f ms, in its class %.3f ms, wall %.3f ms;", what,
+		      (double)known_ns / 1e6, (double)in / 1e6, (double)harness_wall_ns(t) / 1e6);
+	for (int i = 0; i < CREMA_TIMES; i++)
+		if (i != id && t->own.time[i])
+			print_message(" class %d %.3f ms", i, (double)t->own.time[i] / 1e6);
+	print_message("\n");
+	assert_true(in * 100 >= known_ns * 95);
+}
+
+static void others_are_small(const struct crema_task *t, int id, int may, uint64_t known_ns)
+{
+	for (int i = 0; i < CREMA_TIMES; i++)
+		if (i != id && i != may)
+			assert_true(t->own.time[i] * 100 <= known_ns * 2);
+}
+
+static void spin_is_cpu(void **state)
+{
+	struct harness_task h = harness_begin();
+	struct crema_task *t;
+
+	(void)state;
+	harness_spin(200 * MS);
+	t = harness_end(&h);
+	share_is(t, CREMA_T_cpu, 200 * MS, "spin");
+	others_are_small(t, CREMA_T_cpu, CREMA_T_runqueue, 200 * MS);
+	harness_free(&h);
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static volatile int stop;
+
+static void *spinner(void *arg)
+{
+	(void)arg;
+	pin(0);
+	while (!stop)
+		;
+	return NULL;
+}
+
+static void two_spinners_on_one_core_wait_for_it(void **state)
+{
+	struct crema_task *t;
+	struct harness_task h;
+	cpu_set_t all;
+	pthread_t other;
+	uint64_t known, wall;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(all), &all);
+	stop = 0;
+	assert_int_equal(pthread_create(&other, NULL, spinner, NULL), 0);
+	pin(0);
+	h = harness_begin();
+	harness_spin(150 * MS);
+	t = harness_end(&h);
+	stop = 1;
+	pthread_join(other, NULL);
+	sched_setaffinity(0, sizeof(all), &all);
+	/* what was not CPU was waiting for the core: nothing else happens here */
+	wall = harness_wall_ns(t);
+	known = wall - t->own.time[CREMA_T_cpu];
+	assert_true(known > 50 * MS);
+	share_is(t, CREMA_T_runqueue, known, "two spinners, run queue");
+	others_are_small(t, CREMA_T_runqueue, CREMA_T_cpu, known);
+	harness_free(&h);
+}
+
+/* A lock inside the address range that the shim takes for the interpreter's runtime. */
+static struct {
+	pthread_mutex_t mutex;
+	pthread_cond_t cond;
+	int locked;
+} gil = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 1};
+
+static void *holder(void *arg)
+{
+	(void)arg;
+	usleep(150000);
+	pthread_mutex_lock(&gil.mutex);
+	gil.locked = 0;
+	pthread_cond_signal(&gil.cond);
+	pthread_mutex_unlock(&gil.mutex);
+	return NULL;
+}
+
+/* As take_gil does: waits of 5 ms, again and again. */
+static uint64_t take_gil(void)
+{
+	uint64_t start = harness_now_ns();
+
+	pthread_mutex_lock(&gil.mutex);
+	while (gil.locked) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 5 * 1000000;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_sec++;
+			until.tv_nsec -= 1000000000;
+		}
+		pthread_cond_timedwait(&gil.cond, &gil.mutex, &until);
+	}
+	gil.locked = 1;
+	pthread_mutex_unlock(&gil.mutex);
+	return harness_now_ns() - start;
+}
+
+static void waits_in_the_runtime_are_gil(void **state)
+{
+	struct crema_task *t;
+	struct harness_task h;
+	pthread_t other;
+	uint64_t known;
+
+	(void)state;
+	wait_set_runtime(&gil, sizeof(gil));
+	assert_int_equal(pthread_create(&other, NULL, holder, NULL), 0);
+	h = harness_begin();
+	known = take_gil();
+	t = harness_end(&h);
+	pthread_join(other, NULL);
+	share_is(t, CREMA_T_gil_wait, known, "gil");
+	others_are_small(t, CREMA_T_gil_wait, -1, known);
+	harness_free(&h);
+}
+
+static void other_waits_are_locks(void **state)
+{
+	struct crema_task *t;
+	struct harness_task h;
+	pthread_t other;
+	uint64_t known;
+
+	(void)state;
+	wait_set_runtime(NULL, 0);
+	gil.locked = 1;
+	assert_int_equal(pthread_create(&other, NULL, holder, NULL), 0);
+	h = harness_begin();
+	known = take_gil();
+	t = harness_end(&h);
+	pthread_join(other, NULL);
+	share_is(t, CREMA_T_lock_wait, known, "lock");
+	assert_int_equal(t->own.time[CREMA_T_gil_wait], 0);
+	harness_free(&h);
+}
+
+/* A cold file read in pieces: what is neither CPU nor run queue is the wait for storage. */
+static void cold_read(size_t piece, const char *what)
+{
+	enum { SIZE = 64 << 20 };
+	const char *path = harness_file("cold", SIZE);
+	static char buf[1 << 20];
+	struct harness_task h;
+	struct crema_task *t;
+	uint64_t known, wall;
+	size_t pages = harness_make_cold(path);
+	int fd = open(path, O_RDONLY);
+	ssize_t n;
+
+	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM); /* no read-ahead: every piece blocks */
+	h = harness_begin();
+	while ((n = read(fd, buf, piece)) > 0)
+		;
+	t = harness_end(&h);
+	close(fd);
+	unlink(path);
+	wall = harness_wall_ns(t);
+	known = wall - t->own.time[CREMA_T_cpu] - t->own.time[CREMA_T_runqueue];
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], SIZE);
+	assert_int_equal(t->own.count[CREMA_C_storage_read_bytes], pages);
+	share_is(t, CREMA_T_storage_wait, known, what);
+	assert_true(t->own.time[CREMA_T_gil_wait] == 0 && t->own.time[CREMA_T_lock_wait] == 0);
+	/* and it is not more than the wall either */
+	assert_true(t->own.time[CREMA_T_storage_wait] * 100 <= known * 102);
+	harness_free(&h);
+}
+
+static void large_cold_reads_are_storage(void **state)
+{
+	(void)state;
+	cold_read(1 << 20, "cold reads of 1 MiB");
+}
+
+static void small_cold_reads_are_storage(void **state)
+{
+	(void)state;
+	cold_read(4096, "cold reads of 4 KiB");
+}
+
+static int arm(void **state)
+{
+	(void)state;
+	harness_arm();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spin_is_cpu),
+		cmocka_unit_test(two_spinners_on_one_core_wait_for_it),
+		cmocka_unit_test(waits_in_the_runtime_are_gil),
+		cmocka_unit_test(other_waits_are_locks),
+		cmocka_unit_test(large_cold_reads_are_storage),
+		cmocka_unit_test(small_cold_reads_are_storage),
+	};
+
+	return cmocka_run_group_tests_name("shim time", tests, arm, NULL);
+}
