@@ -33,9 +33,13 @@ $(BUILD)/tests/shim/%.o: tests/shim/%.c
 	@mkdir -p $(@D)
 	$(CC) $(SHIM_FLAGS) -c $< -o $@
 $(BUILD)/tests/shim/test_%: $(BUILD)/tests/shim/test_%.o $(BUILD)/tests/shim/harness.o $(SHIM_OBJ)
-	$(CC) $(SAN) -o $@ $^ -rdynamic -lcmocka -lpthread
+	$(CC) $(SAN) -o $@ $(filter %.o,$^) -rdynamic -lcmocka -lpthread
 
 shim-test: $(SHIM_TEST_BIN) ## C programs that hold the shim, by cmocka
 	@set -e; for t in $(SHIM_TEST_BIN); do (cd $(BUILD) && "$(CURDIR)/$$t"); done
 .PHONY: shim-test
 .SECONDARY:
+
+$(BUILD)/tests/bench/bench_shim: tests/bench/bench_shim.c $(SHIM_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(SHIM_FLAGS) -o $@ $(filter %.c %.o,$^) -rdynamic -lpthread

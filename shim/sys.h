@@ -105,7 +105,8 @@ static inline uint64_t clock_ns(clockid_t clock)
 static inline uint64_t thread_cpu_ns(uint32_t tid)
 {
 	struct timespec t = {0, 0};
-	long clock = (~(long)tid << 3) | 6; /* per-thread, CPUCLOCK_SCHED: the kernel's ABI */
+	/* per-thread, CPUCLOCK_SCHED: the kernel's ABI */
+	long clock = (long)(~(unsigned long)tid << 3 | 6);
 
 	if (SYS2(SYS_clock_gettime, clock, &t) < 0)
 		return 0;

@@ -197,7 +197,9 @@ static void what_threads_did_adds_up_to_the_process(void **state)
 	shim_snapshot();
 	assert_true(s->flags & 1);
 	assert_false(s->flags & 2);
-	assert_int_equal((s->process_inblock - in) * 512, pages);
+	/* the file's pages, and perhaps some of libgcc_s, which cancellation loads */
+	assert_true((s->process_inblock - in) * 512 >= pages);
+	assert_true((s->process_inblock - in) * 512 < pages + (1 << 20));
 	assert_int_equal(s->process_inblock, s->seen_inblock);
 	assert_int_equal(s->process_oublock, s->seen_oublock);
 	print_message("cpu: process %.3f ms, threads %.3f ms\n", (double)s->process_cpu_ns / 1e6,

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_shim.c - what the shim adds to a call, beside DESIGN's budgets.
+ *
+ * One run, interleaved blocks of the real function and the wrapper; the median of the differences
+ * is printed with the raw cost, as ns and as a ratio to the budget. Nothing here passes or fails.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "op.h"
+#include "real.h"
+#include "shim.h"
+#include "sys.h"
+#include "task.h"
+
+enum { BLOCKS = 41, CALLS = 2000 };
+
+static int fd;
+static char buf[1 << 20];
+static size_t size = 1;
+
+static void call_real_pread(void)
+{
+	if (real.pread(fd, buf, size, 0) < 0)
+		abort();
+}
+
+static void call_pread(void)
+{
+	if (pread(fd, buf, size, 0) < 0)
+		abort();
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+
+/* A wait that blocks for about 60 us: the timer's slack. */
+static void wait_by(int (*f)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += 1000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_sec++;
+		t.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&mutex);
+	f(&cond, &mutex, &t);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void call_real_wait(void)
+{
+	wait_by(real.pthread_cond_timedwait);
+}
+
+static void call_wait(void)
+{
+	wait_by(pthread_cond_timedwait);
+}
+
+static void call_task(void)
+{
+	uint32_t owner = task_open();
+	struct owner before = segment_begin(owner, 0);
+
+	task_running(owner);
+	task_stopped(owner);
+	segment_end(before);
+	task_close(owner, CREMA_STATUS_OK);
+	crema_shm->slot_word[owner - 1] = CREMA_SLOT_FREE;
+}
+
+static void call_nothing(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+static void call_null(void)
+{
+	SYS0(SYS_getppid);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double block(void (*f)(void), int calls, clockid_t clock)
+{
+	uint64_t start = clock_ns(clock);
+
+	for (int i = 0; i < calls; i++)
+		f();
+	return (double)(clock_ns(clock) - start) / calls;
+}
+
+/* `clock`: elapsed time for calls that never block, the thread's CPU for those that do. */
+static void compare(const char *what, void (*raw)(void), void (*with)(void), int calls,
+		    double budget_ns, clockid_t clock)
+{
+	double base[BLOCKS], added[BLOCKS];
+
+	for (int i = 0; i < BLOCKS; i++) {
+		base[i] = block(raw, calls, clock);
+		added[i] = block(with, calls, clock) - base[i];
+	}
+	qsort(base, BLOCKS, sizeof(double), by_value);
+	qsort(added, BLOCKS, sizeof(double), by_value);
+	printf("%-52s raw %8.1f ns  added %7.1f ns  budget %6.0f ns  ratio %.2f\n", what,
+	       base[BLOCKS / 2], added[BLOCKS / 2], budget_ns, added[BLOCKS / 2] / budget_ns);
+	fflush(stdout);
+}
+
+static void *four_threads(void *arg)
+{
+	uint32_t owner = task_open();
+	struct owner before = segment_begin(owner, 0);
+
+	task_running(owner);
+	compare(arg, call_real_pread, call_pread, CALLS, 30, CLOCK_THREAD_CPUTIME_ID);
+	task_stopped(owner);
+	segment_end(before);
+	task_close(owner, CREMA_STATUS_OK);
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t threads[4];
+	struct owner before;
+	const char *why = "";
+	uint32_t owner;
+
+	fd = open("/proc/self/exe", O_RDONLY);
+	size = 1;
+	/* DESIGN's budgets were set where this costs 83 ns. */
+	printf("scale: a null system call costs %.0f ns here\n",
+	       block(call_null, 100000, CLOCK_MONOTONIC));
+	compare("pread 1 B, process that is no worker", call_real_pread, call_pread, CALLS, 3,
+		CLOCK_MONOTONIC);
+	if (shim_arm(&why)) {
+		fprintf(stderr, "bench: cannot arm: %s\n", why);
+		return 1;
+	}
+	unlink(shim_path());
+	compare("pread 1 B, worker, no task", call_real_pread, call_pread, CALLS, 30,
+		CLOCK_MONOTONIC);
+	owner = task_open();
+	before = segment_begin(owner, 0);
+	task_running(owner);
+	compare("pread 1 B, attributed and timed", call_real_pread, call_pread, CALLS, 30,
+		CLOCK_MONOTONIC);
+	size = 4096;
+	compare("pread 4 KiB, attributed and timed", call_real_pread, call_pread, CALLS, 30,
+		CLOCK_MONOTONIC);
+	size = 65536;
+	compare("pread 64 KiB, bracketed with the thread's clocks", call_real_pread, call_pread,
+		CALLS, 1500, CLOCK_MONOTONIC);
+	compare("wait that blocked, classified (thread CPU)", call_real_wait, call_wait, 300, 1500,
+		CLOCK_THREAD_CPUTIME_ID);
+	task_stopped(owner);
+	segment_end(before);
+	task_close(owner, CREMA_STATUS_OK);
+	compare("task: slot, clocks and segment (without Python)", call_nothing, call_task, CALLS,
+		15000, CLOCK_MONOTONIC);
+	size = 1;
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, four_threads,
+			       (void *)(uintptr_t)(i ? "pread 1 B, one of 4 threads (thread CPU)"
+						     : "pread 1 B, first of 4 threads (thread CPU)"));
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
