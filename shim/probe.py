@@ -12,6 +12,7 @@ _SAMPLE_MS = 500
 _TEXT_MAX = 60000
 _workers = []
 _callbacks = []
+_addressed = []
 
 
 def _get(obj, *path):
@@ -50,7 +51,7 @@ def facts(worker):
             out[name] = metadata.version(name)
         except Exception:
             out[name] = None
-    out["worker_address"] = str(_get(worker, "address"))
+    out["worker_address"] = _address(worker)
     out["worker_name"] = str(_get(worker, "name"))
     out["nthreads"] = _number(_get(worker, "state", "nthreads"))
     out["memory_limit_bytes"] = _number(_get(worker, "memory_manager", "memory_limit"))
@@ -113,9 +114,23 @@ def _spilled(worker):
     return _number(_get(total, "disk")) if total is not None else 0
 
 
+def _address(worker):
+    """None until the worker listens."""
+    address = _get(worker, "address")
+    return str(address) if address else None
+
+
+def _put_facts(worker):
+    _put(0, json.dumps(facts(worker)))
+
+
 def _tick():
+    worker = _workers[0]
     try:
-        text = json.dumps(sample(_workers[0]))
+        if not _addressed and _address(worker):
+            _addressed.append(True)
+            _put_facts(worker)
+        text = json.dumps(sample(worker))
     except Exception as error:
         text = json.dumps({"error": type(error).__name__})
     _put(1, text)
@@ -149,15 +164,9 @@ def start(worker):
     module = sys.modules["distributed.worker"]
     _wrap_async(module, "_run_task_async")
     _wrap_async(module, "apply_function_async")
-    _put(0, json.dumps(facts(worker)))
+    _put_facts(worker)
     _tick()
     from tornado.ioloop import PeriodicCallback
 
     _callbacks.append(PeriodicCallback(_tick, _SAMPLE_MS))
     _callbacks[0].start()
-
-
-def started(worker):
-    """The Worker has its address now."""
-    if worker is _workers[0]:
-        _put(0, json.dumps(facts(worker)))

@@ -57,7 +57,11 @@ static void collector_from_scheduler(PyObject *worker)
 	host = host ? host + 3 : NULL;
 	end = host ? strrchr(host, ':') : NULL;
 	n = end ? (size_t)(end - host) : 0;
-	if (n && n + 6 < sizeof(collector)) {
+	if (!n) { /* a scheduler in this very process has no host in its address */
+		host = "127.0.0.1";
+		n = strlen(host);
+	}
+	if (n + 6 < sizeof(collector)) {
 		memcpy(collector, host, n);
 		memcpy(collector + n, ":8990", 6);
 	}
