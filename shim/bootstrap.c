@@ -54,7 +54,8 @@ static void patch_one(struct watch *w)
 	PyObject *module = py_module(w->module);
 	struct watch *outer = now;
 
-	if (!module)
+	/* An import of ours may already have led to the patch, from an event inside it. */
+	if (!module || w->done)
 		return;
 	w->done = 1;
 	now = w;
