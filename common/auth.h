@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * auth.h - the shared token and the proof of its possession.
+ *
+ * The token is a line of text in a file that only its owner may read. It never travels: the agent
+ * sends HMAC-SHA256(token, collector nonce + agent nonce + worker id). No state; any thread.
+ */
+#ifndef COMMON_AUTH_H
+#define COMMON_AUTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AUTH_TOKEN_MAX   256
+#define AUTH_TOKEN_MIN   16
+#define AUTH_NONCE_BYTES 32
+#define AUTH_MAC_BYTES   32
+
+struct auth_token {
+	char text[AUTH_TOKEN_MAX + 1];
+	size_t len; /* 0: no token */
+};
+
+/*
+ * The token file: `given` if not NULL, else $CREMA_TOKEN_FILE, else $XDG_CONFIG_HOME/crema/token,
+ * else ~/.config/crema/token. 0, -ENAMETOOLONG or -ENOENT (no HOME).
+ */
+int auth_token_path(char *out, size_t size, const char *given);
+/*
+ * Reads it: 0, -ENOENT, -EACCES (no permission), -EPERM (group or others can read it, or it is
+ * another user's), -EINVAL (shorter or longer than a token is) or -errno.
+ */
+int auth_token_read(struct auth_token *t, const char *path);
+/* Reads it, or makes directory (0700) and file (0600) if it is absent. Safe against races. */
+int auth_token_make(struct auth_token *t, const char *path);
+/* A line for people about an error of the two above: what failed and what to do. Returns out. */
+const char *auth_explain(char *out, size_t size, int error, const char *path);
+
+/* Fills p with random bytes: 0 or -errno. */
+int auth_random(void *p, size_t n);
+/* 0 or -ENOMEM. Nonces have AUTH_NONCE_BYTES, worker 16, mac AUTH_MAC_BYTES. */
+int auth_mac(const struct auth_token *t, const uint8_t *collector_nonce, const uint8_t *agent_nonce,
+	     const uint8_t *worker, uint8_t *mac);
+/* Compares in constant time. */
+bool auth_equal(const void *a, const void *b, size_t n);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* buf.c - a growing byte buffer. */
+#include "common/buf.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int buf_reserve(struct buf *b, size_t more)
+{
+	size_t cap = b->cap ? b->cap : 256;
+	unsigned char *data;
+
+	if (b->error)
+		return b->error;
+	if (more <= b->cap - b->len)
+		return 0;
+	if (more > SIZE_MAX / 2 - b->len)
+		return b->error = -ENOMEM;
+	while (cap - b->len < more)
+		cap *= 2;
+	data = realloc(b->data, cap);
+	if (!data)
+		return b->error = -ENOMEM;
+	b->data = data;
+	b->cap = cap;
+	return 0;
+}
+
+int buf_add(struct buf *b, const void *p, size_t n)
+{
+	int rc = buf_reserve(b, n);
+
+	if (rc)
+		return rc;
+	if (n)
+		memcpy(b->data + b->len, p, n);
+	b->len += n;
+	return 0;
+}
+
+void buf_consume(struct buf *b, size_t n)
+{
+	if (n >= b->len) {
+		b->len = 0;
+		return;
+	}
+	if (n)
+		memmove(b->data, b->data + n, b->len - n);
+	b->len -= n;
+}
+
+void buf_clear(struct buf *b)
+{
+	b->len = 0;
+	b->error = 0;
+}
+
+void buf_release(struct buf *b)
+{
+	free(b->data);
+	*b = (struct buf)BUF_INIT;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * buf.h - a growing byte buffer.
+ *
+ * A zeroed struct is an empty buffer. Failure is sticky: after an allocation failed `error` is
+ * -ENOMEM, later additions do nothing, and the caller checks once at the end. One owner, no
+ * locking. Pointers into `data` die with the next call that grows, consumes or releases.
+ */
+#ifndef COMMON_BUF_H
+#define COMMON_BUF_H
+
+#include <stddef.h>
+
+struct buf {
+	unsigned char *data;
+	size_t len;
+	size_t cap;
+	int error;
+};
+
+#define BUF_INIT { NULL, 0, 0, 0 }
+
+/* Makes room for `more` bytes after the present ones; 0 or -ENOMEM. */
+int buf_reserve(struct buf *b, size_t more);
+/* Appends `n` bytes; 0 or -ENOMEM. p may be NULL when n is 0. */
+int buf_add(struct buf *b, const void *p, size_t n);
+/* Removes the first n bytes (all of them if there are fewer). */
+void buf_consume(struct buf *b, size_t n);
+/* Empties it and forgets an error; the memory stays. */
+void buf_clear(struct buf *b);
+/* Frees it; the struct is empty and usable afterwards. */
+void buf_release(struct buf *b);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* framefile.c - writing files of frames, and finding them. */
+#include "common/framefile.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/dirs.h"
+#include "common/pack.h"
+
+char *framefile_name(char *out, uint64_t created_ns, const uint8_t *worker)
+{
+	char hex[FRAME_HEX_BYTES] = "journal";
+
+	if (worker)
+		frame_hex(hex, worker);
+	snprintf(out, FRAMEFILE_NAME_BYTES, "%020" PRIu64 "-%s" FRAMEFILE_SUFFIX, created_ns, hex);
+	return out;
+}
+
+static int add_header(struct framefile *f, const char *kind, uint64_t created_ns,
+		      const uint8_t *worker)
+{
+	struct crema_frame_header head = frame_head(CREMA_FRAME_FILE_HEADER, worker, 0);
+	struct buf raw = BUF_INIT, bytes = BUF_INIT;
+	msgpack_packer pk;
+	int rc;
+
+	pack_init(&pk, &raw);
+	pack_map(&pk, 3);
+	pack_kv_u64(&pk, "format", CREMA_FILE_FORMAT);
+	pack_kv_text(&pk, "kind", kind);
+	pack_kv_u64(&pk, "created_ns", created_ns);
+	rc = raw.error ? raw.error : frame_encode(&bytes, &head, raw.data, raw.len);
+	if (!rc)
+		rc = framefile_append(f, bytes.data, bytes.len);
+	buf_release(&raw);
+	buf_release(&bytes);
+	return rc;
+}
+
+int framefile_create(struct framefile *f, const char *dir, const char *kind, uint64_t created_ns,
+		     const uint8_t *worker)
+{
+	char name[FRAMEFILE_NAME_BYTES];
+	int rc;
+
+	f->fd = -1;
+	f->size = 0;
+	rc = dirs_join(f->path, sizeof(f->path), dir, framefile_name(name, created_ns, worker));
+	if (rc)
+		return rc;
+	f->fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (f->fd < 0)
+		return -errno;
+	rc = add_header(f, kind, created_ns, worker);
+	if (rc) {
+		framefile_close(f);
+		unlink(f->path);
+	}
+	return rc;
+}
+
+int framefile_append(struct framefile *f, const void *frames, size_t bytes)
+{
+	const char *at = frames;
+	size_t done = 0;
+	int rc = 0;
+
+	if (f->fd < 0)
+		return -EBADF;
+	while (done < bytes) {
+		ssize_t n = pwrite(f->fd, at + done, bytes - done, (off_t)(f->size + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			rc = n < 0 ? -errno : -ENOSPC;
+			break;
+		}
+		done += (size_t)n;
+	}
+	if (!rc)
+		f->size += bytes;
+	else if (done && ftruncate(f->fd, (off_t)f->size) < 0)
+		rc = -EIO;
+	return rc;
+}
+
+int framefile_sync(struct framefile *f)
+{
+	return f->fd < 0 ? -EBADF : fdatasync(f->fd) < 0 ? -errno : 0;
+}
+
+void framefile_close(struct framefile *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+static int is_ours(const struct dirent *e)
+{
+	size_t n = strlen(e->d_name), suffix = strlen(FRAMEFILE_SUFFIX);
+
+	return n > suffix && e->d_name[0] != '.' &&
+	       strcmp(e->d_name + n - suffix, FRAMEFILE_SUFFIX) == 0;
+}
+
+/* Moves the names into one allocation, pointers first, so that one free() releases them. */
+static char **flatten(struct dirent **list, int n)
+{
+	size_t size = ((size_t)n + 1) * sizeof(char *);
+	char **names, *at;
+
+	for (int i = 0; i < n; i++)
+		size += strlen(list[i]->d_name) + 1;
+	names = malloc(size);
+	if (!names)
+		return NULL;
+	at = (char *)(names + n + 1);
+	for (int i = 0; i < n; i++) {
+		size_t len = strlen(list[i]->d_name) + 1;
+
+		names[i] = memcpy(at, list[i]->d_name, len);
+		at += len;
+	}
+	names[n] = NULL;
+	return names;
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+int framefile_list(const char *dir, char ***names)
+{
+	struct dirent **list = NULL;
+	int n = scandir(dir, &list, is_ours, by_bytes);
+
+	*names = NULL;
+	if (n < 0)
+		return -errno;
+	*names = flatten(list, n);
+	for (int i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
+	return *names ? n : -ENOMEM;
+}

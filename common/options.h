@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.h - command lines and environment by contract/options.def.
+ *
+ * An option's value is its flag's, else its environment variable's (if not empty), else unset.
+ * Values point into argv and the environment: nothing is owned. Called once at start.
+ */
+#ifndef COMMON_OPTIONS_H
+#define COMMON_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum option_id {
+#define OPTION(id, scope, flag, env, argument, default_text, help) OPT_##id,
+#include "options.def"
+#undef OPTION
+	OPTIONS
+};
+
+#define SCOPE_WORKER  1u
+#define SCOPE_COLLECT 2u
+#define SCOPE_REPORT  4u
+#define SCOPE_RUN     8u
+#define SCOPE_ALL     15u
+
+struct option {
+	const char *id;
+	unsigned scope;           /* SCOPE_* bits */
+	const char *flag;         /* "--name" or "" */
+	const char *env;          /* "CREMA_NAME" or "" */
+	const char *argument;     /* "" = a switch */
+	const char *default_text; /* for people; a value only where it reads as one */
+	const char *help;
+};
+
+extern const struct option option_table[OPTIONS];
+
+struct options {
+	const char *value[OPTIONS]; /* NULL: unset; a switch that is on: "on" */
+	int rest; /* index in argv of the first argument that is no option ("--" skipped) */
+};
+
+/*
+ * Parses argv[1...] until the first argument that does not begin with '-' (or "-" alone), or past
+ * "--". "--flag VALUE" and "--flag=VALUE" are the same. 0; or -EINVAL after one line on stderr
+ * (unknown option, missing or unwanted value): the caller exits with status 2.
+ */
+int options_parse(struct options *o, unsigned scope, int argc, char **argv);
+/* The value, or the table's default text if unset. */
+const char *options_get(const struct options *o, enum option_id id);
+bool options_on(const struct options *o, enum option_id id);
+/* Prints usage (a whole text, ends in a newline) and the options of the scope. */
+void options_help(FILE *out, unsigned scope, const char *usage);
+
+#endif

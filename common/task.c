@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* task.c - one task record: to and from messages. */
+#include "common/task.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+enum kind { KIND_u64, KIND_i64, KIND_f64, KIND_str };
+
+/* Every slot: its wire name, how it is kept and where, and the mask that says if it is known. */
+struct slot {
+	const char *name;
+	enum kind kind;
+	uint16_t offset;
+	uint16_t bit;
+	uint16_t mask; /* offset of the mask */
+	uint16_t wide; /* the mask has 64 bits */
+};
+
+#define AT(member) offsetof(struct task_record, member)
+
+static const struct slot slots[TASK_SLOTS] = {
+#define FIELD(name, type, help) { #name, KIND_##type, AT(name), TASK_F_##name, AT(known), 1 },
+#include "task_fields.def"
+#undef FIELD
+#define COUNT(id, unit, help)
+#define TIME(id, help) \
+	{ #id "_ns", KIND_u64, AT(own[CREMA_T_##id]), CREMA_T_##id, AT(own_known), 0 },
+#include "counters.def"
+#undef TIME
+#define TIME(id, help) \
+	{ "pool_" #id "_ns", KIND_u64, AT(pool[CREMA_T_##id]), CREMA_T_##id, AT(pool_known), 0 },
+#include "counters.def"
+#undef TIME
+#undef COUNT
+#define TIME(id, help)
+#define COUNT(id, unit, help) \
+	{ #id, KIND_u64, AT(count[CREMA_C_##id]), CREMA_C_##id, AT(count_known), 1 },
+#include "counters.def"
+#undef TIME
+#undef COUNT
+};
+
+const char *task_name(unsigned i)
+{
+	return slots[i].name;
+}
+
+void task_pack_names(msgpack_packer *pk)
+{
+	pack_array(pk, TASK_SLOTS);
+	for (unsigned i = 0; i < TASK_SLOTS; i++)
+		pack_text(pk, slots[i].name);
+}
+
+static int16_t slot_by_name(const msgpack_object *name, uint32_t guess)
+{
+	struct text t;
+
+	if (!object_text(name, &t))
+		return -1;
+	/* The usual case: both sides have the same tables. */
+	if (guess < TASK_SLOTS && text_is(t, slots[guess].name))
+		return (int16_t)guess;
+	for (unsigned i = 0; i < TASK_SLOTS; i++)
+		if (text_is(t, slots[i].name))
+			return (int16_t)i;
+	return -1;
+}
+
+int task_map_init(struct task_map *map, const msgpack_object *names)
+{
+	map->n = 0;
+	if (!names || names->type != MSGPACK_OBJECT_ARRAY)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < names->via.array.size && i < TASK_NAME_MAX; i++) {
+		map->slot[i] = slot_by_name(&names->via.array.ptr[i], i);
+		map->n = i + 1;
+	}
+	return 0;
+}
+
+void task_map_own(struct task_map *map)
+{
+	map->n = TASK_SLOTS;
+	for (int i = 0; i < (int)TASK_SLOTS; i++)
+		map->slot[i] = (int16_t)i;
+}
+
+static bool is_known(const struct task_record *r, const struct slot *s)
+{
+	const char *mask = (const char *)r + s->mask;
+
+	if (s->wide)
+		return (*(const uint64_t *)(const void *)mask >> s->bit) & 1u;
+	return (*(const uint32_t *)(const void *)mask >> s->bit) & 1u;
+}
+
+static void set_known(struct task_record *r, const struct slot *s)
+{
+	char *mask = (char *)r + s->mask;
+
+	if (s->wide)
+		*(uint64_t *)(void *)mask |= UINT64_C(1) << s->bit;
+	else
+		*(uint32_t *)(void *)mask |= UINT32_C(1) << s->bit;
+}
+
+void task_encode(msgpack_packer *pk, const struct task_record *r)
+{
+	pack_array(pk, 2 + TASK_SLOTS);
+	pack_u64(pk, r->type);
+	pack_u64(pk, r->rev);
+	for (unsigned i = 0; i < TASK_SLOTS; i++) {
+		const struct slot *s = &slots[i];
+		const void *at = (const char *)r + s->offset;
+		const struct text *t = at;
+
+		if (!is_known(r, s))
+			pack_nil(pk);
+		else if (s->kind == KIND_u64)
+			pack_u64(pk, *(const uint64_t *)at);
+		else if (s->kind == KIND_i64)
+			pack_i64(pk, *(const int64_t *)at);
+		else if (s->kind == KIND_f64)
+			pack_f64(pk, *(const double *)at);
+		else
+			pack_str(pk, t->ptr, t->len);
+	}
+}
+
+static bool decode_value(struct task_record *r, const struct slot *s, const msgpack_object *o)
+{
+	void *at = (char *)r + s->offset;
+
+	switch (s->kind) {
+	case KIND_u64:
+		return object_u64(o, at);
+	case KIND_i64:
+		return object_i64(o, at);
+	case KIND_f64:
+		return object_f64(o, at);
+	default:
+		return object_text(o, at);
+	}
+}
+
+int task_decode(struct task_record *r, const struct task_map *map, const msgpack_object *message)
+{
+	const msgpack_object *item;
+	uint64_t type;
+	uint32_t n;
+
+	if (!message || message->type != MSGPACK_OBJECT_ARRAY || message->via.array.size < 2)
+		return -EBADMSG;
+	item = message->via.array.ptr;
+	memset(r, 0, sizeof(*r));
+	if (!object_u64(&item[0], &type) || type < CREMA_MSG_TASK_START ||
+	    type > CREMA_MSG_TASK_AMEND || !object_u64(&item[1], &r->rev))
+		return -EBADMSG;
+	r->type = (uint32_t)type;
+	n = message->via.array.size - 2;
+	if (n > map->n)
+		n = map->n;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct slot *s;
+
+		if (map->slot[i] < 0)
+			continue;
+		s = &slots[map->slot[i]];
+		if (decode_value(r, s, &item[2 + i]))
+			set_known(r, s);
+	}
+	return 0;
+}
