@@ -22,7 +22,7 @@
  *   dask, coffea, uproot, worker_address, worker_name, nthreads, memory_limit_bytes, local_directory}.
  *
  * SAMPLE map: boot_ns, cpu_percent, cpu_seconds, rss_bytes, rss_anon_bytes, hwm_bytes,
- *   read_bytes + write_bytes (/proc/PID/io: exited children included), threads, tasks_running,
+ *   io_read_bytes + io_write_bytes (/proc/PID/io: exited children included), threads, tasks_running,
  *   tasks_done, and the live byte layers of the whole worker so far: one key per COUNT id, tasks
  *   and unattributed together.
  * HOST map: boot_ns, cpu_percent, memory_total_bytes, memory_available_bytes, load1, net_read_bytes,

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* agent.c - the agent's rounds: what is done when (agent.h). */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/procfs.h"
+#include "agent/sweep.h"
+#include "common/clock.h"
+#include "common/dirs.h"
+#include "common/log.h"
+
+volatile int agent_stopping;
+
+/* One line per reason: why nothing arrives. */
+static void write_log(struct agent *a)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (!a->has_link || !a->uplink.trouble[0] || !strcmp(a->logged, a->uplink.trouble))
+		return;
+	memcpy(a->logged, a->uplink.trouble, sizeof(a->logged));
+	if (!a->spool[0] || dirs_make(a->spool) ||
+	    dirs_join(path, sizeof(path), a->spool, "agent.log"))
+		return;
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (fd < 0)
+		return;
+	/* Bounded, whatever happens out there. */
+	if (lseek(fd, 0, SEEK_END) < 64 << 10) {
+		log_to(fd);
+		log_line("worker %d: %s; records are kept in '%s'", a->options.pid,
+			 a->uplink.trouble, a->spool);
+		log_to(2);
+	}
+	close(fd);
+}
+
+/* A hello at first, and another one when the facts or a new file system have come. */
+static void say_hello(struct agent *a, uint64_t now)
+{
+	bool news = fskinds_poll(&a->kinds, &a->view, a->ended ? getpid() : a->options.pid);
+	uint64_t boot_ns;
+
+	if (!a->hello_stack && view_probe(&a->view.shm->facts, &a->stack, &boot_ns)) {
+		a->hello_stack = true;
+		ending_facts(&a->ending, &a->stack);
+		news = true;
+	}
+	if (!a->hello_sent && !a->hello_stack && !a->ended && now - a->began_ns < AGENT_FACTS_NS)
+		return;
+	if (a->hello_sent && !news)
+		return;
+	buf_clear(&a->hello);
+	if (hello_frame(&a->hello, &a->view, &a->kinds, &a->stack, a->outbox.stream))
+		return;
+	outbox_hello(&a->outbox, a->hello.data, a->hello.len);
+	a->hello_sent = true;
+	if (a->has_link)
+		uplink_new_hello(&a->uplink);
+}
+
+static void send_clocks(struct agent *a)
+{
+	const struct uplink_clock *c = &a->uplink.result;
+	msgpack_packer *pk;
+
+	if (!a->has_link || !a->uplink.has_result)
+		return;
+	a->uplink.has_result = false;
+	pk = outbox_begin(&a->outbox, OUTBOX_RECORD);
+	pack_array(pk, 2);
+	pack_u64(pk, CREMA_MSG_CLOCKS);
+	pack_map(pk, 4);
+	pack_kv_u64(pk, "boot_ns", c->boot_ns);
+	pack_kv_u64(pk, "real_ns", c->real_ns);
+	pack_kv_i64(pk, "offset_ns", c->offset_ns);
+	pack_kv_u64(pk, "error_ns", c->error_ns);
+	outbox_end(&a->outbox, OUTBOX_RECORD);
+}
+
+static void sweep(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
+{
+	if (a->sweep_ns && mono_ns - a->sweep_ns < SWEEP_EVERY_NS)
+		return;
+	a->sweep_ns = mono_ns;
+	sweep_shm(a->options.shm, boot_ns);
+}
+
+static void each_second(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
+{
+	if (a->second_ns && mono_ns - a->second_ns < AGENT_SECOND_NS)
+		return;
+	a->second_ns = mono_ns;
+	outbox_sync(&a->outbox);
+	if (a->ended)
+		return;
+	sampler_worker(&a->sampler, a->drain.running, a->drain.unknown.count, mono_ns, boot_ns);
+	sampler_host(&a->sampler, mono_ns, boot_ns);
+	rows_files(&a->rows, false);
+	rows_codecs(&a->rows, false);
+	rows_dask(&a->rows);
+	rows_totals(&a->rows, &a->drain.unknown, false, boot_ns);
+	sweep(a, mono_ns, boot_ns);
+}
+
+static bool worker_ended(const struct agent *a)
+{
+	return procfs_ended(a->options.pid, a->options.start_ticks);
+}
+
+/* The worker's end: everything a last time, exactly, then goodbye. */
+static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
+{
+	unsigned int in_flight;
+
+	a->ended = true;
+	a->finished = true;
+	a->leave_ns = mono_ns + AGENT_LINGER_NS;
+	/* If we saw it alive, it lived until now; else its last sign is what another agent left. */
+	if (a->drain.last_mono) {
+		a->drain.last_mono = mono_ns;
+		a->drain.last_boot = boot_ns;
+	}
+	say_hello(a, mono_ns);
+	in_flight = drain_end(&a->drain);
+	memset(a->rows.file_sum, 0, sizeof(a->rows.file_sum));
+	memset(a->rows.codec_sum, 0, sizeof(a->rows.codec_sum));
+	rows_files(&a->rows, true);
+	rows_codecs(&a->rows, true);
+	rows_dask(&a->rows);
+	rows_totals(&a->rows, &a->drain.unknown, true, boot_ns);
+	ending_goodbye(&a->ending, &a->view, &a->outbox, a->sampler.rss, in_flight, boot_ns);
+	outbox_flush(&a->outbox);
+}
+
+static void beat(struct agent *a, uint64_t boot_ns)
+{
+	struct crema_shm *m = a->view.shm;
+
+	if (__atomic_load_n(&m->agent_ready, __ATOMIC_ACQUIRE) != (uint32_t)getpid()) {
+		a->adopted = true;
+		return;
+	}
+	__atomic_store_n(&m->agent_heartbeat_boot_ns, boot_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&m->agent_stream_seq, a->outbox.next_seq, __ATOMIC_RELEASE);
+}
+
+static void send_all(struct agent *a, uint64_t mono_ns)
+{
+	bool away = !a->has_link || !uplink_is_ready(&a->uplink);
+
+	if (!away || !a->ready_ns)
+		a->ready_ns = mono_ns;
+	if (a->has_link && a->hello_sent) {
+		uplink_run(&a->uplink, mono_ns);
+		write_log(a);
+	}
+	if (a->has_takeover)
+		takeover_run(&a->takeover, !away, mono_ns);
+	if (!a->hello_sent)
+		return;
+	if (a->outbox.is_destination || !a->has_link || a->adopted ||
+	    (away && mono_ns - a->ready_ns > AGENT_AWAY_NS) ||
+	    a->outbox.memory > OUTBOX_MEMORY || outbox_age(&a->outbox, mono_ns) > AGENT_SLOW_NS)
+		outbox_spill(&a->outbox);
+}
+
+/* Time to go: all is safe, or nobody will take it, or we have waited long enough. */
+static bool is_over(struct agent *a, uint64_t mono_ns)
+{
+	uint64_t stop_ns = mono_ns + AGENT_STOP_NS;
+
+	if (a->adopted)
+		return true;
+	if (agent_stopping && (!a->leave_ns || a->leave_ns > stop_ns))
+		a->leave_ns = stop_ns;
+	if (!a->leave_ns || mono_ns >= a->leave_ns)
+		return a->leave_ns != 0;
+	return a->finished && (outbox_is_empty(&a->outbox) ||
+			       !(a->has_link || a->outbox.is_destination));
+}
+
+bool agent_turn(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
+{
+	if (!a->finished && (a->ended || worker_ended(a))) {
+		finish(a, mono_ns, boot_ns);
+	} else if (!a->ended) {
+		beat(a, boot_ns);
+		say_hello(a, mono_ns);
+		if (!a->adopted) {
+			drain_poll(&a->drain, sampler_rss(&a->sampler), mono_ns, boot_ns);
+			each_second(a, mono_ns, boot_ns);
+		}
+	}
+	send_clocks(a);
+	outbox_flush(&a->outbox);
+	send_all(a, mono_ns);
+	if (!is_over(a, mono_ns))
+		return true;
+	/* What was ours is on disk then: whoever comes next can go on. */
+	outbox_spill(&a->outbox);
+	outbox_sync(&a->outbox);
+	return false;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * agent.h - the agent of one worker process: attach, drain, sample, send, and outlive it.
+ *
+ * One thread, one poll loop; see docs/design.md for its life. Nothing is printed: descriptors 0-2
+ * are /dev/null. What a person should know goes to <spool>/agent.log, each line once.
+ */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include "agent/drain.h"
+#include "agent/ending.h"
+#include "agent/hello.h"
+#include "agent/outbox.h"
+#include "agent/rows.h"
+#include "agent/sampler.h"
+#include "agent/takeover.h"
+#include "agent/uplink.h"
+
+#define AGENT_POLL_NS     250000000u
+#define AGENT_HURRY_NS    20000000u   /* while many slots are in use */
+#define AGENT_HURRY_SLOTS 1024u
+#define AGENT_SECOND_NS   1000000000u
+#define AGENT_FRESH_NS    3000000000u /* a heartbeat younger than this is alive */
+#define AGENT_AWAY_NS     1000000000u /* collector away for longer: spool */
+#define AGENT_SLOW_NS     3000000000u /* oldest unacknowledged frame: spool */
+#define AGENT_LINGER_NS   30000000000u /* after the worker's end */
+#define AGENT_STOP_NS     10000000000u /* after SIGTERM: for the worker's end, and for the rest */
+#define AGENT_FACTS_NS    2000000000u /* the first hello waits for the probe's facts this long */
+
+struct agent_options {
+	const char *shm, *collector, *spool;
+	int pid;
+	uint64_t start_ticks;
+};
+
+struct agent {
+	struct agent_options options;
+	struct view view;
+	int pidfd;        /* -1: /proc is polled */
+	bool ended;       /* the worker has */
+	bool adopted;     /* another agent took our place */
+	bool has_link;    /* TCP; else dir: or spool only */
+	bool finished;    /* its goodbye is said */
+	uint64_t began_ns, second_ns, ready_ns; /* CLOCK_MONOTONIC */
+	uint64_t leave_ns; /* leave then at the latest; 0: stay */
+	uint64_t sweep_ns;
+	char spool[PATH_MAX];
+	struct fskinds kinds;
+	struct outbox outbox;
+	struct drain drain;
+	struct rows rows;
+	struct sampler sampler;
+	struct ending ending;
+	struct uplink_source source;
+	struct uplink uplink;
+	struct takeover takeover;
+	bool has_takeover;
+	struct buf stack;      /* facts JSON */
+	struct buf hello;      /* scratch */
+	unsigned int hello_fs; /* file systems it named */
+	bool hello_sent, hello_stack;
+	char logged[256];      /* the trouble that was written to the log last */
+};
+
+/* Whole program: parses argv, lives, returns the exit status. */
+int agent_main(int argc, char **argv);
+/* Parses argv: 0 or -EINVAL. */
+int agent_parse(struct agent_options *o, int argc, char **argv);
+/* Attaches and prepares everything; 0, -EALREADY (another agent is at work) or -errno. */
+int agent_init(struct agent *a, const struct agent_options *o);
+/* One round of work, without waiting. Returns false when it is time to leave. */
+bool agent_turn(struct agent *a, uint64_t mono_ns, uint64_t boot_ns);
+void agent_release(struct agent *a);
+/*
+ * SIGTERM came. Batch systems send it to all processes of a job, so the worker's end is near: it
+ * is waited for, and its last records, AGENT_STOP_NS each.
+ */
+extern volatile int agent_stopping;
+
+#endif

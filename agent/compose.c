@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* compose.c - one task record out of its slot and the thread blocks that work for it. */
+#include "agent/compose.h"
+
+#include <string.h>
+
+#include "agent/procfs.h"
+
+uint64_t compose_sum(const struct crema_task *t)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < CREMA_TIMES; i++)
+		sum += t->pool_time[i] + t->own.time[i];
+	for (int i = 0; i < CREMA_COUNTS; i++)
+		sum += t->own.count[i];
+	return sum;
+}
+
+static void set_text(struct task_record *r, enum task_field field, struct text *at, struct text t)
+{
+	if (!t.ptr)
+		return;
+	*at = t;
+	r->known |= UINT64_C(1) << field;
+}
+
+#define SET_TEXT(r, field, t) set_text((r), TASK_F_##field, &(r)->field, (t))
+
+/* The key without a character that its cut left incomplete. */
+static struct text key_text(const struct crema_task *t)
+{
+	size_t n = strnlen(t->key, CREMA_KEY_BYTES - 1), back;
+
+	if (n == 0)
+		return (struct text){ NULL, 0 };
+	for (back = 1; back <= 4 && back <= n; back++) {
+		unsigned char c = (unsigned char)t->key[n - back];
+		size_t need = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+
+		if ((c & 0xc0) == 0x80)
+			continue;
+		if (need > back)
+			n -= back;
+		break;
+	}
+	return (struct text){ t->key, n };
+}
+
+static void put_identity(const struct compose *c, struct task_record *r,
+			 const struct crema_task *t)
+{
+	TASK_SET(r, attempt, t->attempt);
+	TASK_SET(r, thread, t->tid);
+	TASK_SET(r, thread_sequence, t->thread_sequence);
+	TASK_SET(r, flags, t->flags);
+	if (t->key_bytes)
+		TASK_SET(r, key_hash, t->key_hash);
+	SET_TEXT(r, key, key_text(t));
+	SET_TEXT(r, prefix, view_text(c->view, t->prefix));
+	SET_TEXT(r, span, view_text(c->view, t->span));
+	SET_TEXT(r, function, view_text(c->view, t->function));
+	SET_TEXT(r, worker_address, view_text(c->view, t->worker_address));
+	SET_TEXT(r, worker_name, view_text(c->view, t->worker_name));
+	SET_TEXT(r, dataset, view_text(c->view, t->dataset));
+	SET_TEXT(r, filename, view_text(c->view, t->filename));
+	SET_TEXT(r, treename, view_text(c->view, t->treename));
+	SET_TEXT(r, columns, view_text(c->view, t->columns));
+	if (t->known & CREMA_KNOWN_ENTRIES) {
+		TASK_SET(r, entrystart, t->entrystart);
+		TASK_SET(r, entrystop, t->entrystop);
+	}
+	if (t->known & CREMA_KNOWN_EVENTS)
+		TASK_SET(r, events, t->events);
+	if (t->known & CREMA_KNOWN_BYTESREAD)
+		TASK_SET(r, coffea_bytesread, t->coffea_bytesread);
+	if (t->known & CREMA_KNOWN_PROCESSTIME)
+		TASK_SET(r, coffea_processtime, t->coffea_processtime);
+}
+
+static const char *status_text(const struct crema_task *t, uint32_t state, bool killed)
+{
+	if (state == CREMA_SLOT_RUNNING)
+		return killed ? "killed" : "running";
+	return t->status == CREMA_STATUS_OK ? "ok" : t->status == CREMA_STATUS_ERRED ? "erred" : NULL;
+}
+
+static void put_edges(const struct compose *c, struct task_record *r, const struct crema_task *t,
+		      uint32_t state, bool killed)
+{
+	const char *status = status_text(t, state, killed);
+
+	if (status)
+		TASK_SET(r, status, ((struct text){ status, strlen(status) }));
+	if (t->start_boot_ns)
+		TASK_SET(r, start_boot_ns, t->start_boot_ns);
+	if (state == CREMA_SLOT_DONE) {
+		if (t->stop_boot_ns)
+			TASK_SET(r, stop_boot_ns, t->stop_boot_ns);
+		if (t->stop_mono_ns >= t->start_mono_ns && t->start_mono_ns)
+			TASK_SET(r, wall_ns, t->stop_mono_ns - t->start_mono_ns);
+	} else {
+		if (killed && c->boot_ns >= t->start_boot_ns)
+			TASK_SET(r, stop_boot_ns, c->boot_ns);
+		if (t->start_mono_ns && c->mono_ns >= t->start_mono_ns)
+			TASK_SET(r, wall_ns, c->mono_ns - t->start_mono_ns);
+	}
+	if (t->known & CREMA_KNOWN_RSS_START)
+		TASK_SET(r, rss_start_bytes, t->rss_start_bytes);
+	if (state == CREMA_SLOT_DONE && (t->known & CREMA_KNOWN_RSS_STOP))
+		TASK_SET(r, rss_stop_bytes, t->rss_stop_bytes);
+}
+
+static void raise_to(uint64_t *have, uint64_t v)
+{
+	if (v > *have)
+		*have = v;
+}
+
+static uint64_t above(uint64_t now, uint64_t base)
+{
+	return now > base ? now - base : 0;
+}
+
+/* What the kernel charged to a working thread since its segment began, added to *more. */
+static void add_segment(const struct compose *c, const struct crema_thread *th,
+			struct compose_live *more)
+{
+	uint64_t cpu, delay, in, out;
+	int pool = th->is_pool ? 1 : 0;
+
+	if (!c->pid || !th->tid)
+		return;
+	if (procfs_schedstat(c->pid, (int)th->tid, &cpu, &delay)) {
+		more->cpu[pool] += above(cpu, th->base_cpu_ns);
+		more->runqueue[pool] += above(delay, th->base_runqueue_ns);
+	}
+	if (procfs_io(c->pid, (int)th->tid, &in, &out)) {
+		more->storage_read += above(in, th->base_inblock * 512);
+		more->storage_write += above(out, th->base_oublock * 512);
+	}
+}
+
+/* Adds the blocks of the threads that work for the slot. */
+static void add_blocks(const struct compose *c, struct task_record *r, uint32_t slot,
+		       struct compose_live *more)
+{
+	struct crema_thread th;
+
+	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
+		if (c->view->shm->thread[i].owner != slot + 1 ||
+		    !view_thread(c->view, i, !c->pid, &th) || th.owner != slot + 1)
+			continue;
+		for (int k = 0; k < CREMA_TIMES; k++) {
+			if (th.is_pool)
+				r->pool[k] += th.seg.time[k];
+			else
+				r->own[k] += th.seg.time[k];
+		}
+		for (int k = 0; k < CREMA_COUNTS; k++)
+			r->count[k] += th.seg.count[k];
+		add_segment(c, &th, more);
+	}
+}
+
+/* A segment's clocks come with its end; until then the most that the kernel ever showed counts. */
+static void put_live(struct task_record *r, struct compose_live *live,
+		     const struct compose_live *more)
+{
+	uint64_t *times[2] = { r->own, r->pool };
+
+	for (int i = 0; i < 2; i++) {
+		raise_to(&live->cpu[i], times[i][CREMA_T_cpu] + more->cpu[i]);
+		raise_to(&live->runqueue[i], times[i][CREMA_T_runqueue] + more->runqueue[i]);
+		raise_to(&times[i][CREMA_T_cpu], live->cpu[i]);
+		raise_to(&times[i][CREMA_T_runqueue], live->runqueue[i]);
+	}
+	raise_to(&live->storage_read, r->count[CREMA_C_storage_read_bytes] + more->storage_read);
+	raise_to(&live->storage_write, r->count[CREMA_C_storage_write_bytes] + more->storage_write);
+	raise_to(&r->count[CREMA_C_storage_read_bytes], live->storage_read);
+	raise_to(&r->count[CREMA_C_storage_write_bytes], live->storage_write);
+}
+
+static void put_known(const struct compose *c, struct task_record *r, const struct crema_task *t)
+{
+	const char *unknown = fskinds_unknown(c->kinds, t->fs_mask);
+
+	r->own_known = ((1u << CREMA_TIMES) - 1) & ~t->time_unknown;
+	r->pool_known = r->own_known;
+	r->count_known = ((UINT64_C(1) << CREMA_COUNTS) - 1) & ~t->count_unknown;
+	if (!unknown)
+		return;
+	TASK_SET(r, fs_unknown, ((struct text){ unknown, strlen(unknown) }));
+	r->count_known &= ~(UINT64_C(1) << CREMA_C_storage_read_bytes);
+}
+
+void compose_task(const struct compose *c, struct task_record *r, const struct crema_task *t,
+		  uint32_t slot, uint32_t state, bool blocks, bool killed,
+		  struct compose_live *live)
+{
+	struct compose_live more;
+
+	memset(r, 0, sizeof(*r));
+	memset(&more, 0, sizeof(more));
+	put_identity(c, r, t);
+	put_edges(c, r, t, state, killed);
+	memcpy(r->own, t->own.time, sizeof(r->own));
+	memcpy(r->pool, t->pool_time, sizeof(r->pool));
+	memcpy(r->count, t->own.count, sizeof(r->count));
+	if (blocks)
+		add_blocks(c, r, slot, &more);
+	if (state == CREMA_SLOT_RUNNING)
+		put_live(r, live, &more);
+	put_known(c, r, t);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compose.h - one task record out of its slot and the thread blocks that work for it.
+ *
+ * Works on copies; texts stay views into the copy or the arena. Every value that cannot be trusted
+ * or was not measured stays unknown.
+ */
+#ifndef AGENT_COMPOSE_H
+#define AGENT_COMPOSE_H
+
+#include "agent/fskind.h"
+#include "agent/view.h"
+#include "common/task.h"
+
+/* Numbers of work under way that only the kernel has: the most that was ever seen. */
+struct compose_live {
+	uint64_t cpu[2], runqueue[2]; /* own thread, pool threads; totals of the attempt */
+	uint64_t storage_read, storage_write;
+};
+
+struct compose {
+	const struct view *view;
+	const struct fskinds *kinds;
+	int pid;                     /* 0: the worker has ended, ask no kernel */
+	uint64_t mono_ns, boot_ns;   /* now; of a dead worker: its last sign of life */
+};
+
+/*
+ * Fills the record (type and rev are the caller's) from the copied slot. `state`: RUNNING or DONE.
+ * The blocks of threads are added if `blocks`. `live` is raised to what is found and used. With
+ * `killed` a running task gets status killed and a stop.
+ */
+void compose_task(const struct compose *c, struct task_record *r, const struct crema_task *t,
+		  uint32_t slot, uint32_t state, bool blocks, bool killed,
+		  struct compose_live *live);
+/* A sum that changes whenever a counter of the slot does. */
+uint64_t compose_sum(const struct crema_task *t);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ending.c - how the worker ended, and the evidence for why. */
+#include "agent/ending.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/procfs.h"
+
+#define EVIDENCE 6
+
+struct evidence {
+	char text[EVIDENCE][96];
+	size_t n;
+	const char *cause;
+};
+
+void ending_init(struct ending *e, int pid)
+{
+	struct procfs_stat st;
+
+	memset(e, 0, sizeof(*e));
+	e->pid = pid;
+	if (procfs_stat(pid, &st) == 0)
+		e->nanny = st.ppid;
+	e->has_oom = procfs_cgroup(pid, "memory.events", "oom_kill ", &e->oom_kills);
+}
+
+void ending_facts(struct ending *e, const struct buf *stack)
+{
+	static const char key[] = "\"memory_limit_bytes\":";
+	const char *at = stack->len ? memmem(stack->data, stack->len, key, sizeof(key) - 1) : NULL;
+	char number[32];
+	size_t left;
+
+	if (!at)
+		return;
+	at += sizeof(key) - 1;
+	left = (size_t)((const char *)stack->data + stack->len - at);
+	if (left > sizeof(number) - 1)
+		left = sizeof(number) - 1;
+	memcpy(number, at, left);
+	number[left] = '\0';
+	e->limit_bytes = strtoull(number, NULL, 10);
+}
+
+static char *add(struct evidence *ev)
+{
+	static char spare[96];
+
+	return ev->n < EVIDENCE ? ev->text[ev->n++] : spare;
+}
+
+static void look_at_memory(const struct ending *e, struct evidence *ev, uint64_t rss)
+{
+	uint64_t now;
+
+	/* The worker's own cgroup cannot be asked any more; ours is the same one. */
+	if (e->has_oom && procfs_cgroup(getpid(), "memory.events", "oom_kill ", &now) &&
+	    now > e->oom_kills) {
+		snprintf(add(ev), 96, "memory.events oom_kill rose from %" PRIu64 " to %" PRIu64,
+			 e->oom_kills, now);
+		ev->cause = "killed by the kernel: the cgroup was out of memory";
+	}
+	if (e->limit_bytes && rss >= e->limit_bytes / 100 * 80) {
+		snprintf(add(ev), 96, "resident set at %" PRIu64 " %% of the worker's memory limit",
+			 rss * 100 / e->limit_bytes);
+		if (!ev->cause && rss >= e->limit_bytes / 100 * 95)
+			ev->cause = "killed by the nanny: over the memory limit";
+	}
+}
+
+static void look_at_exit(const struct ending *e, const struct view *v, struct evidence *ev)
+{
+	uint32_t how = v->shm->goodbye;
+
+	if (how == 1)
+		snprintf(add(ev), 96, "exit handlers ran");
+	else if (how == 2)
+		snprintf(add(ev), 96, "_exit was called with status %d", v->shm->exit_status);
+	else
+		snprintf(add(ev), 96, "no exit handler ran");
+	if (e->nanny > 1 && kill(e->nanny, 0) < 0 && errno == ESRCH)
+		snprintf(add(ev), 96, "its parent (the nanny) is gone too");
+}
+
+void ending_goodbye(const struct ending *e, const struct view *v, struct outbox *out, uint64_t rss,
+		    unsigned int in_flight, uint64_t boot_ns)
+{
+	bool exited = v->shm->goodbye != 0;
+	struct evidence ev = { .n = 0 };
+	msgpack_packer *pk;
+
+	look_at_exit(e, v, &ev);
+	if (!exited)
+		look_at_memory(e, &ev, rss);
+	pk = outbox_begin(out, OUTBOX_RECORD);
+	pack_array(pk, 2);
+	pack_u64(pk, CREMA_MSG_GOODBYE);
+	pack_map(pk, 5);
+	pack_kv_u64(pk, "boot_ns", boot_ns);
+	pack_kv_text(pk, "how", exited ? "exit" : "killed");
+	pack_text(pk, "evidence");
+	pack_array(pk, ev.n);
+	for (size_t i = 0; i < ev.n; i++)
+		pack_text(pk, ev.text[i]);
+	pack_kv_text(pk, "cause", exited ? NULL : ev.cause);
+	pack_kv_u64(pk, "tasks_in_flight", in_flight);
+	outbox_end(out, OUTBOX_RECORD);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ending.h - how the worker ended, and the evidence for why: the GOODBYE message.
+ *
+ * Evidence is what was seen; a cause is only named where the evidence is strong.
+ */
+#ifndef AGENT_ENDING_H
+#define AGENT_ENDING_H
+
+#include "agent/outbox.h"
+#include "agent/view.h"
+
+struct ending {
+	int pid, nanny; /* nanny: the worker's parent when we came, 0 = unknown */
+	bool has_oom;
+	uint64_t oom_kills;    /* memory.events oom_kill when we came */
+	uint64_t limit_bytes;  /* Dask's memory limit, 0 = unknown */
+};
+
+/* Notes what can only be seen while the worker lives. */
+void ending_init(struct ending *e, int pid);
+/* Takes the memory limit from the probe's JSON facts. */
+void ending_facts(struct ending *e, const struct buf *stack);
+/* rss: the last resident set that was seen, 0 = unknown. */
+void ending_goodbye(const struct ending *e, const struct view *v, struct outbox *out, uint64_t rss,
+		    unsigned int in_flight, uint64_t boot_ns);
+
+#endif

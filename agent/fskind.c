@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fskind.c - does the kernel charge storage bytes to the reading thread on this file system? */
+#include "agent/fskind.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#define OVERLAY 0x794c7630
+
+static const struct {
+	uint32_t f_type;
+	enum fskind kind;
+	const char *name;
+} known[] = {
+	{ 0xEF53, FSKIND_EXACT, "ext4" },        { 0x58465342, FSKIND_EXACT, "xfs" },
+	{ 0x9123683E, FSKIND_EXACT, "btrfs" },   { 0x01021994, FSKIND_NONE, "tmpfs" },
+	{ 0x858458f6, FSKIND_NONE, "ramfs" },    { OVERLAY, FSKIND_UNRESOLVED, "overlay" },
+	{ 0x65735546, FSKIND_UNKNOWN, "fuse" },  { 0x6969, FSKIND_UNKNOWN, "nfs" },
+	{ 0x0BD00BD0, FSKIND_UNKNOWN, "lustre" }, { 0x00C36400, FSKIND_UNKNOWN, "ceph" },
+	{ 0x01021997, FSKIND_UNKNOWN, "9p" },    { 0xFF534D42, FSKIND_UNKNOWN, "cifs" },
+	{ 0xFE534D42, FSKIND_UNKNOWN, "smb2" },  { 0x47504653, FSKIND_UNKNOWN, "gpfs" },
+	{ 0x2FC12FC1, FSKIND_UNKNOWN, "zfs" },   { 0x6B414653, FSKIND_UNKNOWN, "afs" },
+	{ 0x19830326, FSKIND_UNKNOWN, "beegfs" }, { 0x73717368, FSKIND_UNKNOWN, "squashfs" },
+	{ 0x9FA0, FSKIND_NONE, "proc" },         { 0x62656572, FSKIND_NONE, "sysfs" },
+};
+
+enum fskind fskind_of(int64_t f_type, char *name)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (known[i].f_type == (uint32_t)f_type) {
+			snprintf(name, 24, "%s", known[i].name);
+			return known[i].kind;
+		}
+	}
+	snprintf(name, 24, "type 0x%x", (uint32_t)f_type);
+	return FSKIND_UNKNOWN;
+}
+
+const char *fskind_text(enum fskind kind)
+{
+	return kind == FSKIND_EXACT ? "exact" : kind == FSKIND_NONE ? "none" : "unknown";
+}
+
+/* One path of an option's list: up to ':' or ',' or the end; "\:" is a colon, "\054" a comma. */
+static const char *take_path(const char *s, char *out, size_t size)
+{
+	size_t n = 0;
+
+	while (*s && *s != ':' && *s != ',' && *s != '\n' && *s != ' ') {
+		int c = (unsigned char)*s++;
+
+		if (c == '\\' && s[0] >= '0' && s[0] <= '3' && s[1] && s[2]) {
+			c = (s[0] - '0') * 64 + (s[1] - '0') * 8 + (s[2] - '0');
+			s += 3;
+		} else if (c == '\\' && *s) {
+			c = (unsigned char)*s++;
+		}
+		if (n + 1 < size)
+			out[n++] = (char)c;
+	}
+	out[n] = '\0';
+	return s;
+}
+
+bool fskind_layers(const char *options, bool (*exact)(void *arg, const char *path), void *arg)
+{
+	static const char *const names[] = { "lowerdir=", "lowerdir+=", "datadir+=", "upperdir=" };
+	char path[PATH_MAX];
+	unsigned int layers = 0;
+
+	while (*options) {
+		const char *end = options;
+
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			size_t n = strlen(names[i]);
+
+			if (strncmp(options, names[i], n) != 0)
+				continue;
+			end = options + n;
+			do {
+				end = take_path(end, path, sizeof(path));
+				/* A relative path or "::" cannot be judged from here. */
+				if (path[0] != '/' && !(path[0] == '\0' && *end == ':'))
+					return false;
+				if (path[0] && !exact(arg, path))
+					return false;
+				layers++;
+			} while (*end == ':' && *++end);
+			break;
+		}
+		end = strchr(end, ',');
+		if (!end)
+			break;
+		options = end + 1;
+	}
+	return layers > 0;
+}
+
+static bool layer_exact(void *arg, const char *path)
+{
+	char name[24], inside[PATH_MAX];
+	struct statfs fs;
+	const int *pid = arg;
+
+	/* As the worker sees it, if its root is another one. */
+	if (snprintf(inside, sizeof(inside), "/proc/%d/root%s", *pid, path) >= (int)sizeof(inside))
+		return false;
+	if (statfs(inside, &fs) < 0 && statfs(path, &fs) < 0)
+		return false;
+	return fskind_of(fs.f_type, name) == FSKIND_EXACT;
+}
+
+bool fskind_overlay_exact(int pid, uint64_t dev)
+{
+	char path[64], want[32];
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false, exact = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
+	snprintf(want, sizeof(want), " %u:%u ", major((dev_t)dev), minor((dev_t)dev));
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (!found && getline(&line, &size, f) > 0) {
+		/* id parent major:minor root mount options [tags] - type source super-options */
+		char *dash = strstr(line, " - overlay ");
+		char *at = strstr(line, want);
+		char *options = dash ? strchr(dash + 11, ' ') : NULL;
+
+		if (!options || !at || at > dash)
+			continue;
+		found = true;
+		exact = fskind_layers(options + 1, layer_exact, &pid);
+	}
+	free(line);
+	fclose(f);
+	return found && exact;
+}
+
+bool fskinds_poll(struct fskinds *f, const struct view *v, int pid)
+{
+	bool news = false;
+
+	for (uint32_t i = 0; i < CREMA_SHM_FILESYSTEMS; i++) {
+		struct fskind_entry *e = &f->entry[i];
+		const struct crema_filesystem *s = &v->shm->filesystem[i];
+
+		if (e->kind != FSKIND_UNRESOLVED ||
+		    __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != 2)
+			continue;
+		e->kind = fskind_of(s->f_type, e->name);
+		if (e->kind == FSKIND_UNRESOLVED)
+			e->kind = fskind_overlay_exact(pid, s->dev) ? FSKIND_EXACT : FSKIND_UNKNOWN;
+		/* The shim counts into its last entry whatever found no room. */
+		if (i == CREMA_SHM_FILESYSTEMS - 1)
+			e->kind = FSKIND_UNKNOWN;
+		f->resolved++;
+		news = true;
+	}
+	return news;
+}
+
+const struct fskind_entry *fskinds_get(const struct fskinds *f, uint32_t index)
+{
+	static const struct fskind_entry nothing = { FSKIND_UNKNOWN, "unknown" };
+
+	if (index >= CREMA_SHM_FILESYSTEMS || f->entry[index].kind == FSKIND_UNRESOLVED)
+		return &nothing;
+	return &f->entry[index];
+}
+
+const char *fskinds_unknown(const struct fskinds *f, uint32_t mask)
+{
+	for (uint32_t i = 0; i < CREMA_SHM_FILESYSTEMS; i++) {
+		const struct fskind_entry *e = fskinds_get(f, i);
+
+		if ((mask >> i & 1u) && e->kind == FSKIND_UNKNOWN)
+			return e->name;
+	}
+	return NULL;
+}

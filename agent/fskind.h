@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fskind.h - does the kernel charge storage bytes to the reading thread on this file system?
+ *
+ * Proven for ext4, xfs and btrfs ("exact"); tmpfs and ramfs have no storage ("none"); overlay is
+ * exact if all its layers lie on exact ones; every other one is "unknown" until a test proves it.
+ * Answers are kept by index of the worker's table, so the mounts are read once per file system.
+ */
+#ifndef AGENT_FSKIND_H
+#define AGENT_FSKIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/view.h"
+
+enum fskind { FSKIND_UNRESOLVED, FSKIND_EXACT, FSKIND_NONE, FSKIND_UNKNOWN };
+
+struct fskind_entry {
+	enum fskind kind;
+	char name[24]; /* "ext4", "overlay", ... */
+};
+
+struct fskinds {
+	struct fskind_entry entry[CREMA_SHM_FILESYSTEMS];
+	unsigned int resolved; /* how many are known by now */
+};
+
+/* Kind by statfs f_type alone; overlay is FSKIND_UNRESOLVED. name (24 bytes) gets its name. */
+enum fskind fskind_of(int64_t f_type, char *name);
+/* Is every layer of the overlay mounted as dev (in /proc/PID/mountinfo) on an exact one? */
+bool fskind_overlay_exact(int pid, uint64_t dev);
+/* The layers named by one mountinfo line's options; exact() is asked for each. For tests. */
+bool fskind_layers(const char *options, bool (*exact)(void *arg, const char *path), void *arg);
+
+/* Resolves what is new in the table: true if anything was. */
+bool fskinds_poll(struct fskinds *f, const struct view *v, int pid);
+/* The entry of an index; one that is out of range or not there is unknown. Never NULL. */
+const struct fskind_entry *fskinds_get(const struct fskinds *f, uint32_t index);
+/* Name of an unknown file system in a mask of indexes; NULL: none. */
+const char *fskinds_unknown(const struct fskinds *f, uint32_t mask);
+/* "exact", "none" or "unknown". */
+const char *fskind_text(enum fskind kind);
+
+#endif

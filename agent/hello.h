@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hello.h - the HELLO frame: what the machine and the stack are. Never environment or arguments.
+ */
+#ifndef AGENT_HELLO_H
+#define AGENT_HELLO_H
+
+#include "agent/fskind.h"
+#include "agent/view.h"
+#include "common/buf.h"
+
+/* Appends the whole frame to out: 0 or -errno. stack: JSON text of the worker's probe, or NULL. */
+int hello_frame(struct buf *out, const struct view *v, const struct fskinds *kinds,
+		const struct buf *stack, uint64_t stream);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* procfs.c - small readers of /proc and cgroup files. */
+#include "agent/procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+ssize_t procfs_slurp(char *buf, size_t size, const char *format, ...)
+{
+	char path[PATH_MAX];
+	size_t len = 0;
+	ssize_t n;
+	va_list ap;
+	int fd;
+
+	va_start(ap, format);
+	n = vsnprintf(path, sizeof(path), format, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (len < size - 1) {
+		n = read(fd, buf + len, size - 1 - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	n = n < 0 ? -errno : (ssize_t)len;
+	close(fd);
+	if (n >= 0)
+		buf[n] = '\0';
+	return n;
+}
+
+bool procfs_number(const char *text, const char *name, uint64_t *out)
+{
+	size_t n = strlen(name);
+	const char *at = text;
+	char *end;
+
+	while (at) {
+		if (strncmp(at, name, n) == 0) {
+			uint64_t v = strtoull(at + n, &end, 10);
+
+			if (end == at + n)
+				return false;
+			*out = v;
+			return true;
+		}
+		at = strchr(at, '\n');
+		at = at ? at + 1 : NULL;
+	}
+	return false;
+}
+
+void procfs_pack(msgpack_packer *pk, const char *key, const char *text, const char *name,
+		 uint64_t scale)
+{
+	uint64_t v = 0;
+	bool known = text && procfs_number(text, name, &v);
+
+	pack_kv_maybe(pk, key, known, v * scale);
+}
+
+int procfs_stat(int pid, struct procfs_stat *out)
+{
+	char buf[1024];
+	const char *p;
+	ssize_t n = procfs_slurp(buf, sizeof(buf), "/proc/%d/stat", pid);
+
+	if (n < 0)
+		return (int)n;
+	p = strrchr(buf, ')'); /* the name before it may hold anything */
+	if (!p || p[1] != ' ' || !p[2])
+		return -EPROTO;
+	out->state = p[2];
+	if (sscanf(p + 3, "%d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
+		   " %" SCNu64 " %*d %" SCNu64, &out->ppid, &out->threads, &out->start_ticks) != 3)
+		return -EPROTO;
+	return 0;
+}
+
+bool procfs_ended(int pid, uint64_t start_ticks)
+{
+	struct procfs_stat st;
+	int rc = procfs_stat(pid, &st);
+
+	if (rc == -ENOENT || rc == -ESRCH)
+		return true;
+	return rc == 0 && (st.state == 'Z' || st.state == 'X' ||
+			   (start_ticks && st.start_ticks != start_ticks));
+}
+
+bool procfs_rss(int pid, uint64_t *bytes)
+{
+	char buf[128];
+	uint64_t pages;
+
+	if (procfs_slurp(buf, sizeof(buf), "/proc/%d/statm", pid) <= 0 ||
+	    sscanf(buf, "%*u %" SCNu64, &pages) != 1 || pages == 0)
+		return false;
+	*bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return true;
+}
+
+bool procfs_io(int pid, int tid, uint64_t *read_bytes, uint64_t *write_bytes)
+{
+	char buf[512];
+	uint64_t r, w;
+	ssize_t n = tid ? procfs_slurp(buf, sizeof(buf), "/proc/%d/task/%d/io", pid, tid)
+			: procfs_slurp(buf, sizeof(buf), "/proc/%d/io", pid);
+
+	if (n <= 0 || !procfs_number(buf, "read_bytes: ", &r) ||
+	    !procfs_number(buf, "write_bytes: ", &w))
+		return false;
+	*read_bytes = r;
+	*write_bytes = w;
+	return true;
+}
+
+bool procfs_schedstat(int pid, int tid, uint64_t *cpu_ns, uint64_t *runqueue_ns)
+{
+	char buf[128];
+
+	return procfs_slurp(buf, sizeof(buf), "/proc/%d/task/%d/schedstat", pid, tid) > 0 &&
+	       sscanf(buf, "%" SCNu64 " %" SCNu64, cpu_ns, runqueue_ns) == 2;
+}
+
+bool procfs_cpu(int pid, uint64_t *cpu_ns)
+{
+	struct timespec t;
+	clockid_t id;
+
+	if (clock_getcpuclockid(pid, &id) != 0 || clock_gettime(id, &t) < 0)
+		return false;
+	*cpu_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return true;
+}
+
+bool procfs_cgroup(int pid, const char *file, const char *key, uint64_t *out)
+{
+	char buf[4096], group[PATH_MAX] = "";
+	char *line, *end;
+
+	/* With no key the file is one number; "max" is none. */
+	if (procfs_slurp(buf, sizeof(buf), "/proc/%d/cgroup", pid) > 0) {
+		line = strncmp(buf, "0::", 3) == 0 ? buf : strstr(buf, "\n0::");
+		line = line ? strstr(line, "0::") + 3 : NULL;
+		end = line ? strchr(line, '\n') : NULL;
+		if (end && end - line < (long)sizeof(group)) {
+			memcpy(group, line, (size_t)(end - line));
+			group[end - line] = '\0';
+		}
+	}
+	if (procfs_slurp(buf, sizeof(buf), "/sys/fs/cgroup%s/%s", group, file) <= 0 &&
+	    procfs_slurp(buf, sizeof(buf), "/sys/fs/cgroup/%s", file) <= 0)
+		return false;
+	return procfs_number(buf, key, out);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * procfs.h - small readers of /proc and cgroup files.
+ *
+ * Each opens, reads and closes; false or -errno where the kernel does not tell, and then the
+ * outputs are untouched. No memory is allocated.
+ */
+#ifndef AGENT_PROCFS_H
+#define AGENT_PROCFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/pack.h"
+
+struct procfs_stat {
+	char state;
+	int ppid;
+	uint64_t threads;
+	uint64_t start_ticks;
+};
+
+/* Reads a file into buf and ends it with a NUL: its length or -errno. */
+ssize_t procfs_slurp(char *buf, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The number after `name` where it begins a line of text. */
+bool procfs_number(const char *text, const char *name, uint64_t *out);
+/* The same as a msgpack pair: key, number * scale (or nil). text NULL: nil. */
+void procfs_pack(msgpack_packer *pk, const char *key, const char *text, const char *name,
+		 uint64_t scale);
+int procfs_stat(int pid, struct procfs_stat *out);
+/* Ended, or its pid now belongs to somebody else. */
+bool procfs_ended(int pid, uint64_t start_ticks);
+bool procfs_rss(int pid, uint64_t *bytes);
+/* tid 0: of the whole process. */
+bool procfs_io(int pid, int tid, uint64_t *read_bytes, uint64_t *write_bytes);
+bool procfs_schedstat(int pid, int tid, uint64_t *cpu_ns, uint64_t *runqueue_ns);
+/* CPU time of a whole process. */
+bool procfs_cpu(int pid, uint64_t *cpu_ns);
+/* Number of the line "key N" in a file of the worker's memory cgroup (version 2). */
+bool procfs_cgroup(int pid, const char *file, const char *key, uint64_t *out);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rows.h - messages about the worker as a whole: FILE, CODEC, TOTALS, DASK.
+ *
+ * All carry cumulative values. FILE and CODEC rows are sent when their numbers changed since they
+ * were sent last. One thread.
+ */
+#ifndef AGENT_ROWS_H
+#define AGENT_ROWS_H
+
+#include "agent/drain.h"
+#include "agent/fskind.h"
+#include "agent/outbox.h"
+#include "agent/view.h"
+
+struct rows {
+	const struct view *view;
+	struct outbox *out;
+	const struct fskinds *kinds;
+	uint64_t probe_boot_ns; /* of the Dask text that was sent last */
+	struct buf text;        /* scratch for it */
+	uint64_t file_sum[CREMA_SHM_FILES];
+	uint64_t codec_sum[CREMA_SHM_CODEC_ROWS];
+};
+
+/* Counters of everything so far: what was folded, and the live blocks. */
+struct rows_sums {
+	struct crema_counters tasks, unattributed;
+	uint64_t pool[CREMA_TIMES];
+};
+
+void rows_init(struct rows *r, const struct view *v, struct outbox *out,
+	       const struct fskinds *kinds);
+void rows_release(struct rows *r);
+/* `last`: the worker has ended; rows go as records that must arrive. */
+void rows_files(struct rows *r, bool last);
+void rows_codecs(struct rows *r, bool last);
+/* What no task could measure is unknown in the sums too. */
+void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last, uint64_t boot_ns);
+void rows_dask(struct rows *r);
+void rows_sum(const struct view *v, bool ended, struct rows_sums *out);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sampler.h - what the worker's process and the host do, once a second: SAMPLE and HOST messages.
+ *
+ * No smaps: reading it stalls the worker. One agent of a user on a host sends HOST: the one that
+ * holds a name in the abstract socket space; the others try again now and then. One thread.
+ */
+#ifndef AGENT_SAMPLER_H
+#define AGENT_SAMPLER_H
+
+#include "agent/outbox.h"
+#include "agent/view.h"
+
+struct sampler {
+	const struct view *view;
+	struct outbox *out;
+	int pid;
+	uint64_t cpu_ns, mono_ns;         /* of the previous sample; 0: none */
+	uint64_t host_busy, host_total;   /* ticks of the previous host sample */
+	int lock_fd;                      /* -1: another agent sends HOST */
+	uint64_t lock_tried_ns;
+	uint64_t rss, rss_max;            /* latest and highest that was seen */
+};
+
+void sampler_init(struct sampler *s, const struct view *v, struct outbox *out, int pid);
+void sampler_release(struct sampler *s);
+/* Resident set now, 0 = unknown. Cheap: for every poll. */
+uint64_t sampler_rss(struct sampler *s);
+/* count_unknown: bits of counts that no task could measure. */
+void sampler_worker(struct sampler *s, uint32_t running, uint64_t count_unknown, uint64_t mono_ns,
+		    uint64_t boot_ns);
+void sampler_host(struct sampler *s, uint64_t mono_ns, uint64_t boot_ns);
+
+#endif

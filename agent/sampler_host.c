@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sampler_host.c - HOST messages (sampler.h). */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/procfs.h"
+#include "agent/sampler.h"
+
+#define RETRY_NS 5000000000u
+
+/* A name in the abstract socket space: it goes with its holder and leaves no file. */
+static int try_lock(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "crema-host-%u",
+			 (unsigned int)geteuid());
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&name,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+		return fd;
+	close(fd);
+	return -EBUSY;
+}
+
+static bool is_ours(struct sampler *s, uint64_t mono_ns)
+{
+	int fd;
+
+	if (s->lock_fd >= 0)
+		return true;
+	if (s->lock_tried_ns && mono_ns - s->lock_tried_ns < RETRY_NS)
+		return false;
+	s->lock_tried_ns = mono_ns;
+	fd = try_lock();
+	s->lock_fd = fd < 0 ? -1 : fd;
+	return s->lock_fd >= 0;
+}
+
+static void pack_cpu(struct sampler *s, msgpack_packer *pk)
+{
+	char buf[512];
+	uint64_t t[8] = { 0 }, total = 0, busy;
+
+	pack_text(pk, "cpu_percent");
+	if (procfs_slurp(buf, sizeof(buf), "/proc/stat") <= 0 ||
+	    sscanf(buf, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		   " %" SCNu64 " %" SCNu64, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
+		   &t[7]) < 7) {
+		pack_nil(pk);
+		return;
+	}
+	for (int i = 0; i < 8; i++)
+		total += t[i];
+	busy = total - t[3] - t[4]; /* idle, iowait */
+	if (s->host_total && total > s->host_total && busy >= s->host_busy)
+		pack_f64(pk, 100.0 * (double)(busy - s->host_busy) /
+				     (double)(total - s->host_total));
+	else
+		pack_nil(pk);
+	s->host_total = total;
+	s->host_busy = busy;
+}
+
+static void pack_load(msgpack_packer *pk)
+{
+	char buf[128];
+
+	pack_text(pk, "load1");
+	if (procfs_slurp(buf, sizeof(buf), "/proc/loadavg") > 0)
+		pack_f64(pk, strtod(buf, NULL));
+	else
+		pack_nil(pk);
+}
+
+/* All interfaces but loopback. */
+static void pack_net(msgpack_packer *pk)
+{
+	char line[512];
+	uint64_t in = 0, out = 0, r, w;
+	FILE *f = fopen("/proc/net/dev", "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *colon = strchr(line, ':');
+
+		if (!colon || strncmp(line + strspn(line, " "), "lo:", 3) == 0 ||
+		    sscanf(colon + 1, "%" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &r,
+			   &w) != 2)
+			continue;
+		in += r;
+		out += w;
+	}
+	pack_kv_maybe(pk, "net_read_bytes", f != NULL, in);
+	pack_kv_maybe(pk, "net_write_bytes", f != NULL, out);
+	if (f)
+		fclose(f);
+}
+
+/* Whole devices only: partitions and what lies above them would count the same bytes again. */
+static bool is_whole_device(const char *name)
+{
+	char path[160];
+
+	if (strncmp(name, "loop", 4) == 0 || strncmp(name, "ram", 3) == 0 ||
+	    strncmp(name, "dm-", 3) == 0 || strncmp(name, "md", 2) == 0)
+		return false;
+	snprintf(path, sizeof(path), "/sys/block/%s", name);
+	return access(path, F_OK) == 0;
+}
+
+static void pack_disk(msgpack_packer *pk)
+{
+	char line[512], name[128];
+	uint64_t in = 0, out = 0, r, w;
+	FILE *f = fopen("/proc/diskstats", "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%*u %*u %127s %*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64, name,
+			   &r, &w) != 3 || !is_whole_device(name))
+			continue;
+		in += r * 512;
+		out += w * 512;
+	}
+	pack_kv_maybe(pk, "disk_read_bytes", f != NULL, in);
+	pack_kv_maybe(pk, "disk_write_bytes", f != NULL, out);
+	if (f)
+		fclose(f);
+}
+
+void sampler_host(struct sampler *s, uint64_t mono_ns, uint64_t boot_ns)
+{
+	char memory[2048];
+	msgpack_packer *pk;
+	bool ok;
+
+	if (!is_ours(s, mono_ns))
+		return;
+	pk = outbox_begin(s->out, OUTBOX_LIGHT);
+	pack_array(pk, 2);
+	pack_u64(pk, CREMA_MSG_HOST);
+	pack_map(pk, 9);
+	pack_kv_u64(pk, "boot_ns", boot_ns);
+	pack_cpu(s, pk);
+	ok = procfs_slurp(memory, sizeof(memory), "/proc/meminfo") > 0;
+	procfs_pack(pk, "memory_total_bytes", ok ? memory : NULL, "MemTotal:", 1024);
+	procfs_pack(pk, "memory_available_bytes", ok ? memory : NULL, "MemAvailable:", 1024);
+	pack_load(pk);
+	pack_net(pk);
+	pack_disk(pk);
+	outbox_end(s->out, OUTBOX_LIGHT);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* setup.c - the agent's command line, attaching, and what it opens (agent.h). */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/procfs.h"
+#include "common/clock.h"
+#include "common/dirs.h"
+
+int agent_parse(struct agent_options *o, int argc, char **argv)
+{
+	memset(o, 0, sizeof(*o));
+	for (int i = 1; i + 1 < argc; i += 2) {
+		const char *v = argv[i + 1];
+
+		if (strcmp(argv[i], "--shm") == 0)
+			o->shm = v;
+		else if (strcmp(argv[i], "--pid") == 0)
+			o->pid = atoi(v);
+		else if (strcmp(argv[i], "--start-ticks") == 0)
+			o->start_ticks = strtoull(v, NULL, 10);
+		else if (strcmp(argv[i], "--collector") == 0)
+			o->collector = v;
+		else if (strcmp(argv[i], "--spool") == 0)
+			o->spool = v;
+		else
+			return -EINVAL;
+	}
+	return o->shm && o->pid > 0 && argc % 2 == 1 ? 0 : -EINVAL;
+}
+
+static int spool_dir(struct agent *a)
+{
+	char state[PATH_MAX];
+	int rc;
+
+	if (a->options.spool) {
+		if (strlen(a->options.spool) >= sizeof(a->spool))
+			return -ENAMETOOLONG;
+		memcpy(a->spool, a->options.spool, strlen(a->options.spool) + 1);
+		return 0;
+	}
+	rc = dirs_state(state, sizeof(state), NULL);
+	return rc ? rc : dirs_join(a->spool, sizeof(a->spool), state, "spool");
+}
+
+/* The pidfd is of the process that we mean if its start time was right before and after. */
+static int open_worker(struct agent *a)
+{
+	struct procfs_stat st;
+	int pid = a->options.pid;
+
+	a->pidfd = -1;
+	if (procfs_ended(pid, a->options.start_ticks)) {
+		a->ended = true;
+		return 0;
+	}
+	if (procfs_stat(pid, &st) == 0 && !a->options.start_ticks)
+		a->options.start_ticks = st.start_ticks;
+	a->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (a->pidfd >= 0 && procfs_ended(pid, a->options.start_ticks)) {
+		close(a->pidfd);
+		a->pidfd = -1;
+		a->ended = true;
+	}
+	return 0;
+}
+
+static bool other_agent_lives(const struct crema_shm *m)
+{
+	uint64_t beat = __atomic_load_n(&m->agent_heartbeat_boot_ns, __ATOMIC_ACQUIRE);
+	uint32_t pid = __atomic_load_n(&m->agent_ready, __ATOMIC_ACQUIRE);
+	uint64_t now = clock_boot_ns();
+
+	return pid && pid != (uint32_t)getpid() && now >= beat && now - beat < AGENT_FRESH_NS &&
+	       (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
+static int next_record(void *arg, const unsigned char **p, size_t *bytes)
+{
+	return outbox_next(arg, p, bytes);
+}
+
+static void rewind_records(void *arg, uint64_t seq)
+{
+	outbox_rewind(arg, seq);
+}
+
+static void records_acked(void *arg, uint64_t seq)
+{
+	outbox_acked(arg, seq);
+}
+
+static void open_outbox(struct agent *a)
+{
+	const struct crema_shm *m = a->view.shm;
+	struct net_address address;
+	uint64_t stream = clock_real_ns();
+	bool ok = a->options.collector && *a->options.collector &&
+		  net_parse(&address, a->options.collector, CREMA_DEFAULT_PORT) == 0;
+
+	if (ok && address.kind == NET_DIR) {
+		outbox_init(&a->outbox, m->worker, stream, address.path, true);
+		return;
+	}
+	outbox_init(&a->outbox, m->worker, stream, a->spool, false);
+	if (!ok)
+		return;
+	a->source = (struct uplink_source){ &a->outbox, a->outbox.worker, stream, &a->outbox.hello,
+					    next_record, rewind_records, records_acked };
+	uplink_init(&a->uplink, &address, &a->source);
+	a->has_link = true;
+	if (a->spool[0]) {
+		takeover_init(&a->takeover, a->spool, &address);
+		a->has_takeover = true;
+	}
+}
+
+int agent_init(struct agent *a, const struct agent_options *o)
+{
+	int rc;
+
+	memset(a, 0, sizeof(*a));
+	a->options = *o;
+	a->view.fd = -1;
+	a->pidfd = -1;
+	a->outbox.file.fd = -1;
+	a->outbox.reader.fd = -1;
+	a->sampler.lock_fd = -1;
+	if (spool_dir(a))
+		a->spool[0] = '\0';
+	rc = view_open(&a->view, o->shm, (uint32_t)o->pid, o->start_ticks);
+	if (rc)
+		return rc;
+	if (other_agent_lives(a->view.shm))
+		return -EALREADY;
+	open_worker(a);
+	__atomic_store_n(&a->view.shm->agent_heartbeat_boot_ns, clock_boot_ns(), __ATOMIC_RELEASE);
+	__atomic_store_n(&a->view.shm->agent_ready, (uint32_t)getpid(), __ATOMIC_RELEASE);
+	view_repair(&a->view);
+	open_outbox(a);
+	rows_init(&a->rows, &a->view, &a->outbox, &a->kinds);
+	sampler_init(&a->sampler, &a->view, &a->outbox, o->pid);
+	ending_init(&a->ending, o->pid);
+	a->began_ns = clock_mono_ns();
+	return drain_init(&a->drain, &a->view, &a->outbox, &a->kinds, o->pid);
+}
+
+void agent_release(struct agent *a)
+{
+	bool remove = a->ended && !a->adopted;
+
+	if (a->has_link)
+		uplink_release(&a->uplink);
+	if (a->has_takeover)
+		takeover_release(&a->takeover);
+	outbox_release(&a->outbox);
+	drain_release(&a->drain);
+	rows_release(&a->rows);
+	sampler_release(&a->sampler);
+	buf_release(&a->stack);
+	buf_release(&a->hello);
+	if (a->pidfd >= 0)
+		close(a->pidfd);
+	view_close(&a->view, remove);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* totals.c - TOTALS messages: the exact sums of the worker (rows.h). */
+#include <string.h>
+
+#include "agent/rows.h"
+#include "common/task.h"
+
+static void add_block(struct rows_sums *s, const struct crema_thread *t)
+{
+	struct crema_counters *to = t->owner ? &s->tasks : &s->unattributed;
+	uint64_t *times = t->owner && t->is_pool ? s->pool : to->time;
+
+	for (int k = 0; k < CREMA_TIMES; k++)
+		times[k] += t->seg.time[k];
+	for (int k = 0; k < CREMA_COUNTS; k++)
+		to->count[k] += t->seg.count[k];
+}
+
+void rows_sum(const struct view *v, bool ended, struct rows_sums *out)
+{
+	const struct crema_totals *t = &v->shm->totals;
+	struct crema_thread th;
+
+	/* Sums first, blocks then: what is folded in between is missed, never counted twice. */
+	memcpy(&out->tasks, &t->tasks, sizeof(out->tasks));
+	memcpy(&out->unattributed, &t->unattributed, sizeof(out->unattributed));
+	memcpy(out->pool, t->tasks_pool_time, sizeof(out->pool));
+	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++)
+		if (v->shm->thread[i].state == 1 && view_thread(v, i, ended, &th))
+			add_block(out, &th);
+}
+
+/*
+ * CPU and blocks of segments that were under way when the snapshot was taken: they are in the
+ * snapshot's "seen", but reach the tasks' sums only at their end.
+ */
+static void add_open_segments(const struct view *v, bool ended, struct rows_sums *s)
+{
+	struct crema_thread th;
+
+	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
+		uint64_t *times;
+
+		if (v->shm->thread[i].state != 1 || !v->shm->thread[i].owner ||
+		    !view_thread(v, i, ended, &th) || !th.owner)
+			continue;
+		times = th.is_pool ? s->pool : s->tasks.time;
+		if (th.now_cpu_ns > th.base_cpu_ns)
+			times[CREMA_T_cpu] += th.now_cpu_ns - th.base_cpu_ns;
+		if (th.now_inblock > th.base_inblock)
+			s->tasks.count[CREMA_C_storage_read_bytes] +=
+				(th.now_inblock - th.base_inblock) * 512;
+		if (th.now_oublock > th.base_oublock)
+			s->tasks.count[CREMA_C_storage_write_bytes] +=
+				(th.now_oublock - th.base_oublock) * 512;
+	}
+}
+
+/* pool NULL: the counters are those of threads without a task. */
+static void pack_counters(msgpack_packer *pk, const char *key, const struct crema_counters *c,
+			  const uint64_t *pool, const struct drain_unknown *unknown)
+{
+	uint32_t time = unknown->time;
+	uint64_t count = unknown->count;
+
+	/* Nobody takes the clocks of threads that work for nobody: seen - tasks tells. */
+	if (!pool) {
+		time |= 1u << CREMA_T_cpu | 1u << CREMA_T_runqueue;
+		count |= UINT64_C(1) << CREMA_C_storage_read_bytes |
+			 UINT64_C(1) << CREMA_C_storage_write_bytes |
+			 UINT64_C(1) << CREMA_C_voluntary_switches |
+			 UINT64_C(1) << CREMA_C_involuntary_switches;
+	}
+	pack_text(pk, key);
+	pack_map(pk, (pool ? 2 : 1) * CREMA_TIMES + CREMA_COUNTS);
+	for (unsigned int i = 0; i < CREMA_TIMES; i++) {
+		bool known = !(time >> i & 1u);
+
+		pack_kv_maybe(pk, task_name(TASK_FIELDS + i), known, c->time[i]);
+		if (pool)
+			pack_kv_maybe(pk, task_name(TASK_FIELDS + CREMA_TIMES + i), known, pool[i]);
+	}
+	for (unsigned int i = 0; i < CREMA_COUNTS; i++)
+		pack_kv_maybe(pk, task_name(TASK_FIELDS + 2 * CREMA_TIMES + i),
+			      !(count >> i & 1u), c->count[i]);
+}
+
+static void pack_amounts(msgpack_packer *pk, const char *key, bool known, bool io, uint64_t cpu_ns,
+			 uint64_t inblock, uint64_t oublock)
+{
+	pack_text(pk, key);
+	pack_map(pk, 3);
+	pack_kv_maybe(pk, "cpu_ns", known, cpu_ns);
+	pack_kv_maybe(pk, "storage_read_bytes", known && io, inblock * 512);
+	pack_kv_maybe(pk, "storage_write_bytes", known && io, oublock * 512);
+}
+
+static void pack_notes(msgpack_packer *pk, const struct view *v)
+{
+	struct text note[CREMA_SHM_NOTES];
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < CREMA_SHM_NOTES; i++) {
+		note[n] = view_text(v, v->shm->note[i]);
+		n += note[n].ptr != NULL;
+	}
+	pack_text(pk, "notes");
+	pack_array(pk, n);
+	for (size_t i = 0; i < n; i++)
+		pack_str(pk, note[i].ptr, note[i].len);
+}
+
+void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last, uint64_t boot_ns)
+{
+	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
+	const struct crema_totals *t = &r->view->shm->totals;
+	struct crema_snapshot snap;
+	bool known = view_snapshot(r->view, &snap);
+	msgpack_packer *pk = outbox_begin(r->out, class);
+	struct rows_sums sums;
+
+	rows_sum(r->view, last, &sums);
+	if (known)
+		add_open_segments(r->view, last, &sums);
+	pack_array(pk, 2);
+	pack_u64(pk, CREMA_MSG_TOTALS);
+	pack_map(pk, 13);
+	pack_kv_u64(pk, "boot_ns", boot_ns);
+	pack_kv_u64(pk, "tasks_started", t->tasks_started);
+	pack_kv_u64(pk, "tasks_done", t->tasks_done);
+	pack_kv_u64(pk, "tasks_refused", t->tasks_refused);
+	pack_kv_u64(pk, "records_refused", t->records_refused + r->out->dropped);
+	pack_counters(pk, "tasks", &sums.tasks, sums.pool, unknown);
+	pack_counters(pk, "unattributed", &sums.unattributed, NULL, unknown);
+	pack_amounts(pk, "process", known, true, snap.process_cpu_ns, snap.process_inblock,
+		     snap.process_oublock);
+	pack_amounts(pk, "seen", known, snap.flags & 1u, snap.seen_cpu_ns, snap.seen_inblock,
+		     snap.seen_oublock);
+	pack_kv_u64(pk, "strings_refused", t->strings_refused);
+	pack_kv_u64(pk, "files_refused", t->files_refused);
+	pack_kv_u64(pk, "threads_refused", t->threads_refused);
+	pack_notes(pk, r->view);
+	outbox_end(r->out, class);
+}

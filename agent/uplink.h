@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * uplink.h - the connection to the collector: connect, prove the token, send, take
+ * acknowledgements, exchange clocks; and again with growing pauses when it breaks.
+ *
+ * What is sent comes from a source (the agent's outbox, or a dead agent's spool file). Nothing
+ * blocks: the caller polls uplink_fd() for uplink_events() until uplink_due(), then calls
+ * uplink_run(). One thread.
+ */
+#ifndef AGENT_UPLINK_H
+#define AGENT_UPLINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/auth.h"
+#include "common/buf.h"
+#include "common/frame.h"
+#include "common/net.h"
+
+#define UPLINK_PAUSE_MIN_NS  250000000u
+#define UPLINK_PAUSE_MAX_NS  5000000000u
+#define UPLINK_TIMEOUT_NS    5000000000u  /* connect and handshake */
+#define UPLINK_SILENCE_NS    20000000000u /* frames sent, nothing acknowledged: connect anew */
+#define UPLINK_CLOCK_NS      30000000000u
+#define UPLINK_CLOCK_ROUNDS  8
+
+struct uplink_source {
+	void *arg;
+	const uint8_t *worker;
+	uint64_t stream;
+	const struct buf *hello; /* the frame */
+	/* 1: a frame to send, valid until the next call; 0: none now; -errno. */
+	int (*next)(void *arg, const unsigned char **p, size_t *bytes);
+	void (*rewind)(void *arg, uint64_t seq); /* the collector wants records from seq on */
+	void (*acked)(void *arg, uint64_t seq);
+};
+
+enum uplink_state {
+	UPLINK_OFF,
+	UPLINK_CONNECTING,
+	UPLINK_CHALLENGED, /* waits for the challenge */
+	UPLINK_GREETING,   /* waits for the welcome */
+	UPLINK_READY,
+};
+
+struct uplink_clock {
+	uint64_t boot_ns, real_ns; /* when it was measured, our side */
+	int64_t offset_ns;         /* collector's realtime - ours */
+	uint64_t error_ns;         /* half of the round trip */
+};
+
+struct uplink {
+	const struct uplink_source *source;
+	struct net_address address;
+	struct stream stream;
+	enum uplink_state state;
+	uint64_t since_ns;  /* state was entered; CLOCK_MONOTONIC */
+	uint64_t heard_ns;  /* last acknowledgement, or last time nothing was outstanding */
+	uint64_t retry_ns;  /* OFF: do not connect before */
+	uint64_t pause_ns;
+	struct buf in, out;
+	bool outstanding;   /* sent since the last acknowledgement */
+	bool resend_hello;
+	unsigned int clock_rounds; /* exchanges of this measurement so far */
+	uint64_t clock_sent_ns;    /* realtime of the request under way; 0: none */
+	uint64_t clock_next_ns;
+	struct uplink_clock best, result;
+	bool has_result;           /* result is new: the caller takes it and clears this */
+	char trouble[256];         /* why the last connection failed; "" = it did not */
+};
+
+void uplink_init(struct uplink *u, const struct net_address *address,
+		 const struct uplink_source *source);
+void uplink_release(struct uplink *u);
+int uplink_fd(const struct uplink *u); /* -1: nothing to poll */
+short uplink_events(const struct uplink *u);
+/* All that can be done without waiting. now: CLOCK_MONOTONIC. */
+void uplink_run(struct uplink *u, uint64_t now);
+/* The source's hello has changed: send it again. */
+void uplink_new_hello(struct uplink *u);
+static inline bool uplink_is_ready(const struct uplink *u)
+{
+	return u->state == UPLINK_READY;
+}
+
+#endif
