@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cmd_collect.c - `crema collect`: puts loop, journal, server and status page together. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "collector/command.h"
+#include "collector/http.h"
+#include "collector/http_report.h"
+#include "collector/http_status.h"
+#include "collector/journal.h"
+#include "collector/loop.h"
+#include "collector/server.h"
+#include "common/clock.h"
+#include "common/dirs.h"
+#include "common/log.h"
+#include "common/net.h"
+
+#define BACKLOG 1024
+#define DRAIN_MS 1000
+#define SPARE_FDS 128 /* for the journal, the status page and its reports */
+#define NOFILE_WANTED (SERVER_CONNECTIONS + SPARE_FDS)
+
+struct collect {
+	char dir[PATH_MAX], journal_dir[PATH_MAX], name[256];
+	char agents_at[300], http_at[300];
+	int lock_fd, agents_fd, http_fd;
+	bool http_token; /* the status page is reachable from elsewhere */
+	struct auth_token token;
+	uint64_t started_ns;
+	struct loop *loop;
+	struct journal *journal;
+	struct server *server;
+	struct loop_listener *listener;
+	struct http *http;
+};
+
+static int fail(const char *what, const char *on, int err)
+{
+	log_line("collect: cannot %s '%s': %s", what, on, log_error(err));
+	return err;
+}
+
+/* The directory, and the lock that makes this the only collector in it. */
+static int prepare_dir(struct collect *c, const char *given)
+{
+	char path[PATH_MAX];
+	int err = dirs_state(c->dir, sizeof(c->dir), given);
+
+	if (err)
+		return fail("find a directory for", "the journal", err);
+	err = dirs_join(c->journal_dir, sizeof(c->journal_dir), c->dir, "journal");
+	if (!err)
+		err = dirs_join(path, sizeof(path), c->dir, "collect.lock");
+	if (!err)
+		err = dirs_make(c->journal_dir);
+	if (err)
+		return fail("make", c->journal_dir, err);
+	c->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (c->lock_fd < 0)
+		return fail("open", path, -errno);
+	if (!flock(c->lock_fd, LOCK_EX | LOCK_NB))
+		return 0;
+	if (errno != EWOULDBLOCK)
+		return fail("lock", path, -errno);
+	log_line("collect: another collector is using '%s'", c->dir);
+	return -EBUSY;
+}
+
+/* A listening socket; its real address goes into `text`. -errno after a line. */
+static int listen_at(const char *option, const char *given, uint16_t port, char *text, size_t size,
+		     struct net_address *address)
+{
+	int fd, err = net_parse(address, given, port);
+
+	if (!err && address->kind != NET_TCP)
+		err = -EINVAL;
+	if (err) {
+		log_line("collect: %s: '%s' is no ADDR:PORT", option, given);
+		return err;
+	}
+	fd = net_listen(address, BACKLOG);
+	if (fd == -ENOENT) {
+		log_line("collect: %s: no address is known for '%s'", option, given);
+		return fd;
+	}
+	if (fd < 0)
+		return fail("listen on", given, fd);
+	err = net_local(fd, address);
+	if (err) {
+		close(fd);
+		return fail("listen on", given, err);
+	}
+	net_text(text, size, address);
+	return fd;
+}
+
+static bool is_loopback(int fd)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t len = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &len))
+		return false;
+	if (address.ss_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)&address)->sin_addr.s_addr) >> 24 == 127;
+	return address.ss_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&address)->sin6_addr);
+}
+
+static int prepare_sockets(struct collect *c, const struct options *options)
+{
+	struct net_address address;
+
+	c->agents_fd = listen_at("--listen", options_get(options, OPT_listen), CREMA_DEFAULT_PORT,
+				 c->agents_at, sizeof(c->agents_at), &address);
+	if (c->agents_fd < 0)
+		return c->agents_fd;
+	c->http_fd = listen_at("--http", options_get(options, OPT_http), CREMA_DEFAULT_HTTP,
+			       c->http_at, sizeof(c->http_at), &address);
+	if (c->http_fd < 0)
+		return c->http_fd;
+	c->http_token = !is_loopback(c->http_fd);
+	return 0;
+}
+
+static int prepare_token(struct collect *c, const struct options *options)
+{
+	char path[PATH_MAX] = "", text[PATH_MAX + 256];
+	int err;
+
+	if (options_on(options, OPT_insecure) && !c->http_token)
+		return 0;
+	err = auth_token_path(path, sizeof(path), options->value[OPT_token_file]);
+	if (!err)
+		err = auth_token_make(&c->token, path);
+	if (err)
+		log_line("collect: %s", auth_explain(text, sizeof(text), err, path));
+	return err;
+}
+
+static unsigned int connection_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	if (limit.rlim_cur < NOFILE_WANTED) {
+		limit.rlim_cur = limit.rlim_max < NOFILE_WANTED ? limit.rlim_max : NOFILE_WANTED;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (limit.rlim_cur >= NOFILE_WANTED)
+		return SERVER_CONNECTIONS;
+	return limit.rlim_cur > 2 * SPARE_FDS ? (unsigned int)limit.rlim_cur - SPARE_FDS
+					      : (unsigned int)limit.rlim_cur / 2;
+}
+
+static void on_signal(void *arg, int signo)
+{
+	(void)signo;
+	loop_stop(((struct collect *)arg)->loop);
+}
+
+static void on_status(void *arg, struct buf *out)
+{
+	struct collect *c = arg;
+
+	http_status(c->server, c->journal, c->dir, c->started_ns, out);
+}
+
+static int on_report(void *arg, bool json, const char *run, struct buf *out)
+{
+	return http_report(((struct collect *)arg)->dir, json, run, out);
+}
+
+static int start_journal(struct collect *c)
+{
+	struct journal_config config = {.dir = c->journal_dir};
+	int err;
+
+	c->journal = journal_open(&config, &err);
+	return c->journal ? 0 : fail("begin a journal in", c->journal_dir, err);
+}
+
+static int start_server(struct collect *c, bool insecure)
+{
+	struct server_config config = {
+		.loop = c->loop,
+		.journal = c->journal,
+		.token = insecure ? NULL : &c->token,
+		.name = c->name,
+		.max_connections = connection_limit(),
+	};
+	int err;
+
+	gethostname(c->name, sizeof(c->name) - 1);
+	c->server = server_new(&config);
+	if (!c->server)
+		return fail("serve", c->agents_at, -ENOMEM);
+	err = server_restore(c->server, c->journal_dir);
+	if (err)
+		return fail("read", c->journal_dir, err);
+	c->listener = loop_listener_new(c->loop, c->agents_fd, server_accept, c->server);
+	if (!c->listener)
+		return fail("serve", c->agents_at, -errno);
+	c->agents_fd = -1;
+	return 0;
+}
+
+static int start_http(struct collect *c)
+{
+	struct http_config config = {
+		.loop = c->loop,
+		.listen_fd = c->http_fd,
+		.token = c->http_token ? &c->token : NULL,
+		.status = on_status,
+		.report = on_report,
+		.arg = c,
+	};
+	int err;
+
+	c->http = http_start(&config, &err);
+	c->http_fd = -1;
+	return c->http ? 0 : fail("serve", c->http_at, err);
+}
+
+static int start(struct collect *c, const struct options *options)
+{
+	static const int stopping[] = {SIGTERM, SIGINT, SIGHUP};
+	size_t i;
+	int err;
+
+	c->started_ns = clock_mono_ns();
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
+	err = prepare_dir(c, options->value[OPT_dir]);
+	if (!err)
+		err = prepare_sockets(c, options);
+	if (!err)
+		err = prepare_token(c, options);
+	if (err)
+		return err;
+	c->loop = loop_new();
+	if (!c->loop)
+		return fail("start", "the event loop", -errno);
+	/* Before the journal starts its thread: signals are for the loop. */
+	for (i = 0; !err && i < sizeof(stopping) / sizeof(stopping[0]); i++)
+		err = loop_signal(c->loop, stopping[i], on_signal, c);
+	if (err)
+		return fail("watch", "signals", err);
+	err = start_journal(c);
+	if (!err)
+		err = start_server(c, options_on(options, OPT_insecure));
+	if (!err)
+		err = start_http(c);
+	return err;
+}
+
+static int stop(struct collect *c)
+{
+	int err = 0;
+
+	loop_listener_close(c->listener);
+	if (c->http)
+		server_drain(c->server, DRAIN_MS);
+	http_stop(c->http);
+	if (c->server)
+		server_note_refused(c->server);
+	if (c->http)
+		journal_note(c->journal, "stop", c->agents_at);
+	server_free(c->server);
+	if (c->journal)
+		err = journal_close(c->journal);
+	if (err)
+		fail("finish the journal in", c->journal_dir, err);
+	loop_free(c->loop);
+	if (c->agents_fd >= 0)
+		close(c->agents_fd);
+	if (c->http_fd >= 0)
+		close(c->http_fd);
+	if (c->lock_fd >= 0)
+		close(c->lock_fd);
+	return err;
+}
+
+static int run(int argc, char **argv)
+{
+	struct options options;
+	struct collect *c;
+	int status, err;
+
+	if (!command_options(&cmd_collect, &options, SCOPE_COLLECT, false, argc, argv, &status))
+		return status;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return STATUS_FAILED;
+	c->lock_fd = c->agents_fd = c->http_fd = -1;
+	err = start(c, &options);
+	if (!err) {
+		journal_note(c->journal, "start", c->agents_at);
+		printf("crema collect: agents on %s, status page http://%s/, journal in %s\n",
+		       c->agents_at, c->http_at, c->dir);
+		fflush(stdout);
+		err = loop_run(c->loop);
+		if (err)
+			fail("wait for", "events", err);
+	}
+	if (stop(c) && !err)
+		err = -EIO;
+	free(c);
+	return err ? STATUS_FAILED : STATUS_DONE;
+}
+
+const struct command cmd_collect = {
+	.name = "collect",
+	.usage = "collect [--listen ADDR:PORT] [--http ADDR:PORT] [--dir DIR] [--token-file FILE] "
+		 "[--insecure]",
+	.summary = "receive the workers' records and keep them in a journal",
+	.run = run,
+};

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cmd_run.c - `crema run`: executes a command with the library preloaded. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/cmd_run.h"
+#include "collector/command.h"
+#include "common/log.h"
+
+#define TRIAL "/bin/true"
+#define TRIAL_MS 10000
+#define TRIAL_POLL_MS 5
+
+int run_find_library(const char *exe, char *path, size_t size)
+{
+	static const char *const place[] = {"libcrema.so", "../lib/crema/libcrema.so"};
+	const char *slash = strrchr(exe, '/');
+	char candidate[PATH_MAX], real[PATH_MAX];
+	size_t i;
+	int n;
+
+	for (i = 0; slash && i < sizeof(place) / sizeof(place[0]); i++) {
+		n = snprintf(candidate, sizeof(candidate), "%.*s/%s", (int)(slash - exe), exe,
+			     place[i]);
+		if (n < 0 || (size_t)n >= sizeof(candidate))
+			return -ENAMETOOLONG;
+		if (access(candidate, R_OK) || !realpath(candidate, real))
+			continue;
+		n = snprintf(path, size, "%s", real);
+		return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+	}
+	return -ENOENT;
+}
+
+static void trial_exec(const char *library, int err_fd)
+{
+	char *argv[] = {(char[]){TRIAL}, NULL};
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(err_fd, 2) < 0 ||
+	    setenv("LD_PRELOAD", library, 1))
+		_exit(126);
+	execv(TRIAL, argv);
+	_exit(127);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* The child's status, and the first bytes that it printed; a child that hangs is killed. */
+static int trial_wait(pid_t child, int err_fd, char *text, size_t size, int *status)
+{
+	struct pollfd wait = {.fd = err_fd, .events = POLLIN};
+	int64_t deadline = now_ms() + TRIAL_MS;
+	size_t used = 0;
+	ssize_t n;
+	pid_t pid;
+
+	text[0] = '\0';
+	for (;;) {
+		/* The order matters: what was printed before the end is in the pipe by then. */
+		pid = waitpid(child, status, WNOHANG);
+		n = 1;
+		if (poll(&wait, 1, pid ? 0 : TRIAL_POLL_MS) > 0)
+			n = read(err_fd, text + used, size - 1 - used);
+		if (n <= 0 || used == size - 1)
+			wait.fd = -1;
+		else if (wait.revents)
+			used += (size_t)n;
+		text[used] = '\0';
+		if (pid)
+			return pid < 0 ? -errno : 0;
+		if (now_ms() > deadline) {
+			kill(child, SIGKILL);
+			waitpid(child, status, 0);
+			return -ETIMEDOUT;
+		}
+	}
+}
+
+static int trial_verdict(int err, int status, const char *text, char *why, size_t size)
+{
+	if (err == -ETIMEDOUT)
+		snprintf(why, size, "a trial run of %s did not end", TRIAL);
+	else if (err)
+		snprintf(why, size, "a trial run of %s: %s", TRIAL, log_error(err));
+	else if (text[0])
+		snprintf(why, size, "a trial run of %s printed: %.*s", TRIAL,
+			 (int)strcspn(text, "\n"), text);
+	else if (WIFSIGNALED(status))
+		snprintf(why, size, "a trial run of %s died of signal %d", TRIAL, WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		snprintf(why, size, "a trial run of %s ended with status %d", TRIAL,
+			 WEXITSTATUS(status));
+	else
+		return 0;
+	return -1;
+}
+
+int run_try_library(const char *library, char *why, size_t size)
+{
+	struct sigaction usual = {.sa_handler = SIG_DFL}, before;
+	int pipe_fd[2], err, status = 0;
+	char text[256] = "";
+	pid_t child;
+
+	if (pipe2(pipe_fd, O_CLOEXEC))
+		return trial_verdict(-errno, 0, text, why, size);
+	/* An inherited "ignore" of SIGCHLD would take the status from us; the command keeps it. */
+	sigaction(SIGCHLD, &usual, &before);
+	child = fork();
+	if (child == 0)
+		trial_exec(library, pipe_fd[1]);
+	err = child < 0 ? -errno : 0;
+	close(pipe_fd[1]);
+	if (!err)
+		err = trial_wait(child, pipe_fd[0], text, sizeof(text), &status);
+	close(pipe_fd[0]);
+	sigaction(SIGCHLD, &before, NULL);
+	return trial_verdict(err, status, text, why, size);
+}
+
+int run_set_preload(const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char *value = NULL;
+	int err = 0;
+
+	if (strpbrk(library, ": "))
+		return -EINVAL;
+	if (!before || !*before)
+		return setenv("LD_PRELOAD", library, 1) ? -errno : 0;
+	if (asprintf(&value, "%s:%s", library, before) < 0)
+		return -ENOMEM;
+	if (setenv("LD_PRELOAD", value, 1))
+		err = -errno;
+	free(value);
+	return err;
+}
+
+static void prepare(const char *exe)
+{
+	char library[PATH_MAX], why[PATH_MAX + 64] = "out of memory";
+	int err = run_find_library(exe, library, sizeof(library));
+
+	if (err)
+		snprintf(why, sizeof(why), "libcrema.so is neither beside '%s' nor in ../lib/crema",
+			 exe);
+	else
+		err = run_try_library(library, why, sizeof(why));
+	if (!err)
+		err = run_set_preload(library);
+	if (err == -EINVAL)
+		snprintf(why, sizeof(why), "LD_PRELOAD cannot hold the path '%s'", library);
+	if (err)
+		log_line("run: running unmeasured: %s", why);
+}
+
+int run_command(const char *exe, char **command)
+{
+	int err;
+
+	prepare(exe);
+	execvp(command[0], command);
+	err = errno;
+	log_line("run: cannot execute '%s': %s", command[0], log_error(err));
+	return err == ENOENT ? 127 : 126;
+}
+
+static int run(int argc, char **argv)
+{
+	struct options options;
+	char exe[PATH_MAX];
+	int status;
+	ssize_t n;
+
+	if (!command_options(&cmd_run, &options, SCOPE_RUN, true, argc, argv, &status))
+		return status;
+	if (options.rest >= argc)
+		return command_usage(&cmd_run);
+	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	exe[n < 0 ? 0 : n] = '\0';
+	return run_command(exe, argv + options.rest);
+}
+
+const struct command cmd_run = {
+	.name = "run",
+	.usage = "run -- COMMAND [ARGUMENT...]",
+	.summary = "run a command with the library preloaded",
+	.run = run,
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* command.c - what all subcommands do the same way. */
+#include "collector/command.h"
+
+#include <stdio.h>
+
+#include "common/log.h"
+#include "version.h"
+
+int command_usage(const struct command *command)
+{
+	fprintf(stderr, "usage: crema %s\n", command->usage);
+	return STATUS_USAGE;
+}
+
+bool command_options(const struct command *command, struct options *options, unsigned scope,
+		     bool more, int argc, char **argv, int *status)
+{
+	char text[1024];
+
+	*status = STATUS_USAGE;
+	if (options_parse(options, scope, argc, argv))
+		return false;
+	if (options_on(options, OPT_help)) {
+		snprintf(text, sizeof(text), "usage: crema %s\n\n%s\n\n", command->usage,
+			 command->summary);
+		options_help(stdout, scope, text);
+		*status = fflush(stdout) ? STATUS_FAILED : STATUS_DONE;
+		return false;
+	}
+	if (options_on(options, OPT_version)) {
+		printf("crema %s\n", CREMA_VERSION);
+		*status = fflush(stdout) ? STATUS_FAILED : STATUS_DONE;
+		return false;
+	}
+	if (!more && options->rest < argc) {
+		log_line("%s: unexpected argument '%s'", command->name, argv[options->rest]);
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * emit.h - what every output shares: one value that may be unknown, and the sink for text.
+ *
+ * A value knows its type; VALUE_NULL is "unknown", in JSON null, in tables "unknown". Producers
+ * never turn it into 0. Text in a value is borrowed: it must outlive the call that prints it.
+ *
+ * A sink collects text in a buffer. With `flush` set, it hands the buffer on when it is larger
+ * than SINK_CHUNK, so a report of any size needs little memory; `flush` takes all of it and
+ * resets it. The first error (out of memory, a failed flush) sticks in `error` as -errno and
+ * everything after it is dropped: callers check once, at the end.
+ */
+#ifndef COLLECTOR_EMIT_H
+#define COLLECTOR_EMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+
+#define SINK_CHUNK (1u << 20)
+
+enum value_type { VALUE_NULL = 0, VALUE_UINT, VALUE_INT, VALUE_REAL, VALUE_BOOL, VALUE_TEXT };
+
+struct value {
+	enum value_type type;
+	union {
+		uint64_t u;
+		int64_t i;
+		double d;
+		bool b;
+		const char *s;
+	} v;
+};
+
+struct value value_null(void);
+struct value value_uint(uint64_t u);
+struct value value_int(int64_t i);
+/* Not finite = unknown. */
+struct value value_real(double d);
+struct value value_bool(bool b);
+/* NULL = unknown. */
+struct value value_text(const char *s);
+/* seconds from nanoseconds, unknown stays unknown */
+struct value value_seconds(struct value ns);
+/* as a double; `*known` says whether there is one */
+double value_number(struct value v, bool *known);
+/* a / b * factor; unknown if either is or b is 0 */
+struct value value_ratio(struct value a, struct value b, double factor);
+/* a - b as a signed integer; unknown if either is */
+struct value value_minus(struct value a, struct value b);
+/* a + b; unsigned if both are; unknown if either is */
+struct value value_plus(struct value a, struct value b);
+
+struct sink {
+	struct buf *out;
+	int (*flush)(struct buf *out, void *arg);
+	void *arg;
+	int error;
+};
+
+void sink_put(struct sink *s, const char *text, size_t n);
+void sink_puts(struct sink *s, const char *text);
+__attribute__((format(printf, 2, 3))) void sink_printf(struct sink *s, const char *fmt, ...);
+/* Hands on what is left; returns 0 or the first error. */
+int sink_end(struct sink *s);
+
+#endif

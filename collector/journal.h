@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * journal.h - the collector's store: segments of frames, byte for byte as they came.
+ *
+ * Segments are framefiles of kind "journal". A new one begins at every start and when the present
+ * one would grow beyond `segment_bytes`; older ones are never written again, whole or torn. In
+ * each segment the HELLO of a worker stands before that worker's first frame.
+ *
+ * journal_add() only queues; journal_flush() writes what is queued in one go. Only after it
+ * returned 0 may anything that was added before be acknowledged. When writing fails (disk full ...)
+ * the journal is stuck: the queue is kept, nothing more is taken, and every further
+ * journal_flush() tries again. So nothing is lost and memory stays bounded.
+ *
+ * A thread of its own calls fdatasync each second, because in the loop it would stall everything.
+ * All functions are for one thread.
+ */
+#ifndef COLLECTOR_JOURNAL_H
+#define COLLECTOR_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/framefile.h"
+
+#define JOURNAL_SEGMENT_BYTES (64u << 20)
+#define JOURNAL_QUEUE_BYTES (1u << 20) /* queued bytes from which on adding writes */
+#define JOURNAL_SYNC_MS 1000
+
+struct journal;
+
+struct journal_config {
+	const char *dir;	/* must exist; the segments lie in it */
+	uint64_t segment_bytes; /* 0: JOURNAL_SEGMENT_BYTES */
+	int64_t sync_ms;	/* 0: JOURNAL_SYNC_MS */
+	/* For tests; NULL: framefile_append and fdatasync. */
+	int (*append)(struct framefile *file, const void *frames, size_t bytes);
+	int (*sync)(int fd);
+};
+
+/* The HELLO frame that must precede a worker's frames. `segment` is the journal's note: set to 0
+ * whenever the bytes change. */
+struct journal_hello {
+	const void *frame;
+	size_t bytes;
+	uint64_t segment;
+};
+
+struct journal_stats {
+	uint64_t segments; /* begun since the start */
+	uint64_t frames;   /* written, notes and hellos included */
+	uint64_t bytes;	   /* written */
+	uint64_t queued_bytes;
+	uint64_t failures; /* times that writing began to fail */
+	uint64_t syncs;
+	uint64_t slowest_sync_ns;
+	int error;	/* -errno while stuck, else 0 */
+	int sync_error; /* of the latest fdatasync */
+};
+
+/* NULL with *error = -errno. */
+struct journal *journal_open(const struct journal_config *config, int *error);
+/* Writes what is queued (one try), syncs, ends the thread. Returns the last error. */
+int journal_close(struct journal *journal);
+
+/* One whole frame. 0; -EAGAIN: stuck, and nothing was taken; -ENOMEM likewise. hello may be NULL.
+ */
+int journal_add(struct journal *journal, struct journal_hello *hello, const void *frame,
+		size_t bytes);
+/* A NOTE frame of the collector's own. Returns as journal_add(). */
+int journal_note(struct journal *journal, const char *event, const char *text);
+/* 0 when nothing is queued any more, else -errno. */
+int journal_flush(struct journal *journal);
+bool journal_is_stuck(const struct journal *journal);
+void journal_get_stats(struct journal *journal, struct journal_stats *stats);
+
+/*
+ * Gives every valid frame of all segments, oldest segment first; `warn` gets one text for each
+ * damaged segment (may be NULL). 0 or -errno of the directory; unreadable segments are skipped.
+ */
+int journal_scan(const char *dir, void (*visit)(void *arg, const struct frame *frame), void *arg,
+		 void (*warn)(void *arg, const char *text));
+
+#endif

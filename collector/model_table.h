@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * model_table.h - memory of the model: an arena, a hash table of pointers, interned text, arrays.
+ *
+ * The arena frees everything at once and hands out zeroed, 16-aligned memory. The table stores
+ * (hash, item) and asks `same` for equality; items are never removed. Equal text interns to the
+ * same pointer, so names compare by pointer. One thread; -ENOMEM or NULL on failure.
+ */
+#ifndef COLLECTOR_MODEL_TABLE_H
+#define COLLECTOR_MODEL_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/pack.h"
+
+struct arena {
+	struct arena_block *blocks;
+	size_t used, size; /* of the newest block */
+};
+
+void *arena_get(struct arena *a, size_t n);
+void arena_release(struct arena *a);
+
+struct table {
+	struct table_slot *slots;
+	size_t cap, n;
+};
+
+void *table_find(const struct table *t, uint64_t hash,
+		 bool (*same)(const void *item, const void *key), const void *key);
+int table_add(struct table *t, uint64_t hash, void *item);
+void table_release(struct table *t);
+
+uint64_t hash_bytes(uint64_t seed, const void *p, size_t n);
+uint64_t hash_pair(uint64_t a, uint64_t b);
+
+struct names {
+	struct arena *arena;
+	struct table table;
+};
+
+/* NULL for unknown text, and when memory is out. */
+const char *names_add(struct names *s, struct text t);
+/* The interned text if it is known already, else NULL. */
+const char *names_find(const struct names *s, const char *text);
+
+/*
+ * Room for one more element at the end of an array { item *v; size_t n, cap; }: its address,
+ * zeroed, or NULL. `v` is a pointer to the array's pointer.
+ */
+void *array_grow(void *v, size_t *n, size_t *cap, size_t item);
+#define ARRAY_NEW(a) array_grow(&(a)->v, &(a)->n, &(a)->cap, sizeof(*(a)->v))
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report_tables_health.c - workers, wasted work, coffea's own report, completeness. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/report_parts.h"
+
+#define TOP 16
+
+static void put_fate(struct grid *g, const struct worker *w)
+{
+	if (w->goodbye && w->goodbye_how && strcmp(w->goodbye_how, "exit") != 0)
+		grid_printf(g, "%s%s%s", w->goodbye_how, w->goodbye_cause ? ": " : "",
+			    w->goodbye_cause ? w->goodbye_cause : "");
+	else
+		grid_text(g, w->goodbye ? "ended" : w->silent ? "silent" : "");
+}
+
+static void put_workers(const struct report *r, struct sink *s, bool colour)
+{
+	const struct worker_track *t;
+	struct tally sum;
+	struct grid g;
+	size_t i, k;
+
+	table_section(s, colour, "Workers");
+	grid_init(&g, s, colour);
+	grid_columns(&g, "<worker", ">tasks", ">CPU", ">read", ">storage", ">peak memory", "<",
+		     NULL);
+	for (i = 0; i < r->facts->tracking->n && i < TOP; i++) {
+		t = &r->facts->tracking->v[i];
+		memset(&sum, 0, sizeof(sum));
+		for (k = 0; k < r->run->attempts.n; k++) {
+			if (r->run->attempts.v[k]->worker == t->worker)
+				tally_add(&sum, r->run->attempts.v[k]);
+		}
+		grid_text(&g, t->worker->label);
+		grid_value(&g, value_uint(sum.attempts), AS_COUNT);
+		grid_value(&g, tally_cpu(&sum), AS_SECONDS);
+		grid_value(&g, sum_value(&sum.count[CREMA_C_read_bytes]), AS_BYTES);
+		grid_value(&g, sum_value(&sum.storage_read), AS_BYTES);
+		grid_value(&g, value_real(t->peak_rss), AS_BYTES);
+		put_fate(&g, t->worker);
+	}
+	grid_print(&g);
+	if (r->facts->tracking->n > TOP)
+		sink_printf(s, "  and %zu more\n", r->facts->tracking->n - TOP);
+}
+
+static void put_waste(const struct report *r, struct sink *s, bool colour)
+{
+	static const char *const reasons[] = {"killed",	 "lost",       "erred",
+					      "retried", "recomputed", "stolen"};
+	const struct run *run = r->run;
+	struct tally t;
+	struct grid g;
+	size_t i, k;
+
+	table_section(s, colour, "Wasted work");
+	if (!r->facts->wasted.attempts) {
+		sink_puts(s, "  none: every attempt that ended counts\n");
+		return;
+	}
+	grid_init(&g, s, colour);
+	grid_columns(&g, "<reason", ">attempts", ">wall", ">CPU", ">read", ">storage", NULL);
+	for (k = 0; k < sizeof(reasons) / sizeof(*reasons); k++) {
+		memset(&t, 0, sizeof(t));
+		for (i = 0; i < run->attempts.n; i++) {
+			if (run->attempts.v[i]->waste_reason &&
+			    !strcmp(run->attempts.v[i]->waste_reason, reasons[k]))
+				tally_add(&t, run->attempts.v[i]);
+		}
+		if (!t.attempts)
+			continue;
+		grid_text(&g, reasons[k]);
+		grid_value(&g, value_uint(t.attempts), AS_COUNT);
+		grid_value(&g, value_seconds(sum_value(&t.wall_ns)), AS_SECONDS);
+		grid_value(&g, tally_cpu(&t), AS_SECONDS);
+		grid_value(&g, sum_value(&t.count[CREMA_C_read_bytes]), AS_BYTES);
+		grid_value(&g, sum_value(&t.storage_read), AS_BYTES);
+	}
+	grid_print(&g);
+}
+
+static void put_coffea(const struct coffea_report *c, struct sink *s, bool colour)
+{
+	static const enum human units[COFFEA_FIELDS] = {AS_COUNT, AS_COUNT, AS_COUNT, AS_SECONDS,
+							AS_COUNT};
+	struct grid g;
+	size_t i;
+
+	table_section(s, colour, "coffea's own report");
+	if (*c->line)
+		sink_printf(s, "  %s\n", c->line);
+	if (!c->read)
+		return;
+	grid_init(&g, s, colour);
+	grid_columns(&g, "<", ">coffea says", ">workers' sum", "<", NULL);
+	for (i = 0; i < COFFEA_FIELDS; i++) {
+		grid_text(&g, c->field[i].name);
+		grid_value(&g, c->field[i].theirs, units[i]);
+		grid_value(&g, c->field[i].ours, units[i]);
+		grid_text(&g, c->field[i].verdict == COFFEA_UNKNOWN ? ""
+								    : coffea_verdict(&c->field[i]));
+	}
+	grid_print(&g);
+}
+
+static void say_text(void *arg, const char *line)
+{
+	char text[512];
+	size_t i;
+
+	snprintf(text, sizeof(text), "%s", line);
+	for (i = 0; text[i]; i++) {
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			text[i] = '?';
+	}
+	sink_printf(arg, "  - %s\n", text);
+}
+
+/* process = tasks + unattributed + unseen: one row for each of them. */
+static void put_balance(const struct balance *b, struct sink *s, bool colour)
+{
+	const struct {
+		const char *name;
+		const struct part *part;
+	} rows[] = {
+		{"tasks", &b->tasks},
+		{"unattributed: other threads", &b->unattributed},
+		{"unseen: never seen threads", &b->unseen},
+		{"worker processes (getrusage)", &b->process},
+	};
+	struct grid g;
+	size_t i;
+
+	grid_init(&g, s, colour);
+	grid_columns(&g, "<", ">CPU", ">from storage", ">to storage", ">read", NULL);
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		grid_text(&g, rows[i].name);
+		grid_value(&g, rows[i].part->cpu_seconds, AS_SECONDS);
+		grid_value(&g, rows[i].part->storage_read_bytes, AS_BYTES);
+		grid_value(&g, rows[i].part->storage_write_bytes, AS_BYTES);
+		if (i < 2)
+			grid_value(&g, rows[i].part->read_bytes, AS_BYTES);
+		else
+			grid_text(&g, "");
+	}
+	grid_print(&g);
+}
+
+void report_tables_health(const struct report *r, struct sink *s, bool colour)
+{
+	char a[HUMAN_BYTES];
+
+	put_workers(r, s, colour);
+	put_waste(r, s, colour);
+	if (r->coffea)
+		put_coffea(r->coffea, s, colour);
+	table_section(s, colour, "Completeness (over the whole life of these workers)");
+	put_balance(&r->balance, s, colour);
+	sink_printf(s,
+		    "  %zu workers seen, %s records refused, %llu records lost, %zu files read, "
+		    "%zu torn\n",
+		    r->run->workers.n, human(r->records_refused, AS_COUNT, a),
+		    (unsigned long long)r->records_lost, (size_t)r->run->model->files_read,
+		    r->run->model->torn.n);
+	report_remarks(r, say_text, s);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_agent_outbox.c - batches, frames, the spool file, and what is safe. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/outbox.h"
+
+static const uint8_t worker[16] = { 0xcd };
+static char dir[] = "/tmp/crema-test-XXXXXX";
+
+static uint64_t add(struct outbox *o, enum outbox_class class, uint64_t v)
+{
+	msgpack_packer *pk = outbox_begin(o, class);
+
+	pack_array(pk, 2);
+	pack_u64(pk, CREMA_MSG_SAMPLE);
+	pack_u64(pk, v);
+	return outbox_end(o, class);
+}
+
+/* Sends everything there is: the sequence numbers must go on without a gap from `from`. */
+static uint64_t pull(struct outbox *o, uint64_t from)
+{
+	const unsigned char *p;
+	struct frame f;
+	size_t n;
+
+	while (outbox_next(o, &p, &n) == 1) {
+		assert_int_equal(frame_decode(&f, p, n), n);
+		assert_int_equal(f.head.first_seq, from);
+		assert_true(f.head.count > 0);
+		from += f.head.count;
+	}
+	return from;
+}
+
+static int files(void)
+{
+	char **names;
+	int n = framefile_list(dir, &names);
+
+	free(names);
+	return n;
+}
+
+static void sweep(void)
+{
+	char **names, path[PATH_MAX];
+	int n = framefile_list(dir, &names);
+
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		unlink(path);
+	}
+	free(names);
+}
+
+static void test_memory(void **state)
+{
+	struct outbox o;
+	uint64_t first, second;
+
+	(void)state;
+	outbox_init(&o, worker, 1, NULL, false);
+	assert_true(outbox_is_empty(&o));
+	first = add(&o, OUTBOX_RECORD, 1);
+	add(&o, OUTBOX_LIGHT, 2);
+	outbox_flush(&o);
+	second = add(&o, OUTBOX_RECORD, 3);
+	outbox_flush(&o);
+	assert_int_equal(pull(&o, 0), 3);
+	assert_false(outbox_is_safe(&o, first));
+	outbox_acked(&o, 1);
+	assert_true(outbox_is_safe(&o, first));
+	assert_false(outbox_is_safe(&o, second));
+	outbox_rewind(&o, 1);
+	assert_int_equal(pull(&o, 1), 3);
+	outbox_acked(&o, UINT64_MAX);
+	assert_true(outbox_is_safe(&o, second));
+	assert_true(outbox_is_empty(&o));
+	assert_int_equal(outbox_spill(&o), 0);
+	outbox_release(&o);
+}
+
+static void test_spool(void **state)
+{
+	struct outbox o;
+	uint64_t ticket = 0;
+
+	(void)state;
+	outbox_init(&o, worker, 1, dir, false);
+	assert_int_equal(outbox_hello(&o, "", 0), 0);
+	for (uint64_t i = 0; i < 10; i++) {
+		ticket = add(&o, i % 2 ? OUTBOX_RECORD : OUTBOX_LIGHT, i);
+		outbox_flush(&o);
+	}
+	assert_int_equal(outbox_spill(&o), 0);
+	assert_int_equal(files(), 1);
+	assert_true(outbox_is_safe(&o, ticket));
+	assert_int_equal(o.memory, 0);
+	add(&o, OUTBOX_RECORD, 10);
+	outbox_flush(&o);
+	outbox_rewind(&o, 0);
+	assert_int_equal(pull(&o, 0), 11);
+	/* The connection breaks; the collector has 4; meanwhile more is spooled. */
+	outbox_spill(&o);
+	add(&o, OUTBOX_RECORD, 11);
+	outbox_flush(&o);
+	outbox_rewind(&o, 4);
+	assert_int_equal(pull(&o, 4), 12);
+	outbox_acked(&o, 11);
+	assert_int_equal(files(), 0);
+	assert_false(outbox_is_empty(&o));
+	outbox_acked(&o, 12);
+	assert_true(outbox_is_empty(&o));
+	/* And a second file when it is needed again. */
+	add(&o, OUTBOX_RECORD, 12);
+	outbox_flush(&o);
+	outbox_spill(&o);
+	assert_int_equal(files(), 1);
+	assert_int_equal(pull(&o, 12), 13);
+	outbox_acked(&o, 13);
+	assert_int_equal(files(), 0);
+	outbox_release(&o);
+}
+
+static void test_full_spool(void **state)
+{
+	struct outbox o;
+
+	(void)state;
+	outbox_init(&o, worker, 1, dir, false);
+	o.spool_max = 1000;
+	for (uint64_t i = 0; i < 30; i++) {
+		add(&o, i % 2 ? OUTBOX_RECORD : OUTBOX_LIGHT, i);
+		outbox_flush(&o);
+	}
+	assert_int_equal(outbox_spill(&o), 0);
+	assert_in_range(o.dropped, 1, 15);
+	assert_in_range(o.file.size, 1000, 2000);
+	outbox_release(&o);
+	sweep();
+	/* No directory that can be made: memory is bounded. */
+	outbox_init(&o, worker, 1, "/proc/nowhere", false);
+	o.memory_max = 2000;
+	for (uint64_t i = 0; i < 100; i++) {
+		add(&o, i % 2 ? OUTBOX_RECORD : OUTBOX_LIGHT, i);
+		outbox_flush(&o);
+		assert_true(outbox_spill(&o) < 0);
+		assert_true(o.memory <= 2000);
+	}
+	assert_true(o.dropped > 50);
+	for (struct outbox_frame *f = o.head; f; f = f->next)
+		assert_true(f->next || f == o.tail);
+	outbox_release(&o);
+}
+
+static int count_frames(void *arg, const struct crema_frame_header *head, const unsigned char *raw,
+			size_t raw_bytes)
+{
+	(void)head;
+	(void)raw;
+	(void)raw_bytes;
+	++*(unsigned int *)arg;
+	return 0;
+}
+
+static void test_destination(void **state)
+{
+	struct outbox o;
+	struct framefile_stats st;
+	unsigned int frames = 0;
+	uint64_t ticket;
+	const unsigned char *p;
+	size_t n;
+
+	(void)state;
+	outbox_init(&o, worker, 1, dir, true);
+	ticket = add(&o, OUTBOX_RECORD, 1);
+	outbox_flush(&o);
+	assert_false(outbox_is_empty(&o));
+	assert_int_equal(outbox_spill(&o), 0);
+	assert_true(outbox_is_safe(&o, ticket) && outbox_is_empty(&o));
+	assert_int_equal(outbox_next(&o, &p, &n), 0);
+	outbox_sync(&o);
+	assert_false(o.file_dirty);
+	outbox_acked(&o, 1);
+	assert_int_equal(files(), 1);
+	outbox_release(&o);
+	assert_int_equal(framefile_read(o.file.path, count_frames, &frames, &st), 0);
+	assert_int_equal(frames, 1);
+	sweep();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory), cmocka_unit_test(test_spool),
+		cmocka_unit_test(test_full_spool), cmocka_unit_test(test_destination),
+	};
+	int rc;
+
+	if (!mkdtemp(dir))
+		return 1;
+	rc = cmocka_run_group_tests_name("agent outbox", tests, NULL, NULL);
+	rmdir(dir);
+	return rc;
+}

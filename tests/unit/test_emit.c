@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_emit.c - JSON and tables from hostile text and unknown values. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "collector/emit_json.h"
+#include "collector/emit_table.h"
+
+struct output {
+	struct buf b;
+	struct sink s;
+	struct json j;
+};
+
+static void begin(struct output *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->s.out = &o->b;
+	emit_init(&o->j, &o->s);
+}
+
+static json_t *parse(struct output *o)
+{
+	json_error_t error;
+	json_t *root = json_loadb((const char *)o->b.data, o->b.len, JSON_ALLOW_NUL, &error);
+
+	if (!root)
+		fail_msg("%s in %.*s", error.text, (int)o->b.len, (const char *)o->b.data);
+	return root;
+}
+
+static const char *text_of(struct output *o)
+{
+	assert_int_equal(buf_add(&o->b, "", 1), 0);
+	return (const char *)o->b.data;
+}
+
+static void test_nested_values(void **state)
+{
+	struct output o;
+	json_t *root;
+
+	(void)state;
+	begin(&o);
+	emit_object(&o.j, NULL);
+	emit_value(&o.j, "u", value_uint(UINT64_MAX));
+	emit_value(&o.j, "i", value_int(-3));
+	emit_value(&o.j, "d", value_real(0.1));
+	emit_value(&o.j, "b", value_bool(true));
+	emit_value(&o.j, "n", value_null());
+	emit_value(&o.j, "nan", value_real((double)NAN));
+	emit_array(&o.j, "a");
+	emit_value(&o.j, NULL, value_uint(1));
+	emit_object(&o.j, NULL);
+	emit_end(&o.j);
+	emit_array(&o.j, NULL);
+	emit_end(&o.j);
+	emit_end(&o.j);
+	emit_end(&o.j);
+	assert_int_equal(sink_end(&o.s), 0);
+	assert_non_null(strstr(text_of(&o), "\"u\": 18446744073709551615"));
+	assert_non_null(strstr((const char *)o.b.data, "0.10000000000000001"));
+	o.b.len -= 1;
+	/* jansson has no unsigned 64-bit integers */
+	memcpy(strstr((char *)o.b.data, "18446744073709551615"), "                   1", 20);
+	root = parse(&o);
+	assert_int_equal(json_integer_value(json_object_get(root, "i")), -3);
+	assert_true(json_real_value(json_object_get(root, "d")) == 0.1);
+	assert_true(json_is_null(json_object_get(root, "n")));
+	assert_true(json_is_null(json_object_get(root, "nan")));
+	assert_int_equal(json_array_size(json_object_get(root, "a")), 3);
+	json_decref(root);
+	buf_release(&o.b);
+}
+
+static void test_hostile_text(void **state)
+{
+	static const char *const hostile[] = {
+		"",
+		"\"",
+		"\\",
+		"a\nb\tc\rd",
+		"\x01\x1f\x7f",
+		"</script>",
+		"\xc3\xa4\xe2\x82\xac",
+		"\xff\xfe",
+		"\xc0\x80",
+		"\xed\xa0\x80",
+		"\xf4\x90\x80\x80",
+		"cut \xe2\x82",
+		"{\"a\": [",
+	};
+	struct output o;
+	json_t *root;
+	char *big = malloc(4097);
+	size_t i, n = sizeof(hostile) / sizeof(*hostile);
+
+	(void)state;
+	assert_non_null(big);
+	memset(big, '"', 4096);
+	big[4096] = '\0';
+	begin(&o);
+	emit_array(&o.j, NULL);
+	for (i = 0; i < n; i++)
+		emit_value(&o.j, NULL, value_text(hostile[i]));
+	emit_value(&o.j, NULL, value_text(big));
+	emit_text(&o.j, NULL, "a\0b", 3);
+	emit_object(&o.j, NULL);
+	emit_value(&o.j, "na\"me\n", value_uint(1));
+	emit_end(&o.j);
+	emit_end(&o.j);
+	root = parse(&o);
+	assert_int_equal(json_array_size(root), n + 3);
+	for (i = 0; i < 7; i++) /* the well-formed ones come back as they were */
+		assert_string_equal(json_string_value(json_array_get(root, i)), hostile[i]);
+	assert_string_equal(json_string_value(json_array_get(root, 7)), "\xef\xbf\xbd\xef\xbf\xbd");
+	assert_string_equal(json_string_value(json_array_get(root, n)), big);
+	assert_int_equal(json_string_length(json_array_get(root, n + 1)), 3);
+	assert_non_null(json_object_get(json_array_get(root, n + 2), "na\"me\n"));
+	json_decref(root);
+	buf_release(&o.b);
+	free(big);
+}
+
+static void test_too_deep_is_an_error(void **state)
+{
+	struct output o;
+	int i;
+
+	(void)state;
+	begin(&o);
+	for (i = 0; i < JSON_DEPTH; i++)
+		emit_array(&o.j, NULL);
+	assert_int_equal(o.s.error, 0);
+	emit_array(&o.j, NULL);
+	assert_int_equal(sink_end(&o.s), -E2BIG);
+	buf_release(&o.b);
+}
+
+static int count_flush(struct buf *out, void *arg)
+{
+	size_t *total = arg;
+
+	*total += out->len;
+	buf_clear(out);
+	return 0;
+}
+
+static int bad_flush(struct buf *out, void *arg)
+{
+	(void)out;
+	(*(int *)arg)++;
+	return -EIO;
+}
+
+static void test_flush(void **state)
+{
+	struct output o;
+	char block[1000];
+	size_t total = 0, most = 0;
+	int i, calls = 0;
+
+	(void)state;
+	memset(block, 'x', sizeof(block));
+	begin(&o);
+	o.s.flush = count_flush;
+	o.s.arg = &total;
+	for (i = 0; i < 5000; i++) {
+		sink_put(&o.s, block, sizeof(block));
+		most = o.b.len > most ? o.b.len : most;
+	}
+	assert_int_equal(sink_end(&o.s), 0);
+	assert_int_equal(total, 5000 * sizeof(block));
+	assert_true(most < SINK_CHUNK + sizeof(block));
+	buf_release(&o.b);
+	begin(&o);
+	o.s.flush = bad_flush;
+	o.s.arg = &calls;
+	for (i = 0; i < 5000; i++)
+		sink_put(&o.s, block, sizeof(block));
+	assert_int_equal(sink_end(&o.s), -EIO);
+	assert_int_equal(calls, 1);
+	buf_release(&o.b);
+}
+
+static void check_human(struct value v, enum human as, const char *want)
+{
+	char out[HUMAN_BYTES];
+
+	assert_string_equal(human(v, as, out), want);
+}
+
+static void test_human_units(void **state)
+{
+	(void)state;
+	check_human(value_uint(400000), AS_COUNT, "400,000");
+	check_human(value_uint(999), AS_COUNT, "999");
+	check_human(value_int(-1234567), AS_COUNT, "-1,234,567");
+	check_human(value_uint(0), AS_BYTES, "0 B");
+	check_human(value_uint(999), AS_BYTES, "999 B");
+	check_human(value_uint(999999), AS_BYTES, "1.000 MB");
+	check_human(value_uint(55940000), AS_BYTES, "55.94 MB");
+	check_human(value_uint(111421698), AS_BYTES, "111.4 MB");
+	check_human(value_real(0), AS_SECONDS, "0 s");
+	check_human(value_real(1.106), AS_SECONDS, "1.106 s");
+	check_human(value_real(0.0231), AS_SECONDS, "23.10 ms");
+	check_human(value_real(-0.5), AS_SECONDS, "-500.0 ms");
+	check_human(value_real(125), AS_SECONDS, "2 m 05.0 s");
+	check_human(value_real(7260), AS_SECONDS, "2 h 01 m");
+	check_human(value_real(46.94), AS_PERCENT, "46.9 %");
+	check_human(value_null(), AS_BYTES, "unknown");
+	check_human(value_bool(false), AS_IS, "no");
+	check_human(value_real(1e300), AS_COUNT, "1,000,000,000,000,000,052,504,7");
+}
+
+static void test_table_fits_and_aligns(void **state)
+{
+	struct output o;
+	struct grid g;
+	const char *line, *end;
+	char path[300];
+	size_t lines = 0;
+
+	(void)state;
+	memset(path, 'p', sizeof(path));
+	memcpy(path + sizeof(path) - 12, "/last.root", 11);
+	begin(&o);
+	grid_init(&g, &o.s, false);
+	grid_columns(&g, "<file", ">read", "<note", NULL);
+	grid_text(&g, path);
+	grid_value(&g, value_uint(1000), AS_BYTES);
+	grid_text(&g, "bell \a and\nline");
+	grid_text(&g, "short");
+	grid_value(&g, value_null(), AS_BYTES);
+	grid_end_row(&g);
+	grid_print(&g);
+	for (line = text_of(&o); *line; line = end + 1, lines++) {
+		end = strchr(line, '\n');
+		assert_non_null(end);
+		assert_true(end - line <= TABLE_WIDTH);
+		assert_true(end > line && end[-1] != ' ');
+	}
+	assert_int_equal(lines, 3);
+	assert_non_null(strstr((char *)o.b.data, "/last.root"));
+	assert_non_null(strstr((char *)o.b.data, "bell ? and?line"));
+	assert_non_null(strstr((char *)o.b.data, "unknown\n"));
+	assert_null(strstr((char *)o.b.data, "\033"));
+	buf_release(&o.b);
+}
+
+static void test_values(void **state)
+{
+	(void)state;
+	assert_int_equal(value_ratio(value_uint(1), value_uint(0), 1).type, VALUE_NULL);
+	assert_int_equal(value_ratio(value_null(), value_uint(2), 1).type, VALUE_NULL);
+	assert_int_equal(value_minus(value_uint(3), value_uint(5)).v.i, -2);
+	assert_int_equal(value_minus(value_uint(3), value_null()).type, VALUE_NULL);
+	assert_int_equal(value_plus(value_uint(3), value_uint(5)).type, VALUE_UINT);
+	assert_int_equal(value_plus(value_int(-3), value_uint(5)).v.i, 2);
+	assert_int_equal(value_plus(value_null(), value_uint(5)).type, VALUE_NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nested_values),
+		cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_too_deep_is_an_error),
+		cmocka_unit_test(test_flush),
+		cmocka_unit_test(test_human_units),
+		cmocka_unit_test(test_table_fits_and_aligns),
+		cmocka_unit_test(test_values),
+	};
+
+	return cmocka_run_group_tests_name("emit", tests, NULL, NULL);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_loop.c - what loop.h promises, on real sockets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "collector/loop.h"
+#include "common/clock.h"
+#include "common/net.h"
+
+struct peer {
+	struct loop *loop;
+	struct loop_stream *stream, *victim;
+	size_t bytes, calls, largest, writables, closes;
+	int error;
+	bool close_self;
+	char last[64];
+};
+
+static void on_bytes(void *arg, const uint8_t *data, size_t len)
+{
+	struct peer *peer = arg;
+
+	peer->bytes += len;
+	peer->calls++;
+	peer->largest = len > peer->largest ? len : peer->largest;
+	memcpy(peer->last, data, len < sizeof(peer->last) ? len : sizeof(peer->last));
+	if (peer->victim)
+		loop_stream_close(peer->victim);
+	peer->victim = NULL;
+	if (peer->close_self)
+		loop_stream_close(peer->stream);
+}
+
+static void on_writable(void *arg)
+{
+	((struct peer *)arg)->writables++;
+}
+
+static void on_closed(void *arg, int error)
+{
+	((struct peer *)arg)->closes++;
+	((struct peer *)arg)->error = error;
+}
+
+static const struct loop_stream_ops ops = {on_bytes, on_writable, on_closed};
+
+static int connect_peer(struct loop *loop, struct peer *peer)
+{
+	int fd[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	memset(peer, 0, sizeof(*peer));
+	peer->loop = loop;
+	peer->stream = loop_stream_new(loop, fd[0], &ops, peer);
+	assert_non_null(peer->stream);
+	return fd[1];
+}
+
+static void turn(struct loop *loop)
+{
+	assert_int_equal(loop_turn(loop, 200), 0);
+}
+
+static void bytes_arrive_in_bounded_pieces(void **state)
+{
+	static char big[3 * LOOP_READ_MAX];
+	struct loop *loop = loop_new();
+	struct peer peer;
+	int fd = connect_peer(loop, &peer);
+	ssize_t sent;
+
+	(void)state;
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	sent = write(fd, big, sizeof(big));
+	assert_true(sent > (ssize_t)LOOP_READ_MAX);
+	turn(loop);
+	assert_int_equal(peer.calls, 1);
+	assert_true(peer.largest <= LOOP_READ_MAX);
+	while (peer.bytes < (size_t)sent)
+		turn(loop);
+	close(fd);
+	turn(loop);
+	assert_int_equal(peer.closes, 1);
+	assert_int_equal(peer.error, 0);
+	loop_free(loop);
+}
+
+static void round_end_send(void *arg)
+{
+	struct peer *peer = arg;
+
+	if (peer->bytes)
+		loop_stream_send(peer->stream, "ack", 3);
+}
+
+static void what_the_round_end_sends_leaves_in_that_round(void **state)
+{
+	struct loop *loop = loop_new();
+	struct peer peer;
+	int fd = connect_peer(loop, &peer);
+	char got[8];
+
+	(void)state;
+	loop_set_round_end(loop, round_end_send, &peer);
+	assert_int_equal(write(fd, "x", 1), 1);
+	turn(loop);
+	assert_int_equal(recv(fd, got, sizeof(got), MSG_DONTWAIT), 3);
+	close(fd);
+	loop_free(loop);
+}
+
+static void a_slow_reader_fills_its_queue_only(void **state)
+{
+	static char block[4096];
+	struct loop *loop = loop_new();
+	struct peer peer;
+	int fd = connect_peer(loop, &peer), err = 0, i;
+	size_t queued = 0, got = 0;
+	ssize_t n;
+
+	(void)state;
+	for (i = 0; i < 1000 && !err; i++) {
+		err = loop_stream_send(peer.stream, block, sizeof(block));
+		queued += err ? 0 : sizeof(block);
+		assert_int_equal(loop_turn(loop, 0), 0);
+	}
+	assert_int_equal(err, -ENOBUFS);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	peer.writables = 0;
+	for (i = 0; i < 2000 && got < queued; i++) {
+		n = read(fd, block, sizeof(block));
+		got += n > 0 ? (size_t)n : 0;
+		assert_int_equal(loop_turn(loop, 0), 0);
+	}
+	assert_int_equal(got, queued);
+	assert_int_equal(peer.writables, 1);
+	assert_int_equal(loop_stream_send(peer.stream, block, 1), 0);
+	close(fd);
+	loop_free(loop);
+}
+
+static void a_paused_stream_gets_nothing(void **state)
+{
+	struct loop *loop = loop_new();
+	struct peer peer;
+	int fd = connect_peer(loop, &peer);
+	uint64_t start;
+
+	(void)state;
+	loop_stream_pause(peer.stream, true);
+	assert_int_equal(write(fd, "abc", 3), 3);
+	start = clock_mono_ns();
+	assert_int_equal(loop_turn(loop, 20), 0);
+	assert_true(clock_mono_ns() - start > 10000000); /* it slept, it did not spin */
+	assert_int_equal(peer.bytes, 0);
+	loop_stream_pause(peer.stream, false);
+	turn(loop);
+	assert_int_equal(peer.bytes, 3);
+	loop_stream_pause(peer.stream, true);
+	assert_int_equal(write(fd, "abc", 3), 3);
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	turn(loop);
+	assert_int_equal(peer.closes, 1);
+	assert_int_equal(peer.error, -ECONNRESET);
+	close(fd);
+	loop_free(loop);
+}
+
+static void streams_may_close_themselves_and_others(void **state)
+{
+	struct loop *loop = loop_new();
+	struct peer a, b;
+	int fd_a = connect_peer(loop, &a), fd_b = connect_peer(loop, &b);
+	char c;
+
+	(void)state;
+	a.victim = b.stream;
+	b.victim = a.stream;
+	a.close_self = b.close_self = true;
+	assert_int_equal(write(fd_a, "x", 1), 1);
+	assert_int_equal(write(fd_b, "x", 1), 1);
+	turn(loop);
+	assert_int_equal(a.calls + b.calls, 1); /* the second was closed before its turn */
+	assert_int_equal(a.closes + b.closes, 0);
+	assert_true(recv(fd_a, &c, 1, 0) <= 0);
+	assert_true(recv(fd_b, &c, 1, 0) <= 0);
+	close(fd_a);
+	close(fd_b);
+	loop_free(loop);
+}
+
+static void finish_sends_what_is_queued_then_ends(void **state)
+{
+	struct loop *loop = loop_new();
+	struct peer peer;
+	int fd = connect_peer(loop, &peer);
+	char got[8];
+
+	(void)state;
+	loop_stream_send(peer.stream, "bye", 3);
+	loop_stream_finish(peer.stream);
+	assert_int_equal(loop_turn(loop, 0), 0);
+	assert_int_equal(recv(fd, got, sizeof(got), 0), 3);
+	assert_int_equal(recv(fd, got, sizeof(got), 0), 0);
+	assert_int_equal(write(fd, "late", 4), 4);
+	turn(loop);
+	assert_int_equal(peer.bytes, 4);
+	close(fd);
+	turn(loop);
+	assert_int_equal(peer.closes, 1);
+	loop_free(loop);
+}
+
+static void count_accept(void *arg, int fd)
+{
+	++*(unsigned int *)arg;
+	close(fd);
+}
+
+static void accepting_is_bounded_per_round(void **state)
+{
+	struct net_address address;
+	struct loop *loop = loop_new();
+	unsigned int accepted = 0, i, want = LOOP_ACCEPT_MAX + 5;
+	int fd[LOOP_ACCEPT_MAX + 5], listen_fd;
+	struct loop_listener *listener;
+
+	(void)state;
+	assert_int_equal(net_parse(&address, "127.0.0.1:0", 1), 0);
+	listen_fd = net_listen(&address, 64);
+	assert_true(listen_fd >= 0);
+	assert_int_equal(net_local(listen_fd, &address), 0);
+	listener = loop_listener_new(loop, listen_fd, count_accept, &accepted);
+	assert_non_null(listener);
+	for (i = 0; i < want; i++)
+		fd[i] = net_connect(&address);
+	turn(loop);
+	assert_int_equal(accepted, LOOP_ACCEPT_MAX);
+	turn(loop);
+	assert_int_equal(accepted, want);
+	for (i = 0; i < want; i++)
+		close(fd[i]);
+	loop_listener_close(listener);
+	loop_free(loop);
+}
+
+static void count(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void count_signal(void *arg, int signo)
+{
+	*(int *)arg = signo;
+}
+
+static void stop_loop(void *arg)
+{
+	loop_stop(arg);
+}
+
+static void timers_fire_once_and_can_be_switched_off(void **state)
+{
+	struct loop *loop = loop_new();
+	int fired = 0, never = 0;
+	struct loop_timer *timer = loop_timer_new(loop, count, &fired);
+	struct loop_timer *off = loop_timer_new(loop, count, &never);
+	struct loop_timer *gone = loop_timer_new(loop, count, &never);
+	struct loop_timer *end = loop_timer_new(loop, stop_loop, loop);
+
+	(void)state;
+	loop_timer_set(timer, 5);
+	loop_timer_set(off, 5);
+	loop_timer_set(gone, 5);
+	loop_timer_set(off, -1);
+	loop_timer_free(gone);
+	loop_timer_set(end, 40);
+	assert_int_equal(loop_run(loop), 0);
+	assert_int_equal(fired, 1);
+	assert_int_equal(never, 0);
+	loop_free(loop);
+}
+
+static void signals_and_foreign_descriptors_wake_the_loop(void **state)
+{
+	struct loop *loop = loop_new();
+	int seen = 0, readable = 0, fd[2];
+	struct loop_watch *watch;
+	sigset_t mask;
+
+	(void)state;
+	assert_int_equal(loop_signal(loop, SIGUSR1, count_signal, &seen), 0);
+	assert_int_equal(raise(SIGUSR1), 0);
+	turn(loop);
+	assert_int_equal(seen, SIGUSR1);
+	assert_int_equal(pipe(fd), 0);
+	watch = loop_watch_new(loop, fd[0], count, &readable);
+	assert_int_equal(loop_turn(loop, 0), 0);
+	assert_int_equal(readable, 0);
+	assert_int_equal(write(fd[1], "x", 1), 1);
+	turn(loop);
+	assert_int_equal(readable, 1);
+	loop_watch_free(watch);
+	loop_free(loop);
+	sigprocmask(SIG_SETMASK, NULL, &mask);
+	assert_false(sigismember(&mask, SIGUSR1));
+	assert_int_equal(fcntl(fd[0], F_GETFD) < 0, 0); /* a watch does not own its descriptor */
+	close(fd[0]);
+	close(fd[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bytes_arrive_in_bounded_pieces),
+		cmocka_unit_test(what_the_round_end_sends_leaves_in_that_round),
+		cmocka_unit_test(a_slow_reader_fills_its_queue_only),
+		cmocka_unit_test(a_paused_stream_gets_nothing),
+		cmocka_unit_test(streams_may_close_themselves_and_others),
+		cmocka_unit_test(finish_sends_what_is_queued_then_ends),
+		cmocka_unit_test(accepting_is_bounded_per_round),
+		cmocka_unit_test(timers_fire_once_and_can_be_switched_off),
+		cmocka_unit_test(signals_and_foreign_descriptors_wake_the_loop),
+	};
+
+	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
+}

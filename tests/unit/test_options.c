@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_options.c - command lines and environment. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/log.h"
+#include "common/options.h"
+
+static int parse(struct options *o, unsigned scope, const char *a, const char *b, const char *c)
+{
+	char *argv[] = { (char *)(uintptr_t)"cmd", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
+			 (char *)(uintptr_t)c, NULL };
+	int argc = 1;
+
+	while (argv[argc])
+		argc++;
+	return options_parse(o, scope, argc, argv);
+}
+
+static void test_values(void **state)
+{
+	struct options o;
+
+	(void)state;
+	unsetenv("CREMA_DIR");
+	assert_int_equal(parse(&o, SCOPE_COLLECT, NULL, NULL, NULL), 0);
+	assert_null(o.value[OPT_dir]);
+	assert_string_equal(options_get(&o, OPT_listen), "0.0.0.0:8990");
+	assert_false(options_on(&o, OPT_insecure));
+	assert_int_equal(parse(&o, SCOPE_COLLECT, "--listen", ":1", "--insecure"), 0);
+	assert_string_equal(options_get(&o, OPT_listen), ":1");
+	assert_true(options_on(&o, OPT_insecure));
+	assert_int_equal(parse(&o, SCOPE_COLLECT, "--dir=/a=b", NULL, NULL), 0);
+	assert_string_equal(o.value[OPT_dir], "/a=b");
+	setenv("CREMA_DIR", "/env", 1);
+	assert_int_equal(parse(&o, SCOPE_COLLECT, NULL, NULL, NULL), 0);
+	assert_string_equal(o.value[OPT_dir], "/env");
+	assert_int_equal(parse(&o, SCOPE_COLLECT, "--dir", "/flag", NULL), 0);
+	assert_string_equal(o.value[OPT_dir], "/flag");
+	setenv("CREMA_DIR", "", 1);
+	assert_int_equal(parse(&o, SCOPE_COLLECT, NULL, NULL, NULL), 0);
+	assert_null(o.value[OPT_dir]);
+}
+
+static void test_rest(void **state)
+{
+	struct options o;
+
+	(void)state;
+	assert_int_equal(parse(&o, SCOPE_RUN, "--", "-x", NULL), 0);
+	assert_int_equal(o.rest, 2);
+	assert_int_equal(parse(&o, SCOPE_RUN, "python", "--unknown", NULL), 0);
+	assert_int_equal(o.rest, 1);
+	assert_int_equal(parse(&o, SCOPE_REPORT, "--json", "-", NULL), 0);
+	assert_string_equal(o.value[OPT_json], "-");
+	assert_int_equal(o.rest, 3);
+	assert_int_equal(parse(&o, SCOPE_REPORT, "-", NULL, NULL), 0);
+	assert_int_equal(o.rest, 1);
+	assert_int_equal(parse(&o, SCOPE_REPORT, "-h", NULL, NULL), 0);
+	assert_true(options_on(&o, OPT_help));
+}
+
+/* What goes wrong says so in one line, and names it. */
+static void wrong(const char *a, const char *b, const char *expected)
+{
+	struct options o;
+	char text[512];
+	int p[2];
+	ssize_t n;
+
+	assert_int_equal(pipe(p), 0);
+	log_to(p[1]);
+	assert_int_equal(parse(&o, SCOPE_REPORT, a, b, NULL), -EINVAL);
+	log_to(2);
+	close(p[1]);
+	n = read(p[0], text, sizeof(text) - 1);
+	assert_true(n > 0);
+	text[n] = '\0';
+	close(p[0]);
+	assert_ptr_equal(strchr(text, '\n'), text + n - 1);
+	assert_non_null(strstr(text, expected));
+	assert_memory_equal(text, "crema: ", 7);
+}
+
+static void test_errors(void **state)
+{
+	(void)state;
+	wrong("--nonsense", NULL, "--nonsense");
+	wrong("--listen", ":1", "--listen");
+	wrong("--json", NULL, "FILE|-");
+	wrong("--list=yes", NULL, "no value");
+	wrong("--li\nst", NULL, "--li?st");
+}
+
+static void test_help(void **state)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	(void)state;
+	options_help(f, SCOPE_COLLECT, "usage: crema collect\n");
+	fclose(f);
+	assert_memory_equal(text, "usage: crema collect\n", 21);
+	assert_non_null(strstr(text, "--listen ADDR:PORT"));
+	assert_non_null(strstr(text, "CREMA_TOKEN_FILE"));
+	assert_null(strstr(text, "--json"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values), cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_errors), cmocka_unit_test(test_help),
+	};
+
+	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_record.c - task records by name: encode, decode, other releases' lists. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/task.h"
+
+static void fill(struct task_record *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->type = CREMA_MSG_TASK_END;
+	r->rev = 12;
+	TASK_SET(r, attempt, 7);
+	TASK_SET(r, key, ((struct text){ "process-abc", 11 }));
+	TASK_SET(r, entrystart, -3);
+	TASK_SET(r, coffea_processtime, 1.5);
+	for (int i = 0; i < CREMA_TIMES; i++) {
+		r->own[i] = 100u + (unsigned)i;
+		r->pool[i] = 200u + (unsigned)i;
+	}
+	for (int i = 0; i < CREMA_COUNTS; i++)
+		r->count[i] = UINT64_MAX - (unsigned)i;
+	r->own_known = (1u << CREMA_TIMES) - 1;
+	r->pool_known = r->own_known & ~(1u << CREMA_T_sleep);
+	r->count_known = (UINT64_C(1) << CREMA_COUNTS) - 1;
+	r->count_known &= ~(UINT64_C(1) << CREMA_C_storage_read_bytes);
+}
+
+static void test_same_list(void **state)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+	struct task_record r, back;
+	struct task_map map;
+	struct unpack u;
+
+	(void)state;
+	fill(&r);
+	pack_init(&pk, &b);
+	task_encode(&pk, &r);
+	task_map_own(&map);
+	assert_int_equal(unpack_open(&u, b.data, b.len), 0);
+	assert_int_equal(task_decode(&back, &map, &u.root), 0);
+	assert_int_equal(back.type, r.type);
+	assert_int_equal(back.rev, 12);
+	assert_true(back.known == r.known && back.own_known == r.own_known);
+	assert_true(back.pool_known == r.pool_known && back.count_known == r.count_known);
+	assert_true(text_is(back.key, "process-abc"));
+	assert_int_equal(back.entrystart, -3);
+	assert_true(back.coffea_processtime > 1.4 && back.coffea_processtime < 1.6);
+	assert_memory_equal(back.own, r.own, sizeof(r.own));
+	assert_int_equal(back.count[CREMA_C_read_bytes], r.count[CREMA_C_read_bytes]);
+	assert_false(TASK_COUNT_KNOWN(&back, storage_read_bytes));
+	assert_false(TASK_POOL_KNOWN(&back, sleep));
+	assert_true(TASK_OWN_KNOWN(&back, sleep));
+	assert_false(TASK_KNOWN(&back, dataset));
+	unpack_release(&u);
+	buf_release(&b);
+}
+
+static void test_names(void **state)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+	struct task_map map;
+	struct unpack u;
+
+	(void)state;
+	pack_init(&pk, &b);
+	task_pack_names(&pk);
+	assert_int_equal(unpack_open(&u, b.data, b.len), 0);
+	assert_int_equal(u.root.via.array.size, TASK_SLOTS);
+	assert_int_equal(task_map_init(&map, &u.root), 0);
+	for (unsigned i = 0; i < TASK_SLOTS; i++) {
+		assert_int_equal(map.slot[i], i);
+		for (unsigned k = 0; k < i; k++)
+			assert_string_not_equal(task_name(i), task_name(k));
+	}
+	assert_string_equal(task_name(TASK_FIELDS), "cpu_ns");
+	assert_string_equal(task_name(TASK_FIELDS + CREMA_TIMES), "pool_cpu_ns");
+	assert_string_equal(task_name(TASK_FIELDS + 2 * CREMA_TIMES), "read_calls");
+	unpack_release(&u);
+	buf_release(&b);
+}
+
+/* A list of another release: another order, names we do not know, names that are missing. */
+static void test_other_list(void **state)
+{
+	static const char *const names[] = { "read_bytes", "from_the_future", "key", "cpu_ns",
+					     "attempt", "events" };
+	struct buf b = BUF_INIT, m = BUF_INIT;
+	struct task_record r;
+	struct task_map map;
+	struct unpack u, v;
+	msgpack_packer pk;
+
+	(void)state;
+	pack_init(&pk, &b);
+	pack_array(&pk, 7);
+	for (int i = 0; i < 6; i++)
+		pack_text(&pk, names[i]);
+	pack_u64(&pk, 5); /* not even a name */
+	assert_int_equal(unpack_open(&u, b.data, b.len), 0);
+	assert_int_equal(task_map_init(&map, &u.root), 0);
+	pack_init(&pk, &m);
+	pack_array(&pk, 2 + 9);
+	pack_u64(&pk, CREMA_MSG_TASK_START);
+	pack_u64(&pk, 1);
+	pack_u64(&pk, 4096);
+	pack_map(&pk, 0);
+	pack_text(&pk, "k");
+	pack_text(&pk, "a number was promised");
+	pack_u64(&pk, 3);
+	pack_nil(&pk);
+	for (int i = 0; i < 3; i++)
+		pack_u64(&pk, 1);
+	assert_int_equal(unpack_open(&v, m.data, m.len), 0);
+	assert_int_equal(task_decode(&r, &map, &v.root), 0);
+	assert_int_equal(r.count[CREMA_C_read_bytes], 4096);
+	assert_true(TASK_COUNT_KNOWN(&r, read_bytes));
+	assert_true(text_is(r.key, "k"));
+	assert_int_equal(r.attempt, 3);
+	assert_false(TASK_OWN_KNOWN(&r, cpu));
+	assert_false(TASK_KNOWN(&r, events) || TASK_KNOWN(&r, prefix));
+	unpack_release(&u);
+	unpack_release(&v);
+	buf_release(&b);
+	buf_release(&m);
+}
+
+static void test_no_task(void **state)
+{
+	static const char *const bad[] = { "\x05", "\x90", "\x91\x03", "\x92\x08\x01",
+					   "\x92\x03\xc0", "\x92\x00\x01", "\x80" };
+	static const size_t len[] = { 1, 1, 2, 3, 3, 3, 1 };
+	struct task_record r;
+	struct task_map map;
+	struct unpack u;
+
+	(void)state;
+	task_map_own(&map);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(unpack_open(&u, bad[i], len[i]), 0);
+		assert_int_equal(task_decode(&r, &map, &u.root), -EBADMSG);
+		unpack_release(&u);
+	}
+	assert_int_equal(task_decode(&r, &map, NULL), -EBADMSG);
+	assert_int_equal(task_map_init(&map, NULL), -EBADMSG);
+	assert_int_equal(unpack_open(&u, "\x92\x03\x01", 3), 0);
+	assert_int_equal(task_decode(&r, &map, &u.root), 0);
+	assert_true(r.known == 0);
+	unpack_release(&u);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_list), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_other_list), cmocka_unit_test(test_no_task),
+	};
+
+	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
+}

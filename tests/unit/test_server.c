@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_server.c - good agents: the handshake, what is journaled, what is acknowledged. */
+#include "fixture_server.h"
+
+static void good_token_is_welcome_and_acknowledged(void **state)
+{
+	struct server_stats stats;
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	assert_int_equal(agent_open(&site, &agent, 1), 0);
+	agent_data(&agent, 0, 5);
+	assert_int_equal(agent_ack(&agent), 5);
+	assert_int_equal(journaled(&site).data, 1); /* written before the acknowledgement */
+	assert_int_equal(journaled(&site).hello, 1);
+	agent_data(&agent, 5, 2);
+	assert_int_equal(agent_ack(&agent), 7);
+	server_get_stats(site.server, &stats);
+	assert_int_equal(stats.records, 7);
+	assert_int_equal(stats.workers, 1);
+	assert_int_equal(server_refused_total(&stats), 0);
+	agent_close(&agent);
+	site_release(&site);
+}
+
+static void insecure_takes_any_token(void **state)
+{
+	struct auth_token wrong = {.text = "some other token of good length", .len = 31};
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	fixture_insecure = true;
+	site_init(&site);
+	agent_connect(&site, &agent, 1);
+	agent_auth(&agent, &wrong, CREMA_WIRE_VERSION);
+	agent_hello(&agent);
+	assert_int_equal(agent_receive(&agent), CREMA_FRAME_WELCOME);
+	agent_close(&agent);
+	site_release(&site);
+	fixture_insecure = false;
+}
+
+static void duplicates_are_journaled_once(void **state)
+{
+	struct server_stats stats;
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_open(&site, &agent, 1);
+	agent_data(&agent, 0, 4);
+	assert_int_equal(agent_ack(&agent), 4);
+	agent_data(&agent, 0, 4);
+	assert_int_equal(agent_ack(&agent), 4);
+	agent_data(&agent, 2, 4); /* half of it is new */
+	assert_int_equal(agent_ack(&agent), 6);
+	server_get_stats(site.server, &stats);
+	assert_int_equal(stats.records, 6);
+	assert_int_equal(stats.duplicate_records, 6);
+	assert_int_equal(journaled(&site).data, 2);
+	agent_data(&agent, 10, 1);
+	assert_int_equal(agent_ack(&agent), 11);
+	server_get_stats(site.server, &stats);
+	assert_int_equal(stats.missing_records, 4);
+	agent_close(&agent);
+	site_release(&site);
+}
+
+static void a_restarted_collector_knows_what_it_has(void **state)
+{
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_open(&site, &agent, 1);
+	agent_data(&agent, 0, 4);
+	assert_int_equal(agent_ack(&agent), 4);
+	agent_close(&agent);
+	site_stop(&site);
+	site_start(&site);
+	assert_int_equal(agent_open(&site, &agent, 1), 4);
+	agent_data(&agent, 0, 4);
+	assert_int_equal(agent_ack(&agent), 4);
+	assert_int_equal(journaled(&site).records, 4);
+	agent_data(&agent, 4, 1);
+	assert_int_equal(agent_ack(&agent), 5);
+	assert_int_equal(journaled(&site).hello, 2); /* one in each segment */
+	agent_close(&agent);
+	site_release(&site);
+}
+
+static bool disk_full;
+
+static int full_append(struct framefile *file, const void *frames, size_t bytes)
+{
+	return disk_full ? -ENOSPC : framefile_append(file, frames, bytes);
+}
+
+static void a_full_disk_stops_acknowledging_until_it_has_room(void **state)
+{
+	struct agent agent, other;
+	struct site site;
+
+	(void)state;
+	fixture_append = full_append;
+	disk_full = false;
+	site_init(&site);
+	agent_open(&site, &agent, 1);
+	disk_full = true;
+	agent_data(&agent, 0, 4);
+	agent_data(&agent, 4, 4);
+	assert_int_equal(agent_receive(&agent), -1);
+	assert_true(journal_is_stuck(site.journal));
+	/* What is only queued is not promised to anybody. */
+	assert_int_equal(agent_open(&site, &other, 1), 0);
+	disk_full = false;
+	assert_int_equal(agent_ack(&agent), 8);
+	assert_false(journal_is_stuck(site.journal));
+	assert_int_equal(journaled(&site).records, 8);
+	agent_close(&agent);
+	agent_close(&other);
+	site_release(&site);
+	fixture_append = NULL;
+}
+
+static void clocks_are_answered(void **state)
+{
+	struct buf body = BUF_INIT;
+	struct unpack map;
+	struct agent agent;
+	msgpack_packer pk;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_open(&site, &agent, 1);
+	pack_init(&pk, &body);
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, "t0", 12345);
+	agent_send(&agent, CREMA_FRAME_CLOCK, 0, 0, &body);
+	assert_int_equal(agent_receive(&agent), CREMA_FRAME_CLOCK);
+	assert_int_equal(unpack_open(&map, agent.frame.stored, agent.frame.head.raw_bytes), 0);
+	assert_int_equal(get_u64(&map.root, "t0", 0), 12345);
+	assert_true(get_u64(&map.root, "t1", 0) > UINT64_C(1700000000000000000));
+	unpack_release(&map);
+	agent_close(&agent);
+	site_release(&site);
+}
+
+static void frames_may_come_byte_by_byte_and_many_at_once(void **state)
+{
+	struct buf out = BUF_INIT, body = BUF_INIT;
+	struct crema_frame_header head;
+	struct agent agent;
+	struct site site;
+	uint32_t i;
+
+	(void)state;
+	site_init(&site);
+	agent_open(&site, &agent, 1);
+	head = frame_head(CREMA_FRAME_DATA, agent.worker, agent.stream);
+	head.count = 40;
+	data_body(&body, 40, 30000); /* 1.2 MB of payload each */
+	for (i = 0; i < 30; i++, head.first_seq += 40)
+		assert_int_equal(frame_encode(&out, &head, body.data, body.len), 0);
+	for (i = 0; i < 100; i++) {
+		agent_write(&agent, out.data + i, 1);
+		site_turns(&site, 1);
+	}
+	agent_write(&agent, out.data + 100, out.len - 100);
+	while (agent_ack(&agent) < 1200)
+		;
+	assert_int_equal(journaled(&site).data, 30);
+	buf_release(&out);
+	buf_release(&body);
+	agent_close(&agent);
+	site_release(&site);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good_token_is_welcome_and_acknowledged),
+		cmocka_unit_test(insecure_takes_any_token),
+		cmocka_unit_test(duplicates_are_journaled_once),
+		cmocka_unit_test(a_restarted_collector_knows_what_it_has),
+		cmocka_unit_test(a_full_disk_stops_acknowledging_until_it_has_room),
+		cmocka_unit_test(clocks_are_answered),
+		cmocka_unit_test(frames_may_come_byte_by_byte_and_many_at_once),
+	};
+
+	return cmocka_run_group_tests_name("server", tests, NULL, NULL);
+}

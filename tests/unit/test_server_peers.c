@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_server_peers.c - bad peers: refused, told why, counted, and nobody else notices. */
+#include "fixture_server.h"
+
+/* The peer was refused for this reason, was told, and a good one still gets through. */
+static void expect_refused(struct site *site, struct agent *agent, enum server_reason reason)
+{
+	struct agent good;
+
+	assert_int_equal(agent_receive(agent), CREMA_FRAME_REFUSE);
+	assert_int_equal(agent_receive(agent), 0);
+	assert_int_equal(refused(site, reason), 1);
+	agent_close(agent);
+	assert_int_equal(agent_open(site, &good, 200), 0);
+	agent_data(&good, 0, 1);
+	assert_int_equal(agent_ack(&good), 1);
+	assert_int_equal(connected(site), 1);
+	agent_close(&good);
+	assert_int_equal(connected(site), 0);
+}
+
+static void wrong_token_is_refused(void **state)
+{
+	struct auth_token wrong = {.text = "some other token of good length"};
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	wrong.len = strlen(wrong.text);
+	agent_connect(&site, &agent, 1);
+	agent_auth(&agent, &wrong, CREMA_WIRE_VERSION);
+	expect_refused(&site, &agent, SERVER_bad_token);
+	site_release(&site);
+}
+
+static void replayed_auth_is_refused(void **state)
+{
+	struct agent first, second;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_connect(&site, &first, 1);
+	agent_connect(&site, &second, 1);
+	assert_memory_not_equal(first.challenge, second.challenge, AUTH_NONCE_BYTES);
+	memcpy(second.challenge, first.challenge, AUTH_NONCE_BYTES);
+	agent_auth(&second, &site.token, CREMA_WIRE_VERSION);
+	expect_refused(&site, &second, SERVER_bad_token);
+	agent_close(&first);
+	site_release(&site);
+}
+
+static void data_before_the_token_is_refused(void **state)
+{
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_connect(&site, &agent, 0); /* what an unproved connection has for an identity */
+	agent.stream = 0;
+	agent_data(&agent, 0, 1);
+	expect_refused(&site, &agent, SERVER_bad_order);
+	assert_int_equal(journaled(&site).data, 1); /* the good one's */
+	site_release(&site);
+}
+
+static void wrong_version_is_refused(void **state)
+{
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_connect(&site, &agent, 1);
+	agent_auth(&agent, &site.token, CREMA_WIRE_VERSION + 1);
+	expect_refused(&site, &agent, SERVER_bad_version);
+	site_release(&site);
+}
+
+static void garbage_is_refused(void **state)
+{
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_connect(&site, &agent, 1);
+	agent_write(&agent, "GET / HTTP/1.1\r\n\r\n", 18);
+	expect_refused(&site, &agent, SERVER_bad_frame);
+	site_release(&site);
+}
+
+static void a_wrong_crc_is_refused(void **state)
+{
+	struct crema_frame_header head;
+	struct buf body = BUF_INIT, out = BUF_INIT;
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_open(&site, &agent, 1);
+	data_body(&body, 3, 10);
+	head = frame_head(CREMA_FRAME_DATA, agent.worker, agent.stream);
+	head.count = 3;
+	assert_int_equal(frame_encode(&out, &head, body.data, body.len), 0);
+	out.data[out.len - 1] ^= 1;
+	agent_write(&agent, out.data, out.len);
+	expect_refused(&site, &agent, SERVER_bad_frame);
+	assert_int_equal(journaled(&site).records, 1);
+	buf_release(&body);
+	buf_release(&out);
+	site_release(&site);
+}
+
+static void a_claim_of_a_large_frame_is_refused_by_its_header(void **state)
+{
+	struct crema_frame_header head = frame_head(CREMA_FRAME_AUTH, NULL, 0);
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	head.magic = CREMA_WIRE_MAGIC;
+	head.version = CREMA_WIRE_VERSION;
+	head.stored_bytes = head.raw_bytes = SERVER_AUTH_BYTES + 1;
+	agent_connect(&site, &agent, 1);
+	agent_write(&agent, &head, sizeof(head));
+	expect_refused(&site, &agent, SERVER_too_large);
+	site_release(&site);
+}
+
+static void content_that_is_no_messages_is_refused(void **state)
+{
+	static const uint8_t text[] = {0x91, 0xa2, 'h', 'i'};
+	struct buf body = BUF_INIT;
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_open(&site, &agent, 1);
+	buf_add(&body, text, sizeof(text));
+	agent_send(&agent, CREMA_FRAME_DATA, 0, 1, &body);
+	expect_refused(&site, &agent, SERVER_bad_payload);
+	site_release(&site);
+}
+
+static void half_a_frame_then_close_is_counted(void **state)
+{
+	struct crema_frame_header head = frame_head(CREMA_FRAME_AUTH, NULL, 0);
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	head.magic = CREMA_WIRE_MAGIC;
+	agent_connect(&site, &agent, 1);
+	agent_write(&agent, &head, 30);
+	site_turns(&site, 3);
+	agent_close(&agent);
+	assert_int_equal(refused(&site, SERVER_cut), 1);
+	site_release(&site);
+}
+
+static void slow_peers_are_dropped(void **state)
+{
+	struct agent silent, half;
+	struct site site;
+	struct crema_frame_header head = frame_head(CREMA_FRAME_DATA, NULL, 0);
+
+	(void)state;
+	site_init(&site);
+	agent_open(&site, &half, 2);
+	head.magic = CREMA_WIRE_MAGIC;
+	agent_write(&half, &head, 30);
+	agent_connect(&site, &silent, 1);
+	assert_int_equal(agent_receive(&silent), CREMA_FRAME_REFUSE);
+	assert_int_equal(agent_receive(&half), CREMA_FRAME_REFUSE);
+	assert_int_equal(refused(&site, SERVER_too_slow), 2);
+	agent_close(&silent);
+	agent_close(&half);
+	site_release(&site);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wrong_token_is_refused),
+		cmocka_unit_test(replayed_auth_is_refused),
+		cmocka_unit_test(data_before_the_token_is_refused),
+		cmocka_unit_test(wrong_version_is_refused),
+		cmocka_unit_test(garbage_is_refused),
+		cmocka_unit_test(a_wrong_crc_is_refused),
+		cmocka_unit_test(a_claim_of_a_large_frame_is_refused_by_its_header),
+		cmocka_unit_test(content_that_is_no_messages_is_refused),
+		cmocka_unit_test(half_a_frame_then_close_is_counted),
+		cmocka_unit_test(slow_peers_are_dropped),
+	};
+
+	return cmocka_run_group_tests_name("server_peers", tests, NULL, NULL);
+}
