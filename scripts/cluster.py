@@ -1,0 +1,291 @@
+"""A Dask cluster of real processes with crema's collector, as a user would start it.
+
+Used by the demo and by the tests. Every process gets a session of its own, so a signal to its
+group reaches all that it started; only crema's agents, which leave their group on purpose, have
+to be looked for.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+stop_signal = 0  # set by a signal handler; seen where we wait
+
+
+class StepFailed(Exception):
+    """One line for the user, and the log that explains it."""
+
+    def __init__(self, text, log=None):
+        super().__init__(text)
+        self.log = log
+
+
+def tail(path, count=25):
+    if path is None:
+        return []
+    try:
+        return Path(path).read_text(errors="replace").splitlines()[-count:]
+    except OSError:
+        return []
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def check_stop():
+    """Leaves if a signal asked for it: only here, so that no process is ever half started."""
+    if stop_signal:
+        raise SystemExit(128 + stop_signal)
+
+
+def wait_until(ready, what, seconds=120.0, processes=()):
+    """Waits for ready() to give something true and returns it; seconds is only a limit for hangs."""
+    limit = time.monotonic() + seconds
+    while True:
+        check_stop()
+        value = ready()
+        if value:
+            return value
+        for process in processes:
+            if process.poll() is not None:
+                raise StepFailed(f"{process.name} ended with status {process.returncode}", process.log)
+        if time.monotonic() > limit:
+            raise StepFailed(f"waited {seconds:.0f} s for {what}", processes[0].log if processes else None)
+        time.sleep(0.1)
+
+
+class Process(subprocess.Popen):
+    def __init__(self, name, argv, log, env=None, **options):
+        self.name, self.log = name, Path(log)
+        with open(self.log, "ab") as out:
+            super().__init__([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=out,
+                             stderr=subprocess.STDOUT, env=env, start_new_session=True, **options)
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+    def signal_group(self, number):
+        try:
+            os.killpg(self.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def group_alive(self):
+        self.poll()
+        try:
+            os.killpg(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return any(group == self.pid for _, group, state in processes() if state != "Z")
+
+    def stop(self, seconds=20.0):
+        """TERM to the process, which ends its own children in order (a nanny its worker); then to
+        what is left of the group, then KILL; returns the exit status."""
+        self.terminate()
+        try:
+            self.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pass
+        limit = time.monotonic() + seconds
+        if self.group_alive():
+            self.signal_group(signal.SIGTERM)
+        while self.group_alive() and time.monotonic() < limit:
+            time.sleep(0.05)
+        self.signal_group(signal.SIGKILL)
+        return self.wait()
+
+
+def processes():
+    """(pid, process group, state) of every process of this machine."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            yield int(entry.name), int(fields[2]), fields[0]
+
+
+def children(pid):
+    """All processes below pid, by parent."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(fields[1])
+    found, new = [], [pid]
+    while new:
+        new = [p for p, parent in parents.items() if parent in new]
+        found += new
+    return found
+
+
+def strings_of(pid, name):
+    """The NUL-separated strings of /proc/PID/NAME (environ, cmdline)."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def agents_of(target):
+    """Agents that send to this collector. They left their worker's group, so they are looked for."""
+    found = []
+    for pid, _, state in processes():
+        words = strings_of(pid, "cmdline") if state != "Z" else []
+        if words and os.path.basename(words[0]) == "crema-agent" and target in words:
+            found.append(pid)
+    return found
+
+
+def preloadable(build, directory):
+    """build, or a link to it: LD_PRELOAD cannot hold a path with a space or a colon."""
+    if not any(c in str(build) for c in " :"):
+        return build
+    link = directory / "build"
+    if not link.exists():
+        link.symlink_to(build)
+    return link
+
+
+class Cluster:
+    """collect, scheduler and workers with their logs in one directory."""
+
+    def __init__(self, directory, env=None, say=None):
+        self.directory = Path(directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.journal = self.directory / "journal"
+        self.env = {**os.environ, **(env or {})}
+        for name in ("LD_PRELOAD", "CREMA", "CREMA_COLLECTOR", "CREMA_DIR"):
+            if name not in (env or {}):
+                self.env.pop(name, None)
+        # Dask's scratch space goes where it is removed with the rest.
+        self.env.setdefault("DASK_TEMPORARY_DIRECTORY", str(self.directory / "dask"))
+        self.say = say or (lambda text: None)
+        self.build = preloadable(BUILD, self.directory)
+        self.port, self.http_port = free_port(), free_port()
+        self.target = f"127.0.0.1:{self.port}"
+        self.collector = self.scheduler = self.address = None
+        self.workers = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start(self, name, argv, env=None):
+        self.say(" ".join(str(a) for a in argv))
+        return Process(name, argv, self.directory / f"{name}.log", env or self.env, cwd=self.directory)
+
+    def dask(self, *args):
+        return [Path(sys.executable).with_name("dask"), *args]
+
+    def start_collector(self):
+        name = "collect"
+        before = (self.directory / f"{name}.log")
+        seen = before.stat().st_size if before.exists() else 0
+        self.collector = self.start(name, [
+            self.build / "crema", "collect", "--listen", self.target,
+            "--http", f"127.0.0.1:{self.http_port}", "--dir", self.journal])
+        wait_until(lambda: self.target in self.collector.text()[seen:], "crema collect", 60, [self.collector])
+
+    def start_scheduler(self, env=None):
+        file = self.directory / "scheduler.json"
+        self.scheduler = self.start("scheduler", self.dask(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-jupyter",
+            "--scheduler-file", file), {**self.env, **(env or {})})
+        wait_until(file.exists, "dask scheduler", 120, [self.scheduler])
+        self.address = wait_until(lambda: read_json(file).get("address"), "dask scheduler", 120, [self.scheduler])
+
+    def worker_env(self, shim=True, env=None):
+        extra = {}
+        if shim:
+            extra = {"LD_PRELOAD": str(self.build / "libcrema.so"), "CREMA_COLLECTOR": self.target}
+        return {**extra, **(env or {})}
+
+    def start_worker(self, shim=True, env=None, prefix=(), args=(), nthreads=1):
+        """prefix: a command that runs the worker, which must then set its environment (see strace_reads)."""
+        name = f"worker-{len(self.workers)}"
+        extra = self.worker_env(shim, env)
+        if prefix:
+            prefix = prefix(self.directory / f"{name}.strace", extra)
+            extra = {}
+        local = self.directory / f"{name}.local"
+        worker = self.start(name, [*prefix, *self.dask(
+            "worker", self.address, "--name", name, "--nthreads", str(nthreads), "--no-dashboard",
+            "--local-directory", local, *args)], {**self.env, **extra})
+        self.workers.append(worker)
+        return worker
+
+    def agents(self):
+        return agents_of(self.target)
+
+    def stop_workers(self):
+        for worker in self.workers:
+            worker.terminate()
+        for worker in self.workers:
+            # The nanny closes its worker; a signal to the whole group would kill it first.
+            try:
+                worker.wait(20)
+            except subprocess.TimeoutExpired:
+                pass
+            worker.stop()
+
+    def stop(self, agent_seconds=10.0):
+        """Workers first, so that what their agents still hold reaches the collector."""
+        self.stop_workers()
+        limit = time.monotonic() + agent_seconds
+        while self.agents() and time.monotonic() < limit and running(self.collector):
+            time.sleep(0.05)
+        for pid in self.agents():
+            kill(pid, signal.SIGTERM)
+        for process in (self.scheduler, self.collector):
+            if process is not None:
+                process.stop()
+        time.sleep(0.05)
+        for pid in self.agents():
+            kill(pid, signal.SIGKILL)
+
+    def report(self, *args, directory=None, env=None):
+        """The finished process of `crema report`."""
+        return subprocess.run([self.build / "crema", "report", "--dir", directory or self.journal, *args],
+                              env={**self.env, **(env or {})}, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120)
+
+    def report_json(self, run="last", directory=None):
+        done = self.report("--run", run, "--json", "-", directory=directory)
+        if done.returncode != 0:
+            raise StepFailed(f"crema report: status {done.returncode}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+
+def running(process):
+    return process is not None and process.poll() is None
+
+
+def kill(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def read_json(path):
+    try:
+        return json.loads(Path(path).read_text())
+    except (OSError, ValueError):
+        return {}

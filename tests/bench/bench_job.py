@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What crema costs a real job: wall and worker CPU with and without it, interleaved in one run.
+
+    python tests/bench/bench_job.py [--rounds N] [--tasks N]
+
+Two pairs of workers live side by side, one preloaded and one not; each round runs the job on both,
+in changing order, so that a slow minute of the machine meets both. Prints ratios; judges nothing.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "examples")]
+
+import cluster  # noqa: E402
+import make_data  # noqa: E402
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pids):
+    total = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / TICK
+
+
+class Side:
+    """A scheduler and two workers, with the shim or without."""
+
+    def __init__(self, directory, shim, collector):
+        from distributed import Client
+
+        self.procs = cluster.Cluster(directory)
+        if collector:
+            self.procs.target = collector
+        self.procs.start_scheduler()
+        for _ in range(2):
+            self.procs.start_worker(shim=shim)
+        self.client = Client(self.procs.address)
+        self.client.wait_for_workers(2, timeout=120)
+        self.pids = list(self.client.run(os.getpid).values())
+
+    def measure(self, work):
+        cpu, start = cpu_seconds(self.pids), time.perf_counter()
+        work(self.client)
+        wall = time.perf_counter() - start
+        return wall, cpu_seconds(self.pids) - cpu
+
+    def close(self):
+        self.client.close()
+        self.procs.stop()
+
+
+def job(files):
+    import cloudpickle
+    import ttbar
+    from coffea import processor
+    from coffea.nanoevents import NanoAODSchema
+
+    cloudpickle.register_pickle_by_value(ttbar)  # the workers cannot import it
+
+    def work(client):
+        run = processor.Runner(executor=processor.DaskExecutor(client=client, status=False),
+                               schema=NanoAODSchema, chunksize=50_000, savemetrics=True)
+        run(ttbar.fileset(files), processor_instance=ttbar.TTbarProcessor())
+
+    return work
+
+
+def trivial(count):
+    def work(client):
+        client.gather(client.map(abs, range(count), pure=False))
+
+    return work
+
+
+def compare(what, sides, work, rounds):
+    found = {shim: [] for shim in sides}
+    for side in sides.values():
+        side.measure(work)  # imports and caches
+    for i in range(rounds):
+        for shim in sorted(sides, reverse=i % 2):
+            found[shim].append(sides[shim].measure(work))
+    for at, name in enumerate(("wall", "worker CPU")):
+        base = [m[at] for m in found[False]]
+        ratios = [b[at] / a[at] for a, b in zip(found[False], found[True])]
+        noise = statistics.stdev(base) / statistics.mean(base)
+        print(f"{what:<28} {name:<10}  without {statistics.median(base):8.3f} s   "
+              f"with / without {statistics.median(ratios):.4f}   noise +-{noise:.3f}", flush=True)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--tasks", type=int, default=2000)
+    args = parser.parse_args()
+    files = [str(p) for p in make_data.files(ROOT / "data").values()]
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        main_side = cluster.Cluster(directory / "collect")
+        main_side.start_collector()
+        sides = {shim: Side(directory / str(shim), shim, main_side.target) for shim in (False, True)}
+        try:
+            compare("real job (16 chunks)", sides, job(files), args.rounds)
+            found = compare(f"{args.tasks} trivial tasks", sides, trivial(args.tasks), args.rounds)
+            added = [(b[1] - a[1]) / args.tasks * 1e6 for a, b in zip(found[False], found[True])]
+            print(f"{'per trivial task':<28} worker CPU  added {statistics.median(added):+.1f} us   budget 15 us")
+        finally:
+            for side in sides.values():
+                side.close()
+            main_side.stop()
+
+
+if __name__ == "__main__":
+    main()

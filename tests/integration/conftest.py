@@ -1,0 +1,183 @@
+"""Fixtures: one shared cluster of measured workers under strace, and clusters of their own for
+tests that kill things. All are real processes; see scripts/cluster.py."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+for folder in ("scripts", "examples", "tests/truth"):
+    sys.path.insert(0, str(ROOT / folder))
+
+import cloudpickle
+import cluster
+import cold
+import jobs
+import make_data
+import strace_reads
+import ttbar
+from distributed import Client
+
+# The workers of a user's script cannot import it: its classes travel by value.
+cloudpickle.register_pickle_by_value(ttbar)
+
+HANG_SECONDS = 400
+EXPECTED_SKIPS = ROOT / "tests" / "expected-skips"
+
+
+def expected_skips():
+    """Lines "TEST: REASON"; TEST is the id without the folder, or its beginning with a *."""
+    for line in EXPECTED_SKIPS.read_text().splitlines():
+        if line and not line.startswith("#"):
+            test, _, reason = line.partition(": ")
+            yield test, reason
+
+
+def is_expected(test, reason):
+    file, _, rest = test.partition("::")
+    name = f"{os.path.basename(file)}::{rest}"
+    return any((name == t or (t.endswith("*") and name.startswith(t[:-1]))) and reason == r
+               for t, r in expected_skips())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A skip that is not listed is a failure."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else ""
+        if not is_expected(item.nodeid, reason):
+            report.outcome = "failed"
+            report.longrepr = f"skipped ({reason}), and not listed in tests/expected-skips"
+
+
+@pytest.fixture(autouse=True)
+def hang_limit():
+    """A test that waits for what never comes fails instead of holding up the rest."""
+    def expired(*_):
+        pytest.fail("hangs", pytrace=True)
+
+    signal.signal(signal.SIGALRM, expired)
+    signal.alarm(HANG_SECONDS)
+    yield
+    signal.alarm(0)
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory):
+    """Directories of the tests' own, so that no user's token or journal is touched; and where the
+    workers find the tests' functions."""
+    base = tmp_path_factory.mktemp("home")
+    return {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests" / "integration"), os.environ.get("PYTHONPATH", "")]),
+            "XDG_CONFIG_HOME": str(base / "config"), "XDG_STATE_HOME": str(base / "state"),
+            "CREMA_TOKEN_FILE": str(base / "config" / "crema" / "token")}
+
+
+@pytest.fixture(scope="session")
+def data():
+    """{codec: path} of the generated files."""
+    found = make_data.files(ROOT / "data")
+    missing = [str(p) for p in found.values() if not p.exists()]
+    assert not missing, f"run scripts/make_data.py first: {missing}"
+    return {codec: str(path) for codec, path in found.items()}
+
+
+@pytest.fixture(scope="session")
+def disk(data):
+    """A directory on the disk of the data files, for files that are read cold."""
+    directory = ROOT / "data" / f"test-{os.getpid()}"
+    directory.mkdir()
+    yield directory
+    for path in directory.iterdir():
+        path.unlink()
+    directory.rmdir()
+
+
+@pytest.fixture
+def new_cluster(tmp_path, homes):
+    """Makes clusters that live as long as the test."""
+    made = []
+
+    def make(name="cluster", env=None):
+        made.append(cluster.Cluster(tmp_path / name, {**homes, **(env or {})}))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()
+
+
+class Shared:
+    """The shared cluster, its client, and what strace has counted."""
+
+    def __init__(self, procs, client):
+        self.procs, self.client = procs, client
+
+    def reads(self):
+        """{path: {"calls", "bytes"}} of both workers so far."""
+        total = {}
+        for worker in self.procs.workers:
+            for path, row in strace_reads.count(worker.log.with_suffix(".strace")).items():
+                sums = total.setdefault(path, {"calls": 0, "bytes": 0})
+                for name in sums:
+                    sums[name] += row[name]
+        return total
+
+    def charged(self):
+        """Bytes that the kernel charged both workers with for reading from storage so far."""
+        return sum(row["storage_read_bytes"] for row in self.client.run(jobs.rusage).values())
+
+    def settled(self, enough, **options):
+        return jobs.settled(self.procs, enough, **options)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory, homes, data):
+    directory = tmp_path_factory.mktemp("shared")
+    with cluster.Cluster(directory / "cluster", homes) as procs:
+        procs.start_collector()
+        procs.start_scheduler()
+        for _ in range(2):
+            procs.start_worker(prefix=strace_reads.prefix)
+        with Client(procs.address) as client:
+            client.wait_for_workers(2, timeout=120)
+            # Imports everything, so that what is cold afterwards is the data only.
+            for handler in ("FSSpecSource", "MultithreadedFileSource", "MemmapSource"):
+                jobs.run_coffea(client, data.values(), handler=handler)
+            cold.warm(*set().union(*client.run(jobs.mapped_files).values()))
+            yield Shared(procs, client)
+
+
+@pytest.fixture(scope="session")
+def serial(tmp_path_factory, data):
+    """What the demo's analysis does when it runs serially and unmeasured."""
+    return jobs.serial_truth(tmp_path_factory.mktemp("serial"), list(data.values()))
+
+
+class Demo:
+    pass
+
+
+@pytest.fixture(scope="session")
+def demo(shared, data, serial, tmp_path_factory):
+    """One cold run of examples/ttbar.py over all codecs, as scripts/demo does it."""
+    directory = tmp_path_factory.mktemp("demo")
+    result = Demo()
+    result.files = list(data.values())
+    cold.drop(*result.files)
+    before, charged = shared.reads(), shared.charged()
+    result.coffea_file = directory / "report.json"
+    jobs.run_example(shared.procs, result.files, directory / "output.json", result.coffea_file)
+    after = shared.reads()
+    result.reads = {p: jobs.difference(after.get(p), before.get(p)) for p in result.files}
+    result.resident = {p: cold.resident_bytes(p) for p in result.files}
+    result.charged = shared.charged() - charged
+    result.output = cluster.read_json(directory / "output.json")
+    result.coffea = cluster.read_json(result.coffea_file)
+    result.json = shared.settled(lambda r: len(r["chunks"]) >= 16)
+    result.serial = serial
+    return result

@@ -1,0 +1,176 @@
+"""What the tests run on workers, and how they wait for its numbers."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+# --- on the client
+
+def run_coffea(client, files, chunksize=50_000, savemetrics=True, handler=None, tree="Events", processor_instance=None):
+    """The example's analysis from this process; returns (sums, coffea's report or None)."""
+    import ttbar
+    import uproot
+    from coffea import processor
+    from coffea.nanoevents import NanoAODSchema
+
+    NanoAODSchema.warn_missing_crossrefs = False
+    run = processor.Runner(
+        executor=processor.DaskExecutor(client=client, status=False, retries=10), schema=NanoAODSchema,
+        chunksize=chunksize, savemetrics=savemetrics, metadata_cache={})
+    fileset = {Path(p).stem: {"files": {str(p): tree}} for p in files}
+    options = {"handler": getattr(uproot, handler)} if handler else {}
+    instance = processor_instance or ttbar.TTbarProcessor()
+    out = run(fileset, processor_instance=instance, uproot_options=options)
+    out, report = out if savemetrics else (out, None)
+    return (out if processor_instance else ttbar.summary(out)), report
+
+
+def run_example(procs, files, output, report=None, extra=(), workers=2):
+    argv = [sys.executable, ROOT / "examples" / "ttbar.py", "--scheduler", procs.address, "--workers", str(workers),
+            "--files", *files, "--output", output, *extra]
+    if report:
+        argv += ["--report", report]
+    done = subprocess.run(argv, env=procs.env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done
+
+
+def serial_truth(directory, files, *extra):
+    output = directory / "truth.json"
+    subprocess.run([sys.executable, ROOT / "tests" / "truth" / "count_decompress.py", "--files", *files,
+                    "--output", output, *extra], check=True, capture_output=True, timeout=300)
+    return json.loads(output.read_text())
+
+
+def finished(report):
+    return all(t["status"] not in (None, "running") for t in report["tasks"])
+
+
+def settled(procs, enough, run="last", seconds=60, directory=None):
+    """The run's JSON once enough(it) holds and the last samples have arrived. After `seconds` it is
+    returned as it is: the test's own check then shows what is missing."""
+    import cluster
+
+    limit = time.monotonic() + seconds
+    report = None
+    while time.monotonic() < limit:
+        try:
+            report = procs.report_json(run, directory)
+        except cluster.StepFailed:
+            report = None
+        if report is not None and finished(report) and enough(report):
+            time.sleep(2)  # totals are sent once a second
+            return procs.report_json(run, directory)
+        time.sleep(0.5)
+    return report if report is not None else procs.report_json(run, directory)
+
+
+def tasks_of(report, prefix):
+    return [t for t in report["tasks"] if t["prefix"] == prefix]
+
+
+def submit(procs, client, name, function, *args, count=1, **options):
+    """Runs one function in a span of its own; returns (its result, the attempts in the run's JSON)."""
+    from distributed import span
+
+    with span(name):
+        result = client.submit(function, *args, pure=False, key=unique(name), **options).result(timeout=300)
+    report = settled(procs, lambda r: len(tasks_of(r, name)) >= count)
+    return result, tasks_of(report, name)
+
+
+def unique(name):
+    """A key whose prefix is name: Dask cuts a hash off."""
+    import uuid
+
+    return f"{name}-{uuid.uuid4().hex}"
+
+
+def total(rows, name):
+    """The sum, or None when one of them is unknown."""
+    values = [row[name] for row in rows]
+    return None if None in values else sum(values)
+
+
+def difference(after, before):
+    after, before = after or {"calls": 0, "bytes": 0}, before or {"calls": 0, "bytes": 0}
+    return {name: after[name] - before[name] for name in after}
+
+
+def by_file(report, name):
+    sums = {}
+    for row in report["files"]:
+        path = str(Path(row["path"]).resolve())
+        sums[path] = sums.get(path, 0) + row[name]
+    return sums
+
+
+# --- on a worker
+
+def read_whole(path, size=1 << 20):
+    n = 0
+    with open(path, "rb", buffering=0) as file:
+        while data := file.read(size):
+            n += len(data)
+    return n
+
+
+def read_whole_in_turn(path, ready, others, size=1 << 16):
+    """Reads once as many tasks as `others` are at this point, so that they overlap."""
+    import os
+
+    open(os.path.join(ready, str(os.getpid()) + os.path.basename(path)), "w").close()
+    while len(os.listdir(ready)) < others:
+        time.sleep(0.01)
+    return read_whole(path, size)
+
+
+def read_ranges(path, ranges):
+    import os
+
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return sum(len(os.pread(fd, length, offset)) for offset, length in ranges)
+    finally:
+        os.close(fd)
+
+
+def read_mapped(path):
+    import mmap
+
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as view:
+        return sum(view[::mmap.PAGESIZE])
+
+
+def read_slowly_once(path, size, marker):
+    """The first attempt reads on until it is killed; the next one finds the marker and returns."""
+    import os
+
+    if os.path.exists(marker):
+        return 0
+    with open(path, "rb", buffering=0) as file:
+        open(marker, "w").close()
+        while True:
+            while file.read(size):
+                time.sleep(0.001)
+            file.seek(0)
+
+
+def rusage():
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {"cpu_seconds": used.ru_utime + used.ru_stime, "storage_read_bytes": used.ru_inblock * 512}
+
+
+def mapped_files():
+    """Libraries and other files that this process has mapped."""
+    import os
+
+    names = (line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps") if len(line.split(maxsplit=5)) == 6)
+    return {name for name in names if os.path.isfile(name) and not name.startswith("/dev/")}

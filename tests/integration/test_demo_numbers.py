@@ -1,0 +1,145 @@
+"""The demo job over all codecs, cold: every number against its own truth, difference 0."""
+
+import json
+
+import jobs
+import pytest
+
+COUNTS = ("calls", "in_bytes", "out_bytes")
+
+
+def test_result_is_the_serial_one(demo):
+    assert demo.output == demo.serial["output"]
+
+
+@pytest.mark.parametrize("codec", ["zlib", "lz4", "zstd", "lzma"])
+def test_decompressed_as_uproot_counts(demo, codec):
+    # coffea packs its messages with lz4.frame; uproot's lz4 is cramjam's.
+    rows = [r for r in demo.json["codecs"] if r["codec"] == codec and not r["library"].startswith("lz4.frame")]
+    seen = {name: jobs.total(rows, name) for name in COUNTS}
+    assert seen == demo.serial["codecs"][codec]
+
+
+def test_tasks_decompress_what_the_codecs_do(demo):
+    for name in COUNTS:
+        assert jobs.total(demo.json["tasks"], f"decompress_{name}") == jobs.total(demo.json["codecs"], name), name
+
+
+def test_read_bytes_per_file_as_strace_counts(demo):
+    seen, calls = jobs.by_file(demo.json, "read_bytes"), jobs.by_file(demo.json, "read_calls")
+    for path in demo.files:
+        assert seen.get(path) == demo.reads[path]["bytes"], path
+        assert calls.get(path) == demo.reads[path]["calls"], path
+
+
+def test_tasks_read_what_strace_counts(demo):
+    """All of it, although nearly all was read by threads that no task owns."""
+    assert jobs.total(demo.json["tasks"], "read_bytes") == sum(r["bytes"] for r in demo.reads.values())
+
+
+def test_storage_is_what_came_into_the_page_cache(demo):
+    """Each page that is there was read by a task; nothing but what the kernel charged was counted.
+    Both are the same number where the kernel does not throw pages out in between."""
+    seen = jobs.total(demo.json["tasks"], "storage_read_bytes")
+    assert sum(demo.resident.values()) <= seen <= demo.charged
+    files = jobs.by_file(demo.json, "storage_read_bytes")
+    for path in demo.files:
+        assert demo.resident[path] <= files[path]
+
+
+def test_coffea_numbers_equal_coffea_report(demo):
+    metrics, report = demo.json["metrics"], demo.coffea
+    assert metrics["total_events"] == report["entries"]
+    assert metrics["total_bytes_read_coffea"] == report["bytesread"]
+    assert metrics["num_chunks"] == report["chunks"]
+    assert metrics["total_cpu_time"] == pytest.approx(report["processtime"], rel=1e-9)
+    columns = {c for chunk in demo.json["chunks"] if chunk["counted"] for c in chunk["columns"]}
+    assert columns == set(report["columns"])
+
+
+def test_chunks_cover_each_file_once(demo):
+    ranges = sorted((c["filename"], c["entrystart"], c["entrystop"], c["events"])
+                    for c in demo.json["chunks"] if c["counted"])
+    assert ranges == sorted((p, s, s + 50_000, 50_000) for p in demo.files for s in range(0, 200_000, 50_000))
+    assert {c["dataset"] for c in demo.json["chunks"]} == set(demo.output["events"])
+    assert {c["treename"] for c in demo.json["chunks"]} == {"Events"}
+
+
+def test_everything_was_seen(demo):
+    rest = demo.json["completeness"]
+    assert rest["workers_seen"] == 2
+    assert rest["records_refused"] == 0
+    assert rest["records_lost"] == 0
+    assert rest["unseen"]["storage_read_bytes"] == 0
+
+
+@pytest.mark.parametrize("name", ["storage_read_bytes", "cpu_seconds"])
+def test_tasks_unattributed_and_unseen_are_the_process(shared, demo, name):
+    """The sums belong to the workers' whole life, so they are compared there."""
+    for worker in shared.procs.report_json()["workers"]:
+        parts = sum(worker[part][name] for part in ("tasks", "unattributed", "unseen"))
+        assert parts == pytest.approx(worker["rusage"][name], abs=0 if name.endswith("bytes") else 1e-6), worker
+
+
+def test_rusage_is_the_kernels(shared, demo):
+    before = shared.procs.report_json()["workers"]
+    kernel = shared.client.run(jobs.rusage)
+    after = shared.settled(lambda r: True)["workers"]
+    for worker in before:
+        now = next(w for w in after if w["id"] == worker["id"])
+        truth = kernel[worker["address"]]["cpu_seconds"]
+        # The worker started a little before the shim knew it as one.
+        assert now["rusage"]["cpu_seconds"] <= truth + 5
+        assert worker["rusage"]["cpu_seconds"] <= truth
+
+
+def test_time_classes_sum_to_wall(demo):
+    classes = ("cpu_seconds", "runqueue_wait_seconds", "gil_wait_seconds", "lock_wait_seconds",
+               "network_wait_seconds", "storage_wait_seconds", "sleep_seconds")
+    for task in demo.json["tasks"]:
+        parts = sum(task[c] or 0 for c in classes)
+        if task["unclassified_seconds"] is not None:
+            assert parts + task["unclassified_seconds"] == pytest.approx(task["wall_seconds"], abs=1e-6)
+    long = [t for t in demo.json["tasks"] if t["wall_seconds"] > 0.05]
+    wall = sum(t["wall_seconds"] for t in long)
+    print("unclassified, share of wall:", sum(t["unclassified_seconds"] or 0 for t in long) / wall)
+
+
+def test_counted_attempts(demo):
+    counted = [t for t in demo.json["tasks"] if t["counted"]]
+    assert len({t["key"] for t in counted}) == len(counted)
+    for task in demo.json["tasks"]:
+        assert task["counted"] == (task["waste_reason"] is None), task
+
+
+def test_report_merges_coffea_report(shared, demo, tmp_path):
+    done = shared.procs.report("--coffea-report", demo.coffea_file)
+    assert done.returncode == 0, done.stderr
+    assert "disagree" not in (done.stdout + done.stderr).lower()
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps({**demo.coffea, "entries": demo.coffea["entries"] + 1}))
+    done = shared.procs.report("--coffea-report", changed)
+    assert "disagree" in (done.stdout + done.stderr).lower()
+
+
+def test_journal_can_be_reported_as_text(shared, demo):
+    done = shared.procs.report()
+    assert done.returncode == 0, done.stderr
+    assert "800" in done.stdout  # 800,000 events, in whatever grouping
+    assert shared.procs.report("--list").stdout.strip()
+
+
+def test_without_savemetrics(shared, data, tmp_path):
+    """What only coffea knows is unknown, not 0; what crema measured is there."""
+    output = tmp_path / "output.json"
+    jobs.run_example(shared.procs, [data["zlib"]], output, extra=["--no-savemetrics"])
+    found = shared.settled(lambda r: len(r["chunks"]) == 4)
+    for name in ("total_bytes_read_coffea", "total_cpu_time", "avg_cpu_time_per_chunk", "core_efficiency"):
+        assert found["metrics"][name] is None, name
+    for chunk in found["chunks"]:
+        assert chunk["coffea_bytesread"] is None
+        assert chunk["coffea_processtime_seconds"] is None
+        assert chunk["columns"] is None
+    assert found["metrics"]["total_events"] == 200_000
+    assert found["metrics"]["num_chunks"] == 4
+    assert jobs.total(found["tasks"], "read_bytes") > 0

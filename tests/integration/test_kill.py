@@ -1,0 +1,159 @@
+"""Workers, nannies and agents that die: what was measured stays, and the rest is called by name."""
+
+import os
+import random
+import signal
+import threading
+import time
+
+import cluster
+import jobs
+import pytest
+import strace_reads
+from distributed import Client, span
+
+STEP = 64 * 1024
+# Dask gives up a task that saw this many workers die; here they die often.
+PATIENT = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1000"}
+
+
+def measured(procs, workers=2, **options):
+    procs.start_collector()
+    procs.start_scheduler(PATIENT)
+    for _ in range(workers):
+        procs.start_worker(**options)
+    client = Client(procs.address)
+    client.wait_for_workers(workers, timeout=120)
+    return client
+
+
+def worker_pids(client):
+    return client.run(os.getpid)
+
+
+def attempts(report, name):
+    return sorted(jobs.tasks_of(report, name), key=lambda t: t["start"])
+
+
+def test_killed_task_has_what_strace_saw(new_cluster, data, tmp_path):
+    procs = new_cluster()
+    marker, path = tmp_path / "marker", data["zstd"]
+    with measured(procs, 1, prefix=strace_reads.prefix) as client:
+        pid, = worker_pids(client).values()
+        with span("killed"):
+            future = client.submit(jobs.read_slowly_once, path, STEP, str(marker), key=jobs.unique("killed"))
+            cluster.wait_until(marker.exists, "the task to start")
+            time.sleep(1.3)
+            os.kill(pid, signal.SIGKILL)
+            assert future.result(timeout=120) == 0
+        found = jobs.settled(procs, lambda r: len(attempts(r, "killed")) >= 2)
+    first, second = attempts(found, "killed")
+    truth = strace_reads.count(procs.workers[0].log.with_suffix(".strace"))[path]
+    assert first["status"] == "killed"
+    assert not first["counted"]
+    assert first["waste_reason"] == "killed"
+    assert abs(first["read_bytes"] - truth["bytes"]) <= STEP
+    assert abs(first["read_calls"] - truth["calls"]) <= 1
+    assert first["pid"] == pid
+    assert second["status"] == "ok" and second["counted"]
+
+
+def kill_at_random(client, stop, rng, killed, limit):
+    """Kills one worker at a time; the nanny starts it again."""
+    while not stop.wait(rng.uniform(0.3, 1.5)) and len(killed) < limit:
+        try:
+            pids = list(worker_pids(client).values())
+        except Exception:  # a worker went away while it was asked
+            continue
+        if pids and not stop.is_set():
+            pid = rng.choice(pids)
+            cluster.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+
+
+def test_sigkill_at_random_instants(new_cluster, data, serial):
+    """coffea's sums stay equal; what was done twice is wasted and is not counted twice."""
+    procs, rng, killed, rounds = new_cluster(), random.Random(3), [], 0
+    with measured(procs) as client, Client(procs.address) as killer:
+        while len(killed) < 20 and rounds < 20:
+            rounds += 1
+            stop = threading.Event()
+            thread = threading.Thread(target=kill_at_random, args=(killer, stop, rng, killed, 20))
+            client.wait_for_workers(2, timeout=120)
+            thread.start()
+            try:
+                output, report = jobs.run_coffea(client, data.values(), chunksize=12_500)
+            finally:
+                stop.set()
+                thread.join()
+            assert output == serial["output"]
+            found = jobs.settled(procs, lambda r: sum(c["counted"] for c in r["chunks"]) >= 64)
+            check_round(found, report)
+    assert len(killed) == 20
+
+
+def check_round(found, report):
+    assert found["metrics"]["total_events"] == report["entries"] == 800_000
+    assert found["metrics"]["num_chunks"] == report["chunks"] == 64
+    assert found["metrics"]["total_bytes_read_coffea"] == report["bytesread"]
+    counted = [(c["filename"], c["entrystart"]) for c in found["chunks"] if c["counted"]]
+    assert len(counted) == len(set(counted)) == 64
+    for task in found["tasks"]:
+        assert task["counted"] == (task["waste_reason"] is None), task
+        assert task["status"] in ("ok", "erred", "killed", "lost"), task
+
+
+def test_finished_results_lost_with_their_worker(new_cluster):
+    procs = new_cluster()
+    with measured(procs) as client:
+        with span("held"):
+            futures = client.map(lambda i: i * i, range(8), key=[jobs.unique("held") for _ in range(8)])
+            client.gather(client.map(lambda i: i, futures, key=[jobs.unique("seen") for _ in range(8)]))
+            address, keys = max(client.has_what().items(), key=lambda item: len(item[1]))
+            lost = [k for k in keys if k.startswith("held")]
+            os.kill(worker_pids(client)[address], signal.SIGKILL)
+            assert client.gather(futures) == [i * i for i in range(8)]
+        found = jobs.settled(procs, lambda r: len(jobs.tasks_of(r, "held")) >= 8 + len(lost))
+    assert lost
+    for key in lost:
+        first, *again = [t for t in attempts(found, "held") if t["key"] == key]
+        assert again, key
+        assert not first["counted"] and first["waste_reason"] in ("lost", "recomputed")
+        assert again[-1]["counted"]
+
+
+def test_worker_nanny_and_agent_killed_at_once(new_cluster, data, tmp_path):
+    """Nobody is left to close the task: the collector does, with the last that it heard."""
+    procs, marker = new_cluster(), tmp_path / "marker"
+    with measured(procs, 1) as client:
+        with span("gone"):
+            future = client.submit(jobs.read_slowly_once, data["zlib"], STEP, str(marker), key=jobs.unique("gone"))
+            cluster.wait_until(marker.exists, "the task to start")
+            time.sleep(2)
+            agents = procs.agents()
+            assert agents
+            group = [p for p, g, _ in cluster.processes() if g == procs.workers[0].pid]
+            for pid in [*agents, *group]:
+                cluster.kill(pid, signal.SIGKILL)
+            procs.start_worker()
+            assert future.result(timeout=120) == 0
+        found = jobs.settled(procs, lambda r: len(attempts(r, "gone")) >= 2)
+    first, second = attempts(found, "gone")
+    assert first["status"] == "lost" and not first["counted"]
+    assert first["read_bytes"] > 0
+    assert second["counted"]
+
+
+def test_agent_killed(new_cluster, data):
+    """The shim starts another agent, which goes on with the same counters."""
+    procs = new_cluster()
+    with measured(procs, 1) as client:
+        jobs.submit(procs, client, "before", jobs.read_whole, data["zlib"])
+        old = set(procs.agents())
+        assert old
+        for pid in old:
+            os.kill(pid, signal.SIGKILL)
+        n, (task,) = jobs.submit(procs, client, "after", jobs.read_whole, data["zlib"])
+        assert task["read_bytes"] == n
+        assert task["status"] == "ok"
+        assert set(procs.agents()) - old

@@ -1,0 +1,52 @@
+"""Counts the bytes and calls that read regular files, as strace sees them.
+
+A worker is started under strace by the words of prefix(); count() reads the file that strace
+wrote, also while it is written or after a SIGKILL.
+"""
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+CALLS = "read,pread64,readv,preadv,preadv2"
+STARTED = re.compile(r"^(\d+) +(?:read|pread64|readv|preadv|preadv2)\((\d+)<([^>]*)>")
+RESUMED = re.compile(r"^(\d+) +<\.\.\. (?:read|pread64|readv|preadv|preadv2) resumed>")
+RESULT = re.compile(r"\) += (-?\d+|\?)")
+
+
+def prefix(output, env):
+    """Words before a command: strace sets env for the command only, so it is not preloaded itself."""
+    words = ["strace", "-f", "-y", "--seccomp-bpf", "-s", "0", "-e", f"trace={CALLS}", "-e", "signal=none"]
+    for name, value in env.items():
+        words += ["-E", f"{name}={value}"]
+    return [*words, "-o", str(output)]
+
+
+def count(output):
+    """{path: {"calls", "bytes"}} of calls that returned, failed ones left out."""
+    found = defaultdict(lambda: {"calls": 0, "bytes": 0})
+    waiting = {}  # thread -> path of its call that was still in the kernel
+    for line in Path(output).read_text(errors="replace").splitlines():
+        match = STARTED.match(line)
+        if match:
+            thread, _, path = match.groups()
+            if line.endswith("<unfinished ...>"):
+                waiting[thread] = path
+                continue
+        else:
+            match = RESUMED.match(line)
+            if not match:
+                continue
+            path = waiting.pop(match.group(1), None)
+        result = RESULT.search(line)
+        if path is None or not result or result.group(1) == "?" or int(result.group(1)) < 0:
+            continue
+        found[path]["calls"] += 1
+        found[path]["bytes"] += int(result.group(1))
+    return found
+
+
+if __name__ == "__main__":
+    for name, row in sorted(count(sys.argv[1]).items()):
+        print(f"{row['bytes']:14d} {row['calls']:8d} {name}")
