@@ -183,7 +183,8 @@ static void put_live(struct task_record *r, struct compose_live *live,
 
 static void put_known(const struct compose *c, struct task_record *r, const struct crema_task *t)
 {
-	const char *unknown = fskinds_unknown(c->kinds, t->fs_mask);
+	bool mixed;
+	const char *unknown = fskinds_unknown(c->kinds, t->fs_mask, &mixed);
 
 	r->own_known = ((1u << CREMA_TIMES) - 1) & ~t->time_unknown;
 	r->pool_known = r->own_known;
@@ -191,7 +192,9 @@ static void put_known(const struct compose *c, struct task_record *r, const stru
 	if (!unknown)
 		return;
 	TASK_SET(r, fs_unknown, ((struct text){ unknown, strlen(unknown) }));
-	r->count_known &= ~(UINT64_C(1) << CREMA_C_storage_read_bytes);
+	/* Else a reader makes it unknown, and tells the known part: read - unsure. */
+	if (mixed)
+		r->count_known &= ~(UINT64_C(1) << CREMA_C_storage_read_bytes);
 }
 
 void compose_task(const struct compose *c, struct task_record *r, const struct crema_task *t,

@@ -155,6 +155,7 @@ bool fskinds_poll(struct fskinds *f, const struct view *v, int pid)
 		    __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != 2)
 			continue;
 		e->kind = fskind_of(s->f_type, e->name);
+		e->apart = e->kind == FSKIND_UNKNOWN && i != CREMA_SHM_FILESYSTEMS - 1;
 		if (e->kind == FSKIND_UNRESOLVED)
 			e->kind = fskind_overlay_exact(pid, s->dev) ? FSKIND_EXACT : FSKIND_UNKNOWN;
 		/* The shim counts into its last entry whatever found no room. */
@@ -168,20 +169,25 @@ bool fskinds_poll(struct fskinds *f, const struct view *v, int pid)
 
 const struct fskind_entry *fskinds_get(const struct fskinds *f, uint32_t index)
 {
-	static const struct fskind_entry nothing = { FSKIND_UNKNOWN, "unknown" };
+	static const struct fskind_entry nothing = { FSKIND_UNKNOWN, false, "unknown" };
 
 	if (index >= CREMA_SHM_FILESYSTEMS || f->entry[index].kind == FSKIND_UNRESOLVED)
 		return &nothing;
 	return &f->entry[index];
 }
 
-const char *fskinds_unknown(const struct fskinds *f, uint32_t mask)
+const char *fskinds_unknown(const struct fskinds *f, uint32_t mask, bool *mixed)
 {
+	const char *name = NULL;
+
+	*mixed = false;
 	for (uint32_t i = 0; i < CREMA_SHM_FILESYSTEMS; i++) {
 		const struct fskind_entry *e = fskinds_get(f, i);
 
-		if ((mask >> i & 1u) && e->kind == FSKIND_UNKNOWN)
-			return e->name;
+		if (!(mask >> i & 1u) || e->kind != FSKIND_UNKNOWN)
+			continue;
+		name = name ? name : e->name;
+		*mixed |= !e->apart;
 	}
-	return NULL;
+	return name;
 }

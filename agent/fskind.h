@@ -18,6 +18,7 @@ enum fskind { FSKIND_UNRESOLVED, FSKIND_EXACT, FSKIND_NONE, FSKIND_UNKNOWN };
 
 struct fskind_entry {
 	enum fskind kind;
+	bool apart;    /* unknown, and the shim knows it: it counts its charges as unsure, too */
 	char name[24]; /* "ext4", "overlay", ... */
 };
 
@@ -37,8 +38,11 @@ bool fskind_layers(const char *options, bool (*exact)(void *arg, const char *pat
 bool fskinds_poll(struct fskinds *f, const struct view *v, int pid);
 /* The entry of an index; one that is out of range or not there is unknown. Never NULL. */
 const struct fskind_entry *fskinds_get(const struct fskinds *f, uint32_t index);
-/* Name of an unknown file system in a mask of indexes; NULL: none. */
-const char *fskinds_unknown(const struct fskinds *f, uint32_t mask);
+/*
+ * Name of an unknown file system in a mask of indexes; NULL: none. *mixed: the charges of one of
+ * them cannot be told from those of proven ones.
+ */
+const char *fskinds_unknown(const struct fskinds *f, uint32_t mask, bool *mixed);
 /* "exact", "none" or "unknown". */
 const char *fskind_text(enum fskind kind);
 

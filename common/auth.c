@@ -114,6 +114,9 @@ static int write_token(const char *path)
 	close(fd);
 	if (!rc && link(temp, path) < 0)
 		rc = -errno;
+	/* No hard links there: a plain rename, which another maker's token would not survive. */
+	if ((rc == -EPERM || rc == -EOPNOTSUPP || rc == -ENOSYS) && access(path, F_OK) < 0)
+		return rename(temp, path) < 0 ? -errno : 0;
 	unlink(temp);
 	return rc;
 }

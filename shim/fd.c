@@ -85,8 +85,11 @@ static uint32_t filesystem_index(uint64_t dev, int64_t f_type, uint32_t path)
 			return i;
 		}
 		/* One that another thread is just making is passed by: a second entry does no harm. */
-		if (state == 2 && f->dev == dev && f->f_type == f_type)
+		if (state == 2 && f->dev == dev && f->f_type == f_type) {
+			if (path && !LOAD(&f->path))
+				STORE(&f->path, path);
 			return i;
+		}
 	}
 	return CREMA_SHM_FILESYSTEMS - 1;
 }

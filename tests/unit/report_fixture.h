@@ -24,7 +24,7 @@
 #define BASE 1800000000u
 #define BOOT UINT64_C(1000000000000)
 #define AT(ms) (BOOT + (uint64_t)(ms)*1000000u)
-#define UTC(ms) ((double)BASE + (ms) / 1000.0)
+#define UTC_NS(ms) (BASE * UINT64_C(1000000000) + (uint64_t)(ms)*1000000u)
 #define T(s) ((struct text){(s), strlen(s)})
 #define SET_OWN(r, id, ms)                                                                         \
 	((r)->own[CREMA_T_##id] = (uint64_t)(ms)*1000000u, (r)->own_known |= 1u << CREMA_T_##id)
