@@ -18,6 +18,7 @@
 struct target {
 	const char *path; /* NULL: standard output */
 	int fd;		  /* -1: not open yet; a failed report leaves no file */
+	int error;	  /* -errno of the first failed write */
 };
 
 static int target_flush(struct buf *out, void *arg)
@@ -29,12 +30,12 @@ static int target_flush(struct buf *out, void *arg)
 	if (t->fd < 0) {
 		t->fd = open(t->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 		if (t->fd < 0)
-			return -errno;
+			return t->error = -errno;
 	}
 	while (at < out->len) {
 		n = write(t->fd, out->data + at, out->len - at);
 		if (n < 0 && errno != EINTR)
-			return -errno;
+			return t->error = -errno;
 		if (n > 0)
 			at += (size_t)n;
 	}
@@ -86,6 +87,9 @@ static int write_report(const struct options *o, const char *dir)
 	status = rc ? STATUS_FAILED : say_notice(&notice);
 	if (rc == -EPIPE && !target.path)
 		status = STATUS_DONE; /* the reader has seen enough */
+	else if (target.error)
+		log_line("cannot write '%s': %s", target.path ? target.path : "standard output",
+			 log_error(target.error));
 	else if (rc)
 		log_line("%.*s", (int)out.len, (const char *)out.data);
 	if (target.path && target.fd >= 0 && close(target.fd) && !rc) {

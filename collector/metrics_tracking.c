@@ -74,7 +74,7 @@ static int track_probes(const struct run *r, struct worker_track *t)
 
 	for (i = 0; i < w->probes.n && !rc; i++) {
 		p = &w->probes.v[i];
-		if (!isnan(p->nthreads) && p->nthreads >= 0)
+		if (p->nthreads >= 0 && p->nthreads < 1e9)
 			t->cores = value_uint((uint64_t)p->nthreads);
 		if (!isnan(p->memory_limit_bytes) && p->memory_limit_bytes < 1e19)
 			t->memory_limit = value_uint((uint64_t)p->memory_limit_bytes);

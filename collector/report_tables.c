@@ -189,8 +189,7 @@ static void put_timing(const struct facts *f, struct sink *s, bool colour)
 	grid_print(&g);
 	for (i = 0, n = 0; i < CREMA_TIMES; i++) {
 		if (f->tasks.class_unknown[i])
-			sink_printf(s, "%s%s",
-				    n++ ? " " : "  not classified includes what is unknown: ",
+			sink_printf(s, "%s%s", n++ ? " " : "  not classified includes unknown: ",
 				    class_name((unsigned int)i));
 	}
 	if (n)

@@ -65,6 +65,8 @@ def wait_until(ready, what, seconds=120.0, processes=()):
 
 
 class Process(subprocess.Popen):
+    prefixed = False  # runs another program as its child, as strace does
+
     def __init__(self, name, argv, log, env=None, **options):
         self.name, self.log = name, Path(log)
         with open(self.log, "ab") as out:
@@ -73,6 +75,11 @@ class Process(subprocess.Popen):
 
     def text(self):
         return self.log.read_text(errors="replace")
+
+    def ask_to_end(self):
+        """TERM to the program; strace before it would not pass it on."""
+        below = children(self.pid) if self.prefixed else []
+        kill(below[0] if below else self.pid, signal.SIGTERM)
 
     def signal_group(self, number):
         try:
@@ -91,7 +98,7 @@ class Process(subprocess.Popen):
     def stop(self, seconds=20.0):
         """TERM to the process, which ends its own children in order (a nanny its worker); then to
         what is left of the group, then KILL; returns the exit status."""
-        self.terminate()
+        self.ask_to_end()
         try:
             self.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -228,6 +235,7 @@ class Cluster:
         worker = self.start(name, [*prefix, *self.dask(
             "worker", self.address, "--name", name, "--nthreads", str(nthreads), "--no-dashboard",
             "--local-directory", local, *args)], {**self.env, **extra})
+        worker.prefixed = worker.args[0] == "strace"
         self.workers.append(worker)
         return worker
 
@@ -236,7 +244,7 @@ class Cluster:
 
     def stop_workers(self):
         for worker in self.workers:
-            worker.terminate()
+            worker.ask_to_end()
         for worker in self.workers:
             # The nanny closes its worker; a signal to the whole group would kill it first.
             try:

@@ -136,13 +136,19 @@ def _tick():
     _put(1, text)
 
 
+def _key_of(task, caller):
+    """A graph node knows its key; before distributed 2024.11 only our caller, Worker.execute, does."""
+    key = getattr(task, "key", None)
+    return key if key is not None or caller is None else caller.f_locals.get("key")
+
+
 def _wrap_async(module, name):
     original = getattr(module, name, None)
     if original is None:
         return
 
     async def wrapper(task, *args, **kwargs):
-        mark = _task_begin(getattr(task, "key", None))
+        mark = _task_begin(_key_of(task, sys._getframe(1)))
         ok = False
         try:
             message = await original(task, *args, **kwargs)

@@ -2,6 +2,7 @@
 tests that kill things. All are real processes; see scripts/cluster.py."""
 
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -78,23 +79,23 @@ def homes(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def data():
-    """{codec: path} of the generated files."""
-    found = make_data.files(ROOT / "data")
-    missing = [str(p) for p in found.values() if not p.exists()]
-    assert not missing, f"run scripts/make_data.py first: {missing}"
-    return {codec: str(path) for codec, path in found.items()}
+def disk():
+    """A directory on the disk of the data files, for files that are read cold."""
+    directory = ROOT / "data" / f"test-{os.getpid()}"
+    directory.mkdir(parents=True)
+    yield directory
+    shutil.rmtree(directory)
 
 
 @pytest.fixture(scope="session")
-def disk(data):
-    """A directory on the disk of the data files, for files that are read cold."""
-    directory = ROOT / "data" / f"test-{os.getpid()}"
-    directory.mkdir()
-    yield directory
-    for path in directory.iterdir():
-        path.unlink()
-    directory.rmdir()
+def data(disk):
+    """{codec: path} of copies of the generated files: nobody else reads these while we look at
+    which of their pages are in memory."""
+    found = {}
+    for codec, path in make_data.files(ROOT / "data").items():
+        assert path.exists(), f"run scripts/make_data.py first: no {path}"
+        found[codec] = str(shutil.copy(path, disk))
+    return found
 
 
 @pytest.fixture

@@ -162,10 +162,11 @@ def read_slowly_once(path, size, marker):
 
 
 def rusage():
+    import os
     import resource
 
     used = resource.getrusage(resource.RUSAGE_SELF)
-    return {"cpu_seconds": used.ru_utime + used.ru_stime, "storage_read_bytes": used.ru_inblock * 512}
+    return {"pid": os.getpid(), "cpu_seconds": used.ru_utime + used.ru_stime, "storage_read_bytes": used.ru_inblock * 512}
 
 
 def mapped_files():

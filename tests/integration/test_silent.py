@@ -1,6 +1,7 @@
 """Processes that are no workers: with the preload they are as they are without."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -49,15 +50,15 @@ def test_same_output_and_status(preloaded, name):
     assert procs.agents() == []
 
 
-def descriptors(pid):
-    return sorted(os.readlink(f"/proc/{pid}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{pid}/fd"))
-
-
 def strip(text):
-    """Log lines without their times, addresses and ports."""
-    import re
+    """Without what differs from run to run: numbers, addresses, random names."""
+    text = re.sub(r"(scheduler|nanny|worker)-\w{8}\b", r"\1-x", text)
+    return re.sub(r"[0-9]+", "0", re.sub(r"\b[0-9a-f]{8,}(-[0-9a-f]+)*", "0", text))
 
-    return re.sub(r"[0-9]+", "0", re.sub(r"[0-9a-f]{8,}(-[0-9a-f]+)*", "0", text))
+
+def descriptors(procs, pid):
+    names = (os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
+    return sorted(strip(name.replace(str(procs.directory), "")) for name in names)
 
 
 def scheduler_and_nanny(procs, env, data):
@@ -70,11 +71,11 @@ def scheduler_and_nanny(procs, env, data):
         jobs.run_coffea(client, [data["zstd"]])
         worker, = client.run(os.getpid).values()
     measured = len(procs.agents())
-    found = (descriptors(procs.scheduler.pid), descriptors(nanny.pid))
+    found = (descriptors(procs, procs.scheduler.pid), descriptors(procs, nanny.pid))
     assert worker != nanny.pid
     procs.stop_workers()
     procs.scheduler.stop()
-    return found, strip(procs.scheduler.text()), measured
+    return found, strip(procs.scheduler.text().replace(str(procs.directory), "")), measured
 
 
 def test_scheduler_and_nanny(new_cluster, data):

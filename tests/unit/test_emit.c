@@ -94,6 +94,8 @@ static void test_hostile_text(void **state)
 		"\xff\xfe",
 		"\xc0\x80",
 		"\xed\xa0\x80",
+		"\xe0\x80\x80",
+		"\xf0\x80\x80\x80",
 		"\xf4\x90\x80\x80",
 		"cut \xe2\x82",
 		"{\"a\": [",

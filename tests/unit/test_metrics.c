@@ -170,7 +170,6 @@ static const struct expected from_workers[] = {
 	{"speedup_factor_true", 0.75},
 	{"efficiency_ratio_percent_true", 75},
 	{"avg_workers", 2},
-	{"peak_workers", 2},
 	{"cores_per_worker", 2},
 	{"total_cores", 4},
 	{"avg_memory_per_worker_bytes", 600},

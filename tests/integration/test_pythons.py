@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One library for every CPython: the same job under each of them that this machine has."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import cluster
+import jobs
+import pytest
+
+VERSIONS = ["3.10", "3.12", "3.13"]  # the environment's own is under all the other tests
+# The distributed of before and after its task function was renamed.
+DISTRIBUTED = {"3.10": "2024.8.2"}
+NEWEST = "2026.8.0"
+
+JOB = """
+import json, sys, time, zlib
+from distributed import Client, span
+
+path, packed = sys.argv[2], zlib.compress(bytes(range(256)) * 4000)
+
+def read(path):
+    import os
+    fd = os.open(path, os.O_RDONLY)
+    n = 0
+    while block := os.read(fd, 70000):
+        n += len(block)
+    os.close(fd)
+    return n
+
+def unpack(packed):
+    import zlib
+    return len(zlib.decompress(packed))
+
+def fail():
+    raise ValueError("on purpose")
+
+def spin():
+    import time
+    end = time.thread_time() + 0.2
+    while time.thread_time() < end:
+        pass
+
+async def nap():
+    import asyncio
+    await asyncio.sleep(0.05)
+
+def pool():
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(2) as threads:
+        return sum(threads.map(read, [sys_path] * 3))
+
+def main():
+    with Client(sys.argv[1]) as client, span("pythons"):
+        run = lambda f, *a: client.submit(f, *a, key=f.__name__ + "-" + "0" * 32, pure=False)
+        out = {"read": run(read, path).result(), "unpack": run(unpack, packed).result(), "packed": len(packed)}
+        run(spin).result()
+        run(nap).result()
+        pool.__globals__["sys_path"] = path
+        out["pool"] = run(pool).result()
+        try:
+            run(fail).result()
+        except ValueError as error:
+            out["error"] = str(error)
+        print(json.dumps(out))
+
+main()
+"""
+
+
+def interpreter(version):
+    """A Python of that version which really starts."""
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    names = [shutil.which(f"python{version}"), *sorted(root.glob(f"versions/{version}.*/bin/python3"))]
+    for name in filter(None, names):
+        if subprocess.run([name, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0:
+            return name
+    return None
+
+
+def environment(version):
+    """A venv of that Python with distributed, made once."""
+    wanted = DISTRIBUTED.get(version, NEWEST)
+    place = jobs.ROOT / "build" / "venvs" / f"{version}-{wanted}"
+    if not (place / "ready").exists():
+        python = interpreter(version)
+        if python is None:
+            pytest.skip("no such Python on this machine")
+        subprocess.run([python, "-m", "venv", "--clear", place], check=True, capture_output=True)
+        packages = [f"distributed=={wanted}", f"dask=={wanted}"]
+        subprocess.run([place / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages],
+                       check=True, capture_output=True)
+        (place / "ready").touch()
+    return place / "bin"
+
+
+@pytest.mark.parametrize("version,env", [
+    ("3.10", {}), ("3.12", {}), ("3.13", {}),
+    ("3.12", {"PYTHONMALLOC": "debug"}), ("3.13", {"PYTHONDEVMODE": "1"})])
+def test_same_numbers(new_cluster, data, tmp_path, version, env):
+    procs = new_cluster()
+    bin_dir = environment(version)
+    procs.dask = lambda *args: [bin_dir / "dask", *args]
+    procs.start_collector()
+    procs.start_scheduler()
+    worker = procs.start_worker(env={**procs.worker_env(), **env})
+    script = tmp_path / "job.py"
+    script.write_text(JOB)
+    done = subprocess.run([bin_dir / "python", script, procs.address, data["zstd"]], env=procs.env,
+                          capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr[-3000:] + "\n".join(cluster.tail(worker.log))
+    truth = json.loads(done.stdout)
+    found = procs_report(procs)
+    tasks = {t["prefix"]: t for t in found["tasks"]}
+    assert truth["error"] == "on purpose"
+    assert tasks["read"]["read_bytes"] == truth["read"] == os.path.getsize(data["zstd"])
+    assert tasks["unpack"]["decompress_out_bytes"] == truth["unpack"]
+    assert tasks["unpack"]["decompress_in_bytes"] == truth["packed"]
+    assert tasks["unpack"]["decompress_calls"] == 1
+    assert tasks["pool"]["read_bytes"] == truth["pool"] == 3 * truth["read"]
+    assert tasks["spin"]["cpu_seconds"] >= 0.2
+    assert tasks["fail"]["status"] == "erred"
+    assert tasks["nap"]["async"] and tasks["nap"]["wall_seconds"] >= 0.05 and tasks["nap"]["cpu_seconds"] is None
+    assert found["completeness"]["unseen"]["storage_read_bytes"] == 0
+
+
+def procs_report(procs):
+    return jobs.settled(procs, lambda r: {"fail", "pool", "nap"} <= {t["prefix"] for t in r["tasks"]})
