@@ -41,6 +41,7 @@ all: $(BUILD)/libcrema.so $(BUILD)/crema-agent $(BUILD)/crema ## the library and
 
 include shim/shim.mk
 include tests/tests.mk
+include docs/docs.mk
 
 $(BUILD)/common/%.o: common/%.c
 	@mkdir -p $(@D)
@@ -57,6 +58,9 @@ $(BUILD)/crema-agent: $(AGENT_OBJ) $(COMMON_OBJ)
 $(BUILD)/crema: $(COLLECTOR_OBJ) $(COMMON_OBJ)
 	$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
 
+check: check-abi check-docs ## what a change must keep: symbols, includes, sizes, documents
+	scripts/check-tree
+
 install: all ## install under DESTDIR PREFIX
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib/crema" "$(DESTDIR)$(PREFIX)/libexec/crema"
 	install -m 755 $(BUILD)/crema "$(DESTDIR)$(PREFIX)/bin/crema"
@@ -69,5 +73,5 @@ clean: ## remove everything built
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: all install clean help
+.PHONY: all check install clean help
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -22,7 +22,7 @@ int agent_parse(struct agent_options *o, int argc, char **argv)
 		if (strcmp(argv[i], "--shm") == 0)
 			o->shm = v;
 		else if (strcmp(argv[i], "--pid") == 0)
-			o->pid = atoi(v);
+			o->pid = (int)strtol(v, NULL, 10);
 		else if (strcmp(argv[i], "--start-ticks") == 0)
 			o->start_ticks = strtoull(v, NULL, 10);
 		else if (strcmp(argv[i], "--collector") == 0)

@@ -87,12 +87,11 @@ static void list_text(const struct runs *runs, struct sink *s, bool colour)
 	const struct run *r;
 	struct facts f;
 	struct grid g;
-	char when[40];
 	size_t i;
 
 	grid_init(&g, s, colour);
-	grid_columns(&g, "<run", "<start (UTC)", ">wall", ">tasks", ">chunks", ">events", "<",
-		     NULL);
+	/* the id begins with the start, in UTC, and must stay whole: people copy it */
+	grid_columns(&g, "<run (start, UTC)", ">wall", ">tasks", ">chunks", ">events", "<", NULL);
 	for (i = 0; i < runs->n; i++) {
 		r = &runs->v[i];
 		if (facts_build(&f, r)) {
@@ -100,13 +99,6 @@ static void list_text(const struct runs *runs, struct sink *s, bool colour)
 			return;
 		}
 		grid_text(&g, r->id);
-		if (iso_time(r->start, when, sizeof(when))) {
-			when[10] = ' ';
-			when[19] = '\0';
-			grid_text(&g, when);
-		} else {
-			grid_text(&g, NULL);
-		}
 		grid_value(&g, metric_wall_time(&f), AS_SECONDS);
 		grid_value(&g, metric_num_tasks(&f), AS_COUNT);
 		grid_value(&g, metric_num_chunks(&f), AS_COUNT);

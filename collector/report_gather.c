@@ -19,22 +19,8 @@ static bool row_in_run(const struct run *r, const char *span)
 	return r->first_span ? run_has_span(r, span) : !span;
 }
 
-static int file_take(struct report *r, const struct file_row *f)
+static void file_add(struct file_sum *s, const struct file_row *f, bool first)
 {
-	const char *path = f->path ? f->path : file_overflow;
-	struct file_sum *s;
-	bool first;
-	size_t i;
-
-	for (i = 0; i < r->files.n && r->files.v[i].path != path; i++)
-		;
-	first = i == r->files.n;
-	s = first ? ARRAY_NEW(&r->files) : &r->files.v[i];
-	if (!s)
-		return -ENOMEM;
-	s->path = path;
-	s->storage = f->storage;
-	s->filesystem = f->filesystem;
 	if (first || f->size_bytes.type != VALUE_NULL)
 		s->size_bytes = f->size_bytes;
 	add(&s->read_calls, f->read_calls, first);
@@ -44,6 +30,39 @@ static int file_take(struct report *r, const struct file_row *f)
 	add(&s->mapped_bytes, f->mapped_bytes, first);
 	add(&s->storage_read_bytes, f->storage_read_bytes, first);
 	add(&s->storage_wait_ns, f->storage_wait_ns, first);
+}
+
+static struct file_sum *file_sum_of(struct report *r, const char *path, bool *first)
+{
+	struct file_sum *s;
+	size_t i;
+
+	for (i = 0; i < r->files.n && r->files.v[i].path != path; i++)
+		;
+	*first = i == r->files.n;
+	s = *first ? ARRAY_NEW(&r->files) : &r->files.v[i];
+	if (s)
+		s->path = path;
+	return s;
+}
+
+static int file_take(struct report *r, const struct file_row *f)
+{
+	const char *kind = f->kind ? f->kind : "other";
+	struct file_sum *s;
+	bool first;
+
+	if (!strcmp(kind, "import") || (!f->path && f->span)) {
+		s = strcmp(kind, "import") ? &r->rest : &r->imports;
+		first = s->read_calls.type == VALUE_NULL;
+	} else {
+		s = file_sum_of(r, f->path ? f->path : file_overflow, &first);
+	}
+	if (!s)
+		return -ENOMEM;
+	s->storage = f->storage;
+	s->filesystem = f->filesystem;
+	file_add(s, f, first);
 	return 0;
 }
 
@@ -217,8 +236,7 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 	r->run = run;
 	r->facts = facts;
 	for (i = 0; i < m->files.n && !rc; i++) {
-		if (row_in_run(run, m->files.v[i]->span) && m->files.v[i]->kind &&
-		    !strcmp(m->files.v[i]->kind, "data"))
+		if (row_in_run(run, m->files.v[i]->span))
 			rc = file_take(r, m->files.v[i]);
 	}
 	for (i = 0; i < m->codecs.n && !rc; i++) {

@@ -28,29 +28,36 @@ static void put_run(const struct run *r, struct json *j)
 	emit_end(j);
 }
 
-static void put_files(const struct report *r, struct json *j)
+static void put_file(const struct file_sum *f, struct json *j, const char *name)
 {
-	const struct file_sum *f;
-	size_t i;
-
-	emit_array(j, "files");
-	for (i = 0; i < r->files.n; i++) {
-		f = &r->files.v[i];
-		emit_object(j, NULL);
+	emit_object(j, name);
+	if (!name) {
 		emit_value(j, "path", value_text(f->path));
 		emit_value(j, "filesystem", value_text(f->filesystem));
 		emit_value(j, "storage", value_text(f->storage));
 		emit_value(j, "size_bytes", f->size_bytes);
-		emit_value(j, "read_calls", f->read_calls);
-		emit_value(j, "read_bytes", f->read_bytes);
-		emit_value(j, "write_calls", f->write_calls);
-		emit_value(j, "write_bytes", f->write_bytes);
-		emit_value(j, "mapped_bytes", f->mapped_bytes);
-		emit_value(j, "storage_read_bytes", f->storage_read_bytes);
-		emit_value(j, "storage_wait_seconds", value_seconds(f->storage_wait_ns));
-		emit_end(j);
 	}
+	emit_value(j, "read_calls", f->read_calls);
+	emit_value(j, "read_bytes", f->read_bytes);
+	emit_value(j, "write_calls", f->write_calls);
+	emit_value(j, "write_bytes", f->write_bytes);
+	emit_value(j, "mapped_bytes", f->mapped_bytes);
+	emit_value(j, "storage_read_bytes", f->storage_read_bytes);
+	emit_value(j, "storage_wait_seconds", value_seconds(f->storage_wait_ns));
 	emit_end(j);
+}
+
+/* files + imports + files_rest = what the run's tasks read and were charged. */
+static void put_files(const struct report *r, struct json *j)
+{
+	size_t i;
+
+	emit_array(j, "files");
+	for (i = 0; i < r->files.n; i++)
+		put_file(&r->files.v[i], j, NULL);
+	emit_end(j);
+	put_file(&r->imports, j, "imports");
+	put_file(&r->rest, j, "files_rest");
 }
 
 static void put_codecs(const struct report *r, struct json *j)

@@ -47,6 +47,8 @@ struct report {
 	uint64_t records_lost, workers_with_notes;
 	struct value records_refused, tasks_refused;
 	ARRAY(struct file_sum) files;	/* most read first */
+	struct file_sum imports;	/* Python modules and libraries, all together */
+	struct file_sum rest;		/* storage bytes that no single file can be told for */
 	ARRAY(struct codec_sum) codecs; /* most in bytes first */
 	struct arena arena;
 };

@@ -173,9 +173,18 @@ static bool was_read(const struct file_sum *f)
 	return value_number(f->read_bytes, NULL) + value_number(f->mapped_bytes, NULL) > 0;
 }
 
+static void file_cells(struct grid *g, const struct file_sum *f, const char *name)
+{
+	grid_text(g, name);
+	grid_value(g, f->size_bytes, AS_BYTES);
+	grid_value(g, f->read_calls, AS_COUNT);
+	grid_value(g, f->read_bytes, AS_BYTES);
+	grid_value(g, f->mapped_bytes, AS_BYTES);
+	grid_value(g, f->storage_read_bytes, AS_BYTES);
+}
+
 static void put_files(const struct report *r, struct sink *s, bool colour)
 {
-	const struct file_sum *f;
 	struct grid g;
 	size_t i, n = 0;
 
@@ -186,15 +195,12 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 	table_section(s, colour, "Data files of all attempts, most read first");
 	grid_init(&g, s, colour);
 	grid_columns(&g, "<file", ">size", ">calls", ">read", ">mapped", ">storage", NULL);
-	for (i = 0; i < n && i < TOP; i++) {
-		f = &r->files.v[i];
-		grid_text(&g, f->path);
-		grid_value(&g, f->size_bytes, AS_BYTES);
-		grid_value(&g, f->read_calls, AS_COUNT);
-		grid_value(&g, f->read_bytes, AS_BYTES);
-		grid_value(&g, f->mapped_bytes, AS_BYTES);
-		grid_value(&g, f->storage_read_bytes, AS_BYTES);
-	}
+	for (i = 0; i < n && i < TOP; i++)
+		file_cells(&g, &r->files.v[i], r->files.v[i].path);
+	if (r->imports.read_calls.type != VALUE_NULL)
+		file_cells(&g, &r->imports, "(Python modules)");
+	if (r->rest.storage_read_bytes.type != VALUE_NULL)
+		file_cells(&g, &r->rest, "(not told by file)");
 	grid_print(&g);
 	if (n > TOP)
 		sink_printf(s, "  and %zu more\n", n - TOP);

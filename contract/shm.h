@@ -128,7 +128,9 @@ struct crema_file {
 	uint32_t pad;
 	uint64_t dev, ino, size_bytes;
 	uint64_t read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
-	uint64_t storage_read_bytes, storage_wait_ns; /* only of calls that were bracketed */
+	/* Charged in bracketed calls, and in segments that touched no other file; what is left of a
+	 * span's tasks is in its row of kind other without a path. Wait: bracketed and slow calls. */
+	uint64_t storage_read_bytes, storage_wait_ns;
 };
 enum crema_file_kind { CREMA_FILE_DATA = 0, CREMA_FILE_IMPORT = 1, CREMA_FILE_OTHER = 2 };
 

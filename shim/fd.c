@@ -110,10 +110,9 @@ static int row_ready(const struct crema_file *f)
 
 /* Row + 1 of (path, span); imports of a span share one row without a path. What finds no room is
  * counted in the last row, which shim_arm() made. */
-static uint32_t file_row(uint32_t path, uint32_t span, const struct fd_info *info,
+static uint32_t make_row(uint32_t path, uint32_t span, uint32_t kind, uint32_t filesystem,
 			 const struct stat *st)
 {
-	uint32_t kind = info->kind == FD_IMPORT ? CREMA_FILE_IMPORT : CREMA_FILE_DATA;
 	uint32_t at = path * 2654435761u + span * 40503u + kind;
 
 	for (uint32_t i = 0; i < 64; i++, at++) {
@@ -126,7 +125,7 @@ static uint32_t file_row(uint32_t path, uint32_t span, const struct fd_info *inf
 			f->path = path;
 			f->span = span;
 			f->kind = kind;
-			f->filesystem = info->filesystem;
+			f->filesystem = filesystem;
 			f->dev = st ? st->st_dev : 0;
 			f->ino = st ? st->st_ino : 0;
 			f->size_bytes = st ? (uint64_t)st->st_size : 0;
@@ -140,6 +139,18 @@ static uint32_t file_row(uint32_t path, uint32_t span, const struct fd_info *inf
 	}
 	ADD(&crema_shm->totals.files_refused, 1);
 	return CREMA_SHM_FILES;
+}
+
+static uint32_t file_row(uint32_t path, uint32_t span, const struct fd_info *info,
+			 const struct stat *st)
+{
+	return make_row(path, span, info->kind == FD_IMPORT ? CREMA_FILE_IMPORT : CREMA_FILE_DATA,
+			info->filesystem, st);
+}
+
+uint32_t file_rest_row(uint32_t span)
+{
+	return make_row(0, span, CREMA_FILE_OTHER, 0, NULL);
 }
 
 static long link_target(int fd, char *path, size_t size)

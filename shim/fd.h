@@ -22,6 +22,8 @@ struct fd_info {
 
 /* What fd is; the row is the one of the calling task's span. */
 struct fd_info fd_lookup(int fd);
+/* Row + 1 for what a span's tasks were charged and no single file can be told for. */
+uint32_t file_rest_row(uint32_t span);
 /* fd means something else from now on. */
 void fd_forget(int fd);
 void fd_forget_from(unsigned int first, unsigned int last);

@@ -119,6 +119,7 @@ static void count_file(struct crema_thread *t, uint32_t row, long bytes)
 	if (t->file_row != row) {
 		thread_flush_file(t);
 		t->file_row = row;
+		segment_touches(row);
 	}
 	t->file_read_calls += 1;
 	t->file_read_bytes += (uint64_t)bytes;
@@ -141,6 +142,7 @@ static void read_slow(struct op *op, uint64_t elapsed_ns)
 	if (f) {
 		ADD(&f->storage_wait_ns, waited);
 		ADD(&f->storage_read_bytes, storage);
+		segment_charged(storage);
 	}
 }
 
@@ -210,8 +212,10 @@ void map_end(int fd, size_t length, int prot)
 	if (info.kind != FD_DATA)
 		return;
 	t->seg.count[CREMA_C_mapped_bytes] += length;
-	if (info.row)
+	if (info.row) {
 		ADD(&crema_shm->file[info.row - 1].mapped_bytes, length);
+		segment_touches(info.row);
+	}
 	task = task_slot(t->owner);
 	if (task)
 		__atomic_fetch_or(&task->fs_mask, 1u << info.filesystem, __ATOMIC_RELAXED);

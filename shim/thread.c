@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <string.h>
 
+#include "fd.h"
 #include "real.h"
 #include "sys.h"
 #include "task.h"
@@ -131,6 +132,39 @@ int64_t thread_runqueue_ns(void)
 	return v;
 }
 
+/* Which files this segment touched, and what bracketed calls were charged for them. Private: of a
+ * killed task only the rows' storage bytes miss it, not the task's. */
+static __thread struct {
+	uint32_t row, rows;
+	uint64_t charged_bytes;
+} touched;
+
+void segment_touches(uint32_t row)
+{
+	touched.row = row;
+	touched.rows++;
+}
+
+void segment_charged(uint64_t bytes)
+{
+	touched.charged_bytes += bytes;
+}
+
+/* What was charged outside bracketed calls (small reads, page faults): it is the one file's that the
+ * segment touched; with several files nobody can tell, and the span's rest row gets it. */
+static void charge_rest(struct crema_thread *t, uint64_t storage_bytes)
+{
+	uint32_t row;
+
+	if (storage_bytes > touched.charged_bytes && task_slot(t->owner)) {
+		row = touched.rows == 1 && touched.row
+			      ? touched.row
+			      : file_rest_row(task_slot(t->owner)->span);
+		ADD(&crema_shm->file[row - 1].storage_read_bytes,
+		    storage_bytes - touched.charged_bytes);
+	}
+}
+
 void thread_flush_file(struct crema_thread *t)
 {
 	if (t->file_row) {
@@ -175,6 +209,7 @@ static void segment_charge(struct crema_thread *t, const struct boundary *b)
 	else
 		task_time_unknown(t->owner, CREMA_T_runqueue);
 	count[CREMA_C_storage_read_bytes] += (b->inblock - t->base_inblock) * 512;
+	charge_rest(t, (b->inblock - t->base_inblock) * 512);
 	count[CREMA_C_storage_write_bytes] += (b->oublock - t->base_oublock) * 512;
 	count[CREMA_C_voluntary_switches] += b->nvcsw - t->base_nvcsw;
 	count[CREMA_C_involuntary_switches] += b->nivcsw - t->base_nivcsw;
@@ -238,6 +273,7 @@ static void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_p
 	boundary_take(&b);
 	if (t->owner != OWNER_NONE)
 		segment_charge(t, &b);
+	memset(&touched, 0, sizeof(touched));
 	fold(t);
 	segment_base(t, &b);
 	t->is_pool = is_pool;

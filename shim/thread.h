@@ -52,6 +52,10 @@ void thread_reap(struct crema_thread *t);
 /* Adds what this thread read from a file and has not yet added to the file's row. */
 void thread_flush_file(struct crema_thread *t);
 
+/* The segment goes on to another file row; a bracketed call was charged these storage bytes. */
+void segment_touches(uint32_t row);
+void segment_charged(uint64_t bytes);
+
 /* Storage blocks of 512 bytes charged to a thread of this process so far; -errno. */
 int thread_io(uint32_t tid, uint64_t *inblock, uint64_t *oublock);
 

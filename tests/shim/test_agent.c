@@ -39,7 +39,7 @@ static void write_script(void)
 		"#!/bin/sh\n"
 		"{ echo \"args $*\"; echo fds $(ls /proc/$$/fd | tr '\\n' ' ')\n"
 		"echo preload=$LD_PRELOAD secret=$CREMA_SECRET\n"
-		"grep -E '^(SigBlk|SigIgn)' /proc/$$/status\n"
+		"grep -E '^(SigBlk|SigIgn)' /proc/self/status\n"
 		"echo session $(cut -d' ' -f6 /proc/$$/stat) pid $$ parent $(cut -d' ' -f4 /proc/$$/stat)\n"
 		"} > %s.tmp; mv %s.tmp %s\n",
 		out, out, out);
