@@ -82,6 +82,27 @@ def trivial(count):
     return work
 
 
+def codec_ns(calls=20_000):
+    """ns of one zlib.decompress of a tiny text, in a task."""
+    import time
+    import zlib
+
+    packed = zlib.compress(b"tiny")
+    best = []
+    for _ in range(9):
+        start = time.perf_counter_ns()
+        for _ in range(calls):
+            zlib.decompress(packed)
+        best.append((time.perf_counter_ns() - start) / calls)
+    return min(best)
+
+
+def compare_codec(sides):
+    ns = {shim: min(side.client.submit(codec_ns, pure=False).result() for _ in range(3)) for shim, side in sides.items()}
+    print(f"{'codec call':<28} {'elapsed':<10}  without {ns[False]:8.1f} ns  added {ns[True] - ns[False]:.0f} ns   "
+          "budget 600 ns", flush=True)
+
+
 def compare(what, sides, work, rounds):
     found = {shim: [] for shim in sides}
     for side in sides.values():
@@ -110,6 +131,7 @@ def main():
         main_side.start_collector()
         sides = {shim: Side(directory / str(shim), shim, main_side.target) for shim in (False, True)}
         try:
+            compare_codec(sides)
             compare("real job (16 chunks)", sides, job(files), args.rounds)
             found = compare(f"{args.tasks} trivial tasks", sides, trivial(args.tasks), args.rounds)
             added = [(b[1] - a[1]) / args.tasks * 1e6 for a, b in zip(found[False], found[True])]
