@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #include "collector/cmd_run.h"
 #include "collector/command.h"
+#include "common/dirs.h"
 #include "common/log.h"
 
 #define TRIAL "/bin/true"
@@ -152,20 +154,66 @@ int run_set_preload(const char *library)
 	return err;
 }
 
+/* A link without spaces to the library's folder (the agent is found from there, too), in the state
+ * directory; it stays, because processes load the library through it as long as the command runs. */
+static int link_folder(const char *library, char *out, size_t size)
+{
+	char folder[PATH_MAX], state[PATH_MAX], name[32], link[PATH_MAX], target[PATH_MAX];
+	const char *slash = strrchr(library, '/');
+	uint32_t hash = 2166136261u;
+	ssize_t n;
+	int err;
+
+	if (!slash || (size_t)(slash - library) >= sizeof(folder))
+		return -ENAMETOOLONG;
+	memcpy(folder, library, (size_t)(slash - library));
+	folder[slash - library] = '\0';
+	for (const char *p = folder; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 16777619u;
+	snprintf(name, sizeof(name), "lib-%08x", hash);
+	err = dirs_state(state, sizeof(state), NULL);
+	if (!err)
+		err = dirs_make(state);
+	if (!err)
+		err = dirs_join(link, sizeof(link), state, name);
+	if (err)
+		return err;
+	n = readlink(link, target, sizeof(target) - 1);
+	target[n < 0 ? 0 : n] = '\0';
+	if (strcmp(target, folder)) {
+		unlink(link);
+		if (symlink(folder, link))
+			return -errno;
+	}
+	return dirs_join(out, size, link, slash + 1);
+}
+
+int run_loadable(const char *library, char *out, size_t size)
+{
+	int err = 0;
+
+	if (strpbrk(library, ": "))
+		err = link_folder(library, out, size);
+	else if (snprintf(out, size, "%s", library) >= (int)size)
+		err = -ENAMETOOLONG;
+	return err ? err : strpbrk(out, ": ") ? -EINVAL : 0;
+}
+
 static void prepare(const char *exe)
 {
-	char library[PATH_MAX], why[PATH_MAX + 64] = "out of memory";
-	int err = run_find_library(exe, library, sizeof(library));
+	char found[PATH_MAX], library[PATH_MAX], why[PATH_MAX + 64] = "out of memory";
+	int err = run_find_library(exe, found, sizeof(found));
 
 	if (err)
 		snprintf(why, sizeof(why), "libcrema.so is neither beside '%s' nor in ../lib/crema",
 			 exe);
+	else if ((err = run_loadable(found, library, sizeof(library))))
+		snprintf(why, sizeof(why), "no path without a space can be made for '%s': %s",
+			 found, log_error(err));
 	else
 		err = run_try_library(library, why, sizeof(why));
 	if (!err)
 		err = run_set_preload(library);
-	if (err == -EINVAL)
-		snprintf(why, sizeof(why), "LD_PRELOAD cannot hold the path '%s'", library);
 	if (err)
 		log_line("run: running unmeasured: %s", why);
 }

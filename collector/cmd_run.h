@@ -22,6 +22,12 @@ int run_find_library(const char *exe, char *path, size_t size);
  */
 int run_try_library(const char *library, char *why, size_t size);
 
+/*
+ * The path under which LD_PRELOAD can hold the library: its own, or where that has a space or a
+ * colon, one through a link in the state directory. 0, -EINVAL (that has one, too), or -errno.
+ */
+int run_loadable(const char *library, char *out, size_t size);
+
 /* Puts `library` first in LD_PRELOAD and keeps what is there. 0, -EINVAL (path with a space or a
  * colon, which LD_PRELOAD cannot hold), -ENOMEM. */
 int run_set_preload(const char *library);

@@ -4,16 +4,16 @@
 #include "fd.h"
 
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "net.h"
 #include "sys.h"
 #include "thread.h"
 
-#define FDS 65536
-
 /* kind 3 bits, unsure 1, file system 6, row 22 */
-static uint32_t words[FDS];
+static uint32_t words[FD_TABLE];
 
 static uint32_t word_of(const struct fd_info *i)
 {
@@ -29,15 +29,17 @@ static struct fd_info info_of(uint32_t w)
 
 void fd_forget(int fd)
 {
-	if ((unsigned int)fd < FDS)
-		STORE(&words[fd], 0);
+	if ((unsigned int)fd >= FD_TABLE)
+		return;
+	STORE(&words[fd], 0);
+	net_forget(fd);
 }
 
 void fd_forget_from(unsigned int first, unsigned int last)
 {
-	for (unsigned int i = first; i < FDS && i <= last; i++)
+	for (unsigned int i = first; i < FD_TABLE && i <= last; i++)
 		if (LOAD(&words[i]))
-			STORE(&words[i], 0);
+			fd_forget((int)i);
 }
 
 static int ends_with(const char *s, size_t n, const char *end)
@@ -170,6 +172,17 @@ static long link_target(int fd, char *path, size_t size)
 	return got;
 }
 
+/* Sockets of this machine only (AF_UNIX) are as pipes are. */
+static int is_internet(int fd)
+{
+	int domain = 0;
+	socklen_t size = sizeof(domain);
+
+	if (sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, (long)&domain, (long)&size, 0) < 0)
+		return 0;
+	return domain == AF_INET || domain == AF_INET6;
+}
+
 static struct fd_info look(int fd)
 {
 	struct fd_info info = {FD_OTHER, 0, 0, 0};
@@ -183,7 +196,7 @@ static struct fd_info look(int fd)
 		info.kind = FD_UNKNOWN;
 		return info;
 	}
-	if (S_ISSOCK(st.st_mode))
+	if (S_ISSOCK(st.st_mode) && is_internet(fd))
 		info.kind = FD_SOCKET;
 	if (!S_ISREG(st.st_mode))
 		return info;
@@ -203,7 +216,7 @@ static struct fd_info look(int fd)
 
 struct fd_info fd_lookup(int fd)
 {
-	uint32_t w = (unsigned int)fd < FDS ? LOAD(&words[fd]) : 0;
+	uint32_t w = (unsigned int)fd < FD_TABLE ? LOAD(&words[fd]) : 0;
 	struct fd_info info = w ? info_of(w) : look(fd);
 
 	if (info.row) {
@@ -218,7 +231,7 @@ struct fd_info fd_lookup(int fd)
 			w = 0;
 		}
 	}
-	if (!w && info.kind && (unsigned int)fd < FDS)
+	if (!w && info.kind && (unsigned int)fd < FD_TABLE)
 		STORE(&words[fd], word_of(&info));
 	return info;
 }

@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+#define FD_TABLE 65536 /* descriptors that have a word */
+
 enum fd_kind { FD_UNKNOWN = 0, FD_DATA, FD_IMPORT, FD_OTHER, FD_SOCKET };
 
 struct fd_info {

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "fd.h"
+#include "net.h"
 #include "sys.h"
 #include "task.h"
 
@@ -71,6 +72,25 @@ uint64_t op_waited(struct op *op, uint64_t elapsed_ns, uint64_t *storage_bytes)
 	return elapsed_ns > busy ? elapsed_ns - busy : 0;
 }
 
+/* A slow call without a bracket: what has happened since the last look is put on this call, so the
+ * wait is never too large. Without any switch since then it was not a wait at all. */
+static uint64_t waited_unbracketed(uint64_t elapsed_ns)
+{
+	uint64_t switches, inblock, delay = 0;
+	int64_t runqueue;
+
+	usage(&switches, &inblock);
+	if (known.valid && switches == known.switches)
+		return 0;
+	runqueue = thread_runqueue_ns();
+	if (known.valid && runqueue > known.runqueue_ns && known.runqueue_ns >= 0)
+		delay = (uint64_t)(runqueue - known.runqueue_ns);
+	known.runqueue_ns = runqueue;
+	known.switches = switches;
+	known.valid = 1;
+	return elapsed_ns > delay ? elapsed_ns - delay : 0;
+}
+
 void wait_begin(struct op *op)
 {
 	op->t = op_depth ? NULL : thread_self();
@@ -87,6 +107,20 @@ void wait_end(struct op *op, const void *object)
 
 	op->t->seg.time[runtime_start && offset < runtime_bytes ? CREMA_T_gil_wait
 								 : CREMA_T_lock_wait] += waited;
+}
+
+void block_end(struct op *op, int time_id)
+{
+	uint64_t storage;
+
+	op->t->seg.time[time_id] += op_waited(op, ticks_ns(ticks() - op->start), &storage);
+}
+
+int wait_matters(void)
+{
+	struct crema_thread *t = op_depth ? NULL : thread_self();
+
+	return t && t->owner != OWNER_NONE;
 }
 
 void read_begin(struct op *op, int fd, size_t size)
@@ -111,7 +145,10 @@ void read_begin(struct op *op, int fd, size_t size)
 		}
 	}
 	op->bracketed = 0;
-	op->start = ticks();
+	if (known.slow && op->t->owner != OWNER_NONE)
+		op_bracket(op);
+	else
+		op->start = ticks();
 }
 
 static void count_file(struct crema_thread *t, uint32_t row, long bytes)
@@ -127,15 +164,17 @@ static void count_file(struct crema_thread *t, uint32_t row, long bytes)
 
 static void read_slow(struct op *op, uint64_t elapsed_ns)
 {
-	uint64_t storage = 0, waited = elapsed_ns;
+	uint64_t storage = 0, waited;
 	struct crema_file *f;
 
 	if (op->bracketed)
 		waited = op_waited(op, elapsed_ns, &storage);
-	else if (op->kind == FD_OTHER || op->kind == FD_SOCKET)
-		return;
+	else
+		waited = waited_unbracketed(elapsed_ns);
 	known.slow = waited > OP_SLOW_NS;
-	op->t->seg.time[CREMA_T_storage_wait] += waited;
+	op->t->seg.time[op->kind == FD_SOCKET  ? CREMA_T_network_wait
+			: op->kind == FD_OTHER ? CREMA_T_lock_wait
+					       : CREMA_T_storage_wait] += waited;
 	if (op->unsure)
 		op->t->seg.count[CREMA_C_storage_unsure_bytes] += storage;
 	f = op->row ? &crema_shm->file[op->row - 1] : NULL;
@@ -150,7 +189,6 @@ void read_end(struct op *op, int fd, long result)
 {
 	uint64_t elapsed = ticks_ns(ticks() - op->start), *count = op->t->seg.count;
 
-	(void)fd;
 	if (unlikely(op->bracketed || elapsed > OP_SLOW_NS)) {
 		int saved = errno;
 
@@ -167,6 +205,8 @@ void read_end(struct op *op, int fd, long result)
 		count[CREMA_C_import_read_calls] += 1;
 		count[CREMA_C_import_read_bytes] += (uint64_t)result;
 		count_file(op->t, op->row, result);
+	} else if (op->kind == FD_SOCKET) {
+		net_received(fd, (uint64_t)result);
 	} else if (op->kind == FD_OTHER) {
 		count[CREMA_C_other_read_calls] += 1;
 		count[CREMA_C_other_read_bytes] += (uint64_t)result;
@@ -183,21 +223,65 @@ void write_begin(struct op *op, int fd)
 	info = fd_lookup(fd);
 	op->kind = info.kind;
 	op->row = info.row;
-	if (info.kind != FD_DATA && info.kind != FD_IMPORT)
+	if (info.kind == FD_SOCKET)
+		net_send_binds(fd);
+	else if (info.kind != FD_DATA && info.kind != FD_IMPORT)
 		op->t = NULL;
 }
 
 void write_end(struct op *op, int fd, long result)
 {
-	(void)fd;
 	if (result < 0)
 		return;
+	if (op->kind == FD_SOCKET) {
+		net_sent(fd, (uint64_t)result);
+		return;
+	}
 	op->t->seg.count[CREMA_C_write_calls] += 1;
 	op->t->seg.count[CREMA_C_write_bytes] += (uint64_t)result;
 	if (op->row) {
 		ADD(&crema_shm->file[op->row - 1].write_calls, 1);
 		ADD(&crema_shm->file[op->row - 1].write_bytes, (uint64_t)result);
 	}
+}
+
+void socket_begin(struct op *op, int fd)
+{
+	op->t = op_depth ? NULL : thread_self();
+	if (unlikely(!op->t))
+		return;
+	op->kind = fd_lookup(fd).kind;
+	op->row = 0;
+	op->unsure = 0;
+	op->bracketed = 0;
+	if (known.slow && op->t->owner != OWNER_NONE)
+		op_bracket(op);
+	else
+		op->start = ticks();
+}
+
+static void socket_waited(struct op *op)
+{
+	uint64_t elapsed = ticks_ns(ticks() - op->start);
+	int saved = errno;
+
+	if (op->t->owner != OWNER_NONE && (op->bracketed || elapsed > OP_SLOW_NS))
+		read_slow(op, elapsed);
+	errno = saved;
+}
+
+void recv_end(struct op *op, int fd, long result)
+{
+	socket_waited(op);
+	if (result > 0 && op->kind == FD_SOCKET)
+		net_received(fd, (uint64_t)result);
+}
+
+void send_end(struct op *op, int fd, long result)
+{
+	socket_waited(op);
+	if (result > 0 && op->kind == FD_SOCKET)
+		net_sent(fd, (uint64_t)result);
 }
 
 void map_end(int fd, size_t length, int prot)

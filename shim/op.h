@@ -6,7 +6,8 @@
  * thread's clocks (about 0.4 us, and 1.2 us more where it blocked) when it is likely to block: large
  * reads, waits, and small reads right after one that was slow. For a bracketed call
  *   wait = elapsed - CPU inside - run queue inside      (0 if the thread was never switched out)
- * and for a slow call that was not bracketed, wait = elapsed; its own CPU, a few us, is in there too.
+ * and for a slow call that was not bracketed, wait = elapsed - run queue since the last look; its own
+ * CPU, a few us, is in there too.
  */
 #ifndef CREMA_SHIM_OP_H
 #define CREMA_SHIM_OP_H
@@ -32,9 +33,16 @@ void op_bracket(struct op *op);
 /* Waited ns of a bracketed call, and the storage bytes charged to it. */
 uint64_t op_waited(struct op *op, uint64_t elapsed_ns, uint64_t *storage_bytes);
 
-/* Blocking waits; class by the address waited on. */
+/* Blocking waits: on an object (its address says whether it is the GIL), or of a known class. */
 void wait_begin(struct op *op);
 void wait_end(struct op *op, const void *object);
+void block_end(struct op *op, int time_id);
+/* 1 while the calling thread works for a task, so that a wait of it is worth measuring. */
+int wait_matters(void);
+
+void socket_begin(struct op *op, int fd);
+void recv_end(struct op *op, int fd, long result);
+void send_end(struct op *op, int fd, long result);
 
 void read_begin(struct op *op, int fd, size_t size);
 void read_end(struct op *op, int fd, long result);

@@ -9,6 +9,8 @@
 #ifndef CREMA_SHIM_PATCH_H
 #define CREMA_SHIM_PATCH_H
 
+#include <stdint.h>
+
 #include "py.h"
 
 /* Looks at every watched module that is imported and not patched yet. Cheap when none is left. */
@@ -22,6 +24,7 @@ int patch_task_edges(PyObject *module);   /* distributed.worker: _run_task and i
 int patch_coffea(PyObject *module);       /* coffea.processor.executor: Runner._work_function */
 int patch_futures(PyObject *module);      /* concurrent.futures.thread: ThreadPoolExecutor.submit */
 int patch_uproot(PyObject *module);       /* uproot.source.futures: its pools' submit */
+int patch_asyncio(PyObject *module);      /* asyncio.selector_events: transports' write */
 int patch_codecs(PyObject *module, const char *name);
 
 /* py_worker.c: a Worker object starts in this process. */
@@ -39,5 +42,7 @@ void coffea_describe(struct crema_task *t, PyObject *const *args, Py_ssize_t nar
 /* py_pool.c: the context variable that carries the task's name to other threads. */
 PyObject *pool_enter(unsigned owner);
 void pool_leave(PyObject *token);
+/* Name (task.h) of the task on whose behalf this code runs: its thread's, else its context's; 0. */
+uint64_t pool_current(void);
 
 #endif

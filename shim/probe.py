@@ -2,7 +2,7 @@
 """What a worker's Dask objects say, as JSON text; runs inside the worker.
 
 The shim compiles this text when a Worker starts (py_worker.c), with `_put(kind, text)`,
-`_task_begin(key)` and `_task_end(name, ok)` in its globals. It only reads; every value that this
+`_task_begin(key)`, `_task_end(name, ok)` and `_comm(fd)` in its globals. It only reads; every value that this
 version of Dask lacks is None. Called in the event loop every half second: about 0.1 ms.
 """
 import json
@@ -162,6 +162,21 @@ def _wrap_async(module, name):
     setattr(module, name, wrapper)
 
 
+def _mark_comms():
+    """Dask's own connections are a class of their own: each is named when it is made."""
+    module = sys.modules.get("distributed.comm.tcp")
+    original = module.TCP.__init__
+
+    def __init__(self, stream, *args, **kwargs):
+        original(self, stream, *args, **kwargs)
+        try:
+            _comm(stream.socket.fileno())
+        except Exception:
+            pass
+
+    module.TCP.__init__ = __init__
+
+
 def start(worker):
     """A Worker object starts: the first one is the process's, others share its numbers."""
     _workers.append(worker)
@@ -170,6 +185,10 @@ def start(worker):
     module = sys.modules["distributed.worker"]
     _wrap_async(module, "_run_task_async")
     _wrap_async(module, "apply_function_async")
+    try:
+        _mark_comms()
+    except Exception:
+        pass  # another transport: its bytes are unattributed
     _put_facts(worker)
     _tick()
     from tornado.ioloop import PeriodicCallback

@@ -37,28 +37,25 @@ void pool_leave(PyObject *token)
 	Py_DecRef(token);
 }
 
-/* The task on whose behalf this code runs, with a new reference. */
-static uint32_t current_task(void)
+uint64_t pool_current(void)
 {
 	uint32_t owner = segment_owner();
 	PyObject *value = NULL;
 	unsigned long long name;
 
-	if (owner != OWNER_NONE) {
-		task_ref(owner);
-		return owner;
-	}
+	if (owner != OWNER_NONE)
+		return task_name(owner);
 	if (!variable || PyContextVar_Get(variable, NULL, &value) || !value) {
 		PyErr_Clear();
-		return OWNER_NONE;
+		return 0;
 	}
 	name = PyLong_AsUnsignedLongLong(value);
 	Py_DecRef(value);
 	if (PyErr_Occurred()) {
 		PyErr_Clear();
-		return OWNER_NONE;
+		return 0;
 	}
-	return task_ref_name(name);
+	return name;
 }
 
 static void capsule_free(PyObject *capsule)
@@ -93,7 +90,7 @@ static PyMethodDef run_def = {"run", (void *)run_for_task, METH_VARARGS | METH_K
 /* A callable that runs `f` for the current task, or NULL when there is none (no exception). */
 static PyObject *wrap(PyObject *f)
 {
-	uintptr_t owner = current_task();
+	uintptr_t owner = task_ref_name(pool_current());
 	PyObject *capsule, *self, *r;
 
 	if (owner == OWNER_NONE)

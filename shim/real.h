@@ -16,14 +16,20 @@
 #error "the shim must not be built with _FILE_OFFSET_BITS: it renames what is interposed"
 #endif
 
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 struct real {
 #define HOOK(family, ret, name, params, args, fd, size) ret(*name) params;

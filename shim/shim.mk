@@ -10,7 +10,7 @@ $(BUILD)/gen/probe_py.h: shim/probe.py shim/text_to_c.awk
 $(BUILD)/gen/exports.map: contract/hooks.def
 	@mkdir -p $(@D)
 	{ echo '{ global:'; \
-	  sed -n 's/^HOOK([A-Z]*, [^,]*, \([a-zA-Z0-9_]*\),.*/\1;/p' $<; \
+	  sed -n '/^HOOK(FIND,/d; s/^HOOK([A-Z]*, [^,]*, \([a-zA-Z0-9_]*\),.*/\1;/p' $<; \
 	  echo 'local: *; };'; } > $@
 
 $(BUILD)/shim/%.o: shim/%.c $(BUILD)/gen/probe_py.h

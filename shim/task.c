@@ -88,10 +88,6 @@ uint32_t task_open(void)
 	if (t->rss_start_bytes)
 		t->known |= CREMA_KNOWN_RSS_START;
 	t->rss_peak_bytes = max_rss_bytes();
-	/* These classes are not measured yet: unknown, never 0. */
-	t->time_unknown = 1u << CREMA_T_lock_wait | 1u << CREMA_T_network_wait |
-			  1u << CREMA_T_sleep;
-	t->count_unknown = 1ull << CREMA_C_network_read_bytes | 1ull << CREMA_C_network_write_bytes;
 	wake_agent(owner);
 	return owner;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "net.h"
 #include "op.h"
 #include "shim.h"
 
@@ -25,42 +26,43 @@
 #pragma GCC diagnostic ignored "-Wpedantic"
 
 #define WRAP_OTHER(ret, name, params, args, fd, size)
+#define WRAP_FIND(ret, name, params, args, fd, size)
 
 #define WRAP_READ(ret, name, params, args, fd, size)                                               \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
 		struct op op;                                                                      \
-		ret r;                                                                             \
+		ret result;                                                                        \
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
 		read_begin(&op, fd, size);                                                         \
-		r = real.name args;                                                                \
+		result = real.name args;                                                           \
 		if (op.t)                                                                          \
-			read_end(&op, fd, r);                                                      \
-		return r;                                                                          \
+			read_end(&op, fd, result);                                                 \
+		return result;                                                                     \
 	}
 
 #define WRAP_WRITE(ret, name, params, args, fd, size)                                              \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
 		struct op op;                                                                      \
-		ret r;                                                                             \
+		ret result;                                                                        \
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
 		write_begin(&op, fd);                                                              \
-		r = real.name args;                                                                \
+		result = real.name args;                                                           \
 		if (op.t)                                                                          \
-			write_end(&op, fd, r);                                                     \
-		return r;                                                                          \
+			write_end(&op, fd, result);                                                \
+		return result;                                                                     \
 	}
 
 #define WRAP_OPEN(ret, name, params, args, fd, size)                                               \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
-		ret r = real.name args;                                                            \
-		if (shim_armed() && r >= 0 && shim_same_process())                                 \
-			fd_forget(r);                                                              \
-		return r;                                                                          \
+		ret result = real.name args;                                                       \
+		if (shim_armed() && result >= 0 && shim_same_process())                            \
+			fd_forget(result);                                                         \
+		return result;                                                                     \
 	}
 
 #define WRAP_DROP(ret, name, params, args, fd, size)                                               \
@@ -74,13 +76,59 @@
 #define WRAP_MAP(ret, name, params, args, fd, size)                                                \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
-		ret r = real.name args;                                                            \
-		if (unlikely(shim_armed() && fd >= 0 && r != (ret)-1)) {                           \
+		ret result = real.name args;                                                       \
+		if (unlikely(shim_armed() && fd >= 0 && result != (ret)-1)) {                      \
 			int saved = errno;                                                         \
 			map_end(fd, size, p);                                                      \
 			errno = saved;                                                             \
 		}                                                                                  \
-		return r;                                                                          \
+		return result;                                                                     \
+	}
+
+#define WRAP_RECV(ret, name, params, args, fd, size)                                               \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		struct op op;                                                                      \
+		ret result;                                                                        \
+		if (likely(!shim_armed()))                                                         \
+			return real.name args;                                                     \
+		socket_begin(&op, fd);                                                             \
+		result = real.name args;                                                           \
+		if (op.t)                                                                          \
+			recv_end(&op, fd, result);                                                 \
+		return result;                                                                     \
+	}
+
+#define WRAP_SEND(ret, name, params, args, fd, size)                                               \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		struct op op;                                                                      \
+		ret result;                                                                        \
+		if (likely(!shim_armed()))                                                         \
+			return real.name args;                                                     \
+		socket_begin(&op, fd);                                                             \
+		if (op.t && op.kind == FD_SOCKET)                                                  \
+			net_send_binds(fd);                                                        \
+		result = real.name args;                                                           \
+		if (op.t)                                                                          \
+			send_end(&op, fd, result);                                                 \
+		return result;                                                                     \
+	}
+
+#define WRAP_BLOCK(ret, name, params, args, class, size)                                           \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		int asleep = (size) == 0, saved;                                                   \
+		struct op op;                                                                      \
+		ret result;                                                                        \
+		if (likely(!shim_armed()) || !wait_matters())                                      \
+			return real.name args;                                                     \
+		wait_begin(&op);                                                                   \
+		result = real.name args;                                                           \
+		saved = errno;                                                                     \
+		block_end(&op, asleep ? CREMA_T_sleep : CREMA_T_##class);                          \
+		errno = saved;                                                                     \
+		return result;                                                                     \
 	}
 
 #define WRAP_WAIT(ret, name, params, args, object, size)                                           \
@@ -88,17 +136,17 @@
 	{                                                                                          \
 		struct op op;                                                                      \
 		int saved;                                                                         \
-		ret r;                                                                             \
+		ret result;                                                                        \
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
 		wait_begin(&op);                                                                   \
-		r = real.name args;                                                                \
+		result = real.name args;                                                           \
 		if (op.t) {                                                                        \
 			saved = errno;                                                             \
 			wait_end(&op, object);                                                     \
 			errno = saved;                                                             \
 		}                                                                                  \
-		return r;                                                                          \
+		return result;                                                                     \
 	}
 
 #define HOOK(family, ret, name, params, args, fd, size)                                            \
@@ -152,4 +200,24 @@ EXPORT int fclose(FILE *stream)
 	if (shim_armed() && stream && shim_same_process())
 		fd_forget(fileno(stream));
 	return real.fclose(stream);
+}
+
+
+/* Only a mutex that is held by another costs anything: it is tried first. */
+EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	struct op op;
+	int r, saved;
+
+	if (likely(!shim_armed()) || !wait_matters())
+		return real.pthread_mutex_lock(mutex);
+	r = real.pthread_mutex_trylock(mutex);
+	if (likely(r != EBUSY))
+		return r;
+	wait_begin(&op);
+	r = real.pthread_mutex_lock(mutex);
+	saved = errno;
+	wait_end(&op, mutex);
+	errno = saved;
+	return r;
 }

@@ -135,8 +135,8 @@ def test_same_key_in_two_runs(shared):
             future = shared.client.submit(add, 1, 2, key="twice-0001")
             assert future.result(timeout=60) == 3
             del future
-        found = shared.settled(lambda r: jobs.tasks_of(r, "twice") and r["run"]["id"] not in ids)
-        ids.append(found["run"]["id"])
+        found = shared.settled(lambda r: jobs.tasks_of(r, "twice") and r["run"] not in ids)
+        ids.append(found["run"])
         (task,) = jobs.tasks_of(found, "twice")
         assert task["counted"]
     assert len(set(ids)) == 2

@@ -115,7 +115,7 @@ def test_counted_attempts(demo):
 
 
 def test_report_merges_coffea_report(shared, demo, tmp_path):
-    done = shared.procs.report("--coffea-report", demo.coffea_file)
+    done = shared.procs.report("--run", demo.json["run"], "--coffea-report", demo.coffea_file)
     assert done.returncode == 0, done.stderr
     assert "disagree" not in (done.stdout + done.stderr).lower()
     changed = tmp_path / "changed.json"

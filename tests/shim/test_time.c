@@ -8,12 +8,17 @@
  */
 #include "harness.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "op.h"
@@ -142,6 +147,17 @@ static uint64_t take_gil(void)
 	return harness_now_ns() - start;
 }
 
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+static void *mutex_holder(void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&held);
+	usleep(150000);
+	pthread_mutex_unlock(&held);
+	return NULL;
+}
+
 static void waits_in_the_runtime_are_gil(void **state)
 {
 	struct crema_task *t;
@@ -179,6 +195,109 @@ static void other_waits_are_locks(void **state)
 	share_is(t, CREMA_T_lock_wait, known, "lock");
 	assert_int_equal(t->own.time[CREMA_T_gil_wait], 0);
 	harness_free(&h);
+}
+
+static void a_held_mutex_is_a_lock(void **state)
+{
+	struct crema_task *t;
+	struct harness_task h;
+	pthread_t other;
+	uint64_t known;
+
+	(void)state;
+	assert_int_equal(pthread_create(&other, NULL, mutex_holder, NULL), 0);
+	usleep(20000); /* it has the mutex by now */
+	h = harness_begin();
+	known = harness_now_ns();
+	pthread_mutex_lock(&held);
+	known = harness_now_ns() - known;
+	pthread_mutex_unlock(&held);
+	t = harness_end(&h);
+	pthread_join(other, NULL);
+	assert_true(known > 50 * MS);
+	share_is(t, CREMA_T_lock_wait, known, "mutex");
+	others_are_small(t, CREMA_T_lock_wait, -1, known);
+	harness_free(&h);
+}
+
+static void sleep_is_sleep(void **state)
+{
+	struct timespec ts = {0, 50 * MS};
+	struct harness_task h = harness_begin();
+	struct timeval tv = {0, 50000};
+	struct crema_task *t;
+	uint64_t known = harness_now_ns();
+
+	(void)state;
+	nanosleep(&ts, NULL);
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	usleep(50000);
+	select(0, NULL, NULL, NULL, &tv);
+	poll(NULL, 0, 50);
+	known = harness_now_ns() - known;
+	t = harness_end(&h);
+	assert_true(known >= 250 * MS);
+	share_is(t, CREMA_T_sleep, known, "sleep");
+	others_are_small(t, CREMA_T_sleep, -1, known);
+	harness_free(&h);
+}
+
+/* A peer that lets us wait: two times for recv, then for poll, then for a recv that polls first. */
+static void *slow_peer(void *arg)
+{
+	int fd = *(int *)arg;
+
+	for (int i = 0; i < 4; i++) {
+		usleep(60000);
+		if (send(fd, "x", 1, 0) != 1)
+			break;
+	}
+	return NULL;
+}
+
+static void waiting_for_a_peer_is_network(void **state)
+{
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd, peer;
+	struct sockaddr_in a = {.sin_family = AF_INET};
+	socklen_t size = sizeof(a);
+	struct epoll_event event = {.events = EPOLLIN}, got;
+	struct pollfd p = {-1, POLLIN, 0};
+	struct harness_task h;
+	struct crema_task *t;
+	pthread_t other;
+	uint64_t known;
+	int epoll = epoll_create1(0);
+	char c;
+
+	(void)state;
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	peer = accept(listener, NULL, NULL);
+	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
+	assert_int_equal(pthread_create(&other, NULL, slow_peer, &peer), 0);
+	h = harness_begin();
+	known = harness_now_ns();
+	assert_int_equal(recv(fd, &c, 1, 0), 1);
+	assert_int_equal(read(fd, &c, 1), 1);
+	p.fd = fd;
+	assert_int_equal(poll(&p, 1, 5000), 1);
+	assert_int_equal(recv(fd, &c, 1, 0), 1);
+	assert_int_equal(epoll_wait(epoll, &got, 1, 5000), 1);
+	known = harness_now_ns() - known;
+	t = harness_end(&h);
+	pthread_join(other, NULL);
+	assert_int_equal(t->own.count[CREMA_C_network_read_bytes], 3);
+	share_is(t, CREMA_T_network_wait, known, "network");
+	others_are_small(t, CREMA_T_network_wait, -1, known);
+	harness_free(&h);
+	close(fd);
+	close(peer);
+	close(listener);
+	close(epoll);
 }
 
 /* A cold file read in pieces: what is neither CPU nor run queue is the wait for storage. */
@@ -238,6 +357,9 @@ int main(void)
 		cmocka_unit_test(two_spinners_on_one_core_wait_for_it),
 		cmocka_unit_test(waits_in_the_runtime_are_gil),
 		cmocka_unit_test(other_waits_are_locks),
+		cmocka_unit_test(a_held_mutex_is_a_lock),
+		cmocka_unit_test(sleep_is_sleep),
+		cmocka_unit_test(waiting_for_a_peer_is_network),
 		cmocka_unit_test(large_cold_reads_are_storage),
 		cmocka_unit_test(small_cold_reads_are_storage),
 	};

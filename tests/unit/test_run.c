@@ -36,10 +36,10 @@ static int set_up(void **state)
 
 	(void)state;
 	strcpy(dir, "/tmp/crema-unit-XXXXXX");
-	if (!mkdtemp(dir))
+	if (!mkdtemp(folder))
 		return -1;
 	snprintf(exe, sizeof(exe), "%s/crema", dir);
-	snprintf(library, sizeof(library), "%s/libcrema.so", dir);
+	snprintf(library, sizeof(library), "%s/libcrema.so", folder);
 	dl_iterate_phdr(find_zlib, zlib);
 	unsetenv("LD_PRELOAD");
 	return zlib[0] ? symlink(zlib, library) : -1;
@@ -197,6 +197,36 @@ static void a_path_that_ld_preload_cannot_hold_is_refused(void **state)
 	assert_null(getenv("LD_PRELOAD"));
 }
 
+static void a_path_with_a_space_is_reached_through_a_link(void **state)
+{
+	char folder[] = "/tmp/crema run XXXXXX", state_dir[] = "/tmp/crema-state-XXXXXX";
+	char path[PATH_MAX], loadable[PATH_MAX], real[PATH_MAX], wanted[PATH_MAX];
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_non_null(mkdtemp(state_dir));
+	setenv("CREMA_DIR", state_dir, 1);
+	snprintf(path, sizeof(path), "%s/libcrema.so", folder);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fclose(f);
+	for (int i = 0; i < 2; i++) { /* the second time the link is there */
+		assert_int_equal(run_loadable(path, loadable, sizeof(loadable)), 0);
+		assert_null(strpbrk(loadable, " :"));
+		assert_non_null(realpath(loadable, real));
+		assert_non_null(realpath(path, wanted));
+		assert_string_equal(real, wanted);
+	}
+	setenv("CREMA_DIR", folder, 1); /* no way around it */
+	assert_int_equal(run_loadable(path, loadable, sizeof(loadable)), -EINVAL);
+	assert_int_equal(run_loadable("/plain/libcrema.so", loadable, sizeof(loadable)), 0);
+	assert_string_equal(loadable, "/plain/libcrema.so");
+	unsetenv("CREMA_DIR");
+	snprintf(wanted, sizeof(wanted), "rm -rf '%s' '%s'", folder, state_dir);
+	assert_int_equal(system(wanted), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -207,6 +237,7 @@ int main(void)
 		TEST(status_and_signals_are_the_commands_own),
 		TEST(a_library_that_fails_costs_the_measurement_only),
 		TEST(the_trial_works_where_sigchld_is_ignored),
+		TEST(a_path_with_a_space_is_reached_through_a_link),
 		TEST(a_path_that_ld_preload_cannot_hold_is_refused),
 	};
 

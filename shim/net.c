@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* net.c - owners of sockets. */
+#include "net.h"
+
+#include "fd.h"
+#include "task.h"
+
+#define MANAGED (1ull << 63) /* an asyncio transport: only its write() binds */
+#define COMM    (1ull << 62) /* Dask's own */
+#define NAME    (COMM - 1)
+
+/* 0, or flags and the name of a task; private memory, a word per descriptor. */
+static uint64_t owners[FD_TABLE];
+
+void net_forget(int fd)
+{
+	if (LOAD(&owners[fd]))
+		STORE(&owners[fd], 0);
+}
+
+void net_send_binds(int fd)
+{
+	uint32_t owner = segment_owner();
+	uint64_t name = owner == OWNER_NONE ? 0 : task_name(owner), have;
+
+	if ((unsigned int)fd >= FD_TABLE)
+		return;
+	have = LOAD(&owners[fd]);
+	if (!(have & (MANAGED | COMM)) && have != name)
+		STORE(&owners[fd], name);
+}
+
+void net_bind(int fd, uint64_t name)
+{
+	if ((unsigned int)fd < FD_TABLE && !(LOAD(&owners[fd]) & COMM))
+		STORE(&owners[fd], MANAGED | name);
+}
+
+void net_mark_comm(int fd)
+{
+	if ((unsigned int)fd < FD_TABLE)
+		STORE(&owners[fd], COMM);
+}
+
+/* Another thread's task: straight into its slot. */
+static void count_elsewhere(uint64_t name, int id, uint64_t bytes)
+{
+	uint32_t owner = task_ref_name(name);
+	struct crema_task *task = task_slot(owner);
+
+	if (owner == OWNER_NONE) { /* its record is gone already */
+		ADD(&crema_shm->totals.unattributed.count[id], bytes);
+		return;
+	}
+	ADD(&crema_shm->totals.tasks.count[id], bytes);
+	if (!task)
+		return;
+	ADD(&task->own.count[id], bytes);
+	if (task_is_done(owner))
+		__atomic_fetch_add(&task->version, 1, __ATOMIC_RELEASE);
+	task_unref(owner);
+}
+
+static void count(int fd, int id, int comm_id, uint64_t bytes)
+{
+	struct crema_thread *t = thread_self();
+	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
+	uint64_t mine = t && t->owner != OWNER_NONE ? task_name(t->owner) : 0;
+
+	if (!t || ((word & NAME) && (word & NAME) != mine))
+		count_elsewhere(word & NAME, id, bytes);
+	else
+		t->seg.count[word & COMM ? comm_id : id] += bytes;
+}
+
+void net_received(int fd, uint64_t bytes)
+{
+	count(fd, CREMA_C_network_read_bytes, CREMA_C_comm_read_bytes, bytes);
+}
+
+void net_sent(int fd, uint64_t bytes)
+{
+	count(fd, CREMA_C_network_write_bytes, CREMA_C_comm_write_bytes, bytes);
+}
