@@ -36,10 +36,10 @@ static int set_up(void **state)
 
 	(void)state;
 	strcpy(dir, "/tmp/crema-unit-XXXXXX");
-	if (!mkdtemp(folder))
+	if (!mkdtemp(dir))
 		return -1;
 	snprintf(exe, sizeof(exe), "%s/crema", dir);
-	snprintf(library, sizeof(library), "%s/libcrema.so", folder);
+	snprintf(library, sizeof(library), "%s/libcrema.so", dir);
 	dl_iterate_phdr(find_zlib, zlib);
 	unsetenv("LD_PRELOAD");
 	return zlib[0] ? symlink(zlib, library) : -1;
