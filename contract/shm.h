@@ -25,7 +25,7 @@
 
 #define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI        1u
-#define CREMA_SHM_TASKS      4864u
+#define CREMA_SHM_TASKS      4736u
 #define CREMA_SHM_THREADS    512u
 #define CREMA_SHM_FILES      1024u
 #define CREMA_SHM_CODEC_ROWS 256u
@@ -86,6 +86,9 @@ struct crema_task {
 	uint32_t dataset, filename, treename, columns;
 	uint32_t pad;
 	char key[CREMA_KEY_BYTES]; /* NUL-terminated, cut at 95 bytes */
+	/* Waits of its pool threads, so that a lock wait of its own thread can be named by what it
+	 * really waited for. [0] storage, [1] network; see shim/overlap.h. */
+	uint64_t overlap_active[2], overlap_union_ns[2], overlap_waited_ns[2];
 	uint64_t pool_time[CREMA_TIMES];
 	struct crema_counters own; /* time: own thread; count: own and pool */
 };

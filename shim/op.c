@@ -93,11 +93,34 @@ static uint64_t waited_unbracketed(uint64_t elapsed_ns)
 
 void wait_begin(struct op *op)
 {
+	struct crema_task *task;
+
 	op->t = op_depth ? NULL : thread_self();
-	if (op->t && op->t->owner != OWNER_NONE)
-		op_bracket(op);
-	else
+	if (!op->t || op->t->owner == OWNER_NONE) {
 		op->t = NULL;
+		return;
+	}
+	task = op->t->is_pool ? NULL : task_slot(op->t->owner);
+	if (task)
+		overlap_mark(task, &op->mark);
+	op_bracket(op);
+}
+
+/* A lock wait, less what was really the pool's wait for storage or the network. */
+static void charge_lock(struct op *op, uint64_t waited)
+{
+	struct crema_task *task = op->t->is_pool ? NULL : task_slot(op->t->owner);
+	uint64_t *time = op->t->seg.time, part;
+
+	if (task) {
+		part = overlap_since(task, &op->mark, OVERLAP_STORAGE, waited);
+		time[CREMA_T_storage_wait] += part;
+		waited -= part;
+		part = overlap_since(task, &op->mark, OVERLAP_NETWORK, waited);
+		time[CREMA_T_network_wait] += part;
+		waited -= part;
+	}
+	time[CREMA_T_lock_wait] += waited;
 }
 
 void wait_end(struct op *op, const void *object)
@@ -105,15 +128,20 @@ void wait_end(struct op *op, const void *object)
 	uint64_t storage, waited = op_waited(op, ticks_ns(ticks() - op->start), &storage);
 	size_t offset = (size_t)((const char *)object - runtime_start);
 
-	op->t->seg.time[runtime_start && offset < runtime_bytes ? CREMA_T_gil_wait
-								 : CREMA_T_lock_wait] += waited;
+	if (runtime_start && offset < runtime_bytes)
+		op->t->seg.time[CREMA_T_gil_wait] += waited;
+	else
+		charge_lock(op, waited);
 }
 
 void block_end(struct op *op, int time_id)
 {
-	uint64_t storage;
+	uint64_t storage, waited = op_waited(op, ticks_ns(ticks() - op->start), &storage);
 
-	op->t->seg.time[time_id] += op_waited(op, ticks_ns(ticks() - op->start), &storage);
+	if (time_id == CREMA_T_lock_wait)
+		charge_lock(op, waited);
+	else
+		op->t->seg.time[time_id] += waited;
 }
 
 int wait_matters(void)
@@ -123,9 +151,29 @@ int wait_matters(void)
 	return t && t->owner != OWNER_NONE;
 }
 
+/* Brackets a call that is likely to block; a pool thread's is also seen by its task. */
+static void bracket_call(struct op *op)
+{
+	struct crema_task *task = op->t->is_pool ? task_slot(op->t->owner) : NULL;
+
+	if (task && op->kind != FD_OTHER) {
+		op->pool_of = task;
+		overlap_enter(task, op->kind == FD_SOCKET ? OVERLAP_NETWORK : OVERLAP_STORAGE);
+	}
+	op_bracket(op);
+}
+
+static void leave_call(struct op *op, uint64_t waited)
+{
+	if (op->pool_of)
+		overlap_leave(op->pool_of,
+			      op->kind == FD_SOCKET ? OVERLAP_NETWORK : OVERLAP_STORAGE, waited);
+}
+
 void read_begin(struct op *op, int fd, size_t size)
 {
 	struct fd_info info;
+	int is_file;
 
 	op->t = op_depth ? NULL : thread_self();
 	if (unlikely(!op->t))
@@ -134,19 +182,17 @@ void read_begin(struct op *op, int fd, size_t size)
 	op->kind = info.kind;
 	op->row = info.row;
 	op->unsure = info.unsure;
-	if (info.kind == FD_DATA || info.kind == FD_IMPORT) {
+	op->pool_of = NULL;
+	op->bracketed = 0;
+	is_file = info.kind == FD_DATA || info.kind == FD_IMPORT;
+	if (is_file) {
 		struct crema_task *task = task_slot(op->t->owner);
 
 		if (task && !(LOAD(&task->fs_mask) >> info.filesystem & 1))
 			__atomic_fetch_or(&task->fs_mask, 1u << info.filesystem, __ATOMIC_RELAXED);
-		if ((size >= OP_LARGE_BYTES || known.slow || info.unsure)) {
-			op_bracket(op);
-			return;
-		}
 	}
-	op->bracketed = 0;
-	if (known.slow && op->t->owner != OWNER_NONE)
-		op_bracket(op);
+	if (unlikely(known.slow || (is_file && (size >= OP_LARGE_BYTES || info.unsure))))
+		bracket_call(op);
 	else
 		op->start = ticks();
 }
@@ -171,6 +217,7 @@ static void read_slow(struct op *op, uint64_t elapsed_ns)
 		waited = op_waited(op, elapsed_ns, &storage);
 	else
 		waited = waited_unbracketed(elapsed_ns);
+	leave_call(op, waited);
 	known.slow = waited > OP_SLOW_NS;
 	op->t->seg.time[op->kind == FD_SOCKET  ? CREMA_T_network_wait
 			: op->kind == FD_OTHER ? CREMA_T_lock_wait
@@ -254,8 +301,10 @@ void socket_begin(struct op *op, int fd)
 	op->row = 0;
 	op->unsure = 0;
 	op->bracketed = 0;
-	if (known.slow && op->t->owner != OWNER_NONE)
-		op_bracket(op);
+	op->pool_of = NULL;
+	/* what a pool thread receives may be what its task waits for */
+	if ((known.slow || op->t->is_pool) && op->t->owner != OWNER_NONE)
+		bracket_call(op);
 	else
 		op->start = ticks();
 }

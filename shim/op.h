@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 
+#include "overlap.h"
 #include "thread.h"
 
 #define OP_LARGE_BYTES 32768u /* reads from here up are always bracketed */
@@ -27,6 +28,8 @@ struct op {
 	uint32_t row, kind;
 	uint64_t cpu_ns, inblock, switches;
 	int64_t runqueue_ns;
+	struct crema_task *pool_of; /* a pool thread's call that may block, of this task */
+	struct overlap_mark mark;   /* of a wait of the task's own thread */
 };
 
 void op_bracket(struct op *op);
