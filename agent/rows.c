@@ -12,7 +12,7 @@ struct codec_name {
 #define DIRECTION_C "compress"
 
 static const struct codec_name codec_names[CREMA_CODECS] = {
-#define CODEC(id, module, path, codec, direction, into) \
+#define CODEC(id, module, path, codec, direction, input, into) \
 	{ module "." path, codec, DIRECTION_##direction },
 #include "codecs.def"
 #undef CODEC

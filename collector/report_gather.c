@@ -71,7 +71,7 @@ struct codec_module {
 };
 
 static const struct codec_module codec_modules[] = {
-#define CODEC(id, module, path, codec, direction, into) {module "." path, module},
+#define CODEC(id, module, path, codec, direction, input, into) {module "." path, module},
 #include "codecs.def"
 #undef CODEC
 };

@@ -22,7 +22,7 @@ enum crema_count_id {
 };
 
 enum crema_codec_id {
-#define CODEC(id, module, path, codec, direction, into) CREMA_CODEC_##id,
+#define CODEC(id, module, path, codec, direction, input, into) CREMA_CODEC_##id,
 #include "codecs.def"
 #undef CODEC
 	CREMA_CODECS

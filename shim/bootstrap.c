@@ -28,6 +28,8 @@ static struct watch watches[] = {
 	{"uproot.source.futures", patch_uproot, ARMED, 0, 0},
 	{"coffea.processor.executor", patch_coffea, ARMED, 0, 0},
 	{"zlib", codecs_of, ARMED, 0, 0},
+	{"_bz2", codecs_of, ARMED, 0, 0},
+	{"_lzma", codecs_of, ARMED, 0, 0},
 	{"isal.isal_zlib", codecs_of, ARMED, 0, 0},
 	{"deflate", codecs_of, ARMED, 0, 0},
 	{"cramjam.cramjam", codecs_of, ARMED, 0, 0},
