@@ -131,11 +131,28 @@ static struct crema_shm *make_file(const uint8_t *worker, const char **why)
 	return m;
 }
 
-/* Ticks per nanosecond from two readings 10 ms apart is good to 1.7 us in 30 s; the two edges of a
+/* A reading of both clocks at one moment: of several the one whose two tick readings lie closest, so
+ * that being switched out in between cannot spoil it. */
+static void clock_pair(uint64_t *tick, uint64_t *ns)
+{
+	uint64_t best = ~0ull;
+
+	for (int i = 0; i < 64; i++) {
+		uint64_t before = ticks(), now = clock_ns(CLOCK_MONOTONIC), after = ticks();
+
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		*tick = before + best / 2;
+		*ns = now;
+	}
+}
+
+/* Nanoseconds per tick, times 2^32. Two pairs 10 ms apart are good to 2 us in 30 s; the two edges of a
  * task also carry the clock itself. */
 static uint64_t calibrate(void)
 {
-	uint64_t t0, c0, t1, c1;
+	uint64_t t0 = 0, c0 = 0, t1 = 0, c1 = 0;
 
 #if defined(__aarch64__)
 	uint64_t hz;
@@ -143,12 +160,10 @@ static uint64_t calibrate(void)
 	__asm__("mrs %0, cntfrq_el0" : "=r"(hz));
 	return (uint64_t)(1e9 * 4294967296.0 / (double)hz);
 #endif
-	t0 = ticks();
-	c0 = clock_ns(CLOCK_MONOTONIC);
-	do {
-		t1 = ticks();
-		c1 = clock_ns(CLOCK_MONOTONIC);
-	} while (c1 - c0 < 10000000u);
+	clock_pair(&t0, &c0);
+	while (clock_ns(CLOCK_MONOTONIC) - c0 < 10000000u)
+		;
+	clock_pair(&t1, &c1);
 	return t1 > t0 ? (uint64_t)((double)(c1 - c0) * 4294967296.0 / (double)(t1 - t0)) : 0;
 }
 

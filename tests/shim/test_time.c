@@ -46,6 +46,15 @@ static void others_are_small(const struct crema_task *t, int id, int may, uint64
 			assert_true(t->own.time[i] * 100 <= known_ns * 2);
 }
 
+/* The known time less what the thread waited for a core meanwhile: on a busy machine a wait ends
+ * late, and that part is run queue. */
+static uint64_t undisturbed(const struct crema_task *t, uint64_t known_ns)
+{
+	uint64_t late = t->own.time[CREMA_T_runqueue];
+
+	return known_ns > late ? known_ns - late : 0;
+}
+
 static void spin_is_cpu(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -172,8 +181,9 @@ static void waits_in_the_runtime_are_gil(void **state)
 	known = take_gil();
 	t = harness_end(&h);
 	pthread_join(other, NULL);
+	known = undisturbed(t, known);
 	share_is(t, CREMA_T_gil_wait, known, "gil");
-	others_are_small(t, CREMA_T_gil_wait, -1, known);
+	others_are_small(t, CREMA_T_gil_wait, CREMA_T_runqueue, known);
 	harness_free(&h);
 }
 
@@ -192,7 +202,7 @@ static void other_waits_are_locks(void **state)
 	known = take_gil();
 	t = harness_end(&h);
 	pthread_join(other, NULL);
-	share_is(t, CREMA_T_lock_wait, known, "lock");
+	share_is(t, CREMA_T_lock_wait, undisturbed(t, known), "lock");
 	assert_int_equal(t->own.time[CREMA_T_gil_wait], 0);
 	harness_free(&h);
 }
@@ -215,8 +225,9 @@ static void a_held_mutex_is_a_lock(void **state)
 	t = harness_end(&h);
 	pthread_join(other, NULL);
 	assert_true(known > 50 * MS);
+	known = undisturbed(t, known);
 	share_is(t, CREMA_T_lock_wait, known, "mutex");
-	others_are_small(t, CREMA_T_lock_wait, -1, known);
+	others_are_small(t, CREMA_T_lock_wait, CREMA_T_runqueue, known);
 	harness_free(&h);
 }
 
@@ -237,8 +248,9 @@ static void sleep_is_sleep(void **state)
 	known = harness_now_ns() - known;
 	t = harness_end(&h);
 	assert_true(known >= 250 * MS);
+	known = undisturbed(t, known);
 	share_is(t, CREMA_T_sleep, known, "sleep");
-	others_are_small(t, CREMA_T_sleep, -1, known);
+	others_are_small(t, CREMA_T_sleep, CREMA_T_runqueue, known);
 	harness_free(&h);
 }
 
@@ -291,8 +303,9 @@ static void waiting_for_a_peer_is_network(void **state)
 	t = harness_end(&h);
 	pthread_join(other, NULL);
 	assert_int_equal(t->own.count[CREMA_C_network_read_bytes], 3);
+	known = undisturbed(t, known);
 	share_is(t, CREMA_T_network_wait, known, "network");
-	others_are_small(t, CREMA_T_network_wait, -1, known);
+	others_are_small(t, CREMA_T_network_wait, CREMA_T_runqueue, known);
 	harness_free(&h);
 	close(fd);
 	close(peer);
