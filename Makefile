@@ -21,7 +21,7 @@ SHIM_FLAGS = $(COMMON_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec 
              -fno-stack-protector -U_FORTIFY_SOURCE -fno-plt -Wno-pedantic -Ishim -I$(BUILD)/gen
 PROG_FLAGS = $(COMMON_FLAGS) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -I$(BUILD)/gen
 
-COMMON_LIBS = -lmsgpackc -lz -lcrypto
+COMMON_LIBS = -lmsgpackc -lz -lcrypto -lm
 COLLECTOR_LIBS = $(COMMON_LIBS) -lmicrohttpd -ljansson -lm
 
 SHIM_SRC = $(wildcard shim/*.c)
