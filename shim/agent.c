@@ -141,9 +141,9 @@ static int find_program(void)
 
 static int wanted_in_agent(const char *v)
 {
-	static const char *const names[] = {"HOME=",	   "XDG_CONFIG_HOME=", "XDG_STATE_HOME=",
-					    "CREMA_DIR=",  "CREMA_TOKEN_FILE=", "TMPDIR=",
-					    "PATH=",	   "CREMA_TEST_"};
+	static const char *const names[] = {"HOME=",	  "XDG_CONFIG_HOME=",  "XDG_STATE_HOME=",
+					    "CREMA_DIR=", "CREMA_TOKEN_FILE=", "TMPDIR=",
+					    "PATH=",	  "CREMA_TEST_"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strncmp(v, names[i], strlen(names[i])))

@@ -84,7 +84,8 @@ void patch_before_import(const char *name)
 		if (!wanted(w) || w->tried || strcmp(w->module, name))
 			continue;
 		/* Import it now, so that it is patched before its first user sees it. The import
-		 * under way then finds it in sys.modules; if ours fails, it fails again by itself. */
+		 * under way then finds it in sys.modules; if ours fails, it fails again by itself.
+		 */
 		w->tried = 1;
 		m = PyImport_ImportModule(name);
 		if (!m)

@@ -62,7 +62,7 @@ static int is_import(const char *path, size_t n)
 static int filesystem_is_sure(int64_t f_type)
 {
 	switch ((uint32_t)f_type) {
-	case 0xEF53u:     /* ext4 */
+	case 0xEF53u:	  /* ext4 */
 	case 0x58465342u: /* xfs */
 	case 0x9123683Eu: /* btrfs */
 	case 0x01021994u: /* tmpfs */
@@ -86,7 +86,8 @@ static uint32_t filesystem_index(uint64_t dev, int64_t f_type, uint32_t path)
 			__atomic_store_n(&f->state, 2, __ATOMIC_RELEASE);
 			return i;
 		}
-		/* One that another thread is just making is passed by: a second entry does no harm. */
+		/* One that another thread is just making is passed by: a second entry does no harm.
+		 */
 		if (state == 2 && f->dev == dev && f->f_type == f_type) {
 			if (path && !LOAD(&f->path))
 				STORE(&f->path, path);

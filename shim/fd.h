@@ -3,8 +3,9 @@
  * fd.h - what descriptors are, found out at their first use.
  *
  * One word per descriptor, private memory. A call that makes or ends a descriptor only sets the
- * word back to "not known"; the next read or mmap looks (fstat, fstatfs, readlink: once). So it does
- * not matter by which way the descriptor came. Descriptors from 65,536 up are looked at every time.
+ * word back to "not known"; the next read or mmap looks (fstat, fstatfs, readlink: once). So it
+ * does not matter by which way the descriptor came. Descriptors from 65,536 up are looked at every
+ * time.
  */
 #ifndef CREMA_SHIM_FD_H
 #define CREMA_SHIM_FD_H
@@ -16,10 +17,10 @@
 enum fd_kind { FD_UNKNOWN = 0, FD_DATA, FD_IMPORT, FD_OTHER, FD_SOCKET };
 
 struct fd_info {
-	uint32_t kind;       /* enum fd_kind */
+	uint32_t kind;	     /* enum fd_kind */
 	uint32_t filesystem; /* index, for FD_DATA and FD_IMPORT */
 	uint32_t unsure;     /* 1: the file system's storage charges are unproven */
-	uint32_t row;        /* index + 1 into crema_shm->file, 0 = none */
+	uint32_t row;	     /* index + 1 into crema_shm->file, 0 = none */
 };
 
 /* What fd is; the row is the one of the calling task's span. */

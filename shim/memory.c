@@ -131,8 +131,8 @@ static struct crema_shm *make_file(const uint8_t *worker, const char **why)
 	return m;
 }
 
-/* A reading of both clocks at one moment: of several the one whose two tick readings lie closest, so
- * that being switched out in between cannot spoil it. */
+/* A reading of both clocks at one moment: of several the one whose two tick readings lie closest,
+ * so that being switched out in between cannot spoil it. */
 static void clock_pair(uint64_t *tick, uint64_t *ns)
 {
 	uint64_t best = ~0ull;
@@ -148,8 +148,8 @@ static void clock_pair(uint64_t *tick, uint64_t *ns)
 	}
 }
 
-/* Nanoseconds per tick, times 2^32. Two pairs 10 ms apart are good to 2 us in 30 s; the two edges of a
- * task also carry the clock itself. */
+/* Nanoseconds per tick, times 2^32. Two pairs 10 ms apart are good to 2 us in 30 s; the two edges
+ * of a task also carry the clock itself. */
 static uint64_t calibrate(void)
 {
 	uint64_t t0 = 0, c0 = 0, t1 = 0, c1 = 0;

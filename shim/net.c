@@ -6,8 +6,8 @@
 #include "task.h"
 
 #define MANAGED (1ull << 63) /* an asyncio transport: only its write() binds */
-#define COMM    (1ull << 62) /* Dask's own */
-#define NAME    (COMM - 1)
+#define COMM (1ull << 62)    /* Dask's own */
+#define NAME (COMM - 1)
 
 /* 0, or flags and the name of a task; private memory, a word per descriptor. */
 static uint64_t owners[FD_TABLE];

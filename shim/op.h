@@ -3,11 +3,11 @@
  * op.h - one intercepted call: what it did and whether it blocked.
  *
  * A call that returns at once costs two reads of the tick counter. A call is bracketed with the
- * thread's clocks (about 0.4 us, and 1.2 us more where it blocked) when it is likely to block: large
- * reads, waits, and small reads right after one that was slow. For a bracketed call
- *   wait = elapsed - CPU inside - run queue inside      (0 if the thread was never switched out)
- * and for a slow call that was not bracketed, wait = elapsed - run queue since the last look; its own
- * CPU, a few us, is in there too.
+ * thread's clocks (about 0.4 us, and 1.2 us more where it blocked) when it is likely to block:
+ * large reads, waits, and small reads right after one that was slow. For a bracketed call wait =
+ * elapsed - CPU inside - run queue inside      (0 if the thread was never switched out) and for a
+ * slow call that was not bracketed, wait = elapsed - run queue since the last look; its own CPU, a
+ * few us, is in there too.
  */
 #ifndef CREMA_SHIM_OP_H
 #define CREMA_SHIM_OP_H
@@ -18,13 +18,13 @@
 #include "thread.h"
 
 #define OP_LARGE_BYTES 32768u /* reads from here up are always bracketed */
-#define OP_SLOW_NS     20000u /* an unbracketed call longer than this counts as having blocked */
+#define OP_SLOW_NS 20000u     /* an unbracketed call longer than this counts as having blocked */
 
 struct op {
 	struct crema_thread *t; /* NULL: do not count */
-	uint64_t start;         /* ticks */
+	uint64_t start;		/* ticks */
 	uint32_t bracketed;
-	uint32_t unsure;        /* read of a file system whose charges are unproven */
+	uint32_t unsure; /* read of a file system whose charges are unproven */
 	uint32_t row, kind;
 	uint64_t cpu_ns, inblock, switches;
 	int64_t runqueue_ns;

@@ -9,7 +9,7 @@
  * (48 bits of ns). One word, so that the last to leave takes the beginning with it. */
 #define SINCE_BITS 48
 #define SINCE_MASK ((1ull << SINCE_BITS) - 1)
-#define ONE        (1ull << SINCE_BITS)
+#define ONE (1ull << SINCE_BITS)
 
 static uint64_t now_ns(void)
 {

@@ -20,11 +20,11 @@ void patch_pending(void);
 void patch_before_import(const char *name);
 
 int patch_worker_class(PyObject *module); /* distributed.worker: Worker.start_unsafe */
-int patch_task_edges(PyObject *module);   /* distributed.worker: _run_task and its older names */
-int patch_coffea(PyObject *module);       /* coffea.processor.executor: Runner._work_function */
-int patch_futures(PyObject *module);      /* concurrent.futures.thread: ThreadPoolExecutor.submit */
-int patch_uproot(PyObject *module);       /* uproot.source.futures: its pools' submit */
-int patch_asyncio(PyObject *module);      /* asyncio.selector_events: transports' write */
+int patch_task_edges(PyObject *module);	  /* distributed.worker: _run_task and its older names */
+int patch_coffea(PyObject *module);	  /* coffea.processor.executor: Runner._work_function */
+int patch_futures(PyObject *module);	  /* concurrent.futures.thread: ThreadPoolExecutor.submit */
+int patch_uproot(PyObject *module);	  /* uproot.source.futures: its pools' submit */
+int patch_asyncio(PyObject *module);	  /* asyncio.selector_events: transports' write */
 int patch_codecs(PyObject *module, const char *name);
 
 /* py_worker.c: a Worker object starts in this process. */

@@ -23,7 +23,8 @@
 
 int shim_off;
 
-/* What a new thread is to run; taken without a lock, because pthread_create may be called anywhere. */
+/* What a new thread is to run; taken without a lock, because pthread_create may be called anywhere.
+ */
 struct start {
 	uint32_t used;
 	void *(*routine)(void *);

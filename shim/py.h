@@ -35,12 +35,12 @@ typedef struct {
 	void *spare[4]; /* room, should a later release add fields */
 } Py_buffer;
 
-#define METH_VARARGS  0x0001
+#define METH_VARARGS 0x0001
 #define METH_KEYWORDS 0x0002
-#define METH_NOARGS   0x0004
-#define METH_O        0x0008
+#define METH_NOARGS 0x0004
+#define METH_O 0x0008
 #define METH_FASTCALL 0x0080
-#define METH_METHOD   0x0200
+#define METH_METHOD 0x0200
 #define METH_CALL_MASK                                                                             \
 	(METH_VARARGS | METH_KEYWORDS | METH_NOARGS | METH_O | METH_FASTCALL | METH_METHOD)
 #define PY_FILE_INPUT 257

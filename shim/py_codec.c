@@ -9,8 +9,8 @@
 #define C 0
 struct codec codecs[CREMA_CODECS] = {
 #define CODEC(id, mod, where, name, direction, at, in)                                             \
-	[CREMA_CODEC_##id] = {.module = mod, .path = where, .decompress = direction, .input = at,    \
-			      .into = in},
+	[CREMA_CODEC_##id] = {                                                                     \
+		.module = mod, .path = where, .decompress = direction, .input = at, .into = in},
 #include "codecs.def"
 #undef CODEC
 };
@@ -32,9 +32,9 @@ static struct crema_codec_row *row_of(int id, uint32_t span)
 		/* The GIL is held: nobody else is making a row. */
 		if (LOAD(&r->state) == 2 && r->codec == (uint32_t)id && r->span == span)
 			break;
-		if (!LOAD(&r->state) && __atomic_compare_exchange_n(&r->state, &none, 1, 0,
-								     __ATOMIC_ACQUIRE,
-								     __ATOMIC_RELAXED)) {
+		if (!LOAD(&r->state) &&
+		    __atomic_compare_exchange_n(&r->state, &none, 1, 0, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED)) {
 			r->codec = (uint32_t)id;
 			r->span = span;
 			__atomic_store_n(&r->state, 2, __ATOMIC_RELEASE);
@@ -88,8 +88,8 @@ static uint64_t attr_bytes(PyObject *self, const char *name)
 	return n;
 }
 
-/* How much of its input a stream object did not take: before the end the tail, which it will be given
- * again; at the end what followed the stream (zlib shows that as a tail, too). */
+/* How much of its input a stream object did not take: before the end the tail, which it will be
+ * given again; at the end what followed the stream (zlib shows that as a tail, too). */
 static uint64_t left_over(PyObject *self, uint64_t unused_before)
 {
 	PyObject *eof = py_attr_string(self, "eof");
@@ -136,9 +136,9 @@ static void codec_count(int id, struct codec_call *c, uint64_t cpu, uint64_t wal
 {
 	const struct codec *k = &codecs[id];
 	struct crema_thread *t = thread_self();
-	uint64_t *n = t ? &t->seg.count[k->decompress ? CREMA_C_decompress_calls
-						      : CREMA_C_compress_calls]
-			: NULL;
+	uint64_t *n =
+		t ? &t->seg.count[k->decompress ? CREMA_C_decompress_calls : CREMA_C_compress_calls]
+		  : NULL;
 	struct crema_codec_row *row = row_of(id, segment_span());
 	uint64_t calls = k->input >= 0; /* the end of a stream is no call of its own */
 

@@ -3,10 +3,10 @@
  * py_codec.h - counting what codecs of extension modules take in and give back.
  *
  * A builtin function or a type's method points to its PyMethodDef. py_codec_patch.c exchanges that
- * pointer for our copy of the definition, whose ml_meth is a thunk (py_codec_thunk.c) that knows the
- * original: the object itself stays, so names bound earlier are caught too and identity, repr, doc
- * and pickling are unchanged. Before the exchange the object is checked to be laid out as expected;
- * if not, it is left alone and noted. py_codec.c counts around the call.
+ * pointer for our copy of the definition, whose ml_meth is a thunk (py_codec_thunk.c) that knows
+ * the original: the object itself stays, so names bound earlier are caught too and identity, repr,
+ * doc and pickling are unchanged. Before the exchange the object is checked to be laid out as
+ * expected; if not, it is left alone and noted. py_codec.c counts around the call.
  *
  * Only the outermost codec call of a thread counts. All functions: GIL held.
  */
@@ -21,7 +21,7 @@
 struct codec {
 	const char *module, *path;
 	int decompress, input, into; /* as codecs.def says */
-	int is_method;               /* of an object that keeps a stream's state */
+	int is_method;		     /* of an object that keeps a stream's state */
 	void *original;
 	PyMethodDef def;
 	uint32_t row; /* row + 1 last used */

@@ -31,8 +31,8 @@ static PyMethodDef **of_function(PyObject *f)
 	return at;
 }
 
-/* A method descriptor: header, its type, its name, its qualified name, then the PyMethodDef. The type
- * and the name are known, so the layout can be checked before the pointer is believed. */
+/* A method descriptor: header, its type, its name, its qualified name, then the PyMethodDef. The
+ * type and the name are known, so the layout can be checked before the pointer is believed. */
 static PyMethodDef **of_method(PyObject *f, PyObject *class, const char *name)
 {
 	long long n = header_bytes();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* py_codec_thunk.c - a function per codec and calling convention, because a call says only the module
- * or object it belongs to, not which function it is. */
+/* py_codec_thunk.c - a function per codec and calling convention, because a call says only the
+ * module or object it belongs to, not which function it is. */
 #include "py_codec.h"
 
 typedef PyObject *(*fast_kw)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
@@ -31,8 +31,7 @@ static PyObject *nth_of_tuple(int id, PyObject *args, PyObject *kwargs)
 	return o;
 }
 
-static PyObject *run_fast_kw(int id, PyObject *self, PyObject *const *a, Py_ssize_t n,
-			     PyObject *kw)
+static PyObject *run_fast_kw(int id, PyObject *self, PyObject *const *a, Py_ssize_t n, PyObject *kw)
 {
 	struct codec_call c;
 

@@ -80,8 +80,7 @@ static int walk(struct crema_task *t, PyObject *o, int depth)
 static int is_node(PyObject *o, const char *module)
 {
 	PyObject *type = PyObject_Type(o), *m = py_attr_string(type, "__module__");
-	const char *text =
-		m && py_is(m, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(m, NULL) : NULL;
+	const char *text = m && py_is(m, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(m, NULL) : NULL;
 	int yes = text && !strcmp(text, module);
 
 	PyErr_Clear();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_net.c - asyncio transports: a write, which runs in the requester's context, binds the socket to
- * the requester's task, or to nobody. What the loop receives or sends later then has an owner.
+ * py_net.c - asyncio transports: a write, which runs in the requester's context, binds the socket
+ * to the requester's task, or to nobody. What the loop receives or sends later then has an owner.
  */
 #include <errno.h>
 

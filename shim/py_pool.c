@@ -69,8 +69,7 @@ static void capsule_free(PyObject *capsule)
 /* self = (capsule with the owner, callable) */
 static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	uintptr_t owner =
-		(uintptr_t)PyCapsule_GetPointer(PyTuple_GetItem(self, 0), CAPSULE);
+	uintptr_t owner = (uintptr_t)PyCapsule_GetPointer(PyTuple_GetItem(self, 0), CAPSULE);
 	struct py_error error;
 	struct owner before;
 	PyObject *r;
@@ -187,8 +186,7 @@ static PyObject *submit_resource(PyObject *self, PyObject *args, PyObject *kwarg
 static PyMethodDef submit_defs[SUBMITS] = {
 	[SUBMIT_FUTURES] = {"submit", (void *)submit_futures, METH_VARARGS | METH_KEYWORDS, NULL},
 	[SUBMIT_UPROOT] = {"submit", (void *)submit_uproot, METH_VARARGS | METH_KEYWORDS, NULL},
-	[SUBMIT_RESOURCE] = {"submit", (void *)submit_resource, METH_VARARGS | METH_KEYWORDS,
-			     NULL},
+	[SUBMIT_RESOURCE] = {"submit", (void *)submit_resource, METH_VARARGS | METH_KEYWORDS, NULL},
 };
 
 static int replace_submit(int which, PyObject *module, const char *class_name)

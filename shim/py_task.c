@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_task.c - the edges of a task: distributed.worker's run functions replaced in the module's dict.
+ * py_task.c - the edges of a task: distributed.worker's run functions replaced in the module's
+ * dict.
  *
- * Each replacement opens a slot, runs the original and closes the slot. What it returns or raises is
- * the original's. Two sets of names exist: apply_function* up to distributed 2024.10, _run_* since.
+ * Each replacement opens a slot, runs the original and closes the slot. What it returns or raises
+ * is the original's. Two sets of names exist: apply_function* up to distributed 2024.10, _run_*
+ * since.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,7 +34,7 @@ enum { N_WORKER, N_STATE, N_TASKS, N_PREFIX, N_SPAN, N_ADDRESS, N_NAME };
 
 static int names_make(void)
 {
-	static const char *const texts[] = {"worker", "state",	 "tasks", "prefix",
+	static const char *const texts[] = {"worker",  "state",	  "tasks", "prefix",
 					    "span_id", "address", "name"};
 
 	for (int i = 0; i < 7; i++)

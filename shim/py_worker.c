@@ -142,8 +142,8 @@ static PyObject *async_end(PyObject *self, PyObject *const *args, Py_ssize_t nar
 	PyErr_Clear();
 	if (owner != OWNER_NONE) {
 		task_stopped(owner);
-		task_close(owner, PyObject_IsTrue(args[1]) == 1 ? CREMA_STATUS_OK
-								: CREMA_STATUS_ERRED);
+		task_close(owner,
+			   PyObject_IsTrue(args[1]) == 1 ? CREMA_STATUS_OK : CREMA_STATUS_ERRED);
 	}
 	return none();
 }
@@ -262,8 +262,8 @@ static PyObject *start_unsafe(PyObject *self, PyObject *args, PyObject *kwargs)
 	return r;
 }
 
-static PyMethodDef start_def = {"start_unsafe", (void *)start_unsafe,
-				METH_VARARGS | METH_KEYWORDS, NULL};
+static PyMethodDef start_def = {"start_unsafe", (void *)start_unsafe, METH_VARARGS | METH_KEYWORDS,
+				NULL};
 
 int patch_worker_class(PyObject *module)
 {

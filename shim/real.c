@@ -93,7 +93,7 @@ static const ElfW(Sym) * object_lookup(const struct object *o, const char *name)
 
 static int is_ourselves(const struct dl_phdr_info *info)
 {
-	ElfW(Addr) here = (ElfW(Addr))&real_resolve;
+	ElfW(Addr) here = (ElfW(Addr)) & real_resolve;
 
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];

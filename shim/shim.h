@@ -45,7 +45,8 @@ void shim_note(const char *text);
 /* One line "crema: text" to descriptor 2; only at a worker's bootstrap. */
 void shim_say(const char *text, const char *detail);
 
-/* Numbers of the whole process at one instant into crema_shm->snapshot. Any thread, not in a call. */
+/* Numbers of the whole process at one instant into crema_shm->snapshot. Any thread, not in a call.
+ */
 void shim_snapshot(void);
 
 /* Path of the shared memory file. */

@@ -91,7 +91,8 @@ static inline long sys_slurp(const char *path, char *buf, unsigned long size)
 	return n;
 }
 
-/* clock_gettime of libc is the vDSO where there is one; it cannot fail with the clocks used here. */
+/* clock_gettime of libc is the vDSO where there is one; it cannot fail with the clocks used here.
+ */
 static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t = {0, 0};

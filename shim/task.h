@@ -2,10 +2,11 @@
 /*
  * task.h - slots of task attempts.
  *
- * task_open() claims a slot and returns it as an owner number (slot index + 1) with a reference that
- * task_close() gives up. Pool work holds references of its own (task_ref, task_unref), so a slot is
- * not reused while anybody may still count for it. A name is an owner number and its attempt in one
- * word: it can be kept anywhere, and task_ref_name() says whether it still means the same task.
+ * task_open() claims a slot and returns it as an owner number (slot index + 1) with a reference
+ * that task_close() gives up. Pool work holds references of its own (task_ref, task_unref), so a
+ * slot is not reused while anybody may still count for it. A name is an owner number and its
+ * attempt in one word: it can be kept anywhere, and task_ref_name() says whether it still means the
+ * same task.
  */
 #ifndef CREMA_SHIM_TASK_H
 #define CREMA_SHIM_TASK_H
@@ -26,9 +27,11 @@ static inline int task_is_done(uint32_t owner)
 						__ATOMIC_ACQUIRE)) == CREMA_SLOT_DONE;
 }
 
-/* A fresh slot, all zero but attempt, tid and resident set; OWNER_REFUSED when the table is full. */
+/* A fresh slot, all zero but attempt, tid and resident set; OWNER_REFUSED when the table is full.
+ */
 uint32_t task_open(void);
-/* Start edge: what is known at the start is written and the segment begun; the agent may send it. */
+/* Start edge: what is known at the start is written and the segment begun; the agent may send it.
+ */
 void task_running(uint32_t owner);
 /* Stop edge, before the segment ends. */
 void task_stopped(uint32_t owner);

@@ -21,9 +21,9 @@ static struct crema_thread *claim(uint32_t tid)
 		struct crema_thread *t = &crema_shm->thread[(start + i) % CREMA_SHM_THREADS];
 		uint32_t none = 0;
 
-		if (LOAD(&t->state) || !__atomic_compare_exchange_n(&t->state, &none, 1, 0,
-								    __ATOMIC_ACQUIRE,
-								    __ATOMIC_RELAXED))
+		if (LOAD(&t->state) ||
+		    !__atomic_compare_exchange_n(&t->state, &none, 1, 0, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
 			continue;
 		t->armed_cpu_ns = 0;
 		t->armed_inblock = 0;
@@ -150,16 +150,15 @@ void segment_charged(uint64_t bytes)
 	touched.charged_bytes += bytes;
 }
 
-/* What was charged outside bracketed calls (small reads, page faults): it is the one file's that the
- * segment touched; with several files nobody can tell, and the span's rest row gets it. */
+/* What was charged outside bracketed calls (small reads, page faults): it is the one file's that
+ * the segment touched; with several files nobody can tell, and the span's rest row gets it. */
 static void charge_rest(struct crema_thread *t, uint64_t storage_bytes)
 {
 	uint32_t row;
 
 	if (storage_bytes > touched.charged_bytes && task_slot(t->owner)) {
-		row = touched.rows == 1 && touched.row
-			      ? touched.row
-			      : file_rest_row(task_slot(t->owner)->span);
+		row = touched.rows == 1 && touched.row ? touched.row
+						       : file_rest_row(task_slot(t->owner)->span);
 		ADD(&crema_shm->file[row - 1].storage_read_bytes,
 		    storage_bytes - touched.charged_bytes);
 	}
@@ -315,7 +314,8 @@ uint32_t segment_span(void)
 	return task ? task->span : 0;
 }
 
-/* pthread_key_create and pthread_setspecific lie in libpthread before glibc 2.34: found, not bound. */
+/* pthread_key_create and pthread_setspecific lie in libpthread before glibc 2.34: found, not bound.
+ */
 static int (*key_create)(unsigned int *, void (*)(void *));
 static int (*set_specific)(unsigned int, const void *);
 static unsigned int key;
@@ -330,7 +330,8 @@ static void at_thread_end(void *unused)
 
 void thread_key_make(void)
 {
-	key_create = (int (*)(unsigned int *, void (*)(void *)))real_find("pthread_key_create", NULL);
+	key_create =
+		(int (*)(unsigned int *, void (*)(void *)))real_find("pthread_key_create", NULL);
 	set_specific = (int (*)(unsigned int, const void *))real_find("pthread_setspecific", NULL);
 	have_key = key_create && set_specific && !key_create(&key, at_thread_end);
 }

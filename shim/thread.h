@@ -13,7 +13,7 @@
 
 #include "shim.h"
 
-#define OWNER_NONE    0u
+#define OWNER_NONE 0u
 #define OWNER_REFUSED (CREMA_SHM_TASKS + 1u) /* a task that found no slot: totals only */
 
 struct owner {

@@ -3,8 +3,8 @@
  * wrap.c - the interposed functions.
  *
  * Every wrapper: the real call alone while the process is not armed; otherwise its family's begin,
- * the real call, its family's end, and errno as the real call left it. Nothing here may touch shared
- * state when a vfork child runs it: DROP and OPEN families compare the process first.
+ * the real call, its family's end, and errno as the real call left it. Nothing here may touch
+ * shared state when a vfork child runs it: DROP and OPEN families compare the process first.
  */
 #define _GNU_SOURCE
 #include "real.h"
@@ -201,7 +201,6 @@ EXPORT int fclose(FILE *stream)
 		fd_forget(fileno(stream));
 	return real.fclose(stream);
 }
-
 
 /* Only a mutex that is held by another costs anything: it is tried first. */
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)

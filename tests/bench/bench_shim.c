@@ -176,9 +176,10 @@ int main(void)
 		15000, CLOCK_MONOTONIC);
 	size = 1;
 	for (int i = 0; i < 4; i++)
-		pthread_create(&threads[i], NULL, four_threads,
-			       (void *)(uintptr_t)(i ? "pread 1 B, one of 4 threads (thread CPU)"
-						     : "pread 1 B, first of 4 threads (thread CPU)"));
+		pthread_create(
+			&threads[i], NULL, four_threads,
+			(void *)(uintptr_t)(i ? "pread 1 B, one of 4 threads (thread CPU)"
+					      : "pread 1 B, first of 4 threads (thread CPU)"));
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	return 0;

@@ -30,8 +30,8 @@ static void write_script(void)
 {
 	FILE *f;
 
-	snprintf(script, sizeof(script), "%s/crema-agent-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
-		 (int)getpid());
+	snprintf(script, sizeof(script), "%s/crema-agent-%d",
+		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid());
 	snprintf(out, sizeof(out), "%s.out", script);
 	f = fopen(script, "w");
 	assert_non_null(f);
@@ -40,7 +40,8 @@ static void write_script(void)
 		"{ echo \"args $*\"; echo fds $(ls /proc/$$/fd | tr '\\n' ' ')\n"
 		"echo preload=$LD_PRELOAD secret=$CREMA_SECRET\n"
 		"grep -E '^(SigBlk|SigIgn)' /proc/self/status\n"
-		"echo session $(cut -d' ' -f6 /proc/$$/stat) pid $$ parent $(cut -d' ' -f4 /proc/$$/stat)\n"
+		"echo session $(cut -d' ' -f6 /proc/$$/stat) pid $$ parent $(cut -d' ' -f4 "
+		"/proc/$$/stat)\n"
 		"} > %s.tmp; mv %s.tmp %s\n",
 		out, out, out);
 	fclose(f);

@@ -65,12 +65,13 @@ static struct crema_task *run(struct harness_task *h, struct work *w, int n)
 
 static void show(const char *what, const struct crema_task *t)
 {
-	print_message("%s: wall %.1f ms, own storage %.1f lock %.1f, pool storage %.1f cpu %.1f ms\n",
-		      what, (double)harness_wall_ns(t) / 1e6,
-		      (double)t->own.time[CREMA_T_storage_wait] / 1e6,
-		      (double)t->own.time[CREMA_T_lock_wait] / 1e6,
-		      (double)t->pool_time[CREMA_T_storage_wait] / 1e6,
-		      (double)t->pool_time[CREMA_T_cpu] / 1e6);
+	print_message(
+		"%s: wall %.1f ms, own storage %.1f lock %.1f, pool storage %.1f cpu %.1f ms\n",
+		what, (double)harness_wall_ns(t) / 1e6,
+		(double)t->own.time[CREMA_T_storage_wait] / 1e6,
+		(double)t->own.time[CREMA_T_lock_wait] / 1e6,
+		(double)t->pool_time[CREMA_T_storage_wait] / 1e6,
+		(double)t->pool_time[CREMA_T_cpu] / 1e6);
 }
 
 static void cold_reads_of_a_pool_are_storage(void **state)

@@ -173,7 +173,8 @@ static void *ends_by_return(void *arg)
 	return NULL;
 }
 
-/* Threads that no task knows end in three ways; the process's numbers are the sum of the threads'. */
+/* Threads that no task knows end in three ways; the process's numbers are the sum of the threads'.
+ */
 static void what_threads_did_adds_up_to_the_process(void **state)
 {
 	const char *path = harness_file("sum", SIZE);

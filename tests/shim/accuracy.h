@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* accuracy.h - what test_time.c asserts of the time classes, recorded for `make accuracy` as well.
+ */
+#ifndef CREMA_TESTS_SHIM_ACCURACY_H
+#define CREMA_TESTS_SHIM_ACCURACY_H
+
+#include "harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const char *const names[] = {
+#define TIME(id, help) #id,
+#define COUNT(id, unit, help)
+#include "counters.def"
+#undef TIME
+#undef COUNT
+};
+
+/* `make accuracy` collects what is asserted here, a line of JSON each. */
+static FILE *record(void)
+{
+	const char *path = getenv("CREMA_ACCURACY_TIME");
+
+	return fopen(path ? path : "/dev/null", "ae");
+}
+
+/* what: the program's name, or "name | how the truth is known" */
+static void share_is(const struct crema_task *t, int id, uint64_t known_ns, const char *what)
+{
+	uint64_t in = t->own.time[id];
+	int right = in * 100 >= known_ns * 95 && in * 100 <= known_ns * 102;
+	FILE *f = record();
+
+	print_message("%s: known %.3f ms, in its class %.3f ms, wall %.3f ms;", what,
+		      (double)known_ns / 1e6, (double)in / 1e6, (double)harness_wall_ns(t) / 1e6);
+	fprintf(f,
+		"{\"what\": \"%s\", \"class\": \"%s\", \"right\": %d, \"known_ns\": %ju, "
+		"\"wall_ns\": %ju, \"times\": {",
+		what, names[id], right, (uintmax_t)known_ns, (uintmax_t)harness_wall_ns(t));
+	for (int i = 0; i < CREMA_TIMES; i++) {
+		if (i != id && t->own.time[i])
+			print_message(" class %d %.3f ms", i, (double)t->own.time[i] / 1e6);
+		fprintf(f, "%s\"%s\": %ju", i ? ", " : "", names[i], (uintmax_t)t->own.time[i]);
+	}
+	print_message("\n");
+	fprintf(f, "}}\n");
+	fclose(f);
+	assert_true(right);
+}
+
+/* No class but `id` and those in the mask `may` has more than 2 % of what is known. */
+static void others_but(const struct crema_task *t, int id, unsigned int may, uint64_t known_ns)
+{
+	FILE *f = record();
+	int right = 1;
+
+	may |= 1u << id;
+	fprintf(f, "{\"left_out\": [");
+	for (int i = 0, n = 0; i < CREMA_TIMES; i++) {
+		if (may >> i & 1)
+			fprintf(f, "%s\"%s\"", n++ ? ", " : "", names[i]);
+		else if (t->own.time[i] * 100 > known_ns * 2)
+			right = 0;
+	}
+	fprintf(f, "], \"right\": %d}\n", right);
+	fclose(f);
+	assert_true(right);
+}
+
+static void others_are_small(const struct crema_task *t, int id, int may, uint64_t known_ns)
+{
+	others_but(t, id, may < 0 ? 0 : 1u << may, known_ns);
+}
+
+/* This program's own look at the kernel's clocks of its thread. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t run_delay_ns(void)
+{
+	FILE *f = fopen("/proc/thread-self/schedstat", "re");
+	uintmax_t cpu, delay;
+
+	assert_true(f && fscanf(f, "%ju %ju", &cpu, &delay) == 2);
+	fclose(f);
+	return delay;
+}
+
+struct look {
+	uint64_t now, cpu, delay;
+};
+
+static struct look look(void)
+{
+	struct look l = {0, cpu_ns(), run_delay_ns()};
+
+	l.now = harness_now_ns();
+	return l;
+}
+
+/* Since then: neither on a core nor waiting for one. */
+static uint64_t blocked_ns(const struct look *l)
+{
+	return harness_now_ns() - l->now - (cpu_ns() - l->cpu) - (run_delay_ns() - l->delay);
+}
+
+#endif
