@@ -56,7 +56,7 @@ static int is_import(const char *path, size_t n)
 	       ends_with(path, n, ".so") || strstr(path, ".so.") || strstr(path, "-packages/") ||
 	       strstr(path, ".dist-info/") || strstr(path, "/lib/python") ||
 	       !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5) ||
-	       !strncmp(path, "/dev/", 5);
+	       (!strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9));
 }
 
 static int filesystem_is_sure(int64_t f_type)

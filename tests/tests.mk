@@ -26,4 +26,16 @@ bench: all $(BUILD)/tests/bench/bench_shim ## what crema costs, as ratios beside
 	@if [ -x .venv/bin/python ]; then .venv/bin/python tests/bench/bench_job.py; else \
 	  echo "the real job is left out: scripts/demo makes the .venv that it needs"; fi
 
-.PHONY: unit-test test asan-test werror everything bench
+ACCURACY = $(CURDIR)/$(BUILD)/accuracy
+accuracy: all $(BUILD)/tests/shim/test_time ## every number against its truth; writes docs/accuracy.md
+	@[ -x .venv/bin/python ] || { echo "scripts/demo makes the .venv and data/ that this needs"; exit 1; }
+	@rm -rf $(ACCURACY) && mkdir -p $(ACCURACY)
+	@status=0; \
+	(cd $(BUILD) && CREMA_ACCURACY_TIME=$(ACCURACY)/time.json tests/shim/test_time) || status=1; \
+	CREMA_ALL_CELLS=1 CREMA_ACCURACY_OUT=$(ACCURACY)/cells.json .venv/bin/python -m pytest -q \
+	  $(addprefix tests/integration/test_,demo_numbers.py sources.py storage.py) || status=1; \
+	.venv/bin/python tests/truth/render_accuracy.py --cells $(ACCURACY)/cells.json --time $(ACCURACY)/time.json \
+	  --output docs/accuracy.md || status=1; \
+	exit $$status
+
+.PHONY: unit-test test asan-test werror everything bench accuracy

@@ -20,6 +20,7 @@ import jobs
 import make_data
 import strace_reads
 import ttbar
+from accuracy import cell, pytest_runtest_call, pytest_sessionfinish  # noqa: F401 (used by pytest)
 from distributed import Client
 
 # The workers of a user's script cannot import it: its classes travel by value.
@@ -73,7 +74,8 @@ def homes(tmp_path_factory):
     """Directories of the tests' own, so that no user's token or journal is touched; and where the
     workers find the tests' functions."""
     base = tmp_path_factory.mktemp("home")
-    return {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests" / "integration"), os.environ.get("PYTHONPATH", "")]),
+    modules = [str(ROOT / "tests" / folder) for folder in ("integration", "truth")]
+    return {"PYTHONPATH": os.pathsep.join([*modules, os.environ.get("PYTHONPATH", "")]),
             "XDG_CONFIG_HOME": str(base / "config"), "XDG_STATE_HOME": str(base / "state"),
             "CREMA_TOKEN_FILE": str(base / "config" / "crema" / "token")}
 
@@ -128,9 +130,18 @@ class Shared:
                     sums[name] += row[name]
         return total
 
+    def kernel(self):
+        """{pid: what the kernel says of the worker's process so far}."""
+        return {row["pid"]: row for row in self.client.run(jobs.rusage).values()}
+
     def charged(self):
         """Bytes that the kernel charged both workers with for reading from storage so far."""
-        return sum(row["storage_read_bytes"] for row in self.client.run(jobs.rusage).values())
+        return sum(row["storage_read_bytes"] for row in self.kernel().values())
+
+    def sums(self, name):
+        """{pid: crema's tasks + unattributed + unseen so far}, once the last samples have arrived."""
+        workers = self.settled(lambda r: True)["workers"]
+        return {w["pid"]: sum(w[part][name] for part in ("tasks", "unattributed", "unseen")) for w in workers}
 
     def settled(self, enough, **options):
         return jobs.settled(self.procs, enough, **options)
@@ -163,6 +174,10 @@ class Demo:
     pass
 
 
+def changes(before, after):
+    return {pid: after[pid] - before[pid] for pid in before}
+
+
 @pytest.fixture(scope="session")
 def demo(shared, data, serial, tmp_path_factory):
     """One cold run of examples/ttbar.py over all codecs, as scripts/demo does it."""
@@ -170,6 +185,7 @@ def demo(shared, data, serial, tmp_path_factory):
     result = Demo()
     result.files = list(data.values())
     cold.drop(*result.files)
+    sums, kernel = shared.sums("storage_read_bytes"), shared.kernel()
     before, charged = shared.reads(), shared.charged()
     result.coffea_file = directory / "report.json"
     jobs.run_example(shared.procs, result.files, directory / "output.json", result.coffea_file)
@@ -181,4 +197,7 @@ def demo(shared, data, serial, tmp_path_factory):
     result.coffea = cluster.read_json(result.coffea_file)
     result.json = shared.settled(lambda r: len(r["chunks"]) >= 16)
     result.serial = serial
+    result.sums = changes(sums, shared.sums("storage_read_bytes"))
+    result.kernel = changes({pid: row["storage_read_bytes"] for pid, row in kernel.items()},
+                                 {pid: row["storage_read_bytes"] for pid, row in shared.kernel().items()})
     return result

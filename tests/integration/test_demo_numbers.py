@@ -1,11 +1,19 @@
 """The demo job over all codecs, cold: every number against its own truth, difference 0."""
 
 import json
+import os
 
 import jobs
 import pytest
+import waits
+from accuracy import COFFEA, MINCORE, RUSAGE, STRACE, UPROOT
 
 COUNTS = ("calls", "in_bytes", "out_bytes")
+
+
+def name_of(path):
+    """The codec of a generated file."""
+    return os.path.basename(path).split(".")[0].removeprefix("nano_")
 
 
 def test_result_is_the_serial_one(demo):
@@ -13,11 +21,12 @@ def test_result_is_the_serial_one(demo):
 
 
 @pytest.mark.parametrize("codec", ["zlib", "lz4", "zstd", "lzma"])
-def test_decompressed_as_uproot_counts(demo, codec):
+def test_decompressed_as_uproot_counts(demo, cell, codec):
     # coffea packs its messages with lz4.frame; uproot's lz4 is cramjam's.
     rows = [r for r in demo.json["codecs"] if r["codec"] == codec and not r["library"].startswith("lz4.frame")]
-    seen = {name: jobs.total(rows, name) for name in COUNTS}
-    assert seen == demo.serial["codecs"][codec]
+    for name in COUNTS:
+        cell(f"decompress_{name}", f"demo job, {codec}", UPROOT, demo.serial["codecs"][codec][name],
+             jobs.total(rows, name))
 
 
 def test_tasks_decompress_what_the_codecs_do(demo):
@@ -25,37 +34,41 @@ def test_tasks_decompress_what_the_codecs_do(demo):
         assert jobs.total(demo.json["tasks"], f"decompress_{name}") == jobs.total(demo.json["codecs"], name), name
 
 
-def test_read_bytes_per_file_as_strace_counts(demo):
-    seen, calls = jobs.by_file(demo.json, "read_bytes"), jobs.by_file(demo.json, "read_calls")
-    for path in demo.files:
-        assert seen.get(path) == demo.reads[path]["bytes"], path
-        assert calls.get(path) == demo.reads[path]["calls"], path
+def test_read_bytes_per_file_as_strace_counts(demo, cell):
+    for unit in ("bytes", "calls"):
+        seen = jobs.by_file(demo.json, f"read_{unit}")
+        for path in demo.files:
+            cell(f"read_{unit}", f"demo job, {name_of(path)}", STRACE, demo.reads[path][unit], seen.get(path))
 
 
-def test_tasks_read_what_strace_counts(demo):
+def test_tasks_read_what_strace_counts(demo, cell):
     """All of it, although nearly all was read by threads that no task owns."""
-    assert jobs.total(demo.json["tasks"], "read_bytes") == sum(r["bytes"] for r in demo.reads.values())
+    cell("read_bytes", "demo job, sum of its tasks", STRACE, sum(r["bytes"] for r in demo.reads.values()),
+         jobs.total(demo.json["tasks"], "read_bytes"))
 
 
-def test_storage_is_what_came_into_the_page_cache(demo):
+def test_storage_is_what_came_into_the_page_cache(demo, cell):
     """Each page that is there was read by a task; nothing but what the kernel charged was counted.
     Both are the same number where the kernel does not throw pages out in between."""
     seen = jobs.total(demo.json["tasks"], "storage_read_bytes")
-    assert sum(demo.resident.values()) <= seen <= demo.charged
+    cell("storage_read_bytes", "demo job, sum of its tasks", f"{MINCORE} .. {RUSAGE}",
+         (sum(demo.resident.values()), demo.charged), seen)
 
 
-def test_storage_per_file(demo):
+def test_storage_per_file(demo, cell):
+    """What the other files' pages leave of the kernel's charge is the most that a file can have."""
     files = jobs.by_file(demo.json, "storage_read_bytes")
     for path in demo.files:
-        assert demo.resident[path] <= files[path], path
+        others = sum(bytes for other, bytes in demo.resident.items() if other != path)
+        cell("storage_read_bytes", f"demo job, {name_of(path)}", f"{MINCORE} .. {RUSAGE}, less the other files' pages",
+             (demo.resident[path], demo.charged - others), files[path])
 
 
-def test_coffea_numbers_equal_coffea_report(demo):
+def test_coffea_numbers_equal_coffea_report(demo, cell):
     metrics, report = demo.json["metrics"], demo.coffea
-    assert metrics["total_events"] == report["entries"]
-    assert metrics["total_bytes_read_coffea"] == report["bytesread"]
-    assert metrics["num_chunks"] == report["chunks"]
-    assert metrics["total_cpu_time"] == pytest.approx(report["processtime"], rel=1e-9)
+    for name, word, tolerance in (("total_events", "entries", 0), ("total_bytes_read_coffea", "bytesread", 0),
+                                  ("num_chunks", "chunks", 0), ("total_cpu_time", "processtime", 1e-9)):
+        cell("coffea", f"demo job, {word}", COFFEA, report[word], metrics[name], tolerance * report[word])
     columns = {c for chunk in demo.json["chunks"] if chunk["counted"] for c in chunk["columns"]}
     assert columns == set(report["columns"])
 
@@ -68,20 +81,28 @@ def test_chunks_cover_each_file_once(demo):
     assert {c["treename"] for c in demo.json["chunks"]} == {"Events"}
 
 
-def test_everything_was_seen(demo):
+def test_everything_was_seen(demo, cell):
     rest = demo.json["completeness"]
     assert rest["workers_seen"] == 2
     assert rest["records_refused"] == 0
     assert rest["records_lost"] == 0
-    assert rest["unseen"]["storage_read_bytes"] == 0
+    cell("sums", "demo job, unseen storage bytes", "0: every thread of the worker is known to crema", 0,
+         rest["unseen"]["storage_read_bytes"])
+
+
+def test_sums_are_the_kernels(demo, cell):
+    """The workers' bytes around the demo job, read in them by Python."""
+    for i, (pid, truth) in enumerate(sorted(demo.kernel.items())):
+        cell("sums", f"demo job, worker {i}, storage bytes", RUSAGE, truth, demo.sums[pid])
 
 
 @pytest.mark.parametrize("name", ["storage_read_bytes", "cpu_seconds"])
-def test_tasks_unattributed_and_unseen_are_the_process(shared, demo, name):
+def test_tasks_unattributed_and_unseen_are_the_process(shared, demo, cell, name):
     """The sums belong to the workers' whole life, so they are compared there."""
-    for worker in shared.procs.report_json()["workers"]:
+    for i, worker in enumerate(shared.procs.report_json()["workers"]):
         parts = sum(worker[part][name] for part in ("tasks", "unattributed", "unseen"))
-        assert parts == pytest.approx(worker["rusage"][name], abs=0 if name.endswith("bytes") else 1e-6), worker
+        cell("sums", f"worker {i}'s life, {name}", "RUSAGE_SELF as the worker's agent read it; unseen is what is left", worker["rusage"][name],
+             parts, 0 if name.endswith("bytes") else 1e-6)
 
 
 def test_rusage_is_the_kernels(shared, demo):
@@ -145,3 +166,24 @@ def test_without_savemetrics(shared, data, tmp_path):
     assert found["metrics"]["total_events"] == 200_000
     assert found["metrics"]["num_chunks"] == 4
     assert jobs.total(found["tasks"], "read_bytes") > 0
+
+
+@pytest.mark.parametrize("name,function,how", [
+    ("sleep_seconds", waits.sleeps, "the task's own clock around time.sleep"),
+    ("lock_wait_seconds", waits.waits_for_lock, "the task's own clock around a lock that another thread holds"),
+    ("network_wait_seconds", waits.waits_for_peer, "the task's own clock around recv from a slow peer"),
+    ("network_read_bytes", waits.receives, "bytes that recv returned to the task"),
+])
+def test_wait(shared, cell, name, function, how):
+    """The known time within 5 %; the peer or the lock's holder is a thread that no task submitted."""
+    truth, (task,) = jobs.submit(shared.procs, shared.client, name, function)
+    cell("waits", name, how, truth, task[name], 0 if name.endswith("bytes") else truth / 20)
+    if name == "network_read_bytes":
+        cell("waits", "network_write_bytes", "length of its request", len(waits.REQUEST), task["network_write_bytes"])
+
+
+def test_waits_of_asynchronous_task(shared, cell):
+    _, (task,) = jobs.submit(shared.procs, shared.client, "async", waits.sleeps_in_loop)
+    for name in ("cpu_seconds", "sleep_seconds", "lock_wait_seconds", "network_wait_seconds", "storage_wait_seconds"):
+        cell("waits", f"asynchronous task, {name}", "its own time is not apart from the loop's", None, task[name],
+             unknown="thread clocks were tried: asynchronous tasks share the event loop's thread")

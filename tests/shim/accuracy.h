@@ -86,7 +86,7 @@ static uint64_t cpu_ns(void)
 static uint64_t run_delay_ns(void)
 {
 	FILE *f = fopen("/proc/thread-self/schedstat", "re");
-	uintmax_t cpu, delay;
+	uintmax_t cpu = 0, delay = 0;
 
 	assert_true(f && fscanf(f, "%ju %ju", &cpu, &delay) == 2);
 	fclose(f);

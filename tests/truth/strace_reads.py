@@ -40,7 +40,8 @@ def count(output):
                 continue
             path = waiting.pop(match.group(1), None)
         result = RESULT.search(line)
-        if path is None or not result or result.group(1) == "?" or int(result.group(1)) < 0:
+        # A call that SIGKILL interrupted ends with -512 (ERESTARTSYS), which strace prints unsigned.
+        if path is None or not result or result.group(1) == "?" or not 0 <= int(result.group(1)) < 1 << 63:
             continue
         found[path]["calls"] += 1
         found[path]["bytes"] += int(result.group(1))
