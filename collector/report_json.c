@@ -20,7 +20,7 @@ static void put_run(const struct run *r, struct json *j)
 	emit_value(j, "stop_time", value_text(iso_time(r->stop, text, sizeof(text))));
 	emit_value(j, "running_attempts", value_uint(r->running));
 	emit_array(j, "spans");
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
 		if (r->spans[i])
 			emit_value(j, NULL, value_text(r->spans[i]));
 	}

@@ -13,6 +13,7 @@ struct span {
 	const char *id;
 	struct attempts attempts;
 	bool chunks, preprocessing, claimed;
+	bool scatter; /* lambda tasks only */
 	double begin;
 };
 
@@ -28,28 +29,7 @@ bool attempt_is_chunk(const struct attempt *a)
 
 bool run_has_span(const struct run *r, const char *span)
 {
-	return span && (span == r->spans[0] || span == r->spans[1]);
-}
-
-struct value attempt_events(const struct attempt *a)
-{
-	if ((a->known >> TASK_F_events) & 1)
-		return value_int(a->events);
-	if (a->state == ATTEMPT_OK && attempt_is_chunk(a) &&
-	    ((a->known >> TASK_F_entrystart) & 1) && ((a->known >> TASK_F_entrystop) & 1) &&
-	    a->entrystop >= a->entrystart)
-		return value_int((int64_t)((uint64_t)a->entrystop - (uint64_t)a->entrystart));
-	return value_null();
-}
-
-const char *attempt_state_name(const struct attempt *a)
-{
-	static const char *const names[] = {
-		[ATTEMPT_RUNNING] = "running", [ATTEMPT_OK] = "ok",	[ATTEMPT_ERRED] = "erred",
-		[ATTEMPT_KILLED] = "killed",   [ATTEMPT_LOST] = "lost",
-	};
-
-	return names[a->state];
+	return span && (span == r->spans[0] || span == r->spans[1] || span == r->spans[2]);
 }
 
 static double when(double t)
@@ -98,8 +78,12 @@ static int push(struct attempts *list, struct attempt *a)
 
 static int span_take(struct span *s, struct attempt *a)
 {
-	if (!s->attempts.n)
+	if (!s->attempts.n) {
 		s->begin = when(a->begin);
+		s->scatter = true;
+	}
+	if (!a->prefix || strcmp(a->prefix, "lambda"))
+		s->scatter = false;
 	if (attempt_is_chunk(a))
 		s->chunks = true;
 	if (a->flags & CREMA_TASK_PREPROCESSING)
@@ -199,6 +183,29 @@ static struct run *run_new(struct runs *runs, struct model *m, enum run_kind kin
 	return r;
 }
 
+/*
+ * DaskExecutor first sends the processor to the workers, as a task that is a lambda. If it ends
+ * before the chunks are submitted, Dask gives it a span of its own: it belongs to what follows.
+ */
+static int claim_scatter(struct run *r, struct spans *spans, size_t i)
+{
+	struct span *p;
+	size_t j;
+
+	for (j = i; j > 0 && i - j < 4; j--) { /* another user's span may lie between */
+		p = &spans->v[j - 1];
+		if (p->claimed || !p->scatter ||
+		    spans->v[i].begin - p->begin > SCATTER_SECONDS)
+			continue;
+		p->claimed = true;
+		r->spans[2] = p->id;
+		if (!r->spans[1])
+			r->first_span = p->id;
+		return run_take(r, p);
+	}
+	return 0;
+}
+
 /* Runs of coffea: each processing span with its preprocessing. */
 static int group_processing(struct runs *runs, struct model *m, struct spans *spans, size_t i)
 {
@@ -228,7 +235,7 @@ static int group_processing(struct runs *runs, struct model *m, struct spans *sp
 			return rc;
 		break;
 	}
-	return run_take(r, s);
+	return rc < 0 ? rc : claim_scatter(r, spans, i) ? -ENOMEM : run_take(r, s);
 }
 
 static int group_spans(struct runs *runs, struct model *m, struct spans *spans)

@@ -6,7 +6,8 @@
  * - a span that holds both coffea's preprocessing and its chunks was opened by the user: one run;
  * - a span with chunks, and the last earlier unclaimed span with preprocessing only whose
  *   (dataset, file) set covers the chunks', are one run; without such a span the metadata was
- *   cached;
+ *   cached; a span before it that only carries the processor to the workers (lambda tasks) is
+ *   part of it;
  * - every other span is a run of its own;
  * - tasks without a span (older Dask): a run ends where nothing ran for RUNS_GAP_SECONDS, or where
  *   preprocessing begins after chunks.
@@ -24,6 +25,7 @@
 #include "collector/model.h"
 
 #define RUNS_GAP_SECONDS 10.0
+#define SCATTER_SECONDS 60.0
 #define RUN_ID_BYTES 24
 
 enum run_kind { RUN_COFFEA, RUN_PREPROCESSING, RUN_OTHER };
@@ -32,7 +34,7 @@ struct run {
 	struct model *model;
 	char id[RUN_ID_BYTES];
 	enum run_kind kind;
-	const char *spans[2]; /* processing and preprocessing; NULL: none */
+	const char *spans[3]; /* processing, preprocessing, the processor's way; NULL: none */
 	const char *first_span;
 	struct attempts attempts;	/* by begin */
 	ARRAY(struct worker *) workers; /* alive while it ran */

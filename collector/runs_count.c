@@ -5,6 +5,28 @@
 #include <errno.h>
 #include <string.h>
 
+struct value attempt_events(const struct attempt *a)
+{
+	if ((a->known >> TASK_F_events) & 1)
+		return value_int(a->events);
+	if (a->state == ATTEMPT_OK && attempt_is_chunk(a) &&
+	    ((a->known >> TASK_F_entrystart) & 1) && ((a->known >> TASK_F_entrystop) & 1) &&
+	    a->entrystop >= a->entrystart)
+		return value_int((int64_t)((uint64_t)a->entrystop - (uint64_t)a->entrystart));
+	return value_null();
+}
+
+const char *attempt_state_name(const struct attempt *a)
+{
+	static const char *const names[] = {
+		[ATTEMPT_RUNNING] = "running", [ATTEMPT_OK] = "ok",	[ATTEMPT_ERRED] = "erred",
+		[ATTEMPT_KILLED] = "killed",   [ATTEMPT_LOST] = "lost",
+	};
+
+	return names[a->state];
+}
+
+
 /* All attempts of one key in one run: a chain through attempt.next, oldest first. */
 struct key_chain {
 	uint64_t key;

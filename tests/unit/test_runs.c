@@ -41,6 +41,31 @@ static void test_two_calls_four_spans(void **state)
 	fx_free(fx);
 }
 
+/* The processor's way to the workers, with a span of its own because it was done too soon. */
+static void test_the_processors_way_belongs_to_its_chunks(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	on_file(fx, 1, "p", "pre", PRE, 0, "d", "f.root");
+	r = fx_record(2, "lambda-1", "way", 0, 60, 61);
+	TASK_SET(&r, prefix, T("lambda"));
+	fx_task(fx, 1, &r);
+	on_file(fx, 3, "c", "work", CHUNK, 100, "d", "f.root");
+	r = fx_record(4, "lambda-2", "alone", 0, 300, 301); /* nothing follows it */
+	TASK_SET(&r, prefix, T("lambda"));
+	fx_task(fx, 1, &r);
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 2);
+	assert_int_equal(fx->runs.v[0].attempts.n, 3);
+	assert_string_equal(fx->runs.v[0].spans[2], "way");
+	assert_true(run_has_span(&fx->runs.v[0], fx->runs.v[0].spans[2]));
+	assert_int_equal(fx->runs.v[1].kind, RUN_OTHER);
+	fx_free(fx);
+}
+
 static void test_cached_metadata_takes_nothing(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -235,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_two_calls_four_spans),
+		cmocka_unit_test(test_the_processors_way_belongs_to_its_chunks),
 		cmocka_unit_test(test_cached_metadata_takes_nothing),
 		cmocka_unit_test(test_preprocessing_must_cover_the_chunks),
 		cmocka_unit_test(test_the_last_earlier_one_is_taken),
