@@ -19,19 +19,27 @@ struct value attempt_wall_ns(const struct attempt *a)
 	return attempt_u64(a, TASK_F_wall_ns, a->wall_ns);
 }
 
-struct value attempt_storage_read(const struct attempt *a)
+/* Of a worker that died the kernel's charge is known as of the last look only, up to a second before. */
+static bool storage_is_sampled(const struct attempt *a)
 {
-	return a->fs_unknown ? value_null() : count_of(&a->c, CREMA_C_storage_read_bytes);
+	return a->state == ATTEMPT_KILLED || a->state == ATTEMPT_LOST;
 }
 
-/* What was charged outside calls on unproven file systems. */
+struct value attempt_storage_read(const struct attempt *a)
+{
+	return a->fs_unknown || storage_is_sampled(a)
+		       ? value_null()
+		       : count_of(&a->c, CREMA_C_storage_read_bytes);
+}
+
+/* At least this: what was charged outside calls on unproven file systems, as of the last look. */
 struct value attempt_storage_known(const struct attempt *a)
 {
 	struct value all = count_of(&a->c, CREMA_C_storage_read_bytes);
 	struct value unsure = count_of(&a->c, CREMA_C_storage_unsure_bytes);
 
 	if (all.type == VALUE_NULL || unsure.type == VALUE_NULL || !a->fs_unknown)
-		return attempt_storage_read(a);
+		return all;
 	return value_uint(all.v.u > unsure.v.u ? all.v.u - unsure.v.u : 0);
 }
 
