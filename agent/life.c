@@ -31,6 +31,7 @@ static void settle(void)
 	sigaction(SIGPIPE, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGXFSZ, &sa, NULL); /* a size limit is an error of write() then */
 	sa.sa_handler = on_term;
 	sigaction(SIGTERM, &sa, NULL);
 	umask(077);

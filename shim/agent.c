@@ -182,12 +182,8 @@ int agent_start(const char *to)
 		strncpy(remembered, to, sizeof(remembered) - 1);
 	if (find_program())
 		return -ENOENT;
-	if (host_reaps_orphans()) {
-		shim_say("this worker is process 1 or a subreaper; start it under an init "
-			 "(docker run --init) to have it measured",
-			 NULL);
+	if (host_reaps_orphans())
 		return -ENOTSUP;
-	}
 	number(pid, crema_shm->pid);
 	number(start, crema_shm->start_ticks);
 	argv[a++] = (char *)"crema-agent";
@@ -227,6 +223,6 @@ void agent_watch(void)
 	if (starts >= STARTS_PER_MINUTE)
 		return;
 	starts++;
-	shim_note("the agent had died; another one was started");
-	agent_start(remembered);
+	shim_note(agent_start(remembered) ? "the agent had died; no other one could be started"
+					  : "the agent had died; another one was started");
 }

@@ -220,6 +220,13 @@ static void process_usage(uint64_t *cpu_ns, uint64_t *inblock, uint64_t *oublock
 	*oublock = (uint64_t)ru.ru_oublock;
 }
 
+void shim_disarm(void)
+{
+	crema_armed = &never;
+	SYS3(SYS_unlinkat, AT_FDCWD, path, 0);
+	path[0] = 0;
+}
+
 int shim_arm(const char **why)
 {
 	uint8_t worker[16];
@@ -240,6 +247,7 @@ int shim_arm(const char **why)
 	fill_header(crema_shm, worker);
 	if (!crema_shm->tsc_mult) {
 		*why = "the time stamp counter stands still";
+		shim_disarm();
 		return -ENOSYS;
 	}
 	thread_block = NULL;

@@ -202,9 +202,26 @@ static void probe_call(const char *name, PyObject *worker)
 	Py_DecRef(r);
 }
 
+static void say_no_agent(int error)
+{
+	if (error == -ENOTSUP)
+		shim_say("this worker runs unmeasured: it is process 1 or a subreaper; start it "
+			 "under an init (docker run --init)",
+			 NULL);
+	else if (error == -EAGAIN || error == -ENOMEM)
+		shim_say("this worker runs unmeasured: no process or no memory for the agent; see "
+			 "'ulimit -u' and 'ulimit -v'",
+			 NULL);
+	else
+		shim_say("this worker runs unmeasured: cannot start the agent; set CREMA_AGENT to "
+			 "the path of crema-agent, now ",
+			 agent_path());
+}
+
 static int arm(PyObject *worker)
 {
 	const char *env = getenv("CREMA_COLLECTOR"), *why = "";
+	int error;
 
 	if (env && *env && !collector_is_sane(env)) {
 		shim_say("CREMA_COLLECTOR must be HOST:PORT or dir:/PATH; this worker runs "
@@ -220,12 +237,14 @@ static int arm(PyObject *worker)
 		shim_say("this worker runs unmeasured: ", why);
 		return -ENOSYS;
 	}
+	error = agent_start(collector);
+	if (error) {
+		shim_disarm();
+		say_no_agent(error);
+		return error;
+	}
 	wait_set_runtime(&_PyRuntime, real_symbol_bytes("_PyRuntime", &_PyRuntime));
 	patch_pending();
-	if (agent_start(collector))
-		shim_say("this worker runs unmeasured: cannot start the agent; set CREMA_AGENT to "
-			 "the path of crema-agent, now ",
-			 agent_path());
 	return 0;
 }
 

@@ -39,6 +39,10 @@ int shim_same_process(void);
  */
 int shim_arm(const char **why);
 
+/* Takes it back when nobody will read the shared memory: its file goes, nothing is counted any more.
+ * The mapping stays, other threads may be using it. */
+void shim_disarm(void);
+
 /* Leaves a reason where the agent can tell it; a text is kept once. */
 void shim_note(const char *text);
 
@@ -60,7 +64,7 @@ uint32_t arena_id(const char *text, uint32_t bytes);
 uint64_t arena_hash(const char *text, uint32_t bytes);
 const char *arena_text(uint32_t id);
 
-/* agent.c: starts the agent program; 0 or -errno. */
+/* agent.c: starts the agent program; 0 or -errno (-ENOTSUP: it would become this process's child). */
 int agent_start(const char *collector);
 /* Path of the agent program that was found, or looked for. */
 const char *agent_path(void);
