@@ -1,0 +1,173 @@
+"""Network bytes by task, to the byte of what a real nginx logged that it sent and received."""
+
+import os
+import time
+
+import jobs
+import pytest
+from distributed import Client, span
+
+SIZES = {"a.bin": 300_000, "b.bin": 700_001, "c.bin": 1_234_567}
+_kept = {}
+
+
+# --- on a worker
+
+def kept_get(port, path):
+    """Over one connection of the process, whoever opened it."""
+    import http.client
+
+    if port not in _kept:
+        _kept[port] = http.client.HTTPConnection("127.0.0.1", port)
+    _kept[port].request("GET", path)
+    return len(_kept[port].getresponse().read())
+
+
+def fsspec_get(url, count=1):
+    """fsspec's one loop and session for all tasks of the process: aiohttp with pooled connections."""
+    import fsspec
+
+    files = fsspec.filesystem("http")
+    return sum(len(files.cat_file(url)) for _ in range(count))
+
+
+def wait_for(others, folder, name):
+    open(os.path.join(folder, name), "w").close()
+    while len(os.listdir(folder)) < others:
+        time.sleep(0.005)
+
+
+def fsspec_get_together(url, folder, name):
+    wait_for(2, folder, name)
+    return fsspec_get(url)
+
+
+def uproot_read(url, handler):
+    import uproot
+
+    options = {"handler": getattr(uproot, handler)} if handler else {}
+    with uproot.open({url: "Events"}, **options) as tree:
+        tree["MET_pt"].array(library="np")
+        return tree.num_entries
+
+
+def uproot_together(url, handler, folder, name):
+    wait_for(2, folder, name)
+    return uproot_read(url, handler)
+
+
+def mixed(url, kind):
+    if kind == "fsspec":
+        return fsspec_get(url, 2)
+    import urllib.request
+
+    with urllib.request.urlopen(url) as answer:
+        return len(answer.read())
+
+
+# --- the tests
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory, homes, data):
+    import cluster
+    from nginx import Nginx  # here: the workers import this module, too
+
+    home = tmp_path_factory.mktemp("net")
+    files = home / "files"
+    files.mkdir()
+    for name, size in SIZES.items():
+        (files / name).write_bytes(os.urandom(size))
+    (files / "nano.root").symlink_to(data["zlib"])
+    with Nginx(home / "nginx", files) as server, cluster.Cluster(home / "cluster", homes) as procs:
+        procs.start_collector()
+        procs.start_scheduler()
+        procs.start_worker(nthreads=4)
+        with Client(procs.address) as client:
+            client.wait_for_workers(1, timeout=120)
+            yield server, procs, client
+
+
+def run(net, name, calls, in_turn=True):
+    """Runs (function, args) each as a task of a prefix of its own; returns their rows in order."""
+    _, procs, client = net
+    prefixes = [f"{name}{i}" for i in range(len(calls))]
+    with span(name):
+        futures = []
+        for prefix, (function, *args) in zip(prefixes, calls):
+            futures.append(client.submit(function, *args, pure=False, key=jobs.unique(prefix)))
+            if in_turn:
+                futures[-1].result(timeout=120)
+        client.gather(futures)
+    report = jobs.settled(procs, lambda r: all(jobs.tasks_of(r, p) for p in prefixes))
+    rows = [jobs.tasks_of(report, p) for p in prefixes]
+    assert all(len(r) == 1 for r in rows)
+    return [r[0] for r in rows]
+
+
+def check(net, rows, prefixes, sent=True):
+    """What each task received (and sent) is what nginx logged for its own URIs."""
+    for row, prefix in zip(rows, prefixes):
+        requests, out, received = net[0].of(prefix)
+        assert requests > 0, prefix
+        assert row["network_read_bytes"] == out, prefix
+        if sent:
+            assert row["network_write_bytes"] == received, prefix
+
+
+def unattributed(net, name="network_read_bytes"):
+    report = jobs.settled(net[1], lambda r: True)
+    return sum(w["unattributed"][name] for w in report["workers"])
+
+
+def test_kept_alive_in_turn_and_then_nobody(net):
+    server, _, client = net
+    names = list(SIZES)
+    rows = run(net, "turn", [(kept_get, server.port, f"/turn{i}/{n}") for i, n in enumerate(names)])
+    check(net, rows, [f"/turn{i}/" for i in range(3)])
+    before = unattributed(net)
+    client.run(kept_get, server.port, "/nobody/c.bin")
+    assert unattributed(net) - before == server.of("/nobody/")[1]
+    # One connection carried them all, and the last task has not grown.
+    assert len({r[3] for r in server.rows() if r[0].startswith(("/turn", "/nobody"))}) == 1
+    check(net, [jobs.tasks_of(jobs.settled(net[1], lambda r: True), "turn2")[0]], ["/turn2/"])
+
+
+def test_pooled_aiohttp_in_turn_and_then_nobody(net):
+    server, _, client = net
+    calls = [(fsspec_get, server.url(f"/pool{i}/{n}"), i + 1) for i, n in enumerate(SIZES)]
+    rows = run(net, "pool", calls)
+    check(net, rows, [f"/pool{i}/" for i in range(3)])
+    assert max(r[4] for r in server.rows() if r[0].startswith("/pool2/")) > 3, "no connection was used again"
+    before = unattributed(net)
+    client.run(fsspec_get, server.url("/poolnobody/c.bin"))
+    assert unattributed(net) - before == server.of("/poolnobody/")[1]
+
+
+def test_two_at_once_one_throttled(net, tmp_path):
+    server = net[0]
+    rows = run(net, "two", [(fsspec_get_together, server.url("/slow/two/b.bin"), str(tmp_path), "x"),
+                            (fsspec_get_together, server.url("/two/c.bin"), str(tmp_path), "y")], in_turn=False)
+    check(net, rows, ["/slow/two/", "/two/"])
+
+
+@pytest.mark.parametrize("handler", [None, "HTTPSource"])
+def test_uproot(net, tmp_path, handler):
+    server, name = net[0], f"uproot{handler}"
+    calls = [(uproot_together, server.url(f"/{name}{i}/nano.root"), handler, str(tmp_path), str(i)) for i in range(2)]
+    rows = run(net, name, calls, in_turn=False)
+    check(net, rows, [f"/{name}{i}/" for i in range(2)])
+
+
+def test_forty_mixed_on_four_threads(net):
+    server, names = net[0], list(SIZES)
+    calls = [(mixed, server.url(f"/m{i}/{names[i % 3]}"), "fsspec" if i % 2 else "urllib") for i in range(40)]
+    check(net, run(net, "mixed", calls, in_turn=False), [f"/m{i}/" for i in range(40)])
+
+
+def test_wait_of_a_throttled_download(net):
+    server = net[0]
+    (row,) = run(net, "wait", [(mixed, server.url("/slow/wait/c.bin"), "urllib")])
+    check(net, [row], ["/slow/wait/"])
+    known = row["wall_seconds"] - row["cpu_seconds"]
+    assert known > 1
+    assert row["network_wait_seconds"] >= 0.95 * known
