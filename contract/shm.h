@@ -187,7 +187,6 @@ struct crema_shm {
 	uint32_t agent_ready; /* pid of the agent in its own view, 0 = none yet */
 	uint32_t agent_starts;
 	uint64_t agent_heartbeat_boot_ns;
-	uint32_t wake; /* futex word: grows when the table is 3/4 full */
 	uint32_t next_thread;
 	uint64_t next_attempt;
 	uint64_t agent_stream_seq; /* agent's own: records of its stream so far */

@@ -13,8 +13,6 @@
 #include "sys.h"
 #include "task.h"
 
-__thread uint32_t op_depth;
-
 /* The run queue delay was `runqueue_ns` when the thread had been switched `switches` times: while
  * that count stands, the delay needs no new look. */
 static __thread struct {
@@ -95,7 +93,7 @@ void wait_begin(struct op *op)
 {
 	struct crema_task *task;
 
-	op->t = op_depth ? NULL : thread_self();
+	op->t = thread_self();
 	if (!op->t || op->t->owner == OWNER_NONE) {
 		op->t = NULL;
 		return;
@@ -146,7 +144,7 @@ void block_end(struct op *op, int time_id)
 
 int wait_matters(void)
 {
-	struct crema_thread *t = op_depth ? NULL : thread_self();
+	struct crema_thread *t = thread_self();
 
 	return t && t->owner != OWNER_NONE;
 }
@@ -175,7 +173,7 @@ void read_begin(struct op *op, int fd, size_t size)
 	struct fd_info info;
 	int is_file;
 
-	op->t = op_depth ? NULL : thread_self();
+	op->t = thread_self();
 	if (unlikely(!op->t))
 		return;
 	info = fd_lookup(fd);
@@ -264,7 +262,7 @@ void write_begin(struct op *op, int fd)
 {
 	struct fd_info info;
 
-	op->t = op_depth ? NULL : thread_self();
+	op->t = thread_self();
 	if (unlikely(!op->t))
 		return;
 	info = fd_lookup(fd);
@@ -294,7 +292,7 @@ void write_end(struct op *op, int fd, long result)
 
 void socket_begin(struct op *op, int fd)
 {
-	op->t = op_depth ? NULL : thread_self();
+	op->t = thread_self();
 	if (unlikely(!op->t))
 		return;
 	op->kind = fd_lookup(fd).kind;
@@ -307,6 +305,13 @@ void socket_begin(struct op *op, int fd)
 		bracket_call(op);
 	else
 		op->start = ticks();
+}
+
+void send_begin(struct op *op, int fd)
+{
+	socket_begin(op, fd);
+	if (op->t && op->kind == FD_SOCKET)
+		net_send_binds(fd);
 }
 
 static void socket_waited(struct op *op)
@@ -335,7 +340,7 @@ void send_end(struct op *op, int fd, long result)
 
 void map_end(int fd, size_t length, int prot)
 {
-	struct crema_thread *t = op_depth ? NULL : thread_self();
+	struct crema_thread *t = thread_self();
 	struct crema_task *task;
 	struct fd_info info;
 

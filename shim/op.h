@@ -44,6 +44,7 @@ void block_end(struct op *op, int time_id);
 int wait_matters(void);
 
 void socket_begin(struct op *op, int fd);
+void send_begin(struct op *op, int fd);
 void recv_end(struct op *op, int fd, long result);
 void send_end(struct op *op, int fd, long result);
 
@@ -55,8 +56,5 @@ void map_end(int fd, size_t length, int prot);
 
 /* Where the interpreter's runtime lies: waits on objects in there are waits for the GIL. */
 void wait_set_runtime(const void *start, size_t bytes);
-
-/* Set while the shim itself works inside a call: nested calls pass through uncounted. */
-extern __thread uint32_t op_depth;
 
 #endif

@@ -56,18 +56,6 @@ static uint32_t claim_slot(void)
 	return OWNER_REFUSED;
 }
 
-/* The agent polls; when three quarters of the slots wait for it, it is woken. */
-static void wake_agent(uint32_t owner)
-{
-	struct crema_totals *t = &crema_shm->totals;
-
-	(void)owner;
-	if ((LOAD(&t->tasks_started) & 255) == 0) {
-		ADD(&crema_shm->wake, 1);
-		SYS3(SYS_futex, &crema_shm->wake, 1 /* FUTEX_WAKE */, 1);
-	}
-}
-
 uint32_t task_open(void)
 {
 	uint32_t owner = claim_slot();
@@ -77,7 +65,6 @@ uint32_t task_open(void)
 	thread_sequence++;
 	if (!t) {
 		ADD(&crema_shm->totals.tasks_refused, 1);
-		wake_agent(owner);
 		return owner;
 	}
 	memset(t, 0, sizeof(*t));
@@ -88,7 +75,6 @@ uint32_t task_open(void)
 	if (t->rss_start_bytes)
 		t->known |= CREMA_KNOWN_RSS_START;
 	t->rss_peak_bytes = max_rss_bytes();
-	wake_agent(owner);
 	return owner;
 }
 

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "fd.h"
-#include "net.h"
 #include "op.h"
 #include "shim.h"
 
@@ -28,33 +27,32 @@
 #define WRAP_OTHER(ret, name, params, args, fd, size)
 #define WRAP_FIND(ret, name, params, args, fd, size)
 
-#define WRAP_READ(ret, name, params, args, fd, size)                                               \
+/* A call that is counted: its family's begin says in op.t whether the end is wanted. */
+#define WRAP_COUNTED(ret, name, params, args, begin, end)                                          \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
 		struct op op;                                                                      \
 		ret result;                                                                        \
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
-		read_begin(&op, fd, size);                                                         \
+		begin;                                                                             \
 		result = real.name args;                                                           \
 		if (op.t)                                                                          \
-			read_end(&op, fd, result);                                                 \
+			end;                                                                       \
 		return result;                                                                     \
 	}
 
+#define WRAP_READ(ret, name, params, args, fd, size)                                               \
+	WRAP_COUNTED(ret, name, params, args, read_begin(&op, fd, size), read_end(&op, fd, result))
+
 #define WRAP_WRITE(ret, name, params, args, fd, size)                                              \
-	EXPORT ret name params                                                                     \
-	{                                                                                          \
-		struct op op;                                                                      \
-		ret result;                                                                        \
-		if (likely(!shim_armed()))                                                         \
-			return real.name args;                                                     \
-		write_begin(&op, fd);                                                              \
-		result = real.name args;                                                           \
-		if (op.t)                                                                          \
-			write_end(&op, fd, result);                                                \
-		return result;                                                                     \
-	}
+	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd), write_end(&op, fd, result))
+
+#define WRAP_RECV(ret, name, params, args, fd, size)                                               \
+	WRAP_COUNTED(ret, name, params, args, socket_begin(&op, fd), recv_end(&op, fd, result))
+
+#define WRAP_SEND(ret, name, params, args, fd, size)                                               \
+	WRAP_COUNTED(ret, name, params, args, send_begin(&op, fd), send_end(&op, fd, result))
 
 #define WRAP_OPEN(ret, name, params, args, fd, size)                                               \
 	EXPORT ret name params                                                                     \
@@ -82,36 +80,6 @@
 			map_end(fd, size, p);                                                      \
 			errno = saved;                                                             \
 		}                                                                                  \
-		return result;                                                                     \
-	}
-
-#define WRAP_RECV(ret, name, params, args, fd, size)                                               \
-	EXPORT ret name params                                                                     \
-	{                                                                                          \
-		struct op op;                                                                      \
-		ret result;                                                                        \
-		if (likely(!shim_armed()))                                                         \
-			return real.name args;                                                     \
-		socket_begin(&op, fd);                                                             \
-		result = real.name args;                                                           \
-		if (op.t)                                                                          \
-			recv_end(&op, fd, result);                                                 \
-		return result;                                                                     \
-	}
-
-#define WRAP_SEND(ret, name, params, args, fd, size)                                               \
-	EXPORT ret name params                                                                     \
-	{                                                                                          \
-		struct op op;                                                                      \
-		ret result;                                                                        \
-		if (likely(!shim_armed()))                                                         \
-			return real.name args;                                                     \
-		socket_begin(&op, fd);                                                             \
-		if (op.t && op.kind == FD_SOCKET)                                                  \
-			net_send_binds(fd);                                                        \
-		result = real.name args;                                                           \
-		if (op.t)                                                                          \
-			send_end(&op, fd, result);                                                 \
 		return result;                                                                     \
 	}
 
