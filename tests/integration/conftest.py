@@ -45,6 +45,19 @@ def is_expected(test, reason):
                for t, r in expected_skips())
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "matrix: a long cell of docs/accuracy.md; runs with CREMA_ALL_CELLS=1 only")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Long cells are left out, not skipped, where they are not asked for."""
+    if os.environ.get("CREMA_ALL_CELLS"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("matrix")]
+    items[:] = [item for item in items if not item.get_closest_marker("matrix")]
+    config.hook.pytest_deselected(items=left_out)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """A skip that is not listed is a failure."""
