@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rows.h - messages about the worker as a whole: FILE, CODEC, TOTALS, DASK.
+ * rows.h - messages about the worker as a whole: FILE, CODEC, SERVER, TOTALS, DASK.
  *
- * All carry cumulative values. FILE and CODEC rows are sent when their numbers changed since they
+ * All carry cumulative values. FILE, CODEC and SERVER rows are sent when their numbers changed since they
  * were sent last. One thread.
  */
 #ifndef AGENT_ROWS_H
@@ -21,6 +21,7 @@ struct rows {
 	struct buf text;        /* scratch for it */
 	uint64_t file_sum[CREMA_SHM_FILES];
 	uint64_t codec_sum[CREMA_SHM_CODEC_ROWS];
+	uint64_t server_sum[CREMA_SHM_SERVERS];
 };
 
 /* Counters of everything so far: what was folded, and the live blocks. */
@@ -35,6 +36,7 @@ void rows_release(struct rows *r);
 /* `last`: the worker has ended; rows go as records that must arrive. */
 void rows_files(struct rows *r, bool last);
 void rows_codecs(struct rows *r, bool last);
+void rows_servers(struct rows *r, bool last);
 /* What no task could measure is unknown in the sums too. */
 void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last, uint64_t boot_ns);
 void rows_dask(struct rows *r);

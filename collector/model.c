@@ -43,11 +43,13 @@ void model_release(struct model *m)
 	free(m->attempts.v);
 	free(m->files.v);
 	free(m->codecs.v);
+	free(m->servers.v);
 	free(m->torn.v);
 	table_release(&m->worker_table);
 	table_release(&m->attempt_table);
 	table_release(&m->file_table);
 	table_release(&m->codec_table);
+	table_release(&m->server_table);
 	table_release(&m->names.table);
 	arena_release(&m->arena);
 	memset(m, 0, sizeof(*m));

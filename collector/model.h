@@ -21,6 +21,7 @@
 #include "collector/emit.h"
 #include "collector/model_table.h"
 #include "common/task.h"
+#include "shm.h"
 #include "wire.h"
 
 /* A worker is silent when others were heard this much later (samples come each second). */
@@ -134,6 +135,13 @@ struct codec_row {
 	struct value calls, in_bytes, out_bytes, cpu_ns, wall_ns;
 };
 
+struct server_row {
+	struct worker *worker;
+	const char *server, *scheme, *span;
+	struct value requests, failed, read_bytes, latency_sum_ns, latency_max_ns;
+	uint64_t latency[CREMA_LATENCY_BUCKETS];
+};
+
 struct worker {
 	uint8_t id[CREMA_WORKER_ID_BYTES];
 	char hex[33];
@@ -172,11 +180,12 @@ struct torn_file {
 struct model {
 	struct arena arena;
 	struct names names;
-	struct table worker_table, attempt_table, file_table, codec_table;
+	struct table worker_table, attempt_table, file_table, codec_table, server_table;
 	ARRAY(struct worker *) workers;
 	struct attempts attempts;
 	ARRAY(struct file_row *) files;
 	ARRAY(struct codec_row *) codecs;
+	ARRAY(struct server_row *) servers;
 	ARRAY(struct torn_file) torn;
 	uint64_t files_read, frames, records_bad;
 	uint64_t last_note_ns; /* CLOCK_REALTIME of the collector's last own entry */
@@ -206,6 +215,7 @@ double worker_utc(const struct worker *w, uint64_t boot_ns);
 /* Parts of model_feed(), one per kind of message. */
 int model_feed_hello(struct model *m, struct worker *w, uint64_t stream, const msgpack_object *map);
 int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpack_object *map);
+int model_feed_server(struct model *m, struct worker *w, const msgpack_object *map);
 int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct text json);
 void model_stack_facts(struct model *m, struct worker *w, struct text json);
 struct stream *worker_stream(struct worker *w, uint64_t id);

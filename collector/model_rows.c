@@ -1,33 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* model_rows.c - hello and the messages that are maps. */
-#include "collector/model.h"
+#include "collector/model_map.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-static struct value map_uint(const msgpack_object *map, const char *key)
-{
-	uint64_t u;
-
-	return object_u64(get(map, key), &u) ? value_uint(u) : value_null();
-}
-
 static double map_real(const msgpack_object *map, const char *key)
 {
 	return get_f64(map, key, (double)NAN);
-}
-
-/* The larger of two cumulative numbers. */
-static void raise_to(struct value *have, struct value v)
-{
-	if (v.type == VALUE_UINT && (have->type != VALUE_UINT || v.v.u > have->v.u))
-		*have = v;
-}
-
-static const char *map_text(struct model *m, const msgpack_object *map, const char *key)
-{
-	return model_text(m, get_text(map, key));
 }
 
 static int add_clock(struct worker *w, uint64_t boot_ns, uint64_t real_ns, bool local)
@@ -326,6 +307,8 @@ int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpa
 		return feed_file(m, w, map);
 	case CREMA_MSG_CODEC:
 		return feed_codec(m, w, map);
+	case CREMA_MSG_SERVER:
+		return model_feed_server(m, w, map);
 	case CREMA_MSG_GOODBYE:
 		return feed_goodbye(m, w, map);
 	case CREMA_MSG_CLOCKS:

@@ -14,11 +14,6 @@ static void add(struct value *sum, struct value v, bool first)
 	*sum = first ? v : value_plus(*sum, v);
 }
 
-static bool row_in_run(const struct run *r, const char *span)
-{
-	return r->first_span ? run_has_span(r, span) : !span;
-}
-
 static void file_add(struct file_sum *s, const struct file_row *f, bool first)
 {
 	if (first || f->size_bytes.type != VALUE_NULL)
@@ -236,17 +231,19 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 	r->run = run;
 	r->facts = facts;
 	for (i = 0; i < m->files.n && !rc; i++) {
-		if (row_in_run(run, m->files.v[i]->span))
+		if (run_has_row(run, m->files.v[i]->span))
 			rc = file_take(r, m->files.v[i]);
 	}
 	for (i = 0; i < m->codecs.n && !rc; i++) {
-		if (row_in_run(run, m->codecs.v[i]->span))
+		if (run_has_row(run, m->codecs.v[i]->span))
 			rc = codec_take(r, m->codecs.v[i]);
 	}
 	if (r->files.n)
 		qsort(r->files.v, r->files.n, sizeof(*r->files.v), by_read);
 	if (r->codecs.n)
 		qsort(r->codecs.v, r->codecs.n, sizeof(*r->codecs.v), by_in);
+	if (!rc)
+		rc = report_gather_servers(r);
 	gather_workers(r);
 	return rc;
 }
@@ -255,6 +252,7 @@ void report_release(struct report *r)
 {
 	free(r->files.v);
 	free(r->codecs.v);
+	free(r->servers.v);
 	arena_release(&r->arena);
 	memset(r, 0, sizeof(*r));
 }

@@ -118,6 +118,7 @@ void report_json(const struct report *r, struct json *j)
 	report_workers_json(r, j);
 	put_files(r, j);
 	put_codecs(r, j);
+	report_servers_json(r, j);
 	tracking_emit(r->facts, j);
 	report_completeness_json(r, j);
 	if (r->coffea)

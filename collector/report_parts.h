@@ -39,6 +39,13 @@ struct codec_sum {
 	struct codec_side decompress, compress;
 };
 
+/* One server over all workers and spans of the run. */
+struct server_sum {
+	const char *server, *scheme;
+	struct value requests, failed, read_bytes, latency_sum_ns, latency_max_ns;
+	uint64_t latency[CREMA_LATENCY_BUCKETS];
+};
+
 struct report {
 	const struct run *run;
 	const struct facts *facts;
@@ -50,10 +57,12 @@ struct report {
 	struct file_sum imports;	/* Python modules and libraries, all together */
 	struct file_sum rest;		/* storage bytes that no single file can be told for */
 	ARRAY(struct codec_sum) codecs; /* most in bytes first */
+	ARRAY(struct server_sum) servers; /* most read first */
 	struct arena arena;
 };
 
 int report_gather(struct report *r, const struct run *run, const struct facts *facts);
+int report_gather_servers(struct report *r);
 void report_release(struct report *r);
 void worker_balance(const struct worker *w, struct balance *b);
 
@@ -61,6 +70,7 @@ void report_json(const struct report *r, struct json *j);
 void report_task_rows(const struct run *run, struct json *j);
 void report_chunk_rows(const struct run *run, struct json *j);
 void report_workers_json(const struct report *r, struct json *j);
+void report_servers_json(const struct report *r, struct json *j);
 void report_completeness_json(const struct report *r, struct json *j);
 /* Remarks for people and JSON: `say` gets each, one line. */
 void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg);
@@ -68,6 +78,7 @@ void report_remarks(const struct report *r, void (*say)(void *arg, const char *l
 void report_tables(const struct report *r, struct sink *s, bool colour);
 void report_tables_numbers(const struct report *r, struct sink *s, bool colour);
 void report_tables_rows(const struct report *r, struct sink *s, bool colour);
+void report_tables_servers(const struct report *r, struct sink *s, bool colour);
 void report_tables_health(const struct report *r, struct sink *s, bool colour);
 
 #endif

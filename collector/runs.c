@@ -32,6 +32,11 @@ bool run_has_span(const struct run *r, const char *span)
 	return span && (span == r->spans[0] || span == r->spans[1] || span == r->spans[2]);
 }
 
+bool run_has_row(const struct run *r, const char *span)
+{
+	return r->first_span ? run_has_span(r, span) : !span;
+}
+
 static double when(double t)
 {
 	return isnan(t) ? 0 : t;

@@ -59,6 +59,8 @@ struct run *runs_find(const struct runs *runs, const char *which);
 
 bool attempt_is_chunk(const struct attempt *a);
 bool run_has_span(const struct run *r, const char *span);
+/* Whether a row of a file, codec or server belongs to the run: by its span, NULL if it has none. */
+bool run_has_row(const struct run *r, const char *span);
 /* Entries the attempt processed: coffea's word, else its range if it ended well. */
 struct value attempt_events(const struct attempt *a);
 const char *attempt_state_name(const struct attempt *a);

@@ -30,6 +30,7 @@
 #define CREMA_SHM_FILES      1024u
 #define CREMA_SHM_CODEC_ROWS 256u
 #define CREMA_SHM_FILESYSTEMS 32u
+#define CREMA_SHM_SERVERS    64u
 #define CREMA_SHM_STRINGS    (256u << 10)
 #define CREMA_SHM_STRING_INDEX 4096u
 #define CREMA_SHM_PROBE      (64u << 10)
@@ -145,6 +146,26 @@ struct crema_codec_row {
 	uint64_t calls, in_bytes, out_bytes, cpu_ns, wall_ns;
 };
 
+/* Requests to one server under one span. A latency of bucket i lay below 2^(10 + i) ns and, for i > 0,
+ * at or above half of that; the last bucket has no upper end. */
+#define CREMA_LATENCY_BUCKETS 32u
+struct crema_server {
+	uint32_t state;	  /* 0 free, 1 being made, 2 ready */
+	uint32_t scheme;  /* string ids: "http", "root" ... */
+	uint32_t address; /* "host:port"; 0: what did not fit in this table */
+	uint32_t span;
+	uint64_t requests, failed, read_bytes; /* requests: failed ones as well */
+	uint64_t latency_sum_ns, latency_max_ns;
+	uint64_t latency[CREMA_LATENCY_BUCKETS];
+};
+
+static inline uint32_t crema_latency_bucket(uint64_t ns)
+{
+	uint32_t bits = ns >> 10 ? 64u - (uint32_t)__builtin_clzll(ns >> 10) : 0;
+
+	return bits < CREMA_LATENCY_BUCKETS ? bits : CREMA_LATENCY_BUCKETS - 1;
+}
+
 struct crema_filesystem {
 	uint32_t state; /* 0 free, 2 ready */
 	uint32_t pad;
@@ -198,6 +219,7 @@ struct crema_shm {
 	struct crema_snapshot snapshot;
 	struct crema_filesystem filesystem[CREMA_SHM_FILESYSTEMS];
 	struct crema_codec_row codec[CREMA_SHM_CODEC_ROWS];
+	struct crema_server server[CREMA_SHM_SERVERS]; /* the last: what did not fit */
 	struct crema_probe_text facts; /* once */
 	struct crema_probe_text probe; /* again and again */
 	uint32_t slot_word[CREMA_SHM_TASKS];

@@ -38,6 +38,8 @@
  *   storage_read_bytes, storage_wait_ns.
  * CODEC map: function, codec, direction ("decompress"|"compress"), span, calls, in_bytes, out_bytes,
  *   cpu_ns, wall_ns.
+ * SERVER map: server ("host:port"; nil: those beyond the table), scheme, span, requests, failed,
+ *   read_bytes, latency_sum_ns, latency_max_ns, latency [requests by bucket, see shm.h].
  * GOODBYE map: boot_ns, how ("exit"|"killed"|"gone"), evidence [text], cause (text or nil),
  *   tasks_in_flight.
  */

@@ -94,6 +94,7 @@ static void test_garbage(void **state)
 		f->now += SECOND;
 		rows_files(rows, round % 2);
 		rows_codecs(rows, round % 2);
+		rows_servers(rows, round % 2);
 		rows_dask(rows);
 		rows_totals(rows, &f->drain.unknown, round % 2, f->now);
 		sampler_worker(&sampler, 1, 0, f->now, f->now);

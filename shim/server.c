@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* server.c - rows of servers. */
+#include "server.h"
+
+#include "task.h"
+
+#define OVERFLOW (CREMA_SHM_SERVERS - 1)
+
+static int row_claim(struct crema_server *s)
+{
+	uint32_t none = 0;
+
+	return !LOAD(&s->state) && __atomic_compare_exchange_n(&s->state, &none, 1, 0,
+							       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* Another thread is filling this row in: a few stores away, but never waited for in earnest. */
+static int row_ready(const struct crema_server *s)
+{
+	for (int i = 0; i < 1000; i++)
+		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == 2)
+			return 1;
+	return 0;
+}
+
+static struct crema_server *overflow_row(void)
+{
+	struct crema_server *s = &crema_shm->server[OVERFLOW];
+
+	if (row_claim(s))
+		__atomic_store_n(&s->state, 2, __ATOMIC_RELEASE);
+	return s;
+}
+
+static struct crema_server *row_of(uint32_t scheme, uint32_t address, uint32_t span)
+{
+	uint32_t at = address * 2654435761u + span * 40503u + scheme;
+
+	if (!address)
+		return overflow_row();
+	for (uint32_t i = 0; i < OVERFLOW; i++, at++) {
+		struct crema_server *s = &crema_shm->server[at % OVERFLOW];
+
+		if (row_claim(s)) {
+			s->scheme = scheme;
+			s->address = address;
+			s->span = span;
+			__atomic_store_n(&s->state, 2, __ATOMIC_RELEASE);
+			return s;
+		}
+		if (!row_ready(s))
+			break;
+		if (s->address == address && s->span == span && s->scheme == scheme)
+			return s;
+	}
+	return overflow_row();
+}
+
+static uint32_t span_of(uint64_t name)
+{
+	uint32_t owner = task_ref_name(name), span = 0;
+	struct crema_task *task = task_slot(owner);
+
+	if (task) {
+		span = LOAD(&task->span);
+		task_unref(owner);
+	}
+	return span;
+}
+
+void server_count(const struct server_request *r)
+{
+	struct crema_server *s = row_of(r->scheme, r->address, span_of(r->task));
+	uint64_t most = LOAD(&s->latency_max_ns);
+
+	ADD(&s->requests, 1);
+	if (r->failed)
+		ADD(&s->failed, 1);
+	ADD(&s->read_bytes, r->read_bytes);
+	ADD(&s->latency_sum_ns, r->latency_ns);
+	ADD(&s->latency[crema_latency_bucket(r->latency_ns)], 1);
+	while (r->latency_ns > most &&
+	       !__atomic_compare_exchange_n(&s->latency_max_ns, &most, r->latency_ns, 0,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
