@@ -10,16 +10,12 @@
 
 #include "fd.h"
 #include "net.h"
+#include "runqueue.h"
 #include "sys.h"
 #include "task.h"
 
-/* The run queue delay was `runqueue_ns` when the thread had been switched `switches` times: while
- * that count stands, the delay needs no new look. */
-static __thread struct {
-	uint64_t switches;
-	int64_t runqueue_ns;
-	uint32_t valid, slow;
-} known;
+/* The thread's last call that was looked at had waited: the next ones are bracketed. */
+static __thread uint32_t slow;
 
 static const char *runtime_start;
 static size_t runtime_bytes;
@@ -40,56 +36,66 @@ static void usage(uint64_t *switches, uint64_t *inblock)
 	*inblock = (uint64_t)ru.ru_inblock;
 }
 
-void op_bracket(struct op *op)
+/* time_id: the class of a wait; -1: not known yet. */
+static void op_bracket(struct op *op, int time_id)
 {
 	op->bracketed = 1;
 	usage(&op->switches, &op->inblock);
-	if (!known.valid || known.switches != op->switches) {
-		known.runqueue_ns = thread_runqueue_ns();
-		known.switches = op->switches;
-		known.valid = 1;
-	}
-	op->runqueue_ns = known.runqueue_ns;
-	op->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	runqueue_wait_begins(op->t, time_id, op->switches);
+	op->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID); /* after the look, which costs CPU */
 	op->start = ticks();
 }
 
-uint64_t op_waited(struct op *op, uint64_t elapsed_ns, uint64_t *storage_bytes)
-{
-	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - op->cpu_ns, switches, inblock, busy;
+/* What the thread's clocks say at the end of a bracketed call. */
+struct op_end {
+	uint64_t gross_ns; /* elapsed - CPU inside; 0 if the thread was never switched out */
+	uint64_t cpu_ns, switches, storage_bytes;
+};
 
-	usage(&switches, &inblock);
-	*storage_bytes = (inblock - op->inblock) * 512;
-	if (switches == op->switches)
+static struct op_end op_end(const struct op *op)
+{
+	uint64_t elapsed = ticks_ns(ticks() - op->start), inblock, cpu;
+	struct op_end e;
+
+	e.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	usage(&e.switches, &inblock);
+	e.storage_bytes = (inblock - op->inblock) * 512;
+	cpu = e.cpu_ns - op->cpu_ns;
+	e.gross_ns = e.switches != op->switches && elapsed > cpu ? elapsed - cpu : 0;
+	return e;
+}
+
+/* Waited ns of a bracketed call, and the storage bytes charged to it. */
+static uint64_t op_waited(struct op *op, uint64_t *storage_bytes)
+{
+	struct op_end e = op_end(op);
+
+	*storage_bytes = e.storage_bytes;
+	if (!e.gross_ns)
 		return 0;
-	known.runqueue_ns = thread_runqueue_ns();
-	known.switches = switches;
-	busy = cpu;
-	if (known.runqueue_ns > op->runqueue_ns && op->runqueue_ns >= 0)
-		busy += (uint64_t)(known.runqueue_ns - op->runqueue_ns);
-	return elapsed_ns > busy ? elapsed_ns - busy : 0;
+	return e.gross_ns - runqueue_of_wait(op->t, e.gross_ns, e.switches);
 }
 
 /* A slow call without a bracket: what has happened since the last look is put on this call, so the
  * wait is never too large. Without any switch since then it was not a wait at all. */
-static uint64_t waited_unbracketed(uint64_t elapsed_ns)
+static uint64_t waited_unbracketed(struct op *op, uint64_t elapsed_ns)
 {
-	uint64_t switches, inblock, delay = 0;
-	int64_t runqueue;
+	uint64_t switches, inblock;
 
 	usage(&switches, &inblock);
-	if (known.valid && switches == known.switches)
+	if (runqueue_looked_at(switches))
 		return 0;
-	runqueue = thread_runqueue_ns();
-	if (known.valid && runqueue > known.runqueue_ns && known.runqueue_ns >= 0)
-		delay = (uint64_t)(runqueue - known.runqueue_ns);
-	known.runqueue_ns = runqueue;
-	known.switches = switches;
-	known.valid = 1;
-	return elapsed_ns > delay ? elapsed_ns - delay : 0;
+	return elapsed_ns - runqueue_of_wait(op->t, elapsed_ns, switches);
 }
 
-void wait_begin(struct op *op)
+static int wait_class(const void *object)
+{
+	size_t offset = (size_t)((const char *)object - runtime_start);
+
+	return runtime_start && offset < runtime_bytes ? CREMA_T_gil_wait : CREMA_T_lock_wait;
+}
+
+static void class_begin(struct op *op, int time_id)
 {
 	struct crema_task *task;
 
@@ -98,48 +104,58 @@ void wait_begin(struct op *op)
 		op->t = NULL;
 		return;
 	}
-	task = op->t->is_pool ? NULL : task_slot(op->t->owner);
+	op->time_id = time_id;
+	task = op->t->is_pool || time_id != CREMA_T_lock_wait ? NULL : task_slot(op->t->owner);
+	op->waits_for = task;
 	if (task)
 		overlap_mark(task, &op->mark);
-	op_bracket(op);
+	op_bracket(op, time_id);
 }
 
-/* A lock wait, less what was really the pool's wait for storage or the network. */
-static void charge_lock(struct op *op, uint64_t waited)
+void wait_begin(struct op *op, const void *object)
 {
-	struct crema_task *task = op->t->is_pool ? NULL : task_slot(op->t->owner);
-	uint64_t *time = op->t->seg.time, part;
+	class_begin(op, wait_class(object));
+}
 
-	if (task) {
-		part = overlap_since(task, &op->mark, OVERLAP_STORAGE, waited);
-		time[CREMA_T_storage_wait] += part;
-		waited -= part;
-		part = overlap_since(task, &op->mark, OVERLAP_NETWORK, waited);
-		time[CREMA_T_network_wait] += part;
-		waited -= part;
+void block_begin(struct op *op, int time_id)
+{
+	class_begin(op, time_id);
+}
+
+/* Of a lock wait of `waited` ns: what was really the pool's wait for storage or the network. */
+static uint64_t charge_overlap(struct op *op, uint64_t waited)
+{
+	static const int classes[OVERLAPS] = {[OVERLAP_STORAGE] = CREMA_T_storage_wait,
+					      [OVERLAP_NETWORK] = CREMA_T_network_wait};
+	uint64_t part, sum = 0;
+
+	for (int c = 0; op->waits_for && c < OVERLAPS; c++) {
+		part = overlap_since(op->waits_for, &op->mark, (enum overlap_class)c, waited - sum);
+		op->t->seg.time[classes[c]] += part;
+		sum += part;
 	}
-	time[CREMA_T_lock_wait] += waited;
+	return sum;
 }
 
-void wait_end(struct op *op, const void *object)
+static int overlaps(struct op *op)
 {
-	uint64_t storage, waited = op_waited(op, ticks_ns(ticks() - op->start), &storage);
-	size_t offset = (size_t)((const char *)object - runtime_start);
-
-	if (runtime_start && offset < runtime_bytes)
-		op->t->seg.time[CREMA_T_gil_wait] += waited;
-	else
-		charge_lock(op, waited);
+	for (int c = 0; op->waits_for && c < OVERLAPS; c++)
+		if (overlap_since(op->waits_for, &op->mark, (enum overlap_class)c, 1))
+			return 1;
+	return 0;
 }
 
-void block_end(struct op *op, int time_id)
+void wait_end(struct op *op)
 {
-	uint64_t storage, waited = op_waited(op, ticks_ns(ticks() - op->start), &storage);
+	struct op_end e = op_end(op);
+	uint64_t waited;
 
-	if (time_id == CREMA_T_lock_wait)
-		charge_lock(op, waited);
-	else
-		op->t->seg.time[time_id] += waited;
+	if (!e.gross_ns)
+		return;
+	if (!overlaps(op) && runqueue_hold(op->t, op->time_id, e.gross_ns, e.cpu_ns, e.switches))
+		return;
+	waited = e.gross_ns - runqueue_of_wait(op->t, e.gross_ns, e.switches);
+	op->t->seg.time[op->time_id] += waited - charge_overlap(op, waited);
 }
 
 int wait_matters(void)
@@ -158,7 +174,7 @@ static void bracket_call(struct op *op)
 		op->pool_of = task;
 		overlap_enter(task, op->kind == FD_SOCKET ? OVERLAP_NETWORK : OVERLAP_STORAGE);
 	}
-	op_bracket(op);
+	op_bracket(op, -1);
 }
 
 static void leave_call(struct op *op, uint64_t waited)
@@ -189,7 +205,7 @@ void read_begin(struct op *op, int fd, size_t size)
 		if (task && !(LOAD(&task->fs_mask) >> info.filesystem & 1))
 			__atomic_fetch_or(&task->fs_mask, 1u << info.filesystem, __ATOMIC_RELAXED);
 	}
-	if (unlikely(known.slow || (is_file && (size >= OP_LARGE_BYTES || info.unsure))))
+	if (unlikely(slow || (is_file && (size >= OP_LARGE_BYTES || info.unsure))))
 		bracket_call(op);
 	else
 		op->start = ticks();
@@ -212,11 +228,11 @@ static void read_slow(struct op *op, uint64_t elapsed_ns)
 	struct crema_file *f;
 
 	if (op->bracketed)
-		waited = op_waited(op, elapsed_ns, &storage);
+		waited = op_waited(op, &storage);
 	else
-		waited = waited_unbracketed(elapsed_ns);
+		waited = waited_unbracketed(op, elapsed_ns);
 	leave_call(op, waited);
-	known.slow = waited > OP_SLOW_NS;
+	slow = waited > OP_SLOW_NS;
 	op->t->seg.time[op->kind == FD_SOCKET  ? CREMA_T_network_wait
 			: op->kind == FD_OTHER ? CREMA_T_lock_wait
 					       : CREMA_T_storage_wait] += waited;
@@ -301,7 +317,7 @@ void socket_begin(struct op *op, int fd)
 	op->bracketed = 0;
 	op->pool_of = NULL;
 	/* what a pool thread receives may be what its task waits for */
-	if ((known.slow || op->t->is_pool) && op->t->owner != OWNER_NONE)
+	if ((slow || op->t->is_pool) && op->t->owner != OWNER_NONE)
 		bracket_call(op);
 	else
 		op->start = ticks();

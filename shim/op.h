@@ -3,10 +3,11 @@
  * op.h - one intercepted call: what it did and whether it blocked.
  *
  * A call that returns at once costs two reads of the tick counter. A call is bracketed with the
- * thread's clocks (about 0.4 us, and 1.2 us more where it blocked) when it is likely to block:
- * large reads, waits, and small reads right after one that was slow. For a bracketed call wait =
- * elapsed - CPU inside - run queue inside      (0 if the thread was never switched out) and for a
- * slow call that was not bracketed, wait = elapsed - run queue since the last look; its own CPU, a
+ * thread's clocks (about 1 us, and 2 us more for a look at the run queue: runqueue.h says when) when
+ * it is likely to block: large reads, waits, and small reads right after one that was slow. For a
+ * bracketed call
+ *     wait = elapsed - CPU inside - run queue inside      (0 if the thread was never switched out)
+ * and for a slow call that was not bracketed, wait = elapsed - run queue since the last look; its own CPU, a
  * few us, is in there too.
  */
 #ifndef CREMA_SHIM_OP_H
@@ -26,20 +27,17 @@ struct op {
 	uint32_t bracketed;
 	uint32_t unsure; /* read of a file system whose charges are unproven */
 	uint32_t row, kind;
+	int time_id;	 /* of a wait */
 	uint64_t cpu_ns, inblock, switches;
-	int64_t runqueue_ns;
 	struct crema_task *pool_of; /* a pool thread's call that may block, of this task */
-	struct overlap_mark mark;   /* of a wait of the task's own thread */
+	struct crema_task *waits_for; /* the task whose own thread waits for a lock, with its mark */
+	struct overlap_mark mark;
 };
 
-void op_bracket(struct op *op);
-/* Waited ns of a bracketed call, and the storage bytes charged to it. */
-uint64_t op_waited(struct op *op, uint64_t elapsed_ns, uint64_t *storage_bytes);
-
 /* Blocking waits: on an object (its address says whether it is the GIL), or of a known class. */
-void wait_begin(struct op *op);
-void wait_end(struct op *op, const void *object);
-void block_end(struct op *op, int time_id);
+void wait_begin(struct op *op, const void *object);
+void block_begin(struct op *op, int time_id);
+void wait_end(struct op *op); /* of both; not where op->t is NULL */
 /* 1 while the calling thread works for a task, so that a wait of it is worth measuring. */
 int wait_matters(void);
 

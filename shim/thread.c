@@ -8,6 +8,7 @@
 
 #include "fd.h"
 #include "real.h"
+#include "runqueue.h"
 #include "sys.h"
 #include "task.h"
 
@@ -42,6 +43,7 @@ struct crema_thread *thread_adopt(void)
 {
 	uint32_t tid = (uint32_t)sys_gettid();
 
+	runqueue_forget();
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
 		struct crema_thread *t = &crema_shm->thread[i];
 
@@ -189,9 +191,9 @@ static void boundary_take(struct boundary *b)
 	struct rusage ru;
 
 	b->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	b->runqueue_ns = thread_runqueue_ns();
 	memset(&ru, 0, sizeof(ru));
 	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
+	b->runqueue_ns = runqueue_ns((uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw);
 	b->inblock = (uint64_t)ru.ru_inblock;
 	b->oublock = (uint64_t)ru.ru_oublock;
 	b->nvcsw = (uint64_t)ru.ru_nvcsw;
@@ -269,6 +271,7 @@ static void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_p
 {
 	struct boundary b;
 
+	runqueue_settle(t);
 	boundary_take(&b);
 	if (t->owner != OWNER_NONE)
 		segment_charge(t, &b);

@@ -91,10 +91,10 @@
 		ret result;                                                                        \
 		if (likely(!shim_armed()) || !wait_matters())                                      \
 			return real.name args;                                                     \
-		wait_begin(&op);                                                                   \
+		block_begin(&op, asleep ? CREMA_T_sleep : CREMA_T_##class);                        \
 		result = real.name args;                                                           \
 		saved = errno;                                                                     \
-		block_end(&op, asleep ? CREMA_T_sleep : CREMA_T_##class);                          \
+		wait_end(&op);                                                                     \
 		errno = saved;                                                                     \
 		return result;                                                                     \
 	}
@@ -107,11 +107,11 @@
 		ret result;                                                                        \
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
-		wait_begin(&op);                                                                   \
+		wait_begin(&op, object);                                                           \
 		result = real.name args;                                                           \
 		if (op.t) {                                                                        \
 			saved = errno;                                                             \
-			wait_end(&op, object);                                                     \
+			wait_end(&op);                                                             \
 			errno = saved;                                                             \
 		}                                                                                  \
 		return result;                                                                     \
@@ -181,10 +181,10 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 	r = real.pthread_mutex_trylock(mutex);
 	if (likely(r != EBUSY))
 		return r;
-	wait_begin(&op);
+	wait_begin(&op, mutex);
 	r = real.pthread_mutex_lock(mutex);
 	saved = errno;
-	wait_end(&op, mutex);
+	wait_end(&op);
 	errno = saved;
 	return r;
 }

@@ -4,11 +4,11 @@
 #ifndef CREMA_TESTS_SHIM_ACCURACY_H
 #define CREMA_TESTS_SHIM_ACCURACY_H
 
+#include "clocks.h"
 #include "harness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 static const char *const names[] = {
 #define TIME(id, help) #id,
@@ -72,43 +72,6 @@ static void others_but(const struct crema_task *t, int id, unsigned int may, uin
 static void others_are_small(const struct crema_task *t, int id, int may, uint64_t known_ns)
 {
 	others_but(t, id, may < 0 ? 0 : 1u << may, known_ns);
-}
-
-/* This program's own look at the kernel's clocks of its thread. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t run_delay_ns(void)
-{
-	FILE *f = fopen("/proc/thread-self/schedstat", "re");
-	uintmax_t cpu = 0, delay = 0;
-
-	assert_true(f && fscanf(f, "%ju %ju", &cpu, &delay) == 2);
-	fclose(f);
-	return delay;
-}
-
-struct look {
-	uint64_t now, cpu, delay;
-};
-
-static struct look look(void)
-{
-	struct look l = {0, cpu_ns(), run_delay_ns()};
-
-	l.now = harness_now_ns();
-	return l;
-}
-
-/* Since then: neither on a core nor waiting for one. */
-static uint64_t blocked_ns(const struct look *l)
-{
-	return harness_now_ns() - l->now - (cpu_ns() - l->cpu) - (run_delay_ns() - l->delay);
 }
 
 #endif

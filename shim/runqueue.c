@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* runqueue.c - looks at the run queue delay, and the waits that are held until the next one. */
+#include "runqueue.h"
+
+#include <sys/resource.h>
+
+#include "sys.h"
+
+enum { HELD_WAITS = 16, HELD_NS = 1000000, HELD_ONE_NS = 500000 };
+
+static __thread struct {
+	int64_t delay_ns; /* of the last look, or -errno */
+	uint64_t switches;
+	int valid;
+} look;
+
+static __thread struct {
+	int waits, time_id;
+	uint64_t sum_ns, cpu_ns, tick, switches; /* cpu, tick, switches: at the end of the last */
+} held;
+
+static void look_again(uint64_t switches)
+{
+	look.delay_ns = thread_runqueue_ns();
+	look.switches = switches;
+	look.valid = 1;
+}
+
+int runqueue_looked_at(uint64_t switches)
+{
+	return look.valid && look.switches == switches;
+}
+
+int64_t runqueue_ns(uint64_t switches)
+{
+	if (!runqueue_looked_at(switches))
+		look_again(switches);
+	return look.delay_ns;
+}
+
+static uint64_t since_look(uint64_t switches)
+{
+	int64_t before = look.valid ? look.delay_ns : -1;
+
+	look_again(switches);
+	return before >= 0 && look.delay_ns > before ? (uint64_t)(look.delay_ns - before) : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void take_back(struct crema_thread *t, uint64_t delay_ns)
+{
+	if (held.waits)
+		t->seg.time[held.time_id] -= least(delay_ns, held.sum_ns);
+	held.waits = 0;
+	held.sum_ns = 0;
+}
+
+/* The time since the end of the last held wait that was not CPU: all of a preemption's delay there. */
+static uint64_t gap_ns(void)
+{
+	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - held.cpu_ns;
+	uint64_t gap = ticks_ns(ticks() - held.tick);
+
+	return gap > cpu ? gap - cpu : 0;
+}
+
+static void settle(struct crema_thread *t, uint64_t switches)
+{
+	uint64_t outside = switches != held.switches ? gap_ns() : 0, delay = since_look(switches);
+
+	take_back(t, delay - least(delay, outside));
+}
+
+void runqueue_wait_begins(struct crema_thread *t, int time_id, uint64_t switches)
+{
+	if (held.waits && (held.time_id != time_id || held.switches != switches))
+		settle(t, switches);
+	else if (!held.waits)
+		runqueue_ns(switches);
+}
+
+int runqueue_hold(struct crema_thread *t, int time_id, uint64_t gross_ns, uint64_t cpu_ns,
+		  uint64_t switches)
+{
+	if (look.delay_ns < 0 || gross_ns > HELD_ONE_NS || held.waits >= HELD_WAITS ||
+	    held.sum_ns + gross_ns > HELD_NS)
+		return 0;
+	t->seg.time[time_id] += gross_ns;
+	held.waits++;
+	held.time_id = time_id;
+	held.sum_ns += gross_ns;
+	held.cpu_ns = cpu_ns;
+	held.switches = switches;
+	held.tick = ticks();
+	return 1;
+}
+
+uint64_t runqueue_of_wait(struct crema_thread *t, uint64_t gross_ns, uint64_t switches)
+{
+	uint64_t delay = since_look(switches), own = least(delay, gross_ns);
+
+	take_back(t, delay - own);
+	return own;
+}
+
+void runqueue_settle(struct crema_thread *t)
+{
+	struct rusage ru;
+
+	if (!held.waits)
+		return;
+	ru.ru_nvcsw = ru.ru_nivcsw = 0;
+	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
+	settle(t, (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw);
+}
+
+void runqueue_forget(void)
+{
+	look.valid = 0;
+	held.waits = 0;
+	held.sum_ns = 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * runqueue.h - how long the calling thread was ready to run but had no core, with few looks at the
+ * kernel's number.
+ *
+ * A look opens a file of /proc: 2 to 4 us. Two facts save most of them:
+ * - The delay grows only while a thread is switched out. As long as the count of its context
+ *   switches stands, the last look is still true.
+ * - Short waits of one class in a row can be charged with their delay still inside ("held"): one
+ *   look takes it out of all of them. At most 16 waits and 1 ms are held, so that is how far a
+ *   class may be ahead of the truth in a live thread; at the end of a segment nothing is held.
+ * A switch between two held waits was a preemption: its delay is at most the time there that was not
+ * CPU, and that much is left out of what is taken back from the waits.
+ *
+ * Thread-local, no locks; errno is kept.
+ */
+#ifndef CREMA_SHIM_RUNQUEUE_H
+#define CREMA_SHIM_RUNQUEUE_H
+
+#include "thread.h"
+
+/* The delay so far of a thread that has been switched `switches` times, ns, or -errno. */
+int64_t runqueue_ns(uint64_t switches);
+/* 1 if nothing was switched since the last look. */
+int runqueue_looked_at(uint64_t switches);
+/* A new thread, or a forked child's: the kernel counts from 0 again. */
+void runqueue_forget(void);
+
+/* A wait of class time_id (-1: of no class that can be held) begins: what is held of another class,
+ * or from before a preemption, is settled. */
+void runqueue_wait_begins(struct crema_thread *t, int time_id, uint64_t switches);
+/* Charges a wait of `gross_ns` (elapsed - CPU) to time_id. Returns 1 if it is held; 0: too long, and
+ * the caller takes its own look. */
+int runqueue_hold(struct crema_thread *t, int time_id, uint64_t gross_ns, uint64_t cpu_ns,
+		  uint64_t switches);
+/* The delay since the last look, for a wait of gross_ns that has just ended: returns its part; what
+ * exceeds the wait is taken out of the held ones. */
+uint64_t runqueue_of_wait(struct crema_thread *t, uint64_t gross_ns, uint64_t switches);
+/* Nothing is held afterwards. */
+void runqueue_settle(struct crema_thread *t);
+
+#endif

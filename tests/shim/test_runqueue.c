@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_runqueue.c - thousands of waits so short that they are charged before their delay in the run
+ * queue is known: in the end each class is what the kernel's own numbers leave for it.
+ */
+#include "harness.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clocks.h"
+#include "op.h"
+
+enum { WAITS = 1500 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static volatile int stop;
+
+/* About 60 us: the timer's slack. */
+static void short_lock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	pthread_mutex_lock(&mutex);
+	pthread_cond_timedwait(&cond, &mutex, &t);
+	t.tv_nsec += 1000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_sec++;
+		t.tv_nsec -= 1000000000;
+	}
+	pthread_cond_timedwait(&cond, &mutex, &t);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void short_sleep(void)
+{
+	struct timespec t = {0, 1000};
+
+	nanosleep(&t, NULL);
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Takes the core away now and then, also between two waits. */
+static void *disturber(void *unused)
+{
+	(void)unused;
+	pin(0);
+	while (!stop) {
+		usleep(300);
+		for (volatile int i = 0; i < 20000; i++)
+			;
+	}
+	return NULL;
+}
+
+static struct crema_task *run(struct harness_task *h, int a, int b, uint64_t *known,
+			      uint64_t *delay)
+{
+	pthread_t other;
+	cpu_set_t all;
+	struct look before;
+	struct crema_task *t;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	stop = 0;
+	assert_int_equal(pthread_create(&other, NULL, disturber, NULL), 0);
+	pin(0);
+	*h = harness_begin();
+	before = look();
+	for (int i = 0; i < WAITS; i++) {
+		if (a)
+			short_lock();
+		if (b)
+			short_sleep();
+		harness_spin(20000);
+	}
+	*delay = run_delay_ns() - before.delay;
+	*known = blocked_ns(&before);
+	t = harness_end(h);
+	stop = 1;
+	pthread_join(other, NULL);
+	sched_setaffinity(0, sizeof(all), &all);
+	print_message("delay %.3f ms\n", (double)*delay / 1e6);
+	return t;
+}
+
+static void within(uint64_t value, uint64_t known, double percent)
+{
+	double off = 100.0 * ((double)value - (double)known) / (double)known;
+
+	print_message("known %.3f ms, charged %.3f ms, off by %.2f %%\n", (double)known / 1e6,
+		      (double)value / 1e6, off);
+	assert_true(off < percent && off > -percent);
+}
+
+static void short_waits_of_one_class(void **state)
+{
+	uint64_t known, delay;
+	struct harness_task h;
+	struct crema_task *t = run(&h, 1, 0, &known, &delay);
+
+	(void)state;
+	within(t->own.time[CREMA_T_lock_wait], known, 4);
+	assert_int_equal(t->own.time[CREMA_T_sleep], 0);
+	within(t->own.time[CREMA_T_runqueue], delay, 5);
+	harness_free(&h);
+}
+
+static void short_waits_of_two_classes(void **state)
+{
+	uint64_t known, delay;
+	struct harness_task h;
+	struct crema_task *t = run(&h, 1, 1, &known, &delay);
+
+	(void)state;
+	within(t->own.time[CREMA_T_lock_wait] + t->own.time[CREMA_T_sleep], known, 4);
+	assert_true(t->own.time[CREMA_T_lock_wait] > known / 5);
+	assert_true(t->own.time[CREMA_T_sleep] > known / 5);
+	harness_free(&h);
+}
+
+static int arm(void **state)
+{
+	(void)state;
+	harness_arm();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(short_waits_of_one_class),
+		cmocka_unit_test(short_waits_of_two_classes),
+	};
+
+	return cmocka_run_group_tests(tests, arm, NULL);
+}
