@@ -2,7 +2,7 @@
 /*
  * report_parts.h - what the files of the report share: one run with all that is said about it.
  *
- * JSON: report_json() writes the run; rows of tasks and chunks follow the table in report_rows.c.
+ * JSON: report_json() writes the run; rows of tasks and chunks follow the table in report_columns.c.
  * Text: report_tables() prints the sections; each is a function of its own.
  */
 #ifndef CREMA_COLLECTOR_REPORT_PARTS_H
