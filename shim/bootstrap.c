@@ -24,6 +24,8 @@ static struct watch watches[] = {
 	{"distributed.worker", patch_worker_class, ALWAYS, 0, 0},
 	{"distributed.worker", patch_task_edges, ARMED, 0, 0},
 	{"concurrent.futures.thread", patch_futures, ARMED, 0, 0},
+	{"multiprocessing.pool", patch_thread_pool, ARMED, 0, 0},
+	{"threading", patch_threading, ARMED, 0, 0},
 	{"asyncio.selector_events", patch_asyncio, ARMED, 0, 0},
 	{"uproot.source.futures", patch_uproot, ARMED, 0, 0},
 	{"coffea.processor.executor", patch_coffea, ARMED, 0, 0},

@@ -145,17 +145,18 @@ static int overlaps(struct op *op)
 	return 0;
 }
 
-void wait_end(struct op *op)
+int wait_end(struct op *op)
 {
 	struct op_end e = op_end(op);
 	uint64_t waited;
 
 	if (!e.gross_ns)
-		return;
+		return 0;
 	if (!overlaps(op) && runqueue_hold(op->t, op->time_id, e.gross_ns, e.cpu_ns, e.switches))
-		return;
+		return 1;
 	waited = e.gross_ns - runqueue_of_wait(op->t, e.gross_ns, e.switches);
 	op->t->seg.time[op->time_id] += waited - charge_overlap(op, waited);
+	return 1;
 }
 
 int wait_matters(void)
@@ -261,6 +262,8 @@ void read_end(struct op *op, int fd, long result)
 	if (likely(op->kind == FD_DATA)) {
 		count[CREMA_C_read_calls] += 1;
 		count[CREMA_C_read_bytes] += (uint64_t)result;
+		if (op->t->is_pool && task_slot(op->t->owner) && task_is_done(op->t->owner))
+			count[CREMA_C_late_bytes] += (uint64_t)result;
 		count_file(op->t, op->row, result);
 	} else if (op->kind == FD_IMPORT) {
 		count[CREMA_C_import_read_calls] += 1;

@@ -37,7 +37,7 @@ struct op {
 /* Blocking waits: on an object (its address says whether it is the GIL), or of a known class. */
 void wait_begin(struct op *op, const void *object);
 void block_begin(struct op *op, int time_id);
-void wait_end(struct op *op); /* of both; not where op->t is NULL */
+int wait_end(struct op *op); /* of both, not where op->t is NULL; 1 if it blocked */
 /* 1 while the calling thread works for a task, so that a wait of it is worth measuring. */
 int wait_matters(void);
 

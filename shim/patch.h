@@ -23,6 +23,8 @@ int patch_worker_class(PyObject *module); /* distributed.worker: Worker.start_un
 int patch_task_edges(PyObject *module);	  /* distributed.worker: _run_task and its older names */
 int patch_coffea(PyObject *module);	  /* coffea.processor.executor: Runner._work_function */
 int patch_futures(PyObject *module);	  /* concurrent.futures.thread: ThreadPoolExecutor.submit */
+int patch_thread_pool(PyObject *module);  /* multiprocessing.pool: ThreadPool's ways to submit */
+int patch_threading(PyObject *module);	  /* threading: Thread.start */
 int patch_uproot(PyObject *module);	  /* uproot.source.futures: its pools' submit */
 int patch_asyncio(PyObject *module);	  /* asyncio.selector_events: transports' write */
 int patch_codecs(PyObject *module, const char *name);
@@ -44,5 +46,8 @@ PyObject *pool_enter(unsigned owner);
 void pool_leave(PyObject *token);
 /* Name (task.h) of the task on whose behalf this code runs: its thread's, else its context's; 0. */
 uint64_t pool_current(void);
+/* A capsule that holds a reference to that task's slot until it is freed; NULL: no task (no exception). */
+PyObject *pool_capsule(void);
+uint32_t pool_capsule_owner(PyObject *capsule);
 
 #endif

@@ -133,6 +133,24 @@ PyObject *py_builtin(PyMethodDef *def, PyObject *self, const char *module)
 	return f;
 }
 
+PyObject *py_with_self(PyObject *self, PyObject *args, PyObject *first)
+{
+	Py_ssize_t n = PyTuple_Size(args);
+	PyObject *all = PyTuple_New(n + 1);
+
+	if (!all)
+		return NULL;
+	Py_IncRef(self);
+	PyTuple_SetItem(all, 0, self);
+	for (Py_ssize_t i = 0; i < n; i++) {
+		PyObject *o = i == 0 && first ? first : PyTuple_GetItem(args, i);
+
+		Py_IncRef(o);
+		PyTuple_SetItem(all, i + 1, o);
+	}
+	return all;
+}
+
 void py_error_save(struct py_error *e)
 {
 	PyErr_Fetch(&e->type, &e->value, &e->trace);

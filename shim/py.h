@@ -150,6 +150,9 @@ unsigned py_text_id(PyObject *o);
 /* A builtin function named `name`, METH_FASTCALL | METH_KEYWORDS unless said; new reference. */
 PyObject *py_builtin(PyMethodDef *def, PyObject *self, const char *module);
 
+/* (self,) + args, with args[0] replaced by `first` if there is one; new reference. */
+PyObject *py_with_self(PyObject *self, PyObject *args, PyObject *first);
+
 /* Keeps the exception that is set, if any, across shim work. */
 struct py_error {
 	PyObject *type, *value, *trace;

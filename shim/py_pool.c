@@ -60,23 +60,41 @@ uint64_t pool_current(void)
 
 static void capsule_free(PyObject *capsule)
 {
-	uintptr_t owner = (uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE);
-
 	if (shim_armed())
+		task_unref(pool_capsule_owner(capsule));
+}
+
+uint32_t pool_capsule_owner(PyObject *capsule)
+{
+	return (uint32_t)(uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE);
+}
+
+PyObject *pool_capsule(void)
+{
+	uintptr_t owner = task_ref_name(pool_current());
+	PyObject *capsule;
+
+	if (owner == OWNER_NONE)
+		return NULL;
+	capsule = PyCapsule_New((void *)owner, CAPSULE, capsule_free);
+	if (!capsule) {
 		task_unref((uint32_t)owner);
+		PyErr_Clear();
+	}
+	return capsule;
 }
 
 /* self = (capsule with the owner, callable) */
 static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	uintptr_t owner = (uintptr_t)PyCapsule_GetPointer(PyTuple_GetItem(self, 0), CAPSULE);
+	uint32_t owner = pool_capsule_owner(PyTuple_GetItem(self, 0));
 	struct py_error error;
 	struct owner before;
 	PyObject *r;
 
 	if (!shim_armed())
 		return PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
-	before = segment_begin((uint32_t)owner, 1);
+	before = segment_begin(owner, 1);
 	r = PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
 	py_error_save(&error);
 	segment_end(before);
@@ -89,17 +107,10 @@ static PyMethodDef run_def = {"run", (void *)run_for_task, METH_VARARGS | METH_K
 /* A callable that runs `f` for the current task, or NULL when there is none (no exception). */
 static PyObject *wrap(PyObject *f)
 {
-	uintptr_t owner = task_ref_name(pool_current());
-	PyObject *capsule, *self, *r;
+	PyObject *capsule = pool_capsule(), *self, *r;
 
-	if (owner == OWNER_NONE)
+	if (!capsule)
 		return NULL;
-	capsule = PyCapsule_New((void *)owner, CAPSULE, capsule_free);
-	if (!capsule) {
-		task_unref((uint32_t)owner);
-		PyErr_Clear();
-		return NULL;
-	}
 	self = PyTuple_New(2);
 	if (!self) {
 		Py_DecRef(capsule);
@@ -115,26 +126,16 @@ static PyObject *wrap(PyObject *f)
 	return r;
 }
 
-/* (self,) + args, with args[0] replaced by `first` if there is one. */
-static PyObject *with_self(PyObject *self, PyObject *args, PyObject *first)
-{
-	Py_ssize_t n = PyTuple_Size(args);
-	PyObject *all = PyTuple_New(n + 1);
-
-	if (!all)
-		return NULL;
-	Py_IncRef(self);
-	PyTuple_SetItem(all, 0, self);
-	for (Py_ssize_t i = 0; i < n; i++) {
-		PyObject *o = i == 0 && first ? first : PyTuple_GetItem(args, i);
-
-		Py_IncRef(o);
-		PyTuple_SetItem(all, i + 1, o);
-	}
-	return all;
-}
-
-enum { SUBMIT_FUTURES, SUBMIT_UPROOT, SUBMIT_RESOURCE, SUBMITS };
+enum {
+	SUBMIT_FUTURES,
+	SUBMIT_UPROOT,
+	SUBMIT_APPLY,
+	SUBMIT_MAP,
+	SUBMIT_IMAP,
+	SUBMIT_IMAP_UNORDERED,
+	SUBMIT_RESOURCE,
+	SUBMITS
+};
 static PyObject *originals[SUBMITS];
 
 static PyObject *submit(int which, PyObject *self, PyObject *args, PyObject *kwargs)
@@ -143,7 +144,7 @@ static PyObject *submit(int which, PyObject *self, PyObject *args, PyObject *kwa
 
 	if (shim_armed() && PyTuple_Size(args) > 0)
 		f = wrap(PyTuple_GetItem(args, 0));
-	all = with_self(self, args, f);
+	all = py_with_self(self, args, f);
 	Py_DecRef(f);
 	if (!all)
 		return NULL;
@@ -152,15 +153,17 @@ static PyObject *submit(int which, PyObject *self, PyObject *args, PyObject *kwa
 	return r;
 }
 
-static PyObject *submit_futures(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-	return submit(SUBMIT_FUTURES, self, args, kwargs);
-}
-
-static PyObject *submit_uproot(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-	return submit(SUBMIT_UPROOT, self, args, kwargs);
-}
+#define SUBMIT(id)                                                                                 \
+	static PyObject *submit_##id(PyObject *self, PyObject *args, PyObject *kwargs)             \
+	{                                                                                          \
+		return submit(id, self, args, kwargs);                                             \
+	}
+SUBMIT(SUBMIT_FUTURES)
+SUBMIT(SUBMIT_UPROOT)
+SUBMIT(SUBMIT_APPLY)
+SUBMIT(SUBMIT_MAP)
+SUBMIT(SUBMIT_IMAP)
+SUBMIT(SUBMIT_IMAP_UNORDERED)
 
 /* uproot's resource pool takes a future whose _task is the callable. */
 static PyObject *submit_resource(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -175,7 +178,7 @@ static PyObject *submit_resource(PyObject *self, PyObject *args, PyObject *kwarg
 		Py_DecRef(f);
 		Py_DecRef(task);
 	}
-	all = with_self(self, args, NULL);
+	all = py_with_self(self, args, NULL);
 	if (!all)
 		return NULL;
 	r = PyObject_Call(originals[SUBMIT_RESOURCE], all, kwargs);
@@ -183,24 +186,30 @@ static PyObject *submit_resource(PyObject *self, PyObject *args, PyObject *kwarg
 	return r;
 }
 
+#define SUBMIT_DEF(id, name) [id] = {name, (void *)submit_##id, METH_VARARGS | METH_KEYWORDS, NULL}
 static PyMethodDef submit_defs[SUBMITS] = {
-	[SUBMIT_FUTURES] = {"submit", (void *)submit_futures, METH_VARARGS | METH_KEYWORDS, NULL},
-	[SUBMIT_UPROOT] = {"submit", (void *)submit_uproot, METH_VARARGS | METH_KEYWORDS, NULL},
+	SUBMIT_DEF(SUBMIT_FUTURES, "submit"),
+	SUBMIT_DEF(SUBMIT_UPROOT, "submit"),
+	SUBMIT_DEF(SUBMIT_APPLY, "apply_async"),
+	SUBMIT_DEF(SUBMIT_MAP, "_map_async"),
+	SUBMIT_DEF(SUBMIT_IMAP, "imap"),
+	SUBMIT_DEF(SUBMIT_IMAP_UNORDERED, "imap_unordered"),
 	[SUBMIT_RESOURCE] = {"submit", (void *)submit_resource, METH_VARARGS | METH_KEYWORDS, NULL},
 };
 
 static int replace_submit(int which, PyObject *module, const char *class_name)
 {
+	const char *name = submit_defs[which].ml_name;
 	PyObject *class = py_attr_string(module, class_name), *d;
 	int r = -ENOENT;
 
-	originals[which] = class ? py_attr_string(class, "submit") : NULL;
+	originals[which] = class ? py_attr_string(class, name) : NULL;
 	if (!originals[which]) {
 		Py_DecRef(class);
 		return r;
 	}
 	d = PyDescr_NewMethod(class, &submit_defs[which]);
-	if (d && !PyObject_SetAttrString(class, "submit", d))
+	if (d && !PyObject_SetAttrString(class, name, d))
 		r = 0;
 	PyErr_Clear();
 	Py_DecRef(d);
@@ -211,6 +220,16 @@ static int replace_submit(int which, PyObject *module, const char *class_name)
 int patch_futures(PyObject *module)
 {
 	return replace_submit(SUBMIT_FUTURES, module, "ThreadPoolExecutor");
+}
+
+int patch_thread_pool(PyObject *module)
+{
+	int r = 0;
+
+	for (int which = SUBMIT_APPLY; which <= SUBMIT_IMAP_UNORDERED; which++)
+		if (replace_submit(which, module, "ThreadPool"))
+			r = -ENOENT;
+	return r;
 }
 
 int patch_uproot(PyObject *module)

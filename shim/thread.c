@@ -256,8 +256,6 @@ static void fold(struct crema_thread *t)
 	__atomic_store_n(&t->folding, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	thread_flush_file(t);
-	if (task && task_is_done(t->owner))
-		t->seg.count[CREMA_C_late_bytes] = t->seg.count[CREMA_C_read_bytes];
 	for (int i = 0; i < CREMA_TIMES; i++)
 		move(&t->seg.time[i], task_time ? &task_time[i] : NULL, &total_time[i]);
 	for (int i = 0; i < CREMA_COUNTS; i++)
@@ -365,6 +363,7 @@ void thread_leave(void)
 
 	if (!t)
 		return;
+	thread_disinherit();
 	segment_switch(t, OWNER_NONE, 0);
 	boundary_take(&b);
 	thread_block = NULL;

@@ -46,6 +46,16 @@ void thread_key_make(void);
 /* A new thread's first and last words. */
 void thread_enter(void);
 void thread_leave(void);
+/*
+ * A thread that a task starts is the task's as long as it runs, after the task's end too. The
+ * reference to the slot is the thread's from here on.
+ *
+ * Some threads outlive their task to serve others. One that is woken from a wait on a lock after its
+ * task has ended was handed work by somebody else: it is nobody's from then on.
+ */
+void thread_inherit(uint32_t owner);
+void thread_disinherit(void);
+void thread_woken(struct crema_thread *t);
 /* A thread that ended without its last word (it was there before the shim): what is known of it. */
 void thread_reap(struct crema_thread *t);
 

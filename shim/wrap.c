@@ -111,7 +111,8 @@
 		result = real.name args;                                                           \
 		if (op.t) {                                                                        \
 			saved = errno;                                                             \
-			wait_end(&op);                                                             \
+			if (wait_end(&op) && result == 0 && op.time_id == CREMA_T_lock_wait)       \
+				thread_woken(op.t);                                                \
 			errno = saved;                                                             \
 		}                                                                                  \
 		return result;                                                                     \

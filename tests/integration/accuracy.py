@@ -21,6 +21,7 @@ TABLES = {
     "killed": "A task whose worker was killed",
     "throttled": "Waiting for a throttled disk",
     "waits": "Waits and network bytes in reports",
+    "threads": "Tasks side by side in one worker",
 }
 
 COFFEA = "coffea's report"
