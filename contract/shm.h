@@ -25,7 +25,7 @@
 
 #define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI        1u
-#define CREMA_SHM_TASKS      4736u
+#define CREMA_SHM_TASKS      4672u
 #define CREMA_SHM_THREADS    512u
 #define CREMA_SHM_FILES      1024u
 #define CREMA_SHM_CODEC_ROWS 256u
@@ -36,6 +36,8 @@
 #define CREMA_SHM_PROBE      (64u << 10)
 #define CREMA_SHM_NOTES      16u
 #define CREMA_KEY_BYTES      96u
+#define CREMA_SHM_STACKS     128u
+#define CREMA_STACK_DEPTH    48u
 
 enum crema_slot_state {
 	CREMA_SLOT_FREE = 0,
@@ -185,6 +187,33 @@ struct crema_snapshot {
 	uint64_t in_flight; /* tasks running at that instant */
 };
 
+/*
+ * One wait of a task that was longer than the threshold, with the native call stack it came from
+ * (shim/blocked.h). A thread takes a free record by compare-and-swap and fills it; the agent reads
+ * what is ready and frees it. Where none is free the wait is only counted.
+ */
+struct crema_stack {
+	uint32_t state;  /* 0 free, 1 being made, 2 ready */
+	uint32_t wait;   /* CREMA_T_x: what it was counted as */
+	uint64_t number; /* from 0 over the life of the worker */
+	uint64_t attempt, waited_ns, end_boot_ns;
+	uint32_t tid, prefix, span;
+	uint32_t on;   /* enum crema_stack_on: what was waited for */
+	uint32_t file; /* string id of its path, 0 = none */
+	uint32_t peer_bytes;
+	uint8_t peer[28]; /* a socket's other end: sockaddr_in or sockaddr_in6 */
+	uint32_t depth;   /* 0: no stack could be taken */
+	uint64_t address[CREMA_STACK_DEPTH]; /* return addresses, innermost first */
+};
+enum crema_stack_on { CREMA_ON_NOTHING = 0, CREMA_ON_FILE = 1, CREMA_ON_SOCKET = 2, CREMA_ON_OTHER = 3 };
+
+/* Waits longer than threshold_ns, exact, by what they were counted as. */
+struct crema_blocked {
+	uint64_t threshold_ns; /* 0: none are looked for */
+	uint64_t recorded;     /* took a record: the next one's number */
+	uint64_t calls[CREMA_TIMES], ns[CREMA_TIMES];
+};
+
 /* JSON text made by the worker probe (seq odd while writing). */
 struct crema_probe_text {
 	uint32_t seq;
@@ -217,6 +246,8 @@ struct crema_shm {
 	uint32_t string_index[CREMA_SHM_STRING_INDEX];
 	struct crema_totals totals;
 	struct crema_snapshot snapshot;
+	struct crema_blocked blocked;
+	struct crema_stack stack[CREMA_SHM_STACKS];
 	struct crema_filesystem filesystem[CREMA_SHM_FILESYSTEMS];
 	struct crema_codec_row codec[CREMA_SHM_CODEC_ROWS];
 	struct crema_server server[CREMA_SHM_SERVERS]; /* the last: what did not fit */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "blocked.h"
 #include "fd.h"
 #include "net.h"
 #include "runqueue.h"
@@ -145,18 +146,23 @@ static int overlaps(struct op *op)
 	return 0;
 }
 
-int wait_end(struct op *op)
+int wait_end(struct op *op, int result)
 {
+	static const struct blocked_on nothing;
 	struct op_end e = op_end(op);
-	uint64_t waited;
+	uint64_t waited = 0; /* of a long one */
 
-	if (!e.gross_ns)
-		return 0;
-	if (!overlaps(op) && runqueue_hold(op->t, op->time_id, e.gross_ns, e.cpu_ns, e.switches))
-		return 1;
-	waited = e.gross_ns - runqueue_of_wait(op->t, e.gross_ns, e.switches);
-	op->t->seg.time[op->time_id] += waited - charge_overlap(op, waited);
-	return 1;
+	if (e.gross_ns && (overlaps(op) || !runqueue_hold(op->t, op->time_id, e.gross_ns, e.cpu_ns,
+							  e.switches))) {
+		waited = e.gross_ns - runqueue_of_wait(op->t, e.gross_ns, e.switches);
+		waited -= charge_overlap(op, waited);
+		op->t->seg.time[op->time_id] += waited;
+	}
+	if (op->time_id == CREMA_T_gil_wait)
+		blocked_saw_gil(op->t, waited, op->start, result == ETIMEDOUT);
+	else
+		blocked_saw(op->t, op->time_id, waited, &nothing);
+	return e.gross_ns != 0;
 }
 
 int wait_matters(void)
@@ -223,8 +229,17 @@ static void count_file(struct crema_thread *t, uint32_t row, long bytes)
 	t->file_read_bytes += (uint64_t)bytes;
 }
 
-static void read_slow(struct op *op, uint64_t elapsed_ns)
+/* What a read, write, send or receive waited for. */
+static int io_class(const struct op *op)
 {
+	return op->kind == FD_SOCKET  ? CREMA_T_network_wait
+	       : op->kind == FD_OTHER ? CREMA_T_lock_wait
+				      : CREMA_T_storage_wait;
+}
+
+static void read_slow(struct op *op, int fd, uint64_t elapsed_ns)
+{
+	struct blocked_on on = {CREMA_ON_FILE, op->row, fd};
 	uint64_t storage = 0, waited;
 	struct crema_file *f;
 
@@ -234,9 +249,7 @@ static void read_slow(struct op *op, uint64_t elapsed_ns)
 		waited = waited_unbracketed(op, elapsed_ns);
 	leave_call(op, waited);
 	slow = waited > OP_SLOW_NS;
-	op->t->seg.time[op->kind == FD_SOCKET  ? CREMA_T_network_wait
-			: op->kind == FD_OTHER ? CREMA_T_lock_wait
-					       : CREMA_T_storage_wait] += waited;
+	op->t->seg.time[io_class(op)] += waited;
 	if (op->unsure)
 		op->t->seg.count[CREMA_C_storage_unsure_bytes] += storage;
 	f = op->row ? &crema_shm->file[op->row - 1] : NULL;
@@ -245,6 +258,9 @@ static void read_slow(struct op *op, uint64_t elapsed_ns)
 		ADD(&f->storage_read_bytes, storage);
 		segment_charged(storage);
 	}
+	if (op->kind == FD_SOCKET || op->kind == FD_OTHER)
+		on.on = op->kind == FD_SOCKET ? CREMA_ON_SOCKET : CREMA_ON_OTHER;
+	blocked_saw(op->t, io_class(op), waited, &on);
 }
 
 void read_end(struct op *op, int fd, long result)
@@ -254,7 +270,7 @@ void read_end(struct op *op, int fd, long result)
 	if (unlikely(op->bracketed || elapsed > OP_SLOW_NS)) {
 		int saved = errno;
 
-		read_slow(op, elapsed);
+		read_slow(op, fd, elapsed);
 		errno = saved;
 	}
 	if (result < 0)
@@ -333,26 +349,26 @@ void send_begin(struct op *op, int fd)
 		net_send_binds(fd);
 }
 
-static void socket_waited(struct op *op)
+static void socket_waited(struct op *op, int fd)
 {
 	uint64_t elapsed = ticks_ns(ticks() - op->start);
 	int saved = errno;
 
 	if (op->t->owner != OWNER_NONE && (op->bracketed || elapsed > OP_SLOW_NS))
-		read_slow(op, elapsed);
+		read_slow(op, fd, elapsed);
 	errno = saved;
 }
 
 void recv_end(struct op *op, int fd, long result)
 {
-	socket_waited(op);
+	socket_waited(op, fd);
 	if (result > 0 && op->kind == FD_SOCKET)
 		net_received(fd, (uint64_t)result);
 }
 
 void send_end(struct op *op, int fd, long result)
 {
-	socket_waited(op);
+	socket_waited(op, fd);
 	if (result > 0 && op->kind == FD_SOCKET)
 		net_sent(fd, (uint64_t)result);
 }

@@ -37,7 +37,8 @@ struct op {
 /* Blocking waits: on an object (its address says whether it is the GIL), or of a known class. */
 void wait_begin(struct op *op, const void *object);
 void block_begin(struct op *op, int time_id);
-int wait_end(struct op *op); /* of both, not where op->t is NULL; 1 if it blocked */
+/* Of both, not where op->t is NULL: `result` is what the call returned. 1 if it blocked. */
+int wait_end(struct op *op, int result);
 /* 1 while the calling thread works for a task, so that a wait of it is worth measuring. */
 int wait_matters(void);
 

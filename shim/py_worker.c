@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blocked.h"
 #include "net.h"
 #include "op.h"
 #include "patch.h"
@@ -244,6 +245,7 @@ static int arm(PyObject *worker)
 		return error;
 	}
 	wait_set_runtime(&_PyRuntime, real_symbol_bytes("_PyRuntime", &_PyRuntime));
+	blocked_open();
 	patch_pending();
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <string.h>
 
+#include "blocked.h"
 #include "fd.h"
 #include "real.h"
 #include "runqueue.h"
@@ -43,6 +44,8 @@ struct crema_thread *thread_adopt(void)
 {
 	uint32_t tid = (uint32_t)sys_gettid();
 
+	if (blocked_unwinding) /* libunwind works for us in this thread: nothing of it counts */
+		return NULL;
 	runqueue_forget();
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
 		struct crema_thread *t = &crema_shm->thread[i];

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "blocked.h"
 #include "fd.h"
 #include "op.h"
 #include "shim.h"
@@ -27,8 +28,9 @@
 #define WRAP_OTHER(ret, name, params, args, fd, size)
 #define WRAP_FIND(ret, name, params, args, fd, size)
 
-/* A call that is counted: its family's begin says in op.t whether the end is wanted. */
-#define WRAP_COUNTED(ret, name, params, args, begin, end)                                          \
+/* A call that is counted: its family's begin says in op.t whether the end is wanted; `alone` is the
+ * call where it is not. */
+#define WRAP_COUNTED(ret, name, params, args, begin, end, alone)                                   \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
 		struct op op;                                                                      \
@@ -36,23 +38,33 @@
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
 		begin;                                                                             \
+		if (unlikely(!op.t))                                                               \
+			return alone;                                                              \
 		result = real.name args;                                                           \
-		if (op.t)                                                                          \
-			end;                                                                       \
+		end;                                                                               \
 		return result;                                                                     \
 	}
 
+/* One byte, while libunwind works for us: it looks whether an address can be read. */
+#define SECOND(a, b, ...) (b)
+#define IS_LIBUNWIND(size) (blocked_unwinding && (size) == 1)
+
 #define WRAP_READ(ret, name, params, args, fd, size)                                               \
-	WRAP_COUNTED(ret, name, params, args, read_begin(&op, fd, size), read_end(&op, fd, result))
+	WRAP_COUNTED(ret, name, params, args, read_begin(&op, fd, size),                           \
+		     read_end(&op, fd, result),                                                    \
+		     IS_LIBUNWIND(size) ? blocked_answer_read() : real.name args)
 
 #define WRAP_WRITE(ret, name, params, args, fd, size)                                              \
-	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd), write_end(&op, fd, result))
+	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd), write_end(&op, fd, result),    \
+		     IS_LIBUNWIND(size) ? blocked_answer_write(SECOND args) : real.name args)
 
 #define WRAP_RECV(ret, name, params, args, fd, size)                                               \
-	WRAP_COUNTED(ret, name, params, args, socket_begin(&op, fd), recv_end(&op, fd, result))
+	WRAP_COUNTED(ret, name, params, args, socket_begin(&op, fd), recv_end(&op, fd, result),    \
+		     real.name args)
 
 #define WRAP_SEND(ret, name, params, args, fd, size)                                               \
-	WRAP_COUNTED(ret, name, params, args, send_begin(&op, fd), send_end(&op, fd, result))
+	WRAP_COUNTED(ret, name, params, args, send_begin(&op, fd), send_end(&op, fd, result),      \
+		     real.name args)
 
 #define WRAP_OPEN(ret, name, params, args, fd, size)                                               \
 	EXPORT ret name params                                                                     \
@@ -94,7 +106,7 @@
 		block_begin(&op, asleep ? CREMA_T_sleep : CREMA_T_##class);                        \
 		result = real.name args;                                                           \
 		saved = errno;                                                                     \
-		wait_end(&op);                                                                     \
+		wait_end(&op, 0);                                                                  \
 		errno = saved;                                                                     \
 		return result;                                                                     \
 	}
@@ -111,7 +123,8 @@
 		result = real.name args;                                                           \
 		if (op.t) {                                                                        \
 			saved = errno;                                                             \
-			if (wait_end(&op) && result == 0 && op.time_id == CREMA_T_lock_wait)       \
+			if (wait_end(&op, result) && result == 0 &&                                \
+			    op.time_id == CREMA_T_lock_wait)                                       \
 				thread_woken(op.t);                                                \
 			errno = saved;                                                             \
 		}                                                                                  \
@@ -185,7 +198,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 	wait_begin(&op, mutex);
 	r = real.pthread_mutex_lock(mutex);
 	saved = errno;
-	wait_end(&op);
+	wait_end(&op, r);
 	errno = saved;
 	return r;
 }

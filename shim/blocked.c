@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* blocked.c - records of long waits. */
+#define _GNU_SOURCE
+#include "blocked.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "real.h"
+#include "sys.h"
+#include "task.h"
+
+#define DEFAULT_MS 20
+#define MOST_MS 86400000u
+/* Waits for the GIL that follow each other faster than this are one. */
+#define GIL_GAP_NS 1000000u
+
+uint64_t blocked_threshold_ns = UINT64_MAX;
+__thread int blocked_unwinding;
+static int (*backtrace)(void **addresses, int size);
+
+/* Milliseconds of CREMA_BLOCKED_MS; -1: not a number. */
+static long wanted_ms(void)
+{
+	const char *v = getenv("CREMA_BLOCKED_MS");
+	unsigned long ms = 0;
+
+	if (!v || !*v)
+		return DEFAULT_MS;
+	for (; *v; v++) {
+		if (*v < '0' || *v > '9' || ms > MOST_MS)
+			return -1;
+		ms = ms * 10 + (unsigned long)(*v - '0');
+	}
+	return (long)ms;
+}
+
+/* dlopen is looked up: bound by name it would need a newer libc than the shim does. */
+static void *find_backtrace(void)
+{
+	void *(*open)(const char *, int) = (void *(*)(const char *, int))real_find("dlopen", NULL);
+	void *(*find)(void *, const char *) = (void *(*)(void *, const char *))real_find("dlsym", NULL);
+	void *library = open && find ? open("libunwind.so.8", RTLD_LOCAL | RTLD_NOW) : NULL;
+
+	return library ? find(library, "unw_backtrace") : NULL;
+}
+
+/* Everything but what a fault in this very thread raises. */
+static void hold_signals(uint64_t *before)
+{
+	uint64_t held = ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGFPE - 1) |
+			  1ull << (SIGILL - 1) | 1ull << (SIGTRAP - 1));
+
+	SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &held, before, 8);
+}
+
+static uint32_t unwind(uint64_t *address)
+{
+	struct crema_thread *block = thread_block;
+	uint64_t signals;
+	int n;
+
+	if (!backtrace || blocked_unwinding)
+		return 0;
+	hold_signals(&signals);
+	blocked_unwinding = 1;
+	thread_block = NULL; /* and thread_adopt() finds none meanwhile */
+	n = backtrace((void **)address, CREMA_STACK_DEPTH);
+	thread_block = block;
+	blocked_unwinding = 0;
+	SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &signals, NULL, 8);
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+void blocked_open(void)
+{
+	uint64_t address[CREMA_STACK_DEPTH];
+	long ms = wanted_ms();
+
+	if (ms < 0) {
+		shim_note("CREMA_BLOCKED_MS is not a number of milliseconds; it is taken as 20");
+		ms = DEFAULT_MS;
+	}
+	if (!ms)
+		return;
+	backtrace = (int (*)(void **, int))find_backtrace();
+	if (!backtrace)
+		shim_note("blocked stacks: libunwind not found");
+	/* The first ones take milliseconds: it reads the tables of every library on the stack. */
+	for (int i = 0; i < 2; i++)
+		unwind(address);
+	crema_shm->blocked.threshold_ns = (uint64_t)ms * 1000000u;
+	__atomic_store_n(&blocked_threshold_ns, (uint64_t)ms * 1000000u, __ATOMIC_RELEASE);
+}
+
+static struct crema_stack *claim(void)
+{
+	static uint32_t next;
+	uint32_t at = ADD(&next, 1);
+
+	for (uint32_t i = 0; i < CREMA_SHM_STACKS; i++) {
+		struct crema_stack *s = &crema_shm->stack[(at + i) % CREMA_SHM_STACKS];
+		uint32_t none = 0;
+
+		if (!LOAD(&s->state) && __atomic_compare_exchange_n(&s->state, &none, 1, 0,
+								    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return s;
+	}
+	return NULL;
+}
+
+static void describe(struct crema_stack *s, const struct blocked_on *on)
+{
+	socklen_t bytes = sizeof(s->peer);
+
+	s->on = on->on;
+	s->file = on->row ? crema_shm->file[on->row - 1].path : 0;
+	s->peer_bytes = 0;
+	if (on->on == CREMA_ON_SOCKET && SYS3(SYS_getpeername, on->fd, s->peer, &bytes) == 0)
+		s->peer_bytes = bytes < sizeof(s->peer) ? bytes : sizeof(s->peer);
+}
+
+void blocked_take(struct crema_thread *t, int time_id, uint64_t waited_ns,
+		  const struct blocked_on *on)
+{
+	struct crema_task *task = task_slot(t->owner);
+	struct crema_stack *s;
+	int saved = errno;
+
+	if (!task)
+		return;
+	ADD(&crema_shm->blocked.calls[time_id], 1);
+	ADD(&crema_shm->blocked.ns[time_id], waited_ns);
+	s = claim();
+	if (!s)
+		return;
+	s->wait = (uint32_t)time_id;
+	s->number = ADD(&crema_shm->blocked.recorded, 1);
+	s->attempt = task->attempt;
+	s->waited_ns = waited_ns;
+	s->end_boot_ns = clock_ns(CLOCK_BOOTTIME);
+	s->tid = t->tid;
+	s->prefix = task->prefix;
+	s->span = task->span;
+	describe(s, on);
+	s->depth = unwind(s->address);
+	__atomic_store_n(&s->state, 2, __ATOMIC_RELEASE);
+	errno = saved;
+}
+
+void blocked_saw_gil(struct crema_thread *t, uint64_t waited_ns, uint64_t start, int timed_out)
+{
+	static __thread uint64_t so_far_ns, last_end; /* of waits that timed out */
+	static const struct blocked_on nothing;
+
+	if (last_end && ticks_ns(start - last_end) < GIL_GAP_NS)
+		waited_ns += so_far_ns;
+	so_far_ns = timed_out ? waited_ns : 0;
+	last_end = timed_out ? ticks() : 0;
+	if (!timed_out)
+		blocked_saw(t, CREMA_T_gil_wait, waited_ns, &nothing);
+}
+
+ssize_t blocked_answer_read(void)
+{
+	errno = EAGAIN;
+	return -1;
+}
+
+/* The kernel reads a signal set at the address before it finds that 'how' makes no sense. */
+ssize_t blocked_answer_write(const void *address)
+{
+	const void *aligned = (const void *)((uintptr_t)address & ~(uintptr_t)7);
+
+	if (SYS4(SYS_rt_sigprocmask, ~0, aligned, NULL, 8) != -EFAULT)
+		return 1;
+	errno = EFAULT;
+	return -1;
+}
