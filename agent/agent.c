@@ -129,6 +129,7 @@ static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	}
 	say_hello(a, mono_ns);
 	in_flight = drain_end(&a->drain);
+	stacks_poll(&a->stacks, mono_ns);
 	memset(a->rows.file_sum, 0, sizeof(a->rows.file_sum));
 	memset(a->rows.codec_sum, 0, sizeof(a->rows.codec_sum));
 	memset(a->rows.server_sum, 0, sizeof(a->rows.server_sum));
@@ -197,6 +198,7 @@ bool agent_turn(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 		say_hello(a, mono_ns);
 		if (!a->adopted) {
 			drain_poll(&a->drain, sampler_rss(&a->sampler), mono_ns, boot_ns);
+			stacks_poll(&a->stacks, mono_ns);
 			each_second(a, mono_ns, boot_ns);
 		}
 	}

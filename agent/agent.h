@@ -14,6 +14,7 @@
 #include "agent/outbox.h"
 #include "agent/rows.h"
 #include "agent/sampler.h"
+#include "agent/stacks.h"
 #include "agent/takeover.h"
 #include "agent/uplink.h"
 
@@ -50,6 +51,7 @@ struct agent {
 	struct outbox outbox;
 	struct drain drain;
 	struct rows rows;
+	struct stacks stacks;
 	struct sampler sampler;
 	struct ending ending;
 	struct uplink_source source;

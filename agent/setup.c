@@ -146,6 +146,7 @@ int agent_init(struct agent *a, const struct agent_options *o)
 	view_repair(&a->view);
 	open_outbox(a);
 	rows_init(&a->rows, &a->view, &a->outbox, &a->kinds);
+	stacks_init(&a->stacks, &a->view, &a->outbox, o->pid);
 	sampler_init(&a->sampler, &a->view, &a->outbox, o->pid);
 	ending_init(&a->ending, o->pid);
 	a->began_ns = clock_mono_ns();
@@ -163,6 +164,7 @@ void agent_release(struct agent *a)
 	outbox_release(&a->outbox);
 	drain_release(&a->drain);
 	rows_release(&a->rows);
+	stacks_release(&a->stacks);
 	sampler_release(&a->sampler);
 	buf_release(&a->stack);
 	buf_release(&a->hello);

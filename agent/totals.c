@@ -110,6 +110,24 @@ static void pack_notes(msgpack_packer *pk, const struct view *v)
 		pack_str(pk, note[i].ptr, note[i].len);
 }
 
+/* Long waits of tasks, by what they were counted as. */
+static void pack_blocked(msgpack_packer *pk, const struct crema_blocked *b)
+{
+	const uint64_t *sums[] = { b->calls, b->ns };
+	static const char *const names[] = { "calls", "ns" };
+
+	pack_text(pk, "blocked");
+	pack_map(pk, 4);
+	pack_kv_maybe(pk, "threshold_ns", b->threshold_ns != 0, b->threshold_ns);
+	pack_kv_u64(pk, "recorded", b->recorded);
+	for (int k = 0; k < 2; k++) {
+		pack_text(pk, names[k]);
+		pack_map(pk, CREMA_TIMES);
+		for (unsigned int i = 0; i < CREMA_TIMES; i++)
+			pack_kv_u64(pk, task_name(TASK_FIELDS + i), sums[k][i]);
+	}
+}
+
 void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last, uint64_t boot_ns)
 {
 	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
@@ -124,7 +142,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		add_open_segments(r->view, last, &sums);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_TOTALS);
-	pack_map(pk, 13);
+	pack_map(pk, 14);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_kv_u64(pk, "tasks_started", t->tasks_started);
 	pack_kv_u64(pk, "tasks_done", t->tasks_done);
@@ -139,6 +157,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	pack_kv_u64(pk, "strings_refused", t->strings_refused);
 	pack_kv_u64(pk, "files_refused", t->files_refused);
 	pack_kv_u64(pk, "threads_refused", t->threads_refused);
+	pack_blocked(pk, &r->view->shm->blocked);
 	pack_notes(pk, r->view);
 	outbox_end(r->out, class);
 }

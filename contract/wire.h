@@ -31,7 +31,9 @@
  *   "tasks": {counter: value} all attributed work, "unattributed": {counter: value} seen threads
  *   without a task, "process": {cpu_ns, storage_read_bytes, storage_write_bytes} (RUSAGE_SELF since
  *   the shim was armed), "seen": {cpu_ns, storage_read_bytes, storage_write_bytes} (sum over the
- *   threads the shim knows), "strings_refused", "files_refused", "threads_refused", "notes": [text].
+ *   threads the shim knows), "strings_refused", "files_refused", "threads_refused", "notes": [text],
+ *   "blocked": {threshold_ns (nil: not looked for), recorded, "calls": {time name: n}, "ns": {...}}
+ *   waits of tasks longer than the threshold.
  *   unattributed cpu = seen - tasks; unseen = process - seen. nil = could not be read.
  * FILE map: path, span, filesystem, storage ("exact"|"none"|"unknown"), kind ("data"|"import"|
  *   "other"), size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes,
@@ -40,6 +42,10 @@
  *   cpu_ns, wall_ns.
  * SERVER map: server ("host:port"; nil: those beyond the table), scheme, span, requests, failed,
  *   read_bytes, latency_sum_ns, latency_max_ns, latency [requests by bucket, see shm.h].
+ * MODULE map: id (of path and build id), path, build_id (hex or nil).
+ * STACK map: number (from 0 over the worker's life), attempt, tid, end_boot_ns, wait (time name),
+ *   waited_ns, on ("file"|"socket"|"other"|nil), file, peer, prefix, span, "frames": [module id, place
+ *   in its file, ...] innermost first; module id 0: in no file, place is the address.
  * GOODBYE map: boot_ns, how ("exit"|"killed"|"gone"), evidence [text], cause (text or nil),
  *   tasks_in_flight.
  */

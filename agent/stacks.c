@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stacks.c - from records of long waits to messages. */
+#include "agent/stacks.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/task.h"
+
+void stacks_init(struct stacks *s, const struct view *v, struct outbox *out, int pid)
+{
+	memset(s, 0, sizeof(*s));
+	s->view = v;
+	s->out = out;
+	s->pid = pid;
+}
+
+void stacks_release(struct stacks *s)
+{
+	modules_release(&s->modules);
+}
+
+/* "1.2.3.4:80", "[::1]:80"; false if it is none. */
+static bool peer_text(const struct crema_stack *r, char *out, size_t size)
+{
+	char host[INET6_ADDRSTRLEN];
+	struct sockaddr_in6 v6;
+	struct sockaddr_in v4;
+
+	memcpy(&v4, r->peer, sizeof(v4));
+	memcpy(&v6, r->peer, sizeof(v6));
+	if (r->peer_bytes >= sizeof(v4) && v4.sin_family == AF_INET &&
+	    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof(host)))
+		return snprintf(out, size, "%s:%u", host, ntohs(v4.sin_port)) > 0;
+	if (r->peer_bytes >= sizeof(v6) && v6.sin6_family == AF_INET6 &&
+	    inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof(host)))
+		return snprintf(out, size, "[%s]:%u", host, ntohs(v6.sin6_port)) > 0;
+	return false;
+}
+
+static void tell_module(struct stacks *s, struct module *m)
+{
+	msgpack_packer *pk = outbox_begin(s->out, OUTBOX_RECORD);
+	char hex[2 * MODULES_BUILD_ID + 1] = "";
+
+	m->told = true;
+	for (uint32_t i = 0; i < m->build_id_bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
+	pack_array(pk, 2);
+	pack_u64(pk, CREMA_MSG_MODULE);
+	pack_map(pk, 3);
+	pack_kv_u64(pk, "id", m->id);
+	pack_kv_text(pk, "path", m->path);
+	pack_kv_text(pk, "build_id", m->build_id_bytes ? hex : NULL);
+	outbox_end(s->out, OUTBOX_RECORD);
+}
+
+struct located {
+	uint64_t module, place;
+};
+
+/* Names the addresses, after the modules that are new have been told. */
+static void find_frames(struct stacks *s, const struct crema_stack *r, struct located *frame)
+{
+	for (uint32_t i = 0; i < r->depth; i++) {
+		struct module *m = modules_find(&s->modules, r->address[i], &frame[i].place);
+
+		frame[i].module = m ? m->id : 0;
+		if (!m)
+			frame[i].place = r->address[i];
+		else if (!m->told)
+			tell_module(s, m);
+	}
+}
+
+static void send_stack(struct stacks *s, const struct crema_stack *r)
+{
+	static const char *const on[] = { NULL, "file", "socket", "other" };
+	struct text prefix = view_text(s->view, r->prefix), span = view_text(s->view, r->span);
+	struct text file = view_text(s->view, r->file);
+	struct located frame[CREMA_STACK_DEPTH];
+	msgpack_packer *pk;
+	char peer[64];
+
+	find_frames(s, r, frame);
+	pk = outbox_begin(s->out, OUTBOX_RECORD);
+	pack_array(pk, 2);
+	pack_u64(pk, CREMA_MSG_STACK);
+	pack_map(pk, 12);
+	pack_kv_u64(pk, "number", r->number);
+	pack_kv_u64(pk, "attempt", r->attempt);
+	pack_kv_u64(pk, "tid", r->tid);
+	pack_kv_u64(pk, "end_boot_ns", r->end_boot_ns);
+	pack_kv_text(pk, "wait", task_name(TASK_FIELDS + r->wait));
+	pack_kv_u64(pk, "waited_ns", r->waited_ns);
+	pack_kv_text(pk, "on", on[r->on]);
+	pack_kv_str(pk, "file", file.ptr, file.len);
+	pack_kv_text(pk, "peer", peer_text(r, peer, sizeof(peer)) ? peer : NULL);
+	pack_kv_str(pk, "prefix", prefix.ptr, prefix.len);
+	pack_kv_str(pk, "span", span.ptr, span.len);
+	pack_text(pk, "frames");
+	pack_array(pk, (size_t)2 * r->depth);
+	for (uint32_t i = 0; i < r->depth; i++) {
+		pack_u64(pk, frame[i].module);
+		pack_u64(pk, frame[i].place);
+	}
+	outbox_end(s->out, OUTBOX_RECORD);
+}
+
+static bool is_sane(const struct crema_stack *r)
+{
+	return r->wait < CREMA_TIMES && r->on <= CREMA_ON_OTHER && r->depth <= CREMA_STACK_DEPTH &&
+	       r->peer_bytes <= sizeof(r->peer);
+}
+
+void stacks_poll(struct stacks *s, uint64_t mono_ns)
+{
+	bool fresh = false;
+
+	if (mono_ns - s->second_ns >= 1000000000u) {
+		s->second_ns = mono_ns;
+		s->sent = 0;
+	}
+	for (uint32_t i = 0; i < CREMA_SHM_STACKS; i++) {
+		struct crema_stack *at = &s->view->shm->stack[i], r;
+
+		if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
+			continue;
+		memcpy(&r, at, sizeof(r));
+		if (!is_sane(&r) || s->sent >= STACKS_PER_SECOND) {
+			__atomic_store_n(&at->state, 0, __ATOMIC_RELEASE);
+			continue;
+		}
+		/* Once for all of this round: a library may have come. */
+		if (!fresh && r.depth)
+			modules_read(&s->modules, s->pid);
+		fresh = true;
+		send_stack(s, &r);
+		s->sent++;
+		__atomic_store_n(&at->state, 0, __ATOMIC_RELEASE);
+	}
+}

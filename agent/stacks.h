@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stacks.h - records of long waits: MODULE and STACK messages.
+ *
+ * Takes what is ready out of shared memory and frees it. Addresses become (module, place in its
+ * file); a module is told before the first stack that names it. At most STACKS_PER_SECOND are sent;
+ * the numbers that are missing then tell how many. One thread.
+ */
+#ifndef AGENT_STACKS_H
+#define AGENT_STACKS_H
+
+#include "agent/modules.h"
+#include "agent/outbox.h"
+#include "agent/view.h"
+
+#define STACKS_PER_SECOND 100u
+
+struct stacks {
+	const struct view *view;
+	struct outbox *out;
+	int pid;
+	struct modules modules;
+	uint64_t second_ns; /* when `sent` was last 0 */
+	unsigned int sent;
+};
+
+void stacks_init(struct stacks *s, const struct view *v, struct outbox *out, int pid);
+void stacks_release(struct stacks *s);
+void stacks_poll(struct stacks *s, uint64_t mono_ns);
+
+#endif
