@@ -23,6 +23,7 @@ static void worker_release(struct worker *w)
 	for (i = 0; i < w->streams.n; i++)
 		free(w->streams.v[i].ranges.v);
 	free(w->streams.v);
+	free(w->stacks.ranges.v);
 	free(w->filesystems.v);
 	free(w->clocks.v);
 	free(w->samples.v);
@@ -44,12 +45,15 @@ void model_release(struct model *m)
 	free(m->files.v);
 	free(m->codecs.v);
 	free(m->servers.v);
+	free(m->sites.v);
 	free(m->torn.v);
 	table_release(&m->worker_table);
 	table_release(&m->attempt_table);
 	table_release(&m->file_table);
 	table_release(&m->codec_table);
 	table_release(&m->server_table);
+	table_release(&m->module_table);
+	table_release(&m->site_table);
 	table_release(&m->names.table);
 	arena_release(&m->arena);
 	memset(m, 0, sizeof(*m));

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "collector/emit.h"
+#include "collector/model_stacks.h"
 #include "collector/model_table.h"
 #include "common/task.h"
 #include "shm.h"
@@ -122,6 +123,7 @@ struct totals {
 	struct value files_refused, threads_refused;
 	struct counters tasks, unattributed;
 	struct amounts process, seen;
+	struct blocked_totals blocked;
 };
 struct file_row {
 	struct worker *worker;
@@ -168,6 +170,7 @@ struct worker {
 	double first, last;		      /* UTC */
 	bool silent;			      /* gone without a goodbye */
 	uint64_t records_lost;		      /* gaps in its streams */
+	struct stream stacks;		      /* numbers of the long waits received */
 };
 
 struct torn_file {
@@ -181,11 +184,14 @@ struct model {
 	struct arena arena;
 	struct names names;
 	struct table worker_table, attempt_table, file_table, codec_table, server_table;
+	struct table module_table, site_table;
 	ARRAY(struct worker *) workers;
 	struct attempts attempts;
 	ARRAY(struct file_row *) files;
 	ARRAY(struct codec_row *) codecs;
 	ARRAY(struct server_row *) servers;
+	ARRAY(struct site *) sites;
+	struct waits sites_cut;
 	ARRAY(struct torn_file) torn;
 	uint64_t files_read, frames, records_bad;
 	uint64_t last_note_ns; /* CLOCK_REALTIME of the collector's last own entry */

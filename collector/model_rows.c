@@ -188,6 +188,7 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	take_counters(&t->unattributed, get(map, "unattributed"));
 	take_amounts(&t->process, get(map, "process"));
 	take_amounts(&t->seen, get(map, "seen"));
+	model_take_blocked(&t->blocked, get(map, "blocked"));
 	return 0;
 }
 
@@ -313,6 +314,10 @@ int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpa
 		return feed_goodbye(m, w, map);
 	case CREMA_MSG_CLOCKS:
 		return feed_clocks(w, map);
+	case CREMA_MSG_MODULE:
+		return model_feed_module(m, map);
+	case CREMA_MSG_STACK:
+		return model_feed_stack(m, w, map);
 	default:
 		return 0; /* a newer agent's */
 	}

@@ -245,7 +245,10 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 	if (!rc)
 		rc = report_gather_servers(r);
 	gather_workers(r);
-	return rc;
+	r->blocking = arena_get(&r->arena, sizeof(*r->blocking));
+	if (!r->blocking)
+		return -ENOMEM;
+	return rc ? rc : blocking_gather(r->blocking, run);
 }
 
 void report_release(struct report *r)
@@ -253,6 +256,8 @@ void report_release(struct report *r)
 	free(r->files.v);
 	free(r->codecs.v);
 	free(r->servers.v);
+	if (r->blocking)
+		blocking_release(r->blocking);
 	arena_release(&r->arena);
 	memset(r, 0, sizeof(*r));
 }

@@ -177,6 +177,7 @@ void report_completeness_json(const struct report *r, struct json *j)
 	put_part(j, "unattributed", &r->balance.unattributed, true);
 	put_part(j, "unseen", &r->balance.unseen, false);
 	put_part(j, "rusage", &r->balance.process, false);
+	blocking_completeness_json(r->blocking, j);
 	emit_value(j, "files_read", value_uint(m->files_read));
 	put_torn(m, j);
 	emit_array(j, "notes");

@@ -119,6 +119,7 @@ void report_json(const struct report *r, struct json *j)
 	put_files(r, j);
 	put_codecs(r, j);
 	report_servers_json(r, j);
+	blocking_json(r->blocking, r->run, j);
 	tracking_emit(r->facts, j);
 	report_completeness_json(r, j);
 	if (r->coffea)

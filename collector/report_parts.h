@@ -11,6 +11,7 @@
 #include "collector/coffea_report.h"
 #include "collector/emit_table.h"
 #include "collector/metrics.h"
+#include "collector/report_blocking.h"
 
 /* Seconds and bytes of one part of a worker process. */
 struct part {
@@ -58,6 +59,7 @@ struct report {
 	struct file_sum rest;		/* storage bytes that no single file can be told for */
 	ARRAY(struct codec_sum) codecs; /* most in bytes first */
 	ARRAY(struct server_sum) servers; /* most read first */
+	struct blocking *blocking;	/* call sites of long waits */
 	struct arena arena;
 };
 

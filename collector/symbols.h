@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * symbols.h - names of functions, from the symbol tables of ELF files on this machine.
+ *
+ * A file is only believed if its build id is the one that the worker's had. An address is named
+ * only where a function's symbol covers it: never by the nearest symbol before it. One thread.
+ */
+#ifndef COLLECTOR_SYMBOLS_H
+#define COLLECTOR_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct symbols {
+	int fd;
+	struct Elf *elf;
+	struct symbol *symbol; /* by address */
+	size_t n, strings;
+};
+
+/* 0; -ESTALE: another build id; or -errno. To be released in any case. build_id: hex. */
+int symbols_open(struct symbols *s, const char *path, const char *build_id);
+/* The function that holds the byte at this place of the file; NULL: not known. */
+const char *symbols_name(const struct symbols *s, uint64_t place);
+void symbols_release(struct symbols *s);
+
+#endif
