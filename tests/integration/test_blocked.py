@@ -1,0 +1,181 @@
+"""Long waits of tasks and the native stacks they came from: waits from functions with known names."""
+
+import ctypes
+import os
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import jobs
+import pytest
+from distributed import Client, span
+
+SOURCE = Path(__file__).with_name("blocking.c")
+DIRECT_BYTES = 64 << 20
+THRESHOLD_MS = 5
+
+
+# --- on a worker
+
+def call(library, name, *args):
+    function = getattr(ctypes.CDLL(library), name)
+    function.restype = ctypes.c_int64
+    return function(*[ctypes.c_char_p(a.encode()) if isinstance(a, str) else ctypes.c_long(a) for a in args])
+
+
+def hold_gil(library, ms):
+    """A thread of the process sleeps with the interpreter's lock while the task needs it."""
+    holder = threading.Thread(target=ctypes.PyDLL(library).known_sleep, args=(ctypes.c_long(ms),))
+    holder.start()
+    holder.join()
+    return ms * 1_000_000
+
+
+def nothing():
+    return 0
+
+
+# --- the tests
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    path = tmp_path_factory.mktemp("blocking") / "libblocking.so"
+    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", "-pthread", "-o", path, SOURCE], check=True)
+    return str(path)
+
+
+class Late:
+    """A server that answers each request after a while."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                peer, _ = self.socket.accept()
+            except OSError:
+                return
+            with peer:
+                peer.recv(1)
+                time.sleep(self.seconds)
+                peer.send(b"!")
+
+
+@pytest.fixture(scope="module")
+def blocked(tmp_path_factory, homes, disk, library):
+    """Every kind of wait once, as a task of its own; gives the report and {prefix: ns the call took}."""
+    import cluster
+
+    home = tmp_path_factory.mktemp("blocked")
+    server = Late(0.1)
+    fifo, big = home / "fifo", disk / "direct"
+    os.mkfifo(fifo)
+    big.write_bytes(os.urandom(1 << 20) * (DIRECT_BYTES >> 20))
+    os.sync()
+    writer = threading.Timer(1.0, lambda: fifo.write_bytes(b"!"))
+    with cluster.Cluster(home / "cluster", homes) as procs:
+        procs.start_collector()
+        procs.start_scheduler()
+        procs.start_worker(env={"CREMA_BLOCKED_MS": str(THRESHOLD_MS)})
+        with Client(procs.address) as client:
+            client.wait_for_workers(1, timeout=120)
+            waits = {
+                "first": (call, library, "known_sleep", 1),
+                "asleep": (call, library, "known_sleep", 50),
+                "on_file": (call, library, "known_file_read", str(big), DIRECT_BYTES),
+                "on_fifo": (call, library, "known_fifo_read", str(fifo)),
+                "on_socket": (call, library, "known_receive", server.port),
+                "on_lock": (call, library, "known_lock", 80),
+                "on_gil": (hold_gil, library, 200),
+            }
+            took = {}
+            with span("waits"):
+                for prefix, (function, *args) in waits.items():
+                    if prefix == "on_fifo":
+                        writer.start()
+                    took[prefix] = client.submit(function, *args, pure=False, key=jobs.unique(prefix)).result(timeout=60)
+            report = jobs.settled(procs, lambda r: len(r["tasks"]) >= len(waits))
+            text = procs.report().stdout
+    server.socket.close()
+    report["text"], report["names"] = text, {"file": str(big), "peer": f"127.0.0.1:{server.port}"}
+    return report, took
+
+
+def rows_of(report, prefix, function):
+    return [r for r in report["blocking"] if r["prefix"] == prefix
+            and any(f["function"] == function for f in r["stack"])]
+
+
+@pytest.mark.parametrize("prefix, function, wait, least_ms", [
+    ("asleep", "known_sleep", "sleep", 49),
+    ("on_file", "known_file_read", "storage", THRESHOLD_MS),
+    ("on_fifo", "known_fifo_read", "lock", 100),
+    ("on_socket", "known_receive", "network", 50),
+    ("on_lock", "known_lock", "lock", 40),
+])
+def test_a_wait_is_told_once_with_its_stack(blocked, library, prefix, function, wait, least_ms):
+    report, took = blocked
+    assert took[prefix] >= least_ms * 1_000_000
+    rows = [r for r in rows_of(report, prefix, function) if r["wait"] == wait]
+    assert len(rows) == 1
+    row = rows[0]
+    assert row["count"] == 1
+    assert least_ms / 1e3 <= row["waited_seconds"] <= took[prefix] / 1e9
+    assert row["longest_seconds"] == row["waited_seconds"]
+    assert row["frames"][0] == ("pause_ms" if function == "known_sleep" else function)
+    assert row["file"] == (report["names"]["file"] if wait == "storage" else None)
+    assert row["peer"] == (report["names"]["peer"] if wait == "network" else None)
+    frame = next(f for f in row["stack"] if f["function"] == function)
+    assert frame["module"] == library
+    assert frame["build_id"] == build_id(library)
+
+
+def test_a_wait_for_the_gil_is_one_wait(blocked):
+    """The interpreter waits 5 ms at a time; the thread that held it slept for 200 ms in C."""
+    report, _ = blocked
+    rows = [r for r in rows_of(report, "on_gil", "take_gil") if r["longest_seconds"] > 0.05]
+    assert [(r["wait"], r["count"]) for r in rows] == [("gil", 1)]
+    task, = jobs.tasks_of(report, "on_gil")
+    assert rows[0]["waited_seconds"] <= task["gil_wait_seconds"]
+
+
+def test_what_is_told_is_what_the_task_was_charged(blocked):
+    """One wait of one class: the record says what the task's counter says."""
+    report, _ = blocked
+    for prefix, name in (("on_file", "storage_wait_seconds"), ("on_socket", "network_wait_seconds")):
+        task, = jobs.tasks_of(report, prefix)
+        wait = name.partition("_")[0]
+        told = sum(r["waited_seconds"] for r in report["blocking"] if r["prefix"] == prefix and r["wait"] == wait)
+        assert 0 <= task[name] - told < THRESHOLD_MS / 1e3, prefix
+
+
+def build_id(path):
+    out = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
+    return out.partition("Build ID: ")[2].split()[0]
+
+
+def test_short_waits_are_not_told(blocked):
+    report, _ = blocked
+    assert not rows_of(report, "first", "known_sleep")
+
+
+def test_the_sums_close(blocked):
+    """Every long wait has its record, and none is told of twice."""
+    report, _ = blocked
+    told = report["completeness"]["long_waits"]
+    assert told["threshold_seconds"] == THRESHOLD_MS / 1e3
+    assert told["dropped"] == 0
+    assert told["with_record"] == told["waits"] == sum(r["count"] for r in report["blocking"])
+    assert sum(r["waited_seconds"] for r in report["blocking"]) == pytest.approx(told["waited_seconds"], rel=1e-9)
+
+
+def test_the_table_names_the_call_site(blocked):
+    text = blocked[0]["text"]
+    assert f"Long waits ({THRESHOLD_MS} ms and more)" in text
+    assert "known_receive" in text
