@@ -62,6 +62,18 @@ static struct value get_unclassified(const struct attempt *a, const struct class
 	return c->unclassified;
 }
 
+/* Never clamped: page faults of pool threads on mapped files are in here. */
+static struct value get_pool_unclassified(const struct attempt *a, const struct classes *c)
+{
+	struct value rest = value_seconds(count_of(&a->c, CREMA_C_pool_wall_ns));
+	int i;
+
+	(void)c;
+	for (i = 0; i < CREMA_TIMES; i++)
+		rest = value_minus(rest, value_seconds(pool_ns(&a->c, (enum crema_time_id)i)));
+	return rest;
+}
+
 static struct value get_estimated(const struct attempt *a, const struct classes *c)
 {
 	(void)a;
@@ -207,9 +219,14 @@ const struct column task_columns[] = {
 	CALL("storage_wait_estimated", get_estimated),
 	CLASS("sleep_seconds", sleep),
 	CALL("unclassified_seconds", get_unclassified),
+	SECONDS("pool_wall_seconds", pool_wall_ns),
 	POOL("pool_runqueue_wait_seconds", runqueue),
 	POOL("pool_gil_wait_seconds", gil_wait),
+	POOL("pool_lock_wait_seconds", lock_wait),
+	POOL("pool_network_wait_seconds", network_wait),
 	POOL("pool_storage_wait_seconds", storage_wait),
+	POOL("pool_sleep_seconds", sleep),
+	CALL("pool_unclassified_seconds", get_pool_unclassified),
 	COUNTED(read_calls),
 	COUNTED(read_bytes),
 	COUNTED(mapped_bytes),

@@ -185,7 +185,7 @@ void thread_flush_file(struct crema_thread *t)
 /* Clocks of the thread at a boundary between segments. The CPU clock goes first: reading it brings
  * the scheduler's other numbers of this thread up to date. */
 struct boundary {
-	uint64_t cpu_ns, inblock, oublock, nvcsw, nivcsw;
+	uint64_t tick, cpu_ns, inblock, oublock, nvcsw, nivcsw;
 	int64_t runqueue_ns;
 };
 
@@ -193,6 +193,7 @@ static void boundary_take(struct boundary *b)
 {
 	struct rusage ru;
 
+	b->tick = ticks();
 	b->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	memset(&ru, 0, sizeof(ru));
 	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
@@ -217,12 +218,15 @@ static void segment_charge(struct crema_thread *t, const struct boundary *b)
 	count[CREMA_C_storage_write_bytes] += (b->oublock - t->base_oublock) * 512;
 	count[CREMA_C_voluntary_switches] += b->nvcsw - t->base_nvcsw;
 	count[CREMA_C_involuntary_switches] += b->nivcsw - t->base_nivcsw;
-	if (t->is_pool)
+	if (t->is_pool) {
 		count[CREMA_C_pool_segments] += 1;
+		count[CREMA_C_pool_wall_ns] += ticks_ns(b->tick - t->base_tick);
+	}
 }
 
 static void segment_base(struct crema_thread *t, const struct boundary *b)
 {
+	t->base_tick = b->tick;
 	t->base_cpu_ns = b->cpu_ns;
 	t->base_runqueue_ns = b->runqueue_ns >= 0 ? (uint64_t)b->runqueue_ns : 0;
 	t->base_inblock = b->inblock;

@@ -27,13 +27,21 @@ bench: all $(BUILD)/tests/bench/bench_shim ## what crema costs, as ratios beside
 	  echo "the real job is left out: scripts/demo makes the .venv that it needs"; fi
 
 ACCURACY = $(CURDIR)/$(BUILD)/accuracy
+# a line each: test_NAME.py holds cells
+ACCURACY_TESTS = \
+  demo_numbers \
+  identity \
+  sources \
+  storage \
+  threads \
+  throttled
 accuracy: all $(BUILD)/tests/shim/test_time ## every number against its truth; writes docs/accuracy.md
 	@[ -x .venv/bin/python ] || { echo "scripts/demo makes the .venv and data/ that this needs"; exit 1; }
 	@rm -rf $(ACCURACY) && mkdir -p $(ACCURACY)
 	@status=0; \
 	(cd $(BUILD) && CREMA_ACCURACY_TIME=$(ACCURACY)/time.json tests/shim/test_time) || status=1; \
 	CREMA_ALL_CELLS=1 CREMA_ACCURACY_OUT=$(ACCURACY)/cells.json .venv/bin/python -m pytest -q \
-	  $(addprefix tests/integration/test_,demo_numbers.py sources.py storage.py threads.py throttled.py) || status=1; \
+	  $(ACCURACY_TESTS:%=tests/integration/test_%.py) || status=1; \
 	.venv/bin/python tests/truth/render_accuracy.py --cells $(ACCURACY)/cells.json --time $(ACCURACY)/time.json \
 	  --output docs/accuracy.md || status=1; \
 	exit $$status

@@ -19,6 +19,7 @@ TABLES = {
     "coffea": "Numbers of coffea's own report",
     "sums": "tasks + unattributed + unseen is the whole process",
     "killed": "A task whose worker was killed",
+    "identity": "Wall time is the sum of its classes",
     "throttled": "Waiting for a throttled disk",
     "waits": "Waits and network bytes in reports",
     "threads": "Tasks side by side in one worker",

@@ -123,9 +123,6 @@ def test_time_classes_sum_to_wall(demo):
         parts = sum(task[c] or 0 for c in classes)
         if task["unclassified_seconds"] is not None:
             assert parts + task["unclassified_seconds"] == pytest.approx(task["wall_seconds"], abs=1e-6)
-    long = [t for t in demo.json["tasks"] if t["wall_seconds"] > 0.05]
-    wall = sum(t["wall_seconds"] for t in long)
-    print("unclassified, share of wall:", sum(t["unclassified_seconds"] or 0 for t in long) / wall)
 
 
 def test_counted_attempts(demo):

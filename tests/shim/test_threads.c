@@ -127,6 +127,19 @@ static void *pool_thread(void *arg)
 	return NULL;
 }
 
+static void pool_classes_sum_to_wall(const struct crema_task *t)
+{
+	uint64_t wall = t->own.count[CREMA_C_pool_wall_ns], sum = 0, off;
+
+	for (int i = 0; i < CREMA_TIMES; i++)
+		sum += t->pool_time[i];
+	off = wall > sum ? wall - sum : sum - wall;
+	print_message("pool wall %.3f ms, classes %.3f ms\n", (double)wall / 1e6,
+		      (double)sum / 1e6);
+	assert_true(wall >= 50 * MS);
+	assert_true(off * 50 <= wall);
+}
+
 static void pool_threads_work_for_the_task(void **state)
 {
 	const char *path = harness_file("pool", SIZE);
@@ -146,6 +159,7 @@ static void pool_threads_work_for_the_task(void **state)
 	assert_true(t->pool_time[CREMA_T_cpu] < 60 * MS + 30 * MS);
 	assert_true(t->own.time[CREMA_T_cpu] < 20 * MS);
 	assert_int_equal(t->own.count[CREMA_C_pool_segments], 1);
+	pool_classes_sum_to_wall(t);
 	harness_free(&h);
 	unlink(path);
 }

@@ -1,0 +1,47 @@
+"""wall = CPU + run queue + GIL + lock + network + storage + sleep + unclassified, and what is unclassified
+is next to nothing: of the tasks' own threads and of the pool threads that worked for them. Not under
+strace, which stops threads in ways that nothing else does."""
+
+import cold
+import jobs
+import pytest
+from distributed import Client, span
+
+CLASSES = ("cpu_seconds", "runqueue_wait_seconds", "gil_wait_seconds", "lock_wait_seconds", "network_wait_seconds",
+           "storage_wait_seconds", "sleep_seconds")
+LONG = 0.05
+
+
+@pytest.fixture(scope="module")
+def untraced(tmp_path_factory, homes):
+    import cluster
+
+    with cluster.Cluster(tmp_path_factory.mktemp("identity"), homes) as procs:
+        procs.start_collector()
+        procs.start_scheduler()
+        for _ in range(2):
+            procs.start_worker(nthreads=2)
+        with Client(procs.address) as client:
+            client.wait_for_workers(2, timeout=120)
+            yield procs, client
+
+
+@pytest.mark.parametrize("source", ["FSSpecSource", "MultithreadedFileSource", "MemmapSource"])
+def test_next_to_nothing_is_unclassified(untraced, data, source, cell):
+    """Two threads per worker fight for the GIL; the first file is cold."""
+    procs, client = untraced
+    cold.drop(data["zlib"])
+    with span(f"identity-{source}"):
+        jobs.run_coffea(client, [data["zlib"], data["lzma"]], handler=source)
+    found = jobs.settled(procs, lambda r: len(r["chunks"]) >= 8)
+    for pool in ("", "pool_"):
+        for task in found["tasks"]:
+            parts = sum(task[pool + c] or 0 for c in CLASSES)
+            assert parts + task[pool + "unclassified_seconds"] == pytest.approx(task[pool + "wall_seconds"], abs=1e-6)
+        long = [t for t in found["tasks"] if t[pool + "wall_seconds"] > LONG]
+        if source == "MemmapSource" and pool:
+            continue  # it needs no pool
+        assert long
+        wall, rest = (sum(abs(t[pool + name]) for t in long) for name in ("wall_seconds", "unclassified_seconds"))
+        cell("identity", f"{source}, {pool}wall_seconds of tasks over 50 ms less {pool}unclassified_seconds",
+             "their wall time", wall, wall - rest, wall * (0.03 if pool else 0.01))
