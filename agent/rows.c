@@ -39,28 +39,32 @@ static enum outbox_class class_of(bool last)
 
 static void send_file(struct rows *r, const struct crema_file *f, bool last)
 {
-	static const char *const kinds[] = { "data", "import", "other" };
+	static const char *const kinds[] = { "data", "import", "other", "remote" };
+	bool local = f->kind != CREMA_FILE_REMOTE; /* else no read call could show it */
 	const struct fskind_entry *fs = fskinds_get(r->kinds, f->filesystem);
 	struct text path = view_text(r->view, f->path), span = view_text(r->view, f->span);
 	msgpack_packer *pk = outbox_begin(r->out, class_of(last));
 
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_FILE);
-	pack_map(pk, 13);
+	pack_map(pk, 16);
 	pack_kv_str(pk, "path", path.ptr, path.len);
 	pack_kv_str(pk, "span", span.ptr, span.len);
 	pack_kv_text(pk, "filesystem", f->path ? fs->name : NULL);
 	pack_kv_text(pk, "storage", f->path ? fskind_text(fs->kind) : NULL);
-	pack_kv_text(pk, "kind", f->kind < 3 ? kinds[f->kind] : "other");
-	pack_kv_maybe(pk, "size_bytes", f->path != 0, f->size_bytes);
-	pack_kv_u64(pk, "read_calls", f->read_calls);
-	pack_kv_u64(pk, "read_bytes", f->read_bytes);
-	pack_kv_u64(pk, "write_calls", f->write_calls);
-	pack_kv_u64(pk, "write_bytes", f->write_bytes);
-	pack_kv_u64(pk, "mapped_bytes", f->mapped_bytes);
+	pack_kv_text(pk, "kind", f->kind < 4 ? kinds[f->kind] : "other");
+	pack_kv_maybe(pk, "size_bytes", f->path && local, f->size_bytes);
+	pack_kv_maybe(pk, "read_calls", local, f->read_calls);
+	pack_kv_maybe(pk, "read_bytes", local, f->read_bytes);
+	pack_kv_maybe(pk, "write_calls", local, f->write_calls);
+	pack_kv_maybe(pk, "write_bytes", local, f->write_bytes);
+	pack_kv_maybe(pk, "mapped_bytes", local, f->mapped_bytes);
 	pack_kv_maybe(pk, "storage_read_bytes", !f->path || fs->kind != FSKIND_UNKNOWN,
 		      f->storage_read_bytes);
-	pack_kv_u64(pk, "storage_wait_ns", f->storage_wait_ns);
+	pack_kv_maybe(pk, "storage_wait_ns", local, f->storage_wait_ns);
+	pack_kv_u64(pk, "basket_calls", f->basket_calls);
+	pack_kv_u64(pk, "basket_bytes", f->basket_bytes);
+	pack_kv_u64(pk, "basket_raw_bytes", f->basket_raw_bytes);
 	outbox_end(r->out, class_of(last));
 }
 
@@ -90,7 +94,8 @@ void rows_files(struct rows *r, bool last)
 		if (last)
 			add_pending(r, i, &f);
 		sum = f.read_calls + f.read_bytes + f.write_calls + f.write_bytes +
-		      f.mapped_bytes + f.storage_read_bytes + f.storage_wait_ns + f.size_bytes;
+		      f.mapped_bytes + f.storage_read_bytes + f.storage_wait_ns + f.size_bytes +
+		      f.basket_calls + f.basket_bytes;
 		if (sum == r->file_sum[i])
 			continue;
 		r->file_sum[i] = sum;

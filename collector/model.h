@@ -130,6 +130,7 @@ struct file_row {
 	const char *path, *span, *filesystem, *storage, *kind;
 	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
 	struct value storage_read_bytes, storage_wait_ns;
+	struct value basket_calls, basket_bytes, basket_raw_bytes;
 };
 struct codec_row {
 	struct worker *worker;

@@ -25,6 +25,9 @@ static void file_add(struct file_sum *s, const struct file_row *f, bool first)
 	add(&s->mapped_bytes, f->mapped_bytes, first);
 	add(&s->storage_read_bytes, f->storage_read_bytes, first);
 	add(&s->storage_wait_ns, f->storage_wait_ns, first);
+	add(&s->basket_calls, f->basket_calls, first);
+	add(&s->basket_bytes, f->basket_bytes, first);
+	add(&s->basket_raw_bytes, f->basket_raw_bytes, first);
 }
 
 static struct file_sum *file_sum_of(struct report *r, const char *path, bool *first)

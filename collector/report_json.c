@@ -44,6 +44,9 @@ static void put_file(const struct file_sum *f, struct json *j, const char *name)
 	emit_value(j, "mapped_bytes", f->mapped_bytes);
 	emit_value(j, "storage_read_bytes", f->storage_read_bytes);
 	emit_value(j, "storage_wait_seconds", value_seconds(f->storage_wait_ns));
+	emit_value(j, "basket_calls", f->basket_calls);
+	emit_value(j, "basket_bytes", f->basket_bytes);
+	emit_value(j, "basket_raw_bytes", f->basket_raw_bytes);
 	emit_end(j);
 }
 

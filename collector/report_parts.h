@@ -31,6 +31,7 @@ struct file_sum {
 	const char *path, *storage, *filesystem;
 	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
 	struct value storage_read_bytes, storage_wait_ns;
+	struct value basket_calls, basket_bytes, basket_raw_bytes;
 };
 struct codec_side {
 	struct value calls, in_bytes, out_bytes, cpu_ns, wall_ns;

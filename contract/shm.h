@@ -138,8 +138,14 @@ struct crema_file {
 	/* Charged in bracketed calls, and in segments that touched no other file; what is left of a
 	 * span's tasks is in its row of kind other without a path. Wait: bracketed and slow calls. */
 	uint64_t storage_read_bytes, storage_wait_ns;
+	uint64_t basket_calls, basket_bytes, basket_raw_bytes; /* that uproot used, as often as it did */
 };
-enum crema_file_kind { CREMA_FILE_DATA = 0, CREMA_FILE_IMPORT = 1, CREMA_FILE_OTHER = 2 };
+enum crema_file_kind {
+	CREMA_FILE_DATA = 0,
+	CREMA_FILE_IMPORT = 1,
+	CREMA_FILE_OTHER = 2,
+	CREMA_FILE_REMOTE = 3, /* known by its URL only: no read call goes to it */
+};
 
 struct crema_codec_row {
 	uint32_t state; /* 0 free, 1 being made, 2 ready */

@@ -36,8 +36,8 @@
  *   waits of tasks longer than the threshold.
  *   unattributed cpu = seen - tasks; unseen = process - seen. nil = could not be read.
  * FILE map: path, span, filesystem, storage ("exact"|"none"|"unknown"), kind ("data"|"import"|
- *   "other"), size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes,
- *   storage_read_bytes, storage_wait_ns.
+ *   "other"|"remote"), size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes,
+ *   storage_read_bytes, storage_wait_ns, basket_calls, basket_bytes, basket_raw_bytes.
  * CODEC map: function, codec, direction ("decompress"|"compress"), span, calls, in_bytes, out_bytes,
  *   cpu_ns, wall_ns.
  * SERVER map: server ("host:port"; nil: those beyond the table), scheme, span, requests, failed,

@@ -28,6 +28,7 @@ static struct watch watches[] = {
 	{"threading", patch_threading, ARMED, 0, 0},
 	{"asyncio.selector_events", patch_asyncio, ARMED, 0, 0},
 	{"uproot.source.futures", patch_uproot, ARMED, 0, 0},
+	{"uproot.models.TBasket", patch_baskets, ARMED, 0, 0},
 	{"coffea.processor.executor", patch_coffea, ARMED, 0, 0},
 	{"zlib", codecs_of, ARMED, 0, 0},
 	{"_bz2", codecs_of, ARMED, 0, 0},

@@ -184,7 +184,7 @@ static int is_internet(int fd)
 	return domain == AF_INET || domain == AF_INET6;
 }
 
-static struct fd_info look(int fd)
+static struct fd_info look(int fd, uint32_t span)
 {
 	struct fd_info info = {FD_OTHER, 0, 0, 0};
 	char path[1024];
@@ -209,7 +209,7 @@ static struct fd_info look(int fd)
 	info.kind = n > 0 && is_import(path, (size_t)n) ? FD_IMPORT : FD_DATA;
 	id = info.kind == FD_DATA && n > 0 ? arena_id(path, (uint32_t)n) : 0;
 	info.filesystem = filesystem_index(st.st_dev, fs.f_type, id);
-	info.row = file_row(id, segment_span(), &info, info.kind == FD_DATA ? &st : NULL);
+	info.row = file_row(id, span, &info, info.kind == FD_DATA ? &st : NULL);
 	if (info.kind == FD_DATA)
 		STORE(&crema_shm->file[info.row - 1].size_bytes, (uint64_t)st.st_size);
 	return info;
@@ -218,7 +218,7 @@ static struct fd_info look(int fd)
 struct fd_info fd_lookup(int fd)
 {
 	uint32_t w = (unsigned int)fd < FD_TABLE ? LOAD(&words[fd]) : 0;
-	struct fd_info info = w ? info_of(w) : look(fd);
+	struct fd_info info = w ? info_of(w) : look(fd, segment_span());
 
 	if (info.row) {
 		const struct crema_file *f = &crema_shm->file[info.row - 1];
@@ -235,4 +235,36 @@ struct fd_info fd_lookup(int fd)
 	if (!w && info.kind && (unsigned int)fd < FD_TABLE)
 		STORE(&words[fd], word_of(&info));
 	return info;
+}
+
+/* The kernel's own name of it, so that it is the row of its descriptors whatever way led there. */
+static uint32_t find_by_name(const char *name, uint32_t span)
+{
+	const char *path = strncmp(name, "file://", 7) ? name : name + 7;
+	int fd = sys_open(path, O_PATH | O_CLOEXEC, 0);
+	uint32_t id, row;
+
+	if (fd >= 0) {
+		row = look(fd, span).row;
+		sys_close(fd);
+		return row;
+	}
+	id = arena_id(name, (uint32_t)strlen(name));
+	return make_row(id, span, strstr(name, "://") ? CREMA_FILE_REMOTE : CREMA_FILE_DATA,
+			CREMA_SHM_FILESYSTEMS, NULL);
+}
+
+uint32_t file_row_by_name(const char *name, uint32_t span)
+{
+	static struct {
+		uint32_t name, span, row;
+	} recent[64];
+	uint32_t id = arena_id(name, (uint32_t)strlen(name)), at = (id / 4 + span / 4) % 64;
+
+	if (!id || recent[at].name != id || recent[at].span != span) {
+		recent[at].row = find_by_name(name, span);
+		recent[at].name = id;
+		recent[at].span = span;
+	}
+	return recent[at].row;
 }

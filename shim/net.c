@@ -46,18 +46,8 @@ void net_mark_comm(int fd)
 static void count_elsewhere(uint64_t name, int id, uint64_t bytes)
 {
 	uint32_t owner = task_ref_name(name);
-	struct crema_task *task = task_slot(owner);
 
-	if (owner == OWNER_NONE) { /* its record is gone already */
-		ADD(&crema_shm->totals.unattributed.count[id], bytes);
-		return;
-	}
-	ADD(&crema_shm->totals.tasks.count[id], bytes);
-	if (!task)
-		return;
-	ADD(&task->own.count[id], bytes);
-	if (task_is_done(owner))
-		__atomic_fetch_add(&task->version, 1, __ATOMIC_RELEASE);
+	task_add(owner, id, bytes); /* nobody: its record is gone already */
 	task_unref(owner);
 }
 

@@ -26,6 +26,7 @@ int patch_futures(PyObject *module);	  /* concurrent.futures.thread: ThreadPoolE
 int patch_thread_pool(PyObject *module);  /* multiprocessing.pool: ThreadPool's ways to submit */
 int patch_threading(PyObject *module);	  /* threading: Thread.start */
 int patch_uproot(PyObject *module);	  /* uproot.source.futures: its pools' submit */
+int patch_baskets(PyObject *module);	  /* uproot.models.TBasket: Model_TBasket.read_members */
 int patch_asyncio(PyObject *module);	  /* asyncio.selector_events: transports' write */
 int patch_codecs(PyObject *module, const char *name);
 
@@ -40,6 +41,10 @@ void task_worker_is(PyObject *worker);
 /* py_coffea.c: what kind of coffea work a task's arguments hold, written into the slot. */
 struct crema_task;
 void coffea_describe(struct crema_task *t, PyObject *const *args, Py_ssize_t nargs);
+
+/* py_uproot.c: bits of counts that this uproot does not let us count; for every task's start. */
+extern uint64_t uproot_counts_unknown;
+void uproot_unseen(void);
 
 /* py_pool.c: the context variable that carries the task's name to other threads. */
 PyObject *pool_enter(unsigned owner);

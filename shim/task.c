@@ -169,6 +169,22 @@ uint32_t task_ref_name(uint64_t name)
 	return OWNER_NONE;
 }
 
+void task_add(uint32_t owner, int id, uint64_t n)
+{
+	struct crema_task *task = task_slot(owner);
+
+	if (owner == OWNER_NONE) {
+		ADD(&crema_shm->totals.unattributed.count[id], n);
+		return;
+	}
+	ADD(&crema_shm->totals.tasks.count[id], n);
+	if (!task)
+		return;
+	ADD(&task->own.count[id], n);
+	if (task_is_done(owner))
+		__atomic_fetch_add(&task->version, 1, __ATOMIC_RELEASE);
+}
+
 void task_time_unknown(uint32_t owner, int time_id)
 {
 	struct crema_task *t = task_slot(owner);

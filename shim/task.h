@@ -45,6 +45,10 @@ uint64_t task_name(uint32_t owner);
 /* Owner with a new reference if the named attempt still has its slot, else OWNER_NONE. */
 uint32_t task_ref_name(uint64_t name);
 
+/* Counts for a task that another thread works for, straight into its slot; the caller holds a
+ * reference. OWNER_NONE: into what no task did. */
+void task_add(uint32_t owner, int id, uint64_t n);
+
 void task_time_unknown(uint32_t owner, int time_id);
 
 /* Resident set of the process in bytes; 0 = cannot be read. */

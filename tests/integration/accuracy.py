@@ -16,6 +16,7 @@ TABLES = {
     "decompress_calls": "Decompress calls",
     "decompress_in_bytes": "Compressed bytes that were decompressed",
     "decompress_out_bytes": "Bytes that decompression gave",
+    "basket_bytes": "Baskets that uproot used",
     "coffea": "Numbers of coffea's own report",
     "sums": "tasks + unattributed + unseen is the whole process",
     "killed": "A task whose worker was killed",
