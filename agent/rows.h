@@ -28,6 +28,7 @@ struct rows {
 struct rows_sums {
 	struct crema_counters tasks, unattributed;
 	uint64_t pool[CREMA_TIMES];
+	uint64_t unattributed_unknown; /* bit i: count[i] of the unattributed cannot be told */
 };
 
 void rows_init(struct rows *r, const struct view *v, struct outbox *out,

@@ -19,15 +19,20 @@ static void add_block(struct rows_sums *s, const struct crema_thread *t)
 void rows_sum(const struct view *v, bool ended, struct rows_sums *out)
 {
 	const struct crema_totals *t = &v->shm->totals;
+	uint64_t claimed, *from = &out->unattributed.count[CREMA_C_network_read_bytes];
 	struct crema_thread th;
 
 	/* Sums first, blocks then: what is folded in between is missed, never counted twice. */
 	memcpy(&out->tasks, &t->tasks, sizeof(out->tasks));
 	memcpy(&out->unattributed, &t->unattributed, sizeof(out->unattributed));
 	memcpy(out->pool, t->tasks_pool_time, sizeof(out->pool));
+	claimed = __atomic_load_n(&t->claimed_network_read_bytes, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++)
 		if (v->shm->thread[i].state == 1 && view_thread(v, i, ended, &th))
 			add_block(out, &th);
+	/* They had been received before they were claimed; else a thread had found no block. */
+	out->unattributed_unknown = *from < claimed ? UINT64_C(1) << CREMA_C_network_read_bytes : 0;
+	*from -= *from < claimed ? *from : claimed;
 }
 
 /*
@@ -135,9 +140,11 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	struct crema_snapshot snap;
 	bool known = view_snapshot(r->view, &snap);
 	msgpack_packer *pk = outbox_begin(r->out, class);
+	struct drain_unknown rest = *unknown;
 	struct rows_sums sums;
 
 	rows_sum(r->view, last, &sums);
+	rest.count |= sums.unattributed_unknown;
 	if (known)
 		add_open_segments(r->view, last, &sums);
 	pack_array(pk, 2);
@@ -149,7 +156,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	pack_kv_u64(pk, "tasks_refused", t->tasks_refused);
 	pack_kv_u64(pk, "records_refused", t->records_refused + r->out->dropped);
 	pack_counters(pk, "tasks", &sums.tasks, sums.pool, unknown);
-	pack_counters(pk, "unattributed", &sums.unattributed, NULL, unknown);
+	pack_counters(pk, "unattributed", &sums.unattributed, NULL, &rest);
 	pack_amounts(pk, "process", known, true, snap.process_cpu_ns, snap.process_inblock,
 		     snap.process_oublock);
 	pack_amounts(pk, "seen", known, snap.flags & 1u, snap.seen_cpu_ns, snap.seen_inblock,

@@ -25,7 +25,7 @@
 
 #define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI        1u
-#define CREMA_SHM_TASKS      4096u
+#define CREMA_SHM_TASKS      4280u
 #define CREMA_SHM_THREADS    512u
 #define CREMA_SHM_FILES      1024u
 #define CREMA_SHM_CODEC_ROWS 256u
@@ -90,8 +90,8 @@ struct crema_task {
 	uint32_t pad;
 	char key[CREMA_KEY_BYTES]; /* NUL-terminated, cut at 95 bytes */
 	/* Waits of its pool threads, so that a lock wait of its own thread can be named by what it
-	 * really waited for. [0] storage, [1] network; see shim/overlap.h. */
-	uint64_t overlap_active[2], overlap_union_ns[2], overlap_waited_ns[2];
+	 * really waited for. [0] storage, [1] network, [2] requests; see shim/overlap.h. */
+	uint64_t overlap_active[3], overlap_union_ns[3], overlap_waited_ns[2];
 	uint64_t pool_time[CREMA_TIMES];
 	struct crema_counters own; /* time: own thread; count: own and pool */
 };
@@ -124,6 +124,9 @@ struct crema_totals {
 	uint64_t tasks_started, tasks_done, tasks_refused;
 	uint64_t records_refused, strings_refused, files_refused, threads_refused, codecs_refused;
 	uint64_t exited_cpu_ns, exited_inblock, exited_oublock; /* threads that have ended */
+	/* Of the unattributed network_read_bytes: what tasks were told as theirs afterwards, and is
+	 * in their numbers. A reader takes it off the unattributed. */
+	uint64_t claimed_network_read_bytes;
 };
 
 struct crema_file {

@@ -27,6 +27,7 @@ static struct watch watches[] = {
 	{"multiprocessing.pool", patch_thread_pool, ARMED, 0, 0},
 	{"threading", patch_threading, ARMED, 0, 0},
 	{"asyncio.selector_events", patch_asyncio, ARMED, 0, 0},
+	{"XRootD.client", patch_xrootd, ARMED, 0, 0},
 	{"uproot.source.futures", patch_uproot, ARMED, 0, 0},
 	{"uproot.models.TBasket", patch_baskets, ARMED, 0, 0},
 	{"coffea.processor.executor", patch_coffea, ARMED, 0, 0},

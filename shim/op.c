@@ -127,7 +127,8 @@ void block_begin(struct op *op, int time_id)
 static uint64_t charge_overlap(struct op *op, uint64_t waited)
 {
 	static const int classes[OVERLAPS] = {[OVERLAP_STORAGE] = CREMA_T_storage_wait,
-					      [OVERLAP_NETWORK] = CREMA_T_network_wait};
+					      [OVERLAP_NETWORK] = CREMA_T_network_wait,
+					      [OVERLAP_REQUEST] = CREMA_T_network_wait};
 	uint64_t part, sum = 0;
 
 	for (int c = 0; op->waits_for && c < OVERLAPS; c++) {

@@ -30,7 +30,7 @@ void overlap_leave(struct crema_task *task, enum overlap_class c, uint64_t waite
 {
 	uint64_t *word = &task->overlap_active[c], old = LOAD(word);
 
-	if (waited_ns)
+	if (waited_ns && c != OVERLAP_REQUEST)
 		ADD(&task->overlap_waited_ns[c], waited_ns);
 	do
 		if (!(old >> SINCE_BITS))
@@ -46,7 +46,7 @@ void overlap_mark(const struct crema_task *task, struct overlap_mark *m)
 	for (int c = 0; c < OVERLAPS; c++) {
 		uint64_t word = LOAD(&task->overlap_active[c]);
 
-		m->waited_ns[c] = LOAD(&task->overlap_waited_ns[c]);
+		m->waited_ns[c] = c == OVERLAP_REQUEST ? 0 : LOAD(&task->overlap_waited_ns[c]);
 		m->union_ns[c] = LOAD(&task->overlap_union_ns[c]);
 		if (word >> SINCE_BITS)
 			m->union_ns[c] += (now_ns() - word) & SINCE_MASK;
@@ -61,7 +61,7 @@ uint64_t overlap_since(const struct crema_task *task, const struct overlap_mark 
 
 	overlap_mark(task, &now);
 	most = now.union_ns[c] - m->union_ns[c];
-	if (now.waited_ns[c] - m->waited_ns[c] < most)
+	if (c != OVERLAP_REQUEST && now.waited_ns[c] - m->waited_ns[c] < most)
 		most = now.waited_ns[c] - m->waited_ns[c];
 	return most < waited_ns ? most : waited_ns;
 }

@@ -8,6 +8,9 @@
  * of their waits. Of a lock wait, min(union, sum, wait) over its duration is the pool's: the union
  * alone would also count calls that only copied, the sum alone would count parallel waits twice.
  *
+ * A request (shim/request.h) that other threads answer is a wait from beginning to end: for these the
+ * union alone counts, also while they are under way.
+ *
  * Any thread, atomics only.
  */
 #ifndef CREMA_SHIM_OVERLAP_H
@@ -15,7 +18,7 @@
 
 #include "shm.h"
 
-enum overlap_class { OVERLAP_STORAGE, OVERLAP_NETWORK, OVERLAPS };
+enum overlap_class { OVERLAP_STORAGE, OVERLAP_NETWORK, OVERLAP_REQUEST, OVERLAPS };
 
 void overlap_enter(struct crema_task *task, enum overlap_class c);
 void overlap_leave(struct crema_task *task, enum overlap_class c, uint64_t waited_ns);

@@ -95,10 +95,14 @@ typedef struct {
 	PY(PyObject *, PyCFunction_NewEx, (PyMethodDef *, PyObject *, PyObject *))                 \
 	PY(void *, PyCFunction_GetFunction, (PyObject *))                                          \
 	PY(int, PyCFunction_GetFlags, (PyObject *))                                                \
+	PY(PyObject *, PyCFunction_GetSelf, (PyObject *))                                          \
 	PY(PyObject *, PyDescr_NewMethod, (PyObject *, PyMethodDef *))                             \
 	PY(PyObject *, PyStaticMethod_New, (PyObject *))                                           \
 	PY(PyObject *, PyCapsule_New, (void *, const char *, void (*)(PyObject *)))                \
 	PY(void *, PyCapsule_GetPointer, (PyObject *, const char *))                               \
+	PY(void *, PyCapsule_GetContext, (PyObject *))                                             \
+	PY(int, PyCapsule_SetContext, (PyObject *, void *))                                        \
+	PY(int, PyCallable_Check, (PyObject *))                                                    \
 	PY(PyObject *, PyContextVar_New, (const char *, PyObject *))                               \
 	PY(int, PyContextVar_Get, (PyObject *, PyObject *, PyObject **))                           \
 	PY(PyObject *, PyContextVar_Set, (PyObject *, PyObject *))                                 \

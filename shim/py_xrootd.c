@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_xrootd.c - requests of XRootD's Python client. XrdCl's own threads send and receive them on one
+ * socket for all tasks, so only the request says whose they are: the methods of File and FileSystem
+ * are replaced in their classes, and a callback is replaced by one that counts first.
+ *
+ * A data answer is 8 bytes of header and the data, and 16 bytes more for each chunk of a vector read.
+ * That is what the task is given; the second header of a read that ends early, errors, logins, opens
+ * and the like stay unattributed.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "patch.h"
+#include "request.h"
+#include "server.h"
+#include "sys.h"
+#include "thread.h"
+
+#define CAPSULE "crema.request"
+#define ARGS_MAX 12
+#define ANSWER_HEADER_BYTES 8
+#define CHUNK_HEADER_BYTES 16
+
+enum kind { OPENS, READS, READS_CHUNKS, ASKS };
+
+/* class, method, position of its callback argument, kind */
+#define METHODS                                                                                    \
+	X(File, open, 4, OPENS)                                                                    \
+	X(File, openusingtemplate, 5, OPENS)                                                       \
+	X(File, close, 1, OPENS)                                                                   \
+	X(File, read, 3, READS)                                                                    \
+	X(File, vector_read, 2, READS_CHUNKS)                                                      \
+	X(File, stat, 2, ASKS)                                                                     \
+	X(File, write, 4, ASKS)                                                                    \
+	X(File, sync, 1, ASKS)                                                                     \
+	X(FileSystem, stat, 2, ASKS)                                                               \
+	X(FileSystem, query, 3, ASKS)                                                              \
+	X(FileSystem, locate, 3, ASKS)                                                             \
+	X(FileSystem, deeplocate, 3, ASKS)                                                         \
+	X(FileSystem, dirlist, 3, ASKS)
+
+enum method {
+#define X(class, name, callback, kind) class##_##name,
+	METHODS
+#undef X
+		METHOD_COUNT
+};
+
+static const struct {
+	const char *class, *name;
+	Py_ssize_t callback;
+	enum kind kind;
+} methods[METHOD_COUNT] = {
+#define X(class, name, callback, kind) [class##_##name] = {#class, #name, callback, kind},
+	METHODS
+#undef X
+};
+
+static PyObject *originals[METHOD_COUNT];
+static PyObject *n_ok, *n_size, *n_get_property, *t_server, *t_url;
+
+/* One request under way. */
+struct ask {
+	uint64_t task, start;
+	uint32_t method, chunks;
+	uint32_t scheme, address;
+};
+
+/* The server of a File, found at its first read. An entry is dropped when its File opens or closes,
+ * and no other can lie at its address without having been opened. */
+#define CACHE 256
+static struct {
+	PyObject *file;
+	uint32_t scheme, address, local;
+} cache[CACHE];
+
+static unsigned cache_slot(PyObject *file)
+{
+	return (unsigned)((uintptr_t)file >> 4) % CACHE;
+}
+
+static const char *property(PyObject *file, PyObject *name, PyObject **value)
+{
+	PyObject *get = py_attr(file, n_get_property);
+	const char *text = NULL;
+
+	*value = get ? py_vectorcall(get, &name, 1, NULL) : NULL;
+	if (*value && py_is(*value, &PyUnicode_Type))
+		text = PyUnicode_AsUTF8AndSize(*value, NULL);
+	PyErr_Clear();
+	Py_DecRef(get);
+	return text;
+}
+
+/* 0: a file of this machine, which no request goes out for. */
+static int server_of(PyObject *file, struct ask *a)
+{
+	unsigned at = cache_slot(file);
+	PyObject *url_object, *server_object;
+	const char *url, *server, *colon;
+
+	if (cache[at].file != file) {
+		url = property(file, t_url, &url_object);
+		server = property(file, t_server, &server_object);
+		colon = url ? strchr(url, ':') : NULL;
+		cache[at].file = colon && server ? file : NULL;
+		cache[at].scheme = colon ? arena_id(url, (uint32_t)(colon - url)) : 0;
+		cache[at].address = server ? arena_id(server, (uint32_t)strlen(server)) : 0;
+		cache[at].local = url && !strncmp(url, "file:", 5);
+		Py_DecRef(url_object);
+		Py_DecRef(server_object);
+	}
+	a->scheme = cache[at].scheme;
+	a->address = cache[at].address;
+	return !cache[at].local;
+}
+
+static int is_ok(PyObject *status)
+{
+	PyObject *ok = py_attr(status, n_ok);
+	int r = ok && PyObject_IsTrue(ok) == 1;
+
+	PyErr_Clear();
+	Py_DecRef(ok);
+	return r;
+}
+
+static uint64_t data_bytes(PyObject *response, enum kind kind)
+{
+	PyObject *size = kind == READS_CHUNKS ? py_attr(response, n_size) : NULL;
+	long long n = size ? PyLong_AsLongLong(size) : kind == READS ? PyObject_Size(response) : 0;
+
+	PyErr_Clear();
+	Py_DecRef(size);
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+/* The answer to a read is there. */
+static void count_answer(const struct ask *a, uint64_t latency_ns, PyObject *status,
+			 PyObject *response)
+{
+	struct server_request r = {a->task, a->scheme, a->address, 0, latency_ns, 0};
+	enum kind kind = methods[a->method].kind;
+
+	if (!response || response == PY_NONE) {
+		r.failed = !is_ok(status);
+	} else {
+		r.read_bytes = data_bytes(response, kind);
+		request_received(a->task, r.read_bytes + ANSWER_HEADER_BYTES +
+						  (uint64_t)a->chunks * CHUNK_HEADER_BYTES);
+	}
+	server_count(&r);
+}
+
+static void ends(const struct ask *a, PyObject *status, PyObject *response)
+{
+	uint64_t latency_ns = ticks_ns(ticks() - a->start);
+	enum kind kind = methods[a->method].kind;
+
+	request_end(a->task);
+	if (status && (kind == READS || kind == READS_CHUNKS))
+		count_answer(a, latency_ns, status, response);
+}
+
+/* A request with a callback ends once: by its callback, by its refusal, or when both are dropped. */
+static int first_end(PyObject *capsule)
+{
+	if (PyCapsule_GetContext(capsule))
+		return 0;
+	PyCapsule_SetContext(capsule, capsule);
+	return 1;
+}
+
+static void capsule_free(PyObject *capsule)
+{
+	if (shim_armed() && first_end(capsule))
+		request_end((uint64_t)(uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE));
+}
+
+static uint64_t number_at(PyObject *tuple, Py_ssize_t i)
+{
+	return PyLong_AsUnsignedLongLong(PyTuple_GetItem(tuple, i));
+}
+
+/* self = (capsule with the task's name, start, method and chunks, server, callback) */
+static PyObject *answered(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+			  PyObject *kwnames)
+{
+	PyObject *capsule = PyTuple_GetItem(self, 0);
+
+	if (shim_armed() && first_end(capsule)) {
+		uint64_t what = number_at(self, 2), server = number_at(self, 3);
+		struct ask a = {(uint64_t)(uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE),
+				number_at(self, 1),
+				(uint32_t)what,
+				(uint32_t)(what >> 32),
+				(uint32_t)server,
+				(uint32_t)(server >> 32)};
+
+		ends(&a, nargs > 0 ? args[0] : NULL, nargs > 1 ? args[1] : NULL);
+	}
+	return py_vectorcall(PyTuple_GetItem(self, 4), args, nargs, kwnames);
+}
+
+static PyMethodDef answered_def = {"callback", (void *)answered, METH_FASTCALL | METH_KEYWORDS,
+				   NULL};
+
+/* A callback that counts and calls `callback`; NULL without an exception if none can be made. */
+static PyObject *counting_callback(const struct ask *a, PyObject *callback)
+{
+	PyObject *item[5] = {PyCapsule_New((void *)(uintptr_t)a->task, CAPSULE, capsule_free),
+			     PyLong_FromUnsignedLongLong(a->start),
+			     PyLong_FromUnsignedLongLong(a->method | (uint64_t)a->chunks << 32),
+			     PyLong_FromUnsignedLongLong(a->scheme | (uint64_t)a->address << 32),
+			     callback};
+	PyObject *self = PyTuple_New(5), *r = NULL;
+	int whole = self != NULL;
+
+	Py_IncRef(callback);
+	for (int i = 0; i < 5; i++) {
+		whole = whole && item[i];
+		if (self && item[i])
+			PyTuple_SetItem(self, i, item[i]);
+		else
+			Py_DecRef(item[i]);
+	}
+	if (whole)
+		r = py_builtin(&answered_def, self, "crema");
+	else if (item[0] && self)
+		first_end(item[0]); /* it has not begun */
+	PyErr_Clear();
+	Py_DecRef(self);
+	return r;
+}
+
+static PyObject *capsule_of(PyObject *callback)
+{
+	return PyTuple_GetItem(PyCFunction_GetSelf(callback), 0);
+}
+
+/* Its callback never runs when the request was refused at once. */
+static PyObject *with_callback(const struct ask *a, PyObject **callback, PyObject *const *all,
+			       Py_ssize_t nargs, PyObject *kwnames)
+{
+	PyObject *counting = counting_callback(a, *callback), *r, *capsule;
+	struct py_error error;
+
+	if (!counting)
+		return py_vectorcall(originals[a->method], all, nargs, kwnames);
+	*callback = counting;
+	request_begin(a->task);
+	r = py_vectorcall(originals[a->method], all, nargs, kwnames);
+	py_error_save(&error);
+	capsule = capsule_of(counting);
+	if ((!r || !is_ok(r)) && first_end(capsule))
+		ends(a, r, NULL);
+	PyErr_Clear();
+	Py_DecRef(counting);
+	py_error_restore(&error);
+	return r;
+}
+
+static PyObject *without_callback(const struct ask *a, PyObject *const *all, Py_ssize_t nargs,
+				  PyObject *kwnames)
+{
+	struct py_error error;
+	PyObject *r, *status = NULL, *response = NULL;
+
+	request_begin(a->task);
+	r = py_vectorcall(originals[a->method], all, nargs, kwnames);
+	py_error_save(&error);
+	if (r && py_is(r, &PyTuple_Type) && PyTuple_Size(r) == 2) {
+		status = PyTuple_GetItem(r, 0);
+		response = PyTuple_GetItem(r, 1);
+	}
+	ends(a, status, response);
+	PyErr_Clear();
+	py_error_restore(&error);
+	return r;
+}
+
+/* Where an argument lies in all[] (self first): by its name, else its position; 0: it is not given. */
+static Py_ssize_t argument(const char *name, Py_ssize_t position, Py_ssize_t nargs,
+			   PyObject *kwnames)
+{
+	Py_ssize_t n = kwnames ? PyTuple_Size(kwnames) : 0;
+
+	for (Py_ssize_t i = 0; i < n; i++) {
+		const char *text = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(kwnames, i), NULL);
+
+		if (text && !strcmp(text, name))
+			return nargs + i + 1;
+	}
+	PyErr_Clear();
+	return position < nargs ? position + 1 : 0;
+}
+
+static uint32_t chunks_of(PyObject *const *all, Py_ssize_t nargs, PyObject *kwnames)
+{
+	Py_ssize_t at = argument("chunks", 0, nargs, kwnames);
+	Py_ssize_t n = at ? PyObject_Size(all[at]) : 0;
+
+	PyErr_Clear();
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+/* all[0] is the File or FileSystem, then come the arguments. */
+static PyObject *ask(int method, PyObject **all, Py_ssize_t nargs, PyObject *kwnames)
+{
+	enum kind kind = methods[method].kind;
+	struct ask a = {0, 0, (uint32_t)method, 0, 0, 0};
+	Py_ssize_t at;
+
+	if (kind == OPENS && cache[cache_slot(all[0])].file == all[0])
+		cache[cache_slot(all[0])].file = NULL;
+	if (shim_armed())
+		a.task = pool_current();
+	if (!a.task || ((kind == READS || kind == READS_CHUNKS) && !server_of(all[0], &a)))
+		return py_vectorcall(originals[method], all, nargs + 1, kwnames);
+	if (kind == READS_CHUNKS)
+		a.chunks = chunks_of(all, nargs, kwnames);
+	at = argument("callback", methods[method].callback, nargs, kwnames);
+	a.start = ticks();
+	if (at && PyCallable_Check(all[at]))
+		return with_callback(&a, &all[at], all, nargs + 1, kwnames);
+	return without_callback(&a, all, nargs + 1, kwnames);
+}
+
+static PyObject *take(int method, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+		      PyObject *kwnames)
+{
+	PyObject *all[ARGS_MAX + 1] = {self};
+	Py_ssize_t n = nargs + (kwnames ? PyTuple_Size(kwnames) : 0);
+
+	if (n > ARGS_MAX) /* more than any of them takes: its own words about that */
+		n = nargs = ARGS_MAX, kwnames = NULL;
+	memcpy(all + 1, args, (size_t)n * sizeof(*args));
+	return ask(method, all, nargs, kwnames);
+}
+
+#define X(class, name, callback, kind)                                                             \
+	static PyObject *class##_##name##_(PyObject *self, PyObject *const *args,                  \
+					   Py_ssize_t nargs, PyObject *kwnames)                    \
+	{                                                                                          \
+		return take(class##_##name, self, args, nargs, kwnames);                           \
+	}
+METHODS
+#undef X
+
+static PyMethodDef defs[METHOD_COUNT] = {
+#define X(class, name, callback, kind)                                                             \
+	[class##_##name] = {#name, (void *)class##_##name##_, METH_FASTCALL | METH_KEYWORDS, NULL},
+	METHODS
+#undef X
+};
+
+static int replace(int method, PyObject *module)
+{
+	PyObject *class = py_attr_string(module, methods[method].class), *d, *doc;
+	int r = -ENOENT;
+
+	originals[method] = class ? py_attr_string(class, methods[method].name) : NULL;
+	if (originals[method]) {
+		doc = py_attr_string(originals[method], "__doc__"); /* kept by the original */
+		if (doc && py_is(doc, &PyUnicode_Type))
+			defs[method].ml_doc = PyUnicode_AsUTF8AndSize(doc, NULL);
+		Py_DecRef(doc);
+		d = PyDescr_NewMethod(class, &defs[method]);
+		if (d && !PyObject_SetAttrString(class, methods[method].name, d))
+			r = 0;
+		Py_DecRef(d);
+	}
+	PyErr_Clear();
+	Py_DecRef(class);
+	return r;
+}
+
+int patch_xrootd(PyObject *module)
+{
+	int r = 0;
+
+	n_ok = PyUnicode_InternFromString("ok");
+	n_size = PyUnicode_InternFromString("size");
+	n_get_property = PyUnicode_InternFromString("get_property");
+	t_server = PyUnicode_InternFromString("DataServer");
+	t_url = PyUnicode_InternFromString("LastURL");
+	if (!n_ok || !n_size || !n_get_property || !t_server || !t_url)
+		return -ENOENT;
+	/* An older client lacks some of them; without the reads nothing is counted. */
+	for (int i = 0; i < METHOD_COUNT; i++)
+		if (replace(i, module) && (methods[i].kind == READS || methods[i].kind == READS_CHUNKS))
+			r = -ENOENT;
+	return r;
+}
