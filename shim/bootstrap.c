@@ -30,7 +30,8 @@ static struct watch watches[] = {
 	{"XRootD.client", patch_xrootd, ARMED, 0, 0},
 	{"uproot.source.futures", patch_uproot, ARMED, 0, 0},
 	{"uproot.models.TBasket", patch_baskets, ARMED, 0, 0},
-	{"coffea.processor.executor", patch_coffea, ARMED, 0, 0},
+	{"coffea.processor.executor", patch_coffea, ALWAYS, 0, 0},
+	{"coffea.processor.executor", patch_executor, ALWAYS, 0, 0},
 	{"zlib", codecs_of, ARMED, 0, 0},
 	{"_bz2", codecs_of, ARMED, 0, 0},
 	{"_lzma", codecs_of, ARMED, 0, 0},
@@ -123,6 +124,9 @@ static int audit(const char *event, PyObject *args, void *unused)
 	return 0;
 }
 
+static int done, threads_started;
+int bootstrap_watching;
+
 int bootstrap_possible(void)
 {
 	return Py_IsInitialized != NULL && !shim_off;
@@ -130,15 +134,42 @@ int bootstrap_possible(void)
 
 void bootstrap_try(void)
 {
-	static int done;
-
 	if (done || !Py_IsInitialized() || !PyGILState_Check || !PyGILState_Check())
 		return;
 	done = 1;
+	bootstrap_watching = 0;
 	if (!py_complete() || PySys_AddAuditHook(audit, NULL)) {
 		shim_off = 1;
 		return;
 	}
 	patch_pending();
 	PyErr_Clear();
+}
+
+void bootstrap_watch(void)
+{
+	bootstrap_watching = bootstrap_possible();
+}
+
+void bootstrap_thread(void)
+{
+	threads_started = 1;
+	bootstrap_watching = 0;
+}
+
+/*
+ * The interpreter opens files without the GIL; taken back while no other thread was ever started,
+ * nobody can be waited for. A vfork child of the interpreter opens no Python module.
+ */
+void bootstrap_opened(const char *path)
+{
+	int state, saved = errno;
+
+	if (done || threads_started || !path || !strstr(path, "coffea/processor/") ||
+	    !Py_IsInitialized() || !PyGILState_GetThisThreadState())
+		return;
+	state = PyGILState_Ensure();
+	bootstrap_try();
+	PyGILState_Release(state);
+	errno = saved;
 }

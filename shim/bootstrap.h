@@ -2,11 +2,13 @@
 /*
  * bootstrap.h - from "some process" to "a Dask worker is being measured".
  *
- * 1. At the first pthread_create that holds the GIL of an initialised Python: a C audit hook is
+ * 1. At the first pthread_create that holds the GIL of an initialised Python, or, in a Python that
+ *    has not started a thread, when it opens a module of coffea.processor: a C audit hook is
  *    registered. Nothing is imported, no file is opened.
- * 2. When distributed.worker is imported, Worker.start_unsafe is replaced in the class.
- * 3. When a Worker object starts, the process is armed: shared memory, task edges, codecs, pools,
- *    the agent. Every other process stays as it was.
+ * 2. When distributed.worker is imported, Worker.start_unsafe is replaced in the class; when
+ *    coffea.processor.executor is, the work function.
+ * 3. When a Worker object starts, or the work function is first called, the process is armed:
+ *    shared memory, task edges, codecs, pools, the agent. Every other process stays as it was.
  */
 #ifndef CREMA_SHIM_BOOTSTRAP_H
 #define CREMA_SHIM_BOOTSTRAP_H
@@ -15,5 +17,13 @@
 int bootstrap_possible(void);
 /* Takes step 1 if this call holds the GIL of an initialised Python; otherwise does nothing. */
 void bootstrap_try(void);
+
+/* The second way to step 1, for processes without threads: not 0 while it may still be needed. */
+extern int bootstrap_watching;
+void bootstrap_watch(void);
+/* A file was opened; any thread, errno is kept. */
+void bootstrap_opened(const char *path);
+/* A thread is about to be started: from now on only the first way is open. */
+void bootstrap_thread(void);
 
 #endif

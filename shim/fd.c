@@ -42,6 +42,13 @@ void fd_forget_from(unsigned int first, unsigned int last)
 			fd_forget((int)i);
 }
 
+void fd_forget_all(void)
+{
+	fd_forget_from(0, FD_TABLE - 1);
+	for (int fd = 0; fd < FD_TABLE; fd++)
+		net_forget(fd);
+}
+
 static int ends_with(const char *s, size_t n, const char *end)
 {
 	size_t e = strlen(end);

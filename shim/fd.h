@@ -32,5 +32,7 @@ uint32_t file_row_by_name(const char *name, uint32_t span);
 /* fd means something else from now on. */
 void fd_forget(int fd);
 void fd_forget_from(unsigned int first, unsigned int last);
+/* All of them, also who owns the sockets: rows and tasks of another shared memory. */
+void fd_forget_all(void);
 
 #endif

@@ -11,10 +11,17 @@ void thread_inherit(uint32_t owner)
 	segment_begin(owner, 1);
 }
 
+void thread_forget(void)
+{
+	inherited = OWNER_NONE;
+}
+
 void thread_disinherit(void)
 {
 	struct owner nobody = {OWNER_NONE, 0};
 
+	if (!shim_armed())
+		inherited = OWNER_NONE; /* a forked child: it is the parent's */
 	if (inherited == OWNER_NONE)
 		return;
 	segment_end(nobody);

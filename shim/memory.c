@@ -14,6 +14,7 @@
 static const volatile uint32_t never = 0;
 const volatile uint32_t *crema_armed = &never;
 struct crema_shm *crema_shm;
+uint32_t shim_epoch;
 static char path[512];
 static struct {
 	uint64_t cpu_ns, inblock, oublock;
@@ -251,6 +252,7 @@ int shim_arm(const char **why)
 		return -ENOSYS;
 	}
 	thread_block = NULL;
+	shim_epoch++;
 	process_usage(&process_base.cpu_ns, &process_base.inblock, &process_base.oublock);
 	thread_key_make();
 	thread_register_all();

@@ -21,7 +21,8 @@ void patch_before_import(const char *name);
 
 int patch_worker_class(PyObject *module); /* distributed.worker: Worker.start_unsafe */
 int patch_task_edges(PyObject *module);	  /* distributed.worker: _run_task and its older names */
-int patch_coffea(PyObject *module);	  /* coffea.processor.executor: Runner._work_function */
+int patch_coffea(PyObject *module);	  /* coffea.processor.executor: its classes are learned */
+int patch_executor(PyObject *module);	  /* the same: Runner._work_function, metadata_fetcher_* */
 int patch_futures(PyObject *module);	  /* concurrent.futures.thread: ThreadPoolExecutor.submit */
 int patch_thread_pool(PyObject *module);  /* multiprocessing.pool: ThreadPool's ways to submit */
 int patch_threading(PyObject *module);	  /* threading: Thread.start */
@@ -33,21 +34,41 @@ int patch_codecs(PyObject *module, const char *name);
 
 /* py_worker.c: a Worker object starts in this process. */
 void worker_starts(PyObject *worker);
+struct crema_probe_text;
+void worker_put(struct crema_probe_text *p, const char *text, size_t bytes);
 
 /* py_task.c: key, prefix and span of an async task; its worker is the last one that started. */
 struct crema_task;
 void task_describe_async(struct crema_task *t, PyObject *key);
 void task_worker_is(PyObject *worker);
 
+/* py_task.c: a task's key, cut to what the slot holds. */
+void task_key(struct crema_task *t, const char *text, size_t bytes);
+
+/*
+ * py_task.c: an execution from edge to edge. begin: the slot has been described, now its work
+ * starts. end: keeps a pending exception; does nothing in a child that was forked meanwhile.
+ */
+struct execution {
+	uint32_t owner, epoch, outer, outer_is_pool;
+	PyObject *token;
+};
+void execution_begin(struct execution *x, uint32_t owner);
+void execution_end(struct execution *x, uint32_t status);
+
 /* py_coffea.c: what kind of coffea work a task's arguments hold, written into the slot. */
-struct crema_task;
 void coffea_describe(struct crema_task *t, PyObject *const *args, Py_ssize_t nargs);
+/* The same for a WorkItem or FileMeta, or a tuple that begins with one: 1 if `o` is that. */
+int coffea_describe_item(struct crema_task *t, PyObject *o);
+/* coffea's metrics in what the work function returned. */
+void coffea_describe_result(struct crema_task *t, PyObject *result);
 
 /* py_uproot.c: bits of counts that this uproot does not let us count; for every task's start. */
 extern uint64_t uproot_counts_unknown;
 void uproot_unseen(void);
 
 /* py_pool.c: the context variable that carries the task's name to other threads. */
+void pool_forget(void);
 PyObject *pool_enter(unsigned owner);
 void pool_leave(PyObject *token);
 /* Name (task.h) of the task on whose behalf this code runs: its thread's, else its context's; 0. */

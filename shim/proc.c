@@ -2,8 +2,8 @@
 /*
  * proc.c - birth and end of threads and of the process.
  *
- * pthread_create is where the shim gets into Python (bootstrap.h): before that call nothing of the
- * process is touched. A thread's start routine is wrapped so that its counters are folded when it
+ * pthread_create is where the shim gets into Python (bootstrap.h; an open in wrap.c is where there
+ * are no threads): before that call nothing of the process is touched. A thread's start routine is wrapped so that its counters are folded when it
  * returns; a thread-specific key (thread.c) does that for pthread_exit and cancellation.
  */
 #define _GNU_SOURCE
@@ -73,9 +73,10 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	struct start *s;
 	int r;
 
-	if (bootstrap_possible())
+	if (bootstrap_possible()) {
 		bootstrap_try();
-	else if (!shim_armed())
+		bootstrap_thread();
+	} else if (!shim_armed())
 		return real.pthread_create(thread, attr, routine, arg);
 	s = start_take(routine, arg);
 	if (!s)
@@ -114,6 +115,7 @@ __attribute__((constructor)) static void constructor(void)
 	const char *v = getenv("CREMA");
 
 	shim_off = v && !strcmp(v, "off");
+	bootstrap_watch();
 }
 
 __attribute__((destructor)) static void destructor(void)

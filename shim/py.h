@@ -49,6 +49,9 @@ typedef struct {
 #define PY_TABLE                                                                                   \
 	PY(int, Py_IsInitialized, (void))                                                          \
 	PY(int, PyGILState_Check, (void))                                                          \
+	PY(int, PyGILState_Ensure, (void))                                                         \
+	PY(void, PyGILState_Release, (int))                                                        \
+	PY(void *, PyGILState_GetThisThreadState, (void))                                          \
 	PY(int, PySys_AddAuditHook, (int (*)(const char *, PyObject *, void *), void *))           \
 	PY(void, Py_IncRef, (PyObject *))                                                          \
 	PY(void, Py_DecRef, (PyObject *))                                                          \
@@ -70,6 +73,7 @@ typedef struct {
 	PY(PyObject *, PyIter_Next, (PyObject *))                                                  \
 	PY(Py_ssize_t, PyObject_Size, (PyObject *))                                                \
 	PY(int, PyObject_IsTrue, (PyObject *))                                                     \
+	PY(int, PyObject_IsInstance, (PyObject *, PyObject *))                                     \
 	PY(int, PyObject_GetBuffer, (PyObject *, Py_buffer *, int))                                \
 	PY(void, PyBuffer_Release, (Py_buffer *))                                                  \
 	PY(PyObject *, PyErr_Occurred, (void))                                                     \

@@ -19,6 +19,13 @@ struct codec codecs[CREMA_CODECS] = {
 
 static __thread uint32_t codec_depth;
 
+void codec_forget(void)
+{
+	for (int id = 0; id < CREMA_CODECS; id++)
+		codecs[id].row = 0;
+	codec_depth = 0;
+}
+
 static struct crema_codec_row *row_of(int id, uint32_t span)
 {
 	uint32_t row = LOAD(&codecs[id].row);

@@ -39,6 +39,9 @@ void codec_begin(int id, struct codec_call *c, PyObject *self, PyObject *data);
 /* Gives back `result`; counts if it is not NULL. */
 PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *result);
 
+/* A forked child's shared memory has rows of its own. */
+void codec_forget(void);
+
 /* The thunk of codec `id` for a calling convention (ml_flags); NULL if there is none. */
 void *codec_thunk(int id, int flags);
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * py_coffea.c - coffea's chunks: the WorkItem in a task's arguments (known at the start, also for
- * tasks that fail) and the metrics in what Runner._work_function returns (before it is compressed).
- *
- * The replacement of _work_function is a builtin whose __self__ is Runner: it pickles as
- * getattr(Runner, "_work_function"), so results and functions travel as before.
+ * tasks that fail) and the metrics in what Runner._work_function returns (before it is compressed;
+ * py_executor.c stands around it).
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +14,6 @@
 #define WALK_ITEMS 64
 
 static PyObject *work_item, *file_meta, *reduce_type; /* coffea's classes */
-static PyObject *original_work;
 static PyObject *n_args, *n_func, *n_value, *n_name;
 
 static int64_t number_of(PyObject *o, const char *name)
@@ -151,6 +148,11 @@ void coffea_describe(struct crema_task *t, PyObject *const *args, Py_ssize_t nar
 		walk(t, args[1], 0);
 }
 
+int coffea_describe_item(struct crema_task *t, PyObject *o)
+{
+	return work_item ? walk(t, o, WALK_DEPTH - 1) : 0;
+}
+
 static PyObject *metric(PyObject *metrics, const char *name)
 {
 	PyObject *v = PyDict_GetItemString(metrics, name);
@@ -173,7 +175,7 @@ static uint32_t joined(PyObject *set)
 	return id;
 }
 
-static void describe_result(struct crema_task *t, PyObject *result)
+void coffea_describe_result(struct crema_task *t, PyObject *result)
 {
 	PyObject *m, *v;
 
@@ -201,41 +203,10 @@ static void describe_result(struct crema_task *t, PyObject *result)
 	t->columns = joined(metric(m, "columns"));
 }
 
-static PyObject *work_function(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-			       PyObject *kw)
-{
-	PyObject *result = py_vectorcall(original_work, args, nargs, kw);
-	struct crema_task *t;
-
-	(void)self;
-	if (!result || !shim_armed())
-		return result;
-	t = task_slot(segment_owner());
-	if (t)
-		describe_result(t, result);
-	return result;
-}
-
-static PyMethodDef work_def = {"_work_function", (void *)work_function,
-			       METH_FASTCALL | METH_KEYWORDS, NULL};
-
 int patch_coffea(PyObject *module)
 {
-	PyObject *runner = py_attr_string(module, "Runner"), *f, *s;
-	int r = -ENOENT;
-
 	work_item = py_attr_string(module, "WorkItem");
 	file_meta = py_attr_string(module, "FileMeta");
 	reduce_type = py_attr_string(module, "_reduce");
-	original_work = runner ? py_attr_string(runner, "_work_function") : NULL;
-	if (!original_work)
-		return -ENOENT;
-	f = py_builtin(&work_def, runner, "coffea.processor.executor");
-	s = f ? PyStaticMethod_New(f) : NULL;
-	if (s && !PyObject_SetAttrString(runner, "_work_function", s))
-		r = 0;
-	Py_DecRef(s);
-	Py_DecRef(f);
-	Py_DecRef(runner);
-	return r;
+	return work_item ? 0 : -ENOENT;
 }

@@ -13,8 +13,18 @@
 #include "task.h"
 
 #define CAPSULE "crema.task"
+/* A capsule's pointer is a mark: the owner, and above it the epoch in which its reference counts. */
+#define MARK_BITS 16
+#define MARK_OWNER ((1u << MARK_BITS) - 1)
+_Static_assert(CREMA_SHM_TASKS + 1 <= MARK_OWNER && sizeof(uintptr_t) == 8, "a mark holds both");
 
 static PyObject *variable;
+
+/* Contexts that a forked child inherited name its parent's tasks: they are not looked at again. */
+void pool_forget(void)
+{
+	variable = NULL;
+}
 
 PyObject *pool_enter(unsigned owner)
 {
@@ -66,7 +76,9 @@ static void capsule_free(PyObject *capsule)
 
 uint32_t pool_capsule_owner(PyObject *capsule)
 {
-	return (uint32_t)(uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE);
+	uintptr_t mark = (uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE);
+
+	return mark >> MARK_BITS == shim_epoch ? (uint32_t)mark & MARK_OWNER : OWNER_NONE;
 }
 
 PyObject *pool_capsule(void)
@@ -76,7 +88,8 @@ PyObject *pool_capsule(void)
 
 	if (owner == OWNER_NONE)
 		return NULL;
-	capsule = PyCapsule_New((void *)owner, CAPSULE, capsule_free);
+	capsule = PyCapsule_New((void *)(owner | (uintptr_t)shim_epoch << MARK_BITS), CAPSULE,
+				capsule_free);
 	if (!capsule) {
 		task_unref((uint32_t)owner);
 		PyErr_Clear();
@@ -89,13 +102,16 @@ static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	uint32_t owner = pool_capsule_owner(PyTuple_GetItem(self, 0));
 	struct py_error error;
+	uint32_t epoch = shim_epoch;
 	struct owner before;
 	PyObject *r;
 
-	if (!shim_armed())
+	if (!shim_armed() || owner == OWNER_NONE)
 		return PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
 	before = segment_begin(owner, 1);
 	r = PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
+	if (!shim_armed() || epoch != shim_epoch)
+		return r; /* a child that was forked meanwhile */
 	py_error_save(&error);
 	segment_end(before);
 	py_error_restore(&error);

@@ -43,23 +43,28 @@ static int names_make(void)
 	return 0;
 }
 
+void task_key(struct crema_task *t, const char *text, size_t n)
+{
+	size_t keep = n < sizeof(t->key) ? n : sizeof(t->key) - 1;
+
+	while (keep < n && keep > 0 && ((unsigned char)text[keep] & 0xc0) == 0x80)
+		keep--; /* do not cut inside a character */
+	memcpy(t->key, text, keep);
+	t->key[keep] = 0;
+	t->key_bytes = (uint32_t)n;
+	t->key_hash = arena_hash(text, (uint32_t)n);
+	if (keep < n)
+		t->flags |= CREMA_TASK_KEY_CUT;
+}
+
 static void describe_key(struct crema_task *t, PyObject *key)
 {
 	PyObject *s = PyObject_Str(key);
 	Py_ssize_t n = 0;
 	const char *text = s ? PyUnicode_AsUTF8AndSize(s, &n) : NULL;
-	Py_ssize_t keep = n < (Py_ssize_t)sizeof(t->key) ? n : (Py_ssize_t)sizeof(t->key) - 1;
 
-	if (text) {
-		while (keep < n && keep > 0 && ((unsigned char)text[keep] & 0xc0) == 0x80)
-			keep--; /* do not cut inside a character */
-		memcpy(t->key, text, (size_t)keep);
-		t->key[keep] = 0;
-		t->key_bytes = (uint32_t)n;
-		t->key_hash = arena_hash(text, (uint32_t)n);
-		if (keep < n)
-			t->flags |= CREMA_TASK_KEY_CUT;
-	}
+	if (text)
+		task_key(t, text, (size_t)n);
 	PyErr_Clear();
 	Py_DecRef(s);
 }
@@ -144,11 +149,40 @@ static uint32_t status_of(PyObject *message)
 	return text && !strcmp(text, "task-erred") ? CREMA_STATUS_ERRED : CREMA_STATUS_OK;
 }
 
+void execution_begin(struct execution *x, uint32_t owner)
+{
+	struct owner before;
+
+	x->owner = owner;
+	x->epoch = shim_epoch;
+	x->token = pool_enter(owner);
+	before = segment_begin(owner, 0);
+	x->outer = before.owner;
+	x->outer_is_pool = before.is_pool;
+	if (before.owner != OWNER_NONE && task_slot(owner))
+		task_slot(owner)->flags |= CREMA_TASK_NESTED;
+	task_running(owner);
+}
+
+void execution_end(struct execution *x, uint32_t status)
+{
+	struct owner before = {x->outer, x->outer_is_pool};
+	struct py_error error;
+
+	if (!shim_armed() || x->epoch != shim_epoch)
+		return;
+	py_error_save(&error);
+	task_stopped(x->owner);
+	segment_end(before);
+	task_close(x->owner, status);
+	pool_leave(x->token);
+	py_error_restore(&error);
+}
+
 static PyObject *run_edge(struct edge *e, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
-	struct py_error error;
-	struct owner before;
-	PyObject *token, *result;
+	struct execution x;
+	PyObject *result;
 	uint32_t owner;
 
 	if (!shim_armed())
@@ -157,18 +191,9 @@ static PyObject *run_edge(struct edge *e, PyObject *const *args, Py_ssize_t narg
 	owner = task_open();
 	if (task_slot(owner))
 		describe(task_slot(owner), e, args, nargs);
-	token = pool_enter(owner);
-	before = segment_begin(owner, 0);
-	if (before.owner != OWNER_NONE && task_slot(owner))
-		task_slot(owner)->flags |= CREMA_TASK_NESTED;
-	task_running(owner);
+	execution_begin(&x, owner);
 	result = py_vectorcall(e->original, args, nargs, kw);
-	py_error_save(&error);
-	task_stopped(owner);
-	segment_end(before);
-	task_close(owner, status_of(result));
-	pool_leave(token);
-	py_error_restore(&error);
+	execution_end(&x, status_of(result));
 	return result;
 }
 

@@ -5,45 +5,17 @@
  * Runs in the worker's event loop, with the GIL, before the worker takes any task.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "blocked.h"
+#include "arm.h"
 #include "net.h"
-#include "op.h"
 #include "patch.h"
 #include "probe_py.h"
-#include "real.h"
 #include "sys.h"
 #include "task.h"
 
-extern char _PyRuntime __attribute__((weak));
-
 static PyObject *original_start, *probe;
-static char collector[512];
-
-/* host:port, [v6]:port or dir:/path; anything else is a mistake worth a line. */
-static int collector_is_sane(const char *v)
-{
-	const char *colon = strrchr(v, ':'), *p;
-	long port = 0;
-
-	if (strlen(v) >= sizeof(collector))
-		return 0;
-	if (!strncmp(v, "dir:", 4))
-		return v[4] == '/';
-	if (!colon || colon == v || !colon[1])
-		return 0;
-	for (p = colon + 1; *p; p++) {
-		if (*p < '0' || *p > '9' || port > 65535)
-			return 0;
-		port = port * 10 + (*p - '0');
-	}
-	for (p = v; p < colon; p++)
-		if (*p == '/' || *p == ' ' || (*p == ':' && v[0] != '['))
-			return 0;
-	return port > 0 && port <= 65535;
-}
+static char collector[512]; /* where to send to by default */
 
 /* The host of "tcp://host:8786", with crema's port. */
 static void collector_from_scheduler(PyObject *worker)
@@ -72,7 +44,7 @@ static void collector_from_scheduler(PyObject *worker)
 	Py_DecRef(scheduler);
 }
 
-static void text_put(struct crema_probe_text *p, const char *text, size_t n)
+void worker_put(struct crema_probe_text *p, const char *text, size_t n)
 {
 	if (n > sizeof(p->text))
 		return;
@@ -104,7 +76,7 @@ static PyObject *put(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 	facts = PyObject_IsTrue(args[0]) == 0;
 	text = PyUnicode_AsUTF8AndSize(args[1], &n);
 	if (text)
-		text_put(facts ? &crema_shm->facts : &crema_shm->probe, text, (size_t)n);
+		worker_put(facts ? &crema_shm->facts : &crema_shm->probe, text, (size_t)n);
 	PyErr_Clear();
 	if (!facts) {
 		shim_snapshot();
@@ -203,63 +175,12 @@ static void probe_call(const char *name, PyObject *worker)
 	Py_DecRef(r);
 }
 
-static void say_no_agent(int error)
-{
-	if (error == -ENOTSUP)
-		shim_say("this worker runs unmeasured: it is process 1 or a subreaper; start it "
-			 "under an init (docker run --init)",
-			 NULL);
-	else if (error == -EAGAIN || error == -ENOMEM)
-		shim_say("this worker runs unmeasured: no process or no memory for the agent; see "
-			 "'ulimit -u' and 'ulimit -v'",
-			 NULL);
-	else
-		shim_say("this worker runs unmeasured: cannot start the agent; set CREMA_AGENT to "
-			 "the path of crema-agent, now ",
-			 agent_path());
-}
-
-static int arm(PyObject *worker)
-{
-	const char *env = getenv("CREMA_COLLECTOR"), *why = "";
-	int error;
-
-	if (env && *env && !collector_is_sane(env)) {
-		shim_say("CREMA_COLLECTOR must be HOST:PORT or dir:/PATH; this worker runs "
-			 "unmeasured, it is: ",
-			 env);
-		return -EINVAL;
-	}
-	if (env && *env)
-		memcpy(collector, env, strlen(env) + 1);
-	else
-		collector_from_scheduler(worker);
-	if (shim_arm(&why)) {
-		shim_say("this worker runs unmeasured: ", why);
-		return -ENOSYS;
-	}
-	error = agent_start(collector);
-	if (error) {
-		shim_disarm();
-		say_no_agent(error);
-		return error;
-	}
-	wait_set_runtime(&_PyRuntime, real_symbol_bytes("_PyRuntime", &_PyRuntime));
-	blocked_open();
-	patch_pending();
-	return 0;
-}
-
 void worker_starts(PyObject *worker)
 {
-	static int tried;
-
-	if (!tried) {
-		tried = 1;
-		if (arm(worker) || probe_make())
-			return;
-	}
-	if (!shim_armed() || !probe)
+	collector_from_scheduler(worker);
+	if (arm_process(collector, 0))
+		return;
+	if (!probe && probe_make())
 		return;
 	task_worker_is(worker);
 	probe_call("start", worker);

@@ -30,6 +30,10 @@ static inline int shim_armed(void)
 	return unlikely(*crema_armed);
 }
 
+/* How often this process or one that it was forked from was armed: work that began under another
+ * epoch must not be ended under this one. */
+extern uint32_t shim_epoch;
+
 /* Same process as the one that armed: false in a vfork child. */
 int shim_same_process(void);
 

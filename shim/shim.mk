@@ -5,6 +5,10 @@ $(BUILD)/gen/probe_py.h: shim/probe.py shim/text_to_c.awk
 	@mkdir -p $(@D)
 	awk -v name=probe_source -f shim/text_to_c.awk $< > $@
 
+$(BUILD)/gen/stack_py.h: shim/stack.py shim/text_to_c.awk
+	@mkdir -p $(@D)
+	awk -v name=stack_source -f shim/text_to_c.awk $< > $@
+
 # Exported: the interposed names, and nothing else. An anonymous version node: glibc ignores the
 # interposers of a named one.
 $(BUILD)/gen/exports.map: contract/hooks.def
@@ -13,7 +17,7 @@ $(BUILD)/gen/exports.map: contract/hooks.def
 	  sed -n '/^HOOK(FIND,/d; s/^HOOK([A-Z]*, [^,]*, \([a-zA-Z0-9_]*\),.*/\1;/p' $<; \
 	  echo 'local: *; };'; } > $@
 
-$(BUILD)/shim/%.o: shim/%.c $(BUILD)/gen/probe_py.h
+$(BUILD)/shim/%.o: shim/%.c $(BUILD)/gen/probe_py.h $(BUILD)/gen/stack_py.h
 	@mkdir -p $(@D)
 	$(CC) $(SHIM_FLAGS) -c $< -o $@
 

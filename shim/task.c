@@ -12,6 +12,11 @@
 
 static __thread uint64_t thread_sequence;
 
+void task_forget(void)
+{
+	thread_sequence = 0;
+}
+
 uint64_t task_rss_bytes(void)
 {
 	char buf[96], *p = buf;

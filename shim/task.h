@@ -41,6 +41,9 @@ void task_close(uint32_t owner, uint32_t status);
 void task_ref(uint32_t owner);
 void task_unref(uint32_t owner);
 
+/* A forked child counts its first thread's executions anew. */
+void task_forget(void);
+
 uint64_t task_name(uint32_t owner);
 /* Owner with a new reference if the named attempt still has its slot, else OWNER_NONE. */
 uint32_t task_ref_name(uint64_t name);

@@ -338,6 +338,8 @@ static void at_thread_end(void *unused)
 
 void thread_key_make(void)
 {
+	if (have_key)
+		return;
 	key_create =
 		(int (*)(unsigned int *, void (*)(void *)))real_find("pthread_key_create", NULL);
 	set_specific = (int (*)(unsigned int, const void *))real_find("pthread_setspecific", NULL);

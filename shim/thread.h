@@ -55,6 +55,8 @@ void thread_leave(void);
  */
 void thread_inherit(uint32_t owner);
 void thread_disinherit(void);
+/* A forked child: it inherited nothing. */
+void thread_forget(void);
 void thread_woken(struct crema_thread *t);
 /* A thread that ended without its last word (it was there before the shim): what is known of it. */
 void thread_reap(struct crema_thread *t);

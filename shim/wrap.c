@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "blocked.h"
+#include "bootstrap.h"
 #include "fd.h"
 #include "op.h"
 #include "shim.h"
@@ -149,6 +150,8 @@
 			va_end(ap);                                                                \
 		}                                                                                  \
 		r = call;                                                                          \
+		if (unlikely(bootstrap_watching))                                                  \
+			bootstrap_opened(path);                                                    \
 		if (shim_armed() && r >= 0 && shim_same_process())                                 \
 			fd_forget(r);                                                              \
 		return r;                                                                          \

@@ -22,6 +22,7 @@ TABLES = {
     "killed": "A task whose worker was killed",
     "identity": "Wall time is the sum of its classes",
     "throttled": "Waiting for a throttled disk",
+    "executors": "coffea's executors other than Dask's",
     "waits": "Waits and network bytes in reports",
     "threads": "Tasks side by side in one worker",
 }
