@@ -66,6 +66,8 @@ static void put_identity(const struct compose *c, struct task_record *r,
 	SET_TEXT(r, filename, view_text(c->view, t->filename));
 	SET_TEXT(r, treename, view_text(c->view, t->treename));
 	SET_TEXT(r, columns, view_text(c->view, t->columns));
+	if (t->flags & CREMA_TASK_TREE_READ)
+		TASK_SET(r, tree_reads, t->tree_reads);
 	if (t->known & CREMA_KNOWN_ENTRIES) {
 		TASK_SET(r, entrystart, t->entrystart);
 		TASK_SET(r, entrystop, t->entrystop);

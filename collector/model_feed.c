@@ -46,6 +46,23 @@ static struct attempt *attempt_of(struct model *m, struct worker *w, uint64_t nu
 #define COPY_f64(m, v) (v)
 #define COPY_str(m, v) model_text(m, v)
 
+/* What the first read of a task was of is not what the task was of. */
+static void forget_chunk(struct attempt *a, const struct task_record *r)
+{
+#define FORGET(name)                                                                               \
+	if (!TASK_KNOWN(r, name)) {                                                                \
+		a->name = 0;                                                                       \
+		a->known &= ~(UINT64_C(1) << TASK_F_##name);                                       \
+	}
+	FORGET(dataset)
+	FORGET(filename)
+	FORGET(treename)
+	FORGET(entrystart)
+	FORGET(entrystop)
+	FORGET(events)
+#undef FORGET
+}
+
 /*
  * A later record that knows less (an agent that found only part of a slot) must not take away what
  * an earlier one said about identity; numbers are always the newest record's.
@@ -60,6 +77,8 @@ static void attempt_take(struct model *m, struct attempt *a, const struct task_r
 	}
 #include "task_fields.def"
 #undef FIELD
+	if (r->flags & CREMA_TASK_READS_DIFFER)
+		forget_chunk(a, r);
 	memcpy(a->c.own, r->own, sizeof(a->c.own));
 	memcpy(a->c.pool, r->pool, sizeof(a->c.pool));
 	memcpy(a->c.count, r->count, sizeof(a->c.count));

@@ -270,6 +270,7 @@ const struct column chunk_columns[] = {
 	TEXT("dataset", dataset),
 	TEXT("filename", filename),
 	TEXT("treename", treename),
+	U64("tree_reads", tree_reads),
 	I64("entrystart", entrystart),
 	I64("entrystop", entrystop),
 	CALL("events", get_events),

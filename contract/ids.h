@@ -55,5 +55,7 @@ enum crema_message_type {
 #define CREMA_TASK_MAPPED_STORAGE (1u << 7) /* mapped files and was charged storage: its wait is an estimate */
 #define CREMA_TASK_SECEDED        (1u << 8) /* left its thread pool while it ran */
 #define CREMA_TASK_PREPROCESSING  (1u << 9) /* coffea's metadata task */
+#define CREMA_TASK_TREE_READ      (1u << 10) /* a chunk that uproot's read_tree described, not a WorkItem */
+#define CREMA_TASK_READS_DIFFER   (1u << 11) /* its reads are not of one chunk: an earlier record said too much */
 
 #endif

@@ -87,7 +87,7 @@ struct crema_task {
 	double coffea_processtime;
 	uint32_t prefix, span, function, worker_address, worker_name;
 	uint32_t dataset, filename, treename, columns;
-	uint32_t pad;
+	uint32_t tree_reads; /* calls of uproot's read_tree, with CREMA_TASK_TREE_READ */
 	char key[CREMA_KEY_BYTES]; /* NUL-terminated, cut at 95 bytes */
 	/* Waits of its pool threads, so that a lock wait of its own thread can be named by what it
 	 * really waited for. [0] storage, [1] network, [2] requests; see shim/overlap.h. */

@@ -32,6 +32,7 @@ static struct watch watches[] = {
 	{"uproot.models.TBasket", patch_baskets, ARMED, 0, 0},
 	{"coffea.processor.executor", patch_coffea, ALWAYS, 0, 0},
 	{"coffea.processor.executor", patch_executor, ALWAYS, 0, 0},
+	{"uproot._dask", patch_uproot_dask, ARMED, 0, 0},
 	{"zlib", codecs_of, ARMED, 0, 0},
 	{"_bz2", codecs_of, ARMED, 0, 0},
 	{"_lzma", codecs_of, ARMED, 0, 0},
