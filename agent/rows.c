@@ -131,8 +131,8 @@ void rows_codecs(struct rows *r, bool last)
 		pack_kv_u64(pk, "calls", c.calls);
 		pack_kv_u64(pk, "in_bytes", c.in_bytes);
 		pack_kv_u64(pk, "out_bytes", c.out_bytes);
-		pack_kv_u64(pk, "cpu_ns", c.cpu_ns);
-		pack_kv_u64(pk, "wall_ns", c.wall_ns);
+		pack_kv_maybe(pk, "cpu_ns", !c.time_unknown, c.cpu_ns);
+		pack_kv_maybe(pk, "wall_ns", !c.time_unknown, c.wall_ns);
 		outbox_end(r->out, class_of(last));
 	}
 }

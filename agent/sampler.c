@@ -56,6 +56,7 @@ void sampler_worker(struct sampler *s, uint32_t running, uint64_t count_unknown,
 	bool has_cpu = procfs_cpu(s->pid, &cpu), has_io = procfs_io(s->pid, 0, &in, &out);
 	struct rows_sums sums;
 
+	count_unknown |= s->view->shm->totals.count_unknown;
 	rows_sum(s->view, false, &sums);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_SAMPLE);

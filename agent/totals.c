@@ -137,13 +137,15 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 {
 	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
 	const struct crema_totals *t = &r->view->shm->totals;
+	struct drain_unknown all = *unknown, rest;
 	struct crema_snapshot snap;
 	bool known = view_snapshot(r->view, &snap);
 	msgpack_packer *pk = outbox_begin(r->out, class);
-	struct drain_unknown rest = *unknown;
 	struct rows_sums sums;
 
 	rows_sum(r->view, last, &sums);
+	all.count |= t->count_unknown;
+	rest = all;
 	rest.count |= sums.unattributed_unknown;
 	if (known)
 		add_open_segments(r->view, last, &sums);
@@ -155,7 +157,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	pack_kv_u64(pk, "tasks_done", t->tasks_done);
 	pack_kv_u64(pk, "tasks_refused", t->tasks_refused);
 	pack_kv_u64(pk, "records_refused", t->records_refused + r->out->dropped);
-	pack_counters(pk, "tasks", &sums.tasks, sums.pool, unknown);
+	pack_counters(pk, "tasks", &sums.tasks, sums.pool, &all);
 	pack_counters(pk, "unattributed", &sums.unattributed, NULL, &rest);
 	pack_amounts(pk, "process", known, true, snap.process_cpu_ns, snap.process_inblock,
 		     snap.process_oublock);

@@ -123,6 +123,7 @@ struct crema_totals {
 	struct crema_counters unattributed;
 	uint64_t tasks_started, tasks_done, tasks_refused;
 	uint64_t records_refused, strings_refused, files_refused, threads_refused, codecs_refused;
+	uint64_t count_unknown; /* bit i: count[i] lacks what could not be measured */
 	uint64_t exited_cpu_ns, exited_inblock, exited_oublock; /* threads that have ended */
 	/* Of the unattributed network_read_bytes: what tasks were told as theirs afterwards, and is
 	 * in their numbers. A reader takes it off the unattributed. */
@@ -154,7 +155,7 @@ struct crema_codec_row {
 	uint32_t state; /* 0 free, 1 being made, 2 ready */
 	uint32_t codec; /* enum crema_codec_id */
 	uint32_t span;
-	uint32_t pad;
+	uint32_t time_unknown; /* 1: of some calls, so cpu_ns and wall_ns are too small */
 	uint64_t calls, in_bytes, out_bytes, cpu_ns, wall_ns;
 };
 

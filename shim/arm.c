@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "blocked.h"
+#include "codec.h"
 #include "fd.h"
 #include "op.h"
 #include "patch.h"
-#include "py_codec.h"
 #include "real.h"
 #include "sys.h"
 #include "task.h"

@@ -19,6 +19,7 @@ struct watch {
 };
 
 static int codecs_of(PyObject *module);
+static int codecs_unseen(PyObject *module);
 
 static struct watch watches[] = {
 	{"distributed.worker", patch_worker_class, ALWAYS, 0, 0},
@@ -42,6 +43,12 @@ static struct watch watches[] = {
 	{"lz4.block._block", codecs_of, ARMED, 0, 0},
 	{"lz4.frame._frame", codecs_of, ARMED, 0, 0},
 	{"numcodecs.blosc", codecs_of, ARMED, 0, 0},
+	{"blosc.blosc_extension", codecs_of, ARMED, 0, 0},
+	{"zstandard.backend_c", codecs_of, ARMED, 0, 0},
+#define CODEC(id, mod, where, name, direction, at, in)
+#define UNSEEN(mod, text) {mod, codecs_unseen, ARMED, 0, 0},
+#include "codecs.def"
+#undef CODEC
 };
 
 enum { WATCHES = sizeof(watches) / sizeof(watches[0]) };
@@ -51,6 +58,18 @@ static struct watch *now;
 static int codecs_of(PyObject *module)
 {
 	return patch_codecs(module, now->module);
+}
+
+static int codecs_unseen(PyObject *module)
+{
+	(void)module;
+#define CODEC(id, mod, where, name, direction, at, in)
+#define UNSEEN(mod, text)                                                                          \
+	if (!strcmp(now->module, mod))                                                             \
+		shim_note(text);
+#include "codecs.def"
+#undef CODEC
+	return 0;
 }
 
 static int wanted(const struct watch *w)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "lend.h"
 #include "net.h"
 #include "sys.h"
 #include "thread.h"
@@ -33,6 +34,13 @@ void fd_forget(int fd)
 		return;
 	STORE(&words[fd], 0);
 	net_forget(fd);
+	lend_forget(fd);
+}
+
+void fd_opened(int fd)
+{
+	fd_forget(fd);
+	lend_opened(fd);
 }
 
 void fd_forget_from(unsigned int first, unsigned int last)
@@ -40,6 +48,8 @@ void fd_forget_from(unsigned int first, unsigned int last)
 	for (unsigned int i = first; i < FD_TABLE && i <= last; i++)
 		if (LOAD(&words[i]))
 			fd_forget((int)i);
+		else
+			lend_forget((int)i);
 }
 
 void fd_forget_all(void)

@@ -29,8 +29,9 @@ struct fd_info fd_lookup(int fd);
 uint32_t file_rest_row(uint32_t span);
 /* Row + 1 of a file by the name its reader gives it: the row of its descriptors, or of its URL. GIL held. */
 uint32_t file_row_by_name(const char *name, uint32_t span);
-/* fd means something else from now on. */
+/* fd means something else from now on; this thread has opened it. */
 void fd_forget(int fd);
+void fd_opened(int fd);
 void fd_forget_from(unsigned int first, unsigned int last);
 /* All of them, also who owns the sockets: rows and tasks of another shared memory. */
 void fd_forget_all(void);

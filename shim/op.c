@@ -201,6 +201,11 @@ void read_begin(struct op *op, int fd, size_t size)
 	if (unlikely(!op->t))
 		return;
 	info = fd_lookup(fd);
+	op->lend.owner = OWNER_NONE;
+	if (unlikely(op->t->owner == OWNER_NONE && info.kind == FD_DATA)) {
+		lend_begin(&op->lend, fd);
+		info = fd_lookup(fd); /* its row is of the owner's span */
+	}
 	op->kind = info.kind;
 	op->row = info.row;
 	op->unsure = info.unsure;
@@ -264,18 +269,10 @@ static void read_slow(struct op *op, int fd, uint64_t elapsed_ns)
 	blocked_saw(op->t, io_class(op), waited, &on);
 }
 
-void read_end(struct op *op, int fd, long result)
+static void read_counts(struct op *op, int fd, long result)
 {
-	uint64_t elapsed = ticks_ns(ticks() - op->start), *count = op->t->seg.count;
+	uint64_t *count = op->t->seg.count;
 
-	if (unlikely(op->bracketed || elapsed > OP_SLOW_NS)) {
-		int saved = errno;
-
-		read_slow(op, fd, elapsed);
-		errno = saved;
-	}
-	if (result < 0)
-		return;
 	if (likely(op->kind == FD_DATA)) {
 		count[CREMA_C_read_calls] += 1;
 		count[CREMA_C_read_bytes] += (uint64_t)result;
@@ -292,6 +289,37 @@ void read_end(struct op *op, int fd, long result)
 		count[CREMA_C_other_read_calls] += 1;
 		count[CREMA_C_other_read_bytes] += (uint64_t)result;
 	}
+}
+
+void read_end(struct op *op, int fd, long result)
+{
+	uint64_t elapsed = ticks_ns(ticks() - op->start);
+	int saved = errno;
+
+	if (unlikely(op->bracketed || elapsed > OP_SLOW_NS))
+		read_slow(op, fd, elapsed);
+	if (result >= 0)
+		read_counts(op, fd, result);
+	if (unlikely(op->lend.owner != OWNER_NONE))
+		lend_end(&op->lend);
+	errno = saved;
+}
+
+void advise_begin(struct lend *l, int fd)
+{
+	struct crema_thread *t = thread_self();
+
+	l->owner = OWNER_NONE;
+	if (t && t->owner == OWNER_NONE && fd_lookup(fd).kind == FD_DATA)
+		lend_begin(l, fd);
+}
+
+void advise_end(struct lend *l)
+{
+	int saved = errno;
+
+	lend_end(l);
+	errno = saved;
 }
 
 void write_begin(struct op *op, int fd)

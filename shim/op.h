@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 
+#include "lend.h"
 #include "overlap.h"
 #include "thread.h"
 
@@ -30,6 +31,7 @@ struct op {
 	int time_id;	 /* of a wait */
 	uint64_t cpu_ns, inblock, switches;
 	struct crema_task *pool_of; /* a pool thread's call that may block, of this task */
+	struct lend lend;	    /* a read of a file that another thread's task has opened */
 	struct crema_task *waits_for; /* the task whose own thread waits for a lock, with its mark */
 	struct overlap_mark mark;
 };
@@ -51,6 +53,9 @@ void read_begin(struct op *op, int fd, size_t size);
 void read_end(struct op *op, int fd, long result);
 void write_begin(struct op *op, int fd);
 void write_end(struct op *op, int fd, long result);
+/* Reading ahead is charged to the thread that asks for it. */
+void advise_begin(struct lend *l, int fd);
+void advise_end(struct lend *l);
 void map_end(int fd, size_t length, int prot);
 
 /* Where the interpreter's runtime lies: waits on objects in there are waits for the GIL. */

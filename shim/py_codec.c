@@ -2,8 +2,9 @@
 /* py_codec.c - counts around a codec call. */
 #include "py_codec.h"
 
+#include "codec.h"
 #include "sys.h"
-#include "task.h"
+#include "thread.h"
 
 #define D 1
 #define C 0
@@ -16,45 +17,6 @@ struct codec codecs[CREMA_CODECS] = {
 };
 #undef C
 #undef D
-
-static __thread uint32_t codec_depth;
-
-void codec_forget(void)
-{
-	for (int id = 0; id < CREMA_CODECS; id++)
-		codecs[id].row = 0;
-	codec_depth = 0;
-}
-
-static struct crema_codec_row *row_of(int id, uint32_t span)
-{
-	uint32_t row = LOAD(&codecs[id].row);
-
-	if (row && crema_shm->codec[row - 1].span == span)
-		return &crema_shm->codec[row - 1];
-	for (row = 0; row < CREMA_SHM_CODEC_ROWS; row++) {
-		struct crema_codec_row *r = &crema_shm->codec[row];
-		uint32_t none = 0;
-
-		/* The GIL is held: nobody else is making a row. */
-		if (LOAD(&r->state) == 2 && r->codec == (uint32_t)id && r->span == span)
-			break;
-		if (!LOAD(&r->state) &&
-		    __atomic_compare_exchange_n(&r->state, &none, 1, 0, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED)) {
-			r->codec = (uint32_t)id;
-			r->span = span;
-			__atomic_store_n(&r->state, 2, __ATOMIC_RELEASE);
-			break;
-		}
-	}
-	if (row == CREMA_SHM_CODEC_ROWS) {
-		ADD(&crema_shm->totals.codecs_refused, 1);
-		return NULL;
-	}
-	STORE(&codecs[id].row, row + 1);
-	return &crema_shm->codec[row];
-}
 
 /* Length of a bytes-like object in bytes; 0 if it has none. */
 static uint64_t bytes_of(PyObject *o)
@@ -139,38 +101,9 @@ static uint64_t output_of(const struct codec *k, struct codec_call *c, PyObject 
 	return bytes_of(result);
 }
 
-static void codec_count(int id, struct codec_call *c, uint64_t cpu, uint64_t wall, uint64_t out)
-{
-	const struct codec *k = &codecs[id];
-	struct crema_thread *t = thread_self();
-	uint64_t *n =
-		t ? &t->seg.count[k->decompress ? CREMA_C_decompress_calls : CREMA_C_compress_calls]
-		  : NULL;
-	struct crema_codec_row *row = row_of(id, segment_span());
-	uint64_t calls = k->input >= 0; /* the end of a stream is no call of its own */
-
-	if (n) {
-		/* counters.def keeps the five of a direction together, in this order */
-		n[0] += calls;
-		n[1] += c->in;
-		n[2] += out;
-		n[3] += cpu;
-		n[4] += wall;
-	}
-	if (row) {
-		ADD(&row->calls, calls);
-		ADD(&row->in_bytes, c->in);
-		ADD(&row->out_bytes, out);
-		ADD(&row->cpu_ns, cpu);
-		ADD(&row->wall_ns, wall);
-	}
-}
-_Static_assert(CREMA_C_decompress_wall_ns == CREMA_C_decompress_calls + 4 &&
-		       CREMA_C_compress_wall_ns == CREMA_C_compress_calls + 4,
-	       "calls, in, out, cpu, wall stand together");
-
 PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *result)
 {
+	struct codec_sum sum;
 	uint64_t wall, cpu;
 
 	if (!shim_armed())
@@ -180,6 +113,12 @@ PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *resu
 		return result;
 	wall = ticks_ns(ticks() - c->start);
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - c->cpu_ns;
-	codec_count(id, c, cpu, wall, output_of(&codecs[id], c, self, result));
+	sum.out_bytes = output_of(&codecs[id], c, self, result);
+	sum.in_bytes = c->in;
+	sum.calls = codecs[id].input >= 0; /* the end of a stream is no call of its own */
+	sum.cpu_ns = cpu;
+	sum.wall_ns = wall;
+	sum.time_unknown = 0;
+	codec_count(id, codecs[id].decompress, &sum);
 	return result;
 }

@@ -6,7 +6,7 @@
  * pointer for our copy of the definition, whose ml_meth is a thunk (py_codec_thunk.c) that knows
  * the original: the object itself stays, so names bound earlier are caught too and identity, repr,
  * doc and pickling are unchanged. Before the exchange the object is checked to be laid out as
- * expected; if not, it is left alone and noted. py_codec.c counts around the call.
+ * expected; if not, it is left alone and noted. py_codec.c counts around the call (codec.h).
  *
  * Only the outermost codec call of a thread counts. All functions: GIL held.
  */
@@ -24,7 +24,6 @@ struct codec {
 	int is_method;		     /* of an object that keeps a stream's state */
 	void *original;
 	PyMethodDef def;
-	uint32_t row; /* row + 1 last used */
 };
 
 extern struct codec codecs[CREMA_CODECS];
@@ -38,9 +37,6 @@ struct codec_call {
 void codec_begin(int id, struct codec_call *c, PyObject *self, PyObject *data);
 /* Gives back `result`; counts if it is not NULL. */
 PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *result);
-
-/* A forked child's shared memory has rows of its own. */
-void codec_forget(void);
 
 /* The thunk of codec `id` for a calling convention (ml_flags); NULL if there is none. */
 void *codec_thunk(int id, int flags);

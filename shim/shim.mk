@@ -14,7 +14,8 @@ $(BUILD)/gen/stack_py.h: shim/stack.py shim/text_to_c.awk
 $(BUILD)/gen/exports.map: contract/hooks.def
 	@mkdir -p $(@D)
 	{ echo '{ global:'; \
-	  sed -n '/^HOOK(FIND,/d; s/^HOOK([A-Z]*, [^,]*, \([a-zA-Z0-9_]*\),.*/\1;/p' $<; \
+	  sed -n -e '/^HOOK(FIND,/d; s/^HOOK([A-Z]*, [^,]*, \([a-zA-Z0-9_]*\),.*/\1;/p' \
+	    -e 's/^CALLBACK([^,]*, \([a-zA-Z0-9_]*\),.*/\1;/p' $<; \
 	  echo 'local: *; };'; } > $@
 
 $(BUILD)/shim/%.o: shim/%.c $(BUILD)/gen/probe_py.h $(BUILD)/gen/stack_py.h

@@ -59,6 +59,19 @@
 	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd), write_end(&op, fd, result),    \
 		     IS_LIBUNWIND(size) ? blocked_answer_write(SECOND args) : real.name args)
 
+#define WRAP_ADVISE(ret, name, params, args, fd, size)                                             \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		struct lend lend;                                                                  \
+		ret result;                                                                        \
+		if (likely(!shim_armed()))                                                         \
+			return real.name args;                                                     \
+		advise_begin(&lend, fd);                                                           \
+		result = real.name args;                                                           \
+		advise_end(&lend);                                                                 \
+		return result;                                                                     \
+	}
+
 #define WRAP_RECV(ret, name, params, args, fd, size)                                               \
 	WRAP_COUNTED(ret, name, params, args, socket_begin(&op, fd), recv_end(&op, fd, result),    \
 		     real.name args)
@@ -72,7 +85,7 @@
 	{                                                                                          \
 		ret result = real.name args;                                                       \
 		if (shim_armed() && result >= 0 && shim_same_process())                            \
-			fd_forget(result);                                                         \
+			fd_opened(result);                                                         \
 		return result;                                                                     \
 	}
 
@@ -153,7 +166,7 @@
 		if (unlikely(bootstrap_watching))                                                  \
 			bootstrap_opened(path);                                                    \
 		if (shim_armed() && r >= 0 && shim_same_process())                                 \
-			fd_forget(r);                                                              \
+			fd_opened(r);                                                              \
 		return r;                                                                          \
 	}
 

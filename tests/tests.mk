@@ -32,6 +32,7 @@ ACCURACY_TESTS = \
   demo_numbers \
   executors \
   identity \
+  parquet \
   sources \
   storage \
   threads \

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * codec.h - adding a codec's call to the numbers of the thread's task and to the codec's row.
+ *
+ * Two ways lead here: extension modules' functions (py_codec.h) and zstd's own trace (zstd.c). A
+ * call seen by both counts once: the outermost, by codec_depth.
+ *
+ * Armed process only, any thread, with the GIL or without it.
+ */
+#ifndef CREMA_SHIM_CODEC_H
+#define CREMA_SHIM_CODEC_H
+
+#include <stdint.h>
+
+/* How many hooked codec functions this thread is inside of. */
+extern __thread uint32_t codec_depth;
+
+struct codec_sum {
+	uint64_t calls, in_bytes, out_bytes, cpu_ns, wall_ns;
+	int time_unknown; /* cpu_ns and wall_ns could not be measured, and are 0 */
+};
+
+/* A forked child's shared memory has rows of its own. */
+void codec_forget(void);
+
+void codec_count(int id, int decompress, const struct codec_sum *sum);
+
+#endif

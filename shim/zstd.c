@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * zstd.c - zstd inside C libraries (libarrow's for Parquet, ...).
+ *
+ * zstd calls ZSTD_trace_* at the begin and at the end of each frame where somebody defines them:
+ * its symbols are weak, and a preloaded library stands before all others. What the begin gives back
+ * is kept in zstd's context and comes back at the end; 0 means that no end is wanted. A frame inside
+ * a hooked function of an extension module is that function's. Frames that fail have no end.
+ *
+ * A frame done in one call begins and ends in it, so its CPU time is known. Of a frame that is fed
+ * piece by piece only the bytes are: the CPU time in between is the caller's, and the task's codec
+ * times become unknown.
+ */
+#include <stddef.h>
+
+#include "codec.h"
+#include "ids.h"
+#include "sys.h"
+#include "task.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The beginning of zstd's public trace record, unchanged since it came with 1.5.0. */
+struct zstd_trace {
+	unsigned int version; /* 10506: 1.5.6 */
+	int streaming;
+	unsigned int dictionary;
+	int dictionary_is_cold;
+	size_t dictionary_bytes, uncompressed_bytes, compressed_bytes;
+};
+#define FIRST_VERSION 10405u /* the trace's first */
+#define LAST_VERSION 20000u
+
+#define HOOK(family, ret, name, params, args, fd, size)
+#define CALLBACK(ret, name, params) ret name params;
+#include "hooks.def"
+#undef HOOK
+
+/* The frame that this thread has begun last. */
+static __thread struct {
+	uint64_t name, cpu_ns, start;
+} begun;
+
+static unsigned long long frame_begin(void)
+{
+	if (!shim_armed() || codec_depth || !thread_self())
+		return 0;
+	begun.name = (uint64_t)thread_self()->tid << 32 | (uint32_t)(begun.name + 1);
+	begun.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	begun.start = ticks();
+	return begun.name;
+}
+
+static void frame_end(int id, int decompress, uint64_t name, const struct zstd_trace *frame)
+{
+	struct codec_sum sum = {1, 0, 0, 0, 0, 0};
+
+	if (!shim_armed())
+		return;
+	if (frame->version < FIRST_VERSION || frame->version >= LAST_VERSION) {
+		shim_note("a zstd whose trace this version does not know: its calls are not counted");
+		return;
+	}
+	sum.in_bytes = decompress ? frame->compressed_bytes : frame->uncompressed_bytes;
+	sum.out_bytes = decompress ? frame->uncompressed_bytes : frame->compressed_bytes;
+	if (!frame->streaming && name == begun.name) {
+		sum.wall_ns = ticks_ns(ticks() - begun.start);
+		sum.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun.cpu_ns;
+	} else {
+		sum.time_unknown = 1;
+	}
+	codec_count(id, decompress, &sum);
+}
+
+EXPORT unsigned long long ZSTD_trace_decompress_begin(const void *context)
+{
+	(void)context;
+	return frame_begin();
+}
+
+EXPORT void ZSTD_trace_decompress_end(unsigned long long started, const struct zstd_trace *frame)
+{
+	frame_end(CREMA_CODEC_zstd_trace_d, 1, started, frame);
+}
+
+EXPORT unsigned long long ZSTD_trace_compress_begin(const void *context)
+{
+	(void)context;
+	return frame_begin();
+}
+
+EXPORT void ZSTD_trace_compress_end(unsigned long long started, const struct zstd_trace *frame)
+{
+	frame_end(CREMA_CODEC_zstd_trace_c, 0, started, frame);
+}
