@@ -31,6 +31,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* a macro of optimised stdio.h */
+#undef fread_unlocked
+
 struct real {
 #define HOOK(family, ret, name, params, args, fd, size) ret(*name) params;
 #include "hooks.def"

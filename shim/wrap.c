@@ -18,6 +18,7 @@
 #include "fd.h"
 #include "op.h"
 #include "shim.h"
+#include "stream.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -58,6 +59,37 @@
 #define WRAP_WRITE(ret, name, params, args, fd, size)                                              \
 	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd), write_end(&op, fd, result),    \
 		     IS_LIBUNWIND(size) ? blocked_answer_write(SECOND args) : real.name args)
+
+#define WRAP_STREAM(ret, name, params, args, stream, size)                                         \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		struct stream_op op;                                                               \
+		ret result;                                                                        \
+		if (likely(!shim_armed()))                                                         \
+			return real.name args;                                                     \
+		stream_begin(&op, stream, size);                                                   \
+		result = real.name args;                                                           \
+		if (op.op.t)                                                                       \
+			stream_end(&op);                                                           \
+		return result;                                                                     \
+	}
+
+#define WRAP_COPY(ret, name, params, args, in, out)                                                \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		struct op from, to;                                                                \
+		ret result;                                                                        \
+		if (likely(!shim_armed()))                                                         \
+			return real.name args;                                                     \
+		read_begin(&from, in, SIZE_MAX);                                                   \
+		write_begin(&to, out);                                                             \
+		result = real.name args;                                                           \
+		if (to.t)                                                                          \
+			write_end(&to, out, result);                                               \
+		if (from.t)                                                                        \
+			read_end(&from, in, result);                                               \
+		return result;                                                                     \
+	}
 
 #define WRAP_ADVISE(ret, name, params, args, fd, size)                                             \
 	EXPORT ret name params                                                                     \

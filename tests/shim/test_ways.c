@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_ways.c - reads without read(): streams, copies between descriptors, other threads' files. */
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#define SIZE 300000u
+
+static const char *path;
+
+static uint64_t count_of(const struct harness_task *h, int id)
+{
+	return task_slot(h->owner)->own.count[id];
+}
+
+/* A buffer of a stream is filled by one read, and a large rest is read straight. */
+static void fread_counts_what_the_kernel_gave(void **state)
+{
+	struct harness_task h;
+	static char buf[SIZE];
+	FILE *f = fopen(path, "r");
+
+	(void)state;
+	h = harness_begin();
+	assert_int_equal(fread(buf, 1, 10, f), 10); /* fills 4096 */
+	assert_int_equal(fread(buf, 1, 4000, f), 4000);
+	harness_end(&h);
+	assert_int_equal(count_of(&h, CREMA_C_read_calls), 1);
+	assert_int_equal(count_of(&h, CREMA_C_read_bytes), 4096);
+	harness_free(&h);
+	h = harness_begin();
+	errno = 77;
+	assert_int_equal(fread(buf, 1, SIZE, f), SIZE - 4010);
+	assert_int_equal(errno, 77);
+	harness_end(&h);
+	assert_int_equal(count_of(&h, CREMA_C_read_calls), 1);
+	assert_int_equal(count_of(&h, CREMA_C_read_bytes), SIZE - 4096);
+	harness_free(&h);
+	fclose(f);
+}
+
+static void lines_count_what_the_kernel_gave(void **state)
+{
+	const char *text = harness_file("lines", 0);
+	FILE *f = fopen(text, "w");
+	struct harness_task h;
+	char buf[100], *line = NULL;
+	size_t room = 0;
+	long lines = 0, bytes;
+
+	(void)state;
+	for (int i = 0; i < 3000; i++)
+		fprintf(f, "line %d\n", i);
+	bytes = ftell(f);
+	fclose(f);
+	f = fopen(text, "r");
+	h = harness_begin();
+	while (lines < 1000 && fgets(buf, sizeof(buf), f))
+		lines++;
+	while (getline(&line, &room, f) > 0)
+		lines++;
+	harness_end(&h);
+	assert_int_equal(lines, 3000);
+	assert_int_equal(count_of(&h, CREMA_C_read_bytes), bytes);
+	/* a call for each buffer, and the one that met the end */
+	assert_int_equal(count_of(&h, CREMA_C_read_calls), (bytes + 4095) / 4096 + 1);
+	harness_free(&h);
+	fclose(f);
+	free(line);
+	unlink(text);
+}
+
+static void copies_are_reads_and_writes(void **state)
+{
+	const char *to = harness_file("copy", 0);
+	int in = open(path, O_RDONLY), out = open(to, O_WRONLY), p[2];
+	struct harness_task h = harness_begin();
+	off_t at = 100;
+	char buf[4096];
+
+	(void)state;
+	assert_int_equal(pipe(p), 0);
+	assert_int_equal(sendfile(out, in, &at, 50000), 50000);
+	assert_int_equal(sendfile64(out, in, NULL, 3000), 3000);
+	assert_int_equal(copy_file_range(in, NULL, out, NULL, 20000, 0), 20000);
+	assert_int_equal(splice(in, NULL, p[1], NULL, 4096, 0), 4096); /* a read */
+	assert_int_equal(splice(p[0], NULL, out, NULL, 4000, 0), 4000); /* a write */
+	errno = 77;
+	assert_int_equal(read(p[0], buf, 96), 96);
+	assert_int_equal(errno, 77);
+	assert_int_equal(sendfile(out, -1, NULL, 10), -1);
+	assert_int_equal(errno, EBADF);
+	harness_end(&h);
+	assert_int_equal(count_of(&h, CREMA_C_read_calls), 4);
+	assert_int_equal(count_of(&h, CREMA_C_read_bytes), 50000 + 3000 + 20000 + 4096);
+	assert_int_equal(count_of(&h, CREMA_C_write_calls), 4);
+	assert_int_equal(count_of(&h, CREMA_C_write_bytes), 50000 + 3000 + 20000 + 4000);
+	assert_int_equal(count_of(&h, CREMA_C_other_read_bytes), 4000 + 96);
+	harness_free(&h);
+	close(in);
+	close(out);
+	close(p[0]);
+	close(p[1]);
+	unlink(to);
+}
+
+static void *read_there(void *arg)
+{
+	static char buf[5000];
+
+	assert_int_equal(pread(*(int *)arg, buf, 5000, 0), 5000);
+	assert_int_equal(segment_owner(), OWNER_NONE);
+	posix_fadvise(*(int *)arg, 0, 0, POSIX_FADV_WILLNEED);
+	return NULL;
+}
+
+static void run_there(int *fd)
+{
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, read_there, fd), 0);
+	pthread_join(t, NULL);
+}
+
+static void who_opens_a_file_owns_its_reads(void **state)
+{
+	int before = open(path, O_RDONLY), fd;
+	struct harness_task h = harness_begin();
+
+	(void)state;
+	fd = open(path, O_RDONLY);
+	run_there(&fd);
+	run_there(&before); /* opened by no task */
+	close(fd);
+	fd = dup(before); /* the task's again */
+	run_there(&fd);
+	assert_int_equal(CREMA_SLOT_REFS(crema_shm->slot_word[h.owner - 1]), 1);
+	harness_end(&h);
+	assert_int_equal(count_of(&h, CREMA_C_read_calls), 2);
+	assert_int_equal(count_of(&h, CREMA_C_read_bytes), 10000);
+	assert_int_equal(count_of(&h, CREMA_C_pool_segments), 4); /* with the read-ahead */
+	harness_free(&h);
+	run_there(&fd); /* its record is gone: nobody's, and nobody crashes */
+	close(fd);
+	close(before);
+}
+
+static int arm(void **state)
+{
+	(void)state;
+	harness_arm();
+	path = harness_file("ways", SIZE);
+	return 0;
+}
+
+static int clean(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fread_counts_what_the_kernel_gave),
+		cmocka_unit_test(lines_count_what_the_kernel_gave),
+		cmocka_unit_test(copies_are_reads_and_writes),
+		cmocka_unit_test(who_opens_a_file_owns_its_reads),
+	};
+
+	return cmocka_run_group_tests_name("shim ways to read", tests, arm, clean);
+}
