@@ -2,6 +2,8 @@
 /* lend.c - owners of opened files. */
 #include "lend.h"
 
+#include <errno.h>
+
 #include "fd.h"
 #include "task.h"
 
@@ -37,4 +39,21 @@ void lend_end(struct lend *l)
 		return;
 	segment_end(l->before);
 	task_unref(l->owner);
+}
+
+void advise_begin(struct lend *l, int fd)
+{
+	struct crema_thread *t = thread_self();
+
+	l->owner = OWNER_NONE;
+	if (t && t->owner == OWNER_NONE && fd_lookup(fd).kind == FD_DATA)
+		lend_begin(l, fd);
+}
+
+void advise_end(struct lend *l)
+{
+	int saved = errno;
+
+	lend_end(l);
+	errno = saved;
 }

@@ -27,4 +27,8 @@ void lend_forget(int fd);
 void lend_begin(struct lend *l, int fd);
 void lend_end(struct lend *l);
 
+/* The same around a call that reads fd ahead: that is charged to the thread which asks for it. */
+void advise_begin(struct lend *l, int fd);
+void advise_end(struct lend *l);
+
 #endif

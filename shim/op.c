@@ -305,23 +305,6 @@ void read_end(struct op *op, int fd, long result)
 	errno = saved;
 }
 
-void advise_begin(struct lend *l, int fd)
-{
-	struct crema_thread *t = thread_self();
-
-	l->owner = OWNER_NONE;
-	if (t && t->owner == OWNER_NONE && fd_lookup(fd).kind == FD_DATA)
-		lend_begin(l, fd);
-}
-
-void advise_end(struct lend *l)
-{
-	int saved = errno;
-
-	lend_end(l);
-	errno = saved;
-}
-
 void write_begin(struct op *op, int fd)
 {
 	struct fd_info info;
@@ -400,25 +383,4 @@ void send_end(struct op *op, int fd, long result)
 	socket_waited(op, fd);
 	if (result > 0 && op->kind == FD_SOCKET)
 		net_sent(fd, (uint64_t)result);
-}
-
-void map_end(int fd, size_t length, int prot)
-{
-	struct crema_thread *t = thread_self();
-	struct crema_task *task;
-	struct fd_info info;
-
-	if (!t || !(prot & PROT_READ) || prot & PROT_EXEC)
-		return;
-	info = fd_lookup(fd);
-	if (info.kind != FD_DATA)
-		return;
-	t->seg.count[CREMA_C_mapped_bytes] += length;
-	if (info.row) {
-		ADD(&crema_shm->file[info.row - 1].mapped_bytes, length);
-		segment_touches(info.row);
-	}
-	task = task_slot(t->owner);
-	if (task)
-		__atomic_fetch_or(&task->fs_mask, 1u << info.filesystem, __ATOMIC_RELAXED);
 }

@@ -53,9 +53,6 @@ void read_begin(struct op *op, int fd, size_t size);
 void read_end(struct op *op, int fd, long result);
 void write_begin(struct op *op, int fd);
 void write_end(struct op *op, int fd, long result);
-/* Reading ahead is charged to the thread that asks for it. */
-void advise_begin(struct lend *l, int fd);
-void advise_end(struct lend *l);
 void map_end(int fd, size_t length, int prot);
 
 /* Where the interpreter's runtime lies: waits on objects in there are waits for the GIL. */
