@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #define MOST_MS 86400000u
 /* Waits for the GIL that follow each other faster than this are one. */
 #define GIL_GAP_NS 1000000u
+#define FORK_WAIT_NS 100000000u /* never reached but by a thread that is stopped */
 
 uint64_t blocked_threshold_ns = UINT64_MAX;
 __thread int blocked_unwinding;
@@ -58,20 +60,60 @@ static void hold_signals(uint64_t *before)
 	SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &held, before, 8);
 }
 
+/*
+ * The first look at a function takes a lock of the loader for microseconds. In a child forked in that
+ * moment nobody would ever release it, so a fork waits until nobody is unwinding, and stacks that are
+ * asked for meanwhile are left out.
+ */
+static uint32_t forking, unwinders;
+
+static void before_fork(void)
+{
+	uint64_t end = clock_ns(CLOCK_MONOTONIC) + FORK_WAIT_NS;
+
+	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&unwinders, __ATOMIC_SEQ_CST) && clock_ns(CLOCK_MONOTONIC) < end)
+		SYS0(SYS_sched_yield);
+}
+
+static void after_fork(void)
+{
+	__atomic_fetch_sub(&forking, 1, __ATOMIC_SEQ_CST);
+}
+
+static void in_child(void)
+{
+	forking = 0;
+	unwinders = 0;
+}
+
+static int unwinding_begins(void)
+{
+	__atomic_fetch_add(&unwinders, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST))
+		return 1;
+	__atomic_fetch_sub(&unwinders, 1, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
 static uint32_t unwind(uint64_t *address)
 {
 	struct crema_thread *block = thread_block;
 	uint64_t signals;
-	int n;
+	int n = 0;
 
 	if (!backtrace || blocked_unwinding)
 		return 0;
 	hold_signals(&signals);
+	if (!unwinding_begins())
+		goto out;
 	blocked_unwinding = 1;
 	thread_block = NULL; /* and thread_adopt() finds none meanwhile */
 	n = backtrace((void **)address, CREMA_STACK_DEPTH);
 	thread_block = block;
 	blocked_unwinding = 0;
+	__atomic_fetch_sub(&unwinders, 1, __ATOMIC_SEQ_CST);
+out:
 	SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &signals, NULL, 8);
 	return n > 0 ? (uint32_t)n : 0;
 }
@@ -90,6 +132,8 @@ void blocked_open(void)
 	backtrace = (int (*)(void **, int))find_backtrace();
 	if (!backtrace)
 		shim_note("blocked stacks: libunwind not found");
+	else if (pthread_atfork(before_fork, after_fork, in_child))
+		backtrace = NULL;
 	/* The first ones take milliseconds: it reads the tables of every library on the stack. */
 	for (int i = 0; i < 2; i++)
 		unwind(address);

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_blocked.c - records of long waits: what is in them, what is not counted while libunwind works,
+ * a full table, signals, and libraries and children that come and go meanwhile.
+ */
+#include "harness.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "blocked.h"
+
+#define NS_PER_MS 1000000ull
+
+static void free_records(void)
+{
+	for (uint32_t i = 0; i < CREMA_SHM_STACKS; i++) {
+		uint32_t ready = 2;
+
+		__atomic_compare_exchange_n(&crema_shm->stack[i].state, &ready, 0, 0,
+					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	}
+}
+
+static uint32_t records(const struct crema_stack **last)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < CREMA_SHM_STACKS; i++) {
+		if (crema_shm->stack[i].state != 2)
+			continue;
+		*last = &crema_shm->stack[i];
+		n++;
+	}
+	return n;
+}
+
+__attribute__((noinline)) static int sleeper(long ms)
+{
+	struct timespec t = {0, ms * 1000000};
+	int r = nanosleep(&t, NULL);
+
+	__asm__ volatile("" ::: "memory"); /* no tail call: our frame stays */
+	return r;
+}
+
+/* The machine code of a small function of this file is no longer than this. */
+static int is_in(uint64_t address, int (*function)(long))
+{
+	return address - (uint64_t)(uintptr_t)function < 256;
+}
+
+static void a_long_wait_leaves_its_stack(void **state)
+{
+	struct harness_task h = harness_begin();
+	const struct crema_stack *r = NULL;
+	uint64_t before = crema_shm->blocked.recorded;
+	int found = 0;
+
+	(void)state;
+	free_records();
+	errno = EDOM;
+	assert_int_equal(sleeper(3), 0);
+	assert_int_equal(errno, EDOM);
+	assert_int_equal(records(&r), 1);
+	assert_int_equal(r->wait, CREMA_T_sleep);
+	assert_in_range(r->waited_ns, 2 * NS_PER_MS, 1000 * NS_PER_MS);
+	assert_int_equal(r->number, before);
+	assert_int_equal(r->attempt, task_slot(h.owner)->attempt);
+	assert_int_equal(r->tid, (uint32_t)gettid());
+	for (uint32_t i = 0; i < r->depth; i++)
+		found += is_in(r->address[i], sleeper);
+	assert_int_equal(found, 1);
+	free_records();
+	harness_end(&h);
+	harness_free(&h);
+}
+
+static void short_waits_and_waits_for_nobody_leave_none(void **state)
+{
+	struct crema_blocked before = crema_shm->blocked;
+	struct timespec t = {0, 100000};
+	const struct crema_stack *r;
+	struct harness_task h;
+
+	(void)state;
+	sleeper(3);
+	h = harness_begin();
+	for (int i = 0; i < 10; i++)
+		nanosleep(&t, NULL);
+	/* Under load a short one may become long; then it is counted as such. */
+	assert_int_equal(records(&r), crema_shm->blocked.calls[CREMA_T_sleep] -
+					      before.calls[CREMA_T_sleep]);
+	free_records();
+	harness_end(&h);
+	harness_free(&h);
+}
+
+/* libunwind looks at addresses by writing to a pipe of its own and reading it: neither the task's
+ * numbers nor anybody's descriptor may see that. */
+static void the_unwinders_own_calls_do_not_count(void **state)
+{
+	struct harness_task h = harness_begin();
+	const struct crema_thread *t = thread_self();
+	char *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int ends[2], seen;
+	char c = 'x';
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	blocked_unwinding = 1;
+	thread_block = NULL;
+	seen = write(ends[1], &c, 1) == 1;
+	seen += write(ends[1], page, 1) == -1 && errno == EFAULT;
+	seen += read(ends[0], &c, 1) == -1 && errno == EAGAIN;
+	seen += write(ends[1], "two", 3) == 3; /* none of libunwind's: a handler's, of a fault */
+	blocked_unwinding = 0;
+	assert_int_equal(seen, 4);
+	assert_int_equal(read(ends[0], &c, 1), 1);
+	assert_int_equal(c, 't');
+	assert_int_equal(t->seg.count[CREMA_C_other_read_calls], 1);
+	harness_end(&h);
+	harness_free(&h);
+	munmap(page, 4096);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void a_full_table_counts_what_it_leaves_out(void **state)
+{
+	struct crema_blocked before = crema_shm->blocked;
+	const int n = (int)CREMA_SHM_STACKS + 12;
+	struct harness_task h = harness_begin();
+	const struct crema_stack *r;
+
+	(void)state;
+	free_records();
+	for (int i = 0; i < n; i++)
+		sleeper(2);
+	assert_int_equal(records(&r), CREMA_SHM_STACKS);
+	assert_int_equal(crema_shm->blocked.recorded - before.recorded, CREMA_SHM_STACKS);
+	assert_int_equal(crema_shm->blocked.calls[CREMA_T_sleep] - before.calls[CREMA_T_sleep], n);
+	assert_int_equal(crema_shm->blocked.ns[CREMA_T_sleep] - before.ns[CREMA_T_sleep],
+			 harness_end(&h)->own.time[CREMA_T_sleep]);
+	free_records();
+	harness_free(&h);
+}
+
+static volatile int handled;
+
+static void handler(int signal)
+{
+	struct timespec t = {0, 3000000};
+
+	(void)signal;
+	nanosleep(&t, NULL);
+	handled++;
+}
+
+/* A handler that itself waits, in the middle of everything. */
+static void waits_in_signal_handlers(void **state)
+{
+	struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+	struct itimerval every = {{0, 5000}, {0, 5000}}, off = {{0, 0}, {0, 0}};
+	struct harness_task h = harness_begin();
+	static const struct blocked_on nothing;
+	uint64_t before = crema_shm->blocked.calls[CREMA_T_sleep];
+
+	(void)state;
+	handled = 0;
+	sigaction(SIGALRM, &act, &old);
+	setitimer(ITIMER_REAL, &every, NULL);
+	while (handled < 100) {
+		blocked_take(thread_self(), CREMA_T_lock_wait, NS_PER_MS, &nothing);
+		free_records();
+	}
+	setitimer(ITIMER_REAL, &off, NULL);
+	sigaction(SIGALRM, &old, NULL);
+	/* What is left of one after the time without a core may be short. */
+	assert_true(crema_shm->blocked.calls[CREMA_T_sleep] - before >= 50);
+	harness_end(&h);
+	harness_free(&h);
+}
+
+static volatile int stop;
+
+static void *take_stacks(void *arg)
+{
+	struct harness_task h = harness_begin();
+	static const struct blocked_on nothing;
+	uint64_t *taken = arg;
+
+	while (!stop) {
+		blocked_take(thread_self(), CREMA_T_lock_wait, NS_PER_MS, &nothing);
+		free_records();
+		++*taken;
+	}
+	harness_end(&h);
+	harness_free(&h);
+	return NULL;
+}
+
+static void *load_and_unload(void *arg)
+{
+	uint64_t *loads = arg;
+
+	while (!stop) {
+		void *library = dlopen("libresolv.so.2", RTLD_NOW);
+
+		if (library && !dlclose(library))
+			++*loads;
+	}
+	return NULL;
+}
+
+static void take_one(void)
+{
+	static const struct blocked_on nothing;
+
+	blocked_take(thread_self(), CREMA_T_lock_wait, NS_PER_MS, &nothing);
+	free_records();
+}
+
+/* Stacks through functions that nobody has seen before: libunwind asks the loader for each. */
+static void *take_new_stacks(void *arg)
+{
+	static const unsigned char code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7, 0x48, 0x83,
+					     0xc4, 0x08, 0xc3}; /* calls its argument */
+	enum { BYTES = 1 << 20, EACH = 16 };
+	struct harness_task h = harness_begin();
+	uint64_t *taken = arg;
+
+	while (!stop) {
+		char *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		assert_true(p != MAP_FAILED);
+		for (int i = 0; i < BYTES && !stop; i += EACH, ++*taken) {
+			memcpy(p + i, code, sizeof(code));
+			((void (*)(void (*)(void)))(void *)(p + i))(take_one);
+		}
+		munmap(p, BYTES);
+	}
+	harness_end(&h);
+	harness_free(&h);
+	return NULL;
+}
+
+static void run_for(uint64_t ms, void *(*one)(void *), void *(*other)(void *),
+		    void (*meanwhile)(void))
+{
+	uint64_t done[8] = {0}, end = harness_now_ns() + ms * NS_PER_MS;
+	pthread_t threads[8];
+
+	stop = 0;
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, i < 4 ? one : other,
+						&done[i]), 0);
+	while (harness_now_ns() < end)
+		meanwhile();
+	stop = 1;
+	for (int i = 0; i < 8; i++) {
+		pthread_join(threads[i], NULL);
+		assert_true(done[i] > 0);
+	}
+	free_records();
+}
+
+static void a_moment(void)
+{
+	usleep(1000);
+}
+
+/* It must not hang on a lock that somebody held at the fork. */
+static void child(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(20);
+		_exit(dlopen("libresolv.so.2", RTLD_NOW) == NULL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void libraries_come_and_go_meanwhile(void **state)
+{
+	(void)state;
+	run_for(1000, take_stacks, load_and_unload, a_moment);
+}
+
+static void children_are_well(void **state)
+{
+	(void)state;
+	run_for(1000, take_new_stacks, take_new_stacks, child);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	setenv("CREMA_BLOCKED_MS", "1", 1);
+	harness_arm();
+	blocked_open();
+	return blocked_threshold_ns == NS_PER_MS ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_long_wait_leaves_its_stack),
+		cmocka_unit_test(short_waits_and_waits_for_nobody_leave_none),
+		cmocka_unit_test(the_unwinders_own_calls_do_not_count),
+		cmocka_unit_test(a_full_table_counts_what_it_leaves_out),
+		cmocka_unit_test(waits_in_signal_handlers),
+		cmocka_unit_test(libraries_come_and_go_meanwhile),
+		cmocka_unit_test(children_are_well),
+	};
+
+	if (!dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW)) {
+		fprintf(stderr, "libunwind.so.8 is not there: install libunwind8\n");
+		return 1;
+	}
+	return cmocka_run_group_tests(tests, begin, NULL);
+}
