@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "real.h"
 #include "sys.h"
@@ -19,6 +20,7 @@
 #define MOST_MS 86400000u
 /* Waits for the GIL that follow each other faster than this are one. */
 #define GIL_GAP_NS 1000000u
+#define FIND_FDS 65536
 #define FORK_WAIT_NS 100000000u /* never reached but by a thread that is stopped */
 
 uint64_t blocked_threshold_ns = UINT64_MAX;
@@ -96,6 +98,36 @@ static int unwinding_begins(void)
 	return 0;
 }
 
+/* The pipe of libunwind, as it was found at the first stack. */
+int blocked_pipe[2] = {-1, -1};
+static struct stat pipe_was;
+
+static int is_the_pipe(int fd)
+{
+	struct stat st;
+
+	return SYS2(SYS_fstat, fd, &st) == 0 && S_ISFIFO(st.st_mode) &&
+	       st.st_dev == pipe_was.st_dev && st.st_ino == pipe_was.st_ino;
+}
+
+/* The other end is the other descriptor of the same pipe. */
+static void find_pipe(void)
+{
+	if (SYS2(SYS_fstat, blocked_pipe[0], &pipe_was) < 0)
+		return;
+	for (int fd = 0; fd < FIND_FDS && blocked_pipe[1] < 0; fd++)
+		if (fd != blocked_pipe[0] && is_the_pipe(fd))
+			blocked_pipe[1] = fd;
+}
+
+/* False: somebody has closed it. A version of libunwind that has no pipe is fine, too. */
+static int pipe_is_there(void)
+{
+	if (LOAD(&blocked_pipe[0]) < 0)
+		return 1;
+	return is_the_pipe(LOAD(&blocked_pipe[0])) && is_the_pipe(blocked_pipe[1]);
+}
+
 static uint32_t unwind(uint64_t *address)
 {
 	struct crema_thread *block = thread_block;
@@ -104,12 +136,19 @@ static uint32_t unwind(uint64_t *address)
 
 	if (!backtrace || blocked_unwinding)
 		return 0;
+	if (!pipe_is_there()) {
+		backtrace = NULL;
+		shim_note("blocked stacks: libunwind's pipe was closed, no more are taken");
+		return 0;
+	}
 	hold_signals(&signals);
 	if (!unwinding_begins())
 		goto out;
 	blocked_unwinding = 1;
 	thread_block = NULL; /* and thread_adopt() finds none meanwhile */
 	n = backtrace((void **)address, CREMA_STACK_DEPTH);
+	if (LOAD(&blocked_pipe[0]) >= 0 && LOAD(&blocked_pipe[1]) < 0)
+		find_pipe();
 	thread_block = block;
 	blocked_unwinding = 0;
 	__atomic_fetch_sub(&unwinders, 1, __ATOMIC_SEQ_CST);
@@ -207,21 +246,4 @@ void blocked_saw_gil(struct crema_thread *t, uint64_t waited_ns, uint64_t start,
 	last_end = timed_out ? ticks() : 0;
 	if (!timed_out)
 		blocked_saw(t, CREMA_T_gil_wait, waited_ns, &nothing);
-}
-
-ssize_t blocked_answer_read(void)
-{
-	errno = EAGAIN;
-	return -1;
-}
-
-/* The kernel reads a signal set at the address before it finds that 'how' makes no sense. */
-ssize_t blocked_answer_write(const void *address)
-{
-	const void *aligned = (const void *)((uintptr_t)address & ~(uintptr_t)7);
-
-	if (SYS4(SYS_rt_sigprocmask, ~0, aligned, NULL, 8) != -EFAULT)
-		return 1;
-	errno = EFAULT;
-	return -1;
 }

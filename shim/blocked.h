@@ -9,9 +9,10 @@
  *
  * The addresses come from libunwind, opened with dlopen(RTLD_LOCAL) when the worker starts and never
  * linked: linked, every C++ exception of the process would unwind through it. It validates an
- * address by writing a byte of it to a pipe of its own and reading it back. While it works for us
- * (`blocked_unwinding`) those two calls end here: they neither count nor recurse, and its pipe is
- * never written to, whose number may have become somebody else's file. Without libunwind the
+ * address by writing a byte of it to a pipe of its own and reading it back; while it works for us
+ * (`blocked_unwinding`) our wrappers count nothing of that. A program may close every descriptor it
+ * does not know, and then the pipe's numbers belong to somebody else's file: so both ends are looked
+ * at before each stack, and once they are gone no more stacks are taken. Without libunwind the
  * records have no addresses.
  *
  * Signals wait meanwhile, but for those that a fault raises in the thread itself. errno is kept.
@@ -20,7 +21,6 @@
 #define CREMA_SHIM_BLOCKED_H
 
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "thread.h"
 
@@ -52,8 +52,12 @@ static inline void blocked_saw(struct crema_thread *t, int time_id, uint64_t wai
  * `start` (ticks) and is not the last if it timed out. */
 void blocked_saw_gil(struct crema_thread *t, uint64_t waited_ns, uint64_t start, int timed_out);
 
-/* Answers for libunwind's read and write of one byte. */
-ssize_t blocked_answer_read(void);
-ssize_t blocked_answer_write(const void *address);
+/* While libunwind works for us: this is the reading end of its pipe. */
+extern int blocked_pipe[2]; /* reading, writing end; -1: not known */
+static inline void blocked_reads(int fd)
+{
+	if (blocked_unwinding)
+		STORE(&blocked_pipe[0], fd);
+}
 
 #endif

@@ -198,8 +198,10 @@ void read_begin(struct op *op, int fd, size_t size)
 	int is_file;
 
 	op->t = thread_self();
-	if (unlikely(!op->t))
+	if (unlikely(!op->t)) {
+		blocked_reads(fd);
 		return;
+	}
 	info = fd_lookup(fd);
 	op->lend.owner = OWNER_NONE;
 	if (unlikely(op->t->owner == OWNER_NONE && info.kind == FD_DATA)) {

@@ -13,7 +13,6 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-#include "blocked.h"
 #include "bootstrap.h"
 #include "fd.h"
 #include "op.h"
@@ -30,9 +29,8 @@
 #define WRAP_OTHER(ret, name, params, args, fd, size)
 #define WRAP_FIND(ret, name, params, args, fd, size)
 
-/* A call that is counted: its family's begin says in op.t whether the end is wanted; `alone` is the
- * call where it is not. */
-#define WRAP_COUNTED(ret, name, params, args, begin, end, alone)                                   \
+/* A call that is counted: its family's begin says in op.t whether the end is wanted. */
+#define WRAP_COUNTED(ret, name, params, args, begin, end)                                          \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
 		struct op op;                                                                      \
@@ -40,25 +38,17 @@
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
 		begin;                                                                             \
-		if (unlikely(!op.t))                                                               \
-			return alone;                                                              \
 		result = real.name args;                                                           \
-		end;                                                                               \
+		if (op.t)                                                                          \
+			end;                                                                       \
 		return result;                                                                     \
 	}
 
-/* One byte, while libunwind works for us: it looks whether an address can be read. */
-#define SECOND(a, b, ...) (b)
-#define IS_LIBUNWIND(size) (blocked_unwinding && (size) == 1)
-
 #define WRAP_READ(ret, name, params, args, fd, size)                                               \
-	WRAP_COUNTED(ret, name, params, args, read_begin(&op, fd, size),                           \
-		     read_end(&op, fd, result),                                                    \
-		     IS_LIBUNWIND(size) ? blocked_answer_read() : real.name args)
+	WRAP_COUNTED(ret, name, params, args, read_begin(&op, fd, size), read_end(&op, fd, result))
 
 #define WRAP_WRITE(ret, name, params, args, fd, size)                                              \
-	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd), write_end(&op, fd, result),    \
-		     IS_LIBUNWIND(size) ? blocked_answer_write(SECOND args) : real.name args)
+	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd), write_end(&op, fd, result))
 
 #define WRAP_STREAM(ret, name, params, args, stream, size)                                         \
 	EXPORT ret name params                                                                     \
@@ -105,12 +95,10 @@
 	}
 
 #define WRAP_RECV(ret, name, params, args, fd, size)                                               \
-	WRAP_COUNTED(ret, name, params, args, socket_begin(&op, fd), recv_end(&op, fd, result),    \
-		     real.name args)
+	WRAP_COUNTED(ret, name, params, args, socket_begin(&op, fd), recv_end(&op, fd, result))
 
 #define WRAP_SEND(ret, name, params, args, fd, size)                                               \
-	WRAP_COUNTED(ret, name, params, args, send_begin(&op, fd), send_end(&op, fd, result),      \
-		     real.name args)
+	WRAP_COUNTED(ret, name, params, args, send_begin(&op, fd), send_end(&op, fd, result))
 
 #define WRAP_OPEN(ret, name, params, args, fd, size)                                               \
 	EXPORT ret name params                                                                     \
