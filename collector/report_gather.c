@@ -132,6 +132,8 @@ static void counters_part(struct part *p, const struct counters *c)
 	p->mapped_bytes = count_of(c, CREMA_C_mapped_bytes);
 	p->network_read_bytes = count_of(c, CREMA_C_network_read_bytes);
 	p->network_write_bytes = count_of(c, CREMA_C_network_write_bytes);
+	p->comm_read_bytes = count_of(c, CREMA_C_comm_read_bytes);
+	p->comm_write_bytes = count_of(c, CREMA_C_comm_write_bytes);
 	p->decompress_calls = count_of(c, CREMA_C_decompress_calls);
 	p->decompress_in_bytes = count_of(c, CREMA_C_decompress_in_bytes);
 	p->decompress_out_bytes = count_of(c, CREMA_C_decompress_out_bytes);

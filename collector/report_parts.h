@@ -17,6 +17,7 @@
 struct part {
 	struct value cpu_seconds, storage_read_bytes, storage_write_bytes;
 	struct value read_bytes, mapped_bytes, network_read_bytes, network_write_bytes;
+	struct value comm_read_bytes, comm_write_bytes; /* Dask's own connections */
 	struct value decompress_calls, decompress_in_bytes, decompress_out_bytes;
 	struct value decompress_cpu_seconds;
 };

@@ -150,6 +150,29 @@ static void put_balance(const struct balance *b, struct sink *s, bool colour)
 	grid_print(&g);
 }
 
+static void put_sockets(struct grid *g, const char *name, struct value in, struct value out)
+{
+	grid_text(g, name);
+	grid_value(g, in, AS_BYTES);
+	grid_value(g, out, AS_BYTES);
+}
+
+/* Bytes on sockets: whose they are; Dask's own connections are no task's. */
+static void put_network(const struct balance *b, struct sink *s, bool colour)
+{
+	const struct part *t = &b->tasks, *u = &b->unattributed;
+	struct grid g;
+
+	grid_init(&g, s, colour);
+	grid_columns(&g, "<", ">received", ">sent", NULL);
+	put_sockets(&g, "network: tasks", t->network_read_bytes, t->network_write_bytes);
+	put_sockets(&g, "network: unattributed", u->network_read_bytes, u->network_write_bytes);
+	put_sockets(&g, "Dask's own connections",
+		    value_plus(t->comm_read_bytes, u->comm_read_bytes),
+		    value_plus(t->comm_write_bytes, u->comm_write_bytes));
+	grid_print(&g);
+}
+
 void report_tables_health(const struct report *r, struct sink *s, bool colour)
 {
 	char a[HUMAN_BYTES];
@@ -160,6 +183,7 @@ void report_tables_health(const struct report *r, struct sink *s, bool colour)
 		put_coffea(r->coffea, s, colour);
 	table_section(s, colour, "Completeness (over the whole life of these workers)");
 	put_balance(&r->balance, s, colour);
+	put_network(&r->balance, s, colour);
 	sink_printf(s,
 		    "  %zu workers seen, %s records refused, %llu records lost, %zu files read, "
 		    "%zu torn\n",
