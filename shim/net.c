@@ -3,6 +3,7 @@
 #include "net.h"
 
 #include "fd.h"
+#include "loop.h"
 #include "task.h"
 
 #define MANAGED (1ull << 63) /* an asyncio transport: only its write() binds */
@@ -32,8 +33,10 @@ void net_send_binds(int fd)
 
 void net_bind(int fd, uint64_t name)
 {
-	if ((unsigned int)fd < FD_TABLE && !(LOAD(&owners[fd]) & COMM))
-		STORE(&owners[fd], MANAGED | name);
+	if ((unsigned int)fd >= FD_TABLE || LOAD(&owners[fd]) & COMM)
+		return;
+	STORE(&owners[fd], MANAGED | name);
+	loop_wrote(fd, name);
 }
 
 void net_mark_comm(int fd)
@@ -65,6 +68,10 @@ static void count(int fd, int id, int comm_id, uint64_t bytes)
 
 void net_received(int fd, uint64_t bytes)
 {
+	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
+
+	if (word & MANAGED)
+		loop_received(fd, word & NAME, bytes);
 	count(fd, CREMA_C_network_read_bytes, CREMA_C_comm_read_bytes, bytes);
 }
 

@@ -18,15 +18,6 @@
 /* The thread's last call that was looked at had waited: the next ones are bracketed. */
 static __thread uint32_t slow;
 
-static const char *runtime_start;
-static size_t runtime_bytes;
-
-void wait_set_runtime(const void *start, size_t bytes)
-{
-	runtime_start = start;
-	runtime_bytes = bytes;
-}
-
 static void usage(uint64_t *switches, uint64_t *inblock)
 {
 	struct rusage ru;
@@ -37,8 +28,7 @@ static void usage(uint64_t *switches, uint64_t *inblock)
 	*inblock = (uint64_t)ru.ru_inblock;
 }
 
-/* time_id: the class of a wait; -1: not known yet. */
-static void op_bracket(struct op *op, int time_id)
+void op_bracket(struct op *op, int time_id)
 {
 	op->bracketed = 1;
 	usage(&op->switches, &op->inblock);
@@ -47,13 +37,7 @@ static void op_bracket(struct op *op, int time_id)
 	op->start = ticks();
 }
 
-/* What the thread's clocks say at the end of a bracketed call. */
-struct op_end {
-	uint64_t gross_ns; /* elapsed - CPU inside; 0 if the thread was never switched out */
-	uint64_t cpu_ns, switches, storage_bytes;
-};
-
-static struct op_end op_end(const struct op *op)
+struct op_end op_end(const struct op *op)
 {
 	uint64_t elapsed = ticks_ns(ticks() - op->start), inblock, cpu;
 	struct op_end e;
@@ -87,90 +71,6 @@ static uint64_t waited_unbracketed(struct op *op, uint64_t elapsed_ns)
 	if (runqueue_looked_at(switches))
 		return 0;
 	return elapsed_ns - runqueue_of_wait(op->t, elapsed_ns, switches);
-}
-
-static int wait_class(const void *object)
-{
-	size_t offset = (size_t)((const char *)object - runtime_start);
-
-	return runtime_start && offset < runtime_bytes ? CREMA_T_gil_wait : CREMA_T_lock_wait;
-}
-
-static void class_begin(struct op *op, int time_id)
-{
-	struct crema_task *task;
-
-	op->t = thread_self();
-	if (!op->t || op->t->owner == OWNER_NONE) {
-		op->t = NULL;
-		return;
-	}
-	op->time_id = time_id;
-	task = op->t->is_pool || time_id != CREMA_T_lock_wait ? NULL : task_slot(op->t->owner);
-	op->waits_for = task;
-	if (task)
-		overlap_mark(task, &op->mark);
-	op_bracket(op, time_id);
-}
-
-void wait_begin(struct op *op, const void *object)
-{
-	class_begin(op, wait_class(object));
-}
-
-void block_begin(struct op *op, int time_id)
-{
-	class_begin(op, time_id);
-}
-
-/* Of a lock wait of `waited` ns: what was really the pool's wait for storage or the network. */
-static uint64_t charge_overlap(struct op *op, uint64_t waited)
-{
-	static const int classes[OVERLAPS] = {[OVERLAP_STORAGE] = CREMA_T_storage_wait,
-					      [OVERLAP_NETWORK] = CREMA_T_network_wait,
-					      [OVERLAP_REQUEST] = CREMA_T_network_wait};
-	uint64_t part, sum = 0;
-
-	for (int c = 0; op->waits_for && c < OVERLAPS; c++) {
-		part = overlap_since(op->waits_for, &op->mark, (enum overlap_class)c, waited - sum);
-		op->t->seg.time[classes[c]] += part;
-		sum += part;
-	}
-	return sum;
-}
-
-static int overlaps(struct op *op)
-{
-	for (int c = 0; op->waits_for && c < OVERLAPS; c++)
-		if (overlap_since(op->waits_for, &op->mark, (enum overlap_class)c, 1))
-			return 1;
-	return 0;
-}
-
-int wait_end(struct op *op, int result)
-{
-	static const struct blocked_on nothing;
-	struct op_end e = op_end(op);
-	uint64_t waited = 0; /* of a long one */
-
-	if (e.gross_ns && (overlaps(op) || !runqueue_hold(op->t, op->time_id, e.gross_ns, e.cpu_ns,
-							  e.switches))) {
-		waited = e.gross_ns - runqueue_of_wait(op->t, e.gross_ns, e.switches);
-		waited -= charge_overlap(op, waited);
-		op->t->seg.time[op->time_id] += waited;
-	}
-	if (op->time_id == CREMA_T_gil_wait)
-		blocked_saw_gil(op->t, waited, op->start, result == ETIMEDOUT);
-	else
-		blocked_saw(op->t, op->time_id, waited, &nothing);
-	return e.gross_ns != 0;
-}
-
-int wait_matters(void)
-{
-	struct crema_thread *t = thread_self();
-
-	return t && t->owner != OWNER_NONE;
 }
 
 /* Brackets a call that is likely to block; a pool thread's is also seen by its task. */
@@ -376,7 +276,7 @@ static void socket_waited(struct op *op, int fd)
 void recv_end(struct op *op, int fd, long result)
 {
 	socket_waited(op, fd);
-	if (result > 0 && op->kind == FD_SOCKET)
+	if (result >= 0 && op->kind == FD_SOCKET)
 		net_received(fd, (uint64_t)result);
 }
 

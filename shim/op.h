@@ -36,12 +36,22 @@ struct op {
 	struct overlap_mark mark;
 };
 
-/* Blocking waits: on an object (its address says whether it is the GIL), or of a known class. */
+/* Brackets a call; time_id: the class of a wait, -1: not known yet. */
+void op_bracket(struct op *op, int time_id);
+/* What the thread's clocks say at the end of a bracketed call. */
+struct op_end {
+	uint64_t gross_ns; /* elapsed - CPU inside; 0 if the thread was never switched out */
+	uint64_t cpu_ns, switches, storage_bytes;
+};
+struct op_end op_end(const struct op *op);
+
+/* wait.c. Blocking waits: on an object (its address says whether it is the GIL), or of a known class. */
 void wait_begin(struct op *op, const void *object);
 void block_begin(struct op *op, int time_id);
 /* Of both, not where op->t is NULL: `result` is what the call returned. 1 if it blocked. */
 int wait_end(struct op *op, int result);
-/* 1 while the calling thread works for a task, so that a wait of it is worth measuring. */
+/* 1 if a wait of the calling thread is worth measuring: it works for a task, or is the loop that waits
+ * for a task's answers. */
 int wait_matters(void);
 
 void socket_begin(struct op *op, int fd);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "loop.h"
 #include "sys.h"
 
 #define NAME_SLOT_BITS 16
@@ -89,6 +90,7 @@ void task_running(uint32_t owner)
 
 	if (!t)
 		return;
+	loop_task_begins(owner, task_name(owner));
 	t->start_boot_ns = clock_ns(CLOCK_BOOTTIME);
 	t->start_mono_ns = clock_ns(CLOCK_MONOTONIC);
 	t->start_tsc = ticks();
@@ -153,9 +155,14 @@ uint64_t task_name(uint32_t owner)
 	return t ? t->attempt << NAME_SLOT_BITS | owner : owner;
 }
 
+uint32_t task_name_owner(uint64_t name)
+{
+	return (uint32_t)(name & ((1u << NAME_SLOT_BITS) - 1));
+}
+
 uint32_t task_ref_name(uint64_t name)
 {
-	uint32_t owner = (uint32_t)(name & ((1u << NAME_SLOT_BITS) - 1));
+	uint32_t owner = task_name_owner(name);
 	struct crema_task *t = task_slot(owner);
 	uint32_t *word, old;
 

@@ -45,6 +45,8 @@ void task_unref(uint32_t owner);
 void task_forget(void);
 
 uint64_t task_name(uint32_t owner);
+/* The owner number in a name, whether or not it still means that attempt. */
+uint32_t task_name_owner(uint64_t name);
 /* Owner with a new reference if the named attempt still has its slot, else OWNER_NONE. */
 uint32_t task_ref_name(uint64_t name);
 

@@ -139,9 +139,11 @@
 			return real.name args;                                                     \
 		block_begin(&op, asleep ? CREMA_T_sleep : CREMA_T_##class);                        \
 		result = real.name args;                                                           \
-		saved = errno;                                                                     \
-		wait_end(&op, 0);                                                                  \
-		errno = saved;                                                                     \
+		if (op.t) {                                                                        \
+			saved = errno;                                                             \
+			wait_end(&op, 0);                                                          \
+			errno = saved;                                                             \
+		}                                                                                  \
 		return result;                                                                     \
 	}
 
@@ -233,8 +235,10 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 		return r;
 	wait_begin(&op, mutex);
 	r = real.pthread_mutex_lock(mutex);
-	saved = errno;
-	wait_end(&op, r);
-	errno = saved;
+	if (op.t) {
+		saved = errno;
+		wait_end(&op, r);
+		errno = saved;
+	}
 	return r;
 }
