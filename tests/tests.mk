@@ -30,6 +30,7 @@ ACCURACY = $(CURDIR)/$(BUILD)/accuracy
 # a line each: test_NAME.py holds cells
 ACCURACY_TESTS = \
   demo_numbers \
+  http \
   executors \
   identity \
   parquet \

@@ -23,6 +23,7 @@ TABLES = {
     "identity": "Wall time is the sum of its classes",
     "throttled": "Waiting for a throttled disk",
     "executors": "coffea's executors other than Dask's",
+    "network": "Bytes on the network by task",
     "waits": "Waits and network bytes in reports",
     "threads": "Tasks side by side in one worker",
 }

@@ -14,7 +14,7 @@ pid {home}/nginx.pid;
 error_log {home}/error.log;
 events {{ worker_connections 256; }}
 http {{
-    log_format bytes "$request_uri $bytes_sent $request_length $connection $connection_requests";
+    log_format bytes "$request_uri $bytes_sent $request_length $connection $connection_requests $request_time";
     access_log {home}/access.log bytes;
     client_body_temp_path {home}/t1;
     proxy_temp_path {home}/t2;
@@ -25,11 +25,21 @@ http {{
     keepalive_timeout 600s;
     server {{
         listen 127.0.0.1:{port};
+        {tls}
         root {files};
         location ~ ^/slow/[^/]+/(.*)$ {{ limit_rate {rate}; alias {files}/$1; }}
         location ~ ^/[^/]+/(.*)$ {{ alias {files}/$1; }}
     }}
 }}
+"""
+
+
+TLS = """
+        listen 127.0.0.1:{tls_port} ssl;
+        listen 127.0.0.1:{h2_port} ssl http2;
+        ssl_protocols TLSv1.3;
+        ssl_certificate {home}/cert.pem;
+        ssl_certificate_key {home}/key.pem;
 """
 
 
@@ -55,15 +65,28 @@ def program():
     return found or unpacked()
 
 
+def make_certificate(home):
+    """key.pem, and cert.pem that is its own authority, for 127.0.0.1."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=127.0.0.1",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", home / "key.pem", "-out", home / "cert.pem"],
+                   check=True, capture_output=True)
+
+
 class Nginx:
     """/NAME/FILE is FILE of the directory, /slow/NAME/FILE the same throttled: a NAME for each user
-    keeps their lines in the log apart."""
+    keeps their lines in the log apart. With tls also on tls_port, and on h2_port, which speaks HTTP/2;
+    the certificate, of our own making, is cert.pem in `home`."""
 
-    def __init__(self, home, files, rate="400k"):
+    def __init__(self, home, files, rate="400k", tls=False):
         self.home, self.port = Path(home), cluster.free_port()
         self.home.mkdir(parents=True, exist_ok=True)
         config = self.home / "nginx.conf"
-        config.write_text(CONFIG.format(home=self.home, port=self.port, files=files, rate=rate))
+        text = ""
+        if tls:
+            self.tls_port, self.h2_port = cluster.free_port(), cluster.free_port()
+            make_certificate(self.home)
+            text = TLS.format(home=self.home, tls_port=self.tls_port, h2_port=self.h2_port)
+        config.write_text(CONFIG.format(home=self.home, port=self.port, files=files, rate=rate, tls=text))
         argv = [program(), "-e", self.home / "error.log", "-p", self.home, "-c", config]
         self.process = cluster.Process("nginx", argv, self.home / "nginx.log")
         cluster.wait_until((self.home / "nginx.pid").exists, "nginx", 30, [self.process])
@@ -84,8 +107,14 @@ class Nginx:
 
     def rows(self):
         """[(uri, bytes sent, bytes of the request, connection, its request number)]"""
-        lines = (self.home / "access.log").read_text().splitlines()
-        return [(line.split()[0], *map(int, line.split()[1:])) for line in lines]
+        return [(uri, *map(int, numbers)) for uri, *numbers, _ in self.log()]
+
+    def log(self):
+        return [line.split() for line in (self.home / "access.log").read_text().splitlines()]
+
+    def seconds(self, prefix):
+        """From each request's first byte to the last one sent of its answer."""
+        return sum(float(row[-1]) for row in self.log() if row[0].startswith(prefix))
 
     def of(self, prefix):
         """(requests, bytes sent, bytes of the requests) below a prefix, once no line follows: nginx

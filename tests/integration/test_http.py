@@ -1,0 +1,186 @@
+"""HTTP clients against a real nginx: wire bytes by task also under TLS, and the time their tasks wait."""
+
+import os
+
+import jobs
+import pytest
+import web_jobs
+from distributed import Client, span
+
+SIZES = {"small.bin": 2_000, "big.bin": 1_234_567}
+HANDLERS = ["fsspec", "requests", "http.client", "HTTPSource"]
+
+
+class Web:
+    """nginx, a cluster whose one worker trusts its certificate, and runs of named tasks."""
+
+    def __init__(self, server, procs, client):
+        self.server, self.procs, self.client = server, procs, client
+
+    def run(self, name, calls, in_turn=True, between=None):
+        """Each (function, args) as a task with a prefix of its own: their results and rows in order."""
+        prefixes = [f"{name}{i}" for i in range(len(calls))]
+        futures = []
+        with span(name):
+            for prefix, (function, *args) in zip(prefixes, calls):
+                futures.append(self.client.submit(function, *args, pure=False, key=jobs.unique(prefix)))
+                if in_turn:
+                    futures[-1].result(timeout=120)
+                    if between:
+                        between()
+            results = self.client.gather(futures)
+        report = jobs.settled(self.procs, lambda r: all(jobs.tasks_of(r, p) for p in prefixes))
+        rows = [jobs.tasks_of(report, p) for p in prefixes]
+        assert all(len(r) == 1 for r in rows)
+        return results, [r[0] for r in rows], report
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory, homes, data):
+    import cluster
+    from nginx import Nginx
+
+    home = tmp_path_factory.mktemp("http")
+    files = home / "files"
+    files.mkdir()
+    for name, size in SIZES.items():
+        (files / name).write_bytes(os.urandom(size))
+    (files / "nano.root").symlink_to(data["zlib"])
+    with Nginx(home / "nginx", files, tls=True) as server, cluster.Cluster(home / "cluster", homes) as procs:
+        trust = str(server.home / "cert.pem")
+        procs.start_collector()
+        procs.start_scheduler()
+        procs.start_worker(nthreads=4, env={"SSL_CERT_FILE": trust, "REQUESTS_CA_BUNDLE": trust})
+        with Client(procs.address) as client:
+            client.wait_for_workers(1, timeout=120)
+            for kind in HANDLERS:  # so that no measured task imports
+                client.run(web_jobs.gets, kind, [server.url(f"/warm/{file_of(kind)}")])
+            yield Web(server, procs, client)
+
+
+def label(kind):
+    return kind.replace(".", "")
+
+
+def file_of(kind, name="small.bin"):
+    return "nano.root" if kind == "HTTPSource" else name
+
+
+# --- bytes: what a relay before the server passed on is what went over the wire
+
+def passed(relay):
+    return relay.down_bytes, relay.up_bytes
+
+
+def difference(now, before):
+    return tuple(a - b for a, b in zip(now, before))
+
+
+def wire_bytes(row):
+    return row["network_read_bytes"], row["network_write_bytes"]
+
+
+def unattributed(web):
+    report = jobs.settled(web.procs, lambda r: True)
+    return tuple(sum(w["unattributed"][name] for w in report["workers"])
+                 for name in ("network_read_bytes", "network_write_bytes"))
+
+
+CLOSE_NOTIFY = 24  # record and alert; a client that has its answer does not read it any more
+
+
+def check_bytes(cell, name, truth, row, unread=0):
+    """unread: what the server sent last and the client may have left in its socket."""
+    received, sent = truth
+    cell("network", f"network_read_bytes of {name}", "a relay counts what passes",
+         (received - unread, received) if unread else received, row["network_read_bytes"])
+    cell("network", f"network_write_bytes of {name}", "a relay counts what passes", sent, row["network_write_bytes"])
+
+
+@pytest.mark.parametrize("kind", HANDLERS)
+def test_tls_in_turn_and_then_nobody(web, cell, kind):
+    """The connection's opening is the first task's that uses it; fsspec keeps it for all of them."""
+    from relay import Relay
+
+    with Relay(web.server.tls_port) as relay:
+        url, name = f"https://127.0.0.1:{relay.port}/tls/{file_of(kind, 'big.bin')}", f"tls_{label(kind)}"
+        seen = [passed(relay)]
+        _, rows, _ = web.run(name, [(web_jobs.gets, kind, [url] * (i + 1)) for i in range(3)],
+                             between=lambda: seen.append(passed(relay)))
+        unread = CLOSE_NOTIFY if kind == "http.client" else 0
+        for i, row in enumerate(rows):
+            check_bytes(cell, f"{kind}, https, task {i + 1} of 3 in turn", difference(seen[i + 1], seen[i]), row,
+                        unread * (i + 1))
+        before = unattributed(web)
+        web.client.run(web_jobs.gets, kind, [url])
+        nobody = difference(unattributed(web), before)
+        check_bytes(cell, f"{kind}, https, unattributed after them", difference(passed(relay), seen[-1]),
+                    {"network_read_bytes": nobody[0], "network_write_bytes": nobody[1]}, unread)
+        assert relay.connections == 1 or kind != "fsspec"
+        # and the last task has not grown
+        (last,) = jobs.tasks_of(jobs.settled(web.procs, lambda r: True), f"{name}2")
+        assert wire_bytes(last) == wire_bytes(rows[2])
+
+
+@pytest.mark.parametrize("kind", HANDLERS)
+def test_tls_two_at_once_one_throttled(web, cell, tmp_path, kind):
+    from relay import Relay
+
+    with Relay(web.server.tls_port) as a, Relay(web.server.tls_port) as b:
+        file = file_of(kind, "big.bin")
+        _, rows, _ = web.run(f"tlstwo_{label(kind)}", [
+            (web_jobs.timed_beside, kind, [f"https://127.0.0.1:{a.port}/tls/{file}"] * 2, str(tmp_path), "a", 2),
+            (web_jobs.timed_beside, kind, [f"https://127.0.0.1:{b.port}/slow/tls/{file}"], str(tmp_path), "b", 2)],
+            in_turn=False)
+        unread = CLOSE_NOTIFY if kind == "http.client" else 0
+        for relay, row, what in ((a, rows[0], "beside a throttled one"), (b, rows[1], "throttled")):
+            check_bytes(cell, f"{kind}, https, {what}", passed(relay), row, unread * relay.connections)
+
+
+# --- time
+
+def check_waits(cell, name, row, known, how, queued):
+    """The known wait is network_wait; other classes hold only what the task took beyond it, and the
+    loop's own wait for a core."""
+    more = max(row["wall_seconds"] - known, 0) + queued
+    cell("waits", f"network_wait of {name}", how, known, row["network_wait_seconds"], 0.05 * known + queued)
+    for other in ("lock_wait", "gil_wait", "sleep", "storage_wait"):
+        assert row[f"{other}_seconds"] <= 0.02 * known + more, (name, other)
+
+
+@pytest.mark.parametrize("kind", HANDLERS)
+def test_wait_for_late_answers(web, cell, kind):
+    """0.7 s, and more than the second after which fsspec looks up from its wait."""
+    from relay import Relay
+
+    with Relay(web.server.port, delay_s=0.7) as quick, Relay(web.server.port, delay_s=1.3) as late:
+        urls = [f"http://127.0.0.1:{relay.port}/late/{file_of(kind)}" for relay in (quick, late)]
+        if kind == "HTTPSource":
+            urls = urls[:1]
+        (queued,), (row,), _ = web.run(f"late_{label(kind)}", [(web_jobs.timed, kind, urls)])
+        known = quick.turns * quick.delay_s + late.turns * late.delay_s
+        check_waits(cell, f"{kind}, answers 0.7 and 1.3 s late", row, known, "a relay holds each answer back",
+                    queued)
+
+
+@pytest.mark.parametrize("kind", HANDLERS[:3])
+def test_wait_for_a_throttled_answer(web, cell, kind):
+    name = f"throttled_{label(kind)}"
+    (queued,), (row,), _ = web.run(name, [(web_jobs.timed, kind, [web.server.url(f"/slow/{name}/big.bin")])])
+    web.server.of(f"/slow/{name}/")
+    known = web.server.seconds(f"/slow/{name}/")
+    assert known > 2
+    check_waits(cell, f"{kind}, throttled", row, known, "nginx's $request_time", queued)
+
+
+def test_a_lock_beside_others_requests_stays_a_lock(web, cell, tmp_path):
+    from relay import Relay
+
+    with Relay(web.server.port, delay_s=1.5) as relay:
+        urls = [f"http://127.0.0.1:{relay.port}/beside/small.bin"]
+        (slept, _), (lock, _), _ = web.run("beside", [
+            (web_jobs.lock_beside, str(tmp_path), "a", 2, 1.5),
+            (web_jobs.timed_beside, "fsspec", urls, str(tmp_path), "b", 2)], in_turn=False)
+    assert lock["network_wait_seconds"] < 0.01
+    cell("waits", "lock_wait beside another task's request", "the event's own time in Python", slept,
+         lock["lock_wait_seconds"], 0.05 * slept + lock["runqueue_wait_seconds"])
