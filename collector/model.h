@@ -169,6 +169,11 @@ struct worker {
 	struct value tasks_in_flight;
 	uint64_t first_boot_ns, last_boot_ns; /* signs of life; last 0 = none */
 	double first, last;		      /* UTC */
+	/* By model_process_lives(): of the process and of all its attempts, UTC; and the time in
+	 * which it had at least one. */
+	double process_start, first_edge, last_edge, work_seconds;
+	struct value start_ticks;
+	const char *cwd; /* of a process without Dask */
 	bool silent;			      /* gone without a goodbye */
 	uint64_t records_lost;		      /* gaps in its streams */
 	struct stream stacks;		      /* numbers of the long waits received */
@@ -212,6 +217,14 @@ int model_feed(void *model, const struct crema_frame_header *head, const unsigne
 int model_read_dir(struct model *m, const char *dir);
 /* Settles everything; now_ns is CLOCK_REALTIME, 0 = do not look at the age of the journal. */
 int model_close(struct model *m, uint64_t now_ns);
+
+/* Once the attempts are closed and sorted by their begin. */
+void model_process_lives(struct model *m);
+/* From its start to its end, to its first attempt, and with at least one attempt; seconds. The start
+ * is known to 10 ms. */
+struct value worker_life(const struct worker *w);
+struct value worker_startup(const struct worker *w);
+struct value worker_work(const struct worker *w);
 
 struct worker *model_worker(struct model *m, const uint8_t *id);
 const char *model_text(struct model *m, struct text t);

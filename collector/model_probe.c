@@ -115,6 +115,7 @@ void model_stack_facts(struct model *m, struct worker *w, struct text json)
 	w->dask = text_of(m, json_object_get(o, "dask"));
 	w->coffea = text_of(m, json_object_get(o, "coffea"));
 	w->uproot = text_of(m, json_object_get(o, "uproot"));
+	w->cwd = text_of(m, json_object_get(o, "cwd"));
 	w->address = text_of(m, json_object_get(o, "worker_address"));
 	w->name = text_of(m, json_object_get(o, "worker_name"));
 	w->nthreads = uint_of(o, "nthreads");

@@ -74,6 +74,7 @@ int model_feed_hello(struct model *m, struct worker *w, uint64_t stream, const m
 	w->kernel = map_text(m, facts, "kernel");
 	w->python = map_text(m, facts, "python");
 	w->pid = map_uint(facts, "pid");
+	w->start_ticks = map_uint(facts, "start_ticks");
 	w->cores = map_uint(facts, "cores");
 	w->memory_bytes = map_uint(facts, "memory_bytes");
 	stack = get_text(facts, "stack");

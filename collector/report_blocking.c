@@ -176,7 +176,7 @@ int blocking_gather(struct blocking *b, const struct run *run)
 	memset(b, 0, sizeof(*b));
 	for (size_t i = 0; i < m->sites.n && !rc; i++) {
 		s = m->sites.v[i];
-		if (run->first_span ? run_has_span(run, s->span) : !s->span)
+		if (run_has_row(run, NULL, s->span))
 			rc = take_site(b, m, s);
 	}
 	if (b->rows.n)

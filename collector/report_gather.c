@@ -236,11 +236,11 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 	r->run = run;
 	r->facts = facts;
 	for (i = 0; i < m->files.n && !rc; i++) {
-		if (run_has_row(run, m->files.v[i]->span))
+		if (run_has_row(run, m->files.v[i]->worker, m->files.v[i]->span))
 			rc = file_take(r, m->files.v[i]);
 	}
 	for (i = 0; i < m->codecs.n && !rc; i++) {
-		if (run_has_row(run, m->codecs.v[i]->span))
+		if (run_has_row(run, m->codecs.v[i]->worker, m->codecs.v[i]->span))
 			rc = codec_take(r, m->codecs.v[i]);
 	}
 	if (r->files.n)

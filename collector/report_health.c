@@ -48,6 +48,11 @@ static void put_worker_facts(const struct worker *w, struct json *j)
 	emit_value(j, "name", value_text(w->name));
 	emit_value(j, "host", value_text(w->host));
 	emit_value(j, "pid", w->pid);
+	emit_value(j, "cwd", value_text(w->cwd));
+	emit_value(j, "process_start", value_real(w->process_start));
+	emit_value(j, "process_life_seconds", worker_life(w));
+	emit_value(j, "startup_seconds", worker_startup(w));
+	emit_value(j, "work_seconds", worker_work(w));
 	emit_value(j, "cpu_model", value_text(w->cpu_model));
 	emit_value(j, "cores", w->cores);
 	emit_value(j, "memory_bytes", w->memory_bytes);
@@ -259,6 +264,8 @@ static void remark_dask(const struct report *r, void (*say)(void *, const char *
 		without += !r->run->workers.v[i]->digests_boot_ns;
 		cut += r->run->workers.v[i]->digests_cut > 0;
 	}
+	if (r->run->plain)
+		return;
 	if (!r->run->first_span)
 		say(arg, "the tasks have no spans (older Dask): grouped by time, and Dask's fine "
 			 "metrics "

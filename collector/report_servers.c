@@ -59,7 +59,7 @@ int report_gather_servers(struct report *r)
 	struct server_sum *s;
 
 	for (size_t i = 0; i < m->servers.n; i++) {
-		if (!run_has_row(r->run, m->servers.v[i]->span))
+		if (!run_has_row(r->run, m->servers.v[i]->worker, m->servers.v[i]->span))
 			continue;
 		s = sum_of(r, m->servers.v[i]);
 		if (!s)

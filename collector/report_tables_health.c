@@ -48,6 +48,32 @@ static void put_workers(const struct report *r, struct sink *s, bool colour)
 		sink_printf(s, "  and %zu more\n", r->facts->tracking->n - TOP);
 }
 
+/* How much of the processes' lives was work: without Dask each may live for one chunk only. */
+static void put_lives(const struct report *r, struct sink *s)
+{
+	double life = 0, startup = 0, work = 0;
+	char a[HUMAN_BYTES], b[HUMAN_BYTES];
+	const struct worker *w;
+	size_t i, n = 0;
+
+	for (i = 0; r->run->plain && i < r->run->workers.n; i++) {
+		w = r->run->workers.v[i];
+		if (worker_life(w).type == VALUE_NULL || worker_work(w).type == VALUE_NULL)
+			continue;
+		n++;
+		life += worker_life(w).v.d;
+		startup += worker_startup(w).v.d;
+		work += worker_work(w).v.d;
+	}
+	if (n && life > 0)
+		sink_printf(s,
+			    "  process start and imports: %s of %zu processes' %s (%.0f %%); %.0f %% was "
+			    "work\n",
+			    human(value_real(startup), AS_SECONDS, a), n,
+			    human(value_real(life), AS_SECONDS, b), startup / life * 100,
+			    work / life * 100);
+}
+
 static void put_waste(const struct report *r, struct sink *s, bool colour)
 {
 	static const char *const reasons[] = {"killed",	 "lost",       "erred",
@@ -178,6 +204,7 @@ void report_tables_health(const struct report *r, struct sink *s, bool colour)
 	char a[HUMAN_BYTES];
 
 	put_workers(r, s, colour);
+	put_lives(r, s);
 	put_waste(r, s, colour);
 	if (r->coffea)
 		put_coffea(r->coffea, s, colour);

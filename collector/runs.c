@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* runs.c - groups attempts into runs by their spans. */
-#include "collector/runs.h"
+#include "collector/runs_plain.h"
 
 #include <errno.h>
 #include <math.h>
@@ -30,11 +30,6 @@ bool attempt_is_chunk(const struct attempt *a)
 bool run_has_span(const struct run *r, const char *span)
 {
 	return span && (span == r->spans[0] || span == r->spans[1] || span == r->spans[2]);
-}
-
-bool run_has_row(const struct run *r, const char *span)
-{
-	return r->first_span ? run_has_span(r, span) : !span;
 }
 
 static double when(double t)
@@ -112,7 +107,7 @@ static int collect_spans(struct model *m, struct spans *spans)
 		return -ENOMEM;
 	for (i = 0; i < m->attempts.n && !rc; i++) {
 		a = m->attempts.v[i];
-		if (!a->span)
+		if (!a->span || attempt_is_plain(a))
 			continue;
 		s = table_find(&index, hash_pair((uintptr_t)a->span, 1), same_span, a->span);
 		if (!s) {
@@ -316,15 +311,6 @@ static void name_run(struct run *r)
 	snprintf(r->id, sizeof(r->id), "%.15s-%04x", text, (unsigned int)(hash & 0xffff));
 }
 
-static bool worker_alive(const struct worker *w, double start, double stop)
-{
-	double last = w->goodbye ? worker_utc(w, w->goodbye_boot_ns) : w->last;
-
-	if (isnan(w->first) || w->first > stop)
-		return false;
-	return (!w->goodbye && !w->silent) || last >= start;
-}
-
 static int settle_run(struct run *r)
 {
 	struct attempt *a;
@@ -345,7 +331,7 @@ static int settle_run(struct run *r)
 	r->wall = first <= last ? (double)(last - first) / 1e9 : (double)NAN;
 	name_run(r);
 	for (i = 0; i < r->model->workers.n; i++) {
-		if (!worker_alive(r->model->workers.v[i], r->start, r->stop))
+		if (!run_has_worker(r, r->model->workers.v[i]))
 			continue;
 		at = ARRAY_NEW(&r->workers);
 		if (!at)
@@ -369,6 +355,9 @@ int runs_build(struct runs *runs, struct model *m)
 		rc = group_spans(runs, m, &spans);
 	if (!rc)
 		rc = group_gaps(runs, m);
+	if (!rc)
+		rc = runs_group_plain(runs, m);
+	model_process_lives(m);
 	for (i = 0; i < runs->n && !rc; i++)
 		rc = settle_run(&runs->v[i]);
 	if (!rc && runs->n)
@@ -386,6 +375,7 @@ void runs_release(struct runs *runs)
 	for (i = 0; i < runs->n; i++) {
 		free(runs->v[i].attempts.v);
 		free(runs->v[i].workers.v);
+		free(runs->v[i].places.v);
 	}
 	free(runs->v);
 	memset(runs, 0, sizeof(*runs));

@@ -9,6 +9,7 @@
  *   cached; a span before it that only carries the processor to the workers (lambda tasks) is
  *   part of it;
  * - every other span is a run of its own;
+ * - coffea without Dask: runs_plain.h;
  * - tasks without a span (older Dask): a run ends where nothing ran for RUNS_GAP_SECONDS, or where
  *   preprocessing begins after chunks.
  *
@@ -30,8 +31,16 @@
 
 enum run_kind { RUN_COFFEA, RUN_PREPROCESSING, RUN_OTHER };
 
+/* Where attempts without Dask ran: rows of files and codecs belong to a run by both. */
+struct run_place {
+	const struct worker *worker;
+	const char *span;
+};
+
 struct run {
 	struct model *model;
+	bool plain; /* without Dask (runs_plain.h) */
+	ARRAY(struct run_place) places;
 	char id[RUN_ID_BYTES];
 	enum run_kind kind;
 	const char *spans[3]; /* processing, preprocessing, the processor's way; NULL: none */
@@ -59,13 +68,16 @@ struct run *runs_find(const struct runs *runs, const char *which);
 
 bool attempt_is_chunk(const struct attempt *a);
 bool run_has_span(const struct run *r, const char *span);
-/* Whether a row of a file, codec or server belongs to the run: by its span, NULL if it has none. */
-bool run_has_row(const struct run *r, const char *span);
+/* Whether a row of a file, codec or server belongs to the run: by its span, NULL if it has none;
+ * without Dask by its worker, too, if that is not NULL. */
+bool run_has_row(const struct run *r, const struct worker *w, const char *span);
 /* Entries the attempt processed: coffea's word, else its range if it ended well. */
 struct value attempt_events(const struct attempt *a);
 const char *attempt_state_name(const struct attempt *a);
 
-/* Part of runs_build(): sets counted, waste_reason and chunk_id. */
+/* Parts of runs_build(): whether the worker is one of the run's. */
+bool run_has_worker(const struct run *r, const struct worker *w);
+/* Sets counted, waste_reason and chunk_id. */
 int run_count_attempts(struct run *r);
 
 #endif

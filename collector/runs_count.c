@@ -1,9 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* runs_count.c - which attempt of a key counts, why the others do not; finding a run by name. */
+/* runs_count.c - what belongs to a run, which attempt of a key counts, why the others do not; finding
+ * a run by name. */
 #include "collector/runs.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
+
+bool run_has_row(const struct run *r, const struct worker *w, const char *span)
+{
+	size_t i;
+
+	for (i = 0; r->plain && i < r->places.n; i++) {
+		if ((!w || r->places.v[i].worker == w) &&
+		    r->places.v[i].span == span)
+			return true;
+	}
+	if (r->plain)
+		return false;
+	return r->first_span ? run_has_span(r, span) : !span;
+}
+
+static bool worker_alive(const struct worker *w, double start, double stop)
+{
+	double last = w->goodbye ? worker_utc(w, w->goodbye_boot_ns) : w->last;
+
+	if (isnan(w->first) || w->first > stop)
+		return false;
+	return (!w->goodbye && !w->silent) || last >= start;
+}
+
+/* Without Dask a process that did nothing for the run is none of its workers. */
+bool run_has_worker(const struct run *r, const struct worker *w)
+{
+	size_t i;
+
+	for (i = 0; r->plain && i < r->places.n; i++) {
+		if (r->places.v[i].worker == w)
+			return true;
+	}
+	return !r->plain && worker_alive(w, r->start, r->stop);
+}
 
 struct value attempt_events(const struct attempt *a)
 {

@@ -12,7 +12,7 @@
  *
  * The task's key is dataset:file:tree:range, its span the processor: "coffea-HASH.N", a hash of the
  * text that coffea sends around (the same for all chunks of a run), and how often this process has
- * begun anew with it: when a chunk comes again that had ended well.
+ * begun anew with it: when a chunk comes again that had ended well. Of metadata: "coffea-metadata.N".
  */
 #include <errno.h>
 #include <string.h>
@@ -34,6 +34,7 @@ static PyObject *originals[FUNCTIONS];
 static struct {
 	uint64_t processor, done[KNOWN];
 	uint32_t run, n;
+	uint32_t fetches, chunks; /* coffea fetches the metadata before any chunk of a run */
 } history;
 
 static PyObject *put(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
@@ -166,6 +167,19 @@ static void put_span(struct crema_task *t, uint64_t hash)
 	append(text, &n, sizeof(text), ".");
 	append_number(text, &n, sizeof(text), history.run, 10);
 	t->span = arena_id(text, (uint32_t)n);
+	history.chunks = 1;
+}
+
+static void put_fetch_span(struct crema_task *t)
+{
+	char text[64];
+	size_t n = 0;
+
+	history.fetches += history.chunks;
+	history.chunks = 0;
+	append(text, &n, sizeof(text), "coffea-metadata.");
+	append_number(text, &n, sizeof(text), history.fetches, 10);
+	t->span = arena_id(text, (uint32_t)n);
 }
 
 static uint32_t text_id(const char *text)
@@ -182,7 +196,7 @@ static void describe(struct crema_task *t, int which, struct call *c)
 		put_span(t, c->hash);
 		t->prefix = c->prefix ? text_id(c->prefix) : 0;
 	} else {
-		t->span = text_id("coffea-metadata");
+		put_fetch_span(t);
 		t->prefix = text_id("metadata");
 	}
 }
