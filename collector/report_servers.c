@@ -164,6 +164,17 @@ static void most_cell(struct grid *g, const struct server_sum *s, double share)
 		   AS_SECONDS);
 }
 
+static void requests_cell(struct grid *g, const struct server_sum *s)
+{
+	char all[HUMAN_BYTES], failed[HUMAN_BYTES];
+
+	if (value_number(s->failed, NULL) > 0)
+		grid_printf(g, "%s, %s failed", human(s->requests, AS_COUNT, all),
+			    human(s->failed, AS_COUNT, failed));
+	else
+		grid_value(g, s->requests, AS_COUNT);
+}
+
 void report_tables_servers(const struct report *r, struct sink *s, bool colour)
 {
 	struct grid g;
@@ -173,8 +184,7 @@ void report_tables_servers(const struct report *r, struct sink *s, bool colour)
 		return;
 	table_section(s, colour, "Servers: requests of all attempts (half and 99 % took at most ...)");
 	grid_init(&g, s, colour);
-	grid_columns(&g, "<server", ">requests", ">failed", ">read", ">mean", ">half", ">99 %",
-		     ">longest", NULL);
+	grid_columns(&g, "<server", ">requests", ">read", ">half", ">99 %", ">longest", NULL);
 	for (i = 0; i < r->servers.n && i < TOP; i++) {
 		const struct server_sum *one = &r->servers.v[i];
 
@@ -182,11 +192,8 @@ void report_tables_servers(const struct report *r, struct sink *s, bool colour)
 			grid_printf(&g, "%s://%s", one->scheme ? one->scheme : "", one->server);
 		else
 			grid_text(&g, "(servers beyond the table)");
-		grid_value(&g, one->requests, AS_COUNT);
-		grid_value(&g, one->failed, AS_COUNT);
+		requests_cell(&g, one);
 		grid_value(&g, one->read_bytes, AS_BYTES);
-		grid_value(&g, value_seconds(value_ratio(one->latency_sum_ns, one->requests, 1)),
-			   AS_SECONDS);
 		most_cell(&g, one, 0.50);
 		most_cell(&g, one, 0.99);
 		grid_value(&g, value_seconds(one->latency_max_ns), AS_SECONDS);

@@ -18,17 +18,18 @@
 #include "thread.h"
 
 #define CAPSULE "crema.request"
-#define ARGS_MAX 12
+#define ARGS_MAX 60
 #define ANSWER_HEADER_BYTES 8
 #define CHUNK_HEADER_BYTES 16
 
 enum kind { OPENS, READS, READS_CHUNKS, ASKS };
 
-/* class, method, position of its callback argument, kind */
+/* class, method, position of its callback argument (ARGS_MAX: it takes none), kind */
 #define METHODS                                                                                    \
 	X(File, open, 4, OPENS)                                                                    \
 	X(File, openusingtemplate, 5, OPENS)                                                       \
 	X(File, close, 1, OPENS)                                                                   \
+	X(File, __exit__, ARGS_MAX, OPENS)                                                         \
 	X(File, read, 3, READS)                                                                    \
 	X(File, vector_read, 2, READS_CHUNKS)                                                      \
 	X(File, stat, 2, ASKS)                                                                     \
@@ -143,9 +144,8 @@ static void count_answer(const struct ask *a, uint64_t latency_ns, PyObject *sta
 	struct server_request r = {a->task, a->scheme, a->address, 0, latency_ns, 0};
 	enum kind kind = methods[a->method].kind;
 
-	if (!response || response == PY_NONE) {
-		r.failed = !is_ok(status);
-	} else {
+	r.failed = !is_ok(status);
+	if (!r.failed && response && response != PY_NONE) {
 		r.read_bytes = data_bytes(response, kind);
 		request_received(a->task, r.read_bytes + ANSWER_HEADER_BYTES +
 						  (uint64_t)a->chunks * CHUNK_HEADER_BYTES);

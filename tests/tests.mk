@@ -37,7 +37,8 @@ ACCURACY_TESTS = \
   sources \
   storage \
   threads \
-  throttled
+  throttled \
+  xrootd
 accuracy: all $(BUILD)/tests/shim/test_time ## every number against its truth; writes docs/accuracy.md
 	@[ -x .venv/bin/python ] || { echo "scripts/demo makes the .venv and data/ that this needs"; exit 1; }
 	@rm -rf $(ACCURACY) && mkdir -p $(ACCURACY)

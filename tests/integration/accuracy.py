@@ -25,6 +25,7 @@ TABLES = {
     "executors": "coffea's executors other than Dask's",
     "network": "Bytes on the network by task",
     "waits": "Waits and network bytes in reports",
+    "xrootd": "Bytes and waits by XRootD",
     "threads": "Tasks side by side in one worker",
 }
 

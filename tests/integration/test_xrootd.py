@@ -1,113 +1,46 @@
 """XRootD by task: bytes to the byte of what the server's trace says that it sent, waits behind a relay
-that holds answers back."""
+that holds answers back, behaviour beside a Python without the preload."""
 
+import json
 import os
+import subprocess
+import sys
+import threading
 import time
+from pathlib import Path
 
 import jobs
 import pytest
+import xrootd_jobs as work
 from distributed import Client, span
 
-SIZES = {"a.bin": 3_000_000, "b.bin": 5_000_001, "c.bin": 4_000_003}
-MS = 1e-3
+TABLE = "xrootd"
+TRACE = "trace of the XRootD server"
+SIZE = 3_000_000
+# A server that is gone is given up soon.
+IMPATIENT = {"XRD_CONNECTIONRETRY": "1", "XRD_CONNECTIONWINDOW": "2", "XRD_STREAMERRORWINDOW": "1",
+             "XRD_TIMEOUTRESOLUTION": "1"}
+RANGES = [(0, 1000), (70_000, 200_000), (1_000_000, 1)]
 
-
-# --- on a worker
-
-def wait_for(others, folder, name):
-    open(os.path.join(folder, name), "w").close()
-    while len(os.listdir(folder)) < others:
-        time.sleep(0.005)
-
-
-def read_sync(url, ranges):
-    from XRootD import client
-
-    with client.File() as file:
-        assert file.open(url)[0].ok
-        return sum(len(file.read(offset, size)[1]) for offset, size in ranges)
-
-
-def read_callback(url, ranges):
-    import threading
-
-    from XRootD import client
-
-    got, done = [], threading.Semaphore(0)
-
-    def answer(status, response, hosts):
-        got.append(len(response))
-        done.release()
-
-    with client.File() as file:
-        assert file.open(url)[0].ok
-        for offset, size in ranges:
-            assert file.read(offset, size, callback=answer).ok
-        for _ in ranges:
-            done.acquire()
-    return sum(got)
-
-
-def vector_sync(url, ranges):
-    from XRootD import client
-
-    with client.File() as file:
-        assert file.open(url)[0].ok
-        return file.vector_read(ranges)[1].size
-
-
-def vector_callback(url, ranges):
-    import threading
-
-    from XRootD import client
-
-    got, done = [], threading.Event()
-
-    def answer(status, response, hosts):
-        got.append(sum(chunk.length for chunk in response.chunks))
-        done.set()
-
-    with client.File() as file:
-        assert file.open(url)[0].ok
-        assert file.vector_read(chunks=ranges, callback=answer).ok
-        done.wait()
-    return got[0]
-
-
-def fsspec_get(url, count=1):
-    import fsspec
-
-    files, path = fsspec.core.url_to_fs(url)
-    return sum(len(files.cat_file(path)) for _ in range(count))
-
-
-def uproot_read(url, handler, folder=None, name=None, others=1, columns=("MET_pt", "Muon_pt", "Jet_eta")):
-    import uproot
-
-    options = {"handler": getattr(uproot, handler)} if handler else {}
-    with uproot.open({url: "Events"}, **options) as tree:
-        if folder:
-            wait_for(others, folder, name)
-        return sum(len(tree[column].array()) for column in columns)
-
-
-# --- the tests
 
 @pytest.fixture(scope="module")
 def net(tmp_path_factory, homes, data):
     import cluster
-    from xrootd import XRootD  # here: the workers import this module, too
+    from xrootd import XRootD, certificate  # here: it needs scripts/, which workers do not have
 
     home = tmp_path_factory.mktemp("xrootd")
     files = home / "files"
     files.mkdir()
-    for name, size in SIZES.items():
-        (files / name).write_bytes(os.urandom(size))
+    (files / "a.bin").write_bytes(os.urandom(SIZE))
     for i, codec in enumerate(("zlib", "zstd")):
         os.link(data[codec], files / f"nano{i}.root")
     for each in files.iterdir():
         each.chmod(0o644)
-    with XRootD(home / "server", files) as server, cluster.Cluster(home / "cluster", homes) as procs:
+    key, cert = certificate(home / "tls")
+    env = {**homes, **IMPATIENT, "X509_CERT_FILE": str(cert)}  # the client looks when it is loaded
+    tls = f"xrd.tls {cert} {key}\nxrd.tlsca noverify\nxrootd.tls capable all\n"
+    with XRootD(home / "server", files) as server, cluster.Cluster(home / "cluster", env) as procs:
+        server.tls = lambda: XRootD(home / "tls", files, more=tls)
         procs.start_collector()
         procs.start_scheduler()
         procs.start_worker(nthreads=6)
@@ -116,45 +49,220 @@ def net(tmp_path_factory, homes, data):
             yield server, procs, client
 
 
-def run(net, name, calls, in_turn=False):
-    """Runs (function, args) each as a task of a prefix of its own; returns their rows in order, what
-    they returned, and the report."""
+def run(net, name, calls):
+    """Runs (function, args) each as a task of a prefix of its own, all at once; returns their rows in
+    order, what they returned, and the report."""
     _, procs, client = net
     prefixes = [f"{name}{i}" for i in range(len(calls))]
     with span(name):
-        futures = []
-        for prefix, (function, *args) in zip(prefixes, calls):
-            futures.append(client.submit(function, *args, pure=False, key=jobs.unique(prefix)))
-            if in_turn:
-                futures[-1].result(timeout=120)
-        results = client.gather(futures)
+        results = client.gather([client.submit(function, *args, pure=False, key=jobs.unique(prefix))
+                                 for prefix, (function, *args) in zip(prefixes, calls)])
     report = jobs.settled(procs, lambda r: all(jobs.tasks_of(r, p) for p in prefixes))
     rows = [jobs.tasks_of(report, p) for p in prefixes]
     assert all(len(r) == 1 for r in rows)
     return [r[0] for r in rows], results, report
 
 
-RANGES = [(0, 1000), (70_000, 200_000), (1_000_000, 1)]
+def unattributed(net):
+    report = jobs.settled(net[1], lambda r: True)
+    return sum(w["unattributed"]["network_read_bytes"] for w in report["workers"])
 
 
-@pytest.mark.parametrize("function", [read_sync, read_callback, vector_sync, vector_callback])
-def test_reads_of_every_kind(net, function):
+def test_reads_of_every_kind(net, cell):
+    """Side by side; each asks for lengths of its own, by which the server's trace knows it."""
     server, since = net[0], net[0].mark()
-    (row,), (got,), _ = run(net, function.__name__, [(function, server.url("/a.bin"), RANGES)])
+    kinds = (work.read_sync, work.read_callback, work.vector_sync, work.vector_callback)
+    asked = [[(70_000, 200_000 + i)] if i < 2 else [(0, 1000 + i), (70_000, 200_000), (1_000_000, 1)]
+             for i in range(4)]
+    rows, got, report = run(net, "kinds", [(kind, server.url("/a.bin"), each) for kind, each in zip(kinds, asked)])
     server.mark()
+    for kind, each, bytes_got, row in zip(kinds, asked, got, rows):
+        sent = server.sent("/a.bin", since, named=sum(size for _, size in each))
+        assert bytes_got == sent.data and (sent.requests, sent.parts) == (1, 0)
+        cell(TABLE, f"{kind.__name__}: network_read_bytes of the task", TRACE, sent.wire, row["network_read_bytes"])
     sent = server.sent("/a.bin", since)
-    assert got == sent.data == sum(size for _, size in RANGES)
-    assert (sent.requests, sent.parts) == (1 if "vector" in function.__name__ else 3, 0)
-    assert row["network_read_bytes"] == sent.wire
+    (one,) = report["servers"]
+    assert (one["server"], one["scheme"], one["failed_requests"]) == (f"127.0.0.1:{server.port}", "root", 0)
+    cell(TABLE, "read_bytes of the server", TRACE, sent.data, one["read_bytes"])
+    cell(TABLE, "requests to the server", TRACE, sent.requests, one["requests"])
 
 
 @pytest.mark.parametrize("handler", [None, "XRootDSource"])
-def test_two_files_at_once(net, tmp_path, handler):
+def test_two_files_at_once(net, tmp_path, cell, handler):
     server, since = net[0], net[0].mark()
-    calls = [(uproot_read, server.url(f"/nano{i}.root"), handler, str(tmp_path), str(i), 2) for i in range(2)]
-    rows, _, _ = run(net, f"two{handler}", calls)
+    calls = [(work.uproot_read, server.url(f"/nano{i}.root"), handler, str(tmp_path), str(i), 2) for i in range(2)]
+    rows, _, report = run(net, f"two{handler}", calls)
+    server.mark()
+    sents = [server.sent(f"/nano{i}.root", since) for i in range(2)]
+    for i, (row, sent) in enumerate(zip(rows, sents)):
+        assert sent.requests > 3 and sent.data > 100_000
+        cell(TABLE, f"uproot, {handler or 'default source'}, file {i + 1} of two at once: network_read_bytes of "
+             "the task", f"{TRACE}, less the headers of further parts of answers", sent.told,
+             row["network_read_bytes"])
+    (one,) = report["servers"]
+    assert one["requests"] == sum(sent.requests for sent in sents)
+    assert one["read_bytes"] == sum(sent.data for sent in sents)
+
+
+def test_six_at_once_on_one_open_file(net, tmp_path, cell):
+    """Each asks for lengths of its own, by which the server's trace knows it."""
+    server, since = net[0], net[0].mark()
+    calls = [(work.fsspec_ranges, server.url("/a.bin"), [(i * 100_000, 50_000 + i)] * 4, str(tmp_path), str(i), 6)
+             for i in range(6)]
+    rows, _, _ = run(net, "six", calls)
     server.mark()
     for i, row in enumerate(rows):
-        sent = server.sent(f"/nano{i}.root", since)
-        assert sent.requests > 3 and sent.data > 100_000
-        assert row["network_read_bytes"] == sent.told
+        sent = server.sent("/a.bin", since, named=50_000 + i)
+        assert sent.requests == 4
+        cell(TABLE, f"task {i + 1} of six at once on the same open file: network_read_bytes", TRACE, sent.wire,
+             row["network_read_bytes"])
+
+
+def test_forty_mixed(net):
+    server, since = net[0], net[0].mark()
+    kinds = (work.fsspec_ranges, work.read_sync, work.vector_callback, work.read_callback)
+    calls = [(kinds[i % 4], server.url("/a.bin"), [(i * 1000, 10_000 + i)]) for i in range(40)]
+    rows, _, report = run(net, "forty", calls)
+    server.mark()
+    for i, row in enumerate(rows):
+        sent = server.sent("/a.bin", since, named=10_000 + i)
+        assert sent.requests == 1
+        assert row["network_read_bytes"] == sent.wire, i
+    assert sum(s["requests"] for s in report["servers"]) == 40
+
+
+def test_whole_process(net, cell):
+    """All that comes to the client goes through the relay: tasks and unattributed are its count."""
+    from relay import Relay
+
+    server = net[0]
+    with Relay(server.port) as relay:
+        before, since = unattributed(net), server.mark()
+        calls = [(work.uproot_read, server.url("/nano0.root", relay.port), handler)
+                 for handler in (None, "XRootDSource")]
+        # The last read ends at the end of the file: its answer comes in two parts.
+        calls.append((work.read_sync, server.url("/a.bin", relay.port), [(0, 10), (SIZE - 10, 100)]))
+        rows, _, _ = run(net, "whole", calls)
+        rest = unattributed(net) - before
+        received = relay.down_bytes
+    sents = [server.sent(path, since) for path in ("/nano0.root", "/a.bin")]
+    assert sents[1].parts == 1
+    tasks = sum(row["network_read_bytes"] for row in rows)
+    assert tasks == sum(sent.told for sent in sents)
+    cell(TABLE, "tasks and unattributed network_read_bytes of the process", "relay before the server", received,
+         tasks + rest)
+    # login, open, stat, query, close and the further parts
+    assert 0 < rest < 5000 + 8 * sum(sent.parts for sent in sents)
+
+
+WAITS = ("gil_wait_seconds", "lock_wait_seconds", "storage_wait_seconds", "sleep_seconds")
+
+
+def slow_task(net, name, delay):
+    """(the task's row, its report, seconds that an answer lay in the relay, the relay's port)"""
+    from relay import Relay
+
+    server = net[0]
+    with Relay(server.port, delay_s=delay) as relay:
+        if hasattr(work, name):
+            call = (getattr(work, name), server.url("/a.bin", relay.port), [(i, 1000) for i in range(8)])
+        else:
+            call = (work.uproot_read, server.url("/nano0.root", relay.port), None if name == "default" else name)
+        (row,), _, report = run(net, f"slow{name}", [call])
+        assert relay.turns >= 8 and relay.held_seconds() >= 8 * delay
+        return row, report, relay.held_seconds(), relay.port
+
+
+@pytest.mark.parametrize("name", ["read_sync", pytest.param("read_callback", marks=pytest.mark.matrix), "default",
+                                  "XRootDSource"])
+def test_wait_for_a_slow_server(net, cell, name):
+    delay = 0.15
+    for _ in range(3):
+        row, report, held, port = slow_task(net, name, delay)
+        # On a busy machine the client's own threads are waited for, too: then once more.
+        if max(row[other] for other in WAITS) <= 0.02 * held:
+            break
+    # While it stood in line for a core or the GIL it did not wait for the network.
+    in_line = row["gil_wait_seconds"] + row["runqueue_wait_seconds"]
+    cell(TABLE, f"{name}: network_wait_seconds of a task behind a relay that holds answers back for {delay:g} s",
+         "time during which an answer lay in the relay, to 5 %",
+         (0.95 * held - in_line, row["wall_seconds"] - row["cpu_seconds"] - in_line), row["network_wait_seconds"])
+    for other in WAITS[1:]:
+        cell(TABLE, f"{name}: {other} of the same task", "none but for the client's own threads", 0, row[other],
+             tolerance=0.02 * held)
+    (one,) = report["servers"]
+    assert one["latency_sum_s"] >= one["requests"] * delay
+    assert one["latency_max_s"] >= delay
+    for quantile in ("latency_p50_s", "latency_p99_s"):
+        least, most = one[quantile]
+        assert least <= one["latency_max_s"] and delay <= most <= max(2 * least, delay)
+    assert sum(b["requests"] for b in one["latency_buckets"]) == one["requests"]
+    text = net[1].report().stdout
+    assert "Servers: requests of all attempts" in text and f"root://127.0.0.1:{port}" in text
+
+
+def plain(net, function, *args):
+    """The same in a Python of its own without the preload."""
+    code = f"import json, xrootd_jobs; print(json.dumps(xrootd_jobs.{function}(*json.loads(input()))))"
+    done = subprocess.run([sys.executable, "-c", code], input=json.dumps(args), capture_output=True, text=True,
+                          env={**net[1].env, "PYTHONPATH": str(Path(work.__file__).parent)}, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def test_behaves_as_before(net):
+    server = net[0]
+    (row,), (found,), _ = run(net, "behaviour", [(work.behaviour, server.url("/a.bin"))])
+    truth = plain(net, "behaviour", server.url("/a.bin"))
+    assert found == truth
+    assert any("no such file" in each for each in found) and any("closed file" in each for each in found)
+    assert row["network_read_bytes"] > 2 * SIZE
+
+
+def test_server_killed_in_the_middle(net, tmp_path, homes):
+    from xrootd import XRootD
+
+    found = []
+    with XRootD(tmp_path / "second", net[0].files) as second:
+        for where in ("task", "plain"):
+            folder = tmp_path / where
+            folder.mkdir()
+
+            def kill(folder=folder):
+                while not (folder / "read").exists():
+                    time.sleep(0.05)
+                second.kill()
+                (folder / "killed").touch()
+
+            killer = threading.Thread(target=kill)
+            killer.start()
+            if where == "task":
+                (row,), (result,), report = run(net, "outlive", [(work.outlive, second.url("/a.bin"), str(folder))])
+            else:
+                result = plain(net, "outlive", second.url("/a.bin"), str(folder))
+            killer.join()
+            found.append(json.loads(json.dumps(result)))
+            second.start()
+    assert found[0] == found[1]
+    before, *after = found[0]
+    assert before == [1000] * 4 and all("ok: True" not in str(each) for each in after)
+    assert sum("ok: False" in str(each) for each in after) == 4 and "closed file" in after[1]
+    assert row["network_read_bytes"] == 4 * (1000 + 8)
+    (one,) = report["servers"]
+    assert (one["requests"], one["failed_requests"], one["read_bytes"]) == (8, 4, 4000)
+
+
+def test_tls(net, cell):
+    with net[0].tls() as server:
+        since, before = server.mark(), unattributed(net)
+        url = server.url("/a.bin").replace("root:", "roots:")
+        (row,), (got,), report = run(net, "tls", [(work.read_sync, url, RANGES)])
+        server.mark()
+        sent = server.sent("/a.bin", since)
+        rest = unattributed(net) - before
+    assert got == sent.data
+    cell(TABLE, "roots:// (TLS): network_read_bytes of the task", f"{TRACE}, without the TLS around it", sent.wire,
+         row["network_read_bytes"])
+    assert report["servers"][0]["scheme"] == "roots"
+    # TLS records and handshakes
+    assert 1000 < rest < 20_000

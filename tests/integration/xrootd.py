@@ -43,6 +43,16 @@ def unpacked():
     return root / "usr"
 
 
+def certificate(folder):
+    """(key, certificate) of its own, in the home of a server that is not there yet."""
+    folder.mkdir()
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert,
+                    "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"],
+                   check=True, capture_output=True)
+    return key, cert
+
+
 class XRootD:
     """Exports a directory. As root it runs as nobody, who must be able to read and write there."""
 
@@ -64,7 +74,8 @@ class XRootD:
 
     def start(self):
         lines = len(self.lines())
-        self.process = cluster.Process("xrootd", self._argv, self.home / "xrootd.out", env=self._env)
+        self.process = cluster.Process("xrootd", self._argv, self.home / "xrootd.out", env=self._env,
+                                       cwd=self.home)
         cluster.wait_until(lambda: any("initialization completed" in line and f":{self.port}" in line
                                        for line in self.lines()[lines:]), "xrootd", 30, [self.process])
 
@@ -120,8 +131,9 @@ class XRootD:
                                        chunks + (match[2] == "readV"))
         return answers
 
-    def sent(self, path, since=0):
-        return Sent([a for a in self.answers(since) if a[0] == path])
+    def sent(self, path, since=0, named=None):
+        """Of a file's reads, or of those that name as many bytes."""
+        return Sent([a for a in self.answers(since) if a[0] == path and named in (None, a[3])])
 
 
 class Sent:

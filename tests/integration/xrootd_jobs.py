@@ -1,0 +1,140 @@
+"""What test_xrootd.py runs on workers, and once in a plain Python: every way to read by XRootD."""
+
+import hashlib
+import os
+import re
+import threading
+import time
+
+
+def wait_for(others, folder, name):
+    open(os.path.join(folder, name), "w").close()
+    while len(os.listdir(folder)) < others:
+        time.sleep(0.005)
+
+
+def opened(url):
+    from XRootD import client
+
+    file = client.File()
+    assert file.open(url)[0].ok
+    return file
+
+
+def asked(ask, times=1):
+    """What a callback got each time: (status, response, hosts)."""
+    answers, done = [], threading.Semaphore(0)
+
+    def answer(*args):
+        answers.append(args)
+        done.release()
+
+    for _ in range(times):
+        status = ask(answer)
+        if not status.ok:
+            return [status]
+    for _ in range(times):
+        done.acquire()
+    return answers
+
+
+def read_sync(url, ranges):
+    with opened(url) as file:
+        return sum(len(file.read(offset, size)[1]) for offset, size in ranges)
+
+
+def read_callback(url, ranges):
+    with opened(url) as file:
+        answers = [asked(lambda answer: file.read(*each, callback=answer))[0] for each in ranges]
+    return sum(len(response) for _, response, _ in answers)
+
+
+def vector_sync(url, ranges):
+    with opened(url) as file:
+        return file.vector_read(ranges)[1].size
+
+
+def vector_callback(url, ranges):
+    with opened(url) as file:
+        ((_, response, _),) = asked(lambda answer: file.vector_read(chunks=ranges, callback=answer))
+    return sum(chunk.length for chunk in response.chunks)
+
+
+def fsspec_ranges(url, ranges, folder=None, name=None, others=1):
+    """All tasks of a process share fsspec's one loop and its open files."""
+    import fsspec
+
+    files, path = fsspec.core.url_to_fs(url)
+    if folder:
+        wait_for(others, folder, name)
+    return sum(len(files.cat_file(path, start=offset, end=offset + size)) for offset, size in ranges)
+
+
+def uproot_read(url, handler, folder=None, name=None, others=1, columns=("MET_pt", "Muon_pt", "Jet_eta")):
+    import uproot
+
+    options = {"handler": getattr(uproot, handler)} if handler else {}
+    with uproot.open({url: "Events"}, **options) as tree:
+        if folder:
+            wait_for(others, folder, name)
+        return sum(len(tree[column].array()) for column in columns)
+
+
+def shown(one):
+    """An answer as text, data by its hash; addresses of objects left out."""
+    if isinstance(one, BaseException):
+        return f"{type(one).__name__}: {one}"
+    if isinstance(one, bytes):
+        return hashlib.sha256(one).hexdigest()
+    if isinstance(one, (tuple, list)):
+        return [shown(each) for each in one]
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(one))
+
+
+def tried(ask):
+    try:
+        return shown(ask())
+    except Exception as error:
+        return shown(error)
+
+
+def behaviour(url):
+    """Everything that can go well or wrong, as text."""
+    from XRootD import client
+
+    file, closed = opened(url), client.File()
+    missing = client.File()
+    found = [tried(lambda: file.read(10, 100)), tried(lambda: file.read(size=5)),
+             tried(lambda: file.read(1_000_000_000, 10)), tried(lambda: file.read(2_999_990, 100)),
+             tried(lambda: file.read(0, 0)), tried(lambda: file.read()[1]),
+             tried(lambda: file.read("no offset")), tried(lambda: file.read(1, 2, 3, None, 5)),
+             tried(lambda: file.read(no_such=1)), tried(lambda: file.read(*range(30))),
+             tried(lambda: file.read(0, 10, callback=5)), tried(lambda: closed.read(0, 10)),
+             tried(lambda: closed.read(0, 10, callback=print)),
+             tried(lambda: file.vector_read([(0, 10), (100, 20)])), tried(lambda: file.vector_read([])),
+             tried(lambda: file.vector_read([(0, 10), (2_999_999, 20)])), tried(lambda: file.vector_read("x")),
+             tried(lambda: file.vector_read()),
+             tried(lambda: missing.open(url + "-missing")), tried(lambda: missing.read(0, 10)),
+             tried(lambda: client.FileSystem(url).stat("/a.bin")[0]), tried(lambda: file.stat()[1].size),
+             tried(lambda: asked(lambda answer: file.read(0, 1000, callback=answer), 3)),
+             tried(lambda: asked(lambda answer: file.read(1_000_000_000, 1, 0, answer))),
+             tried(lambda: asked(lambda answer: file.vector_read([(5, 6)], 0, answer))),
+             tried(lambda: asked(lambda answer: file.vector_read([(2_999_999, 20)], callback=answer))),
+             tried(lambda: asked(lambda answer: missing.open(url + "-missing", callback=answer))),
+             tried(lambda: client.File.read.__doc__), client.File.read.__name__, file.is_open(),
+             tried(lambda: file.close()), tried(lambda: file.read(0, 10))]
+    return [str(each) for each in found]
+
+
+def outlive(url, folder):
+    """Reads, says so, waits until the server is gone, and reads on in four ways."""
+    files = [opened(url) for _ in range(4)]
+    before = [len(file.read(0, 1000)[1]) for file in files]
+    open(os.path.join(folder, "read"), "w").close()
+    while not os.path.exists(os.path.join(folder, "killed")):
+        time.sleep(0.05)
+    one, two, three, four = files
+    return [before, tried(lambda: one.read(0, 1000, 2)), tried(lambda: one.read(0, 1000, 2)),
+            tried(lambda: asked(lambda answer: two.read(0, 1000, 2, answer))),
+            tried(lambda: three.vector_read([(0, 10)], 2)),
+            tried(lambda: asked(lambda answer: four.vector_read([(0, 10)], 2, answer)))]
