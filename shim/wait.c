@@ -81,8 +81,9 @@ static uint64_t charge_requests(struct op *op, uint64_t waited)
 /* Of a lock wait of `waited` ns: what was really the pool's wait for storage or the network. */
 static uint64_t charge_overlap(struct op *op, uint64_t waited)
 {
-	static const int classes[OVERLAPS] = {
-		[OVERLAP_STORAGE] = CREMA_T_storage_wait, [OVERLAP_NETWORK] = CREMA_T_network_wait};
+	static const int classes[OVERLAPS] = {[OVERLAP_STORAGE] = CREMA_T_storage_wait,
+					      [OVERLAP_NETWORK] = CREMA_T_network_wait,
+					      [OVERLAP_REQUEST] = CREMA_T_network_wait};
 	uint64_t part, sum = 0;
 
 	for (int c = 0; op->waits_for && c < OVERLAPS; c++) {
