@@ -33,8 +33,12 @@ def hold_gil(library, ms):
     return ms * 1_000_000
 
 
-def nothing():
-    return 0
+def throw(library):
+    """(caught exceptions, the unwinder's library, is libunwind in the process?)"""
+    loaded = ctypes.CDLL(library)
+    loaded.unwinder.restype = ctypes.c_char_p
+    maps = open("/proc/self/maps").read()
+    return loaded.caught(1000), loaded.unwinder().decode(), "libunwind.so.8" in maps
 
 
 # --- the tests
@@ -43,6 +47,13 @@ def nothing():
 def library(tmp_path_factory):
     path = tmp_path_factory.mktemp("blocking") / "libblocking.so"
     subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", "-pthread", "-o", path, SOURCE], check=True)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def throwing(tmp_path_factory):
+    path = tmp_path_factory.mktemp("throwing") / "libthrowing.so"
+    subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-o", path, SOURCE.with_name("throwing.cc")], check=True)
     return str(path)
 
 
@@ -68,7 +79,7 @@ class Late:
 
 
 @pytest.fixture(scope="module")
-def blocked(tmp_path_factory, homes, disk, library):
+def blocked(tmp_path_factory, homes, disk, library, throwing):
     """Every kind of wait once, as a task of its own; gives the report and {prefix: ns the call took}."""
     import cluster
 
@@ -82,9 +93,14 @@ def blocked(tmp_path_factory, homes, disk, library):
     with cluster.Cluster(home / "cluster", homes) as procs:
         procs.start_collector()
         procs.start_scheduler()
-        procs.start_worker(env={"CREMA_BLOCKED_MS": str(THRESHOLD_MS)})
+        threshold = {"CREMA_BLOCKED_MS": str(THRESHOLD_MS)}
+        broken = home / "broken"
+        broken.mkdir()
+        (broken / "libunwind.so.8").touch()
+        for env in (threshold, {**threshold, "LD_LIBRARY_PATH": str(broken)}, {"CREMA_BLOCKED_MS": "0"}):
+            procs.start_worker(env=env, args=("--no-nanny",))
         with Client(procs.address) as client:
-            client.wait_for_workers(1, timeout=120)
+            client.wait_for_workers(3, timeout=120)
             waits = {
                 "first": (call, library, "known_sleep", 1),
                 "asleep": (call, library, "known_sleep", 50),
@@ -94,12 +110,16 @@ def blocked(tmp_path_factory, homes, disk, library):
                 "on_lock": (call, library, "known_lock", 80),
                 "on_gil": (hold_gil, library, 200),
             }
+            elsewhere = {"without_libunwind": "worker-1", "turned_off": "worker-2"}
+            waits.update({prefix: (call, library, "known_sleep", 30) for prefix in elsewhere})
+            waits["throwing"] = (throw, throwing)
             took = {}
             with span("waits"):
                 for prefix, (function, *args) in waits.items():
                     if prefix == "on_fifo":
                         writer.start()
-                    took[prefix] = client.submit(function, *args, pure=False, key=jobs.unique(prefix)).result(timeout=60)
+                    took[prefix] = client.submit(function, *args, pure=False, key=jobs.unique(prefix),
+                                                 workers=[elsewhere.get(prefix, "worker-0")]).result(timeout=60)
             report = jobs.settled(procs, lambda r: len(r["tasks"]) >= len(waits))
             text = procs.report().stdout
     server.socket.close()
@@ -163,6 +183,30 @@ def build_id(path):
 def test_short_waits_are_not_told(blocked):
     report, _ = blocked
     assert not rows_of(report, "first", "known_sleep")
+
+
+def test_without_libunwind_only_the_stack_is_missing(blocked):
+    report, took = blocked
+    row, = [r for r in report["blocking"] if r["prefix"] == "without_libunwind" and r["wait"] == "sleep"]
+    assert row["stack"] == row["frames"] == []
+    assert 0.029 <= row["waited_seconds"] <= took["without_libunwind"] / 1e9
+    notes = {w["name"]: w["notes"] for w in report["workers"]}
+    assert notes["worker-1"] == ["blocked stacks: libunwind not found"]
+    assert notes["worker-0"] == notes["worker-2"] == []
+
+
+def test_turned_off_nothing_is_told(blocked):
+    report, took = blocked
+    assert took["turned_off"] > 30_000_000
+    assert not [r for r in report["blocking"] if r["prefix"] == "turned_off"]
+
+
+def test_exceptions_of_cpp_keep_their_unwinder(blocked):
+    """Of a library that is loaded after libunwind was."""
+    caught, unwinder, there = blocked[1]["throwing"]
+    assert there
+    assert caught == 1000
+    assert "libgcc_s.so" in unwinder
 
 
 def test_the_sums_close(blocked):
