@@ -43,6 +43,7 @@ static struct watch watches[] = {
 	{"lz4.block._block", codecs_of, ARMED, 0, 0},
 	{"lz4.frame._frame", codecs_of, ARMED, 0, 0},
 	{"numcodecs.blosc", codecs_of, ARMED, 0, 0},
+	{"numcodecs.lz4", codecs_of, ARMED, 0, 0},
 	{"blosc.blosc_extension", codecs_of, ARMED, 0, 0},
 	{"zstandard.backend_c", codecs_of, ARMED, 0, 0},
 #define CODEC(id, mod, where, name, direction, at, in)

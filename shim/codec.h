@@ -20,6 +20,10 @@ struct codec_sum {
 	int time_unknown; /* cpu_ns and wall_ns could not be measured, and are 0 */
 };
 
+/* zstd in the library that holds `function`, which is hooked, is counted by its own functions; also
+ * where threads of its own call it. While patching, GIL held. */
+void zstd_is_hooked(const void *function);
+
 /* A forked child's shared memory has rows of its own. */
 void codec_forget(void);
 

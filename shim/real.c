@@ -170,6 +170,43 @@ size_t real_symbol_bytes(const char *name, const void *address)
 	return s.bytes;
 }
 
+struct range_search {
+	ElfW(Addr) address, start, end;
+};
+
+static int search_range(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct range_search *s = arg;
+	ElfW(Addr) start = 0, end = 0;
+	int inside = 0;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		ElfW(Addr) from = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		start = end ? start : from;
+		end = from + p->p_memsz;
+		inside |= s->address - from < p->p_memsz;
+	}
+	s->start = start;
+	s->end = end;
+	return inside;
+}
+
+int real_object_of(const void *address, const void **start, const void **end)
+{
+	struct range_search s = {(ElfW(Addr))address, 0, 0};
+
+	if (!dl_iterate_phdr(search_range, &s))
+		return 0;
+	*start = (const void *)s.start;
+	*end = (const void *)s.end;
+	return 1;
+}
+
 static int remember_path(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;

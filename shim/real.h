@@ -50,6 +50,9 @@ void *real_find(const char *name, const char *object_part);
 /* Size that the symbol table gives for the object at `address`; 0 if it is not found. */
 size_t real_symbol_bytes(const char *name, const void *address);
 
+/* Where the loaded object that holds `address` begins and ends; 0 if there is none. */
+int real_object_of(const void *address, const void **start, const void **end);
+
 /* Path of the file this library was loaded from ("" if it cannot be told). */
 const char *real_own_path(void);
 

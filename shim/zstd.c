@@ -4,8 +4,9 @@
  *
  * zstd calls ZSTD_trace_* at the begin and at the end of each frame where somebody defines them:
  * its symbols are weak, and a preloaded library stands before all others. What the begin gives back
- * is kept in zstd's context and comes back at the end; 0 means that no end is wanted. A frame inside
- * a hooked function of an extension module is that function's. Frames that fail have no end.
+ * is kept in zstd's context and comes back at the end; 0 means that no end is wanted. A frame
+ * inside a hooked function of an extension module is that function's, and so is one that threads of
+ * the same library do for it. Frames that fail have no end.
  *
  * A frame done in one call begins and ends in it, so its CPU time is known. Of a frame that is fed
  * piece by piece only the bytes are: the CPU time in between is the caller's, and the task's codec
@@ -15,6 +16,7 @@
 
 #include "codec.h"
 #include "ids.h"
+#include "real.h"
 #include "sys.h"
 #include "task.h"
 
@@ -41,9 +43,38 @@ static __thread struct {
 	uint64_t name, cpu_ns, start;
 } begun;
 
-static unsigned long long frame_begin(void)
+/* Libraries with hooked functions. */
+#define HOOKED 32
+static struct {
+	const void *start, *end;
+} hooked[HOOKED];
+static uint32_t hooked_count;
+
+static int is_hooked(const void *caller)
 {
-	if (!shim_armed() || codec_depth || !thread_self())
+	uint32_t n = __atomic_load_n(&hooked_count, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (caller >= hooked[i].start && caller < hooked[i].end)
+			return 1;
+	return 0;
+}
+
+void zstd_is_hooked(const void *function)
+{
+	const void *start, *end;
+
+	if (is_hooked(function) || hooked_count == HOOKED ||
+	    !real_object_of(function, &start, &end))
+		return;
+	hooked[hooked_count].start = start;
+	hooked[hooked_count].end = end;
+	__atomic_store_n(&hooked_count, hooked_count + 1, __ATOMIC_RELEASE);
+}
+
+static unsigned long long frame_begin(const void *caller)
+{
+	if (!shim_armed() || codec_depth || is_hooked(caller) || !thread_self())
 		return 0;
 	begun.name = (uint64_t)thread_self()->tid << 32 | (uint32_t)(begun.name + 1);
 	begun.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -58,7 +89,7 @@ static void frame_end(int id, int decompress, uint64_t name, const struct zstd_t
 	if (!shim_armed())
 		return;
 	if (frame->version < FIRST_VERSION || frame->version >= LAST_VERSION) {
-		shim_note("a zstd whose trace this version does not know: its calls are not counted");
+		shim_note("a zstd whose trace is unknown: its calls are not counted");
 		return;
 	}
 	sum.in_bytes = decompress ? frame->compressed_bytes : frame->uncompressed_bytes;
@@ -75,7 +106,7 @@ static void frame_end(int id, int decompress, uint64_t name, const struct zstd_t
 EXPORT unsigned long long ZSTD_trace_decompress_begin(const void *context)
 {
 	(void)context;
-	return frame_begin();
+	return frame_begin(__builtin_return_address(0));
 }
 
 EXPORT void ZSTD_trace_decompress_end(unsigned long long started, const struct zstd_trace *frame)
@@ -86,7 +117,7 @@ EXPORT void ZSTD_trace_decompress_end(unsigned long long started, const struct z
 EXPORT unsigned long long ZSTD_trace_compress_begin(const void *context)
 {
 	(void)context;
-	return frame_begin();
+	return frame_begin(__builtin_return_address(0));
 }
 
 EXPORT void ZSTD_trace_compress_end(unsigned long long started, const struct zstd_trace *frame)

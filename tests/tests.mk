@@ -29,6 +29,7 @@ bench: all $(BUILD)/tests/bench/bench_shim ## what crema costs, as ratios beside
 ACCURACY = $(CURDIR)/$(BUILD)/accuracy
 # a line each: test_NAME.py holds cells
 ACCURACY_TESTS = \
+  codec_cases \
   demo_numbers \
   http \
   executors \

@@ -90,7 +90,7 @@ static void copies_are_reads_and_writes(void **state)
 	assert_int_equal(sendfile(out, in, &at, 50000), 50000);
 	assert_int_equal(sendfile64(out, in, NULL, 3000), 3000);
 	assert_int_equal(copy_file_range(in, NULL, out, NULL, 20000, 0), 20000);
-	assert_int_equal(splice(in, NULL, p[1], NULL, 4096, 0), 4096); /* a read */
+	assert_int_equal(splice(in, NULL, p[1], NULL, 4096, 0), 4096);	/* a read */
 	assert_int_equal(splice(p[0], NULL, out, NULL, 4000, 0), 4000); /* a write */
 	errno = 77;
 	assert_int_equal(read(p[0], buf, 96), 96);

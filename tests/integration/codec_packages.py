@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Packages that nothing else here needs, in a folder of their own below build/."""
+
+import subprocess
+import sys
+
+import cluster
+
+LIST = cluster.ROOT / "tests" / "codec-packages.txt"
+
+
+def folder():
+    """Made once for each list; a worker finds it by PYTHONPATH."""
+    place = cluster.BUILD / "codec-packages"
+    stamp = place / LIST.name
+    if not stamp.exists() or stamp.read_bytes() != LIST.read_bytes():
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
+                        "--upgrade", "--target", place, "-r", LIST], check=True, capture_output=True, timeout=300)
+        stamp.write_bytes(LIST.read_bytes())
+    return place

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every codec that a worker may use, packing and unpacking in a task of its own: calls and bytes of
+both directions, against the sizes of the data."""
+
+import os
+
+import cluster
+import codec_cases
+import codec_packages
+import jobs
+import pytest
+from accuracy import not_tried
+from distributed import Client, span
+
+TRUTH = "sizes of the data, in the task's own Python"
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory, homes):
+    """{case: truth}, the report."""
+    path = os.pathsep.join([homes["PYTHONPATH"], str(codec_packages.folder())])
+    with cluster.Cluster(tmp_path_factory.mktemp("codecs") / "cluster", {**homes, "PYTHONPATH": path}) as procs:
+        procs.start_collector()
+        procs.start_scheduler()
+        procs.start_worker()
+        with Client(procs.address) as client:
+            client.wait_for_workers(1, timeout=120)
+            with span("cases"):
+                futures = {c: client.submit(codec_cases.run, c, key=jobs.unique(c), pure=False)
+                           for c in codec_cases.CASES}
+                truth = {case: future.result(timeout=300) for case, future in futures.items()}
+            report = jobs.settled(procs, lambda r: {t["prefix"] for t in r["tasks"]} >= set(truth))
+    return truth, report
+
+
+@pytest.mark.parametrize("case", codec_cases.CASES)
+def test_case(found, cell, case):
+    truth, (task,) = found[0][case], jobs.tasks_of(found[1], case)
+    for direction, values in truth.items():
+        for unit, value in zip(("calls", "in_bytes", "out_bytes"), values):
+            cell(f"{direction}_{unit}", f"codec {case}", TRUTH, value, task[f"{direction}_{unit}"])
+    assert task["decompress_cpu_seconds"] <= task["cpu_seconds"] + task["pool_cpu_seconds"]
+
+
+def test_nothing_is_counted_beside_the_tasks(found):
+    """Threads of a codec's own, and the codec below another one, add nothing."""
+    (worker,) = found[1]["workers"]
+    assert worker["unattributed"]["decompress_calls"] == 0
+
+
+def test_unseen_codecs_are_named(found, cell):
+    notes = " ".join(found[1]["completeness"]["notes"])
+    assert "codecs present but unseen: streams of zstandard" in notes
+    not_tried("decompress_calls", "compression.zstd (Python 3.14)", "this Python does not have it; the report names it")
