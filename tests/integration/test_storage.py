@@ -3,12 +3,12 @@
 import contextlib
 import os
 import random
-import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
 
+import bindfs
 import cold
 import direct
 import jobs
@@ -167,14 +167,13 @@ def command(*words):
 def mounted(kind, lower, mount):
     """lower seen through another file system at mount."""
     if kind == "FUSE":
-        if not shutil.which("bindfs"):
-            raise OSError("bindfs is not installed")
-        command("bindfs", lower, mount)
-    else:
-        for name in ("upper", "work"):
-            (lower.parent / name).mkdir()
-        command("mount", "-t", "overlay", "overlay", "-o",
-                f"lowerdir={lower},upperdir={lower.parent / 'upper'},workdir={lower.parent / 'work'}", mount)
+        with bindfs.mounted(lower, mount):
+            yield
+        return
+    for name in ("upper", "work"):
+        (lower.parent / name).mkdir()
+    command("mount", "-t", "overlay", "overlay", "-o",
+            f"lowerdir={lower},upperdir={lower.parent / 'upper'},workdir={lower.parent / 'work'}", mount)
     try:
         yield
     finally:
