@@ -37,7 +37,7 @@ def missing(names, found):
 
 
 def test_sections(demo):
-    assert missing(["run", "metrics", "tasks", "chunks", "workers", "files", "codecs", "tracking_data", "completeness"],
+    assert missing(["run", "metrics", "tasks", "chunks", "workers", "files", "codecs", "servers", "tracking_data", "completeness"],
                    demo.json) == []
 
 

@@ -46,6 +46,7 @@ def net(tmp_path_factory, homes, data):
         procs.start_worker(nthreads=6)
         with Client(procs.address) as client:
             client.wait_for_workers(1, timeout=120)
+            client.submit(work.fsspec_ranges, server.url("/a.bin"), [(0, 10)]).result(timeout=120)  # a first run
             yield server, procs, client
 
 
@@ -179,17 +180,18 @@ def test_wait_for_a_slow_server(net, cell, name):
     delay = 0.15
     for _ in range(3):
         row, report, held, port = slow_task(net, name, delay)
-        # On a busy machine the client's own threads are waited for, too: then once more.
         if max(row[other] for other in WAITS) <= 0.02 * held:
             break
-    # While it stood in line for a core or the GIL it did not wait for the network.
+    # While it stood in line for a core or the GIL it did not wait for the network. On a busy machine the
+    # client's own threads stand in line, too, and each answer passes through two of them.
     in_line = row["gil_wait_seconds"] + row["runqueue_wait_seconds"]
     cell(TABLE, f"{name}: network_wait_seconds of a task behind a relay that holds answers back for {delay:g} s",
          "time during which an answer lay in the relay, to 5 %",
-         (0.95 * held - in_line, row["wall_seconds"] - row["cpu_seconds"] - in_line), row["network_wait_seconds"])
+         (0.95 * held - in_line, row["wall_seconds"] - row["cpu_seconds"] - in_line + 0.005),
+         row["network_wait_seconds"])
     for other in WAITS[1:]:
         cell(TABLE, f"{name}: {other} of the same task", "none but for the client's own threads", 0, row[other],
-             tolerance=0.02 * held)
+             tolerance=0.02 * held + 2 * in_line)
     (one,) = report["servers"]
     assert one["latency_sum_s"] >= one["requests"] * delay
     assert one["latency_max_s"] >= delay
