@@ -199,6 +199,7 @@ bool agent_turn(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 		if (!a->adopted) {
 			drain_poll(&a->drain, sampler_rss(&a->sampler), mono_ns, boot_ns);
 			stacks_poll(&a->stacks, mono_ns);
+			extents_take(&a->rows.extents, &a->view, false);
 			each_second(a, mono_ns, boot_ns);
 		}
 	}

@@ -194,6 +194,8 @@ static void put_known(const struct compose *c, struct task_record *r, const stru
 	if (!unknown)
 		return;
 	TASK_SET(r, fs_unknown, ((struct text){ unknown, strlen(unknown) }));
+	r->count_known &= ~(UINT64_C(1) << CREMA_C_cached_bytes |
+			    UINT64_C(1) << CREMA_C_readahead_bytes);
 	/* Else a reader makes it unknown, and tells the known part: read - unsure. */
 	if (mixed)
 		r->count_known &= ~(UINT64_C(1) << CREMA_C_storage_read_bytes);

@@ -25,11 +25,13 @@ void rows_init(struct rows *r, const struct view *v, struct outbox *out,
 	r->view = v;
 	r->out = out;
 	r->kinds = kinds;
+	extents_init(&r->extents);
 }
 
 void rows_release(struct rows *r)
 {
 	buf_release(&r->text);
+	extents_release(&r->extents);
 }
 
 static enum outbox_class class_of(bool last)
@@ -37,17 +39,19 @@ static enum outbox_class class_of(bool last)
 	return last ? OUTBOX_RECORD : OUTBOX_LIGHT;
 }
 
-static void send_file(struct rows *r, const struct crema_file *f, bool last)
+static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bool lists, bool last)
 {
 	static const char *const kinds[] = { "data", "import", "other", "remote" };
 	bool local = f->kind != CREMA_FILE_REMOTE; /* else no read call could show it */
 	const struct fskind_entry *fs = fskinds_get(r->kinds, f->filesystem);
 	struct text path = view_text(r->view, f->path), span = view_text(r->view, f->span);
+	struct text name = view_text(r->view, f->name);
 	msgpack_packer *pk = outbox_begin(r->out, class_of(last));
+	bool known;
 
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_FILE);
-	pack_map(pk, 16);
+	pack_map(pk, 20 + EXTENTS_PAIRS);
 	pack_kv_str(pk, "path", path.ptr, path.len);
 	pack_kv_str(pk, "span", span.ptr, span.len);
 	pack_kv_text(pk, "filesystem", f->path ? fs->name : NULL);
@@ -62,9 +66,15 @@ static void send_file(struct rows *r, const struct crema_file *f, bool last)
 	pack_kv_maybe(pk, "storage_read_bytes", !f->path || fs->kind != FSKIND_UNKNOWN,
 		      f->storage_read_bytes);
 	pack_kv_maybe(pk, "storage_wait_ns", local, f->storage_wait_ns);
+	known = !f->path || fs->kind != FSKIND_UNKNOWN;
+	pack_kv_u64(pk, "large_read_bytes", f->large_read_bytes);
+	pack_kv_maybe(pk, "cached_bytes", known, f->cached_bytes);
+	pack_kv_maybe(pk, "readahead_bytes", known, f->readahead_bytes);
+	pack_kv_str(pk, "name", name.ptr, name.len);
 	pack_kv_u64(pk, "basket_calls", f->basket_calls);
 	pack_kv_u64(pk, "basket_bytes", f->basket_bytes);
 	pack_kv_u64(pk, "basket_raw_bytes", f->basket_raw_bytes);
+	extents_pack(&r->extents, i, lists, pk);
 	outbox_end(r->out, class_of(last));
 }
 
@@ -83,10 +93,12 @@ static void add_pending(const struct rows *r, uint32_t i, struct crema_file *f)
 
 void rows_files(struct rows *r, bool last)
 {
+	extents_take(&r->extents, r->view, last);
 	for (uint32_t i = 0; i < CREMA_SHM_FILES; i++) {
 		const struct crema_file *at = &r->view->shm->file[i];
 		struct crema_file f;
 		uint64_t sum;
+		bool quiet;
 
 		if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
 			continue;
@@ -96,10 +108,12 @@ void rows_files(struct rows *r, bool last)
 		sum = f.read_calls + f.read_bytes + f.write_calls + f.write_bytes +
 		      f.mapped_bytes + f.storage_read_bytes + f.storage_wait_ns + f.size_bytes +
 		      f.basket_calls + f.basket_bytes;
-		if (sum == r->file_sum[i])
+		quiet = sum == r->file_sum[i];
+		if (quiet && !extents_due(&r->extents, i))
 			continue;
 		r->file_sum[i] = sum;
-		send_file(r, &f, last);
+		/* The lists go when nothing has been added for a while: they may be long. */
+		send_file(r, i, &f, quiet || last, last);
 	}
 }
 

@@ -9,6 +9,7 @@
 #define AGENT_ROWS_H
 
 #include "agent/drain.h"
+#include "agent/extents.h"
 #include "agent/fskind.h"
 #include "agent/outbox.h"
 #include "agent/view.h"
@@ -19,6 +20,7 @@ struct rows {
 	const struct fskinds *kinds;
 	uint64_t probe_boot_ns; /* of the Dask text that was sent last */
 	struct buf text;        /* scratch for it */
+	struct extents extents;
 	uint64_t file_sum[CREMA_SHM_FILES];
 	uint64_t codec_sum[CREMA_SHM_CODEC_ROWS];
 	uint64_t server_sum[CREMA_SHM_SERVERS];

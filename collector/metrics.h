@@ -81,6 +81,11 @@ struct value spread_std(const struct spread *s);
 
 /* CPU of own threads and pool threads, seconds. */
 struct value tally_cpu(const struct tally *t);
+/* Read calls' bytes where nothing was mapped; coffea's; the baskets'; the first less the last. */
+struct value tally_read(const struct tally *t);
+struct value tally_requested(const struct tally *t);
+struct value tally_baskets(const struct tally *t);
+struct value tally_outside(const struct tally *t);
 struct value tally_class(const struct tally *t, enum crema_time_id id);
 
 /* One attempt's numbers, as the task rows and the tallies have them. */

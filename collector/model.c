@@ -41,6 +41,10 @@ void model_release(struct model *m)
 	for (i = 0; i < m->workers.n; i++)
 		worker_release(m->workers.v[i]);
 	free(m->workers.v);
+	for (i = 0; i < m->files.n; i++) {
+		ranges_release(&m->files.v[i]->read);
+		ranges_release(&m->files.v[i]->baskets);
+	}
 	free(m->attempts.v);
 	free(m->files.v);
 	free(m->codecs.v);

@@ -21,6 +21,7 @@
 #include "collector/emit.h"
 #include "collector/model_stacks.h"
 #include "collector/model_table.h"
+#include "common/ranges.h"
 #include "common/task.h"
 #include "shm.h"
 #include "wire.h"
@@ -128,9 +129,15 @@ struct totals {
 struct file_row {
 	struct worker *worker;
 	const char *path, *span, *filesystem, *storage, *kind;
+	const char *name; /* as its reader calls it; NULL: not known */
 	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
 	struct value storage_read_bytes, storage_wait_ns;
 	struct value basket_calls, basket_bytes, basket_raw_bytes;
+	struct value large_read_bytes, cached_bytes, readahead_bytes;
+	/* Of the stretches its agent knows: true if they are all, see wire.h. */
+	struct value extent_bytes, unique_bytes, basket_extent_bytes, unique_basket_bytes;
+	struct value read_basket_bytes;
+	struct ranges read, baskets; /* lists, as far as they came */
 };
 struct codec_row {
 	struct worker *worker;

@@ -201,6 +201,21 @@ static bool same_file(const void *item, const void *key)
 	       a->kind == b->kind;
 }
 
+/* The larger of two lists: they only grow. */
+static int take_ranges(struct ranges *have, const msgpack_object *list)
+{
+	struct ranges got = {0};
+	int rc = is_nil(list) ? 0 : ranges_unpack(&got, list);
+
+	if (got.bytes > have->bytes) {
+		ranges_release(have);
+		*have = got;
+	} else {
+		ranges_release(&got);
+	}
+	return rc == -ENOMEM ? rc : 0;
+}
+
 static int feed_file(struct model *m, struct worker *w, const msgpack_object *map)
 {
 	struct file_row key = {.worker = w}, *f, **at;
@@ -220,6 +235,8 @@ static int feed_file(struct model *m, struct worker *w, const msgpack_object *ma
 		*f = key;
 		*at = f;
 	}
+	if (get_text(map, "name").ptr)
+		f->name = map_text(m, map, "name");
 	f->filesystem = map_text(m, map, "filesystem");
 	f->storage = map_text(m, map, "storage");
 	raise_to(&f->size_bytes, map_uint(map, "size_bytes"));
@@ -233,6 +250,17 @@ static int feed_file(struct model *m, struct worker *w, const msgpack_object *ma
 	raise_to(&f->basket_calls, map_uint(map, "basket_calls"));
 	raise_to(&f->basket_bytes, map_uint(map, "basket_bytes"));
 	raise_to(&f->basket_raw_bytes, map_uint(map, "basket_raw_bytes"));
+	raise_to(&f->large_read_bytes, map_uint(map, "large_read_bytes"));
+	raise_to(&f->cached_bytes, map_uint(map, "cached_bytes"));
+	raise_to(&f->readahead_bytes, map_uint(map, "readahead_bytes"));
+	raise_to(&f->extent_bytes, map_uint(map, "extent_bytes"));
+	raise_to(&f->unique_bytes, map_uint(map, "unique_bytes"));
+	raise_to(&f->basket_extent_bytes, map_uint(map, "basket_extent_bytes"));
+	raise_to(&f->unique_basket_bytes, map_uint(map, "unique_basket_bytes"));
+	raise_to(&f->read_basket_bytes, map_uint(map, "read_basket_bytes"));
+	if (take_ranges(&f->read, get(map, "ranges")) ||
+	    take_ranges(&f->baskets, get(map, "basket_ranges")))
+		return -ENOMEM;
 	return m->error;
 }
 

@@ -25,9 +25,6 @@ static void file_add(struct file_sum *s, const struct file_row *f, bool first)
 	add(&s->mapped_bytes, f->mapped_bytes, first);
 	add(&s->storage_read_bytes, f->storage_read_bytes, first);
 	add(&s->storage_wait_ns, f->storage_wait_ns, first);
-	add(&s->basket_calls, f->basket_calls, first);
-	add(&s->basket_bytes, f->basket_bytes, first);
-	add(&s->basket_raw_bytes, f->basket_raw_bytes, first);
 }
 
 static struct file_sum *file_sum_of(struct report *r, const char *path, bool *first)
@@ -61,7 +58,45 @@ static int file_take(struct report *r, const struct file_row *f)
 	s->storage = f->storage;
 	s->filesystem = f->filesystem;
 	file_add(s, f, first);
-	return 0;
+	if (s == &r->rest || s == &r->imports)
+		return 0;
+	s->name = f->name ? f->name : s->name;
+	return layers_add(&s->layers, f, first);
+}
+
+static struct file_sum *file_called(struct report *r, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < r->files.n; i++) {
+		if (r->files.v[i].path == name || r->files.v[i].name == name)
+			return &r->files.v[i];
+	}
+	return NULL;
+}
+
+/* What coffea says that the counted chunks of each file requested. */
+static void gather_chunks(struct report *r)
+{
+	struct file_sum *s = NULL;
+	const struct attempt *a;
+	struct value v;
+	size_t i;
+
+	for (i = 0; i < r->run->attempts.n; i++) {
+		a = r->run->attempts.v[i];
+		if (!a->counted || !attempt_is_chunk(a) || !a->filename)
+			continue;
+		if (!s || (s->path != a->filename && s->name != a->filename))
+			s = file_called(r, a->filename);
+		if (!s)
+			continue;
+		v = attempt_u64(a, TASK_F_coffea_bytesread, a->coffea_bytesread);
+		add(&s->layers.requested, v, !s->layers.chunks);
+		s->datasets |= s->layers.chunks && s->dataset != a->dataset;
+		s->dataset = s->datasets ? NULL : a->dataset;
+		s->layers.chunks++;
+	}
 }
 
 struct codec_module {
@@ -239,6 +274,7 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 		if (run_has_row(run, m->files.v[i]->worker, m->files.v[i]->span))
 			rc = file_take(r, m->files.v[i]);
 	}
+	gather_chunks(r);
 	for (i = 0; i < m->codecs.n && !rc; i++) {
 		if (run_has_row(run, m->codecs.v[i]->worker, m->codecs.v[i]->span))
 			rc = codec_take(r, m->codecs.v[i]);
@@ -258,6 +294,10 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 
 void report_release(struct report *r)
 {
+	size_t i;
+
+	for (i = 0; i < r->files.n; i++)
+		layers_release(&r->files.v[i].layers);
 	free(r->files.v);
 	free(r->codecs.v);
 	free(r->servers.v);

@@ -28,6 +28,33 @@ static void put_run(const struct run *r, struct json *j)
 	emit_end(j);
 }
 
+/* read_bytes = reread + read_basket + outside_basket; = large_read + small_read */
+static void put_layers(const struct file_sum *f, struct json *j)
+{
+	const struct file_layers *l = &f->layers;
+	struct layer_values v;
+
+	layers_values(l, f->read_bytes, f->mapped_bytes, &v);
+	emit_value(j, "name", value_text(f->name));
+	emit_value(j, "chunks", value_uint(l->chunks));
+	emit_value(j, "requested_bytes", l->requested);
+	emit_value(j, "unique_bytes", v.unique_bytes);
+	emit_value(j, "reread_bytes", v.reread_bytes);
+	emit_value(j, "worker_reread_bytes", v.worker_reread_bytes);
+	emit_value(j, "basket_calls", l->basket_calls);
+	emit_value(j, "basket_bytes", l->basket_bytes);
+	emit_value(j, "basket_raw_bytes", l->basket_raw_bytes);
+	emit_value(j, "unique_basket_bytes", v.unique_basket_bytes);
+	emit_value(j, "read_basket_bytes", v.read_basket_bytes);
+	emit_value(j, "outside_basket_bytes", v.outside_bytes);
+	emit_value(j, "large_read_bytes", l->large_read_bytes);
+	emit_value(j, "cached_bytes", l->cached_bytes);
+	emit_value(j, "readahead_bytes", l->readahead_bytes);
+	emit_value(j, "small_read_bytes", v.small_read_bytes);
+	emit_value(j, "read_amplification", v.amplification);
+	emit_value(j, "requested_amplification", v.requested_amplification);
+}
+
 static void put_file(const struct file_sum *f, struct json *j, const char *name)
 {
 	emit_object(j, name);
@@ -44,9 +71,8 @@ static void put_file(const struct file_sum *f, struct json *j, const char *name)
 	emit_value(j, "mapped_bytes", f->mapped_bytes);
 	emit_value(j, "storage_read_bytes", f->storage_read_bytes);
 	emit_value(j, "storage_wait_seconds", value_seconds(f->storage_wait_ns));
-	emit_value(j, "basket_calls", f->basket_calls);
-	emit_value(j, "basket_bytes", f->basket_bytes);
-	emit_value(j, "basket_raw_bytes", f->basket_raw_bytes);
+	if (!name)
+		put_layers(f, j);
 	emit_end(j);
 }
 
@@ -121,6 +147,7 @@ void report_json(const struct report *r, struct json *j)
 	report_workers_json(r, j);
 	put_files(r, j);
 	put_codecs(r, j);
+	report_bytes_json(r, j);
 	report_servers_json(r, j);
 	blocking_json(r->blocking, r->run, j);
 	tracking_emit(r->facts, j);

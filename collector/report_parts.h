@@ -10,6 +10,7 @@
 
 #include "collector/coffea_report.h"
 #include "collector/emit_table.h"
+#include "collector/file_layers.h"
 #include "collector/metrics.h"
 #include "collector/report_blocking.h"
 
@@ -32,7 +33,10 @@ struct file_sum {
 	const char *path, *storage, *filesystem;
 	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
 	struct value storage_read_bytes, storage_wait_ns;
-	struct value basket_calls, basket_bytes, basket_raw_bytes;
+	const char *name;	   /* as its reader calls it; NULL: not known */
+	const char *dataset;	   /* of all its counted chunks; NULL: none, or several */
+	bool datasets;		   /* several */
+	struct file_layers layers; /* of data files only */
 };
 struct codec_side {
 	struct value calls, in_bytes, out_bytes, cpu_ns, wall_ns;
@@ -75,6 +79,8 @@ void report_task_rows(const struct run *run, struct json *j);
 void report_chunk_rows(const struct run *run, struct json *j);
 void report_workers_json(const struct report *r, struct json *j);
 void report_servers_json(const struct report *r, struct json *j);
+/* Datasets and sets of columns: what their counted chunks requested, read and used. */
+void report_bytes_json(const struct report *r, struct json *j);
 void report_completeness_json(const struct report *r, struct json *j);
 /* Remarks for people and JSON: `say` gets each, one line. */
 void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg);
@@ -83,6 +89,7 @@ void report_tables(const struct report *r, struct sink *s, bool colour);
 void report_tables_numbers(const struct report *r, struct sink *s, bool colour);
 void report_tables_rows(const struct report *r, struct sink *s, bool colour);
 void report_tables_servers(const struct report *r, struct sink *s, bool colour);
+void report_tables_bytes(const struct report *r, struct sink *s, bool colour);
 void report_tables_health(const struct report *r, struct sink *s, bool colour);
 
 #endif

@@ -212,6 +212,7 @@ void report_tables_rows(const struct report *r, struct sink *s, bool colour)
 	put_attempt_groups(r, s, colour);
 	put_codecs(r, s, colour);
 	put_files(r, s, colour);
+	report_tables_bytes(r, s, colour);
 	report_tables_servers(r, s, colour);
 	blocking_table(r->blocking, s, colour);
 }

@@ -25,9 +25,10 @@
 
 #define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI        1u
-#define CREMA_SHM_TASKS      4280u
+#define CREMA_SHM_TASKS      4000u
 #define CREMA_SHM_THREADS    512u
 #define CREMA_SHM_FILES      1024u
+#define CREMA_SHM_EXTENTS    4096u
 #define CREMA_SHM_CODEC_ROWS 256u
 #define CREMA_SHM_FILESYSTEMS 32u
 #define CREMA_SHM_SERVERS    64u
@@ -113,6 +114,7 @@ struct crema_thread {
 	/* Not yet added to file[file_row - 1]: a reader adds them to the row. 0 = none pending. */
 	uint32_t file_row, pad2;
 	uint64_t file_read_calls, file_read_bytes;
+	uint64_t extent_offset, extent_bytes; /* the stretch of that file under way; 0 bytes: none */
 	struct crema_counters seg;
 };
 
@@ -136,12 +138,14 @@ struct crema_file {
 	uint32_t span;
 	uint32_t filesystem; /* index */
 	uint32_t kind;       /* enum crema_file_kind */
-	uint32_t pad;
+	uint32_t name; /* string id: as its reader calls it, where that is known */
 	uint64_t dev, ino, size_bytes;
 	uint64_t read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
 	/* Charged in bracketed calls, and in segments that touched no other file; what is left of a
 	 * span's tasks is in its row of kind other without a path. Wait: bracketed and slow calls. */
 	uint64_t storage_read_bytes, storage_wait_ns;
+	/* Calls whose storage charge was taken: returned, of it not charged, charged beyond it. */
+	uint64_t large_read_bytes, cached_bytes, readahead_bytes;
 	uint64_t basket_calls, basket_bytes, basket_raw_bytes; /* that uproot used, as often as it did */
 };
 enum crema_file_kind {
@@ -150,6 +154,16 @@ enum crema_file_kind {
 	CREMA_FILE_OTHER = 2,
 	CREMA_FILE_REMOTE = 3, /* known by its URL only: no read call goes to it */
 };
+
+/* Bytes of a data file that were read in one stretch, or a basket that was used. The agent zeroes
+ * the row when it has taken the rest. What finds no room is left out, never overwritten. */
+struct crema_extent {
+	uint64_t offset;
+	uint32_t bytes;
+	uint32_t row; /* index + 1 into file[], and the bit CREMA_EXTENT_BASKET; 0: nothing yet */
+};
+#define CREMA_EXTENT_BASKET (1u << 31)
+#define CREMA_EXTENT_BYTES (1u << 30) /* a stretch that reaches this is ended */
 
 struct crema_codec_row {
 	uint32_t state; /* 0 free, 1 being made, 2 ready */
@@ -255,6 +269,9 @@ struct crema_shm {
 	uint32_t note[CREMA_SHM_NOTES];
 	uint32_t strings_used; /* bytes of the arena in use */
 	uint32_t string_index[CREMA_SHM_STRING_INDEX];
+	uint64_t extents_head; /* stretches that the shim has put into the ring so far */
+	uint64_t extents_tail; /* ... and the agent has taken */
+	struct crema_extent extent[CREMA_SHM_EXTENTS];
 	struct crema_totals totals;
 	struct crema_snapshot snapshot;
 	struct crema_blocked blocked;

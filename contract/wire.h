@@ -37,7 +37,12 @@
  *   unattributed cpu = seen - tasks; unseen = process - seen. nil = could not be read.
  * FILE map: path, span, filesystem, storage ("exact"|"none"|"unknown"), kind ("data"|"import"|
  *   "other"|"remote"), size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes,
- *   storage_read_bytes, storage_wait_ns, basket_calls, basket_bytes, basket_raw_bytes.
+ *   storage_read_bytes, storage_wait_ns, basket_calls, basket_bytes, basket_raw_bytes,
+ *   large_read_bytes, cached_bytes, readahead_bytes, name (as its reader calls it), and of the
+ *   stretches that were read: extent_bytes, unique_bytes (each byte once), basket_extent_bytes,
+ *   unique_basket_bytes, read_basket_bytes (in both), ranges and basket_ranges ([gap, length, ...]
+ *   or nil). What is said of the stretches holds if extent_bytes = read_bytes, and of baskets if
+ *   basket_extent_bytes = basket_bytes.
  * CODEC map: function, codec, direction ("decompress"|"compress"), span, calls, in_bytes, out_bytes,
  *   cpu_ns, wall_ns.
  * SERVER map: server ("host:port"; nil: those beyond the table), scheme, span, requests, failed,

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "extent.h"
 #include "lend.h"
 #include "net.h"
 #include "sys.h"
@@ -34,6 +35,7 @@ void fd_forget(int fd)
 		return;
 	STORE(&words[fd], 0);
 	net_forget(fd);
+	position_forget(fd);
 	lend_forget(fd);
 }
 
@@ -41,20 +43,25 @@ void fd_opened(int fd)
 {
 	fd_forget(fd);
 	lend_opened(fd);
+	position_set(fd, 0);
 }
 
 void fd_forget_from(unsigned int first, unsigned int last)
 {
-	for (unsigned int i = first; i < FD_TABLE && i <= last; i++)
-		if (LOAD(&words[i]))
+	for (unsigned int i = first; i < FD_TABLE && i <= last; i++) {
+		if (LOAD(&words[i])) {
 			fd_forget((int)i);
-		else
+		} else {
 			lend_forget((int)i);
+			position_forget((int)i);
+		}
+	}
 }
 
 void fd_forget_all(void)
 {
 	fd_forget_from(0, FD_TABLE - 1);
+	position_inherited();
 	for (int fd = 0; fd < FD_TABLE; fd++)
 		net_forget(fd);
 }
@@ -282,6 +289,8 @@ uint32_t file_row_by_name(const char *name, uint32_t span)
 		recent[at].row = find_by_name(name, span);
 		recent[at].name = id;
 		recent[at].span = span;
+		if (recent[at].row && id)
+			STORE(&crema_shm->file[recent[at].row - 1].name, id);
 	}
 	return recent[at].row;
 }

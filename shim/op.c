@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "blocked.h"
+#include "extent.h"
 #include "fd.h"
 #include "net.h"
 #include "runqueue.h"
@@ -100,6 +101,7 @@ void read_begin(struct op *op, int fd, size_t size)
 	op->t = thread_self();
 	if (unlikely(!op->t)) {
 		blocked_reads(fd);
+		position_ask(fd);
 		return;
 	}
 	info = fd_lookup(fd);
@@ -145,7 +147,8 @@ static int io_class(const struct op *op)
 				      : CREMA_T_storage_wait;
 }
 
-static void read_slow(struct op *op, int fd, uint64_t elapsed_ns)
+/* Returns the storage bytes charged in a bracketed call. */
+static uint64_t read_slow(struct op *op, int fd, uint64_t elapsed_ns)
 {
 	struct blocked_on on = {CREMA_ON_FILE, op->row, fd};
 	uint64_t storage = 0, waited;
@@ -169,9 +172,29 @@ static void read_slow(struct op *op, int fd, uint64_t elapsed_ns)
 	if (op->kind == FD_SOCKET || op->kind == FD_OTHER)
 		on.on = op->kind == FD_SOCKET ? CREMA_ON_SOCKET : CREMA_ON_OTHER;
 	blocked_saw(op->t, io_class(op), waited, &on);
+	return storage;
 }
 
-static void read_counts(struct op *op, int fd, long result)
+/* A bracketed read: what of it came from the page cache, and what storage gave beyond it. */
+static void count_large(const struct op *op, long result, uint64_t storage)
+{
+	uint64_t *count = op->t->seg.count, returned = result > 0 ? (uint64_t)result : 0;
+	uint64_t cached = returned > storage ? returned - storage : 0;
+	uint64_t beyond = storage > returned ? storage - returned : 0;
+	struct crema_file *f;
+
+	if (!op->bracketed || op->kind != FD_DATA || !op->row)
+		return;
+	f = &crema_shm->file[op->row - 1];
+	count[CREMA_C_large_read_bytes] += returned;
+	count[CREMA_C_cached_bytes] += cached;
+	count[CREMA_C_readahead_bytes] += beyond;
+	ADD(&f->large_read_bytes, returned);
+	ADD(&f->cached_bytes, cached);
+	ADD(&f->readahead_bytes, beyond);
+}
+
+static void read_counts(struct op *op, int fd, int64_t offset, long result)
 {
 	uint64_t *count = op->t->seg.count;
 
@@ -181,6 +204,8 @@ static void read_counts(struct op *op, int fd, long result)
 		if (op->t->is_pool && task_slot(op->t->owner) && task_is_done(op->t->owner))
 			count[CREMA_C_late_bytes] += (uint64_t)result;
 		count_file(op->t, op->row, result);
+		if (likely(result > 0))
+			extent_read(op->t, fd, offset, (uint64_t)result);
 	} else if (op->kind == FD_IMPORT) {
 		count[CREMA_C_import_read_calls] += 1;
 		count[CREMA_C_import_read_bytes] += (uint64_t)result;
@@ -193,15 +218,15 @@ static void read_counts(struct op *op, int fd, long result)
 	}
 }
 
-void read_end(struct op *op, int fd, long result)
+void read_end(struct op *op, int fd, int64_t offset, long result)
 {
 	uint64_t elapsed = ticks_ns(ticks() - op->start);
 	int saved = errno;
 
 	if (unlikely(op->bracketed || elapsed > OP_SLOW_NS))
-		read_slow(op, fd, elapsed);
+		count_large(op, result, read_slow(op, fd, elapsed));
 	if (result >= 0)
-		read_counts(op, fd, result);
+		read_counts(op, fd, offset, result);
 	if (unlikely(op->lend.owner != OWNER_NONE))
 		lend_end(&op->lend);
 	errno = saved;
@@ -212,6 +237,7 @@ void write_begin(struct op *op, int fd)
 	struct fd_info info;
 
 	op->t = thread_self();
+	position_ask(fd);
 	if (unlikely(!op->t))
 		return;
 	info = fd_lookup(fd);
@@ -231,6 +257,7 @@ void write_end(struct op *op, int fd, long result)
 		net_sent(fd, (uint64_t)result);
 		return;
 	}
+	position_ask(fd);
 	op->t->seg.count[CREMA_C_write_calls] += 1;
 	op->t->seg.count[CREMA_C_write_bytes] += (uint64_t)result;
 	if (op->row) {

@@ -60,7 +60,8 @@ void recv_end(struct op *op, int fd, long result);
 void send_end(struct op *op, int fd, long result);
 
 void read_begin(struct op *op, int fd, size_t size);
-void read_end(struct op *op, int fd, long result);
+/* `offset`: where it read, EXTENT_HERE: at the descriptor's position. */
+void read_end(struct op *op, int fd, int64_t offset, long result);
 void write_begin(struct op *op, int fd);
 void write_end(struct op *op, int fd, long result);
 void map_end(int fd, size_t length, int prot);

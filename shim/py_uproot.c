@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "extent.h"
 #include "fd.h"
 #include "patch.h"
 #include "task.h"
@@ -20,10 +21,11 @@
 
 uint64_t uproot_counts_unknown;
 
-static PyObject *original, *n_members, *n_file, *n_file_path;
+static PyObject *original, *n_members, *n_file, *n_file_path, *n_cursor, *n_index;
 
 struct basket {
 	uint64_t bytes, raw_bytes;
+	uint64_t at; /* in the file; UINT64_MAX: not known */
 	int embedded;
 };
 
@@ -34,6 +36,17 @@ static uint64_t member(PyObject *members, const char *name)
 
 	PyErr_Clear();
 	return n;
+}
+
+static uint64_t place_of(PyObject *self)
+{
+	PyObject *cursor = py_attr(self, n_cursor), *index = py_attr(cursor, n_index);
+	unsigned long long at = index ? PyLong_AsUnsignedLongLong(index) : UINT64_MAX;
+
+	PyErr_Clear();
+	Py_DecRef(index);
+	Py_DecRef(cursor);
+	return at;
 }
 
 /* What the read that has just returned found: 0, or -EPROTO if this uproot keeps it elsewhere. */
@@ -51,6 +64,7 @@ static int look_at(PyObject *self, struct basket *b)
 	Py_DecRef(members);
 	b->embedded = b->bytes <= key;
 	b->raw_bytes = key + object;
+	b->at = place_of(self);
 	return b->bytes == UINT64_MAX || key == UINT64_MAX || object == UINT64_MAX ? -EPROTO : 0;
 }
 
@@ -89,6 +103,7 @@ static void count(PyObject *self)
 			ADD(&crema_shm->file[row - 1].basket_calls, 1);
 			ADD(&crema_shm->file[row - 1].basket_bytes, b.bytes);
 			ADD(&crema_shm->file[row - 1].basket_raw_bytes, b.raw_bytes);
+			extent_basket(row, b.at, b.bytes);
 		}
 	}
 	task_unref(owner);
@@ -136,6 +151,8 @@ int patch_baskets(PyObject *module)
 	n_members = PyUnicode_InternFromString("_members");
 	n_file = PyUnicode_InternFromString("_file");
 	n_file_path = PyUnicode_InternFromString("file_path");
+	n_cursor = PyUnicode_InternFromString("_cursor");
+	n_index = PyUnicode_InternFromString("index");
 	if (original && n_members && n_file && n_file_path)
 		d = PyDescr_NewMethod(class, &read_def);
 	if (d && !PyObject_SetAttrString(class, "read_members", d))

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "extent.h"
 #include "fd.h"
 #include "sys.h"
 
@@ -42,5 +43,6 @@ void stream_begin(struct stream_op *s, FILE *f, size_t bytes)
 
 void stream_end(struct stream_op *s)
 {
-	read_end(&s->op, s->fd, SYS3(SYS_lseek, s->fd, 0, SEEK_CUR) - s->at);
+	read_end(&s->op, s->fd, s->at, SYS3(SYS_lseek, s->fd, 0, SEEK_CUR) - s->at);
+	position_ask(s->fd);
 }

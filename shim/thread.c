@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "blocked.h"
+#include "extent.h"
 #include "fd.h"
 #include "real.h"
 #include "runqueue.h"
@@ -33,6 +34,7 @@ static struct crema_thread *claim(uint32_t tid)
 		t->now_cpu_ns = 0;
 		t->now_inblock = 0;
 		t->now_oublock = 0;
+		t->extent_bytes = 0;
 		__atomic_store_n(&t->tid, tid, __ATOMIC_RELEASE);
 		return t;
 	}
@@ -171,6 +173,7 @@ static void charge_rest(struct crema_thread *t, uint64_t storage_bytes)
 
 void thread_flush_file(struct crema_thread *t)
 {
+	extent_flush(t);
 	if (t->file_row) {
 		struct crema_file *f = &crema_shm->file[t->file_row - 1];
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bootstrap.h"
+#include "extent.h"
 #include "fd.h"
 #include "op.h"
 #include "shim.h"
@@ -25,6 +26,15 @@
  * below only pass them on. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #pragma GCC diagnostic ignored "-Wpedantic"
+
+static void duplicated(int fd, int copy)
+{
+	if (fd == copy)
+		return;
+	fd_opened(copy);
+	position_shared(fd);
+	position_shared(copy);
+}
 
 #define WRAP_OTHER(ret, name, params, args, fd, size)
 #define WRAP_FIND(ret, name, params, args, fd, size)
@@ -45,7 +55,12 @@
 	}
 
 #define WRAP_READ(ret, name, params, args, fd, size)                                               \
-	WRAP_COUNTED(ret, name, params, args, read_begin(&op, fd, size), read_end(&op, fd, result))
+	WRAP_COUNTED(ret, name, params, args, read_begin(&op, fd, size),                           \
+		     read_end(&op, fd, EXTENT_HERE, result))
+
+#define WRAP_PREAD(ret, name, params, args, fd, size)                                              \
+	WRAP_COUNTED(ret, name, params, args, read_begin(&op, fd, size),                           \
+		     read_end(&op, fd, o, result))
 
 #define WRAP_WRITE(ret, name, params, args, fd, size)                                              \
 	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd), write_end(&op, fd, result))
@@ -77,7 +92,8 @@
 		if (to.t)                                                                          \
 			write_end(&to, out, result);                                               \
 		if (from.t)                                                                        \
-			read_end(&from, in, result);                                               \
+			read_end(&from, in, i && result > 0 ? (int64_t)*i - result : EXTENT_HERE,   \
+				 result);                                                          \
 		return result;                                                                     \
 	}
 
@@ -106,6 +122,24 @@
 		ret result = real.name args;                                                       \
 		if (shim_armed() && result >= 0 && shim_same_process())                            \
 			fd_opened(result);                                                         \
+		return result;                                                                     \
+	}
+
+#define WRAP_DUP(ret, name, params, args, fd, size)                                                \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		ret result = real.name args;                                                       \
+		if (shim_armed() && result >= 0 && shim_same_process())                            \
+			duplicated(fd, result);                                                    \
+		return result;                                                                     \
+	}
+
+#define WRAP_SEEK(ret, name, params, args, fd, size)                                               \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		ret result = real.name args;                                                       \
+		if (shim_armed() && result >= 0)                                                   \
+			position_set(fd, (uint64_t)result);                                        \
 		return result;                                                                     \
 	}
 
@@ -199,6 +233,24 @@ WRAP_VARIADIC_OPEN(openat, (int dir, const char *path, int flags, ...),
 		   real.openat(dir, path, flags, mode))
 WRAP_VARIADIC_OPEN(openat64, (int dir, const char *path, int flags, ...),
 		   real.openat64(dir, path, flags, mode))
+
+#define WRAP_FCNTL(name)                                                                           \
+	EXPORT int name(int fd, int command, ...)                                                  \
+	{                                                                                          \
+		void *argument;                                                                    \
+		va_list ap;                                                                        \
+		int r;                                                                             \
+		va_start(ap, command);                                                             \
+		argument = va_arg(ap, void *);                                                     \
+		va_end(ap);                                                                        \
+		r = real.name(fd, command, argument);                                              \
+		if (shim_armed() && r >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC) && \
+		    shim_same_process())                                                           \
+			duplicated(fd, r);                                                         \
+		return r;                                                                          \
+	}
+WRAP_FCNTL(fcntl)
+WRAP_FCNTL(fcntl64)
 
 EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 {

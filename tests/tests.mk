@@ -35,6 +35,7 @@ ACCURACY_TESTS = \
   executors \
   identity \
   parquet \
+  file_bytes \
   sources \
   storage \
   threads \

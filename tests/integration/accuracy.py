@@ -20,6 +20,8 @@ TABLES = {
     "compress_calls": "Compress calls",
     "compress_in_bytes": "Bytes that were compressed",
     "compress_out_bytes": "Compressed bytes that compression gave",
+    "reread_bytes": "Bytes read more than once",
+    "cached_bytes": "Bytes from the page cache",
     "coffea": "Numbers of coffea's own report",
     "sums": "tasks + unattributed + unseen is the whole process",
     "killed": "A task whose worker was killed",

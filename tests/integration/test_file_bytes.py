@@ -1,17 +1,20 @@
 """Bytes per file, layer by layer: what coffea says was requested, what was read, what of it was read
-again, and what the baskets that uproot used hold."""
+again, what came from the page cache, and what the baskets that uproot used hold."""
 
 import os
 from pathlib import Path
 
+import cold
 import jobs
 import pytest
-from accuracy import COFFEA
+import read_patterns
+from accuracy import COFFEA, MINCORE, RUSAGE
 from baskets import Baskets
 from distributed import span
 from test_real_nano import count_jets
 
 BRANCHES = "fBasketBytes of the columns' baskets (uproot without crema)"
+PATTERN = "the reads' own offsets and results"
 NANO = "nano_tt_v15.root"
 
 
@@ -19,6 +22,23 @@ def nano():
     if "CREMA_TEST_DATA" not in os.environ:
         pytest.skip("CREMA_TEST_DATA is not set")
     return str((Path(os.environ["CREMA_TEST_DATA"]) / NANO).resolve())
+
+
+def row_of(report, path):
+    return next(r for r in report["files"] if r["path"] == os.path.realpath(path))
+
+
+def known(report, paths):
+    """The lists of what was read have come: once a file has been left alone for a second."""
+    rows = {r["path"]: r for r in report["files"]}
+    return all(os.path.realpath(p) in rows and rows[os.path.realpath(p)]["reread_bytes"] is not None for p in paths)
+
+
+def check_sums(row):
+    assert row["read_bytes"] == row["unique_bytes"] + row["reread_bytes"]
+    assert row["unique_bytes"] == row["read_basket_bytes"] + row["outside_basket_bytes"]
+    assert row["read_bytes"] == row["large_read_bytes"] + row["small_read_bytes"]
+    assert row["unique_bytes"] <= row["size_bytes"]
 
 
 def chunks_of(report):
@@ -29,7 +49,7 @@ def check_baskets(cell, name, report, path):
     """The chunks' baskets and the file's are those that the file itself names."""
     truth = [Baskets(path).of_chunk(chunk) for chunk in chunks_of(report)]
     each = [basket for chunk in truth for basket in chunk]
-    row = next(r for r in report["files"] if r["path"] == os.path.realpath(path))
+    row = row_of(report, path)
     numbers = {"basket_calls": len(each), "basket_bytes": sum(b[1] for b in each),
                "basket_raw_bytes": sum(b[2] for b in each)}
     for number, value in numbers.items():
@@ -39,13 +59,98 @@ def check_baskets(cell, name, report, path):
         assert chunk["basket_bytes"] == sum(b[1] for b in baskets), chunk["columns"]
 
 
-@pytest.mark.parametrize("chunks", [1, 2, 5, 10])
+@pytest.mark.parametrize("chunks", [1, 2, *(pytest.param(n, marks=pytest.mark.matrix) for n in (5, 10))])
 def test_small_chunks_request_the_metadata_again(shared, cell, chunks):
     path, name = nano(), f"NanoAOD in {chunks} chunks"
     entries = Baskets(path).tree.num_entries
     with span(name):
         _, report = jobs.run_coffea(shared.client, [path], chunksize=-(-entries // chunks), processor_instance=count_jets)
-    found = shared.settled(lambda r: len(r["chunks"]) >= chunks)
+    found = shared.settled(lambda r: len(r["chunks"]) >= chunks and known(r, [path]))
     assert len(chunks_of(found)) == report["chunks"] == chunks
     check_baskets(cell, name, found, path)
-    cell("coffea", f"{name}, bytesread", COFFEA, report["bytesread"], found["metrics"]["total_bytes_read_coffea"])
+    row = row_of(found, path)
+    cell("basket_bytes", f"{name}, each basket once", BRANCHES, baskets_once(found, path), row["unique_basket_bytes"])
+    cell("coffea", f"{name}, bytesread", COFFEA, report["bytesread"], row["requested_bytes"])
+    check_sums(row)
+    # Every basket that was used lies in what was read; the rest is metadata, the same for any chunks.
+    assert row["read_basket_bytes"] == row["unique_basket_bytes"]
+    assert row["chunks"] == chunks and row["outside_basket_bytes"] > 100 * row["read_basket_bytes"]
+    assert found["metrics"]["requested_amplification"] == report["bytesread"] / found["metrics"]["basket_bytes"]
+    (group,) = found["bytes"]["branch_sets"]
+    assert (group["chunks"], group["requested_bytes"]) == (chunks, report["bytesread"])
+    assert set(group["columns"]) == set(report["columns"])
+    assert found["bytes"]["datasets"][0]["files_reread_bytes"] == row["reread_bytes"]
+    return row
+
+
+def baskets_once(report, path):
+    """Bytes of all baskets that any chunk used, each once."""
+    used = {basket for chunk in chunks_of(report) for basket in Baskets(path).of_chunk(chunk)}
+    return sum(size for _, size, _ in used)
+
+
+def copies(disk, names, size=400_000):
+    made = {}
+    for name in names:
+        path = disk / f"pattern_{name}"
+        path.write_bytes(bytes(range(256)) * (size // 256))
+        made[name] = str(path)
+    return made
+
+
+def test_what_was_read_twice(shared, disk, cell):
+    """Known ways to read, each on a file of its own."""
+    names = [f.__name__ for f in read_patterns.EXACT]
+    files = copies(disk, [*names, "duplicated"])
+    with span("patterns"):
+        tasks = {name: shared.client.submit(read_patterns.run, name, path, pure=False, key=jobs.unique(name))
+                 for name, path in files.items()}
+        truth = {name: task.result(timeout=120) for name, task in tasks.items()}
+    found = shared.settled(lambda r: known(r, [files[name] for name in names]))
+    for name in names:
+        row, ranges = row_of(found, files[name]), truth[name]
+        total, once = sum(length for _, length in ranges), read_patterns.distinct(ranges)
+        cell("reread_bytes", f"{name}, read", PATTERN, total, row["read_bytes"])
+        cell("reread_bytes", f"{name}, distinct", PATTERN, once, row["unique_bytes"])
+        cell("reread_bytes", f"{name}, again", PATTERN, total - once, row["reread_bytes"])
+    row = row_of(found, files["duplicated"])
+    assert row["read_bytes"] == 2000
+    cell("reread_bytes", "descriptors that share a position", PATTERN, None, row["reread_bytes"],
+         unknown="its position is not followed")
+
+
+def test_again_by_another_worker(shared, disk, cell):
+    path = copies(disk, ["workers"])["workers"]
+    ranges = [[(0, 1000), (500, 1000)], [(1200, 1000), (5000, 10)]]
+    workers = sorted(shared.client.scheduler_info()["workers"])
+    with span("workers"):
+        for worker, some in zip(workers, ranges):
+            shared.client.submit(jobs.read_ranges, path, some, workers=[worker], pure=False,
+                                 key=jobs.unique("by_worker")).result(timeout=120)
+    found = shared.settled(lambda r: known(r, [path]))
+    row = row_of(found, path)
+    cell("reread_bytes", "two workers, within each", PATTERN, 500, row["worker_reread_bytes"])
+    cell("reread_bytes", "two workers, over both", PATTERN, 800, row["reread_bytes"])
+
+
+@pytest.mark.parametrize("state", ["cold", "warm"])
+def test_page_cache(shared, data, cell, state):
+    """Large reads: what storage did not give was in the page cache."""
+    path, name = data["zstd"], f"large reads, {state}"
+    if state == "cold":
+        cold.drop(path)
+    else:
+        cold.warm(path)
+    with span(name):
+        task = shared.client.submit(jobs.read_whole, path, pure=False, key=jobs.unique("read_whole"))
+        size = task.result(timeout=120)
+    resident = cold.resident_bytes(path)
+    row = row_of(shared.settled(lambda r: known(r, [path])), path)
+    charged = row["large_read_bytes"] + row["readahead_bytes"] - row["cached_bytes"]
+    assert (row["large_read_bytes"], row["reread_bytes"]) == (size, 0)
+    if state == "warm":
+        cell("cached_bytes", name, "the file is in the page cache", size, row["cached_bytes"])
+        assert charged == row["storage_read_bytes"] == 0
+    else:
+        cell("cached_bytes", f"{name}: read + read-ahead - cached", f"{MINCORE} .. {RUSAGE}",
+             (resident, row["storage_read_bytes"]), charged)

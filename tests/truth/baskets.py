@@ -1,12 +1,14 @@
 """What the baskets of a file say of themselves, read with uproot alone."""
 
+import functools
 import os
 
 import uproot
 
 
+@functools.cache
 class Baskets:
-    """The baskets of one tree of a local file."""
+    """The baskets of one tree of a local file; each file is opened once."""
 
     def __init__(self, path, tree="Events"):
         self.tree = uproot.open(f"{os.path.realpath(path)}:{tree}")

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * extents.h - which bytes of each file row were read, and which are of baskets that were used.
+ *
+ * Emptied from the ring in shared memory at each turn of the agent. What is sent is only true if
+ * the bytes of all stretches are as many as the row's own: a reader compares. So stretches that
+ * found no room, ranges beyond the limit and an agent that came later leave a file's re-reads
+ * unknown, never wrong. One thread.
+ */
+#ifndef AGENT_EXTENTS_H
+#define AGENT_EXTENTS_H
+
+#include "agent/view.h"
+#include "common/ranges.h"
+
+#define EXTENTS_RANGES_KEPT 4096  /* of one file; more are not followed */
+#define EXTENTS_RANGES_SENT 1024  /* as a list; of files with more only the sums */
+#define EXTENTS_RANGES_ALL  65536 /* of all files: 1 MiB */
+
+struct extents_file {
+	struct ranges read, baskets;
+	uint64_t read_bytes, basket_bytes; /* of all stretches, as often as they came */
+	bool list_due;                     /* the lists have changed since they were sent */
+};
+
+struct extents {
+	struct extents_file *file; /* CREMA_SHM_FILES; NULL: no memory, all is unknown */
+};
+
+void extents_init(struct extents *e);
+void extents_release(struct extents *e);
+/* Empties the ring; `ended`: nobody writes to it any more. */
+void extents_take(struct extents *e, const struct view *v, bool ended);
+/* The lists of row i are not yet sent. */
+static inline bool extents_due(const struct extents *e, uint32_t i)
+{
+	return e->file && e->file[i].list_due;
+}
+/* Writes the key-value pairs of row i: EXTENTS_PAIRS of them. */
+#define EXTENTS_PAIRS 7
+void extents_pack(struct extents *e, uint32_t i, bool with_lists, msgpack_packer *pk);
+
+#endif

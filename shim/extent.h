@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * extent.h - which bytes of data files were read, so that what was read twice can be told.
+ *
+ * A thread joins reads that follow each other and puts each finished stretch into the ring
+ * crema_shm->extent, which the agent empties. A stretch that finds no room, or whose place in the
+ * file is not known, is left out: the agent then misses bytes that the file's row has, and the
+ * file's re-reads are unknown. So nothing here can make a number wrong, only unknown.
+ *
+ * Where read() reads: one word per descriptor follows its position, from open() and lseek() on; a
+ * descriptor that was made another way is asked once. Descriptors that share a position (dup) are
+ * not followed. A position that another process moves is not seen.
+ */
+#ifndef CREMA_SHIM_EXTENT_H
+#define CREMA_SHIM_EXTENT_H
+
+#include "thread.h"
+
+#define EXTENT_HERE (-1) /* at the descriptor's position */
+
+/* Ends the stretch under way of this thread's file row. */
+void extent_flush(struct crema_thread *t);
+/* Bytes of a basket that uproot used. */
+void extent_basket(uint32_t row, uint64_t offset, uint64_t bytes);
+
+/* fd is known to stand at `offset` now. */
+void position_set(int fd, uint64_t offset);
+/* fd has moved in a way that we do not follow, or is another one now: asked at the next read. */
+void position_ask(int fd);
+/* Other descriptors share fd's position. */
+void position_shared(int fd);
+void position_forget(int fd);
+/* All descriptors of now are shared with the process that forked this one. */
+void position_inherited(void);
+/* Where the `bytes` that read() has just returned began; negative: not known. */
+int64_t position_read(int fd, uint64_t bytes);
+
+/* `bytes` > 0 of the thread's present file row were read. */
+static inline void extent_read(struct crema_thread *t, int fd, int64_t offset, uint64_t bytes)
+{
+	if (offset < 0)
+		offset = position_read(fd, bytes);
+	if (likely((uint64_t)offset == t->extent_offset + t->extent_bytes && t->extent_bytes &&
+		   t->extent_bytes < CREMA_EXTENT_BYTES)) {
+		t->extent_bytes += bytes;
+		return;
+	}
+	if (t->extent_bytes)
+		extent_flush(t);
+	if (offset >= 0) {
+		t->extent_offset = (uint64_t)offset;
+		t->extent_bytes = bytes;
+	}
+}
+
+#endif

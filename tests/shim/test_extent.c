@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_extent.c - stretches of files in the ring: joined, refused when it is full, never wrong. */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const char *path;
+
+/* What the ring holds since the last time: bytes and stretches. */
+static uint64_t taken(uint64_t *stretches)
+{
+	uint64_t bytes = 0;
+
+	*stretches = 0;
+	for (; crema_shm->extents_tail != crema_shm->extents_head; crema_shm->extents_tail++) {
+		struct crema_extent *e =
+			&crema_shm->extent[crema_shm->extents_tail % CREMA_SHM_EXTENTS];
+
+		assert_true(e->row > 0 && e->row <= CREMA_SHM_FILES);
+		bytes += e->bytes;
+		*stretches += 1;
+		e->row = 0;
+	}
+	return bytes;
+}
+
+static void reads_in_a_row_are_one_stretch(void **state)
+{
+	struct harness_task h = harness_begin();
+	int fd = open(path, O_RDONLY);
+	uint64_t n;
+	char buf[100];
+
+	(void)state;
+	taken(&n);
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(read(fd, buf, 100), 100);
+	assert_int_equal(lseek(fd, 1000, SEEK_SET), 1000);
+	assert_int_equal(read(fd, buf, 100), 100);
+	assert_int_equal(read(fd, buf, 100), 100);
+	close(fd);
+	harness_end(&h);
+	assert_int_equal(taken(&n), 5200);
+	assert_int_equal(n, 2);
+	harness_free(&h);
+}
+
+static void a_full_ring_refuses(void **state)
+{
+	struct harness_task h = harness_begin();
+	int fd = open(path, O_RDONLY);
+	uint64_t n, bytes;
+	char buf[10];
+
+	(void)state;
+	taken(&n);
+	for (unsigned i = 0; i < 3 * CREMA_SHM_EXTENTS; i++)
+		assert_int_equal(pread(fd, buf, 10, i % 2 ? 0 : 500), 10);
+	close(fd);
+	harness_end(&h);
+	bytes = taken(&n);
+	/* All that is there is right; what is not there is missing from the sum. */
+	assert_int_equal(bytes, 10 * n);
+	assert_true(n >= CREMA_SHM_EXTENTS - CREMA_SHM_THREADS && n <= CREMA_SHM_EXTENTS);
+	harness_free(&h);
+}
+
+static void positions_that_are_shared_are_left_out(void **state)
+{
+	struct harness_task h = harness_begin();
+	int fds[4], fd = open(path, O_RDONLY);
+	uint64_t n;
+	char buf[10];
+
+	(void)state;
+	taken(&n);
+	fds[0] = dup(fd);
+	fds[1] = fcntl(fd, F_DUPFD, 50);
+	fds[2] = fcntl(fd, F_DUPFD_CLOEXEC, 50);
+	fds[3] = dup2(fd, 77);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(read(fds[i], buf, 10), 10);
+	assert_int_equal(read(fd, buf, 10), 10);
+	assert_int_equal(pread(fds[0], buf, 10, 0), 10); /* says where by itself */
+	for (int i = 0; i < 4; i++)
+		close(fds[i]);
+	close(fd);
+	fd = open(path, O_RDONLY); /* the same number, another file description */
+	assert_int_equal(read(fd, buf, 10), 10);
+	close(fd);
+	harness_end(&h);
+	assert_int_equal(taken(&n), 20);
+	harness_free(&h);
+}
+
+static void a_position_of_before_is_asked_for(void **state)
+{
+	uint64_t n;
+	char buf[10];
+	struct harness_task h;
+	int fd;
+	FILE *stream = fopen(path, "r"); /* its open is libc's own */
+
+	(void)state;
+	fd = fileno(stream);
+	assert_int_equal(lseek(fd, 300, SEEK_SET), 300);
+	h = harness_begin();
+	taken(&n);
+	assert_int_equal(read(fd, buf, 10), 10);
+	harness_end(&h);
+	assert_int_equal(crema_shm->extent[crema_shm->extents_tail % CREMA_SHM_EXTENTS].offset, 300);
+	assert_int_equal(taken(&n), 10);
+	fclose(stream);
+	harness_free(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_in_a_row_are_one_stretch),
+		cmocka_unit_test(a_full_ring_refuses),
+		cmocka_unit_test(positions_that_are_shared_are_left_out),
+		cmocka_unit_test(a_position_of_before_is_asked_for),
+	};
+
+	path = harness_file("extent", 100000);
+	harness_arm();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
