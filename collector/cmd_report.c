@@ -58,7 +58,9 @@ static int say_notice(const struct report_notice *n)
 		log_line("%s", n->torn);
 	if (*n->coffea)
 		log_line("%s", n->coffea);
-	return n->coffea_unreadable ? STATUS_FAILED : STATUS_DONE;
+	if (*n->taskvine)
+		log_line("%s", n->taskvine);
+	return n->coffea_unreadable || n->taskvine_unreadable ? STATUS_FAILED : STATUS_DONE;
 }
 
 static int write_report(const struct options *o, const char *dir)
@@ -72,6 +74,7 @@ static int write_report(const struct options *o, const char *dir)
 		.list = options_on(o, OPT_list),
 		.json = json != NULL,
 		.colour = want_colour(&target),
+		.taskvine_log = o->value[OPT_taskvine_log],
 		.coffea_report = o->value[OPT_coffea_report],
 		.now_ns = clock_real_ns(),
 		.flush = target_flush,

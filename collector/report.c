@@ -116,6 +116,7 @@ static void list_text(const struct runs *runs, struct sink *s, bool colour)
 
 static int render_run(const struct report_request *req, const struct run *run, struct sink *s)
 {
+	struct taskvine_log taskvine;
 	struct coffea_report coffea;
 	struct report report;
 	struct facts facts;
@@ -127,6 +128,17 @@ static int render_run(const struct report_request *req, const struct run *run, s
 	rc = report_gather(&report, run, &facts);
 	if (rc)
 		goto out;
+	if (req->taskvine_log) {
+		rc = taskvine_log_read(&taskvine, req->taskvine_log);
+		taskvine_log_match(&taskvine, run);
+		report.taskvine = &taskvine;
+		if (req->notice) {
+			snprintf(req->notice->taskvine, sizeof(req->notice->taskvine), "%s",
+				 taskvine.line);
+			req->notice->taskvine_unreadable = rc != 0;
+		}
+		rc = 0;
+	}
 	if (req->coffea_report) {
 		rc = coffea_report_read(&coffea, req->coffea_report);
 		coffea_report_compare(&coffea, &facts);
@@ -144,6 +156,8 @@ static int render_run(const struct report_request *req, const struct run *run, s
 	} else {
 		report_tables(&report, s, req->colour);
 	}
+	if (report.taskvine)
+		taskvine_log_release(&taskvine);
 out:
 	report_release(&report);
 out_facts:

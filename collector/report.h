@@ -19,6 +19,8 @@
 struct report_notice {
 	char torn[REPORT_LINE_BYTES];	/* damaged or torn files */
 	char coffea[REPORT_LINE_BYTES]; /* what is wrong with --coffea-report */
+	char taskvine[REPORT_LINE_BYTES]; /* the same of --taskvine-log */
+	bool taskvine_unreadable;
 	bool coffea_unreadable;		/* it could not be used at all */
 };
 
@@ -28,6 +30,7 @@ struct report_request {
 	bool list;	 /* the runs instead of one */
 	bool json;
 	bool colour;
+	const char *taskvine_log; /* path; NULL: none */
 	const char *coffea_report; /* path; NULL: none */
 	uint64_t now_ns; /* CLOCK_REALTIME to judge silent workers by; 0: their own times only */
 	/* Called when much is in `out`: takes all of it and clears it. NULL: all stays in `out`. */

@@ -152,6 +152,8 @@ void report_json(const struct report *r, struct json *j)
 	blocking_json(r->blocking, r->run, j);
 	tracking_emit(r->facts, j);
 	report_completeness_json(r, j);
+	if (r->taskvine)
+		taskvine_log_json(r->taskvine, j);
 	if (r->coffea)
 		put_coffea(r->coffea, j);
 	emit_end(j);

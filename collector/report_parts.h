@@ -12,6 +12,7 @@
 #include "collector/emit_table.h"
 #include "collector/file_layers.h"
 #include "collector/metrics.h"
+#include "collector/taskvine_log.h"
 #include "collector/report_blocking.h"
 
 /* Seconds and bytes of one part of a worker process. */
@@ -57,6 +58,7 @@ struct report {
 	const struct run *run;
 	const struct facts *facts;
 	const struct coffea_report *coffea; /* NULL: not asked for */
+	const struct taskvine_log *taskvine; /* the same */
 	struct balance balance;		    /* of all workers of the run */
 	uint64_t records_lost, workers_with_notes;
 	struct value records_refused, tasks_refused;

@@ -206,6 +206,8 @@ void report_tables_health(const struct report *r, struct sink *s, bool colour)
 	put_workers(r, s, colour);
 	put_lives(r, s);
 	put_waste(r, s, colour);
+	if (r->taskvine)
+		taskvine_log_table(r->taskvine, s, colour);
 	if (r->coffea)
 		put_coffea(r->coffea, s, colour);
 	table_section(s, colour, "Completeness (over the whole life of these workers)");

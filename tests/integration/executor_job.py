@@ -8,6 +8,7 @@ would start a thread; with OPENBLAS_NUM_THREADS=1 and MemmapSource nothing else 
 """
 
 import argparse
+import atexit
 import multiprocessing
 import os
 import sys
@@ -20,6 +21,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 def pool_of(method, workers):
     return partial(ProcessPoolExecutor, mp_context=multiprocessing.get_context(method))
+
+
+def parsl_kernel(name):
+    """Loaded first: given to the executor, this version of Parsl does not take it."""
+    import parsl
+    from parsl.executors import HighThroughputExecutor, ThreadPoolExecutor
+    from parsl.providers import LocalProvider
+
+    if name == "parsl-threads":
+        executor = ThreadPoolExecutor(max_threads=2)
+    else:
+        executor = HighThroughputExecutor(max_workers_per_node=2, address="127.0.0.1",
+                                          provider=LocalProvider(init_blocks=1, max_blocks=1))
+    return parsl.load(parsl.Config(executors=[executor], run_dir="parsl"))
 
 
 def executor_of(name, workers):
@@ -37,6 +52,8 @@ def executor_of(name, workers):
         return processor.FuturesExecutor(workers=workers, status=False)
     if name == "threads":
         return processor.FuturesExecutor(pool=ThreadPoolExecutor, workers=workers, status=False)
+    if name.startswith("parsl"):
+        return processor.ParslExecutor(status=False)
     return processor.FuturesExecutor(pool=pool_of(name, workers), workers=workers, status=False)
 
 
@@ -46,6 +63,7 @@ def main():
     parser.add_argument("--files", nargs="+", required=True)
     parser.add_argument("--chunksize", type=int, default=50_000)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--first", help="run it on this executor before")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--fail-at", type=int, help="process() raises for the chunk that begins here, once")
     parser.add_argument("--handler", help="class in uproot that reads, as MemmapSource")
@@ -68,8 +86,10 @@ def main():
     NanoAODSchema.warn_missing_crossrefs = False
     options = {"handler": getattr(uproot, args.handler)} if args.handler else {}
     instance = ttbar.TTbarProcessor() if args.fail_at is None else Failing()
-    for _ in range(args.repeat):
-        run = processor.Runner(executor=executor_of(args.executor, args.workers), schema=NanoAODSchema,
+    if args.executor.startswith("parsl"):
+        atexit.register(parsl_kernel(args.executor).cleanup)
+    for executor in [args.first] * bool(args.first) + [args.executor] * args.repeat:
+        run = processor.Runner(executor=executor_of(executor, args.workers), schema=NanoAODSchema,
                                chunksize=args.chunksize, savemetrics=True, metadata_cache={})
         out, report = run(ttbar.fileset(args.files), processor_instance=instance, uproot_options=options)
     report["columns"] = sorted(report["columns"])

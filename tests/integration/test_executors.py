@@ -8,7 +8,9 @@ from pathlib import Path
 
 import cluster
 import jobs
+import parsl_env
 import pytest
+import taskvine
 from accuracy import COFFEA, UPROOT
 
 JOB = Path(__file__).with_name("executor_job.py")
@@ -31,7 +33,7 @@ def plain(place, data):
     return jobs.serial_truth(place.directory, [data["zstd"]])
 
 
-def run(place, data, executor, *options, env=None, run="last"):
+def run(place, data, executor, *options, env=None, python=sys.executable):
     """One program under `crema run`; its records go to files in a folder of its own."""
     job = Job()
     job.directory = place.directory / f"{executor}{len(list(place.directory.iterdir()))}"
@@ -39,15 +41,19 @@ def run(place, data, executor, *options, env=None, run="last"):
     output = job.directory / "out.json"
     records = job.directory / "records"
     records.mkdir()
-    command = [place.build / "crema", "run", "--", sys.executable, JOB, executor, "--files", data["zstd"],
+    command = [place.build / "crema", "run", "--", python, JOB, executor, "--files", data["zstd"],
                "--output", output, *options]
     done = subprocess.run([str(word) for word in command], cwd=job.directory, capture_output=True, text=True, timeout=300,
                           env={**place.env, "CREMA_COLLECTOR": f"dir:{records}", **(env or {})})
     assert done.returncode == 0, done.stderr[-4000:]
-    job.stderr = done.stderr
     job.__dict__.update(json.loads(output.read_text()))
-    job.json = jobs.settled(place, lambda r: all(w["goodbye"] for w in r["workers"]), directory=records)
+    job.records = records
+    job.json = settled(place, records)
     return job
+
+
+def settled(place, records):
+    return jobs.settled(place, lambda r: all(w["goodbye"] for w in r["workers"]), directory=records)
 
 
 def check(job, plain, data, cell, name):
@@ -108,3 +114,125 @@ def test_processes(place, plain, data, cell, method):
     assert job.pid not in pids(job) | pids(job, chunks=False)
     workers = {(task["pid"], task["worker_id"]) for task in job.json["tasks"]}
     assert len(workers) == len({pid for pid, _ in workers}) == len({worker for _, worker in workers})
+
+
+def test_repeated_in_one_process(place, plain, data, cell):
+    """A notebook's second run of the same analysis is a run of its own, to the last byte."""
+    job = run(place, data, "iterative", "--repeat", "2", "--handler", "MemmapSource")
+    check(job, plain, data, cell, "iterative, run again")
+    listed = place.report("--list", "--json", "-", directory=job.records)
+    assert [row["num_chunks"] for row in json.loads(listed.stdout)["runs"]] == [4, 4]
+
+
+def test_child_of_a_measured_process(place, plain, data, cell):
+    """The parent has been measured when it forks: the child counts for itself, from 0."""
+    job = run(place, data, "fork", "--first", "iterative")
+    check(job, plain, data, cell, "futures, fork after iterative")
+    assert job.pid not in pids(job)
+    assert {chunk["attempt"] for chunk in job.json["chunks"]} <= {1, 2, 3, 4}
+
+
+def test_chunk_that_fails_once(place, plain, data):
+    """coffea tries it again: an attempt that erred, with all that is known at its start."""
+    job = run(place, data, "threads", "--fail-at", "50000")
+    assert job.output == plain["output"]
+    erred, = [chunk for chunk in job.json["chunks"] if chunk["status"] == "erred"]
+    assert (erred["entrystart"], erred["entrystop"], erred["waste_reason"]) == (50_000, 100_000, "retried")
+    assert erred["events"] is None
+    assert sum(chunk["counted"] for chunk in job.json["chunks"]) == 4
+
+
+PICKLES = """
+import pickle, sys
+import cloudpickle
+from coffea.processor import Runner
+from functools import partial
+for name in ("_work_function", "metadata_fetcher_root"):
+    for module in (pickle, cloudpickle):
+        function = getattr(Runner, name)
+        assert module.loads(module.dumps(function)) is function
+        assert module.loads(module.dumps(partial(function, 1))).func is function
+sys.stdout.buffer.write(pickle.dumps(Runner._work_function))
+"""
+
+
+def test_functions_travel(place):
+    """Also into a process without the shim."""
+    made = subprocess.run([sys.executable, "-c", PICKLES], env={**place.env, **place.worker_env()}, capture_output=True)
+    assert made.returncode == 0, made.stderr
+    load = "import pickle, sys; f = pickle.load(sys.stdin.buffer); print(f.__qualname__, f.__module__)"
+    done = subprocess.run([sys.executable, "-c", load], env=place.env, input=made.stdout, capture_output=True)
+    assert done.stdout.split() == [b"Runner._work_function", b"coffea.processor.executor"], done.stderr
+
+
+def test_where_it_sends_to_without_being_told(place, data, tmp_path):
+    """One line for each measured process; the result is there."""
+    output = tmp_path / "out.json"
+    done = subprocess.run([sys.executable, JOB, "iterative", "--files", data["zstd"], "--output", output], timeout=300,
+                          env={**place.env, "LD_PRELOAD": str(place.build / "libcrema.so")}, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert [line for line in done.stderr.splitlines() if line.startswith("crema")] == [
+        "crema: CREMA_COLLECTOR is not set: this process sends to 127.0.0.1:8990"]
+    assert json.loads(output.read_text())["report"]["chunks"] == 4
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("kind", ["parsl", "parsl-threads"])
+def test_parsl(place, plain, data, cell, kind):
+    """Its workers are killed at the end: no last word of theirs is needed."""
+    python = parsl_env.python()
+    paths = {"PATH": os.pathsep.join([str(python.parent), place.env["PATH"]]),
+             "PYTHONPATH": os.pathsep.join([str(cluster.ROOT / "examples"), place.env["PYTHONPATH"]])}
+    job = run(place, data, kind, python=python, env=paths)
+    check(job, plain, data, cell, {"parsl": "Parsl, HTEX", "parsl-threads": "Parsl, threads"}[kind])
+    assert (pids(job) == {job.pid}) == (kind == "parsl-threads")
+
+
+@pytest.fixture(scope="module")
+def vine(place, data):
+    """The example on TaskVine, and its transactions log."""
+    if not taskvine.archive():
+        pytest.skip("CREMA_TEST_TASKVINE is not set")
+    job = Job()
+    job.directory = place.directory / "taskvine"
+    job.records = job.directory / "records"
+    job.records.mkdir(parents=True)
+    output = job.directory / "out.json"
+    env = {**place.env, **taskvine.environment(taskvine.build())}
+    worker = ["env", f"CREMA_COLLECTOR=dir:{job.records}", place.build / "crema", "run", "--", "vine_worker"]
+    command = [sys.executable, JOB.with_name("taskvine_job.py"), "--files", data["zstd"], "--output", output,
+               "--port", cluster.free_port(), "--", *worker]
+    done = subprocess.run([str(word) for word in command], cwd=job.directory, env=env, capture_output=True, text=True, timeout=380)
+    assert done.returncode == 0, done.stderr[-4000:]
+    job.__dict__.update(json.loads(output.read_text()))
+    job.log, = {log.resolve() for log in job.directory.glob("vine-run-info/*/vine-logs/transactions")}
+    settled(place, job.records)
+    done = place.report("--json", "-", "--taskvine-log", job.log, directory=job.records)
+    job.json = json.loads(done.stdout)
+    return job
+
+
+@pytest.mark.matrix
+def test_taskvine(vine, plain, data, cell):
+    """A process for each chunk, which ends at once."""
+    check(vine, plain, data, cell, "TaskVine")
+    assert len({chunk["worker_id"] for chunk in vine.json["chunks"]}) == 4
+    assert all(worker["goodbye"]["how"] == "exit" for worker in vine.json["workers"])
+
+
+@pytest.mark.matrix
+def test_taskvine_log(vine, cell):
+    """Each process finds its task; how long it lived is what TaskVine's worker saw of it."""
+    workers = {worker["id"]: worker for worker in vine.json["workers"]}
+    rows = vine.json["taskvine"]["tasks"]
+    assert [row["category"] for row in rows] == ["preprocessing"] + 4 * ["processing"] + ["accumulating"]
+    measured = [row for row in rows if row["worker_id"]]
+    assert len({row["worker_id"] for row in measured}) == len(measured) == 5
+    for row in measured:
+        worker = workers[row["worker_id"]]
+        assert worker["cwd"].endswith(f"task.{row['task']}")
+        cell("executors", f"TaskVine, life of task {row['task']}'s process", "wall_time of TaskVine's log; starts are known to 10 ms",
+             row["wall_seconds"], worker["process_life_seconds"], 0.25)
+        assert 0 < worker["startup_seconds"] < worker["process_life_seconds"] - worker["work_seconds"]
+    sent = [line.split() for line in vine.log.read_text().splitlines() if " TRANSFER OUTPUT " in line]
+    assert sum(int(words[7]) for words in sent) == sum(row["output_bytes"] for row in rows)
