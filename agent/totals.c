@@ -151,7 +151,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		add_open_segments(r->view, last, &sums);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_TOTALS);
-	pack_map(pk, 14);
+	pack_map(pk, 16);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_kv_u64(pk, "tasks_started", t->tasks_started);
 	pack_kv_u64(pk, "tasks_done", t->tasks_done);
@@ -166,6 +166,8 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	pack_kv_u64(pk, "strings_refused", t->strings_refused);
 	pack_kv_u64(pk, "files_refused", t->files_refused);
 	pack_kv_u64(pk, "threads_refused", t->threads_refused);
+	pack_kv_u64(pk, "shared_network_read_bytes", t->shared_network_read_bytes);
+	pack_kv_u64(pk, "shared_network_write_bytes", t->shared_network_write_bytes);
 	pack_blocked(pk, &r->view->shm->blocked);
 	pack_notes(pk, r->view);
 	outbox_end(r->out, class);

@@ -122,6 +122,7 @@ struct totals {
 	uint64_t boot_ns;
 	struct value tasks_started, tasks_done, tasks_refused, records_refused, strings_refused;
 	struct value files_refused, threads_refused;
+	struct value shared_network_read_bytes, shared_network_write_bytes;
 	struct counters tasks, unattributed;
 	struct amounts process, seen;
 	struct blocked_totals blocked;

@@ -185,6 +185,8 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	t->strings_refused = map_uint(map, "strings_refused");
 	t->files_refused = map_uint(map, "files_refused");
 	t->threads_refused = map_uint(map, "threads_refused");
+	t->shared_network_read_bytes = map_uint(map, "shared_network_read_bytes");
+	t->shared_network_write_bytes = map_uint(map, "shared_network_write_bytes");
 	take_counters(&t->tasks, get(map, "tasks"));
 	take_counters(&t->unattributed, get(map, "unattributed"));
 	take_amounts(&t->process, get(map, "process"));

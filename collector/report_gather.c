@@ -234,6 +234,8 @@ static void gather_workers(struct report *r)
 		part_add(&r->balance.process, &b.process, !i);
 		add(&r->records_refused, w->totals.records_refused, !i);
 		add(&r->tasks_refused, w->totals.tasks_refused, !i);
+		add(&r->shared_network_read_bytes, w->totals.shared_network_read_bytes, !i);
+		add(&r->shared_network_write_bytes, w->totals.shared_network_write_bytes, !i);
 		r->records_lost += w->records_lost;
 		r->workers_with_notes += w->notes.n > 0;
 	}

@@ -185,6 +185,8 @@ void report_completeness_json(const struct report *r, struct json *j)
 	put_part(j, "unseen", &r->balance.unseen, false);
 	put_part(j, "rusage", &r->balance.process, false);
 	blocking_completeness_json(r->blocking, j);
+	emit_value(j, "shared_network_read_bytes", r->shared_network_read_bytes);
+	emit_value(j, "shared_network_write_bytes", r->shared_network_write_bytes);
 	emit_value(j, "files_read", value_uint(m->files_read));
 	put_torn(m, j);
 	emit_array(j, "notes");
@@ -278,6 +280,22 @@ static void remark_dask(const struct report *r, void (*say)(void *, const char *
 	}
 }
 
+static void remark_shared(const struct report *r, void (*say)(void *, const char *), void *arg)
+{
+	char in[HUMAN_BYTES], out[HUMAN_BYTES], line[256];
+	double bytes = value_number(r->shared_network_read_bytes, NULL) +
+		       value_number(r->shared_network_write_bytes, NULL);
+
+	if (!(bytes > 0))
+		return;
+	snprintf(line, sizeof(line),
+		 "connections that serve several tasks at once: %s received and %s sent on them are "
+		 "unattributed",
+		 human(r->shared_network_read_bytes, AS_BYTES, in),
+		 human(r->shared_network_write_bytes, AS_BYTES, out));
+	say(arg, line);
+}
+
 void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg)
 {
 	const struct model *m = r->run->model;
@@ -302,5 +320,6 @@ void report_remarks(const struct report *r, void (*say)(void *arg, const char *l
 			 m->records_bad);
 		say(arg, line);
 	}
+	remark_shared(r, say, arg);
 	remark_notes(r, say, arg);
 }

@@ -62,6 +62,8 @@ struct report {
 	struct balance balance;		    /* of all workers of the run */
 	uint64_t records_lost, workers_with_notes;
 	struct value records_refused, tasks_refused;
+	/* of the unattributed: on connections that serve several tasks at once */
+	struct value shared_network_read_bytes, shared_network_write_bytes;
 	ARRAY(struct file_sum) files;	/* most read first */
 	struct file_sum imports;	/* Python modules and libraries, all together */
 	struct file_sum rest;		/* storage bytes that no single file can be told for */

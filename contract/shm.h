@@ -130,6 +130,9 @@ struct crema_totals {
 	/* Of the unattributed network_read_bytes: what tasks were told as theirs afterwards, and is
 	 * in their numbers. A reader takes it off the unattributed. */
 	uint64_t claimed_network_read_bytes;
+	/* The part of the unattributed network bytes that came over, and went out on, connections which
+	 * serve several tasks at once. */
+	uint64_t shared_network_read_bytes, shared_network_write_bytes;
 };
 
 struct crema_file {

@@ -32,6 +32,8 @@
  *   without a task, "process": {cpu_ns, storage_read_bytes, storage_write_bytes} (RUSAGE_SELF since
  *   the shim was armed), "seen": {cpu_ns, storage_read_bytes, storage_write_bytes} (sum over the
  *   threads the shim knows), "strings_refused", "files_refused", "threads_refused", "notes": [text],
+ *   "shared_network_read_bytes", "shared_network_write_bytes" (the part of unattributed on connections
+ *   that serve several tasks at once),
  *   "blocked": {threshold_ns (nil: not looked for), recorded, "calls": {time name: n}, "ns": {...}}
  *   waits of tasks longer than the threshold.
  *   unattributed cpu = seen - tasks; unseen = process - seen. nil = could not be read.

@@ -8,7 +8,8 @@
 
 #define MANAGED (1ull << 63) /* an asyncio transport: only its write() binds */
 #define COMM (1ull << 62)    /* Dask's own */
-#define NAME (COMM - 1)
+#define SHARED (1ull << 61)  /* serves several tasks at once */
+#define NAME (SHARED - 1)
 
 /* 0, or flags and the name of a task; private memory, a word per descriptor. */
 static uint64_t owners[FD_TABLE];
@@ -27,16 +28,27 @@ void net_send_binds(int fd)
 	if ((unsigned int)fd >= FD_TABLE)
 		return;
 	have = LOAD(&owners[fd]);
-	if (!(have & (MANAGED | COMM)) && have != name)
+	if (!(have & (MANAGED | COMM | SHARED)) && have != name)
 		STORE(&owners[fd], name);
 }
 
 void net_bind(int fd, uint64_t name)
 {
-	if ((unsigned int)fd >= FD_TABLE || LOAD(&owners[fd]) & COMM)
+	if ((unsigned int)fd >= FD_TABLE || LOAD(&owners[fd]) & (COMM | SHARED))
 		return;
 	STORE(&owners[fd], MANAGED | name);
 	loop_wrote(fd, name);
+}
+
+int net_is_bound(int fd)
+{
+	return (unsigned int)fd < FD_TABLE && LOAD(&owners[fd]) & MANAGED;
+}
+
+void net_mark_shared(int fd)
+{
+	if ((unsigned int)fd < FD_TABLE && !(LOAD(&owners[fd]) & COMM))
+		STORE(&owners[fd], SHARED);
 }
 
 void net_mark_comm(int fd)
@@ -60,7 +72,7 @@ static void count(int fd, int id, int comm_id, uint64_t bytes)
 	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
 	uint64_t mine = t && t->owner != OWNER_NONE ? task_name(t->owner) : 0;
 
-	if (!t || ((word & NAME) && (word & NAME) != mine))
+	if (!t || word & SHARED || ((word & NAME) && (word & NAME) != mine))
 		count_elsewhere(word & NAME, id, bytes);
 	else
 		t->seg.count[word & COMM ? comm_id : id] += bytes;
@@ -72,10 +84,14 @@ void net_received(int fd, uint64_t bytes)
 
 	if (word & MANAGED)
 		loop_received(fd, word & NAME, bytes);
+	else if (word & SHARED)
+		ADD(&crema_shm->totals.shared_network_read_bytes, bytes);
 	count(fd, CREMA_C_network_read_bytes, CREMA_C_comm_read_bytes, bytes);
 }
 
 void net_sent(int fd, uint64_t bytes)
 {
+	if ((unsigned int)fd < FD_TABLE && LOAD(&owners[fd]) & SHARED)
+		ADD(&crema_shm->totals.shared_network_write_bytes, bytes);
 	count(fd, CREMA_C_network_write_bytes, CREMA_C_comm_write_bytes, bytes);
 }

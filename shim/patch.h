@@ -31,6 +31,9 @@ int patch_baskets(PyObject *module);	  /* uproot.models.TBasket: Model_TBasket.r
 int patch_uproot_dask(PyObject *module);   /* uproot._dask: UprootReadMixin.read_tree */
 int patch_asyncio(PyObject *module);	  /* asyncio.selector_events: transports' write */
 int patch_xrootd(PyObject *module);	  /* XRootD.client: requests of File and FileSystem */
+int patch_aiohttp(PyObject *module);	  /* aiohttp.client_proto: requests on other loops */
+int patch_arrow_s3(PyObject *module);	  /* pyarrow._s3fs: named only */
+int patch_http2(PyObject *module);	  /* httpcore's HTTP/2 connections, async and not */
 int patch_codecs(PyObject *module, const char *name);
 
 /* py_worker.c: a Worker object starts in this process. */

@@ -185,6 +185,24 @@ static void dask_connections_are_a_class_of_their_own(void **state)
 	net_forget(client);
 }
 
+static void a_shared_connection_is_nobodys(void **state)
+{
+	const struct crema_totals *totals = &crema_shm->totals;
+	struct harness_task h = harness_begin();
+
+	(void)state;
+	net_forget(client);
+	net_mark_shared(client);
+	net_bind(client, task_name(h.owner)); /* too late */
+	exchange(10);
+	receive(100);
+	bytes_are(harness_end(&h), 0, 0);
+	assert_int_equal(totals->shared_network_read_bytes, 100);
+	assert_int_equal(totals->shared_network_write_bytes, 10);
+	harness_free(&h);
+	net_forget(client);
+}
+
 static void every_way_to_send_and_receive_counts(void **state)
 {
 	char buf[100] = {0};
@@ -237,6 +255,7 @@ int main(void)
 		cmocka_unit_test(another_thread_receives),
 		cmocka_unit_test(a_request_of_nobody_after_a_tasks),
 		cmocka_unit_test(every_way_to_send_and_receive_counts),
+		cmocka_unit_test(a_shared_connection_is_nobodys),
 		cmocka_unit_test(late_answers_are_credited_while_the_slot_is_there),
 		cmocka_unit_test(dask_connections_are_a_class_of_their_own),
 		cmocka_unit_test(a_transport_binds_by_name_and_its_loop_does_not),
