@@ -32,6 +32,7 @@ ACCURACY_TESTS = \
   codec_cases \
   demo_numbers \
   http \
+  http_clients \
   executors \
   identity \
   parquet \

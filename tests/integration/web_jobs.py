@@ -89,3 +89,74 @@ def timed_beside(kind, urls, folder, name, others):
 
     test_network.wait_for(others, folder, name)
     return timed(kind, urls)
+
+
+# --- clients that are not part of the environment of all tests (webvenv.py)
+
+_http2 = {}
+
+
+def use_uvloop():
+    """For the loops that are made from now on: fsspec's."""
+    import asyncio
+
+    import uvloop
+
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+
+
+def loop_kinds():
+    """The classes of fsspec's loop and of the worker's own."""
+    import fsspec.asyn
+    from tornado.ioloop import IOLoop
+
+    return type(fsspec.asyn.get_loop()).__module__, type(IOLoop.current().asyncio_loop).__module__
+
+
+def http2_gets(urls):
+    """One client on one loop for all tasks: their requests share a connection."""
+    import asyncio
+    import ssl
+
+    import httpx
+
+    if not _http2:  # a first task alone makes them
+        _http2["loop"] = asyncio.new_event_loop()
+        _http2["client"] = httpx.AsyncClient(http2=True, verify=ssl.create_default_context(), timeout=60)
+        threading.Thread(target=_http2["loop"].run_forever, daemon=True).start()
+
+    async def get_all():
+        answers = await asyncio.gather(*(_http2["client"].get(url) for url in urls))
+        assert all(a.http_version == "HTTP/2" for a in answers)
+        return sum(len(a.content) for a in answers)
+
+    return asyncio.run_coroutine_threadsafe(get_all(), _http2["loop"]).result(60)
+
+
+def s3_reads(endpoint, paths):
+    import s3fs
+
+    files = s3fs.S3FileSystem(key="k", secret="s", endpoint_url=endpoint, client_kwargs={"region_name": "us-east-1"})
+    return sum(len(files.cat_file(path)) for path in paths)
+
+
+def s3_reads_beside(endpoint, paths, folder, name, others):
+    import test_network
+
+    test_network.wait_for(others, folder, name)
+    return s3_reads(endpoint, paths)
+
+
+def s3_timed(endpoint, paths):
+    before = queued()
+    s3_reads(endpoint, paths)
+    return queued() - before
+
+
+def arrow_reads(endpoint, path):
+    """The whole of a file in pieces, by Arrow's own threads."""
+    from pyarrow import fs
+
+    files = fs.S3FileSystem(access_key="k", secret_key="s", endpoint_override=endpoint, scheme="http", region="us-east-1")
+    with files.open_input_stream(path, buffer_size=1 << 16) as file:
+        return len(file.read())

@@ -1,0 +1,201 @@
+"""HTTP clients beyond the environment of all tests: uvloop, HTTP/2, s3fs and pyarrow's S3. Run by
+make accuracy."""
+
+import os
+
+import jobs
+import pytest
+import web_jobs
+from distributed import Client
+from test_http import SIZES, Web, check_bytes, check_waits, difference, passed, unattributed, wire_bytes
+
+pytestmark = pytest.mark.matrix
+BUCKET = "bucket"
+
+
+def start(home, homes, server, args=(), env=None):
+    """A cluster whose one worker runs in the environment with the further clients."""
+    import cluster
+    import webvenv
+
+    procs = cluster.Cluster(home, homes)
+    procs.start_collector()
+    procs.start_scheduler()
+    bin_dir = webvenv.environment()
+    procs.dask = lambda *words: [bin_dir / "python", "-m", "dask", *words]
+    procs.start_worker(nthreads=4, args=args, env={"SSL_CERT_FILE": str(server.home / "cert.pem"),
+                                                   "AWS_EC2_METADATA_DISABLED": "true", **(env or {})})
+    return procs
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    from nginx import Nginx
+
+    home = tmp_path_factory.mktemp("clients")
+    (home / "files").mkdir()
+    for name, size in SIZES.items():
+        (home / "files" / name).write_bytes(os.urandom(size))
+    with Nginx(home / "nginx", home / "files", tls=True) as nginx:
+        yield nginx
+
+
+def web_of(server, tmp_path_factory, homes, **options):
+    with start(tmp_path_factory.mktemp("clients"), homes, server, **options) as procs, Client(procs.address) as client:
+        client.wait_for_workers(1, timeout=120)
+        yield Web(server, procs, client)
+
+
+@pytest.fixture(scope="module")
+def web(server, tmp_path_factory, homes):
+    yield from web_of(server, tmp_path_factory, homes)
+
+
+@pytest.fixture(scope="module")
+def uvloop_web(server, tmp_path_factory, homes):
+    """fsspec's loop and the worker's own are uvloop's."""
+    for each in web_of(server, tmp_path_factory, homes, env={"DASK_DISTRIBUTED__ADMIN__EVENT_LOOP": "uvloop"}):
+        each.client.run(web_jobs.use_uvloop)
+        assert list(each.client.run(web_jobs.loop_kinds).values()) == [("uvloop", "uvloop")]
+        each.client.run(web_jobs.fsspec_gets, [server.url("/warm/small.bin")])
+        yield each
+
+
+def test_uvloop_bytes(uvloop_web, cell):
+    web, server = uvloop_web, uvloop_web.server
+    calls = [(web_jobs.gets, "fsspec", [server.url(f"/uv{i}/{name}")] * (i + 1)) for i, name in enumerate(SIZES)]
+    for in_turn in (True, False):
+        name = f"uv{in_turn}"
+        before = [server.of(f"/uv{i}/") for i in range(2)]
+        _, rows, _ = web.run(name, calls, in_turn=in_turn)
+        for i, row in enumerate(rows):
+            requests, out, received = difference(server.of(f"/uv{i}/"), before[i])
+            assert requests == i + 1
+            how = "nginx's log"
+            what = f"fsspec on uvloop, task {i + 1} of 2 {'in turn' if in_turn else 'at once'}"
+            cell("network", f"network_read_bytes of {what}", how, out, row["network_read_bytes"])
+            cell("network", f"network_write_bytes of {what}", how, received, row["network_write_bytes"])
+
+
+def test_uvloop_waits(uvloop_web, cell):
+    from relay import Relay
+
+    with Relay(uvloop_web.server.port, delay_s=1.3) as relay:
+        urls = [f"http://127.0.0.1:{relay.port}/late/small.bin"] * 2
+        (queued,), (row,), _ = uvloop_web.run("uvlate", [(web_jobs.timed, "fsspec", urls)])
+        check_waits(cell, "fsspec on uvloop, answers 1.3 s late", row, relay.turns * 1.3,
+                    "a relay holds each answer back", queued)
+
+
+def test_uvloop_keeps_dasks_own_apart(uvloop_web):
+    """A task's argument comes over Dask's connection and is no task's network."""
+    size = 3_000_000
+    _, (row,), report = uvloop_web.run("uvcomm", [(len, os.urandom(size))])
+    assert row["network_read_bytes"] == 0
+    parts = report["completeness"]
+    comm = parts["tasks"]["comm_read_bytes"] + parts["unattributed"]["comm_read_bytes"]
+    assert comm > size
+
+
+def test_http2_is_shared(web, cell):
+    """TLS is opened before it is known that it will be shared: the task that needed it has that."""
+    from relay import Relay
+
+    with Relay(web.server.h2_port) as relay:
+        url = f"https://127.0.0.1:{relay.port}/h2/big.bin"
+        _, (first,), report = web.run("h2first", [(web_jobs.http2_gets, [url])])
+        assert 0 < sum(wire_bytes(first)) < 5_000
+        before, shared = passed(relay), report["completeness"]
+        _, rows, report = web.run("h2", [(web_jobs.http2_gets, [url] * (i + 1)) for i in range(3)], in_turn=False)
+        truth = difference(passed(relay), before)
+        assert relay.connections == 1 and truth[0] > 6 * SIZES["big.bin"]
+        for row in rows:
+            assert wire_bytes(row) == (0, 0)
+        for direction, known in zip(("read", "write"), truth):
+            name = f"shared_network_{direction}_bytes"
+            cell("network", f"{name} of HTTP/2, three tasks at once on one connection", "a relay counts what passes",
+                 known, report["completeness"][name] - shared[name])
+        assert any("HTTP/2" in note for note in report["completeness"]["notes"])
+
+
+# --- S3
+
+@pytest.fixture(scope="module")
+def moto(tmp_path_factory):
+    """moto's server with a bucket; its port."""
+    import cluster
+    import webvenv
+
+    port, home = cluster.free_port(), tmp_path_factory.mktemp("moto")
+    process = cluster.Process("moto", [webvenv.environment() / "moto_server", "-p", str(port)], home / "moto.log")
+
+    def call(method, path, body=None):
+        import urllib.request
+
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", data=body, method=method,
+                                         headers={"Content-Type": "application/octet-stream"})
+        with urllib.request.urlopen(request, timeout=60):
+            return True
+
+    def ready():
+        try:
+            return call("GET", "moto-api/")
+        except OSError:
+            return False
+
+    try:
+        cluster.wait_until(ready, "moto", 120, [process])
+        call("PUT", BUCKET)
+        for name, size in SIZES.items():
+            call("PUT", f"{BUCKET}/{name}", os.urandom(size))
+        yield port
+    finally:
+        process.stop()
+
+
+def test_s3fs_in_turn_over_a_kept_connection(web, moto, cell):
+    from relay import Relay
+
+    with Relay(moto) as relay:
+        endpoint, seen = f"http://127.0.0.1:{relay.port}", [passed(relay)]
+        _, rows, _ = web.run("s3turn", [(web_jobs.s3_reads, endpoint, [f"{BUCKET}/big.bin"] * (i + 1)) for i in range(3)],
+                             between=lambda: seen.append(passed(relay)))
+        for i, row in enumerate(rows):
+            check_bytes(cell, f"s3fs, task {i + 1} of 3 in turn", difference(seen[i + 1], seen[i]), row)
+        before = unattributed(web)
+        web.client.run(web_jobs.s3_reads, endpoint, [f"{BUCKET}/small.bin"])
+        assert difference(unattributed(web), before) == difference(passed(relay), seen[-1])
+
+
+def test_s3fs_two_at_once(web, moto, cell, tmp_path):
+    from relay import Relay
+
+    with Relay(moto) as a, Relay(moto) as b:
+        _, rows, _ = web.run("s3two", [
+            (web_jobs.s3_reads_beside, f"http://127.0.0.1:{relay.port}", [f"{BUCKET}/{name}"] * 5, str(tmp_path), name, 2)
+            for relay, name in ((a, "big.bin"), (b, "small.bin"))], in_turn=False)
+        for relay, row, name in ((a, rows[0], "large"), (b, rows[1], "small")):
+            check_bytes(cell, f"s3fs, two at once, {name} objects", passed(relay), row)
+
+
+def test_s3fs_waits(web, moto, cell):
+    from relay import Relay
+
+    with Relay(moto, delay_s=1.2) as relay:
+        (queued,), (row,), _ = web.run("s3late", [
+            (web_jobs.s3_timed, f"http://127.0.0.1:{relay.port}", [f"{BUCKET}/small.bin"] * 2)])
+        check_waits(cell, "s3fs, answers 1.2 s late", row, relay.turns * 1.2, "a relay holds each answer back", queued)
+
+
+def test_arrow_s3_closes(web, moto):
+    """Arrow's client is C++ with threads of its own: what they receive is unattributed, and nothing is lost."""
+    from relay import Relay
+
+    with Relay(moto) as relay:
+        before = unattributed(web)
+        _, (row,), report = web.run("arrow", [(web_jobs.arrow_reads, f"127.0.0.1:{relay.port}", f"{BUCKET}/big.bin")])
+        nobody = difference(unattributed(web), before)
+        assert row["network_read_bytes"] + nobody[0] == relay.down_bytes
+        assert row["network_write_bytes"] + nobody[1] == relay.up_bytes
+        assert relay.down_bytes > SIZES["big.bin"]
+        assert any("pyarrow's S3" in note for note in report["completeness"]["notes"])
