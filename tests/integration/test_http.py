@@ -137,6 +137,24 @@ def test_tls_two_at_once_one_throttled(web, cell, tmp_path, kind):
             check_bytes(cell, f"{kind}, https, {what}", passed(relay), row, unread * relay.connections)
 
 
+def test_forty_mixed_on_four_threads(web):
+    """Clients, sizes, http and https mixed. nginx logs what it sent before TLS: records and at most one
+    opening for each request come on top."""
+    server, names = web.server, list(SIZES)
+    calls = []
+    for i in range(40):
+        kind, tls = HANDLERS[i % 3], i // 3 % 2
+        place = f"https://127.0.0.1:{server.tls_port}" if tls else server.url("")
+        calls.append((web_jobs.gets, kind, [f"{place}/mix{i}/{names[i % 2]}"] * (1 + i % 2)))
+    _, rows, _ = web.run("mix", calls, in_turn=False)
+    for i, row in enumerate(rows):
+        requests, out, received = server.of(f"/mix{i}/")
+        assert requests == 1 + i % 2
+        more = (out // 500 + 4_000 * requests) if i // 3 % 2 else 0
+        assert out <= row["network_read_bytes"] <= out + more, i
+        assert received <= row["network_write_bytes"] <= received + more, i
+
+
 # --- time
 
 def check_waits(cell, name, row, known, how, queued):
