@@ -44,14 +44,16 @@ static void write_log(struct agent *a)
 static void say_hello(struct agent *a, uint64_t now)
 {
 	bool news = fskinds_poll(&a->kinds, &a->view, a->ended ? getpid() : a->options.pid);
+	const struct crema_probe_text *facts = &a->view.shm->facts;
 	uint64_t boot_ns;
 
-	if (!a->hello_stack && view_probe(&a->view.shm->facts, &a->stack, &boot_ns)) {
-		a->hello_stack = true;
+	if (__atomic_load_n(&facts->boot_ns, __ATOMIC_RELAXED) != a->hello_facts_ns &&
+	    view_probe(facts, &a->stack, &boot_ns)) {
+		a->hello_facts_ns = boot_ns;
 		ending_facts(&a->ending, &a->stack);
 		news = true;
 	}
-	if (!a->hello_sent && !a->hello_stack && !a->ended && now - a->began_ns < AGENT_FACTS_NS)
+	if (!a->hello_sent && !a->hello_facts_ns && !a->ended && now - a->began_ns < AGENT_FACTS_NS)
 		return;
 	if (a->hello_sent && !news)
 		return;

@@ -61,7 +61,8 @@ struct agent {
 	struct buf stack;      /* facts JSON */
 	struct buf hello;      /* scratch */
 	unsigned int hello_fs; /* file systems it named */
-	bool hello_sent, hello_stack;
+	bool hello_sent;
+	uint64_t hello_facts_ns; /* when the facts were made that the last hello told; 0: none */
 	char logged[256];      /* the trouble that was written to the log last */
 };
 

@@ -151,7 +151,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		add_open_segments(r->view, last, &sums);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_TOTALS);
-	pack_map(pk, 16);
+	pack_map(pk, 17);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_kv_u64(pk, "tasks_started", t->tasks_started);
 	pack_kv_u64(pk, "tasks_done", t->tasks_done);
@@ -163,6 +163,8 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		     snap.process_oublock);
 	pack_amounts(pk, "seen", known, snap.flags & 1u, snap.seen_cpu_ns, snap.seen_inblock,
 		     snap.seen_oublock);
+	pack_amounts(pk, "children", known, true, snap.children_cpu_ns, snap.children_inblock,
+		     snap.children_oublock);
 	pack_kv_u64(pk, "strings_refused", t->strings_refused);
 	pack_kv_u64(pk, "files_refused", t->files_refused);
 	pack_kv_u64(pk, "threads_refused", t->threads_refused);

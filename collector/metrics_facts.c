@@ -112,7 +112,8 @@ static void tally_time(struct tally *t, const struct attempt *a)
 	double wall, v;
 	int i;
 
-	if (a->flags & CREMA_TASK_ASYNC) /* interleaved in the event loop: its wall overlaps */
+	/* Interleaved in the event loop, its wall overlaps; in another process, nothing else is known. */
+	if (a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE))
 		return;
 	attempt_classes(a, &c);
 	t->timed++;

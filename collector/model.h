@@ -124,7 +124,7 @@ struct totals {
 	struct value files_refused, threads_refused;
 	struct value shared_network_read_bytes, shared_network_write_bytes;
 	struct counters tasks, unattributed;
-	struct amounts process, seen;
+	struct amounts process, seen, children;
 	struct blocked_totals blocked;
 };
 struct file_row {

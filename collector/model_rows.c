@@ -192,6 +192,7 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	take_amounts(&t->process, get(map, "process"));
 	take_amounts(&t->seen, get(map, "seen"));
 	model_take_blocked(&t->blocked, get(map, "blocked"));
+	take_amounts(&t->children, get(map, "children"));
 	return 0;
 }
 

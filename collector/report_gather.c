@@ -203,6 +203,7 @@ void worker_balance(const struct worker *w, struct balance *b)
 	amounts_part(&b->unattributed, &t->seen, &tasks);
 	amounts_part(&b->unseen, &t->process, &t->seen);
 	amounts_part(&b->process, &t->process, NULL);
+	amounts_part(&b->children, &t->children, NULL);
 	counters_part(&b->tasks, &t->tasks);
 	counters_part(&b->unattributed, &t->unattributed);
 }
@@ -232,6 +233,7 @@ static void gather_workers(struct report *r)
 		part_add(&r->balance.unattributed, &b.unattributed, !i);
 		part_add(&r->balance.unseen, &b.unseen, !i);
 		part_add(&r->balance.process, &b.process, !i);
+		part_add(&r->balance.children, &b.children, !i);
 		add(&r->records_refused, w->totals.records_refused, !i);
 		add(&r->tasks_refused, w->totals.tasks_refused, !i);
 		add(&r->shared_network_read_bytes, w->totals.shared_network_read_bytes, !i);

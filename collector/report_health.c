@@ -138,6 +138,7 @@ void report_workers_json(const struct report *r, struct json *j)
 		put_part(j, "unattributed", &b.unattributed, true);
 		put_part(j, "unseen", &b.unseen, false);
 		put_part(j, "rusage", &b.process, false);
+		put_part(j, "children", &b.children, false);
 		put_texts(j, "notes", &w->notes);
 		emit_end(j);
 	}
@@ -187,6 +188,7 @@ void report_completeness_json(const struct report *r, struct json *j)
 	blocking_completeness_json(r->blocking, j);
 	emit_value(j, "shared_network_read_bytes", r->shared_network_read_bytes);
 	emit_value(j, "shared_network_write_bytes", r->shared_network_write_bytes);
+	put_part(j, "children", &r->balance.children, false);
 	emit_value(j, "files_read", value_uint(m->files_read));
 	put_torn(m, j);
 	emit_array(j, "notes");
@@ -225,12 +227,13 @@ static void remark_notes(const struct report *r, void (*say)(void *, const char 
 static void remark_states(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	const struct run *run = r->run;
-	size_t i, lost = 0, async = 0, silent = 0;
+	size_t i, lost = 0, async = 0, elsewhere = 0, silent = 0;
 	char line[256];
 
 	for (i = 0; i < run->attempts.n; i++) {
 		lost += run->attempts.v[i]->state == ATTEMPT_LOST;
 		async += (run->attempts.v[i]->flags & CREMA_TASK_ASYNC) != 0;
+		elsewhere += (run->attempts.v[i]->flags & CREMA_TASK_ELSEWHERE) != 0;
 	}
 	for (i = 0; i < run->workers.n; i++)
 		silent += run->workers.v[i]->silent;
@@ -248,6 +251,13 @@ static void remark_states(const struct report *r, void (*say)(void *, const char
 	}
 	if (silent) {
 		snprintf(line, sizeof(line), "%zu workers went silent without a goodbye", silent);
+		say(arg, line);
+	}
+	if (elsewhere) {
+		snprintf(line, sizeof(line),
+			 "%zu attempts ran in processes of an executor: only their wall time is "
+			 "known",
+			 elsewhere);
 		say(arg, line);
 	}
 	if (async) {

@@ -27,6 +27,7 @@ struct part {
 /* process = tasks + unattributed + unseen, over the whole life of a worker */
 struct balance {
 	struct part tasks, unattributed, unseen, process;
+	struct part children; /* ended and waited for; beside the process, in none of its parts */
 };
 
 /* One file or codec over all workers and spans of the run. */

@@ -157,6 +157,7 @@ static void put_balance(const struct balance *b, struct sink *s, bool colour)
 		{"unattributed: other threads", &b->unattributed},
 		{"unseen: never seen threads", &b->unseen},
 		{"worker processes (getrusage)", &b->process},
+		{"their ended children, beside it", &b->children},
 	};
 	struct grid g;
 	size_t i;

@@ -213,6 +213,8 @@ struct crema_snapshot {
 	uint64_t process_cpu_ns, process_inblock, process_oublock; /* since armed */
 	uint64_t seen_cpu_ns, seen_inblock, seen_oublock;          /* known threads, live and ended */
 	uint64_t in_flight; /* tasks running at that instant */
+	/* Children that have ended and were waited for (RUSAGE_CHILDREN), theirs included. */
+	uint64_t children_cpu_ns, children_inblock, children_oublock;
 };
 
 /*
@@ -282,7 +284,7 @@ struct crema_shm {
 	struct crema_filesystem filesystem[CREMA_SHM_FILESYSTEMS];
 	struct crema_codec_row codec[CREMA_SHM_CODEC_ROWS];
 	struct crema_server server[CREMA_SHM_SERVERS]; /* the last: what did not fit */
-	struct crema_probe_text facts; /* once */
+	struct crema_probe_text facts; /* again when a Dask Worker joins in this process */
 	struct crema_probe_text probe; /* again and again */
 	uint32_t slot_word[CREMA_SHM_TASKS];
 	struct crema_file file[CREMA_SHM_FILES];

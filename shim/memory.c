@@ -210,6 +210,30 @@ static void fill_header(struct crema_shm *m, const uint8_t *worker)
 	__atomic_store_n(&m->magic, CREMA_SHM_MAGIC, __ATOMIC_RELEASE);
 }
 
+static uint64_t timeval_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
+}
+
+/* The child that started the agent is not one of them: it was the shim's. */
+static void children_usage(struct crema_snapshot *s)
+{
+	static struct rusage base;
+	static int have_base;
+	struct rusage ru;
+
+	memset(&ru, 0, sizeof(ru));
+	SYS2(SYS_getrusage, RUSAGE_CHILDREN, &ru);
+	if (!have_base) {
+		base = ru;
+		have_base = 1;
+	}
+	s->children_cpu_ns = timeval_ns(&ru.ru_utime) + timeval_ns(&ru.ru_stime) -
+			     timeval_ns(&base.ru_utime) - timeval_ns(&base.ru_stime);
+	s->children_inblock = (uint64_t)(ru.ru_inblock - base.ru_inblock);
+	s->children_oublock = (uint64_t)(ru.ru_oublock - base.ru_oublock);
+}
+
 static void process_usage(uint64_t *cpu_ns, uint64_t *inblock, uint64_t *oublock)
 {
 	struct rusage ru;
@@ -321,6 +345,7 @@ void shim_snapshot(void)
 	s->seen_cpu_ns = sum.cpu;
 	s->seen_inblock = sum.in;
 	s->seen_oublock = sum.out;
+	children_usage(s);
 	s->in_flight = LOAD(&totals->tasks_started) - LOAD(&totals->tasks_done);
 	__atomic_fetch_add(&s->seq, 1, __ATOMIC_RELEASE);
 }

@@ -41,10 +41,13 @@ void worker_starts(PyObject *worker);
 struct crema_probe_text;
 void worker_put(struct crema_probe_text *p, const char *text, size_t bytes);
 
-/* py_task.c: key, prefix and span of an async task; its worker is the last one that started. */
+/* py_task.c: key and worker of a task that the task edges do not see; prefix and span of span_key.
+ * Each may be None. */
 struct crema_task;
-void task_describe_async(struct crema_task *t, PyObject *key);
-void task_worker_is(PyObject *worker);
+void task_describe(struct crema_task *t, PyObject *key, PyObject *worker, PyObject *span_key);
+
+/* py_worker.c: the key of the actor that has this method, None or NULL; new reference. */
+PyObject *probe_actor_key(PyObject *worker, PyObject *method);
 
 /* py_task.c: a task's key, cut to what the slot holds. */
 void task_key(struct crema_task *t, const char *text, size_t bytes);

@@ -2,17 +2,22 @@
 """What a worker's Dask objects say, as JSON text; runs inside the worker.
 
 The shim compiles this text when a Worker starts (py_worker.c), with `_put(kind, text)`,
-`_task_begin(key)`, `_task_end(name, ok)` and `_comm(fd)` in its globals. It only reads; every value that this
-version of Dask lacks is None. Called in the event loop every half second: about 0.1 ms.
+the task flags `_ASYNC`, `_ACTOR` and `_ELSEWHERE`,
+`_task_begin(flags, key, worker, span_key)`, `_task_end(name, ok, seconds)` and `_comm(fd)` in its globals. It only
+reads; every value that this version of Dask lacks is None. Called in the event loop every half second: about 0.1 ms.
+
+A process may hold several Workers, at once or one after the other, each in its own event loop. What they
+say is added up; nothing here keeps a Worker alive.
 """
 import json
 import sys
+import weakref
 
 _SAMPLE_MS = 500
 _TEXT_MAX = 60000
-_workers = []
-_callbacks = []
-_addressed = []
+_members = []
+_former = {}  # digests of Workers that are gone
+_told = set()  # addresses
 
 
 def _get(obj, *path):
@@ -42,7 +47,55 @@ def _last(series):
         return None
 
 
-def facts(worker):
+class _Member:
+    """A Worker of this process, and the callback in its event loop."""
+
+    def __init__(self, worker):
+        from tornado.ioloop import PeriodicCallback
+
+        self.ref = weakref.ref(worker)
+        self.digests = {}
+        self.callback = PeriodicCallback(lambda: _tick(self), _SAMPLE_MS)
+
+    def worker(self):
+        """None when it has closed."""
+        worker = self.ref()
+        return None if worker is None or str(_get(worker, "status", "name")) in ("closed", "failed") else worker
+
+    def leave(self):
+        for key, value in self.digests.items():
+            _former[key] = _former.get(key, 0) + value
+        self.digests = {}
+        self.callback.stop()
+
+
+def _present():
+    """[(member, Worker)]; those that have closed leave."""
+    found = [(m, m.worker()) for m in list(_members)]
+    for member, worker in found:
+        if worker is None and member in _members:
+            _members.remove(member)
+            member.leave()
+    return [(m, w) for m, w in found if w is not None]
+
+
+def _sum(values):
+    """None if one is unknown."""
+    values = list(values)
+    return None if not values or None in values else sum(values)
+
+
+def _least(values):
+    """Of the memory limits: each Worker compares the whole process with its own."""
+    known = [v for v in values if v]
+    return min(known) if known else None
+
+
+def _names(values):
+    return ", ".join(values) if values and None not in values else None
+
+
+def facts(workers):
     out = {"python": sys.version.split()[0]}
     from importlib import metadata
 
@@ -51,59 +104,77 @@ def facts(worker):
             out[name] = metadata.version(name)
         except Exception:
             out[name] = None
-    out["worker_address"] = _address(worker)
-    out["worker_name"] = str(_get(worker, "name"))
-    out["nthreads"] = _number(_get(worker, "state", "nthreads"))
-    out["memory_limit_bytes"] = _number(_get(worker, "memory_manager", "memory_limit"))
-    out["scheduler"] = str(_get(worker, "scheduler", "address"))
-    out["nanny"] = _get(worker, "nanny") is not None
+    out["worker_address"] = _names([_address(w) for w in workers])
+    out["worker_name"] = _names([str(_get(w, "name")) for w in workers])
+    out["nthreads"] = _sum(_number(_get(w, "state", "nthreads")) for w in workers)
+    out["memory_limit_bytes"] = _least(_number(_get(w, "memory_manager", "memory_limit")) for w in workers)
+    out["scheduler"] = str(_get(workers[0], "scheduler", "address"))
+    out["nanny"] = _get(workers[0], "nanny") is not None
     return out
 
 
-def _digests(worker):
-    rows, size, cut = [], 0, 0
-    totals = _get(worker, "digests_total")
-    for key, value in list((totals or {}).items()):
+def _digests_of(worker):
+    """{(context, span, prefix, activity, unit): value}"""
+    found = {}
+    for key, value in list((_get(worker, "digests_total") or {}).items()):
         if not isinstance(key, tuple) or _number(value) is None:
             continue
         if len(key) == 5:
-            row = [None if k is None else str(k) for k in key]
+            found[tuple(None if k is None else str(k) for k in key)] = value
         elif len(key) == 3:
-            row = [str(key[0]), None, None, str(key[1]), str(key[2])]
-        else:
-            continue
-        size += sum(len(k) for k in row if k) + 40
+            found[str(key[0]), None, None, str(key[1]), str(key[2])] = value
+    return found
+
+
+def _digests(present):
+    sums = dict(_former)
+    for member, worker in present:
+        member.digests = _digests_of(worker)
+        for key, value in member.digests.items():
+            sums[key] = sums.get(key, 0) + value
+    rows, size, cut = [], 0, 0
+    for key, value in sums.items():
+        size += sum(len(k) for k in key if k) + 40
         if size > _TEXT_MAX - 2000:
             cut += 1
             continue
-        rows.append(row + [value])
+        rows.append([*key, value])
     return rows, cut
 
 
-def sample(worker):
+def sample(present):
     from time import time
 
-    state = _get(worker, "state")
-    quantities = _get(worker, "monitor", "quantities") or {}
-    rows, cut = _digests(worker)
+    workers = [w for _, w in present]
+    first = workers[0]
+    states = [_get(w, "state") for w in workers]
+    quantities = _get(first, "monitor", "quantities") or {}
+    rows, cut = _digests(present)
+
+    def numbers(name):
+        return _sum(_number(_get(state, name)) for state in states)
+
+    def sizes(name):
+        return _sum(_size(_get(state, name)) for state in states)
+
     return {
         "t": time(),
-        "workers": len(_workers),
-        "nthreads": _number(_get(state, "nthreads")),
-        "executing": _number(_get(state, "executing_count")),
-        "ready": _size(_get(state, "ready")),
-        "long_running": _size(_get(state, "long_running")),
-        "in_flight_data": _number(_get(state, "in_flight_tasks_count")),
-        "tasks": _size(_get(state, "tasks")),
-        "executed": _number(_get(state, "executed_count")),
-        "nbytes_managed": _number(_get(state, "nbytes")),
-        "fast_bytes": _number(_get(worker, "data", "fast", "total_weight")),
-        "spilled_bytes": _spilled(worker),
+        "workers": len(workers),
+        "nthreads": numbers("nthreads"),
+        "executing": numbers("executing_count"),
+        "ready": sizes("ready"),
+        "long_running": sizes("long_running"),
+        "in_flight_data": numbers("in_flight_tasks_count"),
+        "tasks": sizes("tasks"),
+        "executed": numbers("executed_count"),
+        "nbytes_managed": numbers("nbytes"),
+        "fast_bytes": _sum(_number(_get(w, "data", "fast", "total_weight")) for w in workers),
+        "spilled_bytes": _sum(_spilled(w) for w in workers),
         "memory_bytes": _last(quantities.get("memory")),
-        "memory_limit_bytes": _number(_get(worker, "memory_manager", "memory_limit")),
+        "memory_limit_bytes": _least(_number(_get(w, "memory_manager", "memory_limit")) for w in workers),
         "cpu_percent": _last(quantities.get("cpu")),
-        "status": str(_get(worker, "status", "name") or _get(worker, "status")),
-        "last_seen": _number(_get(worker, "heartbeat_active") and time()),
+        "status": _names([str(_get(w, "status", "name") or _get(w, "status")) for w in workers]),
+        "last_seen": _number(_get(first, "heartbeat_active") and time()),
         "digests": rows,
         "digests_cut": cut,
     }
@@ -120,26 +191,33 @@ def _address(worker):
     return str(address) if address else None
 
 
-def _put_facts(worker):
-    _put(0, json.dumps(facts(worker)))
+def _put_facts(workers):
+    """Again when a Worker came or got its address."""
+    addresses = [_address(w) for w in workers]
+    if not _told.issuperset(addresses):
+        _told.update(addresses)
+        _put(0, json.dumps(facts(workers)))
 
 
-def _tick():
-    worker = _workers[0]
+def _tick(member):
+    """Of several Workers the first one samples for all."""
+    present = _present()
+    if not present or present[0][0] is not member:
+        return
     try:
-        if not _addressed and _address(worker):
-            _addressed.append(True)
-            _put_facts(worker)
-        text = json.dumps(sample(worker))
+        _put_facts([w for _, w in present])
+        text = json.dumps(sample(present))
     except Exception as error:
         text = json.dumps({"error": type(error).__name__})
     _put(1, text)
 
 
-def _key_of(task, caller):
-    """A graph node knows its key; before distributed 2024.11 only our caller, Worker.execute, does."""
-    key = getattr(task, "key", None)
-    return key if key is not None or caller is None else caller.f_locals.get("key")
+def _local(frame, name):
+    return None if frame is None else frame.f_locals.get(name)
+
+
+def _succeeded(message):
+    return not (isinstance(message, dict) and message.get("op") == "task-erred")
 
 
 def _wrap_async(module, name):
@@ -148,11 +226,15 @@ def _wrap_async(module, name):
         return
 
     async def wrapper(task, *args, **kwargs):
-        mark = _task_begin(_key_of(task, sys._getframe(1)))
+        # A graph node knows its key; before distributed 2024.11 only our caller, Worker.execute, does.
+        caller = sys._getframe(1)
+        key = getattr(task, "key", None)
+        mark = _task_begin(_ASYNC, key if key is not None else _local(caller, "key"), _local(caller, "self"))
+        del caller
         ok = False
         try:
             message = await original(task, *args, **kwargs)
-            ok = not (isinstance(message, dict) and message.get("op") == "task-erred")
+            ok = _succeeded(message)
             return message
         finally:
             _task_end(mark, ok)
@@ -160,6 +242,69 @@ def _wrap_async(module, name):
     wrapper.__name__ = wrapper.__qualname__ = name
     wrapper.__module__ = module.__name__
     setattr(module, name, wrapper)
+
+
+def actor_key(worker, method):
+    """Of an actor's method: the key of the task that made the actor, which has the span."""
+    actor = getattr(method, "__self__", None)
+    return next((key for key, value in list(worker.state.actors.items()) if value is actor), None)
+
+
+def _wrap_actors(worker, module):
+    """Methods of actors that run in the event loop; all others come by the task edges (py_task.c)."""
+    original = worker.handlers["actor_execute"]
+    ref = weakref.ref(worker)
+
+    async def actor_execute(actor=None, function=None, args=(), kwargs=None):
+        mark = None
+        try:
+            method = getattr(ref().state.actors[actor], function)
+            if module.iscoroutinefunction(method) or not (kwargs or {}).get("separate_thread", True):
+                mark = _task_begin(_ASYNC | _ACTOR, f"{module.key_split(actor)}.{function}", ref(), actor)
+        except Exception:
+            pass  # the original says what is wrong
+        ok = False
+        try:
+            result = await original(actor=actor, function=function, args=args, kwargs=kwargs)
+            ok = not isinstance(result, dict) or result.get("status") != "error"
+            return result
+        finally:
+            if mark is not None:
+                _task_end(mark, ok)
+
+    worker.handlers["actor_execute"] = actor_execute
+
+
+def _wrap_executors(worker, module):
+    """Tasks that an executor runs in other processes, where nobody counts."""
+    loop = worker.loop
+    original = loop.run_in_executor
+    if getattr(original, "crema", False):
+        return
+    simple = [getattr(module, name, None) for name in ("_run_task_simple", "apply_function_simple")]
+
+    def run_in_executor(executor, function, *args):
+        if function is None or function not in simple:
+            return original(executor, function, *args)
+        caller = sys._getframe(1)
+        mark = _task_begin(_ELSEWHERE, _local(caller, "key"), _local(caller, "self"))
+        del caller
+        future = original(executor, function, *args)
+        future.add_done_callback(lambda done: _executed(mark, done))
+        return future
+
+    run_in_executor.crema = True
+    loop.run_in_executor = run_in_executor
+
+
+def _executed(mark, done):
+    message = None if done.cancelled() or done.exception() else done.result()
+    seconds = -1.0
+    try:
+        seconds = message["stop"] - message["start"]  # by the process that ran it
+    except Exception:
+        pass
+    _task_end(mark, message is not None and _succeeded(message), seconds)
 
 
 def _mark_comms():
@@ -178,20 +323,23 @@ def _mark_comms():
 
 
 def start(worker):
-    """A Worker object starts: the first one is the process's, others share its numbers."""
-    _workers.append(worker)
-    if len(_workers) > 1:
-        return
+    """A Worker object starts; what is patched once is patched with the first."""
+    first = not _told
+    member = _Member(worker)
     module = sys.modules["distributed.worker"]
-    _wrap_async(module, "_run_task_async")
-    _wrap_async(module, "apply_function_async")
-    try:
-        _mark_comms()
-    except Exception:
-        pass  # another transport: its bytes are unattributed
-    _put_facts(worker)
-    _tick()
-    from tornado.ioloop import PeriodicCallback
-
-    _callbacks.append(PeriodicCallback(_tick, _SAMPLE_MS))
-    _callbacks[0].start()
+    for wrap in (_wrap_actors, _wrap_executors):
+        try:
+            wrap(worker, module)
+        except Exception as error:
+            _note(f"{wrap.__name__[6:]} are not seen: {type(error).__name__}")
+    if first:
+        _wrap_async(module, "_run_task_async")
+        _wrap_async(module, "apply_function_async")
+        try:
+            _mark_comms()
+        except Exception:
+            pass  # another transport: its bytes are unattributed
+    _members.append(member)
+    _put_facts([w for _, w in _present()])
+    _tick(_members[0])
+    member.callback.start()

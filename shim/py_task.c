@@ -98,23 +98,22 @@ static void describe_worker(struct crema_task *t, PyObject *worker, PyObject *ke
 	Py_DecRef(address);
 }
 
-static PyObject *async_worker;
-
-void task_worker_is(PyObject *worker)
+void task_describe(struct crema_task *t, PyObject *key, PyObject *worker, PyObject *span_key)
 {
-	Py_IncRef(worker);
-	Py_DecRef(async_worker);
-	async_worker = worker;
-}
-
-void task_describe_async(struct crema_task *t, PyObject *key)
-{
-	t->flags = CREMA_TASK_ASYNC;
-	if (!key || key == PY_NONE)
+	if (key == PY_NONE)
 		return;
 	describe_key(t, key);
-	if (async_worker)
-		describe_worker(t, async_worker, key);
+	if (worker != PY_NONE)
+		describe_worker(t, worker, span_key);
+}
+
+/* An actor's method has a name for a key; the actor's own task has prefix and span. */
+static void describe_actor(struct crema_task *t, PyObject *worker, PyObject *name, PyObject *method)
+{
+	PyObject *key = probe_actor_key(worker, method);
+
+	describe_worker(t, worker, key ? key : name);
+	Py_DecRef(key);
 }
 
 static void describe(struct crema_task *t, const struct edge *e, PyObject *const *args,
@@ -128,7 +127,9 @@ static void describe(struct crema_task *t, const struct edge *e, PyObject *const
 	if (nargs <= e->state || !py_is(args[e->state], &PyDict_Type))
 		return;
 	worker = PyDict_GetItem(args[e->state], names[N_WORKER]);
-	if (worker)
+	if (worker && e->flags & CREMA_TASK_ACTOR)
+		describe_actor(t, worker, args[e->key], args[0]);
+	else if (worker)
 		describe_worker(t, worker, args[e->key]);
 	coffea_describe(t, args, nargs);
 	t->count_unknown |= LOAD(&uproot_counts_unknown);

@@ -86,24 +86,39 @@ static PyObject *put(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 	return none();
 }
 
-/* _task_begin(key): an async task; they share one thread, so only its wall time has a meaning. */
-static PyObject *async_begin(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
+/* _task_begin(flags, key, worker[, key of the task whose prefix and span it has]): a task that shares
+ * its thread with others or runs in another process, so that only its wall time can be told. */
+static PyObject *task_begin(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
-	uint32_t owner = shim_armed() ? task_open() : OWNER_NONE;
+	uint32_t owner = shim_armed() && nargs >= 3 ? task_open() : OWNER_NONE;
 	struct crema_task *t = task_slot(owner);
 
 	(void)self;
 	(void)kw;
 	if (t) {
-		task_describe_async(t, nargs > 0 ? args[0] : NULL);
+		t->flags = (uint32_t)PyLong_AsUnsignedLongLong(args[0]);
+		task_describe(t, args[1], args[2], nargs > 3 ? args[3] : args[1]);
 		t->time_unknown = (1u << CREMA_TIMES) - 1;
 		t->count_unknown = (1ull << CREMA_COUNTS) - 1;
 	}
+	PyErr_Clear();
 	task_running(owner);
 	return PyLong_FromUnsignedLongLong(owner);
 }
 
-static PyObject *async_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
+/* The task took this long, ending now. */
+static void set_wall(struct crema_task *t, double seconds)
+{
+	uint64_t ns = seconds >= 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9) : 0;
+
+	if (!t || seconds < 0)
+		return;
+	t->start_mono_ns = t->stop_mono_ns - ns;
+	t->start_boot_ns = t->stop_boot_ns - ns;
+}
+
+/* _task_end(name, ok[, seconds]) */
+static PyObject *task_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
 	uint32_t owner;
 
@@ -115,9 +130,25 @@ static PyObject *async_end(PyObject *self, PyObject *const *args, Py_ssize_t nar
 	PyErr_Clear();
 	if (owner != OWNER_NONE) {
 		task_stopped(owner);
+		if (nargs > 2)
+			set_wall(task_slot(owner), PyFloat_AsDouble(args[2]));
+		PyErr_Clear();
 		task_close(owner,
 			   PyObject_IsTrue(args[1]) == 1 ? CREMA_STATUS_OK : CREMA_STATUS_ERRED);
 	}
+	return none();
+}
+
+/* _note(text) */
+static PyObject *note(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
+{
+	const char *text = nargs > 0 ? PyUnicode_AsUTF8AndSize(args[0], NULL) : NULL;
+
+	(void)self;
+	(void)kw;
+	PyErr_Clear();
+	if (text && shim_armed())
+		shim_note(text);
 	return none();
 }
 
@@ -136,10 +167,20 @@ static PyObject *comm(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
 
 static PyMethodDef probe_defs[] = {
 	{"_comm", (void *)comm, METH_FASTCALL | METH_KEYWORDS, NULL},
+	{"_note", (void *)note, METH_FASTCALL | METH_KEYWORDS, NULL},
 	{"_put", (void *)put, METH_FASTCALL | METH_KEYWORDS, NULL},
-	{"_task_begin", (void *)async_begin, METH_FASTCALL | METH_KEYWORDS, NULL},
-	{"_task_end", (void *)async_end, METH_FASTCALL | METH_KEYWORDS, NULL},
+	{"_task_begin", (void *)task_begin, METH_FASTCALL | METH_KEYWORDS, NULL},
+	{"_task_end", (void *)task_end, METH_FASTCALL | METH_KEYWORDS, NULL},
 };
+
+static void probe_number(const char *name, unsigned value)
+{
+	PyObject *number = PyLong_FromUnsignedLongLong(value);
+
+	if (number)
+		PyDict_SetItemString(probe, name, number);
+	Py_DecRef(number);
+}
 
 static int probe_make(void)
 {
@@ -156,12 +197,25 @@ static int probe_make(void)
 			PyDict_SetItemString(probe, probe_defs[i].ml_name, f);
 		Py_DecRef(f);
 	}
+	probe_number("_ASYNC", CREMA_TASK_ASYNC);
+	probe_number("_ACTOR", CREMA_TASK_ACTOR);
+	probe_number("_ELSEWHERE", CREMA_TASK_ELSEWHERE);
 	r = PyEval_EvalCode(code, probe, probe);
 out:
 	PyErr_Clear();
 	Py_DecRef(code);
 	Py_DecRef(r);
 	return r ? 0 : -EINVAL;
+}
+
+PyObject *probe_actor_key(PyObject *worker, PyObject *method)
+{
+	PyObject *f = probe ? PyDict_GetItemString(probe, "actor_key") : NULL;
+	PyObject *args[2] = {worker, method};
+	PyObject *r = f ? py_vectorcall(f, args, 2, NULL) : NULL;
+
+	PyErr_Clear();
+	return r;
 }
 
 static void probe_call(const char *name, PyObject *worker)
@@ -182,7 +236,6 @@ void worker_starts(PyObject *worker)
 		return;
 	if (!probe && probe_make())
 		return;
-	task_worker_is(worker);
 	probe_call("start", worker);
 }
 

@@ -1,6 +1,10 @@
 """Models of threads and processes: whose numbers are whose. One worker each with 1, 2 and 4 threads."""
 
+import json
 import os
+import subprocess
+import sys
+import time
 import zlib
 
 import cluster
@@ -14,6 +18,10 @@ THREADS = (1, 2, 4)
 SIZES = [(3 << 20) + 1, (5 << 20) + 2, (7 << 20) + 3, (11 << 20) + 4]
 
 
+def long(*values):
+    return [pytest.param(value, marks=pytest.mark.matrix) for value in values]
+
+
 class Threaded:
     def __init__(self, procs, client):
         self.procs, self.client = procs, client
@@ -24,10 +32,11 @@ class Threaded:
     def settled(self, enough):
         return jobs.settled(self.procs, enough)
 
-    def process(self, part, name, worker="worker-0"):
-        """A worker's total so far: part is tasks, unattributed or unseen."""
-        workers = self.settled(lambda r: True)["workers"]
-        return next(w[part][name] for w in workers if w["name"] == worker)
+    def process(self, part, name, worker="worker-0", settle=True):
+        """A worker's total so far: part is tasks, unattributed, unseen or children. settle: wait for what
+        has just been done to arrive."""
+        report = self.settled(lambda r: True) if settle else self.procs.report_json()
+        return next(w[part][name] for w in report["workers"] if w["name"] == worker)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +45,7 @@ def threaded(tmp_path_factory, homes):
         procs.start_collector()
         procs.start_scheduler({"DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False"})
         for n in THREADS:
-            procs.start_worker(nthreads=n)
+            procs.start_worker(nthreads=n, env={"DASK_DISTRIBUTED__WORKER__DAEMON": "False"})
         with Client(procs.address) as client:
             client.wait_for_workers(len(THREADS), timeout=120)
             yield Threaded(procs, client)
@@ -52,7 +61,7 @@ def files(disk):
     return [str(f) for f in made]
 
 
-@pytest.mark.parametrize("n", THREADS)
+@pytest.mark.parametrize("n", [*long(1, 2), 4])
 def test_tasks_at_once(threaded, files, tmp_path, cell, n):
     """Different files: each task has its own bytes. Then one cold file for all: who reads a page first
     is a race, the sum is not."""
@@ -96,7 +105,7 @@ def test_pool_of_multiprocessing(threaded, files):
     assert task["read_bytes"] == n == 7 * SIZES[0]
 
 
-@pytest.mark.parametrize("how", ["late_thread", "late_pool", "late_timer"])
+@pytest.mark.parametrize("how", ["late_thread", "late_pool", *long("late_timer")])
 def test_work_after_the_end(threaded, files, tmp_path, how):
     """It still is the task's, once, and is called late."""
     go = tmp_path / "go"
@@ -118,3 +127,156 @@ def test_thread_that_serves_others(threaded, files):
     n, (second,) = threaded.submit("service_second", thread_jobs.ask_service, files[1])
     assert n == SIZES[1] and second["read_bytes"] == 0
     assert threaded.process("unattributed", "read_bytes") - before == SIZES[1]
+
+
+@pytest.mark.parametrize("how", ["nested", *long("nested_get_client")])
+def test_tasks_in_tasks(threaded, files, how):
+    """A task that submits tasks and waits for them: theirs are not its bytes, and it waits."""
+    (outer, inner), (task,) = threaded.submit(how, getattr(thread_jobs, how), files[1], files[0], worker="worker-1")
+    found = threaded.settled(lambda r: jobs.tasks_of(r, "inner"))
+    (below,) = jobs.tasks_of(found, "inner")
+    assert task["read_bytes"] == outer
+    assert below["read_bytes"] == inner == SIZES[1]
+    # Waiting for the inner task is waiting for a lock; only that one sleeps.
+    assert below["sleep_seconds"] >= 0.45
+    assert task["lock_wait_seconds"] >= 0.4
+    assert task["sleep_seconds"] < 0.1
+
+
+def test_seceded(threaded, files, tmp_path):
+    """The thread that takes a seceded task's place is made by that task, and is not its."""
+    go = tmp_path / "go"
+    with span("seceded"):
+        future = threaded.client.submit(thread_jobs.seceded, files[0], str(go), key=jobs.unique("seceded"),
+                                        workers=["worker-0"])
+        for _ in range(2):
+            assert threaded.client.submit(jobs.read_whole, files[1], key=jobs.unique("instead"), pure=False,
+                                          workers=["worker-0"]).result(timeout=60) == SIZES[1]
+        go.touch()
+        assert future.result(timeout=60) == SIZES[0]
+    found = threaded.settled(lambda r: len(jobs.tasks_of(r, "instead")) == 2 and jobs.tasks_of(r, "seceded"))
+    (task,) = jobs.tasks_of(found, "seceded")
+    assert task["read_bytes"] == SIZES[0]
+    assert [t["read_bytes"] for t in jobs.tasks_of(found, "instead")] == [SIZES[1]] * 2
+
+
+UNMEASURED = ("read_bytes", "read_calls", "storage_read_bytes", "decompress_out_bytes", "network_read_bytes",
+              "cpu_seconds", "pool_cpu_seconds", "lock_wait_seconds", "late_bytes")
+
+
+def test_async_tasks(threaded, files):
+    """Their wall time only: nothing else is theirs alone."""
+    before = threaded.process("unattributed", "read_bytes")
+    n, (task,) = threaded.submit("async_read", thread_jobs.async_read, files[0])
+    assert n == SIZES[0]
+    assert task["async"] and task["wall_seconds"] >= 0.1
+    assert {name: task[name] for name in UNMEASURED} == dict.fromkeys(UNMEASURED)
+    assert threaded.process("unattributed", "read_bytes") - before == SIZES[0]
+
+
+def test_actors(threaded, files):
+    with span("actors"):
+        actor = threaded.client.submit(thread_jobs.Counter, actor=True, key=jobs.unique("Counter"),
+                                       workers=["worker-0"]).result(timeout=60)
+        assert actor.read(files[0]).result() == SIZES[0]
+        assert actor.read_async(files[1]).result() == SIZES[1]
+        with pytest.raises(ValueError, match="^told so$"):
+            actor.fail().result()
+    # Their span is that of the task which made the actor.
+    names = ("Counter.read", "Counter.read_async", "Counter.fail")
+    found = threaded.settled(lambda r: {t["key"] for t in r["tasks"]} >= {*names})
+    read, read_async, fail = (next(t for t in found["tasks"] if t["key"] == name) for name in names)
+    assert read["actor"] and read_async["actor"] and fail["actor"]
+    assert read["read_bytes"] == SIZES[0] and not read["async"]
+    assert read_async["async"] and read_async["wall_seconds"] >= 0.1
+    assert {name: read_async[name] for name in UNMEASURED} == dict.fromkeys(UNMEASURED)
+    assert fail["status"] == "erred"
+    assert {t["prefix"] for t in (read, read_async, fail)} == {"Counter"}
+
+
+def test_forked_child(threaded, files, cell):
+    """It is dormant: its bytes are the children's, not the task's."""
+    before = threaded.process("children", "storage_read_bytes")
+    others = threaded.process("unattributed", "read_bytes", settle=False)
+    cold.drop(files[2])
+    result, (task,) = threaded.submit("forked", thread_jobs.read_in_child, files[2], 7)
+    assert result == [SIZES[2], 7] or result == (SIZES[2], 7)
+    assert task["read_bytes"] == 0 and task["status"] == "ok"
+    assert threaded.process("unattributed", "read_bytes", settle=False) == others
+    cell("threads", "a forked child reads a cold file: bytes of the children", "pages of the file",
+         cold.page_bytes(files[2]), threaded.process("children", "storage_read_bytes") - before)
+    n, (task,) = threaded.submit("after_fork", jobs.read_whole, files[0])
+    assert task["read_bytes"] == n
+
+
+def test_cpu_of_children(threaded):
+    before = threaded.process("children", "cpu_seconds")
+    used, (task,) = threaded.submit("spin_in_child", thread_jobs.spin_in_child, 0.5)
+    assert used <= threaded.process("children", "cpu_seconds") - before <= used + 0.2
+    assert task["cpu_seconds"] < 0.3
+
+
+@pytest.mark.parametrize("method", ["fork", *long("spawn", "forkserver")])
+def test_process_pool_in_a_task(threaded, files, method):
+    (early, late), (task,) = threaded.submit(
+        f"pool_{method}", thread_jobs.read_with, method, files[0], files[1], 2)
+    assert late == 2 * SIZES[1]
+    assert task["read_bytes"] == early == SIZES[0]
+
+
+def test_work_without_its_slot(threaded, files, tmp_path):
+    """Work that is submitted after the task's record is safe and its slot has gone to others: nobody's."""
+    go = tmp_path / "go"
+    before = threaded.process("unattributed", "read_bytes")
+    threaded.submit("slotless", thread_jobs.submit_late_from_loop, str(go), files[1])
+    time.sleep(3)  # the agent frees the slot as soon as the record is acknowledged
+    n, (task,) = threaded.submit("next", jobs.read_whole, files[0])
+    go.touch()
+    limit = time.monotonic() + 60
+    while threaded.process("unattributed", "read_bytes", settle=False) - before < SIZES[1] and time.monotonic() < limit:
+        time.sleep(0.2)
+    assert threaded.process("unattributed", "read_bytes") - before == SIZES[1]
+    (task,) = jobs.tasks_of(threaded.settled(lambda r: True), "next")
+    assert task["read_bytes"] == n == SIZES[0]
+
+
+@pytest.mark.matrix
+def test_native_threads(threaded, cell):
+    """Threads that no Python code starts are nobody's: measured, and not in the task."""
+    before = threaded.process("unattributed", "cpu_seconds")
+    (process, thread), (task,) = threaded.submit("native", thread_jobs.spin_threads, 2, 2.0)
+    others = threaded.process("unattributed", "cpu_seconds") - before
+    assert task["cpu_seconds"] >= thread
+    assert process - thread <= task["pool_cpu_seconds"] + others
+    assert abs(threaded.process("unseen", "cpu_seconds")) < 0.1
+
+
+def test_several_workers_in_one_process(new_cluster, files, tmp_path):
+    """Each task carries its Worker's address; Dask's numbers are those of all of them."""
+    procs = new_cluster()
+    procs.start_collector()
+    program = jobs.ROOT / "tests" / "integration" / "many_workers.py"
+    done = subprocess.run([sys.executable, program, *files[:2]], env={**procs.env, **procs.worker_env()},
+                          capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr[-4000:]
+    truth = json.loads(done.stdout)
+    found = jobs.settled(procs, lambda r: len(r["tasks"]) >= 7)
+    tasks = {t["key"]: t for t in found["tasks"]}
+    for key, known in truth["tasks"].items():
+        assert tasks[key]["worker_address"] == known["worker"], key
+        prefix = tasks[key]["prefix"]
+        if prefix == "read":
+            assert tasks[key]["read_bytes"] == known["result"] == SIZES[0]
+        else:
+            assert {name: tasks[key][name] for name in UNMEASURED} == dict.fromkeys(UNMEASURED)
+            assert tasks[key]["async"] == (prefix == "read_async")
+            assert tasks[key]["elsewhere"] == (prefix == "elsewhere")
+            assert tasks[key]["wall_seconds"] > 0
+            assert prefix != "elsewhere" or known["result"][1] != found["workers"][0]["pid"]
+    assert found["completeness"]["workers_seen"] == 1
+    (worker,) = found["workers"]
+    assert worker["nthreads"] == truth["nthreads"] == 2
+    assert sorted(worker["address"].split(", ")) == sorted(truth["addresses"])
+    # Dask's digests of both, of the one that left first too.
+    told = {f"{row[1]} {row[2]}": row[4] for row in found["metrics"]["span_metrics"] if row[0] == "execute"}
+    assert told == pytest.approx(truth["digests"], abs=1e-6)

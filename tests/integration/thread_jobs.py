@@ -102,12 +102,18 @@ def late_timer(early, late, go):
     return jobs.read_whole(early)
 
 
-def submit_late(go, path):
-    from concurrent.futures import ThreadPoolExecutor
+def submit_late_from_loop(go, path):
+    """An event loop goes on with the task's context and hands out work when the task is long gone."""
+    import asyncio
 
-    wait_for(go)
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(jobs.read_whole, path).result()
+    async def later():
+        while not os.path.exists(go):
+            await asyncio.sleep(0.05)
+        await asyncio.to_thread(jobs.read_whole, path)
+
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    asyncio.run_coroutine_threadsafe(later(), loop)
 
 
 service = {}
@@ -132,19 +138,24 @@ def ask_service(path):
 
 # --- tasks that leave their thread
 
+def sleep_and_read(path):
+    time.sleep(0.5)
+    return jobs.read_whole(path)
+
+
 def nested(inner_path, outer_path):
     from distributed import worker_client
 
     n = jobs.read_whole(outer_path)
     with worker_client() as client:
-        return n, client.submit(jobs.read_whole, inner_path, pure=False, key=jobs.unique("inner")).result()
+        return n, client.submit(sleep_and_read, inner_path, pure=False, key=jobs.unique("inner")).result()
 
 
 def nested_get_client(inner_path, outer_path):
     from distributed import get_client, rejoin, secede
 
     client = get_client()
-    future = client.submit(jobs.read_whole, inner_path, pure=False, key=jobs.unique("inner"))
+    future = client.submit(sleep_and_read, inner_path, pure=False, key=jobs.unique("inner"))
     n = jobs.read_whole(outer_path)
     secede()
     inner = future.result()
@@ -183,3 +194,72 @@ class Counter:
 
     def fail(self):
         raise ValueError("told so")
+
+
+# --- tasks with processes
+
+def read_in_child(path, status):
+    """What a forked child reads, in a way that ends without Python's own end."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(write, str(jobs.read_whole(path)).encode())
+        os._exit(status)
+    os.close(write)
+    count = int(os.read(read, 100))
+    os.close(read)
+    return count, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def read_with(method, early, path, processes):
+    """Reads one file itself and lets processes read the other."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    n = jobs.read_whole(early)
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context(method)) as pool:
+        return n, sum(pool.map(jobs.read_whole, [path] * processes))
+
+
+def spin_in_child(seconds):
+    """CPU of a forked child, by its own account."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        while time.process_time() < seconds:
+            pass
+        os.write(write, repr(time.process_time()).encode())
+        os._exit(0)
+    os.close(write)
+    used = float(os.read(read, 100))
+    os.close(read)
+    os.waitpid(pid, 0)
+    return used
+
+
+def read_and_tell(path):
+    return jobs.read_whole(path), os.getpid()
+
+
+def spin_threads(n, seconds):
+    """CPU of native threads that no Python code starts: numba's."""
+    import numba
+    import numpy
+
+    numba.set_num_threads(n)
+
+    @numba.njit(parallel=True)
+    def work(rounds):
+        out = numpy.zeros(n)
+        for i in numba.prange(n):
+            x = 0.0
+            for k in range(rounds):
+                x += (k % 7) * 1e-9
+            out[i] = x
+        return out.sum()
+
+    work(10)
+    started = time.process_time(), time.thread_time()
+    while time.process_time() - started[0] < seconds:
+        work(5_000_000)
+    return time.process_time() - started[0], time.thread_time() - started[1]
