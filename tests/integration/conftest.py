@@ -50,7 +50,11 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Long cells are left out, not skipped, where they are not asked for."""
+    """Tests that need the shared cluster stay in one process, files with a cluster of their own in another
+    (pytest -n 2 --dist loadgroup). Long cells are left out, not skipped, where they are not asked for."""
+    for item in items:
+        shares = "shared" in item.fixturenames
+        item.add_marker(pytest.mark.xdist_group("shared cluster" if shares else item.path.name))
     if os.environ.get("CREMA_ALL_CELLS"):
         return
     left_out = [item for item in items if item.get_closest_marker("matrix")]
