@@ -84,15 +84,22 @@ static uint64_t charge_overlap(struct op *op, uint64_t waited)
 	static const int classes[OVERLAPS] = {[OVERLAP_STORAGE] = CREMA_T_storage_wait,
 					      [OVERLAP_NETWORK] = CREMA_T_network_wait,
 					      [OVERLAP_REQUEST] = CREMA_T_network_wait};
-	uint64_t part, sum = 0;
+	static const struct blocked_on nothing;
+	uint64_t part, sum = 0, answer = 0;
 
 	for (int c = 0; op->waits_for && c < OVERLAPS; c++) {
 		part = overlap_since(op->waits_for, &op->mark, (enum overlap_class)c, waited - sum);
 		op->t->seg.time[classes[c]] += part;
 		sum += part;
+		answer += c == OVERLAP_REQUEST ? part : 0;
 	}
-	if (op->waits_for)
-		sum += charge_requests(op, waited - sum);
+	if (op->waits_for) {
+		part = charge_requests(op, waited - sum);
+		sum += part;
+		answer += part;
+	}
+	/* Pool threads' waits have records of their own; nobody else waits for these. */
+	blocked_saw(op->t, CREMA_T_network_wait, answer, &nothing);
 	return sum;
 }
 

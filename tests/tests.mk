@@ -29,6 +29,7 @@ bench: all $(BUILD)/tests/bench/bench_shim ## what crema costs, as ratios beside
 ACCURACY = $(CURDIR)/$(BUILD)/accuracy
 # a line each: test_NAME.py holds cells
 ACCURACY_TESTS = \
+  blocked \
   codec_cases \
   demo_numbers \
   http \
@@ -37,6 +38,7 @@ ACCURACY_TESTS = \
   identity \
   parquet \
   file_bytes \
+  preloads \
   sources \
   storage \
   threads \

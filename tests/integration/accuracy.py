@@ -32,6 +32,8 @@ TABLES = {
     "waits": "Waits and network bytes in reports",
     "xrootd": "Bytes and waits by XRootD",
     "threads": "Tasks side by side in one worker",
+    "blocked": "Long waits by call site, ns",
+    "preloads": "Other preloaded libraries before and after ours",
 }
 
 COFFEA = "coffea's report"
