@@ -154,3 +154,19 @@ def test_page_cache(shared, data, cell, state):
     else:
         cell("cached_bytes", f"{name}: read + read-ahead - cached", f"{MINCORE} .. {RUSAGE}",
              (resident, row["storage_read_bytes"]), charged)
+
+
+@pytest.mark.parametrize("source", ["MultithreadedFileSource", "MemmapSource"])
+def test_other_sources_use_the_same_baskets(shared, data, cell, source):
+    path, name = data["lz4"], f"generated file, {source}"
+    with span(name):
+        jobs.run_coffea(shared.client, [path], chunksize=100_000, handler=source, processor_instance=count_jets)
+    mapped = source == "MemmapSource"
+    found = shared.settled(lambda r: len(r["chunks"]) >= 2 and (mapped or known(r, [path])))
+    check_baskets(cell, name, found, path)
+    row = row_of(found, path)
+    if mapped:  # nobody knows which of its bytes were looked at
+        assert row["read_amplification"] is None and row["mapped_bytes"] >= row["size_bytes"]
+    else:
+        check_sums(row)
+        assert row["read_basket_bytes"] == row["unique_basket_bytes"] == baskets_once(found, path)
