@@ -9,6 +9,8 @@ from distributed import Client, span
 
 SIZES = {"small.bin": 2_000, "big.bin": 1_234_567}
 HANDLERS = ["fsspec", "requests", "http.client", "HTTPSource"]
+# fsspec always, the others with all cells
+FSSPEC_FIRST = ["fsspec", *(pytest.param(kind, marks=pytest.mark.matrix) for kind in HANDLERS[1:])]
 
 
 class Web:
@@ -122,7 +124,27 @@ def test_tls_in_turn_and_then_nobody(web, cell, kind):
         assert wire_bytes(last) == wire_bytes(rows[2])
 
 
-@pytest.mark.parametrize("kind", HANDLERS)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_nobodys_request_while_its_last_user_runs(web, tmp_path, scheme):
+    """The kept connection is nobody's from the first byte of a request that no task makes."""
+    import cluster
+    from relay import Relay
+
+    with Relay(web.server.tls_port if scheme == "https" else web.server.port) as relay:
+        url, name = f"{scheme}://127.0.0.1:{relay.port}/stays/big.bin", f"stays{scheme}"
+        future = web.client.submit(web_jobs.gets_and_stays, "fsspec", [url], str(tmp_path), pure=False,
+                                   key=jobs.unique(name))
+        cluster.wait_until((tmp_path / "done").exists, "the task's request")
+        truth = passed(relay)
+        web.client.run(web_jobs.gets, "fsspec", [url])
+        assert relay.connections == 1 and passed(relay)[0] > truth[0] + SIZES["big.bin"]
+        (tmp_path / "go").touch()
+        future.result(timeout=60)
+        report = jobs.settled(web.procs, lambda r: jobs.tasks_of(r, name))
+        assert wire_bytes(jobs.tasks_of(report, name)[0]) == truth
+
+
+@pytest.mark.parametrize("kind", FSSPEC_FIRST)
 def test_tls_two_at_once_one_throttled(web, cell, tmp_path, kind):
     from relay import Relay
 
@@ -181,7 +203,7 @@ def test_wait_for_late_answers(web, cell, kind):
                     queued)
 
 
-@pytest.mark.parametrize("kind", HANDLERS[:3])
+@pytest.mark.parametrize("kind", FSSPEC_FIRST[:3])
 def test_wait_for_a_throttled_answer(web, cell, kind):
     name = f"throttled_{label(kind)}"
     (queued,), (row,), _ = web.run(name, [(web_jobs.timed, kind, [web.server.url(f"/slow/{name}/big.bin")])])

@@ -1,6 +1,7 @@
 """What test_http.py runs on workers: clients of HTTP servers, one request after the other."""
 
 import glob
+import os
 import threading
 import time
 
@@ -52,6 +53,14 @@ CLIENTS = {"fsspec": fsspec_gets, "requests": requests_gets, "http.client": clie
 
 def gets(kind, urls):
     return CLIENTS[kind](urls)
+
+
+def gets_and_stays(kind, urls, folder):
+    """Runs on until somebody else's request is over."""
+    gets(kind, urls)
+    open(f"{folder}/done", "w").close()
+    while not os.path.exists(f"{folder}/go"):
+        time.sleep(0.01)
 
 
 def queued():
