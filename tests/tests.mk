@@ -55,4 +55,7 @@ accuracy: all $(BUILD)/tests/shim/test_time ## every number against its truth; w
 	  --output docs/accuracy.md || status=1; \
 	exit $$status
 
-.PHONY: unit-test test asan-test werror everything bench accuracy
+compare-suites: all ## tests of CPython (and distributed) with the preload and without; an hour
+	scripts/compare-suites
+
+.PHONY: compare-suites unit-test test asan-test werror everything bench accuracy

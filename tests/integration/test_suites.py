@@ -1,0 +1,35 @@
+"""CPython's own tests end with the preload as without it. The whole: make compare-suites."""
+
+import subprocess
+import sys
+
+import jobs
+import pytest
+
+PROGRAM = jobs.ROOT / "scripts" / "compare_suites.py"
+BROKEN = "#include <errno.h>\nint msync(void *a, unsigned long n, int f) { errno = EIO; return -1; }\n"
+
+
+def compare(tmp_path, *options):
+    return subprocess.run([sys.executable, PROGRAM, "--output", tmp_path, *options], capture_output=True, text=True)
+
+
+def test_some_suites(tmp_path):
+    done = compare(tmp_path, "--short")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_difference_is_found(tmp_path):
+    """A library that breaks something is noticed, or the comparison would prove nothing."""
+    source, library = tmp_path / "broken.c", tmp_path / "broken.so"
+    source.write_text(BROKEN)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+    done = compare(tmp_path, "--only", "test_mmap", "--library", library)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "passed without, error with the preload" in done.stdout
+
+
+@pytest.mark.matrix
+def test_all_suites(tmp_path):
+    done = compare(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
