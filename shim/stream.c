@@ -22,6 +22,11 @@ static int has_enough(const FILE *f, size_t bytes)
 	return have >= bytes;
 }
 
+static int has_ended(const FILE *f)
+{
+	return (f->_flags & 0x10) != 0; /* _IO_EOF_SEEN */
+}
+
 void stream_begin(struct stream_op *s, FILE *f, size_t bytes)
 {
 	uint32_t kind;
@@ -38,11 +43,18 @@ void stream_begin(struct stream_op *s, FILE *f, size_t bytes)
 		return;
 	if (f->_IO_write_ptr > f->_IO_write_base) /* will be written before the read */
 		s->at += f->_IO_write_ptr - f->_IO_write_base;
+	s->file = f;
+	s->ended = has_ended(f);
 	read_begin(&s->op, s->fd, bytes);
 }
 
 void stream_end(struct stream_op *s)
 {
-	read_end(&s->op, s->fd, s->at, SYS3(SYS_lseek, s->fd, 0, SEEK_CUR) - s->at);
+	long bytes = SYS3(SYS_lseek, s->fd, 0, SEEK_CUR) - s->at;
+
+	/* Nothing came: it was a read only if it has met the end just now. */
+	if (!bytes && (s->ended || !has_ended(s->file)))
+		bytes = -1;
+	read_end(&s->op, s->fd, s->at, bytes);
 	position_ask(s->fd);
 }

@@ -16,8 +16,9 @@
 
 struct stream_op {
 	struct op op; /* op.t is NULL: do not count */
-	int fd;
-	int64_t at; /* the file's position */
+	FILE *file;
+	int fd, ended; /* its descriptor; 1: the end was met earlier */
+	int64_t at;    /* the file's position */
 };
 
 /* `bytes` are wanted; SIZE_MAX if the call itself looks for an end. */

@@ -41,6 +41,7 @@ ACCURACY_TESTS = \
   preloads \
   sources \
   storage \
+  ways_to_read \
   threads \
   throttled \
   xrootd

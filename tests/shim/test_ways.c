@@ -77,6 +77,31 @@ static void lines_count_what_the_kernel_gave(void **state)
 	unlink(text);
 }
 
+static void a_long_line_is_read_once(void **state)
+{
+	const char *name = harness_file("long", 0);
+	FILE *f = fopen(name, "w");
+	struct harness_task h;
+	char buf[100];
+	long pieces = 0;
+
+	(void)state;
+	fprintf(f, "%0*d", (int)SIZE, 0);
+	fclose(f);
+	f = fopen(name, "r");
+	h = harness_begin();
+	while (fgets(buf, sizeof(buf), f))
+		pieces++;
+	assert_null(fgets(buf, sizeof(buf), f));
+	harness_end(&h);
+	assert_int_equal(pieces, (SIZE + 98) / 99);
+	assert_int_equal(count_of(&h, CREMA_C_read_bytes), SIZE);
+	assert_int_equal(count_of(&h, CREMA_C_read_calls), (SIZE + 4095) / 4096 + 1);
+	harness_free(&h);
+	fclose(f);
+	unlink(name);
+}
+
 static void copies_are_reads_and_writes(void **state)
 {
 	const char *to = harness_file("copy", 0);
@@ -171,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fread_counts_what_the_kernel_gave),
 		cmocka_unit_test(lines_count_what_the_kernel_gave),
+		cmocka_unit_test(a_long_line_is_read_once),
 		cmocka_unit_test(copies_are_reads_and_writes),
 		cmocka_unit_test(who_opens_a_file_owns_its_reads),
 	};

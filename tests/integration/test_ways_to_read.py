@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ways to read a local file that are no plain read(): C's streams, maps, copies, caches of fsspec,
+files given to uproot as objects. Each in a task of its own."""
+
+import os
+import random
+
+import cold
+import jobs
+import pytest
+from accuracy import MINCORE, STRACE
+
+SIZE = 3_000_000
+
+
+def numpy_fromfile(path, _):
+    import numpy
+
+    return numpy.fromfile(path, dtype="u1").nbytes
+
+
+def numpy_memmap(path, _):
+    import numpy
+
+    return int(numpy.memmap(path, dtype="u1", mode="r").sum(dtype="u8"))
+
+
+def python_lines(path, _):
+    with open(path, "rb") as file:
+        return sum(map(len, file))
+
+
+def copyfile(path, folder):
+    """By sendfile or copy_file_range."""
+    import shutil
+
+    return os.path.getsize(shutil.copyfile(path, os.path.join(folder, "copy")))
+
+
+def cached(kind):
+    def read(path, folder):
+        """fsspec copies the file and reads the copy."""
+        import fsspec
+
+        options = {kind: {"cache_storage": os.path.join(folder, kind)}}
+        with fsspec.open(f"{kind}::file://{path}", "rb", **options) as file:
+            return len(file.read())
+    return read
+
+
+def arrow_map(path, _):
+    import pyarrow
+
+    return len(pyarrow.memory_map(path).read())
+
+
+# name: (function, bytes of the file that read calls give, bytes mapped, bytes written)
+WAYS = {
+    "numpy_fromfile": (numpy_fromfile, SIZE, 0, 0),
+    "numpy_memmap": (numpy_memmap, 0, SIZE, 0),
+    "python_lines": (python_lines, SIZE, 0, 0),
+    "copyfile": (copyfile, SIZE, 0, SIZE),
+    "simplecache": (cached("simplecache"), 2 * SIZE, 0, SIZE),
+    "filecache": (cached("filecache"), 2 * SIZE, 0, SIZE),
+    "arrow_map": (arrow_map, 0, SIZE, 0),
+}
+
+
+def run(way, path, folder):
+    os.makedirs(folder, exist_ok=True)
+    return WAYS[way][0](path, folder)
+
+
+@pytest.fixture
+def file(disk):
+    path = disk / "ways"
+    path.write_bytes(random.Random(1).randbytes(SIZE))
+    yield str(path)
+    path.unlink()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_way(shared, file, disk, cell, way):
+    _, read, mapped, written = WAYS[way]
+    shared.client.run(run, way, file, str(disk / "warm" / way))  # imports what it needs
+    cold.drop(file)
+    _, (task,) = jobs.submit(shared.procs, shared.client, f"way_{way}", run, way, file, str(disk / "cold" / way))
+    how = "size of the file" + (", twice: it and its copy" if read == 2 * SIZE else "")
+    if way == "filecache":  # it keeps a small file about its files
+        assert read <= task["read_bytes"] <= read + 4096 and written <= task["write_bytes"] <= written + 4096
+    else:
+        cell("read_bytes", f"local file by {way}", how, read, task["read_bytes"])
+        assert task["write_bytes"] == written
+    cell("mapped_bytes", f"local file by {way}", "size of the file" if mapped else "0", mapped, task["mapped_bytes"])
+    pages = cold.resident_bytes(file)
+    # Making a file may read the file system's own blocks.
+    truth = (f"{MINCORE} .. 64 KiB more, of directories", (pages, pages + (64 << 10))) if written else (MINCORE, pages)
+    cell("storage_read_bytes", f"local file by {way}, cold", *truth, task["storage_read_bytes"])
+
+
+def read_object(path):
+    import uproot
+
+    with open(path, "rb") as file, uproot.open(file) as root:
+        return sum(root["Events"][name].array(library="np").nbytes for name in ("Muon_pt", "Jet_pt")
+                   if name in root["Events"])
+
+
+def test_uproot_reads_an_object(shared, data, cell):
+    """uproot's source for what has read() and seek()."""
+    path = data["zstd"]
+    cold.drop(path)
+    reads = shared.reads().get(path)
+    size, (task,) = jobs.submit(shared.procs, shared.client, "object", read_object, path)
+    reads = jobs.difference(shared.reads().get(path), reads)
+    assert size > 0
+    for unit in ("bytes", "calls"):
+        cell(f"read_{unit}", "uproot, a file object", STRACE, reads[unit], task[f"read_{unit}"])
+    cell("storage_read_bytes", "uproot, a file object, cold", MINCORE, cold.resident_bytes(path),
+         task["storage_read_bytes"])
