@@ -189,7 +189,7 @@ static void put_known(const struct compose *c, struct task_record *r, const stru
 	const char *unknown = fskinds_unknown(c->kinds, t->fs_mask, &mixed);
 
 	r->own_known = ((1u << CREMA_TIMES) - 1) & ~t->time_unknown;
-	r->pool_known = r->own_known;
+	r->pool_known = t->flags & CREMA_TASK_POOL_UNSEEN ? 0 : r->own_known;
 	r->count_known = ((UINT64_C(1) << CREMA_COUNTS) - 1) & ~t->count_unknown;
 	if (!unknown)
 		return;

@@ -188,6 +188,20 @@ static int render(const struct report_request *req, const struct runs *runs, str
 	return rc ? fail(out, rc, "cannot write the report: %s", log_error(rc)) : 0;
 }
 
+/* Why there are none may be what a worker noted. */
+static int no_run(struct buf *out, const struct model *m, const char *dir)
+{
+	const char *note = NULL;
+	size_t i;
+
+	for (i = 0; i < m->workers.n && !note; i++) {
+		if (m->workers.v[i]->notes.n)
+			note = m->workers.v[i]->notes.v[0];
+	}
+	return fail(out, -ENOENT, "no run in '%s' yet: its frame files hold no tasks%s%s%s", dir,
+		    note ? " (a worker says: " : "", note ? note : "", note ? ")" : "");
+}
+
 int report_render(const struct report_request *req, struct buf *out)
 {
 	struct model m;
@@ -213,8 +227,7 @@ int report_render(const struct report_request *req, struct buf *out)
 		rc = fail(out, -ENOENT, "nothing was measured in '%s': there are no frame files",
 			  req->dir);
 	else if (!runs.n)
-		rc = fail(out, -ENOENT, "no run in '%s' yet: its frame files hold no tasks",
-			  req->dir);
+		rc = no_run(out, &m, req->dir);
 	else
 		rc = render(req, &runs, out);
 out:

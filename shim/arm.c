@@ -117,6 +117,7 @@ int arm_process(const char *usual, int say)
 	}
 	wait_set_runtime(&_PyRuntime, real_symbol_bytes("_PyRuntime", &_PyRuntime));
 	blocked_open();
+	missing_tell();
 	patch_pending();
 	return 0;
 }

@@ -92,8 +92,8 @@ static void patch_one(struct watch *w)
 		return;
 	w->done = 1;
 	now = w;
-	if (w->patch(module) && shim_armed())
-		shim_note(w->module);
+	if (w->patch(module))
+		missing_say(w->patch, w->module);
 	now = outer;
 	PyErr_Clear();
 }

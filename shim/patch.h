@@ -36,6 +36,12 @@ int patch_arrow_s3(PyObject *module);	  /* pyarrow._s3fs: named only */
 int patch_http2(PyObject *module);	  /* httpcore's HTTP/2 connections, async and not */
 int patch_codecs(PyObject *module, const char *name);
 
+/* missing.c: a module lacks what its patch looks for. One line says so, and what can no longer be
+ * counted is unknown from now on. A patch that is not in its table is a codec's. missing_tell(): the
+ * process is armed now, so it can be said in its shared memory. */
+void missing_say(int (*patch)(PyObject *), const char *module);
+void missing_tell(void);
+
 /* py_worker.c: a Worker object starts in this process. */
 void worker_starts(PyObject *worker);
 struct crema_probe_text;

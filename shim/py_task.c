@@ -121,7 +121,7 @@ static void describe(struct crema_task *t, const struct edge *e, PyObject *const
 {
 	PyObject *worker;
 
-	t->flags = e->flags;
+	t->flags |= e->flags;
 	if (nargs > e->key)
 		describe_key(t, args[e->key]);
 	if (nargs <= e->state || !py_is(args[e->state], &PyDict_Type))
@@ -239,7 +239,7 @@ int patch_task_edges(PyObject *module)
 		Py_IncRef(original);
 		edges[i].original = original;
 		if (!PyDict_SetItemString(dict, edges[i].name, f))
-			found = 1;
+			found |= i == EDGE_RUN || i == EDGE_APPLY;
 		Py_DecRef(f);
 	}
 	return found ? 0 : -ENOENT;

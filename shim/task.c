@@ -62,6 +62,23 @@ static uint32_t claim_slot(void)
 	return OWNER_REFUSED;
 }
 
+static uint64_t uncounted;
+static uint32_t lost_flags;
+
+void tasks_cannot_count(uint64_t counts, uint32_t flags)
+{
+	uncounted |= counts;
+	lost_flags |= flags;
+	for (uint32_t i = 0; shim_armed() && i < CREMA_SHM_TASKS; i++) {
+		uint32_t state = CREMA_SLOT_STATE(LOAD(&crema_shm->slot_word[i]));
+
+		if (state != CREMA_SLOT_RUNNING)
+			continue;
+		crema_shm->task[i].count_unknown |= counts;
+		crema_shm->task[i].flags |= flags;
+	}
+}
+
 uint32_t task_open(void)
 {
 	uint32_t owner = claim_slot();
@@ -74,6 +91,8 @@ uint32_t task_open(void)
 		return owner;
 	}
 	memset(t, 0, sizeof(*t));
+	t->count_unknown = uncounted;
+	t->flags = lost_flags;
 	t->attempt = ADD(&crema_shm->next_attempt, 1) + 1;
 	t->thread_sequence = thread_sequence;
 	t->tid = (uint32_t)sys_gettid();

@@ -1,0 +1,61 @@
+"""Python environments of other versions, made below build/venvs/ when a test first asks for them.
+
+tests/versions/NAME.txt is the whole pinned list of one; its first line names the Python:
+"# Python 3.12: what it is". An environment is kept until its list changes.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import jobs
+import pytest
+
+LISTS = jobs.ROOT / "tests" / "versions"
+VENVS = jobs.ROOT / "build" / "venvs"
+
+
+def interpreter(version):
+    """A Python of that version which really starts."""
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    names = [shutil.which(f"python{version}"), *sorted(root.glob(f"versions/{version}.*/bin/python3"))]
+    for name in filter(None, names):
+        if subprocess.run([name, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0:
+            return name
+    return None
+
+
+def make(place, version, packages, mark="ready\n"):
+    """A venv of that Python with these packages; its bin directory. `mark` is what was asked for."""
+    ready = place / "ready"
+    if not ready.exists() or ready.read_text() != mark:
+        python = interpreter(version)
+        if python is None:
+            pytest.skip("no such Python on this machine")
+        subprocess.run([python, "-m", "venv", "--clear", place], check=True, capture_output=True)
+        pip = [place / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
+        done = subprocess.run([*pip, *packages], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-3000:]
+        ready.write_text(mark)
+    return place / "bin"
+
+
+def python_of(name):
+    """The Python version that a list names."""
+    return (LISTS / f"{name}.txt").read_text().split(":", 1)[0].removeprefix("# Python ")
+
+
+def digest(name):
+    return hashlib.sha256((LISTS / f"{name}.txt").read_bytes()).hexdigest() + "\n"
+
+
+def is_made(name):
+    ready = VENVS / name / "ready"
+    return ready.exists() and ready.read_text() == digest(name)
+
+
+def environment(name):
+    """The bin directory of the environment of tests/versions/NAME.txt."""
+    return make(VENVS / name, python_of(name), ["--no-deps", "-r", LISTS / f"{name}.txt"], digest(name))
