@@ -96,7 +96,7 @@ static PyObject *task_begin(PyObject *self, PyObject *const *args, Py_ssize_t na
 	(void)self;
 	(void)kw;
 	if (t) {
-		t->flags = (uint32_t)PyLong_AsUnsignedLongLong(args[0]);
+		t->flags |= (uint32_t)PyLong_AsUnsignedLongLong(args[0]);
 		task_describe(t, args[1], args[2], nargs > 3 ? args[3] : args[1]);
 		t->time_unknown = (1u << CREMA_TIMES) - 1;
 		t->count_unknown = (1ull << CREMA_COUNTS) - 1;
