@@ -35,6 +35,7 @@ ACCURACY_TESTS = \
   http \
   http_clients \
   executors \
+  versions \
   identity \
   parquet \
   file_bytes \

@@ -34,6 +34,7 @@ TABLES = {
     "threads": "Tasks side by side in one worker",
     "blocked": "Long waits by call site, ns",
     "preloads": "Other preloaded libraries before and after ours",
+    "versions": "Versions of Python, Dask and coffea",
 }
 
 COFFEA = "coffea's report"
