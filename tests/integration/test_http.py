@@ -224,3 +224,18 @@ def test_a_lock_beside_others_requests_stays_a_lock(web, cell, tmp_path):
     assert lock["network_wait_seconds"] < 0.01
     cell("waits", "lock_wait beside another task's request", "the event's own time in Python", slept,
          lock["lock_wait_seconds"], 0.05 * slept + lock["runqueue_wait_seconds"])
+
+
+def test_dasks_own_connections_are_a_class_of_their_own(web):
+    """A task's argument comes over one of them: its size is known."""
+    def comm(report):
+        parts = report["completeness"]
+        return parts["tasks"]["comm_read_bytes"] + parts["unattributed"]["comm_read_bytes"]
+
+    size = 3_000_000
+    before = comm(web.run("commbefore", [(len, b"x")])[2])
+    _, (row,), report = web.run("comm", [(len, os.urandom(size))])
+    assert row["network_read_bytes"] == 0
+    assert size < comm(report) - before < size + 300_000  # and what Dask says besides
+    text = web.procs.report("--run", "last").stdout
+    assert "Dask's own connections" in text
