@@ -48,23 +48,6 @@ static PyMethodDef **of_method(PyObject *f, PyObject *class, const char *name)
 	return (PyMethodDef **)(void *)&parts[3];
 }
 
-/* A function that Cython has made begins as a builtin function does, but is of a type of its own;
- * the name in its definition must be the one that was looked for. */
-static PyMethodDef **of_cython(PyObject *f, const char *name)
-{
-	PyObject *type = PyObject_Type(f), *text = type ? py_attr_string(type, "__name__") : NULL;
-	const char *is =
-		text && py_is(text, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-	long long n = header_bytes();
-	PyMethodDef **at = NULL;
-
-	if (is && !strcmp(is, "cython_function_or_method") && n > 0)
-		at = (PyMethodDef **)(void *)((char *)f + n);
-	Py_DecRef(text);
-	Py_DecRef(type);
-	return at && *at && (*at)->ml_name && !strcmp((*at)->ml_name, name) ? at : NULL;
-}
-
 static int exchange(int id, PyMethodDef **at)
 {
 	struct codec *k = &codecs[id];
@@ -129,8 +112,6 @@ static int patch_codec(int id, PyObject *module)
 
 	if (f && py_is(f, &PyCFunction_Type)) {
 		r = exchange(id, of_function(f));
-	} else if (f && of_cython(f, last)) {
-		r = exchange(id, of_cython(f, last));
 	} else if (f) {
 		codecs[id].is_method = 1;
 		r = exchange(id, of_method(f, holder, last));
