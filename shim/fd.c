@@ -62,8 +62,10 @@ void fd_forget_all(void)
 {
 	fd_forget_from(0, FD_TABLE - 1);
 	position_inherited();
-	for (int fd = 0; fd < FD_TABLE; fd++)
+	for (int fd = 0; fd < FD_TABLE; fd++) {
 		net_forget(fd);
+		lend_forget(fd);
+	}
 }
 
 static int ends_with(const char *s, size_t n, const char *end)
