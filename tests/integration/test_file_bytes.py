@@ -80,7 +80,6 @@ def test_small_chunks_request_the_metadata_again(shared, cell, chunks):
     assert (group["chunks"], group["requested_bytes"]) == (chunks, report["bytesread"])
     assert set(group["columns"]) == set(report["columns"])
     assert found["bytes"]["datasets"][0]["files_reread_bytes"] == row["reread_bytes"]
-    return row
 
 
 def baskets_once(report, path):
