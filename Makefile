@@ -15,10 +15,12 @@ OPT ?= -O2 -g
 SAN ?=
 COMMON_FLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(SAN) -Icontract -MMD -MP
 # -Wno-pedantic: function pointers are looked up as data, as every loader does.
-# The shim: no stack protector or fortify (they bind newer symbols), initial-exec TLS (no
+# The shim: no stack protector or fortify (they bind newer symbols), no inline bodies from libc's
+# headers (getline has one, and is wrapped), initial-exec TLS (no
 # __tls_get_addr in a wrapper), and never _FILE_OFFSET_BITS=64 (it renames what is interposed).
 SHIM_FLAGS = $(COMMON_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec \
-             -fno-stack-protector -U_FORTIFY_SOURCE -fno-plt -Wno-pedantic -Ishim -I$(BUILD)/gen
+             -fno-stack-protector -U_FORTIFY_SOURCE -D__NO_INLINE__=1 -fno-plt -Wno-pedantic \
+             -Ishim -I$(BUILD)/gen
 PROG_FLAGS = $(COMMON_FLAGS) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -I$(BUILD)/gen
 
 COMMON_LIBS = -lmsgpackc -lz -lcrypto -lm

@@ -16,7 +16,7 @@
 #include "sys.h"
 #include "task.h"
 
-/* The thread's last call that was looked at had waited: the next ones are bracketed. */
+/* So many of the thread's next calls are bracketed: a recent one had waited. */
 static __thread uint32_t slow;
 
 static void usage(uint64_t *switches, uint64_t *inblock)
@@ -159,7 +159,7 @@ static uint64_t read_slow(struct op *op, int fd, uint64_t elapsed_ns)
 	else
 		waited = waited_unbracketed(op, elapsed_ns);
 	leave_call(op, waited);
-	slow = waited > OP_SLOW_NS;
+	slow = waited > OP_SLOW_NS ? OP_ALERT_CALLS : slow - (slow > 0);
 	op->t->seg.time[io_class(op)] += waited;
 	if (op->unsure)
 		op->t->seg.count[CREMA_C_storage_unsure_bytes] += storage;

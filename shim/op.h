@@ -4,7 +4,7 @@
  *
  * A call that returns at once costs two reads of the tick counter. A call is bracketed with the
  * thread's clocks (about 1 us, and 2 us more for a look at the run queue: runqueue.h says when) when
- * it is likely to block: large reads, waits, and small reads right after one that was slow. For a
+ * it is likely to block: large reads, waits, and the small reads that follow one that was slow. For a
  * bracketed call
  *     wait = elapsed - CPU inside - run queue inside      (0 if the thread was never switched out)
  * and for a slow call that was not bracketed, wait = elapsed - run queue since the last look; its own CPU, a
@@ -21,6 +21,7 @@
 
 #define OP_LARGE_BYTES 32768u /* reads from here up are always bracketed */
 #define OP_SLOW_NS 20000u     /* an unbracketed call longer than this counts as having blocked */
+#define OP_ALERT_CALLS 16u    /* the calls after one that waited are bracketed */
 
 struct op {
 	struct crema_thread *t; /* NULL: do not count */

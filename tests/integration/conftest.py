@@ -46,6 +46,7 @@ def is_expected(test, reason):
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "xdist_group(name): tests that one process of pytest -n runs")
     config.addinivalue_line("markers", "matrix: a long cell of docs/accuracy.md; runs with CREMA_ALL_CELLS=1 only")
 
 

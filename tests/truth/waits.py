@@ -51,7 +51,8 @@ def waits_for_peer():
 
 
 def receives():
-    """Asks, as a client does: what comes back belongs to who wrote the request."""
+    """Asks, as a client does: what comes back belongs to who wrote the request. The peer is a thread
+    that the task starts, so its end of the connection is the task's too."""
     def answer(peer):
         peer.recv(len(REQUEST))
         peer.sendall(bytes(BYTES))
@@ -61,7 +62,7 @@ def receives():
         n = 0
         while data := ours.recv(1 << 16):
             n += len(data)
-        return n
+        return n + len(REQUEST)
 
 
 async def sleeps_in_loop():

@@ -72,7 +72,7 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-static uint32_t text(struct fake *f, const char *s)
+static inline uint32_t text(struct fake *f, const char *s)
 {
 	uint32_t n = (uint32_t)strlen(s), at = f->shm->strings_used;
 
