@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "exchange.h"
 #include "extent.h"
 #include "lend.h"
 #include "net.h"
@@ -60,6 +61,7 @@ void fd_forget_from(unsigned int first, unsigned int last)
 
 void fd_forget_all(void)
 {
+	exchange_forget_all();
 	fd_forget_from(0, FD_TABLE - 1);
 	position_inherited();
 	for (int fd = 0; fd < FD_TABLE; fd++) {

@@ -2,6 +2,7 @@
 /* net.c - owners of sockets. */
 #include "net.h"
 
+#include "exchange.h"
 #include "fd.h"
 #include "loop.h"
 #include "task.h"
@@ -16,6 +17,7 @@ static uint64_t owners[FD_TABLE];
 
 void net_forget(int fd)
 {
+	exchange_forget(fd);
 	if (LOAD(&owners[fd]))
 		STORE(&owners[fd], 0);
 }
@@ -47,14 +49,18 @@ int net_is_bound(int fd)
 
 void net_mark_shared(int fd)
 {
-	if ((unsigned int)fd < FD_TABLE && !(LOAD(&owners[fd]) & COMM))
-		STORE(&owners[fd], SHARED);
+	if ((unsigned int)fd >= FD_TABLE || LOAD(&owners[fd]) & COMM)
+		return;
+	STORE(&owners[fd], SHARED);
+	exchange_leave_out(fd);
 }
 
 void net_mark_comm(int fd)
 {
-	if ((unsigned int)fd < FD_TABLE)
-		STORE(&owners[fd], COMM);
+	if ((unsigned int)fd >= FD_TABLE)
+		return;
+	STORE(&owners[fd], COMM);
+	exchange_leave_out(fd);
 }
 
 /* Another thread's task: straight into its slot. */
@@ -86,12 +92,17 @@ void net_received(int fd, uint64_t bytes)
 		loop_received(fd, word & NAME, bytes);
 	else if (word & SHARED)
 		ADD(&crema_shm->totals.shared_network_read_bytes, bytes);
+	exchange_received(fd, bytes);
 	count(fd, CREMA_C_network_read_bytes, CREMA_C_comm_read_bytes, bytes);
 }
 
-void net_sent(int fd, uint64_t bytes)
+void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start)
 {
-	if ((unsigned int)fd < FD_TABLE && LOAD(&owners[fd]) & SHARED)
+	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
+
+	if (word & SHARED)
 		ADD(&crema_shm->totals.shared_network_write_bytes, bytes);
+	else if (!(word & COMM))
+		exchange_sent(fd, word & NAME, sent, bytes, start);
 	count(fd, CREMA_C_network_write_bytes, CREMA_C_comm_write_bytes, bytes);
 }

@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include "exchange.h"
+
 /* This thread sends on fd. */
 void net_send_binds(int fd);
 /* An asyncio transport writes on fd for the named task (task.h; 0: none). */
@@ -27,8 +29,8 @@ void net_mark_comm(int fd);
 /* fd means something else from now on. */
 void net_forget(int fd);
 
-/* Counts bytes received (or sent) on fd to its owner. */
+/* Counts bytes received (or sent, from `start` ticks on) on fd to its owner. */
 void net_received(int fd, uint64_t bytes);
-void net_sent(int fd, uint64_t bytes);
+void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start);
 
 #endif

@@ -243,18 +243,21 @@ void write_begin(struct op *op, int fd)
 	info = fd_lookup(fd);
 	op->kind = info.kind;
 	op->row = info.row;
-	if (info.kind == FD_SOCKET)
+	if (info.kind == FD_SOCKET) {
 		net_send_binds(fd);
-	else if (info.kind != FD_DATA && info.kind != FD_IMPORT)
+		op->start = ticks();
+	} else if (info.kind != FD_DATA && info.kind != FD_IMPORT) {
 		op->t = NULL;
+	}
 }
 
-void write_end(struct op *op, int fd, long result)
+void write_end(struct op *op, int fd, long result, struct sent sent)
 {
 	if (result < 0)
 		return;
 	if (op->kind == FD_SOCKET) {
-		net_sent(fd, (uint64_t)result);
+		if (result)
+			net_sent(fd, (uint64_t)result, sent, op->start);
 		return;
 	}
 	position_ask(fd);
@@ -307,9 +310,9 @@ void recv_end(struct op *op, int fd, long result)
 		net_received(fd, (uint64_t)result);
 }
 
-void send_end(struct op *op, int fd, long result)
+void send_end(struct op *op, int fd, long result, struct sent sent)
 {
 	socket_waited(op, fd);
 	if (result > 0 && op->kind == FD_SOCKET)
-		net_sent(fd, (uint64_t)result);
+		net_sent(fd, (uint64_t)result, sent, op->start);
 }

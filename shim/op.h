@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 
+#include "exchange.h"
 #include "lend.h"
 #include "overlap.h"
 #include "thread.h"
@@ -58,13 +59,13 @@ int wait_matters(void);
 void socket_begin(struct op *op, int fd);
 void send_begin(struct op *op, int fd);
 void recv_end(struct op *op, int fd, long result);
-void send_end(struct op *op, int fd, long result);
+void send_end(struct op *op, int fd, long result, struct sent sent);
 
 void read_begin(struct op *op, int fd, size_t size);
 /* `offset`: where it read, EXTENT_HERE: at the descriptor's position. */
 void read_end(struct op *op, int fd, int64_t offset, long result);
 void write_begin(struct op *op, int fd);
-void write_end(struct op *op, int fd, long result);
+void write_end(struct op *op, int fd, long result, struct sent sent);
 void map_end(int fd, size_t length, int prot);
 
 /* Where the interpreter's runtime lies: waits on objects in there are waits for the GIL. */

@@ -4,7 +4,7 @@
  *
  * One row per (scheme, address, span) in shared memory. A request's latency is the time from its
  * sending to its answer's last byte, seen by who sent it. Requests overlap, so the sum of latencies
- * is no wall time. Who counts a protocol says in docs/design.md what one request is there.
+ * is no wall time. What one request is: exchange.h for connections, docs/design.md for XRootD.
  *
  * Any thread, with or without the GIL; no lock, no allocation.
  */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "exchange.h"
 #include "loop.h"
 #include "sys.h"
 
@@ -137,6 +138,7 @@ void task_close(uint32_t owner, uint32_t status)
 	ADD(&crema_shm->totals.tasks_done, 1);
 	if (!t)
 		return;
+	exchange_task_ends(task_name(owner));
 	t->rss_stop_bytes = task_rss_bytes();
 	if (t->rss_stop_bytes)
 		t->known |= CREMA_KNOWN_RSS_STOP;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bootstrap.h"
+#include "exchange.h"
 #include "extent.h"
 #include "fd.h"
 #include "op.h"
@@ -62,8 +63,9 @@ static void duplicated(int fd, int copy)
 	WRAP_COUNTED(ret, name, params, args, read_begin(&op, fd, size),                           \
 		     read_end(&op, fd, o, result))
 
-#define WRAP_WRITE(ret, name, params, args, fd, size)                                              \
-	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd), write_end(&op, fd, result))
+#define WRAP_WRITE(ret, name, params, args, fd, sent)                                              \
+	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd),                                \
+		     write_end(&op, fd, result, result > 0 ? sent : sent_buffer(NULL, 0)))
 
 #define WRAP_STREAM(ret, name, params, args, stream, size)                                         \
 	EXPORT ret name params                                                                     \
@@ -90,7 +92,7 @@ static void duplicated(int fd, int copy)
 		write_begin(&to, out);                                                             \
 		result = real.name args;                                                           \
 		if (to.t)                                                                          \
-			write_end(&to, out, result);                                               \
+			write_end(&to, out, result, sent_buffer(NULL, 0));                                               \
 		if (from.t)                                                                        \
 			read_end(&from, in, i && result > 0 ? (int64_t)*i - result : EXTENT_HERE,   \
 				 result);                                                          \
@@ -113,8 +115,9 @@ static void duplicated(int fd, int copy)
 #define WRAP_RECV(ret, name, params, args, fd, size)                                               \
 	WRAP_COUNTED(ret, name, params, args, socket_begin(&op, fd), recv_end(&op, fd, result))
 
-#define WRAP_SEND(ret, name, params, args, fd, size)                                               \
-	WRAP_COUNTED(ret, name, params, args, send_begin(&op, fd), send_end(&op, fd, result))
+#define WRAP_SEND(ret, name, params, args, fd, sent)                                               \
+	WRAP_COUNTED(ret, name, params, args, send_begin(&op, fd),                                 \
+		     send_end(&op, fd, result, result > 0 ? sent : sent_buffer(NULL, 0)))
 
 #define WRAP_OPEN(ret, name, params, args, fd, size)                                               \
 	EXPORT ret name params                                                                     \
@@ -122,6 +125,17 @@ static void duplicated(int fd, int copy)
 		ret result = real.name args;                                                       \
 		if (shim_armed() && result >= 0 && shim_same_process())                            \
 			fd_opened(result);                                                         \
+		return result;                                                                     \
+	}
+
+#define WRAP_ACCEPT(ret, name, params, args, fd, size)                                             \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		ret result = real.name args;                                                       \
+		if (shim_armed() && result >= 0 && shim_same_process()) {                          \
+			fd_opened(result);                                                         \
+			exchange_leave_out(result);                                                \
+		}                                                                                  \
 		return result;                                                                     \
 	}
 
