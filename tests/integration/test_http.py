@@ -239,3 +239,55 @@ def test_dasks_own_connections_are_a_class_of_their_own(web):
     assert size < comm(report) - before < size + 300_000  # and what Dask says besides
     text = web.procs.report("--run", "last").stdout
     assert "Dask's own connections" in text
+
+
+# --- requests by server: nginx's log has a line for each
+
+def served_by(report, relay):
+    return [s for s in report["servers"] if s["server"] == f"127.0.0.1:{relay.port}"]
+
+
+def check_served(cell, what, web, relay, prefix, row):
+    requests, out, _ = web.server.of(prefix)
+    cell("network", f"requests of {what}", "nginx's access log", requests, row["requests"])
+    assert row["failed_requests"] == 0
+    if row["scheme"] == "http":
+        cell("network", f"bytes of answers to {what}", "nginx's $bytes_sent", out, row["read_bytes"])
+    else:  # records, and a session's tickets on top
+        assert out < row["read_bytes"] < out + out // 500 + 1_000 * requests
+    assert row["latency_max_s"] >= relay.delay_s and row["latency_sum_s"] >= requests * relay.delay_s
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("kind", [*HANDLERS[:3:2], *(pytest.param(k, marks=pytest.mark.matrix) for k in HANDLERS[1::2])])
+def test_requests_by_server(web, cell, kind, scheme):
+    """One after the other, some on kept connections: the sum of their times is below the tasks' own."""
+    from relay import Relay
+
+    with Relay(web.server.tls_port if scheme == "https" else web.server.port, delay_s=0.1) as relay:
+        name = f"served{scheme}_{label(kind)}"
+        urls = [f"{scheme}://127.0.0.1:{relay.port}/{name}/{file_of(kind, 'big.bin')}"] * 3
+        _, rows, report = web.run(name, [(web_jobs.gets, kind, urls)] * 2)
+        (row,) = served_by(report, relay)
+        assert row["scheme"] == scheme
+        check_served(cell, f"{kind}, {scheme}", web, relay, f"/{name}/", row)
+        assert relay.connections == 1 or kind != "fsspec"
+        assert kind == "HTTPSource" or row["latency_sum_s"] < sum(r["wall_seconds"] for r in rows)
+        # nobody else is a server: neither Dask's scheduler nor what the worker itself listens on
+        assert {s["scheme"] for s in report["servers"]} <= {"http", "https"}
+
+
+@pytest.mark.parametrize("kind", ["requests", "http.client"])  # which do not try again
+def test_a_request_without_an_answer_has_failed(web, kind):
+    import cluster
+    from relay import Relay
+
+    with Relay(web.server.port, delay_s=60) as relay:
+        url, name = f"http://127.0.0.1:{relay.port}/cut/{file_of(kind)}", f"cut_{label(kind)}"
+        future = web.client.submit(web_jobs.gets, kind, [url], pure=False, key=jobs.unique(name))
+        cluster.wait_until(lambda: relay.turns == 1, "the request")
+        relay.cut()
+        assert future.exception(timeout=60)
+        report = jobs.settled(web.procs, lambda r: jobs.tasks_of(r, name) and served_by(r, relay))
+        (row,) = served_by(report, relay)
+        assert (row["requests"], row["failed_requests"], row["read_bytes"]) == (1, 1, 0)
