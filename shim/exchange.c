@@ -97,24 +97,52 @@ static enum talk first_words(struct sent s)
 	return is_record(s) ? TLS : is_http(s) ? HTTP : OTHER;
 }
 
+static size_t record_bytes(const uint8_t *header)
+{
+	return RECORD_HEADER + ((size_t)header[3] << 8 | header[4]);
+}
+
+static int is_finished(uint64_t bytes)
+{
+	return bytes == RECORD_FINISHED(32) || bytes == RECORD_FINISHED(48);
+}
+
+/* A change of cipher ends the opening: the client's last word follows. uvloop sends the first
+ * request in the same call. */
+static int ask_after_opening(struct exchange *e, struct sent s, uint64_t bytes)
+{
+	size_t at = record_bytes(s.at), n;
+
+	while (at + RECORD_HEADER <= s.bytes) {
+		n = record_bytes(s.at + at);
+		if (s.at[at] == RECORD_HANDSHAKE) {
+			/* TLS 1.2's last word, or a second hello, which is long */
+			STORE(&e->finished_due, n > 128);
+			return n <= 128 && bytes > at + n + RECORD_SMALL;
+		}
+		at += n;
+		if (s.at[at - n] == RECORD_DATA && is_finished(n))
+			return bytes > at + RECORD_SMALL;
+	}
+	return 0;
+}
+
 /* 1 if these records begin a request. */
 static int records_ask(struct exchange *e, struct sent s, uint64_t bytes)
 {
-	int due = LOAD(&e->finished_due);
+	uint32_t due = LOAD(&e->finished_due);
 
 	if (!is_record(s))
 		return 0; /* the rest of one */
-	if (s.at[0] != RECORD_DATA) {
-		/* a change of cipher and a hello, which is long: the second one */
-		if (s.at[0] == RECORD_CHANGE_CIPHER && bytes > 128 && s.bytes > 6 &&
-		    s.at[6] == RECORD_HANDSHAKE)
-			STORE(&e->finished_due, 1);
+	if (s.at[0] == RECORD_CHANGE_CIPHER)
+		return ask_after_opening(e, s, bytes);
+	if (s.at[0] != RECORD_DATA)
 		return 0;
-	}
 	if (due)
 		STORE(&e->finished_due, 0);
-	return bytes > RECORD_SMALL &&
-	       !(due && (bytes == RECORD_FINISHED(32) || bytes == RECORD_FINISHED(48)));
+	if (due && is_finished(record_bytes(s.at)))
+		bytes -= record_bytes(s.at) < bytes ? record_bytes(s.at) : bytes;
+	return bytes > RECORD_SMALL;
 }
 
 static int asks(struct exchange *e, struct sent s, uint64_t bytes)

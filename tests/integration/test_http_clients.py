@@ -7,7 +7,8 @@ import jobs
 import pytest
 import web_jobs
 from distributed import Client
-from test_http import SIZES, Web, check_bytes, check_waits, difference, passed, unattributed, wire_bytes
+from test_http import (SIZES, Web, check_bytes, check_served, check_waits, difference, passed, served_by,
+                       unattributed, wire_bytes)
 
 pytestmark = pytest.mark.matrix
 BUCKET = "bucket"
@@ -87,6 +88,19 @@ def test_uvloop_waits(uvloop_web, cell):
                     "a relay holds each answer back", queued)
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_uvloop_requests_by_server(uvloop_web, cell, scheme):
+    from relay import Relay
+
+    server, name = uvloop_web.server, f"uvserved{scheme}"
+    with Relay(server.tls_port if scheme == "https" else server.port, delay_s=0.1) as relay:
+        urls = [f"{scheme}://127.0.0.1:{relay.port}/{name}/big.bin"] * 3
+        _, _, report = uvloop_web.run(name, [(web_jobs.gets, "fsspec", urls)] * 2)
+        (row,) = served_by(report, relay)
+        assert row["scheme"] == scheme and relay.connections == 1
+        check_served(cell, f"fsspec on uvloop, {scheme}", uvloop_web, relay, f"/{name}/", row)
+
+
 def test_uvloop_keeps_dasks_own_apart(uvloop_web):
     """A task's argument comes over Dask's connection and is no task's network."""
     size = 3_000_000
@@ -111,6 +125,7 @@ def test_http2_is_shared(web, cell):
         assert relay.connections == 1 and truth[0] > 6 * SIZES["big.bin"]
         for row in rows:
             assert wire_bytes(row) == (0, 0)
+        assert not served_by(report, relay)  # requests side by side cannot be told apart
         for direction, known in zip(("read", "write"), truth):
             name = f"shared_network_{direction}_bytes"
             cell("network", f"{name} of HTTP/2, three tasks at once on one connection", "a relay counts what passes",

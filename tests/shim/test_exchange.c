@@ -229,12 +229,31 @@ static void only_data_is_a_request_under_tls(void **state)
 	hang_up();
 	counted("https", 2, 0, 340);
 
+	/* the first request with the opening's last words */
+	connect_to(AF_INET);
+	SAY({0x16, 512});
+	hear(1500);
+	SAY({0x14, 1}, {0x17, 69}, {0x17, 150});
+	hear(300);
+	SAY({0x17, 150});
+	hear(20);
+	hang_up();
+	counted("https", 2, 0, 320);
+
 	/* 1.2, resumed */
 	connect_to(AF_INET);
 	SAY({0x16, 200});
 	hear(100);
 	SAY({0x14, 1}, {0x16, 40});
 	SAY({0x17, 53});
+	hear(10);
+	SAY({0x15, 26});
+	hang_up();
+	counted("https", 1, 0, 10);
+	connect_to(AF_INET);
+	SAY({0x16, 200});
+	hear(100);
+	SAY({0x14, 1}, {0x16, 40}, {0x17, 53});
 	hear(10);
 	SAY({0x15, 26});
 	hang_up();
