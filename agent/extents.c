@@ -49,15 +49,24 @@ static void take(struct extents *e, uint32_t row, uint64_t offset, uint32_t byte
 	f->list_due = true;
 }
 
-/* A stretch that its thread has under way when the worker dies. */
+static void take_thread(struct extents *e, const struct crema_thread *t)
+{
+	uint32_t row = t->file_row & ~CREMA_EXTENT_BASKET;
+
+	for (uint32_t i = 0; i < t->extents_ended && i < CREMA_EXTENTS_ENDED; i++)
+		take(e, row, t->extent_ended_offset[i], t->extent_ended_bytes[i]);
+	if (t->extent_bytes && t->extent_bytes < UINT32_MAX)
+		take(e, row, t->extent_offset, (uint32_t)t->extent_bytes);
+}
+
+/* Stretches that threads have in their blocks when the worker dies. */
 static void take_pending(struct extents *e, const struct view *v)
 {
 	for (uint32_t k = 0; k < CREMA_SHM_THREADS; k++) {
 		const struct crema_thread *t = &v->shm->thread[k];
 
-		if (t->state == 1 && t->file_row && t->extent_bytes && t->extent_bytes < UINT32_MAX)
-			take(e, t->file_row & ~CREMA_EXTENT_BASKET, t->extent_offset,
-			     (uint32_t)t->extent_bytes);
+		if (t->state == 1 && t->file_row)
+			take_thread(e, t);
 	}
 }
 

@@ -25,7 +25,7 @@
 
 #define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI        1u
-#define CREMA_SHM_TASKS      4000u
+#define CREMA_SHM_TASKS      3960u
 #define CREMA_SHM_THREADS    512u
 #define CREMA_SHM_FILES      1024u
 #define CREMA_SHM_EXTENTS    4096u
@@ -37,6 +37,7 @@
 #define CREMA_SHM_PROBE      (64u << 10)
 #define CREMA_SHM_NOTES      16u
 #define CREMA_KEY_BYTES      96u
+#define CREMA_EXTENTS_ENDED  6u
 #define CREMA_SHM_STACKS     128u
 #define CREMA_STACK_DEPTH    48u
 
@@ -112,9 +113,12 @@ struct crema_thread {
 	uint64_t armed_cpu_ns, armed_inblock, armed_oublock; /* when the shim first saw the thread */
 	uint64_t now_cpu_ns, now_inblock, now_oublock; /* whole thread, by the last snapshot */
 	/* Not yet added to file[file_row - 1]: a reader adds them to the row. 0 = none pending. */
-	uint32_t file_row, pad2;
+	uint32_t file_row, extents_ended; /* how many of extent_ended_* are in use */
 	uint64_t file_read_calls, file_read_bytes;
 	uint64_t extent_offset, extent_bytes; /* the stretch of that file under way; 0 bytes: none */
+	/* Stretches of that file that have ended and are not in the ring yet. */
+	uint64_t extent_ended_offset[CREMA_EXTENTS_ENDED];
+	uint32_t extent_ended_bytes[CREMA_EXTENTS_ENDED];
 	struct crema_counters seg;
 };
 

@@ -67,7 +67,7 @@ static void push(uint32_t row, uint64_t offset, uint64_t bytes)
 	struct crema_extent *e;
 	uint64_t used = LOAD(&crema_shm->extents_head) - LOAD(&crema_shm->extents_tail);
 
-	/* As many threads as there can be may come through here at once. */
+	/* As many threads as there can be may come through here at once, each with one stretch. */
 	if (used > CREMA_SHM_EXTENTS - CREMA_SHM_THREADS)
 		return;
 	e = &crema_shm->extent[ADD(&crema_shm->extents_head, 1) % CREMA_SHM_EXTENTS];
@@ -78,9 +78,18 @@ static void push(uint32_t row, uint64_t offset, uint64_t bytes)
 
 void extent_flush(struct crema_thread *t)
 {
-	if (t->extent_bytes && t->file_row)
-		push(t->file_row, t->extent_offset, t->extent_bytes);
+	uint64_t offset = t->extent_offset, bytes = t->extent_bytes;
+	uint32_t n = t->extents_ended;
+
+	/* Of a thread that is killed in here stretches are missing, never there twice. */
 	t->extent_bytes = 0;
+	STORE(&t->extents_ended, 0);
+	if (!t->file_row)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		push(t->file_row, t->extent_ended_offset[i], t->extent_ended_bytes[i]);
+	if (bytes)
+		push(t->file_row, offset, bytes);
 }
 
 void extent_basket(uint32_t row, uint64_t offset, uint64_t bytes)

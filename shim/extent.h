@@ -2,8 +2,8 @@
 /*
  * extent.h - which bytes of data files were read, so that what was read twice can be told.
  *
- * A thread joins reads that follow each other and puts each finished stretch into the ring
- * crema_shm->extent, which the agent empties. A stretch that finds no room, or whose place in the
+ * A thread joins reads that follow each other, keeps a few finished stretches in its block and puts
+ * them into the ring crema_shm->extent, which the agent empties. A stretch that finds no room, or whose place in the
  * file is not known, is left out: the agent then misses bytes that the file's row has, and the
  * file's re-reads are unknown. So nothing here can make a number wrong, only unknown.
  *
@@ -18,7 +18,7 @@
 
 #define EXTENT_HERE (-1) /* at the descriptor's position */
 
-/* Ends the stretch under way of this thread's file row. */
+/* Puts all stretches of this thread's file row into the ring, the one under way too. */
 void extent_flush(struct crema_thread *t);
 /* Bytes of a basket that uproot used. */
 void extent_basket(uint32_t row, uint64_t offset, uint64_t bytes);
@@ -35,19 +35,34 @@ void position_inherited(void);
 /* Where the `bytes` that read() has just returned began; negative: not known. */
 int64_t position_read(int fd, uint64_t bytes);
 
+/* The stretch under way waits with others for the ring, which costs an atomic operation. */
+static inline void extent_end(struct crema_thread *t)
+{
+	uint32_t at = t->extents_ended;
+
+	t->extent_ended_offset[at] = t->extent_offset;
+	t->extent_ended_bytes[at] = (uint32_t)t->extent_bytes;
+	t->extent_bytes = 0;
+	STORE(&t->extents_ended, at + 1);
+}
+
 /* `bytes` > 0 of the thread's present file row were read. */
 static inline void extent_read(struct crema_thread *t, int fd, int64_t offset, uint64_t bytes)
 {
 	if (offset < 0)
 		offset = position_read(fd, bytes);
-	if (likely((uint64_t)offset == t->extent_offset + t->extent_bytes && t->extent_bytes &&
-		   t->extent_bytes < CREMA_EXTENT_BYTES)) {
+	if ((uint64_t)offset == t->extent_offset + t->extent_bytes && t->extent_bytes &&
+	    t->extent_bytes < CREMA_EXTENT_BYTES) {
 		t->extent_bytes += bytes;
 		return;
 	}
-	if (t->extent_bytes)
-		extent_flush(t);
-	if (offset >= 0) {
+	if (t->extent_bytes) {
+		if (unlikely(t->extents_ended == CREMA_EXTENTS_ENDED))
+			extent_flush(t);
+		else
+			extent_end(t);
+	}
+	if (likely(offset >= 0)) {
 		t->extent_offset = (uint64_t)offset;
 		t->extent_bytes = bytes;
 	}

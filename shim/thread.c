@@ -35,6 +35,7 @@ static struct crema_thread *claim(uint32_t tid)
 		t->now_inblock = 0;
 		t->now_oublock = 0;
 		t->extent_bytes = 0;
+		t->extents_ended = 0;
 		__atomic_store_n(&t->tid, tid, __ATOMIC_RELEASE);
 		return t;
 	}
