@@ -51,7 +51,7 @@ accuracy: all $(BUILD)/tests/shim/test_time ## every number against its truth; w
 	@rm -rf $(ACCURACY) && mkdir -p $(ACCURACY)
 	@status=0; \
 	(cd $(BUILD) && CREMA_ACCURACY_TIME=$(ACCURACY)/time.json tests/shim/test_time) || status=1; \
-	CREMA_ALL_CELLS=1 CREMA_ACCURACY_OUT=$(ACCURACY)/cells.json .venv/bin/python -m pytest -q -n 2 --dist loadgroup \
+	CREMA_ALL_CELLS=1 CREMA_ACCURACY_OUT=$(ACCURACY)/cells.json .venv/bin/python -m pytest -q -n 2 --dist loadfile \
 	  $(ACCURACY_TESTS:%=tests/integration/test_%.py) || status=1; \
 	.venv/bin/python tests/truth/render_accuracy.py --cells $(ACCURACY)/cells.json --time $(ACCURACY)/time.json \
 	  --output docs/accuracy.md || status=1; \

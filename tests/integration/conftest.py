@@ -46,16 +46,11 @@ def is_expected(test, reason):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "xdist_group(name): tests that one process of pytest -n runs")
     config.addinivalue_line("markers", "matrix: a long cell of docs/accuracy.md; runs with CREMA_ALL_CELLS=1 only")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Tests that need the shared cluster stay in one process, files with a cluster of their own in another
-    (pytest -n 2 --dist loadgroup). Long cells are left out, not skipped, where they are not asked for."""
-    for item in items:
-        shares = "shared" in item.fixturenames
-        item.add_marker(pytest.mark.xdist_group("shared cluster" if shares else item.path.name))
+    """Long cells are left out, not skipped, where they are not asked for."""
     if os.environ.get("CREMA_ALL_CELLS"):
         return
     left_out = [item for item in items if item.get_closest_marker("matrix")]
