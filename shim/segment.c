@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* segment.c - work segments: what is charged at their ends, and folding. */
+#define _GNU_SOURCE
+#include "segment.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "extent.h"
+#include "fd.h"
+#include "runqueue.h"
+#include "sys.h"
+#include "task.h"
+
+/* Which files this segment touched, and what bracketed calls were charged for them. Private: of a
+ * killed task only the rows' storage bytes miss it, not the task's. */
+static __thread struct {
+	uint32_t row, rows;
+	uint64_t charged_bytes;
+} touched;
+
+/* /proc and /sys cost no storage: a look there leaves a segment with the one file it has. */
+static int is_storage(uint32_t row)
+{
+	int64_t f_type = crema_shm->filesystem[crema_shm->file[row - 1].filesystem].f_type;
+
+	return f_type != 0x9fa0 && f_type != 0x62656572;
+}
+
+void segment_touches(uint32_t row)
+{
+	if (row && (row == touched.row || !is_storage(row)))
+		return;
+	touched.row = row;
+	touched.rows++;
+}
+
+void segment_charged(uint64_t bytes)
+{
+	touched.charged_bytes += bytes;
+}
+
+/* What was charged outside bracketed calls (small reads, page faults): it is the one file's that
+ * the segment touched; with several files nobody can tell, and the span's rest row gets it. */
+static void charge_rest(struct crema_thread *t, uint64_t storage_bytes)
+{
+	uint32_t row;
+
+	if (storage_bytes > touched.charged_bytes && task_slot(t->owner)) {
+		row = touched.rows == 1 && touched.row ? touched.row
+						       : file_rest_row(task_slot(t->owner)->span);
+		ADD(&crema_shm->file[row - 1].storage_read_bytes,
+		    storage_bytes - touched.charged_bytes);
+	}
+}
+
+void thread_flush_file(struct crema_thread *t)
+{
+	extent_flush(t);
+	if (t->file_row) {
+		struct crema_file *f = &crema_shm->file[t->file_row - 1];
+
+		ADD(&f->read_calls, t->file_read_calls);
+		ADD(&f->read_bytes, t->file_read_bytes);
+	}
+	t->file_row = 0;
+	t->file_read_calls = 0;
+	t->file_read_bytes = 0;
+}
+
+void boundary_take(struct boundary *b)
+{
+	struct rusage ru;
+
+	b->tick = ticks();
+	b->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	memset(&ru, 0, sizeof(ru));
+	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
+	b->runqueue_ns = runqueue_ns((uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw);
+	b->inblock = (uint64_t)ru.ru_inblock;
+	b->oublock = (uint64_t)ru.ru_oublock;
+	b->nvcsw = (uint64_t)ru.ru_nvcsw;
+	b->nivcsw = (uint64_t)ru.ru_nivcsw;
+}
+
+static void segment_charge(struct crema_thread *t, const struct boundary *b)
+{
+	uint64_t *time = t->seg.time, *count = t->seg.count;
+
+	time[CREMA_T_cpu] += b->cpu_ns - t->base_cpu_ns;
+	if (b->runqueue_ns >= 0)
+		time[CREMA_T_runqueue] += (uint64_t)b->runqueue_ns - t->base_runqueue_ns;
+	else
+		task_time_unknown(t->owner, CREMA_T_runqueue);
+	count[CREMA_C_storage_read_bytes] += (b->inblock - t->base_inblock) * 512;
+	charge_rest(t, (b->inblock - t->base_inblock) * 512);
+	count[CREMA_C_storage_write_bytes] += (b->oublock - t->base_oublock) * 512;
+	count[CREMA_C_voluntary_switches] += b->nvcsw - t->base_nvcsw;
+	count[CREMA_C_involuntary_switches] += b->nivcsw - t->base_nivcsw;
+	if (t->is_pool) {
+		count[CREMA_C_pool_segments] += 1;
+		count[CREMA_C_pool_wall_ns] += ticks_ns(b->tick - t->base_tick);
+	}
+}
+
+static void segment_base(struct crema_thread *t, const struct boundary *b)
+{
+	t->base_tick = b->tick;
+	t->base_cpu_ns = b->cpu_ns;
+	t->base_runqueue_ns = b->runqueue_ns >= 0 ? (uint64_t)b->runqueue_ns : 0;
+	t->base_inblock = b->inblock;
+	t->base_oublock = b->oublock;
+	t->base_nvcsw = b->nvcsw;
+	t->base_nivcsw = b->nivcsw;
+}
+
+static void move(uint64_t *from, uint64_t *to, uint64_t *total)
+{
+	uint64_t v = *from;
+
+	if (!v)
+		return;
+	*from = 0;
+	if (to)
+		ADD(to, v);
+	ADD(total, v);
+}
+
+/* Moves the block's counts to their owner. `folding` is set meanwhile: a process that dies in these
+ * few nanoseconds leaves a block whose numbers may be in both places, and the agent says so. */
+void segment_fold(struct crema_thread *t)
+{
+	struct crema_totals *totals = &crema_shm->totals;
+	struct crema_task *task = task_slot(t->owner);
+	uint64_t *total_time = t->owner == OWNER_NONE ? totals->unattributed.time
+			       : t->is_pool	      ? totals->tasks_pool_time
+						      : totals->tasks.time;
+	uint64_t *total_count =
+		t->owner == OWNER_NONE ? totals->unattributed.count : totals->tasks.count;
+	uint64_t *task_time = !task ? NULL : t->is_pool ? task->pool_time : task->own.time;
+
+	__atomic_store_n(&t->folding, 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	thread_flush_file(t);
+	for (int i = 0; i < CREMA_TIMES; i++)
+		move(&t->seg.time[i], task_time ? &task_time[i] : NULL, &total_time[i]);
+	for (int i = 0; i < CREMA_COUNTS; i++)
+		move(&t->seg.count[i], task ? &task->own.count[i] : NULL, &total_count[i]);
+	if (task && task_is_done(t->owner))
+		__atomic_fetch_add(&task->version, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->folding, 0, __ATOMIC_RELEASE);
+}
+
+void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool)
+{
+	struct boundary b;
+
+	runqueue_settle(t);
+	boundary_take(&b);
+	if (t->owner != OWNER_NONE)
+		segment_charge(t, &b);
+	memset(&touched, 0, sizeof(touched));
+	segment_fold(t);
+	segment_base(t, &b);
+	t->is_pool = is_pool;
+	__atomic_store_n(&t->owner, owner, __ATOMIC_RELEASE);
+}
+
+struct owner segment_begin(uint32_t owner, uint32_t is_pool)
+{
+	struct crema_thread *t = thread_self();
+	struct owner before = {OWNER_NONE, 0};
+
+	if (!t)
+		return before;
+	before.owner = t->owner;
+	before.is_pool = t->is_pool;
+	segment_switch(t, owner, is_pool);
+	return before;
+}
+
+void segment_end(struct owner before)
+{
+	struct crema_thread *t = thread_self();
+
+	if (t)
+		segment_switch(t, before.owner, before.is_pool);
+}
+
+uint32_t segment_owner(void)
+{
+	struct crema_thread *t = thread_self();
+
+	return t ? t->owner : OWNER_NONE;
+}
+
+uint32_t segment_span(void)
+{
+	struct crema_task *task = task_slot(segment_owner());
+
+	return task ? task->span : 0;
+}
