@@ -125,7 +125,11 @@ int main(void)
 		cmocka_unit_test(a_position_of_before_is_asked_for),
 	};
 
+	int failed;
+
 	path = harness_file("extent", 100000);
 	harness_arm();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	return failed;
 }
