@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-import cluster
+import packages
 
 PACKAGES = ["bindfs", "libfuse2"]
 
@@ -16,18 +16,9 @@ def unpacked():
     found = shutil.which("bindfs")
     if found:
         return found, {}
-    place = cluster.BUILD / "bindfs"
-    program = place / "usr" / "bin" / "bindfs"
-    if not program.exists():
-        place.mkdir(parents=True, exist_ok=True)
-        download = ["apt-get", "download", *PACKAGES]
-        if subprocess.run(download, cwd=place, capture_output=True).returncode:
-            subprocess.run(["apt-get", "update"], capture_output=True)  # the lists may be old
-            subprocess.run(download, cwd=place, check=True, capture_output=True)
-        for package in place.glob("*.deb"):
-            subprocess.run(["dpkg", "-x", package, place], check=True)
+    place = packages.unpacked("bindfs", *PACKAGES)
     (library,) = {path.parent for path in place.rglob("libfuse.so.2")}
-    return program, {"LD_LIBRARY_PATH": str(library)}
+    return place / "usr/bin/bindfs", {"LD_LIBRARY_PATH": str(library)}
 
 
 @contextlib.contextmanager

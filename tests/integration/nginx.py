@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import cluster
+import packages
 
 CONFIG = """
 daemon off;
@@ -43,26 +44,10 @@ TLS = """
 """
 
 
-def unpacked():
-    """The program out of Debian's package, without installing it: an installed nginx would start as
-    a service of the machine."""
-    place = cluster.BUILD / "nginx"
-    program = place / "usr" / "sbin" / "nginx"
-    if not program.exists():
-        place.mkdir(parents=True, exist_ok=True)
-        download = ["apt-get", "download", "nginx"]
-        if subprocess.run(download, cwd=place, capture_output=True).returncode:
-            subprocess.run(["apt-get", "update"], capture_output=True)  # the lists may be old
-            subprocess.run(download, cwd=place, check=True, capture_output=True)
-        (package,) = place.glob("nginx_*.deb")
-        subprocess.run(["dpkg", "-x", package, place], check=True)
-    return program
-
-
 def program():
     """Debian keeps it in /usr/sbin, which is not in every user's PATH."""
     found = shutil.which("nginx") or shutil.which("nginx", path="/usr/local/sbin:/usr/sbin:/sbin")
-    return found or unpacked()
+    return found or packages.unpacked("nginx", "nginx") / "usr/sbin/nginx"
 
 
 def make_certificate(home):

@@ -42,23 +42,6 @@ def loaded():
 
 # --- the tests
 
-def unpacked():
-    """Libraries out of Debian's packages, without installing them."""
-    import cluster
-
-    place = cluster.BUILD / "preloads"
-    libraries = place / "usr/lib/x86_64-linux-gnu"
-    if not (libraries / "libXrdPosixPreload.so").exists() or not (libraries / "libjemalloc.so.2").exists():
-        place.mkdir(parents=True, exist_ok=True)
-        download = ["apt-get", "download", *PACKAGES]
-        if subprocess.run(download, cwd=place, capture_output=True).returncode:
-            subprocess.run(["apt-get", "update"], capture_output=True)  # the lists may be old
-            subprocess.run(download, cwd=place, check=True, capture_output=True)
-        for package in place.glob("*.deb"):
-            subprocess.run(["dpkg", "-x", package, place], check=True)
-    return libraries
-
-
 def orders(build, other):
     ours = str(build / "libcrema.so")
     return {"before": f"{other}:{ours}", "after": f"{ours}:{other}"}
@@ -67,12 +50,13 @@ def orders(build, other):
 @pytest.fixture(scope="module")
 def preloads(tmp_path_factory, homes, disk):
     """{(library, order): (result, the task's row, its worker's row, what wrapping.c counted)}"""
-    import cluster
+    import cluster  # not on the workers, which import this file
+    import packages
 
     home = tmp_path_factory.mktemp("preloads")
     wrapping = home / "libwrapping.so"
     subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-pthread", "-o", wrapping, SOURCE], check=True)
-    libraries = unpacked()
+    libraries = packages.unpacked("preloads", *PACKAGES) / "usr/lib/x86_64-linux-gnu"
     names = {"alone": {"only": ""}}
     build = cluster.preloadable(cluster.BUILD, home)
     names["alone"] = {"only": str(build / "libcrema.so")}

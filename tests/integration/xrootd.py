@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import cluster
+import packages
 
-# Debian's, unpacked: an installed server would start as a service of the machine.
-PACKAGES = """xrootd-server xrootd-server-plugins xrootd-plugins libxrdserver3 libxrdutils3 libxrdcl3
-libxrdapputils2 libxrdcrypto2 libxrdcryptolite2 libxrdxml3""".split()
+PACKAGES = """xrootd-server-plugins xrootd-plugins libxrdserver3 libxrdutils3 libxrdcl3 libxrdapputils2
+libxrdcrypto2 libxrdcryptolite2 libxrdxml3 xrootd-server""".split()
 
 CONFIG = """
 xrd.port {port}
@@ -29,20 +29,6 @@ LINE = re.compile(r" (\S+) Xrootd_(Protocol|Response): (\w{4}) (.*)")
 SENT = re.compile(r"(?:sending|sendfile) (\d+) data bytes")
 
 
-def unpacked():
-    place = cluster.BUILD / "xrootd"
-    root = place / "root"
-    if not (root / "usr" / "bin" / "xrootd").exists():
-        root.mkdir(parents=True, exist_ok=True)
-        download = ["apt-get", "download", *PACKAGES]
-        if subprocess.run(download, cwd=place, capture_output=True).returncode:
-            subprocess.run(["apt-get", "update"], capture_output=True)  # the lists may be old
-            subprocess.run(download, cwd=place, check=True, capture_output=True)
-        for package in sorted(place.glob("*.deb"), key=lambda p: p.name.startswith("xrootd-server_")):
-            subprocess.run(["dpkg", "-x", package, root], check=True)
-    return root / "usr"
-
-
 def certificate(folder):
     """(key, certificate) of its own, in the home of a server that is not there yet."""
     folder.mkdir()
@@ -59,7 +45,7 @@ class XRootD:
     def __init__(self, home, files, more=""):
         self.home, self.files, self.port = Path(home), Path(files), cluster.free_port()
         self.log = self.home / "test" / "server.log"
-        usr = unpacked()
+        usr = packages.unpacked("xrootd", *PACKAGES) / "usr"
         (self.home / "admin").mkdir(parents=True)
         self._config = self.home / "xrootd.cfg"
         self._config.write_text(CONFIG.format(home=self.home, port=self.port, files=files, more=more))

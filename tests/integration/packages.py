@@ -1,0 +1,36 @@
+"""Debian packages unpacked below build/, without installing them: an installed server would start as a
+service of the machine. Made once, by one process at a time."""
+
+import contextlib
+import fcntl
+import shutil
+import subprocess
+
+import cluster
+
+
+@contextlib.contextmanager
+def alone(name):
+    """Only one process of this checkout is in here for `name`."""
+    cluster.BUILD.mkdir(exist_ok=True)
+    with open(cluster.BUILD / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def unpacked(folder, *packages):
+    """build/FOLDER with the files of these packages, unpacked in this order."""
+    place = cluster.BUILD / folder
+    with alone(folder):
+        if not (place / "ready").exists():
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            download = ["apt-get", "download", *packages]
+            if subprocess.run(download, cwd=place, capture_output=True).returncode:
+                subprocess.run(["apt-get", "update"], capture_output=True)  # the lists may be old
+                subprocess.run(download, cwd=place, check=True, capture_output=True)
+            for name in packages:
+                (file,) = place.glob(f"{name}_*.deb")
+                subprocess.run(["dpkg", "-x", file, place], check=True)
+            (place / "ready").touch()
+    return place
