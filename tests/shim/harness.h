@@ -40,6 +40,8 @@ uint64_t harness_wall_ns(const struct crema_task *t);
 uint64_t harness_now_ns(void);
 /* Burns CPU for `ns` of this thread's CPU clock. */
 void harness_spin(uint64_t ns);
+/* The calling thread runs on this core only. */
+void harness_pin(int cpu);
 /* A file of `bytes` in the folder of CREMA_TEST_TMP (a real disk), else the current one. */
 const char *harness_file(const char *name, size_t bytes);
 /* Drops its pages from the page cache; the number of bytes a full read will bring in. */

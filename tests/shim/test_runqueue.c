@@ -43,20 +43,11 @@ static void short_sleep(void)
 	nanosleep(&t, NULL);
 }
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 /* Takes the core away now and then, also between two waits. */
 static void *disturber(void *unused)
 {
 	(void)unused;
-	pin(0);
+	harness_pin(0);
 	while (!stop) {
 		usleep(300);
 		for (volatile int i = 0; i < 20000; i++)
@@ -76,7 +67,7 @@ static struct crema_task *run(struct harness_task *h, int a, int b, uint64_t *kn
 	sched_getaffinity(0, sizeof(all), &all);
 	stop = 0;
 	assert_int_equal(pthread_create(&other, NULL, disturber, NULL), 0);
-	pin(0);
+	harness_pin(0);
 	*h = harness_begin();
 	before = look();
 	for (int i = 0; i < WAITS; i++) {

@@ -40,21 +40,12 @@ static void spin_is_cpu(void **state)
 	harness_free(&h);
 }
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 static volatile int stop;
 
 static void *spinner(void *arg)
 {
 	(void)arg;
-	pin(0);
+	harness_pin(0);
 	while (!stop)
 		;
 	return NULL;
@@ -72,7 +63,7 @@ static void two_spinners_on_one_core_wait_for_it(void **state)
 	sched_getaffinity(0, sizeof(all), &all);
 	stop = 0;
 	assert_int_equal(pthread_create(&other, NULL, spinner, NULL), 0);
-	pin(0);
+	harness_pin(0);
 	h = harness_begin();
 	cpu = cpu_ns();
 	known = harness_now_ns();
