@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <stdlib.h>
 
+#include "digits.h"
 #include "real.h"
 #include "shim.h"
 #include "sys.h"
@@ -153,15 +154,7 @@ static int wanted_in_agent(const char *v)
 
 static void number(char *to, uint64_t v)
 {
-	char digits[24];
-	int n = 0;
-
-	do
-		digits[n++] = (char)('0' + v % 10);
-	while (v /= 10);
-	while (n)
-		*to++ = digits[--n];
-	*to = 0;
+	*put_number(to, v, 10) = 0;
 }
 
 /* The host is the reaper of orphans: the agent would become its child and show in its waits. */

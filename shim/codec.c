@@ -17,15 +17,6 @@ void codec_forget(void)
 	codec_depth = 0;
 }
 
-/* Another thread is filling this row in: a few stores away, but never waited for in earnest. */
-static int row_ready(const struct crema_codec_row *r)
-{
-	for (int i = 0; i < 1000; i++)
-		if (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == 2)
-			return 1;
-	return 0;
-}
-
 static int row_is(const struct crema_codec_row *r, int id, uint32_t span)
 {
 	return r->codec == (uint32_t)id && r->span == span;
@@ -49,7 +40,7 @@ static struct crema_codec_row *row_of(int id, uint32_t span)
 			r->codec = (uint32_t)id;
 			r->span = span;
 			__atomic_store_n(&r->state, 2, __ATOMIC_RELEASE);
-		} else if (!row_ready(r)) {
+		} else if (!row_ready(&r->state)) {
 			break;
 		}
 		if (row_is(r, id, span)) {

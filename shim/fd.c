@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "digits.h"
 #include "exchange.h"
 #include "extent.h"
 #include "lend.h"
@@ -130,15 +131,6 @@ static int row_matches(const struct crema_file *f, uint32_t path, uint32_t span,
 	return f->path == path && f->span == span && f->kind == kind;
 }
 
-/* Another thread is filling this row in: a few stores away, but never waited for in earnest. */
-static int row_ready(const struct crema_file *f)
-{
-	for (int i = 0; i < 1000; i++)
-		if (__atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == 2)
-			return 1;
-	return 0;
-}
-
 /* Row + 1 of (path, span); imports of a span share one row without a path. What finds no room is
  * counted in the last row, which shim_arm() made. */
 static uint32_t make_row(uint32_t path, uint32_t span, uint32_t kind, uint32_t filesystem,
@@ -163,7 +155,7 @@ static uint32_t make_row(uint32_t path, uint32_t span, uint32_t kind, uint32_t f
 			__atomic_store_n(&f->state, 2, __ATOMIC_RELEASE);
 			return row + 1;
 		}
-		if (!row_ready(f))
+		if (!row_ready(&f->state))
 			break;
 		if (row_matches(f, path, span, kind))
 			return row + 1;
@@ -186,16 +178,10 @@ uint32_t file_rest_row(uint32_t span)
 
 static long link_target(int fd, char *path, size_t size)
 {
-	char link[32] = "/proc/self/fd/", digits[12], *p = link + 14;
-	int n = 0;
+	char link[40] = "/proc/self/fd/";
 	long got;
 
-	do
-		digits[n++] = (char)('0' + fd % 10);
-	while (fd /= 10);
-	while (n)
-		*p++ = digits[--n];
-	*p = 0;
+	*put_number(link + 14, (uint64_t)fd, 10) = 0;
 	got = SYS4(SYS_readlinkat, AT_FDCWD, link, path, size - 1);
 	path[got > 0 ? got : 0] = 0;
 	return got;

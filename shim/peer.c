@@ -6,21 +6,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "digits.h"
 #include "shim.h"
 #include "sys.h"
-
-static char *put_number(char *p, unsigned int n, unsigned int base)
-{
-	char digits[12];
-	int i = 0;
-
-	do
-		digits[i++] = "0123456789abcdef"[n % base];
-	while (n /= base);
-	while (i)
-		*p++ = digits[--i];
-	return p;
-}
 
 static char *put_v4(char *p, const uint8_t *a)
 {

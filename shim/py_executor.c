@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "arm.h"
+#include "digits.h"
 #include "patch.h"
 #include "py_processor.h"
 #include "stack_py.h"
@@ -104,13 +105,10 @@ static void append(char *text, size_t *n, size_t size, const char *s)
 
 static void append_number(char *text, size_t *n, size_t size, uint64_t v, unsigned int base)
 {
-	char digits[24], *p = digits + sizeof(digits) - 1;
+	char digits[24];
 
-	*p = 0;
-	do
-		*--p = "0123456789abcdef"[v % base];
-	while (v /= base);
-	append(text, n, size, p);
+	*put_number(digits, v, base) = 0;
+	append(text, n, size, digits);
 }
 
 static void put_key(struct crema_task *t)

@@ -2,8 +2,6 @@
 /* runqueue.c - looks at the run queue delay, and the waits that are held until the next one. */
 #include "runqueue.h"
 
-#include <sys/resource.h>
-
 #include "sys.h"
 
 enum { HELD_WAITS = 16, HELD_NS = 1000000, HELD_ONE_NS = 500000 };
@@ -107,15 +105,10 @@ uint64_t runqueue_of_wait(struct crema_thread *t, uint64_t gross_ns, uint64_t sw
 	return own;
 }
 
-void runqueue_settle(struct crema_thread *t)
+void runqueue_settle(struct crema_thread *t, uint64_t switches)
 {
-	struct rusage ru;
-
-	if (!held.waits)
-		return;
-	ru.ru_nvcsw = ru.ru_nivcsw = 0;
-	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
-	settle(t, (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw);
+	if (held.waits)
+		settle(t, switches);
 }
 
 void runqueue_forget(void)

@@ -37,6 +37,6 @@ int runqueue_hold(struct crema_thread *t, int time_id, uint64_t gross_ns, uint64
  * exceeds the wait is taken out of the held ones. */
 uint64_t runqueue_of_wait(struct crema_thread *t, uint64_t gross_ns, uint64_t switches);
 /* Nothing is held afterwards. */
-void runqueue_settle(struct crema_thread *t);
+void runqueue_settle(struct crema_thread *t, uint64_t switches);
 
 #endif

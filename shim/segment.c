@@ -68,15 +68,18 @@ void thread_flush_file(struct crema_thread *t)
 	t->file_read_bytes = 0;
 }
 
-void boundary_take(struct boundary *b)
+void boundary_take(struct crema_thread *t, struct boundary *b)
 {
 	struct rusage ru;
+	uint64_t switches;
 
 	b->tick = ticks();
 	b->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	memset(&ru, 0, sizeof(ru));
 	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
-	b->runqueue_ns = runqueue_ns((uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw);
+	switches = (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw;
+	runqueue_settle(t, switches);
+	b->runqueue_ns = runqueue_ns(switches);
 	b->inblock = (uint64_t)ru.ru_inblock;
 	b->oublock = (uint64_t)ru.ru_oublock;
 	b->nvcsw = (uint64_t)ru.ru_nvcsw;
@@ -155,8 +158,7 @@ void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool)
 {
 	struct boundary b;
 
-	runqueue_settle(t);
-	boundary_take(&b);
+	boundary_take(t, &b);
 	if (t->owner != OWNER_NONE)
 		segment_charge(t, &b);
 	memset(&touched, 0, sizeof(touched));

@@ -15,7 +15,8 @@ struct boundary {
 	int64_t runqueue_ns;
 };
 
-void boundary_take(struct boundary *b);
+/* Of the calling thread, whose block is t: nothing is held (runqueue.h) afterwards. */
+void boundary_take(struct crema_thread *t, struct boundary *b);
 /* Ends the segment under way and begins one for `owner`. */
 void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool);
 /* Moves the block's counts to their owner. */

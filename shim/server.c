@@ -14,15 +14,6 @@ static int row_claim(struct crema_server *s)
 							       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Another thread is filling this row in: a few stores away, but never waited for in earnest. */
-static int row_ready(const struct crema_server *s)
-{
-	for (int i = 0; i < 1000; i++)
-		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == 2)
-			return 1;
-	return 0;
-}
-
 static struct crema_server *overflow_row(void)
 {
 	struct crema_server *s = &crema_shm->server[OVERFLOW];
@@ -48,7 +39,7 @@ static struct crema_server *row_of(uint32_t scheme, uint32_t address, uint32_t s
 			__atomic_store_n(&s->state, 2, __ATOMIC_RELEASE);
 			return s;
 		}
-		if (!row_ready(s))
+		if (!row_ready(&s->state))
 			break;
 		if (s->address == address && s->span == span && s->scheme == scheme)
 			return s;

@@ -75,4 +75,14 @@ const char *agent_path(void);
 /* agent.c: looks at the agent's heartbeat and starts another one if it is dead. */
 void agent_watch(void);
 
+/* Another thread is filling this row of a table in (its state is 1, and 2 when it is ready): a few stores
+ * away, but never waited for in earnest. */
+static inline int row_ready(const uint32_t *state)
+{
+	for (int i = 0; i < 1000; i++)
+		if (__atomic_load_n(state, __ATOMIC_ACQUIRE) == 2)
+			return 1;
+	return 0;
+}
+
 #endif

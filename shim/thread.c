@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "blocked.h"
+#include "digits.h"
 #include "extent.h"
 #include "fd.h"
 #include "real.h"
@@ -78,15 +79,10 @@ static uint64_t field_after(const char *text, const char *name)
 
 int thread_io(uint32_t tid, uint64_t *inblock, uint64_t *oublock)
 {
-	char path[48] = "/proc/self/task/", buf[512], digits[12], *p = path + 16;
-	int n = 0;
+	char path[48] = "/proc/self/task/", buf[512];
 	long got;
 
-	for (; tid; tid /= 10)
-		digits[n++] = (char)('0' + tid % 10);
-	while (n)
-		*p++ = digits[--n];
-	memcpy(p, "/io", 4);
+	memcpy(put_number(path + 16, tid, 10), "/io", 4);
 	got = sys_slurp(path, buf, sizeof(buf));
 	if (got <= 0)
 		return got < 0 ? (int)got : -1;
@@ -193,7 +189,7 @@ void thread_leave(void)
 		return;
 	thread_disinherit();
 	segment_switch(t, OWNER_NONE, 0);
-	boundary_take(&b);
+	boundary_take(t, &b);
 	thread_block = NULL;
 	release(t, b.cpu_ns, b.inblock, b.oublock);
 }
