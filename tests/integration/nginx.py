@@ -1,5 +1,6 @@
 """A real nginx on loopback whose access log is the truth: one line for each finished request."""
 
+import os
 import shutil
 import subprocess
 import time
@@ -55,6 +56,16 @@ def make_certificate(home):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=127.0.0.1",
                     "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", home / "key.pem", "-out", home / "cert.pem"],
                    check=True, capture_output=True)
+
+
+def served_files(home, sizes, root_file):
+    """A folder with random files of these sizes, {name: bytes}, and nano.root."""
+    files = home / "files"
+    files.mkdir()
+    for name, size in sizes.items():
+        (files / name).write_bytes(os.urandom(size))
+    (files / "nano.root").symlink_to(root_file)
+    return files
 
 
 class Nginx:

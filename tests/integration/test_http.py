@@ -40,14 +40,10 @@ class Web:
 @pytest.fixture(scope="module")
 def web(tmp_path_factory, homes, data):
     import cluster
-    from nginx import Nginx
+    from nginx import Nginx, served_files
 
     home = tmp_path_factory.mktemp("http")
-    files = home / "files"
-    files.mkdir()
-    for name, size in SIZES.items():
-        (files / name).write_bytes(os.urandom(size))
-    (files / "nano.root").symlink_to(data["zlib"])
+    files = served_files(home, SIZES, data["zlib"])
     with Nginx(home / "nginx", files, tls=True) as server, cluster.Cluster(home / "cluster", homes) as procs:
         trust = str(server.home / "cert.pem")
         procs.start_collector()

@@ -70,14 +70,10 @@ def mixed(url, kind):
 @pytest.fixture(scope="module")
 def net(tmp_path_factory, homes, data):
     import cluster
-    from nginx import Nginx  # here: the workers import this module, too
+    from nginx import Nginx, served_files  # here: the workers import this module, too
 
     home = tmp_path_factory.mktemp("net")
-    files = home / "files"
-    files.mkdir()
-    for name, size in SIZES.items():
-        (files / name).write_bytes(os.urandom(size))
-    (files / "nano.root").symlink_to(data["zlib"])
+    files = served_files(home, SIZES, data["zlib"])
     with Nginx(home / "nginx", files) as server, cluster.Cluster(home / "cluster", homes) as procs:
         procs.start_collector()
         procs.start_scheduler()

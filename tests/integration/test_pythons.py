@@ -3,13 +3,12 @@
 
 import json
 import os
-import shutil
 import subprocess
-from pathlib import Path
 
 import cluster
 import jobs
 import pytest
+import venvs
 
 VERSIONS = ["3.10", "3.12", "3.13"]  # the environment's own is under all the other tests
 # The distributed of before and after its task function was renamed.
@@ -71,30 +70,10 @@ main()
 """
 
 
-def interpreter(version):
-    """A Python of that version which really starts."""
-    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    names = [shutil.which(f"python{version}"), *sorted(root.glob(f"versions/{version}.*/bin/python3"))]
-    for name in filter(None, names):
-        if subprocess.run([name, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0:
-            return name
-    return None
-
-
 def environment(version):
     """A venv of that Python with distributed, made once."""
     wanted = DISTRIBUTED.get(version, NEWEST)
-    place = jobs.ROOT / "build" / "venvs" / f"{version}-{wanted}"
-    if not (place / "ready").exists():
-        python = interpreter(version)
-        if python is None:
-            pytest.skip("no such Python on this machine")
-        subprocess.run([python, "-m", "venv", "--clear", place], check=True, capture_output=True)
-        packages = [f"distributed=={wanted}", f"dask=={wanted}"]
-        subprocess.run([place / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages],
-                       check=True, capture_output=True)
-        (place / "ready").touch()
-    return place / "bin"
+    return venvs.make(venvs.VENVS / f"{version}-{wanted}", version, [f"distributed=={wanted}", f"dask=={wanted}"])
 
 
 @pytest.mark.parametrize("version,env", [

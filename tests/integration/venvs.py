@@ -8,6 +8,8 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import jobs
@@ -28,13 +30,17 @@ def interpreter(version):
 
 
 def make(place, version, packages, mark="ready\n"):
-    """A venv of that Python with these packages; its bin directory. `mark` is what was asked for."""
+    """A venv of that Python with these packages; its bin directory. `mark` is what was asked for. Without a
+    version: of this Python, with its packages beneath."""
     ready = place / "ready"
     if not ready.exists() or ready.read_text() != mark:
-        python = interpreter(version)
+        python = interpreter(version) if version else sys.executable
         if python is None:
             pytest.skip("no such Python on this machine")
         subprocess.run([python, "-m", "venv", "--clear", place], check=True, capture_output=True)
+        if not version:
+            beneath = next(place.glob("lib/python3*/site-packages")) / "base.pth"
+            beneath.write_text(sysconfig.get_path("purelib") + "\n")
         pip = [place / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
         done = subprocess.run([*pip, *packages], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-3000:]
