@@ -29,7 +29,7 @@ COLLECTOR_LIBS = $(COMMON_LIBS) -lmicrohttpd -ljansson -lelf -lm
 SHIM_SRC = $(wildcard shim/*.c)
 COMMON_SRC = $(wildcard common/*.c)
 AGENT_SRC = $(wildcard agent/*.c)
-COLLECTOR_SRC = $(wildcard collector/*.c)
+COLLECTOR_SRC = $(wildcard collector/*.c collector/*/*.c)
 SHIM_OBJ = $(SHIM_SRC:%.c=$(BUILD)/%.o)
 COMMON_OBJ = $(COMMON_SRC:%.c=$(BUILD)/%.o)
 AGENT_OBJ = $(AGENT_SRC:%.c=$(BUILD)/%.o)

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "collector/command.h"
-#include "collector/http.h"
-#include "collector/http_report.h"
-#include "collector/http_status.h"
-#include "collector/journal.h"
-#include "collector/loop.h"
-#include "collector/server.h"
+#include "collector/serve/http.h"
+#include "collector/serve/http_report.h"
+#include "collector/serve/http_status.h"
+#include "collector/serve/journal.h"
+#include "collector/serve/loop.h"
+#include "collector/serve/server.h"
 #include "common/clock.h"
 #include "common/dirs.h"
 #include "common/log.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_report.c - `crema report`: tables on the terminal, or JSON. */
+/* cmd_report.c - `crema report`: tables on the terminal, or any of the ways in export/. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,46 +8,19 @@
 #include <unistd.h>
 
 #include "collector/command.h"
-#include "collector/report.h"
+#include "collector/export/export.h"
+#include "collector/export/target.h"
+#include "collector/report/report.h"
 #include "common/clock.h"
 #include "common/dirs.h"
 #include "common/log.h"
 #include "common/options.h"
 
-struct target {
-	const char *path; /* NULL: standard output */
-	int fd;		  /* -1: not open yet; a failed report leaves no file */
-	int error;	  /* -errno of the first failed write */
-};
-
-static int target_flush(struct buf *out, void *arg)
-{
-	struct target *t = arg;
-	size_t at = 0;
-	ssize_t n;
-
-	if (t->fd < 0) {
-		t->fd = open(t->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-		if (t->fd < 0)
-			return t->error = -errno;
-	}
-	while (at < out->len) {
-		n = write(t->fd, out->data + at, out->len - at);
-		if (n < 0 && errno != EINTR)
-			return t->error = -errno;
-		if (n > 0)
-			at += (size_t)n;
-	}
-	buf_clear(out);
-	return 0;
-}
-
-static bool want_colour(const struct target *t)
+static bool want_colour(void)
 {
 	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
 
-	return !t->path && isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 &&
-	       !(no && *no);
+	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && !(no && *no);
 }
 
 /* Says what the report could not: one line each. */
@@ -63,43 +35,76 @@ static int say_notice(const struct report_notice *n)
 	return n->coffea_unreadable || n->taskvine_unreadable ? STATUS_FAILED : STATUS_DONE;
 }
 
+static bool has_exports(const struct options *o)
+{
+	size_t i;
+
+	for (i = 0; i < export_way_count; i++) {
+		if (o->value[export_ways[i].option])
+			return true;
+	}
+	return false;
+}
+
+/* All that was asked for; of what fails the first is said, the others are tried still. */
+static int use_exports(const struct report *r, void *arg, struct buf *why)
+{
+	const struct options *o = arg;
+	struct buf line = BUF_INIT;
+	int rc = 0, err;
+	size_t i;
+
+	for (i = 0; i < export_way_count; i++) {
+		if (!o->value[export_ways[i].option])
+			continue;
+		err = export_ways[i].write(r, o->value[export_ways[i].option], rc ? &line : why);
+		rc = rc ? rc : err;
+	}
+	buf_release(&line);
+	return rc;
+}
+
 static int write_report(const struct options *o, const char *dir)
 {
-	const char *json = o->value[OPT_json];
-	struct target target = {.path = json && strcmp(json, "-") != 0 ? json : NULL, .fd = -1};
+	bool list = options_on(o, OPT_list);
+	struct target target;
 	struct report_notice notice;
 	struct report_request req = {
 		.dir = dir,
 		.run = o->value[OPT_run],
-		.list = options_on(o, OPT_list),
-		.json = json != NULL,
-		.colour = want_colour(&target),
+		.list = list,
+		.json = o->value[OPT_json] != NULL,
+		.colour = want_colour(),
 		.taskvine_log = o->value[OPT_taskvine_log],
 		.coffea_report = o->value[OPT_coffea_report],
 		.now_ns = clock_real_ns(),
-		.flush = target_flush,
-		.flush_arg = &target,
 		.notice = &notice,
+		.use = !list && has_exports(o) ? use_exports : NULL,
+		.use_arg = (void *)o,
 	};
-	struct buf out = BUF_INIT;
-	int rc, status;
+	struct buf why = BUF_INIT;
+	int rc, status = STATUS_DONE;
 
-	if (!target.path)
-		target.fd = STDOUT_FILENO;
-	rc = report_render(&req, &out);
-	status = rc ? STATUS_FAILED : say_notice(&notice);
-	if (rc == -EPIPE && !target.path)
-		status = STATUS_DONE; /* the reader has seen enough */
-	else if (target.error)
-		log_line("cannot write '%s': %s", target.path ? target.path : "standard output",
-			 log_error(target.error));
-	else if (rc)
-		log_line("%.*s", (int)out.len, (const char *)out.data);
-	if (target.path && target.fd >= 0 && close(target.fd) && !rc) {
-		log_line("cannot write '%s': %s", target.path, log_error(errno));
+	target_init(&target, list && req.json ? o->value[OPT_json] : "-");
+	req.flush = target.sink.flush;
+	req.flush_arg = &target;
+	rc = report_render(&req, req.use ? &why : &target.buf);
+	if (!rc)
+		status = say_notice(&notice);
+	if (rc && !req.use) {
+		/* what is in the buffer is the line that says why */
+		buf_add(&why, target.buf.data, target.buf.len);
+		target_drop(&target);
+		if (rc == -EPIPE)
+			rc = 0;
+	} else if (!rc) {
+		rc = target_close(&target, &why);
+	}
+	if (rc) {
+		log_line("%.*s", (int)why.len, (const char *)why.data);
 		status = STATUS_FAILED;
 	}
-	buf_release(&out);
+	buf_release(&why);
 	return status;
 }
 

@@ -155,7 +155,8 @@ int run_set_preload(const char *library)
 }
 
 /* A link without spaces to the library's folder (the agent is found from there, too), in the state
- * directory; it stays, because processes load the library through it as long as the command runs. */
+ * directory; it stays, because processes load the library through it as long as the command runs.
+ */
 static int link_folder(const char *library, char *out, size_t size)
 {
 	char folder[PATH_MAX], state[PATH_MAX], name[32], link[PATH_MAX], target[PATH_MAX];

@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collector/server.h"
+#include "collector/serve/server.h"
 #include "common/log.h"
 #include "common/pack.h"
 #include "ids.h"

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "collector/metrics.h"
+#include "collector/metrics/metrics.h"
 #include "common/frame.h"
 #include "common/framefile.h"
 

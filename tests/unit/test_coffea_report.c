@@ -6,8 +6,8 @@
 
 #include "report_fixture.h"
 
-#include "collector/coffea_report.h"
-#include "collector/report.h"
+#include "collector/report/coffea_report.h"
+#include "collector/report/report.h"
 
 #define NASTY "we\"ird\\\n\x01\xff<b>"
 

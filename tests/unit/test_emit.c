@@ -11,8 +11,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "collector/emit_json.h"
-#include "collector/emit_table.h"
+#include "collector/emit/emit_json.h"
+#include "collector/emit/emit_table.h"
 
 struct output {
 	struct buf b;

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collector/http.h"
-#include "collector/http_access.h"
+#include "collector/serve/http.h"
+#include "collector/serve/http_access.h"
 #include "common/clock.h"
 #include "common/net.h"
 

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collector/loop.h"
+#include "collector/serve/loop.h"
 #include "common/clock.h"
 #include "common/net.h"
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "agent/stacks.h"
-#include "collector/report_parts.h"
-#include "collector/symbols.h"
+#include "collector/report/report_parts.h"
+#include "collector/model/symbols.h"
 #include "report_fixture.h"
 
 __attribute__((noinline)) static int a_known_function(int n)

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* emit.c - values that may be unknown, and the text sink. */
+#include "collector/emit/emit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct value value_null(void)
+{
+	return (struct value){.type = VALUE_NULL};
+}
+
+struct value value_uint(uint64_t u)
+{
+	return (struct value){.type = VALUE_UINT, .v.u = u};
+}
+
+struct value value_int(int64_t i)
+{
+	return (struct value){.type = VALUE_INT, .v.i = i};
+}
+
+struct value value_real(double d)
+{
+	if (!isfinite(d))
+		return value_null();
+	return (struct value){.type = VALUE_REAL, .v.d = d};
+}
+
+struct value value_bool(bool b)
+{
+	return (struct value){.type = VALUE_BOOL, .v.b = b};
+}
+
+struct value value_text(const char *s)
+{
+	if (!s)
+		return value_null();
+	return (struct value){.type = VALUE_TEXT, .v.s = s};
+}
+
+double value_number(struct value v, bool *known)
+{
+	if (known)
+		*known = true;
+	switch (v.type) {
+	case VALUE_UINT:
+		return (double)v.v.u;
+	case VALUE_INT:
+		return (double)v.v.i;
+	case VALUE_REAL:
+		return v.v.d;
+	case VALUE_BOOL:
+		return v.v.b;
+	default:
+		if (known)
+			*known = false;
+		return 0;
+	}
+}
+
+struct value value_seconds(struct value ns)
+{
+	bool known;
+	double d = value_number(ns, &known);
+
+	return known ? value_real(d / 1e9) : value_null();
+}
+
+struct value value_ratio(struct value a, struct value b, double factor)
+{
+	bool known_a, known_b;
+	double x = value_number(a, &known_a), y = value_number(b, &known_b);
+
+	if (!known_a || !known_b || y == 0)
+		return value_null();
+	return value_real(x / y * factor);
+}
+
+static bool is_whole(struct value v)
+{
+	return v.type == VALUE_UINT || v.type == VALUE_INT;
+}
+
+struct value value_minus(struct value a, struct value b)
+{
+	bool known_a, known_b;
+	double x, y;
+
+	if (is_whole(a) && is_whole(b)) /* two's complement: i is u for what fits both */
+		return value_int((int64_t)(a.v.u - b.v.u));
+	x = value_number(a, &known_a);
+	y = value_number(b, &known_b);
+	return known_a && known_b ? value_real(x - y) : value_null();
+}
+
+struct value value_plus(struct value a, struct value b)
+{
+	bool known_a, known_b;
+	double x, y;
+
+	if (a.type == VALUE_UINT && b.type == VALUE_UINT)
+		return value_uint(a.v.u + b.v.u);
+	if (is_whole(a) && is_whole(b))
+		return value_int((int64_t)(a.v.u + b.v.u));
+	x = value_number(a, &known_a);
+	y = value_number(b, &known_b);
+	return known_a && known_b ? value_real(x + y) : value_null();
+}
+
+static void sink_flush(struct sink *s)
+{
+	if (s->error)
+		return;
+	s->error = s->flush(s->out, s->arg);
+}
+
+void sink_put(struct sink *s, const char *text, size_t n)
+{
+	if (s->error)
+		return;
+	s->error = buf_add(s->out, text, n);
+	if (s->flush && !s->error && s->out->len >= SINK_CHUNK)
+		sink_flush(s);
+}
+
+void sink_puts(struct sink *s, const char *text)
+{
+	sink_put(s, text, strlen(text));
+}
+
+void sink_printf(struct sink *s, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	sink_put(s, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
+int sink_end(struct sink *s)
+{
+	if (s->flush)
+		sink_flush(s);
+	return s->error;
+}

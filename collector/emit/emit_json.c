@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* emit_json.c - the streaming JSON writer. */
+#include "collector/emit/emit_json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+void emit_init(struct json *j, struct sink *sink)
+{
+	memset(j, 0, sizeof(*j));
+	j->sink = sink;
+	j->pretty = true;
+}
+
+/* Length of the well-formed UTF-8 sequence at p, 0 if there is none. */
+static size_t utf8_length(const unsigned char *p, size_t n)
+{
+	unsigned char low = 0x80, high = 0xbf;
+	size_t need, i;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] < 0xc2 || p[0] > 0xf4)
+		return 0;
+	need = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	if (p[0] == 0xe0)
+		low = 0xa0;
+	else if (p[0] == 0xed)
+		high = 0x9f;
+	else if (p[0] == 0xf0)
+		low = 0x90;
+	else if (p[0] == 0xf4)
+		high = 0x8f;
+	if (need > n || p[1] < low || p[1] > high)
+		return 0;
+	for (i = 2; i < need; i++) {
+		if (p[i] < 0x80 || p[i] > 0xbf)
+			return 0;
+	}
+	return need;
+}
+
+static void put_escape(struct json *j, unsigned char c)
+{
+	switch (c) {
+	case '"':
+		sink_puts(j->sink, "\\\"");
+		break;
+	case '\\':
+		sink_puts(j->sink, "\\\\");
+		break;
+	case '\n':
+		sink_puts(j->sink, "\\n");
+		break;
+	case '\t':
+		sink_puts(j->sink, "\\t");
+		break;
+	case '\r':
+		sink_puts(j->sink, "\\r");
+		break;
+	default:
+		sink_printf(j->sink, "\\u%04x", c);
+	}
+}
+
+static void put_text(struct json *j, const char *text, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t i = 0, start = 0, len;
+
+	sink_put(j->sink, "\"", 1);
+	while (i < n) {
+		len = utf8_length(p + i, n - i);
+		if (len && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\' && p[i] != 0x7f) {
+			i += len;
+			continue;
+		}
+		sink_put(j->sink, text + start, i - start);
+		if (len)
+			put_escape(j, p[i]);
+		else
+			sink_puts(j->sink, "\xef\xbf\xbd");
+		i++;
+		start = i;
+	}
+	sink_put(j->sink, text + start, i - start);
+	sink_put(j->sink, "\"", 1);
+}
+
+static void put_lead(struct json *j, const char *name)
+{
+	if (j->depth && j->filled[j->depth - 1])
+		sink_puts(j->sink, ",");
+	if (j->depth) {
+		if (j->pretty && j->depth <= 2)
+			sink_printf(j->sink, "\n%*s", (int)j->depth, "");
+		else if (j->filled[j->depth - 1])
+			sink_puts(j->sink, " ");
+		j->filled[j->depth - 1] = true;
+	}
+	if (name) {
+		put_text(j, name, strlen(name));
+		sink_puts(j->sink, ": ");
+	}
+}
+
+static void open_level(struct json *j, const char *name, char open, char close)
+{
+	put_lead(j, name);
+	if (j->depth >= JSON_DEPTH) {
+		j->sink->error = -E2BIG;
+		return;
+	}
+	sink_put(j->sink, &open, 1);
+	j->close[j->depth] = close;
+	j->filled[j->depth] = false;
+	j->depth++;
+}
+
+void emit_object(struct json *j, const char *name)
+{
+	open_level(j, name, '{', '}');
+}
+
+void emit_array(struct json *j, const char *name)
+{
+	open_level(j, name, '[', ']');
+}
+
+void emit_end(struct json *j)
+{
+	if (!j->depth)
+		return;
+	j->depth--;
+	if (j->pretty && j->depth < 2 && j->filled[j->depth])
+		sink_printf(j->sink, "\n%*s", (int)j->depth, "");
+	sink_put(j->sink, &j->close[j->depth], 1);
+	if (!j->depth)
+		sink_puts(j->sink, "\n");
+}
+
+void emit_value(struct json *j, const char *name, struct value v)
+{
+	put_lead(j, name);
+	switch (v.type) {
+	case VALUE_UINT:
+		sink_printf(j->sink, "%" PRIu64, v.v.u);
+		break;
+	case VALUE_INT:
+		sink_printf(j->sink, "%" PRId64, v.v.i);
+		break;
+	case VALUE_REAL:
+		sink_printf(j->sink, "%.17g", v.v.d);
+		break;
+	case VALUE_BOOL:
+		sink_puts(j->sink, v.v.b ? "true" : "false");
+		break;
+	case VALUE_TEXT:
+		put_text(j, v.v.s, strlen(v.v.s));
+		break;
+	default:
+		sink_puts(j->sink, "null");
+	}
+}
+
+void emit_text(struct json *j, const char *name, const char *text, size_t n)
+{
+	put_lead(j, name);
+	put_text(j, text, n);
+}

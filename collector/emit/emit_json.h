@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * emit_json.h - streams one JSON value into a sink; commas and nesting are kept here.
+ *
+ *	emit_object(j, NULL);  emit_value(j, "run", value_text(id));
+ *	emit_array(j, "tasks"); ... emit_end(j);  emit_end(j);
+ *
+ * `name` is the member's name inside an object and NULL inside an array or at the top. Integers
+ * are written as integers, doubles with 17 digits (they read back as the same number), unknown as
+ * null. Text of any origin gives valid JSON: control characters are escaped, bytes that are not
+ * UTF-8 become U+FFFD. Deeper than JSON_DEPTH is an error (-E2BIG) in the sink.
+ */
+#ifndef COLLECTOR_EMIT_JSON_H
+#define COLLECTOR_EMIT_JSON_H
+
+#include "collector/emit/emit.h"
+
+#define JSON_DEPTH 32
+
+struct json {
+	struct sink *sink;
+	unsigned int depth;
+	bool pretty; /* each member of the outer two levels on a line of its own */
+	char close[JSON_DEPTH];
+	bool filled[JSON_DEPTH];
+};
+
+void emit_init(struct json *j, struct sink *sink);
+void emit_object(struct json *j, const char *name);
+void emit_array(struct json *j, const char *name);
+void emit_end(struct json *j);
+void emit_value(struct json *j, const char *name, struct value v);
+/* Text of `n` bytes, embedded NULs included. */
+void emit_text(struct json *j, const char *name, const char *text, size_t n);
+
+#endif

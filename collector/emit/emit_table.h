@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * emit_table.h - tables for people: aligned columns, human units, 80 columns, plain text.
+ *
+ *	grid_init(&g, sink, colour);
+ *	grid_columns(&g, "<file", ">read", ">storage", NULL);   '<' left, '>' right; "" = no title
+ *	grid_text(&g, path);  grid_value(&g, v, AS_BYTES); ...   cell after cell, row after row
+ *	grid_print(&g);                                          and is empty again
+ *
+ * A table that is wider than TABLE_WIDTH shortens its widest left column in the middle. Control
+ * characters become '?'. An unknown value prints "unknown". With `colour` titles are bold and
+ * unknown is dim; nothing else depends on it.
+ */
+#ifndef CREMA_COLLECTOR_EMIT_TABLE_H
+#define CREMA_COLLECTOR_EMIT_TABLE_H
+
+#include "collector/emit/emit.h"
+
+#define TABLE_WIDTH 79
+#define GRID_COLUMNS 10
+#define HUMAN_BYTES 32
+
+enum human {
+	AS_IS,	    /* text as it is, whole numbers, others with 4 digits */
+	AS_COUNT,   /* 400,000 */
+	AS_BYTES,   /* 55.94 MB (powers of 1000) */
+	AS_SECONDS, /* 1.106 s, 23.1 ms, 2 m 05 s */
+	AS_PERCENT, /* 46.9 % */
+	AS_SHARE,   /* the same of 0.469 */
+	AS_MBS,
+	AS_GBPS,
+	AS_KHZ,
+	AS_HZ,
+	AS_TIMES, /* 1.87x */
+	AS_YES,	  /* yes, no */
+};
+
+/* out has HUMAN_BYTES; texts longer than that are cut. Returns out. */
+char *human(struct value v, enum human as, char *out);
+
+struct grid {
+	struct sink *sink;
+	bool colour;
+	unsigned int columns, at;
+	bool right[GRID_COLUMNS];
+	const char *title[GRID_COLUMNS];
+	struct {
+		char **v;
+		size_t n, cap;
+	} cells;
+};
+
+void grid_init(struct grid *g, struct sink *sink, bool colour);
+__attribute__((sentinel)) void grid_columns(struct grid *g, const char *first, ...);
+void grid_text(struct grid *g, const char *text);
+__attribute__((format(printf, 2, 3))) void grid_printf(struct grid *g, const char *fmt, ...);
+void grid_value(struct grid *g, struct value v, enum human as);
+/* Fills the row with empty cells. */
+void grid_end_row(struct grid *g);
+void grid_print(struct grid *g);
+
+/* A title line with a blank line before it. */
+void table_section(struct sink *s, bool colour, const char *title);
+
+#endif

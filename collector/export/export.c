@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* export.c - the table of ways out, and JSON, the plainest of them. */
+#include "collector/export/export.h"
+
+#include "collector/export/target.h"
+
+const struct export_way export_ways[] = {
+	{OPT_json, export_json},
+};
+const size_t export_way_count = sizeof(export_ways) / sizeof(export_ways[0]);
+
+int export_json(const struct report *r, const char *path, struct buf *why)
+{
+	struct target t;
+	struct json j;
+
+	target_init(&t, path);
+	emit_init(&j, &t.sink);
+	report_json(r, &j);
+	return target_close(&t, why);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * export.h - every way out of crema but the tables on the terminal, one line each in export_ways.
+ *
+ * A way writes the run to the path that its option was given: a file ("-": standard output) or a
+ * folder, which it makes. To add one: its option in contract/options.def, its function, its line in
+ * export.c.
+ */
+#ifndef COLLECTOR_EXPORT_EXPORT_H
+#define COLLECTOR_EXPORT_EXPORT_H
+
+#include "collector/report/report_parts.h"
+#include "common/options.h"
+
+struct export_way {
+	enum option_id option;
+	/* 0, or -errno with one line in `why`: what failed, on what, what to do. */
+	int (*write)(const struct report *r, const char *path, struct buf *why);
+};
+
+extern const struct export_way export_ways[];
+extern const size_t export_way_count;
+
+int export_json(const struct report *r, const char *path, struct buf *why);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * metrics.h - the numbers of a run, by the table contract/metrics.def.
+ *
+ * facts_build() adds up a run once; each formula in metrics_*.c is then a few lines over it. A sum
+ * with an unknown part is unknown, but its known part can be asked for.
+ *
+ * To add a metric: one line in metrics.def, one function metric_<id>() in the file that fits.
+ */
+#ifndef CREMA_COLLECTOR_METRICS_H
+#define CREMA_COLLECTOR_METRICS_H
+
+#include "collector/emit/emit_json.h"
+#include "collector/model/runs.h"
+
+struct sum {
+	uint64_t v;
+	size_t n, unknown;
+};
+
+/* Time classes of a task that its wall time is split into. */
+struct classes {
+	struct value wall, cls[CREMA_TIMES]; /* seconds; storage_wait may be the remainder */
+	struct value unclassified;
+	uint32_t unknown; /* bit CREMA_T_x: counts as 0 in unclassified */
+	bool storage_estimated;
+};
+
+/* Attempts of one kind, added up. */
+struct tally {
+	size_t attempts;
+	struct sum wall_ns, pool[CREMA_TIMES], own[CREMA_TIMES], count[CREMA_COUNTS];
+	struct sum storage_read, storage_known, events, bytesread;
+	double processtime; /* seconds */
+	size_t processtime_unknown;
+	/* seconds by class, of attempts that are not asynchronous */
+	size_t timed, class_unknown[CREMA_TIMES], unclassified_unknown;
+	double wall, cls[CREMA_TIMES], unclassified, unclassified_long;
+};
+
+struct spread { /* of values over chunks or samples */
+	size_t n, unknown;
+	double sum, sum2, mean, min, max;
+};
+
+struct prefix { /* under one span */
+	const char *span, *prefix;
+};
+
+struct facts {
+	const struct run *run;
+	ARRAY(struct prefix) processors; /* that processed chunks */
+	struct tally chunks, tasks, all, chunks_all, wasted;
+	struct spread chunk_time, chunk_wall, time_per_event, memory_per_event;
+	double wall_time; /* NAN: no clock */
+	struct tracking *tracking;
+	bool dask; /* Dask's digests of all workers that have counted attempts are there */
+};
+
+enum metric_kind { METRIC_NUM, METRIC_TREE };
+
+struct metric {
+	const char *id, *alias, *unit, *source, *rows, *help;
+	enum metric_kind kind;
+	struct value (*num)(const struct facts *);
+	void (*tree)(const struct facts *, const char *name, struct json *);
+};
+
+extern const struct metric metric_table[];
+extern const size_t metric_count;
+
+int facts_build(struct facts *f, const struct run *run);
+void facts_release(struct facts *f);
+void tally_add(struct tally *t, const struct attempt *a);
+struct value sum_value(const struct sum *s);
+struct value sum_known(const struct sum *s);
+void spread_add(struct spread *s, struct value v);
+/* Unknown if there is nothing or a part is unknown. */
+struct value spread_mean(const struct spread *s);
+struct value spread_std(const struct spread *s);
+
+/* CPU of own threads and pool threads, seconds. */
+struct value tally_cpu(const struct tally *t);
+/* Read calls' bytes where nothing was mapped; coffea's; the baskets'; the first less the last. */
+struct value tally_read(const struct tally *t);
+struct value tally_requested(const struct tally *t);
+struct value tally_baskets(const struct tally *t);
+struct value tally_outside(const struct tally *t);
+struct value tally_class(const struct tally *t, enum crema_time_id id);
+
+/* One attempt's numbers, as the task rows and the tallies have them. */
+struct value attempt_wall_ns(const struct attempt *a);
+struct value attempt_storage_read(const struct attempt *a);
+struct value attempt_storage_known(const struct attempt *a);
+void attempt_classes(const struct attempt *a, struct classes *c);
+struct value attempt_u64(const struct attempt *a, enum task_field field, uint64_t v);
+
+/* "cpu", "lock", ...: the short name of a time class */
+const char *class_name(unsigned int id);
+
+/* All metrics of the table as members of the object that is open; aliases too. */
+void metrics_emit(const struct facts *f, struct json *j);
+/* One value by its id, unknown for a TREE or a name that is not there. */
+struct value metric_value(const struct facts *f, const char *id);
+
+/* Dask's digests of the run's spans. */
+struct value digests_sum(const struct facts *f, const char *activity, const char *unit,
+			 int processor);
+bool prefix_is_processor(const struct facts *f, const char *span, const char *prefix);
+/* Remembers the prefix of a chunk: 0 or -ENOMEM. */
+int prefix_add(struct facts *f, const struct attempt *a);
+
+/* Samples of the run (metrics_tracking.c). */
+struct point {
+	double time, value;
+};
+struct series {
+	struct point *v;
+	size_t n, cap;
+};
+struct worker_track {
+	const struct worker *worker;
+	struct series memory, cpu;					     /* SAMPLE messages */
+	struct series limit, nthreads, executing, active, nbytes, last_seen; /* probe */
+	struct series occupancy;
+	struct value cores, memory_limit; /* the newest */
+	double peak_rss;		  /* task edges included; NAN */
+	double mean_task_wall;
+};
+struct tracking {
+	struct series workers; /* how many, each second and at each change */
+	struct worker_track *v;
+	size_t n;
+	double interval; /* NAN */
+};
+struct tracking *tracking_build(const struct run *run);
+void tracking_free(struct tracking *t);
+/* Time average by trapezoid; a single point is its value; NAN for none. */
+double series_average(const struct series *s);
+void tracking_emit(const struct facts *f, struct json *j);
+/* "2026-11-21T10:15:30.123456+00:00" */
+const char *iso_time(double utc, char *out, size_t size);
+
+#define METRIC(id, alias, unit, kind, source, rows, help) METRIC_DECLARE_##kind(id)
+#define METRIC_DECLARE_NUM(id) struct value metric_##id(const struct facts *f);
+#define METRIC_DECLARE_TREE(id)                                                                    \
+	void metric_##id(const struct facts *f, const char *name, struct json *j);
+#include "metrics.def"
+#undef METRIC
+#undef METRIC_DECLARE_NUM
+#undef METRIC_DECLARE_TREE
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* metrics_bytes.c - what was requested and read, beside the baskets that were used. */
+#include "collector/metrics/metrics.h"
+
+#define COUNTER(metric, tally, counter)                                                            \
+	struct value metric_##metric(const struct facts *f)                                        \
+	{                                                                                          \
+		return sum_value(&f->tally.count[CREMA_C_##counter]);                              \
+	}
+
+COUNTER(basket_bytes, chunks, basket_bytes)
+COUNTER(basket_raw_bytes, chunks, basket_raw_bytes)
+COUNTER(large_read_bytes, tasks, large_read_bytes)
+COUNTER(cached_bytes, tasks, cached_bytes)
+COUNTER(readahead_bytes, tasks, readahead_bytes)
+
+struct value tally_read(const struct tally *t)
+{
+	struct value mapped = sum_value(&t->count[CREMA_C_mapped_bytes]);
+
+	/* Of mapped files nobody knows which bytes were looked at. */
+	return mapped.type == VALUE_UINT && !mapped.v.u ? sum_value(&t->count[CREMA_C_read_bytes])
+							: value_null();
+}
+
+struct value tally_requested(const struct tally *t)
+{
+	return t->attempts ? sum_value(&t->bytesread) : value_null();
+}
+
+struct value tally_baskets(const struct tally *t)
+{
+	return sum_value(&t->count[CREMA_C_basket_bytes]);
+}
+
+struct value tally_outside(const struct tally *t)
+{
+	struct value v = value_minus(tally_read(t), tally_baskets(t));
+
+	/* Fewer read than used: they came over the network, or out of a cache of the reader. */
+	return v.type == VALUE_INT && v.v.i < 0 ? value_null() : v;
+}
+
+struct value metric_read_amplification(const struct facts *f)
+{
+	return value_ratio(tally_read(&f->chunks), tally_baskets(&f->chunks), 1);
+}
+
+struct value metric_requested_amplification(const struct facts *f)
+{
+	return value_ratio(tally_requested(&f->chunks), tally_baskets(&f->chunks), 1);
+}
+
+struct value metric_outside_basket_bytes(const struct facts *f)
+{
+	return tally_outside(&f->chunks);
+}
+
+struct value metric_outside_basket_percent(const struct facts *f)
+{
+	return value_ratio(tally_outside(&f->chunks), tally_read(&f->chunks), 100);
+}
+
+struct value metric_requested_outside_percent(const struct facts *f)
+{
+	struct value requested = tally_requested(&f->chunks);
+
+	return value_ratio(value_minus(requested, tally_baskets(&f->chunks)), requested, 100);
+}

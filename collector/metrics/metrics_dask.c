@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* metrics_dask.c - Dask's fine metrics of the run's spans, as its workers keep them. */
+#include "collector/metrics/metrics.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A prefix alone does not tell: coffea may use one for metadata and for chunks, in other spans. */
+bool prefix_is_processor(const struct facts *f, const char *span, const char *prefix)
+{
+	size_t i;
+
+	for (i = 0; i < f->processors.n; i++) {
+		if (f->processors.v[i].prefix == prefix && f->processors.v[i].span == span)
+			return true;
+	}
+	return false;
+}
+
+int prefix_add(struct facts *f, const struct attempt *a)
+{
+	struct prefix *p;
+
+	if (!a->prefix || prefix_is_processor(f, a->span, a->prefix))
+		return 0;
+	p = ARRAY_NEW(&f->processors);
+	if (!p)
+		return -ENOMEM;
+	*p = (struct prefix){a->span, a->prefix};
+	return 0;
+}
+
+static bool matches(const char *have, const char *want)
+{
+	return !want || (have && !strcmp(have, want));
+}
+
+/* processor: 1 only its prefixes, 0 only the others, -1 all */
+struct value digests_sum(const struct facts *f, const char *activity, const char *unit,
+			 int processor)
+{
+	const struct model *m = f->run->model;
+	const struct digest *d;
+	double sum = 0;
+	size_t i, k;
+
+	if (!f->dask)
+		return value_null();
+	for (i = 0; i < m->workers.n; i++) {
+		for (k = 0; k < m->workers.v[i]->digests.n; k++) {
+			d = &m->workers.v[i]->digests.v[k];
+			if (!run_has_span(f->run, d->span) || !matches(d->activity, activity) ||
+			    !matches(d->unit, unit))
+				continue;
+			if (processor >= 0 &&
+			    prefix_is_processor(f, d->span, d->prefix) != (processor == 1))
+				continue;
+			sum += d->value;
+		}
+	}
+	return value_real(sum);
+}
+
+#define DIGEST(metric, activity, unit, processor)                                                  \
+	struct value metric_##metric(const struct facts *f)                                        \
+	{                                                                                          \
+		return digests_sum(f, activity, unit, processor);                                  \
+	}
+
+DIGEST(cpu_time_seconds, "thread-cpu", "seconds", -1)
+DIGEST(io_time_seconds, "thread-noncpu", "seconds", -1)
+DIGEST(dask_compress_seconds, "compress", "seconds", -1)
+DIGEST(dask_decompress_seconds, "decompress", "seconds", -1)
+DIGEST(serialization_time_seconds, "serialize", "seconds", -1)
+DIGEST(deserialization_time_seconds, "deserialize", "seconds", -1)
+DIGEST(executor_time_seconds, "executor", "seconds", -1)
+DIGEST(other_time_seconds, "other", "seconds", -1)
+DIGEST(total_bytes_memory_read_dask, "memory-read", "bytes", -1)
+DIGEST(memory_read_count, "memory-read", "count", -1)
+DIGEST(dask_spill_read_bytes, "disk-read", "bytes", -1)
+DIGEST(dask_spill_write_bytes, "disk-write", "bytes", -1)
+DIGEST(processor_cpu_time_seconds, "thread-cpu", "seconds", 1)
+DIGEST(processor_noncpu_time_seconds, "thread-noncpu", "seconds", 1)
+DIGEST(overhead_cpu_time_seconds, "thread-cpu", "seconds", 0)
+DIGEST(overhead_noncpu_time_seconds, "thread-noncpu", "seconds", 0)
+
+struct value metric_processor_cpu_percentage(const struct facts *f)
+{
+	struct value cpu = metric_processor_cpu_time_seconds(f);
+
+	return value_ratio(cpu, value_plus(cpu, metric_processor_noncpu_time_seconds(f)), 100);
+}
+
+struct value metric_processor_noncpu_percentage(const struct facts *f)
+{
+	struct value rest = metric_processor_noncpu_time_seconds(f);
+
+	return value_ratio(rest, value_plus(rest, metric_processor_cpu_time_seconds(f)), 100);
+}
+
+struct value metric_dask_total_compression_overhead_seconds(const struct facts *f)
+{
+	return value_plus(metric_dask_compress_seconds(f), metric_dask_decompress_seconds(f));
+}
+
+struct value metric_total_serialization_overhead_seconds(const struct facts *f)
+{
+	return value_plus(metric_serialization_time_seconds(f),
+			  metric_deserialization_time_seconds(f));
+}
+
+void metric_processor_prefixes(const struct facts *f, const char *name, struct json *j)
+{
+	size_t i, k;
+
+	emit_array(j, name);
+	for (i = 0; i < f->processors.n; i++) {
+		for (k = 0; k < i && f->processors.v[k].prefix != f->processors.v[i].prefix; k++)
+			;
+		if (k == i)
+			emit_value(j, NULL, value_text(f->processors.v[i].prefix));
+	}
+	emit_end(j);
+}
+
+/* Digests of the run, summed over workers and spans, by prefix, context, activity and unit. */
+struct rows {
+	struct digest *v;
+	size_t n, cap;
+};
+
+static int order(const char *a, const char *b)
+{
+	if (a == b)
+		return 0;
+	return !a ? -1 : !b ? 1 : strcmp(a, b);
+}
+
+static int by_names(const void *pa, const void *pb)
+{
+	const struct digest *a = pa, *b = pb;
+	int c = order(a->prefix, b->prefix);
+
+	if (!c)
+		c = order(a->activity, b->activity);
+	if (!c)
+		c = order(a->unit, b->unit);
+	return c ? c : order(a->context, b->context);
+}
+
+/* Sorts by names and adds up rows of the same names. */
+static void fold(struct rows *rows)
+{
+	size_t i, kept = 0;
+
+	if (!rows->n)
+		return;
+	qsort(rows->v, rows->n, sizeof(*rows->v), by_names);
+	for (i = 1; i < rows->n; i++) {
+		if (!by_names(&rows->v[kept], &rows->v[i]))
+			rows->v[kept].value += rows->v[i].value;
+		else
+			rows->v[++kept] = rows->v[i];
+	}
+	rows->n = kept + 1;
+}
+
+/* What differs only in its context (and prefix) is added up too. */
+static void fold_names(struct rows *rows, bool prefixes)
+{
+	size_t i;
+
+	for (i = 0; i < rows->n; i++) {
+		rows->v[i].context = NULL;
+		if (prefixes)
+			rows->v[i].prefix = NULL;
+	}
+	fold(rows);
+}
+
+/* The run's digests of one worker, or of all. */
+static void gather(const struct facts *f, const struct worker *only, struct rows *rows,
+		   struct json *j)
+{
+	const struct model *m = f->run->model;
+	const struct worker *w;
+	struct digest *d;
+	size_t i, k;
+
+	for (i = 0; i < m->workers.n; i++) {
+		w = m->workers.v[i];
+		for (k = 0; k < w->digests.n && (!only || only == w); k++) {
+			if (!run_has_span(f->run, w->digests.v[k].span))
+				continue;
+			d = ARRAY_NEW(rows);
+			if (!d) {
+				j->sink->error = -ENOMEM;
+				return;
+			}
+			*d = w->digests.v[k];
+		}
+	}
+	fold(rows);
+}
+
+void metric_span_metrics(const struct facts *f, const char *name, struct json *j)
+{
+	struct rows rows = {0};
+	size_t i;
+
+	if (!f->dask) {
+		emit_value(j, name, value_null());
+		return;
+	}
+	gather(f, NULL, &rows, j);
+	emit_array(j, name);
+	for (i = 0; i < rows.n; i++) {
+		emit_array(j, NULL);
+		emit_value(j, NULL, value_text(rows.v[i].context));
+		emit_value(j, NULL, value_text(rows.v[i].prefix));
+		emit_value(j, NULL, value_text(rows.v[i].activity));
+		emit_value(j, NULL, value_text(rows.v[i].unit));
+		emit_value(j, NULL, value_real(rows.v[i].value));
+		emit_end(j);
+	}
+	emit_end(j);
+	free(rows.v);
+}
+
+static const char *member(const char *s)
+{
+	return s ? s : "unknown";
+}
+
+/* activity -> unit -> value of rows [i, n) while their prefix stays; returns the next index */
+static size_t emit_activities(const struct rows *rows, size_t i, struct json *j)
+{
+	const char *prefix = rows->v[i].prefix, *activity = NULL;
+	const struct digest *d;
+	bool open = false;
+
+	for (; i < rows->n && rows->v[i].prefix == prefix; i++) {
+		d = &rows->v[i];
+		if (!open || d->activity != activity) {
+			if (open)
+				emit_end(j);
+			emit_object(j, member(d->activity));
+			activity = d->activity;
+			open = true;
+		}
+		emit_value(j, member(d->unit), value_real(d->value));
+	}
+	if (open)
+		emit_end(j);
+	return i;
+}
+
+void metric_per_task_metrics(const struct facts *f, const char *name, struct json *j)
+{
+	struct rows rows = {0};
+	size_t i = 0;
+
+	if (!f->dask) {
+		emit_value(j, name, value_null());
+		return;
+	}
+	gather(f, NULL, &rows, j);
+	fold_names(&rows, false);
+	emit_object(j, name);
+	while (i < rows.n) {
+		emit_object(j, member(rows.v[i].prefix));
+		i = emit_activities(&rows, i, j);
+		emit_end(j);
+	}
+	emit_end(j);
+	free(rows.v);
+}
+
+static void emit_worker(const struct facts *f, const struct worker *w, struct json *j)
+{
+	const struct run *r = f->run;
+	struct rows rows = {0};
+	struct tally t;
+	size_t i;
+
+	memset(&t, 0, sizeof(t));
+	for (i = 0; i < r->attempts.n; i++) {
+		if (r->attempts.v[i]->worker == w && r->attempts.v[i]->counted)
+			tally_add(&t, r->attempts.v[i]);
+	}
+	emit_value(j, "tasks", value_uint(t.attempts));
+	emit_value(j, "events", sum_value(&t.events));
+	emit_value(j, "wall_seconds", value_seconds(sum_value(&t.wall_ns)));
+	emit_value(j, "cpu_seconds", tally_cpu(&t));
+	emit_value(j, "read_bytes", sum_value(&t.count[CREMA_C_read_bytes]));
+	emit_value(j, "storage_read_bytes", sum_value(&t.storage_read));
+	emit_value(j, "decompress_out_bytes", sum_value(&t.count[CREMA_C_decompress_out_bytes]));
+	if (!w->digests_boot_ns) {
+		emit_value(j, "activities", value_null());
+		return;
+	}
+	gather(f, w, &rows, j);
+	fold_names(&rows, true);
+	emit_object(j, "activities");
+	if (rows.n)
+		emit_activities(&rows, 0, j);
+	emit_end(j);
+	free(rows.v);
+}
+
+void metric_per_worker(const struct facts *f, const char *name, struct json *j)
+{
+	size_t i;
+
+	emit_object(j, name);
+	for (i = 0; i < f->run->workers.n; i++) {
+		emit_object(j, f->run->workers.v[i]->label);
+		emit_worker(f, f->run->workers.v[i], j);
+		emit_end(j);
+	}
+	emit_end(j);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* metrics_facts.c - adds up the attempts of a run. */
+#include "collector/metrics/metrics.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONG_TASK_SECONDS 0.05
+
+struct value attempt_u64(const struct attempt *a, enum task_field field, uint64_t v)
+{
+	return (a->known >> field) & 1 ? value_uint(v) : value_null();
+}
+
+struct value attempt_wall_ns(const struct attempt *a)
+{
+	return attempt_u64(a, TASK_F_wall_ns, a->wall_ns);
+}
+
+/* Of a worker that died the kernel's charge is known as of the last look only, up to a second
+ * before. */
+static bool storage_is_sampled(const struct attempt *a)
+{
+	return a->state == ATTEMPT_KILLED || a->state == ATTEMPT_LOST;
+}
+
+struct value attempt_storage_read(const struct attempt *a)
+{
+	return a->fs_unknown || storage_is_sampled(a) ? value_null()
+						      : count_of(&a->c, CREMA_C_storage_read_bytes);
+}
+
+/* At least this: what was charged outside calls on unproven file systems, as of the last look. */
+struct value attempt_storage_known(const struct attempt *a)
+{
+	struct value all = count_of(&a->c, CREMA_C_storage_read_bytes);
+	struct value unsure = count_of(&a->c, CREMA_C_storage_unsure_bytes);
+
+	if (all.type == VALUE_NULL || unsure.type == VALUE_NULL || !a->fs_unknown)
+		return all;
+	return value_uint(all.v.u > unsure.v.u ? all.v.u - unsure.v.u : 0);
+}
+
+/*
+ * Page faults of mapped files are in no call: a task that mapped files and was charged storage
+ * waited for what the other classes leave over, but at least for what its calls show.
+ */
+static void estimate_storage(const struct attempt *a, struct classes *c, double rest)
+{
+	bool known;
+	double measured = value_number(c->cls[CREMA_T_storage_wait], &known);
+
+	if (!(a->flags & CREMA_TASK_MAPPED_STORAGE))
+		return;
+	rest += measured;
+	c->storage_estimated = true;
+	c->cls[CREMA_T_storage_wait] = value_real(rest > measured ? rest : measured);
+	c->unknown &= ~(1u << CREMA_T_storage_wait);
+}
+
+void attempt_classes(const struct attempt *a, struct classes *c)
+{
+	bool known, wall_known;
+	double rest, wall;
+	int i;
+
+	memset(c, 0, sizeof(*c));
+	c->wall = value_seconds(attempt_wall_ns(a));
+	wall = rest = value_number(c->wall, &wall_known);
+	for (i = 0; i < CREMA_TIMES; i++) {
+		c->cls[i] = value_seconds(own_ns(&a->c, (enum crema_time_id)i));
+		rest -= value_number(c->cls[i], &known);
+		if (!known)
+			c->unknown |= 1u << i;
+	}
+	if (!wall_known)
+		return;
+	estimate_storage(a, c, rest);
+	rest = wall;
+	for (i = 0; i < CREMA_TIMES; i++)
+		rest -= value_number(c->cls[i], NULL);
+	c->unclassified = value_real(rest);
+}
+
+static void sum_add(struct sum *s, struct value v)
+{
+	s->n++;
+	if (v.type == VALUE_UINT)
+		s->v += v.v.u;
+	else if (v.type == VALUE_INT && v.v.i >= 0)
+		s->v += (uint64_t)v.v.i;
+	else
+		s->unknown++;
+}
+
+struct value sum_value(const struct sum *s)
+{
+	return s->unknown ? value_null() : value_uint(s->v);
+}
+
+struct value sum_known(const struct sum *s)
+{
+	return s->n && s->unknown == s->n ? value_null() : value_uint(s->v);
+}
+
+static void tally_time(struct tally *t, const struct attempt *a)
+{
+	struct classes c;
+	bool known;
+	double wall, v;
+	int i;
+
+	/* Interleaved in the event loop, its wall overlaps; in another process, nothing else is
+	 * known. */
+	if (a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE))
+		return;
+	attempt_classes(a, &c);
+	t->timed++;
+	wall = value_number(c.wall, NULL);
+	t->wall += wall;
+	for (i = 0; i < CREMA_TIMES; i++) {
+		t->cls[i] += value_number(c.cls[i], &known);
+		t->class_unknown[i] += !known;
+		sum_add(&t->own[i], own_ns(&a->c, (enum crema_time_id)i));
+		sum_add(&t->pool[i], pool_ns(&a->c, (enum crema_time_id)i));
+	}
+	v = value_number(c.unclassified, &known);
+	t->unclassified += v;
+	t->unclassified_unknown += !known;
+	if (wall > LONG_TASK_SECONDS)
+		t->unclassified_long += v;
+}
+
+void tally_add(struct tally *t, const struct attempt *a)
+{
+	int i;
+
+	t->attempts++;
+	sum_add(&t->wall_ns, attempt_wall_ns(a));
+	for (i = 0; i < CREMA_COUNTS; i++)
+		sum_add(&t->count[i], count_of(&a->c, (enum crema_count_id)i));
+	sum_add(&t->storage_read, attempt_storage_read(a));
+	sum_add(&t->storage_known, attempt_storage_known(a));
+	if (attempt_is_chunk(a)) {
+		sum_add(&t->events, attempt_events(a));
+		sum_add(&t->bytesread,
+			attempt_u64(a, TASK_F_coffea_bytesread, a->coffea_bytesread));
+		if ((a->known >> TASK_F_coffea_processtime) & 1)
+			t->processtime += a->coffea_processtime;
+		else
+			t->processtime_unknown++;
+	}
+	tally_time(t, a);
+}
+
+struct value tally_class(const struct tally *t, enum crema_time_id id)
+{
+	return t->class_unknown[id] ? value_null() : value_real(t->cls[id]);
+}
+
+struct value tally_cpu(const struct tally *t)
+{
+	return value_seconds(
+		value_plus(sum_value(&t->own[CREMA_T_cpu]), sum_value(&t->pool[CREMA_T_cpu])));
+}
+
+void spread_add(struct spread *s, struct value v)
+{
+	bool known;
+	double d = value_number(v, &known);
+	double step;
+
+	if (!known) {
+		s->unknown++;
+		return;
+	}
+	if (!s->n || d < s->min)
+		s->min = d;
+	if (!s->n || d > s->max)
+		s->max = d;
+	s->n++;
+	s->sum += d;
+	step = d - s->mean; /* Welford: sum2 = squared distances from the mean */
+	s->mean += step / (double)s->n;
+	s->sum2 += step * (d - s->mean);
+}
+
+struct value spread_mean(const struct spread *s)
+{
+	return s->n && !s->unknown ? value_real(s->sum / (double)s->n) : value_null();
+}
+
+struct value spread_std(const struct spread *s)
+{
+	return s->n && !s->unknown ? value_real(sqrt(s->sum2 / (double)s->n)) : value_null();
+}
+
+static void chunk_spreads(struct facts *f, const struct attempt *a)
+{
+	struct value events = attempt_events(a), time = value_null(), delta;
+
+	if ((a->known >> TASK_F_coffea_processtime) & 1)
+		time = value_real(a->coffea_processtime);
+	delta = value_minus(attempt_u64(a, TASK_F_rss_stop_bytes, a->rss_stop_bytes),
+			    attempt_u64(a, TASK_F_rss_start_bytes, a->rss_start_bytes));
+	spread_add(&f->chunk_time, time);
+	spread_add(&f->chunk_wall, value_seconds(attempt_wall_ns(a)));
+	if (events.type == VALUE_INT && !events.v.i)
+		return; /* nothing per event */
+	spread_add(&f->time_per_event, value_ratio(time, events, 1));
+	spread_add(&f->memory_per_event, value_ratio(delta, events, 1));
+}
+
+/* Did every worker that has counted attempts in the run say its digests? */
+static bool have_digests(const struct run *r)
+{
+	size_t i, counted = 0;
+
+	for (i = 0; i < r->attempts.n; i++) {
+		if (!r->attempts.v[i]->counted)
+			continue;
+		counted++;
+		if (!r->attempts.v[i]->worker->digests_boot_ns ||
+		    r->attempts.v[i]->worker->digests_cut)
+			return false;
+	}
+	return counted && r->first_span;
+}
+
+int facts_build(struct facts *f, const struct run *run)
+{
+	const struct attempt *a;
+	size_t i;
+
+	memset(f, 0, sizeof(*f));
+	f->run = run;
+	f->wall_time = run->wall;
+	for (i = 0; i < run->attempts.n; i++) {
+		a = run->attempts.v[i];
+		tally_add(&f->all, a);
+		if (attempt_is_chunk(a)) {
+			tally_add(&f->chunks_all, a);
+			if (prefix_add(f, a))
+				return -ENOMEM;
+		}
+		if (a->waste_reason)
+			tally_add(&f->wasted, a);
+		if (!a->counted)
+			continue;
+		tally_add(&f->tasks, a);
+		if (attempt_is_chunk(a)) {
+			tally_add(&f->chunks, a);
+			chunk_spreads(f, a);
+		}
+	}
+	f->dask = have_digests(run);
+	f->tracking = tracking_build(run);
+	return f->tracking ? 0 : -ENOMEM;
+}
+
+void facts_release(struct facts *f)
+{
+	free(f->processors.v);
+	tracking_free(f->tracking);
+	memset(f, 0, sizeof(*f));
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* metrics_time.c - CPU, efficiency, and where the time of tasks went. */
+#include "collector/metrics/metrics.h"
+
+#include <string.h>
+
+const char *class_name(unsigned int id)
+{
+	static const char *const names[CREMA_TIMES] = {
+		[CREMA_T_cpu] = "cpu",
+		[CREMA_T_runqueue] = "runqueue",
+		[CREMA_T_gil_wait] = "gil",
+		[CREMA_T_lock_wait] = "lock",
+		[CREMA_T_network_wait] = "network",
+		[CREMA_T_storage_wait] = "storage",
+		[CREMA_T_sleep] = "sleep",
+	};
+
+	return names[id] ? names[id] : "unnamed";
+}
+
+#define CLASS(metric, id)                                                                          \
+	struct value metric_##metric(const struct facts *f)                                        \
+	{                                                                                          \
+		return tally_class(&f->tasks, CREMA_T_##id);                                       \
+	}
+
+CLASS(task_cpu_seconds, cpu)
+CLASS(runqueue_wait_seconds, runqueue)
+CLASS(gil_wait_seconds, gil_wait)
+CLASS(lock_wait_seconds, lock_wait)
+CLASS(network_wait_seconds, network_wait)
+CLASS(storage_wait_seconds, storage_wait)
+CLASS(sleep_seconds, sleep)
+
+struct value metric_total_cpu_time(const struct facts *f)
+{
+	if (!f->chunks.attempts || f->chunks.processtime_unknown)
+		return value_null();
+	return value_real(f->chunks.processtime);
+}
+
+struct value metric_total_cpu_time_true(const struct facts *f)
+{
+	return f->chunks.attempts ? tally_cpu(&f->chunks) : value_null();
+}
+
+struct value metric_total_cpu_time_true_all(const struct facts *f)
+{
+	return tally_cpu(&f->all);
+}
+
+struct value metric_avg_cpu_time_per_chunk(const struct facts *f)
+{
+	return value_ratio(metric_total_cpu_time(f), metric_num_chunks(f), 1);
+}
+
+struct value metric_avg_cpu_time_per_chunk_true(const struct facts *f)
+{
+	return value_ratio(metric_total_cpu_time_true(f), metric_num_chunks(f), 1);
+}
+
+/* seconds / (wall_time * total_cores) */
+static struct value efficiency(const struct facts *f, struct value seconds)
+{
+	return value_ratio(value_ratio(seconds, metric_wall_time(f), 1), metric_total_cores(f), 1);
+}
+
+struct value metric_core_efficiency(const struct facts *f)
+{
+	return efficiency(f, metric_total_cpu_time(f));
+}
+
+struct value metric_core_efficiency_true(const struct facts *f)
+{
+	return efficiency(f, metric_total_cpu_time_true(f));
+}
+
+struct value metric_fine_cpu_efficiency(const struct facts *f)
+{
+	return efficiency(f, metric_cpu_time_seconds(f));
+}
+
+struct value metric_speedup_factor(const struct facts *f)
+{
+	return value_ratio(metric_total_cpu_time(f), metric_wall_time(f), 1);
+}
+
+struct value metric_speedup_factor_true(const struct facts *f)
+{
+	return value_ratio(metric_total_cpu_time_true(f), metric_wall_time(f), 1);
+}
+
+struct value metric_io_overhead_percent(const struct facts *f)
+{
+	return value_ratio(metric_io_time_seconds(f), metric_wall_time(f), 100);
+}
+
+struct value metric_io_overhead_percent_true(const struct facts *f)
+{
+	return value_ratio(metric_io_time_seconds_true(f), metric_wall_time(f), 100);
+}
+
+struct value metric_efficiency_ratio_percent(const struct facts *f)
+{
+	return value_ratio(metric_event_rate_wall_khz(f), metric_event_rate_agg_khz(f), 100);
+}
+
+struct value metric_efficiency_ratio_percent_true(const struct facts *f)
+{
+	return value_ratio(metric_event_rate_wall_khz(f), metric_event_rate_agg_khz_true(f), 100);
+}
+
+struct value metric_task_wall_seconds(const struct facts *f)
+{
+	return f->tasks.unclassified_unknown ? value_null() : value_real(f->tasks.wall);
+}
+
+struct value metric_task_pool_cpu_seconds(const struct facts *f)
+{
+	return value_seconds(sum_value(&f->tasks.pool[CREMA_T_cpu]));
+}
+
+struct value metric_unclassified_seconds(const struct facts *f)
+{
+	return f->tasks.unclassified_unknown ? value_null() : value_real(f->tasks.unclassified);
+}
+
+struct value metric_unclassified_over_50ms_seconds(const struct facts *f)
+{
+	return f->tasks.unclassified_unknown ? value_null()
+					     : value_real(f->tasks.unclassified_long);
+}
+
+void metric_unclassified_includes(const struct facts *f, const char *name, struct json *j)
+{
+	int i;
+
+	emit_array(j, name);
+	for (i = 0; i < CREMA_TIMES; i++) {
+		if (f->tasks.class_unknown[i])
+			emit_value(j, NULL, value_text(class_name((unsigned int)i)));
+	}
+	emit_end(j);
+}
+
+struct value metric_cpu_time_seconds_true(const struct facts *f)
+{
+	return tally_cpu(&f->tasks);
+}
+
+struct value metric_io_time_seconds_true(const struct facts *f)
+{
+	return value_plus(metric_storage_wait_seconds(f), metric_network_wait_seconds(f));
+}
+
+struct value metric_compression_time_seconds(const struct facts *f)
+{
+	return value_seconds(sum_value(&f->tasks.count[CREMA_C_compress_cpu_ns]));
+}
+
+struct value metric_decompression_time_seconds(const struct facts *f)
+{
+	return value_seconds(sum_value(&f->tasks.count[CREMA_C_decompress_cpu_ns]));
+}
+
+struct value metric_decompression_wall_seconds(const struct facts *f)
+{
+	return value_seconds(sum_value(&f->tasks.count[CREMA_C_decompress_wall_ns]));
+}
+
+struct value metric_total_compression_overhead_seconds(const struct facts *f)
+{
+	return value_plus(metric_compression_time_seconds(f), metric_decompression_time_seconds(f));
+}
+
+struct value metric_processor_cpu_time_seconds_true(const struct facts *f)
+{
+	return tally_cpu(&f->chunks);
+}
+
+struct value metric_overhead_cpu_time_seconds_true(const struct facts *f)
+{
+	return value_minus(tally_cpu(&f->tasks), tally_cpu(&f->chunks));
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* metrics_tracking.c - samples of the run's workers: series, and tracking_data in JSON. */
+#include "collector/metrics/metrics.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SAMPLE_MARGIN 0.5 /* seconds before and after a run that still say something of it */
+#define GRID_POINTS 86400 /* at most */
+
+static int add_point(struct series *s, double time, double value)
+{
+	struct point *p;
+
+	if (isnan(value) || isnan(time))
+		return 0;
+	p = ARRAY_NEW(s);
+	if (!p)
+		return -ENOMEM;
+	*p = (struct point){time, value};
+	return 0;
+}
+
+double series_average(const struct series *s)
+{
+	double area = 0, span;
+	size_t i;
+
+	if (!s->n)
+		return (double)NAN;
+	span = s->v[s->n - 1].time - s->v[0].time;
+	if (span <= 0)
+		return s->v[0].value;
+	for (i = 1; i < s->n; i++)
+		area += (s->v[i].value + s->v[i - 1].value) / 2 * (s->v[i].time - s->v[i - 1].time);
+	return area / span;
+}
+
+static bool in_run(const struct run *r, double t)
+{
+	return t >= r->start - SAMPLE_MARGIN && t <= r->stop + SAMPLE_MARGIN;
+}
+
+static int track_samples(const struct run *r, struct worker_track *t)
+{
+	const struct worker *w = t->worker;
+	const struct sample *s;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < w->samples.n && !rc; i++) {
+		s = &w->samples.v[i];
+		if (!in_run(r, s->time))
+			continue;
+		t->peak_rss = fmax(t->peak_rss, s->rss_bytes);
+		rc = add_point(&t->memory, s->time, s->rss_bytes);
+		if (!rc)
+			rc = add_point(&t->cpu, s->time, s->cpu_percent);
+	}
+	return rc;
+}
+
+static int track_probes(const struct run *r, struct worker_track *t)
+{
+	const struct worker *w = t->worker;
+	const struct probe *p;
+	double active;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < w->probes.n && !rc; i++) {
+		p = &w->probes.v[i];
+		if (p->nthreads >= 0 && p->nthreads < 1e9)
+			t->cores = value_uint((uint64_t)p->nthreads);
+		if (!isnan(p->memory_limit_bytes) && p->memory_limit_bytes < 1e19)
+			t->memory_limit = value_uint((uint64_t)p->memory_limit_bytes);
+		if (!in_run(r, p->time))
+			continue;
+		active = p->executing + p->ready;
+		rc = add_point(&t->limit, p->time, p->memory_limit_bytes);
+		rc = rc ? rc : add_point(&t->nthreads, p->time, p->nthreads);
+		rc = rc ? rc : add_point(&t->executing, p->time, p->executing);
+		rc = rc ? rc : add_point(&t->active, p->time, active);
+		rc = rc ? rc : add_point(&t->nbytes, p->time, p->nbytes_managed);
+		rc = rc ? rc : add_point(&t->last_seen, p->time, p->time);
+		rc = rc ? rc : add_point(&t->occupancy, p->time, active * t->mean_task_wall);
+	}
+	return rc;
+}
+
+/* Task edges say more than samples do: short peaks, and how long tasks take. */
+static void track_tasks(const struct run *r, struct tracking *t)
+{
+	struct worker_track *k;
+	struct attempt *a;
+	size_t i, j = 0;
+	double *wall = calloc(t->n + 1, sizeof(*wall));
+	size_t *n = calloc(t->n + 1, sizeof(*n));
+
+	for (i = 0; wall && n && i < r->attempts.n; i++) {
+		a = r->attempts.v[i];
+		if (j >= t->n || t->v[j].worker != a->worker) {
+			for (j = 0; j < t->n && t->v[j].worker != a->worker; j++)
+				;
+		}
+		if (j == t->n)
+			continue;
+		k = &t->v[j];
+		if ((a->known >> TASK_F_rss_peak_bytes) & 1)
+			k->peak_rss = fmax(k->peak_rss, (double)a->rss_peak_bytes);
+		if ((a->known >> TASK_F_rss_start_bytes) & 1)
+			k->peak_rss = fmax(k->peak_rss, (double)a->rss_start_bytes);
+		if ((a->known >> TASK_F_rss_stop_bytes) & 1)
+			k->peak_rss = fmax(k->peak_rss, (double)a->rss_stop_bytes);
+		if (a->counted && ((a->known >> TASK_F_wall_ns) & 1)) {
+			wall[j] += (double)a->wall_ns / 1e9;
+			n[j]++;
+		}
+	}
+	for (i = 0; wall && n && i < t->n; i++)
+		t->v[i].mean_task_wall = n[i] ? wall[i] / (double)n[i] : (double)NAN;
+	free(wall);
+	free(n);
+}
+
+struct change {
+	double time;
+	int step;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/* How many workers there were: each second, and just before and after each change. */
+static int count_workers(const struct run *r, struct series *out)
+{
+	struct change *c = calloc(2 * r->workers.n + 1, sizeof(*c));
+	double length = r->stop - r->start, step = fmax(1, length / GRID_POINTS), t, end;
+	size_t n = 0, i, k = 0;
+	int now = 0, rc = 0;
+
+	if (!c)
+		return -ENOMEM;
+	for (i = 0; i < r->workers.n; i++) {
+		const struct worker *w = r->workers.v[i];
+
+		end = w->goodbye ? worker_utc(w, w->goodbye_boot_ns) : w->last;
+		c[n++] = (struct change){w->first, 1};
+		if (w->goodbye || w->silent)
+			c[n++] = (struct change){end, -1};
+	}
+	qsort(c, n, sizeof(*c), by_time);
+	while (k < n && c[k].time <= r->start)
+		now += c[k++].step;
+	for (i = 0; !rc && r->start + (double)i * step < r->stop; i++) {
+		t = r->start + (double)i * step;
+		for (; k < n && c[k].time <= t && !rc; k++) {
+			rc = add_point(out, c[k].time, now);
+			now += c[k].step;
+			rc = rc ? rc : add_point(out, c[k].time, now);
+		}
+		rc = rc ? rc : add_point(out, t, now);
+	}
+	for (; k < n && c[k].time < r->stop && !rc; k++) {
+		rc = add_point(out, c[k].time, now);
+		now += c[k].step;
+		rc = rc ? rc : add_point(out, c[k].time, now);
+	}
+	free(c);
+	return rc ? rc : add_point(out, r->stop, now);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double median_interval(const struct tracking *t)
+{
+	struct {
+		double *v;
+		size_t n, cap;
+	} d = {0};
+	double *at, median = (double)NAN;
+	size_t i, k;
+
+	for (i = 0; i < t->n; i++) {
+		for (k = 1; k < t->v[i].memory.n; k++) {
+			at = ARRAY_NEW(&d);
+			if (!at)
+				goto out;
+			*at = t->v[i].memory.v[k].time - t->v[i].memory.v[k - 1].time;
+		}
+	}
+	if (d.n) {
+		qsort(d.v, d.n, sizeof(*d.v), by_number);
+		median = d.v[d.n / 2];
+	}
+out:
+	free(d.v);
+	return median;
+}
+
+struct tracking *tracking_build(const struct run *run)
+{
+	struct tracking *t = calloc(1, sizeof(*t));
+	size_t i;
+
+	if (!t)
+		return NULL;
+	t->v = calloc(run->workers.n + 1, sizeof(*t->v));
+	if (!t->v)
+		goto fail;
+	t->n = run->workers.n;
+	for (i = 0; i < t->n; i++) {
+		t->v[i].worker = run->workers.v[i];
+		t->v[i].cores = run->workers.v[i]->nthreads;
+		t->v[i].memory_limit = run->workers.v[i]->memory_limit_bytes;
+		t->v[i].peak_rss = t->v[i].mean_task_wall = (double)NAN;
+	}
+	track_tasks(run, t);
+	for (i = 0; i < t->n; i++) {
+		if (track_samples(run, &t->v[i]) || track_probes(run, &t->v[i]))
+			goto fail;
+	}
+	if (!isnan(run->start) && count_workers(run, &t->workers))
+		goto fail;
+	t->interval = median_interval(t);
+	return t;
+fail:
+	tracking_free(t);
+	return NULL;
+}
+
+void tracking_free(struct tracking *t)
+{
+	size_t i;
+
+	if (!t)
+		return;
+	for (i = 0; t->v && i < t->n; i++) {
+		free(t->v[i].memory.v);
+		free(t->v[i].cpu.v);
+		free(t->v[i].limit.v);
+		free(t->v[i].nthreads.v);
+		free(t->v[i].executing.v);
+		free(t->v[i].active.v);
+		free(t->v[i].nbytes.v);
+		free(t->v[i].last_seen.v);
+		free(t->v[i].occupancy.v);
+	}
+	free(t->v);
+	free(t->workers.v);
+	free(t);
+}
+
+const char *iso_time(double utc, char *out, size_t size)
+{
+	double whole = floor(utc);
+	long micro;
+	time_t t;
+	struct tm tm;
+	size_t n;
+
+	if (isnan(utc) || fabs(utc) > 1e15)
+		return NULL;
+	micro = (long)((utc - whole) * 1e6);
+	t = (time_t)whole;
+	if (!gmtime_r(&t, &tm))
+		return NULL;
+	n = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(out + n, size - n, ".%06ld+00:00", micro);
+	return out;
+}

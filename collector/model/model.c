@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model.c - the model's life, workers and their streams. */
+#include "collector/model/model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/frame.h"
+
+int model_init(struct model *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->names.arena = &m->arena;
+	return 0;
+}
+
+static void worker_release(struct worker *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->streams.n; i++)
+		free(w->streams.v[i].ranges.v);
+	free(w->streams.v);
+	free(w->stacks.ranges.v);
+	free(w->filesystems.v);
+	free(w->clocks.v);
+	free(w->samples.v);
+	free(w->hosts.v);
+	free(w->probes.v);
+	free(w->digests.v);
+	free(w->notes.v);
+	free(w->evidence.v);
+}
+
+void model_release(struct model *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->workers.n; i++)
+		worker_release(m->workers.v[i]);
+	free(m->workers.v);
+	for (i = 0; i < m->files.n; i++) {
+		ranges_release(&m->files.v[i]->read);
+		ranges_release(&m->files.v[i]->baskets);
+	}
+	free(m->attempts.v);
+	free(m->files.v);
+	free(m->codecs.v);
+	free(m->servers.v);
+	free(m->sites.v);
+	free(m->torn.v);
+	table_release(&m->worker_table);
+	table_release(&m->attempt_table);
+	table_release(&m->file_table);
+	table_release(&m->codec_table);
+	table_release(&m->server_table);
+	table_release(&m->module_table);
+	table_release(&m->site_table);
+	table_release(&m->names.table);
+	arena_release(&m->arena);
+	memset(m, 0, sizeof(*m));
+}
+
+const char *model_text(struct model *m, struct text t)
+{
+	const char *s = names_add(&m->names, t);
+
+	if (t.ptr && !s)
+		m->error = -ENOMEM;
+	return s;
+}
+
+static bool same_worker(const void *item, const void *key)
+{
+	const struct worker *w = item;
+
+	return !memcmp(w->id, key, sizeof(w->id));
+}
+
+struct worker *model_worker(struct model *m, const uint8_t *id)
+{
+	uint64_t hash = hash_bytes(1, id, CREMA_WORKER_ID_BYTES);
+	struct worker *w = table_find(&m->worker_table, hash, same_worker, id);
+	struct worker **at;
+
+	if (w)
+		return w;
+	w = arena_get(&m->arena, sizeof(*w));
+	at = w ? ARRAY_NEW(&m->workers) : NULL;
+	if (!at || table_add(&m->worker_table, hash, w)) {
+		m->error = -ENOMEM;
+		if (at)
+			m->workers.n--;
+		return NULL;
+	}
+	*at = w;
+	memcpy(w->id, id, sizeof(w->id));
+	frame_hex(w->hex, id);
+	return w;
+}
+
+struct stream *worker_stream(struct worker *w, uint64_t id)
+{
+	struct stream *s;
+	size_t i;
+
+	for (i = w->streams.n; i > 0; i--) {
+		if (w->streams.v[i - 1].id == id)
+			return &w->streams.v[i - 1];
+	}
+	s = ARRAY_NEW(&w->streams);
+	if (s)
+		s->id = id;
+	return s;
+}
+
+void worker_sign(struct worker *w, uint64_t boot_ns)
+{
+	if (!boot_ns)
+		return;
+	if (!w->first_boot_ns || boot_ns < w->first_boot_ns)
+		w->first_boot_ns = boot_ns;
+	if (boot_ns > w->last_boot_ns)
+		w->last_boot_ns = boot_ns;
+}
+
+/* Adds [from, to) to the sorted, disjoint ranges. */
+int stream_received(struct stream *s, uint64_t from, uint64_t to)
+{
+	struct seq_range *v;
+	size_t i, j;
+
+	if (from >= to)
+		return 0;
+	for (i = s->ranges.n; i > 0 && s->ranges.v[i - 1].to >= from; i--)
+		;
+	for (j = i; j < s->ranges.n && s->ranges.v[j].from <= to; j++) {
+		if (s->ranges.v[j].from < from)
+			from = s->ranges.v[j].from;
+		if (s->ranges.v[j].to > to)
+			to = s->ranges.v[j].to;
+	}
+	if (i == j) {
+		if (!ARRAY_NEW(&s->ranges))
+			return -ENOMEM;
+		v = s->ranges.v;
+		memmove(v + i + 1, v + i, (s->ranges.n - 1 - i) * sizeof(*v));
+	} else {
+		v = s->ranges.v;
+		memmove(v + i + 1, v + j, (s->ranges.n - j) * sizeof(*v));
+		s->ranges.n -= j - i - 1;
+	}
+	v[i] = (struct seq_range){from, to};
+	return 0;
+}
+
+uint64_t worker_utc_ns(const struct worker *w, uint64_t boot_ns)
+{
+	const struct clock_pair *c = NULL;
+	uint64_t apart, best = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < w->clocks.n; i++) {
+		if (c && w->clocks.v[i].local && !c->local)
+			continue;
+		if (c && c->local && !w->clocks.v[i].local)
+			best = UINT64_MAX;
+		apart = w->clocks.v[i].boot_ns > boot_ns ? w->clocks.v[i].boot_ns - boot_ns
+							 : boot_ns - w->clocks.v[i].boot_ns;
+		if (apart < best || !c) {
+			best = apart;
+			c = &w->clocks.v[i];
+		}
+	}
+	return c && boot_ns ? c->real_ns + (boot_ns - c->boot_ns) : 0;
+}
+
+double worker_utc(const struct worker *w, uint64_t boot_ns)
+{
+	uint64_t ns = worker_utc_ns(w, boot_ns);
+
+	return ns ? (double)ns / 1e9 : (double)NAN;
+}
+
+struct value own_ns(const struct counters *c, enum crema_time_id id)
+{
+	return (c->own_known >> id) & 1 ? value_uint(c->own[id]) : value_null();
+}
+
+struct value pool_ns(const struct counters *c, enum crema_time_id id)
+{
+	return (c->pool_known >> id) & 1 ? value_uint(c->pool[id]) : value_null();
+}
+
+struct value count_of(const struct counters *c, enum crema_count_id id)
+{
+	return (c->count_known >> id) & 1 ? value_uint(c->count[id]) : value_null();
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * model.h - what the frames say, in memory: workers, attempts, samples, totals, files, codecs.
+ *
+ *	model_init(&m);  model_read_dir(&m, dir);  model_close(&m, now_ns);  ...  model_release(&m);
+ *
+ * Feeding is idempotent and does not depend on order: the highest revision of an attempt is true,
+ * cumulative rows keep the largest value of each number, snapshots keep the latest by their boot
+ * time, samples of the same time are dropped when the model is closed. A bad record is counted and
+ * skipped, never fatal. model_close() maps clocks to UTC and settles the attempts without an end.
+ *
+ * Text is interned: equal names are equal pointers, NULL is unknown. Real numbers of samples use
+ * NAN for unknown; counters have a bit mask. One thread.
+ */
+#ifndef COLLECTOR_MODEL_H
+#define COLLECTOR_MODEL_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collector/emit/emit.h"
+#include "collector/model/model_stacks.h"
+#include "collector/model/model_table.h"
+#include "common/ranges.h"
+#include "common/task.h"
+#include "shm.h"
+#include "wire.h"
+
+/* A worker is silent when others were heard this much later (samples come each second). */
+#define MODEL_SILENT_SECONDS 10.0
+/* ... or when the whole journal is this much older than the report. */
+#define MODEL_STALE_SECONDS 60.0
+
+enum attempt_state { ATTEMPT_RUNNING, ATTEMPT_OK, ATTEMPT_ERRED, ATTEMPT_KILLED, ATTEMPT_LOST };
+
+#define ARRAY(type)                                                                                \
+	struct {                                                                                   \
+		type *v;                                                                           \
+		size_t n, cap;                                                                     \
+	}
+
+struct attempts {
+	struct attempt **v;
+	size_t n, cap;
+};
+struct texts {
+	const char **v;
+	size_t n, cap;
+};
+
+struct counters {
+	uint64_t own[CREMA_TIMES], pool[CREMA_TIMES], count[CREMA_COUNTS];
+	uint64_t count_known;
+	uint32_t own_known, pool_known;
+};
+
+#define ATTEMPT_TYPE_u64 uint64_t
+#define ATTEMPT_TYPE_i64 int64_t
+#define ATTEMPT_TYPE_f64 double
+#define ATTEMPT_TYPE_str const char *
+
+struct attempt {
+	struct worker *worker;
+	struct attempt *next; /* the other attempts of its key in its run, oldest first */
+	uint64_t rev;
+	uint64_t known; /* bit TASK_F_x */
+#define FIELD(name, type, help) ATTEMPT_TYPE_##type name;
+#include "task_fields.def"
+#undef FIELD
+	struct counters c;
+	double begin, end; /* UTC seconds, by model_close(); end: last sign if it has none */
+	uint64_t begin_ns, end_ns; /* the same exactly; 0 = no clock */
+	enum attempt_state state;  /* by model_close() */
+	bool ended;		   /* has an end of its own */
+	bool counted;		   /* by runs_build(), as all below */
+	const char *waste_reason;
+	uint32_t chunk_id; /* from 1; 0 = no chunk */
+};
+
+struct clock_pair {
+	uint64_t boot_ns, real_ns;
+	bool local; /* the worker's own realtime; only used when the collector's is unknown */
+};
+struct sample {
+	uint64_t boot_ns;
+	double time; /* UTC */
+	double cpu_percent, cpu_seconds, rss_bytes, rss_anon_bytes, threads, tasks_running;
+};
+struct host_sample {
+	uint64_t boot_ns;
+	double time;
+	double cpu_percent, memory_total_bytes, memory_available_bytes, load1;
+};
+struct probe {
+	uint64_t boot_ns;
+	double time;
+	double nthreads, executing, ready, in_flight_data, long_running, tasks, executed;
+	double nbytes_managed, spilled_bytes, memory_bytes, memory_limit_bytes, cpu_percent,
+		last_seen;
+};
+struct digest {
+	const char *context, *span, *prefix, *activity, *unit;
+	double value;
+};
+struct filesystem {
+	const char *path, *type, *storage;
+};
+struct seq_range {
+	uint64_t from, to;
+};
+struct stream {
+	uint64_t id;
+	struct task_map map;
+	bool has_map;
+	ARRAY(struct seq_range) ranges; /* records received: merged, sorted */
+};
+struct amounts { /* a part of the process's own totals */
+	struct value cpu_ns, storage_read_bytes, storage_write_bytes;
+};
+struct totals {
+	bool known;
+	uint64_t boot_ns;
+	struct value tasks_started, tasks_done, tasks_refused, records_refused, strings_refused;
+	struct value files_refused, threads_refused;
+	struct value shared_network_read_bytes, shared_network_write_bytes;
+	struct counters tasks, unattributed;
+	struct amounts process, seen, children;
+	struct blocked_totals blocked;
+};
+struct file_row {
+	struct worker *worker;
+	const char *path, *span, *filesystem, *storage, *kind;
+	const char *name; /* as its reader calls it; NULL: not known */
+	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
+	struct value storage_read_bytes, storage_wait_ns;
+	struct value basket_calls, basket_bytes, basket_raw_bytes;
+	struct value large_read_bytes, cached_bytes, readahead_bytes;
+	/* Of the stretches its agent knows: true if they are all, see wire.h. */
+	struct value extent_bytes, unique_bytes, basket_extent_bytes, unique_basket_bytes;
+	struct value read_basket_bytes;
+	struct ranges read, baskets; /* lists, as far as they came */
+};
+struct codec_row {
+	struct worker *worker;
+	const char *function, *codec, *direction, *span;
+	struct value calls, in_bytes, out_bytes, cpu_ns, wall_ns;
+};
+
+struct server_row {
+	struct worker *worker;
+	const char *server, *scheme, *span;
+	struct value requests, failed, read_bytes, latency_sum_ns, latency_max_ns;
+	uint64_t latency[CREMA_LATENCY_BUCKETS];
+};
+
+struct worker {
+	uint8_t id[CREMA_WORKER_ID_BYTES];
+	char hex[33];
+	const char *label;     /* unique: Dask's address, else host:pid; by model_close() */
+	uint64_t hello_stream; /* of the facts; the latest wins */
+	const char *host, *boot_id, *agent_version, *cpu_model, *kernel, *python;
+	const char *distributed, *dask, *coffea, *uproot, *address, *name, *dask_status;
+	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes;
+	ARRAY(struct filesystem) filesystems;
+	ARRAY(struct clock_pair) clocks;
+	ARRAY(struct stream) streams;
+	ARRAY(struct sample) samples;
+	ARRAY(struct host_sample) hosts;
+	ARRAY(struct probe) probes;
+	ARRAY(struct digest) digests;
+	struct texts notes, evidence;
+	uint64_t digests_boot_ns, digests_cut;
+	struct totals totals;
+	bool goodbye;
+	uint64_t goodbye_boot_ns;
+	const char *goodbye_how, *goodbye_cause;
+	struct value tasks_in_flight;
+	uint64_t first_boot_ns, last_boot_ns; /* signs of life; last 0 = none */
+	double first, last;		      /* UTC */
+	/* By model_process_lives(): of the process and of all its attempts, UTC; and the time in
+	 * which it had at least one. */
+	double process_start, first_edge, last_edge, work_seconds;
+	struct value start_ticks;
+	const char *cwd;       /* of a process without Dask */
+	bool silent;	       /* gone without a goodbye */
+	uint64_t records_lost; /* gaps in its streams */
+	struct stream stacks;  /* numbers of the long waits received */
+};
+
+struct torn_file {
+	const char *name;
+	uint64_t bytes_skipped;
+	bool truncated, no_header;
+	int error; /* -errno: could not be read */
+};
+
+struct model {
+	struct arena arena;
+	struct names names;
+	struct table worker_table, attempt_table, file_table, codec_table, server_table;
+	struct table module_table, site_table;
+	ARRAY(struct worker *) workers;
+	struct attempts attempts;
+	ARRAY(struct file_row *) files;
+	ARRAY(struct codec_row *) codecs;
+	ARRAY(struct server_row *) servers;
+	ARRAY(struct site *) sites;
+	struct waits sites_cut;
+	ARRAY(struct torn_file) torn;
+	uint64_t files_read, frames, records_bad;
+	uint64_t last_note_ns; /* CLOCK_REALTIME of the collector's last own entry */
+	int error;	       /* sticks: out of memory */
+};
+
+int model_init(struct model *m);
+void model_release(struct model *m);
+
+/* One frame with its inflated payload: 0 or -ENOMEM. Has the type of framefile_read's visitor. */
+int model_feed(void *model, const struct crema_frame_header *head, const unsigned char *raw,
+	       size_t raw_bytes);
+/*
+ * All frame files of DIR, DIR/journal and DIR/spool. The number of files read (0: none there),
+ * -errno if DIR cannot be read. Torn files are named in m->torn.
+ */
+int model_read_dir(struct model *m, const char *dir);
+/* Settles everything; now_ns is CLOCK_REALTIME, 0 = do not look at the age of the journal. */
+int model_close(struct model *m, uint64_t now_ns);
+
+/* Once the attempts are closed and sorted by their begin. */
+void model_process_lives(struct model *m);
+/* From its start to its end, to its first attempt, and with at least one attempt; seconds. The
+ * start is known to 10 ms. */
+struct value worker_life(const struct worker *w);
+struct value worker_startup(const struct worker *w);
+struct value worker_work(const struct worker *w);
+
+struct worker *model_worker(struct model *m, const uint8_t *id);
+const char *model_text(struct model *m, struct text t);
+/* UTC of a worker's boot time: ns (0 without a clock), or seconds (NAN). */
+uint64_t worker_utc_ns(const struct worker *w, uint64_t boot_ns);
+double worker_utc(const struct worker *w, uint64_t boot_ns);
+
+/* Parts of model_feed(), one per kind of message. */
+int model_feed_hello(struct model *m, struct worker *w, uint64_t stream, const msgpack_object *map);
+int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpack_object *map);
+int model_feed_server(struct model *m, struct worker *w, const msgpack_object *map);
+int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct text json);
+void model_stack_facts(struct model *m, struct worker *w, struct text json);
+struct stream *worker_stream(struct worker *w, uint64_t id);
+void worker_sign(struct worker *w, uint64_t boot_ns);
+int stream_received(struct stream *s, uint64_t from, uint64_t to);
+
+struct value own_ns(const struct counters *c, enum crema_time_id id);
+struct value pool_ns(const struct counters *c, enum crema_time_id id);
+struct value count_of(const struct counters *c, enum crema_count_id id);
+
+#endif

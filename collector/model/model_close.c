@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * model_close.c - settles the model: clocks to UTC, workers that are gone, attempts without an end.
+ */
+#include "collector/model/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_boot(const void *a, const void *b)
+{
+	uint64_t x, y;
+
+	/* boot_ns is the first member of every kind of sample */
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return x < y ? -1 : x > y;
+}
+
+_Static_assert(offsetof(struct sample, boot_ns) == 0 && offsetof(struct probe, boot_ns) == 0 &&
+		       offsetof(struct host_sample, boot_ns) == 0,
+	       "by_boot() reads the first member");
+
+/* Sorts by time and drops what came twice; returns how many are left. */
+static size_t settle_samples(void *v, size_t n, size_t size)
+{
+	unsigned char *p = v;
+	size_t i, kept = 0;
+
+	if (!n)
+		return 0;
+	qsort(v, n, size, by_boot);
+	for (i = 1; i < n; i++) {
+		if (by_boot(p + kept * size, p + i * size))
+			kept++;
+		memmove(p + kept * size, p + i * size, size);
+	}
+	return kept + 1;
+}
+
+static uint64_t gaps(const struct worker *w)
+{
+	uint64_t lost = 0;
+	size_t i, j;
+
+	for (i = 0; i < w->streams.n; i++) {
+		const struct stream *s = &w->streams.v[i];
+
+		for (j = 0; j < s->ranges.n; j++)
+			lost += s->ranges.v[j].from - (j ? s->ranges.v[j - 1].to : 0);
+	}
+	return lost;
+}
+
+static void settle_worker(struct worker *w)
+{
+	size_t i;
+
+	w->samples.n = settle_samples(w->samples.v, w->samples.n, sizeof(*w->samples.v));
+	w->hosts.n = settle_samples(w->hosts.v, w->hosts.n, sizeof(*w->hosts.v));
+	w->probes.n = settle_samples(w->probes.v, w->probes.n, sizeof(*w->probes.v));
+	for (i = 0; i < w->samples.n; i++)
+		w->samples.v[i].time = worker_utc(w, w->samples.v[i].boot_ns);
+	for (i = 0; i < w->hosts.n; i++)
+		w->hosts.v[i].time = worker_utc(w, w->hosts.v[i].boot_ns);
+	for (i = 0; i < w->probes.n; i++)
+		w->probes.v[i].time = worker_utc(w, w->probes.v[i].boot_ns);
+	w->first = worker_utc(w, w->first_boot_ns);
+	w->last = worker_utc(w, w->last_boot_ns);
+	w->records_lost = gaps(w);
+}
+
+/* A worker's facts may have been taken before it listened: its tasks know where it did. */
+static void take_addresses(struct model *m)
+{
+	struct attempt *a;
+	size_t i;
+
+	for (i = 0; i < m->attempts.n; i++) {
+		a = m->attempts.v[i];
+		if (!a->worker->address)
+			a->worker->address = a->worker_address;
+		if (!a->worker->name)
+			a->worker->name = a->worker_name;
+	}
+}
+
+/* Dask's address, else host and pid, else the id; told apart by the id where two are the same. */
+static void name_worker(struct model *m, struct worker *w)
+{
+	char text[512];
+	size_t i;
+
+	if (w->address && *w->address)
+		snprintf(text, sizeof(text) - 16, "%s", w->address);
+	else if (w->host && w->pid.type == VALUE_UINT)
+		snprintf(text, sizeof(text) - 16, "%s:%llu", w->host,
+			 (unsigned long long)w->pid.v.u);
+	else
+		snprintf(text, sizeof(text) - 16, "%s", w->hex);
+	w->label = model_text(m, (struct text){text, strlen(text)});
+	for (i = 0; i < m->workers.n; i++) {
+		if (m->workers.v[i] != w && m->workers.v[i]->label == w->label)
+			break;
+	}
+	if (i < m->workers.n) {
+		snprintf(text + strlen(text), 16, " %.12s", w->hex);
+		w->label = model_text(m, (struct text){text, strlen(text)});
+	}
+	if (!w->label)
+		w->label = w->hex;
+}
+
+static enum attempt_state state_of(const struct attempt *a)
+{
+	const struct worker *w = a->worker;
+
+	if (a->status) {
+		if (!strcmp(a->status, "ok"))
+			return ATTEMPT_OK;
+		if (!strcmp(a->status, "erred"))
+			return ATTEMPT_ERRED;
+		if (!strcmp(a->status, "killed"))
+			return ATTEMPT_KILLED;
+		if (!strcmp(a->status, "lost"))
+			return ATTEMPT_LOST;
+	}
+	if (w->goodbye)
+		return w->goodbye_how && !strcmp(w->goodbye_how, "killed") ? ATTEMPT_KILLED
+									   : ATTEMPT_LOST;
+	return w->silent ? ATTEMPT_LOST : ATTEMPT_RUNNING;
+}
+
+static void settle_attempt(struct attempt *a)
+{
+	const struct worker *w = a->worker;
+	bool wall = (a->known >> TASK_F_wall_ns) & 1;
+
+	if ((a->known >> TASK_F_start_boot_ns) & 1)
+		a->begin_ns = worker_utc_ns(w, a->start_boot_ns);
+	if ((a->known >> TASK_F_stop_boot_ns) & 1)
+		a->end_ns = worker_utc_ns(w, a->stop_boot_ns);
+	else if (wall)
+		a->end_ns = worker_utc_ns(w, a->start_boot_ns + a->wall_ns);
+	else
+		a->end_ns = a->begin_ns;
+	a->begin = a->begin_ns ? (double)a->begin_ns / 1e9 : (double)NAN;
+	a->end = a->end_ns ? (double)a->end_ns / 1e9 : (double)NAN;
+	a->state = state_of(a);
+}
+
+int model_close(struct model *m, uint64_t now_ns)
+{
+	double newest = (double)m->last_note_ns / 1e9;
+	struct worker *w;
+	size_t i;
+
+	take_addresses(m);
+	for (i = 0; i < m->workers.n; i++) {
+		name_worker(m, m->workers.v[i]);
+		settle_worker(m->workers.v[i]);
+		if (m->workers.v[i]->last > newest)
+			newest = m->workers.v[i]->last;
+	}
+	for (i = 0; i < m->workers.n; i++) {
+		w = m->workers.v[i];
+		w->silent = !w->goodbye &&
+			    (w->last < newest - MODEL_SILENT_SECONDS ||
+			     (now_ns && w->last < (double)now_ns / 1e9 - MODEL_STALE_SECONDS));
+	}
+	for (i = 0; i < m->attempts.n; i++)
+		settle_attempt(m->attempts.v[i]);
+	return m->error;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model_map.h - reading the maps of messages: numbers that may be unknown, interned text. */
+#ifndef COLLECTOR_MODEL_MAP_H
+#define COLLECTOR_MODEL_MAP_H
+
+#include "collector/model/model.h"
+
+static inline struct value map_uint(const msgpack_object *map, const char *key)
+{
+	uint64_t u;
+
+	return object_u64(get(map, key), &u) ? value_uint(u) : value_null();
+}
+
+/* The larger of two cumulative numbers. */
+static inline void raise_to(struct value *have, struct value v)
+{
+	if (v.type == VALUE_UINT && (have->type != VALUE_UINT || v.v.u > have->v.u))
+		*have = v;
+}
+
+static inline const char *map_text(struct model *m, const msgpack_object *map, const char *key)
+{
+	return model_text(m, get_text(map, key));
+}
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model_probe.c - the JSON texts of the worker probe: Dask's numbers and the stack's versions. */
+#include "collector/model/model.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+static double real_of(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_number(v) ? json_number_value(v) : (double)NAN;
+}
+
+static const char *text_of(struct model *m, const json_t *v)
+{
+	if (!json_is_string(v))
+		return NULL;
+	return model_text(m, (struct text){json_string_value(v), json_string_length(v)});
+}
+
+static struct value uint_of(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (json_is_integer(v) && json_integer_value(v) >= 0)
+		return value_uint((uint64_t)json_integer_value(v));
+	if (json_is_real(v) && json_real_value(v) >= 0 && json_real_value(v) < 9e18)
+		return value_uint((uint64_t)json_real_value(v));
+	return value_null();
+}
+
+static int take_digests(struct model *m, struct worker *w, const json_t *list)
+{
+	const json_t *row, *value;
+	struct digest *d;
+	size_t i;
+
+	w->digests.n = 0;
+	json_array_foreach(list, i, row)
+	{
+		value = json_array_get(row, 5);
+		if (!json_is_number(value))
+			continue;
+		d = ARRAY_NEW(&w->digests);
+		if (!d)
+			return -ENOMEM;
+		d->context = text_of(m, json_array_get(row, 0));
+		d->span = text_of(m, json_array_get(row, 1));
+		d->prefix = text_of(m, json_array_get(row, 2));
+		d->activity = text_of(m, json_array_get(row, 3));
+		d->unit = text_of(m, json_array_get(row, 4));
+		d->value = json_number_value(value);
+	}
+	return m->error;
+}
+
+int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct text json)
+{
+	json_t *o = json_loadb(json.ptr, json.len, JSON_ALLOW_NUL, NULL);
+	struct probe *p;
+	int rc = 0;
+
+	if (!json_is_object(o)) {
+		json_decref(o);
+		m->records_bad++;
+		return 0;
+	}
+	worker_sign(w, boot_ns);
+	p = ARRAY_NEW(&w->probes);
+	if (!p) {
+		json_decref(o);
+		return -ENOMEM;
+	}
+	p->boot_ns = boot_ns;
+	p->nthreads = real_of(o, "nthreads");
+	p->executing = real_of(o, "executing");
+	p->ready = real_of(o, "ready");
+	p->in_flight_data = real_of(o, "in_flight_data");
+	p->long_running = real_of(o, "long_running");
+	p->tasks = real_of(o, "tasks");
+	p->executed = real_of(o, "executed");
+	p->nbytes_managed = real_of(o, "nbytes_managed");
+	p->spilled_bytes = real_of(o, "spilled_bytes");
+	p->memory_bytes = real_of(o, "memory_bytes");
+	p->memory_limit_bytes = real_of(o, "memory_limit_bytes");
+	if (p->memory_limit_bytes <= 0) /* Dask's way to say that there is none */
+		p->memory_limit_bytes = (double)NAN;
+	p->cpu_percent = real_of(o, "cpu_percent");
+	p->last_seen = real_of(o, "last_seen");
+	if (boot_ns >= w->digests_boot_ns && json_is_array(json_object_get(o, "digests"))) {
+		w->digests_boot_ns = boot_ns;
+		w->digests_cut = (uint64_t)json_integer_value(json_object_get(o, "digests_cut"));
+		if (text_of(m, json_object_get(o, "status")))
+			w->dask_status = text_of(m, json_object_get(o, "status"));
+		rc = take_digests(m, w, json_object_get(o, "digests"));
+	}
+	json_decref(o);
+	return rc;
+}
+
+void model_stack_facts(struct model *m, struct worker *w, struct text json)
+{
+	json_t *o = json_loadb(json.ptr, json.len, JSON_ALLOW_NUL, NULL);
+
+	if (!json_is_object(o)) {
+		json_decref(o);
+		return;
+	}
+	if (text_of(m, json_object_get(o, "python")))
+		w->python = text_of(m, json_object_get(o, "python"));
+	w->distributed = text_of(m, json_object_get(o, "distributed"));
+	w->dask = text_of(m, json_object_get(o, "dask"));
+	w->coffea = text_of(m, json_object_get(o, "coffea"));
+	w->uproot = text_of(m, json_object_get(o, "uproot"));
+	w->cwd = text_of(m, json_object_get(o, "cwd"));
+	w->address = text_of(m, json_object_get(o, "worker_address"));
+	w->name = text_of(m, json_object_get(o, "worker_name"));
+	w->nthreads = uint_of(o, "nthreads");
+	w->memory_limit_bytes = uint_of(o, "memory_limit_bytes");
+	if (w->memory_limit_bytes.type == VALUE_UINT && !w->memory_limit_bytes.v.u)
+		w->memory_limit_bytes = value_null();
+	json_decref(o);
+}

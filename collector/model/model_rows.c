@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model_rows.c - hello and the messages that are maps. */
+#include "collector/model/model_map.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static double map_real(const msgpack_object *map, const char *key)
+{
+	return get_f64(map, key, (double)NAN);
+}
+
+static int add_clock(struct worker *w, uint64_t boot_ns, uint64_t real_ns, bool local)
+{
+	struct clock_pair *c;
+	size_t i;
+
+	for (i = 0; i < w->clocks.n; i++) {
+		if (w->clocks.v[i].boot_ns == boot_ns && w->clocks.v[i].local == local)
+			return 0;
+	}
+	c = ARRAY_NEW(&w->clocks);
+	if (!c)
+		return -ENOMEM;
+	*c = (struct clock_pair){boot_ns, real_ns, local};
+	return 0;
+}
+
+static int hello_filesystems(struct model *m, struct worker *w, const msgpack_object *list)
+{
+	struct filesystem *f;
+	size_t i;
+
+	w->filesystems.n = 0;
+	if (!list || list->type != MSGPACK_OBJECT_ARRAY)
+		return 0;
+	for (i = 0; i < list->via.array.size; i++) {
+		f = ARRAY_NEW(&w->filesystems);
+		if (!f)
+			return -ENOMEM;
+		f->path = map_text(m, &list->via.array.ptr[i], "path");
+		f->type = map_text(m, &list->via.array.ptr[i], "type");
+		f->storage = map_text(m, &list->via.array.ptr[i], "storage");
+	}
+	return 0;
+}
+
+int model_feed_hello(struct model *m, struct worker *w, uint64_t stream, const msgpack_object *map)
+{
+	const msgpack_object *facts = get(map, "facts");
+	struct stream *s = worker_stream(w, stream);
+	uint64_t boot_ns, real_ns;
+	struct text stack;
+
+	if (!s)
+		return -ENOMEM;
+	if (task_map_init(&s->map, get(map, "task_fields")))
+		m->records_bad++;
+	else
+		s->has_map = true;
+	boot_ns = get_u64(facts, "boot_ns", 0);
+	real_ns = get_u64(facts, "real_ns", 0);
+	if (boot_ns && real_ns && add_clock(w, boot_ns, real_ns, true))
+		return -ENOMEM;
+	worker_sign(w, boot_ns);
+	if (stream < w->hello_stream)
+		return 0;
+	w->hello_stream = stream;
+	w->host = map_text(m, facts, "host");
+	w->boot_id = map_text(m, facts, "boot_id");
+	w->agent_version = map_text(m, facts, "agent_version");
+	w->cpu_model = map_text(m, facts, "cpu_model");
+	w->kernel = map_text(m, facts, "kernel");
+	w->python = map_text(m, facts, "python");
+	w->pid = map_uint(facts, "pid");
+	w->start_ticks = map_uint(facts, "start_ticks");
+	w->cores = map_uint(facts, "cores");
+	w->memory_bytes = map_uint(facts, "memory_bytes");
+	stack = get_text(facts, "stack");
+	if (stack.ptr)
+		model_stack_facts(m, w, stack);
+	return hello_filesystems(m, w, get(facts, "filesystems"));
+}
+
+static int feed_sample(struct worker *w, const msgpack_object *map)
+{
+	struct sample *s = ARRAY_NEW(&w->samples);
+
+	if (!s)
+		return -ENOMEM;
+	s->boot_ns = get_u64(map, "boot_ns", 0);
+	s->cpu_percent = map_real(map, "cpu_percent");
+	s->cpu_seconds = map_real(map, "cpu_seconds");
+	s->rss_bytes = map_real(map, "rss_bytes");
+	s->rss_anon_bytes = map_real(map, "rss_anon_bytes");
+	s->threads = map_real(map, "threads");
+	s->tasks_running = map_real(map, "tasks_running");
+	worker_sign(w, s->boot_ns);
+	return 0;
+}
+
+static int feed_host(struct worker *w, const msgpack_object *map)
+{
+	struct host_sample *h = ARRAY_NEW(&w->hosts);
+
+	if (!h)
+		return -ENOMEM;
+	h->boot_ns = get_u64(map, "boot_ns", 0);
+	h->cpu_percent = map_real(map, "cpu_percent");
+	h->memory_total_bytes = map_real(map, "memory_total_bytes");
+	h->memory_available_bytes = map_real(map, "memory_available_bytes");
+	h->load1 = map_real(map, "load1");
+	worker_sign(w, h->boot_ns);
+	return 0;
+}
+
+static void take_counters(struct counters *c, const msgpack_object *map)
+{
+	uint64_t u;
+	unsigned int i;
+
+	memset(c, 0, sizeof(*c));
+	for (i = 0; i < 2 * CREMA_TIMES + CREMA_COUNTS; i++) {
+		if (!object_u64(get(map, task_name(TASK_FIELDS + i)), &u))
+			continue;
+		if (i < CREMA_TIMES) {
+			c->own[i] = u;
+			c->own_known |= 1u << i;
+		} else if (i < 2 * CREMA_TIMES) {
+			c->pool[i - CREMA_TIMES] = u;
+			c->pool_known |= 1u << (i - CREMA_TIMES);
+		} else {
+			c->count[i - 2 * CREMA_TIMES] = u;
+			c->count_known |= UINT64_C(1) << (i - 2 * CREMA_TIMES);
+		}
+	}
+}
+
+static void take_amounts(struct amounts *a, const msgpack_object *map)
+{
+	a->cpu_ns = map_uint(map, "cpu_ns");
+	a->storage_read_bytes = map_uint(map, "storage_read_bytes");
+	a->storage_write_bytes = map_uint(map, "storage_write_bytes");
+}
+
+static int take_list(struct model *m, struct texts *a, const msgpack_object *list)
+{
+	const char **at, *text;
+	struct text t;
+	size_t i, j;
+
+	for (i = 0; list && list->type == MSGPACK_OBJECT_ARRAY && i < list->via.array.size; i++) {
+		if (!object_text(&list->via.array.ptr[i], &t))
+			continue;
+		text = model_text(m, t);
+		for (j = 0; j < a->n && a->v[j] != text; j++)
+			;
+		if (!text || j < a->n)
+			continue;
+		at = ARRAY_NEW(a);
+		if (!at)
+			return -ENOMEM;
+		*at = text;
+	}
+	return m->error;
+}
+
+static int feed_totals(struct model *m, struct worker *w, const msgpack_object *map)
+{
+	struct totals *t = &w->totals;
+	uint64_t boot_ns = get_u64(map, "boot_ns", 0);
+
+	worker_sign(w, boot_ns);
+	if (take_list(m, &w->notes, get(map, "notes")))
+		return -ENOMEM;
+	if (t->known && boot_ns < t->boot_ns)
+		return 0;
+	t->known = true;
+	t->boot_ns = boot_ns;
+	t->tasks_started = map_uint(map, "tasks_started");
+	t->tasks_done = map_uint(map, "tasks_done");
+	t->tasks_refused = map_uint(map, "tasks_refused");
+	t->records_refused = map_uint(map, "records_refused");
+	t->strings_refused = map_uint(map, "strings_refused");
+	t->files_refused = map_uint(map, "files_refused");
+	t->threads_refused = map_uint(map, "threads_refused");
+	t->shared_network_read_bytes = map_uint(map, "shared_network_read_bytes");
+	t->shared_network_write_bytes = map_uint(map, "shared_network_write_bytes");
+	take_counters(&t->tasks, get(map, "tasks"));
+	take_counters(&t->unattributed, get(map, "unattributed"));
+	take_amounts(&t->process, get(map, "process"));
+	take_amounts(&t->seen, get(map, "seen"));
+	model_take_blocked(&t->blocked, get(map, "blocked"));
+	take_amounts(&t->children, get(map, "children"));
+	return 0;
+}
+
+static bool same_file(const void *item, const void *key)
+{
+	const struct file_row *a = item, *b = key;
+
+	return a->worker == b->worker && a->path == b->path && a->span == b->span &&
+	       a->kind == b->kind;
+}
+
+/* The larger of two lists: they only grow. */
+static int take_ranges(struct ranges *have, const msgpack_object *list)
+{
+	struct ranges got = {0};
+	int rc = is_nil(list) ? 0 : ranges_unpack(&got, list);
+
+	if (got.bytes > have->bytes) {
+		ranges_release(have);
+		*have = got;
+	} else {
+		ranges_release(&got);
+	}
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static int feed_file(struct model *m, struct worker *w, const msgpack_object *map)
+{
+	struct file_row key = {.worker = w}, *f, **at;
+	uint64_t hash;
+
+	key.path = map_text(m, map, "path");
+	key.span = map_text(m, map, "span");
+	key.kind = map_text(m, map, "kind");
+	hash = hash_pair(hash_pair((uintptr_t)key.path, (uintptr_t)key.span),
+			 (uintptr_t)w ^ (uintptr_t)key.kind);
+	f = table_find(&m->file_table, hash, same_file, &key);
+	if (!f) {
+		f = arena_get(&m->arena, sizeof(*f));
+		at = f ? ARRAY_NEW(&m->files) : NULL;
+		if (!at || table_add(&m->file_table, hash, f))
+			return -ENOMEM;
+		*f = key;
+		*at = f;
+	}
+	if (get_text(map, "name").ptr)
+		f->name = map_text(m, map, "name");
+	f->filesystem = map_text(m, map, "filesystem");
+	f->storage = map_text(m, map, "storage");
+	raise_to(&f->size_bytes, map_uint(map, "size_bytes"));
+	raise_to(&f->read_calls, map_uint(map, "read_calls"));
+	raise_to(&f->read_bytes, map_uint(map, "read_bytes"));
+	raise_to(&f->write_calls, map_uint(map, "write_calls"));
+	raise_to(&f->write_bytes, map_uint(map, "write_bytes"));
+	raise_to(&f->mapped_bytes, map_uint(map, "mapped_bytes"));
+	raise_to(&f->storage_read_bytes, map_uint(map, "storage_read_bytes"));
+	raise_to(&f->storage_wait_ns, map_uint(map, "storage_wait_ns"));
+	raise_to(&f->basket_calls, map_uint(map, "basket_calls"));
+	raise_to(&f->basket_bytes, map_uint(map, "basket_bytes"));
+	raise_to(&f->basket_raw_bytes, map_uint(map, "basket_raw_bytes"));
+	raise_to(&f->large_read_bytes, map_uint(map, "large_read_bytes"));
+	raise_to(&f->cached_bytes, map_uint(map, "cached_bytes"));
+	raise_to(&f->readahead_bytes, map_uint(map, "readahead_bytes"));
+	raise_to(&f->extent_bytes, map_uint(map, "extent_bytes"));
+	raise_to(&f->unique_bytes, map_uint(map, "unique_bytes"));
+	raise_to(&f->basket_extent_bytes, map_uint(map, "basket_extent_bytes"));
+	raise_to(&f->unique_basket_bytes, map_uint(map, "unique_basket_bytes"));
+	raise_to(&f->read_basket_bytes, map_uint(map, "read_basket_bytes"));
+	if (take_ranges(&f->read, get(map, "ranges")) ||
+	    take_ranges(&f->baskets, get(map, "basket_ranges")))
+		return -ENOMEM;
+	return m->error;
+}
+
+static bool same_codec(const void *item, const void *key)
+{
+	const struct codec_row *a = item, *b = key;
+
+	return a->worker == b->worker && a->function == b->function && a->span == b->span;
+}
+
+static int feed_codec(struct model *m, struct worker *w, const msgpack_object *map)
+{
+	struct codec_row key = {.worker = w}, *c, **at;
+	uint64_t hash;
+
+	key.function = map_text(m, map, "function");
+	key.span = map_text(m, map, "span");
+	hash = hash_pair(hash_pair((uintptr_t)key.function, (uintptr_t)key.span), (uintptr_t)w);
+	c = table_find(&m->codec_table, hash, same_codec, &key);
+	if (!c) {
+		c = arena_get(&m->arena, sizeof(*c));
+		at = c ? ARRAY_NEW(&m->codecs) : NULL;
+		if (!at || table_add(&m->codec_table, hash, c))
+			return -ENOMEM;
+		*c = key;
+		*at = c;
+	}
+	c->codec = map_text(m, map, "codec");
+	c->direction = map_text(m, map, "direction");
+	raise_to(&c->calls, map_uint(map, "calls"));
+	raise_to(&c->in_bytes, map_uint(map, "in_bytes"));
+	raise_to(&c->out_bytes, map_uint(map, "out_bytes"));
+	raise_to(&c->cpu_ns, map_uint(map, "cpu_ns"));
+	raise_to(&c->wall_ns, map_uint(map, "wall_ns"));
+	return m->error;
+}
+
+static int feed_goodbye(struct model *m, struct worker *w, const msgpack_object *map)
+{
+	uint64_t boot_ns = get_u64(map, "boot_ns", 0);
+
+	worker_sign(w, boot_ns);
+	if (w->goodbye && boot_ns < w->goodbye_boot_ns)
+		return 0;
+	w->goodbye = true;
+	w->goodbye_boot_ns = boot_ns;
+	w->goodbye_how = map_text(m, map, "how");
+	w->goodbye_cause = map_text(m, map, "cause");
+	w->tasks_in_flight = map_uint(map, "tasks_in_flight");
+	return take_list(m, &w->evidence, get(map, "evidence"));
+}
+
+static int feed_clocks(struct worker *w, const msgpack_object *map)
+{
+	uint64_t boot_ns = get_u64(map, "boot_ns", 0), real_ns = get_u64(map, "real_ns", 0);
+
+	worker_sign(w, boot_ns);
+	if (!boot_ns || !real_ns)
+		return 0;
+	return add_clock(w, boot_ns, real_ns + (uint64_t)get_i64(map, "offset_ns", 0), false);
+}
+
+int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpack_object *map)
+{
+	if (map->type != MSGPACK_OBJECT_MAP) {
+		m->records_bad++;
+		return 0;
+	}
+	switch (type) {
+	case CREMA_MSG_SAMPLE:
+		return feed_sample(w, map);
+	case CREMA_MSG_HOST:
+		return feed_host(w, map);
+	case CREMA_MSG_TOTALS:
+		return feed_totals(m, w, map);
+	case CREMA_MSG_FILE:
+		return feed_file(m, w, map);
+	case CREMA_MSG_CODEC:
+		return feed_codec(m, w, map);
+	case CREMA_MSG_SERVER:
+		return model_feed_server(m, w, map);
+	case CREMA_MSG_GOODBYE:
+		return feed_goodbye(m, w, map);
+	case CREMA_MSG_CLOCKS:
+		return feed_clocks(w, map);
+	case CREMA_MSG_MODULE:
+		return model_feed_module(m, map);
+	case CREMA_MSG_STACK:
+		return model_feed_stack(m, w, map);
+	default:
+		return 0; /* a newer agent's */
+	}
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model_servers.c - SERVER messages. */
+#include <errno.h>
+
+#include "collector/model/model_map.h"
+
+static bool same_server(const void *item, const void *key)
+{
+	const struct server_row *a = item, *b = key;
+
+	return a->worker == b->worker && a->server == b->server && a->scheme == b->scheme &&
+	       a->span == b->span;
+}
+
+static struct server_row *server_of(struct model *m, const struct server_row *key)
+{
+	uint64_t hash = hash_pair(hash_pair((uintptr_t)key->server, (uintptr_t)key->span),
+				  (uintptr_t)key->worker ^ (uintptr_t)key->scheme);
+	struct server_row *s = table_find(&m->server_table, hash, same_server, key), **at;
+
+	if (s)
+		return s;
+	s = arena_get(&m->arena, sizeof(*s));
+	at = s ? ARRAY_NEW(&m->servers) : NULL;
+	if (!at || table_add(&m->server_table, hash, s)) {
+		if (at)
+			m->servers.n--;
+		return NULL;
+	}
+	*s = *key;
+	*at = s;
+	return s;
+}
+
+int model_feed_server(struct model *m, struct worker *w, const msgpack_object *map)
+{
+	const msgpack_object *latency = get(map, "latency");
+	struct server_row key = {.worker = w}, *s;
+	uint64_t n;
+
+	key.server = map_text(m, map, "server");
+	key.scheme = map_text(m, map, "scheme");
+	key.span = map_text(m, map, "span");
+	s = server_of(m, &key);
+	if (!s)
+		return -ENOMEM;
+	raise_to(&s->requests, map_uint(map, "requests"));
+	raise_to(&s->failed, map_uint(map, "failed"));
+	raise_to(&s->read_bytes, map_uint(map, "read_bytes"));
+	raise_to(&s->latency_sum_ns, map_uint(map, "latency_sum_ns"));
+	raise_to(&s->latency_max_ns, map_uint(map, "latency_max_ns"));
+	if (!latency || latency->type != MSGPACK_OBJECT_ARRAY)
+		return m->error;
+	for (uint32_t i = 0; i < latency->via.array.size && i < CREMA_LATENCY_BUCKETS; i++) {
+		if (object_u64(&latency->via.array.ptr[i], &n) && n > s->latency[i])
+			s->latency[i] = n;
+	}
+	return m->error;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* process_life.c - how much of a worker's process was work (model.h). */
+#include <math.h>
+
+#include "collector/model/model.h"
+
+/* /proc counts start times in these on every Linux. */
+#define TICKS_PER_SECOND UINT64_C(100)
+
+void model_process_lives(struct model *m)
+{
+	struct worker *w;
+	const struct attempt *a;
+	size_t i;
+
+	for (i = 0; i < m->workers.n; i++) {
+		w = m->workers.v[i];
+		w->process_start =
+			w->start_ticks.type == VALUE_UINT
+				? worker_utc(w, w->start_ticks.v.u *
+							(UINT64_C(1000000000) / TICKS_PER_SECOND))
+				: (double)NAN;
+		w->first_edge = w->last_edge = (double)NAN;
+		w->work_seconds = 0;
+	}
+	for (i = 0; i < m->attempts.n; i++) { /* by their begin */
+		a = m->attempts.v[i];
+		w = a->worker;
+		if (isnan(a->begin) || isnan(a->end) || a->state == ATTEMPT_RUNNING)
+			continue;
+		if (isnan(w->first_edge)) {
+			w->first_edge = w->last_edge = a->begin;
+		}
+		if (a->end > w->last_edge) {
+			w->work_seconds += a->end - fmax(a->begin, w->last_edge);
+			w->last_edge = a->end;
+		}
+	}
+}
+
+struct value worker_life(const struct worker *w)
+{
+	return value_real(w->goodbye ? worker_utc(w, w->goodbye_boot_ns) - w->process_start
+				     : (double)NAN);
+}
+
+struct value worker_startup(const struct worker *w)
+{
+	return value_real(w->first_edge - w->process_start);
+}
+
+struct value worker_work(const struct worker *w)
+{
+	return value_real(isnan(w->first_edge) ? (double)NAN : w->work_seconds);
+}

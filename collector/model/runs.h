@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * runs.h - attempts grouped into runs, and what counts in them.
+ *
+ * Agents send raw facts; the grouping is made here, so it can be improved over old journals:
+ * - a span that holds both coffea's preprocessing and its chunks was opened by the user: one run;
+ * - a span with chunks, and the last earlier unclaimed span with preprocessing only whose
+ *   (dataset, file) set covers the chunks', are one run; without such a span the metadata was
+ *   cached; a span before it that only carries the processor to the workers (lambda tasks) is
+ *   part of it;
+ * - every other span is a run of its own;
+ * - coffea without Dask: runs_plain.h;
+ * - tasks without a span (older Dask): a run ends where nothing ran for RUNS_GAP_SECONDS, or where
+ *   preprocessing begins after chunks.
+ *
+ * Of each key the last ok attempt of the run is counted. The others have a reason: killed, lost,
+ * erred (nothing came after it), retried (something did), recomputed (another ok one came later),
+ * stolen (the same at the same time on another worker). A running attempt has none yet.
+ *
+ * A run's id is its start and a hash of its first span: 20261121-101530-ab12. It sorts by time and
+ * stays as the run grows. The model must be closed and outlive the runs.
+ */
+#ifndef CREMA_COLLECTOR_RUNS_H
+#define CREMA_COLLECTOR_RUNS_H
+
+#include "collector/model/model.h"
+
+#define RUNS_GAP_SECONDS 10.0
+#define SCATTER_SECONDS 60.0
+#define RUN_ID_BYTES 24
+
+enum run_kind { RUN_COFFEA, RUN_PREPROCESSING, RUN_OTHER };
+
+/* Where attempts without Dask ran: rows of files and codecs belong to a run by both. */
+struct run_place {
+	const struct worker *worker;
+	const char *span;
+};
+
+struct run {
+	struct model *model;
+	bool plain; /* without Dask (runs_plain.h) */
+	ARRAY(struct run_place) places;
+	char id[RUN_ID_BYTES];
+	enum run_kind kind;
+	const char *spans[3]; /* processing, preprocessing, the processor's way; NULL: none */
+	const char *first_span;
+	struct attempts attempts;	/* by begin */
+	ARRAY(struct worker *) workers; /* alive while it ran */
+	double start, stop;		/* first and last task edge, UTC; NAN without a clock */
+	double wall;			/* exactly between them, seconds */
+	size_t running;
+};
+
+struct runs {
+	struct run *v; /* by start */
+	size_t n, cap;
+};
+
+/* Groups, counts and numbers the chunks of all runs: 0 or -ENOMEM. */
+int runs_build(struct runs *runs, struct model *m);
+void runs_release(struct runs *runs);
+/*
+ * NULL or "last": the one that began last; else an id, or its beginning or end if only one run
+ * fits. NULL if there is none.
+ */
+struct run *runs_find(const struct runs *runs, const char *which);
+
+bool attempt_is_chunk(const struct attempt *a);
+bool run_has_span(const struct run *r, const char *span);
+/* Whether a row of a file, codec or server belongs to the run: by its span, NULL if it has none;
+ * without Dask by its worker, too, if that is not NULL. */
+bool run_has_row(const struct run *r, const struct worker *w, const char *span);
+/* Entries the attempt processed: coffea's word, else its range if it ended well. */
+struct value attempt_events(const struct attempt *a);
+const char *attempt_state_name(const struct attempt *a);
+
+/* Parts of runs_build(): whether the worker is one of the run's. */
+bool run_has_worker(const struct run *r, const struct worker *w);
+/* Sets counted, waste_reason and chunk_id. */
+int run_count_attempts(struct run *r);
+
+#endif

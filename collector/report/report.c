@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.c - from a directory to the report of one run, or the list of runs. */
+#include "collector/report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/report/report_parts.h"
+#include "common/log.h"
+
+static const char *const kind_names[] = {"coffea", "preprocessing", "other"};
+
+int report_fail(struct buf *out, int rc, const char *fmt, ...)
+{
+	char line[REPORT_LINE_BYTES];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	buf_clear(out);
+	if (n > 0)
+		buf_add(out, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+	return rc;
+}
+
+static void note_torn(const struct model *m, struct report_notice *notice)
+{
+	const struct torn_file *t = m->torn.v;
+	char more[64] = "";
+
+	if (!m->torn.n || !notice)
+		return;
+	if (m->torn.n > 1)
+		snprintf(more, sizeof(more), " (and %zu more files)", m->torn.n - 1);
+	if (t->error)
+		snprintf(notice->torn, sizeof(notice->torn), "cannot read '%s': %s%s", t->name,
+			 log_error(t->error), more);
+	else
+		snprintf(notice->torn, sizeof(notice->torn),
+			 "'%s' %s: %" PRIu64 " bytes skipped, the rest is reported%s", t->name,
+			 t->truncated ? "ends inside a frame" : "is damaged", t->bytes_skipped,
+			 more);
+}
+
+static void list_json(const struct runs *runs, struct sink *s)
+{
+	const struct run *r;
+	struct facts f;
+	struct json j;
+	size_t i;
+
+	emit_init(&j, s);
+	emit_object(&j, NULL);
+	emit_array(&j, "runs");
+	for (i = 0; i < runs->n; i++) {
+		r = &runs->v[i];
+		if (facts_build(&f, r)) {
+			s->error = -ENOMEM;
+			return;
+		}
+		emit_object(&j, NULL);
+		emit_value(&j, "run", value_text(r->id));
+		emit_value(&j, "kind", value_text(kind_names[r->kind]));
+		emit_value(&j, "start", value_real(r->start));
+		emit_value(&j, "wall_time", metric_wall_time(&f));
+		emit_value(&j, "num_tasks", metric_num_tasks(&f));
+		emit_value(&j, "num_attempts", metric_num_attempts(&f));
+		emit_value(&j, "num_chunks", metric_num_chunks(&f));
+		emit_value(&j, "total_events", metric_total_events(&f));
+		emit_value(&j, "running_attempts", value_uint(r->running));
+		emit_end(&j);
+		facts_release(&f);
+	}
+	emit_end(&j);
+	emit_end(&j);
+}
+
+static void list_text(const struct runs *runs, struct sink *s, bool colour)
+{
+	const struct run *r;
+	struct facts f;
+	struct grid g;
+	size_t i;
+
+	grid_init(&g, s, colour);
+	/* the id begins with the start, in UTC, and must stay whole: people copy it */
+	grid_columns(&g, "<run (start, UTC)", ">wall", ">tasks", ">chunks", ">events", "<", NULL);
+	for (i = 0; i < runs->n; i++) {
+		r = &runs->v[i];
+		if (facts_build(&f, r)) {
+			s->error = -ENOMEM;
+			return;
+		}
+		grid_text(&g, r->id);
+		grid_value(&g, metric_wall_time(&f), AS_SECONDS);
+		grid_value(&g, metric_num_tasks(&f), AS_COUNT);
+		grid_value(&g, metric_num_chunks(&f), AS_COUNT);
+		if (f.chunks_all.attempts)
+			grid_value(&g, metric_total_events(&f), AS_COUNT);
+		else
+			grid_text(&g, "-");
+		grid_text(&g, r->running	      ? "running"
+			      : r->kind == RUN_COFFEA ? ""
+						      : kind_names[r->kind]);
+		facts_release(&f);
+	}
+	grid_print(&g);
+}
+
+/* The run with all that is said about it, handed to whoever asked for it. */
+static int render_run(const struct report_request *req, const struct run *run, struct sink *s)
+{
+	struct taskvine_log taskvine;
+	struct coffea_report coffea;
+	struct report report;
+	struct facts facts;
+	struct json j;
+	int rc = facts_build(&facts, run);
+
+	if (rc)
+		goto out_facts;
+	rc = report_gather(&report, run, &facts);
+	if (rc)
+		goto out;
+	if (req->taskvine_log) {
+		rc = taskvine_log_read(&taskvine, req->taskvine_log);
+		taskvine_log_match(&taskvine, run);
+		report.taskvine = &taskvine;
+		if (req->notice) {
+			snprintf(req->notice->taskvine, sizeof(req->notice->taskvine), "%s",
+				 taskvine.line);
+			req->notice->taskvine_unreadable = rc != 0;
+		}
+		rc = 0;
+	}
+	if (req->coffea_report) {
+		rc = coffea_report_read(&coffea, req->coffea_report);
+		coffea_report_compare(&coffea, &facts);
+		report.coffea = &coffea;
+		if (req->notice) {
+			snprintf(req->notice->coffea, sizeof(req->notice->coffea), "%s",
+				 coffea.line);
+			req->notice->coffea_unreadable = rc != 0;
+		}
+		rc = 0;
+	}
+	if (req->use) {
+		rc = req->use(&report, req->use_arg, s->out);
+	} else if (req->json) {
+		emit_init(&j, s);
+		report_json(&report, &j);
+	} else {
+		report_tables(&report, s, req->colour);
+	}
+	if (report.taskvine)
+		taskvine_log_release(&taskvine);
+out:
+	report_release(&report);
+out_facts:
+	facts_release(&facts);
+	return rc;
+}
+
+static int render(const struct report_request *req, const struct runs *runs, struct buf *out)
+{
+	struct sink s = {.out = out, .flush = req->flush, .arg = req->flush_arg};
+	const struct run *run;
+	int rc = 0;
+
+	if (req->list && req->json) {
+		list_json(runs, &s);
+	} else if (req->list) {
+		list_text(runs, &s, req->colour);
+	} else {
+		run = runs_find(runs, req->run);
+		if (!run)
+			return report_fail(out, -ENOENT,
+					   "no run '%s' in '%s' ('crema report --list' shows them)",
+					   req->run ? req->run : "last", req->dir);
+		rc = render_run(req, run, &s);
+		if (req->use)
+			return rc;
+	}
+	if (!rc)
+		rc = sink_end(&s);
+	return rc ? report_fail(out, rc, "cannot write the report: %s", log_error(rc)) : 0;
+}
+
+/* Why there are none may be what a worker noted. */
+static int no_run(struct buf *out, const struct model *m, const char *dir)
+{
+	const char *note = NULL;
+	size_t i;
+
+	for (i = 0; i < m->workers.n && !note; i++) {
+		if (m->workers.v[i]->notes.n)
+			note = m->workers.v[i]->notes.v[0];
+	}
+	return report_fail(out, -ENOENT, "no run in '%s' yet: its frame files hold no tasks%s%s%s",
+			   dir, note ? " (a worker says: " : "", note ? note : "", note ? ")" : "");
+}
+
+int report_render(const struct report_request *req, struct buf *out)
+{
+	struct model m;
+	struct runs runs;
+	int rc;
+
+	if (req->notice)
+		memset(req->notice, 0, sizeof(*req->notice));
+	model_init(&m);
+	memset(&runs, 0, sizeof(runs));
+	rc = model_read_dir(&m, req->dir);
+	if (rc < 0) {
+		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
+		goto out;
+	}
+	note_torn(&m, req->notice);
+	rc = model_close(&m, req->now_ns);
+	if (!rc)
+		rc = runs_build(&runs, &m);
+	if (rc)
+		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
+	else if (!m.files_read)
+		rc = report_fail(out, -ENOENT,
+				 "nothing was measured in '%s': there are no frame files",
+				 req->dir);
+	else if (!runs.n)
+		rc = no_run(out, &m, req->dir);
+	else
+		rc = render(req, &runs, out);
+out:
+	runs_release(&runs);
+	model_release(&m);
+	return rc;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report_bytes.c - requested, read and used bytes by dataset, by set of columns and by file, and
+ * why coffea's bytesread grows when chunks are small.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/report/report_parts.h"
+
+#define TOP 8
+
+struct group {
+	const char *name; /* dataset, or columns joined by newlines; NULL: unknown */
+	struct tally t;
+};
+struct groups {
+	struct group *v;
+	size_t n, cap;
+};
+
+static int take(struct groups *groups, const char *name, const struct attempt *a)
+{
+	struct group *g;
+	size_t i;
+
+	for (i = 0; i < groups->n && groups->v[i].name != name; i++)
+		;
+	g = i < groups->n ? &groups->v[i] : ARRAY_NEW(groups);
+	if (!g)
+		return -ENOMEM;
+	g->name = name;
+	tally_add(&g->t, a);
+	return 0;
+}
+
+/* Counted chunks in groups, in the order of their first chunk. */
+static int collect(const struct run *run, struct groups *datasets, struct groups *columns)
+{
+	const struct attempt *a;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < run->attempts.n && !rc; i++) {
+		a = run->attempts.v[i];
+		if (!a->counted || !attempt_is_chunk(a))
+			continue;
+		rc = take(datasets, a->dataset, a);
+		if (!rc)
+			rc = take(columns, a->columns, a);
+	}
+	return rc;
+}
+
+static void put_tally(const struct tally *t, struct json *j)
+{
+	static const struct {
+		const char *name;
+		enum crema_count_id id;
+	} counts[] = {
+		{"read_bytes", CREMA_C_read_bytes},
+		{"mapped_bytes", CREMA_C_mapped_bytes},
+		{"network_read_bytes", CREMA_C_network_read_bytes},
+		{"large_read_bytes", CREMA_C_large_read_bytes},
+		{"cached_bytes", CREMA_C_cached_bytes},
+		{"readahead_bytes", CREMA_C_readahead_bytes},
+		{"basket_calls", CREMA_C_basket_calls},
+		{"basket_bytes", CREMA_C_basket_bytes},
+		{"basket_raw_bytes", CREMA_C_basket_raw_bytes},
+	};
+	size_t i;
+
+	emit_value(j, "chunks", value_uint(t->attempts));
+	emit_value(j, "requested_bytes", tally_requested(t));
+	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		emit_value(j, counts[i].name, sum_value(&t->count[counts[i].id]));
+	emit_value(j, "storage_read_bytes", sum_value(&t->storage_read));
+	emit_value(j, "outside_basket_bytes", tally_outside(t));
+	emit_value(j, "read_amplification", value_ratio(tally_read(t), tally_baskets(t), 1));
+	emit_value(j, "requested_amplification",
+		   value_ratio(tally_requested(t), tally_baskets(t), 1));
+}
+
+static void put_lines(struct json *j, const char *name, const char *lines)
+{
+	size_t n;
+
+	if (!lines) {
+		emit_value(j, name, value_null());
+		return;
+	}
+	emit_array(j, name);
+	for (; *lines; lines += n + (lines[n] == '\n')) {
+		n = strcspn(lines, "\n");
+		if (n)
+			emit_text(j, NULL, lines, n);
+	}
+	emit_end(j);
+}
+
+/* All that was read of the dataset's files, by every attempt; unknown if one file's is. */
+static struct value reread_of(const struct report *r, const char *dataset)
+{
+	struct value sum = value_uint(0);
+	struct layer_values v;
+	size_t i, n = 0;
+
+	for (i = 0; i < r->files.n; i++) {
+		const struct file_sum *f = &r->files.v[i];
+
+		if (f->datasets)
+			return value_null();
+		if (!f->layers.chunks || f->dataset != dataset)
+			continue;
+		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, &v);
+		sum = value_plus(sum, v.reread_bytes);
+		n++;
+	}
+	return n ? sum : value_null();
+}
+
+void report_bytes_json(const struct report *r, struct json *j)
+{
+	struct groups datasets = {0}, columns = {0};
+	size_t i;
+
+	if (collect(r->run, &datasets, &columns))
+		j->sink->error = -ENOMEM;
+	emit_object(j, "bytes");
+	emit_array(j, "datasets");
+	for (i = 0; i < datasets.n; i++) {
+		emit_object(j, NULL);
+		emit_value(j, "dataset", value_text(datasets.v[i].name));
+		put_tally(&datasets.v[i].t, j);
+		emit_value(j, "files_reread_bytes", reread_of(r, datasets.v[i].name));
+		emit_end(j);
+	}
+	emit_end(j);
+	emit_array(j, "branch_sets");
+	for (i = 0; i < columns.n; i++) {
+		emit_object(j, NULL);
+		put_lines(j, "columns", columns.v[i].name);
+		put_tally(&columns.v[i].t, j);
+		emit_end(j);
+	}
+	emit_end(j);
+	emit_end(j);
+	free(datasets.v);
+	free(columns.v);
+}
+
+/* "nJet-offsets +3" */
+static void columns_cell(struct grid *g, const char *lines)
+{
+	size_t more = 0, n = lines ? strcspn(lines, "\n") : 0;
+	const char *p;
+
+	for (p = lines; p && *p; p++)
+		more += *p == '\n';
+	if (!lines)
+		grid_text(g, NULL);
+	else if (more)
+		grid_printf(g, "%.*s +%zu", (int)n, lines, more);
+	else
+		grid_text(g, lines);
+}
+
+static void put_groups(const struct groups *groups, bool columns, struct sink *s, bool colour)
+{
+	const struct tally *t;
+	struct grid g;
+	size_t i;
+
+	if (!groups->n)
+		return;
+	grid_init(&g, s, colour);
+	grid_columns(&g, columns ? "<columns" : "<dataset", ">chunks", ">requested", ">read",
+		     ">baskets", ">req./bask.", ">read/bask.", NULL);
+	for (i = 0; i < groups->n && i < TOP; i++) {
+		t = &groups->v[i].t;
+		if (columns)
+			columns_cell(&g, groups->v[i].name);
+		else
+			grid_text(&g, groups->v[i].name);
+		grid_value(&g, value_uint(t->attempts), AS_COUNT);
+		grid_value(&g, tally_requested(t), AS_BYTES);
+		grid_value(&g, sum_value(&t->count[CREMA_C_read_bytes]), AS_BYTES);
+		grid_value(&g, tally_baskets(t), AS_BYTES);
+		grid_value(&g, value_ratio(tally_requested(t), tally_baskets(t), 1), AS_TIMES);
+		grid_value(&g, value_ratio(tally_read(t), tally_baskets(t), 1), AS_TIMES);
+	}
+	grid_print(&g);
+	if (groups->n > TOP)
+		sink_printf(s, "  and %zu more\n", groups->n - TOP);
+}
+
+static void put_files(const struct report *r, struct sink *s, bool colour)
+{
+	struct layer_values v;
+	struct grid g;
+	size_t i, n = 0;
+
+	grid_init(&g, s, colour);
+	grid_columns(&g, "<file, all attempts", ">chunks", ">read", ">again", ">baskets",
+		     ">outside them", ">cached", NULL);
+	for (i = 0; i < r->files.n && n < TOP; i++) {
+		const struct file_sum *f = &r->files.v[i];
+
+		if (!f->layers.chunks)
+			continue;
+		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, &v);
+		grid_text(&g, f->path);
+		grid_value(&g, value_uint(f->layers.chunks), AS_COUNT);
+		grid_value(&g, f->read_bytes, AS_BYTES);
+		grid_value(&g, v.reread_bytes, AS_BYTES);
+		grid_value(&g, v.read_basket_bytes, AS_BYTES);
+		grid_value(&g, v.outside_bytes, AS_BYTES);
+		grid_value(&g, f->layers.cached_bytes, AS_BYTES);
+		n++;
+	}
+	if (n)
+		grid_print(&g);
+}
+
+/* Why bytesread says more than was used, in this run's own numbers. */
+static void put_reason(const struct report *r, struct sink *s)
+{
+	const struct tally *t = &r->facts->chunks;
+	struct value requested = tally_requested(t), baskets = tally_baskets(t);
+	struct value outside = value_minus(requested, baskets), n = value_uint(t->attempts);
+	char all[HUMAN_BYTES], used[HUMAN_BYTES], times[HUMAN_BYTES], each[HUMAN_BYTES];
+
+	if (value_number(outside, NULL) <= 0 || !value_number(baskets, NULL))
+		return;
+	human(requested, AS_BYTES, all);
+	human(baskets, AS_BYTES, used);
+	human(value_ratio(requested, baskets, 1), AS_TIMES, times);
+	human(value_ratio(outside, n, 1), AS_BYTES, each);
+	sink_printf(s, "  coffea's bytesread, %s, is %s the %s of baskets used: each of the %zu\n",
+		    all, times, used, t->attempts);
+	sink_printf(s,
+		    "  chunks opens its file anew, and requests %s of metadata (and gaps) again.\n",
+		    each);
+}
+
+void report_tables_bytes(const struct report *r, struct sink *s, bool colour)
+{
+	struct groups datasets = {0}, columns = {0};
+
+	if (collect(r->run, &datasets, &columns))
+		s->error = -ENOMEM;
+	if (datasets.n) {
+		table_section(s, colour, "Requested, read and used bytes of counted chunks");
+		put_groups(&datasets, false, s, colour);
+		put_groups(&columns, true, s, colour);
+		put_files(r, s, colour);
+		put_reason(r, s);
+	}
+	free(datasets.v);
+	free(columns.v);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report_gather.c - adds up what is not an attempt: files, codecs, the workers' own totals. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/report/report_parts.h"
+
+static const char *const file_overflow = "(files beyond the table)";
+
+/* NULL is "nothing yet", not "unknown": the first value is taken as it is. */
+static void add(struct value *sum, struct value v, bool first)
+{
+	*sum = first ? v : value_plus(*sum, v);
+}
+
+static void file_add(struct file_sum *s, const struct file_row *f, bool first)
+{
+	if (first || f->size_bytes.type != VALUE_NULL)
+		s->size_bytes = f->size_bytes;
+	add(&s->read_calls, f->read_calls, first);
+	add(&s->read_bytes, f->read_bytes, first);
+	add(&s->write_calls, f->write_calls, first);
+	add(&s->write_bytes, f->write_bytes, first);
+	add(&s->mapped_bytes, f->mapped_bytes, first);
+	add(&s->storage_read_bytes, f->storage_read_bytes, first);
+	add(&s->storage_wait_ns, f->storage_wait_ns, first);
+}
+
+static struct file_sum *file_sum_of(struct report *r, const char *path, bool *first)
+{
+	struct file_sum *s;
+	size_t i;
+
+	for (i = 0; i < r->files.n && r->files.v[i].path != path; i++)
+		;
+	*first = i == r->files.n;
+	s = *first ? ARRAY_NEW(&r->files) : &r->files.v[i];
+	if (s)
+		s->path = path;
+	return s;
+}
+
+static int file_take(struct report *r, const struct file_row *f)
+{
+	const char *kind = f->kind ? f->kind : "other";
+	struct file_sum *s;
+	bool first;
+
+	if (!strcmp(kind, "import") || (!f->path && f->span)) {
+		s = strcmp(kind, "import") ? &r->rest : &r->imports;
+		first = s->read_calls.type == VALUE_NULL;
+	} else {
+		s = file_sum_of(r, f->path ? f->path : file_overflow, &first);
+	}
+	if (!s)
+		return -ENOMEM;
+	s->storage = f->storage;
+	s->filesystem = f->filesystem;
+	file_add(s, f, first);
+	if (s == &r->rest || s == &r->imports)
+		return 0;
+	s->name = f->name ? f->name : s->name;
+	return layers_add(&s->layers, f, first);
+}
+
+static struct file_sum *file_called(struct report *r, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < r->files.n; i++) {
+		if (r->files.v[i].path == name || r->files.v[i].name == name)
+			return &r->files.v[i];
+	}
+	return NULL;
+}
+
+/* What coffea says that the counted chunks of each file requested. */
+static void gather_chunks(struct report *r)
+{
+	struct file_sum *s = NULL;
+	const struct attempt *a;
+	struct value v;
+	size_t i;
+
+	for (i = 0; i < r->run->attempts.n; i++) {
+		a = r->run->attempts.v[i];
+		if (!a->counted || !attempt_is_chunk(a) || !a->filename)
+			continue;
+		if (!s || (s->path != a->filename && s->name != a->filename))
+			s = file_called(r, a->filename);
+		if (!s)
+			continue;
+		v = attempt_u64(a, TASK_F_coffea_bytesread, a->coffea_bytesread);
+		add(&s->layers.requested, v, !s->layers.chunks);
+		s->datasets |= s->layers.chunks && s->dataset != a->dataset;
+		s->dataset = s->datasets ? NULL : a->dataset;
+		s->layers.chunks++;
+	}
+}
+
+struct codec_module {
+	const char *function, *module;
+};
+
+static const struct codec_module codec_modules[] = {
+#define CODEC(id, module, path, codec, direction, input, into) {module "." path, module},
+#include "codecs.def"
+#undef CODEC
+};
+
+/* The module of a codec function: by the table, else all but its last name. */
+static const char *library_of(struct report *r, const char *function)
+{
+	const char *dot;
+	char *copy;
+	size_t i;
+
+	if (!function)
+		return "unknown";
+	for (i = 0; i < sizeof(codec_modules) / sizeof(*codec_modules); i++) {
+		if (!strcmp(codec_modules[i].function, function))
+			return codec_modules[i].module;
+	}
+	dot = strrchr(function, '.');
+	copy = dot ? arena_get(&r->arena, (size_t)(dot - function) + 1) : NULL;
+	if (!copy)
+		return function;
+	memcpy(copy, function, (size_t)(dot - function));
+	return copy;
+}
+
+static int codec_take(struct report *r, const struct codec_row *c)
+{
+	const char *library = library_of(r, c->function);
+	const char *codec = c->codec ? c->codec : "unknown";
+	const struct value zero = value_uint(0);
+	struct codec_side *side;
+	struct codec_sum *s;
+	size_t i;
+
+	for (i = 0; i < r->codecs.n; i++) {
+		if (!strcmp(r->codecs.v[i].codec, codec) &&
+		    !strcmp(r->codecs.v[i].library, library))
+			break;
+	}
+	s = i < r->codecs.n ? &r->codecs.v[i] : ARRAY_NEW(&r->codecs);
+	if (!s)
+		return -ENOMEM;
+	if (!s->codec) {
+		s->codec = codec;
+		s->library = library;
+		s->decompress = s->compress = (struct codec_side){zero, zero, zero, zero, zero};
+	}
+	side = c->direction && !strcmp(c->direction, "compress") ? &s->compress : &s->decompress;
+	add(&side->calls, c->calls, false);
+	add(&side->in_bytes, c->in_bytes, false);
+	add(&side->out_bytes, c->out_bytes, false);
+	add(&side->cpu_ns, c->cpu_ns, false);
+	add(&side->wall_ns, c->wall_ns, false);
+	return 0;
+}
+
+static void counters_part(struct part *p, const struct counters *c)
+{
+	p->read_bytes = count_of(c, CREMA_C_read_bytes);
+	p->mapped_bytes = count_of(c, CREMA_C_mapped_bytes);
+	p->network_read_bytes = count_of(c, CREMA_C_network_read_bytes);
+	p->network_write_bytes = count_of(c, CREMA_C_network_write_bytes);
+	p->comm_read_bytes = count_of(c, CREMA_C_comm_read_bytes);
+	p->comm_write_bytes = count_of(c, CREMA_C_comm_write_bytes);
+	p->decompress_calls = count_of(c, CREMA_C_decompress_calls);
+	p->decompress_in_bytes = count_of(c, CREMA_C_decompress_in_bytes);
+	p->decompress_out_bytes = count_of(c, CREMA_C_decompress_out_bytes);
+	p->decompress_cpu_seconds = value_seconds(count_of(c, CREMA_C_decompress_cpu_ns));
+}
+
+static void amounts_part(struct part *p, const struct amounts *all, const struct amounts *less)
+{
+	if (!less) {
+		p->cpu_seconds = value_seconds(all->cpu_ns);
+		p->storage_read_bytes = all->storage_read_bytes;
+		p->storage_write_bytes = all->storage_write_bytes;
+		return;
+	}
+	p->cpu_seconds = value_seconds(value_minus(all->cpu_ns, less->cpu_ns));
+	p->storage_read_bytes = value_minus(all->storage_read_bytes, less->storage_read_bytes);
+	p->storage_write_bytes = value_minus(all->storage_write_bytes, less->storage_write_bytes);
+}
+
+void worker_balance(const struct worker *w, struct balance *b)
+{
+	const struct totals *t = &w->totals;
+	struct amounts tasks;
+
+	memset(b, 0, sizeof(*b));
+	if (!t->known)
+		return;
+	tasks.cpu_ns = value_plus(own_ns(&t->tasks, CREMA_T_cpu), pool_ns(&t->tasks, CREMA_T_cpu));
+	tasks.storage_read_bytes = count_of(&t->tasks, CREMA_C_storage_read_bytes);
+	tasks.storage_write_bytes = count_of(&t->tasks, CREMA_C_storage_write_bytes);
+	amounts_part(&b->tasks, &tasks, NULL);
+	amounts_part(&b->unattributed, &t->seen, &tasks);
+	amounts_part(&b->unseen, &t->process, &t->seen);
+	amounts_part(&b->process, &t->process, NULL);
+	amounts_part(&b->children, &t->children, NULL);
+	counters_part(&b->tasks, &t->tasks);
+	counters_part(&b->unattributed, &t->unattributed);
+}
+
+_Static_assert(sizeof(struct part) % sizeof(struct value) == 0, "a part is only values");
+
+static void part_add(struct part *sum, const struct part *p, bool first)
+{
+	struct value *to = (struct value *)sum;
+	const struct value *from = (const struct value *)p;
+	size_t i;
+
+	for (i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+		add(&to[i], from[i], first);
+}
+
+static void gather_workers(struct report *r)
+{
+	const struct worker *w;
+	struct balance b;
+	size_t i;
+
+	for (i = 0; i < r->run->workers.n; i++) {
+		w = r->run->workers.v[i];
+		worker_balance(w, &b);
+		part_add(&r->balance.tasks, &b.tasks, !i);
+		part_add(&r->balance.unattributed, &b.unattributed, !i);
+		part_add(&r->balance.unseen, &b.unseen, !i);
+		part_add(&r->balance.process, &b.process, !i);
+		part_add(&r->balance.children, &b.children, !i);
+		add(&r->records_refused, w->totals.records_refused, !i);
+		add(&r->tasks_refused, w->totals.tasks_refused, !i);
+		add(&r->shared_network_read_bytes, w->totals.shared_network_read_bytes, !i);
+		add(&r->shared_network_write_bytes, w->totals.shared_network_write_bytes, !i);
+		r->records_lost += w->records_lost;
+		r->workers_with_notes += w->notes.n > 0;
+	}
+}
+
+static double number(struct value v)
+{
+	return value_number(v, NULL);
+}
+
+static int by_read(const void *pa, const void *pb)
+{
+	const struct file_sum *a = pa, *b = pb;
+	double x = number(a->read_bytes) + number(a->mapped_bytes);
+	double y = number(b->read_bytes) + number(b->mapped_bytes);
+
+	return x > y ? -1 : x < y ? 1 : strcmp(a->path, b->path);
+}
+
+static int by_in(const void *pa, const void *pb)
+{
+	const struct codec_sum *a = pa, *b = pb;
+	double x = number(a->decompress.in_bytes), y = number(b->decompress.in_bytes);
+
+	return x > y ? -1 : x < y ? 1 : strcmp(a->codec, b->codec);
+}
+
+int report_gather(struct report *r, const struct run *run, const struct facts *facts)
+{
+	const struct model *m = run->model;
+	size_t i;
+	int rc = 0;
+
+	memset(r, 0, sizeof(*r));
+	r->run = run;
+	r->facts = facts;
+	for (i = 0; i < m->files.n && !rc; i++) {
+		if (run_has_row(run, m->files.v[i]->worker, m->files.v[i]->span))
+			rc = file_take(r, m->files.v[i]);
+	}
+	gather_chunks(r);
+	for (i = 0; i < m->codecs.n && !rc; i++) {
+		if (run_has_row(run, m->codecs.v[i]->worker, m->codecs.v[i]->span))
+			rc = codec_take(r, m->codecs.v[i]);
+	}
+	if (r->files.n)
+		qsort(r->files.v, r->files.n, sizeof(*r->files.v), by_read);
+	if (r->codecs.n)
+		qsort(r->codecs.v, r->codecs.n, sizeof(*r->codecs.v), by_in);
+	if (!rc)
+		rc = report_gather_servers(r);
+	gather_workers(r);
+	r->blocking = arena_get(&r->arena, sizeof(*r->blocking));
+	if (!r->blocking)
+		return -ENOMEM;
+	return rc ? rc : blocking_gather(r->blocking, run);
+}
+
+void report_release(struct report *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->files.n; i++)
+		layers_release(&r->files.v[i].layers);
+	free(r->files.v);
+	free(r->codecs.v);
+	free(r->servers.v);
+	if (r->blocking)
+		blocking_release(r->blocking);
+	arena_release(&r->arena);
+	memset(r, 0, sizeof(*r));
+}

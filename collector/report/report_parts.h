@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report_parts.h - what the files of the report share: one run with all that is said about it.
+ *
+ * JSON: report_json() writes the run; rows of tasks and chunks follow the table in
+ * report_columns.c. Text: report_tables() prints the sections; each is a function of its own.
+ */
+#ifndef CREMA_COLLECTOR_REPORT_PARTS_H
+#define CREMA_COLLECTOR_REPORT_PARTS_H
+
+#include "collector/report/coffea_report.h"
+#include "collector/emit/emit_table.h"
+#include "collector/report/file_layers.h"
+#include "collector/metrics/metrics.h"
+#include "collector/model/taskvine_log.h"
+#include "collector/report/report_blocking.h"
+
+/* Seconds and bytes of one part of a worker process. */
+struct part {
+	struct value cpu_seconds, storage_read_bytes, storage_write_bytes;
+	struct value read_bytes, mapped_bytes, network_read_bytes, network_write_bytes;
+	struct value comm_read_bytes, comm_write_bytes; /* Dask's own connections */
+	struct value decompress_calls, decompress_in_bytes, decompress_out_bytes;
+	struct value decompress_cpu_seconds;
+};
+
+/* process = tasks + unattributed + unseen, over the whole life of a worker */
+struct balance {
+	struct part tasks, unattributed, unseen, process;
+	struct part children; /* ended and waited for; beside the process, in none of its parts */
+};
+
+/* One file or codec over all workers and spans of the run. */
+struct file_sum {
+	const char *path, *storage, *filesystem;
+	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
+	struct value storage_read_bytes, storage_wait_ns;
+	const char *name;	   /* as its reader calls it; NULL: not known */
+	const char *dataset;	   /* of all its counted chunks; NULL: none, or several */
+	bool datasets;		   /* several */
+	struct file_layers layers; /* of data files only */
+};
+struct codec_side {
+	struct value calls, in_bytes, out_bytes, cpu_ns, wall_ns;
+};
+struct codec_sum {
+	const char *codec, *library; /* library: the module */
+	struct codec_side decompress, compress;
+};
+
+/* One server over all workers and spans of the run. */
+struct server_sum {
+	const char *server, *scheme;
+	struct value requests, failed, read_bytes, latency_sum_ns, latency_max_ns;
+	uint64_t latency[CREMA_LATENCY_BUCKETS];
+};
+
+struct report {
+	const struct run *run;
+	const struct facts *facts;
+	const struct coffea_report *coffea;  /* NULL: not asked for */
+	const struct taskvine_log *taskvine; /* the same */
+	struct balance balance;		     /* of all workers of the run */
+	uint64_t records_lost, workers_with_notes;
+	struct value records_refused, tasks_refused;
+	/* of the unattributed: on connections that serve several tasks at once */
+	struct value shared_network_read_bytes, shared_network_write_bytes;
+	ARRAY(struct file_sum) files;	  /* most read first */
+	struct file_sum imports;	  /* Python modules and libraries, all together */
+	struct file_sum rest;		  /* storage bytes that no single file can be told for */
+	ARRAY(struct codec_sum) codecs;	  /* most in bytes first */
+	ARRAY(struct server_sum) servers; /* most read first */
+	struct blocking *blocking;	  /* call sites of long waits */
+	struct arena arena;
+};
+
+int report_gather(struct report *r, const struct run *run, const struct facts *facts);
+int report_gather_servers(struct report *r);
+void report_release(struct report *r);
+void worker_balance(const struct worker *w, struct balance *b);
+
+void report_json(const struct report *r, struct json *j);
+void report_task_rows(const struct run *run, struct json *j);
+void report_chunk_rows(const struct run *run, struct json *j);
+void report_workers_json(const struct report *r, struct json *j);
+void report_servers_json(const struct report *r, struct json *j);
+/* Datasets and sets of columns: what their counted chunks requested, read and used. */
+void report_bytes_json(const struct report *r, struct json *j);
+void report_completeness_json(const struct report *r, struct json *j);
+/* Remarks for people and JSON: `say` gets each, one line. */
+void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg);
+
+void report_tables(const struct report *r, struct sink *s, bool colour);
+void report_tables_numbers(const struct report *r, struct sink *s, bool colour);
+void report_tables_rows(const struct report *r, struct sink *s, bool colour);
+void report_tables_servers(const struct report *r, struct sink *s, bool colour);
+void report_tables_bytes(const struct report *r, struct sink *s, bool colour);
+void report_tables_health(const struct report *r, struct sink *s, bool colour);
+
+#endif

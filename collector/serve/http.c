@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* http.c - requests and answers of the status page. */
+#include "collector/serve/http.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/serve/http_access.h"
+#include "collector/serve/http_job.h"
+
+#define MEMORY_PER_CONNECTION (32u << 10)
+#define RUN_MAX 128
+
+struct request {
+	struct http *http;
+	struct MHD_Connection *connection;
+	struct request *next, *prev;
+	struct http_job *job;
+	bool json, made;
+	int result;
+	struct buf body;
+};
+
+struct http {
+	struct http_config config;
+	struct MHD_Daemon *daemon;
+	struct loop_watch *watch;
+	struct loop_timer *timer;
+	struct request *requests;
+	unsigned int jobs;
+};
+
+/* Gives libmicrohttpd its turn, and asks when it wants the next one. */
+static void run(void *arg)
+{
+	struct http *http = arg;
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	MHD_run(http->daemon);
+	if (MHD_get_timeout(http->daemon, &ms) == MHD_YES)
+		loop_timer_set(http->timer, ms > 60000 ? 60000 : (int64_t)ms);
+	else
+		loop_timer_set(http->timer, -1);
+}
+
+/* Answers */
+
+/* Takes the body's memory. */
+static enum MHD_Result respond(struct MHD_Connection *connection, unsigned int code,
+			       const char *type, struct buf *body, const char *name,
+			       const char *value)
+{
+	struct MHD_Response *response;
+	enum MHD_Result result;
+
+	if (body->error) {
+		buf_release(body);
+		return MHD_NO;
+	}
+	response = MHD_create_response_from_buffer(body->len, body->data, MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		buf_release(body);
+		return MHD_NO;
+	}
+	memset(body, 0, sizeof(*body));
+	MHD_add_response_header(response, "Content-Type", type);
+	MHD_add_response_header(response, "Content-Security-Policy",
+				"default-src 'none'; base-uri 'none'; form-action 'none'; "
+				"frame-ancestors 'none'");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	if (name)
+		MHD_add_response_header(response, name, value);
+	result = MHD_queue_response(connection, code, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result respond_text(struct MHD_Connection *connection, unsigned int code,
+				    const char *text, const char *name, const char *value)
+{
+	struct buf body = BUF_INIT;
+
+	buf_add(&body, text, strlen(text));
+	buf_add(&body, "\n", 1);
+	return respond(connection, code, "text/plain; charset=utf-8", &body, name, value);
+}
+
+static void add_text(struct buf *out, const char *text)
+{
+	buf_add(out, text, strlen(text));
+}
+
+static void add_escaped(struct buf *out, const struct buf *text)
+{
+	size_t i;
+
+	for (i = 0; i < text->len; i++) {
+		if (text->data[i] == '<')
+			add_text(out, "&lt;");
+		else if (text->data[i] == '>')
+			add_text(out, "&gt;");
+		else if (text->data[i] == '&')
+			add_text(out, "&amp;");
+		else
+			buf_add(out, text->data + i, 1);
+	}
+}
+
+static enum MHD_Result respond_page(struct request *request)
+{
+	struct buf page = BUF_INIT;
+
+	add_text(&page, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+			"<title>crema</title>\n<pre>");
+	add_escaped(&page, &request->body);
+	add_text(&page, "</pre>\n</html>\n");
+	return respond(request->connection, MHD_HTTP_OK, "text/html; charset=utf-8", &page, NULL,
+		       NULL);
+}
+
+/* Reports */
+
+static void report_made(void *arg, int result, struct buf *out)
+{
+	struct request *request = arg;
+
+	request->job = NULL;
+	request->made = true;
+	request->result = result;
+	request->body = *out;
+	memset(out, 0, sizeof(*out));
+	request->http->jobs--;
+	MHD_resume_connection(request->connection);
+	loop_timer_set(request->http->timer, 0);
+}
+
+static bool sane_run(const char *run)
+{
+	size_t n = strlen(run);
+
+	return n && n <= RUN_MAX && !strchr("-/", run[0]) &&
+	       strspn(run, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:+-") ==
+		       n;
+}
+
+static enum MHD_Result start_report(struct request *request)
+{
+	struct http *http = request->http;
+	struct http_job_call call = {.fn = http->config.report, .arg = http->config.arg};
+
+	call.json = request->json;
+	call.run = MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, "run");
+	if (call.run && !strcmp(call.run, "last"))
+		call.run = NULL;
+	if (call.run && !sane_run(call.run))
+		return respond_text(request->connection, 400, "that is no run id", NULL, NULL);
+	if (http->jobs < HTTP_JOBS)
+		request->job = http_job_start(http->config.loop, &call, http->config.job_ms,
+					      report_made, request);
+	if (!request->job)
+		return respond_text(request->connection, 503, "busy with other reports",
+				    "Retry-After", "2");
+	http->jobs++;
+	MHD_suspend_connection(request->connection);
+	return MHD_YES;
+}
+
+static enum MHD_Result respond_report(struct request *request)
+{
+	struct MHD_Connection *connection = request->connection;
+
+	if (request->result == -ETIMEDOUT)
+		return respond_text(connection, 503, "the report took too long", NULL, NULL);
+	if (request->result && !request->body.len)
+		return respond_text(connection, 500, "the report failed", NULL, NULL);
+	if (request->result) {
+		buf_add(&request->body, "\n", 1);
+		return respond(connection, request->result == -ENOENT ? 404 : 500,
+			       "text/plain; charset=utf-8", &request->body, NULL, NULL);
+	}
+	if (!request->json)
+		return respond_page(request);
+	return respond(connection, 200, "application/json", &request->body, NULL, NULL);
+}
+
+/* Requests */
+
+static enum MHD_Result respond_access(struct request *request, const char *url,
+				      enum http_access access)
+{
+	struct MHD_Connection *connection = request->connection;
+	const char *run_id = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "run");
+	char cookie[HTTP_COOKIE_BYTES], where[256];
+	struct MHD_Response *response;
+	enum MHD_Result result;
+
+	if (access == HTTP_DENIED)
+		return respond_text(connection, 401, "the token is needed", "WWW-Authenticate",
+				    "Bearer");
+	if (access == HTTP_FOREIGN)
+		return respond_text(connection, 403, "ask by address or as localhost", NULL, NULL);
+	if (http_access_cookie(request->http->config.token, cookie))
+		return MHD_NO;
+	/* Back to the same page, so that the token does not stay in the address bar. */
+	if (run_id && sane_run(run_id))
+		snprintf(where, sizeof(where), "%s?run=%s", url, run_id);
+	else
+		snprintf(where, sizeof(where), "%s", url);
+	response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, "Location", where);
+	MHD_add_response_header(response, "Set-Cookie", cookie);
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	result = MHD_queue_response(connection, MHD_HTTP_SEE_OTHER, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result answer(struct request *request, const char *url, const char *method)
+{
+	struct MHD_Connection *connection = request->connection;
+	enum http_access access;
+	struct buf body = BUF_INIT;
+
+	if (request->made)
+		return respond_report(request);
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+		return respond_text(connection, 405, "only GET and HEAD", "Allow", "GET, HEAD");
+	access = http_access_check(connection, request->http->config.token);
+	if (strcmp(url, "/") != 0 && strcmp(url, "/report.json") != 0 &&
+	    strcmp(url, "/status.json") != 0)
+		return access == HTTP_GRANTED
+			       ? respond_text(connection, 404, "no such page", NULL, NULL)
+			       : respond_text(connection, 401, "the token is needed", NULL, NULL);
+	if (access != HTTP_GRANTED)
+		return respond_access(request, url, access);
+	if (!strcmp(url, "/status.json")) {
+		request->http->config.status(request->http->config.arg, &body);
+		return respond(connection, 200, "application/json", &body, NULL, NULL);
+	}
+	request->json = !strcmp(url, "/report.json");
+	return start_report(request);
+}
+
+static enum MHD_Result handler(void *arg, struct MHD_Connection *connection, const char *url,
+			       const char *method, const char *version, const char *data,
+			       size_t *data_size, void **state)
+{
+	struct http *http = arg;
+	struct request *request = *state;
+
+	(void)version;
+	(void)data;
+	if (!request) {
+		/* The first call has the headers only; an answer now would end the connection. */
+		request = calloc(1, sizeof(*request));
+		if (!request)
+			return MHD_NO;
+		request->http = http;
+		request->connection = connection;
+		request->next = http->requests;
+		if (request->next)
+			request->next->prev = request;
+		http->requests = request;
+		*state = request;
+		return MHD_YES;
+	}
+	if (*data_size) {
+		*data_size = 0;
+		return MHD_YES;
+	}
+	return answer(request, url, method);
+}
+
+static void completed(void *arg, struct MHD_Connection *connection, void **state,
+		      enum MHD_RequestTerminationCode code)
+{
+	struct http *http = arg;
+	struct request *request = *state;
+
+	(void)connection;
+	(void)code;
+	if (!request)
+		return;
+	if (request->next)
+		request->next->prev = request->prev;
+	if (request->prev)
+		request->prev->next = request->next;
+	else
+		http->requests = request->next;
+	buf_release(&request->body);
+	free(request);
+	*state = NULL;
+}
+
+struct http *http_start(const struct http_config *config, int *error)
+{
+	struct http *http = calloc(1, sizeof(*http));
+	const union MHD_DaemonInfo *info;
+
+	*error = -ENOMEM;
+	if (!http)
+		return NULL;
+	http->config = *config;
+	if (!http->config.job_ms)
+		http->config.job_ms = HTTP_JOB_MS;
+	http->daemon =
+		MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler,
+				 http, MHD_OPTION_LISTEN_SOCKET, config->listen_fd,
+				 MHD_OPTION_CONNECTION_LIMIT, (unsigned int)HTTP_CONNECTIONS,
+				 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)HTTP_IDLE_S,
+				 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_PER_CONNECTION,
+				 MHD_OPTION_NOTIFY_COMPLETED, completed, http, MHD_OPTION_END);
+	if (!http->daemon) {
+		free(http);
+		return NULL;
+	}
+	info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	http->timer = loop_timer_new(config->loop, run, http);
+	if (info && http->timer)
+		http->watch = loop_watch_new(config->loop, info->epoll_fd, run, http);
+	if (!http->watch) {
+		http_stop(http);
+		return NULL;
+	}
+	loop_timer_set(http->timer, 0);
+	return http;
+}
+
+void http_stop(struct http *http)
+{
+	struct request *request;
+
+	if (!http)
+		return;
+	for (request = http->requests; request; request = request->next) {
+		if (!request->job)
+			continue;
+		http_job_cancel(request->job);
+		request->job = NULL;
+		request->made = true;
+		request->result = -ETIMEDOUT;
+		MHD_resume_connection(request->connection);
+	}
+	loop_watch_free(http->watch);
+	loop_timer_free(http->timer);
+	MHD_run(http->daemon);
+	MHD_stop_daemon(http->daemon);
+	free(http);
+}

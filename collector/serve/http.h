@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * http.h - the status page: libmicrohttpd inside our loop, without threads.
+ *
+ *   GET /status.json           what the collector does now
+ *   GET /report.json?run=ID    a run as JSON; without run: the last one
+ *   GET /                      the terminal report as a page
+ *
+ * GET and HEAD only. Reports are made in a child process (http_job.h), so that a large journal
+ * never holds up the agents. With a token a request needs "Authorization: Bearer TOKEN", or once
+ * "?token=TOKEN", which sets a cookie and leads back to the page without it. Without a token
+ * (loopback) the Host must be an address or localhost, so that no foreign web page reads along by
+ * a name that it lets point here.
+ */
+#ifndef COLLECTOR_HTTP_H
+#define COLLECTOR_HTTP_H
+
+#include <stdbool.h>
+
+#include "collector/serve/loop.h"
+#include "common/auth.h"
+#include "common/buf.h"
+
+#define HTTP_CONNECTIONS 64
+#define HTTP_IDLE_S 15
+#define HTTP_JOBS 2 /* reports made at the same time; more are answered 503 */
+#define HTTP_JOB_MS 60000
+
+struct http;
+
+struct http_config {
+	struct loop *loop;
+	int listen_fd;			/* owned from the call on, also when it fails */
+	const struct auth_token *token; /* NULL: none is asked for; must outlive the server */
+	/* Appends JSON. In the loop's thread: quick. */
+	void (*status)(void *arg, struct buf *out);
+	/*
+	 * Appends a report; in a child process, as slow as it likes. run NULL: the last one.
+	 * 0, or -errno with one line about it instead; -ENOENT: no such run.
+	 */
+	int (*report)(void *arg, bool json, const char *run, struct buf *out);
+	void *arg;
+	int64_t job_ms; /* 0: HTTP_JOB_MS */
+};
+
+/* NULL with *error = -errno. */
+struct http *http_start(const struct http_config *config, int *error);
+void http_stop(struct http *http);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* http_status.h - what a collector does now, as JSON. */
+#ifndef COLLECTOR_HTTP_STATUS_H
+#define COLLECTOR_HTTP_STATUS_H
+
+#include "collector/serve/journal.h"
+#include "collector/serve/server.h"
+
+/*
+ * Appends {"version", "uptime_seconds", "workers_connected", "workers_seen", "connections",
+ * "frames", "records", "bytes", "duplicate_records", "missing_records", "refused": {reason: count},
+ * "refused_total", "journal": {"state": "ok"|"stuck", "error", "sync_error", "dir", ...},
+ * "agents": [...]}.
+ */
+void http_status(const struct server *server, struct journal *journal, const char *dir,
+		 uint64_t started_mono_ns, struct buf *out);
+
+#endif

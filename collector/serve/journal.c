@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* journal.c - writing the journal: queue, segments, being stuck and recovering. */
+#include "collector/serve/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/serve/journal_sync.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/pack.h"
+#include "ids.h"
+
+#define CREATE_TRIES 16
+
+struct journal {
+	struct journal_config config;
+	char dir[PATH_MAX];
+	struct framefile file;
+	struct journal_sync *sync;
+	struct buf queue;
+	uint64_t queued_frames;
+	uint64_t started_ns; /* the stream of our own notes */
+	struct journal_stats stats;
+};
+
+static int begin_segment(struct journal *journal)
+{
+	struct framefile file = {.fd = -1};
+	int err = -EEXIST, fd, i;
+
+	for (i = 0; err == -EEXIST && i < CREATE_TRIES; i++)
+		err = framefile_create(&file, journal->dir, "journal", clock_real_ns(), NULL);
+	if (err)
+		return err;
+	fd = fcntl(file.fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0) {
+		err = -errno;
+		framefile_close(&file);
+		unlink(file.path);
+		return err;
+	}
+	journal_sync_file(journal->sync, fd);
+	if (journal->file.fd >= 0)
+		framefile_close(&journal->file);
+	journal->file = file;
+	journal->stats.segments++;
+	return 0;
+}
+
+struct journal *journal_open(const struct journal_config *config, int *error)
+{
+	struct journal *journal = calloc(1, sizeof(*journal));
+	int dir_fd = -1;
+
+	*error = -ENOMEM;
+	if (!journal)
+		return NULL;
+	journal->config = *config;
+	journal->file.fd = -1;
+	journal->started_ns = clock_real_ns();
+	if (!journal->config.segment_bytes)
+		journal->config.segment_bytes = JOURNAL_SEGMENT_BYTES;
+	if (!journal->config.sync_ms)
+		journal->config.sync_ms = JOURNAL_SYNC_MS;
+	if (!journal->config.append)
+		journal->config.append = framefile_append;
+	if (!journal->config.sync)
+		journal->config.sync = fdatasync;
+	*error = -ENAMETOOLONG;
+	if (strlen(config->dir) >= sizeof(journal->dir))
+		goto out;
+	strcpy(journal->dir, config->dir);
+	dir_fd = open(journal->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd >= 0)
+		journal->sync =
+			journal_sync_start(dir_fd, journal->config.sync_ms, journal->config.sync);
+	if (!journal->sync) {
+		*error = -errno;
+		goto out;
+	}
+	*error = begin_segment(journal);
+	if (!*error)
+		return journal;
+	journal_sync_stop(journal->sync);
+	dir_fd = -1;
+out:
+	if (dir_fd >= 0)
+		close(dir_fd);
+	free(journal);
+	return NULL;
+}
+
+bool journal_is_stuck(const struct journal *journal)
+{
+	return journal->stats.error != 0;
+}
+
+static int set_state(struct journal *journal, int err)
+{
+	if (err && !journal->stats.error) {
+		journal->stats.failures++;
+		log_line("collect: cannot write the journal in '%s': %s; agents wait until it "
+			 "works again",
+			 journal->dir, log_error(err));
+	} else if (!err && journal->stats.error) {
+		log_line("collect: the journal in '%s' can be written again", journal->dir);
+	}
+	journal->stats.error = err;
+	return err;
+}
+
+int journal_flush(struct journal *journal)
+{
+	int err = 0;
+
+	if (journal->queue.len) {
+		err = journal->config.append(&journal->file, journal->queue.data,
+					     journal->queue.len);
+		if (!err) {
+			journal->stats.frames += journal->queued_frames;
+			journal->stats.bytes += journal->queue.len;
+			journal->queued_frames = 0;
+			buf_clear(&journal->queue);
+			journal_sync_dirty(journal->sync);
+		}
+	} else if (journal->stats.error) {
+		/* A segment could not be begun: this is the try that journal_add() waits for. */
+		err = begin_segment(journal);
+	}
+	return set_state(journal, err);
+}
+
+/* Makes the present segment one that has room for `bytes` more. */
+static int make_room(struct journal *journal, size_t bytes)
+{
+	int err;
+
+	if (journal->file.size + journal->queue.len + bytes <= journal->config.segment_bytes)
+		return 0;
+	err = journal_flush(journal);
+	if (!err)
+		err = set_state(journal, begin_segment(journal));
+	return err;
+}
+
+int journal_add(struct journal *journal, struct journal_hello *hello, const void *frame,
+		size_t bytes)
+{
+	size_t hello_bytes = 0;
+
+	if (journal->stats.error)
+		return -EAGAIN;
+	if (journal->queue.len >= JOURNAL_QUEUE_BYTES && journal_flush(journal))
+		return -EAGAIN;
+	if (make_room(journal, bytes + (hello ? hello->bytes : 0)))
+		return -EAGAIN;
+	if (hello && hello->segment != journal->stats.segments)
+		hello_bytes = hello->bytes;
+	if (buf_reserve(&journal->queue, hello_bytes + bytes)) {
+		journal->queue.error = 0; /* what was queued before is whole */
+		return -ENOMEM;
+	}
+	if (hello_bytes) {
+		buf_add(&journal->queue, hello->frame, hello_bytes);
+		journal->queued_frames++;
+		hello->segment = journal->stats.segments;
+	}
+	buf_add(&journal->queue, frame, bytes);
+	journal->queued_frames++;
+	return 0;
+}
+
+int journal_note(struct journal *journal, const char *event, const char *text)
+{
+	struct crema_frame_header head = frame_head(CREMA_FRAME_NOTE, NULL, journal->started_ns);
+	struct buf body = BUF_INIT, frame = BUF_INIT;
+	msgpack_packer pk;
+	int err;
+
+	pack_init(&pk, &body);
+	pack_map(&pk, 3);
+	pack_kv_u64(&pk, "time_ns", clock_real_ns());
+	pack_kv_text(&pk, "event", event);
+	pack_kv_text(&pk, "text", text);
+	err = body.error;
+	if (!err)
+		err = frame_encode(&frame, &head, body.data, body.len);
+	if (!err)
+		err = journal_add(journal, NULL, frame.data, frame.len);
+	buf_release(&body);
+	buf_release(&frame);
+	return err;
+}
+
+void journal_get_stats(struct journal *journal, struct journal_stats *stats)
+{
+	*stats = journal->stats;
+	stats->queued_bytes = journal->queue.len;
+	journal_sync_stats(journal->sync, &stats->syncs, &stats->slowest_sync_ns,
+			   &stats->sync_error);
+}
+
+int journal_close(struct journal *journal)
+{
+	int err, sync_err;
+
+	if (!journal)
+		return 0;
+	err = journal_flush(journal);
+	framefile_close(&journal->file);
+	sync_err = journal_sync_stop(journal->sync);
+	buf_release(&journal->queue);
+	free(journal);
+	return err ? err : sync_err;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* journal_scan.c - reading what earlier collectors wrote. */
+#include "collector/serve/journal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/dirs.h"
+#include "common/log.h"
+
+/* A text for people about what is wrong with a segment; 0: nothing. */
+static int damage(const struct framefile_stats *stats, const char *name, char *text, size_t size)
+{
+	if (stats->no_header)
+		return snprintf(text, size,
+				"'%s' is no journal segment; its %" PRIu64 " valid frames are used",
+				name, stats->frames);
+	if (stats->truncated)
+		return snprintf(text, size,
+				"'%s' ends in half a frame (%" PRIu64 " bytes are not used)", name,
+				stats->bytes_skipped);
+	if (stats->bytes_skipped)
+		return snprintf(text, size,
+				"'%s' is damaged at byte %" PRId64 " (%" PRIu64
+				" bytes are not used)",
+				name, stats->first_bad_offset, stats->bytes_skipped);
+	return 0;
+}
+
+static int scan_one(const char *dir, const char *name,
+		    void (*visit)(void *arg, const struct frame *frame), void *arg, char *text,
+		    size_t size)
+{
+	struct framefile_reader reader;
+	struct frame frame;
+	char path[PATH_MAX];
+	int err = dirs_join(path, sizeof(path), dir, name);
+
+	if (!err)
+		err = framefile_open(&reader, path);
+	if (err)
+		return snprintf(text, size, "cannot open '%s': %s", name, log_error(err));
+	while ((err = framefile_next(&reader, &frame)) > 0)
+		visit(arg, &frame);
+	if (err)
+		err = snprintf(text, size, "cannot read '%s': %s", name, log_error(err));
+	else
+		err = damage(&reader.stats, name, text, size);
+	framefile_reader_close(&reader);
+	return err;
+}
+
+int journal_scan(const char *dir, void (*visit)(void *arg, const struct frame *frame), void *arg,
+		 void (*warn)(void *arg, const char *text))
+{
+	char **names = NULL, text[512];
+	int i, n = framefile_list(dir, &names);
+
+	for (i = 0; i < n; i++) {
+		if (scan_one(dir, names[i], visit, arg, text, sizeof(text)) && warn)
+			warn(arg, text);
+	}
+	free(names);
+	return n < 0 ? n : 0;
+}

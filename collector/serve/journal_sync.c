@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* journal_sync.c - fdatasync each second without stalling the loop. */
+#include "collector/serve/journal_sync.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+
+/* So many segments may wait for a slow disk before the oldest is left to the kernel. */
+#define FILES_MAX 64
+
+struct journal_sync {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	int (*sync)(int fd);
+	int64_t interval_ms;
+	int dir_fd;
+	/* Below: under the lock. */
+	int fd[FILES_MAX]; /* oldest first; the last one is still written */
+	unsigned int files;
+	bool dirty, new_name, stop;
+	uint64_t syncs, slowest_ns;
+	int error;
+};
+
+static void sync_one(struct journal_sync *sync, int fd)
+{
+	uint64_t start = clock_mono_ns(), took;
+	int err = sync->sync(fd) ? -errno : 0;
+
+	took = clock_mono_ns() - start;
+	pthread_mutex_lock(&sync->lock);
+	sync->syncs++;
+	sync->error = err;
+	if (took > sync->slowest_ns)
+		sync->slowest_ns = took;
+	pthread_mutex_unlock(&sync->lock);
+}
+
+/* With the lock held, which is given back while the disk works. */
+static void sync_round(struct journal_sync *sync)
+{
+	bool dirty = sync->dirty, new_name = sync->new_name;
+	int fd;
+
+	sync->dirty = false;
+	sync->new_name = false;
+	/* Only this thread takes files away, so fd[0] stays what it is while the lock is open. */
+	while (sync->files > 1) {
+		fd = sync->fd[0];
+		pthread_mutex_unlock(&sync->lock);
+		sync_one(sync, fd);
+		close(fd);
+		pthread_mutex_lock(&sync->lock);
+		sync->files--;
+		for (unsigned int i = 0; i < sync->files; i++)
+			sync->fd[i] = sync->fd[i + 1];
+	}
+	fd = sync->files ? sync->fd[0] : -1;
+	pthread_mutex_unlock(&sync->lock);
+	if (dirty && fd >= 0)
+		sync_one(sync, fd);
+	if (new_name)
+		fsync(sync->dir_fd);
+	pthread_mutex_lock(&sync->lock);
+}
+
+static void *sync_thread(void *arg)
+{
+	struct journal_sync *sync = arg;
+	struct timespec until;
+	int64_t ns;
+
+	pthread_mutex_lock(&sync->lock);
+	while (!sync->stop) {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		ns = until.tv_nsec + sync->interval_ms * 1000000;
+		until.tv_sec += ns / 1000000000;
+		until.tv_nsec = ns % 1000000000;
+		while (!sync->stop &&
+		       pthread_cond_timedwait(&sync->wake, &sync->lock, &until) != ETIMEDOUT)
+			;
+		sync_round(sync);
+	}
+	sync_round(sync);
+	pthread_mutex_unlock(&sync->lock);
+	return NULL;
+}
+
+struct journal_sync *journal_sync_start(int dir_fd, int64_t interval_ms, int (*sync_fn)(int fd))
+{
+	struct journal_sync *sync = calloc(1, sizeof(*sync));
+	pthread_condattr_t attr;
+	int err;
+
+	if (!sync)
+		return NULL;
+	sync->dir_fd = dir_fd;
+	sync->interval_ms = interval_ms;
+	sync->sync = sync_fn;
+	pthread_mutex_init(&sync->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&sync->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	err = pthread_create(&sync->thread, NULL, sync_thread, sync);
+	if (err) {
+		free(sync);
+		errno = err;
+		return NULL;
+	}
+	return sync;
+}
+
+void journal_sync_file(struct journal_sync *sync, int fd)
+{
+	pthread_mutex_lock(&sync->lock);
+	if (sync->files == FILES_MAX) {
+		/* fd[0] may be in the thread's hands; the second one never is. */
+		close(sync->fd[1]);
+		sync->files--;
+		for (unsigned int i = 1; i < sync->files; i++)
+			sync->fd[i] = sync->fd[i + 1];
+	}
+	sync->fd[sync->files++] = fd;
+	sync->dirty = true;
+	sync->new_name = true;
+	pthread_mutex_unlock(&sync->lock);
+}
+
+void journal_sync_dirty(struct journal_sync *sync)
+{
+	pthread_mutex_lock(&sync->lock);
+	sync->dirty = true;
+	pthread_mutex_unlock(&sync->lock);
+}
+
+void journal_sync_stats(struct journal_sync *sync, uint64_t *syncs, uint64_t *slowest_ns,
+			int *error)
+{
+	pthread_mutex_lock(&sync->lock);
+	*syncs = sync->syncs;
+	*slowest_ns = sync->slowest_ns;
+	*error = sync->error;
+	pthread_mutex_unlock(&sync->lock);
+}
+
+int journal_sync_stop(struct journal_sync *sync)
+{
+	int err;
+
+	pthread_mutex_lock(&sync->lock);
+	sync->stop = true;
+	pthread_cond_signal(&sync->wake);
+	pthread_mutex_unlock(&sync->lock);
+	pthread_join(sync->thread, NULL);
+	err = sync->error;
+	while (sync->files)
+		close(sync->fd[--sync->files]);
+	close(sync->dir_fd);
+	pthread_cond_destroy(&sync->wake);
+	pthread_mutex_destroy(&sync->lock);
+	free(sync);
+	return err;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* server_conn.c - one agent's connection: its bytes, its limits, its end. */
+#include "collector/serve/server_conn.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ids.h"
+
+static const char *const reason_text[] = {
+#define REASON(id, text) text,
+	SERVER_REASONS
+#undef REASON
+};
+
+void server_conn_free(struct server_conn *conn)
+{
+	struct server *server = conn->server;
+	struct server_conn **p;
+
+	for (p = &server->acks; conn->ack_due && *p; p = &(*p)->next_ack) {
+		if (*p == conn) {
+			*p = conn->next_ack;
+			break;
+		}
+	}
+	if (conn->next)
+		conn->next->prev = conn->prev;
+	if (conn->prev)
+		conn->prev->next = conn->next;
+	else
+		server->conns = conn->next;
+	server->conn_count--;
+	if (conn->state == CONN_OPEN)
+		server->stats.connected--;
+	loop_stream_close(conn->stream);
+	buf_release(&conn->hello);
+	buf_release(&conn->in);
+	free(conn);
+}
+
+int server_conn_drop(struct server_conn *conn, enum server_reason reason, const char *detail)
+{
+	struct server *server = conn->server;
+
+	server->stats.refused[reason]++;
+	server_log(server, reason, conn->peer, detail ? detail : reason_text[reason]);
+	if (conn->state == CONN_OPEN)
+		server->stats.connected--;
+	conn->state = CONN_ENDING;
+	conn->backlog = false;
+	conn->frame_ms = 0;
+	conn->deadline_ms = loop_now_ms(server->config.loop) + server->config.linger_ms;
+	buf_release(&conn->in);
+	if (server_send_refuse(conn, detail ? detail : reason_text[reason])) {
+		server_conn_free(conn);
+		return -1;
+	}
+	loop_stream_pause(conn->stream, false);
+	loop_stream_finish(conn->stream);
+	return -1;
+}
+
+/* How many stored bytes a frame may have here. */
+static uint32_t size_limit(const struct server_conn *conn, uint8_t type)
+{
+	if (conn->state == CONN_AUTH)
+		return SERVER_AUTH_BYTES;
+	return conn->state == CONN_HELLO || type == CREMA_FRAME_HELLO ? SERVER_HELLO_BYTES
+								      : CREMA_FRAME_STORED_MAX;
+}
+
+/* Looks at a header before its payload is there, so that a claim alone costs no memory. */
+static bool too_large(const struct server_conn *conn, const uint8_t *p, size_t n)
+{
+	struct crema_frame_header head;
+
+	if (n < sizeof(head))
+		return false;
+	memcpy(&head, p, sizeof(head));
+	return le32toh(head.magic) == CREMA_WIRE_MAGIC &&
+	       (le32toh(head.stored_bytes) > size_limit(conn, head.type) ||
+		le32toh(head.raw_bytes) >
+			(conn->state == CONN_AUTH ? SERVER_AUTH_BYTES : CREMA_FRAME_RAW_MAX));
+}
+
+static void stop_reading(struct server_conn *conn)
+{
+	conn->backlog = true;
+	loop_stream_pause(conn->stream, true);
+	server_want_retry(conn->server, journal_is_stuck(conn->server->config.journal)
+						? conn->server->config.retry_ms
+						: 0);
+}
+
+/* Works off whole frames at p. Bytes used or -1. */
+static ssize_t consume(struct server_conn *conn, const uint8_t *p, size_t n)
+{
+	struct frame frame;
+	size_t used = 0;
+	ssize_t got;
+	int err;
+
+	if (conn->round != conn->server->round) {
+		conn->round = conn->server->round;
+		conn->spent = 0;
+	}
+	while (used < n) {
+		if (too_large(conn, p + used, n - used))
+			return server_conn_drop(conn, SERVER_too_large, NULL);
+		got = frame_decode(&frame, p + used, n - used);
+		if (got == -EAGAIN)
+			break;
+		if (got < 0)
+			return server_conn_drop(conn,
+						got == -EPROTONOSUPPORT ? SERVER_bad_version
+									: SERVER_bad_frame,
+						NULL);
+		if (conn->spent >= SERVER_ROUND_BYTES) {
+			stop_reading(conn);
+			break;
+		}
+		err = server_frame(conn, &frame, p + used, (size_t)got);
+		if (err == -EAGAIN) {
+			stop_reading(conn);
+			break;
+		}
+		if (err)
+			return -1;
+		used += (size_t)got;
+	}
+	if (used == n || conn->backlog)
+		conn->frame_ms = 0;
+	else if (used || !conn->frame_ms)
+		conn->frame_ms = loop_now_ms(conn->server->config.loop);
+	return (ssize_t)used;
+}
+
+int server_conn_resume(struct server_conn *conn)
+{
+	ssize_t used;
+
+	conn->backlog = false;
+	used = consume(conn, conn->in.data, conn->in.len);
+	if (used < 0)
+		return -1;
+	buf_consume(&conn->in, (size_t)used);
+	if (!conn->in.len)
+		buf_release(&conn->in);
+	if (!conn->backlog)
+		loop_stream_pause(conn->stream, false);
+	return 0;
+}
+
+static void on_bytes(void *arg, const uint8_t *data, size_t len)
+{
+	struct server_conn *conn = arg;
+	bool fresh = !conn->in.len;
+	ssize_t used = 0;
+
+	if (conn->state == CONN_ENDING)
+		return;
+	if (fresh) {
+		used = consume(conn, data, len);
+		if (used < 0)
+			return;
+	}
+	if ((size_t)used < len && buf_add(&conn->in, data + used, len - (size_t)used)) {
+		server_conn_drop(conn, SERVER_no_memory, NULL);
+		return;
+	}
+	if (!fresh)
+		server_conn_resume(conn);
+}
+
+static void on_closed(void *arg, int error)
+{
+	struct server_conn *conn = arg;
+	struct server *server = conn->server;
+
+	conn->stream = NULL;
+	(void)error;
+	if (conn->state != CONN_ENDING && conn->in.len && !conn->backlog) {
+		server->stats.refused[SERVER_cut]++;
+		server_log(server, SERVER_cut, conn->peer, reason_text[SERVER_cut]);
+	}
+	server_conn_free(conn);
+}
+
+const struct loop_stream_ops server_conn_ops = {.bytes = on_bytes, .closed = on_closed};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server_conn.h - what the files of the server share; nobody else includes it.
+ *
+ * server.c: accepting, rounds, timers; server_conn.c: one connection's bytes, limits and end;
+ * server_frames.c: what each frame type means; server_stats.c: lines, notes and numbers.
+ * Functions that return -1 have dropped the connection: the caller must not touch it again.
+ */
+#ifndef COLLECTOR_SERVER_CONN_H
+#define COLLECTOR_SERVER_CONN_H
+
+#include "collector/serve/server.h"
+#include "collector/serve/server_streams.h"
+#include "common/buf.h"
+
+enum conn_state {
+	CONN_AUTH,  /* the challenge is out */
+	CONN_HELLO, /* the token was proved */
+	CONN_OPEN,
+	CONN_ENDING, /* refused; lingers so that the peer can read why */
+};
+
+struct server_conn {
+	struct server *server;
+	struct server_conn *next, *prev;
+	struct server_conn *next_ack;
+	struct loop_stream *stream;
+	enum conn_state state;
+	bool ack_due;
+	bool backlog; /* whole frames may lie in `in`: the journal or the budget said stop */
+	uint8_t nonce[AUTH_NONCE_BYTES];
+	uint8_t worker[CREMA_WORKER_ID_BYTES];
+	uint64_t stream_id;
+	uint8_t version;
+	struct server_progress *progress;
+	struct buf hello; /* the HELLO frame, verbatim */
+	struct journal_hello journal_hello;
+	struct buf in;
+	int64_t deadline_ms;   /* of the handshake or of lingering; 0: none */
+	int64_t frame_ms;      /* when the unfinished frame began; 0: none */
+	uint64_t round, spent; /* inflated bytes in this round */
+	uint64_t pid, records, bytes;
+	char peer[80];
+	char host[64];
+};
+
+struct server {
+	struct server_config config;
+	struct server_stats stats;
+	struct server_streams streams;
+	struct server_conn *conns, *acks;
+	struct server_progress *dirty;
+	unsigned int conn_count;
+	uint64_t round, refused_noted;
+	struct loop_timer *sweep, *retry;
+	bool retry_set, no_memory;
+	int64_t note_ms; /* when to note dropped peers again */
+	struct buf scratch, out;
+	struct {
+		int64_t next_ms;
+		uint64_t silent;
+	} log[SERVER_REASON_COUNT];
+};
+
+/* server_conn.c */
+extern const struct loop_stream_ops server_conn_ops;
+/* Works off what lies in `in` after a backlog. 0 or -1. */
+int server_conn_resume(struct server_conn *conn);
+/* Refuses the peer: one line, counted; it is told, then lingers. Always -1. */
+int server_conn_drop(struct server_conn *conn, enum server_reason reason, const char *detail);
+/* Frees it at once. */
+void server_conn_free(struct server_conn *conn);
+
+/* server_frames.c */
+int server_send_challenge(struct server_conn *conn);
+int server_send_refuse(struct server_conn *conn, const char *reason);
+int server_send_ack(struct server_conn *conn);
+/* One whole frame (verbatim at p). 0; -1; or -EAGAIN: the journal takes nothing now. */
+int server_frame(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
+		 size_t bytes);
+
+/* server.c: another look at a stuck journal and at the backlogs, in ms */
+void server_want_retry(struct server *server, int64_t ms);
+
+/* server_stats.c: one line on stderr, seldom */
+void server_log(struct server *server, enum server_reason reason, const char *peer,
+		const char *detail);
+
+#endif

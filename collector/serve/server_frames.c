@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* server_frames.c - what an agent's frames mean, and the answers. */
+#include "collector/serve/server_conn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/serve/server_payload.h"
+#include "common/clock.h"
+#include "common/pack.h"
+#include "ids.h"
+
+#define HELLO_NAMES_MAX 4096u
+
+/* Encodes and queues one frame; body NULL: no payload. 0 or -1. */
+static int send_frame(struct server_conn *conn, uint8_t type, uint64_t seq, const struct buf *body)
+{
+	struct crema_frame_header head = frame_head(type, conn->worker, conn->stream_id);
+	struct buf *out = &conn->server->out;
+	int err;
+
+	head.first_seq = seq;
+	buf_clear(out);
+	err = body ? body->error : 0;
+	if (!err)
+		err = frame_encode(out, &head, body ? body->data : NULL, body ? body->len : 0);
+	if (!err)
+		err = loop_stream_send(conn->stream, out->data, out->len);
+	if (!err)
+		return 0;
+	if (conn->state == CONN_ENDING)
+		return -1;
+	return server_conn_drop(conn, err == -ENOBUFS ? SERVER_not_reading : SERVER_no_memory,
+				NULL);
+}
+
+int server_send_challenge(struct server_conn *conn)
+{
+	struct buf body = BUF_INIT;
+	msgpack_packer pk;
+	int err;
+
+	pack_init(&pk, &body);
+	pack_map(&pk, 3);
+	pack_kv_u64(&pk, "min", CREMA_WIRE_OLDEST);
+	pack_kv_u64(&pk, "max", CREMA_WIRE_VERSION);
+	pack_kv_bin(&pk, "nonce", conn->nonce, sizeof(conn->nonce));
+	err = send_frame(conn, CREMA_FRAME_CHALLENGE, 0, &body);
+	buf_release(&body);
+	return err;
+}
+
+int server_send_refuse(struct server_conn *conn, const char *reason)
+{
+	struct buf body = BUF_INIT;
+	msgpack_packer pk;
+	int err;
+
+	pack_init(&pk, &body);
+	pack_map(&pk, 1);
+	pack_kv_text(&pk, "reason", reason);
+	err = send_frame(conn, CREMA_FRAME_REFUSE, 0, &body);
+	buf_release(&body);
+	return err;
+}
+
+int server_send_ack(struct server_conn *conn)
+{
+	return send_frame(conn, CREMA_FRAME_ACK, conn->progress->written, NULL);
+}
+
+static int send_welcome(struct server_conn *conn)
+{
+	struct buf body = BUF_INIT;
+	msgpack_packer pk;
+	int err;
+
+	pack_init(&pk, &body);
+	pack_map(&pk, 2);
+	pack_kv_u64(&pk, "version", conn->version);
+	pack_kv_text(&pk, "name", conn->server->config.name);
+	/* Not `next`: what is only queued could still be lost, so it may be sent again. */
+	err = send_frame(conn, CREMA_FRAME_WELCOME, conn->progress->written, &body);
+	buf_release(&body);
+	return err;
+}
+
+/* The frame's payload as a map. 0 (release it) or -1. */
+static int open_map(struct server_conn *conn, const struct frame *frame, struct unpack *map)
+{
+	const unsigned char *raw;
+	int err = frame_payload(frame, &conn->server->scratch, &raw);
+
+	if (!err)
+		err = unpack_open(map, raw, frame->head.raw_bytes);
+	if (!err && map->root.type != MSGPACK_OBJECT_MAP) {
+		unpack_release(map);
+		err = -EBADMSG;
+	}
+	if (err)
+		return server_conn_drop(
+			conn, err == -ENOMEM ? SERVER_no_memory : SERVER_bad_payload, NULL);
+	return 0;
+}
+
+static bool token_proved(const struct server_conn *conn, const uint8_t *worker, struct text nonce,
+			 struct text mac)
+{
+	const struct auth_token *token = conn->server->config.token;
+	uint8_t want[AUTH_MAC_BYTES];
+
+	if (!token)
+		return true;
+	if (nonce.len != AUTH_NONCE_BYTES || mac.len != AUTH_MAC_BYTES)
+		return false;
+	if (auth_mac(token, conn->nonce, (const uint8_t *)nonce.ptr, worker, want))
+		return false;
+	return auth_equal(want, mac.ptr, sizeof(want));
+}
+
+static int on_auth(struct server_conn *conn, const struct frame *frame)
+{
+	struct unpack map;
+	uint64_t version;
+	bool proved;
+
+	if (open_map(conn, frame, &map))
+		return -1;
+	version = get_u64(&map.root, "version", 0);
+	proved = token_proved(conn, frame->head.worker, get_bin(&map.root, "nonce"),
+			      get_bin(&map.root, "mac"));
+	unpack_release(&map);
+	if (version < CREMA_WIRE_OLDEST || version > CREMA_WIRE_VERSION)
+		return server_conn_drop(conn, SERVER_bad_version, NULL);
+	if (!proved)
+		return server_conn_drop(conn, SERVER_bad_token, NULL);
+	memcpy(conn->worker, frame->head.worker, sizeof(conn->worker));
+	conn->version = (uint8_t)version;
+	conn->state = CONN_HELLO;
+	return 0;
+}
+
+/* Also later on an open connection: newer facts, or another stream of the same worker. */
+static int on_hello(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
+		    size_t bytes)
+{
+	const msgpack_object *names, *facts;
+	struct unpack map;
+	bool sane;
+
+	if (memcmp(conn->worker, frame->head.worker, sizeof(conn->worker)) != 0)
+		return server_conn_drop(conn, SERVER_bad_order, "a hello of another worker");
+	if (open_map(conn, frame, &map))
+		return -1;
+	names = get(&map.root, "task_fields");
+	facts = get(&map.root, "facts");
+	sane = names && names->type == MSGPACK_OBJECT_ARRAY &&
+	       names->via.array.size <= HELLO_NAMES_MAX &&
+	       (is_nil(facts) || facts->type == MSGPACK_OBJECT_MAP);
+	conn->pid = get_u64(facts, "pid", 0);
+	text_copy(conn->host, sizeof(conn->host), get_text(facts, "host"));
+	unpack_release(&map);
+	if (!sane)
+		return server_conn_drop(conn, SERVER_bad_payload, "a hello without its lists");
+	conn->progress =
+		server_streams_get(&conn->server->streams, conn->worker, frame->head.stream);
+	buf_clear(&conn->hello);
+	if (!conn->progress || buf_add(&conn->hello, p, bytes))
+		return server_conn_drop(conn, SERVER_no_memory, NULL);
+	conn->journal_hello = (struct journal_hello){conn->hello.data, conn->hello.len, 0};
+	conn->stream_id = frame->head.stream;
+	if (conn->state == CONN_HELLO)
+		conn->server->stats.connected++;
+	conn->state = CONN_OPEN;
+	conn->deadline_ms = 0;
+	return send_welcome(conn);
+}
+
+static void want_ack(struct server_conn *conn)
+{
+	if (conn->ack_due)
+		return;
+	conn->ack_due = true;
+	conn->next_ack = conn->server->acks;
+	conn->server->acks = conn;
+}
+
+static void advance(struct server *server, struct server_progress *progress, uint64_t next)
+{
+	progress->next = next;
+	if (progress->dirty)
+		return;
+	progress->dirty = true;
+	progress->next_dirty = server->dirty;
+	server->dirty = progress;
+}
+
+static int on_data(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
+		   size_t bytes)
+{
+	const struct crema_frame_header *head = &frame->head;
+	struct server_progress *progress = conn->progress;
+	struct server_stats *stats = &conn->server->stats;
+	uint64_t end = head->first_seq + head->count;
+	const unsigned char *raw;
+	int err;
+
+	if (memcmp(conn->worker, head->worker, sizeof(conn->worker)) != 0 ||
+	    conn->stream_id != head->stream || end < head->first_seq)
+		return server_conn_drop(conn, SERVER_bad_order, "data of another stream");
+	if (end <= progress->next) {
+		stats->duplicate_records += head->count;
+		want_ack(conn);
+		return 0;
+	}
+	if (journal_is_stuck(conn->server->config.journal))
+		return -EAGAIN;
+	conn->spent += head->raw_bytes;
+	err = frame_payload(frame, &conn->server->scratch, &raw);
+	if (!err)
+		err = server_payload_check(raw, head->raw_bytes, head->count);
+	if (err == -EBADMSG)
+		return server_conn_drop(conn, SERVER_bad_payload, NULL);
+	if (!err)
+		err = journal_add(conn->server->config.journal, &conn->journal_hello, p, bytes);
+	if (err == -EAGAIN)
+		return err;
+	if (err)
+		return server_conn_drop(conn, SERVER_no_memory, NULL);
+	if (head->first_seq > progress->next)
+		stats->missing_records += head->first_seq - progress->next;
+	else
+		stats->duplicate_records += progress->next - head->first_seq;
+	stats->frames++;
+	stats->bytes += bytes;
+	stats->records +=
+		end - (head->first_seq > progress->next ? head->first_seq : progress->next);
+	conn->records += head->count;
+	conn->bytes += bytes;
+	advance(conn->server, progress, end);
+	want_ack(conn);
+	return 0;
+}
+
+static int on_clock(struct server_conn *conn, const struct frame *frame)
+{
+	uint64_t t1 = clock_real_ns(), t0;
+	struct buf body = BUF_INIT;
+	msgpack_packer pk;
+	struct unpack map;
+	int err;
+
+	if (open_map(conn, frame, &map))
+		return -1;
+	t0 = get_u64(&map.root, "t0", 0);
+	unpack_release(&map);
+	pack_init(&pk, &body);
+	pack_map(&pk, 2);
+	pack_kv_u64(&pk, "t0", t0);
+	pack_kv_u64(&pk, "t1", t1);
+	err = send_frame(conn, CREMA_FRAME_CLOCK, 0, &body);
+	buf_release(&body);
+	conn->server->stats.clocks++;
+	return err;
+}
+
+int server_frame(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
+		 size_t bytes)
+{
+	uint8_t type = frame->head.type;
+
+	if (conn->state == CONN_AUTH && type == CREMA_FRAME_AUTH)
+		return on_auth(conn, frame);
+	if ((conn->state == CONN_HELLO || conn->state == CONN_OPEN) && type == CREMA_FRAME_HELLO)
+		return on_hello(conn, frame, p, bytes);
+	if (conn->state == CONN_OPEN && type == CREMA_FRAME_DATA)
+		return on_data(conn, frame, p, bytes);
+	if ((conn->state == CONN_HELLO || conn->state == CONN_OPEN) && type == CREMA_FRAME_CLOCK)
+		return on_clock(conn, frame);
+	/* A newer agent may say more than we know; before the token is proved it may not. */
+	if (conn->state == CONN_OPEN && type > CREMA_FRAME_NOTE)
+		return 0;
+	return server_conn_drop(conn, SERVER_bad_order, NULL);
+}
