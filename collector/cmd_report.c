@@ -74,6 +74,7 @@ static int write_report(const struct options *o, const char *dir)
 		.run = o->value[OPT_run],
 		.list = list,
 		.json = o->value[OPT_json] != NULL,
+		.all_metrics = options_on(o, OPT_all_metrics),
 		.colour = want_colour(),
 		.taskvine_log = o->value[OPT_taskvine_log],
 		.coffea_report = o->value[OPT_coffea_report],

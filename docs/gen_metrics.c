@@ -7,7 +7,8 @@ struct metric {
 	const char *id, *alias, *unit, *kind, *source, *rows, *help;
 };
 
-#define METRIC(id, alias, unit, kind, source, rows, help)                                          \
+#define GROUP(id, title)
+#define METRIC(id, alias, unit, kind, group, source, rows, help)                                   \
 	{#id, alias, unit, #kind, #source, rows, help},
 
 static const struct metric table[] = {

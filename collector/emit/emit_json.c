@@ -90,6 +90,8 @@ static void put_text(struct json *j, const char *text, size_t n)
 
 static void put_lead(struct json *j, const char *name)
 {
+	if (j->depth == 1)
+		j->members++;
 	if (j->depth && j->filled[j->depth - 1])
 		sink_puts(j->sink, ",");
 	if (j->depth) {

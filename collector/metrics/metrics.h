@@ -5,12 +5,15 @@
  * facts_build() adds up a run once; each formula in metrics_*.c is then a few lines over it. A sum
  * with an unknown part is unknown, but its known part can be asked for.
  *
- * To add a metric: one line in metrics.def, one function metric_<id>() in the file that fits.
+ * To add a metric: one line in metrics.def, one function metric_<id>() in the file that fits. Every
+ * output shows it: JSON by metrics_emit(), terminal and page by metrics_each(), Prometheus by
+ * metrics_prometheus(), docs/metrics.md by docs/gen_metrics.c.
  */
 #ifndef CREMA_COLLECTOR_METRICS_H
 #define CREMA_COLLECTOR_METRICS_H
 
 #include "collector/emit/emit_json.h"
+#include "collector/emit/emit_table.h"
 #include "collector/model/runs.h"
 
 struct sum {
@@ -57,17 +60,28 @@ struct facts {
 	bool dask; /* Dask's digests of all workers that have counted attempts are there */
 };
 
-enum metric_kind { METRIC_NUM, METRIC_TREE };
+enum metric_kind { METRIC_NUM, METRIC_TEXT, METRIC_TREE };
+
+enum metric_group {
+#define METRIC(id, alias, unit, kind, group, source, rows, help)
+#define GROUP(id, title) METRIC_GROUP_##id,
+#include "metrics.def"
+#undef GROUP
+#undef METRIC
+	METRIC_GROUPS
+};
 
 struct metric {
 	const char *id, *alias, *unit, *source, *rows, *help;
 	enum metric_kind kind;
-	struct value (*num)(const struct facts *);
+	enum metric_group group;
+	struct value (*num)(const struct facts *); /* NUM, TEXT */
 	void (*tree)(const struct facts *, const char *name, struct json *);
 };
 
 extern const struct metric metric_table[];
 extern const size_t metric_count;
+extern const char *const metric_group_titles[METRIC_GROUPS];
 
 int facts_build(struct facts *f, const struct run *run);
 void facts_release(struct facts *f);
@@ -100,6 +114,14 @@ const char *class_name(unsigned int id);
 
 /* All metrics of the table as members of the object that is open; aliases too. */
 void metrics_emit(const struct facts *f, struct json *j);
+/*
+ * For people: calls see() with every metric of the table, in its order. `text` is the value in its
+ * unit ("1.2 MB/s", "unknown"); of a TREE the JSON if it is short, else how many members it has,
+ * and `v` is null. Text of a run's names is as it came: whoever prints it cleans or escapes it.
+ */
+void metrics_each(const struct facts *f,
+		  void (*see)(void *arg, const struct metric *m, struct value v, const char *text),
+		  void *arg);
 /* One value by its id, unknown for a TREE or a name that is not there. */
 struct value metric_value(const struct facts *f, const char *id);
 
@@ -141,13 +163,35 @@ void tracking_emit(const struct facts *f, struct json *j);
 /* "2026-11-21T10:15:30.123456+00:00" */
 const char *iso_time(double utc, char *out, size_t size);
 
-#define METRIC(id, alias, unit, kind, source, rows, help) METRIC_DECLARE_##kind(id)
+/* A unit: how it is printed, and what it is to Prometheus (metrics_units.c). */
+struct metric_unit {
+	const char *unit; /* as in metrics.def */
+	enum human as;
+	const char *suffix; /* of the base unit, "" = none */
+	double base;	    /* base units in one */
+	const char *
+		words; /* of an id that say this unit, between blanks: the suffix stands for them */
+};
+/* Never NULL for what is in the table; NULL: no such unit. */
+const struct metric_unit *metric_unit(const char *unit);
+
+#define METRIC_PROMETHEUS_BYTES 96
+/* "crema_run_read_rate_bytes_per_second"; "" for a metric that is no number. */
+const char *metric_prometheus_name(const struct metric *m, char *out);
+/* All NUM metrics of one run as gauges, HELP and TYPE first; unknown ones have no sample. */
+void metrics_prometheus(const struct facts *f, struct sink *s);
+
+#define GROUP(id, title)
+#define METRIC(id, alias, unit, kind, group, source, rows, help) METRIC_DECLARE_##kind(id)
 #define METRIC_DECLARE_NUM(id) struct value metric_##id(const struct facts *f);
+#define METRIC_DECLARE_TEXT(id) METRIC_DECLARE_NUM(id)
 #define METRIC_DECLARE_TREE(id)                                                                    \
 	void metric_##id(const struct facts *f, const char *name, struct json *j);
 #include "metrics.def"
 #undef METRIC
+#undef GROUP
 #undef METRIC_DECLARE_NUM
+#undef METRIC_DECLARE_TEXT
 #undef METRIC_DECLARE_TREE
 
 #endif

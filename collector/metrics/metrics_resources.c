@@ -299,29 +299,29 @@ static void emit_column(const struct facts *f, const struct column *c, const cha
 	emit_end(j);
 }
 
-static void emit_named(const struct facts *f, const char *name, struct json *j)
+static void emit_named(const struct facts *f, const char *id, const char *name, struct json *j)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
-		if (!strcmp(columns[i].name, name))
+		if (!strcmp(columns[i].name, id))
 			emit_column(f, &columns[i], name, j);
 	}
 }
 
 void metric_worker_cpu_occupancy(const struct facts *f, const char *name, struct json *j)
 {
-	emit_named(f, name, j);
+	emit_named(f, "worker_cpu_occupancy", name, j);
 }
 
 void metric_worker_active_tasks(const struct facts *f, const char *name, struct json *j)
 {
-	emit_named(f, name, j);
+	emit_named(f, "worker_active_tasks", name, j);
 }
 
 void metric_worker_occupancy(const struct facts *f, const char *name, struct json *j)
 {
-	emit_named(f, name, j);
+	emit_named(f, "worker_occupancy", name, j);
 }
 
 /* Each life sign is its own moment: [{timestamp, last_seen}] */

@@ -155,6 +155,8 @@ static int render_run(const struct report_request *req, const struct run *run, s
 	} else if (req->json) {
 		emit_init(&j, s);
 		report_json(&report, &j);
+	} else if (req->all_metrics) {
+		report_tables_metrics(&report, s, req->colour);
 	} else {
 		report_tables(&report, s, req->colour);
 	}

@@ -31,6 +31,7 @@ struct report_request {
 	const char *run; /* NULL or "last", else an id */
 	bool list;	 /* the runs instead of one */
 	bool json;
+	bool all_metrics; /* each metric by its name instead of the tables */
 	bool colour;
 	const char *taskvine_log;  /* path; NULL: none */
 	const char *coffea_report; /* path; NULL: none */

@@ -91,6 +91,9 @@ void report_completeness_json(const struct report *r, struct json *j);
 void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg);
 
 void report_tables(const struct report *r, struct sink *s, bool colour);
+/* Every metric of contract/metrics.def by its name, and the run's head. */
+void report_tables_metrics(const struct report *r, struct sink *s, bool colour);
+void report_tables_head(const struct report *r, struct sink *s, bool colour);
 void report_tables_numbers(const struct report *r, struct sink *s, bool colour);
 void report_tables_rows(const struct report *r, struct sink *s, bool colour);
 void report_tables_servers(const struct report *r, struct sink *s, bool colour);

@@ -219,7 +219,7 @@ static void put_stack(const struct run *r, struct sink *s)
 		sink_puts(s, "\n");
 }
 
-static void put_head(const struct report *r, struct sink *s, bool colour)
+void report_tables_head(const struct report *r, struct sink *s, bool colour)
 {
 	const struct facts *f = r->facts;
 	char when[40], a[HUMAN_BYTES];
@@ -243,7 +243,7 @@ void report_tables_numbers(const struct report *r, struct sink *s, bool colour)
 {
 	size_t i;
 
-	put_head(r, s, colour);
+	report_tables_head(r, s, colour);
 	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++)
 		put_section(&sections[i], r->facts, s, colour);
 	put_timing(r->facts, s, colour);
