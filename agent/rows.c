@@ -12,8 +12,8 @@ struct codec_name {
 #define DIRECTION_C "compress"
 
 static const struct codec_name codec_names[CREMA_CODECS] = {
-#define CODEC(id, module, path, codec, direction, input, into) \
-	{ module "." path, codec, DIRECTION_##direction },
+#define CODEC(id, module, path, codec, direction, input, into)                                     \
+	{module "." path, codec, DIRECTION_##direction},
 #include "codecs.def"
 #undef CODEC
 };
@@ -41,7 +41,7 @@ static enum outbox_class class_of(bool last)
 
 static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bool lists, bool last)
 {
-	static const char *const kinds[] = { "data", "import", "other", "remote" };
+	static const char *const kinds[] = {"data", "import", "other", "remote"};
 	bool local = f->kind != CREMA_FILE_REMOTE; /* else no read call could show it */
 	const struct fskind_entry *fs = fskinds_get(r->kinds, f->filesystem);
 	struct text path = view_text(r->view, f->path), span = view_text(r->view, f->span);
@@ -51,7 +51,7 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_FILE);
-	pack_map(pk, 20 + EXTENTS_PAIRS);
+	pack_map(pk, 24 + EXTENTS_PAIRS);
 	pack_kv_str(pk, "path", path.ptr, path.len);
 	pack_kv_str(pk, "span", span.ptr, span.len);
 	pack_kv_text(pk, "filesystem", f->path ? fs->name : NULL);
@@ -74,6 +74,10 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 	pack_kv_u64(pk, "basket_calls", f->basket_calls);
 	pack_kv_u64(pk, "basket_bytes", f->basket_bytes);
 	pack_kv_u64(pk, "basket_raw_bytes", f->basket_raw_bytes);
+	pack_kv_u64(pk, "requests", f->requests);
+	pack_kv_u64(pk, "network_read_bytes", f->network_read_bytes);
+	pack_kv_u64(pk, "latency_sum_ns", f->latency_sum_ns);
+	pack_kv_u64(pk, "latency_max_ns", f->latency_max_ns);
 	extents_pack(&r->extents, i, lists, pk);
 	outbox_end(r->out, class_of(last));
 }
@@ -105,9 +109,9 @@ void rows_files(struct rows *r, bool last)
 		memcpy(&f, at, sizeof(f));
 		if (last)
 			add_pending(r, i, &f);
-		sum = f.read_calls + f.read_bytes + f.write_calls + f.write_bytes +
-		      f.mapped_bytes + f.storage_read_bytes + f.storage_wait_ns + f.size_bytes +
-		      f.basket_calls + f.basket_bytes;
+		sum = f.read_calls + f.read_bytes + f.write_calls + f.write_bytes + f.mapped_bytes +
+		      f.storage_read_bytes + f.storage_wait_ns + f.size_bytes + f.basket_calls +
+		      f.basket_bytes + f.requests + f.latency_sum_ns;
 		quiet = sum == r->file_sum[i];
 		if (quiet && !extents_due(&r->extents, i))
 			continue;

@@ -25,7 +25,7 @@
 
 #define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI        1u
-#define CREMA_SHM_TASKS      3960u
+#define CREMA_SHM_TASKS      3920u
 #define CREMA_SHM_THREADS    512u
 #define CREMA_SHM_FILES      1024u
 #define CREMA_SHM_EXTENTS    4096u
@@ -154,6 +154,8 @@ struct crema_file {
 	/* Calls whose storage charge was taken: returned, of it not charged, charged beyond it. */
 	uint64_t large_read_bytes, cached_bytes, readahead_bytes;
 	uint64_t basket_calls, basket_bytes, basket_raw_bytes; /* that uproot used, as often as it did */
+	/* To its server, where the request tells the file: failed ones as well. */
+	uint64_t requests, network_read_bytes, latency_sum_ns, latency_max_ns;
 };
 enum crema_file_kind {
 	CREMA_FILE_DATA = 0,

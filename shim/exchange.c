@@ -10,6 +10,7 @@
 #include "server.h"
 #include "sys.h"
 #include "thread.h"
+#include "url.h"
 
 /* TLS records: type, version (3, x), length */
 #define RECORD_HEADER 5
@@ -28,7 +29,7 @@ static struct exchange {
 	uint64_t start; /* ticks of the request under way; 0: none */
 	uint64_t last;	/* of the last bytes received */
 	uint64_t bytes, task;
-	uint32_t scheme, address; /* string ids */
+	uint32_t scheme, address, url; /* string ids; url 0: not known */
 	uint32_t talk;
 	uint32_t finished_due; /* the server asked for another hello */
 } table[FD_TABLE];
@@ -160,7 +161,10 @@ static int asks(struct exchange *e, struct sent s, uint64_t bytes)
 /* Counts the request under way, once, whoever finds it ended. */
 static void count(struct exchange *e)
 {
-	struct server_request r = {LOAD(&e->task), LOAD(&e->scheme), LOAD(&e->address), 0, 0, 0};
+	struct server_request r = {.task = LOAD(&e->task),
+				   .scheme = LOAD(&e->scheme),
+				   .address = LOAD(&e->address),
+				   .url = LOAD(&e->url)};
 	uint64_t start = __atomic_exchange_n(&e->start, 0, __ATOMIC_ACQ_REL), end;
 
 	if (!start)
@@ -172,8 +176,9 @@ static void count(struct exchange *e)
 	server_count(&r);
 }
 
-static void begin(struct exchange *e, uint64_t task, uint64_t start)
+static void begin(struct exchange *e, uint64_t task, struct sent s, uint64_t start)
 {
+	STORE(&e->url, LOAD(&e->talk) == HTTP ? url_of_request(s) : 0);
 	STORE(&e->task, task);
 	STORE(&e->bytes, 0);
 	__atomic_store_n(&e->start, start, __ATOMIC_RELEASE);
@@ -208,7 +213,7 @@ void exchange_sent(int fd, uint64_t task, struct sent sent, uint64_t bytes, uint
 		return;
 	count(e);
 	if (task)
-		begin(e, task, start);
+		begin(e, task, sent, start);
 }
 
 void exchange_received(int fd, uint64_t bytes)

@@ -22,13 +22,9 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-struct msghdr;
+#include "url.h"
 
-/* The first part of what a call has sent; at NULL: nobody can see it. */
-struct sent {
-	const uint8_t *at;
-	size_t bytes;
-};
+struct msghdr;
 
 /* Of calls that have succeeded: the kernel has read the same. */
 static inline struct sent sent_buffer(const void *at, size_t bytes)

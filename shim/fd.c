@@ -15,6 +15,7 @@
 #include "net.h"
 #include "sys.h"
 #include "thread.h"
+#include "url.h"
 
 /* kind 3 bits, unsure 1, file system 6, row 22 */
 static uint32_t words[FD_TABLE];
@@ -251,6 +252,16 @@ struct fd_info fd_lookup(int fd)
 	return info;
 }
 
+uint32_t file_row_remote(uint32_t url, uint32_t span)
+{
+	uint32_t row = make_row(url, span, CREMA_FILE_REMOTE, CREMA_SHM_FILESYSTEMS, NULL);
+	struct crema_file *f = &crema_shm->file[row - 1];
+
+	if (f->kind == CREMA_FILE_REMOTE && !LOAD(&f->name))
+		STORE(&f->name, url);
+	return row;
+}
+
 /* The kernel's own name of it, so that it is the row of its descriptors whatever way led there. */
 static uint32_t find_by_name(const char *name, uint32_t span)
 {
@@ -263,9 +274,10 @@ static uint32_t find_by_name(const char *name, uint32_t span)
 		sys_close(fd);
 		return row;
 	}
+	if (strstr(name, "://"))
+		return file_row_remote(url_id(name, strlen(name)), span);
 	id = arena_id(name, (uint32_t)strlen(name));
-	return make_row(id, span, strstr(name, "://") ? CREMA_FILE_REMOTE : CREMA_FILE_DATA,
-			CREMA_SHM_FILESYSTEMS, NULL);
+	return make_row(id, span, CREMA_FILE_DATA, CREMA_SHM_FILESYSTEMS, NULL);
 }
 
 uint32_t file_row_by_name(const char *name, uint32_t span)

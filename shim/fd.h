@@ -27,8 +27,11 @@ struct fd_info {
 struct fd_info fd_lookup(int fd);
 /* Row + 1 for what a span's tasks were charged and no single file can be told for. */
 uint32_t file_rest_row(uint32_t span);
-/* Row + 1 of a file by the name its reader gives it: the row of its descriptors, or of its URL. GIL held. */
+/* Row + 1 of a file by the name its reader gives it: the row of its descriptors, or of its URL. GIL
+ * held. */
 uint32_t file_row_by_name(const char *name, uint32_t span);
+/* Row + 1 of a file that is known by its URL (a string id). Any thread. */
+uint32_t file_row_remote(uint32_t url, uint32_t span);
 /* fd means something else from now on; this thread has opened it. */
 void fd_forget(int fd);
 void fd_opened(int fd);

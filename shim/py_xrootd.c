@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_xrootd.c - requests of XRootD's Python client. XrdCl's own threads send and receive them on one
- * socket for all tasks, so only the request says whose they are: the methods of File and FileSystem
- * are replaced in their classes, and a callback is replaced by one that counts first.
+ * py_xrootd.c - requests of XRootD's Python client. XrdCl's own threads send and receive them on
+ * one socket for all tasks, so only the request says whose they are: the methods of File and
+ * FileSystem are replaced in their classes, and a callback is replaced by one that counts first.
  *
- * A data answer is 8 bytes of header and the data, and 16 bytes more for each chunk of a vector read.
- * That is what the task is given; the second header of a read that ends early, errors, logins, opens
- * and the like stay unattributed.
+ * A data answer is 8 bytes of header and the data, and 16 bytes more for each chunk of a vector
+ * read. That is what the task is given; the second header of a read that ends early, errors,
+ * logins, opens and the like stay unattributed.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "patch.h"
 #include "request.h"
+#include "py_xrootd_file.h"
 #include "server.h"
 #include "sys.h"
 #include "thread.h"
@@ -59,63 +60,14 @@ static const struct {
 };
 
 static PyObject *originals[METHOD_COUNT];
-static PyObject *n_ok, *n_size, *n_get_property, *t_server, *t_url;
+static PyObject *n_ok, *n_size;
 
 /* One request under way. */
 struct ask {
 	uint64_t task, start;
 	uint32_t method, chunks;
-	uint32_t scheme, address;
+	struct xrootd_file of;
 };
-
-/* The server of a File, found at its first read. An entry is dropped when its File opens or closes,
- * and no other can lie at its address without having been opened. */
-#define CACHE 256
-static struct {
-	PyObject *file;
-	uint32_t scheme, address, local;
-} cache[CACHE];
-
-static unsigned cache_slot(PyObject *file)
-{
-	return (unsigned)((uintptr_t)file >> 4) % CACHE;
-}
-
-static const char *property(PyObject *file, PyObject *name, PyObject **value)
-{
-	PyObject *get = py_attr(file, n_get_property);
-	const char *text = NULL;
-
-	*value = get ? py_vectorcall(get, &name, 1, NULL) : NULL;
-	if (*value && py_is(*value, &PyUnicode_Type))
-		text = PyUnicode_AsUTF8AndSize(*value, NULL);
-	PyErr_Clear();
-	Py_DecRef(get);
-	return text;
-}
-
-/* 0: a file of this machine, which no request goes out for. */
-static int server_of(PyObject *file, struct ask *a)
-{
-	unsigned at = cache_slot(file);
-	PyObject *url_object, *server_object;
-	const char *url, *server, *colon;
-
-	if (cache[at].file != file) {
-		url = property(file, t_url, &url_object);
-		server = property(file, t_server, &server_object);
-		colon = url ? strchr(url, ':') : NULL;
-		cache[at].file = colon && server ? file : NULL;
-		cache[at].scheme = colon ? arena_id(url, (uint32_t)(colon - url)) : 0;
-		cache[at].address = server ? arena_id(server, (uint32_t)strlen(server)) : 0;
-		cache[at].local = url && !strncmp(url, "file:", 5);
-		Py_DecRef(url_object);
-		Py_DecRef(server_object);
-	}
-	a->scheme = cache[at].scheme;
-	a->address = cache[at].address;
-	return !cache[at].local;
-}
 
 static int is_ok(PyObject *status)
 {
@@ -141,7 +93,11 @@ static uint64_t data_bytes(PyObject *response, enum kind kind)
 static void count_answer(const struct ask *a, uint64_t latency_ns, PyObject *status,
 			 PyObject *response)
 {
-	struct server_request r = {a->task, a->scheme, a->address, 0, latency_ns, 0};
+	struct server_request r = {.task = a->task,
+				   .scheme = a->of.scheme,
+				   .address = a->of.address,
+				   .url = a->of.url,
+				   .latency_ns = latency_ns};
 	enum kind kind = methods[a->method].kind;
 
 	r.failed = !is_ok(status);
@@ -163,7 +119,8 @@ static void ends(const struct ask *a, PyObject *status, PyObject *response)
 		count_answer(a, latency_ns, status, response);
 }
 
-/* A request with a callback ends once: by its callback, by its refusal, or when both are dropped. */
+/* A request with a callback ends once: by its callback, by its refusal, or when both are dropped.
+ */
 static int first_end(PyObject *capsule)
 {
 	if (PyCapsule_GetContext(capsule))
@@ -183,7 +140,7 @@ static uint64_t number_at(PyObject *tuple, Py_ssize_t i)
 	return PyLong_AsUnsignedLongLong(PyTuple_GetItem(tuple, i));
 }
 
-/* self = (capsule with the task's name, start, method and chunks, server, callback) */
+/* self = (capsule with the task's name, start, method and chunks, server, url, callback) */
 static PyObject *answered(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
 			  PyObject *kwnames)
 {
@@ -191,16 +148,16 @@ static PyObject *answered(PyObject *self, PyObject *const *args, Py_ssize_t narg
 
 	if (shim_armed() && first_end(capsule)) {
 		uint64_t what = number_at(self, 2), server = number_at(self, 3);
-		struct ask a = {(uint64_t)(uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE),
-				number_at(self, 1),
-				(uint32_t)what,
-				(uint32_t)(what >> 32),
-				(uint32_t)server,
-				(uint32_t)(server >> 32)};
+		struct ask a = {
+			(uint64_t)(uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE),
+			number_at(self, 1),
+			(uint32_t)what,
+			(uint32_t)(what >> 32),
+			{(uint32_t)server, (uint32_t)(server >> 32), (uint32_t)number_at(self, 4)}};
 
 		ends(&a, nargs > 0 ? args[0] : NULL, nargs > 1 ? args[1] : NULL);
 	}
-	return py_vectorcall(PyTuple_GetItem(self, 4), args, nargs, kwnames);
+	return py_vectorcall(PyTuple_GetItem(self, 5), args, nargs, kwnames);
 }
 
 static PyMethodDef answered_def = {"callback", (void *)answered, METH_FASTCALL | METH_KEYWORDS,
@@ -209,16 +166,18 @@ static PyMethodDef answered_def = {"callback", (void *)answered, METH_FASTCALL |
 /* A callback that counts and calls `callback`; NULL without an exception if none can be made. */
 static PyObject *counting_callback(const struct ask *a, PyObject *callback)
 {
-	PyObject *item[5] = {PyCapsule_New((void *)(uintptr_t)a->task, CAPSULE, capsule_free),
-			     PyLong_FromUnsignedLongLong(a->start),
-			     PyLong_FromUnsignedLongLong(a->method | (uint64_t)a->chunks << 32),
-			     PyLong_FromUnsignedLongLong(a->scheme | (uint64_t)a->address << 32),
-			     callback};
-	PyObject *self = PyTuple_New(5), *r = NULL;
+	PyObject *item[6] = {
+		PyCapsule_New((void *)(uintptr_t)a->task, CAPSULE, capsule_free),
+		PyLong_FromUnsignedLongLong(a->start),
+		PyLong_FromUnsignedLongLong(a->method | (uint64_t)a->chunks << 32),
+		PyLong_FromUnsignedLongLong(a->of.scheme | (uint64_t)a->of.address << 32),
+		PyLong_FromUnsignedLongLong(a->of.url),
+		callback};
+	PyObject *self = PyTuple_New(6), *r = NULL;
 	int whole = self != NULL;
 
 	Py_IncRef(callback);
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 6; i++) {
 		whole = whole && item[i];
 		if (self && item[i])
 			PyTuple_SetItem(self, i, item[i]);
@@ -280,7 +239,8 @@ static PyObject *without_callback(const struct ask *a, PyObject *const *all, Py_
 	return r;
 }
 
-/* Where an argument lies in all[] (self first): by its name, else its position; 0: it is not given. */
+/* Where an argument lies in all[] (self first): by its name, else its position; 0: it is not given.
+ */
 static Py_ssize_t argument(const char *name, Py_ssize_t position, Py_ssize_t nargs,
 			   PyObject *kwnames)
 {
@@ -309,14 +269,14 @@ static uint32_t chunks_of(PyObject *const *all, Py_ssize_t nargs, PyObject *kwna
 static PyObject *ask(int method, PyObject **all, Py_ssize_t nargs, PyObject *kwnames)
 {
 	enum kind kind = methods[method].kind;
-	struct ask a = {0, 0, (uint32_t)method, 0, 0, 0};
+	struct ask a = {.method = (uint32_t)method};
 	Py_ssize_t at;
 
-	if (kind == OPENS && cache[cache_slot(all[0])].file == all[0])
-		cache[cache_slot(all[0])].file = NULL;
+	if (kind == OPENS)
+		xrootd_file_changes(all[0]);
 	if (shim_armed())
 		a.task = pool_current();
-	if (!a.task || ((kind == READS || kind == READS_CHUNKS) && !server_of(all[0], &a)))
+	if (!a.task || ((kind == READS || kind == READS_CHUNKS) && !xrootd_file_get(all[0], &a.of)))
 		return py_vectorcall(originals[method], all, nargs + 1, kwnames);
 	if (kind == READS_CHUNKS)
 		a.chunks = chunks_of(all, nargs, kwnames);
@@ -382,14 +342,12 @@ int patch_xrootd(PyObject *module)
 
 	n_ok = PyUnicode_InternFromString("ok");
 	n_size = PyUnicode_InternFromString("size");
-	n_get_property = PyUnicode_InternFromString("get_property");
-	t_server = PyUnicode_InternFromString("DataServer");
-	t_url = PyUnicode_InternFromString("LastURL");
-	if (!n_ok || !n_size || !n_get_property || !t_server || !t_url)
+	if (!n_ok || !n_size || !xrootd_file_ready())
 		return -ENOENT;
 	/* An older client lacks some of them; without the reads nothing is counted. */
 	for (int i = 0; i < METHOD_COUNT; i++)
-		if (replace(i, module) && (methods[i].kind == READS || methods[i].kind == READS_CHUNKS))
+		if (replace(i, module) &&
+		    (methods[i].kind == READS || methods[i].kind == READS_CHUNKS))
 			r = -ENOENT;
 	return r;
 }

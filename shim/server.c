@@ -2,6 +2,7 @@
 /* server.c - rows of servers. */
 #include "server.h"
 
+#include "fd.h"
 #include "task.h"
 
 #define OVERFLOW (CREMA_SHM_SERVERS - 1)
@@ -59,10 +60,29 @@ static uint32_t span_of(uint64_t name)
 	return span;
 }
 
+static void raise_to(uint64_t *most, uint64_t ns)
+{
+	uint64_t have = LOAD(most);
+
+	while (ns > have &&
+	       !__atomic_compare_exchange_n(most, &have, ns, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static void count_file(const struct server_request *r, uint32_t span)
+{
+	struct crema_file *f = &crema_shm->file[file_row_remote(r->url, span) - 1];
+
+	ADD(&f->requests, 1);
+	ADD(&f->network_read_bytes, r->read_bytes);
+	ADD(&f->latency_sum_ns, r->latency_ns);
+	raise_to(&f->latency_max_ns, r->latency_ns);
+}
+
 void server_count(const struct server_request *r)
 {
-	struct crema_server *s = row_of(r->scheme, r->address, span_of(r->task));
-	uint64_t most = LOAD(&s->latency_max_ns);
+	uint32_t span = span_of(r->task);
+	struct crema_server *s = row_of(r->scheme, r->address, span);
 
 	ADD(&s->requests, 1);
 	if (r->failed)
@@ -70,8 +90,7 @@ void server_count(const struct server_request *r)
 	ADD(&s->read_bytes, r->read_bytes);
 	ADD(&s->latency_sum_ns, r->latency_ns);
 	ADD(&s->latency[crema_latency_bucket(r->latency_ns)], 1);
-	while (r->latency_ns > most &&
-	       !__atomic_compare_exchange_n(&s->latency_max_ns, &most, r->latency_ns, 0,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
+	raise_to(&s->latency_max_ns, r->latency_ns);
+	if (r->url)
+		count_file(r, span);
 }

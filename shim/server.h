@@ -4,7 +4,8 @@
  *
  * One row per (scheme, address, span) in shared memory. A request's latency is the time from its
  * sending to its answer's last byte, seen by who sent it. Requests overlap, so the sum of latencies
- * is no wall time. What one request is: exchange.h for connections, docs/design.md for XRootD.
+ * is no wall time. Where the request tells the file, it is counted in the file's row, too. What one
+ * request is: exchange.h for connections, docs/design.md for XRootD.
  *
  * Any thread, with or without the GIL; no lock, no allocation.
  */
@@ -16,6 +17,7 @@
 struct server_request {
 	uint64_t task;		  /* name of the task (task.h) that asked; 0: nobody */
 	uint32_t scheme, address; /* string ids (arena_id) */
+	uint32_t url;		  /* the file's, a string id; 0: not known */
 	uint64_t read_bytes, latency_ns;
 	int failed;
 };

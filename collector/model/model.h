@@ -134,6 +134,8 @@ struct file_row {
 	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
 	struct value storage_read_bytes, storage_wait_ns;
 	struct value basket_calls, basket_bytes, basket_raw_bytes;
+	/* to its server; unknown from agents that did not say */
+	struct value requests, network_read_bytes, latency_sum_ns, latency_max_ns;
 	struct value large_read_bytes, cached_bytes, readahead_bytes;
 	/* Of the stretches its agent knows: true if they are all, see wire.h. */
 	struct value extent_bytes, unique_bytes, basket_extent_bytes, unique_basket_bytes;

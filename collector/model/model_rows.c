@@ -253,6 +253,10 @@ static int feed_file(struct model *m, struct worker *w, const msgpack_object *ma
 	raise_to(&f->basket_calls, map_uint(map, "basket_calls"));
 	raise_to(&f->basket_bytes, map_uint(map, "basket_bytes"));
 	raise_to(&f->basket_raw_bytes, map_uint(map, "basket_raw_bytes"));
+	raise_to(&f->requests, map_uint(map, "requests"));
+	raise_to(&f->network_read_bytes, map_uint(map, "network_read_bytes"));
+	raise_to(&f->latency_sum_ns, map_uint(map, "latency_sum_ns"));
+	raise_to(&f->latency_max_ns, map_uint(map, "latency_max_ns"));
 	raise_to(&f->large_read_bytes, map_uint(map, "large_read_bytes"));
 	raise_to(&f->cached_bytes, map_uint(map, "cached_bytes"));
 	raise_to(&f->readahead_bytes, map_uint(map, "readahead_bytes"));

@@ -71,8 +71,13 @@ static void put_file(const struct file_sum *f, struct json *j, const char *name)
 	emit_value(j, "mapped_bytes", f->mapped_bytes);
 	emit_value(j, "storage_read_bytes", f->storage_read_bytes);
 	emit_value(j, "storage_wait_seconds", value_seconds(f->storage_wait_ns));
-	if (!name)
+	if (!name) {
+		emit_value(j, "requests", f->requests);
+		emit_value(j, "network_read_bytes", f->network_read_bytes);
+		emit_value(j, "latency_sum_s", value_seconds(f->latency_sum_ns));
+		emit_value(j, "latency_max_s", value_seconds(f->latency_max_ns));
 		put_layers(f, j);
+	}
 	emit_end(j);
 }
 

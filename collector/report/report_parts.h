@@ -35,6 +35,7 @@ struct file_sum {
 	const char *path, *storage, *filesystem;
 	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
 	struct value storage_read_bytes, storage_wait_ns;
+	struct value requests, network_read_bytes, latency_sum_ns, latency_max_ns;
 	const char *name;	   /* as its reader calls it; NULL: not known */
 	const char *dataset;	   /* of all its counted chunks; NULL: none, or several */
 	bool datasets;		   /* several */

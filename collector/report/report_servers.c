@@ -175,11 +175,59 @@ static void requests_cell(struct grid *g, const struct server_sum *s)
 		grid_value(g, s->requests, AS_COUNT);
 }
 
+static int by_latency(const void *pa, const void *pb)
+{
+	const struct file_sum *a = *(const struct file_sum *const *)pa;
+	const struct file_sum *b = *(const struct file_sum *const *)pb;
+	double x = value_number(a->latency_sum_ns, NULL), y = value_number(b->latency_sum_ns, NULL);
+
+	return x > y ? -1 : x < y ? 1 : strcmp(a->path, b->path);
+}
+
+static void file_row(struct grid *g, const struct file_sum *f)
+{
+	grid_text(g, f->path);
+	grid_value(g, f->requests, AS_COUNT);
+	grid_value(g, f->network_read_bytes, AS_BYTES);
+	grid_value(g, value_seconds(f->latency_sum_ns), AS_SECONDS);
+	grid_value(g, value_ratio(value_seconds(f->latency_sum_ns), f->requests, 1), AS_SECONDS);
+	grid_value(g, value_seconds(f->latency_max_ns), AS_SECONDS);
+}
+
+/* Those that waited longest first; over https and other protocols the file cannot be told. */
+static void put_remote_files(const struct report *r, struct sink *s, bool colour)
+{
+	const struct file_sum **file = calloc(r->files.n + 1, sizeof(*file));
+	struct grid g;
+	size_t i, n = 0;
+
+	for (i = 0; file && i < r->files.n; i++) {
+		if (value_number(r->files.v[i].requests, NULL) > 0)
+			file[n++] = &r->files.v[i];
+	}
+	if (n) {
+		qsort(file, n, sizeof(*file), by_latency);
+		table_section(s, colour, "Files on servers, longest waited for first");
+		grid_init(&g, s, colour);
+		grid_columns(&g, "<file", ">requests", ">read", ">waited", ">mean", ">longest",
+			     NULL);
+		for (i = 0; i < n && i < TOP; i++)
+			file_row(&g, file[i]);
+		grid_print(&g);
+	}
+	if (n > TOP)
+		sink_printf(s, "  and %zu more\n", n - TOP);
+	if (!file)
+		s->error = -ENOMEM;
+	free(file);
+}
+
 void report_tables_servers(const struct report *r, struct sink *s, bool colour)
 {
 	struct grid g;
 	size_t i;
 
+	put_remote_files(r, s, colour);
 	if (!r->servers.n)
 		return;
 	table_section(s, colour,

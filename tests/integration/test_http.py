@@ -243,7 +243,7 @@ def served_by(report, relay):
     return [s for s in report["servers"] if s["server"] == f"127.0.0.1:{relay.port}"]
 
 
-def check_served(cell, what, web, relay, prefix, row):
+def check_served(cell, what, web, relay, prefix, row, report):
     requests, out, _ = web.server.of(prefix)
     cell("network", f"requests of {what}", "nginx's access log", requests, row["requests"])
     assert row["failed_requests"] == 0
@@ -252,6 +252,20 @@ def check_served(cell, what, web, relay, prefix, row):
     else:  # records, and a session's tickets on top
         assert out < row["read_bytes"] < out + out // 500 + 1_000 * requests
     assert row["latency_max_s"] >= relay.delay_s and row["latency_sum_s"] >= requests * relay.delay_s
+    check_served_file(cell, what, relay, report, row)
+
+
+def check_served_file(cell, what, relay, report, row):
+    """Only one file was asked for, so its row is the server's; under TLS it cannot be told."""
+    files = [f for f in report["files"] if f":{relay.port}/" in f["path"]]
+    if row["scheme"] == "https":
+        assert not any(f["requests"] for f in files)
+        return
+    (file,) = files
+    assert "?" not in file["path"]
+    cell("network", f"requests of the file of {what}", "nginx's access log", row["requests"], file["requests"])
+    assert (file["network_read_bytes"], file["latency_max_s"], file["latency_sum_s"]) == (
+        row["read_bytes"], row["latency_max_s"], row["latency_sum_s"])
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -262,11 +276,11 @@ def test_requests_by_server(web, cell, kind, scheme):
 
     with Relay(web.server.tls_port if scheme == "https" else web.server.port, delay_s=0.1) as relay:
         name = f"served{scheme}_{label(kind)}"
-        urls = [f"{scheme}://127.0.0.1:{relay.port}/{name}/{file_of(kind, 'big.bin')}"] * 3
+        urls = [f"{scheme}://127.0.0.1:{relay.port}/{name}/{file_of(kind, 'big.bin')}?secret=of-a-request"] * 3
         _, rows, report = web.run(name, [(web_jobs.gets, kind, urls)] * 2)
         (row,) = served_by(report, relay)
         assert row["scheme"] == scheme
-        check_served(cell, f"{kind}, {scheme}", web, relay, f"/{name}/", row)
+        check_served(cell, f"{kind}, {scheme}", web, relay, f"/{name}/", row, report)
         assert relay.connections == 1 or kind != "fsspec"
         assert kind == "HTTPSource" or row["latency_sum_s"] < sum(r["wall_seconds"] for r in rows)
         # nobody else is a server: neither Dask's scheduler nor what the worker itself listens on

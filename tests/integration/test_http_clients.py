@@ -98,7 +98,7 @@ def test_uvloop_requests_by_server(uvloop_web, cell, scheme):
         _, _, report = uvloop_web.run(name, [(web_jobs.gets, "fsspec", urls)] * 2)
         (row,) = served_by(report, relay)
         assert row["scheme"] == scheme and relay.connections == 1
-        check_served(cell, f"fsspec on uvloop, {scheme}", uvloop_web, relay, f"/{name}/", row)
+        check_served(cell, f"fsspec on uvloop, {scheme}", uvloop_web, relay, f"/{name}/", row, report)
 
 
 def test_uvloop_keeps_dasks_own_apart(uvloop_web):

@@ -103,6 +103,13 @@ def test_two_files_at_once(net, tmp_path, cell, handler):
     (one,) = report["servers"]
     assert one["requests"] == sum(sent.requests for sent in sents)
     assert one["read_bytes"] == sum(sent.data for sent in sents)
+    for i, sent in enumerate(sents):
+        (file,) = [f for f in report["files"] if f["path"].endswith(f"/nano{i}.root")]
+        what = f"uproot, {handler or 'default source'}, file {i + 1} of two at once:"
+        cell(TABLE, f"{what} requests of the file", TRACE, sent.requests, file["requests"])
+        cell(TABLE, f"{what} read bytes of the file", TRACE, sent.data, file["network_read_bytes"])
+        assert file["basket_bytes"] > 0 and file["read_bytes"] is None  # one row for both
+        assert 0 < file["latency_max_s"] <= file["latency_sum_s"] <= one["latency_sum_s"]
 
 
 def test_six_at_once_on_one_open_file(net, tmp_path, cell):

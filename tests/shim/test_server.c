@@ -19,7 +19,10 @@ static void *ask_two_servers(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < EACH; i++) {
-		struct server_request r = {0, id("http"), id(i % 2 ? "one:80" : "two:80"), 3, 2000, 0};
+		struct server_request r = {.scheme = id("http"),
+					   .address = id(i % 2 ? "one:80" : "two:80"),
+					   .read_bytes = 3,
+					   .latency_ns = 2000};
 
 		r.failed = i % 4 == 1;
 		r.latency_ns += (uint64_t)i;
@@ -86,7 +89,11 @@ static void buckets_are_powers_of_two(void **state)
 static void a_row_belongs_to_the_span_of_the_task(void **state)
 {
 	struct harness_task h = harness_begin();
-	struct server_request r = {task_name(h.owner), id("root"), id("three:1094"), 7, 9, 0};
+	struct server_request r = {.task = task_name(h.owner),
+				   .scheme = id("root"),
+				   .address = id("three:1094"),
+				   .read_bytes = 7,
+				   .latency_ns = 9};
 
 	(void)state;
 	task_slot(h.owner)->span = id("span");
@@ -102,7 +109,7 @@ static void what_does_not_fit_is_counted_together(void **state)
 
 	(void)state;
 	for (int i = 0; i < 200; i++) {
-		struct server_request r = {0, id("http"), 0, 1, 5, 0};
+		struct server_request r = {.scheme = id("http"), .read_bytes = 1, .latency_ns = 5};
 
 		snprintf(name, sizeof(name), "host%d:80", i);
 		r.address = id(name);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * url.h - names of files on servers, without what may be a secret.
+ *
+ * What follows a '?' or '#' is cut off: presigned requests and XRootD's opaque part hold signatures
+ * and tokens, and the same file has many of them. So is a user's name before the host. Any thread;
+ * no lock, no allocation.
+ */
+#ifndef CREMA_SHIM_URL_H
+#define CREMA_SHIM_URL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The first part of what a call has sent; at NULL: nobody can see it. */
+struct sent {
+	const uint8_t *at;
+	size_t bytes;
+};
+
+/* String id of a URL; 0: it has no host, or there is no room for it. */
+uint32_t url_id(const char *url, size_t bytes);
+/* The same of the file that an HTTP request asks for: its first line and its Host header. 0: not
+ * known. */
+uint32_t url_of_request(struct sent s);
+
+#endif
