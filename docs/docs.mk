@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-$(BUILD)/docs/gen_metrics: docs/gen_metrics.c contract/metrics.def
+# Each of these documents is what its program prints from its table.
+DOCS = metrics findings
+
+$(BUILD)/docs/gen_%: docs/gen_%.c contract/%.def
 	@mkdir -p $(@D)
 	$(CC) $(COMMON_FLAGS) -o $@ $<
 
-docs/metrics.md: $(BUILD)/docs/gen_metrics
+$(DOCS:%=docs/%.md): docs/%.md: $(BUILD)/docs/gen_%
 	$< > $@.new && mv $@.new $@
 
-docs: docs/metrics.md ## documents made from the tables
+docs: $(DOCS:%=docs/%.md) ## documents made from the tables
 
-check-docs: $(BUILD)/docs/gen_metrics ## the generated documents are up to date
-	@$< | cmp -s - docs/metrics.md || { echo "docs/metrics.md is out of date: make docs"; exit 1; }
+check-docs: $(DOCS:%=$(BUILD)/docs/gen_%) ## the generated documents are up to date
+	@for d in $(DOCS); do $(BUILD)/docs/gen_$$d | cmp -s - docs/$$d.md || \
+	  { echo "docs/$$d.md is out of date: make docs"; exit 1; }; done
 
 .PHONY: docs check-docs

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/findings/findings.h"
 #include "collector/report/report_parts.h"
 #include "common/log.h"
 
@@ -118,6 +119,7 @@ static int render_run(const struct report_request *req, const struct run *run, s
 {
 	struct taskvine_log taskvine;
 	struct coffea_report coffea;
+	struct findings findings;
 	struct report report;
 	struct facts facts;
 	struct json j;
@@ -150,6 +152,10 @@ static int render_run(const struct report_request *req, const struct run *run, s
 		}
 		rc = 0;
 	}
+	rc = findings_collect(&report, &findings);
+	if (rc)
+		goto out_logs;
+	report.findings = &findings;
 	if (req->use) {
 		rc = req->use(&report, req->use_arg, s->out);
 	} else if (req->json) {
@@ -160,6 +166,8 @@ static int render_run(const struct report_request *req, const struct run *run, s
 	} else {
 		report_tables(&report, s, req->colour);
 	}
+	findings_release(&findings);
+out_logs:
 	if (report.taskvine)
 		taskvine_log_release(&taskvine);
 out:

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "collector/findings/findings.h"
 #include "collector/report/report_parts.h"
 
 static void put_run(const struct run *r, struct json *j)
@@ -144,6 +145,8 @@ void report_json(const struct report *r, struct json *j)
 {
 	emit_object(j, NULL);
 	put_run(r->run, j);
+	if (r->findings)
+		findings_json(r->findings, j);
 	emit_object(j, "metrics");
 	metrics_emit(r->facts, j);
 	emit_end(j);

@@ -15,6 +15,8 @@
 #include "collector/model/taskvine_log.h"
 #include "collector/report/report_blocking.h"
 
+struct findings;
+
 /* Seconds and bytes of one part of a worker process. */
 struct part {
 	struct value cpu_seconds, storage_read_bytes, storage_write_bytes;
@@ -72,6 +74,7 @@ struct report {
 	ARRAY(struct codec_sum) codecs;	  /* most in bytes first */
 	ARRAY(struct server_sum) servers; /* most read first */
 	struct blocking *blocking;	  /* call sites of long waits */
+	const struct findings *findings;  /* what there is to remark; NULL: not collected yet */
 	struct arena arena;
 };
 

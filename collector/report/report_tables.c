@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/findings/findings.h"
 #include "collector/report/report_parts.h"
 
 /* One line of a section: a label and up to three metrics by id; NULL: an empty cell. */
@@ -244,6 +245,8 @@ void report_tables_numbers(const struct report *r, struct sink *s, bool colour)
 	size_t i;
 
 	report_tables_head(r, s, colour);
+	if (r->findings)
+		findings_text(r->findings, s, colour);
 	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++)
 		put_section(&sections[i], r->facts, s, colour);
 	put_timing(r->facts, s, colour);

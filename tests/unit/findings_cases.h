@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * findings_cases.h - for each check a run just at its thresholds, one just below each of them, and
+ * one in which what it looks at is unknown.
+ */
+#ifndef FINDINGS_CASES_H
+#define FINDINGS_CASES_H
+
+#include "findings_fixture.h"
+
+enum side { AT, BELOW, BELOW_SECOND, UNKNOWN };
+
+struct findings_case {
+	const char *id;
+	/* false: there is no such side */
+	bool (*make)(struct fixture *fx, int side);
+};
+
+#include "findings_cases_time.h"
+
+static const struct findings_case findings_cases[] = {
+#define FINDING(id, severity, first, second, looks_at, when, advice) {#id, case_##id},
+#include "findings.def"
+#undef FINDING
+};
+
+static const size_t findings_case_count = sizeof(findings_cases) / sizeof(*findings_cases);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * findings_fixture.h - runs made by hand, each at a threshold of one check.
+ *
+ * A case is a function that makes a run; `above` says on which side of the thresholds. Tasks are
+ * made by work(), whose numbers are milliseconds and bytes.
+ */
+#ifndef FINDINGS_FIXTURE_H
+#define FINDINGS_FIXTURE_H
+
+#include "collector/findings/findings.h"
+#include "collector/report/report_parts.h"
+#include "report_fixture.h"
+
+struct found {
+	struct report report;
+	struct findings list;
+};
+
+__attribute__((unused)) static void collect(struct fixture *fx, struct found *found)
+{
+	fx_runs(fx);
+	assert_int_equal(report_gather(&found->report, &fx->runs.v[0], fx_facts(fx, 0)), 0);
+	assert_int_equal(findings_collect(&found->report, &found->list), 0);
+}
+
+__attribute__((unused)) static void found_free(struct found *found)
+{
+	findings_release(&found->list);
+	report_release(&found->report);
+}
+
+__attribute__((unused)) static const struct finding *finding_of(const struct found *found,
+								const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < found->list.n; i++) {
+		if (!strcmp(found->list.v[i].id, id))
+			return &found->list.v[i];
+	}
+	return NULL;
+}
+
+/* What the check lacks; NULL: it was made, or had nothing to look at. */
+__attribute__((unused)) static const char *gap_of(const struct found *found, const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < found->list.gap_count; i++) {
+		if (!strcmp(found->list.gaps[i].id, id))
+			return found->list.gaps[i].unknown;
+	}
+	return NULL;
+}
+
+__attribute__((unused)) static struct value evidence_of(const struct finding *f, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < f->evidence_count; i++) {
+		if (!strcmp(f->evidence[i].name, name))
+			return f->evidence[i].value;
+	}
+	fail_msg("%s has no evidence '%s'", f->id, name);
+	return value_null();
+}
+
+/* A task of which every time class is known and 0, and the usual counters too. */
+__attribute__((unused)) static struct task_record work(uint64_t attempt, const char *key,
+						       int start_ms, int stop_ms)
+{
+	struct task_record r = fx_record(attempt, key, "span", 0, start_ms, stop_ms);
+	unsigned int i;
+
+	r.own_known = r.pool_known = (1u << CREMA_TIMES) - 1;
+	for (i = 0; i < CREMA_COUNTS; i++)
+		r.count_known |= UINT64_C(1) << i;
+	return r;
+}
+
+/* The same as a chunk of a file. */
+__attribute__((unused)) static struct task_record chunk(uint64_t attempt, const char *key,
+							int start_ms, int stop_ms, const char *file,
+							int64_t from, int64_t to)
+{
+	struct task_record r = work(attempt, key, start_ms, stop_ms);
+
+	TASK_SET(&r, flags, CREMA_TASK_CHUNK);
+	TASK_SET(&r, prefix, T("Processor"));
+	TASK_SET(&r, dataset, T("data"));
+	TASK_SET(&r, filename, T(file));
+	TASK_SET(&r, treename, T("Events"));
+	TASK_SET(&r, entrystart, from);
+	TASK_SET(&r, entrystop, to);
+	TASK_SET(&r, events, to - from);
+	return r;
+}
+
+/* A message that is a map: pairs of "name:u", uint64_t or "name:s", const char *; then NULL. */
+__attribute__((unused)) __attribute__((sentinel)) static void
+fx_pairs(struct fixture *fx, int worker, uint64_t type, ...)
+{
+	struct buf b = BUF_INIT;
+	const char *key, *colon;
+	msgpack_packer pk;
+	char name[64];
+	size_t n = 0;
+	va_list ap;
+
+	va_start(ap, type);
+	for (; (key = va_arg(ap, const char *)); n++) {
+		if (key[strlen(key) - 1] == 's')
+			(void)va_arg(ap, const char *);
+		else
+			(void)va_arg(ap, uint64_t);
+	}
+	va_end(ap);
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, type);
+	pack_map(&pk, n);
+	va_start(ap, type);
+	while ((key = va_arg(ap, const char *))) {
+		colon = strchr(key, ':');
+		assert_non_null(colon);
+		snprintf(name, sizeof(name), "%.*s", (int)(colon - key), key);
+		if (colon[1] == 's')
+			pack_kv_text(&pk, name, va_arg(ap, const char *));
+		else
+			pack_kv_u64(&pk, name, va_arg(ap, uint64_t));
+	}
+	va_end(ap);
+	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
+	buf_release(&b);
+}
+
+#endif
