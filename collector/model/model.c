@@ -13,6 +13,7 @@ int model_init(struct model *m)
 {
 	memset(m, 0, sizeof(*m));
 	m->names.arena = &m->arena;
+	m->history_shift = HISTORY_CELL_SHIFT;
 	return 0;
 }
 
@@ -32,6 +33,7 @@ static void worker_release(struct worker *w)
 	free(w->digests.v);
 	free(w->notes.v);
 	free(w->evidence.v);
+	free(w->history.v);
 }
 
 void model_release(struct model *m)

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "collector/emit/emit.h"
+#include "collector/model/history.h"
 #include "collector/model/model_stacks.h"
 #include "collector/model/model_table.h"
 #include "common/ranges.h"
@@ -172,7 +173,8 @@ struct worker {
 	ARRAY(struct digest) digests;
 	struct texts notes, evidence;
 	uint64_t digests_boot_ns, digests_cut;
-	struct totals totals;
+	struct totals totals;	/* the latest */
+	struct history history; /* of the totals */
 	bool goodbye;
 	uint64_t goodbye_boot_ns;
 	const char *goodbye_how, *goodbye_cause;
@@ -210,6 +212,8 @@ struct model {
 	struct waits sites_cut;
 	ARRAY(struct torn_file) torn;
 	uint64_t files_read, frames, records_bad;
+	uint64_t history_points;    /* of all workers */
+	unsigned int history_shift; /* a cell has 2^this ns */
 	uint64_t last_note_ns; /* CLOCK_REALTIME of the collector's last own entry */
 	int error;	       /* sticks: out of memory */
 };

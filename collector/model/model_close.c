@@ -158,6 +158,7 @@ int model_close(struct model *m, uint64_t now_ns)
 	size_t i;
 
 	take_addresses(m);
+	history_thin(m);
 	for (i = 0; i < m->workers.n; i++) {
 		name_worker(m, m->workers.v[i]);
 		settle_worker(m->workers.v[i]);

@@ -168,16 +168,11 @@ static int take_list(struct model *m, struct texts *a, const msgpack_object *lis
 
 static int feed_totals(struct model *m, struct worker *w, const msgpack_object *map)
 {
-	struct totals *t = &w->totals;
-	uint64_t boot_ns = get_u64(map, "boot_ns", 0);
+	struct totals got = {.known = true, .boot_ns = get_u64(map, "boot_ns", 0)}, *t = &got;
 
-	worker_sign(w, boot_ns);
+	worker_sign(w, t->boot_ns);
 	if (take_list(m, &w->notes, get(map, "notes")))
 		return -ENOMEM;
-	if (t->known && boot_ns < t->boot_ns)
-		return 0;
-	t->known = true;
-	t->boot_ns = boot_ns;
 	t->tasks_started = map_uint(map, "tasks_started");
 	t->tasks_done = map_uint(map, "tasks_done");
 	t->tasks_refused = map_uint(map, "tasks_refused");
@@ -193,7 +188,9 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	take_amounts(&t->seen, get(map, "seen"));
 	model_take_blocked(&t->blocked, get(map, "blocked"));
 	take_amounts(&t->children, get(map, "children"));
-	return 0;
+	if (!w->totals.known || t->boot_ns >= w->totals.boot_ns)
+		w->totals = *t;
+	return history_add(m, &w->history, t, get_u64(map, "snapshot_boot_ns", 0));
 }
 
 static bool same_file(const void *item, const void *key)

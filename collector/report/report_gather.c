@@ -299,6 +299,8 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 	r->blocking = arena_get(&r->arena, sizeof(*r->blocking));
 	if (!r->blocking)
 		return -ENOMEM;
+	if (!rc)
+		rc = timeline_build(&r->timeline, run);
 	return rc ? rc : blocking_gather(r->blocking, run);
 }
 
@@ -313,6 +315,7 @@ void report_release(struct report *r)
 	free(r->servers.v);
 	if (r->blocking)
 		blocking_release(r->blocking);
+	timeline_release(&r->timeline);
 	arena_release(&r->arena);
 	memset(r, 0, sizeof(*r));
 }

@@ -158,6 +158,7 @@ void report_json(const struct report *r, struct json *j)
 	report_bytes_json(r, j);
 	report_servers_json(r, j);
 	blocking_json(r->blocking, r->run, j);
+	report_timeline_json(r, j);
 	tracking_emit(r->facts, j);
 	report_completeness_json(r, j);
 	if (r->taskvine)

@@ -13,6 +13,7 @@
 #include "collector/report/file_layers.h"
 #include "collector/metrics/metrics.h"
 #include "collector/model/taskvine_log.h"
+#include "collector/model/timeline.h"
 #include "collector/report/report_blocking.h"
 
 struct findings;
@@ -75,6 +76,7 @@ struct report {
 	ARRAY(struct server_sum) servers; /* most read first */
 	struct blocking *blocking;	  /* call sites of long waits */
 	const struct findings *findings;  /* what there is to remark; NULL: not collected yet */
+	struct timeline timeline;
 	struct arena arena;
 };
 
@@ -87,6 +89,7 @@ void report_json(const struct report *r, struct json *j);
 void report_task_rows(const struct run *run, struct json *j);
 void report_chunk_rows(const struct run *run, struct json *j);
 void report_workers_json(const struct report *r, struct json *j);
+void report_timeline_json(const struct report *r, struct json *j);
 void report_servers_json(const struct report *r, struct json *j);
 /* Datasets and sets of columns: what their counted chunks requested, read and used. */
 void report_bytes_json(const struct report *r, struct json *j);

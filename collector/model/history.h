@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * history.h - what a worker's totals were at several times: the differences are what it did
+ * between.
+ *
+ * Agents send TOTALS about each second; they hold the work of tasks under way. A point is what one
+ * of them said of the series below. Points are kept by cells of time: of each cell the latest one.
+ * When a model has more than HISTORY_POINTS, its cells become twice as long. As the numbers only
+ * add up, this costs resolution, never a byte. What is kept does not depend on the order of
+ * arrival.
+ */
+#ifndef COLLECTOR_MODEL_HISTORY_H
+#define COLLECTOR_MODEL_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HISTORY_POINTS (1u << 17) /* over all workers: 23 MiB, twice that while reading */
+#define HISTORY_CELL_SHIFT 28	  /* the first cells: 2^28 ns, a quarter of a second */
+
+/*
+ * SERIES(id, kind, from, member)
+ * kind: LAYER bytes, CLASS nanoseconds of tasks.
+ * from: ALL what tasks did and what threads without a task did; OWN and POOL the tasks' own
+ * threads' and pool threads' time; PROCESS the whole process by the kernel's account. PROCESS and
+ * both cpu rows come with the snapshots that the worker takes of itself, twice a second if its
+ * event loop is not held up.
+ */
+#define HISTORY_TABLE(SERIES)                                                                      \
+	SERIES(read_bytes, LAYER, ALL, read_bytes)                                                 \
+	SERIES(mapped_bytes, LAYER, ALL, mapped_bytes)                                             \
+	SERIES(storage_read_bytes, LAYER, PROCESS, storage_read_bytes)                             \
+	SERIES(storage_write_bytes, LAYER, PROCESS, storage_write_bytes)                           \
+	SERIES(network_read_bytes, LAYER, ALL, network_read_bytes)                                 \
+	SERIES(network_write_bytes, LAYER, ALL, network_write_bytes)                               \
+	SERIES(comm_read_bytes, LAYER, ALL, comm_read_bytes)                                       \
+	SERIES(comm_write_bytes, LAYER, ALL, comm_write_bytes)                                     \
+	SERIES(decompress_in_bytes, LAYER, ALL, decompress_in_bytes)                               \
+	SERIES(decompress_out_bytes, LAYER, ALL, decompress_out_bytes)                             \
+	SERIES(write_bytes, LAYER, ALL, write_bytes)                                               \
+	SERIES(cpu_seconds, CLASS, OWN, cpu)                                                       \
+	SERIES(pool_cpu_seconds, CLASS, POOL, cpu)                                                 \
+	SERIES(runqueue_wait_seconds, CLASS, OWN, runqueue)                                        \
+	SERIES(gil_wait_seconds, CLASS, OWN, gil_wait)                                             \
+	SERIES(lock_wait_seconds, CLASS, OWN, lock_wait)                                           \
+	SERIES(network_wait_seconds, CLASS, OWN, network_wait)                                     \
+	SERIES(storage_wait_seconds, CLASS, OWN, storage_wait)                                     \
+	SERIES(sleep_seconds, CLASS, OWN, sleep)
+
+enum history_series {
+#define SERIES(id, kind, from, member) HISTORY_##id,
+	HISTORY_TABLE(SERIES)
+#undef SERIES
+		HISTORY_SERIES
+};
+
+struct history_point {
+	uint64_t boot_ns;
+	uint64_t snapshot_ns; /* when the worker's own snapshot was taken; 0: not told */
+	uint32_t known;	      /* bit HISTORY_x */
+	uint64_t v[HISTORY_SERIES];
+};
+
+struct history {
+	struct history_point *v; /* by time, once settled */
+	size_t n, cap;
+};
+
+struct model;
+struct totals;
+
+/* The name of a series, and whether it is of times rather than bytes. */
+const char *history_name(enum history_series s);
+bool history_is_class(enum history_series s);
+/* Whether it comes with the worker's snapshots. */
+bool history_is_sampled(enum history_series s);
+
+/* Takes the totals as a point: 0 or -ENOMEM. */
+int history_add(struct model *m, struct history *h, const struct totals *t, uint64_t snapshot_ns);
+/* Sorts all workers' points, and makes the cells longer until there are no more than allowed. */
+void history_thin(struct model *m);
+
+#endif

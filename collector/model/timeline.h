@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * timeline.h - what a run's workers did over time: bytes by layer, seconds by class, in bins.
+ *
+ *	timeline_build(&t, run);  timeline_value(&t, HISTORY_read_bytes, bin); timeline_release(&t);
+ *
+ * Numbers come from the workers' totals (history.h), not from task records: bytes lie where they
+ * were read, whatever the length of the task. What a worker did between two of its totals is spread
+ * evenly over the bins between them, in whole bytes; `resolution` is the longest such stretch of
+ *the run, about 1.2 s if nothing was lost. A wait counts when it ends. Layers are of the whole
+ *worker, threads without a task included; storage bytes are the kernel's account of the process.
+ *
+ * Bins begin with the run and are as long as needed for no more than TIMELINE_BINS; the last one
+ *ends with the run. Work between two totals of which any part lies in the run belongs to it wholly:
+ *so the sum over the bins is, to the byte, the difference of the totals around the run. Two runs
+ *that share a worker both show what it did while they overlapped, and in the second between them.
+ *
+ * A bin is unknown if a worker lived in it, for more than TIMELINE_TAIL_SECONDS after the last
+ *totals that are known of it. One thread.
+ */
+#ifndef COLLECTOR_MODEL_TIMELINE_H
+#define COLLECTOR_MODEL_TIMELINE_H
+
+#include "collector/model/runs.h"
+
+#define TIMELINE_BINS 600u
+#define TIMELINE_BIN_NS UINT64_C(1000000000) /* the shortest; agents tell no more often */
+#define TIMELINE_TAIL_SECONDS 2.0
+
+struct timeline {
+	double start, stop, bin_seconds; /* UTC; NAN without a clock */
+	double resolution;		 /* seconds; NAN: no totals in the run */
+	size_t bins;			 /* 0: the run has no times */
+	uint64_t start_ns, stop_ns, bin_ns;
+	uint64_t *sum[HISTORY_SERIES];
+	bool *unknown[HISTORY_SERIES];
+	double *workers, *running; /* alive, and under way: averages over the bin */
+};
+
+/* 0 or -ENOMEM. To be released in any case. */
+int timeline_build(struct timeline *t, const struct run *run);
+void timeline_release(struct timeline *t);
+/* Bytes or nanoseconds. */
+struct value timeline_value(const struct timeline *t, enum history_series s, size_t bin);
+/* The last bin may be shorter. */
+double timeline_bin_width(const struct timeline *t, size_t bin);
+
+#endif
