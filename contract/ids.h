@@ -52,7 +52,7 @@ enum crema_message_type {
 #define CREMA_TASK_ACTOR          (1u << 4) /* a method call of a Dask actor */
 #define CREMA_TASK_NESTED         (1u << 5) /* ran inside another task's thread of control */
 #define CREMA_TASK_KEY_CUT        (1u << 6) /* the key's text is cut */
-#define CREMA_TASK_MAPPED_STORAGE (1u << 7) /* mapped files and was charged storage: its wait is an estimate */
+#define CREMA_TASK_FAULT_STORAGE  (1u << 7) /* waited for storage in page faults, too: its wait is an estimate */
 #define CREMA_TASK_SECEDED        (1u << 8) /* left its thread pool while it ran */
 #define CREMA_TASK_PREPROCESSING  (1u << 9) /* coffea's metadata task */
 #define CREMA_TASK_TREE_READ      (1u << 10) /* a chunk that uproot's read_tree described, not a WorkItem */

@@ -25,7 +25,7 @@
 
 #define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI        1u
-#define CREMA_SHM_TASKS      3920u
+#define CREMA_SHM_TASKS      3800u
 #define CREMA_SHM_THREADS    512u
 #define CREMA_SHM_FILES      1024u
 #define CREMA_SHM_EXTENTS    4096u
@@ -109,6 +109,7 @@ struct crema_thread {
 	uint64_t base_cpu_ns, base_runqueue_ns; /* clocks at the start of the segment */
 	uint64_t base_inblock, base_oublock;    /* 512-byte blocks at the start of the segment */
 	uint64_t base_nvcsw, base_nivcsw;       /* context switches at the start of the segment */
+	uint64_t base_majflt;
 	uint64_t base_tick;                     /* ticks at the start of the segment */
 	uint64_t armed_cpu_ns, armed_inblock, armed_oublock; /* when the shim first saw the thread */
 	uint64_t now_cpu_ns, now_inblock, now_oublock; /* whole thread, by the last snapshot */

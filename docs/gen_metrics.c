@@ -67,7 +67,7 @@ static const char *const tail =
 	"`unclassified_includes` names the classes that are unknown and therefore in it.\n"
 	"`storage_wait_seconds` is an estimate (the remainder) where `storage_wait_estimated` is "
 	"true:\n"
-	"the task mapped files, and page faults show in no call.\n"
+	"its page faults waited for storage, and they show in no call.\n"
 	"\n"
 	"An attempt that is not counted has a `waste_reason`: killed or lost (its worker is gone), "
 	"erred\n"

@@ -84,6 +84,7 @@ void boundary_take(struct crema_thread *t, struct boundary *b)
 	b->oublock = (uint64_t)ru.ru_oublock;
 	b->nvcsw = (uint64_t)ru.ru_nvcsw;
 	b->nivcsw = (uint64_t)ru.ru_nivcsw;
+	b->majflt = (uint64_t)ru.ru_majflt;
 }
 
 static void segment_charge(struct crema_thread *t, const struct boundary *b)
@@ -100,6 +101,7 @@ static void segment_charge(struct crema_thread *t, const struct boundary *b)
 	count[CREMA_C_storage_write_bytes] += (b->oublock - t->base_oublock) * 512;
 	count[CREMA_C_voluntary_switches] += b->nvcsw - t->base_nvcsw;
 	count[CREMA_C_involuntary_switches] += b->nivcsw - t->base_nivcsw;
+	count[CREMA_C_major_faults] += b->majflt - t->base_majflt;
 	if (t->is_pool) {
 		count[CREMA_C_pool_segments] += 1;
 		count[CREMA_C_pool_wall_ns] += ticks_ns(b->tick - t->base_tick);
@@ -115,6 +117,7 @@ static void segment_base(struct crema_thread *t, const struct boundary *b)
 	t->base_oublock = b->oublock;
 	t->base_nvcsw = b->nvcsw;
 	t->base_nivcsw = b->nivcsw;
+	t->base_majflt = b->majflt;
 }
 
 static void move(uint64_t *from, uint64_t *to, uint64_t *total)

@@ -11,7 +11,7 @@
 /* Clocks of the thread at a boundary between segments. The CPU clock goes first: reading it brings
  * the scheduler's other numbers of this thread up to date. */
 struct boundary {
-	uint64_t tick, cpu_ns, inblock, oublock, nvcsw, nivcsw;
+	uint64_t tick, cpu_ns, inblock, oublock, nvcsw, nivcsw, majflt;
 	int64_t runqueue_ns;
 };
 

@@ -44,15 +44,15 @@ struct value attempt_storage_known(const struct attempt *a)
 }
 
 /*
- * Page faults of mapped files are in no call: a task that mapped files and was charged storage
- * waited for what the other classes leave over, but at least for what its calls show.
+ * Page faults of mapped files and libraries are in no call: a task that had them waited for storage
+ * as long as the other classes leave over, but at least for what its calls show.
  */
 static void estimate_storage(const struct attempt *a, struct classes *c, double rest)
 {
 	bool known;
 	double measured = value_number(c->cls[CREMA_T_storage_wait], &known);
 
-	if (!(a->flags & CREMA_TASK_MAPPED_STORAGE))
+	if (!(a->flags & CREMA_TASK_FAULT_STORAGE))
 		return;
 	rest += measured;
 	c->storage_estimated = true;

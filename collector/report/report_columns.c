@@ -264,6 +264,7 @@ const struct column task_columns[] = {
 	COUNTED(embedded_baskets),
 	COUNTED(voluntary_switches),
 	COUNTED(involuntary_switches),
+	COUNTED(major_faults),
 	COUNTED(pool_segments),
 	U64("rss_start_bytes", rss_start_bytes),
 	U64("rss_stop_bytes", rss_stop_bytes),

@@ -37,7 +37,7 @@ def slow_worker(tmp_path_factory, homes, disk):
                 yield procs, client
 
 
-@pytest.mark.parametrize("how", ["by_large_reads", "by_small_reads", "by_mapping", "by_a_pool_thread"])
+@pytest.mark.parametrize("how", ["by_large_reads", "by_small_reads", "by_mapping", "by_the_loader", "by_a_pool_thread"])
 def test_waiting_for_a_slow_disk_is_storage(slow_worker, disk, how, cell):
     procs, client = slow_worker
     path = disk / f"throttled_{how}"

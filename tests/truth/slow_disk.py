@@ -1,6 +1,7 @@
 """Tasks that read cold files from a throttled disk, and the kernel's word on how long they waited for it."""
 
 import contextlib
+import ctypes
 import mmap
 import os
 import threading
@@ -53,6 +54,24 @@ def by_small_reads(path):
 
 def by_mapping(path):
     return looked_at(touched, path)
+
+
+def mapped_unseen(path):
+    """As the loader maps libraries: by no call that anybody could intercept."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_void_p
+    fd, size = os.open(path, os.O_RDONLY), os.path.getsize(path)
+    private, read = mmap.MAP_PRIVATE, mmap.PROT_READ
+    at = libc.syscall(9, None, ctypes.c_size_t(size), read, private, fd, ctypes.c_size_t(0))
+    memory = (ctypes.c_char * size).from_address(at)
+    for i in range(0, size, mmap.PAGESIZE):
+        memory[i]
+    libc.syscall(11, ctypes.c_void_p(at), ctypes.c_size_t(size))
+    os.close(fd)
+
+
+def by_the_loader(path):
+    return looked_at(mapped_unseen, path)
 
 
 def by_a_pool_thread(path):

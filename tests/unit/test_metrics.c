@@ -346,10 +346,10 @@ static void test_classes_of_a_task(void **state)
 	fx_hello(fx, 1, NULL);
 	set_times(&r, 70, 500, 20, 0, 40); /* more than its wall: kept, pool time beside it */
 	fx_task(fx, 1, &r);
-	r = fx_record(2, "m", "s", CREMA_TASK_MAPPED_STORAGE, 0, 100);
+	r = fx_record(2, "m", "s", CREMA_TASK_FAULT_STORAGE, 0, 100);
 	set_times(&r, 30, 0, 10, 0, 5);
 	fx_task(fx, 1, &r);
-	r = fx_record(3, "n", "s", CREMA_TASK_MAPPED_STORAGE, 0, 100);
+	r = fx_record(3, "n", "s", CREMA_TASK_FAULT_STORAGE, 0, 100);
 	set_times(&r, 95, 0, 10, 0, 5); /* nothing remains: what the calls show stands */
 	fx_task(fx, 1, &r);
 	fx_runs(fx);
