@@ -71,7 +71,7 @@ static void page_faults_of_a_map_are_charged(void **state)
 	assert_int_equal(t->own.count[CREMA_C_read_bytes], 0);
 	assert_int_equal(t->own.count[CREMA_C_mapped_bytes], SIZE);
 	assert_int_equal(t->own.count[CREMA_C_storage_read_bytes], pages);
-	assert_true(t->flags & CREMA_TASK_MAPPED_STORAGE);
+	assert_true(t->flags & CREMA_TASK_FAULT_STORAGE);
 	harness_free(&h);
 	unlink(path);
 }
