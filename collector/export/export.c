@@ -6,6 +6,7 @@
 
 const struct export_way export_ways[] = {
 	{OPT_json, export_json},
+	{OPT_measurement, export_measurement},
 };
 const size_t export_way_count = sizeof(export_ways) / sizeof(export_ways[0]);
 

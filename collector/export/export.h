@@ -22,5 +22,6 @@ extern const struct export_way export_ways[];
 extern const size_t export_way_count;
 
 int export_json(const struct report *r, const char *path, struct buf *why);
+int export_measurement(const struct report *r, const char *path, struct buf *why);
 
 #endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * measurement_chunks.c - counted chunks as roastcoffea's @track_metrics would have listed them.
+ *
+ * duration is coffea's processtime, which is wall time around process() as there; without
+ * savemetrics it is the task's wall time, and duration_of says so. t_start and t_end are the task's
+ * edges. bytes_read is what coffea says was requested, or what read calls returned. Accessed bytes
+ * are of the baskets that this chunk used, where roastcoffea has whole branches of the file.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/export/measurement_parts.h"
+
+#define MIB (1024.0 * 1024.0)
+
+static bool is_counted_chunk(const struct attempt *a)
+{
+	return a->counted && attempt_is_chunk(a);
+}
+
+static struct value duration_of(const struct attempt *a, const char **what)
+{
+	bool said = (a->known >> TASK_F_coffea_processtime) & 1;
+
+	*what = said ? "process()" : "task";
+	return said ? value_real(a->coffea_processtime) : value_seconds(attempt_wall_ns(a));
+}
+
+static struct value bytes_of(const struct attempt *a, const char **what)
+{
+	bool said = (a->known >> TASK_F_coffea_bytesread) & 1;
+
+	*what = said ? "requested" : "returned by read calls";
+	return said ? value_uint(a->coffea_bytesread) : count_of(&a->c, CREMA_C_read_bytes);
+}
+
+static struct value rss(const struct attempt *a, bool stop)
+{
+	return stop ? attempt_u64(a, TASK_F_rss_stop_bytes, a->rss_stop_bytes)
+		    : attempt_u64(a, TASK_F_rss_start_bytes, a->rss_start_bytes);
+}
+
+static struct value rss_delta(const struct attempt *a)
+{
+	return value_minus(rss(a, true), rss(a, false));
+}
+
+static struct value mebibytes(struct value bytes)
+{
+	return value_ratio(bytes, value_real(MIB), 1);
+}
+
+static struct value entry(const struct attempt *a, enum task_field field, int64_t v)
+{
+	return (a->known >> field) & 1 ? value_int(v) : value_null();
+}
+
+size_t measurement_branch(const char *line, size_t n)
+{
+	static const char data[] = "-data", offsets[] = "-offsets";
+
+	if (n > sizeof(offsets) - 1 &&
+	    !memcmp(line + n - (sizeof(offsets) - 1), offsets, sizeof(offsets) - 1))
+		return 0;
+	if (n > sizeof(data) - 1 && !memcmp(line + n - (sizeof(data) - 1), data, sizeof(data) - 1))
+		return n - (sizeof(data) - 1);
+	return n;
+}
+
+/* Calls say() for each branch; returns how many there were. */
+static size_t each_branch(const char *lines, void (*say)(void *arg, const char *name, size_t n),
+			  void *arg)
+{
+	size_t n, branch, count = 0;
+
+	while (lines && *lines) {
+		n = strcspn(lines, "\n");
+		branch = measurement_branch(lines, n);
+		if (branch) {
+			say(arg, lines, branch);
+			count++;
+		}
+		lines += n + (lines[n] == '\n');
+	}
+	return count;
+}
+
+static void say_branch(void *arg, const char *name, size_t n)
+{
+	emit_text(arg, NULL, name, n);
+}
+
+static void put_branches(const struct attempt *a, struct json *j)
+{
+	size_t n;
+
+	if (!a->columns)
+		return;
+	emit_array(j, "accessed_branches");
+	n = each_branch(a->columns, say_branch, j);
+	emit_end(j);
+	emit_value(j, "num_branches_accessed", value_uint(n));
+}
+
+static void put_chunk(const struct attempt *a, struct json *j)
+{
+	const char *duration_what, *bytes_what;
+	struct value duration = duration_of(a, &duration_what), bytes = bytes_of(a, &bytes_what);
+
+	emit_object(j, NULL);
+	measurement_put(j, "t_start", value_real(a->begin));
+	measurement_put(j, "t_end", value_real(a->end));
+	measurement_put(j, "duration", duration);
+	emit_value(j, "duration_of", value_text(duration_what));
+	measurement_put(j, "wall_seconds", value_seconds(attempt_wall_ns(a)));
+	measurement_put(j, "mem_before_mb", mebibytes(rss(a, false)));
+	measurement_put(j, "mem_after_mb", mebibytes(rss(a, true)));
+	measurement_put(j, "mem_delta_mb", mebibytes(rss_delta(a)));
+	measurement_put(j, "bytes_read", bytes);
+	emit_value(j, "bytes_read_of", value_text(bytes_what));
+	measurement_put(j, "timestamp", value_real(a->end));
+	measurement_put(j, "num_events", attempt_events(a));
+	measurement_put(j, "dataset", value_text(a->dataset));
+	measurement_put(j, "file", value_text(a->filename));
+	measurement_put(j, "entry_start", entry(a, TASK_F_entrystart, a->entrystart));
+	measurement_put(j, "entry_stop", entry(a, TASK_F_entrystop, a->entrystop));
+	measurement_put(j, "accessed_bytes", count_of(&a->c, CREMA_C_basket_bytes));
+	measurement_put(j, "accessed_uncompressed_bytes",
+			count_of(&a->c, CREMA_C_basket_raw_bytes));
+	put_branches(a, j);
+	emit_end(j);
+}
+
+/* {"(file, start, stop)": [begin, end, bytes]} */
+static void put_chunk_info(const struct attempt *a, struct buf *key, struct json *j)
+{
+	const int64_t range[] = {a->entrystart, a->entrystop};
+	const char *what;
+
+	if (!a->filename || !((a->known >> TASK_F_entrystart) & 1) ||
+	    !((a->known >> TASK_F_entrystop) & 1) || isnan(a->begin) || isnan(a->end) ||
+	    bytes_of(a, &what).type == VALUE_NULL)
+		return;
+	measurement_tuple(key, &a->filename, 1, range, 2);
+	if (key->error) {
+		j->sink->error = key->error;
+		return;
+	}
+	emit_array(j, (const char *)key->data);
+	emit_value(j, NULL, value_real(a->begin));
+	emit_value(j, NULL, value_real(a->end));
+	emit_value(j, NULL, bytes_of(a, &what));
+	emit_end(j);
+}
+
+static struct value sample_std(const struct spread *s)
+{
+	if (!s->n || s->unknown)
+		return value_null();
+	return value_real(s->n > 1 ? sqrt(s->sum2 / (double)(s->n - 1)) : 0);
+}
+
+static struct value extreme(const struct spread *s, double v)
+{
+	return s->n && !s->unknown ? value_real(v) : value_null();
+}
+
+static void put_spreads(const struct run *r, struct json *j)
+{
+	struct spread memory = {0}, events = {0}, duration = {0};
+	const char *what;
+	uint64_t failed = 0;
+	size_t i;
+
+	for (i = 0; i < r->attempts.n; i++) {
+		const struct attempt *a = r->attempts.v[i];
+
+		failed += attempt_is_chunk(a) &&
+			  (a->state == ATTEMPT_ERRED || a->state == ATTEMPT_KILLED ||
+			   a->state == ATTEMPT_LOST);
+		if (!is_counted_chunk(a))
+			continue;
+		spread_add(&memory, mebibytes(rss_delta(a)));
+		spread_add(&events, attempt_events(a));
+		spread_add(&duration, duration_of(a, &what));
+	}
+	measurement_more(j, "num_failed_chunks", value_uint(failed));
+	measurement_more(j, "chunk_duration_std", sample_std(&duration));
+	measurement_more(j, "chunk_mem_delta_mean_mb", spread_mean(&memory));
+	measurement_more(j, "chunk_mem_delta_min_mb", extreme(&memory, memory.min));
+	measurement_more(j, "chunk_mem_delta_max_mb", extreme(&memory, memory.max));
+	measurement_more(j, "chunk_mem_delta_std_mb", sample_std(&memory));
+	measurement_more(j, "chunk_events_mean", spread_mean(&events));
+	measurement_more(j, "chunk_events_min", extreme(&events, events.min));
+	measurement_more(j, "chunk_events_max", extreme(&events, events.max));
+}
+
+static int by_dataset(const void *pa, const void *pb)
+{
+	const struct attempt *const *a = pa, *const *b = pb;
+	const char *x = (*a)->dataset, *y = (*b)->dataset;
+
+	if (x == y)
+		return 0;
+	return !x ? -1 : !y ? 1 : strcmp(x, y);
+}
+
+static void put_dataset(const struct attempt *const *v, size_t n, struct json *j)
+{
+	double seconds = 0, one;
+	bool known = true, all = true;
+	struct tally t;
+	const char *what;
+	size_t i;
+
+	memset(&t, 0, sizeof(t));
+	for (i = 0; i < n; i++) {
+		tally_add(&t, v[i]);
+		one = value_number(duration_of(v[i], &what), &known);
+		seconds += one;
+		all &= known;
+	}
+	emit_object(j, v[0]->dataset ? v[0]->dataset : "unknown");
+	emit_value(j, "num_chunks", value_uint(n));
+	measurement_put(j, "total_duration", all ? value_real(seconds) : value_null());
+	measurement_put(j, "mean_duration", all ? value_real(seconds / (double)n) : value_null());
+	measurement_put(j, "total_events", sum_value(&t.events));
+	measurement_put(j, "mean_events_per_chunk",
+			value_ratio(sum_value(&t.events), value_uint(n), 1));
+	measurement_put(j, "coffea_bytesread", sum_value(&t.bytesread));
+	measurement_put(j, "read_bytes", sum_value(&t.count[CREMA_C_read_bytes]));
+	measurement_put(j, "storage_read_bytes", sum_value(&t.storage_read));
+	measurement_put(j, "cpu_seconds", tally_cpu(&t));
+	emit_end(j);
+}
+
+static void put_datasets(const struct attempt **v, size_t n, struct json *j)
+{
+	size_t i, from = 0;
+
+	qsort(v, n, sizeof(*v), by_dataset);
+	emit_object(j, "per_dataset");
+	for (i = 1; i <= n; i++) {
+		if (i < n && !by_dataset(&v[i - 1], &v[i]))
+			continue;
+		put_dataset(&v[from], i - from, j);
+		from = i;
+	}
+	emit_end(j);
+}
+
+void measurement_chunks(const struct report *r, struct json *j)
+{
+	const struct attempt **v = calloc(r->run->attempts.n + 1, sizeof(*v));
+	struct buf key = BUF_INIT;
+	size_t i, n = 0;
+
+	if (!v) {
+		j->sink->error = -ENOMEM;
+		return;
+	}
+	for (i = 0; i < r->run->attempts.n; i++) {
+		if (is_counted_chunk(r->run->attempts.v[i]))
+			v[n++] = r->run->attempts.v[i];
+	}
+	emit_array(j, "raw_chunk_metrics");
+	for (i = 0; i < n; i++)
+		put_chunk(v[i], j);
+	emit_end(j);
+	emit_object(j, "chunk_info");
+	for (i = 0; i < n; i++)
+		put_chunk_info(v[i], &key, j);
+	emit_end(j);
+	put_spreads(r->run, j);
+	put_datasets(v, n, j);
+	buf_release(&key);
+	free(v);
+}
