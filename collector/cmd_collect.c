@@ -16,6 +16,7 @@
 #include "collector/serve/http_report.h"
 #include "collector/serve/http_status.h"
 #include "collector/serve/journal.h"
+#include "collector/serve/live.h"
 #include "collector/serve/loop.h"
 #include "collector/serve/server.h"
 #include "common/clock.h"
@@ -25,6 +26,7 @@
 
 #define BACKLOG 1024
 #define DRAIN_MS 1000
+#define SECOND_MS 1000
 #define SPARE_FDS 128 /* for the journal, the status page and its reports */
 #define NOFILE_WANTED (SERVER_CONNECTIONS + SPARE_FDS)
 
@@ -37,6 +39,8 @@ struct collect {
 	uint64_t started_ns;
 	struct loop *loop;
 	struct journal *journal;
+	struct live *live;
+	struct loop_timer *second;
 	struct server *server;
 	struct loop_listener *listener;
 	struct http *http;
@@ -176,6 +180,26 @@ static void on_status(void *arg, struct buf *out)
 	http_status(c->server, c->journal, c->dir, c->started_ns, out);
 }
 
+static void on_live(void *arg, struct buf *out)
+{
+	struct collect *c = arg;
+
+	live_json(c->live, c->started_ns, out);
+}
+
+static void on_second(void *arg)
+{
+	struct collect *c = arg;
+
+	live_tick(c->live);
+	loop_timer_set(c->second, SECOND_MS);
+}
+
+static const struct http_text texts[] = {
+	{"/status.json", "application/json", on_status},
+	{"/live.json", "application/json", on_live},
+};
+
 static int on_report(void *arg, bool json, const char *run, struct buf *out)
 {
 	return http_report(((struct collect *)arg)->dir, json, run, out);
@@ -201,6 +225,11 @@ static int start_server(struct collect *c, bool insecure)
 	};
 	int err;
 
+	config.live = c->live = live_new();
+	c->second = loop_timer_new(c->loop, on_second, c);
+	if (!c->live || !c->second)
+		return fail("serve", c->agents_at, -ENOMEM);
+	loop_timer_set(c->second, SECOND_MS);
 	gethostname(c->name, sizeof(c->name) - 1);
 	c->server = server_new(&config);
 	if (!c->server)
@@ -221,7 +250,8 @@ static int start_http(struct collect *c)
 		.loop = c->loop,
 		.listen_fd = c->http_fd,
 		.token = c->http_token ? &c->token : NULL,
-		.status = on_status,
+		.texts = texts,
+		.texts_n = sizeof(texts) / sizeof(texts[0]),
 		.report = on_report,
 		.arg = c,
 	};
@@ -277,6 +307,8 @@ static int stop(struct collect *c)
 	if (c->http)
 		journal_note(c->journal, "stop", c->agents_at);
 	server_free(c->server);
+	loop_timer_free(c->second);
+	live_free(c->live);
 	if (c->journal)
 		err = journal_close(c->journal);
 	if (err)

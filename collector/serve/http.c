@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "collector/serve/http_access.h"
+#include "collector/serve/http_gzip.h"
 #include "collector/serve/http_job.h"
 
 #define MEMORY_PER_CONNECTION (32u << 10)
@@ -224,9 +225,21 @@ static enum MHD_Result respond_access(struct request *request, const char *url,
 	return result;
 }
 
+static const struct http_text *text_at(const struct http_config *config, const char *url)
+{
+	size_t i;
+
+	for (i = 0; i < config->texts_n; i++) {
+		if (!strcmp(url, config->texts[i].url))
+			return &config->texts[i];
+	}
+	return NULL;
+}
+
 static enum MHD_Result answer(struct request *request, const char *url, const char *method)
 {
 	struct MHD_Connection *connection = request->connection;
+	const struct http_text *text;
 	enum http_access access;
 	struct buf body = BUF_INIT;
 
@@ -235,16 +248,19 @@ static enum MHD_Result answer(struct request *request, const char *url, const ch
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return respond_text(connection, 405, "only GET and HEAD", "Allow", "GET, HEAD");
 	access = http_access_check(connection, request->http->config.token);
-	if (strcmp(url, "/") != 0 && strcmp(url, "/report.json") != 0 &&
-	    strcmp(url, "/status.json") != 0)
+	text = text_at(&request->http->config, url);
+	if (!text && strcmp(url, "/") != 0 && strcmp(url, "/report.json") != 0)
 		return access == HTTP_GRANTED
 			       ? respond_text(connection, 404, "no such page", NULL, NULL)
 			       : respond_text(connection, 401, "the token is needed", NULL, NULL);
 	if (access != HTTP_GRANTED)
 		return respond_access(request, url, access);
-	if (!strcmp(url, "/status.json")) {
-		request->http->config.status(request->http->config.arg, &body);
-		return respond(connection, 200, "application/json", &body, NULL, NULL);
+	if (text) {
+		text->make(request->http->config.arg, &body);
+		return http_gzip(connection, &body)
+			       ? respond(connection, 200, text->type, &body, "Content-Encoding",
+					 "gzip")
+			       : respond(connection, 200, text->type, &body, NULL, NULL);
 	}
 	request->json = !strcmp(url, "/report.json");
 	return start_report(request);

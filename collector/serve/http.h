@@ -3,11 +3,14 @@
  * http.h - the status page: libmicrohttpd inside our loop, without threads.
  *
  *   GET /status.json           what the collector does now
+ *   GET /live.json             what the cluster does now, see live.h
+ *   GET /metrics               the same for Prometheus, see http_metrics.h
  *   GET /report.json?run=ID    a run as JSON; without run: the last one
  *   GET /                      the terminal report as a page
  *
- * GET and HEAD only. Reports are made in a child process (http_job.h), so that a large journal
- * never holds up the agents. With a token a request needs "Authorization: Bearer TOKEN", or once
+ * GET and HEAD only; gzip for those who accept it. Reports are made in a child process
+ * (http_job.h), so that a large journal never holds up the agents. With a token a request needs
+ * "Authorization: Bearer TOKEN", or once
  * "?token=TOKEN", which sets a cookie and leads back to the page without it. Without a token
  * (loopback) the Host must be an address or localhost, so that no foreign web page reads along by
  * a name that it lets point here.
@@ -16,6 +19,7 @@
 #define COLLECTOR_HTTP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "collector/serve/loop.h"
 #include "common/auth.h"
@@ -28,12 +32,18 @@
 
 struct http;
 
+/* A small answer that is made in the loop's thread: quick. */
+struct http_text {
+	const char *url, *type;
+	void (*make)(void *arg, struct buf *out); /* appends it */
+};
+
 struct http_config {
 	struct loop *loop;
 	int listen_fd;			/* owned from the call on, also when it fails */
 	const struct auth_token *token; /* NULL: none is asked for; must outlive the server */
-	/* Appends JSON. In the loop's thread: quick. */
-	void (*status)(void *arg, struct buf *out);
+	const struct http_text *texts;	/* must outlive the server */
+	size_t texts_n;
 	/*
 	 * Appends a report; in a child process, as slow as it likes. run NULL: the last one.
 	 * 0, or -errno with one line about it instead; -ENOENT: no such run.

@@ -230,35 +230,8 @@ void server_free(struct server *server)
 	server_streams_release(&server->streams);
 	buf_release(&server->scratch);
 	buf_release(&server->out);
+	buf_release(&server->starts);
 	free(server);
-}
-
-static void restore_frame(void *arg, const struct frame *frame)
-{
-	struct server *server = arg;
-	struct server_progress *progress;
-	uint64_t end = frame->head.first_seq + frame->head.count;
-
-	if (frame->head.type != CREMA_FRAME_DATA || end < frame->head.first_seq)
-		return;
-	progress = server_streams_get(&server->streams, frame->head.worker, frame->head.stream);
-	if (!progress)
-		server->no_memory = true;
-	else if (end > progress->next)
-		progress->next = progress->written = end;
-}
-
-static void restore_warn(void *arg, const char *text)
-{
-	(void)arg;
-	log_line("collect: journal: %s", text);
-}
-
-int server_restore(struct server *server, const char *dir)
-{
-	int err = journal_scan(dir, restore_frame, server, restore_warn);
-
-	return err ? err : server->no_memory ? -ENOMEM : 0;
 }
 
 void server_drain(struct server *server, int64_t max_ms)

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "collector/serve/journal.h"
+#include "collector/serve/live.h"
 #include "collector/serve/loop.h"
 #include "common/auth.h"
 
@@ -57,6 +58,7 @@ enum server_reason {
 struct server_config {
 	struct loop *loop;
 	struct journal *journal;
+	struct live *live;		/* is fed with what is journaled; NULL: nobody wants it */
 	const struct auth_token *token; /* NULL: any peer is welcome */
 	const char *name;		/* told in WELCOME */
 	/* 0: the values above */

@@ -15,6 +15,15 @@ static const char *const reason_text[] = {
 #undef REASON
 };
 
+static void agent_left(struct server_conn *conn)
+{
+	struct server *server = conn->server;
+
+	server->stats.connected--;
+	if (server->config.live)
+		live_connection(server->config.live, conn->worker, -1);
+}
+
 void server_conn_free(struct server_conn *conn)
 {
 	struct server *server = conn->server;
@@ -34,7 +43,7 @@ void server_conn_free(struct server_conn *conn)
 		server->conns = conn->next;
 	server->conn_count--;
 	if (conn->state == CONN_OPEN)
-		server->stats.connected--;
+		agent_left(conn);
 	loop_stream_close(conn->stream);
 	buf_release(&conn->hello);
 	buf_release(&conn->in);
@@ -48,7 +57,7 @@ int server_conn_drop(struct server_conn *conn, enum server_reason reason, const 
 	server->stats.refused[reason]++;
 	server_log(server, reason, conn->peer, detail ? detail : reason_text[reason]);
 	if (conn->state == CONN_OPEN)
-		server->stats.connected--;
+		agent_left(conn);
 	conn->state = CONN_ENDING;
 	conn->backlog = false;
 	conn->frame_ms = 0;

@@ -3,7 +3,8 @@
  * server_conn.h - what the files of the server share; nobody else includes it.
  *
  * server.c: accepting, rounds, timers; server_conn.c: one connection's bytes, limits and end;
- * server_frames.c: what each frame type means; server_stats.c: lines, notes and numbers.
+ * server_frames.c: what each frame type means; server_restore.c: what earlier collectors wrote, and
+ * feeding the live numbers; server_stats.c: lines, notes and numbers.
  * Functions that return -1 have dropped the connection: the caller must not touch it again.
  */
 #ifndef COLLECTOR_SERVER_CONN_H
@@ -53,9 +54,9 @@ struct server {
 	unsigned int conn_count;
 	uint64_t round, refused_noted;
 	struct loop_timer *sweep, *retry;
-	bool retry_set, no_memory;
+	bool retry_set, no_memory, live_failed;
 	int64_t note_ms; /* when to note dropped peers again */
-	struct buf scratch, out;
+	struct buf scratch, out, starts;
 	struct {
 		int64_t next_ms;
 		uint64_t silent;
@@ -78,6 +79,14 @@ int server_send_ack(struct server_conn *conn);
 /* One whole frame (verbatim at p). 0; -1; or -EAGAIN: the journal takes nothing now. */
 int server_frame(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
 		 size_t bytes);
+
+/* server_payload.c's check of an inflated payload, and where its messages begin. */
+int server_messages(struct server *server, const struct crema_frame_header *head,
+		    const unsigned char *raw, const uint32_t **starts);
+/* Hands a checked frame to the live numbers. */
+void server_feed_live(struct server *server, const struct server_progress *progress,
+		      const struct crema_frame_header *head, const unsigned char *raw,
+		      const uint32_t *starts);
 
 /* server.c: another look at a stuck journal and at the backlogs, in ms */
 void server_want_retry(struct server *server, int64_t ms);

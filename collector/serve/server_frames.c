@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/serve/server_payload.h"
 #include "common/clock.h"
 #include "common/pack.h"
 #include "ids.h"
@@ -160,6 +159,11 @@ static int on_hello(struct server_conn *conn, const struct frame *frame, const u
 	       (is_nil(facts) || facts->type == MSGPACK_OBJECT_MAP);
 	conn->pid = get_u64(facts, "pid", 0);
 	text_copy(conn->host, sizeof(conn->host), get_text(facts, "host"));
+	if (sane && conn->server->config.live &&
+	    live_hello(conn->server->config.live, conn->worker, frame->head.stream, &map.root)) {
+		unpack_release(&map);
+		return server_conn_drop(conn, SERVER_no_memory, NULL);
+	}
 	unpack_release(&map);
 	if (!sane)
 		return server_conn_drop(conn, SERVER_bad_payload, "a hello without its lists");
@@ -170,8 +174,11 @@ static int on_hello(struct server_conn *conn, const struct frame *frame, const u
 		return server_conn_drop(conn, SERVER_no_memory, NULL);
 	conn->journal_hello = (struct journal_hello){conn->hello.data, conn->hello.len, 0};
 	conn->stream_id = frame->head.stream;
-	if (conn->state == CONN_HELLO)
+	if (conn->state == CONN_HELLO) {
 		conn->server->stats.connected++;
+		if (conn->server->config.live)
+			live_connection(conn->server->config.live, conn->worker, 1);
+	}
 	conn->state = CONN_OPEN;
 	conn->deadline_ms = 0;
 	return send_welcome(conn);
@@ -204,6 +211,7 @@ static int on_data(struct server_conn *conn, const struct frame *frame, const ui
 	struct server_stats *stats = &conn->server->stats;
 	uint64_t end = head->first_seq + head->count;
 	const unsigned char *raw;
+	const uint32_t *starts;
 	int err;
 
 	if (memcmp(conn->worker, head->worker, sizeof(conn->worker)) != 0 ||
@@ -219,7 +227,7 @@ static int on_data(struct server_conn *conn, const struct frame *frame, const ui
 	conn->spent += head->raw_bytes;
 	err = frame_payload(frame, &conn->server->scratch, &raw);
 	if (!err)
-		err = server_payload_check(raw, head->raw_bytes, head->count);
+		err = server_messages(conn->server, head, raw, &starts);
 	if (err == -EBADMSG)
 		return server_conn_drop(conn, SERVER_bad_payload, NULL);
 	if (!err)
@@ -228,6 +236,7 @@ static int on_data(struct server_conn *conn, const struct frame *frame, const ui
 		return err;
 	if (err)
 		return server_conn_drop(conn, SERVER_no_memory, NULL);
+	server_feed_live(conn->server, progress, head, raw, starts);
 	if (head->first_seq > progress->next)
 		stats->missing_records += head->first_seq - progress->next;
 	else

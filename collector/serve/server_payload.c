@@ -99,8 +99,9 @@ static struct item item_at(const uint8_t *p, size_t n)
 	return (struct item){KIND_LEAF, 1, 0};
 }
 
-int server_payload_check(const uint8_t *p, size_t n, uint32_t count)
+int server_payload_check(const uint8_t *p, size_t n, uint32_t count, uint32_t *starts)
 {
+	const uint8_t *begin = p;
 	uint64_t left[SERVER_PAYLOAD_DEPTH] = {1}; /* values still to come, per level */
 	unsigned int depth = 0;
 	struct item item;
@@ -121,6 +122,8 @@ int server_payload_check(const uint8_t *p, size_t n, uint32_t count)
 		if (depth == 1 && (item.kind != KIND_ARRAY || !item.length))
 			return -EBADMSG;
 		first = depth == 1;
+		if (first && starts)
+			*starts++ = (uint32_t)(p - begin);
 		p += item.head;
 		n -= item.head;
 		if (item.kind == KIND_LEAF || item.kind == KIND_NUMBER) {

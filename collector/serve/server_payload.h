@@ -14,7 +14,10 @@
 
 #define SERVER_PAYLOAD_DEPTH 16
 
-/* 0 if it is exactly `count` messages and nothing else, else -EBADMSG. */
-int server_payload_check(const uint8_t *p, size_t n, uint32_t count);
+/*
+ * 0 if it is exactly `count` messages and nothing else, else -EBADMSG. starts: NULL, or room for
+ * `count` offsets: where each message begins.
+ */
+int server_payload_check(const uint8_t *p, size_t n, uint32_t count, uint32_t *starts);
 
 #endif

@@ -53,8 +53,10 @@ static int on_report(void *arg, bool json, const char *run, struct buf *out)
 
 static void page_start(struct page *page, const struct auth_token *with, int64_t job_ms)
 {
+	static const struct http_text texts[] = {{"/status.json", "application/json", on_status}};
 	struct http_config config = {.token = with,
-				     .status = on_status,
+				     .texts = texts,
+				     .texts_n = 1,
 				     .report = on_report,
 				     .arg = page,
 				     .job_ms = job_ms};

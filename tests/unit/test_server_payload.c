@@ -41,15 +41,16 @@ static void payload_check_accepts_messages_only(void **state)
 	for (i = 0; i < sizeof(example) / sizeof(example[0]); i++) {
 		const uint8_t *p = (const uint8_t *)example[i].bytes;
 
-		assert_int_equal(server_payload_check(p, example[i].n, example[i].count),
+		assert_int_equal(server_payload_check(p, example[i].n, example[i].count, NULL),
 				 example[i].want);
 		for (cut = 0; cut < example[i].n; cut++) {
 			uint8_t *exact = malloc(cut ? cut : 1); /* a sanitizer sees over-reads */
 
 			memcpy(exact, p, cut);
 			if (!example[i].want)
-				assert_int_equal(server_payload_check(exact, cut, example[i].count),
-						 -EBADMSG);
+				assert_int_equal(
+					server_payload_check(exact, cut, example[i].count, NULL),
+					-EBADMSG);
 			free(exact);
 		}
 	}

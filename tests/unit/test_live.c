@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_live.c - the live numbers from frames made by hand: sums, states, rates, what is told twice.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/serve/live_parts.h"
+#include "collector/serve/server_payload.h"
+#include "common/clock.h"
+#include "common/task.h"
+
+#define MESSAGES_MAX 20000
+
+/* One frame under construction. */
+struct told {
+	struct buf body;
+	msgpack_packer pk;
+	uint32_t count;
+};
+
+static void told_init(struct told *t)
+{
+	memset(t, 0, sizeof(*t));
+	pack_init(&t->pk, &t->body);
+}
+
+static void say_hello(struct live *live, uint8_t id, uint64_t stream)
+{
+	uint8_t worker[16];
+	struct buf body = BUF_INIT;
+	msgpack_packer pk;
+	struct unpack u;
+
+	memset(worker, id, sizeof(worker));
+	pack_init(&pk, &body);
+	pack_map(&pk, 2);
+	pack_text(&pk, "facts");
+	pack_map(&pk, 5);
+	pack_kv_text(&pk, "host", "node\n7");
+	pack_kv_u64(&pk, "pid", 42);
+	pack_kv_u64(&pk, "boot_ns", 1000);
+	pack_kv_u64(&pk, "real_ns", clock_real_ns());
+	pack_kv_text(&pk, "stack",
+		     "{\"worker_address\": \"tcp://a:1\", \"worker_name\": \"w\\u001b[2J\", "
+		     "\"nthreads\": 2, \"memory_limit_bytes\": 1000}");
+	pack_text(&pk, "task_fields");
+	task_pack_names(&pk);
+	assert_int_equal(unpack_open(&u, body.data, body.len), 0);
+	assert_int_equal(live_hello(live, worker, stream, &u.root), 0);
+	unpack_release(&u);
+	buf_release(&body);
+}
+
+static void add_end(struct told *t, uint64_t attempt, const char *status, const char *prefix,
+		    uint64_t wall_ns)
+{
+	struct task_record r;
+
+	memset(&r, 0, sizeof(r));
+	r.type = CREMA_MSG_TASK_END;
+	r.rev = 1;
+	TASK_SET(&r, attempt, attempt);
+	TASK_SET(&r, status, ((struct text){status, strlen(status)}));
+	TASK_SET(&r, prefix, ((struct text){prefix, strlen(prefix)}));
+	TASK_SET(&r, key, ((struct text){"a key", 5}));
+	TASK_SET(&r, wall_ns, wall_ns);
+	TASK_SET(&r, flags, CREMA_TASK_CHUNK);
+	TASK_SET(&r, events, 10);
+	r.own_known = 1;
+	task_encode(&t->pk, &r);
+	t->count++;
+}
+
+/* Totals in which each layer of tasks has `bytes` read; own cpu has them too, as ns. */
+static void add_totals(struct told *t, uint64_t boot_ns, uint64_t read, bool storage_known)
+{
+	pack_array(&t->pk, 2);
+	pack_u64(&t->pk, CREMA_MSG_TOTALS);
+	pack_map(&t->pk, 6);
+	pack_kv_u64(&t->pk, "boot_ns", boot_ns);
+	pack_kv_u64(&t->pk, "tasks_done", read / 100);
+	pack_text(&t->pk, "tasks");
+	pack_map(&t->pk, 3);
+	pack_kv_u64(&t->pk, "gil_wait_ns", read * 1000000);
+	pack_kv_u64(&t->pk, "pool_gil_wait_ns", read * 1000000);
+	pack_kv_u64(&t->pk, "read_bytes", read);
+	pack_text(&t->pk, "unattributed");
+	pack_map(&t->pk, 1);
+	pack_kv_u64(&t->pk, "read_bytes", 5);
+	pack_text(&t->pk, "process");
+	pack_map(&t->pk, 1);
+	pack_kv_maybe(&t->pk, "storage_read_bytes", storage_known, 512);
+	pack_text(&t->pk, "a newer agent's");
+	pack_nil(&t->pk);
+	t->count++;
+}
+
+static void add_goodbye(struct told *t, const char *how)
+{
+	pack_array(&t->pk, 2);
+	pack_u64(&t->pk, CREMA_MSG_GOODBYE);
+	pack_map(&t->pk, 1);
+	pack_kv_text(&t->pk, "how", how);
+	t->count++;
+}
+
+/* Wraps the messages into a payload and feeds it; the frame begins at `seq`. */
+static void tell(struct live *live, struct told *t, uint8_t id, uint64_t stream, uint64_t seq,
+		 uint64_t from)
+{
+	static uint32_t starts[MESSAGES_MAX];
+	struct crema_frame_header head = {.stream = stream, .first_seq = seq, .count = t->count};
+	struct buf raw = BUF_INIT;
+	msgpack_packer pk;
+	struct live_frame frame = {&head, NULL, starts, from, 0};
+
+	memset(head.worker, id, sizeof(head.worker));
+	pack_init(&pk, &raw);
+	pack_array(&pk, t->count);
+	buf_add(&raw, t->body.data, t->body.len);
+	head.raw_bytes = (uint32_t)raw.len;
+	frame.raw = raw.data;
+	assert_true(t->count < MESSAGES_MAX);
+	assert_int_equal(server_payload_check(raw.data, raw.len, t->count, starts), 0);
+	assert_int_equal(live_data(live, &frame), 0);
+	buf_release(&raw);
+	buf_release(&t->body);
+	told_init(t);
+}
+
+static const struct live_prefix *prefix(const struct live *live, const char *name)
+{
+	static const struct live_prefix *list[LIVE_PREFIXES + 1];
+	size_t i, n = live_prefixes(live, list);
+
+	for (i = 0; i < n; i++) {
+		if (!strcmp(list[i]->name, name))
+			return list[i];
+	}
+	return NULL;
+}
+
+static void an_end_counts_once(void **state)
+{
+	struct live *live = live_new();
+	struct live_cluster c;
+	struct told t;
+
+	(void)state;
+	told_init(&t);
+	say_hello(live, 1, 100);
+	add_end(&t, 1, "ok", "read", 1000);
+	add_end(&t, 3, "erred", "read", 10);
+	add_end(&t, 2, "killed", "merge", 1);
+	tell(live, &t, 1, 100, 0, 0);
+	/* a second agent tells two of them again, and one more */
+	say_hello(live, 1, 200);
+	add_end(&t, 3, "erred", "read", 10);
+	add_end(&t, 2, "killed", "merge", 1);
+	add_end(&t, 4, "ok", "read", 2000);
+	tell(live, &t, 1, 200, 0, 0);
+	/* numbers below `from` are known: this frame overlaps with the last one */
+	add_end(&t, 5, "ok", "read", 1);
+	add_end(&t, 6, "ok", "read", 4000);
+	tell(live, &t, 1, 200, 2, 3);
+	/* the same attempt number of another worker is another attempt */
+	say_hello(live, 2, 100);
+	add_end(&t, 1, "ok", "read", 8000);
+	tell(live, &t, 2, 100, 0, 0);
+	live_cluster(live, &c);
+	assert_int_equal(c.ended[LIVE_OK], 4);
+	assert_int_equal(c.ended[LIVE_ERRED], 1);
+	assert_int_equal(c.ended[LIVE_KILLED], 1);
+	assert_int_equal(c.events, 40); /* of those that went well */
+	assert_int_equal(c.chunks, 4);
+	assert_int_equal(prefix(live, "read")->ended[LIVE_OK], 4);
+	assert_int_equal(prefix(live, "read")->wall_ns, 1000 + 10 + 2000 + 4000 + 8000);
+	assert_int_equal(prefix(live, "merge")->ended[LIVE_KILLED], 1);
+	live_free(live);
+}
+
+static void totals_are_the_latest_and_never_go_down(void **state)
+{
+	struct live *live = live_new();
+	struct live_cluster c;
+	struct told t;
+	unsigned int read = LIVE_TASK + CREMA_C_read_bytes,
+		     storage = LIVE_process_storage_read_bytes;
+
+	(void)state;
+	told_init(&t);
+	say_hello(live, 1, 100);
+	say_hello(live, 2, 100);
+	add_totals(&t, 1000000000, 1000, true);
+	add_totals(&t, 2000000000, 3000, true);
+	add_totals(&t, 1500000000, 2000, true); /* older */
+	tell(live, &t, 1, 100, 0, 0);
+	add_totals(&t, 2000000000, 500, false);
+	tell(live, &t, 2, 100, 0, 0);
+	live_cluster(live, &c);
+	assert_int_equal(c.total[read], 3500);
+	assert_int_equal(c.total[LIVE_REST + CREMA_C_read_bytes], 10);
+	assert_int_equal(c.total[LIVE_tasks_done], 35);
+	assert_int_equal(c.total[storage], 512);
+	assert_int_equal(c.workers_counted, 2);
+	assert_int_equal(c.without[read], 0);
+	assert_int_equal(c.without[storage], 1);
+	assert_int_equal(c.without[LIVE_TASK + CREMA_C_mapped_bytes], 2);
+	/* a worker's number falls for a moment: the sum outside does not, and is right again later
+	 */
+	add_totals(&t, 3000000000, 2900, true);
+	tell(live, &t, 1, 100, 3, 3);
+	live_cluster(live, &c);
+	assert_int_equal(c.total[read], 3500);
+	add_totals(&t, 4000000000, 3200, false); /* and storage is not known any more */
+	add_goodbye(&t, "killed");
+	tell(live, &t, 1, 100, 4, 4);
+	live_cluster(live, &c);
+	assert_int_equal(c.total[read], 3700);
+	assert_int_equal(c.total[storage], 512);
+	assert_int_equal(c.without[storage], 2);
+	assert_int_equal(c.gone_killed, 1);
+	assert_int_equal(c.gone_ended, 0);
+	live_free(live);
+}
+
+static void rates_are_by_the_workers_clock(void **state)
+{
+	struct live *live = live_new();
+	struct live_cluster c;
+	uint8_t id[16];
+	struct told t;
+	int i;
+
+	(void)state;
+	told_init(&t);
+	memset(id, 1, sizeof(id));
+	say_hello(live, 1, 100);
+	live_connection(live, id, 1);
+	live_cluster(live, &c);
+	assert_int_equal(c.connected, 1);
+	assert_true(isnan(c.rate[LIVE_RATE_TASKS]));
+	assert_true(c.threads == 2 && c.limit_bytes == 1000);
+	/* 100 bytes and one task a second for 4 s, then 300 bytes and three tasks */
+	for (i = 0; i <= 4; i++)
+		add_totals(&t, UINT64_C(1000000000) * (uint64_t)(10 + i), 100u * (unsigned int)i,
+			   true);
+	tell(live, &t, 1, 100, 0, 0);
+	live_cluster(live, &c);
+	assert_true(c.rate[LIVE_RATE_LAYER + LIVE_LAYER_read] == 100);
+	assert_true(c.rate[LIVE_RATE_TASKS] == 1);
+	/* 100 ms of own and of pool threads each second */
+	assert_true(fabs(c.rate[LIVE_RATE_CLASS + CREMA_T_gil_wait] - 0.2) < 1e-9);
+	assert_true(isnan(c.rate[LIVE_RATE_CLASS + CREMA_T_cpu]));
+	for (i = 1; i <= 4; i++)
+		add_totals(&t, UINT64_C(1000000000) * (uint64_t)(14 + i),
+			   400u + 300u * (unsigned int)i, true);
+	tell(live, &t, 1, 100, 5, 5);
+	live_cluster(live, &c);
+	assert_true(c.rate[LIVE_RATE_LAYER + LIVE_LAYER_read] == 300);
+	live_connection(live, id, -1);
+	live_cluster(live, &c);
+	assert_int_equal(c.connected, 0);
+	assert_int_equal(c.silent, 1);
+	assert_true(c.rate[LIVE_RATE_TASKS] == 0);
+	live_free(live);
+}
+
+static void gone_workers_are_folded_and_stay_in_the_sums(void **state)
+{
+	struct crema_frame_header head = {0};
+	struct live *live = live_new();
+	struct live_cluster c;
+	struct told t;
+	unsigned int i;
+	bool folded;
+
+	(void)state;
+	told_init(&t);
+	for (i = 0; i < 3 * LIVE_GONE_KEPT; i++) {
+		uint32_t starts[2] = {1};
+		struct live_frame frame = {&head, NULL, starts, 0, 0};
+		struct buf raw = BUF_INIT;
+		msgpack_packer pk;
+
+		memcpy(head.worker, &i, sizeof(i));
+		add_totals(&t, 1000000000, 10, true);
+		starts[1] = 1 + (uint32_t)t.body.len;
+		add_goodbye(&t, "exit");
+		pack_init(&pk, &raw);
+		pack_array(&pk, 2);
+		buf_add(&raw, t.body.data, t.body.len);
+		head.count = 2;
+		head.raw_bytes = (uint32_t)raw.len;
+		frame.raw = raw.data;
+		assert_int_equal(live_data(live, &frame), 0);
+		buf_release(&raw);
+		buf_release(&t.body);
+		told_init(&t);
+	}
+	live_tick(live);
+	assert_int_equal(live->worker_count, LIVE_GONE_KEPT);
+	i = 0;
+	memset(head.worker, 0, sizeof(head.worker));
+	assert_null(live_worker(live, head.worker, &folded));
+	assert_true(folded);
+	live_cluster(live, &c);
+	assert_int_equal(c.total[LIVE_TASK + CREMA_C_read_bytes], 30 * LIVE_GONE_KEPT);
+	assert_int_equal(c.workers_seen, 3 * LIVE_GONE_KEPT);
+	assert_int_equal(c.gone_ended, 3 * LIVE_GONE_KEPT);
+	live_free(live);
+}
+
+static void prefixes_are_bounded_and_printable(void **state)
+{
+	struct live *live = live_new();
+	const struct live_prefix *list[LIVE_PREFIXES + 1];
+	struct told t;
+	char name[200];
+	uint64_t i, sum = 0;
+	size_t n, k, j;
+
+	(void)state;
+	told_init(&t);
+	say_hello(live, 1, 100);
+	add_end(&t, 1, "ok", "other", 1);
+	add_end(&t, 2, "ok", "", 1);
+	add_end(&t, 3, "strange", "a\x1b[31m\n\"b\\\xff\xc3\xa9\xe2\x80\xae", 1);
+	memset(name, 'x', sizeof(name));
+	name[199] = '\0';
+	add_end(&t, 4, "ok", name, 1);
+	for (i = 5; i < 1000; i++) {
+		snprintf(name, sizeof(name), "p%llu", (unsigned long long)i);
+		add_end(&t, i, "ok", name, 1);
+	}
+	tell(live, &t, 1, 100, 0, 0);
+	n = live_prefixes(live, list);
+	assert_int_equal(n, LIVE_PREFIXES + 1);
+	for (k = 0; k < n; k++) {
+		for (j = 0; j < k; j++)
+			assert_string_not_equal(list[j]->name, list[k]->name);
+		for (j = 0; j < LIVE_STATUSES; j++)
+			sum += list[k]->ended[j];
+	}
+	assert_int_equal(sum, 999);
+	assert_int_equal(prefix(live, "(none)")->ended[LIVE_OK], 1);
+	assert_int_equal(prefix(live, "a?[31m?\"b\\?\xc3\xa9???")->ended[LIVE_OTHER], 1);
+	assert_int_equal(prefix(live, "p5")->ended[LIVE_OK], 1);
+	assert_null(prefix(live, "p999"));
+	live_free(live);
+}
+
+/* Every prefix of a good message, and each of its bytes changed: nothing is read beyond the end. */
+static void damaged_messages_are_harmless(void **state)
+{
+	struct live *live = live_new();
+	struct told t;
+	uint8_t *copy;
+	size_t n, i;
+	bool folded;
+	uint8_t id[16];
+
+	(void)state;
+	memset(id, 1, sizeof(id));
+	told_init(&t);
+	say_hello(live, 1, 100);
+	add_end(&t, 1, "ok", "a prefix", 1000);
+	for (n = 1; n <= t.body.len; n++) {
+		copy = malloc(n); /* a sanitizer sees over-reads */
+		memcpy(copy, t.body.data, n);
+		assert_int_equal(live_message(live, live_worker(live, id, &folded), 100, copy, n),
+				 0);
+		for (i = 0; i < 256 && n > 1; i++) {
+			copy[n - 1] = (uint8_t)i;
+			assert_int_equal(
+				live_message(live, live_worker(live, id, &folded), 100, copy, n),
+				0);
+		}
+		free(copy);
+	}
+	buf_release(&t.body);
+	live_free(live);
+}
+
+static void json_is_whole(void **state)
+{
+	struct live *live = live_new();
+	struct buf out = BUF_INIT;
+	struct told t;
+	json_t *root, *row;
+	uint8_t id[16];
+
+	(void)state;
+	told_init(&t);
+	memset(id, 1, sizeof(id));
+	say_hello(live, 1, 100);
+	live_connection(live, id, 1);
+	add_totals(&t, 1000000000, 1000, true);
+	add_end(&t, 1, "ok", "read", 1000);
+	tell(live, &t, 1, 100, 0, 0);
+	live_json(live, clock_mono_ns(), &out);
+	root = json_loadb((const char *)out.data, out.len, 0, NULL);
+	assert_non_null(root);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(root, "totals"), "read")), 1005);
+	assert_true(json_is_null(json_object_get(json_object_get(root, "totals"), "mapped")));
+	assert_true(json_is_null(json_object_get(json_object_get(root, "tasks"), "running")));
+	assert_int_equal(json_array_size(json_object_get(root, "worker_rows")), 1);
+	row = json_array_get(json_object_get(root, "worker_rows"), 0);
+	assert_string_equal(json_string_value(json_object_get(row, "name")), "w?[2J");
+	assert_string_equal(json_string_value(json_object_get(row, "host")), "node?7");
+	assert_string_equal(json_string_value(json_object_get(row, "state")), "connected");
+	json_decref(root);
+	buf_release(&out);
+	live_free(live);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_end_counts_once),
+		cmocka_unit_test(totals_are_the_latest_and_never_go_down),
+		cmocka_unit_test(rates_are_by_the_workers_clock),
+		cmocka_unit_test(gone_workers_are_folded_and_stay_in_the_sums),
+		cmocka_unit_test(prefixes_are_bounded_and_printable),
+		cmocka_unit_test(damaged_messages_are_harmless),
+		cmocka_unit_test(json_is_whole),
+	};
+
+	return cmocka_run_group_tests_name("live", tests, NULL, NULL);
+}
