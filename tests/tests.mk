@@ -41,6 +41,7 @@ ACCURACY_TESTS = \
   file_bytes \
   preloads \
   sources \
+  spill \
   storage \
   ways_to_read \
   threads \

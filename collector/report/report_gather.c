@@ -169,16 +169,11 @@ static int codec_take(struct report *r, const struct codec_row *c)
 
 static void counters_part(struct part *p, const struct counters *c)
 {
-	p->read_bytes = count_of(c, CREMA_C_read_bytes);
-	p->mapped_bytes = count_of(c, CREMA_C_mapped_bytes);
-	p->network_read_bytes = count_of(c, CREMA_C_network_read_bytes);
-	p->network_write_bytes = count_of(c, CREMA_C_network_write_bytes);
-	p->comm_read_bytes = count_of(c, CREMA_C_comm_read_bytes);
-	p->comm_write_bytes = count_of(c, CREMA_C_comm_write_bytes);
-	p->decompress_calls = count_of(c, CREMA_C_decompress_calls);
-	p->decompress_in_bytes = count_of(c, CREMA_C_decompress_in_bytes);
-	p->decompress_out_bytes = count_of(c, CREMA_C_decompress_out_bytes);
+#define X(counter) p->counter = count_of(c, CREMA_C_##counter);
+	PART_COUNTERS(X)
+#undef X
 	p->decompress_cpu_seconds = value_seconds(count_of(c, CREMA_C_decompress_cpu_ns));
+	p->compress_cpu_seconds = value_seconds(count_of(c, CREMA_C_compress_cpu_ns));
 }
 
 static void amounts_part(struct part *p, const struct amounts *all, const struct amounts *less)

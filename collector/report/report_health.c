@@ -13,16 +13,11 @@ static void put_part(struct json *j, const char *name, const struct part *p, boo
 	emit_value(j, "storage_read_bytes", p->storage_read_bytes);
 	emit_value(j, "storage_write_bytes", p->storage_write_bytes);
 	if (counters) {
-		emit_value(j, "read_bytes", p->read_bytes);
-		emit_value(j, "mapped_bytes", p->mapped_bytes);
-		emit_value(j, "network_read_bytes", p->network_read_bytes);
-		emit_value(j, "network_write_bytes", p->network_write_bytes);
-		emit_value(j, "comm_read_bytes", p->comm_read_bytes);
-		emit_value(j, "comm_write_bytes", p->comm_write_bytes);
-		emit_value(j, "decompress_calls", p->decompress_calls);
-		emit_value(j, "decompress_in_bytes", p->decompress_in_bytes);
-		emit_value(j, "decompress_out_bytes", p->decompress_out_bytes);
+#define X(counter) emit_value(j, #counter, p->counter);
+		PART_COUNTERS(X)
+#undef X
 		emit_value(j, "decompress_cpu_seconds", p->decompress_cpu_seconds);
+		emit_value(j, "compress_cpu_seconds", p->compress_cpu_seconds);
 	}
 	emit_end(j);
 }
