@@ -25,13 +25,16 @@
 
 #define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI        1u
-#define CREMA_SHM_TASKS      3800u
+#define CREMA_SHM_TASKS      3760u
 #define CREMA_SHM_THREADS    512u
 #define CREMA_SHM_FILES      1024u
 #define CREMA_SHM_EXTENTS    4096u
 #define CREMA_SHM_CODEC_ROWS 256u
 #define CREMA_SHM_FILESYSTEMS 32u
 #define CREMA_SHM_SERVERS    64u
+#define CREMA_SHM_SECTIONS   128u
+#define CREMA_SHM_SECTIONS_OTHER 8u /* the last of them: what did not fit, by span */
+#define CREMA_SHM_GAUGES     128u
 #define CREMA_SHM_STRINGS    (256u << 10)
 #define CREMA_SHM_STRING_INDEX 4096u
 #define CREMA_SHM_PROBE      (64u << 10)
@@ -203,6 +206,52 @@ static inline uint32_t crema_latency_bucket(uint64_t ns)
 	return bits < CREMA_LATENCY_BUCKETS ? bits : CREMA_LATENCY_BUCKETS - 1;
 }
 
+/*
+ * A section that tasks' own code has named (shim/section.h): sums over all that have ended under one
+ * path of names, span and prefix. Inclusive: what lies inside inner ones is in here too. One writer at
+ * a time (the GIL's holder); seq is odd while it writes.
+ */
+struct crema_section {
+	uint64_t seq;
+	uint32_t state; /* 0 free, 2 ready */
+	uint32_t path; /* string id of "outer/inner"; 0: what did not fit in this table */
+	uint32_t span, prefix;
+	uint32_t flags; /* CREMA_SECTION_* */
+	uint32_t unsure; /* 1: pool threads' work could not be followed */
+	uint64_t hash;	/* of the path */
+	uint64_t begun, ended, broken; /* broken: left open, or ended out of turn: not measured */
+	uint64_t wall_ns;
+	uint32_t time_unknown, fs_mask; /* as crema_task's, of any of its tasks */
+	uint64_t count_unknown;
+	uint64_t pool_time[CREMA_TIMES];
+	struct crema_counters own; /* time: the thread that opened it; count: with pool threads */
+};
+#define CREMA_SECTION_POOL (1u << 0)  /* opened by a thread that worked for the task: own numbers only */
+#define CREMA_SECTION_FOUND (1u << 1) /* not measured here: found in what the task returned; wall only */
+#define CREMA_SECTION_MEMORY (1u << 2) /* of a gauge: resident memory around a section */
+
+/* Values that tasks' own code has told. Of memory: [0] at the begin, [1] at the end, [2] their
+ * difference, [3] peak, where it was a new one of the process. Of all others [0]. */
+#define CREMA_GAUGE_STATS 4u
+struct crema_stat {
+	uint64_t count;
+	double sum, min, max, last;
+};
+struct crema_gauge {
+	uint64_t seq;
+	uint32_t state, path, span, prefix, flags, pad; /* as crema_section's */
+	uint64_t hash;
+	uint64_t broken;
+	struct crema_stat stat[CREMA_GAUGE_STATS];
+};
+
+/* What of that kind was not measured. */
+struct crema_unmeasured {
+	uint64_t outside; /* no task of this thread was known: asynchronous code, other threads */
+	uint64_t refused; /* nested too deep */
+	uint64_t values;  /* no finite number, or a new name when the table of gauges was full */
+};
+
 struct crema_filesystem {
 	uint32_t state; /* 0 free, 2 ready */
 	uint32_t pad;
@@ -291,6 +340,9 @@ struct crema_shm {
 	struct crema_filesystem filesystem[CREMA_SHM_FILESYSTEMS];
 	struct crema_codec_row codec[CREMA_SHM_CODEC_ROWS];
 	struct crema_server server[CREMA_SHM_SERVERS]; /* the last: what did not fit */
+	struct crema_section section[CREMA_SHM_SECTIONS];
+	struct crema_gauge gauge[CREMA_SHM_GAUGES];
+	struct crema_unmeasured unmeasured;
 	struct crema_probe_text facts; /* again when a Dask Worker joins in this process */
 	struct crema_probe_text probe; /* again and again */
 	uint32_t slot_word[CREMA_SHM_TASKS];

@@ -36,6 +36,7 @@
  *   that serve several tasks at once),
  *   "blocked": {threshold_ns (nil: not looked for), recorded, "calls": {time name: n}, "ns": {...}}
  *   waits of tasks longer than the threshold.
+ *   "unmeasured": {outside, refused, values} sections and values that are in no row, see shm.h.
  *   unattributed cpu = seen - tasks; unseen = process - seen. nil = could not be read.
  * FILE map: path, span, filesystem, storage ("exact"|"none"|"unknown"), kind ("data"|"import"|
  *   "other"|"remote"), size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes,
@@ -50,6 +51,11 @@
  *   cpu_ns, wall_ns.
  * SERVER map: server ("host:port"; nil: those beyond the table), scheme, span, requests, failed,
  *   read_bytes, latency_sum_ns, latency_max_ns, latency [requests by bucket, see shm.h].
+ * SECTION map: path ("outer/inner"; nil: those beyond the table), span, prefix, thread ("task"|"pool": who
+ *   opened it), source ("crema"|"roastcoffea"), rev, begun, count (ended), broken, wall_ns, "counters":
+ *   {counter: value} (only where source is crema). Inclusive; the highest rev is true.
+ * GAUGE map: path, span, prefix, kind ("memory"|"value"), source, rev, broken, stats [[count, sum, min,
+ *   max, last], ...]: see struct crema_gauge.
  * MODULE map: id (of path and build id), path, build_id (hex or nil).
  * STACK map: number (from 0 over the worker's life), attempt, tid, end_boot_ns, wait (time name),
  *   waited_ns, on ("file"|"socket"|"other"|nil), file, peer, prefix, span, "frames": [module id, place

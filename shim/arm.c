@@ -12,6 +12,7 @@
 #include "op.h"
 #include "patch.h"
 #include "real.h"
+#include "section.h"
 #include "sys.h"
 #include "task.h"
 
@@ -87,6 +88,7 @@ static void forget_parent(void)
 	thread_forget();
 	codec_forget();
 	pool_forget();
+	section_forget();
 	task_forget();
 }
 

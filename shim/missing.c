@@ -44,6 +44,8 @@ static const struct missing {
 	{patch_uproot, LOSS_POOLS,
 	 "uproot.source.futures lacks a pool that crema knows: what tasks do in other threads is "
 	 "unattributed"},
+	{patch_instrument, LOSS_DESCRIPTION,
+	 "crema.instrument is of another version: sections and values of tasks are unknown"},
 	{patch_baskets, LOSS_DESCRIPTION,
 	 "uproot has no Model_TBasket.read_members: the baskets it used are unknown"},
 	{patch_xrootd, LOSS_NETWORK,

@@ -34,6 +34,7 @@ int patch_xrootd(PyObject *module);	  /* XRootD.client: requests of File and Fil
 int patch_aiohttp(PyObject *module);	  /* aiohttp.client_proto: requests on other loops */
 int patch_arrow_s3(PyObject *module);	  /* pyarrow._s3fs: named only */
 int patch_http2(PyObject *module);	  /* httpcore's HTTP/2 connections, async and not */
+int patch_instrument(PyObject *module);   /* crema.instrument: sections and values of tasks */
 int patch_codecs(PyObject *module, const char *name);
 
 /* missing.c: a module lacks what its patch looks for. One line says so, and what can no longer be
@@ -65,6 +66,7 @@ void task_key(struct crema_task *t, const char *text, size_t bytes);
 struct execution {
 	uint32_t owner, epoch, outer, outer_is_pool;
 	PyObject *token;
+	struct section_open *sections; /* that the thread had open before */
 };
 void execution_begin(struct execution *x, uint32_t owner);
 void execution_end(struct execution *x, uint32_t status);

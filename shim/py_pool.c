@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "patch.h"
+#include "section.h"
 #include "task.h"
 
 #define CAPSULE "crema.task"
@@ -101,6 +102,7 @@ PyObject *pool_capsule(void)
 static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	uint32_t owner = pool_capsule_owner(PyTuple_GetItem(self, 0));
+	struct section_open *sections;
 	struct py_error error;
 	uint32_t epoch = shim_epoch;
 	struct owner before;
@@ -109,10 +111,12 @@ static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
 	if (!shim_armed() || owner == OWNER_NONE)
 		return PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
 	before = segment_begin(owner, 1);
+	sections = section_enter();
 	r = PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
 	if (!shim_armed() || epoch != shim_epoch)
 		return r; /* a child that was forked meanwhile */
 	py_error_save(&error);
+	section_leave(sections);
 	segment_end(before);
 	py_error_restore(&error);
 	return r;

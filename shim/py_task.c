@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "patch.h"
+#include "section.h"
 #include "task.h"
 
 enum edge_id { EDGE_RUN, EDGE_APPLY, EDGE_ACTOR_NEW, EDGE_ACTOR_OLD, EDGES };
@@ -157,6 +158,7 @@ void execution_begin(struct execution *x, uint32_t owner)
 	x->owner = owner;
 	x->epoch = shim_epoch;
 	x->token = pool_enter(owner);
+	x->sections = section_enter();
 	before = segment_begin(owner, 0);
 	x->outer = before.owner;
 	x->outer_is_pool = before.is_pool;
@@ -173,6 +175,7 @@ void execution_end(struct execution *x, uint32_t status)
 	if (!shim_armed() || x->epoch != shim_epoch)
 		return;
 	py_error_save(&error);
+	section_leave(x->sections);
 	task_stopped(x->owner);
 	segment_end(before);
 	task_close(x->owner, status);

@@ -9,6 +9,7 @@
 #include "extent.h"
 #include "fd.h"
 #include "runqueue.h"
+#include "section.h"
 #include "sys.h"
 #include "task.h"
 
@@ -87,7 +88,7 @@ void boundary_take(struct crema_thread *t, struct boundary *b)
 	b->majflt = (uint64_t)ru.ru_majflt;
 }
 
-static void segment_charge(struct crema_thread *t, const struct boundary *b)
+static void segment_charge(struct crema_thread *t, const struct boundary *b, uint64_t pieces)
 {
 	uint64_t *time = t->seg.time, *count = t->seg.count;
 
@@ -103,7 +104,7 @@ static void segment_charge(struct crema_thread *t, const struct boundary *b)
 	count[CREMA_C_involuntary_switches] += b->nivcsw - t->base_nivcsw;
 	count[CREMA_C_major_faults] += b->majflt - t->base_majflt;
 	if (t->is_pool) {
-		count[CREMA_C_pool_segments] += 1;
+		count[CREMA_C_pool_segments] += pieces;
 		count[CREMA_C_pool_wall_ns] += ticks_ns(b->tick - t->base_tick);
 	}
 }
@@ -148,6 +149,7 @@ void segment_fold(struct crema_thread *t)
 	__atomic_store_n(&t->folding, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	thread_flush_file(t);
+	section_saw(t);
 	for (int i = 0; i < CREMA_TIMES; i++)
 		move(&t->seg.time[i], task_time ? &task_time[i] : NULL, &total_time[i]);
 	for (int i = 0; i < CREMA_COUNTS; i++)
@@ -157,18 +159,28 @@ void segment_fold(struct crema_thread *t)
 	__atomic_store_n(&t->folding, 0, __ATOMIC_RELEASE);
 }
 
-void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool)
+static void next_segment(struct crema_thread *t, uint32_t owner, uint32_t is_pool, uint64_t pieces)
 {
 	struct boundary b;
 
 	boundary_take(t, &b);
 	if (t->owner != OWNER_NONE)
-		segment_charge(t, &b);
+		segment_charge(t, &b, pieces);
 	memset(&touched, 0, sizeof(touched));
 	segment_fold(t);
 	segment_base(t, &b);
 	t->is_pool = is_pool;
 	__atomic_store_n(&t->owner, owner, __ATOMIC_RELEASE);
+}
+
+void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool)
+{
+	next_segment(t, owner, is_pool, 1);
+}
+
+void segment_cut(struct crema_thread *t)
+{
+	next_segment(t, t->owner, t->is_pool, 0);
 }
 
 struct owner segment_begin(uint32_t owner, uint32_t is_pool)

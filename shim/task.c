@@ -36,7 +36,7 @@ uint64_t task_rss_bytes(void)
 	return v * 4096;
 }
 
-static uint64_t max_rss_bytes(void)
+uint64_t task_max_rss_bytes(void)
 {
 	struct rusage ru;
 
@@ -100,7 +100,7 @@ uint32_t task_open(void)
 	t->rss_start_bytes = task_rss_bytes();
 	if (t->rss_start_bytes)
 		t->known |= CREMA_KNOWN_RSS_START;
-	t->rss_peak_bytes = max_rss_bytes();
+	t->rss_peak_bytes = task_max_rss_bytes();
 	return owner;
 }
 
@@ -142,7 +142,7 @@ void task_close(uint32_t owner, uint32_t status)
 	t->rss_stop_bytes = task_rss_bytes();
 	if (t->rss_stop_bytes)
 		t->known |= CREMA_KNOWN_RSS_STOP;
-	peak = max_rss_bytes();
+	peak = task_max_rss_bytes();
 	if (peak > t->rss_peak_bytes)
 		t->known |= CREMA_KNOWN_RSS_PEAK;
 	t->rss_peak_bytes = peak;

@@ -61,5 +61,7 @@ void task_time_unknown(uint32_t owner, int time_id);
 
 /* Resident set of the process in bytes; 0 = cannot be read. */
 uint64_t task_rss_bytes(void);
+/* The largest it has been. */
+uint64_t task_max_rss_bytes(void);
 
 #endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* section_row.c - rows of sections and gauges, and what is written into them. */
+#include "section_row.h"
+
+#include <string.h>
+
+#include "section.h"
+#include "task.h"
+
+enum { NAMED = CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_OTHER, LAST = CREMA_SHM_SECTIONS - 1 };
+
+size_t section_cut_text(const char *text, size_t most)
+{
+	while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80)
+		most--;
+	return most;
+}
+
+static void write_begins(uint64_t *seq)
+{
+	STORE(seq, *seq + 1);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void write_ends(uint64_t *seq)
+{
+	__atomic_store_n(seq, *seq + 1, __ATOMIC_RELEASE);
+}
+
+static int same_path(uint32_t id, const char *path, uint32_t bytes)
+{
+	const char *text = arena_text(id);
+
+	return !strncmp(text, path, bytes) && !text[bytes];
+}
+
+/* The row of what did not fit, of this span; when there is none left, of all. */
+static struct crema_section *other_row(const struct crema_task *task, uint32_t flags)
+{
+	struct crema_section *r;
+
+	for (uint32_t i = NAMED; i < LAST; i++) {
+		r = &crema_shm->section[i];
+		if (!r->state) {
+			r->span = task->span;
+			r->flags = flags;
+			__atomic_store_n(&r->state, 2, __ATOMIC_RELEASE);
+		}
+		if (r->span == task->span && r->flags == flags)
+			return r;
+	}
+	r = &crema_shm->section[LAST];
+	__atomic_store_n(&r->state, 2, __ATOMIC_RELEASE);
+	return r;
+}
+
+struct crema_section *section_row(const struct crema_task *task, const char *path, uint32_t bytes,
+				  uint32_t flags)
+{
+	uint64_t hash = arena_hash(path, bytes);
+	uint32_t at = (uint32_t)hash, id;
+
+	for (uint32_t i = 0; i < NAMED; i++, at++) {
+		struct crema_section *r = &crema_shm->section[at % NAMED];
+
+		if (r->state && r->hash == hash && r->span == task->span &&
+		    r->prefix == task->prefix && r->flags == flags &&
+		    same_path(r->path, path, bytes))
+			return r;
+		if (r->state)
+			continue;
+		id = arena_id(path, bytes);
+		if (!id)
+			break;
+		r->path = id;
+		r->span = task->span;
+		r->prefix = task->prefix;
+		r->flags = flags;
+		r->hash = hash;
+		__atomic_store_n(&r->state, 2, __ATOMIC_RELEASE);
+		return r;
+	}
+	return other_row(task, flags);
+}
+
+struct crema_gauge *gauge_row(const struct crema_task *task, const char *path, uint32_t bytes,
+			      uint32_t flags)
+{
+	uint64_t hash = arena_hash(path, bytes);
+	uint32_t at = (uint32_t)hash, id;
+
+	for (uint32_t i = 0; i < CREMA_SHM_GAUGES; i++, at++) {
+		struct crema_gauge *g = &crema_shm->gauge[at % CREMA_SHM_GAUGES];
+
+		if (g->state && g->hash == hash && g->span == task->span &&
+		    g->prefix == task->prefix && g->flags == flags &&
+		    same_path(g->path, path, bytes))
+			return g;
+		if (g->state)
+			continue;
+		id = arena_id(path, bytes);
+		if (!id)
+			break;
+		g->path = id;
+		g->span = task->span;
+		g->prefix = task->prefix;
+		g->flags = flags;
+		g->hash = hash;
+		__atomic_store_n(&g->state, 2, __ATOMIC_RELEASE);
+		return g;
+	}
+	crema_shm->unmeasured.values++;
+	return NULL;
+}
+
+void row_begun(struct crema_section *r)
+{
+	write_begins(&r->seq);
+	r->begun++;
+	write_ends(&r->seq);
+}
+
+static void add_numbers(struct crema_section *r, const struct crema_task *task,
+			const struct row_delta *d)
+{
+	r->wall_ns += d->wall_ns;
+	r->time_unknown |= LOAD(&task->time_unknown);
+	r->count_unknown |= LOAD(&task->count_unknown);
+	r->fs_mask |= LOAD(&task->fs_mask);
+	for (int i = 0; i < CREMA_TIMES; i++) {
+		r->pool_time[i] += d->pool_time[i];
+		r->own.time[i] += d->own->time[i];
+	}
+	for (int i = 0; i < CREMA_COUNTS; i++)
+		r->own.count[i] += d->own->count[i];
+	if (LOAD(&task->flags) & CREMA_TASK_POOL_UNSEEN)
+		r->unsure = 1;
+}
+
+void row_add(struct crema_section *r, const struct crema_task *task, const struct row_delta *d,
+	     uint32_t untold)
+{
+	write_begins(&r->seq);
+	r->ended++;
+	if (!untold || r->path)
+		add_numbers(r, task, d);
+	write_ends(&r->seq);
+}
+
+void row_broken(struct crema_section *r, struct crema_gauge *g)
+{
+	uint64_t *seq = r ? &r->seq : g ? &g->seq : NULL;
+
+	if (!seq)
+		return;
+	write_begins(seq);
+	*(r ? &r->broken : &g->broken) += 1;
+	write_ends(seq);
+}
+
+static void stat_add(struct crema_stat *s, double v)
+{
+	s->min = s->count && s->min < v ? s->min : v;
+	s->max = s->count && s->max > v ? s->max : v;
+	s->sum += v;
+	s->last = v;
+	s->count++;
+}
+
+void gauge_value(struct crema_gauge *g, int stat, double value)
+{
+	write_begins(&g->seq);
+	stat_add(&g->stat[stat], value);
+	write_ends(&g->seq);
+}
+
+void gauge_memory(struct crema_gauge *g, double begin, double end, double peak)
+{
+	if (!g)
+		return;
+	write_begins(&g->seq);
+	stat_add(&g->stat[0], begin);
+	stat_add(&g->stat[1], end);
+	stat_add(&g->stat[2], end - begin);
+	if (peak > 0)
+		stat_add(&g->stat[3], peak);
+	write_ends(&g->seq);
+}
+
+void section_value(const char *name, size_t bytes, double value)
+{
+	struct crema_thread *t = thread_self();
+	const struct crema_task *task = t ? task_slot(t->owner) : NULL;
+	struct crema_gauge *g;
+
+	if (!task) {
+		crema_shm->unmeasured.outside++;
+		return;
+	}
+	if (bytes > SECTION_NAME_BYTES)
+		bytes = section_cut_text(name, SECTION_NAME_BYTES);
+	if (!bytes || value - value != 0) {
+		crema_shm->unmeasured.values++;
+		return;
+	}
+	g = gauge_row(task, name, (uint32_t)bytes, 0);
+	if (g)
+		gauge_value(g, 0, value);
+}
