@@ -106,6 +106,7 @@ static void each_second(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	rows_files(&a->rows, false);
 	rows_codecs(&a->rows, false);
 	rows_servers(&a->rows, false);
+	rows_sections(&a->rows, false);
 	rows_dask(&a->rows);
 	rows_totals(&a->rows, &a->drain.unknown, false, boot_ns);
 	sweep(a, mono_ns, boot_ns);
@@ -135,9 +136,12 @@ static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	memset(a->rows.file_sum, 0, sizeof(a->rows.file_sum));
 	memset(a->rows.codec_sum, 0, sizeof(a->rows.codec_sum));
 	memset(a->rows.server_sum, 0, sizeof(a->rows.server_sum));
+	memset(a->rows.section_seq, 0, sizeof(a->rows.section_seq));
+	memset(a->rows.gauge_seq, 0, sizeof(a->rows.gauge_seq));
 	rows_files(&a->rows, true);
 	rows_codecs(&a->rows, true);
 	rows_servers(&a->rows, true);
+	rows_sections(&a->rows, true);
 	rows_dask(&a->rows);
 	rows_totals(&a->rows, &a->drain.unknown, true, boot_ns);
 	ending_goodbye(&a->ending, &a->view, &a->outbox, a->sampler.rss, in_flight, boot_ns);

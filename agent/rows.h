@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rows.h - messages about the worker as a whole: FILE, CODEC, SERVER, TOTALS, DASK.
+ * rows.h - messages about the worker as a whole: FILE, CODEC, SERVER, SECTION, GAUGE,
+ * TOTALS, DASK.
  *
  * All carry cumulative values. FILE, CODEC and SERVER rows are sent when their numbers changed since they
  * were sent last. One thread.
@@ -24,6 +25,7 @@ struct rows {
 	uint64_t file_sum[CREMA_SHM_FILES];
 	uint64_t codec_sum[CREMA_SHM_CODEC_ROWS];
 	uint64_t server_sum[CREMA_SHM_SERVERS];
+	uint64_t section_seq[CREMA_SHM_SECTIONS], gauge_seq[CREMA_SHM_GAUGES];
 };
 
 /* Counters of everything so far: what was folded, and the live blocks. */
@@ -40,9 +42,13 @@ void rows_release(struct rows *r);
 void rows_files(struct rows *r, bool last);
 void rows_codecs(struct rows *r, bool last);
 void rows_servers(struct rows *r, bool last);
+void rows_sections(struct rows *r, bool last);
 /* What no task could measure is unknown in the sums too. */
 void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last, uint64_t boot_ns);
 void rows_dask(struct rows *r);
+/* A map of all counters under `key`. pool NULL: the pool threads' times are not among them. */
+void rows_pack_counters(msgpack_packer *pk, const char *key, const struct crema_counters *c,
+			const uint64_t *pool, const struct drain_unknown *unknown);
 void rows_sum(const struct view *v, bool ended, struct rows_sums *out);
 
 #endif

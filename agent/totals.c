@@ -61,25 +61,13 @@ static void add_open_segments(const struct view *v, bool ended, struct rows_sums
 	}
 }
 
-/* pool NULL: the counters are those of threads without a task. */
-static void pack_counters(msgpack_packer *pk, const char *key, const struct crema_counters *c,
-			  const uint64_t *pool, const struct drain_unknown *unknown)
+void rows_pack_counters(msgpack_packer *pk, const char *key, const struct crema_counters *c,
+			const uint64_t *pool, const struct drain_unknown *unknown)
 {
-	uint32_t time = unknown->time;
-	uint64_t count = unknown->count;
-
-	/* Nobody takes the clocks of threads that work for nobody: seen - tasks tells. */
-	if (!pool) {
-		time |= 1u << CREMA_T_cpu | 1u << CREMA_T_runqueue;
-		count |= UINT64_C(1) << CREMA_C_storage_read_bytes |
-			 UINT64_C(1) << CREMA_C_storage_write_bytes |
-			 UINT64_C(1) << CREMA_C_voluntary_switches |
-			 UINT64_C(1) << CREMA_C_involuntary_switches;
-	}
 	pack_text(pk, key);
 	pack_map(pk, (pool ? 2 : 1) * CREMA_TIMES + CREMA_COUNTS);
 	for (unsigned int i = 0; i < CREMA_TIMES; i++) {
-		bool known = !(time >> i & 1u);
+		bool known = !(unknown->time >> i & 1u);
 
 		pack_kv_maybe(pk, task_name(TASK_FIELDS + i), known, c->time[i]);
 		if (pool)
@@ -87,7 +75,19 @@ static void pack_counters(msgpack_packer *pk, const char *key, const struct crem
 	}
 	for (unsigned int i = 0; i < CREMA_COUNTS; i++)
 		pack_kv_maybe(pk, task_name(TASK_FIELDS + 2 * CREMA_TIMES + i),
-			      !(count >> i & 1u), c->count[i]);
+			      !(unknown->count >> i & 1u), c->count[i]);
+}
+
+/* Of threads without a task: nobody takes their clocks, seen - tasks tells. */
+static void pack_unattributed(msgpack_packer *pk, const struct crema_counters *c,
+			      struct drain_unknown unknown)
+{
+	unknown.time |= 1u << CREMA_T_cpu | 1u << CREMA_T_runqueue;
+	unknown.count |= UINT64_C(1) << CREMA_C_storage_read_bytes |
+			 UINT64_C(1) << CREMA_C_storage_write_bytes |
+			 UINT64_C(1) << CREMA_C_voluntary_switches |
+			 UINT64_C(1) << CREMA_C_involuntary_switches;
+	rows_pack_counters(pk, "unattributed", c, NULL, &unknown);
 }
 
 static void pack_amounts(msgpack_packer *pk, const char *key, bool known, bool io, uint64_t cpu_ns,
@@ -133,6 +133,15 @@ static void pack_blocked(msgpack_packer *pk, const struct crema_blocked *b)
 	}
 }
 
+static void pack_unmeasured(msgpack_packer *pk, const struct crema_unmeasured *u)
+{
+	pack_text(pk, "unmeasured");
+	pack_map(pk, 3);
+	pack_kv_u64(pk, "outside", u->outside);
+	pack_kv_u64(pk, "refused", u->refused);
+	pack_kv_u64(pk, "values", u->values);
+}
+
 void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last, uint64_t boot_ns)
 {
 	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
@@ -151,14 +160,14 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		add_open_segments(r->view, last, &sums);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_TOTALS);
-	pack_map(pk, 17);
+	pack_map(pk, 18);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_kv_u64(pk, "tasks_started", t->tasks_started);
 	pack_kv_u64(pk, "tasks_done", t->tasks_done);
 	pack_kv_u64(pk, "tasks_refused", t->tasks_refused);
 	pack_kv_u64(pk, "records_refused", t->records_refused + r->out->dropped);
-	pack_counters(pk, "tasks", &sums.tasks, sums.pool, &all);
-	pack_counters(pk, "unattributed", &sums.unattributed, NULL, &rest);
+	rows_pack_counters(pk, "tasks", &sums.tasks, sums.pool, &all);
+	pack_unattributed(pk, &sums.unattributed, rest);
 	pack_amounts(pk, "process", known, true, snap.process_cpu_ns, snap.process_inblock,
 		     snap.process_oublock);
 	pack_amounts(pk, "seen", known, snap.flags & 1u, snap.seen_cpu_ns, snap.seen_inblock,
@@ -171,6 +180,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	pack_kv_u64(pk, "shared_network_read_bytes", t->shared_network_read_bytes);
 	pack_kv_u64(pk, "shared_network_write_bytes", t->shared_network_write_bytes);
 	pack_blocked(pk, &r->view->shm->blocked);
+	pack_unmeasured(pk, &r->view->shm->unmeasured);
 	pack_notes(pk, r->view);
 	outbox_end(r->out, class);
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rows_sections.c - SECTION and GAUGE messages: what tasks' own code has named and told. */
+#include <string.h>
+
+#include "agent/rows.h"
+
+/* A copy made while nothing was written. A writer that was killed meanwhile leaves an odd seq. */
+static void copy_row(void *to, const void *from, size_t bytes, const uint64_t *seq)
+{
+	uint64_t before;
+	int tries = 100;
+
+	do {
+		before = __atomic_load_n(seq, __ATOMIC_ACQUIRE);
+		memcpy(to, from, bytes);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while ((before & 1 || before != __atomic_load_n(seq, __ATOMIC_RELAXED)) && --tries);
+}
+
+static void pack_identity(const struct rows *r, msgpack_packer *pk, uint32_t path, uint32_t span,
+			  uint32_t prefix)
+{
+	struct text p = view_text(r->view, path), s = view_text(r->view, span);
+	struct text x = view_text(r->view, prefix);
+
+	pack_kv_str(pk, "path", p.ptr, p.len);
+	pack_kv_str(pk, "span", s.ptr, s.len);
+	pack_kv_str(pk, "prefix", x.ptr, x.len);
+}
+
+static struct drain_unknown unknown_of(const struct rows *r, const struct crema_section *s)
+{
+	struct drain_unknown u = { s->time_unknown, s->count_unknown };
+	bool mixed;
+
+	if (fskinds_unknown(r->kinds, s->fs_mask, &mixed))
+		u.count |= UINT64_C(1) << CREMA_C_storage_read_bytes |
+			   UINT64_C(1) << CREMA_C_cached_bytes | UINT64_C(1) << CREMA_C_readahead_bytes;
+	return u;
+}
+
+static void send_section(struct rows *r, const struct crema_section *s, enum outbox_class class)
+{
+	bool found = s->flags & CREMA_SECTION_FOUND;
+	struct drain_unknown unknown = unknown_of(r, s);
+	msgpack_packer *pk = outbox_begin(r->out, class);
+
+	pack_array(pk, 2);
+	pack_u64(pk, CREMA_MSG_SECTION);
+	pack_map(pk, found ? 10 : 11);
+	pack_identity(r, pk, s->path, s->span, s->prefix);
+	pack_kv_text(pk, "thread", s->flags & CREMA_SECTION_POOL ? "pool" : "task");
+	pack_kv_text(pk, "source", found ? "roastcoffea" : "crema");
+	pack_kv_u64(pk, "rev", s->seq);
+	pack_kv_u64(pk, "begun", s->begun);
+	pack_kv_u64(pk, "count", s->ended);
+	pack_kv_u64(pk, "broken", s->broken);
+	pack_kv_u64(pk, "wall_ns", s->wall_ns);
+	if (!found)
+		rows_pack_counters(pk, "counters", &s->own, s->unsure ? NULL : s->pool_time, &unknown);
+	outbox_end(r->out, class);
+}
+
+static void send_gauge(struct rows *r, const struct crema_gauge *g, enum outbox_class class)
+{
+	msgpack_packer *pk = outbox_begin(r->out, class);
+
+	pack_array(pk, 2);
+	pack_u64(pk, CREMA_MSG_GAUGE);
+	pack_map(pk, 8);
+	pack_identity(r, pk, g->path, g->span, g->prefix);
+	pack_kv_text(pk, "kind", g->flags & CREMA_SECTION_MEMORY ? "memory" : "value");
+	pack_kv_text(pk, "source", g->flags & CREMA_SECTION_FOUND ? "roastcoffea" : "crema");
+	pack_kv_u64(pk, "rev", g->seq);
+	pack_kv_u64(pk, "broken", g->broken);
+	pack_text(pk, "stats");
+	pack_array(pk, CREMA_GAUGE_STATS);
+	for (unsigned int i = 0; i < CREMA_GAUGE_STATS; i++) {
+		const struct crema_stat *s = &g->stat[i];
+
+		pack_array(pk, 5);
+		pack_u64(pk, s->count);
+		pack_f64(pk, s->sum);
+		pack_f64(pk, s->min);
+		pack_f64(pk, s->max);
+		pack_f64(pk, s->last);
+	}
+	outbox_end(r->out, class);
+}
+
+void rows_sections(struct rows *r, bool last)
+{
+	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
+	struct crema_section s;
+	struct crema_gauge g;
+
+	for (uint32_t i = 0; i < CREMA_SHM_SECTIONS; i++) {
+		const struct crema_section *at = &r->view->shm->section[i];
+
+		if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
+			continue;
+		copy_row(&s, at, sizeof(s), &at->seq);
+		if (s.seq == r->section_seq[i])
+			continue;
+		r->section_seq[i] = s.seq;
+		send_section(r, &s, class);
+	}
+	for (uint32_t i = 0; i < CREMA_SHM_GAUGES; i++) {
+		const struct crema_gauge *at = &r->view->shm->gauge[i];
+
+		if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
+			continue;
+		copy_row(&g, at, sizeof(g), &at->seq);
+		if (g.seq == r->gauge_seq[i])
+			continue;
+		r->gauge_seq[i] = g.seq;
+		send_gauge(r, &g, class);
+	}
+}
