@@ -51,6 +51,10 @@ void model_release(struct model *m)
 	free(m->files.v);
 	free(m->codecs.v);
 	free(m->servers.v);
+	free(m->sections.v);
+	free(m->gauges.v);
+	table_release(&m->section_table);
+	table_release(&m->gauge_table);
 	free(m->sites.v);
 	free(m->torn.v);
 	table_release(&m->worker_table);

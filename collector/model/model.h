@@ -124,6 +124,7 @@ struct totals {
 	struct value tasks_started, tasks_done, tasks_refused, records_refused, strings_refused;
 	struct value files_refused, threads_refused;
 	struct value shared_network_read_bytes, shared_network_write_bytes;
+	struct value sections_outside, sections_refused, values_refused;
 	struct counters tasks, unattributed;
 	struct amounts process, seen, children;
 	struct blocked_totals blocked;
@@ -154,6 +155,27 @@ struct server_row {
 	const char *server, *scheme, *span;
 	struct value requests, failed, read_bytes, latency_sum_ns, latency_max_ns;
 	uint64_t latency[CREMA_LATENCY_BUCKETS];
+};
+
+struct section_key {
+	struct worker *worker;
+	const char *path, *span, *prefix, *kind, *thread, *source; /* as on the wire */
+};
+struct section_row {
+	struct section_key key;
+	uint64_t rev;
+	struct value begun, count, broken, wall_ns;
+	struct counters c; /* inclusive */
+};
+struct gauge_stat {
+	uint64_t count;
+	double sum, min, max, last;
+};
+struct gauge_row {
+	struct section_key key;
+	uint64_t rev;
+	struct value broken;
+	struct gauge_stat stat[CREMA_GAUGE_STATS];
 };
 
 struct worker {
@@ -202,12 +224,14 @@ struct model {
 	struct arena arena;
 	struct names names;
 	struct table worker_table, attempt_table, file_table, codec_table, server_table;
-	struct table module_table, site_table;
+	struct table module_table, site_table, section_table, gauge_table;
 	ARRAY(struct worker *) workers;
 	struct attempts attempts;
 	ARRAY(struct file_row *) files;
 	ARRAY(struct codec_row *) codecs;
 	ARRAY(struct server_row *) servers;
+	ARRAY(struct section_row *) sections;
+	ARRAY(struct gauge_row *) gauges;
 	ARRAY(struct site *) sites;
 	struct waits sites_cut;
 	ARRAY(struct torn_file) torn;
@@ -250,6 +274,9 @@ double worker_utc(const struct worker *w, uint64_t boot_ns);
 int model_feed_hello(struct model *m, struct worker *w, uint64_t stream, const msgpack_object *map);
 int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpack_object *map);
 int model_feed_server(struct model *m, struct worker *w, const msgpack_object *map);
+int model_feed_section(struct model *m, struct worker *w, const msgpack_object *map);
+int model_feed_gauge(struct model *m, struct worker *w, const msgpack_object *map);
+void model_take_counters(struct counters *c, const msgpack_object *map);
 int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct text json);
 void model_stack_facts(struct model *m, struct worker *w, struct text json);
 struct stream *worker_stream(struct worker *w, uint64_t id);

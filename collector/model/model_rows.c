@@ -115,7 +115,7 @@ static int feed_host(struct worker *w, const msgpack_object *map)
 	return 0;
 }
 
-static void take_counters(struct counters *c, const msgpack_object *map)
+void model_take_counters(struct counters *c, const msgpack_object *map)
 {
 	uint64_t u;
 	unsigned int i;
@@ -182,12 +182,15 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	t->threads_refused = map_uint(map, "threads_refused");
 	t->shared_network_read_bytes = map_uint(map, "shared_network_read_bytes");
 	t->shared_network_write_bytes = map_uint(map, "shared_network_write_bytes");
-	take_counters(&t->tasks, get(map, "tasks"));
-	take_counters(&t->unattributed, get(map, "unattributed"));
+	model_take_counters(&t->tasks, get(map, "tasks"));
+	model_take_counters(&t->unattributed, get(map, "unattributed"));
 	take_amounts(&t->process, get(map, "process"));
 	take_amounts(&t->seen, get(map, "seen"));
 	model_take_blocked(&t->blocked, get(map, "blocked"));
 	take_amounts(&t->children, get(map, "children"));
+	t->sections_outside = map_uint(get(map, "unmeasured"), "outside");
+	t->sections_refused = map_uint(get(map, "unmeasured"), "refused");
+	t->values_refused = map_uint(get(map, "unmeasured"), "values");
 	if (!w->totals.known || t->boot_ns >= w->totals.boot_ns)
 		w->totals = *t;
 	return history_add(m, &w->history, t, get_u64(map, "snapshot_boot_ns", 0));
@@ -346,6 +349,10 @@ int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpa
 		return feed_codec(m, w, map);
 	case CREMA_MSG_SERVER:
 		return model_feed_server(m, w, map);
+	case CREMA_MSG_SECTION:
+		return model_feed_section(m, w, map);
+	case CREMA_MSG_GAUGE:
+		return model_feed_gauge(m, w, map);
 	case CREMA_MSG_GOODBYE:
 		return feed_goodbye(m, w, map);
 	case CREMA_MSG_CLOCKS:

@@ -296,6 +296,8 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 		return -ENOMEM;
 	if (!rc)
 		rc = timeline_build(&r->timeline, run);
+	if (!rc)
+		rc = sections_gather(&r->sections, run);
 	return rc ? rc : blocking_gather(r->blocking, run);
 }
 
@@ -308,6 +310,7 @@ void report_release(struct report *r)
 	free(r->files.v);
 	free(r->codecs.v);
 	free(r->servers.v);
+	sections_release(&r->sections);
 	if (r->blocking)
 		blocking_release(r->blocking);
 	timeline_release(&r->timeline);

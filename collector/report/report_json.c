@@ -157,6 +157,7 @@ void report_json(const struct report *r, struct json *j)
 	put_codecs(r, j);
 	report_bytes_json(r, j);
 	report_servers_json(r, j);
+	sections_json(&r->sections, j);
 	blocking_json(r->blocking, r->run, j);
 	report_timeline_json(r, j);
 	tracking_emit(r->facts, j);

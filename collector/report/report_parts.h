@@ -15,6 +15,7 @@
 #include "collector/model/taskvine_log.h"
 #include "collector/model/timeline.h"
 #include "collector/report/report_blocking.h"
+#include "collector/report/report_sections.h"
 
 struct findings;
 
@@ -92,6 +93,7 @@ struct report {
 	struct blocking *blocking;	  /* call sites of long waits */
 	const struct findings *findings;  /* what there is to remark; NULL: not collected yet */
 	struct timeline timeline;
+	struct sections sections;	  /* what tasks' own code has named */
 	struct arena arena;
 };
 

@@ -210,6 +210,7 @@ void report_tables_rows(const struct report *r, struct sink *s, bool colour)
 {
 	put_chunks(r, s, colour);
 	put_attempt_groups(r, s, colour);
+	sections_table(&r->sections, s, colour);
 	put_codecs(r, s, colour);
 	put_files(r, s, colour);
 	report_tables_bytes(r, s, colour);

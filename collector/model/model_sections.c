@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model_sections.c - SECTION and GAUGE messages: of each row the one with the highest revision. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "collector/model/model_map.h"
+
+static struct section_key key_of(struct model *m, struct worker *w, const msgpack_object *map)
+{
+	return (struct section_key){.worker = w,
+				    .path = map_text(m, map, "path"),
+				    .span = map_text(m, map, "span"),
+				    .prefix = map_text(m, map, "prefix"),
+				    .kind = map_text(m, map, "kind"),
+				    .thread = map_text(m, map, "thread"),
+				    .source = map_text(m, map, "source")};
+}
+
+static uint64_t hash_of(const struct section_key *k)
+{
+	uint64_t names = hash_pair((uintptr_t)k->path, (uintptr_t)k->span);
+	uint64_t kinds = hash_pair((uintptr_t)k->prefix, (uintptr_t)k->kind ^ (uintptr_t)k->thread);
+
+	return hash_pair(names ^ (uintptr_t)k->source, kinds ^ (uintptr_t)k->worker);
+}
+
+static bool same_key(const void *item, const void *key)
+{
+	return !memcmp(item, key, sizeof(struct section_key)); /* both rows begin with it */
+}
+
+static struct section_row *section_of(struct model *m, const struct section_key *key)
+{
+	uint64_t hash = hash_of(key);
+	struct section_row *s = table_find(&m->section_table, hash, same_key, key), **at;
+
+	if (s)
+		return s;
+	s = arena_get(&m->arena, sizeof(*s));
+	at = s ? ARRAY_NEW(&m->sections) : NULL;
+	if (!at || table_add(&m->section_table, hash, s)) {
+		if (at)
+			m->sections.n--;
+		return NULL;
+	}
+	s->key = *key;
+	*at = s;
+	return s;
+}
+
+int model_feed_section(struct model *m, struct worker *w, const msgpack_object *map)
+{
+	struct section_key key = key_of(m, w, map);
+	uint64_t rev = get_u64(map, "rev", 0);
+	struct section_row *s = section_of(m, &key);
+
+	if (!s)
+		return -ENOMEM;
+	if (s->rev && rev <= s->rev)
+		return m->error;
+	s->rev = rev;
+	s->begun = map_uint(map, "begun");
+	s->count = map_uint(map, "count");
+	s->broken = map_uint(map, "broken");
+	s->wall_ns = map_uint(map, "wall_ns");
+	model_take_counters(&s->c, get(map, "counters"));
+	return m->error;
+}
+
+static struct gauge_row *gauge_of(struct model *m, const struct section_key *key)
+{
+	uint64_t hash = hash_of(key);
+	struct gauge_row *g = table_find(&m->gauge_table, hash, same_key, key), **at;
+
+	if (g)
+		return g;
+	g = arena_get(&m->arena, sizeof(*g));
+	at = g ? ARRAY_NEW(&m->gauges) : NULL;
+	if (!at || table_add(&m->gauge_table, hash, g)) {
+		if (at)
+			m->gauges.n--;
+		return NULL;
+	}
+	g->key = *key;
+	*at = g;
+	return g;
+}
+
+static double real_of(const msgpack_object *o)
+{
+	double d;
+
+	return object_f64(o, &d) ? d : (double)NAN;
+}
+
+static void take_stat(struct gauge_stat *s, const msgpack_object *list)
+{
+	*s = (struct gauge_stat){0};
+	if (list->type != MSGPACK_OBJECT_ARRAY || list->via.array.size < 5 ||
+	    !object_u64(&list->via.array.ptr[0], &s->count))
+		return;
+	s->sum = real_of(&list->via.array.ptr[1]);
+	s->min = real_of(&list->via.array.ptr[2]);
+	s->max = real_of(&list->via.array.ptr[3]);
+	s->last = real_of(&list->via.array.ptr[4]);
+}
+
+int model_feed_gauge(struct model *m, struct worker *w, const msgpack_object *map)
+{
+	const msgpack_object *stats = get(map, "stats");
+	struct section_key key = key_of(m, w, map);
+	uint64_t rev = get_u64(map, "rev", 0);
+	struct gauge_row *g = gauge_of(m, &key);
+
+	if (!g)
+		return -ENOMEM;
+	if (g->rev && rev <= g->rev)
+		return m->error;
+	g->rev = rev;
+	g->broken = map_uint(map, "broken");
+	if (!stats || stats->type != MSGPACK_OBJECT_ARRAY)
+		return m->error;
+	for (uint32_t i = 0; i < stats->via.array.size && i < CREMA_GAUGE_STATS; i++)
+		take_stat(&g->stat[i], &stats->via.array.ptr[i]);
+	return m->error;
+}
