@@ -4,6 +4,11 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(PROG_FLAGS) $(UNIT_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS) -lcmocka
 
+# Journals of runs that never were, as large as one likes.
+$(BUILD)/tests/bench/make_journal: tests/bench/make_journal.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(PROG_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS)
+
 unit-test: $(UNIT_BIN) ## cmocka unit tests
 	@set -e; for t in $(UNIT_BIN); do "$$t"; done
 
@@ -19,7 +24,8 @@ werror: ## everything with warnings as errors, gcc and clang
 	$(MAKE) BUILD=build/gcc CC=gcc WERROR=-Werror everything
 	$(MAKE) BUILD=build/clang CC=clang WERROR=-Werror everything
 
-everything: all $(UNIT_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/bench_shim
+everything: all $(UNIT_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/bench_shim \
+  $(BUILD)/tests/bench/make_journal
 
 bench: all $(BUILD)/tests/bench/bench_shim ## what crema costs, as ratios beside the budgets
 	$(BUILD)/tests/bench/bench_shim

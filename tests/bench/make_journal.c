@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * make_journal.c - writes the journal of a run that never was, of any size, with the agents'
+ *packers.
+ *
+ *	make_journal DIR TASKS [WORKERS [RUNS]]
+ *
+ * Coffea chunks of half a second in 4 threads of each worker (default: 20), in RUNS spans one after
+ * the other (default: 1), with what agents send besides: the start of each task, samples, totals
+ *and Dask's numbers each second, rows of files and codecs at the end, a goodbye. Every 1,000th
+ *attempt fails and is tried again. The same arguments give the same run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "collector/serve/journal.h"
+#include "common/task.h"
+
+#define THREADS 4u
+#define BASE_NS (UINT64_C(1795000000) * 1000000000u)
+#define BOOT_NS UINT64_C(1000000000000)
+#define SECOND_NS UINT64_C(1000000000)
+#define TASK_NS (SECOND_NS / 2)
+#define FAIL_EVERY 1000u
+#define FILES 200u
+#define CHUNK_READ 2000000u
+
+struct worker {
+	uint8_t id[CREMA_WORKER_ID_BYTES];
+	char address[40], name[16];
+	struct buf hello;
+	struct journal_hello in_journal;
+	uint64_t seq, attempts, tasks, again; /* again: index + 1 of a task to try once more */
+	uint64_t read, cpu_ns, file_reads[FILES];
+};
+
+struct maker {
+	struct journal *journal;
+	struct worker *worker;
+	uint64_t tasks, workers, runs, given, seed;
+	struct buf payload, frame;
+	msgpack_packer pk;
+	uint32_t messages;
+};
+
+static void die(const char *what, int rc)
+{
+	fprintf(stderr, "make_journal: %s: %s\n", what, strerror(-rc));
+	exit(1);
+}
+
+static uint64_t random_below(struct maker *m, uint64_t n)
+{
+	m->seed ^= m->seed << 13;
+	m->seed ^= m->seed >> 7;
+	m->seed ^= m->seed << 17;
+	return m->seed % n;
+}
+
+static void begin_hello(struct maker *m, struct worker *w, uint64_t i)
+{
+	struct crema_frame_header head = frame_head(CREMA_FRAME_HELLO, w->id, 1);
+	char stack[256];
+
+	snprintf(stack, sizeof(stack),
+		 "{\"nthreads\": %u, \"memory_limit_bytes\": 4000000000, \"worker_address\": "
+		 "\"%s\", "
+		 "\"worker_name\": \"%s\", \"dask\": \"2026.1.0\"}",
+		 THREADS, w->address, w->name);
+	buf_clear(&m->payload);
+	pack_init(&m->pk, &m->payload);
+	pack_map(&m->pk, 2);
+	pack_text(&m->pk, "facts");
+	pack_map(&m->pk, 7);
+	pack_kv_text(&m->pk, "host", "node");
+	pack_kv_u64(&m->pk, "pid", 1000 + i);
+	pack_kv_u64(&m->pk, "boot_ns", BOOT_NS);
+	pack_kv_u64(&m->pk, "real_ns", BASE_NS);
+	pack_kv_u64(&m->pk, "cores", 64);
+	pack_kv_u64(&m->pk, "memory_bytes", UINT64_C(256000000000));
+	pack_kv_text(&m->pk, "stack", stack);
+	pack_text(&m->pk, "task_fields");
+	task_pack_names(&m->pk);
+	if (frame_encode(&w->hello, &head, m->payload.data, m->payload.len))
+		die("hello", -1);
+	w->in_journal = (struct journal_hello){w->hello.data, w->hello.len, 0};
+}
+
+static void begin_frame(struct maker *m)
+{
+	buf_clear(&m->payload);
+	pack_init(&m->pk, &m->payload);
+	m->messages = 0;
+}
+
+/* The array's head is written when its length is known. */
+static void end_frame(struct maker *m, struct worker *w)
+{
+	struct crema_frame_header head = frame_head(CREMA_FRAME_DATA, w->id, 1);
+	struct buf whole = BUF_INIT;
+	msgpack_packer pk;
+	int rc;
+
+	pack_init(&pk, &whole);
+	pack_array(&pk, m->messages);
+	buf_add(&whole, m->payload.data, m->payload.len);
+	head.first_seq = w->seq;
+	head.count = m->messages;
+	w->seq += m->messages;
+	buf_clear(&m->frame);
+	rc = frame_encode(&m->frame, &head, whole.data, whole.len);
+	if (!rc)
+		rc = journal_add(m->journal, &w->in_journal, m->frame.data, m->frame.len);
+	if (rc)
+		die("journal", rc);
+	buf_release(&whole);
+}
+
+static void begin_map(struct maker *m, uint64_t type, size_t n)
+{
+	pack_array(&m->pk, 2);
+	pack_u64(&m->pk, type);
+	pack_map(&m->pk, n);
+	m->messages++;
+}
+
+#define COUNT(r, id, n) ((r)->count[CREMA_C_##id] = (n))
+#define OWN(r, id, ns) ((r)->own[CREMA_T_##id] = (ns))
+
+static void fill_counters(struct maker *m, struct task_record *r)
+{
+	uint64_t read = CHUNK_READ + random_below(m, 100000);
+
+	r->own_known = r->pool_known = (1u << CREMA_TIMES) - 1;
+	r->count_known = (UINT64_C(1) << CREMA_COUNTS) - 1;
+	OWN(r, cpu, TASK_NS / 2 + random_below(m, 10000000));
+	OWN(r, runqueue, random_below(m, 9000000));
+	OWN(r, gil_wait, random_below(m, 20000000));
+	OWN(r, storage_wait, random_below(m, 90000000));
+	r->pool[CREMA_T_cpu] = random_below(m, 50000000);
+	COUNT(r, read_calls, 40);
+	COUNT(r, read_bytes, read);
+	COUNT(r, storage_read_bytes, read / 4096 * 4096);
+	COUNT(r, large_read_bytes, read - 5000);
+	COUNT(r, cached_bytes, random_below(m, 4000));
+	COUNT(r, readahead_bytes, random_below(m, 100000));
+	COUNT(r, decompress_calls, 60);
+	COUNT(r, decompress_in_bytes, read - 20000);
+	COUNT(r, decompress_out_bytes, 3 * read);
+	COUNT(r, decompress_cpu_ns, TASK_NS / 4 + random_below(m, 1000000));
+	COUNT(r, decompress_wall_ns, TASK_NS / 4 + 5000000);
+	COUNT(r, basket_calls, 60);
+	COUNT(r, basket_bytes, read - 15000);
+	COUNT(r, basket_raw_bytes, 3 * read);
+	COUNT(r, voluntary_switches, random_below(m, 200));
+	COUNT(r, involuntary_switches, random_below(m, 20));
+	COUNT(r, pool_segments, 10);
+	COUNT(r, pool_wall_ns, 60000000);
+}
+
+static struct text text_of(const char *s)
+{
+	return (struct text){s, strlen(s)};
+}
+
+static void put_task(struct maker *m, struct worker *w, uint64_t task, unsigned int thread,
+		     uint64_t start_ns, bool fails)
+{
+	static const char columns[] =
+		"nJet\nJet_pt\nJet_eta\nJet_phi\nJet_mass\nMuon_pt\nMuon_eta\n"
+		"Muon_phi\nElectron_pt\nElectron_eta\nMET_pt\nMET_phi";
+	uint64_t file = task % FILES, entry = task / FILES * 50000, run = task * m->runs / m->tasks;
+	char key[64], span[48], path[96], dataset[32];
+	struct task_record r;
+
+	snprintf(key, sizeof(key), "TTbarProcessor-%016llx%016llx",
+		 (unsigned long long)(task * UINT64_C(0x9e3779b97f4a7c15)),
+		 (unsigned long long)task);
+	snprintf(span, sizeof(span), "00000000-0000-4000-8000-%012llx", (unsigned long long)run);
+	snprintf(path, sizeof(path), "/store/nano/sample%llu/file%llu.root",
+		 (unsigned long long)(file % 8), (unsigned long long)file);
+	snprintf(dataset, sizeof(dataset), "sample%llu", (unsigned long long)(file % 8));
+	memset(&r, 0, sizeof(r));
+	r.type = CREMA_MSG_TASK_START;
+	r.rev = 1;
+	TASK_SET(&r, attempt, ++w->attempts);
+	TASK_SET(&r, thread, 2000 + thread);
+	TASK_SET(&r, thread_sequence, w->attempts / THREADS + 1);
+	TASK_SET(&r, status, text_of("running"));
+	TASK_SET(&r, key, text_of(key));
+	TASK_SET(&r, key_hash, (task + 1) * UINT64_C(0x9e3779b97f4a7c15));
+	TASK_SET(&r, prefix, text_of("TTbarProcessor"));
+	TASK_SET(&r, span, text_of(span));
+	TASK_SET(&r, function, text_of("coffea.processor.executor.WorkItem"));
+	TASK_SET(&r, worker_address, text_of(w->address));
+	TASK_SET(&r, worker_name, text_of(w->name));
+	TASK_SET(&r, flags, CREMA_TASK_CHUNK);
+	TASK_SET(&r, start_boot_ns, start_ns);
+	TASK_SET(&r, rss_start_bytes, 800000000 + random_below(m, 1000) * 4096);
+	TASK_SET(&r, dataset, text_of(dataset));
+	TASK_SET(&r, filename, text_of(path));
+	TASK_SET(&r, treename, text_of("Events"));
+	TASK_SET(&r, entrystart, (int64_t)entry);
+	TASK_SET(&r, entrystop, (int64_t)entry + 50000);
+	task_encode(&m->pk, &r);
+	r.type = CREMA_MSG_TASK_END;
+	r.rev = 2;
+	fill_counters(m, &r);
+	TASK_SET(&r, status, text_of(fails ? "erred" : "ok"));
+	TASK_SET(&r, wall_ns, TASK_NS - random_below(m, TASK_NS / 10));
+	TASK_SET(&r, stop_boot_ns, start_ns + r.wall_ns);
+	TASK_SET(&r, rss_stop_bytes, 900000000 + random_below(m, 1000) * 4096);
+	TASK_SET(&r, rss_peak_bytes, 910000000 + random_below(m, 1000) * 4096);
+	if (!fails) {
+		TASK_SET(&r, events, 50000);
+		TASK_SET(&r, coffea_bytesread, r.count[CREMA_C_read_bytes] - 30000);
+		TASK_SET(&r, coffea_processtime, (double)r.wall_ns / 1.1e9);
+		TASK_SET(&r, columns, text_of(columns));
+	}
+	task_encode(&m->pk, &r);
+	m->messages += 2;
+	w->read += r.count[CREMA_C_read_bytes];
+	w->cpu_ns += r.own[CREMA_T_cpu];
+	w->file_reads[file] += r.count[CREMA_C_read_bytes];
+}
+
+static void put_second(struct maker *m, struct worker *w, uint64_t boot_ns)
+{
+	char dask[160];
+
+	begin_map(m, CREMA_MSG_SAMPLE, 6);
+	pack_kv_u64(&m->pk, "boot_ns", boot_ns);
+	pack_kv_f64(&m->pk, "cpu_percent", 350);
+	pack_kv_f64(&m->pk, "cpu_seconds", (double)w->cpu_ns / 1e9);
+	pack_kv_u64(&m->pk, "rss_bytes", 900000000 + random_below(m, 1000) * 4096);
+	pack_kv_u64(&m->pk, "threads", 20);
+	pack_kv_u64(&m->pk, "tasks_running", THREADS);
+	begin_map(m, CREMA_MSG_TOTALS, 5);
+	pack_kv_u64(&m->pk, "boot_ns", boot_ns);
+	pack_kv_u64(&m->pk, "tasks_done", w->attempts);
+	pack_kv_u64(&m->pk, "records_refused", 0);
+	pack_text(&m->pk, "tasks");
+	pack_map(&m->pk, 2);
+	pack_kv_u64(&m->pk, "read_bytes", w->read);
+	pack_kv_u64(&m->pk, "cpu_ns", w->cpu_ns);
+	pack_text(&m->pk, "unattributed");
+	pack_map(&m->pk, 1);
+	pack_kv_u64(&m->pk, "read_bytes", 0);
+	snprintf(dask, sizeof(dask),
+		 "{\"executing\": %u, \"ready\": 3, \"nthreads\": %u, \"nbytes_managed\": 1000000, "
+		 "\"status\": \"running\"}",
+		 THREADS, THREADS);
+	pack_array(&m->pk, 3);
+	pack_u64(&m->pk, CREMA_MSG_DASK);
+	pack_u64(&m->pk, boot_ns);
+	pack_text(&m->pk, dask);
+	m->messages++;
+}
+
+/* One second of one worker: two tasks in each thread. */
+static void second(struct maker *m, struct worker *w, uint64_t at_ns)
+{
+	unsigned int thread, half;
+	uint64_t task;
+	bool fails;
+
+	begin_frame(m);
+	for (half = 0; half < 2; half++) {
+		for (thread = 0; thread < THREADS; thread++) {
+			if (!w->again && m->given == m->tasks)
+				continue;
+			task = w->again ? w->again - 1 : m->given++;
+			fails = !w->again && task % FAIL_EVERY == FAIL_EVERY - 1;
+			w->again = fails ? task + 1 : 0;
+			put_task(m, w, task, thread, at_ns + half * TASK_NS, fails);
+		}
+	}
+	put_second(m, w, at_ns + SECOND_NS);
+	end_frame(m, w);
+}
+
+static void finish(struct maker *m, struct worker *w, uint64_t at_ns)
+{
+	char path[96];
+	uint64_t file;
+
+	begin_frame(m);
+	for (file = 0; file < FILES; file++) {
+		if (!w->file_reads[file])
+			continue;
+		snprintf(path, sizeof(path), "/store/nano/sample%llu/file%llu.root",
+			 (unsigned long long)(file % 8), (unsigned long long)file);
+		begin_map(m, CREMA_MSG_FILE, 7);
+		pack_kv_text(&m->pk, "path", path);
+		pack_kv_text(&m->pk, "span", "00000000-0000-4000-8000-000000000000");
+		pack_kv_text(&m->pk, "kind", "data");
+		pack_kv_text(&m->pk, "storage", "exact");
+		pack_kv_u64(&m->pk, "size_bytes", UINT64_C(2000000000));
+		pack_kv_u64(&m->pk, "read_calls", w->file_reads[file] / 50000);
+		pack_kv_u64(&m->pk, "read_bytes", w->file_reads[file]);
+	}
+	begin_map(m, CREMA_MSG_GOODBYE, 2);
+	pack_kv_u64(&m->pk, "boot_ns", at_ns);
+	pack_kv_text(&m->pk, "how", "exit");
+	end_frame(m, w);
+}
+
+static void make(struct maker *m)
+{
+	uint64_t i, at_ns = BOOT_NS + SECOND_NS;
+	bool more = true;
+
+	for (i = 0; i < m->workers; i++) {
+		memset(m->worker[i].id, 0xc0, sizeof(m->worker[i].id));
+		memcpy(m->worker[i].id, &i, sizeof(i));
+		snprintf(m->worker[i].address, sizeof(m->worker[i].address),
+			 "tcp://10.0.%u.%u:4%03u", (unsigned int)(i / 250), (unsigned int)(i % 250),
+			 (unsigned int)(i % 1000));
+		snprintf(m->worker[i].name, sizeof(m->worker[i].name), "worker-%u",
+			 (unsigned int)i);
+		begin_hello(m, &m->worker[i], i);
+	}
+	for (; more; at_ns += SECOND_NS) {
+		more = m->given < m->tasks;
+		for (i = 0; i < m->workers; i++) {
+			more |= m->worker[i].again != 0;
+			second(m, &m->worker[i], at_ns);
+		}
+	}
+	for (i = 0; i < m->workers; i++) {
+		finish(m, &m->worker[i], at_ns + SECOND_NS);
+		buf_release(&m->worker[i].hello);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct maker m = {.workers = 20, .runs = 1, .seed = 88172645463325252u};
+	struct journal_config config = {0};
+	int rc;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: make_journal DIR TASKS [WORKERS [RUNS]]\n");
+		return 2;
+	}
+	m.tasks = strtoull(argv[2], NULL, 10);
+	m.workers = argc > 3 ? strtoull(argv[3], NULL, 10) : m.workers;
+	m.runs = argc > 4 ? strtoull(argv[4], NULL, 10) : m.runs;
+	if (!m.tasks || !m.workers || !m.runs)
+		return 2;
+	m.worker = calloc(m.workers, sizeof(*m.worker));
+	if (!m.worker)
+		die("memory", -12);
+	mkdir(argv[1], 0700);
+	config.dir = argv[1];
+	m.journal = journal_open(&config, &rc);
+	if (!m.journal)
+		die(argv[1], rc);
+	make(&m);
+	rc = journal_close(m.journal);
+	buf_release(&m.payload);
+	buf_release(&m.frame);
+	free(m.worker);
+	if (rc)
+		die(argv[1], rc);
+	return 0;
+}
