@@ -82,6 +82,9 @@ static void put_number(double d, enum human as, char *out)
 	case AS_BYTES:
 		put_bytes(d, out);
 		break;
+	case AS_MIB:
+		put_short(d, " MiB", out);
+		break;
 	case AS_SECONDS:
 		put_seconds(d, out);
 		break;

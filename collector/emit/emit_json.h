@@ -21,7 +21,7 @@ struct json {
 	struct sink *sink;
 	unsigned int depth;
 	size_t members; /* of the outermost object or array, so far */
-	bool pretty; /* each member of the outer two levels on a line of its own */
+	bool pretty;	/* each member of the outer two levels on a line of its own */
 	char close[JSON_DEPTH];
 	bool filled[JSON_DEPTH];
 };

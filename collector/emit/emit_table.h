@@ -24,6 +24,7 @@ enum human {
 	AS_IS,	    /* text as it is, whole numbers, others with 4 digits */
 	AS_COUNT,   /* 400,000 */
 	AS_BYTES,   /* 55.94 MB (powers of 1000) */
+	AS_MIB,	    /* a number of MiB, as it is */
 	AS_SECONDS, /* 1.106 s, 23.1 ms, 2 m 05 s */
 	AS_PERCENT, /* 46.9 % */
 	AS_SHARE,   /* the same of 0.469 */

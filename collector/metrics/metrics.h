@@ -46,6 +46,11 @@ struct spread { /* of values over chunks or samples */
 	double sum, sum2, mean, min, max;
 };
 
+struct window { /* first and last edge of attempts */
+	uint64_t first_ns, last_ns;
+	size_t n, unknown;
+};
+
 struct prefix { /* under one span */
 	const char *span, *prefix;
 };
@@ -54,8 +59,12 @@ struct facts {
 	const struct run *run;
 	ARRAY(struct prefix) processors; /* that processed chunks */
 	struct tally chunks, tasks, all, chunks_all, wasted;
+	struct tally preprocessing, merges, others; /* counted tasks that are no chunks */
+	struct window preprocessing_window, chunks_window;
+	size_t chunks_failed; /* attempts that erred, were killed or lost */
 	struct spread chunk_time, chunk_wall, time_per_event, memory_per_event;
-	double wall_time; /* NAN: no clock */
+	struct spread chunk_events, chunk_memory; /* memory: bytes it grew by */
+	double wall_time;			  /* NAN: no clock */
 	struct tracking *tracking;
 	bool dask; /* Dask's digests of all workers that have counted attempts are there */
 };
@@ -92,6 +101,10 @@ void spread_add(struct spread *s, struct value v);
 /* Unknown if there is nothing or a part is unknown. */
 struct value spread_mean(const struct spread *s);
 struct value spread_std(const struct spread *s);
+/* With n - 1; unknown of one. */
+struct value spread_sample_std(const struct spread *s);
+struct value spread_min(const struct spread *s);
+struct value spread_max(const struct spread *s);
 
 /* CPU of own threads and pool threads, seconds. */
 struct value tally_cpu(const struct tally *t);
@@ -128,6 +141,9 @@ struct value metric_value(const struct facts *f, const char *id);
 /* Dask's digests of the run's spans. */
 struct value digests_sum(const struct facts *f, const char *activity, const char *unit,
 			 int processor);
+/* activity -> unit -> value of one worker; null if it never said any. */
+void digests_emit_activities(const struct facts *f, const struct worker *w, const char *name,
+			     struct json *j);
 bool prefix_is_processor(const struct facts *f, const char *span, const char *prefix);
 /* Remembers the prefix of a chunk: 0 or -ENOMEM. */
 int prefix_add(struct facts *f, const struct attempt *a);
@@ -144,7 +160,7 @@ struct worker_track {
 	const struct worker *worker;
 	struct series memory, cpu;					     /* SAMPLE messages */
 	struct series limit, nthreads, executing, active, nbytes, last_seen; /* probe */
-	struct series occupancy;
+	struct series occupancy, spilled;
 	struct value cores, memory_limit; /* the newest */
 	double peak_rss;		  /* task edges included; NAN */
 	double mean_task_wall;

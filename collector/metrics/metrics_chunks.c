@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct value spread_min(const struct spread *s)
-{
-	return s->n && !s->unknown ? value_real(s->min) : value_null();
-}
-
-static struct value spread_max(const struct spread *s)
-{
-	return s->n && !s->unknown ? value_real(s->max) : value_null();
-}
-
 #define SPREAD(metric, spread, part)                                                               \
 	struct value metric_##metric(const struct facts *f)                                        \
 	{                                                                                          \
@@ -34,6 +24,22 @@ SPREAD(chunk_wall_std_seconds, chunk_wall, std)
 SPREAD(time_per_event_std_seconds, time_per_event, std)
 SPREAD(memory_per_event_bytes, memory_per_event, mean)
 SPREAD(memory_per_event_std_bytes, memory_per_event, std)
+SPREAD(chunk_duration_std, chunk_time, sample_std)
+SPREAD(chunk_events_mean, chunk_events, mean)
+SPREAD(chunk_events_min, chunk_events, min)
+SPREAD(chunk_events_max, chunk_events, max)
+
+/* The same in 1048576 bytes, which roastcoffea calls MB. */
+#define SPREAD_MIB(metric, spread, part)                                                           \
+	struct value metric_##metric(const struct facts *f)                                        \
+	{                                                                                          \
+		return value_ratio(spread_##part(&f->spread), value_uint(1048576), 1);             \
+	}
+
+SPREAD_MIB(chunk_mem_delta_mean_mb, chunk_memory, mean)
+SPREAD_MIB(chunk_mem_delta_min_mb, chunk_memory, min)
+SPREAD_MIB(chunk_mem_delta_max_mb, chunk_memory, max)
+SPREAD_MIB(chunk_mem_delta_std_mb, chunk_memory, sample_std)
 
 struct value metric_time_per_event_seconds(const struct facts *f)
 {

@@ -277,47 +277,20 @@ void metric_per_task_metrics(const struct facts *f, const char *name, struct jso
 	free(rows.v);
 }
 
-static void emit_worker(const struct facts *f, const struct worker *w, struct json *j)
+void digests_emit_activities(const struct facts *f, const struct worker *w, const char *name,
+			     struct json *j)
 {
-	const struct run *r = f->run;
 	struct rows rows = {0};
-	struct tally t;
-	size_t i;
 
-	memset(&t, 0, sizeof(t));
-	for (i = 0; i < r->attempts.n; i++) {
-		if (r->attempts.v[i]->worker == w && r->attempts.v[i]->counted)
-			tally_add(&t, r->attempts.v[i]);
-	}
-	emit_value(j, "tasks", value_uint(t.attempts));
-	emit_value(j, "events", sum_value(&t.events));
-	emit_value(j, "wall_seconds", value_seconds(sum_value(&t.wall_ns)));
-	emit_value(j, "cpu_seconds", tally_cpu(&t));
-	emit_value(j, "read_bytes", sum_value(&t.count[CREMA_C_read_bytes]));
-	emit_value(j, "storage_read_bytes", sum_value(&t.storage_read));
-	emit_value(j, "decompress_out_bytes", sum_value(&t.count[CREMA_C_decompress_out_bytes]));
 	if (!w->digests_boot_ns) {
-		emit_value(j, "activities", value_null());
+		emit_value(j, name, value_null());
 		return;
 	}
 	gather(f, w, &rows, j);
 	fold_names(&rows, true);
-	emit_object(j, "activities");
+	emit_object(j, name);
 	if (rows.n)
 		emit_activities(&rows, 0, j);
 	emit_end(j);
 	free(rows.v);
-}
-
-void metric_per_worker(const struct facts *f, const char *name, struct json *j)
-{
-	size_t i;
-
-	emit_object(j, name);
-	for (i = 0; i < f->run->workers.n; i++) {
-		emit_object(j, f->run->workers.v[i]->label);
-		emit_worker(f, f->run->workers.v[i], j);
-		emit_end(j);
-	}
-	emit_end(j);
 }

@@ -197,6 +197,22 @@ struct value spread_std(const struct spread *s)
 	return s->n && !s->unknown ? value_real(sqrt(s->sum2 / (double)s->n)) : value_null();
 }
 
+struct value spread_sample_std(const struct spread *s)
+{
+	return s->n > 1 && !s->unknown ? value_real(sqrt(s->sum2 / (double)(s->n - 1)))
+				       : value_null();
+}
+
+struct value spread_min(const struct spread *s)
+{
+	return s->n && !s->unknown ? value_real(s->min) : value_null();
+}
+
+struct value spread_max(const struct spread *s)
+{
+	return s->n && !s->unknown ? value_real(s->max) : value_null();
+}
+
 static void chunk_spreads(struct facts *f, const struct attempt *a)
 {
 	struct value events = attempt_events(a), time = value_null(), delta;
@@ -207,6 +223,8 @@ static void chunk_spreads(struct facts *f, const struct attempt *a)
 			    attempt_u64(a, TASK_F_rss_start_bytes, a->rss_start_bytes));
 	spread_add(&f->chunk_time, time);
 	spread_add(&f->chunk_wall, value_seconds(attempt_wall_ns(a)));
+	spread_add(&f->chunk_events, events);
+	spread_add(&f->chunk_memory, delta);
 	if (events.type == VALUE_INT && !events.v.i)
 		return; /* nothing per event */
 	spread_add(&f->time_per_event, value_ratio(time, events, 1));
@@ -229,6 +247,34 @@ static bool have_digests(const struct run *r)
 	return counted && r->first_span;
 }
 
+static void window_add(struct window *w, const struct attempt *a)
+{
+	if (!a->begin_ns || !a->end_ns) {
+		w->unknown++;
+		return;
+	}
+	if (!w->n || a->begin_ns < w->first_ns)
+		w->first_ns = a->begin_ns;
+	if (!w->n || a->end_ns > w->last_ns)
+		w->last_ns = a->end_ns;
+	w->n++;
+}
+
+static void add_counted(struct facts *f, const struct attempt *a)
+{
+	tally_add(&f->tasks, a);
+	if (attempt_is_chunk(a)) {
+		tally_add(&f->chunks, a);
+		window_add(&f->chunks_window, a);
+		chunk_spreads(f, a);
+	} else if (a->flags & CREMA_TASK_PREPROCESSING) {
+		tally_add(&f->preprocessing, a);
+		window_add(&f->preprocessing_window, a);
+	} else {
+		tally_add(a->flags & CREMA_TASK_MERGE ? &f->merges : &f->others, a);
+	}
+}
+
 int facts_build(struct facts *f, const struct run *run)
 {
 	const struct attempt *a;
@@ -242,18 +288,15 @@ int facts_build(struct facts *f, const struct run *run)
 		tally_add(&f->all, a);
 		if (attempt_is_chunk(a)) {
 			tally_add(&f->chunks_all, a);
+			f->chunks_failed += a->state == ATTEMPT_ERRED ||
+					    a->state == ATTEMPT_KILLED || a->state == ATTEMPT_LOST;
 			if (prefix_add(f, a))
 				return -ENOMEM;
 		}
 		if (a->waste_reason)
 			tally_add(&f->wasted, a);
-		if (!a->counted)
-			continue;
-		tally_add(&f->tasks, a);
-		if (attempt_is_chunk(a)) {
-			tally_add(&f->chunks, a);
-			chunk_spreads(f, a);
-		}
+		if (a->counted)
+			add_counted(f, a);
 	}
 	f->dask = have_digests(run);
 	f->tracking = tracking_build(run);

@@ -128,6 +128,23 @@ struct value metric_memory_pressure(const struct facts *f)
 	return s.n ? value_bool(s.max > PRESSURE_PERCENT) : value_null();
 }
 
+struct value metric_spilled_bytes(const struct facts *f)
+{
+	const struct series *s;
+	double sum = 0, peak;
+	bool known = false;
+	size_t i, k;
+
+	for (i = 0; i < f->tracking->n; i++) {
+		s = &f->tracking->v[i].spilled;
+		for (k = 0, peak = 0; k < s->n; k++)
+			peak = fmax(peak, s->v[k].value);
+		known = known || s->n;
+		sum += peak;
+	}
+	return known ? value_uint((uint64_t)sum) : value_null();
+}
+
 /* The newest value at or before t that is not too old; NAN. */
 static double series_at(const struct series *s, double t)
 {
@@ -187,6 +204,12 @@ static void emit_point(struct json *j, double time, const char *name, struct val
 	emit_end(j);
 }
 
+/* A change of the number of workers has two points at the same moment: one for us. */
+static bool is_moment(const struct series *s, size_t i)
+{
+	return !i || s->v[i].time > s->v[i - 1].time;
+}
+
 static void emit_timeline(const struct facts *f, const char *name, struct json *j,
 			  double (*at)(const struct facts *, double))
 {
@@ -197,7 +220,7 @@ static void emit_timeline(const struct facts *f, const char *name, struct json *
 	emit_array(j, name);
 	for (i = 0; i < s->n; i++) {
 		v = at(f, s->v[i].time);
-		if (!isnan(v) && (!i || s->v[i].time > s->v[i - 1].time))
+		if (!isnan(v) && is_moment(s, i))
 			emit_point(j, s->v[i].time, "percent", value_real(v));
 	}
 	emit_end(j);
@@ -217,11 +240,13 @@ struct value metric_avg_cpu_utilization_percent(const struct facts *f)
 {
 	const struct series *s = &f->tracking->workers;
 	struct spread sum = {0};
+	double percent;
 	size_t i;
 
 	for (i = 0; i < s->n; i++) {
-		if (!isnan(cpu_at(f, s->v[i].time)))
-			spread_add(&sum, value_real(cpu_at(f, s->v[i].time)));
+		percent = cpu_at(f, s->v[i].time);
+		if (is_moment(s, i) && !isnan(percent))
+			spread_add(&sum, value_real(percent));
 	}
 	return spread_mean(&sum);
 }
@@ -274,6 +299,7 @@ static const struct column columns[] = {
 	COLUMN("worker_executing", "executing", executing, true),
 	COLUMN("worker_nbytes", "nbytes", nbytes, true),
 	COLUMN("worker_occupancy", "occupancy", occupancy, false),
+	COLUMN("worker_spilled", "spilled_bytes", spilled, true),
 	COLUMN("worker_cpu_occupancy", "cpu_percent", cpu, false),
 };
 

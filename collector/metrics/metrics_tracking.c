@@ -87,6 +87,7 @@ static int track_probes(const struct run *r, struct worker_track *t)
 		rc = rc ? rc : add_point(&t->active, p->time, active);
 		rc = rc ? rc : add_point(&t->nbytes, p->time, p->nbytes_managed);
 		rc = rc ? rc : add_point(&t->last_seen, p->time, p->time);
+		rc = rc ? rc : add_point(&t->spilled, p->time, p->spilled_bytes);
 		rc = rc ? rc : add_point(&t->occupancy, p->time, active * t->mean_task_wall);
 	}
 	return rc;
@@ -258,6 +259,7 @@ void tracking_free(struct tracking *t)
 		free(t->v[i].nbytes.v);
 		free(t->v[i].last_seen.v);
 		free(t->v[i].occupancy.v);
+		free(t->v[i].spilled.v);
 	}
 	free(t->v);
 	free(t->workers.v);

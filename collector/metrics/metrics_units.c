@@ -20,6 +20,7 @@ static const struct metric_unit units[] = {
 	{"bool", AS_YES, "", 1, ""},
 	{"events", AS_COUNT, "", 1, ""},
 	{"bytes", AS_BYTES, "_bytes", 1, " bytes "},
+	{"MiB", AS_MIB, "_bytes", 1048576, " mb "},
 	{"s", AS_SECONDS, "_seconds", 1, " seconds "},
 	{"%", AS_PERCENT, "_ratio", 0.01, " percent percentage ratio "},
 	{"ratio", AS_SHARE, "_ratio", 1, " ratio "},

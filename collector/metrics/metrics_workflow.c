@@ -95,6 +95,21 @@ struct value metric_decompressed_rate_mbs(const struct facts *f)
 	return per_wall(f, metric_bytes_read_uncompressed(f), 1 / 1e6);
 }
 
+struct value metric_storage_write_rate_mbs(const struct facts *f)
+{
+	return per_wall(f, metric_disk_write_bytes(f), 1 / 1e6);
+}
+
+struct value metric_network_read_rate_mbs(const struct facts *f)
+{
+	return per_wall(f, metric_network_read_bytes(f), 1 / 1e6);
+}
+
+struct value metric_network_write_rate_mbs(const struct facts *f)
+{
+	return per_wall(f, metric_network_write_bytes(f), 1 / 1e6);
+}
+
 struct value metric_total_events(const struct facts *f)
 {
 	return f->chunks.attempts ? sum_value(&f->chunks.events) : value_null();
@@ -133,6 +148,11 @@ struct value metric_num_chunks(const struct facts *f)
 struct value metric_num_chunks_all(const struct facts *f)
 {
 	return value_uint(f->chunks_all.attempts);
+}
+
+struct value metric_num_failed_chunks(const struct facts *f)
+{
+	return value_uint(f->chunks_failed);
 }
 
 struct value metric_num_tasks(const struct facts *f)

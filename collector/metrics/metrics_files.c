@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * metrics_files.c - how much of each file was used, and how well that was packed.
+ *
+ * The baskets of a file that any task of the run used are counted once, however often and by
+ * however many workers they were read. Known only if every worker's list of them is whole.
+ */
+#include "collector/metrics/metrics.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct use { /* of one file */
+	const char *path;
+	struct value size, basket_bytes, basket_raw_bytes;
+	struct ranges baskets;
+	bool incomplete;
+};
+
+static bool same(struct value a, struct value b)
+{
+	return a.type == VALUE_UINT && b.type == VALUE_UINT && a.v.u == b.v.u;
+}
+
+static int use_add(struct use *u, const struct file_row *f, bool first)
+{
+	if (first || f->size_bytes.type != VALUE_NULL)
+		u->size = f->size_bytes;
+	u->basket_bytes = first ? f->basket_bytes : value_plus(u->basket_bytes, f->basket_bytes);
+	u->basket_raw_bytes =
+		first ? f->basket_raw_bytes : value_plus(u->basket_raw_bytes, f->basket_raw_bytes);
+	u->incomplete |= !same(f->basket_extent_bytes, f->basket_bytes) ||
+			 !same(f->unique_basket_bytes, value_uint(f->baskets.bytes));
+	return ranges_join(&u->baskets, &f->baskets);
+}
+
+static struct value used_bytes(const struct use *u)
+{
+	return u->incomplete ? value_null() : value_uint(u->baskets.bytes);
+}
+
+static struct value used_percent(const struct use *u)
+{
+	return value_ratio(used_bytes(u), u->size, 100);
+}
+
+static int by_path(const void *pa, const void *pb)
+{
+	const struct file_row *const *a = pa, *const *b = pb;
+
+	return strcmp((*a)->path, (*b)->path);
+}
+
+/* Calls see() with every data file of which the run's tasks used baskets, by path. */
+static int each_use(const struct facts *f, void (*see)(void *arg, const struct use *u), void *arg)
+{
+	const struct model *m = f->run->model;
+	const struct file_row **rows = calloc(m->files.n + 1, sizeof(*rows)), *row;
+	struct use u;
+	size_t i, k, n = 0;
+	int rc = rows ? 0 : -ENOMEM;
+
+	for (i = 0; rows && i < m->files.n; i++) {
+		row = m->files.v[i];
+		if (row->path && value_number(row->basket_bytes, NULL) > 0 &&
+		    run_has_row(f->run, row->worker, row->span))
+			rows[n++] = row;
+	}
+	if (n)
+		qsort(rows, n, sizeof(*rows), by_path);
+	for (i = 0; i < n && !rc; i = k) {
+		memset(&u, 0, sizeof(u));
+		u.path = rows[i]->path;
+		for (k = i; k < n && !rc && !strcmp(rows[k]->path, u.path); k++)
+			rc = use_add(&u, rows[k], k == i);
+		if (!rc)
+			see(arg, &u);
+		ranges_release(&u.baskets);
+	}
+	free(rows);
+	return rc;
+}
+
+static void emit_use(void *arg, const struct use *u)
+{
+	struct json *j = arg;
+
+	emit_object(j, u->path);
+	emit_value(j, "size_bytes", u->size);
+	emit_value(j, "bytes_read", used_bytes(u));
+	emit_value(j, "bytes_read_percent", used_percent(u));
+	emit_value(j, "compression_ratio", value_ratio(u->basket_raw_bytes, u->basket_bytes, 1));
+	emit_end(j);
+}
+
+void metric_per_file(const struct facts *f, const char *name, struct json *j)
+{
+	emit_object(j, name);
+	if (each_use(f, emit_use, j))
+		j->sink->error = -ENOMEM;
+	emit_end(j);
+}
+
+static void add_percent(void *arg, const struct use *u)
+{
+	spread_add(arg, used_percent(u));
+}
+
+struct value metric_avg_bytes_read_percent(const struct facts *f)
+{
+	struct spread s = {0};
+
+	return each_use(f, add_percent, &s) ? value_null() : spread_mean(&s);
+}
