@@ -6,39 +6,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "collector/emit/emit_utf8.h"
+
 void emit_init(struct json *j, struct sink *sink)
 {
 	memset(j, 0, sizeof(*j));
 	j->sink = sink;
 	j->pretty = true;
-}
-
-/* Length of the well-formed UTF-8 sequence at p, 0 if there is none. */
-static size_t utf8_length(const unsigned char *p, size_t n)
-{
-	unsigned char low = 0x80, high = 0xbf;
-	size_t need, i;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] < 0xc2 || p[0] > 0xf4)
-		return 0;
-	need = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-	if (p[0] == 0xe0)
-		low = 0xa0;
-	else if (p[0] == 0xed)
-		high = 0x9f;
-	else if (p[0] == 0xf0)
-		low = 0x90;
-	else if (p[0] == 0xf4)
-		high = 0x8f;
-	if (need > n || p[1] < low || p[1] > high)
-		return 0;
-	for (i = 2; i < need; i++) {
-		if (p[i] < 0x80 || p[i] > 0xbf)
-			return 0;
-	}
-	return need;
 }
 
 static void put_escape(struct json *j, unsigned char c)

@@ -7,6 +7,8 @@
 const struct export_way export_ways[] = {
 	{OPT_json, export_json},
 	{OPT_measurement, export_measurement},
+	{OPT_csv, export_csv},
+	{OPT_sqlite, export_sqlite},
 };
 const size_t export_way_count = sizeof(export_ways) / sizeof(export_ways[0]);
 

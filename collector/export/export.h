@@ -23,5 +23,7 @@ extern const size_t export_way_count;
 
 int export_json(const struct report *r, const char *path, struct buf *why);
 int export_measurement(const struct report *r, const char *path, struct buf *why);
+int export_csv(const struct report *r, const char *path, struct buf *why);
+int export_sqlite(const struct report *r, const char *path, struct buf *why);
 
 #endif

@@ -67,6 +67,8 @@ const char *finding_severity_name(enum finding_severity severity);
 
 /* Members "findings" and "findings_checked" of the object that is open. */
 void findings_json(const struct findings *f, struct json *j);
+/* A finding's evidence as the list `name`. */
+void finding_evidence_json(const struct finding *one, struct json *j, const char *name);
 /* A section of 80 columns. */
 void findings_text(const struct findings *f, struct sink *s, bool colour);
 /* "nothing to remark: 30 checks were made, ...": what was looked at, as a text of the list's. */

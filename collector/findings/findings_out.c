@@ -49,11 +49,27 @@ const char *findings_checked(struct findings *f)
 	return text ? text : "";
 }
 
+void finding_evidence_json(const struct finding *one, struct json *j, const char *name)
+{
+	const struct evidence *e;
+	size_t i;
+
+	emit_array(j, name);
+	for (i = 0; i < one->evidence_count; i++) {
+		e = &one->evidence[i];
+		emit_object(j, NULL);
+		emit_value(j, "name", value_text(e->name));
+		emit_value(j, "value", e->value);
+		emit_value(j, "unit", value_text(e->unit));
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
 void findings_json(const struct findings *f, struct json *j)
 {
 	const struct finding *one;
-	const struct evidence *e;
-	size_t i, k;
+	size_t i;
 
 	emit_array(j, "findings");
 	for (i = 0; i < f->n; i++) {
@@ -63,16 +79,7 @@ void findings_json(const struct findings *f, struct json *j)
 		emit_value(j, "severity", value_text(finding_severity_name(one->severity)));
 		emit_value(j, "sentence", value_text(one->sentence));
 		emit_value(j, "advice", value_text(one->advice));
-		emit_array(j, "evidence");
-		for (k = 0; k < one->evidence_count; k++) {
-			e = &one->evidence[k];
-			emit_object(j, NULL);
-			emit_value(j, "name", value_text(e->name));
-			emit_value(j, "value", e->value);
-			emit_value(j, "unit", value_text(e->unit));
-			emit_end(j);
-		}
-		emit_end(j);
+		finding_evidence_json(one, j, "evidence");
 		emit_end(j);
 	}
 	emit_end(j);

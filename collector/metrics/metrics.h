@@ -171,6 +171,8 @@ struct tracking {
 	size_t n;
 	double interval; /* NAN */
 };
+/* Whether what was seen at that time still says something of the run. */
+bool tracking_has(const struct run *r, double time);
 struct tracking *tracking_build(const struct run *run);
 void tracking_free(struct tracking *t);
 /* Time average by trapezoid; a single point is its value; NAN for none. */

@@ -40,7 +40,7 @@ double series_average(const struct series *s)
 	return area / span;
 }
 
-static bool in_run(const struct run *r, double t)
+bool tracking_has(const struct run *r, double t)
 {
 	return t >= r->start - SAMPLE_MARGIN && t <= r->stop + SAMPLE_MARGIN;
 }
@@ -54,7 +54,7 @@ static int track_samples(const struct run *r, struct worker_track *t)
 
 	for (i = 0; i < w->samples.n && !rc; i++) {
 		s = &w->samples.v[i];
-		if (!in_run(r, s->time))
+		if (!tracking_has(r, s->time))
 			continue;
 		t->peak_rss = fmax(t->peak_rss, s->rss_bytes);
 		rc = add_point(&t->memory, s->time, s->rss_bytes);
@@ -78,7 +78,7 @@ static int track_probes(const struct run *r, struct worker_track *t)
 			t->cores = value_uint((uint64_t)p->nthreads);
 		if (!isnan(p->memory_limit_bytes) && p->memory_limit_bytes < 1e19)
 			t->memory_limit = value_uint((uint64_t)p->memory_limit_bytes);
-		if (!in_run(r, p->time))
+		if (!tracking_has(r, p->time))
 			continue;
 		active = p->executing + p->ready;
 		rc = add_point(&t->limit, p->time, p->memory_limit_bytes);

@@ -379,3 +379,10 @@ void runs_release(struct runs *runs)
 	free(runs->v);
 	memset(runs, 0, sizeof(*runs));
 }
+
+const char *run_kind_name(const struct run *r)
+{
+	static const char *const names[] = {"coffea", "preprocessing", "other"};
+
+	return names[r->kind];
+}

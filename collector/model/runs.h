@@ -73,6 +73,8 @@ bool run_has_span(const struct run *r, const char *span);
 bool run_has_row(const struct run *r, const struct worker *w, const char *span);
 /* Entries the attempt processed: coffea's word, else its range if it ended well. */
 struct value attempt_events(const struct attempt *a);
+/* "coffea", "preprocessing", "other" */
+const char *run_kind_name(const struct run *r);
 const char *attempt_state_name(const struct attempt *a);
 
 /* Parts of runs_build(): whether the worker is one of the run's. */

@@ -13,8 +13,6 @@
 #include "collector/report/report_parts.h"
 #include "common/log.h"
 
-static const char *const kind_names[] = {"coffea", "preprocessing", "other"};
-
 int report_fail(struct buf *out, int rc, const char *fmt, ...)
 {
 	char line[REPORT_LINE_BYTES];
@@ -67,7 +65,7 @@ static void list_json(const struct runs *runs, struct sink *s)
 		}
 		emit_object(&j, NULL);
 		emit_value(&j, "run", value_text(r->id));
-		emit_value(&j, "kind", value_text(kind_names[r->kind]));
+		emit_value(&j, "kind", value_text(run_kind_name(r)));
 		emit_value(&j, "start", value_real(r->start));
 		emit_value(&j, "wall_time", metric_wall_time(&f));
 		emit_value(&j, "num_tasks", metric_num_tasks(&f));
@@ -108,7 +106,7 @@ static void list_text(const struct runs *runs, struct sink *s, bool colour)
 			grid_text(&g, "-");
 		grid_text(&g, r->running	      ? "running"
 			      : r->kind == RUN_COFFEA ? ""
-						      : kind_names[r->kind]);
+						      : run_kind_name(r));
 		facts_release(&f);
 	}
 	grid_print(&g);

@@ -146,60 +146,36 @@ static struct value get_time_per_event(const struct attempt *a, const struct cla
 	return value_ratio(value_real(a->coffea_processtime), attempt_events(a), 1);
 }
 
+/* clang-format off */
 #define TEXT(name, member)                                                                         \
-	{                                                                                          \
-		name, FROM_TEXT, 0, offsetof(struct attempt, member), NULL                         \
-	}
+	{name, FROM_TEXT, 0, offsetof(struct attempt, member), NULL, VALUE_TEXT}
 #define U64(name, member)                                                                          \
-	{                                                                                          \
-		name, FROM_U64, TASK_F_##member, offsetof(struct attempt, member), NULL            \
-	}
+	{name, FROM_U64, TASK_F_##member, offsetof(struct attempt, member), NULL, VALUE_UINT}
 #define I64(name, member)                                                                          \
-	{                                                                                          \
-		name, FROM_I64, TASK_F_##member, offsetof(struct attempt, member), NULL            \
-	}
+	{name, FROM_I64, TASK_F_##member, offsetof(struct attempt, member), NULL, VALUE_INT}
 #define REAL(name, member)                                                                         \
-	{                                                                                          \
-		name, FROM_REAL, TASK_F_##member, offsetof(struct attempt, member), NULL           \
-	}
-#define CLASS(name, cls)                                                                           \
-	{                                                                                          \
-		name, FROM_CLASS, CREMA_T_##cls, 0, NULL                                           \
-	}
-#define POOL(name, cls)                                                                            \
-	{                                                                                          \
-		name, FROM_POOL, CREMA_T_##cls, 0, NULL                                            \
-	}
-#define COUNTED(name)                                                                              \
-	{                                                                                          \
-#name, FROM_COUNT, CREMA_C_##name, 0, NULL                                         \
-	}
-#define SECONDS(name, counter)                                                                     \
-	{                                                                                          \
-		name, FROM_COUNT_S, CREMA_C_##counter, 0, NULL                                     \
-	}
-#define FLAG(name, bit)                                                                            \
-	{                                                                                          \
-		name, FROM_FLAG, bit, 0, NULL                                                      \
-	}
-#define CALL(name, function)                                                                       \
-	{                                                                                          \
-		name, FROM_CALL, 0, 0, function                                                    \
-	}
+	{name, FROM_REAL, TASK_F_##member, offsetof(struct attempt, member), NULL, VALUE_REAL}
+#define CLASS(name, cls) {name, FROM_CLASS, CREMA_T_##cls, 0, NULL, VALUE_REAL}
+#define POOL(name, cls) {name, FROM_POOL, CREMA_T_##cls, 0, NULL, VALUE_REAL}
+#define COUNTED(name) {#name, FROM_COUNT, CREMA_C_##name, 0, NULL, VALUE_UINT}
+#define SECONDS(name, counter) {name, FROM_COUNT_S, CREMA_C_##counter, 0, NULL, VALUE_REAL}
+#define FLAG(name, bit) {name, FROM_FLAG, bit, 0, NULL, VALUE_BOOL}
+#define CALL(name, type, function) {name, FROM_CALL, 0, 0, function, VALUE_##type}
+/* clang-format on */
 
 const struct column task_columns[] = {
 	TEXT("key", key),
 	U64("attempt", attempt),
-	CALL("counted", get_counted),
+	CALL("counted", BOOL, get_counted),
 	TEXT("waste_reason", waste_reason),
 	TEXT("prefix", prefix),
 	TEXT("span", span),
 	TEXT("function", function),
 	TEXT("worker_address", worker_address),
-	CALL("worker", get_worker),
-	CALL("worker_id", get_worker_id),
-	CALL("host", get_host),
-	CALL("pid", get_pid),
+	CALL("worker", TEXT, get_worker),
+	CALL("worker_id", TEXT, get_worker_id),
+	CALL("host", TEXT, get_host),
+	CALL("pid", UINT, get_pid),
 	U64("thread", thread),
 	U64("thread_sequence", thread_sequence),
 	FLAG("async", CREMA_TASK_ASYNC),
@@ -208,10 +184,10 @@ const struct column task_columns[] = {
 	FLAG("merge", CREMA_TASK_MERGE),
 	FLAG("preprocessing", CREMA_TASK_PREPROCESSING),
 	FLAG("key_cut", CREMA_TASK_KEY_CUT),
-	CALL("status", get_status),
-	CALL("start", get_start),
-	CALL("stop", get_stop),
-	CALL("wall_seconds", get_wall),
+	CALL("status", TEXT, get_status),
+	CALL("start", REAL, get_start),
+	CALL("stop", REAL, get_stop),
+	CALL("wall_seconds", REAL, get_wall),
 	CLASS("cpu_seconds", cpu),
 	POOL("pool_cpu_seconds", cpu),
 	CLASS("runqueue_wait_seconds", runqueue),
@@ -219,9 +195,9 @@ const struct column task_columns[] = {
 	CLASS("lock_wait_seconds", lock_wait),
 	CLASS("network_wait_seconds", network_wait),
 	CLASS("storage_wait_seconds", storage_wait),
-	CALL("storage_wait_estimated", get_estimated),
+	CALL("storage_wait_estimated", BOOL, get_estimated),
 	CLASS("sleep_seconds", sleep),
-	CALL("unclassified_seconds", get_unclassified),
+	CALL("unclassified_seconds", REAL, get_unclassified),
 	SECONDS("pool_wall_seconds", pool_wall_ns),
 	POOL("pool_runqueue_wait_seconds", runqueue),
 	POOL("pool_gil_wait_seconds", gil_wait),
@@ -229,12 +205,12 @@ const struct column task_columns[] = {
 	POOL("pool_network_wait_seconds", network_wait),
 	POOL("pool_storage_wait_seconds", storage_wait),
 	POOL("pool_sleep_seconds", sleep),
-	CALL("pool_unclassified_seconds", get_pool_unclassified),
+	CALL("pool_unclassified_seconds", REAL, get_pool_unclassified),
 	COUNTED(read_calls),
 	COUNTED(read_bytes),
 	COUNTED(mapped_bytes),
-	CALL("storage_read_bytes", get_storage_read),
-	CALL("storage_known_bytes", get_storage_known),
+	CALL("storage_read_bytes", UINT, get_storage_read),
+	CALL("storage_known_bytes", UINT, get_storage_known),
 	TEXT("storage_unknown_filesystem", fs_unknown),
 	COUNTED(storage_write_bytes),
 	COUNTED(write_calls),
@@ -273,22 +249,22 @@ const struct column task_columns[] = {
 
 /* What a chunk has besides; the names of the reference documents stand beside ours. */
 const struct column chunk_columns[] = {
-	CALL("chunk_id", get_chunk_id),
+	CALL("chunk_id", UINT, get_chunk_id),
 	TEXT("dataset", dataset),
 	TEXT("filename", filename),
 	TEXT("treename", treename),
 	U64("tree_reads", tree_reads),
 	I64("entrystart", entrystart),
 	I64("entrystop", entrystop),
-	CALL("events", get_events),
+	CALL("events", UINT, get_events),
 	U64("coffea_bytesread", coffea_bytesread),
 	REAL("coffea_processtime_seconds", coffea_processtime),
 	REAL("processing_time_seconds", coffea_processtime),
-	CALL("memory_start_gb", get_memory_start),
-	CALL("memory_end_gb", get_memory_end),
-	CALL("memory_delta_gb", get_memory_delta),
-	CALL("time_per_event_seconds", get_time_per_event),
-	CALL("memory_per_event_bytes", get_memory_per_event),
+	CALL("memory_start_gb", REAL, get_memory_start),
+	CALL("memory_end_gb", REAL, get_memory_end),
+	CALL("memory_delta_gb", REAL, get_memory_delta),
+	CALL("time_per_event_seconds", REAL, get_time_per_event),
+	CALL("memory_per_event_bytes", REAL, get_memory_per_event),
 };
 
 const size_t task_column_count = sizeof(task_columns) / sizeof(*task_columns);

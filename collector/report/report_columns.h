@@ -29,6 +29,7 @@ struct column {
 	unsigned int id; /* field, class, counter or flag */
 	size_t offset;
 	struct value (*call)(const struct attempt *a, const struct classes *c);
+	enum value_type type; /* of a known value; whole numbers of either sign: UINT or INT */
 };
 
 /* Of each task; of each chunk besides. */

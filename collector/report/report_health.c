@@ -22,7 +22,7 @@ static void put_part(struct json *j, const char *name, const struct part *p, boo
 	emit_end(j);
 }
 
-static void put_texts(struct json *j, const char *name, const struct texts *t)
+void worker_texts_json(struct json *j, const char *name, const struct texts *t)
 {
 	size_t i;
 
@@ -32,11 +32,25 @@ static void put_texts(struct json *j, const char *name, const struct texts *t)
 	emit_end(j);
 }
 
-static void put_worker_facts(const struct worker *w, struct json *j)
+void worker_filesystems_json(const struct worker *w, struct json *j, const char *name)
 {
 	const struct filesystem *f;
 	size_t i;
 
+	emit_array(j, name);
+	for (i = 0; i < w->filesystems.n; i++) {
+		f = &w->filesystems.v[i];
+		emit_object(j, NULL);
+		emit_value(j, "path", value_text(f->path));
+		emit_value(j, "type", value_text(f->type));
+		emit_value(j, "storage", value_text(f->storage));
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+static void put_worker_facts(const struct worker *w, struct json *j)
+{
 	emit_value(j, "id", value_text(w->hex));
 	emit_value(j, "worker", value_text(w->label));
 	emit_value(j, "address", value_text(w->address));
@@ -60,16 +74,7 @@ static void put_worker_facts(const struct worker *w, struct json *j)
 	emit_value(j, "coffea", value_text(w->coffea));
 	emit_value(j, "uproot", value_text(w->uproot));
 	emit_value(j, "agent_version", value_text(w->agent_version));
-	emit_array(j, "filesystems");
-	for (i = 0; i < w->filesystems.n; i++) {
-		f = &w->filesystems.v[i];
-		emit_object(j, NULL);
-		emit_value(j, "path", value_text(f->path));
-		emit_value(j, "type", value_text(f->type));
-		emit_value(j, "storage", value_text(f->storage));
-		emit_end(j);
-	}
-	emit_end(j);
+	worker_filesystems_json(w, j, "filesystems");
 }
 
 static void put_worker_end(const struct worker *w, struct json *j)
@@ -86,7 +91,7 @@ static void put_worker_end(const struct worker *w, struct json *j)
 	emit_value(j, "how", value_text(w->goodbye_how));
 	emit_value(j, "cause", value_text(w->goodbye_cause));
 	emit_value(j, "tasks_in_flight", w->tasks_in_flight);
-	put_texts(j, "evidence", &w->evidence);
+	worker_texts_json(j, "evidence", &w->evidence);
 	emit_end(j);
 }
 
@@ -134,7 +139,7 @@ void report_workers_json(const struct report *r, struct json *j)
 		put_part(j, "unseen", &b.unseen, false);
 		put_part(j, "rusage", &b.process, false);
 		put_part(j, "children", &b.children, false);
-		put_texts(j, "notes", &w->notes);
+		worker_texts_json(j, "notes", &w->notes);
 		emit_end(j);
 	}
 	emit_end(j);

@@ -6,79 +6,53 @@
 #include "collector/findings/findings.h"
 #include "collector/report/report_parts.h"
 
-static void put_run(const struct run *r, struct json *j)
+void run_spans_json(const struct run *r, struct json *j, const char *name)
 {
-	static const char *const kinds[] = {"coffea", "preprocessing", "other"};
-	char text[40];
 	size_t i;
 
-	emit_value(j, "run", value_text(r->id));
-	emit_object(j, "run_info");
-	emit_value(j, "kind", value_text(kinds[r->kind]));
-	emit_value(j, "start", value_real(r->start));
-	emit_value(j, "stop", value_real(r->stop));
-	emit_value(j, "start_time", value_text(iso_time(r->start, text, sizeof(text))));
-	emit_value(j, "stop_time", value_text(iso_time(r->stop, text, sizeof(text))));
-	emit_value(j, "running_attempts", value_uint(r->running));
-	emit_array(j, "spans");
+	emit_array(j, name);
 	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
 		if (r->spans[i])
 			emit_value(j, NULL, value_text(r->spans[i]));
 	}
 	emit_end(j);
-	emit_end(j);
 }
 
-/* read_bytes = reread + read_basket + outside_basket; = large_read + small_read */
-static void put_layers(const struct file_sum *f, struct json *j)
+static void put_run(const struct run *r, struct json *j)
 {
-	const struct file_layers *l = &f->layers;
-	struct layer_values v;
+	char text[40];
 
-	layers_values(l, f->read_bytes, f->mapped_bytes, &v);
-	emit_value(j, "name", value_text(f->name));
-	emit_value(j, "chunks", value_uint(l->chunks));
-	emit_value(j, "requested_bytes", l->requested);
-	emit_value(j, "unique_bytes", v.unique_bytes);
-	emit_value(j, "reread_bytes", v.reread_bytes);
-	emit_value(j, "worker_reread_bytes", v.worker_reread_bytes);
-	emit_value(j, "basket_calls", l->basket_calls);
-	emit_value(j, "basket_bytes", l->basket_bytes);
-	emit_value(j, "basket_raw_bytes", l->basket_raw_bytes);
-	emit_value(j, "unique_basket_bytes", v.unique_basket_bytes);
-	emit_value(j, "read_basket_bytes", v.read_basket_bytes);
-	emit_value(j, "outside_basket_bytes", v.outside_bytes);
-	emit_value(j, "large_read_bytes", l->large_read_bytes);
-	emit_value(j, "cached_bytes", l->cached_bytes);
-	emit_value(j, "readahead_bytes", l->readahead_bytes);
-	emit_value(j, "small_read_bytes", v.small_read_bytes);
-	emit_value(j, "read_amplification", v.amplification);
-	emit_value(j, "requested_amplification", v.requested_amplification);
+	emit_value(j, "run", value_text(r->id));
+	emit_object(j, "run_info");
+	emit_value(j, "kind", value_text(run_kind_name(r)));
+	emit_value(j, "start", value_real(r->start));
+	emit_value(j, "stop", value_real(r->stop));
+	emit_value(j, "start_time", value_text(iso_time(r->start, text, sizeof(text))));
+	emit_value(j, "stop_time", value_text(iso_time(r->stop, text, sizeof(text))));
+	emit_value(j, "running_attempts", value_uint(r->running));
+	run_spans_json(r, j, "spans");
+	emit_end(j);
 }
 
 static void put_file(const struct file_sum *f, struct json *j, const char *name)
 {
+	const struct file_layers *l = &f->layers;
+	struct layer_values v;
+
 	emit_object(j, name);
+#define CELL(column, type, value) emit_value(j, #column, value);
 	if (!name) {
-		emit_value(j, "path", value_text(f->path));
-		emit_value(j, "filesystem", value_text(f->filesystem));
-		emit_value(j, "storage", value_text(f->storage));
-		emit_value(j, "size_bytes", f->size_bytes);
+#define CELLS_NAMED
+#include "collector/report/cells_file.def"
 	}
-	emit_value(j, "read_calls", f->read_calls);
-	emit_value(j, "read_bytes", f->read_bytes);
-	emit_value(j, "write_calls", f->write_calls);
-	emit_value(j, "write_bytes", f->write_bytes);
-	emit_value(j, "mapped_bytes", f->mapped_bytes);
-	emit_value(j, "storage_read_bytes", f->storage_read_bytes);
-	emit_value(j, "storage_wait_seconds", value_seconds(f->storage_wait_ns));
+#define CELLS_COUNTED
+#include "collector/report/cells_file.def"
 	if (!name) {
-		emit_value(j, "requests", f->requests);
-		emit_value(j, "network_read_bytes", f->network_read_bytes);
-		emit_value(j, "latency_sum_s", value_seconds(f->latency_sum_ns));
-		emit_value(j, "latency_max_s", value_seconds(f->latency_max_ns));
-		put_layers(f, j);
+		layers_values(l, f->read_bytes, f->mapped_bytes, &v);
+#define CELLS_LAYERED
+#include "collector/report/cells_file.def"
 	}
+#undef CELL
 	emit_end(j);
 }
 
@@ -104,18 +78,9 @@ static void put_codecs(const struct report *r, struct json *j)
 	for (i = 0; i < r->codecs.n; i++) {
 		c = &r->codecs.v[i];
 		emit_object(j, NULL);
-		emit_value(j, "codec", value_text(c->codec));
-		emit_value(j, "library", value_text(c->library));
-		emit_value(j, "calls", c->decompress.calls);
-		emit_value(j, "in_bytes", c->decompress.in_bytes);
-		emit_value(j, "out_bytes", c->decompress.out_bytes);
-		emit_value(j, "cpu_seconds", value_seconds(c->decompress.cpu_ns));
-		emit_value(j, "wall_seconds", value_seconds(c->decompress.wall_ns));
-		emit_value(j, "compress_calls", c->compress.calls);
-		emit_value(j, "compress_in_bytes", c->compress.in_bytes);
-		emit_value(j, "compress_out_bytes", c->compress.out_bytes);
-		emit_value(j, "compress_cpu_seconds", value_seconds(c->compress.cpu_ns));
-		emit_value(j, "compress_wall_seconds", value_seconds(c->compress.wall_ns));
+#define CELL(column, type, value) emit_value(j, #column, value);
+#include "collector/report/cells_codec.def"
+#undef CELL
 		emit_end(j);
 	}
 	emit_end(j);

@@ -103,6 +103,15 @@ void report_release(struct report *r);
 void worker_balance(const struct worker *w, struct balance *b);
 
 void report_json(const struct report *r, struct json *j);
+/* Lists and objects of a row, as the member `name`. */
+void run_spans_json(const struct run *r, struct json *j, const char *name);
+void task_classes_json(const struct classes *c, struct json *j, const char *name);
+void chunk_lines_json(struct json *j, const char *name, const char *lines);
+void worker_texts_json(struct json *j, const char *name, const struct texts *t);
+void worker_filesystems_json(const struct worker *w, struct json *j, const char *name);
+void server_quantile_json(const struct server_sum *s, struct json *j, const char *name,
+			  double share);
+void server_buckets_json(const struct server_sum *s, struct json *j, const char *name);
 void report_task_rows(const struct run *run, struct json *j);
 void report_chunk_rows(const struct run *run, struct json *j);
 void report_workers_json(const struct report *r, struct json *j);

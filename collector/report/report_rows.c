@@ -14,11 +14,11 @@ static void put_columns(const struct column *col, size_t n, const struct attempt
 }
 
 /* The classes that are unknown count as 0 in unclassified_seconds: say which. */
-static void put_unknown_classes(const struct classes *c, struct json *j)
+void task_classes_json(const struct classes *c, struct json *j, const char *name)
 {
 	unsigned int i;
 
-	emit_array(j, "unclassified_includes");
+	emit_array(j, name);
 	for (i = 0; i < CREMA_TIMES; i++) {
 		if ((c->unknown >> i) & 1)
 			emit_value(j, NULL, value_text(class_name(i)));
@@ -26,7 +26,7 @@ static void put_unknown_classes(const struct classes *c, struct json *j)
 	emit_end(j);
 }
 
-static void put_lines(struct json *j, const char *name, const char *lines)
+void chunk_lines_json(struct json *j, const char *name, const char *lines)
 {
 	size_t n;
 
@@ -48,7 +48,7 @@ static void put_task(const struct attempt *a, struct classes *c, struct json *j)
 {
 	attempt_classes(a, c);
 	put_columns(task_columns, task_column_count, a, c, j);
-	put_unknown_classes(c, j);
+	task_classes_json(c, j, "unclassified_includes");
 }
 
 void report_task_rows(const struct run *run, struct json *j)
@@ -79,7 +79,7 @@ void report_chunk_rows(const struct run *run, struct json *j)
 		emit_object(j, NULL);
 		put_task(a, &c, j);
 		put_columns(chunk_columns, chunk_column_count, a, &c, j);
-		put_lines(j, "columns", a->columns);
+		chunk_lines_json(j, "columns", a->columns);
 		emit_end(j);
 	}
 	emit_end(j);

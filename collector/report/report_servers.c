@@ -105,7 +105,8 @@ static size_t bucket_of(const struct server_sum *s, double share)
 }
 
 /* [least, most]: all that buckets can say. */
-static void put_quantile(const struct server_sum *s, struct json *j, const char *name, double share)
+void server_quantile_json(const struct server_sum *s, struct json *j, const char *name,
+			  double share)
 {
 	size_t i = bucket_of(s, share);
 
@@ -119,9 +120,9 @@ static void put_quantile(const struct server_sum *s, struct json *j, const char 
 	emit_end(j);
 }
 
-static void put_buckets(const struct server_sum *s, struct json *j)
+void server_buckets_json(const struct server_sum *s, struct json *j, const char *name)
 {
-	emit_array(j, "latency_buckets");
+	emit_array(j, name);
 	for (size_t i = 0; i < CREMA_LATENCY_BUCKETS; i++) {
 		if (!s->latency[i])
 			continue;
@@ -141,16 +142,15 @@ void report_servers_json(const struct report *r, struct json *j)
 		const struct server_sum *s = &r->servers.v[i];
 
 		emit_object(j, NULL);
-		emit_value(j, "server", value_text(s->server));
-		emit_value(j, "scheme", value_text(s->scheme));
-		emit_value(j, "requests", s->requests);
-		emit_value(j, "failed_requests", s->failed);
-		emit_value(j, "read_bytes", s->read_bytes);
-		emit_value(j, "latency_sum_s", value_seconds(s->latency_sum_ns));
-		emit_value(j, "latency_max_s", value_seconds(s->latency_max_ns));
-		put_quantile(s, j, "latency_p50_s", 0.50);
-		put_quantile(s, j, "latency_p99_s", 0.99);
-		put_buckets(s, j);
+#define CELL(column, type, value) emit_value(j, #column, value);
+#define LIST(column, put)                                                                          \
+	{                                                                                          \
+		const char *member = #column;                                                      \
+		put;                                                                               \
+	}
+#include "collector/report/cells_server.def"
+#undef CELL
+#undef LIST
 		emit_end(j);
 	}
 	emit_end(j);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* draft.c - a file that appears whole or not at all. */
+#include "collector/export/draft.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int draft_write(struct buf *out, void *arg)
+{
+	struct draft *d = arg;
+	size_t at = 0;
+	ssize_t n;
+
+	while (at < out->len) {
+		n = write(d->fd, out->data + at, out->len - at);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			at += (size_t)n;
+	}
+	buf_clear(out);
+	return 0;
+}
+
+/* The temporary name beside the path. */
+static int name_temp(struct draft *d)
+{
+	const char *slash = strrchr(d->path, '/');
+	int dir = slash ? (int)(slash - d->path) + 1 : 0, n;
+
+	n = snprintf(d->temp, sizeof(d->temp), "%.*s.%.200s.crema-%ld", dir, d->path, d->path + dir,
+		     (long)getpid());
+	return n < 0 || (size_t)n >= sizeof(d->temp) ? -ENAMETOOLONG : 0;
+}
+
+/* Where it really stands, and whether it can be replaced. */
+static int find_place(struct draft *d, const char *path)
+{
+	struct stat st;
+	char *real;
+
+	if (!*path)
+		return -ENOENT;
+	if (strlen(path) >= sizeof(d->path))
+		return -ENAMETOOLONG;
+	memcpy(d->path, path, strlen(path) + 1);
+	if (stat(path, &st))
+		return errno == ENOENT ? name_temp(d) : -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	real = realpath(path, NULL);
+	if (!real)
+		return -errno;
+	if (strlen(real) >= sizeof(d->path)) {
+		free(real);
+		return -ENAMETOOLONG;
+	}
+	memcpy(d->path, real, strlen(real) + 1);
+	free(real);
+	return name_temp(d);
+}
+
+int draft_init(struct draft *d, const char *path)
+{
+	memset(d, 0, sizeof(*d));
+	d->fd = -1;
+	d->sink = (struct sink){.out = &d->buf, .flush = draft_write, .arg = d};
+	d->error = find_place(d, path);
+	if (d->error)
+		return d->error;
+	if (*d->temp)
+		d->fd = open(d->temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+	else
+		d->fd = open(d->path, O_WRONLY | O_CLOEXEC);
+	if (d->fd < 0)
+		d->error = -errno;
+	return d->error;
+}
+
+int draft_finish(struct draft *d)
+{
+	if (!d->error)
+		d->error = sink_end(&d->sink);
+	if (!d->error && *d->temp && fsync(d->fd))
+		d->error = -errno;
+	return d->error;
+}
+
+int draft_close(struct draft *d)
+{
+	int rc = draft_finish(d);
+
+	if (d->fd >= 0 && close(d->fd) && !rc)
+		rc = -errno;
+	d->fd = -1;
+	if (!rc && *d->temp && rename(d->temp, d->path))
+		rc = -errno;
+	if (!rc)
+		*d->temp = '\0';
+	draft_drop(d);
+	return rc;
+}
+
+void draft_drop(struct draft *d)
+{
+	if (d->fd >= 0)
+		close(d->fd);
+	d->fd = -1;
+	if (*d->temp)
+		unlink(d->temp);
+	*d->temp = '\0';
+	buf_release(&d->buf);
+}

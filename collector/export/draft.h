@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * draft.h - a file that appears whole or not at all.
+ *
+ *	draft_init(&d, path);  ... sink_puts(&d.sink, text) ...;  rc = draft_close(&d);
+ *
+ * It is written beside its place as ".NAME.crema-PID" and renamed at the end. A link is followed:
+ *its target is replaced, the link stays. What exists and is no regular file (a pipe, /dev/stdout)
+ *cannot be replaced: it is written to at once. Every function returns 0 or -errno; draft_drop()
+ *gives up, and does nothing after a close.
+ */
+#ifndef COLLECTOR_EXPORT_DRAFT_H
+#define COLLECTOR_EXPORT_DRAFT_H
+
+#include <limits.h>
+
+#include "collector/emit/emit.h"
+
+struct draft {
+	char path[PATH_MAX]; /* where it will stand */
+	char temp[PATH_MAX]; /* "" = written in place */
+	int fd;		     /* -1: not open */
+	int error;
+	struct buf buf;
+	struct sink sink;
+};
+
+int draft_init(struct draft *d, const char *path);
+/* What the sink holds goes to the file, and the file to the disk. */
+int draft_finish(struct draft *d);
+/* draft_finish() and the rename; drops it after an error. */
+int draft_close(struct draft *d);
+void draft_drop(struct draft *d);
+
+#endif
