@@ -42,6 +42,7 @@ UNIT_BIN = $(UNIT_SRC:%.c=$(BUILD)/%)
 all: $(BUILD)/libcrema.so $(BUILD)/crema-agent $(BUILD)/crema ## the library and both programs
 
 include shim/shim.mk
+include collector/page/page.mk
 include tests/tests.mk
 include docs/docs.mk
 

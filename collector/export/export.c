@@ -9,6 +9,7 @@ const struct export_way export_ways[] = {
 	{OPT_measurement, export_measurement},
 	{OPT_csv, export_csv},
 	{OPT_sqlite, export_sqlite},
+	{OPT_html, export_html},
 };
 const size_t export_way_count = sizeof(export_ways) / sizeof(export_ways[0]);
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * page.h - the report as one HTML file that needs nothing else, and the same page live.
+ *
+ * page_write() writes page.html with everything in it: style, d3's modules, our script, the run's
+ * data as JSON. page_live() is the same without data: the script asks `data.json` beside it every
+ * few seconds, which is what page_data() gives. Nothing else is ever loaded: the policy in the page
+ * allows the two scripts and the style by their hashes, and, live, connections to its own server.
+ *
+ * The data is bounded whatever the run is: series have at most PAGE_BINS bins, lists the N that say
+ * most, with "total" beside them, names at most PAGE_NAME_BYTES. All names are hostile: they are
+ * JSON here ("<" is escaped, so no element can end), and only ever become text there.
+ */
+#ifndef COLLECTOR_PAGE_H
+#define COLLECTOR_PAGE_H
+
+#include "collector/report/report_parts.h"
+
+#define PAGE_BINS 240
+#define PAGE_LANES 64	 /* threads in the task stream */
+#define PAGE_BARS 2500	 /* tasks in it */
+#define PAGE_POINTS 1500 /* chunks in the scatter plot */
+#define PAGE_ROWS 40	 /* of files, datasets, codecs, slowest tasks */
+#define PAGE_WORKERS 48	 /* rows of workers */
+#define PAGE_CURVES 10	 /* workers' memory */
+#define PAGE_NAME_BYTES 120
+
+/* The first error is in the sink. */
+void page_write(const struct report *r, struct sink *s);
+void page_live(struct sink *s);
+/* The value of a Content-Security-Policy for the page. */
+void page_policy(struct buf *out, bool live);
+
+void page_data(const struct report *r, struct json *j);
+
+/* Parts of page_data(). */
+void page_tasks(const struct report *r, struct json *j);
+void page_series(const struct report *r, struct json *j);
+void page_workers(const struct report *r, struct json *j);
+void page_files(const struct report *r, struct json *j);
+/* Cut in the middle to PAGE_NAME_BYTES; NULL is null. */
+void page_name(struct json *j, const char *name, const char *text);
+/* Microseconds from the run's start, or of a span; null if not finite. */
+void page_micro(struct json *j, const char *name, double seconds);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The page: theme, sections, redrawing, and the live mode that asks data.json beside it. */
+
+const POLL_MS = 2000;
+const POLL_MOST_MS = 30000;
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+/* --- theme; a page in a file or a strict browser may have no storage */
+
+function storedTheme() {
+  try {
+    return localStorage.getItem("crema-theme");
+  } catch (_) {
+    return null;
+  }
+}
+
+function setTheme(theme) {
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+  for (const input of document.querySelectorAll("input[name=theme]")) input.checked = input.value === (theme || "auto");
+  try {
+    localStorage.setItem("crema-theme", theme || "auto");
+  } catch (_) { /* it lasts as long as the page */ }
+}
+
+for (const input of document.querySelectorAll("input[name=theme]")) input.addEventListener("change", () => setTheme(input.value));
+setTheme(storedTheme());
+
+/* --- sections */
+
+function prepare(d) {
+  d.byId = new Map(d.metrics.map((m) => [m.id, m]));
+  d.wall = known(d.run.start) && known(d.run.stop) ? d.run.stop - d.run.start : 0;
+  return d;
+}
+
+function panelNode(panel) {
+  const id = `panel-${panel.id}`;
+  let node = byId(id);
+  if (!node) {
+    node = panel.title ? h("section", { id, class: panel.half ? "panel half" : "panel", "aria-labelledby": `title-${panel.id}`, tabindex: -1 })
+      : h("section", { id, class: "answers", "aria-label": "In short" });
+    byId("main").append(node);
+  }
+  return node;
+}
+
+/* Open tables, the focus and the places of scrolled tables survive. */
+function drawPanel(panel, d) {
+  const node = panelNode(panel);
+  const open = [...node.querySelectorAll("details[open]")].map((e) => e.id);
+  const scrolled = [...node.querySelectorAll("details[open] > .scroll")].map((e) => [e.parentNode.id, e.scrollTop, e.scrollLeft]);
+  const active = node.contains(document.activeElement) ? document.activeElement : null;
+  const focus = active && (active.id || (active.tagName === "SUMMARY" && `${active.parentNode.id}>summary`));
+  node.replaceChildren();
+  if (panel.title) node.append(h("h2", { id: `title-${panel.id}` }, panel.title));
+  if (panel.what) node.append(h("p", { class: "what" }, panel.what));
+  panel.draw(node, d);
+  for (const id of open) if (byId(id)) byId(id).open = true;
+  for (const id of open) if (byId(id)) byId(id).dispatchEvent(new Event("toggle"));
+  for (const [id, top, left] of scrolled) {
+    const box = byId(id) && byId(id).querySelector(".scroll");
+    if (box) [box.scrollTop, box.scrollLeft] = [top, left];
+  }
+  if (focus) {
+    const target = focus.endsWith(">summary") ? byId(focus.slice(0, -8)).firstChild : byId(focus);
+    if (target) target.focus({ preventScroll: true });
+  }
+}
+
+function drawHead(d) {
+  const r = d.run;
+  byId("run").textContent = `run ${r.id}`;
+  document.title = `crema: ${r.id}`;
+  const began = r.start_time ? `began ${r.start_time.slice(0, 19).replace("T", " ")} UTC` : "began at an unknown time";
+  const versions = [["Python", r.python], ["Dask", r.dask], ["coffea", r.coffea], ["uproot", r.uproot]].filter((v) => v[1]).map((v) => v.join(" "));
+  byId("facts").textContent = [began, r.running ? `${groups(r.running)} tasks still running` : null, ...versions].filter(Boolean).join(" \u00b7 ");
+  byId("made").textContent = `Written by crema ${d.version}. Unknown is said, and is not 0. The meaning of each metric stands under \u201cAll metrics\u201d.`;
+}
+
+function drawNav(panels) {
+  const nav = byId("nav");
+  nav.replaceChildren(h("ul", {}, panels.filter((p) => p.title).map((p) => h("li", {}, h("a", { href: `#panel-${p.id}` }, p.title)))));
+  nav.hidden = false;
+}
+
+let current = null; // the data on the screen
+let navShown = "";
+
+function draw(d) {
+  current = d;
+  const panels = PANELS.filter((p) => !p.has || p.has(d));
+  document.querySelectorAll("main > .state").forEach((e) => e.remove());
+  drawHead(d);
+  const ids = panels.map((p) => p.id).join();
+  if (ids !== navShown) {
+    drawNav(panels);
+    byId("main").replaceChildren();
+    navShown = ids;
+  }
+  panels.forEach((p) => drawPanel(p, d));
+}
+
+let drawnWidth = window.innerWidth;
+window.addEventListener("resize", () => {
+  if (!current || window.innerWidth === drawnWidth) return;
+  drawnWidth = window.innerWidth;
+  draw(current);
+});
+
+/* --- live */
+
+function say(text) {
+  navShown = "";
+  byId("nav").hidden = true;
+  byId("main").replaceChildren(h("p", { class: "state", role: "status" }, text));
+}
+
+const live = { paused: false, timer: null, failures: 0 };
+
+function drawLive(d, failure) {
+  const box = byId("live");
+  box.hidden = false;
+  if (!box.children.length) {
+    const button = h("button", { type: "button", id: "pause" }, "Pause");
+    button.addEventListener("click", () => {
+      live.paused = !live.paused;
+      button.textContent = live.paused ? "Resume" : "Pause";
+      if (live.paused) clearTimeout(live.timer);
+      else poll();
+    });
+    box.append(h("div", { class: "row" }, h("span", { id: "live-text" }), button), h("p", { id: "live-state", class: "facts", role: "status" }));
+  }
+  if (d) byId("live-text").textContent = progressText(d);
+  const state = byId("live-state"), text = failure ? `Not up to date: ${failure}. It is tried again.` : "";
+  if (state.textContent !== text) state.textContent = text;
+  state.className = failure ? "facts stale" : "facts";
+}
+
+function progressText(d) {
+  const done = metric(d, "num_attempts") - d.run.running;
+  const wall = metric(d, "wall_time"), events = metric(d, "total_events");
+  return [`${groups(done)} tasks done, ${groups(d.run.running)} running`,
+    known(events) && events > 0 && wall > 0 ? `${as.hz(events / wall).replace(/Hz$/, "")}events/s since the run began` : null,
+    d.run.running ? "time left: unknown, as only the scheduler knows what is still to come" : "nothing is running"].filter(Boolean).join(" \u00b7 ");
+}
+
+async function poll() {
+  const began = performance.now();
+  clearTimeout(live.timer);
+  try {
+    const answer = await fetch(`data.json${location.search}`, { cache: "no-store", credentials: "same-origin" });
+    if (answer.status === 404) {
+      say(`${(await answer.text()).trim()} \u2013 this page shows the first tasks as soon as they arrive.`);
+    } else if (!answer.ok) {
+      throw new Error((await answer.text()).trim().slice(0, 200) || `status ${answer.status}`);
+    } else {
+      const d = prepare(await answer.json());
+      draw(d);
+      drawLive(d, null);
+    }
+    live.failures = 0;
+  } catch (error) {
+    live.failures++;
+    if (current) drawLive(null, error.message);
+    else say(`Not up to date: ${error.message}. It is tried again.`);
+  }
+  /* of a run that takes long to read the page is content with less */
+  const wait = Math.min(POLL_MOST_MS, Math.max(POLL_MS, 4 * (performance.now() - began), POLL_MS * live.failures));
+  if (!live.paused) live.timer = setTimeout(poll, wait);
+}
+
+const given = JSON.parse(byId("data").textContent);
+if (given.live) {
+  say("Asking for the run \u2026");
+  poll();
+} else {
+  draw(prepare(given));
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* page_data.c - what the page shows of a run, bounded; the small parts of it. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/findings/findings.h"
+#include "collector/page/page.h"
+#include "version.h"
+
+#define NOTES 20
+
+void page_name(struct json *j, const char *name, const char *text)
+{
+	static const char gap[] = "\xe2\x80\xa6"; /* ... */
+	const size_t head = PAGE_NAME_BYTES / 2, tail = PAGE_NAME_BYTES - head - 3;
+	char out[PAGE_NAME_BYTES + 1];
+	size_t n = text ? strlen(text) : 0, a = head, b;
+
+	if (n <= PAGE_NAME_BYTES) {
+		emit_value(j, name, value_text(text));
+		return;
+	}
+	/* never inside a character */
+	while (a && ((unsigned char)text[a] & 0xc0) == 0x80)
+		a--;
+	for (b = n - tail; b < n && ((unsigned char)text[b] & 0xc0) == 0x80; b++)
+		;
+	memcpy(out, text, a);
+	memcpy(out + a, gap, 3);
+	memcpy(out + a + 3, text + b, n - b);
+	emit_text(j, name, out, a + 3 + n - b);
+}
+
+void page_micro(struct json *j, const char *name, double seconds)
+{
+	if (isfinite(seconds) && fabs(seconds) < 1e12)
+		emit_value(j, name, value_int((int64_t)llround(seconds * 1e6)));
+	else
+		emit_value(j, name, value_null());
+}
+
+static void put_run(const struct report *r, struct json *j)
+{
+	static const char *const kinds[] = {"coffea", "preprocessing", "other"};
+	const struct run *run = r->run;
+	const struct worker *w = run->workers.n ? run->workers.v[0] : NULL;
+	char text[40];
+
+	emit_object(j, "run");
+	emit_value(j, "id", value_text(run->id));
+	emit_value(j, "kind", value_text(kinds[run->kind]));
+	emit_value(j, "start", value_real(run->start));
+	emit_value(j, "stop", value_real(run->stop));
+	emit_value(j, "start_time", value_text(iso_time(run->start, text, sizeof(text))));
+	emit_value(j, "running", value_uint(run->running));
+	page_name(j, "python", w ? w->python : NULL);
+	page_name(j, "dask", w ? w->dask : NULL);
+	page_name(j, "coffea", w ? w->coffea : NULL);
+	page_name(j, "uproot", w ? w->uproot : NULL);
+	emit_end(j);
+}
+
+static void put_metric(void *arg, const struct metric *m, struct value v, const char *text)
+{
+	struct json *j = arg;
+
+	emit_object(j, NULL);
+	emit_value(j, "id", value_text(m->id));
+	if (*m->alias)
+		emit_value(j, "alias", value_text(m->alias));
+	emit_value(j, "unit", value_text(m->unit));
+	emit_value(j, "group", value_text(metric_group_titles[m->group]));
+	emit_value(j, "source", value_text(m->source));
+	emit_value(j, "help", value_text(m->help));
+	if (v.type != VALUE_TEXT)
+		emit_value(j, "value", v);
+	page_name(j, "text", text);
+	emit_end(j);
+}
+
+static void put_metrics(const struct report *r, struct json *j)
+{
+	emit_array(j, "metrics");
+	metrics_each(r->facts, put_metric, j);
+	emit_end(j);
+}
+
+static void put_evidence(const struct finding *f, struct json *j)
+{
+	const struct evidence *e;
+	size_t i;
+
+	emit_array(j, "evidence");
+	for (i = 0; i < f->evidence_count; i++) {
+		e = &f->evidence[i];
+		emit_object(j, NULL);
+		emit_value(j, "name", value_text(e->name));
+		if (e->value.type == VALUE_TEXT)
+			page_name(j, "value", e->value.v.s);
+		else
+			emit_value(j, "value", e->value);
+		emit_value(j, "unit", value_text(e->unit));
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+static void put_findings(const struct report *r, struct json *j)
+{
+	const struct findings *all = r->findings;
+	const struct finding *f;
+	size_t i;
+
+	if (!all)
+		return;
+	emit_object(j, "findings");
+	emit_value(j, "total", value_uint(all->n));
+	emit_value(j, "checks", value_uint(all->checks));
+	emit_value(j, "made", value_uint(all->made));
+	emit_value(j, "idle", value_uint(all->idle));
+	emit_array(j, "rows");
+	for (i = 0; i < all->n && i < PAGE_ROWS; i++) {
+		f = &all->v[i];
+		emit_object(j, NULL);
+		emit_value(j, "id", value_text(f->id));
+		emit_value(j, "severity", value_text(finding_severity_name(f->severity)));
+		emit_value(j, "sentence", value_text(f->sentence));
+		emit_value(j, "advice", value_text(f->advice));
+		put_evidence(f, j);
+		emit_end(j);
+	}
+	emit_end(j);
+	emit_array(j, "gaps");
+	for (i = 0; i < all->gap_count; i++) {
+		emit_object(j, NULL);
+		emit_value(j, "id", value_text(all->gaps[i].id));
+		emit_value(j, "unknown", value_text(all->gaps[i].unknown));
+		emit_end(j);
+	}
+	emit_end(j);
+	emit_end(j);
+}
+
+static void put_codecs(const struct report *r, struct json *j)
+{
+	const struct codec_sum *c;
+	size_t i;
+
+	emit_object(j, "codecs");
+	emit_value(j, "total", value_uint(r->codecs.n));
+	emit_array(j, "rows");
+	for (i = 0; i < r->codecs.n && i < PAGE_ROWS; i++) {
+		c = &r->codecs.v[i];
+		emit_object(j, NULL);
+		page_name(j, "codec", c->codec);
+		page_name(j, "library", c->library);
+		emit_value(j, "calls", c->decompress.calls);
+		emit_value(j, "in_bytes", c->decompress.in_bytes);
+		emit_value(j, "out_bytes", c->decompress.out_bytes);
+		emit_value(j, "cpu_seconds", value_seconds(c->decompress.cpu_ns));
+		emit_value(j, "compress_calls", c->compress.calls);
+		emit_value(j, "compress_in_bytes", c->compress.in_bytes);
+		emit_value(j, "compress_cpu_seconds", value_seconds(c->compress.cpu_ns));
+		emit_end(j);
+	}
+	emit_end(j);
+	emit_end(j);
+}
+
+static void put_servers(const struct report *r, struct json *j)
+{
+	const struct server_sum *v;
+	size_t i;
+
+	emit_object(j, "servers");
+	emit_value(j, "total", value_uint(r->servers.n));
+	emit_array(j, "rows");
+	for (i = 0; i < r->servers.n && i < PAGE_ROWS; i++) {
+		v = &r->servers.v[i];
+		emit_object(j, NULL);
+		page_name(j, "server", v->server);
+		page_name(j, "scheme", v->scheme);
+		emit_value(j, "requests", v->requests);
+		emit_value(j, "failed", v->failed);
+		emit_value(j, "read_bytes", v->read_bytes);
+		emit_value(j, "latency_mean_seconds",
+			   value_ratio(value_seconds(v->latency_sum_ns), v->requests, 1));
+		emit_value(j, "latency_max_seconds", value_seconds(v->latency_max_ns));
+		emit_end(j);
+	}
+	emit_end(j);
+	emit_end(j);
+}
+
+static void put_waits(const struct report *r, struct json *j)
+{
+	const struct blocking *b = r->blocking;
+	const struct blocking_row *row;
+	size_t i, k;
+
+	emit_object(j, "blocking");
+	emit_value(j, "known", value_bool(b->known));
+	emit_value(j, "threshold_seconds",
+		   b->known ? value_seconds(value_uint(b->threshold_ns)) : value_null());
+	emit_value(j, "total", value_uint(b->rows.n));
+	emit_array(j, "rows");
+	for (i = 0; i < b->rows.n && i < PAGE_ROWS / 4; i++) {
+		row = b->rows.v[i];
+		emit_object(j, NULL);
+		emit_value(j, "wait", value_text(class_name(row->wait)));
+		page_name(j, "prefix", row->prefix);
+		page_name(j, "object", row->object);
+		emit_value(j, "calls", value_uint(row->waits.calls));
+		emit_value(j, "seconds", value_seconds(value_uint(row->waits.ns)));
+		emit_value(j, "longest_seconds", value_seconds(value_uint(row->waits.longest_ns)));
+		emit_array(j, "frames");
+		for (k = 0; k < row->frames; k++)
+			page_name(j, NULL, row->frame[k]);
+		emit_end(j);
+		emit_end(j);
+	}
+	emit_end(j);
+	emit_end(j);
+}
+
+struct note_list {
+	struct json *j;
+	size_t n;
+};
+
+static void say_note(void *arg, const char *line)
+{
+	struct note_list *list = arg;
+
+	if (list->n++ < NOTES)
+		emit_value(list->j, NULL, value_text(line));
+}
+
+static void put_completeness(const struct report *r, struct json *j)
+{
+	const struct model *m = r->run->model;
+	struct note_list list = {.j = j};
+
+	emit_object(j, "completeness");
+	emit_value(j, "workers_seen", value_uint(r->run->workers.n));
+	emit_value(j, "records_refused", r->records_refused);
+	emit_value(j, "tasks_refused", r->tasks_refused);
+	emit_value(j, "records_lost", value_uint(r->records_lost));
+	emit_value(j, "records_bad", value_uint(m->records_bad));
+	emit_value(j, "files_read", value_uint(m->files_read));
+	emit_value(j, "files_torn", value_uint(m->torn.n));
+	emit_value(j, "tasks_cpu_seconds", r->balance.tasks.cpu_seconds);
+	emit_value(j, "unattributed_cpu_seconds", r->balance.unattributed.cpu_seconds);
+	emit_value(j, "unseen_cpu_seconds", r->balance.unseen.cpu_seconds);
+	emit_value(j, "process_cpu_seconds", r->balance.process.cpu_seconds);
+	emit_value(j, "tasks_storage_bytes", r->balance.tasks.storage_read_bytes);
+	emit_value(j, "unattributed_storage_bytes", r->balance.unattributed.storage_read_bytes);
+	emit_value(j, "unseen_storage_bytes", r->balance.unseen.storage_read_bytes);
+	emit_value(j, "process_storage_bytes", r->balance.process.storage_read_bytes);
+	emit_array(j, "notes");
+	report_remarks(r, say_note, &list);
+	emit_end(j);
+	emit_value(j, "notes_total", value_uint(list.n));
+	emit_end(j);
+}
+
+void page_data(const struct report *r, struct json *j)
+{
+	j->pretty = false;
+	emit_object(j, NULL);
+	emit_value(j, "version", value_text(CREMA_VERSION));
+	put_run(r, j);
+	put_findings(r, j);
+	put_metrics(r, j);
+	metric_waste(r->facts, "waste", j);
+	report_timeline_json(r, j);
+	page_series(r, j);
+	page_tasks(r, j);
+	put_codecs(r, j);
+	page_files(r, j);
+	page_workers(r, j);
+	put_servers(r, j);
+	put_waits(r, j);
+	put_completeness(r, j);
+	emit_end(j);
+}

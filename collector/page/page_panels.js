@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The panels: each draws one part of the data into its section. */
+
+const CLASSES = [
+  { id: "cpu", name: "CPU", metric: "task_cpu_seconds", series: "cpu_seconds" },
+  { id: "runqueue", name: "waiting for a core", metric: "runqueue_wait_seconds", series: "runqueue_wait_seconds" },
+  { id: "gil", name: "waiting for the interpreter lock", metric: "gil_wait_seconds", series: "gil_wait_seconds" },
+  { id: "lock", name: "waiting for other locks", metric: "lock_wait_seconds", series: "lock_wait_seconds" },
+  { id: "network", name: "waiting for the network", metric: "network_wait_seconds", series: "network_wait_seconds" },
+  { id: "storage", name: "waiting for storage", metric: "storage_wait_seconds", series: "storage_wait_seconds" },
+  { id: "sleep", name: "asleep", metric: "sleep_seconds", series: "sleep_seconds" },
+  { id: "unclassified", name: "not classified", metric: "unclassified_seconds" },
+];
+
+const LAYERS = [
+  { id: "read_bytes", name: "returned by read calls", colour: "s0" },
+  { id: "mapped_bytes", name: "mapped", colour: "s5" },
+  { id: "storage_read_bytes", name: "from storage", colour: "s1" },
+  { id: "network_read_bytes", name: "from the network", colour: "s2" },
+  { id: "decompress_in_bytes", name: "into codecs", colour: "s4" },
+  { id: "decompress_out_bytes", name: "out of codecs", colour: "s3" },
+  { id: "storage_write_bytes", name: "written to storage", colour: "s6" },
+];
+
+function metric(d, id) {
+  const found = d.byId.get(id);
+  return found && known(found.value) ? found.value : null;
+}
+
+function metricText(d, id) {
+  const found = d.byId.get(id);
+  return found ? found.text ?? UNKNOWN : UNKNOWN;
+}
+
+function classRow(d) {
+  return CLASSES.map((c) => ({ ...c, seconds: metric(d, c.metric) }));
+}
+
+/* --- what a reader wants to know first */
+
+function fast(d) {
+  const events = metric(d, "total_events"), wall = metric(d, "wall_time");
+  const rate = metric(d, "event_rate_wall_khz");
+  const lead = known(rate) && events > 0 ? `${as.hz(rate * 1e3).replace(/Hz$/, "")}events/s`.replace(/ (k|M|G)events/, " $1\u00b7events")
+    : known(wall) && wall > 0 ? `${short(metric(d, "num_tasks") / wall)} tasks/s` : UNKNOWN;
+  const more = [known(events) && events > 0 ? `${as.count(events)} events in ${as.seconds(wall)}` : `${as.count(metric(d, "num_tasks"))} tasks in ${as.seconds(wall)}`,
+    `read ${metricText(d, "read_rate_mbs")}, from storage ${metricText(d, "storage_read_rate_mbs")}, decompressed ${metricText(d, "decompressed_rate_mbs")}`];
+  return [lead, more];
+}
+
+function heldBack(d) {
+  const classes = classRow(d), wall = metric(d, "task_wall_seconds");
+  const waits = classes.filter((c) => c.id !== "cpu" && known(c.seconds)).sort((a, b) => b.seconds - a.seconds);
+  const cpu = share(classes[0].seconds, wall);
+  const threads = metric(d, "total_cores") * metric(d, "wall_time");
+  const busy = share(wall, threads);
+  const top = waits[0];
+  if (!known(cpu) && !top) return [UNKNOWN, ["the time of the tasks could not be told apart"]];
+  const most = top && top.seconds > (classes[0].seconds || 0) ? top : classes[0];
+  const lead = `${most.name}: ${as.percent(share(most.seconds, wall))} of the tasks\u2019 time`;
+  const more = [];
+  if (most !== classes[0]) more.push(`CPU ${as.percent(cpu)}`);
+  else if (top) more.push(`next: ${top.name} ${as.percent(share(top.seconds, wall))}`);
+  if (known(busy)) more.push(`threads had a counted task for ${as.percent(busy)} of their time`);
+  return [lead, more];
+}
+
+function toChange(d) {
+  const f = d.findings;
+  if (!f) return [UNKNOWN, []];
+  const row = f.rows.find((r) => r.severity !== "note");
+  if (row) return [row.advice, [row.sentence]];
+  return [f.rows.length ? "nothing that these checks can advise" : "nothing to remark", [`${f.made} of ${f.checks} checks could be made, ${f.idle} had nothing to look at`]];
+}
+
+function drawAnswers(box, d) {
+  [["How fast was it?", fast(d), ""], ["What held it back?", heldBack(d), ""], ["What to change?", toChange(d), " sentence"]]
+    .forEach(([title, [lead, more], kind]) => box.append(h("div", { class: "answer" }, h("h2", {}, title),
+      h("p", { class: "lead" + kind }, shown(lead)), more.map((text) => h("p", {}, text)))));
+}
+
+const FIGURES = [["wall time", "wall_time"], ["events", "total_events"], ["chunks", "num_chunks"], ["tasks counted", "num_tasks"], ["attempts", "num_attempts"],
+  ["requested, coffea", "total_bytes_read_coffea"], ["read calls", "read_bytes"], ["mapped", "mapped_bytes"], ["from storage", "disk_read_bytes"], ["from the network", "network_read_bytes"],
+  ["out of codecs", "bytes_read_uncompressed"], ["compression", "compression_ratio"], ["read amplification", "read_amplification"],
+  ["core efficiency, true", "core_efficiency_true"], ["workers, average", "avg_workers"], ["threads", "total_cores"], ["peak memory of a worker", "peak_memory_per_worker_bytes"],
+  ["CPU of wasted attempts", "wasted_cpu_seconds"]];
+
+function drawFigures(box, d) {
+  box.append(h("dl", { class: "figures" }, FIGURES.map(([name, id]) =>
+    h("div", { "data-metric": id }, h("dt", {}, name), h("dd", {}, shown(metricText(d, id)))))));
+}
+
+function drawFindings(box, d) {
+  const f = d.findings;
+  if (!f) return box.append(h("p", { class: "what" }, "The findings are not known."));
+  if (!f.rows.length) box.append(h("p", {}, "Nothing to remark."));
+  box.append(h("ul", { class: "findings" }, f.rows.map((r) => h("li", { class: r.severity, "data-finding": r.id },
+    h("p", {}, h("span", { class: "severity" }, r.severity), r.sentence), h("p", { class: "advice" }, r.advice),
+    folded(`finding-${r.id}`, `Evidence of ${r.id}`, (caption) => table(caption, [["what", (e) => e.name, "name"],
+      ["value", (e) => (e.value === null ? UNKNOWN : typeof e.value === "number" && !Number.isInteger(e.value) ? String(Number(e.value.toPrecision(6))) : as.text(e.value)), "number"],
+      ["unit", (e) => e.unit || " "]], r.evidence), "Evidence")))));
+  box.append(shownOf(f.rows.length, f.total, "findings") || "");
+  box.append(h("p", { class: "shown" }, `${f.made} of ${f.checks} checks were made, ${f.idle} had nothing to look at in this run` +
+    (f.gaps.length ? `, ${f.gaps.length} lacked an input: ${f.gaps.map((g) => `${g.id} (${g.unknown})`).join(", ")}` : "") + "."));
+}
+
+/* --- time */
+
+function drawTime(box, d) {
+  const classes = classRow(d), wall = metric(d, "task_wall_seconds");
+  box.append(legend(classes.filter((c) => c.seconds !== 0).map((c) => ({ name: c.name, colour: c.id, value: `${as.seconds(c.seconds)} ${known(c.seconds) ? `(${as.percent(share(c.seconds, wall))})` : ""}` }))));
+  barChart(box, { id: "chart-time", label: "Where the time of counted tasks went, in total", rows: [0], name: () => "counted tasks",
+    segments: () => classes.map((c) => ({ name: c.name, colour: c.id, value: c.seconds, text: as.seconds(c.seconds) })), total: () => as.seconds(wall) });
+  box.append(folded("table-time", "Where the time of counted tasks went", (caption) => table(caption,
+    [["class", (c) => c.name], ["time", (c) => as.seconds(c.seconds), "number"], ["of wall", (c) => as.percent(share(c.seconds, wall)), "number"]],
+    [...classes, { name: "wall time of tasks", seconds: wall }, { name: "CPU of pool threads, beside it", seconds: metric(d, "task_pool_cpu_seconds") }])));
+}
+
+/* values per second of each bin; the last bin may be shorter */
+function perSecond(t, values, factor) {
+  return values.map((v, i) => {
+    const width = Math.min(t.bin_seconds, t.stop - t.start - i * t.bin_seconds);
+    return known(v) && width > 0 ? (v / width) * factor : null;
+  });
+}
+
+function drawOverTime(box, d) {
+  const t = d.timeline;
+  const series = CLASSES.filter((c) => c.series).map((c) => ({ name: c.name, colour: c.id, values: perSecond(t, t.classes[c.series], 1) }));
+  const pool = { name: "CPU of pool threads, beside it", colour: "ink", dashed: true, line: true, values: perSecond(t, t.classes.pool_cpu_seconds, 1) };
+  const chart = { id: "chart-overtime", label: "Where the time went, over the run", bins: { start: 0, width: t.bin_seconds },
+    series: [...series.filter((s) => s.values.some((v) => v > 0)), ...(pool.values.some((v) => v > 0) ? [pool] : [])], text: (v) => (known(v) ? `${short(v)}` : UNKNOWN) };
+  box.append(legend(chart.series));
+  timeChart(box, chart);
+  box.append(folded("table-overtime", "Threads in each class, by time", timeTable(chart)));
+}
+
+function drawGbps(box, d) {
+  const t = d.timeline;
+  const series = LAYERS.map((l) => ({ ...l, line: true, values: perSecond(t, t.layers[l.id], 8e-9) }))
+    .filter((s, i) => !i || s.values.some((v) => v > 0) || !s.values.some(known));
+  const chart = { id: "chart-gbps", label: "Gbit/s over time, by layer", bins: { start: 0, width: t.bin_seconds }, series, text: as.gbps, axisText: (v) => short(v), least: 1e-6 };
+  box.append(legend(series, true));
+  timeChart(box, chart);
+  box.append(folded("table-gbps", "Gbit/s by layer and time", timeTable(chart)));
+}
+
+function drawLevels(box, d) {
+  const l = d.levels;
+  const thousandths = (values) => values.map((v) => v / 1000);
+  const series = [{ name: "tasks under way", colour: "s5", values: thousandths(l.tasks) }, { name: "workers", colour: "s1", line: true, values: thousandths(l.workers) }];
+  if (l.threads.length) series.push({ name: "threads", colour: "ink", line: true, dashed: true, values: thousandths(l.threads) });
+  const chart = { id: "chart-levels", label: "Workers, their threads and tasks under way", bins: { start: 0, width: (l.bin || 0) / 1e6 }, series, text: as.number };
+  box.append(legend(series));
+  timeChart(box, chart);
+  box.append(folded("table-levels", "Workers, threads and tasks under way by time", timeTable(chart)));
+}
+
+function drawMemory(box, d) {
+  const m = d.memory, rows = m.workers.filter((w) => w.points.length);
+  if (!rows.length) return box.append(h("p", { class: "what" }, "No sample of a worker\u2019s memory lies in this run."));
+  const limits = [...new Set(m.workers.map((w) => w.limit_bytes))];
+  const curves = rows.map((w, i) => ({ name: w.worker, colour: `s${i % 7}`, points: w.points.map((p) => [p[0] / 1e6, p[1]]) }));
+  box.append(legend(curves, true));
+  lineChart(box, { id: "chart-memory", label: "Resident memory of workers over time, against the limit", end: d.wall, curves, text: as.bytes,
+    limit: limits.length === 1 && known(limits[0]) ? limits[0] : null });
+  if (limits.length > 1) box.append(h("p", { class: "shown" }, "The limits differ; the table has each."));
+  else if (!known(limits[0])) box.append(h("p", { class: "shown" }, "The limit is unknown."));
+  box.append(shownOf(m.workers.length, m.total, "workers, those with the most") || "");
+  box.append(folded("table-memory", "Memory by worker", (caption) => table(caption, [["worker", (w) => w.worker, "name"], ["peak", (w) => as.bytes(w.peak_bytes), "number"],
+    ["limit", (w) => as.bytes(w.limit_bytes), "number"], ["peak / limit", (w) => as.percent(share(w.peak_bytes, w.limit_bytes)), "number"]], m.workers)));
+}
+
+/* --- tasks */
+
+function classText(classes) {
+  return classes.filter((c) => known(c.value) && c.value !== 0).map((c) => `${c.name} ${as.seconds(c.value)}`).join(", ");
+}
+
+function drawStream(box, d) {
+  const s = d.stream;
+  const bars = s.bars.map(([key, lane, begin, wall, state, counted, chunk, ...classes]) => ({ key, lane, begin: begin / 1e6, wall: wall / 1e6, state, counted, chunk,
+    classes: classes.map((c) => (known(c) ? c / 1e6 : null)) }));
+  box.append(legend(CLASSES.map((c) => ({ name: c.name, colour: c.id }))));
+  streamChart(box, { id: "chart-stream", label: `Task stream: ${bars.length} tasks on ${s.lanes.length} threads`, lanes: s.lanes, bars, classes: CLASSES, end: d.wall,
+    describe: (b) => `${b.key} on ${s.lanes[b.lane]}: ${b.state}${b.counted ? "" : ", not counted"}, from ${as.seconds(b.begin)}, ${as.seconds(b.wall)}: ` +
+      classText(CLASSES.map((c, k) => ({ name: c.name, value: b.classes[k] }))) });
+  box.append(shownOf(bars.length, s.total, `tasks, the longest of ${groups(s.lanes.length)} of ${groups(s.lanes_total)} threads`) || "");
+  const slow = d.slowest;
+  box.append(folded("table-stream", `The ${slow.rows.length} slowest of ${groups(slow.total)} tasks`, (caption) => table(caption, [["task", (r) => as.text(r.key), "name"],
+    ["worker", (r) => r.worker, "name"], ["ended", (r) => (r.waste_reason ? `${r.status}, ${r.waste_reason}` : r.status)], ["wall", (r) => as.seconds(r.wall_seconds), "number"],
+    ...CLASSES.map((c) => [c.name, (r) => as.seconds(r.classes[c.id]), "number"]),
+    ["events", (r) => as.count(r.events), "number"], ["read", (r) => as.bytes(r.read_bytes), "number"]], slow.rows), "Table of the slowest tasks"));
+}
+
+function drawScatter(box, d) {
+  const s = d.scatter;
+  const points = s.points.filter((p) => known(p[0]) && known(p[1])).map((p) => [p[0], p[1] / 1e6, p[2]]);
+  if (!points.length) return box.append(h("p", { class: "what" }, "No counted chunk whose events and time are known."));
+  const group = (i) => `s${Math.min(i, 6)}`;
+  const names = s.datasets.slice(0, 6).map((name, i) => ({ name: as.text(name), colour: group(i) }));
+  if (s.datasets.length > 6) names.push({ name: `${s.datasets.length - 6} more`, colour: "s6" });
+  box.append(legend(names));
+  scatterChart(box, { id: "chart-scatter", label: "Wall time of chunks against their events", points, xText: (v) => (v >= 1e4 ? `${short(v / 1e3)}k` : groups(v)), yText: as.seconds,
+    xName: "events of the chunk", yName: "wall time", group, describe: (p) => `${as.count(p[0])} events in ${as.seconds(p[1])}, ${as.text(s.datasets[p[2]])}` });
+  box.append(shownOf(s.points.length, s.total, "chunks: the slowest, and of the others an even sample") || "");
+  box.append(folded("table-scatter", "Chunks", (caption) => table(caption, [["dataset", (p) => as.text(s.datasets[p[2]]), "name"], ["events", (p) => as.count(p[0]), "number"],
+    ["wall", (p) => as.seconds(known(p[1]) ? p[1] / 1e6 : null), "number"]], s.points)));
+}
+
+/* --- bytes and places */
+
+function drawCodecs(box, d) {
+  const c = d.codecs, cpu = metric(d, "total_cpu_time_true_all");
+  if (!c.rows.length) return box.append(h("p", { class: "what" }, "No codec was called."));
+  const name = (r) => `${as.text(r.codec)} (${as.text(r.library)})`;
+  const rows = [...c.rows].sort((a, b) => (b.cpu_seconds || 0) - (a.cpu_seconds || 0));
+  barChart(box, { id: "chart-codecs", label: "CPU of decompression by codec", rows, name,
+    segments: (r) => [{ name: "decompression CPU", colour: "bar", value: r.cpu_seconds, text: as.seconds(r.cpu_seconds) }], total: (r) => as.seconds(r.cpu_seconds) });
+  box.append(shownOf(c.rows.length, c.total, "codecs") || "");
+  box.append(folded("table-codecs", "Decompression of all attempts", (caption) => table(caption, [["codec (library)", name, "name"], ["calls", (r) => as.count(r.calls), "number"],
+    ["in", (r) => as.bytes(r.in_bytes), "number"], ["out", (r) => as.bytes(r.out_bytes), "number"], ["ratio", (r) => as.times(r.in_bytes > 0 && known(r.out_bytes) ? r.out_bytes / r.in_bytes : null), "number"],
+    ["CPU", (r) => as.seconds(r.cpu_seconds), "number"], ["of all CPU", (r) => as.percent(share(r.cpu_seconds, cpu)), "number"],
+    ["speed, out", (r) => (r.cpu_seconds > 0 && known(r.out_bytes) ? `${short(r.out_bytes / r.cpu_seconds / 1e6)} MB/s` : UNKNOWN), "number"],
+    ["compressed", (r) => as.bytes(r.compress_in_bytes), "number"]], rows)));
+}
+
+function drawFiles(box, d) {
+  const f = d.files;
+  if (!f.rows.length) return box.append(h("p", { class: "what" }, "No data file was read."));
+  barChart(box, { id: "chart-files", label: "Files by read amplification", rows: f.rows.slice(0, 12), name: (r) => r.path,
+    segments: (r) => [{ name: "read / baskets", colour: "bar", value: r.read_amplification, text: as.times(r.read_amplification) }], total: (r) => as.times(r.read_amplification) });
+  box.append(shownOf(Math.min(12, f.rows.length), f.total, "files, the highest first") || "");
+  box.append(folded("table-files", `${f.rows.length} of ${groups(f.total)} files, all attempts`, (caption) => table(caption, [["file", (r) => r.path, "name"],
+    ["amplification", (r) => as.times(r.read_amplification), "number"], ["size", (r) => as.bytes(r.size_bytes), "number"], ["read", (r) => as.bytes(r.read_bytes), "number"], ["mapped", (r) => as.bytes(r.mapped_bytes), "number"],
+    ["storage", (r) => as.bytes(r.storage_read_bytes), "number"], ["read again", (r) => as.bytes(r.reread_bytes), "number"], ["baskets", (r) => as.bytes(r.basket_bytes), "number"],
+    ["outside them", (r) => as.bytes(r.outside_basket_bytes), "number"], ["cached", (r) => as.bytes(r.cached_bytes), "number"], ["calls", (r) => as.count(r.read_calls), "number"], ["chunks", (r) => as.count(r.chunks), "number"],
+    ["file system", (r) => as.text(r.filesystem)]], f.rows)));
+}
+
+function classSegments(row) {
+  return CLASSES.map((c) => ({ name: c.name, colour: c.id, value: row.classes[c.id], text: as.seconds(row.classes[c.id]) }));
+}
+
+function drawDatasets(box, d) {
+  const s = d.datasets;
+  if (!s.rows.length) return box.append(h("p", { class: "what" }, "No counted chunk."));
+  barChart(box, { id: "chart-datasets", label: "Time of counted chunks by dataset and class", rows: s.rows.slice(0, 12), name: (r) => as.text(r.dataset), segments: classSegments,
+    total: (r) => as.seconds(r.wall_seconds) });
+  box.append(shownOf(Math.min(12, s.rows.length), s.total, "datasets, those with the most time") || "");
+  box.append(folded("table-datasets", `${s.rows.length} of ${groups(s.total)} datasets, counted chunks`, (caption) => table(caption, [["dataset", (r) => as.text(r.dataset), "name"],
+    ["chunks", (r) => as.count(r.chunks), "number"], ["events", (r) => as.count(r.events), "number"], ["wall", (r) => as.seconds(r.wall_seconds), "number"], ["CPU", (r) => as.seconds(r.cpu_seconds), "number"],
+    ["CPU per event", (r) => as.seconds(r.cpu_seconds_per_event), "number"], ["requested", (r) => as.bytes(r.requested_bytes), "number"], ["read", (r) => as.bytes(r.read_bytes), "number"],
+    ["storage", (r) => as.bytes(r.storage_read_bytes), "number"], ["amplification", (r) => as.times(r.read_amplification), "number"]], s.rows)));
+}
+
+function drawBalance(box, d) {
+  const b = d.balance;
+  if (!b.rows.length) return box.append(h("p", { class: "what" }, "No worker has run a task."));
+  barChart(box, { id: "chart-balance", label: "Time of tasks by worker and class", rows: b.rows, name: (r) => r.worker, segments: classSegments, total: (r) => as.seconds(r.wall_seconds) });
+  box.append(shownOf(b.rows.length, b.total, "workers, the busiest and the idlest") || "");
+  box.append(folded("table-balance", "All attempts by worker", (caption) => table(caption, [["worker", (r) => r.worker, "name"], ["host", (r) => as.text(r.host), "name"],
+    ["threads", (r) => as.count(r.threads), "number"], ["tasks", (r) => as.count(r.tasks), "number"], ["events", (r) => as.count(r.events), "number"], ["wall", (r) => as.seconds(r.wall_seconds), "number"],
+    ["CPU", (r) => as.seconds(r.cpu_seconds), "number"], ["read", (r) => as.bytes(r.read_bytes), "number"], ["storage", (r) => as.bytes(r.storage_read_bytes), "number"],
+    ["end", (r) => (r.silent ? "silent" : r.end || "none yet")]], b.rows)));
+}
+
+function drawWaits(box, d) {
+  const b = d.blocking;
+  if (!b.rows.length) return box.append(h("p", { class: "what" }, b.known ? `No wait of a task was longer than ${as.seconds(b.threshold_seconds)}.` : "Long waits were not recorded."));
+  box.append(table(`Waits longer than ${as.seconds(b.threshold_seconds)} by where they came from: ${b.rows.length} of ${groups(b.total)} places`, [
+    ["innermost call", (r) => r.frames[0] || "no symbols", "name"], ["called by", (r) => r.frames.slice(1).join(" < ") || "none", "name"], ["waits for", (r) => r.wait], ["what", (r) => r.object || "none", "name"], ["tasks", (r) => as.text(r.prefix), "name"],
+    ["waits", (r) => as.count(r.calls), "number"], ["time", (r) => as.seconds(r.seconds), "number"], ["longest", (r) => as.seconds(r.longest_seconds), "number"]], b.rows));
+}
+
+function drawServers(box, d) {
+  box.append(table(`${d.servers.rows.length} of ${groups(d.servers.total)} servers`, [["server", (r) => `${as.text(r.scheme)}://${as.text(r.server)}`, "name"], ["requests", (r) => as.count(r.requests), "number"], ["failed", (r) => as.count(r.failed), "number"],
+    ["read", (r) => as.bytes(r.read_bytes), "number"], ["mean latency", (r) => as.seconds(r.latency_mean_seconds), "number"], ["largest", (r) => as.seconds(r.latency_max_seconds), "number"]], d.servers.rows));
+}
+
+function drawCompleteness(box, d) {
+  const c = d.completeness, part = (what) => [c[`tasks_${what}`], c[`unattributed_${what}`], c[`unseen_${what}`], c[`process_${what}`]];
+  box.append(h("p", {}, `${as.count(metric(d, "num_tasks"))} of ${as.count(metric(d, "num_attempts"))} attempts counted; ${as.count(c.workers_seen)} workers seen; ` +
+    `${as.count(c.records_refused)} records refused, ${as.count(c.records_lost)} lost, ${as.count(c.records_bad)} not understood; ${as.count(c.files_read)} files read, ${as.count(c.files_torn)} damaged.`));
+  const reasons = d.waste && typeof d.waste === "object" ? Object.entries(d.waste) : [];
+  if (reasons.length) box.append(table("Work that did not count", [["reason", (r) => r[0]], ["attempts", (r) => as.count(r[1].attempts), "number"], ["wall", (r) => as.seconds(r[1].wall_seconds), "number"], ["CPU", (r) => as.seconds(r[1].cpu_seconds), "number"]], reasons));
+  box.append(folded("table-completeness", "Whole life of the run\u2019s workers: process = tasks + unattributed + unseen", (caption) => table(caption, [["", (r) => r[0]], ["tasks", (r) => r[1](r[2][0]), "number"],
+    ["unattributed", (r) => r[1](r[2][1]), "number"], ["unseen", (r) => r[1](r[2][2]), "number"], ["process (getrusage)", (r) => r[1](r[2][3]), "number"]],
+  [["CPU", as.seconds, part("cpu_seconds")], ["from storage", as.bytes, part("storage_bytes")]])));
+  if (c.notes.length) box.append(h("ul", {}, c.notes.map((note) => h("li", {}, note))));
+  box.append(shownOf(c.notes.length, c.notes_total, "notes") || "");
+}
+
+function drawMetrics(box, d) {
+  const titles = [...new Set(d.metrics.map((m) => m.group))];
+  titles.forEach((title, i) => box.append(folded(`metrics-${i}`, title, (caption) => table(caption, [["metric", (m) => (m.alias ? `${m.id} (${m.alias})` : m.id), "name"],
+    ["value", (m) => m.text ?? UNKNOWN, "number"], ["unit", (m) => m.unit || " "], ["source", (m) => m.source], ["meaning", (m) => m.help, "name"]], d.metrics.filter((m) => m.group === title)), title)));
+}
+
+const timed = (d) => d.timeline && known(d.timeline.start) && d.timeline.classes.cpu_seconds.length > 0;
+
+/* id, title, what to know, width, drawing, whether there is something to draw */
+const PANELS = [
+  { id: "answers", draw: drawAnswers },
+  { id: "findings", title: "Findings", draw: drawFindings },
+  { id: "figures", title: "In numbers", draw: drawFigures },
+  { id: "time", title: "Where the time went", what: "Wall time of counted tasks. Each class is measured on its own; what they leave over is not classified.", draw: drawTime },
+  { id: "overtime", title: "The same over time", what: "Threads in each class, of all attempts. A wait shows where it ended.", half: true, draw: drawOverTime, has: timed },
+  { id: "gbps", title: "Gbit/s by layer", what: "Bytes where they were read, from the workers\u2019 totals. Layers hold one another: they do not add up.", half: true, draw: drawGbps, has: timed },
+  { id: "levels", title: "Workers and tasks", what: "From the edges of tasks and the lives of workers.", half: true, draw: drawLevels },
+  { id: "memory", title: "Memory against limit", what: "Resident set of the worker\u2019s process, interpreter included.", half: true, draw: drawMemory },
+  { id: "stream", title: "Task stream", what: "A row for each thread; the height of each bar is divided as its time was. A red frame: the attempt did not end well.", draw: drawStream },
+  { id: "scatter", title: "Chunk time against events", half: true, draw: drawScatter },
+  { id: "codecs", title: "Codecs", half: true, what: "CPU inside decompress calls, all attempts.", draw: drawCodecs },
+  { id: "files", title: "Files by read amplification", half: true, what: "Bytes that read calls returned / bytes of the baskets that were used; unknown where files were mapped.", draw: drawFiles },
+  { id: "datasets", title: "Datasets", half: true, what: "Wall time of counted chunks by class.", draw: drawDatasets },
+  { id: "balance", title: "Balance of workers", what: "Wall time of all attempts by class.", draw: drawBalance },
+  { id: "waits", title: "Long waits", draw: drawWaits },
+  { id: "servers", title: "Servers", draw: drawServers, has: (d) => d.servers.rows.length > 0 },
+  { id: "completeness", title: "Completeness", what: "What no task can be told for, and what is missing.", draw: drawCompleteness },
+  { id: "metrics", title: "All metrics", draw: drawMetrics },
+];

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* page_rows.c - rows of files, datasets and workers, those that say most. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/page/page.h"
+
+/* Files by amplification: the largest first, unknown last, then by bytes read. */
+struct ranked {
+	const struct file_sum *f;
+	struct layer_values v;
+};
+
+static double number_or(struct value v, double otherwise)
+{
+	bool known;
+	double d = value_number(v, &known);
+
+	return known ? d : otherwise;
+}
+
+static int by_amplification(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+	double p = number_or(x->v.amplification, -1), q = number_or(y->v.amplification, -1);
+
+	if (p == q) {
+		p = number_or(x->f->read_bytes, -1);
+		q = number_or(y->f->read_bytes, -1);
+	}
+	return p > q ? -1 : p < q ? 1 : strcmp(x->f->path, y->f->path);
+}
+
+static void put_file(const struct ranked *k, struct json *j)
+{
+	const struct file_sum *f = k->f;
+
+	emit_object(j, NULL);
+	page_name(j, "path", f->path);
+	page_name(j, "filesystem", f->filesystem);
+	emit_value(j, "size_bytes", f->size_bytes);
+	emit_value(j, "read_calls", f->read_calls);
+	emit_value(j, "read_bytes", f->read_bytes);
+	emit_value(j, "mapped_bytes", f->mapped_bytes);
+	emit_value(j, "storage_read_bytes", f->storage_read_bytes);
+	emit_value(j, "chunks", value_uint(f->layers.chunks));
+	emit_value(j, "requested_bytes", f->layers.requested);
+	emit_value(j, "basket_bytes", f->layers.basket_bytes);
+	emit_value(j, "reread_bytes", k->v.reread_bytes);
+	emit_value(j, "outside_basket_bytes", k->v.outside_bytes);
+	emit_value(j, "cached_bytes", f->layers.cached_bytes);
+	emit_value(j, "read_amplification", k->v.amplification);
+	emit_end(j);
+}
+
+static void put_files(const struct report *r, struct json *j)
+{
+	struct ranked *v = calloc(r->files.n + 1, sizeof(*v));
+	size_t i;
+
+	if (!v) {
+		j->sink->error = -ENOMEM;
+		return;
+	}
+	for (i = 0; i < r->files.n; i++) {
+		v[i].f = &r->files.v[i];
+		layers_values(&v[i].f->layers, v[i].f->read_bytes, v[i].f->mapped_bytes, &v[i].v);
+	}
+	if (r->files.n)
+		qsort(v, r->files.n, sizeof(*v), by_amplification);
+	emit_object(j, "files");
+	emit_value(j, "total", value_uint(r->files.n));
+	emit_array(j, "rows");
+	for (i = 0; i < r->files.n && i < PAGE_ROWS; i++)
+		put_file(&v[i], j);
+	emit_end(j);
+	emit_end(j);
+	free(v);
+}
+
+/* Attempts in groups by a pointer. */
+struct group {
+	const void *key;
+	struct tally t;
+};
+struct groups {
+	struct group *v;
+	size_t n, cap, at;
+};
+
+static int take(struct groups *g, const void *key, const struct attempt *a)
+{
+	struct group *p;
+	size_t i = g->at;
+
+	if (i >= g->n || g->v[i].key != key) {
+		for (i = 0; i < g->n && g->v[i].key != key; i++)
+			;
+	}
+	p = i < g->n ? &g->v[i] : ARRAY_NEW(g);
+	if (!p)
+		return -ENOMEM;
+	g->at = i;
+	p->key = key;
+	tally_add(&p->t, a);
+	return 0;
+}
+
+static int by_wall(const void *a, const void *b)
+{
+	double p = ((const struct group *)a)->t.wall, q = ((const struct group *)b)->t.wall;
+
+	return p > q ? -1 : p < q;
+}
+
+static void put_classes(const struct tally *t, struct json *j)
+{
+	unsigned int i;
+
+	emit_object(j, "classes");
+	for (i = 0; i < CREMA_TIMES; i++)
+		emit_value(j, class_name(i), tally_class(t, (enum crema_time_id)i));
+	emit_value(j, "unclassified",
+		   t->unclassified_unknown ? value_null() : value_real(t->unclassified));
+	emit_end(j);
+}
+
+static void put_dataset(const struct group *g, struct json *j)
+{
+	const struct tally *t = &g->t;
+
+	emit_object(j, NULL);
+	page_name(j, "dataset", g->key);
+	emit_value(j, "chunks", value_uint(t->attempts));
+	emit_value(j, "events", sum_value(&t->events));
+	emit_value(j, "wall_seconds", value_seconds(sum_value(&t->wall_ns)));
+	emit_value(j, "cpu_seconds", tally_cpu(t));
+	emit_value(j, "cpu_seconds_per_event", value_ratio(tally_cpu(t), sum_value(&t->events), 1));
+	emit_value(j, "requested_bytes", tally_requested(t));
+	emit_value(j, "read_bytes", sum_value(&t->count[CREMA_C_read_bytes]));
+	emit_value(j, "storage_read_bytes", sum_value(&t->storage_read));
+	emit_value(j, "basket_bytes", tally_baskets(t));
+	emit_value(j, "read_amplification", value_ratio(tally_read(t), tally_baskets(t), 1));
+	put_classes(t, j);
+	emit_end(j);
+}
+
+static void put_datasets(const struct report *r, struct json *j)
+{
+	const struct attempt *a;
+	struct groups g = {0};
+	size_t i;
+
+	for (i = 0; i < r->run->attempts.n; i++) {
+		a = r->run->attempts.v[i];
+		if (a->counted && attempt_is_chunk(a) && take(&g, a->dataset, a))
+			j->sink->error = -ENOMEM;
+	}
+	if (g.n)
+		qsort(g.v, g.n, sizeof(*g.v), by_wall);
+	emit_object(j, "datasets");
+	emit_value(j, "total", value_uint(g.n));
+	emit_array(j, "rows");
+	for (i = 0; i < g.n && i < PAGE_ROWS; i++)
+		put_dataset(&g.v[i], j);
+	emit_end(j);
+	emit_end(j);
+	free(g.v);
+}
+
+void page_files(const struct report *r, struct json *j)
+{
+	put_files(r, j);
+	put_datasets(r, j);
+}
+
+static void put_worker(const struct group *g, struct json *j)
+{
+	const struct worker *w = g->key;
+	const struct tally *t = &g->t;
+
+	emit_object(j, NULL);
+	page_name(j, "worker", w->label);
+	page_name(j, "host", w->host);
+	emit_value(j, "threads", w->nthreads);
+	emit_value(j, "tasks", value_uint(t->attempts));
+	emit_value(j, "events", sum_value(&t->events));
+	emit_value(j, "wall_seconds", value_seconds(sum_value(&t->wall_ns)));
+	emit_value(j, "cpu_seconds", tally_cpu(t));
+	emit_value(j, "read_bytes", sum_value(&t->count[CREMA_C_read_bytes]));
+	emit_value(j, "storage_read_bytes", sum_value(&t->storage_read));
+	emit_value(j, "silent", value_bool(w->silent));
+	page_name(j, "end", w->goodbye ? w->goodbye_how : NULL);
+	put_classes(t, j);
+	emit_end(j);
+}
+
+/* All attempts by worker; of many the busiest and the idlest. */
+void page_workers(const struct report *r, struct json *j)
+{
+	const struct attempt *a;
+	struct groups g = {0};
+	size_t i;
+
+	for (i = 0; i < r->run->attempts.n; i++) {
+		a = r->run->attempts.v[i];
+		if (take(&g, a->worker, a))
+			j->sink->error = -ENOMEM;
+	}
+	if (g.n)
+		qsort(g.v, g.n, sizeof(*g.v), by_wall);
+	emit_object(j, "balance");
+	emit_value(j, "total", value_uint(g.n));
+	emit_array(j, "rows");
+	for (i = 0; i < g.n; i++) {
+		if (g.n <= PAGE_WORKERS || i < PAGE_WORKERS / 2 || i >= g.n - PAGE_WORKERS / 2)
+			put_worker(&g.v[i], j);
+	}
+	emit_end(j);
+	emit_end(j);
+	free(g.v);
+}
