@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Each of these documents is what its program prints from its table.
+# Each of these documents is what its program prints from its table; it may use the collector's code.
 DOCS = metrics findings
 
-$(BUILD)/docs/gen_%: docs/gen_%.c contract/%.def
+$(BUILD)/docs/gen_%: docs/gen_%.c contract/%.def $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(COMMON_FLAGS) -o $@ $<
+	$(CC) $(PROG_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS)
 
 $(DOCS:%=docs/%.md): docs/%.md: $(BUILD)/docs/gen_%
 	$< > $@.new && mv $@.new $@
