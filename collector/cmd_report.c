@@ -64,6 +64,16 @@ static int use_exports(const struct report *r, void *arg, struct buf *why)
 	return rc;
 }
 
+/* Seconds > 0 of --client-wall: true, 0 if it was not given. */
+static bool client_wall(const struct options *o, double *seconds)
+{
+	const char *text = o->value[OPT_client_wall];
+	char *end = NULL;
+
+	*seconds = text ? strtod(text, &end) : 0;
+	return !text || (end != text && !*end && *seconds > 0 && *seconds < 1e9);
+}
+
 static int write_report(const struct options *o, const char *dir)
 {
 	bool list = options_on(o, OPT_list);
@@ -86,6 +96,10 @@ static int write_report(const struct options *o, const char *dir)
 	struct buf why = BUF_INIT;
 	int rc, status = STATUS_DONE;
 
+	if (!client_wall(o, &req.client_wall)) {
+		log_line("--client-wall: '%s' is no number of seconds", o->value[OPT_client_wall]);
+		return STATUS_USAGE;
+	}
 	target_init(&target, list && req.json ? o->value[OPT_json] : "-");
 	req.flush = target.sink.flush;
 	req.flush_arg = &target;

@@ -65,6 +65,7 @@ struct facts {
 	struct spread chunk_time, chunk_wall, time_per_event, memory_per_event;
 	struct spread chunk_events, chunk_memory; /* memory: bytes it grew by */
 	double wall_time;			  /* NAN: no clock */
+	const char *wall_time_source;		  /* "workers" or "client" */
 	struct tracking *tracking;
 	bool dask; /* Dask's digests of all workers that have counted attempts are there */
 };
@@ -94,6 +95,8 @@ extern const char *const metric_group_titles[METRIC_GROUPS];
 
 int facts_build(struct facts *f, const struct run *run);
 void facts_release(struct facts *f);
+/* The client has measured the run's wall time itself. */
+void facts_client_wall(struct facts *f, double seconds);
 void tally_add(struct tally *t, const struct attempt *a);
 struct value sum_value(const struct sum *s);
 struct value sum_known(const struct sum *s);

@@ -283,6 +283,7 @@ int facts_build(struct facts *f, const struct run *run)
 	memset(f, 0, sizeof(*f));
 	f->run = run;
 	f->wall_time = run->wall;
+	f->wall_time_source = "workers";
 	for (i = 0; i < run->attempts.n; i++) {
 		a = run->attempts.v[i];
 		tally_add(&f->all, a);
@@ -301,6 +302,12 @@ int facts_build(struct facts *f, const struct run *run)
 	f->dask = have_digests(run);
 	f->tracking = tracking_build(run);
 	return f->tracking ? 0 : -ENOMEM;
+}
+
+void facts_client_wall(struct facts *f, double seconds)
+{
+	f->wall_time = seconds;
+	f->wall_time_source = "client";
 }
 
 void facts_release(struct facts *f)

@@ -61,7 +61,12 @@ struct value metric_wall_time(const struct facts *f)
 
 struct value metric_wall_time_source(const struct facts *f)
 {
-	return value_text(isnan(f->wall_time) ? NULL : "workers");
+	return value_text(isnan(f->wall_time) ? NULL : f->wall_time_source);
+}
+
+struct value metric_workers_wall_time(const struct facts *f)
+{
+	return value_real(f->run->wall);
 }
 
 /* a / wall_time * factor */

@@ -62,7 +62,7 @@ int runs_build(struct runs *runs, struct model *m);
 void runs_release(struct runs *runs);
 /*
  * NULL or "last": the one that began last; else an id, or its beginning or end if only one run
- * fits. NULL if there is none.
+ * fits; or the id of one of its spans. NULL if there is none.
  */
 struct run *runs_find(const struct runs *runs, const char *which);
 

@@ -162,6 +162,17 @@ out:
 	return rc;
 }
 
+static bool has_span_named(const struct run *r, const char *span)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
+		if (r->spans[i] && !strcmp(r->spans[i], span))
+			return true;
+	}
+	return false;
+}
+
 struct run *runs_find(const struct runs *runs, const char *which)
 {
 	struct run *found = NULL;
@@ -174,7 +185,7 @@ struct run *runs_find(const struct runs *runs, const char *which)
 	n = strlen(which);
 	for (i = 0; i < runs->n; i++) {
 		len = strlen(runs->v[i].id);
-		if (!strcmp(runs->v[i].id, which))
+		if (!strcmp(runs->v[i].id, which) || has_span_named(&runs->v[i], which))
 			return &runs->v[i];
 		if (n > len || (strncmp(runs->v[i].id, which, n) != 0 &&
 				strcmp(runs->v[i].id + len - n, which) != 0))

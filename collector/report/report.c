@@ -125,6 +125,8 @@ static int render_run(const struct report_request *req, const struct run *run, s
 
 	if (rc)
 		goto out_facts;
+	if (req->client_wall > 0)
+		facts_client_wall(&facts, req->client_wall);
 	rc = report_gather(&report, run, &facts);
 	if (rc)
 		goto out;

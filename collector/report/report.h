@@ -35,6 +35,7 @@ struct report_request {
 	bool colour;
 	const char *taskvine_log;  /* path; NULL: none */
 	const char *coffea_report; /* path; NULL: none */
+	double client_wall;	   /* seconds; 0: not said */
 	uint64_t now_ns; /* CLOCK_REALTIME to judge silent workers by; 0: their own times only */
 	/* Called when much is in `out`: takes all of it and clears it. NULL: all stays in `out`. */
 	int (*flush)(struct buf *out, void *arg);

@@ -230,8 +230,9 @@ void report_tables_head(const struct report *r, struct sink *s, bool colour)
 		sink_printf(s, "   began %.10s %.8s UTC", when, when + 11);
 	if (r->run->running)
 		sink_puts(s, "   still running");
-	sink_printf(s, "\n  wall time %s (first to last task on the workers)\n",
-		    human(metric_wall_time(f), AS_SECONDS, a));
+	sink_printf(s, "\n  wall time %s (%s)\n", human(metric_wall_time(f), AS_SECONDS, a),
+		    strcmp(f->wall_time_source, "client") ? "first to last task on the workers"
+							  : "measured by the client");
 	sink_printf(s, "  %zu of %zu attempts at tasks counted", f->tasks.attempts,
 		    f->all.attempts);
 	if (f->wasted.attempts)

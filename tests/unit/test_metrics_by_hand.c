@@ -277,6 +277,7 @@ static const struct expected by_hand[] = {
 	{"num_failed_chunks", 1},
 	{"num_columns", 3}, /* Jet_pt, Muon_pt, MET_pt */
 	{"wall_time", 1.2},
+	{"workers_wall_time", 1.2},
 	{"preprocessing_elapsed_seconds", 0.1},
 	{"processing_elapsed_seconds", 1.0}, /* from 100 to 1100 ms */
 	{"preprocessing_task_seconds", 0.1},

@@ -134,6 +134,21 @@ static void test_texts(void **state)
 	fx_free(fx);
 }
 
+/* 5 MB were read: in the client's 4 s that is half as fast as in the workers' 2 s. */
+static void test_client_wall(void **state)
+{
+	struct fixture *fx = one_task();
+	const struct facts *f = fx_facts(fx, 0);
+
+	(void)state;
+	facts_client_wall(&fx->facts, 4);
+	assert_text(f, "wall_time_source", "client");
+	assert_text(f, "wall_time", "4.000 s");
+	assert_text(f, "workers_wall_time", "2.000 s");
+	assert_text(f, "read_rate_mbs", "1.250 MB/s");
+	fx_free(fx);
+}
+
 static void test_json(void **state)
 {
 	struct fixture *fx = one_task();
@@ -168,6 +183,7 @@ int main(void)
 		cmocka_unit_test(test_prometheus),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_client_wall),
 		cmocka_unit_test(test_json),
 	};
 

@@ -114,6 +114,10 @@ static void test_the_last_earlier_one_is_taken(void **state)
 	fx_runs(fx);
 	assert_int_equal(fx->runs.n, 3);
 	assert_string_equal(runs_find(&fx->runs, fx->runs.v[1].id)->spans[1], "second");
+	assert_ptr_equal(runs_find(&fx->runs, "second"), &fx->runs.v[1]);
+	assert_ptr_equal(runs_find(&fx->runs, "work"), &fx->runs.v[1]);
+	assert_ptr_equal(runs_find(&fx->runs, "later"), &fx->runs.v[2]);
+	assert_null(runs_find(&fx->runs, "wor"));
 	fx_free(fx);
 }
 
