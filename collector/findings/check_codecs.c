@@ -74,3 +74,83 @@ enum verdict finding_decompression(const struct report *r, struct draft *d)
 	say_gain(r, worst, d);
 	return draft_found(d, percent / 100);
 }
+
+enum verdict finding_compression(const struct report *r, struct draft *d)
+{
+	struct value all = tally_cpu(&r->facts->all), packing = value_uint(0), in = packing;
+	double cpu, whole;
+	bool known;
+	size_t i;
+
+	if (!r->codecs.n)
+		return CHECK_IDLE;
+	for (i = 0; i < r->codecs.n; i++) {
+		packing = value_plus(packing, r->codecs.v[i].compress.cpu_ns);
+		in = value_plus(in, r->codecs.v[i].compress.in_bytes);
+	}
+	cpu = value_number(packing, &known) / 1e9;
+	if (!known)
+		return draft_unknown(d, "codecs");
+	whole = value_number(all, &known);
+	if (!known)
+		return draft_unknown(d, "total_cpu_time_true_all");
+	if (!reaches(cpu, whole, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	draft_see(d, "compress_cpu_seconds", value_real(cpu), "s");
+	draft_see(d, "total_cpu_time_true_all", all, "s");
+	draft_see(d, "percent", value_real(cpu / whole * 100), "%");
+	draft_say(d, "%s of the CPU of tasks (%s of %s) is compression",
+		  draft_percent(d, cpu / whole * 100), draft_human(d, value_real(cpu), AS_SECONDS),
+		  draft_human(d, all, AS_SECONDS));
+	if (in.type != VALUE_NULL) {
+		draft_see(d, "compress_in_bytes", in, "bytes");
+		draft_say_more(d, ", of %s", draft_human(d, in, AS_BYTES));
+	}
+	return draft_found(d, cpu / whole);
+}
+
+/* The codec with the most bytes of those that hardly make anything smaller. */
+enum verdict finding_low_compression(const struct report *r, struct draft *d)
+{
+	const struct codec_sum *c, *worst = NULL;
+	struct value cpu;
+	double in, out;
+	size_t i, n = 0;
+	bool known;
+
+	for (i = 0; i < r->codecs.n; i++) {
+		c = &r->codecs.v[i];
+		if (c->decompress.in_bytes.type == VALUE_NULL ||
+		    c->decompress.out_bytes.type == VALUE_NULL)
+			return draft_unknown(d, "codecs");
+		in = value_number(c->decompress.in_bytes, NULL);
+		out = value_number(c->decompress.out_bytes, NULL);
+		n += in > 0;
+		/* a failed or streamed call may give nothing back */
+		if (in < d->check->second || out <= 0 || out * 100 >= in * d->check->first)
+			continue;
+		if (!worst || in > value_number(worst->decompress.in_bytes, NULL))
+			worst = c;
+	}
+	if (!n)
+		return CHECK_IDLE;
+	if (!worst)
+		return CHECK_QUIET;
+	in = value_number(worst->decompress.in_bytes, NULL);
+	out = value_number(worst->decompress.out_bytes, NULL);
+	draft_see(d, "codec", value_text(worst->codec), "");
+	draft_see(d, "decompress_in_bytes", worst->decompress.in_bytes, "bytes");
+	draft_see(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
+	draft_see(d, "compression_ratio", value_real(out / in), "");
+	draft_say(d, "%s made of %s only %s (%s)", draft_upper(d, worst->codec),
+		  draft_human(d, worst->decompress.in_bytes, AS_BYTES),
+		  draft_human(d, worst->decompress.out_bytes, AS_BYTES),
+		  draft_human(d, value_real(out / in), AS_TIMES));
+	cpu = value_seconds(worst->decompress.cpu_ns);
+	value_number(cpu, &known);
+	if (known) {
+		draft_see(d, "decompress_cpu_seconds", cpu, "s");
+		draft_say_more(d, ", for %s of CPU", draft_human(d, cpu, AS_SECONDS));
+	}
+	return draft_found(d, 0);
+}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_memory.c - memory of the workers: limits, growth, spilling. */
+#include <math.h>
+#include <stdlib.h>
+
 #include "collector/findings/check.h"
 
 enum verdict finding_memory_limit(const struct report *r, struct draft *d)
@@ -36,4 +39,162 @@ enum verdict finding_memory_limit(const struct report *r, struct draft *d)
 		  draft_name(d, worst->worker->label), draft_percent(d, highest),
 		  draft_human(d, worst->memory_limit, AS_BYTES));
 	return draft_found(d, highest / 100);
+}
+
+#define GROWTH_TASKS 10
+
+struct edges {
+	const struct attempt **v; /* by worker, then by end */
+	size_t n, cap;
+};
+
+static int by_end(const void *pa, const void *pb)
+{
+	const struct attempt *a = *(const struct attempt *const *)pa;
+	const struct attempt *b = *(const struct attempt *const *)pb;
+
+	if (a->worker != b->worker)
+		return a->worker < b->worker ? -1 : 1;
+	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
+}
+
+static int edges_of(const struct run *run, struct edges *e)
+{
+	const struct attempt *a, **at;
+	size_t i;
+
+	for (i = 0; i < run->attempts.n; i++) {
+		a = run->attempts.v[i];
+		if (!((a->known >> TASK_F_rss_stop_bytes) & 1) || !a->end_ns)
+			continue;
+		at = ARRAY_NEW(e);
+		if (!at)
+			return -1;
+		*at = a;
+	}
+	if (e->n)
+		qsort(e->v, e->n, sizeof(*e->v), by_end);
+	return 0;
+}
+
+static int by_size(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Median of the resident sets of one fifth of a worker's tasks; NAN without memory. */
+static double fifth(const struct attempt *const *v, size_t n, size_t which)
+{
+	size_t from = n * which / 5, to = n * (which + 1) / 5, i;
+	uint64_t *rss = calloc(to - from, sizeof(*rss));
+	double median;
+
+	if (!rss)
+		return (double)NAN;
+	for (i = from; i < to; i++)
+		rss[i - from] = v[i]->rss_stop_bytes;
+	qsort(rss, to - from, sizeof(*rss), by_size);
+	median = (double)rss[(to - from - 1) / 2];
+	free(rss);
+	return median;
+}
+
+struct growth {
+	const struct worker *worker;
+	size_t tasks; /* between the middles of the two fifths */
+	double early, late;
+};
+
+/* It went on growing: the second half of the way has a quarter of it at least. */
+static bool grows(const struct attempt *const *v, size_t n, struct growth *g)
+{
+	double middle = fifth(v, n, 2);
+
+	g->worker = v[0]->worker;
+	g->early = fifth(v, n, 1);
+	g->late = fifth(v, n, 4);
+	g->tasks = n * 3 / 5;
+	return g->late > middle && middle > g->early &&
+	       g->late - middle >= (g->late - g->early) / 4;
+}
+
+static enum verdict say_growth(const struct report *r, struct draft *d, const struct growth *g)
+{
+	double each = (g->late - g->early) / (double)g->tasks, left, limit;
+	const struct worker_track *t;
+	bool known;
+	size_t i;
+
+	draft_see(d, "worker", value_text(g->worker->label), "");
+	draft_see(d, "early_rss_bytes", value_real(g->early), "bytes");
+	draft_see(d, "late_rss_bytes", value_real(g->late), "bytes");
+	draft_see(d, "bytes_per_task", value_real(each), "bytes");
+	draft_say(d, "the memory of %s grew from %s to %s, %s with each task",
+		  draft_name(d, g->worker->label), draft_human(d, value_real(g->early), AS_BYTES),
+		  draft_human(d, value_real(g->late), AS_BYTES),
+		  draft_human(d, value_real(each), AS_BYTES));
+	for (i = 0; i < r->facts->tracking->n; i++) {
+		t = &r->facts->tracking->v[i];
+		limit = value_number(t->memory_limit, &known);
+		if (t->worker != g->worker || !known || limit <= g->late)
+			continue;
+		left = floor((limit - g->late) / each);
+		draft_see(d, "memory_limit_bytes", t->memory_limit, "bytes");
+		draft_see(d, "tasks_left", value_real(left), "tasks");
+		draft_say_more(d, "; at this pace its limit of %s is %s tasks away",
+			       draft_human(d, t->memory_limit, AS_BYTES),
+			       draft_human(d, value_real(left), AS_COUNT));
+	}
+	return draft_found(d, (g->late - g->early) / g->late);
+}
+
+enum verdict finding_memory_growth(const struct report *r, struct draft *d)
+{
+	struct growth g, worst = {0};
+	enum verdict verdict = CHECK_IDLE;
+	struct edges e = {0};
+	size_t i, n;
+
+	if (edges_of(r->run, &e))
+		d->no_memory = true;
+	for (i = 0; !d->no_memory && i < e.n; i += n) {
+		for (n = 1; i + n < e.n && e.v[i + n]->worker == e.v[i]->worker; n++)
+			;
+		if (n < GROWTH_TASKS)
+			continue;
+		verdict = CHECK_QUIET;
+		if (grows(e.v + i, n, &g) &&
+		    reaches(g.late - g.early, g.early, d->check->first, d->check->second) &&
+		    g.late - g.early > worst.late - worst.early)
+			worst = g;
+	}
+	if (worst.worker)
+		verdict = say_growth(r, d, &worst);
+	else if (!e.n && r->run->attempts.n)
+		verdict = draft_unknown(d, "rss_stop_bytes");
+	free(e.v);
+	return verdict;
+}
+
+enum verdict finding_spill(const struct report *r, struct draft *d)
+{
+	struct value out = metric_dask_spill_write_bytes(r->facts);
+	struct value in = metric_dask_spill_read_bytes(r->facts);
+	double bytes;
+	bool known;
+
+	if (r->run->plain)
+		return CHECK_IDLE;
+	bytes = value_number(out, &known);
+	if (!known)
+		return draft_unknown(d, "dask_spill_write_bytes");
+	if (bytes < d->check->first)
+		return CHECK_QUIET;
+	draft_see(d, "dask_spill_write_bytes", out, "bytes");
+	draft_see(d, "dask_spill_read_bytes", in, "bytes");
+	draft_say(d, "Dask spilled %s of results to disk, and read %s of it back",
+		  draft_human(d, out, AS_BYTES), draft_human(d, in, AS_BYTES));
+	return draft_found(d, 0);
 }

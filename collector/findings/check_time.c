@@ -2,13 +2,14 @@
 /* check_time.c - what counted tasks spent their time on. */
 #include "collector/findings/check.h"
 
-/* A class of counted tasks' time: 0 and `*verdict` unless it is known. */
+/* A class of counted tasks' time. */
 struct share {
 	struct value seconds;
 	double s, wall, percent;
 };
 
-static bool share_of(const struct report *r, struct draft *d, enum crema_time_id id,
+/* Whether it is known and reaches the thresholds; else `*verdict` is what the check returns. */
+static bool share_of(const struct report *r, struct draft *d, struct value seconds,
 		     const char *metric, struct share *out, enum verdict *verdict)
 {
 	const struct tally *t = &r->facts->tasks;
@@ -17,19 +18,57 @@ static bool share_of(const struct report *r, struct draft *d, enum crema_time_id
 	*verdict = CHECK_IDLE;
 	if (!t->timed || !(t->wall > 0))
 		return false;
-	out->seconds = tally_class(t, id);
+	out->seconds = seconds;
 	out->s = value_number(out->seconds, &known);
 	out->wall = t->wall;
 	out->percent = out->s / t->wall * 100;
 	*verdict = known ? CHECK_QUIET : draft_unknown(d, metric);
-	return known && reaches(out->s, t->wall, d->check->first, d->check->second);
+	if (!known || !reaches(out->s, t->wall, d->check->first, d->check->second))
+		return false;
+	draft_see(d, metric, out->seconds, "s");
+	draft_see(d, "task_wall_seconds", value_real(out->wall), "s");
+	draft_see(d, "percent", value_real(out->percent), "%");
+	return true;
 }
 
-static void see_share(struct draft *d, const struct share *s, const char *metric)
+static void say_share(struct draft *d, const struct share *s, const char *did, const char *what)
 {
-	draft_see(d, metric, s->seconds, "s");
-	draft_see(d, "task_wall_seconds", value_real(s->wall), "s");
-	draft_see(d, "percent", value_real(s->percent), "%");
+	draft_say(d, "tasks %s %s of their time (%s)%s", did, draft_percent(d, s->percent),
+		  draft_human(d, s->seconds, AS_SECONDS), what);
+}
+
+/* The call site with the longest waits of a class; NULL: none. CREMA_TIMES: any but sleep. */
+static const struct blocking_row *site_of(const struct report *r, unsigned int id)
+{
+	const struct blocking_row *row;
+	size_t i;
+
+	for (i = 0; r->blocking && i < r->blocking->rows.n; i++) {
+		row = r->blocking->rows.v[i];
+		if (id == CREMA_TIMES ? row->wait != CREMA_T_sleep : row->wait == id)
+			return row;
+	}
+	return NULL;
+}
+
+static const char *frame_of(const struct blocking_row *row)
+{
+	return row->frames ? row->frame[0] : NULL;
+}
+
+/* "; most at 'futex' (3.2 s)" */
+static void say_site(const struct report *r, struct draft *d, enum crema_time_id id)
+{
+	const struct blocking_row *row = site_of(r, id);
+	struct value s;
+
+	if (!row || !frame_of(row))
+		return;
+	s = value_real((double)row->waits.ns / 1e9);
+	draft_see(d, "longest_site", value_text(frame_of(row)), "");
+	draft_see(d, "longest_site_seconds", s, "s");
+	draft_say_more(d, "; %s of long waits at %s", draft_human(d, s, AS_SECONDS),
+		       draft_name(d, frame_of(row)));
 }
 
 enum verdict finding_gil_wait(const struct report *r, struct draft *d)
@@ -38,19 +77,34 @@ enum verdict finding_gil_wait(const struct report *r, struct draft *d)
 	enum verdict verdict;
 	struct share s;
 	bool known;
+	double n;
 
-	if (!share_of(r, d, CREMA_T_gil_wait, "gil_wait_seconds", &s, &verdict))
+	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_gil_wait), "gil_wait_seconds", &s,
+		      &verdict))
 		return verdict;
-	see_share(d, &s, "gil_wait_seconds");
-	draft_say(d, "tasks waited %s of their time (%s) for the interpreter lock",
-		  draft_percent(d, s.percent), draft_human(d, s.seconds, AS_SECONDS));
-	if (value_number(threads, &known) > 0 && known) {
+	say_share(d, &s, "waited", " for the interpreter lock");
+	n = value_number(threads, &known);
+	if (known) {
 		draft_see(d, "cores_per_worker", threads, "threads");
-		draft_say_more(d, "; workers had %s threads", draft_human(d, threads, AS_IS));
+		draft_say_more(d, "; workers had %s thread%s", draft_human(d, threads, AS_IS),
+			       n == 1 ? "" : "s");
 	}
-	if (known && value_number(threads, NULL) <= 1)
+	if (known && n <= 1)
 		draft_advise(d, "The workers have one thread each: the lock is held by threads "
 				"that tasks start themselves, or by the worker's own.");
+	return draft_found(d, s.percent / 100);
+}
+
+enum verdict finding_lock_wait(const struct report *r, struct draft *d)
+{
+	enum verdict verdict;
+	struct share s;
+
+	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_lock_wait), "lock_wait_seconds",
+		      &s, &verdict))
+		return verdict;
+	say_share(d, &s, "waited", " for locks other than the interpreter's");
+	say_site(r, d, CREMA_T_lock_wait);
 	return draft_found(d, s.percent / 100);
 }
 
@@ -64,11 +118,10 @@ enum verdict finding_storage_wait(const struct report *r, struct draft *d)
 	struct share s;
 	bool known;
 
-	if (!share_of(r, d, CREMA_T_storage_wait, "storage_wait_seconds", &s, &verdict))
+	if (!share_of(r, d, tally_class(t, CREMA_T_storage_wait), "storage_wait_seconds", &s,
+		      &verdict))
 		return verdict;
-	see_share(d, &s, "storage_wait_seconds");
-	draft_say(d, "tasks waited %s of their time (%s) for storage", draft_percent(d, s.percent),
-		  draft_human(d, s.seconds, AS_SECONDS));
+	say_share(d, &s, "waited", " for storage");
 	value_number(percent, &known);
 	if (known) {
 		draft_see(d, "cached_bytes", cached, "bytes");
@@ -78,4 +131,166 @@ enum verdict finding_storage_wait(const struct report *r, struct draft *d)
 			       draft_percent(d, value_number(percent, NULL)));
 	}
 	return draft_found(d, s.percent / 100);
+}
+
+/* The server whose answers took longest in all. */
+static void say_server(const struct report *r, struct draft *d)
+{
+	const struct server_sum *s, *worst = NULL;
+	struct value mean;
+	double sum, most = 0;
+	size_t i;
+
+	for (i = 0; i < r->servers.n; i++) {
+		s = &r->servers.v[i];
+		sum = value_number(s->latency_sum_ns, NULL);
+		if (s->server && sum > most)
+			worst = s, most = sum;
+	}
+	mean = worst ? value_seconds(value_ratio(worst->latency_sum_ns, worst->requests, 1))
+		     : value_null();
+	if (mean.type == VALUE_NULL)
+		return;
+	draft_see(d, "server", value_text(worst->server), "");
+	draft_see(d, "requests", worst->requests, "requests");
+	draft_see(d, "mean_latency_seconds", mean, "s");
+	draft_say_more(d, "; %s answered %s requests in %s on average",
+		       draft_name(d, worst->server), draft_human(d, worst->requests, AS_COUNT),
+		       draft_human(d, mean, AS_SECONDS));
+}
+
+enum verdict finding_network_wait(const struct report *r, struct draft *d)
+{
+	enum verdict verdict;
+	struct share s;
+
+	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_network_wait),
+		      "network_wait_seconds", &s, &verdict))
+		return verdict;
+	say_share(d, &s, "waited", " for the network");
+	say_server(r, d);
+	return draft_found(d, s.percent / 100);
+}
+
+/* Threads of the run's workers on one host, and its cores. */
+static double threads_on(const struct report *r, const char *host, double *cores)
+{
+	const struct worker_track *t;
+	double threads = 0;
+	size_t i;
+
+	for (i = 0, *cores = 0; i < r->facts->tracking->n; i++) {
+		t = &r->facts->tracking->v[i];
+		if (t->worker->host != host)
+			continue;
+		threads += value_number(t->cores, NULL);
+		*cores = value_number(t->worker->cores, NULL);
+	}
+	return threads;
+}
+
+enum verdict finding_run_queue(const struct report *r, struct draft *d)
+{
+	const char *host, *worst = NULL;
+	double threads, cores, most = 0, most_threads = 0, most_cores = 0;
+	enum verdict verdict;
+	struct share s;
+	size_t i;
+
+	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_runqueue),
+		      "runqueue_wait_seconds", &s, &verdict))
+		return verdict;
+	say_share(d, &s, "were ready and waited", " for a core");
+	for (i = 0; i < r->facts->tracking->n; i++) {
+		host = r->facts->tracking->v[i].worker->host;
+		threads = threads_on(r, host, &cores);
+		if (host && cores > 0 && threads / cores > most) {
+			worst = host, most = threads / cores;
+			most_threads = threads, most_cores = cores;
+		}
+	}
+	if (worst) {
+		draft_see(d, "host", value_text(worst), "");
+		draft_see(d, "threads", value_real(most_threads), "threads");
+		draft_see(d, "cores", value_real(most_cores), "cores");
+		draft_say_more(d, "; %s has %.0f worker threads on %.0f cores",
+			       draft_name(d, worst), most_threads, most_cores);
+	}
+	return draft_found(d, s.percent / 100);
+}
+
+enum verdict finding_sleeping(const struct report *r, struct draft *d)
+{
+	enum verdict verdict;
+	struct share s;
+
+	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_sleep), "sleep_seconds", &s,
+		      &verdict))
+		return verdict;
+	say_share(d, &s, "slept", "");
+	return draft_found(d, s.percent / 100);
+}
+
+/* A class that is unknown is in the remainder: then the remainder says nothing. */
+enum verdict finding_unclassified(const struct report *r, struct draft *d)
+{
+	const struct tally *t = &r->facts->tasks;
+	bool known = !t->unclassified_unknown;
+	enum verdict verdict;
+	struct share s;
+	unsigned int i;
+
+	for (i = 0; i < CREMA_TIMES; i++)
+		known = known && !t->class_unknown[i];
+	if (!share_of(r, d, known ? value_real(t->unclassified) : value_null(),
+		      "unclassified_seconds", &s, &verdict))
+		return verdict;
+	draft_say(d, "%s of the time of tasks (%s) is in no class", draft_percent(d, s.percent),
+		  draft_human(d, s.seconds, AS_SECONDS));
+	return draft_found(d, s.percent / 100);
+}
+
+enum verdict finding_cpu_bound(const struct report *r, struct draft *d)
+{
+	enum verdict verdict;
+	struct share s;
+
+	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_cpu), "task_cpu_seconds", &s,
+		      &verdict))
+		return verdict;
+	draft_say(d, "%s of the time of tasks (%s) was CPU", draft_percent(d, s.percent),
+		  draft_human(d, s.seconds, AS_SECONDS));
+	return draft_found(d, s.percent / 100);
+}
+
+enum verdict finding_blocked_site(const struct report *r, struct draft *d)
+{
+	const struct blocking_row *row = site_of(r, CREMA_TIMES);
+	const struct tally *t = &r->facts->tasks;
+	struct value s;
+
+	if (!r->blocking->known)
+		return draft_unknown(d, "blocking");
+	if (!row || !(t->wall > 0))
+		return CHECK_IDLE;
+	s = value_real((double)row->waits.ns / 1e9);
+	if (!reaches(s.v.d, t->wall, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	draft_see(d, "seconds", s, "s");
+	draft_see(d, "task_wall_seconds", value_real(t->wall), "s");
+	draft_see(d, "percent", value_real(s.v.d / t->wall * 100), "%");
+	draft_see(d, "waits", value_uint(row->waits.calls), "waits");
+	draft_see(d, "class", value_text(class_name(row->wait)), "");
+	draft_say(d, "%s of the time of tasks (%s in %s long waits: %s) was at one call site",
+		  draft_percent(d, s.v.d / t->wall * 100), draft_human(d, s, AS_SECONDS),
+		  draft_human(d, value_uint(row->waits.calls), AS_COUNT), class_name(row->wait));
+	if (frame_of(row)) {
+		draft_see(d, "function", value_text(frame_of(row)), "");
+		draft_say_more(d, ", %s", draft_name(d, frame_of(row)));
+	}
+	if (row->object) {
+		draft_see(d, "object", value_text(row->object), "");
+		draft_say_more(d, ", for %s", draft_name(d, row->object));
+	}
+	return draft_found(d, s.v.d / t->wall);
 }

@@ -29,9 +29,13 @@ static int take(struct findings *out, const struct draft *d, enum verdict verdic
 {
 	struct finding_gap *gap;
 	struct finding *f;
+	const char **idle;
 
 	if (verdict == CHECK_IDLE) {
-		out->idle++;
+		idle = array_grow(&out->idle_ids, &out->idle, &out->idle_cap, sizeof(*idle));
+		if (!idle)
+			return -ENOMEM;
+		*idle = d->check->id;
 	} else if (verdict == CHECK_UNKNOWN) {
 		gap = array_grow(&out->gaps, &out->gap_count, &out->gap_cap, sizeof(*gap));
 		if (!gap)
@@ -91,6 +95,7 @@ void findings_release(struct findings *f)
 {
 	free(f->v);
 	free(f->gaps);
+	free(f->idle_ids);
 	arena_release(&f->arena);
 	memset(f, 0, sizeof(*f));
 }

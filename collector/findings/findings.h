@@ -54,6 +54,8 @@ struct findings {
 	size_t checks; /* in the table = made + idle + gap_count */
 	size_t made;   /* had all they need */
 	size_t idle;   /* had nothing to look at in this run, as chunks or servers */
+	size_t idle_cap;
+	const char **idle_ids;
 	struct finding_gap *gaps;
 	size_t gap_count, gap_cap;
 	size_t count[FINDING_SEVERITIES];

@@ -85,7 +85,10 @@ void findings_json(const struct findings *f, struct json *j)
 	emit_end(j);
 	emit_object(j, "findings_checked");
 	emit_value(j, "made", value_uint(f->made));
-	emit_value(j, "nothing_to_look_at", value_uint(f->idle));
+	emit_array(j, "nothing_to_look_at");
+	for (i = 0; i < f->idle; i++)
+		emit_value(j, NULL, value_text(f->idle_ids[i]));
+	emit_end(j);
 	emit_array(j, "not_made");
 	for (i = 0; i < f->gap_count; i++) {
 		emit_object(j, NULL);

@@ -17,6 +17,9 @@ struct findings_case {
 };
 
 #include "findings_cases_time.h"
+#include "findings_cases_bytes.h"
+#include "findings_cases_work.h"
+#include "findings_cases_threads.h"
 
 static const struct findings_case findings_cases[] = {
 #define FINDING(id, severity, first, second, looks_at, when, advice) {#id, case_##id},

@@ -29,14 +29,83 @@ static bool class_case(struct fixture *fx, int side, enum crema_time_id id, int 
 	return true;
 }
 
-static bool case_gil_wait(struct fixture *fx, int side)
+#define CLASS_CASE(finding, class, percent, least_ms)                                              \
+	static bool case_##finding(struct fixture *fx, int side)                                   \
+	{                                                                                          \
+		return class_case(fx, side, CREMA_T_##class, percent, least_ms);                   \
+	}
+
+CLASS_CASE(gil_wait, gil_wait, 10, 1000)
+CLASS_CASE(lock_wait, lock_wait, 15, 1000)
+CLASS_CASE(storage_wait, storage_wait, 20, 1000)
+CLASS_CASE(network_wait, network_wait, 20, 1000)
+CLASS_CASE(run_queue, runqueue, 15, 1000)
+CLASS_CASE(sleeping, sleep, 10, 1000)
+CLASS_CASE(cpu_bound, cpu, 80, 1000)
+
+/* 1 s of 4 s; the rest is CPU. */
+static bool case_unclassified(struct fixture *fx, int side)
 {
-	return class_case(fx, side, CREMA_T_gil_wait, 10, 1000);
+	int wall = side == BELOW_SECOND ? 3900 : 4000;
+	int rest = side == BELOW ? 999 : side == BELOW_SECOND ? 999 : 1000;
+	struct task_record r = work(1, "a", 0, wall);
+
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, cpu, wall - rest);
+	if (side == UNKNOWN)
+		r.known &= ~(UINT64_C(1) << TASK_F_wall_ns);
+	fx_task(fx, 1, &r);
+	if (side == UNKNOWN) { /* with another one there is time to look at */
+		r = work(2, "b", 0, 1000);
+		fx_task(fx, 1, &r);
+	}
+	return true;
 }
 
-static bool case_storage_wait(struct fixture *fx, int side)
+/* A long wait of a task at one call site; the workers' own totals say that waits are recorded. */
+static void long_wait(struct fixture *fx, uint64_t ns, bool recorded)
 {
-	return class_case(fx, side, CREMA_T_storage_wait, 20, 1000);
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_array(&pk, 2);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_STACK);
+	pack_map(&pk, 7);
+	pack_kv_u64(&pk, "number", 0);
+	pack_kv_text(&pk, "wait", "network_wait_ns");
+	pack_kv_u64(&pk, "waited_ns", ns);
+	pack_kv_text(&pk, "span", "span");
+	pack_kv_text(&pk, "prefix", "task");
+	pack_kv_text(&pk, "peer", "<b>\"server\"</b>:80");
+	pack_text(&pk, "frames");
+	pack_array(&pk, 2);
+	pack_u64(&pk, 0);
+	pack_u64(&pk, 4096);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_TOTALS);
+	pack_map(&pk, recorded ? 2 : 1);
+	pack_kv_u64(&pk, "boot_ns", AT(5000));
+	if (recorded) {
+		pack_text(&pk, "blocked");
+		pack_map(&pk, 2);
+		pack_kv_u64(&pk, "threshold_ns", 20000000);
+		pack_kv_u64(&pk, "recorded", 1);
+	}
+	fx_frame(fx, CREMA_FRAME_DATA, 1, 2, &b);
+	buf_release(&b);
+}
+
+static bool case_blocked_site(struct fixture *fx, int side)
+{
+	one_class(fx, CREMA_T_cpu,
+		  side == BELOW		 ? 10001
+		  : side == BELOW_SECOND ? 9000
+					 : 10000,
+		  0, true);
+	long_wait(fx, UINT64_C(1000000) * (side == BELOW_SECOND ? 999 : 1000), side != UNKNOWN);
+	return true;
 }
 
 static void codec(struct fixture *fx, const char *function, const char *name, uint64_t in,
@@ -63,6 +132,44 @@ static bool case_decompression(struct fixture *fx, int side)
 	return true;
 }
 
+/* 0.4 s of 4 s would be a tenth, but it wants 1 s: 1 of 10. */
+static bool case_compression(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 20000);
+
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, cpu, side == BELOW ? 10001 : side == BELOW_SECOND ? 9000 : 10000);
+	if (side == UNKNOWN)
+		r.own_known &= ~(1u << CREMA_T_cpu);
+	fx_task(fx, 1, &r);
+	fx_pairs(fx, 1, CREMA_MSG_CODEC, "function:s", "zlib.compress", "codec:s", "zlib",
+		 "direction:s", "compress", "span:s", "span", "calls:u", UINT64_C(1), "in_bytes:u",
+		 UINT64_C(1000), "out_bytes:u", UINT64_C(500), "cpu_ns:u",
+		 UINT64_C(1000000) * (side == BELOW_SECOND ? 999 : 1000), "wall_ns:u", UINT64_C(1),
+		 NULL);
+	return true;
+}
+
+/* "less than 120 %": exactly 120 % is not. */
+static bool case_low_compression(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+
+	if (side == UNKNOWN) {
+		fx_hello(fx, 1, "{}");
+		fx_task(fx, 1, &r);
+		fx_pairs(fx, 1, CREMA_MSG_CODEC, "function:s", "zlib.decompress", "codec:s", "zlib",
+			 "direction:s", "decompress", "span:s", "span", "in_bytes:u",
+			 UINT64_C(10000000), NULL);
+		return true;
+	}
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	codec(fx, "zlib.decompress", "zlib", side == BELOW_SECOND ? 9999999 : 10000000,
+	      side == BELOW ? 12000000 : 11999988, 1);
+	return true;
+}
+
 static void limited(struct fixture *fx, int worker, uint64_t rss)
 {
 	fx_dask(fx, worker, 500, "{\"nthreads\": 1, \"memory_limit_bytes\": 1000000000}");
@@ -80,6 +187,49 @@ static bool case_memory_limit(struct fixture *fx, int side)
 	fx_hello(fx, 1, "{}");
 	fx_task(fx, 1, &r);
 	limited(fx, 1, side == AT ? 800000001 : side == BELOW ? 800000000 : 0);
+	return true;
+}
+
+/* Ten tasks; fifths of two: 500 MB, 550 MB, ..., 600 MB. */
+static bool case_memory_growth(struct fixture *fx, int side)
+{
+	/* of the second, third and last fifth */
+	static const uint64_t rss[][3] = {[AT] = {500, 550, 600},
+					  [BELOW] = {501, 550, 601},
+					  [BELOW_SECOND] = {400, 450, 499},
+					  [UNKNOWN] = {0, 0, 0}};
+	struct task_record r;
+	char key[16];
+	int i, part;
+
+	fx_hello(fx, 1, "{\"memory_limit_bytes\": 1000000000}");
+	for (i = 0; i < 10; i++) {
+		part = i < 4 ? 0 : i < 6 ? 1 : 2;
+		snprintf(key, sizeof(key), "k%d", i);
+		r = work((uint64_t)i + 1, key, i * 100, i * 100 + 100);
+		if (side != UNKNOWN)
+			TASK_SET(&r, rss_stop_bytes, rss[side][part] * 1000000);
+		fx_task(fx, 1, &r);
+	}
+	fx_dask(fx, 1, 500, "{\"nthreads\": 1, \"memory_limit_bytes\": 1000000000}");
+	return true;
+}
+
+static bool case_spill(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+	char json[300];
+
+	if (side == BELOW_SECOND)
+		return false;
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	snprintf(json, sizeof(json),
+		 "{\"nthreads\": 1, \"digests\": [[\"execute\", \"span\", \"task\", "
+		 "\"disk-write\", \"bytes\", %d]]}",
+		 side == AT ? 1000000 : 999999);
+	if (side != UNKNOWN)
+		fx_dask(fx, 1, 500, json);
 	return true;
 }
 

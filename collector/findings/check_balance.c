@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_balance.c - work by worker and by dataset. */
+#include <stdlib.h>
+
+#include "collector/findings/check.h"
+
+#define WHOLE_RUN_SECONDS 1.5 /* a worker was there all the time: samples come each second */
+
+struct load {
+	const struct worker *worker;
+	double seconds, threads;
+};
+struct loads {
+	struct load *v;
+	size_t n, cap;
+};
+
+static int by_worker(const void *pa, const void *pb)
+{
+	const struct load *a = pa, *b = pb;
+
+	return a->worker < b->worker ? -1 : a->worker > b->worker;
+}
+
+/* Workers that were there all the time and whose threads are known, sorted by address. */
+static int loads_of(const struct report *r, struct loads *l)
+{
+	const struct worker_track *t;
+	struct load *at;
+	size_t i;
+
+	for (i = 0; i < r->facts->tracking->n; i++) {
+		t = &r->facts->tracking->v[i];
+		if (!(t->worker->first <= r->run->start + WHOLE_RUN_SECONDS) ||
+		    !(t->worker->last >= r->run->stop - WHOLE_RUN_SECONDS) ||
+		    t->cores.type != VALUE_UINT || !t->cores.v.u)
+			continue;
+		at = ARRAY_NEW(l);
+		if (!at)
+			return -1;
+		*at = (struct load){t->worker, 0, (double)t->cores.v.u};
+	}
+	if (l->n)
+		qsort(l->v, l->n, sizeof(*l->v), by_worker);
+	return 0;
+}
+
+static void add_work(const struct report *r, struct loads *l)
+{
+	const struct attempt *a;
+	struct load key, *at;
+	size_t i;
+
+	for (i = 0; i < r->run->attempts.n; i++) {
+		a = r->run->attempts.v[i];
+		if (a->flags & CREMA_TASK_ASYNC)
+			continue;
+		key.worker = a->worker;
+		at = bsearch(&key, l->v, l->n, sizeof(*l->v), by_worker);
+		if (at)
+			at->seconds += value_number(attempt_wall_ns(a), NULL) / 1e9;
+	}
+}
+
+/* Per thread: the busiest worker beside the mean. */
+static enum verdict judge_workers(const struct loads *l, struct draft *d)
+{
+	const struct load *busiest = l->v;
+	double sum = 0, one, most = -1, mean;
+	size_t i;
+
+	for (i = 0; i < l->n; i++) {
+		one = l->v[i].seconds / l->v[i].threads;
+		sum += one;
+		if (one > most)
+			busiest = &l->v[i], most = one;
+	}
+	mean = sum / (double)l->n;
+	if (!reaches(most, mean, d->check->first, 0) || most - mean < d->check->second)
+		return CHECK_QUIET;
+	draft_see(d, "worker", value_text(busiest->worker->label), "");
+	draft_see(d, "workers", value_uint(l->n), "workers");
+	draft_see(d, "busiest_seconds_per_thread", value_real(most), "s");
+	draft_see(d, "mean_seconds_per_thread", value_real(mean), "s");
+	draft_say(d, "each thread of %s worked for %s, the mean of %zu workers is %s",
+		  draft_name(d, busiest->worker->label),
+		  draft_human(d, value_real(most), AS_SECONDS), l->n,
+		  draft_human(d, value_real(mean), AS_SECONDS));
+	return draft_found(d, (most - mean) / most);
+}
+
+enum verdict finding_worker_imbalance(const struct report *r, struct draft *d)
+{
+	enum verdict verdict = CHECK_IDLE;
+	struct loads l = {0};
+
+	if (loads_of(r, &l)) {
+		d->no_memory = true;
+	} else if (r->facts->all.wall_ns.unknown) {
+		verdict = draft_unknown(d, "tasks: wall_seconds");
+	} else if (l.n >= 2) {
+		add_work(r, &l);
+		verdict = judge_workers(&l, d);
+	}
+	free(l.v);
+	return verdict;
+}
+
+struct dataset {
+	const char *name;
+	double seconds, events;
+};
+struct datasets {
+	struct dataset *v;
+	size_t n, cap;
+};
+
+static int by_name(const void *pa, const void *pb)
+{
+	const struct dataset *a = pa, *b = pb;
+
+	return a->name < b->name ? -1 : a->name > b->name;
+}
+
+/* Sums by dataset: 0, -1 without memory; `*unknown` names what is. */
+static int datasets_of(const struct run *run, struct datasets *sets, const char **unknown)
+{
+	struct value wall, events;
+	const struct attempt *a;
+	struct dataset *s;
+	size_t i, kept = 0;
+
+	for (i = 0; i < run->attempts.n; i++) {
+		a = run->attempts.v[i];
+		if (!a->counted || !attempt_is_chunk(a))
+			continue;
+		wall = attempt_wall_ns(a);
+		events = attempt_events(a);
+		if (wall.type == VALUE_NULL || events.type == VALUE_NULL) {
+			*unknown =
+				wall.type == VALUE_NULL ? "chunks: wall_seconds" : "total_events";
+			return 0;
+		}
+		s = ARRAY_NEW(sets);
+		if (!s)
+			return -1;
+		*s = (struct dataset){a->dataset, value_number(wall, NULL) / 1e9,
+				      value_number(events, NULL)};
+	}
+	if (!sets->n)
+		return 0;
+	qsort(sets->v, sets->n, sizeof(*sets->v), by_name);
+	for (i = 1; i < sets->n; i++) {
+		if (sets->v[i].name != sets->v[kept].name) {
+			sets->v[++kept] = sets->v[i];
+			continue;
+		}
+		sets->v[kept].seconds += sets->v[i].seconds;
+		sets->v[kept].events += sets->v[i].events;
+	}
+	sets->n = kept + 1;
+	return 0;
+}
+
+static enum verdict judge_datasets(const struct datasets *sets, struct draft *d)
+{
+	double seconds = 0, events = 0, fair, most = 0, share, events_share;
+	const struct dataset *s, *worst = NULL;
+	size_t i;
+
+	for (i = 0; i < sets->n; i++) {
+		seconds += sets->v[i].seconds;
+		events += sets->v[i].events;
+	}
+	if (!(events > 0))
+		return CHECK_IDLE;
+	for (i = 0; i < sets->n; i++) {
+		s = &sets->v[i];
+		fair = seconds * s->events / events;
+		if (s->seconds * 100 >= fair * d->check->first &&
+		    s->seconds - fair >= d->check->second && s->seconds - fair > most)
+			worst = s, most = s->seconds - fair;
+	}
+	if (!worst)
+		return CHECK_QUIET;
+	share = worst->seconds / seconds * 100;
+	events_share = worst->events / events * 100;
+	draft_see(d, "dataset", value_text(worst->name ? worst->name : "unknown"), "");
+	draft_see(d, "wall_seconds", value_real(worst->seconds), "s");
+	draft_see(d, "percent_of_time", value_real(share), "%");
+	draft_see(d, "events", value_real(worst->events), "events");
+	draft_see(d, "percent_of_events", value_real(events_share), "%");
+	draft_say(d, "dataset %s took %s of the time of chunks (%s) for %s of the events",
+		  draft_name(d, worst->name), draft_percent(d, share),
+		  draft_human(d, value_real(worst->seconds), AS_SECONDS),
+		  draft_percent(d, events_share));
+	return draft_found(d, most / seconds);
+}
+
+enum verdict finding_dataset_imbalance(const struct report *r, struct draft *d)
+{
+	enum verdict verdict = CHECK_IDLE;
+	struct datasets sets = {0};
+	const char *unknown = NULL;
+
+	if (datasets_of(r->run, &sets, &unknown))
+		d->no_memory = true;
+	else if (unknown)
+		verdict = draft_unknown(d, unknown);
+	else if (sets.n >= 2)
+		verdict = judge_datasets(&sets, d);
+	free(sets.v);
+	return verdict;
+}

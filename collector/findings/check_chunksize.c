@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check_chunksize.c - what larger chunks would save.
+ *
+ * Each chunk opens its file anew and reads metadata, and gaps between baskets. What a chunk read
+ * beside its baskets is taken as the price of one more chunk of that file; coffea makes
+ * round(entries / chunksize) chunks of a file, at least one.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "collector/findings/check.h"
+
+#define MOST_OF 0.8 /* of what one chunk for each file would save */
+
+struct file_chunks {
+	const char *file;
+	double chunks, events, read, outside;
+};
+struct files {
+	struct file_chunks *v;
+	size_t n, cap;
+};
+
+static int by_file(const void *pa, const void *pb)
+{
+	const struct file_chunks *a = pa, *b = pb;
+
+	return a->file < b->file ? -1 : a->file > b->file;
+}
+
+/* One row for each counted chunk: 0, -1 without memory; `*unknown` names what is. */
+static int rows_of(const struct run *run, struct files *files, const char **unknown)
+{
+	struct value read, baskets, events, mapped;
+	const struct attempt *a;
+	struct file_chunks *f;
+	size_t i;
+
+	for (i = 0; i < run->attempts.n; i++) {
+		a = run->attempts.v[i];
+		if (!a->counted || !attempt_is_chunk(a) || !a->filename)
+			continue;
+		events = attempt_events(a);
+		read = value_plus(count_of(&a->c, CREMA_C_read_bytes),
+				  count_of(&a->c, CREMA_C_network_read_bytes));
+		baskets = count_of(&a->c, CREMA_C_basket_bytes);
+		mapped = count_of(&a->c, CREMA_C_mapped_bytes);
+		if (read.type == VALUE_NULL || mapped.type != VALUE_UINT || mapped.v.u)
+			*unknown = "read_bytes";
+		else if (baskets.type == VALUE_NULL)
+			*unknown = "basket_bytes";
+		else if (events.type == VALUE_NULL)
+			*unknown = "total_events";
+		if (*unknown)
+			return 0;
+		f = ARRAY_NEW(files);
+		if (!f)
+			return -1;
+		f->file = a->filename;
+		f->chunks = 1;
+		f->events = value_number(events, NULL);
+		f->read = value_number(read, NULL);
+		f->outside = f->read - value_number(baskets, NULL);
+	}
+	return 0;
+}
+
+static void fold(struct files *files)
+{
+	size_t i, kept = 0;
+
+	qsort(files->v, files->n, sizeof(*files->v), by_file);
+	for (i = 1; i < files->n; i++) {
+		if (files->v[i].file != files->v[kept].file) {
+			files->v[++kept] = files->v[i];
+			continue;
+		}
+		files->v[kept].chunks += files->v[i].chunks;
+		files->v[kept].events += files->v[i].events;
+		files->v[kept].read += files->v[i].read;
+		files->v[kept].outside += files->v[i].outside;
+	}
+	files->n = kept + 1;
+}
+
+static double saved_by(const struct files *files, double chunksize)
+{
+	const struct file_chunks *f;
+	double saved = 0, n;
+	size_t i;
+
+	for (i = 0; i < files->n; i++) {
+		f = &files->v[i];
+		n = fmax(rint(f->events / chunksize), 1);
+		if (n < f->chunks && f->outside > 0)
+			saved += (f->chunks - n) * f->outside / f->chunks;
+	}
+	return saved;
+}
+
+/* The smallest of 1, 2, 5, 10, 20 ... that saves most of what can be saved. */
+static double better_size(const struct files *files)
+{
+	static const double steps[] = {1, 2, 5};
+	double most = saved_by(files, INFINITY), size = 1, ten;
+	size_t i;
+
+	for (ten = 1; ten < 1e15; ten *= 10) {
+		for (i = 0; i < 3; i++) {
+			size = ten * steps[i];
+			if (saved_by(files, size) >= MOST_OF * most)
+				return size;
+		}
+	}
+	return size;
+}
+
+static enum verdict judge(const struct files *files, struct draft *d)
+{
+	double chunks = 0, events = 0, read = 0, outside = 0, size, saved;
+	size_t i;
+
+	for (i = 0; i < files->n; i++) {
+		chunks += files->v[i].chunks;
+		events += files->v[i].events;
+		read += files->v[i].read;
+		outside += files->v[i].outside;
+	}
+	if (chunks <= (double)files->n) /* one for each file */
+		return CHECK_QUIET;
+	size = better_size(files);
+	saved = saved_by(files, size);
+	if (!reaches(saved, read, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	draft_see(d, "events_per_chunk", value_real(events / chunks), "events");
+	draft_see(d, "chunks", value_real(chunks), "chunks");
+	draft_see(d, "read_bytes", value_real(read), "bytes");
+	draft_see(d, "outside_basket_bytes", value_real(outside), "bytes");
+	draft_see(d, "outside_basket_percent", value_real(outside / read * 100), "%");
+	draft_see(d, "chunksize", value_real(size), "events");
+	draft_see(d, "saved_bytes", value_real(saved), "bytes");
+	draft_say(d,
+		  "chunks of %s events read %s outside of their baskets (metadata, gaps; %s of "
+		  "%s): a chunksize of %s would save %s",
+		  draft_human(d, value_real(events / chunks), AS_COUNT),
+		  draft_percent(d, outside / read * 100),
+		  draft_human(d, value_real(outside), AS_BYTES),
+		  draft_human(d, value_real(read), AS_BYTES),
+		  draft_human(d, value_real(size), AS_COUNT),
+		  draft_human(d, value_real(saved), AS_BYTES));
+	draft_advise(d, "Use chunksize=%.0f; memory per task grows with it.", size);
+	return draft_found(d, saved / read);
+}
+
+enum verdict finding_metadata_reread(const struct report *r, struct draft *d)
+{
+	enum verdict verdict = CHECK_IDLE;
+	const char *unknown = NULL;
+	struct files files = {0};
+
+	if (rows_of(r->run, &files, &unknown)) {
+		d->no_memory = true;
+	} else if (unknown) {
+		verdict = draft_unknown(d, unknown);
+	} else if (files.n) {
+		fold(&files);
+		verdict = judge(&files, d);
+	}
+	free(files.v);
+	return verdict;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_health.c - what the numbers of a run do not hold. */
+#include <inttypes.h>
+
+#include "collector/findings/check.h"
+
+static void say_missing(struct draft *d, const char *name, double n, const char *what)
+{
+	if (!(n > 0))
+		return;
+	draft_see(d, name, value_real(n), "");
+	draft_say_more(d, "%s%.0f %s", d->f.evidence_count > 1 ? ", " : "", n, what);
+}
+
+enum verdict finding_incomplete(const struct report *r, struct draft *d)
+{
+	const struct model *m = r->run->model;
+	double tasks, records, all;
+	bool tasks_known, records_known;
+
+	tasks = value_number(r->tasks_refused, &tasks_known);
+	records = value_number(r->records_refused, &records_known);
+	all = tasks + records + (double)r->records_lost + (double)m->records_bad +
+	      (double)m->torn.n;
+	if (all < d->check->first)
+		return tasks_known && records_known ? CHECK_QUIET
+						    : draft_unknown(d, "records_refused");
+	draft_say(d, "data is missing: ");
+	say_missing(d, "tasks_refused", tasks, "tasks refused by full tables");
+	say_missing(d, "records_refused", records, "records refused");
+	say_missing(d, "records_lost", (double)r->records_lost, "records lost on the way");
+	say_missing(d, "records_bad", (double)m->records_bad, "records not understood");
+	say_missing(d, "torn_files", (double)m->torn.n, "files torn or unreadable");
+	return draft_found(d, 1);
+}
+
+enum verdict finding_silent_workers(const struct report *r, struct draft *d)
+{
+	const struct worker *first = NULL;
+	size_t i, n = 0;
+
+	for (i = 0; i < r->run->workers.n; i++) {
+		if (!r->run->workers.v[i]->silent)
+			continue;
+		first = first ? first : r->run->workers.v[i];
+		n++;
+	}
+	if ((double)n < d->check->first)
+		return CHECK_QUIET;
+	draft_see(d, "silent_workers", value_uint(n), "workers");
+	draft_see(d, "workers", value_uint(r->run->workers.n), "workers");
+	draft_see(d, "worker", value_text(first->label), "");
+	draft_say(d, "%zu of %zu workers went silent without a goodbye, the first of them %s", n,
+		  r->run->workers.n, draft_name(d, first->label));
+	return draft_found(d, (double)n / (double)r->run->workers.n);
+}
+
+enum verdict finding_unmeasured_tasks(const struct report *r, struct draft *d)
+{
+	const struct attempt *a, *first = NULL;
+	size_t i, async = 0, elsewhere = 0;
+
+	for (i = 0; i < r->run->attempts.n; i++) {
+		a = r->run->attempts.v[i];
+		if (!(a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE)))
+			continue;
+		first = first ? first : a;
+		async += (a->flags & CREMA_TASK_ASYNC) != 0;
+		elsewhere += (a->flags & CREMA_TASK_ELSEWHERE) != 0;
+	}
+	if ((double)(async + elsewhere) < d->check->first)
+		return CHECK_QUIET;
+	draft_see(d, "asynchronous", value_uint(async), "attempts");
+	draft_see(d, "in_other_processes", value_uint(elsewhere), "attempts");
+	draft_see(d, "attempts", value_uint(r->run->attempts.n), "attempts");
+	draft_see(d, "prefix", value_text(first->prefix ? first->prefix : "unknown"), "");
+	draft_say(d,
+		  "of %zu attempts only the wall time is known: %zu asynchronous and %zu in other "
+		  "processes, the first of kind %s",
+		  async + elsewhere, async, elsewhere, draft_name(d, first->prefix));
+	draft_see(d, "unmeasured", value_uint(async + elsewhere), "attempts");
+	return draft_found(d, (double)(async + elsewhere) / (double)r->run->attempts.n);
+}
+
+enum verdict finding_child_processes(const struct report *r, struct draft *d)
+{
+	double children, tasks;
+	bool known;
+
+	children = value_number(r->balance.children.cpu_seconds, &known);
+	if (!known)
+		return draft_unknown(d, "children");
+	tasks = value_number(r->balance.tasks.cpu_seconds, &known);
+	if (!known)
+		return draft_unknown(d, "completeness: tasks");
+	if (children < d->check->second || children * 100 < tasks * d->check->first)
+		return CHECK_QUIET;
+	draft_see(d, "children_cpu_seconds", value_real(children), "s");
+	draft_see(d, "tasks_cpu_seconds", value_real(tasks), "s");
+	draft_say(d,
+		  "processes that the workers started used %s of CPU in the workers' lives, tasks "
+		  "%s",
+		  draft_human(d, value_real(children), AS_SECONDS),
+		  draft_human(d, value_real(tasks), AS_SECONDS));
+	return draft_found(d, children / (children + tasks));
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_servers.c - requests, and bytes over the network. */
+#include <string.h>
+
+#include "collector/findings/check.h"
+
+struct requests {
+	double n, ns;
+};
+
+static bool requests_of(const struct server_sum *s, struct requests *q)
+{
+	bool n_known, ns_known;
+
+	q->n = value_number(s->requests, &n_known);
+	q->ns = value_number(s->latency_sum_ns, &ns_known);
+	return n_known && ns_known;
+}
+
+enum verdict finding_slow_server(const struct report *r, struct draft *d)
+{
+	struct requests one, all = {0, 0}, slow = {0, 0}, rest;
+	const struct server_sum *worst = NULL;
+	double percent, most = 0;
+	size_t i;
+
+	if (r->servers.n < 2)
+		return CHECK_IDLE;
+	for (i = 0; i < r->servers.n; i++) {
+		if (!requests_of(&r->servers.v[i], &one))
+			return draft_unknown(d, "servers");
+		all.n += one.n;
+		all.ns += one.ns;
+	}
+	for (i = 0; i < r->servers.n; i++) {
+		requests_of(&r->servers.v[i], &one);
+		rest = (struct requests){all.n - one.n, all.ns - one.ns};
+		if (one.n < d->check->second || rest.n < d->check->second || !(rest.ns > 0))
+			continue;
+		percent = one.ns / one.n / (rest.ns / rest.n) * 100;
+		if (percent > most)
+			worst = &r->servers.v[i], slow = one, most = percent;
+	}
+	if (!worst || most < d->check->first)
+		return CHECK_QUIET;
+	rest = (struct requests){all.n - slow.n, all.ns - slow.ns};
+	draft_see(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
+	draft_see(d, "requests", value_real(slow.n), "requests");
+	draft_see(d, "mean_latency_seconds", value_real(slow.ns / slow.n / 1e9), "s");
+	draft_see(d, "other_requests", value_real(rest.n), "requests");
+	draft_see(d, "other_mean_latency_seconds", value_real(rest.ns / rest.n / 1e9), "s");
+	draft_say(d, "%s answered %s requests in %s on average, the other servers in %s (%s)",
+		  draft_name(d, worst->server), draft_human(d, value_real(slow.n), AS_COUNT),
+		  draft_human(d, value_real(slow.ns / slow.n / 1e9), AS_SECONDS),
+		  draft_human(d, value_real(rest.ns / rest.n / 1e9), AS_SECONDS),
+		  draft_human(d, value_real(most / 100), AS_TIMES));
+	draft_see(d, "times", value_real(most / 100), "");
+	return draft_found(d, slow.ns / all.ns);
+}
+
+enum verdict finding_failed_requests(const struct report *r, struct draft *d)
+{
+	const struct server_sum *worst = NULL;
+	double failed = 0, all = 0, one, most = 0;
+	bool known;
+	size_t i;
+
+	if (!r->servers.n)
+		return CHECK_IDLE;
+	for (i = 0; i < r->servers.n; i++) {
+		one = value_number(r->servers.v[i].failed, &known);
+		if (!known)
+			return draft_unknown(d, "servers");
+		failed += one;
+		all += value_number(r->servers.v[i].requests, NULL);
+		if (one > most)
+			worst = &r->servers.v[i], most = one;
+	}
+	if (!worst || failed < d->check->first)
+		return CHECK_QUIET;
+	draft_see(d, "failed", value_real(failed), "requests");
+	draft_see(d, "requests", value_real(all), "requests");
+	draft_see(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
+	draft_see(d, "server_failed", value_real(most), "requests");
+	draft_say(d, "%s of %s requests got no answer, %s of them from %s",
+		  draft_human(d, value_real(failed), AS_COUNT),
+		  draft_human(d, value_real(all), AS_COUNT),
+		  draft_human(d, value_real(most), AS_COUNT), draft_name(d, worst->server));
+	return draft_found(d, all > 0 ? failed / all : 1);
+}
+
+enum verdict finding_remote_amplification(const struct report *r, struct draft *d)
+{
+	double received = 0, used = 0;
+	const struct attempt *a;
+	bool known, baskets;
+	size_t i, n = 0;
+
+	for (i = 0; i < r->run->attempts.n; i++) {
+		a = r->run->attempts.v[i];
+		if (!a->counted || !attempt_is_chunk(a) || !a->filename ||
+		    !strstr(a->filename, "://"))
+			continue;
+		received += value_number(count_of(&a->c, CREMA_C_network_read_bytes), &known);
+		used += value_number(count_of(&a->c, CREMA_C_basket_bytes), &baskets);
+		if (!known || !baskets)
+			return draft_unknown(d, known ? "basket_bytes" : "network_read_bytes");
+		n++;
+	}
+	if (!n)
+		return CHECK_IDLE;
+	if (!reaches(received, used, d->check->first, 0) || received - used < d->check->second)
+		return CHECK_QUIET;
+	draft_see(d, "network_read_bytes", value_real(received), "bytes");
+	draft_see(d, "basket_bytes", value_real(used), "bytes");
+	draft_see(d, "amplification", value_real(received / used), "");
+	draft_see(d, "chunks", value_uint(n), "chunks");
+	draft_say(d, "%s chunks of remote files received %s for %s of baskets used (%s)",
+		  draft_human(d, value_uint(n), AS_COUNT),
+		  draft_human(d, value_real(received), AS_BYTES),
+		  draft_human(d, value_real(used), AS_BYTES),
+		  draft_human(d, value_real(received / used), AS_TIMES));
+	return draft_found(d, (received - used) / received);
+}
+
+enum verdict finding_unattributed_network(const struct report *r, struct draft *d)
+{
+	double tasks, rest;
+	bool known;
+
+	tasks = value_number(r->balance.tasks.network_read_bytes, &known);
+	if (!known)
+		return draft_unknown(d, "completeness");
+	rest = value_number(r->balance.unattributed.network_read_bytes, &known);
+	if (!known)
+		return draft_unknown(d, "completeness");
+	if (!reaches(rest, tasks + rest, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	draft_see(d, "unattributed_network_read_bytes", value_real(rest), "bytes");
+	draft_see(d, "received_bytes", value_real(tasks + rest), "bytes");
+	draft_see(d, "percent", value_real(rest / (tasks + rest) * 100), "%");
+	draft_say(d, "%s of what the workers received in their lives (%s of %s) belongs to no task",
+		  draft_percent(d, rest / (tasks + rest) * 100),
+		  draft_human(d, value_real(rest), AS_BYTES),
+		  draft_human(d, value_real(tasks + rest), AS_BYTES));
+	return draft_found(d, rest / (tasks + rest));
+}

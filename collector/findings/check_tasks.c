@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_tasks.c - tasks that took longer than others of their kind, and tasks beside the chunks. */
+#include "collector/findings/check.h"
+#include "collector/findings/kinds.h"
+
+#define STRAGGLER_TASKS 10
+#define IMPORT_BYTES 1000000
+
+struct stragglers {
+	size_t first, n, late; /* of one kind; late: so many at its end */
+	double median, excess;
+};
+
+static struct stragglers stragglers_of(const struct kinds *k, size_t first, size_t n,
+				       const struct check *c)
+{
+	struct stragglers s = {first, n, 0, kind_median(k, first, n), 0};
+	double wall;
+	size_t i;
+
+	for (i = first + n; i-- > first;) {
+		wall = attempt_seconds(k->v[i]);
+		if (wall < s.median * c->first || wall - s.median < c->second)
+			break;
+		s.late++;
+		s.excess += wall - s.median;
+	}
+	return s;
+}
+
+/* "72 % of it storage": what the slowest one did most. */
+static void say_most(struct draft *d, const struct attempt *a)
+{
+	struct classes c;
+	double most = 0, wall, v;
+	unsigned int i, worst = 0;
+
+	attempt_classes(a, &c);
+	wall = value_number(c.wall, NULL);
+	for (i = 0; i < CREMA_TIMES; i++) {
+		v = value_number(c.cls[i], NULL);
+		if (v > most)
+			worst = i, most = v;
+	}
+	if (!(most > 0) || !(wall > 0))
+		return;
+	draft_see(d, "slowest_class", value_text(class_name(worst)), "");
+	draft_see(d, "slowest_class_percent", value_real(most / wall * 100), "%");
+	draft_say_more(d, ", %s of it %s", draft_percent(d, most / wall * 100), class_name(worst));
+}
+
+static enum verdict say_stragglers(const struct report *r, struct draft *d, const struct kinds *k,
+				   const struct stragglers *s)
+{
+	const struct attempt *slow = k->v[s->first + s->n - 1];
+	double wall = attempt_seconds(slow);
+
+	draft_see(d, "prefix", value_text(slow->prefix ? slow->prefix : "unknown"), "");
+	draft_see(d, "tasks", value_uint(s->n), "tasks");
+	draft_see(d, "stragglers", value_uint(s->late), "tasks");
+	draft_see(d, "median_seconds", value_real(s->median), "s");
+	draft_see(d, "excess_seconds", value_real(s->excess), "s");
+	draft_see(d, "slowest_seconds", value_real(wall), "s");
+	draft_see(d, "slowest_worker", value_text(slow->worker->label), "");
+	draft_say(d, "%zu of %zu tasks %s took %s longer than the median of %s; the slowest %s",
+		  s->late, s->n, draft_name(d, slow->prefix),
+		  draft_human(d, value_real(s->excess), AS_SECONDS),
+		  draft_human(d, value_real(s->median), AS_SECONDS),
+		  draft_human(d, value_real(wall), AS_SECONDS));
+	say_most(d, slow);
+	draft_say_more(d, ", on %s", draft_name(d, slow->worker->label));
+	if (slow->filename) {
+		draft_see(d, "slowest_file", value_text(slow->filename), "");
+		draft_say_more(d, ", file %s", draft_name(d, slow->filename));
+	}
+	return draft_found(d, r->facts->tasks.wall > 0 ? s->excess / r->facts->tasks.wall : 0);
+}
+
+enum verdict finding_stragglers(const struct report *r, struct draft *d)
+{
+	struct stragglers s, worst = {0};
+	enum verdict verdict = CHECK_IDLE;
+	struct kinds k;
+	size_t i, n;
+
+	if (kinds_build(&k, r->run)) {
+		d->no_memory = true;
+	} else {
+		for (i = 0; i < k.n; i += n) {
+			n = kind_count(&k, i);
+			if (n < STRAGGLER_TASKS)
+				continue;
+			s = stragglers_of(&k, i, n, d->check);
+			verdict = CHECK_QUIET;
+			if (s.excess > worst.excess)
+				worst = s;
+		}
+		if (worst.late)
+			verdict = say_stragglers(r, d, &k, &worst);
+	}
+	kinds_release(&k);
+	return verdict;
+}
+
+static bool imports(const struct attempt *a)
+{
+	return value_number(count_of(&a->c, CREMA_C_import_read_bytes), NULL) >= IMPORT_BYTES;
+}
+
+/* What the tasks of one kind that import took longer than the median of those that do not. */
+static double import_excess(const struct kinds *k, size_t first, size_t n, size_t *count)
+{
+	double median = -1, excess = 0;
+	size_t i, plain = 0, at = 0;
+
+	for (i = first; i < first + n; i++)
+		plain += !imports(k->v[i]);
+	if (!plain)
+		return 0;
+	for (i = first; i < first + n && median < 0; i++) {
+		if (!imports(k->v[i]) && at++ == (plain - 1) / 2)
+			median = attempt_seconds(k->v[i]);
+	}
+	for (i = first; i < first + n; i++) {
+		if (imports(k->v[i]) && attempt_seconds(k->v[i]) > median) {
+			excess += attempt_seconds(k->v[i]) - median;
+			++*count;
+		}
+	}
+	return excess;
+}
+
+enum verdict finding_imports(const struct report *r, struct draft *d)
+{
+	struct value bytes = metric_import_read_bytes(r->facts);
+	double excess = 0, wall = r->facts->tasks.wall;
+	size_t i, n, count = 0;
+	struct kinds k;
+	bool known;
+
+	value_number(bytes, &known);
+	if (!known)
+		return draft_unknown(d, "import_read_bytes");
+	if (kinds_build(&k, r->run)) {
+		d->no_memory = true;
+		kinds_release(&k);
+		return CHECK_QUIET;
+	}
+	for (i = 0; i < k.n; i += n) {
+		n = kind_count(&k, i);
+		excess += import_excess(&k, i, n, &count);
+	}
+	kinds_release(&k);
+	if (!reaches(excess, wall, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	draft_see(d, "tasks", value_uint(count), "tasks");
+	draft_see(d, "excess_seconds", value_real(excess), "s");
+	draft_see(d, "task_wall_seconds", value_real(wall), "s");
+	draft_see(d, "import_read_bytes", bytes, "bytes");
+	draft_say(d,
+		  "%zu task%s read Python modules (%s in all) and took %s longer than others of "
+		  "their kind, %s of the time of tasks",
+		  count, count == 1 ? "" : "s", draft_human(d, bytes, AS_BYTES),
+		  draft_human(d, value_real(excess), AS_SECONDS),
+		  draft_percent(d, excess / wall * 100));
+	draft_see(d, "percent", value_real(excess / wall * 100), "%");
+	return draft_found(d, excess / wall);
+}
+
+enum verdict finding_dask_overhead(const struct report *r, struct draft *d)
+{
+	const struct tally *all = &r->facts->tasks, *chunks = &r->facts->chunks;
+	double rest = all->wall - chunks->wall, one, most = 0;
+	const char *name = NULL;
+	struct kinds k;
+	size_t i, j, n;
+
+	if (!chunks->attempts)
+		return CHECK_IDLE;
+	if (all->wall_ns.unknown)
+		return draft_unknown(d, "task_wall_seconds");
+	if (!reaches(rest, all->wall, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	draft_see(d, "seconds", value_real(rest), "s");
+	draft_see(d, "task_wall_seconds", value_real(all->wall), "s");
+	draft_see(d, "percent", value_real(rest / all->wall * 100), "%");
+	draft_see(d, "tasks", value_uint(all->attempts - chunks->attempts), "tasks");
+	draft_say(d, "%s of the time of tasks (%s) went to %zu tasks that are no chunks",
+		  draft_percent(d, rest / all->wall * 100),
+		  draft_human(d, value_real(rest), AS_SECONDS), all->attempts - chunks->attempts);
+	if (kinds_build(&k, r->run))
+		d->no_memory = true;
+	for (i = 0; !d->no_memory && i < k.n; i += n) {
+		n = kind_count(&k, i);
+		for (j = i, one = 0; j < i + n; j++)
+			one += attempt_is_chunk(k.v[j]) ? 0 : attempt_seconds(k.v[j]);
+		if (one > most)
+			name = k.v[i]->prefix, most = one;
+	}
+	kinds_release(&k);
+	if (name) {
+		draft_see(d, "most_prefix", value_text(name), "");
+		draft_see(d, "most_seconds", value_real(most), "s");
+		draft_say_more(d, ", %s of it to %s", draft_human(d, value_real(most), AS_SECONDS),
+			       draft_name(d, name));
+	}
+	return draft_found(d, rest / all->wall);
+}

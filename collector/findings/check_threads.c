@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_threads.c - threads with and without a task. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "collector/findings/check.h"
+
+/* Thread-seconds that there were, and those with a task: of all attempts that can be measured. */
+static enum verdict occupancy(const struct report *r, struct draft *d, double *all, double *busy)
+{
+	double wall, cores;
+	bool known;
+
+	wall = value_number(metric_wall_time(r->facts), &known);
+	if (!known)
+		return draft_unknown(d, "wall_time");
+	cores = value_number(metric_total_cores(r->facts), &known);
+	if (!known)
+		return draft_unknown(d, "total_cores");
+	if (!r->facts->all.timed || r->facts->all.wall_ns.unknown)
+		return draft_unknown(d, "tasks: wall_seconds");
+	*all = wall * cores;
+	*busy = r->facts->all.wall;
+	return CHECK_QUIET;
+}
+
+/* Threads at the peak; false: unknown. */
+static bool most_threads(const struct report *r, double *threads)
+{
+	bool workers, cores;
+
+	*threads = value_number(metric_peak_workers(r->facts), &workers) *
+		   value_number(metric_cores_per_worker(r->facts), &cores);
+	return workers && cores;
+}
+
+enum verdict finding_idle_threads(const struct report *r, struct draft *d)
+{
+	double all, busy, idle;
+	enum verdict verdict = occupancy(r, d, &all, &busy);
+
+	if (verdict != CHECK_QUIET)
+		return verdict;
+	idle = all - busy;
+	if (!reaches(idle, all, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	draft_see_metric(d, r, "total_cores", "threads");
+	draft_see_metric(d, r, "wall_time", "s");
+	draft_see(d, "idle_thread_seconds", value_real(idle), "s");
+	draft_see(d, "task_wall_seconds_all", value_real(busy), "s");
+	draft_see(d, "percent", value_real(idle / all * 100), "%");
+	draft_say(d, "threads had no task for %s of the time: %s of %s thread-seconds",
+		  draft_percent(d, idle / all * 100), draft_human(d, value_real(idle), AS_IS),
+		  draft_human(d, value_real(all), AS_IS));
+	draft_see(d, "thread_seconds", value_real(all), "s");
+	return draft_found(d, idle / all);
+}
+
+enum verdict finding_low_cpu_efficiency(const struct report *r, struct draft *d)
+{
+	static const char *const reasons[CREMA_TIMES] = {
+		[CREMA_T_runqueue] = "waiting for a core",
+		[CREMA_T_gil_wait] = "waiting for the interpreter lock",
+		[CREMA_T_lock_wait] = "waiting for locks",
+		[CREMA_T_network_wait] = "waiting for the network",
+		[CREMA_T_storage_wait] = "waiting for storage",
+		[CREMA_T_sleep] = "asleep",
+	};
+	const struct tally *t = &r->facts->all;
+	double all, busy, cpu, most;
+	const char *reason = "without a task";
+	enum verdict verdict = occupancy(r, d, &all, &busy);
+	unsigned int i;
+	bool known;
+
+	if (verdict != CHECK_QUIET)
+		return verdict;
+	cpu = value_number(metric_total_cpu_time_true_all(r->facts), &known);
+	if (!known)
+		return draft_unknown(d, "total_cpu_time_true_all");
+	if (!(all > 0) || cpu * 100 >= all * d->check->first || all - cpu < d->check->second)
+		return CHECK_QUIET;
+	for (i = 0, most = all - busy; i < CREMA_TIMES; i++) {
+		if (reasons[i] && t->cls[i] > most)
+			reason = reasons[i], most = t->cls[i];
+	}
+	draft_see_metric(d, r, "total_cpu_time_true_all", "s");
+	draft_see(d, "thread_seconds", value_real(all), "s");
+	draft_see(d, "percent", value_real(cpu / all * 100), "%");
+	draft_say(d, "threads used %s of their time as CPU: %s of %s thread-seconds",
+		  draft_percent(d, cpu / all * 100), draft_human(d, value_real(cpu), AS_IS),
+		  draft_human(d, value_real(all), AS_IS));
+	if (most > 0) {
+		draft_see(d, "most", value_text(reason), "");
+		draft_see(d, "most_seconds", value_real(most), "s");
+		draft_see(d, "most_percent", value_real(most / all * 100), "%");
+		draft_say_more(d, "; they were %s for %s", reason,
+			       draft_percent(d, most / all * 100));
+	}
+	return draft_found(d, (all - cpu) / all);
+}
+
+enum verdict finding_more_workers(const struct report *r, struct draft *d)
+{
+	const struct tally *t = &r->facts->tasks;
+	double all, busy, threads, each;
+	enum verdict verdict = occupancy(r, d, &all, &busy);
+	bool known;
+
+	if (verdict != CHECK_QUIET)
+		return verdict;
+	value_number(tally_class(t, CREMA_T_cpu), &known);
+	if (!known)
+		return draft_unknown(d, "task_cpu_seconds");
+	if (!most_threads(r, &threads) || !(threads > 0))
+		return draft_unknown(d, "peak_workers");
+	each = (double)t->attempts / threads;
+	if (!reaches(busy, all, d->check->first, 0) || each < d->check->second ||
+	    t->cls[CREMA_T_cpu] * 2 <= t->wall)
+		return CHECK_QUIET;
+	draft_see(d, "busy_percent", value_real(busy / all * 100), "%");
+	draft_see(d, "threads", value_real(threads), "threads");
+	draft_see(d, "num_tasks", value_uint(t->attempts), "tasks");
+	draft_see(d, "tasks_per_thread", value_real(each), "tasks");
+	draft_see(d, "cpu_percent", value_real(t->cls[CREMA_T_cpu] / t->wall * 100), "%");
+	draft_say(d,
+		  "%s thread%s had a task for %s of the time and %s tasks each; %s of it was CPU",
+		  draft_human(d, value_real(threads), AS_IS), threads == 1 ? "" : "s",
+		  draft_percent(d, busy / all * 100), draft_human(d, value_real(each), AS_IS),
+		  draft_percent(d, t->cls[CREMA_T_cpu] / t->wall * 100));
+	return draft_found(d, 0);
+}
+
+enum verdict finding_few_chunks(const struct report *r, struct draft *d)
+{
+	double threads, chunks = (double)r->facts->chunks.attempts;
+	struct value wall = metric_wall_time(r->facts);
+
+	if (!r->facts->chunks.attempts || r->run->running)
+		return CHECK_IDLE;
+	if (!most_threads(r, &threads))
+		return draft_unknown(d, "cores_per_worker");
+	if (wall.type == VALUE_NULL)
+		return draft_unknown(d, "wall_time");
+	if (chunks * 100 >= threads * d->check->first ||
+	    value_number(wall, NULL) < d->check->second)
+		return CHECK_QUIET;
+	draft_see(d, "num_chunks", value_real(chunks), "chunks");
+	draft_see(d, "threads", value_real(threads), "threads");
+	draft_see(d, "wall_time", wall, "s");
+	draft_say(d, "%.0f chunk%s for %s threads: %.0f threads never had one", chunks,
+		  chunks == 1 ? "" : "s", draft_human(d, value_real(threads), AS_IS),
+		  ceil(threads - chunks));
+	return draft_found(d, (threads - chunks) / threads);
+}
+
+enum verdict finding_late_workers(const struct report *r, struct draft *d)
+{
+	struct value average = metric_avg_workers(r->facts), peak = metric_peak_workers(r->facts);
+	struct value wall = metric_wall_time(r->facts);
+	double share = value_number(value_ratio(average, peak, 100), NULL);
+
+	if (average.type == VALUE_NULL || peak.type == VALUE_NULL)
+		return draft_unknown(d, "peak_workers");
+	if (wall.type == VALUE_NULL)
+		return draft_unknown(d, "wall_time");
+	if (share > d->check->first || value_number(wall, NULL) < d->check->second)
+		return CHECK_QUIET;
+	draft_see(d, "avg_workers", average, "workers");
+	draft_see(d, "peak_workers", peak, "workers");
+	draft_see(d, "wall_time", wall, "s");
+	draft_say(d, "there were %s workers on average, and %s at the peak",
+		  draft_human(d, average, AS_IS), draft_human(d, peak, AS_COUNT));
+	return draft_found(d, 1 - share / 100);
+}
+
+struct edge {
+	uint64_t ns;
+	int step;
+};
+struct edges {
+	struct edge *v;
+	size_t n, cap;
+};
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct edge *a = pa, *b = pb;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? -1 : 1;
+	return b->step - a->step; /* one begins where another ends: no gap */
+}
+
+static int edges_of(const struct run *run, struct edges *e)
+{
+	const struct attempt *a;
+	struct edge *at;
+	size_t i;
+	int k;
+
+	for (i = 0; i < run->attempts.n; i++) {
+		a = run->attempts.v[i];
+		if (!a->begin_ns || !a->end_ns || a->flags & CREMA_TASK_ASYNC)
+			continue;
+		for (k = 0; k < 2; k++) {
+			at = ARRAY_NEW(e);
+			if (!at)
+				return -1;
+			*at = (struct edge){k ? a->end_ns : a->begin_ns, k ? -1 : 1};
+		}
+	}
+	if (e->n)
+		qsort(e->v, e->n, sizeof(*e->v), by_time);
+	return 0;
+}
+
+struct tail {
+	double seconds, idle; /* after the last time that half of the threads were busy */
+	bool ever;
+};
+
+static struct tail tail_of(const struct edges *e, double threads)
+{
+	struct tail t = {0, 0, false};
+	double length;
+	long busy = 0;
+	size_t i;
+
+	for (i = 0; i < e->n; i++) {
+		length = i ? (double)(e->v[i].ns - e->v[i - 1].ns) / 1e9 : 0;
+		t.seconds += length;
+		t.idle += length * (threads - (double)busy);
+		if (length > 0 && (double)busy * 2 >= threads)
+			t = (struct tail){0, 0, true};
+		busy += e->v[i].step;
+	}
+	return t;
+}
+
+enum verdict finding_tail(const struct report *r, struct draft *d)
+{
+	double threads, wall = r->facts->wall_time;
+	struct edges e = {0};
+	struct tail t = {0};
+
+	if (r->run->running || !(wall > 0))
+		return CHECK_IDLE;
+	if (!most_threads(r, &threads))
+		return draft_unknown(d, "cores_per_worker");
+	if (edges_of(r->run, &e))
+		d->no_memory = true;
+	else
+		t = tail_of(&e, threads);
+	free(e.v);
+	if (!t.ever || !reaches(t.seconds, wall, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	draft_see(d, "tail_seconds", value_real(t.seconds), "s");
+	draft_see(d, "wall_time", value_real(wall), "s");
+	draft_see(d, "percent", value_real(t.seconds / wall * 100), "%");
+	draft_see(d, "threads", value_real(threads), "threads");
+	draft_see(d, "idle_thread_seconds", value_real(t.idle), "s");
+	draft_say(d,
+		  "for the last %s of the wall time (%s) less than half of the %s threads had a "
+		  "task: %s thread-seconds without one",
+		  draft_percent(d, t.seconds / wall * 100),
+		  draft_human(d, value_real(t.seconds), AS_SECONDS),
+		  draft_human(d, value_real(threads), AS_IS),
+		  draft_human(d, value_real(t.idle), AS_IS));
+	return draft_found(d, t.seconds / wall);
+}

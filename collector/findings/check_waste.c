@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_waste.c - attempts that ended and do not count, by reason. */
+#include <string.h>
+
+#include "collector/findings/check.h"
+
+struct lost {
+	struct tally t;
+	const struct attempt *example; /* the first of them */
+};
+
+/* Attempts with one of two reasons; `other` may be NULL. */
+static void lost_of(const struct report *r, const char *reason, const char *other, struct lost *out)
+{
+	const struct attempt *a;
+	size_t i;
+
+	memset(out, 0, sizeof(*out));
+	for (i = 0; i < r->run->attempts.n; i++) {
+		a = r->run->attempts.v[i];
+		if (!a->waste_reason || (strcmp(a->waste_reason, reason) != 0 &&
+					 (!other || strcmp(a->waste_reason, other) != 0)))
+			continue;
+		tally_add(&out->t, a);
+		out->example = out->example ? out->example : a;
+	}
+}
+
+/* "3 attempts <what>: 12 s of work, 1.2 GB read"; the known part where not all is known. */
+static void say_lost(const struct report *r, struct draft *d, const struct lost *lost,
+		     const char *what)
+{
+	struct value wall = value_seconds(sum_known(&lost->t.wall_ns));
+	struct value read = sum_known(&lost->t.count[CREMA_C_read_bytes]);
+	bool wall_known, read_known;
+
+	value_number(wall, &wall_known);
+	value_number(read, &read_known);
+	draft_see(d, "attempts", value_uint(lost->t.attempts), "attempts");
+	draft_say(d, "%zu attempt%s %s", lost->t.attempts, lost->t.attempts == 1 ? "" : "s", what);
+	if (wall_known) {
+		draft_see(d, "wall_seconds", wall, "s");
+		draft_say_more(d, ": %s of work%s", draft_human(d, wall, AS_SECONDS),
+			       lost->t.wall_ns.unknown ? " at least" : "");
+	}
+	if (wall_known && read_known && value_number(read, NULL) > 0) {
+		draft_see(d, "read_bytes", read, "bytes");
+		draft_say_more(d, ", %s read", draft_human(d, read, AS_BYTES));
+	}
+	if (lost->example->prefix) {
+		draft_see(d, "prefix", value_text(lost->example->prefix), "");
+		draft_say_more(d, "; the first was of kind %s",
+			       draft_name(d, lost->example->prefix));
+	}
+	(void)r;
+}
+
+static double weight_of(const struct report *r, const struct lost *lost)
+{
+	double all = (double)r->facts->all.wall_ns.v;
+
+	return all > 0 ? (double)lost->t.wall_ns.v / all : 0;
+}
+
+enum verdict finding_killed_work(const struct report *r, struct draft *d)
+{
+	const struct worker *w;
+	struct lost lost;
+
+	lost_of(r, "killed", "lost", &lost);
+	if ((double)lost.t.attempts < d->check->first)
+		return CHECK_QUIET;
+	say_lost(r, d, &lost,
+		 lost.t.attempts == 1 ? "was lost with its worker"
+				      : "were lost with their workers");
+	w = lost.example->worker;
+	draft_see(d, "worker", value_text(w->label), "");
+	draft_say_more(d, "; %s ", draft_name(d, w->label));
+	if (w->goodbye_how) {
+		draft_see(d, "how", value_text(w->goodbye_how), "");
+		draft_say_more(d, "ended by %s", draft_name(d, w->goodbye_how));
+	} else {
+		draft_say_more(d, "ended without a word");
+	}
+	if (w->goodbye_cause) {
+		draft_see(d, "cause", value_text(w->goodbye_cause), "");
+		draft_say_more(d, " (%s)", draft_name(d, w->goodbye_cause));
+	}
+	return draft_found(d, weight_of(r, &lost));
+}
+
+enum verdict finding_failed_work(const struct report *r, struct draft *d)
+{
+	struct lost lost;
+
+	lost_of(r, "erred", NULL, &lost);
+	if ((double)lost.t.attempts < d->check->first)
+		return CHECK_QUIET;
+	say_lost(r, d, &lost, "failed and nothing came after");
+	return draft_found(d, weight_of(r, &lost));
+}
+
+enum verdict finding_retried_work(const struct report *r, struct draft *d)
+{
+	struct lost lost;
+
+	lost_of(r, "retried", NULL, &lost);
+	if ((double)lost.t.attempts < d->check->first)
+		return CHECK_QUIET;
+	say_lost(r, d, &lost, "failed and had to be done again");
+	return draft_found(d, weight_of(r, &lost));
+}
+
+enum verdict finding_recomputed_work(const struct report *r, struct draft *d)
+{
+	struct lost lost;
+
+	lost_of(r, "recomputed", "stolen", &lost);
+	if ((double)lost.t.attempts < d->check->first)
+		return CHECK_QUIET;
+	say_lost(r, d, &lost, "ended well and were done twice");
+	return draft_found(d, weight_of(r, &lost));
+}

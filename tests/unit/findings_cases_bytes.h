@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* findings_cases_bytes.h - cases of chunks, files and servers. */
+#ifndef FINDINGS_CASES_BYTES_H
+#define FINDINGS_CASES_BYTES_H
+
+/*
+ * 20 chunks of 1,000 events of one file; each reads `read` bytes and uses `used`. One chunk for the
+ * file would save 19 times what a chunk reads beside its baskets; 80 % of that are saved once there
+ * are 4 chunks, which is a chunksize of 5,000: 16 times.
+ */
+static void chunks_of(struct fixture *fx, uint64_t read, uint64_t used, bool known)
+{
+	struct task_record r;
+	char key[16];
+	int i;
+
+	fx_hello(fx, 1, "{}");
+	for (i = 0; i < 20; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		r = chunk((uint64_t)i + 1, key, i * 100, i * 100 + 100, "/data/a.root", i * 1000,
+			  i * 1000 + 1000);
+		SET_COUNT(&r, read_bytes, read);
+		SET_COUNT(&r, basket_bytes, used);
+		if (!known)
+			r.count_known &= ~(UINT64_C(1) << CREMA_C_basket_bytes);
+		fx_task(fx, 1, &r);
+	}
+}
+
+static bool case_metadata_reread(struct fixture *fx, int side)
+{
+	/* 16 x 625,000 = 10 MB of 50 MB */
+	if (side == BELOW)
+		chunks_of(fx, 2500010, 1875010 + 3, true); /* 9,999,952 of 50 MB */
+	else if (side == BELOW_SECOND)
+		chunks_of(fx, 1000000, 375001, true); /* 9,999,984 of 20 MB */
+	else
+		chunks_of(fx, 2500000, 1875000, side != UNKNOWN);
+	return true;
+}
+
+/* One file that a task read and used; `from` and `to` of the distinct bytes read, and of baskets.
+ */
+struct file_of {
+	uint64_t read, read_to, baskets, baskets_to;
+	bool ranges;
+};
+
+static void pack_range(msgpack_packer *pk, const char *name, uint64_t to)
+{
+	pack_text(pk, name);
+	pack_array(pk, 2);
+	pack_u64(pk, 0);
+	pack_u64(pk, to);
+}
+
+static void file(struct fixture *fx, const char *path, const struct file_of *f)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_FILE);
+	pack_map(&pk, f->ranges ? 13 : 11);
+	pack_kv_text(&pk, "path", path);
+	pack_kv_text(&pk, "span", "span");
+	pack_kv_text(&pk, "kind", "data");
+	pack_kv_u64(&pk, "read_calls", 1);
+	pack_kv_u64(&pk, "read_bytes", f->read);
+	pack_kv_u64(&pk, "mapped_bytes", 0);
+	pack_kv_u64(&pk, "basket_calls", 1);
+	pack_kv_u64(&pk, "basket_bytes", f->baskets);
+	pack_kv_u64(&pk, "extent_bytes", f->ranges ? f->read : 0);
+	pack_kv_u64(&pk, "unique_bytes", f->read_to);
+	pack_kv_u64(&pk, "basket_extent_bytes", f->ranges ? f->baskets : 0);
+	if (f->ranges) {
+		pack_range(&pk, "ranges", f->read_to);
+		pack_range(&pk, "basket_ranges", f->baskets_to);
+	}
+	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
+	buf_release(&b);
+	fx_pairs(fx, 1, CREMA_MSG_FILE, "path:s", path, "span:s", "span", "kind:s", "data",
+		 "unique_basket_bytes:u", f->baskets_to, NULL);
+}
+
+static void one_file(struct fixture *fx, const struct file_of *f)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	file(fx, "/data/\"<i>\"\n.root", f);
+}
+
+static bool case_baskets_reread(struct fixture *fx, int side)
+{
+	const struct file_of sides[] = {
+		[AT] = {60000000, 60000000, 50000000, 40000000, true},
+		[BELOW] = {60000000, 60000000, 50000005, 40000005, true},
+		[BELOW_SECOND] = {60000000, 60000000, 49999995, 39999996, true},
+		[UNKNOWN] = {60000000, 60000000, 50000000, 40000000, false}};
+
+	one_file(fx, &sides[side]);
+	return true;
+}
+
+static bool case_read_amplification(struct fixture *fx, int side)
+{
+	const struct file_of sides[] = {
+		[AT] = {20000000, 20000000, 10000000, 10000000, true},
+		[BELOW] = {20000001, 20000001, 10000001, 10000001, true},
+		[BELOW_SECOND] = {19999997, 19999997, 9999998, 9999998, true},
+		[UNKNOWN] = {20000000, 20000000, 10000000, 10000000, false}};
+
+	one_file(fx, &sides[side]);
+	return true;
+}
+
+static bool case_small_reads(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+	uint64_t calls = side == BELOW ? 4999 : 5000;
+
+	fx_hello(fx, 1, "{}");
+	SET_COUNT(&r, read_calls, calls);
+	SET_COUNT(&r, read_bytes, calls * 16384 + (side == BELOW_SECOND));
+	if (side == UNKNOWN)
+		r.count_known &= ~(UINT64_C(1) << CREMA_C_read_calls);
+	fx_task(fx, 1, &r);
+	return true;
+}
+
+static void from_storage(struct fixture *fx, uint64_t storage, uint64_t read, bool known)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	SET_COUNT(&r, read_bytes, read);
+	SET_COUNT(&r, storage_read_bytes, storage);
+	if (!known)
+		r.count_known &= ~(UINT64_C(1) << CREMA_C_storage_read_bytes);
+	fx_task(fx, 1, &r);
+}
+
+static bool case_cold_cache(struct fixture *fx, int side)
+{
+	from_storage(fx, side == BELOW_SECOND ? 9999999 : 10000000,
+		     side == BELOW ? 20000001 : 19000000 + (side == AT) * 1000000, side != UNKNOWN);
+	return true;
+}
+
+/* "less than 10 %": 10 % is not. */
+static bool case_warm_cache(struct fixture *fx, int side)
+{
+	uint64_t read = side == BELOW_SECOND ? 9999999 : 10000000;
+
+	from_storage(fx,
+		     side == BELOW	    ? 1000000
+		     : side == BELOW_SECOND ? 0
+					    : 999999,
+		     read, side != UNKNOWN);
+	return true;
+}
+
+static void server_row(struct fixture *fx, const char *name, uint64_t requests, uint64_t failed,
+		       uint64_t sum_ns)
+{
+	fx_pairs(fx, 1, CREMA_MSG_SERVER, "server:s", name, "scheme:s", "http", "span:s", "span",
+		 "requests:u", requests, "failed:u", failed, "read_bytes:u", UINT64_C(1000),
+		 "latency_sum_ns:u", sum_ns, "latency_max_ns:u", sum_ns, NULL);
+}
+
+/* 20 requests of 3 ms each beside 20 of 1 ms. */
+static bool case_slow_server(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	if (side == UNKNOWN)
+		fx_pairs(fx, 1, CREMA_MSG_SERVER, "server:s", "slow", "scheme:s", "http", "span:s",
+			 "span", NULL);
+	else
+		server_row(fx, "slow", side == BELOW_SECOND ? 19 : 20, 0,
+			   side == BELOW ? 59999999 : 60000000);
+	server_row(fx, "fast", 20, 0, 20000000);
+	return true;
+}
+
+static bool case_failed_requests(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+
+	if (side == BELOW_SECOND)
+		return false;
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	if (side == UNKNOWN)
+		fx_pairs(fx, 1, CREMA_MSG_SERVER, "server:s", "s", "scheme:s", "http", "span:s",
+			 "span", NULL);
+	else
+		server_row(fx, "s", 10, side == AT, 1);
+	return true;
+}
+
+static bool case_remote_amplification(struct fixture *fx, int side)
+{
+	uint64_t used = side == BELOW ? 10000001 : 10000000;
+	uint64_t received = side == BELOW ? 20000001 : 20000000;
+	struct task_record r = chunk(1, "a", 0, 1000, "root://server//a.root", 0, 1000);
+
+	if (side == BELOW_SECOND)
+		used = 9999998, received = 19999997;
+	fx_hello(fx, 1, "{}");
+	SET_COUNT(&r, network_read_bytes, received);
+	SET_COUNT(&r, basket_bytes, used);
+	if (side == UNKNOWN)
+		r.count_known &= ~(UINT64_C(1) << CREMA_C_network_read_bytes);
+	fx_task(fx, 1, &r);
+	return true;
+}
+
+/* Totals of a worker: bytes received for tasks and for nobody, CPU of tasks and of children. */
+static void totals(struct fixture *fx, uint64_t tasks, uint64_t rest, uint64_t cpu_ms,
+		   uint64_t children_ms)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_TOTALS);
+	pack_map(&pk, 6);
+	pack_kv_u64(&pk, "boot_ns", AT(5000));
+	pack_kv_u64(&pk, "tasks_refused", 0);
+	pack_kv_u64(&pk, "records_refused", 0);
+	pack_text(&pk, "tasks");
+	pack_map(&pk, 3);
+	pack_kv_u64(&pk, "network_read_bytes", tasks);
+	pack_kv_u64(&pk, "cpu_ns", cpu_ms * 1000000);
+	pack_kv_u64(&pk, "pool_cpu_ns", 0);
+	pack_text(&pk, "unattributed");
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, "network_read_bytes", rest);
+	pack_text(&pk, "children");
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, "cpu_ns", children_ms * 1000000);
+	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
+	buf_release(&b);
+}
+
+static bool case_unattributed_network(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	if (side == BELOW)
+		totals(fx, 40000001, 10000000, 0, 0);
+	else if (side == BELOW_SECOND)
+		totals(fx, 0, 9999999, 0, 0);
+	else if (side == AT)
+		totals(fx, 40000000, 10000000, 0, 0);
+	return true;
+}
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* findings_cases_work.h - cases of wasted work, slow tasks, Dask, Python and missing data. */
+#ifndef FINDINGS_CASES_WORK_H
+#define FINDINGS_CASES_WORK_H
+
+/* Two attempts at one key. */
+static bool attempts(struct fixture *fx, int side, const char *first, const char *second)
+{
+	if (side != AT && side != BELOW)
+		return false;
+	fx_hello(fx, 1, "{}");
+	if (first && side == AT)
+		fx_simple(fx, 1, 1, "a", "span", 0, 0, 1000, first);
+	if (second || side == BELOW)
+		fx_simple(fx, 1, 2, "a", "span", 0, 2000, 3000, second ? second : "ok");
+	return true;
+}
+
+static bool case_killed_work(struct fixture *fx, int side)
+{
+	return attempts(fx, side, "killed", "ok");
+}
+
+static bool case_failed_work(struct fixture *fx, int side)
+{
+	return attempts(fx, side, "erred", NULL);
+}
+
+static bool case_retried_work(struct fixture *fx, int side)
+{
+	return attempts(fx, side, "erred", "ok");
+}
+
+static bool case_recomputed_work(struct fixture *fx, int side)
+{
+	return attempts(fx, side, "ok", "ok");
+}
+
+/* Ten tasks of `median` ms, the last one longer. */
+static bool case_stragglers(struct fixture *fx, int side)
+{
+	int median = side == BELOW_SECOND ? 400 : 500, i, at = 0, wall;
+	struct task_record r;
+	char key[16];
+
+	if (side == UNKNOWN)
+		return false;
+	fx_hello(fx, 1, "{}");
+	for (i = 0; i < 10; i++) {
+		wall = i < 9 ? median : side == BELOW ? 1499 : side == BELOW_SECOND ? 1399 : 1500;
+		snprintf(key, sizeof(key), "k%d", i);
+		r = work((uint64_t)i + 1, key, at, at + wall);
+		fx_task(fx, 1, &r);
+		at += wall;
+	}
+	return true;
+}
+
+/* 1 s more than another of its kind, of 10 s in all. */
+static bool case_imports(struct fixture *fx, int side)
+{
+	int wall = side == BELOW ? 5501 : side == BELOW_SECOND ? 5499 : 5500;
+	int other = side == BELOW ? 4501 : 4500;
+	struct task_record r = work(1, "a", 0, wall);
+
+	fx_hello(fx, 1, "{}");
+	SET_COUNT(&r, import_read_bytes, 1000000);
+	if (side == UNKNOWN)
+		r.count_known &= ~(UINT64_C(1) << CREMA_C_import_read_bytes);
+	fx_task(fx, 1, &r);
+	r = work(2, "b", 6000, 6000 + other);
+	fx_task(fx, 1, &r);
+	return true;
+}
+
+static bool case_dask_overhead(struct fixture *fx, int side)
+{
+	struct task_record r = chunk(1, "a", 0,
+				     side == BELOW	    ? 4001
+				     : side == BELOW_SECOND ? 3900
+							    : 4000,
+				     "/a", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	r = work(2, "merge", 5000, side == BELOW_SECOND ? 5999 : 6000);
+	TASK_SET(&r, prefix, T("merge"));
+	if (side == UNKNOWN)
+		r.known &= ~(UINT64_C(1) << TASK_F_wall_ns);
+	fx_task(fx, 1, &r);
+	return true;
+}
+
+static bool case_tiny_tasks(struct fixture *fx, int side)
+{
+	int i, n = side == BELOW ? 199 : 200, wall = side == BELOW_SECOND ? 51 : 50;
+	struct task_record r;
+	char key[16];
+
+	fx_hello(fx, 1, "{}");
+	for (i = 0; i < n; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		r = work((uint64_t)i + 1, key, i * 100, i * 100 + wall);
+		if (side == UNKNOWN && i == 7)
+			r.known &= ~(UINT64_C(1) << TASK_F_wall_ns);
+		fx_task(fx, 1, &r);
+	}
+	return true;
+}
+
+static bool case_serialization(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0,
+				    side == BELOW	   ? 10001
+				    : side == BELOW_SECOND ? 9000
+							   : 10000);
+	char json[400];
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	snprintf(json, sizeof(json),
+		 "{\"digests\": [[\"execute\", \"span\", \"task\", \"serialize\", \"seconds\", "
+		 "%s], [\"execute\", \"span\", \"task\", \"deserialize\", \"seconds\", 0.25]]}",
+		 side == BELOW_SECOND ? "0.749" : "0.75");
+	if (side != UNKNOWN)
+		fx_dask(fx, 1, 500, json);
+	return true;
+}
+
+/* 1 s of CPU outside of codecs over 10,000 events is 100 us. */
+static bool case_python_heavy(struct fixture *fx, int side)
+{
+	struct task_record r = chunk(1, "a", 0, 5000, "/a", 0, side == BELOW ? 10001 : 10000);
+
+	if (side == BELOW_SECOND)
+		r = chunk(1, "a", 0, 5000, "/a", 0, 9000);
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, cpu, side == BELOW_SECOND ? 1499 : 1500);
+	SET_COUNT(&r, decompress_cpu_ns, 500000000);
+	if (side == UNKNOWN)
+		r.count_known &= ~(UINT64_C(1) << CREMA_C_decompress_cpu_ns);
+	fx_task(fx, 1, &r);
+	return true;
+}
+
+/* A process without Dask that began at 0 s. */
+static void plain_process(struct fixture *fx, bool start_known)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_map(&pk, 2);
+	pack_text(&pk, "facts");
+	pack_map(&pk, start_known ? 4 : 3);
+	pack_kv_u64(&pk, "pid", 1);
+	pack_kv_u64(&pk, "boot_ns", BOOT);
+	pack_kv_u64(&pk, "real_ns", BASE * UINT64_C(1000000000));
+	if (start_known)
+		pack_kv_u64(&pk, "start_ticks", BOOT / 10000000);
+	pack_text(&pk, "task_fields");
+	task_pack_names(&pk);
+	fx_frame(fx, CREMA_FRAME_HELLO, 1, 0, &b);
+	buf_release(&b);
+}
+
+/* Its first chunk began after 1 of 5 s. */
+static bool case_process_start(struct fixture *fx, int side)
+{
+	int first = side == BELOW_SECOND ? 999 : 1000;
+	int end = side == BELOW ? 5001 : side == BELOW_SECOND ? 4000 : 5000;
+	struct task_record r = chunk(1, "a", first, first + 1000, "/a", 0, 1000);
+
+	TASK_SET(&r, span, T("coffea-ab.1"));
+	plain_process(fx, side != UNKNOWN);
+	fx_task(fx, 1, &r);
+	fx_goodbye(fx, 1, end, "exit");
+	return true;
+}
+
+static bool case_incomplete(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+
+	if (side == BELOW_SECOND)
+		return false;
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	if (side != UNKNOWN)
+		totals(fx, 0, 0, 0, 0);
+	if (side == AT)
+		fx->seq[1] += 3; /* three records are missing before the next */
+	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(500), NULL);
+	return true;
+}
+
+/* The other worker was heard 10 s later. */
+static bool case_silent_workers(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+
+	if (side != AT && side != BELOW)
+		return false;
+	fx_hello(fx, 1, "{}");
+	fx_hello(fx, 2, "{}");
+	fx_task(fx, 1, &r);
+	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(1000), NULL);
+	fx_map(fx, 2, CREMA_MSG_SAMPLE, "boot_ns", AT(side == AT ? 12000 : 10000), NULL);
+	return true;
+}
+
+static bool case_unmeasured_tasks(struct fixture *fx, int side)
+{
+	if (side != AT && side != BELOW)
+		return false;
+	fx_hello(fx, 1, "{}");
+	fx_simple(fx, 1, 1, "a", "span", side == AT ? CREMA_TASK_ASYNC : 0, 0, 1000, "ok");
+	return true;
+}
+
+/* 1 s beside 5 s of tasks. */
+static bool case_child_processes(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 6000);
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	if (side != UNKNOWN)
+		totals(fx, 0, 0,
+		       side == BELOW	      ? 5001
+		       : side == BELOW_SECOND ? 1000
+					      : 5000,
+		       side == BELOW_SECOND ? 999 : 1000);
+	return true;
+}
+
+#endif
