@@ -13,10 +13,12 @@
 
 #include "collector/command.h"
 #include "collector/serve/http.h"
+#include "collector/serve/http_metrics.h"
 #include "collector/serve/http_report.h"
 #include "collector/serve/http_status.h"
 #include "collector/serve/journal.h"
 #include "collector/serve/live.h"
+#include "collector/serve/live_run.h"
 #include "collector/serve/loop.h"
 #include "collector/serve/server.h"
 #include "common/clock.h"
@@ -36,10 +38,11 @@ struct collect {
 	int lock_fd, agents_fd, http_fd;
 	bool http_token; /* the status page is reachable from elsewhere */
 	struct auth_token token;
-	uint64_t started_ns;
+	uint64_t started_ns, started_real_ns;
 	struct loop *loop;
 	struct journal *journal;
 	struct live *live;
+	struct live_run *live_run;
 	struct loop_timer *second;
 	struct server *server;
 	struct loop_listener *listener;
@@ -187,17 +190,34 @@ static void on_live(void *arg, struct buf *out)
 	live_json(c->live, c->started_ns, out);
 }
 
+static void on_metrics(void *arg, struct buf *out)
+{
+	struct collect *c = arg;
+	struct http_metrics from = {
+		.live = c->live,
+		.server = c->server,
+		.journal = c->journal,
+		.journal_dir = c->journal_dir,
+		.started_real_ns = c->started_real_ns,
+		.run = live_run_text(c->live_run),
+	};
+
+	http_metrics(&from, out);
+}
+
 static void on_second(void *arg)
 {
 	struct collect *c = arg;
 
 	live_tick(c->live);
+	live_run_tick(c->live_run, c->live);
 	loop_timer_set(c->second, SECOND_MS);
 }
 
 static const struct http_text texts[] = {
 	{"/status.json", "application/json", on_status},
 	{"/live.json", "application/json", on_live},
+	{"/metrics", HTTP_METRICS_TYPE, on_metrics},
 };
 
 static int on_report(void *arg, bool json, const char *run, struct buf *out)
@@ -227,7 +247,8 @@ static int start_server(struct collect *c, bool insecure)
 
 	config.live = c->live = live_new();
 	c->second = loop_timer_new(c->loop, on_second, c);
-	if (!c->live || !c->second)
+	c->live_run = live_run_new(c->loop, c->dir);
+	if (!c->live || !c->live_run || !c->second)
 		return fail("serve", c->agents_at, -ENOMEM);
 	loop_timer_set(c->second, SECOND_MS);
 	gethostname(c->name, sizeof(c->name) - 1);
@@ -269,6 +290,7 @@ static int start(struct collect *c, const struct options *options)
 	int err;
 
 	c->started_ns = clock_mono_ns();
+	c->started_real_ns = clock_real_ns();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
 	err = prepare_dir(c, options->value[OPT_dir]);
@@ -308,6 +330,7 @@ static int stop(struct collect *c)
 		journal_note(c->journal, "stop", c->agents_at);
 	server_free(c->server);
 	loop_timer_free(c->second);
+	live_run_free(c->live_run);
 	live_free(c->live);
 	if (c->journal)
 		err = journal_close(c->journal);

@@ -255,6 +255,8 @@ void live_restoring(struct live *live, bool restoring)
 		age = real - last;
 		w->heard_ms = now - (age < 0 ? 0 : age);
 	}
+	if (!restoring)
+		live_tick_from_here(live);
 }
 
 void live_connection(struct live *live, const uint8_t *id, int change)

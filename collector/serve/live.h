@@ -109,6 +109,9 @@ void live_connection(struct live *live, const uint8_t *worker, int change);
 /* Once a second: idle or not, and workers that are long gone are folded into the sums. */
 void live_tick(struct live *live);
 
+/* Nothing ran in the last 10 s; how many attempts have ended so far. */
+bool live_is_idle(const struct live *live, uint64_t *ended);
+
 void live_cluster(struct live *live, struct live_cluster *out);
 /* In order of their first task; the last one, "other", is always there. Their number. */
 size_t live_prefixes(const struct live *live, const struct live_prefix **out);

@@ -125,10 +125,16 @@ static void begin_activity(struct live *live)
 	live->since_read = live->read_before;
 }
 
+void live_tick_from_here(struct live *live)
+{
+	live->done_before = live->total[LIVE_tasks_done];
+	live->events_before = live->events;
+	live->read_before = live_layer(live->total, LIVE_LAYER_read);
+}
+
 void live_tick(struct live *live)
 {
-	uint64_t done = live->total[LIVE_tasks_done],
-		 read = live_layer(live->total, LIVE_LAYER_read);
+	uint64_t done = live->total[LIVE_tasks_done];
 	const struct live_worker *w;
 	int64_t now = live_now_ms();
 	bool busy = done != live->done_before;
@@ -142,8 +148,15 @@ void live_tick(struct live *live)
 	} else if (now - live->busy_ms > LIVE_IDLE_MS) {
 		live->since = (double)NAN;
 	}
-	live->done_before = done;
-	live->events_before = live->events;
-	live->read_before = read;
+	live_tick_from_here(live);
 	live_fold(live);
+}
+
+bool live_is_idle(const struct live *live, uint64_t *ended)
+{
+	unsigned int i;
+
+	for (i = 0, *ended = 0; i < LIVE_STATUSES; i++)
+		*ended += live->ended[i];
+	return isnan(live->since);
 }

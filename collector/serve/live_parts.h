@@ -98,6 +98,8 @@ struct live_worker *live_worker(struct live *live, const uint8_t *id, bool *fold
 void live_text(char *dst, size_t size, struct text text);
 struct live_prefix *live_prefix_of(struct live *live, struct text name);
 enum live_state live_state(const struct live_worker *w, int64_t now_ms);
+/* What was done until now is no sign of work. */
+void live_tick_from_here(struct live *live);
 /* Frees the oldest gone workers beyond LIVE_GONE_KEPT. */
 void live_fold(struct live *live);
 uint64_t live_layer(const uint64_t *value, enum live_layer layer);

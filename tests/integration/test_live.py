@@ -1,14 +1,24 @@
-"""live.json, /metrics and crema top over a real run: they say what the report says, and dead workers' bytes stay."""
+"""live.json, /metrics and a Prometheus server over a real run in which a worker is killed and started again, and the
+collector too: they say what the reports say, and no total ever goes down."""
 
+import gzip
 import json
+import os
+import re
+import signal
+import time
 import urllib.request
 
 import cluster
 import jobs
+import prometheus_server
 import pytest
 from distributed import Client
 
-LAYERS = ("read", "mapped", "network_read", "network_write", "comm_read", "comm_write", "decompress_in", "decompress_out")
+PATIENT = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1000"}
+COUNTERS = ("read_bytes", "mapped_bytes", "network_read_bytes", "network_write_bytes", "comm_read_bytes", "comm_write_bytes",
+            "decompress_calls", "decompress_in_bytes", "decompress_out_bytes")
+PARTS = {"task": "tasks", "unattributed": "unattributed"}  # owner: part of a worker in the report
 
 
 def get(procs, path, headers=None):
@@ -21,47 +31,90 @@ def live(procs):
     return json.loads(get(procs, "live.json")[0])
 
 
+def metrics(procs):
+    return get(procs, "metrics")[0].decode()
+
+
+def sample(text, series):
+    """The value of a line of /metrics as it is written; None: it is not there."""
+    found = re.search("^" + re.escape(series) + " (.*)$", text, re.MULTILINE)
+    return found and found.group(1)
+
+
+def kill_one(client, procs):
+    """Kills a worker once it has ended chunks, and waits for the one that its nanny starts."""
+    def processed():
+        return any(p["prefix"] == "TTbarProcessor" and p["ok"] for p in live(procs)["prefixes"])
+
+    cluster.wait_until(processed, "the first chunk")
+    pid = next(iter(client.run(os.getpid).values()))
+    os.kill(pid, signal.SIGKILL)
+    cluster.wait_until(lambda: live(procs)["workers"]["seen"] == 3 and live(procs)["workers"]["connected"] == 2,
+                       "another worker")
+    return pid
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, homes, data):
+    """Two runs of coffea; all workers have ended since, so all numbers stand still."""
+    import concurrent.futures
+
+    home = tmp_path_factory.mktemp("live")
+    with cluster.Cluster(home / "cluster", homes) as procs:
+        procs.start_collector()
+        procs.empty = metrics(procs)
+        procs.start_scheduler(PATIENT)
+        for _ in range(2):
+            procs.start_worker()
+        with prometheus_server.Prometheus(home / "prometheus", procs.http_port) as procs.prometheus:
+            with Client(procs.address) as client, concurrent.futures.ThreadPoolExecutor(1) as other:
+                client.wait_for_workers(2, timeout=120)
+                cluster.wait_until(lambda: live(procs)["workers"]["connected"] == 2, "the workers' agents")
+                run = other.submit(jobs.run_coffea, client, data.values(), chunksize=12_500)
+                procs.killed = kill_one(client, procs)
+                run.result(timeout=300)
+                client.wait_for_workers(2, timeout=120)
+                jobs.run_coffea(client, data.values())
+                procs.running = cluster.wait_until(lambda: busy(procs), "numbers of the run")
+                procs.running_metrics = metrics(procs)
+            procs.stop_workers()
+            cluster.wait_until(lambda: live(procs)["workers"]["ended"] == 2, "the workers' goodbyes")
+            runs = json.loads(procs.report("--list", "--json", "-").stdout)["runs"]
+            procs.reports = [procs.report_json(run["run"]) for run in runs]
+            procs.truth = {w["id"]: w for report in procs.reports for w in report["workers"]}
+            yield procs
+
+
 def busy(procs):
     found = live(procs)
     return found["activity"]["since"] and found["memory"]["limit_bytes"] and found
 
 
-def sums(report, name):
-    """Of tasks and of no task, over all workers of the last run."""
-    return sum(report["completeness"][part][name] for part in ("tasks", "unattributed"))
+def total(procs, part, name):
+    return sum(w[part][name] for w in procs.truth.values())
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory, homes, data):
-    """A run of coffea over two workers that have ended since: all numbers stand still."""
-    with cluster.Cluster(tmp_path_factory.mktemp("live") / "cluster", homes) as procs:
-        procs.start_collector()
-        procs.start_scheduler()
-        for _ in range(2):
-            procs.start_worker()
-        with Client(procs.address) as client:
-            client.wait_for_workers(2, timeout=120)
-            cluster.wait_until(lambda: live(procs)["workers"]["connected"] == 2, "the workers' agents")
-            jobs.run_coffea(client, data.values())
-            procs.running = cluster.wait_until(lambda: busy(procs), "numbers of the run")
-        procs.stop_workers()
-        cluster.wait_until(lambda: live(procs)["workers"]["ended"] == 2, "the workers' goodbyes")
-        yield procs
+def test_three_workers_are_in_the_reports(site):
+    """What the sums of the reports' workers are compared with holds the killed one."""
+    assert len(site.truth) == 3
+    killed, = (w for w in site.truth.values() if w["pid"] == site.killed)
+    assert killed["goodbye"]["how"] == "killed" and killed["tasks"]["read_bytes"] > 0
 
 
-def test_live_json_says_what_the_report_says(site):
-    found, report = live(site), site.report_json()
-    for layer in LAYERS:
-        assert found["totals"][layer] == sums(report, f"{layer}_bytes"), layer
-    assert found["totals"]["read"] > 60e6 and found["totals"]["decompress_out"] > 100e6
-    assert found["totals"]["storage_read"] == report["completeness"]["rusage"]["storage_read_bytes"]
-    assert found["tasks"]["events"] == report["metrics"]["total_events"] == 800_000
-    assert found["tasks"]["chunks"] == report["metrics"]["num_chunks"] == 16
-    assert found["tasks"]["done"] == found["tasks"]["started"] == sum(w["tasks_done"] for w in report["workers"])
-    assert sum(found["tasks"][state] for state in ("ok", "erred", "killed", "other")) == found["tasks"]["done"]
-    assert found["workers"] == {"connected": 0, "silent": 0, "lost": 0, "ended": 2, "killed": 0, "seen": 2, "threads": 0}
-    processed = {p["prefix"]: p for p in found["prefixes"]}["TTbarProcessor"]
-    assert processed["ok"] == 16
+def test_live_json_says_what_the_reports_say(site):
+    found = live(site)
+    for name in COUNTERS:
+        layer = name.removesuffix("_bytes")
+        if layer in found["totals"]:
+            assert found["totals"][layer] == sum(total(site, part, name) for part in PARTS.values()), name
+    assert found["totals"]["read"] > 120e6 and found["totals"]["decompress_out"] > 200e6
+    assert found["totals"]["storage_read"] == total(site, "rusage", "storage_read_bytes")
+    assert found["tasks"]["done"] == sum(w["tasks_done"] for w in site.truth.values())
+    ended = [task for report in site.reports for task in report["tasks"]]
+    for status in ("ok", "erred", "killed"):
+        assert found["tasks"][status] == sum(task["status"] == status for task in ended), status
+    assert found["workers"] == {"connected": 0, "silent": 0, "lost": 0, "ended": 2, "killed": 1, "seen": 3, "threads": 0}
+    assert found["tasks"]["chunks"] == sum(c["status"] == "ok" for report in site.reports for c in report["chunks"])
 
 
 def test_live_json_while_it_runs(site):
@@ -70,3 +123,128 @@ def test_live_json_while_it_runs(site):
     assert found["activity"]["done"] > 16 and found["activity"]["read_bytes"] > 60e6
     assert found["memory"]["rss_bytes"] > 50e6
     assert found["workers"]["threads"] == 2
+
+
+def test_metrics_are_what_the_reports_say(site):
+    text = metrics(site)
+    for owner, part in PARTS.items():
+        for name in COUNTERS:
+            assert sample(text, f'crema_{name}_total{{owner="{owner}"}}') == str(total(site, part, name)), name
+    for name in ("storage_read_bytes", "storage_write_bytes"):
+        assert sample(text, f"crema_worker_process_{name}_total") == str(total(site, "rusage", name))
+        assert sample(text, f'crema_{name}_total{{owner="task"}}') == str(total(site, "tasks", name))
+        assert sample(text, f'crema_{name}_total{{owner="unattributed"}}') is None
+    cpu = float(sample(text, "crema_worker_process_cpu_seconds_total"))
+    assert cpu == pytest.approx(total(site, "rusage", "cpu_seconds"), abs=1e-6)
+    tasks = [t for report in site.reports for t in report["tasks"] if t["prefix"] == "TTbarProcessor"]
+    wall = float(sample(text, 'crema_task_wall_seconds_total{prefix="TTbarProcessor"}'))
+    assert wall == pytest.approx(sum(t["wall_seconds"] for t in tasks), abs=1e-6)
+    for status in ("ok", "erred", "killed"):
+        series = f'crema_tasks_total{{prefix="TTbarProcessor",status="{status}"}}'
+        assert sample(text, series) == str(sum(t["status"] == status for t in tasks))
+    assert sample(text, 'crema_workers_gone_total{how="killed"}') == "1"
+    assert sample(text, 'crema_workers_incomplete{value="read_bytes"}') == "0"
+
+
+def test_metrics_compressed_are_the_same(site):
+    body, headers = get(site, "metrics", {"Accept-Encoding": "gzip;q=0.9, identity"})
+    assert headers["Content-Encoding"] == "gzip"
+    assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    names = [re.match(r"[^ {]+", line).group() for line in gzip.decompress(body).decode().splitlines()]
+    assert names == [re.match(r"[^ {]+", line).group() for line in metrics(site).splitlines()]
+    plain, headers = get(site, "metrics", {"Accept-Encoding": "gzip;q=0"})
+    assert headers["Content-Encoding"] is None and plain.startswith(b"# HELP")
+
+
+def test_promtool_accepts_the_metrics(site):
+    for text in (site.empty, site.running_metrics, metrics(site)):
+        done = prometheus_server.promtool("check", "metrics", input=text)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_counters_are_there_before_the_first_worker(site):
+    """What has labels known beforehand begins at 0: rates see the first increase."""
+    def series(text):
+        return {line.rpartition(" ")[0] for line in text.splitlines()
+                if re.match("crema_(?!run_)[a-z_]+_total", line) and "prefix=" not in line}
+
+    assert series(metrics(site)) <= series(site.empty)
+
+
+def test_the_last_finished_run_is_there_as_gauges(site):
+    """Once the cluster was idle for 10 s: that run's only, and nothing of it before."""
+    text = cluster.wait_until(lambda: "crema_run_stop_timestamp_seconds" in metrics(site) and metrics(site), "the run's gauges")
+    last = max(site.reports, key=lambda report: report["run_info"]["start"])
+    assert "crema_run_" not in site.empty
+    assert float(sample(text, "crema_run_stop_timestamp_seconds")) == pytest.approx(last["run_info"]["stop"], abs=1e-6)
+    assert sample(text, "crema_run_total_events") == str(last["metrics"]["total_events"]) == "800000"
+    assert sample(text, "crema_run_read_bytes") == str(last["metrics"]["read_bytes"])
+    assert float(sample(text, "crema_run_wall_time_seconds")) == pytest.approx(last["metrics"]["wall_time"])
+
+
+def test_no_file_key_worker_or_run_is_a_label(site):
+    labels = set(re.findall(r'[{,]([a-z_]+)="', metrics(site)))
+    assert labels == {"owner", "class", "thread", "prefix", "status", "state", "how", "reason", "value", "version"}
+
+
+def test_prometheus_has_the_reports_numbers(site):
+    """Through its scrapes, its store and its API, after the collector was started anew over its journal."""
+    prometheus, now = site.prometheus, time.time()
+    cluster.wait_until(lambda: prometheus.has_scraped_since(now), "a scrape")
+    site.collector.stop()
+    site.start_collector()
+    now = time.time()
+    cluster.wait_until(lambda: prometheus.has_scraped_since(now), "a scrape")
+    for owner, part in PARTS.items():
+        for name in COUNTERS:
+            assert prometheus.value(f'crema_{name}_total{{owner="{owner}"}}') == total(site, part, name), name
+    assert prometheus.value("crema_tasks_done_total") == sum(w["tasks_done"] for w in site.truth.values())
+    own = '{__name__=~"crema_.+_total",__name__!~"crema_(collector|journal)_.+"}'
+    stored = {json.dumps(metric): [float(value) for _, value in values] for metric, values in prometheus.query(f"{own}[1h]")}
+    assert len(stored) > 100
+    assert [series for series, values in stored.items() if values != sorted(values)] == []
+    # and that there was something to fall
+    assert float(prometheus.query('changes(crema_read_bytes_total{owner="task"}[1h])')[0][1][1]) > 2
+
+
+# --- alert rules, dashboard, document
+
+DOCS = jobs.ROOT / "docs"
+NAME = re.compile(r"crema_[a-z_]*[a-z]")
+
+
+def dashboard_queries():
+    board = json.loads((DOCS / "grafana-dashboard.json").read_text())
+    return [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+
+
+def test_alert_rules_fire_when_they_should(tmp_path):
+    """promtool plays each rule on series that must fire it, and on some that must not."""
+    rules = DOCS / "prometheus-alerts.yml"
+    assert prometheus_server.promtool("check", "rules", rules).returncode == 0
+    cases = (jobs.ROOT / "tests/integration/alerts_test.yml").read_text()
+    for alert in re.findall("alert: (.*)", rules.read_text()):
+        assert cases.count(f"alertname: {alert}") == 2, alert
+    case = tmp_path / "test.yml"
+    case.write_text(cases.replace("RULES", str(rules)))
+    done = prometheus_server.promtool("test", "rules", case)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_name_in_alerts_dashboard_and_document_is_served(site):
+    there = set(re.findall(r"^# TYPE (\S+)", metrics(site), re.MULTILINE))
+    for text in [(DOCS / "prometheus-alerts.yml").read_text(), *dashboard_queries()]:
+        assert set(NAME.findall(text)) <= there, text
+    named = set(NAME.findall(re.sub(r"crema_\w+_\*|crema_NAME_total|job_name: crema", "", (DOCS / "prometheus.md").read_text())))
+    assert {name for name in named - there if not any(other.startswith(name) for other in there)} == set()
+
+
+def test_every_query_of_the_dashboard_has_an_answer(site):
+    """By the server that has scraped the run; a query that is no PromQL is an error there."""
+    empty = []
+    for expr in dashboard_queries():
+        query = expr.replace("$__rate_interval", "10m").replace("$instance", ".*")
+        if not site.prometheus.query(f"max_over_time(({query})[10m:2s])"):
+            empty.append(expr)
+    # Comparisons leave out what is 0: nothing was refused, and all workers counted everything.
+    assert all(" > 0" in expr for expr in empty), empty
