@@ -44,6 +44,7 @@ all: $(BUILD)/libcrema.so $(BUILD)/crema-agent $(BUILD)/crema ## the library and
 include shim/shim.mk
 include collector/page/page.mk
 include tests/tests.mk
+include tests/fuzz/fuzz.mk
 include docs/docs.mk
 
 $(BUILD)/common/%.o: common/%.c

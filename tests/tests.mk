@@ -12,7 +12,7 @@ $(BUILD)/tests/bench/make_journal: tests/bench/make_journal.c $(LIB_OBJ)
 unit-test: $(UNIT_BIN) ## cmocka unit tests
 	@set -e; for t in $(UNIT_BIN); do "$$t"; done
 
-test: unit-test shim-test ## unit and shim tests, no Python
+test: unit-test shim-test fuzz-replay ## unit and shim tests, no Python
 
 # Flavours have a build folder each.
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -24,7 +24,7 @@ werror: ## everything with warnings as errors, gcc and clang
 	$(MAKE) BUILD=build/gcc CC=gcc WERROR=-Werror everything
 	$(MAKE) BUILD=build/clang CC=clang WERROR=-Werror everything
 
-everything: all $(UNIT_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/bench_shim \
+everything: all $(UNIT_BIN) $(REPLAY_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/bench_shim \
   $(BUILD)/tests/bench/make_journal
 
 bench: all $(BUILD)/tests/bench/bench_shim ## what crema costs, as ratios beside the budgets
