@@ -145,3 +145,9 @@ void emit_text(struct json *j, const char *name, const char *text, size_t n)
 	put_lead(j, name);
 	put_text(j, text, n);
 }
+
+void emit_raw(struct json *j, const char *name, const char *json)
+{
+	put_lead(j, name);
+	sink_puts(j->sink, json);
+}

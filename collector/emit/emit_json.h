@@ -31,6 +31,8 @@ void emit_object(struct json *j, const char *name);
 void emit_array(struct json *j, const char *name);
 void emit_end(struct json *j);
 void emit_value(struct json *j, const char *name, struct value v);
+/* What is JSON already, a number for example. */
+void emit_raw(struct json *j, const char *name, const char *json);
 /* Text of `n` bytes, embedded NULs included. */
 void emit_text(struct json *j, const char *name, const char *text, size_t n);
 

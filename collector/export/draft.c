@@ -53,7 +53,8 @@ static int find_place(struct draft *d, const char *path)
 		return errno == ENOENT ? name_temp(d) : -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
-	if (!S_ISREG(st.st_mode))
+	/* /dev/stdout may be a file, but one that somebody holds open */
+	if (!S_ISREG(st.st_mode) || !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6))
 		return 0;
 	real = realpath(path, NULL);
 	if (!real)
@@ -72,6 +73,12 @@ int draft_init(struct draft *d, const char *path)
 	memset(d, 0, sizeof(*d));
 	d->fd = -1;
 	d->sink = (struct sink){.out = &d->buf, .flush = draft_write, .arg = d};
+	if (!strcmp(path, "-")) {
+		d->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		snprintf(d->path, sizeof(d->path), "standard output");
+		d->error = d->fd < 0 ? -errno : 0;
+		return d->error;
+	}
 	d->error = find_place(d, path);
 	if (d->error)
 		return d->error;
@@ -88,6 +95,8 @@ int draft_finish(struct draft *d)
 {
 	if (!d->error)
 		d->error = sink_end(&d->sink);
+	if (d->error == -EPIPE && !*d->temp)
+		d->error = 0; /* who reads a pipe may have seen enough */
 	if (!d->error && *d->temp && fsync(d->fd))
 		d->error = -errno;
 	return d->error;

@@ -5,9 +5,9 @@
  *	draft_init(&d, path);  ... sink_puts(&d.sink, text) ...;  rc = draft_close(&d);
  *
  * It is written beside its place as ".NAME.crema-PID" and renamed at the end. A link is followed:
- *its target is replaced, the link stays. What exists and is no regular file (a pipe, /dev/stdout)
- *cannot be replaced: it is written to at once. Every function returns 0 or -errno; draft_drop()
- *gives up, and does nothing after a close.
+ * its target is replaced, the link stays. What exists and is no regular file (a pipe, /dev/stdout)
+ * cannot be replaced: it is written to at once. Every function returns 0 or -errno; draft_drop()
+ * gives up, and does nothing after a close.
  */
 #ifndef COLLECTOR_EXPORT_DRAFT_H
 #define COLLECTOR_EXPORT_DRAFT_H

@@ -4,13 +4,16 @@
 
 #include "collector/export/target.h"
 
+/* clang-format off */
 const struct export_way export_ways[] = {
 	{OPT_json, export_json},
 	{OPT_measurement, export_measurement},
 	{OPT_csv, export_csv},
 	{OPT_sqlite, export_sqlite},
 	{OPT_html, export_html},
+	{OPT_perfetto, export_perfetto},
 };
+/* clang-format on */
 const size_t export_way_count = sizeof(export_ways) / sizeof(export_ways[0]);
 
 int export_json(const struct report *r, const char *path, struct buf *why)

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * perfetto.c - the run as a trace for ui.perfetto.dev and chrome://tracing: Trace Event format,
+ * JSON.
+ *
+ * A worker is a process, a thread of its a track, an attempt at a task a slice, called by its
+ * prefix, with its key and numbers as arguments. Processes are numbered from 1: the kernel's
+ * numbers of two hosts may be equal. Slices of a track must not overlap: asynchronous tasks, and
+ * whatever else overlaps on one thread, are events of their own beside the tracks. Times are exact
+ * in ns, in microseconds from the first thing that is told.
+ *
+ * A wait is an argument of the task, in seconds: when in the task it was is not known, so no slice
+ * is drawn for it; the counters show the worker's waits by the second.
+ */
+#include "collector/export/perfetto.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/export/draft.h"
+#include "collector/export/export.h"
+#include "collector/report/report.h"
+#include "collector/report/report_columns.h"
+#include "common/log.h"
+#include "version.h"
+
+/* A thread of a worker: what was last put on its track ends at end_ns. */
+struct track {
+	const struct worker *worker;
+	uint64_t thread, end_ns;
+	size_t pid;
+};
+
+struct tracks {
+	struct table table;
+	struct arena arena;
+};
+
+static bool same_track(const void *item, const void *key)
+{
+	const struct track *a = item, *b = key;
+
+	return a->worker == b->worker && a->thread == b->thread;
+}
+
+/* Makes the track, and names it in the trace, when it is first asked for. */
+static struct track *track_of(struct tracks *all, struct trace *t, const struct attempt *a)
+{
+	struct track key = {.worker = a->worker}, *found;
+	char name[48];
+	uint64_t hash;
+	size_t i;
+
+	if ((a->known >> TASK_F_thread) & 1)
+		key.thread = a->thread;
+	hash = hash_pair(hash_bytes(1, a->worker->id, sizeof(a->worker->id)), key.thread);
+	found = table_find(&all->table, hash, same_track, &key);
+	if (found)
+		return found;
+	for (i = 0; i < t->report->run->workers.n; i++) {
+		if (t->report->run->workers.v[i] == a->worker)
+			break;
+	}
+	key.pid = i + 1;
+	found = arena_get(&all->arena, sizeof(*found));
+	if (!found || table_add(&all->table, hash, found))
+		return NULL;
+	*found = key;
+	trace_event(t, "thread_name", "M", key.pid, 0);
+	emit_value(t->json, "tid", value_uint(key.thread));
+	if (key.thread)
+		snprintf(name, sizeof(name), "thread %" PRIu64, key.thread);
+	else
+		snprintf(name, sizeof(name), "thread unknown");
+	emit_object(t->json, "args");
+	emit_value(t->json, "name", value_text(name));
+	emit_end(t->json);
+	emit_end(t->json);
+	return found;
+}
+
+static void put_time(struct json *j, const char *name, uint64_t ns)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, ns / 1000, ns % 1000);
+	emit_raw(j, name, text);
+}
+
+void trace_event(struct trace *t, const char *name, const char *phase, size_t pid, uint64_t utc_ns)
+{
+	emit_object(t->json, NULL);
+	emit_value(t->json, "name", value_text(name));
+	emit_value(t->json, "ph", value_text(phase));
+	emit_value(t->json, "pid", value_uint(pid));
+	if (*phase != 'M')
+		put_time(t->json, "ts", utc_ns > t->origin_ns ? utc_ns - t->origin_ns : 0);
+}
+
+/* Of the columns of tasks and chunks, what a reader of a trace asks for. */
+static const char *const arguments[] = {
+	"key",
+	"attempt",
+	"counted",
+	"waste_reason",
+	"status",
+	"function",
+	"wall_seconds",
+	"cpu_seconds",
+	"pool_cpu_seconds",
+	"runqueue_wait_seconds",
+	"gil_wait_seconds",
+	"lock_wait_seconds",
+	"network_wait_seconds",
+	"storage_wait_seconds",
+	"storage_wait_estimated",
+	"sleep_seconds",
+	"unclassified_seconds",
+	"read_calls",
+	"read_bytes",
+	"mapped_bytes",
+	"storage_read_bytes",
+	"network_read_bytes",
+	"decompress_out_bytes",
+	"decompress_cpu_seconds",
+	"rss_peak_bytes",
+	"dataset",
+	"filename",
+	"treename",
+	"entrystart",
+	"entrystop",
+	"events",
+	"coffea_bytesread",
+};
+
+static void put_columns(struct json *j, const struct column *c, size_t n, const struct attempt *a,
+			const struct classes *classes)
+{
+	struct value v;
+	size_t i, k;
+
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < sizeof(arguments) / sizeof(*arguments); k++) {
+			if (!strcmp(arguments[k], c[i].name))
+				break;
+		}
+		if (k == sizeof(arguments) / sizeof(*arguments))
+			continue;
+		v = column_value(&c[i], a, classes);
+		/* a name that is not there says nothing; a number does */
+		if (v.type != VALUE_NULL)
+			emit_value(j, c[i].name, v);
+		else if (c[i].type != VALUE_TEXT)
+			emit_value(j, c[i].name, value_text("unknown"));
+	}
+}
+
+static void put_arguments(struct trace *t, const struct attempt *a)
+{
+	struct classes c;
+
+	attempt_classes(a, &c);
+	emit_object(t->json, "args");
+	put_columns(t->json, task_columns, task_column_count, a, &c);
+	if (attempt_is_chunk(a))
+		put_columns(t->json, chunk_columns, chunk_column_count, a, &c);
+	emit_end(t->json);
+}
+
+/* What a viewer can filter by: its kind, and whether its work counted. */
+static void put_category(struct json *j, const struct attempt *a)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s%s",
+		 a->flags & CREMA_TASK_PREPROCESSING ? "preprocessing"
+		 : a->flags & CREMA_TASK_MERGE	     ? "merge"
+		 : attempt_is_chunk(a)		     ? "chunk"
+						     : "task",
+		 a->counted || a->state == ATTEMPT_RUNNING ? "" : ",wasted");
+	emit_value(j, "cat", value_text(text));
+	if (!a->counted && a->state != ATTEMPT_RUNNING)
+		emit_value(j, "cname", value_text("terrible"));
+}
+
+static const char *slice_name(const struct attempt *a)
+{
+	return a->prefix ? a->prefix : a->function ? a->function : a->key ? a->key : "task";
+}
+
+/* Beside the tracks: its begin and its end, joined by an id. */
+static void put_async(struct trace *t, const struct attempt *a, const struct track *k)
+{
+	char id[24];
+	int end;
+
+	snprintf(id, sizeof(id), "%" PRIu64, ++t->ids);
+	for (end = 0; end < 2; end++) {
+		trace_event(t, slice_name(a), end ? "e" : "b", k->pid,
+			    end ? a->end_ns : a->begin_ns);
+		put_category(t->json, a);
+		emit_value(t->json, "id", value_text(id));
+		emit_value(t->json, "tid", value_uint(k->thread));
+		if (!end)
+			put_arguments(t, a);
+		emit_end(t->json);
+	}
+}
+
+static int put_attempt(struct trace *t, struct tracks *tracks, const struct attempt *a)
+{
+	struct track *k;
+
+	if (!a->begin_ns || a->end_ns < a->begin_ns) {
+		t->without_clock++;
+		return 0;
+	}
+	k = track_of(tracks, t, a);
+	if (!k)
+		return -ENOMEM;
+	if (a->flags & CREMA_TASK_ASYNC || a->begin_ns < k->end_ns) {
+		put_async(t, a, k);
+		return 0;
+	}
+	k->end_ns = a->end_ns;
+	trace_event(t, slice_name(a), "X", k->pid, a->begin_ns);
+	put_time(t->json, "dur", a->end_ns - a->begin_ns);
+	emit_value(t->json, "tid", value_uint(k->thread));
+	put_category(t->json, a);
+	put_arguments(t, a);
+	emit_end(t->json);
+	return 0;
+}
+
+static void put_process(struct trace *t, const struct worker *w, size_t pid)
+{
+	char labels[256];
+
+	trace_event(t, "process_name", "M", pid, 0);
+	emit_object(t->json, "args");
+	emit_value(t->json, "name", value_text(w->name ? w->name : w->label));
+	emit_end(t->json);
+	emit_end(t->json);
+	snprintf(labels, sizeof(labels), "%s, host %s", w->label, w->host ? w->host : "unknown");
+	trace_event(t, "process_labels", "M", pid, 0);
+	emit_object(t->json, "args");
+	emit_value(t->json, "labels", value_text(labels));
+	emit_end(t->json);
+	emit_end(t->json);
+	trace_event(t, "process_sort_index", "M", pid, 0);
+	emit_object(t->json, "args");
+	emit_value(t->json, "sort_index", value_uint(pid));
+	emit_end(t->json);
+	emit_end(t->json);
+}
+
+/* The first time that is told: of a task, or of a sample just before it. */
+static uint64_t first_ns(const struct run *run)
+{
+	uint64_t first = 0;
+	size_t i;
+
+	for (i = 0; i < run->attempts.n && !first; i++)
+		first = run->attempts.v[i]->begin_ns;
+	return first > UINT64_C(1000000000) ? first - UINT64_C(1000000000) : 0;
+}
+
+static void put_head(struct trace *t)
+{
+	const struct run *run = t->report->run;
+	char text[40];
+
+	emit_value(t->json, "displayTimeUnit", value_text("ms"));
+	emit_object(t->json, "otherData");
+	emit_value(t->json, "program", value_text("crema " CREMA_VERSION));
+	emit_value(t->json, "run", value_text(run->id));
+	emit_value(t->json, "origin_utc",
+		   t->origin_ns
+			   ? value_text(iso_time((double)t->origin_ns / 1e9, text, sizeof(text)))
+			   : value_null());
+	emit_end(t->json);
+}
+
+static int put_all(struct trace *t, struct tracks *tracks)
+{
+	const struct run *run = t->report->run;
+	size_t i;
+	int rc = 0;
+
+	emit_object(t->json, NULL);
+	put_head(t);
+	emit_array(t->json, "traceEvents");
+	for (i = 0; i < run->workers.n; i++) {
+		put_process(t, run->workers.v[i], i + 1);
+		trace_counters(t, run->workers.v[i], i + 1);
+	}
+	for (i = 0; i < run->attempts.n && !rc; i++)
+		rc = put_attempt(t, tracks, run->attempts.v[i]);
+	emit_end(t->json);
+	emit_value(t->json, "attempts_without_clock", value_uint(t->without_clock));
+	emit_end(t->json);
+	return rc;
+}
+
+int export_perfetto(const struct report *r, const char *path, struct buf *why)
+{
+	struct tracks tracks;
+	struct draft d;
+	struct json json;
+	struct trace t = {.report = r, .json = &json, .origin_ns = first_ns(r->run)};
+	int rc = draft_init(&d, path), err;
+
+	memset(&tracks, 0, sizeof(tracks));
+	if (!rc) {
+		emit_init(&json, &d.sink);
+		rc = put_all(&t, &tracks);
+	}
+	if (!rc)
+		rc = draft_close(&d);
+	draft_drop(&d);
+	table_release(&tracks.table);
+	arena_release(&tracks.arena);
+	err = rc;
+	return err ? report_fail(why, err, "cannot write '%s': %s", path, log_error(err)) : 0;
+}
