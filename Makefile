@@ -39,7 +39,7 @@ LIB_OBJ = $(COMMON_OBJ) $(filter-out %/main.o,$(AGENT_OBJ) $(COLLECTOR_OBJ))
 UNIT_SRC = $(wildcard tests/unit/test_*.c)
 UNIT_BIN = $(UNIT_SRC:%.c=$(BUILD)/%)
 
-all: $(BUILD)/libcrema.so $(BUILD)/crema-agent $(BUILD)/crema ## the library and both programs
+all: $(BUILD)/libcrema.so $(BUILD)/crema-agent $(BUILD)/crema man ## the library and both programs
 
 include shim/shim.mk
 include collector/page/page.mk
@@ -70,6 +70,8 @@ install: all ## install under DESTDIR PREFIX
 	install -m 755 $(BUILD)/crema "$(DESTDIR)$(PREFIX)/bin/crema"
 	install -m 755 $(BUILD)/libcrema.so "$(DESTDIR)$(PREFIX)/lib/crema/libcrema.so"
 	install -m 755 $(BUILD)/crema-agent "$(DESTDIR)$(PREFIX)/libexec/crema/crema-agent"
+	install -d "$(DESTDIR)$(PREFIX)/share/man/man1"
+	install -m 644 $(BUILD)/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1/"
 
 clean: ## remove everything built
 	rm -rf build

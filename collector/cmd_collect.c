@@ -352,7 +352,7 @@ static int run(int argc, char **argv)
 	struct collect *c;
 	int status, err;
 
-	if (!command_options(&cmd_collect, &options, SCOPE_COLLECT, false, argc, argv, &status))
+	if (!command_options(&cmd_collect, &options, false, argc, argv, &status))
 		return status;
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -379,5 +379,6 @@ const struct command cmd_collect = {
 	.usage = "collect [--listen ADDR:PORT] [--http ADDR:PORT] [--dir DIR] [--token-file FILE] "
 		 "[--insecure]",
 	.summary = "receive the workers' records and keep them in a journal",
+	.scope = SCOPE_COLLECT,
 	.run = run,
 };

@@ -129,7 +129,7 @@ static int cmd_report_run(int argc, char **argv)
 	char dir[PATH_MAX];
 	int rc, status;
 
-	if (!command_options(&cmd_report, &o, SCOPE_REPORT, false, argc, argv, &status))
+	if (!command_options(&cmd_report, &o, false, argc, argv, &status))
 		return status;
 	rc = dirs_state(dir, sizeof(dir), o.value[OPT_dir]);
 	if (rc) {
@@ -143,5 +143,6 @@ const struct command cmd_report = {
 	.name = "report",
 	.usage = "report [OPTION...]",
 	.summary = "print what the tasks of a run really did",
+	.scope = SCOPE_REPORT,
 	.run = cmd_report_run,
 };

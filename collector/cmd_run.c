@@ -237,7 +237,7 @@ static int run(int argc, char **argv)
 	int status;
 	ssize_t n;
 
-	if (!command_options(&cmd_run, &options, SCOPE_RUN, true, argc, argv, &status))
+	if (!command_options(&cmd_run, &options, true, argc, argv, &status))
 		return status;
 	if (options.rest >= argc)
 		return command_usage(&cmd_run);
@@ -250,5 +250,6 @@ const struct command cmd_run = {
 	.name = "run",
 	.usage = "run -- COMMAND [ARGUMENT...]",
 	.summary = "run a command with the library preloaded",
+	.scope = SCOPE_RUN,
 	.run = run,
 };

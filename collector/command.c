@@ -13,18 +13,18 @@ int command_usage(const struct command *command)
 	return STATUS_USAGE;
 }
 
-bool command_options(const struct command *command, struct options *options, unsigned scope,
-		     bool more, int argc, char **argv, int *status)
+bool command_options(const struct command *command, struct options *options, bool more,
+		     int argc, char **argv, int *status)
 {
 	char text[1024];
 
 	*status = STATUS_USAGE;
-	if (options_parse(options, scope, argc, argv))
+	if (options_parse(options, command->scope, argc, argv))
 		return false;
 	if (options_on(options, OPT_help)) {
 		snprintf(text, sizeof(text), "usage: crema %s\n\n%s\n\n", command->usage,
 			 command->summary);
-		options_help(stdout, scope, text);
+		options_help(stdout, command->scope, text);
 		*status = fflush(stdout) ? STATUS_FAILED : STATUS_DONE;
 		return false;
 	}

@@ -2,8 +2,8 @@
 /*
  * command.h - one subcommand of crema = one file cmd_NAME.c = one const descriptor.
  *
- * To add one: write the file with its `const struct command cmd_NAME`, declare it here and name it
- * in main.c's table. run() gets its own arguments only (argv[0] is the command's name) and returns
+ * To add one: write the file with its `const struct command cmd_NAME`, declare it here, name it in
+ * command_table.c and say in man/crema-NAME.txt what it is for. run() gets its own arguments only (argv[0] is the command's name) and returns
  * the exit status; it begins with command_options().
  */
 #ifndef COLLECTOR_COMMAND_H
@@ -19,19 +19,22 @@ struct command {
 	const char *name;
 	const char *usage;   /* what follows "crema " in a usage line */
 	const char *summary; /* one line, for `crema --help` */
+	unsigned int scope;  /* of its options */
 	int (*run)(int argc, char **argv);
 };
+
+extern const struct command *const command_table[]; /* NULL at its end */
 
 extern const struct command cmd_collect;
 extern const struct command cmd_report;
 extern const struct command cmd_run;
 
 /*
- * Parses the options of the scope and answers --help and --version. True: go on. False: return
+ * Parses the command's options and answers --help and --version. True: go on. False: return
  * *status. `more`: arguments that are no options may follow; without it they are an error.
  */
-bool command_options(const struct command *command, struct options *options, unsigned scope,
-		     bool more, int argc, char **argv, int *status);
+bool command_options(const struct command *command, struct options *options, bool more,
+		     int argc, char **argv, int *status);
 
 /* "usage: crema ..." on stderr; returns STATUS_USAGE. */
 int command_usage(const struct command *command);

@@ -7,15 +7,13 @@
 #include "common/log.h"
 #include "version.h"
 
-static const struct command *const table[] = {&cmd_collect, &cmd_report, &cmd_run};
-
 static void usage(FILE *out)
 {
-	size_t i;
+	const struct command *const *c;
 
 	fprintf(out, "usage: crema COMMAND [OPTION...]\n\ncommands:\n");
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		fprintf(out, "  %-10s %s\n", table[i]->name, table[i]->summary);
+	for (c = command_table; *c; c++)
+		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
 	fprintf(out,
 		"\ncrema COMMAND --help tells a command's options; crema --version the version\n");
 }
@@ -31,15 +29,15 @@ static int answer(const char *what)
 
 int main(int argc, char **argv)
 {
-	size_t i;
+	const struct command *const *c;
 
 	if (argc < 2) {
 		usage(stderr);
 		return STATUS_USAGE;
 	}
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		if (!strcmp(argv[1], table[i]->name))
-			return table[i]->run(argc - 1, argv + 1);
+	for (c = command_table; *c; c++) {
+		if (!strcmp(argv[1], (*c)->name))
+			return (*c)->run(argc - 1, argv + 1);
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help") ||
 	    !strcmp(argv[1], "--version"))

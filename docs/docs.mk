@@ -1,10 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Each of these documents is what its program prints from its table; it may use the collector's code.
-DOCS = metrics findings
+DOCS = metrics findings options
 
 $(BUILD)/docs/gen_%: docs/gen_%.c contract/%.def $(LIB_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(PROG_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS)
+
+# The man pages: texts in man/, everything else from the tables of commands and options.
+MAN = $(patsubst man/%.txt,$(BUILD)/man/%.1,$(wildcard man/*.txt))
+$(BUILD)/docs/gen_man: docs/gen_man.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(PROG_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS)
+$(BUILD)/man/crema.1: $(BUILD)/docs/gen_man $(wildcard man/*.txt)
+	@mkdir -p $(@D)
+	$< man $(@D)
+man: $(BUILD)/man/crema.1 ## the man pages
 
 $(DOCS:%=docs/%.md): docs/%.md: $(BUILD)/docs/gen_%
 	$< > $@.new && mv $@.new $@
@@ -15,4 +25,4 @@ check-docs: $(DOCS:%=$(BUILD)/docs/gen_%) ## the generated documents are up to d
 	@for d in $(DOCS); do $(BUILD)/docs/gen_$$d | cmp -s - docs/$$d.md || \
 	  { echo "docs/$$d.md is out of date: make docs"; exit 1; }; done
 
-.PHONY: docs check-docs
+.PHONY: docs check-docs man

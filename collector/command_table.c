@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* command_table.c - all words of crema: main(), --help and the man pages go through it. */
+#include "collector/command.h"
+
+#include <stddef.h>
+
+const struct command *const command_table[] = {&cmd_collect, &cmd_report, &cmd_run, NULL};
