@@ -14,6 +14,7 @@
 #include "collector/command.h"
 #include "collector/serve/http.h"
 #include "collector/serve/http_metrics.h"
+#include "collector/serve/http_page.h"
 #include "collector/serve/http_report.h"
 #include "collector/serve/http_status.h"
 #include "collector/serve/journal.h"
@@ -215,14 +216,15 @@ static void on_second(void *arg)
 }
 
 static const struct http_text texts[] = {
-	{"/status.json", "application/json", on_status},
-	{"/live.json", "application/json", on_live},
-	{"/metrics", HTTP_METRICS_TYPE, on_metrics},
+	{"/", "text/html; charset=utf-8", http_page, http_page_policy},
+	{"/status.json", "application/json", on_status, NULL},
+	{"/live.json", "application/json", on_live, NULL},
+	{"/metrics", HTTP_METRICS_TYPE, on_metrics, NULL},
 };
 
-static int on_report(void *arg, bool json, const char *run, struct buf *out)
+static int on_report(void *arg, enum http_kind kind, const char *run, struct buf *out)
 {
-	return http_report(((struct collect *)arg)->dir, json, run, out);
+	return http_report(((struct collect *)arg)->dir, kind, run, out);
 }
 
 static int start_journal(struct collect *c)
@@ -270,7 +272,8 @@ static int start_http(struct collect *c)
 	struct http_config config = {
 		.loop = c->loop,
 		.listen_fd = c->http_fd,
-		.token = c->http_token ? &c->token : NULL,
+		.token = c->token.len ? &c->token : NULL,
+		.open = !c->http_token,
 		.texts = texts,
 		.texts_n = sizeof(texts) / sizeof(texts[0]),
 		.report = on_report,
@@ -278,6 +281,7 @@ static int start_http(struct collect *c)
 	};
 	int err;
 
+	http_page_init();
 	c->http = http_start(&config, &err);
 	c->http_fd = -1;
 	return c->http ? 0 : fail("serve", c->http_at, err);

@@ -14,6 +14,7 @@
 #ifndef COLLECTOR_PAGE_H
 #define COLLECTOR_PAGE_H
 
+#include "collector/page/page_live.h"
 #include "collector/report/report_parts.h"
 
 #define PAGE_BINS 240
@@ -27,9 +28,6 @@
 
 /* The first error is in the sink. */
 void page_write(const struct report *r, struct sink *s);
-void page_live(struct sink *s);
-/* The value of a Content-Security-Policy for the page. */
-void page_policy(struct buf *out, bool live);
 
 void page_data(const struct report *r, struct json *j);
 

@@ -122,7 +122,7 @@ function say(text) {
 
 const live = { paused: false, timer: null, failures: 0 };
 
-function drawLive(d, failure) {
+function drawLive(failure) {
   const box = byId("live");
   box.hidden = false;
   if (!box.children.length) {
@@ -133,41 +133,57 @@ function drawLive(d, failure) {
       if (live.paused) clearTimeout(live.timer);
       else poll();
     });
-    box.append(h("div", { class: "row" }, h("span", { id: "live-text" }), button), h("p", { id: "live-state", class: "facts", role: "status" }));
+    box.append(h("div", { class: "row" }, h("span", { id: "live-text" }), button),
+      h("progress", { id: "live-bar", "aria-label": "tasks done of those known", hidden: true }),
+      h("p", { id: "live-state", class: "facts stale", role: "status" }));
   }
-  if (d) byId("live-text").textContent = progressText(d);
-  const state = byId("live-state"), text = failure ? `Not up to date: ${failure}. It is tried again.` : "";
-  if (state.textContent !== text) state.textContent = text;
-  state.className = failure ? "facts stale" : "facts";
+  const text = failure ? `Not up to date: ${failure}. It is tried again.` : "";
+  if (byId("live-state").textContent !== text) byId("live-state").textContent = text;
 }
 
-function progressText(d) {
-  const done = metric(d, "num_attempts") - d.run.running;
-  const wall = metric(d, "wall_time"), events = metric(d, "total_events");
-  return [`${groups(done)} tasks done, ${groups(d.run.running)} running`,
-    known(events) && events > 0 && wall > 0 ? `${as.hz(events / wall).replace(/Hz$/, "")}events/s since the run began` : null,
-    d.run.running ? "time left: unknown, as only the scheduler knows what is still to come" : "nothing is running"].filter(Boolean).join(" \u00b7 ");
+/*
+ * What live.json says of the cluster: of tasks the workers know those that they hold, not those that still
+ * wait in the scheduler, so what is left is a lower bound.
+ */
+function drawProgress(now) {
+  const t = now.tasks, r = now.rates, busy = now.activity.since !== null;
+  const left = r.tasks_per_second > 0 && known(t.remaining) ? t.remaining / r.tasks_per_second : null;
+  const words = [busy ? `${as.count(now.activity.done)} tasks done of at least ${as.count(t.known)}` : `idle; ${as.count(t.done)} tasks done`,
+    `${as.count(t.running)} running on ${as.count(now.workers.connected)} workers`];
+  if (busy) {
+    words.push(`${as.number(r.tasks_per_second)} tasks/s, ${as.number(r.events_per_second)} events/s`,
+      `read ${as.gbps(known(r.bytes_per_second.read) ? r.bytes_per_second.read * 8e-9 : null)}`,
+      left === null ? "time left: unknown" : `time left: at least ${as.seconds(left)} (what waits in the scheduler is not known)`);
+  }
+  byId("live-text").textContent = words.join(" \u00b7 ");
+  const bar = byId("live-bar");
+  bar.hidden = !busy || !(t.known > 0);
+  if (!bar.hidden) [bar.max, bar.value] = [t.known, now.activity.done];
+}
+
+async function ask(name) {
+  const answer = await fetch(name, { cache: "no-store", credentials: "same-origin" });
+  if (answer.ok) return answer.json();
+  const error = new Error((await answer.text()).trim().slice(0, 300) || `status ${answer.status}`);
+  error.missing = answer.status === 404;
+  throw error;
 }
 
 async function poll() {
   const began = performance.now();
   clearTimeout(live.timer);
   try {
-    const answer = await fetch(`data.json${location.search}`, { cache: "no-store", credentials: "same-origin" });
-    if (answer.status === 404) {
-      say(`${(await answer.text()).trim()} \u2013 this page shows the first tasks as soon as they arrive.`);
-    } else if (!answer.ok) {
-      throw new Error((await answer.text()).trim().slice(0, 200) || `status ${answer.status}`);
-    } else {
-      const d = prepare(await answer.json());
-      draw(d);
-      drawLive(d, null);
-    }
+    drawLive();
+    drawProgress(await ask("live.json"));
+    draw(prepare(await ask(`data.json${location.search}`)));
     live.failures = 0;
+    drawLive(null);
   } catch (error) {
     live.failures++;
-    if (current) drawLive(null, error.message);
+    if (error.missing && !current) say(`${error.message} \u2013 the first tasks are shown as soon as they arrive.`);
+    else if (current) drawLive(error.message);
     else say(`Not up to date: ${error.message}. It is tried again.`);
+    if (error.missing) live.failures = 0;
   }
   /* of a run that takes long to read the page is content with less */
   const wait = Math.min(POLL_MOST_MS, Math.max(POLL_MS, 4 * (performance.now() - began), POLL_MS * live.failures));

@@ -10,30 +10,12 @@
 #include <unistd.h>
 
 #include "collector/serve/http_access.h"
+#include "collector/serve/http_parts.h"
 #include "collector/serve/http_gzip.h"
-#include "collector/serve/http_job.h"
 
 #define MEMORY_PER_CONNECTION (32u << 10)
-#define RUN_MAX 128
-
-struct request {
-	struct http *http;
-	struct MHD_Connection *connection;
-	struct request *next, *prev;
-	struct http_job *job;
-	bool json, made;
-	int result;
-	struct buf body;
-};
-
-struct http {
-	struct http_config config;
-	struct MHD_Daemon *daemon;
-	struct loop_watch *watch;
-	struct loop_timer *timer;
-	struct request *requests;
-	unsigned int jobs;
-};
+#define NOTHING_ALLOWED                                                                            \
+	"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /* Gives libmicrohttpd its turn, and asks when it wants the next one. */
 static void run(void *arg)
@@ -50,13 +32,12 @@ static void run(void *arg)
 
 /* Answers */
 
-/* Takes the body's memory. */
-static enum MHD_Result respond(struct MHD_Connection *connection, unsigned int code,
-			       const char *type, struct buf *body, const char *name,
-			       const char *value)
+enum MHD_Result http_respond(struct MHD_Connection *connection, const struct http_answer *as,
+			     struct buf *body)
 {
 	struct MHD_Response *response;
 	enum MHD_Result result;
+	bool gzip = as->code == MHD_HTTP_OK && http_gzip(connection, body);
 
 	if (body->error) {
 		buf_release(body);
@@ -68,126 +49,30 @@ static enum MHD_Result respond(struct MHD_Connection *connection, unsigned int c
 		return MHD_NO;
 	}
 	memset(body, 0, sizeof(*body));
-	MHD_add_response_header(response, "Content-Type", type);
+	MHD_add_response_header(response, "Content-Type", as->type);
 	MHD_add_response_header(response, "Content-Security-Policy",
-				"default-src 'none'; base-uri 'none'; form-action 'none'; "
-				"frame-ancestors 'none'");
+				as->policy ? as->policy : NOTHING_ALLOWED);
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
 	MHD_add_response_header(response, "Cache-Control", "no-store");
-	if (name)
-		MHD_add_response_header(response, name, value);
-	result = MHD_queue_response(connection, code, response);
+	if (gzip)
+		MHD_add_response_header(response, "Content-Encoding", "gzip");
+	if (as->name)
+		MHD_add_response_header(response, as->name, as->value);
+	result = MHD_queue_response(connection, as->code, response);
 	MHD_destroy_response(response);
 	return result;
 }
 
-static enum MHD_Result respond_text(struct MHD_Connection *connection, unsigned int code,
-				    const char *text, const char *name, const char *value)
+enum MHD_Result http_respond_text(struct MHD_Connection *connection, unsigned int code,
+				  const char *text, const char *name, const char *value)
 {
+	struct http_answer as = {code, HTTP_PLAIN, NULL, name, value};
 	struct buf body = BUF_INIT;
 
 	buf_add(&body, text, strlen(text));
 	buf_add(&body, "\n", 1);
-	return respond(connection, code, "text/plain; charset=utf-8", &body, name, value);
-}
-
-static void add_text(struct buf *out, const char *text)
-{
-	buf_add(out, text, strlen(text));
-}
-
-static void add_escaped(struct buf *out, const struct buf *text)
-{
-	size_t i;
-
-	for (i = 0; i < text->len; i++) {
-		if (text->data[i] == '<')
-			add_text(out, "&lt;");
-		else if (text->data[i] == '>')
-			add_text(out, "&gt;");
-		else if (text->data[i] == '&')
-			add_text(out, "&amp;");
-		else
-			buf_add(out, text->data + i, 1);
-	}
-}
-
-static enum MHD_Result respond_page(struct request *request)
-{
-	struct buf page = BUF_INIT;
-
-	add_text(&page, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-			"<title>crema</title>\n<pre>");
-	add_escaped(&page, &request->body);
-	add_text(&page, "</pre>\n</html>\n");
-	return respond(request->connection, MHD_HTTP_OK, "text/html; charset=utf-8", &page, NULL,
-		       NULL);
-}
-
-/* Reports */
-
-static void report_made(void *arg, int result, struct buf *out)
-{
-	struct request *request = arg;
-
-	request->job = NULL;
-	request->made = true;
-	request->result = result;
-	request->body = *out;
-	memset(out, 0, sizeof(*out));
-	request->http->jobs--;
-	MHD_resume_connection(request->connection);
-	loop_timer_set(request->http->timer, 0);
-}
-
-static bool sane_run(const char *run)
-{
-	size_t n = strlen(run);
-
-	return n && n <= RUN_MAX && !strchr("-/", run[0]) &&
-	       strspn(run, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:+-") ==
-		       n;
-}
-
-static enum MHD_Result start_report(struct request *request)
-{
-	struct http *http = request->http;
-	struct http_job_call call = {.fn = http->config.report, .arg = http->config.arg};
-
-	call.json = request->json;
-	call.run = MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, "run");
-	if (call.run && !strcmp(call.run, "last"))
-		call.run = NULL;
-	if (call.run && !sane_run(call.run))
-		return respond_text(request->connection, 400, "that is no run id", NULL, NULL);
-	if (http->jobs < HTTP_JOBS)
-		request->job = http_job_start(http->config.loop, &call, http->config.job_ms,
-					      report_made, request);
-	if (!request->job)
-		return respond_text(request->connection, 503, "busy with other reports",
-				    "Retry-After", "2");
-	http->jobs++;
-	MHD_suspend_connection(request->connection);
-	return MHD_YES;
-}
-
-static enum MHD_Result respond_report(struct request *request)
-{
-	struct MHD_Connection *connection = request->connection;
-
-	if (request->result == -ETIMEDOUT)
-		return respond_text(connection, 503, "the report took too long", NULL, NULL);
-	if (request->result && !request->body.len)
-		return respond_text(connection, 500, "the report failed", NULL, NULL);
-	if (request->result) {
-		buf_add(&request->body, "\n", 1);
-		return respond(connection, request->result == -ENOENT ? 404 : 500,
-			       "text/plain; charset=utf-8", &request->body, NULL, NULL);
-	}
-	if (!request->json)
-		return respond_page(request);
-	return respond(connection, 200, "application/json", &request->body, NULL, NULL);
+	return http_respond(connection, &as, &body);
 }
 
 /* Requests */
@@ -202,14 +87,18 @@ static enum MHD_Result respond_access(struct request *request, const char *url,
 	enum MHD_Result result;
 
 	if (access == HTTP_DENIED)
-		return respond_text(connection, 401, "the token is needed", "WWW-Authenticate",
-				    "Bearer");
+		return http_respond_text(connection, 401, "the token is needed", "WWW-Authenticate",
+					 "Bearer");
 	if (access == HTTP_FOREIGN)
-		return respond_text(connection, 403, "ask by address or as localhost", NULL, NULL);
+		return http_respond_text(connection, 403,
+					 "ask by address, as localhost, or with ?token=TOKEN", NULL,
+					 NULL);
 	if (http_access_cookie(request->http->config.token, cookie))
 		return MHD_NO;
-	/* Back to the same page, so that the token does not stay in the address bar. */
-	if (run_id && sane_run(run_id))
+	/* Back to the same page, so that the token does not stay in the address bar: relative, as a
+	 * proxy before us may have taken a part of the path away. */
+	url = url[1] ? url + 1 : "./";
+	if (run_id && http_sane_run(run_id))
 		snprintf(where, sizeof(where), "%s?run=%s", url, run_id);
 	else
 		snprintf(where, sizeof(where), "%s", url);
@@ -239,31 +128,35 @@ static const struct http_text *text_at(const struct http_config *config, const c
 static enum MHD_Result answer(struct request *request, const char *url, const char *method)
 {
 	struct MHD_Connection *connection = request->connection;
+	struct http_answer as = {.code = MHD_HTTP_OK};
 	const struct http_text *text;
 	enum http_access access;
+	enum http_kind kind;
 	struct buf body = BUF_INIT;
 
 	if (request->made)
-		return respond_report(request);
+		return http_report_respond(request);
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		return respond_text(connection, 405, "only GET and HEAD", "Allow", "GET, HEAD");
-	access = http_access_check(connection, request->http->config.token);
+		return http_respond_text(connection, 405, "only GET and HEAD", "Allow",
+					 "GET, HEAD");
+	access = http_access_check(connection, request->http->config.token,
+				   request->http->config.open);
 	text = text_at(&request->http->config, url);
-	if (!text && strcmp(url, "/") != 0 && strcmp(url, "/report.json") != 0)
+	kind = http_report_kind(url);
+	if (!text && kind == HTTP_KINDS)
 		return access == HTTP_GRANTED
-			       ? respond_text(connection, 404, "no such page", NULL, NULL)
-			       : respond_text(connection, 401, "the token is needed", NULL, NULL);
+			       ? http_respond_text(connection, 404, "no such page", NULL, NULL)
+			       : http_respond_text(connection, 401, "the token is needed", NULL,
+						   NULL);
 	if (access != HTTP_GRANTED)
 		return respond_access(request, url, access);
 	if (text) {
+		as.type = text->type;
+		as.policy = text->policy;
 		text->make(request->http->config.arg, &body);
-		return http_gzip(connection, &body)
-			       ? respond(connection, 200, text->type, &body, "Content-Encoding",
-					 "gzip")
-			       : respond(connection, 200, text->type, &body, NULL, NULL);
+		return http_respond(connection, &as, &body);
 	}
-	request->json = !strcmp(url, "/report.json");
-	return start_report(request);
+	return http_report_start(request, kind);
 }
 
 static enum MHD_Result handler(void *arg, struct MHD_Connection *connection, const char *url,
@@ -357,18 +250,12 @@ void http_stop(struct http *http)
 
 	if (!http)
 		return;
-	for (request = http->requests; request; request = request->next) {
-		if (!request->job)
-			continue;
-		http_job_cancel(request->job);
-		request->job = NULL;
-		request->made = true;
-		request->result = -ETIMEDOUT;
-		MHD_resume_connection(request->connection);
-	}
+	for (request = http->requests; request; request = request->next)
+		http_report_cancel(request);
 	loop_watch_free(http->watch);
 	loop_timer_free(http->timer);
 	MHD_run(http->daemon);
 	MHD_stop_daemon(http->daemon);
+	buf_release(&http->cache.body);
 	free(http);
 }

@@ -5,15 +5,18 @@
  *   GET /status.json           what the collector does now
  *   GET /live.json             what the cluster does now, see live.h
  *   GET /metrics               the same for Prometheus, see http_metrics.h
- *   GET /report.json?run=ID    a run as JSON; without run: the last one
- *   GET /                      the terminal report as a page
+ *   GET /                      the report page; it asks for the next two every few seconds
+ *   GET /data.json?run=ID      what it draws of a run; without run: the last one
+ *   GET /report.json?run=ID    a run as JSON
+ *   GET /report.txt?run=ID     a run as on the terminal
  *
  * GET and HEAD only; gzip for those who accept it. Reports are made in a child process
- * (http_job.h), so that a large journal never holds up the agents. With a token a request needs
- * "Authorization: Bearer TOKEN", or once
- * "?token=TOKEN", which sets a cookie and leads back to the page without it. Without a token
- * (loopback) the Host must be an address or localhost, so that no foreign web page reads along by
- * a name that it lets point here.
+ * (http_job.h), so that a large journal never holds up the agents. Who asks needs
+ * "Authorization: Bearer TOKEN", or once "?token=TOKEN", which sets a cookie and leads back to the
+ * page without it. With `open` (loopback) a Host that is an address or localhost is enough; other
+ * names need the token, so that no foreign web page reads along by a name that it lets point here,
+ * and the reader behind a proxy gets in. All addresses are relative: a proxy may serve the page
+ * below a path of its own.
  */
 #ifndef COLLECTOR_HTTP_H
 #define COLLECTOR_HTTP_H
@@ -21,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "collector/serve/http_job.h"
 #include "collector/serve/loop.h"
 #include "common/auth.h"
 #include "common/buf.h"
@@ -36,19 +40,21 @@ struct http;
 struct http_text {
 	const char *url, *type;
 	void (*make)(void *arg, struct buf *out); /* appends it */
+	const char *policy; /* of a page with scripts; NULL: nothing is allowed */
 };
 
 struct http_config {
 	struct loop *loop;
 	int listen_fd;			/* owned from the call on, also when it fails */
-	const struct auth_token *token; /* NULL: none is asked for; must outlive the server */
+	const struct auth_token *token; /* NULL: there is none; must outlive the server */
+	bool open;			/* who asks for an address or localhost needs no token */
 	const struct http_text *texts;	/* must outlive the server */
 	size_t texts_n;
 	/*
 	 * Appends a report; in a child process, as slow as it likes. run NULL: the last one.
 	 * 0, or -errno with one line about it instead; -ENOENT: no such run.
 	 */
-	int (*report)(void *arg, bool json, const char *run, struct buf *out);
+	int (*report)(void *arg, enum http_kind kind, const char *run, struct buf *out);
 	void *arg;
 	int64_t job_ms; /* 0: HTTP_JOB_MS */
 };

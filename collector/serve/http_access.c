@@ -29,8 +29,8 @@ int http_access_cookie(const struct auth_token *token, char out[HTTP_COOKIE_BYTE
 	int err = cookie_value(token, hex);
 
 	if (!err)
-		snprintf(out, HTTP_COOKIE_BYTES, "%s=%s; Path=/; HttpOnly; SameSite=Strict",
-			 COOKIE_NAME, hex);
+		snprintf(out, HTTP_COOKIE_BYTES, "%s=%s; HttpOnly; SameSite=Strict", COOKIE_NAME,
+			 hex);
 	return err;
 }
 
@@ -62,24 +62,25 @@ bool http_access_own_host(const char *host)
 }
 
 enum http_access http_access_check(struct MHD_Connection *connection,
-				   const struct auth_token *token)
+				   const struct auth_token *token, bool open)
 {
+	enum http_access denied = open ? HTTP_FOREIGN : HTTP_DENIED;
+	const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
 	const char *bearer, *asked, *cookie;
 	char hex[HEX_BYTES];
 
+	asked = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
+	if (token && same(asked, token->text, token->len))
+		return HTTP_SET_COOKIE;
+	if (open && http_access_own_host(host))
+		return HTTP_GRANTED;
 	if (!token)
-		return http_access_own_host(
-			       MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host"))
-			       ? HTTP_GRANTED
-			       : HTTP_FOREIGN;
+		return denied;
 	bearer = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
 	if (bearer && !strncmp(bearer, "Bearer ", 7) && same(bearer + 7, token->text, token->len))
 		return HTTP_GRANTED;
-	asked = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
-	if (same(asked, token->text, token->len))
-		return HTTP_SET_COOKIE;
 	cookie = MHD_lookup_connection_value(connection, MHD_COOKIE_KIND, COOKIE_NAME);
 	if (!cookie_value(token, hex) && same(cookie, hex, sizeof(hex) - 1))
 		return HTTP_GRANTED;
-	return HTTP_DENIED;
+	return denied;
 }

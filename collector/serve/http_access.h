@@ -14,11 +14,11 @@ enum http_access {
 	HTTP_GRANTED,
 	HTTP_SET_COOKIE, /* the token was right in the address: set the cookie, lead back */
 	HTTP_DENIED,
-	HTTP_FOREIGN, /* no token is asked for, but the host name is not ours */
+	HTTP_FOREIGN, /* who asks by this host name needs the token */
 };
 
 enum http_access http_access_check(struct MHD_Connection *connection,
-				   const struct auth_token *token);
+				   const struct auth_token *token, bool open);
 /* The value of a Set-Cookie header. The cookie proves the token without telling it. 0 or -errno. */
 int http_access_cookie(const struct auth_token *token, char out[HTTP_COOKIE_BYTES]);
 /* "localhost", "127.0.0.1:80", "[::1]:80", any numeric address. */

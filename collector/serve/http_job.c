@@ -63,7 +63,7 @@ static void child_main(const struct http_job_call *call, int fd)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close_others(fd);
-	result = call->fn(call->arg, call->json, call->run, &out);
+	result = call->fn(call->arg, call->kind, call->run, &out);
 	if (!result)
 		result = out.error;
 	write_all(3, &result, sizeof(result));

@@ -16,12 +16,14 @@
 
 #define HTTP_JOB_OUTPUT_MAX (256u << 20)
 
+enum http_kind { HTTP_TEXT, HTTP_JSON, HTTP_PAGE, HTTP_KINDS }; /* of reports */
+
 struct http_job;
 
 struct http_job_call {
-	int (*fn)(void *arg, bool json, const char *run, struct buf *out);
+	int (*fn)(void *arg, enum http_kind kind, const char *run, struct buf *out);
 	void *arg;
-	bool json;
+	enum http_kind kind;
 	const char *run;
 };
 

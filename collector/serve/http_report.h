@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http_report.h - a report for the status page, by the code that `crema report` uses. */
+/* http_report.h - reports for the http side, by the code that `crema report` uses. */
 #ifndef COLLECTOR_HTTP_REPORT_H
 #define COLLECTOR_HTTP_REPORT_H
 
-#include <stdbool.h>
-
-#include "common/buf.h"
+#include "collector/serve/http_job.h"
 
 /* run NULL: the last one. 0, or -errno with one line in `out`; -ENOENT: no such run. */
-int http_report(const char *dir, bool json, const char *run, struct buf *out);
+int http_report(const char *dir, enum http_kind kind, const char *run, struct buf *out);
 
 #endif

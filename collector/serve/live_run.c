@@ -42,7 +42,7 @@ static int use(const struct report *report, void *arg, struct buf *why)
 }
 
 /* In the child. */
-static int make(void *arg, bool json, const char *run, struct buf *out)
+static int make(void *arg, enum http_kind kind, const char *run, struct buf *out)
 {
 	struct buf why = BUF_INIT;
 	struct report_request request = {
@@ -53,7 +53,7 @@ static int make(void *arg, bool json, const char *run, struct buf *out)
 	};
 	int err = report_render(&request, &why);
 
-	(void)json;
+	(void)kind;
 	(void)run;
 	buf_release(&why);
 	return err;

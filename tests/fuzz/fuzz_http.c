@@ -23,17 +23,18 @@ static void on_text(void *arg, struct buf *out)
 	buf_add(out, "{}", 2);
 }
 
-static int on_report(void *arg, bool json, const char *run, struct buf *out)
+static int on_report(void *arg, enum http_kind kind, const char *run, struct buf *out)
 {
-	(void)arg, (void)json, (void)run, (void)out;
+	(void)arg, (void)kind, (void)run, (void)out;
 	return -ENOENT;
 }
 
 static void start(struct site *site, const struct auth_token *token)
 {
-	static const struct http_text texts[] = {{"/status.json", "application/json", on_text}};
+	static const struct http_text texts[] = {
+		{"/status.json", "application/json", on_text, NULL}};
 	struct http_config config = {
-		.token = token, .texts = texts, .texts_n = 1, .report = on_report};
+		.token = token, .open = !token, .texts = texts, .texts_n = 1, .report = on_report};
 	int err;
 
 	site->loop = loop_new();

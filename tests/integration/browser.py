@@ -128,14 +128,14 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def wait(self, script, what="a condition of the page"):
-        """Until the expression is true; looks again at each frame."""
+    def wait(self, script):
+        """Until the expression is true; what the page says is in the failure."""
         return self.run(f"""new Promise((done, fail) => {{
-            const limit = performance.now() + {LIMIT_SECONDS - 20} * 1000;
+            const limit = performance.now() + {LIMIT_SECONDS / 2} * 1000;
             (function look() {{
                 const value = {script};
                 if (value) done(value);
-                else if (performance.now() > limit) fail(new Error({json.dumps(what)}));
+                else if (performance.now() > limit) fail(new Error("not so: " + document.body.innerText.slice(0, 1500)));
                 else setTimeout(look, 30);
             }})();
         }})""")

@@ -1,11 +1,15 @@
 """The report page in a real browser: whole, quiet, and with the numbers of the JSON report."""
 
 import json
+import urllib.parse
+from pathlib import Path
 
 import browser
 import cluster
 import jobs
 import make_data
+import page_jobs
+import path_proxy
 import pytest
 from conftest import ROOT
 from distributed import Client
@@ -90,3 +94,36 @@ def test_task_stream(opened, job):
         assert key == task["key"]
         assert begin / 1e6 == pytest.approx(task["start"] - start, abs=2e-6)
         assert wall / 1e6 == pytest.approx(task["stop"] - task["start"], abs=2e-6)
+
+
+def test_live_behind_a_proxy(chromium, job, tmp_path):
+    """The page below a path of a proxy's own, with the token, while tasks run and after it."""
+    token = Path(job.procs.env["CREMA_TOKEN_FILE"]).read_text().strip()
+    futures = [job.client.submit(page_jobs.held, str(tmp_path / "go"), i, key=f"hold_{i}", pure=False) for i in range(2)]
+    with path_proxy.PathProxy(tmp_path / "nginx", job.procs.http_port) as proxy:
+        chromium.look()
+        chromium.open(proxy.url)
+        assert "token" in chromium.run("document.body.textContent")
+        chromium.open(f"{proxy.url}?token={urllib.parse.quote(token)}")
+        chromium.wait("document.querySelectorAll('main > section.panel').length >= 15")
+        assert "token" not in chromium.run("location.href")
+        chromium.wait("/2 running on 2 workers/.test(document.getElementById('live-text').textContent)")
+        chromium.wait("/2 tasks still running/.test(document.getElementById('facts').textContent)")
+        assert "at least" in chromium.run("document.getElementById('live-text').textContent")
+        (tmp_path / "go").touch()
+        job.client.gather(futures)
+        chromium.wait("/0 running on 2 workers/.test(document.getElementById('live-text').textContent)")
+        chromium.wait("!/still running/.test(document.getElementById('facts').textContent)")
+        assert chromium.problems == []
+        assert proxy.elsewhere() in ([], ["/favicon.ico"])
+
+
+def test_live_run_by_id_equals_the_file(chromium, job):
+    """?run= shows the run that the file shows; Pause stops the asking."""
+    chromium.look()
+    chromium.open(f"http://127.0.0.1:{job.procs.http_port}/?run={job.json['run']}")
+    chromium.wait("document.querySelectorAll('main > section.panel').length >= 15")
+    assert segments(chromium, "chart-time")[0, "CPU"] == job.json["metrics"]["task_cpu_seconds"]
+    chromium.run("document.getElementById('pause').click()")
+    assert chromium.run("document.getElementById('pause').textContent") == "Resume"
+    assert chromium.problems == []

@@ -36,8 +36,15 @@ static void on_status(void *arg, struct buf *out)
 	buf_add(out, "{}", 2);
 }
 
-static int on_report(void *arg, bool json, const char *run, struct buf *out)
+static void on_page(void *arg, struct buf *out)
 {
+	(void)arg;
+	buf_add(out, "<p>", 3);
+}
+
+static int on_report(void *arg, enum http_kind kind, const char *run, struct buf *out)
+{
+	static const char *const names[] = {"text", "json", "page"};
 	struct page *page = arg;
 	char text[256];
 
@@ -46,17 +53,22 @@ static int on_report(void *arg, bool json, const char *run, struct buf *out)
 		buf_add(out, "it says why", 11);
 		return page->result;
 	}
-	snprintf(text, sizeof(text), "%s run=%s <b>&\"x\" %s", json ? "json" : "text",
-		 run ? run : "last", getpid() == page->parent ? "parent" : "child");
+	snprintf(text, sizeof(text), "%s run=%s <b>&\"x\" %s", names[kind], run ? run : "last",
+		 getpid() == page->parent ? "parent" : "child");
 	return buf_add(out, text, strlen(text));
 }
 
-static void page_start(struct page *page, const struct auth_token *with, int64_t job_ms)
+static void page_start_as(struct page *page, const struct auth_token *with, bool open,
+			  int64_t job_ms)
 {
-	static const struct http_text texts[] = {{"/status.json", "application/json", on_status}};
+	static const struct http_text texts[] = {
+		{"/", "text/html", on_page, "default-src 'self'"},
+		{"/status.json", "application/json", on_status, NULL},
+	};
 	struct http_config config = {.token = with,
 				     .texts = texts,
-				     .texts_n = 1,
+				     .texts_n = 2,
+				     .open = open,
 				     .report = on_report,
 				     .arg = page,
 				     .job_ms = job_ms};
@@ -73,6 +85,11 @@ static void page_start(struct page *page, const struct auth_token *with, int64_t
 	assert_int_equal(net_local(config.listen_fd, &page->address), 0);
 	page->http = http_start(&config, &err);
 	assert_non_null(page->http);
+}
+
+static void page_start(struct page *page, const struct auth_token *with, int64_t job_ms)
+{
+	page_start_as(page, with, !with, job_ms);
 }
 
 static void page_stop(struct page *page)
@@ -133,9 +150,15 @@ static void pages_are_served(void **state)
 	assert_true(answered(&page, "application/json") && answered(&page, "\r\n\r\n{}"));
 	assert_int_equal(ask(&page, "GET", "/report.json?run=abc-1.2", ""), 200);
 	assert_true(answered(&page, "\r\n\r\njson run=abc-1.2 <b>&\"x\" child"));
-	assert_int_equal(ask(&page, "GET", "/", ""), 200);
-	assert_true(answered(&page, "<pre>text run=last &lt;b&gt;&amp;\"x\" child</pre>"));
 	assert_true(answered(&page, "Content-Security-Policy: default-src 'none'"));
+	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 200);
+	assert_true(answered(&page, "Content-Type: text/plain"));
+	assert_true(answered(&page, "\r\n\r\ntext run=last <b>&\"x\" child"));
+	assert_int_equal(ask(&page, "GET", "/data.json", ""), 200);
+	assert_true(answered(&page, "\r\n\r\npage run=last"));
+	assert_int_equal(ask(&page, "GET", "/", ""), 200);
+	assert_true(answered(&page, "\r\n\r\n<p>"));
+	assert_true(answered(&page, "Content-Security-Policy: default-src 'self'\r\n"));
 	assert_true(answered(&page, "X-Content-Type-Options: nosniff"));
 	assert_int_equal(ask(&page, "HEAD", "/status.json", ""), 200);
 	assert_false(answered(&page, "{}"));
@@ -158,7 +181,7 @@ static void wrong_requests_are_refused(void **state)
 	assert_int_equal(ask(&page, "GET", "/report.json?run=none", ""), 404);
 	assert_true(answered(&page, "it says why"));
 	page.result = -EIO;
-	assert_int_equal(ask(&page, "GET", "/", ""), 500);
+	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 500);
 	calls = page.status_calls;
 	assert_int_equal(page_receive(&page, page_send(&page, "GET /status.json HTTP/1.1\r\n"
 							      "Host: evil.example\r\n"
@@ -186,7 +209,7 @@ static void elsewhere_the_token_is_needed(void **state)
 	assert_int_equal(ask(&page, "GET",
 			     "/report.json?run=r1&token=a+token+of+more+than+sixteen+bytes", ""),
 			 303);
-	assert_true(answered(&page, "Location: /report.json?run=r1\r\n"));
+	assert_true(answered(&page, "Location: report.json?run=r1\r\n"));
 	assert_true(answered(&page, "HttpOnly; SameSite=Strict"));
 	assert_false(answered(&page, token.text));
 	cookie = strstr(page.answer, "crema=");
@@ -198,7 +221,8 @@ static void elsewhere_the_token_is_needed(void **state)
 
 static void a_slow_report_holds_up_nobody(void **state)
 {
-	const char *slow = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+	const char *slow =
+		"GET /report.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 	struct page page;
 	int fd[HTTP_JOBS], i;
 	uint64_t start;
@@ -210,12 +234,12 @@ static void a_slow_report_holds_up_nobody(void **state)
 	for (i = 0; i < HTTP_JOBS; i++)
 		fd[i] = page_send(&page, slow);
 	assert_int_equal(ask(&page, "GET", "/status.json", ""), 200);
-	assert_int_equal(ask(&page, "GET", "/", ""), 503); /* one too many */
+	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 503); /* one too many */
 	assert_true(answered(&page, "busy"));
 	for (i = 0; i < HTTP_JOBS; i++)
 		assert_int_equal(page_receive(&page, fd[i]), 503); /* took too long */
 	page.sleep_s = 0;
-	assert_int_equal(ask(&page, "GET", "/", ""), 200);
+	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 200);
 	/* Stopping does not wait for a report either. */
 	page.sleep_s = 30;
 	fd[0] = page_send(&page, slow);
@@ -224,6 +248,64 @@ static void a_slow_report_holds_up_nobody(void **state)
 	page_stop(&page);
 	close(fd[0]);
 	assert_true(clock_mono_ns() - start < UINT64_C(15000000000));
+}
+
+/* As many as like see the page: its data is made once for all, and kept a while. */
+static void data_is_made_once_for_all(void **state)
+{
+	const char *data =
+		"GET /data.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+	struct page page;
+	int fd[3 * HTTP_JOBS], i;
+
+	(void)state;
+	page_start(&page, NULL, 0);
+	page.sleep_s = 1;
+	for (i = 0; i < 3 * HTTP_JOBS; i++)
+		fd[i] = page_send(&page, data);
+	for (i = 0; i < 3 * HTTP_JOBS; i++) {
+		assert_int_equal(page_receive(&page, fd[i]), 200);
+		assert_true(answered(&page, "page run=last"));
+	}
+	page.result = -EIO; /* nobody sees it while the data is fresh */
+	assert_int_equal(ask(&page, "GET", "/data.json", ""), 200);
+	assert_int_equal(ask(&page, "GET", "/data.json?run=other", ""), 500);
+	/* Whoever waits is told when we stop. */
+	page.sleep_s = 30;
+	for (i = 0; i < 3; i++)
+		fd[i] = page_send(&page,
+				  "GET /data.json?run=r2 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	for (i = 0; i < 5; i++)
+		assert_int_equal(loop_turn(page.loop, 5), 0);
+	page_stop(&page);
+	for (i = 0; i < 3; i++)
+		close(fd[i]);
+}
+
+#define FOREIGN "GET %s HTTP/1.1\r\nHost: hub.example.org\r\nConnection: close\r\n%s\r\n"
+
+static void a_foreign_name_needs_the_token(void **state)
+{
+	char request[512], cookie[256];
+	const char *at;
+	struct page page;
+
+	(void)state;
+	page_start_as(&page, &token, true, 0);
+	assert_int_equal(ask(&page, "GET", "/status.json", ""), 200);
+	snprintf(request, sizeof(request), FOREIGN, "/", "");
+	assert_int_equal(page_receive(&page, page_send(&page, request)), 403);
+	snprintf(request, sizeof(request), FOREIGN, "/?token=a+token+of+more+than+sixteen+bytes",
+		 "");
+	assert_int_equal(page_receive(&page, page_send(&page, request)), 303);
+	/* a proxy may have taken a part of the path away, so nothing names a path from the root */
+	assert_true(answered(&page, "Location: ./\r\n"));
+	assert_false(answered(&page, "Path="));
+	at = strstr(page.answer, "crema=");
+	snprintf(cookie, sizeof(cookie), "Cookie: %.*s\r\n", (int)strcspn(at, ";"), at);
+	snprintf(request, sizeof(request), FOREIGN, "/status.json", cookie);
+	assert_int_equal(page_receive(&page, page_send(&page, request)), 200);
+	page_stop(&page);
 }
 
 static void own_hosts_are_addresses_and_localhost(void **state)
@@ -247,6 +329,8 @@ int main(void)
 		cmocka_unit_test(wrong_requests_are_refused),
 		cmocka_unit_test(elsewhere_the_token_is_needed),
 		cmocka_unit_test(a_slow_report_holds_up_nobody),
+		cmocka_unit_test(data_is_made_once_for_all),
+		cmocka_unit_test(a_foreign_name_needs_the_token),
 		cmocka_unit_test(own_hosts_are_addresses_and_localhost),
 	};
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* page_live.h - the page without data, which asks for it; see page.h. */
+#ifndef COLLECTOR_PAGE_LIVE_H
+#define COLLECTOR_PAGE_LIVE_H
+
+#include <stdbool.h>
+
+#include "collector/emit/emit.h"
+
+void page_live(struct sink *s);
+/* The value of a Content-Security-Policy for the page, with data or live. */
+void page_policy(struct buf *out, bool live);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* http_page.h - the report page as an answer. */
+#ifndef COLLECTOR_HTTP_PAGE_H
+#define COLLECTOR_HTTP_PAGE_H
+
+#include "common/buf.h"
+
+/* A line of struct http_text: its make, and its policy once http_page_init() was called. */
+void http_page(void *arg, struct buf *out);
+extern char http_page_policy[512];
+void http_page_init(void);
+
+#endif

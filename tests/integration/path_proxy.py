@@ -1,0 +1,60 @@
+"""An nginx that serves a collector's http side below a path of its own, as jupyter-server-proxy does."""
+
+import subprocess
+from pathlib import Path
+
+import cluster
+import nginx
+
+CONFIG = """
+daemon off;
+master_process off;
+pid {home}/nginx.pid;
+error_log {home}/error.log;
+events {{ worker_connections 256; }}
+http {{
+    access_log {home}/access.log;
+    client_body_temp_path {home}/t1;
+    proxy_temp_path {home}/t2;
+    fastcgi_temp_path {home}/t3;
+    uwsgi_temp_path {home}/t4;
+    scgi_temp_path {home}/t5;
+    server {{
+        listen 127.0.0.1:{port};
+        location /user/me/proxy/8991/ {{
+            proxy_pass http://127.0.0.1:{to}/;
+            proxy_set_header Host {host};
+        }}
+    }}
+}}
+"""
+
+
+class PathProxy:
+    """`host`: what the collector is told that the reader asked for."""
+
+    def __init__(self, home, to, host="hub.example.org"):
+        self.home, self.port = Path(home), cluster.free_port()
+        self.home.mkdir(parents=True, exist_ok=True)
+        config = self.home / "nginx.conf"
+        config.write_text(CONFIG.format(home=self.home, port=self.port, to=to, host=host))
+        argv = [nginx.program(), "-e", self.home / "error.log", "-p", self.home, "-c", config]
+        self.process = cluster.Process("nginx", argv, self.home / "nginx.log")
+        cluster.wait_until((self.home / "nginx.pid").exists, "nginx", 30, [self.process])
+        self.url = f"http://127.0.0.1:{self.port}/user/me/proxy/8991/"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.signal_group(15)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.signal_group(9)
+            self.process.wait()
+
+    def elsewhere(self):
+        """Paths that were asked for outside of its own."""
+        paths = [line.split('"')[1].split()[1] for line in (self.home / "access.log").read_text().splitlines()]
+        return [path for path in paths if not path.startswith("/user/me/proxy/8991/")]
