@@ -28,6 +28,7 @@ extern const struct command *const command_table[]; /* NULL at its end */
 extern const struct command cmd_collect;
 extern const struct command cmd_report;
 extern const struct command cmd_run;
+extern const struct command cmd_token;
 
 /*
  * Parses the command's options and answers --help and --version. True: go on. False: return

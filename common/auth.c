@@ -91,8 +91,9 @@ int auth_random(void *p, size_t n)
 	return 0;
 }
 
-/* Writes a new token to a file of its own, then links it to the name: nobody sees half a token. */
-static int write_token(const char *path)
+/* Writes a new token to a file of its own, then links it to the name: nobody sees half a token.
+ * `instead`: of the one that is there. */
+static int write_token(const char *path, bool instead)
 {
 	unsigned char raw[32];
 	char line[2 * sizeof(raw) + 2], temp[PATH_MAX];
@@ -112,7 +113,9 @@ static int write_token(const char *path)
 	if (write(fd, line, sizeof(line) - 1) != (ssize_t)sizeof(line) - 1 || fsync(fd) < 0)
 		rc = -EIO;
 	close(fd);
-	if (!rc && link(temp, path) < 0)
+	if (!rc && instead && !rename(temp, path))
+		return 0;
+	if (!rc && (instead || link(temp, path) < 0))
 		rc = -errno;
 	/* No hard links there: a plain rename, which another maker's token would not survive. */
 	if ((rc == -EPERM || rc == -EOPNOTSUPP || rc == -ENOSYS) && access(path, F_OK) < 0)
@@ -138,24 +141,39 @@ int auth_token_make(struct auth_token *t, const char *path)
 		if (rc)
 			return rc;
 	}
-	rc = write_token(path);
+	rc = write_token(path, false);
 	if (rc && rc != -EEXIST)
 		return rc;
 	return auth_token_read(t, path);
 }
 
+int auth_token_renew(struct auth_token *t, const char *path)
+{
+	int rc = auth_token_make(t, path); /* the folder, and nobody else's file */
+
+	if (rc && rc != -EINVAL)
+		return rc;
+	rc = write_token(path, true);
+	return rc ? rc : auth_token_read(t, path);
+}
+
 const char *auth_explain(char *out, size_t size, int error, const char *path)
 {
 	if (error == -ENOENT)
-		snprintf(out, size, "no token file '%s'; 'crema collect' makes it, or set "
-			 "CREMA_TOKEN_FILE", path);
+		snprintf(out, size,
+			 "no token file '%s'; 'crema collect' makes it, or set "
+			 "CREMA_TOKEN_FILE",
+			 path);
 	else if (error == -EPERM)
-		snprintf(out, size, "token file '%s' can be read by others or is not yours; "
-			 "run: chmod 600 '%s'", path, path);
+		snprintf(out, size,
+			 "token file '%s' can be read by others or is not yours; "
+			 "run: chmod 600 '%s'",
+			 path, path);
 	else if (error == -EINVAL)
-		snprintf(out, size, "token file '%s' holds no token of %d to %d characters; "
-			 "remove it and 'crema collect' makes a new one", path, AUTH_TOKEN_MIN,
-			 AUTH_TOKEN_MAX);
+		snprintf(out, size,
+			 "token file '%s' holds no token of %d to %d characters; "
+			 "remove it and 'crema collect' makes a new one",
+			 path, AUTH_TOKEN_MIN, AUTH_TOKEN_MAX);
 	else
 		snprintf(out, size, "cannot use token file '%s': %s", path, log_error(error));
 	return out;

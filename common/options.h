@@ -22,7 +22,9 @@ enum option_id {
 #define SCOPE_COLLECT 2u
 #define SCOPE_REPORT  4u
 #define SCOPE_RUN     8u
-#define SCOPE_ALL     15u
+#define SCOPE_TOP     16u
+#define SCOPE_TOKEN   32u
+#define SCOPE_ALL     63u
 
 struct option {
 	const char *id;

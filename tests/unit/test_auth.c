@@ -80,6 +80,16 @@ static void test_token(void **state)
 	close(fd);
 	assert_int_equal(auth_token_read(&b, path), -EINVAL);
 	assert_int_equal(auth_token_read(&b, dir), -EINVAL);
+	assert_int_equal(auth_token_renew(&b, path), 0); /* also of one that is no token */
+	assert_string_not_equal(a.text, b.text);
+	assert_int_equal(auth_token_renew(&a, path), 0);
+	assert_string_not_equal(a.text, b.text);
+	assert_int_equal(auth_token_read(&b, path), 0);
+	assert_string_equal(a.text, b.text);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(auth_token_renew(&b, path), -EPERM);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/sub", dir);
 	assert_int_equal(stat(path, &st), 0);
