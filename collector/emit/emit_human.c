@@ -6,11 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Nobody reads more digits; cut off they would be another number. */
+static bool put_huge(double d, const char *unit, char *out)
+{
+	if (fabs(d) < 1e15)
+		return false;
+	snprintf(out, HUMAN_BYTES, "%.3e%s", d, unit);
+	return true;
+}
+
 static void put_count(double d, char *out)
 {
 	char digits[HUMAN_BYTES];
 	size_t n, i, o = 0;
 
+	if (put_huge(d, "", out))
+		return;
 	snprintf(digits, sizeof(digits), "%.0f", fabs(d));
 	n = strlen(digits);
 	if (d <= -0.5)
@@ -58,6 +69,8 @@ static void put_seconds(double d, char *out)
 {
 	double size = fabs(d);
 
+	if (put_huge(d, " s", out))
+		return;
 	if (size >= 3599.5)
 		snprintf(out, HUMAN_BYTES, "%.0f h %02.0f m", trunc(d / 3600),
 			 floor(fmod(size, 3600) / 60));
@@ -88,11 +101,12 @@ static void put_number(double d, enum human as, char *out)
 	case AS_SECONDS:
 		put_seconds(d, out);
 		break;
-	case AS_PERCENT:
-		snprintf(out, HUMAN_BYTES, "%.1f %%", d);
-		break;
 	case AS_SHARE:
-		snprintf(out, HUMAN_BYTES, "%.1f %%", d * 100);
+		d *= 100;
+		/* fall through */
+	case AS_PERCENT:
+		if (!put_huge(d, " %", out))
+			snprintf(out, HUMAN_BYTES, "%.1f %%", d);
 		break;
 	case AS_MBS:
 		put_short(d, " MB/s", out);
@@ -107,7 +121,8 @@ static void put_number(double d, enum human as, char *out)
 		put_short(d, " Hz", out);
 		break;
 	case AS_TIMES:
-		snprintf(out, HUMAN_BYTES, "%.2fx", d);
+		if (!put_huge(d, "x", out))
+			snprintf(out, HUMAN_BYTES, "%.2fx", d);
 		break;
 	default:
 		if (d == floor(d))

@@ -2,6 +2,7 @@
 /* emit_table.c - aligned columns of text. */
 #include "collector/emit/emit_table.h"
 
+#include "collector/emit/emit_text.h"
 #include "collector/model/model_table.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 
 #define INDENT 2
 #define SPACE 2
+#define LEAST_LEFT 8
 
 void grid_init(struct grid *g, struct sink *sink, bool colour)
 {
@@ -38,30 +40,9 @@ void grid_columns(struct grid *g, const char *first, ...)
 	va_end(ap);
 }
 
-/* Width on a terminal: code points. */
-static size_t width(const char *s)
-{
-	size_t n = 0;
-
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
-	return n;
-}
-
-static char *clean(char *s)
-{
-	char *p;
-
-	for (p = s; *p; p++) {
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
-	}
-	return s;
-}
-
 void grid_text(struct grid *g, const char *text)
 {
-	char **at = ARRAY_NEW(&g->cells);
+	struct grid_cell *at = ARRAY_NEW(&g->cells);
 	char *copy = strdup(text ? text : "unknown");
 
 	if (!at || !copy) {
@@ -69,7 +50,8 @@ void grid_text(struct grid *g, const char *text)
 		free(copy);
 		return;
 	}
-	*at = clean(copy);
+	*at = (struct grid_cell){text_clean(copy), g->style};
+	g->style = NULL;
 	g->at = (g->at + 1) % g->columns;
 }
 
@@ -94,63 +76,76 @@ void grid_value(struct grid *g, struct value v, enum human as)
 		grid_text(g, human(v, as, text));
 }
 
+void grid_style(struct grid *g, const char *style)
+{
+	g->style = style;
+}
+
 void grid_end_row(struct grid *g)
 {
 	while (g->at && !g->sink->error)
 		grid_text(g, "");
 }
 
-/* Cuts the middle out, so that `to` columns are left; the end of a path says most. */
-static void shorten(char *s, size_t to)
+/* The widest left column that can still give way, or GRID_COLUMNS. */
+static unsigned int widest_left(const struct grid *g, const size_t *w)
 {
-	size_t n = width(s), head = to / 3, keep, i, bytes = 0;
-	char *tail = s;
+	unsigned int c, found = GRID_COLUMNS;
 
-	if (n <= to || to < 8)
-		return;
-	keep = to - head - 2;
-	for (i = 0; i < head; bytes++) {
-		if ((s[bytes + 1] & 0xc0) != 0x80)
-			i++;
+	for (c = 0; c < g->columns; c++) {
+		if (!g->right[c] && w[c] > LEAST_LEFT && (found == GRID_COLUMNS || w[c] > w[found]))
+			found = c;
 	}
-	for (i = 0; i < n - keep; tail++) {
-		if ((tail[1] & 0xc0) != 0x80)
-			i++;
-	}
-	memmove(s + bytes + 2, tail, strlen(tail) + 1);
-	memcpy(s + bytes, "..", 2);
+	return found;
 }
 
-/* Widths of all columns; the widest left column gives way until the table fits. */
-static void fit(struct grid *g, size_t *w)
+/* Widths of all columns; the widest left ones give way until the table fits: false if it does not.
+ */
+static bool fit(const struct grid *g, size_t *w)
 {
-	size_t i, total = INDENT, widest = GRID_COLUMNS;
+	size_t i, total = INDENT;
 	unsigned int c;
 
 	for (c = 0; c < g->columns; c++)
-		w[c] = width(g->title[c]);
+		w[c] = text_width(g->title[c]);
 	for (i = 0; i < g->cells.n; i++) {
 		c = (unsigned int)(i % g->columns);
-		if (width(g->cells.v[i]) > w[c])
-			w[c] = width(g->cells.v[i]);
+		if (text_width(g->cells.v[i].text) > w[c])
+			w[c] = text_width(g->cells.v[i].text);
 	}
-	for (c = 0; c < g->columns; c++) {
+	for (c = 0; c < g->columns; c++)
 		total += w[c] + (c ? SPACE : 0);
-		if (!g->right[c] && (widest == GRID_COLUMNS || w[c] > w[widest]))
-			widest = c;
+	while (total > TABLE_WIDTH) {
+		c = widest_left(g, w);
+		if (c == GRID_COLUMNS)
+			return false;
+		w[c]--;
+		total--;
 	}
-	if (total <= TABLE_WIDTH || widest == GRID_COLUMNS)
-		return;
-	total -= TABLE_WIDTH;
-	w[widest] = w[widest] > total + 12 ? w[widest] - total : 12;
-	for (i = widest; i < g->cells.n; i += g->columns)
-		shorten(g->cells.v[i], w[widest]);
+	return true;
+}
+
+/* A table that cannot be made narrow enough without cutting numbers: a line for each cell. */
+static void print_tall(struct grid *g)
+{
+	const char *cell, *title;
+	size_t i;
+
+	for (i = 0; i < g->cells.n; i++) {
+		cell = g->cells.v[i].text;
+		title = g->title[i % g->columns];
+		if (i % g->columns == 0)
+			text_paragraph(g->sink, "  ", "%s", cell);
+		else if (*cell)
+			text_paragraph(g->sink, "      ", "%s%s%s", title, *title ? ": " : "",
+				       cell);
+	}
 }
 
 static void put_cell(struct grid *g, const char *text, size_t w, bool right, bool last,
 		     const char *style)
 {
-	size_t pad = w > width(text) ? w - width(text) : 0;
+	size_t pad = w > text_width(text) ? w - text_width(text) : 0;
 
 	if (right)
 		sink_printf(g->sink, "%*s", (int)pad, "");
@@ -163,46 +158,69 @@ static void put_cell(struct grid *g, const char *text, size_t w, bool right, boo
 		sink_printf(g->sink, "%*s", (int)pad, "");
 }
 
-static void put_row(struct grid *g, const char *const *cells, const size_t *w, const char *style)
+static void put_row(struct grid *g, const struct grid_cell *cells, const size_t *w)
 {
 	unsigned int c, last = g->columns;
 
-	while (last > 1 && !*cells[last - 1])
+	while (last > 1 && !*cells[last - 1].text)
 		last--;
 	sink_printf(g->sink, "%*s", INDENT, "");
 	for (c = 0; c < last; c++) {
 		if (c)
 			sink_printf(g->sink, "%*s", SPACE, "");
-		put_cell(g, cells[c], w[c], g->right[c], c + 1 == last,
-			 style			       ? style
-			 : strcmp(cells[c], "unknown") ? NULL
-						       : DIM);
+		put_cell(g, cells[c].text, w[c], g->right[c], c + 1 == last,
+			 cells[c].style			    ? cells[c].style
+			 : strcmp(cells[c].text, "unknown") ? NULL
+							    : DIM);
 	}
 	sink_puts(g->sink, "\n");
+}
+
+static void put_titles(struct grid *g, const size_t *w)
+{
+	char title[GRID_COLUMNS][TABLE_WIDTH + 1];
+	struct grid_cell row[GRID_COLUMNS];
+	unsigned int c;
+
+	for (c = 0; c < g->columns; c++) {
+		snprintf(title[c], sizeof(title[c]), "%s", g->title[c]);
+		text_shorten(title[c], w[c]);
+		row[c] = (struct grid_cell){title[c], DIM};
+	}
+	put_row(g, row, w);
+}
+
+static void release(struct grid *g)
+{
+	size_t i;
+
+	for (i = 0; i < g->cells.n; i++)
+		free(g->cells.v[i].text);
+	free(g->cells.v);
+	memset(&g->cells, 0, sizeof(g->cells));
+	g->at = 0;
 }
 
 void grid_print(struct grid *g)
 {
 	size_t w[GRID_COLUMNS] = {0}, i;
-	const char *row[GRID_COLUMNS];
 	bool titles = false;
 	unsigned int c;
 
-	fit(g, w);
+	if (!fit(g, w)) {
+		print_tall(g);
+		release(g);
+		return;
+	}
+	for (i = 0; i < g->cells.n; i++)
+		text_shorten(g->cells.v[i].text, w[i % g->columns]);
 	for (c = 0; c < g->columns; c++)
 		titles = titles || *g->title[c];
 	if (titles)
-		put_row(g, g->title, w, DIM);
-	for (i = 0; i + g->columns <= g->cells.n; i += g->columns) {
-		for (c = 0; c < g->columns; c++)
-			row[c] = g->cells.v[i + c];
-		put_row(g, row, w, NULL);
-	}
-	for (i = 0; i < g->cells.n; i++)
-		free(g->cells.v[i]);
-	free(g->cells.v);
-	memset(&g->cells, 0, sizeof(g->cells));
-	g->at = 0;
+		put_titles(g, w);
+	for (i = 0; i + g->columns <= g->cells.n; i += g->columns)
+		put_row(g, &g->cells.v[i], w);
+	release(g);
 }
 
 void table_section(struct sink *s, bool colour, const char *title)

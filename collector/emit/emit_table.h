@@ -7,9 +7,10 @@
  *	grid_text(&g, path);  grid_value(&g, v, AS_BYTES); ...   cell after cell, row after row
  *	grid_print(&g);                                          and is empty again
  *
- * A table that is wider than TABLE_WIDTH shortens its widest left column in the middle. Control
- * characters become '?'. An unknown value prints "unknown". With `colour` titles are bold and
- * unknown is dim; nothing else depends on it.
+ * A table that is wider than TABLE_WIDTH shortens its left columns in the middle, the widest first.
+ *If that is not enough it gives each cell a line: numbers are never cut. Control characters become
+ *'?'. An unknown value prints "unknown". With `colour` titles are bold and unknown is dim; nothing
+ *else depends on it.
  */
 #ifndef CREMA_COLLECTOR_EMIT_TABLE_H
 #define CREMA_COLLECTOR_EMIT_TABLE_H
@@ -39,14 +40,25 @@ enum human {
 /* out has HUMAN_BYTES; texts longer than that are cut. Returns out. */
 char *human(struct value v, enum human as, char *out);
 
+/* How a cell stands out where there is colour; NULL: it does not. */
+#define STYLE_GOOD "\033[32m"
+#define STYLE_WAIT "\033[33m"
+#define STYLE_BAD "\033[1;31m"
+
+struct grid_cell {
+	char *text;
+	const char *style;
+};
+
 struct grid {
 	struct sink *sink;
 	bool colour;
 	unsigned int columns, at;
 	bool right[GRID_COLUMNS];
 	const char *title[GRID_COLUMNS];
+	const char *style; /* of the next cell */
 	struct {
-		char **v;
+		struct grid_cell *v;
 		size_t n, cap;
 	} cells;
 };
@@ -56,6 +68,8 @@ __attribute__((sentinel)) void grid_columns(struct grid *g, const char *first, .
 void grid_text(struct grid *g, const char *text);
 __attribute__((format(printf, 2, 3))) void grid_printf(struct grid *g, const char *fmt, ...);
 void grid_value(struct grid *g, struct value v, enum human as);
+/* The next cell stands out. */
+void grid_style(struct grid *g, const char *style);
 /* Fills the row with empty cells. */
 void grid_end_row(struct grid *g);
 void grid_print(struct grid *g);

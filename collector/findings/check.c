@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/emit/emit_text.h"
+
 #define NAME_COLUMNS 48
 
 static const char *keep(struct draft *d, const char *before, const char *fmt, va_list ap)
@@ -109,53 +111,21 @@ const char *draft_percent(struct draft *d, double percent)
 	return print(d, fabs(percent) < 9.95 ? "%.1f %%" : "%.0f %%", percent);
 }
 
-/* Length of the character at s if it is printable UTF-8, else 0. */
-static size_t printable(const unsigned char *s)
-{
-	size_t n = *s < 0x80		     ? 1
-		   : *s >= 0xc2 && *s < 0xe0 ? 2
-		   : *s >= 0xe0 && *s < 0xf0 ? 3
-		   : *s >= 0xf0 && *s < 0xf5 ? 4
-					     : 0;
-	size_t i;
-
-	if (*s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0))
-		return 0;
-	for (i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	return n;
-}
-
 /* The end of a path or key says most: the middle gives way. */
 const char *draft_name(struct draft *d, const char *name)
 {
-	char text[4 * NAME_COLUMNS + 8] = "", *to = text;
-	const unsigned char *s = (const unsigned char *)name;
-	size_t columns = 0, at = 0, n;
+	size_t n = name ? strlen(name) : 0;
+	char *copy = name ? arena_get(d->arena, n + 1) : NULL;
 
 	if (!name)
 		return "unknown";
-	for (; *s; s += n ? n : 1, columns++)
-		n = printable(s);
-	for (s = (const unsigned char *)name; *s; s += n ? n : 1, at++) {
-		n = printable(s);
-		if (columns > NAME_COLUMNS && at >= NAME_COLUMNS / 3 &&
-		    at + NAME_COLUMNS - NAME_COLUMNS / 3 - 2 < columns) {
-			if (at == NAME_COLUMNS / 3) {
-				*to++ = '.';
-				*to++ = '.';
-			}
-			continue;
-		}
-		if (!n)
-			*to++ = '?';
-		else
-			memcpy(to, s, n), to += n;
+	if (!copy) {
+		d->no_memory = true;
+		return "";
 	}
-	*to = '\0';
-	return print(d, "'%s'", text);
+	memcpy(copy, name, n + 1);
+	text_shorten(text_clean(copy), NAME_COLUMNS);
+	return print(d, "'%s'", copy);
 }
 
 const char *draft_upper(struct draft *d, const char *text)
@@ -167,8 +137,10 @@ const char *draft_upper(struct draft *d, const char *text)
 		d->no_memory = true;
 		return "";
 	}
-	for (i = 0; i < n; i++)
-		copy[i] = (char)toupper((unsigned char)text[i]);
+	memcpy(copy, text, n + 1);
+	text_shorten(text_clean(copy), NAME_COLUMNS);
+	for (i = 0; copy[i]; i++)
+		copy[i] = (char)toupper((unsigned char)copy[i]);
 	return copy;
 }
 

@@ -61,15 +61,22 @@ void metrics_emit(const struct facts *f, struct json *j)
 	}
 }
 
-struct value metric_value(const struct facts *f, const char *id)
+const struct metric *metric_find(const char *id)
 {
 	size_t i;
 
 	for (i = 0; i < metric_count; i++) {
-		if (metric_table[i].kind != METRIC_TREE && !strcmp(metric_table[i].id, id))
-			return metric_table[i].num(f);
+		if (!strcmp(metric_table[i].id, id))
+			return &metric_table[i];
 	}
-	return value_null();
+	return NULL;
+}
+
+struct value metric_value(const struct facts *f, const char *id)
+{
+	const struct metric *m = metric_find(id);
+
+	return m && m->kind != METRIC_TREE ? m->num(f) : value_null();
 }
 
 /* Keeps the beginning of a text of any length, and how long it was. */

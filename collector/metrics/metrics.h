@@ -138,6 +138,8 @@ void metrics_emit(const struct facts *f, struct json *j);
 void metrics_each(const struct facts *f,
 		  void (*see)(void *arg, const struct metric *m, struct value v, const char *text),
 		  void *arg);
+/* NULL: no such metric. */
+const struct metric *metric_find(const char *id);
 /* One value by its id, unknown for a TREE or a name that is not there. */
 struct value metric_value(const struct facts *f, const char *id);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/emit/emit_text.h"
 #include "collector/model/symbols.h"
 
 struct blocking_library {
@@ -306,6 +307,7 @@ void blocking_table(const struct blocking *b, struct sink *s, bool colour)
 	if (b->rows.n > TOP)
 		sink_printf(s, "  and %zu more\n", b->rows.n - TOP);
 	if (b->known && b->waits > b->received)
-		sink_printf(s, "  %" PRIu64 " more of such waits of these workers left no record\n",
-			    b->waits - b->received);
+		text_paragraph(s, "  ",
+			       "%" PRIu64 " more of such waits of these workers left no record",
+			       b->waits - b->received);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/emit/emit_text.h"
 #include "collector/report/report_parts.h"
 
 #define TOP 8
@@ -237,11 +238,11 @@ static void put_reason(const struct report *r, struct sink *s)
 	human(baskets, AS_BYTES, used);
 	human(value_ratio(requested, baskets, 1), AS_TIMES, times);
 	human(value_ratio(outside, n, 1), AS_BYTES, each);
-	sink_printf(s, "  coffea's bytesread, %s, is %s the %s of baskets used: each of the %zu\n",
-		    all, times, used, t->attempts);
-	sink_printf(s,
-		    "  chunks opens its file anew, and requests %s of metadata (and gaps) again.\n",
-		    each);
+	text_paragraph(
+		s, "  ",
+		"coffea's bytesread, %s, is %s the %s of baskets used: each of the %zu chunks "
+		"opens its file anew, and requests %s of metadata (and gaps) again.",
+		all, times, used, t->attempts, each);
 }
 
 void report_tables_bytes(const struct report *r, struct sink *s, bool colour)

@@ -127,6 +127,9 @@ void report_tables(const struct report *r, struct sink *s, bool colour);
 /* Every metric of contract/metrics.def by its name, and the run's head. */
 void report_tables_metrics(const struct report *r, struct sink *s, bool colour);
 void report_tables_head(const struct report *r, struct sink *s, bool colour);
+void report_tables_timing(const struct facts *f, struct sink *s, bool colour);
+/* The counted attempts that took longest. */
+void report_tables_slowest(const struct report *r, struct sink *s, bool colour);
 void report_tables_numbers(const struct report *r, struct sink *s, bool colour);
 void report_tables_rows(const struct report *r, struct sink *s, bool colour);
 void report_tables_servers(const struct report *r, struct sink *s, bool colour);

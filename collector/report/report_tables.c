@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report_tables.c - the head of the terminal report and the sections that are only metrics. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
+/* report_tables.c - the terminal report, and its sections that are only metrics. */
 #include "collector/findings/findings.h"
 #include "collector/report/report_parts.h"
 
 /* One line of a section: a label and up to three metrics by id; NULL: an empty cell. */
 struct line {
 	const char *label;
-	struct {
-		const char *id;
-		enum human as;
-	} cell[3];
+	const char *cell[3];
 };
 
 struct section {
@@ -25,90 +17,85 @@ struct section {
 };
 
 static const struct line throughput[] = {
-	{"requested, as coffea counts",
-	 {{"overall_rate_mbs", AS_MBS}, {"overall_rate_gbps", AS_GBPS}}},
-	{"returned by read calls", {{"read_rate_mbs", AS_MBS}}},
-	{"from storage", {{"storage_read_rate_mbs", AS_MBS}}},
-	{"decompressed", {{"decompressed_rate_mbs", AS_MBS}}},
+	{"requested, as coffea counts", {"overall_rate_mbs", "overall_rate_gbps"}},
+	{"returned by read calls", {"read_rate_mbs"}},
+	{"from storage", {"storage_read_rate_mbs"}},
+	{"from the network", {"network_read_rate_mbs"}},
+	{"decompressed", {"decompressed_rate_mbs"}},
 };
 
 static const struct line events[] = {
-	{"events, chunks", {{"total_events", AS_COUNT}, {"num_chunks", AS_COUNT}}},
-	{"columns read", {{"num_columns", AS_COUNT}}},
-	{"event rate, by wall time", {{"event_rate_wall_khz", AS_KHZ}}},
-	{"event rate, per core", {{"event_rate_core_hz", AS_HZ}}},
+	{"events, chunks", {"total_events", "num_chunks"}},
+	{"chunks that failed", {"num_failed_chunks"}},
+	{"columns read", {"num_columns"}},
+	{"event rate, by wall time", {"event_rate_wall_khz"}},
+	{"event rate, per core", {"event_rate_core_hz"}},
+};
+
+static const struct line phases[] = {
+	{"preprocessing", {"preprocessing_elapsed_seconds", "preprocessing_task_seconds"}},
+	{"processing", {"processing_elapsed_seconds", "processing_task_seconds"}},
+	{"merging", {NULL, "merging_task_seconds"}},
+	{"threads without a task", {NULL, "idle_thread_seconds"}},
 };
 
 static const struct line efficiency[] = {
-	{"time in process() / CPU of chunks",
-	 {{"total_cpu_time", AS_SECONDS}, {"total_cpu_time_true", AS_SECONDS}}},
-	{"  per chunk",
-	 {{"avg_cpu_time_per_chunk", AS_SECONDS}, {"avg_cpu_time_per_chunk_true", AS_SECONDS}}},
-	{"  per event",
-	 {{"time_per_event_seconds", AS_SECONDS}, {"cpu_time_per_event_seconds", AS_SECONDS}}},
-	{"event rate, aggregated",
-	 {{"event_rate_agg_khz", AS_KHZ}, {"event_rate_agg_khz_true", AS_KHZ}}},
-	{"core efficiency", {{"core_efficiency", AS_SHARE}, {"core_efficiency_true", AS_SHARE}}},
-	{"speedup", {{"speedup_factor", AS_TIMES}, {"speedup_factor_true", AS_TIMES}}},
-	{"efficiency ratio",
-	 {{"efficiency_ratio_percent", AS_PERCENT}, {"efficiency_ratio_percent_true", AS_PERCENT}}},
+	{"time in process() / CPU of chunks", {"total_cpu_time", "total_cpu_time_true"}},
+	{"  per chunk", {"avg_cpu_time_per_chunk", "avg_cpu_time_per_chunk_true"}},
+	{"  per event", {"time_per_event_seconds", "cpu_time_per_event_seconds"}},
+	{"event rate, aggregated", {"event_rate_agg_khz", "event_rate_agg_khz_true"}},
+	{"core efficiency", {"core_efficiency", "core_efficiency_true"}},
+	{"speedup", {"speedup_factor", "speedup_factor_true"}},
+	{"efficiency ratio", {"efficiency_ratio_percent", "efficiency_ratio_percent_true"}},
 };
 
 static const struct line volume[] = {
-	{"requested, as coffea counts", {{"total_bytes_read_coffea", AS_BYTES}}},
-	{"returned by read calls",
-	 {{"read_bytes", AS_BYTES}, {"read_bytes_all", AS_BYTES}, {"read_calls", AS_COUNT}}},
-	{"  of it after the task's end", {{"late_bytes", AS_BYTES}}},
-	{"mapped (mmap)", {{"mapped_bytes", AS_BYTES}}},
-	{"from storage", {{"disk_read_bytes", AS_BYTES}, {"disk_read_bytes_all", AS_BYTES}}},
-	{"from the network", {{"network_read_bytes", AS_BYTES}}},
+	{"requested, as coffea counts", {"total_bytes_read_coffea"}},
+	{"returned by read calls", {"read_bytes", "read_bytes_all", "read_calls"}},
+	{"  of it after the task's end", {"late_bytes"}},
+	{"mapped (mmap)", {"mapped_bytes"}},
+	{"from storage", {"disk_read_bytes", "disk_read_bytes_all"}},
+	{"from the network", {"network_read_bytes"}},
+	{"sent to the network", {"network_write_bytes"}},
 	{"into codecs, compressed",
-	 {{"bytes_read_compressed", AS_BYTES},
-	  {"bytes_read_compressed_all", AS_BYTES},
-	  {"decompress_calls", AS_COUNT}}},
-	{"out of codecs",
-	 {{"bytes_read_uncompressed", AS_BYTES}, {"bytes_read_uncompressed_all", AS_BYTES}}},
-	{"compression ratio", {{"compression_ratio", AS_TIMES}}},
-	{"Python imports, beside all this", {{"import_read_bytes", AS_BYTES}}},
-	{"written to storage",
-	 {{"disk_write_bytes", AS_BYTES}, {"disk_write_bytes_all", AS_BYTES}}},
+	 {"bytes_read_compressed", "bytes_read_compressed_all", "decompress_calls"}},
+	{"out of codecs", {"bytes_read_uncompressed", "bytes_read_uncompressed_all"}},
+	{"compression ratio", {"compression_ratio"}},
+	{"used share of files", {"avg_bytes_read_percent"}},
+	{"Python imports, beside all this", {"import_read_bytes"}},
+	{"written to storage", {"disk_write_bytes", "disk_write_bytes_all"}},
 };
 
 static const struct line resources[] = {
-	{"workers: average, most", {{"avg_workers", AS_IS}, {"peak_workers", AS_COUNT}}},
-	{"threads: per worker, all", {{"cores_per_worker", AS_IS}, {"total_cores", AS_IS}}},
+	{"workers: average, most", {"avg_workers", "peak_workers"}},
+	{"threads: per worker, all", {"cores_per_worker", "total_cores"}},
 	{"memory of a worker: average, peak",
-	 {{"avg_memory_per_worker_bytes", AS_BYTES}, {"peak_memory_per_worker_bytes", AS_BYTES}}},
+	 {"avg_memory_per_worker_bytes", "peak_memory_per_worker_bytes"}},
 	{"  of its limit: average, most",
-	 {{"avg_memory_utilization_percent", AS_PERCENT},
-	  {"max_memory_utilization_percent", AS_PERCENT}}},
-	{"  pressure (above 80 %)", {{"memory_pressure", AS_YES}}},
-	{"threads with a task", {{"avg_cpu_utilization_percent", AS_PERCENT}}},
-	{"CPU of a worker (100 % = a core)", {{"avg_worker_cpu_percent", AS_PERCENT}}},
+	 {"avg_memory_utilization_percent", "max_memory_utilization_percent"}},
+	{"  pressure (above 80 %)", {"memory_pressure"}},
+	{"threads with a task", {"avg_cpu_utilization_percent"}},
+	{"CPU of a worker (100 % = a core)", {"avg_worker_cpu_percent"}},
+	{"busiest worker / mean", {"worker_imbalance"}},
+	{"spilled by Dask, at most", {"spilled_bytes"}},
 };
 
 static const struct line fine[] = {
-	{"CPU of tasks", {{"cpu_time_seconds", AS_SECONDS}, {"cpu_time_seconds_true", AS_SECONDS}}},
-	{"not CPU / storage and network",
-	 {{"io_time_seconds", AS_SECONDS}, {"io_time_seconds_true", AS_SECONDS}}},
-	{"processor: CPU",
-	 {{"processor_cpu_time_seconds", AS_SECONDS},
-	  {"processor_cpu_time_seconds_true", AS_SECONDS}}},
-	{"processor: not CPU", {{"processor_noncpu_time_seconds", AS_SECONDS}}},
-	{"processor: CPU share", {{"processor_cpu_percentage", AS_PERCENT}}},
-	{"overhead: CPU",
-	 {{"overhead_cpu_time_seconds", AS_SECONDS},
-	  {"overhead_cpu_time_seconds_true", AS_SECONDS}}},
-	{"overhead: not CPU", {{"overhead_noncpu_time_seconds", AS_SECONDS}}},
+	{"CPU of tasks", {"cpu_time_seconds", "cpu_time_seconds_true"}},
+	{"not CPU / storage and network", {"io_time_seconds", "io_time_seconds_true"}},
+	{"processor: CPU", {"processor_cpu_time_seconds", "processor_cpu_time_seconds_true"}},
+	{"processor: not CPU", {"processor_noncpu_time_seconds"}},
+	{"processor: CPU share", {"processor_cpu_percentage"}},
+	{"overhead: CPU", {"overhead_cpu_time_seconds", "overhead_cpu_time_seconds_true"}},
+	{"overhead: not CPU", {"overhead_noncpu_time_seconds"}},
 	{"decompress: Dask's frames / codecs",
-	 {{"dask_decompress_seconds", AS_SECONDS}, {"decompression_time_seconds", AS_SECONDS}}},
-	{"compress: Dask's frames / codecs",
-	 {{"dask_compress_seconds", AS_SECONDS}, {"compression_time_seconds", AS_SECONDS}}},
-	{"serialize", {{"serialization_time_seconds", AS_SECONDS}}},
-	{"deserialize", {{"deserialization_time_seconds", AS_SECONDS}}},
-	{"inputs found in memory", {{"total_bytes_memory_read_dask", AS_BYTES}}},
-	{"spilled: read back", {{"dask_spill_read_bytes", AS_BYTES}}},
-	{"spilled: written", {{"dask_spill_write_bytes", AS_BYTES}}},
+	 {"dask_decompress_seconds", "decompression_time_seconds"}},
+	{"compress: Dask's frames / codecs", {"dask_compress_seconds", "compression_time_seconds"}},
+	{"serialize", {"serialization_time_seconds"}},
+	{"deserialize", {"deserialization_time_seconds"}},
+	{"inputs found in memory", {"total_bytes_memory_read_dask"}},
+	{"spilled: read back", {"dask_spill_read_bytes"}},
+	{"spilled: written", {"dask_spill_write_bytes"}},
 };
 
 #define LINES(a) a, sizeof(a) / sizeof(*(a))
@@ -116,6 +103,7 @@ static const struct line fine[] = {
 static const struct section sections[] = {
 	{"Throughput", {"<", ">", ">", NULL}, LINES(throughput)},
 	{"Events", {"<", ">", ">", NULL}, LINES(events)},
+	{"Phases", {"<", ">first to last edge", ">summed over threads", NULL}, LINES(phases)},
 	{"Efficiency", {"<", ">coffea: wall", ">true: CPU", NULL}, LINES(efficiency)},
 	{"Data volume by layer", {"<", ">counted", ">all attempts", ">calls"}, LINES(volume)},
 	{"Resources", {"<", ">", ">", NULL}, LINES(resources)},
@@ -123,6 +111,17 @@ static const struct section sections[] = {
 
 static const struct section fine_section = {
 	"Fine metrics", {"<", ">Dask says", ">crema measured", NULL}, LINES(fine)};
+
+static void put_metric(struct grid *g, const struct facts *f, const char *id)
+{
+	const struct metric *m = metric_find(id);
+	const struct metric_unit *u = m ? metric_unit(m->unit) : NULL;
+	struct value v = metric_value(f, id);
+
+	if (v.type == VALUE_BOOL && u && u->as == AS_YES)
+		grid_style(g, v.v.b ? STYLE_BAD : STYLE_GOOD);
+	grid_value(g, v, u ? u->as : AS_IS);
+}
 
 static void put_section(const struct section *sec, const struct facts *f, struct sink *s,
 			bool colour)
@@ -138,107 +137,13 @@ static void put_section(const struct section *sec, const struct facts *f, struct
 		l = &sec->lines[i];
 		grid_text(&g, l->label);
 		for (k = 0; k + 1 < g.columns; k++) {
-			if (l->cell[k].id)
-				grid_value(&g, metric_value(f, l->cell[k].id), l->cell[k].as);
+			if (l->cell[k])
+				put_metric(&g, f, l->cell[k]);
 			else
 				grid_text(&g, "");
 		}
 	}
 	grid_print(&g);
-}
-
-/* Where the wall time of counted tasks went. */
-static void put_timing(const struct facts *f, struct sink *s, bool colour)
-{
-	static const struct {
-		const char *label, *id;
-	} rows[] = {
-		{"CPU, own thread", "task_cpu_seconds"},
-		{"waiting for a core", "runqueue_wait_seconds"},
-		{"waiting for the interpreter lock", "gil_wait_seconds"},
-		{"waiting for other locks", "lock_wait_seconds"},
-		{"waiting for the network", "network_wait_seconds"},
-		{"waiting for storage", "storage_wait_seconds"},
-		{"asleep", "sleep_seconds"},
-		{"not classified", "unclassified_seconds"},
-		{"wall time of tasks", "task_wall_seconds"},
-		{"CPU of pool threads, beside it", "task_pool_cpu_seconds"},
-	};
-	static const char bar[] = "####################";
-	struct value v, wall = metric_task_wall_seconds(f);
-	struct grid g;
-	double share;
-	bool known;
-	int n;
-	size_t i;
-
-	table_section(s, colour, "Timing: where the time of counted tasks went");
-	grid_init(&g, s, colour);
-	grid_columns(&g, "<", ">", ">of wall", "<", NULL);
-	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		v = metric_value(f, rows[i].id);
-		share = value_number(value_ratio(v, wall, 100), &known);
-		grid_text(&g, rows[i].label);
-		grid_value(&g, v, AS_SECONDS);
-		if (known)
-			grid_printf(&g, "%.1f %%", share);
-		else
-			grid_text(&g, "");
-		n = known ? (int)lround(fmin(fmax(share, 0), 100) / 5) : 0;
-		grid_printf(&g, "%.*s", i + 2 < sizeof(rows) / sizeof(*rows) ? n : 0, bar);
-	}
-	grid_print(&g);
-	for (i = 0, n = 0; i < CREMA_TIMES; i++) {
-		if (f->tasks.class_unknown[i])
-			sink_printf(s, "%s%s", n++ ? " " : "  not classified includes unknown: ",
-				    class_name((unsigned int)i));
-	}
-	if (n)
-		sink_puts(s, "\n");
-}
-
-static void put_stack(const struct run *r, struct sink *s)
-{
-	const struct worker *w = r->workers.n ? r->workers.v[0] : NULL;
-	const struct {
-		const char *name, *version;
-	} stack[] = {
-		{"Python", w ? w->python : NULL},
-		{"Dask", w ? w->distributed : NULL},
-		{"coffea", w ? w->coffea : NULL},
-		{"uproot", w ? w->uproot : NULL},
-	};
-	size_t i;
-	int n = 0;
-
-	for (i = 0; i < sizeof(stack) / sizeof(*stack); i++) {
-		if (stack[i].version)
-			sink_printf(s, "%s%s %.40s", n++ ? ", " : "  ", stack[i].name,
-				    stack[i].version);
-	}
-	if (n)
-		sink_puts(s, "\n");
-}
-
-void report_tables_head(const struct report *r, struct sink *s, bool colour)
-{
-	const struct facts *f = r->facts;
-	char when[40], a[HUMAN_BYTES];
-
-	sink_printf(s, "%srun %s%s", colour ? "\033[1m" : "", r->run->id, colour ? "\033[0m" : "");
-	if (iso_time(r->run->start, when, sizeof(when)))
-		sink_printf(s, "   began %.10s %.8s UTC", when, when + 11);
-	if (r->run->running)
-		sink_puts(s, "   still running");
-	sink_printf(s, "\n  wall time %s (%s)\n", human(metric_wall_time(f), AS_SECONDS, a),
-		    strcmp(f->wall_time_source, "client") ? "first to last task on the workers"
-							  : "measured by the client");
-	sink_printf(s, "  %zu of %zu attempts at tasks counted", f->tasks.attempts,
-		    f->all.attempts);
-	if (f->wasted.attempts)
-		sink_printf(s, ", %zu wasted", f->wasted.attempts);
-	sink_printf(s, ", %zu worker%s\n", r->run->workers.n, r->run->workers.n == 1 ? "" : "s");
-	put_stack(r->run, s);
 }
 
 void report_tables_numbers(const struct report *r, struct sink *s, bool colour)
@@ -250,7 +155,7 @@ void report_tables_numbers(const struct report *r, struct sink *s, bool colour)
 		findings_text(r->findings, s, colour);
 	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++)
 		put_section(&sections[i], r->facts, s, colour);
-	put_timing(r->facts, s, colour);
+	report_tables_timing(r->facts, s, colour);
 	put_section(&fine_section, r->facts, s, colour);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/emit/emit_text.h"
 #include "collector/report/report_parts.h"
 
 #define TOP 16
@@ -66,13 +67,13 @@ static void put_lives(const struct report *r, struct sink *s)
 		work += worker_work(w).v.d;
 	}
 	if (n && life > 0)
-		sink_printf(s,
-			    "  process start and imports: %s of %zu processes' %s (%.0f %%); %.0f "
-			    "%% was "
-			    "work\n",
-			    human(value_real(startup), AS_SECONDS, a), n,
-			    human(value_real(life), AS_SECONDS, b), startup / life * 100,
-			    work / life * 100);
+		text_paragraph(
+			s, "  ",
+			"process start and imports: %s of %zu processes' %s (%.0f %%); %.0f %% "
+			"was work",
+			human(value_real(startup), AS_SECONDS, a), n,
+			human(value_real(life), AS_SECONDS, b), startup / life * 100,
+			work / life * 100);
 }
 
 static void put_waste(const struct report *r, struct sink *s, bool colour)
@@ -119,7 +120,7 @@ static void put_coffea(const struct coffea_report *c, struct sink *s, bool colou
 
 	table_section(s, colour, "coffea's own report");
 	if (*c->line)
-		sink_printf(s, "  %s\n", c->line);
+		text_paragraph(s, "  ", "%s", c->line);
 	if (!c->read)
 		return;
 	grid_init(&g, s, colour);
@@ -136,15 +137,7 @@ static void put_coffea(const struct coffea_report *c, struct sink *s, bool colou
 
 static void say_text(void *arg, const char *line)
 {
-	char text[512];
-	size_t i;
-
-	snprintf(text, sizeof(text), "%s", line);
-	for (i = 0; text[i]; i++) {
-		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-			text[i] = '?';
-	}
-	sink_printf(arg, "  - %s\n", text);
+	text_paragraph(arg, "  - ", "%s", line);
 }
 
 /* process = tasks + unattributed + unseen: one row for each of them. */
@@ -215,11 +208,11 @@ void report_tables_health(const struct report *r, struct sink *s, bool colour)
 	table_section(s, colour, "Completeness (over the whole life of these workers)");
 	put_balance(&r->balance, s, colour);
 	put_network(&r->balance, s, colour);
-	sink_printf(s,
-		    "  %zu workers seen, %s records refused, %llu records lost, %zu files read, "
-		    "%zu torn\n",
-		    r->run->workers.n, human(r->records_refused, AS_COUNT, a),
-		    (unsigned long long)r->records_lost, (size_t)r->run->model->files_read,
-		    r->run->model->torn.n);
+	text_paragraph(s, "  ",
+		       "%zu workers seen, %s records refused, %llu records lost, %zu files read, "
+		       "%zu torn",
+		       r->run->workers.n, human(r->records_refused, AS_COUNT, a),
+		       (unsigned long long)r->records_lost, (size_t)r->run->model->files_read,
+		       r->run->model->torn.n);
 	report_remarks(r, say_text, s);
 }

@@ -32,6 +32,8 @@ static void put_chunks(const struct report *r, struct sink *s, bool colour)
 	put_spread(&g, "time in process(), as coffea says", &f->chunk_time, AS_SECONDS);
 	put_spread(&g, "wall time of the whole task", &f->chunk_wall, AS_SECONDS);
 	put_spread(&g, "time in process() per event", &f->time_per_event, AS_SECONDS);
+	put_spread(&g, "events", &f->chunk_events, AS_COUNT);
+	put_spread(&g, "memory growth", &f->chunk_memory, AS_BYTES);
 	put_spread(&g, "memory growth per event", &f->memory_per_event, AS_BYTES);
 	grid_print(&g);
 }
@@ -211,6 +213,7 @@ void report_tables_rows(const struct report *r, struct sink *s, bool colour)
 	put_chunks(r, s, colour);
 	put_attempt_groups(r, s, colour);
 	sections_table(&r->sections, s, colour);
+	report_tables_slowest(r, s, colour);
 	put_codecs(r, s, colour);
 	put_files(r, s, colour);
 	report_tables_bytes(r, s, colour);

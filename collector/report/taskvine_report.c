@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collector/emit/emit_table.h"
+#include "collector/emit/emit_text.h"
 #include "collector/model/taskvine_log.h"
 
 void taskvine_log_json(const struct taskvine_log *log, struct json *j)
@@ -88,7 +89,7 @@ void taskvine_log_table(const struct taskvine_log *log, struct sink *s, bool col
 
 	table_section(s, colour, "TaskVine's tasks, as its log says");
 	if (*log->line)
-		sink_printf(s, "  %s\n", log->line);
+		text_paragraph(s, "  ", "%s", log->line);
 	if (!log->executions.n)
 		return;
 	grid_init(&g, s, colour);

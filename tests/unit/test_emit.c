@@ -220,7 +220,7 @@ static void test_human_units(void **state)
 	check_human(value_real(46.94), AS_PERCENT, "46.9 %");
 	check_human(value_null(), AS_BYTES, "unknown");
 	check_human(value_bool(false), AS_IS, "no");
-	check_human(value_real(1e300), AS_COUNT, "1,000,000,000,000,000,052,504,7");
+	check_human(value_real(1e300), AS_COUNT, "1.000e+300");
 }
 
 static void test_table_fits_and_aligns(void **state)

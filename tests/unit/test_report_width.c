@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_report_width.c - the terminal's report is never wider than 80 columns and sends a terminal
+ * nothing but text, line ends and, in colour, colours: whatever the names, however large the
+ * numbers.
+ */
+#include <locale.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "report_fixture.h"
+
+#include "collector/report/report.h"
+
+/* Wide characters, marks, both kinds of control characters, turned writing, no UTF-8, HTML. */
+#define WIDE "\xe4\xb8\xad\xe6\x96\x87\xf0\x9f\x98\x80"
+#define JOINED "e\xcc\x81"
+#define CONTROLS                                                                                   \
+	"\033[2J\r\x08\x7f\xc2\x9b"                                                                \
+	"31m\n"
+#define TURNED "\xe2\x80\xae\xe2\x80\xa8\xe2\x81\xa6"
+#define BROKEN "\xff\xc3"
+#define HTML "<b>'\"&"
+#define HOSTILE WIDE JOINED CONTROLS TURNED BROKEN HTML
+
+static char dir[64];
+
+static const char *names[] = {HOSTILE, "x", NULL /* 4 kB */, NULL /* 4 kB, wide */};
+static char big[4097], big_wide[4097];
+
+static void fill_names(void)
+{
+	size_t i;
+
+	memset(big, 'k', sizeof(big) - 1);
+	for (i = 0; i + 3 < sizeof(big_wide); i += 3)
+		memcpy(big_wide + i, "\xe4\xb8\xad", 3);
+	names[2] = big;
+	names[3] = big_wide;
+}
+
+static void feed_text_map(struct fixture *fx, uint64_t type, const char *const *pairs,
+			  const char *const *numbers)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+	size_t n = 0, i;
+
+	for (i = 0; pairs[i]; i += 2)
+		n++;
+	for (i = 0; numbers[i]; i++)
+		n++;
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, type);
+	pack_map(&pk, n);
+	for (i = 0; pairs[i]; i += 2)
+		pack_kv_text(&pk, pairs[i], pairs[i + 1]);
+	for (i = 0; numbers[i]; i++)
+		pack_kv_u64(&pk, numbers[i], UINT64_MAX / 3);
+	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
+	buf_release(&b);
+}
+
+static void feed_tables(struct fixture *fx, const char *name)
+{
+	static const char *const file[] = {
+		"size_bytes",	      "read_calls",	 "read_bytes",	    "mapped_bytes",
+		"storage_read_bytes", "storage_wait_ns", "basket_bytes",    "basket_raw_bytes",
+		"large_read_bytes",   "cached_bytes",	 "readahead_bytes", "requests",
+		"network_read_bytes", "latency_sum_ns",	 "latency_max_ns",  NULL};
+	static const char *const codec[] = {"calls",  "in_bytes", "out_bytes",
+					    "cpu_ns", "wall_ns",  NULL};
+	static const char *const server[] = {"requests",       "failed",	 "read_bytes",
+					     "latency_sum_ns", "latency_max_ns", NULL};
+	const char *const files[] = {"path", name,	"span", "s", "kind",
+				     "data", "storage", name,	NULL};
+	const char *const codecs[] = {"function",   name,   "codec", name, "direction",
+				      "decompress", "span", "s",     NULL};
+	const char *const servers[] = {"server", name, "scheme", "root", "span", "s", NULL};
+
+	feed_text_map(fx, CREMA_MSG_FILE, files, file);
+	feed_text_map(fx, CREMA_MSG_CODEC, codecs, codec);
+	feed_text_map(fx, CREMA_MSG_SERVER, servers, server);
+}
+
+/* Every counter as large as it gets; a chunk of `name` in everything. */
+static void feed_chunk(struct fixture *fx, uint64_t number, const char *name, bool erred)
+{
+	struct task_record r = fx_record(number, name, "s", CREMA_TASK_CHUNK, 0, 2000000000);
+	int i;
+
+	for (i = 0; i < CREMA_COUNTS; i++) {
+		r.count[i] = UINT64_MAX / 5;
+		r.count_known |= UINT64_C(1) << i;
+	}
+	r.count[CREMA_C_mapped_bytes] = 0;
+	for (i = 0; i < CREMA_TIMES; i++) {
+		r.own[i] = r.pool[i] = UINT64_MAX / 9;
+		r.own_known |= 1u << i;
+		r.pool_known |= 1u << i;
+	}
+	TASK_SET(&r, prefix, T(name));
+	TASK_SET(&r, dataset, T(name));
+	TASK_SET(&r, filename, T(name));
+	TASK_SET(&r, columns, T(name));
+	TASK_SET(&r, entrystart, INT64_MIN / 2);
+	TASK_SET(&r, entrystop, INT64_MAX / 2);
+	TASK_SET(&r, events, INT64_MAX / 8);
+	TASK_SET(&r, coffea_bytesread, UINT64_MAX / 7);
+	TASK_SET(&r, coffea_processtime, 1e300);
+	TASK_SET(&r, rss_start_bytes, 0);
+	TASK_SET(&r, rss_stop_bytes, INT64_MAX);
+	if (erred)
+		TASK_SET(&r, status, T("erred"));
+	fx_task(fx, 1, &r);
+}
+
+static int write_run(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct buf frames = BUF_INIT;
+	struct framefile f;
+	uint64_t number = 0;
+	size_t i;
+
+	(void)state;
+	fill_names();
+	strcpy(dir, "/tmp/crema-test-XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	fx->file = &frames;
+	fx_hello(fx, 1,
+		 "{\"worker_address\": \"tcp://\\u4e2d\\u001b[2J\\u202e"
+		 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		 "aaa\", "
+		 "\"nthreads\": 1000000000000, \"memory_limit_bytes\": 1, "
+		 "\"python\": \"\\u001b[2J3.11.999999999999999999999999999999999999999999\", "
+		 "\"distributed\": \"\\u009b2026.99999999999999999999999999999999999999\", "
+		 "\"coffea\": \"\\u4e2d\\u4e2d\\u4e2d\\u4e2d\\u4e2d\\u4e2d\\u4e2d\\u4e2d\", "
+		 "\"uproot\": \"5.99999999999999999999999999999999999999999999999999\"}");
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		feed_chunk(fx, ++number, names[i], true);
+		feed_chunk(fx, ++number, names[i], false);
+		feed_tables(fx, names[i]);
+	}
+	fx_dask(fx, 1, 3000,
+		"{\"executing\": 1e18, \"nthreads\": 1e18, \"spilled_bytes\": 1e18, "
+		"\"digests\": [[\"execute\", \"s\", \"x\", \"thread-cpu\", "
+		"\"seconds\", 1e300]]}");
+	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(2000), "rss_bytes", UINT64_MAX, "cpu_percent",
+	       UINT64_MAX, NULL);
+	assert_int_equal(framefile_create(&f, dir, "spool", 1, NULL), 0);
+	assert_int_equal(framefile_append(&f, frames.data, frames.len), 0);
+	framefile_close(&f);
+	buf_release(&frames);
+	fx_free(fx);
+	return 0;
+}
+
+static int remove_run(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	return system(command);
+}
+
+static char *render(struct report_request req, struct buf *out)
+{
+	memset(out, 0, sizeof(*out));
+	req.dir = dir;
+	assert_int_equal(report_render(&req, out), 0);
+	assert_int_equal(buf_add(out, "", 1), 0);
+	return (char *)out->data;
+}
+
+/* libc judges each line; it is not asked for colours. */
+static void check_lines(const char *text)
+{
+	wchar_t wide[1024];
+	char line[2048];
+	const char *end;
+	size_t n;
+
+	for (; *text; text = end + 1) {
+		end = strchr(text, '\n');
+		assert_non_null(end);
+		n = (size_t)(end - text);
+		if (n >= sizeof(line))
+			fail_msg("%zu bytes: %.100s", n, text);
+		memcpy(line, text, n);
+		line[n] = '\0';
+		n = mbstowcs(wide, line, 1024);
+		if (n == (size_t)-1)
+			fail_msg("no UTF-8: %s", line);
+		if (wcswidth(wide, n) < 0)
+			fail_msg("a control character: %s", line);
+		if (wcswidth(wide, n) > 80)
+			fail_msg("%d columns: %s", wcswidth(wide, n), line);
+		if (wcschr(wide, 0x202e) || wcschr(wide, 0x2066) || wcschr(wide, 0x2028))
+			fail_msg("turned writing: %s", line);
+	}
+}
+
+static void test_narrow_and_clean(void **state)
+{
+	struct report_request reports[] = {{.run = NULL}, {.all_metrics = true}, {.list = true}};
+	struct buf out;
+	size_t i;
+
+	(void)state;
+	assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
+	for (i = 0; i < sizeof(reports) / sizeof(*reports); i++) {
+		check_lines(render(reports[i], &out));
+		buf_release(&out);
+	}
+	setlocale(LC_CTYPE, "C");
+}
+
+static void test_sections(void **state)
+{
+	static const char *const titles[] = {
+		"Findings",
+		"Throughput",
+		"Events",
+		"Phases",
+		"Efficiency",
+		"Data volume by layer",
+		"Resources",
+		"Timing: where the time of counted tasks went",
+		"Fine metrics",
+		"Chunks",
+		"Datasets",
+		"Task prefixes",
+		"Slowest tasks",
+		"Codecs: decompression of all attempts",
+		"Workers",
+		"Wasted work",
+		"Data files of all attempts, most read first",
+	};
+	struct report_request req = {.run = NULL};
+	char line[80];
+	struct buf out;
+	size_t i;
+	char *text;
+
+	(void)state;
+	text = render(req, &out);
+	for (i = 0; i < sizeof(titles) / sizeof(*titles); i++) {
+		snprintf(line, sizeof(line), "\n\n%s\n", titles[i]);
+		if (!strstr(text, line))
+			fail_msg("no section '%s'", titles[i]);
+	}
+	/* findings come first */
+	assert_true(strstr(text, "\nFindings\n") < strstr(text, "\nThroughput\n"));
+	buf_release(&out);
+}
+
+/* In colour it is the same text; the only escapes are colours, and each line of a table ends plain.
+ */
+static void test_colour_is_only_colour(void **state)
+{
+	struct report_request plain = {.run = NULL}, bright = {.colour = true};
+	struct buf a, b;
+	const char *p, *q;
+	size_t escapes = 0;
+
+	(void)state;
+	p = render(plain, &a);
+	q = render(bright, &b);
+	assert_null(strchr(p, '\033'));
+	for (; *q; q++) {
+		if (*q == '\033') {
+			assert_int_equal(*++q, '[');
+			for (q++; *q != 'm'; q++)
+				assert_true(*q == ';' || (*q >= '0' && *q <= '9'));
+			escapes++;
+		} else {
+			assert_int_equal(*q, *p++);
+		}
+	}
+	assert_int_equal(*p, '\0');
+	assert_true(escapes > 40);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_narrow_and_clean),
+		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_colour_is_only_colour),
+	};
+
+	return cmocka_run_group_tests_name("report_width", tests, write_run, remove_run);
+}
