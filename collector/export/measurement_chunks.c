@@ -23,24 +23,23 @@ static bool is_counted_chunk(const struct attempt *a)
 
 static struct value duration_of(const struct attempt *a, const char **what)
 {
-	bool said = (a->known >> TASK_F_coffea_processtime) & 1;
+	struct value said = attempt_f64(a, TASK_F_coffea_processtime);
 
-	*what = said ? "process()" : "task";
-	return said ? value_real(a->coffea_processtime) : value_seconds(attempt_wall_ns(a));
+	*what = said.type != VALUE_NULL ? "process()" : "task";
+	return said.type != VALUE_NULL ? said : value_seconds(attempt_wall_ns(a));
 }
 
 static struct value bytes_of(const struct attempt *a, const char **what)
 {
-	bool said = (a->known >> TASK_F_coffea_bytesread) & 1;
+	struct value said = attempt_u64(a, TASK_F_coffea_bytesread);
 
-	*what = said ? "requested" : "returned by read calls";
-	return said ? value_uint(a->coffea_bytesread) : count_of(&a->c, CREMA_C_read_bytes);
+	*what = said.type != VALUE_NULL ? "requested" : "returned by read calls";
+	return said.type != VALUE_NULL ? said : count_of(&a->c, CREMA_C_read_bytes);
 }
 
 static struct value rss(const struct attempt *a, bool stop)
 {
-	return stop ? attempt_u64(a, TASK_F_rss_stop_bytes, a->rss_stop_bytes)
-		    : attempt_u64(a, TASK_F_rss_start_bytes, a->rss_start_bytes);
+	return attempt_u64(a, stop ? TASK_F_rss_stop_bytes : TASK_F_rss_start_bytes);
 }
 
 static struct value rss_delta(const struct attempt *a)
@@ -51,11 +50,6 @@ static struct value rss_delta(const struct attempt *a)
 static struct value mebibytes(struct value bytes)
 {
 	return value_ratio(bytes, value_real(MIB), 1);
-}
-
-static struct value entry(const struct attempt *a, enum task_field field, int64_t v)
-{
-	return (a->known >> field) & 1 ? value_int(v) : value_null();
 }
 
 size_t measurement_branch(const char *line, size_t n)
@@ -125,8 +119,8 @@ static void put_chunk(const struct attempt *a, struct json *j)
 	measurement_put(j, "num_events", attempt_events(a));
 	measurement_put(j, "dataset", value_text(a->dataset));
 	measurement_put(j, "file", value_text(a->filename));
-	measurement_put(j, "entry_start", entry(a, TASK_F_entrystart, a->entrystart));
-	measurement_put(j, "entry_stop", entry(a, TASK_F_entrystop, a->entrystop));
+	measurement_put(j, "entry_start", attempt_i64(a, TASK_F_entrystart));
+	measurement_put(j, "entry_stop", attempt_i64(a, TASK_F_entrystop));
 	measurement_put(j, "accessed_bytes", count_of(&a->c, CREMA_C_basket_bytes));
 	measurement_put(j, "accessed_uncompressed_bytes",
 			count_of(&a->c, CREMA_C_basket_raw_bytes));
@@ -137,12 +131,13 @@ static void put_chunk(const struct attempt *a, struct json *j)
 /* {"(file, start, stop)": [begin, end, bytes]} */
 static void put_chunk_info(const struct attempt *a, struct buf *key, struct json *j)
 {
-	const int64_t range[] = {a->entrystart, a->entrystop};
+	struct value start = attempt_i64(a, TASK_F_entrystart),
+		     stop = attempt_i64(a, TASK_F_entrystop);
+	const int64_t range[] = {start.v.i, stop.v.i};
 	const char *what;
 
-	if (!a->filename || !((a->known >> TASK_F_entrystart) & 1) ||
-	    !((a->known >> TASK_F_entrystop) & 1) || isnan(a->begin) || isnan(a->end) ||
-	    bytes_of(a, &what).type == VALUE_NULL)
+	if (!a->filename || start.type == VALUE_NULL || stop.type == VALUE_NULL ||
+	    isnan(a->begin) || isnan(a->end) || bytes_of(a, &what).type == VALUE_NULL)
 		return;
 	measurement_tuple(key, &a->filename, 1, range, 2);
 	if (key->error) {

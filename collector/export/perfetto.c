@@ -48,13 +48,14 @@ static bool same_track(const void *item, const void *key)
 /* Makes the track, and names it in the trace, when it is first asked for. */
 static struct track *track_of(struct tracks *all, struct trace *t, const struct attempt *a)
 {
+	struct value thread = attempt_u64(a, TASK_F_thread);
 	struct track key = {.worker = a->worker}, *found;
 	char name[48];
 	uint64_t hash;
 	size_t i;
 
-	if ((a->known >> TASK_F_thread) & 1)
-		key.thread = a->thread;
+	if (thread.type == VALUE_UINT)
+		key.thread = thread.v.u;
 	hash = hash_pair(hash_bytes(1, a->worker->id, sizeof(a->worker->id)), key.thread);
 	found = table_find(&all->table, hash, same_track, &key);
 	if (found)
@@ -187,7 +188,10 @@ static void put_category(struct json *j, const struct attempt *a)
 
 static const char *slice_name(const struct attempt *a)
 {
-	return a->prefix ? a->prefix : a->function ? a->function : a->key ? a->key : "task";
+	return a->prefix	       ? a->prefix
+	       : a->c.shared->function ? a->c.shared->function
+	       : a->key		       ? a->key
+				       : "task";
 }
 
 /* Beside the tracks: its begin and its end, joined by an id. */

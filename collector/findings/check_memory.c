@@ -94,7 +94,7 @@ static double fifth(const struct attempt *const *v, size_t n, size_t which)
 	if (!rss)
 		return (double)NAN;
 	for (i = from; i < to; i++)
-		rss[i - from] = v[i]->rss_stop_bytes;
+		rss[i - from] = attempt_u64(v[i], TASK_F_rss_stop_bytes).v.u; /* known of all */
 	qsort(rss, to - from, sizeof(*rss), by_size);
 	median = (double)rss[(to - from - 1) / 2];
 	free(rss);

@@ -27,6 +27,7 @@ struct classes {
 	struct value unclassified;
 	uint32_t unknown; /* bit CREMA_T_x: counts as 0 in unclassified */
 	bool storage_estimated;
+	struct attempt_detail detail; /* of the attempt they are of */
 };
 
 /* Attempts of one kind, added up. */
@@ -123,7 +124,6 @@ struct value attempt_wall_ns(const struct attempt *a);
 struct value attempt_storage_read(const struct attempt *a);
 struct value attempt_storage_known(const struct attempt *a);
 void attempt_classes(const struct attempt *a, struct classes *c);
-struct value attempt_u64(const struct attempt *a, enum task_field field, uint64_t v);
 
 /* "cpu", "lock", ...: the short name of a time class */
 const char *class_name(unsigned int id);

@@ -9,14 +9,9 @@
 
 #define LONG_TASK_SECONDS 0.05
 
-struct value attempt_u64(const struct attempt *a, enum task_field field, uint64_t v)
-{
-	return (a->known >> field) & 1 ? value_uint(v) : value_null();
-}
-
 struct value attempt_wall_ns(const struct attempt *a)
 {
-	return attempt_u64(a, TASK_F_wall_ns, a->wall_ns);
+	return attempt_u64(a, TASK_F_wall_ns);
 }
 
 /* Of a worker that died the kernel's charge is known as of the last look only, up to a second
@@ -28,8 +23,9 @@ static bool storage_is_sampled(const struct attempt *a)
 
 struct value attempt_storage_read(const struct attempt *a)
 {
-	return a->fs_unknown || storage_is_sampled(a) ? value_null()
-						      : count_of(&a->c, CREMA_C_storage_read_bytes);
+	return a->c.shared->fs_unknown || storage_is_sampled(a)
+		       ? value_null()
+		       : count_of(&a->c, CREMA_C_storage_read_bytes);
 }
 
 /* At least this: what was charged outside calls on unproven file systems, as of the last look. */
@@ -38,7 +34,7 @@ struct value attempt_storage_known(const struct attempt *a)
 	struct value all = count_of(&a->c, CREMA_C_storage_read_bytes);
 	struct value unsure = count_of(&a->c, CREMA_C_storage_unsure_bytes);
 
-	if (all.type == VALUE_NULL || unsure.type == VALUE_NULL || !a->fs_unknown)
+	if (all.type == VALUE_NULL || unsure.type == VALUE_NULL || !a->c.shared->fs_unknown)
 		return all;
 	return value_uint(all.v.u > unsure.v.u ? all.v.u - unsure.v.u : 0);
 }
@@ -67,10 +63,11 @@ void attempt_classes(const struct attempt *a, struct classes *c)
 	int i;
 
 	memset(c, 0, sizeof(*c));
+	attempt_detail(a, &c->detail);
 	c->wall = value_seconds(attempt_wall_ns(a));
 	wall = rest = value_number(c->wall, &wall_known);
 	for (i = 0; i < CREMA_TIMES; i++) {
-		c->cls[i] = value_seconds(own_ns(&a->c, (enum crema_time_id)i));
+		c->cls[i] = value_seconds(own_ns(&c->detail.c, (enum crema_time_id)i));
 		rest -= value_number(c->cls[i], &known);
 		if (!known)
 			c->unknown |= 1u << i;
@@ -123,8 +120,8 @@ static void tally_time(struct tally *t, const struct attempt *a)
 	for (i = 0; i < CREMA_TIMES; i++) {
 		t->cls[i] += value_number(c.cls[i], &known);
 		t->class_unknown[i] += !known;
-		sum_add(&t->own[i], own_ns(&a->c, (enum crema_time_id)i));
-		sum_add(&t->pool[i], pool_ns(&a->c, (enum crema_time_id)i));
+		sum_add(&t->own[i], own_ns(&c.detail.c, (enum crema_time_id)i));
+		sum_add(&t->pool[i], pool_ns(&c.detail.c, (enum crema_time_id)i));
 	}
 	v = value_number(c.unclassified, &known);
 	t->unclassified += v;
@@ -135,22 +132,24 @@ static void tally_time(struct tally *t, const struct attempt *a)
 
 void tally_add(struct tally *t, const struct attempt *a)
 {
+	struct attempt_detail d;
+	struct value time;
+	bool known;
 	int i;
 
+	attempt_detail(a, &d);
 	t->attempts++;
 	sum_add(&t->wall_ns, attempt_wall_ns(a));
 	for (i = 0; i < CREMA_COUNTS; i++)
-		sum_add(&t->count[i], count_of(&a->c, (enum crema_count_id)i));
+		sum_add(&t->count[i], count_of(&d.c, (enum crema_count_id)i));
 	sum_add(&t->storage_read, attempt_storage_read(a));
 	sum_add(&t->storage_known, attempt_storage_known(a));
 	if (attempt_is_chunk(a)) {
 		sum_add(&t->events, attempt_events(a));
-		sum_add(&t->bytesread,
-			attempt_u64(a, TASK_F_coffea_bytesread, a->coffea_bytesread));
-		if ((a->known >> TASK_F_coffea_processtime) & 1)
-			t->processtime += a->coffea_processtime;
-		else
-			t->processtime_unknown++;
+		sum_add(&t->bytesread, attempt_u64(a, TASK_F_coffea_bytesread));
+		time = attempt_f64(a, TASK_F_coffea_processtime);
+		t->processtime += value_number(time, &known);
+		t->processtime_unknown += !known;
 	}
 	tally_time(t, a);
 }
@@ -215,12 +214,11 @@ struct value spread_max(const struct spread *s)
 
 static void chunk_spreads(struct facts *f, const struct attempt *a)
 {
-	struct value events = attempt_events(a), time = value_null(), delta;
+	struct value events = attempt_events(a), delta;
+	struct value time = attempt_f64(a, TASK_F_coffea_processtime);
 
-	if ((a->known >> TASK_F_coffea_processtime) & 1)
-		time = value_real(a->coffea_processtime);
-	delta = value_minus(attempt_u64(a, TASK_F_rss_stop_bytes, a->rss_stop_bytes),
-			    attempt_u64(a, TASK_F_rss_start_bytes, a->rss_start_bytes));
+	delta = value_minus(attempt_u64(a, TASK_F_rss_stop_bytes),
+			    attempt_u64(a, TASK_F_rss_start_bytes));
 	spread_add(&f->chunk_time, time);
 	spread_add(&f->chunk_wall, value_seconds(attempt_wall_ns(a)));
 	spread_add(&f->chunk_events, events);

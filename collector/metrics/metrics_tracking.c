@@ -93,12 +93,20 @@ static int track_probes(const struct run *r, struct worker_track *t)
 	return rc;
 }
 
+static void raise_peak(struct worker_track *k, struct value rss)
+{
+	if (rss.type == VALUE_UINT)
+		k->peak_rss = fmax(k->peak_rss, (double)rss.v.u);
+}
+
 /* Task edges say more than samples do: short peaks, and how long tasks take. */
 static void track_tasks(const struct run *r, struct tracking *t)
 {
 	struct worker_track *k;
 	struct attempt *a;
+	double seconds;
 	size_t i, j = 0;
+	bool known;
 	double *wall = calloc(t->n + 1, sizeof(*wall));
 	size_t *n = calloc(t->n + 1, sizeof(*n));
 
@@ -111,14 +119,12 @@ static void track_tasks(const struct run *r, struct tracking *t)
 		if (j == t->n)
 			continue;
 		k = &t->v[j];
-		if ((a->known >> TASK_F_rss_peak_bytes) & 1)
-			k->peak_rss = fmax(k->peak_rss, (double)a->rss_peak_bytes);
-		if ((a->known >> TASK_F_rss_start_bytes) & 1)
-			k->peak_rss = fmax(k->peak_rss, (double)a->rss_start_bytes);
-		if ((a->known >> TASK_F_rss_stop_bytes) & 1)
-			k->peak_rss = fmax(k->peak_rss, (double)a->rss_stop_bytes);
-		if (a->counted && ((a->known >> TASK_F_wall_ns) & 1)) {
-			wall[j] += (double)a->wall_ns / 1e9;
+		raise_peak(k, attempt_u64(a, TASK_F_rss_peak_bytes));
+		raise_peak(k, attempt_u64(a, TASK_F_rss_start_bytes));
+		raise_peak(k, attempt_u64(a, TASK_F_rss_stop_bytes));
+		seconds = value_number(value_seconds(attempt_wall_ns(a)), &known);
+		if (a->counted && known) {
+			wall[j] += seconds;
 			n[j]++;
 		}
 	}

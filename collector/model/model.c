@@ -59,6 +59,7 @@ void model_release(struct model *m)
 	free(m->torn.v);
 	table_release(&m->worker_table);
 	table_release(&m->attempt_table);
+	table_release(&m->shared_table);
 	table_release(&m->file_table);
 	table_release(&m->codec_table);
 	table_release(&m->server_table);
@@ -66,6 +67,7 @@ void model_release(struct model *m)
 	table_release(&m->site_table);
 	table_release(&m->names.table);
 	arena_release(&m->arena);
+	arena_release(&m->bytes);
 	memset(m, 0, sizeof(*m));
 }
 
@@ -188,19 +190,4 @@ double worker_utc(const struct worker *w, uint64_t boot_ns)
 	uint64_t ns = worker_utc_ns(w, boot_ns);
 
 	return ns ? (double)ns / 1e9 : (double)NAN;
-}
-
-struct value own_ns(const struct counters *c, enum crema_time_id id)
-{
-	return (c->own_known >> id) & 1 ? value_uint(c->own[id]) : value_null();
-}
-
-struct value pool_ns(const struct counters *c, enum crema_time_id id)
-{
-	return (c->pool_known >> id) & 1 ? value_uint(c->pool[id]) : value_null();
-}
-
-struct value count_of(const struct counters *c, enum crema_count_id id)
-{
-	return (c->count_known >> id) & 1 ? value_uint(c->count[id]) : value_null();
 }

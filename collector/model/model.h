@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "collector/emit/emit.h"
+#include "collector/model/attempt.h"
 #include "collector/model/history.h"
 #include "collector/model/model_stacks.h"
 #include "collector/model/model_table.h"
@@ -31,8 +32,6 @@
 #define MODEL_SILENT_SECONDS 10.0
 /* ... or when the whole journal is this much older than the report. */
 #define MODEL_STALE_SECONDS 60.0
-
-enum attempt_state { ATTEMPT_RUNNING, ATTEMPT_OK, ATTEMPT_ERRED, ATTEMPT_KILLED, ATTEMPT_LOST };
 
 #define ARRAY(type)                                                                                \
 	struct {                                                                                   \
@@ -47,35 +46,6 @@ struct attempts {
 struct texts {
 	const char **v;
 	size_t n, cap;
-};
-
-struct counters {
-	uint64_t own[CREMA_TIMES], pool[CREMA_TIMES], count[CREMA_COUNTS];
-	uint64_t count_known;
-	uint32_t own_known, pool_known;
-};
-
-#define ATTEMPT_TYPE_u64 uint64_t
-#define ATTEMPT_TYPE_i64 int64_t
-#define ATTEMPT_TYPE_f64 double
-#define ATTEMPT_TYPE_str const char *
-
-struct attempt {
-	struct worker *worker;
-	struct attempt *next; /* the other attempts of its key in its run, oldest first */
-	uint64_t rev;
-	uint64_t known; /* bit TASK_F_x */
-#define FIELD(name, type, help) ATTEMPT_TYPE_##type name;
-#include "task_fields.def"
-#undef FIELD
-	struct counters c;
-	double begin, end; /* UTC seconds, by model_close(); end: last sign if it has none */
-	uint64_t begin_ns, end_ns; /* the same exactly; 0 = no clock */
-	enum attempt_state state;  /* by model_close() */
-	bool ended;		   /* has an end of its own */
-	bool counted;		   /* by runs_build(), as all below */
-	const char *waste_reason;
-	uint32_t chunk_id; /* from 1; 0 = no chunk */
 };
 
 struct clock_pair {
@@ -221,9 +191,10 @@ struct torn_file {
 };
 
 struct model {
-	struct arena arena;
+	struct arena arena, bytes; /* bytes: keys and packed numbers */
 	struct names names;
-	struct table worker_table, attempt_table, file_table, codec_table, server_table;
+	struct table worker_table, attempt_table, shared_table, file_table, codec_table,
+		server_table;
 	struct table module_table, site_table, section_table, gauge_table;
 	ARRAY(struct worker *) workers;
 	struct attempts attempts;
@@ -238,8 +209,8 @@ struct model {
 	uint64_t files_read, frames, records_bad;
 	uint64_t history_points;    /* of all workers */
 	unsigned int history_shift; /* a cell has 2^this ns */
-	uint64_t last_note_ns; /* CLOCK_REALTIME of the collector's last own entry */
-	int error;	       /* sticks: out of memory */
+	uint64_t last_note_ns;	    /* CLOCK_REALTIME of the collector's last own entry */
+	int error;		    /* sticks: out of memory */
 };
 
 int model_init(struct model *m);
@@ -282,9 +253,5 @@ void model_stack_facts(struct model *m, struct worker *w, struct text json);
 struct stream *worker_stream(struct worker *w, uint64_t id);
 void worker_sign(struct worker *w, uint64_t boot_ns);
 int stream_received(struct stream *s, uint64_t from, uint64_t to);
-
-struct value own_ns(const struct counters *c, enum crema_time_id id);
-struct value pool_ns(const struct counters *c, enum crema_time_id id);
-struct value count_of(const struct counters *c, enum crema_count_id id);
 
 #endif

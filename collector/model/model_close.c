@@ -80,10 +80,10 @@ static void take_addresses(struct model *m)
 
 	for (i = 0; i < m->attempts.n; i++) {
 		a = m->attempts.v[i];
-		if (!a->worker->address)
-			a->worker->address = a->worker_address;
-		if (!a->worker->name)
-			a->worker->name = a->worker_name;
+		if (a->c.shared && !a->worker->address)
+			a->worker->address = a->c.shared->worker_address;
+		if (a->c.shared && !a->worker->name)
+			a->worker->name = a->c.shared->worker_name;
 	}
 }
 
@@ -115,17 +115,20 @@ static void name_worker(struct model *m, struct worker *w)
 
 static enum attempt_state state_of(const struct attempt *a)
 {
+	static const struct {
+		const char *status;
+		enum attempt_state state;
+	} said[] = {{"ok", ATTEMPT_OK},
+		    {"erred", ATTEMPT_ERRED},
+		    {"killed", ATTEMPT_KILLED},
+		    {"lost", ATTEMPT_LOST}};
+	const char *status = a->c.shared ? a->c.shared->status : NULL;
 	const struct worker *w = a->worker;
+	size_t i;
 
-	if (a->status) {
-		if (!strcmp(a->status, "ok"))
-			return ATTEMPT_OK;
-		if (!strcmp(a->status, "erred"))
-			return ATTEMPT_ERRED;
-		if (!strcmp(a->status, "killed"))
-			return ATTEMPT_KILLED;
-		if (!strcmp(a->status, "lost"))
-			return ATTEMPT_LOST;
+	for (i = 0; status && i < sizeof(said) / sizeof(*said); i++) {
+		if (!strcmp(status, said[i].status))
+			return said[i].state;
 	}
 	if (w->goodbye)
 		return w->goodbye_how && !strcmp(w->goodbye_how, "killed") ? ATTEMPT_KILLED
@@ -135,15 +138,17 @@ static enum attempt_state state_of(const struct attempt *a)
 
 static void settle_attempt(struct attempt *a)
 {
+	struct value start = attempt_u64(a, TASK_F_start_boot_ns);
+	struct value stop = attempt_u64(a, TASK_F_stop_boot_ns);
+	struct value wall = attempt_u64(a, TASK_F_wall_ns);
 	const struct worker *w = a->worker;
-	bool wall = (a->known >> TASK_F_wall_ns) & 1;
 
-	if ((a->known >> TASK_F_start_boot_ns) & 1)
-		a->begin_ns = worker_utc_ns(w, a->start_boot_ns);
-	if ((a->known >> TASK_F_stop_boot_ns) & 1)
-		a->end_ns = worker_utc_ns(w, a->stop_boot_ns);
-	else if (wall)
-		a->end_ns = worker_utc_ns(w, a->start_boot_ns + a->wall_ns);
+	if (start.type == VALUE_UINT)
+		a->begin_ns = worker_utc_ns(w, start.v.u);
+	if (stop.type == VALUE_UINT)
+		a->end_ns = worker_utc_ns(w, stop.v.u);
+	else if (wall.type == VALUE_UINT)
+		a->end_ns = worker_utc_ns(w, (start.type == VALUE_UINT ? start.v.u : 0) + wall.v.u);
 	else
 		a->end_ns = a->begin_ns;
 	a->begin = a->begin_ns ? (double)a->begin_ns / 1e9 : (double)NAN;

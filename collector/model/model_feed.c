@@ -5,54 +5,95 @@
 #include <errno.h>
 #include <string.h>
 
-struct attempt_key {
+/*
+ * Attempts are numbered from 1 by their workers: they are found by pages of numbers, which takes a
+ * tenth of a table with an entry for each.
+ */
+#define PAGE_SHIFT 4u
+
+struct attempt_page {
 	const struct worker *worker;
-	uint64_t attempt;
+	uint64_t page;
+	struct attempt *attempt[1u << PAGE_SHIFT];
 };
 
-static bool same_attempt(const void *item, const void *key)
+static bool same_page(const void *item, const void *key)
 {
-	const struct attempt *a = item;
-	const struct attempt_key *k = key;
+	const struct attempt_page *a = item, *b = key;
 
-	return a->worker == k->worker && a->attempt == k->attempt;
+	return a->worker == b->worker && a->page == b->page;
+}
+
+static struct attempt_page *page_of(struct model *m, struct worker *w, uint64_t page)
+{
+	struct attempt_page key = {.worker = w, .page = page}, *p;
+	uint64_t hash = hash_pair(hash_bytes(1, w->id, sizeof(w->id)), page);
+
+	p = table_find(&m->attempt_table, hash, same_page, &key);
+	if (p)
+		return p;
+	p = arena_get(&m->arena, sizeof(*p));
+	if (!p || table_add(&m->attempt_table, hash, p))
+		return NULL;
+	p->worker = w;
+	p->page = page;
+	return p;
 }
 
 static struct attempt *attempt_of(struct model *m, struct worker *w, uint64_t number)
 {
-	struct attempt_key key = {w, number};
-	uint64_t hash = hash_pair(hash_bytes(1, w->id, sizeof(w->id)), number);
-	struct attempt *a = table_find(&m->attempt_table, hash, same_attempt, &key);
-	struct attempt **at;
+	struct attempt_page *p = page_of(m, w, number >> PAGE_SHIFT);
+	struct attempt **in_page, **at, *a;
 
-	if (a)
-		return a;
-	a = arena_get(&m->arena, sizeof(*a));
+	in_page = p ? &p->attempt[number & ((1u << PAGE_SHIFT) - 1)] : NULL;
+	if (in_page && *in_page)
+		return *in_page;
+	a = in_page ? arena_get(&m->arena, sizeof(*a)) : NULL;
 	at = a ? ARRAY_NEW(&m->attempts) : NULL;
-	if (!at || table_add(&m->attempt_table, hash, a)) {
+	if (!at) {
 		m->error = -ENOMEM;
-		if (at)
-			m->attempts.n--;
 		return NULL;
 	}
-	*at = a;
+	*in_page = *at = a;
 	a->worker = w;
 	a->attempt = number;
 	return a;
 }
 
-#define COPY_u64(m, v) (v)
-#define COPY_i64(m, v) (v)
-#define COPY_f64(m, v) (v)
-#define COPY_str(m, v) model_text(m, v)
+/* Keys differ, so they are not interned: each record of an attempt has the same one. */
+static const char *keep_key(struct model *m, const char *had, struct text t)
+{
+	char *key;
+
+	if (had && strlen(had) == t.len && !memcmp(had, t.ptr, t.len))
+		return had;
+	key = arena_bytes(&m->bytes, t.len + 1);
+	if (!key) {
+		m->error = -ENOMEM;
+		return NULL;
+	}
+	memcpy(key, t.ptr, t.len);
+	key[t.len] = 0;
+	return key;
+}
+
+static const char *keep_text(struct model *m, enum task_field field, const char *had, struct text t)
+{
+	return field == TASK_F_key ? keep_key(m, had, t) : model_text(m, t);
+}
+
+#define COPY_u64(name) (r->name)
+#define COPY_i64(name) (r->name)
+#define COPY_f64(name) (r->name)
+#define COPY_str(name) keep_text(m, TASK_F_##name, d.name, r->name)
 
 /* What the first read of a task was of is not what the task was of. */
-static void forget_chunk(struct attempt *a, const struct task_record *r)
+static void forget_chunk(struct attempt_detail *d, const struct task_record *r)
 {
 #define FORGET(name)                                                                               \
 	if (!TASK_KNOWN(r, name)) {                                                                \
-		a->name = 0;                                                                       \
-		a->known &= ~(UINT64_C(1) << TASK_F_##name);                                       \
+		d->name = 0;                                                                       \
+		d->known &= ~(UINT64_C(1) << TASK_F_##name);                                       \
 	}
 	FORGET(dataset)
 	FORGET(filename)
@@ -67,25 +108,29 @@ static void forget_chunk(struct attempt *a, const struct task_record *r)
  * A later record that knows less (an agent that found only part of a slot) must not take away what
  * an earlier one said about identity; numbers are always the newest record's.
  */
-static void attempt_take(struct model *m, struct attempt *a, const struct task_record *r)
+static int attempt_take(struct model *m, struct attempt *a, const struct task_record *r)
 {
+	struct attempt_detail d;
+
+	attempt_detail(a, &d);
 	a->rev = r->rev;
+	a->ended = r->type == CREMA_MSG_TASK_END || r->type == CREMA_MSG_TASK_AMEND;
 #define FIELD(name, type, help)                                                                    \
 	if (TASK_KNOWN(r, name)) {                                                                 \
-		a->name = COPY_##type(m, r->name);                                                 \
-		a->known |= UINT64_C(1) << TASK_F_##name;                                          \
+		d.name = COPY_##type(name);                                                        \
+		d.known |= UINT64_C(1) << TASK_F_##name;                                           \
 	}
 #include "task_fields.def"
 #undef FIELD
 	if (r->flags & CREMA_TASK_READS_DIFFER)
-		forget_chunk(a, r);
-	memcpy(a->c.own, r->own, sizeof(a->c.own));
-	memcpy(a->c.pool, r->pool, sizeof(a->c.pool));
-	memcpy(a->c.count, r->count, sizeof(a->c.count));
-	a->c.own_known = r->own_known;
-	a->c.pool_known = r->pool_known;
-	a->c.count_known = r->count_known;
-	a->ended = r->type == CREMA_MSG_TASK_END || r->type == CREMA_MSG_TASK_AMEND;
+		forget_chunk(&d, r);
+	memcpy(d.c.own, r->own, sizeof(d.c.own));
+	memcpy(d.c.pool, r->pool, sizeof(d.c.pool));
+	memcpy(d.c.count, r->count, sizeof(d.c.count));
+	d.c.own_known = r->own_known;
+	d.c.pool_known = r->pool_known;
+	d.c.count_known = r->count_known;
+	return attempt_keep(m, a, &d);
 }
 
 static int feed_task(struct model *m, struct worker *w, const struct stream *s,
@@ -109,8 +154,7 @@ static int feed_task(struct model *m, struct worker *w, const struct stream *s,
 	/* The same revision twice says the same; an end outranks progress of its own revision. */
 	if (a->known && (r.rev < a->rev || (r.rev == a->rev && a->ended)))
 		return 0;
-	attempt_take(m, a, &r);
-	return m->error;
+	return attempt_take(m, a, &r) ? -ENOMEM : m->error;
 }
 
 static int feed_message(struct model *m, struct worker *w, const struct stream *s,

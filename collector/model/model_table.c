@@ -21,11 +21,15 @@ struct table_slot {
 
 void *arena_get(struct arena *a, size_t n)
 {
+	return arena_bytes(a, (n + 15) & ~(size_t)15);
+}
+
+void *arena_bytes(struct arena *a, size_t n)
+{
 	struct arena_block *b;
 	size_t size;
 	void *p;
 
-	n = (n + 15) & ~(size_t)15;
 	if (!a->blocks || n > a->size - a->used) {
 		size = n > ARENA_BLOCK ? n : ARENA_BLOCK;
 		b = calloc(1, sizeof(*b) + size);

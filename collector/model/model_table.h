@@ -21,6 +21,8 @@ struct arena {
 };
 
 void *arena_get(struct arena *a, size_t n);
+/* Not aligned, one behind the other: not to be mixed with arena_get() in one arena. */
+void *arena_bytes(struct arena *a, size_t n);
 void arena_release(struct arena *a);
 
 struct table {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool run_has_row(const struct run *r, const struct worker *w, const char *span)
@@ -43,13 +44,15 @@ bool run_has_worker(const struct run *r, const struct worker *w)
 
 struct value attempt_events(const struct attempt *a)
 {
-	if ((a->known >> TASK_F_events) & 1)
-		return value_int(a->events);
-	if (a->state == ATTEMPT_OK && attempt_is_chunk(a) &&
-	    ((a->known >> TASK_F_entrystart) & 1) && ((a->known >> TASK_F_entrystop) & 1) &&
-	    a->entrystop >= a->entrystart)
-		return value_int((int64_t)((uint64_t)a->entrystop - (uint64_t)a->entrystart));
-	return value_null();
+	struct value events = attempt_i64(a, TASK_F_events), start, stop;
+
+	if (events.type != VALUE_NULL || a->state != ATTEMPT_OK || !attempt_is_chunk(a))
+		return events;
+	start = attempt_i64(a, TASK_F_entrystart);
+	stop = attempt_i64(a, TASK_F_entrystop);
+	if (start.type == VALUE_NULL || stop.type == VALUE_NULL || stop.v.i < start.v.i)
+		return value_null();
+	return value_int((int64_t)((uint64_t)stop.v.i - (uint64_t)start.v.i));
 }
 
 const char *attempt_state_name(const struct attempt *a)
@@ -62,12 +65,6 @@ const char *attempt_state_name(const struct attempt *a)
 	return names[a->state];
 }
 
-/* All attempts of one key in one run: a chain through attempt.next, oldest first. */
-struct key_chain {
-	uint64_t key;
-	struct attempt *first, *last;
-};
-
 static uint64_t key_of(const struct attempt *a)
 {
 	if ((a->known >> TASK_F_key_hash) & 1)
@@ -77,17 +74,12 @@ static uint64_t key_of(const struct attempt *a)
 	return hash_pair(hash_bytes(3, a->worker->id, sizeof(a->worker->id)), a->attempt);
 }
 
-static bool same_key(const void *item, const void *key)
-{
-	return ((const struct key_chain *)item)->key == *(const uint64_t *)key;
-}
-
-/* The ok attempt that ended last; NULL if none did. */
-static struct attempt *last_ok(const struct key_chain *c)
+/* The ok attempt of a chain that ended last; NULL if none did. */
+static struct attempt *last_ok(struct attempt *first)
 {
 	struct attempt *a, *best = NULL;
 
-	for (a = c->first; a; a = a->next) {
+	for (a = first; a; a = a->next) {
 		if (a->state == ATTEMPT_OK && (!best || a->end >= best->end))
 			best = a;
 	}
@@ -111,55 +103,57 @@ static const char *reason_of(const struct attempt *a, const struct attempt *coun
 	}
 }
 
-static void settle_chain(struct key_chain *c)
+static void settle_chain(struct attempt *first)
 {
-	struct attempt *a, *counted = last_ok(c);
+	struct attempt *a, *counted = last_ok(first);
 
-	for (a = c->first; a; a = a->next) {
+	for (a = first; a; a = a->next) {
 		a->counted = a == counted;
 		a->waste_reason = a->counted ? NULL : reason_of(a, counted);
 	}
 }
 
+/* An attempt of the run, by its place there: they are sorted by their begin. */
+struct keyed {
+	uint64_t key, place;
+};
+
+static int by_key(const void *pa, const void *pb)
+{
+	const struct keyed *a = pa, *b = pb;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return a->place < b->place ? -1 : a->place > b->place;
+}
+
 int run_count_attempts(struct run *r)
 {
-	struct arena arena = {0};
-	struct table table = {0};
-	struct key_chain *c;
+	struct keyed *keyed = calloc(r->attempts.n ? r->attempts.n : 1, sizeof(*keyed));
 	struct attempt *a;
 	uint32_t chunk = 0;
-	uint64_t key;
-	size_t i;
-	int rc = -ENOMEM;
+	size_t i, first = 0;
 
+	if (!keyed)
+		return -ENOMEM;
 	for (i = 0; i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
-		a->next = NULL;
 		a->chunk_id = attempt_is_chunk(a) ? ++chunk : 0;
-		key = key_of(a);
-		c = table_find(&table, key, same_key, &key);
-		if (!c) {
-			c = arena_get(&arena, sizeof(*c));
-			if (!c || table_add(&table, key, c))
-				goto out;
-			c->key = key;
-			c->first = c->last = a;
+		keyed[i] = (struct keyed){key_of(a), i};
+	}
+	qsort(keyed, r->attempts.n, sizeof(*keyed), by_key);
+	for (i = 0; i < r->attempts.n; i++) {
+		a = r->attempts.v[keyed[i].place];
+		if (i + 1 < r->attempts.n && keyed[i + 1].key == keyed[i].key) {
+			a->next = r->attempts.v[keyed[i + 1].place];
 			continue;
 		}
-		c->last->next = a;
-		c->last = a;
+		a->next = NULL;
+		settle_chain(r->attempts.v[keyed[first].place]);
+		first = i + 1;
 	}
-	for (i = 0; i < r->attempts.n; i++) {
-		key = key_of(r->attempts.v[i]);
-		c = table_find(&table, key, same_key, &key);
-		if (c && c->first == r->attempts.v[i])
-			settle_chain(c);
-	}
-	rc = 0;
-out:
-	table_release(&table);
-	arena_release(&arena);
-	return rc;
+	free(keyed);
+	return 0;
 }
 
 static bool has_span_named(const struct run *r, const char *span)

@@ -31,9 +31,11 @@ static bool same_lane(const void *item, const void *key)
 
 static struct lane *lane_of(struct lanes *l, const struct attempt *a, bool make)
 {
-	struct lane key = {.worker = a->worker, .thread = a->thread}, *lane, **at;
-	uint64_t h = hash_pair((uint64_t)(uintptr_t)key.worker, key.thread);
+	struct lane key = {.worker = a->worker}, *lane, **at;
+	uint64_t h;
 
+	key.thread = attempt_u64(a, TASK_F_thread).v.u; /* 0: unknown */
+	h = hash_pair((uint64_t)(uintptr_t)key.worker, key.thread);
 	lane = table_find(&l->table, h, same_lane, &key);
 	if (lane || !make)
 		return lane;

@@ -8,6 +8,12 @@ static struct value get_counted(const struct attempt *a, const struct classes *c
 	return value_bool(a->counted);
 }
 
+static struct value get_waste_reason(const struct attempt *a, const struct classes *c)
+{
+	(void)c;
+	return value_text(a->waste_reason);
+}
+
 static struct value get_worker(const struct attempt *a, const struct classes *c)
 {
 	(void)c;
@@ -65,12 +71,13 @@ static struct value get_unclassified(const struct attempt *a, const struct class
 /* Never clamped: page faults of pool threads on mapped files are in here. */
 static struct value get_pool_unclassified(const struct attempt *a, const struct classes *c)
 {
-	struct value rest = value_seconds(count_of(&a->c, CREMA_C_pool_wall_ns));
+	const struct counters *n = &c->detail.c;
+	struct value rest = value_seconds(count_of(n, CREMA_C_pool_wall_ns));
 	int i;
 
-	(void)c;
+	(void)a;
 	for (i = 0; i < CREMA_TIMES; i++)
-		rest = value_minus(rest, value_seconds(pool_ns(&a->c, (enum crema_time_id)i)));
+		rest = value_minus(rest, value_seconds(pool_ns(n, (enum crema_time_id)i)));
 	return rest;
 }
 
@@ -106,12 +113,12 @@ static struct value get_chunk_id(const struct attempt *a, const struct classes *
 
 static struct value rss_start(const struct attempt *a)
 {
-	return attempt_u64(a, TASK_F_rss_start_bytes, a->rss_start_bytes);
+	return attempt_u64(a, TASK_F_rss_start_bytes);
 }
 
 static struct value rss_stop(const struct attempt *a)
 {
-	return attempt_u64(a, TASK_F_rss_stop_bytes, a->rss_stop_bytes);
+	return attempt_u64(a, TASK_F_rss_stop_bytes);
 }
 
 static struct value get_memory_start(const struct attempt *a, const struct classes *c)
@@ -141,20 +148,18 @@ static struct value get_memory_per_event(const struct attempt *a, const struct c
 static struct value get_time_per_event(const struct attempt *a, const struct classes *c)
 {
 	(void)c;
-	if (!((a->known >> TASK_F_coffea_processtime) & 1))
-		return value_null();
-	return value_ratio(value_real(a->coffea_processtime), attempt_events(a), 1);
+	return value_ratio(attempt_f64(a, TASK_F_coffea_processtime), attempt_events(a), 1);
 }
 
 /* clang-format off */
 #define TEXT(name, member)                                                                         \
-	{name, FROM_TEXT, 0, offsetof(struct attempt, member), NULL, VALUE_TEXT}
+	{name, FROM_TEXT, 0, offsetof(struct attempt_detail, member), NULL, VALUE_TEXT}
 #define U64(name, member)                                                                          \
-	{name, FROM_U64, TASK_F_##member, offsetof(struct attempt, member), NULL, VALUE_UINT}
+	{name, FROM_U64, TASK_F_##member, offsetof(struct attempt_detail, member), NULL, VALUE_UINT}
 #define I64(name, member)                                                                          \
-	{name, FROM_I64, TASK_F_##member, offsetof(struct attempt, member), NULL, VALUE_INT}
+	{name, FROM_I64, TASK_F_##member, offsetof(struct attempt_detail, member), NULL, VALUE_INT}
 #define REAL(name, member)                                                                         \
-	{name, FROM_REAL, TASK_F_##member, offsetof(struct attempt, member), NULL, VALUE_REAL}
+	{name, FROM_REAL, TASK_F_##member, offsetof(struct attempt_detail, member), NULL, VALUE_REAL}
 #define CLASS(name, cls) {name, FROM_CLASS, CREMA_T_##cls, 0, NULL, VALUE_REAL}
 #define POOL(name, cls) {name, FROM_POOL, CREMA_T_##cls, 0, NULL, VALUE_REAL}
 #define COUNTED(name) {#name, FROM_COUNT, CREMA_C_##name, 0, NULL, VALUE_UINT}
@@ -167,7 +172,7 @@ const struct column task_columns[] = {
 	TEXT("key", key),
 	U64("attempt", attempt),
 	CALL("counted", BOOL, get_counted),
-	TEXT("waste_reason", waste_reason),
+	CALL("waste_reason", TEXT, get_waste_reason),
 	TEXT("prefix", prefix),
 	TEXT("span", span),
 	TEXT("function", function),
@@ -273,8 +278,9 @@ const size_t chunk_column_count = sizeof(chunk_columns) / sizeof(*chunk_columns)
 struct value column_value(const struct column *col, const struct attempt *a,
 			  const struct classes *c)
 {
-	const char *at = (const char *)a + col->offset;
-	bool known = col->source <= FROM_REAL && ((a->known >> col->id) & 1);
+	const struct attempt_detail *d = &c->detail;
+	const char *at = (const char *)d + col->offset;
+	bool known = col->source <= FROM_REAL && ((d->known >> col->id) & 1);
 
 	switch (col->source) {
 	case FROM_TEXT:
@@ -288,11 +294,11 @@ struct value column_value(const struct column *col, const struct attempt *a,
 	case FROM_CLASS:
 		return c->cls[col->id];
 	case FROM_POOL:
-		return value_seconds(pool_ns(&a->c, (enum crema_time_id)col->id));
+		return value_seconds(pool_ns(&d->c, (enum crema_time_id)col->id));
 	case FROM_COUNT:
-		return count_of(&a->c, (enum crema_count_id)col->id);
+		return count_of(&d->c, (enum crema_count_id)col->id);
 	case FROM_COUNT_S:
-		return value_seconds(count_of(&a->c, (enum crema_count_id)col->id));
+		return value_seconds(count_of(&d->c, (enum crema_count_id)col->id));
 	case FROM_FLAG:
 		return value_bool((a->flags & col->id) != 0);
 	default:

@@ -97,7 +97,7 @@ static void gather_chunks(struct report *r)
 			s = file_called(r, a->filename);
 		if (!s)
 			continue;
-		v = attempt_u64(a, TASK_F_coffea_bytesread, a->coffea_bytesread);
+		v = attempt_u64(a, TASK_F_coffea_bytesread);
 		add(&s->layers.requested, v, !s->layers.chunks);
 		s->datasets |= s->layers.chunks && s->dataset != a->dataset;
 		s->dataset = s->datasets ? NULL : a->dataset;

@@ -32,9 +32,12 @@ static void name_cell(struct grid *g, const struct attempt *a)
 {
 	const char *base = a->filename ? strrchr(a->filename, '/') : NULL;
 
-	if (attempt_is_chunk(a) && a->filename && ((a->known >> TASK_F_entrystop) & 1))
+	struct value start = attempt_i64(a, TASK_F_entrystart),
+		     stop = attempt_i64(a, TASK_F_entrystop);
+
+	if (attempt_is_chunk(a) && a->filename && stop.type == VALUE_INT)
 		grid_printf(g, "%.300s %lld-%lld", base && base[1] ? base + 1 : a->filename,
-			    (long long)a->entrystart, (long long)a->entrystop);
+			    (long long)start.v.i, (long long)stop.v.i);
 	else
 		grid_text(g, a->key);
 }

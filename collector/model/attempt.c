@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* attempt.c - packs the numbers of an attempt, and reads them again (attempt.h). */
+#include "collector/model/attempt.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "collector/model/model.h"
+
+/* Where each field is kept. */
+/* clang-format off */
+#define MEMBERS(X) \
+	X(attempt) X(key_hash) X(flags) X(wall_ns) \
+	X(key) X(prefix) X(span) X(dataset) X(filename) X(columns)
+#define SHARED(X) \
+	X(status) X(function) X(worker_address) X(worker_name) X(fs_unknown) X(treename)
+#define PACKED(X) \
+	X(thread) X(thread_sequence) X(start_boot_ns) X(stop_boot_ns) X(rss_start_bytes) \
+	X(rss_stop_bytes) X(rss_peak_bytes) X(tree_reads) X(entrystart) X(entrystop) X(events) \
+	X(coffea_bytesread) X(coffea_processtime)
+/* clang-format on */
+
+#define ONE(name) +1
+_Static_assert(0 MEMBERS(ONE) SHARED(ONE) PACKED(ONE) == TASK_FIELDS, "each field has its place");
+#undef ONE
+
+/* The packed numbers: these fields, then own times, pool times and counts. */
+enum slot {
+#define SLOT(name) SLOT_##name,
+	PACKED(SLOT)
+#undef SLOT
+		SLOT_OWN,
+	SLOT_POOL = SLOT_OWN + CREMA_TIMES,
+	SLOT_COUNT = SLOT_POOL + CREMA_TIMES,
+	SLOTS = SLOT_COUNT + CREMA_COUNTS
+};
+
+#define BITMAP_BYTES ((SLOTS + 7u) / 8u)
+#define NUMBER_BYTES 10u /* the longest: 64 bits by 7 */
+
+static void collect(const struct attempt_detail *d, uint64_t *slot)
+{
+#define COPY(name) memcpy(&slot[SLOT_##name], &d->name, sizeof(*slot));
+	PACKED(COPY)
+#undef COPY
+	memcpy(slot + SLOT_OWN, d->c.own, sizeof(d->c.own));
+	memcpy(slot + SLOT_POOL, d->c.pool, sizeof(d->c.pool));
+	memcpy(slot + SLOT_COUNT, d->c.count, sizeof(d->c.count));
+}
+
+static void spread(const uint64_t *slot, struct attempt_detail *d)
+{
+#define COPY(name) memcpy(&d->name, &slot[SLOT_##name], sizeof(*slot));
+	PACKED(COPY)
+#undef COPY
+	memcpy(d->c.own, slot + SLOT_OWN, sizeof(d->c.own));
+	memcpy(d->c.pool, slot + SLOT_POOL, sizeof(d->c.pool));
+	memcpy(d->c.count, slot + SLOT_COUNT, sizeof(d->c.count));
+}
+
+static size_t pack(const uint64_t *slot, unsigned char *out)
+{
+	unsigned char *at = out + BITMAP_BYTES;
+	unsigned int i;
+	uint64_t v;
+
+	memset(out, 0, BITMAP_BYTES);
+	for (i = 0; i < SLOTS; i++) {
+		v = slot[i];
+		if (!v)
+			continue;
+		out[i / 8] |= (unsigned char)(1u << i % 8);
+		for (; v > 0x7f; v >>= 7)
+			*at++ = (unsigned char)(v | 0x80);
+		*at++ = (unsigned char)v;
+	}
+	return (size_t)(at - out);
+}
+
+static const unsigned char *unpack_one(const unsigned char *at, uint64_t *v)
+{
+	unsigned int shift = 0;
+
+	for (*v = 0; *at & 0x80; shift += 7)
+		*v |= (uint64_t)(*at++ & 0x7f) << shift;
+	*v |= (uint64_t)*at++ << shift;
+	return at;
+}
+
+static bool is_set(const unsigned char *bytes, unsigned int i)
+{
+	return bytes[i / 8] >> i % 8 & 1;
+}
+
+static void unpack(const unsigned char *bytes, uint64_t *slot)
+{
+	const unsigned char *at = bytes + BITMAP_BYTES;
+	unsigned int i;
+
+	memset(slot, 0, SLOTS * sizeof(*slot));
+	for (i = 0; i < SLOTS; i++) {
+		if (is_set(bytes, i))
+			at = unpack_one(at, &slot[i]);
+	}
+}
+
+/* One number without the others; 0 where there is nothing. */
+static uint64_t number(const struct packed *p, unsigned int wanted)
+{
+	const unsigned char *at;
+	unsigned int i, before = 0;
+	uint64_t v;
+
+	if (!p->bytes || !is_set(p->bytes, wanted))
+		return 0;
+	for (i = 0; i < wanted / 8; i++)
+		before += (unsigned int)__builtin_popcount(p->bytes[i]);
+	before += (unsigned int)__builtin_popcount(p->bytes[i] & ((1u << wanted % 8) - 1));
+	for (at = p->bytes + BITMAP_BYTES; before; at++)
+		before -= !(*at & 0x80);
+	unpack_one(at, &v);
+	return v;
+}
+
+void attempt_detail(const struct attempt *a, struct attempt_detail *d)
+{
+	const struct attempt_shared *s = a->c.shared;
+	uint64_t slot[SLOTS];
+
+	memset(d, 0, sizeof(*d));
+	d->known = a->known;
+#define COPY(name) d->name = a->name;
+	MEMBERS(COPY)
+#undef COPY
+	if (!s)
+		return;
+#define COPY(name) d->name = s->name;
+	SHARED(COPY)
+#undef COPY
+	d->c.count_known = s->count_known;
+	d->c.own_known = s->own_known;
+	d->c.pool_known = s->pool_known;
+	unpack(a->c.bytes, slot);
+	spread(slot, d);
+}
+
+static bool same_shared(const void *item, const void *key)
+{
+	return !memcmp(item, key, sizeof(struct attempt_shared));
+}
+
+static const struct attempt_shared *share(struct model *m, const struct attempt_detail *d)
+{
+	struct attempt_shared key, *s;
+	uint64_t hash;
+
+	memset(&key, 0, sizeof(key)); /* what lies between the members is compared, too */
+	key.count_known = d->c.count_known;
+	key.own_known = d->c.own_known;
+	key.pool_known = d->c.pool_known;
+#define COPY(name) key.name = d->name;
+	SHARED(COPY)
+#undef COPY
+	hash = hash_bytes(11, &key, sizeof(key));
+	s = table_find(&m->shared_table, hash, same_shared, &key);
+	if (s)
+		return s;
+	s = arena_get(&m->arena, sizeof(*s));
+	if (!s || table_add(&m->shared_table, hash, s))
+		return NULL;
+	memcpy(s, &key, sizeof(key));
+	return s;
+}
+
+int attempt_keep(struct model *m, struct attempt *a, const struct attempt_detail *d)
+{
+	unsigned char bytes[BITMAP_BYTES + SLOTS * NUMBER_BYTES];
+	uint64_t slot[SLOTS];
+	size_t n;
+
+	a->known = d->known;
+#define COPY(name) a->name = d->name;
+	MEMBERS(COPY)
+#undef COPY
+	a->c.shared = share(m, d);
+	collect(d, slot);
+	n = pack(slot, bytes);
+	if (n > a->room) {
+		/* Tasks under way say more each half second: some room, once there was too little.
+		 */
+		a->room = (uint32_t)(a->room && !a->ended ? n + n / 2 : n);
+		a->c.bytes = arena_bytes(&m->bytes, a->room);
+	}
+	if (!a->c.shared || !a->c.bytes)
+		return m->error = -ENOMEM;
+	memcpy(a->c.bytes, bytes, n);
+	return 0;
+}
+
+static bool knows(const struct attempt *a, enum task_field field)
+{
+	return a->known >> field & 1;
+}
+
+/* The bits of a packed field; fields that are members by themselves. */
+static uint64_t field_bits(const struct attempt *a, enum task_field field)
+{
+	switch (field) {
+#define CASE(name)                                                                                 \
+	case TASK_F_##name:                                                                        \
+		return number(&a->c, SLOT_##name);
+		PACKED(CASE)
+#undef CASE
+	case TASK_F_attempt:
+		return a->attempt;
+	case TASK_F_key_hash:
+		return a->key_hash;
+	case TASK_F_flags:
+		return a->flags;
+	case TASK_F_wall_ns:
+		return a->wall_ns;
+	default:
+		return 0;
+	}
+}
+
+struct value attempt_u64(const struct attempt *a, enum task_field field)
+{
+	return knows(a, field) ? value_uint(field_bits(a, field)) : value_null();
+}
+
+struct value attempt_i64(const struct attempt *a, enum task_field field)
+{
+	return knows(a, field) ? value_int((int64_t)field_bits(a, field)) : value_null();
+}
+
+struct value attempt_f64(const struct attempt *a, enum task_field field)
+{
+	uint64_t bits = field_bits(a, field);
+	double d;
+
+	memcpy(&d, &bits, sizeof(d));
+	return knows(a, field) ? value_real(d) : value_null();
+}
+
+struct value packed_own_ns(const struct packed *p, enum crema_time_id id)
+{
+	return p->shared && p->shared->own_known >> id & 1 ? value_uint(number(p, SLOT_OWN + id))
+							   : value_null();
+}
+
+struct value packed_pool_ns(const struct packed *p, enum crema_time_id id)
+{
+	return p->shared && p->shared->pool_known >> id & 1 ? value_uint(number(p, SLOT_POOL + id))
+							    : value_null();
+}
+
+struct value packed_count_of(const struct packed *p, enum crema_count_id id)
+{
+	return p->shared && p->shared->count_known >> id & 1
+		       ? value_uint(number(p, SLOT_COUNT + id))
+		       : value_null();
+}
+
+struct value counters_own_ns(const struct counters *c, enum crema_time_id id)
+{
+	return (c->own_known >> id) & 1 ? value_uint(c->own[id]) : value_null();
+}
+
+struct value counters_pool_ns(const struct counters *c, enum crema_time_id id)
+{
+	return (c->pool_known >> id) & 1 ? value_uint(c->pool[id]) : value_null();
+}
+
+struct value counters_count_of(const struct counters *c, enum crema_count_id id)
+{
+	return (c->count_known >> id) & 1 ? value_uint(c->count[id]) : value_null();
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * attempt.h - one execution of a task as the model keeps it: small, because there may be millions.
+ *
+ * What is asked for often is a member. Texts that many attempts have in common, and which numbers
+ * are known, are kept once (struct attempt_shared). All numbers lie packed behind `c`: a bit for
+ *each that is not 0, then those in 7 bits a byte. An attempt takes about 350 bytes, its key
+ *included.
+ *
+ *	count_of(&a->c, CREMA_C_read_bytes)	one number
+ *	attempt_u64(a, TASK_F_events)		one field; unknown stays unknown
+ *	attempt_detail(a, &d)			everything: for whoever wants many of them
+ *
+ * own_ns(), pool_ns() and count_of() take the packed numbers of an attempt and plain counters
+ *alike.
+ */
+#ifndef COLLECTOR_MODEL_ATTEMPT_H
+#define COLLECTOR_MODEL_ATTEMPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/emit/emit.h"
+#include "common/task.h"
+
+enum attempt_state { ATTEMPT_RUNNING, ATTEMPT_OK, ATTEMPT_ERRED, ATTEMPT_KILLED, ATTEMPT_LOST };
+
+struct counters {
+	uint64_t own[CREMA_TIMES], pool[CREMA_TIMES], count[CREMA_COUNTS];
+	uint64_t count_known;
+	uint32_t own_known, pool_known;
+};
+
+#define ATTEMPT_TYPE_u64 uint64_t
+#define ATTEMPT_TYPE_i64 int64_t
+#define ATTEMPT_TYPE_f64 double
+#define ATTEMPT_TYPE_str const char *
+
+/* All that the records of one attempt say. */
+struct attempt_detail {
+	uint64_t known; /* bit TASK_F_x */
+#define FIELD(name, type, help) ATTEMPT_TYPE_##type name;
+#include "task_fields.def"
+#undef FIELD
+	struct counters c;
+};
+
+struct attempt_shared {
+	uint64_t count_known;
+	uint32_t own_known, pool_known;
+	const char *status, *function, *worker_address, *worker_name, *fs_unknown, *treename;
+};
+
+struct packed {
+	const struct attempt_shared *shared;
+	unsigned char *bytes;
+};
+
+struct attempt {
+	struct worker *worker;
+	struct attempt *next; /* the other attempts of its key in its run, oldest first */
+	struct packed c;
+	uint64_t known; /* bit TASK_F_x */
+	uint64_t rev;
+	uint64_t attempt, key_hash, flags, wall_ns; /* the fields of these names, as the texts */
+	const char *key, *prefix, *span, *dataset, *filename, *columns;
+	double begin, end; /* UTC seconds, by model_close(); end: last sign if it has none */
+	uint64_t begin_ns, end_ns; /* the same exactly; 0 = no clock */
+	const char *waste_reason;
+	uint32_t chunk_id;	  /* from 1; 0 = no chunk */
+	uint32_t room;		  /* of the packed bytes */
+	enum attempt_state state; /* by model_close() */
+	bool ended;		  /* has an end of its own */
+	bool counted;		  /* by runs_build(), as waste_reason and chunk_id */
+};
+
+struct model;
+
+void attempt_detail(const struct attempt *a, struct attempt_detail *d);
+/* Keeps all of it: 0 or -ENOMEM. */
+int attempt_keep(struct model *m, struct attempt *a, const struct attempt_detail *d);
+
+/* One field; null if it is unknown. Texts of `shared` apart, those that are members are not here.
+ */
+struct value attempt_u64(const struct attempt *a, enum task_field field);
+struct value attempt_i64(const struct attempt *a, enum task_field field);
+struct value attempt_f64(const struct attempt *a, enum task_field field);
+
+struct value packed_own_ns(const struct packed *p, enum crema_time_id id);
+struct value packed_pool_ns(const struct packed *p, enum crema_time_id id);
+struct value packed_count_of(const struct packed *p, enum crema_count_id id);
+struct value counters_own_ns(const struct counters *c, enum crema_time_id id);
+struct value counters_pool_ns(const struct counters *c, enum crema_time_id id);
+struct value counters_count_of(const struct counters *c, enum crema_count_id id);
+
+#define OF_EITHER(c, function)                                                                     \
+	_Generic((c), struct packed *: packed_##function, const struct packed *: packed_##function, \
+		 default: counters_##function)
+#define own_ns(c, id) OF_EITHER(c, own_ns)(c, id)
+#define pool_ns(c, id) OF_EITHER(c, pool_ns)(c, id)
+#define count_of(c, id) OF_EITHER(c, count_of)(c, id)
+
+#endif
