@@ -169,31 +169,38 @@ static void stat_join(struct gauge_stat *to, const struct gauge_stat *from)
 	to->last = (double)NAN;
 }
 
+static bool same_gauge(const void *item, const void *key)
+{
+	const struct gauge_sum *a = item, *b = key;
+
+	return a->path == b->path && a->prefix == b->prefix && a->kind == b->kind &&
+	       a->source == b->source;
+}
+
 static int gauge_take(struct sections *all, const struct gauge_row *row)
 {
-	struct gauge_sum *g = NULL, **at;
-	size_t i;
+	struct gauge_sum key = {.path = row->key.path,
+				.prefix = row->key.prefix,
+				.kind = row->key.kind,
+				.source = row->key.source,
+				.broken = value_uint(0)};
+	uint64_t hash = hash_pair(hash_pair((uintptr_t)key.path, (uintptr_t)key.prefix),
+				  (uintptr_t)key.kind ^ (uintptr_t)key.source);
+	struct gauge_sum *g = table_find(&all->gauge_table, hash, same_gauge, &key), **at;
 
-	for (i = 0; i < all->gauges.n; i++) {
-		g = all->gauges.v[i];
-		if (g->path == row->key.path && g->prefix == row->key.prefix &&
-		    g->kind == row->key.kind && g->source == row->key.source)
-			break;
-	}
-	if (i == all->gauges.n) {
+	if (!g) {
 		g = arena_get(&all->arena, sizeof(*g));
 		at = g ? ARRAY_NEW(&all->gauges) : NULL;
-		if (!at)
+		if (!at || table_add(&all->gauge_table, hash, g)) {
+			if (at)
+				all->gauges.n--;
 			return -ENOMEM;
+		}
+		*g = key;
 		*at = g;
-		g->path = row->key.path;
-		g->prefix = row->key.prefix;
-		g->kind = row->key.kind;
-		g->source = row->key.source;
-		g->broken = value_uint(0);
 	}
 	g->broken = value_plus(g->broken, row->broken);
-	for (i = 0; i < CREMA_GAUGE_STATS; i++)
+	for (size_t i = 0; i < CREMA_GAUGE_STATS; i++)
 		stat_join(&g->stat[i], &row->stat[i]);
 	return 0;
 }
@@ -260,6 +267,7 @@ void sections_release(struct sections *s)
 	free(s->v.v);
 	free(s->gauges.v);
 	table_release(&s->table);
+	table_release(&s->gauge_table);
 	arena_release(&s->arena);
 	memset(s, 0, sizeof(*s));
 }

@@ -29,8 +29,7 @@ struct section_sum {
 struct gauge_sum {
 	const char *path, *prefix, *kind, *source;
 	struct value broken;
-	struct gauge_stat stat[CREMA_GAUGE_STATS];
-	bool several_last; /* of several workers: nobody knows which was the last */
+	struct gauge_stat stat[CREMA_GAUGE_STATS]; /* last: NAN where several workers told it */
 };
 
 struct sections {
@@ -38,7 +37,7 @@ struct sections {
 	ARRAY(struct gauge_sum *) gauges;
 	struct value outside, refused, values; /* over the whole life of the run's workers */
 	struct arena arena;
-	struct table table;
+	struct table table, gauge_table;
 };
 
 int sections_gather(struct sections *s, const struct run *run);

@@ -89,56 +89,50 @@ void sections_json(const struct sections *s, struct json *j)
 	emit_end(j);
 }
 
-/* The largest class of waits of the opening thread. */
-static void wait_cell(struct grid *g, const struct section_sum *s)
+static size_t number_called(const char *name)
 {
-	static const char *const suffix = "_wait_seconds";
-	double most = 0, v;
-	const char *which = NULL, *name;
-	char text[HUMAN_BYTES];
-	size_t n;
+	size_t i = 0;
 
-	for (size_t i = 0; (name = section_number_name(i)); i++) {
-		n = strlen(name);
-		if ((n > strlen(suffix) && !strcmp(name + n - strlen(suffix), suffix)) ||
-		    !strcmp(name, "sleep_seconds")) {
-			v = value_number(section_number(s, i, false), NULL);
-			which = v > most ? name : which;
-			most = v > most ? v : most;
-		}
-	}
-	if (!which)
-		grid_text(g, "");
-	else
-		grid_printf(g, "%.*s %s", (int)strcspn(which, "_"), which,
-			    human(value_real(most), AS_SECONDS, text));
+	while (section_number_name(i) && strcmp(section_number_name(i), name))
+		i++;
+	return i;
 }
 
-/* "  inner" below its outer one would need its order; the path says it. */
+/* The largest class of waits of the opening thread, as a share of the wall time. */
+static void wait_cell(struct grid *g, const struct section_sum *s)
+{
+	static const char *const classes[] = {"runqueue_wait_seconds", "gil_wait_seconds",
+					      "lock_wait_seconds",     "network_wait_seconds",
+					      "storage_wait_seconds",  "sleep_seconds"};
+	double wall = value_number(section_number(s, 0, false), NULL), most = 0, v;
+	const char *which = "";
+
+	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+		v = value_number(section_number(s, number_called(classes[i]), false), NULL);
+		which = v > most ? classes[i] : which;
+		most = v > most ? v : most;
+	}
+	if (!s->path || wall <= 0 || most < 0.01 * wall)
+		grid_text(g, "");
+	else
+		grid_printf(g, "%.*s %.0f %%", (int)strcspn(which, "_"), which, 100 * most / wall);
+}
+
 static void section_cells(struct grid *g, const struct section_sum *s)
 {
 	bool pool = s->thread && !strcmp(s->thread, "pool");
 	bool found = s->source && !strcmp(s->source, "roastcoffea");
-	size_t read = 0, out = 0;
 
-	for (size_t i = 0; section_number_name(i); i++) {
-		read = strcmp(section_number_name(i), "read_bytes") ? read : i;
-		out = strcmp(section_number_name(i), "decompress_out_bytes") ? out : i;
-	}
 	if (s->path)
-		grid_printf(g, "%s%s", s->path,
-			    pool    ? " (pool threads)"
-			    : found ? " (roastcoffea)"
-				    : "");
+		grid_printf(g, "%s%s", s->path, pool ? " (pool)" : found ? " (roastcoffea)" : "");
 	else
-		grid_text(g, "(sections beyond the table)");
+		grid_text(g, "(beyond the table)");
 	grid_value(g, s->count, AS_COUNT);
 	grid_value(g, section_number(s, 0, false), AS_SECONDS);
 	grid_value(g, section_number(s, 0, true), AS_SECONDS);
 	grid_value(g, section_number(s, 1, false), AS_SECONDS);
 	wait_cell(g, s);
-	grid_value(g, section_number(s, read, false), AS_BYTES);
-	grid_value(g, section_number(s, out, false), AS_BYTES);
+	grid_value(g, section_number(s, number_called("read_bytes"), false), AS_BYTES);
 }
 
 static void gauges_table(const struct sections *s, bool memory, struct sink *out, bool colour)
@@ -186,10 +180,10 @@ void sections_table(const struct sections *s, struct sink *out, bool colour)
 	struct grid g;
 
 	if (s->v.n) {
-		table_section(out, colour, "Sections of all attempts (read: with pool threads)");
+		table_section(out, colour, "Sections of all attempts, most time first");
 		grid_init(&g, out, colour);
-		grid_columns(&g, "<section", ">times", ">wall", ">self", ">CPU", "<longest wait",
-			     ">read", ">unpacked", NULL);
+		grid_columns(&g, "<section", ">times", ">wall", ">self", ">CPU", ">most wait",
+			     ">read", NULL);
 		for (size_t i = 0; i < s->v.n && i < TOP; i++)
 			section_cells(&g, s->v.v[i]);
 		grid_print(&g);

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_section.c - sections: whose numbers they get, how they nest, and what is not measured. */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "section.h"
+#include "segment.h"
+
+#define MS UINT64_C(1000000)
+
+static uint64_t begin(const char *name)
+{
+	return section_begin(name, strlen(name), 0);
+}
+
+static struct crema_section *row(const char *path, uint32_t flags)
+{
+	struct crema_section *found = NULL;
+
+	for (unsigned int i = 0; i < CREMA_SHM_SECTIONS; i++) {
+		struct crema_section *s = &crema_shm->section[i];
+
+		if (s->state != 2 || s->flags != flags || strcmp(arena_text(s->path), path))
+			continue;
+		assert_null(found);
+		found = s;
+	}
+	assert_non_null(found);
+	return found;
+}
+
+static size_t read_all(const char *path)
+{
+	char block[4096];
+	size_t all = 0;
+	int fd = open(path, O_RDONLY);
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	while ((n = read(fd, block, sizeof(block))) > 0)
+		all += (size_t)n;
+	close(fd);
+	return all;
+}
+
+static void inner_is_in_outer(void **state)
+{
+	const char *path = harness_file("section", 10000);
+	struct harness_task h = harness_begin();
+	const struct crema_section *outer, *inner;
+	struct crema_task *t;
+	uint64_t a, b;
+
+	(void)state;
+	a = begin("outer");
+	harness_spin(30 * MS);
+	b = begin("inner");
+	harness_spin(20 * MS);
+	assert_int_equal(read_all(path), 10000);
+	section_end(b);
+	section_end(a);
+	t = harness_end(&h);
+	outer = row("outer", 0);
+	inner = row("outer/inner", 0);
+	assert_in_range(inner->own.time[CREMA_T_cpu], 20 * MS, 30 * MS);
+	assert_in_range(outer->own.time[CREMA_T_cpu], 50 * MS, 75 * MS);
+	assert_int_equal(inner->own.count[CREMA_C_read_bytes], 10000);
+	assert_int_equal(outer->own.count[CREMA_C_read_bytes], 10000);
+	/* the task's own numbers are what they would be without sections */
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], 10000);
+	assert_in_range(t->own.time[CREMA_T_cpu], outer->own.time[CREMA_T_cpu], 80 * MS);
+	assert_true(inner->wall_ns >= inner->own.time[CREMA_T_cpu]);
+	assert_true(outer->wall_ns >= inner->wall_ns + 30 * MS);
+	assert_int_equal(outer->ended, 1);
+	assert_int_equal(outer->begun, 1);
+	harness_free(&h);
+	unlink(path);
+}
+
+/* All between the task's edges lies in sections that follow each other: sums close to the byte. */
+static void sums_close_with_the_task(void **state)
+{
+	const char *path = harness_file("section", 5000);
+	struct harness_task h = harness_begin();
+	uint64_t token, cpu = 0, bytes = 0, wall = 0;
+	struct crema_task *t;
+	char name[8];
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "sum%d", i % 5);
+		token = begin(name);
+		harness_spin(MS / 20);
+		read_all(path);
+		section_end(token);
+	}
+	t = harness_end(&h);
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "sum%d", i);
+		assert_int_equal(row(name, 0)->ended, 40);
+		cpu += row(name, 0)->own.time[CREMA_T_cpu];
+		bytes += row(name, 0)->own.count[CREMA_C_read_bytes];
+		wall += row(name, 0)->wall_ns;
+	}
+	assert_int_equal(bytes, 200 * 5000);
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], bytes);
+	assert_true(cpu <= t->own.time[CREMA_T_cpu] && wall <= harness_wall_ns(t));
+	/* what lies between them: 200 times a name and a look-up */
+	assert_in_range(t->own.time[CREMA_T_cpu] - cpu, 0, cpu / 5);
+	harness_free(&h);
+	unlink(path);
+}
+
+static void what_is_left_open_is_broken(void **state)
+{
+	struct harness_task h = harness_begin();
+	struct section_open *before = section_enter();
+	uint64_t a = begin("left"), b = begin("over");
+
+	(void)state;
+	assert_true(a && b);
+	section_end(a); /* not in turn: b was open */
+	section_end(b); /* too late */
+	section_end(a);
+	assert_int_equal(row("left", 0)->ended, 1);
+	assert_int_equal(row("left/over", 0)->ended, 0);
+	assert_int_equal(row("left/over", 0)->broken, 1);
+	a = begin("left");
+	section_leave(before);
+	section_end(a);
+	assert_int_equal(row("left", 0)->begun, 2);
+	assert_int_equal(row("left", 0)->broken, 1);
+	harness_end(&h);
+	harness_free(&h);
+}
+
+static void a_section_ends_with_its_task_only(void **state)
+{
+	struct harness_task h = harness_begin();
+	uint64_t a = begin("late");
+
+	(void)state;
+	harness_end(&h);
+	section_end(a);
+	assert_int_equal(row("late", 0)->ended, 0);
+	assert_int_equal(row("late", 0)->broken, 1);
+	harness_free(&h);
+}
+
+static void without_a_task_nothing_is_measured(void **state)
+{
+	uint64_t outside = crema_shm->unmeasured.outside;
+
+	(void)state;
+	assert_int_equal(begin("nobody"), 0);
+	section_value("nobody", 6, 1);
+	section_end(0);
+	assert_int_equal(crema_shm->unmeasured.outside, outside + 2);
+}
+
+static void depth_is_bounded(void **state)
+{
+	struct harness_task h = harness_begin();
+	uint64_t token[SECTION_DEPTH + 3], refused = crema_shm->unmeasured.refused;
+
+	(void)state;
+	for (unsigned int i = 0; i < SECTION_DEPTH + 3; i++)
+		token[i] = begin("r");
+	assert_int_equal(token[SECTION_DEPTH], 0);
+	assert_int_equal(crema_shm->unmeasured.refused, refused + 3);
+	for (unsigned int i = SECTION_DEPTH + 3; i-- > 0;)
+		section_end(token[i]);
+	assert_int_equal(row("r", 0)->ended, 1);
+	assert_int_equal(row("r/r", 0)->ended, 1);
+	assert_int_equal(row("r/r", 0)->broken, 0);
+	harness_end(&h);
+	harness_free(&h);
+}
+
+static void names_cannot_make_up_a_path(void **state)
+{
+	struct harness_task h = harness_begin();
+	char hostile[600];
+	uint64_t a, b;
+
+	(void)state;
+	section_end(begin("x/y"));
+	a = begin("x");
+	section_end(begin("y"));
+	section_end(a);
+	assert_int_equal(row("x\\/y", 0)->ended, 1);
+	assert_int_equal(row("x/y", 0)->ended, 1);
+	/* 127 bytes of room and a character of two: it is not cut in the middle */
+	memset(hostile, 'z', 127);
+	memcpy(hostile + 127, "\xc3\xa9 and more", 12);
+	section_end(begin(hostile));
+	hostile[127] = 0;
+	assert_int_equal(row(hostile, 0)->ended, 1);
+	/* a path beyond its limit is refused, what lies around it is not */
+	memset(hostile, '/', 128);
+	hostile[128] = 0;
+	a = begin(hostile);
+	assert_true(a != 0);
+	b = begin(hostile);
+	assert_int_equal(b, 0);
+	section_end(a);
+	assert_int_equal(begin(""), 0);
+	harness_end(&h);
+	harness_free(&h);
+}
+
+struct piece {
+	uint32_t owner;
+	const char *path;
+	uint64_t token;
+};
+
+/* A piece of work of a pool thread for the task, with a section of its own. */
+static void *work_for_it(void *arg)
+{
+	struct piece *p = arg;
+	struct owner before = segment_begin(p->owner, 1);
+	uint64_t a, b;
+
+	section_end(p->token); /* another thread's: not this one's to end */
+	a = begin("helper");
+	harness_spin(10 * MS);
+	b = begin("reads");
+	read_all(p->path);
+	harness_spin(5 * MS);
+	section_end(b);
+	section_end(a);
+	read_all(p->path);
+	segment_end(before);
+	return NULL;
+}
+
+static void pool_threads_count_within_and_apart(void **state)
+{
+	const char *path = harness_file("section", 7000);
+	struct harness_task h = harness_begin();
+	struct piece p = {h.owner, path, begin("main")};
+	const struct crema_section *main_row, *helper, *reads;
+	struct crema_task *t;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, work_for_it, &p), 0);
+	pthread_join(thread, NULL);
+	harness_spin(3 * MS);
+	section_end(p.token);
+	t = harness_end(&h);
+	main_row = row("main", 0);
+	helper = row("helper", CREMA_SECTION_POOL);
+	reads = row("helper/reads", CREMA_SECTION_POOL);
+	assert_int_equal(main_row->ended, 1);
+	assert_int_equal(main_row->own.count[CREMA_C_read_bytes], 14000);
+	assert_in_range(main_row->own.time[CREMA_T_cpu], 3 * MS, 10 * MS);
+	assert_in_range(main_row->pool_time[CREMA_T_cpu], 15 * MS, 25 * MS);
+	assert_int_equal(helper->own.count[CREMA_C_read_bytes], 7000);
+	assert_int_equal(reads->own.count[CREMA_C_read_bytes], 7000);
+	assert_in_range(helper->own.time[CREMA_T_cpu], 15 * MS, 25 * MS);
+	assert_in_range(reads->own.time[CREMA_T_cpu], 5 * MS, 9 * MS);
+	assert_int_equal(helper->pool_time[CREMA_T_cpu], 0);
+	/* cutting segments makes no pieces of work */
+	assert_int_equal(t->own.count[CREMA_C_pool_segments], 1);
+	assert_in_range(t->own.count[CREMA_C_pool_wall_ns], 15 * MS, 60000 * MS);
+	harness_free(&h);
+	unlink(path);
+}
+
+static struct crema_gauge *gauge(const char *name, uint32_t flags)
+{
+	for (unsigned int i = 0; i < CREMA_SHM_GAUGES; i++) {
+		struct crema_gauge *g = &crema_shm->gauge[i];
+
+		if (g->state == 2 && g->flags == flags && !strcmp(arena_text(g->path), name))
+			return g;
+	}
+	return NULL;
+}
+
+static void values_are_summed(void **state)
+{
+	static const double told[] = {3, -1.5, 8, 0.25};
+	uint64_t bad = crema_shm->unmeasured.values;
+	struct harness_task h = harness_begin();
+	const struct crema_stat *s;
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++)
+		section_value("jets", 4, told[i]);
+	section_value("jets", 4, __builtin_nan(""));
+	section_value("jets", 4, -__builtin_inf());
+	s = &gauge("jets", 0)->stat[0];
+	assert_int_equal(s->count, 4);
+	assert_true(s->sum == 9.75 && s->min == -1.5 && s->max == 8 && s->last == 0.25);
+	assert_int_equal(crema_shm->unmeasured.values, bad + 2);
+	harness_end(&h);
+	harness_free(&h);
+}
+
+static void memory_is_seen_at_both_ends(void **state)
+{
+	enum { BYTES = 64 << 20 };
+	struct harness_task h = harness_begin();
+	uint64_t token = section_begin("block", 5, 1);
+	const struct crema_gauge *g;
+	char *block = malloc(BYTES);
+
+	(void)state;
+	assert_non_null(block);
+	memset(block, 1, BYTES);
+	section_end(token);
+	g = gauge("block", CREMA_SECTION_MEMORY);
+	assert_non_null(g);
+	assert_int_equal(g->stat[2].count, 1);
+	assert_true(g->stat[1].last - g->stat[0].last == g->stat[2].last);
+	assert_true(g->stat[2].last >= 0.98 * BYTES && g->stat[2].last <= 1.1 * BYTES);
+	assert_int_equal(g->stat[3].count, 1);
+	assert_true(g->stat[3].last >= g->stat[1].last - (1 << 20));
+	free(block);
+	token = section_begin("block", 5, 1);
+	section_end(token); /* far below the largest it has been: no peak is known */
+	assert_int_equal(g->stat[2].count, 2);
+	assert_int_equal(g->stat[3].count, 1);
+	harness_end(&h);
+	harness_free(&h);
+}
+
+/* Last, for it fills the table. */
+static void what_does_not_fit_is_counted_together(void **state)
+{
+	struct harness_task h = harness_begin();
+	uint32_t strings = crema_shm->strings_used, named = 0, told = 0;
+	uint64_t a, b, wall = harness_now_ns();
+	const struct crema_section *other;
+	char name[32];
+
+	(void)state;
+	task_slot(h.owner)->span = arena_id("a span", 6);
+	for (unsigned int i = 0; i < CREMA_SHM_SECTIONS; i++)
+		named += crema_shm->section[i].state == 2;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "made up %d", i);
+		a = begin(name);
+		b = begin("within");
+		harness_spin(MS / 100);
+		section_end(b);
+		section_end(a);
+	}
+	wall = harness_now_ns() - wall;
+	for (unsigned int i = 0; i < CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_OTHER; i++)
+		told += (uint32_t)crema_shm->section[i].ended * (crema_shm->section[i].span != 0);
+	other = &crema_shm->section[CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_OTHER];
+	assert_int_equal(other->path, 0);
+	assert_int_equal(other->span, task_slot(h.owner)->span);
+	assert_int_equal(other->ended + told, 2000);
+	assert_true(told <= CREMA_SHM_SECTIONS - named);
+	/* an inner one's time is not added to its outer one's */
+	assert_true(other->wall_ns <= wall);
+	assert_in_range(other->own.time[CREMA_T_cpu], (other->ended / 2) * MS / 100, wall);
+	assert_true(crema_shm->strings_used - strings <= 200 * 48);
+	harness_end(&h);
+	harness_free(&h);
+}
+
+static int arm(void **state)
+{
+	(void)state;
+	harness_arm();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(inner_is_in_outer),
+		cmocka_unit_test(sums_close_with_the_task),
+		cmocka_unit_test(what_is_left_open_is_broken),
+		cmocka_unit_test(a_section_ends_with_its_task_only),
+		cmocka_unit_test(without_a_task_nothing_is_measured),
+		cmocka_unit_test(depth_is_bounded),
+		cmocka_unit_test(names_cannot_make_up_a_path),
+		cmocka_unit_test(pool_threads_count_within_and_apart),
+		cmocka_unit_test(values_are_summed),
+		cmocka_unit_test(memory_is_seen_at_both_ends),
+		cmocka_unit_test(what_does_not_fit_is_counted_together),
+	};
+
+	return cmocka_run_group_tests_name("shim section", tests, arm, NULL);
+}
