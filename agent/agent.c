@@ -136,8 +136,8 @@ static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	memset(a->rows.file_sum, 0, sizeof(a->rows.file_sum));
 	memset(a->rows.codec_sum, 0, sizeof(a->rows.codec_sum));
 	memset(a->rows.server_sum, 0, sizeof(a->rows.server_sum));
-	memset(a->rows.section_seq, 0, sizeof(a->rows.section_seq));
-	memset(a->rows.gauge_seq, 0, sizeof(a->rows.gauge_seq));
+	memset(a->rows.section_sent, 0, sizeof(a->rows.section_sent));
+	memset(a->rows.gauge_sent, 0, sizeof(a->rows.gauge_sent));
 	rows_files(&a->rows, true);
 	rows_codecs(&a->rows, true);
 	rows_servers(&a->rows, true);

@@ -15,6 +15,8 @@
 #include "agent/outbox.h"
 #include "agent/view.h"
 
+#define ROWS_QUIET_POLLS 3u /* a row that has not changed for so long may be let go */
+
 struct rows {
 	const struct view *view;
 	struct outbox *out;
@@ -25,7 +27,11 @@ struct rows {
 	uint64_t file_sum[CREMA_SHM_FILES];
 	uint64_t codec_sum[CREMA_SHM_CODEC_ROWS];
 	uint64_t server_sum[CREMA_SHM_SERVERS];
-	uint64_t section_seq[CREMA_SHM_SECTIONS], gauge_seq[CREMA_SHM_GAUGES];
+	struct row_sent {
+		uint64_t seq, ticket;
+		unsigned int polls; /* since it changed */
+		bool any;
+	} section_sent[CREMA_SHM_SECTIONS], gauge_sent[CREMA_SHM_GAUGES];
 };
 
 /* Counters of everything so far: what was folded, and the live blocks. */

@@ -39,7 +39,7 @@ static struct drain_unknown unknown_of(const struct rows *r, const struct crema_
 	return u;
 }
 
-static void send_section(struct rows *r, const struct crema_section *s, enum outbox_class class)
+static uint64_t send_section(struct rows *r, const struct crema_section *s, enum outbox_class class)
 {
 	bool found = s->flags & CREMA_SECTION_FOUND;
 	struct drain_unknown unknown = unknown_of(r, s);
@@ -47,7 +47,8 @@ static void send_section(struct rows *r, const struct crema_section *s, enum out
 
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_SECTION);
-	pack_map(pk, found ? 10 : 11);
+	pack_map(pk, found ? 11 : 12);
+	pack_kv_u64(pk, "number", s->number);
 	pack_identity(r, pk, s->path, s->span, s->prefix);
 	pack_kv_text(pk, "thread", s->flags & CREMA_SECTION_POOL ? "pool" : "task");
 	pack_kv_text(pk, "source", found ? "roastcoffea" : "crema");
@@ -58,16 +59,17 @@ static void send_section(struct rows *r, const struct crema_section *s, enum out
 	pack_kv_u64(pk, "wall_ns", s->wall_ns);
 	if (!found)
 		rows_pack_counters(pk, "counters", &s->own, s->unsure ? NULL : s->pool_time, &unknown);
-	outbox_end(r->out, class);
+	return outbox_end(r->out, class);
 }
 
-static void send_gauge(struct rows *r, const struct crema_gauge *g, enum outbox_class class)
+static uint64_t send_gauge(struct rows *r, const struct crema_gauge *g, enum outbox_class class)
 {
 	msgpack_packer *pk = outbox_begin(r->out, class);
 
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_GAUGE);
-	pack_map(pk, 8);
+	pack_map(pk, 9);
+	pack_kv_u64(pk, "number", g->number);
 	pack_identity(r, pk, g->path, g->span, g->prefix);
 	pack_kv_text(pk, "kind", g->flags & CREMA_SECTION_MEMORY ? "memory" : "value");
 	pack_kv_text(pk, "source", g->flags & CREMA_SECTION_FOUND ? "roastcoffea" : "crema");
@@ -85,35 +87,57 @@ static void send_gauge(struct rows *r, const struct crema_gauge *g, enum outbox_
 		pack_f64(pk, s->max);
 		pack_f64(pk, s->last);
 	}
-	outbox_end(r->out, class);
+	return outbox_end(r->out, class);
+}
+
+/*
+ * What to do with a row whose seq was copied as `seq`: sent when it has changed; once more, as a record
+ * that must arrive, when it has not for a while; and let go when that is safe.
+ */
+static bool is_due(struct rows *r, struct row_sent *sent, uint64_t seq, uint64_t *safe_seq,
+		   enum outbox_class *class)
+{
+	if (sent->seq != seq || !sent->any) {
+		*sent = (struct row_sent){ .seq = seq, .any = true };
+		return true;
+	}
+	if (sent->polls < ROWS_QUIET_POLLS && ++sent->polls == ROWS_QUIET_POLLS) {
+		*class = OUTBOX_RECORD;
+		return true;
+	}
+	if (sent->polls == ROWS_QUIET_POLLS && outbox_is_safe(r->out, sent->ticket))
+		__atomic_store_n(safe_seq, seq, __ATOMIC_RELAXED);
+	return false;
+}
+
+static void poll_section(struct rows *r, uint32_t i, bool last)
+{
+	struct crema_section *at = &r->view->shm->section[i], s;
+	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
+
+	if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
+		return;
+	copy_row(&s, at, sizeof(s), &at->seq);
+	if (is_due(r, &r->section_sent[i], s.seq, &at->safe_seq, &class))
+		r->section_sent[i].ticket = send_section(r, &s, class);
+}
+
+static void poll_gauge(struct rows *r, uint32_t i, bool last)
+{
+	struct crema_gauge *at = &r->view->shm->gauge[i], g;
+	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
+
+	if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
+		return;
+	copy_row(&g, at, sizeof(g), &at->seq);
+	if (is_due(r, &r->gauge_sent[i], g.seq, &at->safe_seq, &class))
+		r->gauge_sent[i].ticket = send_gauge(r, &g, class);
 }
 
 void rows_sections(struct rows *r, bool last)
 {
-	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
-	struct crema_section s;
-	struct crema_gauge g;
-
-	for (uint32_t i = 0; i < CREMA_SHM_SECTIONS; i++) {
-		const struct crema_section *at = &r->view->shm->section[i];
-
-		if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
-			continue;
-		copy_row(&s, at, sizeof(s), &at->seq);
-		if (s.seq == r->section_seq[i])
-			continue;
-		r->section_seq[i] = s.seq;
-		send_section(r, &s, class);
-	}
-	for (uint32_t i = 0; i < CREMA_SHM_GAUGES; i++) {
-		const struct crema_gauge *at = &r->view->shm->gauge[i];
-
-		if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
-			continue;
-		copy_row(&g, at, sizeof(g), &at->seq);
-		if (g.seq == r->gauge_seq[i])
-			continue;
-		r->gauge_seq[i] = g.seq;
-		send_gauge(r, &g, class);
-	}
+	for (uint32_t i = 0; i < CREMA_SHM_SECTIONS; i++)
+		poll_section(r, i, last);
+	for (uint32_t i = 0; i < CREMA_SHM_GAUGES; i++)
+		poll_gauge(r, i, last);
 }

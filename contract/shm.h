@@ -34,7 +34,8 @@
 #define CREMA_SHM_SERVERS    64u
 #define CREMA_SHM_SECTIONS   128u
 #define CREMA_SHM_SECTIONS_OTHER 8u /* the last of them: what did not fit, by span */
-#define CREMA_SHM_GAUGES     128u
+#define CREMA_SHM_GAUGES     96u
+#define CREMA_SHM_SECTION_NAMES 2048u /* rows made in a worker's life: bounds the strings they take */
 #define CREMA_SHM_STRINGS    (256u << 10)
 #define CREMA_SHM_STRING_INDEX 4096u
 #define CREMA_SHM_PROBE      (64u << 10)
@@ -209,10 +210,12 @@ static inline uint32_t crema_latency_bucket(uint64_t ns)
 /*
  * A section that tasks' own code has named (shim/section.h): sums over all that have ended under one
  * path of names, span and prefix. Inclusive: what lies inside inner ones is in here too. One writer at
- * a time (the GIL's holder); seq is odd while it writes.
+ * a time (the GIL's holder); seq is odd while it writes. A row that is not open, and whose seq the agent
+ * has put into safe_seq because its numbers are acknowledged or on disk, can be given to another path.
  */
 struct crema_section {
-	uint64_t seq;
+	uint64_t seq, safe_seq;
+	uint64_t number; /* which row of this worker's life it is */
 	uint32_t state; /* 0 free, 2 ready */
 	uint32_t path; /* string id of "outer/inner"; 0: what did not fit in this table */
 	uint32_t span, prefix;
@@ -238,8 +241,9 @@ struct crema_stat {
 	double sum, min, max, last;
 };
 struct crema_gauge {
-	uint64_t seq;
-	uint32_t state, path, span, prefix, flags, pad; /* as crema_section's */
+	uint64_t seq, safe_seq, number; /* as crema_section's, all to hash */
+	uint32_t state, path, span, prefix, flags;
+	uint32_t open; /* begun and neither ended nor broken */
 	uint64_t hash;
 	uint64_t broken;
 	struct crema_stat stat[CREMA_GAUGE_STATS];
@@ -248,7 +252,7 @@ struct crema_gauge {
 /* What of that kind was not measured. */
 struct crema_unmeasured {
 	uint64_t outside; /* no task of this thread was known: asynchronous code, other threads */
-	uint64_t refused; /* nested too deep */
+	uint64_t refused; /* nested too deep, path too long, name empty or no text */
 	uint64_t values;  /* no finite number, or a new name when the table of gauges was full */
 };
 
@@ -342,6 +346,7 @@ struct crema_shm {
 	struct crema_server server[CREMA_SHM_SERVERS]; /* the last: what did not fit */
 	struct crema_section section[CREMA_SHM_SECTIONS];
 	struct crema_gauge gauge[CREMA_SHM_GAUGES];
+	uint64_t section_rows; /* made so far: the next one's number */
 	struct crema_unmeasured unmeasured;
 	struct crema_probe_text facts; /* again when a Dask Worker joins in this process */
 	struct crema_probe_text probe; /* again and again */

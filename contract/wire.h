@@ -51,10 +51,11 @@
  *   cpu_ns, wall_ns.
  * SERVER map: server ("host:port"; nil: those beyond the table), scheme, span, requests, failed,
  *   read_bytes, latency_sum_ns, latency_max_ns, latency [requests by bucket, see shm.h].
- * SECTION map: path ("outer/inner"; nil: those beyond the table), span, prefix, thread ("task"|"pool": who
+ * SECTION map: number (of the row in the worker's life; a path may come again in another row, the numbers of
+ *   all of them add up), path ("outer/inner"; nil: those beyond the table), span, prefix, thread ("task"|"pool": who
  *   opened it), source ("crema"|"roastcoffea"), rev, begun, count (ended), broken, wall_ns, "counters":
  *   {counter: value} (only where source is crema). Inclusive; the highest rev is true.
- * GAUGE map: path, span, prefix, kind ("memory"|"value"), source, rev, broken, stats [[count, sum, min,
+ * GAUGE map: number, path, span, prefix, kind ("memory"|"value"), source, rev, broken, stats [[count, sum, min,
  *   max, last], ...]: see struct crema_gauge.
  * MODULE map: id (of path and build id), path, build_id (hex or nil).
  * STACK map: number (from 0 over the worker's life), attempt, tid, end_boot_ns, wait (time name),

@@ -24,9 +24,16 @@ static const char *text_of(PyObject *o, Py_ssize_t *bytes)
 static PyObject *begin(PyObject *const *args, Py_ssize_t nargs, int memory)
 {
 	Py_ssize_t bytes = 0;
-	const char *name = shim_armed() && nargs > 0 ? text_of(args[0], &bytes) : NULL;
-	uint64_t token = name ? section_begin(name, (size_t)bytes, memory) : 0;
-	PyObject *r = token ? PyLong_FromUnsignedLongLong(token) : NULL;
+	PyObject *r = NULL;
+	const char *name;
+	uint64_t token;
+
+	if (!shim_armed() || nargs < 1)
+		return none();
+	name = text_of(args[0], &bytes);
+	token = section_begin(name, (size_t)bytes, memory);
+	if (token)
+		r = PyLong_FromUnsignedLongLong(token);
 
 	return r ? r : none();
 }

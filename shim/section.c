@@ -200,7 +200,7 @@ uint64_t section_begin(const char *name, size_t bytes, int memory)
 	s = take();
 	for (outer = top(); outer && outer->memory != (uint32_t)memory;)
 		outer = outer->outer;
-	if (!s || !put_path(s, outer, name, bytes)) {
+	if (!s || !name || !put_path(s, outer, name, bytes)) {
 		crema_shm->unmeasured.refused++;
 		if (s) {
 			s->outer = free_list;
@@ -216,6 +216,7 @@ uint64_t section_begin(const char *name, size_t bytes, int memory)
 	s->outer = top();
 	if (memory) {
 		s->gauge = gauge_row(task, s->path, s->path_bytes, CREMA_SECTION_MEMORY);
+		gauge_begun(s->gauge);
 		s->rss_bytes = task_rss_bytes();
 		s->max_rss_bytes = task_max_rss_bytes();
 	} else {

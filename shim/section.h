@@ -31,7 +31,8 @@
 
 struct section_open;
 
-/* A token for the end; 0: not measured. memory: of the resident set, not of time and bytes. */
+/* A token for the end; 0: not measured. name NULL: there is no text of it. memory: of the resident
+ * set, not of time and bytes. */
 uint64_t section_begin(const char *name, size_t bytes, int memory);
 void section_end(uint64_t token);
 /* A value told by the task: not finite ones are only counted. */

@@ -54,63 +54,118 @@ static struct crema_section *other_row(const struct crema_task *task, uint32_t f
 	return r;
 }
 
+/* What both kinds of rows are found by. */
+struct key {
+	const char *path;
+	uint32_t bytes, span, prefix, flags;
+	uint64_t hash;
+};
+
+static struct key key_of(const struct crema_task *task, const char *path, uint32_t bytes,
+			 uint32_t flags)
+{
+	return (struct key){path, bytes, task->span, task->prefix, flags, arena_hash(path, bytes)};
+}
+
+/* A text for a new row; 0: the row must not be made. */
+static uint32_t new_path(const struct key *k)
+{
+	uint32_t id;
+
+	if (crema_shm->section_rows >= CREMA_SHM_SECTION_NAMES)
+		return 0;
+	id = arena_id(k->path, k->bytes);
+	crema_shm->section_rows += id != 0;
+	return id;
+}
+
+#define IS(r, k)                                                                                   \
+	((r)->state && (r)->hash == (k)->hash && (r)->span == (k)->span &&                         \
+	 (r)->prefix == (k)->prefix && (r)->flags == (k)->flags &&                                 \
+	 same_path((r)->path, (k)->path, (k)->bytes))
+
+/* Makes the row anew, its seq goes on. */
+#define MAKE(r, k, id)                                                                             \
+	do {                                                                                       \
+		uint64_t seq = (r)->seq;                                                           \
+		write_begins(&(r)->seq);                                                           \
+		memset((char *)(r) + sizeof(seq), 0, sizeof(*(r)) - sizeof(seq));                  \
+		(r)->number = crema_shm->section_rows;                                             \
+		(r)->path = (id);                                                                  \
+		(r)->span = (k)->span;                                                             \
+		(r)->prefix = (k)->prefix;                                                         \
+		(r)->flags = (k)->flags;                                                           \
+		(r)->hash = (k)->hash;                                                             \
+		__atomic_store_n(&(r)->state, 2, __ATOMIC_RELEASE);                                \
+		write_ends(&(r)->seq);                                                             \
+	} while (0)
+
+/* Nobody has it open, and all that it says is safe. */
+#define CAN_GO(r, is_open) ((r)->seq == LOAD(&(r)->safe_seq) && !(is_open))
+
 struct crema_section *section_row(const struct crema_task *task, const char *path, uint32_t bytes,
 				  uint32_t flags)
 {
-	uint64_t hash = arena_hash(path, bytes);
-	uint32_t at = (uint32_t)hash, id;
+	const struct key k = key_of(task, path, bytes, flags);
+	struct crema_section *room = NULL, *idle = NULL;
+	uint32_t at = (uint32_t)k.hash, id;
 
 	for (uint32_t i = 0; i < NAMED; i++, at++) {
 		struct crema_section *r = &crema_shm->section[at % NAMED];
 
-		if (r->state && r->hash == hash && r->span == task->span &&
-		    r->prefix == task->prefix && r->flags == flags &&
-		    same_path(r->path, path, bytes))
+		if (IS(r, &k))
 			return r;
-		if (r->state)
-			continue;
-		id = arena_id(path, bytes);
-		if (!id)
+		if (!r->state) {
+			room = r;
 			break;
-		r->path = id;
-		r->span = task->span;
-		r->prefix = task->prefix;
-		r->flags = flags;
-		r->hash = hash;
-		__atomic_store_n(&r->state, 2, __ATOMIC_RELEASE);
-		return r;
+		}
+		if (!idle && CAN_GO(r, r->begun != r->ended + r->broken))
+			idle = r;
 	}
-	return other_row(task, flags);
+	room = room ? room : idle;
+	id = room ? new_path(&k) : 0;
+	if (!id)
+		return other_row(task, flags);
+	MAKE(room, &k, id);
+	return room;
 }
 
 struct crema_gauge *gauge_row(const struct crema_task *task, const char *path, uint32_t bytes,
 			      uint32_t flags)
 {
-	uint64_t hash = arena_hash(path, bytes);
-	uint32_t at = (uint32_t)hash, id;
+	const struct key k = key_of(task, path, bytes, flags);
+	struct crema_gauge *room = NULL, *idle = NULL;
+	uint32_t at = (uint32_t)k.hash, id;
 
 	for (uint32_t i = 0; i < CREMA_SHM_GAUGES; i++, at++) {
 		struct crema_gauge *g = &crema_shm->gauge[at % CREMA_SHM_GAUGES];
 
-		if (g->state && g->hash == hash && g->span == task->span &&
-		    g->prefix == task->prefix && g->flags == flags &&
-		    same_path(g->path, path, bytes))
+		if (IS(g, &k))
 			return g;
-		if (g->state)
-			continue;
-		id = arena_id(path, bytes);
-		if (!id)
+		if (!g->state) {
+			room = g;
 			break;
-		g->path = id;
-		g->span = task->span;
-		g->prefix = task->prefix;
-		g->flags = flags;
-		g->hash = hash;
-		__atomic_store_n(&g->state, 2, __ATOMIC_RELEASE);
-		return g;
+		}
+		if (!idle && CAN_GO(g, g->open))
+			idle = g;
 	}
-	crema_shm->unmeasured.values++;
-	return NULL;
+	room = room ? room : idle;
+	id = room ? new_path(&k) : 0;
+	if (!id) {
+		crema_shm->unmeasured.values++;
+		return NULL;
+	}
+	MAKE(room, &k, id);
+	return room;
+}
+
+void gauge_begun(struct crema_gauge *g)
+{
+	if (!g)
+		return;
+	write_begins(&g->seq);
+	g->open++;
+	write_ends(&g->seq);
 }
 
 void row_begun(struct crema_section *r)
@@ -154,7 +209,12 @@ void row_broken(struct crema_section *r, struct crema_gauge *g)
 	if (!seq)
 		return;
 	write_begins(seq);
-	*(r ? &r->broken : &g->broken) += 1;
+	if (r)
+		r->broken++;
+	else
+		g->broken++;
+	if (g)
+		g->open--;
 	write_ends(seq);
 }
 
@@ -179,6 +239,7 @@ void gauge_memory(struct crema_gauge *g, double begin, double end, double peak)
 	if (!g)
 		return;
 	write_begins(&g->seq);
+	g->open--;
 	stat_add(&g->stat[0], begin);
 	stat_add(&g->stat[1], end);
 	stat_add(&g->stat[2], end - begin);

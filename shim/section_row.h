@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * section_row.h - rows of sections and gauges in shared memory: found by path, span, prefix and
- * flags, made at first sight. Names beyond the table share one row for each span, and get no text:
- * code that makes up names without end cannot fill the strings. GIL held.
+ * flags, made at first sight, in a row of which nothing is open and all is safe when there is no
+ * other. Names beyond the table share one row for each span, and get no text: code that makes up
+ * names without end cannot fill the strings. GIL held.
  */
 #ifndef CREMA_SHIM_SECTION_ROW_H
 #define CREMA_SHIM_SECTION_ROW_H
@@ -28,7 +29,9 @@ void row_add(struct crema_section *r, const struct crema_task *task, const struc
 	     uint32_t untold);
 void row_broken(struct crema_section *r, struct crema_gauge *g);
 
-/* peak 0: not known. */
+/* Memory is looked at from here on. */
+void gauge_begun(struct crema_gauge *g);
+/* ... to here. peak 0: not known. */
 void gauge_memory(struct crema_gauge *g, double begin, double end, double peak);
 void gauge_value(struct crema_gauge *g, int stat, double value);
 

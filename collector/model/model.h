@@ -129,6 +129,7 @@ struct server_row {
 
 struct section_key {
 	struct worker *worker;
+	uint64_t number;
 	const char *path, *span, *prefix, *kind, *thread, *source; /* as on the wire */
 };
 struct section_row {

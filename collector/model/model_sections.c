@@ -9,6 +9,7 @@
 static struct section_key key_of(struct model *m, struct worker *w, const msgpack_object *map)
 {
 	return (struct section_key){.worker = w,
+				    .number = get_u64(map, "number", 0),
 				    .path = map_text(m, map, "path"),
 				    .span = map_text(m, map, "span"),
 				    .prefix = map_text(m, map, "prefix"),
@@ -22,7 +23,8 @@ static uint64_t hash_of(const struct section_key *k)
 	uint64_t names = hash_pair((uintptr_t)k->path, (uintptr_t)k->span);
 	uint64_t kinds = hash_pair((uintptr_t)k->prefix, (uintptr_t)k->kind ^ (uintptr_t)k->thread);
 
-	return hash_pair(names ^ (uintptr_t)k->source, kinds ^ (uintptr_t)k->worker);
+	return hash_pair(names ^ (uintptr_t)k->source ^ k->number << 48,
+			 kinds ^ (uintptr_t)k->worker);
 }
 
 static bool same_key(const void *item, const void *key)

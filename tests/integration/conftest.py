@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-for folder in ("scripts", "examples", "tests/truth"):
+for folder in ("scripts", "examples", "tests/truth", "python"):
     sys.path.insert(0, str(ROOT / folder))
 
 import cloudpickle
@@ -87,7 +87,7 @@ def homes(tmp_path_factory):
     """Directories of the tests' own, so that no user's token or journal is touched; and where the
     workers find the tests' functions."""
     base = tmp_path_factory.mktemp("home")
-    modules = [str(ROOT / "tests" / folder) for folder in ("integration", "truth")]
+    modules = [str(ROOT / folder) for folder in ("tests/integration", "tests/truth", "python")]
     return {"PYTHONPATH": os.pathsep.join([*modules, os.environ.get("PYTHONPATH", "")]),
             "XDG_CONFIG_HOME": str(base / "config"), "XDG_STATE_HOME": str(base / "state"),
             "CREMA_TOKEN_FILE": str(base / "config" / "crema" / "token")}

@@ -2,93 +2,297 @@
 
 import os
 import zlib
-from pathlib import Path
 
 import cold
+import crema
 import jobs
 import pytest
 import section_jobs
+from baskets import Baskets
+from crema import instrument
 from distributed import Client, span
 
-ROOT = Path(__file__).resolve().parents[2]
 RAW = bytes(range(256)) * 8000
 PACKED = zlib.compress(RAW)
 
 
-class Bench:
-    """One measured worker that can import crema, and runs of named tasks in spans of their own."""
+SIZE = 3_000_000
+BLOCK = 200_000_000
+VALUES = [3, -1.5, 8, 0.25, True]
+HOSTILE = ["<script>alert(1)", "</script>", "a\nb\x01\"'`;--", "\\", "é" * 400, "\udce9", "=1+1", "{{x}}", " ", ""]
+DOWN = ["/".join(["down"] * n) for n in range(1, 17)]
 
-    def __init__(self, procs, client):
-        self.procs, self.client = procs, client
 
-    def run(self, name, function, *args, times=1, enough=lambda report: True):
-        """The result of the last one, its rows, and the report."""
-        with span(name):
-            for _ in range(times):
-                result = self.client.submit(function, *args, pure=False, key=jobs.unique(name)).result(timeout=120)
-        report = jobs.settled(self.procs, lambda r: len(jobs.tasks_of(r, name)) == times and enough(r))
-        rows = jobs.tasks_of(report, name)
-        assert len(rows) == times
-        return result, rows, report
+class Ran:
+    """What all jobs gave, each a task (or more) with a prefix of its own, in one run."""
+
+    def __init__(self, results, report):
+        self.results, self.report = results, report
+
+    def tasks(self, prefix):
+        return jobs.tasks_of(self.report, prefix)
+
+    def sections(self, prefix, thread="task"):
+        return sections_of(self.report, prefix, thread)
+
+    def counts(self, prefix, thread="task"):
+        return counts_of(self.report, prefix, thread)
+
+    def told(self, what, prefix):
+        return {row["name"]: row for row in self.report[what] if row["prefix"] == prefix}
+
+
+def sections_of(report, prefix, thread="task"):
+    rows = [s for s in report["sections"] if s["prefix"] == prefix and s["thread"] == thread]
+    found = {s["section"]: s for s in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def counts_of(report, prefix, thread="task"):
+    return {path: (s["count"], s["broken"], s["unfinished"])
+            for path, s in sections_of(report, prefix, thread).items()}
+
+
+def once(*paths):
+    return dict.fromkeys(paths, (1, 0, 0))
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory, homes):
+def procs(tmp_path_factory, homes):
     import cluster
 
-    env = {**homes, "PYTHONPATH": os.pathsep.join([str(ROOT / "python"), homes["PYTHONPATH"]])}
-    with cluster.Cluster(tmp_path_factory.mktemp("sections") / "cluster", env) as procs:
-        procs.start_collector()
-        procs.start_scheduler()
-        procs.start_worker(nthreads=2)
-        with Client(procs.address) as client:
-            client.wait_for_workers(1, timeout=120)
-            client.run(section_jobs.warm)
-            yield Bench(procs, client)
+    with cluster.Cluster(tmp_path_factory.mktemp("sections") / "cluster", homes) as made:
+        made.start_collector()
+        made.start_scheduler()
+        made.start_worker(nthreads=2)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(procs):
+    with Client(procs.address) as made:
+        made.wait_for_workers(1, timeout=120)
+        made.run(section_jobs.functions)  # so that no measured task imports
+        yield made
 
 
 @pytest.fixture(scope="module")
 def file(disk):
     path = disk / "sections.bin"
-    path.write_bytes(os.urandom(3_000_000))
+    path.write_bytes(os.urandom(SIZE))
     return str(path)
 
 
-def by_path(report, thread="task"):
-    return {s["section"]: s for s in report["sections"] if s["thread"] == thread}
+def job_list(file):
+    """(prefix, how often, function, arguments)"""
+    return [("cold", 1, section_jobs.known, file, PACKED), ("warm", 1, section_jobs.known, file, PACKED),
+            ("catches", 1, section_jobs.catches, file), ("failed", 1, section_jobs.fail, file),
+            ("recursion", 1, section_jobs.recurse, 20), ("suspended", 1, section_jobs.suspended),
+            ("asynchronous", 1, section_jobs.asynchronous), ("pooled", 1, section_jobs.in_pool, file, 3),
+            ("many", 8, section_jobs.many, file, 25), ("memory", 1, section_jobs.memory, BLOCK),
+            ("metrics", 1, section_jobs.metrics, VALUES), ("hostile", 1, section_jobs.names, HOSTILE)]
 
 
-def have(*paths):
-    return lambda report: set(paths) <= set(by_path(report))
+def outcome(future):
+    return future.exception(timeout=120) or future.result()
 
 
 @pytest.fixture(scope="module")
-def known(bench, file):
-    cold.drop(file)
-    return bench.run("known", section_jobs.known, file, PACKED, enough=have("all", "all/c/d"))
+def ran(procs, client, file):
+    results, listed = {}, job_list(file)
+    with span("sections"):
+        for prefix, times, function, *args in listed:
+            if prefix == "cold":
+                cold.drop(file)
+            futures = [client.submit(function, *args, pure=False, key=jobs.unique(prefix)) for _ in range(times)]
+            results[prefix] = [outcome(future) for future in futures]
+    report = jobs.settled(procs, lambda r: len(r["tasks"]) >= sum(j[1] for j in listed) and counts_of(r, "hostile"))
+    return Ran(results, report)
 
 
-def test_times_and_waits(known):
-    found = by_path(known[2])
-    assert set(found) == {"all", "all/a", "all/b", "all/c", "all/c/d"}
-    for name, row in found.items():
-        assert (row["count"], row["broken"], row["unfinished"], row["prefix"]) == (1, 0, 0, "known"), name
+def test_times_and_waits(ran):
+    found = ran.sections("cold")
+    assert ran.counts("cold") == once("all", "all/a", "all/b", "all/c", "all/c/d")
     a, b = found["all/a"], found["all/b"]
-    assert 0.3 <= a["cpu_seconds"] <= 0.32
+    assert 0.3 <= a["cpu_seconds"] <= 0.35
     assert a["sleep_seconds"] == 0
-    assert 0.195 <= b["sleep_seconds"] <= b["wall_seconds"] <= 2
-    assert b["cpu_seconds"] < 0.05
+    assert 0.19 <= b["sleep_seconds"] <= b["wall_seconds"]
+    assert b["cpu_seconds"] < 0.1
+    for row in found.values():
+        assert -1e-4 <= row["unclassified_seconds"] <= 0.02 + 0.05 * row["wall_seconds"]
 
 
-def test_bytes(known, file):
-    found = by_path(known[2])
-    size = os.path.getsize(file)
-    assert known[0] == size
+def test_bytes(ran):
+    found = ran.sections("cold")
+    assert ran.results["cold"] == [SIZE]
     for name, row in found.items():
-        assert row["read_bytes"] == (size if name in ("all", "all/c") else 0), name
-        assert row["decompress_out_bytes"] == (len(RAW) if name in ("all", "all/c", "all/c/d") else 0), name
-        assert row["decompress_in_bytes"] == (len(PACKED) if name in ("all", "all/c", "all/c/d") else 0), name
+        reads, unpacks = name in ("all", "all/c"), name in ("all", "all/c", "all/c/d")
+        assert row["read_bytes"] == (SIZE if reads else 0), name
+        assert row["decompress_out_bytes"] == (len(RAW) if unpacks else 0), name
+        assert row["decompress_in_bytes"] == (len(PACKED) if unpacks else 0), name
     storage = found["all/c"]["storage_read_bytes"]
-    assert size <= storage <= size + (1 << 20)
+    assert SIZE <= storage <= SIZE + (1 << 20)
     assert found["all"]["storage_read_bytes"] == storage
     assert found["all/a"]["storage_read_bytes"] == found["all/b"]["storage_read_bytes"] == 0
+    warm = ran.sections("warm")["all/c"]
+    assert (warm["read_bytes"], warm["storage_read_bytes"]) == (SIZE, 0)
+
+
+@pytest.mark.parametrize("prefix", ["cold", "warm"])
+def test_sums_close_with_the_task(ran, prefix):
+    (task,), found = ran.tasks(prefix), ran.sections(prefix)
+    whole = found["all"]
+    for name in ("read_calls", "read_bytes", "decompress_calls", "decompress_out_bytes", "network_read_bytes",
+                 "mapped_bytes"):
+        assert whole[name] == task[name], name
+        assert sum(row["self"][name] for row in found.values()) == task[name], name
+    for name in ("wall_seconds", "cpu_seconds", "sleep_seconds", "storage_wait_seconds", "gil_wait_seconds"):
+        assert sum(row["self"][name] for row in found.values()) == pytest.approx(whole[name], abs=1e-6), name
+        assert -1e-6 <= task[name] - whole[name] < 0.1, name
+    assert sum(found[f"all/{x}"]["wall_seconds"] for x in "abc") <= whole["wall_seconds"]
+
+
+def test_exceptions(ran):
+    assert ran.results["catches"] == ["on purpose"] and ran.tasks("catches")[0]["status"] == "ok"
+    assert ran.counts("catches") == once("fails", "fails/inside", "after")
+    assert ran.sections("catches")["fails"]["read_bytes"] == SIZE
+    assert str(ran.results["failed"][0]) == "on purpose" and ran.tasks("failed")[0]["status"] == "erred"
+    assert ran.counts("failed") == once("fails", "fails/inside")
+
+
+def test_recursion_is_bounded(ran):
+    assert ran.results["recursion"] == [20]
+    assert ran.counts("recursion") == once(*DOWN)
+
+
+def test_what_is_suspended_is_not_measured(ran):
+    assert ran.results["suspended"] == ["closed"]
+    assert ran.counts("suspended") == {"consumer": (1, 0, 0), "consumer/generator": (0, 1, 0)}
+    assert ran.sections("suspended")["consumer/generator"]["wall_seconds"] == 0
+    assert ran.sections("suspended")["consumer"]["cpu_seconds"] >= 0.05
+    assert ran.sections("asynchronous") == ran.told("custom_metrics", "asynchronous") == {}
+
+
+def test_what_was_not_measured_is_counted(ran):
+    """20 - 16 of the recursion, a text that is none in UTF-8, and an empty one; a section and a value of
+    asynchronous code; a text and an infinity for values."""
+    assert ran.report["sections_unmeasured"] == {"outside_tasks": 2, "too_deep": 4 + 2, "values_refused": 2}
+
+
+def test_pool_threads(ran):
+    """What they do is in the section that waits for them; their own sections are apart."""
+    (task,), whole, piece = ran.tasks("pooled"), ran.sections("pooled")["pool"], ran.sections("pooled", "pool")["piece"]
+    assert ran.results["pooled"] == [8 * SIZE]
+    assert ran.counts("pooled") == once("pool")
+    assert ran.counts("pooled", "pool") == {"piece": (8, 0, 0)}
+    assert task["read_bytes"] == whole["read_bytes"] == piece["read_bytes"] == 8 * SIZE
+    assert 0 < piece["cpu_seconds"] <= whole["pool_cpu_seconds"] <= task["pool_cpu_seconds"]
+
+
+def test_tasks_at_the_same_time(ran):
+    """Two threads of a worker count into the same rows; an instance can be open twice."""
+    assert ran.counts("many") == {"again": (200, 0, 0), "again/again": (200, 0, 0)}
+    row = ran.sections("many")["again"]
+    assert row["read_bytes"] == jobs.total(ran.tasks("many"), "read_bytes") == 200 * SIZE
+    assert row["self"]["read_bytes"] == row["read_bytes"]
+
+
+def test_memory(ran):
+    found = ran.told("memory_sections", "memory")
+    block = found["block"]
+    assert set(found) == {"block", "nothing"}
+    assert {block[part]["count"] for part in ("start_bytes", "end_bytes", "delta_bytes", "peak_bytes")} == {1}
+    assert block["delta_bytes"]["last"] == block["end_bytes"]["last"] - block["start_bytes"]["last"]
+    assert 0.95 * BLOCK <= block["delta_bytes"]["last"] <= 1.1 * BLOCK
+    assert block["peak_bytes"]["last"] >= block["end_bytes"]["last"] - 2_000_000
+    assert found["nothing"]["peak_bytes"] == {"count": 0, "sum": None, "min": None, "max": None, "last": None}
+
+
+def test_metrics(ran):
+    assert {name: row["value"] for name, row in ran.told("custom_metrics", "metrics").items()} == {
+        "jets": {"count": 5, "sum": 10.75, "min": -1.5, "max": 8, "last": 1},
+        "numpy": {"count": 1, "sum": 1.5, "min": 1.5, "max": 1.5, "last": 1.5}}
+
+
+def test_hostile_names(ran, procs):
+    assert ran.tasks("hostile")[0]["status"] == "ok"
+    assert ran.counts("hostile") == once("<script>alert(1)", "<\\/script>", HOSTILE[2], "\\\\", "é" * 64, "=1+1", "{{x}}",
+                                         " ")
+    assert "\x01" not in procs.report("--run", ran.report["run"]).stdout
+
+
+def test_decorators_refuse_what_they_cannot_measure():
+    def generator():
+        yield 1
+
+    for kind in (crema.section, crema.memory):
+        for function in (section_jobs.asynchronous, generator):
+            with pytest.raises(TypeError, match="with statement"):
+                kind("x")(function)
+        with pytest.raises(TypeError, match="is a str"):
+            kind(7)
+
+
+def test_elsewhere_nothing_happens(ran, client):
+    """This process is not preloaded; the worker has the shim's functions and no module more."""
+    assert {getattr(instrument, n) for n in ("_begin", "_begin_memory", "_end", "_value")} == {None}
+    assert section_jobs.recurse(30) == 30
+    crema.metric("x", "anything")
+    types, modules = next(iter(client.run(section_jobs.functions).values()))
+    assert types == ["builtin_function_or_method"] * 4
+    assert modules == ["crema", "crema.instrument"]
+
+
+def test_coffea(procs, client, data):
+    """In the processor of coffea's Runner: each part has the baskets of the columns it names."""
+    from section_processor import Sectioned
+
+    path = data["zstd"]
+    with span("sectioned"):
+        _, coffea = jobs.run_coffea(client, [path], chunksize=50_000, processor_instance=Sectioned())
+    report = jobs.settled(procs, lambda r: len(r["chunks"]) >= coffea["chunks"] and sections_of(r, "Sectioned"))
+    found = sections_of(report, "Sectioned")
+    assert counts_of(report, "Sectioned") == dict.fromkeys(("process", "process/muons", "process/jets"),
+                                                           (coffea["chunks"], 0, 0))
+    truth = Baskets(path)
+    for part, columns in (("muons", ("nMuon", "Muon_pt")), ("jets", ("nJet", "Jet_pt"))):
+        assert found[f"process/{part}"]["basket_bytes"] == sum(
+            basket[1] for chunk in report["chunks"] for column in columns
+            for basket in truth.of(column, chunk["entrystart"], chunk["entrystop"])), part
+    chunks = [c for c in report["chunks"] if c["counted"]]
+    assert found["process"]["basket_bytes"] == jobs.total(chunks, "basket_bytes")
+    for name in ("wall_seconds", "cpu_seconds", "read_bytes", "decompress_out_bytes"):
+        assert 0 < found["process"][name] <= jobs.total(chunks, name), name
+    (events,), (jets,) = report["custom_metrics"], report["memory_sections"]
+    assert (events["name"], events["value"]["count"], events["value"]["sum"]) == (
+        "events", coffea["chunks"], coffea["entries"])
+    assert (jets["name"], jets["delta_bytes"]["count"]) == ("jets", coffea["chunks"])
+
+
+def run(procs, client, prefix, function, *args, attempts=1):
+    with span(prefix):
+        result = client.submit(function, *args, pure=False, key=jobs.unique(prefix), retries=2).result(timeout=120)
+    return result, jobs.settled(procs, lambda r: len(jobs.tasks_of(r, prefix)) == attempts and r["sections"])
+
+
+def test_a_killed_worker_keeps_what_had_ended(procs, client, file, tmp_path):
+    result, report = run(procs, client, "killed", section_jobs.killed_once, str(tmp_path / "once"), file, attempts=2)
+    assert result == "survived"
+    assert sorted(t["status"] for t in jobs.tasks_of(report, "killed")) == ["killed", "ok"]
+    assert counts_of(report, "killed") == {"ended": (2, 0, 0), "open": (1, 0, 1)}
+    assert sections_of(report, "killed")["ended"]["read_bytes"] == 2 * SIZE
+
+
+def test_names_without_end(procs, client):
+    """The table is full: the rest is counted. Later tasks find rows that can go once the agent has sent them."""
+    _, report = run(procs, client, "endless", section_jobs.names, [f"made up {n}" for n in range(5000)])
+    paths = [s["section"] for s in report["sections"]]
+    assert sum(s["count"] for s in report["sections"]) == 5000
+    assert None in paths and len(paths) < 128
+    found = {}
+    for attempt in range(10):
+        if found != once("still"):
+            _, report = run(procs, client, f"later{attempt}", section_jobs.names, ["still"])
+            found = counts_of(report, f"later{attempt}")
+    assert found == once("still")

@@ -26,7 +26,8 @@ static struct crema_section *row(const char *path, uint32_t flags)
 	for (unsigned int i = 0; i < CREMA_SHM_SECTIONS; i++) {
 		struct crema_section *s = &crema_shm->section[i];
 
-		if (s->state != 2 || s->flags != flags || strcmp(arena_text(s->path), path))
+		if (s->state != 2 || s->flags != flags || s->span ||
+		    strcmp(arena_text(s->path), path))
 			continue;
 		assert_null(found);
 		found = s;
@@ -371,6 +372,34 @@ static void what_does_not_fit_is_counted_together(void **state)
 	harness_free(&h);
 }
 
+/* ... until rows are safe and not open: they can go, the others not. */
+static void rows_that_are_safe_can_go(void **state)
+{
+	struct harness_task h = harness_begin();
+	struct crema_section *s;
+	uint64_t open_one, number;
+
+	(void)state;
+	for (unsigned int i = 0; i < CREMA_SHM_SECTIONS; i++) {
+		s = &crema_shm->section[i];
+		if (s->path && !strncmp(arena_text(s->path), "made up", 7))
+			s->safe_seq = s->seq;
+	}
+	open_one = section_begin("made up 1", 9, 0); /* of no span: a row of its own */
+	assert_true(open_one != 0);
+	s = row("made up 1", 0);
+	s->safe_seq = s->seq;
+	number = s->number;
+	section_end(begin("new one"));
+	assert_int_equal(row("made up 1/new one", 0)->ended, 1);
+	assert_int_equal(row("made up 1/new one", 0)->number, number + 1);
+	section_end(open_one);
+	assert_int_equal(s->number, number);
+	assert_int_equal(s->ended, 1);
+	harness_end(&h);
+	harness_free(&h);
+}
+
 static int arm(void **state)
 {
 	(void)state;
@@ -392,6 +421,7 @@ int main(void)
 		cmocka_unit_test(values_are_summed),
 		cmocka_unit_test(memory_is_seen_at_both_ends),
 		cmocka_unit_test(what_does_not_fit_is_counted_together),
+		cmocka_unit_test(rows_that_are_safe_can_go),
 	};
 
 	return cmocka_run_group_tests_name("shim section", tests, arm, NULL);

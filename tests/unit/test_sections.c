@@ -10,6 +10,7 @@ struct told {
 	const char *path, *thread;
 	uint64_t rev, count, wall_ms, cpu_ms, sleep_ms, read_bytes;
 	bool storage_unknown;
+	uint64_t number;
 };
 
 static void pack_told_counters(msgpack_packer *pk, const struct told *t)
@@ -39,7 +40,8 @@ static void section(struct fixture *fx, int worker, const char *span, const stru
 	pack_array(&pk, 1);
 	pack_array(&pk, 2);
 	pack_u64(&pk, CREMA_MSG_SECTION);
-	pack_map(&pk, 11);
+	pack_map(&pk, 12);
+	pack_kv_u64(&pk, "number", t->number);
 	pack_kv_text(&pk, "path", t->path);
 	pack_kv_text(&pk, "span", span);
 	pack_kv_text(&pk, "prefix", "task");
@@ -160,16 +162,16 @@ static void sums_and_self(void **state)
 	json_t *root;
 
 	(void)state;
-	section(fx, 1, "s", &(struct told){"a", NULL, 8, 3, 900, 500, 250, 7000, false});
-	section(fx, 1, "s", &(struct told){"a", NULL, 4, 1, 300, 100, 50, 1000, false}); /* older */
-	section(fx, 2, "s", &(struct told){"a", NULL, 2, 1, 100, 60, 0, 1000, true});
-	section(fx, 1, "s", &(struct told){"a/b", NULL, 2, 2, 400, 300, 0, 5000, false});
-	section(fx, 1, "s", &(struct told){"a/b/c", NULL, 2, 2, 100, 50, 0, 5000, false});
+	section(fx, 1, "s", &(struct told){"a", NULL, 8, 3, 900, 500, 250, 7000, false, 0});
+	section(fx, 1, "s", &(struct told){"a", NULL, 4, 1, 300, 100, 50, 1000, false, 0}); /* older */
+	section(fx, 2, "s", &(struct told){"a", NULL, 2, 1, 100, 60, 0, 1000, true, 0});
+	section(fx, 1, "s", &(struct told){"a/b", NULL, 2, 2, 400, 300, 0, 5000, false, 0});
+	section(fx, 1, "s", &(struct told){"a/b/c", NULL, 2, 2, 100, 50, 0, 5000, false, 0});
 	section(fx, 1, "s",
-		&(struct told){"a\\/x", NULL, 2, 1, 70, 50, 0, 1, false}); /* no inner of a */
+		&(struct told){"a\\/x", NULL, 2, 1, 70, 50, 0, 1, false, 0}); /* no inner of a */
 	section(fx, 1, "s",
-		&(struct told){"a/b", "pool", 2, 1, 70, 50, 0, 1, false}); /* of another thread */
-	section(fx, 1, "another", &(struct told){"a", NULL, 9, 9, 9, 9, 9, 9, false});
+		&(struct told){"a/b", "pool", 2, 1, 70, 50, 0, 1, false, 0}); /* of another thread */
+	section(fx, 1, "another", &(struct told){"a", NULL, 9, 9, 9, 9, 9, 9, false, 0});
 	root = json_of(fx);
 	assert_int_equal(json_array_size(json_object_get(root, "sections")), 5);
 	a = named(root, "sections", "section", "a");
@@ -202,13 +204,31 @@ static void beyond_the_table_has_no_self(void **state)
 	json_t *root;
 
 	(void)state;
-	section(fx, 1, "s", &(struct told){NULL, NULL, 2, 5, 100, 50, 0, 3, false});
-	section(fx, 2, "s", &(struct told){NULL, NULL, 2, 6, 100, 50, 0, 4, false});
+	section(fx, 1, "s", &(struct told){NULL, NULL, 2, 5, 100, 50, 0, 3, false, 0});
+	section(fx, 2, "s", &(struct told){NULL, NULL, 2, 6, 100, 50, 0, 4, false, 0});
 	root = json_of(fx);
 	other = named(root, "sections", "section", NULL);
 	assert_int_equal((int)number(other, "count"), 11);
 	assert_int_equal((int)number(other, "read_bytes"), 7);
 	assert_true(json_is_null(json_object_get(json_object_get(other, "self"), "wall_seconds")));
+	json_decref(root);
+	fx_free(fx);
+}
+
+/* A worker has let go a row, and the path came again: both rows' numbers add up. */
+static void a_path_in_two_rows(void **state)
+{
+	struct fixture *fx = workers();
+	const json_t *a;
+	json_t *root;
+
+	(void)state;
+	section(fx, 1, "s", &(struct told){"a", NULL, 20, 5, 100, 50, 0, 3, false, 1});
+	section(fx, 1, "s", &(struct told){"a", NULL, 4, 6, 100, 50, 0, 4, false, 9});
+	root = json_of(fx);
+	a = named(root, "sections", "section", "a");
+	assert_int_equal((int)number(a, "count"), 11);
+	assert_int_equal((int)number(a, "read_bytes"), 7);
 	json_decref(root);
 	fx_free(fx);
 }
@@ -254,8 +274,8 @@ static void hostile_names_stay_names(void **state)
 	memset(longest, 'L', 4096);
 	longest[4096] = 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		section(fx, 1, "s", &(struct told){names[i], NULL, 2, 1, 70, 50, 0, 1, false});
-	section(fx, 1, "s", &(struct told){longest, NULL, 2, 1, 70, 50, 0, 1, false});
+		section(fx, 1, "s", &(struct told){names[i], NULL, 2, 1, 70, 50, 0, 1, false, 0});
+	section(fx, 1, "s", &(struct told){longest, NULL, 2, 1, 70, 50, 0, 1, false, 0});
 	root = json_of(fx);
 	assert_int_equal(json_array_size(json_object_get(root, "sections")), 7);
 	named(root, "sections", "section", names[0]);
@@ -269,6 +289,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sums_and_self),
 		cmocka_unit_test(beyond_the_table_has_no_self),
+		cmocka_unit_test(a_path_in_two_rows),
 		cmocka_unit_test(values_of_workers_join),
 		cmocka_unit_test(hostile_names_stay_names),
 	};
