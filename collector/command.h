@@ -29,6 +29,7 @@ extern const struct command cmd_collect;
 extern const struct command cmd_report;
 extern const struct command cmd_run;
 extern const struct command cmd_token;
+extern const struct command cmd_top;
 
 /*
  * Parses the command's options and answers --help and --version. True: go on. False: return

@@ -4,4 +4,4 @@
 
 #include <stddef.h>
 
-const struct command *const command_table[] = {&cmd_collect, &cmd_report, &cmd_run, &cmd_token, NULL};
+const struct command *const command_table[] = {&cmd_collect, &cmd_report, &cmd_run, &cmd_token, &cmd_top, NULL};

@@ -25,6 +25,7 @@ enum option_id {
 #define SCOPE_TOP     16u
 #define SCOPE_TOKEN   32u
 #define SCOPE_ALL     63u
+#define SCOPE_PAGE    (SCOPE_COLLECT | SCOPE_TOP)
 
 struct option {
 	const char *id;

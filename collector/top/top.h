@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * top.h - `crema top`: live.json as a screen, or once as plain text.
+ *
+ * top_parse() makes a struct of it in which all text is printable ASCII (anything else is '?'), so
+ * that no name of a run can steer a terminal; unknown numbers are NAN and shown as "-". top_draw()
+ * makes lines of it for any width; the screen and --once show the same lines.
+ */
+#ifndef COLLECTOR_TOP_H
+#define COLLECTOR_TOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ids.h"
+
+#define TOP_NAME_BYTES 64
+#define TOP_PLAIN_WIDTH 120 /* of --once */
+
+/* COLUMN(id, title, width, rank): lower ranks stay longer when the screen is narrow */
+#define TOP_COLUMNS                                                                                \
+	COLUMN(name, "WORKER", 14, 0)                                                              \
+	COLUMN(run, "RUN", 4, 1)                                                                   \
+	COLUMN(ready, "READY", 6, 4)                                                               \
+	COLUMN(tasks, "TASKS/S", 8, 3)                                                             \
+	COLUMN(cpu, "CPU", 5, 2)                                                                   \
+	COLUMN(memory, "MEMORY", 8, 3)                                                             \
+	COLUMN(limit, "LIMIT", 6, 5)                                                               \
+	COLUMN(read, "READ Gb/s", 10, 2)                                                           \
+	COLUMN(storage, "STORAGE", 8, 4)                                                           \
+	COLUMN(network, "NETWORK", 8, 6)                                                           \
+	COLUMN(unpacked, "UNPACKED", 9, 6)                                                         \
+	COLUMN(waits, "WAITS FOR", 16, 1)
+
+enum top_column {
+#define COLUMN(id, title, width, rank) TOP_##id,
+	TOP_COLUMNS
+#undef COLUMN
+		TOP_COLUMN_COUNT
+};
+
+struct top_row {
+	char name[TOP_NAME_BYTES];
+	bool silent;
+	double heard;			/* seconds ago */
+	double value[TOP_COLUMN_COUNT]; /* not of name; of waits the share of time that it waits */
+	double threads_in[CREMA_TIMES];
+};
+
+struct top {
+	char version[32];
+	double uptime;
+	double connected, silent, lost, ended, killed, threads;
+	double running, ready, done, ok, erred, tasks_killed, remaining, tasks, events;
+	double read, mapped, storage, network, unpacked, cpu; /* bytes a second; cores */
+	double threads_in[CREMA_TIMES];
+	double rss, limit, largest, near_limit, spilled;
+	double lost_records, refused_records;
+	struct top_row *rows;
+	size_t n, cut;
+};
+
+/* Replaces what is in top: 0, -EBADMSG (it is as it was) or -ENOMEM. */
+int top_parse(struct top *top, const char *json, size_t n);
+void top_release(struct top *top);
+
+struct top_view {
+	enum top_column sort;
+	bool reverse;
+	size_t first, rows; /* of the table; rows 0: all */
+	int width;
+	const char *from;    /* who was asked */
+	const char *trouble; /* instead of new numbers; NULL: none */
+};
+
+enum top_style { TOP_PLAIN, TOP_BOLD, TOP_TITLES, TOP_ALARM };
+
+void top_sort(struct top *top, enum top_column by, bool reverse);
+const char *top_column_title(enum top_column column);
+/* Calls line() for each line, without a newline, at most `width` characters. */
+void top_draw(const struct top *top, const struct top_view *view,
+	      void (*line)(void *arg, enum top_style style, const char *text), void *arg);
+#define TOP_HEAD_LINES 9 /* before the first row of the table */
+#define TOP_HELP_LINES 12
+const char *top_help(unsigned int line);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * top_fetch.h - GET live.json from a collector, by libcurl, without blocking.
+ *
+ *	fetch_start(f); while (!fetch_done(f)) fetch_wait(f, fd, ms);
+ *
+ * The token is read and sent only when the collector asks for it. No proxy, no redirects.
+ */
+#ifndef COLLECTOR_TOP_FETCH_H
+#define COLLECTOR_TOP_FETCH_H
+
+#include <stdbool.h>
+
+#include "common/buf.h"
+
+#define FETCH_SECONDS 5
+#define FETCH_BYTES_MAX (64u << 20)
+
+struct fetch;
+
+/* at: HOST:PORT. token_file NULL: the usual one. NULL with a line in `why`. */
+struct fetch *fetch_new(const char *at, const char *token_file, char *why, size_t size);
+void fetch_free(struct fetch *fetch);
+int fetch_start(struct fetch *fetch); /* 0 or -errno */
+bool fetch_running(const struct fetch *fetch);
+/* Waits for the answer, for input on fd (-1: none), or for ms. True: the answer has come. */
+bool fetch_wait(struct fetch *fetch, int fd, int ms);
+/* The answer; NULL with a line in `why`: what is wrong and what to do. */
+const struct buf *fetch_answer(struct fetch *fetch, char *why, size_t size);
+const char *fetch_from(const struct fetch *fetch); /* HOST:PORT */
+
+#endif

@@ -1,0 +1,85 @@
+"""A program on a real pseudo-terminal, its screen as pyte, a terminal in Python, understands it (TERM=linux; of xterm's
+sequences it lacks some)."""
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pyte
+
+
+class Terminal:
+    def __init__(self, argv, lines=30, columns=100, env=None):
+        self.screen = pyte.Screen(columns, lines)
+        self.stream = pyte.ByteStream(self.screen)
+        self.bytes = b""  # all that the program has written
+        self.fd, other = pty.openpty()
+        self._set_size(lines, columns)
+        self.process = subprocess.Popen(
+            [str(a) for a in argv], stdin=other, stdout=other, stderr=subprocess.PIPE,
+            env={**os.environ, "TERM": "linux", **(env or {})}, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.modes = termios.tcgetattr(self.fd)
+        os.close(other)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+        os.close(self.fd)
+
+    def _set_size(self, lines, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def resize(self, lines, columns):
+        self.screen.resize(lines, columns)
+        self._set_size(lines, columns)
+        os.killpg(self.process.pid, signal.SIGWINCH)
+
+    def type(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def read(self, seconds=0.2):
+        """Takes in what comes within this time."""
+        if select.select([self.fd], [], [], seconds)[0]:
+            try:
+                data = os.read(self.fd, 65536)
+            except OSError:  # the program has gone
+                return
+            self.bytes += data
+            self.stream.feed(data)
+
+    def lines(self):
+        return [line.rstrip() for line in self.screen.display]
+
+    def text(self):
+        return "\n".join(self.lines())
+
+    def until(self, ready, what, seconds=90):
+        """Reads until ready(text of the screen) and returns it."""
+        limit = time.monotonic() + seconds
+        while time.monotonic() < limit:
+            self.read()
+            value = ready(self.text())
+            if value:
+                return value
+            if self.process.poll() is not None:
+                break
+        raise AssertionError(f"no {what} on the screen:\n{self.text()}\n{self.process.poll()}")
+
+    def end(self, seconds=30):
+        """The exit status, while the rest is read."""
+        limit = time.monotonic() + seconds
+        while self.process.poll() is None and time.monotonic() < limit:
+            self.read()
+        self.read()
+        return self.process.poll()

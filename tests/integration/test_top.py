@@ -1,0 +1,213 @@
+"""crema top on a real terminal while a real run goes on: its numbers, keys, sizes, ends, and hostile names."""
+
+import concurrent.futures
+import os
+import re
+import signal
+import subprocess
+import termios
+import threading
+
+import cluster
+import jobs
+import pytest
+from distributed import Client
+from terminal import Terminal
+
+EVIL = "evil\x1b]0;title\x07\x1b[2J\u202e\u00e9"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, homes, data):
+    """Two workers that read files until the tests have ended; the name of one would clear a screen."""
+    with cluster.Cluster(tmp_path_factory.mktemp("top") / "cluster", homes) as procs:
+        procs.start_collector()
+        procs.start_scheduler()
+        procs.start_worker(nthreads=2)
+        procs.start_worker(args=["--name", EVIL])
+        stop = threading.Event()
+        with Client(procs.address) as client, concurrent.futures.ThreadPoolExecutor(1) as other:
+            client.wait_for_workers(2, timeout=120)
+
+            def work():
+                while not stop.is_set():
+                    keys = [jobs.unique("read_" + EVIL) for _ in range(20)]
+                    client.gather(client.map(jobs.read_whole, [data["zlib"]] * 20, key=keys))
+
+            run = other.submit(work)
+            yield procs
+            stop.set()
+            run.result(timeout=120)
+
+
+def top(procs, *args):
+    return [procs.build / "crema", "top", "--http", f"127.0.0.1:{procs.http_port}", *args]
+
+
+def once(procs, *args, env=None):
+    return subprocess.run([str(a) for a in top(procs, "--once", *args)], env={**procs.env, **(env or {})},
+                          capture_output=True, timeout=60)
+
+
+def number(text, pattern):
+    found = re.search(pattern, text)
+    return found and float(found.group(1).replace(",", ""))
+
+
+def working(text):
+    """Both workers are there and are seen to read."""
+    return "2 connected" in text and (number(text, r"read ([0-9.]+),") or 0) > 0 and text
+
+
+def rows(text):
+    """The table's rows below its titles."""
+    lines = text.split("\n")
+    start = next(i for i, line in enumerate(lines) if line.startswith("WORKER"))
+    return [line for line in lines[start + 1:] if line]
+
+
+def test_the_screen_shows_the_run(site):
+    with Terminal(top(site)) as terminal:
+        text = terminal.until(working, "run")
+        assert re.search(r"^workers  2 connected, 3 threads; 0 silent, 0 lost", text, re.MULTILINE)
+        assert re.search(r"^memory   [0-9.]+ MB of [0-9.]+ GB, fullest worker [0-9.]+ %", text, re.MULTILINE)
+        assert re.search(r"^threads  cpu [0-9.]+, core [0-9.]+, GIL [0-9.]+, lock [0-9.]+", text, re.MULTILINE)
+        assert len(rows(text)) == 2
+        done = number(text, r"([0-9,]+) done")
+        terminal.until(lambda now: number(now, r"([0-9,]+) done") > done, "more tasks")
+        terminal.type("q")
+        assert terminal.end() == 0
+
+
+def test_the_terminal_is_as_before(site):
+    with Terminal(top(site)) as terminal:
+        terminal.until(working, "run")
+        assert not termios.tcgetattr(terminal.fd)[3] & termios.ECHO
+        terminal.type("q")
+        assert terminal.end() == 0
+        assert termios.tcgetattr(terminal.fd)[3] & termios.ECHO
+        assert termios.tcgetattr(terminal.fd) == terminal.modes
+        assert terminal.process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_order(site, number):
+    with Terminal(top(site)) as terminal:
+        terminal.until(working, "run")
+        os.kill(terminal.process.pid, number)
+        assert terminal.end() == 0
+        assert termios.tcgetattr(terminal.fd)[3] & termios.ECHO
+
+
+def test_keys_sort_turn_round_and_help(site):
+    with Terminal(top(site), columns=130) as terminal:
+        text = terminal.until(working, "run")
+        assert "READ Gb/s*" in text
+        for _ in range(20):  # on to the first column, by name
+            if "WORKER*" in terminal.text():
+                break
+            before = terminal.text()
+            terminal.type("s")
+            terminal.until(lambda now, before=before: titles(now) != titles(before), "another column")
+        names = [row.split()[0] for row in rows(terminal.text())]
+        assert names == sorted(names) and len(set(names)) == 2
+        terminal.type("r")
+        terminal.until(lambda now: [row.split()[0] for row in rows(now)] == names[::-1], "the other order")
+        terminal.type("S")
+        terminal.until(lambda now: "WORKER*" not in now, "the column before")
+        terminal.type("h")
+        terminal.until(lambda now: "sort by the next column" in now and "WORKER" not in now, "help")
+        terminal.type("x")
+        terminal.until(lambda now: "WORKER" in now, "the table again")
+
+
+def titles(text):
+    return next((line for line in text.split("\n") if line.startswith("WORKER")), None)
+
+
+def test_any_size(site):
+    with Terminal(top(site)) as terminal:
+        terminal.until(working, "run")
+        terminal.resize(24, 80)
+        text = terminal.until(lambda now: working(now) and len(titles(now) or "") <= 80 and now, "80 columns")
+        assert max(map(len, text.split("\n"))) <= 80
+        assert "WAITS FOR" in text and "READ Gb/s" in text
+        terminal.resize(40, 160)
+        terminal.until(lambda now: "UNPACKED" in now and "NETWORK" in now, "more columns")
+        for lines, columns in ((5, 20), (1, 10), (2, 300)):
+            terminal.resize(lines, columns)
+            for _ in range(3):
+                terminal.read()
+            assert terminal.process.poll() is None
+        terminal.resize(24, 80)
+        terminal.until(working, "the run again")
+        terminal.type("q")
+        assert terminal.end() == 0
+
+
+def test_names_do_not_steer_the_terminal(site):
+    with Terminal(top(site), columns=130) as terminal:
+        terminal.until(lambda now: working(now) and "evil?]0;title" in now, "the worker's name")
+        assert b"\x1b]0;title" not in terminal.bytes
+        assert terminal.screen.title == ""
+    plain = once(site)
+    assert plain.returncode == 0 and b"evil?]0;title?" in plain.stdout
+    assert re.fullmatch(rb"[\n\x20-\x7e]*", plain.stdout)
+
+
+def test_once_is_plain_text(site):
+    done = once(site)
+    text = done.stdout.decode()
+    assert done.returncode == 0 and done.stderr == b""
+    assert "2 connected, 3 threads" in text and len(rows(text)) == 2
+    assert max(map(len, text.split("\n"))) <= 120
+
+
+def test_no_collector_is_one_line(site, tmp_path):
+    nobody = f"127.0.0.1:{cluster.free_port()}"
+    done = subprocess.run([site.build / "crema", "top", "--once", "--http", nobody], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and f"no collector at {nobody}" in done.stderr and "crema collect" in done.stderr
+    piped = subprocess.run([str(a) for a in top(site)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert piped.returncode == 2 and "use --once" in piped.stderr
+
+
+def test_a_terminal_that_is_not_known_is_one_line(site):
+    with Terminal(top(site), env={"TERM": "no-such-terminal"}) as terminal:
+        assert terminal.end() == 1
+        assert terminal.process.stderr.read().decode() == (
+            "crema: top: the terminal 'no-such-terminal' is not known; set TERM, or use --once\n")
+
+
+def test_a_collector_that_stops_is_named_until_it_is_back(tmp_path, homes):
+    with cluster.Cluster(tmp_path / "cluster", homes) as procs:
+        procs.start_collector()
+        with Terminal(top(procs)) as terminal:
+            terminal.until(lambda now: "0 connected" in now, "the collector")
+            procs.collector.stop()
+            terminal.until(lambda now: "no collector at" in now and "0 connected" in now, "what is wrong")
+            procs.start_collector()
+            terminal.until(lambda now: "no collector at" not in now and "version" in now, "the collector again")
+
+
+def test_the_token_is_sent_where_it_is_asked_for(tmp_path, homes):
+    with cluster.Cluster(tmp_path / "cluster", homes) as procs:
+        token = tmp_path / "token"
+        port = cluster.free_port()
+        collector = procs.start("collect", [
+            procs.build / "crema", "collect", "--listen", procs.target, "--http", f"0.0.0.0:{port}",
+            "--dir", procs.journal, "--token-file", token])
+        try:
+            cluster.wait_until(lambda: "status page" in collector.text(), "crema collect", processes=[collector])
+            procs.http_port = port
+            assert once(procs, "--token-file", token).returncode == 0
+            other = tmp_path / "other"
+            for text, said in ((None, "no token file"), ("another token of good length", "has another token")):
+                if text:
+                    other.write_text(text)
+                    other.chmod(0o600)
+                done = once(procs, "--token-file", other)
+                assert done.returncode == 1 and done.stderr.count(b"\n") == 1
+                assert said in done.stderr.decode() and token.read_text().strip() not in done.stderr.decode()
+        finally:
+            collector.stop()
