@@ -27,6 +27,7 @@ extern const struct command *const command_table[]; /* NULL at its end */
 
 extern const struct command cmd_collect;
 extern const struct command cmd_report;
+extern const struct command cmd_compare;
 extern const struct command cmd_run;
 extern const struct command cmd_token;
 extern const struct command cmd_top;

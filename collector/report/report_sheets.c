@@ -39,7 +39,7 @@ static void run_columns(struct sheet_maker *k)
 	sheet_column_add(k, "spans", VALUE_TEXT, NULL);
 	for (i = 0; i < metric_count; i++) {
 		m = &metric_table[i];
-		if (m->kind == METRIC_NUM)
+		if (m->kind != METRIC_TREE)
 			sheet_column_add(k, m->id, VALUE_NULL, m->unit);
 	}
 }
@@ -59,7 +59,7 @@ static void run_rows(struct sheet_maker *k)
 	sheet_cell(k, value_uint(r->run->running));
 	PUT_LIST(spans, run_spans_json(r->run, j, member))
 	for (i = 0; i < metric_count; i++) {
-		if (metric_table[i].kind == METRIC_NUM)
+		if (metric_table[i].kind != METRIC_TREE)
 			sheet_cell(k, metric_table[i].num(r->facts));
 	}
 	sheet_row_end(k);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* compare.c - finds the runs that are to be compared, and what is known of each. */
+#include "collector/compare/compare.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "collector/report/report.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+static struct compare_dir *dir_of(struct comparison *c, const char *path, struct buf *why, int *rc)
+{
+	struct compare_dir *d;
+	size_t i;
+	int n;
+
+	for (i = 0; i < c->dir_count; i++) {
+		if (!strcmp(c->dirs[i].path, path))
+			return &c->dirs[i];
+	}
+	d = &c->dirs[c->dir_count++];
+	d->path = path;
+	model_init(&d->model);
+	n = model_read_dir(&d->model, path);
+	*rc = n < 0 ? n : model_close(&d->model, clock_real_ns());
+	if (!*rc)
+		*rc = runs_build(&d->runs, &d->model);
+	if (*rc)
+		report_fail(why, *rc, "cannot read '%s': %s", path, log_error(*rc));
+	else if (!d->runs.n)
+		*rc = report_fail(why, -ENOENT, "no run in '%s'", path);
+	return *rc ? NULL : d;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* Splits DIR:RUN in place; a name that is neither that nor a directory is a run of `dir`. */
+static const char *split(char *name, const char **dir)
+{
+	char *colon;
+
+	if (is_directory(name)) {
+		*dir = name;
+		return NULL;
+	}
+	colon = strrchr(name, ':');
+	if (!colon)
+		return name;
+	*colon = '\0';
+	if (is_directory(name)) {
+		*dir = name;
+		return colon + 1;
+	}
+	*colon = ':';
+	return name;
+}
+
+/* Sum over the events, so chunking does not matter. */
+static uint64_t content_of(const struct run *r)
+{
+	const struct attempt *a;
+	uint64_t sum = 0, hash;
+	struct value v;
+	size_t i;
+
+	for (i = 0; i < r->attempts.n; i++) {
+		a = r->attempts.v[i];
+		v = attempt_events(a);
+		if (!a->counted || !attempt_is_chunk(a) || v.type == VALUE_NULL || !a->filename)
+			continue;
+		hash = hash_bytes(1, a->filename, strlen(a->filename));
+		sum += hash * (uint64_t)value_number(v, NULL);
+	}
+	return sum;
+}
+
+static bool is_fixed(const struct facts *f)
+{
+	const struct series *s = &f->tracking->workers;
+	size_t i;
+
+	for (i = 1; i < s->n; i++) {
+		if (s->v[i].value != s->v[0].value)
+			return false;
+	}
+	return s->n > 0;
+}
+
+static int take_run(struct compared *c, const struct compare_dir *d, const char *which,
+		    struct buf *why)
+{
+	double cores;
+	int rc;
+
+	c->dir = d->path;
+	c->run = runs_find(&d->runs, which);
+	if (!c->run)
+		return report_fail(why, -ENOENT,
+				   "no run '%s' in '%s' ('crema report --list' shows them)",
+				   which ? which : "last", d->path);
+	rc = facts_build(&c->facts, c->run);
+	c->facts_built = true;
+	if (rc)
+		return report_fail(why, rc, "cannot compare '%s': %s", c->run->id, log_error(rc));
+	c->fixed = is_fixed(&c->facts);
+	c->content = content_of(c->run);
+	cores = compared_number(c, "total_cores");
+	c->cores = isnan(cores) || cores > 1e9 ? 0 : lround(cores);
+	c->rate = compared_number(c, "event_rate_wall_khz") * 1000;
+	return 0;
+}
+
+int compare_load(struct comparison *c, char *const *names, size_t n, const char *dir,
+		 struct buf *why)
+{
+	const char *where, *which;
+	struct compare_dir *d;
+	size_t i, k;
+	int rc = 0;
+
+	memset(c, 0, sizeof(*c));
+	c->run = calloc(n, sizeof(*c->run));
+	c->dirs = calloc(n, sizeof(*c->dirs));
+	if (!c->run || !c->dirs)
+		return report_fail(why, -ENOMEM, "cannot compare: %s", log_error(-ENOMEM));
+	for (i = 0; i < n && !rc; i++) {
+		where = dir;
+		which = split(names[i], &where);
+		d = dir_of(c, where, why, &rc);
+		if (!d)
+			return rc;
+		c->n++;
+		rc = take_run(&c->run[i], d, which, why);
+		for (k = 0; k < i && !rc; k++) {
+			if (c->run[k].run == c->run[i].run)
+				rc = report_fail(why, -EINVAL, "run '%s' is named twice",
+						 c->run[i].run->id);
+		}
+	}
+	return rc;
+}
+
+void compare_release(struct comparison *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->n; i++) {
+		if (c->run[i].facts_built)
+			facts_release(&c->run[i].facts);
+	}
+	for (i = 0; i < c->dir_count; i++) {
+		runs_release(&c->dirs[i].runs);
+		model_release(&c->dirs[i].model);
+	}
+	free(c->run);
+	free(c->dirs);
+	free(c->scaling);
+	free(c->chunks);
+	memset(c, 0, sizeof(*c));
+}
+
+double compared_number(const struct compared *c, const char *id)
+{
+	bool known;
+	double d = value_number(metric_value(&c->facts, id), &known);
+
+	return known ? d : (double)NAN;
+}
+
+struct value compared_waiting(const struct compared *c)
+{
+	return value_minus(metric_task_wall_seconds(&c->facts), metric_task_cpu_seconds(&c->facts));
+}
+
+struct value compared_overhead(const struct compared *c)
+{
+	return value_seconds(value_minus(sum_value(&c->facts.tasks.wall_ns),
+					 sum_value(&c->facts.chunks.wall_ns)));
+}
+
+struct value compared_least_workers(const struct compared *c)
+{
+	const struct series *s = &c->facts.tracking->workers;
+	double least = (double)NAN;
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		least = fmin(least, s->v[i].value);
+	return value_real(least);
+}
+
+size_t compared_number_of(const struct comparison *all, const struct compared *c)
+{
+	return (size_t)(c - all->run) + 1;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compare.h - several runs side by side: what each took, how it scales, which chunk size is best.
+ *
+ *	compare_load(&c, names, n, dir, why);  compare_judge(&c);  compare_text(...) or
+ *compare_json(...) compare_release(&c);
+ *
+ * A name is an id (or its end) of a run in `dir`, DIR for the last run of another state directory,
+ * or DIR:RUN. A directory is read once.
+ *
+ * Runs did the same work if they processed the same number of events; without that none is called
+ *best, and nothing is said of scaling or chunk sizes. Events per file and columns are compared as
+ *well: where they differ it is said, as the same events may come from another copy, or for another
+ *analysis.
+ */
+#ifndef COLLECTOR_COMPARE_H
+#define COLLECTOR_COMPARE_H
+
+#include "collector/emit/emit_json.h"
+#include "collector/metrics/metrics.h"
+
+struct compare_dir {
+	const char *path;
+	struct model model;
+	struct runs runs;
+};
+
+struct compared {
+	const char *dir;
+	const struct run *run;
+	struct facts facts;
+	bool facts_built;
+	bool fixed;	  /* the same workers from its begin to its end */
+	uint64_t content; /* of events by file: equal if they are, but for an accident */
+	long cores;	  /* total_cores, rounded; 0: unknown */
+	double rate;	  /* events/s of wall time; NAN: unknown */
+};
+
+/* One line of a curve. */
+struct curve_point {
+	const struct compared *run, *base;
+	struct value speedup, ideal, efficiency; /* of scaling; ratios */
+	const char *grew;	   /* the class that took most more per event; NULL: none */
+	struct value grew_seconds; /* s per million events */
+	bool best;
+};
+
+struct comparison {
+	struct compared *run;
+	size_t n;
+	struct compare_dir *dirs;
+	size_t dir_count;
+	char refused[256]; /* why no run is called best; "" = one is */
+	char content[160]; /* how the same events are not the same files or columns; "" = they are
+			    */
+	const struct compared *best, *next, *best_per_core;
+	struct curve_point *scaling, *chunks; /* by cores; by cores, then events per chunk */
+	size_t scaling_count, chunks_count;
+};
+
+/* Numbers of a run in a comparison, in this order: metrics by id, and these. */
+struct value compared_waiting(const struct compared *c); /* s: wall time of counted tasks - CPU */
+struct value
+compared_overhead(const struct compared *c); /* s: of counted tasks that are no chunks */
+struct value compared_least_workers(const struct compared *c);
+/* A metric's value as a number; NAN if unknown. */
+double compared_number(const struct compared *c, const char *id);
+/* "1", "2", ... as it is called in the tables. */
+size_t compared_number_of(const struct comparison *all, const struct compared *c);
+
+/* 0, or -errno with one line in `why`. */
+int compare_load(struct comparison *c, char *const *names, size_t n, const char *dir,
+		 struct buf *why);
+int compare_judge(struct comparison *c);
+void compare_release(struct comparison *c);
+
+void compare_text(const struct comparison *c, struct sink *s, bool colour);
+void compare_json(const struct comparison *c, struct json *j);
+
+#endif
