@@ -64,7 +64,11 @@ accuracy: all $(BUILD)/tests/shim/test_time ## every number against its truth; w
 	  --output docs/accuracy.md || status=1; \
 	exit $$status
 
+compare-roastcoffea: all ## one run under roastcoffea and crema; writes docs/compare-roastcoffea.md
+	CREMA_COMPARE_OUT=$(CURDIR)/$(BUILD)/compare-roastcoffea.json .venv/bin/python -m pytest -q tests/integration/test_roastcoffea.py
+	.venv/bin/python tests/truth/render_roastcoffea.py --found $(BUILD)/compare-roastcoffea.json --output docs/compare-roastcoffea.md
+
 compare-suites: all ## tests of CPython (and distributed) with the preload and without; an hour
 	scripts/compare-suites
 
-.PHONY: compare-suites unit-test test asan-test werror everything bench accuracy
+.PHONY: compare-roastcoffea compare-suites unit-test test asan-test werror everything bench accuracy

@@ -128,6 +128,7 @@ static void put_metrics(const struct report *r, struct json *j)
 	put_aliases(r->facts, j);
 	measurement_chunks(r, j);
 	measurement_files(r, j);
+	measurement_sections(&r->sections, j);
 	measurement_spans(r->facts, j);
 	measurement_tracking(r->facts, j);
 	emit_end(j);

@@ -25,6 +25,8 @@ size_t measurement_branch(const char *line, size_t n);
 void measurement_chunks(const struct report *r, struct json *j);
 /* What was read of each file, and packed how. */
 void measurement_files(const struct report *r, struct json *j);
+/* Named parts of the tasks' own code. */
+void measurement_sections(const struct sections *all, struct json *j);
 /* Samples on one grid for all workers. */
 void measurement_tracking(const struct facts *f, struct json *j);
 /* Dask's digests, with true storage and codec numbers where Dask has its own frames and spill. */

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One job under roastcoffea's MetricsCollector; runs in the environment of test_roastcoffea.py.
+"""One job under roastcoffea's MetricsCollector and crema.measure at once; runs in the environment of test_roastcoffea.py.
 
-    roastcoffea_job.py --scheduler ADDRESS --output FILE --save DIR FILE.root...
+    roastcoffea_job.py --scheduler ADDRESS --journal DIR --output FILE --save DIR FILE.root...
 
-What roastcoffea says goes to FILE, as JSON, and its own measurement to DIR/theirs.
+What both say goes to FILE, as JSON, and their measurements to DIR/theirs and DIR/crema.
 """
 
 import argparse
 import json
+import time
 from pathlib import Path
 
 import awkward as ak
+import crema
 import numpy as np
 from coffea import processor
 from coffea.nanoevents import NanoAODSchema
 from distributed import Client
 from roastcoffea import MetricsCollector, track_bytes, track_memory, track_metrics, track_time
+
+FLAG = "_roastcoffea_collect_metrics"
 
 
 class Jets(processor.ProcessorABC):
@@ -59,17 +63,34 @@ def main():
     parser.add_argument("--scheduler", required=True)
     parser.add_argument("--output", required=True)
     parser.add_argument("--save", required=True)
+    parser.add_argument("--journal", required=True)
+    parser.add_argument("--small", type=int, default=10_000, help="chunks of the second run")
     parser.add_argument("files", nargs="+")
     args = parser.parse_args()
     jets = Jets()
+    found = {}
     with Client(args.scheduler) as client:
         client.wait_for_workers(2, timeout=120)
+        # crema inside, and waiting later: both end their wall time when the job ends.
         with MetricsCollector(client, processor_instance=jets) as theirs:
-            output, report = runner(client)(fileset(args.files), processor_instance=jets)
-            theirs.extract_metrics_from_output(output)
-            theirs.set_coffea_report(report)
+            found["their_setup"] = time.perf_counter() - theirs.t_start
+            with crema.measure(client, processor_instance=jets, dir=args.journal, wait_seconds=0) as ours:
+                output, report = runner(client)(fileset(args.files), processor_instance=jets)
+                ours.set_coffea_report((output, report))
+                theirs.extract_metrics_from_output(output)
+                theirs.set_coffea_report(report)
         theirs.save_measurement(args.save, "theirs")
-    found = {"theirs": theirs.get_metrics(), "report": report, "output": output}
+        ours.save_measurement(args.save, "crema")
+        found.update(theirs=theirs.get_metrics(), ours=ours.get_metrics(), report=report, output=output,
+                     span_metrics=ours.span_metrics, run=ours.run.id, warning=ours.warning, tasks=ours._expected["tasks"])
+        ours.print_summary()
+        loaded = crema.load(ours.run.id, dir=args.journal)
+        found["loaded"] = {"metrics": loaded.metrics, "tasks": len(loaded.tasks), "read_bytes": int(loaded.tasks["read_bytes"].sum()),
+                           "first": str(loaded.tasks["start"].min()), "chunks": sorted(loaded.chunks["entrystart"].tolist())}
+        # The same files in more chunks, by the old name and as roastcoffea is called.
+        with crema.MetricsCollector(client, processor_instance=jets, dir=args.journal) as small:
+            small.set_coffea_report(runner(client, args.small)(fileset(args.files), processor_instance=jets))
+        found.update(small=small.get_metrics(), small_warning=small.warning, flags=[FLAG in vars(o) for o in (jets, Jets)])
     Path(args.output).write_text(json.dumps(plain(found)))
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws a measurement by every plot function of roastcoffea; runs in the environment of test_roastcoffea.py.
+"""Draws measurements by every plot function of roastcoffea; runs in the environment of test_roastcoffea.py.
 
-    roastcoffea_plots.py FOLDER OUTPUT.json PNGS
+    roastcoffea_plots.py OUTPUT.json PNGS NAME LOADER FOLDER [NAME LOADER FOLDER ...]
 
-Writes {function: {lines, bars, points, areas, error}} of what is in the axes, and all tables as text.
+LOADER says whose load_measurement reads the folder: roastcoffea or crema. The first is saved as PNGs, too.
+
+Writes {NAME: {function: {lines, bars, points, areas, error}}} of what is in the axes, and all tables as text.
 """
 
 import inspect
@@ -12,13 +14,14 @@ import json
 import sys
 from pathlib import Path
 
+import crema
 import matplotlib
 
 matplotlib.use("agg")
 import matplotlib.dates as mdates
 import numpy as np
+import roastcoffea
 from rich.console import Console
-from roastcoffea import load_measurement
 from roastcoffea.export import reporter
 from roastcoffea.visualization import plots
 
@@ -65,9 +68,10 @@ def draw_all(metrics, folder):
         if not name.startswith("plot_") or not inspect.isfunction(function):
             continue
         try:
-            figure, axes = function(**arguments(name, function, metrics), output_path=folder / f"{name}.png")
+            png = folder / f"{name}.png" if folder else None
+            figure, axes = function(**arguments(name, function, metrics), output_path=png)
             found[name] = drawn(figure)
-            found[name]["png_bytes"] = (folder / f"{name}.png").stat().st_size
+            found[name]["png_bytes"] = png.stat().st_size if png else None
         except Exception as error:
             found[name] = {"error": f"{type(error).__name__}: {error}"}
         matplotlib.pyplot.close("all")
@@ -86,10 +90,14 @@ def tables(metrics):
 
 
 def main():
-    folder, output, pngs = map(Path, sys.argv[1:4])
-    pngs.mkdir(parents=True, exist_ok=True)
-    metrics, start, end = load_measurement(folder)
-    output.write_text(json.dumps({"start": start, "end": end, "tables": tables(metrics), "plots": draw_all(metrics, pngs)}))
+    output, pngs = map(Path, sys.argv[1:3])
+    pngs.mkdir()
+    found = {}
+    for name, loader, folder in zip(*[iter(sys.argv[3:])] * 3):
+        metrics, start, end = {"roastcoffea": roastcoffea, "crema": crema}[loader].load_measurement(Path(folder))
+        found[name] = {"start": start, "end": end, "tables": tables(metrics),
+                       "plots": draw_all(metrics, None if found else pngs)}
+    output.write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

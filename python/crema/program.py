@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The `crema` program: all numbers are made by it, in one place; here it is only found and asked."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+# A report of a large journal takes minutes; a program that hangs must not hold a notebook for ever.
+REPORT_SECONDS = 600
+
+
+class CremaError(RuntimeError):
+    """What crema could not do, in one line that says what to do about it."""
+
+
+def find():
+    """The path of the program: $CREMA_PROGRAM, else on PATH, else beside Python or this package."""
+    named = os.environ.get("CREMA_PROGRAM")
+    if named:
+        if not os.access(named, os.X_OK) or os.path.isdir(named):
+            raise CremaError(f"CREMA_PROGRAM names '{named}', which is no program that can be run")
+        return named
+    here = Path(__file__).resolve().parent
+    places = [Path(sys.executable).parent, here, here / "bin", here.parents[1] / "build"]
+    found = shutil.which("crema") or shutil.which("crema", path=os.pathsep.join(map(str, places)))
+    if not found:
+        raise CremaError("the program 'crema' is not on PATH: install it, or name it by CREMA_PROGRAM")
+    return found
+
+
+def report(*arguments, directory=None):
+    """Standard output of `crema report`."""
+    command = [find(), "report", *(["--dir", str(directory)] if directory else []), *map(str, arguments)]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=REPORT_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise CremaError(f"'crema report' did not end within {REPORT_SECONDS} s") from None
+    except OSError as error:
+        raise CremaError(f"cannot run '{command[0]}': {error.strerror}") from None
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise CremaError(lines[-1] if lines else f"'crema report' ended with status {done.returncode}")
+    return done.stdout.decode(errors="replace")
+
+
+def report_json(*arguments, directory=None):
+    """The run as `crema report --json` says it."""
+    return json.loads(report(*arguments, "--json", "-", directory=directory))

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The package `crema` where not all goes well: without the program, a collector, measured workers, pandas or
+Dask; with bodies that fail and outputs that hold garbage. test_roastcoffea.py has it at a measured run."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import cluster
+import numpy as np
+import pytest
+
+PACKAGE = cluster.ROOT / "python"
+sys.path.insert(0, str(PACKAGE))
+import crema
+from crema import outputs
+from crema.folder import json_ready
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """A collector's folder in which nothing was measured."""
+    monkeypatch.setenv("CREMA_PROGRAM", str(cluster.BUILD / "crema"))
+    monkeypatch.setenv("CREMA_DIR", str(tmp_path / "journal"))
+    (tmp_path / "journal").mkdir()
+
+
+def bare(code, **env):
+    """Runs code in a Python that has nothing but this package."""
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(PACKAGE)!r})\n{code}"],
+                          env={"PATH": "/nonexistent", **env}, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_only_the_standard_library():
+    out = bare("import crema; print(sorted({m.partition('.')[0] for m in sys.modules} - set(sys.stdlib_module_names)))")
+    assert out.strip() == "['__main__', 'crema']"
+
+
+def test_wheel(tmp_path):
+    source = shutil.copytree(PACKAGE, tmp_path / "source")  # setuptools leaves files where it builds
+    done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--disable-pip-version-check",
+                           "-w", tmp_path, source], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    (wheel,) = tmp_path.glob("crema-*-py3-none-any.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    modules = {name for name in names if not name.startswith("crema-")}
+    assert modules == {f"crema/{p.name}" for p in (PACKAGE / "crema").glob("*.py")}
+
+
+def test_no_program():
+    out = bare("""
+import crema
+try:
+    crema.load()
+except RuntimeError as error:
+    print(type(error).__name__, error)
+""", CREMA_PROGRAM="/nonexistent/crema")
+    assert out == "CremaError CREMA_PROGRAM names '/nonexistent/crema', which is no program that can be run\n"
+
+
+def test_program_beside_the_source_tree():
+    assert bare("from crema.program import find; print(find())").strip() == str(cluster.BUILD / "crema")
+
+
+def test_no_pandas(tmp_path):
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"run": "r", "metrics": {"num_tasks": 1}, "tasks": [{"key": "k"}], "chunks": []}))
+    out = bare(f"""
+import crema
+run = crema.load({str(file)!r})
+print(run.metrics, run)
+for table in ("tasks", "nonsense"):
+    try:
+        run.table(table)
+    except Exception as error:
+        print(type(error).__name__, error)
+""")
+    assert out.splitlines() == [
+        "{'num_tasks': 1} <crema run r: 1 attempts, 0 at chunks>",
+        "ImportError tables of crema.load() need pandas (pip install pandas); .json has the same as lists",
+        'KeyError "the run has no table \'nonsense\'; there are tasks, chunks"']
+
+
+def test_nothing_measured(empty):
+    """One warning that says what to do; the block and its result are untouched."""
+    with pytest.warns(RuntimeWarning, match="nothing was measured.*crema run -- dask worker") as caught:
+        with crema.measure(wait_seconds=0.1) as m:
+            m.set_coffea_report({"entries": 1})
+            result = {"n": 1}
+    assert len(caught) == 1 and result == {"n": 1}
+    with pytest.warns(RuntimeWarning), pytest.raises(RuntimeError, match="nothing was measured"):
+        m.get_metrics()
+
+
+def test_summary_says_why(empty, capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with crema.measure(wait_seconds=0.1) as m:
+            pass
+        m.print_summary()
+    assert capsys.readouterr().out.startswith("crema: nothing was measured: ")
+
+
+def test_warnings_as_errors_do_not_reach_the_analysis(empty, caplog):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with crema.measure(wait_seconds=0.1):
+            result = 1
+    assert result == 1 and "nothing was measured" in caplog.text
+
+
+def test_the_bodys_error_is_its_own(empty):
+    with pytest.raises(KeyError, match="mine"):
+        with crema.measure():
+            raise KeyError("mine")
+
+
+class Garbage:
+    """A client and a processor at once, of which nothing works."""
+    __slots__ = ()
+
+    def run_on_scheduler(self, *_, **__):
+        raise OSError("gone")
+
+
+def test_a_broken_client(empty):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with crema.measure(Garbage(), processor_instance=Garbage(), wait_seconds=0.1) as m:
+            m.set_coffea_report(object())
+            m.extract_metrics_from_output(object())
+    with warnings.catch_warnings(), pytest.raises(crema.CremaError):
+        warnings.simplefilter("ignore")
+        m.get_metrics()
+
+
+def test_before_the_end(empty):
+    with crema.measure(wait_seconds=0) as m:
+        with pytest.raises(crema.CremaError, match="after the with block"):
+            m.get_metrics()
+
+
+def test_flags_of_the_processor_are_restored(empty):
+    class P:
+        pass
+
+    p = P()
+    p._roastcoffea_collect_metrics = "outer"
+    with crema.measure(processor_instance=p, wait_seconds=0):
+        assert p._roastcoffea_collect_metrics is True and P._roastcoffea_collect_metrics is True
+    assert vars(p) == {"_roastcoffea_collect_metrics": "outer"} and not hasattr(P, "_roastcoffea_collect_metrics")
+
+
+def test_unmeasured_workers(empty):
+    """Real Dask, no preload: the result is there, and the reason within seconds."""
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as local, Client(local) as client:
+        with pytest.warns(RuntimeWarning, match="nothing was measured"):
+            with crema.measure(client) as m:
+                result = client.submit(sum, [1, 2]).result()
+        assert m.span_id
+    assert result == 3
+
+
+def test_backend():
+    with pytest.raises(ValueError, match="Unsupported backend: taskvine"):
+        crema.MetricsCollector(None, backend="taskvine")
+
+
+ROW = {"file": "f.root", "entry_start": 0, "entry_stop": 10}
+
+
+def test_merge_of_tracked_chunks():
+    measured = [{**ROW, "duration": 2.0}, {**ROW, "entry_start": 10, "duration": 3.0}]
+    tracked = [{**ROW, "duration": 1.5, "timing": {"a": 0.5}}, {**ROW, "file": "g.root", "duration": 9.0}, {"timing": {"a": 1.0}}]
+    merged = outputs.merge_chunks(measured, tracked)
+    assert merged[:2] == [{**ROW, "duration": 2.0, "timing": {"a": 0.5}}, measured[1]]
+    assert merged[2:] == [{**tracked[1], "measured": False}, {**tracked[2], "measured": False}]
+
+
+def test_sections_by_hand():
+    chunks = [{"timing": {"a": 1.0, "b": "x"}, "memory": {"a": 4.0}, "bytes": {"c": 10}},
+              {"timing": {"a": 3.0}, "memory": {"a": 8.0}, "bytes": {"c": 5}}, {"timing": None}, {"timing": {"a": True}}]
+    assert outputs.sections(chunks) == {
+        "a": {"count": 2, "type": "memory", "total_duration": 4.0, "mean_duration": 2.0, "mean_mem_delta_mb": 6.0,
+              "min_mem_delta_mb": 4.0, "max_mem_delta_mb": 8.0},
+        "c": {"count": 2, "type": "bytes", "total_duration": 0.0, "mean_duration": 0.0, "reads": 2, "bytes": 15}}
+
+
+@pytest.mark.parametrize("output", [None, 3, [], {}, {outputs.KEY: 5}, {outputs.KEY: None}, "text"])
+def test_outputs_without_chunks(output):
+    assert outputs.peek(output) is None
+    m = crema.measure()
+    m.extract_metrics_from_output(output)
+    m.set_coffea_report((output, {"entries": 1}))
+    assert m.chunk_metrics == [] and m.coffea_report == {"entries": 1}
+
+
+def test_extracting_takes_it_out():
+    output = {outputs.KEY: [ROW, "garbage"], "n": 1}
+    m = crema.measure()
+    m.set_coffea_report((output, {}))
+    assert m.chunk_metrics == [ROW] and outputs.KEY in output
+    m.extract_metrics_from_output(output)
+    assert m.chunk_metrics == [ROW] and output == {"n": 1}
+
+
+def test_custom_metrics_by_dataset():
+    custom = {"a": {"entries": 10, "duration": 1.5, "performance_counters": {"num_requested_bytes": 100}},
+              "b": {"entries": 5, "duration": 0.5}, "note": "no dataset"}
+    assert crema.measure(custom_metrics=custom)._report_to_compare() == {"entries": 15, "processtime": 2.0, "bytesread": 100}
+
+
+def test_hostile_section_names_are_shown_tame():
+    lines = outputs.summary(outputs.sections([{"timing": {"\x1b[31mred\nnext": 1.0}}]))
+    assert "\x1b" not in "".join(lines) and any("?[31mred?next" in line for line in lines)
+
+
+def test_json_ready():
+    value = {("a", 1): {3, 1}, "nan": float("nan"), "n": np.float32(0.5), "i": np.int64(7), "o": [object, (1, 2)]}
+    text = json.dumps(json_ready(value), allow_nan=False)
+    assert json.loads(text) == {"('a', 1)": [1, 3], "nan": None, "n": 0.5, "i": 7, "o": ["<class 'object'>", [1, 2]]}
+
+
+@pytest.mark.parametrize("files,error", [
+    ({}, "holds no measurement: there is no metrics.json"),
+    ({"metrics.json": "{}"}, "there is no start_end_time.txt"),
+    ({"metrics.json": "{}", "start_end_time.txt": "soon"}, "does not hold two times"),
+])
+def test_folders_that_are_none(tmp_path, files, error):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises((FileNotFoundError, ValueError), match=error):
+        crema.load_measurement(tmp_path)
+
+
+def test_report_options(empty):
+    """--client-wall takes seconds only."""
+    for text in ("", "x", "-1", "0", "nan", "inf", "1s"):
+        done = subprocess.run([cluster.BUILD / "crema", "report", "--client-wall", text], env=os.environ,
+                              capture_output=True, text=True)
+        assert done.returncode in (1, 2) and done.stderr.count("\n") == 1, text
+        assert text == "" or "is no number of seconds" in done.stderr
