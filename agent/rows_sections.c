@@ -71,7 +71,9 @@ static uint64_t send_gauge(struct rows *r, const struct crema_gauge *g, enum out
 	pack_map(pk, 9);
 	pack_kv_u64(pk, "number", g->number);
 	pack_identity(r, pk, g->path, g->span, g->prefix);
-	pack_kv_text(pk, "kind", g->flags & CREMA_SECTION_MEMORY ? "memory" : "value");
+	pack_kv_text(pk, "kind", g->flags & CREMA_SECTION_MEMORY  ? "memory"
+				 : g->flags & CREMA_SECTION_BYTES ? "bytes"
+								  : "value");
 	pack_kv_text(pk, "source", g->flags & CREMA_SECTION_FOUND ? "roastcoffea" : "crema");
 	pack_kv_u64(pk, "rev", g->seq);
 	pack_kv_u64(pk, "broken", g->broken);

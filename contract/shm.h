@@ -232,9 +232,10 @@ struct crema_section {
 #define CREMA_SECTION_POOL (1u << 0)  /* opened by a thread that worked for the task: own numbers only */
 #define CREMA_SECTION_FOUND (1u << 1) /* not measured here: found in what the task returned; wall only */
 #define CREMA_SECTION_MEMORY (1u << 2) /* of a gauge: resident memory around a section */
+#define CREMA_SECTION_BYTES (1u << 3) /* of a gauge: bytes that a section requested, by another's count */
 
 /* Values that tasks' own code has told. Of memory: [0] at the begin, [1] at the end, [2] their
- * difference, [3] peak, where it was a new one of the process. Of all others [0]. */
+ * difference, [3] peak, where it was a new one of the process. Of all others [0]. Found ones: what there is. */
 #define CREMA_GAUGE_STATS 4u
 struct crema_stat {
 	uint64_t count;

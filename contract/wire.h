@@ -55,7 +55,7 @@
  *   all of them add up), path ("outer/inner"; nil: those beyond the table), span, prefix, thread ("task"|"pool": who
  *   opened it), source ("crema"|"roastcoffea"), rev, begun, count (ended), broken, wall_ns, "counters":
  *   {counter: value} (only where source is crema). Inclusive; the highest rev is true.
- * GAUGE map: number, path, span, prefix, kind ("memory"|"value"), source, rev, broken, stats [[count, sum, min,
+ * GAUGE map: number, path, span, prefix, kind ("memory"|"value"|"bytes"), source, rev, broken, stats [[count, sum, min,
  *   max, last], ...]: see struct crema_gauge.
  * MODULE map: id (of path and build id), path, build_id (hex or nil).
  * STACK map: number (from 0 over the worker's life), attempt, tid, end_boot_ns, wait (time name),

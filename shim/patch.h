@@ -75,6 +75,9 @@ void execution_end(struct execution *x, uint32_t status);
 void coffea_describe(struct crema_task *t, PyObject *const *args, Py_ssize_t nargs);
 /* The same for a WorkItem or FileMeta, or a tuple that begins with one: 1 if `o` is that. */
 int coffea_describe_item(struct crema_task *t, PyObject *o);
+/* py_found.c: what roastcoffea has put into a processor's output. */
+void found_describe(const struct crema_task *t, PyObject *out);
+
 /* coffea's metrics in what the work function returned. */
 void coffea_describe_result(struct crema_task *t, PyObject *result);
 

@@ -181,6 +181,7 @@ void coffea_describe_result(struct crema_task *t, PyObject *result)
 
 	if (!py_is(result, &PyDict_Type))
 		return;
+	found_describe(t, PyDict_GetItemString(result, "out"));
 	m = PyDict_GetItemString(result, "metrics");
 	if (!m || !py_is(m, &PyDict_Type))
 		return;

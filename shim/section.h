@@ -38,12 +38,15 @@ void section_end(uint64_t token);
 /* A value told by the task: not finite ones are only counted. */
 void section_value(const char *name, size_t bytes, double value);
 
-/* What another instrument has measured of the task whose slot this is, and a task returned. */
+/* What another instrument has measured of the task whose slot this is, and the task has returned:
+ * an execution of a section, the change of resident memory in one, a value (flags:
+ * CREMA_SECTION_BYTES: its bytes). Finite numbers only. */
 struct crema_task;
 void section_found(const struct crema_task *task, const char *name, size_t bytes, uint64_t wall_ns);
-/* ... of memory: begin and end in bytes; of values: begin only. */
-void section_found_value(const struct crema_task *task, const char *name, size_t bytes, int memory,
-			 double begin, double end);
+void section_found_memory(const struct crema_task *task, const char *name, size_t bytes,
+			  double delta);
+void section_found_value(const struct crema_task *task, const char *name, size_t bytes,
+			 uint32_t flags, double value);
 
 /* Another task, or another piece of work, begins in this thread: returns what was open, which is
  * hidden until section_leave(). What the inner one has left open is broken. */

@@ -248,6 +248,60 @@ void gauge_memory(struct crema_gauge *g, double begin, double end, double peak)
 	write_ends(&g->seq);
 }
 
+/* A name as a path of its own; 0 if there is none. */
+static uint32_t single_path(char *path, const char *name, size_t bytes)
+{
+	size_t n = 0;
+
+	if (bytes > SECTION_NAME_BYTES)
+		bytes = section_cut_text(name, SECTION_NAME_BYTES);
+	for (size_t i = 0; i < bytes; i++) {
+		if (name[i] == '/' || name[i] == '\\')
+			path[n++] = '\\';
+		path[n++] = name[i];
+	}
+	return (uint32_t)n;
+}
+
+void section_found(const struct crema_task *task, const char *name, size_t bytes, uint64_t wall_ns)
+{
+	char path[2 * SECTION_NAME_BYTES];
+	uint32_t n = single_path(path, name, bytes);
+	struct crema_section *r = n ? section_row(task, path, n, CREMA_SECTION_FOUND) : NULL;
+
+	if (!r)
+		return;
+	write_begins(&r->seq);
+	r->begun++;
+	r->ended++;
+	r->wall_ns += r->path ? wall_ns : 0;
+	write_ends(&r->seq);
+}
+
+void section_found_memory(const struct crema_task *task, const char *name, size_t bytes,
+			  double delta)
+{
+	char path[2 * SECTION_NAME_BYTES];
+	uint32_t n = single_path(path, name, bytes);
+	struct crema_gauge *g =
+		n ? gauge_row(task, path, n, CREMA_SECTION_MEMORY | CREMA_SECTION_FOUND) : NULL;
+
+	if (g)
+		gauge_value(g, 2, delta);
+}
+
+void section_found_value(const struct crema_task *task, const char *name, size_t bytes,
+			 uint32_t flags, double value)
+{
+	uint32_t n =
+		(uint32_t)(bytes > SECTION_NAME_BYTES ? section_cut_text(name, SECTION_NAME_BYTES)
+						      : bytes);
+	struct crema_gauge *g = n ? gauge_row(task, name, n, flags | CREMA_SECTION_FOUND) : NULL;
+
+	if (g)
+		gauge_value(g, 0, value);
+}
+
 void section_value(const char *name, size_t bytes, double value)
 {
 	struct crema_thread *t = thread_self();

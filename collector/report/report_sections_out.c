@@ -65,6 +65,8 @@ static void put_gauges(const struct sections *s, bool memory, struct json *j)
 		emit_value(j, "source", value_text(g->source));
 		if (memory)
 			emit_value(j, "broken", g->broken);
+		else
+			emit_value(j, "kind", value_text(g->kind));
 		for (size_t k = 0; memory && k < CREMA_GAUGE_STATS; k++)
 			put_stat(&g->stat[k], parts[k], j);
 		if (!memory)

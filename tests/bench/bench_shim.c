@@ -18,6 +18,7 @@
 #include "real.h"
 #include "shim.h"
 #include "sys.h"
+#include "section.h"
 #include "task.h"
 
 enum { BLOCKS = 41, CALLS = 2000 };
@@ -77,6 +78,16 @@ static void call_task(void)
 	segment_end(before);
 	task_close(owner, CREMA_STATUS_OK);
 	crema_shm->slot_word[owner - 1] = CREMA_SLOT_FREE;
+}
+
+static void call_section(void)
+{
+	section_end(section_begin("jet_selection", 13, 0));
+}
+
+static void call_value(void)
+{
+	section_value("jets", 4, 3.5);
 }
 
 static void call_nothing(void)
@@ -172,6 +183,10 @@ int main(void)
 		CALLS, 1500, CLOCK_MONOTONIC);
 	compare("wait that blocked, classified (thread CPU)", call_real_wait, call_wait, 300, 1500,
 		CLOCK_THREAD_CPUTIME_ID);
+	compare("section: begin and end (without Python)", call_nothing, call_section, CALLS, 2000,
+		CLOCK_MONOTONIC);
+	compare("value told by a task (without Python)", call_nothing, call_value, CALLS, 100,
+		CLOCK_MONOTONIC);
 	task_stopped(owner);
 	segment_end(before);
 	task_close(owner, CREMA_STATUS_OK);

@@ -17,3 +17,16 @@ class Sectioned(processor.ProcessorABC):
 
     def postprocess(self, accumulator):
         return accumulator
+
+
+class Tracked(processor.ProcessorABC):
+    """Its output holds what roastcoffea's decorators would put there, and what they never would."""
+
+    def __init__(self, chunk):
+        self.chunk = chunk
+
+    def process(self, events):
+        return {"n": len(events), "__roastcoffea_metrics__": [self.chunk, "no chunk", None]}
+
+    def postprocess(self, accumulator):
+        return accumulator

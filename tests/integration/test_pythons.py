@@ -52,6 +52,20 @@ def pool():
     with ThreadPoolExecutor(2) as threads:
         return sum(threads.map(read, [sys_path] * 3))
 
+def sections():
+    import asyncio, crema
+    @crema.section("outer")
+    def work():
+        for _ in range(3):
+            with crema.section("read"), crema.memory("read"):
+                read(sys_path)
+        try:
+            with crema.section("fails"):
+                raise KeyError("x")
+        except KeyError:
+            crema.metric("caught", 2)
+    work()
+
 def main():
     with Client(sys.argv[1]) as client, span("pythons"):
         run = lambda f, *a: client.submit(f, *a, key=f.__name__ + "-" + "0" * 32, pure=False)
@@ -60,6 +74,8 @@ def main():
         run(nap).result()
         pool.__globals__["sys_path"] = path
         out["pool"] = run(pool).result()
+        sections.__globals__["sys_path"] = path
+        run(sections).result()
         try:
             run(fail).result()
         except ValueError as error:
@@ -104,6 +120,11 @@ def test_same_numbers(new_cluster, data, tmp_path, version, env):
     assert tasks["fail"]["status"] == "erred"
     assert tasks["nap"]["async"] and tasks["nap"]["wall_seconds"] >= 0.05 and tasks["nap"]["cpu_seconds"] is None
     assert found["completeness"]["unseen"]["storage_read_bytes"] == 0
+    sections = {s["section"]: s for s in found["sections"]}
+    assert {path: (s["count"], s["broken"], s["read_bytes"]) for path, s in sections.items()} == {
+        "outer": (1, 0, 3 * truth["read"]), "outer/read": (3, 0, 3 * truth["read"]), "outer/fails": (1, 0, 0)}
+    assert [(m["name"], m["value"]["sum"]) for m in found["custom_metrics"]] == [("caught", 2)]
+    assert [(m["name"], m["delta_bytes"]["count"]) for m in found["memory_sections"]] == [("read", 3)]
 
 
 def procs_report(procs):

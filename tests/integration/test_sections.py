@@ -270,6 +270,38 @@ def test_coffea(procs, client, data):
     assert (jets["name"], jets["delta_bytes"]["count"]) == ("jets", coffea["chunks"])
 
 
+MIB = 1 << 20
+TRACKED = {
+    "duration": 1.5, "mem_before_mb": 100, "mem_after_mb": 164.5,
+    "timing": {"jets": 0.25, "a/b": 1, "negative": -1, "text": "no", 7: 1.0, "none": None, "infinite": float("inf")},
+    "memory": {"fill": -2.5}, "bytes": {"load": 12345},
+    "sections": [{"section_name": "old", "time_delta": 0.5}, {"section_name": "old", "time_delta": 0.25}, {}, 3],
+    "memory_sections": [{"section_name": "older", "memory_start_gb": 1.0, "memory_end_gb": 1.25}],
+    "custom_metrics": {"weight": 2.5}}
+
+
+def test_what_roastcoffea_found(procs, client, data):
+    """Data of its decorators in the chunks' outputs, in the shape of 0.1.2 and in that of its documents."""
+    from section_processor import Tracked
+
+    with span("tracked"):
+        out, coffea = jobs.run_coffea(client, [data["zlib"]], processor_instance=Tracked(TRACKED))
+    n = coffea["chunks"]
+    assert out["__roastcoffea_metrics__"] == [TRACKED, "no chunk", None] * n  # as it was
+    report = jobs.settled(procs, lambda r: len(r["chunks"]) >= n and r["sections"])
+    assert {s["section"]: (s["count"], s["wall_seconds"], s["source"]) for s in report["sections"]} == {
+        "@track_metrics": (n, 1.5 * n, "roastcoffea"), "jets": (n, 0.25 * n, "roastcoffea"),
+        "a\\/b": (n, n, "roastcoffea"), "old": (2 * n, 0.75 * n, "roastcoffea")}
+    assert {s["cpu_seconds"] for s in report["sections"]} == {None}  # it did not measure that
+    memory = {m["name"]: m for m in report["memory_sections"]}
+    assert {name: (m["delta_bytes"]["count"], m["delta_bytes"]["sum"], m["end_bytes"]["sum"])
+            for name, m in memory.items()} == {
+        "@track_metrics": (n, 64.5 * MIB * n, None), "fill": (n, -2.5 * MIB * n, None),
+        "older": (n, pytest.approx(0.25e9 * n), None)}
+    assert {(m["name"], m["kind"], m["value"]["sum"], m["source"]) for m in report["custom_metrics"]} == {
+        ("load", "bytes", 12345 * n, "roastcoffea"), ("weight", "value", 2.5 * n, "roastcoffea")}
+
+
 def run(procs, client, prefix, function, *args, attempts=1):
     with span(prefix):
         result = client.submit(function, *args, pure=False, key=jobs.unique(prefix), retries=2).result(timeout=120)
