@@ -23,7 +23,7 @@ SHIM_FLAGS = $(COMMON_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec 
              -Ishim -I$(BUILD)/gen
 PROG_FLAGS = $(COMMON_FLAGS) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -I$(BUILD)/gen
 
-COMMON_LIBS = -lmsgpackc -lz -lcrypto -lm
+COMMON_LIBS = -lmsgpackc -lz -lssl -lcrypto -lyaml -lm
 COLLECTOR_LIBS = $(COMMON_LIBS) -lmicrohttpd -ljansson -lelf -lsqlite3 -lcurl -lncurses -ltinfo -lm
 
 SHIM_SRC = $(wildcard shim/*.c)

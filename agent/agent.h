@@ -55,6 +55,7 @@ struct agent {
 	struct sampler sampler;
 	struct ending ending;
 	struct uplink_source source;
+	struct uplink_security security;
 	struct uplink uplink;
 	struct takeover takeover;
 	bool has_takeover;

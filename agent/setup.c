@@ -114,10 +114,12 @@ static void open_outbox(struct agent *a)
 		return;
 	a->source = (struct uplink_source){ &a->outbox, a->outbox.worker, stream, &a->outbox.hello,
 					    next_record, rewind_records, records_acked };
-	uplink_init(&a->uplink, &address, &a->source);
+	tls_settings_from_environment(&a->security.settings, "worker", a->security.why,
+				      sizeof(a->security.why));
+	uplink_init(&a->uplink, &address, &a->source, &a->security);
 	a->has_link = true;
 	if (a->spool[0]) {
-		takeover_init(&a->takeover, a->spool, &address);
+		takeover_init(&a->takeover, a->spool, &address, &a->security);
 		a->has_takeover = true;
 	}
 }
@@ -161,6 +163,7 @@ void agent_release(struct agent *a)
 		uplink_release(&a->uplink);
 	if (a->has_takeover)
 		takeover_release(&a->takeover);
+	tls_context_free(a->security.context);
 	outbox_release(&a->outbox);
 	drain_release(&a->drain);
 	rows_release(&a->rows);

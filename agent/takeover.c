@@ -16,11 +16,13 @@
 /* A file younger than this may not be locked by its writer yet. */
 #define YOUNG_SECONDS 10
 
-void takeover_init(struct takeover *t, const char *dir, const struct net_address *address)
+void takeover_init(struct takeover *t, const char *dir, const struct net_address *address,
+		   struct uplink_security *security)
 {
 	memset(t, 0, sizeof(*t));
 	memcpy(t->dir, dir, strlen(dir) + 1);
 	t->address = *address;
+	t->security = security;
 	t->fd = -1;
 	t->reader.fd = -1;
 }
@@ -136,7 +138,7 @@ static bool try_file(struct takeover *t, const char *name, uint64_t now)
 	t->source = (struct uplink_source){ t, t->worker, t->stream, &t->hello, next_frame,
 					    rewind_to, on_acked };
 	rewind_to(t, 0);
-	uplink_init(&t->uplink, &t->address, &t->source);
+	uplink_init(&t->uplink, &t->address, &t->source, t->security);
 	t->linked = true;
 	t->began_ns = now;
 	return true;

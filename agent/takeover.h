@@ -20,6 +20,7 @@
 struct takeover {
 	char dir[PATH_MAX];
 	struct net_address address;
+	struct uplink_security *security;
 	char path[PATH_MAX]; /* of the file in work; "" = none */
 	int fd;              /* holds its lock */
 	struct framefile_reader reader;
@@ -34,7 +35,8 @@ struct takeover {
 	uint64_t after; /* creation time (in the name) of the file that was tried last */
 };
 
-void takeover_init(struct takeover *t, const char *dir, const struct net_address *address);
+void takeover_init(struct takeover *t, const char *dir, const struct net_address *address,
+		   struct uplink_security *security);
 void takeover_release(struct takeover *t);
 /* Works on, or looks for a file if `idle` (the agent's own connection is up). */
 void takeover_run(struct takeover *t, bool idle, uint64_t now);

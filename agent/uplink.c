@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/uplink_frames.h"
 #include "common/clock.h"
@@ -16,11 +17,12 @@
 #define SEND_ROUND  64 /* frames per call: the caller has other work too */
 
 void uplink_init(struct uplink *u, const struct net_address *address,
-		 const struct uplink_source *source)
+		 const struct uplink_source *source, struct uplink_security *security)
 {
 	memset(u, 0, sizeof(*u));
 	u->address = *address;
 	u->source = source;
+	u->security = security;
 	u->stream.fd = -1;
 	u->pause_ns = UPLINK_PAUSE_MIN_NS;
 }
@@ -42,7 +44,7 @@ short uplink_events(const struct uplink *u)
 {
 	if (u->state == UPLINK_CONNECTING)
 		return POLLOUT;
-	return (short)(POLLIN | (u->out.len ? POLLOUT : 0));
+	return (short)(POLLIN | (u->out.len || stream_unsent(&u->stream) ? POLLOUT : 0));
 }
 
 void uplink_new_hello(struct uplink *u)
@@ -79,18 +81,48 @@ static void hang_up(struct uplink *u, uint64_t now)
 	u->pause_ns = u->pause_ns * 2 < UPLINK_PAUSE_MAX_NS ? u->pause_ns * 2 : UPLINK_PAUSE_MAX_NS;
 }
 
+/* 0, or -EPERM after saying why: what should be secret is never sent in plain text instead. */
+static int make_context(struct uplink *u)
+{
+	struct uplink_security *s = u->security;
+
+	if (!s || s->context || (!s->settings.on && !s->why[0]))
+		return 0;
+	if (s->settings.on)
+		s->context = tls_context_new(&s->settings.files, false, s->why, sizeof(s->why));
+	if (s->context)
+		return 0;
+	uplink_trouble(u, "%s", s->why);
+	return -EPERM;
+}
+
+static int open_stream(struct uplink *u, int fd)
+{
+	if (u->security && u->security->context)
+		return stream_tls(&u->stream, fd, u->security->context, u->address.host);
+	stream_plain(&u->stream, fd);
+	return 0;
+}
+
 static void dial(struct uplink *u, uint64_t now)
 {
 	char name[300];
-	int fd = net_connect(&u->address);
+	int fd, rc = make_context(u);
 
-	if (fd < 0) {
-		uplink_trouble(u, "cannot connect to %s: %s",
-			       net_text(name, sizeof(name), &u->address), log_error(fd));
+	if (rc) {
 		hang_up(u, now);
 		return;
 	}
-	stream_plain(&u->stream, fd);
+	fd = net_connect(&u->address);
+	rc = fd < 0 ? fd : open_stream(u, fd);
+	if (rc) {
+		if (fd >= 0)
+			close(fd);
+		uplink_trouble(u, "cannot connect to %s: %s",
+			       net_text(name, sizeof(name), &u->address), log_error(rc));
+		hang_up(u, now);
+		return;
+	}
 	enter(u, UPLINK_CONNECTING, now);
 }
 
@@ -125,6 +157,8 @@ static int receive(struct uplink *u, uint64_t now)
 		n = stream_read(&u->stream, u->in.data + u->in.len, READ_STEP);
 		if (n == -EAGAIN)
 			break;
+		if (n == -EPROTO)
+			uplink_trouble(u, "%s", stream_why(&u->stream));
 		if (n <= 0)
 			return n ? (int)n : -ECONNRESET;
 		u->in.len += (size_t)n;
@@ -209,6 +243,10 @@ void uplink_run(struct uplink *u, uint64_t now)
 		rc = drain_out(u);
 	if (!rc && u->state != UPLINK_OFF && too_long(u, now))
 		rc = -ETIMEDOUT;
+	/* A collector with TLS waits for the first word, one without says it. */
+	if (rc == -ETIMEDOUT && u->state == UPLINK_CHALLENGED && !u->in.len)
+		uplink_trouble(u, "what answers there says nothing: a collector that asks for TLS "
+				  "does so (see CREMA_TLS_CA_FILE)");
 	if (u->state == UPLINK_READY && before != UPLINK_READY)
 		u->heard_ns = now;
 	if (!rc)

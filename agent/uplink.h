@@ -17,6 +17,7 @@
 #include "common/buf.h"
 #include "common/frame.h"
 #include "common/net.h"
+#include "common/tls_settings.h"
 
 #define UPLINK_PAUSE_MIN_NS  250000000u
 #define UPLINK_PAUSE_MAX_NS  5000000000u
@@ -50,9 +51,17 @@ struct uplink_clock {
 	uint64_t error_ns;         /* half of the round trip */
 };
 
+/* Shared by the connections of an agent. */
+struct uplink_security {
+	struct tls_settings settings;
+	struct tls_context *context; /* made when it is first needed */
+	char why[256];		     /* the settings are of no use; "" = they are */
+};
+
 struct uplink {
 	const struct uplink_source *source;
 	struct net_address address;
+	struct uplink_security *security;
 	struct stream stream;
 	enum uplink_state state;
 	uint64_t since_ns;  /* state was entered; CLOCK_MONOTONIC */
@@ -70,8 +79,9 @@ struct uplink {
 	char trouble[256];         /* why the last connection failed; "" = it did not */
 };
 
+/* security: NULL or switched off = plain; outlives the uplink. */
 void uplink_init(struct uplink *u, const struct net_address *address,
-		 const struct uplink_source *source);
+		 const struct uplink_source *source, struct uplink_security *security);
 void uplink_release(struct uplink *u);
 int uplink_fd(const struct uplink *u); /* -1: nothing to poll */
 short uplink_events(const struct uplink *u);

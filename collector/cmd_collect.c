@@ -12,12 +12,14 @@
 #include <unistd.h>
 
 #include "collector/command.h"
+#include "collector/serve/certificates.h"
 #include "collector/serve/http.h"
 #include "collector/serve/http_metrics.h"
 #include "collector/serve/http_page.h"
 #include "collector/serve/http_report.h"
 #include "collector/serve/http_status.h"
 #include "collector/serve/journal.h"
+#include "collector/serve/listen.h"
 #include "collector/serve/live.h"
 #include "collector/serve/live_run.h"
 #include "collector/serve/loop.h"
@@ -27,7 +29,6 @@
 #include "common/log.h"
 #include "common/net.h"
 
-#define BACKLOG 1024
 #define DRAIN_MS 1000
 #define SECOND_MS 1000
 #define SPARE_FDS 128 /* for the journal, the status page and its reports */
@@ -39,6 +40,7 @@ struct collect {
 	int lock_fd, agents_fd, http_fd;
 	bool http_token; /* the status page is reachable from elsewhere */
 	struct auth_token token;
+	struct certificates certificates;
 	uint64_t started_ns, started_real_ns;
 	struct loop *loop;
 	struct journal *journal;
@@ -82,60 +84,20 @@ static int prepare_dir(struct collect *c, const char *given)
 	return -EBUSY;
 }
 
-/* A listening socket; its real address goes into `text`. -errno after a line. */
-static int listen_at(const char *option, const char *given, uint16_t port, char *text, size_t size,
-		     struct net_address *address)
-{
-	int fd, err = net_parse(address, given, port);
-
-	if (!err && address->kind != NET_TCP)
-		err = -EINVAL;
-	if (err) {
-		log_line("collect: %s: '%s' is no ADDR:PORT", option, given);
-		return err;
-	}
-	fd = net_listen(address, BACKLOG);
-	if (fd == -ENOENT) {
-		log_line("collect: %s: no address is known for '%s'", option, given);
-		return fd;
-	}
-	if (fd < 0)
-		return fail("listen on", given, fd);
-	err = net_local(fd, address);
-	if (err) {
-		close(fd);
-		return fail("listen on", given, err);
-	}
-	net_text(text, size, address);
-	return fd;
-}
-
-static bool is_loopback(int fd)
-{
-	struct sockaddr_storage address = {0};
-	socklen_t len = sizeof(address);
-
-	if (getsockname(fd, (struct sockaddr *)&address, &len))
-		return false;
-	if (address.ss_family == AF_INET)
-		return ntohl(((const struct sockaddr_in *)&address)->sin_addr.s_addr) >> 24 == 127;
-	return address.ss_family == AF_INET6 &&
-	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&address)->sin6_addr);
-}
-
 static int prepare_sockets(struct collect *c, const struct options *options)
 {
 	struct net_address address;
 
-	c->agents_fd = listen_at("--listen", options_get(options, OPT_listen), CREMA_DEFAULT_PORT,
-				 c->agents_at, sizeof(c->agents_at), &address);
+	c->agents_fd =
+		serve_listen("--listen", options_get(options, OPT_listen), CREMA_DEFAULT_PORT,
+			     c->agents_at, sizeof(c->agents_at), &address);
 	if (c->agents_fd < 0)
 		return c->agents_fd;
-	c->http_fd = listen_at("--http", options_get(options, OPT_http), CREMA_DEFAULT_HTTP,
-			       c->http_at, sizeof(c->http_at), &address);
+	c->http_fd = serve_listen("--http", options_get(options, OPT_http), CREMA_DEFAULT_HTTP,
+				  c->http_at, sizeof(c->http_at), &address);
 	if (c->http_fd < 0)
 		return c->http_fd;
-	c->http_token = !is_loopback(c->http_fd);
+	c->http_token = !serve_is_loopback(c->http_fd);
 	return 0;
 }
 
@@ -152,6 +114,23 @@ static int prepare_token(struct collect *c, const struct options *options)
 	if (err)
 		log_line("collect: %s", auth_explain(text, sizeof(text), err, path));
 	return err;
+}
+
+static int prepare_certificates(struct collect *c, const struct options *o)
+{
+	struct tls_files given = {o->value[OPT_tls_ca_file], o->value[OPT_tls_cert],
+				  o->value[OPT_tls_key]};
+	char why[PATH_MAX + 256];
+	int err = certificates_open(&c->certificates, &given, why, sizeof(why));
+
+	if (err)
+		log_line("collect: %s", why);
+	return err;
+}
+
+static bool https(const struct collect *c)
+{
+	return c->http_token && c->certificates.context;
 }
 
 static unsigned int connection_limit(void)
@@ -242,6 +221,7 @@ static int start_server(struct collect *c, bool insecure)
 		.loop = c->loop,
 		.journal = c->journal,
 		.token = insecure ? NULL : &c->token,
+		.tls = c->certificates.context,
 		.name = c->name,
 		.max_connections = connection_limit(),
 	};
@@ -272,6 +252,8 @@ static int start_http(struct collect *c)
 	struct http_config config = {
 		.loop = c->loop,
 		.listen_fd = c->http_fd,
+		.cert = https(c) ? (const char *)c->certificates.cert.data : NULL,
+		.key = https(c) ? (const char *)c->certificates.key.data : NULL,
 		.token = c->token.len ? &c->token : NULL,
 		.open = !c->http_token,
 		.texts = texts,
@@ -302,6 +284,8 @@ static int start(struct collect *c, const struct options *options)
 		err = prepare_sockets(c, options);
 	if (!err)
 		err = prepare_token(c, options);
+	if (!err)
+		err = prepare_certificates(c, options);
 	if (err)
 		return err;
 	c->loop = loop_new();
@@ -333,6 +317,7 @@ static int stop(struct collect *c)
 	if (c->http)
 		journal_note(c->journal, "stop", c->agents_at);
 	server_free(c->server);
+	certificates_close(&c->certificates);
 	loop_timer_free(c->second);
 	live_run_free(c->live_run);
 	live_free(c->live);
@@ -365,8 +350,9 @@ static int run(int argc, char **argv)
 	err = start(c, &options);
 	if (!err) {
 		journal_note(c->journal, "start", c->agents_at);
-		printf("crema collect: agents on %s, status page http://%s/, journal in %s\n",
-		       c->agents_at, c->http_at, c->dir);
+		printf("crema collect: agents on %s%s, status page %s://%s/, journal in %s\n",
+		       c->agents_at, c->certificates.context ? " (TLS)" : "",
+		       https(c) ? "https" : "http", c->http_at, c->dir);
 		fflush(stdout);
 		err = loop_run(c->loop);
 		if (err)

@@ -59,6 +59,13 @@ struct stream {
 
 /* A stream over a connected socket, which it owns from now on. */
 void stream_plain(struct stream *s, int fd);
+struct tls_context;
+/* The same through TLS (tls.h), as the client of `name`: 0 or -ENOMEM, and fd is still the caller's. */
+int stream_tls(struct stream *s, int fd, struct tls_context *context, const char *name);
+/* One line about what TLS found wrong; "" = nothing. */
+const char *stream_why(const struct stream *s);
+/* Bytes that TLS has made wait for the socket: poll for writing, too, and read. */
+bool stream_unsent(const struct stream *s);
 ssize_t stream_read(struct stream *s, void *p, size_t n);
 ssize_t stream_write(struct stream *s, const void *p, size_t n);
 void stream_close(struct stream *s); /* again: does nothing */

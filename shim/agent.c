@@ -142,9 +142,20 @@ static int find_program(void)
 
 static int wanted_in_agent(const char *v)
 {
-	static const char *const names[] = {"HOME=",	  "XDG_CONFIG_HOME=",  "XDG_STATE_HOME=",
-					    "CREMA_DIR=", "CREMA_TOKEN_FILE=", "TMPDIR=",
-					    "PATH=",	  "CREMA_TEST_"};
+	static const char *const names[] = {"HOME=",
+					    "XDG_CONFIG_HOME=",
+					    "XDG_STATE_HOME=",
+					    "CREMA_DIR=",
+					    "CREMA_TOKEN_FILE=",
+					    "TMPDIR=",
+					    "PATH=",
+					    "CREMA_TEST_",
+					    "CREMA_TLS",
+					    "DASK_CONFIG=",
+					    "DASK_ROOT_CONFIG=",
+					    "VIRTUAL_ENV=",
+					    "CONDA_PREFIX=",
+					    "DASK_DISTRIBUTED__COMM__TLS__"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strncmp(v, names[i], strlen(names[i])))
@@ -168,7 +179,7 @@ static int host_reaps_orphans(void)
 
 int agent_start(const char *to)
 {
-	char pid[24], start[24], *argv[12], *envp[24];
+	char pid[24], start[24], *argv[12], *envp[40];
 	int a = 0, e = 0;
 
 	if (to != remembered)
@@ -191,7 +202,7 @@ int agent_start(const char *to)
 		argv[a++] = remembered;
 	}
 	argv[a] = NULL;
-	for (char **v = environ; *v && e < 22; v++)
+	for (char **v = environ; *v && e < 38; v++)
 		if (wanted_in_agent(*v))
 			envp[e++] = *v;
 	envp[e] = NULL;

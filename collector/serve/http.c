@@ -214,6 +214,17 @@ struct http *http_start(const struct http_config *config, int *error)
 {
 	struct http *http = calloc(1, sizeof(*http));
 	const union MHD_DaemonInfo *info;
+	unsigned int flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
+	struct MHD_OptionItem tls[] = {
+		{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)config->cert},
+		{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)config->key},
+		{MHD_OPTION_END, 0, NULL},
+	};
+
+	if (config->cert)
+		flags |= MHD_USE_TLS;
+	else
+		tls[0].option = MHD_OPTION_END;
 
 	*error = -ENOMEM;
 	if (!http)
@@ -222,12 +233,12 @@ struct http *http_start(const struct http_config *config, int *error)
 	if (!http->config.job_ms)
 		http->config.job_ms = HTTP_JOB_MS;
 	http->daemon =
-		MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler,
-				 http, MHD_OPTION_LISTEN_SOCKET, config->listen_fd,
-				 MHD_OPTION_CONNECTION_LIMIT, (unsigned int)HTTP_CONNECTIONS,
-				 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)HTTP_IDLE_S,
-				 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_PER_CONNECTION,
-				 MHD_OPTION_NOTIFY_COMPLETED, completed, http, MHD_OPTION_END);
+		MHD_start_daemon(flags, 0, NULL, NULL, handler, http, MHD_OPTION_LISTEN_SOCKET,
+				 config->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+				 (unsigned int)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+				 (unsigned int)HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				 (size_t)MEMORY_PER_CONNECTION, MHD_OPTION_NOTIFY_COMPLETED,
+				 completed, http, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 	if (!http->daemon) {
 		free(http);
 		return NULL;

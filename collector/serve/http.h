@@ -48,6 +48,7 @@ struct http_config {
 	int listen_fd;			/* owned from the call on, also when it fails */
 	const struct auth_token *token; /* NULL: there is none; must outlive the server */
 	bool open;			/* who asks for an address or localhost needs no token */
+	const char *cert, *key;		/* PEM: https; NULL: http */
 	const struct http_text *texts;	/* must outlive the server */
 	size_t texts_n;
 	/*

@@ -164,8 +164,12 @@ void server_accept(void *arg, int fd)
 		goto out;
 	peer_name(fd, conn->peer, sizeof(conn->peer));
 	set_socket(fd);
-	conn->stream = loop_stream_new(server->config.loop, fd, &server_conn_ops, conn);
-	if (!conn->stream)
+	if (server->config.tls)
+		conn->stream.tls = tls_new(server->config.tls, NULL);
+	if (!server->config.tls || conn->stream.tls)
+		conn->stream.stream =
+			loop_stream_new(server->config.loop, fd, &server_conn_ops, conn);
+	if (!conn->stream.stream)
 		goto out;
 	conn->server = server;
 	conn->deadline_ms = loop_now_ms(server->config.loop) + server->config.handshake_ms;
@@ -177,6 +181,8 @@ void server_accept(void *arg, int fd)
 	server_send_challenge(conn);
 	return;
 out:
+	if (conn)
+		tls_free(conn->stream.tls);
 	free(conn);
 	close(fd);
 }

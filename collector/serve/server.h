@@ -36,6 +36,7 @@
 
 /* REASON(id, text): why a peer was dropped. */
 #define SERVER_REASONS                                                                             \
+	REASON(bad_tls, "no TLS connection")                                                         \
 	REASON(bad_token, "wrong token")                                                           \
 	REASON(bad_version, "no common protocol version")                                          \
 	REASON(bad_frame, "bytes that are no valid frame")                                         \
@@ -59,6 +60,7 @@ struct server_config {
 	struct loop *loop;
 	struct journal *journal;
 	struct live *live;		/* is fed with what is journaled; NULL: nobody wants it */
+	struct tls_context *tls;	/* NULL: connections are plain */
 	const struct auth_token *token; /* NULL: any peer is welcome */
 	const char *name;		/* told in WELCOME */
 	/* 0: the values above */

@@ -4,10 +4,13 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ids.h"
+
+#define TLS_HANDSHAKE 0x16
 
 static const char *const reason_text[] = {
 #define REASON(id, text) text,
@@ -44,7 +47,7 @@ void server_conn_free(struct server_conn *conn)
 	server->conn_count--;
 	if (conn->state == CONN_OPEN)
 		agent_left(conn);
-	loop_stream_close(conn->stream);
+	secure_close(&conn->stream);
 	buf_release(&conn->hello);
 	buf_release(&conn->in);
 	free(conn);
@@ -67,8 +70,8 @@ int server_conn_drop(struct server_conn *conn, enum server_reason reason, const 
 		server_conn_free(conn);
 		return -1;
 	}
-	loop_stream_pause(conn->stream, false);
-	loop_stream_finish(conn->stream);
+	loop_stream_pause(conn->stream.stream, false);
+	secure_finish(&conn->stream);
 	return -1;
 }
 
@@ -98,10 +101,22 @@ static bool too_large(const struct server_conn *conn, const uint8_t *p, size_t n
 static void stop_reading(struct server_conn *conn)
 {
 	conn->backlog = true;
-	loop_stream_pause(conn->stream, true);
+	loop_stream_pause(conn->stream.stream, true);
 	server_want_retry(conn->server, journal_is_stuck(conn->server->config.journal)
 						? conn->server->config.retry_ms
 						: 0);
+}
+
+/* Always -1. */
+static int bad_bytes(struct server_conn *conn, const uint8_t *p, int error)
+{
+	if (error == -EPROTONOSUPPORT)
+		return server_conn_drop(conn, SERVER_bad_version, NULL);
+	if (conn->state == CONN_AUTH && *p == TLS_HANDSHAKE)
+		return server_conn_drop(conn, SERVER_bad_tls,
+					"it speaks TLS, and no certificate is set up here: see "
+					"--tls-cert");
+	return server_conn_drop(conn, SERVER_bad_frame, NULL);
 }
 
 /* Works off whole frames at p. Bytes used or -1. */
@@ -123,10 +138,7 @@ static ssize_t consume(struct server_conn *conn, const uint8_t *p, size_t n)
 		if (got == -EAGAIN)
 			break;
 		if (got < 0)
-			return server_conn_drop(conn,
-						got == -EPROTONOSUPPORT ? SERVER_bad_version
-									: SERVER_bad_frame,
-						NULL);
+			return bad_bytes(conn, p + used, (int)got);
 		if (conn->spent >= SERVER_ROUND_BYTES) {
 			stop_reading(conn);
 			break;
@@ -159,29 +171,47 @@ int server_conn_resume(struct server_conn *conn)
 	if (!conn->in.len)
 		buf_release(&conn->in);
 	if (!conn->backlog)
-		loop_stream_pause(conn->stream, false);
+		loop_stream_pause(conn->stream.stream, false);
 	return 0;
 }
 
-static void on_bytes(void *arg, const uint8_t *data, size_t len)
+/* 0, or -1: the peer was dropped and may be gone. */
+static int on_plain(void *arg, const uint8_t *data, size_t len)
 {
 	struct server_conn *conn = arg;
 	bool fresh = !conn->in.len;
 	ssize_t used = 0;
 
 	if (conn->state == CONN_ENDING)
-		return;
+		return 0;
 	if (fresh) {
 		used = consume(conn, data, len);
 		if (used < 0)
-			return;
+			return -1;
 	}
-	if ((size_t)used < len && buf_add(&conn->in, data + used, len - (size_t)used)) {
+	if ((size_t)used < len && buf_add(&conn->in, data + used, len - (size_t)used))
+		return server_conn_drop(conn, SERVER_no_memory, NULL);
+	return fresh ? 0 : server_conn_resume(conn);
+}
+
+static void on_bytes(void *arg, const uint8_t *data, size_t len)
+{
+	struct server_conn *conn = arg;
+	char why[256];
+
+	switch (secure_receive(&conn->stream, data, len, on_plain, conn)) {
+	case -EPROTO:
+		if (conn->state == CONN_ENDING)
+			break;
+		snprintf(why, sizeof(why), "%s", tls_why(conn->stream.tls));
+		server_conn_drop(conn, SERVER_bad_tls, why);
+		break;
+	case -ENOBUFS:
+		server_conn_drop(conn, SERVER_not_reading, NULL);
+		break;
+	case -ENOMEM:
 		server_conn_drop(conn, SERVER_no_memory, NULL);
-		return;
 	}
-	if (!fresh)
-		server_conn_resume(conn);
 }
 
 static void on_closed(void *arg, int error)
@@ -189,7 +219,7 @@ static void on_closed(void *arg, int error)
 	struct server_conn *conn = arg;
 	struct server *server = conn->server;
 
-	conn->stream = NULL;
+	conn->stream.stream = NULL;
 	(void)error;
 	if (conn->state != CONN_ENDING && conn->in.len && !conn->backlog) {
 		server->stats.refused[SERVER_cut]++;

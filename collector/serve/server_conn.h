@@ -12,6 +12,7 @@
 
 #include "collector/serve/server.h"
 #include "collector/serve/server_streams.h"
+#include "collector/serve/secure.h"
 #include "common/buf.h"
 
 enum conn_state {
@@ -25,7 +26,7 @@ struct server_conn {
 	struct server *server;
 	struct server_conn *next, *prev;
 	struct server_conn *next_ack;
-	struct loop_stream *stream;
+	struct secure stream;
 	enum conn_state state;
 	bool ack_due;
 	bool backlog; /* whole frames may lie in `in`: the journal or the budget said stop */

@@ -25,7 +25,7 @@ static int send_frame(struct server_conn *conn, uint8_t type, uint64_t seq, cons
 	if (!err)
 		err = frame_encode(out, &head, body ? body->data : NULL, body ? body->len : 0);
 	if (!err)
-		err = loop_stream_send(conn->stream, out->data, out->len);
+		err = secure_send(&conn->stream, out->data, out->len);
 	if (!err)
 		return 0;
 	if (conn->state == CONN_ENDING)

@@ -206,7 +206,7 @@ static void test_connection(void **state)
 	assert_int_equal(outbox_hello(&o, hello.data, hello.len), 0);
 	source.arg = &o;
 	source.hello = &o.hello;
-	uplink_init(&u, &c.address, &source);
+	uplink_init(&u, &c.address, &source, NULL);
 	for (uint64_t i = 0; i < 500; i++) {
 		add(&o, OUTBOX_RECORD, i);
 		outbox_flush(&o);
@@ -268,7 +268,7 @@ static void test_refused(void **state)
 	make_hello(&hello);
 	source.arg = &o;
 	source.hello = &hello;
-	uplink_init(&u, &c.address, &source);
+	uplink_init(&u, &c.address, &source, NULL);
 	for (int i = 0; i < 200 && !u.trouble[0]; i++) {
 		uplink_run(&u, clock_mono_ns());
 		serve(&c);
@@ -279,7 +279,7 @@ static void test_refused(void **state)
 	assert_true(u.retry_ns > clock_mono_ns());
 	uplink_release(&u);
 	/* Something else listens there. */
-	uplink_init(&u, &c.address, &source);
+	uplink_init(&u, &c.address, &source, NULL);
 	uplink_run(&u, clock_mono_ns());
 	close(c.fd);
 	for (int i = 0; i < 100 && (c.fd = net_accept(c.listener, NULL, 0)) < 0; i++)
@@ -315,7 +315,7 @@ static void test_takeover(void **state)
 	}
 	assert_int_equal(outbox_spill(&o), 0);
 	assert_int_equal(utime(o.file.path, &old), 0);
-	takeover_init(&t, dir, &c.address);
+	takeover_init(&t, dir, &c.address, NULL);
 	takeover_run(&t, true, clock_mono_ns());
 	assert_false(t.linked); /* its writer lives */
 	outbox_release(&o);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * certificates.h - what the collector shows to agents and browsers: given certificates, or those of
+ * the Dask scheduler. Agents must show one, too; browsers need the token.
+ */
+#ifndef COLLECTOR_CERTIFICATES_H
+#define COLLECTOR_CERTIFICATES_H
+
+#include "common/buf.h"
+#include "common/tls_settings.h"
+
+struct certificates {
+	struct tls_settings settings;
+	struct tls_context *context; /* NULL: no TLS */
+	struct buf cert, key;	     /* PEM with a NUL */
+};
+
+/* Reads them: 0 (also where there are none), or -errno with one line in `why`. */
+int certificates_open(struct certificates *c, const struct tls_files *given, char *why,
+		      size_t size);
+void certificates_close(struct certificates *c);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tls.h - TLS (OpenSSL) as a filter between bytes of a connection and bytes of its user.
+ *
+ *	received -> tls_feed() -> tls_read() -> plain bytes
+ *	plain bytes -> tls_write() -> tls_output() -> to be sent, then tls_sent()
+ *
+ * It does no I/O itself, so it fits the agent's stream and any loop of the collector. Both ends
+ *show a certificate that the same authority has signed, as Dask's own connections do; as there,
+ *names in the certificates are not compared with addresses: whoever has one is a member of the
+ *cluster. TLS 1.2 or newer.
+ *
+ * A context may be shared by the sessions of one thread. -errno inward; tls_why() has the line for
+ *people.
+ */
+#ifndef COMMON_TLS_H
+#define COMMON_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct tls_files { /* PEM */
+	const char *ca, *cert;
+	const char *key; /* NULL: it is in cert's file */
+};
+
+struct tls_context;
+struct tls;
+
+/* NULL with one line in `why`: which file is of no use, and how. */
+struct tls_context *tls_context_new(const struct tls_files *files, bool server, char *why,
+				    size_t size);
+void tls_context_free(struct tls_context *context);
+
+/* `name`: of the host that a client connects to, sent to it (SNI) unless it is a number; NULL:
+ * none. */
+struct tls *tls_new(struct tls_context *context, const char *name);
+void tls_free(struct tls *t);
+
+/* Takes bytes that were received: 0 or -ENOMEM. */
+int tls_feed(struct tls *t, const void *p, size_t n);
+/* Plain bytes: how many; 0: the peer has ended properly; -EAGAIN: none now; -EPROTO: see tls_why().
+ */
+ssize_t tls_read(struct tls *t, void *p, size_t n);
+/* Takes plain bytes: how many; -EAGAIN: not before the handshake is done; -EPROTO. */
+ssize_t tls_write(struct tls *t, const void *p, size_t n);
+/* Tells the peer that nothing more comes. */
+void tls_finish(struct tls *t);
+/* What is to be sent, valid until the next call; its size. */
+size_t tls_output(struct tls *t, const uint8_t **p);
+/* So much of it was sent. */
+void tls_sent(struct tls *t, size_t n);
+/* One line about the last -EPROTO; "" = nothing is wrong. */
+const char *tls_why(const struct tls *t);
+
+#endif

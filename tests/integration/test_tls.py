@@ -1,0 +1,161 @@
+"""The agents' connections under the certificates of a Dask cluster with TLS: real workers, real refusals."""
+
+import json
+import socket
+import ssl
+import subprocess
+import urllib.request
+
+import cluster
+import jobs
+import pytest
+import yaml
+from distributed import Client
+from distributed.security import Security
+
+PEERS = ("scheduler", "worker", "stranger", "late")
+
+
+def openssl(home, *words):
+    done = subprocess.run(["openssl", *map(str, words)], cwd=home, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def authority(home, name):
+    openssl(home, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={name}",
+            "-keyout", f"{name}.key", "-out", f"{name}.pem")
+
+
+def certificate(home, name, signed_by, days="30"):
+    openssl(home, "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key",
+            "-out", f"{name}.csr")
+    openssl(home, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{signed_by}.pem", "-CAkey", f"{signed_by}.key",
+            "-CAcreateserial", "-days", days, "-out", f"{name}.pem")
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """Those of one cluster in Dask's configuration; a stranger's of another authority; one that is too late."""
+    home = tmp_path_factory.mktemp("certificates")
+    authority(home, "ca")
+    authority(home, "other")
+    certificate(home, "scheduler", "ca")
+    certificate(home, "worker", "ca")
+    certificate(home, "stranger", "other")
+    certificate(home, "late", "ca", days="-1")
+    both = home / "both.pem"  # certificate and key in one file
+    both.write_text((home / "worker.pem").read_text() + (home / "worker.key").read_text())
+    tls = {"ca-file": str(home / "ca.pem"), "scheduler": {"cert": str(home / "scheduler.pem"), "key": str(home / "scheduler.key")},
+           "worker": {"cert": str(both)}, "client": {"cert": str(both)}}
+    (home / "dask").mkdir()
+    (home / "dask" / "tls.yaml").write_text(yaml.safe_dump(
+        {"distributed": {"comm": {"tls": tls, "default-scheme": "tls", "require-encryption": True}}}))
+    return home
+
+
+@pytest.fixture(scope="module")
+def tls(certificates, tmp_path_factory, homes):
+    env = {**homes, "DASK_CONFIG": str(certificates / "dask")}
+    with cluster.Cluster(tmp_path_factory.mktemp("tls") / "cluster", env) as procs:
+        procs.start_collector()
+        procs.start_scheduler()
+        yield procs
+
+
+def spoken_to(port, words=b"", **options):
+    """What the collector answers to a TLS client with these certificates: the version, then its bytes."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if "cert" in options:
+        context.load_cert_chain(*options["cert"])
+    context.minimum_version = options.get("least", ssl.TLSVersion.TLSv1_2)
+    context.maximum_version = options.get("most", ssl.TLSVersion.TLSv1_3)
+    with socket.create_connection(("127.0.0.1", port), 30) as plain, context.wrap_socket(plain) as secure:
+        return secure.version(), secure.recv(4096)
+
+
+def test_a_cluster_with_certificates(tls, certificates, tmp_path):
+    """Both ends find them in Dask's configuration; the run arrives whole; nothing goes in plain text."""
+    assert "(TLS)" in tls.collector.text()
+    tls.start_worker()
+    security = Security(tls_ca_file=str(certificates / "ca.pem"), tls_client_cert=str(certificates / "both.pem"),
+                        require_encryption=True)
+    assert tls.address.startswith("tls://")
+    with Client(tls.address, security=security) as client:
+        client.wait_for_workers(1, timeout=120)
+        (tmp_path / "file").write_bytes(b"x" * 1_000_001)
+        _, (task,) = jobs.submit(tls, client, "undertls", jobs.read_whole, str(tmp_path / "file"))
+    assert task["read_bytes"] == 1_000_001
+    cert = (certificates / "worker.pem", certificates / "worker.key")
+    version, bytes_got = spoken_to(tls.port, cert=cert)
+    assert version == "TLSv1.3" and bytes_got.startswith(b"CRMF")
+    assert spoken_to(tls.port, cert=cert, most=ssl.TLSVersion.TLSv1_2)[0] == "TLSv1.2"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("how", ["no certificate", "another authority", "an expired one", "an old version", "no TLS"])
+def test_others_are_refused(tls, certificates, how):
+    before = refused(tls)
+    if how == "no TLS":
+        with socket.create_connection(("127.0.0.1", tls.port), 30) as plain:
+            plain.sendall(b"CRMF" + bytes(100))
+            assert b"CRMF" not in plain.recv(4096)
+    else:
+        peer = {"another authority": "stranger", "an expired one": "late"}.get(how)
+        options = {"cert": (certificates / f"{peer}.pem", certificates / f"{peer}.key")} if peer else {}
+        if how == "an old version":
+            options = {"least": ssl.TLSVersion.TLSv1, "most": ssl.TLSVersion.TLSv1_1}
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            assert spoken_to(tls.port, **options)[1] == b"", "it was let in"
+            raise ConnectionError
+    cluster.wait_until(lambda: refused(tls) > before, "the refusal", 60)
+    assert "no TLS connection: " in tls.collector.text()  # one line in ten seconds, for each reason
+
+
+def refused(procs):
+    with urllib.request.urlopen(f"http://127.0.0.1:{procs.http_port}/status.json", timeout=30) as answer:
+        return json.load(answer)["refused"]["bad_tls"]
+
+
+@pytest.mark.parametrize("wrong,words", [
+    ({"CREMA_TLS_CA_FILE": "other.pem", "CREMA_TLS_CERT": "both.pem"}, "peer's certificate is not accepted"),
+    pytest.param({"CREMA_TLS_CA_FILE": "ca.pem", "CREMA_TLS_CERT": "late.pem", "CREMA_TLS_KEY": "late.key"}, "expired",
+                 marks=pytest.mark.matrix),
+    ({"CREMA_TLS": "off"}, "asks for TLS"),
+    pytest.param({"CREMA_TLS_CA_FILE": "ca.pem", "CREMA_TLS_CERT": "nowhere.pem"}, "cannot use the certificate",
+                 marks=pytest.mark.matrix),
+])
+def test_an_agent_says_why(tls, certificates, tmp_path, wrong, words):
+    """Its records stay in the spool, and its log has the line; the worker notices nothing."""
+    state = tmp_path / "state"
+    files = {name: value if name == "CREMA_TLS" else str(certificates / value) for name, value in wrong.items()}
+    worker = tls.start_worker(env={**files, "XDG_STATE_HOME": str(state)})
+    log = state / "crema" / "spool" / "agent.log"
+    cluster.wait_until(lambda: log.exists() and words in log.read_text(), f"'{words}' in the agent's log", 60)
+    assert worker.poll() is None
+    cluster.wait_until(lambda: list((state / "crema" / "spool").glob("*.crema")), "records in the spool", 60)
+    worker.stop()
+
+
+def test_given_certificates_and_a_page_for_others(certificates, tmp_path, homes):
+    """By options, and https where the page is reachable from elsewhere. Wrong ones end the start with a line."""
+    given = ["--tls-ca-file", certificates / "ca.pem", "--tls-cert", certificates / "scheduler.pem"]
+    key = ["--tls-key", certificates / "scheduler.key"]
+    with cluster.Cluster(tmp_path / "cluster", homes) as procs:
+        crema = procs.build / "crema"
+        collect = [crema, "collect", "--listen", procs.target, "--http", f"0.0.0.0:{procs.http_port}", "--dir", procs.journal]
+        done = subprocess.run([*collect, *given], capture_output=True, text=True, timeout=60, env=procs.env)
+        assert done.returncode == 1 and "private key" in done.stderr and done.stderr.count("\n") == 1
+        done = subprocess.run([*collect, *given[2:]], capture_output=True, text=True, timeout=60, env=procs.env)
+        assert done.returncode == 1 and "--tls-ca-file" in done.stderr and done.stderr.count("\n") == 1
+        procs.collector = procs.start("collect", [*collect, *given, *key])
+        cluster.wait_until(lambda: "https://" in procs.collector.text(), "crema collect", 60, [procs.collector])
+        token = subprocess.run([crema, "token"], capture_output=True, text=True, env=procs.env).stdout.strip()
+        trusting = ssl.create_default_context(cafile=certificates / "ca.pem")
+        trusting.check_hostname = False
+        url = f"https://127.0.0.1:{procs.http_port}/status.json"
+        asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(asked, timeout=30, context=trusting) as answer:
+            assert answer.status == 200
+        with pytest.raises(OSError):
+            urllib.request.urlopen(url.replace("https", "http"), timeout=30)
