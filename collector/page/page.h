@@ -18,12 +18,14 @@
 #include "collector/report/report_parts.h"
 
 #define PAGE_BINS 240
-#define PAGE_LANES 64	 /* threads in the task stream */
-#define PAGE_BARS 2500	 /* tasks in it */
+#define PAGE_LANES 64  /* threads in the task stream */
+#define PAGE_BARS 2500 /* tasks in it; of more the longest, and cells for all */
+#define PAGE_LONGEST 200
+#define PAGE_CELLS 120	 /* of each thread */
 #define PAGE_POINTS 1500 /* chunks in the scatter plot */
 #define PAGE_ROWS 40	 /* of files, datasets, codecs, slowest tasks */
 #define PAGE_WORKERS 48	 /* rows of workers */
-#define PAGE_CURVES 10	 /* workers' memory */
+#define PAGE_CURVES 7	 /* workers' memory */
 #define PAGE_NAME_BYTES 120
 
 /* The first error is in the sink. */
@@ -33,6 +35,7 @@ void page_data(const struct report *r, struct json *j);
 
 /* Parts of page_data(). */
 void page_tasks(const struct report *r, struct json *j);
+void page_stream(const struct report *r, struct json *j);
 void page_series(const struct report *r, struct json *j);
 void page_workers(const struct report *r, struct json *j);
 void page_files(const struct report *r, struct json *j);

@@ -84,7 +84,7 @@ function drawHead(d) {
 
 function drawNav(panels) {
   const nav = byId("nav");
-  nav.replaceChildren(h("ul", {}, panels.filter((p) => p.title).map((p) => h("li", {}, h("a", { href: `#panel-${p.id}` }, p.title)))));
+  nav.replaceChildren(h("ul", {}, panels.filter((p) => p.title).map((p) => h("li", {}, h("a", { href: `#panel-${p.id}` }, p.nav || p.title)))));
   nav.hidden = false;
 }
 

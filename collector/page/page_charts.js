@@ -17,19 +17,21 @@ function canvas(box, id, width, height, label) {
     .attr("width", width).attr("height", height).attr("role", "img").attr("aria-label", label);
 }
 
-/* ticks of a time axis, from the run's start */
-function timeTicks(axis, width, end) {
-  return axis.ticks(Math.max(2, Math.floor(width / 90))).tickFormat((t) =>
-    end >= 7200 ? `${short(t / 3600)} h` : end >= 300 ? `${short(t / 60)} min` : end < 0.01 ? `${short(t * 1e3)} ms` : `${short(t)} s`);
+/* A time axis, from the run's start, with whole numbers of its unit. */
+function timeAxis(x, width) {
+  const [from, to] = x.domain();
+  const [unit, name] = to >= 7200 ? [3600, "h"] : to >= 300 ? [60, "min"] : to >= 0.01 ? [1, "s"] : [1e-3, "ms"];
+  const values = d3.scaleLinear().domain([from / unit, to / unit]).ticks(Math.max(2, Math.floor(width / 90)));
+  return d3.axisBottom(x).tickSizeOuter(0).tickValues(values.map((v) => v * unit)).tickFormat((t) => `${onAxis(short)(Number((t / unit).toPrecision(9)))} ${name}`);
 }
 
-function frame(svg, x, y, box, end, yText) {
+function frame(svg, x, y, box, yText) {
   svg.append("g").attr("class", "grid").attr("transform", `translate(${box.left},0)`)
     .call(d3.axisLeft(y).ticks(4).tickSize(-(box.right - box.left)).tickFormat(""));
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${box.bottom})`)
-    .call(timeTicks(d3.axisBottom(x).tickSizeOuter(0), box.right - box.left, end));
+    .call(timeAxis(x, box.right - box.left));
   svg.append("g").attr("class", "axis").attr("transform", `translate(${box.left},0)`)
-    .call(d3.axisLeft(y).ticks(4).tickFormat(yText).tickSizeOuter(0));
+    .call(d3.axisLeft(y).ticks(4).tickFormat(onAxis(yText)).tickSizeOuter(0));
 }
 
 function legend(items, line) {
@@ -82,7 +84,7 @@ function timeChart(box, chart) {
   const width = chartWidth(box), height = chart.height || CHART_HEIGHT;
   const area = { left: chart.left || 52, right: width - 8, top: 8, bottom: height - 24 };
   const svg = canvas(box, id, width, height, label);
-  const end = bins.start + n * bins.width;
+  const end = Math.min(bins.end ?? Infinity, bins.start + n * bins.width), edge = (i) => Math.min(end, bins.start + i * bins.width);
   const x = d3.scaleLinear().domain([bins.start, end]).range([area.left, area.right]);
   const stacked = series.filter((s) => !s.line);
   const rows = Array.from({ length: n }, (_, i) => stacked.map((s) => s.values[i] ?? 0));
@@ -92,20 +94,20 @@ function timeChart(box, chart) {
   const lines = series.filter((s) => s.line).flatMap((s) => s.values.filter(known));
   const y = d3.scaleLinear().domain([Math.min(0, ...lows), Math.max(chart.least || 0, ...tops, ...lines) || 1])
     .nice(4).range([area.bottom, area.top]);
-  frame(svg, x, y, area, end, chart.axisText || text);
+  frame(svg, x, y, area, chart.axisText || text);
   const steps = Array.from({ length: n + 1 }, (_, i) => i);
   layers.forEach((layer, k) => svg.append("path").attr("class", "layer").attr("data-name", stacked[k].name)
     .attr("fill", colour(stacked[k].colour))
-    .attr("d", d3.area().curve(d3.curveStepAfter).x((i) => x(bins.start + i * bins.width))
+    .attr("d", d3.area().curve(d3.curveStepAfter).x((i) => x(edge(i)))
       .y0((i) => y(layer[Math.min(i, n - 1)][0])).y1((i) => y(layer[Math.min(i, n - 1)][1]))(n ? steps : [])));
   series.filter((s) => s.line).forEach((s) => svg.append("path").attr("class", "curve").attr("data-name", s.name)
     .attr("fill", "none").attr("stroke", colour(s.colour)).attr("stroke-width", 1.7)
     .attr("stroke-dasharray", s.dashed ? "5 4" : null)
     .attr("d", d3.line().curve(d3.curveStepAfter).defined((i) => known(s.values[Math.min(i, n - 1)]))
-      .x((i) => x(bins.start + i * bins.width)).y((i) => y(s.values[Math.min(i, n - 1)]))(n ? steps : [])));
+      .x((i) => x(edge(i))).y((i) => y(s.values[Math.min(i, n - 1)]))(n ? steps : [])));
   const cursor = svg.append("line").attr("class", "cursor").attr("y1", area.top).attr("y2", area.bottom).attr("visibility", "hidden");
   reader(box, svg, id, n, (px) => Math.floor((x.invert(px) - bins.start) / bins.width),
-    (i) => cursor.attr("visibility", "visible").attr("x1", x(bins.start + (i + 0.5) * bins.width)).attr("x2", x(bins.start + (i + 0.5) * bins.width)),
+    (i) => cursor.attr("visibility", "visible").attr("x1", (x(edge(i)) + x(edge(i + 1))) / 2).attr("x2", (x(edge(i)) + x(edge(i + 1))) / 2),
     (i) => `${as.seconds(bins.start + i * bins.width)}: ` + series.map((s) => `${s.name} ${text(s.values[i])}`).join(", "));
 }
 
@@ -124,7 +126,7 @@ function lineChart(box, { id, label, end, curves, text, limit }) {
   const from = Math.min(0, ...points.map((p) => p[0]));
   const x = d3.scaleLinear().domain([from, Math.max(end, ...points.map((p) => p[0])) || 1]).range([area.left, area.right]);
   const y = d3.scaleLinear().domain([0, Math.max(limit || 0, ...points.map((p) => p[1])) * 1.04 || 1]).range([area.bottom, area.top]);
-  frame(svg, x, y, area, end, text);
+  frame(svg, x, y, area, text);
   curves.forEach((c) => {
     svg.append("path").attr("class", "curve").attr("fill", "none").attr("stroke", colour(c.colour)).attr("stroke-width", 1.7)
       .attr("d", d3.line().x((p) => x(p[0])).y((p) => y(p[1]))(c.points));
@@ -191,9 +193,9 @@ function scatterChart(box, { id, label, points, xText, yText, xName, yName, grou
   svg.append("g").attr("class", "grid").attr("transform", `translate(${area.left},0)`)
     .call(d3.axisLeft(y).ticks(5).tickSize(-(area.right - area.left)).tickFormat(""));
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${area.bottom})`)
-    .call(d3.axisBottom(x).ticks(Math.max(2, Math.floor(width / 110))).tickFormat(xText).tickSizeOuter(0));
+    .call(d3.axisBottom(x).ticks(Math.max(2, Math.floor(width / 110))).tickFormat(onAxis(xText)).tickSizeOuter(0));
   svg.append("g").attr("class", "axis").attr("transform", `translate(${area.left},0)`)
-    .call(d3.axisLeft(y).ticks(5).tickFormat(yText).tickSizeOuter(0));
+    .call(d3.axisLeft(y).ticks(5).tickFormat(onAxis(yText)).tickSizeOuter(0));
   svg.append("text").attr("class", "label").attr("x", area.right).attr("y", height - 4).attr("text-anchor", "end").text(xName);
   svg.append("text").attr("class", "label").attr("x", area.left + 5).attr("y", area.top + 4).text(yName);
   svg.selectAll("circle").data(points).enter().append("circle").attr("class", "point").attr("r", points.length > 400 ? 2 : 3)
@@ -212,22 +214,36 @@ function scatterChart(box, { id, label, points, xText, yText, xName, yName, grou
  * A row for each thread, a bar for each task. The height of a bar is divided as its time was: one path
  * for each class, however many tasks there are.
  */
-function streamChart(box, { id, label, lanes, bars, classes, end, describe }) {
+function streamChart(box, { id, label, lanes, bars, cells, cell, classes, end, describe }) {
   const width = chartWidth(box), narrow = width < 560;
   const left = narrow ? 4 : Math.min(210, width * 0.22), right = width - 8;
-  const row = Math.max(7, Math.min(24, Math.floor(420 / Math.max(1, lanes.length))));
+  const row = Math.max(10, Math.min(24, Math.floor(420 / Math.max(1, lanes.length))));
   const bottom = lanes.length * row + 6;
   const svg = canvas(box, id, width, bottom + 24, label);
   const x = d3.scaleLinear().domain([0, end || 1]).range([left, right]);
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`)
-    .call(timeTicks(d3.axisBottom(x).tickSizeOuter(0), right - left, end));
+    .call(timeAxis(x, right - left));
   const paths = classes.map(() => []);
   const lost = [];
+  const height = row - 2;
+  (cells || []).forEach((values, lane) => {
+    for (let i = 0; i * classes.length < values.length; i++) {
+      const parts = values.slice(i * classes.length, (i + 1) * classes.length).map((v) => Math.max(0, v) / 1000);
+      const over = Math.max(1, parts.reduce((a, b) => a + b, 0));
+      const x0 = x(i * cell), w = Math.max(0.5, x((i + 1) * cell) - x0);
+      let y = lane * row + 3 + height;
+      parts.forEach((p, k) => {
+        if ((p / over) * height < 0.05) return;
+        y -= (p / over) * height;
+        paths[k].push(`M${x0.toFixed(1)},${y.toFixed(1)}h${w.toFixed(1)}v${((p / over) * height).toFixed(1)}h${(-w).toFixed(1)}z`);
+      });
+    }
+  });
   bars.forEach((bar) => {
-    const x0 = x(bar.begin), w = Math.max(0.8, x(bar.begin + bar.wall) - x0 - 0.4), y0 = bar.lane * row + 3, height = row - 2;
+    const x0 = x(bar.begin), w = Math.max(0.8, x(bar.begin + bar.wall) - x0 - 0.4), y0 = bar.lane * row + 3;
     const sum = bar.classes.reduce((s, c) => s + Math.max(0, c || 0), 0);
     let y = y0 + height;
-    bar.classes.forEach((c, k) => {
+    if (!cells) bar.classes.forEach((c, k) => {
       const part = sum > 0 ? (Math.max(0, c || 0) / sum) * height : k === classes.length - 1 ? height : 0;
       if (part < 0.05) return;
       y -= part;

@@ -75,7 +75,7 @@ static void put_metric(void *arg, const struct metric *m, struct value v, const 
 	emit_value(j, "group", value_text(metric_group_titles[m->group]));
 	emit_value(j, "source", value_text(m->source));
 	emit_value(j, "help", value_text(m->help));
-	if (v.type != VALUE_TEXT)
+	if (m->kind == METRIC_NUM)
 		emit_value(j, "value", v);
 	page_name(j, "text", text);
 	emit_end(j);

@@ -49,6 +49,11 @@ const as = {
   text: (x) => (x === null || x === undefined || x === "" ? UNKNOWN : String(x)),
 };
 
+/* The same on an axis, where a zero after the point says nothing. */
+function onAxis(text) {
+  return (x) => text(x).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+}
+
 function share(part, whole) {
   return known(part) && known(whole) && whole > 0 ? (part / whole) * 100 : null;
 }

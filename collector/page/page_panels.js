@@ -41,7 +41,7 @@ function classRow(d) {
 function fast(d) {
   const events = metric(d, "total_events"), wall = metric(d, "wall_time");
   const rate = metric(d, "event_rate_wall_khz");
-  const lead = known(rate) && events > 0 ? `${as.hz(rate * 1e3).replace(/Hz$/, "")}events/s`.replace(/ (k|M|G)events/, " $1\u00b7events")
+  const lead = known(rate) && events > 0 ? `${rate < 10 ? short(rate * 1e3) : groups((rate * 1e3).toPrecision(4))} events/s`
     : known(wall) && wall > 0 ? `${short(metric(d, "num_tasks") / wall)} tasks/s` : UNKNOWN;
   const more = [known(events) && events > 0 ? `${as.count(events)} events in ${as.seconds(wall)}` : `${as.count(metric(d, "num_tasks"))} tasks in ${as.seconds(wall)}`,
     `read ${metricText(d, "read_rate_mbs")}, from storage ${metricText(d, "storage_read_rate_mbs")}, decompressed ${metricText(d, "decompressed_rate_mbs")}`];
@@ -82,8 +82,8 @@ function drawAnswers(box, d) {
 const FIGURES = [["wall time", "wall_time"], ["events", "total_events"], ["chunks", "num_chunks"], ["tasks counted", "num_tasks"], ["attempts", "num_attempts"],
   ["requested, coffea", "total_bytes_read_coffea"], ["read calls", "read_bytes"], ["mapped", "mapped_bytes"], ["from storage", "disk_read_bytes"], ["from the network", "network_read_bytes"],
   ["out of codecs", "bytes_read_uncompressed"], ["compression", "compression_ratio"], ["read amplification", "read_amplification"],
-  ["core efficiency, true", "core_efficiency_true"], ["workers, average", "avg_workers"], ["threads", "total_cores"], ["peak memory of a worker", "peak_memory_per_worker_bytes"],
-  ["CPU of wasted attempts", "wasted_cpu_seconds"]];
+  ["core efficiency, true", "core_efficiency_true"], ["workers, average", "avg_workers"], ["threads", "total_cores"], ["peak worker memory", "peak_memory_per_worker_bytes"],
+  ["wasted CPU", "wasted_cpu_seconds"]];
 
 function drawFigures(box, d) {
   box.append(h("dl", { class: "figures" }, FIGURES.map(([name, id]) =>
@@ -128,7 +128,7 @@ function drawOverTime(box, d) {
   const t = d.timeline;
   const series = CLASSES.filter((c) => c.series).map((c) => ({ name: c.name, colour: c.id, values: perSecond(t, t.classes[c.series], 1) }));
   const pool = { name: "CPU of pool threads, beside it", colour: "ink", dashed: true, line: true, values: perSecond(t, t.classes.pool_cpu_seconds, 1) };
-  const chart = { id: "chart-overtime", label: "Where the time went, over the run", bins: { start: 0, width: t.bin_seconds },
+  const chart = { id: "chart-overtime", label: "Where the time went, over the run", bins: { start: 0, width: t.bin_seconds, end: d.wall },
     series: [...series.filter((s) => s.values.some((v) => v > 0)), ...(pool.values.some((v) => v > 0) ? [pool] : [])], text: (v) => (known(v) ? `${short(v)}` : UNKNOWN) };
   box.append(legend(chart.series));
   timeChart(box, chart);
@@ -137,18 +137,19 @@ function drawOverTime(box, d) {
 
 function drawGbps(box, d) {
   const t = d.timeline;
-  const series = LAYERS.map((l) => ({ ...l, line: true, values: perSecond(t, t.layers[l.id], 8e-9) }))
-    .filter((s, i) => !i || s.values.some((v) => v > 0) || !s.values.some(known));
-  const chart = { id: "chart-gbps", label: "Gbit/s over time, by layer", bins: { start: 0, width: t.bin_seconds }, series, text: as.gbps, axisText: (v) => short(v), least: 1e-6 };
+  const all = LAYERS.map((l) => ({ ...l, line: true, values: perSecond(t, t.layers[l.id], 8e-9) }));
+  const series = all.filter((s, i) => !i || s.values.some((v) => v > 0)), unseen = all.filter((s) => !s.values.some(known));
+  const chart = { id: "chart-gbps", label: "Gbit/s over time, by layer", bins: { start: 0, width: t.bin_seconds, end: d.wall }, series, text: as.gbps, axisText: (v) => short(v), least: 1e-6 };
   box.append(legend(series, true));
   timeChart(box, chart);
+  if (unseen.length) box.append(h("p", { class: "shown" }, `unknown: ${unseen.map((s) => s.name).join(", ")}`));
   box.append(folded("table-gbps", "Gbit/s by layer and time", timeTable(chart)));
 }
 
 function drawLevels(box, d) {
   const l = d.levels;
   const thousandths = (values) => values.map((v) => v / 1000);
-  const series = [{ name: "tasks under way", colour: "s5", values: thousandths(l.tasks) }, { name: "workers", colour: "s1", line: true, values: thousandths(l.workers) }];
+  const series = [{ name: "tasks under way", colour: "bar", values: thousandths(l.tasks) }, { name: "workers", colour: "s1", line: true, values: thousandths(l.workers) }];
   if (l.threads.length) series.push({ name: "threads", colour: "ink", line: true, dashed: true, values: thousandths(l.threads) });
   const chart = { id: "chart-levels", label: "Workers, their threads and tasks under way", bins: { start: 0, width: (l.bin || 0) / 1e6 }, series, text: as.number };
   box.append(legend(series));
@@ -182,10 +183,12 @@ function drawStream(box, d) {
   const bars = s.bars.map(([key, lane, begin, wall, state, counted, chunk, ...classes]) => ({ key, lane, begin: begin / 1e6, wall: wall / 1e6, state, counted, chunk,
     classes: classes.map((c) => (known(c) ? c / 1e6 : null)) }));
   box.append(legend(CLASSES.map((c) => ({ name: c.name, colour: c.id }))));
-  streamChart(box, { id: "chart-stream", label: `Task stream: ${bars.length} tasks on ${s.lanes.length} threads`, lanes: s.lanes, bars, classes: CLASSES, end: d.wall,
+  streamChart(box, { id: "chart-stream", label: `Task stream: ${s.in_lanes} tasks on ${s.lanes.length} threads`, lanes: s.lanes, bars, cells: s.cells, cell: (s.cell || 0) / 1e6, classes: CLASSES, end: d.wall,
     describe: (b) => `${b.key} on ${s.lanes[b.lane]}: ${b.state}${b.counted ? "" : ", not counted"}, from ${as.seconds(b.begin)}, ${as.seconds(b.wall)}: ` +
       classText(CLASSES.map((c, k) => ({ name: c.name, value: b.classes[k] }))) });
-  box.append(shownOf(bars.length, s.total, `tasks, the longest of ${groups(s.lanes.length)} of ${groups(s.lanes_total)} threads`) || "");
+  box.append(s.cells ? h("p", { class: "shown" }, `shown ${groups(s.in_lanes)} of ${groups(s.total)} tasks, on ${groups(s.lanes.length)} of ${groups(s.lanes_total)} threads (those with the longest tasks), ` +
+      `added up in cells of ${as.seconds(s.cell / 1e6)}, each task spread evenly over its time; the cursor finds the ${groups(bars.length)} longest`)
+    : shownOf(bars.length, s.total, `tasks, on ${groups(s.lanes.length)} of ${groups(s.lanes_total)} threads, those with the longest tasks`) || "");
   const slow = d.slowest;
   box.append(folded("table-stream", `The ${slow.rows.length} slowest of ${groups(slow.total)} tasks`, (caption) => table(caption, [["task", (r) => as.text(r.key), "name"],
     ["worker", (r) => r.worker, "name"], ["ended", (r) => (r.waste_reason ? `${r.status}, ${r.waste_reason}` : r.status)], ["wall", (r) => as.seconds(r.wall_seconds), "number"],
@@ -212,7 +215,7 @@ function drawScatter(box, d) {
 
 function drawCodecs(box, d) {
   const c = d.codecs, cpu = metric(d, "total_cpu_time_true_all");
-  if (!c.rows.length) return box.append(h("p", { class: "what" }, "No codec was called."));
+  if (!c.rows.length) return box.append(h("p", { class: "what" }, "No call of a codec was counted."));
   const name = (r) => `${as.text(r.codec)} (${as.text(r.library)})`;
   const rows = [...c.rows].sort((a, b) => (b.cpu_seconds || 0) - (a.cpu_seconds || 0));
   barChart(box, { id: "chart-codecs", label: "CPU of decompression by codec", rows, name,
@@ -299,24 +302,24 @@ function drawMetrics(box, d) {
 
 const timed = (d) => d.timeline && known(d.timeline.start) && d.timeline.classes.cpu_seconds.length > 0;
 
-/* id, title, what to know, width, drawing, whether there is something to draw */
+/* id, title, its short form, what to know, width, drawing, whether there is something to draw */
 const PANELS = [
   { id: "answers", draw: drawAnswers },
   { id: "findings", title: "Findings", draw: drawFindings },
-  { id: "figures", title: "In numbers", draw: drawFigures },
-  { id: "time", title: "Where the time went", what: "Wall time of counted tasks. Each class is measured on its own; what they leave over is not classified.", draw: drawTime },
-  { id: "overtime", title: "The same over time", what: "Threads in each class, of all attempts. A wait shows where it ended.", half: true, draw: drawOverTime, has: timed },
-  { id: "gbps", title: "Gbit/s by layer", what: "Bytes where they were read, from the workers\u2019 totals. Layers hold one another: they do not add up.", half: true, draw: drawGbps, has: timed },
-  { id: "levels", title: "Workers and tasks", what: "From the edges of tasks and the lives of workers.", half: true, draw: drawLevels },
-  { id: "memory", title: "Memory against limit", what: "Resident set of the worker\u2019s process, interpreter included.", half: true, draw: drawMemory },
-  { id: "stream", title: "Task stream", what: "A row for each thread; the height of each bar is divided as its time was. A red frame: the attempt did not end well.", draw: drawStream },
-  { id: "scatter", title: "Chunk time against events", half: true, draw: drawScatter },
+  { id: "figures", nav: "Numbers", title: "In numbers", draw: drawFigures },
+  { id: "time", nav: "Time", title: "Where the time went", what: "Wall time of counted tasks. Each class is measured on its own; what they leave over is not classified.", draw: drawTime },
+  { id: "overtime", nav: "Over time", title: "The same over time", what: "Threads in each class, of all attempts. A wait shows where it ended.", half: true, draw: drawOverTime, has: timed },
+  { id: "gbps", nav: "Gbit/s", title: "Gbit/s by layer", what: "Bytes where they were read, from the workers\u2019 totals. Layers hold one another: they do not add up.", half: true, draw: drawGbps, has: timed },
+  { id: "levels", nav: "Workers", title: "Workers and tasks", what: "From the edges of tasks and the lives of workers.", half: true, draw: drawLevels },
+  { id: "memory", nav: "Memory", title: "Memory against limit", what: "Resident set of the worker\u2019s process, interpreter included.", half: true, draw: drawMemory },
+  { id: "stream", nav: "Tasks", title: "Task stream", what: "A row for each thread; the height of each bar is divided as its time was. A red frame: the attempt did not end well.", draw: drawStream },
+  { id: "scatter", nav: "Chunks", title: "Chunk time against events", half: true, draw: drawScatter },
   { id: "codecs", title: "Codecs", half: true, what: "CPU inside decompress calls, all attempts.", draw: drawCodecs },
-  { id: "files", title: "Files by read amplification", half: true, what: "Bytes that read calls returned / bytes of the baskets that were used; unknown where files were mapped.", draw: drawFiles },
+  { id: "files", nav: "Files", title: "Files by read amplification", half: true, what: "Bytes that read calls returned / bytes of the baskets that were used; unknown where files were mapped.", draw: drawFiles },
   { id: "datasets", title: "Datasets", half: true, what: "Wall time of counted chunks by class.", draw: drawDatasets },
-  { id: "balance", title: "Balance of workers", what: "Wall time of all attempts by class.", draw: drawBalance },
-  { id: "waits", title: "Long waits", draw: drawWaits },
+  { id: "balance", nav: "Balance", title: "Balance of workers", what: "Wall time of all attempts by class.", draw: drawBalance },
+  { id: "waits", nav: "Waits", title: "Long waits", draw: drawWaits },
   { id: "servers", title: "Servers", draw: drawServers, has: (d) => d.servers.rows.length > 0 },
   { id: "completeness", title: "Completeness", what: "What no task can be told for, and what is missing.", draw: drawCompleteness },
-  { id: "metrics", title: "All metrics", draw: drawMetrics },
+  { id: "metrics", nav: "Metrics", title: "All metrics", draw: drawMetrics },
 ];

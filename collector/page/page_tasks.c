@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* page_tasks.c - single tasks: the stream by thread, chunk time against events, the slowest. */
+/* page_tasks.c - single tasks: chunk time against events, the slowest. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,66 +8,9 @@
 
 #include "collector/page/page.h"
 
-struct lane {
-	const struct worker *worker;
-	uint64_t thread;
-	uint64_t longest_ns;
-	size_t place; /* among those shown, from 1; 0: not shown */
-};
-
-struct lanes {
-	struct lane **v;
-	size_t n, cap;
-	struct table table;
-	struct arena arena;
-};
-
-static bool same_lane(const void *item, const void *key)
-{
-	const struct lane *a = item, *b = key;
-
-	return a->worker == b->worker && a->thread == b->thread;
-}
-
-static struct lane *lane_of(struct lanes *l, const struct attempt *a, bool make)
-{
-	struct lane key = {.worker = a->worker}, *lane, **at;
-	uint64_t h;
-
-	key.thread = attempt_u64(a, TASK_F_thread).v.u; /* 0: unknown */
-	h = hash_pair((uint64_t)(uintptr_t)key.worker, key.thread);
-	lane = table_find(&l->table, h, same_lane, &key);
-	if (lane || !make)
-		return lane;
-	lane = arena_get(&l->arena, sizeof(*lane));
-	at = lane ? ARRAY_NEW(l) : NULL;
-	if (!at || table_add(&l->table, h, lane))
-		return NULL;
-	*lane = key;
-	*at = lane;
-	return lane;
-}
-
 static uint64_t wall_of(const struct attempt *a)
 {
 	return a->end_ns > a->begin_ns ? a->end_ns - a->begin_ns : 0;
-}
-
-static int by_longest(const void *a, const void *b)
-{
-	const struct lane *x = *(struct lane *const *)a, *y = *(struct lane *const *)b;
-
-	if (x->longest_ns != y->longest_ns)
-		return x->longest_ns > y->longest_ns ? -1 : 1;
-	return x->thread < y->thread ? -1 : x->thread > y->thread;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct lane *x = *(struct lane *const *)a, *y = *(struct lane *const *)b;
-	int c = strcmp(x->worker->label, y->worker->label);
-
-	return c ? c : x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
 static int by_wall(const void *a, const void *b)
@@ -83,92 +26,6 @@ static int by_begin(const void *a, const void *b)
 	const struct attempt *x = *(struct attempt *const *)a, *y = *(struct attempt *const *)b;
 
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
-/* The threads with the longest tasks, in the order of their names. */
-static size_t choose_lanes(struct lanes *l)
-{
-	size_t i, shown;
-
-	if (l->n)
-		qsort(l->v, l->n, sizeof(*l->v), by_longest);
-	shown = l->n < PAGE_LANES ? l->n : PAGE_LANES;
-	if (shown)
-		qsort(l->v, shown, sizeof(*l->v), by_name);
-	for (i = 0; i < shown; i++)
-		l->v[i]->place = i + 1;
-	return shown;
-}
-
-/* [key, lane, begin, length, state, counted, chunk, classes in the order of "classes"..., rest] */
-static void put_bar(const struct run *run, const struct attempt *a, size_t lane, struct json *j)
-{
-	struct classes c;
-	unsigned int i;
-	bool known;
-	double d;
-
-	attempt_classes(a, &c);
-	emit_array(j, NULL);
-	page_name(j, NULL, a->key);
-	emit_value(j, NULL, value_uint(lane));
-	page_micro(j, NULL, a->begin - run->start);
-	page_micro(j, NULL, (double)wall_of(a) / 1e9);
-	emit_value(j, NULL, value_text(attempt_state_name(a)));
-	emit_value(j, NULL, value_bool(a->counted));
-	emit_value(j, NULL, value_bool(attempt_is_chunk(a)));
-	for (i = 0; i <= CREMA_TIMES; i++) {
-		d = value_number(i < CREMA_TIMES ? c.cls[i] : c.unclassified, &known);
-		page_micro(j, NULL, known ? d : (double)NAN);
-	}
-	emit_end(j);
-}
-
-static void put_stream(const struct report *r, struct json *j)
-{
-	const struct run *run = r->run;
-	struct lanes lanes = {.table = {0}};
-	const struct attempt **v = calloc(run->attempts.n + 1, sizeof(*v)), *a;
-	struct lane *lane;
-	size_t i, shown, n = 0;
-
-	for (i = 0; v && i < run->attempts.n; i++) {
-		a = run->attempts.v[i];
-		lane = lane_of(&lanes, a, true);
-		if (!lane)
-			break;
-		if (wall_of(a) > lane->longest_ns)
-			lane->longest_ns = wall_of(a);
-	}
-	if (!v || i < run->attempts.n)
-		j->sink->error = -ENOMEM;
-	shown = choose_lanes(&lanes);
-	for (i = 0; v && !j->sink->error && i < run->attempts.n; i++) {
-		lane = lane_of(&lanes, run->attempts.v[i], false);
-		if (lane->place && isfinite(run->attempts.v[i]->begin))
-			v[n++] = run->attempts.v[i];
-	}
-	if (n > PAGE_BARS) {
-		qsort(v, n, sizeof(*v), by_wall);
-		n = PAGE_BARS;
-		qsort(v, n, sizeof(*v), by_begin);
-	}
-	emit_object(j, "stream");
-	emit_value(j, "lanes_total", value_uint(lanes.n));
-	emit_value(j, "total", value_uint(run->attempts.n));
-	emit_array(j, "lanes");
-	for (i = 0; i < shown; i++)
-		page_name(j, NULL, lanes.v[i]->worker->label);
-	emit_end(j);
-	emit_array(j, "bars");
-	for (i = 0; i < n; i++)
-		put_bar(run, v[i], lane_of(&lanes, v[i], false)->place - 1, j);
-	emit_end(j);
-	emit_end(j);
-	table_release(&lanes.table);
-	arena_release(&lanes.arena);
-	free(lanes.v);
-	free(v);
 }
 
 /* [events, wall, datasets' index, key] */
@@ -301,7 +158,7 @@ static void put_slowest(const struct report *r, struct json *j)
 
 void page_tasks(const struct report *r, struct json *j)
 {
-	put_stream(r, j);
+	page_stream(r, j);
 	put_scatter(r, j);
 	put_slowest(r, j);
 }

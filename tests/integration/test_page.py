@@ -1,6 +1,8 @@
 """The report page in a real browser: whole, quiet, and with the numbers of the JSON report."""
 
 import json
+import re
+import subprocess
 import urllib.parse
 from pathlib import Path
 
@@ -8,11 +10,12 @@ import browser
 import cluster
 import jobs
 import make_data
+import page_checks
 import page_jobs
 import path_proxy
 import pytest
 from conftest import ROOT
-from distributed import Client
+from distributed import Client, span
 
 PAGE_BYTES = 3_000_000
 PANELS = {"findings", "figures", "time", "overtime", "gbps", "levels", "memory", "stream", "scatter", "codecs", "files",
@@ -127,3 +130,184 @@ def test_live_run_by_id_equals_the_file(chromium, job):
     chromium.run("document.getElementById('pause').click()")
     assert chromium.run("document.getElementById('pause').textContent") == "Resume"
     assert chromium.problems == []
+
+
+def test_numbers_of_every_list(opened, job):
+    """Codecs, datasets and workers against sums over the rows of the JSON report."""
+    chunks = [c for c in job.json["chunks"] if c["counted"]]
+    decompression = segments(opened, "chart-codecs")
+    assert sorted(decompression.values()) == sorted(c["cpu_seconds"] for c in job.json["codecs"] if c["cpu_seconds"])
+    names = opened.run("JSON.parse(document.getElementById('data').textContent).datasets.rows.map((r) => r.dataset)")
+    drawn = segments(opened, "chart-datasets")
+    assert set(names) == {c["dataset"] for c in chunks}
+    for row, name in enumerate(names):
+        rows = [c for c in chunks if c["dataset"] == name]
+        assert drawn[row, "CPU"] == pytest.approx(sum(c["cpu_seconds"] for c in rows), rel=1e-9)
+        assert sum(v for (r, _), v in drawn.items() if r == row) == pytest.approx(sum(c["wall_seconds"] for c in rows), abs=1e-5)
+    workers = opened.run("JSON.parse(document.getElementById('data').textContent).balance.rows.map((r) => [r.worker, r.tasks, r.read_bytes])")
+    assert {name: (tasks, read) for name, tasks, read in workers} == {
+        name: (len(rows), sum(t["read_bytes"] for t in rows))
+        for name in {t["worker"] for t in job.json["tasks"]} for rows in [[t for t in job.json["tasks"] if t["worker"] == name]]}
+
+
+def test_figures_are_the_metrics(opened, job):
+    """Every number of the table of all metrics is the JSON report's."""
+    opened.run("document.querySelectorAll('#panel-metrics details').forEach((e) => { e.open = true; })")
+    opened.wait("document.querySelectorAll('#panel-metrics table').length === document.querySelectorAll('#panel-metrics details').length")
+    rows = opened.run("""[...document.querySelectorAll('#panel-metrics tbody tr')].map((e) => e.children[0].textContent)""")
+    assert [re.split(r"\W", name)[0] for name in rows] == [m["id"] for m in json.loads(opened.run("document.getElementById('data').textContent"))["metrics"]]
+    for m in json.loads(opened.run("document.getElementById('data').textContent"))["metrics"]:
+        if "value" in m:
+            assert m["value"] == job.json["metrics"][m["id"]], m["id"]
+    shown = opened.run("document.querySelector('[data-metric=total_events] dd').textContent")
+    assert shown == f"{job.json['metrics']['total_events']:,}"
+
+
+def test_workers_and_tasks_over_time(opened, job):
+    """The area under "tasks under way" is the time of all attempts."""
+    levels = json.loads(opened.run("document.getElementById('data').textContent"))["levels"]
+    seconds = sum(levels["tasks"]) / 1000 * levels["bin"] / 1e6
+    assert seconds == pytest.approx(sum(t["stop"] - t["start"] for t in job.json["tasks"]), rel=0.01)
+    assert max(levels["workers"]) == 2000
+
+
+def test_every_chart_has_marks_and_a_table(opened):
+    for chart in opened.run("[...document.querySelectorAll('main svg')].map((e) => e.id)"):
+        marks = opened.run(f"""[...document.querySelectorAll("#{chart} rect, #{chart} circle, #{chart} path")].filter((e) =>
+            e.getBoundingClientRect().width > 1 && e.parentNode.closest(".axis, .grid") === null).length""")
+        assert marks > 0, chart
+        rows = opened.run(f"""(() => {{ const box = document.querySelector("#{chart}").closest("section").querySelector("details");
+            box.open = true; return new Promise((done) => setTimeout(() => done(box.querySelectorAll("tbody tr").length), 50)); }})()""")
+        assert rows > 0, chart
+
+
+def test_keyboard(opened):
+    opened.key("Tab", 9)
+    assert opened.run("document.activeElement.className") == "skip"
+    opened.key("Enter", 13)
+    assert opened.run("document.activeElement.id") == "main"
+    opened.key("Tab", 9)
+    assert opened.run("document.activeElement.tagName") == "SUMMARY"
+    assert opened.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    opened.key("Enter", 13)
+    opened.wait("document.activeElement.parentNode.open && document.activeElement.parentNode.querySelector('tbody tr') !== null")
+    for chart in ("chart-overtime", "chart-gbps", "chart-levels", "chart-memory", "chart-stream", "chart-scatter"):
+        opened.run(f"document.getElementById('{chart}').focus()")
+        seen = set()
+        for _ in range(2):
+            opened.key("ArrowRight", 39)
+            seen.add(opened.run("document.activeElement.getAttribute('aria-valuetext')"))
+        opened.key("End", 35)
+        assert opened.run("document.activeElement.getAttribute('aria-valuenow') === document.activeElement.getAttribute('aria-valuemax')")
+        assert len(seen) == 2, chart
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_readable(chromium, page, dark):
+    """Names of all that takes the focus, headings in order, unique ids, contrast of all text."""
+    chromium.look(dark=dark)
+    chromium.open(page.as_uri())
+    chromium.run("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+    chromium.wait("[...document.querySelectorAll('main details')].every((e) => e.children.length > 1)")
+    assert page_checks.unnamed(chromium) == []
+    assert page_checks.structure(chromium) == []
+    assert page_checks.low_contrast(chromium) == []
+
+
+def test_theme_switch_and_print(opened):
+    light = opened.run("getComputedStyle(document.body).backgroundColor")
+    opened.run("document.querySelector('input[value=dark]').click()")
+    assert opened.run("getComputedStyle(document.body).backgroundColor") != light
+    opened.look(media="print", dark=True)
+    assert opened.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert opened.run("getComputedStyle(document.querySelector('.panel h2')).color") == "rgb(29, 33, 38)"
+    assert len(opened.call("Page.printToPDF", printBackground=True)["data"]) > 10_000
+    opened.look()
+    opened.run("document.querySelector('input[value=auto]').click()")
+
+
+@pytest.mark.parametrize("width, zoom", [(1280, 0.8), (1280, 1.0), (1280, 2.0), (768, 1.0), (390, 1.0), (320, 1.0)])
+def test_nothing_overflows(chromium, page, width, zoom):
+    chromium.look(width, zoom=zoom)
+    chromium.open(page.as_uri())
+    assert page_checks.overflowing(chromium) == []
+
+
+HOSTILE = ["</script><script>window.injected=1</script>", "<img src=x onerror=window.injected=1>", "\"'&<>`${window.injected=1}",
+           "<!--<script>", "line\nbreak\u2028\u0000", "\u202egnp.exe", "k" * 4096]
+
+
+def test_hostile_names(chromium, job, tmp_path):
+    with span("hostile"):
+        futures = [job.client.submit(int, i, key=f"{name}_{i}", pure=False) for i, name in enumerate(HOSTILE)]
+        job.client.gather(futures)
+    report = jobs.settled(job.procs, lambda r: len(r["tasks"]) == len(HOSTILE))
+    path = write_page(job.procs, tmp_path / "hostile.html", "--run", report["run"])
+    chromium.look()
+    chromium.open(path.as_uri())
+    chromium.run("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+    chromium.wait("document.querySelector('#table-stream tbody tr') !== null")
+    assert chromium.run("window.injected") is None
+    assert chromium.run("document.querySelectorAll('script').length") == 3
+    assert chromium.run("document.querySelectorAll('img').length") == 0
+    keys = chromium.run("[...document.querySelectorAll('#table-stream tbody th')].map((e) => e.textContent)")
+    assert {key for key in (t["key"] for t in report["tasks"]) if len(key.encode()) <= 120} <= set(keys)
+    assert max(len(key.encode()) for key in keys) <= 120
+    assert chromium.problems == [] and chromium.requests == [path.as_uri()]
+    assert page_checks.overflowing(chromium) == []
+
+
+def test_one_task(chromium, job, tmp_path):
+    """A run without chunks, codecs and files: said, not drawn, and nothing breaks."""
+    with span("single"):
+        job.client.submit(int, 1, key="single_task", pure=False).result()
+    report = jobs.settled(job.procs, lambda r: [t["prefix"] for t in r["tasks"]] == ["single_task"])
+    path = write_page(job.procs, tmp_path / "one.html", "--run", report["run"])
+    chromium.look()
+    chromium.open(path.as_uri())
+    assert chromium.problems == []
+    assert chromium.run("JSON.parse(document.getElementById('data').textContent).stream.total") == 1
+    assert "No counted chunk" in chromium.run("document.getElementById('panel-scatter').textContent")
+    assert page_checks.overflowing(chromium) == []
+
+
+def test_no_run(job, tmp_path):
+    done = job.procs.report("--html", tmp_path / "none.html", directory=tmp_path)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "nothing was measured" in done.stderr
+    assert not (tmp_path / "none.html").exists()
+
+
+def test_live_without_a_run(chromium, new_cluster):
+    procs = new_cluster("empty")
+    procs.start_collector()
+    chromium.look()
+    chromium.open(f"http://127.0.0.1:{procs.http_port}/")
+    chromium.wait("/nothing was measured|no run/.test(document.querySelector('main').textContent)")
+    # the browser itself logs each 404 of a request; nothing else
+    assert [p for p in chromium.problems if "404" not in p] == []
+
+
+def test_many_tasks(chromium, job, tmp_path):
+    """100,000 tasks: small, quick, and the sums are of all of them."""
+    maker = ROOT / "build" / "tests" / "bench" / "make_journal"
+    subprocess.run(["make", "-C", ROOT, maker.relative_to(ROOT)], check=True, capture_output=True)
+    subprocess.run([maker, tmp_path / "many", "100000"], check=True)
+    path = tmp_path / "many.html"
+    done = job.procs.report("--html", path, directory=tmp_path / "many")
+    assert done.returncode == 0, done.stderr
+    assert path.stat().st_size < PAGE_BYTES
+    chromium.look()
+    chromium.open(path.as_uri())
+    assert chromium.problems == []
+    text = chromium.run("document.getElementById('panel-stream').textContent")
+    shown, total = (int(n.replace(",", "")) for n in re.search(r"shown ([\d,]+) of ([\d,]+) tasks", text).groups())
+    data = json.loads(chromium.run("document.getElementById('data').textContent"))
+    assert total == data["stream"]["total"] == sum(r["tasks"] for r in data["balance"]["rows"]) == 100_100
+    # the cells hold what the tasks on these threads took: each half a second, up to a thousandth of a cell
+    cells = sum(sum(max(0, v) for v in lane) for lane in data["stream"]["cells"]) / 1000 * data["stream"]["cell"] / 1e6
+    assert cells == pytest.approx(shown * metric(data, "task_wall_seconds") / metric(data, "num_tasks"), rel=0.02)
+    assert "1,500 of 100,000 chunks" in chromium.run("document.getElementById('panel-scatter').textContent")
+
+
+def metric(data, name):
+    return next(m["value"] for m in data["metrics"] if m["id"] == name)
