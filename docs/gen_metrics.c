@@ -64,6 +64,24 @@ static const struct {
 	{"90",
 	 "superseded: every number says itself whether it is known, and `completeness` why it is "
 	 "not"},
+	{"60, 61", "what roastcoffea's @track_metrics has put into a processor's output is read on "
+		   "the worker: "
+		   "`sections`, `memory_sections` and `custom_metrics` whose `source` is "
+		   "roastcoffea; the whole of "
+		   "process() is the section \"@track_metrics\""},
+	{"91, 92", "superseded: `crema.section(name)` gives `sections`: count, wall, CPU, each "
+		   "kind of wait and bytes of "
+		   "each layer, inclusive and without inner sections. Those of track_time and "
+		   "track_section are there as "
+		   "well, with the wall time that they have"},
+	{"93", "superseded: `crema.memory(name)` gives `memory_sections`: resident memory before "
+	       "and after, the "
+	       "difference, and the peak where it was a new one of the process. track_memory's are "
+	       "there as well"},
+	{"94", "superseded: `crema.metric(name, value)` gives `custom_metrics`: count, sum, least, "
+	       "most and last of a "
+	       "number; those of record_metric and track_bytes are there as well"},
+	{"95", "superseded: a checkpoint is an empty `crema.section`, or a `crema.metric`"},
 	{"103", "core efficiency near 100 % is a busy machine, 50 % leaves half of it idle, 20 % "
 		"means that "
 		"workers mostly wait: `Timing` says for what. I/O overhead of 10 % is small, of 50 "
@@ -99,6 +117,7 @@ static const struct {
 	{"157", "`blocking` has the native call stacks of long waits. For a profile by Python "
 		"function use "
 		"py-spy or memray: they go together with the preload"},
+	{"158", "superseded: sections are activities by names of your own"},
 	{"159",
 	 "total_cpu_time adds up the wall time around process() over all threads, so it may exceed "
 	 "wall_time, and waiting is in it; total_cpu_time_true has neither"},

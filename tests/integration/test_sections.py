@@ -1,6 +1,9 @@
 """crema.section, crema.memory and crema.metric on measured workers, against known work."""
 
+import json
 import os
+import subprocess
+import sys
 import zlib
 
 import cold
@@ -234,14 +237,16 @@ def test_decorators_refuse_what_they_cannot_measure():
             kind(7)
 
 
-def test_elsewhere_nothing_happens(ran, client):
+def test_elsewhere_nothing_happens(ran, client, homes):
     """This process is not preloaded; the worker has the shim's functions and no module more."""
     assert {getattr(instrument, n) for n in ("_begin", "_begin_memory", "_end", "_value")} == {None}
     assert section_jobs.recurse(30) == 30
     crema.metric("x", "anything")
     types, modules = next(iter(client.run(section_jobs.functions).values()))
     assert types == ["builtin_function_or_method"] * 4
-    assert modules == ["crema", "crema.instrument"]
+    plain = subprocess.run([sys.executable, "-c", "import json, section_jobs; print(json.dumps(section_jobs.functions()[1]))"],
+                           env={**os.environ, "PYTHONPATH": homes["PYTHONPATH"]}, capture_output=True, text=True, check=True)
+    assert modules == json.loads(plain.stdout)
 
 
 def test_coffea(procs, client, data):

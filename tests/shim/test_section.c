@@ -372,24 +372,41 @@ static void what_does_not_fit_is_counted_together(void **state)
 	harness_free(&h);
 }
 
+static struct crema_section *other_row(void)
+{
+	return &crema_shm->section[CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_OTHER + 1];
+}
+
+static void make_safe(const char *begins)
+{
+	for (unsigned int i = 0; i < CREMA_SHM_SECTIONS; i++) {
+		struct crema_section *s = &crema_shm->section[i];
+
+		if (s->path && !strncmp(arena_text(s->path), begins, strlen(begins)))
+			s->safe_seq = s->seq;
+	}
+}
+
 /* ... until rows are safe and not open: they can go, the others not. */
 static void rows_that_are_safe_can_go(void **state)
 {
 	struct harness_task h = harness_begin();
-	struct crema_section *s;
 	uint64_t open_one, number;
+	struct crema_section *s;
 
 	(void)state;
-	for (unsigned int i = 0; i < CREMA_SHM_SECTIONS; i++) {
-		s = &crema_shm->section[i];
-		if (s->path && !strncmp(arena_text(s->path), "made up", 7))
-			s->safe_seq = s->seq;
-	}
-	open_one = section_begin("made up 1", 9, 0); /* of no span: a row of its own */
+	make_safe("made up 1");
+	open_one = begin("made up 1"); /* of no span: a row of its own */
 	assert_true(open_one != 0);
 	s = row("made up 1", 0);
-	s->safe_seq = s->seq;
 	number = s->number;
+	for (unsigned int i = 0; i < CREMA_SHM_SECTIONS; i++)
+		crema_shm->section[i].safe_seq = 0;
+	s->safe_seq = s->seq; /* safe, but open */
+	section_end(begin("new one"));
+	assert_int_equal(other_row()->ended, 1);
+	assert_int_equal(s->number, number);
+	make_safe("made up 2");
 	section_end(begin("new one"));
 	assert_int_equal(row("made up 1/new one", 0)->ended, 1);
 	assert_int_equal(row("made up 1/new one", 0)->number, number + 1);

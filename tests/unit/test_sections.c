@@ -163,17 +163,23 @@ static void sums_and_self(void **state)
 
 	(void)state;
 	section(fx, 1, "s", &(struct told){"a", NULL, 8, 3, 900, 500, 250, 7000, false, 0});
-	section(fx, 1, "s", &(struct told){"a", NULL, 4, 1, 300, 100, 50, 1000, false, 0}); /* older */
+	section(fx, 1, "s",
+		&(struct told){"a", NULL, 4, 1, 300, 100, 50, 1000, false, 0}); /* older */
 	section(fx, 2, "s", &(struct told){"a", NULL, 2, 1, 100, 60, 0, 1000, true, 0});
 	section(fx, 1, "s", &(struct told){"a/b", NULL, 2, 2, 400, 300, 0, 5000, false, 0});
 	section(fx, 1, "s", &(struct told){"a/b/c", NULL, 2, 2, 100, 50, 0, 5000, false, 0});
 	section(fx, 1, "s",
 		&(struct told){"a\\/x", NULL, 2, 1, 70, 50, 0, 1, false, 0}); /* no inner of a */
 	section(fx, 1, "s",
-		&(struct told){"a/b", "pool", 2, 1, 70, 50, 0, 1, false, 0}); /* of another thread */
+		&(struct told){"a/b", "pool", 2, 1, 70, 50, 0, 1, false,
+			       0}); /* of another thread */
+	section(fx, 2, "s",
+		&(struct told){"a\\", NULL, 2, 1, 0, 0, 0, 0, false, 0}); /* no shim's */
 	section(fx, 1, "another", &(struct told){"a", NULL, 9, 9, 9, 9, 9, 9, false, 0});
 	root = json_of(fx);
-	assert_int_equal(json_array_size(json_object_get(root, "sections")), 5);
+	assert_int_equal(json_array_size(json_object_get(root, "sections")), 6);
+	assert_true(json_is_null(
+		json_object_get(named(root, "sections", "section", "a\\/x"), "outer")));
 	a = named(root, "sections", "section", "a");
 	assert_true(json_is_null(json_object_get(a, "outer")));
 	assert_int_equal((int)number(a, "count"), 4);
