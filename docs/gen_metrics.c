@@ -87,12 +87,19 @@ static const struct {
 		"workers mostly wait: `Timing` says for what. I/O overhead of 10 % is small, of 50 "
 		"% worth "
 		"a look at the access pattern, of 80 % the job waits for data"},
+	{"111-117",
+	 "`crema report --measurement DIR` writes a folder that roastcoffea's loader, tables and "
+	 "plots take; the report page has the same over time"},
+	{"122", "`/metrics` of `crema collect`: the cluster's counters and the last run's gauges"},
 	{"127",
 	 "superseded: TaskVine's processes are measured themselves; `crema report --taskvine-log` "
 	 "puts its log beside them"},
 	{"129", "superseded: tables. A metric, an option, a finding, a counter or a way out is one "
 		"line and "
 		"one function (docs/hacking.md)"},
+	{"121, 131, 132, 134", "`crema report --html` and the collector's http page: workers, task "
+			       "stream by thread and by what "
+			       "it waited for, over time and in total"},
 	{"145",
 	 "superseded: `Data volume by layer` has one origin for each number, and says how they "
 	 "differ"},
@@ -118,6 +125,7 @@ static const struct {
 		"function use "
 		"py-spy or memray: they go together with the preload"},
 	{"158", "superseded: sections are activities by names of your own"},
+	{"158", "superseded: `crema.section` names activities of your own"},
 	{"159",
 	 "total_cpu_time adds up the wall time around process() over all threads, so it may exceed "
 	 "wall_time, and waiting is in it; total_cpu_time_true has neither"},

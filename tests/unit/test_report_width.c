@@ -219,7 +219,7 @@ static void test_narrow_and_clean(void **state)
 	setlocale(LC_CTYPE, "C");
 }
 
-static void test_sections(void **state)
+static void test_row_119(void **state)
 {
 	static const char *const titles[] = {
 		"Findings",
@@ -291,7 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_narrow_and_clean),
-		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_row_119),
 		cmocka_unit_test(test_colour_is_only_colour),
 	};
 

@@ -1,0 +1,147 @@
+"""Rows of tests/checklist.txt that are no metrics, each by its number; the others of them are in tests/unit/test_rows.c
+and where their subjects are. scripts/checklist-rows prints the rows that nothing answers."""
+
+import datetime
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+
+def series(demo, name, value):
+    """The values of one series of every worker: there are two, and both have said something."""
+    found = demo.json["tracking_data"][name]
+    assert len(found) == 2
+    assert all(found.values())
+    for points in found.values():
+        times = [datetime.datetime.fromisoformat(point["timestamp"]) for point in points]
+        assert times == sorted(times)
+    return [point[value] for points in found.values() for point in points]
+
+
+def test_row_032(demo):
+    counts = demo.json["tracking_data"]["worker_counts"]
+    assert {row["worker_count"] for row in counts} == {2}
+    assert all(set(row) == {"timestamp", "worker_count"} for row in counts)
+
+
+def test_row_033(demo):
+    assert min(series(demo, "worker_memory", "memory_bytes")) > 10_000_000
+
+
+def test_row_034(demo):
+    limits = {worker["memory_limit_bytes"] for worker in demo.json["workers"]}
+    assert set(series(demo, "worker_memory_limit", "memory_limit_bytes")) == limits
+
+
+def test_row_035(demo):
+    assert set(series(demo, "worker_cores", "cores")) == {1}
+
+
+def test_row_036(demo):
+    active = demo.json["tracking_data"]["worker_active_tasks"]
+    for worker, points in demo.json["tracking_data"]["worker_executing"].items():
+        assert all(a["active_tasks"] >= e["executing"] for a, e in zip(active[worker], points, strict=True))
+    assert "worker_active_tasks" in demo.json["tracking_data"]["estimated"]
+
+
+def test_row_037(demo):
+    assert set(series(demo, "worker_executing", "executing")) <= {0, 1}  # one thread each
+
+
+def test_row_038(demo):
+    assert min(series(demo, "worker_nbytes", "nbytes")) >= 0
+
+
+def test_row_039(demo):
+    assert min(series(demo, "worker_occupancy", "occupancy")) >= 0
+    assert "worker_occupancy" in demo.json["tracking_data"]["estimated"]
+
+
+def test_row_040(demo):
+    for seen in series(demo, "worker_last_seen", "last_seen"):
+        assert datetime.datetime.fromisoformat(seen).utcoffset() == datetime.timedelta(0)
+
+
+def test_row_041(demo):
+    assert demo.json["metrics"]["track_workers"] is True
+    assert isinstance(demo.json["tracking_data"], dict)
+
+
+def test_row_045(demo):
+    info = demo.json["run_info"]
+    for name in ("start", "stop"):
+        told = datetime.datetime.fromisoformat(info[f"{name}_time"])
+        assert told.utcoffset() == datetime.timedelta(0)
+        assert told.timestamp() == pytest.approx(info[name], abs=1e-5)
+
+
+def test_row_046(demo):
+    assert [chunk["chunk_id"] for chunk in demo.json["chunks"]] == list(range(1, 17))
+
+
+def test_row_047(demo):
+    assert [chunk["events"] for chunk in demo.json["chunks"]] == [50_000] * 16
+
+
+def test_row_048(demo):
+    """process() is a part of its task."""
+    for chunk in demo.json["chunks"]:
+        assert 0 < chunk["processing_time_seconds"] == chunk["coffea_processtime_seconds"] < chunk["wall_seconds"]
+
+
+def test_row_049(demo):
+    assert all(chunk["memory_start_gb"] == chunk["rss_start_bytes"] / 1e9 for chunk in demo.json["chunks"])
+
+
+def test_row_050(demo):
+    assert all(chunk["memory_end_gb"] == chunk["rss_stop_bytes"] / 1e9 for chunk in demo.json["chunks"])
+
+
+def test_row_051(demo):
+    for chunk in demo.json["chunks"]:
+        assert chunk["memory_delta_gb"] == pytest.approx(chunk["memory_end_gb"] - chunk["memory_start_gb"], abs=1e-12)
+
+
+def test_row_052(demo):
+    """The example names each dataset by its file."""
+    assert all(chunk["dataset"] == Path(chunk["filename"]).stem for chunk in demo.json["chunks"])
+
+
+def test_row_053(demo):
+    assert {chunk["filename"] for chunk in demo.json["chunks"]} == set(demo.files)
+
+
+def test_row_054(demo):
+    """The chunks of a file cover its entries, each once."""
+    for file in demo.files:
+        ranges = sorted((chunk["entrystart"], chunk["entrystop"]) for chunk in demo.json["chunks"] if chunk["filename"] == file)
+        assert ranges == [(start, start + 50_000) for start in range(0, 200_000, 50_000)]
+
+
+def test_row_120(demo, shared, tmp_path):
+    """A saved report is the printed one."""
+    done = shared.procs.report("--run", demo.json["run"], "--json", tmp_path / "run.json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "run.json").read_text())["metrics"] == demo.json["metrics"]
+
+
+@pytest.fixture(scope="module")
+def page(demo, shared, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    done = shared.procs.report("--html", path, "--run", demo.json["run"])
+    assert done.returncode == 0, done.stderr
+    return path.read_text()
+
+
+def test_row_121(page):
+    """One file: nothing is loaded from anywhere."""
+    assert page.startswith("<!doctype html>")
+    assert re.findall(r"<(?:script|img|iframe)[^>]*\ssrc=|<link[^>]*\shref=(?!.?data:)|@import|url\((?!.?data:)", page) == []
+
+
+def test_row_134(page):
+    """Dask's performance report lacks the workers; this one has a panel of them."""
+    for panel in ("balance", "stream", "memory", "levels"):
+        assert f'id: "{panel}"' in page
