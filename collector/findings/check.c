@@ -144,6 +144,21 @@ const char *draft_upper(struct draft *d, const char *text)
 	return copy;
 }
 
+const char *class_words(unsigned int id)
+{
+	static const char *const words[CREMA_TIMES] = {
+		[CREMA_T_cpu] = "computing",
+		[CREMA_T_runqueue] = "waiting for a core",
+		[CREMA_T_gil_wait] = "waiting for the interpreter lock",
+		[CREMA_T_lock_wait] = "waiting for locks",
+		[CREMA_T_network_wait] = "waiting for the network",
+		[CREMA_T_storage_wait] = "waiting for storage",
+		[CREMA_T_sleep] = "asleep",
+	};
+
+	return words[id];
+}
+
 bool reaches(double part, double whole, double percent, double amount)
 {
 	return whole > 0 && part >= amount && part * 100 >= whole * percent;

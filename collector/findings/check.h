@@ -54,6 +54,9 @@ const char *draft_percent(struct draft *d, double percent); /* "41 %", "3.2 %" *
 const char *draft_name(struct draft *d, const char *name);  /* quoted, short, printable */
 const char *draft_upper(struct draft *d, const char *text); /* LZMA */
 
+/* "waiting for storage", "computing" */
+const char *class_words(unsigned int id);
+
 /* Is `part` at least `percent` of `whole` and at least `amount`? */
 bool reaches(double part, double whole, double percent, double amount);
 

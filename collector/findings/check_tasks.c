@@ -28,7 +28,7 @@ static struct stragglers stragglers_of(const struct kinds *k, size_t first, size
 	return s;
 }
 
-/* "72 % of it storage": what the slowest one did most. */
+/* "72 % of it waiting for storage": what the slowest one did most. */
 static void say_most(struct draft *d, const struct attempt *a)
 {
 	struct classes c;
@@ -46,7 +46,7 @@ static void say_most(struct draft *d, const struct attempt *a)
 		return;
 	draft_see(d, "slowest_class", value_text(class_name(worst)), "");
 	draft_see(d, "slowest_class_percent", value_real(most / wall * 100), "%");
-	draft_say_more(d, ", %s of it %s", draft_percent(d, most / wall * 100), class_name(worst));
+	draft_say_more(d, ", %s of it %s", draft_percent(d, most / wall * 100), class_words(worst));
 }
 
 static enum verdict say_stragglers(const struct report *r, struct draft *d, const struct kinds *k,
@@ -62,7 +62,9 @@ static enum verdict say_stragglers(const struct report *r, struct draft *d, cons
 	draft_see(d, "excess_seconds", value_real(s->excess), "s");
 	draft_see(d, "slowest_seconds", value_real(wall), "s");
 	draft_see(d, "slowest_worker", value_text(slow->worker->label), "");
-	draft_say(d, "%zu of %zu tasks %s took %s longer than the median of %s; the slowest %s",
+	draft_say(d,
+		  "%zu of %zu tasks %s took %s longer in all than their median of %s each; the "
+		  "slowest %s",
 		  s->late, s->n, draft_name(d, slow->prefix),
 		  draft_human(d, value_real(s->excess), AS_SECONDS),
 		  draft_human(d, value_real(s->median), AS_SECONDS),

@@ -58,14 +58,6 @@ enum verdict finding_idle_threads(const struct report *r, struct draft *d)
 
 enum verdict finding_low_cpu_efficiency(const struct report *r, struct draft *d)
 {
-	static const char *const reasons[CREMA_TIMES] = {
-		[CREMA_T_runqueue] = "waiting for a core",
-		[CREMA_T_gil_wait] = "waiting for the interpreter lock",
-		[CREMA_T_lock_wait] = "waiting for locks",
-		[CREMA_T_network_wait] = "waiting for the network",
-		[CREMA_T_storage_wait] = "waiting for storage",
-		[CREMA_T_sleep] = "asleep",
-	};
 	const struct tally *t = &r->facts->all;
 	double all, busy, cpu, most;
 	const char *reason = "without a task";
@@ -81,8 +73,8 @@ enum verdict finding_low_cpu_efficiency(const struct report *r, struct draft *d)
 	if (!(all > 0) || cpu * 100 >= all * d->check->first || all - cpu < d->check->second)
 		return CHECK_QUIET;
 	for (i = 0, most = all - busy; i < CREMA_TIMES; i++) {
-		if (reasons[i] && t->cls[i] > most)
-			reason = reasons[i], most = t->cls[i];
+		if (i != CREMA_T_cpu && t->cls[i] > most)
+			reason = class_words(i), most = t->cls[i];
 	}
 	draft_see_metric(d, r, "total_cpu_time_true_all", "s");
 	draft_see(d, "thread_seconds", value_real(all), "s");
@@ -103,31 +95,34 @@ enum verdict finding_low_cpu_efficiency(const struct report *r, struct draft *d)
 enum verdict finding_more_workers(const struct report *r, struct draft *d)
 {
 	const struct tally *t = &r->facts->tasks;
-	double all, busy, threads, each;
+	double all, busy, threads, each, computing;
 	enum verdict verdict = occupancy(r, d, &all, &busy);
-	bool known;
+	bool known, queue_known;
 
 	if (verdict != CHECK_QUIET)
 		return verdict;
-	value_number(tally_class(t, CREMA_T_cpu), &known);
-	if (!known)
+	computing = value_number(tally_class(t, CREMA_T_cpu), &known) +
+		    value_number(tally_class(t, CREMA_T_runqueue), &queue_known);
+	if (!known || !queue_known)
 		return draft_unknown(d, "task_cpu_seconds");
 	if (!most_threads(r, &threads) || !(threads > 0))
 		return draft_unknown(d, "peak_workers");
 	each = (double)t->attempts / threads;
 	if (!reaches(busy, all, d->check->first, 0) || each < d->check->second ||
-	    t->cls[CREMA_T_cpu] * 2 <= t->wall)
+	    computing * 2 <= t->wall)
 		return CHECK_QUIET;
 	draft_see(d, "busy_percent", value_real(busy / all * 100), "%");
 	draft_see(d, "threads", value_real(threads), "threads");
 	draft_see(d, "num_tasks", value_uint(t->attempts), "tasks");
 	draft_see(d, "tasks_per_thread", value_real(each), "tasks");
-	draft_see(d, "cpu_percent", value_real(t->cls[CREMA_T_cpu] / t->wall * 100), "%");
-	draft_say(d,
-		  "%s thread%s had a task for %s of the time and %s tasks each; %s of it was CPU",
-		  draft_human(d, value_real(threads), AS_IS), threads == 1 ? "" : "s",
-		  draft_percent(d, busy / all * 100), draft_human(d, value_real(each), AS_IS),
-		  draft_percent(d, t->cls[CREMA_T_cpu] / t->wall * 100));
+	draft_see(d, "computing_percent", value_real(computing / t->wall * 100), "%");
+	draft_say(
+		d,
+		"%s thread%s had a task for %s of the time and %s tasks each; %s of it was CPU or "
+		"waiting for a core",
+		draft_human(d, value_real(threads), AS_IS), threads == 1 ? "" : "s",
+		draft_percent(d, busy / all * 100), draft_human(d, value_real(each), AS_IS),
+		draft_percent(d, computing / t->wall * 100));
 	return draft_found(d, 0);
 }
 

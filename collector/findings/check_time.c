@@ -250,16 +250,23 @@ enum verdict finding_unclassified(const struct report *r, struct draft *d)
 	return draft_found(d, s.percent / 100);
 }
 
+/* On a busy node computing is waiting for a core, too. */
 enum verdict finding_cpu_bound(const struct report *r, struct draft *d)
 {
+	const struct tally *t = &r->facts->tasks;
+	struct value cpu = tally_class(t, CREMA_T_cpu), queue = tally_class(t, CREMA_T_runqueue);
+	bool known = cpu.type != VALUE_NULL && queue.type != VALUE_NULL;
 	enum verdict verdict;
 	struct share s;
 
-	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_cpu), "task_cpu_seconds", &s,
-		      &verdict))
+	if (!share_of(r, d, known ? value_real(cpu.v.d + queue.v.d) : value_null(),
+		      "cpu_and_runqueue_seconds", &s, &verdict))
 		return verdict;
-	draft_say(d, "%s of the time of tasks (%s) was CPU", draft_percent(d, s.percent),
-		  draft_human(d, s.seconds, AS_SECONDS));
+	draft_see(d, "task_cpu_seconds", cpu, "s");
+	draft_see(d, "runqueue_wait_seconds", queue, "s");
+	draft_say(d, "%s of the time of tasks was CPU (%s) or waiting for a core (%s)",
+		  draft_percent(d, s.percent), draft_human(d, cpu, AS_SECONDS),
+		  draft_human(d, queue, AS_SECONDS));
 	return draft_found(d, s.percent / 100);
 }
 
@@ -281,9 +288,9 @@ enum verdict finding_blocked_site(const struct report *r, struct draft *d)
 	draft_see(d, "percent", value_real(s.v.d / t->wall * 100), "%");
 	draft_see(d, "waits", value_uint(row->waits.calls), "waits");
 	draft_see(d, "class", value_text(class_name(row->wait)), "");
-	draft_say(d, "%s of the time of tasks (%s in %s long waits: %s) was at one call site",
+	draft_say(d, "%s of the time of tasks (%s) was spent %s at one call site, in %s long waits",
 		  draft_percent(d, s.v.d / t->wall * 100), draft_human(d, s, AS_SECONDS),
-		  draft_human(d, value_uint(row->waits.calls), AS_COUNT), class_name(row->wait));
+		  class_words(row->wait), draft_human(d, value_uint(row->waits.calls), AS_COUNT));
 	if (frame_of(row)) {
 		draft_see(d, "function", value_text(frame_of(row)), "");
 		draft_say_more(d, ", %s", draft_name(d, frame_of(row)));

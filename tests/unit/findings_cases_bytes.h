@@ -29,13 +29,13 @@ static void chunks_of(struct fixture *fx, uint64_t read, uint64_t used, bool kno
 
 static bool case_metadata_reread(struct fixture *fx, int side)
 {
-	/* 16 x 625,000 = 10 MB of 50 MB */
+	/* 16 x 62,500 = 1 MB of 5 MB */
 	if (side == BELOW)
-		chunks_of(fx, 2500010, 1875010 + 3, true); /* 9,999,952 of 50 MB */
+		chunks_of(fx, 250010, 187510, true); /* 1 MB of 5,000,200 */
 	else if (side == BELOW_SECOND)
-		chunks_of(fx, 1000000, 375001, true); /* 9,999,984 of 20 MB */
+		chunks_of(fx, 100000, 37501, true); /* 999,984 of 2 MB */
 	else
-		chunks_of(fx, 2500000, 1875000, side != UNKNOWN);
+		chunks_of(fx, 250000, 187500, side != UNKNOWN);
 	return true;
 }
 
@@ -96,11 +96,10 @@ static void one_file(struct fixture *fx, const struct file_of *f)
 
 static bool case_baskets_reread(struct fixture *fx, int side)
 {
-	const struct file_of sides[] = {
-		[AT] = {60000000, 60000000, 50000000, 40000000, true},
-		[BELOW] = {60000000, 60000000, 50000005, 40000005, true},
-		[BELOW_SECOND] = {60000000, 60000000, 49999995, 39999996, true},
-		[UNKNOWN] = {60000000, 60000000, 50000000, 40000000, false}};
+	const struct file_of sides[] = {[AT] = {6000000, 6000000, 5000000, 4000000, true},
+					[BELOW] = {6000000, 6000000, 5000005, 4000005, true},
+					[BELOW_SECOND] = {6000000, 6000000, 4999995, 3999996, true},
+					[UNKNOWN] = {6000000, 6000000, 5000000, 4000000, false}};
 
 	one_file(fx, &sides[side]);
 	return true;
@@ -207,12 +206,12 @@ static bool case_failed_requests(struct fixture *fx, int side)
 
 static bool case_remote_amplification(struct fixture *fx, int side)
 {
-	uint64_t used = side == BELOW ? 10000001 : 10000000;
-	uint64_t received = side == BELOW ? 20000001 : 20000000;
+	uint64_t used = side == BELOW ? 1000001 : 1000000;
+	uint64_t received = side == BELOW ? 2000001 : 2000000;
 	struct task_record r = chunk(1, "a", 0, 1000, "root://server//a.root", 0, 1000);
 
 	if (side == BELOW_SECOND)
-		used = 9999998, received = 19999997;
+		used = 999998, received = 1999997;
 	fx_hello(fx, 1, "{}");
 	SET_COUNT(&r, network_read_bytes, received);
 	SET_COUNT(&r, basket_bytes, used);

@@ -1,0 +1,219 @@
+"""What test_findings.py runs on workers: each gives one finding something to see."""
+
+import hashlib
+import os
+import socket
+import subprocess
+import threading
+import time
+import zlib
+
+
+def cpu():
+    return time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID)
+
+
+def spin(seconds):
+    """Python code until this thread has used so much CPU."""
+    n, end = 0, cpu() + seconds
+    while cpu() < end:
+        n += 1
+    return n
+
+
+def rest(seconds):
+    time.sleep(seconds)
+
+
+def wait_for_a_lock(seconds):
+    lock = threading.Lock()
+    lock.acquire()
+    return lock.acquire(timeout=seconds)
+
+
+def ask(address, seconds):
+    """A server that thinks for a while."""
+    with socket.create_connection(address) as s:
+        s.sendall(b"GET /%f HTTP/1.1\r\nHost: x\r\n\r\n" % seconds)
+        return len(s.recv(1000))
+
+
+def ask_often(address, times, seconds):
+    with socket.create_connection(address) as s:
+        for _ in range(times):
+            s.sendall(b"GET /%f HTTP/1.1\r\nHost: x\r\n\r\n" % seconds)
+            s.recv(1000)
+
+
+def download_beside(address, size):
+    """In a thread that no task starts."""
+    def get():
+        got = 0
+        with socket.create_connection(address) as s:
+            s.sendall(b"GET /size/%d HTTP/1.1\r\nHost: x\r\n\r\n" % size)
+            while got < size:
+                got += len(s.recv(1 << 20))
+
+    thread = threading.Thread(target=get)
+    thread.start()
+    thread.join()
+
+
+def share_one_core(seconds):
+    """Without the interpreter lock, and with every other thread that does this on the same core."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    try:
+        data, end = bytes(4 << 20), cpu() + seconds
+        while cpu() < end:
+            hashlib.sha256(data)
+    finally:
+        os.sched_setaffinity(0, range(os.cpu_count()))
+
+
+def stop_for(seconds):
+    """The whole process, as a debugger or a freezer stops it."""
+    code = "kill -STOP $0; sleep $1; kill -CONT $0"
+    child = subprocess.Popen(["sh", "-c", code, str(os.getpid()), str(seconds)])
+    while child.poll() is None:
+        pass
+
+
+def unpack_lzma(seconds):
+    import lzma
+
+    data, end = lzma.compress(os.urandom(300_000) * 2), cpu() + seconds
+    while cpu() < end:
+        lzma.decompress(data)
+
+
+def unpack_two(seconds):
+    """Two codecs: what the slow one costs at the speed of the other is known."""
+    import lzma
+
+    raw = os.urandom(1_000_000)
+    fast = zlib.compress(raw, 1)
+    for _ in range(20):
+        zlib.decompress(fast)
+    data, end = lzma.compress(raw + raw), cpu() + seconds
+    while cpu() < end:
+        lzma.decompress(data)
+
+
+def pack(seconds):
+    data, end = os.urandom(1 << 20), cpu() + seconds
+    while cpu() < end:
+        zlib.compress(data)
+
+
+def unpack_noise(size):
+    data = zlib.compress(os.urandom(1 << 20))
+    for _ in range(size >> 20):
+        zlib.decompress(data)
+
+
+def read_small(path, calls, size):
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return sum(len(os.pread(fd, size, i * size)) for i in range(calls))
+    finally:
+        os.close(fd)
+
+
+def read_large(path):
+    with open(path, "rb", buffering=0) as file:
+        while file.read(1 << 20):
+            pass
+
+
+def read_around_the_cache(path, seconds):
+    """Waits for the disk again and again."""
+    import mmap
+
+    buffer, end = mmap.mmap(-1, 4 << 20), time.monotonic() + seconds
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        while time.monotonic() < end:
+            os.lseek(fd, 0, os.SEEK_SET)
+            while os.readv(fd, [buffer]) > 0 and time.monotonic() < end:
+                pass
+    finally:
+        os.close(fd)
+
+
+def fail():
+    raise ValueError("on purpose")
+
+
+def fail_once(marker):
+    if os.path.exists(marker):
+        return
+    open(marker, "w").close()
+    raise ValueError("on purpose")
+
+
+def hold(size):
+    return os.urandom(size)
+
+
+def use(data):
+    return len(data)
+
+
+def die_once(marker):
+    if os.path.exists(marker):
+        return
+    open(marker, "w").close()
+    os.kill(os.getpid(), 9)
+
+
+async def asynchronous():
+    return 1
+
+
+def nothing(i):
+    return i
+
+
+def import_much(first):
+    if first:
+        import coffea.nanoevents  # noqa: F401
+        import coffea.processor  # noqa: F401
+
+
+class Awkward:
+    """An object that is slow to send."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def __reduce__(self):
+        spin(self.seconds)
+        return unpacked, (self.seconds,)
+
+
+def unpacked(seconds):
+    spin(seconds)
+    return Awkward(seconds)
+
+
+def make_awkward(seconds):
+    return Awkward(seconds)
+
+
+def child_spins(seconds):
+    import sys
+
+    subprocess.run([sys.executable, "-S", "-c", f"import time\nwhile time.process_time() < {seconds}: pass"], check=True)
+
+
+kept = []
+
+
+def leak(size):
+    kept.append(os.urandom(size))
+
+
+def fill(size, seconds):
+    data = os.urandom(size)
+    time.sleep(seconds)
+    return len(data)
