@@ -40,7 +40,7 @@ enum verdict finding_baskets_reread(const struct report *r, struct draft *d)
 		return CHECK_IDLE;
 	if (!worst || !reaches(again, all, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see(d, "basket_bytes", value_real(all), "bytes");
+	draft_see(d, "file_basket_bytes", value_real(all), "bytes");
 	draft_see(d, "reread_basket_bytes", value_real(again), "bytes");
 	draft_see(d, "percent", value_real(again / all * 100), "%");
 	draft_see(d, "file", value_text(worst->path), "");
@@ -170,7 +170,7 @@ enum verdict finding_warm_cache(const struct report *r, struct draft *d)
 	    storage * 100 >= read * d->check->first)
 		return verdict;
 	see_storage(r, d, storage, read);
-	draft_say(d, "storage gave only %s of the %s that read calls returned (%s)",
+	draft_say(d, "storage gave %s of the %s that read calls returned (%s)",
 		  draft_human(d, value_real(storage), AS_BYTES),
 		  draft_human(d, value_real(read), AS_BYTES),
 		  draft_percent(d, storage / read * 100));

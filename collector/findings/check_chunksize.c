@@ -135,9 +135,9 @@ static enum verdict judge(const struct files *files, struct draft *d)
 		return CHECK_QUIET;
 	draft_see(d, "events_per_chunk", value_real(events / chunks), "events");
 	draft_see(d, "chunks", value_real(chunks), "chunks");
-	draft_see(d, "read_bytes", value_real(read), "bytes");
-	draft_see(d, "outside_basket_bytes", value_real(outside), "bytes");
-	draft_see(d, "outside_basket_percent", value_real(outside / read * 100), "%");
+	draft_see(d, "chunk_read_bytes", value_real(read), "bytes");
+	draft_see(d, "chunk_outside_bytes", value_real(outside), "bytes");
+	draft_see(d, "chunk_outside_percent", value_real(outside / read * 100), "%");
 	draft_see(d, "chunksize", value_real(size), "events");
 	draft_see(d, "saved_bytes", value_real(saved), "bytes");
 	draft_say(d,

@@ -111,8 +111,8 @@ enum verdict finding_remote_amplification(const struct report *r, struct draft *
 		return CHECK_IDLE;
 	if (!reaches(received, used, d->check->first, 0) || received - used < d->check->second)
 		return CHECK_QUIET;
-	draft_see(d, "network_read_bytes", value_real(received), "bytes");
-	draft_see(d, "basket_bytes", value_real(used), "bytes");
+	draft_see(d, "remote_received_bytes", value_real(received), "bytes");
+	draft_see(d, "remote_basket_bytes", value_real(used), "bytes");
 	draft_see(d, "amplification", value_real(received / used), "");
 	draft_see(d, "chunks", value_uint(n), "chunks");
 	draft_say(d, "%s chunks of remote files received %s for %s of baskets used (%s)",

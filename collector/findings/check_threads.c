@@ -143,7 +143,7 @@ enum verdict finding_few_chunks(const struct report *r, struct draft *d)
 	draft_see(d, "num_chunks", value_real(chunks), "chunks");
 	draft_see(d, "threads", value_real(threads), "threads");
 	draft_see(d, "wall_time", wall, "s");
-	draft_say(d, "%.0f chunk%s for %s threads: %.0f threads never had one", chunks,
+	draft_say(d, "%.0f chunk%s for %s threads: %.0f of them never had one", chunks,
 		  chunks == 1 ? "" : "s", draft_human(d, value_real(threads), AS_IS),
 		  ceil(threads - chunks));
 	return draft_found(d, (threads - chunks) / threads);
@@ -254,7 +254,7 @@ enum verdict finding_tail(const struct report *r, struct draft *d)
 	draft_see(d, "wall_time", value_real(wall), "s");
 	draft_see(d, "percent", value_real(t.seconds / wall * 100), "%");
 	draft_see(d, "threads", value_real(threads), "threads");
-	draft_see(d, "idle_thread_seconds", value_real(t.idle), "s");
+	draft_see(d, "tail_idle_thread_seconds", value_real(t.idle), "s");
 	draft_say(d,
 		  "for the last %s of the wall time (%s) less than half of the %s threads had a "
 		  "task: %s thread-seconds without one",

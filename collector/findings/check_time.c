@@ -154,8 +154,9 @@ static void say_server(const struct report *r, struct draft *d)
 	draft_see(d, "server", value_text(worst->server), "");
 	draft_see(d, "requests", worst->requests, "requests");
 	draft_see(d, "mean_latency_seconds", mean, "s");
-	draft_say_more(d, "; %s answered %s requests in %s on average",
+	draft_say_more(d, "; %s answered %s request%s in %s on average",
 		       draft_name(d, worst->server), draft_human(d, worst->requests, AS_COUNT),
+		       value_number(worst->requests, NULL) == 1 ? "" : "s",
 		       draft_human(d, mean, AS_SECONDS));
 }
 
@@ -288,9 +289,11 @@ enum verdict finding_blocked_site(const struct report *r, struct draft *d)
 	draft_see(d, "percent", value_real(s.v.d / t->wall * 100), "%");
 	draft_see(d, "waits", value_uint(row->waits.calls), "waits");
 	draft_see(d, "class", value_text(class_name(row->wait)), "");
-	draft_say(d, "%s of the time of tasks (%s) was spent %s at one call site, in %s long waits",
+	draft_say(d,
+		  "%s of the time of tasks (%s) was spent %s at one call site, in %s long wait%s",
 		  draft_percent(d, s.v.d / t->wall * 100), draft_human(d, s, AS_SECONDS),
-		  class_words(row->wait), draft_human(d, value_uint(row->waits.calls), AS_COUNT));
+		  class_words(row->wait), draft_human(d, value_uint(row->waits.calls), AS_COUNT),
+		  row->waits.calls == 1 ? "" : "s");
 	if (frame_of(row)) {
 		draft_see(d, "function", value_text(frame_of(row)), "");
 		draft_say_more(d, ", %s", draft_name(d, frame_of(row)));

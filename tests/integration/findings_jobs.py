@@ -217,3 +217,17 @@ def fill(size, seconds):
     data = os.urandom(size)
     time.sleep(seconds)
     return len(data)
+
+
+def ask_in_vain(address):
+    """The server closes the connection instead of answering."""
+    with socket.create_connection(address) as s:
+        s.sendall(b"GET /close HTTP/1.1\r\nHost: x\r\n\r\n")
+        return len(s.recv(100))
+
+
+def resident():
+    import resource
+
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * resource.getpagesize()

@@ -46,8 +46,8 @@ CLASS_CASE(cpu_bound, cpu, 80, 1000)
 /* 1 s of 4 s; the rest is CPU. */
 static bool case_unclassified(struct fixture *fx, int side)
 {
-	int wall = side == BELOW_SECOND ? 3900 : 4000;
-	int rest = side == BELOW ? 999 : side == BELOW_SECOND ? 999 : 1000;
+	int wall = side == BELOW ? 4001 : side == BELOW_SECOND ? 3900 : 4000;
+	int rest = side == BELOW_SECOND ? 999 : 1000;
 	struct task_record r = work(1, "a", 0, wall);
 
 	fx_hello(fx, 1, "{}");

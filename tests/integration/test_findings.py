@@ -1,0 +1,397 @@
+"""Findings of real runs: each check has a run that triggers it and one that does not.
+
+Each run is a span on a shared cluster; all of them are made first, then their reports are read. The
+table of checks itself (contract/findings.def) says which there are.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+from pathlib import Path
+
+import cluster
+import cold
+import findings_jobs as work
+import findings_processors
+import findings_server
+import jobs
+import pytest
+from distributed import Client, span, wait
+from test_executors import run as run_executor
+from test_storage import CHARGED, file_system
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = dict(re.findall(r"^FINDING\((\w+), (\w+),", (ROOT / "contract" / "findings.def").read_text(), re.M))
+ALL = bool(os.environ.get("CREMA_ALL_CELLS"))
+
+MEMORY = 700_000_000
+
+# check: (the run that triggers it, one in which it is made and finds nothing)
+RUNS = {
+    "gil_wait": ("gil", "core"),
+    "lock_wait": ("lock", "sleep"),
+    "storage_wait": ("direct", "sleep"),
+    "network_wait": ("ask", "sleep"),
+    "run_queue": ("core", "sleep"),
+    "sleeping": ("sleep", "core"),
+    "unclassified": ("stopped", "sleep"),
+    "blocked_site": ("ask", "codecs"),
+    "cpu_bound": ("core", "sleep"),
+    "decompression": ("codecs", "pack"),
+    "compression": ("pack", "noise"),
+    "low_compression": ("noise", "small_chunks"),
+    "metadata_reread": ("small_chunks", "clumsy"),
+    "baskets_reread": ("small_chunks", "clumsy"),
+    "read_amplification": ("clumsy", "small_chunks"),
+    "small_reads": ("small_reads", "large"),
+    "cold_cache": ("cold", "large"),
+    "warm_cache": ("large", "cold"),
+    "slow_server": ("servers", "alike"),
+    "failed_requests": ("servers", "alike"),
+    "remote_amplification": ("remote", "remote_whole"),
+    "unattributed_network": ("beside", "sleep"),
+    "killed_work": ("killed", "sleep"),
+    "failed_work": ("failed", "retried"),
+    "retried_work": ("retried", "failed"),
+    "recomputed_work": ("killed", "retried"),
+    "stragglers": ("uneven", "tiny"),
+    "tail": ("uneven", "core"),
+    "few_chunks": ("clumsy", "small_chunks"),
+    "idle_threads": ("uneven", "failed"),
+    "low_cpu_efficiency": ("uneven", "failed"),
+    "more_workers": ("queue", "uneven"),
+    "worker_imbalance": ("uneven", "failed"),
+    "dataset_imbalance": ("clumsy", "small_chunks"),
+    "late_workers": ("late", "uneven"),
+    "memory_limit": ("fill", "uneven"),
+    "memory_growth": ("leak", "tiny"),
+    "spill": ("spill", "uneven"),
+    "dask_overhead": ("clumsy", "small_chunks"),
+    "tiny_tasks": ("tiny", "uneven"),
+    "serialization": ("awkward", "uneven"),
+    "python_heavy": ("clumsy", "small_chunks"),
+    "imports": ("imports", "uneven"),
+    "process_start": ("processes", "forked"),
+    "incomplete": ("torn", "uneven"),
+    "silent_workers": ("silent", "uneven"),
+    "unmeasured_tasks": ("asynchronous", "uneven"),
+    "child_processes": ("child", "sleep"),
+}
+# Runs of the second cluster and of processes of their own: some of them need more than a second each.
+LONG = {"stopped", "direct", "remote", "remote_whole", "beside", "queue", "late", "fill", "leak", "spill", "awkward",
+        "processes", "forked", "silent", "child"}
+
+
+def test_every_check_has_runs():
+    assert set(RUNS) == set(TABLE)
+    assert len(TABLE) >= 20
+
+
+class Made:
+    """Runs of one cluster by name: spans first, reports later."""
+
+    def __init__(self, procs, client):
+        self.procs, self.client, self.spans, self.reports = procs, client, {}, {}
+
+    def submit(self, name, function, *args, count=1, **options):
+        with span(name) as self.spans[name]:
+            return [self.client.submit(function, *args, pure=False, key=jobs.unique(name), **options) for _ in range(count)]
+
+    def run(self, name, function, *args, **options):
+        """A failure of the task is part of the job."""
+        futures = self.submit(name, function, *args, **options)
+        self.client.gather(futures, errors="skip")
+        return futures
+
+    def coffea(self, name, files, instance, **options):
+        run_coffea(self.client, files, instance, **options)
+        self.reports[name] = jobs.settled(self.procs, lambda r: r["chunks"] and jobs.finished(r))
+
+    def read(self):
+        jobs.settled(self.procs, lambda r: True, run=list(self.spans.values())[-1])
+        for name, one in self.spans.items():
+            self.reports[name] = self.procs.report_json(one)
+
+
+def run_coffea(client, files, instance, chunksize, maxchunks=None):
+    from coffea import processor
+    from coffea.nanoevents import NanoAODSchema
+
+    NanoAODSchema.warn_missing_crossrefs = False
+    run = processor.Runner(executor=processor.DaskExecutor(client=client, status=False, retries=10), schema=NanoAODSchema,
+                           chunksize=chunksize, maxchunks=maxchunks, savemetrics=True, metadata_cache={})
+    return run({name: {"files": {str(path): "Events"}} for name, path in files.items()}, processor_instance=instance)
+
+
+def small(data):
+    return {codec: data[codec] for codec in ("zlib", "zstd")}
+
+
+@pytest.fixture(scope="module")
+def server(data):
+    server = findings_server.start([data["zlib"]])
+    yield server.server_address
+    server.shutdown()
+
+
+def waits_and_codecs(made, server):
+    """Those that only wait share the time."""
+    waiting = made.submit("lock", work.wait_for_a_lock, 1.3) + made.submit("ask", work.ask, server, 1.3)
+    waiting += made.submit("sleep", work.rest, 1.3)
+    made.client.gather(waiting)
+    made.run("gil", work.spin, 1.0, count=2, workers=["worker-0"])
+    made.run("core", work.share_one_core, 1.0, count=2, workers=["worker-0"])
+    made.run("codecs", work.unpack_two, 1.6)
+    made.run("pack", work.pack, 1.2)
+    made.run("noise", work.unpack_noise, 12 << 20)
+
+
+def files_and_servers(made, server, path, other):
+    cold.drop(path)
+    made.run("cold", work.read_large, path)
+    made.run("large", work.read_large, path)
+    made.run("small_reads", work.read_small, path, 6000, 512)
+    with span("servers") as made.spans["servers"]:
+        client = made.client
+        client.gather([client.submit(work.ask_often, server, 20, 0.0, pure=False, key=jobs.unique("servers")),
+                       client.submit(work.ask_often, other, 20, 0.03, pure=False, key=jobs.unique("servers")),
+                       client.submit(work.ask_in_vain, other, pure=False, key=jobs.unique("servers"))])
+    with span("alike") as made.spans["alike"]:
+        client.gather([client.submit(work.ask_often, server, 20, 0.03, pure=False, key=jobs.unique("alike")),
+                       client.submit(work.ask_often, other, 20, 0.03, pure=False, key=jobs.unique("alike"))])
+
+
+def tasks(made, directory):
+    made.run("failed", work.fail)
+    made.run("retried", work.fail_once, str(directory / "failed"), retries=1)
+    made.run("asynchronous", work.asynchronous)
+    made.run("tiny", work.nothing, 1, count=300)
+    with span("uneven") as made.spans["uneven"]:
+        client, where = made.client, {"pure": False, "workers": ["worker-0"]}
+        client.gather([client.submit(work.rest, seconds, key=jobs.unique("uneven"), **where) for seconds in 12 * [0.02]])
+        client.gather([client.submit(work.rest, seconds, key=jobs.unique("uneven"), **where) for seconds in (1.8, 3.6)])
+
+
+def killed(made, directory):
+    """A worker that dies takes a task and a result with it."""
+    with span("killed") as made.spans["killed"]:
+        client = made.client
+        held = client.submit(work.hold, 1000, pure=False, key=jobs.unique("held"))
+        client.gather(held)
+        ((where, *_),) = client.who_has(held).values()
+        died = client.submit(work.die_once, str(directory / "died"), pure=False, key=jobs.unique("killed"), workers=[where],
+                             allow_other_workers=True, retries=2)
+        client.gather(died)
+        client.gather(client.submit(work.use, held, pure=False, key=jobs.unique("killed")))
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory, homes, disk, data, server):
+    """Two workers with two threads each."""
+    directory = tmp_path_factory.mktemp("findings")
+    other = findings_server.start()
+    path = str(shutil.copy(data["zstd"], disk / "findings"))
+    with cluster.Cluster(directory / "pair", homes) as procs:
+        procs.start_collector()
+        procs.start_scheduler({"DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False"})
+        for _ in range(2):
+            procs.start_worker(nthreads=2, args=["--memory-limit", "4GB"])
+        with Client(procs.address) as client:
+            client.wait_for_workers(2, timeout=120)
+            made = Made(procs, client)
+            with span("imports") as made.spans["imports"]:
+                for first in (True, False, False, False):
+                    client.submit(work.import_much, first, pure=False, key=jobs.unique("imports"), workers=["worker-1"]).result()
+            waits_and_codecs(made, server)
+            files_and_servers(made, server, path, other.server_address)
+            tasks(made, directory)
+            made.coffea("small_chunks", small(data), findings_processors.Light(), chunksize=12_000)
+            said = evidence(finding(made.reports["small_chunks"], "metadata_reread"))
+            made.coffea("advised", small(data), findings_processors.Light(), chunksize=int(said["chunksize"]))
+            made.coffea("clumsy", {"slow": data["zlib"], "fast": data["lz4"], "third": data["zstd"]},
+                        findings_processors.Clumsy(), chunksize=5000, maxchunks=1)
+            killed(made, directory)
+            made.read()
+            made.reports["torn"] = torn(procs, directory)
+        yield made
+    other.shutdown()
+
+
+def torn(procs, directory):
+    """The journal with a hole in it."""
+    copy = directory / "torn"
+    shutil.copytree(procs.journal, copy)
+    (file,) = [f for f in copy.rglob("*") if f.is_file() and f.stat().st_size > 50_000][:1]
+    with open(file, "r+b") as f:
+        f.seek(20_000)
+        f.write(os.urandom(3000))
+    return procs.report_json(directory=copy)
+
+
+def alone(made, server, path):
+    """On one worker with one thread and little memory."""
+    client = made.client
+    made.run("child", work.child_spins, 2.5)
+    client.run(work.download_beside, server, 12 << 20)
+    made.run("beside", work.rest, 0.1)
+    made.run("stopped", work.stop_for, 1.6)
+    made.run("direct", work.read_around_the_cache, path, 2.0)
+    made.run("queue", work.spin, 0.4, count=12)
+    made.run("awkward", work.nothing, work.Awkward(1.3))
+    wait(made.submit("spill", work.hold, 60_000_000, count=8))
+    made.run("leak", work.leak, 15_000_000, count=12)
+    (resident,) = client.run(work.resident).values()
+    made.run("fill", work.fill, int(0.86 * MEMORY - resident), 1.6)
+
+
+def late_and_silent(made):
+    """Workers that come when most is done; then one of them vanishes with its agent."""
+    client, procs = made.client, made.procs
+    with span("late") as made.spans["late"]:
+        slow = client.submit(work.rest, 6, pure=False, key=jobs.unique("late"))
+        for _ in range(2):
+            procs.start_worker()
+        client.wait_for_workers(3, timeout=120)
+        client.gather([slow, client.submit(work.nothing, 1, pure=False, key=jobs.unique("late"))])
+    with span("silent") as made.spans["silent"]:
+        pids = client.run(os.getpid)
+        gone = list(pids)[-1]
+        client.gather([client.submit(work.nothing, 1, pure=False, key=jobs.unique("silent"), workers=[w]) for w in pids])
+    agents = {int(words[words.index("--pid") + 1]): pid for pid in procs.agents() for words in [cluster.strings_of(pid, "cmdline")]}
+    for pid in (agents[pids[gone]], pids[gone]):
+        os.kill(pid, signal.SIGKILL)
+    cluster.wait_until(lambda: any(w["silent"] for w in procs.report_json(made.spans["silent"])["workers"]), "a silent worker", 90)
+
+
+@pytest.fixture(scope="module")
+def long_runs(tmp_path_factory, homes, disk, data, server):
+    directory = tmp_path_factory.mktemp("findings-long")
+    path = str(shutil.copy(data["lz4"], disk / "findings-long"))
+    with cluster.Cluster(directory / "alone", homes) as procs:
+        procs.start_collector()
+        procs.start_scheduler()
+        procs.start_worker(args=["--memory-limit", str(MEMORY)])
+        with Client(procs.address) as client:
+            client.wait_for_workers(1, timeout=120)
+            made = Made(procs, client)
+            url = "http://{}:{}/{}".format(*server, os.path.basename(data["zlib"]))
+            alone(made, server, path)
+            made.coffea("remote", {"web": url}, findings_processors.Remote(), chunksize=100_000)
+            made.coffea("remote_whole", {"web": url}, findings_processors.Light(), chunksize=1_000_000)
+            late_and_silent(made)
+            made.read()
+    place = cluster.Cluster(directory / "place", homes)
+    for name, method in (("processes", "spawn"), ("forked", "fork")):
+        made.reports[name] = run_executor(place, data, method).json
+    return made.reports
+
+
+@pytest.fixture(scope="module")
+def reports(pair, request):
+    found = dict(pair.reports)
+    if ALL:
+        found.update(request.getfixturevalue("long_runs"))
+    return found
+
+
+def finding(report, check):
+    found = [f for f in report["findings"] if f["id"] == check]
+    return found[0] if found else None
+
+
+def evidence(found):
+    return {e["name"]: e["value"] for e in found["evidence"]}
+
+
+def marked(side):
+    return [pytest.param(check, id=check, marks=[pytest.mark.matrix] if runs[side] in LONG else []) for check, runs in RUNS.items()]
+
+
+def storage_known(check, disk):
+    if check in ("cold_cache", "warm_cache") and file_system(disk) not in CHARGED:
+        pytest.skip("data/ lies on a file system whose storage charges are unknown")
+
+
+@pytest.mark.parametrize("check", marked(0))
+def test_speaks(reports, disk, check):
+    storage_known(check, disk)
+    report = reports[RUNS[check][0]]
+    found = finding(report, check)
+    assert found, (report["findings"], report["findings_checked"])
+    assert found["severity"] == TABLE[check].lower()
+    assert found["evidence"] and all(e["value"] is not None for e in found["evidence"])
+    assert re.search(r"\d", found["sentence"])
+
+
+@pytest.mark.parametrize("check", marked(1))
+def test_is_quiet(reports, disk, check):
+    """It was made, and found nothing."""
+    storage_known(check, disk)
+    report = reports[RUNS[check][1]]
+    checked = report["findings_checked"]
+    assert finding(report, check) is None
+    assert check not in checked["nothing_to_look_at"]
+    assert check not in [gap["id"] for gap in checked["not_made"]]
+
+
+def test_metrics_of_the_evidence(pair):
+    """Evidence that has a metric's name has the metric's value."""
+    n = 0
+    for report in pair.reports.values():
+        for found in report["findings"]:
+            for name, value in evidence(found).items():
+                if name in report["metrics"]:
+                    assert value == pytest.approx(report["metrics"][name]), (found["id"], name)
+                    n += 1
+    assert n > 10
+
+
+def test_gain_of_a_chunksize(pair):
+    """What a larger chunksize saves, against a run that takes the advice."""
+    before = pair.reports["small_chunks"]
+    said = evidence(finding(before, "metadata_reread"))
+    after = pair.reports["advised"]
+    assert finding(after, "metadata_reread") is None
+    saved = before["metrics"]["outside_basket_bytes"] - after["metrics"]["outside_basket_bytes"]
+    assert saved == pytest.approx(said["saved_bytes"], rel=0.15)
+
+
+def test_gain_of_a_codec(pair):
+    """At the speed of the other codec in the same run."""
+    report = pair.reports["codecs"]
+    said = evidence(finding(report, "decompression"))
+    rows = {c["codec"]: c for c in report["codecs"] if c["calls"]}
+    speed = rows["zlib"]["out_bytes"] / rows["zlib"]["cpu_seconds"]
+    assert said["codec"] == "lzma" and said["other_codec"] == "zlib"
+    assert said["saved_cpu_seconds"] == pytest.approx(rows["lzma"]["cpu_seconds"] - rows["lzma"]["out_bytes"] / speed)
+    assert "LZMA" in finding(report, "decompression")["sentence"]
+
+
+def test_no_gain_without_a_measured_speed(pair):
+    for name, report in pair.reports.items():
+        found = finding(report, "decompression")
+        if found and len([c for c in report["codecs"] if c["calls"]]) < 2:
+            assert "would save" not in found["sentence"], name
+
+
+def test_text(pair):
+    """Findings come first, in 79 columns; colours only on a terminal."""
+    for name in ("codecs", "servers", "uneven", "killed", "retried"):
+        one = pair.spans[name]
+        done = pair.procs.report("--run", one)
+        assert done.returncode == 0
+        lines = done.stdout.split("\nFindings\n")[1].split("\n\n")[0].splitlines()
+        assert done.stdout.index("\nFindings\n") < done.stdout.index("\nThroughput\n")
+        assert max(map(len, lines)) <= 79 and "\033" not in done.stdout
+        for found in pair.reports[name]["findings"]:
+            assert found["advice"].split()[0] in done.stdout
+
+
+def test_severity_orders(pair):
+    order = ["high", "warning", "note"]
+    for report in pair.reports.values():
+        found = [order.index(f["severity"]) for f in report["findings"]]
+        assert found == sorted(found)
+        assert json.dumps(report["findings_checked"])
