@@ -22,7 +22,7 @@ static bool class_case(struct fixture *fx, int side, enum crema_time_id id, int 
 	int wall = least_ms * 100 / percent;
 
 	one_class(fx, id,
-		  side == BELOW		 ? wall + 100
+		  side == BELOW		 ? wall + 1
 		  : side == BELOW_SECOND ? wall - 100
 					 : wall,
 		  side == BELOW_SECOND ? least_ms - 1 : least_ms, side != UNKNOWN);
@@ -123,12 +123,14 @@ static bool case_decompression(struct fixture *fx, int side)
 	struct task_record r = work(1, "a", 0, 5000);
 
 	fx_hello(fx, 1, "{}");
-	r.own[CREMA_T_cpu] = UINT64_C(1000000) * (side == BELOW_SECOND ? 3000 : 4000);
+	r.own[CREMA_T_cpu] = UINT64_C(1000000) * (side == BELOW_SECOND ? 3000
+						  : side == BELOW      ? 4001
+								       : 4000);
 	if (side == UNKNOWN)
 		r.own_known &= ~(1u << CREMA_T_cpu);
 	fx_task(fx, 1, &r);
 	codec(fx, "_lzma.LZMADecompressor.decompress", "lzma", 50000000, 200000000,
-	      side == AT || side == UNKNOWN ? 1000 : 999);
+	      side == BELOW_SECOND ? 999 : 1000);
 	return true;
 }
 
