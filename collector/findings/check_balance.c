@@ -111,24 +111,41 @@ struct dataset {
 	double seconds, events;
 };
 struct datasets {
-	struct dataset *v;
+	struct dataset **v;
 	size_t n, cap;
+	struct table table;
 };
 
-static int by_name(const void *pa, const void *pb)
+static bool same_dataset(const void *item, const void *key)
 {
-	const struct dataset *a = pa, *b = pb;
+	return ((const struct dataset *)item)->name == key;
+}
 
-	return a->name < b->name ? -1 : a->name > b->name;
+static struct dataset *dataset_of(struct datasets *sets, struct draft *d, const char *name)
+{
+	uint64_t hash = hash_pair((uintptr_t)name, 1);
+	struct dataset *s = table_find(&sets->table, hash, same_dataset, name), **at;
+
+	if (s)
+		return s;
+	s = arena_get(d->arena, sizeof(*s));
+	at = s ? ARRAY_NEW(sets) : NULL;
+	if (!at || table_add(&sets->table, hash, s)) {
+		sets->n -= at != NULL;
+		return NULL;
+	}
+	s->name = name;
+	return *at = s;
 }
 
 /* Sums by dataset: 0, -1 without memory; `*unknown` names what is. */
-static int datasets_of(const struct run *run, struct datasets *sets, const char **unknown)
+static int datasets_of(const struct run *run, struct datasets *sets, struct draft *d,
+		       const char **unknown)
 {
 	struct value wall, events;
 	const struct attempt *a;
 	struct dataset *s;
-	size_t i, kept = 0;
+	size_t i;
 
 	for (i = 0; i < run->attempts.n; i++) {
 		a = run->attempts.v[i];
@@ -141,24 +158,12 @@ static int datasets_of(const struct run *run, struct datasets *sets, const char 
 				wall.type == VALUE_NULL ? "chunks: wall_seconds" : "total_events";
 			return 0;
 		}
-		s = ARRAY_NEW(sets);
+		s = dataset_of(sets, d, a->dataset);
 		if (!s)
 			return -1;
-		*s = (struct dataset){a->dataset, value_number(wall, NULL) / 1e9,
-				      value_number(events, NULL)};
+		s->seconds += value_number(wall, NULL) / 1e9;
+		s->events += value_number(events, NULL);
 	}
-	if (!sets->n)
-		return 0;
-	qsort(sets->v, sets->n, sizeof(*sets->v), by_name);
-	for (i = 1; i < sets->n; i++) {
-		if (sets->v[i].name != sets->v[kept].name) {
-			sets->v[++kept] = sets->v[i];
-			continue;
-		}
-		sets->v[kept].seconds += sets->v[i].seconds;
-		sets->v[kept].events += sets->v[i].events;
-	}
-	sets->n = kept + 1;
 	return 0;
 }
 
@@ -169,13 +174,13 @@ static enum verdict judge_datasets(const struct datasets *sets, struct draft *d)
 	size_t i;
 
 	for (i = 0; i < sets->n; i++) {
-		seconds += sets->v[i].seconds;
-		events += sets->v[i].events;
+		seconds += sets->v[i]->seconds;
+		events += sets->v[i]->events;
 	}
 	if (!(events > 0))
 		return CHECK_IDLE;
 	for (i = 0; i < sets->n; i++) {
-		s = &sets->v[i];
+		s = sets->v[i];
 		fair = seconds * s->events / events;
 		if (s->seconds * 100 >= fair * d->check->first &&
 		    s->seconds - fair >= d->check->second && s->seconds - fair > most)
@@ -203,12 +208,13 @@ enum verdict finding_dataset_imbalance(const struct report *r, struct draft *d)
 	struct datasets sets = {0};
 	const char *unknown = NULL;
 
-	if (datasets_of(r->run, &sets, &unknown))
+	if (datasets_of(r->run, &sets, d, &unknown))
 		d->no_memory = true;
 	else if (unknown)
 		verdict = draft_unknown(d, unknown);
 	else if (sets.n >= 2)
 		verdict = judge_datasets(&sets, d);
+	table_release(&sets.table);
 	free(sets.v);
 	return verdict;
 }

@@ -18,19 +18,36 @@ struct file_chunks {
 	double chunks, events, read, outside;
 };
 struct files {
-	struct file_chunks *v;
+	struct file_chunks **v;
 	size_t n, cap;
+	struct table table;
 };
 
-static int by_file(const void *pa, const void *pb)
+static bool same_file(const void *item, const void *key)
 {
-	const struct file_chunks *a = pa, *b = pb;
-
-	return a->file < b->file ? -1 : a->file > b->file;
+	return ((const struct file_chunks *)item)->file == key;
 }
 
-/* One row for each counted chunk: 0, -1 without memory; `*unknown` names what is. */
-static int rows_of(const struct run *run, struct files *files, const char **unknown)
+static struct file_chunks *file_of(struct files *files, struct draft *d, const char *name)
+{
+	uint64_t hash = hash_pair((uintptr_t)name, 1);
+	struct file_chunks *f = table_find(&files->table, hash, same_file, name), **at;
+
+	if (f)
+		return f;
+	f = arena_get(d->arena, sizeof(*f));
+	at = f ? ARRAY_NEW(files) : NULL;
+	if (!at || table_add(&files->table, hash, f)) {
+		files->n -= at != NULL;
+		return NULL;
+	}
+	f->file = name;
+	return *at = f;
+}
+
+/* Sums of the counted chunks: 0, -1 without memory; `*unknown` names what is. */
+static int sums_of(const struct run *run, struct files *files, struct draft *d,
+		   const char **unknown)
 {
 	struct value read, baskets, events, mapped;
 	const struct attempt *a;
@@ -54,34 +71,15 @@ static int rows_of(const struct run *run, struct files *files, const char **unkn
 			*unknown = "total_events";
 		if (*unknown)
 			return 0;
-		f = ARRAY_NEW(files);
+		f = file_of(files, d, a->filename);
 		if (!f)
 			return -1;
-		f->file = a->filename;
-		f->chunks = 1;
-		f->events = value_number(events, NULL);
-		f->read = value_number(read, NULL);
-		f->outside = f->read - value_number(baskets, NULL);
+		f->chunks++;
+		f->events += value_number(events, NULL);
+		f->read += value_number(read, NULL);
+		f->outside += value_number(read, NULL) - value_number(baskets, NULL);
 	}
 	return 0;
-}
-
-static void fold(struct files *files)
-{
-	size_t i, kept = 0;
-
-	qsort(files->v, files->n, sizeof(*files->v), by_file);
-	for (i = 1; i < files->n; i++) {
-		if (files->v[i].file != files->v[kept].file) {
-			files->v[++kept] = files->v[i];
-			continue;
-		}
-		files->v[kept].chunks += files->v[i].chunks;
-		files->v[kept].events += files->v[i].events;
-		files->v[kept].read += files->v[i].read;
-		files->v[kept].outside += files->v[i].outside;
-	}
-	files->n = kept + 1;
 }
 
 static double saved_by(const struct files *files, double chunksize)
@@ -91,7 +89,7 @@ static double saved_by(const struct files *files, double chunksize)
 	size_t i;
 
 	for (i = 0; i < files->n; i++) {
-		f = &files->v[i];
+		f = files->v[i];
 		n = fmax(rint(f->events / chunksize), 1);
 		if (n < f->chunks && f->outside > 0)
 			saved += (f->chunks - n) * f->outside / f->chunks;
@@ -122,10 +120,10 @@ static enum verdict judge(const struct files *files, struct draft *d)
 	size_t i;
 
 	for (i = 0; i < files->n; i++) {
-		chunks += files->v[i].chunks;
-		events += files->v[i].events;
-		read += files->v[i].read;
-		outside += files->v[i].outside;
+		chunks += files->v[i]->chunks;
+		events += files->v[i]->events;
+		read += files->v[i]->read;
+		outside += files->v[i]->outside;
 	}
 	if (chunks <= (double)files->n) /* one for each file */
 		return CHECK_QUIET;
@@ -159,14 +157,13 @@ enum verdict finding_metadata_reread(const struct report *r, struct draft *d)
 	const char *unknown = NULL;
 	struct files files = {0};
 
-	if (rows_of(r->run, &files, &unknown)) {
+	if (sums_of(r->run, &files, d, &unknown))
 		d->no_memory = true;
-	} else if (unknown) {
+	else if (unknown)
 		verdict = draft_unknown(d, unknown);
-	} else if (files.n) {
-		fold(&files);
+	else if (files.n)
 		verdict = judge(&files, d);
-	}
+	table_release(&files.table);
 	free(files.v);
 	return verdict;
 }

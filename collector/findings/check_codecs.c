@@ -141,7 +141,7 @@ enum verdict finding_low_compression(const struct report *r, struct draft *d)
 	draft_see(d, "codec", value_text(worst->codec), "");
 	draft_see(d, "decompress_in_bytes", worst->decompress.in_bytes, "bytes");
 	draft_see(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
-	draft_see(d, "compression_ratio", value_real(out / in), "");
+	draft_see(d, "codec_ratio", value_real(out / in), "");
 	draft_say(d, "%s made of %s only %s (%s)", draft_upper(d, worst->codec),
 		  draft_human(d, worst->decompress.in_bytes, AS_BYTES),
 		  draft_human(d, worst->decompress.out_bytes, AS_BYTES),

@@ -169,41 +169,36 @@ enum verdict finding_late_workers(const struct report *r, struct draft *d)
 	return draft_found(d, 1 - share / 100);
 }
 
-struct edge {
-	uint64_t ns;
-	int step;
-};
-struct edges {
-	struct edge *v;
+/* Measured attempts by begin, as the run has them, and their ends, sorted. */
+struct ends {
+	uint64_t *v;
 	size_t n, cap;
 };
 
-static int by_time(const void *pa, const void *pb)
+static bool has_times(const struct attempt *a)
 {
-	const struct edge *a = pa, *b = pb;
-
-	if (a->ns != b->ns)
-		return a->ns < b->ns ? -1 : 1;
-	return b->step - a->step; /* one begins where another ends: no gap */
+	return a->begin_ns && a->end_ns && !(a->flags & CREMA_TASK_ASYNC);
 }
 
-static int edges_of(const struct run *run, struct edges *e)
+static int by_time(const void *pa, const void *pb)
 {
-	const struct attempt *a;
-	struct edge *at;
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+static int ends_of(const struct run *run, struct ends *e)
+{
+	uint64_t *at;
 	size_t i;
-	int k;
 
 	for (i = 0; i < run->attempts.n; i++) {
-		a = run->attempts.v[i];
-		if (!a->begin_ns || !a->end_ns || a->flags & CREMA_TASK_ASYNC)
+		if (!has_times(run->attempts.v[i]))
 			continue;
-		for (k = 0; k < 2; k++) {
-			at = ARRAY_NEW(e);
-			if (!at)
-				return -1;
-			*at = (struct edge){k ? a->end_ns : a->begin_ns, k ? -1 : 1};
-		}
+		at = ARRAY_NEW(e);
+		if (!at)
+			return -1;
+		*at = run->attempts.v[i]->end_ns;
 	}
 	if (e->n)
 		qsort(e->v, e->n, sizeof(*e->v), by_time);
@@ -213,40 +208,56 @@ static int edges_of(const struct run *run, struct edges *e)
 struct tail {
 	double seconds, idle; /* after the last time that half of the threads were busy */
 	bool ever;
+	uint64_t now;
+	long busy;
 };
 
-static struct tail tail_of(const struct edges *e, double threads)
+static void tail_step(struct tail *t, uint64_t ns, double threads, int step)
 {
-	struct tail t = {0, 0, false};
-	double length;
-	long busy = 0;
-	size_t i;
+	double length = t->now && ns > t->now ? (double)(ns - t->now) / 1e9 : 0;
 
-	for (i = 0; i < e->n; i++) {
-		length = i ? (double)(e->v[i].ns - e->v[i - 1].ns) / 1e9 : 0;
-		t.seconds += length;
-		t.idle += length * (threads - (double)busy);
-		if (length > 0 && (double)busy * 2 >= threads)
-			t = (struct tail){0, 0, true};
-		busy += e->v[i].step;
+	t->seconds += length;
+	t->idle += length * (threads - (double)t->busy);
+	if (length > 0 && (double)t->busy * 2 >= threads) {
+		t->seconds = t->idle = 0;
+		t->ever = true;
 	}
+	t->now = ns > t->now ? ns : t->now;
+	t->busy += step;
+}
+
+/* One that begins where another ends leaves no gap. */
+static struct tail tail_of(const struct run *run, const struct ends *e, double threads)
+{
+	struct tail t = {0};
+	size_t i, k = 0;
+
+	for (i = 0; i < run->attempts.n; i++) {
+		if (!has_times(run->attempts.v[i]))
+			continue;
+		for (; k < e->n && e->v[k] < run->attempts.v[i]->begin_ns; k++)
+			tail_step(&t, e->v[k], threads, -1);
+		tail_step(&t, run->attempts.v[i]->begin_ns, threads, 1);
+	}
+	for (; k < e->n; k++)
+		tail_step(&t, e->v[k], threads, -1);
 	return t;
 }
 
 enum verdict finding_tail(const struct report *r, struct draft *d)
 {
 	double threads, wall = r->facts->wall_time;
-	struct edges e = {0};
+	struct ends e = {0};
 	struct tail t = {0};
 
 	if (r->run->running || !(wall > 0))
 		return CHECK_IDLE;
 	if (!most_threads(r, &threads))
 		return draft_unknown(d, "cores_per_worker");
-	if (edges_of(r->run, &e))
+	if (ends_of(r->run, &e))
 		d->no_memory = true;
 	else
-		t = tail_of(&e, threads);
+		t = tail_of(r->run, &e, threads);
 	free(e.v);
 	if (!t.ever || !reaches(t.seconds, wall, d->check->first, d->check->second))
 		return CHECK_QUIET;

@@ -37,7 +37,7 @@ RUNS = {
     "run_queue": ("core", "sleep"),
     "sleeping": ("sleep", "core"),
     "unclassified": ("stopped", "sleep"),
-    "blocked_site": ("ask", "codecs"),
+    "blocked_site": ("ask", "brief"),
     "cpu_bound": ("core", "sleep"),
     "decompression": ("codecs", "pack"),
     "compression": ("pack", "noise"),
@@ -140,6 +140,7 @@ def waits_and_codecs(made, server):
     """Those that only wait share the time."""
     waiting = made.submit("lock", work.wait_for_a_lock, 1.3) + made.submit("ask", work.ask, server, 1.3)
     waiting += made.submit("sleep", work.rest, 1.3)
+    waiting += made.submit("brief", work.ask, server, 0.1)
     made.client.gather(waiting)
     made.run("gil", work.spin, 1.0, count=2, workers=["worker-0"])
     made.run("core", work.share_one_core, 1.0, count=2, workers=["worker-0"])
