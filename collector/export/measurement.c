@@ -21,27 +21,10 @@
 /* Theirs and a metric of ours have the name: the measurement's own has the members of both. */
 #define BOTH "per_dataset"
 
-static bool in_table(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < metric_count; i++) {
-		if (!strcmp(metric_table[i].id, name) || !strcmp(metric_table[i].alias, name))
-			return true;
-	}
-	return false;
-}
-
 void measurement_put(struct json *j, const char *name, struct value v)
 {
 	if (v.type != VALUE_NULL)
 		emit_value(j, name, v);
-}
-
-void measurement_more(struct json *j, const char *name, struct value v)
-{
-	if (!in_table(name))
-		measurement_put(j, name, v);
 }
 
 static void put_repr(struct buf *out, const char *text)
@@ -84,28 +67,6 @@ void measurement_tuple(struct buf *out, const char *const *text, size_t texts,
 	buf_add(out, ")", 2); /* with the end of the text */
 }
 
-/* Names of roastcoffea 0.1.2 that the documents do not have. */
-static void put_aliases(const struct facts *f, struct json *j)
-{
-	static const struct {
-		const char *theirs, *ours;
-	} alias[] = {
-		{"processor_cpu_percent", "processor_cpu_percentage"},
-		{"processor_io_wait_percent", "processor_noncpu_percentage"},
-		{"overhead_io_wait_time_seconds", "overhead_noncpu_time_seconds"},
-		{"total_bytes_memory_read", "total_bytes_memory_read_dask"},
-		{"chunk_duration_mean", "chunk_time_mean_seconds"},
-		{"chunk_duration_min", "chunk_time_min_seconds"},
-		{"chunk_duration_max", "chunk_time_max_seconds"},
-		{"total_events_from_chunks", "total_events"},
-		{"num_successful_chunks", "num_chunks"},
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(alias) / sizeof(alias[0]); i++)
-		measurement_more(j, alias[i].theirs, metric_value(f, alias[i].ours));
-}
-
 static void put_metrics(const struct report *r, struct json *j)
 {
 	const struct metric *m;
@@ -125,7 +86,6 @@ static void put_metrics(const struct report *r, struct json *j)
 		if (*m->alias)
 			measurement_put(j, m->alias, v);
 	}
-	put_aliases(r->facts, j);
 	measurement_chunks(r, j);
 	measurement_files(r, j);
 	measurement_sections(&r->sections, j);
@@ -229,8 +189,12 @@ static int make_folder(const char *path)
 
 int export_measurement(const struct report *r, const char *path, struct buf *why)
 {
-	int rc = make_folder(path);
+	int rc;
 
+	if (!strcmp(path, "-"))
+		return report_fail(why, -EINVAL,
+				   "--measurement writes several files: name a folder for them");
+	rc = make_folder(path);
 	if (rc)
 		return report_fail(why, rc, "cannot make the folder '%s': %s", path, log_error(rc));
 	rc = write_file(r, path, "metrics.json", put_metrics, why);

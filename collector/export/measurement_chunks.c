@@ -16,6 +16,15 @@
 
 #define MIB (1024.0 * 1024.0)
 
+struct branch {
+	const char *name;
+	size_t n;
+};
+struct branches {
+	struct branch *v;
+	size_t n, cap;
+};
+
 static bool is_counted_chunk(const struct attempt *a)
 {
 	return a->counted && attempt_is_chunk(a);
@@ -52,51 +61,55 @@ static struct value mebibytes(struct value bytes)
 	return value_ratio(bytes, value_real(MIB), 1);
 }
 
-size_t measurement_branch(const char *line, size_t n)
+static int by_name(const void *pa, const void *pb)
 {
-	static const char data[] = "-data", offsets[] = "-offsets";
+	const struct branch *a = pa, *b = pb;
+	int c = memcmp(a->name, b->name, a->n < b->n ? a->n : b->n);
 
-	if (n > sizeof(offsets) - 1 &&
-	    !memcmp(line + n - (sizeof(offsets) - 1), offsets, sizeof(offsets) - 1))
-		return 0;
-	if (n > sizeof(data) - 1 && !memcmp(line + n - (sizeof(data) - 1), data, sizeof(data) - 1))
-		return n - (sizeof(data) - 1);
-	return n;
+	return c ? c : a->n < b->n ? -1 : a->n > b->n;
 }
 
-/* Calls say() for each branch; returns how many there were. */
-static size_t each_branch(const char *lines, void (*say)(void *arg, const char *name, size_t n),
-			  void *arg)
+/* The branch in a line of coffea's columns: awkward's parts of it are told apart there. */
+static size_t branch_length(const char *line, size_t n)
 {
-	size_t n, branch, count = 0;
+	static const char *const parts[] = {"-data", "-offsets"};
+	size_t i, k;
 
-	while (lines && *lines) {
-		n = strcspn(lines, "\n");
-		branch = measurement_branch(lines, n);
-		if (branch) {
-			say(arg, lines, branch);
-			count++;
-		}
-		lines += n + (lines[n] == '\n');
+	for (i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		k = strlen(parts[i]);
+		if (n > k && !memcmp(line + n - k, parts[i], k))
+			return n - k;
 	}
-	return count;
-}
-
-static void say_branch(void *arg, const char *name, size_t n)
-{
-	emit_text(arg, NULL, name, n);
+	return n;
 }
 
 static void put_branches(const struct attempt *a, struct json *j)
 {
-	size_t n;
+	struct branches all = {0};
+	const char *line;
+	struct branch *b;
+	size_t i, n, count = 0;
 
-	if (!a->columns)
-		return;
+	for (line = a->columns; *line; line += n + (line[n] == '\n')) {
+		n = strcspn(line, "\n");
+		b = n ? ARRAY_NEW(&all) : NULL;
+		if (b)
+			*b = (struct branch){line, branch_length(line, n)};
+		else if (n)
+			j->sink->error = -ENOMEM;
+	}
+	if (all.n)
+		qsort(all.v, all.n, sizeof(*all.v), by_name);
 	emit_array(j, "accessed_branches");
-	n = each_branch(a->columns, say_branch, j);
+	for (i = 0; i < all.n; i++) {
+		if (i && !by_name(&all.v[i - 1], &all.v[i]))
+			continue;
+		emit_text(j, NULL, all.v[i].name, all.v[i].n);
+		count++;
+	}
 	emit_end(j);
-	emit_value(j, "num_branches_accessed", value_uint(n));
+	emit_value(j, "num_branches_accessed", value_uint(count));
+	free(all.v);
 }
 
 static void put_chunk(const struct attempt *a, struct json *j)
@@ -124,7 +137,8 @@ static void put_chunk(const struct attempt *a, struct json *j)
 	measurement_put(j, "accessed_bytes", count_of(&a->c, CREMA_C_basket_bytes));
 	measurement_put(j, "accessed_uncompressed_bytes",
 			count_of(&a->c, CREMA_C_basket_raw_bytes));
-	put_branches(a, j);
+	if (a->columns)
+		put_branches(a, j);
 	emit_end(j);
 }
 
@@ -149,48 +163,6 @@ static void put_chunk_info(const struct attempt *a, struct buf *key, struct json
 	emit_value(j, NULL, value_real(a->end));
 	emit_value(j, NULL, bytes_of(a, &what));
 	emit_end(j);
-}
-
-static struct value sample_std(const struct spread *s)
-{
-	if (!s->n || s->unknown)
-		return value_null();
-	return value_real(s->n > 1 ? sqrt(s->sum2 / (double)(s->n - 1)) : 0);
-}
-
-static struct value extreme(const struct spread *s, double v)
-{
-	return s->n && !s->unknown ? value_real(v) : value_null();
-}
-
-static void put_spreads(const struct run *r, struct json *j)
-{
-	struct spread memory = {0}, events = {0}, duration = {0};
-	const char *what;
-	uint64_t failed = 0;
-	size_t i;
-
-	for (i = 0; i < r->attempts.n; i++) {
-		const struct attempt *a = r->attempts.v[i];
-
-		failed += attempt_is_chunk(a) &&
-			  (a->state == ATTEMPT_ERRED || a->state == ATTEMPT_KILLED ||
-			   a->state == ATTEMPT_LOST);
-		if (!is_counted_chunk(a))
-			continue;
-		spread_add(&memory, mebibytes(rss_delta(a)));
-		spread_add(&events, attempt_events(a));
-		spread_add(&duration, duration_of(a, &what));
-	}
-	measurement_more(j, "num_failed_chunks", value_uint(failed));
-	measurement_more(j, "chunk_duration_std", sample_std(&duration));
-	measurement_more(j, "chunk_mem_delta_mean_mb", spread_mean(&memory));
-	measurement_more(j, "chunk_mem_delta_min_mb", extreme(&memory, memory.min));
-	measurement_more(j, "chunk_mem_delta_max_mb", extreme(&memory, memory.max));
-	measurement_more(j, "chunk_mem_delta_std_mb", sample_std(&memory));
-	measurement_more(j, "chunk_events_mean", spread_mean(&events));
-	measurement_more(j, "chunk_events_min", extreme(&events, events.min));
-	measurement_more(j, "chunk_events_max", extreme(&events, events.max));
 }
 
 static int by_dataset(const void *pa, const void *pb)
@@ -269,7 +241,6 @@ void measurement_chunks(const struct report *r, struct json *j)
 	for (i = 0; i < n; i++)
 		put_chunk_info(v[i], &key, j);
 	emit_end(j);
-	put_spreads(r->run, j);
 	put_datasets(v, n, j);
 	buf_release(&key);
 	free(v);

@@ -4,72 +4,7 @@
  * the whole tree; this is the same of the baskets that were used. Its percentages are of the tree's
  * bytes; these are of the file's size, which is a little more.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "collector/export/measurement_parts.h"
-
-struct branch {
-	const char *name;
-	size_t n;
-};
-struct branches {
-	struct branch *v;
-	size_t n, cap;
-};
-
-static int by_name(const void *pa, const void *pb)
-{
-	const struct branch *a = pa, *b = pb;
-	int c = memcmp(a->name, b->name, a->n < b->n ? a->n : b->n);
-
-	return c ? c : a->n < b->n ? -1 : a->n > b->n;
-}
-
-static int add_columns(struct branches *all, const char *lines)
-{
-	struct branch *b;
-	size_t n, branch;
-
-	for (; *lines; lines += n + (lines[n] == '\n')) {
-		n = strcspn(lines, "\n");
-		branch = measurement_branch(lines, n);
-		if (!branch)
-			continue;
-		b = ARRAY_NEW(all);
-		if (!b)
-			return -ENOMEM;
-		*b = (struct branch){lines, branch};
-	}
-	return 0;
-}
-
-/* Distinct branches of all counted chunks; chunks with the same columns share one text. */
-static struct value count_branches(const struct run *r, struct json *j)
-{
-	struct branches all = {0};
-	const char *last = NULL;
-	size_t i, n = 0;
-	bool any = false;
-
-	for (i = 0; i < r->attempts.n; i++) {
-		const struct attempt *a = r->attempts.v[i];
-
-		if (!a->counted || !attempt_is_chunk(a) || !a->columns || a->columns == last)
-			continue;
-		any = true;
-		last = a->columns;
-		if (add_columns(&all, last))
-			j->sink->error = -ENOMEM;
-	}
-	if (all.n)
-		qsort(all.v, all.n, sizeof(*all.v), by_name);
-	for (i = 0; i < all.n; i++)
-		n += i == 0 || by_name(&all.v[i - 1], &all.v[i]) != 0;
-	free(all.v);
-	return any ? value_uint(n) : value_null();
-}
 
 static struct value ratio_of(const struct file_sum *f)
 {
@@ -114,18 +49,6 @@ static void put_list(const struct report *r, const char *name,
 	emit_end(j);
 }
 
-static void put_average(const struct report *r, struct json *j)
-{
-	struct spread s = {0};
-	size_t i;
-
-	for (i = 0; i < r->files.n; i++) {
-		if (is_data(&r->files.v[i]))
-			spread_add(&s, used_percent(&r->files.v[i]));
-	}
-	measurement_more(j, "avg_bytes_read_percent", spread_mean(&s));
-}
-
 void measurement_files(const struct report *r, struct json *j)
 {
 	const struct file_sum *f;
@@ -156,6 +79,4 @@ void measurement_files(const struct report *r, struct json *j)
 	emit_end(j);
 	put_list(r, "compression_ratios", ratio_of, j);
 	put_list(r, "bytes_read_percent_per_file", used_percent, j);
-	put_average(r, j);
-	measurement_more(j, "total_branches_read", count_branches(r->run, j));
 }

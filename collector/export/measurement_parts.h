@@ -12,15 +12,9 @@
 
 /* One member, unless it is unknown. */
 void measurement_put(struct json *j, const char *name, struct value v);
-/* The same, unless contract/metrics.def has a metric or an alias of that name: written already. */
-void measurement_more(struct json *j, const char *name, struct value v);
 /* A tuple as Python's repr() writes it, for keys: text members, then numbers. */
 void measurement_tuple(struct buf *out, const char *const *text, size_t texts,
 		       const int64_t *number, size_t numbers);
-/* Length of the branch's name in a line of coffea's columns; 0 = none: offsets are awkward's own.
- */
-size_t measurement_branch(const char *line, size_t n);
-
 /* Chunks: raw rows, their times and bytes by key, sums and spreads, datasets. */
 void measurement_chunks(const struct report *r, struct json *j);
 /* What was read of each file, and packed how. */
