@@ -5,6 +5,10 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $(LIB_OBJ)
 	$(CC) $(PROG_FLAGS) $(UNIT_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS) -lcmocka
 
 # Journals of runs that never were, as large as one likes.
+$(BUILD)/tests/bench/bench_live: tests/bench/bench_live.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(PROG_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS)
+
 $(BUILD)/tests/bench/make_journal: tests/bench/make_journal.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(PROG_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS)
@@ -25,7 +29,7 @@ werror: ## everything with warnings as errors, gcc and clang
 	$(MAKE) BUILD=build/clang CC=clang WERROR=-Werror everything
 
 everything: all $(UNIT_BIN) $(REPLAY_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/bench_shim \
-  $(BUILD)/tests/bench/make_journal
+  $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/bench_live
 
 bench: all $(BUILD)/tests/bench/bench_shim ## what crema costs, as ratios beside the budgets
 	$(BUILD)/tests/bench/bench_shim

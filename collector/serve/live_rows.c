@@ -120,6 +120,14 @@ void live_rows_hello(struct live_worker *w, uint64_t stream, const msgpack_objec
 
 /* Messages that are maps */
 
+/* What is not finite is not known. */
+static double real(const msgpack_object *map, const char *key)
+{
+	double value = get_f64(map, key, (double)NAN);
+
+	return isfinite(value) ? value : (double)NAN;
+}
+
 static void feed_sample(struct live_worker *w, const msgpack_object *map)
 {
 	uint64_t boot_ns = get_u64(map, "boot_ns", 0);
@@ -128,9 +136,9 @@ static void feed_sample(struct live_worker *w, const msgpack_object *map)
 	if (boot_ns < w->sample_boot_ns)
 		return;
 	w->sample_boot_ns = boot_ns;
-	w->cpu_percent = get_f64(map, "cpu_percent", (double)NAN);
-	w->rss_bytes = get_f64(map, "rss_bytes", (double)NAN);
-	w->running = get_f64(map, "tasks_running", (double)NAN);
+	w->cpu_percent = real(map, "cpu_percent");
+	w->rss_bytes = real(map, "rss_bytes");
+	w->running = real(map, "tasks_running");
 }
 
 static void feed_goodbye(struct live *live, struct live_worker *w, const msgpack_object *map)

@@ -127,6 +127,22 @@ static enum live_status status_of(struct text t)
 	return text_is(t, "killed") ? LIVE_KILLED : LIVE_OTHER;
 }
 
+/*
+ * Remembers the attempt: 1, 0 if it was told before, or -ENOMEM. Holes are attempts under way;
+ * where there are more than there can be, records were lost: the oldest hole is given up.
+ */
+static int remember(struct ranges *ended, uint64_t attempt)
+{
+	uint64_t before;
+	int err;
+
+	if (ended->n >= LIVE_ATTEMPT_GAPS)
+		ranges_add(ended, ended->v[0].to, ended->v[1].from, LIVE_ATTEMPT_GAPS);
+	before = ended->bytes;
+	err = ranges_add(ended, attempt, attempt + 1, LIVE_ATTEMPT_GAPS);
+	return err ? err : ended->bytes != before;
+}
+
 int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,
 		  size_t n)
 {
@@ -136,8 +152,8 @@ int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, con
 	enum live_status status;
 	struct end e = {0};
 	struct value_at rev;
-	uint64_t before = w->ended.bytes;
 	size_t used;
+	int rc;
 
 	used = f ? value_at(p, end, &rev) : 0;
 	if (used)
@@ -146,11 +162,10 @@ int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, con
 		live->records_bad++;
 		return 0;
 	}
-	if (ranges_add(&w->ended, e.attempt, e.attempt + 1, LIVE_ATTEMPT_GAPS) == -ENOMEM)
-		return -ENOMEM;
 	/* An agent that took over from another one may tell it again. */
-	if (w->ended.bytes == before)
-		return 0;
+	rc = remember(&w->ended, e.attempt);
+	if (rc <= 0)
+		return rc;
 	status = status_of(e.status);
 	prefix = live_prefix_of(live, e.prefix);
 	prefix->ended[status]++;

@@ -299,11 +299,10 @@ const char *top_help(unsigned int line)
 		"h  ?     this help; any key leads back",
 		"",
 		"Rates are over the last 4 to 8 s of each worker. READ: returned by read calls;",
-		"STORAGE: charged by the kernel; UNPACKED: given back by codecs. threads: how many",
-		"threads of tasks were on a core or waited for a core, the interpreter lock, other",
-		"locks, the network, storage, or slept, on average. READY: on workers; what waits "
-		"in",
-		"Dask's scheduler is not seen. \"-\": not known.",
+		"STORAGE: charged by the kernel; UNPACKED: given back by codecs.",
+		"threads: how many threads of tasks were on a core, or waited for a core, the",
+		"GIL, other locks, the network, storage, or slept. READY: on workers; what waits",
+		"in Dask's scheduler is not seen. \"-\": not known.",
 		"",
 	};
 

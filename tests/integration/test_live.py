@@ -187,7 +187,7 @@ def test_no_file_key_worker_or_run_is_a_label(site):
     assert labels == {"owner", "class", "thread", "prefix", "status", "state", "how", "reason", "value", "version"}
 
 
-def test_prometheus_has_the_reports_numbers(site):
+def test_row_122_prometheus_has_the_reports_numbers(site):
     """Through its scrapes, its store and its API, after the collector was started anew over its journal."""
     prometheus, now = site.prometheus, time.time()
     cluster.wait_until(lambda: prometheus.has_scraped_since(now), "a scrape")

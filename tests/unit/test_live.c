@@ -358,6 +358,39 @@ static void prefixes_are_bounded_and_printable(void **state)
 	live_free(live);
 }
 
+/* A set of attempts takes room for those under way only, and for lost ones up to a limit. */
+static void memory_does_not_grow_with_tasks(void **state)
+{
+	struct live *live = live_new();
+	struct live_cluster c;
+	struct told t;
+	uint64_t i, seq = 0;
+	unsigned int turn;
+
+	(void)state;
+	told_init(&t);
+	say_hello(live, 1, 100);
+	for (turn = 0; turn < 20; turn++) { /* in pairs, the second one first */
+		for (i = 0; i < 5000; i += 2) {
+			add_end(&t, turn * 5000 + i + 2, "ok", "p", 1);
+			add_end(&t, turn * 5000 + i + 1, "ok", "p", 1);
+		}
+		tell(live, &t, 1, 100, seq, seq);
+		seq += 5000;
+	}
+	assert_int_equal(live->workers->ended.n, 1);
+	for (turn = 0; turn < 5; turn++) { /* each second one is lost */
+		for (i = 0; i < 5000; i++)
+			add_end(&t, 200000 + 2 * (turn * 5000 + i), "ok", "p", 1);
+		tell(live, &t, 1, 100, seq, seq);
+		seq += 5000;
+	}
+	live_cluster(live, &c);
+	assert_int_equal(c.ended[LIVE_OK], 125000);
+	assert_true(live->workers->ended.n <= LIVE_ATTEMPT_GAPS);
+	live_free(live);
+}
+
 /* Every prefix of a good message, and each of its bytes changed: nothing is read beyond the end. */
 static void damaged_messages_are_harmless(void **state)
 {
@@ -431,6 +464,7 @@ int main(void)
 		cmocka_unit_test(rates_are_by_the_workers_clock),
 		cmocka_unit_test(gone_workers_are_folded_and_stay_in_the_sums),
 		cmocka_unit_test(prefixes_are_bounded_and_printable),
+		cmocka_unit_test(memory_does_not_grow_with_tasks),
 		cmocka_unit_test(damaged_messages_are_harmless),
 		cmocka_unit_test(json_is_whole),
 	};
