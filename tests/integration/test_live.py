@@ -70,19 +70,29 @@ def site(tmp_path_factory, homes, data):
             with Client(procs.address) as client, concurrent.futures.ThreadPoolExecutor(1) as other:
                 client.wait_for_workers(2, timeout=120)
                 cluster.wait_until(lambda: live(procs)["workers"]["connected"] == 2, "the workers' agents")
-                run = other.submit(jobs.run_coffea, client, data.values(), chunksize=12_500)
+                files = [data["zlib"], data["lz4"]]
+                run = other.submit(jobs.run_coffea, client, files, chunksize=25_000)
                 procs.killed = kill_one(client, procs)
                 run.result(timeout=300)
                 client.wait_for_workers(2, timeout=120)
-                jobs.run_coffea(client, data.values())
+                jobs.run_coffea(client, files)
                 procs.running = cluster.wait_until(lambda: busy(procs), "numbers of the run")
                 procs.running_metrics = metrics(procs)
             procs.stop_workers()
-            cluster.wait_until(lambda: live(procs)["workers"]["ended"] == 2, "the workers' goodbyes")
+            cluster.wait_until(lambda: gone(live(procs)["workers"]), "the workers' goodbyes")
             runs = json.loads(procs.report("--list", "--json", "-").stdout)["runs"]
             procs.reports = [procs.report_json(run["run"]) for run in runs]
             procs.truth = {w["id"]: w for report in procs.reports for w in report["workers"]}
             yield procs
+
+
+def gone(workers):
+    """A nanny on a busy machine kills a worker that is slow to end."""
+    return workers["ended"] + workers["killed"] == workers["seen"]
+
+
+def how(procs, text):
+    return sum(w["goodbye"]["how"] == text for w in procs.truth.values())
 
 
 def busy(procs):
@@ -107,20 +117,21 @@ def test_live_json_says_what_the_reports_say(site):
         layer = name.removesuffix("_bytes")
         if layer in found["totals"]:
             assert found["totals"][layer] == sum(total(site, part, name) for part in PARTS.values()), name
-    assert found["totals"]["read"] > 120e6 and found["totals"]["decompress_out"] > 200e6
+    assert found["totals"]["read"] > 60e6 and found["totals"]["decompress_out"] > 100e6
     assert found["totals"]["storage_read"] == total(site, "rusage", "storage_read_bytes")
     assert found["tasks"]["done"] == sum(w["tasks_done"] for w in site.truth.values())
     ended = [task for report in site.reports for task in report["tasks"]]
     for status in ("ok", "erred", "killed"):
         assert found["tasks"][status] == sum(task["status"] == status for task in ended), status
-    assert found["workers"] == {"connected": 0, "silent": 0, "lost": 0, "ended": 2, "killed": 1, "seen": 3, "threads": 0}
+    assert found["workers"] == {"connected": 0, "silent": 0, "lost": 0, "ended": how(site, "exit"),
+                                "killed": how(site, "killed"), "seen": 3, "threads": 0}
     assert found["tasks"]["chunks"] == sum(c["status"] == "ok" for report in site.reports for c in report["chunks"])
 
 
 def test_live_json_while_it_runs(site):
     found = site.running
     assert [row["state"] for row in found["worker_rows"]] == ["connected"] * 2
-    assert found["activity"]["done"] > 16 and found["activity"]["read_bytes"] > 60e6
+    assert found["activity"]["done"] > 8 and found["activity"]["read_bytes"] > 30e6
     assert found["memory"]["rss_bytes"] > 50e6
     assert found["workers"]["threads"] == 2
 
@@ -142,7 +153,8 @@ def test_metrics_are_what_the_reports_say(site):
     for status in ("ok", "erred", "killed"):
         series = f'crema_tasks_total{{prefix="TTbarProcessor",status="{status}"}}'
         assert sample(text, series) == str(sum(t["status"] == status for t in tasks))
-    assert sample(text, 'crema_workers_gone_total{how="killed"}') == "1"
+    assert sample(text, 'crema_workers_gone_total{how="killed"}') == str(how(site, "killed"))
+    assert how(site, "killed") >= 1
     assert sample(text, 'crema_workers_incomplete{value="read_bytes"}') == "0"
 
 
@@ -177,7 +189,7 @@ def test_the_last_finished_run_is_there_as_gauges(site):
     last = max(site.reports, key=lambda report: report["run_info"]["start"])
     assert "crema_run_" not in site.empty
     assert float(sample(text, "crema_run_stop_timestamp_seconds")) == pytest.approx(last["run_info"]["stop"], abs=1e-6)
-    assert sample(text, "crema_run_total_events") == str(last["metrics"]["total_events"]) == "800000"
+    assert sample(text, "crema_run_total_events") == str(last["metrics"]["total_events"]) == "400000"
     assert sample(text, "crema_run_read_bytes") == str(last["metrics"]["read_bytes"])
     assert float(sample(text, "crema_run_wall_time_seconds")) == pytest.approx(last["metrics"]["wall_time"])
 
