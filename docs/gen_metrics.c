@@ -137,6 +137,10 @@ static const struct {
 
 static const char *const tail[] = {
 	"",
+	"`avg_branches_read_percent` needs the number of branches in a tree, which no worker "
+	"tells: it is in",
+	"`crema.measure`'s metrics where roastcoffea's @track_metrics has left it in the output.",
+	"",
 	"`per_file` counts the baskets of a file once, however often they were read; its share is "
 	"of the",
 	"file's size, while roastcoffea's is of the tree's bytes. `compression_ratio` is unpacked "

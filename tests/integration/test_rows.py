@@ -4,9 +4,11 @@ and where their subjects are. scripts/checklist-rows prints the rows that nothin
 import datetime
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 
 def series(demo, name, value):
@@ -145,3 +147,8 @@ def test_row_134(page):
     """Dask's performance report lacks the workers; this one has a panel of them."""
     for panel in ("balance", "stream", "memory", "levels"):
         assert f'id: "{panel}"' in page
+
+
+def test_every_row_is_answered():
+    done = subprocess.run([ROOT / "scripts" / "checklist-rows"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")

@@ -1,0 +1,104 @@
+"""Rows of tests/checklist.txt about roastcoffea's calls, at one measured run of real coffea; each by its number."""
+
+import sys
+
+import cluster
+import jobs
+import make_data
+import pytest
+import ttbar
+from conftest import ROOT
+from distributed import Client
+
+sys.path.insert(0, str(ROOT / "python"))
+import crema
+
+TRACKED = [{"dataset": "d", "file": "f", "entry_start": 0, "entry_stop": 10, "duration": 0.5}]
+
+
+class Measured:
+    """The collector, what coffea gave, and the user's own numbers."""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory, homes):
+    found, processor = Measured(), ttbar.TTbarProcessor()
+    environment = pytest.MonkeyPatch()
+    environment.setenv("CREMA_PROGRAM", str(cluster.BUILD / "crema"))
+    with cluster.Cluster(tmp_path_factory.mktemp("rows") / "cluster", homes) as procs:
+        procs.start_collector()
+        procs.start_scheduler()
+        procs.start_worker()
+        with Client(procs.address) as client:
+            client.wait_for_workers(1, timeout=120)
+            with crema.MetricsCollector(client, processor_instance=processor, dir=procs.journal) as found.collector:
+                found.output, found.report = jobs.run_coffea(client, [make_data.files(ROOT / "data")["zlib"]],
+                                                             processor_instance=processor)
+            found.own = {"zlib": {"entries": 200_000, "duration": 1.0, "performance_counters": {"num_requested_bytes": 5}}}
+            found.collector.set_coffea_report(found.report, custom_metrics=found.own)
+            found.metrics = found.collector.get_metrics()
+            yield found
+    environment.undo()
+
+
+def test_row_062():
+    collector, output = crema.measure(), {"__roastcoffea_metrics__": list(TRACKED), "sum": 1}
+    collector.extract_metrics_from_output(output)
+    assert (collector.chunk_metrics, output) == (TRACKED, {"sum": 1})
+
+
+def test_row_063():
+    collector = crema.measure()
+    collector.set_chunk_metrics(TRACKED)
+    assert collector.chunk_metrics == TRACKED
+
+
+def test_row_082(measured):
+    """The with block has opened a span, and the run is that one."""
+    assert measured.collector.span_id in measured.collector.run.json["run_info"]["spans"]
+
+
+def test_row_104(measured):
+    collector, metrics = measured.collector, measured.metrics
+    assert metrics["wall_time"] == pytest.approx(collector.t_end - collector.t_start, abs=1e-6)
+    assert metrics["wall_time_source"] == "client"
+    assert 0 < metrics["workers_wall_time"] < metrics["wall_time"]
+
+
+def test_row_105(measured):
+    said = measured.collector.run.json["coffea_report"]
+    assert (said["entries"]["coffea"], said["entries"]["agrees"]) == (200_000, True)
+
+
+def test_row_106(measured):
+    assert measured.metrics["custom_metrics"] == measured.own
+
+
+def test_row_107(measured):
+    assert (measured.metrics["total_events"], measured.metrics["num_chunks"]) == (200_000, 4)
+
+
+def test_row_108(measured, capsys):
+    measured.collector.print_summary()
+    text = capsys.readouterr().out
+    for title in ("Throughput", "Events", "Resources", "Timing: where the time of counted tasks went", "Fine metrics", "Chunks"):
+        assert f"\n\n{title}\n" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_row_109(measured, tmp_path):
+    folder = measured.collector.save_measurement(tmp_path, "mine")
+    assert folder == tmp_path / "mine"
+    assert {"metrics.json", "start_end_time.txt"} <= {file.name for file in folder.iterdir()}
+
+
+def test_row_110(measured, tmp_path):
+    metrics, start, stop = crema.load_measurement(measured.collector.save_measurement(tmp_path, "mine"))
+    assert metrics["total_events"] == 200_000
+    assert stop - start == pytest.approx(measured.metrics["wall_time"], abs=1e-3)
+
+
+def test_row_130(measured):
+    collector = crema.measure()
+    collector.set_coffea_report((measured.output, measured.report))
+    assert collector.coffea_report is measured.report
