@@ -103,8 +103,9 @@ def compare_codec(sides):
           "budget 600 ns", flush=True)
 
 
-def section_ns(calls=20_000):
-    """ns of an empty section, of a value and of as many turns of a loop with neither, in a task."""
+def section_ns(calls=500):
+    """ns of an empty section, of a value and of as many turns of a loop with neither, in a task. Blocks are
+    short: on a busy machine some of them are left alone."""
     import time
 
     import crema
@@ -122,7 +123,7 @@ def section_ns(calls=20_000):
     found = {}
     for function in (nothing, section, metric):
         best = []
-        for _ in range(9):
+        for _ in range(300):
             start = time.perf_counter_ns()
             for _ in range(calls):
                 function()
