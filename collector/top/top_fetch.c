@@ -11,6 +11,7 @@
 
 #include "common/auth.h"
 #include "common/net.h"
+#include "common/tls_settings.h"
 #include "wire.h"
 
 #define UNAUTHORIZED 401
@@ -21,6 +22,7 @@ struct fetch {
 	struct curl_slist *headers;
 	struct buf body;
 	struct auth_token token;
+	struct tls_settings tls;
 	bool running, has_token;
 	CURLcode result;
 	char at[300], url[340], token_path[PATH_MAX], error[CURL_ERROR_SIZE];
@@ -41,7 +43,13 @@ static void set_options(struct fetch *fetch)
 	CURL *easy = fetch->easy;
 
 	curl_easy_setopt(easy, CURLOPT_URL, fetch->url);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	if (fetch->tls.on) {
+		/* As Dask does: who has a certificate of the cluster's own authority belongs to it.
+		 */
+		curl_easy_setopt(easy, CURLOPT_CAINFO, fetch->tls.ca);
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
 	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
@@ -54,9 +62,11 @@ static void set_options(struct fetch *fetch)
 
 struct fetch *fetch_new(const char *at, const char *token_file, char *why, size_t size)
 {
+	bool https = !strncmp(at, "https://", 8);
 	struct net_address address;
 	struct fetch *fetch;
 
+	at += https ? 8 : 0;
 	if (net_parse(&address, at, CREMA_DEFAULT_HTTP) || address.kind != NET_TCP) {
 		snprintf(why, size, "--http: '%.200s' is no ADDR:PORT", at);
 		return NULL;
@@ -68,7 +78,12 @@ struct fetch *fetch_new(const char *at, const char *token_file, char *why, size_
 	if (!fetch)
 		return NULL;
 	net_text(fetch->at, sizeof(fetch->at), &address);
-	snprintf(fetch->url, sizeof(fetch->url), "http://%s/live.json", fetch->at);
+	snprintf(fetch->url, sizeof(fetch->url), "http%s://%s/live.json", https ? "s" : "",
+		 fetch->at);
+	if (https && tls_settings_from_environment(&fetch->tls, "scheduler", why, size)) {
+		free(fetch);
+		return NULL;
+	}
 	if (auth_token_path(fetch->token_path, sizeof(fetch->token_path), token_file))
 		fetch->token_path[0] = '\0';
 	curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -18,7 +18,8 @@
 
 struct fetch;
 
-/* at: HOST:PORT. token_file NULL: the usual one. NULL with a line in `why`. */
+/* at: HOST:PORT, or https:// before it: by the cluster's certificates. token_file NULL: the usual
+ * one. NULL with a line in `why`. */
 struct fetch *fetch_new(const char *at, const char *token_file, char *why, size_t size);
 void fetch_free(struct fetch *fetch);
 int fetch_start(struct fetch *fetch); /* 0 or -errno */

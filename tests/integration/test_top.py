@@ -211,3 +211,27 @@ def test_the_token_is_sent_where_it_is_asked_for(tmp_path, homes):
                 assert said in done.stderr.decode() and token.read_text().strip() not in done.stderr.decode()
         finally:
             collector.stop()
+
+
+def test_https_by_the_clusters_certificates(tmp_path, homes):
+    """A page with a certificate of another authority is not asked any further: no token goes there."""
+    import test_tls
+
+    for name in ("ca", "other"):
+        test_tls.authority(tmp_path, name)
+    test_tls.certificate(tmp_path, "scheduler", "ca")
+
+    def files(authority):
+        return {"CREMA_TLS_CA_FILE": str(tmp_path / f"{authority}.pem"), "CREMA_TLS_CERT": str(tmp_path / "scheduler.pem"),
+                "CREMA_TLS_KEY": str(tmp_path / "scheduler.key")}
+
+    with cluster.Cluster(tmp_path / "cluster", homes) as procs:
+        procs.collector = procs.start("collect", [
+            procs.build / "crema", "collect", "--listen", procs.target, "--http", f"0.0.0.0:{procs.http_port}",
+            "--dir", procs.journal], {**procs.env, **files("ca")})
+        cluster.wait_until(lambda: "https://" in procs.collector.text(), "crema collect", 60, [procs.collector])
+        argv = [str(procs.build / "crema"), "top", "--once", "--http", f"https://127.0.0.1:{procs.http_port}"]
+        done = subprocess.run(argv, env={**procs.env, **files("ca")}, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and "0 connected" in done.stdout, done.stderr
+        done = subprocess.run(argv, env={**procs.env, **files("other")}, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and "certificate" in done.stderr and done.stderr.count("\n") == 1
