@@ -224,9 +224,9 @@ def test_hostile_section_names_are_shown_tame():
 
 
 def test_json_ready():
-    value = {("a", 1): {3, 1}, "nan": float("nan"), "n": np.float32(0.5), "i": np.int64(7), "o": [object, (1, 2)]}
+    value = {("a", 1): {3, 1}, "nan": float("nan"), "inf": -float("inf"), "n": np.float32(0.5), "i": np.int64(7), "o": [object, (1, 2)]}
     text = json.dumps(json_ready(value), allow_nan=False)
-    assert json.loads(text) == {"('a', 1)": [1, 3], "nan": None, "n": 0.5, "i": 7, "o": ["<class 'object'>", [1, 2]]}
+    assert json.loads(text) == {"('a', 1)": [1, 3], "nan": None, "inf": None, "n": 0.5, "i": 7, "o": ["<class 'object'>", [1, 2]]}
 
 
 @pytest.mark.parametrize("files,error", [
