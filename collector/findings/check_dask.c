@@ -51,10 +51,10 @@ enum verdict finding_serialization(const struct report *r, struct draft *d)
 	draft_see_metric(d, r, "deserialization_time_seconds", "s");
 	draft_see(d, "task_wall_seconds", value_real(t->wall), "s");
 	draft_see(d, "percent", value_real(s / t->wall * 100), "%");
-	draft_say(d, "Dask packed objects for %s and unpacked them for %s, %s of the time of tasks",
+	draft_say(d, "Dask packed objects for %s and unpacked them for %s; tasks took %s",
 		  draft_human(d, metric_serialization_time_seconds(r->facts), AS_SECONDS),
 		  draft_human(d, metric_deserialization_time_seconds(r->facts), AS_SECONDS),
-		  draft_percent(d, s / t->wall * 100));
+		  draft_human(d, value_real(t->wall), AS_SECONDS));
 	return draft_found(d, s / t->wall);
 }
 

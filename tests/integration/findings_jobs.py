@@ -181,10 +181,13 @@ def import_much(first):
 
 
 class Awkward:
-    """An object that is slow to send."""
+    """An object that is slow to pack."""
 
     def __init__(self, seconds):
         self.seconds = seconds
+
+    def __sizeof__(self):
+        return 300_000_000  # soon Dask spills it
 
     def __reduce__(self):
         spin(self.seconds)

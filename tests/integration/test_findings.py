@@ -24,7 +24,6 @@ from test_storage import CHARGED, file_system
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = dict(re.findall(r"^FINDING\((\w+), (\w+),", (ROOT / "contract" / "findings.def").read_text(), re.M))
-ALL = bool(os.environ.get("CREMA_ALL_CELLS"))
 
 MEMORY = 700_000_000
 
@@ -240,8 +239,8 @@ def alone(made, server, path):
     made.run("stopped", work.stop_for, 1.6)
     made.run("direct", work.read_around_the_cache, path, 2.0)
     made.run("queue", work.spin, 0.4, count=12)
-    made.run("awkward", work.nothing, work.Awkward(1.3))
-    wait(made.submit("spill", work.hold, 60_000_000, count=8))
+    wait(made.submit("awkward", work.make_awkward, 1.3, count=3))
+    wait(made.submit("spill", work.hold, 60_000_000, count=9))
     made.run("leak", work.leak, 15_000_000, count=12)
     (resident,) = client.run(work.resident).values()
     made.run("fill", work.fill, int(0.86 * MEMORY - resident), 1.6)
@@ -289,12 +288,12 @@ def long_runs(tmp_path_factory, homes, disk, data, server):
     return made.reports
 
 
-@pytest.fixture(scope="module")
-def reports(pair, request):
-    found = dict(pair.reports)
-    if ALL:
-        found.update(request.getfixturevalue("long_runs"))
-    return found
+@pytest.fixture
+def report_of(request):
+    def get(name):
+        return request.getfixturevalue("long_runs")[name] if name in LONG else request.getfixturevalue("pair").reports[name]
+
+    return get
 
 
 def finding(report, check):
@@ -316,9 +315,9 @@ def storage_known(check, disk):
 
 
 @pytest.mark.parametrize("check", marked(0))
-def test_speaks(reports, disk, check):
+def test_speaks(report_of, disk, check):
     storage_known(check, disk)
-    report = reports[RUNS[check][0]]
+    report = report_of(RUNS[check][0])
     found = finding(report, check)
     assert found, (report["findings"], report["findings_checked"])
     assert found["severity"] == TABLE[check].lower()
@@ -327,10 +326,10 @@ def test_speaks(reports, disk, check):
 
 
 @pytest.mark.parametrize("check", marked(1))
-def test_is_quiet(reports, disk, check):
+def test_is_quiet(report_of, disk, check):
     """It was made, and found nothing."""
     storage_known(check, disk)
-    report = reports[RUNS[check][1]]
+    report = report_of(RUNS[check][1])
     checked = report["findings_checked"]
     assert finding(report, check) is None
     assert check not in checked["nothing_to_look_at"]
