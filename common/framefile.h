@@ -37,6 +37,8 @@ struct framefile_stats {
 	int64_t first_bad_offset; /* -1: none */
 	bool truncated;           /* the file ends inside a frame (its writer died, or writes now) */
 	bool no_header;           /* does not begin with a FILE_HEADER of a format we know */
+	bool newer;               /* of a later version: nothing of a file with a newer FILE_HEADER
+	                             is given out, nor are single frames of a newer version */
 };
 
 struct framefile_reader {

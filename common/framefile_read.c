@@ -97,21 +97,21 @@ static ssize_t resync_tail(struct framefile_reader *r, struct frame *f)
 	return 0;
 }
 
-/* Is it the header of a file whose format we know? */
-static bool known_header(const struct frame *f)
+/* The format that a file's header names; 0: none. */
+static uint64_t format_of(const struct frame *f)
 {
 	struct buf scratch = BUF_INIT;
 	const unsigned char *raw;
 	struct unpack u;
-	bool ok = false;
+	uint64_t format = 0;
 
 	if (frame_payload(f, &scratch, &raw) == 0 &&
 	    unpack_open(&u, raw, f->head.raw_bytes) == 0) {
-		ok = get_u64(&u.root, "format", 0) == CREMA_FILE_FORMAT;
+		format = get_u64(&u.root, "format", 0);
 		unpack_release(&u);
 	}
 	buf_release(&scratch);
-	return ok;
+	return format;
 }
 
 /* 1: f is a frame to give out, 0: it was a file header. */
@@ -124,8 +124,12 @@ static int accept_frame(struct framefile_reader *r, struct frame *f, size_t used
 		r->stats.frames++;
 		return 1;
 	}
-	if (first && known_header(f))
-		r->stats.no_header = false;
+	if (first) {
+		uint64_t format = format_of(f);
+
+		r->stats.no_header = format == 0 || format < CREMA_FILE_FORMAT;
+		r->stats.newer = r->ended = format > CREMA_FILE_FORMAT;
+	}
 	return 0;
 }
 
@@ -134,7 +138,7 @@ int framefile_next(struct framefile_reader *r, struct frame *f)
 	ssize_t used, got;
 
 	r->stats.truncated = false;
-	for (;;) {
+	while (!r->ended) {
 		used = -EAGAIN;
 		if (r->at < r->window.len)
 			used = frame_decode(f, r->window.data + r->at, r->window.len - r->at);
@@ -157,8 +161,11 @@ int framefile_next(struct framefile_reader *r, struct frame *f)
 				return 1;
 			continue;
 		}
+		if (used == -EPROTONOSUPPORT)
+			r->stats.newer = true;
 		skip_to_magic(r);
 	}
+	return 0;
 }
 
 const unsigned char *framefile_verbatim(const struct framefile_reader *r, const struct frame *f,

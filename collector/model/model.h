@@ -187,7 +187,7 @@ struct worker {
 struct torn_file {
 	const char *name;
 	uint64_t bytes_skipped;
-	bool truncated, no_header;
+	bool truncated, no_header, newer;
 	int error; /* -errno: could not be read */
 };
 

@@ -25,7 +25,7 @@ static int read_file(struct model *m, const char *path, const char *name)
 		return 0; /* the collector or an agent removed it in the meantime */
 	if (!rc)
 		m->files_read++;
-	if (!rc && !stats.bytes_skipped && !stats.truncated && !stats.no_header)
+	if (!rc && !stats.bytes_skipped && !stats.truncated && !stats.no_header && !stats.newer)
 		return 0;
 	t = ARRAY_NEW(&m->torn);
 	if (!t)
@@ -34,6 +34,7 @@ static int read_file(struct model *m, const char *path, const char *name)
 	t->bytes_skipped = stats.bytes_skipped;
 	t->truncated = stats.truncated;
 	t->no_header = stats.no_header;
+	t->newer = stats.newer;
 	t->error = rc;
 	return m->error;
 }

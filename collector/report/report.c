@@ -40,6 +40,12 @@ static void note_torn(const struct model *m, struct report_notice *notice)
 	if (t->error)
 		snprintf(notice->torn, sizeof(notice->torn), "cannot read '%s': %s%s", t->name,
 			 log_error(t->error), more);
+	else if (t->newer)
+		snprintf(notice->torn, sizeof(notice->torn),
+			 "'%s' was written by a newer crema: read it with that one; what this one "
+			 "does "
+			 "not know is not reported%s",
+			 t->name, more);
 	else
 		snprintf(notice->torn, sizeof(notice->torn),
 			 "'%s' %s: %" PRIu64 " bytes skipped, the rest is reported%s", t->name,
@@ -208,6 +214,14 @@ static int no_run(struct buf *out, const struct model *m, const char *dir)
 	const char *note = NULL;
 	size_t i;
 
+	for (i = 0; i < m->torn.n; i++) {
+		if (m->torn.v[i].newer)
+			return report_fail(
+				out, -ENOENT,
+				"no run in '%s': '%s' was written by a newer crema, read it "
+				"with that one",
+				dir, m->torn.v[i].name);
+	}
 	for (i = 0; i < m->workers.n && !note; i++) {
 		if (m->workers.v[i]->notes.n)
 			note = m->workers.v[i]->notes.v[0];

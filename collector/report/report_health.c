@@ -158,6 +158,7 @@ static void put_torn(const struct model *m, struct json *j)
 		emit_value(j, "bytes_skipped", value_uint(t->bytes_skipped));
 		emit_value(j, "truncated", value_bool(t->truncated));
 		emit_value(j, "no_header", value_bool(t->no_header));
+		emit_value(j, "newer", value_bool(t->newer));
 		emit_value(j, "unreadable", value_bool(t->error != 0));
 		emit_end(j);
 	}
@@ -320,6 +321,7 @@ void report_remarks(const struct report *r, void (*say)(void *arg, const char *l
 		t = &m->torn.v[i];
 		snprintf(line, sizeof(line), "%s: %s, %" PRIu64 " bytes skipped", t->name,
 			 t->error	? "cannot be read"
+			 : t->newer	? "was written by a newer crema"
 			 : t->no_header ? "is no frame file or has lost its head"
 			 : t->truncated ? "ends inside a frame"
 					: "is damaged",

@@ -12,6 +12,12 @@
 /* A text for people about what is wrong with a segment; 0: nothing. */
 static int damage(const struct framefile_stats *stats, const char *name, char *text, size_t size)
 {
+	if (stats->newer)
+		return snprintf(
+			text, size,
+			"'%s' was written by a newer crema: what this one does not know is not "
+			"used",
+			name);
 	if (stats->no_header)
 		return snprintf(text, size,
 				"'%s' is no journal segment; its %" PRIu64 " valid frames are used",

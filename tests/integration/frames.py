@@ -1,0 +1,58 @@
+"""Journals made by hand: any name and number, also those that no worker of today would send."""
+
+import re
+import struct
+import zlib
+from pathlib import Path
+
+import msgpack
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE_HEADER, HELLO, DATA = 1, 4, 7
+TASK_PROGRESS, TASK_END, FILE = 2, 3, 12
+BASE_NS, BOOT_NS = 1_795_000_000_000_000_000, 10**12
+HEAD = struct.Struct("<IBBH16sQQIIII")
+
+
+def frame(kind, payload, worker=b"\0" * 16, seq=0, count=0, version=1):
+    """The bytes of one frame of contract/wire.h; payload: what msgpack takes."""
+    raw = msgpack.packb(payload, use_bin_type=False, unicode_errors="surrogateescape")
+    fields = (0x464D5243, version, kind, 0, worker, 1, seq, count, len(raw), len(raw))
+    return HEAD.pack(*fields, zlib.crc32(HEAD.pack(*fields, 0) + raw)) + raw
+
+
+def names():
+    """What a task record says, in the order of the contract's tables."""
+    fields = re.findall(r"^FIELD\((\w+),", (ROOT / "contract/task_fields.def").read_text(), re.M)
+    text = (ROOT / "contract/counters.def").read_text()
+    times, counts = (re.findall(rf"^{kind}\((\w+),", text, re.M) for kind in ("TIME", "COUNT"))
+    return fields + [f"{t}_ns" for t in times] + [f"pool_{t}_ns" for t in times] + counts
+
+
+class Journal:
+    """Frames of one file in DIR; write() makes it."""
+
+    def __init__(self, directory, format=1):
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        self.path = Path(directory) / f"{BASE_NS:020}-journal.crema"
+        self.frames = [frame(FILE_HEADER, {"format": format, "kind": "journal", "created_ns": BASE_NS})]
+        self.order, self.seq = names(), 0
+
+    def worker(self, worker=b"w" * 16, **facts):
+        known = {"host": "node", "pid": 1, "boot_ns": BOOT_NS, "real_ns": BASE_NS, **facts}
+        self.frames.append(frame(HELLO, {"facts": known, "task_fields": self.order}, worker))
+
+    def message(self, message, worker=b"w" * 16, version=1):
+        self.frames.append(frame(DATA, [message], worker, self.seq, 1, version))
+        self.seq += 1
+
+    def task(self, attempt, key, start_ms=0, stop_ms=100, worker=b"w" * 16, version=1, **values):
+        said = {"attempt": attempt, "thread": 7, "status": "ok", "key": key, "prefix": key, "span": "span-1",
+                "start_boot_ns": BOOT_NS + start_ms * 10**6, "stop_boot_ns": BOOT_NS + stop_ms * 10**6,
+                "wall_ns": (stop_ms - start_ms) * 10**6, **values}
+        assert set(said) <= set(self.order), set(said) - set(self.order)
+        self.message([TASK_END, 1, *(said.get(name) for name in self.order)], worker, version)
+
+    def write(self):
+        self.path.write_bytes(b"".join(self.frames))
+        return self.path.parent
