@@ -235,3 +235,29 @@ def test_https_by_the_clusters_certificates(tmp_path, homes):
         assert done.returncode == 0 and "0 connected" in done.stdout, done.stderr
         done = subprocess.run(argv, env={**procs.env, **files("other")}, capture_output=True, text=True, timeout=60)
         assert done.returncode == 1 and "certificate" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_server_that_is_no_collector_cannot_steer_the_terminal():
+    import http.server
+    import json
+
+    name = "a\x1b[31mb\u00e9\u202e\x07"
+    row = {"id": "x", "worker": None, "name": None, "host": name, "pid": 7, "state": "connected"}
+    body = json.dumps({"version": name, "worker_rows": [row], "worker_rows_cut": 0}).encode()
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        done = subprocess.run([cluster.BUILD / "crema", "top", "--once", "--http", f"127.0.0.1:{server.server_port}"],
+                              capture_output=True, timeout=60)
+        server.shutdown()
+    assert done.returncode == 0 and b"a?[31mb??" in done.stdout
+    assert re.fullmatch(rb"[\n\x20-\x7e]*", done.stdout)
