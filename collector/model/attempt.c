@@ -177,8 +177,9 @@ int attempt_keep(struct model *m, struct attempt *a, const struct attempt_detail
 {
 	unsigned char bytes[BITMAP_BYTES + SLOTS * NUMBER_BYTES];
 	uint64_t slot[SLOTS];
-	size_t n;
+	size_t n, room;
 
+	_Static_assert(2 * sizeof(bytes) < UINT16_MAX, "rooms are counted in 16 bits");
 	a->known = d->known;
 #define COPY(name) a->name = d->name;
 	MEMBERS(COPY)
@@ -187,11 +188,14 @@ int attempt_keep(struct model *m, struct attempt *a, const struct attempt_detail
 	collect(d, slot);
 	n = pack(slot, bytes);
 	if (n > a->room) {
-		/* Tasks under way say more each half second: some room, once there was too little.
-		 */
-		a->room = (uint32_t)(a->room && !a->ended ? n + n / 2 : n);
-		a->c.bytes = arena_bytes(&m->bytes, a->room);
+		/* One under way will say more: it gets the room that the last one needed at its
+		 * end. */
+		room = a->ended ? n : n < m->packed_room ? m->packed_room : n + n / 2;
+		a->room = (uint16_t)room;
+		a->c.bytes = arena_bytes(&m->bytes, room);
 	}
+	if (a->ended)
+		m->packed_room = n + 8;
 	if (!a->c.shared || !a->c.bytes)
 		return m->error = -ENOMEM;
 	memcpy(a->c.bytes, bytes, n);

@@ -58,21 +58,22 @@ struct packed {
 
 struct attempt {
 	struct worker *worker;
-	struct attempt *next; /* the other attempts of its key in its run, oldest first */
 	struct packed c;
-	uint64_t known; /* bit TASK_F_x */
-	uint64_t rev;
+	uint64_t known;				    /* bit TASK_F_x */
 	uint64_t attempt, key_hash, flags, wall_ns; /* the fields of these names, as the texts */
 	const char *key, *prefix, *span, *dataset, *filename, *columns;
 	double begin, end; /* UTC seconds, by model_close(); end: last sign if it has none */
 	uint64_t begin_ns, end_ns; /* the same exactly; 0 = no clock */
 	const char *waste_reason;
-	uint32_t chunk_id;	  /* from 1; 0 = no chunk */
-	uint32_t room;		  /* of the packed bytes */
-	enum attempt_state state; /* by model_close() */
-	bool ended;		  /* has an end of its own */
-	bool counted;		  /* by runs_build(), as waste_reason and chunk_id */
+	uint32_t rev;		      /* the largest of uint32_t stands for all above it */
+	uint32_t chunk_id;	      /* from 1; 0 = no chunk */
+	uint16_t room;		      /* of the packed bytes */
+	enum attempt_state state : 8; /* by model_close() */
+	bool ended;		      /* has an end of its own */
+	bool counted;		      /* by runs_build(), as waste_reason and chunk_id */
 };
+
+_Static_assert(sizeof(struct attempt) <= 168, "there may be millions");
 
 struct model;
 

@@ -68,6 +68,7 @@ void model_release(struct model *m)
 	table_release(&m->names.table);
 	arena_release(&m->arena);
 	arena_release(&m->bytes);
+	arena_release(&m->attempt_arena);
 	memset(m, 0, sizeof(*m));
 }
 

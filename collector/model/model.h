@@ -193,6 +193,8 @@ struct torn_file {
 
 struct model {
 	struct arena arena, bytes; /* bytes: keys and packed numbers */
+	struct arena attempt_arena;
+	size_t packed_room; /* what the latest attempt's numbers took, and a little */
 	struct names names;
 	struct table worker_table, attempt_table, shared_table, file_table, codec_table,
 		server_table;

@@ -48,7 +48,7 @@ static struct attempt *attempt_of(struct model *m, struct worker *w, uint64_t nu
 	in_page = p ? &p->attempt[number & ((1u << PAGE_SHIFT) - 1)] : NULL;
 	if (in_page && *in_page)
 		return *in_page;
-	a = in_page ? arena_get(&m->arena, sizeof(*a)) : NULL;
+	a = in_page ? arena_bytes(&m->attempt_arena, sizeof(*a)) : NULL; /* all alike: aligned */
 	at = a ? ARRAY_NEW(&m->attempts) : NULL;
 	if (!at) {
 		m->error = -ENOMEM;
@@ -87,6 +87,11 @@ static const char *keep_text(struct model *m, enum task_field field, const char 
 #define COPY_f64(name) (r->name)
 #define COPY_str(name) keep_text(m, TASK_F_##name, d.name, r->name)
 
+static uint32_t short_rev(uint64_t rev)
+{
+	return rev < UINT32_MAX ? (uint32_t)rev : UINT32_MAX;
+}
+
 /* What the first read of a task was of is not what the task was of. */
 static void forget_chunk(struct attempt_detail *d, const struct task_record *r)
 {
@@ -113,7 +118,7 @@ static int attempt_take(struct model *m, struct attempt *a, const struct task_re
 	struct attempt_detail d;
 
 	attempt_detail(a, &d);
-	a->rev = r->rev;
+	a->rev = short_rev(r->rev);
 	a->ended = r->type == CREMA_MSG_TASK_END || r->type == CREMA_MSG_TASK_AMEND;
 #define FIELD(name, type, help)                                                                    \
 	if (TASK_KNOWN(r, name)) {                                                                 \
@@ -152,7 +157,7 @@ static int feed_task(struct model *m, struct worker *w, const struct stream *s,
 			worker_sign(w, r.start_boot_ns + r.wall_ns);
 	}
 	/* The same revision twice says the same; an end outranks progress of its own revision. */
-	if (a->known && (r.rev < a->rev || (r.rev == a->rev && a->ended)))
+	if (a->known && (short_rev(r.rev) < a->rev || (short_rev(r.rev) == a->rev && a->ended)))
 		return 0;
 	return attempt_take(m, a, &r) ? -ENOMEM : m->error;
 }

@@ -187,7 +187,8 @@ void *array_grow(void *v, size_t *n, size_t *cap, size_t item)
 
 	memcpy(&p, v, sizeof(p));
 	if (*n == *cap) {
-		want = *cap ? *cap * 2 : 8;
+		/* long ones grow by a quarter: what is not used yet counts, too */
+		want = *cap < 64 ? *cap * 2 + 8 : *cap + *cap / 4;
 		p = reallocarray(p, want, item);
 		if (!p)
 			return NULL;

@@ -162,11 +162,18 @@ static int covers(const struct span *p, const struct span *s)
 	return rc;
 }
 
-static int run_take(struct run *r, const struct span *s)
+/* The first list is moved, not copied. */
+static int run_take(struct run *r, struct span *s)
 {
 	size_t i;
 	int rc = 0;
 
+	if (!r->attempts.n) {
+		free(r->attempts.v);
+		r->attempts = s->attempts;
+		s->attempts = (struct attempts){0};
+		return 0;
+	}
 	for (i = 0; i < s->attempts.n && !rc; i++)
 		rc = push(&r->attempts, s->attempts.v[i]);
 	return rc;
@@ -356,14 +363,14 @@ int runs_build(struct runs *runs, struct model *m)
 		rc = group_gaps(runs, m);
 	if (!rc)
 		rc = runs_group_plain(runs, m);
+	for (i = 0; i < spans.n; i++)
+		free(spans.v[i].attempts.v);
+	free(spans.v);
 	model_process_lives(m);
 	for (i = 0; i < runs->n && !rc; i++)
 		rc = settle_run(&runs->v[i]);
 	if (!rc && runs->n)
 		qsort(runs->v, runs->n, sizeof(*runs->v), by_start);
-	for (i = 0; i < spans.n; i++)
-		free(spans.v[i].attempts.v);
-	free(spans.v);
 	return rc;
 }
 

@@ -79,7 +79,7 @@ const char *attempt_state_name(const struct attempt *a);
 
 /* Parts of runs_build(): whether the worker is one of the run's. */
 bool run_has_worker(const struct run *r, const struct worker *w);
-/* Sets counted, waste_reason and chunk_id. */
+/* Sets counted, waste_reason and chunk_id: attempts are in the order of their begin. */
 int run_count_attempts(struct run *r);
 
 #endif

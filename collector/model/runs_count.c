@@ -74,19 +74,32 @@ static uint64_t key_of(const struct attempt *a)
 	return hash_pair(hash_bytes(3, a->worker->id, sizeof(a->worker->id)), a->attempt);
 }
 
-/* The ok attempt of a chain that ended last; NULL if none did. */
-static struct attempt *last_ok(struct attempt *first)
+/* An attempt of the run, by its place there: they are sorted by their begin. */
+struct keyed {
+	uint64_t key, place;
+};
+
+struct chain { /* all attempts of one key, oldest first */
+	struct attempt **all;
+	const struct keyed *v;
+	size_t n;
+};
+
+/* The ok attempt that ended last; NULL if none did. */
+static struct attempt *last_ok(const struct chain *c)
 {
 	struct attempt *a, *best = NULL;
+	size_t i;
 
-	for (a = first; a; a = a->next) {
+	for (i = 0; i < c->n; i++) {
+		a = c->all[c->v[i].place];
 		if (a->state == ATTEMPT_OK && (!best || a->end >= best->end))
 			best = a;
 	}
 	return best;
 }
 
-static const char *reason_of(const struct attempt *a, const struct attempt *counted)
+static const char *reason_of(const struct attempt *a, bool has_next, const struct attempt *counted)
 {
 	switch (a->state) {
 	case ATTEMPT_KILLED:
@@ -94,7 +107,7 @@ static const char *reason_of(const struct attempt *a, const struct attempt *coun
 	case ATTEMPT_LOST:
 		return "lost";
 	case ATTEMPT_ERRED:
-		return a->next || (counted && counted->end > a->end) ? "retried" : "erred";
+		return has_next || (counted && counted->end > a->end) ? "retried" : "erred";
 	case ATTEMPT_OK:
 		return counted->worker != a->worker && counted->begin < a->end ? "stolen"
 									       : "recomputed";
@@ -103,20 +116,17 @@ static const char *reason_of(const struct attempt *a, const struct attempt *coun
 	}
 }
 
-static void settle_chain(struct attempt *first)
+static void settle_chain(const struct chain *c)
 {
-	struct attempt *a, *counted = last_ok(first);
+	struct attempt *a, *counted = last_ok(c);
+	size_t i;
 
-	for (a = first; a; a = a->next) {
+	for (i = 0; i < c->n; i++) {
+		a = c->all[c->v[i].place];
 		a->counted = a == counted;
-		a->waste_reason = a->counted ? NULL : reason_of(a, counted);
+		a->waste_reason = a->counted ? NULL : reason_of(a, i + 1 < c->n, counted);
 	}
 }
-
-/* An attempt of the run, by its place there: they are sorted by their begin. */
-struct keyed {
-	uint64_t key, place;
-};
 
 static int by_key(const void *pa, const void *pb)
 {
@@ -127,33 +137,53 @@ static int by_key(const void *pa, const void *pb)
 	return a->place < b->place ? -1 : a->place > b->place;
 }
 
+/* Keys are looked at in so many parts, to need less memory at a time. */
+#define KEY_PARTS 16u
+
+static int settle_part(struct run *r, unsigned int part)
+{
+	ARRAY(struct keyed) keyed = {0};
+	struct keyed *k;
+	uint64_t key;
+	size_t i, n;
+
+	for (i = 0; i < r->attempts.n; i++) {
+		key = key_of(r->attempts.v[i]);
+		if (key % KEY_PARTS != part)
+			continue;
+		k = ARRAY_NEW(&keyed);
+		if (!k) {
+			free(keyed.v);
+			return -ENOMEM;
+		}
+		*k = (struct keyed){key, i};
+	}
+	if (keyed.n)
+		qsort(keyed.v, keyed.n, sizeof(*keyed.v), by_key);
+	for (i = 0; i < keyed.n; i += n) {
+		for (n = 1; i + n < keyed.n && keyed.v[i + n].key == keyed.v[i].key; n++)
+			;
+		settle_chain(&(struct chain){r->attempts.v, keyed.v + i, n});
+	}
+	free(keyed.v);
+	return 0;
+}
+
 int run_count_attempts(struct run *r)
 {
-	struct keyed *keyed = calloc(r->attempts.n ? r->attempts.n : 1, sizeof(*keyed));
 	struct attempt *a;
 	uint32_t chunk = 0;
-	size_t i, first = 0;
+	unsigned int part;
+	size_t i;
+	int rc = 0;
 
-	if (!keyed)
-		return -ENOMEM;
 	for (i = 0; i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
 		a->chunk_id = attempt_is_chunk(a) ? ++chunk : 0;
-		keyed[i] = (struct keyed){key_of(a), i};
 	}
-	qsort(keyed, r->attempts.n, sizeof(*keyed), by_key);
-	for (i = 0; i < r->attempts.n; i++) {
-		a = r->attempts.v[keyed[i].place];
-		if (i + 1 < r->attempts.n && keyed[i + 1].key == keyed[i].key) {
-			a->next = r->attempts.v[keyed[i + 1].place];
-			continue;
-		}
-		a->next = NULL;
-		settle_chain(r->attempts.v[keyed[first].place]);
-		first = i + 1;
-	}
-	free(keyed);
-	return 0;
+	for (part = 0; part < KEY_PARTS && !rc; part++)
+		rc = settle_part(r, part);
+	return rc;
 }
 
 static bool has_span_named(const struct run *r, const char *span)

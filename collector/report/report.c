@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -238,6 +239,8 @@ int report_render(const struct report_request *req, struct buf *out)
 
 	if (req->notice)
 		memset(req->notice, 0, sizeof(*req->notice));
+	/* Large temporary arrays go back to the system: else the peak is the sum of them. */
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	model_init(&m);
 	memset(&runs, 0, sizeof(runs));
 	rc = model_read_dir(&m, req->dir);
