@@ -126,8 +126,8 @@ int history_add(struct model *m, struct history *h, const struct totals *t, uint
 	}
 	*p = (struct history_point){.boot_ns = t->boot_ns, .snapshot_ns = snapshot_ns};
 	fill(p, t);
-	/* twice as many may wait: what came twice or unsorted is found only by sorting */
-	if (m->history_points > 2 * HISTORY_POINTS)
+	/* some more may wait: what came twice or unsorted is found only by sorting */
+	if (m->history_points > HISTORY_POINTS + HISTORY_POINTS / 2)
 		history_thin(m);
 	return 0;
 }

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HISTORY_POINTS (1u << 16) /* over all workers: 11 MiB, twice that while reading */
+#define HISTORY_POINTS (1u << 16) /* over all workers: 11 MiB, half as much more while reading */
 #define HISTORY_CELL_SHIFT 28	  /* the first cells: 2^28 ns, a quarter of a second */
 
 /*

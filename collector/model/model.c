@@ -69,6 +69,7 @@ void model_release(struct model *m)
 	arena_release(&m->arena);
 	arena_release(&m->bytes);
 	arena_release(&m->attempt_arena);
+	arena_release(&m->page_arena);
 	memset(m, 0, sizeof(*m));
 }
 

@@ -193,7 +193,7 @@ struct torn_file {
 
 struct model {
 	struct arena arena, bytes; /* bytes: keys and packed numbers */
-	struct arena attempt_arena;
+	struct arena attempt_arena, page_arena;
 	size_t packed_room; /* what the latest attempt's numbers took, and a little */
 	struct names names;
 	struct table worker_table, attempt_table, shared_table, file_table, codec_table,

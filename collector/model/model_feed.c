@@ -32,7 +32,7 @@ static struct attempt_page *page_of(struct model *m, struct worker *w, uint64_t 
 	p = table_find(&m->attempt_table, hash, same_page, &key);
 	if (p)
 		return p;
-	p = arena_get(&m->arena, sizeof(*p));
+	p = arena_get(&m->page_arena, sizeof(*p));
 	if (!p || table_add(&m->attempt_table, hash, p))
 		return NULL;
 	p->worker = w;

@@ -366,6 +366,8 @@ int runs_build(struct runs *runs, struct model *m)
 	for (i = 0; i < spans.n; i++)
 		free(spans.v[i].attempts.v);
 	free(spans.v);
+	table_release(&m->attempt_table); /* nothing more is fed */
+	arena_release(&m->page_arena);
 	model_process_lives(m);
 	for (i = 0; i < runs->n && !rc; i++)
 		rc = settle_run(&runs->v[i]);

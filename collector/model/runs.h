@@ -57,7 +57,8 @@ struct runs {
 	size_t n, cap;
 };
 
-/* Groups, counts and numbers the chunks of all runs: 0 or -ENOMEM. */
+/* Groups, counts and numbers the chunks of all runs: 0 or -ENOMEM. The model is not to be fed any
+ * more. */
 int runs_build(struct runs *runs, struct model *m);
 void runs_release(struct runs *runs);
 /*
