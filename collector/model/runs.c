@@ -98,10 +98,8 @@ static int collect_spans(struct model *m, struct spans *spans)
 	struct span *s;
 	struct attempt *a;
 	size_t i, max = 0;
-	int rc = 0;
+	int rc = runs_count_spans(m, &max);
 
-	for (i = 0; i < m->attempts.n; i++)
-		max += m->attempts.v[i]->span != NULL;
 	spans->v = calloc(max ? max : 1, sizeof(*spans->v)); /* fixed: the index points into it */
 	if (!spans->v)
 		return -ENOMEM;

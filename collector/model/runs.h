@@ -82,5 +82,7 @@ const char *attempt_state_name(const struct attempt *a);
 bool run_has_worker(const struct run *r, const struct worker *w);
 /* Sets counted, waste_reason and chunk_id: attempts are in the order of their begin. */
 int run_count_attempts(struct run *r);
+/* How many spans the attempts have: 0 or -ENOMEM. */
+int runs_count_spans(const struct model *m, size_t *n);
 
 #endif

@@ -74,6 +74,28 @@ static uint64_t key_of(const struct attempt *a)
 	return hash_pair(hash_bytes(3, a->worker->id, sizeof(a->worker->id)), a->attempt);
 }
 
+static bool same_name(const void *item, const void *key)
+{
+	return item == key;
+}
+
+int runs_count_spans(const struct model *m, size_t *n)
+{
+	struct table seen = {0};
+	void *span;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < m->attempts.n && !rc; i++) {
+		memcpy(&span, &m->attempts.v[i]->span, sizeof(span)); /* interned: the name is it */
+		if (span && !table_find(&seen, hash_pair((uintptr_t)span, 1), same_name, span))
+			rc = table_add(&seen, hash_pair((uintptr_t)span, 1), span);
+	}
+	*n = seen.n;
+	table_release(&seen);
+	return rc;
+}
+
 /* An attempt of the run, by its place there: they are sorted by their begin. */
 struct keyed {
 	uint64_t key, place;
