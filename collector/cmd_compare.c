@@ -8,7 +8,7 @@
 
 #include "collector/command.h"
 #include "collector/compare/compare.h"
-#include "collector/export/target.h"
+#include "collector/export/draft.h"
 #include "collector/report/report.h"
 #include "common/dirs.h"
 #include "common/log.h"
@@ -26,7 +26,7 @@ static int compare(const struct options *o, const char *dir, char **names, size_
 	const char *path = o->value[OPT_json];
 	struct buf why = BUF_INIT;
 	struct comparison c;
-	struct target target;
+	struct draft out;
 	struct json j;
 	int rc = compare_load(&c, names, n, dir, &why);
 
@@ -36,14 +36,14 @@ static int compare(const struct options *o, const char *dir, char **names, size_
 			report_fail(&why, rc, "cannot compare: %s", log_error(rc));
 	}
 	if (!rc) {
-		target_init(&target, path ? path : "-");
+		draft_init(&out, path ? path : "-");
 		if (path) {
-			emit_init(&j, &target.sink);
+			emit_init(&j, &out.sink);
 			compare_json(&c, &j);
 		} else {
-			compare_text(&c, &target.sink, want_colour());
+			compare_text(&c, &out.sink, want_colour());
 		}
-		rc = target_close(&target, &why);
+		rc = draft_end(&out, &why);
 	}
 	if (rc)
 		log_line("%.*s", (int)why.len, (const char *)why.data);

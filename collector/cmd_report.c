@@ -9,7 +9,7 @@
 
 #include "collector/command.h"
 #include "collector/export/export.h"
-#include "collector/export/target.h"
+#include "collector/export/draft.h"
 #include "collector/report/report.h"
 #include "common/clock.h"
 #include "common/dirs.h"
@@ -77,7 +77,7 @@ static bool client_wall(const struct options *o, double *seconds)
 static int write_report(const struct options *o, const char *dir)
 {
 	bool list = options_on(o, OPT_list);
-	struct target target;
+	struct draft out;
 	struct report_notice notice;
 	struct report_request req = {
 		.dir = dir,
@@ -100,20 +100,20 @@ static int write_report(const struct options *o, const char *dir)
 		log_line("--client-wall: '%s' is no number of seconds", o->value[OPT_client_wall]);
 		return STATUS_USAGE;
 	}
-	target_init(&target, list && req.json ? o->value[OPT_json] : "-");
-	req.flush = target.sink.flush;
-	req.flush_arg = &target;
-	rc = report_render(&req, req.use ? &why : &target.buf);
+	draft_init(&out, list && req.json ? o->value[OPT_json] : "-");
+	req.flush = out.sink.flush;
+	req.flush_arg = &out;
+	rc = report_render(&req, req.use ? &why : &out.buf);
 	if (!rc)
 		status = say_notice(&notice);
 	if (rc && !req.use) {
 		/* what is in the buffer is the line that says why */
-		buf_add(&why, target.buf.data, target.buf.len);
-		target_drop(&target);
+		buf_add(&why, out.buf.data, out.buf.len);
+		draft_drop(&out);
 		if (rc == -EPIPE)
 			rc = 0;
 	} else if (!rc) {
-		rc = target_close(&target, &why);
+		rc = draft_end(&out, &why);
 	}
 	if (rc) {
 		log_line("%.*s", (int)why.len, (const char *)why.data);

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct value value_null(void)
 {
@@ -151,4 +152,27 @@ int sink_end(struct sink *s)
 	if (s->flush)
 		sink_flush(s);
 	return s->error;
+}
+
+int sink_write(int fd, struct buf *out)
+{
+	size_t at = 0;
+	ssize_t n;
+
+	while (at < out->len) {
+		n = write(fd, out->data + at, out->len - at);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			at += (size_t)n;
+	}
+	buf_clear(out);
+	return 0;
+}
+
+int text_order(const char *a, const char *b)
+{
+	if (a == b)
+		return 0;
+	return !a ? -1 : !b ? 1 : strcmp(a, b);
 }

@@ -53,6 +53,9 @@ struct value value_minus(struct value a, struct value b);
 /* a + b; unsigned if both are; unknown if either is */
 struct value value_plus(struct value a, struct value b);
 
+/* Of names that may be unknown: those first, then as strcmp(). */
+int text_order(const char *a, const char *b);
+
 struct sink {
 	struct buf *out;
 	int (*flush)(struct buf *out, void *arg);
@@ -65,5 +68,7 @@ void sink_puts(struct sink *s, const char *text);
 __attribute__((format(printf, 2, 3))) void sink_printf(struct sink *s, const char *fmt, ...);
 /* Hands on what is left; returns 0 or the first error. */
 int sink_end(struct sink *s);
+/* What a flush to a file does: writes all of it and empties it. 0 or -errno. */
+int sink_write(int fd, struct buf *out);
 
 #endif

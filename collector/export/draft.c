@@ -10,21 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/report/report.h"
+#include "common/log.h"
+
 static int draft_write(struct buf *out, void *arg)
 {
 	struct draft *d = arg;
-	size_t at = 0;
-	ssize_t n;
 
-	while (at < out->len) {
-		n = write(d->fd, out->data + at, out->len - at);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
-			at += (size_t)n;
-	}
-	buf_clear(out);
-	return 0;
+	return sink_write(d->fd, out);
 }
 
 /* The temporary name beside the path. */
@@ -72,6 +65,7 @@ int draft_init(struct draft *d, const char *path)
 {
 	memset(d, 0, sizeof(*d));
 	d->fd = -1;
+	snprintf(d->path, sizeof(d->path), "%s", path);
 	d->sink = (struct sink){.out = &d->buf, .flush = draft_write, .arg = d};
 	if (!strcmp(path, "-")) {
 		d->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -115,6 +109,13 @@ int draft_close(struct draft *d)
 		*d->temp = '\0';
 	draft_drop(d);
 	return rc;
+}
+
+int draft_end(struct draft *d, struct buf *why)
+{
+	int rc = draft_close(d);
+
+	return rc ? report_fail(why, rc, "cannot write '%s': %s", d->path, log_error(rc)) : 0;
 }
 
 void draft_drop(struct draft *d)

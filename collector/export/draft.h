@@ -2,12 +2,13 @@
 /*
  * draft.h - a file that appears whole or not at all.
  *
- *	draft_init(&d, path);  ... sink_puts(&d.sink, text) ...;  rc = draft_close(&d);
+ *	draft_init(&d, path);  ... sink_puts(&d.sink, text) ...;  rc = draft_end(&d, why);
  *
  * It is written beside its place as ".NAME.crema-PID" and renamed at the end. A link is followed:
  * its target is replaced, the link stays. What exists and is no regular file (a pipe, /dev/stdout)
  * cannot be replaced: it is written to at once. Every function returns 0 or -errno; draft_drop()
- * gives up, and does nothing after a close.
+ * gives up, and does nothing after a close. The first error sticks until then. "-" is standard
+ *output; who reads the other end of a pipe may have seen enough: that is no error.
  */
 #ifndef COLLECTOR_EXPORT_DRAFT_H
 #define COLLECTOR_EXPORT_DRAFT_H
@@ -30,6 +31,8 @@ int draft_init(struct draft *d, const char *path);
 int draft_finish(struct draft *d);
 /* draft_finish() and the rename; drops it after an error. */
 int draft_close(struct draft *d);
+/* draft_close() with one line about an error in `why`. */
+int draft_end(struct draft *d, struct buf *why);
 void draft_drop(struct draft *d);
 
 #endif

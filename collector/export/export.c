@@ -2,7 +2,7 @@
 /* export.c - the table of ways out, and JSON, the plainest of them. */
 #include "collector/export/export.h"
 
-#include "collector/export/target.h"
+#include "collector/export/draft.h"
 
 /* clang-format off */
 const struct export_way export_ways[] = {
@@ -18,11 +18,11 @@ const size_t export_way_count = sizeof(export_ways) / sizeof(export_ways[0]);
 
 int export_json(const struct report *r, const char *path, struct buf *why)
 {
-	struct target t;
+	struct draft d;
 	struct json j;
 
-	target_init(&t, path);
-	emit_init(&j, &t.sink);
+	draft_init(&d, path);
+	emit_init(&j, &d.sink);
 	report_json(r, &j);
-	return target_close(&t, why);
+	return draft_end(&d, why);
 }

@@ -11,7 +11,7 @@
 
 #include "collector/export/export.h"
 #include "collector/export/measurement_parts.h"
-#include "collector/export/target.h"
+#include "collector/export/draft.h"
 #include "collector/report/report.h"
 #include "common/clock.h"
 #include "common/dirs.h"
@@ -149,20 +149,20 @@ static int write_file(const struct report *r, const char *dir, const char *name,
 		      void (*fill)(const struct report *r, struct json *j), struct buf *why)
 {
 	char path[PATH_MAX];
-	struct target t;
+	struct draft d;
 	struct json j;
 
 	if (dirs_join(path, sizeof(path), dir, name))
 		return report_fail(why, -ENAMETOOLONG, "cannot write '%s' in '%s': %s", name, dir,
 				   log_error(-ENAMETOOLONG));
-	target_init(&t, path);
+	draft_init(&d, path);
 	if (fill) {
-		emit_init(&j, &t.sink);
+		emit_init(&j, &d.sink);
 		fill(r, &j);
 	} else {
-		put_times(r, &t.sink);
+		put_times(r, &d.sink);
 	}
-	return target_close(&t, why);
+	return draft_end(&d, why);
 }
 
 /* The folder and what is missing above it, as mkdir -p makes them. */

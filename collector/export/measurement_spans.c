@@ -27,24 +27,17 @@ static const struct {
 	{"decompress", "dask-decompress"},
 };
 
-static int order(const char *a, const char *b)
-{
-	if (a == b)
-		return 0;
-	return !a ? -1 : !b ? 1 : strcmp(a, b);
-}
-
 /* Units backwards: of one activity the plots keep the last, which is to be its bytes. */
 static int by_names(const void *pa, const void *pb)
 {
 	const struct digest *a = pa, *b = pb;
-	int c = order(a->context, b->context);
+	int c = text_order(a->context, b->context);
 
 	if (!c)
-		c = order(a->prefix, b->prefix);
+		c = text_order(a->prefix, b->prefix);
 	if (!c)
-		c = order(a->activity, b->activity);
-	return c ? c : order(b->unit, a->unit);
+		c = text_order(a->activity, b->activity);
+	return c ? c : text_order(b->unit, a->unit);
 }
 
 static int add(struct rows *rows, const struct digest *d)
@@ -69,7 +62,7 @@ static int add_digests(const struct facts *f, struct rows *rows)
 			if (!run_has_span(f->run, d.span))
 				continue;
 			for (n = 0; n < sizeof(replaced) / sizeof(*replaced); n++) {
-				if (!order(d.activity, replaced[n].dask))
+				if (!text_order(d.activity, replaced[n].dask))
 					d.activity = replaced[n].renamed;
 			}
 			if (add(rows, &d))
@@ -110,7 +103,7 @@ static int by_prefix(const void *pa, const void *pb)
 {
 	const struct attempt *const *a = pa, *const *b = pb;
 
-	return order((*a)->prefix, (*b)->prefix);
+	return text_order((*a)->prefix, (*b)->prefix);
 }
 
 /* What the counted attempts of each prefix did. */

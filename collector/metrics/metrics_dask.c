@@ -130,23 +130,16 @@ struct rows {
 	size_t n, cap;
 };
 
-static int order(const char *a, const char *b)
-{
-	if (a == b)
-		return 0;
-	return !a ? -1 : !b ? 1 : strcmp(a, b);
-}
-
 static int by_names(const void *pa, const void *pb)
 {
 	const struct digest *a = pa, *b = pb;
-	int c = order(a->prefix, b->prefix);
+	int c = text_order(a->prefix, b->prefix);
 
 	if (!c)
-		c = order(a->activity, b->activity);
+		c = text_order(a->activity, b->activity);
 	if (!c)
-		c = order(a->unit, b->unit);
-	return c ? c : order(a->context, b->context);
+		c = text_order(a->unit, b->unit);
+	return c ? c : text_order(a->context, b->context);
 }
 
 /* Sorts by names and adds up rows of the same names. */

@@ -39,6 +39,10 @@ void page_stream(const struct report *r, struct json *j);
 void page_series(const struct report *r, struct json *j);
 void page_workers(const struct report *r, struct json *j);
 void page_files(const struct report *r, struct json *j);
+/* Of attempts, for qsort(): of pointers to them; from edge to edge. */
+int page_longest_first(const void *a, const void *b);
+int page_earliest_first(const void *a, const void *b);
+uint64_t page_task_ns(const struct attempt *a);
 /* Cut in the middle to PAGE_NAME_BYTES; NULL is null. */
 void page_name(struct json *j, const char *name, const char *text);
 /* Microseconds from the run's start, or of a span; null if not finite. */

@@ -53,11 +53,6 @@ static struct lane *lane_of(struct lanes *l, const struct attempt *a, bool make)
 	return lane;
 }
 
-static uint64_t wall_of(const struct attempt *a)
-{
-	return a->end_ns > a->begin_ns ? a->end_ns - a->begin_ns : 0;
-}
-
 static int by_longest(const void *a, const void *b)
 {
 	const struct lane *x = *(struct lane *const *)a, *y = *(struct lane *const *)b;
@@ -73,21 +68,6 @@ static int by_name(const void *a, const void *b)
 	int c = strcmp(x->worker->label, y->worker->label);
 
 	return c ? c : x->thread < y->thread ? -1 : x->thread > y->thread;
-}
-
-static int by_wall(const void *a, const void *b)
-{
-	const struct attempt *x = *(struct attempt *const *)a, *y = *(struct attempt *const *)b;
-	uint64_t p = wall_of(x), q = wall_of(y);
-
-	return p != q ? (p > q ? -1 : 1) : x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
-static int by_begin(const void *a, const void *b)
-{
-	const struct attempt *x = *(struct attempt *const *)a, *y = *(struct attempt *const *)b;
-
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
 /* The threads with the longest tasks, in the order of their names. */
@@ -118,7 +98,7 @@ static void put_bar(const struct run *run, const struct attempt *a, size_t lane,
 	page_name(j, NULL, a->key);
 	emit_value(j, NULL, value_uint(lane));
 	page_micro(j, NULL, a->begin - run->start);
-	page_micro(j, NULL, (double)wall_of(a) / 1e9);
+	page_micro(j, NULL, (double)page_task_ns(a) / 1e9);
 	emit_value(j, NULL, value_text(attempt_state_name(a)));
 	emit_value(j, NULL, value_bool(a->counted));
 	emit_value(j, NULL, value_bool(attempt_is_chunk(a)));
@@ -133,7 +113,7 @@ static void put_bar(const struct run *run, const struct attempt *a, size_t lane,
 static void add_cells(double *cell, const struct run *run, const struct attempt *a)
 {
 	double width = (run->stop - run->start) / PAGE_CELLS, begin = a->begin - run->start;
-	double end = begin + (double)wall_of(a) / 1e9, part[PARTS], from, to;
+	double end = begin + (double)page_task_ns(a) / 1e9, part[PARTS], from, to;
 	struct classes c;
 	unsigned int k;
 	size_t i;
@@ -209,9 +189,9 @@ static void put_stream(const struct run *run, struct lanes *lanes, const struct 
 	if (n > PAGE_BARS) {
 		if (put_cells(run, lanes, shown, v, n, j))
 			j->sink->error = -ENOMEM;
-		qsort(v, n, sizeof(*v), by_wall);
+		qsort(v, n, sizeof(*v), page_longest_first);
 		n = PAGE_LONGEST;
-		qsort(v, n, sizeof(*v), by_begin);
+		qsort(v, n, sizeof(*v), page_earliest_first);
 	}
 	emit_array(j, "bars");
 	for (i = 0; i < n; i++)
@@ -232,8 +212,8 @@ void page_stream(const struct report *r, struct json *j)
 		lane = lane_of(&lanes, run->attempts.v[i], true);
 		if (!lane)
 			break;
-		if (wall_of(run->attempts.v[i]) > lane->longest_ns)
-			lane->longest_ns = wall_of(run->attempts.v[i]);
+		if (page_task_ns(run->attempts.v[i]) > lane->longest_ns)
+			lane->longest_ns = page_task_ns(run->attempts.v[i]);
 	}
 	if (!v || i < run->attempts.n)
 		j->sink->error = -ENOMEM;

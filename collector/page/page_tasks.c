@@ -8,20 +8,20 @@
 
 #include "collector/page/page.h"
 
-static uint64_t wall_of(const struct attempt *a)
+uint64_t page_task_ns(const struct attempt *a)
 {
 	return a->end_ns > a->begin_ns ? a->end_ns - a->begin_ns : 0;
 }
 
-static int by_wall(const void *a, const void *b)
+int page_longest_first(const void *a, const void *b)
 {
 	const struct attempt *x = *(struct attempt *const *)a, *y = *(struct attempt *const *)b;
-	uint64_t p = wall_of(x), q = wall_of(y);
+	uint64_t p = page_task_ns(x), q = page_task_ns(y);
 
 	return p != q ? (p > q ? -1 : 1) : x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-static int by_begin(const void *a, const void *b)
+int page_earliest_first(const void *a, const void *b)
 {
 	const struct attempt *x = *(struct attempt *const *)a, *y = *(struct attempt *const *)b;
 
@@ -69,8 +69,8 @@ static size_t choose_points(const struct attempt **v, size_t n)
 
 	if (n <= PAGE_POINTS)
 		return n;
-	qsort(v, n, sizeof(*v), by_wall);
-	qsort(v + slowest, n - slowest, sizeof(*v), by_begin);
+	qsort(v, n, sizeof(*v), page_longest_first);
+	qsort(v + slowest, n - slowest, sizeof(*v), page_earliest_first);
 	for (i = 0; i < sample; i++)
 		v[slowest + i] = v[slowest + (n - slowest) * i / sample];
 	return PAGE_POINTS;
@@ -145,7 +145,7 @@ static void put_slowest(const struct report *r, struct json *j)
 	for (i = 0; i < run->attempts.n; i++)
 		v[i] = run->attempts.v[i];
 	if (run->attempts.n)
-		qsort(v, run->attempts.n, sizeof(*v), by_wall);
+		qsort(v, run->attempts.n, sizeof(*v), page_longest_first);
 	emit_object(j, "slowest");
 	emit_value(j, "total", value_uint(run->attempts.n));
 	emit_array(j, "rows");
