@@ -64,11 +64,15 @@ def run(directory, files):
         say("stopping the cluster")
         procs.stop_workers()
     say("crema report")
-    done = procs.report("--coffea-report", report)
+    page = cluster.BUILD / "demo.html"
+    done = procs.report("--html", page)
+    if done.returncode == 0:
+        done = procs.report("--coffea-report", report)
     if done.returncode != 0:
         raise cluster.StepFailed(f"crema report: status {done.returncode}: {done.stderr.strip()}")
     sys.stderr.write(done.stderr)
     print(done.stdout, end="", flush=True)
+    say(f"the same as a page with charts: {page}")
 
 
 def main():

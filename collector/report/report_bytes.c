@@ -196,11 +196,16 @@ static void put_groups(const struct groups *groups, bool columns, struct sink *s
 		sink_printf(s, "  and %zu more\n", groups->n - TOP);
 }
 
+static bool has_chunks(const struct file_sum *f)
+{
+	return f->layers.chunks > 0;
+}
+
 static void put_files(const struct report *r, struct sink *s, bool colour)
 {
 	struct layer_values v;
 	struct grid g;
-	size_t i, n = 0;
+	size_t i, n = 0, folder = report_folder(r, has_chunks);
 
 	grid_init(&g, s, colour);
 	grid_columns(&g, "<file, all attempts", ">chunks", ">read", ">again", ">baskets",
@@ -208,10 +213,10 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 	for (i = 0; i < r->files.n && n < TOP; i++) {
 		const struct file_sum *f = &r->files.v[i];
 
-		if (!f->layers.chunks)
+		if (!has_chunks(f))
 			continue;
 		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, &v);
-		grid_text(&g, f->path);
+		grid_text(&g, f->path + folder);
 		grid_value(&g, value_uint(f->layers.chunks), AS_COUNT);
 		grid_value(&g, f->read_bytes, AS_BYTES);
 		grid_value(&g, v.reread_bytes, AS_BYTES);

@@ -123,6 +123,10 @@ void report_completeness_json(const struct report *r, struct json *j);
 /* Remarks for people and JSON: `say` gets each, one line. */
 void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg);
 
+/* How much of the paths of these files is the folder they share; and the line that names it. */
+size_t report_folder(const struct report *r, bool (*shown)(const struct file_sum *));
+void report_folder_line(const struct report *r, bool (*shown)(const struct file_sum *), size_t n,
+			struct sink *s);
 void report_tables(const struct report *r, struct sink *s, bool colour);
 /* Every metric of contract/metrics.def by its name, and the run's head. */
 void report_tables_metrics(const struct report *r, struct sink *s, bool colour);

@@ -188,7 +188,7 @@ static void file_cells(struct grid *g, const struct file_sum *f, const char *nam
 static void put_files(const struct report *r, struct sink *s, bool colour)
 {
 	struct grid g;
-	size_t i, n = 0;
+	size_t i, n = 0, folder = report_folder(r, was_read);
 
 	while (n < r->files.n && was_read(&r->files.v[n])) /* these come first */
 		n++;
@@ -198,12 +198,13 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 	grid_init(&g, s, colour);
 	grid_columns(&g, "<file", ">size", ">calls", ">read", ">mapped", ">storage", NULL);
 	for (i = 0; i < n && i < TOP; i++)
-		file_cells(&g, &r->files.v[i], r->files.v[i].path);
+		file_cells(&g, &r->files.v[i], r->files.v[i].path + folder);
 	if (r->imports.read_calls.type != VALUE_NULL)
 		file_cells(&g, &r->imports, "(Python modules)");
 	if (r->rest.storage_read_bytes.type != VALUE_NULL)
 		file_cells(&g, &r->rest, "(not told by file)");
 	grid_print(&g);
+	report_folder_line(r, was_read, folder, s);
 	if (n > TOP)
 		sink_printf(s, "  and %zu more\n", n - TOP);
 }
