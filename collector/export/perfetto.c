@@ -38,6 +38,15 @@ struct tracks {
 	struct arena arena;
 };
 
+/* A thread that was not told has a number that no kernel gives: 0 is the main thread in Perfetto.
+ */
+#define UNKNOWN_THREAD (UINT64_C(1) << 22)
+
+static uint64_t shown_thread(uint64_t thread)
+{
+	return thread ? thread : UNKNOWN_THREAD;
+}
+
 static bool same_track(const void *item, const void *key)
 {
 	const struct track *a = item, *b = key;
@@ -70,7 +79,7 @@ static struct track *track_of(struct tracks *all, struct trace *t, const struct 
 		return NULL;
 	*found = key;
 	trace_event(t, "thread_name", "M", key.pid, 0);
-	emit_value(t->json, "tid", value_uint(key.thread));
+	emit_value(t->json, "tid", value_uint(shown_thread(key.thread)));
 	if (key.thread)
 		snprintf(name, sizeof(name), "thread %" PRIu64, key.thread);
 	else
@@ -136,6 +145,21 @@ static const char *const arguments[] = {
 	"coffea_bytesread",
 };
 
+/* A viewer rounds whole numbers above this (doubles), or takes them for negative ones: as a text
+ * they are exact. */
+#define EXACT_MAX (UINT64_C(1) << 53)
+
+static void put_argument(struct json *j, const char *name, struct value v)
+{
+	char text[24];
+
+	if (v.type == VALUE_UINT && v.v.u > EXACT_MAX) {
+		snprintf(text, sizeof(text), "%" PRIu64, v.v.u);
+		v = value_text(text);
+	}
+	emit_value(j, name, v);
+}
+
 static void put_columns(struct json *j, const struct column *c, size_t n, const struct attempt *a,
 			const struct classes *classes)
 {
@@ -152,7 +176,7 @@ static void put_columns(struct json *j, const struct column *c, size_t n, const 
 		v = column_value(&c[i], a, classes);
 		/* a name that is not there says nothing; a number does */
 		if (v.type != VALUE_NULL)
-			emit_value(j, c[i].name, v);
+			put_argument(j, c[i].name, v);
 		else if (c[i].type != VALUE_TEXT)
 			emit_value(j, c[i].name, value_text("unknown"));
 	}
@@ -194,7 +218,8 @@ static const char *slice_name(const struct attempt *a)
 				       : "task";
 }
 
-/* Beside the tracks: its begin and its end, joined by an id. */
+/* Beside the tracks: its begin and its end, joined by an id, which is the process's own: by another
+ * it is of none. */
 static void put_async(struct trace *t, const struct attempt *a, const struct track *k)
 {
 	char id[24];
@@ -205,8 +230,10 @@ static void put_async(struct trace *t, const struct attempt *a, const struct tra
 		trace_event(t, slice_name(a), end ? "e" : "b", k->pid,
 			    end ? a->end_ns : a->begin_ns);
 		put_category(t->json, a);
-		emit_value(t->json, "id", value_text(id));
-		emit_value(t->json, "tid", value_uint(k->thread));
+		emit_object(t->json, "id2");
+		emit_value(t->json, "local", value_text(id));
+		emit_end(t->json);
+		emit_value(t->json, "tid", value_uint(shown_thread(k->thread)));
 		if (!end)
 			put_arguments(t, a);
 		emit_end(t->json);
@@ -231,7 +258,7 @@ static int put_attempt(struct trace *t, struct tracks *tracks, const struct atte
 	k->end_ns = a->end_ns;
 	trace_event(t, slice_name(a), "X", k->pid, a->begin_ns);
 	put_time(t->json, "dur", a->end_ns - a->begin_ns);
-	emit_value(t->json, "tid", value_uint(k->thread));
+	emit_value(t->json, "tid", value_uint(shown_thread(k->thread)));
 	put_category(t->json, a);
 	put_arguments(t, a);
 	emit_end(t->json);

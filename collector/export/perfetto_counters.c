@@ -100,14 +100,33 @@ static void put_layers(struct trace *t, const struct worker *w, size_t pid, size
 		put_counter(t, pid, layers[k].name, (double)end / 1e9, "rate", 0);
 }
 
+/* An event of the classes' counter, when its first part is put; the parts follow. */
+static void put_part(struct trace *t, size_t pid, uint64_t utc_ns, bool *any, size_t s, double v)
+{
+	if (!*any) {
+		trace_event(t, "tasks' time, s/s", "C", pid, utc_ns);
+		emit_object(t->json, "args");
+	}
+	*any = true;
+	emit_value(t->json, history_name((enum history_series)s), value_real(v));
+}
+
+static void end_parts(struct trace *t, bool any)
+{
+	if (any) {
+		emit_end(t->json);
+		emit_end(t->json);
+	}
+}
+
 /* Classes add up to the tasks' wall time: one counter with a part for each. */
 static void put_classes(struct trace *t, const struct worker *w, size_t pid)
 {
 	const struct history *h = &w->history;
-	bool any;
-	size_t i;
+	bool shown[HISTORY_SERIES] = {false}, any;
+	uint64_t end_ns = 0;
+	size_t i, s;
 	double v;
-	int s;
 
 	for (i = 1; i < h->n; i++) {
 		if (!overlaps(t->report->run, w, &h->v[i - 1], &h->v[i]))
@@ -117,20 +136,19 @@ static void put_classes(struct trace *t, const struct worker *w, size_t pid)
 			    s == HISTORY_pool_cpu_seconds ||
 			    !rate(w, &h->v[i - 1], &h->v[i], (enum history_series)s, &v))
 				continue;
-			if (!any) {
-				trace_event(t, "tasks' time, s/s", "C", pid,
-					    worker_utc_ns(w, h->v[i - 1].boot_ns));
-				emit_object(t->json, "args");
-			}
-			any = true;
-			emit_value(t->json, history_name((enum history_series)s),
-				   value_real(v / 1e9));
+			put_part(t, pid, worker_utc_ns(w, h->v[i - 1].boot_ns), &any, s, v / 1e9);
+			shown[s] = true;
 		}
-		if (any) {
-			emit_end(t->json);
-			emit_end(t->json);
-		}
+		end_parts(t, any);
+		if (any)
+			end_ns = worker_utc_ns(w, h->v[i].boot_ns);
 	}
+	/* as for the layers */
+	for (s = 0, any = false; s < HISTORY_SERIES; s++) {
+		if (shown[s])
+			put_part(t, pid, end_ns, &any, s, 0);
+	}
+	end_parts(t, any);
 }
 
 void trace_counters(struct trace *t, const struct worker *w, size_t pid)

@@ -27,10 +27,10 @@ def checked(events):
             assert e["dur"] >= 0 and e["ts"] >= ends[track] - 1e-3, ("overlaps", e)
             ends[track] = e["ts"] + e["dur"]
         elif e["ph"] == "b":
-            assert e["id"] not in open_ids, e
-            open_ids[e["id"]] = e
+            assert e["id2"]["local"] not in open_ids, e
+            open_ids[e["id2"]["local"]] = e
         else:
-            begin = open_ids.pop(e["id"])
+            begin = open_ids.pop(e["id2"]["local"])
             assert (begin["name"], begin["cat"], begin["pid"]) == (e["name"], e["cat"], e["pid"]) and begin["ts"] <= e["ts"]
     assert not open_ids
     return events
@@ -51,14 +51,14 @@ def compare(trace, report):
     workers = {i + 1: w for i, w in enumerate(report["workers"])}
     assert names == {pid: w["name"] or w["worker"] for pid, w in workers.items()}
     begins = {(workers[e["pid"]]["id"], e["args"]["attempt"]): e for e in events if e["ph"] in "Xb"}
-    lengths = {e["id"]: e["ts"] for e in events if e["ph"] == "e"}
+    lengths = {e["id2"]["local"]: e["ts"] for e in events if e["ph"] == "e"}
     assert len(begins) == sum(e["ph"] in "Xb" for e in events) == len(report["tasks"])
     first = min(t["start"] for t in report["tasks"])
     for task in report["tasks"]:
         e = begins[task["worker_id"], task["attempt"]]
         assert (e["tid"], e["name"]) == (task["thread"], task["prefix"] or task["function"])
         assert e["ts"] - 1e6 == pytest.approx((task["start"] - first) * 1e6, abs=1)
-        length = e["dur"] if e["ph"] == "X" else lengths[e["id"]] - e["ts"]
+        length = e["dur"] if e["ph"] == "X" else lengths[e["id2"]["local"]] - e["ts"]
         assert length == pytest.approx((task["stop"] - task["start"]) * 1e6, abs=1)
         for name in ("key", "read_bytes", "gil_wait_seconds", "cpu_seconds", "storage_read_bytes", "counted"):
             assert e["args"][name] == ("unknown" if task[name] is None else task[name])
