@@ -54,7 +54,7 @@ void task_key(struct crema_task *t, const char *text, size_t n)
 	t->key[keep] = 0;
 	t->key_bytes = (uint32_t)n;
 	t->key_hash = arena_hash(text, (uint32_t)n);
-	if (keep < n)
+	if (keep < n || memchr(text, 0, keep)) /* a NUL ends it, too */
 		t->flags |= CREMA_TASK_KEY_CUT;
 }
 
