@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.c - drafts of findings: sentences, evidence, and texts for them. */
+/* check.c - findings under way: sentences, evidence, and texts for them. */
 #include "collector/findings/check.h"
 
 #include <ctype.h>
@@ -12,7 +12,8 @@
 
 #define NAME_COLUMNS 48
 
-static const char *keep(struct draft *d, const char *before, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static const char *keep(struct remark *d, const char *before,
+							      const char *fmt, va_list ap)
 {
 	size_t head = before ? strlen(before) : 0;
 	va_list again;
@@ -33,7 +34,7 @@ static const char *keep(struct draft *d, const char *before, const char *fmt, va
 	return text;
 }
 
-void draft_say(struct draft *d, const char *fmt, ...)
+void remark_say(struct remark *d, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -42,7 +43,7 @@ void draft_say(struct draft *d, const char *fmt, ...)
 	va_end(ap);
 }
 
-void draft_say_more(struct draft *d, const char *fmt, ...)
+void remark_say_more(struct remark *d, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -51,7 +52,7 @@ void draft_say_more(struct draft *d, const char *fmt, ...)
 	va_end(ap);
 }
 
-void draft_advise(struct draft *d, const char *fmt, ...)
+void remark_advise(struct remark *d, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -60,34 +61,34 @@ void draft_advise(struct draft *d, const char *fmt, ...)
 	va_end(ap);
 }
 
-void draft_see(struct draft *d, const char *name, struct value v, const char *unit)
+void remark_see(struct remark *d, const char *name, struct value v, const char *unit)
 {
 	if (d->f.evidence_count < FINDING_EVIDENCE)
 		d->f.evidence[d->f.evidence_count++] = (struct evidence){name, v, unit};
 }
 
-struct value draft_see_metric(struct draft *d, const struct report *r, const char *id,
-			      const char *unit)
+struct value remark_see_metric(struct remark *d, const struct report *r, const char *id,
+			       const char *unit)
 {
 	struct value v = metric_value(r->facts, id);
 
-	draft_see(d, id, v, unit);
+	remark_see(d, id, v, unit);
 	return v;
 }
 
-enum verdict draft_found(struct draft *d, double weight)
+enum verdict remark_found(struct remark *d, double weight)
 {
 	d->f.weight = isfinite(weight) ? fmin(fmax(weight, 0), 1) : 0;
 	return CHECK_FOUND;
 }
 
-enum verdict draft_unknown(struct draft *d, const char *input)
+enum verdict remark_unknown(struct remark *d, const char *input)
 {
 	d->unknown = input;
 	return CHECK_UNKNOWN;
 }
 
-__attribute__((format(printf, 2, 3))) static const char *print(struct draft *d, const char *fmt,
+__attribute__((format(printf, 2, 3))) static const char *print(struct remark *d, const char *fmt,
 							       ...)
 {
 	const char *text;
@@ -99,20 +100,20 @@ __attribute__((format(printf, 2, 3))) static const char *print(struct draft *d, 
 	return text;
 }
 
-const char *draft_human(struct draft *d, struct value v, enum human as)
+const char *remark_human(struct remark *d, struct value v, enum human as)
 {
 	char text[HUMAN_BYTES];
 
 	return print(d, "%s", human(v, as, text));
 }
 
-const char *draft_percent(struct draft *d, double percent)
+const char *remark_percent(struct remark *d, double percent)
 {
 	return print(d, fabs(percent) < 9.95 ? "%.1f %%" : "%.0f %%", percent);
 }
 
 /* The end of a path or key says most: the middle gives way. */
-const char *draft_name(struct draft *d, const char *name)
+const char *remark_name(struct remark *d, const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
 	char *copy = name ? arena_get(d->arena, n + 1) : NULL;
@@ -128,7 +129,7 @@ const char *draft_name(struct draft *d, const char *name)
 	return print(d, "'%s'", copy);
 }
 
-const char *draft_upper(struct draft *d, const char *text)
+const char *remark_upper(struct remark *d, const char *text)
 {
 	size_t i, n = strlen(text);
 	char *copy = arena_get(d->arena, n + 1);

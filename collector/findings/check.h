@@ -2,13 +2,13 @@
 /*
  * check.h - what the checks share.
  *
- * A check looks at a report and either fills a draft and returns FOUND, or returns QUIET (there is
- * nothing to say), IDLE (the run has nothing of what it looks at) or draft_unknown() (an input is
+ * A check looks at a report and either fills a remark and returns FOUND, or returns QUIET (there is
+ * nothing to say), IDLE (the run has nothing of what it looks at) or remark_unknown() (an input is
  * unknown). It never guesses: an unknown input gives no finding. Each number of its sentence is
  * also evidence.
  *
- * Texts of a draft live in the arena of the list; no function here fails, want of memory sticks in
- * the draft.
+ * Texts of a remark live in the arena of the list; no function here fails, want of memory sticks in
+ * the remark.
  */
 #ifndef CREMA_COLLECTOR_FINDINGS_CHECK_H
 #define CREMA_COLLECTOR_FINDINGS_CHECK_H
@@ -20,7 +20,7 @@ enum verdict { CHECK_QUIET, CHECK_FOUND, CHECK_IDLE, CHECK_UNKNOWN };
 
 struct check;
 
-struct draft {
+struct remark {
 	struct finding f;
 	const struct check *check;
 	struct arena *arena;
@@ -33,26 +33,26 @@ struct check {
 	enum finding_severity severity;
 	double first, second;
 	const char *advice;
-	enum verdict (*make)(const struct report *r, struct draft *d);
+	enum verdict (*make)(const struct report *r, struct remark *d);
 };
 
-__attribute__((format(printf, 2, 3))) void draft_say(struct draft *d, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void remark_say(struct remark *d, const char *fmt, ...);
 /* Adds to what was said. */
-__attribute__((format(printf, 2, 3))) void draft_say_more(struct draft *d, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void remark_say_more(struct remark *d, const char *fmt, ...);
 /* Instead of the table's. */
-__attribute__((format(printf, 2, 3))) void draft_advise(struct draft *d, const char *fmt, ...);
-void draft_see(struct draft *d, const char *name, struct value v, const char *unit);
+__attribute__((format(printf, 2, 3))) void remark_advise(struct remark *d, const char *fmt, ...);
+void remark_see(struct remark *d, const char *name, struct value v, const char *unit);
 /* A metric by its id as evidence; returns its value. */
-struct value draft_see_metric(struct draft *d, const struct report *r, const char *id,
-			      const char *unit);
-enum verdict draft_found(struct draft *d, double weight);
-enum verdict draft_unknown(struct draft *d, const char *input);
+struct value remark_see_metric(struct remark *d, const struct report *r, const char *id,
+			       const char *unit);
+enum verdict remark_found(struct remark *d, double weight);
+enum verdict remark_unknown(struct remark *d, const char *input);
 
 /* Texts for sentences. */
-const char *draft_human(struct draft *d, struct value v, enum human as);
-const char *draft_percent(struct draft *d, double percent); /* "41 %", "3.2 %" */
-const char *draft_name(struct draft *d, const char *name);  /* quoted, short, printable */
-const char *draft_upper(struct draft *d, const char *text); /* LZMA */
+const char *remark_human(struct remark *d, struct value v, enum human as);
+const char *remark_percent(struct remark *d, double percent); /* "41 %", "3.2 %" */
+const char *remark_name(struct remark *d, const char *name);  /* quoted, short, printable */
+const char *remark_upper(struct remark *d, const char *text); /* LZMA */
 
 /* "waiting for storage", "computing" */
 const char *class_words(unsigned int id);
@@ -61,7 +61,7 @@ const char *class_words(unsigned int id);
 bool reaches(double part, double whole, double percent, double amount);
 
 #define FINDING(id, severity, first, second, looks_at, when, advice)                               \
-	enum verdict finding_##id(const struct report *r, struct draft *d);
+	enum verdict finding_##id(const struct report *r, struct remark *d);
 #include "findings.def"
 #undef FINDING
 

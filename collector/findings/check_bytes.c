@@ -13,7 +13,7 @@ static bool layers_of(const struct file_sum *f, struct layer_values *v)
 	return true;
 }
 
-enum verdict finding_baskets_reread(const struct report *r, struct draft *d)
+enum verdict finding_baskets_reread(const struct report *r, struct remark *d)
 {
 	double all = 0, again = 0, one, most = 0;
 	const struct file_sum *f, *worst = NULL;
@@ -29,7 +29,7 @@ enum verdict finding_baskets_reread(const struct report *r, struct draft *d)
 		bytes = value_minus(f->layers.basket_bytes, v.unique_basket_bytes);
 		one = value_number(bytes, &known);
 		if (!known)
-			return draft_unknown(d, "unique_basket_bytes");
+			return remark_unknown(d, "unique_basket_bytes");
 		n++;
 		all += value_number(f->layers.basket_bytes, NULL);
 		again += one;
@@ -40,19 +40,20 @@ enum verdict finding_baskets_reread(const struct report *r, struct draft *d)
 		return CHECK_IDLE;
 	if (!worst || !reaches(again, all, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see(d, "file_basket_bytes", value_real(all), "bytes");
-	draft_see(d, "reread_basket_bytes", value_real(again), "bytes");
-	draft_see(d, "percent", value_real(again / all * 100), "%");
-	draft_see(d, "file", value_text(worst->path), "");
-	draft_see(d, "file_reread_basket_bytes", value_real(most), "bytes");
-	draft_say(d, "%s of the bytes of baskets (%s of %s) were unpacked before; %s of them of %s",
-		  draft_percent(d, again / all * 100), draft_human(d, value_real(again), AS_BYTES),
-		  draft_human(d, value_real(all), AS_BYTES),
-		  draft_human(d, value_real(most), AS_BYTES), draft_name(d, worst->path));
-	return draft_found(d, again / all);
+	remark_see(d, "file_basket_bytes", value_real(all), "bytes");
+	remark_see(d, "reread_basket_bytes", value_real(again), "bytes");
+	remark_see(d, "percent", value_real(again / all * 100), "%");
+	remark_see(d, "file", value_text(worst->path), "");
+	remark_see(d, "file_reread_basket_bytes", value_real(most), "bytes");
+	remark_say(
+		d, "%s of the bytes of baskets (%s of %s) were unpacked before; %s of them of %s",
+		remark_percent(d, again / all * 100), remark_human(d, value_real(again), AS_BYTES),
+		remark_human(d, value_real(all), AS_BYTES),
+		remark_human(d, value_real(most), AS_BYTES), remark_name(d, worst->path));
+	return remark_found(d, again / all);
 }
 
-enum verdict finding_read_amplification(const struct report *r, struct draft *d)
+enum verdict finding_read_amplification(const struct report *r, struct remark *d)
 {
 	double all = 0, used = 0, one, most = 0;
 	const struct file_sum *f, *worst = NULL;
@@ -64,10 +65,10 @@ enum verdict finding_read_amplification(const struct report *r, struct draft *d)
 		if (!layers_of(f, &v))
 			continue;
 		if (v.unique_bytes.type == VALUE_NULL || v.unique_basket_bytes.type == VALUE_NULL)
-			return draft_unknown(d, "unique_bytes");
+			return remark_unknown(d, "unique_bytes");
 		/* of mapped files nobody knows what was looked at */
 		if (f->mapped_bytes.type != VALUE_UINT || f->mapped_bytes.v.u)
-			return draft_unknown(d, "unique_bytes");
+			return remark_unknown(d, "unique_bytes");
 		n++;
 		one = value_number(v.unique_bytes, NULL) -
 		      value_number(v.unique_basket_bytes, NULL);
@@ -80,22 +81,22 @@ enum verdict finding_read_amplification(const struct report *r, struct draft *d)
 		return CHECK_IDLE;
 	if (!worst || !reaches(all, used, d->check->first, 0) || all - used < d->check->second)
 		return CHECK_QUIET;
-	draft_see(d, "unique_bytes", value_real(all), "bytes");
-	draft_see(d, "unique_basket_bytes", value_real(used), "bytes");
-	draft_see(d, "amplification", value_real(all / used), "");
-	draft_see(d, "file", value_text(worst->path), "");
-	draft_see(d, "file_outside_bytes", value_real(most), "bytes");
-	draft_say(d,
-		  "of the %s read from files, each byte counted once, baskets that were used are "
-		  "%s (%s); %s in vain from %s",
-		  draft_human(d, value_real(all), AS_BYTES),
-		  draft_human(d, value_real(used), AS_BYTES),
-		  draft_human(d, value_real(all / used), AS_TIMES),
-		  draft_human(d, value_real(most), AS_BYTES), draft_name(d, worst->path));
-	return draft_found(d, (all - used) / all);
+	remark_see(d, "unique_bytes", value_real(all), "bytes");
+	remark_see(d, "unique_basket_bytes", value_real(used), "bytes");
+	remark_see(d, "amplification", value_real(all / used), "");
+	remark_see(d, "file", value_text(worst->path), "");
+	remark_see(d, "file_outside_bytes", value_real(most), "bytes");
+	remark_say(d,
+		   "of the %s read from files, each byte counted once, baskets that were used are "
+		   "%s (%s); %s in vain from %s",
+		   remark_human(d, value_real(all), AS_BYTES),
+		   remark_human(d, value_real(used), AS_BYTES),
+		   remark_human(d, value_real(all / used), AS_TIMES),
+		   remark_human(d, value_real(most), AS_BYTES), remark_name(d, worst->path));
+	return remark_found(d, (all - used) / all);
 }
 
-enum verdict finding_small_reads(const struct report *r, struct draft *d)
+enum verdict finding_small_reads(const struct report *r, struct remark *d)
 {
 	struct value calls = metric_read_calls(r->facts), bytes = metric_read_bytes(r->facts);
 	double n, b;
@@ -103,24 +104,24 @@ enum verdict finding_small_reads(const struct report *r, struct draft *d)
 
 	n = value_number(calls, &known);
 	if (!known)
-		return draft_unknown(d, "read_calls");
+		return remark_unknown(d, "read_calls");
 	b = value_number(bytes, &known);
 	if (!known)
-		return draft_unknown(d, "read_bytes");
+		return remark_unknown(d, "read_bytes");
 	if (!(n > 0))
 		return CHECK_IDLE;
 	if (n < d->check->first || b / n > d->check->second)
 		return CHECK_QUIET;
-	draft_see(d, "read_calls", calls, "calls");
-	draft_see(d, "read_bytes", bytes, "bytes");
-	draft_see(d, "mean_bytes", value_real(b / n), "bytes");
-	draft_say(d, "%s read calls returned %s on average", draft_human(d, calls, AS_COUNT),
-		  draft_human(d, value_real(b / n), AS_BYTES));
-	return draft_found(d, 0);
+	remark_see(d, "read_calls", calls, "calls");
+	remark_see(d, "read_bytes", bytes, "bytes");
+	remark_see(d, "mean_bytes", value_real(b / n), "bytes");
+	remark_say(d, "%s read calls returned %s on average", remark_human(d, calls, AS_COUNT),
+		   remark_human(d, value_real(b / n), AS_BYTES));
+	return remark_found(d, 0);
 }
 
 /* What storage gave beside what read calls returned; CHECK_QUIET: both are known. */
-static enum verdict from_storage(const struct report *r, struct draft *d, double *storage,
+static enum verdict from_storage(const struct report *r, struct remark *d, double *storage,
 				 double *read)
 {
 	struct value mapped = metric_mapped_bytes(r->facts);
@@ -128,23 +129,23 @@ static enum verdict from_storage(const struct report *r, struct draft *d, double
 
 	*read = value_number(metric_read_bytes(r->facts), &known);
 	if (!known)
-		return draft_unknown(d, "read_bytes");
+		return remark_unknown(d, "read_bytes");
 	*storage = value_number(metric_disk_read_bytes(r->facts), &known);
 	if (!known)
-		return draft_unknown(d, "disk_read_bytes");
+		return remark_unknown(d, "disk_read_bytes");
 	if (mapped.type != VALUE_UINT || mapped.v.u)
-		return draft_unknown(d, "read_bytes");
+		return remark_unknown(d, "read_bytes");
 	return *read > 0 ? CHECK_QUIET : CHECK_IDLE;
 }
 
-static void see_storage(const struct report *r, struct draft *d, double storage, double read)
+static void see_storage(const struct report *r, struct remark *d, double storage, double read)
 {
-	draft_see_metric(d, r, "disk_read_bytes", "bytes");
-	draft_see_metric(d, r, "read_bytes", "bytes");
-	draft_see(d, "percent", value_real(storage / read * 100), "%");
+	remark_see_metric(d, r, "disk_read_bytes", "bytes");
+	remark_see_metric(d, r, "read_bytes", "bytes");
+	remark_see(d, "percent", value_real(storage / read * 100), "%");
 }
 
-enum verdict finding_cold_cache(const struct report *r, struct draft *d)
+enum verdict finding_cold_cache(const struct report *r, struct remark *d)
 {
 	double storage, read;
 	enum verdict verdict = from_storage(r, d, &storage, &read);
@@ -152,16 +153,16 @@ enum verdict finding_cold_cache(const struct report *r, struct draft *d)
 	if (verdict != CHECK_QUIET || !reaches(storage, read, d->check->first, d->check->second))
 		return verdict;
 	see_storage(r, d, storage, read);
-	draft_say(d,
-		  "storage gave %s, %s of the %s that read calls returned: files were not in "
-		  "memory before",
-		  draft_human(d, value_real(storage), AS_BYTES),
-		  draft_percent(d, storage / read * 100),
-		  draft_human(d, value_real(read), AS_BYTES));
-	return draft_found(d, 0);
+	remark_say(d,
+		   "storage gave %s, %s of the %s that read calls returned: files were not in "
+		   "memory before",
+		   remark_human(d, value_real(storage), AS_BYTES),
+		   remark_percent(d, storage / read * 100),
+		   remark_human(d, value_real(read), AS_BYTES));
+	return remark_found(d, 0);
 }
 
-enum verdict finding_warm_cache(const struct report *r, struct draft *d)
+enum verdict finding_warm_cache(const struct report *r, struct remark *d)
 {
 	double storage, read;
 	enum verdict verdict = from_storage(r, d, &storage, &read);
@@ -170,9 +171,9 @@ enum verdict finding_warm_cache(const struct report *r, struct draft *d)
 	    storage * 100 >= read * d->check->first)
 		return verdict;
 	see_storage(r, d, storage, read);
-	draft_say(d, "storage gave %s of the %s that read calls returned (%s)",
-		  draft_human(d, value_real(storage), AS_BYTES),
-		  draft_human(d, value_real(read), AS_BYTES),
-		  draft_percent(d, storage / read * 100));
-	return draft_found(d, 0);
+	remark_say(d, "storage gave %s of the %s that read calls returned (%s)",
+		   remark_human(d, value_real(storage), AS_BYTES),
+		   remark_human(d, value_real(read), AS_BYTES),
+		   remark_percent(d, storage / read * 100));
+	return remark_found(d, 0);
 }

@@ -28,7 +28,7 @@ static bool same_file(const void *item, const void *key)
 	return ((const struct file_chunks *)item)->file == key;
 }
 
-static struct file_chunks *file_of(struct files *files, struct draft *d, const char *name)
+static struct file_chunks *file_of(struct files *files, struct remark *d, const char *name)
 {
 	uint64_t hash = hash_pair((uintptr_t)name, 1);
 	struct file_chunks *f = table_find(&files->table, hash, same_file, name), **at;
@@ -46,7 +46,7 @@ static struct file_chunks *file_of(struct files *files, struct draft *d, const c
 }
 
 /* Sums of the counted chunks: 0, -1 without memory; `*unknown` names what is. */
-static int sums_of(const struct run *run, struct files *files, struct draft *d,
+static int sums_of(const struct run *run, struct files *files, struct remark *d,
 		   const char **unknown)
 {
 	struct value read, baskets, events, mapped;
@@ -114,7 +114,7 @@ static double better_size(const struct files *files)
 	return size;
 }
 
-static enum verdict judge(const struct files *files, struct draft *d)
+static enum verdict judge(const struct files *files, struct remark *d)
 {
 	double chunks = 0, events = 0, read = 0, outside = 0, size, saved;
 	size_t i;
@@ -131,27 +131,27 @@ static enum verdict judge(const struct files *files, struct draft *d)
 	saved = saved_by(files, size);
 	if (!reaches(saved, read, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see(d, "events_per_chunk", value_real(events / chunks), "events");
-	draft_see(d, "chunks", value_real(chunks), "chunks");
-	draft_see(d, "chunk_read_bytes", value_real(read), "bytes");
-	draft_see(d, "chunk_outside_bytes", value_real(outside), "bytes");
-	draft_see(d, "chunk_outside_percent", value_real(outside / read * 100), "%");
-	draft_see(d, "chunksize", value_real(size), "events");
-	draft_see(d, "saved_bytes", value_real(saved), "bytes");
-	draft_say(d,
-		  "chunks of %s events read %s outside of their baskets (metadata, gaps; %s of "
-		  "%s): a chunksize of %s would save %s",
-		  draft_human(d, value_real(events / chunks), AS_COUNT),
-		  draft_percent(d, outside / read * 100),
-		  draft_human(d, value_real(outside), AS_BYTES),
-		  draft_human(d, value_real(read), AS_BYTES),
-		  draft_human(d, value_real(size), AS_COUNT),
-		  draft_human(d, value_real(saved), AS_BYTES));
-	draft_advise(d, "Use chunksize=%.0f; memory per task grows with it.", size);
-	return draft_found(d, saved / read);
+	remark_see(d, "events_per_chunk", value_real(events / chunks), "events");
+	remark_see(d, "chunks", value_real(chunks), "chunks");
+	remark_see(d, "chunk_read_bytes", value_real(read), "bytes");
+	remark_see(d, "chunk_outside_bytes", value_real(outside), "bytes");
+	remark_see(d, "chunk_outside_percent", value_real(outside / read * 100), "%");
+	remark_see(d, "chunksize", value_real(size), "events");
+	remark_see(d, "saved_bytes", value_real(saved), "bytes");
+	remark_say(d,
+		   "chunks of %s events read %s outside of their baskets (metadata, gaps; %s of "
+		   "%s): a chunksize of %s would save %s",
+		   remark_human(d, value_real(events / chunks), AS_COUNT),
+		   remark_percent(d, outside / read * 100),
+		   remark_human(d, value_real(outside), AS_BYTES),
+		   remark_human(d, value_real(read), AS_BYTES),
+		   remark_human(d, value_real(size), AS_COUNT),
+		   remark_human(d, value_real(saved), AS_BYTES));
+	remark_advise(d, "Use chunksize=%.0f; memory per task grows with it.", size);
+	return remark_found(d, saved / read);
 }
 
-enum verdict finding_metadata_reread(const struct report *r, struct draft *d)
+enum verdict finding_metadata_reread(const struct report *r, struct remark *d)
 {
 	enum verdict verdict = CHECK_IDLE;
 	const char *unknown = NULL;
@@ -160,7 +160,7 @@ enum verdict finding_metadata_reread(const struct report *r, struct draft *d)
 	if (sums_of(r->run, &files, d, &unknown))
 		d->no_memory = true;
 	else if (unknown)
-		verdict = draft_unknown(d, unknown);
+		verdict = remark_unknown(d, unknown);
 	else if (files.n)
 		verdict = judge(&files, d);
 	table_release(&files.table);

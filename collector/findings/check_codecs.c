@@ -17,7 +17,7 @@ static double speed_of(const struct codec_sum *c)
 }
 
 /* What another codec would have taken, at the speed that this run measured for it. */
-static void say_gain(const struct report *r, const struct codec_sum *worst, struct draft *d)
+static void say_gain(const struct report *r, const struct codec_sum *worst, struct remark *d)
 {
 	double cpu = value_number(worst->decompress.cpu_ns, NULL) / 1e9, took;
 	const struct codec_sum *best = NULL;
@@ -30,16 +30,16 @@ static void say_gain(const struct report *r, const struct codec_sum *worst, stru
 	if (!best || best == worst || !speed_of(worst) || speed_of(best) < FASTER * speed_of(worst))
 		return;
 	took = value_number(worst->decompress.out_bytes, NULL) / speed_of(best);
-	draft_see(d, "other_codec", value_text(best->codec), "");
-	draft_see(d, "other_codec_bytes_per_second", value_real(speed_of(best)), "bytes/s");
-	draft_see(d, "saved_cpu_seconds", value_real(cpu - took), "s");
-	draft_say_more(d, "; at the %s that this run unpacked %s with, it would save %s",
-		       draft_human(d, value_real(speed_of(best) / 1e6), AS_MBS),
-		       draft_upper(d, best->codec),
-		       draft_human(d, value_real(cpu - took), AS_SECONDS));
+	remark_see(d, "other_codec", value_text(best->codec), "");
+	remark_see(d, "other_codec_bytes_per_second", value_real(speed_of(best)), "bytes/s");
+	remark_see(d, "saved_cpu_seconds", value_real(cpu - took), "s");
+	remark_say_more(d, "; at the %s that this run unpacked %s with, it would save %s",
+			remark_human(d, value_real(speed_of(best) / 1e6), AS_MBS),
+			remark_upper(d, best->codec),
+			remark_human(d, value_real(cpu - took), AS_SECONDS));
 }
 
-enum verdict finding_decompression(const struct report *r, struct draft *d)
+enum verdict finding_decompression(const struct report *r, struct remark *d)
 {
 	struct value all = tally_cpu(&r->facts->all);
 	const struct codec_sum *c, *worst = NULL;
@@ -51,7 +51,7 @@ enum verdict finding_decompression(const struct report *r, struct draft *d)
 		c = &r->codecs.v[i];
 		cpu = value_number(c->decompress.cpu_ns, &known) / 1e9;
 		if (!known)
-			return draft_unknown(d, "codecs");
+			return remark_unknown(d, "codecs");
 		if (cpu > most)
 			worst = c, most = cpu;
 	}
@@ -59,23 +59,23 @@ enum verdict finding_decompression(const struct report *r, struct draft *d)
 		return CHECK_IDLE;
 	cpu = value_number(all, &known);
 	if (!known)
-		return draft_unknown(d, "total_cpu_time_true_all");
+		return remark_unknown(d, "total_cpu_time_true_all");
 	if (!reaches(most, cpu, d->check->first, d->check->second))
 		return CHECK_QUIET;
 	percent = most / cpu * 100;
-	draft_see(d, "codec", value_text(worst->codec), "");
-	draft_see(d, "decompress_cpu_seconds", value_real(most), "s");
-	draft_see(d, "total_cpu_time_true_all", all, "s");
-	draft_see(d, "percent", value_real(percent), "%");
-	draft_see(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
-	draft_say(d, "%s of the CPU of tasks (%s of %s) is %s decompression",
-		  draft_percent(d, percent), draft_human(d, value_real(most), AS_SECONDS),
-		  draft_human(d, all, AS_SECONDS), draft_upper(d, worst->codec));
+	remark_see(d, "codec", value_text(worst->codec), "");
+	remark_see(d, "decompress_cpu_seconds", value_real(most), "s");
+	remark_see(d, "total_cpu_time_true_all", all, "s");
+	remark_see(d, "percent", value_real(percent), "%");
+	remark_see(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
+	remark_say(d, "%s of the CPU of tasks (%s of %s) is %s decompression",
+		   remark_percent(d, percent), remark_human(d, value_real(most), AS_SECONDS),
+		   remark_human(d, all, AS_SECONDS), remark_upper(d, worst->codec));
 	say_gain(r, worst, d);
-	return draft_found(d, percent / 100);
+	return remark_found(d, percent / 100);
 }
 
-enum verdict finding_compression(const struct report *r, struct draft *d)
+enum verdict finding_compression(const struct report *r, struct remark *d)
 {
 	struct value all = tally_cpu(&r->facts->all), packing = value_uint(0), in = packing;
 	double cpu, whole;
@@ -90,27 +90,27 @@ enum verdict finding_compression(const struct report *r, struct draft *d)
 	}
 	cpu = value_number(packing, &known) / 1e9;
 	if (!known)
-		return draft_unknown(d, "codecs");
+		return remark_unknown(d, "codecs");
 	whole = value_number(all, &known);
 	if (!known)
-		return draft_unknown(d, "total_cpu_time_true_all");
+		return remark_unknown(d, "total_cpu_time_true_all");
 	if (!reaches(cpu, whole, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see(d, "compress_cpu_seconds", value_real(cpu), "s");
-	draft_see(d, "total_cpu_time_true_all", all, "s");
-	draft_see(d, "percent", value_real(cpu / whole * 100), "%");
-	draft_say(d, "%s of the CPU of tasks (%s of %s) is compression",
-		  draft_percent(d, cpu / whole * 100), draft_human(d, value_real(cpu), AS_SECONDS),
-		  draft_human(d, all, AS_SECONDS));
+	remark_see(d, "compress_cpu_seconds", value_real(cpu), "s");
+	remark_see(d, "total_cpu_time_true_all", all, "s");
+	remark_see(d, "percent", value_real(cpu / whole * 100), "%");
+	remark_say(d, "%s of the CPU of tasks (%s of %s) is compression",
+		   remark_percent(d, cpu / whole * 100),
+		   remark_human(d, value_real(cpu), AS_SECONDS), remark_human(d, all, AS_SECONDS));
 	if (in.type != VALUE_NULL) {
-		draft_see(d, "compress_in_bytes", in, "bytes");
-		draft_say_more(d, ", of %s", draft_human(d, in, AS_BYTES));
+		remark_see(d, "compress_in_bytes", in, "bytes");
+		remark_say_more(d, ", of %s", remark_human(d, in, AS_BYTES));
 	}
-	return draft_found(d, cpu / whole);
+	return remark_found(d, cpu / whole);
 }
 
 /* The codec with the most bytes of those that hardly make anything smaller. */
-enum verdict finding_low_compression(const struct report *r, struct draft *d)
+enum verdict finding_low_compression(const struct report *r, struct remark *d)
 {
 	const struct codec_sum *c, *worst = NULL;
 	struct value cpu;
@@ -122,7 +122,7 @@ enum verdict finding_low_compression(const struct report *r, struct draft *d)
 		c = &r->codecs.v[i];
 		if (c->decompress.in_bytes.type == VALUE_NULL ||
 		    c->decompress.out_bytes.type == VALUE_NULL)
-			return draft_unknown(d, "codecs");
+			return remark_unknown(d, "codecs");
 		in = value_number(c->decompress.in_bytes, NULL);
 		out = value_number(c->decompress.out_bytes, NULL);
 		n += in > 0;
@@ -138,19 +138,19 @@ enum verdict finding_low_compression(const struct report *r, struct draft *d)
 		return CHECK_QUIET;
 	in = value_number(worst->decompress.in_bytes, NULL);
 	out = value_number(worst->decompress.out_bytes, NULL);
-	draft_see(d, "codec", value_text(worst->codec), "");
-	draft_see(d, "decompress_in_bytes", worst->decompress.in_bytes, "bytes");
-	draft_see(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
-	draft_see(d, "codec_ratio", value_real(out / in), "");
-	draft_say(d, "%s made of %s only %s (%s)", draft_upper(d, worst->codec),
-		  draft_human(d, worst->decompress.in_bytes, AS_BYTES),
-		  draft_human(d, worst->decompress.out_bytes, AS_BYTES),
-		  draft_human(d, value_real(out / in), AS_TIMES));
+	remark_see(d, "codec", value_text(worst->codec), "");
+	remark_see(d, "decompress_in_bytes", worst->decompress.in_bytes, "bytes");
+	remark_see(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
+	remark_see(d, "codec_ratio", value_real(out / in), "");
+	remark_say(d, "%s made of %s only %s (%s)", remark_upper(d, worst->codec),
+		   remark_human(d, worst->decompress.in_bytes, AS_BYTES),
+		   remark_human(d, worst->decompress.out_bytes, AS_BYTES),
+		   remark_human(d, value_real(out / in), AS_TIMES));
 	cpu = value_seconds(worst->decompress.cpu_ns);
 	value_number(cpu, &known);
 	if (known) {
-		draft_see(d, "decompress_cpu_seconds", cpu, "s");
-		draft_say_more(d, ", for %s of CPU", draft_human(d, cpu, AS_SECONDS));
+		remark_see(d, "decompress_cpu_seconds", cpu, "s");
+		remark_say_more(d, ", for %s of CPU", remark_human(d, cpu, AS_SECONDS));
 	}
-	return draft_found(d, 0);
+	return remark_found(d, 0);
 }

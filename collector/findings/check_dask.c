@@ -2,7 +2,7 @@
 /* check_dask.c - what Dask, Python and the start of processes cost. */
 #include "collector/findings/check.h"
 
-enum verdict finding_tiny_tasks(const struct report *r, struct draft *d)
+enum verdict finding_tiny_tasks(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->tasks;
 	struct value cores = metric_total_cores(r->facts);
@@ -12,28 +12,28 @@ enum verdict finding_tiny_tasks(const struct report *r, struct draft *d)
 	if (!t->timed)
 		return CHECK_IDLE;
 	if (t->wall_ns.unknown)
-		return draft_unknown(d, "task_wall_seconds");
+		return remark_unknown(d, "task_wall_seconds");
 	/* whole nanoseconds: their sum is exact */
 	mean = (double)t->wall_ns.v / (double)t->attempts / 1e9;
 	if ((double)t->attempts < d->check->first || mean > d->check->second / 1e3)
 		return CHECK_QUIET;
-	draft_see(d, "num_tasks", value_uint(t->attempts), "tasks");
-	draft_see(d, "mean_seconds", value_real(mean), "s");
-	draft_see(d, "task_wall_seconds", value_real(t->wall), "s");
-	draft_say(d, "%s tasks took %s on average, %s in all",
-		  draft_human(d, value_uint(t->attempts), AS_COUNT),
-		  draft_human(d, value_real(mean), AS_SECONDS),
-		  draft_human(d, value_real(t->wall), AS_SECONDS));
+	remark_see(d, "num_tasks", value_uint(t->attempts), "tasks");
+	remark_see(d, "mean_seconds", value_real(mean), "s");
+	remark_see(d, "task_wall_seconds", value_real(t->wall), "s");
+	remark_say(d, "%s tasks took %s on average, %s in all",
+		   remark_human(d, value_uint(t->attempts), AS_COUNT),
+		   remark_human(d, value_real(mean), AS_SECONDS),
+		   remark_human(d, value_real(t->wall), AS_SECONDS));
 	threads = value_number(cores, &known) * r->facts->wall_time;
 	if (known && threads > 0) {
-		draft_see(d, "thread_seconds", value_real(threads), "s");
-		draft_say_more(d, " of %s thread-seconds",
-			       draft_human(d, value_real(threads), AS_IS));
+		remark_see(d, "thread_seconds", value_real(threads), "s");
+		remark_say_more(d, " of %s thread-seconds",
+				remark_human(d, value_real(threads), AS_IS));
 	}
-	return draft_found(d, 0);
+	return remark_found(d, 0);
 }
 
-enum verdict finding_serialization(const struct report *r, struct draft *d)
+enum verdict finding_serialization(const struct report *r, struct remark *d)
 {
 	struct value all = metric_total_serialization_overhead_seconds(r->facts);
 	const struct tally *t = &r->facts->tasks;
@@ -44,21 +44,21 @@ enum verdict finding_serialization(const struct report *r, struct draft *d)
 		return CHECK_IDLE;
 	s = value_number(all, &known);
 	if (!known)
-		return draft_unknown(d, "total_serialization_overhead_seconds");
+		return remark_unknown(d, "total_serialization_overhead_seconds");
 	if (!reaches(s, t->wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see_metric(d, r, "serialization_time_seconds", "s");
-	draft_see_metric(d, r, "deserialization_time_seconds", "s");
-	draft_see(d, "task_wall_seconds", value_real(t->wall), "s");
-	draft_see(d, "percent", value_real(s / t->wall * 100), "%");
-	draft_say(d, "Dask packed objects for %s and unpacked them for %s; tasks took %s",
-		  draft_human(d, metric_serialization_time_seconds(r->facts), AS_SECONDS),
-		  draft_human(d, metric_deserialization_time_seconds(r->facts), AS_SECONDS),
-		  draft_human(d, value_real(t->wall), AS_SECONDS));
-	return draft_found(d, s / t->wall);
+	remark_see_metric(d, r, "serialization_time_seconds", "s");
+	remark_see_metric(d, r, "deserialization_time_seconds", "s");
+	remark_see(d, "task_wall_seconds", value_real(t->wall), "s");
+	remark_see(d, "percent", value_real(s / t->wall * 100), "%");
+	remark_say(d, "Dask packed objects for %s and unpacked them for %s; tasks took %s",
+		   remark_human(d, metric_serialization_time_seconds(r->facts), AS_SECONDS),
+		   remark_human(d, metric_deserialization_time_seconds(r->facts), AS_SECONDS),
+		   remark_human(d, value_real(t->wall), AS_SECONDS));
+	return remark_found(d, s / t->wall);
 }
 
-enum verdict finding_python_heavy(const struct report *r, struct draft *d)
+enum verdict finding_python_heavy(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->chunks;
 	struct value cpu = tally_cpu(t), events = metric_total_events(r->facts);
@@ -71,29 +71,30 @@ enum verdict finding_python_heavy(const struct report *r, struct draft *d)
 		return CHECK_IDLE;
 	all = value_number(cpu, &known);
 	if (!known)
-		return draft_unknown(d, "total_cpu_time_true");
+		return remark_unknown(d, "total_cpu_time_true");
 	rest = all - value_number(codecs, &known) / 1e9;
 	if (!known)
-		return draft_unknown(d, "decompression_time_seconds");
+		return remark_unknown(d, "decompression_time_seconds");
 	n = value_number(events, &known);
 	if (!known)
-		return draft_unknown(d, "total_events");
+		return remark_unknown(d, "total_events");
 	if (!(n > 0))
 		return CHECK_IDLE;
 	each = rest / n * 1e6;
 	if (each < d->check->first || rest < d->check->second)
 		return CHECK_QUIET;
-	draft_see(d, "total_cpu_time_true", cpu, "s");
-	draft_see(d, "cpu_outside_codecs_seconds", value_real(rest), "s");
-	draft_see(d, "total_events", events, "events");
-	draft_see(d, "microseconds_per_event", value_real(each), "us");
-	draft_say(d, "chunks used %s of CPU for each of %s events outside of codecs, %s in all",
-		  draft_human(d, value_real(each / 1e6), AS_SECONDS),
-		  draft_human(d, events, AS_COUNT), draft_human(d, value_real(rest), AS_SECONDS));
-	return draft_found(d, all > 0 ? rest / all : 0);
+	remark_see(d, "total_cpu_time_true", cpu, "s");
+	remark_see(d, "cpu_outside_codecs_seconds", value_real(rest), "s");
+	remark_see(d, "total_events", events, "events");
+	remark_see(d, "microseconds_per_event", value_real(each), "us");
+	remark_say(d, "chunks used %s of CPU for each of %s events outside of codecs, %s in all",
+		   remark_human(d, value_real(each / 1e6), AS_SECONDS),
+		   remark_human(d, events, AS_COUNT),
+		   remark_human(d, value_real(rest), AS_SECONDS));
+	return remark_found(d, all > 0 ? rest / all : 0);
 }
 
-enum verdict finding_process_start(const struct report *r, struct draft *d)
+enum verdict finding_process_start(const struct report *r, struct remark *d)
 {
 	double life = 0, start = 0;
 	const struct worker *w;
@@ -113,15 +114,15 @@ enum verdict finding_process_start(const struct report *r, struct draft *d)
 		start += value_number(worker_startup(w), NULL);
 	}
 	if (!n)
-		return draft_unknown(d, "startup_seconds");
+		return remark_unknown(d, "startup_seconds");
 	if (!reaches(start, life, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see(d, "processes", value_uint(n), "processes");
-	draft_see(d, "startup_seconds", value_real(start), "s");
-	draft_see(d, "process_life_seconds", value_real(life), "s");
-	draft_see(d, "percent", value_real(start / life * 100), "%");
-	draft_say(d, "%zu processes spent %s of their lives (%s) on start and imports", n,
-		  draft_percent(d, start / life * 100),
-		  draft_human(d, value_real(start), AS_SECONDS));
-	return draft_found(d, start / life);
+	remark_see(d, "processes", value_uint(n), "processes");
+	remark_see(d, "startup_seconds", value_real(start), "s");
+	remark_see(d, "process_life_seconds", value_real(life), "s");
+	remark_see(d, "percent", value_real(start / life * 100), "%");
+	remark_say(d, "%zu processes spent %s of their lives (%s) on start and imports", n,
+		   remark_percent(d, start / life * 100),
+		   remark_human(d, value_real(start), AS_SECONDS));
+	return remark_found(d, start / life);
 }

@@ -4,15 +4,15 @@
 
 #include "collector/findings/check.h"
 
-static void say_missing(struct draft *d, const char *name, double n, const char *what)
+static void say_missing(struct remark *d, const char *name, double n, const char *what)
 {
 	if (!(n > 0))
 		return;
-	draft_see(d, name, value_real(n), "");
-	draft_say_more(d, "%s%.0f %s", d->f.evidence_count > 1 ? ", " : "", n, what);
+	remark_see(d, name, value_real(n), "");
+	remark_say_more(d, "%s%.0f %s", d->f.evidence_count > 1 ? ", " : "", n, what);
 }
 
-enum verdict finding_incomplete(const struct report *r, struct draft *d)
+enum verdict finding_incomplete(const struct report *r, struct remark *d)
 {
 	const struct model *m = r->run->model;
 	double tasks, records, all;
@@ -24,17 +24,17 @@ enum verdict finding_incomplete(const struct report *r, struct draft *d)
 	      (double)m->torn.n;
 	if (all < d->check->first)
 		return tasks_known && records_known ? CHECK_QUIET
-						    : draft_unknown(d, "records_refused");
-	draft_say(d, "data is missing: ");
+						    : remark_unknown(d, "records_refused");
+	remark_say(d, "data is missing: ");
 	say_missing(d, "tasks_refused", tasks, "tasks refused by full tables");
 	say_missing(d, "records_refused", records, "records refused");
 	say_missing(d, "records_lost", (double)r->records_lost, "records lost on the way");
 	say_missing(d, "records_bad", (double)m->records_bad, "records not understood");
 	say_missing(d, "torn_files", (double)m->torn.n, "files torn or unreadable");
-	return draft_found(d, 1);
+	return remark_found(d, 1);
 }
 
-enum verdict finding_silent_workers(const struct report *r, struct draft *d)
+enum verdict finding_silent_workers(const struct report *r, struct remark *d)
 {
 	const struct worker *first = NULL;
 	size_t i, n = 0;
@@ -47,15 +47,15 @@ enum verdict finding_silent_workers(const struct report *r, struct draft *d)
 	}
 	if ((double)n < d->check->first)
 		return CHECK_QUIET;
-	draft_see(d, "silent_workers", value_uint(n), "workers");
-	draft_see(d, "workers", value_uint(r->run->workers.n), "workers");
-	draft_see(d, "worker", value_text(first->label), "");
-	draft_say(d, "%zu of %zu workers went silent without a goodbye, the first of them %s", n,
-		  r->run->workers.n, draft_name(d, first->label));
-	return draft_found(d, (double)n / (double)r->run->workers.n);
+	remark_see(d, "silent_workers", value_uint(n), "workers");
+	remark_see(d, "workers", value_uint(r->run->workers.n), "workers");
+	remark_see(d, "worker", value_text(first->label), "");
+	remark_say(d, "%zu of %zu workers went silent without a goodbye, the first of them %s", n,
+		   r->run->workers.n, remark_name(d, first->label));
+	return remark_found(d, (double)n / (double)r->run->workers.n);
 }
 
-enum verdict finding_unmeasured_tasks(const struct report *r, struct draft *d)
+enum verdict finding_unmeasured_tasks(const struct report *r, struct remark *d)
 {
 	const struct attempt *a, *first = NULL;
 	size_t i, async = 0, elsewhere = 0;
@@ -70,37 +70,37 @@ enum verdict finding_unmeasured_tasks(const struct report *r, struct draft *d)
 	}
 	if ((double)(async + elsewhere) < d->check->first)
 		return CHECK_QUIET;
-	draft_see(d, "asynchronous", value_uint(async), "attempts");
-	draft_see(d, "in_other_processes", value_uint(elsewhere), "attempts");
-	draft_see(d, "attempts", value_uint(r->run->attempts.n), "attempts");
-	draft_see(d, "prefix", value_text(first->prefix ? first->prefix : "unknown"), "");
-	draft_say(d,
-		  "of %zu attempts only the wall time is known: %zu asynchronous and %zu in other "
-		  "processes, the first of kind %s",
-		  async + elsewhere, async, elsewhere, draft_name(d, first->prefix));
-	draft_see(d, "unmeasured", value_uint(async + elsewhere), "attempts");
-	return draft_found(d, (double)(async + elsewhere) / (double)r->run->attempts.n);
+	remark_see(d, "asynchronous", value_uint(async), "attempts");
+	remark_see(d, "in_other_processes", value_uint(elsewhere), "attempts");
+	remark_see(d, "attempts", value_uint(r->run->attempts.n), "attempts");
+	remark_see(d, "prefix", value_text(first->prefix ? first->prefix : "unknown"), "");
+	remark_say(d,
+		   "of %zu attempts only the wall time is known: %zu asynchronous and %zu in other "
+		   "processes, the first of kind %s",
+		   async + elsewhere, async, elsewhere, remark_name(d, first->prefix));
+	remark_see(d, "unmeasured", value_uint(async + elsewhere), "attempts");
+	return remark_found(d, (double)(async + elsewhere) / (double)r->run->attempts.n);
 }
 
-enum verdict finding_child_processes(const struct report *r, struct draft *d)
+enum verdict finding_child_processes(const struct report *r, struct remark *d)
 {
 	double children, tasks;
 	bool known;
 
 	children = value_number(r->balance.children.cpu_seconds, &known);
 	if (!known)
-		return draft_unknown(d, "children");
+		return remark_unknown(d, "children");
 	tasks = value_number(r->balance.tasks.cpu_seconds, &known);
 	if (!known)
-		return draft_unknown(d, "completeness: tasks");
+		return remark_unknown(d, "completeness: tasks");
 	if (children < d->check->second || children * 100 < tasks * d->check->first)
 		return CHECK_QUIET;
-	draft_see(d, "children_cpu_seconds", value_real(children), "s");
-	draft_see(d, "tasks_cpu_seconds", value_real(tasks), "s");
-	draft_say(d,
-		  "processes that the workers started used %s of CPU in the workers' lives, tasks "
-		  "%s",
-		  draft_human(d, value_real(children), AS_SECONDS),
-		  draft_human(d, value_real(tasks), AS_SECONDS));
-	return draft_found(d, children / (children + tasks));
+	remark_see(d, "children_cpu_seconds", value_real(children), "s");
+	remark_see(d, "tasks_cpu_seconds", value_real(tasks), "s");
+	remark_say(d,
+		   "processes that the workers started used %s of CPU in the workers' lives, tasks "
+		   "%s",
+		   remark_human(d, value_real(children), AS_SECONDS),
+		   remark_human(d, value_real(tasks), AS_SECONDS));
+	return remark_found(d, children / (children + tasks));
 }

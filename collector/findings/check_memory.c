@@ -5,7 +5,7 @@
 
 #include "collector/findings/check.h"
 
-enum verdict finding_memory_limit(const struct report *r, struct draft *d)
+enum verdict finding_memory_limit(const struct report *r, struct remark *d)
 {
 	struct value most = metric_max_memory_utilization_percent(r->facts);
 	const struct worker_track *t, *worst = NULL;
@@ -27,18 +27,18 @@ enum verdict finding_memory_limit(const struct report *r, struct draft *d)
 		return CHECK_IDLE;
 	value_number(most, &known);
 	if (!known || !worst)
-		return draft_unknown(d, "max_memory_utilization_percent");
+		return remark_unknown(d, "max_memory_utilization_percent");
 	if (!(highest > d->check->first))
 		return CHECK_QUIET;
-	draft_see(d, "max_memory_utilization_percent", value_real(highest), "%");
-	draft_see(d, "memory_limit_bytes", worst->memory_limit, "bytes");
-	draft_see(d, "worker", value_text(worst->worker->label), "");
-	draft_see(d, "workers_above", value_uint(above), "workers");
-	draft_say(d, "%zu of %zu workers came above %s of their memory limit; %s reached %s of %s",
-		  above, r->facts->tracking->n, draft_percent(d, d->check->first),
-		  draft_name(d, worst->worker->label), draft_percent(d, highest),
-		  draft_human(d, worst->memory_limit, AS_BYTES));
-	return draft_found(d, highest / 100);
+	remark_see(d, "max_memory_utilization_percent", value_real(highest), "%");
+	remark_see(d, "memory_limit_bytes", worst->memory_limit, "bytes");
+	remark_see(d, "worker", value_text(worst->worker->label), "");
+	remark_see(d, "workers_above", value_uint(above), "workers");
+	remark_say(d, "%zu of %zu workers came above %s of their memory limit; %s reached %s of %s",
+		   above, r->facts->tracking->n, remark_percent(d, d->check->first),
+		   remark_name(d, worst->worker->label), remark_percent(d, highest),
+		   remark_human(d, worst->memory_limit, AS_BYTES));
+	return remark_found(d, highest / 100);
 }
 
 #define GROWTH_TASKS 10
@@ -120,37 +120,38 @@ static bool grows(const struct attempt *const *v, size_t n, struct growth *g)
 	       g->late - middle >= (g->late - g->early) / 4;
 }
 
-static enum verdict say_growth(const struct report *r, struct draft *d, const struct growth *g)
+static enum verdict say_growth(const struct report *r, struct remark *d, const struct growth *g)
 {
 	double each = (g->late - g->early) / (double)g->tasks, left, limit;
 	const struct worker_track *t;
 	bool known;
 	size_t i;
 
-	draft_see(d, "worker", value_text(g->worker->label), "");
-	draft_see(d, "early_rss_bytes", value_real(g->early), "bytes");
-	draft_see(d, "late_rss_bytes", value_real(g->late), "bytes");
-	draft_see(d, "bytes_per_task", value_real(each), "bytes");
-	draft_say(d, "the memory of %s grew from %s to %s, %s with each task",
-		  draft_name(d, g->worker->label), draft_human(d, value_real(g->early), AS_BYTES),
-		  draft_human(d, value_real(g->late), AS_BYTES),
-		  draft_human(d, value_real(each), AS_BYTES));
+	remark_see(d, "worker", value_text(g->worker->label), "");
+	remark_see(d, "early_rss_bytes", value_real(g->early), "bytes");
+	remark_see(d, "late_rss_bytes", value_real(g->late), "bytes");
+	remark_see(d, "bytes_per_task", value_real(each), "bytes");
+	remark_say(d, "the memory of %s grew from %s to %s, %s with each task",
+		   remark_name(d, g->worker->label),
+		   remark_human(d, value_real(g->early), AS_BYTES),
+		   remark_human(d, value_real(g->late), AS_BYTES),
+		   remark_human(d, value_real(each), AS_BYTES));
 	for (i = 0; i < r->facts->tracking->n; i++) {
 		t = &r->facts->tracking->v[i];
 		limit = value_number(t->memory_limit, &known);
 		if (t->worker != g->worker || !known || limit <= g->late)
 			continue;
 		left = floor((limit - g->late) / each);
-		draft_see(d, "memory_limit_bytes", t->memory_limit, "bytes");
-		draft_see(d, "tasks_left", value_real(left), "tasks");
-		draft_say_more(d, "; at this pace its limit of %s is %s tasks away",
-			       draft_human(d, t->memory_limit, AS_BYTES),
-			       draft_human(d, value_real(left), AS_COUNT));
+		remark_see(d, "memory_limit_bytes", t->memory_limit, "bytes");
+		remark_see(d, "tasks_left", value_real(left), "tasks");
+		remark_say_more(d, "; at this pace its limit of %s is %s tasks away",
+				remark_human(d, t->memory_limit, AS_BYTES),
+				remark_human(d, value_real(left), AS_COUNT));
 	}
-	return draft_found(d, (g->late - g->early) / g->late);
+	return remark_found(d, (g->late - g->early) / g->late);
 }
 
-enum verdict finding_memory_growth(const struct report *r, struct draft *d)
+enum verdict finding_memory_growth(const struct report *r, struct remark *d)
 {
 	struct growth g, worst = {0};
 	enum verdict verdict = CHECK_IDLE;
@@ -173,7 +174,7 @@ enum verdict finding_memory_growth(const struct report *r, struct draft *d)
 	if (worst.worker)
 		verdict = say_growth(r, d, &worst);
 	else if (!e.n && r->run->attempts.n)
-		verdict = draft_unknown(d, "rss_stop_bytes");
+		verdict = remark_unknown(d, "rss_stop_bytes");
 	free(e.v);
 	return verdict;
 }
@@ -199,7 +200,7 @@ static struct value most_spilled(const struct run *run)
 	return sum;
 }
 
-enum verdict finding_spill(const struct report *r, struct draft *d)
+enum verdict finding_spill(const struct report *r, struct remark *d)
 {
 	struct value out = metric_dask_spill_write_bytes(r->facts), held = most_spilled(r->run);
 	double bytes, most;
@@ -210,16 +211,16 @@ enum verdict finding_spill(const struct report *r, struct draft *d)
 	bytes = value_number(out, &known);
 	most = value_number(held, NULL);
 	if (fmax(bytes, most) < d->check->first)
-		return known ? CHECK_QUIET : draft_unknown(d, "dask_spill_write_bytes");
-	draft_say(d, "Dask spilled results to disk: ");
+		return known ? CHECK_QUIET : remark_unknown(d, "dask_spill_write_bytes");
+	remark_say(d, "Dask spilled results to disk: ");
 	if (known) {
-		draft_see(d, "dask_spill_write_bytes", out, "bytes");
-		draft_say_more(d, "%s while tasks ended", draft_human(d, out, AS_BYTES));
+		remark_see(d, "dask_spill_write_bytes", out, "bytes");
+		remark_say_more(d, "%s while tasks ended", remark_human(d, out, AS_BYTES));
 	}
 	if (held.type != VALUE_NULL) {
-		draft_see(d, "most_spilled_bytes", held, "bytes");
-		draft_say_more(d, "%sworkers held %s of them at most", known ? ", " : "",
-			       draft_human(d, held, AS_BYTES));
+		remark_see(d, "most_spilled_bytes", held, "bytes");
+		remark_say_more(d, "%sworkers held %s of them at most", known ? ", " : "",
+				remark_human(d, held, AS_BYTES));
 	}
-	return draft_found(d, 0);
+	return remark_found(d, 0);
 }

@@ -17,7 +17,7 @@ static bool requests_of(const struct server_sum *s, struct requests *q)
 	return n_known && ns_known;
 }
 
-enum verdict finding_slow_server(const struct report *r, struct draft *d)
+enum verdict finding_slow_server(const struct report *r, struct remark *d)
 {
 	struct requests one, all = {0, 0}, slow = {0, 0}, rest;
 	const struct server_sum *worst = NULL;
@@ -28,7 +28,7 @@ enum verdict finding_slow_server(const struct report *r, struct draft *d)
 		return CHECK_IDLE;
 	for (i = 0; i < r->servers.n; i++) {
 		if (!requests_of(&r->servers.v[i], &one))
-			return draft_unknown(d, "servers");
+			return remark_unknown(d, "servers");
 		all.n += one.n;
 		all.ns += one.ns;
 	}
@@ -44,21 +44,21 @@ enum verdict finding_slow_server(const struct report *r, struct draft *d)
 	if (!worst || most < d->check->first)
 		return CHECK_QUIET;
 	rest = (struct requests){all.n - slow.n, all.ns - slow.ns};
-	draft_see(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
-	draft_see(d, "requests", value_real(slow.n), "requests");
-	draft_see(d, "mean_latency_seconds", value_real(slow.ns / slow.n / 1e9), "s");
-	draft_see(d, "other_requests", value_real(rest.n), "requests");
-	draft_see(d, "other_mean_latency_seconds", value_real(rest.ns / rest.n / 1e9), "s");
-	draft_say(d, "%s answered %s requests in %s on average, the other servers in %s (%s)",
-		  draft_name(d, worst->server), draft_human(d, value_real(slow.n), AS_COUNT),
-		  draft_human(d, value_real(slow.ns / slow.n / 1e9), AS_SECONDS),
-		  draft_human(d, value_real(rest.ns / rest.n / 1e9), AS_SECONDS),
-		  draft_human(d, value_real(most / 100), AS_TIMES));
-	draft_see(d, "times", value_real(most / 100), "");
-	return draft_found(d, slow.ns / all.ns);
+	remark_see(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
+	remark_see(d, "requests", value_real(slow.n), "requests");
+	remark_see(d, "mean_latency_seconds", value_real(slow.ns / slow.n / 1e9), "s");
+	remark_see(d, "other_requests", value_real(rest.n), "requests");
+	remark_see(d, "other_mean_latency_seconds", value_real(rest.ns / rest.n / 1e9), "s");
+	remark_say(d, "%s answered %s requests in %s on average, the other servers in %s (%s)",
+		   remark_name(d, worst->server), remark_human(d, value_real(slow.n), AS_COUNT),
+		   remark_human(d, value_real(slow.ns / slow.n / 1e9), AS_SECONDS),
+		   remark_human(d, value_real(rest.ns / rest.n / 1e9), AS_SECONDS),
+		   remark_human(d, value_real(most / 100), AS_TIMES));
+	remark_see(d, "times", value_real(most / 100), "");
+	return remark_found(d, slow.ns / all.ns);
 }
 
-enum verdict finding_failed_requests(const struct report *r, struct draft *d)
+enum verdict finding_failed_requests(const struct report *r, struct remark *d)
 {
 	const struct server_sum *worst = NULL;
 	double failed = 0, all = 0, one, most = 0;
@@ -70,7 +70,7 @@ enum verdict finding_failed_requests(const struct report *r, struct draft *d)
 	for (i = 0; i < r->servers.n; i++) {
 		one = value_number(r->servers.v[i].failed, &known);
 		if (!known)
-			return draft_unknown(d, "servers");
+			return remark_unknown(d, "servers");
 		failed += one;
 		all += value_number(r->servers.v[i].requests, NULL);
 		if (one > most)
@@ -78,18 +78,18 @@ enum verdict finding_failed_requests(const struct report *r, struct draft *d)
 	}
 	if (!worst || failed < d->check->first)
 		return CHECK_QUIET;
-	draft_see(d, "failed", value_real(failed), "requests");
-	draft_see(d, "requests", value_real(all), "requests");
-	draft_see(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
-	draft_see(d, "server_failed", value_real(most), "requests");
-	draft_say(d, "%s of %s requests got no answer, %s of them from %s",
-		  draft_human(d, value_real(failed), AS_COUNT),
-		  draft_human(d, value_real(all), AS_COUNT),
-		  draft_human(d, value_real(most), AS_COUNT), draft_name(d, worst->server));
-	return draft_found(d, all > 0 ? failed / all : 1);
+	remark_see(d, "failed", value_real(failed), "requests");
+	remark_see(d, "requests", value_real(all), "requests");
+	remark_see(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
+	remark_see(d, "server_failed", value_real(most), "requests");
+	remark_say(d, "%s of %s requests got no answer, %s of them from %s",
+		   remark_human(d, value_real(failed), AS_COUNT),
+		   remark_human(d, value_real(all), AS_COUNT),
+		   remark_human(d, value_real(most), AS_COUNT), remark_name(d, worst->server));
+	return remark_found(d, all > 0 ? failed / all : 1);
 }
 
-enum verdict finding_remote_amplification(const struct report *r, struct draft *d)
+enum verdict finding_remote_amplification(const struct report *r, struct remark *d)
 {
 	double received = 0, used = 0;
 	const struct attempt *a;
@@ -104,44 +104,45 @@ enum verdict finding_remote_amplification(const struct report *r, struct draft *
 		received += value_number(count_of(&a->c, CREMA_C_network_read_bytes), &known);
 		used += value_number(count_of(&a->c, CREMA_C_basket_bytes), &baskets);
 		if (!known || !baskets)
-			return draft_unknown(d, known ? "basket_bytes" : "network_read_bytes");
+			return remark_unknown(d, known ? "basket_bytes" : "network_read_bytes");
 		n++;
 	}
 	if (!n)
 		return CHECK_IDLE;
 	if (!reaches(received, used, d->check->first, 0) || received - used < d->check->second)
 		return CHECK_QUIET;
-	draft_see(d, "remote_received_bytes", value_real(received), "bytes");
-	draft_see(d, "remote_basket_bytes", value_real(used), "bytes");
-	draft_see(d, "amplification", value_real(received / used), "");
-	draft_see(d, "chunks", value_uint(n), "chunks");
-	draft_say(d, "%s chunks of remote files received %s for %s of baskets used (%s)",
-		  draft_human(d, value_uint(n), AS_COUNT),
-		  draft_human(d, value_real(received), AS_BYTES),
-		  draft_human(d, value_real(used), AS_BYTES),
-		  draft_human(d, value_real(received / used), AS_TIMES));
-	return draft_found(d, (received - used) / received);
+	remark_see(d, "remote_received_bytes", value_real(received), "bytes");
+	remark_see(d, "remote_basket_bytes", value_real(used), "bytes");
+	remark_see(d, "amplification", value_real(received / used), "");
+	remark_see(d, "chunks", value_uint(n), "chunks");
+	remark_say(d, "%s chunks of remote files received %s for %s of baskets used (%s)",
+		   remark_human(d, value_uint(n), AS_COUNT),
+		   remark_human(d, value_real(received), AS_BYTES),
+		   remark_human(d, value_real(used), AS_BYTES),
+		   remark_human(d, value_real(received / used), AS_TIMES));
+	return remark_found(d, (received - used) / received);
 }
 
-enum verdict finding_unattributed_network(const struct report *r, struct draft *d)
+enum verdict finding_unattributed_network(const struct report *r, struct remark *d)
 {
 	double tasks, rest;
 	bool known;
 
 	tasks = value_number(r->balance.tasks.network_read_bytes, &known);
 	if (!known)
-		return draft_unknown(d, "completeness");
+		return remark_unknown(d, "completeness");
 	rest = value_number(r->balance.unattributed.network_read_bytes, &known);
 	if (!known)
-		return draft_unknown(d, "completeness");
+		return remark_unknown(d, "completeness");
 	if (!reaches(rest, tasks + rest, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see(d, "unattributed_network_read_bytes", value_real(rest), "bytes");
-	draft_see(d, "received_bytes", value_real(tasks + rest), "bytes");
-	draft_see(d, "percent", value_real(rest / (tasks + rest) * 100), "%");
-	draft_say(d, "%s of what the workers received in their lives (%s of %s) belongs to no task",
-		  draft_percent(d, rest / (tasks + rest) * 100),
-		  draft_human(d, value_real(rest), AS_BYTES),
-		  draft_human(d, value_real(tasks + rest), AS_BYTES));
-	return draft_found(d, rest / (tasks + rest));
+	remark_see(d, "unattributed_network_read_bytes", value_real(rest), "bytes");
+	remark_see(d, "received_bytes", value_real(tasks + rest), "bytes");
+	remark_see(d, "percent", value_real(rest / (tasks + rest) * 100), "%");
+	remark_say(d,
+		   "%s of what the workers received in their lives (%s of %s) belongs to no task",
+		   remark_percent(d, rest / (tasks + rest) * 100),
+		   remark_human(d, value_real(rest), AS_BYTES),
+		   remark_human(d, value_real(tasks + rest), AS_BYTES));
+	return remark_found(d, rest / (tasks + rest));
 }

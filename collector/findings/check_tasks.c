@@ -29,7 +29,7 @@ static struct stragglers stragglers_of(const struct kinds *k, size_t first, size
 }
 
 /* "72 % of it waiting for storage": what the slowest one did most. */
-static void say_most(struct draft *d, const struct attempt *a)
+static void say_most(struct remark *d, const struct attempt *a)
 {
 	struct classes c;
 	double most = 0, wall, v;
@@ -44,41 +44,42 @@ static void say_most(struct draft *d, const struct attempt *a)
 	}
 	if (!(most > 0) || !(wall > 0))
 		return;
-	draft_see(d, "slowest_class", value_text(class_name(worst)), "");
-	draft_see(d, "slowest_class_percent", value_real(most / wall * 100), "%");
-	draft_say_more(d, ", %s of it %s", draft_percent(d, most / wall * 100), class_words(worst));
+	remark_see(d, "slowest_class", value_text(class_name(worst)), "");
+	remark_see(d, "slowest_class_percent", value_real(most / wall * 100), "%");
+	remark_say_more(d, ", %s of it %s", remark_percent(d, most / wall * 100),
+			class_words(worst));
 }
 
-static enum verdict say_stragglers(const struct report *r, struct draft *d, const struct kinds *k,
+static enum verdict say_stragglers(const struct report *r, struct remark *d, const struct kinds *k,
 				   const struct stragglers *s)
 {
 	const struct attempt *slow = k->v[s->first + s->n - 1];
 	double wall = attempt_seconds(slow);
 
-	draft_see(d, "prefix", value_text(slow->prefix ? slow->prefix : "unknown"), "");
-	draft_see(d, "tasks", value_uint(s->n), "tasks");
-	draft_see(d, "stragglers", value_uint(s->late), "tasks");
-	draft_see(d, "median_seconds", value_real(s->median), "s");
-	draft_see(d, "excess_seconds", value_real(s->excess), "s");
-	draft_see(d, "slowest_seconds", value_real(wall), "s");
-	draft_see(d, "slowest_worker", value_text(slow->worker->label), "");
-	draft_say(d,
-		  "%zu of %zu tasks %s took %s longer in all than their median of %s each; the "
-		  "slowest %s",
-		  s->late, s->n, draft_name(d, slow->prefix),
-		  draft_human(d, value_real(s->excess), AS_SECONDS),
-		  draft_human(d, value_real(s->median), AS_SECONDS),
-		  draft_human(d, value_real(wall), AS_SECONDS));
+	remark_see(d, "prefix", value_text(slow->prefix ? slow->prefix : "unknown"), "");
+	remark_see(d, "tasks", value_uint(s->n), "tasks");
+	remark_see(d, "stragglers", value_uint(s->late), "tasks");
+	remark_see(d, "median_seconds", value_real(s->median), "s");
+	remark_see(d, "excess_seconds", value_real(s->excess), "s");
+	remark_see(d, "slowest_seconds", value_real(wall), "s");
+	remark_see(d, "slowest_worker", value_text(slow->worker->label), "");
+	remark_say(d,
+		   "%zu of %zu tasks %s took %s longer in all than their median of %s each; the "
+		   "slowest %s",
+		   s->late, s->n, remark_name(d, slow->prefix),
+		   remark_human(d, value_real(s->excess), AS_SECONDS),
+		   remark_human(d, value_real(s->median), AS_SECONDS),
+		   remark_human(d, value_real(wall), AS_SECONDS));
 	say_most(d, slow);
-	draft_say_more(d, ", on %s", draft_name(d, slow->worker->label));
+	remark_say_more(d, ", on %s", remark_name(d, slow->worker->label));
 	if (slow->filename) {
-		draft_see(d, "slowest_file", value_text(slow->filename), "");
-		draft_say_more(d, ", file %s", draft_name(d, slow->filename));
+		remark_see(d, "slowest_file", value_text(slow->filename), "");
+		remark_say_more(d, ", file %s", remark_name(d, slow->filename));
 	}
-	return draft_found(d, r->facts->tasks.wall > 0 ? s->excess / r->facts->tasks.wall : 0);
+	return remark_found(d, r->facts->tasks.wall > 0 ? s->excess / r->facts->tasks.wall : 0);
 }
 
-enum verdict finding_stragglers(const struct report *r, struct draft *d)
+enum verdict finding_stragglers(const struct report *r, struct remark *d)
 {
 	struct stragglers s, worst = {0};
 	enum verdict verdict = CHECK_IDLE;
@@ -132,7 +133,7 @@ static double import_excess(const struct kinds *k, size_t first, size_t n, size_
 	return excess;
 }
 
-enum verdict finding_imports(const struct report *r, struct draft *d)
+enum verdict finding_imports(const struct report *r, struct remark *d)
 {
 	struct value bytes = metric_import_read_bytes(r->facts);
 	double excess = 0, wall = r->facts->tasks.wall;
@@ -142,7 +143,7 @@ enum verdict finding_imports(const struct report *r, struct draft *d)
 
 	value_number(bytes, &known);
 	if (!known)
-		return draft_unknown(d, "import_read_bytes");
+		return remark_unknown(d, "import_read_bytes");
 	if (kinds_build(&k, r->run)) {
 		d->no_memory = true;
 		kinds_release(&k);
@@ -155,21 +156,21 @@ enum verdict finding_imports(const struct report *r, struct draft *d)
 	kinds_release(&k);
 	if (!reaches(excess, wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see(d, "tasks", value_uint(count), "tasks");
-	draft_see(d, "excess_seconds", value_real(excess), "s");
-	draft_see(d, "task_wall_seconds", value_real(wall), "s");
-	draft_see(d, "import_read_bytes", bytes, "bytes");
-	draft_say(d,
-		  "%zu task%s read Python modules (%s in all) and took %s longer than others of "
-		  "their kind, %s of the time of tasks",
-		  count, count == 1 ? "" : "s", draft_human(d, bytes, AS_BYTES),
-		  draft_human(d, value_real(excess), AS_SECONDS),
-		  draft_percent(d, excess / wall * 100));
-	draft_see(d, "percent", value_real(excess / wall * 100), "%");
-	return draft_found(d, excess / wall);
+	remark_see(d, "tasks", value_uint(count), "tasks");
+	remark_see(d, "excess_seconds", value_real(excess), "s");
+	remark_see(d, "task_wall_seconds", value_real(wall), "s");
+	remark_see(d, "import_read_bytes", bytes, "bytes");
+	remark_say(d,
+		   "%zu task%s read Python modules (%s in all) and took %s longer than others of "
+		   "their kind, %s of the time of tasks",
+		   count, count == 1 ? "" : "s", remark_human(d, bytes, AS_BYTES),
+		   remark_human(d, value_real(excess), AS_SECONDS),
+		   remark_percent(d, excess / wall * 100));
+	remark_see(d, "percent", value_real(excess / wall * 100), "%");
+	return remark_found(d, excess / wall);
 }
 
-enum verdict finding_dask_overhead(const struct report *r, struct draft *d)
+enum verdict finding_dask_overhead(const struct report *r, struct remark *d)
 {
 	const struct tally *all = &r->facts->tasks, *chunks = &r->facts->chunks;
 	double rest = all->wall - chunks->wall, one, most = 0;
@@ -180,16 +181,16 @@ enum verdict finding_dask_overhead(const struct report *r, struct draft *d)
 	if (!chunks->attempts)
 		return CHECK_IDLE;
 	if (all->wall_ns.unknown)
-		return draft_unknown(d, "task_wall_seconds");
+		return remark_unknown(d, "task_wall_seconds");
 	if (!reaches(rest, all->wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see(d, "seconds", value_real(rest), "s");
-	draft_see(d, "task_wall_seconds", value_real(all->wall), "s");
-	draft_see(d, "percent", value_real(rest / all->wall * 100), "%");
-	draft_see(d, "tasks", value_uint(all->attempts - chunks->attempts), "tasks");
-	draft_say(d, "%s of the time of tasks (%s) went to %zu tasks that are no chunks",
-		  draft_percent(d, rest / all->wall * 100),
-		  draft_human(d, value_real(rest), AS_SECONDS), all->attempts - chunks->attempts);
+	remark_see(d, "seconds", value_real(rest), "s");
+	remark_see(d, "task_wall_seconds", value_real(all->wall), "s");
+	remark_see(d, "percent", value_real(rest / all->wall * 100), "%");
+	remark_see(d, "tasks", value_uint(all->attempts - chunks->attempts), "tasks");
+	remark_say(d, "%s of the time of tasks (%s) went to %zu tasks that are no chunks",
+		   remark_percent(d, rest / all->wall * 100),
+		   remark_human(d, value_real(rest), AS_SECONDS), all->attempts - chunks->attempts);
 	if (kinds_build(&k, r->run))
 		d->no_memory = true;
 	for (i = 0; !d->no_memory && i < k.n; i += n) {
@@ -201,10 +202,11 @@ enum verdict finding_dask_overhead(const struct report *r, struct draft *d)
 	}
 	kinds_release(&k);
 	if (name) {
-		draft_see(d, "most_prefix", value_text(name), "");
-		draft_see(d, "most_seconds", value_real(most), "s");
-		draft_say_more(d, ", %s of it to %s", draft_human(d, value_real(most), AS_SECONDS),
-			       draft_name(d, name));
+		remark_see(d, "most_prefix", value_text(name), "");
+		remark_see(d, "most_seconds", value_real(most), "s");
+		remark_say_more(d, ", %s of it to %s",
+				remark_human(d, value_real(most), AS_SECONDS),
+				remark_name(d, name));
 	}
-	return draft_found(d, rest / all->wall);
+	return remark_found(d, rest / all->wall);
 }

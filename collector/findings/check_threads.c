@@ -6,19 +6,19 @@
 #include "collector/findings/check.h"
 
 /* Thread-seconds that there were, and those with a task: of all attempts that can be measured. */
-static enum verdict occupancy(const struct report *r, struct draft *d, double *all, double *busy)
+static enum verdict occupancy(const struct report *r, struct remark *d, double *all, double *busy)
 {
 	double wall, cores;
 	bool known;
 
 	wall = value_number(metric_wall_time(r->facts), &known);
 	if (!known)
-		return draft_unknown(d, "wall_time");
+		return remark_unknown(d, "wall_time");
 	cores = value_number(metric_total_cores(r->facts), &known);
 	if (!known)
-		return draft_unknown(d, "total_cores");
+		return remark_unknown(d, "total_cores");
 	if (!r->facts->all.timed || r->facts->all.wall_ns.unknown)
-		return draft_unknown(d, "tasks: wall_seconds");
+		return remark_unknown(d, "tasks: wall_seconds");
 	*all = wall * cores;
 	*busy = r->facts->all.wall;
 	return CHECK_QUIET;
@@ -34,7 +34,7 @@ static bool most_threads(const struct report *r, double *threads)
 	return workers && cores;
 }
 
-enum verdict finding_idle_threads(const struct report *r, struct draft *d)
+enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 {
 	double all, busy, idle;
 	enum verdict verdict = occupancy(r, d, &all, &busy);
@@ -44,19 +44,19 @@ enum verdict finding_idle_threads(const struct report *r, struct draft *d)
 	idle = all - busy;
 	if (!reaches(idle, all, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see_metric(d, r, "total_cores", "threads");
-	draft_see_metric(d, r, "wall_time", "s");
-	draft_see(d, "idle_thread_seconds", value_real(idle), "s");
-	draft_see(d, "task_wall_seconds_all", value_real(busy), "s");
-	draft_see(d, "percent", value_real(idle / all * 100), "%");
-	draft_say(d, "threads had no task for %s of the time: %s of %s thread-seconds",
-		  draft_percent(d, idle / all * 100), draft_human(d, value_real(idle), AS_IS),
-		  draft_human(d, value_real(all), AS_IS));
-	draft_see(d, "thread_seconds", value_real(all), "s");
-	return draft_found(d, idle / all);
+	remark_see_metric(d, r, "total_cores", "threads");
+	remark_see_metric(d, r, "wall_time", "s");
+	remark_see(d, "idle_thread_seconds", value_real(idle), "s");
+	remark_see(d, "task_wall_seconds_all", value_real(busy), "s");
+	remark_see(d, "percent", value_real(idle / all * 100), "%");
+	remark_say(d, "threads had no task for %s of the time: %s of %s thread-seconds",
+		   remark_percent(d, idle / all * 100), remark_human(d, value_real(idle), AS_IS),
+		   remark_human(d, value_real(all), AS_IS));
+	remark_see(d, "thread_seconds", value_real(all), "s");
+	return remark_found(d, idle / all);
 }
 
-enum verdict finding_low_cpu_efficiency(const struct report *r, struct draft *d)
+enum verdict finding_low_cpu_efficiency(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->all;
 	double all, busy, cpu, most;
@@ -69,30 +69,30 @@ enum verdict finding_low_cpu_efficiency(const struct report *r, struct draft *d)
 		return verdict;
 	cpu = value_number(metric_total_cpu_time_true_all(r->facts), &known);
 	if (!known)
-		return draft_unknown(d, "total_cpu_time_true_all");
+		return remark_unknown(d, "total_cpu_time_true_all");
 	if (!(all > 0) || cpu * 100 >= all * d->check->first || all - cpu < d->check->second)
 		return CHECK_QUIET;
 	for (i = 0, most = all - busy; i < CREMA_TIMES; i++) {
 		if (i != CREMA_T_cpu && t->cls[i] > most)
 			reason = class_words(i), most = t->cls[i];
 	}
-	draft_see_metric(d, r, "total_cpu_time_true_all", "s");
-	draft_see(d, "thread_seconds", value_real(all), "s");
-	draft_see(d, "percent", value_real(cpu / all * 100), "%");
-	draft_say(d, "threads used %s of their time as CPU: %s of %s thread-seconds",
-		  draft_percent(d, cpu / all * 100), draft_human(d, value_real(cpu), AS_IS),
-		  draft_human(d, value_real(all), AS_IS));
+	remark_see_metric(d, r, "total_cpu_time_true_all", "s");
+	remark_see(d, "thread_seconds", value_real(all), "s");
+	remark_see(d, "percent", value_real(cpu / all * 100), "%");
+	remark_say(d, "threads used %s of their time as CPU: %s of %s thread-seconds",
+		   remark_percent(d, cpu / all * 100), remark_human(d, value_real(cpu), AS_IS),
+		   remark_human(d, value_real(all), AS_IS));
 	if (most > 0) {
-		draft_see(d, "most", value_text(reason), "");
-		draft_see(d, "most_seconds", value_real(most), "s");
-		draft_see(d, "most_percent", value_real(most / all * 100), "%");
-		draft_say_more(d, "; they were %s for %s", reason,
-			       draft_percent(d, most / all * 100));
+		remark_see(d, "most", value_text(reason), "");
+		remark_see(d, "most_seconds", value_real(most), "s");
+		remark_see(d, "most_percent", value_real(most / all * 100), "%");
+		remark_say_more(d, "; they were %s for %s", reason,
+				remark_percent(d, most / all * 100));
 	}
-	return draft_found(d, (all - cpu) / all);
+	return remark_found(d, (all - cpu) / all);
 }
 
-enum verdict finding_more_workers(const struct report *r, struct draft *d)
+enum verdict finding_more_workers(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->tasks;
 	double all, busy, threads, each, computing;
@@ -104,29 +104,29 @@ enum verdict finding_more_workers(const struct report *r, struct draft *d)
 	computing = value_number(tally_class(t, CREMA_T_cpu), &known) +
 		    value_number(tally_class(t, CREMA_T_runqueue), &queue_known);
 	if (!known || !queue_known)
-		return draft_unknown(d, "task_cpu_seconds");
+		return remark_unknown(d, "task_cpu_seconds");
 	if (!most_threads(r, &threads) || !(threads > 0))
-		return draft_unknown(d, "peak_workers");
+		return remark_unknown(d, "peak_workers");
 	each = (double)t->attempts / threads;
 	if (!reaches(busy, all, d->check->first, 0) || each < d->check->second ||
 	    computing * 2 <= t->wall)
 		return CHECK_QUIET;
-	draft_see(d, "busy_percent", value_real(busy / all * 100), "%");
-	draft_see(d, "threads", value_real(threads), "threads");
-	draft_see(d, "num_tasks", value_uint(t->attempts), "tasks");
-	draft_see(d, "tasks_per_thread", value_real(each), "tasks");
-	draft_see(d, "computing_percent", value_real(computing / t->wall * 100), "%");
-	draft_say(
+	remark_see(d, "busy_percent", value_real(busy / all * 100), "%");
+	remark_see(d, "threads", value_real(threads), "threads");
+	remark_see(d, "num_tasks", value_uint(t->attempts), "tasks");
+	remark_see(d, "tasks_per_thread", value_real(each), "tasks");
+	remark_see(d, "computing_percent", value_real(computing / t->wall * 100), "%");
+	remark_say(
 		d,
 		"%s thread%s had a task for %s of the time and %s tasks each; %s of it was CPU or "
 		"waiting for a core",
-		draft_human(d, value_real(threads), AS_IS), threads == 1 ? "" : "s",
-		draft_percent(d, busy / all * 100), draft_human(d, value_real(each), AS_IS),
-		draft_percent(d, computing / t->wall * 100));
-	return draft_found(d, 0);
+		remark_human(d, value_real(threads), AS_IS), threads == 1 ? "" : "s",
+		remark_percent(d, busy / all * 100), remark_human(d, value_real(each), AS_IS),
+		remark_percent(d, computing / t->wall * 100));
+	return remark_found(d, 0);
 }
 
-enum verdict finding_few_chunks(const struct report *r, struct draft *d)
+enum verdict finding_few_chunks(const struct report *r, struct remark *d)
 {
 	double threads, chunks = (double)r->facts->chunks.attempts;
 	struct value wall = metric_wall_time(r->facts);
@@ -134,39 +134,39 @@ enum verdict finding_few_chunks(const struct report *r, struct draft *d)
 	if (!r->facts->chunks.attempts || r->run->running)
 		return CHECK_IDLE;
 	if (!most_threads(r, &threads))
-		return draft_unknown(d, "cores_per_worker");
+		return remark_unknown(d, "cores_per_worker");
 	if (wall.type == VALUE_NULL)
-		return draft_unknown(d, "wall_time");
+		return remark_unknown(d, "wall_time");
 	if (chunks * 100 >= threads * d->check->first ||
 	    value_number(wall, NULL) < d->check->second)
 		return CHECK_QUIET;
-	draft_see(d, "num_chunks", value_real(chunks), "chunks");
-	draft_see(d, "threads", value_real(threads), "threads");
-	draft_see(d, "wall_time", wall, "s");
-	draft_say(d, "%.0f chunk%s for %s threads: %.0f of them never had one", chunks,
-		  chunks == 1 ? "" : "s", draft_human(d, value_real(threads), AS_IS),
-		  ceil(threads - chunks));
-	return draft_found(d, (threads - chunks) / threads);
+	remark_see(d, "num_chunks", value_real(chunks), "chunks");
+	remark_see(d, "threads", value_real(threads), "threads");
+	remark_see(d, "wall_time", wall, "s");
+	remark_say(d, "%.0f chunk%s for %s threads: %.0f of them never had one", chunks,
+		   chunks == 1 ? "" : "s", remark_human(d, value_real(threads), AS_IS),
+		   ceil(threads - chunks));
+	return remark_found(d, (threads - chunks) / threads);
 }
 
-enum verdict finding_late_workers(const struct report *r, struct draft *d)
+enum verdict finding_late_workers(const struct report *r, struct remark *d)
 {
 	struct value average = metric_avg_workers(r->facts), peak = metric_peak_workers(r->facts);
 	struct value wall = metric_wall_time(r->facts);
 	double share = value_number(value_ratio(average, peak, 100), NULL);
 
 	if (average.type == VALUE_NULL || peak.type == VALUE_NULL)
-		return draft_unknown(d, "peak_workers");
+		return remark_unknown(d, "peak_workers");
 	if (wall.type == VALUE_NULL)
-		return draft_unknown(d, "wall_time");
+		return remark_unknown(d, "wall_time");
 	if (share > d->check->first || value_number(wall, NULL) < d->check->second)
 		return CHECK_QUIET;
-	draft_see(d, "avg_workers", average, "workers");
-	draft_see(d, "peak_workers", peak, "workers");
-	draft_see(d, "wall_time", wall, "s");
-	draft_say(d, "there were %s workers on average, and %s at the peak",
-		  draft_human(d, average, AS_IS), draft_human(d, peak, AS_COUNT));
-	return draft_found(d, 1 - share / 100);
+	remark_see(d, "avg_workers", average, "workers");
+	remark_see(d, "peak_workers", peak, "workers");
+	remark_see(d, "wall_time", wall, "s");
+	remark_say(d, "there were %s workers on average, and %s at the peak",
+		   remark_human(d, average, AS_IS), remark_human(d, peak, AS_COUNT));
+	return remark_found(d, 1 - share / 100);
 }
 
 /* Measured attempts by begin, as the run has them, and their ends, sorted. */
@@ -244,7 +244,7 @@ static struct tail tail_of(const struct run *run, const struct ends *e, double t
 	return t;
 }
 
-enum verdict finding_tail(const struct report *r, struct draft *d)
+enum verdict finding_tail(const struct report *r, struct remark *d)
 {
 	double threads, wall = r->facts->wall_time;
 	struct ends e = {0};
@@ -253,7 +253,7 @@ enum verdict finding_tail(const struct report *r, struct draft *d)
 	if (r->run->running || !(wall > 0))
 		return CHECK_IDLE;
 	if (!most_threads(r, &threads))
-		return draft_unknown(d, "cores_per_worker");
+		return remark_unknown(d, "cores_per_worker");
 	if (ends_of(r->run, &e))
 		d->no_memory = true;
 	else
@@ -261,17 +261,17 @@ enum verdict finding_tail(const struct report *r, struct draft *d)
 	free(e.v);
 	if (!t.ever || !reaches(t.seconds, wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see(d, "tail_seconds", value_real(t.seconds), "s");
-	draft_see(d, "wall_time", value_real(wall), "s");
-	draft_see(d, "percent", value_real(t.seconds / wall * 100), "%");
-	draft_see(d, "threads", value_real(threads), "threads");
-	draft_see(d, "tail_idle_thread_seconds", value_real(t.idle), "s");
-	draft_say(d,
-		  "for the last %s of the wall time (%s) less than half of the %s threads had a "
-		  "task: %s thread-seconds without one",
-		  draft_percent(d, t.seconds / wall * 100),
-		  draft_human(d, value_real(t.seconds), AS_SECONDS),
-		  draft_human(d, value_real(threads), AS_IS),
-		  draft_human(d, value_real(t.idle), AS_IS));
-	return draft_found(d, t.seconds / wall);
+	remark_see(d, "tail_seconds", value_real(t.seconds), "s");
+	remark_see(d, "wall_time", value_real(wall), "s");
+	remark_see(d, "percent", value_real(t.seconds / wall * 100), "%");
+	remark_see(d, "threads", value_real(threads), "threads");
+	remark_see(d, "tail_idle_thread_seconds", value_real(t.idle), "s");
+	remark_say(d,
+		   "for the last %s of the wall time (%s) less than half of the %s threads had a "
+		   "task: %s thread-seconds without one",
+		   remark_percent(d, t.seconds / wall * 100),
+		   remark_human(d, value_real(t.seconds), AS_SECONDS),
+		   remark_human(d, value_real(threads), AS_IS),
+		   remark_human(d, value_real(t.idle), AS_IS));
+	return remark_found(d, t.seconds / wall);
 }

@@ -9,7 +9,7 @@ struct share {
 };
 
 /* Whether it is known and reaches the thresholds; else `*verdict` is what the check returns. */
-static bool share_of(const struct report *r, struct draft *d, struct value seconds,
+static bool share_of(const struct report *r, struct remark *d, struct value seconds,
 		     const char *metric, struct share *out, enum verdict *verdict)
 {
 	const struct tally *t = &r->facts->tasks;
@@ -22,19 +22,19 @@ static bool share_of(const struct report *r, struct draft *d, struct value secon
 	out->s = value_number(out->seconds, &known);
 	out->wall = t->wall;
 	out->percent = out->s / t->wall * 100;
-	*verdict = known ? CHECK_QUIET : draft_unknown(d, metric);
+	*verdict = known ? CHECK_QUIET : remark_unknown(d, metric);
 	if (!known || !reaches(out->s, t->wall, d->check->first, d->check->second))
 		return false;
-	draft_see(d, metric, out->seconds, "s");
-	draft_see(d, "task_wall_seconds", value_real(out->wall), "s");
-	draft_see(d, "percent", value_real(out->percent), "%");
+	remark_see(d, metric, out->seconds, "s");
+	remark_see(d, "task_wall_seconds", value_real(out->wall), "s");
+	remark_see(d, "percent", value_real(out->percent), "%");
 	return true;
 }
 
-static void say_share(struct draft *d, const struct share *s, const char *did, const char *what)
+static void say_share(struct remark *d, const struct share *s, const char *did, const char *what)
 {
-	draft_say(d, "tasks %s %s of their time (%s)%s", did, draft_percent(d, s->percent),
-		  draft_human(d, s->seconds, AS_SECONDS), what);
+	remark_say(d, "tasks %s %s of their time (%s)%s", did, remark_percent(d, s->percent),
+		   remark_human(d, s->seconds, AS_SECONDS), what);
 }
 
 /* The call site with the longest waits of a class; NULL: none. CREMA_TIMES: any but sleep. */
@@ -57,7 +57,7 @@ static const char *frame_of(const struct blocking_row *row)
 }
 
 /* "; most at 'futex' (3.2 s)" */
-static void say_site(const struct report *r, struct draft *d, enum crema_time_id id)
+static void say_site(const struct report *r, struct remark *d, enum crema_time_id id)
 {
 	const struct blocking_row *row = site_of(r, id);
 	struct value s;
@@ -65,13 +65,13 @@ static void say_site(const struct report *r, struct draft *d, enum crema_time_id
 	if (!row || !frame_of(row))
 		return;
 	s = value_real((double)row->waits.ns / 1e9);
-	draft_see(d, "longest_site", value_text(frame_of(row)), "");
-	draft_see(d, "longest_site_seconds", s, "s");
-	draft_say_more(d, "; %s of long waits at %s", draft_human(d, s, AS_SECONDS),
-		       draft_name(d, frame_of(row)));
+	remark_see(d, "longest_site", value_text(frame_of(row)), "");
+	remark_see(d, "longest_site_seconds", s, "s");
+	remark_say_more(d, "; %s of long waits at %s", remark_human(d, s, AS_SECONDS),
+			remark_name(d, frame_of(row)));
 }
 
-enum verdict finding_gil_wait(const struct report *r, struct draft *d)
+enum verdict finding_gil_wait(const struct report *r, struct remark *d)
 {
 	struct value threads = metric_cores_per_worker(r->facts);
 	enum verdict verdict;
@@ -85,17 +85,17 @@ enum verdict finding_gil_wait(const struct report *r, struct draft *d)
 	say_share(d, &s, "waited", " for the interpreter lock");
 	n = value_number(threads, &known);
 	if (known) {
-		draft_see(d, "cores_per_worker", threads, "threads");
-		draft_say_more(d, "; workers had %s thread%s", draft_human(d, threads, AS_IS),
-			       n == 1 ? "" : "s");
+		remark_see(d, "cores_per_worker", threads, "threads");
+		remark_say_more(d, "; workers had %s thread%s", remark_human(d, threads, AS_IS),
+				n == 1 ? "" : "s");
 	}
 	if (known && n <= 1)
-		draft_advise(d, "The workers have one thread each: the lock is held by threads "
-				"that tasks start themselves, or by the worker's own.");
-	return draft_found(d, s.percent / 100);
+		remark_advise(d, "The workers have one thread each: the lock is held by threads "
+				 "that tasks start themselves, or by the worker's own.");
+	return remark_found(d, s.percent / 100);
 }
 
-enum verdict finding_lock_wait(const struct report *r, struct draft *d)
+enum verdict finding_lock_wait(const struct report *r, struct remark *d)
 {
 	enum verdict verdict;
 	struct share s;
@@ -105,10 +105,10 @@ enum verdict finding_lock_wait(const struct report *r, struct draft *d)
 		return verdict;
 	say_share(d, &s, "waited", " for locks other than the interpreter's");
 	say_site(r, d, CREMA_T_lock_wait);
-	return draft_found(d, s.percent / 100);
+	return remark_found(d, s.percent / 100);
 }
 
-enum verdict finding_storage_wait(const struct report *r, struct draft *d)
+enum verdict finding_storage_wait(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->tasks;
 	struct value large = sum_value(&t->count[CREMA_C_large_read_bytes]);
@@ -124,17 +124,17 @@ enum verdict finding_storage_wait(const struct report *r, struct draft *d)
 	say_share(d, &s, "waited", " for storage");
 	value_number(percent, &known);
 	if (known) {
-		draft_see(d, "cached_bytes", cached, "bytes");
-		draft_see(d, "large_read_bytes", large, "bytes");
-		draft_see(d, "cached_percent", percent, "%");
-		draft_say_more(d, "; %s of what large reads returned was in the page cache",
-			       draft_percent(d, value_number(percent, NULL)));
+		remark_see(d, "cached_bytes", cached, "bytes");
+		remark_see(d, "large_read_bytes", large, "bytes");
+		remark_see(d, "cached_percent", percent, "%");
+		remark_say_more(d, "; %s of what large reads returned was in the page cache",
+				remark_percent(d, value_number(percent, NULL)));
 	}
-	return draft_found(d, s.percent / 100);
+	return remark_found(d, s.percent / 100);
 }
 
 /* The server whose answers took longest in all. */
-static void say_server(const struct report *r, struct draft *d)
+static void say_server(const struct report *r, struct remark *d)
 {
 	const struct server_sum *s, *worst = NULL;
 	struct value mean;
@@ -151,16 +151,16 @@ static void say_server(const struct report *r, struct draft *d)
 		     : value_null();
 	if (mean.type == VALUE_NULL)
 		return;
-	draft_see(d, "server", value_text(worst->server), "");
-	draft_see(d, "requests", worst->requests, "requests");
-	draft_see(d, "mean_latency_seconds", mean, "s");
-	draft_say_more(d, "; %s answered %s request%s in %s on average",
-		       draft_name(d, worst->server), draft_human(d, worst->requests, AS_COUNT),
-		       value_number(worst->requests, NULL) == 1 ? "" : "s",
-		       draft_human(d, mean, AS_SECONDS));
+	remark_see(d, "server", value_text(worst->server), "");
+	remark_see(d, "requests", worst->requests, "requests");
+	remark_see(d, "mean_latency_seconds", mean, "s");
+	remark_say_more(d, "; %s answered %s request%s in %s on average",
+			remark_name(d, worst->server), remark_human(d, worst->requests, AS_COUNT),
+			value_number(worst->requests, NULL) == 1 ? "" : "s",
+			remark_human(d, mean, AS_SECONDS));
 }
 
-enum verdict finding_network_wait(const struct report *r, struct draft *d)
+enum verdict finding_network_wait(const struct report *r, struct remark *d)
 {
 	enum verdict verdict;
 	struct share s;
@@ -170,7 +170,7 @@ enum verdict finding_network_wait(const struct report *r, struct draft *d)
 		return verdict;
 	say_share(d, &s, "waited", " for the network");
 	say_server(r, d);
-	return draft_found(d, s.percent / 100);
+	return remark_found(d, s.percent / 100);
 }
 
 /* Threads of the run's workers on one host, and its cores. */
@@ -190,7 +190,7 @@ static double threads_on(const struct report *r, const char *host, double *cores
 	return threads;
 }
 
-enum verdict finding_run_queue(const struct report *r, struct draft *d)
+enum verdict finding_run_queue(const struct report *r, struct remark *d)
 {
 	const char *host, *worst = NULL;
 	double threads, cores, most = 0, most_threads = 0, most_cores = 0;
@@ -211,16 +211,16 @@ enum verdict finding_run_queue(const struct report *r, struct draft *d)
 		}
 	}
 	if (worst) {
-		draft_see(d, "host", value_text(worst), "");
-		draft_see(d, "threads", value_real(most_threads), "threads");
-		draft_see(d, "cores", value_real(most_cores), "cores");
-		draft_say_more(d, "; %s has %.0f worker threads on %.0f cores",
-			       draft_name(d, worst), most_threads, most_cores);
+		remark_see(d, "host", value_text(worst), "");
+		remark_see(d, "threads", value_real(most_threads), "threads");
+		remark_see(d, "cores", value_real(most_cores), "cores");
+		remark_say_more(d, "; %s has %.0f worker threads on %.0f cores",
+				remark_name(d, worst), most_threads, most_cores);
 	}
-	return draft_found(d, s.percent / 100);
+	return remark_found(d, s.percent / 100);
 }
 
-enum verdict finding_sleeping(const struct report *r, struct draft *d)
+enum verdict finding_sleeping(const struct report *r, struct remark *d)
 {
 	enum verdict verdict;
 	struct share s;
@@ -229,11 +229,11 @@ enum verdict finding_sleeping(const struct report *r, struct draft *d)
 		      &verdict))
 		return verdict;
 	say_share(d, &s, "slept", "");
-	return draft_found(d, s.percent / 100);
+	return remark_found(d, s.percent / 100);
 }
 
 /* A class that is unknown is in the remainder: then the remainder says nothing. */
-enum verdict finding_unclassified(const struct report *r, struct draft *d)
+enum verdict finding_unclassified(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->tasks;
 	bool known = !t->unclassified_unknown;
@@ -246,13 +246,13 @@ enum verdict finding_unclassified(const struct report *r, struct draft *d)
 	if (!share_of(r, d, known ? value_real(t->unclassified) : value_null(),
 		      "unclassified_seconds", &s, &verdict))
 		return verdict;
-	draft_say(d, "%s of the time of tasks (%s) is in no class", draft_percent(d, s.percent),
-		  draft_human(d, s.seconds, AS_SECONDS));
-	return draft_found(d, s.percent / 100);
+	remark_say(d, "%s of the time of tasks (%s) is in no class", remark_percent(d, s.percent),
+		   remark_human(d, s.seconds, AS_SECONDS));
+	return remark_found(d, s.percent / 100);
 }
 
 /* On a busy node computing is waiting for a core, too. */
-enum verdict finding_cpu_bound(const struct report *r, struct draft *d)
+enum verdict finding_cpu_bound(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->tasks;
 	struct value cpu = tally_class(t, CREMA_T_cpu), queue = tally_class(t, CREMA_T_runqueue);
@@ -263,44 +263,44 @@ enum verdict finding_cpu_bound(const struct report *r, struct draft *d)
 	if (!share_of(r, d, known ? value_real(cpu.v.d + queue.v.d) : value_null(),
 		      "cpu_and_runqueue_seconds", &s, &verdict))
 		return verdict;
-	draft_see(d, "task_cpu_seconds", cpu, "s");
-	draft_see(d, "runqueue_wait_seconds", queue, "s");
-	draft_say(d, "%s of the time of tasks was CPU (%s) or waiting for a core (%s)",
-		  draft_percent(d, s.percent), draft_human(d, cpu, AS_SECONDS),
-		  draft_human(d, queue, AS_SECONDS));
-	return draft_found(d, s.percent / 100);
+	remark_see(d, "task_cpu_seconds", cpu, "s");
+	remark_see(d, "runqueue_wait_seconds", queue, "s");
+	remark_say(d, "%s of the time of tasks was CPU (%s) or waiting for a core (%s)",
+		   remark_percent(d, s.percent), remark_human(d, cpu, AS_SECONDS),
+		   remark_human(d, queue, AS_SECONDS));
+	return remark_found(d, s.percent / 100);
 }
 
-enum verdict finding_blocked_site(const struct report *r, struct draft *d)
+enum verdict finding_blocked_site(const struct report *r, struct remark *d)
 {
 	const struct blocking_row *row = site_of(r, CREMA_TIMES);
 	const struct tally *t = &r->facts->tasks;
 	struct value s;
 
 	if (!r->blocking->known)
-		return draft_unknown(d, "blocking");
+		return remark_unknown(d, "blocking");
 	if (!row || !(t->wall > 0))
 		return CHECK_IDLE;
 	s = value_real((double)row->waits.ns / 1e9);
 	if (!reaches(s.v.d, t->wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	draft_see(d, "seconds", s, "s");
-	draft_see(d, "task_wall_seconds", value_real(t->wall), "s");
-	draft_see(d, "percent", value_real(s.v.d / t->wall * 100), "%");
-	draft_see(d, "waits", value_uint(row->waits.calls), "waits");
-	draft_see(d, "class", value_text(class_name(row->wait)), "");
-	draft_say(d,
-		  "%s of the time of tasks (%s) was spent %s at one call site, in %s long wait%s",
-		  draft_percent(d, s.v.d / t->wall * 100), draft_human(d, s, AS_SECONDS),
-		  class_words(row->wait), draft_human(d, value_uint(row->waits.calls), AS_COUNT),
-		  row->waits.calls == 1 ? "" : "s");
+	remark_see(d, "seconds", s, "s");
+	remark_see(d, "task_wall_seconds", value_real(t->wall), "s");
+	remark_see(d, "percent", value_real(s.v.d / t->wall * 100), "%");
+	remark_see(d, "waits", value_uint(row->waits.calls), "waits");
+	remark_see(d, "class", value_text(class_name(row->wait)), "");
+	remark_say(d,
+		   "%s of the time of tasks (%s) was spent %s at one call site, in %s long wait%s",
+		   remark_percent(d, s.v.d / t->wall * 100), remark_human(d, s, AS_SECONDS),
+		   class_words(row->wait), remark_human(d, value_uint(row->waits.calls), AS_COUNT),
+		   row->waits.calls == 1 ? "" : "s");
 	if (frame_of(row)) {
-		draft_see(d, "function", value_text(frame_of(row)), "");
-		draft_say_more(d, ", %s", draft_name(d, frame_of(row)));
+		remark_see(d, "function", value_text(frame_of(row)), "");
+		remark_say_more(d, ", %s", remark_name(d, frame_of(row)));
 	}
 	if (row->object) {
-		draft_see(d, "object", value_text(row->object), "");
-		draft_say_more(d, ", for %s", draft_name(d, row->object));
+		remark_see(d, "object", value_text(row->object), "");
+		remark_say_more(d, ", for %s", remark_name(d, row->object));
 	}
-	return draft_found(d, s.v.d / t->wall);
+	return remark_found(d, s.v.d / t->wall);
 }

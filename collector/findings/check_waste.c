@@ -27,7 +27,7 @@ static void lost_of(const struct report *r, const char *reason, const char *othe
 }
 
 /* "3 attempts <what>: 12 s of work, 1.2 GB read"; the known part where not all is known. */
-static void say_lost(const struct report *r, struct draft *d, const struct lost *lost,
+static void say_lost(const struct report *r, struct remark *d, const struct lost *lost,
 		     const char *what)
 {
 	struct value wall = value_seconds(sum_known(&lost->t.wall_ns));
@@ -36,21 +36,21 @@ static void say_lost(const struct report *r, struct draft *d, const struct lost 
 
 	value_number(wall, &wall_known);
 	value_number(read, &read_known);
-	draft_see(d, "attempts", value_uint(lost->t.attempts), "attempts");
-	draft_say(d, "%zu attempt%s %s", lost->t.attempts, lost->t.attempts == 1 ? "" : "s", what);
+	remark_see(d, "attempts", value_uint(lost->t.attempts), "attempts");
+	remark_say(d, "%zu attempt%s %s", lost->t.attempts, lost->t.attempts == 1 ? "" : "s", what);
 	if (wall_known) {
-		draft_see(d, "wall_seconds", wall, "s");
-		draft_say_more(d, ": %s of work%s", draft_human(d, wall, AS_SECONDS),
-			       lost->t.wall_ns.unknown ? " at least" : "");
+		remark_see(d, "wall_seconds", wall, "s");
+		remark_say_more(d, ": %s of work%s", remark_human(d, wall, AS_SECONDS),
+				lost->t.wall_ns.unknown ? " at least" : "");
 	}
 	if (wall_known && read_known && value_number(read, NULL) > 0) {
-		draft_see(d, "read_bytes", read, "bytes");
-		draft_say_more(d, ", %s read", draft_human(d, read, AS_BYTES));
+		remark_see(d, "read_bytes", read, "bytes");
+		remark_say_more(d, ", %s read", remark_human(d, read, AS_BYTES));
 	}
 	if (lost->example->prefix) {
-		draft_see(d, "prefix", value_text(lost->example->prefix), "");
-		draft_say_more(d, "; the first was of kind %s",
-			       draft_name(d, lost->example->prefix));
+		remark_see(d, "prefix", value_text(lost->example->prefix), "");
+		remark_say_more(d, "; the first was of kind %s",
+				remark_name(d, lost->example->prefix));
 	}
 	(void)r;
 }
@@ -62,7 +62,7 @@ static double weight_of(const struct report *r, const struct lost *lost)
 	return all > 0 ? (double)lost->t.wall_ns.v / all : 0;
 }
 
-enum verdict finding_killed_work(const struct report *r, struct draft *d)
+enum verdict finding_killed_work(const struct report *r, struct remark *d)
 {
 	const struct worker *w;
 	struct lost lost;
@@ -74,22 +74,22 @@ enum verdict finding_killed_work(const struct report *r, struct draft *d)
 		 lost.t.attempts == 1 ? "was lost with its worker"
 				      : "were lost with their workers");
 	w = lost.example->worker;
-	draft_see(d, "worker", value_text(w->label), "");
-	draft_say_more(d, "; %s ", draft_name(d, w->label));
+	remark_see(d, "worker", value_text(w->label), "");
+	remark_say_more(d, "; %s ", remark_name(d, w->label));
 	if (w->goodbye_how) {
-		draft_see(d, "how", value_text(w->goodbye_how), "");
-		draft_say_more(d, "ended by %s", draft_name(d, w->goodbye_how));
+		remark_see(d, "how", value_text(w->goodbye_how), "");
+		remark_say_more(d, "ended by %s", remark_name(d, w->goodbye_how));
 	} else {
-		draft_say_more(d, "ended without a word");
+		remark_say_more(d, "ended without a word");
 	}
 	if (w->goodbye_cause) {
-		draft_see(d, "cause", value_text(w->goodbye_cause), "");
-		draft_say_more(d, " (%s)", draft_name(d, w->goodbye_cause));
+		remark_see(d, "cause", value_text(w->goodbye_cause), "");
+		remark_say_more(d, " (%s)", remark_name(d, w->goodbye_cause));
 	}
-	return draft_found(d, weight_of(r, &lost));
+	return remark_found(d, weight_of(r, &lost));
 }
 
-enum verdict finding_failed_work(const struct report *r, struct draft *d)
+enum verdict finding_failed_work(const struct report *r, struct remark *d)
 {
 	struct lost lost;
 
@@ -97,10 +97,10 @@ enum verdict finding_failed_work(const struct report *r, struct draft *d)
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
 	say_lost(r, d, &lost, "failed and nothing came after");
-	return draft_found(d, weight_of(r, &lost));
+	return remark_found(d, weight_of(r, &lost));
 }
 
-enum verdict finding_retried_work(const struct report *r, struct draft *d)
+enum verdict finding_retried_work(const struct report *r, struct remark *d)
 {
 	struct lost lost;
 
@@ -108,10 +108,10 @@ enum verdict finding_retried_work(const struct report *r, struct draft *d)
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
 	say_lost(r, d, &lost, "failed and had to be done again");
-	return draft_found(d, weight_of(r, &lost));
+	return remark_found(d, weight_of(r, &lost));
 }
 
-enum verdict finding_recomputed_work(const struct report *r, struct draft *d)
+enum verdict finding_recomputed_work(const struct report *r, struct remark *d)
 {
 	struct lost lost;
 
@@ -119,5 +119,5 @@ enum verdict finding_recomputed_work(const struct report *r, struct draft *d)
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
 	say_lost(r, d, &lost, "ended well and were done twice");
-	return draft_found(d, weight_of(r, &lost));
+	return remark_found(d, weight_of(r, &lost));
 }

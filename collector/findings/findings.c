@@ -25,7 +25,7 @@ const char *finding_severity_name(enum finding_severity severity)
 	return names[severity];
 }
 
-static int take(struct findings *out, const struct draft *d, enum verdict verdict)
+static int take(struct findings *out, const struct remark *d, enum verdict verdict)
 {
 	struct finding_gap *gap;
 	struct finding *f;
@@ -68,7 +68,7 @@ static int by_severity(const void *pa, const void *pb)
 int findings_collect(const struct report *r, struct findings *out)
 {
 	enum verdict verdict;
-	struct draft d;
+	struct remark d;
 	size_t i;
 
 	memset(out, 0, sizeof(*out));
