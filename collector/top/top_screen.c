@@ -196,6 +196,9 @@ int top_screen(struct fetch *fetch, struct top *top, char *why, size_t size)
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
 	sigaction(SIGHUP, &stop, NULL);
+	/* The terminal knows its size; LINES and COLUMNS may be of another one. */
+	unsetenv("LINES");
+	unsetenv("COLUMNS");
 	terminal = newterm(NULL, stdout, stdin);
 	if (!terminal) {
 		snprintf(why, size, "the terminal '%.100s' is not known; set TERM, or use --once",

@@ -23,7 +23,8 @@ class Terminal:
         self._set_size(lines, columns)
         self.process = subprocess.Popen(
             [str(a) for a in argv], stdin=other, stdout=other, stderr=subprocess.PIPE,
-            env={**os.environ, "TERM": "linux", **(env or {})}, start_new_session=True,
+            # what another terminal left there must not count
+            env={**os.environ, "TERM": "linux", "COLUMNS": "80", "LINES": "24", **(env or {})}, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         self.modes = termios.tcgetattr(self.fd)
         os.close(other)
