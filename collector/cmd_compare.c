@@ -14,13 +14,6 @@
 #include "common/log.h"
 #include "common/options.h"
 
-static bool want_colour(void)
-{
-	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
-
-	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && !(no && *no);
-}
-
 static int compare(const struct options *o, const char *dir, char **names, size_t n)
 {
 	const char *path = o->value[OPT_json];
@@ -41,7 +34,7 @@ static int compare(const struct options *o, const char *dir, char **names, size_
 			emit_init(&j, &out.sink);
 			compare_json(&c, &j);
 		} else {
-			compare_text(&c, &out.sink, want_colour());
+			compare_text(&c, &out.sink, command_colour());
 		}
 		rc = draft_end(&out, &why);
 	}

@@ -16,13 +16,6 @@
 #include "common/log.h"
 #include "common/options.h"
 
-static bool want_colour(void)
-{
-	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
-
-	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && !(no && *no);
-}
-
 /* Says what the report could not: one line each. */
 static int say_notice(const struct report_notice *n)
 {
@@ -85,7 +78,7 @@ static int write_report(const struct options *o, const char *dir)
 		.list = list,
 		.json = o->value[OPT_json] != NULL,
 		.all_metrics = options_on(o, OPT_all_metrics),
-		.colour = want_colour(),
+		.colour = command_colour(),
 		.taskvine_log = o->value[OPT_taskvine_log],
 		.coffea_report = o->value[OPT_coffea_report],
 		.now_ns = clock_real_ns(),

@@ -3,6 +3,9 @@
 #include "collector/command.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "common/log.h"
 #include "version.h"
@@ -13,8 +16,8 @@ int command_usage(const struct command *command)
 	return STATUS_USAGE;
 }
 
-bool command_options(const struct command *command, struct options *options, bool more,
-		     int argc, char **argv, int *status)
+bool command_options(const struct command *command, struct options *options, bool more, int argc,
+		     char **argv, int *status)
 {
 	char text[1024];
 
@@ -38,4 +41,11 @@ bool command_options(const struct command *command, struct options *options, boo
 		return false;
 	}
 	return true;
+}
+
+bool command_colour(void)
+{
+	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && !(no && *no);
 }

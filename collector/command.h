@@ -3,8 +3,8 @@
  * command.h - one subcommand of crema = one file cmd_NAME.c = one const descriptor.
  *
  * To add one: write the file with its `const struct command cmd_NAME`, declare it here, name it in
- * command_table.c and say in man/crema-NAME.txt what it is for. run() gets its own arguments only (argv[0] is the command's name) and returns
- * the exit status; it begins with command_options().
+ * command_table.c and say in man/crema-NAME.txt what it is for. run() gets its own arguments only
+ * (argv[0] is the command's name) and returns the exit status; it begins with command_options().
  */
 #ifndef COLLECTOR_COMMAND_H
 #define COLLECTOR_COMMAND_H
@@ -36,8 +36,11 @@ extern const struct command cmd_top;
  * Parses the command's options and answers --help and --version. True: go on. False: return
  * *status. `more`: arguments that are no options may follow; without it they are an error.
  */
-bool command_options(const struct command *command, struct options *options, bool more,
-		     int argc, char **argv, int *status);
+bool command_options(const struct command *command, struct options *options, bool more, int argc,
+		     char **argv, int *status);
+
+/* Whether text on standard output may be coloured: a terminal that can, and no NO_COLOR. */
+bool command_colour(void);
 
 /* "usage: crema ..." on stderr; returns STATUS_USAGE. */
 int command_usage(const struct command *command);

@@ -176,3 +176,13 @@ int text_order(const char *a, const char *b)
 		return 0;
 	return !a ? -1 : !b ? 1 : strcmp(a, b);
 }
+
+struct value value_larger(struct value a, struct value b)
+{
+	bool a_known, b_known;
+	double x = value_number(a, &a_known), y = value_number(b, &b_known);
+
+	if (!a_known || !b_known)
+		return value_null();
+	return x > y ? a : b;
+}

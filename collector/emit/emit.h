@@ -53,6 +53,8 @@ struct value value_minus(struct value a, struct value b);
 /* a + b; unsigned if both are; unknown if either is */
 struct value value_plus(struct value a, struct value b);
 
+/* The larger one; unknown if either is */
+struct value value_larger(struct value a, struct value b);
 /* Of names that may be unknown: those first, then as strcmp(). */
 int text_order(const char *a, const char *b);
 

@@ -28,9 +28,8 @@ static void file_add(struct file_sum *s, const struct file_row *f, bool first)
 	add(&s->requests, f->requests, first);
 	add(&s->network_read_bytes, f->network_read_bytes, first);
 	add(&s->latency_sum_ns, f->latency_sum_ns, first);
-	if (first || f->latency_max_ns.type == VALUE_NULL ||
-	    value_number(f->latency_max_ns, NULL) > value_number(s->latency_max_ns, NULL))
-		s->latency_max_ns = f->latency_max_ns;
+	s->latency_max_ns =
+		first ? f->latency_max_ns : value_larger(s->latency_max_ns, f->latency_max_ns);
 }
 
 static struct file_sum *file_sum_of(struct report *r, const char *path, bool *first)

@@ -27,19 +27,13 @@ static struct server_sum *sum_of(struct report *r, const struct server_row *row)
 	return s;
 }
 
-static void larger(struct value *have, struct value v)
-{
-	if (v.type == VALUE_NULL || value_number(v, NULL) > value_number(*have, NULL))
-		*have = v;
-}
-
 static void take(struct server_sum *s, const struct server_row *row)
 {
 	s->requests = value_plus(s->requests, row->requests);
 	s->failed = value_plus(s->failed, row->failed);
 	s->read_bytes = value_plus(s->read_bytes, row->read_bytes);
 	s->latency_sum_ns = value_plus(s->latency_sum_ns, row->latency_sum_ns);
-	larger(&s->latency_max_ns, row->latency_max_ns);
+	s->latency_max_ns = value_larger(s->latency_max_ns, row->latency_max_ns);
 	for (size_t i = 0; i < CREMA_LATENCY_BUCKETS; i++)
 		s->latency[i] += row->latency[i];
 }

@@ -68,21 +68,10 @@ def served_files(home, sizes, root_file):
     return files
 
 
-class Nginx:
-    """/NAME/FILE is FILE of the directory, /slow/NAME/FILE the same throttled: a NAME for each user
-    keeps their lines in the log apart. With tls also on tls_port, and on h2_port, which speaks HTTP/2;
-    the certificate, of our own making, is cert.pem in `home`."""
+class Server:
+    """An nginx in the folder `home`, until the end of a with block."""
 
-    def __init__(self, home, files, rate="400k", tls=False):
-        self.home, self.port = Path(home), cluster.free_port()
-        self.home.mkdir(parents=True, exist_ok=True)
-        config = self.home / "nginx.conf"
-        text = ""
-        if tls:
-            self.tls_port, self.h2_port = cluster.free_port(), cluster.free_port()
-            make_certificate(self.home)
-            text = TLS.format(home=self.home, tls_port=self.tls_port, h2_port=self.h2_port)
-        config.write_text(CONFIG.format(home=self.home, port=self.port, files=files, rate=rate, tls=text))
+    def serve(self, config):
         argv = [program(), "-e", self.home / "error.log", "-p", self.home, "-c", config]
         self.process = cluster.Process("nginx", argv, self.home / "nginx.log")
         cluster.wait_until((self.home / "nginx.pid").exists, "nginx", 30, [self.process])
@@ -97,6 +86,24 @@ class Nginx:
         except subprocess.TimeoutExpired:
             self.process.signal_group(9)
             self.process.wait()
+
+
+class Nginx(Server):
+    """/NAME/FILE is FILE of the directory, /slow/NAME/FILE the same throttled: a NAME for each user
+    keeps their lines in the log apart. With tls also on tls_port, and on h2_port, which speaks HTTP/2;
+    the certificate, of our own making, is cert.pem in `home`."""
+
+    def __init__(self, home, files, rate="400k", tls=False):
+        self.home, self.port = Path(home), cluster.free_port()
+        self.home.mkdir(parents=True, exist_ok=True)
+        config = self.home / "nginx.conf"
+        text = ""
+        if tls:
+            self.tls_port, self.h2_port = cluster.free_port(), cluster.free_port()
+            make_certificate(self.home)
+            text = TLS.format(home=self.home, tls_port=self.tls_port, h2_port=self.h2_port)
+        config.write_text(CONFIG.format(home=self.home, port=self.port, files=files, rate=rate, tls=text))
+        self.serve(config)
 
     def url(self, path):
         return f"http://127.0.0.1:{self.port}{path}"

@@ -1,6 +1,5 @@
 """An nginx that serves a collector's http side below a path of its own, as jupyter-server-proxy does."""
 
-import subprocess
 from pathlib import Path
 
 import cluster
@@ -30,7 +29,7 @@ http {{
 """
 
 
-class PathProxy:
+class PathProxy(nginx.Server):
     """`host`: what the collector is told that the reader asked for."""
 
     def __init__(self, home, to, host="hub.example.org"):
@@ -38,21 +37,8 @@ class PathProxy:
         self.home.mkdir(parents=True, exist_ok=True)
         config = self.home / "nginx.conf"
         config.write_text(CONFIG.format(home=self.home, port=self.port, to=to, host=host))
-        argv = [nginx.program(), "-e", self.home / "error.log", "-p", self.home, "-c", config]
-        self.process = cluster.Process("nginx", argv, self.home / "nginx.log")
-        cluster.wait_until((self.home / "nginx.pid").exists, "nginx", 30, [self.process])
+        self.serve(config)
         self.url = f"http://127.0.0.1:{self.port}/user/me/proxy/8991/"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.signal_group(15)
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.signal_group(9)
-            self.process.wait()
 
     def elsewhere(self):
         """Paths that were asked for outside of its own."""

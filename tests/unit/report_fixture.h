@@ -260,4 +260,13 @@ __attribute__((unused)) static struct attempt *fx_attempt(const struct fixture *
 
 #define assert_unknown(got) assert_int_equal((got).type, VALUE_NULL)
 
+/* A folder that a test has made. */
+__attribute__((unused)) static int fx_remove(const char *dir)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	return system(command);
+}
+
 #endif

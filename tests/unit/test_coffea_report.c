@@ -59,11 +59,8 @@ static int write_run(void **state)
 
 static int remove_run(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", dir);
-	return system(command);
+	return fx_remove(dir);
 }
 
 static int render(const struct report_request *req, struct buf *out)
