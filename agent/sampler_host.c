@@ -46,6 +46,34 @@ static bool is_ours(struct sampler *s, uint64_t mono_ns)
 	return s->lock_fd >= 0;
 }
 
+/* A virtual machine whose hypervisor does not say what it takes shows 0 for ever, as a real one does. */
+static bool tells_of_stealing(uint64_t ticks)
+{
+	char cpu[4096], *flags, *end;
+
+	if (ticks)
+		return true;
+	if (procfs_slurp(cpu, sizeof(cpu), "/proc/cpuinfo") <= 0)
+		return false;
+	flags = strstr(cpu, "\nflags");
+	end = flags ? strchr(flags + 1, '\n') : NULL;
+	if (!end)
+		return false;
+	*end = '\0';
+	return !strstr(flags, " hypervisor");
+}
+
+static void pack_stolen(msgpack_packer *pk, uint64_t ticks, bool read)
+{
+	long hz = sysconf(_SC_CLK_TCK);
+
+	pack_text(pk, "stolen_seconds");
+	if (read && hz > 0 && tells_of_stealing(ticks))
+		pack_f64(pk, (double)ticks / (double)hz);
+	else
+		pack_nil(pk);
+}
+
 static void pack_cpu(struct sampler *s, msgpack_packer *pk)
 {
 	char buf[512];
@@ -55,8 +83,9 @@ static void pack_cpu(struct sampler *s, msgpack_packer *pk)
 	if (procfs_slurp(buf, sizeof(buf), "/proc/stat") <= 0 ||
 	    sscanf(buf, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
 		   " %" SCNu64 " %" SCNu64, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
-		   &t[7]) < 7) {
+		   &t[7]) < 8) {
 		pack_nil(pk);
+		pack_stolen(pk, 0, false);
 		return;
 	}
 	for (int i = 0; i < 8; i++)
@@ -69,6 +98,7 @@ static void pack_cpu(struct sampler *s, msgpack_packer *pk)
 		pack_nil(pk);
 	s->host_total = total;
 	s->host_busy = busy;
+	pack_stolen(pk, t[7], true);
 }
 
 static void pack_load(msgpack_packer *pk)
@@ -147,7 +177,7 @@ void sampler_host(struct sampler *s, uint64_t mono_ns, uint64_t boot_ns)
 	pk = outbox_begin(s->out, OUTBOX_LIGHT);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_HOST);
-	pack_map(pk, 9);
+	pack_map(pk, 10);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_cpu(s, pk);
 	ok = procfs_slurp(memory, sizeof(memory), "/proc/meminfo") > 0;

@@ -61,6 +61,7 @@ struct host_sample {
 	uint64_t boot_ns;
 	double time;
 	double cpu_percent, memory_total_bytes, memory_available_bytes, load1;
+	double stolen_seconds; /* since the host's start, of all its CPUs */
 };
 struct probe {
 	uint64_t boot_ns;

@@ -111,6 +111,7 @@ static int feed_host(struct worker *w, const msgpack_object *map)
 	h->memory_total_bytes = map_real(map, "memory_total_bytes");
 	h->memory_available_bytes = map_real(map, "memory_available_bytes");
 	h->load1 = map_real(map, "load1");
+	h->stolen_seconds = map_real(map, "stolen_seconds");
 	worker_sign(w, h->boot_ns);
 	return 0;
 }

@@ -14,6 +14,20 @@ static void add_word(char *list, size_t size, const char *word)
 	snprintf(list + n, size - n, "%s%s", n ? ", " : "", word);
 }
 
+/* What a hypervisor takes from a running thread is neither its CPU nor its waiting. */
+static void say_stolen(const struct facts *f, struct sink *s)
+{
+	double rest = value_number(metric_unclassified_seconds(f), NULL);
+	double stolen = value_number(metric_stolen_cpu_seconds(f), NULL);
+	char seconds[32];
+
+	if (stolen < 0.01 || stolen < 0.1 * rest)
+		return;
+	human(value_real(stolen), AS_SECONDS, seconds);
+	text_paragraph(s, "  ", "%s of CPU of these hosts went to other virtual machines: the "
+		       "tasks' part of it is not classified", seconds);
+}
+
 /* Where the wall time of counted tasks went. */
 void report_tables_timing(const struct facts *f, struct sink *s, bool colour)
 {
@@ -63,6 +77,7 @@ void report_tables_timing(const struct facts *f, struct sink *s, bool colour)
 	}
 	if (*unknown)
 		text_paragraph(s, "  ", "not classified includes unknown: %s", unknown);
+	say_stolen(f, s);
 }
 
 /* Versions as the first worker tells them. */

@@ -1,9 +1,11 @@
 """What test_findings.py runs on workers: each gives one finding something to see."""
 
 import hashlib
+import importlib
 import os
 import socket
 import subprocess
+import sys
 import threading
 import time
 import zlib
@@ -174,10 +176,15 @@ def nothing(i):
     return i
 
 
-def import_much(first):
-    if first:
-        import coffea.nanoevents  # noqa: F401
-        import coffea.processor  # noqa: F401
+def import_much(directory, first):
+    """A module of 2 MB that takes 1.5 s to be ready."""
+    if not first:
+        return
+    path = os.path.join(directory, "much_to_import.py")
+    with open(path, "w") as f:
+        f.write(f"import time\nTEXT = {'x' * 2_000_000!r}\ntime.sleep(1.5)\n")
+    sys.path.insert(0, directory)
+    importlib.import_module("much_to_import")
 
 
 class Awkward:

@@ -203,7 +203,8 @@ def pair(tmp_path_factory, homes, disk, data, server):
             made = Made(procs, client)
             with span("imports") as made.spans["imports"]:
                 for first in (True, False, False, False):
-                    client.submit(work.import_much, first, pure=False, key=jobs.unique("imports"), workers=["worker-1"]).result()
+                    client.submit(work.import_much, str(directory), first, pure=False, key=jobs.unique("imports"),
+                                  workers=["worker-1"]).result()
             waits_and_codecs(made, server)
             files_and_servers(made, server, path, other.server_address)
             tasks(made, directory)

@@ -197,6 +197,13 @@ static void feed_sample(struct fixture *fx, int worker, int ms, uint64_t rss_mib
 	       "cpu_percent", cpu, NULL);
 }
 
+/* 1 and 2 are on one host, 3 on another. */
+static void feed_host(struct fixture *fx, int worker, int ms, uint64_t stolen_seconds)
+{
+	fx_map(fx, worker, CREMA_MSG_HOST, "boot_ns", AT(ms), "stolen_seconds", stolen_seconds,
+	       NULL);
+}
+
 static void feed_dask(struct fixture *fx)
 {
 	fx_dask(fx, 1, 400, "{\"executing\": 0, \"nthreads\": 2, \"spilled_bytes\": 100}");
@@ -242,6 +249,13 @@ static struct fixture *the_run(bool twice)
 	feed_sample(fx, 1, 500, 80, 50);
 	feed_sample(fx, 1, 1500, 100, 70);
 	feed_sample(fx, 2, 500, 30, 30);
+	feed_host(fx, 1, -700, 10);
+	feed_host(fx, 1, -5, 30);
+	feed_host(fx, 2, 900, 32);
+	feed_host(fx, 2, 1300, 37);
+	feed_host(fx, 1, 9000, 90);
+	feed_host(fx, 3, 100, 200);
+	feed_host(fx, 3, 500, 201);
 	feed_dask(fx);
 	fx_goodbye(fx, 3, 600, "exit");
 	fx_runs(fx);
@@ -374,6 +388,7 @@ static const struct expected by_hand[] = {
 	{"storage_wait_seconds", 0.26}, /* 100 + 150 + 10 */
 	{"sleep_seconds", 0.01},
 	{"unclassified_seconds", 0.155},	   /* 50 + 40 + 20 + 5 + 40 */
+	{"stolen_cpu_seconds", 8}, /* 37 - 30, and 201 - 200 of the host that was seen inside only */
 	{"unclassified_over_50ms_seconds", 0.115}, /* without the other's 40: it took 50 ms */
 
 	{"cpu_time_seconds", 1.25}, /* 0.5 + 0.05 + 0.1 + 0.6 */
