@@ -101,6 +101,7 @@ static void each_second(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	outbox_sync(&a->outbox);
 	if (a->ended)
 		return;
+	ending_look(&a->ending);
 	sampler_worker(&a->sampler, a->drain.running, a->drain.unknown.count, mono_ns, boot_ns);
 	sampler_host(&a->sampler, mono_ns, boot_ns);
 	rows_files(&a->rows, false);

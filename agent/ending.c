@@ -28,7 +28,20 @@ void ending_init(struct ending *e, int pid)
 	e->pid = pid;
 	if (procfs_stat(pid, &st) == 0)
 		e->nanny = st.ppid;
-	e->has_oom = procfs_cgroup(pid, "memory.events", "oom_kill ", &e->oom_kills);
+	ending_look(e);
+}
+
+void ending_look(struct ending *e)
+{
+	char file[PATH_MAX];
+	uint64_t kills;
+
+	/* Asked last: a process that ended meanwhile may be shown in another group. */
+	if (!procfs_oom_file(e->pid, file, sizeof(file)) || !strcmp(file, e->oom_file) ||
+	    !procfs_oom_kills(file, &kills) || procfs_ended(e->pid, 0))
+		return;
+	memcpy(e->oom_file, file, sizeof(file));
+	e->oom_kills = kills;
 }
 
 void ending_facts(struct ending *e, const struct buf *stack)
@@ -60,11 +73,9 @@ static void look_at_memory(const struct ending *e, struct evidence *ev, uint64_t
 {
 	uint64_t now;
 
-	/* The worker's own cgroup cannot be asked any more; ours is the same one. */
-	if (e->has_oom && procfs_cgroup(getpid(), "memory.events", "oom_kill ", &now) &&
-	    now > e->oom_kills) {
-		snprintf(add(ev), 96, "memory.events oom_kill rose from %" PRIu64 " to %" PRIu64,
-			 e->oom_kills, now);
+	if (e->oom_file[0] && procfs_oom_kills(e->oom_file, &now) && now > e->oom_kills) {
+		snprintf(add(ev), 96, "%s oom_kill rose from %" PRIu64 " to %" PRIu64,
+			 strrchr(e->oom_file, '/') + 1, e->oom_kills, now);
 		ev->cause = "killed by the kernel: the cgroup was out of memory";
 	}
 	if (e->limit_bytes && rss >= e->limit_bytes / 100 * 80) {

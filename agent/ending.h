@@ -7,18 +7,22 @@
 #ifndef AGENT_ENDING_H
 #define AGENT_ENDING_H
 
+#include <limits.h>
+
 #include "agent/outbox.h"
 #include "agent/view.h"
 
 struct ending {
 	int pid, nanny; /* nanny: the worker's parent when we came, 0 = unknown */
-	bool has_oom;
-	uint64_t oom_kills;    /* memory.events oom_kill when we came */
+	char oom_file[PATH_MAX]; /* of the worker's cgroup, which need not be ours; "" = none */
+	uint64_t oom_kills;	 /* what it said when we came */
 	uint64_t limit_bytes;  /* Dask's memory limit, 0 = unknown */
 };
 
 /* Notes what can only be seen while the worker lives. */
 void ending_init(struct ending *e, int pid);
+/* The worker lives: in which cgroup now? Batch systems move processes. */
+void ending_look(struct ending *e);
 /* Takes the memory limit from the probe's JSON facts. */
 void ending_facts(struct ending *e, const struct buf *stack);
 /* rss: the last resident set that was seen, 0 = unknown. */

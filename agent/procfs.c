@@ -149,23 +149,62 @@ bool procfs_cpu(int pid, uint64_t *cpu_ns)
 	return true;
 }
 
-bool procfs_cgroup(int pid, const char *file, const char *key, uint64_t *out)
+/* The group of one line of /proc/PID/cgroup, "N:CONTROLLERS:GROUP"; version 2 has N 0 and none. */
+static bool group_of(const char *text, const char *controller, char *out, size_t size)
 {
-	char buf[4096], group[PATH_MAX] = "";
-	char *line, *end;
+	size_t n = strlen(controller);
 
-	/* With no key the file is one number; "max" is none. */
-	if (procfs_slurp(buf, sizeof(buf), "/proc/%d/cgroup", pid) > 0) {
-		line = strncmp(buf, "0::", 3) == 0 ? buf : strstr(buf, "\n0::");
-		line = line ? strstr(line, "0::") + 3 : NULL;
-		end = line ? strchr(line, '\n') : NULL;
-		if (end && end - line < (long)sizeof(group)) {
-			memcpy(group, line, (size_t)(end - line));
-			group[end - line] = '\0';
+	for (const char *line = text; line && *line;) {
+		const char *names = strchr(line, ':'), *end = strchr(line, '\n');
+		const char *group = names ? strchr(names + 1, ':') : NULL;
+		size_t length = group && end > group ? (size_t)(end - group) - 1 : 0;
+		bool found = false;
+
+		if (!group || !end)
+			return false;
+		for (const char *at = names + 1; !found && at <= group; at += strcspn(at, ",:") + 1)
+			found = strcspn(at, ",:") == n && strncmp(at, controller, n) == 0;
+		if (found && length < size) {
+			memcpy(out, group + 1, length);
+			out[length] = '\0';
+			return true;
+		}
+		line = end + 1;
+	}
+	return false;
+}
+
+bool procfs_oom_file(int pid, char *out, size_t size)
+{
+	static const struct {
+		const char *controller, *root, *file;
+	} versions[] = {
+		{"memory", "/sys/fs/cgroup/memory", "memory.oom_control"},
+		{"", "/sys/fs/cgroup", "memory.events"},
+	};
+	char text[4096], group[PATH_MAX];
+	uint64_t kills;
+
+	if (procfs_slurp(text, sizeof(text), "/proc/%d/cgroup", pid) <= 0)
+		return false;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		if (!group_of(text, versions[i].controller, group, sizeof(group)))
+			continue;
+		/* In a container the group may be named from outside: then the root is ours. */
+		for (int inside = 0; inside < 2; inside++) {
+			if ((size_t)snprintf(out, size, "%s%s/%s", versions[i].root,
+					     inside ? "" : group, versions[i].file) < size &&
+			    procfs_oom_kills(out, &kills))
+				return true;
 		}
 	}
-	if (procfs_slurp(buf, sizeof(buf), "/sys/fs/cgroup%s/%s", group, file) <= 0 &&
-	    procfs_slurp(buf, sizeof(buf), "/sys/fs/cgroup/%s", file) <= 0)
-		return false;
-	return procfs_number(buf, key, out);
+	return false;
+}
+
+bool procfs_oom_kills(const char *file, uint64_t *kills)
+{
+	char text[4096];
+
+	return procfs_slurp(text, sizeof(text), "%s", file) > 0 &&
+	       procfs_number(text, "oom_kill ", kills);
 }

@@ -39,7 +39,11 @@ bool procfs_io(int pid, int tid, uint64_t *read_bytes, uint64_t *write_bytes);
 bool procfs_schedstat(int pid, int tid, uint64_t *cpu_ns, uint64_t *runqueue_ns);
 /* CPU time of a whole process. */
 bool procfs_cpu(int pid, uint64_t *cpu_ns);
-/* Number of the line "key N" in a file of the worker's memory cgroup (version 2). */
-bool procfs_cgroup(int pid, const char *file, const char *key, uint64_t *out);
+/*
+ * The file that counts the out-of-memory kills of a process's memory cgroup: memory.oom_control of
+ * version 1, memory.events of version 2. It can still be read when the process has ended.
+ */
+bool procfs_oom_file(int pid, char *out, size_t size);
+bool procfs_oom_kills(const char *file, uint64_t *kills);
 
 #endif

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of faults share: tasks that die, and what completeness must say afterwards."""
+
+import jobs
+
+PATIENT = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1000"}
+
+
+# --- on a worker
+
+def count_up(n):
+    return n + 1
+
+
+def read_and_die(how, path, marker):
+    """Reads the file; the first attempt ends its process then, the next one does not."""
+    import ctypes
+    import os
+    import resource
+    import signal
+
+    again = os.path.exists(marker)
+    with open(path, "rb", buffering=0) as file:
+        size = len(file.read())
+    if again:
+        return size
+    with open(marker, "w") as file:
+        file.write(str(os.getpid()))
+    if how == "_exit":
+        os._exit(3)
+    elif how == "abort":
+        os.abort()
+    elif how == "segfault":
+        ctypes.string_at(0)
+    elif how == "cpu limit":
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1, resource.RLIM_INFINITY))
+        while True:
+            pass
+    elif how == "memory":
+        held = []
+        while True:
+            held.append(bytearray(os.urandom(1 << 20)))
+    else:
+        os.kill(os.getpid(), getattr(signal, how))
+    signal.pause()
+
+
+def hold_and_wait(path, marker, limit_bytes):
+    """Grows to just above the nanny's limit and waits there for its end."""
+    import os
+    import signal
+
+    again = os.path.exists(marker)
+    with open(path, "rb", buffering=0) as file:
+        size = len(file.read())
+    if again:
+        return size
+    with open(marker, "w") as file:
+        file.write(str(os.getpid()))
+    held = []
+    while int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE") < limit_bytes * 97 // 100:
+        held.append(bytearray(os.urandom(1 << 20)))
+    signal.pause()
+
+
+# --- of a report
+
+def attempts(report, prefix):
+    return sorted(jobs.tasks_of(report, prefix), key=lambda t: t["start"])
+
+
+def by_pid(report):
+    return {w["pid"]: w for w in report["workers"]}
+
+
+def whole(report):
+    """Completeness says that nothing is missing."""
+    done = report["completeness"]
+    for name in ("records_refused", "tasks_refused", "records_lost", "records_bad"):
+        assert done[name] == 0, (name, done)
+    assert done["torn_files"] == []
+
+
+def line_of(procs, directory=None):
+    """The line of the printed report that says how complete it is."""
+    done = procs.report(directory=directory, env={"COLUMNS": "200"})
+    assert done.returncode == 0, done.stderr
+    line, = [each.strip() for each in done.stdout.splitlines() if "records refused" in each]
+    return line

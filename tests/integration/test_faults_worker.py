@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Workers that end in every way that is known of batch nodes: what they had counted is exact, what they
+were doing is closed as killed, why they ended is said where there is evidence, and nothing else is lost."""
+
+import os
+import signal
+import time
+
+import cgroups
+import cluster
+import faults
+import jobs
+import pytest
+from distributed import Client, span
+
+WAYS = ("_exit", "abort", "segfault", "cpu limit", "SIGTERM", "SIGKILL")
+LIMIT = 700 << 20  # a nanny and a worker fit
+
+
+class Place:
+    """A collector, a scheduler, and one worker whose nanny starts it again and again."""
+
+    def __init__(self, procs, client):
+        self.procs, self.client = procs, client
+        self.worker = self.start()
+
+    def names(self):
+        return self.client.run_on_scheduler(lambda dask_scheduler: [str(w.name) for w in dask_scheduler.workers.values()])
+
+    def start(self, **options):
+        worker = self.procs.start_worker(**options)
+        cluster.wait_until(lambda: worker.name in self.names(), worker.name, 120, [worker])
+        return worker
+
+    def run(self, name, function, *args, **options):
+        return self.client.submit(function, *args, key=jobs.unique(name), **options).result(timeout=120)
+
+    def processes(self):
+        """The nanny, the worker and whatever they started, their agents too."""
+        group = [pid for pid, of, _ in cluster.processes() if of == self.worker.pid]
+        return [*group, *self.procs.agents()]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory, homes):
+    with cluster.Cluster(tmp_path_factory.mktemp("faults") / "cluster", homes) as procs:
+        procs.start_collector()
+        procs.start_scheduler(faults.PATIENT)
+        with Client(procs.address) as client:
+            yield Place(procs, client)
+
+
+def died(found, name, marker):
+    """The first attempt and its worker."""
+    first, second = faults.attempts(found, name)
+    assert first["pid"] == int(marker.read_text()) != second["pid"]
+    assert second["status"] == "ok" and second["counted"]
+    assert not first["counted"]
+    return first, second, faults.by_pid(found)[first["pid"]]
+
+
+def test_every_way_to_end(place, data, tmp_path):
+    path, size = data["zlib"], os.path.getsize(data["zlib"])
+    markers = {f"dies_{i}": tmp_path / str(i) for i in range(len(WAYS))}
+    with span("dying"):
+        for way, (name, marker) in zip(WAYS, markers.items()):
+            assert place.run(name, faults.read_and_die, way, path, str(marker)) == size
+    found = jobs.settled(place.procs, lambda r: all(len(faults.attempts(r, name)) == 2 for name in markers))
+    for way, (name, marker) in zip(WAYS, markers.items()):
+        first, second, gone = died(found, name, marker)
+        assert first["status"] == "killed" and first["waste_reason"] == "killed", way
+        assert first["read_bytes"] == second["read_bytes"] == size, way
+        assert gone["goodbye"]["how"] == ("exit" if way == "_exit" else "killed"), way
+        assert gone["goodbye"]["tasks_in_flight"] == 1, way
+        assert gone["goodbye"]["cause"] is None, way  # nobody but the parent is told the signal
+        evidence = " ".join(gone["goodbye"]["evidence"])
+        assert ("_exit was called with status 3" if way == "_exit" else "no exit handler ran") in evidence, way
+        assert gone["tasks_started"] == gone["tasks_done"] + 1, way
+    assert len(found["workers"]) == len(WAYS) + 1
+    assert found["completeness"]["tasks"]["read_bytes"] == 2 * len(WAYS) * size
+    faults.whole(found)
+    assert faults.line_of(place.procs).startswith(f"{len(WAYS) + 1} workers seen, 0 records refused, 0 records lost")
+
+
+def test_out_of_memory(place, data, tmp_path):
+    """The kernel kills the worker of a group that is out of memory, and that group's count says so,
+    whether the agent is in the group or not."""
+    size = os.path.getsize(data["zlib"])
+    with cgroups.group("memory", "oom") as group:
+        if group is None:
+            pytest.skip("no memory groups of our own on this machine")
+        for pid in place.processes():
+            group.put(pid)
+        group.limit_memory(LIMIT)
+        with span("oom"):
+            for kills, agent in enumerate(("inside", "outside")):
+                mine, = cluster.wait_until(lambda: [a for a in place.procs.agents() if a in group.pids()], "the agent")
+                if agent == "outside":
+                    group.put_out(mine)
+                    assert mine not in group.pids()
+                assert group.oom_kills() == kills
+                assert place.run(f"hungry_{agent}", faults.read_and_die, "memory", data["zlib"], str(tmp_path / agent)) == size
+                assert group.oom_kills() == kills + 1
+        found = jobs.settled(place.procs, lambda r: len(faults.attempts(r, "hungry_outside")) == 2)
+        for pid in place.processes():
+            group.put_out(pid)
+    for kills, agent in enumerate(("inside", "outside")):
+        first, _, gone = died(found, f"hungry_{agent}", tmp_path / agent)
+        assert first["status"] == "killed" and first["read_bytes"] == size
+        assert gone["goodbye"]["cause"] == "killed by the kernel: the cgroup was out of memory"
+        assert any(f"oom_kill rose from {kills} to {kills + 1}" in e for e in gone["goodbye"]["evidence"]), gone["goodbye"]
+    faults.whole(found)
+
+
+@pytest.mark.matrix
+def test_over_the_nannys_limit(place, data, tmp_path):
+    marker, size, limit = tmp_path / "marker", os.path.getsize(data["zlib"]), 500 << 20
+    # The agent looks each second, and must have seen how large it was.
+    slow = {"DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False", "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "3s"}
+    worker = place.start(env=place.procs.worker_env(env=slow), args=["--memory-limit", str(limit)])
+    with span("limit"):
+        assert place.run("large", faults.hold_and_wait, data["zlib"], str(marker), limit, workers=[worker.name]) == size
+    found = jobs.settled(place.procs, lambda r: len(faults.attempts(r, "large")) == 2)
+    first, _, gone = died(found, "large", marker)
+    assert first["status"] == "killed" and first["read_bytes"] == size
+    assert gone["goodbye"]["cause"] == "killed by the nanny: over the memory limit"
+    faults.whole(found)
+    worker.stop()
+    cluster.wait_until(lambda: worker.name not in place.names(), "the worker to go")
+
+
+def test_preempted(place, data, tmp_path):
+    """As batch systems do it: SIGTERM to every process of the job, the agent too, and soon SIGKILL.
+    The attempt under way is told as far as it got, and what had ended is there. The last test here."""
+    marker = tmp_path / "marker"
+    with span("preempted"):
+        keys = [jobs.unique("done") for _ in range(40)]
+        assert place.client.gather(place.client.map(faults.count_up, range(40), key=keys)) == list(range(1, 41))
+        slow = place.client.submit(jobs.read_slowly_once, data["zlib"], 1 << 16, str(marker), key=jobs.unique("slow"))
+        cluster.wait_until(marker.exists, "the task to start")
+        processes = place.processes()
+        for pid in processes:
+            cluster.kill(pid, signal.SIGTERM)
+        time.sleep(2)  # what a batch system leaves them
+        for pid in processes:
+            cluster.kill(pid, signal.SIGKILL)
+        place.worker = place.start()
+        assert slow.result(timeout=120) == 0
+    found = jobs.settled(place.procs, lambda r: len(faults.attempts(r, "slow")) == 2)
+    first, second = faults.attempts(found, "slow")
+    assert first["status"] in ("killed", "lost") and not first["counted"]
+    assert first["read_bytes"] > 0
+    assert second["status"] == "ok" and second["counted"]
+    assert sorted(t["key"] for t in jobs.tasks_of(found, "done") if t["counted"]) == sorted(keys)
+    faults.whole(found)
