@@ -9,9 +9,18 @@ $(BUILD)/tests/bench/bench_live: tests/bench/bench_live.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(PROG_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS)
 
-$(BUILD)/tests/bench/make_journal: tests/bench/make_journal.c $(LIB_OBJ)
+$(BUILD)/tests/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
-	$(CC) $(PROG_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS)
+	$(CC) $(PROG_FLAGS) -c $< -o $@
+
+CHUNK_OBJ = $(BUILD)/tests/bench/chunk.o
+$(BUILD)/tests/bench/make_journal: $(BUILD)/tests/bench/make_journal.o $(CHUNK_OBJ) $(LIB_OBJ)
+	$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
+
+# Thousands of workers that never were, against a real collector.
+SWARM_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/swarm/*.c))
+$(BUILD)/tests/bench/swarm/swarm: $(SWARM_OBJ) $(CHUNK_OBJ) $(LIB_OBJ)
+	$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
 
 unit-test: $(UNIT_BIN) ## cmocka unit tests
 	@set -e; for t in $(UNIT_BIN); do "$$t"; done
@@ -29,12 +38,15 @@ werror: ## everything with warnings as errors, gcc and clang
 	$(MAKE) BUILD=build/clang CC=clang WERROR=-Werror everything
 
 everything: all $(UNIT_BIN) $(REPLAY_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/bench_shim \
-  $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/bench_live
+  $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/bench_live $(BUILD)/tests/bench/swarm/swarm
 
 bench: all $(BUILD)/tests/bench/bench_shim ## what crema costs, as ratios beside the budgets
 	$(BUILD)/tests/bench/bench_shim
 	@if [ -x .venv/bin/python ]; then .venv/bin/python tests/bench/bench_job.py; else \
 	  echo "the real job is left out: scripts/demo makes the .venv that it needs"; fi
+
+bench-swarm: all $(BUILD)/tests/bench/swarm/swarm ## thousands of simulated workers before a real collector
+	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_swarm.py
 
 ACCURACY = $(CURDIR)/$(BUILD)/accuracy
 # a line each: test_NAME.py holds cells
@@ -75,4 +87,4 @@ compare-roastcoffea: all ## one run under roastcoffea and crema; writes docs/com
 compare-suites: all ## tests of CPython (and distributed) with the preload and without; an hour
 	scripts/compare-suites
 
-.PHONY: compare-roastcoffea compare-suites unit-test test asan-test werror everything bench accuracy
+.PHONY: compare-roastcoffea compare-suites unit-test test asan-test werror everything bench bench-swarm accuracy

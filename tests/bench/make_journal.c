@@ -17,6 +17,7 @@
 
 #include "collector/serve/journal.h"
 #include "common/task.h"
+#include "tests/bench/chunk.h"
 
 #define THREADS 4u
 #define BASE_NS (UINT64_C(1795000000) * 1000000000u)
@@ -24,8 +25,6 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define TASK_NS (SECOND_NS / 2)
 #define FAIL_EVERY 1000u
-#define FILES 200u
-#define CHUNK_READ 2000000u
 
 struct worker {
 	uint8_t id[CREMA_WORKER_ID_BYTES];
@@ -33,7 +32,7 @@ struct worker {
 	struct buf hello;
 	struct journal_hello in_journal;
 	uint64_t seq, attempts, tasks, again; /* again: index + 1 of a task to try once more */
-	uint64_t read, cpu_ns, file_reads[FILES];
+	uint64_t read, cpu_ns, file_reads[CHUNK_FILES];
 };
 
 struct maker {
@@ -49,14 +48,6 @@ static void die(const char *what, int rc)
 {
 	fprintf(stderr, "make_journal: %s: %s\n", what, strerror(-rc));
 	exit(1);
-}
-
-static uint64_t random_below(struct maker *m, uint64_t n)
-{
-	m->seed ^= m->seed << 13;
-	m->seed ^= m->seed >> 7;
-	m->seed ^= m->seed << 17;
-	return m->seed % n;
 }
 
 static void begin_hello(struct maker *m, struct worker *w, uint64_t i)
@@ -126,104 +117,30 @@ static void begin_map(struct maker *m, uint64_t type, size_t n)
 	m->messages++;
 }
 
-#define COUNT(r, id, n) ((r)->count[CREMA_C_##id] = (n))
-#define OWN(r, id, ns) ((r)->own[CREMA_T_##id] = (ns))
-
-static void fill_counters(struct maker *m, struct task_record *r)
-{
-	uint64_t read = CHUNK_READ + random_below(m, 100000);
-
-	r->own_known = r->pool_known = (1u << CREMA_TIMES) - 1;
-	r->count_known = (UINT64_C(1) << CREMA_COUNTS) - 1;
-	OWN(r, cpu, TASK_NS / 2 + random_below(m, 10000000));
-	OWN(r, runqueue, random_below(m, 9000000));
-	OWN(r, gil_wait, random_below(m, 20000000));
-	OWN(r, storage_wait, random_below(m, 90000000));
-	r->pool[CREMA_T_cpu] = random_below(m, 50000000);
-	COUNT(r, read_calls, 40);
-	COUNT(r, read_bytes, read);
-	COUNT(r, storage_read_bytes, read / 4096 * 4096);
-	COUNT(r, large_read_bytes, read - 5000);
-	COUNT(r, cached_bytes, random_below(m, 4000));
-	COUNT(r, readahead_bytes, random_below(m, 100000));
-	COUNT(r, decompress_calls, 60);
-	COUNT(r, decompress_in_bytes, read - 20000);
-	COUNT(r, decompress_out_bytes, 3 * read);
-	COUNT(r, decompress_cpu_ns, TASK_NS / 4 + random_below(m, 1000000));
-	COUNT(r, decompress_wall_ns, TASK_NS / 4 + 5000000);
-	COUNT(r, basket_calls, 60);
-	COUNT(r, basket_bytes, read - 15000);
-	COUNT(r, basket_raw_bytes, 3 * read);
-	COUNT(r, voluntary_switches, random_below(m, 200));
-	COUNT(r, involuntary_switches, random_below(m, 20));
-	COUNT(r, pool_segments, 10);
-	COUNT(r, pool_wall_ns, 60000000);
-}
-
-static struct text text_of(const char *s)
-{
-	return (struct text){s, strlen(s)};
-}
-
+/* One task: its start, its end; what it counted is the worker's, too. */
 static void put_task(struct maker *m, struct worker *w, uint64_t task, unsigned int thread,
 		     uint64_t start_ns, bool fails)
 {
-	static const char columns[] =
-		"nJet\nJet_pt\nJet_eta\nJet_phi\nJet_mass\nMuon_pt\nMuon_eta\n"
-		"Muon_phi\nElectron_pt\nElectron_eta\nMET_pt\nMET_phi";
-	uint64_t file = task % FILES, entry = task / FILES * 50000, run = task * m->runs / m->tasks;
-	char key[64], span[48], path[96], dataset[32];
-	struct task_record r;
+	struct chunk chunk = {
+		.task = task,
+		.run = task * m->runs / m->tasks,
+		.attempt = ++w->attempts,
+		.thread = thread,
+		.threads = THREADS,
+		.address = w->address,
+		.name = w->name,
+		.start_ns = start_ns,
+		.task_ns = TASK_NS,
+		.fails = fails,
+		.with_start = true,
+		.seed = &m->seed,
+	};
+	struct chunk_sums sums = {0};
 
-	snprintf(key, sizeof(key), "TTbarProcessor-%016llx%016llx",
-		 (unsigned long long)(task * UINT64_C(0x9e3779b97f4a7c15)),
-		 (unsigned long long)task);
-	snprintf(span, sizeof(span), "00000000-0000-4000-8000-%012llx", (unsigned long long)run);
-	snprintf(path, sizeof(path), "/store/nano/sample%llu/file%llu.root",
-		 (unsigned long long)(file % 8), (unsigned long long)file);
-	snprintf(dataset, sizeof(dataset), "sample%llu", (unsigned long long)(file % 8));
-	memset(&r, 0, sizeof(r));
-	r.type = CREMA_MSG_TASK_START;
-	r.rev = 1;
-	TASK_SET(&r, attempt, ++w->attempts);
-	TASK_SET(&r, thread, 2000 + thread);
-	TASK_SET(&r, thread_sequence, w->attempts / THREADS + 1);
-	TASK_SET(&r, status, text_of("running"));
-	TASK_SET(&r, key, text_of(key));
-	TASK_SET(&r, key_hash, (task + 1) * UINT64_C(0x9e3779b97f4a7c15));
-	TASK_SET(&r, prefix, text_of("TTbarProcessor"));
-	TASK_SET(&r, span, text_of(span));
-	TASK_SET(&r, function, text_of("coffea.processor.executor.WorkItem"));
-	TASK_SET(&r, worker_address, text_of(w->address));
-	TASK_SET(&r, worker_name, text_of(w->name));
-	TASK_SET(&r, flags, CREMA_TASK_CHUNK);
-	TASK_SET(&r, start_boot_ns, start_ns);
-	TASK_SET(&r, rss_start_bytes, 800000000 + random_below(m, 1000) * 4096);
-	TASK_SET(&r, dataset, text_of(dataset));
-	TASK_SET(&r, filename, text_of(path));
-	TASK_SET(&r, treename, text_of("Events"));
-	TASK_SET(&r, entrystart, (int64_t)entry);
-	TASK_SET(&r, entrystop, (int64_t)entry + 50000);
-	task_encode(&m->pk, &r);
-	r.type = CREMA_MSG_TASK_END;
-	r.rev = 2;
-	fill_counters(m, &r);
-	TASK_SET(&r, status, text_of(fails ? "erred" : "ok"));
-	TASK_SET(&r, wall_ns, TASK_NS - random_below(m, TASK_NS / 10));
-	TASK_SET(&r, stop_boot_ns, start_ns + r.wall_ns);
-	TASK_SET(&r, rss_stop_bytes, 900000000 + random_below(m, 1000) * 4096);
-	TASK_SET(&r, rss_peak_bytes, 910000000 + random_below(m, 1000) * 4096);
-	if (!fails) {
-		TASK_SET(&r, events, 50000);
-		TASK_SET(&r, coffea_bytesread, r.count[CREMA_C_read_bytes] - 30000);
-		TASK_SET(&r, coffea_processtime, (double)r.wall_ns / 1.1e9);
-		TASK_SET(&r, columns, text_of(columns));
-	}
-	task_encode(&m->pk, &r);
-	m->messages += 2;
-	w->read += r.count[CREMA_C_read_bytes];
-	w->cpu_ns += r.own[CREMA_T_cpu];
-	w->file_reads[file] += r.count[CREMA_C_read_bytes];
+	m->messages += chunk_pack(&m->pk, &chunk, &sums);
+	w->read += sums.read_bytes;
+	w->cpu_ns += sums.cpu_ns;
+	w->file_reads[task % CHUNK_FILES] += sums.read_bytes;
 }
 
 static void put_second(struct maker *m, struct worker *w, uint64_t boot_ns)
@@ -234,7 +151,7 @@ static void put_second(struct maker *m, struct worker *w, uint64_t boot_ns)
 	pack_kv_u64(&m->pk, "boot_ns", boot_ns);
 	pack_kv_f64(&m->pk, "cpu_percent", 350);
 	pack_kv_f64(&m->pk, "cpu_seconds", (double)w->cpu_ns / 1e9);
-	pack_kv_u64(&m->pk, "rss_bytes", 900000000 + random_below(m, 1000) * 4096);
+	pack_kv_u64(&m->pk, "rss_bytes", 900000000 + chunk_random(&m->seed, 1000) * 4096);
 	pack_kv_u64(&m->pk, "threads", 20);
 	pack_kv_u64(&m->pk, "tasks_running", THREADS);
 	begin_map(m, CREMA_MSG_TOTALS, 5);
@@ -287,7 +204,7 @@ static void finish(struct maker *m, struct worker *w, uint64_t at_ns)
 	uint64_t file;
 
 	begin_frame(m);
-	for (file = 0; file < FILES; file++) {
+	for (file = 0; file < CHUNK_FILES; file++) {
 		if (!w->file_reads[file])
 			continue;
 		snprintf(path, sizeof(path), "/store/nano/sample%llu/file%llu.root",
