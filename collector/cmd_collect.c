@@ -288,7 +288,7 @@ static int start(struct collect *c, const struct options *options)
 		err = prepare_certificates(c, options);
 	if (err)
 		return err;
-	c->loop = loop_new();
+	c->loop = loop_new(LOOP_AUTO);
 	if (!c->loop)
 		return fail("start", "the event loop", -errno);
 	/* Before the journal starts its thread: signals are for the loop. */

@@ -2,14 +2,15 @@
 /*
  * loop.h - the collector's event loop: one thread, bounded work per round.
  *
- * The interface is one of completions, so that io_uring can stand behind it as well as epoll: a
+ * The interface is one of completions, so that io_uring stands behind it as well as epoll: a
  * stream hands over bytes that have been received (from a buffer of the loop, valid during the
  * call only), a listener hands over connections that have been accepted, and what is sent is
  * queued and leaves at the end of the round. Nobody outside the loop calls recv, send or accept.
  *
- * One round: wait; callbacks (for each ready stream at most one LOOP_READ_MAX of bytes, for each
- * listener at most LOOP_ACCEPT_MAX connections); due timers; round-end callbacks; all queued
- * output is sent. So what a round-end callback sends goes out in the same round, in one batch.
+ * One round: wait; callbacks (at most LOOP_ROUND_MAX bytes of all streams, in pieces of at most
+ * LOOP_READ_MAX; for each listener at most LOOP_ACCEPT_MAX connections); due timers; round-end
+ * callbacks; all queued output is sent and all file operations begin. So what a round-end callback
+ * sends goes out in the same round, in one batch.
  *
  * Ownership: a stream or listener owns its descriptor and closes it; a watch does not. Objects may
  * be freed or closed in any callback, their own included: no callback of theirs comes afterwards.
@@ -24,6 +25,7 @@
 #include <stdint.h>
 
 #define LOOP_READ_MAX (64u << 10)
+#define LOOP_ROUND_MAX (8u << 20)
 #define LOOP_ACCEPT_MAX 16u
 #define LOOP_SEND_QUEUE (64u << 10) /* unsent bytes that a stream holds at most */
 
@@ -32,9 +34,27 @@ struct loop_stream;
 struct loop_listener;
 struct loop_watch;
 struct loop_timer;
+struct loop_file;
 
-struct loop *loop_new(void);
-void loop_free(struct loop *loop); /* and everything still attached; no callbacks */
+enum loop_kind {
+	LOOP_AUTO, /* the faster one, see docs/design.md */
+	LOOP_EPOLL,
+	LOOP_URING,
+	LOOP_URING_SINGLE, /* as on kernels before 6.0, which receive once for each request; for
+			      tests */
+};
+
+/* Where the kernel refuses io_uring, for whatever reason, it is epoll. */
+struct loop *loop_new(enum loop_kind kind);
+/* "auto", "epoll" or "io_uring". 0 or -EINVAL. */
+int loop_kind_parse(enum loop_kind *kind, const char *text);
+/* "epoll" or "io_uring". */
+const char *loop_name(const struct loop *loop);
+/* Why it is not the io_uring that was asked for: -errno, or 0. */
+int loop_refused(const struct loop *loop);
+/* And all its streams, watches and timers, without callbacks. Listeners and files: free them
+ * before. */
+void loop_free(struct loop *loop);
 
 /* Rounds until loop_stop(); 0 or -errno. */
 int loop_run(struct loop *loop);
@@ -55,7 +75,7 @@ struct loop_stream_ops {
 	void (*closed)(void *arg, int error);
 };
 
-/* fd: a connected socket, made non-blocking here. */
+/* fd: a connected socket, which is made blocking or not as the loop needs it. */
 struct loop_stream *loop_stream_new(struct loop *loop, int fd, const struct loop_stream_ops *ops,
 				    void *arg);
 /* Queues a copy. 0, or -ENOBUFS when the peer has let LOOP_SEND_QUEUE bytes pile up. */
@@ -77,7 +97,19 @@ void loop_listener_close(struct loop_listener *listener);
 
 /* A foreign descriptor (of a library with a loop of its own) that became readable. */
 struct loop_watch *loop_watch_new(struct loop *loop, int fd, void (*fn)(void *arg), void *arg);
+void loop_watch_pause(struct loop_watch *watch, bool paused);
 void loop_watch_free(struct loop_watch *watch);
+
+/*
+ * One operation on a file at a time, done while the loop goes on. Only io_uring has it: elsewhere
+ * loop_file_new() is NULL with errno ENOSYS. fn gets the bytes that were written (which may be
+ * fewer), 0 of a sync, or -errno. data stays the loop's until then.
+ */
+struct loop_file *loop_file_new(struct loop *loop, void (*fn)(void *arg, int result), void *arg);
+void loop_file_write(struct loop_file *file, int fd, const void *data, size_t len, uint64_t offset);
+void loop_file_sync(struct loop_file *file, int fd, bool data_only);
+/* Not while an operation is under way, but in fn. */
+void loop_file_free(struct loop_file *file);
 
 /* One-shot; set again in fn to repeat. A new timer is off. ms < 0: off. */
 struct loop_timer *loop_timer_new(struct loop *loop, void (*fn)(void *arg), void *arg);

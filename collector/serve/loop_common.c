@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loop_common.c - timers, signals, running and stopping, the same for every event loop. */
+/* loop_common.c - timers and signals, the same for every event loop. */
 #include "collector/serve/loop_common.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define SIGNALS_MAX 65
 
 struct loop_timer {
-	struct loop_common *common;
+	struct loop *loop;
 	void (*fn)(void *arg);
 	void *arg;
 	struct loop_timer *next;
@@ -31,58 +31,34 @@ struct loop_signals {
 	} handler[SIGNALS_MAX];
 };
 
-/* The address of a struct loop is that of its common part. */
-static struct loop_common *common_of(const struct loop *loop)
+void loop_init(struct loop *loop, const struct loop_backend *backend)
 {
-	return (struct loop_common *)(uintptr_t)loop;
+	loop->backend = backend;
+	loop_tick(loop);
 }
 
-void loop_common_init(struct loop_common *common)
-{
-	loop_common_tick(common);
-}
-
-void loop_common_tick(struct loop_common *common)
+void loop_tick(struct loop *loop)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	common->now_ms = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	loop->now_ms = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-void loop_common_release(struct loop_common *common)
+void loop_release(struct loop *loop)
 {
 	struct loop_timer *timer;
 
-	while ((timer = common->timers)) {
-		common->timers = timer->next;
+	while ((timer = loop->timers)) {
+		loop->timers = timer->next;
 		free(timer);
 	}
-	if (common->signals) {
-		loop_watch_free(common->signals->watch);
-		close(common->signals->fd);
-		pthread_sigmask(SIG_SETMASK, &common->signals->old_mask, NULL);
-		free(common->signals);
+	if (loop->signals) {
+		loop_watch_free(loop->signals->watch);
+		close(loop->signals->fd);
+		pthread_sigmask(SIG_SETMASK, &loop->signals->old_mask, NULL);
+		free(loop->signals);
 	}
-}
-
-int loop_run(struct loop *loop)
-{
-	int err = 0;
-
-	while (!err && !common_of(loop)->stop)
-		err = loop_turn(loop, -1);
-	return err;
-}
-
-void loop_stop(struct loop *loop)
-{
-	common_of(loop)->stop = true;
-}
-
-int64_t loop_now_ms(const struct loop *loop)
-{
-	return common_of(loop)->now_ms;
 }
 
 /* Timers: there are few, a list will do. */
@@ -93,19 +69,19 @@ struct loop_timer *loop_timer_new(struct loop *loop, void (*fn)(void *arg), void
 
 	if (!timer)
 		return NULL;
-	timer->common = common_of(loop);
+	timer->loop = loop;
 	timer->fn = fn;
 	timer->arg = arg;
 	timer->due_ms = -1;
-	timer->next = timer->common->timers;
-	timer->common->timers = timer;
+	timer->next = loop->timers;
+	loop->timers = timer;
 	return timer;
 }
 
 void loop_timer_set(struct loop_timer *timer, int64_t ms)
 {
-	loop_common_tick(timer->common);
-	timer->due_ms = ms < 0 ? -1 : timer->common->now_ms + ms;
+	loop_tick(timer->loop);
+	timer->due_ms = ms < 0 ? -1 : timer->loop->now_ms + ms;
 }
 
 void loop_timer_free(struct loop_timer *timer)
@@ -116,7 +92,7 @@ void loop_timer_free(struct loop_timer *timer)
 	timer->dead = true;
 }
 
-int loop_common_wait_ms(const struct loop_common *common, int timeout_ms)
+int loop_wait_ms(const struct loop *loop, int timeout_ms)
 {
 	const struct loop_timer *timer;
 	struct timespec ts;
@@ -124,7 +100,7 @@ int loop_common_wait_ms(const struct loop_common *common, int timeout_ms)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	now = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-	for (timer = common->timers; timer; timer = timer->next) {
+	for (timer = loop->timers; timer; timer = timer->next) {
 		if (timer->due_ms < 0)
 			continue;
 		left = timer->due_ms > now ? timer->due_ms - now : 0;
@@ -134,17 +110,17 @@ int loop_common_wait_ms(const struct loop_common *common, int timeout_ms)
 	return wait == INT_MAX && timeout_ms < 0 ? -1 : (int)wait;
 }
 
-void loop_common_run_timers(struct loop_common *common)
+static void run_timers(struct loop *loop)
 {
 	struct loop_timer **p, *timer;
 
-	for (timer = common->timers; timer; timer = timer->next) {
-		if (timer->due_ms < 0 || timer->due_ms > common->now_ms)
+	for (timer = loop->timers; timer; timer = timer->next) {
+		if (timer->due_ms < 0 || timer->due_ms > loop->now_ms)
 			continue;
 		timer->due_ms = -1;
 		timer->fn(timer->arg);
 	}
-	for (p = &common->timers; (timer = *p);) {
+	for (p = &loop->timers; (timer = *p);) {
 		if (timer->dead) {
 			*p = timer->next;
 			free(timer);
@@ -152,6 +128,13 @@ void loop_common_run_timers(struct loop_common *common)
 			p = &timer->next;
 		}
 	}
+}
+
+void loop_end_round(struct loop *loop)
+{
+	run_timers(loop);
+	if (loop->round_end)
+		loop->round_end(loop->round_end_arg);
 }
 
 /* Signals */
@@ -189,7 +172,7 @@ static int signals_start(struct loop *loop)
 		goto out;
 	}
 	pthread_sigmask(SIG_SETMASK, NULL, &signals->old_mask);
-	common_of(loop)->signals = signals;
+	loop->signals = signals;
 	return 0;
 out:
 	free(signals);
@@ -203,12 +186,12 @@ int loop_signal(struct loop *loop, int signo, void (*fn)(void *arg, int signo), 
 
 	if (signo <= 0 || signo >= SIGNALS_MAX)
 		return -EINVAL;
-	if (!common_of(loop)->signals) {
+	if (!loop->signals) {
 		err = signals_start(loop);
 		if (err)
 			return err;
 	}
-	signals = common_of(loop)->signals;
+	signals = loop->signals;
 	signals->handler[signo].fn = fn;
 	signals->handler[signo].arg = arg;
 	sigaddset(&signals->set, signo);

@@ -10,23 +10,24 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct loop_stream {
-	struct loop_source source;
+struct epoll_stream {
+	struct epoll_source source;
 	const struct loop_stream_ops *ops;
 	void *arg;
 	uint8_t *out;
 	size_t out_len, out_cap;
-	struct loop_stream *next_dirty;
+	struct epoll_stream *next_dirty;
 	bool dirty, paused, finishing, shut;
 };
 
-void loop_stream_release(struct loop_stream *stream)
+void epoll_stream_release(struct epoll_stream *stream)
 {
-	struct loop_stream **p;
+	struct epoll_stream **p;
 
 	if (stream->source.dead)
 		return;
-	for (p = &stream->source.loop->dirty; stream->dirty && *p; p = &(*p)->next_dirty) {
+	for (p = &epoll_loop_of(&stream->source)->dirty; stream->dirty && *p;
+	     p = &(*p)->next_dirty) {
 		if (*p == stream) {
 			*p = stream->next_dirty;
 			break;
@@ -34,27 +35,27 @@ void loop_stream_release(struct loop_stream *stream)
 	}
 	free(stream->out);
 	stream->out = NULL;
-	loop_source_free(&stream->source);
+	epoll_source_free(&stream->source);
 }
 
-static void stream_break(struct loop_stream *stream, int error)
+static void stream_break(struct epoll_stream *stream, int error)
 {
 	const struct loop_stream_ops *ops = stream->ops;
 	void *arg = stream->arg;
 
-	loop_stream_release(stream);
+	epoll_stream_release(stream);
 	ops->closed(arg, error);
 }
 
-static int stream_update(struct loop_stream *stream)
+static int stream_update(struct epoll_stream *stream)
 {
-	return loop_source_watch(&stream->source,
-				 (uint32_t)(stream->paused ? EPOLLRDHUP : EPOLLIN) |
-					 (stream->out_len ? (uint32_t)EPOLLOUT : 0));
+	return epoll_source_watch(&stream->source,
+				  (uint32_t)(stream->paused ? EPOLLRDHUP : EPOLLIN) |
+					  (stream->out_len ? (uint32_t)EPOLLOUT : 0));
 }
 
 /* Sends what the socket takes. 0 or -errno. */
-static int stream_push(struct loop_stream *stream)
+static int stream_push(struct epoll_stream *stream)
 {
 	ssize_t n;
 
@@ -78,7 +79,7 @@ static int stream_push(struct loop_stream *stream)
 	return 0;
 }
 
-static void stream_flush(struct loop_stream *stream)
+static void stream_flush(struct epoll_stream *stream)
 {
 	bool had = stream->out_len > 0;
 	int err = stream_push(stream);
@@ -91,9 +92,9 @@ static void stream_flush(struct loop_stream *stream)
 		stream->ops->writable(stream->arg);
 }
 
-void loop_stream_ready(struct loop_source *source, uint32_t events)
+void epoll_stream_ready(struct epoll_source *source, uint32_t events)
 {
-	struct loop_stream *stream = (struct loop_stream *)source;
+	struct epoll_stream *stream = (struct epoll_stream *)source;
 	ssize_t n;
 
 	if (events & EPOLLOUT) {
@@ -109,42 +110,45 @@ void loop_stream_ready(struct loop_source *source, uint32_t events)
 	}
 	if (!(events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
 		return;
-	n = recv(source->fd, source->loop->buffer, LOOP_READ_MAX, MSG_DONTWAIT);
+	n = recv(source->fd, epoll_loop_of(source)->buffer, LOOP_READ_MAX, MSG_DONTWAIT);
 	if (n > 0)
-		stream->ops->bytes(stream->arg, source->loop->buffer, (size_t)n);
+		stream->ops->bytes(stream->arg, epoll_loop_of(source)->buffer, (size_t)n);
 	else if (n == 0)
 		stream_break(stream, 0);
 	else if (errno != EAGAIN && errno != EINTR)
 		stream_break(stream, -errno);
 }
 
-struct loop_stream *loop_stream_new(struct loop *loop, int fd, const struct loop_stream_ops *ops,
-				    void *arg)
+struct loop_handle *epoll_stream_new(struct loop *loop, int fd, const struct loop_stream_ops *ops,
+				     void *arg)
 {
-	struct loop_stream *stream;
+	struct epoll_stream *stream;
 
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
 		return NULL;
-	stream = loop_source_new(loop, sizeof(*stream), fd, loop_stream_ready);
+	stream = epoll_source_new(loop, sizeof(*stream), fd, epoll_stream_ready);
 	if (!stream)
 		return NULL;
 	stream->source.owns_fd = true;
 	stream->ops = ops;
 	stream->arg = arg;
-	return stream;
+	return &stream->source.handle;
 }
 
-static void stream_mark(struct loop_stream *stream)
+static void stream_mark(struct epoll_stream *stream)
 {
+	struct epoll_loop *loop = epoll_loop_of(&stream->source);
+
 	if (stream->dirty)
 		return;
 	stream->dirty = true;
-	stream->next_dirty = stream->source.loop->dirty;
-	stream->source.loop->dirty = stream;
+	stream->next_dirty = loop->dirty;
+	loop->dirty = stream;
 }
 
-int loop_stream_send(struct loop_stream *stream, const void *data, size_t len)
+int epoll_stream_send(struct loop_handle *handle, const void *data, size_t len)
 {
+	struct epoll_stream *stream = (struct epoll_stream *)handle;
 	size_t cap = stream->out_cap ? stream->out_cap : 256;
 	uint8_t *out;
 
@@ -165,30 +169,34 @@ int loop_stream_send(struct loop_stream *stream, const void *data, size_t len)
 	return 0;
 }
 
-void loop_stream_pause(struct loop_stream *stream, bool paused)
+void epoll_stream_pause(struct loop_handle *handle, bool paused)
 {
+	struct epoll_stream *stream = (struct epoll_stream *)handle;
+
 	stream->paused = paused;
 	stream_update(stream);
 }
 
-void loop_stream_finish(struct loop_stream *stream)
+void epoll_stream_finish(struct loop_handle *handle)
 {
+	struct epoll_stream *stream = (struct epoll_stream *)handle;
+
 	stream->finishing = true;
 	stream_mark(stream);
 }
 
-void loop_stream_close(struct loop_stream *stream)
+void epoll_stream_close(struct loop_handle *handle)
 {
-	if (!stream)
-		return;
+	struct epoll_stream *stream = (struct epoll_stream *)handle;
+
 	if (stream->out_len)
 		stream_push(stream);
-	loop_stream_release(stream);
+	epoll_stream_release(stream);
 }
 
-void loop_stream_send_all(struct loop *loop)
+void epoll_stream_send_all(struct epoll_loop *loop)
 {
-	struct loop_stream *stream;
+	struct epoll_stream *stream;
 
 	while ((stream = loop->dirty)) {
 		loop->dirty = stream->next_dirty;

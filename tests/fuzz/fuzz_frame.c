@@ -25,7 +25,7 @@ static void start(void)
 	struct server_config config = {.name = "here", .linger_ms = 1, .log_ms = 3600000};
 	int err;
 
-	loop = loop_new();
+	loop = loop_new(LOOP_AUTO);
 	config.loop = loop;
 	config.journal = journal_open(&journal, &err);
 	server = config.journal ? server_new(&config) : NULL;

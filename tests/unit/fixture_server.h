@@ -66,7 +66,7 @@ FIXTURE void site_start(struct site *site)
 				       .sweep_ms = 10};
 	int err;
 
-	site->loop = loop_new();
+	site->loop = loop_new(LOOP_AUTO);
 	assert_non_null(site->loop);
 	site->journal = journal_open(&journal, &err);
 	assert_non_null(site->journal);

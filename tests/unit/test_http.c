@@ -77,7 +77,7 @@ static void page_start_as(struct page *page, const struct auth_token *with, bool
 	memset(page, 0, sizeof(*page));
 	page->parent = getpid();
 	token.len = strlen(token.text);
-	page->loop = loop_new();
+	page->loop = loop_new(LOOP_AUTO);
 	assert_int_equal(net_parse(&page->address, "127.0.0.1:0", 1), 0);
 	config.loop = page->loop;
 	config.listen_fd = net_listen(&page->address, 16);
