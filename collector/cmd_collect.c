@@ -160,7 +160,7 @@ static void on_status(void *arg, struct buf *out)
 {
 	struct collect *c = arg;
 
-	http_status(c->server, c->journal, c->dir, c->started_ns, out);
+	http_status(c->server, c->journal, loop_name(c->loop), c->dir, c->started_ns, out);
 }
 
 static void on_live(void *arg, struct buf *out)
@@ -269,6 +269,23 @@ static int start_http(struct collect *c)
 	return c->http ? 0 : fail("serve", c->http_at, err);
 }
 
+static int start_loop(struct collect *c, const char *name)
+{
+	enum loop_kind kind;
+
+	if (loop_kind_parse(&kind, name)) {
+		log_line("collect: --loop '%s' is none of auto, epoll, io_uring", name);
+		return -EINVAL;
+	}
+	c->loop = loop_new(kind);
+	if (!c->loop)
+		return fail("start", "the event loop", -errno);
+	if (loop_refused(c->loop))
+		log_line("collect: io_uring cannot be used here (%s): epoll is used instead",
+			 log_error(loop_refused(c->loop)));
+	return 0;
+}
+
 static int start(struct collect *c, const struct options *options)
 {
 	static const int stopping[] = {SIGTERM, SIGINT, SIGHUP};
@@ -288,9 +305,9 @@ static int start(struct collect *c, const struct options *options)
 		err = prepare_certificates(c, options);
 	if (err)
 		return err;
-	c->loop = loop_new(LOOP_AUTO);
-	if (!c->loop)
-		return fail("start", "the event loop", -errno);
+	err = start_loop(c, options_get(options, OPT_loop));
+	if (err)
+		return err;
 	/* Before the journal starts its thread: signals are for the loop. */
 	for (i = 0; !err && i < sizeof(stopping) / sizeof(stopping[0]); i++)
 		err = loop_signal(c->loop, stopping[i], on_signal, c);

@@ -58,8 +58,8 @@ static json_t *journal_json(struct journal *journal, const char *dir)
 	return object;
 }
 
-void http_status(const struct server *server, struct journal *journal, const char *dir,
-		 uint64_t started_mono_ns, struct buf *out)
+void http_status(const struct server *server, struct journal *journal, const char *loop,
+		 const char *dir, uint64_t started_mono_ns, struct buf *out)
 {
 	json_t *root = json_object(), *refused = json_object(), *agents = json_array();
 	struct server_stats stats;
@@ -70,6 +70,7 @@ void http_status(const struct server *server, struct journal *journal, const cha
 	json_object_set_new(root, "version", json_string(CREMA_VERSION));
 	json_object_set_new(root, "uptime_seconds",
 			    json_real((double)(clock_mono_ns() - started_mono_ns) / 1e9));
+	json_object_set_new(root, "loop", json_string(loop));
 	set(root, "workers_connected", stats.connected);
 	set(root, "workers_seen", stats.workers);
 	set(root, "connections", stats.connections);

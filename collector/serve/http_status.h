@@ -7,12 +7,12 @@
 #include "collector/serve/server.h"
 
 /*
- * Appends {"version", "uptime_seconds", "workers_connected", "workers_seen", "connections",
- * "frames", "records", "bytes", "duplicate_records", "missing_records", "refused": {reason: count},
- * "refused_total", "journal": {"state": "ok"|"stuck", "error", "sync_error", "dir", ...},
- * "agents": [...]}.
+ * Appends {"version", "uptime_seconds", "loop": its name, "workers_connected", "workers_seen",
+ * "connections", "frames", "records", "bytes", "duplicate_records", "missing_records", "refused":
+ * {reason: count}, "refused_total", "journal": {"state": "ok"|"stuck", "error", "sync_error",
+ * "dir", ...}, "agents": [...]}.
  */
-void http_status(const struct server *server, struct journal *journal, const char *dir,
-		 uint64_t started_mono_ns, struct buf *out);
+void http_status(const struct server *server, struct journal *journal, const char *loop,
+		 const char *dir, uint64_t started_mono_ns, struct buf *out);
 
 #endif
