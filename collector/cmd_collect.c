@@ -166,8 +166,10 @@ static void on_status(void *arg, struct buf *out)
 static void on_live(void *arg, struct buf *out)
 {
 	struct collect *c = arg;
+	struct journal_stats stats;
 
-	live_json(c->live, c->started_ns, out);
+	journal_get_stats(c->journal, &stats);
+	live_json(c->live, c->started_ns, stats.error ? stats.error : stats.sync_error, out);
 }
 
 static void on_metrics(void *arg, struct buf *out)

@@ -201,12 +201,12 @@ class Cluster:
     def dask(self, *args):
         return [Path(sys.executable).with_name("dask"), *args]
 
-    def start_collector(self):
+    def start_collector(self, prefix=()):
         name = "collect"
         before = (self.directory / f"{name}.log")
         seen = before.stat().st_size if before.exists() else 0
         self.collector = self.start(name, [
-            self.build / "crema", "collect", "--listen", self.target,
+            *prefix, self.build / "crema", "collect", "--listen", self.target,
             "--http", f"127.0.0.1:{self.http_port}", "--dir", self.journal])
         wait_until(lambda: self.target in self.collector.text()[seen:], "crema collect", 60, [self.collector])
 

@@ -135,6 +135,7 @@ function drawLive(failure) {
     });
     box.append(h("div", { class: "row" }, h("span", { id: "live-text" }), button),
       h("progress", { id: "live-bar", "aria-label": "tasks done of those known", hidden: true }),
+      h("p", { id: "live-journal", class: "facts stale", role: "alert" }),
       h("p", { id: "live-state", class: "facts stale", role: "status" }));
   }
   const text = failure ? `Not up to date: ${failure}. It is tried again.` : "";
@@ -156,6 +157,8 @@ function drawProgress(now) {
       left === null ? "time left: unknown" : `time left: at least ${as.seconds(left)} (what waits in the scheduler is not known)`);
   }
   byId("live-text").textContent = words.join(" \u00b7 ");
+  const stuck = now.journal_error ? `The collector cannot write its journal (${now.journal_error}): it takes no records, and the workers\u2019 agents keep them until it can.` : "";
+  if (byId("live-journal").textContent !== stuck) byId("live-journal").textContent = stuck;
   const bar = byId("live-bar");
   bar.hidden = !busy || !(t.known > 0);
   if (!bar.hidden) [bar.max, bar.value] = [t.known, now.activity.done];

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "collector/serve/journal_sync.h"
@@ -55,6 +56,7 @@ static int begin_segment(struct journal *journal)
 struct journal *journal_open(const struct journal_config *config, int *error)
 {
 	struct journal *journal = calloc(1, sizeof(*journal));
+	struct rlimit limit;
 	int dir_fd = -1;
 
 	*error = -ENOMEM;
@@ -65,6 +67,9 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 	journal->started_ns = clock_real_ns();
 	if (!journal->config.segment_bytes)
 		journal->config.segment_bytes = JOURNAL_SEGMENT_BYTES;
+	/* Beyond 'ulimit -f' no write ever works again: the next segment begins before. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < journal->config.segment_bytes)
+		journal->config.segment_bytes = limit.rlim_cur;
 	if (!journal->config.sync_ms)
 		journal->config.sync_ms = JOURNAL_SYNC_MS;
 	if (!journal->config.append)

@@ -32,6 +32,7 @@
  *   totals    {layer: bytes} since the journal's beginning
  *   memory    {rss_bytes, limit_bytes, managed_bytes, spilled_bytes, largest_ratio, near_limit}
  *   completeness {records_lost, records_refused, tasks_refused, workers_with_notes}
+ *   journal_error why the journal cannot be written now, null: it can
  *   prefixes  [{prefix, ok, erred, killed, other, wall_seconds}], most time first
  *   worker_rows, worker_rows_cut: [{id, worker, name, host, pid, state, threads, running, ready,
  *             executing, done, tasks_per_second, cpu_percent, rss_bytes, limit_bytes,
@@ -115,7 +116,7 @@ bool live_is_idle(const struct live *live, uint64_t *ended);
 void live_cluster(struct live *live, struct live_cluster *out);
 /* In order of their first task; the last one, "other", is always there. Their number. */
 size_t live_prefixes(const struct live *live, const struct live_prefix **out);
-/* Appends live.json. */
-void live_json(struct live *live, uint64_t started_mono_ns, struct buf *out);
+/* Appends live.json. journal_error: -errno that keeps the journal from being written, or 0. */
+void live_json(struct live *live, uint64_t started_mono_ns, int journal_error, struct buf *out);
 
 #endif

@@ -56,6 +56,7 @@ struct top {
 	double threads_in[CREMA_TIMES];
 	double rss, limit, largest, near_limit, spilled;
 	double lost_records, refused_records;
+	char journal_error[TOP_NAME_BYTES]; /* why it cannot be written; "": it can */
 	struct top_row *rows;
 	size_t n, cut;
 };

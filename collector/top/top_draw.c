@@ -279,8 +279,11 @@ void top_draw(const struct top *top, const struct top_view *view,
 		     in_unit(uptime, top->uptime, AS_SECONDS));
 	draw_state(&d);
 	draw_rates(&d);
-	draw(&d, top->lost_records + top->refused_records > 0 ? TOP_ALARM : TOP_PLAIN,
-	     "records  %.0f lost, %.0f refused%s", top->lost_records, top->refused_records,
+	draw(&d,
+	     top->lost_records + top->refused_records > 0 || top->journal_error[0] ? TOP_ALARM
+										   : TOP_PLAIN,
+	     "records  %.0f lost, %.0f refused%s%s%s", top->lost_records, top->refused_records,
+	     top->journal_error[0] ? "; the journal cannot be written: " : "", top->journal_error,
 	     top->cut ? "; not all workers are shown" : "");
 	draw_row(&d, NULL, shown, name_width);
 	if (view->rows && view->first + view->rows < end)

@@ -138,6 +138,8 @@ static void take_cluster(struct top *top, const json_t *root)
 	top->spilled = number(memory, "spilled_bytes");
 	top->largest = number(memory, "largest_ratio");
 	top->near_limit = number(memory, "near_limit");
+	clean(top->journal_error, sizeof(top->journal_error),
+	      json_string_value(json_object_get(root, "journal_error")));
 	top->lost_records = number(complete, "records_lost");
 	top->refused_records = number(complete, "records_refused");
 }

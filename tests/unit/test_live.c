@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -439,13 +440,15 @@ static void json_is_whole(void **state)
 	add_totals(&t, 1000000000, 1000, true);
 	add_end(&t, 1, "ok", "read", 1000);
 	tell(live, &t, 1, 100, 0, 0);
-	live_json(live, clock_mono_ns(), &out);
+	live_json(live, clock_mono_ns(), -ENOSPC, &out);
 	root = json_loadb((const char *)out.data, out.len, 0, NULL);
 	assert_non_null(root);
 	assert_int_equal(
 		json_integer_value(json_object_get(json_object_get(root, "totals"), "read")), 1005);
 	assert_true(json_is_null(json_object_get(json_object_get(root, "totals"), "mapped")));
 	assert_true(json_is_null(json_object_get(json_object_get(root, "tasks"), "running")));
+	assert_string_equal(json_string_value(json_object_get(root, "journal_error")),
+			    "no space left on device");
 	assert_int_equal(json_array_size(json_object_get(root, "worker_rows")), 1);
 	row = json_array_get(json_object_get(root, "worker_rows"), 0);
 	assert_string_equal(json_string_value(json_object_get(row, "name")), "w?[2J");
