@@ -32,8 +32,14 @@ else
 URING_SRC = $(wildcard collector/serve/loop_uring*.c)
 endif
 
+# The collector inflates with libdeflate where it is there (LIBDEFLATE= for without), else with zlib.
+LIBDEFLATE := $(shell pkg-config --exists libdeflate 2>/dev/null && echo -ldeflate)
+ifneq ($(LIBDEFLATE),)
+PROG_FLAGS += -DCREMA_LIBDEFLATE
+endif
+
 COMMON_LIBS = -lmsgpackc -lz -lssl -lcrypto -lyaml -lm
-COLLECTOR_LIBS = $(COMMON_LIBS) -lmicrohttpd -ljansson -lelf -lsqlite3 -lcurl -lncurses -ltinfo $(URING_LIBS) -lm
+COLLECTOR_LIBS = $(COMMON_LIBS) $(LIBDEFLATE) -lmicrohttpd -ljansson -lelf -lsqlite3 -lcurl -lncurses -ltinfo $(URING_LIBS) -lm
 
 SHIM_SRC = $(wildcard shim/*.c)
 COMMON_SRC = $(wildcard common/*.c)

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "common/inflate.h"
+
 struct crema_frame_header frame_head(uint8_t type, const uint8_t *worker, uint64_t stream)
 {
 	struct crema_frame_header h;
@@ -36,14 +38,12 @@ static void swap_head(struct crema_frame_header *h)
 static uint32_t frame_crc(const void *wire_head, const void *stored, size_t stored_bytes)
 {
 	struct crema_frame_header h;
-	uLong crc = crc32(0, NULL, 0);
+	uint32_t crc;
 
 	memcpy(&h, wire_head, sizeof(h));
 	h.crc = 0;
-	crc = crc32(crc, (const Bytef *)&h, sizeof(h));
-	if (stored_bytes)
-		crc = crc32(crc, stored, (uInt)stored_bytes);
-	return (uint32_t)crc;
+	crc = inflate_crc(0, &h, sizeof(h));
+	return stored_bytes ? inflate_crc(crc, stored, stored_bytes) : crc;
 }
 
 /*
@@ -134,7 +134,6 @@ ssize_t frame_decode(struct frame *f, const void *p, size_t n)
 
 int frame_payload(const struct frame *f, struct buf *scratch, const unsigned char **raw)
 {
-	z_stream z;
 	int rc;
 
 	if (!(f->head.flags & CREMA_FRAME_ZLIB)) {
@@ -144,21 +143,13 @@ int frame_payload(const struct frame *f, struct buf *scratch, const unsigned cha
 	if (f->head.raw_bytes > CREMA_FRAME_RAW_MAX)
 		return -EBADMSG;
 	buf_clear(scratch);
-	/* One byte more, so that a payload that is too long shows. */
+	/* One byte more, for inflate_exactly(). */
 	if (buf_reserve(scratch, (size_t)f->head.raw_bytes + 1))
 		return scratch->error;
-	memset(&z, 0, sizeof(z));
-	if (inflateInit(&z) != Z_OK)
-		return -ENOMEM;
-	z.next_in = (Bytef *)(uintptr_t)f->stored;
-	z.avail_in = f->head.stored_bytes;
-	z.next_out = scratch->data;
-	z.avail_out = f->head.raw_bytes + 1;
-	rc = inflate(&z, Z_FINISH);
-	scratch->len = z.total_out;
-	inflateEnd(&z);
-	if (rc != Z_STREAM_END || scratch->len != f->head.raw_bytes || z.avail_in)
-		return -EBADMSG;
+	rc = inflate_exactly(f->stored, f->head.stored_bytes, scratch->data, f->head.raw_bytes);
+	if (rc)
+		return rc;
+	scratch->len = f->head.raw_bytes;
 	*raw = scratch->data;
 	return 0;
 }

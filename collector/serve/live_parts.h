@@ -21,6 +21,7 @@ struct live_fields {
 	uint64_t stream;
 	bool set;
 	int attempt, status, prefix, flags, wall, events, last;
+	uint64_t wanted; /* bit i: one of them is at i < 64 */
 };
 
 struct live_row {

@@ -35,12 +35,14 @@ static void set_field(struct live_fields *f, const msgpack_object *name, int at)
 			continue;
 		*(int *)(void *)((char *)f + wanted[i].offset) = at;
 		f->last = at;
+		if (at < 64)
+			f->wanted |= UINT64_C(1) << at;
 	}
 }
 
 static void take_fields(struct live_worker *w, uint64_t stream, const msgpack_object *names)
 {
-	struct live_fields f = {stream, true, -1, -1, -1, -1, -1, -1, -1}, *to;
+	struct live_fields f = {stream, true, -1, -1, -1, -1, -1, -1, -1, 0}, *to;
 	uint32_t i;
 
 	if (!names || names->type != MSGPACK_OBJECT_ARRAY)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collector/serve/live_parts.h"
+#include "common/value_size.h"
 
 /* One value that is no container; [p, end) holds it whole. kind 0: nil or anything else. */
 struct value_at {
@@ -95,6 +96,11 @@ static void read_end(const struct live_fields *f, const uint8_t *p, const uint8_
 	int i;
 
 	for (i = 0; i <= f->last; i++, p += n) {
+		if (i < 64 && !(f->wanted >> i & 1u) && p < end && value_size[*p] &&
+		    value_size[*p] <= end - p) {
+			n = value_size[*p];
+			continue;
+		}
 		n = value_at(p, end, &v);
 		if (!n)
 			return;

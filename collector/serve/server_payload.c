@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "common/value_size.h"
+
 enum kind { KIND_LEAF, KIND_NUMBER, KIND_ARRAY, KIND_MAP, KIND_BAD };
 
 struct item {
@@ -99,6 +101,25 @@ static struct item item_at(const uint8_t *p, size_t n)
 	return (struct item){KIND_LEAF, 1, 0};
 }
 
+/* Steps over plain values, as most of a task's record are; how many of `most`. */
+static uint64_t step_over(const uint8_t **p, size_t *n, uint64_t most)
+{
+	const uint8_t *at = *p, *end = at + *n;
+	uint64_t left = most;
+	size_t size;
+
+	while (left && at < end) {
+		size = value_size[*at];
+		if (!size || size > (size_t)(end - at))
+			break;
+		at += size;
+		left--;
+	}
+	*p = at;
+	*n = (size_t)(end - at);
+	return most - left;
+}
+
 int server_payload_check(const uint8_t *p, size_t n, uint32_t count, uint32_t *starts)
 {
 	const uint8_t *begin = p;
@@ -108,6 +129,8 @@ int server_payload_check(const uint8_t *p, size_t n, uint32_t count, uint32_t *s
 	bool first = false; /* the next value is a message's number */
 
 	for (;;) {
+		if (depth > 1 && !first)
+			left[depth] -= step_over(&p, &n, left[depth]);
 		while (!left[depth]) {
 			if (!depth)
 				return n ? -EBADMSG : 0;

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "collector/serve/server_payload.h"
+#include "common/pack.h"
+#include "common/value_size.h"
 
 static void payload_check_accepts_messages_only(void **state)
 {
@@ -56,10 +58,116 @@ static void payload_check_accepts_messages_only(void **state)
 	}
 }
 
+/* msgpack-c says how long a value is; zeros follow its first byte, so texts and containers are
+ * empty. */
+static void sizes_are_msgpack_s(void **state)
+{
+	char bytes[32] = {0};
+	unsigned int first;
+
+	(void)state;
+	for (first = 0; first < 256; first++) {
+		msgpack_unpacked value;
+		size_t used = 0;
+
+		bytes[0] = (char)first;
+		msgpack_unpacked_init(&value);
+		if (value_size[first]) {
+			assert_int_equal(msgpack_unpack_next(&value, bytes, sizeof(bytes), &used),
+					 MSGPACK_UNPACK_SUCCESS);
+			assert_int_equal(used, value_size[first]);
+			assert_true(value.data.type != MSGPACK_OBJECT_ARRAY &&
+				    value.data.type != MSGPACK_OBJECT_MAP);
+		} else {
+			/* a container, a length of its own, or the byte that is never used */
+			assert_true((first >= 0x80 && first < 0xa0) ||
+				    (first >= 0xc4 && first < 0xca) || first >= 0xd9 ||
+				    first == 0xc1);
+			assert_true(first < 0xe0);
+		}
+		msgpack_unpacked_destroy(&value);
+	}
+}
+
+static void put_value(msgpack_packer *pk, unsigned int depth)
+{
+	static const char text[300] = "text";
+	unsigned int i, n = (unsigned int)rand() % 4;
+
+	switch (rand() % (depth < 5 ? 9 : 7)) {
+	case 0:
+		pack_u64(pk, (uint64_t)rand() >> rand() % 32);
+		break;
+	case 1:
+		pack_u64(pk, UINT64_MAX >> rand() % 64);
+		break;
+	case 2:
+		pack_i64(pk, -(rand() >> rand() % 31));
+		break;
+	case 3:
+		pack_nil(pk);
+		break;
+	case 4:
+		pack_f64(pk, 1.5);
+		break;
+	case 5:
+		pack_str(pk, text, (size_t)rand() % sizeof(text));
+		break;
+	case 6:
+		pack_bin(pk, text, (size_t)rand() % sizeof(text));
+		break;
+	case 7:
+		pack_array(pk, n);
+		for (i = 0; i < n; i++)
+			put_value(pk, depth + 1);
+		break;
+	default:
+		pack_map(pk, n);
+		for (i = 0; i < 2 * n; i++)
+			put_value(pk, depth + 1);
+	}
+}
+
+static void what_was_packed_is_found(void **state)
+{
+	uint32_t starts[8], want[8];
+	unsigned int round, i, j, count, values;
+	struct buf raw = BUF_INIT;
+	msgpack_packer pk;
+
+	(void)state;
+	srand(1);
+	for (round = 0; round < 3000; round++) {
+		buf_clear(&raw);
+		pack_init(&pk, &raw);
+		count = (unsigned int)rand() % 8;
+		pack_array(&pk, count);
+		for (i = 0; i < count; i++) {
+			values = (unsigned int)rand() % 90;
+			want[i] = (uint32_t)raw.len;
+			pack_array(&pk, 1 + values);
+			pack_u64(&pk, 1 + i);
+			for (j = 0; j < values; j++)
+				put_value(&pk, 0);
+		}
+		assert_int_equal(raw.error, 0);
+		assert_int_equal(server_payload_check(raw.data, raw.len, count, starts), 0);
+		for (i = 0; i < count; i++)
+			assert_int_equal(starts[i], want[i]);
+		assert_int_equal(server_payload_check(raw.data, raw.len - 1, count, NULL),
+				 -EBADMSG);
+		assert_int_equal(server_payload_check(raw.data, raw.len, count + 1, NULL),
+				 -EBADMSG);
+	}
+	buf_release(&raw);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(payload_check_accepts_messages_only),
+		cmocka_unit_test(sizes_are_msgpack_s),
+		cmocka_unit_test(what_was_packed_is_found),
 	};
 
 	return cmocka_run_group_tests_name("server_payload", tests, NULL, NULL);
