@@ -20,6 +20,7 @@ RANGES = [(start, start + 50_000) for start in range(0, 200_000, 50_000)]
 MATRIX = {
     "coffea-0.7.22": [("runner", True)],
     "coffea-2024.6": [("closed", False), ("fileset", False)],
+    "coffea-2025.3": [("closed", False), ("fileset", False)],
     "coffea-2025.9": [("runner", False), ("fileset", False)],
     "coffea-2026.9-dask-awkward": [(how, False) for how in ("runner", "fileset", "closed", "opened", "steps")],
     "coffea-2026.9-3.13": [("runner", True)],
