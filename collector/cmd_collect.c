@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "collector/command.h"
@@ -23,6 +22,7 @@
 #include "collector/serve/live.h"
 #include "collector/serve/live_run.h"
 #include "collector/serve/loop.h"
+#include "collector/serve/retain.h"
 #include "collector/serve/server.h"
 #include "common/clock.h"
 #include "common/dirs.h"
@@ -32,7 +32,6 @@
 #define DRAIN_MS 1000
 #define SECOND_MS 1000
 #define SPARE_FDS 128 /* for the journal, the status page and its reports */
-#define NOFILE_WANTED (SERVER_CONNECTIONS + SPARE_FDS)
 
 struct collect {
 	char dir[PATH_MAX], journal_dir[PATH_MAX], name[256];
@@ -46,6 +45,8 @@ struct collect {
 	struct journal *journal;
 	struct live *live;
 	struct live_run *live_run;
+	struct retain_config bounds;
+	struct retain *retain;
 	struct loop_timer *second;
 	struct server *server;
 	struct loop_listener *listener;
@@ -133,23 +134,6 @@ static bool https(const struct collect *c)
 	return c->http_token && c->certificates.context;
 }
 
-static unsigned int connection_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return 0;
-	if (limit.rlim_cur < NOFILE_WANTED) {
-		limit.rlim_cur = limit.rlim_max < NOFILE_WANTED ? limit.rlim_max : NOFILE_WANTED;
-		setrlimit(RLIMIT_NOFILE, &limit);
-		getrlimit(RLIMIT_NOFILE, &limit);
-	}
-	if (limit.rlim_cur >= NOFILE_WANTED)
-		return SERVER_CONNECTIONS;
-	return limit.rlim_cur > 2 * SPARE_FDS ? (unsigned int)limit.rlim_cur - SPARE_FDS
-					      : (unsigned int)limit.rlim_cur / 2;
-}
-
 static void on_signal(void *arg, int signo)
 {
 	(void)signo;
@@ -160,7 +144,8 @@ static void on_status(void *arg, struct buf *out)
 {
 	struct collect *c = arg;
 
-	http_status(c->server, c->journal, loop_name(c->loop), c->dir, c->started_ns, out);
+	http_status(c->server, c->journal, c->retain, loop_name(c->loop), c->dir, c->started_ns,
+		    out);
 }
 
 static void on_live(void *arg, struct buf *out)
@@ -169,7 +154,8 @@ static void on_live(void *arg, struct buf *out)
 	struct journal_stats stats;
 
 	journal_get_stats(c->journal, &stats);
-	live_json(c->live, c->started_ns, stats.error ? stats.error : stats.sync_error, out);
+	live_json(c->live, c->started_ns, stats.error ? stats.error : stats.sync_error,
+		  retain_text(c->retain), out);
 }
 
 static void on_metrics(void *arg, struct buf *out)
@@ -193,6 +179,7 @@ static void on_second(void *arg)
 
 	live_tick(c->live);
 	live_run_tick(c->live_run, c->live);
+	retain_tick(c->retain, c->live);
 	loop_timer_set(c->second, SECOND_MS);
 }
 
@@ -210,7 +197,10 @@ static int on_report(void *arg, enum http_kind kind, const char *run, struct buf
 
 static int start_journal(struct collect *c)
 {
-	struct journal_config config = {.dir = c->journal_dir};
+	struct journal_config config = {
+		.dir = c->journal_dir,
+		.segment_bytes = retain_segment_bytes(c->bounds.max_bytes),
+	};
 	int err;
 
 	c->journal = journal_open(&config, &err);
@@ -225,14 +215,17 @@ static int start_server(struct collect *c, bool insecure)
 		.token = insecure ? NULL : &c->token,
 		.tls = c->certificates.context,
 		.name = c->name,
-		.max_connections = connection_limit(),
+		.max_connections = serve_connection_limit(SERVER_CONNECTIONS, SPARE_FDS),
 	};
 	int err;
 
 	config.live = c->live = live_new();
 	c->second = loop_timer_new(c->loop, on_second, c);
 	c->live_run = live_run_new(c->loop, c->dir);
-	if (!c->live || !c->live_run || !c->second)
+	c->bounds.dir = c->dir;
+	c->bounds.journal_dir = c->journal_dir;
+	c->retain = retain_new(c->loop, c->journal, &c->bounds);
+	if (!c->live || !c->live_run || !c->retain || !c->second)
 		return fail("serve", c->agents_at, -ENOMEM);
 	loop_timer_set(c->second, SECOND_MS);
 	gethostname(c->name, sizeof(c->name) - 1);
@@ -339,6 +332,7 @@ static int stop(struct collect *c)
 	certificates_close(&c->certificates);
 	loop_timer_free(c->second);
 	live_run_free(c->live_run);
+	retain_free(c->retain);
 	live_free(c->live);
 	if (c->journal)
 		err = journal_close(c->journal);
@@ -366,6 +360,10 @@ static int run(int argc, char **argv)
 	if (!c)
 		return STATUS_FAILED;
 	c->lock_fd = c->agents_fd = c->http_fd = -1;
+	if (retain_parse(&c->bounds, options.value[OPT_keep], options.value[OPT_max_bytes])) {
+		free(c);
+		return STATUS_USAGE;
+	}
 	err = start(c, &options);
 	if (!err) {
 		journal_note(c->journal, "start", c->agents_at);
@@ -386,7 +384,7 @@ static int run(int argc, char **argv)
 const struct command cmd_collect = {
 	.name = "collect",
 	.usage = "collect [--listen ADDR:PORT] [--http ADDR:PORT] [--dir DIR] [--token-file FILE] "
-		 "[--insecure]",
+		 "[--insecure] [--keep TIME] [--max-bytes BYTES]",
 	.summary = "receive the workers' records and keep them in a journal",
 	.scope = SCOPE_COLLECT,
 	.run = run,

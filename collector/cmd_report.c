@@ -57,6 +57,24 @@ static int use_exports(const struct report *r, void *arg, struct buf *why)
 	return rc;
 }
 
+/* Of a dropped run there is JSON only. */
+static int use_dropped(const struct dropped_run *d, void *arg, struct buf *why)
+{
+	const struct options *o = arg;
+	struct draft out;
+	size_t i;
+
+	for (i = 0; i < export_way_count; i++) {
+		if (o->value[export_ways[i].option] && export_ways[i].option != OPT_json)
+			return report_dropped_refuse(d, why);
+	}
+	if (o->value[OPT_coffea_report] || o->value[OPT_taskvine_log])
+		return report_dropped_refuse(d, why);
+	draft_init(&out, o->value[OPT_json]);
+	report_dropped_json(d, &out.sink);
+	return draft_end(&out, why);
+}
+
 /* Seconds > 0 of --client-wall: true, 0 if it was not given. */
 static bool client_wall(const struct options *o, double *seconds)
 {
@@ -84,6 +102,7 @@ static int write_report(const struct options *o, const char *dir)
 		.now_ns = clock_real_ns(),
 		.notice = &notice,
 		.use = !list && has_exports(o) ? use_exports : NULL,
+		.use_dropped = !list && has_exports(o) ? use_dropped : NULL,
 		.use_arg = (void *)o,
 	};
 	struct buf why = BUF_INIT;

@@ -71,6 +71,7 @@ struct attempt {
 	enum attempt_state state : 8; /* by model_close() */
 	bool ended;		      /* has an end of its own */
 	bool counted;		      /* by runs_build(), as waste_reason and chunk_id */
+	uint16_t segment;	      /* of the journal, with its first record */
 };
 
 _Static_assert(sizeof(struct attempt) <= 168, "there may be millions");

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/model/dropped.h"
 #include "common/frame.h"
 
 int model_init(struct model *m)
@@ -47,6 +48,8 @@ void model_release(struct model *m)
 		ranges_release(&m->files.v[i]->read);
 		ranges_release(&m->files.v[i]->baskets);
 	}
+	dropped_release(m);
+	free(m->segments.v);
 	free(m->attempts.v);
 	free(m->files.v);
 	free(m->codecs.v);
@@ -89,10 +92,16 @@ static bool same_worker(const void *item, const void *key)
 	return !memcmp(w->id, key, sizeof(w->id));
 }
 
+struct worker *model_find_worker(const struct model *m, const uint8_t *id)
+{
+	return table_find(&m->worker_table, hash_bytes(1, id, CREMA_WORKER_ID_BYTES), same_worker,
+			  id);
+}
+
 struct worker *model_worker(struct model *m, const uint8_t *id)
 {
 	uint64_t hash = hash_bytes(1, id, CREMA_WORKER_ID_BYTES);
-	struct worker *w = table_find(&m->worker_table, hash, same_worker, id);
+	struct worker *w = model_find_worker(m, id);
 	struct worker **at;
 
 	if (w)

@@ -181,8 +181,13 @@ struct worker {
 	struct value start_ticks;
 	const char *cwd;       /* of a process without Dask */
 	bool silent;	       /* gone without a goodbye */
+	uint16_t last_segment; /* that has a frame of it */
 	uint64_t records_lost; /* gaps in its streams */
 	struct stream stacks;  /* numbers of the long waits received */
+};
+
+struct segment { /* of the journal, by age */
+	uint64_t created_ns, bytes;
 };
 
 struct torn_file {
@@ -210,6 +215,11 @@ struct model {
 	ARRAY(struct site *) sites;
 	struct waits sites_cut;
 	ARRAY(struct torn_file) torn;
+	ARRAY(struct dropped_run *) dropped; /* in the order they were dropped (dropped.h) */
+	uint64_t below_ns;		     /* segments created before are gone */
+	size_t dropped_attempts;	     /* of dropped runs, left out */
+	ARRAY(struct segment) segments;	     /* those that were read */
+	uint16_t segment;		     /* that is read now, counted; the last stands for more */
 	uint64_t files_read, frames, records_bad;
 	uint64_t history_points;    /* of all workers */
 	unsigned int history_shift; /* a cell has 2^this ns */
@@ -225,7 +235,8 @@ int model_feed(void *model, const struct crema_frame_header *head, const unsigne
 	       size_t raw_bytes);
 /*
  * All frame files of DIR, DIR/journal and DIR/spool. The number of files read (0: none there),
- * -errno if DIR cannot be read. Torn files are named in m->torn.
+ * -errno if DIR cannot be read. Torn files are named in m->torn. If the collector drops segments
+ * meanwhile, it is begun anew, so the model must be fresh.
  */
 int model_read_dir(struct model *m, const char *dir);
 /* Settles everything; now_ns is CLOCK_REALTIME, 0 = do not look at the age of the journal. */
@@ -240,6 +251,7 @@ struct value worker_startup(const struct worker *w);
 struct value worker_work(const struct worker *w);
 
 struct worker *model_worker(struct model *m, const uint8_t *id);
+struct worker *model_find_worker(const struct model *m, const uint8_t *id); /* NULL: none */
 const char *model_text(struct model *m, struct text t);
 /* UTC of a worker's boot time: ns (0 without a clock), or seconds (NAN). */
 uint64_t worker_utc_ns(const struct worker *w, uint64_t boot_ns);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collector/model/dropped.h"
+
 /*
  * Attempts are numbered from 1 by their workers: they are found by pages of numbers, which takes a
  * tenth of a table with an entry for each.
@@ -57,6 +59,7 @@ static struct attempt *attempt_of(struct model *m, struct worker *w, uint64_t nu
 	*in_page = *at = a;
 	a->worker = w;
 	a->attempt = number;
+	a->segment = m->segment;
 	return a;
 }
 
@@ -207,6 +210,36 @@ static int feed_data(struct model *m, struct worker *w, const struct crema_frame
 	return rc;
 }
 
+static bool is_known(const struct crema_frame_header *head)
+{
+	switch (head->type) {
+	case CREMA_FRAME_CARRIED:
+		return head->first_seq != 0; /* else the worker ended with what was dropped */
+	case CREMA_FRAME_HELLO:
+	case CREMA_FRAME_DATA:
+	case CREMA_FRAME_NOTE:
+	case CREMA_FRAME_DROPPED:
+	case CREMA_FRAME_DROPPED_RUN:
+	case CREMA_FRAME_CARRY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The latest messages of a worker whose earlier frames have gone. */
+static int feed_carried(struct model *m, struct worker *w, const struct crema_frame_header *head,
+			const msgpack_object *root)
+{
+	const struct stream *s = worker_stream(w, head->stream);
+	size_t i;
+	int rc = s ? 0 : -ENOMEM;
+
+	for (i = 0; root->type == MSGPACK_OBJECT_ARRAY && i < root->via.array.size && !rc; i++)
+		rc = feed_message(m, w, s, &root->via.array.ptr[i]);
+	return rc;
+}
+
 int model_feed(void *model, const struct crema_frame_header *head, const unsigned char *raw,
 	       size_t raw_bytes)
 {
@@ -217,8 +250,7 @@ int model_feed(void *model, const struct crema_frame_header *head, const unsigne
 	int rc = 0;
 
 	m->frames++;
-	if (head->type != CREMA_FRAME_HELLO && head->type != CREMA_FRAME_DATA &&
-	    head->type != CREMA_FRAME_NOTE)
+	if (!is_known(head))
 		return 0;
 	if (!raw_bytes || unpack_open(&u, raw, raw_bytes)) {
 		m->records_bad++;
@@ -230,11 +262,19 @@ int model_feed(void *model, const struct crema_frame_header *head, const unsigne
 			m->last_note_ns = note;
 		goto out;
 	}
+	if (head->type >= CREMA_FRAME_DROPPED && head->type <= CREMA_FRAME_CARRY) {
+		rc = dropped_feed(m, head, &u.root);
+		goto out;
+	}
 	w = model_worker(m, head->worker);
+	if (w)
+		w->last_segment = m->segment;
 	if (!w)
 		rc = -ENOMEM;
 	else if (head->type == CREMA_FRAME_HELLO)
 		rc = model_feed_hello(m, w, head->stream, &u.root);
+	else if (head->type == CREMA_FRAME_CARRIED)
+		rc = feed_carried(m, w, head, &u.root);
 	else
 		rc = feed_data(m, w, head, &u.root);
 out:

@@ -6,10 +6,14 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/model/dropped.h"
 #include "common/dirs.h"
 #include "common/framefile.h"
+
+#define READ_TRIES 10 /* segments go at most each few seconds */
 
 static int read_file(struct model *m, const char *path, const char *name)
 {
@@ -22,7 +26,7 @@ static int read_file(struct model *m, const char *path, const char *name)
 	if (m->error)
 		return m->error;
 	if (rc == -ENOENT)
-		return 0; /* the collector or an agent removed it in the meantime */
+		return -ESTALE; /* the collector or an agent removed it in the meantime */
 	if (!rc)
 		m->files_read++;
 	if (!rc && !stats.bytes_skipped && !stats.truncated && !stats.no_header && !stats.newer)
@@ -39,8 +43,48 @@ static int read_file(struct model *m, const char *path, const char *name)
 	return m->error;
 }
 
+/*
+ * Segments are counted as they are read. Those below what the file of dropped runs says are gone
+ * already, whether their files are there or not.
+ */
+static bool begin_segment(struct model *m, const char *path, const char *name)
+{
+	struct segment *s;
+	struct stat st;
+
+	if (!strcmp(name, DROPPED_FILE))
+		return false; /* it was read first */
+	s = ARRAY_NEW(&m->segments);
+	if (!s) {
+		m->error = -ENOMEM;
+		return false;
+	}
+	s->created_ns = strtoull(name, NULL, 10);
+	s->bytes = stat(path, &st) ? 0 : (uint64_t)st.st_size;
+	if (s->created_ns < m->below_ns) {
+		m->segments.n--;
+		return false;
+	}
+	m->segment = m->segments.n < UINT16_MAX ? (uint16_t)(m->segments.n - 1) : UINT16_MAX - 1;
+	return true;
+}
+
+/* After the folder was listed: what it says is gone may be in the list, but nothing else is. */
+static int read_dropped(struct model *m, const char *folder)
+{
+	char path[PATH_MAX];
+	int rc = dirs_join(path, sizeof(path), folder, DROPPED_FILE);
+
+	if (!rc)
+		rc = read_file(m, path, "journal/" DROPPED_FILE);
+	if (!rc)
+		m->files_read--; /* it holds no run */
+	return rc == -ESTALE ? 0 : rc;
+}
+
 static int read_folder(struct model *m, const char *dir, const char *sub)
 {
+	bool journal = !strcmp(sub, "journal");
 	char folder[PATH_MAX], path[PATH_MAX], name[PATH_MAX];
 	char **names = NULL;
 	int n, i, rc = 0;
@@ -50,17 +94,22 @@ static int read_folder(struct model *m, const char *dir, const char *sub)
 	n = framefile_list(folder, &names);
 	if (n < 0)
 		return n;
+	if (journal)
+		rc = read_dropped(m, folder);
 	for (i = 0; i < n && !rc; i++) {
 		if (dirs_join(path, sizeof(path), folder, names[i]) ||
-		    dirs_join(name, sizeof(name), sub, names[i]))
+		    dirs_join(name, sizeof(name), sub, names[i]) ||
+		    (journal && !begin_segment(m, path, names[i])))
 			continue;
 		rc = read_file(m, path, name);
+		if (rc == -ESTALE && !journal)
+			rc = 0; /* an agent's file, acknowledged meanwhile: the journal has it */
 	}
 	free(names);
-	return rc;
+	return rc ? rc : m->error;
 }
 
-int model_read_dir(struct model *m, const char *dir)
+static int read_all(struct model *m, const char *dir)
 {
 	static const char *const subs[] = {"journal", "spool"};
 	size_t i;
@@ -74,5 +123,17 @@ int model_read_dir(struct model *m, const char *dir)
 		if (rc && rc != -ENOENT && rc != -ENOTDIR)
 			return rc;
 	}
+	m->segment = 0;
 	return (int)(m->files_read > INT_MAX ? INT_MAX : m->files_read);
+}
+
+int model_read_dir(struct model *m, const char *dir)
+{
+	int rc, tries = READ_TRIES;
+
+	while ((rc = read_all(m, dir)) == -ESTALE && --tries) {
+		model_release(m);
+		model_init(m);
+	}
+	return rc;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* runs.c - groups attempts into runs by their spans. */
+#include "collector/model/dropped.h"
 #include "collector/model/runs_plain.h"
 
 #include <errno.h>
@@ -352,6 +353,9 @@ int runs_build(struct runs *runs, struct model *m)
 	int rc;
 
 	memset(runs, 0, sizeof(*runs));
+	rc = dropped_filter(m);
+	if (rc)
+		return rc;
 	if (m->attempts.n)
 		qsort(m->attempts.v, m->attempts.n, sizeof(*m->attempts.v), by_begin);
 	rc = collect_spans(m, &spans);

@@ -157,8 +157,8 @@ function drawProgress(now) {
       left === null ? "time left: unknown" : `time left: at least ${as.seconds(left)} (what waits in the scheduler is not known)`);
   }
   byId("live-text").textContent = words.join(" \u00b7 ");
-  const stuck = now.journal_error ? `The collector cannot write its journal (${now.journal_error}): it takes no records, and the workers\u2019 agents keep them until it can.` : "";
-  if (byId("live-journal").textContent !== stuck) byId("live-journal").textContent = stuck;
+  const trouble = now.journal_error ? `The collector cannot write its journal (${now.journal_error}): it takes no records, and the workers\u2019 agents keep them until it can.` : now.journal_over || "";
+  if (byId("live-journal").textContent !== trouble) byId("live-journal").textContent = trouble;
   const bar = byId("live-bar");
   bar.hidden = !busy || !(t.known > 0);
   if (!bar.hidden) [bar.max, bar.value] = [t.known, now.activity.done];

@@ -54,7 +54,7 @@ static void note_torn(const struct model *m, struct report_notice *notice)
 			 more);
 }
 
-static void list_json(const struct runs *runs, struct sink *s)
+static void list_json(const struct runs *runs, const struct model *m, struct sink *s)
 {
 	const struct run *r;
 	struct facts f;
@@ -84,10 +84,11 @@ static void list_json(const struct runs *runs, struct sink *s)
 		facts_release(&f);
 	}
 	emit_end(&j);
+	report_dropped_list_json(m, &j);
 	emit_end(&j);
 }
 
-static void list_text(const struct runs *runs, struct sink *s, bool colour)
+static void list_text(const struct runs *runs, const struct model *m, struct sink *s, bool colour)
 {
 	const struct run *r;
 	struct facts f;
@@ -97,6 +98,7 @@ static void list_text(const struct runs *runs, struct sink *s, bool colour)
 	grid_init(&g, s, colour);
 	/* the id begins with the start, in UTC, and must stay whole: people copy it */
 	grid_columns(&g, "<run (start, UTC)", ">wall", ">tasks", ">chunks", ">events", "<", NULL);
+	report_dropped_list(m, &g);
 	for (i = 0; i < runs->n; i++) {
 		r = &runs->v[i];
 		if (facts_build(&f, r)) {
@@ -184,23 +186,33 @@ out_facts:
 	return rc;
 }
 
-static int render(const struct report_request *req, const struct runs *runs, struct buf *out)
+static int render(const struct report_request *req, const struct runs *runs, const struct model *m,
+		  struct buf *out)
 {
+	const struct dropped_run *dropped;
 	struct sink s = {.out = out, .flush = req->flush, .arg = req->flush_arg};
 	const struct run *run;
 	int rc = 0;
 
 	if (req->list && req->json) {
-		list_json(runs, &s);
+		list_json(runs, m, &s);
 	} else if (req->list) {
-		list_text(runs, &s, req->colour);
+		list_text(runs, m, &s, req->colour);
 	} else {
 		run = runs_find(runs, req->run);
-		if (!run)
+		dropped = run ? NULL : dropped_find(m, req->run);
+		if (dropped && req->use_dropped)
+			return req->use_dropped(dropped, req->use_arg, out);
+		if (dropped && (req->use || req->coffea_report || req->taskvine_log))
+			return report_dropped_refuse(dropped, out);
+		if (!run && !dropped)
 			return report_fail(out, -ENOENT,
 					   "no run '%s' in '%s' ('crema report --list' shows them)",
 					   req->run ? req->run : "last", req->dir);
-		rc = render_run(req, run, &s);
+		if (run)
+			rc = render_run(req, run, &s);
+		else
+			report_dropped(dropped, req, &s);
 		if (req->use)
 			return rc;
 	}
@@ -254,14 +266,14 @@ int report_render(const struct report_request *req, struct buf *out)
 		rc = runs_build(&runs, &m);
 	if (rc)
 		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
-	else if (!m.files_read)
+	else if (!m.files_read && !m.dropped.n)
 		rc = report_fail(out, -ENOENT,
 				 "nothing was measured in '%s': there are no frame files",
 				 req->dir);
-	else if (!runs.n)
+	else if (!runs.n && !m.dropped.n)
 		rc = no_run(out, &m, req->dir);
 	else
-		rc = render(req, &runs, out);
+		rc = render(req, &runs, &m, out);
 out:
 	runs_release(&runs);
 	model_release(&m);

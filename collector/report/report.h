@@ -24,7 +24,9 @@ struct report_notice {
 	bool coffea_unreadable; /* it could not be used at all */
 };
 
+struct dropped_run;
 struct report;
+struct sink;
 
 struct report_request {
 	const char *dir;
@@ -44,6 +46,9 @@ struct report_request {
 	/* Takes the run instead of text or JSON: 0, or -errno with one line in `why`. NULL: nobody.
 	 */
 	int (*use)(const struct report *report, void *arg, struct buf *why);
+	/* The same for a run of which only the totals are left (report_dropped_json()); NULL, and
+	 * asked to use it: -ENODATA. */
+	int (*use_dropped)(const struct dropped_run *run, void *arg, struct buf *why);
 	void *use_arg;
 };
 
@@ -52,6 +57,10 @@ struct report_request {
  * nothing measured yet), what opendir said, -ENOMEM, or the first error of flush.
  */
 int report_render(const struct report_request *req, struct buf *out);
+
+/* What is left of a dropped run as JSON; and the line that says why there is no more, -ENODATA. */
+void report_dropped_json(const struct dropped_run *d, struct sink *s);
+int report_dropped_refuse(const struct dropped_run *d, struct buf *out);
 
 /* Replaces what is in `out` by one line; returns rc. */
 __attribute__((format(printf, 3, 4))) int report_fail(struct buf *out, int rc, const char *fmt,

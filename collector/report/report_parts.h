@@ -11,7 +11,9 @@
 #include "collector/report/coffea_report.h"
 #include "collector/emit/emit_table.h"
 #include "collector/report/file_layers.h"
+#include "collector/report/report.h"
 #include "collector/metrics/metrics.h"
+#include "collector/model/dropped.h"
 #include "collector/model/taskvine_log.h"
 #include "collector/model/timeline.h"
 #include "collector/report/report_blocking.h"
@@ -127,6 +129,10 @@ void report_remarks(const struct report *r, void (*say)(void *arg, const char *l
 size_t report_folder(const struct report *r, bool (*shown)(const struct file_sum *));
 void report_folder_line(const struct report *r, bool (*shown)(const struct file_sum *), size_t n,
 			struct sink *s);
+/* report_dropped.c: runs of which only the totals are left */
+void report_dropped_list(const struct model *m, struct grid *g);
+void report_dropped_list_json(const struct model *m, struct json *j);
+void report_dropped(const struct dropped_run *d, const struct report_request *req, struct sink *s);
 void report_tables(const struct report *r, struct sink *s, bool colour);
 /* Every metric of contract/metrics.def by its name, and the run's head. */
 void report_tables_metrics(const struct report *r, struct sink *s, bool colour);

@@ -37,8 +37,10 @@ static void add_agent(void *arg, const struct server_agent *agent)
 	json_array_append_new(arg, object);
 }
 
-static json_t *journal_json(struct journal *journal, const char *dir)
+static json_t *journal_json(struct journal *journal, const struct retain *retain, const char *dir)
 {
+	struct retain_result kept;
+	struct retain_config bounds;
 	json_t *object = json_object();
 	struct journal_stats stats;
 
@@ -51,6 +53,13 @@ static json_t *journal_json(struct journal *journal, const char *dir)
 	set(object, "frames", stats.frames);
 	set(object, "bytes", stats.bytes);
 	set(object, "queued_bytes", stats.queued_bytes);
+	retain_get(retain, &kept, &bounds);
+	json_object_set_new(object, "keep_seconds",
+			    bounds.keep_ns ? json_real((double)bounds.keep_ns / 1e9) : json_null());
+	json_object_set_new(object, "max_bytes",
+			    bounds.max_bytes ? json_integer((json_int_t)bounds.max_bytes)
+					     : json_null());
+	json_object_set_new(object, "over", *kept.over ? json_string(kept.over) : json_null());
 	set(object, "failures", stats.failures);
 	set(object, "syncs", stats.syncs);
 	json_object_set_new(object, "slowest_sync_seconds",
@@ -58,8 +67,8 @@ static json_t *journal_json(struct journal *journal, const char *dir)
 	return object;
 }
 
-void http_status(const struct server *server, struct journal *journal, const char *loop,
-		 const char *dir, uint64_t started_mono_ns, struct buf *out)
+void http_status(const struct server *server, struct journal *journal, const struct retain *retain,
+		 const char *loop, const char *dir, uint64_t started_mono_ns, struct buf *out)
 {
 	json_t *root = json_object(), *refused = json_object(), *agents = json_array();
 	struct server_stats stats;
@@ -83,7 +92,7 @@ void http_status(const struct server *server, struct journal *journal, const cha
 		set(refused, server_reason_id(i), stats.refused[i]);
 	json_object_set_new(root, "refused", refused);
 	set(root, "refused_total", server_refused_total(&stats));
-	json_object_set_new(root, "journal", journal_json(journal, dir));
+	json_object_set_new(root, "journal", journal_json(journal, retain, dir));
 	server_each_agent(server, add_agent, agents);
 	json_object_set_new(root, "agents", agents);
 	text = json_dumps(root, JSON_INDENT(1));

@@ -4,15 +4,16 @@
 #define COLLECTOR_HTTP_STATUS_H
 
 #include "collector/serve/journal.h"
+#include "collector/serve/retain.h"
 #include "collector/serve/server.h"
 
 /*
  * Appends {"version", "uptime_seconds", "loop": its name, "workers_connected", "workers_seen",
  * "connections", "frames", "records", "bytes", "duplicate_records", "missing_records", "refused":
  * {reason: count}, "refused_total", "journal": {"state": "ok"|"stuck", "error", "sync_error",
- * "dir", ...}, "agents": [...]}.
+ * "dir", "over": why it is larger than --max-bytes, ...}, "agents": [...]}.
  */
-void http_status(const struct server *server, struct journal *journal, const char *loop,
-		 const char *dir, uint64_t started_mono_ns, struct buf *out);
+void http_status(const struct server *server, struct journal *journal, const struct retain *retain,
+		 const char *loop, const char *dir, uint64_t started_mono_ns, struct buf *out);
 
 #endif

@@ -25,17 +25,26 @@ struct journal {
 	struct journal_sync *sync;
 	struct buf queue;
 	uint64_t queued_frames;
-	uint64_t started_ns; /* the stream of our own notes */
+	uint64_t started_ns;  /* the stream of our own notes */
+	uint64_t segment_ns;  /* of the present segment's name */
+	uint64_t empty_bytes; /* its size before its first frame */
+	bool next_wanted;
 	struct journal_stats stats;
 };
 
 static int begin_segment(struct journal *journal)
 {
 	struct framefile file = {.fd = -1};
+	uint64_t created_ns = journal->segment_ns;
 	int err = -EEXIST, fd, i;
 
-	for (i = 0; err == -EEXIST && i < CREATE_TRIES; i++)
-		err = framefile_create(&file, journal->dir, "journal", clock_real_ns(), NULL);
+	/* A clock that was set back must not make a segment older than those before it. */
+	for (i = 0; err == -EEXIST && i < CREATE_TRIES; i++) {
+		uint64_t now = clock_real_ns();
+
+		created_ns = now > created_ns ? now : created_ns + 1;
+		err = framefile_create(&file, journal->dir, "journal", created_ns, NULL);
+	}
 	if (err)
 		return err;
 	fd = fcntl(file.fd, F_DUPFD_CLOEXEC, 0);
@@ -49,8 +58,22 @@ static int begin_segment(struct journal *journal)
 	if (journal->file.fd >= 0)
 		framefile_close(&journal->file);
 	journal->file = file;
+	journal->segment_ns = created_ns;
+	journal->empty_bytes = file.size;
+	journal->next_wanted = false;
 	journal->stats.segments++;
 	return 0;
+}
+
+/* The newest segment that lies there: 0 if there is none. */
+static uint64_t newest_ns(const char *dir)
+{
+	char **names = NULL;
+	int n = framefile_list(dir, &names);
+	uint64_t ns = n > 0 ? strtoull(names[n - 1], NULL, 10) : 0;
+
+	free(names);
+	return ns;
 }
 
 struct journal *journal_open(const struct journal_config *config, int *error)
@@ -80,6 +103,7 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 	if (strlen(config->dir) >= sizeof(journal->dir))
 		goto out;
 	strcpy(journal->dir, config->dir);
+	journal->segment_ns = newest_ns(journal->dir);
 	dir_fd = open(journal->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd >= 0)
 		journal->sync =
@@ -145,7 +169,8 @@ static int make_room(struct journal *journal, size_t bytes)
 {
 	int err;
 
-	if (journal->file.size + journal->queue.len + bytes <= journal->config.segment_bytes)
+	if (!journal->next_wanted &&
+	    journal->file.size + journal->queue.len + bytes <= journal->config.segment_bytes)
 		return 0;
 	err = journal_flush(journal);
 	if (!err)
@@ -178,6 +203,16 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 	buf_add(&journal->queue, frame, bytes);
 	journal->queued_frames++;
 	return 0;
+}
+
+void journal_next_segment(struct journal *journal)
+{
+	journal->next_wanted = journal->file.size + journal->queue.len > journal->empty_bytes;
+}
+
+uint64_t journal_segment_ns(const struct journal *journal)
+{
+	return journal->segment_ns;
 }
 
 int journal_note(struct journal *journal, const char *event, const char *text)

@@ -74,11 +74,23 @@ int journal_flush(struct journal *journal);
 bool journal_is_stuck(const struct journal *journal);
 void journal_get_stats(struct journal *journal, struct journal_stats *stats);
 
+/* What is added from now on lies in a new segment, unless the present one is empty. */
+void journal_next_segment(struct journal *journal);
+/* When the present segment was created: the number that its name begins with. */
+uint64_t journal_segment_ns(const struct journal *journal);
+
 /*
  * Gives every valid frame of all segments, oldest segment first; `warn` gets one text for each
  * damaged segment (may be NULL). 0 or -errno of the directory; unreadable segments are skipped.
  */
 int journal_scan(const char *dir, void (*visit)(void *arg, const struct frame *frame), void *arg,
 		 void (*warn)(void *arg, const char *text));
+/*
+ * The same, of segments created before `before_ns` only. What is left of dropped runs
+ * (model/dropped.h) comes first; segments that it says are gone are left out.
+ */
+int journal_scan_before(const char *dir, uint64_t before_ns,
+			void (*visit)(void *arg, const struct frame *frame), void *arg,
+			void (*warn)(void *arg, const char *text));
 
 #endif

@@ -32,6 +32,7 @@
  *   totals    {layer: bytes} since the journal's beginning
  *   memory    {rss_bytes, limit_bytes, managed_bytes, spilled_bytes, largest_ratio, near_limit}
  *   completeness {records_lost, records_refused, tasks_refused, workers_with_notes}
+ *   journal_over why the journal is larger than --max-bytes, null: it is not
  *   journal_error why the journal cannot be written now, null: it can
  *   prefixes  [{prefix, ok, erred, killed, other, wall_seconds}], most time first
  *   worker_rows, worker_rows_cut: [{id, worker, name, host, pid, state, threads, running, ready,
@@ -103,6 +104,14 @@ struct live_frame {
 	uint64_t from, lost;
 };
 int live_data(struct live *live, const struct live_frame *frame);
+/*
+ * What a journal's dropped segments had brought, as a msgpack map, and taking it back at the start,
+ * before any frame (live_carry.c). The workers' own part: how many attempts of which numbers ended.
+ */
+void live_pack_sums(const struct live *live, msgpack_packer *pk);
+void live_take_sums(struct live *live, const msgpack_object *map);
+void live_pack_ended(struct live *live, const uint8_t *worker, msgpack_packer *pk);
+int live_take_ended(struct live *live, const uint8_t *worker, const msgpack_object *list);
 /* While the journal is read the workers' own clocks say when they were heard of. */
 void live_restoring(struct live *live, bool restoring);
 /* An agent came (+1) or left (-1). */
@@ -116,7 +125,9 @@ bool live_is_idle(const struct live *live, uint64_t *ended);
 void live_cluster(struct live *live, struct live_cluster *out);
 /* In order of their first task; the last one, "other", is always there. Their number. */
 size_t live_prefixes(const struct live *live, const struct live_prefix **out);
-/* Appends live.json. journal_error: -errno that keeps the journal from being written, or 0. */
-void live_json(struct live *live, uint64_t started_mono_ns, int journal_error, struct buf *out);
+/* Appends live.json. journal_error: -errno that keeps the journal from being written, or 0;
+ * journal_over: why it is larger than it should be, or "". */
+void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
+	       const char *journal_over, struct buf *out);
 
 #endif

@@ -249,7 +249,8 @@ static json_t *rows_json(const struct live *live, uint64_t *cut)
 	return list;
 }
 
-void live_json(struct live *live, uint64_t started_mono_ns, int journal_error, struct buf *out)
+void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
+	       const char *journal_over, struct buf *out)
 {
 	json_t *root = json_object(), *rates = json_object();
 	struct live_cluster c;
@@ -268,6 +269,7 @@ void live_json(struct live *live, uint64_t started_mono_ns, int journal_error, s
 	json_object_set_new(root, "totals", totals_json(&c));
 	json_object_set_new(root, "memory", memory_json(&c));
 	json_object_set_new(root, "completeness", completeness_json(&c));
+	set_text(root, "journal_over", journal_over);
 	set_text(root, "journal_error", journal_error ? log_error(journal_error) : "");
 	json_object_set_new(root, "prefixes", prefixes_json(live));
 	json_object_set_new(root, "worker_rows", rows_json(live, &cut));

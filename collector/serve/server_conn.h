@@ -89,6 +89,11 @@ void server_feed_live(struct server *server, const struct server_progress *progr
 		      const struct crema_frame_header *head, const unsigned char *raw,
 		      const uint32_t *starts);
 
+/* server_restore.c: a frame of the journal, in its order; `server` is a struct server. One without
+ * connections, that only knows what a journal says. */
+void server_restore_frame(void *server, const struct frame *frame);
+struct server *server_offline(struct live *live);
+
 /* server.c: another look at a stuck journal and at the backlogs, in ms */
 void server_want_retry(struct server *server, int64_t ms);
 

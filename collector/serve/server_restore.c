@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* server_restore.c - what earlier collectors wrote, and feeding the live numbers. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "collector/serve/server_conn.h"
 #include "collector/serve/server_payload.h"
@@ -65,12 +66,77 @@ static void restore_live(struct server *server, const struct server_progress *pr
 		server_feed_live(server, progress, &frame->head, raw, starts);
 }
 
-static void restore_frame(void *arg, const struct frame *frame)
+/* The last edge of [from, to, ...]: how far a stream had got. */
+static uint64_t stream_end(const msgpack_object *edges)
+{
+	uint64_t end = 0;
+
+	if (edges->type == MSGPACK_OBJECT_ARRAY && edges->via.array.size)
+		object_u64(&edges->via.array.ptr[edges->via.array.size - 1], &end);
+	return end;
+}
+
+static void restore_streams(struct server *server, const uint8_t *worker,
+			    const msgpack_object *list)
+{
+	struct server_progress *progress;
+	const msgpack_object *pair;
+	uint64_t id;
+	uint32_t i;
+
+	for (i = 0; list && list->type == MSGPACK_OBJECT_ARRAY && i < list->via.array.size; i++) {
+		pair = &list->via.array.ptr[i];
+		if (pair->type != MSGPACK_OBJECT_ARRAY || pair->via.array.size < 2 ||
+		    !object_u64(&pair->via.array.ptr[0], &id))
+			continue;
+		progress = server_streams_get(&server->streams, worker, id);
+		if (progress)
+			progress->next = progress->written = stream_end(&pair->via.array.ptr[1]);
+		else
+			server->no_memory = true;
+	}
+}
+
+/* What is left of dropped segments (model/dropped.h). */
+static void restore_dropped(struct server *server, const struct frame *frame)
+{
+	const struct crema_frame_header *head = &frame->head;
+	struct live *live = server->config.live;
+	const unsigned char *raw;
+	struct unpack map;
+
+	if (frame_payload(frame, &server->scratch, &raw) || unpack_open(&map, raw, head->raw_bytes))
+		return;
+	if (head->type == CREMA_FRAME_DROPPED && live)
+		live_take_sums(live, get(&map.root, "sums"));
+	if (head->type == CREMA_FRAME_CARRY) {
+		restore_streams(server, head->worker, get(&map.root, "streams"));
+		if (live && live_take_ended(live, head->worker, get(&map.root, "ended")))
+			server->no_memory = true;
+	}
+	unpack_release(&map);
+}
+
+static void restore_carried(struct server *server, const struct frame *frame)
+{
+	struct live_frame live = {.head = &frame->head};
+
+	if (server->config.live && !frame_payload(frame, &server->scratch, &live.raw) &&
+	    !server_messages(server, &frame->head, live.raw, &live.starts) &&
+	    live_data(server->config.live, &live))
+		server->no_memory = true;
+}
+
+void server_restore_frame(void *arg, const struct frame *frame)
 {
 	struct server *server = arg;
 	struct server_progress *progress;
 	uint64_t end = frame->head.first_seq + frame->head.count;
 
+	if (frame->head.type == CREMA_FRAME_DROPPED || frame->head.type == CREMA_FRAME_CARRY)
+		restore_dropped(server, frame);
+	if (frame->head.type == CREMA_FRAME_CARRIED)
+		restore_carried(server, frame);
 	if (frame->head.type == CREMA_FRAME_HELLO)
 		restore_hello(server, frame);
 	if (frame->head.type != CREMA_FRAME_DATA || end < frame->head.first_seq)
@@ -96,8 +162,17 @@ int server_restore(struct server *server, const char *dir)
 
 	if (server->config.live)
 		live_restoring(server->config.live, true);
-	err = journal_scan(dir, restore_frame, server, restore_warn);
+	err = journal_scan(dir, server_restore_frame, server, restore_warn);
 	if (server->config.live)
 		live_restoring(server->config.live, false);
 	return err ? err : server->no_memory ? -ENOMEM : 0;
+}
+
+struct server *server_offline(struct live *live)
+{
+	struct server *server = calloc(1, sizeof(*server));
+
+	if (server)
+		server->config.live = live;
+	return server;
 }

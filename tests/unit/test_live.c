@@ -440,7 +440,7 @@ static void json_is_whole(void **state)
 	add_totals(&t, 1000000000, 1000, true);
 	add_end(&t, 1, "ok", "read", 1000);
 	tell(live, &t, 1, 100, 0, 0);
-	live_json(live, clock_mono_ns(), -ENOSPC, &out);
+	live_json(live, clock_mono_ns(), -ENOSPC, "", &out);
 	root = json_loadb((const char *)out.data, out.len, 0, NULL);
 	assert_non_null(root);
 	assert_int_equal(

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dropped.h - runs whose records were dropped from the journal, and what is left of them.
+ *
+ * journal/00000000000000000000-dropped.crema is a frame file that is only ever replaced as a whole
+ * (`crema collect --keep, --max-bytes`; collector/serve/retain.h):
+ *	DROPPED      map {below_ns, dropped_ns, sums}: segments that were created before below_ns
+ *	             are gone, also if their files are there still
+ *	DROPPED_RUN  one for each dropped run: {run, kind, why, spans, plain, start_ns, stop_ns,
+ *	             dropped_ns, metrics: {id: value}}
+ *	CARRY, CARRIED  of each worker that had frames in those segments: how far its streams had
+ *got, and its latest totals, clocks, modules and goodbye So whoever has read this file first knows
+ *either a run's records or its totals, never both: records of a dropped run that lie in younger
+ *segments, or come later, are left out.
+ */
+#ifndef COLLECTOR_MODEL_DROPPED_H
+#define COLLECTOR_MODEL_DROPPED_H
+
+#include "collector/model/model.h"
+
+#define DROPPED_FILE "00000000000000000000-dropped.crema"
+#define DROPPED_WINDOW_NS UINT64_C(1000000000)
+
+struct dropped_value {
+	const char *id; /* of contract/metrics.def */
+	struct value v;
+};
+
+struct dropped_run {
+	const char *id, *kind, *why;
+	struct texts spans;
+	bool plain; /* its spans say too little: its time counts, too */
+	uint64_t start_ns, stop_ns, dropped_ns;
+	ARRAY(struct dropped_value) values;
+};
+
+/* Parts of model_feed(). 0 or -ENOMEM. */
+int dropped_feed(struct model *m, const struct crema_frame_header *head,
+		 const msgpack_object *root);
+/* Takes the attempts of dropped runs away; how many they were is in m->dropped_attempts. */
+int dropped_filter(struct model *m);
+void dropped_release(struct model *m);
+
+/* As runs_find(), among the dropped ones; "last" is none of them. */
+const struct dropped_run *dropped_find(const struct model *m, const char *which);
+struct value dropped_value(const struct dropped_run *d, const char *id);
+/* Its DROPPED_RUN frame. 0, -EMSGSIZE or -ENOMEM. */
+int dropped_pack(const struct dropped_run *d, struct buf *out);
+
+#endif

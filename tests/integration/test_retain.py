@@ -1,0 +1,232 @@
+"""`crema collect --keep --max-bytes`: whole runs go, the oldest first, and their totals stay: in the list, in a
+report of their own, in /metrics over restarts. Journals made by hand, read by a real collector; the sums are
+worked out here."""
+
+import json
+import os
+import subprocess
+import time
+import urllib.request
+
+import cluster
+import pytest
+from frames import BOOT_NS, Journal
+
+DAY = 86_400
+CHUNK = 1 << 1
+TOTALS = 11
+DROPPED = "00000000000000000000-dropped.crema"
+
+
+class Store:
+    """A state directory whose journal is made by hand, and the crema that reads it."""
+
+    def __init__(self, folder):
+        self.dir, self.journal = folder / "state", folder / "state/journal"
+        self.folder, self.seq, self.now = folder, 0, time.time_ns()
+        self.dir.mkdir()
+        self.env = {**os.environ, "HOME": str(folder), "CREMA_TOKEN_FILE": str(folder / "token")}
+
+    def segment(self, age, *said):
+        """A segment that was created `age` seconds ago; said: functions that fill it."""
+        made = Journal(self.journal)
+        made.path = self.journal / f"{self.now - int(age * 1e9):020}-journal.crema"
+        made.seq, made.real_ns = self.seq, self.now - 10 * DAY * 10**9  # BOOT_NS of all workers
+        made.worker(real_ns=made.real_ns)
+        for fill in said:
+            fill(made)
+        made.write()
+        self.seq = made.seq
+        return made.path
+
+    def crema(self, *args):
+        return subprocess.run([cluster.BUILD / "crema", *args, "--dir", self.dir], env=self.env, timeout=120,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+    def list(self):
+        """The runs by the first task's key, and the dropped ones by their ids."""
+        done = self.crema("report", "--list", "--json", "-")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        return [r["run"] for r in found["runs"]], [r["run"] for r in found["dropped_runs"]]
+
+    def report(self, run):
+        done = self.crema("report", "--run", run, "--json", "-")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def collect(self, *args, prefix=()):
+        return Collector(self, [*prefix, cluster.BUILD / "crema", "collect"], args)
+
+
+class Collector:
+    def __init__(self, store, argv, args):
+        self.port = cluster.free_port()
+        self.log = cluster.Process("collect", [*argv, "--listen", f"127.0.0.1:{cluster.free_port()}", "--http",
+                                               f"127.0.0.1:{self.port}", "--dir", store.dir, *args],
+                                   store.folder / f"collect-{self.port}.log", store.env)
+        self.log.prefixed = argv[0] == "strace"
+
+    def __enter__(self):
+        self.wait("status page")
+        return self
+
+    def __exit__(self, *_):
+        assert self.log.stop() == 0, self.log.text()
+
+    def get(self, name):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{name}", timeout=30) as answer:
+            return answer.read().decode()
+
+    def counters(self):
+        """What /metrics counts of workers and tasks, not of the collector itself."""
+        rows = (line.rsplit(" ", 1) for line in self.get("metrics").splitlines() if line[0] != "#")
+        return {name: float(value) for name, value in rows if "_total" in name
+                and not name.startswith(("crema_collector", "crema_journal", "crema_run_"))}
+
+    def wait(self, text):
+        cluster.wait_until(lambda: text in self.log.text(), text, 120, [self.log])
+
+
+def tasks(age, span, n=3, seconds=10, read=1000, first=1, status="ok"):
+    """n chunks of 100 events in a row, the first `age` seconds ago."""
+    def fill(made):
+        for i in range(n):
+            start = (10 * DAY - age + i * seconds) * 1000
+            made.task(first + i, f"{span}_{first + i}", start, start + seconds * 1000, span=span, prefix="analyse",
+                      flags=CHUNK, events=100, read_bytes=read, status=status)
+    return fill
+
+
+def totals(age, done, read):
+    """What the worker had done in all."""
+    def fill(made):
+        made.message([TOTALS, {"boot_ns": BOOT_NS + (10 * DAY - age) * 10**9, "tasks_started": done, "tasks_done": done,
+                               "tasks": {"read_bytes": read}, "unattributed": {"read_bytes": 7}}])
+    return fill
+
+
+def noise(n):
+    """n kB of samples that nothing compresses."""
+    def fill(made):
+        made.message([8, {"boot_ns": 1, "padding": os.urandom(500 * n).hex()}])
+    return fill
+
+
+def three_runs(folder):
+    """Two old runs and a young one of the same worker, each in a segment of its own."""
+    store = Store(folder)
+    segments = [store.segment(5 * DAY + 20, tasks(5 * DAY, "span-a"), totals(5 * DAY - 60, 3, 3000)),
+                store.segment(4 * DAY + 20, tasks(4 * DAY, "span-b", first=4, read=10), totals(4 * DAY - 60, 6, 3030)),
+                store.segment(7220, tasks(7200, "span-c", first=7, read=500), totals(7100, 9, 4530))]
+    return store, segments
+
+
+def test_old_runs_leave_their_totals(tmp_path):
+    store, segments = three_runs(tmp_path)
+    runs, _ = store.list()
+    young = store.report(runs[2])
+    old = store.report(runs[0])
+    with store.collect() as plain:
+        before = plain.counters()
+    assert before['crema_tasks_total{prefix="analyse",status="ok"}'] == 9 and before["crema_events_total"] == 900
+    assert before['crema_read_bytes_total{owner="task"}'] == 4530
+    with store.collect("--keep", "2d") as collector:
+        collector.wait("2 runs dropped")
+        assert collector.counters() == before
+        assert json.loads(collector.get("status.json"))["journal"]["keep_seconds"] == 2 * DAY
+    assert [s.exists() for s in segments] == [False, False, True]
+    assert (store.journal / DROPPED).stat().st_mode & 0o777 == 0o600
+    assert store.list() == (runs[2:], runs[:2])
+    with store.collect("--keep", "2d") as collector:  # what it knows now is what was left
+        assert collector.counters() == before
+    gone = store.report(runs[0])
+    assert gone["dropped"]["option"] == "--keep" and gone["run"] == runs[0]
+    want = {k: v for k, v in old["metrics"].items() if k in gone["metrics"]}
+    assert gone["metrics"] == want
+    assert (want["num_tasks"], want["total_events"], want["num_chunks"]) == (3, 300, 3)
+    after = store.report(runs[2])
+    del young["completeness"]["files_read"], after["completeness"]["files_read"]
+    for part in ("metrics", "tasks", "files", "completeness"):
+        assert after[part] == young[part], part
+    text = store.crema("report", "--run", "last")
+    assert text.returncode == 0 and "span-c" in text.stdout
+    listed = store.crema("report", "--list").stdout
+    assert listed.count("dropped, totals only") == 2
+    page = store.crema("report", "--run", runs[0], "--html", str(tmp_path / "page.html"))
+    assert page.returncode == 1 and "only its totals are left" in page.stderr and page.stderr.count("\n") == 1
+    told = store.crema("report", "--run", runs[1]).stdout
+    assert "was dropped from the journal" in told and "--keep" in told and "num_tasks" in told
+
+
+def test_a_run_goes_whole_though_its_segment_stays(tmp_path):
+    """The first run reaches into the second one's segment, and a record of it comes later still."""
+    store = Store(tmp_path)
+    first = store.segment(5 * DAY + 20, tasks(5 * DAY, "span-a"), noise(400))
+    store.segment(5 * DAY - 100, tasks(5 * DAY - 100, "span-a", n=1, first=4),
+                  tasks(5 * DAY - 200, "span-b", first=5), noise(100))
+    store.segment(7220, tasks(7200, "span-c", first=8), tasks(5 * DAY - 120, "span-a", n=1, first=11), noise(100))
+    runs, _ = store.list()
+    kept = [store.report(run) for run in runs[1:]]
+    assert store.report(runs[0])["metrics"]["num_tasks"] == 5
+    with store.collect("--max-bytes", "600k") as collector:
+        collector.wait("1 runs dropped")
+        assert json.loads(collector.get("status.json"))["journal"]["over"] is None
+    assert store.list() == (runs[1:], runs[:1]) and not first.exists()
+    gone = store.report(runs[0])
+    assert gone["metrics"]["num_tasks"] == 5 and gone["dropped"]["option"] == "--max-bytes"
+    for run, before in zip(runs[1:], kept):
+        assert store.report(run)["tasks"] == before["tasks"]
+    done = store.crema("report", "--run", "span-a")  # by its span, too
+    assert f"run {runs[0]} was dropped" in done.stdout
+
+
+@pytest.mark.parametrize("state", ["newest", "in progress"])
+def test_one_run_alone_is_larger(tmp_path, state):
+    store = Store(tmp_path)
+    age = 7200 if state == "newest" else 20
+    store.segment(age + 10, tasks(age, "span-a"), noise(400))
+    if state == "in progress":
+        store.segment(age, tasks(age, "span-b", first=4))
+    runs, _ = store.list()
+    with store.collect("--max-bytes", "200k") as collector:
+        collector.wait("more than --max-bytes 200000")
+        over = json.loads(collector.get("status.json"))["journal"]["over"]
+        assert f"run {runs[0]} is {'the newest' if state == 'newest' else 'in progress'}" in over
+        assert collector.log.text().count(over) == 1
+    assert store.list() == (runs, [])
+
+
+
+@pytest.mark.parametrize("at", ["openat new", "pwrite64 new", "fsync new", "rename new", "unlink 0", "unlink 1"])
+def test_killed_at_any_step(tmp_path, at):
+    """The child that drops is killed as it enters a system call: each run is there once, whole or as totals."""
+    store, segments = three_runs(tmp_path)
+    runs, _ = store.list()
+    with store.collect() as plain:
+        before = plain.counters()
+    call, file = at.split()
+    path = store.journal / ".new" / f"{0:020}-journal.crema" if file == "new" else segments[int(file)]
+    prefix = ["strace", "-f", "-qq", "-o", tmp_path / "trace", "-e", f"trace={call}", "-P", path,
+              "-e", f"inject={call}:signal=KILL"]
+    with store.collect("--keep", "2d", prefix=prefix) as collector:
+        collector.wait("cannot drop old runs")
+    assert "killed by SIGKILL" in (tmp_path / "trace").read_text()
+    renamed = call == "unlink"
+    assert store.list() == ((runs[2:], runs[:2]) if renamed else (runs, []))
+    assert segments[1].exists()
+    with store.collect() as collector:
+        assert collector.counters() == before
+    with store.collect("--keep", "2d") as collector:  # tidies up
+        cluster.wait_until(lambda: not segments[1].exists(), "the segments to go", 120, [collector.log])
+        assert collector.counters() == before
+    assert store.list() == (runs[2:], runs[:2])
+    assert not (store.journal / ".new").exists()
+
+
+@pytest.mark.parametrize("option, value", [("--keep", "14"), ("--keep", "-1d"), ("--keep", "0d"), ("--keep", "soon"),
+                                           ("--keep", "1e3d"), ("--max-bytes", "20X"), ("--max-bytes", "0"),
+                                           ("--max-bytes", "infG"), ("--max-bytes", "")])
+def test_bad_bounds(tmp_path, option, value):
+    done = Store(tmp_path).crema("collect", option, value)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and f"{option}: '{value}' is no" in done.stderr
