@@ -31,6 +31,14 @@ def fsspec_get(url, count=1):
     return sum(len(files.cat_file(url)) for _ in range(count))
 
 
+def simplecache_get(url, folder):
+    """The first one copies the file, the second one reads the copy."""
+    import fsspec
+
+    with fsspec.open(f"simplecache::{url}", "rb", simplecache={"cache_storage": folder}) as file:
+        return len(file.read())
+
+
 def wait_for(others, folder, name):
     open(os.path.join(folder, name), "w").close()
     while len(os.listdir(folder)) < others:
@@ -144,6 +152,19 @@ def test_two_at_once_one_throttled(net, tmp_path):
     rows = run(net, "two", [(fsspec_get_together, server.url("/slow/two/b.bin"), str(tmp_path), "x"),
                             (fsspec_get_together, server.url("/two/c.bin"), str(tmp_path), "y")], in_turn=False)
     check(net, rows, ["/slow/two/", "/two/"])
+
+
+def test_simplecache(net, tmp_path):
+    """Bytes of the network, then of the copy: each counted where it was read. fsspec first asks whether
+    the file is a folder and drops the answer: nginx has sent more of it than was received."""
+    url = net[0].url("/cache/c.bin")
+    first, second = run(net, "cache", [(simplecache_get, url, str(tmp_path))] * 2)
+    requests, sent, received = net[0].of("/cache/")
+    assert requests == 2 and first["network_write_bytes"] == received
+    assert SIZES["c.bin"] < first["network_read_bytes"] <= sent
+    copies = jobs.by_file(jobs.settled(net[1], lambda r: True), "read_bytes")
+    assert [n for path, n in copies.items() if path.startswith(str(tmp_path))] == [2 * SIZES["c.bin"]]
+    assert (second["read_bytes"], second["network_read_bytes"]) == (SIZES["c.bin"], 0)
 
 
 @pytest.mark.parametrize("handler", [None, "HTTPSource"])
