@@ -18,6 +18,7 @@
 #include "collector/serve/http_report.h"
 #include "collector/serve/http_status.h"
 #include "collector/serve/journal.h"
+#include "collector/serve/limits.h"
 #include "collector/serve/listen.h"
 #include "collector/serve/live.h"
 #include "collector/serve/live_run.h"
@@ -31,7 +32,6 @@
 
 #define DRAIN_MS 1000
 #define SECOND_MS 1000
-#define SPARE_FDS 128 /* for the journal, the status page and its reports */
 
 struct collect {
 	char dir[PATH_MAX], journal_dir[PATH_MAX], name[256];
@@ -215,7 +215,7 @@ static int start_server(struct collect *c, bool insecure)
 		.token = insecure ? NULL : &c->token,
 		.tls = c->certificates.context,
 		.name = c->name,
-		.max_connections = serve_connection_limit(SERVER_CONNECTIONS, SPARE_FDS),
+		.max_connections = limits_connections(),
 	};
 	int err;
 

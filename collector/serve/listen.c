@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -57,21 +56,4 @@ bool serve_is_loopback(int fd)
 		return ntohl(((const struct sockaddr_in *)&address)->sin_addr.s_addr) >> 24 == 127;
 	return address.ss_family == AF_INET6 &&
 	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&address)->sin6_addr);
-}
-
-unsigned int serve_connection_limit(unsigned int wanted, unsigned int spare)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return 0;
-	if (limit.rlim_cur < wanted + spare) {
-		limit.rlim_cur = limit.rlim_max < wanted + spare ? limit.rlim_max : wanted + spare;
-		setrlimit(RLIMIT_NOFILE, &limit);
-		getrlimit(RLIMIT_NOFILE, &limit);
-	}
-	if (limit.rlim_cur >= wanted + spare)
-		return wanted;
-	return limit.rlim_cur > 2 * spare ? (unsigned int)limit.rlim_cur - spare
-					  : (unsigned int)limit.rlim_cur / 2;
 }

@@ -12,8 +12,4 @@ int serve_listen(const char *option, const char *given, uint16_t port, char *tex
 		 struct net_address *address);
 bool serve_is_loopback(int fd);
 
-/* Raises the limit of descriptors as far as it goes: how many of `wanted` connections there can be
- * with `spare` ones for files. */
-unsigned int serve_connection_limit(unsigned int wanted, unsigned int spare);
-
 #endif

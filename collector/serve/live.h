@@ -38,7 +38,7 @@
  *   worker_rows, worker_rows_cut: [{id, worker, name, host, pid, state, threads, running, ready,
  *             executing, done, tasks_per_second, cpu_percent, rss_bytes, limit_bytes,
  *             bytes_per_second {}, threads_in {}, heard_seconds}], connected and silent ones;
- *             how many were left out
+ *             how many were left out. Their rates are rounded to a millionth.
  * Layers: read, mapped, storage_read, storage_write, network_read, network_write, comm_read,
  * comm_write, decompress_in, decompress_out, write. Classes: the times of counters.def.
  *

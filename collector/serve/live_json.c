@@ -7,11 +7,10 @@
 
 #include "collector/serve/live_parts.h"
 #include "common/clock.h"
-#include "common/frame.h"
 #include "common/log.h"
 #include "version.h"
 
-static const char *const class_ids[CREMA_TIMES] = {
+const char *const live_class_ids[CREMA_TIMES] = {
 #define TIME(id, help) #id,
 #define COUNT(id, unit, help)
 #include "counters.def"
@@ -103,31 +102,21 @@ static json_t *activity_json(const struct live *live, const struct live_cluster 
 	return object;
 }
 
-static double cluster_rate(const void *of, enum live_rate rate)
+static json_t *rates_json(const struct live_cluster *c)
 {
-	return ((const struct live_cluster *)of)->rate[rate];
-}
-
-static double worker_rate(const void *of, enum live_rate rate)
-{
-	return live_rate(of, rate);
-}
-
-static void set_rates(json_t *object, double (*rate)(const void *of, enum live_rate rate),
-		      const void *of)
-{
-	json_t *bytes = json_object(), *threads = json_object();
+	json_t *object = json_object(), *bytes = json_object(), *threads = json_object();
 	unsigned int i;
 
-	set_real(object, "tasks_per_second", rate(of, LIVE_RATE_TASKS));
-	set_real(object, "events_per_second", rate(of, LIVE_RATE_EVENTS));
-	set_real(object, "cpu", rate(of, LIVE_RATE_CPU));
+	set_real(object, "tasks_per_second", c->rate[LIVE_RATE_TASKS]);
+	set_real(object, "events_per_second", c->rate[LIVE_RATE_EVENTS]);
+	set_real(object, "cpu", c->rate[LIVE_RATE_CPU]);
 	for (i = 0; i < LIVE_LAYERS; i++)
-		set_real(bytes, live_layer_id(i), rate(of, LIVE_RATE_LAYER + i));
+		set_real(bytes, live_layer_id(i), c->rate[LIVE_RATE_LAYER + i]);
 	for (i = 0; i < CREMA_TIMES; i++)
-		set_real(threads, class_ids[i], rate(of, LIVE_RATE_CLASS + i));
+		set_real(threads, live_class_ids[i], c->rate[LIVE_RATE_CLASS + i]);
 	json_object_set_new(object, "bytes_per_second", bytes);
 	json_object_set_new(object, "threads_in", threads);
+	return object;
 }
 
 static json_t *totals_json(const struct live_cluster *c)
@@ -198,64 +187,13 @@ static json_t *prefixes_json(const struct live *live)
 	return list;
 }
 
-static json_t *worker_json(const struct live_worker *w, enum live_state state, int64_t now_ms)
-{
-	bool here = state == LIVE_CONNECTED;
-	json_t *row = json_object();
-	char hex[FRAME_HEX_BYTES];
-
-	json_object_set_new(row, "id", json_string(frame_hex(hex, w->id)));
-	set_text(row, "worker", w->address);
-	set_text(row, "name", w->name);
-	set_text(row, "host", w->host);
-	set(row, "pid", w->pid);
-	json_object_set_new(row, "state", json_string(here ? "connected" : "silent"));
-	set_whole(row, "threads", w->threads);
-	set_whole(row, "running", here ? w->running : (double)NAN);
-	set_whole(row, "ready", here ? w->ready : (double)NAN);
-	set_whole(row, "executing", here ? w->executing : (double)NAN);
-	set_whole(row, "done",
-		  live_known(&w->row, LIVE_tasks_done) ? (double)w->row.value[LIVE_tasks_done]
-						       : (double)NAN);
-	set_real(row, "cpu_percent", here ? w->cpu_percent : (double)NAN);
-	set_whole(row, "rss_bytes", here ? w->rss_bytes : (double)NAN);
-	set_whole(row, "limit_bytes", w->limit_bytes);
-	set_real(row, "heard_seconds", (double)(now_ms - w->heard_ms) / 1e3);
-	if (here)
-		set_rates(row, worker_rate, w);
-	return row;
-}
-
-/* The connected ones first. */
-static json_t *rows_json(const struct live *live, uint64_t *cut)
-{
-	static const enum live_state order[] = {LIVE_CONNECTED, LIVE_SILENT};
-	const struct live_worker *w;
-	int64_t now = live_now_ms();
-	json_t *list = json_array();
-	size_t i;
-
-	*cut = 0;
-	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		for (w = live->workers; w; w = w->next) {
-			if (live_state(w, now) != order[i])
-				continue;
-			if (json_array_size(list) < LIVE_JSON_WORKERS)
-				json_array_append_new(list, worker_json(w, order[i], now));
-			else
-				++*cut;
-		}
-	}
-	return list;
-}
-
 void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
 	       const char *journal_over, struct buf *out)
 {
-	json_t *root = json_object(), *rates = json_object();
+	json_t *root = json_object();
 	struct live_cluster c;
-	uint64_t cut;
 	char *text;
+	size_t n;
 
 	live_cluster(live, &c);
 	json_object_set_new(root, "version", json_string(CREMA_VERSION));
@@ -264,20 +202,21 @@ void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
 	json_object_set_new(root, "workers", workers_json(&c));
 	json_object_set_new(root, "tasks", tasks_json(live, &c));
 	json_object_set_new(root, "activity", activity_json(live, &c));
-	set_rates(rates, cluster_rate, &c);
-	json_object_set_new(root, "rates", rates);
+	json_object_set_new(root, "rates", rates_json(&c));
 	json_object_set_new(root, "totals", totals_json(&c));
 	json_object_set_new(root, "memory", memory_json(&c));
 	json_object_set_new(root, "completeness", completeness_json(&c));
 	set_text(root, "journal_over", journal_over);
 	set_text(root, "journal_error", journal_error ? log_error(journal_error) : "");
 	json_object_set_new(root, "prefixes", prefixes_json(live));
-	json_object_set_new(root, "worker_rows", rows_json(live, &cut));
-	set(root, "worker_rows_cut", cut);
 	text = json_dumps(root, JSON_COMPACT);
-	if (text) {
-		buf_add(out, text, strlen(text));
-		buf_add(out, "\n", 1);
+	n = text ? strlen(text) : 0;
+	if (n > 1) {
+		/* The rows take the place of the brace at its end. */
+		buf_add(out, text, n - 1);
+		buf_add(out, ",\n", 2);
+		live_json_rows(live, out);
+		buf_add(out, "}\n", 2);
 	}
 	free(text);
 	json_decref(root);

@@ -23,7 +23,7 @@
 #include "collector/serve/loop.h"
 #include "common/auth.h"
 
-#define SERVER_CONNECTIONS 4096u
+#define SERVER_CONNECTIONS 16384u /* 10,000 agents, and room for who is no agent */
 #define SERVER_HANDSHAKE_MS 10000 /* from accept to HELLO */
 #define SERVER_FRAME_MS 30000	  /* from the first byte of a frame to its last */
 #define SERVER_LINGER_MS 2000	  /* for a refused peer to read why */

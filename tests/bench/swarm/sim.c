@@ -96,7 +96,11 @@ static void acked(void *arg, uint64_t seq)
 	if (seq > sim->acked_seq)
 		sim->acked_seq = seq;
 	while (sim->flights && sim->flight[sim->flight_at].end_seq <= seq) {
-		stats_add(&sim->swarm->stats, now - sim->flight[sim->flight_at].sent_ns);
+		/* All goodbyes are sent at once: no part of the load. */
+		if (sim->last == UINT64_MAX ||
+		    seq <= frames_before(&sim->swarm->frames.plan, sim->last))
+			stats_add(&sim->swarm->stats,
+				  now - sim->flight[sim->flight_at].sent_ns);
 		sim->flight_at = (sim->flight_at + 1) % SIM_WINDOW;
 		sim->flights--;
 	}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* limits.c - descriptors for connections, and for everything else. */
+#include "collector/serve/limits.h"
+
+#include <sys/resource.h>
+
+#include "collector/serve/server.h"
+#include "common/log.h"
+
+#define SPARE_FDS 128u /* for the journal, the status page and its reports */
+#define WANTED (SERVER_CONNECTIONS + SPARE_FDS)
+
+unsigned int limits_connections(void)
+{
+	struct rlimit limit;
+	unsigned int files, connections;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	if (limit.rlim_cur < WANTED) {
+		limit.rlim_cur = limit.rlim_max < WANTED ? limit.rlim_max : WANTED;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (limit.rlim_cur >= WANTED)
+		return SERVER_CONNECTIONS;
+	files = (unsigned int)limit.rlim_cur;
+	connections = files > 2 * SPARE_FDS ? files - SPARE_FDS : files / 2;
+	log_line("collect: at most %u agents at once, since no more than %u files may be open; for "
+		 "%u "
+		 "raise that limit to %u (ulimit -Hn, LimitNOFILE of a systemd unit)",
+		 connections, files, SERVER_CONNECTIONS, WANTED);
+	return connections;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_live_json.c - the rows of workers in live.json: names that would end a text, and numbers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "collector/serve/live_parts.h"
+
+static struct live_worker *add(struct live *live, uint8_t first, const char *name)
+{
+	uint8_t id[CREMA_WORKER_ID_BYTES] = {first};
+	struct live_worker *w;
+	bool folded;
+
+	w = live_worker(live, id, &folded);
+	assert_non_null(w);
+	live_text(w->name, sizeof(w->name), (struct text){name, strlen(name)});
+	live_connection(live, id, 1);
+	return w;
+}
+
+static json_t *rows(struct live *live, uint64_t *cut)
+{
+	struct buf out = BUF_INIT;
+	json_t *root, *list;
+
+	buf_add(&out, "{", 1);
+	live_json_rows(live, &out);
+	buf_add(&out, "}", 1);
+	assert_int_equal(out.error, 0);
+	root = json_loadb((const char *)out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(root);
+	*cut = (uint64_t)json_integer_value(json_object_get(root, "worker_rows_cut"));
+	list = json_incref(json_object_get(root, "worker_rows"));
+	json_decref(root);
+	buf_release(&out);
+	return list;
+}
+
+static double real(const json_t *row, const char *key)
+{
+	assert_true(json_is_number(json_object_get(row, key)));
+	return json_number_value(json_object_get(row, key));
+}
+
+static void texts_and_numbers(void **state)
+{
+	static const struct {
+		double value, want; /* NAN: null */
+	} cpu[] = {
+		{0, 0},
+		{0.5, 0.5},
+		{99.9999996, 100},
+		{0.0000004, 0},
+		{-1.25, -1.25},
+		{-0.0000001, 0},
+		{1e9 + 0.6, 1e9 + 1},
+		{123456789.987654, 123456789.987654},
+		{1e300, 1e300},
+		{(double)INFINITY, (double)NAN},
+		{(double)NAN, (double)NAN},
+	};
+	struct live *live = live_new();
+	struct live_worker *w = add(live, 1, "a\"b\\c</script>\n\"");
+	json_t *list, *row;
+	uint64_t cut;
+	size_t i;
+
+	(void)state;
+	w->pid = UINT64_C(4294967296);
+	w->rss_bytes = 1e12;
+	w->row.value[LIVE_tasks_done] = 7;
+	w->row.known[LIVE_tasks_done / 64] |= UINT64_C(1) << LIVE_tasks_done % 64;
+	for (i = 0; i < sizeof(cpu) / sizeof(cpu[0]); i++) {
+		w->cpu_percent = cpu[i].value;
+		list = rows(live, &cut);
+		assert_int_equal(json_array_size(list), 1);
+		row = json_array_get(list, 0);
+		if (isnan(cpu[i].want))
+			assert_true(json_is_null(json_object_get(row, "cpu_percent")));
+		else
+			assert_true(real(row, "cpu_percent") == cpu[i].want);
+		assert_string_equal(json_string_value(json_object_get(row, "name")),
+				    "a\"b\\c</script>?\"");
+		assert_true(json_is_null(json_object_get(row, "host")));
+		assert_true(json_is_null(json_object_get(row, "limit_bytes")));
+		assert_int_equal(json_integer_value(json_object_get(row, "pid")), 4294967296);
+		assert_int_equal(json_integer_value(json_object_get(row, "done")), 7);
+		assert_true(real(row, "rss_bytes") == 1e12);
+		json_decref(list);
+	}
+	live_free(live);
+}
+
+/* 3,000 tasks in 2 s of the worker's clock; bytes were not counted at one end. */
+static void rates(void **state)
+{
+	struct live *live = live_new();
+	struct live_worker *w = add(live, 1, "w");
+	json_t *list, *row;
+	uint64_t cut;
+
+	(void)state;
+	w->anchor[0] = (struct live_anchor){.boot_ns = 1000000000,
+					    .known = UINT64_C(1) << LIVE_RATE_TASKS};
+	w->now = (struct live_anchor){.boot_ns = 3000000000, .known = UINT64_MAX};
+	w->now.value[LIVE_RATE_TASKS] = 3001;
+	list = rows(live, &cut);
+	row = json_array_get(list, 0);
+	assert_true(real(row, "tasks_per_second") == 1500.5);
+	assert_int_equal(json_object_size(json_object_get(row, "bytes_per_second")), LIVE_LAYERS);
+	assert_int_equal(json_object_size(json_object_get(row, "threads_in")), CREMA_TIMES);
+	assert_true(json_is_null(
+		json_object_get(json_object_get(row, "bytes_per_second"), "network_read")));
+	json_decref(list);
+	live_free(live);
+}
+
+static void the_connected_are_first_and_the_rest_is_counted(void **state)
+{
+	struct live *live = live_new();
+	json_t *list;
+	uint64_t cut;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < LIVE_JSON_WORKERS + 20; i++) {
+		uint8_t id[CREMA_WORKER_ID_BYTES] = {1, (uint8_t)i, (uint8_t)(i >> 8)};
+		bool folded;
+
+		assert_non_null(live_worker(live, id, &folded));
+		if (i == 5)
+			live_connection(live, id, 1);
+	}
+	list = rows(live, &cut);
+	assert_int_equal(json_array_size(list), LIVE_JSON_WORKERS);
+	assert_int_equal(cut, 20);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(list, 0), "state")),
+			    "connected");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(list, 1), "state")),
+			    "silent");
+	json_decref(list);
+	live_free(live);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts_and_numbers),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(the_connected_are_first_and_the_rest_is_counted),
+	};
+
+	return cmocka_run_group_tests_name("live_json", tests, NULL, NULL);
+}
