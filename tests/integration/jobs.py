@@ -103,10 +103,12 @@ def difference(after, before):
 
 
 def by_file(report, name):
+    """Of the files that have it: of a file on a server only its requests are known."""
     sums = {}
     for row in report["files"]:
-        path = str(Path(row["path"]).resolve())
-        sums[path] = sums.get(path, 0) + row[name]
+        if row[name] is not None:
+            path = str(Path(row["path"]).resolve())
+            sums[path] = sums.get(path, 0) + row[name]
     return sums
 
 
