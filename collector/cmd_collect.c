@@ -198,6 +198,7 @@ static int on_report(void *arg, enum http_kind kind, const char *run, struct buf
 static int start_journal(struct collect *c)
 {
 	struct journal_config config = {
+		.loop = c->loop,
 		.dir = c->journal_dir,
 		.segment_bytes = retain_segment_bytes(c->bounds.max_bytes),
 	};

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "collector/serve/journal_sync.h"
+#include "collector/serve/loop.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/pack.h"
@@ -23,11 +24,14 @@ struct journal {
 	char dir[PATH_MAX];
 	struct framefile file;
 	struct journal_sync *sync;
-	struct buf queue;
-	uint64_t queued_frames;
-	uint64_t started_ns;  /* the stream of our own notes */
-	uint64_t segment_ns;  /* of the present segment's name */
-	uint64_t empty_bytes; /* its size before its first frame */
+	struct buf queue, batch; /* the batch is written before the queue */
+	uint64_t queued_frames, batch_frames;
+	uint64_t taken;
+	struct loop_file *ring; /* NULL: writes while the caller waits */
+	bool writing;		/* the ring writes the batch */
+	uint64_t started_ns;	/* the stream of our own notes */
+	uint64_t segment_ns;	/* of the present segment's name */
+	uint64_t empty_bytes;	/* its size before its first frame */
 	bool next_wanted;
 	struct journal_stats stats;
 };
@@ -76,6 +80,15 @@ static uint64_t newest_ns(const char *dir)
 	return ns;
 }
 
+static void on_written(void *arg, int result);
+
+/* The loop's way, unless a test does it. */
+static void use_ring(struct journal *journal)
+{
+	if (journal->config.loop && !journal->config.append && !journal->config.sync)
+		journal->ring = loop_file_new(journal->config.loop, on_written, journal);
+}
+
 struct journal *journal_open(const struct journal_config *config, int *error)
 {
 	struct journal *journal = calloc(1, sizeof(*journal));
@@ -88,6 +101,7 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 	journal->config = *config;
 	journal->file.fd = -1;
 	journal->started_ns = clock_real_ns();
+	use_ring(journal);
 	if (!journal->config.segment_bytes)
 		journal->config.segment_bytes = JOURNAL_SEGMENT_BYTES;
 	/* Beyond 'ulimit -f' no write ever works again: the next segment begins before. */
@@ -107,7 +121,8 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 	dir_fd = open(journal->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd >= 0)
 		journal->sync =
-			journal_sync_start(dir_fd, journal->config.sync_ms, journal->config.sync);
+			journal_sync_start(journal->ring ? journal->config.loop : NULL, dir_fd,
+					   journal->config.sync_ms, journal->config.sync);
 	if (!journal->sync) {
 		*error = -errno;
 		goto out;
@@ -120,6 +135,7 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 out:
 	if (dir_fd >= 0)
 		close(dir_fd);
+	loop_file_free(journal->ring);
 	free(journal);
 	return NULL;
 }
@@ -143,23 +159,83 @@ static int set_state(struct journal *journal, int err)
 	return err;
 }
 
+uint64_t journal_taken(const struct journal *journal)
+{
+	return journal->taken;
+}
+
+uint64_t journal_written(const struct journal *journal)
+{
+	return journal->taken - journal->batch.len - journal->queue.len;
+}
+
+static void make_batch(struct journal *journal)
+{
+	struct buf empty = journal->batch;
+
+	journal->batch = journal->queue;
+	journal->batch_frames = journal->queued_frames;
+	journal->queue = empty;
+	journal->queued_frames = 0;
+}
+
+static void batch_is_written(struct journal *journal)
+{
+	journal->stats.frames += journal->batch_frames;
+	journal->stats.bytes += journal->batch.len;
+	buf_clear(&journal->batch);
+	journal_sync_dirty(journal->sync);
+}
+
+static int write_batch(struct journal *journal)
+{
+	int err = journal->config.append(&journal->file, journal->batch.data, journal->batch.len);
+
+	if (!err)
+		batch_is_written(journal);
+	return err;
+}
+
+static void on_written(void *arg, int result)
+{
+	struct journal *journal = arg;
+	size_t bytes = journal->batch.len;
+	int err = 0;
+
+	journal->writing = false;
+	if (result >= 0 && (size_t)result == bytes) {
+		journal->file.size += bytes;
+		batch_is_written(journal);
+		return;
+	}
+	if (result > 0 && ftruncate(journal->file.fd, (off_t)journal->file.size))
+		err = -errno;
+	set_state(journal, err ? err : write_batch(journal));
+}
+
 int journal_flush(struct journal *journal)
 {
 	int err = 0;
 
-	if (journal->queue.len) {
-		err = journal->config.append(&journal->file, journal->queue.data,
-					     journal->queue.len);
-		if (!err) {
-			journal->stats.frames += journal->queued_frames;
-			journal->stats.bytes += journal->queue.len;
-			journal->queued_frames = 0;
-			buf_clear(&journal->queue);
-			journal_sync_dirty(journal->sync);
-		}
-	} else if (journal->stats.error) {
+	if (journal->writing)
+		return -EINPROGRESS;
+	if (journal->stats.error && !journal->batch.len && !journal->queue.len)
 		/* A segment could not be begun: this is the try that journal_add() waits for. */
-		err = begin_segment(journal);
+		return set_state(journal, begin_segment(journal));
+	if (!journal->batch.len)
+		make_batch(journal);
+	if (!journal->batch.len)
+		return 0;
+	if (journal->ring && !journal->stats.error) {
+		journal->writing = true;
+		loop_file_write(journal->ring, journal->file.fd, journal->batch.data,
+				journal->batch.len, journal->file.size);
+		return -EINPROGRESS;
+	}
+	err = write_batch(journal);
+	if (!err && journal->queue.len) {
+		make_batch(journal);
+		err = write_batch(journal);
 	}
 	return set_state(journal, err);
 }
@@ -170,7 +246,8 @@ static int make_room(struct journal *journal, size_t bytes)
 	int err;
 
 	if (!journal->next_wanted &&
-	    journal->file.size + journal->queue.len + bytes <= journal->config.segment_bytes)
+	    journal->file.size + journal->batch.len + journal->queue.len + bytes <=
+		    journal->config.segment_bytes)
 		return 0;
 	err = journal_flush(journal);
 	if (!err)
@@ -185,8 +262,11 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 
 	if (journal->stats.error)
 		return -EAGAIN;
-	if (journal->queue.len >= JOURNAL_QUEUE_BYTES && journal_flush(journal))
-		return -EAGAIN;
+	if (journal->queue.len >= JOURNAL_QUEUE_BYTES) {
+		journal_flush(journal);
+		if (journal->stats.error || journal->queue.len >= JOURNAL_RING_BYTES)
+			return -EAGAIN;
+	}
 	if (make_room(journal, bytes + (hello ? hello->bytes : 0)))
 		return -EAGAIN;
 	if (hello && hello->segment != journal->stats.segments)
@@ -202,12 +282,14 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 	}
 	buf_add(&journal->queue, frame, bytes);
 	journal->queued_frames++;
+	journal->taken += hello_bytes + bytes;
 	return 0;
 }
 
 void journal_next_segment(struct journal *journal)
 {
-	journal->next_wanted = journal->file.size + journal->queue.len > journal->empty_bytes;
+	journal->next_wanted =
+		journal->file.size + journal->batch.len + journal->queue.len > journal->empty_bytes;
 }
 
 uint64_t journal_segment_ns(const struct journal *journal)
@@ -240,7 +322,7 @@ int journal_note(struct journal *journal, const char *event, const char *text)
 void journal_get_stats(struct journal *journal, struct journal_stats *stats)
 {
 	*stats = journal->stats;
-	stats->queued_bytes = journal->queue.len;
+	stats->queued_bytes = journal->batch.len + journal->queue.len;
 	journal_sync_stats(journal->sync, &stats->syncs, &stats->slowest_sync_ns,
 			   &stats->sync_error);
 }
@@ -251,10 +333,17 @@ int journal_close(struct journal *journal)
 
 	if (!journal)
 		return 0;
-	err = journal_flush(journal);
+	while (journal_flush(journal) == -EINPROGRESS) {
+		err = loop_turn(journal->config.loop, -1);
+		if (err)
+			return err; /* the kernel may still read the batch: it stays */
+	}
+	err = journal->stats.error;
+	loop_file_free(journal->ring);
 	framefile_close(&journal->file);
 	sync_err = journal_sync_stop(journal->sync);
 	buf_release(&journal->queue);
+	buf_release(&journal->batch);
 	free(journal);
 	return err ? err : sync_err;
 }

@@ -6,13 +6,18 @@
  * one would grow beyond `segment_bytes`; older ones are never written again, whole or torn. In
  * each segment the HELLO of a worker stands before that worker's first frame.
  *
- * journal_add() only queues; journal_flush() writes what is queued in one go. Only after it
- * returned 0 may anything that was added before be acknowledged. When writing fails (disk full ...)
- * the journal is stuck: the queue is kept, nothing more is taken, and every further
- * journal_flush() tries again. So nothing is lost and memory stays bounded.
+ * journal_add() only queues; journal_flush() writes what is queued in one go. Something may be
+ * acknowledged once journal_written() has reached what journal_taken() was after it was added.
+ * When writing fails (disk full ...) the journal is stuck: the queue is kept, nothing more is
+ * taken, and every further journal_flush() tries again. So nothing is lost and memory stays
+ * bounded.
  *
- * A thread of its own calls fdatasync each second, because in the loop it would stall everything.
- * All functions are for one thread.
+ * With a loop that has file operations, writing goes on while the loop does, one write at a time,
+ * and what is added meanwhile makes the next. What it did not write whole is written again the
+ * plain way at once, which also tells the reason; so do all tries while it is stuck.
+ *
+ * fdatasync each second: by the loop, else in a thread of its own, as it would stall everything.
+ * All functions are for one thread, that of the loop.
  */
 #ifndef COLLECTOR_JOURNAL_H
 #define COLLECTOR_JOURNAL_H
@@ -25,15 +30,18 @@
 
 #define JOURNAL_SEGMENT_BYTES (64u << 20)
 #define JOURNAL_QUEUE_BYTES (1u << 20) /* queued bytes from which on adding writes */
+#define JOURNAL_RING_BYTES (4u << 20)  /* likewise, while the loop writes: then adding waits */
 #define JOURNAL_SYNC_MS 1000
 
 struct journal;
+struct loop;
 
 struct journal_config {
+	struct loop *loop;	/* outlives the journal; NULL: writes while the caller waits */
 	const char *dir;	/* must exist; the segments lie in it */
 	uint64_t segment_bytes; /* 0: JOURNAL_SEGMENT_BYTES */
 	int64_t sync_ms;	/* 0: JOURNAL_SYNC_MS */
-	/* For tests; NULL: framefile_append and fdatasync. */
+	/* For tests, and then the loop does neither; NULL: framefile_append and fdatasync. */
 	int (*append)(struct framefile *file, const void *frames, size_t bytes);
 	int (*sync)(int fd);
 };
@@ -60,17 +68,20 @@ struct journal_stats {
 
 /* NULL with *error = -errno. */
 struct journal *journal_open(const struct journal_config *config, int *error);
-/* Writes what is queued (one try), syncs, ends the thread. Returns the last error. */
+/* Writes what is queued (one try; the loop has turns until then), syncs. Returns the last error. */
 int journal_close(struct journal *journal);
 
-/* One whole frame. 0; -EAGAIN: stuck, and nothing was taken; -ENOMEM likewise. hello may be NULL.
- */
+/* One whole frame. 0; -EAGAIN: stuck, or enough is queued while it writes: nothing was taken;
+ * -ENOMEM likewise. hello may be NULL. */
 int journal_add(struct journal *journal, struct journal_hello *hello, const void *frame,
 		size_t bytes);
 /* A NOTE frame of the collector's own. Returns as journal_add(). */
 int journal_note(struct journal *journal, const char *event, const char *text);
-/* 0 when nothing is queued any more, else -errno. */
+/* 0 when nothing is queued any more; -EINPROGRESS: it writes; else -errno. */
 int journal_flush(struct journal *journal);
+/* Bytes ever queued, and how many of these are in the files. */
+uint64_t journal_taken(const struct journal *journal);
+uint64_t journal_written(const struct journal *journal);
 bool journal_is_stuck(const struct journal *journal);
 void journal_get_stats(struct journal *journal, struct journal_stats *stats);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* journal_sync.c - fdatasync each second without stalling the loop. */
+/* journal_sync.c - fdatasync each second without stalling the loop: by a thread, or by its ring. */
 #include "collector/serve/journal_sync.h"
 
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/serve/loop.h"
 #include "common/clock.h"
 
 /* So many segments may wait for a slow disk before the oldest is left to the kernel. */
@@ -21,6 +22,13 @@ struct journal_sync {
 	int (*sync)(int fd);
 	int64_t interval_ms;
 	int dir_fd;
+	/* With a loop: no thread. */
+	struct loop *loop;
+	struct loop_timer *timer;
+	struct loop_file *ring;
+	enum { RESTING, SYNC_OLD, SYNC_NEWEST, SYNC_DIR } step;
+	bool round_dirty, round_new_name; /* as of the round's beginning */
+	uint64_t step_ns;
 	/* Below: under the lock. */
 	int fd[FILES_MAX]; /* oldest first; the last one is still written */
 	unsigned int files;
@@ -29,18 +37,32 @@ struct journal_sync {
 	int error;
 };
 
-static void sync_one(struct journal_sync *sync, int fd)
+static void count(struct journal_sync *sync, uint64_t start_ns, int err)
 {
-	uint64_t start = clock_mono_ns(), took;
-	int err = sync->sync(fd) ? -errno : 0;
+	uint64_t took = clock_mono_ns() - start_ns;
 
-	took = clock_mono_ns() - start;
 	pthread_mutex_lock(&sync->lock);
 	sync->syncs++;
 	sync->error = err;
 	if (took > sync->slowest_ns)
 		sync->slowest_ns = took;
 	pthread_mutex_unlock(&sync->lock);
+}
+
+static void sync_one(struct journal_sync *sync, int fd)
+{
+	uint64_t start = clock_mono_ns();
+
+	count(sync, start, sync->sync(fd) ? -errno : 0);
+}
+
+/* The oldest file has been synced for the last time. */
+static void forget_oldest(struct journal_sync *sync)
+{
+	close(sync->fd[0]);
+	sync->files--;
+	for (unsigned int i = 0; i < sync->files; i++)
+		sync->fd[i] = sync->fd[i + 1];
 }
 
 /* With the lock held, which is given back while the disk works. */
@@ -56,11 +78,8 @@ static void sync_round(struct journal_sync *sync)
 		fd = sync->fd[0];
 		pthread_mutex_unlock(&sync->lock);
 		sync_one(sync, fd);
-		close(fd);
 		pthread_mutex_lock(&sync->lock);
-		sync->files--;
-		for (unsigned int i = 0; i < sync->files; i++)
-			sync->fd[i] = sync->fd[i + 1];
+		forget_oldest(sync);
 	}
 	fd = sync->files ? sync->fd[0] : -1;
 	pthread_mutex_unlock(&sync->lock);
@@ -93,7 +112,78 @@ static void *sync_thread(void *arg)
 	return NULL;
 }
 
-struct journal_sync *journal_sync_start(int dir_fd, int64_t interval_ms, int (*sync_fn)(int fd))
+/* The ring's way: the same round, one step after the other */
+
+static void next_step(struct journal_sync *sync)
+{
+	sync->step_ns = clock_mono_ns();
+	if (sync->files > 1) {
+		sync->step = SYNC_OLD;
+		loop_file_sync(sync->ring, sync->fd[0], true);
+	} else if (sync->round_dirty && sync->files) {
+		sync->round_dirty = false;
+		sync->step = SYNC_NEWEST;
+		loop_file_sync(sync->ring, sync->fd[0], true);
+	} else if (sync->round_new_name) {
+		sync->round_new_name = false;
+		sync->step = SYNC_DIR;
+		loop_file_sync(sync->ring, sync->dir_fd, false);
+	} else {
+		sync->step = RESTING;
+		loop_timer_set(sync->timer, sync->interval_ms);
+	}
+}
+
+static void on_timer(void *arg)
+{
+	struct journal_sync *sync = arg;
+
+	sync->round_dirty = sync->dirty;
+	sync->round_new_name = sync->new_name;
+	sync->dirty = false;
+	sync->new_name = false;
+	next_step(sync);
+}
+
+static void on_synced(void *arg, int result)
+{
+	struct journal_sync *sync = arg;
+
+	if (sync->step != SYNC_DIR)
+		count(sync, sync->step_ns, result);
+	if (sync->step == SYNC_OLD)
+		forget_oldest(sync);
+	next_step(sync);
+}
+
+static int start_ring(struct journal_sync *sync)
+{
+	sync->timer = loop_timer_new(sync->loop, on_timer, sync);
+	sync->ring = sync->timer ? loop_file_new(sync->loop, on_synced, sync) : NULL;
+	if (!sync->ring) {
+		loop_timer_free(sync->timer);
+		return errno;
+	}
+	loop_timer_set(sync->timer, sync->interval_ms);
+	return 0;
+}
+
+/* What is under way is waited for; the rest is synced here. */
+static void stop_ring(struct journal_sync *sync)
+{
+	loop_timer_set(sync->timer, -1);
+	sync->interval_ms = -1;
+	while (sync->step != RESTING && !loop_turn(sync->loop, -1))
+		;
+	pthread_mutex_lock(&sync->lock);
+	sync_round(sync);
+	pthread_mutex_unlock(&sync->lock);
+	loop_file_free(sync->ring);
+	loop_timer_free(sync->timer);
+}
+
+struct journal_sync *journal_sync_start(struct loop *loop, int dir_fd, int64_t interval_ms,
+					int (*sync_fn)(int fd))
 {
 	struct journal_sync *sync = calloc(1, sizeof(*sync));
 	pthread_condattr_t attr;
@@ -101,6 +191,7 @@ struct journal_sync *journal_sync_start(int dir_fd, int64_t interval_ms, int (*s
 
 	if (!sync)
 		return NULL;
+	sync->loop = loop;
 	sync->dir_fd = dir_fd;
 	sync->interval_ms = interval_ms;
 	sync->sync = sync_fn;
@@ -109,7 +200,7 @@ struct journal_sync *journal_sync_start(int dir_fd, int64_t interval_ms, int (*s
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&sync->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	err = pthread_create(&sync->thread, NULL, sync_thread, sync);
+	err = loop ? start_ring(sync) : pthread_create(&sync->thread, NULL, sync_thread, sync);
 	if (err) {
 		free(sync);
 		errno = err;
@@ -155,11 +246,15 @@ int journal_sync_stop(struct journal_sync *sync)
 {
 	int err;
 
-	pthread_mutex_lock(&sync->lock);
-	sync->stop = true;
-	pthread_cond_signal(&sync->wake);
-	pthread_mutex_unlock(&sync->lock);
-	pthread_join(sync->thread, NULL);
+	if (sync->loop) {
+		stop_ring(sync);
+	} else {
+		pthread_mutex_lock(&sync->lock);
+		sync->stop = true;
+		pthread_cond_signal(&sync->wake);
+		pthread_mutex_unlock(&sync->lock);
+		pthread_join(sync->thread, NULL);
+	}
 	err = sync->error;
 	while (sync->files)
 		close(sync->fd[--sync->files]);

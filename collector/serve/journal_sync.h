@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * journal_sync.h - fdatasync in a thread of its own.
+ * journal_sync.h - fdatasync beside the loop: in its ring, else in a thread of its own.
  *
  * Files are handed over as descriptors that the syncer owns from then on. The newest one is synced
  * at every interval in which journal_sync_dirty() was called; an older one once more and then
- * closed. Everything but the thread itself is for the thread of the journal.
+ * closed. A sync that is slower than the interval puts off the next one. Everything but the thread
+ * itself is for the thread of the journal.
  */
 #ifndef COLLECTOR_JOURNAL_SYNC_H
 #define COLLECTOR_JOURNAL_SYNC_H
@@ -12,10 +13,14 @@
 #include <stdint.h>
 
 struct journal_sync;
+struct loop;
 
-/* dir_fd is synced after a file was handed over, so that its name survives too; owned. NULL+errno.
+/*
+ * dir_fd is synced after a file was handed over, so that its name survives too; owned. loop: one
+ * with file operations, which then does the syncs; or NULL. NULL with errno.
  */
-struct journal_sync *journal_sync_start(int dir_fd, int64_t interval_ms, int (*sync)(int fd));
+struct journal_sync *journal_sync_start(struct loop *loop, int dir_fd, int64_t interval_ms,
+					int (*sync)(int fd));
 void journal_sync_file(struct journal_sync *sync, int fd);
 void journal_sync_dirty(struct journal_sync *sync);
 void journal_sync_stats(struct journal_sync *sync, uint64_t *syncs, uint64_t *slowest_ns,

@@ -165,7 +165,8 @@ static int turn(struct loop *base, int timeout_ms)
 	struct io_uring_cqe *cqe;
 	int wait_ms = loop_wait_ms(base, timeout_ms), err;
 
-	if (!arm(loop))
+	uring_stream_feed(loop);
+	if (!arm(loop) || loop->starved)
 		wait_ms = 0;
 	ts.tv_sec = wait_ms / 1000;
 	ts.tv_nsec = (long long)(wait_ms % 1000) * NS_PER_MS;
@@ -291,6 +292,7 @@ struct loop *loop_uring_new(bool multishot)
 	if (!loop)
 		goto out;
 	loop->todo_end = &loop->todo;
+	loop->starved_end = &loop->starved;
 	loop->multishot = multishot;
 	err = open_ring(&loop->ring);
 	if (err)

@@ -40,6 +40,8 @@ struct uring_item {
 	bool todo, dead;
 };
 
+struct uring_stream;
+
 /* Buffers that the kernel takes from when bytes have come. */
 struct uring_buffers {
 	struct io_uring_buf_ring *ring;
@@ -53,9 +55,9 @@ struct uring_loop {
 	struct uring_item *items; /* that are not dead */
 	struct uring_item *todo, **todo_end;
 	unsigned int requests;
-	size_t round_bytes;
 	bool multishot;
-	size_t held_bytes; /* see loop_uring_stream.c */
+	struct uring_stream *starved, **starved_end; /* found no buffer */
+	size_t held_bytes;			     /* see loop_uring_stream.c */
 };
 
 static inline struct uring_loop *uring_loop_of(const struct uring_item *item)
@@ -75,6 +77,8 @@ void uring_request_done(struct uring_item *item, struct io_uring_sqe *sqe, enum 
 /* Asks for the end of a request of this item. False: the queue is full. */
 bool uring_cancel(struct uring_item *item, enum uring_op op);
 
+#define URING_BUFFERS 512u
+
 /* loop_uring_buffers.c: 0 or -errno */
 int uring_buffers_open(struct uring_buffers *buffers, struct io_uring *ring);
 void uring_buffers_close(struct uring_buffers *buffers);
@@ -89,6 +93,8 @@ int uring_stream_send(struct loop_handle *handle, const void *data, size_t len);
 void uring_stream_pause(struct loop_handle *handle, bool paused);
 void uring_stream_finish(struct loop_handle *handle);
 void uring_stream_close(struct loop_handle *handle);
+/* Before the requests of a round are made, when all buffers are back. */
+void uring_stream_feed(struct uring_loop *loop);
 
 /* loop_uring_poll.c */
 struct loop_handle *uring_watch_new(struct loop *loop, int fd, void (*fn)(void *arg), void *arg);

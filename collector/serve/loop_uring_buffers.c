@@ -5,10 +5,9 @@
 
 #include "collector/serve/loop_uring.h"
 
-#define COUNT 256u
 #define BUFFER_BYTES (16u << 10)
-#define MEMORY_BYTES ((size_t)COUNT * BUFFER_BYTES)
-#define RING_BYTES (COUNT * sizeof(struct io_uring_buf))
+#define MEMORY_BYTES ((size_t)URING_BUFFERS * BUFFER_BYTES)
+#define RING_BYTES (URING_BUFFERS * sizeof(struct io_uring_buf))
 
 _Static_assert(BUFFER_BYTES <= LOOP_READ_MAX, "a piece is a buffer");
 _Static_assert(MEMORY_BYTES <= LOOP_ROUND_MAX, "no more can come in one round");
@@ -28,12 +27,12 @@ static void *map(size_t bytes)
 static void add(struct uring_buffers *buffers, uint16_t id, int at)
 {
 	io_uring_buf_ring_add(buffers->ring, buffers->memory + (size_t)id * BUFFER_BYTES,
-			      BUFFER_BYTES, id, io_uring_buf_ring_mask(COUNT), at);
+			      BUFFER_BYTES, id, io_uring_buf_ring_mask(URING_BUFFERS), at);
 }
 
 int uring_buffers_open(struct uring_buffers *buffers, struct io_uring *ring)
 {
-	struct io_uring_buf_reg reg = {.ring_entries = COUNT};
+	struct io_uring_buf_reg reg = {.ring_entries = URING_BUFFERS};
 	unsigned int i;
 	int err = -ENOMEM;
 
@@ -48,9 +47,9 @@ int uring_buffers_open(struct uring_buffers *buffers, struct io_uring *ring)
 		return err;
 	}
 	io_uring_buf_ring_init(buffers->ring);
-	for (i = 0; i < COUNT; i++)
+	for (i = 0; i < URING_BUFFERS; i++)
 		add(buffers, (uint16_t)i, (int)i);
-	io_uring_buf_ring_advance(buffers->ring, COUNT);
+	io_uring_buf_ring_advance(buffers->ring, URING_BUFFERS);
 	return 0;
 }
 

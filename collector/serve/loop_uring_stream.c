@@ -2,11 +2,12 @@
 /*
  * loop_uring_stream.c - streams of the io_uring loop: receiving, the send queue, ending.
  *
- * One request receives until it is cancelled or the buffers run out (ENOBUFS: it is asked for again
- * at the end of the round, when buffers are back). Bytes that it had received when the stream was
- * paused are held in memory of the stream's own, since a buffer kept would be missing for the
- * others; they are delivered, in order, in the first round after the pause. In one round no more
- * than all buffers can come, and once HELD_MAX bytes are held, requests receive one buffer only.
+ * One request receives until it is cancelled or the buffers run out. Streams that find none are fed
+ * in turn, so many in each round as surely find one: if all tried, most would in vain. Bytes that
+ * it had received when the stream was paused are held in memory of the stream's own, since a buffer
+ * kept would be missing for the others; they are delivered, in order, in the first round after the
+ * pause. In one round no more than all buffers can come, and once HELD_MAX bytes are held, requests
+ * receive one buffer only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,39 +20,77 @@
 
 #define HELD_MAX (8u << 20)
 
-struct stream {
+struct uring_stream {
 	struct uring_item item;
 	const struct loop_stream_ops *ops;
 	void *arg;
+	struct uring_stream *next_starved;
 	int fd, end_error;
 	struct buf held;
 	struct buf queue, sending;
 	size_t sent; /* of sending */
-	bool paused, ended, finishing, shut;
+	bool paused, ended, finishing, shut, starved;
 	bool receiving, cancelling, send_pending, polling, turning; /* requests in the ring */
 };
 
-static void stream_free(struct stream *stream)
+static void starve(struct uring_stream *stream)
 {
+	struct uring_loop *loop = uring_loop_of(&stream->item);
+
+	stream->starved = true;
+	stream->next_starved = NULL;
+	*loop->starved_end = stream;
+	loop->starved_end = &stream->next_starved;
+}
+
+static void forget_starved(struct uring_stream *stream)
+{
+	struct uring_loop *loop = uring_loop_of(&stream->item);
+	struct uring_stream **p = &loop->starved;
+
+	if (!stream->starved)
+		return;
+	while (*p != stream)
+		p = &(*p)->next_starved;
+	*p = stream->next_starved;
+	if (!*p)
+		loop->starved_end = p;
+	stream->starved = false;
+}
+
+void uring_stream_feed(struct uring_loop *loop)
+{
+	struct uring_stream *stream;
+	unsigned int left = URING_BUFFERS / 2;
+
+	while (left-- && (stream = loop->starved)) {
+		forget_starved(stream);
+		uring_item_mark(&stream->item);
+	}
+}
+
+static void stream_free(struct uring_stream *stream)
+{
+	forget_starved(stream);
 	uring_loop_of(&stream->item)->held_bytes -= stream->held.len;
 	buf_release(&stream->held);
 	uring_item_free(&stream->item);
 }
 
-static void stream_break(struct stream *stream, int error)
+static void stream_break(struct uring_stream *stream, int error)
 {
 	const struct loop_stream_ops *ops = stream->ops;
 	void *arg = stream->arg;
 
 	buf_release(&stream->queue);
-	shutdown(stream->fd, SHUT_RDWR); /* what is under way comes back */
+	shutdown(stream->fd, SHUT_RDWR);
 	stream_free(stream);
 	ops->closed(arg, error);
 }
 
 /* Requests */
 
-static bool arm_receive(struct stream *stream)
+static bool arm_receive(struct uring_stream *stream)
 {
 	struct uring_loop *loop = uring_loop_of(&stream->item);
 	struct io_uring_sqe *sqe;
@@ -63,7 +102,7 @@ static bool arm_receive(struct stream *stream)
 		return stream->cancelling;
 	}
 	/* Never two: the second could overtake the first. */
-	if (stream->receiving)
+	if (stream->receiving || stream->starved)
 		return true;
 	sqe = uring_request(&stream->item);
 	if (!sqe)
@@ -80,7 +119,7 @@ static bool arm_receive(struct stream *stream)
 }
 
 /* While paused: else peers that give up and come again would pile up. */
-static bool arm_poll(struct stream *stream)
+static bool arm_poll(struct uring_stream *stream)
 {
 	struct io_uring_sqe *sqe;
 
@@ -96,7 +135,7 @@ static bool arm_poll(struct stream *stream)
 }
 
 /* A request that comes back at once, in the next round. */
-static bool arm_turn(struct stream *stream)
+static bool arm_turn(struct uring_stream *stream)
 {
 	struct io_uring_sqe *sqe;
 
@@ -111,7 +150,7 @@ static bool arm_turn(struct stream *stream)
 	return true;
 }
 
-static bool arm_send(struct stream *stream)
+static bool arm_send(struct uring_stream *stream)
 {
 	struct io_uring_sqe *sqe;
 	struct buf empty;
@@ -140,18 +179,25 @@ static bool arm_send(struct stream *stream)
 	return true;
 }
 
+static bool end_request(struct uring_stream *stream, bool under_way, enum uring_op op)
+{
+	return !under_way || uring_cancel(&stream->item, op);
+}
+
 static bool stream_arm(struct uring_item *item)
 {
-	struct stream *stream = (struct stream *)item;
+	struct uring_stream *stream = (struct uring_stream *)item;
 
 	if (item->dead)
-		return !stream->send_pending || uring_cancel(item, OP_SEND);
+		return end_request(stream, stream->send_pending, OP_SEND) &&
+		       end_request(stream, stream->receiving, OP_RECEIVE) &&
+		       end_request(stream, stream->polling, OP_POLL);
 	return arm_send(stream) && arm_receive(stream) && arm_poll(stream) && arm_turn(stream);
 }
 
 /* Answers */
 
-static void ended(struct stream *stream, int error)
+static void ended(struct uring_stream *stream, int error)
 {
 	if (stream->paused) {
 		stream_break(stream, -ECONNRESET);
@@ -163,7 +209,7 @@ static void ended(struct stream *stream, int error)
 	}
 }
 
-static void received(struct stream *stream, const uint8_t *data, size_t len)
+static void received(struct uring_stream *stream, const uint8_t *data, size_t len)
 {
 	if (!stream->paused && !stream->held.len) {
 		stream->ops->bytes(stream->arg, data, len);
@@ -175,7 +221,7 @@ static void received(struct stream *stream, const uint8_t *data, size_t len)
 	}
 }
 
-static void on_receive(struct stream *stream, const struct io_uring_cqe *cqe)
+static void on_receive(struct uring_stream *stream, const struct io_uring_cqe *cqe)
 {
 	struct uring_loop *loop = uring_loop_of(&stream->item);
 
@@ -192,13 +238,14 @@ static void on_receive(struct stream *stream, const struct io_uring_cqe *cqe)
 		ended(stream, 0);
 	else if (cqe->res == -EINVAL && loop->multishot)
 		loop->multishot = false; /* a kernel before 6.0 */
-	else if (cqe->res != -ENOBUFS && cqe->res != -ECANCELED && cqe->res != -EINTR &&
-		 cqe->res != -EAGAIN)
+	else if (cqe->res == -ENOBUFS)
+		starve(stream);
+	else if (cqe->res != -ECANCELED && cqe->res != -EINTR && cqe->res != -EAGAIN)
 		ended(stream, cqe->res);
 }
 
 /* The pause is over: what was held, until the next pause. */
-static void deliver(struct stream *stream)
+static void deliver(struct uring_stream *stream)
 {
 	struct uring_loop *loop = uring_loop_of(&stream->item);
 	struct buf held = stream->held;
@@ -223,7 +270,7 @@ static void deliver(struct stream *stream)
 }
 
 /* What is queued gets one try. */
-static void send_last(struct stream *stream)
+static void send_last(struct uring_stream *stream)
 {
 	if (stream->queue.len)
 		send(stream->fd, stream->queue.data, stream->queue.len,
@@ -231,7 +278,7 @@ static void send_last(struct stream *stream)
 	shutdown(stream->fd, SHUT_RDWR);
 }
 
-static void on_sent(struct stream *stream, int result)
+static void on_sent(struct uring_stream *stream, int result)
 {
 	if (result > 0)
 		stream->sent += (size_t)result;
@@ -252,7 +299,7 @@ static void on_sent(struct stream *stream, int result)
 
 static void stream_complete(struct uring_item *item, const struct io_uring_cqe *cqe)
 {
-	struct stream *stream = (struct stream *)item;
+	struct uring_stream *stream = (struct uring_stream *)item;
 
 	switch ((enum uring_op)(cqe->user_data & URING_OP_MASK)) {
 	case OP_RECEIVE:
@@ -281,7 +328,7 @@ static void stream_complete(struct uring_item *item, const struct io_uring_cqe *
 
 static void stream_destroy(struct uring_item *item)
 {
-	struct stream *stream = (struct stream *)item;
+	struct uring_stream *stream = (struct uring_stream *)item;
 
 	buf_release(&stream->queue);
 	buf_release(&stream->sending);
@@ -294,7 +341,7 @@ struct loop_handle *uring_stream_new(struct loop *loop, int fd, const struct loo
 				     void *arg)
 {
 	static const struct uring_kind kind = {stream_arm, stream_complete, stream_destroy};
-	struct stream *stream;
+	struct uring_stream *stream;
 
 	/* Else the ring answers EAGAIN instead of waiting. */
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK))
@@ -311,7 +358,7 @@ struct loop_handle *uring_stream_new(struct loop *loop, int fd, const struct loo
 
 int uring_stream_send(struct loop_handle *handle, const void *data, size_t len)
 {
-	struct stream *stream = (struct stream *)handle;
+	struct uring_stream *stream = (struct uring_stream *)handle;
 
 	if (len > LOOP_SEND_QUEUE - stream->queue.len - (stream->sending.len - stream->sent))
 		return -ENOBUFS;
@@ -325,7 +372,7 @@ int uring_stream_send(struct loop_handle *handle, const void *data, size_t len)
 
 void uring_stream_pause(struct loop_handle *handle, bool paused)
 {
-	struct stream *stream = (struct stream *)handle;
+	struct uring_stream *stream = (struct uring_stream *)handle;
 
 	stream->paused = paused;
 	uring_item_mark(&stream->item);
@@ -333,7 +380,7 @@ void uring_stream_pause(struct loop_handle *handle, bool paused)
 
 void uring_stream_finish(struct loop_handle *handle)
 {
-	struct stream *stream = (struct stream *)handle;
+	struct uring_stream *stream = (struct uring_stream *)handle;
 
 	stream->finishing = true;
 	uring_item_mark(&stream->item);
@@ -341,12 +388,10 @@ void uring_stream_finish(struct loop_handle *handle)
 
 void uring_stream_close(struct loop_handle *handle)
 {
-	struct stream *stream = (struct stream *)handle;
+	struct uring_stream *stream = (struct uring_stream *)handle;
 
 	/* What the kernel is sending, if it has not done so, stays first: on_sent() goes on. */
-	if (stream->send_pending)
-		shutdown(stream->fd, SHUT_RD);
-	else
+	if (!stream->send_pending)
 		send_last(stream);
 	stream_free(stream);
 }

@@ -19,34 +19,19 @@
 
 /* Rounds */
 
-/* Everything queued is in the journal: say so to those who sent it. */
-static void settle(struct server *server)
-{
-	struct server_progress *progress;
-	struct server_conn *conn;
-
-	while ((progress = server->dirty)) {
-		server->dirty = progress->next_dirty;
-		progress->dirty = false;
-		progress->written = progress->next;
-	}
-	while ((conn = server->acks)) {
-		server->acks = conn->next_ack;
-		conn->ack_due = false;
-		if (conn->state == CONN_OPEN)
-			server_send_ack(conn);
-	}
-}
-
 static void round_end(void *arg)
 {
 	struct server *server = arg;
+	struct journal *journal = server->config.journal;
 
 	server->round++;
-	if (journal_is_stuck(server->config.journal) || journal_flush(server->config.journal))
+	if (!journal_is_stuck(journal))
+		journal_flush(journal);
+	server_acks_settle(server);
+	if (journal_is_stuck(journal))
 		server_want_retry(server, server->config.retry_ms);
-	else
-		settle(server);
+	else if (server->held_back && journal_written(journal) != server->held_at)
+		server_want_retry(server, 0);
 }
 
 void server_want_retry(struct server *server, int64_t ms)
@@ -63,6 +48,7 @@ static void on_retry(void *arg)
 	struct server_conn *conn, *next;
 
 	server->retry_set = false;
+	server->held_back = false;
 	if (journal_is_stuck(server->config.journal) && journal_flush(server->config.journal)) {
 		server_want_retry(server, server->config.retry_ms);
 		return;
@@ -249,6 +235,7 @@ void server_drain(struct server *server, int64_t max_ms)
 		before = server->stats.records + server->stats.duplicate_records;
 		if (loop_turn(server->config.loop, DRAIN_MS))
 			return;
-	} while (server->stats.records + server->stats.duplicate_records != before &&
+	} while ((server->acks.any_leaving ||
+		  server->stats.records + server->stats.duplicate_records != before) &&
 		 loop_now_ms(server->config.loop) < end);
 }

@@ -36,7 +36,7 @@
 
 /* REASON(id, text): why a peer was dropped. */
 #define SERVER_REASONS                                                                             \
-	REASON(bad_tls, "no TLS connection")                                                         \
+	REASON(bad_tls, "no TLS connection")                                                       \
 	REASON(bad_token, "wrong token")                                                           \
 	REASON(bad_version, "no common protocol version")                                          \
 	REASON(bad_frame, "bytes that are no valid frame")                                         \

@@ -30,14 +30,8 @@ static void agent_left(struct server_conn *conn)
 void server_conn_free(struct server_conn *conn)
 {
 	struct server *server = conn->server;
-	struct server_conn **p;
 
-	for (p = &server->acks; conn->ack_due && *p; p = &(*p)->next_ack) {
-		if (*p == conn) {
-			*p = conn->next_ack;
-			break;
-		}
-	}
+	server_acks_forget(conn);
 	if (conn->next)
 		conn->next->prev = conn->prev;
 	if (conn->prev)
@@ -102,9 +96,20 @@ static void stop_reading(struct server_conn *conn)
 {
 	conn->backlog = true;
 	loop_stream_pause(conn->stream.stream, true);
-	server_want_retry(conn->server, journal_is_stuck(conn->server->config.journal)
-						? conn->server->config.retry_ms
-						: 0);
+}
+
+/* The journal takes nothing now. */
+static void hold_back(struct server_conn *conn)
+{
+	struct server *server = conn->server;
+
+	stop_reading(conn);
+	if (journal_is_stuck(server->config.journal)) {
+		server_want_retry(server, server->config.retry_ms);
+	} else if (!server->held_back) {
+		server->held_back = true;
+		server->held_at = journal_written(server->config.journal);
+	}
 }
 
 /* Always -1. */
@@ -141,11 +146,12 @@ static ssize_t consume(struct server_conn *conn, const uint8_t *p, size_t n)
 			return bad_bytes(conn, p + used, (int)got);
 		if (conn->spent >= SERVER_ROUND_BYTES) {
 			stop_reading(conn);
+			server_want_retry(conn->server, 0);
 			break;
 		}
 		err = server_frame(conn, &frame, p + used, (size_t)got);
 		if (err == -EAGAIN) {
-			stop_reading(conn);
+			hold_back(conn);
 			break;
 		}
 		if (err)

@@ -3,9 +3,10 @@
  * server_conn.h - what the files of the server share; nobody else includes it.
  *
  * server.c: accepting, rounds, timers; server_conn.c: one connection's bytes, limits and end;
- * server_frames.c: what each frame type means; server_restore.c: what earlier collectors wrote, and
- * feeding the live numbers; server_stats.c: lines, notes and numbers.
- * Functions that return -1 have dropped the connection: the caller must not touch it again.
+ * server_frames.c: what each frame type means; server_acks.c: acknowledging what is written;
+ * server_restore.c: what earlier collectors wrote, and feeding the live numbers; server_stats.c:
+ * lines, notes and numbers. Functions that return -1 have dropped the connection: the caller must
+ * not touch it again.
  */
 #ifndef COLLECTOR_SERVER_CONN_H
 #define COLLECTOR_SERVER_CONN_H
@@ -25,10 +26,10 @@ enum conn_state {
 struct server_conn {
 	struct server *server;
 	struct server_conn *next, *prev;
-	struct server_conn *next_ack;
+	struct server_conn *next_fresh, *next_leaving; /* see server_acks.c */
+	bool is_fresh, is_leaving;
 	struct secure stream;
 	enum conn_state state;
-	bool ack_due;
 	bool backlog; /* whole frames may lie in `in`: the journal or the budget said stop */
 	uint8_t nonce[AUTH_NONCE_BYTES];
 	uint8_t worker[CREMA_WORKER_ID_BYTES];
@@ -50,13 +51,22 @@ struct server {
 	struct server_config config;
 	struct server_stats stats;
 	struct server_streams streams;
-	struct server_conn *conns, *acks;
-	struct server_progress *dirty;
+	struct server_conn *conns;
+	struct server_acks {
+		struct {
+			struct server_conn *conns;
+			struct server_progress *progress;
+		} fresh, leaving;
+		uint64_t ticket; /* of what is leaving */
+		bool any_leaving;
+	} acks;
 	unsigned int conn_count;
 	uint64_t round, refused_noted;
 	struct loop_timer *sweep, *retry;
 	bool retry_set, no_memory, live_failed;
-	int64_t note_ms; /* when to note dropped peers again */
+	bool held_back;	  /* frames wait until the journal has written what it is writing */
+	uint64_t held_at; /* how much it had written then */
+	int64_t note_ms;  /* when to note dropped peers again */
 	struct buf scratch, out, starts;
 	struct {
 		int64_t next_ms;
@@ -80,6 +90,13 @@ int server_send_ack(struct server_conn *conn);
 /* One whole frame (verbatim at p). 0; -1; or -EAGAIN: the journal takes nothing now. */
 int server_frame(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
 		 size_t bytes);
+
+/* server_acks.c: what is to be acknowledged, and when */
+void server_acks_advance(struct server *server, struct server_progress *progress, uint64_t next);
+void server_acks_want(struct server_conn *conn);
+void server_acks_forget(struct server_conn *conn);
+/* Acknowledges what is in the journal by now. */
+void server_acks_settle(struct server *server);
 
 /* server_payload.c's check of an inflated payload, and where its messages begin. */
 int server_messages(struct server *server, const struct crema_frame_header *head,

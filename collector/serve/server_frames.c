@@ -184,25 +184,6 @@ static int on_hello(struct server_conn *conn, const struct frame *frame, const u
 	return send_welcome(conn);
 }
 
-static void want_ack(struct server_conn *conn)
-{
-	if (conn->ack_due)
-		return;
-	conn->ack_due = true;
-	conn->next_ack = conn->server->acks;
-	conn->server->acks = conn;
-}
-
-static void advance(struct server *server, struct server_progress *progress, uint64_t next)
-{
-	progress->next = next;
-	if (progress->dirty)
-		return;
-	progress->dirty = true;
-	progress->next_dirty = server->dirty;
-	server->dirty = progress;
-}
-
 static int on_data(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
 		   size_t bytes)
 {
@@ -219,7 +200,7 @@ static int on_data(struct server_conn *conn, const struct frame *frame, const ui
 		return server_conn_drop(conn, SERVER_bad_order, "data of another stream");
 	if (end <= progress->next) {
 		stats->duplicate_records += head->count;
-		want_ack(conn);
+		server_acks_want(conn);
 		return 0;
 	}
 	if (journal_is_stuck(conn->server->config.journal))
@@ -247,8 +228,8 @@ static int on_data(struct server_conn *conn, const struct frame *frame, const ui
 		end - (head->first_seq > progress->next ? head->first_seq : progress->next);
 	conn->records += head->count;
 	conn->bytes += bytes;
-	advance(conn->server, progress, end);
-	want_ack(conn);
+	server_acks_advance(conn->server, progress, end);
+	server_acks_want(conn);
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * server_streams.h - how far each stream of each worker has got.
  *
- * One entry per (worker, stream) that was ever journaled, 64 bytes each, kept for good: it is what
+ * One entry per (worker, stream) that was ever journaled, 80 bytes each, kept for good: it is what
  * recognises duplicates. Entries never move. Zeroed struct = empty table; one thread.
  */
 #ifndef COLLECTOR_SERVER_STREAMS_H
@@ -19,8 +19,10 @@ struct server_progress {
 	uint64_t stream;
 	uint64_t next;	  /* records below are in the journal's queue or in the journal */
 	uint64_t written; /* records below are in the journal: only these may be acknowledged */
-	struct server_progress *next_dirty;
-	bool dirty; /* next > written */
+	/* See server_acks.c. */
+	uint64_t leaving;
+	struct server_progress *next_fresh, *next_leaving;
+	bool is_fresh;
 };
 
 struct server_streams {

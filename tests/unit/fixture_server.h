@@ -47,16 +47,14 @@ struct agent {
 /* Not every test uses every function. */
 #define FIXTURE static __attribute__((unused))
 
-static int (*fixture_append)(struct framefile *file, const void *frames, size_t bytes);
 static uint64_t fixture_segment_bytes;
 static bool fixture_insecure;
+static enum loop_kind fixture_loop;
 
 FIXTURE void site_start(struct site *site)
 {
-	struct journal_config journal = {.dir = site->dir,
-					 .segment_bytes = fixture_segment_bytes,
-					 .append = fixture_append,
-					 .sync_ms = 20};
+	struct journal_config journal = {
+		.dir = site->dir, .segment_bytes = fixture_segment_bytes, .sync_ms = 20};
 	struct server_config server = {.name = "here",
 				       .handshake_ms = 300,
 				       .frame_ms = 300,
@@ -66,8 +64,9 @@ FIXTURE void site_start(struct site *site)
 				       .sweep_ms = 10};
 	int err;
 
-	site->loop = loop_new(LOOP_AUTO);
+	site->loop = loop_new(fixture_loop);
 	assert_non_null(site->loop);
+	journal.loop = site->loop;
 	site->journal = journal_open(&journal, &err);
 	assert_non_null(site->journal);
 	server.loop = site->loop;
@@ -290,6 +289,31 @@ FIXTURE uint64_t connected(struct site *site)
 
 	server_get_stats(site->server, &stats);
 	return stats.connected;
+}
+
+/* Runs the tests on each loop that there is here; how many failed. */
+#define fixture_run(name, tests) fixture_on_each(name, tests, sizeof(tests) / sizeof((tests)[0]))
+
+FIXTURE int fixture_on_each(const char *name, const struct CMUnitTest *tests, size_t n)
+{
+	static const enum loop_kind kinds[] = {LOOP_EPOLL, LOOP_URING, LOOP_URING_SINGLE};
+	char title[128];
+	struct loop *loop;
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		fixture_loop = kinds[i];
+		loop = loop_new(fixture_loop);
+		if (!loop || loop_refused(loop)) {
+			printf("%s: no io_uring here\n", name);
+		} else {
+			snprintf(title, sizeof(title), "%s on %s%s", name, loop_name(loop),
+				 kinds[i] == LOOP_URING_SINGLE ? ", receiving once" : "");
+			failed += _cmocka_run_group_tests(title, tests, n, NULL, NULL);
+		}
+		loop_free(loop);
+	}
+	return failed;
 }
 
 struct counted {

@@ -25,9 +25,16 @@ struct peer {
 	struct loop_stream *stream, *victim;
 	size_t bytes, calls, largest, writables, closes;
 	int error;
-	bool close_self;
+	bool close_self, pause_self, disorder;
+	size_t at; /* in the sequence that was sent */
 	char last[64];
 };
+
+/* Bytes that tell where they belong. */
+static uint8_t sequence(size_t at)
+{
+	return (uint8_t)(at ^ at >> 8 ^ at >> 16);
+}
 
 static void on_bytes(void *arg, const uint8_t *data, size_t len)
 {
@@ -35,6 +42,10 @@ static void on_bytes(void *arg, const uint8_t *data, size_t len)
 
 	peer->bytes += len;
 	peer->calls++;
+	for (size_t i = 0; i < len; i++)
+		peer->disorder |= data[i] != sequence(peer->at++);
+	if (peer->pause_self)
+		loop_stream_pause(peer->stream, true);
 	peer->largest = len > peer->largest ? len : peer->largest;
 	memcpy(peer->last, data, len < sizeof(peer->last) ? len : sizeof(peer->last));
 	if (peer->victim)
@@ -177,6 +188,143 @@ static void a_paused_stream_gets_nothing(void **state)
 	assert_int_equal(peer.error, -ECONNRESET);
 	close(fd);
 	loop_free(loop);
+}
+
+/* Writes what the socket takes of the sequence; how much. */
+static size_t write_sequence(int fd, size_t at, size_t len)
+{
+	uint8_t *block = malloc(len);
+	ssize_t n;
+
+	for (size_t i = 0; i < len; i++)
+		block[i] = sequence(at + i);
+	n = send(fd, block, len, MSG_DONTWAIT);
+	free(block);
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* What has been received already, by whatever way, waits too. */
+static void a_stream_that_pauses_itself_gets_the_rest_later(void **state)
+{
+	struct loop *loop = loop_new(kind);
+	struct peer peer;
+	int fd = connect_peer(loop, &peer), i;
+	size_t sent = 0, calls;
+
+	(void)state;
+	peer.pause_self = true;
+	for (i = 0; i < 200; i++) {
+		sent += write_sequence(fd, sent, 50000);
+		calls = peer.calls;
+		turn(loop);
+		assert_int_equal(peer.calls, calls + 1);
+		assert_int_equal(loop_turn(loop, 0), 0);
+		assert_int_equal(peer.calls, calls + 1);
+		loop_stream_pause(peer.stream, false);
+	}
+	peer.pause_self = false;
+	/* The end comes after what was sent before it. */
+	close(fd);
+	for (i = 0; i < 1000 && !peer.closes; i++)
+		turn(loop);
+	assert_int_equal(peer.closes, 1);
+	assert_int_equal(peer.error, 0);
+	assert_int_equal(peer.bytes, sent);
+	assert_false(peer.disorder);
+	loop_free(loop);
+}
+
+/* More at once than all of the loop's buffers hold. */
+static void many_streams_at_once_lose_nothing(void **state)
+{
+	enum { PEERS = 200 };
+	struct loop *loop = loop_new(kind);
+	static struct peer peer[PEERS];
+	size_t sent[PEERS] = {0}, all = 0, got = 0;
+	int fd[PEERS], i, round;
+
+	(void)state;
+	for (i = 0; i < PEERS; i++)
+		fd[i] = connect_peer(loop, &peer[i]);
+	for (round = 0; round < 4; round++) {
+		for (i = 0; i < PEERS; i++) {
+			size_t n = write_sequence(fd[i], sent[i], 60000);
+
+			sent[i] += n;
+			all += n;
+		}
+		/* Some rest for a while, and one goes. */
+		for (i = round; i < PEERS; i += 7)
+			loop_stream_pause(peer[i].stream, !(round & 1));
+		assert_int_equal(loop_turn(loop, 0), 0);
+	}
+	for (i = 0; i < PEERS; i++)
+		loop_stream_pause(peer[i].stream, false);
+	for (round = 0; round < 5000 && got < all; round++) {
+		turn(loop);
+		for (got = 0, i = 0; i < PEERS; i++)
+			got += peer[i].bytes;
+	}
+	for (i = 0; i < PEERS; i++) {
+		assert_int_equal(peer[i].bytes, sent[i]);
+		assert_false(peer[i].disorder);
+		close(fd[i]);
+	}
+	loop_free(loop);
+}
+
+static void what_is_queued_at_the_close_is_sent(void **state)
+{
+	struct loop *loop = loop_new(kind);
+	struct peer peer;
+	int fd = connect_peer(loop, &peer);
+	char got[16];
+
+	(void)state;
+	/* One that has just left, and whose end nobody has been told of yet. */
+	assert_int_equal(write(fd, "x", 1), 1);
+	loop_set_round_end(loop, round_end_send, &peer);
+	turn(loop);
+	loop_set_round_end(loop, NULL, NULL);
+	loop_stream_send(peer.stream, "two", 3);
+	loop_stream_close(peer.stream);
+	assert_int_equal(loop_turn(loop, 0), 0);
+	assert_int_equal(recv(fd, got, sizeof(got), MSG_WAITALL), 6);
+	assert_memory_equal(got, "acktwo", 6);
+	close(fd);
+	loop_free(loop);
+}
+
+/* The kernel may be in the middle of sending and receiving: none of it may touch what is gone. */
+static void a_loop_may_be_freed_with_everything_under_way(void **state)
+{
+	static char block[LOOP_SEND_QUEUE];
+	struct loop *loop = loop_new(kind);
+	struct peer full, paused, closed;
+	int fd[3] = {connect_peer(loop, &full), connect_peer(loop, &paused),
+		     connect_peer(loop, &closed)};
+	int pipe_fd[2], i;
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fd), 0);
+	assert_non_null(loop_watch_new(loop, pipe_fd[0], NULL, NULL));
+	for (i = 0; i < 100; i++) {
+		loop_stream_send(full.stream, block, sizeof(block));
+		loop_stream_send(closed.stream, block, sizeof(block));
+		assert_int_equal(loop_turn(loop, 0), 0);
+	}
+	assert_int_equal(loop_stream_send(full.stream, block, sizeof(block)), -ENOBUFS);
+	paused.pause_self = true;
+	for (i = 0; i < 10; i++)
+		write_sequence(fd[1], paused.at, 50000);
+	assert_int_equal(loop_turn(loop, 0), 0);
+	loop_stream_close(closed.stream);
+	loop_free(loop);
+	assert_int_equal(full.closes + paused.closes + closed.closes, 0);
+	for (i = 0; i < 3; i++)
+		close(fd[i]);
+	close(pipe_fd[0]);
+	close(pipe_fd[1]);
 }
 
 static void streams_may_close_themselves_and_others(void **state)
@@ -329,6 +477,10 @@ int main(void)
 		cmocka_unit_test(what_the_round_end_sends_leaves_in_that_round),
 		cmocka_unit_test(a_slow_reader_fills_its_queue_only),
 		cmocka_unit_test(a_paused_stream_gets_nothing),
+		cmocka_unit_test(a_stream_that_pauses_itself_gets_the_rest_later),
+		cmocka_unit_test(many_streams_at_once_lose_nothing),
+		cmocka_unit_test(what_is_queued_at_the_close_is_sent),
+		cmocka_unit_test(a_loop_may_be_freed_with_everything_under_way),
 		cmocka_unit_test(streams_may_close_themselves_and_others),
 		cmocka_unit_test(finish_sends_what_is_queued_then_ends),
 		cmocka_unit_test(accepting_is_bounded_per_round),

@@ -2,6 +2,9 @@
 /* test_server.c - good agents: the handshake, what is journaled, what is acknowledged. */
 #include "fixture_server.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 static void good_token_is_welcome_and_acknowledged(void **state)
 {
 	struct server_stats stats;
@@ -94,11 +97,20 @@ static void a_restarted_collector_knows_what_it_has(void **state)
 	site_release(&site);
 }
 
-static bool disk_full;
-
-static int full_append(struct framefile *file, const void *frames, size_t bytes)
+/* Writing really fails. */
+static void fill_disk(bool full)
 {
-	return disk_full ? -ENOSPC : framefile_append(file, frames, bytes);
+	static struct rlimit before;
+	struct rlimit small;
+
+	if (full) {
+		signal(SIGXFSZ, SIG_IGN);
+		getrlimit(RLIMIT_FSIZE, &before);
+	}
+	small = before;
+	if (full)
+		small.rlim_cur = 1;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
 }
 
 static void a_full_disk_stops_acknowledging_until_it_has_room(void **state)
@@ -107,25 +119,22 @@ static void a_full_disk_stops_acknowledging_until_it_has_room(void **state)
 	struct site site;
 
 	(void)state;
-	fixture_append = full_append;
-	disk_full = false;
 	site_init(&site);
 	agent_open(&site, &agent, 1);
-	disk_full = true;
+	fill_disk(true);
 	agent_data(&agent, 0, 4);
 	agent_data(&agent, 4, 4);
 	assert_int_equal(agent_receive(&agent), -1);
 	assert_true(journal_is_stuck(site.journal));
 	/* What is only queued is not promised to anybody. */
 	assert_int_equal(agent_open(&site, &other, 1), 0);
-	disk_full = false;
+	fill_disk(false);
 	assert_int_equal(agent_ack(&agent), 8);
 	assert_false(journal_is_stuck(site.journal));
 	assert_int_equal(journaled(&site).records, 8);
 	agent_close(&agent);
 	agent_close(&other);
 	site_release(&site);
-	fixture_append = NULL;
 }
 
 static void clocks_are_answered(void **state)
@@ -194,5 +203,5 @@ int main(void)
 		cmocka_unit_test(frames_may_come_byte_by_byte_and_many_at_once),
 	};
 
-	return cmocka_run_group_tests_name("server", tests, NULL, NULL);
+	return fixture_run("server", tests);
 }

@@ -200,5 +200,5 @@ int main(void)
 		cmocka_unit_test(slow_peers_are_dropped),
 	};
 
-	return cmocka_run_group_tests_name("server_peers", tests, NULL, NULL);
+	return fixture_run("server_peers", tests);
 }
