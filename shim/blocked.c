@@ -27,6 +27,12 @@ uint64_t blocked_threshold_ns = UINT64_MAX;
 __thread int blocked_unwinding;
 static int (*backtrace)(void **addresses, int size);
 
+/* What pthread_atfork is in C libraries of every age; the name itself lay in libpthread
+ * before 2.34. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+			     void *dso);
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
 /* Milliseconds of CREMA_BLOCKED_MS; -1: not a number. */
 static long wanted_ms(void)
 {
@@ -171,7 +177,7 @@ void blocked_open(void)
 	backtrace = (int (*)(void **, int))find_backtrace();
 	if (!backtrace)
 		shim_note("blocked stacks: libunwind not found");
-	else if (pthread_atfork(before_fork, after_fork, in_child))
+	else if (__register_atfork(before_fork, after_fork, in_child, &__dso_handle))
 		backtrace = NULL;
 	/* The first ones take milliseconds: it reads the tables of every library on the stack. */
 	for (int i = 0; i < 2; i++)
