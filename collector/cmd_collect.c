@@ -259,6 +259,12 @@ static int start_http(struct collect *c)
 	};
 	int err;
 
+	if (config.cert && !http_has_tls()) {
+		log_line("collect: --http %s: this build has no TLS for the page: let it listen on "
+			 "127.0.0.1 and go there by 'ssh -L', or use Debian's build",
+			 c->http_at);
+		return -EPROTONOSUPPORT;
+	}
 	http_page_init();
 	c->http = http_start(&config, &err);
 	c->http_fd = -1;

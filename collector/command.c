@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/serve/http.h"
 #include "common/log.h"
 #include "version.h"
 
@@ -14,6 +15,16 @@ int command_usage(const struct command *command)
 {
 	fprintf(stderr, "usage: crema %s\n", command->usage);
 	return STATUS_USAGE;
+}
+
+void command_version(void)
+{
+	printf("crema %s\n", CREMA_VERSION);
+	if (!http_has_tls())
+		printf("portable build: the status page has no https\n");
+#ifndef CREMA_URING
+	printf("without io_uring\n");
+#endif
 }
 
 bool command_options(const struct command *command, struct options *options, bool more, int argc,
@@ -32,7 +43,7 @@ bool command_options(const struct command *command, struct options *options, boo
 		return false;
 	}
 	if (options_on(options, OPT_version)) {
-		printf("crema %s\n", CREMA_VERSION);
+		command_version();
 		*status = fflush(stdout) ? STATUS_FAILED : STATUS_DONE;
 		return false;
 	}

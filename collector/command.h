@@ -31,6 +31,7 @@ extern const struct command cmd_compare;
 extern const struct command cmd_run;
 extern const struct command cmd_token;
 extern const struct command cmd_top;
+extern const struct command cmd_doctor;
 
 /*
  * Parses the command's options and answers --help and --version. True: go on. False: return
@@ -38,6 +39,9 @@ extern const struct command cmd_top;
  */
 bool command_options(const struct command *command, struct options *options, bool more, int argc,
 		     char **argv, int *status);
+
+/* Prints the version, and what this build lacks. */
+void command_version(void);
 
 /* Whether text on standard output may be coloured: a terminal that can, and no NO_COLOR. */
 bool command_colour(void);

@@ -5,7 +5,6 @@
 
 #include "collector/command.h"
 #include "common/log.h"
-#include "version.h"
 
 static void usage(FILE *out)
 {
@@ -21,7 +20,7 @@ static void usage(FILE *out)
 static int answer(const char *what)
 {
 	if (!strcmp(what, "--version"))
-		printf("crema %s\n", CREMA_VERSION);
+		command_version();
 	else
 		usage(stdout);
 	return fflush(stdout) ? STATUS_FAILED : STATUS_DONE;

@@ -24,10 +24,11 @@ enum option_id {
 #define SCOPE_RUN     8u
 #define SCOPE_TOP     16u
 #define SCOPE_TOKEN   32u
-#define SCOPE_PAGE    (SCOPE_COLLECT | SCOPE_TOP)
+#define SCOPE_DOCTOR  128u
+#define SCOPE_PAGE    (SCOPE_COLLECT | SCOPE_TOP | SCOPE_DOCTOR)
 #define SCOPE_COMPARE 64u
 #define SCOPE_READ    (SCOPE_REPORT | SCOPE_COMPARE)
-#define SCOPE_ALL     127u
+#define SCOPE_ALL     255u
 
 struct option {
 	const char *id;

@@ -210,6 +210,11 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
 	*state = NULL;
 }
 
+bool http_has_tls(void)
+{
+	return MHD_is_feature_supported(MHD_FEATURE_TLS) == MHD_YES;
+}
+
 struct http *http_start(const struct http_config *config, int *error)
 {
 	struct http *http = calloc(1, sizeof(*http));

@@ -60,6 +60,9 @@ struct http_config {
 	int64_t job_ms; /* 0: HTTP_JOB_MS */
 };
 
+/* Whether libmicrohttpd can do TLS: the one of portable builds cannot. */
+bool http_has_tls(void);
+
 /* NULL with *error = -errno. */
 struct http *http_start(const struct http_config *config, int *error);
 void http_stop(struct http *http);

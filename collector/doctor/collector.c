@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collector.c - the collectors that workers here send to, and the status page. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/doctor/ask.h"
+#include "collector/doctor/doctor.h"
+#include "collector/top/top_fetch.h"
+#include "common/auth.h"
+#include "common/log.h"
+#include "version.h"
+#include "wire.h"
+
+#define CLOCK_WARN_NS 1000000000
+#define PAGE_WAIT_MS 1000
+
+static void look_at_token(struct doctor *d, const char *file)
+{
+	char path[PATH_MAX] = "", text[PATH_MAX + 256];
+	struct auth_token token = {0};
+	int err = auth_token_path(path, sizeof(path), file);
+
+	if (!err)
+		err = auth_token_read(&token, path);
+	memset(&token, 0, sizeof(token));
+	if (!err) {
+		doctor_say(d, DOCTOR_OK, "token", "%s", path);
+		return;
+	}
+	doctor_say(d, DOCTOR_BAD, "token", "%s", auth_explain(text, sizeof(text), err, path));
+	doctor_advise(
+		d, "the collector makes it; elsewhere copy it there ('crema token' shows it), mode "
+		   "0600, or name one that is shared by CREMA_TOKEN_FILE");
+}
+
+static void look_at_clock(struct doctor *d, const struct ask *a, const char *name)
+{
+	double s = (double)a->offset_ns / 1e9, error = (double)a->error_ns / 1e9;
+
+	if (llabs((long long)a->offset_ns) < CLOCK_WARN_NS + (long long)a->error_ns) {
+		doctor_say(d, DOCTOR_OK, "clocks", "of %s and here differ by %.3f s (+-%.3f s)",
+			   name, s, error);
+		return;
+	}
+	doctor_say(d, DOCTOR_WARN, "clocks", "of %s is %+.3f s (+-%.3f s) off ours", name, s,
+		   error);
+	doctor_advise(
+		d,
+		"reports correct for it; set the clocks by NTP (chrony) so that logs agree, too");
+}
+
+static void look_at_folder(struct doctor *d, const char *path)
+{
+	if (!access(path, W_OK | X_OK)) {
+		doctor_say(d, DOCTOR_OK, "collector", "records go into files in %s", path);
+		return;
+	}
+	doctor_say(d, DOCTOR_BAD, "collector", "records cannot go into '%s': %s", path,
+		   log_error(errno));
+	doctor_advise(d, "make the folder, on a file system that all nodes share");
+}
+
+static void look_at_collector(struct doctor *d, const char *name, const char *token_file)
+{
+	struct net_address address;
+	struct ask a;
+
+	if (net_parse(&address, name, CREMA_DEFAULT_PORT)) {
+		doctor_say(d, DOCTOR_BAD, "collector", "'%s' is no HOST:PORT or dir:PATH", name);
+		doctor_advise(d, "correct CREMA_COLLECTOR where workers are started");
+		return;
+	}
+	if (address.kind == NET_DIR) {
+		look_at_folder(d, address.path);
+		return;
+	}
+	if (!ask_collector(&a, &address, token_file)) {
+		doctor_say(d, DOCTOR_OK, "collector", "%s answers%s and takes %s", name,
+			   a.tls ? " (TLS)" : "",
+			   a.had_token ? "our token" : "agents without a token");
+		look_at_clock(d, &a, name);
+		return;
+	}
+	doctor_say(d, DOCTOR_BAD, "collector", "%s: %s", name, a.why);
+	if (!a.connected)
+		doctor_advise(d,
+			      "is 'crema collect' running there, and does a firewall let this node "
+			      "in? agents keep records "
+			      "in their spool meanwhile; CREMA_COLLECTOR=dir:PATH needs no port");
+	else if (a.challenged && a.newest >= CREMA_WIRE_OLDEST)
+		doctor_advise(d, "%s; 'crema token' on the collector's machine shows the right one",
+			      a.had_token ? "the token here is another one"
+					  : "there is no token here");
+	else
+		doctor_advise(d, "look at the address, at TLS (CREMA_TLS_*) and at the release on "
+				 "both ends");
+}
+
+static void say_page(struct doctor *d, const char *from, const json_t *live)
+{
+	const char *version = json_string_value(json_object_get(live, "version"));
+	json_t *workers = json_object_get(live, "workers");
+	json_int_t here = json_integer_value(json_object_get(workers, "connected"));
+	json_int_t silent = json_integer_value(json_object_get(workers, "silent"));
+
+	if (!version || !json_is_object(workers)) {
+		doctor_say(d, DOCTOR_BAD, "page", "what %s answers is not a collector's", from);
+		return;
+	}
+	doctor_say(d, silent ? DOCTOR_WARN : DOCTOR_OK, "page",
+		   "%s: crema %s, %" JSON_INTEGER_FORMAT " workers connected, %" JSON_INTEGER_FORMAT
+		   " silent",
+		   from, version, here, silent);
+	if (silent)
+		doctor_advise(d, "crema top lists them; run crema doctor on their machine");
+	if (strcmp(version, CREMA_VERSION)) {
+		doctor_say(d, DOCTOR_WARN, "versions", "the collector is crema %s, this is %s",
+			   version, CREMA_VERSION);
+		doctor_advise(d, "use one release on both ends");
+	}
+}
+
+/* Asked only where a page was named, or a collector of this machine is looked at. */
+static void look_at_page(struct doctor *d)
+{
+	char why[5000];
+	struct fetch *fetch = fetch_new(d->page, d->token_file, why, sizeof(why));
+	const struct buf *body = NULL;
+	json_t *live;
+
+	if (fetch && !fetch_start(fetch)) {
+		while (!fetch_wait(fetch, -1, PAGE_WAIT_MS))
+			;
+		body = fetch_answer(fetch, why, sizeof(why));
+	}
+	if (body) {
+		live = json_loadb((const char *)body->data, body->len, 0, NULL);
+		say_page(d, fetch_from(fetch), live);
+		json_decref(live);
+	} else {
+		doctor_say(d, DOCTOR_UNKNOWN, "page", "%s", why);
+		doctor_advise(d, "give the address of the collector's page by --http, or run this "
+				 "on its machine");
+	}
+	fetch_free(fetch);
+}
+
+void doctor_collector(struct doctor *d)
+{
+	const char *file;
+
+	if (d->collector && *d->collector)
+		doctor_target(d, d->collector, "");
+	for (size_t i = 0; i < d->targets; i++) {
+		file = d->token_file ? d->token_file : d->target[i].token_file;
+		file = *file ? file : NULL;
+		if (strncmp(d->target[i].address, "dir:", 4) != 0)
+			look_at_token(d, file);
+		look_at_collector(d, d->target[i].address, file);
+	}
+	if (!d->targets) {
+		doctor_say(d, DOCTOR_UNKNOWN, "collector",
+			   "no address is known: no worker here names one");
+		doctor_advise(d, "crema doctor --collector HOST:PORT");
+	}
+	look_at_page(d);
+}

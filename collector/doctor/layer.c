@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* layer.c - which process above a worker lost LD_PRELOAD. */
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/doctor/process.h"
+
+#define DEEPEST 64
+
+/* Programs that are known to clean the environment, by the name of their process. */
+static const struct known {
+	const char *name, *advice;
+} known[] = {
+	{"sudo", "sudo removes LD_PRELOAD: put 'crema run --' behind it (sudo ... crema run -- "
+		 "dask worker ...)"},
+	{"su", "su - begins with an empty environment: put 'crema run --' behind it"},
+	{"sshd",
+	 "ssh does not take the environment along: put 'crema run --' into the remote command"},
+	{"slurmstepd",
+	 "the job began without it: put 'crema run --' into the job script (dask-jobqueue: "
+	 "job_script_prologue, or python='crema run -- python')"},
+	{"condor_starter", "the job began without it: 'environment' of the submit file, or 'crema "
+			   "run --' in its executable"},
+	{"condor_exec.exe", "put 'crema run --' into the job's script"},
+	{"pbs_mom", "the job began without it: put 'crema run --' into the job script"},
+	{"sge_shepherd", "the job began without it: put 'crema run --' into the job script"},
+	{"starter-suid", "the container's runtime took it: apptainer --env LD_PRELOAD=..., or "
+			 "'crema run --' inside"},
+	{"containerd-shim", "the container began without it: set LD_PRELOAD in its specification, "
+			    "or 'crema run --' inside"},
+	{"conmon", "the container began without it: set LD_PRELOAD in its specification, or 'crema "
+		   "run --' inside"},
+};
+
+static const char *advice_for(const struct process *from, const struct process *to)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (!strncmp(from->name, known[i].name, 15))
+			return known[i].advice;
+		if (to && !strncmp(to->name, known[i].name, 15))
+			return known[i].advice;
+	}
+	if (process_kind(from) == PROCESS_NANNY)
+		return "the nanny starts its worker without it: look at "
+		       "distributed.nanny.pre-spawn-environ in "
+		       "Dask's configuration";
+	if (from->is_setuid || (to && to->is_setuid))
+		return "a setuid program ignores LD_PRELOAD and drops it: put 'crema run --' "
+		       "behind it";
+	return "it starts its child without LD_PRELOAD (unset, env -i, an environment of its own): "
+	       "put "
+	       "'crema run --' behind it";
+}
+
+static void put_command(const struct process *p, char *out, size_t size)
+{
+	const char *word;
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; (word = process_word(p, i)) && n + 2 < size && i < 4; i++) {
+		snprintf(out + n, size - n, "%s%.60s", i ? " " : "", word);
+		n = strlen(out);
+	}
+	if (!n)
+		snprintf(out, size, "%s", p->name);
+}
+
+/* p has it in its environment and yet it is not loaded. */
+static void not_loaded(const struct process *p, char *text, size_t size, char *advice,
+		       size_t advice_size)
+{
+	const char *preload = process_env(p, "LD_PRELOAD");
+
+	snprintf(text, size, "LD_PRELOAD is set ('%.300s'), but its loader did not take it",
+		 preload);
+	if (p->is_static)
+		snprintf(advice, advice_size,
+			 "'%.200s' is linked statically: no library can be preloaded", p->exe);
+	else if (p->is_musl)
+		snprintf(advice, advice_size,
+			 "'%.200s' is of musl (Alpine): use a Python for glibc", p->exe);
+	else if (p->is_setuid)
+		snprintf(advice, advice_size, "'%.200s' is setuid: the loader ignores LD_PRELOAD",
+			 p->exe);
+	else
+		snprintf(advice, advice_size,
+			 "is the file there, readable and of this machine's kind, also inside its "
+			 "container?");
+}
+
+bool layer_of(const struct process *p, char *text, size_t size, char *advice, size_t advice_size)
+{
+	struct process above, below = {0};
+	char name[160], child[160] = "the worker";
+	pid_t at = p->parent;
+	bool found = false, blind = p->hidden;
+
+	if (p->has_preload) {
+		not_loaded(p, text, size, advice, advice_size);
+		return true;
+	}
+	for (int i = 0; i < DEEPEST && at > 0 && !found; i++) {
+		if (process_read(&above, at))
+			break;
+		blind |= above.hidden;
+		if (above.has_preload) {
+			put_command(&above, name, sizeof(name));
+			snprintf(text, size, "process %d (%s) had LD_PRELOAD, its child %s did not",
+				 (int)above.pid, name, child);
+			snprintf(advice, advice_size, "%s",
+				 advice_for(&above, below.pid ? &below : NULL));
+			found = true;
+		}
+		put_command(&above, name, sizeof(name));
+		snprintf(child, sizeof(child), "%d (%.100s)", (int)above.pid, name);
+		at = above.parent;
+		process_release(&below);
+		below = above;
+	}
+	process_release(&below);
+	if (found)
+		return true;
+	snprintf(text, size, "no process above it has LD_PRELOAD%s",
+		 blind ? " as far as this user may look" : "");
+	snprintf(advice, advice_size,
+		 "start it by 'crema run -- dask worker ...', or set LD_PRELOAD where the workers "
+		 "are started");
+	return false;
+}

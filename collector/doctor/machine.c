@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* machine.c - what of this machine decides which numbers there can be. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "collector/cmd_run.h"
+#include "collector/doctor/doctor.h"
+#include "common/log.h"
+#include "shm.h"
+#include "version.h"
+
+#define MIB 1048576.0
+
+/* The first line of a small file; -errno. */
+static int first_line(const char *path, char *out, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	int err = f ? 0 : -errno;
+
+	out[0] = '\0';
+	if (f && !fgets(out, (int)size, f))
+		err = ferror(f) ? -errno : -ENODATA;
+	if (f)
+		fclose(f);
+	out[strcspn(out, "\n")] = '\0';
+	return err;
+}
+
+static void look_at_kernel(struct doctor *d)
+{
+	struct utsname u;
+	int major = 0, minor = 0;
+
+	if (uname(&u) || sscanf(u.release, "%d.%d", &major, &minor) != 2) {
+		doctor_say(d, DOCTOR_UNKNOWN, "kernel", "its version cannot be read");
+		return;
+	}
+	if (major > 4 || (major == 4 && minor >= 14))
+		doctor_say(d, DOCTOR_OK, "kernel", "Linux %s on %s", u.release, u.machine);
+	else {
+		doctor_say(d, DOCTOR_BAD, "kernel", "Linux %s is older than 4.14", u.release);
+		doctor_advise(d, "workers are measured on newer kernels only");
+	}
+}
+
+static void look_at_shared_memory(struct doctor *d)
+{
+	struct statvfs v;
+	double free_mib;
+
+	if (statvfs("/dev/shm", &v) || access("/dev/shm", W_OK)) {
+		doctor_say(d, DOCTOR_WARN, "memory", "/dev/shm: %s; workers use $TMPDIR or /tmp",
+			   log_error(errno));
+		doctor_advise(d, "mount a tmpfs there: on a disk the counters cost writes");
+		return;
+	}
+	free_mib = (double)v.f_bavail * (double)v.f_frsize / MIB;
+	if (free_mib < sizeof(struct crema_shm) / MIB) {
+		doctor_say(d, DOCTOR_BAD, "memory",
+			   "%.1f MiB are free in /dev/shm; each worker takes %.1f", free_mib,
+			   sizeof(struct crema_shm) / MIB);
+		doctor_advise(d,
+			      "remove what lies there, or make it larger (containers: --shm-size)");
+	} else {
+		doctor_say(d, DOCTOR_OK, "memory",
+			   "%.0f MiB are free in /dev/shm: room for %.0f workers", free_mib,
+			   free_mib / (sizeof(struct crema_shm) / MIB));
+	}
+}
+
+static void look_at_limits(struct doctor *d)
+{
+	struct rlimit file, files;
+
+	if (getrlimit(RLIMIT_FSIZE, &file) || getrlimit(RLIMIT_NOFILE, &files)) {
+		doctor_say(d, DOCTOR_UNKNOWN, "limits", "cannot be read");
+		return;
+	}
+	if (file.rlim_cur < sizeof(struct crema_shm)) {
+		doctor_say(d, DOCTOR_BAD, "limits",
+			   "files may be %llu bytes (ulimit -f): a worker's counters do not fit",
+			   (unsigned long long)file.rlim_cur);
+		doctor_advise(d, "ulimit -f unlimited where workers are started");
+	} else if (files.rlim_cur < 256) {
+		doctor_say(d, DOCTOR_WARN, "limits", "%llu open files (ulimit -n)",
+			   (unsigned long long)files.rlim_cur);
+		doctor_advise(d, "a collector needs one for each worker; ulimit -n 4096");
+	} else {
+		doctor_say(d, DOCTOR_OK, "limits",
+			   "%llu open files, files of any size that is needed",
+			   (unsigned long long)files.rlim_cur);
+	}
+}
+
+/* Time spent runnable without a core: without it that is in no class. */
+static void look_at_run_delay(struct doctor *d)
+{
+	char line[128];
+	int err = first_line("/proc/thread-self/schedstat", line, sizeof(line));
+	unsigned long long cpu = 0, delay = 0;
+
+	if (!err && sscanf(line, "%llu %llu", &cpu, &delay) == 2 && cpu) {
+		doctor_say(d, DOCTOR_OK, "run queue", "/proc/PID/schedstat tells waits for a core");
+		return;
+	}
+	doctor_say(d, DOCTOR_WARN, "run queue", "/proc/thread-self/schedstat: %s",
+		   err ? log_error(err) : "says nothing");
+	doctor_advise(d, "waits for a core stay in 'not classified' here (kernel without "
+			 "CONFIG_SCHED_INFO, or /proc masked)");
+}
+
+static void look_at_clock(struct doctor *d)
+{
+	char line[128];
+	int err = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+			     line, sizeof(line));
+
+	if (err)
+		doctor_say(d, DOCTOR_UNKNOWN, "clock",
+			   "the kernel's clock source cannot be read: %s", log_error(err));
+	else if (!strcmp(line, "tsc") || !strcmp(line, "kvm-clock") || !strncmp(line, "arch", 4))
+		doctor_say(d, DOCTOR_OK, "clock", "the kernel's source is %s", line);
+	else {
+		doctor_say(d, DOCTOR_WARN, "clock",
+			   "the kernel's source is %s: it does not trust the CPU's counter", line);
+		doctor_advise(d, "short waits are timed by that counter; edges of tasks are not");
+	}
+}
+
+/* Filters answer ENOSYS or EPERM instead of the kernel. */
+static void look_at_calls(struct doctor *d)
+{
+	static const struct {
+		const char *name, *without;
+		long number;
+	} call[] = {
+		{"pidfd_open", "a worker's end is found by polling /proc", SYS_pidfd_open},
+#ifdef SYS_close_range
+		{"close_range", "descriptors are closed one by one when an agent starts",
+		 SYS_close_range},
+#endif
+	};
+
+	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
+		/* Arguments that are refused, so that nothing happens. */
+		long r = syscall(call[i].number, ~0u, 0u, ~0u);
+		int err = r < 0 ? errno : 0;
+
+		if (r >= 0)
+			close((int)r);
+		if (err != ENOSYS && err != EPERM)
+			continue;
+		doctor_say(d, DOCTOR_WARN, "system call", "%s: %s%s", call[i].name, log_error(err),
+			   err == EPERM ? " (a seccomp filter)" : "");
+		doctor_advise(d, "%s", call[i].without);
+	}
+}
+
+/* What crema never uses is named, so that nobody looks for it. */
+static void look_at_unused(struct doctor *d)
+{
+	char line[256];
+
+	if (!first_line("/proc/sys/kernel/yama/ptrace_scope", line, sizeof(line)) &&
+	    strcmp(line, "0"))
+		doctor_say(d, DOCTOR_OK, "ptrace", "is restricted (scope %s): crema does without",
+			   line);
+	if (!first_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line)))
+		doctor_say(d, DOCTOR_OK, "perf events", "paranoid level %s: crema does without",
+			   line);
+}
+
+/* The library opens it in workers; so do we, to see whether it is there. */
+static void look_at_libunwind(struct doctor *d)
+{
+	void *library = dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);
+
+	if (library) {
+		doctor_say(d, DOCTOR_OK, "call stacks", "libunwind is here");
+		dlclose(library);
+	} else {
+		doctor_say(d, DOCTOR_WARN, "call stacks",
+			   "no libunwind.so.8: long waits are counted, but without their stacks");
+		doctor_advise(d, "install it (Debian: libunwind8), or CREMA_BLOCKED_MS=0");
+	}
+}
+
+void doctor_machine(struct doctor *d)
+{
+	look_at_kernel(d);
+	look_at_shared_memory(d);
+	look_at_limits(d);
+	look_at_run_delay(d);
+	look_at_clock(d);
+	look_at_calls(d);
+	look_at_libunwind(d);
+	look_at_unused(d);
+}
+
+static void look_at_agent_program(struct doctor *d, const char *library)
+{
+	static const char *const place[] = {"crema-agent", "../../libexec/crema/crema-agent"};
+	const char *slash = strrchr(library, '/'), *given = getenv("CREMA_AGENT");
+	char path[PATH_MAX];
+	struct statvfs v;
+
+	for (int i = 0; i < 3; i++) {
+		if (i == 0)
+			snprintf(path, sizeof(path), "%s", given ? given : "");
+		else
+			snprintf(path, sizeof(path), "%.*s/%s", slash ? (int)(slash - library) : 0,
+				 library, place[i - 1]);
+		if (!path[0] || access(path, X_OK))
+			continue;
+		if (!statvfs(path, &v) && (v.f_flag & ST_NOEXEC))
+			continue;
+		doctor_say(d, DOCTOR_OK, "agent", "is here: %s", path);
+		return;
+	}
+	doctor_say(d, DOCTOR_BAD, "agent", "no crema-agent that can be run for '%s'", library);
+	doctor_advise(
+		d,
+		"install all of crema, on a file system without noexec; or name it by CREMA_AGENT");
+}
+
+void doctor_installation(struct doctor *d, const char *exe)
+{
+	static char library[PATH_MAX];
+	char why[PATH_MAX + 64], path[PATH_MAX];
+
+	if (run_find_library(exe, library, sizeof(library))) {
+		doctor_say(d, DOCTOR_BAD, "library",
+			   "libcrema.so is neither beside '%s' nor in ../lib/crema", exe);
+		doctor_advise(d, "install crema anew");
+		return;
+	}
+	d->library = library;
+	if (run_loadable(library, path, sizeof(path)) || run_try_library(path, why, sizeof(why))) {
+		doctor_say(d, DOCTOR_BAD, "library", "%s cannot be preloaded: %s", library, why);
+		doctor_advise(d, "is it of this machine's kind? the wheel's runs on glibc 2.17 and "
+				 "newer, not on musl");
+	} else {
+		doctor_say(d, DOCTOR_OK, "library", "crema %s, %s can be preloaded", CREMA_VERSION,
+			   library);
+	}
+	look_at_agent_program(d, library);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* process.c - one process of /proc. */
+#include "collector/doctor/process.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MOST (8u << 20)
+#define LIBRARY "/libcrema.so"
+
+/* The whole of /proc/PID/NAME and two NULs: 0 or -errno. */
+static int slurp(pid_t pid, const char *name, struct buf *out)
+{
+	char path[64];
+	ssize_t n = 1;
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (n > 0 && !err && out->len < FILE_MOST) {
+		err = buf_reserve(out, 65536);
+		n = err ? -1 : read(fd, out->data + out->len, 65536);
+		if (n < 0 && !err)
+			err = -errno;
+		out->len += n > 0 ? (size_t)n : 0;
+	}
+	close(fd);
+	return err ? err : buf_add(out, "\0", 2);
+}
+
+static const char *string_at(const struct buf *b, size_t i)
+{
+	const char *at = (const char *)b->data, *end = at + b->len;
+
+	for (; at && at < end && *at; at += strlen(at) + 1)
+		if (!i--)
+			return at;
+	return NULL;
+}
+
+const char *process_word(const struct process *p, size_t i)
+{
+	return string_at(&p->words, i);
+}
+
+const char *process_env(const struct process *p, const char *name)
+{
+	size_t n = strlen(name);
+	const char *v;
+
+	for (size_t i = 0; (v = string_at(&p->environ, i)); i++)
+		if (!strncmp(v, name, n) && v[n] == '=')
+			return v + n + 1;
+	return NULL;
+}
+
+/* The path at the end of a line of maps. */
+static void path_of(const char *line, char *out, size_t size)
+{
+	const char *from = strchr(line, '/');
+
+	snprintf(out, size, "%.*s", from ? (int)strcspn(from, "\n") : 0, from ? from : "");
+}
+
+static void look_at_maps(struct process *p)
+{
+	struct buf maps = BUF_INIT;
+	const char *line, *next;
+
+	if (slurp(p->pid, "maps", &maps)) {
+		p->hidden = true;
+		buf_release(&maps);
+		return;
+	}
+	for (line = (const char *)maps.data; line && *line; line = next ? next + 1 : NULL) {
+		char path[PATH_MAX];
+
+		next = strchr(line, '\n');
+		path_of(line, path, sizeof(path));
+		if (strstr(path, LIBRARY)) {
+			p->loaded = true;
+			snprintf(p->library, sizeof(p->library), "%s", path);
+		} else if (strstr(path, "/crema-") && !strstr(path, ".so")) {
+			snprintf(p->shm, sizeof(p->shm), "%s", path);
+		}
+	}
+	buf_release(&maps);
+}
+
+/* How its program is linked: a static one has no loader, musl's has its own. */
+static void look_at_program(struct process *p)
+{
+	char link[64], loader[256] = "";
+	Elf64_Ehdr head;
+	Elf64_Phdr ph;
+	struct stat st;
+	int fd;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)p->pid);
+	fd = open(link, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	p->is_setuid = !fstat(fd, &st) && (st.st_mode & (S_ISUID | S_ISGID));
+	if (pread(fd, &head, sizeof(head), 0) == sizeof(head) &&
+	    !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64) {
+		for (int i = 0; i < head.e_phnum; i++)
+			if (pread(fd, &ph, sizeof(ph),
+				  (off_t)(head.e_phoff + (uint64_t)i * head.e_phentsize)) ==
+				    sizeof(ph) &&
+			    ph.p_type == PT_INTERP)
+				if (pread(fd, loader, sizeof(loader) - 1, (off_t)ph.p_offset) < 0)
+					loader[0] = '\0';
+		p->is_static = !loader[0];
+		p->is_musl = strstr(loader, "ld-musl") != NULL;
+	}
+	close(fd);
+}
+
+static int look_at_status(struct process *p)
+{
+	struct buf status = BUF_INIT;
+	int err = slurp(p->pid, "status", &status);
+	const char *at;
+
+	if (!err) {
+		at = strstr((const char *)status.data, "\nPPid:");
+		p->parent = at ? (pid_t)strtol(at + 6, NULL, 10) : 0;
+		at = strstr((const char *)status.data, "\nUid:");
+		p->uid = at ? (uid_t)strtoul(at + 5, NULL, 10) : (uid_t)-1;
+		at = (const char *)status.data;
+		snprintf(p->name, sizeof(p->name), "%.*s",
+			 !strncmp(at, "Name:\t", 6) ? (int)strcspn(at + 6, "\n") : 0, at + 6);
+	}
+	buf_release(&status);
+	return err;
+}
+
+int process_read(struct process *p, pid_t pid)
+{
+	const char *preload;
+	char link[64];
+	ssize_t n;
+	int err;
+
+	*p = (struct process){.pid = pid};
+	err = look_at_status(p);
+	if (!err)
+		err = slurp(pid, "cmdline", &p->words);
+	if (err) {
+		process_release(p);
+		return err;
+	}
+	if (slurp(pid, "environ", &p->environ))
+		p->hidden = true;
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	n = readlink(link, p->exe, sizeof(p->exe) - 1);
+	p->exe[n < 0 ? 0 : n] = '\0';
+	preload = process_env(p, "LD_PRELOAD");
+	p->has_preload = preload && strstr(preload, LIBRARY);
+	look_at_maps(p);
+	look_at_program(p);
+	return 0;
+}
+
+void process_release(struct process *p)
+{
+	buf_release(&p->words);
+	buf_release(&p->environ);
+}
+
+static bool says(const struct process *p, const char *text)
+{
+	const char *word;
+
+	for (size_t i = 0; (word = process_word(p, i)); i++)
+		if (strstr(word, text))
+			return true;
+	return false;
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "";
+}
+
+/* `dask worker` (dask-worker, dask_worker) run by Python; a wrapper's words name it, too. */
+static bool runs_dask_worker(const struct process *p)
+{
+	const char *word, *program = base_of(process_word(p, 0));
+	bool dask = false;
+
+	if (strncmp(program, "python", 6) != 0 && strncmp(program, "dask", 4) != 0)
+		return false;
+	for (size_t i = 0; (word = process_word(p, i)) && i < 6; i++) {
+		if (!strcmp(base_of(word), "dask-worker") || strstr(word, "dask_worker") ||
+		    (dask && !strcmp(word, "worker")))
+			return true;
+		dask = !strcmp(base_of(word), "dask");
+	}
+	return false;
+}
+
+/*
+ * `dask worker` is the nanny, or with --no-nanny the worker. A nanny's worker is a child that
+ * multiprocessing has spawned; a LocalCluster's is known by its counters only.
+ */
+enum process_kind process_kind(const struct process *p)
+{
+	struct process parent;
+
+	if (runs_dask_worker(p))
+		return says(p, "--no-nanny") ? PROCESS_WORKER : PROCESS_NANNY;
+	if ((says(p, "spawn_main") || says(p, "multiprocessing.forkserver")) &&
+	    !process_read(&parent, p->parent)) {
+		bool of_nanny = runs_dask_worker(&parent);
+
+		process_release(&parent);
+		if (of_nanny)
+			return PROCESS_WORKER;
+	}
+	return p->shm[0] ? PROCESS_WORKER : PROCESS_OTHER;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* workers.c - Dask's workers on this machine: measured, by which agent, told to whom. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector/doctor/doctor.h"
+#include "collector/doctor/process.h"
+#include "common/clock.h"
+#include "shm.h"
+#include "version.h"
+
+#define AGENT_SILENT_NS 5000000000u /* a living one gives a sign of life each second */
+#define LOAD(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+
+/* The agents that look after worker `pid`: their number; of one of them its target. */
+static int agents_of(pid_t pid, char *target, size_t size)
+{
+	char text[16];
+	struct dirent *e;
+	DIR *proc = opendir("/proc");
+	int found = 0;
+
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	while (proc && (e = readdir(proc))) {
+		const char *word, *to = NULL, *of = NULL;
+		struct process p;
+
+		if (!isdigit((unsigned char)e->d_name[0]) ||
+		    process_read(&p, (pid_t)strtol(e->d_name, NULL, 10)))
+			continue;
+		word = process_word(&p, 0);
+		for (size_t i = 1; word && strstr(word, "crema-agent") && process_word(&p, i);
+		     i++) {
+			if (!strcmp(process_word(&p, i), "--pid"))
+				of = process_word(&p, i + 1);
+			if (!strcmp(process_word(&p, i), "--collector"))
+				to = process_word(&p, i + 1);
+		}
+		if (of && !strcmp(of, text)) {
+			found++;
+			snprintf(target, size, "%s", to ? to : "");
+		}
+		process_release(&p);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+/* The member's text in the probe's JSON; "" = not there. */
+static void fact(const char *json, const char *name, char *out, size_t size)
+{
+	char key[40];
+	const char *at;
+
+	snprintf(key, sizeof(key), "\"%s\":", name);
+	at = strstr(json, key);
+	at = at ? at + strlen(key) : "";
+	at += strspn(at, " ");
+	out[0] = '\0';
+	if (*at == '"')
+		snprintf(out, size, "%.*s", (int)strcspn(at + 1, "\""), at + 1);
+}
+
+static void say_facts(struct doctor *d, const struct process *p, const struct crema_shm *m)
+{
+	char json[sizeof(m->facts.text) + 1], value[64], line[400] = "";
+	static const char *const names[] = {"python", "dask", "distributed", "coffea", "uproot"};
+	uint32_t before = LOAD(&m->facts.seq), bytes = LOAD(&m->facts.bytes);
+
+	if (bytes >= sizeof(json))
+		return;
+	memcpy(json, m->facts.text, bytes);
+	json[bytes] = '\0';
+	if (!bytes || (before & 1) || LOAD(&m->facts.seq) != before)
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t n = strlen(line);
+
+		fact(json, names[i], value, sizeof(value));
+		if (value[0])
+			snprintf(line + n, sizeof(line) - n, "%s%s %s", n ? ", " : "", names[i],
+				 value);
+	}
+	if (line[0])
+		doctor_say(d, DOCTOR_OK, "versions", "worker %d: %s", (int)p->pid, line);
+}
+
+/* What the shim has noted about itself: missing things, refusals. */
+static void say_notes(struct doctor *d, const struct process *p, const struct crema_shm *m)
+{
+	for (uint32_t i = 0; i < CREMA_SHM_NOTES; i++) {
+		uint32_t id = LOAD(&m->note[i]), n;
+
+		if (!id || id % 4 || id > CREMA_SHM_STRINGS - 8)
+			continue;
+		memcpy(&n, m->strings + id, 4);
+		if (!n || n > CREMA_SHM_STRINGS - 5 - id)
+			continue;
+		doctor_say(d, DOCTOR_WARN, "worker", "%d says: %.*s", (int)p->pid, (int)n,
+			   m->strings + id + 4);
+		doctor_advise(d, "numbers that need this are 'unknown' in reports");
+	}
+}
+
+/* The token that the worker's agent reads. */
+static void token_of(const struct process *p, char *out, size_t size)
+{
+	const char *given = process_env(p, "CREMA_TOKEN_FILE"), *home = process_env(p, "HOME");
+	const char *config = process_env(p, "XDG_CONFIG_HOME");
+
+	if (given && *given)
+		snprintf(out, size, "%s", given);
+	else if (config && *config)
+		snprintf(out, size, "%s/crema/token", config);
+	else
+		snprintf(out, size, "%s%s", home ? home : "", home ? "/.config/crema/token" : "");
+}
+
+static void look_at_agent(struct doctor *d, const struct process *p, const struct crema_shm *m)
+{
+	uint64_t now = clock_boot_ns(), beat = LOAD(&m->agent_heartbeat_boot_ns);
+	char target[1024] = "", token[PATH_MAX];
+	int agents = agents_of(p->pid, target, sizeof(target));
+
+	if (!agents) {
+		doctor_say(d, DOCTOR_BAD, "agent",
+			   "worker %d has no agent (started %" PRIu32 " times so far)", (int)p->pid,
+			   LOAD(&m->agent_starts));
+		doctor_advise(d,
+			      "is crema-agent beside '%s' or in ../../libexec/crema, and may it be "
+			      "run (noexec)? its last "
+			      "words are in agent.log of the spool; another one starts 3 s after "
+			      "one died",
+			      p->library);
+		return;
+	}
+	if (beat && now > beat && now - beat > AGENT_SILENT_NS) {
+		doctor_say(d, DOCTOR_BAD, "agent", "of worker %d: no sign of life since %.1f s",
+			   (int)p->pid, (double)(now - beat) / 1e9);
+		doctor_advise(d, "it is stopped or hangs: kill it, the worker starts another one "
+				 "and nothing is lost");
+	} else {
+		doctor_say(d, DOCTOR_OK, "agent", "of worker %d is alive, sends to %s", (int)p->pid,
+			   target[0] ? target : "nowhere");
+	}
+	if (target[0]) {
+		token_of(p, token, sizeof(token));
+		doctor_target(d, target, token);
+	}
+}
+
+static void look_at_memory(struct doctor *d, const struct process *p)
+{
+	int fd = open(p->shm, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct crema_shm *m = MAP_FAILED;
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof(*m))
+		m = mmap(NULL, sizeof(*m), PROT_READ, MAP_SHARED, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (m == MAP_FAILED) {
+		doctor_say(d, DOCTOR_UNKNOWN, "agent",
+			   "of worker %d: its memory '%s' cannot be read", (int)p->pid, p->shm);
+		doctor_advise(d, "run crema doctor as the worker's user, in its container");
+		return;
+	}
+	if (LOAD(&m->magic) != CREMA_SHM_MAGIC || m->abi != CREMA_SHM_ABI ||
+	    m->total_bytes != sizeof(*m)) {
+		doctor_say(d, DOCTOR_BAD, "versions",
+			   "worker %d runs another release of libcrema.so than this crema %s",
+			   (int)p->pid, CREMA_VERSION);
+		doctor_advise(d, "use library, agent and crema of one release (%s)", p->library);
+	} else {
+		look_at_agent(d, p, m);
+		say_notes(d, p, m);
+		say_facts(d, p, m);
+	}
+	munmap(m, sizeof(*m));
+}
+
+static void look_at_worker(struct doctor *d, const struct process *p)
+{
+	const char *to = process_env(p, "CREMA_COLLECTOR"), *off = process_env(p, "CREMA");
+	char text[1024], advice[512], token[PATH_MAX];
+
+	d->workers++;
+	if (p->hidden) {
+		doctor_say(d, DOCTOR_UNKNOWN, "worker",
+			   "%d belongs to user %u: its memory and environment are hidden",
+			   (int)p->pid, (unsigned int)p->uid);
+		doctor_advise(d, "run crema doctor as that user or as root");
+	} else if (!p->loaded) {
+		layer_of(p, text, sizeof(text), advice, sizeof(advice));
+		doctor_say(d, DOCTOR_BAD, "worker", "%d is not measured: %s", (int)p->pid, text);
+		doctor_advise(d, "%s", advice);
+	} else if (off && !strcmp(off, "off")) {
+		doctor_say(d, DOCTOR_BAD, "worker",
+			   "%d is not measured: CREMA=off is in its environment", (int)p->pid);
+		doctor_advise(d, "start it without");
+	} else if (!p->shm[0]) {
+		doctor_say(d, DOCTOR_BAD, "worker",
+			   "%d has the library, but measures nothing (yet)", (int)p->pid);
+		doctor_advise(d, "its own output has a line by crema if something was in the way; "
+				 "a worker that is process 1 "
+				 "of a container needs an init above it");
+	} else {
+		doctor_say(d, DOCTOR_OK, "worker", "%d is measured by %s", (int)p->pid, p->library);
+		look_at_memory(d, p);
+	}
+	if (to && *to) {
+		token_of(p, token, sizeof(token));
+		doctor_target(d, to, token);
+	}
+}
+
+void doctor_workers(struct doctor *d)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+	struct process p;
+
+	if (!proc) {
+		doctor_say(d, DOCTOR_UNKNOWN, "worker", "/proc cannot be read");
+		doctor_advise(d, "mount it; crema's agents need it, too");
+		return;
+	}
+	while ((e = readdir(proc))) {
+		if (!isdigit((unsigned char)e->d_name[0]) ||
+		    process_read(&p, (pid_t)strtol(e->d_name, NULL, 10)))
+			continue;
+		if (d->only ? p.pid == d->only : process_kind(&p) == PROCESS_WORKER)
+			look_at_worker(d, &p);
+		process_release(&p);
+	}
+	closedir(proc);
+	if (!d->workers && d->only)
+		doctor_say(d, DOCTOR_BAD, "worker", "there is no process %d", d->only);
+	else if (!d->workers)
+		doctor_say(d, DOCTOR_OK, "worker", "no Dask worker runs on this machine now");
+}
