@@ -38,8 +38,8 @@ ifneq ($(LIBDEFLATE),)
 PROG_FLAGS += -DCREMA_LIBDEFLATE
 endif
 
-COMMON_LIBS = -lmsgpackc -lz -lssl -lcrypto -lyaml -lm
-COLLECTOR_LIBS = $(COMMON_LIBS) $(LIBDEFLATE) -lmicrohttpd -ljansson -lelf -lsqlite3 -lcurl -lncurses -ltinfo $(URING_LIBS) -lm
+COMMON_LIBS ?= -lmsgpackc -lz -lssl -lcrypto -lyaml -lm
+COLLECTOR_LIBS ?= $(COMMON_LIBS) $(LIBDEFLATE) -lmicrohttpd -ljansson -lelf -lsqlite3 -lcurl -lncurses -ltinfo $(URING_LIBS) -lm
 
 SHIM_SRC = $(wildcard shim/*.c)
 COMMON_SRC = $(wildcard common/*.c)
@@ -88,11 +88,15 @@ install: all ## install under DESTDIR PREFIX
 	install -d "$(DESTDIR)$(PREFIX)/share/man/man1"
 	install -m 644 $(BUILD)/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1/"
 
+package: ## a .deb, and wheels for nodes with glibc 2.17 and newer, into build/package
+	scripts/package
+
 clean: ## remove everything built
 	rm -rf build
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: all check install clean help
--include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
+.PHONY: all check install package clean help
+# build/package has the libraries of portable programs, whose sources have .d files of other kinds.
+-include $(shell find $(BUILD) -path $(BUILD)/package -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -17,15 +17,15 @@ class CremaError(RuntimeError):
 
 
 def find():
-    """The path of the program: $CREMA_PROGRAM, else on PATH, else beside Python or this package."""
+    """The path of the program: $CREMA_PROGRAM, else in this package, else on PATH, else beside Python."""
     named = os.environ.get("CREMA_PROGRAM")
     if named:
         if not os.access(named, os.X_OK) or os.path.isdir(named):
             raise CremaError(f"CREMA_PROGRAM names '{named}', which is no program that can be run")
         return named
     here = Path(__file__).resolve().parent
-    places = [Path(sys.executable).parent, here, here / "bin", here.parents[1] / "build"]
-    found = shutil.which("crema") or shutil.which("crema", path=os.pathsep.join(map(str, places)))
+    places = [Path(sys.executable).parent, here.parents[1] / "build"]
+    found = shutil.which("crema", path=here / "bin") or shutil.which("crema") or shutil.which("crema", path=os.pathsep.join(map(str, places)))
     if not found:
         raise CremaError("the program 'crema' is not on PATH: install it, or name it by CREMA_PROGRAM")
     return found

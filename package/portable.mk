@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The programs for old nodes: the same rules, with the compiler and the static libraries that
+# package/build-libs has put into LIBS. Before the Makefile:
+#     make -f package/portable.mk -f Makefile LIBS=build/package/x86_64 portable
+BUILD = $(LIBS)/crema
+CC = $(LIBS)/bin/cc
+CREMA_URING = 0
+override LIBDEFLATE =
+OPT = -O2 -isystem $(LIBS)/include
+COMMON_LIBS = -L$(LIBS)/lib -lmsgpackc -lssl -lcrypto -lz -lyaml -lm -lpthread -ldl
+COLLECTOR_LIBS = -L$(LIBS)/lib -lmsgpackc -lmicrohttpd -lcurl -lssl -lcrypto -lyaml -ljansson -lelf -lz \
+                 -lsqlite3 -lncurses -ltinfo -lm -lpthread -ldl -lrt
+
+$(BUILD)/common/%.o $(BUILD)/agent/%.o $(BUILD)/collector/%.o: OPT += -include package/compat.h
+
+portable: $(BUILD)/libcrema.so $(BUILD)/crema-agent $(BUILD)/crema check-abi
+
+.PHONY: portable

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `make package` makes, installed as a user would and run with real Dask. The portable programs take minutes to
+build, so the wheel that has them is a matrix cell; the normal run installs the same wheel with this machine's."""
+
+import configparser
+import os
+import subprocess
+import sys
+
+import cluster
+import jobs
+import pytest
+import venvs
+from distributed import Client
+
+PACKAGE = cluster.ROOT / "package"
+MINUTES = 1500  # a fresh build of the libraries on two busy cores
+
+
+def done(command, **options):
+    result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=options.pop("timeout", 300), **options)
+    return result
+
+
+def right(command, **options):
+    result = done(command, **options)
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def packer():
+    """Python with what makes wheels."""
+    text = (PACKAGE / "requirements.txt").read_text()
+    return venvs.make(venvs.VENVS / "package", "", ["-r", PACKAGE / "requirements.txt"], text) / "python"
+
+
+def fresh(place, what):
+    """A user's environment: Dask is there, and `what` is installed by pip."""
+    return venvs.make(place, "", ["--no-deps", what])
+
+
+def run_job(procs, crema, python, path):
+    """A real task on one worker below `crema run`, its program's own collector and report."""
+    procs.start_collector()
+    procs.start_scheduler()
+    procs.dask = lambda *args: [python, "-m", "dask", *args]
+    procs.start_worker(prefix=lambda output, env: ["env", f"CREMA_COLLECTOR={procs.target}", crema, "run", "--"],
+                       shim=False)
+    with Client(procs.address) as client:
+        client.wait_for_workers(1, timeout=120)
+        n, (task,) = jobs.submit(procs, client, "packaged", jobs.read_whole, path)
+        (maps,) = client.run(jobs.mapped_files).values()
+    assert task["read_bytes"] == n == os.path.getsize(path)
+    return [name for name in maps if name.endswith("/libcrema.so")]
+
+
+def package_bin(bin_dir):
+    return next(bin_dir.parent.glob("lib/python3*/site-packages/crema/bin"))
+
+
+def check_installed(procs, bin_dir, path):
+    """The command of the environment runs the programs of the package, and nothing of this tree."""
+    procs.env["PATH"] = f"{bin_dir}:/usr/bin:/bin"
+    procs.env["PYTHONPATH"] = os.pathsep.join(
+        folder for folder in procs.env["PYTHONPATH"].split(os.pathsep) if folder != str(cluster.ROOT / "python"))
+    procs.build = package_bin(bin_dir)
+    loaded = run_job(procs, bin_dir / "crema", bin_dir / "python", path)
+    assert loaded == [str(procs.build / "libcrema.so")]
+    (agent,) = procs.agents()
+    assert os.readlink(f"/proc/{agent}/exe") == str(procs.build / "crema-agent")
+    found = right([bin_dir / "python", "-c", "from crema import program; print(program.find())"], env=procs.env)
+    assert found.strip() == str(procs.build / "crema")
+
+
+def test_wheel_of_this_machine(packer, new_cluster, data, tmp_path):
+    code = f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); import make_wheel as m; from pathlib import Path; " \
+           f"m.stage(Path({str(tmp_path / 'stage')!r}), Path({str(cluster.BUILD)!r}))"
+    right([packer, "-c", code])
+    right([packer, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, tmp_path / "stage"])
+    (wheel,) = tmp_path.glob("*.whl")
+    check_installed(new_cluster(), fresh(tmp_path / "venv", wheel), data["zstd"])
+
+
+def test_programs_for_new_machines_only_are_refused(packer, tmp_path):
+    """auditwheel stands between what needs this machine's libraries and a name that promises old nodes."""
+    result = done([packer, PACKAGE / "make_wheel.py", "--programs", cluster.BUILD, "--arch", os.uname().machine,
+                   "--glibc", "2.17", "--out", tmp_path])
+    assert result.returncode == 1 and "not on manylinux_2_17" in result.stderr
+    assert "libmsgpackc" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def deb(tmp_path_factory):
+    """The .deb, unpacked."""
+    place = tmp_path_factory.mktemp("deb")
+    right([PACKAGE / "make-deb", place])
+    (file,) = place.glob("*.deb")
+    right(["dpkg", "-x", file, place / "tree"])
+    return file, place / "tree"
+
+
+def test_deb_runs(deb, new_cluster, data):
+    _, tree = deb
+    procs = new_cluster()
+    procs.build = tree / "usr" / "bin"
+    loaded = run_job(procs, tree / "usr/bin/crema", sys.executable, data["zstd"])
+    assert loaded == [str(tree / "usr/lib/crema/libcrema.so")]
+    (agent,) = procs.agents()
+    assert os.readlink(f"/proc/{agent}/exe") == str(tree / "usr/libexec/crema/crema-agent")
+
+
+def test_deb_control(deb):
+    """Every library that the programs need is of a package that it depends on."""
+    file, tree = deb
+    depends = {word.split()[0] for word in right(["dpkg-deb", "-f", file, "Depends"]).strip().split(", ")}
+    owners = set()
+    for program in ("usr/bin/crema", "usr/libexec/crema/crema-agent"):
+        needed = [line.split("[")[1].split("]")[0] for line in right(["readelf", "-d", tree / program]).splitlines()
+                  if "(NEEDED)" in line]
+        for line in right(["ldd", tree / program]).splitlines():
+            if line.split()[0] in needed:
+                path = os.path.realpath(line.split()[2])
+                owner = done(["dpkg", "-S", path])
+                owner = owner if owner.returncode == 0 else done(["dpkg", "-S", path.removeprefix("/usr")])
+                owners.add(owner.stdout.split(":")[0])
+    assert len(owners) > 8 and owners <= depends
+    assert right(["dpkg-deb", "-f", file, "Version"]).strip() == \
+        right([tree / "usr/bin/crema", "--version"]).split()[1]
+    names = right(["dpkg-deb", "-c", file])
+    for page in (cluster.ROOT / "man").glob("*.txt"):
+        assert f"/man1/{page.stem}.1.gz" in names
+    assert not [line for line in names.splitlines() if line.split()[1] != "root/root"]
+
+
+@pytest.fixture
+def unit(deb, tmp_path):
+    """The unit, with the program where it is unpacked."""
+    text = (deb[1] / "usr/lib/systemd/system/crema-collect.service").read_text()
+    file = tmp_path / "crema-collect.service"
+    file.write_text(text.replace("/usr/bin/crema", str(deb[1] / "usr/bin/crema")))
+    return file
+
+
+def test_unit_is_in_order(unit):
+    result = done(["systemd-analyze", "verify", "--man=no", unit])
+    assert (result.returncode, result.stdout + result.stderr) == (0, "")
+    lines = right(["systemd-analyze", "security", "--offline=yes", "--no-pager", unit]).splitlines()
+    (overall,) = [line for line in lines if "Overall exposure" in line]
+    assert float(overall.split(":")[1].split()[0]) < 2
+
+
+def test_unit_starts_a_collector(unit, tmp_path):
+    """What its ExecStart and Environment say, with systemd's variables put in, listens and keeps its files at home."""
+    text = configparser.ConfigParser(strict=False, interpolation=None)
+    text.optionxform = str
+    text.read(unit)
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    name, _, value = text["Service"]["Environment"].partition("=")
+    command = text["Service"]["ExecStart"].replace("${STATE_DIRECTORY}", str(state)).split()
+    command += ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+    env = {"PATH": "/usr/bin", name: value.replace("/var/lib/crema", str(state))}
+    process = cluster.Process("unit", command, tmp_path / "log", env=env)
+    try:
+        cluster.wait_until(lambda: "127.0.0.1:" in process.text(), "the unit's collector", 60, [process])
+    finally:
+        assert process.stop() == 0
+    assert (state / "token").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.matrix
+def test_portable_wheel(new_cluster, data, tmp_path):
+    """Old nodes' programs, from Debian's sources, in a fresh environment."""
+    right([cluster.ROOT / "scripts" / "package", "wheel"], timeout=MINUTES)
+    (wheel,) = (cluster.BUILD / "package").glob(f"*_{os.uname().machine}.whl")
+    assert "manylinux_2_17" in wheel.name and "manylinux2014" in wheel.name
+    bin_dir = fresh(tmp_path / "venv", wheel)
+    for name in ("crema", "crema-agent", "libcrema.so"):
+        versions = {line.split("GLIBC_")[1].split()[0].strip("()") for line in
+                    right(["readelf", "-VW", package_bin(bin_dir) / name]).splitlines() if "Name: GLIBC_" in line}
+        assert versions and max(tuple(map(int, v.split("."))) for v in versions) <= (2, 17)
+    assert "no https" in right([bin_dir / "crema", "--version"])
+    check_installed(new_cluster(), bin_dir, data["zstd"])
