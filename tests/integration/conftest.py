@@ -58,6 +58,27 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=left_out)
 
 
+COLLECTORS = ("test_bad_input", "test_collector_life", "test_faults_collector", "test_live", "test_swarm", "test_tls")
+
+
+def pytest_generate_tests(metafunc):
+    """With CREMA_ALL_CELLS=1 what concerns the collector most is tried on both of its loops."""
+    if os.environ.get("CREMA_ALL_CELLS") and metafunc.module.__name__ in COLLECTORS:
+        metafunc.parametrize("collector_loop", ["epoll", "io_uring"], indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collector_loop(request):
+    """Collectors that are started have this loop; without a parameter the one that users have."""
+    before = os.environ.get("CREMA_LOOP")
+    if hasattr(request, "param"):
+        os.environ["CREMA_LOOP"] = request.param
+    yield
+    os.environ.pop("CREMA_LOOP", None)
+    if before is not None:
+        os.environ["CREMA_LOOP"] = before
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """A skip that is not listed is a failure."""
