@@ -8,7 +8,7 @@ from pathlib import Path
 import msgpack
 
 ROOT = Path(__file__).resolve().parents[2]
-FILE_HEADER, HELLO, DATA = 1, 4, 7
+FILE_HEADER, CHALLENGE, AUTH, HELLO, WELCOME, REFUSE, DATA = 1, 2, 3, 4, 5, 6, 7
 TASK_PROGRESS, TASK_END, FILE = 2, 3, 12
 BASE_NS, BOOT_NS = 1_795_000_000_000_000_000, 10**12
 HEAD = struct.Struct("<IBBH16sQQIIII")
@@ -17,8 +17,14 @@ HEAD = struct.Struct("<IBBH16sQQIIII")
 def frame(kind, payload, worker=b"\0" * 16, seq=0, count=0, version=1):
     """The bytes of one frame of contract/wire.h; payload: what msgpack takes."""
     raw = msgpack.packb(payload, use_bin_type=False, unicode_errors="surrogateescape")
-    fields = (0x464D5243, version, kind, 0, worker, 1, seq, count, len(raw), len(raw))
-    return HEAD.pack(*fields, zlib.crc32(HEAD.pack(*fields, 0) + raw)) + raw
+    return sealed(kind, raw, worker, seq, count, version)
+
+
+def sealed(kind, stored, worker=b"\0" * 16, seq=0, count=0, version=1, flags=0, raw_bytes=None):
+    """A frame with a right checksum around any stored bytes; flags 1: they are zlib's."""
+    raw_bytes = len(stored) if raw_bytes is None else raw_bytes
+    fields = (0x464D5243, version, kind, flags, worker, 1, seq, count, raw_bytes, len(stored))
+    return HEAD.pack(*fields, zlib.crc32(HEAD.pack(*fields, 0) + stored)) + stored
 
 
 def names():

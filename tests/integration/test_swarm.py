@@ -2,8 +2,12 @@
 counted twice, memory stays what it was."""
 
 import json
+import resource
 import urllib.request
+from collections import Counter
+from pathlib import Path
 
+import attackers
 import cluster
 import pytest
 import swarms
@@ -75,3 +79,37 @@ def test_memory_and_cost_do_not_grow(procs, tmp_path):
     assert parts[-1]["rss_bytes"] - parts[2]["rss_bytes"] < 4 * MIB, parts
     assert sent["rss_most_bytes"] < 60 * MIB
     assert status(procs)["records"] == sent["messages"]
+
+
+@pytest.mark.parametrize("half_open", [2000, pytest.param(10_000, marks=pytest.mark.matrix)])
+def test_who_means_no_good(procs, tmp_path, half_open):
+    """Thousands that never say a word, slow ones, and traps in frames: dropped for the right reason, while no
+    worker has to connect anew, and nothing of theirs is lost."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    traps, slow, again = list(attackers.TRAPS.values()), 50, 10
+    token = Path(procs.env["CREMA_TOKEN_FILE"]).read_text().strip().encode()
+    swarm = swarms.Swarm(procs, tmp_path, workers=200, rate=4000, seconds=12, frame=10, starts=True)
+    cluster.wait_until(lambda: status(procs)["workers_connected"] == 200, "the workers to connect", 60)
+    peers = attackers.HalfOpen(procs.port, half_open, slow)
+    try:
+        for _ in range(again):
+            for _, trap in traps:
+                attackers.spring(procs.port, token, trap)
+            attackers.spring(procs.port, None, attackers.LARGE_CLAIM[1])
+        assert status(procs)["connections"] >= 200 + half_open
+        assert peers.until_dropped(60) == 0
+    finally:
+        peers.close()
+    sent = swarm.result()
+    assert sent["records_sent"] == sent["records_acked"] >= 40_000
+    said = status(procs)
+    assert said["connections"] == 200 + half_open + slow + again * (len(traps) + 1)
+    expected = Counter(too_slow=half_open + slow)
+    for reason, _ in [*traps, attackers.LARGE_CLAIM]:
+        expected[reason] += again
+    assert {name: n for name, n in said["refused"].items() if n} == expected
+    assert said["records"] == sent["messages"] and said["missing_records"] == 0
+    assert sent["rss_most_bytes"] < 100 * MIB
+    journal = swarms.journaled(procs.journal)
+    assert len(journal) == 200 and all(swarms.is_whole(parts) for parts in journal.values())

@@ -1,0 +1,121 @@
+"""Peers of a collector that mean no good: half-open, slow, and with the token but with frames that are traps."""
+
+import hashlib
+import hmac
+import os
+import selectors
+import socket
+import time
+import zlib
+
+import frames
+import msgpack
+
+WORKER = b"attacker" * 2
+ZEROS = zlib.compress(bytes(4 << 20), 9)
+
+# {name: (why it is refused, the frame)}: what somebody sends who has the token
+TRAPS = {
+    "more_than_it_says": ("bad_payload", frames.sealed(frames.DATA, ZEROS, WORKER, 0, 1, flags=1, raw_bytes=1000)),
+    "nothing_but_zeros": ("bad_payload", frames.sealed(frames.DATA, ZEROS, WORKER, 0, 1, flags=1, raw_bytes=4 << 20)),
+    "four_gigabytes": ("too_large", frames.sealed(frames.DATA, ZEROS, WORKER, 0, 1, flags=1, raw_bytes=2**32 - 1)),
+    "no_zlib": ("bad_payload", frames.sealed(frames.DATA, b"\x91" * 1000, WORKER, 0, 1, flags=1, raw_bytes=1000)),
+    "many_messages": ("bad_payload", frames.sealed(frames.DATA, b"\xdd\xff\xff\xff\xff", WORKER, 0, 2**32 - 1)),
+    "long_text": ("bad_payload", frames.sealed(frames.DATA, b"\x91\x92\x03\xdb\xff\xff\xff\xff", WORKER, 0, 1)),
+    "deep": ("bad_payload", frames.sealed(frames.DATA, b"\x91\x92\x03" + b"\x91" * 100_000 + b"\xc0", WORKER, 0, 1)),
+    "text_for_a_number": ("bad_payload", frames.frame(frames.DATA, [["end", 1]], WORKER, 0, 1)),
+    "map_for_messages": ("bad_payload", frames.frame(frames.DATA, {"a": 1}, WORKER, 0, 1)),
+    "of_another_worker": ("bad_order", frames.frame(frames.DATA, [[3, 1]], b"somebody" * 2, 0, 1)),
+    "beyond_all_numbers": ("bad_order", frames.frame(frames.DATA, [[3, 1]], WORKER, 2**64 - 1, 1)),
+    "no_frame": ("bad_frame", b"CRMF" + bytes(200)),
+}
+LARGE_CLAIM = bytearray(frames.sealed(frames.AUTH, b""))
+LARGE_CLAIM[48:52] = (2**30).to_bytes(4, "little")  # its stored bytes, which never come
+LARGE_CLAIM = ("too_large", bytes(LARGE_CLAIM))
+
+
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port), timeout=60)
+
+
+def receive(s, n):
+    data = b""
+    while len(data) < n:
+        part = s.recv(n - len(data))
+        assert part, "the collector hung up"
+        data += part
+    return data
+
+
+def frame_of(s):
+    """(its type, its payload) of the next frame."""
+    head = frames.HEAD.unpack(receive(s, frames.HEAD.size))
+    return head[2], receive(s, head[9])
+
+
+def prove(s, token):
+    """Says all that a real agent says until it is welcome."""
+    kind, payload = frame_of(s)
+    assert kind == frames.CHALLENGE
+    nonce, mine = msgpack.unpackb(payload)["nonce"], os.urandom(32)
+    mac = hmac.digest(token, nonce + mine + WORKER, hashlib.sha256)
+    auth = msgpack.packb({"version": 1, "nonce": mine, "mac": mac})
+    s.sendall(frames.sealed(frames.AUTH, auth, WORKER)
+              + frames.frame(frames.HELLO, {"facts": {}, "task_fields": frames.names()}, WORKER))
+    assert frame_of(s)[0] == frames.WELCOME
+
+
+def spring(port, token, trap):
+    """Sends one trap; it must be refused, and the connection ended."""
+    with connect(port) as s:
+        if token:
+            prove(s, token)
+        try:
+            s.sendall(trap)
+            while s.recv(4096):
+                pass
+        except ConnectionError:
+            pass  # it was cut off before it had said all
+
+
+class HalfOpen:
+    """Connections on which nothing is ever said, or (slow) a byte each second of a frame that never ends."""
+
+    def __init__(self, port, n, slow):
+        self.silent, self.slow = [connect(port) for _ in range(n)], [connect(port) for _ in range(slow)]
+        self.frame = frames.sealed(frames.AUTH, bytes(1000))
+
+    def until_dropped(self, seconds):
+        """Waits until the collector has ended all of them; how many it has not."""
+        open_ones, limit, at = set(self.silent + self.slow), time.monotonic() + seconds, 0
+        with selectors.DefaultSelector() as selector:
+            for s in open_ones:
+                s.setblocking(False)
+                selector.register(s, selectors.EVENT_READ)
+            while open_ones and time.monotonic() < limit:
+                for s in open_ones.intersection(self.slow):
+                    try:
+                        s.send(self.frame[at:at + 1])
+                    except OSError:
+                        pass
+                at += 1
+                second = time.monotonic() + 1
+                while open_ones and time.monotonic() < second:
+                    for key, _ in selector.select(0.2):
+                        if ended(key.fileobj):
+                            selector.unregister(key.fileobj)
+                            open_ones.discard(key.fileobj)
+        return len(open_ones)
+
+    def close(self):
+        for s in self.silent + self.slow:
+            s.close()
+
+
+def ended(s):
+    try:
+        return not s.recv(65536)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
