@@ -93,6 +93,16 @@ static void sweep(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	sweep_shm(a->options.shm, boot_ns);
 }
 
+/* Rows are told when they change; what was dropped of them is told once there is room again. */
+static void tell_again(struct agent *a)
+{
+	if (a->told_dropped == a->outbox.dropped || a->outbox.file.fd >= 0 ||
+	    (a->has_link && !uplink_is_ready(&a->uplink)))
+		return;
+	a->told_dropped = a->outbox.dropped;
+	rows_forget(&a->rows);
+}
+
 static void each_second(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 {
 	if (a->second_ns && mono_ns - a->second_ns < AGENT_SECOND_NS)
@@ -102,6 +112,7 @@ static void each_second(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	if (a->ended)
 		return;
 	ending_look(&a->ending);
+	tell_again(a);
 	sampler_worker(&a->sampler, a->drain.running, a->drain.unknown.count, mono_ns, boot_ns);
 	sampler_host(&a->sampler, mono_ns, boot_ns);
 	rows_files(&a->rows, false);
@@ -132,13 +143,14 @@ static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 		a->drain.last_boot = boot_ns;
 	}
 	say_hello(a, mono_ns);
+	/* What a full spool drops is counted before the last totals tell how much that was. */
+	outbox_flush(&a->outbox);
+	if (a->outbox.file.fd >= 0)
+		outbox_spill(&a->outbox);
+	a->outbox.is_last = true;
 	in_flight = drain_end(&a->drain);
 	stacks_poll(&a->stacks, mono_ns);
-	memset(a->rows.file_sum, 0, sizeof(a->rows.file_sum));
-	memset(a->rows.codec_sum, 0, sizeof(a->rows.codec_sum));
-	memset(a->rows.server_sum, 0, sizeof(a->rows.server_sum));
-	memset(a->rows.section_sent, 0, sizeof(a->rows.section_sent));
-	memset(a->rows.gauge_sent, 0, sizeof(a->rows.gauge_sent));
+	rows_forget(&a->rows);
 	rows_files(&a->rows, true);
 	rows_codecs(&a->rows, true);
 	rows_servers(&a->rows, true);
@@ -159,6 +171,7 @@ static void beat(struct agent *a, uint64_t boot_ns)
 	}
 	__atomic_store_n(&m->agent_heartbeat_boot_ns, boot_ns, __ATOMIC_RELEASE);
 	__atomic_store_n(&m->agent_stream_seq, a->outbox.next_seq, __ATOMIC_RELEASE);
+	__atomic_store_n(&m->agent_dropped, a->outbox.dropped, __ATOMIC_RELEASE);
 }
 
 static void send_all(struct agent *a, uint64_t mono_ns)

@@ -18,10 +18,11 @@ void outbox_init(struct outbox *o, const uint8_t *worker, uint64_t stream, const
 	o->stream = stream;
 	o->is_destination = destination;
 	o->memory_max = OUTBOX_MEMORY_MAX;
-	o->spool_max = destination ? UINT64_MAX / 2 : OUTBOX_SPOOL_BYTES;
+	o->spool_max = destination ? UINT64_MAX : OUTBOX_SPOOL_BYTES;
 	snprintf(o->dir, sizeof(o->dir), "%s", dir ? dir : "");
 	o->file.fd = -1;
 	o->reader.fd = -1;
+	o->doubt_end = &o->doubt;
 	for (int i = 0; i < OUTBOX_CLASSES; i++)
 		pack_init(&o->batch[i].pk, &o->batch[i].body);
 }
@@ -34,6 +35,7 @@ void outbox_release(struct outbox *o)
 		o->head = f->next;
 		free(f);
 	}
+	outbox_settle_doubt(o, UINT64_MAX);
 	for (int i = 0; i < OUTBOX_CLASSES; i++)
 		buf_release(&o->batch[i].body);
 	buf_release(&o->scratch);
@@ -135,6 +137,33 @@ void outbox_flush(struct outbox *o)
 	flush_batch(o, OUTBOX_LIGHT);
 }
 
+void outbox_settle_doubt(struct outbox *o, uint64_t seq)
+{
+	while (o->doubt && o->doubt->end_seq <= seq) {
+		struct outbox_doubt *d = o->doubt;
+
+		o->doubt = d->next;
+		free(d);
+	}
+	if (!o->doubt)
+		o->doubt_end = &o->doubt;
+}
+
+/* The frame is not kept any more. */
+static void give_up(struct outbox *o, const struct outbox_frame *f)
+{
+	uint64_t end = f->first_seq + f->count;
+	struct outbox_doubt *d = end <= o->sent_seq ? malloc(sizeof(*d)) : NULL;
+
+	if (!d) {
+		o->dropped += f->count;
+		return;
+	}
+	*d = (struct outbox_doubt){NULL, end, f->count};
+	*o->doubt_end = d;
+	o->doubt_end = &d->next;
+}
+
 /* Light frames go first, then the oldest. */
 static void drop(struct outbox *o, size_t keep)
 {
@@ -150,13 +179,13 @@ static void drop(struct outbox *o, size_t keep)
 		}
 		*at = f->next;
 		o->memory -= f->bytes;
-		o->dropped += f->count;
+		give_up(o, f);
 		if (o->tail == f)
 			o->tail = last;
 		free(f);
 	}
 	while (o->head && o->memory > keep) {
-		o->dropped += o->head->count;
+		give_up(o, o->head);
 		pop(o);
 	}
 }
@@ -165,8 +194,8 @@ static int spill_one(struct outbox *o, const struct outbox_frame *f)
 {
 	int rc;
 
-	if (o->file.size + f->bytes > (f->light ? o->spool_max : 2 * o->spool_max)) {
-		o->dropped += f->count;
+	if (o->file.size + f->bytes > (f->light ? o->spool_max / 2 : o->spool_max) && !o->is_last) {
+		give_up(o, f);
 		return 0;
 	}
 	rc = framefile_append(&o->file, f->data, f->bytes);
@@ -202,6 +231,7 @@ void outbox_acked(struct outbox *o, uint64_t seq)
 		seq = o->next_seq; /* an acknowledgement of what was never sent */
 	if (seq > o->acked_seq)
 		o->acked_seq = seq;
+	outbox_settle_doubt(o, o->acked_seq);
 	while (o->head && o->head->first_seq + o->head->count <= o->acked_seq)
 		pop(o);
 	if (o->is_destination || o->file.fd < 0 || o->acked_seq < o->file_end_seq)

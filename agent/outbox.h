@@ -9,7 +9,9 @@
  * dropped from memory, and the file goes when all of it is.
  *
  * With a destination directory (CREMA_COLLECTOR=dir:) the file is the aim: nothing is ever sent.
- * Without a usable directory, or with a full one, light frames are dropped first and counted.
+ * Without a usable directory, or with a full one, light frames are dropped first and counted: of
+ * the file's bound they have the first half only. A worker's last records, its totals among them,
+ * may go beyond the bound, so that the sums are exact whatever was dropped.
  *
  * A record is "safe" when it is acknowledged or written to a file. One thread.
  */
@@ -26,7 +28,7 @@
 #define OUTBOX_FRAME_RAW   (32u << 10)  /* a batch that is larger becomes a frame at once */
 #define OUTBOX_MEMORY      (512u << 10) /* more than that in memory: spill */
 #define OUTBOX_MEMORY_MAX  (1u << 20)   /* and without a file: drop */
-#define OUTBOX_SPOOL_BYTES (256u << 20) /* light frames are dropped beyond, others at twice that */
+#define OUTBOX_SPOOL_BYTES (512u << 20) /* of the file: beyond are only a worker's last records */
 
 enum outbox_class { OUTBOX_RECORD, OUTBOX_LIGHT, OUTBOX_CLASSES };
 
@@ -46,6 +48,7 @@ struct outbox {
 	uint64_t stream;
 	uint64_t next_seq;
 	bool is_destination;
+	bool is_last;	    /* the worker has ended: what comes now are its last records */
 	char dir[PATH_MAX]; /* "" = none */
 	size_t memory_max;
 	uint64_t spool_max;
@@ -58,6 +61,12 @@ struct outbox {
 	struct buf scratch;
 	uint64_t tickets, tickets_safe;
 	uint64_t dropped; /* records */
+	/* Given up here, but on their way on the present connection: they may still arrive. */
+	struct outbox_doubt {
+		struct outbox_doubt *next;
+		uint64_t end_seq;
+		uint32_t count;
+	} * doubt, **doubt_end;
 
 	struct outbox_frame *head, *tail;
 	size_t memory;
@@ -90,6 +99,8 @@ void outbox_flush(struct outbox *o);
 int outbox_spill(struct outbox *o);
 /* Creates the file; outbox_spill() does it when needed. 0 or -errno. */
 int outbox_open_file(struct outbox *o);
+/* Records below seq that were given up have arrived all the same. */
+void outbox_settle_doubt(struct outbox *o, uint64_t seq);
 /* Syncs the file if it was written to. */
 void outbox_sync(struct outbox *o);
 /* The hello frame (bytes are copied); also appended to the file if one is open. */

@@ -58,6 +58,10 @@ void outbox_rewind(struct outbox *o, uint64_t seq)
 		outbox_acked(o, seq);
 		o->sent_seq = seq;
 	}
+	/* What was on its way on the last connection and is not there was lost with it. */
+	for (const struct outbox_doubt *d = o->doubt; d; d = d->next)
+		o->dropped += d->count;
+	outbox_settle_doubt(o, UINT64_MAX);
 }
 
 /* The next frame of the file that the other side does not have: 1, 0, -errno. */

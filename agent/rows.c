@@ -34,6 +34,15 @@ void rows_release(struct rows *r)
 	extents_release(&r->extents);
 }
 
+void rows_forget(struct rows *r)
+{
+	memset(r->file_sum, 0, sizeof(r->file_sum));
+	memset(r->codec_sum, 0, sizeof(r->codec_sum));
+	memset(r->server_sum, 0, sizeof(r->server_sum));
+	memset(r->section_sent, 0, sizeof(r->section_sent));
+	memset(r->gauge_sent, 0, sizeof(r->gauge_sent));
+}
+
 static enum outbox_class class_of(bool last)
 {
 	return last ? OUTBOX_RECORD : OUTBOX_LIGHT;

@@ -13,6 +13,8 @@
 #include "common/clock.h"
 #include "common/dirs.h"
 
+#define SPOOL_BYTES_MOST (UINT64_C(1) << 50)
+
 int agent_parse(struct agent_options *o, int argc, char **argv)
 {
 	memset(o, 0, sizeof(*o));
@@ -97,6 +99,27 @@ static void records_acked(void *arg, uint64_t seq)
 	outbox_acked(arg, seq);
 }
 
+/* CREMA_SPOOL_BYTES, with k, M or G; what is no such number is as if it were not there. */
+static void take_spool_bound(struct outbox *o)
+{
+	static const char units[] = "kMG";
+	const char *text = getenv("CREMA_SPOOL_BYTES"), *unit;
+	uint64_t bytes;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return;
+	bytes = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if ((*end && (!unit || end[1])) || bytes > SPOOL_BYTES_MOST)
+		return;
+	for (long steps = unit ? unit - units + 1 : 0; steps > 0 && bytes <= SPOOL_BYTES_MOST;
+	     steps--)
+		bytes <<= 10;
+	if (bytes <= SPOOL_BYTES_MOST)
+		o->spool_max = bytes;
+}
+
 static void open_outbox(struct agent *a)
 {
 	const struct crema_shm *m = a->view.shm;
@@ -110,6 +133,7 @@ static void open_outbox(struct agent *a)
 		return;
 	}
 	outbox_init(&a->outbox, m->worker, stream, a->spool, false);
+	take_spool_bound(&a->outbox);
 	if (!ok)
 		return;
 	a->source = (struct uplink_source){ &a->outbox, a->outbox.worker, stream, &a->outbox.hello,
@@ -147,6 +171,7 @@ int agent_init(struct agent *a, const struct agent_options *o)
 	__atomic_store_n(&a->view.shm->agent_ready, (uint32_t)getpid(), __ATOMIC_RELEASE);
 	view_repair(&a->view);
 	open_outbox(a);
+	a->outbox.dropped = __atomic_load_n(&a->view.shm->agent_dropped, __ATOMIC_ACQUIRE);
 	rows_init(&a->rows, &a->view, &a->outbox, &a->kinds);
 	stacks_init(&a->stacks, &a->view, &a->outbox, o->pid);
 	sampler_init(&a->sampler, &a->view, &a->outbox, o->pid);

@@ -13,7 +13,7 @@
 
 #include "common/dirs.h"
 
-/* A file younger than this may not be locked by its writer yet. */
+/* A file younger than this may not be locked by its writer yet; one of the future was written by another clock. */
 #define YOUNG_SECONDS 10
 
 void takeover_init(struct takeover *t, const char *dir, const struct net_address *address,
@@ -130,7 +130,7 @@ static bool try_file(struct takeover *t, const char *name, uint64_t now)
 		return false;
 	t->fd = open(t->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (t->fd < 0 || fstat(t->fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    st.st_uid != geteuid() || time(NULL) - st.st_mtime < YOUNG_SECONDS ||
+	    st.st_uid != geteuid() || labs((long)(time(NULL) - st.st_mtime)) < YOUNG_SECONDS ||
 	    flock(t->fd, LOCK_EX | LOCK_NB) < 0 || !survey(t)) {
 		let_go(t);
 		return false;

@@ -331,6 +331,7 @@ struct crema_shm {
 	uint32_t next_thread;
 	uint64_t next_attempt;
 	uint64_t agent_stream_seq; /* agent's own: records of its stream so far */
+	uint64_t agent_dropped;	   /* agent's own: records that all agents have dropped so far */
 	uint32_t notes;            /* how many of note[] are used: string ids of reasons */
 	uint32_t note[CREMA_SHM_NOTES];
 	uint32_t strings_used; /* bytes of the arena in use */

@@ -151,6 +151,7 @@ static int wanted_in_agent(const char *v)
 					    "PATH=",
 					    "CREMA_TEST_",
 					    "CREMA_TLS",
+					    "CREMA_SPOOL_BYTES=",
 					    "DASK_CONFIG=",
 					    "DASK_ROOT_CONFIG=",
 					    "VIRTUAL_ENV=",

@@ -148,9 +148,10 @@ static json_t *memory_json(const struct live_cluster *c)
 
 static json_t *completeness_json(const struct live_cluster *c)
 {
+	uint64_t refused = c->total[LIVE_records_refused]; /* known, and gaps as well */
 	json_t *object = json_object();
 
-	set(object, "records_lost", c->records_lost);
+	set(object, "records_lost", c->records_lost > refused ? c->records_lost - refused : 0);
 	set_total(object, "records_refused", c, LIVE_records_refused);
 	set_total(object, "tasks_refused", c, LIVE_tasks_refused);
 	set(object, "workers_with_notes", c->with_notes);

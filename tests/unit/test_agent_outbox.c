@@ -133,11 +133,12 @@ static void test_spool(void **state)
 
 static void test_full_spool(void **state)
 {
+	uint64_t dropped, size;
 	struct outbox o;
 
 	(void)state;
 	outbox_init(&o, worker, 1, dir, false);
-	o.spool_max = 1000;
+	o.spool_max = 2000;
 	for (uint64_t i = 0; i < 30; i++) {
 		add(&o, i % 2 ? OUTBOX_RECORD : OUTBOX_LIGHT, i);
 		outbox_flush(&o);
@@ -145,6 +146,35 @@ static void test_full_spool(void **state)
 	assert_int_equal(outbox_spill(&o), 0);
 	assert_in_range(o.dropped, 1, 15);
 	assert_in_range(o.file.size, 1000, 2000);
+	/* A worker's last records are kept whatever the bound. */
+	dropped = o.dropped;
+	size = o.file.size;
+	o.is_last = true;
+	for (uint64_t i = 0; i < 30; i++) {
+		add(&o, OUTBOX_RECORD, i);
+		outbox_flush(&o);
+	}
+	assert_int_equal(outbox_spill(&o), 0);
+	assert_int_equal(o.dropped, dropped);
+	assert_true(o.file.size > size + 30 * 56);
+	outbox_release(&o);
+	sweep();
+	/* What was given up on its way arrived, or was lost with its connection. */
+	outbox_init(&o, worker, 1, dir, false);
+	o.spool_max = 100;
+	for (uint64_t i = 0; i < 6; i++) {
+		add(&o, OUTBOX_RECORD, i);
+		outbox_flush(&o);
+	}
+	outbox_rewind(&o, 0);
+	assert_int_equal(pull(&o, 0), 6);
+	assert_int_equal(outbox_spill(&o), 0);
+	assert_null(o.head);
+	dropped = o.dropped;
+	assert_int_equal(dropped, 0);
+	outbox_acked(&o, 4);
+	outbox_rewind(&o, 4);
+	assert_int_equal(o.dropped, 2);
 	outbox_release(&o);
 	sweep();
 	/* No directory that can be made: memory is bounded. */
