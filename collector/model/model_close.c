@@ -40,6 +40,40 @@ static size_t settle_samples(void *v, size_t n, size_t size)
 	return kept + 1;
 }
 
+/*
+ * Pairs of a worker's boot time and the collector's clock lie on one line, but for the drift of the
+ * worker's clock. Where they do not, the collector's clock was set: then only the pairs that agree
+ * with the latest one count, so that all times are of one clock.
+ */
+static void settle_clocks(struct worker *w)
+{
+	const struct clock_pair *last = NULL;
+	struct clock_pair newest;
+	double ahead, apart;
+	size_t i, kept = 0;
+
+	for (i = 0; i < w->clocks.n; i++) {
+		if (!w->clocks.v[i].local && (!last || w->clocks.v[i].boot_ns > last->boot_ns))
+			last = &w->clocks.v[i];
+	}
+	if (!last)
+		return;
+	newest = *last;
+	for (i = 0; i < w->clocks.n; i++) {
+		const struct clock_pair c = w->clocks.v[i];
+
+		apart = ((double)newest.boot_ns - (double)c.boot_ns) / 1e9;
+		ahead = ((double)newest.real_ns - (double)c.real_ns) / 1e9 - apart;
+		if (!c.local && fabs(ahead) > MODEL_CLOCK_SET_SECONDS + MODEL_CLOCK_DRIFT * apart) {
+			if (fabs(ahead) > fabs(w->clock_set_seconds))
+				w->clock_set_seconds = ahead;
+			continue;
+		}
+		w->clocks.v[kept++] = c;
+	}
+	w->clocks.n = kept;
+}
+
 static uint64_t gaps(const struct worker *w)
 {
 	uint64_t lost = 0;
@@ -54,10 +88,20 @@ static uint64_t gaps(const struct worker *w)
 	return lost;
 }
 
+/* What is missing and was not dropped by an agent, which counts that as refused. */
+static uint64_t lost(const struct worker *w)
+{
+	const struct value *refused = &w->totals.records_refused;
+	uint64_t missing = gaps(w), known = refused->type == VALUE_UINT ? refused->v.u : 0;
+
+	return missing > known ? missing - known : 0;
+}
+
 static void settle_worker(struct worker *w)
 {
 	size_t i;
 
+	settle_clocks(w);
 	w->samples.n = settle_samples(w->samples.v, w->samples.n, sizeof(*w->samples.v));
 	w->hosts.n = settle_samples(w->hosts.v, w->hosts.n, sizeof(*w->hosts.v));
 	w->probes.n = settle_samples(w->probes.v, w->probes.n, sizeof(*w->probes.v));
@@ -69,7 +113,7 @@ static void settle_worker(struct worker *w)
 		w->probes.v[i].time = worker_utc(w, w->probes.v[i].boot_ns);
 	w->first = worker_utc(w, w->first_boot_ns);
 	w->last = worker_utc(w, w->last_boot_ns);
-	w->records_lost = gaps(w);
+	w->records_lost = lost(w);
 }
 
 /* A worker's facts may have been taken before it listened: its tasks know where it did. */
@@ -159,6 +203,7 @@ static void settle_attempt(struct attempt *a)
 int model_close(struct model *m, uint64_t now_ns)
 {
 	double newest = (double)m->last_note_ns / 1e9;
+	bool clock_set = false;
 	struct worker *w;
 	size_t i;
 
@@ -167,8 +212,15 @@ int model_close(struct model *m, uint64_t now_ns)
 	for (i = 0; i < m->workers.n; i++) {
 		name_worker(m, m->workers.v[i]);
 		settle_worker(m->workers.v[i]);
-		if (m->workers.v[i]->last > newest)
-			newest = m->workers.v[i]->last;
+		clock_set = clock_set || m->workers.v[i]->clock_set_seconds != 0;
+	}
+	/* Who saw the clock being set has the new one's times; notes may be the old one's. */
+	if (clock_set)
+		newest = 0;
+	for (i = 0; i < m->workers.n; i++) {
+		w = m->workers.v[i];
+		if (w->last > newest && (!clock_set || w->clock_set_seconds != 0))
+			newest = w->last;
 	}
 	for (i = 0; i < m->workers.n; i++) {
 		w = m->workers.v[i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* report_health.c - the workers, and what is missing from the numbers. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -229,6 +230,7 @@ static void remark_states(const struct report *r, void (*say)(void *, const char
 {
 	const struct run *run = r->run;
 	size_t i, lost = 0, async = 0, elsewhere = 0, silent = 0;
+	double set = 0;
 	char line[256];
 
 	for (i = 0; i < run->attempts.n; i++) {
@@ -238,6 +240,18 @@ static void remark_states(const struct report *r, void (*say)(void *, const char
 	}
 	for (i = 0; i < run->workers.n; i++)
 		silent += run->workers.v[i]->silent;
+	for (i = 0; i < run->workers.n; i++) {
+		if (fabs(run->workers.v[i]->clock_set_seconds) > fabs(set))
+			set = run->workers.v[i]->clock_set_seconds;
+	}
+	if (set != 0) {
+		snprintf(line, sizeof(line),
+			 "the collector's clock was set by %+.1f s while these workers ran: all "
+			 "times are "
+			 "of the new clock, but for workers that had ended before",
+			 set);
+		say(arg, line);
+	}
 	if (run->running) {
 		snprintf(line, sizeof(line), "%zu attempts are still running: not counted yet",
 			 run->running);

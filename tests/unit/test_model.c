@@ -151,6 +151,37 @@ static void test_samples_and_totals_twice(void **state)
 	fx_free(fx);
 }
 
+/* The collector's clock goes back by an hour between 60 s and 90 s: only what it said last counts.
+ */
+static void test_the_collectors_clock_is_set(void **state)
+{
+	const uint64_t hour_ns = UINT64_C(3600000000000);
+	struct fixture *fx = fx_new();
+	struct worker *w;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_map(fx, 1, CREMA_MSG_CLOCKS, "boot_ns", AT(60000), "real_ns", UTC_NS(60000), NULL);
+	fx_map(fx, 1, CREMA_MSG_CLOCKS, "boot_ns", AT(90000), "real_ns", UTC_NS(90000) - hour_ns,
+	       NULL);
+	assert_int_equal(model_close(&fx->m, 0), 0);
+	w = fx->m.workers.v[0];
+	assert_float_equal(w->clock_set_seconds, -3600, 1e-6);
+	assert_int_equal(worker_utc_ns(w, AT(1000)), UTC_NS(1000) - hour_ns);
+	assert_int_equal(worker_utc_ns(w, AT(80000)), UTC_NS(80000) - hour_ns);
+	fx_free(fx);
+	/* Drift is no change: 4 ms in 30 s. */
+	fx = fx_new();
+	fx_hello(fx, 1, NULL);
+	fx_map(fx, 1, CREMA_MSG_CLOCKS, "boot_ns", AT(60000), "real_ns", UTC_NS(60000), NULL);
+	fx_map(fx, 1, CREMA_MSG_CLOCKS, "boot_ns", AT(90000), "real_ns", UTC_NS(90004), NULL);
+	assert_int_equal(model_close(&fx->m, 0), 0);
+	w = fx->m.workers.v[0];
+	assert_float_equal(w->clock_set_seconds, 0, 0);
+	assert_int_equal(worker_utc_ns(w, AT(61000)), UTC_NS(61000));
+	fx_free(fx);
+}
+
 static void test_gaps_are_lost_records(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -164,6 +195,22 @@ static void test_gaps_are_lost_records(void **state)
 	fx_simple(fx, 1, 3, "c", "s", 0, 20, 30, "ok");
 	assert_int_equal(model_close(&fx->m, 0), 0);
 	assert_int_equal(fx->m.workers.v[0]->records_lost, 4);
+	fx_free(fx);
+}
+
+/* What an agent dropped leaves a gap, too, and is told once: as refused. */
+static void test_dropped_records_are_not_lost(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_simple(fx, 1, 1, "a", "s", 0, 0, 10, "ok");
+	fx->seq[1] = 8;
+	fx_map(fx, 1, CREMA_MSG_TOTALS, "boot_ns", AT(1000), "records_refused", UINT64_C(5), NULL);
+	assert_int_equal(model_close(&fx->m, 0), 0);
+	assert_int_equal(fx->m.workers.v[0]->records_lost, 2);
+	assert_uint_value(fx->m.workers.v[0]->totals.records_refused, 5);
 	fx_free(fx);
 }
 
@@ -260,7 +307,9 @@ int main(void)
 		cmocka_unit_test(test_silent_worker_is_lost_when_others_live_on),
 		cmocka_unit_test(test_old_journal_has_nothing_running),
 		cmocka_unit_test(test_samples_and_totals_twice),
+		cmocka_unit_test(test_the_collectors_clock_is_set),
 		cmocka_unit_test(test_gaps_are_lost_records),
+		cmocka_unit_test(test_dropped_records_are_not_lost),
 		cmocka_unit_test(test_ranges_merge),
 		cmocka_unit_test(test_garbage_is_counted_and_skipped),
 		cmocka_unit_test(test_torn_file_is_named_and_the_rest_read),
