@@ -187,6 +187,7 @@ class Cluster:
         self.target = f"127.0.0.1:{self.port}"
         self.collector = self.scheduler = self.address = None
         self.workers = []
+        self.host = "127.0.0.1"  # of the scheduler
 
     def __enter__(self):
         return self
@@ -213,7 +214,7 @@ class Cluster:
     def start_scheduler(self, env=None):
         file = self.directory / "scheduler.json"
         self.scheduler = self.start("scheduler", self.dask(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-jupyter",
+            "scheduler", "--host", self.host, "--port", "0", "--no-dashboard", "--no-jupyter",
             "--scheduler-file", file), {**self.env, **(env or {})})
         wait_until(file.exists, "dask scheduler", 120, [self.scheduler])
         self.address = wait_until(lambda: read_json(file).get("address"), "dask scheduler", 120, [self.scheduler])

@@ -12,6 +12,35 @@ def count_up(n):
     return n + 1
 
 
+def read_a_little(path, n):
+    with open(path, "rb", buffering=0) as file:
+        return len(file.read(n))
+
+
+def timed_read(path, n):
+    """How long the task itself sees that a small read takes, with what it calls around it."""
+    import time
+
+    began = time.perf_counter()
+    for _ in range(20):
+        with open(path, "rb", buffering=0) as file:
+            file.read(n)
+    return time.perf_counter() - began
+
+
+def read_for(path, seconds, marker):
+    """Reads again and again for so long; how many bytes."""
+    import time
+
+    total, end = 0, time.monotonic() + seconds
+    with open(path, "rb", buffering=0) as file:
+        open(marker, "w").close()
+        while time.monotonic() < end:
+            total += len(file.read(1 << 16))
+            time.sleep(0.01)
+    return total
+
+
 def read_and_die(how, path, marker):
     """Reads the file; the first attempt ends its process then, the next one does not."""
     import ctypes
@@ -86,5 +115,5 @@ def line_of(procs, directory=None):
     """The line of the printed report that says how complete it is."""
     done = procs.report(directory=directory, env={"COLUMNS": "200"})
     assert done.returncode == 0, done.stderr
-    line, = [each.strip() for each in done.stdout.splitlines() if "records refused" in each]
+    line, = [each.strip() for each in done.stdout.splitlines() if "workers seen, " in each]
     return line

@@ -9,8 +9,15 @@ answers to requests that were sent together are held together. What that made cl
 in two ways: a client with one request at a time waits `turns` times delay_s, and no client waits longer
 than held_seconds(), the time during which at least one answer lay here (those of parallel requests are
 not counted twice).
+
+What goes wrong on the way, for connections that stand and for later ones:
+    relay.up_delay_s = 0.2       each piece that goes up waits so long, too
+    relay.up_limit = 5000        a connection breaks off after so many bytes up, wherever that is
+    relay.reset(), relay.cut()   all connections end now, by RST or in good order
+    relay.stop(), relay.go()     nothing passes, and nobody is told; new connections are taken
 """
 
+import ctypes
 import queue
 import socket
 import threading
@@ -25,6 +32,9 @@ class Relay:
         self._holding, self._since, self._held = 0, 0.0, 0.0
         self._pairs = []
         self._closed = False
+        self.up_delay_s, self.up_limit = 0.0, None
+        self._open = threading.Event()
+        self._open.set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -37,6 +47,7 @@ class Relay:
 
     def close(self):
         self._closed = True
+        self.go()
         _shut(self._listener)
         self.cut()
 
@@ -47,6 +58,22 @@ class Relay:
         for pair in pairs:
             for each in pair:
                 _shut(each)
+
+    def reset(self):
+        """As cut(), but the other sides are told of an error."""
+        with self._lock:
+            pairs, self._pairs = self._pairs, []
+        for pair in pairs:
+            for each in pair:
+                # Connecting to nowhere aborts, whoever is in recv; close() would wait for him.
+                ctypes.CDLL(None).connect(each.fileno(), bytes(16), 16)
+                _shut(each)
+
+    def stop(self):
+        self._open.clear()
+
+    def go(self):
+        self._open.set()
 
     def held_seconds(self):
         with self._lock:
@@ -87,13 +114,23 @@ class _Connection:
             threading.Thread(target=run, daemon=True).start()
 
     def _up(self):
+        passed = 0
         for data in _pieces_of(self.client):
             with self.relay._lock:
                 self.relay.up_bytes += len(data)
                 self.asked = True
-            if not _send(self.server, data):
+            if self.relay.up_delay_s:
+                time.sleep(self.relay.up_delay_s)
+            self.relay._open.wait()
+            limit = self.relay.up_limit
+            if limit is not None:
+                data = data[:max(0, limit - passed)]
+            passed += len(data)
+            if not _send(self.server, data) or passed == limit:
                 break
         _shut(self.server)
+        if self.relay.up_limit is not None:
+            _shut(self.client)
 
     def _down(self):
         for data in _pieces_of(self.server):
@@ -114,6 +151,7 @@ class _Connection:
             wait = due - time.monotonic()
             if wait > 0:
                 time.sleep(wait)
+            self.relay._open.wait()
             there = there and _send(self.client, data)
             self.relay._hold(-1)
         _shut(self.client)

@@ -232,6 +232,7 @@ def test_disk_full(small, tmp_path):
     assert said.count("cannot write the journal") == 1 and said.count("can be written again") == 1, said
 
 
+@pytest.mark.matrix
 def test_killed_while_its_disk_is_full(small):
     """Started again it finds no room and says so; with room it goes on where it was."""
     small.fill()

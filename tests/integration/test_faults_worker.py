@@ -4,7 +4,9 @@ were doing is closed as killed, why they ended is said where there is evidence, 
 
 import os
 import signal
+import subprocess
 import time
+from pathlib import Path
 
 import cgroups
 import cluster
@@ -112,6 +114,28 @@ def test_out_of_memory(place, data, tmp_path):
     faults.whole(found)
 
 
+def both_ways(pid):
+    """What lies in memory that is writable and executable."""
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return [line for line in lines if "w" in line.split()[1] and "x" in line.split()[1]]
+
+
+def test_no_writable_and_executable_memory(place, data):
+    """Neither in the library's segments, nor in a worker that has patched all it patches, nor in the agents."""
+    procs = place.procs
+    assert place.run("patched", faults.read_a_little, data["zlib"], 100) == 100
+    for program in ("libcrema.so", "crema-agent", "crema"):
+        headers = subprocess.run(["readelf", "-lW", procs.build / program], capture_output=True, text=True, check=True).stdout
+        flags = [line.split()[-2] for line in headers.splitlines() if line.strip().startswith(("LOAD", "GNU_STACK"))]
+        assert flags and not any("W" in f and "E" in f for f in flags), (program, flags)
+        assert "TEXTREL" not in subprocess.run(["readelf", "-dW", procs.build / program], capture_output=True, text=True).stdout
+    workers = list(place.client.run(os.getpid).values())
+    for pid in workers:
+        assert "libcrema.so" in Path(f"/proc/{pid}/maps").read_text()
+    for pid in [*workers, *procs.agents(), procs.collector.pid]:
+        assert both_ways(pid) == [], pid
+
+
 @pytest.mark.matrix
 def test_over_the_nannys_limit(place, data, tmp_path):
     marker, size, limit = tmp_path / "marker", os.path.getsize(data["zlib"]), 500 << 20
@@ -129,6 +153,7 @@ def test_over_the_nannys_limit(place, data, tmp_path):
     cluster.wait_until(lambda: worker.name not in place.names(), "the worker to go")
 
 
+@pytest.mark.matrix
 def test_preempted(place, data, tmp_path):
     """As batch systems do it: SIGTERM to every process of the job, the agent too, and soon SIGKILL.
     The attempt under way is told as far as it got, and what had ended is there. The last test here."""
