@@ -12,6 +12,7 @@
 #include "agent/ending.h"
 #include "agent/hello.h"
 #include "agent/outbox.h"
+#include "agent/redact.h"
 #include "agent/rows.h"
 #include "agent/sampler.h"
 #include "agent/stacks.h"
@@ -38,6 +39,7 @@ struct agent_options {
 struct agent {
 	struct agent_options options;
 	struct view view;
+	struct redact redact;
 	int pidfd;        /* -1: /proc is polled */
 	bool ended;       /* the worker has */
 	bool adopted;     /* another agent took our place */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/procfs.h"
+#include "agent/redact.h"
 
 uint64_t compose_sum(const struct crema_task *t)
 {
@@ -55,15 +56,15 @@ static void put_identity(const struct compose *c, struct task_record *r,
 	TASK_SET(r, thread_sequence, t->thread_sequence);
 	TASK_SET(r, flags, t->flags);
 	if (t->key_bytes)
-		TASK_SET(r, key_hash, t->key_hash);
-	SET_TEXT(r, key, key_text(t));
+		TASK_SET(r, key_hash, redact_key_hash(c->view->redact, t->key_hash));
+	SET_TEXT(r, key, redact_key(c->view->redact, key_text(t), t->key_hash));
 	SET_TEXT(r, prefix, view_text(c->view, t->prefix));
 	SET_TEXT(r, span, view_text(c->view, t->span));
 	SET_TEXT(r, function, view_text(c->view, t->function));
 	SET_TEXT(r, worker_address, view_text(c->view, t->worker_address));
 	SET_TEXT(r, worker_name, view_text(c->view, t->worker_name));
 	SET_TEXT(r, dataset, view_text(c->view, t->dataset));
-	SET_TEXT(r, filename, view_text(c->view, t->filename));
+	SET_TEXT(r, filename, redact_file(c->view->redact, view_text(c->view, t->filename)));
 	SET_TEXT(r, treename, view_text(c->view, t->treename));
 	SET_TEXT(r, columns, view_text(c->view, t->columns));
 	if (t->flags & CREMA_TASK_TREE_READ)

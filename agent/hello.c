@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/procfs.h"
+#include "agent/redact.h"
 #include "common/clock.h"
 #include "common/frame.h"
 #include "common/task.h"
@@ -59,7 +60,7 @@ static void pack_filesystems(msgpack_packer *pk, const struct view *v, const str
 	pack_array(pk, n);
 	for (unsigned int i = 0; i < CREMA_SHM_FILESYSTEMS; i++) {
 		const struct fskind_entry *e = &kinds->entry[i];
-		struct text path = view_text(v, v->shm->filesystem[i].path);
+		struct text path = redact_file(v->redact, view_text(v, v->shm->filesystem[i].path));
 
 		if (e->kind == FSKIND_UNRESOLVED)
 			continue;
@@ -104,7 +105,9 @@ int hello_frame(struct buf *out, const struct view *v, const struct fskinds *kin
 	pack_init(&pk, &raw);
 	pack_map(&pk, 2);
 	pack_text(&pk, "facts");
-	pack_map(&pk, 16);
+	pack_map(&pk, 17);
+	pack_text(&pk, "redacted");
+	pack_bool(&pk, v->redact && v->redact->on);
 	pack_machine(&pk);
 	pack_kv_u64(&pk, "pid", m->pid);
 	pack_kv_u64(&pk, "start_ticks", m->start_ticks);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "agent/redact.h"
+
 struct codec_name {
 	const char *function, *codec, *direction;
 };
@@ -53,8 +55,9 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 	static const char *const kinds[] = {"data", "import", "other", "remote"};
 	bool local = f->kind != CREMA_FILE_REMOTE; /* else no read call could show it */
 	const struct fskind_entry *fs = fskinds_get(r->kinds, f->filesystem);
-	struct text path = view_text(r->view, f->path), span = view_text(r->view, f->span);
-	struct text name = view_text(r->view, f->name);
+	struct text path = redact_file(r->view->redact, view_text(r->view, f->path));
+	struct text name = redact_file(r->view->redact, view_text(r->view, f->name));
+	struct text span = view_text(r->view, f->span);
 	msgpack_packer *pk = outbox_begin(r->out, class_of(last));
 	bool known;
 

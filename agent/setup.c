@@ -166,6 +166,10 @@ int agent_init(struct agent *a, const struct agent_options *o)
 		return rc;
 	if (other_agent_lives(a->view.shm))
 		return -EALREADY;
+	rc = redact_init(&a->redact);
+	if (rc)
+		return rc;
+	a->view.redact = &a->redact;
 	open_worker(a);
 	__atomic_store_n(&a->view.shm->agent_heartbeat_boot_ns, clock_boot_ns(), __ATOMIC_RELEASE);
 	__atomic_store_n(&a->view.shm->agent_ready, (uint32_t)getpid(), __ATOMIC_RELEASE);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "agent/redact.h"
 #include "common/task.h"
 
 void stacks_init(struct stacks *s, const struct view *v, struct outbox *out, int pid)
@@ -79,7 +80,7 @@ static void send_stack(struct stacks *s, const struct crema_stack *r)
 {
 	static const char *const on[] = { NULL, "file", "socket", "other" };
 	struct text prefix = view_text(s->view, r->prefix), span = view_text(s->view, r->span);
-	struct text file = view_text(s->view, r->file);
+	struct text file = redact_file(s->view->redact, view_text(s->view, r->file));
 	struct located frame[CREMA_STACK_DEPTH];
 	msgpack_packer *pk;
 	char peer[64];

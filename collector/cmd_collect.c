@@ -37,6 +37,7 @@ struct collect {
 	char dir[PATH_MAX], journal_dir[PATH_MAX], name[256];
 	char agents_at[300], http_at[300];
 	int lock_fd, agents_fd, http_fd;
+	bool redacted_only;
 	bool http_token; /* the status page is reachable from elsewhere */
 	struct auth_token token;
 	struct certificates certificates;
@@ -216,6 +217,7 @@ static int start_server(struct collect *c, bool insecure)
 		.token = insecure ? NULL : &c->token,
 		.tls = c->certificates.context,
 		.name = c->name,
+		.redacted_only = c->redacted_only,
 		.max_connections = limits_connections(),
 	};
 	int err;
@@ -371,6 +373,7 @@ static int run(int argc, char **argv)
 		free(c);
 		return STATUS_USAGE;
 	}
+	c->redacted_only = options_on(&options, OPT_redact_keys);
 	err = start(c, &options);
 	if (!err) {
 		journal_note(c->journal, "start", c->agents_at);
@@ -391,7 +394,7 @@ static int run(int argc, char **argv)
 const struct command cmd_collect = {
 	.name = "collect",
 	.usage = "collect [--listen ADDR:PORT] [--http ADDR:PORT] [--dir DIR] [--token-file FILE] "
-		 "[--insecure] [--keep TIME] [--max-bytes BYTES]",
+		 "[--insecure] [--redact-keys] [--keep TIME] [--max-bytes BYTES]",
 	.summary = "receive the workers' records and keep them in a journal",
 	.scope = SCOPE_COLLECT,
 	.run = run,

@@ -241,6 +241,8 @@ static int run(int argc, char **argv)
 		return status;
 	if (options.rest >= argc)
 		return command_usage(&cmd_run);
+	if (options.value[OPT_redact_keys])
+		setenv("CREMA_REDACT_KEYS", options.value[OPT_redact_keys], 1);
 	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	exe[n < 0 ? 0 : n] = '\0';
 	return run_command(exe, argv + options.rest);
@@ -248,7 +250,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_run = {
 	.name = "run",
-	.usage = "run -- COMMAND [ARGUMENT...]",
+	.usage = "run [--redact-keys] -- COMMAND [ARGUMENT...]",
 	.summary = "run a command with the library preloaded",
 	.scope = SCOPE_RUN,
 	.run = run,

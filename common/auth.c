@@ -193,6 +193,13 @@ int auth_mac(const struct auth_token *t, const uint8_t *collector_nonce, const u
 	return 0;
 }
 
+int auth_digest(const void *key, size_t key_bytes, const void *p, size_t n, uint8_t *out)
+{
+	unsigned int got;
+
+	return HMAC(EVP_sha256(), key, (int)key_bytes, p, n, out, &got) ? 0 : -ENOMEM;
+}
+
 bool auth_equal(const void *a, const void *b, size_t n)
 {
 	return CRYPTO_memcmp(a, b, n) == 0;

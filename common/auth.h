@@ -44,6 +44,8 @@ int auth_random(void *p, size_t n);
 /* 0 or -ENOMEM. Nonces have AUTH_NONCE_BYTES, worker 16, mac AUTH_MAC_BYTES. */
 int auth_mac(const struct auth_token *t, const uint8_t *collector_nonce, const uint8_t *agent_nonce,
 	     const uint8_t *worker, uint8_t *mac);
+/* HMAC-SHA256 of anything; out has AUTH_MAC_BYTES. 0 or -ENOMEM. */
+int auth_digest(const void *key, size_t key_bytes, const void *p, size_t n, uint8_t *out);
 /* Compares in constant time. */
 bool auth_equal(const void *a, const void *b, size_t n);
 

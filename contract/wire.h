@@ -17,7 +17,8 @@
  *
  * HELLO's map: {"facts": {...}, "task_fields": [names...]}. facts (all optional, nil = unknown):
  *   host, boot_id, pid, start_ticks, agent_pid, agent_version, shim_abi, cpu_model, cores,
- *   memory_bytes, kernel, python, boot_ns + real_ns (one clock pair), filesystems [{path, type,
+ *   memory_bytes, kernel, python, redacted (task keys and file names are
+ *   keyed hashes), boot_ns + real_ns (one clock pair), filesystems [{path, type,
  *   storage: "exact"|"none"|"unknown"}], stack: JSON text of probe.py's facts() {python, distributed,
  *   dask, coffea, uproot, worker_address, worker_name, nthreads, memory_limit_bytes, local_directory}.
  *

@@ -152,6 +152,7 @@ static int wanted_in_agent(const char *v)
 					    "CREMA_TEST_",
 					    "CREMA_TLS",
 					    "CREMA_SPOOL_BYTES=",
+					    "CREMA_REDACT_KEYS=",
 					    "DASK_CONFIG=",
 					    "DASK_ROOT_CONFIG=",
 					    "VIRTUAL_ENV=",

@@ -213,7 +213,7 @@ int export_csv(const struct report *r, const char *path, struct buf *why)
 	if (!strcmp(path, "-"))
 		rc = report_fail(why, -EINVAL,
 				 "--csv writes several files: name a folder for them");
-	else if (mkdir(path, 0777) && errno != EEXIST)
+	else if (mkdir(path, 0700) && errno != EEXIST)
 		rc = report_fail(why, -errno, "cannot make the folder '%s': %s", path,
 				 log_error(-errno));
 	else if ((rc = write_all(c, r)) != 0)

@@ -58,6 +58,7 @@ static int find_place(struct draft *d, const char *path)
 	}
 	memcpy(d->path, real, strlen(real) + 1);
 	free(real);
+	d->mode = st.st_mode & 0777;
 	return name_temp(d);
 }
 
@@ -77,11 +78,13 @@ int draft_init(struct draft *d, const char *path)
 	if (d->error)
 		return d->error;
 	if (*d->temp)
-		d->fd = open(d->temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+		d->fd = open(d->temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	else
 		d->fd = open(d->path, O_WRONLY | O_CLOEXEC);
 	if (d->fd < 0)
 		d->error = -errno;
+	else if (d->mode)
+		fchmod(d->fd, d->mode);
 	return d->error;
 }
 

@@ -7,7 +7,8 @@
  * It is written beside its place as ".NAME.crema-PID" and renamed at the end. A link is followed:
  * its target is replaced, the link stays. What exists and is no regular file (a pipe, /dev/stdout)
  * cannot be replaced: it is written to at once. Every function returns 0 or -errno; draft_drop()
- * gives up, and does nothing after a close. The first error sticks until then. "-" is standard
+ * gives up, and does nothing after a close. A new file is its owner's only (0600); one that
+ * is replaced passes its permissions on. The first error sticks until then. "-" is standard
  *output; who reads the other end of a pipe may have seen enough: that is no error.
  */
 #ifndef COLLECTOR_EXPORT_DRAFT_H
@@ -20,6 +21,7 @@
 struct draft {
 	char path[PATH_MAX]; /* where it will stand */
 	char temp[PATH_MAX]; /* "" = written in place */
+	unsigned int mode;   /* of the file that it replaces; 0: none */
 	int fd;		     /* -1: not open */
 	int error;
 	struct buf buf;

@@ -179,7 +179,7 @@ static int make_folder(const char *path)
 			continue;
 		memcpy(part, path, i);
 		part[i] = '\0';
-		if (mkdir(part, 0777) && errno != EEXIST && i == n)
+		if (mkdir(part, 0700) && errno != EEXIST && i == n)
 			return -errno;
 	}
 	if (stat(path, &st))

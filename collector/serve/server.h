@@ -15,6 +15,7 @@
 #ifndef COLLECTOR_SERVER_H
 #define COLLECTOR_SERVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,7 @@
 #define SERVER_REASONS                                                                             \
 	REASON(bad_tls, "no TLS connection")                                                       \
 	REASON(bad_token, "wrong token")                                                           \
+	REASON(bad_names, "names are not hidden: start the workers with CREMA_REDACT_KEYS=on")     \
 	REASON(bad_version, "no common protocol version")                                          \
 	REASON(bad_frame, "bytes that are no valid frame")                                         \
 	REASON(bad_payload, "a frame with invalid content")                                        \
@@ -63,6 +65,7 @@ struct server_config {
 	struct tls_context *tls;	/* NULL: connections are plain */
 	const struct auth_token *token; /* NULL: any peer is welcome */
 	const char *name;		/* told in WELCOME */
+	bool redacted_only;		/* refuse agents that send names in the clear */
 	/* 0: the values above */
 	unsigned int max_connections;
 	int64_t handshake_ms, frame_ms, linger_ms, log_ms, retry_ms, sweep_ms;

@@ -144,7 +144,7 @@ static int on_auth(struct server_conn *conn, const struct frame *frame)
 static int on_hello(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
 		    size_t bytes)
 {
-	const msgpack_object *names, *facts;
+	const msgpack_object *names, *facts, *hidden;
 	struct unpack map;
 	bool sane;
 
@@ -158,6 +158,12 @@ static int on_hello(struct server_conn *conn, const struct frame *frame, const u
 	       names->via.array.size <= HELLO_NAMES_MAX &&
 	       (is_nil(facts) || facts->type == MSGPACK_OBJECT_MAP);
 	conn->pid = get_u64(facts, "pid", 0);
+	hidden = get(facts, "redacted");
+	if (conn->server->config.redacted_only &&
+	    (!hidden || hidden->type != MSGPACK_OBJECT_BOOLEAN || !hidden->via.boolean)) {
+		unpack_release(&map);
+		return server_conn_drop(conn, SERVER_bad_names, NULL);
+	}
 	text_copy(conn->host, sizeof(conn->host), get_text(facts, "host"));
 	if (sane && conn->server->config.live &&
 	    live_hello(conn->server->config.live, conn->worker, frame->head.stream, &map.root)) {

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* redact.c - names to keyed hashes. */
+#include "agent/redact.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char purpose[] = "crema: hidden names";
+
+int redact_init(struct redact *r)
+{
+	const char *wanted = getenv("CREMA_REDACT_KEYS");
+	char path[PATH_MAX];
+	struct auth_token token;
+
+	memset(r, 0, sizeof(*r));
+	r->on = wanted && *wanted && strcmp(wanted, "off") != 0;
+	if (!r->on)
+		return 0;
+	if (auth_token_path(path, sizeof(path), NULL) || auth_token_read(&token, path))
+		return auth_random(r->key, sizeof(r->key));
+	return auth_digest(token.text, token.len, purpose, sizeof(purpose), r->key);
+}
+
+/* Never the name itself: what cannot be hashed is 0. */
+static uint64_t digest(const struct redact *r, const void *p, size_t n)
+{
+	uint8_t mac[AUTH_MAC_BYTES];
+	uint64_t v = 0;
+
+	if (auth_digest(r->key, sizeof(r->key), p, n, mac) == 0)
+		memcpy(&v, mac, sizeof(v));
+	return v;
+}
+
+static struct text hidden(struct redact *r, const char *kind, uint64_t v)
+{
+	char *out = r->text[r->next++ % REDACT_TEXTS];
+	int n = snprintf(out, REDACT_TEXT_BYTES, "%s-%016" PRIx64, kind, v);
+
+	return (struct text){out, (size_t)n};
+}
+
+struct text redact_file(struct redact *r, struct text name)
+{
+	if (!r || !r->on || !name.ptr)
+		return name;
+	return hidden(r, "file", digest(r, name.ptr, name.len));
+}
+
+uint64_t redact_key_hash(struct redact *r, uint64_t hash)
+{
+	return r && r->on ? digest(r, &hash, sizeof(hash)) : hash;
+}
+
+struct text redact_key(struct redact *r, struct text key, uint64_t hash)
+{
+	if (!r || !r->on || !key.ptr)
+		return key;
+	return hidden(r, "key", redact_key_hash(r, hash));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * redact.h - CREMA_REDACT_KEYS: task keys and file names leave the agent as keyed hashes only.
+ *
+ * "key-" or "file-" and 16 hex digits of HMAC-SHA256. Its key is made from the shared token, so all
+ * agents of a collector say the same for the same name and sums over workers stay right, while
+ * nobody without the token can try names out. Without a token the key is random, and each agent's
+ * hashes are its own.
+ *
+ * In the clear stay: prefixes and functions of tasks, spans, datasets, columns, trees, sections,
+ * servers, hosts, libraries.
+ */
+#ifndef AGENT_REDACT_H
+#define AGENT_REDACT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/auth.h"
+#include "common/pack.h"
+
+#define REDACT_TEXTS 8 /* results that are valid at the same time */
+#define REDACT_TEXT_BYTES 24
+
+struct redact {
+	bool on;
+	uint8_t key[AUTH_MAC_BYTES];
+	char text[REDACT_TEXTS][REDACT_TEXT_BYTES];
+	unsigned int next;
+};
+
+/* As the environment says. 0 or -errno: then nothing may be sent. */
+int redact_init(struct redact *r);
+/* The name itself if it is unknown or nothing is to be hidden. Valid for REDACT_TEXTS calls. */
+struct text redact_file(struct redact *r, struct text name);
+/* `hash`: of the whole key, of which the text may be cut. */
+struct text redact_key(struct redact *r, struct text key, uint64_t hash);
+/* In place of the plain hash, by which a key could be guessed. */
+uint64_t redact_key_hash(struct redact *r, uint64_t hash);
+
+#endif
