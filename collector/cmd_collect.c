@@ -37,7 +37,6 @@ struct collect {
 	char dir[PATH_MAX], journal_dir[PATH_MAX], name[256];
 	char agents_at[300], http_at[300];
 	int lock_fd, agents_fd, http_fd;
-	bool redacted_only;
 	bool http_token; /* the status page is reachable from elsewhere */
 	struct auth_token token;
 	struct certificates certificates;
@@ -209,15 +208,15 @@ static int start_journal(struct collect *c)
 	return c->journal ? 0 : fail("begin a journal in", c->journal_dir, err);
 }
 
-static int start_server(struct collect *c, bool insecure)
+static int start_server(struct collect *c, const struct options *options)
 {
 	struct server_config config = {
 		.loop = c->loop,
 		.journal = c->journal,
-		.token = insecure ? NULL : &c->token,
+		.token = options_on(options, OPT_insecure) ? NULL : &c->token,
 		.tls = c->certificates.context,
 		.name = c->name,
-		.redacted_only = c->redacted_only,
+		.redacted_only = options_on(options, OPT_redact_keys),
 		.max_connections = limits_connections(),
 	};
 	int err;
@@ -319,7 +318,7 @@ static int start(struct collect *c, const struct options *options)
 		return fail("watch", "signals", err);
 	err = start_journal(c);
 	if (!err)
-		err = start_server(c, options_on(options, OPT_insecure));
+		err = start_server(c, options);
 	if (!err)
 		err = start_http(c);
 	return err;
@@ -373,7 +372,6 @@ static int run(int argc, char **argv)
 		free(c);
 		return STATUS_USAGE;
 	}
-	c->redacted_only = options_on(&options, OPT_redact_keys);
 	err = start(c, &options);
 	if (!err) {
 		journal_note(c->journal, "start", c->agents_at);
