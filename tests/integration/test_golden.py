@@ -1,0 +1,151 @@
+"""Journals and agents of earlier versions: files kept as they were (tests/golden/make_golden.py), read by today's
+collector from the disk and from an agent's connection; and versions that are newer or too old to be understood."""
+
+import hashlib
+import hmac
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import cluster
+import frames
+import msgpack
+import pytest
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "journal-1.crema"
+WORKER, TOKEN = b"golden-worker-01", b"golden-token-of-16-and-more"
+CHALLENGE, AUTH, WELCOME, REFUSE, DATA, ACK = 2, 3, 5, 6, 7, 8
+
+
+def report(directory):
+    out = directory / "report.json"
+    done = subprocess.run([cluster.BUILD / "crema", "report", "--dir", directory, "--json", out], capture_output=True,
+                          text=True, timeout=120, stdin=subprocess.DEVNULL)
+    return done, json.loads(out.read_text()) if out.exists() else None
+
+
+def says_what_it_said(found):
+    metrics, (file,), (codec,), (server,), (section,) = (found[part] for part in ("metrics", "files", "codecs", "servers",
+                                                                                  "sections"))
+    assert [metrics[k] for k in ("num_tasks", "num_chunks", "total_events", "wall_time")] == [3, 3, 300, 2.9]
+    assert [t["read_bytes"] for t in found["tasks"]] == [1000, 1001, 1002]
+    assert (file["path"], file["read_bytes"], file["storage_read_bytes"], file["chunks"]) == ("/data/a.root", 3003, 4096, 3)
+    assert (codec["calls"], codec["in_bytes"], codec["out_bytes"]) == (6, 2000, 8000)
+    assert (server["requests"], server["failed_requests"], server["read_bytes"]) == (5, 1, 3003)
+    assert (section["section"], section["count"], section["wall_seconds"]) == ("fill", 3, 0.6)
+    assert (found["workers"][0]["host"], found["workers"][0]["pid"]) == ("node-1", 4711)
+    whole = found["completeness"]
+    assert (whole["records_bad"], whole["records_lost"], whole["workers_seen"]) == (0, 0, 1)
+    assert (whole["tasks"]["read_bytes"], whole["unattributed"]["read_bytes"]) == (3003, 7)
+
+
+def test_an_old_journal_is_read(tmp_path):
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / f"{frames.BASE_NS:020}-journal.crema").write_bytes(GOLDEN.read_bytes())
+    done, found = report(tmp_path)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    says_what_it_said(found)
+
+
+class Agent:
+    """An agent's end of a connection, as version 1 speaks."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), 60)
+
+    def next(self):
+        head = frames.HEAD.unpack(self.read(frames.HEAD.size))
+        return head, self.read(head[9])
+
+    def read(self, n):
+        data = b""
+        while len(data) < n:
+            part = self.socket.recv(n - len(data))
+            assert part, "it hung up"
+            data += part
+        return data
+
+    def challenged(self):
+        head, payload = self.next()
+        assert head[2] == CHALLENGE
+        return msgpack.unpackb(payload)
+
+    def auth(self, nonce, version=1, token=TOKEN):
+        mine = os.urandom(32)
+        mac = hmac.digest(token, nonce + mine + WORKER, hashlib.sha256)
+        return frames.sealed(AUTH, msgpack.packb({"version": version, "nonce": mine, "mac": mac}), WORKER)
+
+
+@pytest.fixture
+def collector(tmp_path):
+    (tmp_path / "token").write_bytes(TOKEN + b"\n")
+    (tmp_path / "token").chmod(0o600)
+    port = cluster.free_port()
+    process = cluster.Process("collect", [
+        cluster.BUILD / "crema", "collect", "--listen", f"127.0.0.1:{port}", "--http", f"127.0.0.1:{cluster.free_port()}",
+        "--dir", tmp_path / "state", "--token-file", tmp_path / "token"], tmp_path / "collect.log")
+    cluster.wait_until(lambda: "status page" in process.text(), "crema collect", 60, [process])
+    process.port = port
+    yield process
+    process.stop()
+
+
+def spoken():
+    """The golden file's frames as its agent sent them: (type, sequence after it, bytes)."""
+    data, at = GOLDEN.read_bytes(), 0
+    while at < len(data):
+        head = frames.HEAD.unpack(data[at:at + frames.HEAD.size])
+        size = frames.HEAD.size + head[9]
+        yield head[2], head[6] + head[7], data[at:at + size]
+        at += size
+
+
+def test_an_old_agent_is_understood(collector, tmp_path):
+    agent = Agent(collector.port)
+    said = [f for f in spoken() if f[0] in (frames.HELLO, DATA)]
+    agent.socket.sendall(agent.auth(agent.challenged()["nonce"]) + said[0][2])
+    assert agent.next()[0][2] == WELCOME
+    agent.socket.sendall(b"".join(f[2] for f in said[1:]))
+    while True:
+        head, _ = agent.next()
+        assert head[2] == ACK
+        if head[6] == said[-1][1]:
+            break
+    done, found = report(tmp_path / "state")
+    assert done.returncode == 0, done.stderr
+    says_what_it_said(found)
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_another_version_is_refused_with_a_line(collector, version):
+    agent = Agent(collector.port)
+    challenge = agent.challenged()
+    assert (challenge["min"], challenge["max"]) == (1, 1)
+    agent.socket.sendall(agent.auth(challenge["nonce"], version))
+    head, payload = agent.next()
+    assert head[2] == REFUSE and msgpack.unpackb(payload)["reason"] == "no common protocol version"
+    cluster.wait_until(lambda: "no common protocol version" in collector.text(), "the line", 60)
+
+
+def test_a_replayed_proof_is_refused(collector):
+    """What one connection proved is worth nothing on the next: its challenge is another one."""
+    first = Agent(collector.port)
+    proof = first.auth(first.challenged()["nonce"])
+    hello = next(f[2] for f in spoken() if f[0] == frames.HELLO)
+    first.socket.sendall(proof + hello)
+    assert first.next()[0][2] == WELCOME
+    second = Agent(collector.port)
+    second.challenged()
+    second.socket.sendall(proof + hello)
+    head, payload = second.next()
+    assert head[2] == REFUSE and msgpack.unpackb(payload)["reason"] == "wrong token"
+    cluster.wait_until(lambda: collector.text().count("wrong token") == 1, "the line", 60)
+
+
+def test_a_newer_journal_is_named(tmp_path):
+    newer = frames.Journal(tmp_path / "journal", format=2)
+    newer.write()
+    done, _ = report(tmp_path)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "was written by a newer crema" in done.stderr
