@@ -141,9 +141,9 @@ def test_over_the_nannys_limit(place, data, tmp_path):
     marker, size, limit = tmp_path / "marker", os.path.getsize(data["zlib"]), 500 << 20
     # The agent looks each second, and must have seen how large it was.
     slow = {"DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False", "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "3s"}
-    worker = place.start(env=place.procs.worker_env(env=slow), args=["--memory-limit", str(limit)])
+    worker = place.start(env=place.procs.worker_env(env=slow), args=["--memory-limit", str(limit), "--resources", "room=1"])
     with span("limit"):
-        assert place.run("large", faults.hold_and_wait, data["zlib"], str(marker), limit, workers=[worker.name]) == size
+        assert place.run("large", faults.hold_and_wait, data["zlib"], str(marker), limit, resources={"room": 1}) == size
     found = jobs.settled(place.procs, lambda r: len(faults.attempts(r, "large")) == 2)
     first, _, gone = died(found, "large", marker)
     assert first["status"] == "killed" and first["read_bytes"] == size
