@@ -240,6 +240,19 @@ int journal_flush(struct journal *journal)
 	return set_state(journal, err);
 }
 
+/* Writes while the caller waits. */
+static int flush_now(struct journal *journal)
+{
+	int err;
+
+	while ((err = journal_flush(journal)) == -EINPROGRESS) {
+		err = loop_file_wait(journal->ring);
+		if (err)
+			break;
+	}
+	return err;
+}
+
 /* Makes the present segment one that has room for `bytes` more. */
 static int make_room(struct journal *journal, size_t bytes)
 {
@@ -249,7 +262,7 @@ static int make_room(struct journal *journal, size_t bytes)
 	    journal->file.size + journal->batch.len + journal->queue.len + bytes <=
 		    journal->config.segment_bytes)
 		return 0;
-	err = journal_flush(journal);
+	err = flush_now(journal);
 	if (!err)
 		err = set_state(journal, begin_segment(journal));
 	return err;
@@ -262,11 +275,15 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 
 	if (journal->stats.error)
 		return -EAGAIN;
-	if (journal->queue.len >= JOURNAL_QUEUE_BYTES) {
+	if (journal->queue.len >= JOURNAL_QUEUE_BYTES && journal_flush(journal) == -EINPROGRESS &&
+	    journal->queue.len) {
+		/* The write before this one is still under way. */
+		if (loop_file_wait(journal->ring))
+			return -ENOMEM;
 		journal_flush(journal);
-		if (journal->stats.error || journal->queue.len >= JOURNAL_RING_BYTES)
-			return -EAGAIN;
 	}
+	if (journal->stats.error)
+		return -EAGAIN;
 	if (make_room(journal, bytes + (hello ? hello->bytes : 0)))
 		return -EAGAIN;
 	if (hello && hello->segment != journal->stats.segments)
@@ -333,12 +350,9 @@ int journal_close(struct journal *journal)
 
 	if (!journal)
 		return 0;
-	while (journal_flush(journal) == -EINPROGRESS) {
-		err = loop_turn(journal->config.loop, -1);
-		if (err)
-			return err; /* the kernel may still read the batch: it stays */
-	}
-	err = journal->stats.error;
+	err = flush_now(journal);
+	if (journal->writing)
+		return err; /* the kernel may still read the batch: it stays */
 	loop_file_free(journal->ring);
 	framefile_close(&journal->file);
 	sync_err = journal_sync_stop(journal->sync);

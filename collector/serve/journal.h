@@ -13,8 +13,9 @@
  * bounded.
  *
  * With a loop that has file operations, writing goes on while the loop does, one write at a time,
- * and what is added meanwhile makes the next. What it did not write whole is written again the
- * plain way at once, which also tells the reason; so do all tries while it is stuck.
+ * and what is added meanwhile makes the next; when that is large, adding waits. What it did not
+ * write whole is written again the plain way at once, which also tells the reason; so do all tries
+ * while it is stuck.
  *
  * fdatasync each second: by the loop, else in a thread of its own, as it would stall everything.
  * All functions are for one thread, that of the loop.
@@ -30,7 +31,6 @@
 
 #define JOURNAL_SEGMENT_BYTES (64u << 20)
 #define JOURNAL_QUEUE_BYTES (1u << 20) /* queued bytes from which on adding writes */
-#define JOURNAL_RING_BYTES (4u << 20)  /* likewise, while the loop writes: then adding waits */
 #define JOURNAL_SYNC_MS 1000
 
 struct journal;
@@ -68,11 +68,11 @@ struct journal_stats {
 
 /* NULL with *error = -errno. */
 struct journal *journal_open(const struct journal_config *config, int *error);
-/* Writes what is queued (one try; the loop has turns until then), syncs. Returns the last error. */
+/* Writes what is queued (one try), syncs. Returns the last error. */
 int journal_close(struct journal *journal);
 
-/* One whole frame. 0; -EAGAIN: stuck, or enough is queued while it writes: nothing was taken;
- * -ENOMEM likewise. hello may be NULL. */
+/* One whole frame. 0; -EAGAIN: stuck, and nothing was taken; -ENOMEM likewise. hello may be NULL.
+ */
 int journal_add(struct journal *journal, struct journal_hello *hello, const void *frame,
 		size_t bytes);
 /* A NOTE frame of the collector's own. Returns as journal_add(). */

@@ -173,7 +173,7 @@ static void stop_ring(struct journal_sync *sync)
 {
 	loop_timer_set(sync->timer, -1);
 	sync->interval_ms = -1;
-	while (sync->step != RESTING && !loop_turn(sync->loop, -1))
+	while (sync->step != RESTING && !loop_file_wait(sync->ring))
 		;
 	pthread_mutex_lock(&sync->lock);
 	sync_round(sync);

@@ -170,6 +170,11 @@ void loop_file_sync(struct loop_file *file, int fd, bool data_only)
 	backend_of(file)->file_sync(handle_of(file), fd, data_only);
 }
 
+int loop_file_wait(struct loop_file *file)
+{
+	return backend_of(file)->file_wait(handle_of(file));
+}
+
 void loop_file_free(struct loop_file *file)
 {
 	if (file)

@@ -37,7 +37,7 @@ struct loop_timer;
 struct loop_file;
 
 enum loop_kind {
-	LOOP_AUTO, /* the faster one, see docs/design.md */
+	LOOP_AUTO, /* epoll: docs/design.md says why */
 	LOOP_EPOLL,
 	LOOP_URING,
 	LOOP_URING_SINGLE, /* as on kernels before 6.0, which receive once for each request; for
@@ -108,6 +108,8 @@ void loop_watch_free(struct loop_watch *watch);
 struct loop_file *loop_file_new(struct loop *loop, void (*fn)(void *arg, int result), void *arg);
 void loop_file_write(struct loop_file *file, int fd, const void *data, size_t len, uint64_t offset);
 void loop_file_sync(struct loop_file *file, int fd, bool data_only);
+/* Waits until fn has been called; nobody else is. 0 or -errno. */
+int loop_file_wait(struct loop_file *file);
 /* Not while an operation is under way, but in fn. */
 void loop_file_free(struct loop_file *file);
 

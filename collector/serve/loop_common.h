@@ -43,6 +43,7 @@ struct loop_backend {
 	void (*file_write)(struct loop_handle *file, int fd, const void *data, size_t len,
 			   uint64_t offset);
 	void (*file_sync)(struct loop_handle *file, int fd, bool data_only);
+	int (*file_wait)(struct loop_handle *file);
 	void (*file_free)(struct loop_handle *file);
 };
 

@@ -114,9 +114,17 @@ static void answer(struct uring_loop *loop, const struct io_uring_cqe *cqe)
 static void answers(struct uring_loop *loop)
 {
 	unsigned int left = io_uring_cq_ready(&loop->ring);
-	struct io_uring_cqe *cqe, copy;
+	struct io_uring_cqe *cqe, *later = loop->later.cqe, copy;
+	size_t i, n = loop->later.n;
 
-	while (left-- && !io_uring_peek_cqe(&loop->ring, &cqe)) {
+	loop->later.cqe = NULL;
+	loop->later.n = loop->later.room = 0;
+	for (i = 0; i < n; i++)
+		answer(loop, &later[i]);
+	free(later);
+
+	/* What a callback has put off comes before what is in the ring by then. */
+	while (left-- && !loop->later.n && !io_uring_peek_cqe(&loop->ring, &cqe)) {
 		copy = *cqe;
 		io_uring_cqe_seen(&loop->ring, cqe);
 		answer(loop, &copy);
@@ -158,6 +166,42 @@ static int flush(struct loop *base)
 	return io_uring_sq_ready(&loop->ring) ? passing(io_uring_submit(&loop->ring)) : 0;
 }
 
+static int keep_for_later(struct uring_loop *loop, const struct io_uring_cqe *cqe)
+{
+	size_t room = loop->later.room ? loop->later.room * 2 : 64;
+	struct io_uring_cqe *more;
+
+	if (loop->later.n == loop->later.room) {
+		more = realloc(loop->later.cqe, room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		loop->later.cqe = more;
+		loop->later.room = room;
+	}
+	loop->later.cqe[loop->later.n++] = *cqe;
+	return 0;
+}
+
+int uring_item_wait(struct uring_item *item)
+{
+	struct uring_loop *loop = uring_loop_of(item);
+	struct io_uring_cqe *cqe;
+	int err = item->kind->arm(item) ? 0 : -EBUSY;
+
+	while (!err && item->requests) {
+		err = passing(io_uring_submit_and_wait(&loop->ring, 1));
+		while (!err && !io_uring_peek_cqe(&loop->ring, &cqe)) {
+			if ((cqe->user_data & ~(__u64)URING_OP_MASK) == (uintptr_t)item)
+				answer(loop, cqe);
+			else
+				err = keep_for_later(loop, cqe);
+			if (!err)
+				io_uring_cqe_seen(&loop->ring, cqe);
+		}
+	}
+	return err;
+}
+
 static int turn(struct loop *base, int timeout_ms)
 {
 	struct uring_loop *loop = (struct uring_loop *)base;
@@ -166,7 +210,7 @@ static int turn(struct loop *base, int timeout_ms)
 	int wait_ms = loop_wait_ms(base, timeout_ms), err;
 
 	uring_stream_feed(loop);
-	if (!arm(loop) || loop->starved)
+	if (!arm(loop) || loop->starved || loop->later.n)
 		wait_ms = 0;
 	ts.tv_sec = wait_ms / 1000;
 	ts.tv_nsec = (long long)(wait_ms % 1000) * NS_PER_MS;
@@ -256,7 +300,7 @@ static void uring_free(struct loop *base)
 		arm(loop);
 		if (!loop->requests && !loop->todo)
 			break;
-		err = passing(io_uring_submit_and_wait(&loop->ring, 1));
+		err = passing(io_uring_submit_and_wait(&loop->ring, loop->later.n ? 0 : 1));
 		answers(loop);
 	}
 	io_uring_queue_exit(&loop->ring);
@@ -281,6 +325,7 @@ static const struct loop_backend backend = {
 	.file_new = uring_file_new,
 	.file_write = uring_file_write,
 	.file_sync = uring_file_sync,
+	.file_wait = uring_file_wait,
 	.file_free = uring_file_free,
 };
 

@@ -56,6 +56,10 @@ struct uring_loop {
 	struct uring_item *todo, **todo_end;
 	unsigned int requests;
 	bool multishot;
+	struct { /* answers that came while one was waited for */
+		struct io_uring_cqe *cqe;
+		size_t n, room;
+	} later;
 	struct uring_stream *starved, **starved_end; /* found no buffer */
 	size_t held_bytes;			     /* see loop_uring_stream.c */
 };
@@ -76,6 +80,8 @@ struct io_uring_sqe *uring_request(struct uring_item *item);
 void uring_request_done(struct uring_item *item, struct io_uring_sqe *sqe, enum uring_op op);
 /* Asks for the end of a request of this item. False: the queue is full. */
 bool uring_cancel(struct uring_item *item, enum uring_op op);
+/* Until the item has no request in the ring; other answers are for later. 0 or -errno. */
+int uring_item_wait(struct uring_item *item);
 
 #define URING_BUFFERS 512u
 
@@ -104,6 +110,7 @@ struct loop_handle *uring_file_new(struct loop *loop, void (*fn)(void *arg, int 
 void uring_file_write(struct loop_handle *handle, int fd, const void *data, size_t len,
 		      uint64_t offset);
 void uring_file_sync(struct loop_handle *handle, int fd, bool data_only);
+int uring_file_wait(struct loop_handle *handle);
 void uring_file_free(struct loop_handle *handle);
 
 #endif

@@ -153,6 +153,11 @@ void uring_file_sync(struct loop_handle *handle, int fd, bool data_only)
 	uring_item_mark(&file->item);
 }
 
+int uring_file_wait(struct loop_handle *handle)
+{
+	return uring_item_wait((struct uring_item *)handle);
+}
+
 void uring_file_free(struct loop_handle *handle)
 {
 	uring_item_free((struct uring_item *)handle);

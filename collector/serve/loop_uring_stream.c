@@ -330,6 +330,7 @@ static void stream_destroy(struct uring_item *item)
 {
 	struct uring_stream *stream = (struct uring_stream *)item;
 
+	buf_release(&stream->held);
 	buf_release(&stream->queue);
 	buf_release(&stream->sending);
 	close(stream->fd);

@@ -30,8 +30,6 @@ static void round_end(void *arg)
 	server_acks_settle(server);
 	if (journal_is_stuck(journal))
 		server_want_retry(server, server->config.retry_ms);
-	else if (server->held_back && journal_written(journal) != server->held_at)
-		server_want_retry(server, 0);
 }
 
 void server_want_retry(struct server *server, int64_t ms)
@@ -48,7 +46,6 @@ static void on_retry(void *arg)
 	struct server_conn *conn, *next;
 
 	server->retry_set = false;
-	server->held_back = false;
 	if (journal_is_stuck(server->config.journal) && journal_flush(server->config.journal)) {
 		server_want_retry(server, server->config.retry_ms);
 		return;

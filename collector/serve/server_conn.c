@@ -96,20 +96,9 @@ static void stop_reading(struct server_conn *conn)
 {
 	conn->backlog = true;
 	loop_stream_pause(conn->stream.stream, true);
-}
-
-/* The journal takes nothing now. */
-static void hold_back(struct server_conn *conn)
-{
-	struct server *server = conn->server;
-
-	stop_reading(conn);
-	if (journal_is_stuck(server->config.journal)) {
-		server_want_retry(server, server->config.retry_ms);
-	} else if (!server->held_back) {
-		server->held_back = true;
-		server->held_at = journal_written(server->config.journal);
-	}
+	server_want_retry(conn->server, journal_is_stuck(conn->server->config.journal)
+						? conn->server->config.retry_ms
+						: 0);
 }
 
 /* Always -1. */
@@ -146,12 +135,11 @@ static ssize_t consume(struct server_conn *conn, const uint8_t *p, size_t n)
 			return bad_bytes(conn, p + used, (int)got);
 		if (conn->spent >= SERVER_ROUND_BYTES) {
 			stop_reading(conn);
-			server_want_retry(conn->server, 0);
 			break;
 		}
 		err = server_frame(conn, &frame, p + used, (size_t)got);
 		if (err == -EAGAIN) {
-			hold_back(conn);
+			stop_reading(conn);
 			break;
 		}
 		if (err)

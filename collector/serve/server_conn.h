@@ -64,9 +64,7 @@ struct server {
 	uint64_t round, refused_noted;
 	struct loop_timer *sweep, *retry;
 	bool retry_set, no_memory, live_failed;
-	bool held_back;	  /* frames wait until the journal has written what it is writing */
-	uint64_t held_at; /* how much it had written then */
-	int64_t note_ms;  /* when to note dropped peers again */
+	int64_t note_ms; /* when to note dropped peers again */
 	struct buf scratch, out, starts;
 	struct {
 		int64_t next_ms;

@@ -26,6 +26,8 @@ struct peer {
 	size_t bytes, calls, largest, writables, closes;
 	int error;
 	bool close_self, pause_self, disorder;
+	struct loop_file *file; /* written to, and waited for, with each piece */
+	int file_fd, written;
 	size_t at; /* in the sequence that was sent */
 	char last[64];
 };
@@ -44,6 +46,12 @@ static void on_bytes(void *arg, const uint8_t *data, size_t len)
 	peer->calls++;
 	for (size_t i = 0; i < len; i++)
 		peer->disorder |= data[i] != sequence(peer->at++);
+	if (peer->file) {
+		peer->written = -1;
+		loop_file_write(peer->file, peer->file_fd, data, len, peer->bytes - len);
+		assert_int_equal(loop_file_wait(peer->file), 0);
+		peer->disorder |= peer->written != (int)len;
+	}
 	if (peer->pause_self)
 		loop_stream_pause(peer->stream, true);
 	peer->largest = len > peer->largest ? len : peer->largest;
@@ -273,6 +281,61 @@ static void many_streams_at_once_lose_nothing(void **state)
 	loop_free(loop);
 }
 
+static void on_file(void *arg, int result)
+{
+	*(int *)arg = result;
+}
+
+/* What comes during the wait keeps its order. */
+static void a_file_can_be_waited_for_amid_receiving(void **state)
+{
+	enum { PEERS = 20 };
+	struct loop *loop = loop_new(kind);
+	struct loop_file *file;
+	static struct peer peer[PEERS];
+	size_t sent[PEERS] = {0}, all = 0, got = 0;
+	int fd[PEERS], i, round, written = 0;
+
+	(void)state;
+	file = loop_file_new(loop, on_file, &written);
+	if (!file) {
+		assert_int_equal(errno, ENOSYS);
+		assert_string_equal(loop_name(loop), "epoll");
+		loop_free(loop);
+		return;
+	}
+	for (i = 0; i < PEERS; i++) {
+		fd[i] = connect_peer(loop, &peer[i]);
+		peer[i].file = loop_file_new(loop, on_file, &peer[i].written);
+		peer[i].file_fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		assert_true(peer[i].file_fd >= 0);
+	}
+	for (round = 0; round < 2000 && (round < 50 || got < all); round++) {
+		for (got = 0, i = 0; i < PEERS; i++) {
+			size_t n = round < 50 ? write_sequence(fd[i], sent[i], 30000) : 0;
+
+			sent[i] += n;
+			all += n;
+			got += peer[i].bytes;
+		}
+		turn(loop);
+	}
+	for (i = 0; i < PEERS; i++) {
+		assert_int_equal(peer[i].bytes, sent[i]);
+		assert_int_equal(lseek(peer[i].file_fd, 0, SEEK_END), sent[i]);
+		assert_false(peer[i].disorder);
+		loop_file_free(peer[i].file);
+		close(peer[i].file_fd);
+		close(fd[i]);
+	}
+	/* Where nothing can be written it says so. */
+	loop_file_write(file, -1, "x", 1, 0);
+	assert_int_equal(loop_file_wait(file), 0);
+	assert_int_equal(written, -EBADF);
+	loop_file_free(file);
+	loop_free(loop);
+}
+
 static void what_is_queued_at_the_close_is_sent(void **state)
 {
 	struct loop *loop = loop_new(kind);
@@ -479,6 +542,7 @@ int main(void)
 		cmocka_unit_test(a_paused_stream_gets_nothing),
 		cmocka_unit_test(a_stream_that_pauses_itself_gets_the_rest_later),
 		cmocka_unit_test(many_streams_at_once_lose_nothing),
+		cmocka_unit_test(a_file_can_be_waited_for_amid_receiving),
 		cmocka_unit_test(what_is_queued_at_the_close_is_sent),
 		cmocka_unit_test(a_loop_may_be_freed_with_everything_under_way),
 		cmocka_unit_test(streams_may_close_themselves_and_others),
