@@ -40,10 +40,14 @@ werror: ## everything with warnings as errors, gcc and clang
 everything: all $(UNIT_BIN) $(REPLAY_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/bench_shim \
   $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/bench_live $(BUILD)/tests/bench/swarm/swarm
 
-bench: all $(BUILD)/tests/bench/bench_shim ## what crema costs, as ratios beside the budgets
+bench: all $(BUILD)/tests/bench/bench_shim $(BUILD)/tests/bench/swarm/swarm ## what crema costs, as ratios beside the budgets
 	$(BUILD)/tests/bench/bench_shim
 	@if [ -x .venv/bin/python ]; then .venv/bin/python tests/bench/bench_job.py; else \
 	  echo "the real job is left out: scripts/demo makes the .venv that it needs"; fi
+	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_loops.py --rounds 1
+
+bench-loops: all $(BUILD)/tests/bench/swarm/swarm ## the collector on epoll beside io_uring
+	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_loops.py
 
 bench-swarm: all $(BUILD)/tests/bench/swarm/swarm ## thousands of simulated workers before a real collector
 	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_swarm.py
@@ -87,4 +91,4 @@ compare-roastcoffea: all ## one run under roastcoffea and crema; writes docs/com
 compare-suites: all ## tests of CPython (and distributed) with the preload and without; an hour
 	scripts/compare-suites
 
-.PHONY: compare-roastcoffea compare-suites unit-test test asan-test werror everything bench bench-swarm accuracy
+.PHONY: compare-roastcoffea compare-suites unit-test test asan-test werror everything bench bench-loops bench-swarm accuracy

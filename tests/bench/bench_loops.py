@@ -27,9 +27,9 @@ def run(loop, options):
     with tempfile.TemporaryDirectory(prefix="crema-loops-", dir=os.environ.get("CREMA_BENCH_DIR")) as directory:
         collector = Collector(directory, "--loop", loop)
         try:
-            said = collector.status()["loop"]
-            if said != loop:
-                sys.exit(f"bench_loops: the collector runs on {said} here, not on {loop}")
+            if collector.status()["loop"] != loop:
+                print(f"bench_loops: there is no {loop} on this machine, nothing to compare")
+                sys.exit(0)
             result = Path(directory) / "result.json"
             done = subprocess.run([BUILD / "tests" / "bench" / "swarm" / "swarm", "--to", collector.target, "--pid",
                                    str(collector.process.pid), "--json", result, *options], env=collector.env,
