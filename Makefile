@@ -88,7 +88,7 @@ install: all ## install under DESTDIR PREFIX
 	install -d "$(DESTDIR)$(PREFIX)/share/man/man1"
 	install -m 644 $(BUILD)/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1/"
 
-package: ## a .deb, and wheels for nodes with glibc 2.17 and newer, into build/package
+package: ## a .deb, and a wheel for nodes with glibc 2.17 and newer, into build/package
 	scripts/package
 
 clean: ## remove everything built

@@ -94,6 +94,7 @@ def test_slurm(procs, jobqueue, data, tmp_path):
     check_worker(procs, ["bash", file], data)
 
 
+@pytest.mark.matrix
 def test_htcondor(procs, jobqueue, data):
     procs.start_scheduler()
     job = rendered(jobqueue, "dask-jobqueue: HTCondor", procs.env, procs.address)
