@@ -275,8 +275,8 @@ class Cluster:
                               env={**self.env, **(env or {})}, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120)
 
-    def report_json(self, run="last", directory=None):
-        done = self.report("--run", run, "--json", "-", directory=directory)
+    def report_json(self, run="last", directory=None, options=()):
+        done = self.report("--run", run, "--json", "-", *options, directory=directory)
         if done.returncode != 0:
             raise StepFailed(f"crema report: status {done.returncode}: {done.stderr.strip()}")
         return json.loads(done.stdout)

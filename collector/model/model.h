@@ -185,6 +185,8 @@ struct worker {
 	struct value start_ticks;
 	const char *cwd;       /* of a process without Dask */
 	bool silent;	       /* gone without a goodbye */
+	bool has_spans;	       /* of tasks */
+	bool left_out;	       /* some of its attempts (selection.h) */
 	uint16_t last_segment; /* that has a frame of it */
 	uint64_t records_lost; /* gaps in its streams */
 	struct stream stacks;  /* numbers of the long waits received */
@@ -223,12 +225,14 @@ struct model {
 	uint64_t below_ns;		     /* segments created before are gone */
 	size_t dropped_attempts;	     /* of dropped runs, left out */
 	ARRAY(struct segment) segments;	     /* those that were read */
-	uint16_t segment;		     /* that is read now, counted; the last stands for more */
+	uint16_t segment; /* that is read now, counted; the last stands for more */
 	uint64_t files_read, frames, records_bad;
-	uint64_t history_points;    /* of all workers */
-	unsigned int history_shift; /* a cell has 2^this ns */
-	uint64_t last_note_ns;	    /* CLOCK_REALTIME of the collector's last own entry */
-	int error;		    /* sticks: out of memory */
+	uint64_t history_points;     /* of all workers */
+	unsigned int history_shift;  /* a cell has 2^this ns */
+	uint64_t last_note_ns;	     /* CLOCK_REALTIME of the collector's last own entry */
+	struct selection *selection; /* of what is kept; NULL: everything (selection.h) */
+	uint64_t left_out;	     /* records of tasks that it did not take */
+	int error;		     /* sticks: out of memory */
 };
 
 int model_init(struct model *m);
@@ -249,7 +253,7 @@ int model_close(struct model *m, uint64_t now_ns);
 /* Once the attempts are closed and sorted by their begin. */
 void model_process_lives(struct model *m);
 /* From its start to its end, to its first attempt, and with at least one attempt; seconds. The
- * start is known to 10 ms. */
+ * start is known to 10 ms. Unknown where attempts were left out. */
 struct value worker_life(const struct worker *w);
 struct value worker_startup(const struct worker *w);
 struct value worker_work(const struct worker *w);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collector/model/dropped.h"
+#include "collector/model/selection.h"
 
 /*
  * Attempts are numbered from 1 by their workers: they are found by pages of numbers, which takes a
@@ -40,6 +41,15 @@ static struct attempt_page *page_of(struct model *m, struct worker *w, uint64_t 
 	p->worker = w;
 	p->page = page;
 	return p;
+}
+
+static bool attempt_is_known(struct model *m, const struct worker *w, uint64_t number)
+{
+	struct attempt_page key = {.worker = w, .page = number >> PAGE_SHIFT}, *p;
+	uint64_t hash = hash_pair(hash_bytes(1, w->id, sizeof(w->id)), key.page);
+
+	p = table_find(&m->attempt_table, hash, same_page, &key);
+	return p && p->attempt[number & ((1u << PAGE_SHIFT) - 1)];
 }
 
 static struct attempt *attempt_of(struct model *m, struct worker *w, uint64_t number)
@@ -151,14 +161,16 @@ static int feed_task(struct model *m, struct worker *w, const struct stream *s,
 		m->records_bad++;
 		return 0;
 	}
-	a = attempt_of(m, w, r.attempt);
-	if (!a)
-		return -ENOMEM;
 	if (TASK_KNOWN(&r, start_boot_ns)) {
 		worker_sign(w, r.start_boot_ns);
 		if (TASK_KNOWN(&r, wall_ns) && r.wall_ns < INT64_MAX)
 			worker_sign(w, r.start_boot_ns + r.wall_ns);
 	}
+	if (m->selection && !selection_takes_task(m, w, &r, attempt_is_known(m, w, r.attempt)))
+		return m->error;
+	a = attempt_of(m, w, r.attempt);
+	if (!a)
+		return -ENOMEM;
 	/* The same revision twice says the same; an end outranks progress of its own revision. */
 	if (a->known && (short_rev(r.rev) < a->rev || (short_rev(r.rev) == a->rev && a->ended)))
 		return 0;
@@ -180,6 +192,8 @@ static int feed_message(struct model *m, struct worker *w, const struct stream *
 	item = message->via.array.ptr;
 	if (type >= CREMA_MSG_TASK_START && type <= CREMA_MSG_TASK_AMEND)
 		return feed_task(m, w, s, message);
+	if (!selection_takes_message(m, w, type, &item[1]))
+		return 0;
 	if (type == CREMA_MSG_DASK) {
 		if (message->via.array.size < 3 || !object_u64(&item[1], &boot_ns) ||
 		    !object_text(&item[2], &json)) {

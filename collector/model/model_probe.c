@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* model_probe.c - the JSON texts of the worker probe: Dask's numbers and the stack's versions. */
 #include "collector/model/model.h"
+#include "collector/model/selection.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -98,6 +99,8 @@ int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct 
 		rc = take_digests(m, w, json_object_get(o, "digests"));
 	}
 	json_decref(o);
+	if (!selection_takes_time(m, w, boot_ns))
+		w->probes.n--;
 	return rc;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "collector/model/dropped.h"
+#include "collector/model/selection.h"
 #include "common/dirs.h"
 #include "common/framefile.h"
 
@@ -129,11 +130,15 @@ static int read_all(struct model *m, const char *dir)
 
 int model_read_dir(struct model *m, const char *dir)
 {
+	struct selection *selection = m->selection;
 	int rc, tries = READ_TRIES;
 
 	while ((rc = read_all(m, dir)) == -ESTALE && --tries) {
 		model_release(m);
 		model_init(m);
+		m->selection = selection;
+		if (selection)
+			selection_restart(selection);
 	}
 	return rc;
 }

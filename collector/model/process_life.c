@@ -46,10 +46,10 @@ struct value worker_life(const struct worker *w)
 
 struct value worker_startup(const struct worker *w)
 {
-	return value_real(w->first_edge - w->process_start);
+	return value_real(w->left_out ? (double)NAN : w->first_edge - w->process_start);
 }
 
 struct value worker_work(const struct worker *w)
 {
-	return value_real(isnan(w->first_edge) ? (double)NAN : w->work_seconds);
+	return value_real(isnan(w->first_edge) || w->left_out ? (double)NAN : w->work_seconds);
 }

@@ -33,6 +33,11 @@ struct grouping {
 	ARRAY(struct fetches *) all_fetches;
 };
 
+bool span_is_plain(struct text span)
+{
+	return span.len >= sizeof(SPAN) - 1 && !memcmp(span.ptr, SPAN, sizeof(SPAN) - 1);
+}
+
 bool attempt_is_plain(const struct attempt *a)
 {
 	return a->span && !strncmp(a->span, SPAN, sizeof(SPAN) - 1);

@@ -20,6 +20,7 @@
 #define PLAIN_IDLE_SECONDS 600.0
 
 /* 1 if the attempt ran without Dask. */
+bool span_is_plain(struct text span);
 bool attempt_is_plain(const struct attempt *a);
 
 /* Part of runs_build(): adds the runs of such attempts, which are sorted by their begin. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "collector/findings/findings.h"
+#include "collector/model/selection.h"
 #include "collector/report/report_parts.h"
 #include "common/log.h"
 
@@ -255,7 +256,8 @@ int report_render(const struct report_request *req, struct buf *out)
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	model_init(&m);
 	memset(&runs, 0, sizeof(runs));
-	rc = model_read_dir(&m, req->dir);
+	rc = req->list ? model_read_dir(&m, req->dir)
+		       : model_read_runs(&m, req->dir, &req->run, 1, req->whole_bytes);
 	if (rc < 0) {
 		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
 		goto out;
@@ -270,7 +272,7 @@ int report_render(const struct report_request *req, struct buf *out)
 		rc = report_fail(out, -ENOENT,
 				 "nothing was measured in '%s': there are no frame files",
 				 req->dir);
-	else if (!runs.n && !m.dropped.n)
+	else if (!runs.n && !m.dropped.n && !m.left_out)
 		rc = no_run(out, &m, req->dir);
 	else
 		rc = render(req, &runs, &m, out);

@@ -30,8 +30,9 @@ struct sink;
 
 struct report_request {
 	const char *dir;
-	const char *run; /* NULL or "last", else an id */
-	bool list;	 /* the runs instead of one */
+	const char *run;      /* NULL or "last", else an id */
+	uint64_t whole_bytes; /* journals below are read whole (model/selection.h); 0: the usual */
+	bool list;	      /* the runs instead of one */
 	bool json;
 	bool all_metrics; /* each metric by its name instead of the tables */
 	bool colour;

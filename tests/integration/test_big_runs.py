@@ -73,6 +73,18 @@ def test_many_runs_are_listed(maker, tmp_path):
     assert [r["num_tasks"] for r in json.loads(text)["runs"]] == [100] * 20
 
 
+def test_one_run_of_many_in_its_own_memory(maker, tmp_path):
+    """The journal holds twenty times as much."""
+    journal = make(maker, tmp_path / "journal", 100_000, 5, 20)
+    listed = json.loads(report(journal, 4 * PART, "--list", "--json", "-"))["runs"]
+    for run in (listed[-1]["run"], listed[7]["run"]):
+        found = json.loads(report(journal, PART, "--run", run, "--read-whole", "1", "--json", "-"))
+        assert found["run"] == run and found["metrics"]["num_tasks"] == 5000
+        assert sum(t["counted"] for t in found["tasks"]) == 5000
+    with pytest.raises(AssertionError, match="cannot allocate memory"):
+        report(journal, PART, "--json", "-")
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("options", [(), ("--json", "-"), ("--list",)], ids=["text", "json", "list"])
 def test_a_million_tasks(million, options):

@@ -297,6 +297,23 @@ def report_of(request):
     return get
 
 
+def test_a_run_read_alone_is_the_same(pair, tmp_path):
+    """As of a journal that is too long to be kept whole (model/selection.h): of many runs, among them killed,
+    retried and nested tasks. Of the workers' lives before and after it says less."""
+    journal = tmp_path / "journal"
+    shutil.copytree(pair.procs.journal, journal)
+
+    def read(run, size):
+        return pair.procs.report_json(run, journal, ("--read-whole", size))
+
+    for name, span_id in pair.spans.items():
+        whole, alone = read(span_id, "100G"), read(span_id, "1")
+        for worker in whole["workers"] + alone["workers"]:
+            del worker["work_seconds"], worker["startup_seconds"]
+        assert alone == whole, name
+    assert read("last", "1")["run"] == read("last", "100G")["run"]
+
+
 def finding(report, check):
     found = [f for f in report["findings"] if f["id"] == check]
     return found[0] if found else None

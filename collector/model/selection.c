@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* selection.c - see selection.h. */
+#include "collector/model/selection.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "collector/model/runs_plain.h"
+#include "common/dirs.h"
+#include "common/framefile.h"
+
+/* One item for each key of a table: what was kept, or a time. */
+struct entry {
+	uint64_t key[4];
+	uint64_t ns;
+};
+
+static bool same_key(const void *item, const void *key)
+{
+	return memcmp(((const struct entry *)item)->key, key,
+		      sizeof(((const struct entry *)item)->key)) == 0;
+}
+
+/* The entry of the key, new with *fresh; NULL: out of memory. */
+static struct entry *entry_of(struct selection *s, struct table *table, const uint64_t key[4],
+			      bool *fresh)
+{
+	uint64_t hash = hash_pair(hash_pair(key[0], key[1]), hash_pair(key[2], key[3]));
+	struct entry *e = table_find(table, hash, same_key, key);
+
+	*fresh = !e;
+	if (e)
+		return e;
+	e = arena_get(&s->arena, sizeof(*e));
+	if (!e || table_add(table, hash, e))
+		return NULL;
+	memcpy(e->key, key, sizeof(e->key));
+	return e;
+}
+
+/* Names are interned: they compare by address. */
+static uint64_t name(struct model *m, bool known, struct text t)
+{
+	return known ? (uintptr_t)model_text(m, t) : 0;
+}
+
+static bool is_lambda(const struct task_record *r)
+{
+	return TASK_KNOWN(r, prefix) && r->prefix.len == 6 && !memcmp(r->prefix.ptr, "lambda", 6);
+}
+
+/* By the latest clock only: worker_utc_ns() looks at all of them. */
+static uint64_t rough_utc_ns(const struct worker *w, uint64_t boot_ns)
+{
+	const struct clock_pair *c = w->clocks.n ? &w->clocks.v[w->clocks.n - 1] : NULL;
+
+	return c && boot_ns ? c->real_ns + (boot_ns - c->boot_ns) : 0;
+}
+
+static bool survey_takes(struct model *m, const struct worker *w, const struct task_record *r)
+{
+	struct selection *s = m->selection;
+	uint64_t span = name(m, true, r->span), end;
+	uint64_t flags = TASK_KNOWN(r, flags) ? r->flags & (CREMA_TASK_CHUNK | CREMA_TASK_MERGE |
+							    CREMA_TASK_PREPROCESSING)
+					      : 0;
+	uint64_t by_worker[4] = {span, (uintptr_t)w, 0, 0}, by_span[4] = {span, 0, 0, 0};
+	uint64_t by_file[4] = {span, name(m, TASK_KNOWN(r, dataset), r->dataset),
+			       name(m, TASK_KNOWN(r, filename), r->filename),
+			       flags << 1 | is_lambda(r)};
+	struct entry *first, *file, *last;
+	bool fresh, takes = false;
+
+	first = entry_of(s, &s->earliest, by_worker, &fresh);
+	file = entry_of(s, &s->kept, by_file, &takes);
+	last = entry_of(s, &s->ends, by_span, &fresh);
+	if (!first || !file || !last) {
+		m->error = -ENOMEM;
+		return false;
+	}
+	if (!TASK_KNOWN(r, start_boot_ns))
+		return takes;
+	end = rough_utc_ns(w, r->start_boot_ns + (TASK_KNOWN(r, wall_ns) ? r->wall_ns : 0));
+	if (end > last->ns)
+		last->ns = end;
+	if (first->ns && r->start_boot_ns >= first->ns)
+		return takes;
+	first->ns = r->start_boot_ns;
+	return true;
+}
+
+static bool is_wanted(const struct selection *s, struct text span)
+{
+	size_t i;
+
+	for (i = 0; i < s->spans.n; i++) {
+		if (strlen(s->spans.v[i]) == span.len && !memcmp(s->spans.v[i], span.ptr, span.len))
+			return true;
+	}
+	return span_is_plain(span);
+}
+
+bool selection_takes_task(struct model *m, struct worker *w, const struct task_record *r,
+			  bool known)
+{
+	bool takes = true;
+
+	if (!m->selection)
+		return true;
+	if (!TASK_KNOWN(r, span)) /* a late record may know less than an earlier one did */
+		takes = r->type == CREMA_MSG_TASK_START || !w->has_spans;
+	else if (m->selection->pass == SELECTION_RUNS)
+		takes = is_wanted(m->selection, r->span);
+	else if (!span_is_plain(r->span))
+		takes = survey_takes(m, w, r);
+	w->has_spans = w->has_spans || TASK_KNOWN(r, span);
+	if (!takes && !known) {
+		m->left_out++;
+		w->left_out = true;
+	}
+	return takes || known;
+}
+
+bool selection_takes_time(const struct model *m, const struct worker *w, uint64_t boot_ns)
+{
+	const struct selection *s = m->selection;
+	uint64_t ns = s ? rough_utc_ns(w, boot_ns) : 0;
+
+	return !ns ||
+	       (ns + SELECTION_MARGIN_NS > s->from_ns && ns < s->to_ns + SELECTION_MARGIN_NS);
+}
+
+bool selection_takes_message(const struct model *m, const struct worker *w, uint64_t type,
+			     const msgpack_object *map)
+{
+	const struct selection *s = m->selection;
+	struct text span;
+
+	if (!s)
+		return true;
+	switch (type) {
+	case CREMA_MSG_SAMPLE:
+	case CREMA_MSG_HOST:
+		return s->pass == SELECTION_RUNS &&
+		       selection_takes_time(m, w, get_u64(map, "boot_ns", 0));
+	case CREMA_MSG_FILE:
+	case CREMA_MSG_CODEC:
+	case CREMA_MSG_SERVER:
+	case CREMA_MSG_SECTION:
+	case CREMA_MSG_GAUGE:
+		span = get_text(map, "span");
+		return s->pass == SELECTION_RUNS && (!span.ptr || is_wanted(s, span));
+	case CREMA_MSG_STACK:
+	case CREMA_MSG_MODULE:
+	case CREMA_MSG_DASK:
+		return s->pass == SELECTION_RUNS;
+	default:
+		return true;
+	}
+}
+
+static int want(struct selection *s, const struct run *r)
+{
+	uint64_t start = r->start > 0 ? (uint64_t)(r->start * 1e9) : 0;
+	uint64_t stop = r->stop > 0 ? (uint64_t)(r->stop * 1e9) : UINT64_MAX / 2;
+	struct entry *last;
+	char **at;
+	size_t i;
+	bool fresh;
+
+	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
+		uint64_t key[4] = {(uintptr_t)r->spans[i], 0, 0, 0};
+
+		if (!r->spans[i])
+			continue;
+		last = entry_of(s, &s->ends, key, &fresh);
+		at = ARRAY_NEW(&s->spans);
+		if (at)
+			*at = strdup(r->spans[i]);
+		if (!last || !at || !*at)
+			return -ENOMEM;
+		stop = last->ns > stop ? last->ns : stop;
+	}
+	s->from_ns = start < s->from_ns ? start : s->from_ns;
+	s->to_ns = stop > s->to_ns ? stop : s->to_ns;
+	return 0;
+}
+
+void selection_restart(struct selection *s)
+{
+	table_release(&s->earliest);
+	table_release(&s->kept);
+	table_release(&s->ends);
+	arena_release(&s->arena);
+}
+
+/* Which spans the runs have, and when they were. */
+static int survey(struct selection *s, const char *dir, const char *const *which, size_t n)
+{
+	struct model m;
+	struct runs runs = {0};
+	const struct run *r;
+	size_t i;
+	int rc;
+
+	model_init(&m);
+	m.selection = s;
+	rc = model_read_dir(&m, dir);
+	if (rc >= 0)
+		rc = model_close(&m, 0);
+	if (rc >= 0)
+		rc = runs_build(&runs, &m);
+	s->from_ns = UINT64_MAX;
+	for (i = 0; i < n && rc >= 0; i++) {
+		r = runs_find(&runs, which[i]);
+		if (r)
+			rc = want(s, r);
+	}
+	runs_release(&runs);
+	model_release(&m);
+	selection_restart(s);
+	return rc;
+}
+
+static uint64_t folder_bytes(const char *dir, const char *sub)
+{
+	char folder[PATH_MAX], path[PATH_MAX], **names = NULL;
+	uint64_t bytes = 0;
+	struct stat st;
+	int i, n;
+
+	if (dirs_join(folder, sizeof(folder), dir, sub))
+		return 0;
+	n = framefile_list(folder, &names);
+	for (i = 0; i < n; i++) {
+		if (!dirs_join(path, sizeof(path), folder, names[i]) && !stat(path, &st))
+			bytes += (uint64_t)st.st_size;
+	}
+	free(names);
+	return bytes;
+}
+
+int model_read_runs(struct model *m, const char *dir, const char *const *which, size_t n,
+		    uint64_t whole_bytes)
+{
+	struct selection s = {.pass = SELECTION_SURVEY};
+	size_t i;
+	int rc;
+
+	if (folder_bytes(dir, ".") + folder_bytes(dir, "journal") <
+	    (whole_bytes ? whole_bytes : SELECTION_BYTES))
+		return model_read_dir(m, dir);
+	rc = survey(&s, dir, which, n);
+	if (rc >= 0) {
+		s.pass = SELECTION_RUNS;
+		m->selection = &s;
+		rc = model_read_dir(m, dir);
+		m->selection = NULL;
+	}
+	for (i = 0; i < s.spans.n; i++)
+		free(s.spans.v[i]);
+	free(s.spans.v);
+	return rc;
+}
