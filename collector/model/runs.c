@@ -217,7 +217,7 @@ static int group_processing(struct runs *runs, struct model *m, struct spans *sp
 	struct span *s = &spans->v[i];
 	struct run *r = run_new(runs, m, RUN_COFFEA);
 	size_t j;
-	int rc;
+	int rc = 0;
 
 	if (!r)
 		return -ENOMEM;
