@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/log.h"
+
 #define READ_BYTES (64u << 10)
 
 struct http_job {
@@ -51,6 +53,18 @@ static void close_others(int keep)
 	}
 }
 
+/* It reads a whole journal: if the memory does not suffice, it goes, not the collector. */
+static void go_first_when_memory_is_out(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "1000", 4) != 4)
+		log_line("collect: a child cannot be made the first to go when memory is out");
+	close(fd);
+}
+
 static void child_main(const struct http_job_call *call, int fd)
 {
 	struct buf out = BUF_INIT;
@@ -63,6 +77,7 @@ static void child_main(const struct http_job_call *call, int fd)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close_others(fd);
+	go_first_when_memory_is_out();
 	result = call->fn(call->arg, call->kind, call->run, &out);
 	if (!result)
 		result = out.error;
