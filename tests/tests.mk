@@ -33,6 +33,12 @@ asan-test: ## unit and shim tests with ASan and UBSan
 	ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(MAKE) BUILD=build/asan OPT="-O1 -g" SAN="$(SANITIZE)" test
 
+# Not the shim's: it defines the very functions that the sanitizer puts itself before.
+tsan-test: ## unit tests with TSan, where the machine lets it run
+	@mkdir -p build/tsan && printf 'int main(void) { return 0; }\n' | $(CC) -fsanitize=thread -xc - -o build/tsan/probe
+	@if build/tsan/probe; then $(MAKE) BUILD=build/tsan OPT="-O1 -g" SAN="-fsanitize=thread" unit-test; \
+	  else echo "tsan-test: TSan cannot run on this machine"; fi
+
 werror: ## everything with warnings as errors, gcc and clang
 	$(MAKE) BUILD=build/gcc CC=gcc WERROR=-Werror everything
 	$(MAKE) BUILD=build/clang CC=clang WERROR=-Werror everything
@@ -91,4 +97,4 @@ compare-roastcoffea: all ## one run under roastcoffea and crema; writes docs/com
 compare-suites: all ## tests of CPython (and distributed) with the preload and without; an hour
 	scripts/compare-suites
 
-.PHONY: compare-roastcoffea compare-suites unit-test test asan-test werror everything bench bench-loops bench-swarm accuracy
+.PHONY: compare-roastcoffea compare-suites unit-test test asan-test tsan-test werror everything bench bench-loops bench-swarm accuracy
