@@ -59,7 +59,7 @@ static void put_command(const struct process *p, char *out, size_t size)
 
 	out[0] = '\0';
 	for (size_t i = 0; (word = process_word(p, i)) && n + 2 < size && i < 4; i++) {
-		snprintf(out + n, size - n, "%s%.60s", i ? " " : "", word);
+		snprintf(out + n, size - n, "%s%.200s", i ? " " : "", word);
 		n = strlen(out);
 	}
 	if (!n)
@@ -92,7 +92,7 @@ static void not_loaded(const struct process *p, char *text, size_t size, char *a
 bool layer_of(const struct process *p, char *text, size_t size, char *advice, size_t advice_size)
 {
 	struct process above, below = {0};
-	char name[160], child[160] = "the worker";
+	char name[320], child[160] = "the worker";
 	pid_t at = p->parent;
 	bool found = false, blind = p->hidden;
 

@@ -110,6 +110,7 @@ static void put_host(const struct worker *w, struct json *j)
 	emit_value(j, "memory_total_bytes", value_real(h->memory_total_bytes));
 	emit_value(j, "memory_available_bytes", value_real(h->memory_available_bytes));
 	emit_value(j, "load1", value_real(h->load1));
+	emit_value(j, "stolen_seconds", value_real(h->stolen_seconds));
 	emit_end(j);
 }
 

@@ -84,6 +84,7 @@ def test_every_way_to_end(place, data, tmp_path):
     assert faults.line_of(place.procs).startswith(f"{len(WAYS) + 1} workers seen, 0 records refused, 0 records lost")
 
 
+@pytest.mark.matrix
 def test_out_of_memory(place, data, tmp_path):
     """The kernel kills the worker of a group that is out of memory, and that group's count says so,
     whether the agent is in the group or not."""
