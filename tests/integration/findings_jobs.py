@@ -27,6 +27,13 @@ def rest(seconds):
     time.sleep(seconds)
 
 
+def rest_until(path, seconds):
+    """At least so long."""
+    time.sleep(seconds)
+    while not os.path.exists(path):
+        time.sleep(0.05)
+
+
 def wait_for_a_lock(seconds):
     lock = threading.Lock()
     lock.acquire()

@@ -251,10 +251,12 @@ def late_and_silent(made):
     """Workers that come when most is done; then one of them vanishes with its agent."""
     client, procs = made.client, made.procs
     with span("late") as made.spans["late"]:
-        slow = client.submit(work.rest, 6, pure=False, key=jobs.unique("late"))
+        go = procs.directory / "workers-are-there"
+        slow = client.submit(work.rest_until, str(go), 2.5, pure=False, key=jobs.unique("late"))
         for _ in range(2):
             procs.start_worker()
         client.wait_for_workers(3, timeout=120)
+        go.touch()
         client.gather([slow, client.submit(work.nothing, 1, pure=False, key=jobs.unique("late"))])
     with span("silent") as made.spans["silent"]:
         pids = client.run(os.getpid)
@@ -263,7 +265,8 @@ def late_and_silent(made):
     agents = {int(words[words.index("--pid") + 1]): pid for pid in procs.agents() for words in [cluster.strings_of(pid, "cmdline")]}
     for pid in (agents[pids[gone]], pids[gone]):
         os.kill(pid, signal.SIGKILL)
-    cluster.wait_until(lambda: any(w["silent"] for w in procs.report_json(made.spans["silent"])["workers"]), "a silent worker", 90)
+    found = jobs.settled(procs, lambda r: any(w["silent"] for w in r["workers"]), made.spans["silent"], 90)
+    assert any(w["silent"] for w in found["workers"])
 
 
 @pytest.fixture(scope="module")
