@@ -100,7 +100,6 @@ int hello_frame(struct buf *out, const struct view *v, const struct fskinds *kin
 	struct buf raw = BUF_INIT;
 	struct text python = python_of(stack);
 	msgpack_packer pk;
-	int rc;
 
 	pack_init(&pk, &raw);
 	pack_map(&pk, 2);
@@ -125,7 +124,5 @@ int hello_frame(struct buf *out, const struct view *v, const struct fskinds *kin
 		pack_nil(&pk);
 	pack_text(&pk, "task_fields");
 	task_pack_names(&pk);
-	rc = raw.error ? raw.error : frame_encode(out, &head, raw.data, raw.len);
-	buf_release(&raw);
-	return rc;
+	return frame_encode_buf(out, &head, &raw);
 }

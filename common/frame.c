@@ -105,6 +105,14 @@ int frame_encode(struct buf *out, const struct crema_frame_header *head, const v
 	return 0;
 }
 
+int frame_encode_buf(struct buf *out, const struct crema_frame_header *head, struct buf *raw)
+{
+	int rc = raw->error ? raw->error : frame_encode(out, head, raw->data, raw->len);
+
+	buf_release(raw);
+	return rc;
+}
+
 ssize_t frame_decode(struct frame *f, const void *p, size_t n)
 {
 	static const unsigned char magic[4] = { 'C', 'R', 'M', 'F' };

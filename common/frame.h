@@ -37,6 +37,8 @@ struct crema_frame_header frame_head(uint8_t type, const uint8_t *worker, uint64
  */
 int frame_encode(struct buf *out, const struct crema_frame_header *head, const void *raw,
 		 size_t raw_bytes);
+/* The same of what was packed in raw, which is released; its error, if it has one. */
+int frame_encode_buf(struct buf *out, const struct crema_frame_header *head, struct buf *raw);
 
 /*
  * Decodes the frame at the start of [p, p+n). Returns the bytes it takes; -EAGAIN: more bytes are

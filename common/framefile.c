@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/dirs.h"
@@ -37,10 +39,9 @@ static int add_header(struct framefile *f, const char *kind, uint64_t created_ns
 	pack_kv_u64(&pk, "format", CREMA_FILE_FORMAT);
 	pack_kv_text(&pk, "kind", kind);
 	pack_kv_u64(&pk, "created_ns", created_ns);
-	rc = raw.error ? raw.error : frame_encode(&bytes, &head, raw.data, raw.len);
+	rc = frame_encode_buf(&bytes, &head, &raw);
 	if (!rc)
 		rc = framefile_append(f, bytes.data, bytes.len);
-	buf_release(&raw);
 	buf_release(&bytes);
 	return rc;
 }
@@ -153,4 +154,19 @@ int framefile_list(const char *dir, char ***names)
 		free(list[i]);
 	free(list);
 	return *names ? n : -ENOMEM;
+}
+
+int framefile_sizes(const char *dir, uint64_t *bytes)
+{
+	char **names = NULL, path[PATH_MAX];
+	int i, n = framefile_list(dir, &names);
+	struct stat st;
+
+	*bytes = 0;
+	for (i = 0; i < n; i++) {
+		if (!dirs_join(path, sizeof(path), dir, names[i]) && !stat(path, &st))
+			*bytes += (uint64_t)st.st_size;
+	}
+	free(names);
+	return n < 0 ? n : 0;
 }

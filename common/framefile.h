@@ -95,5 +95,7 @@ int framefile_read(const char *path,
  * *names is one allocation: free(*names).
  */
 int framefile_list(const char *dir, char ***names);
+/* The sum of their sizes: 0 or -errno. */
+int framefile_sizes(const char *dir, uint64_t *bytes);
 
 #endif

@@ -31,10 +31,8 @@ struct talk {
 static int put(struct talk *t, uint8_t type, struct buf *raw)
 {
 	struct crema_frame_header head = frame_head(type, t->worker, 1);
-	int err = raw->error ? raw->error : frame_encode(&t->out, &head, raw->data, raw->len);
 
-	buf_release(raw);
-	return err;
+	return frame_encode_buf(&t->out, &head, raw);
 }
 
 static int put_auth(struct talk *t, const uint8_t *nonce)

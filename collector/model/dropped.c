@@ -299,7 +299,6 @@ int dropped_pack(const struct dropped_run *d, struct buf *out)
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
 	size_t i;
-	int rc;
 
 	pack_init(&pk, &body);
 	pack_map(&pk, 9);
@@ -320,7 +319,5 @@ int dropped_pack(const struct dropped_run *d, struct buf *out)
 		pack_text(&pk, d->values.v[i].id);
 		pack_value(&pk, d->values.v[i].v);
 	}
-	rc = body.error ? body.error : frame_encode(out, &head, body.data, body.len);
-	buf_release(&body);
-	return rc;
+	return frame_encode_buf(out, &head, &body);
 }

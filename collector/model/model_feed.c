@@ -27,12 +27,24 @@ static bool same_page(const void *item, const void *key)
 	return a->worker == b->worker && a->page == b->page;
 }
 
+static uint64_t page_hash(const struct worker *w, uint64_t page)
+{
+	return hash_pair(hash_bytes(1, w->id, sizeof(w->id)), page);
+}
+
+static struct attempt_page *page_find(const struct model *m, const struct worker *w, uint64_t page,
+				      uint64_t hash)
+{
+	struct attempt_page key = {.worker = w, .page = page};
+
+	return table_find(&m->attempt_table, hash, same_page, &key);
+}
+
 static struct attempt_page *page_of(struct model *m, struct worker *w, uint64_t page)
 {
-	struct attempt_page key = {.worker = w, .page = page}, *p;
-	uint64_t hash = hash_pair(hash_bytes(1, w->id, sizeof(w->id)), page);
+	uint64_t hash = page_hash(w, page);
+	struct attempt_page *p = page_find(m, w, page, hash);
 
-	p = table_find(&m->attempt_table, hash, same_page, &key);
 	if (p)
 		return p;
 	p = arena_get(&m->page_arena, sizeof(*p));
@@ -43,12 +55,11 @@ static struct attempt_page *page_of(struct model *m, struct worker *w, uint64_t 
 	return p;
 }
 
-static bool attempt_is_known(struct model *m, const struct worker *w, uint64_t number)
+static bool attempt_is_known(const struct model *m, const struct worker *w, uint64_t number)
 {
-	struct attempt_page key = {.worker = w, .page = number >> PAGE_SHIFT}, *p;
-	uint64_t hash = hash_pair(hash_bytes(1, w->id, sizeof(w->id)), key.page);
+	uint64_t page = number >> PAGE_SHIFT;
+	const struct attempt_page *p = page_find(m, w, page, page_hash(w, page));
 
-	p = table_find(&m->attempt_table, hash, same_page, &key);
 	return p && p->attempt[number & ((1u << PAGE_SHIFT) - 1)];
 }
 

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "collector/model/runs_plain.h"
 #include "common/dirs.h"
@@ -228,19 +227,11 @@ static int survey(struct selection *s, const char *dir, const char *const *which
 
 static uint64_t folder_bytes(const char *dir, const char *sub)
 {
-	char folder[PATH_MAX], path[PATH_MAX], **names = NULL;
+	char folder[PATH_MAX];
 	uint64_t bytes = 0;
-	struct stat st;
-	int i, n;
 
-	if (dirs_join(folder, sizeof(folder), dir, sub))
-		return 0;
-	n = framefile_list(folder, &names);
-	for (i = 0; i < n; i++) {
-		if (!dirs_join(path, sizeof(path), folder, names[i]) && !stat(path, &st))
-			bytes += (uint64_t)st.st_size;
-	}
-	free(names);
+	if (!dirs_join(folder, sizeof(folder), dir, sub))
+		framefile_sizes(folder, &bytes);
 	return bytes;
 }
 

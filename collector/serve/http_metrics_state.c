@@ -3,16 +3,13 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "collector/serve/http_metrics_parts.h"
 #include "common/clock.h"
-#include "common/dirs.h"
 #include "version.h"
 
 /* Unknown: no series. */
@@ -104,17 +101,9 @@ static void put_agents(struct sink *s, const struct server *server)
 /* Bytes of the segments that lie in the directory, earlier collectors' too. */
 static double journal_size(const char *dir)
 {
-	char **names = NULL, path[PATH_MAX];
-	int i, n = framefile_list(dir, &names);
-	struct stat st;
-	double sum = n < 0 ? (double)NAN : 0;
+	uint64_t bytes;
 
-	for (i = 0; i < n; i++) {
-		if (!dirs_join(path, sizeof(path), dir, names[i]) && !stat(path, &st))
-			sum += (double)st.st_size;
-	}
-	free(names);
-	return sum;
+	return framefile_sizes(dir, &bytes) ? (double)NAN : (double)bytes;
 }
 
 static void put_journal(struct sink *s, struct journal *journal, const char *dir)

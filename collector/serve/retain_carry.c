@@ -220,7 +220,6 @@ static int write_state(struct carry *carry, const struct carried *c, bool goes_o
 	struct crema_frame_header head = frame_head(CREMA_FRAME_CARRY, c->id, c->stream);
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
-	int rc;
 
 	head.first_seq = goes_on;
 	pack_init(&pk, &body);
@@ -230,9 +229,7 @@ static int write_state(struct carry *carry, const struct carried *c, bool goes_o
 	buf_add(&body, c->streams.data, c->streams.len);
 	pack_text(&pk, "ended");
 	live_pack_ended(carry->live, c->id, &pk);
-	rc = body.error ? body.error : frame_encode(out, &head, body.data, body.len);
-	buf_release(&body);
-	return rc;
+	return frame_encode_buf(out, &head, &body);
 }
 
 static int write_messages(const struct carried *c, bool goes_on, bool modules, struct buf *out)
@@ -242,7 +239,6 @@ static int write_messages(const struct carried *c, bool goes_on, bool modules, s
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
 	size_t i;
-	int rc;
 
 	head.first_seq = goes_on;
 	head.count = modules ? c->modules_n : 0;
@@ -256,9 +252,7 @@ static int write_messages(const struct carried *c, bool goes_on, bool modules, s
 		buf_add(&body, one[i]->data, one[i]->len);
 	if (modules)
 		buf_add(&body, c->modules.data, c->modules.len);
-	rc = body.error ? body.error : frame_encode(out, &head, body.data, body.len);
-	buf_release(&body);
-	return rc;
+	return frame_encode_buf(out, &head, &body);
 }
 
 static int write_head(const struct carry *carry, uint64_t below_ns, struct buf *out)
@@ -266,7 +260,6 @@ static int write_head(const struct carry *carry, uint64_t below_ns, struct buf *
 	struct crema_frame_header head = frame_head(CREMA_FRAME_DROPPED, NULL, 0);
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
-	int rc;
 
 	pack_init(&pk, &body);
 	pack_map(&pk, 3);
@@ -274,9 +267,7 @@ static int write_head(const struct carry *carry, uint64_t below_ns, struct buf *
 	pack_kv_u64(&pk, "dropped_ns", clock_real_ns());
 	pack_text(&pk, "sums");
 	live_pack_sums(carry->live, &pk);
-	rc = body.error ? body.error : frame_encode(out, &head, body.data, body.len);
-	buf_release(&body);
-	return rc;
+	return frame_encode_buf(out, &head, &body);
 }
 
 int carry_write(struct carry *carry, struct model *m, size_t first_kept, uint64_t below_ns,

@@ -41,6 +41,19 @@ def read_for(path, seconds, marker):
     return total
 
 
+def read_once_marked(path, marker):
+    """(bytes of the file, read whole; whether an earlier attempt did it): the first one leaves its pid."""
+    import os
+
+    again = os.path.exists(marker)
+    with open(path, "rb", buffering=0) as file:
+        size = len(file.read())
+    if not again:
+        with open(marker, "w") as file:
+            file.write(str(os.getpid()))
+    return size, again
+
+
 def read_and_die(how, path, marker):
     """Reads the file; the first attempt ends its process then, the next one does not."""
     import ctypes
@@ -48,13 +61,9 @@ def read_and_die(how, path, marker):
     import resource
     import signal
 
-    again = os.path.exists(marker)
-    with open(path, "rb", buffering=0) as file:
-        size = len(file.read())
+    size, again = read_once_marked(path, marker)
     if again:
         return size
-    with open(marker, "w") as file:
-        file.write(str(os.getpid()))
     if how == "_exit":
         os._exit(3)
     elif how == "abort":
@@ -80,13 +89,9 @@ def hold_and_wait(path, marker, limit_bytes):
     import os
     import signal
 
-    again = os.path.exists(marker)
-    with open(path, "rb", buffering=0) as file:
-        size = len(file.read())
+    size, again = read_once_marked(path, marker)
     if again:
         return size
-    with open(marker, "w") as file:
-        file.write(str(os.getpid()))
     held = []
     while int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE") < limit_bytes * 97 // 100:
         held.append(bytearray(os.urandom(1 << 20)))

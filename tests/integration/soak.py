@@ -7,6 +7,7 @@ client knows. `scripts/soak` runs it.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -128,6 +129,21 @@ def soak(procs, client, path, seconds, seed=1, calm=False):
             "workers_seen": len(found["workers"]), "growth": growth, "wrong": check(found, name, keys)}
 
 
+@contextlib.contextmanager
+def site(directory, env):
+    """(processes, client, file to read): two workers with two threads each."""
+    path = directory / "data"
+    path.write_bytes(bytes(SIZE))
+    with cluster.Cluster(directory / "cluster", env) as procs:
+        procs.start_collector()
+        procs.start_scheduler(faults.PATIENT)
+        for _ in range(2):
+            procs.start_worker(nthreads=2)
+        with Client(procs.address) as client:
+            client.wait_for_workers(2, timeout=120)
+            yield procs, client, str(path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=1)
@@ -135,19 +151,11 @@ def main():
     parser.add_argument("--calm", action="store_true", help="kill nothing: only look for growth")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="crema-soak-") as home:
-        path = Path(home) / "data"
-        path.write_bytes(bytes(SIZE))
         here = os.pathsep.join(str(ROOT / p) for p in ("tests/integration", "scripts"))
         env = {"PYTHONPATH": here, "XDG_CONFIG_HOME": f"{home}/config", "XDG_STATE_HOME": f"{home}/state",
                "CREMA_TOKEN_FILE": f"{home}/config/crema/token"}
-        with cluster.Cluster(Path(home) / "cluster", env) as procs:
-            procs.start_collector()
-            procs.start_scheduler(faults.PATIENT)
-            for _ in range(2):
-                procs.start_worker(nthreads=2)
-            with Client(procs.address) as client:
-                client.wait_for_workers(2, timeout=120)
-                summary = soak(procs, client, str(path), options.minutes * 60, options.seed, options.calm)
+        with site(Path(home), env) as (procs, client, path):
+            summary = soak(procs, client, path, options.minutes * 60, options.seed, options.calm)
     print(json.dumps(summary, indent=1))
     return 1 if summary["wrong"] else 0
 

@@ -21,17 +21,8 @@ pytestmark = pytest.mark.matrix
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, homes):
-    directory = tmp_path_factory.mktemp("safety")
-    path = directory / "data"
-    path.write_bytes(bytes(soak.SIZE))
-    with cluster.Cluster(directory / "cluster", homes) as procs:
-        procs.start_collector()
-        procs.start_scheduler(faults.PATIENT)
-        for _ in range(2):
-            procs.start_worker(nthreads=2)
-        with Client(procs.address) as client:
-            client.wait_for_workers(2, timeout=120)
-            yield procs, client, str(path)
+    with soak.site(tmp_path_factory.mktemp("safety"), homes) as place:
+        yield place
 
 
 @pytest.mark.parametrize("seconds", [10, 60 * MINUTES])
