@@ -41,7 +41,7 @@ $(BUILD)/tests/shim/test_%: $(BUILD)/tests/shim/test_%.o $(BUILD)/tests/shim/har
 	$(CC) $(SAN) -o $@ $(filter %.o,$^) -rdynamic -lcmocka -lpthread
 
 shim-test: $(SHIM_TEST_BIN) ## C programs that hold the shim, by cmocka
-	@set -e; for t in $(SHIM_TEST_BIN); do (cd $(BUILD) && "$(CURDIR)/$$t"); done
+	@tests/run-programs 3 $(BUILD) $(SHIM_TEST_BIN)
 .PHONY: shim-test
 .SECONDARY:
 

@@ -23,7 +23,7 @@ $(BUILD)/tests/bench/swarm/swarm: $(SWARM_OBJ) $(CHUNK_OBJ) $(LIB_OBJ)
 	$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
 
 unit-test: $(UNIT_BIN) ## cmocka unit tests
-	@set -e; for t in $(UNIT_BIN); do "$$t"; done
+	@tests/run-programs 1 . $(UNIT_BIN)
 
 test: unit-test shim-test fuzz-replay ## unit and shim tests, no Python
 

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 /* This program's own look at the kernel's clocks of its thread. */
 static inline uint64_t cpu_ns(void)
@@ -27,22 +28,45 @@ static inline uint64_t run_delay_ns(void)
 	return delay;
 }
 
+/*
+ * What a hypervisor took from all cores, in ticks of the kernel. A thread that loses its core so is
+ * neither running nor waiting for one by the kernel's own account: no class has that time.
+ */
+static inline uint64_t stolen_ns(void)
+{
+	FILE *f = fopen("/proc/stat", "re");
+	uintmax_t steal = 0;
+
+	assert_true(f && fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %ju", &steal) == 1);
+	fclose(f);
+	return steal * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 struct look {
-	uint64_t now, cpu, delay;
+	uint64_t now, cpu, delay, stolen;
 };
 
 static inline struct look look(void)
 {
-	struct look l = {0, cpu_ns(), run_delay_ns()};
+	struct look l = {0, cpu_ns(), run_delay_ns(), stolen_ns()};
 
 	l.now = harness_now_ns();
 	return l;
 }
 
-/* Since then: neither on a core nor waiting for one. */
-static inline uint64_t blocked_ns(const struct look *l)
+/* known_ns is off by stolen_ns at most, which is of all cores. */
+struct truth {
+	uint64_t known_ns, cpu_ns, delay_ns, stolen_ns;
+};
+
+/* Since then; known is what the thread was neither on a core nor waiting for one. */
+static inline struct truth blocked_since(const struct look *l)
 {
-	return harness_now_ns() - l->now - (cpu_ns() - l->cpu) - (run_delay_ns() - l->delay);
+	uint64_t wall = harness_now_ns() - l->now;
+	struct truth k = {0, cpu_ns() - l->cpu, run_delay_ns() - l->delay, stolen_ns() - l->stolen};
+
+	k.known_ns = wall - k.cpu_ns - k.delay_ns;
+	return k;
 }
 
 #endif
