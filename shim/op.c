@@ -31,20 +31,31 @@ static void usage(uint64_t *switches, uint64_t *inblock)
 
 void op_bracket(struct op *op, int time_id)
 {
+	int times = 0;
+
 	op->bracketed = 1;
-	usage(&op->switches, &op->inblock);
-	runqueue_wait_begins(op->t, time_id, op->switches);
-	op->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID); /* after the look, which costs CPU */
+	do {
+		op->start = ticks();
+		usage(&op->switches, &op->inblock);
+		runqueue_wait_begins(op->t, time_id, op->switches);
+		op->cpu_ns =
+			clock_ns(CLOCK_THREAD_CPUTIME_ID); /* after the look, which costs CPU */
+	} while (runqueue_read_again(op->start, &times));
 	op->start = ticks();
 }
 
 struct op_end op_end(const struct op *op)
 {
-	uint64_t elapsed = ticks_ns(ticks() - op->start), inblock, cpu;
+	uint64_t elapsed, inblock, cpu;
 	struct op_end e;
+	int times = 0;
 
-	e.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	usage(&e.switches, &inblock);
+	do {
+		e.tick = ticks();
+		e.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		usage(&e.switches, &inblock);
+	} while (runqueue_read_again(e.tick, &times));
+	elapsed = ticks_ns(e.tick - op->start);
 	e.storage_bytes = (inblock - op->inblock) * 512;
 	cpu = e.cpu_ns - op->cpu_ns;
 	e.gross_ns = e.switches != op->switches && elapsed > cpu ? elapsed - cpu : 0;
@@ -59,19 +70,20 @@ static uint64_t op_waited(struct op *op, uint64_t *storage_bytes)
 	*storage_bytes = e.storage_bytes;
 	if (!e.gross_ns)
 		return 0;
-	return e.gross_ns - runqueue_of_wait(op->t, e.gross_ns, e.switches);
+	return e.gross_ns - runqueue_of_wait(op->t, &e);
 }
 
 /* A slow call without a bracket: what has happened since the last look is put on this call, so the
  * wait is never too large. Without any switch since then it was not a wait at all. */
 static uint64_t waited_unbracketed(struct op *op, uint64_t elapsed_ns)
 {
-	uint64_t switches, inblock;
+	struct op_end e = {.gross_ns = elapsed_ns, .tick = ticks()};
+	uint64_t inblock;
 
-	usage(&switches, &inblock);
-	if (runqueue_looked_at(switches))
+	usage(&e.switches, &inblock);
+	if (runqueue_looked_at(e.switches))
 		return 0;
-	return elapsed_ns - runqueue_of_wait(op->t, elapsed_ns, switches);
+	return elapsed_ns - runqueue_of_wait(op->t, &e);
 }
 
 /* Brackets a call that is likely to block; a pool thread's is also seen by its task. */

@@ -3,12 +3,11 @@
  * op.h - one intercepted call: what it did and whether it blocked.
  *
  * A call that returns at once costs two reads of the tick counter. A call is bracketed with the
- * thread's clocks (about 1 us, and 2 us more for a look at the run queue: runqueue.h says when) when
- * it is likely to block: large reads, waits, and the small reads that follow one that was slow. For a
- * bracketed call
- *     wait = elapsed - CPU inside - run queue inside      (0 if the thread was never switched out)
- * and for a slow call that was not bracketed, wait = elapsed - run queue since the last look; its own CPU, a
- * few us, is in there too.
+ * thread's clocks (about 1 us, and 2 us more for a look at the run queue: runqueue.h says when)
+ * when it is likely to block: large reads, waits, and the small reads that follow one that was
+ * slow. For a bracketed call wait = elapsed - CPU inside - run queue inside      (0 if the thread
+ * was never switched out) and for a slow call that was not bracketed, wait = elapsed - run queue
+ * since the last look; its own CPU, a few us, is in there too.
  */
 #ifndef CREMA_SHIM_OP_H
 #define CREMA_SHIM_OP_H
@@ -30,11 +29,12 @@ struct op {
 	uint32_t bracketed;
 	uint32_t unsure; /* read of a file system whose charges are unproven */
 	uint32_t row, kind;
-	int time_id;	 /* of a wait */
+	int time_id; /* of a wait */
 	uint64_t cpu_ns, inblock, switches;
 	struct crema_task *pool_of; /* a pool thread's call that may block, of this task */
 	struct lend lend;	    /* a read of a file that another thread's task has opened */
-	struct crema_task *waits_for; /* the task whose own thread waits for a lock, with its mark */
+	struct crema_task
+		*waits_for; /* the task whose own thread waits for a lock, with its mark */
 	struct overlap_mark mark;
 };
 
@@ -44,16 +44,18 @@ void op_bracket(struct op *op, int time_id);
 struct op_end {
 	uint64_t gross_ns; /* elapsed - CPU inside; 0 if the thread was never switched out */
 	uint64_t cpu_ns, switches, storage_bytes;
+	uint64_t tick;
 };
 struct op_end op_end(const struct op *op);
 
-/* wait.c. Blocking waits: on an object (its address says whether it is the GIL), or of a known class. */
+/* wait.c. Blocking waits: on an object (its address says whether it is the GIL), or of a known
+ * class. */
 void wait_begin(struct op *op, const void *object);
 void block_begin(struct op *op, int time_id);
 /* Of both, not where op->t is NULL: `result` is what the call returned. 1 if it blocked. */
 int wait_end(struct op *op, int result);
-/* 1 if a wait of the calling thread is worth measuring: it works for a task, or is the loop that waits
- * for a task's answers. */
+/* 1 if a wait of the calling thread is worth measuring: it works for a task, or is the loop that
+ * waits for a task's answers. */
 int wait_matters(void);
 
 void socket_begin(struct op *op, int fd);

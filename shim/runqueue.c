@@ -57,7 +57,8 @@ static void take_back(struct crema_thread *t, uint64_t delay_ns)
 	held.sum_ns = 0;
 }
 
-/* The time since the end of the last held wait that was not CPU: all of a preemption's delay there. */
+/* The time since the end of the last held wait that was not CPU: all of a preemption's delay there.
+ */
 static uint64_t gap_ns(void)
 {
 	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - held.cpu_ns;
@@ -81,26 +82,38 @@ void runqueue_wait_begins(struct crema_thread *t, int time_id, uint64_t switches
 		runqueue_ns(switches);
 }
 
-int runqueue_hold(struct crema_thread *t, int time_id, uint64_t gross_ns, uint64_t cpu_ns,
-		  uint64_t switches)
+int runqueue_hold(struct crema_thread *t, int time_id, const struct op_end *e)
 {
-	if (look.delay_ns < 0 || gross_ns > HELD_ONE_NS || held.waits >= HELD_WAITS ||
-	    held.sum_ns + gross_ns > HELD_NS)
+	if (look.delay_ns < 0 || e->gross_ns > HELD_ONE_NS || held.waits >= HELD_WAITS ||
+	    held.sum_ns + e->gross_ns > HELD_NS)
 		return 0;
-	t->seg.time[time_id] += gross_ns;
+	t->seg.time[time_id] += e->gross_ns;
 	held.waits++;
 	held.time_id = time_id;
-	held.sum_ns += gross_ns;
-	held.cpu_ns = cpu_ns;
-	held.switches = switches;
+	held.sum_ns += e->gross_ns;
+	held.cpu_ns = e->cpu_ns;
+	held.switches = e->switches;
 	held.tick = ticks();
 	return 1;
 }
 
-uint64_t runqueue_of_wait(struct crema_thread *t, uint64_t gross_ns, uint64_t switches)
+/* The time since the end of a wait that was not CPU: only another thread's turn can be there. */
+static uint64_t lost_since(const struct op_end *e)
 {
-	uint64_t delay = since_look(switches), own = least(delay, gross_ns);
+	uint64_t since = ticks_ns(ticks() - e->tick), cpu;
 
+	if (likely(since < RUNQUEUE_READING_NS))
+		return 0;
+	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - e->cpu_ns;
+	return since > cpu ? since - cpu : 0;
+}
+
+uint64_t runqueue_of_wait(struct crema_thread *t, const struct op_end *e)
+{
+	uint64_t delay = since_look(e->switches), own;
+
+	delay -= least(delay, lost_since(e));
+	own = least(delay, e->gross_ns);
 	take_back(t, delay - own);
 	return own;
 }

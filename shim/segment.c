@@ -73,14 +73,17 @@ void boundary_take(struct crema_thread *t, struct boundary *b)
 {
 	struct rusage ru;
 	uint64_t switches;
+	int times = 0;
 
-	b->tick = ticks();
-	b->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	memset(&ru, 0, sizeof(ru));
-	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
-	switches = (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw;
-	runqueue_settle(t, switches);
-	b->runqueue_ns = runqueue_ns(switches);
+	do {
+		b->tick = ticks();
+		b->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		memset(&ru, 0, sizeof(ru));
+		SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
+		switches = (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw;
+		runqueue_settle(t, switches);
+		b->runqueue_ns = runqueue_ns(switches);
+	} while (runqueue_read_again(b->tick, &times));
 	b->inblock = (uint64_t)ru.ru_inblock;
 	b->oublock = (uint64_t)ru.ru_oublock;
 	b->nvcsw = (uint64_t)ru.ru_nvcsw;

@@ -114,8 +114,7 @@ static int overlaps(struct op *op)
 /* These waits tell what a task's lock wait is, so they are exact at once: none is held. */
 static uint64_t pool_or_loop_waited(struct op *op, const struct op_end *e)
 {
-	uint64_t waited =
-		e->gross_ns ? e->gross_ns - runqueue_of_wait(op->t, e->gross_ns, e->switches) : 0;
+	uint64_t waited = e->gross_ns ? e->gross_ns - runqueue_of_wait(op->t, e) : 0;
 
 	if (op->pool_of) {
 		overlap_leave(op->pool_of, OVERLAP_NETWORK, waited);
@@ -131,10 +130,9 @@ static uint64_t waited_itself(struct op *op, const struct op_end *e)
 {
 	uint64_t waited;
 
-	if (!e->gross_ns || (!overlaps(op) && runqueue_hold(op->t, op->time_id, e->gross_ns,
-							    e->cpu_ns, e->switches)))
+	if (!e->gross_ns || (!overlaps(op) && runqueue_hold(op->t, op->time_id, e)))
 		return 0;
-	waited = e->gross_ns - runqueue_of_wait(op->t, e->gross_ns, e->switches);
+	waited = e->gross_ns - runqueue_of_wait(op->t, e);
 	waited -= charge_overlap(op, waited);
 	op->t->seg.time[op->time_id] += waited;
 	return waited;

@@ -122,6 +122,56 @@ static void short_waits_of_two_classes(void **state)
 	harness_free(&h);
 }
 
+static void *spinner(void *unused)
+{
+	(void)unused;
+	harness_pin(0);
+	while (!stop)
+		;
+	return NULL;
+}
+
+/* As a program does: it computes and calls the kernel now and then. */
+static void compute(void)
+{
+	for (volatile int i = 0; i < 3000000; i++)
+		if (i % 1000 == 0)
+			getppid();
+}
+
+/* The core is taken away at any moment, also while the shim reads the thread's clocks: a sleep is
+ * as long as it was asked for, and what came before it and after it is the run queue's. */
+static void a_sleep_on_a_busy_core_is_sleep(void **state)
+{
+	enum { SPINNERS = 4, SLEEPS = 25 };
+	struct timespec ts = {0, 3 * 1000000};
+	uint64_t asked = SLEEPS * 3 * 1000000ull;
+	pthread_t other[SPINNERS];
+	struct harness_task h;
+	struct crema_task *t;
+	cpu_set_t all;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(all), &all);
+	stop = 0;
+	for (int i = 0; i < SPINNERS; i++)
+		assert_int_equal(pthread_create(&other[i], NULL, spinner, NULL), 0);
+	harness_pin(0);
+	h = harness_begin();
+	for (int i = 0; i < SLEEPS; i++) {
+		compute();
+		nanosleep(&ts, NULL);
+	}
+	t = harness_end(&h);
+	stop = 1;
+	for (int i = 0; i < SPINNERS; i++)
+		pthread_join(other[i], NULL);
+	sched_setaffinity(0, sizeof(all), &all);
+	within(t->own.time[CREMA_T_sleep], asked, 0, 4);
+	assert_true(t->own.time[CREMA_T_runqueue] > asked);
+	harness_free(&h);
+}
+
 static int arm(void **state)
 {
 	(void)state;
@@ -134,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_waits_of_one_class),
 		cmocka_unit_test(short_waits_of_two_classes),
+		cmocka_unit_test(a_sleep_on_a_busy_core_is_sleep),
 	};
 
 	return cmocka_run_group_tests(tests, arm, NULL);
