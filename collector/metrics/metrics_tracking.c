@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define SAMPLE_MARGIN 0.5 /* seconds before and after a run that still say something of it */
-#define GRID_POINTS 86400 /* at most */
+#define GRID_POINTS 7200  /* at most: what is asked at each of them is asked of each worker */
 
 static int add_point(struct series *s, double time, double value)
 {
@@ -146,7 +146,8 @@ static int by_time(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
-/* How many workers there were: each second, and just before and after each change. */
+/* How many workers there were: each second (a run above two hours: GRID_POINTS times), and just
+ * before and after each change. */
 static int count_workers(const struct run *r, struct series *out)
 {
 	struct change *c = calloc(2 * r->workers.n + 1, sizeof(*c));

@@ -2,6 +2,8 @@
 /* test_metrics.c - a run small enough to work its numbers out by hand; unknown stays unknown. */
 #include "report_fixture.h"
 
+#define DAY_NS (UINT64_C(86400) * 1000000000)
+
 #define STACK "{\"nthreads\": 2, \"memory_limit_bytes\": 1000, \"worker_address\": \"tcp://w\"}"
 
 /* Milliseconds of CPU (own, pool), run queue, GIL and storage; the other classes stay unknown. */
@@ -383,6 +385,30 @@ static void test_worker_counts(void **state)
 	fx_free(fx);
 }
 
+/* However long a run says that it was, its series stay small; what is made of changes stays exact.
+ */
+static void test_a_month_in_few_points(void **state)
+{
+	struct fixture *fx = fx_new();
+	const struct series *s;
+	struct task_record r = fx_record(1, "k", "s", 0, 0, 1);
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_hello(fx, 2, NULL);
+	TASK_SET(&r, stop_boot_ns, AT(0) + 40 * DAY_NS);
+	TASK_SET(&r, wall_ns, 40 * DAY_NS);
+	fx_task(fx, 1, &r);
+	fx_goodbye(fx, 2, 1000, "exit");
+	fx_runs(fx);
+	assert_near(metric_value(fx_facts(fx, 0), "avg_workers"), 1 + 1 / (40 * 86400.0));
+	assert_uint_value(metric_value(&fx->facts, "peak_workers"), 2);
+	s = &fx->facts.tracking->workers;
+	assert_in_range(s->n, 7200, 7210);
+	assert_float_equal(s->v[s->n - 1].time - s->v[0].time, 40 * 86400.0, 1e-3);
+	fx_free(fx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_events_of_a_chunk),
 		cmocka_unit_test(test_classes_of_a_task),
 		cmocka_unit_test(test_worker_counts),
+		cmocka_unit_test(test_a_month_in_few_points),
 	};
 
 	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
