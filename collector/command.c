@@ -25,6 +25,9 @@ void command_version(void)
 #ifndef CREMA_URING
 	printf("without io_uring\n");
 #endif
+#ifndef CREMA_LIBDEFLATE
+	printf("without libdeflate: the collector inflates with zlib, which takes longer\n");
+#endif
 }
 
 bool command_options(const struct command *command, struct options *options, bool more, int argc,

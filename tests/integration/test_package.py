@@ -3,16 +3,21 @@
 the portable programs, of compiling: they are matrix cells; the normal run has the .deb and its unit."""
 
 import configparser
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import cluster
 import jobs
+import packages
 import pytest
 import venvs
 from distributed import Client
+from test_golden import GOLDEN, says_what_it_said
 
 PACKAGE = cluster.ROOT / "package"
 BUILD_SECONDS = 3600  # a fresh build of the libraries on two busy cores
@@ -138,6 +143,76 @@ def test_deb_control(deb):
     assert not [line for line in names.splitlines() if line.split()[1] != "root/root"]
 
 
+def test_version_says_what_is_left_out(deb):
+    """The linker knows what was built in."""
+    program = deb[1] / "usr/bin/crema"
+    said, needed = right([program, "--version"]), right(["readelf", "-d", program])
+    for library in ("uring", "deflate"):
+        assert (f"[lib{library}.so" in needed) != (f"without {'io_' if library == 'uring' else 'lib'}{library}" in said)
+    assert ("without" in said or "portable" in said) == (len(said.splitlines()) > 1)
+
+
+@pytest.fixture(scope="module")
+def system(deb, tmp_path_factory):
+    """A fresh Debian of this machine's release with what the .deb depends on: a function that runs a command in it, as
+    the first process there, and its folder."""
+    if os.geteuid():
+        pytest.skip("a throw-away system needs root")
+    place = tmp_path_factory.mktemp("system") / "root"
+    depends = [word.split()[0] for word in right(["dpkg-deb", "-f", deb[0], "Depends"]).strip().split(", ")]
+    release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
+    lists = [p for p in (*Path("/etc/apt/sources.list.d").glob("debian.sources"), Path("/etc/apt/sources.list"))
+             if p.exists()]
+    program = packages.unpacked("mmdebstrap", "mmdebstrap") / "usr/bin/mmdebstrap"
+    right([program, "--variant=minbase", f"--include={','.join(depends)}", release["VERSION_CODENAME"], place, lists[0]],
+          timeout=1500)
+
+    def inside(*command):
+        return done(["unshare", "--mount", "--pid", "--fork", f"--root={place}", "--wd=/", "--mount-proc", "env", "-i",
+                     "HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *command])
+
+    yield inside, place
+    shutil.rmtree(place)
+
+
+def files_of(place):
+    """{name: kind, size and time} of a system, without what dpkg remembers."""
+    found = {}
+    for path in place.rglob("*"):
+        name = path.relative_to(place)
+        if name.parts[0] in ("proc", "sys", "dev") or str(name).startswith(("var/lib/dpkg", "var/log/dpkg.log")):
+            continue
+        status = path.lstat()
+        found[str(name)] = (status.st_mode, 0 if path.is_dir() else status.st_size)
+    return found
+
+
+@pytest.mark.matrix
+def test_deb_in_a_fresh_system(deb, system):
+    """dpkg -i, a report and the doctor's word, dpkg -r: nothing stays."""
+    signal.alarm(BUILD_SECONDS)
+    inside, place = system
+    (place / "tmp/journal").mkdir()
+    (place / "tmp/journal" / f"{'0' * 20}-journal.crema").write_bytes(GOLDEN.read_bytes())
+    shutil.copy(deb[0], place / "tmp/crema.deb")
+    before = files_of(place)
+    installed = inside("dpkg", "-i", "/tmp/crema.deb")
+    assert installed.returncode == 0 and "Setting up crema" in installed.stdout, installed.stdout + installed.stderr
+    assert inside("dpkg", "--audit").stdout == ""
+    says = inside("crema", "--version")
+    assert (says.returncode, says.stdout) == (0, right([deb[1] / "usr/bin/crema", "--version"])), says.stderr
+    told = inside("crema", "report", "--dir", "/tmp", "--json", "-")
+    assert told.returncode == 0 and not told.stderr, told.stderr
+    says_what_it_said(json.loads(told.stdout))
+    doctor = inside("crema", "doctor")
+    assert doctor.returncode == 0 and "\n0 bad, " in doctor.stdout, doctor.stdout
+    assert "/usr/lib/crema/libcrema.so can be preloaded" in doctor.stdout and "crema-agent" in doctor.stdout
+    removed = inside("dpkg", "-r", "crema")
+    assert removed.returncode == 0 and "warning" not in removed.stderr, removed.stdout + removed.stderr
+    after = files_of(place)
+    assert {name for name in {*before, *after} if before.get(name) != after.get(name)} == set()
+
+
 @pytest.fixture
 def unit(deb, tmp_path):
     """The unit, with the program where it is unpacked."""
@@ -186,5 +261,6 @@ def test_portable_wheel(new_cluster, data, tmp_path):
         versions = {line.split("GLIBC_")[1].split()[0].strip("()") for line in
                     right(["readelf", "-VW", package_bin(bin_dir) / name]).splitlines() if "Name: GLIBC_" in line}
         assert versions and max(tuple(map(int, v.split("."))) for v in versions) <= (2, 17)
-    assert "no https" in right([bin_dir / "crema", "--version"])
+    said = right([bin_dir / "crema", "--version"])
+    assert all(text in said for text in ("no https", "without io_uring", "without libdeflate")), said
     check_installed(new_cluster(), bin_dir, data["zstd"])
