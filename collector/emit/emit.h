@@ -68,6 +68,11 @@ struct sink {
 void sink_put(struct sink *s, const char *text, size_t n);
 void sink_puts(struct sink *s, const char *text);
 __attribute__((format(printf, 2, 3))) void sink_printf(struct sink *s, const char *fmt, ...);
+void sink_uint(struct sink *s, uint64_t v);
+/* The shortest decimal number that is read back as this double; what C writes of nan and inf. */
+void sink_real(struct sink *s, double v);
+/* A line of Prometheus' text: NAME VALUE. */
+void sink_sample(struct sink *s, const char *name, double v);
 /* Hands on what is left; returns 0 or the first error. */
 int sink_end(struct sink *s);
 /* What a flush to a file does: writes all of it and empties it. 0 or -errno. */

@@ -38,6 +38,11 @@ static void put_escape(struct json *j, unsigned char c)
 	}
 }
 
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
 static void put_text(struct json *j, const char *text, size_t n)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -45,8 +50,12 @@ static void put_text(struct json *j, const char *text, size_t n)
 
 	sink_put(j->sink, "\"", 1);
 	while (i < n) {
+		if (is_plain(p[i])) {
+			i++;
+			continue;
+		}
 		len = utf8_length(p + i, n - i);
-		if (len && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\' && p[i] != 0x7f) {
+		if (len > 1) {
 			i += len;
 			continue;
 		}
@@ -121,13 +130,13 @@ void emit_value(struct json *j, const char *name, struct value v)
 	put_lead(j, name);
 	switch (v.type) {
 	case VALUE_UINT:
-		sink_printf(j->sink, "%" PRIu64, v.v.u);
+		sink_uint(j->sink, v.v.u);
 		break;
 	case VALUE_INT:
 		sink_printf(j->sink, "%" PRId64, v.v.i);
 		break;
 	case VALUE_REAL:
-		sink_printf(j->sink, "%.17g", v.v.d);
+		sink_real(j->sink, v.v.d);
 		break;
 	case VALUE_BOOL:
 		sink_puts(j->sink, v.v.b ? "true" : "false");

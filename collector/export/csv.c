@@ -81,13 +81,13 @@ static void put_cell(struct csv *c, struct sink *s, struct value v)
 {
 	switch (v.type) {
 	case VALUE_UINT:
-		sink_printf(s, "%" PRIu64, v.v.u);
+		sink_uint(s, v.v.u);
 		break;
 	case VALUE_INT:
 		sink_printf(s, "%" PRId64, v.v.i);
 		break;
 	case VALUE_REAL:
-		sink_printf(s, "%.17g", v.v.d);
+		sink_real(s, v.v.d);
 		break;
 	case VALUE_BOOL:
 		sink_puts(s, v.v.b ? "true" : "false");

@@ -112,7 +112,7 @@ static void put_gauge(struct sink *s, const char *name, const struct metric *m, 
 	else if (v.type == VALUE_INT && base == 1)
 		sink_printf(s, "%s %" PRId64 "\n", name, v.v.i);
 	else
-		sink_printf(s, "%s %.17g\n", name, d * base);
+		sink_sample(s, name, d * base);
 }
 
 void metrics_prometheus(const struct facts *f, struct sink *s)

@@ -17,14 +17,18 @@ static void put_gauge(struct sink *s, const char *name, const char *help, double
 {
 	metric_head(s, name, "gauge", help);
 	if (!isnan(value))
-		sink_printf(s, "%s %.17g\n", name, value);
+		sink_sample(s, name, value);
 }
 
 static void put_state(struct sink *s, const char *name, const char *label, const char *state,
 		      double value)
 {
-	if (!isnan(value))
-		sink_printf(s, "%s{%s=\"%s\"} %.17g\n", name, label, state, value);
+	char series[160];
+
+	if (isnan(value))
+		return;
+	snprintf(series, sizeof(series), "%s{%s=\"%s\"}", name, label, state);
+	sink_sample(s, series, value);
 }
 
 void metrics_cluster(struct sink *s, const struct live_cluster *c)

@@ -26,7 +26,7 @@ static void put_time(struct sink *s, const char *name, const char *help, double 
 {
 	sink_printf(s, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 	if (!isnan(time))
-		sink_printf(s, "%s %.17g\n", name, time);
+		sink_sample(s, name, time);
 }
 
 static int use(const struct report *report, void *arg, struct buf *why)

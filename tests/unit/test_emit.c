@@ -67,7 +67,7 @@ static void test_nested_values(void **state)
 	emit_end(&o.j);
 	assert_int_equal(sink_end(&o.s), 0);
 	assert_non_null(strstr(text_of(&o), "\"u\": 18446744073709551615"));
-	assert_non_null(strstr((const char *)o.b.data, "0.10000000000000001"));
+	assert_non_null(strstr((const char *)o.b.data, "\"d\": 0.1,"));
 	o.b.len -= 1;
 	/* jansson has no unsigned 64-bit integers */
 	memcpy(strstr((char *)o.b.data, "18446744073709551615"), "                   1", 20);
@@ -270,10 +270,70 @@ static void test_values(void **state)
 	assert_int_equal(value_plus(value_null(), value_uint(5)).type, VALUE_NULL);
 }
 
+static const char *real_text(struct output *o, double v)
+{
+	begin(o);
+	sink_real(&o->s, v);
+	assert_int_equal(sink_end(&o->s), 0);
+	return text_of(o);
+}
+
+static void is_read_back(double v)
+{
+	struct output o;
+	const char *text = real_text(&o, v);
+	double again = strtod(text, NULL);
+
+	if (again != v)
+		fail_msg("%.17g is written as %s", v, text);
+	buf_release(&o.b);
+}
+
+/* Nanoseconds as seconds are what a person would write; every double comes back as it was. */
+static void test_real_numbers_are_read_back(void **state)
+{
+	static const struct {
+		double v;
+		const char *text;
+	} cases[] = {
+		{3728306 / 1e9, "0.003728306"},
+		{0, "0"},
+		{-0.5, "-0.5"},
+		{1, "1"},
+		{100, "100"},
+		{-1 / 1e9, "-0.000000001"},
+		{4194303999999999 / 1e9, "4194303.999999999"},
+		{1.0 / 3, "0.3333333333333333"},
+		{1795000001.4792216, "1795000001.4792216"},
+		{1e15, "1000000000000000"},
+		{5e-324, "4.94065645841247e-324"},
+		{2.5e-10, "2.5e-10"},
+	};
+	uint64_t random = 88172645463325252u;
+	struct output o;
+	double v;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_string_equal(real_text(&o, cases[i].v), cases[i].text);
+		buf_release(&o.b);
+	}
+	for (int i = 0; i < 200000; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		is_read_back((double)(random >> (11 + i % 50)) / 1e9);
+		memcpy(&v, &random, sizeof(v));
+		if (isfinite(v))
+			is_read_back(v);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nested_values),
+		cmocka_unit_test(test_real_numbers_are_read_back),
 		cmocka_unit_test(test_hostile_text),
 		cmocka_unit_test(test_too_deep_is_an_error),
 		cmocka_unit_test(test_flush),
