@@ -1,7 +1,9 @@
 """Writes docs/accuracy.md from the rows that tests recorded while they asserted them.
 
-    render_accuracy.py --cells cells.json --time time.json --output docs/accuracy.md
+    render_accuracy.py --cells cells.json [again.json] --time time.json --output docs/accuracy.md
 
+What failed beside others on a busy machine may have run again, alone: again.json holds those rows, and the
+document names them.
 Status 1 when a cell is wrong, a table is empty or a test failed: then the document says so.
 """
 
@@ -88,12 +90,24 @@ def time_table(rows):
     return TIME_HEAD + "\n".join(lines) + "\n"
 
 
+def merged(first, again):
+    """The rows of the second run in place of the first one's of the same names; which of these were wrong."""
+    new = {(row["table"], row["cell"]) for row in again["rows"]}
+    repeated = sorted({f"{r['table']}: {r['cell']}" for r in first["rows"]
+                       if (r["table"], r["cell"]) in new and not r["right"]})
+    kept = [row for row in first["rows"] if (row["table"], row["cell"]) not in new]
+    return {**first, "status": again["status"], "rows": [*kept, *again["rows"]]}, repeated
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("--cells", "--time", "--output"):
+    parser.add_argument("--cells", required=True, type=Path, nargs="+")
+    for name in ("--time", "--output"):
         parser.add_argument(name, required=True, type=Path)
     args = parser.parse_args()
-    recorded, time = json.loads(args.cells.read_text()), time_rows(args.time)
+    recorded, time, repeated = json.loads(args.cells[0].read_text()), time_rows(args.time), []
+    if len(args.cells) > 1 and args.cells[1].exists():
+        recorded, repeated = merged(recorded, json.loads(args.cells[1].read_text()))
     machine = {"date": datetime.date.today().isoformat(), **recorded["environment"]}
     rows = recorded["rows"]
     wrong = [f"{row['table']}: {row['cell']}" for row in rows if not row["right"]]
@@ -110,6 +124,9 @@ def main():
     count["within"] += sum(row["right"] for row in time)
     counts = ", ".join(f"{n} {name}" for name, n in {**count, "wrong": len(wrong)}.items())
     text += f"\n{len(rows) + len(time)} cells: {counts}.\n"
+    if repeated:
+        text += "\nWrong beside other tests, and right when run again alone:\n\n"
+        text += "".join(f"- {name}\n" for name in repeated)
     for name, title in recorded["tables"].items():
         text += cells_table(title, name, [row for row in rows if row["table"] == name])
     args.output.write_text(text + time_table(time))
