@@ -26,6 +26,7 @@ static void worker_release(struct worker *w)
 		free(w->streams.v[i].ranges.v);
 	free(w->streams.v);
 	free(w->stacks.ranges.v);
+	free(w->spanned.ranges.v);
 	free(w->filesystems.v);
 	free(w->clocks.v);
 	free(w->samples.v);
@@ -35,6 +36,16 @@ static void worker_release(struct worker *w)
 	free(w->notes.v);
 	free(w->evidence.v);
 	free(w->history.v);
+}
+
+void model_drop_attempts(struct model *m)
+{
+	free(m->attempts.v);
+	m->attempts = (struct attempts){0};
+	table_release(&m->attempt_table);
+	arena_release(&m->attempt_arena);
+	arena_release(&m->page_arena);
+	arena_release(&m->bytes);
 }
 
 void model_release(struct model *m)
@@ -49,8 +60,8 @@ void model_release(struct model *m)
 		ranges_release(&m->files.v[i]->baskets);
 	}
 	dropped_release(m);
+	model_drop_attempts(m);
 	free(m->segments.v);
-	free(m->attempts.v);
 	free(m->files.v);
 	free(m->codecs.v);
 	free(m->servers.v);
@@ -61,7 +72,6 @@ void model_release(struct model *m)
 	free(m->sites.v);
 	free(m->torn.v);
 	table_release(&m->worker_table);
-	table_release(&m->attempt_table);
 	table_release(&m->shared_table);
 	table_release(&m->file_table);
 	table_release(&m->codec_table);
@@ -70,9 +80,6 @@ void model_release(struct model *m)
 	table_release(&m->site_table);
 	table_release(&m->names.table);
 	arena_release(&m->arena);
-	arena_release(&m->bytes);
-	arena_release(&m->attempt_arena);
-	arena_release(&m->page_arena);
 	memset(m, 0, sizeof(*m));
 }
 
@@ -173,6 +180,22 @@ int stream_received(struct stream *s, uint64_t from, uint64_t to)
 	}
 	v[i] = (struct seq_range){from, to};
 	return 0;
+}
+
+bool stream_has(const struct stream *s, uint64_t number)
+{
+	size_t from = 0, to = s->ranges.n, i;
+
+	while (from < to) {
+		i = from + (to - from) / 2;
+		if (number < s->ranges.v[i].from)
+			to = i;
+		else if (number >= s->ranges.v[i].to)
+			from = i + 1;
+		else
+			return true;
+	}
+	return false;
 }
 
 uint64_t worker_utc_ns(const struct worker *w, uint64_t boot_ns)

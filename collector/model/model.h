@@ -32,7 +32,8 @@
 #define MODEL_SILENT_SECONDS 10.0
 /* ... or when the whole journal is this much older than the report. */
 #define MODEL_STALE_SECONDS 60.0
-/* The collector's clock was set where two measurements differ by more than this and by the drift. */
+/* The collector's clock was set where two measurements differ by more than this and by the drift.
+ */
 #define MODEL_CLOCK_SET_SECONDS 1.0
 #define MODEL_CLOCK_DRIFT 5e-4
 
@@ -163,7 +164,8 @@ struct worker {
 	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes;
 	ARRAY(struct filesystem) filesystems;
 	ARRAY(struct clock_pair) clocks;
-	double clock_set_seconds; /* the collector's clock was set by so much meanwhile; 0: it was not */
+	double clock_set_seconds; /* the collector's clock was set by so much meanwhile; 0: it was
+				     not */
 	ARRAY(struct stream) streams;
 	ARRAY(struct sample) samples;
 	ARRAY(struct host_sample) hosts;
@@ -185,11 +187,11 @@ struct worker {
 	struct value start_ticks;
 	const char *cwd;       /* of a process without Dask */
 	bool silent;	       /* gone without a goodbye */
-	bool has_spans;	       /* of tasks */
 	bool left_out;	       /* some of its attempts (selection.h) */
 	uint16_t last_segment; /* that has a frame of it */
 	uint64_t records_lost; /* gaps in its streams */
 	struct stream stacks;  /* numbers of the long waits received */
+	struct stream spanned; /* attempts whose span was said, by a selection (selection.h) */
 };
 
 struct segment { /* of the journal, by age */
@@ -241,6 +243,11 @@ void model_release(struct model *m);
 /* One frame with its inflated payload: 0 or -ENOMEM. Has the type of framefile_read's visitor. */
 int model_feed(void *model, const struct crema_frame_header *head, const unsigned char *raw,
 	       size_t raw_bytes);
+/* As model_feed(), the records of known workers' tasks alone: for what is read a second time. */
+int model_feed_tasks(void *model, const struct crema_frame_header *head, const unsigned char *raw,
+		     size_t raw_bytes);
+/* Takes all attempts away, and their memory. */
+void model_drop_attempts(struct model *m);
 /*
  * All frame files of DIR, DIR/journal and DIR/spool. The number of files read (0: none there),
  * -errno if DIR cannot be read. Torn files are named in m->torn. If the collector drops segments
@@ -249,6 +256,8 @@ int model_feed(void *model, const struct crema_frame_header *head, const unsigne
 int model_read_dir(struct model *m, const char *dir);
 /* Settles everything; now_ns is CLOCK_REALTIME, 0 = do not look at the age of the journal. */
 int model_close(struct model *m, uint64_t now_ns);
+/* The part of it for attempts that were read after it. */
+void model_close_attempts(struct model *m);
 
 /* Once the attempts are closed and sorted by their begin. */
 void model_process_lives(struct model *m);
@@ -277,5 +286,6 @@ void model_stack_facts(struct model *m, struct worker *w, struct text json);
 struct stream *worker_stream(struct worker *w, uint64_t id);
 void worker_sign(struct worker *w, uint64_t boot_ns);
 int stream_received(struct stream *s, uint64_t from, uint64_t to);
+bool stream_has(const struct stream *s, uint64_t number);
 
 #endif

@@ -200,6 +200,14 @@ static void settle_attempt(struct attempt *a)
 	a->state = state_of(a);
 }
 
+void model_close_attempts(struct model *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->attempts.n; i++)
+		settle_attempt(m->attempts.v[i]);
+}
+
 int model_close(struct model *m, uint64_t now_ns)
 {
 	double newest = (double)m->last_note_ns / 1e9;
@@ -228,7 +236,6 @@ int model_close(struct model *m, uint64_t now_ns)
 			    (w->last < newest - MODEL_SILENT_SECONDS ||
 			     (now_ns && w->last < (double)now_ns / 1e9 - MODEL_STALE_SECONDS));
 	}
-	for (i = 0; i < m->attempts.n; i++)
-		settle_attempt(m->attempts.v[i]);
+	model_close_attempts(m);
 	return m->error;
 }

@@ -179,6 +179,7 @@ static int feed_task(struct model *m, struct worker *w, const struct stream *s,
 	}
 	if (m->selection && !selection_takes_task(m, w, &r, attempt_is_known(m, w, r.attempt)))
 		return m->error;
+	selection_slim(m->selection, &r);
 	a = attempt_of(m, w, r.attempt);
 	if (!a)
 		return -ENOMEM;
@@ -233,6 +234,33 @@ static int feed_data(struct model *m, struct worker *w, const struct crema_frame
 	for (i = 0; i < root->via.array.size && !rc; i++)
 		rc = feed_message(m, w, s, &root->via.array.ptr[i]);
 	return rc;
+}
+
+int model_feed_tasks(void *model, const struct crema_frame_header *head, const unsigned char *raw,
+		     size_t raw_bytes)
+{
+	struct model *m = model;
+	struct worker *w = model_find_worker(m, head->worker);
+	const msgpack_object *message;
+	const struct stream *s;
+	struct unpack u;
+	uint64_t type;
+	uint32_t i;
+	int rc = 0;
+
+	if (head->type != CREMA_FRAME_DATA || !w || !raw_bytes || unpack_open(&u, raw, raw_bytes))
+		return 0;
+	s = worker_stream(w, head->stream);
+	rc = s ? 0 : -ENOMEM;
+	for (i = 0; u.root.type == MSGPACK_OBJECT_ARRAY && i < u.root.via.array.size && !rc; i++) {
+		message = &u.root.via.array.ptr[i];
+		if (message->type == MSGPACK_OBJECT_ARRAY && message->via.array.size > 1 &&
+		    object_u64(&message->via.array.ptr[0], &type) && type >= CREMA_MSG_TASK_START &&
+		    type <= CREMA_MSG_TASK_AMEND)
+			rc = feed_task(m, w, s, message);
+	}
+	unpack_release(&u);
+	return rc ? rc : m->error;
 }
 
 static bool is_known(const struct crema_frame_header *head)

@@ -23,6 +23,8 @@ static int read_file(struct model *m, const char *path, const char *name)
 	int rc;
 
 	memset(&stats, 0, sizeof(stats));
+	if (m->selection && selection_file(m->selection, path, m->segment))
+		return -ENOMEM;
 	rc = framefile_read(path, model_feed, m, &stats);
 	if (m->error)
 		return m->error;

@@ -5,10 +5,8 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct span {
 	const char *id;
@@ -36,20 +34,6 @@ bool run_has_span(const struct run *r, const char *span)
 static double when(double t)
 {
 	return isnan(t) ? 0 : t;
-}
-
-static int by_begin(const void *pa, const void *pb)
-{
-	const struct attempt *a = *(struct attempt *const *)pa, *b = *(struct attempt *const *)pb;
-	double x = when(a->begin), y = when(b->begin);
-	int c;
-
-	if (x != y)
-		return x < y ? -1 : 1;
-	c = memcmp(a->worker->id, b->worker->id, sizeof(a->worker->id));
-	if (c)
-		return c;
-	return a->attempt < b->attempt ? -1 : a->attempt > b->attempt;
 }
 
 static int by_start(const void *pa, const void *pb)
@@ -298,54 +282,6 @@ static int group_gaps(struct runs *runs, struct model *m)
 	return 0;
 }
 
-static void name_run(struct run *r)
-{
-	const struct attempt *first = r->attempts.v[0];
-	uint64_t hash;
-	time_t t = (time_t)when(r->start);
-	struct tm tm;
-	char text[20] = "00000000-000000";
-
-	if (r->first_span)
-		hash = hash_bytes(7, r->first_span, strlen(r->first_span));
-	else
-		hash = hash_pair(hash_bytes(7, first->worker->id, sizeof(first->worker->id)),
-				 first->attempt);
-	if (gmtime_r(&t, &tm))
-		strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &tm);
-	snprintf(r->id, sizeof(r->id), "%.15s-%04x", text, (unsigned int)(hash & 0xffff));
-}
-
-static int settle_run(struct run *r)
-{
-	struct attempt *a;
-	struct worker **at;
-	uint64_t first = UINT64_MAX, last = 0;
-	size_t i;
-
-	qsort(r->attempts.v, r->attempts.n, sizeof(*r->attempts.v), by_begin);
-	r->start = r->stop = (double)NAN;
-	for (i = 0; i < r->attempts.n; i++) {
-		a = r->attempts.v[i];
-		r->start = fmin(r->start, a->begin); /* fmin and fmax pass over NAN */
-		r->stop = fmax(r->stop, fmax(a->end, a->begin));
-		first = a->begin_ns && a->begin_ns < first ? a->begin_ns : first;
-		last = a->end_ns > last ? a->end_ns : last;
-		r->running += a->state == ATTEMPT_RUNNING;
-	}
-	r->wall = first <= last ? (double)(last - first) / 1e9 : (double)NAN;
-	name_run(r);
-	for (i = 0; i < r->model->workers.n; i++) {
-		if (!run_has_worker(r, r->model->workers.v[i]))
-			continue;
-		at = ARRAY_NEW(&r->workers);
-		if (!at)
-			return -ENOMEM;
-		*at = r->model->workers.v[i];
-	}
-	return run_count_attempts(r);
-}
-
 int runs_build(struct runs *runs, struct model *m)
 {
 	struct spans spans = {0};
@@ -357,7 +293,7 @@ int runs_build(struct runs *runs, struct model *m)
 	if (rc)
 		return rc;
 	if (m->attempts.n)
-		qsort(m->attempts.v, m->attempts.n, sizeof(*m->attempts.v), by_begin);
+		qsort(m->attempts.v, m->attempts.n, sizeof(*m->attempts.v), attempts_by_begin);
 	rc = collect_spans(m, &spans);
 	if (!rc)
 		rc = group_spans(runs, m, &spans);
@@ -372,7 +308,7 @@ int runs_build(struct runs *runs, struct model *m)
 	arena_release(&m->page_arena);
 	model_process_lives(m);
 	for (i = 0; i < runs->n && !rc; i++)
-		rc = settle_run(&runs->v[i]);
+		rc = run_settle(&runs->v[i]);
 	if (!rc && runs->n)
 		qsort(runs->v, runs->n, sizeof(*runs->v), by_start);
 	return rc;

@@ -80,6 +80,9 @@ const char *attempt_state_name(const struct attempt *a);
 
 /* Parts of runs_build(): whether the worker is one of the run's. */
 bool run_has_worker(const struct run *r, const struct worker *w);
+/* Its times, id, workers and what counts, from its attempts; again if they are others now. */
+int run_settle(struct run *r);
+int attempts_by_begin(const void *a, const void *b); /* for qsort() */
 /* Sets counted, waste_reason and chunk_id: attempts are in the order of their begin. */
 int run_count_attempts(struct run *r);
 /* How many spans the attempts have: 0 or -ENOMEM. */

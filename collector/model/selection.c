@@ -41,6 +41,43 @@ static struct entry *entry_of(struct selection *s, struct table *table, const ui
 	return e;
 }
 
+static bool same_span(const void *item, const void *key)
+{
+	return ((const struct seen_span *)item)->span == *(const uint64_t *)key;
+}
+
+struct seen_span *selection_span(struct selection *s, const char *span)
+{
+	uint64_t key = (uintptr_t)span;
+
+	return table_find(&s->seen, hash_pair(key, 1), same_span, &key);
+}
+
+static struct seen_span *see_span(struct selection *s, uint64_t span)
+{
+	struct seen_span *seen = table_find(&s->seen, hash_pair(span, 1), same_span, &span);
+
+	if (seen)
+		return seen;
+	seen = arena_get(&s->arena, sizeof(*seen));
+	if (!seen || table_add(&s->seen, hash_pair(span, 1), seen))
+		return NULL;
+	seen->span = span;
+	seen->first_file = s->files.n - 1;
+	return seen;
+}
+
+int selection_file(struct selection *s, const char *path, uint16_t segment)
+{
+	struct selection_file *f = ARRAY_NEW(&s->files);
+
+	if (!f)
+		return -ENOMEM;
+	f->path = strdup(path);
+	f->segment = segment;
+	return f->path ? 0 : -ENOMEM;
+}
+
 /* Names are interned: they compare by address. */
 static uint64_t name(struct model *m, bool known, struct text t)
 {
@@ -67,25 +104,31 @@ static bool survey_takes(struct model *m, const struct worker *w, const struct t
 	uint64_t flags = TASK_KNOWN(r, flags) ? r->flags & (CREMA_TASK_CHUNK | CREMA_TASK_MERGE |
 							    CREMA_TASK_PREPROCESSING)
 					      : 0;
-	uint64_t by_worker[4] = {span, (uintptr_t)w, 0, 0}, by_span[4] = {span, 0, 0, 0};
+	uint64_t by_worker[4] = {span, (uintptr_t)w, 0, 0};
 	uint64_t by_file[4] = {span, name(m, TASK_KNOWN(r, dataset), r->dataset),
 			       name(m, TASK_KNOWN(r, filename), r->filename),
 			       flags << 1 | is_lambda(r)};
-	struct entry *first, *file, *last;
+	struct entry *first, *file;
+	struct seen_span *seen;
 	bool fresh, takes = false;
 
 	first = entry_of(s, &s->earliest, by_worker, &fresh);
 	file = entry_of(s, &s->kept, by_file, &takes);
-	last = entry_of(s, &s->ends, by_span, &fresh);
-	if (!first || !file || !last) {
+	seen = see_span(s, span);
+	if (!first || !file || !seen) {
 		m->error = -ENOMEM;
 		return false;
 	}
+	seen->last_file = s->files.n - 1;
+	if (r->type == CREMA_MSG_TASK_START)
+		seen->begun++;
+	else
+		seen->ended++;
 	if (!TASK_KNOWN(r, start_boot_ns))
 		return takes;
 	end = rough_utc_ns(w, r->start_boot_ns + (TASK_KNOWN(r, wall_ns) ? r->wall_ns : 0));
-	if (end > last->ns)
-		last->ns = end;
+	if (end > seen->end_ns)
+		seen->end_ns = end;
 	if (first->ns && r->start_boot_ns >= first->ns)
 		return takes;
 	first->ns = r->start_boot_ns;
@@ -103,6 +146,17 @@ static bool is_wanted(const struct selection *s, struct text span)
 	return span_is_plain(span);
 }
 
+/* Also what may be the first that is known of an attempt: later records say whose it is. */
+static bool batch_takes(struct model *m, const struct worker *w, const struct task_record *r)
+{
+	const struct seen_span *seen;
+
+	if (!TASK_KNOWN(r, span))
+		return stream_has(&w->spanned, r->attempt);
+	seen = selection_span(m->selection, model_text(m, r->span));
+	return seen && seen->batch == m->selection->batch;
+}
+
 bool selection_takes_task(struct model *m, struct worker *w, const struct task_record *r,
 			  bool known)
 {
@@ -110,18 +164,45 @@ bool selection_takes_task(struct model *m, struct worker *w, const struct task_r
 
 	if (!m->selection)
 		return true;
-	if (!TASK_KNOWN(r, span)) /* a late record may know less than an earlier one did */
-		takes = r->type == CREMA_MSG_TASK_START || !w->has_spans;
-	else if (m->selection->pass == SELECTION_RUNS)
+	if (m->selection->pass == SELECTION_BATCH)
+		return known || batch_takes(m, w, r);
+	if (!TASK_KNOWN(r, span)) { /* a late record may know less than an earlier one did */
+		takes = !stream_has(&w->spanned, r->attempt);
+		m->selection->files.v[m->selection->files.n - 1].nameless = true;
+	} else if (m->selection->pass == SELECTION_RUNS)
 		takes = is_wanted(m->selection, r->span);
 	else if (!span_is_plain(r->span))
 		takes = survey_takes(m, w, r);
-	w->has_spans = w->has_spans || TASK_KNOWN(r, span);
+	if (TASK_KNOWN(r, span) && stream_received(&w->spanned, r->attempt, r->attempt + 1))
+		m->error = -ENOMEM;
 	if (!takes && !known) {
 		m->left_out++;
 		w->left_out = true;
 	}
 	return takes || known;
+}
+
+void selection_slim(const struct selection *s, struct task_record *r)
+{
+	uint64_t keep = 0;
+
+	if (!s || s->pass == SELECTION_RUNS)
+		return;
+#define KEEP(name) keep |= UINT64_C(1) << TASK_F_##name
+	KEEP(attempt), KEEP(key_hash), KEEP(span), KEEP(prefix), KEEP(flags), KEEP(status);
+	KEEP(start_boot_ns), KEEP(stop_boot_ns), KEEP(wall_ns);
+	KEEP(events), KEEP(entrystart), KEEP(entrystop);
+	if (!TASK_KNOWN(r, key_hash))
+		KEEP(key);
+	if (s->pass == SELECTION_SURVEY) /* runs are grouped by these */
+		KEEP(dataset), KEEP(filename);
+#undef KEEP
+	r->known &= keep;
+	r->own_known = r->pool_known = 0;
+	r->count_known = 0;
+	memset(r->own, 0, sizeof(r->own));
+	memset(r->pool, 0, sizeof(r->pool));
+	memset(r->count, 0, sizeof(r->count));
 }
 
 bool selection_takes_time(const struct model *m, const struct worker *w, uint64_t boot_ns)
@@ -133,7 +214,21 @@ bool selection_takes_time(const struct model *m, const struct worker *w, uint64_
 	       (ns + SELECTION_MARGIN_NS > s->from_ns && ns < s->to_ns + SELECTION_MARGIN_NS);
 }
 
-bool selection_takes_message(const struct model *m, const struct worker *w, uint64_t type,
+/* What is passed over is a sign of life all the same. */
+static void sign(struct worker *w, uint64_t type, const msgpack_object *map)
+{
+	uint64_t boot_ns = 0;
+
+	if (type == CREMA_MSG_DASK)
+		object_u64(map, &boot_ns);
+	else if (type == CREMA_MSG_SAMPLE || type == CREMA_MSG_HOST)
+		boot_ns = get_u64(map, "boot_ns", 0);
+	else if (type == CREMA_MSG_STACK)
+		boot_ns = get_u64(map, "end_boot_ns", 0);
+	worker_sign(w, boot_ns);
+}
+
+bool selection_takes_message(const struct model *m, struct worker *w, uint64_t type,
 			     const msgpack_object *map)
 {
 	const struct selection *s = m->selection;
@@ -141,6 +236,7 @@ bool selection_takes_message(const struct model *m, const struct worker *w, uint
 
 	if (!s)
 		return true;
+	sign(w, type, map);
 	switch (type) {
 	case CREMA_MSG_SAMPLE:
 	case CREMA_MSG_HOST:
@@ -166,23 +262,20 @@ static int want(struct selection *s, const struct run *r)
 {
 	uint64_t start = r->start > 0 ? (uint64_t)(r->start * 1e9) : 0;
 	uint64_t stop = r->stop > 0 ? (uint64_t)(r->stop * 1e9) : UINT64_MAX / 2;
-	struct entry *last;
+	const struct seen_span *last;
 	char **at;
 	size_t i;
-	bool fresh;
 
 	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
-		uint64_t key[4] = {(uintptr_t)r->spans[i], 0, 0, 0};
-
 		if (!r->spans[i])
 			continue;
-		last = entry_of(s, &s->ends, key, &fresh);
+		last = selection_span(s, r->spans[i]);
 		at = ARRAY_NEW(&s->spans);
 		if (at)
 			*at = strdup(r->spans[i]);
-		if (!last || !at || !*at)
+		if (!at || !*at)
 			return -ENOMEM;
-		stop = last->ns > stop ? last->ns : stop;
+		stop = last && last->end_ns > stop ? last->end_ns : stop;
 	}
 	s->from_ns = start < s->from_ns ? start : s->from_ns;
 	s->to_ns = stop > s->to_ns ? stop : s->to_ns;
@@ -191,9 +284,15 @@ static int want(struct selection *s, const struct run *r)
 
 void selection_restart(struct selection *s)
 {
+	size_t i;
+
+	for (i = 0; i < s->files.n; i++)
+		free(s->files.v[i].path);
+	free(s->files.v);
+	memset(&s->files, 0, sizeof(s->files));
 	table_release(&s->earliest);
 	table_release(&s->kept);
-	table_release(&s->ends);
+	table_release(&s->seen);
 	arena_release(&s->arena);
 }
 
@@ -235,6 +334,11 @@ static uint64_t folder_bytes(const char *dir, const char *sub)
 	return bytes;
 }
 
+uint64_t model_bytes(const char *dir)
+{
+	return folder_bytes(dir, ".") + folder_bytes(dir, "journal");
+}
+
 int model_read_runs(struct model *m, const char *dir, const char *const *which, size_t n,
 		    uint64_t whole_bytes)
 {
@@ -242,8 +346,7 @@ int model_read_runs(struct model *m, const char *dir, const char *const *which, 
 	size_t i;
 	int rc;
 
-	if (folder_bytes(dir, ".") + folder_bytes(dir, "journal") <
-	    (whole_bytes ? whole_bytes : SELECTION_BYTES))
+	if (model_bytes(dir) < (whole_bytes ? whole_bytes : SELECTION_BYTES))
 		return model_read_dir(m, dir);
 	rc = survey(&s, dir, which, n);
 	if (rc >= 0) {
@@ -252,6 +355,7 @@ int model_read_runs(struct model *m, const char *dir, const char *const *which, 
 		rc = model_read_dir(m, dir);
 		m->selection = NULL;
 	}
+	selection_restart(&s);
 	for (i = 0; i < s.spans.n; i++)
 		free(s.spans.v[i]);
 	free(s.spans.v);

@@ -8,10 +8,12 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/findings/findings.h"
 #include "collector/model/selection.h"
+#include "collector/report/report_list.h"
 #include "collector/report/report_parts.h"
 #include "common/log.h"
 
@@ -53,73 +55,6 @@ static void note_torn(const struct model *m, struct report_notice *notice)
 			 "'%s' %s: %" PRIu64 " bytes skipped, the rest is reported%s", t->name,
 			 t->truncated ? "ends inside a frame" : "is damaged", t->bytes_skipped,
 			 more);
-}
-
-static void list_json(const struct runs *runs, const struct model *m, struct sink *s)
-{
-	const struct run *r;
-	struct facts f;
-	struct json j;
-	size_t i;
-
-	emit_init(&j, s);
-	emit_object(&j, NULL);
-	emit_array(&j, "runs");
-	for (i = 0; i < runs->n; i++) {
-		r = &runs->v[i];
-		if (facts_build(&f, r)) {
-			s->error = -ENOMEM;
-			return;
-		}
-		emit_object(&j, NULL);
-		emit_value(&j, "run", value_text(r->id));
-		emit_value(&j, "kind", value_text(run_kind_name(r)));
-		emit_value(&j, "start", value_real(r->start));
-		emit_value(&j, "wall_time", metric_wall_time(&f));
-		emit_value(&j, "num_tasks", metric_num_tasks(&f));
-		emit_value(&j, "num_attempts", metric_num_attempts(&f));
-		emit_value(&j, "num_chunks", metric_num_chunks(&f));
-		emit_value(&j, "total_events", metric_total_events(&f));
-		emit_value(&j, "running_attempts", value_uint(r->running));
-		emit_end(&j);
-		facts_release(&f);
-	}
-	emit_end(&j);
-	report_dropped_list_json(m, &j);
-	emit_end(&j);
-}
-
-static void list_text(const struct runs *runs, const struct model *m, struct sink *s, bool colour)
-{
-	const struct run *r;
-	struct facts f;
-	struct grid g;
-	size_t i;
-
-	grid_init(&g, s, colour);
-	/* the id begins with the start, in UTC, and must stay whole: people copy it */
-	grid_columns(&g, "<run (start, UTC)", ">wall", ">tasks", ">chunks", ">events", "<", NULL);
-	report_dropped_list(m, &g);
-	for (i = 0; i < runs->n; i++) {
-		r = &runs->v[i];
-		if (facts_build(&f, r)) {
-			s->error = -ENOMEM;
-			return;
-		}
-		grid_text(&g, r->id);
-		grid_value(&g, metric_wall_time(&f), AS_SECONDS);
-		grid_value(&g, metric_num_tasks(&f), AS_COUNT);
-		grid_value(&g, metric_num_chunks(&f), AS_COUNT);
-		if (f.chunks_all.attempts)
-			grid_value(&g, metric_total_events(&f), AS_COUNT);
-		else
-			grid_text(&g, "-");
-		grid_text(&g, r->running	      ? "running"
-			      : r->kind == RUN_COFFEA ? ""
-						      : run_kind_name(r));
-		facts_release(&f);
-	}
-	grid_print(&g);
 }
 
 /* The run with all that is said about it, handed to whoever asked for it. */
@@ -187,6 +122,25 @@ out_facts:
 	return rc;
 }
 
+static int write_end(struct sink *s, int rc, struct buf *out)
+{
+	if (!rc)
+		rc = sink_end(s);
+	return rc ? report_fail(out, rc, "cannot write the report: %s", log_error(rc)) : 0;
+}
+
+static int render_list(const struct report_request *req, const struct report_list *list,
+		       const struct model *m, struct buf *out)
+{
+	struct sink s = {.out = out, .flush = req->flush, .arg = req->flush_arg};
+
+	if (req->json)
+		report_list_json(list, m, &s);
+	else
+		report_list_text(list, m, &s, req->colour);
+	return write_end(&s, 0, out);
+}
+
 static int render(const struct report_request *req, const struct runs *runs, const struct model *m,
 		  struct buf *out)
 {
@@ -195,31 +149,23 @@ static int render(const struct report_request *req, const struct runs *runs, con
 	const struct run *run;
 	int rc = 0;
 
-	if (req->list && req->json) {
-		list_json(runs, m, &s);
-	} else if (req->list) {
-		list_text(runs, m, &s, req->colour);
-	} else {
-		run = runs_find(runs, req->run);
-		dropped = run ? NULL : dropped_find(m, req->run);
-		if (dropped && req->use_dropped)
-			return req->use_dropped(dropped, req->use_arg, out);
-		if (dropped && (req->use || req->coffea_report || req->taskvine_log))
-			return report_dropped_refuse(dropped, out);
-		if (!run && !dropped)
-			return report_fail(out, -ENOENT,
-					   "no run '%s' in '%s' ('crema report --list' shows them)",
-					   req->run ? req->run : "last", req->dir);
-		if (run)
-			rc = render_run(req, run, &s);
-		else
-			report_dropped(dropped, req, &s);
-		if (req->use)
-			return rc;
-	}
-	if (!rc)
-		rc = sink_end(&s);
-	return rc ? report_fail(out, rc, "cannot write the report: %s", log_error(rc)) : 0;
+	run = runs_find(runs, req->run);
+	dropped = run ? NULL : dropped_find(m, req->run);
+	if (dropped && req->use_dropped)
+		return req->use_dropped(dropped, req->use_arg, out);
+	if (dropped && (req->use || req->coffea_report || req->taskvine_log))
+		return report_dropped_refuse(dropped, out);
+	if (!run && !dropped)
+		return report_fail(out, -ENOENT,
+				   "no run '%s' in '%s' ('crema report --list' shows them)",
+				   req->run ? req->run : "last", req->dir);
+	if (run)
+		rc = render_run(req, run, &s);
+	else
+		report_dropped(dropped, req, &s);
+	if (req->use)
+		return rc;
+	return write_end(&s, rc, out);
 }
 
 /* Why there are none may be what a worker noted. */
@@ -248,6 +194,7 @@ int report_render(const struct report_request *req, struct buf *out)
 {
 	struct model m;
 	struct runs runs;
+	struct report_list list = {0};
 	int rc;
 
 	if (req->notice)
@@ -256,15 +203,19 @@ int report_render(const struct report_request *req, struct buf *out)
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	model_init(&m);
 	memset(&runs, 0, sizeof(runs));
-	rc = req->list ? model_read_dir(&m, req->dir)
-		       : model_read_runs(&m, req->dir, &req->run, 1, req->whole_bytes);
+	if (req->list)
+		rc = model_read_each(&m, &runs, req->dir, req->now_ns, req->whole_bytes,
+				     report_list_take, &list);
+	else
+		rc = model_read_runs(&m, req->dir, &req->run, 1, req->whole_bytes);
 	if (rc < 0) {
 		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
 		goto out;
 	}
+	list.n = runs.n; /* the reading may have been begun anew */
 	note_torn(&m, req->notice);
-	rc = model_close(&m, req->now_ns);
-	if (!rc)
+	rc = req->list ? 0 : model_close(&m, req->now_ns);
+	if (!rc && !req->list)
 		rc = runs_build(&runs, &m);
 	if (rc)
 		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
@@ -275,8 +226,9 @@ int report_render(const struct report_request *req, struct buf *out)
 	else if (!runs.n && !m.dropped.n && !m.left_out)
 		rc = no_run(out, &m, req->dir);
 	else
-		rc = render(req, &runs, &m, out);
+		rc = req->list ? render_list(req, &list, &m, out) : render(req, &runs, &m, out);
 out:
+	free(list.v);
 	runs_release(&runs);
 	model_release(&m);
 	return rc;

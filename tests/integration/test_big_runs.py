@@ -68,14 +68,32 @@ def test_json_in_bounded_memory(journal):
 
 
 def test_many_runs_are_listed(maker, tmp_path):
-    """Twenty spans, each with an equal part of the tasks."""
-    text = report(make(maker, tmp_path / "journal", 2000, 2, 20), PART, "--list", "--json", "-")
+    """Twenty spans, each with an equal part of the tasks: read at once, one by one, and a few at a time."""
+    journal = make(maker, tmp_path / "journal", 2000, 2, 20)
+    text = report(journal, PART, "--list", "--json", "-")
     assert [r["num_tasks"] for r in json.loads(text)["runs"]] == [100] * 20
+    for size in ("1", "100k"):
+        assert report(journal, PART, "--list", "--json", "-", "--read-whole", size) == text
 
 
-def test_one_run_of_many_in_its_own_memory(maker, tmp_path):
+@pytest.fixture(scope="module")
+def many(maker, tmp_path_factory):
+    """Twenty runs, five times what has room in PART."""
+    return make(maker, tmp_path_factory.mktemp("many") / "journal", 100_000, 5, 20)
+
+
+def test_the_list_takes_the_memory_of_a_few_runs(many):
+    """The limit is one: read whole it does not fit."""
+    listed = json.loads(report(many, PART, "--list", "--json", "-", "--read-whole", "8M"))["runs"]
+    assert [r["num_tasks"] for r in listed] == [5000] * 20 and [r["num_attempts"] for r in listed] == [5005] * 20
+    assert [r["total_events"] for r in listed] == [5000 * 50_000] * 20
+    with pytest.raises(AssertionError, match="cannot allocate memory"):
+        report(many, PART, "--list")
+
+
+def test_one_run_of_many_in_its_own_memory(many):
     """The journal holds twenty times as much."""
-    journal = make(maker, tmp_path / "journal", 100_000, 5, 20)
+    journal = many
     listed = json.loads(report(journal, 4 * PART, "--list", "--json", "-"))["runs"]
     for run in (listed[-1]["run"], listed[7]["run"]):
         found = json.loads(report(journal, PART, "--run", run, "--read-whole", "1", "--json", "-"))

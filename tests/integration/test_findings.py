@@ -315,6 +315,8 @@ def test_a_run_read_alone_is_the_same(pair, tmp_path):
             del worker["work_seconds"], worker["startup_seconds"]
         assert alone == whole, name
     assert read("last", "1")["run"] == read("last", "100G")["run"]
+    one_by_one, whole = (pair.procs.report("--list", "--read-whole", size, directory=journal).stdout for size in ("1", "100G"))
+    assert one_by_one == whole and whole.count("\n") > len(pair.spans)
 
 
 def finding(report, check):

@@ -14,7 +14,7 @@ from frames import BOOT_NS, Journal
 
 DAY = 86_400
 CHUNK = 1 << 1
-TOTALS = 11
+TASK_START, TOTALS = 1, 11
 DROPPED = "00000000000000000000-dropped.crema"
 
 
@@ -230,3 +230,35 @@ def test_killed_at_any_step(tmp_path, at):
 def test_bad_bounds(tmp_path, option, value):
     done = Store(tmp_path).crema("collect", option, value)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and f"{option}: '{value}' is no" in done.stderr
+
+
+def begun(age, span, first):
+    """The first word of a task: it is under way."""
+    def fill(made):
+        said = {"attempt": first, "key": f"{span}_{first}", "key_hash": first, "prefix": "analyse", "span": span,
+                "flags": CHUNK, "status": "running", "start_boot_ns": BOOT_NS + (10 * DAY - age) * 10**9}
+        made.message([TASK_START, 0, *(said.get(name) for name in made.order)])
+    return fill
+
+
+def test_the_list_is_the_same_run_by_run(tmp_path):
+    """Runs that share segments and reach over several, with ends that do not say whose they are, without a span, without
+    Dask."""
+    store = Store(tmp_path)
+    store.segment(5 * DAY + 20, begun(5 * DAY, "span-a", 50), begun(5 * DAY, "span-a", 51), tasks(5 * DAY, "span-a"), begun(5 * DAY, "span-x", 60))
+    store.segment(5 * DAY - 10, tasks(5 * DAY - 5, "span-b", first=4), tasks(5 * DAY - 900, "coffea-1234.0", n=1, first=30))
+    store.segment(5 * DAY - 50, tasks(5 * DAY, "span-a", n=1, first=50, seconds=60),
+                  tasks(4 * DAY, "span-c", first=7, status="erred"), tasks(4 * DAY - 40, "span-c", first=10), tasks(3 * DAY, None, first=20))
+    store.segment(3000, begun(2000, "span-x", 61), tasks(5 * DAY, None, n=1, first=51))
+
+    def listed(size, *how):
+        done = store.crema("report", "--list", *how, "--read-whole", size)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    for how in ((), ("--json", "-")):
+        assert listed("1", *how) == listed("1k", *how) == listed("100G", *how)
+    found = {r["run"]: r for r in json.loads(listed("1", "--json", "-"))["runs"]}
+    assert len(found) == 6
+    assert sorted(r["num_attempts"] for r in found.values()) == [1, 2, 3, 3, 5, 6]
+    assert sum(r["num_tasks"] for r in found.values()) == 15

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* runs_settle.c - what a run is, once its attempts are known: its times, name and workers. */
+#include "collector/model/runs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double when(double t)
+{
+	return isnan(t) ? 0 : t;
+}
+
+int attempts_by_begin(const void *pa, const void *pb)
+{
+	const struct attempt *a = *(struct attempt *const *)pa, *b = *(struct attempt *const *)pb;
+	double x = when(a->begin), y = when(b->begin);
+	int c;
+
+	if (x != y)
+		return x < y ? -1 : 1;
+	c = memcmp(a->worker->id, b->worker->id, sizeof(a->worker->id));
+	if (c)
+		return c;
+	return a->attempt < b->attempt ? -1 : a->attempt > b->attempt;
+}
+
+static void name_run(struct run *r)
+{
+	const struct attempt *first = r->attempts.v[0];
+	uint64_t hash;
+	time_t t = (time_t)when(r->start);
+	struct tm tm;
+	char text[20] = "00000000-000000";
+
+	if (r->first_span)
+		hash = hash_bytes(7, r->first_span, strlen(r->first_span));
+	else
+		hash = hash_pair(hash_bytes(7, first->worker->id, sizeof(first->worker->id)),
+				 first->attempt);
+	if (gmtime_r(&t, &tm))
+		strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &tm);
+	snprintf(r->id, sizeof(r->id), "%.15s-%04x", text, (unsigned int)(hash & 0xffff));
+}
+
+int run_settle(struct run *r)
+{
+	struct attempt *a;
+	struct worker **at;
+	uint64_t first = UINT64_MAX, last = 0;
+	size_t i;
+
+	qsort(r->attempts.v, r->attempts.n, sizeof(*r->attempts.v), attempts_by_begin);
+	r->start = r->stop = (double)NAN;
+	r->running = r->workers.n = 0;
+	for (i = 0; i < r->attempts.n; i++) {
+		a = r->attempts.v[i];
+		r->start = fmin(r->start, a->begin); /* fmin and fmax pass over NAN */
+		r->stop = fmax(r->stop, fmax(a->end, a->begin));
+		first = a->begin_ns && a->begin_ns < first ? a->begin_ns : first;
+		last = a->end_ns > last ? a->end_ns : last;
+		r->running += a->state == ATTEMPT_RUNNING;
+	}
+	r->wall = first <= last ? (double)(last - first) / 1e9 : (double)NAN;
+	name_run(r);
+	for (i = 0; i < r->model->workers.n; i++) {
+		if (!run_has_worker(r, r->model->workers.v[i]))
+			continue;
+		at = ARRAY_NEW(&r->workers);
+		if (!at)
+			return -ENOMEM;
+		*at = r->model->workers.v[i];
+	}
+	return run_count_attempts(r);
+}

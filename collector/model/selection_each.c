@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* selection_each.c - all runs one after the other, a batch of them in memory. */
+#include "collector/model/selection.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/framefile.h"
+
+#define TRIES 10 /* segments go at most each few seconds */
+/* What a slim attempt takes with its places in the model and in its run, at most. */
+#define SLIM_BYTES 320u
+
+struct each {
+	struct model *m;
+	struct runs *runs;
+	struct selection s;
+	uint64_t batch_bytes;
+	run_visitor see;
+	void *arg;
+};
+
+/* The survey has all attempts of those without spans of their own. */
+static bool is_surveyed_whole(const struct run *r)
+{
+	return r->plain || !r->first_span;
+}
+
+static void forget_attempts(struct run *r)
+{
+	free(r->attempts.v);
+	free(r->workers.v);
+	memset(&r->attempts, 0, sizeof(r->attempts));
+	memset(&r->workers, 0, sizeof(r->workers));
+}
+
+static uint64_t run_bytes(struct each *e, const struct run *r)
+{
+	const struct seen_span *seen;
+	uint64_t attempts = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
+		seen = r->spans[i] ? selection_span(&e->s, r->spans[i]) : NULL;
+		if (seen)
+			attempts += seen->begun > seen->ended ? seen->begun : seen->ended;
+	}
+	return attempts * SLIM_BYTES;
+}
+
+/* Says of the run's spans that they are of this batch, and of its files that they are to be read.
+ */
+static void join_batch(struct each *e, size_t at, bool *wanted)
+{
+	const struct run *r = &e->runs->v[at];
+	struct seen_span *seen;
+	size_t i, k;
+
+	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
+		seen = r->spans[i] ? selection_span(&e->s, r->spans[i]) : NULL;
+		if (!seen)
+			continue;
+		seen->run = at;
+		seen->batch = e->s.batch;
+		for (k = seen->first_file; k <= seen->last_file; k++)
+			wanted[k] = true;
+	}
+}
+
+static int read_again(struct each *e, const bool *wanted)
+{
+	struct framefile_stats stats;
+	const struct selection_file *f;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < e->s.files.n && !rc; i++) {
+		f = &e->s.files.v[i];
+		if (!wanted[i] && !f->nameless)
+			continue;
+		memset(&stats, 0, sizeof(stats));
+		e->m->segment = f->segment;
+		rc = framefile_read(f->path, model_feed_tasks, e->m, &stats);
+		if (rc == -ENOENT)
+			return -ESTALE;
+		rc = e->m->error; /* what cannot be read was said of the first time */
+	}
+	return rc;
+}
+
+static int give_attempts(struct each *e)
+{
+	const struct seen_span *seen;
+	struct attempt **at, *a;
+	size_t i;
+
+	model_close_attempts(e->m);
+	for (i = 0; i < e->m->attempts.n; i++) {
+		a = e->m->attempts.v[i];
+		seen = a->span ? selection_span(&e->s, a->span) : NULL;
+		if (!seen || seen->batch != e->s.batch)
+			continue;
+		at = ARRAY_NEW(&e->runs->v[seen->run].attempts);
+		if (!at)
+			return -ENOMEM;
+		*at = a;
+	}
+	return 0;
+}
+
+static int see_batch(struct each *e, size_t from, size_t to)
+{
+	struct run *r;
+	size_t i;
+	int rc = give_attempts(e);
+
+	for (i = from; i < to && !rc; i++) {
+		r = &e->runs->v[i];
+		if (is_surveyed_whole(r))
+			continue;
+		if (!r->attempts.n)
+			return -ESTALE; /* its segments have just gone */
+		rc = run_settle(r);
+		if (!rc)
+			rc = e->see(e->arg, r, i, e->runs->n);
+		forget_attempts(r);
+	}
+	model_drop_attempts(e->m);
+	return rc;
+}
+
+/* Runs from this one on, as many as fit; *to: behind the last. */
+static int read_batch(struct each *e, size_t from, size_t *to)
+{
+	bool *wanted = calloc(e->s.files.n + 1, sizeof(*wanted));
+	uint64_t bytes = 0, more;
+	size_t i;
+	int rc;
+
+	if (!wanted)
+		return -ENOMEM;
+	e->s.batch++;
+	for (i = from; i < e->runs->n; i++) {
+		if (is_surveyed_whole(&e->runs->v[i]))
+			continue;
+		more = run_bytes(e, &e->runs->v[i]);
+		if (bytes && bytes + more > e->batch_bytes)
+			break;
+		bytes += more;
+		join_batch(e, i, wanted);
+	}
+	*to = i;
+	rc = bytes ? read_again(e, wanted) : 0;
+	free(wanted);
+	return rc ? rc : see_batch(e, from, i);
+}
+
+static int see_surveyed(struct each *e)
+{
+	struct run *r;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < e->runs->n && !rc; i++) {
+		r = &e->runs->v[i];
+		if (is_surveyed_whole(r))
+			rc = e->see(e->arg, r, i, e->runs->n);
+		forget_attempts(r);
+	}
+	model_drop_attempts(e->m);
+	return rc;
+}
+
+static int read_once(struct each *e, const char *dir, uint64_t now_ns, bool whole)
+{
+	size_t i = 0;
+	int n, rc;
+
+	e->m->selection = whole ? NULL : &e->s;
+	e->s.pass = SELECTION_SURVEY;
+	n = model_read_dir(e->m, dir);
+	rc = n < 0 ? n : model_close(e->m, now_ns);
+	if (!rc)
+		rc = runs_build(e->runs, e->m);
+	for (i = 0; whole && i < e->runs->n && !rc; i++)
+		rc = e->see(e->arg, &e->runs->v[i], i, e->runs->n);
+	if (!whole && !rc) {
+		rc = see_surveyed(e);
+		e->s.pass = SELECTION_BATCH;
+		for (i = 0; i < e->runs->n && !rc;)
+			rc = read_batch(e, i, &i);
+	}
+	e->m->selection = NULL;
+	return rc ? rc : n;
+}
+
+int model_read_each(struct model *m, struct runs *runs, const char *dir, uint64_t now_ns,
+		    uint64_t whole_bytes, run_visitor see, void *arg)
+{
+	struct each e = {.m = m, .runs = runs, .see = see, .arg = arg};
+	int rc, tries = TRIES;
+	bool whole;
+
+	e.batch_bytes = whole_bytes ? whole_bytes : SELECTION_BYTES;
+	whole = model_bytes(dir) < e.batch_bytes;
+	while ((rc = read_once(&e, dir, now_ns, whole)) == -ESTALE && --tries) {
+		runs_release(runs);
+		model_release(m);
+		model_init(m);
+		selection_restart(&e.s);
+		memset(&e.s, 0, sizeof(e.s));
+	}
+	selection_restart(&e.s);
+	return rc;
+}
