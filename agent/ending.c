@@ -34,11 +34,12 @@ void ending_init(struct ending *e, int pid)
 void ending_look(struct ending *e)
 {
 	char file[PATH_MAX];
+	struct procfs_stat st;
 	uint64_t kills;
 
-	/* Asked last: a process that ended meanwhile may be shown in another group. */
+	/* Asked last: a process that begins to end is shown in the root's group (version 1). */
 	if (!procfs_oom_file(e->pid, file, sizeof(file)) || !strcmp(file, e->oom_file) ||
-	    !procfs_oom_kills(file, &kills) || procfs_ended(e->pid, 0))
+	    !procfs_oom_kills(file, &kills) || procfs_stat(e->pid, &st) || st.exiting)
 		return;
 	memcpy(e->oom_file, file, sizeof(file));
 	e->oom_kills = kills;

@@ -20,7 +20,7 @@ static void on_term(int signal_number)
 }
 
 /* Undoes what a worker may have set up for itself: affinity, cwd, umask. It stays where the
- * worker is in priority and in its cgroup, and it goes first when memory runs out. */
+ * worker is in priority and in its cgroup. */
 static void settle(void)
 {
 	struct sigaction sa;

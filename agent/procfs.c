@@ -74,10 +74,13 @@ void procfs_pack(msgpack_packer *pk, const char *key, const char *text, const ch
 	pack_kv_maybe(pk, key, known, v * scale);
 }
 
+#define EXITING 0x4u /* PF_EXITING of the kernel's include/linux/sched.h, in stat's "flags" */
+
 int procfs_stat(int pid, struct procfs_stat *out)
 {
 	char buf[1024];
 	const char *p;
+	unsigned int flags;
 	ssize_t n = procfs_slurp(buf, sizeof(buf), "/proc/%d/stat", pid);
 
 	if (n < 0)
@@ -86,9 +89,12 @@ int procfs_stat(int pid, struct procfs_stat *out)
 	if (!p || p[1] != ' ' || !p[2])
 		return -EPROTO;
 	out->state = p[2];
-	if (sscanf(p + 3, "%d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
-		   " %" SCNu64 " %*d %" SCNu64, &out->ppid, &out->threads, &out->start_ticks) != 3)
+	if (sscanf(p + 3,
+		   "%d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
+		   " %" SCNu64 " %*d %" SCNu64,
+		   &out->ppid, &flags, &out->threads, &out->start_ticks) != 4)
 		return -EPROTO;
+	out->exiting = flags & EXITING;
 	return 0;
 }
 
@@ -99,7 +105,8 @@ bool procfs_ended(int pid, uint64_t start_ticks)
 
 	if (rc == -ENOENT || rc == -ESRCH)
 		return true;
-	return rc == 0 && (st.state == 'Z' || st.state == 'X' ||
+	/* The main thread may be gone while others live, or give back a large memory. */
+	return rc == 0 && (((st.state == 'Z' || st.state == 'X') && st.threads <= 1) ||
 			   (start_ticks && st.start_ticks != start_ticks));
 }
 

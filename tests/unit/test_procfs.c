@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_procfs.c - when a process has ended, asked of real ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/procfs.h"
+
+static void *wait_for_the_end(void *arg)
+{
+	(void)arg;
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static bool await(int pid, bool (*has)(int pid))
+{
+	struct timespec pause_time = {0, 10000000};
+
+	for (int i = 0; i < 6000; i++, nanosleep(&pause_time, NULL)) {
+		if (has(pid))
+			return true;
+	}
+	return false;
+}
+
+static bool main_thread_ended(int pid)
+{
+	struct procfs_stat st;
+
+	return procfs_stat(pid, &st) == 0 && st.state == 'Z';
+}
+
+static bool has_ended(int pid)
+{
+	return procfs_ended(pid, 0);
+}
+
+/* As in a process that the kernel kills: its threads end one after the other, the main one first or
+ * not. */
+static void test_ended_when_the_last_thread_has(void **state)
+{
+	struct procfs_stat st;
+	pthread_t other;
+	int pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		alarm(120); /* ends it if the test fails before it does */
+		if (pthread_create(&other, NULL, wait_for_the_end, NULL))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	assert_true(pid > 0);
+	assert_true(await(pid, main_thread_ended));
+	assert_int_equal(procfs_stat(pid, &st), 0);
+	assert_true(st.exiting);
+	assert_int_equal(st.threads, 2);
+	assert_int_equal(st.ppid, getpid());
+	assert_false(procfs_ended(pid, st.start_ticks));
+	assert_true(procfs_ended(pid, st.start_ticks + 1));
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_true(await(pid, has_ended));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(procfs_ended(pid, 0));
+	assert_int_equal(procfs_stat(getpid(), &st), 0);
+	assert_false(st.exiting);
+	assert_false(procfs_ended(getpid(), st.start_ticks));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ended_when_the_last_thread_has),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
