@@ -60,6 +60,7 @@ def read_and_die(how, path, marker):
     import os
     import resource
     import signal
+    import time
 
     size, again = read_once_marked(path, marker)
     if again:
@@ -77,6 +78,8 @@ def read_and_die(how, path, marker):
             pass
     elif how == "memory":
         held = []
+        while not os.path.exists(f"{marker}.go"):
+            time.sleep(0.05)
         while True:
             held.append(bytearray(os.urandom(1 << 20)))
     else:
