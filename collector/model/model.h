@@ -32,8 +32,7 @@
 #define MODEL_SILENT_SECONDS 10.0
 /* ... or when the whole journal is this much older than the report. */
 #define MODEL_STALE_SECONDS 60.0
-/* The collector's clock was set where two measurements differ by more than this and by the drift.
- */
+/* The collector's clock was set where two measurements differ by more than this and the drift. */
 #define MODEL_CLOCK_SET_SECONDS 1.0
 #define MODEL_CLOCK_DRIFT 5e-4
 
@@ -164,8 +163,7 @@ struct worker {
 	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes;
 	ARRAY(struct filesystem) filesystems;
 	ARRAY(struct clock_pair) clocks;
-	double clock_set_seconds; /* the collector's clock was set by so much meanwhile; 0: it was
-				     not */
+	double clock_set_seconds; /* the collector's clock was set by so much meanwhile; 0: no */
 	ARRAY(struct stream) streams;
 	ARRAY(struct sample) samples;
 	ARRAY(struct host_sample) hosts;
