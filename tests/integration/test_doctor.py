@@ -69,7 +69,12 @@ def pid_of(procs, name):
 def measured(procs):
     worker = procs.start_worker()
     pid = pid_of(procs, worker.name)
-    cluster.wait_until(lambda: about(doctor(procs, "--worker", str(pid)), "versions"), "the worker's agent")
+    # Its description is the first that comes; that it is connected is told with its first second.
+    def is_whole():
+        lines = doctor(procs, "--worker", str(pid))
+        return about(lines, "versions") and any("1 workers connected" in page["text"] for page in about(lines, "page"))
+
+    cluster.wait_until(is_whole, "the worker's agent")
     return pid
 
 

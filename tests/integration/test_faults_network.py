@@ -128,7 +128,9 @@ def test_a_collector_that_takes_nothing(site, data):
     assert sum(f["read_bytes"] for f in found["files"] if f["path"] == data["zlib"]) == n * size
     line = faults.line_of(site.procs)
     assert line.startswith("1 workers seen, ") and " 0 records refused" not in line and " 0 records lost" in line, line
-    slow, fast = (statistics.median(t["wall_seconds"] for t in rows) for rows in (tasks, jobs.tasks_of(free, "free")))
+    # the end of some was dropped
+    slow, fast = (statistics.median(t["wall_seconds"] for t in rows if t["wall_seconds"] is not None)
+                  for rows in (tasks, jobs.tasks_of(free, "free")))
     assert slow < 4 * fast + 1e-3  # a worker that waited for its agent would wait for seconds
 
 

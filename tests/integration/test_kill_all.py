@@ -12,7 +12,6 @@ import jobs
 import pytest
 from distributed import Client, span
 
-SLOTS = 4864  # CREMA_SHM_TASKS
 PATIENT = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1000"}
 
 
@@ -86,8 +85,9 @@ def test_agent_stands_still(new_cluster):
 
 
 def test_table_of_tasks_is_full(new_cluster):
-    """No agent takes anything from the table for 6,000 tasks: what it cannot hold is refused and
-    counted, what it holds arrives when the agents go on, and the sums are exact."""
+    """Agents are stopped as soon as they are seen during 6,000 tasks, more than the table holds: what it
+    cannot hold is refused and counted, what it holds arrives when the agents go on, and the sums are
+    exact. (One that takes over on a busy machine may make room for some before it is stopped.)"""
     procs = new_cluster()
     with measured(procs, nthreads=2) as client:
         cluster.wait_until(procs.agents, "the agent")
@@ -104,7 +104,6 @@ def test_table_of_tasks_is_full(new_cluster):
     assert {t["key"] for t in tasks} < set(keys)
     assert worker["tasks_started"] == worker["tasks_done"] == 6001
     assert worker["tasks_refused"] == found["completeness"]["tasks_refused"] == 6000 - len(tasks) > 0
-    assert len(tasks) <= SLOTS
     assert all(t["counted"] for t in tasks)
     assert sorted(t["key"] for t in jobs.tasks_of(after, "later")) == later
     # The sums hold the refused ones too.
