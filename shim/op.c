@@ -38,8 +38,8 @@ void op_bracket(struct op *op, int time_id)
 		op->start = ticks();
 		usage(&op->switches, &op->inblock);
 		runqueue_wait_begins(op->t, time_id, op->switches);
-		op->cpu_ns =
-			clock_ns(CLOCK_THREAD_CPUTIME_ID); /* after the look, which costs CPU */
+		/* after the look, which costs CPU */
+		op->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	} while (runqueue_read_again(op->start, &times));
 	op->start = ticks();
 }

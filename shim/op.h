@@ -5,9 +5,10 @@
  * A call that returns at once costs two reads of the tick counter. A call is bracketed with the
  * thread's clocks (about 1 us, and 2 us more for a look at the run queue: runqueue.h says when)
  * when it is likely to block: large reads, waits, and the small reads that follow one that was
- * slow. For a bracketed call wait = elapsed - CPU inside - run queue inside      (0 if the thread
- * was never switched out) and for a slow call that was not bracketed, wait = elapsed - run queue
- * since the last look; its own CPU, a few us, is in there too.
+ * slow. For a bracketed call
+ *     wait = elapsed - CPU inside - run queue inside     (0 if the thread was never switched out)
+ * and for a slow call that was not bracketed
+ *     wait = elapsed - run queue since the last look     (its own CPU, a few us, is in there too)
  */
 #ifndef CREMA_SHIM_OP_H
 #define CREMA_SHIM_OP_H
@@ -31,10 +32,9 @@ struct op {
 	uint32_t row, kind;
 	int time_id; /* of a wait */
 	uint64_t cpu_ns, inblock, switches;
-	struct crema_task *pool_of; /* a pool thread's call that may block, of this task */
-	struct lend lend;	    /* a read of a file that another thread's task has opened */
-	struct crema_task
-		*waits_for; /* the task whose own thread waits for a lock, with its mark */
+	struct crema_task *pool_of;   /* a pool thread's call that may block, of this task */
+	struct lend lend;	      /* a read of a file that another thread's task has opened */
+	struct crema_task *waits_for; /* the task whose own thread waits, with its mark */
 	struct overlap_mark mark;
 };
 
@@ -44,7 +44,7 @@ void op_bracket(struct op *op, int time_id);
 struct op_end {
 	uint64_t gross_ns; /* elapsed - CPU inside; 0 if the thread was never switched out */
 	uint64_t cpu_ns, switches, storage_bytes;
-	uint64_t tick;
+	uint64_t tick; /* of that end */
 };
 struct op_end op_end(const struct op *op);
 

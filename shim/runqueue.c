@@ -57,8 +57,7 @@ static void take_back(struct crema_thread *t, uint64_t delay_ns)
 	held.sum_ns = 0;
 }
 
-/* The time since the end of the last held wait that was not CPU: all of a preemption's delay there.
- */
+/* Not CPU since the end of the last held wait: all of a preemption's delay is in there. */
 static uint64_t gap_ns(void)
 {
 	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - held.cpu_ns;

@@ -189,6 +189,17 @@ static int feed_task(struct model *m, struct worker *w, const struct stream *s,
 	return attempt_take(m, a, &r) ? -ENOMEM : m->error;
 }
 
+static bool message_type(const msgpack_object *message, uint64_t *type)
+{
+	return message->type == MSGPACK_OBJECT_ARRAY && message->via.array.size >= 2 &&
+	       object_u64(&message->via.array.ptr[0], type);
+}
+
+static bool is_of_task(uint64_t type)
+{
+	return type >= CREMA_MSG_TASK_START && type <= CREMA_MSG_TASK_AMEND;
+}
+
 static int feed_message(struct model *m, struct worker *w, const struct stream *s,
 			const msgpack_object *message)
 {
@@ -196,13 +207,12 @@ static int feed_message(struct model *m, struct worker *w, const struct stream *
 	uint64_t type, boot_ns = 0;
 	struct text json;
 
-	if (message->type != MSGPACK_OBJECT_ARRAY || message->via.array.size < 2 ||
-	    !object_u64(&message->via.array.ptr[0], &type)) {
+	if (!message_type(message, &type)) {
 		m->records_bad++;
 		return 0;
 	}
 	item = message->via.array.ptr;
-	if (type >= CREMA_MSG_TASK_START && type <= CREMA_MSG_TASK_AMEND)
+	if (is_of_task(type))
 		return feed_task(m, w, s, message);
 	if (!selection_takes_message(m, w, type, &item[1]))
 		return 0;
@@ -254,9 +264,7 @@ int model_feed_tasks(void *model, const struct crema_frame_header *head, const u
 	rc = s ? 0 : -ENOMEM;
 	for (i = 0; u.root.type == MSGPACK_OBJECT_ARRAY && i < u.root.via.array.size && !rc; i++) {
 		message = &u.root.via.array.ptr[i];
-		if (message->type == MSGPACK_OBJECT_ARRAY && message->via.array.size > 1 &&
-		    object_u64(&message->via.array.ptr[0], &type) && type >= CREMA_MSG_TASK_START &&
-		    type <= CREMA_MSG_TASK_AMEND)
+		if (message_type(message, &type) && is_of_task(type))
 			rc = feed_task(m, w, s, message);
 	}
 	unpack_release(&u);

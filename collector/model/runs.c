@@ -31,15 +31,10 @@ bool run_has_span(const struct run *r, const char *span)
 	return span && (span == r->spans[0] || span == r->spans[1] || span == r->spans[2]);
 }
 
-static double when(double t)
-{
-	return isnan(t) ? 0 : t;
-}
-
 static int by_start(const void *pa, const void *pb)
 {
 	const struct run *a = pa, *b = pb;
-	double x = when(a->start), y = when(b->start);
+	double x = time_or_0(a->start), y = time_or_0(b->start);
 
 	if (x != y)
 		return x < y ? -1 : 1;
@@ -64,7 +59,7 @@ static int push(struct attempts *list, struct attempt *a)
 static int span_take(struct span *s, struct attempt *a)
 {
 	if (!s->attempts.n) {
-		s->begin = when(a->begin);
+		s->begin = time_or_0(a->begin);
 		s->scatter = true;
 	}
 	if (!a->prefix || strcmp(a->prefix, "lambda"))
@@ -261,9 +256,9 @@ static int group_gaps(struct runs *runs, struct model *m)
 		a = m->attempts.v[i];
 		if (a->span)
 			continue;
-		if (!r || when(a->begin) > end + RUNS_GAP_SECONDS ||
+		if (!r || time_or_0(a->begin) > end + RUNS_GAP_SECONDS ||
 		    ((a->flags & CREMA_TASK_PREPROCESSING) && r->kind == RUN_COFFEA &&
-		     when(a->begin) > chunk_end)) {
+		     time_or_0(a->begin) > chunk_end)) {
 			r = run_new(runs, m, RUN_OTHER);
 			if (!r)
 				return -ENOMEM;
@@ -271,11 +266,11 @@ static int group_gaps(struct runs *runs, struct model *m)
 		}
 		if (attempt_is_chunk(a)) {
 			r->kind = RUN_COFFEA;
-			chunk_end = fmax(chunk_end, when(a->end));
+			chunk_end = fmax(chunk_end, time_or_0(a->end));
 		} else if ((a->flags & CREMA_TASK_PREPROCESSING) && r->kind == RUN_OTHER) {
 			r->kind = RUN_PREPROCESSING;
 		}
-		end = fmax(end, when(a->end));
+		end = fmax(end, time_or_0(a->end));
 		if (push(&r->attempts, a))
 			return -ENOMEM;
 	}

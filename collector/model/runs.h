@@ -23,6 +23,8 @@
 #ifndef CREMA_COLLECTOR_RUNS_H
 #define CREMA_COLLECTOR_RUNS_H
 
+#include <math.h>
+
 #include "collector/model/model.h"
 
 #define RUNS_GAP_SECONDS 10.0
@@ -66,6 +68,12 @@ void runs_release(struct runs *runs);
  * fits; or the id of one of its spans. NULL if there is none.
  */
 struct run *runs_find(const struct runs *runs, const char *which);
+
+/* To order by times: unknown ones come first. */
+static inline double time_or_0(double t)
+{
+	return isnan(t) ? 0 : t;
+}
 
 bool attempt_is_chunk(const struct attempt *a);
 bool run_has_span(const struct run *r, const char *span);

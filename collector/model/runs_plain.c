@@ -43,11 +43,6 @@ bool attempt_is_plain(const struct attempt *a)
 	return a->span && !strncmp(a->span, SPAN, sizeof(SPAN) - 1);
 }
 
-static double when(double t)
-{
-	return isnan(t) ? 0 : t;
-}
-
 static struct current *current_of(struct grouping *g, const char *span)
 {
 	size_t length = strcspn(span, "."), i;
@@ -108,11 +103,12 @@ static bool begins_anew(struct grouping *g, const struct current *c, const struc
 	const struct fetches *f = fetches_of(g, a);
 	const struct attempt *fetch = f && f->attempts.n ? f->attempts.v[f->attempts.n - 1] : NULL;
 
-	if (before && when(before->end) <= when(a->begin) && c->end <= when(a->begin))
+	if (before && time_or_0(before->end) <= time_or_0(a->begin) &&
+	    c->end <= time_or_0(a->begin))
 		return true;
-	if (fetch && when(fetch->begin) > c->begin)
+	if (fetch && time_or_0(fetch->begin) > c->begin)
 		return true;
-	return when(a->begin) > c->end + PLAIN_IDLE_SECONDS;
+	return time_or_0(a->begin) > c->end + PLAIN_IDLE_SECONDS;
 }
 
 static struct run *run_add(struct grouping *g, enum run_kind kind, const char *span)
@@ -164,9 +160,9 @@ static int take_chunk(struct grouping *g, struct attempt *a)
 		*c = (struct current){.span = a->span,
 				      .length = strcspn(a->span, "."),
 				      .run = g->runs->n - 1,
-				      .begin = when(a->begin)};
+				      .begin = time_or_0(a->begin)};
 	}
-	c->end = fmax(c->end, when(a->end));
+	c->end = fmax(c->end, time_or_0(a->end));
 	r = &g->runs->v[c->run];
 	for (i = 0; f && i < f->attempts.n; i++) {
 		if (push(r, f->attempts.v[i]))
@@ -181,8 +177,8 @@ static int take_chunk(struct grouping *g, struct attempt *a)
 
 static int by_begin(const void *pa, const void *pb)
 {
-	double x = when((*(struct attempt *const *)pa)->begin);
-	double y = when((*(struct attempt *const *)pb)->begin);
+	double x = time_or_0((*(struct attempt *const *)pa)->begin);
+	double y = time_or_0((*(struct attempt *const *)pb)->begin);
 
 	return x < y ? -1 : x > y;
 }
@@ -208,10 +204,10 @@ static int take_rest(struct grouping *g)
 	if (rest.n)
 		qsort(rest.v, rest.n, sizeof(*rest.v), by_begin);
 	for (i = 0; i < rest.n && !rc; i++) {
-		if (!r || when(rest.v[i]->begin) > end + RUNS_GAP_SECONDS)
+		if (!r || time_or_0(rest.v[i]->begin) > end + RUNS_GAP_SECONDS)
 			r = run_add(g, RUN_PREPROCESSING, rest.v[i]->span);
 		rc = r ? push(r, rest.v[i]) : -ENOMEM;
-		end = fmax(end, when(rest.v[i]->end));
+		end = fmax(end, time_or_0(rest.v[i]->end));
 	}
 	free(rest.v);
 	return rc;

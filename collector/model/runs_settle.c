@@ -9,15 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-static double when(double t)
-{
-	return isnan(t) ? 0 : t;
-}
-
 int attempts_by_begin(const void *pa, const void *pb)
 {
 	const struct attempt *a = *(struct attempt *const *)pa, *b = *(struct attempt *const *)pb;
-	double x = when(a->begin), y = when(b->begin);
+	double x = time_or_0(a->begin), y = time_or_0(b->begin);
 	int c;
 
 	if (x != y)
@@ -32,7 +27,7 @@ static void name_run(struct run *r)
 {
 	const struct attempt *first = r->attempts.v[0];
 	uint64_t hash;
-	time_t t = (time_t)when(r->start);
+	time_t t = (time_t)time_or_0(r->start);
 	struct tm tm;
 	char text[20] = "00000000-000000";
 

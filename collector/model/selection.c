@@ -46,16 +46,19 @@ static bool same_span(const void *item, const void *key)
 	return ((const struct seen_span *)item)->span == *(const uint64_t *)key;
 }
 
+static struct seen_span *find_span(struct selection *s, uint64_t span)
+{
+	return table_find(&s->seen, hash_pair(span, 1), same_span, &span);
+}
+
 struct seen_span *selection_span(struct selection *s, const char *span)
 {
-	uint64_t key = (uintptr_t)span;
-
-	return table_find(&s->seen, hash_pair(key, 1), same_span, &key);
+	return find_span(s, (uintptr_t)span);
 }
 
 static struct seen_span *see_span(struct selection *s, uint64_t span)
 {
-	struct seen_span *seen = table_find(&s->seen, hash_pair(span, 1), same_span, &span);
+	struct seen_span *seen = find_span(s, span);
 
 	if (seen)
 		return seen;

@@ -3,7 +3,6 @@
 #include "collector/model/selection.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -190,6 +190,28 @@ static int no_run(struct buf *out, const struct model *m, const char *dir)
 			   dir, note ? " (a worker says: " : "", note ? note : "", note ? ")" : "");
 }
 
+/* All that the request is about, closed: 0 or -errno. */
+static int read_runs(const struct report_request *req, struct model *m, struct runs *runs,
+		     struct report_list *list)
+{
+	int rc;
+
+	if (req->list)
+		rc = model_read_each(m, runs, req->dir, req->now_ns, req->whole_bytes,
+				     report_list_take, list);
+	else
+		rc = model_read_runs(m, req->dir, &req->run, 1, req->whole_bytes);
+	if (rc < 0)
+		return rc;
+	note_torn(m, req->notice);
+	if (req->list) {
+		list->n = runs->n; /* the reading may have been begun anew */
+		return 0;
+	}
+	rc = model_close(m, req->now_ns);
+	return rc ? rc : runs_build(runs, m);
+}
+
 int report_render(const struct report_request *req, struct buf *out)
 {
 	struct model m;
@@ -203,20 +225,7 @@ int report_render(const struct report_request *req, struct buf *out)
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	model_init(&m);
 	memset(&runs, 0, sizeof(runs));
-	if (req->list)
-		rc = model_read_each(&m, &runs, req->dir, req->now_ns, req->whole_bytes,
-				     report_list_take, &list);
-	else
-		rc = model_read_runs(&m, req->dir, &req->run, 1, req->whole_bytes);
-	if (rc < 0) {
-		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
-		goto out;
-	}
-	list.n = runs.n; /* the reading may have been begun anew */
-	note_torn(&m, req->notice);
-	rc = req->list ? 0 : model_close(&m, req->now_ns);
-	if (!rc && !req->list)
-		rc = runs_build(&runs, &m);
+	rc = read_runs(req, &m, &runs, &list);
 	if (rc)
 		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
 	else if (!m.files_read && !m.dropped.n)
@@ -227,7 +236,6 @@ int report_render(const struct report_request *req, struct buf *out)
 		rc = no_run(out, &m, req->dir);
 	else
 		rc = req->list ? render_list(req, &list, &m, out) : render(req, &runs, &m, out);
-out:
 	free(list.v);
 	runs_release(&runs);
 	model_release(&m);
