@@ -2,84 +2,25 @@
 """A collector that is killed while records come, whose disk is full or may not be written, and whose
 journal is damaged: nothing that was acknowledged is lost, nothing counts twice, and what is lost is named."""
 
-import json
 import os
 import shutil
 import subprocess
-import urllib.request
 from pathlib import Path
 
 import browser
 import cluster
+import disks
 import faults
 import jobs
 import pytest
+from disks import namespaces, recovered, run_tasks, status, stuck
 from distributed import Client, span
-
-ROOM = "8m"  # of the small disk
-
-
-def namespaces():
-    """unshare's words for mounts of our own, or a skip where this machine allows none."""
-    words = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-m"]
-    if subprocess.run([*words, "true"], capture_output=True).returncode:
-        pytest.skip("no namespaces of our own on this machine")
-    return words
-
-
-def run_tasks(client, name, n, step=200):
-    """n tiny tasks in a span of that name; their keys."""
-    keys = []
-    with span(name):
-        while len(keys) < n:
-            new = [jobs.unique(name) for _ in range(step)]
-            assert client.gather(client.map(faults.count_up, range(step), key=new)) == list(range(1, step + 1))
-            keys += new
-    return sorted(keys)
-
-
-class SmallDisk(cluster.Cluster):
-    """The collector's folder is a small file system of its own, in mounts that only it and its readers see."""
-
-    def __init__(self, directory, env):
-        super().__init__(directory, env)
-        self.journal.mkdir()
-        self.holder = subprocess.Popen([*namespaces(), "sh", "-ec", f'mount -t tmpfs -o size={ROOM} none "{self.journal}"; '
-                                        'echo ready; exec sleep 100000'], stdout=subprocess.PIPE)
-        assert self.holder.stdout.readline() == b"ready\n"
-        self.inside = ["nsenter", "-t", str(self.holder.pid), *([] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]), "-m"]
-
-    def stop(self, agent_seconds=10.0):
-        super().stop(agent_seconds)
-        self.holder.kill()
-        self.holder.wait()
-
-    def shell(self, script):
-        return subprocess.run([*self.inside, "sh", "-c", script], cwd="/", capture_output=True, text=True, timeout=60)
-
-    def fill(self):
-        self.shell(f'dd if=/dev/zero of="{self.journal}/filler" bs=4k 2>/dev/null')
-        free = os.statvfs(f"/proc/{self.holder.pid}/root{self.journal}")
-        assert free.f_bavail == 0
-
-    def report(self, *args, directory=None, env=None):
-        return subprocess.run([*self.inside, self.build / "crema", "report", "--dir", directory or self.journal, *args],
-                              env={**self.env, **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory, homes):
-    state = tmp_path_factory.mktemp("state")
-    with SmallDisk(tmp_path_factory.mktemp("small") / "cluster", {**homes, "XDG_STATE_HOME": str(state)}) as procs:
-        procs.spool = state / "crema" / "spool"
-        procs.start_collector(prefix=procs.inside)
-        procs.start_scheduler()
-        for _ in range(2):
-            procs.start_worker(nthreads=2)
-        with Client(procs.address) as client:
-            client.wait_for_workers(2, timeout=120)
-            procs.client = client
-            yield procs
+def small(tmp_path_factory, homes, collector_loop):
+    with disks.site(tmp_path_factory, homes) as procs:
+        yield procs
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +42,6 @@ def killed(small, tmp_path_factory):
     small.copy = shutil.copytree(f"/proc/{small.holder.pid}/root{small.journal}", tmp_path_factory.mktemp("copy") / "journal")
     small.found, small.keys = found, sorted(keys)
     return small
-
-
-def status(procs, name="status.json"):
-    with urllib.request.urlopen(f"http://127.0.0.1:{procs.http_port}/{name}", timeout=60) as answer:
-        return json.load(answer)
 
 
 def test_killed_three_times_while_records_come(killed):
@@ -188,37 +124,8 @@ def test_truncated_journal(killed, damaged):
 
 # --- a disk that takes no more
 
-def spooled(procs):
-    return [p for p in procs.spool.glob("*.crema")] if procs.spool.exists() else []
-
-
-def stuck(procs, why):
-    """The collector says on its page what is wrong, and takes nothing."""
-    cluster.wait_until(lambda: status(procs)["journal"]["state"] == "stuck", "the journal to be stuck", 60)
-    assert status(procs)["journal"]["error"] == status(procs, "live.json")["journal_error"] == why
-    top = subprocess.run([procs.build / "crema", "top", "--once", "--http", f"127.0.0.1:{procs.http_port}"],
-                         env=procs.env, capture_output=True, text=True, timeout=60)
-    assert f"the journal cannot be written: {why}" in top.stdout
-    before = status(procs)["records"]
-    cluster.wait_until(lambda: spooled(procs), "the agent to spool", 60)
-    assert status(procs)["records"] == before
-    assert procs.collector.poll() is None
-
-
-def recovered(procs, name, keys):
-    """All is there once, and the agent keeps nothing any more."""
-    cluster.wait_until(lambda: status(procs)["journal"]["state"] == "ok", "the journal to be written again", 60)
-    found = jobs.settled(procs, lambda r: len(jobs.tasks_of(r, name)) >= len(keys))
-    tasks = jobs.tasks_of(found, name)
-    assert sorted(t["key"] for t in tasks) == keys
-    assert all(t["counted"] for t in tasks)
-    faults.whole(found)
-    assert status(procs, "live.json")["journal_error"] is None
-    cluster.wait_until(lambda: not spooled(procs), "the spool to be sent", 60)
-    return found
-
-
 def test_disk_full(small, tmp_path):
+    before = len(small.collector.text())
     small.fill()
     keys = run_tasks(small.client, "full", 400)
     stuck(small, "no space left on device")
@@ -228,7 +135,7 @@ def test_disk_full(small, tmp_path):
         os.unlink(f"/proc/{small.holder.pid}/root{small.journal}/filler")
         page.wait("document.getElementById('live-journal').textContent === ''")
     recovered(small, "full", keys)
-    said = small.collector.text()
+    said = small.collector.text()[before:]
     assert said.count("cannot write the journal") == 1 and said.count("can be written again") == 1, said
 
 
