@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collector/serve/journal_sync.h"
@@ -59,8 +60,9 @@ static int begin_segment(struct journal *journal)
 		return err;
 	}
 	journal_sync_file(journal->sync, fd);
-	if (journal->file.fd >= 0)
-		framefile_close(&journal->file);
+	if (journal->file.fd >= 0 && journal->file.size == journal->empty_bytes)
+		unlink(journal->file.path); /* it never took a frame */
+	framefile_close(&journal->file);
 	journal->file = file;
 	journal->segment_ns = created_ns;
 	journal->empty_bytes = file.size;
@@ -93,7 +95,6 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 {
 	struct journal *journal = calloc(1, sizeof(*journal));
 	struct rlimit limit;
-	int dir_fd = -1;
 
 	*error = -ENOMEM;
 	if (!journal)
@@ -118,11 +119,9 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 		goto out;
 	strcpy(journal->dir, config->dir);
 	journal->segment_ns = newest_ns(journal->dir);
-	dir_fd = open(journal->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir_fd >= 0)
-		journal->sync =
-			journal_sync_start(journal->ring ? journal->config.loop : NULL, dir_fd,
-					   journal->config.sync_ms, journal->config.sync);
+	journal->sync =
+		journal_sync_start(journal->ring ? journal->config.loop : NULL, journal->dir,
+				   journal->config.sync_ms, journal->config.sync);
 	if (!journal->sync) {
 		*error = -errno;
 		goto out;
@@ -131,10 +130,7 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 	if (!*error)
 		return journal;
 	journal_sync_stop(journal->sync);
-	dir_fd = -1;
 out:
-	if (dir_fd >= 0)
-		close(dir_fd);
 	loop_file_free(journal->ring);
 	free(journal);
 	return NULL;
@@ -196,6 +192,26 @@ static int write_batch(struct journal *journal)
 	return err;
 }
 
+/* Errors after which this file may take more, once there is room. */
+static bool wants_room(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
+}
+
+/*
+ * The next try of what could not be written. A disk that an error has made read-only, or a server's
+ * file that has become stale, never takes another byte; but there may be a new disk at the folder's
+ * path by now. The batch is written whole there: what the old file has of it says the same.
+ */
+static int write_again(struct journal *journal)
+{
+	int err = write_batch(journal);
+
+	if (!err || wants_room(err) || begin_segment(journal))
+		return err;
+	return write_batch(journal);
+}
+
 static void on_written(void *arg, int result)
 {
 	struct journal *journal = arg;
@@ -232,7 +248,7 @@ int journal_flush(struct journal *journal)
 				journal->batch.len, journal->file.size);
 		return -EINPROGRESS;
 	}
-	err = write_batch(journal);
+	err = journal->stats.error ? write_again(journal) : write_batch(journal);
 	if (!err && journal->queue.len) {
 		make_batch(journal);
 		err = write_batch(journal);
@@ -268,6 +284,20 @@ static int make_room(struct journal *journal, size_t bytes)
 	return err;
 }
 
+/* Somebody has removed the present segment: what is written there would be gone with it. */
+static bool is_removed(const struct journal *journal)
+{
+	struct stat st;
+
+	return !fstat(journal->file.fd, &st) && !st.st_nlink;
+}
+
+static int begin_anew(struct journal *journal)
+{
+	log_line("collect: '%s' was removed: what it held is lost", journal->file.path);
+	return set_state(journal, begin_segment(journal));
+}
+
 int journal_add(struct journal *journal, struct journal_hello *hello, const void *frame,
 		size_t bytes)
 {
@@ -283,6 +313,9 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 		journal_flush(journal);
 	}
 	if (journal->stats.error)
+		return -EAGAIN;
+	if (!journal->batch.len && !journal->queue.len && is_removed(journal) &&
+	    begin_anew(journal))
 		return -EAGAIN;
 	if (make_room(journal, bytes + (hello ? hello->bytes : 0)))
 		return -EAGAIN;

@@ -10,7 +10,8 @@
  * acknowledged once journal_written() has reached what journal_taken() was after it was added.
  * When writing fails (disk full ...) the journal is stuck: the queue is kept, nothing more is
  * taken, and every further journal_flush() tries again. So nothing is lost and memory stays
- * bounded.
+ * bounded. After an error other than one of room a try that fails also tries a new segment: the
+ * folder may have got another disk. A segment that was removed is noticed before the next frames.
  *
  * With a loop that has file operations, writing goes on while the loop does, one write at a time,
  * and what is added meanwhile makes the next; when that is large, adding waits. What it did not

@@ -3,9 +3,12 @@
 #include "collector/serve/journal_sync.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +24,7 @@ struct journal_sync {
 	pthread_cond_t wake;
 	int (*sync)(int fd);
 	int64_t interval_ms;
-	int dir_fd;
+	char dir[PATH_MAX];
 	/* With a loop: no thread. */
 	struct loop *loop;
 	struct loop_timer *timer;
@@ -29,6 +32,7 @@ struct journal_sync {
 	enum { RESTING, SYNC_OLD, SYNC_NEWEST, SYNC_DIR } step;
 	bool round_dirty, round_new_name; /* as of the round's beginning */
 	uint64_t step_ns;
+	int dir_fd; /* while the ring has it */
 	/* Below: under the lock. */
 	int fd[FILES_MAX]; /* oldest first; the last one is still written */
 	unsigned int files;
@@ -65,6 +69,22 @@ static void forget_oldest(struct journal_sync *sync)
 		sync->fd[i] = sync->fd[i + 1];
 }
 
+/* Anew each time: another disk may lie there than before. */
+static int open_dir(const struct journal_sync *sync)
+{
+	return open(sync->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void sync_dir(const struct journal_sync *sync)
+{
+	int fd = open_dir(sync);
+
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
 /* With the lock held, which is given back while the disk works. */
 static void sync_round(struct journal_sync *sync)
 {
@@ -86,7 +106,7 @@ static void sync_round(struct journal_sync *sync)
 	if (dirty && fd >= 0)
 		sync_one(sync, fd);
 	if (new_name)
-		fsync(sync->dir_fd);
+		sync_dir(sync);
 	pthread_mutex_lock(&sync->lock);
 }
 
@@ -124,7 +144,7 @@ static void next_step(struct journal_sync *sync)
 		sync->round_dirty = false;
 		sync->step = SYNC_NEWEST;
 		loop_file_sync(sync->ring, sync->fd[0], true);
-	} else if (sync->round_new_name) {
+	} else if (sync->round_new_name && (sync->dir_fd = open_dir(sync)) >= 0) {
 		sync->round_new_name = false;
 		sync->step = SYNC_DIR;
 		loop_file_sync(sync->ring, sync->dir_fd, false);
@@ -149,7 +169,9 @@ static void on_synced(void *arg, int result)
 {
 	struct journal_sync *sync = arg;
 
-	if (sync->step != SYNC_DIR)
+	if (sync->step == SYNC_DIR)
+		close(sync->dir_fd);
+	else
 		count(sync, sync->step_ns, result);
 	if (sync->step == SYNC_OLD)
 		forget_oldest(sync);
@@ -182,7 +204,7 @@ static void stop_ring(struct journal_sync *sync)
 	loop_timer_free(sync->timer);
 }
 
-struct journal_sync *journal_sync_start(struct loop *loop, int dir_fd, int64_t interval_ms,
+struct journal_sync *journal_sync_start(struct loop *loop, const char *dir, int64_t interval_ms,
 					int (*sync_fn)(int fd))
 {
 	struct journal_sync *sync = calloc(1, sizeof(*sync));
@@ -192,7 +214,7 @@ struct journal_sync *journal_sync_start(struct loop *loop, int dir_fd, int64_t i
 	if (!sync)
 		return NULL;
 	sync->loop = loop;
-	sync->dir_fd = dir_fd;
+	strcpy(sync->dir, dir);
 	sync->interval_ms = interval_ms;
 	sync->sync = sync_fn;
 	pthread_mutex_init(&sync->lock, NULL);
@@ -258,7 +280,6 @@ int journal_sync_stop(struct journal_sync *sync)
 	err = sync->error;
 	while (sync->files)
 		close(sync->fd[--sync->files]);
-	close(sync->dir_fd);
 	pthread_cond_destroy(&sync->wake);
 	pthread_mutex_destroy(&sync->lock);
 	free(sync);

@@ -16,10 +16,10 @@ struct journal_sync;
 struct loop;
 
 /*
- * dir_fd is synced after a file was handed over, so that its name survives too; owned. loop: one
- * with file operations, which then does the syncs; or NULL. NULL with errno.
+ * dir, shorter than PATH_MAX, is synced after a file was handed over, so that its name survives
+ * too. loop: one with file operations, which then does the syncs; or NULL. NULL with errno.
  */
-struct journal_sync *journal_sync_start(struct loop *loop, int dir_fd, int64_t interval_ms,
+struct journal_sync *journal_sync_start(struct loop *loop, const char *dir, int64_t interval_ms,
 					int (*sync)(int fd));
 void journal_sync_file(struct journal_sync *sync, int fd);
 void journal_sync_dirty(struct journal_sync *sync);

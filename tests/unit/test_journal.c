@@ -210,6 +210,90 @@ static void a_failed_write_is_tried_again_and_tears_nothing(void **state)
 	store_release(&store);
 }
 
+static char sick[PATH_MAX];
+
+/* A disk that an error has made read-only: one file never takes anything again. */
+static int append_elsewhere(struct framefile *file, const void *frames, size_t bytes)
+{
+	return strcmp(file->path, sick) ? framefile_append(file, frames, bytes) : -EROFS;
+}
+
+static void newest(const struct store *store, char *path, size_t size)
+{
+	char **names;
+	int n = framefile_list(store->dir, &names);
+
+	assert_true(n > 0);
+	snprintf(path, size, "%s/%s", store->dir, names[n - 1]);
+	free(names);
+}
+
+static void a_file_that_stays_read_only_is_left(void **state)
+{
+	struct store store = {.config.append = append_elsewhere};
+	struct journal_stats stats;
+
+	(void)state;
+	sick[0] = 0;
+	store_init(&store);
+	assert_int_equal(store_add(&store), 0);
+	assert_int_equal(store_flush(&store), 0);
+	newest(&store, sick, sizeof(sick));
+	assert_int_equal(store_add(&store), 0);
+	assert_int_equal(store_flush(&store), -EROFS);
+	assert_int_equal(store_add(&store), -EAGAIN);
+	assert_int_equal(store_flush(&store), 0); /* the folder takes a new file */
+	assert_int_equal(journal_written(store.journal), journal_taken(store.journal));
+	assert_int_equal(store_add(&store), 0);
+	assert_int_equal(store_flush(&store), 0);
+	journal_get_stats(store.journal, &stats);
+	assert_int_equal(stats.segments, 2);
+	assert_int_equal(stats.failures, 1);
+	/* What was queued had its worker's HELLO in the segment before. */
+	assert_string_equal(scan(store.dir).order, "HDDHD");
+	/* One that never took a frame does not stay. */
+	journal_next_segment(store.journal);
+	assert_int_equal(store_add(&store), 0);
+	newest(&store, sick, sizeof(sick));
+	assert_int_equal(store_flush(&store), -EROFS);
+	assert_int_equal(store_flush(&store), 0);
+	assert_int_equal(access(sick, F_OK), -1);
+	assert_string_equal(scan(store.dir).order, "HDDHDHD");
+	journal_close(store.journal);
+	store_release(&store);
+}
+
+static void a_removed_segment_takes_nothing_more(void **state)
+{
+	struct store store = {.config.segment_bytes = 0};
+	char path[PATH_MAX], away[sizeof(store.dir) + 8];
+
+	(void)state;
+	store_init(&store);
+	assert_int_equal(store_add(&store), 0);
+	assert_int_equal(store_flush(&store), 0);
+	newest(&store, path, sizeof(path));
+	unlink(path);
+	assert_int_equal(store_add(&store), 0);
+	assert_int_equal(store_flush(&store), 0);
+	assert_string_equal(scan(store.dir).order, "HD");
+	/* The folder has gone as well: nothing is taken until it is there again. */
+	newest(&store, path, sizeof(path));
+	unlink(path);
+	snprintf(away, sizeof(away), "%s.away", store.dir);
+	assert_int_equal(rename(store.dir, away), 0);
+	assert_int_equal(store_add(&store), -EAGAIN);
+	assert_int_equal(store_flush(&store), -ENOENT);
+	assert_true(journal_is_stuck(store.journal));
+	assert_int_equal(rename(away, store.dir), 0);
+	assert_int_equal(store_flush(&store), 0);
+	assert_int_equal(store_add(&store), 0);
+	assert_int_equal(store_flush(&store), 0);
+	assert_string_equal(scan(store.dir).order, "HD");
+	journal_close(store.journal);
+	store_release(&store);
+}
+
 static void memory_is_bounded_while_it_is_stuck(void **state)
 {
 	struct store store = {.config.segment_bytes = 0};
@@ -336,6 +420,8 @@ int main(void)
 		cmocka_unit_test(each_segment_repeats_the_hello),
 		cmocka_unit_test(a_torn_segment_is_left_alone),
 		cmocka_unit_test(a_failed_write_is_tried_again_and_tears_nothing),
+		cmocka_unit_test(a_file_that_stays_read_only_is_left),
+		cmocka_unit_test(a_removed_segment_takes_nothing_more),
 		cmocka_unit_test(memory_is_bounded_while_it_is_stuck),
 		cmocka_unit_test(what_is_written_can_be_read),
 		cmocka_unit_test(each_second_the_disk_is_asked_to_keep_it),
