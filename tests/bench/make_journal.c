@@ -3,12 +3,13 @@
  * make_journal.c - writes the journal of a run that never was, of any size, with the agents'
  *packers.
  *
- *	make_journal DIR TASKS [WORKERS [RUNS]]
+ *	make_journal DIR TASKS [WORKERS [RUNS [START]]]
  *
  * Coffea chunks of half a second in 4 threads of each worker (default: 20), in RUNS spans one after
  * the other (default: 1), with what agents send besides: the start of each task, samples, totals
  *and Dask's numbers each second, rows of files and codecs at the end, a goodbye. Every 1,000th
- *attempt fails and is tried again. The same arguments give the same run.
+ *attempt fails and is tried again. START: when, in seconds of UTC. The same arguments give the same
+ *run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 #include "tests/bench/chunk.h"
 
 #define THREADS 4u
-#define BASE_NS (UINT64_C(1795000000) * 1000000000u)
+#define START 1795000000u
 #define BOOT_NS UINT64_C(1000000000000)
 #define SECOND_NS UINT64_C(1000000000)
 #define TASK_NS (SECOND_NS / 2)
@@ -38,7 +39,7 @@ struct worker {
 struct maker {
 	struct journal *journal;
 	struct worker *worker;
-	uint64_t tasks, workers, runs, given, seed;
+	uint64_t tasks, workers, runs, start, given, seed;
 	struct buf payload, frame;
 	msgpack_packer pk;
 	uint32_t messages;
@@ -68,7 +69,7 @@ static void begin_hello(struct maker *m, struct worker *w, uint64_t i)
 	pack_kv_text(&m->pk, "host", "node");
 	pack_kv_u64(&m->pk, "pid", 1000 + i);
 	pack_kv_u64(&m->pk, "boot_ns", BOOT_NS);
-	pack_kv_u64(&m->pk, "real_ns", BASE_NS);
+	pack_kv_u64(&m->pk, "real_ns", m->start * SECOND_NS);
 	pack_kv_u64(&m->pk, "cores", 64);
 	pack_kv_u64(&m->pk, "memory_bytes", UINT64_C(256000000000));
 	pack_kv_text(&m->pk, "stack", stack);
@@ -254,17 +255,18 @@ static void make(struct maker *m)
 
 int main(int argc, char **argv)
 {
-	struct maker m = {.workers = 20, .runs = 1, .seed = 88172645463325252u};
+	struct maker m = {.workers = 20, .runs = 1, .start = START, .seed = 88172645463325252u};
 	struct journal_config config = {0};
 	int rc;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: make_journal DIR TASKS [WORKERS [RUNS]]\n");
+		fprintf(stderr, "usage: make_journal DIR TASKS [WORKERS [RUNS [START]]]\n");
 		return 2;
 	}
 	m.tasks = strtoull(argv[2], NULL, 10);
 	m.workers = argc > 3 ? strtoull(argv[3], NULL, 10) : m.workers;
 	m.runs = argc > 4 ? strtoull(argv[4], NULL, 10) : m.runs;
+	m.start = argc > 5 ? strtoull(argv[5], NULL, 10) : m.start;
 	if (!m.tasks || !m.workers || !m.runs)
 		return 2;
 	m.worker = calloc(m.workers, sizeof(*m.worker));

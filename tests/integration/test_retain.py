@@ -3,114 +3,12 @@ report of their own, in /metrics over restarts. Journals made by hand, read by a
 worked out here."""
 
 import json
-import os
-import subprocess
-import time
-import urllib.request
 
 import cluster
 import pytest
-from frames import BOOT_NS, Journal
+from stores import DAY, Store, begun, noise, tasks, totals
 
-DAY = 86_400
-CHUNK = 1 << 1
-TASK_START, TOTALS = 1, 11
 DROPPED = "00000000000000000000-dropped.crema"
-
-
-class Store:
-    """A state directory whose journal is made by hand, and the crema that reads it."""
-
-    def __init__(self, folder):
-        self.dir, self.journal = folder / "state", folder / "state/journal"
-        self.folder, self.seq, self.now = folder, 0, time.time_ns()
-        self.dir.mkdir()
-        self.env = {**os.environ, "HOME": str(folder), "CREMA_TOKEN_FILE": str(folder / "token")}
-
-    def segment(self, age, *said):
-        """A segment that was created `age` seconds ago; said: functions that fill it."""
-        made = Journal(self.journal)
-        made.path = self.journal / f"{self.now - int(age * 1e9):020}-journal.crema"
-        made.seq, made.real_ns = self.seq, self.now - 10 * DAY * 10**9  # BOOT_NS of all workers
-        made.worker(real_ns=made.real_ns)
-        for fill in said:
-            fill(made)
-        made.write()
-        self.seq = made.seq
-        return made.path
-
-    def crema(self, *args):
-        return subprocess.run([cluster.BUILD / "crema", *args, "--dir", self.dir], env=self.env, timeout=120,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
-
-    def list(self):
-        """The runs by the first task's key, and the dropped ones by their ids."""
-        done = self.crema("report", "--list", "--json", "-")
-        assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout)
-        return [r["run"] for r in found["runs"]], [r["run"] for r in found["dropped_runs"]]
-
-    def report(self, run):
-        done = self.crema("report", "--run", run, "--json", "-")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def collect(self, *args, prefix=()):
-        return Collector(self, [*prefix, cluster.BUILD / "crema", "collect"], args)
-
-
-class Collector:
-    def __init__(self, store, argv, args):
-        self.port = cluster.free_port()
-        self.log = cluster.Process("collect", [*argv, "--listen", f"127.0.0.1:{cluster.free_port()}", "--http",
-                                               f"127.0.0.1:{self.port}", "--dir", store.dir, *args],
-                                   store.folder / f"collect-{self.port}.log", store.env)
-        self.log.prefixed = argv[0] == "strace"
-
-    def __enter__(self):
-        self.wait("status page")
-        return self
-
-    def __exit__(self, *_):
-        assert self.log.stop() == 0, self.log.text()
-
-    def get(self, name):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{name}", timeout=30) as answer:
-            return answer.read().decode()
-
-    def counters(self):
-        """What /metrics counts of workers and tasks, not of the collector itself."""
-        rows = (line.rsplit(" ", 1) for line in self.get("metrics").splitlines() if line[0] != "#")
-        return {name: float(value) for name, value in rows if "_total" in name
-                and not name.startswith(("crema_collector", "crema_journal", "crema_run_"))}
-
-    def wait(self, text):
-        cluster.wait_until(lambda: text in self.log.text(), text, 120, [self.log])
-
-
-def tasks(age, span, n=3, seconds=10, read=1000, first=1, status="ok"):
-    """n chunks of 100 events in a row, the first `age` seconds ago."""
-    def fill(made):
-        for i in range(n):
-            start = (10 * DAY - age + i * seconds) * 1000
-            made.task(first + i, f"{span}_{first + i}", start, start + seconds * 1000, span=span, prefix="analyse",
-                      flags=CHUNK, events=100, read_bytes=read, status=status)
-    return fill
-
-
-def totals(age, done, read):
-    """What the worker had done in all."""
-    def fill(made):
-        made.message([TOTALS, {"boot_ns": BOOT_NS + (10 * DAY - age) * 10**9, "tasks_started": done, "tasks_done": done,
-                               "tasks": {"read_bytes": read}, "unattributed": {"read_bytes": 7}}])
-    return fill
-
-
-def noise(n):
-    """n kB of samples that nothing compresses."""
-    def fill(made):
-        made.message([8, {"boot_ns": 1, "padding": os.urandom(500 * n).hex()}])
-    return fill
 
 
 def three_runs(folder):
@@ -230,15 +128,6 @@ def test_killed_at_any_step(tmp_path, at):
 def test_bad_bounds(tmp_path, option, value):
     done = Store(tmp_path).crema("collect", option, value)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and f"{option}: '{value}' is no" in done.stderr
-
-
-def begun(age, span, first):
-    """The first word of a task: it is under way."""
-    def fill(made):
-        said = {"attempt": first, "key": f"{span}_{first}", "key_hash": first, "prefix": "analyse", "span": span,
-                "flags": CHUNK, "status": "running", "start_boot_ns": BOOT_NS + (10 * DAY - age) * 10**9}
-        made.message([TASK_START, 0, *(said.get(name) for name in made.order)])
-    return fill
 
 
 def test_the_list_is_the_same_run_by_run(tmp_path):
