@@ -368,7 +368,8 @@ static int run(int argc, char **argv)
 	if (!c)
 		return STATUS_FAILED;
 	c->lock_fd = c->agents_fd = c->http_fd = -1;
-	if (retain_parse(&c->bounds, options.value[OPT_keep], options.value[OPT_max_bytes])) {
+	if (retain_parse(&c->bounds, options.value[OPT_keep], options.value[OPT_max_bytes]) ||
+	    !command_read_whole(&options, &c->bounds.whole_bytes)) {
 		free(c);
 		return STATUS_USAGE;
 	}

@@ -14,14 +14,15 @@
 #include "common/log.h"
 #include "common/options.h"
 
-static int compare(const struct options *o, const char *dir, char **names, size_t n)
+static int compare(const struct options *o, const char *dir, char **names, size_t n,
+		   uint64_t whole_bytes)
 {
 	const char *path = o->value[OPT_json];
 	struct buf why = BUF_INIT;
 	struct comparison c;
 	struct draft out;
 	struct json j;
-	int rc = compare_load(&c, names, n, dir, &why);
+	int rc = compare_load(&c, names, n, dir, whole_bytes, &why);
 
 	if (!rc) {
 		rc = compare_judge(&c);
@@ -49,6 +50,7 @@ static int cmd_compare_run(int argc, char **argv)
 {
 	struct options o;
 	char dir[PATH_MAX];
+	uint64_t whole_bytes;
 	int rc, status;
 
 	if (!command_options(&cmd_compare, &o, true, argc, argv, &status))
@@ -57,12 +59,14 @@ static int cmd_compare_run(int argc, char **argv)
 		log_line("compare needs at least two runs; 'crema report --list' shows them");
 		return command_usage(&cmd_compare);
 	}
+	if (!command_read_whole(&o, &whole_bytes))
+		return STATUS_USAGE;
 	rc = dirs_state(dir, sizeof(dir), o.value[OPT_dir]);
 	if (rc) {
 		log_line("cannot find the state directory: %s; name it with --dir", log_error(rc));
 		return STATUS_FAILED;
 	}
-	return compare(&o, dir, argv + o.rest, (size_t)(argc - o.rest));
+	return compare(&o, dir, argv + o.rest, (size_t)(argc - o.rest), whole_bytes);
 }
 
 const struct command cmd_compare = {

@@ -15,7 +15,6 @@
 #include "common/dirs.h"
 #include "common/log.h"
 #include "common/options.h"
-#include "common/units.h"
 
 /* Says what the report could not: one line each. */
 static int say_notice(const struct report_notice *n)
@@ -109,11 +108,8 @@ static int write_report(const struct options *o, const char *dir)
 	struct buf why = BUF_INIT;
 	int rc, status = STATUS_DONE;
 
-	if (o->value[OPT_read_whole] && units_bytes(o->value[OPT_read_whole], &req.whole_bytes)) {
-		log_line("--read-whole: '%s' is no number of bytes, as 192Mi",
-			 o->value[OPT_read_whole]);
+	if (!command_read_whole(o, &req.whole_bytes))
 		return STATUS_USAGE;
-	}
 	if (!client_wall(o, &req.client_wall)) {
 		log_line("--client-wall: '%s' is no number of seconds", o->value[OPT_client_wall]);
 		return STATUS_USAGE;

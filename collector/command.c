@@ -9,6 +9,7 @@
 
 #include "collector/serve/http.h"
 #include "common/log.h"
+#include "common/units.h"
 #include "version.h"
 
 int command_usage(const struct command *command)
@@ -55,6 +56,17 @@ bool command_options(const struct command *command, struct options *options, boo
 		return false;
 	}
 	return true;
+}
+
+bool command_read_whole(const struct options *options, uint64_t *bytes)
+{
+	const char *text = options->value[OPT_read_whole];
+
+	*bytes = 0;
+	if (!text || !units_bytes(text, bytes))
+		return true;
+	log_line("--read-whole: '%s' is no number of bytes, as 192Mi", text);
+	return false;
 }
 
 bool command_colour(void)

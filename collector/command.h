@@ -10,6 +10,7 @@
 #define COLLECTOR_COMMAND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/options.h"
 
@@ -42,6 +43,9 @@ bool command_options(const struct command *command, struct options *options, boo
 
 /* Prints the version, and what this build lacks. */
 void command_version(void);
+
+/* --read-whole in bytes, 0 if it is not given. False: it is no number, which was said. */
+bool command_read_whole(const struct options *options, uint64_t *bytes);
 
 /* Whether text on standard output may be coloured: a terminal that can, and no NO_COLOR. */
 bool command_colour(void);

@@ -29,6 +29,7 @@ enum option_id {
 #define SCOPE_NAMES   (SCOPE_WORKER | SCOPE_RUN | SCOPE_COLLECT)
 #define SCOPE_COMPARE 64u
 #define SCOPE_READ    (SCOPE_REPORT | SCOPE_COMPARE)
+#define SCOPE_JOURNAL (SCOPE_READ | SCOPE_COLLECT)
 #define SCOPE_ALL     255u
 
 struct option {

@@ -9,33 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "collector/model/selection.h"
 #include "collector/report/report.h"
 #include "common/clock.h"
 #include "common/log.h"
-
-static struct compare_dir *dir_of(struct comparison *c, const char *path, struct buf *why, int *rc)
-{
-	struct compare_dir *d;
-	size_t i;
-	int n;
-
-	for (i = 0; i < c->dir_count; i++) {
-		if (!strcmp(c->dirs[i].path, path))
-			return &c->dirs[i];
-	}
-	d = &c->dirs[c->dir_count++];
-	d->path = path;
-	model_init(&d->model);
-	n = model_read_dir(&d->model, path);
-	*rc = n < 0 ? n : model_close(&d->model, clock_real_ns());
-	if (!*rc)
-		*rc = runs_build(&d->runs, &d->model);
-	if (*rc)
-		report_fail(why, *rc, "cannot read '%s': %s", path, log_error(*rc));
-	else if (!d->runs.n)
-		*rc = report_fail(why, -ENOENT, "no run in '%s'", path);
-	return *rc ? NULL : d;
-}
 
 static bool is_directory(const char *path)
 {
@@ -96,6 +73,57 @@ static bool is_fixed(const struct facts *f)
 	return s->n > 0;
 }
 
+/* A name of the command line: a run and where it is. */
+struct named {
+	const char *dir, *which;
+};
+
+/* The runs that are named in this directory. */
+static int read_dir(struct comparison *c, struct compare_dir *d, const struct named *names,
+		    size_t n, uint64_t whole_bytes)
+{
+	struct selection_source source = {d->path, clock_real_ns(), whole_bytes};
+	const char **which = calloc(n, sizeof(*which));
+	struct run **found = calloc(n, sizeof(*found));
+	size_t i, k = 0;
+	int rc = which && found ? 0 : -ENOMEM;
+
+	for (i = 0; i < n && !rc; i++) {
+		if (!strcmp(names[i].dir, d->path))
+			which[k++] = names[i].which;
+	}
+	if (!rc)
+		rc = model_read_runs(&d->model, &d->runs, &source, which, found, k);
+	for (i = k = 0; i < n && rc >= 0; i++) {
+		if (!strcmp(names[i].dir, d->path))
+			c->run[i].run = found[k++];
+	}
+	free(which);
+	free(found);
+	return rc < 0 ? rc : 0;
+}
+
+static struct compare_dir *dir_of(struct comparison *c, const char *path, const struct named *names,
+				  size_t n, uint64_t whole_bytes, struct buf *why, int *rc)
+{
+	struct compare_dir *d;
+	size_t i;
+
+	for (i = 0; i < c->dir_count; i++) {
+		if (!strcmp(c->dirs[i].path, path))
+			return &c->dirs[i];
+	}
+	d = &c->dirs[c->dir_count++];
+	d->path = path;
+	model_init(&d->model);
+	*rc = read_dir(c, d, names, n, whole_bytes);
+	if (*rc)
+		report_fail(why, *rc, "cannot read '%s': %s", path, log_error(*rc));
+	else if (!d->runs.n && !d->model.left_out)
+		*rc = report_fail(why, -ENOENT, "no run in '%s'", path);
+	return *rc ? NULL : d;
+}
+
 static int take_run(struct compared *c, const struct compare_dir *d, const char *which,
 		    struct buf *why)
 {
@@ -103,7 +131,6 @@ static int take_run(struct compared *c, const struct compare_dir *d, const char 
 	int rc;
 
 	c->dir = d->path;
-	c->run = runs_find(&d->runs, which);
 	if (!c->run)
 		return report_fail(why, -ENOENT,
 				   "no run '%s' in '%s' ('crema report --list' shows them)",
@@ -120,33 +147,47 @@ static int take_run(struct compared *c, const struct compare_dir *d, const char 
 	return 0;
 }
 
-int compare_load(struct comparison *c, char *const *names, size_t n, const char *dir,
-		 struct buf *why)
+static int load(struct comparison *c, const struct named *names, size_t n, uint64_t whole_bytes,
+		struct buf *why)
 {
-	const char *where, *which;
 	struct compare_dir *d;
 	size_t i, k;
 	int rc = 0;
 
-	memset(c, 0, sizeof(*c));
-	c->run = calloc(n, sizeof(*c->run));
-	c->dirs = calloc(n, sizeof(*c->dirs));
-	if (!c->run || !c->dirs)
-		return report_fail(why, -ENOMEM, "cannot compare: %s", log_error(-ENOMEM));
 	for (i = 0; i < n && !rc; i++) {
-		where = dir;
-		which = split(names[i], &where);
-		d = dir_of(c, where, why, &rc);
+		d = dir_of(c, names[i].dir, names, n, whole_bytes, why, &rc);
 		if (!d)
 			return rc;
 		c->n++;
-		rc = take_run(&c->run[i], d, which, why);
+		rc = take_run(&c->run[i], d, names[i].which, why);
 		for (k = 0; k < i && !rc; k++) {
 			if (c->run[k].run == c->run[i].run)
 				rc = report_fail(why, -EINVAL, "run '%s' is named twice",
 						 c->run[i].run->id);
 		}
 	}
+	return rc;
+}
+
+int compare_load(struct comparison *c, char *const *names, size_t n, const char *dir,
+		 uint64_t whole_bytes, struct buf *why)
+{
+	struct named *named = calloc(n, sizeof(*named));
+	size_t i;
+	int rc;
+
+	memset(c, 0, sizeof(*c));
+	c->run = calloc(n, sizeof(*c->run));
+	c->dirs = calloc(n, sizeof(*c->dirs));
+	for (i = 0; i < n && named; i++) {
+		named[i].dir = dir;
+		named[i].which = split(names[i], &named[i].dir);
+	}
+	if (!c->run || !c->dirs || !named)
+		rc = report_fail(why, -ENOMEM, "cannot compare: %s", log_error(-ENOMEM));
+	else
+		rc = load(c, named, n, whole_bytes, why);
+	free(named);
 	return rc;
 }
 

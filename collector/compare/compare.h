@@ -6,7 +6,7 @@
  *compare_json(...) compare_release(&c);
  *
  * A name is an id (or its end) of a run in `dir`, DIR for the last run of another state directory,
- * or DIR:RUN. A directory is read once.
+ * or DIR:RUN. Of each directory the named runs are read (model/selection.h).
  *
  * Runs did the same work if they processed the same number of events; without that none is called
  *best, and nothing is said of scaling or chunk sizes. Events per file and columns are compared as
@@ -68,9 +68,9 @@ double compared_number(const struct compared *c, const char *id);
 /* "1", "2", ... as it is called in the tables. */
 size_t compared_number_of(const struct comparison *all, const struct compared *c);
 
-/* 0, or -errno with one line in `why`. */
+/* 0, or -errno with one line in `why`. Journals below whole_bytes are read whole; 0: the usual. */
 int compare_load(struct comparison *c, char *const *names, size_t n, const char *dir,
-		 struct buf *why);
+		 uint64_t whole_bytes, struct buf *why);
 int compare_judge(struct comparison *c);
 void compare_release(struct comparison *c);
 

@@ -2,6 +2,7 @@
 /* runs.c - groups attempts into runs by their spans. */
 #include "collector/model/dropped.h"
 #include "collector/model/runs_plain.h"
+#include "collector/model/selection.h"
 
 #include <errno.h>
 #include <math.h>
@@ -179,7 +180,8 @@ static int claim_scatter(struct run *r, struct spans *spans, size_t i)
 
 	for (j = i; j > 0 && i - j < 4; j--) { /* another user's span may lie between */
 		p = &spans->v[j - 1];
-		if (p->claimed || !p->scatter || spans->v[i].begin - p->begin > SCATTER_SECONDS)
+		if (p->claimed || !p->scatter || spans->v[i].begin - p->begin > SCATTER_SECONDS ||
+		    !selection_joins(r->model, p->id, spans->v[i].id))
 			continue;
 		p->claimed = true;
 		r->spans[2] = p->id;
@@ -205,7 +207,8 @@ static int group_processing(struct runs *runs, struct model *m, struct spans *sp
 	for (j = i; j > 0 && !s->preprocessing; j--) {
 		struct span *p = &spans->v[j - 1];
 
-		if (p->claimed || p->chunks || !p->preprocessing)
+		if (p->claimed || p->chunks || !p->preprocessing ||
+		    !selection_joins(m, p->id, s->id))
 			continue;
 		rc = covers(p, s);
 		if (rc < 0)

@@ -3,14 +3,11 @@
 #include "collector/model/selection.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collector/model/runs_plain.h"
-#include "common/dirs.h"
-#include "common/framefile.h"
 
 /* One item for each key of a table: what was kept, or a time. */
 struct entry {
@@ -138,17 +135,6 @@ static bool survey_takes(struct model *m, const struct worker *w, const struct t
 	return true;
 }
 
-static bool is_wanted(const struct selection *s, struct text span)
-{
-	size_t i;
-
-	for (i = 0; i < s->spans.n; i++) {
-		if (strlen(s->spans.v[i]) == span.len && !memcmp(s->spans.v[i], span.ptr, span.len))
-			return true;
-	}
-	return span_is_plain(span);
-}
-
 /* Also what may be the first that is known of an attempt: later records say whose it is. */
 static bool batch_takes(struct model *m, const struct worker *w, const struct task_record *r)
 {
@@ -173,7 +159,7 @@ bool selection_takes_task(struct model *m, struct worker *w, const struct task_r
 		takes = !stream_has(&w->spanned, r->attempt);
 		m->selection->files.v[m->selection->files.n - 1].nameless = true;
 	} else if (m->selection->pass == SELECTION_RUNS)
-		takes = is_wanted(m->selection, r->span);
+		takes = selection_wants(m->selection, r->span);
 	else if (!span_is_plain(r->span))
 		takes = survey_takes(m, w, r);
 	if (TASK_KNOWN(r, span) && stream_received(&w->spanned, r->attempt, r->attempt + 1))
@@ -212,9 +198,13 @@ bool selection_takes_time(const struct model *m, const struct worker *w, uint64_
 {
 	const struct selection *s = m->selection;
 	uint64_t ns = s ? rough_utc_ns(w, boot_ns) : 0;
+	size_t i;
 
-	return !ns ||
-	       (ns + SELECTION_MARGIN_NS > s->from_ns && ns < s->to_ns + SELECTION_MARGIN_NS);
+	if (!ns)
+		return true;
+	for (i = 0; i < s->times.n && s->times.v[i].to <= ns; i++)
+		;
+	return i < s->times.n && s->times.v[i].from < ns;
 }
 
 /* What is passed over is a sign of life all the same. */
@@ -251,7 +241,7 @@ bool selection_takes_message(const struct model *m, struct worker *w, uint64_t t
 	case CREMA_MSG_SECTION:
 	case CREMA_MSG_GAUGE:
 		span = get_text(map, "span");
-		return s->pass == SELECTION_RUNS && (!span.ptr || is_wanted(s, span));
+		return s->pass == SELECTION_RUNS && (!span.ptr || selection_wants(s, span));
 	case CREMA_MSG_STACK:
 	case CREMA_MSG_MODULE:
 	case CREMA_MSG_DASK:
@@ -259,30 +249,6 @@ bool selection_takes_message(const struct model *m, struct worker *w, uint64_t t
 	default:
 		return true;
 	}
-}
-
-static int want(struct selection *s, const struct run *r)
-{
-	uint64_t start = r->start > 0 ? (uint64_t)(r->start * 1e9) : 0;
-	uint64_t stop = r->stop > 0 ? (uint64_t)(r->stop * 1e9) : UINT64_MAX / 2;
-	const struct seen_span *last;
-	char **at;
-	size_t i;
-
-	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
-		if (!r->spans[i])
-			continue;
-		last = selection_span(s, r->spans[i]);
-		at = ARRAY_NEW(&s->spans);
-		if (at)
-			*at = strdup(r->spans[i]);
-		if (!at || !*at)
-			return -ENOMEM;
-		stop = last && last->end_ns > stop ? last->end_ns : stop;
-	}
-	s->from_ns = start < s->from_ns ? start : s->from_ns;
-	s->to_ns = stop > s->to_ns ? stop : s->to_ns;
-	return 0;
 }
 
 void selection_restart(struct selection *s)
@@ -297,70 +263,4 @@ void selection_restart(struct selection *s)
 	table_release(&s->kept);
 	table_release(&s->seen);
 	arena_release(&s->arena);
-}
-
-/* Which spans the runs have, and when they were. */
-static int survey(struct selection *s, const char *dir, const char *const *which, size_t n)
-{
-	struct model m;
-	struct runs runs = {0};
-	const struct run *r;
-	size_t i;
-	int rc;
-
-	model_init(&m);
-	m.selection = s;
-	rc = model_read_dir(&m, dir);
-	if (rc >= 0)
-		rc = model_close(&m, 0);
-	if (rc >= 0)
-		rc = runs_build(&runs, &m);
-	s->from_ns = UINT64_MAX;
-	for (i = 0; i < n && rc >= 0; i++) {
-		r = runs_find(&runs, which[i]);
-		if (r)
-			rc = want(s, r);
-	}
-	runs_release(&runs);
-	model_release(&m);
-	selection_restart(s);
-	return rc;
-}
-
-static uint64_t folder_bytes(const char *dir, const char *sub)
-{
-	char folder[PATH_MAX];
-	uint64_t bytes = 0;
-
-	if (!dirs_join(folder, sizeof(folder), dir, sub))
-		framefile_sizes(folder, &bytes);
-	return bytes;
-}
-
-uint64_t model_bytes(const char *dir)
-{
-	return folder_bytes(dir, ".") + folder_bytes(dir, "journal");
-}
-
-int model_read_runs(struct model *m, const char *dir, const char *const *which, size_t n,
-		    uint64_t whole_bytes)
-{
-	struct selection s = {.pass = SELECTION_SURVEY};
-	size_t i;
-	int rc;
-
-	if (model_bytes(dir) < (whole_bytes ? whole_bytes : SELECTION_BYTES))
-		return model_read_dir(m, dir);
-	rc = survey(&s, dir, which, n);
-	if (rc >= 0) {
-		s.pass = SELECTION_RUNS;
-		m->selection = &s;
-		rc = model_read_dir(m, dir);
-		m->selection = NULL;
-	}
-	selection_restart(&s);
-	for (i = 0; i < s.spans.n; i++)
-		free(s.spans.v[i]);
-	free(s.spans.v);
-	return rc;
 }

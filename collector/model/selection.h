@@ -20,9 +20,11 @@
 #define COLLECTOR_MODEL_SELECTION_H
 
 #include "collector/model/runs.h"
+#include "common/ranges.h"
 
 /* Journals below this are read once, whole. */
 #define SELECTION_BYTES (UINT64_C(192) << 20)
+#define SELECTION_TRIES 10 /* segments go at most each few seconds */
 /* Samples are told by the worker's own clock, before the collector's is known. */
 #define SELECTION_MARGIN_NS UINT64_C(900000000000)
 
@@ -49,32 +51,46 @@ struct selection {
 	struct table earliest, kept, seen;
 	ARRAY(struct selection_file) files; /* as they were read */
 	size_t batch;			    /* that is read now */
-	ARRAY(char *) spans;		    /* that are wanted */
-	uint64_t from_ns, to_ns;	    /* UTC */
+	struct arena wanted_arena;
+	struct table wanted; /* spans of the runs that are */
+	struct ranges times; /* around these runs, UTC nanoseconds */
+};
+
+/* What is read, and when: for model_close(). Journals below whole_bytes (0: SELECTION_BYTES) are
+ * read whole. */
+struct selection_source {
+	const char *dir;
+	uint64_t now_ns, whole_bytes;
 };
 
 /*
- * As model_read_dir(), for the runs that `which` names as runs_find() does ("last" if it is NULL);
- * `whole_bytes`: journals below are read whole, 0 = SELECTION_BYTES. Other runs may be in the
- * model as well, not always whole.
+ * found[i] gets the run that which[i] names among all as runs_find() does ("last" if it is NULL),
+ * NULL if there is none. `runs` may hold others as well, not always whole. The number of files or
+ * -errno; `runs` and `m`, both fresh, are to be released in either case.
  */
-int model_read_runs(struct model *m, const char *dir, const char *const *which, size_t n,
-		    uint64_t whole_bytes);
+int model_read_runs(struct model *m, struct runs *runs, const struct selection_source *source,
+		    const char *const *which, struct run **found, size_t n);
+/* The same for runs that were seen by model_read_each(). -ESTALE: one of them has gone. */
+int model_read_again(struct model *m, struct runs *runs, const struct selection_source *source,
+		     const struct run *const *seen, struct run **found, size_t n);
 
 /*
  * All runs of a journal: see() gets each once, with its attempts, which are gone afterwards; `at`
  * is its place in `runs`, and `n` of them there will be. If the collector drops segments meanwhile
  * it is begun anew. Both are as model_close() and runs_build() leave them, but for attempts and
- * rows. Journals below `whole_bytes` (0 = SELECTION_BYTES) are read whole, larger ones in batches
- * of runs that take no more memory than that, or of one run. The number of files, -errno, or what
- * see() returned if it was not 0; `runs` and `m` are to be released in either case.
+ * rows. Large journals are read in batches of runs that take no more memory than whole_bytes, or of
+ * one run. The number of files, -errno, or what see() returned if it was not 0; `runs` and `m` are
+ * to be released in either case.
  */
 typedef int (*run_visitor)(void *arg, const struct run *r, size_t at, size_t n);
-int model_read_each(struct model *m, struct runs *runs, const char *dir, uint64_t now_ns,
-		    uint64_t whole_bytes, run_visitor see, void *arg);
+int model_read_each(struct model *m, struct runs *runs, const struct selection_source *source,
+		    run_visitor see, void *arg);
 
-/* The bytes of all frame files of the directory. */
-uint64_t model_bytes(const char *dir);
+/* Parts of these: whether the journal is large; all that the model has so far thrown away; the
+ * files read into runs. */
+bool selection_is_worth_it(const struct selection_source *source);
+void selection_begin_anew(struct model *m, struct runs *runs);
+int selection_read(struct model *m, struct runs *runs, const struct selection_source *source);
 
 /* The reading is begun anew. */
 void selection_restart(struct selection *s);
@@ -89,6 +105,9 @@ bool selection_takes_task(struct model *m, struct worker *w, const struct task_r
 			  bool known);
 /* Leaves what runs are made of and counted by; `s` may be NULL: then everything. */
 void selection_slim(const struct selection *s, struct task_record *r);
+/* Part of runs_build(): whether the survey has seen both spans in one run; true without one. */
+bool selection_joins(const struct model *m, const char *span, const char *other);
+bool selection_wants(const struct selection *s, struct text span);
 bool selection_takes_time(const struct model *m, const struct worker *w, uint64_t boot_ns);
 bool selection_takes_message(const struct model *m, struct worker *w, uint64_t type,
 			     const msgpack_object *map);

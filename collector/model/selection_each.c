@@ -8,7 +8,6 @@
 
 #include "common/framefile.h"
 
-#define TRIES 10 /* segments go at most each few seconds */
 /* What a slim attempt takes with its places in the model and in its run, at most. */
 #define SLIM_BYTES 320u
 
@@ -172,17 +171,15 @@ static int see_surveyed(struct each *e)
 	return rc;
 }
 
-static int read_once(struct each *e, const char *dir, uint64_t now_ns, bool whole)
+static int read_once(struct each *e, const struct selection_source *source, bool whole)
 {
 	size_t i = 0;
 	int n, rc;
 
 	e->m->selection = whole ? NULL : &e->s;
 	e->s.pass = SELECTION_SURVEY;
-	n = model_read_dir(e->m, dir);
-	rc = n < 0 ? n : model_close(e->m, now_ns);
-	if (!rc)
-		rc = runs_build(e->runs, e->m);
+	n = selection_read(e->m, e->runs, source);
+	rc = n < 0 ? n : 0;
 	for (i = 0; whole && i < e->runs->n && !rc; i++)
 		rc = e->see(e->arg, &e->runs->v[i], i, e->runs->n);
 	if (!whole && !rc) {
@@ -195,19 +192,16 @@ static int read_once(struct each *e, const char *dir, uint64_t now_ns, bool whol
 	return rc ? rc : n;
 }
 
-int model_read_each(struct model *m, struct runs *runs, const char *dir, uint64_t now_ns,
-		    uint64_t whole_bytes, run_visitor see, void *arg)
+int model_read_each(struct model *m, struct runs *runs, const struct selection_source *source,
+		    run_visitor see, void *arg)
 {
 	struct each e = {.m = m, .runs = runs, .see = see, .arg = arg};
-	int rc, tries = TRIES;
-	bool whole;
+	bool whole = !selection_is_worth_it(source);
+	int rc, tries = SELECTION_TRIES;
 
-	e.batch_bytes = whole_bytes ? whole_bytes : SELECTION_BYTES;
-	whole = model_bytes(dir) < e.batch_bytes;
-	while ((rc = read_once(&e, dir, now_ns, whole)) == -ESTALE && --tries) {
-		runs_release(runs);
-		model_release(m);
-		model_init(m);
+	e.batch_bytes = source->whole_bytes ? source->whole_bytes : SELECTION_BYTES;
+	while ((rc = read_once(&e, source, whole)) == -ESTALE && --tries) {
+		selection_begin_anew(m, runs);
 		selection_restart(&e.s);
 		memset(&e.s, 0, sizeof(e.s));
 	}

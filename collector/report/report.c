@@ -141,15 +141,13 @@ static int render_list(const struct report_request *req, const struct report_lis
 	return write_end(&s, 0, out);
 }
 
-static int render(const struct report_request *req, const struct runs *runs, const struct model *m,
+static int render(const struct report_request *req, const struct run *run, const struct model *m,
 		  struct buf *out)
 {
 	const struct dropped_run *dropped;
 	struct sink s = {.out = out, .flush = req->flush, .arg = req->flush_arg};
-	const struct run *run;
 	int rc = 0;
 
-	run = runs_find(runs, req->run);
 	dropped = run ? NULL : dropped_find(m, req->run);
 	if (dropped && req->use_dropped)
 		return req->use_dropped(dropped, req->use_arg, out);
@@ -190,26 +188,23 @@ static int no_run(struct buf *out, const struct model *m, const char *dir)
 			   dir, note ? " (a worker says: " : "", note ? note : "", note ? ")" : "");
 }
 
-/* All that the request is about, closed: 0 or -errno. */
+/* All that the request is about: 0 or -errno. */
 static int read_runs(const struct report_request *req, struct model *m, struct runs *runs,
-		     struct report_list *list)
+		     struct report_list *list, struct run **run)
 {
+	struct selection_source source = {req->dir, req->now_ns, req->whole_bytes};
 	int rc;
 
 	if (req->list)
-		rc = model_read_each(m, runs, req->dir, req->now_ns, req->whole_bytes,
-				     report_list_take, list);
+		rc = model_read_each(m, runs, &source, report_list_take, list);
 	else
-		rc = model_read_runs(m, req->dir, &req->run, 1, req->whole_bytes);
+		rc = model_read_runs(m, runs, &source, &req->run, run, 1);
 	if (rc < 0)
 		return rc;
 	note_torn(m, req->notice);
-	if (req->list) {
+	if (req->list)
 		list->n = runs->n; /* the reading may have been begun anew */
-		return 0;
-	}
-	rc = model_close(m, req->now_ns);
-	return rc ? rc : runs_build(runs, m);
+	return 0;
 }
 
 int report_render(const struct report_request *req, struct buf *out)
@@ -217,6 +212,7 @@ int report_render(const struct report_request *req, struct buf *out)
 	struct model m;
 	struct runs runs;
 	struct report_list list = {0};
+	struct run *run = NULL;
 	int rc;
 
 	if (req->notice)
@@ -225,7 +221,7 @@ int report_render(const struct report_request *req, struct buf *out)
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	model_init(&m);
 	memset(&runs, 0, sizeof(runs));
-	rc = read_runs(req, &m, &runs, &list);
+	rc = read_runs(req, &m, &runs, &list, &run);
 	if (rc)
 		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
 	else if (!m.files_read && !m.dropped.n)
@@ -235,7 +231,7 @@ int report_render(const struct report_request *req, struct buf *out)
 	else if (!runs.n && !m.dropped.n && !m.left_out)
 		rc = no_run(out, &m, req->dir);
 	else
-		rc = req->list ? render_list(req, &list, &m, out) : render(req, &runs, &m, out);
+		rc = req->list ? render_list(req, &list, &m, out) : render(req, run, &m, out);
 	free(list.v);
 	runs_release(&runs);
 	model_release(&m);

@@ -128,6 +128,8 @@ static void made(void *arg, int result, struct buf *out)
 	}
 	retain->failed = false;
 	memcpy(&r, out->data, sizeof(r));
+	if (r.dropped) /* there may be more of them than could be read in time */
+		retain->next_ms = now + LOOK_MS;
 	r.over[sizeof(r.over) - 1] = '\0';
 	say(retain, &r);
 	retain->last = r;

@@ -12,7 +12,8 @@
  * all the same: what is left of it in them is not read. When the cluster falls idle, a new
  * segment begins, so that mostly a segment holds one run or a part of one.
  *
- * The work is done in a child process, which reads the journal as a report does. It writes a new
+ * The work is done in a child process. It reads the journal as the list of runs does, and the runs
+ * that go once more in full, a few at a time (model/selection.h). It writes a new
  * file of dropped runs beside the journal (model/dropped.h) and syncs it, gives it its name with
  * one rename(), syncs the folder, and only then unlinks. So at any moment a run is there whole, or
  * its totals are. What a killed child has left, the next one tidies up.
@@ -37,6 +38,7 @@
 struct retain_config {
 	const char *dir, *journal_dir; /* must outlive it */
 	uint64_t keep_ns, max_bytes;   /* 0: no bound */
+	uint64_t whole_bytes;	       /* to read at once (model/selection.h); 0: 32 MiB */
 };
 
 /* The two options' texts, NULL: not given. 0, or -EINVAL after one line that says what is wrong. */

@@ -3,9 +3,11 @@ tests/bench/make_journal, which says how many tasks there are and what fails."""
 
 import json
 import subprocess
+import time
 
 import cluster
 import pytest
+from stores import Store
 
 MIB = 1 << 20
 FAIL_EVERY = 1000  # make_journal's
@@ -19,8 +21,12 @@ def maker():
 
 
 def report(journal, memory, *options):
-    """Standard output of a report that the kernel gives no more private memory than that."""
-    done = subprocess.run(["prlimit", f"--data={memory}", cluster.BUILD / "crema", "report", "--dir", journal, *options],
+    return crema("report", journal, memory, *options)
+
+
+def crema(command, journal, memory, *options):
+    """Standard output of a command that the kernel gives no more private memory than that."""
+    done = subprocess.run(["prlimit", f"--data={memory}", cluster.BUILD / "crema", command, "--dir", journal, *options],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -101,6 +107,33 @@ def test_one_run_of_many_in_its_own_memory(many):
         assert sum(t["counted"] for t in found["tasks"]) == 5000
     with pytest.raises(AssertionError, match="cannot allocate memory"):
         report(journal, PART, "--json", "-")
+
+
+def test_two_runs_of_many_are_compared_in_their_own_memory(many):
+    """The limit is one: read whole they do not fit."""
+    names = "00000000-0000-4000-8000-000000000003", "last"
+    found = json.loads(crema("compare", many, PART, "--json", "-", "--read-whole", "1", *names))["runs"]
+    assert [(r["num_chunks"], r["total_events"]) for r in found] == [(5000, 5000 * 50_000)] * 2 and found[0]["run"] < found[1]["run"]
+    with pytest.raises(AssertionError, match="cannot allocate memory"):
+        crema("compare", many, PART, *names)
+
+
+def test_old_runs_go_in_the_memory_of_one(maker, tmp_path):
+    """The limit is one: read whole they do not fit."""
+    store, start = Store(tmp_path), int(time.time()) - 2 * 86_400
+    journal = make(maker, store.journal, 40_000, 2, 4, start)
+    (made,) = journal.glob("*-journal.crema")
+    made.rename(journal / f"{start * 10**9:020}-journal.crema")
+    runs, _ = store.list()
+    limit = ["prlimit", f"--data={23 * MIB}"]
+    with store.collect("--keep", "1d", "--read-whole", "100G", prefix=limit) as collector:
+        collector.wait("cannot allocate memory")
+    with store.collect("--keep", "1d", "--read-whole", "8M", prefix=limit) as collector:
+        collector.wait("4 runs dropped")
+    assert store.list() == ([], runs)
+    for run in runs:
+        found = store.report(run)["metrics"]
+        assert (found["num_tasks"], found["total_events"]) == (10_000, 10_000 * 50_000)
 
 
 @pytest.mark.matrix

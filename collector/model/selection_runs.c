@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* selection_runs.c - some runs of a journal, in full. */
+#include "collector/model/selection.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/model/runs_plain.h"
+#include "common/dirs.h"
+#include "common/framefile.h"
+
+/* A run that is wanted, known again by its processing span; without one of its own, by its id. */
+struct wanted {
+	const char *span;
+	char id[RUN_ID_BYTES];
+};
+
+struct wanted_span {
+	struct text id;
+	const struct wanted *run;
+};
+
+static bool same_text(const void *item, const void *key)
+{
+	const struct text *a = &((const struct wanted_span *)item)->id, *b = key;
+
+	return a->len == b->len && !memcmp(a->ptr, b->ptr, a->len);
+}
+
+static const struct wanted_span *wanted_find(const struct selection *s, struct text span)
+{
+	return table_find(&s->wanted, hash_bytes(1, span.ptr, span.len), same_text, &span);
+}
+
+bool selection_wants(const struct selection *s, struct text span)
+{
+	return span_is_plain(span) || wanted_find(s, span);
+}
+
+bool selection_joins(const struct model *m, const char *span, const char *other)
+{
+	const struct selection *s = m->selection;
+	const struct wanted_span *a, *b;
+
+	if (!s || s->pass != SELECTION_RUNS)
+		return true;
+	a = wanted_find(s, (struct text){span, strlen(span)});
+	b = wanted_find(s, (struct text){other, strlen(other)});
+	return a && b && a->run == b->run;
+}
+
+static const char *keep_text(struct selection *s, const char *text)
+{
+	size_t n = strlen(text) + 1;
+	char *copy = arena_get(&s->wanted_arena, n);
+
+	return copy ? memcpy(copy, text, n) : NULL;
+}
+
+static int want_span(struct selection *s, const struct wanted *run, const char *span)
+{
+	struct wanted_span *item = arena_get(&s->wanted_arena, sizeof(*item));
+
+	if (!item)
+		return -ENOMEM;
+	item->id = (struct text){keep_text(s, span), strlen(span)};
+	if (!item->id.ptr)
+		return -ENOMEM;
+	if (wanted_find(s, item->id)) /* the run is wanted twice */
+		return 0;
+	item->run = run;
+	return table_add(&s->wanted, hash_bytes(1, item->id.ptr, item->id.len), item);
+}
+
+/* When it ended: a survey has not seen all of its attempts. */
+static int want_times(struct selection *s, const struct run *r)
+{
+	uint64_t from = r->start > 0 ? (uint64_t)(r->start * 1e9) : 0;
+	uint64_t to = r->stop > 0 ? (uint64_t)(r->stop * 1e9) : UINT64_MAX / 2;
+	const struct seen_span *seen;
+	size_t i;
+
+	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
+		seen = r->spans[i] ? selection_span(s, r->spans[i]) : NULL;
+		to = seen && seen->end_ns > to ? seen->end_ns : to;
+	}
+	from -= from > SELECTION_MARGIN_NS ? SELECTION_MARGIN_NS : from;
+	return ranges_add(&s->times, from, to + SELECTION_MARGIN_NS, SIZE_MAX);
+}
+
+static int want(struct selection *s, const struct run *r, struct wanted *w)
+{
+	size_t i;
+	int rc = want_times(s, r);
+
+	memcpy(w->id, r->id, sizeof(w->id));
+	if (!r->plain && r->spans[0]) {
+		w->span = keep_text(s, r->spans[0]);
+		rc = w->span ? rc : -ENOMEM;
+	}
+	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans) && !rc; i++)
+		rc = r->spans[i] ? want_span(s, w, r->spans[i]) : 0;
+	return rc;
+}
+
+static bool is_it(const struct run *r, const struct wanted *w)
+{
+	if (w->span)
+		return !r->plain && r->spans[0] && !strcmp(r->spans[0], w->span);
+	return (r->plain || !r->spans[0]) && !strcmp(r->id, w->id);
+}
+
+static int survey(struct selection *s, const struct selection_source *source,
+		  const char *const *which, struct wanted *wanted, size_t n)
+{
+	const struct run *r;
+	struct runs runs = {0};
+	struct model m;
+	size_t i;
+	int rc;
+
+	model_init(&m);
+	m.selection = s;
+	rc = selection_read(&m, &runs, &(struct selection_source){.dir = source->dir});
+	for (i = 0; i < n && rc >= 0; i++) {
+		r = runs_find(&runs, which[i]);
+		if (r && want(s, r, &wanted[i]))
+			rc = -ENOMEM;
+	}
+	runs_release(&runs);
+	model_release(&m);
+	selection_restart(s);
+	return rc;
+}
+
+/* The second reading. */
+static int read_wanted(struct model *m, struct runs *runs, const struct selection_source *source,
+		       struct selection *s, const struct wanted *wanted, struct run **found,
+		       size_t n)
+{
+	size_t i, k;
+	int rc;
+
+	s->pass = SELECTION_RUNS;
+	m->selection = s;
+	rc = selection_read(m, runs, source);
+	m->selection = NULL;
+	for (i = 0; i < n && rc >= 0; i++) {
+		found[i] = NULL;
+		for (k = 0; k < runs->n && *wanted[i].id && !found[i]; k++)
+			found[i] = is_it(&runs->v[k], &wanted[i]) ? &runs->v[k] : NULL;
+		if (*wanted[i].id && !found[i])
+			rc = -ESTALE; /* its segments have just gone */
+	}
+	return rc;
+}
+
+static void forget(struct selection *s)
+{
+	selection_restart(s);
+	table_release(&s->wanted);
+	arena_release(&s->wanted_arena);
+	ranges_release(&s->times);
+	memset(s, 0, sizeof(*s));
+}
+
+int model_read_again(struct model *m, struct runs *runs, const struct selection_source *source,
+		     const struct run *const *seen, struct run **found, size_t n)
+{
+	struct wanted *wanted = calloc(n, sizeof(*wanted));
+	struct selection s = {0};
+	size_t i;
+	int rc = wanted ? 0 : -ENOMEM;
+
+	for (i = 0; i < n && !rc; i++)
+		rc = want(&s, seen[i], &wanted[i]);
+	if (!rc)
+		rc = read_wanted(m, runs, source, &s, wanted, found, n);
+	forget(&s);
+	free(wanted);
+	return rc;
+}
+
+static int read_named(struct model *m, struct runs *runs, const struct selection_source *source,
+		      const char *const *which, struct run **found, size_t n)
+{
+	struct wanted *wanted = calloc(n, sizeof(*wanted));
+	struct selection s = {.pass = SELECTION_SURVEY};
+	int rc = wanted ? survey(&s, source, which, wanted, n) : -ENOMEM;
+
+	if (rc >= 0)
+		rc = read_wanted(m, runs, source, &s, wanted, found, n);
+	forget(&s);
+	free(wanted);
+	return rc;
+}
+
+int model_read_runs(struct model *m, struct runs *runs, const struct selection_source *source,
+		    const char *const *which, struct run **found, size_t n)
+{
+	int rc, tries = SELECTION_TRIES;
+	size_t i;
+
+	if (selection_is_worth_it(source)) {
+		while ((rc = read_named(m, runs, source, which, found, n)) == -ESTALE && --tries)
+			selection_begin_anew(m, runs);
+		return rc;
+	}
+	rc = selection_read(m, runs, source);
+	for (i = 0; i < n && rc >= 0; i++)
+		found[i] = runs_find(runs, which[i]);
+	return rc;
+}
+
+/* Parts */
+
+static uint64_t folder_bytes(const char *dir, const char *sub)
+{
+	char folder[PATH_MAX];
+	uint64_t bytes = 0;
+
+	if (!dirs_join(folder, sizeof(folder), dir, sub))
+		framefile_sizes(folder, &bytes);
+	return bytes;
+}
+
+bool selection_is_worth_it(const struct selection_source *source)
+{
+	uint64_t bytes = folder_bytes(source->dir, ".") + folder_bytes(source->dir, "journal");
+
+	return bytes >= (source->whole_bytes ? source->whole_bytes : SELECTION_BYTES);
+}
+
+void selection_begin_anew(struct model *m, struct runs *runs)
+{
+	runs_release(runs);
+	model_release(m);
+	model_init(m);
+}
+
+int selection_read(struct model *m, struct runs *runs, const struct selection_source *source)
+{
+	int n = model_read_dir(m, source->dir), rc;
+
+	rc = n < 0 ? n : model_close(m, source->now_ns);
+	if (!rc)
+		rc = runs_build(runs, m);
+	return rc ? rc : n;
+}

@@ -1,0 +1,111 @@
+"""Long journals are read by selection: what `crema compare`, `crema report --run` and the dropping of old runs say is
+what they say of the whole journal. Journals made by hand, in which runs share segments and reach over several."""
+
+import json
+import shutil
+
+import pytest
+from stores import DAY, PREPROCESSING, Store, begun, noise, tasks, totals
+
+WHOLE, SELECTED = "100G", "1"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Four days ago a run of three spans (preprocessing, the processor's way, chunks) with a late task; then a span that
+    only carried a processor, four others, and a run that must not have it: there are four between them. A run without a
+    span. The last one goes on in a second segment."""
+    made = Store(tmp_path_factory.mktemp("long"))
+    t = 4 * DAY
+    scatter = {"prefix": "lambda", "flags": 0, "events": None, "seconds": 1}
+    others = [tasks(t - 302 - i, f"span-o{i}", n=1, first=20 + i, **{**scatter, "prefix": "sum"}) for i in range(4)]
+    made.segment(t + 20, tasks(t, "span-p", n=2, first=1, prefix="metadata", flags=PREPROCESSING, events=None, dataset="d", filename="f"),
+                 tasks(t - 25, "span-l", n=1, first=3, **scatter), tasks(t - 30, "span-a", first=4, dataset="d", filename="f"),
+                 totals(t - 200, 6, 6000))
+    made.segment(t - 290, tasks(t - 300, "span-x", n=1, first=10, **scatter), *others,
+                 tasks(t - 310, "span-b", first=30, read=70), tasks(t - 60, "span-a", n=1, first=7, read=5, dataset="d", filename="f"))
+    made.segment(2 * DAY, tasks(2 * DAY - 10, None, first=40, read=3), begun(6900, "span-c", 53))
+    made.segment(7000, tasks(6990, "span-c", first=50, read=900))
+    made.segment(3000, tasks(6900, "span-c", n=1, first=53, read=11, seconds=40), totals(2000, 24, 11000))
+    return made
+
+
+@pytest.fixture(scope="module")
+def runs(store):
+    """Their ids by their spans."""
+    listed = json.loads(store.crema("report", "--list", "--json", "-", "--read-whole", WHOLE).stdout)["runs"]
+    spans = ("span-a", "span-x", "span-o0", "span-o1", "span-o2", "span-o3", "span-b", None, "span-c")
+    assert [r["num_attempts"] for r in listed] == [7, 1, 1, 1, 1, 1, 3, 3, 4]
+    return {span: r["run"] for span, r in zip(spans, listed, strict=True)}
+
+
+def said(store, command, *args):
+    done = [store.crema(command, "--read-whole", size, *args) for size in (WHOLE, SELECTED)]
+    whole, selected = [(d.returncode, d.stdout, d.stderr) for d in done]
+    assert selected == whole
+    return whole
+
+
+@pytest.mark.parametrize("spans", [("span-a", "span-c"), ("span-b", "span-x", "span-a"), ("span-b", None), (None, "span-x")])
+def test_compared_as_read_whole(store, runs, spans):
+    names = [runs[span] for span in spans]
+    status, text, _ = said(store, "compare", "--json", "-", *names)
+    assert status == 0 and [r["run"] for r in json.loads(text)["runs"]] == names
+    assert said(store, "compare", *names)[0] == 0
+
+
+def test_names_mean_the_same(store, runs):
+    """The last of all, though another one is read as well; spans, ends of ids, other directories."""
+    def found(*names):
+        status, text, why = said(store, "compare", "--json", "-", *names)
+        assert status == 0, why
+        return [r["run"] for r in json.loads(text)["runs"]]
+
+    assert found(runs["span-a"], "last") == [runs["span-a"], runs["span-c"]]
+    assert found("span-l", runs["span-x"][-4:], f"{store.dir}:span-b") == [runs[s] for s in ("span-a", "span-x", "span-b")]
+    assert found(str(store.dir), f"{store.dir}:span-b") == [runs["span-c"], runs["span-b"]]
+
+
+def test_names_of_no_run(store, runs):
+    """What many runs begin with is none of them, though only one of these is read."""
+    for name in ("20", "nothing", "span-"):
+        line = f"no run '{name}' in '{store.dir}'"
+        status, _, why = said(store, "compare", name, "nothing")
+        assert status == 1 and line in why and why.count("\n") == 1
+        status, _, why = said(store, "compare", runs[None], name)
+        assert status == 1 and line in why
+        status, _, why = said(store, "report", "--run", name)
+        assert status == 1 and line in why
+    assert "is named twice" in said(store, "compare", "last", runs["span-c"])[2]
+
+
+def test_reported_as_read_whole(store, runs):
+    for run in runs.values():
+        whole, selected = [json.loads(store.crema("report", "--run", run, "--json", "-", "--read-whole", size).stdout)
+                           for size in (WHOLE, SELECTED)]
+        for part in ("run", "metrics", "tasks", "chunks", "files"):
+            assert selected[part] == whole[part], (run, part)
+
+
+@pytest.mark.parametrize("option, value", [("--keep", "3d"), ("--keep", "1d"), ("--max-bytes", "150k")])
+def test_the_same_is_dropped(store, runs, tmp_path, option, value):
+    """And the same is left of it, which is what a report said before."""
+    store = store.copy(tmp_path / "store")
+    store.segment(4 * DAY - 400, noise(50), tasks(4 * DAY - 395, "coffea-12.0", n=2, first=60, read=13))
+    store.segment(4 * DAY - 500, noise(100))
+    left = []
+    for size in (WHOLE, SELECTED):
+        state = store.copy(tmp_path / size)
+        segments = {path.name for path in state.journal.iterdir()}
+        with state.collect(option, value, "--read-whole", size) as collector:
+            collector.wait("runs dropped")
+        kept, gone = state.list()
+        assert gone and runs["span-c"] in kept
+        reports = [state.report(run) for run in gone]
+        for run, r in zip(gone, reports):
+            before = store.report(run)["metrics"]
+            assert r["metrics"] == {name: before[name] for name in r["metrics"]}
+            assert r["dropped"].pop("at") and r["dropped"]["option"] == option
+        left.append((kept, reports, segments & {path.name for path in state.journal.iterdir()}))
+        shutil.rmtree(state.dir)
+    assert left[0] == left[1]
