@@ -65,7 +65,7 @@ int framefile_append(struct framefile *f, const void *frames, size_t bytes);
 int framefile_sync(struct framefile *f);
 void framefile_close(struct framefile *f);
 
-/* Opens a file for reading: 0 or -errno. A zero-length file is fine (no frames, no_header). */
+/* Opens a regular file for reading: 0 or -errno. A zero-length file is fine (no frames, no_header). */
 int framefile_open(struct framefile_reader *r, const char *path);
 /* As framefile_open with a descriptor that the reader then owns. */
 int framefile_open_fd(struct framefile_reader *r, int fd);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/framefile.h"
@@ -21,11 +22,20 @@ int framefile_open_fd(struct framefile_reader *r, int fd)
 
 int framefile_open(struct framefile_reader *r, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Without waiting for who might write to a pipe of that name. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
 
 	memset(r, 0, sizeof(*r));
 	r->fd = -1;
-	return fd < 0 ? -errno : framefile_open_fd(r, fd);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		st.st_mode = 0;
+	if (S_ISREG(st.st_mode))
+		return framefile_open_fd(r, fd);
+	close(fd);
+	return S_ISDIR(st.st_mode) ? -EISDIR : -EMEDIUMTYPE;
 }
 
 void framefile_reader_close(struct framefile_reader *r)
@@ -105,8 +115,7 @@ static uint64_t format_of(const struct frame *f)
 	struct unpack u;
 	uint64_t format = 0;
 
-	if (frame_payload(f, &scratch, &raw) == 0 &&
-	    unpack_open(&u, raw, f->head.raw_bytes) == 0) {
+	if (frame_payload(f, &scratch, &raw) == 0 && unpack_open(&u, raw, f->head.raw_bytes) == 0) {
 		format = get_u64(&u.root, "format", 0);
 		unpack_release(&u);
 	}

@@ -203,6 +203,31 @@ static void test_growing(void **state)
 	framefile_close(&f);
 }
 
+/* What a name may lead to that is no file: neither waited for nor read without an end. */
+static void test_no_file(void **state)
+{
+	struct framefile_stats st;
+	struct seen s = { .n = 0 };
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/it", (char *)*state);
+	alarm(30);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(framefile_read(path, note, &s, &st), -EMEDIUMTYPE);
+	unlink(path);
+	assert_int_equal(symlink("/dev/zero", path), 0);
+	assert_int_equal(framefile_read(path, note, &s, &st), -EMEDIUMTYPE);
+	unlink(path);
+	assert_int_equal(symlink("it", path), 0);
+	assert_int_equal(framefile_read(path, note, &s, &st), -ELOOP);
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(framefile_read(path, note, &s, &st), -EISDIR);
+	rmdir(path);
+	alarm(0);
+	assert_int_equal(s.n, 0);
+}
+
 /* A write that stops half way leaves nothing behind. */
 static void test_full_disk(void **state)
 {
@@ -238,6 +263,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flipped_byte, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_growing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_disk, setup, teardown),
 	};
 
