@@ -14,7 +14,7 @@ import cluster
 import faults
 import jobs
 import pytest
-from distributed import Client, span
+from distributed import Client, Future, span
 
 WAYS = ("_exit", "abort", "segfault", "cpu limit", "SIGTERM", "SIGKILL")
 LIMIT = 300 << 20  # of what is charged after the move
@@ -34,6 +34,17 @@ class Place:
         worker = self.procs.start_worker(**options)
         cluster.wait_until(lambda: worker.name in self.names(), worker.name, 120, [worker])
         return worker
+
+    def is_busy(self):
+        return self.client.run_on_scheduler(lambda dask_scheduler: any(w.processing for w in dask_scheduler.workers.values()))
+
+    def restore(self):
+        """A worker that has nothing to do, whatever a test that failed has done to it or left running on it."""
+        if self.is_busy():
+            self.client.cancel([Future(key, self.client) for key in self.client.futures], force=True)
+            self.worker.stop()
+        if self.worker.poll() is not None:
+            self.worker = self.start()
 
     @contextlib.contextmanager
     def another(self, **options):
@@ -72,9 +83,7 @@ def first_place(tmp_path_factory, homes):
 
 @pytest.fixture
 def place(first_place):
-    """With a worker, whatever an earlier test did to it."""
-    if first_place.worker.poll() is not None:
-        first_place.worker = first_place.start()
+    first_place.restore()
     return first_place
 
 
