@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* outbox_file.c - the outbox's file, and the order in which frames are sent (outbox.h). */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -68,14 +69,16 @@ void outbox_rewind(struct outbox *o, uint64_t seq)
 static int next_of_file(struct outbox *o, const unsigned char **p, size_t *bytes)
 {
 	struct frame f;
-	int rc;
+	int rc, fd;
 
 	if (o->is_destination || o->file.fd < 0 || o->sent_seq >= o->file_end_seq)
 		return 0;
 	if (!o->reading) {
-		rc = framefile_open(&o->reader, o->file.path);
-		if (rc)
-			return rc;
+		/* Not by its name, which somebody may have removed. */
+		fd = fcntl(o->file.fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			return -errno;
+		framefile_open_fd(&o->reader, fd);
 		o->reading = true;
 	}
 	while ((rc = framefile_next(&o->reader, &f)) > 0) {

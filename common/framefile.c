@@ -57,7 +57,7 @@ int framefile_create(struct framefile *f, const char *dir, const char *kind, uin
 	rc = dirs_join(f->path, sizeof(f->path), dir, framefile_name(name, created_ns, worker));
 	if (rc)
 		return rc;
-	f->fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (f->fd < 0)
 		return -errno;
 	rc = add_header(f, kind, created_ns, worker);

@@ -3,14 +3,16 @@
 it cannot keep, says so, and goes on where the folder's path leads to by then."""
 
 import os
+import shutil
 import signal
 import subprocess
 
 import browser
+import cluster
 import disks
 import jobs
 import pytest
-from disks import flows, recovered, run_tasks, status, stuck, tiny_tasks
+from disks import flows, recovered, run_tasks, spooled, status, stuck, tiny_tasks
 from distributed import span
 
 pytestmark = pytest.mark.matrix
@@ -85,3 +87,17 @@ def test_folder_removed(real):
     assert sorted(t["key"] for t in jobs.tasks_of(found, "after") if t["counted"]) == keys
     done = found["completeness"]
     assert done["records_lost"] == taken >= 200 and done["records_bad"] == done["records_refused"] == 0, done
+
+
+def test_spool_removed(real):
+    """The agents' folders are cleared while no collector can be reached: their agents have what was in them."""
+    real.collector.kill()
+    real.collector.wait(60)
+    with span("cleared"):
+        keys = tiny_tasks(real.client, "cleared", 200)
+        cluster.wait_until(lambda: len(spooled(real)) == 2, "both agents to spool", 60)
+        shutil.rmtree(real.spool.parent)
+        keys += tiny_tasks(real.client, "cleared", 200)
+    real.start_collector(prefix=real.inside)
+    found = jobs.settled(real, lambda r: len(jobs.tasks_of(r, "cleared")) >= len(keys))
+    assert sorted(t["key"] for t in jobs.tasks_of(found, "cleared") if t["counted"]) == sorted(keys)

@@ -12,7 +12,7 @@
 
 #include "agent/outbox.h"
 
-static const uint8_t worker[16] = { 0xcd };
+static const uint8_t worker[16] = {0xcd};
 static char dir[] = "/tmp/crema-test-XXXXXX";
 
 static uint64_t add(struct outbox *o, enum outbox_class class, uint64_t v)
@@ -131,6 +131,31 @@ static void test_spool(void **state)
 	outbox_release(&o);
 }
 
+/* Somebody clears the folder: what is in the file can be sent as long as its agent lives. */
+static void test_removed_spool(void **state)
+{
+	struct outbox o;
+
+	(void)state;
+	outbox_init(&o, worker, 1, dir, false);
+	add(&o, OUTBOX_RECORD, 0);
+	outbox_flush(&o);
+	assert_int_equal(outbox_spill(&o), 0);
+	assert_int_equal(files(), 1);
+	sweep();
+	assert_int_equal(files(), 0);
+	add(&o, OUTBOX_RECORD, 1);
+	outbox_flush(&o);
+	assert_int_equal(outbox_spill(&o), 0);
+	add(&o, OUTBOX_RECORD, 2);
+	outbox_flush(&o);
+	assert_int_equal(pull(&o, 0), 3);
+	outbox_acked(&o, 3);
+	assert_true(outbox_is_empty(&o));
+	assert_int_equal(o.dropped, 0);
+	outbox_release(&o);
+}
+
 static void test_full_spool(void **state)
 {
 	uint64_t dropped, size;
@@ -232,8 +257,9 @@ static void test_destination(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memory), cmocka_unit_test(test_spool),
-		cmocka_unit_test(test_full_spool), cmocka_unit_test(test_destination),
+		cmocka_unit_test(test_memory),	      cmocka_unit_test(test_spool),
+		cmocka_unit_test(test_removed_spool), cmocka_unit_test(test_full_spool),
+		cmocka_unit_test(test_destination),
 	};
 	int rc;
 
