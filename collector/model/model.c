@@ -200,23 +200,22 @@ bool stream_has(const struct stream *s, uint64_t number)
 
 uint64_t worker_utc_ns(const struct worker *w, uint64_t boot_ns)
 {
-	const struct clock_pair *c = NULL;
-	uint64_t apart, best = UINT64_MAX;
-	size_t i;
+	const struct clock_pair *v = w->clocks.v;
+	size_t from = 0, to = w->clocks.n, i;
 
-	for (i = 0; i < w->clocks.n; i++) {
-		if (c && w->clocks.v[i].local && !c->local)
-			continue;
-		if (c && c->local && !w->clocks.v[i].local)
-			best = UINT64_MAX;
-		apart = w->clocks.v[i].boot_ns > boot_ns ? w->clocks.v[i].boot_ns - boot_ns
-							 : boot_ns - w->clocks.v[i].boot_ns;
-		if (apart < best || !c) {
-			best = apart;
-			c = &w->clocks.v[i];
-		}
+	if (!to || !boot_ns)
+		return 0;
+	while (from < to) {
+		i = from + (to - from) / 2;
+		if (v[i].boot_ns < boot_ns)
+			from = i + 1;
+		else
+			to = i;
 	}
-	return c && boot_ns ? c->real_ns + (boot_ns - c->boot_ns) : 0;
+	if (from == w->clocks.n ||
+	    (from && boot_ns - v[from - 1].boot_ns <= v[from].boot_ns - boot_ns))
+		from--;
+	return v[from].real_ns + (boot_ns - v[from].boot_ns);
 }
 
 double worker_utc(const struct worker *w, uint64_t boot_ns)

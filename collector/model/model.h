@@ -162,7 +162,7 @@ struct worker {
 	const char *distributed, *dask, *coffea, *uproot, *address, *name, *dask_status;
 	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes;
 	ARRAY(struct filesystem) filesystems;
-	ARRAY(struct clock_pair) clocks;
+	ARRAY(struct clock_pair) clocks; /* by boot_ns, once closed */
 	double clock_set_seconds; /* the collector's clock was set by so much meanwhile; 0: no */
 	ARRAY(struct stream) streams;
 	ARRAY(struct sample) samples;
@@ -268,7 +268,8 @@ struct value worker_work(const struct worker *w);
 struct worker *model_worker(struct model *m, const uint8_t *id);
 struct worker *model_find_worker(const struct model *m, const uint8_t *id); /* NULL: none */
 const char *model_text(struct model *m, struct text t);
-/* UTC of a worker's boot time: ns (0 without a clock), or seconds (NAN). */
+/* UTC of a worker's boot time by the pair next to it, once model_close() has put them in order: ns
+ * (0 without a clock), or seconds (NAN). */
 uint64_t worker_utc_ns(const struct worker *w, uint64_t boot_ns);
 double worker_utc(const struct worker *w, uint64_t boot_ns);
 

@@ -20,7 +20,8 @@ static int by_boot(const void *a, const void *b)
 }
 
 _Static_assert(offsetof(struct sample, boot_ns) == 0 && offsetof(struct probe, boot_ns) == 0 &&
-		       offsetof(struct host_sample, boot_ns) == 0,
+		       offsetof(struct host_sample, boot_ns) == 0 &&
+		       offsetof(struct clock_pair, boot_ns) == 0,
 	       "by_boot() reads the first member");
 
 /* Sorts by time and drops what came twice; returns how many are left. */
@@ -40,6 +41,20 @@ static size_t settle_samples(void *v, size_t n, size_t size)
 	return kept + 1;
 }
 
+/* The worker's own realtime counts only where the collector's is unknown. */
+static void prefer_collectors(struct worker *w)
+{
+	struct clock_pair *v = w->clocks.v;
+	size_t i, kept = 0;
+
+	for (i = 0; i < w->clocks.n; i++) {
+		if (!v[i].local)
+			v[kept++] = v[i];
+	}
+	if (kept)
+		w->clocks.n = kept;
+}
+
 /*
  * Pairs of a worker's boot time and the collector's clock lie on one line, but for the drift of the
  * worker's clock. Where they do not, the collector's clock was set: then only the pairs that agree
@@ -47,29 +62,22 @@ static size_t settle_samples(void *v, size_t n, size_t size)
  */
 static void settle_clocks(struct worker *w)
 {
-	const struct clock_pair *last = NULL;
-	struct clock_pair newest;
+	struct clock_pair *v = w->clocks.v, newest;
 	double ahead, apart;
 	size_t i, kept = 0;
 
-	for (i = 0; i < w->clocks.n; i++) {
-		if (!w->clocks.v[i].local && (!last || w->clocks.v[i].boot_ns > last->boot_ns))
-			last = &w->clocks.v[i];
-	}
-	if (!last)
+	prefer_collectors(w);
+	w->clocks.n = settle_samples(v, w->clocks.n, sizeof(*v));
+	if (!w->clocks.n || v[0].local)
 		return;
-	newest = *last;
+	newest = v[w->clocks.n - 1];
 	for (i = 0; i < w->clocks.n; i++) {
-		const struct clock_pair c = w->clocks.v[i];
-
-		apart = ((double)newest.boot_ns - (double)c.boot_ns) / 1e9;
-		ahead = ((double)newest.real_ns - (double)c.real_ns) / 1e9 - apart;
-		if (!c.local && fabs(ahead) > MODEL_CLOCK_SET_SECONDS + MODEL_CLOCK_DRIFT * apart) {
-			if (fabs(ahead) > fabs(w->clock_set_seconds))
-				w->clock_set_seconds = ahead;
-			continue;
-		}
-		w->clocks.v[kept++] = c;
+		apart = (double)(newest.boot_ns - v[i].boot_ns) / 1e9;
+		ahead = ((double)newest.real_ns - (double)v[i].real_ns) / 1e9 - apart;
+		if (fabs(ahead) <= MODEL_CLOCK_SET_SECONDS + MODEL_CLOCK_DRIFT * apart)
+			v[kept++] = v[i];
+		else if (fabs(ahead) > fabs(w->clock_set_seconds))
+			w->clock_set_seconds = ahead;
 	}
 	w->clocks.n = kept;
 }

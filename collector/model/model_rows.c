@@ -13,14 +13,8 @@ static double map_real(const msgpack_object *map, const char *key)
 
 static int add_clock(struct worker *w, uint64_t boot_ns, uint64_t real_ns, bool local)
 {
-	struct clock_pair *c;
-	size_t i;
+	struct clock_pair *c = ARRAY_NEW(&w->clocks);
 
-	for (i = 0; i < w->clocks.n; i++) {
-		if (w->clocks.v[i].boot_ns == boot_ns && w->clocks.v[i].local == local)
-			return 0;
-	}
-	c = ARRAY_NEW(&w->clocks);
 	if (!c)
 		return -ENOMEM;
 	*c = (struct clock_pair){boot_ns, real_ns, local};

@@ -182,6 +182,38 @@ static void test_the_collectors_clock_is_set(void **state)
 	fx_free(fx);
 }
 
+/* Pairs 10 s apart, told in any order, each off by its own number of ns: the one next to it counts.
+ */
+static void test_the_nearest_clock_counts(void **state)
+{
+	static const unsigned order[] = {5, 2, 7, 0, 3, 6, 1, 4};
+	const unsigned n = sizeof(order) / sizeof(*order);
+	struct fixture *fx = fx_new();
+	struct worker *w;
+	unsigned i;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	for (i = 0; i < n; i++) {
+		fx_map(fx, 1, CREMA_MSG_CLOCKS, "boot_ns", AT(20000 + order[i] * 10000), "real_ns",
+		       UTC_NS(20000 + order[i] * 10000) + order[i] * 100, NULL);
+	}
+	assert_int_equal(model_close(&fx->m, 0), 0);
+	w = fx->m.workers.v[0];
+	assert_int_equal(worker_utc_ns(w, 0), 0);
+	assert_int_equal(worker_utc_ns(w, AT(1)), UTC_NS(1));
+	for (i = 0; i < n; i++) {
+		assert_int_equal(worker_utc_ns(w, AT(15001 + i * 10000)),
+				 UTC_NS(15001 + i * 10000) + i * 100);
+		assert_int_equal(worker_utc_ns(w, AT(20000 + i * 10000)),
+				 UTC_NS(20000 + i * 10000) + i * 100);
+		assert_int_equal(worker_utc_ns(w, AT(24999 + i * 10000)),
+				 UTC_NS(24999 + i * 10000) + i * 100);
+	}
+	assert_int_equal(worker_utc_ns(w, AT(900000)), UTC_NS(900000) + 700);
+	fx_free(fx);
+}
+
 static void test_gaps_are_lost_records(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -308,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_old_journal_has_nothing_running),
 		cmocka_unit_test(test_samples_and_totals_twice),
 		cmocka_unit_test(test_the_collectors_clock_is_set),
+		cmocka_unit_test(test_the_nearest_clock_counts),
 		cmocka_unit_test(test_gaps_are_lost_records),
 		cmocka_unit_test(test_dropped_records_are_not_lost),
 		cmocka_unit_test(test_ranges_merge),
