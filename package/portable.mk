@@ -7,11 +7,14 @@ CC = $(LIBS)/bin/cc
 CREMA_URING = 0
 override LIBDEFLATE =
 OPT = -O2 -isystem $(LIBS)/include
+TEST_LIBS = -L$(LIBS)/lib -lcmocka -lm -lrt -lpthread
 COMMON_LIBS = -L$(LIBS)/lib -lmsgpackc -lssl -lcrypto -lz -lyaml -lm -lpthread -ldl
 COLLECTOR_LIBS = -L$(LIBS)/lib -lmsgpackc -lmicrohttpd -lcurl -lssl -lcrypto -lyaml -ljansson -lelf -lz \
                  -lsqlite3 -lncurses -ltinfo -lm -lpthread -ldl -lrt
 
 $(BUILD)/common/%.o $(BUILD)/agent/%.o $(BUILD)/collector/%.o: OPT += -include package/compat.h
+
+$(BUILD)/tests/shim/%: private CC = $(LIBS)/bin/cc-debian
 
 portable: $(BUILD)/libcrema.so $(BUILD)/crema-agent $(BUILD)/crema check-abi
 

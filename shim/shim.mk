@@ -38,7 +38,7 @@ $(BUILD)/tests/shim/%.o: tests/shim/%.c
 	@mkdir -p $(@D)
 	$(CC) $(SHIM_FLAGS) -c $< -o $@
 $(BUILD)/tests/shim/test_%: $(BUILD)/tests/shim/test_%.o $(BUILD)/tests/shim/harness.o $(SHIM_OBJ)
-	$(CC) $(SAN) -o $@ $(filter %.o,$^) -rdynamic -lcmocka -lpthread
+	$(CC) $(SAN) -o $@ $(filter %.o,$^) -rdynamic $(TEST_LIBS) -lpthread
 
 shim-test: $(SHIM_TEST_BIN) ## C programs that hold the shim, by cmocka
 	@tests/run-programs 3 $(BUILD) $(SHIM_TEST_BIN)

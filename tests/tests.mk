@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests: unit programs link everything but the main()s; the shim's are in shim/shim.mk.
+TEST_LIBS ?= -lcmocka
 $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(PROG_FLAGS) $(UNIT_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS) -lcmocka
+	$(CC) $(PROG_FLAGS) $(UNIT_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS) $(TEST_LIBS)
 
 # Journals of runs that never were, as large as one likes.
 $(BUILD)/tests/bench/bench_live: tests/bench/bench_live.c $(LIB_OBJ)
@@ -21,6 +22,8 @@ $(BUILD)/tests/bench/make_journal: $(BUILD)/tests/bench/make_journal.o $(CHUNK_O
 SWARM_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/swarm/*.c))
 $(BUILD)/tests/bench/swarm/swarm: $(SWARM_OBJ) $(CHUNK_OBJ) $(LIB_OBJ)
 	$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
+
+test-programs: $(UNIT_BIN) $(SHIM_TEST_BIN) ## the programs of unit and shim tests, not run
 
 unit-test: $(UNIT_BIN) ## cmocka unit tests
 	@tests/run-programs 1 . $(UNIT_BIN)
@@ -102,4 +105,4 @@ compare-roastcoffea: all ## one run under roastcoffea and crema; writes docs/com
 compare-suites: all ## tests of CPython (and distributed) with the preload and without; an hour
 	scripts/compare-suites
 
-.PHONY: compare-roastcoffea compare-suites unit-test test asan-test tsan-test werror everything bench bench-loops bench-swarm accuracy
+.PHONY: compare-roastcoffea compare-suites test-programs unit-test test asan-test tsan-test werror everything bench bench-loops bench-swarm accuracy
