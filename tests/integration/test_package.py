@@ -152,20 +152,24 @@ def test_version_says_what_is_left_out(deb):
     assert ("without" in said or "portable" in said) == (len(said.splitlines()) > 1)
 
 
-@pytest.fixture(scope="module")
-def system(deb, tmp_path_factory):
-    """A fresh Debian of this machine's release with what the .deb depends on: a function that runs a command in it, as
-    the first process there, and its folder."""
-    if os.geteuid():
-        pytest.skip("a throw-away system needs root")
-    place = tmp_path_factory.mktemp("system") / "root"
-    depends = [word.split()[0] for word in right(["dpkg-deb", "-f", deb[0], "Depends"]).strip().split(", ")]
+def debian(file, place, *more):
+    """A fresh Debian of this machine's release with what the .deb depends on, and these packages."""
+    depends = [word.split()[0] for word in right(["dpkg-deb", "-f", file, "Depends"]).strip().split(", ")]
     release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
     lists = [p for p in (*Path("/etc/apt/sources.list.d").glob("debian.sources"), Path("/etc/apt/sources.list"))
              if p.exists()]
     program = packages.unpacked("mmdebstrap", "mmdebstrap") / "usr/bin/mmdebstrap"
-    right([program, "--variant=minbase", f"--include={','.join(depends)}", release["VERSION_CODENAME"], place, lists[0]],
-          timeout=1500)
+    right([program, "--variant=minbase", f"--include={','.join([*depends, *more])}", release["VERSION_CODENAME"], place,
+           lists[0]], timeout=1500)
+    return place
+
+
+@pytest.fixture(scope="module")
+def system(deb, tmp_path_factory):
+    """A function that runs a command in a fresh Debian, as the first process there, and its folder."""
+    if os.geteuid():
+        pytest.skip("a throw-away system needs root")
+    place = debian(deb[0], tmp_path_factory.mktemp("system") / "root")
 
     def inside(*command):
         return done(["unshare", "--mount", "--pid", "--fork", f"--root={place}", "--wd=/", "--mount-proc", "env", "-i",
