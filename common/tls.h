@@ -6,12 +6,12 @@
  *	plain bytes -> tls_write() -> tls_output() -> to be sent, then tls_sent()
  *
  * It does no I/O itself, so it fits the agent's stream and any loop of the collector. Both ends
- *show a certificate that the same authority has signed, as Dask's own connections do; as there,
- *names in the certificates are not compared with addresses: whoever has one is a member of the
- *cluster. TLS 1.2 or newer.
+ * show a certificate that the same authority has signed, as Dask's own connections do; as there,
+ * names in the certificates are not compared with addresses: whoever has one is a member of the
+ * cluster. TLS 1.2 or newer.
  *
  * A context may be shared by the sessions of one thread. -errno inward; tls_why() has the line for
- *people.
+ * people.
  */
 #ifndef COMMON_TLS_H
 #define COMMON_TLS_H

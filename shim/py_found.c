@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * py_found.c - what roastcoffea's decorators have measured of a chunk and put into the processor's
- *output:
+ * output:
  *
  *	"__roastcoffea_metrics__": [{"duration": s, "mem_before_mb": MiB, "mem_after_mb": MiB,
  *		"timing": {name: s}, "memory": {name: MiB more}, "bytes": {name: requested bytes}}]

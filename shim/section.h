@@ -6,19 +6,19 @@
  *
  * A section belongs to the task and to the thread that opened it; it nests in what that thread has
  * open, so its path is "outer/inner" ("/" and "\" in a name are written with a "\" before them). At
- *both ends the thread's segment is cut, so that all it counted is in the task's slot.
+ * both ends the thread's segment is cut, so that all it counted is in the task's slot.
  *
  * - Opened by the task's own thread: what the whole task counted between begin and end, so its pool
  *   threads are included; of a piece of their work that ends within the section all, else nothing.
  * - Opened by a thread that works for the task: what that thread counted. It lies within the
- *former.
+ * former.
  *
  * All numbers are inclusive. A section that is not ended before an outer one, the task or the piece
- *of work is "broken" and not measured: generators and coroutines that were suspended inside. Where
- *no task is known nothing is measured, only counted.
+ * of work is "broken" and not measured: generators and coroutines that were suspended inside. Where
+ * no task is known nothing is measured, only counted.
  *
  * Whoever calls holds the GIL, which is the only lock of the tables and of the list of what is
- *open; armed process only.
+ * open; armed process only.
  */
 #ifndef CREMA_SHIM_SECTION_H
 #define CREMA_SHIM_SECTION_H

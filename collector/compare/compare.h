@@ -2,16 +2,16 @@
 /*
  * compare.h - several runs side by side: what each took, how it scales, which chunk size is best.
  *
- *	compare_load(&c, names, n, dir, why);  compare_judge(&c);  compare_text(...) or
- *compare_json(...) compare_release(&c);
+ *	compare_load(&c, names, n, dir, whole_bytes, why);  compare_judge(&c);
+ *	compare_text(...) or compare_json(...)  compare_release(&c);
  *
  * A name is an id (or its end) of a run in `dir`, DIR for the last run of another state directory,
  * or DIR:RUN. Of each directory the named runs are read (model/selection.h).
  *
  * Runs did the same work if they processed the same number of events; without that none is called
- *best, and nothing is said of scaling or chunk sizes. Events per file and columns are compared as
- *well: where they differ it is said, as the same events may come from another copy, or for another
- *analysis.
+ * best, and nothing is said of scaling or chunk sizes. Events per file and columns are compared as
+ * well: where they differ it is said, as the same events may come from another copy, or for another
+ * analysis.
  */
 #ifndef COLLECTOR_COMPARE_H
 #define COLLECTOR_COMPARE_H

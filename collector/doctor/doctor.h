@@ -3,8 +3,8 @@
  * doctor.h - what `crema doctor` looks at, and the list of what it found.
  *
  * A look adds lines; each is ok, a warning (numbers will be missing), bad (nothing or wrong things
- *are measured), or unknown (could not be looked at), and says what to do unless it is ok. Looks
- *change nothing: no file, no record in a journal. One thread.
+ * are measured), or unknown (could not be looked at), and says what to do unless it is ok. Looks
+ * change nothing: no file, no record in a journal. One thread.
  *
  *	doctor.c		the list, as text and JSON
  *	machine.c		kernel, shared memory, limits, clocks of this machine

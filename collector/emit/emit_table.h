@@ -8,9 +8,9 @@
  *	grid_print(&g);                                          and is empty again
  *
  * A table that is wider than TABLE_WIDTH shortens its left columns in the middle, the widest first.
- *If that is not enough it gives each cell a line: numbers are never cut. Control characters become
- *'?'. An unknown value prints "unknown". With `colour` titles are bold and unknown is dim; nothing
- *else depends on it.
+ * If that is not enough it gives each cell a line: numbers are never cut. Control characters become
+ * '?'. An unknown value prints "unknown". With `colour` titles are bold and unknown is dim; nothing
+ * else depends on it.
  */
 #ifndef CREMA_COLLECTOR_EMIT_TABLE_H
 #define CREMA_COLLECTOR_EMIT_TABLE_H

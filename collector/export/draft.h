@@ -9,7 +9,7 @@
  * cannot be replaced: it is written to at once. Every function returns 0 or -errno; draft_drop()
  * gives up, and does nothing after a close. A new file is its owner's only (0600); one that
  * is replaced passes its permissions on. The first error sticks until then. "-" is standard
- *output; who reads the other end of a pipe may have seen enough: that is no error.
+ * output; who reads the other end of a pipe may have seen enough: that is no error.
  */
 #ifndef COLLECTOR_EXPORT_DRAFT_H
 #define COLLECTOR_EXPORT_DRAFT_H

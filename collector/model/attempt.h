@@ -4,15 +4,15 @@
  *
  * What is asked for often is a member. Texts that many attempts have in common, and which numbers
  * are known, are kept once (struct attempt_shared). All numbers lie packed behind `c`: a bit for
- *each that is not 0, then those in 7 bits a byte. An attempt takes about 350 bytes, its key
- *included.
+ * each that is not 0, then those in 7 bits a byte. An attempt takes about 350 bytes, its key
+ * included.
  *
  *	count_of(&a->c, CREMA_C_read_bytes)	one number
  *	attempt_u64(a, TASK_F_events)		one field; unknown stays unknown
  *	attempt_detail(a, &d)			everything: for whoever wants many of them
  *
  * own_ns(), pool_ns() and count_of() take the packed numbers of an attempt and plain counters
- *alike.
+ * alike.
  */
 #ifndef COLLECTOR_MODEL_ATTEMPT_H
 #define COLLECTOR_MODEL_ATTEMPT_H

@@ -9,9 +9,9 @@
  *	DROPPED_RUN  one for each dropped run: {run, kind, why, spans, plain, start_ns, stop_ns,
  *	             dropped_ns, metrics: {id: value}}
  *	CARRY, CARRIED  of each worker that had frames in those segments: how far its streams had
- *got, and its latest totals, clocks, modules and goodbye So whoever has read this file first knows
- *either a run's records or its totals, never both: records of a dropped run that lie in younger
- *segments, or come later, are left out.
+ *	             got, and its latest totals, clocks, modules and goodbye
+ * So whoever has read this file first knows either a run's records or its totals, never both:
+ * records of a dropped run that lie in younger segments, or come later, are left out.
  */
 #ifndef COLLECTOR_MODEL_DROPPED_H
 #define COLLECTOR_MODEL_DROPPED_H

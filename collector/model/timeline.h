@@ -7,16 +7,17 @@
  * Numbers come from the workers' totals (history.h), not from task records: bytes lie where they
  * were read, whatever the length of the task. What a worker did between two of its totals is spread
  * evenly over the bins between them, in whole bytes; `resolution` is the longest such stretch of
- *the run, about 1.2 s if nothing was lost. A wait counts when it ends. Layers are of the whole
- *worker, threads without a task included; storage bytes are the kernel's account of the process.
+ * the run, about 1.2 s if nothing was lost. A wait counts when it ends. Layers are of the whole
+ * worker, threads without a task included; storage bytes are the kernel's account of the process.
  *
  * Bins begin with the run and are as long as needed for no more than TIMELINE_BINS; the last one
- *ends with the run. Work between two totals of which any part lies in the run belongs to it wholly:
- *so the sum over the bins is, to the byte, the difference of the totals around the run. Two runs
- *that share a worker both show what it did while they overlapped, and in the second between them.
+ * ends with the run. Work between two totals of which any part lies in the run belongs to it
+ * wholly: so the sum over the bins is, to the byte, the difference of the totals around the run.
+ * Two runs that share a worker both show what it did while they overlapped, and in the second
+ * between them.
  *
  * A bin is unknown if a worker lived in it, for more than TIMELINE_TAIL_SECONDS after the last
- *totals that are known of it. One thread.
+ * totals that are known of it. One thread.
  */
 #ifndef COLLECTOR_MODEL_TIMELINE_H
 #define COLLECTOR_MODEL_TIMELINE_H

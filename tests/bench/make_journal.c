@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * make_journal.c - writes the journal of a run that never was, of any size, with the agents'
- *packers.
+ * packers.
  *
  *	make_journal DIR TASKS [WORKERS [RUNS [START]]]
  *
  * Coffea chunks of half a second in 4 threads of each worker (default: 20), in RUNS spans one after
  * the other (default: 1), with what agents send besides: the start of each task, samples, totals
- *and Dask's numbers each second, rows of files and codecs at the end, a goodbye. Every 1,000th
- *attempt fails and is tried again. START: when, in seconds of UTC. The same arguments give the same
- *run.
+ * and Dask's numbers each second, rows of files and codecs at the end, a goodbye. Every 1,000th
+ * attempt fails and is tried again. START: when, in seconds of UTC. The same arguments give the
+ * same run.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  *	swarm --to HOST:PORT [options]       --help lists them
  *
  * Each simulated worker has a connection of its own: the agent's code, so token, hello, zlib
- *frames, clocks, acknowledgements and coming back after a break are what agents do. Status 0: all
- *that was sent is acknowledged.
+ * frames, clocks, acknowledgements and coming back after a break are what agents do. Status 0: all
+ * that was sent is acknowledged.
  */
 #include <errno.h>
 #include <getopt.h>
