@@ -129,6 +129,9 @@ static void put_journal(struct sink *s, struct journal *journal, const char *dir
 		    "1: it cannot be written, and nothing is acknowledged", stats.error != 0);
 	metric_uint(s, "crema_journal_sync_failed", "gauge", "1: the latest fdatasync failed",
 		    stats.sync_error != 0);
+	metric_uint(s, "crema_journal_unsynced_bytes_total", "counter",
+		    "acknowledged bytes whose fdatasync failed: they may be lost",
+		    stats.unsynced_bytes);
 	put_gauge(s, "crema_journal_slowest_sync_seconds", "the slowest fdatasync",
 		  (double)stats.slowest_sync_ns / 1e9);
 	put_gauge(s, "crema_journal_size_bytes", "all segments in the directory",

@@ -62,6 +62,7 @@ static json_t *journal_json(struct journal *journal, const struct retain *retain
 	json_object_set_new(object, "over", *kept.over ? json_string(kept.over) : json_null());
 	set(object, "failures", stats.failures);
 	set(object, "syncs", stats.syncs);
+	set(object, "unsynced_bytes", stats.unsynced_bytes);
 	json_object_set_new(object, "slowest_sync_seconds",
 			    json_real((double)stats.slowest_sync_ns / 1e9));
 	return object;

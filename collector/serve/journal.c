@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/serve/journal_segment.h"
 #include "collector/serve/journal_sync.h"
 #include "collector/serve/loop.h"
 #include "common/clock.h"
@@ -18,12 +20,10 @@
 #include "common/pack.h"
 #include "ids.h"
 
-#define CREATE_TRIES 16
-
 struct journal {
 	struct journal_config config;
 	char dir[PATH_MAX];
-	struct framefile file;
+	struct segment segment; /* the present one */
 	struct journal_sync *sync;
 	struct buf queue, batch; /* the batch is written before the queue */
 	uint64_t queued_frames, batch_frames;
@@ -31,55 +31,20 @@ struct journal {
 	struct loop_file *ring; /* NULL: writes while the caller waits */
 	bool writing;		/* the ring writes the batch */
 	uint64_t started_ns;	/* the stream of our own notes */
-	uint64_t segment_ns;	/* of the present segment's name */
-	uint64_t empty_bytes;	/* its size before its first frame */
 	bool next_wanted;
+	bool disk_failed; /* as of the last look */
 	struct journal_stats stats;
 };
 
 static int begin_segment(struct journal *journal)
 {
-	struct framefile file = {.fd = -1};
-	uint64_t created_ns = journal->segment_ns;
-	int err = -EEXIST, fd, i;
+	int err = segment_begin(&journal->segment, journal->dir, journal->sync);
 
-	/* A clock that was set back must not make a segment older than those before it. */
-	for (i = 0; err == -EEXIST && i < CREATE_TRIES; i++) {
-		uint64_t now = clock_real_ns();
-
-		created_ns = now > created_ns ? now : created_ns + 1;
-		err = framefile_create(&file, journal->dir, "journal", created_ns, NULL);
-	}
 	if (err)
 		return err;
-	fd = fcntl(file.fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0) {
-		err = -errno;
-		framefile_close(&file);
-		unlink(file.path);
-		return err;
-	}
-	journal_sync_file(journal->sync, fd);
-	if (journal->file.fd >= 0 && journal->file.size == journal->empty_bytes)
-		unlink(journal->file.path); /* it never took a frame */
-	framefile_close(&journal->file);
-	journal->file = file;
-	journal->segment_ns = created_ns;
-	journal->empty_bytes = file.size;
 	journal->next_wanted = false;
 	journal->stats.segments++;
 	return 0;
-}
-
-/* The newest segment that lies there: 0 if there is none. */
-static uint64_t newest_ns(const char *dir)
-{
-	char **names = NULL;
-	int n = framefile_list(dir, &names);
-	uint64_t ns = n > 0 ? strtoull(names[n - 1], NULL, 10) : 0;
-
-	free(names);
-	return ns;
 }
 
 static void on_written(void *arg, int result);
@@ -100,7 +65,7 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 	if (!journal)
 		return NULL;
 	journal->config = *config;
-	journal->file.fd = -1;
+	segment_init(&journal->segment, config->dir);
 	journal->started_ns = clock_real_ns();
 	use_ring(journal);
 	if (!journal->config.segment_bytes)
@@ -118,7 +83,6 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 	if (strlen(config->dir) >= sizeof(journal->dir))
 		goto out;
 	strcpy(journal->dir, config->dir);
-	journal->segment_ns = newest_ns(journal->dir);
 	journal->sync =
 		journal_sync_start(journal->ring ? journal->config.loop : NULL, journal->dir,
 				   journal->config.sync_ms, journal->config.sync);
@@ -180,12 +144,13 @@ static void batch_is_written(struct journal *journal)
 	journal->stats.frames += journal->batch_frames;
 	journal->stats.bytes += journal->batch.len;
 	buf_clear(&journal->batch);
-	journal_sync_dirty(journal->sync);
+	journal_sync_dirty(journal->sync, journal->stats.bytes);
 }
 
 static int write_batch(struct journal *journal)
 {
-	int err = journal->config.append(&journal->file, journal->batch.data, journal->batch.len);
+	int err = journal->config.append(&journal->segment.file, journal->batch.data,
+					 journal->batch.len);
 
 	if (!err)
 		batch_is_written(journal);
@@ -220,21 +185,43 @@ static void on_written(void *arg, int result)
 
 	journal->writing = false;
 	if (result >= 0 && (size_t)result == bytes) {
-		journal->file.size += bytes;
+		journal->segment.file.size += bytes;
 		batch_is_written(journal);
 		return;
 	}
-	if (result > 0 && ftruncate(journal->file.fd, (off_t)journal->file.size))
+	if (result > 0 && ftruncate(journal->segment.file.fd, (off_t)journal->segment.file.size))
 		err = -errno;
 	set_state(journal, err ? err : write_batch(journal));
 }
 
+/* 0, or why the disk did not keep what was written last: a new segment shows when it does again. */
+static int ask_disk(struct journal *journal)
+{
+	uint64_t unsynced_bytes;
+	bool wants_file;
+	int err = journal_sync_failed(journal->sync, &wants_file, &unsynced_bytes);
+
+	if (err && !journal->disk_failed) {
+		journal->stats.unsynced_bytes += unsynced_bytes;
+		log_line("collect: the disk of '%s' did not keep what was written last: %s; up to "
+			 "%" PRIu64 " acknowledged bytes may be lost",
+			 journal->dir, log_error(err), unsynced_bytes);
+	}
+	journal->disk_failed = err != 0;
+	if (err && wants_file)
+		begin_segment(journal);
+	return err;
+}
+
 int journal_flush(struct journal *journal)
 {
-	int err = 0;
+	int err;
 
 	if (journal->writing)
 		return -EINPROGRESS;
+	err = ask_disk(journal);
+	if (err)
+		return set_state(journal, err);
 	if (journal->stats.error && !journal->batch.len && !journal->queue.len)
 		/* A segment could not be begun: this is the try that journal_add() waits for. */
 		return set_state(journal, begin_segment(journal));
@@ -244,8 +231,8 @@ int journal_flush(struct journal *journal)
 		return 0;
 	if (journal->ring && !journal->stats.error) {
 		journal->writing = true;
-		loop_file_write(journal->ring, journal->file.fd, journal->batch.data,
-				journal->batch.len, journal->file.size);
+		loop_file_write(journal->ring, journal->segment.file.fd, journal->batch.data,
+				journal->batch.len, journal->segment.file.size);
 		return -EINPROGRESS;
 	}
 	err = journal->stats.error ? write_again(journal) : write_batch(journal);
@@ -275,7 +262,7 @@ static int make_room(struct journal *journal, size_t bytes)
 	int err;
 
 	if (!journal->next_wanted &&
-	    journal->file.size + journal->batch.len + journal->queue.len + bytes <=
+	    journal->segment.file.size + journal->batch.len + journal->queue.len + bytes <=
 		    journal->config.segment_bytes)
 		return 0;
 	err = flush_now(journal);
@@ -284,17 +271,9 @@ static int make_room(struct journal *journal, size_t bytes)
 	return err;
 }
 
-/* Somebody has removed the present segment: what is written there would be gone with it. */
-static bool is_removed(const struct journal *journal)
-{
-	struct stat st;
-
-	return !fstat(journal->file.fd, &st) && !st.st_nlink;
-}
-
 static int begin_anew(struct journal *journal)
 {
-	log_line("collect: '%s' was removed: what it held is lost", journal->file.path);
+	log_line("collect: '%s' was removed: what it held is lost", journal->segment.file.path);
 	return set_state(journal, begin_segment(journal));
 }
 
@@ -314,7 +293,7 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 	}
 	if (journal->stats.error)
 		return -EAGAIN;
-	if (!journal->batch.len && !journal->queue.len && is_removed(journal) &&
+	if (!journal->batch.len && !journal->queue.len && segment_is_removed(&journal->segment) &&
 	    begin_anew(journal))
 		return -EAGAIN;
 	if (make_room(journal, bytes + (hello ? hello->bytes : 0)))
@@ -339,12 +318,13 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 void journal_next_segment(struct journal *journal)
 {
 	journal->next_wanted =
-		journal->file.size + journal->batch.len + journal->queue.len > journal->empty_bytes;
+		journal->segment.file.size + journal->batch.len + journal->queue.len >
+		journal->segment.empty_bytes;
 }
 
 uint64_t journal_segment_ns(const struct journal *journal)
 {
-	return journal->segment_ns;
+	return journal->segment.created_ns;
 }
 
 int journal_note(struct journal *journal, const char *event, const char *text)
@@ -387,7 +367,7 @@ int journal_close(struct journal *journal)
 	if (journal->writing)
 		return err; /* the kernel may still read the batch: it stays */
 	loop_file_free(journal->ring);
-	framefile_close(&journal->file);
+	framefile_close(&journal->segment.file);
 	sync_err = journal_sync_stop(journal->sync);
 	buf_release(&journal->queue);
 	buf_release(&journal->batch);

@@ -19,6 +19,7 @@
  * while it is stuck.
  *
  * fdatasync each second: by the loop, else in a thread of its own, as it would stall everything.
+ * Once one has failed the journal is stuck until a new segment has been synced.
  * All functions are for one thread, that of the loop.
  */
 #ifndef COLLECTOR_JOURNAL_H
@@ -65,6 +66,8 @@ struct journal_stats {
 	uint64_t slowest_sync_ns;
 	int error;	/* -errno while stuck, else 0 */
 	int sync_error; /* of the latest fdatasync */
+	/* Written before a fdatasync that failed and not synced by an earlier one. */
+	uint64_t unsynced_bytes;
 };
 
 /* NULL with *error = -errno. */

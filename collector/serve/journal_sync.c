@@ -39,9 +39,37 @@ struct journal_sync {
 	bool dirty, new_name, stop;
 	uint64_t syncs, slowest_ns;
 	int error;
+	uint64_t written;	/* the journal's bytes */
+	uint64_t round_written; /* as of the round's beginning */
+	uint64_t kept;		/* of these, what was synced; not after a failure */
+	int failed;		/* until a file handed over since then was synced */
+	bool wants_file;	/* none was handed over since then */
 };
 
-static void count(struct journal_sync *sync, uint64_t start_ns, int err)
+/* Of a file system that has no such operation, nothing was lost. */
+static bool cannot_be_asked(int err)
+{
+	return err == -EINVAL || err == -ENOSYS || err == -EOPNOTSUPP;
+}
+
+/*
+ * The kernel tells of bytes that it could not put to the disk once, and forgets them: the next sync
+ * of the same file says 0. So only another file can show that the disk works again.
+ */
+static void judge(struct journal_sync *sync, int fd, int err)
+{
+	bool newest = sync->files && fd == sync->fd[sync->files - 1];
+
+	if (err && !cannot_be_asked(err)) {
+		sync->failed = err;
+		sync->wants_file = true;
+	} else if (newest && !sync->wants_file) {
+		sync->failed = 0;
+		sync->kept = sync->round_written;
+	}
+}
+
+static void count(struct journal_sync *sync, int fd, uint64_t start_ns, int err)
 {
 	uint64_t took = clock_mono_ns() - start_ns;
 
@@ -50,6 +78,7 @@ static void count(struct journal_sync *sync, uint64_t start_ns, int err)
 	sync->error = err;
 	if (took > sync->slowest_ns)
 		sync->slowest_ns = took;
+	judge(sync, fd, err);
 	pthread_mutex_unlock(&sync->lock);
 }
 
@@ -57,7 +86,7 @@ static void sync_one(struct journal_sync *sync, int fd)
 {
 	uint64_t start = clock_mono_ns();
 
-	count(sync, start, sync->sync(fd) ? -errno : 0);
+	count(sync, fd, start, sync->sync(fd) ? -errno : 0);
 }
 
 /* The oldest file has been synced for the last time. */
@@ -93,6 +122,7 @@ static void sync_round(struct journal_sync *sync)
 
 	sync->dirty = false;
 	sync->new_name = false;
+	sync->round_written = sync->written;
 	/* Only this thread takes files away, so fd[0] stays what it is while the lock is open. */
 	while (sync->files > 1) {
 		fd = sync->fd[0];
@@ -162,6 +192,7 @@ static void on_timer(void *arg)
 	sync->round_new_name = sync->new_name;
 	sync->dirty = false;
 	sync->new_name = false;
+	sync->round_written = sync->written;
 	next_step(sync);
 }
 
@@ -172,7 +203,7 @@ static void on_synced(void *arg, int result)
 	if (sync->step == SYNC_DIR)
 		close(sync->dir_fd);
 	else
-		count(sync, sync->step_ns, result);
+		count(sync, sync->fd[0], sync->step_ns, result);
 	if (sync->step == SYNC_OLD)
 		forget_oldest(sync);
 	next_step(sync);
@@ -244,14 +275,28 @@ void journal_sync_file(struct journal_sync *sync, int fd)
 	sync->fd[sync->files++] = fd;
 	sync->dirty = true;
 	sync->new_name = true;
+	sync->wants_file = false;
 	pthread_mutex_unlock(&sync->lock);
 }
 
-void journal_sync_dirty(struct journal_sync *sync)
+void journal_sync_dirty(struct journal_sync *sync, uint64_t written)
 {
 	pthread_mutex_lock(&sync->lock);
 	sync->dirty = true;
+	sync->written = written;
 	pthread_mutex_unlock(&sync->lock);
+}
+
+int journal_sync_failed(struct journal_sync *sync, bool *wants_file, uint64_t *unsynced_bytes)
+{
+	int err;
+
+	pthread_mutex_lock(&sync->lock);
+	err = sync->failed;
+	*wants_file = sync->wants_file;
+	*unsynced_bytes = sync->written - sync->kept;
+	pthread_mutex_unlock(&sync->lock);
+	return err;
 }
 
 void journal_sync_stats(struct journal_sync *sync, uint64_t *syncs, uint64_t *slowest_ns,

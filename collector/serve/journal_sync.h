@@ -10,6 +10,7 @@
 #ifndef COLLECTOR_JOURNAL_SYNC_H
 #define COLLECTOR_JOURNAL_SYNC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct journal_sync;
@@ -22,7 +23,13 @@ struct loop;
 struct journal_sync *journal_sync_start(struct loop *loop, const char *dir, int64_t interval_ms,
 					int (*sync)(int fd));
 void journal_sync_file(struct journal_sync *sync, int fd);
-void journal_sync_dirty(struct journal_sync *sync);
+/* `written`: the journal's bytes so far. */
+void journal_sync_dirty(struct journal_sync *sync, uint64_t written);
+/*
+ * -errno of a sync that failed, until a file handed over later has been synced; else 0. wants_file:
+ * no such file was handed over yet. unsynced_bytes: of the journal's, what no sync has kept.
+ */
+int journal_sync_failed(struct journal_sync *sync, bool *wants_file, uint64_t *unsynced_bytes);
 void journal_sync_stats(struct journal_sync *sync, uint64_t *syncs, uint64_t *slowest_ns,
 			int *error);
 /* Syncs what is left, ends the thread, closes all. Returns the last error of a sync. */

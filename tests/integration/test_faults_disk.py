@@ -2,6 +2,7 @@
 """The collector's disk turns read-only under it, as after an error, or its folder is removed: it takes nothing that
 it cannot keep, says so, and goes on where the folder's path leads to by then."""
 
+import glob
 import os
 import shutil
 import signal
@@ -20,6 +21,32 @@ pytestmark = pytest.mark.matrix
 IMAGE = 'PATH="$PATH:/usr/sbin:/sbin"; truncate -s 16M "{0}.{1}" && mkfs.ext4 -q -F "{0}.{1}" && mount -o loop "{0}.{1}" "{2}"'
 
 
+# Its own tables have their room. A file's blocks find none once the tmpfs is full, which shows after write() has returned.
+THIN = 'PATH="$PATH:/usr/sbin:/sbin"; mkdir "{0}.thin"; mount -t tmpfs -o size=6m none "{0}.thin"; cd "{0}.thin"; ' \
+    'truncate -s 64M image; mkfs.ext4 -q -F -b 4096 -O ^has_journal -E lazy_itable_init=0 -N 256 image; mount -o loop image "{0}"'
+
+
+class ThinDisk(disks.SmallDisk):
+    """ext4 on a device that promises more than it has."""
+
+    def __init__(self, directory, env):
+        super().__init__(directory, env, THIN)
+
+    def use_up(self):
+        self.shell(f'sync -f "{self.journal}"; dd if=/dev/zero of="{self.journal}.thin/ballast" bs=4k')
+        assert os.statvfs(f"/proc/{self.holder.pid}/root{self.journal}.thin").f_bavail == 0
+
+    def give_room(self):
+        assert self.shell(f'mount -o remount,size=128m "{self.journal}.thin"').returncode == 0
+
+    def forget_cache(self):
+        """From here on files are what the disk has of them."""
+        for file in glob.glob(f"/proc/{self.holder.pid}/root{self.journal}/journal/*.crema"):
+            fd = os.open(file, os.O_RDONLY)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(fd)
+
+
 class RealDisk(disks.SmallDisk):
     """ext4 in a file: unlike tmpfs it can be told to behave as after an error of the disk."""
 
@@ -34,12 +61,23 @@ class RealDisk(disks.SmallDisk):
         assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture(scope="module")
-def real(tmp_path_factory, homes, collector_loop):
+def needs_loop_devices(tmp_path_factory):
     script = IMAGE.format(tmp_path_factory.mktemp("try") / "image", "first", "/mnt")
     if subprocess.run([*disks.namespaces(), "sh", "-c", script], capture_output=True).returncode:
         pytest.skip("no loop devices of our own on this machine")
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory, homes, collector_loop):
+    needs_loop_devices(tmp_path_factory)
     with disks.site(tmp_path_factory, homes, RealDisk) as procs:
+        yield procs
+
+
+@pytest.fixture(scope="module")
+def thin(tmp_path_factory, homes, collector_loop):
+    needs_loop_devices(tmp_path_factory)
+    with disks.site(tmp_path_factory, homes, ThinDisk) as procs:
         yield procs
 
 
@@ -101,3 +139,28 @@ def test_spool_removed(real):
     real.start_collector(prefix=real.inside)
     found = jobs.settled(real, lambda r: len(jobs.tasks_of(r, "cleared")) >= len(keys))
     assert sorted(t["key"] for t in jobs.tasks_of(found, "cleared") if t["counted"]) == sorted(keys)
+
+
+def test_does_not_keep_what_it_took(thin):
+    """The disk loses what write() gave it, and says so a second later. What was acknowledged by then is lost, and
+    counted; nothing more is."""
+    with span("thin"):
+        first = tiny_tasks(thin.client, "thin", 200)
+        jobs.settled(thin, lambda r: len(jobs.tasks_of(r, "thin")) >= 200)
+        thin.use_up()
+        doubtful = tiny_tasks(thin.client, "thin", 200)
+        cluster.wait_until(lambda: status(thin)["journal"]["state"] == "stuck", "the disk to be found out", 60)
+        kept = tiny_tasks(thin.client, "thin", 200)
+    stuck(thin, status(thin)["journal"]["error"])
+    assert said(thin, "did not keep what was written last") == said(thin, "cannot write the journal") == 1, thin.collector.text()
+    thin.give_room()
+    flows(thin)
+    assert said(thin, "can be written again") == 1
+    assert status(thin)["journal"]["unsynced_bytes"] > 0
+    thin.forget_cache()
+    found = jobs.settled(thin, lambda r: {t["key"] for t in jobs.tasks_of(r, "thin")} >= {*kept})
+    keys = [t["key"] for t in jobs.tasks_of(found, "thin") if t["counted"]]
+    assert len(set(keys)) == len(keys) and {*first, *kept} <= set(keys) <= {*first, *doubtful, *kept}
+    lost = 600 - len(keys)
+    assert found["completeness"]["records_lost"] >= lost > 0, found["completeness"]
+    cluster.wait_until(lambda: not spooled(thin), "the spool to be sent", 60)

@@ -1,119 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_journal.c - segments, hellos, syncing, a disk that is full, damaged segments. */
-#include "fixture_server.h"
+/* test_journal.c - segments, hellos, a disk that is full, damaged segments. */
+#include "fixture_journal.h"
 
 #include <signal.h>
 #include <sys/resource.h>
-#include <time.h>
-
-#include "common/clock.h"
-
-struct seen {
-	char order[64]; /* H hello, D data, N note */
-	size_t n;
-	unsigned int warnings;
-};
-
-static void see_frame(void *arg, const struct frame *frame)
-{
-	struct seen *seen = arg;
-	uint8_t type = frame->head.type;
-
-	assert_true(seen->n < sizeof(seen->order) - 1);
-	seen->order[seen->n++] = type == CREMA_FRAME_HELLO  ? 'H'
-				 : type == CREMA_FRAME_DATA ? 'D'
-							    : 'N';
-}
-
-static void see_warning(void *arg, const char *text)
-{
-	assert_non_null(strstr(text, ".crema"));
-	((struct seen *)arg)->warnings++;
-}
-
-static struct seen scan(const char *dir)
-{
-	struct seen seen;
-
-	memset(&seen, 0, sizeof(seen));
-	assert_int_equal(journal_scan(dir, see_frame, &seen, see_warning), 0);
-	return seen;
-}
-
-static void make_frame(struct buf *out, uint8_t type, size_t bytes)
-{
-	struct crema_frame_header head = frame_head(type, (const uint8_t *)"0123456789abcdef", 1);
-	char *payload = malloc(bytes);
-	size_t i;
-
-	for (i = 0; i < bytes; i++)
-		payload[i] = (char)random(); /* nothing that compresses */
-	assert_int_equal(frame_encode(out, &head, payload, bytes), 0);
-	free(payload);
-}
-
-struct store {
-	char dir[64];
-	struct loop *loop;
-	struct journal *journal;
-	struct journal_config config;
-	struct buf hello_frame, data;
-	struct journal_hello hello;
-};
-
-static void store_open(struct store *store)
-{
-	int err;
-
-	store->config.dir = store->dir;
-	store->config.loop = store->loop;
-	store->journal = journal_open(&store->config, &err);
-	assert_non_null(store->journal);
-	store->hello.segment = 0;
-}
-
-static void store_init(struct store *store)
-{
-	strcpy(store->dir, "/tmp/crema-unit-XXXXXX");
-	assert_non_null(mkdtemp(store->dir));
-	make_frame(&store->hello_frame, CREMA_FRAME_HELLO, 100);
-	make_frame(&store->data, CREMA_FRAME_DATA, 1000);
-	store->hello = (struct journal_hello){store->hello_frame.data, store->hello_frame.len, 0};
-	log_to(open("/dev/null", O_WRONLY | O_CLOEXEC));
-	store->loop = loop_new(fixture_loop);
-	assert_non_null(store->loop);
-	store_open(store);
-}
-
-static int store_add(struct store *store)
-{
-	return journal_add(store->journal, &store->hello, store->data.data, store->data.len);
-}
-
-static int store_flush(struct store *store)
-{
-	int err;
-
-	while ((err = journal_flush(store->journal)) == -EINPROGRESS)
-		assert_int_equal(loop_turn(store->loop, -1), 0);
-	return err;
-}
-
-static void store_release(struct store *store)
-{
-	char **names, path[512];
-	int i, n = framefile_list(store->dir, &names);
-
-	for (i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "%s/%s", store->dir, names[i]);
-		unlink(path);
-	}
-	free(names);
-	assert_int_equal(rmdir(store->dir), 0);
-	loop_free(store->loop);
-	buf_release(&store->hello_frame);
-	buf_release(&store->data);
-}
 
 static void each_segment_repeats_the_hello(void **state)
 {
@@ -349,71 +239,6 @@ static void what_is_written_can_be_read(void **state)
 	store_release(&store);
 }
 
-static void each_second_the_disk_is_asked_to_keep_it(void **state)
-{
-	struct store store = {.config = {.sync_ms = 10, .segment_bytes = 3000}};
-	struct journal_stats stats = {0};
-	int i;
-
-	(void)state;
-	store_init(&store);
-	for (i = 0; i < 5; i++)
-		assert_int_equal(store_add(&store), 0);
-	assert_int_equal(store_flush(&store), 0);
-	/* The three segments, and once is enough. */
-	for (i = 0; i < 1000 && stats.syncs < 3; i++) {
-		assert_int_equal(loop_turn(store.loop, 10), 0);
-		journal_get_stats(store.journal, &stats);
-	}
-	assert_int_equal(stats.syncs, 3);
-	assert_int_equal(stats.sync_error, 0);
-	for (i = 0; i < 10; i++)
-		assert_int_equal(loop_turn(store.loop, 10), 0);
-	journal_get_stats(store.journal, &stats);
-	assert_int_equal(stats.syncs, 3);
-	journal_close(store.journal);
-	store_release(&store);
-}
-
-static int slow_sync_calls;
-
-static int slow_sync(int fd)
-{
-	struct timespec delay = {.tv_nsec = 300000000};
-
-	assert_true(fcntl(fd, F_GETFD) >= 0);
-	nanosleep(&delay, NULL);
-	__atomic_add_fetch(&slow_sync_calls, 1, __ATOMIC_RELAXED);
-	return 0;
-}
-
-static void a_slow_disk_holds_up_nobody(void **state)
-{
-	struct store store = {.config = {.sync_ms = 1, .sync = slow_sync, .segment_bytes = 3000}};
-	struct timespec moment = {.tv_nsec = 30000000};
-	struct journal_stats stats;
-	uint64_t start;
-	int i;
-
-	(void)state;
-	slow_sync_calls = 0;
-	store_init(&store);
-	assert_int_equal(store_add(&store), 0);
-	assert_int_equal(store_flush(&store), 0);
-	nanosleep(&moment, NULL); /* the sync is under way now */
-	start = clock_mono_ns();
-	for (i = 0; i < 20; i++) {
-		assert_int_equal(store_add(&store), 0);
-		assert_int_equal(store_flush(&store), 0);
-		journal_get_stats(store.journal, &stats);
-	}
-	assert_true(clock_mono_ns() - start < 200000000);
-	assert_int_equal(__atomic_load_n(&slow_sync_calls, __ATOMIC_RELAXED), 0);
-	assert_int_equal(journal_close(store.journal), 0);
-	assert_true(slow_sync_calls >= (int)stats.segments); /* each was synced in the end */
-	store_release(&store);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,8 +249,6 @@ int main(void)
 		cmocka_unit_test(a_removed_segment_takes_nothing_more),
 		cmocka_unit_test(memory_is_bounded_while_it_is_stuck),
 		cmocka_unit_test(what_is_written_can_be_read),
-		cmocka_unit_test(each_second_the_disk_is_asked_to_keep_it),
-		cmocka_unit_test(a_slow_disk_holds_up_nobody),
 	};
 
 	return fixture_run("journal", tests);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * journal_segment.h - the file that the journal writes at present. For the journal's thread.
+ */
+#ifndef COLLECTOR_JOURNAL_SEGMENT_H
+#define COLLECTOR_JOURNAL_SEGMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/framefile.h"
+
+struct journal_sync;
+
+struct segment {
+	struct framefile file; /* fd -1: none yet */
+	uint64_t created_ns;   /* that its name begins with; of the newest that lies there */
+	uint64_t empty_bytes;  /* its size before its first frame */
+};
+
+void segment_init(struct segment *segment, const char *dir);
+/* Makes a new one in `dir`, hands it to `sync` and leaves the old one, which goes if it never took a
+ * frame. 0 or -errno, and then the old one stays. */
+int segment_begin(struct segment *segment, const char *dir, struct journal_sync *sync);
+/* Somebody has removed it: what is written there would be gone with it. */
+bool segment_is_removed(const struct segment *segment);
+
+#endif
