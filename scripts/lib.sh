@@ -89,6 +89,13 @@ with_tee() {
     return "${PIPESTATUS[0]}"
 }
 
+# tell_room GB TEXT: a line where the disk is too full for TEXT: what has no room fails in a hundred ways.
+tell_room() {
+    local free
+    free=$(df -Pk "$root" | awk 'NR == 2 { print int($4 / 1048576) }')
+    [ "$free" -ge "$1" ] || note "only $free GB are free in '$root', and $2 takes about $1: free some if it fails"
+}
+
 # The packages for the given purposes (test, ci) that are not installed.
 missing_packages() {
     local purposes=" $* " name only
