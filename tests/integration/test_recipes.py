@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """docs/recipes.md, word by word: what it says to have been run or rendered is run and rendered here."""
 
+import json
 import os
 import re
 import shlex
@@ -13,7 +14,6 @@ import pytest
 import venvs
 from distributed import Client
 
-JOBQUEUE = ["dask-jobqueue==0.9.0"]
 MARKS = ("Run here", "Configuration rendered", "Not tried")
 
 
@@ -58,10 +58,15 @@ def test_local_cluster(procs, tmp_path):
     assert len(found["tasks"]) == 10 and found["completeness"]["workers_seen"] == 2
 
 
+def beside(name):
+    """The bin directory of a Python with tests/NAME.txt beside all that is here."""
+    packages = cluster.ROOT / "tests" / f"{name}.txt"
+    return venvs.make(venvs.VENVS / name, "", ["--no-deps", "-r", packages], packages.read_text())
+
+
 @pytest.fixture(scope="module")
 def jobqueue():
-    """Python with dask-jobqueue beside all that is here."""
-    return venvs.make(venvs.VENVS / "jobqueue", "", ["--no-deps", *JOBQUEUE], f"{JOBQUEUE}\n") / "python"
+    return beside("jobqueue") / "python"
 
 
 def rendered(python, title, env, scheduler):
@@ -74,9 +79,9 @@ def rendered(python, title, env, scheduler):
     return done.stdout
 
 
-def check_worker(procs, command, data):
-    """Run as the batch system would: in an environment that knows nothing of a collector."""
-    env = {name: value for name, value in procs.env.items() if name != "CREMA_COLLECTOR"}
+def check_worker(procs, command, data, own=None):
+    """Run as the batch system would: in an environment that knows nothing of a collector, but what is its own."""
+    env = {name: value for name, value in procs.env.items() if name != "CREMA_COLLECTOR"} | (own or {})
     job = cluster.Process("job", command, procs.directory / "job.log", env=env, cwd=procs.directory)
     procs.workers.append(job)
     with Client(procs.address) as client:
@@ -104,3 +109,91 @@ def test_htcondor(procs, jobqueue, data):
     assert said["Executable"] == "/bin/sh" and words[0] == "-c" and len(words) == 2
     command = words[1].replace("submit.example.org:8990", procs.target)
     check_worker(procs, [said["Executable"], "-c", command], data)
+
+
+@pytest.fixture(scope="module")
+def gateway():
+    """Its dask is that Python's, as in an image."""
+    place = beside("gateway")
+    (place / "dask").write_text(f"#!/bin/sh\nexec '{place}/python' -m dask \"$@\"\n")
+    (place / "dask").chmod(0o755)
+    return place
+
+
+LOCAL = """
+c.DaskGateway.backend_class = "dask_gateway_server.backends.local.UnsafeLocalBackend"
+c.UnsafeLocalBackend.clusters_directory = {clusters!r}
+c.DaskGateway.address = "127.0.0.1:{api}"
+c.Proxy.address = "127.0.0.1:{proxy}"
+c.Proxy.tcp_address = "127.0.0.1:{tcp}"
+"""
+GATEWAY_JOB = """
+import sys
+from dask_gateway import Gateway
+def read(path):
+    with open(path, "rb") as file:
+        return len(file.read())
+with Gateway(sys.argv[1], proxy_address=sys.argv[2], auth="basic") as gateway, gateway.new_cluster() as cluster:
+    cluster.scale(1)
+    with cluster.get_client() as client:
+        client.wait_for_workers(1, timeout=60)
+        print(client.submit(read, sys.argv[3], key="recipe-gateway").result())
+"""
+
+
+def test_gateway(procs, gateway, data, tmp_path):
+    """Its workers have certificates that the collector cannot know."""
+    config, = blocks("dask-gateway")
+    ports = {name: cluster.free_port() for name in ("api", "proxy", "tcp")}
+    config = config.replace("collector.example.org:8990", procs.target)
+    config += f"c.ClusterConfig.environment['CREMA_TOKEN_FILE'] = {procs.env['CREMA_TOKEN_FILE']!r}\n"
+    (tmp_path / "clusters").mkdir()
+    (tmp_path / "config.py").write_text(config + LOCAL.format(clusters=str(tmp_path / "clusters"), **ports))
+    env = {name: value for name, value in procs.env.items() if name != "CREMA_COLLECTOR"}
+    env["PATH"] = f"{gateway}:{env['PATH']}"
+    server = cluster.Process("gateway", [gateway / "dask-gateway-server", "-f", tmp_path / "config.py"], tmp_path / "gateway.log",
+                             env=env, cwd=tmp_path)
+    try:
+        cluster.wait_until(lambda: "Dask-Gateway server started" in server.text(), "the gateway", 60, [server])
+        to = [f"http://127.0.0.1:{ports['proxy']}", f"tls://127.0.0.1:{ports['tcp']}"]
+        done = subprocess.run([gateway / "python", "-c", GATEWAY_JOB, *to, data["zstd"]], env=env, capture_output=True, text=True,
+                              timeout=180)
+        assert done.returncode == 0, done.stderr[-2000:] + server.text()[-3000:]
+        n = int(done.stdout)
+        found = jobs.settled(procs, lambda r: r["tasks"])
+    finally:
+        server.stop()
+    (task,) = [t for t in found["tasks"] if t["key"] == "recipe-gateway"]
+    assert task["read_bytes"] == n == os.path.getsize(data["zstd"])
+    assert found["completeness"]["records_lost"] == 0
+
+
+# In the operator's place: what it makes of the recipe's cluster and of its worker group is printed, not sent.
+OPERATOR = """
+import inspect, json
+import dask_kubernetes.operator as operator
+from dask_kubernetes.operator.controller.controller import build_worker_deployment_spec
+def show(**given):
+    inspect.signature(real).bind(None, **given)
+    worker = operator.make_cluster_spec(**given)["spec"]["worker"]["spec"]
+    made = build_worker_deployment_spec("measured-default", "default", given["name"], "0a1b", worker, {}, {})
+    print(json.dumps(made["spec"]["template"]["spec"]))
+real, operator.KubeCluster = operator.KubeCluster.__init__, show
+"""
+
+
+@pytest.mark.matrix
+def test_operator(procs, data):
+    procs.start_scheduler()
+    code = blocks("Kubernetes: operator")[0]
+    done = subprocess.run([beside("operator") / "python", "-c", OPERATOR + code], env=procs.env, capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, done.stderr[-3000:]
+    (container,) = json.loads(done.stdout)["containers"]
+    own = {entry["name"]: entry["value"] for entry in container["env"]}
+    assert own["CREMA_COLLECTOR"] == "crema-collector:8990" and own["CREMA_TOKEN_FILE"] == "/tmp/crema-token"
+    assert container["args"][:5] == ["crema", "run", "--", "dask", "worker"] and "command" not in container
+    words = [re.sub(r"\$\((\w+)\)", lambda found: own[found[1]], word) for word in container["args"]]  # as the kubelet does
+    own |= {"CREMA_COLLECTOR": procs.target, "CREMA_TOKEN_FILE": procs.env["CREMA_TOKEN_FILE"],
+            "DASK_SCHEDULER_ADDRESS": procs.address}
+    check_worker(procs, words, data, own)
