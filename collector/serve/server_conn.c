@@ -109,7 +109,7 @@ static int bad_bytes(struct server_conn *conn, const uint8_t *p, int error)
 	if (conn->state == CONN_AUTH && *p == TLS_HANDSHAKE)
 		return server_conn_drop(conn, SERVER_bad_tls,
 					"it speaks TLS, and no certificate is set up here: see "
-					"--tls-cert");
+					"--tls-cert, or CREMA_TLS=off in its environment");
 	return server_conn_drop(conn, SERVER_bad_frame, NULL);
 }
 
