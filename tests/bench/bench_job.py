@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What crema costs a real job: wall and worker CPU with and without it, interleaved in one run.
 
-    python tests/bench/bench_job.py [--rounds N] [--tasks N]
+    python tests/bench/bench_job.py [--pairs N] [--rounds N] [--tasks N]
 
-Two pairs of workers live side by side, one preloaded and one not; each round runs the job on both,
-in changing order, so that a slow minute of the machine meets both. Prints ratios; judges nothing.
+Two clusters live side by side, one preloaded and one not; each round runs the job on both, in changing
+order, so that a slow minute of the machine meets both. Two clusters that were started alike differ by
+more than crema adds, for as long as they live: so there are several pairs, and what is printed is the
+mean of their ratios with its error. Judges nothing.
 """
 
 import argparse
+import contextlib
 import os
 import statistics
 import sys
@@ -143,44 +146,57 @@ def compare_sections(sides):
                   f"ratio {ns / budget:.2f}{each}", flush=True)
 
 
-def compare(what, sides, work, rounds):
-    found = {shim: [] for shim in sides}
+def rounds_of(sides, work, rounds):
+    """{shim: [(wall, worker CPU) of all rounds together]} of one pair."""
+    sums = {shim: [0.0, 0.0] for shim in sides}
     for side in sides.values():
         side.measure(work)  # imports and caches
     for i in range(rounds):
         for shim in sorted(sides, reverse=i % 2):
-            found[shim].append(sides[shim].measure(work))
+            for at, seconds in enumerate(sides[shim].measure(work)):
+                sums[shim][at] += seconds
+    return sums
+
+
+def mean_and_error(values):
+    return statistics.mean(values), statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
+
+
+def tell(what, pairs, rounds):
     for at, name in enumerate(("wall", "worker CPU")):
-        base = [m[at] for m in found[False]]
-        ratios = [b[at] / a[at] for a, b in zip(found[False], found[True])]
-        noise = statistics.stdev(base) / statistics.mean(base)
-        print(f"{what:<28} {name:<10}  without {statistics.median(base):8.3f} s   "
-              f"with / without {statistics.median(ratios):.4f}   noise +-{noise:.3f}", flush=True)
-    return found
+        mean, error = mean_and_error([pair[True][at] / pair[False][at] for pair in pairs])
+        base = statistics.mean(pair[False][at] for pair in pairs) / rounds
+        print(f"{what:<28} {name:<10}  without {base:8.3f} s   with / without {mean:.3f} +- {error:.3f}   "
+              f"{len(pairs)} pairs of {rounds} rounds", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--tasks", type=int, default=2000)
+    parser.add_argument("--pairs", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tasks", type=int, default=1000)
     args = parser.parse_args()
     files = [str(p) for p in make_data.files(ROOT / "data").values()]
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        main_side = cluster.Cluster(directory / "collect")
-        main_side.start_collector()
-        sides = {shim: Side(directory / str(shim), shim, main_side.target) for shim in (False, True)}
-        try:
-            compare_codec(sides)
-            compare_sections(sides)
-            compare("real job (16 chunks)", sides, job(files), args.rounds)
-            found = compare(f"{args.tasks} trivial tasks", sides, trivial(args.tasks), args.rounds)
-            added = [(b[1] - a[1]) / args.tasks * 1e6 for a, b in zip(found[False], found[True])]
-            print(f"{'per trivial task':<28} worker CPU  added {statistics.median(added):+.1f} us   budget 15 us")
-        finally:
-            for side in sides.values():
-                side.close()
-            main_side.stop()
+    kinds = {"real job (16 chunks)": job(files), f"{args.tasks} trivial tasks": trivial(args.tasks)}
+    found = {what: [] for what in kinds}
+    for pair in range(args.pairs):
+        with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+            collector = cluster.Cluster(Path(name) / "collect")
+            stack.callback(collector.stop)
+            collector.start_collector()
+            sides = {}
+            for shim in (False, True) if pair % 2 else (True, False):
+                sides[shim] = Side(Path(name) / str(shim), shim, collector.target)
+                stack.callback(sides[shim].close)
+            if not pair:
+                compare_codec(sides)
+                compare_sections(sides)
+            for what, work in kinds.items():
+                found[what].append(rounds_of(sides, work, args.rounds))
+    for what, pairs in found.items():
+        tell(what, pairs, args.rounds)
+    added, error = mean_and_error([(pair[True][1] - pair[False][1]) / args.tasks / args.rounds * 1e6 for pair in pairs])
+    print(f"{'per trivial task':<28} worker CPU  added {added:+.0f} +- {error:.0f} us   budget 15 us")
 
 
 if __name__ == "__main__":
