@@ -19,8 +19,8 @@ struct segment {
 };
 
 void segment_init(struct segment *segment, const char *dir);
-/* Makes a new one in `dir`, hands it to `sync` and leaves the old one, which goes if it never took a
- * frame. 0 or -errno, and then the old one stays. */
+/* Makes a new one in `dir`, hands it to `sync` and leaves the old one, which goes if it never took
+ * a frame. 0 or -errno, and then the old one stays. */
 int segment_begin(struct segment *segment, const char *dir, struct journal_sync *sync);
 /* Somebody has removed it: what is written there would be gone with it. */
 bool segment_is_removed(const struct segment *segment);

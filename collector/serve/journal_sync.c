@@ -30,13 +30,13 @@ struct journal_sync {
 	struct loop_timer *timer;
 	struct loop_file *ring;
 	enum { RESTING, SYNC_OLD, SYNC_NEWEST, SYNC_DIR } step;
-	bool round_dirty, round_new_name; /* as of the round's beginning */
 	uint64_t step_ns;
 	int dir_fd; /* while the ring has it */
 	/* Below: under the lock. */
 	int fd[FILES_MAX]; /* oldest first; the last one is still written */
 	unsigned int files;
 	bool dirty, new_name, stop;
+	bool round_dirty, round_new_name; /* as of the round's beginning */
 	uint64_t syncs, slowest_ns;
 	int error;
 	uint64_t written;	/* the journal's bytes */
@@ -114,15 +114,22 @@ static void sync_dir(const struct journal_sync *sync)
 	close(fd);
 }
 
+/* What is dirty from here on is the next round's. */
+static void begin_round(struct journal_sync *sync)
+{
+	sync->round_dirty = sync->dirty;
+	sync->round_new_name = sync->new_name;
+	sync->round_written = sync->written;
+	sync->dirty = false;
+	sync->new_name = false;
+}
+
 /* With the lock held, which is given back while the disk works. */
 static void sync_round(struct journal_sync *sync)
 {
-	bool dirty = sync->dirty, new_name = sync->new_name;
 	int fd;
 
-	sync->dirty = false;
-	sync->new_name = false;
-	sync->round_written = sync->written;
+	begin_round(sync);
 	/* Only this thread takes files away, so fd[0] stays what it is while the lock is open. */
 	while (sync->files > 1) {
 		fd = sync->fd[0];
@@ -133,9 +140,9 @@ static void sync_round(struct journal_sync *sync)
 	}
 	fd = sync->files ? sync->fd[0] : -1;
 	pthread_mutex_unlock(&sync->lock);
-	if (dirty && fd >= 0)
+	if (sync->round_dirty && fd >= 0)
 		sync_one(sync, fd);
-	if (new_name)
+	if (sync->round_new_name)
 		sync_dir(sync);
 	pthread_mutex_lock(&sync->lock);
 }
@@ -188,11 +195,7 @@ static void on_timer(void *arg)
 {
 	struct journal_sync *sync = arg;
 
-	sync->round_dirty = sync->dirty;
-	sync->round_new_name = sync->new_name;
-	sync->dirty = false;
-	sync->new_name = false;
-	sync->round_written = sync->written;
+	begin_round(sync);
 	next_step(sync);
 }
 

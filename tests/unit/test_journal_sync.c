@@ -2,11 +2,19 @@
 /* test_journal_sync.c - the disk is asked to keep what was written; slowly; and does not. */
 #include "fixture_journal.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "collector/serve/journal_sync.h"
 #include "common/clock.h"
+
+static void pause_ms(long ms)
+{
+	struct timespec moment = {.tv_nsec = ms * 1000000};
+
+	nanosleep(&moment, NULL);
+}
 
 static void each_second_the_disk_is_asked_to_keep_it(void **state)
 {
@@ -38,10 +46,8 @@ static int slow_sync_calls;
 
 static int slow_sync(int fd)
 {
-	struct timespec delay = {.tv_nsec = 300000000};
-
 	assert_true(fcntl(fd, F_GETFD) >= 0);
-	nanosleep(&delay, NULL);
+	pause_ms(300);
 	__atomic_add_fetch(&slow_sync_calls, 1, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -49,7 +55,6 @@ static int slow_sync(int fd)
 static void a_slow_disk_holds_up_nobody(void **state)
 {
 	struct store store = {.config = {.sync_ms = 1, .sync = slow_sync, .segment_bytes = 3000}};
-	struct timespec moment = {.tv_nsec = 30000000};
 	struct journal_stats stats;
 	uint64_t start;
 	int i;
@@ -59,7 +64,7 @@ static void a_slow_disk_holds_up_nobody(void **state)
 	store_init(&store);
 	assert_int_equal(store_add(&store), 0);
 	assert_int_equal(store_flush(&store), 0);
-	nanosleep(&moment, NULL); /* the sync is under way now */
+	pause_ms(30); /* the sync is under way now */
 	start = clock_mono_ns();
 	for (i = 0; i < 20; i++) {
 		assert_int_equal(store_add(&store), 0);
@@ -99,17 +104,15 @@ static void disk_says(int error)
 /* Until the journal's next try gives this. */
 static void flush_until(struct store *store, int want)
 {
-	struct timespec moment = {.tv_nsec = 1000000};
 	int i;
 
 	for (i = 0; i < 10000 && store_flush(store) != want; i++)
-		nanosleep(&moment, NULL);
+		pause_ms(1);
 	assert_int_equal(store_flush(store), want);
 }
 
 static void settle_syncs(struct store *store)
 {
-	struct timespec moment = {.tv_nsec = 1000000};
 	struct journal_stats stats;
 	uint64_t before;
 	int i;
@@ -117,7 +120,7 @@ static void settle_syncs(struct store *store)
 	journal_get_stats(store->journal, &stats);
 	before = stats.syncs;
 	for (i = 0; i < 10000 && stats.syncs == before; i++) {
-		nanosleep(&moment, NULL);
+		pause_ms(1);
 		journal_get_stats(store->journal, &stats);
 	}
 	assert_true(stats.syncs > before);
@@ -168,31 +171,20 @@ static void what_a_disk_did_not_keep_stops_the_acknowledging(void **state)
 	store_release(&store);
 }
 
-static int opened(const char *dir, const char *name)
+/* One without a name: nothing is left of it. */
+static int new_file(void)
 {
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return open(path, O_RDWR | O_CREAT, 0600);
-}
-
-static void remove_file(const char *dir, const char *name)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	assert_int_equal(unlink(path), 0);
+	return memfd_create("segment", MFD_CLOEXEC);
 }
 
 static void wait_for_sync(struct journal_sync *sync, uint64_t n)
 {
-	struct timespec moment = {.tv_nsec = 1000000};
 	uint64_t syncs = 0, slowest;
 	int error;
 
 	for (int i = 0; i < 10000 && syncs < n; i++) {
 		journal_sync_stats(sync, &syncs, &slowest, &error);
-		nanosleep(&moment, NULL);
+		pause_ms(1);
 	}
 	assert_int_equal(syncs, n);
 }
@@ -212,7 +204,7 @@ static void only_another_file_shows_that_the_disk_works(void **state)
 	disk_says(EIO);
 	sync = journal_sync_start(NULL, store.dir, 3, forgetful_sync);
 	assert_non_null(sync);
-	journal_sync_file(sync, opened(store.dir, "a"));
+	journal_sync_file(sync, new_file());
 	wait_for_sync(sync, 1);
 	assert_int_equal(journal_sync_failed(sync, &wants_file, &unsynced), -EIO);
 	assert_true(wants_file);
@@ -222,14 +214,12 @@ static void only_another_file_shows_that_the_disk_works(void **state)
 	assert_int_equal(journal_sync_failed(sync, &wants_file, &unsynced), -EIO);
 	assert_true(wants_file);
 	assert_int_equal(unsynced, 100);
-	journal_sync_file(sync, opened(store.dir, "b"));
+	journal_sync_file(sync, new_file());
 	wait_for_sync(sync, 4);
 	assert_int_equal(journal_sync_failed(sync, &wants_file, &unsynced), 0);
 	assert_int_equal(unsynced, 0);
 	assert_int_equal(journal_sync_stop(sync), 0);
 	journal_close(store.journal);
-	remove_file(store.dir, "a");
-	remove_file(store.dir, "b");
 	store_release(&store);
 }
 
