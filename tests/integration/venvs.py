@@ -48,6 +48,11 @@ def make(place, version, packages, mark="ready\n"):
     return place / "bin"
 
 
+def beside(name, packages):
+    """The bin directory of this Python with a pinned list over all that is here; made again when the list changes."""
+    return make(VENVS / name, "", ["--no-deps", "-r", packages], packages.read_text())
+
+
 def python_of(name):
     """The Python version that a list names."""
     return (LISTS / f"{name}.txt").read_text().split(":", 1)[0].removeprefix("# Python ")

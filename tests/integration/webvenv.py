@@ -9,4 +9,4 @@ PINS = jobs.ROOT / "tests" / "web-requirements.txt"
 
 def environment():
     """Its bin folder; made once, and again when the pins change."""
-    return venvs.make(venvs.VENVS / "web", None, ["--no-deps", "-r", PINS], PINS.read_text())
+    return venvs.beside("web", PINS)
