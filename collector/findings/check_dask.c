@@ -60,14 +60,14 @@ enum verdict finding_serialization(const struct report *r, struct remark *d)
 
 enum verdict finding_python_heavy(const struct report *r, struct remark *d)
 {
-	const struct tally *t = &r->facts->chunks;
+	const struct tally *t = &r->facts->work;
 	struct value cpu = tally_cpu(t), events = metric_total_events(r->facts);
 	struct value codecs = value_plus(sum_value(&t->count[CREMA_C_decompress_cpu_ns]),
 					 sum_value(&t->count[CREMA_C_compress_cpu_ns]));
 	double all, rest, n, each;
 	bool known;
 
-	if (!t->attempts)
+	if (!r->facts->chunks.attempts)
 		return CHECK_IDLE;
 	all = value_number(cpu, &known);
 	if (!known)

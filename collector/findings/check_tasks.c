@@ -172,13 +172,13 @@ enum verdict finding_imports(const struct report *r, struct remark *d)
 
 enum verdict finding_dask_overhead(const struct report *r, struct remark *d)
 {
-	const struct tally *all = &r->facts->tasks, *chunks = &r->facts->chunks;
-	double rest = all->wall - chunks->wall, one, most = 0;
+	const struct tally *all = &r->facts->tasks, *work = &r->facts->work;
+	double rest = all->wall - work->wall, one, most = 0;
 	const char *name = NULL;
 	struct kinds k;
 	size_t i, j, n;
 
-	if (!chunks->attempts)
+	if (!r->facts->chunks.attempts)
 		return CHECK_IDLE;
 	if (all->wall_ns.unknown)
 		return remark_unknown(d, "task_wall_seconds");
@@ -187,16 +187,17 @@ enum verdict finding_dask_overhead(const struct report *r, struct remark *d)
 	remark_see(d, "seconds", value_real(rest), "s");
 	remark_see(d, "task_wall_seconds", value_real(all->wall), "s");
 	remark_see(d, "percent", value_real(rest / all->wall * 100), "%");
-	remark_see(d, "tasks", value_uint(all->attempts - chunks->attempts), "tasks");
+	remark_see(d, "tasks", value_uint(all->attempts - work->attempts), "tasks");
 	remark_say(d, "%s of the time of tasks (%s) went to %zu tasks that are no chunks",
 		   remark_percent(d, rest / all->wall * 100),
-		   remark_human(d, value_real(rest), AS_SECONDS), all->attempts - chunks->attempts);
+		   remark_human(d, value_real(rest), AS_SECONDS), all->attempts - work->attempts);
 	if (kinds_build(&k, r->run))
 		d->no_memory = true;
 	for (i = 0; !d->no_memory && i < k.n; i += n) {
 		n = kind_count(&k, i);
 		for (j = i, one = 0; j < i + n; j++)
-			one += attempt_is_chunk(k.v[j]) ? 0 : attempt_seconds(k.v[j]);
+			one += attempt_class(r->facts, k.v[j]) == TASK_WORK ? 0
+									    : attempt_seconds(k.v[j]);
 		if (one > most)
 			name = k.v[i]->prefix, most = one;
 	}

@@ -58,10 +58,12 @@ struct prefix { /* under one span */
 
 struct facts {
 	const struct run *run;
-	ARRAY(struct prefix) processors; /* that processed chunks */
+	ARRAY(struct prefix) processors; /* of the user's work */
 	struct tally chunks, tasks, all, chunks_all, wasted;
 	struct tally preprocessing, merges, others; /* counted tasks that are no chunks */
-	struct window preprocessing_window, chunks_window;
+	struct tally work; /* the user's own: chunks, and what a lazy graph does with what they read */
+	bool lazy;	   /* dask-awkward: a chunk is only the task that reads */
+	struct window preprocessing_window, work_window;
 	size_t chunks_failed; /* attempts that erred, were killed or lost */
 	struct spread chunk_time, chunk_wall, time_per_event, memory_per_event;
 	struct spread chunk_events, chunk_memory; /* memory: bytes it grew by */
@@ -112,6 +114,17 @@ struct value spread_max(const struct spread *s);
 
 /* CPU of own threads and pool threads, seconds. */
 struct value tally_cpu(const struct tally *t);
+/*
+ * Counted tasks; all attempts where less than half of the time is of counted ones (a failed run).
+ * What describes where time went uses it, and prints which of the two it is.
+ */
+const struct tally *facts_shown(const struct facts *f);
+bool facts_shows_all(const struct facts *f);
+/* Of a lazy graph only the task that reads names its dataset: CPU is known of an only one. */
+void facts_dataset_cpu(const struct facts *f, struct tally *dataset, bool only);
+/* A kind of task, of a counted attempt as of any other. */
+enum task_class { TASK_WORK, TASK_PREPROCESSING, TASK_MERGE, TASK_OTHER };
+enum task_class attempt_class(const struct facts *f, const struct attempt *a);
 /* Read calls' bytes where nothing was mapped; coffea's; the baskets'; the first less the last. */
 struct value tally_read(const struct tally *t);
 struct value tally_requested(const struct tally *t);
@@ -150,7 +163,7 @@ struct value digests_sum(const struct facts *f, const char *activity, const char
 void digests_emit_activities(const struct facts *f, const struct worker *w, const char *name,
 			     struct json *j);
 bool prefix_is_processor(const struct facts *f, const char *span, const char *prefix);
-/* Remembers the prefix of a chunk: 0 or -ENOMEM. */
+/* Remembers the prefix of the user's work: 0 or -ENOMEM. */
 int prefix_add(struct facts *f, const struct attempt *a);
 
 /* Samples of the run (metrics_tracking.c). */

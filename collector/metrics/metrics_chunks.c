@@ -198,6 +198,8 @@ static int collect_datasets(const struct facts *f, struct dataset_list *list)
 		wall = value_number(value_seconds(attempt_wall_ns(a)), NULL);
 		d->max_wall = fmax(d->max_wall, wall);
 	}
+	for (k = 0; k < list->n; k++)
+		facts_dataset_cpu(f, &list->v[k].t, list->n == 1);
 	return 0;
 }
 

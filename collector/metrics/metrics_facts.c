@@ -258,28 +258,90 @@ static void window_add(struct window *w, const struct attempt *a)
 	w->n++;
 }
 
-static void add_counted(struct facts *f, const struct attempt *a)
+/* toolz.pipe is what a node of dask-awkward's and dask-histogram's tree reductions runs. */
+static bool is_tree_node(const struct attempt *a)
+{
+	struct attempt_detail d;
+
+	attempt_detail(a, &d);
+	return d.function && !strcmp(d.function, "pipe");
+}
+
+enum task_class attempt_class(const struct facts *f, const struct attempt *a)
+{
+	if (attempt_is_chunk(a))
+		return TASK_WORK;
+	if (a->flags & CREMA_TASK_PREPROCESSING)
+		return TASK_PREPROCESSING;
+	if (a->flags & CREMA_TASK_MERGE || (f->lazy && is_tree_node(a)))
+		return TASK_MERGE;
+	return f->lazy ? TASK_WORK : TASK_OTHER;
+}
+
+static void add_counted(struct facts *f, const struct attempt *a, enum task_class class)
 {
 	tally_add(&f->tasks, a);
 	if (attempt_is_chunk(a)) {
 		tally_add(&f->chunks, a);
-		window_add(&f->chunks_window, a);
 		chunk_spreads(f, a);
-	} else if (a->flags & CREMA_TASK_PREPROCESSING) {
+	}
+	if (class == TASK_WORK) {
+		tally_add(&f->work, a);
+		window_add(&f->work_window, a);
+	} else if (class == TASK_PREPROCESSING) {
 		tally_add(&f->preprocessing, a);
 		window_add(&f->preprocessing_window, a);
 	} else {
-		tally_add(a->flags & CREMA_TASK_MERGE ? &f->merges : &f->others, a);
+		tally_add(class == TASK_MERGE ? &f->merges : &f->others, a);
 	}
+}
+
+/* coffea's Runner hands a WorkItem to the task that does all of a chunk; a graph has none. */
+static bool is_lazy(const struct run *r)
+{
+	const struct attempt *a;
+	bool lazy = false;
+	size_t i;
+
+	for (i = 0; i < r->attempts.n; i++) {
+		a = r->attempts.v[i];
+		if (!attempt_is_chunk(a))
+			continue;
+		if (!(a->flags & CREMA_TASK_TREE_READ))
+			return false;
+		lazy = true;
+	}
+	return lazy;
+}
+
+void facts_dataset_cpu(const struct facts *f, struct tally *dataset, bool only)
+{
+	if (!f->lazy)
+		return;
+	dataset->own[CREMA_T_cpu] = f->work.own[CREMA_T_cpu];
+	dataset->pool[CREMA_T_cpu] = f->work.pool[CREMA_T_cpu];
+	dataset->own[CREMA_T_cpu].unknown += !only;
+}
+
+bool facts_shows_all(const struct facts *f)
+{
+	return f->all.wall > 2 * f->tasks.wall;
+}
+
+const struct tally *facts_shown(const struct facts *f)
+{
+	return facts_shows_all(f) ? &f->all : &f->tasks;
 }
 
 int facts_build(struct facts *f, const struct run *run)
 {
 	const struct attempt *a;
+	enum task_class class;
 	size_t i;
 
 	memset(f, 0, sizeof(*f));
 	f->run = run;
+	f->lazy = is_lazy(run);
 	f->wall_time = run->wall;
 	f->wall_time_source = "workers";
 	for (i = 0; i < run->attempts.n; i++) {
@@ -289,13 +351,14 @@ int facts_build(struct facts *f, const struct run *run)
 			tally_add(&f->chunks_all, a);
 			f->chunks_failed += a->state == ATTEMPT_ERRED ||
 					    a->state == ATTEMPT_KILLED || a->state == ATTEMPT_LOST;
-			if (prefix_add(f, a))
-				return -ENOMEM;
 		}
+		class = attempt_class(f, a);
+		if (class == TASK_WORK && prefix_add(f, a))
+			return -ENOMEM;
 		if (a->waste_reason)
 			tally_add(&f->wasted, a);
 		if (a->counted)
-			add_counted(f, a);
+			add_counted(f, a, class);
 	}
 	f->dask = have_digests(run);
 	f->tracking = tracking_build(run);

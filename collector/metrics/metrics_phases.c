@@ -15,7 +15,7 @@ struct value metric_preprocessing_elapsed_seconds(const struct facts *f)
 
 struct value metric_processing_elapsed_seconds(const struct facts *f)
 {
-	return elapsed(&f->chunks_window);
+	return elapsed(&f->work_window);
 }
 
 struct value metric_preprocessing_task_seconds(const struct facts *f)
@@ -25,7 +25,7 @@ struct value metric_preprocessing_task_seconds(const struct facts *f)
 
 struct value metric_processing_task_seconds(const struct facts *f)
 {
-	return value_seconds(sum_value(&f->chunks.wall_ns));
+	return value_seconds(sum_value(&f->work.wall_ns));
 }
 
 struct value metric_merging_task_seconds(const struct facts *f)

@@ -42,7 +42,7 @@ struct value metric_total_cpu_time(const struct facts *f)
 
 struct value metric_total_cpu_time_true(const struct facts *f)
 {
-	return f->chunks.attempts ? tally_cpu(&f->chunks) : value_null();
+	return f->chunks.attempts ? tally_cpu(&f->work) : value_null();
 }
 
 struct value metric_total_cpu_time_true_all(const struct facts *f)
@@ -176,10 +176,10 @@ struct value metric_total_compression_overhead_seconds(const struct facts *f)
 
 struct value metric_processor_cpu_time_seconds_true(const struct facts *f)
 {
-	return tally_cpu(&f->chunks);
+	return tally_cpu(&f->work);
 }
 
 struct value metric_overhead_cpu_time_seconds_true(const struct facts *f)
 {
-	return value_minus(tally_cpu(&f->tasks), tally_cpu(&f->chunks));
+	return value_minus(tally_cpu(&f->tasks), tally_cpu(&f->work));
 }

@@ -162,6 +162,20 @@ static int attempt_take(struct model *m, struct attempt *a, const struct task_re
 	return attempt_keep(m, a, &d);
 }
 
+static bool begins(struct text t, const char *with)
+{
+	return t.len >= strlen(with) && !memcmp(t.ptr, with, strlen(with));
+}
+
+/* coffea.dataset_tools.preprocess() is a graph of its own: steps of each file, joined by dataset. */
+static bool makes_steps(const struct task_record *r)
+{
+	if (!TASK_KNOWN(r, prefix))
+		return false;
+	return text_is(r->prefix, "get-steps") ||
+	       (begins(r->prefix, "preprocess-") && text_is(r->function, "pipe"));
+}
+
 static int feed_task(struct model *m, struct worker *w, const struct stream *s,
 		     const msgpack_object *message)
 {
@@ -177,6 +191,8 @@ static int feed_task(struct model *m, struct worker *w, const struct stream *s,
 		if (TASK_KNOWN(&r, wall_ns) && r.wall_ns < INT64_MAX)
 			worker_sign(w, r.start_boot_ns + r.wall_ns);
 	}
+	if (makes_steps(&r))
+		TASK_SET(&r, flags, r.flags | CREMA_TASK_PREPROCESSING);
 	if (m->selection && !selection_takes_task(m, w, &r, attempt_is_known(m, w, r.attempt)))
 		return m->error;
 	selection_slim(m->selection, &r);

@@ -160,6 +160,8 @@ static void put_datasets(const struct report *r, struct json *j)
 	}
 	if (g.n)
 		qsort(g.v, g.n, sizeof(*g.v), by_wall);
+	for (i = 0; i < g.n; i++)
+		facts_dataset_cpu(r->facts, &g.v[i].t, g.n == 1);
 	emit_object(j, "datasets");
 	emit_value(j, "total", value_uint(g.n));
 	emit_array(j, "rows");

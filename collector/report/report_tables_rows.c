@@ -119,6 +119,8 @@ static void put_attempt_groups(const struct report *r, struct sink *s, bool colo
 		if (attempt_is_chunk(a))
 			group_take(&datasets, a->dataset, a, s);
 	}
+	for (i = 0; i < datasets.n; i++)
+		facts_dataset_cpu(r->facts, &datasets.v[i].t, datasets.n == 1);
 	put_groups(&datasets, "Datasets", "<dataset", true, s, colour);
 	put_groups(&prefixes, "Task prefixes", "<prefix", false, s, colour);
 	free(datasets.v);

@@ -305,6 +305,96 @@ static void test_part_of_a_sum_unknown(void **state)
 	fx_free(fx);
 }
 
+/* dask-awkward: 400 ms of reading, 300 of work on it, 50 of merging, 150 of preprocessing. */
+static void feed_graph(struct fixture *fx, const char *other_dataset)
+{
+	const uint64_t read = CREMA_TASK_CHUNK | CREMA_TASK_TREE_READ;
+	struct task_record r[] = {
+		fx_record(1, "read", "g", read, 0, 200),   fx_record(2, "read2", "g", read, 0, 200),
+		fx_record(3, "fill", "g", 0, 200, 500),	   fx_record(4, "agg", "g", 0, 500, 550),
+		fx_record(5, "steps", "g", 0, 600, 700),   fx_record(6, "set", "g", 0, 700, 750),
+	};
+	const char *prefix[] = {"getitem",	  "getitem",   "hist-on-block",
+				"histreduce-agg", "get-steps", "preprocess-d"};
+	size_t i;
+
+	fx_hello(fx, 1, STACK);
+	for (i = 0; i < sizeof(r) / sizeof(*r); i++) {
+		TASK_SET(&r[i], prefix, T(prefix[i]));
+		TASK_SET(&r[i], function, T(i == 3 || i == 5 ? "pipe" : "_execute_subgraph"));
+		set_times(&r[i], (int)(r[i].wall_ns / 1000000), 0, 0, 0, 0);
+		if (i < 2) {
+			TASK_SET(&r[i], dataset, T(i ? other_dataset : "d"));
+			TASK_SET(&r[i], entrystart, 0);
+			TASK_SET(&r[i], entrystop, 1000);
+		}
+		fx_task(fx, 1, &r[i]);
+	}
+	fx_runs(fx);
+	fx_facts(fx, 0);
+}
+
+static struct value of(struct fixture *fx, const char *metric)
+{
+	return metric_value(&fx->facts, metric);
+}
+
+static void test_work_on_what_a_graph_has_read_is_the_users(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct tally t;
+
+	(void)state;
+	feed_graph(fx, "d");
+	assert_near(of(fx, "total_cpu_time_true"), 0.7);
+	assert_near(of(fx, "processor_cpu_time_seconds_true"), 0.7);
+	assert_near(of(fx, "overhead_cpu_time_seconds_true"), 0.2);
+	assert_near(of(fx, "processing_task_seconds"), 0.7);
+	assert_near(of(fx, "processing_elapsed_seconds"), 0.5);
+	assert_near(of(fx, "merging_task_seconds"), 0.05);
+	assert_near(of(fx, "preprocessing_task_seconds"), 0.15);
+	assert_near(of(fx, "preprocessing_elapsed_seconds"), 0.15);
+	assert_uint_value(metric_value(&fx->facts, "num_chunks"), 2);
+	assert_true(prefix_is_processor(&fx->facts, fx->facts.run->first_span,
+					model_text(&fx->m, T("hist-on-block"))));
+	assert_false(prefix_is_processor(&fx->facts, fx->facts.run->first_span,
+					 model_text(&fx->m, T("histreduce-agg"))));
+	t = fx->facts.chunks;
+	facts_dataset_cpu(&fx->facts, &t, true);
+	assert_near(tally_cpu(&t), 0.7);
+	facts_dataset_cpu(&fx->facts, &t, false);
+	assert_unknown(tally_cpu(&t));
+	assert_string_equal(metric_value(&fx->facts, "slowest_dataset").v.s, "d");
+	fx_free(fx);
+	fx = fx_new();
+	feed_graph(fx, "e"); /* which of the two a fill belongs to is not known */
+	assert_unknown(metric_value(&fx->facts, "slowest_dataset"));
+	fx_free(fx);
+}
+
+/* A task beside coffea's chunks is none of its work, whatever else the run reads. */
+static void test_a_work_item_makes_chunks_whole(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r = fx_record(1, "a", "s", CREMA_TASK_CHUNK, 0, 200);
+	struct task_record tree = fx_record(2, "b", "s", CREMA_TASK_CHUNK | CREMA_TASK_TREE_READ, 0, 200);
+	struct task_record rest = fx_record(3, "c", "s", 0, 200, 500);
+
+	(void)state;
+	fx_hello(fx, 1, STACK);
+	set_times(&r, 200, 0, 0, 0, 0);
+	set_times(&tree, 200, 0, 0, 0, 0);
+	set_times(&rest, 300, 0, 0, 0, 0);
+	fx_task(fx, 1, &r);
+	fx_task(fx, 1, &tree);
+	fx_task(fx, 1, &rest);
+	fx_runs(fx);
+	fx_facts(fx, 0);
+	assert_near(of(fx, "total_cpu_time_true"), 0.4);
+	assert_near(of(fx, "overhead_cpu_time_seconds_true"), 0.3);
+	fx_free(fx);
+}
+
 static void test_empty_run_is_unknown(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -416,6 +506,8 @@ int main(void)
 		cmocka_unit_test(test_every_frame_twice_changes_nothing),
 		cmocka_unit_test(test_without_savemetrics),
 		cmocka_unit_test(test_part_of_a_sum_unknown),
+		cmocka_unit_test(test_work_on_what_a_graph_has_read_is_the_users),
+		cmocka_unit_test(test_a_work_item_makes_chunks_whole),
 		cmocka_unit_test(test_empty_run_is_unknown),
 		cmocka_unit_test(test_events_of_a_chunk),
 		cmocka_unit_test(test_classes_of_a_task),
