@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Histograms by dask-awkward, as coffea's dask mode makes them; what Dask's workers say of it goes to standard output.
+
+    lazy_job.py SCHEDULER DATASET=FILE...
+"""
+
+import json
+import sys
+
+import awkward as ak
+import dask
+import hist
+import hist.dask
+from coffea.dataset_tools import apply_to_fileset, preprocess
+from coffea.nanoevents import NanoAODSchema
+from distributed import Client
+
+HISTOGRAMS = 6
+
+
+def analysis(events):
+    jets = events.Jet[events.Jet.pt > 30]
+    out = {}
+    for i in range(HISTOGRAMS):
+        axes = hist.axis.Regular(50, 0, 200, name="pt"), hist.axis.Regular(50, -3, 3, name="eta")
+        out[f"h{i}"] = hist.dask.Hist(*axes).fill(pt=ak.flatten(jets.pt * (1 + i / 100)), eta=ak.flatten(jets.eta))
+    return out
+
+
+def cpu_seconds(dask_worker):
+    """(prefix, seconds of thread CPU), as Dask's fine metrics have them."""
+    return [(k[2], v) for k, v in dask_worker.digests_total.items() if k[0] == "execute" and k[3] == "thread-cpu"]
+
+
+def main():
+    files = dict(word.split("=", 1) for word in sys.argv[2:])
+    NanoAODSchema.warn_missing_crossrefs = False
+    with Client(sys.argv[1]) as client:
+        client.wait_for_workers(1)
+        plain = {name: {"files": {path: "Events"}} for name, path in files.items()}
+        steps, _ = preprocess(plain, step_size=50_000, skip_bad_files=False)
+        (out,) = dask.compute(apply_to_fileset(analysis, steps, schemaclass=NanoAODSchema))
+        filled = {name: [float(h.sum(flow=True)) for h in found.values()] for name, found in out.items()}
+        cpu = [row for rows in client.run(cpu_seconds).values() for row in rows]
+    print(json.dumps({"filled": filled, "cpu": cpu}))
+
+
+main()
