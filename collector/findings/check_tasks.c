@@ -196,8 +196,9 @@ enum verdict finding_dask_overhead(const struct report *r, struct remark *d)
 	for (i = 0; !d->no_memory && i < k.n; i += n) {
 		n = kind_count(&k, i);
 		for (j = i, one = 0; j < i + n; j++)
-			one += attempt_class(r->facts, k.v[j]) == TASK_WORK ? 0
-									    : attempt_seconds(k.v[j]);
+			one += attempt_class(r->facts, k.v[j]) == TASK_WORK
+				       ? 0
+				       : attempt_seconds(k.v[j]);
 		if (one > most)
 			name = k.v[i]->prefix, most = one;
 	}

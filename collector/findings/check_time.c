@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_time.c - what counted tasks spent their time on. */
+/* check_time.c - what tasks spent their time on: counted ones, or all (facts_shown()). */
 #include "collector/findings/check.h"
 
-/* A class of counted tasks' time. */
+/* A class of the shown tasks' time. */
 struct share {
 	struct value seconds;
 	double s, wall, percent;
 };
 
+/* Said where it is not what the metrics are of. */
+static void see_basis(const struct report *r, struct remark *d)
+{
+	if (facts_shows_all(r->facts))
+		remark_see(d, "tasks", value_text("all attempts"), "");
+}
+
 /* Whether it is known and reaches the thresholds; else `*verdict` is what the check returns. */
 static bool share_of(const struct report *r, struct remark *d, struct value seconds,
 		     const char *metric, struct share *out, enum verdict *verdict)
 {
-	const struct tally *t = &r->facts->tasks;
+	const struct tally *t = facts_shown(r->facts);
 	bool known;
 
 	*verdict = CHECK_IDLE;
@@ -28,6 +35,7 @@ static bool share_of(const struct report *r, struct remark *d, struct value seco
 	remark_see(d, metric, out->seconds, "s");
 	remark_see(d, "task_wall_seconds", value_real(out->wall), "s");
 	remark_see(d, "percent", value_real(out->percent), "%");
+	see_basis(r, d);
 	return true;
 }
 
@@ -79,8 +87,8 @@ enum verdict finding_gil_wait(const struct report *r, struct remark *d)
 	bool known;
 	double n;
 
-	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_gil_wait), "gil_wait_seconds", &s,
-		      &verdict))
+	if (!share_of(r, d, tally_class(facts_shown(r->facts), CREMA_T_gil_wait),
+		      "gil_wait_seconds", &s, &verdict))
 		return verdict;
 	say_share(d, &s, "waited", " for the interpreter lock");
 	n = value_number(threads, &known);
@@ -100,8 +108,8 @@ enum verdict finding_lock_wait(const struct report *r, struct remark *d)
 	enum verdict verdict;
 	struct share s;
 
-	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_lock_wait), "lock_wait_seconds",
-		      &s, &verdict))
+	if (!share_of(r, d, tally_class(facts_shown(r->facts), CREMA_T_lock_wait),
+		      "lock_wait_seconds", &s, &verdict))
 		return verdict;
 	say_share(d, &s, "waited", " for locks other than the interpreter's");
 	say_site(r, d, CREMA_T_lock_wait);
@@ -110,7 +118,7 @@ enum verdict finding_lock_wait(const struct report *r, struct remark *d)
 
 enum verdict finding_storage_wait(const struct report *r, struct remark *d)
 {
-	const struct tally *t = &r->facts->tasks;
+	const struct tally *t = facts_shown(r->facts);
 	struct value large = sum_value(&t->count[CREMA_C_large_read_bytes]);
 	struct value cached = sum_value(&t->count[CREMA_C_cached_bytes]);
 	struct value percent = value_ratio(cached, large, 100);
@@ -165,7 +173,7 @@ enum verdict finding_network_wait(const struct report *r, struct remark *d)
 	enum verdict verdict;
 	struct share s;
 
-	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_network_wait),
+	if (!share_of(r, d, tally_class(facts_shown(r->facts), CREMA_T_network_wait),
 		      "network_wait_seconds", &s, &verdict))
 		return verdict;
 	say_share(d, &s, "waited", " for the network");
@@ -198,7 +206,7 @@ enum verdict finding_run_queue(const struct report *r, struct remark *d)
 	struct share s;
 	size_t i;
 
-	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_runqueue),
+	if (!share_of(r, d, tally_class(facts_shown(r->facts), CREMA_T_runqueue),
 		      "runqueue_wait_seconds", &s, &verdict))
 		return verdict;
 	say_share(d, &s, "were ready and waited", " for a core");
@@ -225,7 +233,7 @@ enum verdict finding_sleeping(const struct report *r, struct remark *d)
 	enum verdict verdict;
 	struct share s;
 
-	if (!share_of(r, d, tally_class(&r->facts->tasks, CREMA_T_sleep), "sleep_seconds", &s,
+	if (!share_of(r, d, tally_class(facts_shown(r->facts), CREMA_T_sleep), "sleep_seconds", &s,
 		      &verdict))
 		return verdict;
 	say_share(d, &s, "slept", "");
@@ -235,7 +243,7 @@ enum verdict finding_sleeping(const struct report *r, struct remark *d)
 /* A class that is unknown is in the remainder: then the remainder says nothing. */
 enum verdict finding_unclassified(const struct report *r, struct remark *d)
 {
-	const struct tally *t = &r->facts->tasks;
+	const struct tally *t = facts_shown(r->facts);
 	bool known = !t->unclassified_unknown;
 	enum verdict verdict;
 	struct share s;
@@ -254,7 +262,7 @@ enum verdict finding_unclassified(const struct report *r, struct remark *d)
 /* On a busy node computing is waiting for a core, too. */
 enum verdict finding_cpu_bound(const struct report *r, struct remark *d)
 {
-	const struct tally *t = &r->facts->tasks;
+	const struct tally *t = facts_shown(r->facts);
 	struct value cpu = tally_class(t, CREMA_T_cpu), queue = tally_class(t, CREMA_T_runqueue);
 	bool known = cpu.type != VALUE_NULL && queue.type != VALUE_NULL;
 	enum verdict verdict;
@@ -274,7 +282,7 @@ enum verdict finding_cpu_bound(const struct report *r, struct remark *d)
 enum verdict finding_blocked_site(const struct report *r, struct remark *d)
 {
 	const struct blocking_row *row = site_of(r, CREMA_TIMES);
-	const struct tally *t = &r->facts->tasks;
+	const struct tally *t = &r->facts->all; /* long waits are of every attempt */
 	struct value s;
 
 	if (!r->blocking->known)

@@ -61,8 +61,9 @@ struct facts {
 	ARRAY(struct prefix) processors; /* of the user's work */
 	struct tally chunks, tasks, all, chunks_all, wasted;
 	struct tally preprocessing, merges, others; /* counted tasks that are no chunks */
-	struct tally work; /* the user's own: chunks, and what a lazy graph does with what they read */
-	bool lazy;	   /* dask-awkward: a chunk is only the task that reads */
+	struct tally
+		work; /* the user's own: chunks, and what a lazy graph does with what they read */
+	bool lazy;    /* dask-awkward: a chunk is only the task that reads */
 	struct window preprocessing_window, work_window;
 	size_t chunks_failed; /* attempts that erred, were killed or lost */
 	struct spread chunk_time, chunk_wall, time_per_event, memory_per_event;

@@ -167,7 +167,8 @@ static bool begins(struct text t, const char *with)
 	return t.len >= strlen(with) && !memcmp(t.ptr, with, strlen(with));
 }
 
-/* coffea.dataset_tools.preprocess() is a graph of its own: steps of each file, joined by dataset. */
+/* coffea.dataset_tools.preprocess() is a graph of its own: steps of each file, joined by dataset.
+ */
 static bool makes_steps(const struct task_record *r)
 {
 	if (!TASK_KNOWN(r, prefix))

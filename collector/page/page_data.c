@@ -88,6 +88,19 @@ static void put_metrics(const struct report *r, struct json *j)
 	emit_end(j);
 }
 
+/* Where time went: of counted tasks, or of all attempts where those have little of it. */
+static void put_time(const struct report *r, struct json *j)
+{
+	const struct tally *t = facts_shown(r->facts);
+
+	emit_object(j, "time");
+	emit_value(j, "all_attempts", value_bool(facts_shows_all(r->facts)));
+	emit_value(j, "wall_seconds", t->unclassified_unknown ? value_null() : value_real(t->wall));
+	emit_value(j, "pool_cpu_seconds", value_seconds(sum_value(&t->pool[CREMA_T_cpu])));
+	page_classes(t, j);
+	emit_end(j);
+}
+
 static void put_evidence(const struct finding *f, struct json *j)
 {
 	const struct evidence *e;
@@ -275,6 +288,7 @@ void page_data(const struct report *r, struct json *j)
 	put_run(r, j);
 	put_findings(r, j);
 	put_metrics(r, j);
+	put_time(r, j);
 	metric_waste(r->facts, "waste", j);
 	report_timeline_json(r, j);
 	page_series(r, j);

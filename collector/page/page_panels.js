@@ -2,14 +2,14 @@
 /* The panels: each draws one part of the data into its section. */
 
 const CLASSES = [
-  { id: "cpu", name: "CPU", metric: "task_cpu_seconds", series: "cpu_seconds" },
-  { id: "runqueue", name: "waiting for a core", metric: "runqueue_wait_seconds", series: "runqueue_wait_seconds" },
-  { id: "gil", name: "waiting for the interpreter lock", metric: "gil_wait_seconds", series: "gil_wait_seconds" },
-  { id: "lock", name: "waiting for other locks", metric: "lock_wait_seconds", series: "lock_wait_seconds" },
-  { id: "network", name: "waiting for the network", metric: "network_wait_seconds", series: "network_wait_seconds" },
-  { id: "storage", name: "waiting for storage", metric: "storage_wait_seconds", series: "storage_wait_seconds" },
-  { id: "sleep", name: "asleep", metric: "sleep_seconds", series: "sleep_seconds" },
-  { id: "unclassified", name: "not classified", metric: "unclassified_seconds" },
+  { id: "cpu", name: "CPU" },
+  { id: "runqueue", name: "waiting for a core" },
+  { id: "gil", name: "waiting for the interpreter lock" },
+  { id: "lock", name: "waiting for other locks" },
+  { id: "network", name: "waiting for the network" },
+  { id: "storage", name: "waiting for storage" },
+  { id: "sleep", name: "asleep" },
+  { id: "unclassified", name: "not classified" },
 ];
 
 const LAYERS = [
@@ -33,7 +33,11 @@ function metricText(d, id) {
 }
 
 function classRow(d) {
-  return CLASSES.map((c) => ({ ...c, seconds: metric(d, c.metric) }));
+  return CLASSES.map((c) => ({ ...c, seconds: d.time.classes[c.id] }));
+}
+
+function basis(d) {
+  return d.time.all_attempts ? "all attempts" : "counted tasks";
 }
 
 /* --- what a reader wants to know first */
@@ -49,7 +53,7 @@ function fast(d) {
 }
 
 function heldBack(d) {
-  const classes = classRow(d), wall = metric(d, "task_wall_seconds");
+  const classes = classRow(d), wall = d.time.wall_seconds;
   const waits = classes.filter((c) => c.id !== "cpu" && known(c.seconds)).sort((a, b) => b.seconds - a.seconds);
   const cpu = share(classes[0].seconds, wall);
   const threads = metric(d, "total_cores") * metric(d, "wall_time");
@@ -61,7 +65,7 @@ function heldBack(d) {
   const more = [];
   if (most !== classes[0]) more.push(`CPU ${as.percent(cpu)}`);
   else if (top) more.push(`next: ${top.name} ${as.percent(share(top.seconds, wall))}`);
-  if (known(busy)) more.push(`threads had a counted task for ${as.percent(busy)} of their time`);
+  if (known(busy)) more.push(`threads had a task for ${as.percent(busy)} of their time${d.time.all_attempts ? "" : " (counted ones)"}`);
   return [lead, more];
 }
 
@@ -107,13 +111,14 @@ function drawFindings(box, d) {
 /* --- time */
 
 function drawTime(box, d) {
-  const classes = classRow(d), wall = metric(d, "task_wall_seconds");
+  const classes = classRow(d), wall = d.time.wall_seconds;
+  if (d.time.all_attempts) box.append(h("p", { class: "what" }, "Less than half of the time was of attempts that count, so this is of all attempts."));
   box.append(legend(classes.filter((c) => c.seconds !== 0).map((c) => ({ name: c.name, colour: c.id, value: `${as.seconds(c.seconds)} ${known(c.seconds) ? `(${as.percent(share(c.seconds, wall))})` : ""}` }))));
-  barChart(box, { id: "chart-time", label: "Where the time of counted tasks went, in total", rows: [0], name: () => "counted tasks",
+  barChart(box, { id: "chart-time", label: `Where the time of ${basis(d)} went, in total`, rows: [0], name: () => basis(d),
     segments: () => classes.map((c) => ({ name: c.name, colour: c.id, value: c.seconds, text: as.seconds(c.seconds) })), total: () => as.seconds(wall) });
-  box.append(folded("table-time", "Where the time of counted tasks went", (caption) => table(caption,
+  box.append(folded("table-time", `Where the time of ${basis(d)} went`, (caption) => table(caption,
     [["class", (c) => c.name], ["time", (c) => as.seconds(c.seconds), "number"], ["of wall", (c) => as.percent(share(c.seconds, wall)), "number"]],
-    [...classes, { name: "wall time of tasks", seconds: wall }, { name: "CPU of pool threads, beside it", seconds: metric(d, "task_pool_cpu_seconds") }])));
+    [...classes, { name: "wall time of tasks", seconds: wall }, { name: "CPU of pool threads, beside it", seconds: d.time.pool_cpu_seconds }])));
 }
 
 /* values per second of each bin; the last bin may be shorter */
@@ -125,11 +130,10 @@ function perSecond(t, values, factor) {
 }
 
 function drawOverTime(box, d) {
-  const t = d.timeline;
-  const series = CLASSES.filter((c) => c.series).map((c) => ({ name: c.name, colour: c.id, values: perSecond(t, t.classes[c.series], 1) }));
-  const pool = { name: "CPU of pool threads, beside it", colour: "ink", dashed: true, line: true, values: perSecond(t, t.classes.pool_cpu_seconds, 1) };
-  const chart = { id: "chart-overtime", label: "Where the time went, over the run", bins: { start: 0, width: t.bin_seconds, end: d.wall },
-    series: [...series.filter((s) => s.values.some((v) => v > 0)), ...(pool.values.some((v) => v > 0) ? [pool] : [])], text: (v) => (known(v) ? `${short(v)}` : UNKNOWN) };
+  const l = d.levels, thousandths = (values) => values.map((v) => v / 1000);
+  const series = CLASSES.map((c) => ({ name: c.name, colour: c.id, values: thousandths(l.classes[c.id]) })).filter((c) => c.values.some((v) => v >= 0.001));
+  if (l.threads.length) series.push({ name: "threads of the workers", colour: "ink", line: true, dashed: true, values: thousandths(l.threads) });
+  const chart = { id: "chart-overtime", label: "Where the time went, over the run", bins: { start: 0, width: (l.bin || 0) / 1e6 }, series, text: as.number };
   box.append(legend(chart.series));
   timeChart(box, chart);
   box.append(folded("table-overtime", "Threads in each class, by time", timeTable(chart)));
@@ -307,8 +311,8 @@ const PANELS = [
   { id: "answers", draw: drawAnswers },
   { id: "findings", title: "Findings", draw: drawFindings },
   { id: "figures", nav: "Numbers", title: "In numbers", draw: drawFigures },
-  { id: "time", nav: "Time", title: "Where the time went", what: "Wall time of counted tasks. Each class is measured on its own; what they leave over is not classified.", draw: drawTime },
-  { id: "overtime", nav: "Over time", title: "The same over time", what: "Threads in each class, of all attempts. A wait shows where it ended.", half: true, draw: drawOverTime, has: timed },
+  { id: "time", nav: "Time", title: "Where the time went", what: "Wall time of tasks. Each class is measured on its own; what they leave over is not classified.", draw: drawTime },
+  { id: "overtime", nav: "Over time", title: "The same over time", what: "Threads in each class, of all attempts; a task\u2019s seconds are spread evenly over its time.", half: true, draw: drawOverTime, has: (d) => d.levels.bin > 0 },
   { id: "gbps", nav: "Gbit/s", title: "Gbit/s by layer", what: "Bytes where they were read, from the workers\u2019 totals. Layers hold one another: they do not add up.", half: true, draw: drawGbps, has: timed },
   { id: "levels", nav: "Workers", title: "Workers and tasks", what: "From the edges of tasks and the lives of workers.", half: true, draw: drawLevels },
   { id: "memory", nav: "Memory", title: "Memory against limit", what: "Resident set of the worker\u2019s process, interpreter included.", half: true, draw: drawMemory },

@@ -115,7 +115,7 @@ static int by_wall(const void *a, const void *b)
 	return p > q ? -1 : p < q;
 }
 
-static void put_classes(const struct tally *t, struct json *j)
+void page_classes(const struct tally *t, struct json *j)
 {
 	unsigned int i;
 
@@ -143,7 +143,7 @@ static void put_dataset(const struct group *g, struct json *j)
 	emit_value(j, "storage_read_bytes", sum_value(&t->storage_read));
 	emit_value(j, "basket_bytes", tally_baskets(t));
 	emit_value(j, "read_amplification", value_ratio(tally_read(t), tally_baskets(t), 1));
-	put_classes(t, j);
+	page_classes(t, j);
 	emit_end(j);
 }
 
@@ -195,7 +195,7 @@ static void put_worker(const struct group *g, struct json *j)
 	emit_value(j, "storage_read_bytes", sum_value(&t->storage_read));
 	emit_value(j, "silent", value_bool(w->silent));
 	page_name(j, "end", w->goodbye ? w->goodbye_how : NULL);
-	put_classes(t, j);
+	page_classes(t, j);
 	emit_end(j);
 }
 

@@ -3,7 +3,8 @@
  * page_series.c - workers, threads and running tasks over time, and memory against its limit.
  *
  * A bin holds the mean over its time, which for edges that are known exactly is exact; of memory,
- * which is sampled, the largest sample.
+ * which is sampled, the largest sample. A task's seconds in each class are spread evenly over its
+ * time: so the classes of a bin are never more than the tasks that ran in it.
  */
 #include <errno.h>
 #include <math.h>
@@ -52,6 +53,39 @@ static double end_of(const struct worker *w, double otherwise)
 	return w->silent ? w->last : otherwise;
 }
 
+/* How many threads were in each class: of all attempts that the classes are measured of. */
+static void put_threads(const struct run *run, double width, struct json *j)
+{
+	struct bins *bins = calloc(CREMA_TIMES + 1, sizeof(*bins));
+	const struct attempt *a;
+	struct classes c;
+	double seconds;
+	size_t i, k;
+
+	if (!bins) {
+		j->sink->error = -ENOMEM;
+		return;
+	}
+	for (k = 0; k <= CREMA_TIMES; k++)
+		bins[k].start = run->start, bins[k].width = width;
+	for (i = 0; i < run->attempts.n; i++) {
+		a = run->attempts.v[i];
+		if (a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE) || !(a->end > a->begin))
+			continue;
+		attempt_classes(a, &c);
+		for (k = 0; k <= CREMA_TIMES; k++) {
+			seconds = value_number(k < CREMA_TIMES ? c.cls[k] : c.unclassified, NULL);
+			bins_add(&bins[k], a->begin, a->end, seconds / (a->end - a->begin));
+		}
+	}
+	emit_object(j, "classes");
+	for (k = 0; k < CREMA_TIMES; k++)
+		put_bins(&bins[k], class_name((unsigned int)k), true, j);
+	put_bins(&bins[CREMA_TIMES], "unclassified", true, j);
+	emit_end(j);
+	free(bins);
+}
+
 static void put_levels(const struct report *r, struct json *j)
 {
 	const struct run *run = r->run;
@@ -75,6 +109,7 @@ static void put_levels(const struct report *r, struct json *j)
 	put_bins(&tasks, "tasks", true, j);
 	put_bins(&workers, "workers", true, j);
 	put_bins(&threads, "threads", known, j);
+	put_threads(run, width, j);
 	emit_end(j);
 }
 

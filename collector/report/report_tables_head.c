@@ -28,25 +28,43 @@ static void say_stolen(const struct facts *f, struct sink *s)
 		       "tasks' part of it is not classified", seconds);
 }
 
-/* Where the wall time of counted tasks went. */
+static struct value shown_wall(const struct tally *t)
+{
+	return t->unclassified_unknown ? value_null() : value_real(t->wall);
+}
+
+static struct value shown_rest(const struct tally *t)
+{
+	return t->unclassified_unknown ? value_null() : value_real(t->unclassified);
+}
+
+static struct value shown_pool(const struct tally *t)
+{
+	return value_seconds(sum_value(&t->pool[CREMA_T_cpu]));
+}
+
+/* Where the wall time of tasks went: counted ones, or all attempts (facts_shown()). */
 void report_tables_timing(const struct facts *f, struct sink *s, bool colour)
 {
 	static const struct {
-		const char *label, *id;
+		const char *label;
+		enum crema_time_id class;
+		struct value (*other)(const struct tally *); /* NULL: the class */
 	} rows[] = {
-		{"CPU, own thread", "task_cpu_seconds"},
-		{"waiting for a core", "runqueue_wait_seconds"},
-		{"waiting for the interpreter lock", "gil_wait_seconds"},
-		{"waiting for other locks", "lock_wait_seconds"},
-		{"waiting for the network", "network_wait_seconds"},
-		{"waiting for storage", "storage_wait_seconds"},
-		{"asleep", "sleep_seconds"},
-		{"not classified", "unclassified_seconds"},
-		{"wall time of tasks", "task_wall_seconds"},
-		{"CPU of pool threads, beside it", "task_pool_cpu_seconds"},
+		{"CPU, own thread", CREMA_T_cpu, NULL},
+		{"waiting for a core", CREMA_T_runqueue, NULL},
+		{"waiting for the interpreter lock", CREMA_T_gil_wait, NULL},
+		{"waiting for other locks", CREMA_T_lock_wait, NULL},
+		{"waiting for the network", CREMA_T_network_wait, NULL},
+		{"waiting for storage", CREMA_T_storage_wait, NULL},
+		{"asleep", CREMA_T_sleep, NULL},
+		{"not classified", 0, shown_rest},
+		{"wall time of tasks", 0, shown_wall},
+		{"CPU of pool threads, beside it", 0, shown_pool},
 	};
+	const struct tally *t = facts_shown(f);
 	static const char bar[] = "####################";
-	struct value v, wall = metric_task_wall_seconds(f);
+	struct value v, wall = shown_wall(t);
 	char unknown[128] = "";
 	struct grid g;
 	double share;
@@ -54,11 +72,13 @@ void report_tables_timing(const struct facts *f, struct sink *s, bool colour)
 	int n;
 	size_t i;
 
-	table_section(s, colour, "Timing: where the time of counted tasks went");
+	table_section(s, colour,
+		      facts_shows_all(f) ? "Timing: where the time of all attempts went"
+					 : "Timing: where the time of counted tasks went");
 	grid_init(&g, s, colour);
 	grid_columns(&g, "<", ">", ">of wall", "<", NULL);
 	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		v = metric_value(f, rows[i].id);
+		v = rows[i].other ? rows[i].other(t) : tally_class(t, rows[i].class);
 		share = value_number(value_ratio(v, wall, 100), &known);
 		grid_text(&g, rows[i].label);
 		grid_value(&g, v, AS_SECONDS);
@@ -72,7 +92,7 @@ void report_tables_timing(const struct facts *f, struct sink *s, bool colour)
 	}
 	grid_print(&g);
 	for (i = 0; i < CREMA_TIMES; i++) {
-		if (f->tasks.class_unknown[i])
+		if (t->class_unknown[i])
 			add_word(unknown, sizeof(unknown), class_name((unsigned int)i));
 	}
 	if (*unknown)
@@ -123,5 +143,10 @@ void report_tables_head(const struct report *r, struct sink *s, bool colour)
 	text_paragraph(s, "  ", "%zu of %zu attempts at tasks counted%s, %zu worker%s",
 		       f->tasks.attempts, f->all.attempts, wasted, r->run->workers.n,
 		       r->run->workers.n == 1 ? "" : "s");
+	if (facts_shows_all(f))
+		text_paragraph(s, "  ",
+			       "only %s of the time of tasks is of attempts that count: "
+			       "timing, prefixes and findings are of all attempts",
+			       human(value_real(f->tasks.wall / f->all.wall * 100), AS_PERCENT, a));
 	put_stack(r->run, s);
 }

@@ -113,10 +113,9 @@ static void put_attempt_groups(const struct report *r, struct sink *s, bool colo
 
 	for (i = 0; i < r->run->attempts.n; i++) {
 		a = r->run->attempts.v[i];
-		if (!a->counted)
-			continue;
-		group_take(&prefixes, a->prefix, a, s);
-		if (attempt_is_chunk(a))
+		if (a->counted || facts_shows_all(r->facts))
+			group_take(&prefixes, a->prefix, a, s);
+		if (a->counted && attempt_is_chunk(a))
 			group_take(&datasets, a->dataset, a, s);
 	}
 	for (i = 0; i < datasets.n; i++)

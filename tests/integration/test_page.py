@@ -87,6 +87,25 @@ def test_time_in_total(opened, job):
     assert sum(drawn.values()) == pytest.approx(metrics["task_wall_seconds"], rel=1e-9)
 
 
+def class_seconds(task, name):
+    if name == "unclassified":
+        return task["unclassified_seconds"]
+    return task[{"cpu": "cpu_seconds", "sleep": "sleep_seconds"}.get(name, f"{name}_wait_seconds")]
+
+
+def test_no_more_threads_than_there_are(opened, job):
+    """Each bin of the chart adds up to the tasks under way in it, by class to what the tasks say."""
+    levels = json.loads(opened.run("document.getElementById('data').textContent"))["levels"]
+    classes = levels["classes"]
+    for i, threads in enumerate(levels["threads"]):
+        busy = sum(values[i] for values in classes.values())
+        assert busy <= threads + len(classes)
+        assert busy == pytest.approx(levels["tasks"][i], abs=2 * len(classes))
+    for name, values in classes.items():
+        spent = sum(class_seconds(t, name) for t in job.json["tasks"])
+        assert sum(values) / 1000 * levels["bin"] / 1e6 == pytest.approx(spent, abs=0.001 * len(values) * levels["bin"] / 1e6)
+
+
 def test_task_stream(opened, job):
     """One bar for each attempt: all paths together have as many pieces as the tasks have classes."""
     assert f"{len(job.json['tasks'])} tasks" in opened.run("document.querySelector('#chart-stream').getAttribute('aria-label')")

@@ -252,6 +252,41 @@ static void test_outputs(void **state)
 	}
 }
 
+/* Four attempts of 10 s that failed, half of it waiting; of what counts there are 20 ms. */
+static void test_a_failed_run_is_judged_by_all_attempts(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r;
+	struct found found;
+	const struct finding *f;
+	char key[8];
+	int i;
+
+	(void)state;
+	fx_hello(fx, 1, "{\"nthreads\": 4}");
+	for (i = 0; i < 5; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		r = work((uint64_t)i + 1, key, 0, i ? 10000 : 20);
+		SET_OWN(&r, gil_wait, i ? 5000 : 0);
+		if (i)
+			TASK_SET(&r, status, T("erred"));
+		fx_task(fx, 1, &r);
+	}
+	long_wait(fx, UINT64_C(8000000000), true);
+	collect(fx, &found);
+	f = finding_of(&found, "gil_wait");
+	assert_non_null(f);
+	assert_near(evidence_of(f, "task_wall_seconds"), 40.02);
+	assert_near(evidence_of(f, "percent"), 20 / 40.02 * 100);
+	assert_string_equal(evidence_of(f, "tasks").v.s, "all attempts");
+	f = finding_of(&found, "blocked_site");
+	assert_non_null(f);
+	assert_near(evidence_of(f, "percent"), 8 / 40.02 * 100);
+	assert_near(metric_value(found.report.facts, "gil_wait_seconds"), 0); /* of counted tasks */
+	found_free(&found);
+	fx_free(fx);
+}
+
 static void test_nothing_to_remark(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -276,10 +311,15 @@ static void test_nothing_to_remark(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_thresholds),    cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_evidence),      cmocka_unit_test(test_worked_examples),
-		cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_counts_close),
-		cmocka_unit_test(test_outputs),	      cmocka_unit_test(test_nothing_to_remark),
+		cmocka_unit_test(test_thresholds),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_evidence),
+		cmocka_unit_test(test_worked_examples),
+		cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_counts_close),
+		cmocka_unit_test(test_outputs),
+		cmocka_unit_test(test_a_failed_run_is_judged_by_all_attempts),
+		cmocka_unit_test(test_nothing_to_remark),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

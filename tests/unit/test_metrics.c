@@ -310,9 +310,9 @@ static void feed_graph(struct fixture *fx, const char *other_dataset)
 {
 	const uint64_t read = CREMA_TASK_CHUNK | CREMA_TASK_TREE_READ;
 	struct task_record r[] = {
-		fx_record(1, "read", "g", read, 0, 200),   fx_record(2, "read2", "g", read, 0, 200),
-		fx_record(3, "fill", "g", 0, 200, 500),	   fx_record(4, "agg", "g", 0, 500, 550),
-		fx_record(5, "steps", "g", 0, 600, 700),   fx_record(6, "set", "g", 0, 700, 750),
+		fx_record(1, "read", "g", read, 0, 200), fx_record(2, "read2", "g", read, 0, 200),
+		fx_record(3, "fill", "g", 0, 200, 500),	 fx_record(4, "agg", "g", 0, 500, 550),
+		fx_record(5, "steps", "g", 0, 600, 700), fx_record(6, "set", "g", 0, 700, 750),
 	};
 	const char *prefix[] = {"getitem",	  "getitem",   "hist-on-block",
 				"histreduce-agg", "get-steps", "preprocess-d"};
@@ -377,7 +377,8 @@ static void test_a_work_item_makes_chunks_whole(void **state)
 {
 	struct fixture *fx = fx_new();
 	struct task_record r = fx_record(1, "a", "s", CREMA_TASK_CHUNK, 0, 200);
-	struct task_record tree = fx_record(2, "b", "s", CREMA_TASK_CHUNK | CREMA_TASK_TREE_READ, 0, 200);
+	struct task_record tree =
+		fx_record(2, "b", "s", CREMA_TASK_CHUNK | CREMA_TASK_TREE_READ, 0, 200);
 	struct task_record rest = fx_record(3, "c", "s", 0, 200, 500);
 
 	(void)state;
