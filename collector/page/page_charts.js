@@ -212,9 +212,9 @@ function scatterChart(box, { id, label, points, xText, yText, xName, yName, grou
 
 /*
  * A row for each thread, a bar for each task. The height of a bar is divided as its time was: one path
- * for each class, however many tasks there are.
+ * for each class, however many tasks there are. A line below each bar shows the kind of its task.
  */
-function streamChart(box, { id, label, lanes, bars, cells, cell, classes, end, describe }) {
+function streamChart(box, { id, label, lanes, bars, cells, cell, classes, kinds, end, describe }) {
   const width = chartWidth(box), narrow = width < 560;
   const left = narrow ? 4 : Math.min(210, width * 0.22), right = width - 8;
   const row = Math.max(10, Math.min(24, Math.floor(420 / Math.max(1, lanes.length))));
@@ -223,9 +223,9 @@ function streamChart(box, { id, label, lanes, bars, cells, cell, classes, end, d
   const x = d3.scaleLinear().domain([0, end || 1]).range([left, right]);
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`)
     .call(timeAxis(x, right - left));
-  const paths = classes.map(() => []);
+  const paths = classes.map(() => []), strips = kinds.map(() => []);
   const lost = [];
-  const height = row - 2;
+  const strip = row < 14 ? 1 : 2, height = row - 2 - strip;
   (cells || []).forEach((values, lane) => {
     for (let i = 0; i * classes.length < values.length; i++) {
       const parts = values.slice(i * classes.length, (i + 1) * classes.length).map((v) => Math.max(0, v) / 1000);
@@ -249,10 +249,12 @@ function streamChart(box, { id, label, lanes, bars, cells, cell, classes, end, d
       y -= part;
       paths[k].push(`M${x0.toFixed(1)},${y.toFixed(1)}h${w.toFixed(1)}v${part.toFixed(1)}h${(-w).toFixed(1)}z`);
     });
+    if (!cells) strips[bar.kind].push(`M${x0.toFixed(1)},${y0 + height}h${w.toFixed(1)}v${strip}h${(-w).toFixed(1)}z`);
     if (bar.state !== "ok" && bar.state !== "running")
       lost.push(`M${x0.toFixed(1)},${y0}h${w.toFixed(1)}v${height}h${(-w).toFixed(1)}z`);
   });
   classes.forEach((c, k) => svg.append("path").attr("class", "class").attr("data-name", c.id).attr("fill", colour(c.id)).attr("d", paths[k].join("")));
+  kinds.forEach((kind, k) => svg.append("path").attr("class", "kind").attr("data-name", kind.name).attr("fill", colour(kind.colour)).attr("d", strips[k].join("")));
   svg.append("path").attr("fill", "none").attr("stroke", colour("high")).attr("stroke-width", 1.3).attr("d", lost.join(""));
   let last = null;
   lanes.forEach((lane, i) => {

@@ -12,6 +12,14 @@ const CLASSES = [
   { id: "unclassified", name: "not classified" },
 ];
 
+/* Kinds of tasks, in the order of enum task_class. */
+const KINDS = [
+  { name: "processing", colour: "s4" },
+  { name: "preprocessing", colour: "s2" },
+  { name: "merging", colour: "s3" },
+  { name: "other tasks", colour: "s6" },
+];
+
 const LAYERS = [
   { id: "read_bytes", name: "returned by read calls", colour: "s0" },
   { id: "mapped_bytes", name: "mapped", colour: "s5" },
@@ -184,11 +192,13 @@ function classText(classes) {
 
 function drawStream(box, d) {
   const s = d.stream;
-  const bars = s.bars.map(([key, lane, begin, wall, state, counted, chunk, ...classes]) => ({ key, lane, begin: begin / 1e6, wall: wall / 1e6, state, counted, chunk,
+  const bars = s.bars.map(([key, lane, begin, wall, state, counted, kind, ...classes]) => ({ key, lane, begin: begin / 1e6, wall: wall / 1e6, state, counted, kind,
     classes: classes.map((c) => (known(c) ? c / 1e6 : null)) }));
   box.append(legend(CLASSES.map((c) => ({ name: c.name, colour: c.id }))));
-  streamChart(box, { id: "chart-stream", label: `Task stream: ${s.in_lanes} tasks on ${s.lanes.length} threads`, lanes: s.lanes, bars, cells: s.cells, cell: (s.cell || 0) / 1e6, classes: CLASSES, end: d.wall,
-    describe: (b) => `${b.key} on ${s.lanes[b.lane]}: ${b.state}${b.counted ? "" : ", not counted"}, from ${as.seconds(b.begin)}, ${as.seconds(b.wall)}: ` +
+  const kinds = new Set(bars.map((b) => b.kind));
+  if (!s.cells) box.append(legend(KINDS.filter((_, k) => kinds.has(k)), true));
+  streamChart(box, { id: "chart-stream", label: `Task stream: ${s.in_lanes} tasks on ${s.lanes.length} threads`, lanes: s.lanes, bars, cells: s.cells, cell: (s.cell || 0) / 1e6, classes: CLASSES, kinds: KINDS, end: d.wall,
+    describe: (b) => `${b.key} on ${s.lanes[b.lane]}: ${KINDS[b.kind].name}, ${b.state}${b.counted ? "" : ", not counted"}, from ${as.seconds(b.begin)}, ${as.seconds(b.wall)}: ` +
       classText(CLASSES.map((c, k) => ({ name: c.name, value: b.classes[k] }))) });
   box.append(s.cells ? h("p", { class: "shown" }, `shown ${groups(s.in_lanes)} of ${groups(s.total)} tasks, on ${groups(s.lanes.length)} of ${groups(s.lanes_total)} threads (those with the longest tasks), ` +
       `added up in cells of ${as.seconds(s.cell / 1e6)}, each task spread evenly over its time; the cursor finds the ${groups(bars.length)} longest`)
@@ -316,7 +326,7 @@ const PANELS = [
   { id: "gbps", nav: "Gbit/s", title: "Gbit/s by layer", what: "Bytes where they were read, from the workers\u2019 totals. Layers hold one another: they do not add up.", half: true, draw: drawGbps, has: timed },
   { id: "levels", nav: "Workers", title: "Workers and tasks", what: "From the edges of tasks and the lives of workers.", half: true, draw: drawLevels },
   { id: "memory", nav: "Memory", title: "Memory against limit", what: "Resident set of the worker\u2019s process, interpreter included.", half: true, draw: drawMemory },
-  { id: "stream", nav: "Tasks", title: "Task stream", what: "A row for each thread; the height of each bar is divided as its time was. A red frame: the attempt did not end well.", draw: drawStream },
+  { id: "stream", nav: "Tasks", title: "Task stream", what: "A row for each thread; the height of each bar is divided as its time was, the line below it shows the kind of task. A red frame: the attempt did not end well.", draw: drawStream },
   { id: "scatter", nav: "Chunks", title: "Chunk time against events", half: true, draw: drawScatter },
   { id: "codecs", title: "Codecs", half: true, what: "CPU inside decompress calls, all attempts.", draw: drawCodecs },
   { id: "files", nav: "Files", title: "Files by read amplification", half: true, what: "Bytes that read calls returned / bytes of the baskets that were used; unknown where files were mapped.", draw: drawFiles },

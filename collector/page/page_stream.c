@@ -85,8 +85,9 @@ static size_t choose_lanes(struct lanes *l)
 	return shown;
 }
 
-/* [key, lane, begin, length, state, counted, chunk, classes in the order of "classes"..., rest] */
-static void put_bar(const struct run *run, const struct attempt *a, size_t lane, struct json *j)
+/* [key, lane, begin, length, state, counted, kind (enum task_class), classes in the order of
+ * "classes"..., rest] */
+static void put_bar(const struct facts *f, const struct attempt *a, size_t lane, struct json *j)
 {
 	struct classes c;
 	unsigned int i;
@@ -97,11 +98,11 @@ static void put_bar(const struct run *run, const struct attempt *a, size_t lane,
 	emit_array(j, NULL);
 	page_name(j, NULL, a->key);
 	emit_value(j, NULL, value_uint(lane));
-	page_micro(j, NULL, a->begin - run->start);
+	page_micro(j, NULL, a->begin - f->run->start);
 	page_micro(j, NULL, (double)page_task_ns(a) / 1e9);
 	emit_value(j, NULL, value_text(attempt_state_name(a)));
 	emit_value(j, NULL, value_bool(a->counted));
-	emit_value(j, NULL, value_bool(attempt_is_chunk(a)));
+	emit_value(j, NULL, value_uint(attempt_class(f, a)));
 	for (i = 0; i <= CREMA_TIMES; i++) {
 		d = value_number(i < CREMA_TIMES ? c.cls[i] : c.unclassified, &known);
 		page_micro(j, NULL, known ? d : (double)NAN);
@@ -173,9 +174,10 @@ static size_t choose_tasks(const struct run *run, struct lanes *lanes, const str
 	return n;
 }
 
-static void put_stream(const struct run *run, struct lanes *lanes, const struct attempt **v,
+static void put_stream(const struct facts *f, struct lanes *lanes, const struct attempt **v,
 		       struct json *j)
 {
+	const struct run *run = f->run;
 	size_t i, shown = choose_lanes(lanes), n = choose_tasks(run, lanes, v);
 
 	emit_object(j, "stream");
@@ -195,7 +197,7 @@ static void put_stream(const struct run *run, struct lanes *lanes, const struct 
 	}
 	emit_array(j, "bars");
 	for (i = 0; i < n; i++)
-		put_bar(run, v[i], lane_of(lanes, v[i], false)->place - 1, j);
+		put_bar(f, v[i], lane_of(lanes, v[i], false)->place - 1, j);
 	emit_end(j);
 	emit_end(j);
 }
@@ -218,7 +220,7 @@ void page_stream(const struct report *r, struct json *j)
 	if (!v || i < run->attempts.n)
 		j->sink->error = -ENOMEM;
 	else
-		put_stream(run, &lanes, v, j);
+		put_stream(r->facts, &lanes, v, j);
 	table_release(&lanes.table);
 	arena_release(&lanes.arena);
 	free(lanes.v);

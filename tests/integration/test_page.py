@@ -116,6 +116,12 @@ def test_task_stream(opened, job):
         assert key == task["key"]
         assert begin / 1e6 == pytest.approx(task["start"] - start, abs=2e-6)
         assert wall / 1e6 == pytest.approx(task["stop"] - task["start"], abs=2e-6)
+    chunks = {c["key"] for c in job.json["chunks"]}
+    drawn = opened.run("[...document.querySelectorAll('#chart-stream .kind')].map((e) => [e.dataset.name, (e.getAttribute('d').match(/M/g) || []).length])")
+    kinds = ["preprocessing" if t["preprocessing"] else "merging" if t["merge"] else "processing" if t["key"] in chunks
+             else "other tasks" for t in job.json["tasks"]]
+    assert dict(drawn) == {name: kinds.count(name) for name in ("processing", "preprocessing", "merging", "other tasks")}
+    assert kinds.count("processing") == 8 and kinds.count("preprocessing") == 2
 
 
 def test_live_behind_a_proxy(chromium, job, tmp_path):
