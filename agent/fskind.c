@@ -9,23 +9,16 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
-#define OVERLAY 0x794c7630
+#define FSKIND_PSEUDO FSKIND_NONE
 
 static const struct {
 	uint32_t f_type;
 	enum fskind kind;
 	const char *name;
 } known[] = {
-	{ 0xEF53, FSKIND_EXACT, "ext4" },        { 0x58465342, FSKIND_EXACT, "xfs" },
-	{ 0x9123683E, FSKIND_EXACT, "btrfs" },   { 0x01021994, FSKIND_NONE, "tmpfs" },
-	{ 0x858458f6, FSKIND_NONE, "ramfs" },    { OVERLAY, FSKIND_UNRESOLVED, "overlay" },
-	{ 0x65735546, FSKIND_UNKNOWN, "fuse" },  { 0x6969, FSKIND_UNKNOWN, "nfs" },
-	{ 0x0BD00BD0, FSKIND_UNKNOWN, "lustre" }, { 0x00C36400, FSKIND_UNKNOWN, "ceph" },
-	{ 0x01021997, FSKIND_UNKNOWN, "9p" },    { 0xFF534D42, FSKIND_UNKNOWN, "cifs" },
-	{ 0xFE534D42, FSKIND_UNKNOWN, "smb2" },  { 0x47504653, FSKIND_UNKNOWN, "gpfs" },
-	{ 0x2FC12FC1, FSKIND_UNKNOWN, "zfs" },   { 0x6B414653, FSKIND_UNKNOWN, "afs" },
-	{ 0x19830326, FSKIND_UNKNOWN, "beegfs" }, { 0x73717368, FSKIND_UNKNOWN, "squashfs" },
-	{ 0x9FA0, FSKIND_NONE, "proc" },         { 0x62656572, FSKIND_NONE, "sysfs" },
+#define FILESYSTEM(type, kind, name) { type, FSKIND_##kind, name },
+#include "filesystems.def"
+#undef FILESYSTEM
 };
 
 enum fskind fskind_of(int64_t f_type, char *name)

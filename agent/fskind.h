@@ -2,7 +2,8 @@
 /*
  * fskind.h - does the kernel charge storage bytes to the reading thread on this file system?
  *
- * Proven for ext4, xfs and btrfs ("exact"); tmpfs and ramfs have no storage ("none"); overlay is
+ * By contract/filesystems.def: proven for ext4, xfs and btrfs ("exact"); files in memory and the
+ * kernel's own tables (proc, cgroup) have no storage ("none"); overlay is
  * exact if all its layers lie on exact ones; every other one is "unknown" until a test proves it.
  * Answers are kept by index of the worker's table, so the mounts are read once per file system.
  */

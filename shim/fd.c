@@ -84,22 +84,22 @@ static int is_import(const char *path, size_t n)
 {
 	return ends_with(path, n, ".py") || ends_with(path, n, ".pyc") ||
 	       ends_with(path, n, ".so") || strstr(path, ".so.") || strstr(path, "-packages/") ||
-	       strstr(path, ".dist-info/") || strstr(path, "/lib/python") ||
-	       !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5) ||
-	       (!strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9));
+	       strstr(path, ".dist-info/") || strstr(path, "/lib/python");
 }
 
-static int filesystem_is_sure(int64_t f_type)
+/* What storage charges of a file system are worth (filesystems.def). */
+enum charges { EXACT, NONE, UNRESOLVED, UNKNOWN, PSEUDO };
+
+static enum charges charges_of(int64_t f_type)
 {
 	switch ((uint32_t)f_type) {
-	case 0xEF53u:	  /* ext4 */
-	case 0x58465342u: /* xfs */
-	case 0x9123683Eu: /* btrfs */
-	case 0x01021994u: /* tmpfs */
-	case 0x794c7630u: /* overlay: the agent looks at its layers */
-		return 1;
+#define FILESYSTEM(type, kind, name)                                                               \
+	case type:                                                                                 \
+		return kind;
+#include "filesystems.def"
+#undef FILESYSTEM
 	}
-	return 0;
+	return UNKNOWN;
 }
 
 static uint32_t filesystem_index(uint64_t dev, int64_t f_type, uint32_t path)
@@ -216,11 +216,13 @@ static struct fd_info look(int fd, uint32_t span)
 		info.kind = FD_SOCKET;
 	if (!S_ISREG(st.st_mode))
 		return info;
-	n = link_target(fd, path, sizeof(path));
 	memset(&fs, 0, sizeof(fs));
 	if (SYS2(SYS_fstatfs, fd, &fs) < 0)
 		fs.f_type = 0;
-	info.unsure = !filesystem_is_sure(fs.f_type);
+	if (charges_of(fs.f_type) == PSEUDO)
+		return info;
+	n = link_target(fd, path, sizeof(path));
+	info.unsure = charges_of(fs.f_type) == UNKNOWN;
 	info.kind = n > 0 && is_import(path, (size_t)n) ? FD_IMPORT : FD_DATA;
 	id = info.kind == FD_DATA && n > 0 ? arena_id(path, (uint32_t)n) : 0;
 	info.filesystem = filesystem_index(st.st_dev, fs.f_type, id);

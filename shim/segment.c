@@ -20,17 +20,9 @@ static __thread struct {
 	uint64_t charged_bytes;
 } touched;
 
-/* /proc and /sys cost no storage: a look there leaves a segment with the one file it has. */
-static int is_storage(uint32_t row)
-{
-	int64_t f_type = crema_shm->filesystem[crema_shm->file[row - 1].filesystem].f_type;
-
-	return f_type != 0x9fa0 && f_type != 0x62656572;
-}
-
 void segment_touches(uint32_t row)
 {
-	if (row && (row == touched.row || !is_storage(row)))
+	if (row && row == touched.row)
 		return;
 	touched.row = row;
 	touched.rows++;

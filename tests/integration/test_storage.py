@@ -64,6 +64,18 @@ def test_whole_cold_file_then_warm(shared, cold_file, cell):
     cell("read_bytes", "one task reads it warm", SIZE, size, task["read_bytes"])
 
 
+def test_a_look_at_a_cgroup_is_no_data(shared, cold_file, cell):
+    path = cold_file("cgroup")
+    (size, other, controls), (task,) = jobs.submit(shared.procs, shared.client, "cgroup", jobs.read_whole_and_cgroup, path)
+    if not controls:
+        not_tried("storage_read_bytes", "a cold file, and files of /sys/fs/cgroup", "there are no cgroups here")
+    else:
+        cell("storage_read_bytes", "a cold file, and files of /sys/fs/cgroup", PAGES, cold.page_bytes(path),
+             task["storage_read_bytes"])
+    assert (task["read_bytes"], task["import_read_bytes"]) == (size, 0)
+    assert task["other_read_bytes"] >= other
+
+
 def test_mapped_cold_file(shared, cold_file, cell):
     path = cold_file("mapped")
     _, (task,) = jobs.submit(shared.procs, shared.client, "mapped-cold", jobs.read_mapped, path)

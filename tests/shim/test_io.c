@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,7 +65,7 @@ static struct crema_file *row_of(const char *name)
 	for (unsigned i = 0; i < CREMA_SHM_FILES; i++) {
 		struct crema_file *f = &crema_shm->file[i];
 
-		if (f->state == 2 && f->path && !strcmp(arena_text(f->path), full))
+		if (full && f->state == 2 && f->path && !strcmp(arena_text(f->path), full))
 			found = f;
 	}
 	free(full);
@@ -235,6 +236,43 @@ static void modules_are_kept_apart(void **state)
 	unlink(module);
 }
 
+/* Truth: what read() returns. */
+static void the_kernels_own_files_are_no_data(void **state)
+{
+	static const char *const names[] = {"/proc/self/status", "/sys/kernel/mm/ksm/run",
+					    "/sys/kernel/uevent_seqnum", "/proc/self/mountinfo",
+					    "/sys/fs/cgroup/cgroup.procs",
+					    "/sys/fs/cgroup/unified/cgroup.procs",
+					    "/sys/fs/cgroup/cpu/cpu.shares"};
+	uint32_t none = 0, filesystems = 0;
+	struct harness_task h = harness_begin();
+	struct crema_task *t;
+	uint64_t bytes = 0;
+	char buf[40000];
+
+	(void)state;
+	for (unsigned int i = 0; i < CREMA_SHM_FILESYSTEMS; i++)
+		none += crema_shm->filesystem[i].state != 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		int fd = open(names[i], O_RDONLY);
+		ssize_t n = fd >= 0 ? read(fd, buf, sizeof(buf)) : 0;
+
+		bytes += n > 0 ? (uint64_t)n : 0;
+		close(fd);
+		assert_null(row_of(names[i]));
+	}
+	t = harness_end(&h);
+	assert_true(bytes > 0);
+	for (unsigned int i = 0; i < CREMA_SHM_FILESYSTEMS; i++)
+		filesystems += crema_shm->filesystem[i].state != 0;
+	assert_int_equal(filesystems, none);
+	assert_int_equal(t->fs_mask, 0);
+	assert_int_equal(t->own.count[CREMA_C_other_read_bytes], bytes);
+	assert_int_equal(t->own.count[CREMA_C_read_calls], 0);
+	assert_int_equal(t->own.count[CREMA_C_import_read_calls], 0);
+	harness_free(&h);
+}
+
 static void a_vfork_child_changes_nothing(void **state)
 {
 	int fd = open(path, O_RDONLY), status = -1;
@@ -308,6 +346,7 @@ int main(void)
 		cmocka_unit_test(modes_of_new_files_are_kept),
 		cmocka_unit_test(maps_count_their_length),
 		cmocka_unit_test(modules_are_kept_apart),
+		cmocka_unit_test(the_kernels_own_files_are_no_data),
 		cmocka_unit_test(a_vfork_child_changes_nothing),
 		cmocka_unit_test(writes_count),
 	};
