@@ -199,6 +199,17 @@ static int is_internet(int fd)
 	return domain == AF_INET || domain == AF_INET6;
 }
 
+/* The file has grown, or was named before it was there. */
+static void update_row(struct crema_file *f, const struct fd_info *info, const struct stat *st)
+{
+	STORE(&f->size_bytes, (uint64_t)st->st_size);
+	if (likely(LOAD(&f->filesystem) < CREMA_SHM_FILESYSTEMS))
+		return;
+	STORE(&f->dev, (uint64_t)st->st_dev);
+	STORE(&f->ino, (uint64_t)st->st_ino);
+	STORE(&f->filesystem, info->filesystem);
+}
+
 static struct fd_info look(int fd, uint32_t span)
 {
 	struct fd_info info = {FD_OTHER, 0, 0, 0};
@@ -228,7 +239,7 @@ static struct fd_info look(int fd, uint32_t span)
 	info.filesystem = filesystem_index(st.st_dev, fs.f_type, id);
 	info.row = file_row(id, span, &info, info.kind == FD_DATA ? &st : NULL);
 	if (info.kind == FD_DATA)
-		STORE(&crema_shm->file[info.row - 1].size_bytes, (uint64_t)st.st_size);
+		update_row(&crema_shm->file[info.row - 1], &info, &st);
 	return info;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fd.h"
 #include "real.h"
 
 static const char *path;
@@ -273,6 +274,38 @@ static void the_kernels_own_files_are_no_data(void **state)
 	harness_free(&h);
 }
 
+/* As uproot does with a file that is written while it runs. */
+static void a_file_named_before_it_exists_finds_its_file_system(void **state)
+{
+	char full[4200], buf[100], *dir = realpath(path, NULL);
+	struct harness_task h;
+	struct crema_file *f;
+	struct stat st;
+	int fd;
+
+	(void)state;
+	snprintf(full, sizeof(full), "%s.later", dir);
+	f = &crema_shm->file[file_row_by_name(full, 0) - 1];
+	assert_int_equal(f->filesystem, CREMA_SHM_FILESYSTEMS);
+	fd = open(full, O_RDWR | O_CREAT, 0600);
+	assert_int_equal(write(fd, "0123456789", 10), 10);
+	close(fd);
+	h = harness_begin();
+	fd = open(full, O_RDONLY);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(read(fd, buf, 100), 10);
+	close(fd);
+	harness_end(&h);
+	assert_ptr_equal(row_of(full), f);
+	assert_int_equal(f->read_bytes, 10);
+	assert_true(f->filesystem < CREMA_SHM_FILESYSTEMS);
+	assert_int_equal(f->dev, st.st_dev);
+	assert_int_equal(f->ino, st.st_ino);
+	harness_free(&h);
+	unlink(full);
+	free(dir);
+}
+
 static void a_vfork_child_changes_nothing(void **state)
 {
 	int fd = open(path, O_RDONLY), status = -1;
@@ -347,6 +380,7 @@ int main(void)
 		cmocka_unit_test(maps_count_their_length),
 		cmocka_unit_test(modules_are_kept_apart),
 		cmocka_unit_test(the_kernels_own_files_are_no_data),
+		cmocka_unit_test(a_file_named_before_it_exists_finds_its_file_system),
 		cmocka_unit_test(a_vfork_child_changes_nothing),
 		cmocka_unit_test(writes_count),
 	};
