@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* arm.c - where to send to, the shared memory, the agent. */
+#define _GNU_SOURCE
 #include "arm.h"
 
 #include <errno.h>

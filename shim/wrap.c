@@ -67,19 +67,26 @@ static void duplicated(int fd, int copy)
 	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd),                                \
 		     write_end(&op, fd, result, result > 0 ? sent : sent_buffer(NULL, 0)))
 
-#define WRAP_STREAM(ret, name, params, args, stream, size)                                         \
+#define WRAP_FILE(ret, name, params, args, begin, end)                                             \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
 		struct stream_op op;                                                               \
 		ret result;                                                                        \
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
-		stream_begin(&op, stream, size);                                                   \
+		begin;                                                                             \
 		result = real.name args;                                                           \
 		if (op.op.t)                                                                       \
-			stream_end(&op);                                                           \
+			end;                                                                       \
 		return result;                                                                     \
 	}
+
+#define WRAP_STREAM(ret, name, params, args, stream, size)                                         \
+	WRAP_FILE(ret, name, params, args, stream_begin(&op, stream, size), stream_end(&op))
+
+#define WRAP_FSEEK(ret, name, params, args, stream, whence)                                        \
+	WRAP_FILE(ret, name, params, args, stream_seek_begin(&op, stream, whence),                 \
+		  stream_seek_end(&op, result))
 
 #define WRAP_COPY(ret, name, params, args, in, out)                                                \
 	EXPORT ret name params                                                                     \

@@ -12,6 +12,7 @@
  * piece by piece only the bytes are: the CPU time in between is the caller's, and the task's codec
  * times become unknown.
  */
+#define _GNU_SOURCE
 #include <stddef.h>
 
 #include "codec.h"
