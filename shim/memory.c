@@ -321,10 +321,8 @@ void shim_snapshot(void)
 
 		if (t == self || LOAD(&t->state) != 1 || !tid)
 			continue;
-		if (!snapshot_thread(t, tid, &sum)) {
-			thread_reap(t);
+		if (!snapshot_thread(t, tid, &sum) && thread_reap(t, tid))
 			sum.flags |= 2;
-		}
 	}
 	/* This thread last, and the process right behind it: what both say is the same moment. */
 	if (self)

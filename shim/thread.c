@@ -183,20 +183,26 @@ static void release(struct crema_thread *t, uint64_t cpu_ns, uint64_t inblock, u
 void thread_leave(void)
 {
 	struct crema_thread *t = thread_block;
-	struct boundary b;
+	struct rusage ru;
+	uint64_t cpu_ns;
 
 	if (!t)
 		return;
 	thread_disinherit();
 	segment_switch(t, OWNER_NONE, 0);
-	boundary_take(t, &b);
+	memset(&ru, 0, sizeof(ru));
+	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
 	thread_block = NULL;
-	release(t, b.cpu_ns, b.inblock, b.oublock);
+	release(t, cpu_ns, (uint64_t)ru.ru_inblock, (uint64_t)ru.ru_oublock);
 }
 
-void thread_reap(struct crema_thread *t)
+int thread_reap(struct crema_thread *t, uint32_t tid)
 {
+	if (!__atomic_compare_exchange_n(&t->tid, &tid, 0, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return 0;
 	segment_fold(t);
 	t->owner = OWNER_NONE;
 	release(t, t->now_cpu_ns, t->now_inblock, t->now_oublock);
+	return 1;
 }

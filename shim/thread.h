@@ -58,8 +58,12 @@ void thread_disinherit(void);
 /* A forked child: it inherited nothing. */
 void thread_forget(void);
 void thread_woken(struct crema_thread *t);
-/* A thread that ended without its last word (it was there before the shim): what is known of it. */
-void thread_reap(struct crema_thread *t);
+/*
+ * The thread `tid` of this block has ended. If it did so without thread_leave() (it was there before
+ * the shim), what is known of it is kept and the block freed: 1. 0: the block is another's by now, or
+ * free.
+ */
+int thread_reap(struct crema_thread *t, uint32_t tid);
 
 /* Adds what this thread read from a file and has not yet added to the file's row. */
 void thread_flush_file(struct crema_thread *t);
