@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bootstrap.h"
+#include "runqueue.h"
 #include "sys.h"
 #include "thread.h"
 
@@ -29,6 +30,7 @@ struct start {
 	uint32_t used;
 	void *(*routine)(void *);
 	void *arg;
+	uint64_t tick;
 };
 
 static struct start starts[STARTS];
@@ -48,6 +50,7 @@ static struct start *start_take(void *(*routine)(void *), void *arg)
 			continue;
 		s->routine = routine;
 		s->arg = arg;
+		s->tick = ticks();
 		return s;
 	}
 	return NULL;
@@ -59,8 +62,10 @@ static void *run_thread(void *arg)
 	void *result;
 
 	__atomic_store_n(&((struct start *)arg)->used, 0, __ATOMIC_RELEASE);
-	if (shim_armed())
+	if (shim_armed()) {
 		thread_enter();
+		runqueue_born(s.tick);
+	}
 	result = s.routine(s.arg);
 	if (shim_armed())
 		thread_leave();

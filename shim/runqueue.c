@@ -17,9 +17,47 @@ static __thread struct {
 	uint64_t sum_ns, cpu_ns, tick, switches; /* cpu, tick, switches: at the end of the last */
 } held;
 
+/* A new thread that nobody has looked at yet. */
+static __thread struct {
+	int on;
+	uint64_t tick, cpu_ns;
+	int64_t delay_ns; /* before its first instruction */
+} young;
+
+void runqueue_born(uint64_t created_tick)
+{
+	uint64_t waited;
+
+	young.on = 1;
+	young.tick = ticks();
+	young.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	waited = ticks_ns(young.tick - created_tick);
+	young.delay_ns = waited > young.cpu_ns ? (int64_t)(waited - young.cpu_ns) : 0;
+}
+
+/* 1 while all that can have been delay is too little for a look. */
+static int is_young(void)
+{
+	uint64_t elapsed, cpu;
+
+	if (likely(!young.on))
+		return 0;
+	elapsed = ticks_ns(ticks() - young.tick);
+	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - young.cpu_ns;
+	young.on = elapsed < cpu + RUNQUEUE_YOUNG_NS;
+	if (!young.on) { /* what it lost since then is what the first look finds */
+		look.delay_ns = young.delay_ns;
+		look.switches = ~0ull;
+		look.valid = 1;
+	}
+	return young.on;
+}
+
 static void look_again(uint64_t switches)
 {
 	look.delay_ns = thread_runqueue_ns();
+	if (look.delay_ns >= 0 && look.delay_ns < young.delay_ns)
+		look.delay_ns = young.delay_ns;
 	look.switches = switches;
 	look.valid = 1;
 }
@@ -31,6 +69,8 @@ int runqueue_looked_at(uint64_t switches)
 
 int64_t runqueue_ns(uint64_t switches)
 {
+	if (is_young())
+		return young.delay_ns;
 	if (!runqueue_looked_at(switches))
 		look_again(switches);
 	return look.delay_ns;
@@ -38,8 +78,11 @@ int64_t runqueue_ns(uint64_t switches)
 
 static uint64_t since_look(uint64_t switches)
 {
-	int64_t before = look.valid ? look.delay_ns : -1;
+	int64_t before;
 
+	if (is_young())
+		return 0;
+	before = look.valid ? look.delay_ns : -1;
 	look_again(switches);
 	return before >= 0 && look.delay_ns > before ? (uint64_t)(look.delay_ns - before) : 0;
 }
@@ -126,6 +169,8 @@ void runqueue_settle(struct crema_thread *t, uint64_t switches)
 void runqueue_forget(void)
 {
 	look.valid = 0;
+	young.on = 0;
+	young.delay_ns = 0;
 	held.waits = 0;
 	held.sum_ns = 0;
 }

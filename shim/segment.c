@@ -158,7 +158,9 @@ static void next_segment(struct crema_thread *t, uint32_t owner, uint32_t is_poo
 {
 	struct boundary b;
 
-	boundary_take(t, &b);
+	memset(&b, 0, sizeof(b));
+	if (t->owner != OWNER_NONE || owner != OWNER_NONE)
+		boundary_take(t, &b);
 	if (t->owner != OWNER_NONE)
 		segment_charge(t, &b, pieces);
 	memset(&touched, 0, sizeof(touched));

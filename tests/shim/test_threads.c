@@ -15,6 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "sys.h"
+
 #define MS 1000000ull
 enum { SIZE = 8 << 20 };
 
@@ -248,6 +250,131 @@ static void blocks_of_ended_threads_are_used_again(void **state)
 	assert_int_equal(crema_shm->totals.threads_refused, refused);
 }
 
+/* Read calls so far, by the kernel: of the whole process, or of the calling thread. */
+static uint64_t syscr(const char *path)
+{
+	char buf[512];
+	int fd = sys_open(path, O_RDONLY, 0);
+	long n = sys_read(fd, buf, sizeof(buf) - 1);
+
+	sys_close(fd);
+	assert_true(n > 0);
+	buf[n] = 0;
+	return strtoull(strstr(buf, "syscr: ") + 7, NULL, 10);
+}
+
+static void *one_read(void *task)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+	char byte;
+
+	task_ref(*(uint32_t *)task);
+	thread_inherit(*(uint32_t *)task);
+	assert_int_equal(read(fd, &byte, 1), 1);
+	close(fd);
+	return NULL;
+}
+
+/* The first look at a thread's run queue delay costs more than the thread. */
+static void a_short_thread_is_not_looked_at(void **state)
+{
+	enum { THREADS = 200 };
+	struct harness_task h = harness_begin();
+	uint64_t process, own;
+	pthread_t thread;
+
+	(void)state;
+	process = syscr("/proc/self/io");
+	own = syscr("/proc/thread-self/io");
+	for (int i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, one_read, &h.owner), 0);
+		pthread_join(thread, NULL);
+	}
+	own = syscr("/proc/thread-self/io") - own;
+	process = syscr("/proc/self/io") - process;
+	harness_end(&h);
+	assert_int_equal(task_slot(h.owner)->own.count[CREMA_C_other_read_calls], THREADS);
+	/* a busy machine takes the core from some of them, and these are looked at */
+	assert_in_range(process - own, THREADS, THREADS + THREADS / 2);
+	harness_free(&h);
+}
+
+static volatile int stop_spinning;
+
+static void *spinner(void *unused)
+{
+	(void)unused;
+	harness_pin(0);
+	while (!stop_spinning)
+		;
+	return NULL;
+}
+
+static void *starved(void *unused)
+{
+	struct harness_task h;
+	struct crema_task *t;
+	uint64_t delay, outer;
+
+	(void)unused;
+	harness_pin(0);
+	outer = run_delay_ns();
+	h = harness_begin();
+	delay = run_delay_ns();
+	harness_spin(50 * MS);
+	delay = run_delay_ns() - delay;
+	t = harness_end(&h);
+	outer = run_delay_ns() - outer;
+	/* what clone() took, and what may be missing without a look */
+	assert_true(t->own.time[CREMA_T_runqueue] + MS / 2 > delay);
+	assert_true(t->own.time[CREMA_T_runqueue] <= outer);
+	assert_true(delay > 20 * MS);
+	harness_free(&h);
+	return NULL;
+}
+
+static void a_new_thread_without_a_core_is_looked_at(void **state)
+{
+	pthread_t other, thread;
+
+	(void)state;
+	stop_spinning = 0;
+	assert_int_equal(pthread_create(&other, NULL, spinner, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, starved, NULL), 0);
+	pthread_join(thread, NULL);
+	stop_spinning = 1;
+	pthread_join(other, NULL);
+}
+
+static void *many_lives(void *unused)
+{
+	pthread_t thread;
+
+	(void)unused;
+	while (!stop_spinning)
+		if (!pthread_create(&thread, NULL, short_life, NULL))
+			pthread_join(thread, NULL);
+	return NULL;
+}
+
+/* They all say their last word: nobody may do it for them. */
+static void a_thread_that_ends_in_a_snapshot_is_not_reaped(void **state)
+{
+	pthread_t thread;
+	int reaped = 0;
+
+	(void)state;
+	stop_spinning = 0;
+	assert_int_equal(pthread_create(&thread, NULL, many_lives, NULL), 0);
+	for (uint64_t end = harness_now_ns() + 1000 * MS; harness_now_ns() < end;) {
+		shim_snapshot();
+		reaped += (crema_shm->snapshot.flags & 2) != 0;
+	}
+	stop_spinning = 1;
+	pthread_join(thread, NULL);
+	assert_int_equal(reaped, 0);
+}
+
 static int arm(void **state)
 {
 	(void)state;
@@ -263,6 +390,9 @@ int main(void)
 		cmocka_unit_test(two_tasks_at_once_get_their_own_bytes),
 		cmocka_unit_test(pool_threads_work_for_the_task),
 		cmocka_unit_test(what_threads_did_adds_up_to_the_process),
+		cmocka_unit_test(a_short_thread_is_not_looked_at),
+		cmocka_unit_test(a_new_thread_without_a_core_is_looked_at),
+		cmocka_unit_test(a_thread_that_ends_in_a_snapshot_is_not_reaped),
 		cmocka_unit_test(blocks_of_ended_threads_are_used_again),
 	};
 
