@@ -255,16 +255,29 @@ WRAP_VARIADIC_OPEN(openat, (int dir, const char *path, int flags, ...),
 WRAP_VARIADIC_OPEN(openat64, (int dir, const char *path, int flags, ...),
 		   real.openat64(dir, path, flags, mode))
 
+/* Commands that wait for a lock on a file. */
+#define LOCKS(command)                                                                             \
+	((command) == F_SETLKW || (command) == F_OFD_SETLKW)
+
 #define WRAP_FCNTL(name)                                                                           \
 	EXPORT int name(int fd, int command, ...)                                                  \
 	{                                                                                          \
 		void *argument;                                                                    \
+		struct op op;                                                                      \
 		va_list ap;                                                                        \
-		int r;                                                                             \
+		int r, saved;                                                                      \
 		va_start(ap, command);                                                             \
 		argument = va_arg(ap, void *);                                                     \
 		va_end(ap);                                                                        \
+		op.t = NULL;                                                                       \
+		if (unlikely(shim_armed() && LOCKS(command) && wait_matters()))                    \
+			block_begin(&op, CREMA_T_lock_wait);                                       \
 		r = real.name(fd, command, argument);                                              \
+		if (unlikely(op.t != NULL)) {                                                      \
+			saved = errno;                                                             \
+			wait_end(&op, 0);                                                          \
+			errno = saved;                                                             \
+		}                                                                                  \
 		if (shim_armed() && r >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC) && \
 		    shim_same_process())                                                           \
 			duplicated(fd, r);                                                         \

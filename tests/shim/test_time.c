@@ -17,8 +17,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/file.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "accuracy.h"
@@ -201,6 +203,63 @@ static void a_held_mutex_is_a_lock(void **state)
 	harness_free(&h);
 }
 
+enum { BY_FLOCK, BY_FCNTL, BY_OFD, BY_LOCKF };
+
+static int lock_file(int fd, int how, short type)
+{
+	struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
+
+	if (how == BY_FLOCK)
+		return flock(fd, type == F_UNLCK ? LOCK_UN : LOCK_EX);
+	if (how == BY_LOCKF)
+		return lockf(fd, type == F_UNLCK ? F_ULOCK : F_LOCK, 0);
+	return fcntl(fd, how == BY_OFD ? F_OFD_SETLKW : F_SETLKW, &lock);
+}
+
+/* Held by another process, as that is what such locks are for. */
+static void a_locked_file_is_a_lock(void **state)
+{
+	const char *name = harness_file("locked", 10);
+
+	(void)state;
+	for (int how = BY_FLOCK; how <= BY_LOCKF; how++) {
+		int fd = open(name, O_RDWR), ready[2];
+		struct harness_task h;
+		struct crema_task *t;
+		struct truth known;
+		struct look before;
+		pid_t child;
+		char byte;
+
+		assert_int_equal(pipe(ready), 0);
+		child = fork();
+		if (!child) {
+			int own = open(name, O_RDWR);
+
+			lock_file(own, how, F_WRLCK);
+			(void)!write(ready[1], "x", 1);
+			usleep(120000);
+			_exit(0);
+		}
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+		h = harness_begin();
+		before = look();
+		assert_int_equal(lock_file(fd, how, F_WRLCK), 0);
+		known = blocked_since(&before);
+		t = harness_end(&h);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		assert_true(known.known_ns > 50 * MS);
+		share_is(t, CREMA_T_lock_wait, &known,
+			 "a file's lock | its elapsed time less its CPU clock and the kernel's run delay");
+		others_are_small(t, CREMA_T_lock_wait, CREMA_T_runqueue, &known);
+		harness_free(&h);
+		close(ready[0]);
+		close(ready[1]);
+		close(fd);
+	}
+	unlink(name);
+}
+
 static void sleep_is_sleep(void **state)
 {
 	struct timespec ts = {0, 50 * MS};
@@ -344,6 +403,7 @@ int main(void)
 		cmocka_unit_test(waits_in_the_runtime_are_gil),
 		cmocka_unit_test(other_waits_are_locks),
 		cmocka_unit_test(a_held_mutex_is_a_lock),
+		cmocka_unit_test(a_locked_file_is_a_lock),
 		cmocka_unit_test(sleep_is_sleep),
 		cmocka_unit_test(waiting_for_a_peer_is_network),
 		cmocka_unit_test(large_cold_reads_are_storage),
