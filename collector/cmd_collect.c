@@ -36,6 +36,7 @@ struct collect {
 	char agents_at[300], http_at[300];
 	int lock_fd, agents_fd, http_fd;
 	bool http_token; /* the status page is reachable from elsewhere */
+	bool bearer;
 	struct auth_token token;
 	struct certificates certificates;
 	uint64_t started_ns, started_real_ns;
@@ -225,6 +226,7 @@ static int start_http(struct collect *c)
 		.key = https(c) ? (const char *)c->certificates.key.data : NULL,
 		.token = c->token.len ? &c->token : NULL,
 		.open = !c->http_token,
+		.bearer = c->bearer,
 		.texts = texts,
 		.texts_n = sizeof(texts) / sizeof(texts[0]),
 		.report = on_report,
@@ -269,6 +271,7 @@ static int start(struct collect *c, const struct options *options)
 
 	c->started_ns = clock_mono_ns();
 	c->started_real_ns = clock_real_ns();
+	c->bearer = options_on(options, OPT_http_bearer);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
 	c->lock_fd = folder_take(options->value[OPT_dir], c->dir, c->journal_dir);
@@ -364,7 +367,7 @@ static int run(int argc, char **argv)
 const struct command cmd_collect = {
 	.name = "collect",
 	.usage = "collect [--listen ADDR:PORT] [--http ADDR:PORT] [--dir DIR] [--token-file FILE] "
-		 "[--insecure] [--redact-keys] [--keep TIME] [--max-bytes BYTES]",
+		 "[--http-bearer] [--insecure] [--redact-keys] [--keep TIME] [--max-bytes BYTES]",
 	.summary = "receive the workers' records and keep them in a journal",
 	.scope = SCOPE_COLLECT,
 	.run = run,
