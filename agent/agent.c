@@ -24,7 +24,7 @@ static void write_log(struct agent *a)
 	if (!a->has_link || !a->uplink.trouble[0] || !strcmp(a->logged, a->uplink.trouble))
 		return;
 	memcpy(a->logged, a->uplink.trouble, sizeof(a->logged));
-	if (!a->spool[0] || dirs_make(a->spool) ||
+	if (!a->spool[0] || dirs_make_own(a->spool) ||
 	    dirs_join(path, sizeof(path), a->spool, "agent.log"))
 		return;
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);

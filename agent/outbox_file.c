@@ -16,7 +16,7 @@ int outbox_open_file(struct outbox *o)
 
 	if (!o->dir[0])
 		return -ENOENT;
-	rc = dirs_make(o->dir);
+	rc = dirs_make_own(o->dir);
 	if (rc)
 		return rc;
 	rc = framefile_create(&o->file, o->dir, "spool", clock_real_ns(), o->worker);

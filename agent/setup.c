@@ -12,6 +12,7 @@
 #include "agent/procfs.h"
 #include "common/clock.h"
 #include "common/dirs.h"
+#include "common/log.h"
 
 #define SPOOL_BYTES_MOST (UINT64_C(1) << 50)
 
@@ -50,6 +51,18 @@ static int spool_dir(struct agent *a)
 	}
 	rc = dirs_state(state, sizeof(state), NULL);
 	return rc ? rc : dirs_join(a->spool, sizeof(a->spool), state, "spool");
+}
+
+/* What another user can put there would be sent as ours. */
+static bool spool_is_ours(const struct agent *a)
+{
+	char line[PATH_MAX + 128];
+
+	if (dirs_check_own(a->spool) != -EPERM)
+		return true;
+	log_line("agent of worker %d: no spool: %s", a->options.pid,
+		 dirs_explain(line, sizeof(line), -EPERM, a->spool));
+	return false;
 }
 
 /* The pidfd is of the process that we mean if its start time was right before and after. */
@@ -159,7 +172,7 @@ int agent_init(struct agent *a, const struct agent_options *o)
 	a->outbox.file.fd = -1;
 	a->outbox.reader.fd = -1;
 	a->sampler.lock_fd = -1;
-	if (spool_dir(a))
+	if (spool_dir(a) || !spool_is_ours(a))
 		a->spool[0] = '\0';
 	rc = view_open(&a->view, o->shm, (uint32_t)o->pid, o->start_ticks);
 	if (rc)

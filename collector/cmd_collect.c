@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cmd_collect.c - `crema collect`: puts loop, journal, server and status page together. */
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "collector/command.h"
 #include "collector/serve/certificates.h"
+#include "collector/serve/folder.h"
 #include "collector/serve/http.h"
 #include "collector/serve/http_metrics.h"
 #include "collector/serve/http_page.h"
@@ -26,7 +25,6 @@
 #include "collector/serve/retain.h"
 #include "collector/serve/server.h"
 #include "common/clock.h"
-#include "common/dirs.h"
 #include "common/log.h"
 #include "common/net.h"
 
@@ -38,6 +36,7 @@ struct collect {
 	char agents_at[300], http_at[300];
 	int lock_fd, agents_fd, http_fd;
 	bool http_token; /* the status page is reachable from elsewhere */
+	bool bearer;
 	struct auth_token token;
 	struct certificates certificates;
 	uint64_t started_ns, started_real_ns;
@@ -57,32 +56,6 @@ static int fail(const char *what, const char *on, int err)
 {
 	log_line("collect: cannot %s '%s': %s", what, on, log_error(err));
 	return err;
-}
-
-/* The directory, and the lock that makes this the only collector in it. */
-static int prepare_dir(struct collect *c, const char *given)
-{
-	char path[PATH_MAX];
-	int err = dirs_state(c->dir, sizeof(c->dir), given);
-
-	if (err)
-		return fail("find a directory for", "the journal", err);
-	err = dirs_join(c->journal_dir, sizeof(c->journal_dir), c->dir, "journal");
-	if (!err)
-		err = dirs_join(path, sizeof(path), c->dir, "collect.lock");
-	if (!err)
-		err = dirs_make(c->journal_dir);
-	if (err)
-		return fail("make", c->journal_dir, err);
-	c->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (c->lock_fd < 0)
-		return fail("open", path, -errno);
-	if (!flock(c->lock_fd, LOCK_EX | LOCK_NB))
-		return 0;
-	if (errno != EWOULDBLOCK)
-		return fail("lock", path, -errno);
-	log_line("collect: another collector is using '%s'", c->dir);
-	return -EBUSY;
 }
 
 static int prepare_sockets(struct collect *c, const struct options *options)
@@ -253,6 +226,7 @@ static int start_http(struct collect *c)
 		.key = https(c) ? (const char *)c->certificates.key.data : NULL,
 		.token = c->token.len ? &c->token : NULL,
 		.open = !c->http_token,
+		.bearer = c->bearer,
 		.texts = texts,
 		.texts_n = sizeof(texts) / sizeof(texts[0]),
 		.report = on_report,
@@ -297,11 +271,11 @@ static int start(struct collect *c, const struct options *options)
 
 	c->started_ns = clock_mono_ns();
 	c->started_real_ns = clock_real_ns();
+	c->bearer = options_on(options, OPT_http_bearer);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
-	err = prepare_dir(c, options->value[OPT_dir]);
-	if (!err)
-		err = prepare_sockets(c, options);
+	c->lock_fd = folder_take(options->value[OPT_dir], c->dir, c->journal_dir);
+	err = c->lock_fd < 0 ? c->lock_fd : prepare_sockets(c, options);
 	if (!err)
 		err = prepare_token(c, options);
 	if (!err)
@@ -393,7 +367,7 @@ static int run(int argc, char **argv)
 const struct command cmd_collect = {
 	.name = "collect",
 	.usage = "collect [--listen ADDR:PORT] [--http ADDR:PORT] [--dir DIR] [--token-file FILE] "
-		 "[--insecure] [--redact-keys] [--keep TIME] [--max-bytes BYTES]",
+		 "[--http-bearer] [--insecure] [--redact-keys] [--keep TIME] [--max-bytes BYTES]",
 	.summary = "receive the workers' records and keep them in a journal",
 	.scope = SCOPE_COLLECT,
 	.run = run,

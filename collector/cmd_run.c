@@ -174,7 +174,7 @@ static int link_folder(const char *library, char *out, size_t size)
 	snprintf(name, sizeof(name), "lib-%08x", hash);
 	err = dirs_state(state, sizeof(state), NULL);
 	if (!err)
-		err = dirs_make(state);
+		err = dirs_make_own(state);
 	if (!err)
 		err = dirs_join(link, sizeof(link), state, name);
 	if (err)

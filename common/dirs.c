@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/log.h"
+
 static const char *env(const char *name)
 {
 	const char *v = getenv(name);
@@ -61,6 +63,52 @@ int dirs_config(char *out, size_t size)
 	return below_home(out, size, "/.config/crema");
 }
 
+/*
+ * Whether another user may replace what is below `path`: in a folder that all may write to only the
+ * sticky bit keeps them from renaming what is not theirs. From the root down to the folder itself,
+ * or to one that nobody else may enter: what is below that they do not reach.
+ */
+static int check_parents(const char *path, char *where, size_t size)
+{
+	char *real = realpath(path, NULL), end;
+	struct stat st;
+	int rc = real ? 0 : -errno;
+
+	for (size_t i = 1; !rc; i++) {
+		if (real[i] && real[i] != '/')
+			continue;
+		end = real[i];
+		real[i] = '\0';
+		if (stat(real, &st) < 0)
+			rc = -errno;
+		else if ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
+			rc = put(where, size, real, "") ? -ENAMETOOLONG : -EPERM;
+		real[i] = end;
+		if (!end || ((st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & 077)))
+			break;
+	}
+	free(real);
+	return rc;
+}
+
+/* What is written there is ours, and nobody else adds to it or takes it away. Root's folders are
+ * the administrator's choice: a service's, or a volume that belongs to a container's group. */
+static int check_own(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -errno;
+	if (st.st_mode & S_IWOTH)
+		return -EPERM;
+	if (st.st_uid == 0)
+		return 0;
+	if (st.st_uid != geteuid())
+		return -EPERM;
+	/* A user's private group, which has the user's number, has no other members. */
+	return (st.st_mode & S_IWGRP) && st.st_gid != st.st_uid ? -EPERM : 0;
+}
+
 int dirs_make(const char *path)
 {
 	char part[PATH_MAX];
@@ -71,10 +119,8 @@ int dirs_make(const char *path)
 		return -ENOENT;
 	if (n >= sizeof(part))
 		return -ENAMETOOLONG;
-	if (stat(path, &st) == 0)
-		return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 	memcpy(part, path, n + 1);
-	for (size_t i = 1; i <= n; i++) {
+	for (size_t i = 1; i <= n && stat(path, &st) < 0; i++) {
 		if (part[i] != '/' && part[i] != '\0')
 			continue;
 		part[i] = '\0';
@@ -89,7 +135,45 @@ int dirs_make(const char *path)
 	}
 	if (stat(path, &st) < 0)
 		return -errno;
-	return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+	return S_ISDIR(st.st_mode) ? check_parents(path, part, sizeof(part)) : -ENOTDIR;
+}
+
+int dirs_check_own(const char *path)
+{
+	char where[PATH_MAX];
+	int rc = check_parents(path, where, sizeof(where));
+
+	return rc ? rc : check_own(path);
+}
+
+int dirs_make_own(const char *path)
+{
+	int rc = dirs_make(path);
+
+	return rc ? rc : check_own(path);
+}
+
+const char *dirs_explain(char *out, size_t size, int error, const char *path)
+{
+	char where[PATH_MAX];
+	struct stat st;
+
+	if (error == -EPERM && check_parents(path, where, sizeof(where)) == -EPERM)
+		snprintf(out, size,
+			 "every user can replace what is in '%s'; run: chmod o-w '%s', or name "
+			 "another folder",
+			 where, where);
+	else if (error == -EPERM && check_own(path) == -EPERM && !stat(path, &st))
+		snprintf(
+			out, size,
+			st.st_uid && st.st_uid != geteuid()
+				? "'%s' belongs to another user (uid %u); name a folder of your own"
+				: "others can write to '%s' (uid %u); run: chmod go-w, or name "
+				  "another folder",
+			path, (unsigned int)st.st_uid);
+	else
+		snprintf(out, size, "cannot use '%s': %s", path, log_error(error));
+	return out;
 }
 
 int dirs_join(char *out, size_t size, const char *dir, const char *name)

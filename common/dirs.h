@@ -12,8 +12,20 @@
 int dirs_state(char *out, size_t size, const char *given);
 /* $XDG_CONFIG_HOME/crema, else ~/.config/crema. */
 int dirs_config(char *out, size_t size);
-/* Makes a directory and its missing parents, each 0700. 0 (also if it is there) or -errno. */
+/*
+ * Makes a directory and its missing parents, each 0700. 0 (also if it is there) or -errno; -EPERM
+ * if another user could replace it: it or a parent is writable by all and not sticky.
+ */
 int dirs_make(const char *path);
+/*
+ * The same for a folder of records: -EPERM also if it belongs to another user than root or this
+ * one, or if others can write to it (a group too, unless it is root's or the user's private one).
+ */
+int dirs_make_own(const char *path);
+/* The same of a folder that is not made: -ENOENT if it is not there. */
+int dirs_check_own(const char *path);
+/* A line for people about an error of the three above: what failed and what to do. Returns out. */
+const char *dirs_explain(char *out, size_t size, int error, const char *path);
 /* "dir/name" into out: 0 or -ENAMETOOLONG. */
 int dirs_join(char *out, size_t size, const char *dir, const char *name);
 

@@ -2,6 +2,7 @@
 /* net.c - addresses, sockets and the plain byte stream. */
 #include "common/net.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -179,7 +180,7 @@ int net_listen(const struct net_address *a, int backlog)
 	return fd < 0 ? rc : fd;
 }
 
-static void name_of(const struct sockaddr *sa, socklen_t n, struct net_address *a)
+void net_name(const struct sockaddr *sa, socklen_t n, struct net_address *a)
 {
 	char port[8] = "0";
 
@@ -187,6 +188,20 @@ static void name_of(const struct sockaddr *sa, socklen_t n, struct net_address *
 	if (getnameinfo(sa, n, a->host, sizeof(a->host), port, sizeof(port),
 			NI_NUMERICHOST | NI_NUMERICSERV) == 0)
 		parse_port(port, &a->port);
+}
+
+int net_socket_address(const struct net_address *a, struct sockaddr_storage *out)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)out;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+
+	memset(out, 0, sizeof(*out));
+	in->sin_port = htons(a->port); /* both families have it in the same place */
+	out->ss_family = AF_INET;
+	if (inet_pton(AF_INET, a->host, &in->sin_addr) == 1)
+		return 0;
+	out->ss_family = AF_INET6;
+	return inet_pton(AF_INET6, a->host, &in6->sin6_addr) == 1 ? 0 : -EINVAL;
 }
 
 int net_accept(int fd, char *peer, size_t peer_size)
@@ -202,7 +217,7 @@ int net_accept(int fd, char *peer, size_t peer_size)
 	setsockopt(c, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(c, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	if (peer && peer_size) {
-		name_of((struct sockaddr *)&ss, n, &a);
+		net_name((struct sockaddr *)&ss, n, &a);
 		net_text(peer, peer_size, &a);
 	}
 	return c;
@@ -215,6 +230,6 @@ int net_local(int fd, struct net_address *a)
 
 	if (getsockname(fd, (struct sockaddr *)&ss, &n) < 0)
 		return -errno;
-	name_of((struct sockaddr *)&ss, n, a);
+	net_name((struct sockaddr *)&ss, n, a);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 enum net_kind { NET_TCP, NET_DIR };
@@ -41,6 +42,9 @@ int net_listen(const struct net_address *a, int backlog);
 int net_accept(int fd, char *peer, size_t peer_size);
 /* The address a socket is bound to; fills host and port. 0 or -errno. */
 int net_local(int fd, struct net_address *a);
+/* A socket address in numbers, and back: 0 or -EINVAL if it is no number. */
+void net_name(const struct sockaddr *sa, socklen_t n, struct net_address *a);
+int net_socket_address(const struct net_address *a, struct sockaddr_storage *out);
 
 struct stream;
 struct stream_ops {

@@ -20,14 +20,14 @@ static int draft_write(struct buf *out, void *arg)
 	return sink_write(d->fd, out);
 }
 
-/* The temporary name beside the path. */
+/* The pattern of the temporary name beside the path, for mkostemp(). */
 static int name_temp(struct draft *d)
 {
 	const char *slash = strrchr(d->path, '/');
 	int dir = slash ? (int)(slash - d->path) + 1 : 0, n;
 
-	n = snprintf(d->temp, sizeof(d->temp), "%.*s.%.200s.crema-%ld", dir, d->path, d->path + dir,
-		     (long)getpid());
+	n = snprintf(d->temp, sizeof(d->temp), "%.*s.%.200s.crema-XXXXXX", dir, d->path,
+		     d->path + dir);
 	return n < 0 || (size_t)n >= sizeof(d->temp) ? -ENAMETOOLONG : 0;
 }
 
@@ -58,7 +58,8 @@ static int find_place(struct draft *d, const char *path)
 	}
 	memcpy(d->path, real, strlen(real) + 1);
 	free(real);
-	d->mode = st.st_mode & 0777;
+	/* Another user's permissions must not let that user write to our file. */
+	d->mode = st.st_mode & (st.st_uid == geteuid() ? 0777 : 0755);
 	return name_temp(d);
 }
 
@@ -78,13 +79,15 @@ int draft_init(struct draft *d, const char *path)
 	if (d->error)
 		return d->error;
 	if (*d->temp)
-		d->fd = open(d->temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+		d->fd = mkostemp(d->temp, O_CLOEXEC); /* 0600, and never a file that was there */
 	else
 		d->fd = open(d->path, O_WRONLY | O_CLOEXEC);
-	if (d->fd < 0)
+	if (d->fd < 0) {
 		d->error = -errno;
-	else if (d->mode)
+		*d->temp = '\0';
+	} else if (d->mode) {
 		fchmod(d->fd, d->mode);
+	}
 	return d->error;
 }
 

@@ -4,7 +4,8 @@
  *
  *	draft_init(&d, path);  ... sink_puts(&d.sink, text) ...;  rc = draft_end(&d, why);
  *
- * It is written beside its place as ".NAME.crema-PID" and renamed at the end. A link is followed:
+ * It is written next to its place under a random name, ".NAME.crema-XXXXXX", that did not exist
+ * before, and renamed at the end. A link is followed:
  * its target is replaced, the link stays. What exists and is no regular file (a pipe, /dev/stdout)
  * cannot be replaced: it is written to at once. Every function returns 0 or -errno; draft_drop()
  * gives up, and does nothing after a close. A new file is its owner's only (0600); one that

@@ -12,6 +12,8 @@
 #include "collector/serve/http_access.h"
 #include "collector/serve/http_parts.h"
 #include "collector/serve/http_gzip.h"
+#include "collector/serve/http_peer.h"
+#include "common/proof.h"
 
 #define MEMORY_PER_CONNECTION (32u << 10)
 #define NOTHING_ALLOWED                                                                            \
@@ -77,43 +79,6 @@ enum MHD_Result http_respond_text(struct MHD_Connection *connection, unsigned in
 
 /* Requests */
 
-static enum MHD_Result respond_access(struct request *request, const char *url,
-				      enum http_access access)
-{
-	struct MHD_Connection *connection = request->connection;
-	const char *run_id = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "run");
-	char cookie[HTTP_COOKIE_BYTES], where[256];
-	struct MHD_Response *response;
-	enum MHD_Result result;
-
-	if (access == HTTP_DENIED)
-		return http_respond_text(connection, 401, "the token is needed", "WWW-Authenticate",
-					 "Bearer");
-	if (access == HTTP_FOREIGN)
-		return http_respond_text(connection, 403,
-					 "ask by address, as localhost, or with ?token=TOKEN", NULL,
-					 NULL);
-	if (http_access_cookie(request->http->config.token, cookie))
-		return MHD_NO;
-	/* Back to the same page, so that the token does not stay in the address bar: relative, as a
-	 * proxy before us may have taken a part of the path away. */
-	url = url[1] ? url + 1 : "./";
-	if (run_id && http_sane_run(run_id))
-		snprintf(where, sizeof(where), "%s?run=%s", url, run_id);
-	else
-		snprintf(where, sizeof(where), "%s", url);
-	response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-	if (!response)
-		return MHD_NO;
-	MHD_add_response_header(response, "Location", where);
-	MHD_add_response_header(response, "Set-Cookie", cookie);
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	result = MHD_queue_response(connection, MHD_HTTP_SEE_OTHER, response);
-	MHD_destroy_response(response);
-	return result;
-}
-
 static const struct http_text *text_at(const struct http_config *config, const char *url)
 {
 	size_t i;
@@ -130,7 +95,7 @@ static enum MHD_Result answer(struct request *request, const char *url, const ch
 	struct MHD_Connection *connection = request->connection;
 	struct http_answer as = {.code = MHD_HTTP_OK};
 	const struct http_text *text;
-	enum http_access access;
+	enum http_verdict verdict;
 	enum http_kind kind;
 	struct buf body = BUF_INIT;
 
@@ -139,21 +104,25 @@ static enum MHD_Result answer(struct request *request, const char *url, const ch
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return http_respond_text(connection, 405, "only GET and HEAD", "Allow",
 					 "GET, HEAD");
-	access = http_access_check(connection, request->http->config.token,
-				   request->http->config.open);
+	verdict = http_access_check(request->http->access, connection, method, url);
 	text = text_at(&request->http->config, url);
 	kind = http_report_kind(url);
-	if (!text && kind == HTTP_KINDS)
-		return access == HTTP_GRANTED
-			       ? http_respond_text(connection, 404, "no such page", NULL, NULL)
-			       : http_respond_text(connection, 401, "the token is needed", NULL,
-						   NULL);
-	if (access != HTTP_GRANTED)
-		return respond_access(request, url, access);
+	if (!text && kind == HTTP_KINDS && (verdict == HTTP_GRANTED || verdict == HTTP_LED_BACK))
+		return http_respond_text(connection, 404, "no such page", NULL, NULL);
+	/* Only small answers are sealed. */
+	if (verdict == HTTP_SEALED && !text)
+		verdict = HTTP_DENIED;
+	if (verdict != HTTP_GRANTED && verdict != HTTP_SEALED)
+		return http_access_respond(request->http->access, connection, url, verdict);
 	if (text) {
 		as.type = text->type;
 		as.policy = text->policy;
 		text->make(request->http->config.arg, &body);
+		if (verdict == HTTP_SEALED) {
+			as.type = PROOF_TYPE;
+			body.error = http_access_seal(request->http->access, connection, method,
+						      url, &body);
+		}
 		return http_respond(connection, &as, &body);
 	}
 	return http_report_start(request, kind);
@@ -218,6 +187,10 @@ bool http_has_tls(void)
 struct http *http_start(const struct http_config *config, int *error)
 {
 	struct http *http = calloc(1, sizeof(*http));
+	struct http_access_config access = {.token = config->token,
+					    .open = config->open,
+					    .https = config->cert,
+					    .bearer = config->bearer};
 	const union MHD_DaemonInfo *info;
 	unsigned int flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
 	struct MHD_OptionItem tls[] = {
@@ -235,6 +208,11 @@ struct http *http_start(const struct http_config *config, int *error)
 	if (!http)
 		return NULL;
 	http->config = *config;
+	http->access = http_access_new(&access);
+	if (!http->access) {
+		free(http);
+		return NULL;
+	}
 	if (!http->config.job_ms)
 		http->config.job_ms = HTTP_JOB_MS;
 	http->daemon =
@@ -243,8 +221,10 @@ struct http *http_start(const struct http_config *config, int *error)
 				 (unsigned int)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
 				 (unsigned int)HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 				 (size_t)MEMORY_PER_CONNECTION, MHD_OPTION_NOTIFY_COMPLETED,
-				 completed, http, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+				 completed, http, MHD_OPTION_NOTIFY_CONNECTION, http_peer_notify,
+				 NULL, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 	if (!http->daemon) {
+		http_access_free(http->access);
 		free(http);
 		return NULL;
 	}
@@ -273,5 +253,6 @@ void http_stop(struct http *http)
 	MHD_run(http->daemon);
 	MHD_stop_daemon(http->daemon);
 	buf_release(&http->cache.body);
+	http_access_free(http->access);
 	free(http);
 }

@@ -11,12 +11,8 @@
  *   GET /report.txt?run=ID     a run as on the terminal
  *
  * GET and HEAD only; gzip for those who accept it. Reports are made in a child process
- * (http_job.h), so that a large journal never holds up the agents. Who asks needs
- * "Authorization: Bearer TOKEN", or once "?token=TOKEN", which sets a cookie and leads back to the
- * page without it. With `open` (loopback) a Host that is an address or localhost is enough; other
- * names need the token, so that no foreign web page reads along by a name that it lets point here,
- * and the reader behind a proxy gets in. All addresses are relative: a proxy may serve the page
- * below a path of its own.
+ * (http_job.h), so that a large journal never holds up the agents. Who may read all this:
+ * http_access.h. All addresses are relative: a proxy may serve the page below a path of its own.
  */
 #ifndef COLLECTOR_HTTP_H
 #define COLLECTOR_HTTP_H
@@ -47,7 +43,8 @@ struct http_config {
 	struct loop *loop;
 	int listen_fd;			/* owned from the call on, also when it fails */
 	const struct auth_token *token; /* NULL: there is none; must outlive the server */
-	bool open;			/* who asks for an address or localhost needs no token */
+	bool open;			/* on loopback: for processes of this user without a token */
+	bool bearer;			/* the token itself may come over plain http */
 	const char *cert, *key;		/* PEM: https; NULL: http */
 	const struct http_text *texts;	/* must outlive the server */
 	size_t texts_n;

@@ -1,27 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http_access.h - who may see the status page; see http.h. Pure functions of the request. */
+/*
+ * http_access.h - who may read the status page.
+ *
+ *	on loopback	processes of the collector's user and of root, by the kernel's word for who
+ *			the other end of the connection is; not if a proxy passes the request on
+ *			(a header says so, or the Host is not this address and port): it runs as
+ *			somebody, for anybody
+ *	by a link	"?code=...", made by `crema token --link`: good once, for PROOF_CODE_S, and
+ *not beyond the collector's end. A cookie takes its place, which is good for the same user or
+ *address until the collector ends by proof	programs that know the token; their answers are
+ *sealed, see proof.h by the token	"Authorization: Bearer TOKEN" over https, or where `bearer`
+ *allows it
+ *
+ * Lives in the loop's thread.
+ */
 #ifndef COLLECTOR_HTTP_ACCESS_H
 #define COLLECTOR_HTTP_ACCESS_H
 
 #include <microhttpd.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/auth.h"
+#include "common/buf.h"
 
-#define HTTP_COOKIE_BYTES 160
-
-enum http_access {
+enum http_verdict {
 	HTTP_GRANTED,
-	HTTP_SET_COOKIE, /* the token was right in the address: set the cookie, lead back */
+	HTTP_SEALED,   /* granted, by http_access_seal() */
+	HTTP_LED_BACK, /* to the same page without the code, with a cookie */
 	HTTP_DENIED,
-	HTTP_FOREIGN, /* who asks by this host name needs the token */
+	HTTP_FOREIGN, /* a process of ours, but for whom? */
+	HTTP_STALE,   /* the code of a link that was used or is too old */
 };
 
-enum http_access http_access_check(struct MHD_Connection *connection,
-				   const struct auth_token *token, bool open);
-/* The value of a Set-Cookie header. The cookie proves the token without telling it. 0 or -errno. */
-int http_access_cookie(const struct auth_token *token, char out[HTTP_COOKIE_BYTES]);
-/* "localhost", "127.0.0.1:80", "[::1]:80", any numeric address. */
-bool http_access_own_host(const char *host);
+struct http_access_config {
+	const struct auth_token *token; /* NULL: there is none; must outlive it */
+	bool open;			/* the page listens on loopback */
+	bool https, bearer;
+};
+
+struct http_access;
+
+struct http_access *http_access_new(const struct http_access_config *config);
+void http_access_free(struct http_access *access);
+
+enum http_verdict http_access_check(struct http_access *access, struct MHD_Connection *connection,
+				    const char *method, const char *url);
+/* After HTTP_SEALED, with the same arguments. 0 or -errno. */
+int http_access_seal(const struct http_access *access, struct MHD_Connection *connection,
+		     const char *method, const char *url, struct buf *body);
+/* The answer to all that is not granted. */
+enum MHD_Result http_access_respond(struct http_access *access, struct MHD_Connection *connection,
+				    const char *url, enum http_verdict verdict);
+
+/* "localhost" or a loopback address, and this port; whole, and nothing else. */
+bool http_access_own_host(const char *host, uint16_t port);
 
 #endif

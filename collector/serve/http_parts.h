@@ -34,6 +34,7 @@ struct request {
 
 struct http {
 	struct http_config config;
+	struct http_access *access;
 	struct MHD_Daemon *daemon;
 	struct loop_watch *watch;
 	struct loop_timer *timer;

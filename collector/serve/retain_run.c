@@ -169,7 +169,7 @@ static int replace_file(const char *dir, const struct buf *head, const struct bu
 	if (!rc)
 		rc = dirs_join(path, sizeof(path), dir, DROPPED_FILE);
 	if (!rc)
-		rc = dirs_make(folder);
+		rc = dirs_make_own(folder);
 	if (!rc)
 		rc = dirs_join(stale, sizeof(stale), folder, framefile_name(name, 0, NULL));
 	if (rc)

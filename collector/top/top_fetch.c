@@ -8,13 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "common/auth.h"
 #include "common/net.h"
+#include "common/proof.h"
+#include "common/socket_owner.h"
 #include "common/tls_settings.h"
 #include "wire.h"
 
 #define UNAUTHORIZED 401
+#define FORBIDDEN 403
+#define PATH "/live.json"
 
 struct fetch {
 	CURLM *multi;
@@ -23,7 +29,13 @@ struct fetch {
 	struct buf body;
 	struct auth_token token;
 	struct tls_settings tls;
-	bool running, has_token;
+	bool https, running;
+	bool again;	    /* with another nonce */
+	bool asked, proven; /* the collector asks for a proof; this request has one */
+	uint8_t server_nonce[AUTH_NONCE_BYTES], nonce[AUTH_NONCE_BYTES];
+	bool ours;  /* who answers is a process of this user or of root, here */
+	bool owned; /* `owner` is known */
+	uid_t owner;
 	CURLcode result;
 	char at[300], url[340], token_path[PATH_MAX], error[CURL_ERROR_SIZE];
 };
@@ -36,6 +48,47 @@ static size_t take(char *data, size_t size, size_t n, void *arg)
 	if (fetch->body.len + n > FETCH_BYTES_MAX || buf_add(&fetch->body, data, n))
 		return 0;
 	return n;
+}
+
+static size_t take_head(char *data, size_t size, size_t n, void *arg)
+{
+	static const char name[] = "WWW-Authenticate: ";
+	struct fetch *fetch = arg;
+	char line[512];
+
+	(void)size;
+	snprintf(line, sizeof(line), "%.*s", (int)(n < sizeof(line) ? n : sizeof(line) - 1), data);
+	if (!strncasecmp(line, name, sizeof(name) - 1) &&
+	    proof_field(line + sizeof(name) - 1, "nonce", fetch->server_nonce, AUTH_NONCE_BYTES))
+		fetch->asked = true;
+	return n;
+}
+
+/* Who is at the other end, before anything is sent to him: by his socket of this connection, or by
+ * the listening one while nobody has taken it from there. */
+static int look_at_peer(void *arg, char *remote, char *local, int remote_port, int local_port)
+{
+	struct net_address from = {.port = (uint16_t)local_port},
+			   to = {.port = (uint16_t)remote_port};
+	struct sockaddr_storage ours, theirs;
+	struct fetch *fetch = arg;
+
+	snprintf(from.host, sizeof(from.host), "%s", local);
+	snprintf(to.host, sizeof(to.host), "%s", remote);
+	fetch->ours = fetch->owned = false;
+	if (net_socket_address(&from, &ours) || net_socket_address(&to, &theirs) ||
+	    !socket_is_loopback((void *)&ours) || !socket_is_loopback((void *)&theirs))
+		return CURL_PREREQFUNC_OK;
+	fetch->owned = !socket_owner((void *)&theirs, (void *)&ours, &fetch->owner);
+	if (!fetch->owned) {
+		fetch->owned = !socket_owner((void *)&theirs, NULL, &fetch->owner);
+		/* Taken meanwhile: then its listener may be another one by now. */
+		if (!socket_owner((void *)&theirs, (void *)&ours, &fetch->owner))
+			fetch->owned = true;
+	}
+	fetch->ours = fetch->owned && fetch->owner != OWNER_NOBODY &&
+		      (fetch->owner == geteuid() || fetch->owner == 0);
+	return CURL_PREREQFUNC_OK;
 }
 
 static void set_options(struct fetch *fetch)
@@ -57,6 +110,10 @@ static void set_options(struct fetch *fetch)
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, fetch->error);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, fetch);
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_head);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, fetch);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, look_at_peer);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, fetch);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "crema top");
 }
 
@@ -78,8 +135,8 @@ struct fetch *fetch_new(const char *at, const char *token_file, char *why, size_
 	if (!fetch)
 		return NULL;
 	net_text(fetch->at, sizeof(fetch->at), &address);
-	snprintf(fetch->url, sizeof(fetch->url), "http%s://%s/live.json", https ? "s" : "",
-		 fetch->at);
+	snprintf(fetch->url, sizeof(fetch->url), "http%s://%s" PATH, https ? "s" : "", fetch->at);
+	fetch->https = https;
 	if (https && tls_settings_from_environment(&fetch->tls, "scheduler", why, size)) {
 		free(fetch);
 		return NULL;
@@ -111,14 +168,53 @@ void fetch_free(struct fetch *fetch)
 	curl_global_cleanup();
 }
 
-int fetch_start(struct fetch *fetch)
+static struct proof proof_of(const struct fetch *fetch)
+{
+	return (struct proof){&fetch->token, "GET", PATH, fetch->server_nonce, fetch->nonce};
+}
+
+/* Into the request's head, for the nonce that the collector gave to this connection. */
+static int put_proof(struct fetch *fetch)
+{
+	char nonce[2 * AUTH_NONCE_BYTES + 1], mac[2 * AUTH_MAC_BYTES + 1], line[256];
+	struct proof proof = proof_of(fetch);
+	uint8_t raw[AUTH_MAC_BYTES];
+	int err = auth_random(fetch->nonce, sizeof(fetch->nonce));
+
+	if (!err)
+		err = proof_mac(&proof, raw);
+	if (err)
+		return err;
+	proof_hex(nonce, fetch->nonce, sizeof(fetch->nonce));
+	proof_hex(mac, raw, sizeof(raw));
+	snprintf(line, sizeof(line), "Authorization: %s nonce=%s, mac=%s", PROOF_SCHEME, nonce,
+		 mac);
+	curl_slist_free_all(fetch->headers);
+	fetch->headers = curl_slist_append(NULL, line);
+	/* What is sealed cannot be compressed any more. */
+	curl_easy_setopt(fetch->easy, CURLOPT_ACCEPT_ENCODING, NULL);
+	curl_easy_setopt(fetch->easy, CURLOPT_HTTPHEADER, fetch->headers);
+	return fetch->headers ? 0 : -ENOMEM;
+}
+
+static int start(struct fetch *fetch)
 {
 	buf_clear(&fetch->body);
 	fetch->error[0] = '\0';
+	fetch->asked = false;
 	if (curl_multi_add_handle(fetch->multi, fetch->easy) != CURLM_OK)
 		return -ENOMEM;
 	fetch->running = true;
 	return 0;
+}
+
+/* Where it was asked for before, the proof comes at once: the connection and its nonce stay. */
+int fetch_start(struct fetch *fetch)
+{
+	int err = fetch->proven ? put_proof(fetch) : 0;
+
+	fetch->again = false;
+	return err ? err : start(fetch);
 }
 
 bool fetch_running(const struct fetch *fetch)
@@ -134,21 +230,16 @@ static long status_of(const struct fetch *fetch)
 	return status;
 }
 
-/* The token was asked for: once more with it, if there is one that was not tried yet. */
-static bool try_token(struct fetch *fetch)
+/* A proof was asked for: once more with one, if there is a token. */
+static bool try_proof(struct fetch *fetch)
 {
-	char header[AUTH_TOKEN_MAX + 32];
+	long status = status_of(fetch);
 
-	if (fetch->result != CURLE_OK || status_of(fetch) != UNAUTHORIZED || fetch->has_token ||
-	    auth_token_read(&fetch->token, fetch->token_path))
+	if (fetch->result != CURLE_OK || (status != UNAUTHORIZED && status != FORBIDDEN) ||
+	    !fetch->asked || fetch->again || auth_token_read(&fetch->token, fetch->token_path))
 		return false;
-	snprintf(header, sizeof(header), "Authorization: Bearer %s", fetch->token.text);
-	fetch->headers = curl_slist_append(NULL, header);
-	if (!fetch->headers)
-		return false;
-	fetch->has_token = true;
-	curl_easy_setopt(fetch->easy, CURLOPT_HTTPHEADER, fetch->headers);
-	return !fetch_start(fetch);
+	fetch->again = fetch->proven = true;
+	return !put_proof(fetch) && !start(fetch);
 }
 
 bool fetch_wait(struct fetch *fetch, int fd, int ms)
@@ -168,7 +259,7 @@ bool fetch_wait(struct fetch *fetch, int fd, int ms)
 		fetch->result = message->data.result;
 		curl_multi_remove_handle(fetch->multi, fetch->easy);
 		fetch->running = false;
-		return !try_token(fetch);
+		return !try_proof(fetch);
 	}
 	return false;
 }
@@ -179,7 +270,12 @@ static void explain_token(const struct fetch *fetch, char *why, size_t size)
 	char text[PATH_MAX + 256];
 	int err = auth_token_read(&token, fetch->token_path);
 
-	if (err)
+	if (!fetch->asked)
+		snprintf(why, size,
+			 "%s asks for the token itself, which is never sent: it is no crema "
+			 "collector, or an older one",
+			 fetch->at);
+	else if (err)
 		snprintf(why, size, "the collector at %s asks for its token: %s", fetch->at,
 			 auth_explain(text, sizeof(text), err, fetch->token_path));
 	else
@@ -189,24 +285,51 @@ static void explain_token(const struct fetch *fetch, char *why, size_t size)
 			 fetch->at, fetch->token_path);
 }
 
+/* An answer of the collector, and not of who listens in its place. */
+static const struct buf *judge(struct fetch *fetch, char *why, size_t size)
+{
+	struct proof proof = proof_of(fetch);
+	const char *type = NULL;
+
+	curl_easy_getinfo(fetch->easy, CURLINFO_CONTENT_TYPE, &type);
+	if (fetch->proven && type && !strcmp(type, PROOF_TYPE)) {
+		if (!proof_open(&proof, &fetch->body))
+			return &fetch->body;
+	} else if (fetch->https || fetch->ours) {
+		return &fetch->body;
+	}
+	if (fetch->owned)
+		snprintf(why, size,
+			 "what answers at %s belongs to another user (uid %u) and does not prove "
+			 "that it knows the token: it is not your collector",
+			 fetch->at, (unsigned int)fetch->owner);
+	else
+		snprintf(
+			why, size,
+			"what answers at %s does not prove that it knows the token: it is not your "
+			"collector, or an older one",
+			fetch->at);
+	return NULL;
+}
+
 const struct buf *fetch_answer(struct fetch *fetch, char *why, size_t size)
 {
 	long status = status_of(fetch);
 
 	if (fetch->result == CURLE_OK && status == 200)
-		return &fetch->body;
+		return judge(fetch, why, size);
 	if (fetch->result != CURLE_OK)
 		snprintf(why, size,
 			 "no collector at %s: %s; start 'crema collect' or give its address with "
 			 "--http",
 			 fetch->at,
 			 fetch->error[0] ? fetch->error : curl_easy_strerror(fetch->result));
-	else if (status == UNAUTHORIZED)
+	else if (status == UNAUTHORIZED || (status == FORBIDDEN && fetch->asked))
 		explain_token(fetch, why, size);
-	else if (status == 403)
+	else if (status == FORBIDDEN)
 		snprintf(why, size,
 			 "the collector at %s wants to be asked by its address: give a number "
-			 "instead of a name with --http",
+			 "instead of a name with --http, and its own port",
 			 fetch->at);
 	else
 		snprintf(why, size,

@@ -4,7 +4,10 @@
  *
  *	fetch_start(f); while (!fetch_done(f)) fetch_wait(f, fd, ms);
  *
- * The token is read and sent only when the collector asks for it. No proxy, no redirects.
+ * The token is never sent: where the collector asks for it, its knowledge is proven and the answer
+ * comes sealed (common/proof.h). A plain answer over http is taken only from a process of this user
+ * or of root on this machine, as the kernel tells; anybody can listen on a port. No proxy, no
+ * redirects.
  */
 #ifndef COLLECTOR_TOP_FETCH_H
 #define COLLECTOR_TOP_FETCH_H

@@ -3,7 +3,8 @@
 import json
 import re
 import subprocess
-import urllib.parse
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import browser
@@ -125,16 +126,25 @@ def test_task_stream(opened, job):
 
 
 def test_live_behind_a_proxy(chromium, job, tmp_path):
-    """The page below a path of a proxy's own, with the token, while tasks run and after it."""
+    """The page below a path of a proxy's own, by a link that is good once, while tasks run and after it."""
     token = Path(job.procs.env["CREMA_TOKEN_FILE"]).read_text().strip()
+    at = f"127.0.0.1:{job.procs.http_port}"
+    link = subprocess.run([job.procs.build / "crema", "token", "--link", "--http", at], env=job.procs.env, check=True,
+                          capture_output=True, text=True, timeout=60).stdout.strip()
     futures = [job.client.submit(page_jobs.held, str(tmp_path / "go"), i, key=f"hold_{i}", pure=False) for i in range(2)]
     with path_proxy.PathProxy(tmp_path / "nginx", job.procs.http_port) as proxy:
+        link = link.replace(f"http://{at}/", proxy.url)
         chromium.look()
         chromium.open(proxy.url)
-        assert "token" in chromium.run("document.body.textContent")
-        chromium.open(f"{proxy.url}?token={urllib.parse.quote(token)}")
+        assert "crema token --link" in chromium.run("document.body.textContent")
+        chromium.open(link)
         chromium.wait("document.querySelectorAll('main > section.panel').length >= 15")
-        assert "token" not in chromium.run("location.href")
+        assert chromium.run("location.href") == proxy.url
+        assert chromium.run("document.cookie") == ""
+        history = chromium.call("Page.getNavigationHistory")["entries"]
+        assert not any("code=" in entry["url"] for entry in history)
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(link, timeout=30)
         chromium.wait("/2 running on 2 workers/.test(document.getElementById('live-text').textContent)")
         chromium.wait("/2 tasks still running/.test(document.getElementById('facts').textContent)")
         assert "at least" in chromium.run("document.getElementById('live-text').textContent")
@@ -144,6 +154,9 @@ def test_live_behind_a_proxy(chromium, job, tmp_path):
         chromium.wait("!/still running/.test(document.getElementById('facts').textContent)")
         assert chromium.problems == []
         assert proxy.elsewhere() in ([], ["/favicon.ico"])
+        log = (tmp_path / "nginx" / "access.log").read_text()
+        assert log.count("code=") == 2  # the link itself; what was asked for after it has none
+        assert not any(token in text for text in (log, job.procs.collector.text(), *chromium.requests))
 
 
 def test_live_run_by_id_equals_the_file(chromium, job):

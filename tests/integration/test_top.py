@@ -193,7 +193,7 @@ def test_a_collector_that_stops_is_named_until_it_is_back(tmp_path, homes):
             terminal.until(lambda now: "no collector at" not in now and "version" in now, "the collector again")
 
 
-def test_the_token_is_sent_where_it_is_asked_for(tmp_path, homes):
+def test_the_token_is_proven_where_it_is_asked_for(tmp_path, homes):
     with cluster.Cluster(tmp_path / "cluster", homes) as procs:
         token = tmp_path / "token"
         port = cluster.free_port()

@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector/serve/http.h"
 #include "collector/serve/http_access.h"
 #include "common/clock.h"
 #include "common/net.h"
+#include "common/proof.h"
 
 struct page {
 	struct loop *loop;
@@ -28,6 +30,7 @@ struct page {
 	char answer[65536];
 };
 
+static bool bearer; /* of pages that are started from now on */
 static struct auth_token token = {.text = "a token of more than sixteen bytes"};
 
 static void on_status(void *arg, struct buf *out)
@@ -69,6 +72,7 @@ static void page_start_as(struct page *page, const struct auth_token *with, bool
 				     .texts = texts,
 				     .texts_n = 2,
 				     .open = open,
+				     .bearer = bearer,
 				     .report = on_report,
 				     .arg = page,
 				     .job_ms = job_ms};
@@ -108,6 +112,19 @@ static int page_send(struct page *page, const char *request)
 	return fd;
 }
 
+/* The Host is the page's own, unless it is in the headers. */
+static const char *request_of(const struct page *page, const char *method, const char *url,
+			      const char *headers)
+{
+	static char request[2048];
+	char host[64];
+
+	snprintf(host, sizeof(host), "Host: localhost:%u\r\n", page->address.port);
+	snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\n%sConnection: close\r\n%s\r\n",
+		 method, url, strstr(headers, "Host: ") ? "" : host, headers);
+	return request;
+}
+
 /* The status code; the whole answer is in page->answer. */
 static int page_receive(struct page *page, int fd)
 {
@@ -127,12 +144,7 @@ static int page_receive(struct page *page, int fd)
 
 static int ask(struct page *page, const char *method, const char *url, const char *headers)
 {
-	char request[1024];
-
-	snprintf(request, sizeof(request),
-		 "%s %s HTTP/1.1\r\nHost: localhost:1\r\nConnection: close\r\n%s\r\n", method, url,
-		 headers);
-	return page_receive(page, page_send(page, request));
+	return page_receive(page, page_send(page, request_of(page, method, url, headers)));
 }
 
 static bool answered(const struct page *page, const char *text)
@@ -183,46 +195,169 @@ static void wrong_requests_are_refused(void **state)
 	page.result = -EIO;
 	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 500);
 	calls = page.status_calls;
-	assert_int_equal(page_receive(&page, page_send(&page, "GET /status.json HTTP/1.1\r\n"
-							      "Host: evil.example\r\n"
-							      "Connection: close\r\n\r\n")),
-			 403);
+	assert_int_equal(ask(&page, "GET", "/status.json", "Host: evil.example\r\n"), 403);
 	assert_int_equal(page.status_calls, calls);
 	page_stop(&page);
 }
 
+/* The cookie of the last answer, as a request's header. */
+static const char *cookie_of(const struct page *page)
+{
+	static char line[256];
+	const char *at = strstr(page->answer, "Set-Cookie: ");
+
+	assert_non_null(at);
+	at += strlen("Set-Cookie: ");
+	snprintf(line, sizeof(line), "Cookie: %.*s\r\n", (int)strcspn(at, ";"), at);
+	return line;
+}
+
+static const char *link_of(const struct page *page, const char *before, int64_t late_s)
+{
+	static char url[512];
+	char code[PROOF_CODE_BYTES];
+
+	assert_int_equal(proof_code(&token, page->address.port, time(NULL) - late_s, code), 0);
+	snprintf(url, sizeof(url), "%scode=%s", before, code);
+	return url;
+}
+
 static void elsewhere_the_token_is_needed(void **state)
 {
-	char line[512], *cookie, *end;
+	char line[512], cookie[256];
 	struct page page;
 
 	(void)state;
 	page_start(&page, &token, 0);
 	assert_int_equal(ask(&page, "GET", "/status.json", ""), 401);
+	assert_true(answered(&page, "WWW-Authenticate: Crema nonce="));
+	assert_false(answered(&page, "Bearer"));
 	assert_int_equal(ask(&page, "GET", "/nothing", ""), 401);
 	assert_int_equal(ask(&page, "GET", "/", "Authorization: Bearer wrong\r\n"), 401);
-	assert_int_equal(ask(&page, "GET", "/", "Cookie: crema=00\r\n"), 401);
-	assert_int_equal(ask(&page, "GET", "/?token=wrong", ""), 401);
-	assert_int_equal(page.status_calls, 0);
+	snprintf(line, sizeof(line), "Cookie: crema-%u=00\r\n", page.address.port);
+	assert_int_equal(ask(&page, "GET", "/", line), 401);
+	assert_int_equal(ask(&page, "GET", "/?token=a+token+of+more+than+sixteen+bytes", ""), 401);
 	snprintf(line, sizeof(line), "Authorization: Bearer %s\r\n", token.text);
-	assert_int_equal(ask(&page, "GET", "/status.json", line), 200);
-	assert_int_equal(ask(&page, "GET",
-			     "/report.json?run=r1&token=a+token+of+more+than+sixteen+bytes", ""),
-			 303);
+	assert_int_equal(ask(&page, "GET", "/status.json", line), 401);
+	assert_int_equal(ask(&page, "GET", link_of(&page, "/status.json?", PROOF_CODE_S + 1), ""),
+			 401);
+	assert_int_equal(page.status_calls, 0);
+	assert_int_equal(ask(&page, "GET", link_of(&page, "/report.json?run=r1&", 0), ""), 303);
 	assert_true(answered(&page, "Location: report.json?run=r1\r\n"));
 	assert_true(answered(&page, "HttpOnly; SameSite=Strict"));
 	assert_false(answered(&page, token.text));
-	cookie = strstr(page.answer, "crema=");
-	end = strchr(cookie, ';');
-	snprintf(line, sizeof(line), "Cookie: %.*s\r\n", (int)(end - cookie), cookie);
+	snprintf(cookie, sizeof(cookie), "%s", cookie_of(&page));
+	assert_int_equal(ask(&page, "GET", "/status.json", cookie), 200);
+	page_stop(&page);
+	bearer = true;
+	page_start(&page, &token, 0);
+	bearer = false;
 	assert_int_equal(ask(&page, "GET", "/status.json", line), 200);
+	assert_int_equal(ask(&page, "GET", "/status.json", cookie), 401); /* of another collector */
+	page_stop(&page);
+}
+
+static void a_link_is_good_once(void **state)
+{
+	char url[512];
+	struct page page;
+
+	(void)state;
+	page_start(&page, &token, 0);
+	snprintf(url, sizeof(url), "%s", link_of(&page, "/?", 0));
+	assert_int_equal(ask(&page, "GET", url, ""), 303);
+	assert_true(answered(&page, "Location: ./\r\n"));
+	assert_int_equal(ask(&page, "GET", url, ""), 401);
+	assert_true(answered(&page, "used or is too old"));
+	/* of a collector before this one, of another port, of the future, cut, and changed */
+	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", 5), ""), 401);
+	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", -PROOF_SKEW_S - 5), ""), 401);
+	page.address.port++;
+	snprintf(url, sizeof(url), "%s", link_of(&page, "/?", 0));
+	page.address.port--;
+	assert_int_equal(ask(&page, "GET", url, ""), 401);
+	snprintf(url, sizeof(url), "%s", link_of(&page, "/?", 0));
+	url[strlen(url) - 1] ^= 1;
+	assert_int_equal(ask(&page, "GET", url, ""), 401);
+	url[strlen(url) - 1] = '\0';
+	assert_int_equal(ask(&page, "GET", url, ""), 401);
+	/* 64 that are in use are all that is remembered */
+	for (int i = 0; i < 63; i++)
+		assert_int_equal(ask(&page, "GET", link_of(&page, "/?", 0), ""), 303);
+	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", 0), ""), 401);
+	page_stop(&page);
+}
+
+/* A connection that stays, and the first answer on it. */
+static int open_page(struct page *page)
+{
+	int i, fd = page_send(page, "GET /status.json HTTP/1.1\r\nHost: x\r\n\r\n");
+	ssize_t n = -1;
+
+	for (i = 0; i < 600 && n <= 0; i++) {
+		assert_int_equal(loop_turn(page->loop, 10), 0);
+		n = recv(fd, page->answer, sizeof(page->answer) - 1, MSG_DONTWAIT);
+	}
+	assert_true(n > 0);
+	page->answer[n] = '\0';
+	return fd;
+}
+
+/* A request of a client that knows the token. */
+static int ask_with_proof(struct page *page, const char *method, const char *path, bool other_path)
+{
+	uint8_t server[AUTH_NONCE_BYTES], mine[AUTH_NONCE_BYTES] = {7}, mac[AUTH_MAC_BYTES];
+	char text[2 * AUTH_NONCE_BYTES + 1], sum[2 * AUTH_MAC_BYTES + 1], request[1024];
+	struct proof proof = {&token, method, path, server, mine};
+	struct buf body = BUF_INIT;
+	int status, fd = open_page(page);
+	const char *at;
+
+	at = strstr(page->answer, "Crema nonce=");
+	assert_non_null(at);
+	assert_true(proof_field(at, "nonce", server, sizeof(server)));
+	assert_int_equal(proof_mac(&proof, mac), 0);
+	proof_hex(text, mine, sizeof(mine));
+	proof_hex(sum, mac, sizeof(mac));
+	snprintf(request, sizeof(request),
+		 "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		 "Authorization: Crema nonce=%s, mac=%s\r\n\r\n",
+		 method, other_path ? "/" : path, text, sum);
+	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
+	status = page_receive(page, fd);
+	if (status == 200) {
+		/* the body is the last 2 + 48 bytes: "{}" and what opens it */
+		const char *end = strstr(page->answer, "\r\n\r\n") + 4;
+
+		assert_true(answered(page, "Content-Length: 50\r\n"));
+		buf_add(&body, end, 50);
+		assert_int_equal(proof_open(&proof, &body), 0);
+		assert_int_equal(body.len, 2);
+		assert_memory_equal(body.data, "{}", 2);
+		buf_release(&body);
+	}
+	/* the same words on another connection are worth nothing, with a nonce there or without */
+	assert_int_equal(page_receive(page, page_send(page, request)), 401);
+	fd = open_page(page);
+	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
+	assert_int_equal(page_receive(page, fd), 401);
+	return status;
+}
+
+static void a_proof_is_answered_sealed(void **state)
+{
+	struct page page;
+
+	(void)state;
+	page_start(&page, &token, 0);
+	assert_int_equal(ask_with_proof(&page, "GET", "/status.json", false), 200);
+	assert_int_equal(ask_with_proof(&page, "GET", "/status.json", true), 401);
+	assert_int_equal(ask_with_proof(&page, "GET", "/report.json", false), 401);
 	page_stop(&page);
 }
 
 static void a_slow_report_holds_up_nobody(void **state)
 {
-	const char *slow =
-		"GET /report.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 	struct page page;
 	int fd[HTTP_JOBS], i;
 	uint64_t start;
@@ -232,7 +367,7 @@ static void a_slow_report_holds_up_nobody(void **state)
 	page.sleep_s = 30;
 	start = clock_mono_ns();
 	for (i = 0; i < HTTP_JOBS; i++)
-		fd[i] = page_send(&page, slow);
+		fd[i] = page_send(&page, request_of(&page, "GET", "/report.txt", ""));
 	assert_int_equal(ask(&page, "GET", "/status.json", ""), 200);
 	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 503); /* one too many */
 	assert_true(answered(&page, "busy"));
@@ -242,7 +377,7 @@ static void a_slow_report_holds_up_nobody(void **state)
 	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 200);
 	/* Stopping does not wait for a report either. */
 	page.sleep_s = 30;
-	fd[0] = page_send(&page, slow);
+	fd[0] = page_send(&page, request_of(&page, "GET", "/report.txt", ""));
 	for (i = 0; i < 5; i++)
 		assert_int_equal(loop_turn(page.loop, 5), 0);
 	page_stop(&page);
@@ -253,8 +388,6 @@ static void a_slow_report_holds_up_nobody(void **state)
 /* As many as like see the page: its data is made once for all, and kept a while. */
 static void data_is_made_once_for_all(void **state)
 {
-	const char *data =
-		"GET /data.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 	struct page page;
 	int fd[3 * HTTP_JOBS], i;
 
@@ -262,7 +395,7 @@ static void data_is_made_once_for_all(void **state)
 	page_start(&page, NULL, 0);
 	page.sleep_s = 1;
 	for (i = 0; i < 3 * HTTP_JOBS; i++)
-		fd[i] = page_send(&page, data);
+		fd[i] = page_send(&page, request_of(&page, "GET", "/data.json", ""));
 	for (i = 0; i < 3 * HTTP_JOBS; i++) {
 		assert_int_equal(page_receive(&page, fd[i]), 200);
 		assert_true(answered(&page, "page run=last"));
@@ -273,8 +406,7 @@ static void data_is_made_once_for_all(void **state)
 	/* Whoever waits is told when we stop. */
 	page.sleep_s = 30;
 	for (i = 0; i < 3; i++)
-		fd[i] = page_send(&page,
-				  "GET /data.json?run=r2 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+		fd[i] = page_send(&page, request_of(&page, "GET", "/data.json?run=r2", ""));
 	for (i = 0; i < 5; i++)
 		assert_int_equal(loop_turn(page.loop, 5), 0);
 	page_stop(&page);
@@ -282,44 +414,73 @@ static void data_is_made_once_for_all(void **state)
 		close(fd[i]);
 }
 
-#define FOREIGN "GET %s HTTP/1.1\r\nHost: hub.example.org\r\nConnection: close\r\n%s\r\n"
+#define FOREIGN "Host: hub.example.org\r\n"
 
-static void a_foreign_name_needs_the_token(void **state)
+static void through_a_proxy_a_link_is_needed(void **state)
 {
-	char request[512], cookie[256];
-	const char *at;
+	static const char *const forwarded[] = {
+		FOREIGN,
+		"Host: localhost:1\r\n",
+		"X-Forwarded-For: 10.0.0.1\r\n",
+		"x-forwarded-context: /\r\n",
+		"Forwarded: for=10.0.0.1\r\n",
+		"Via: 1.1 proxy\r\n",
+		"X-Real-IP: 10.0.0.1\r\n",
+	};
+	char headers[512];
 	struct page page;
 
 	(void)state;
 	page_start_as(&page, &token, true, 0);
 	assert_int_equal(ask(&page, "GET", "/status.json", ""), 200);
-	snprintf(request, sizeof(request), FOREIGN, "/", "");
-	assert_int_equal(page_receive(&page, page_send(&page, request)), 403);
-	snprintf(request, sizeof(request), FOREIGN, "/?token=a+token+of+more+than+sixteen+bytes",
-		 "");
-	assert_int_equal(page_receive(&page, page_send(&page, request)), 303);
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+		assert_int_equal(ask(&page, "GET", "/status.json", forwarded[i]), 403);
+	snprintf(headers, sizeof(headers), "Host: localhost:%u\r\nHost: localhost:%u\r\n",
+		 page.address.port, page.address.port);
+	assert_int_not_equal(ask(&page, "GET", "/status.json", headers), 200);
+	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", 0), FOREIGN), 303);
 	/* a proxy may have taken a part of the path away, so nothing names a path from the root */
 	assert_true(answered(&page, "Location: ./\r\n"));
 	assert_false(answered(&page, "Path="));
-	at = strstr(page.answer, "crema=");
-	snprintf(cookie, sizeof(cookie), "Cookie: %.*s\r\n", (int)strcspn(at, ";"), at);
-	snprintf(request, sizeof(request), FOREIGN, "/status.json", cookie);
-	assert_int_equal(page_receive(&page, page_send(&page, request)), 200);
+	snprintf(headers, sizeof(headers), "%s%s", FOREIGN, cookie_of(&page));
+	assert_int_equal(ask(&page, "GET", "/status.json", headers), 200);
 	page_stop(&page);
 }
 
-static void own_hosts_are_addresses_and_localhost(void **state)
+static void own_hosts_are_loopback_and_this_port(void **state)
 {
+	static const char *const others[] = {"localhost.evil.example:8991",
+					     "evil.example:8991",
+					     "[::1",
+					     "[::1]evil.com",
+					     "[::1]evil.com:8991",
+					     "[::1]:8991evil.com",
+					     "[::1]:8991:8991",
+					     "[localhost]:8991",
+					     "[127.0.0.1]:8991",
+					     "localhost:x.evil",
+					     "localhost:8991.evil",
+					     "localhost:",
+					     "localhost",
+					     "localhost:8992",
+					     "::1",
+					     "::1:8991",
+					     "10.0.0.1:8991",
+					     "tcp://localhost:8991",
+					     "dir:/",
+					     "user@localhost:8991",
+					     ""};
+
 	(void)state;
-	assert_true(http_access_own_host("localhost"));
-	assert_true(http_access_own_host("localhost:8991"));
-	assert_true(http_access_own_host("127.0.0.1:8991"));
-	assert_true(http_access_own_host("[::1]:8991"));
-	assert_false(http_access_own_host("localhost.evil.example"));
-	assert_false(http_access_own_host("evil.example:8991"));
-	assert_false(http_access_own_host("[::1"));
-	assert_false(http_access_own_host(""));
-	assert_false(http_access_own_host(NULL));
+	assert_true(http_access_own_host("localhost:8991", 8991));
+	assert_true(http_access_own_host("LocalHost:8991", 8991));
+	assert_true(http_access_own_host("127.0.0.1:8991", 8991));
+	assert_true(http_access_own_host("127.0.0.2:8991", 8991));
+	assert_true(http_access_own_host("[::1]:8991", 8991));
+	assert_true(http_access_own_host("localhost", 80));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(http_access_own_host(others[i], 8991));
+	assert_false(http_access_own_host(NULL, 8991));
 }
 
 int main(void)
@@ -330,8 +491,10 @@ int main(void)
 		cmocka_unit_test(elsewhere_the_token_is_needed),
 		cmocka_unit_test(a_slow_report_holds_up_nobody),
 		cmocka_unit_test(data_is_made_once_for_all),
-		cmocka_unit_test(a_foreign_name_needs_the_token),
-		cmocka_unit_test(own_hosts_are_addresses_and_localhost),
+		cmocka_unit_test(a_link_is_good_once),
+		cmocka_unit_test(a_proof_is_answered_sealed),
+		cmocka_unit_test(through_a_proxy_a_link_is_needed),
+		cmocka_unit_test(own_hosts_are_loopback_and_this_port),
 	};
 
 	return cmocka_run_group_tests_name("http", tests, NULL, NULL);

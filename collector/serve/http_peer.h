@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * http_peer.h - who is at the other end of a connection to the status page, found out once for
+ * each.
+ *
+ * libmicrohttpd keeps it with the connection (MHD_OPTION_NOTIFY_CONNECTION). Lives in the loop's
+ * thread.
+ */
+#ifndef COLLECTOR_HTTP_PEER_H
+#define COLLECTOR_HTTP_PEER_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/auth.h"
+
+struct http_peer {
+	uint16_t port; /* ours; 0: not looked at yet */
+	bool known;    /* uid is the peer's: a connection over loopback */
+	uid_t uid;
+	char who[64]; /* "uid 1000", else its address */
+	bool has_nonce;
+	uint8_t nonce[AUTH_NONCE_BYTES]; /* ours, see proof.h */
+};
+
+void http_peer_notify(void *arg, struct MHD_Connection *connection, void **context,
+		      enum MHD_ConnectionNotificationCode code);
+/* NULL: no memory. */
+struct http_peer *http_peer_of(struct MHD_Connection *connection);
+/* A process of this collector's user or of root's, which can read the journal anyway. */
+bool http_peer_is_ours(const struct http_peer *peer);
+
+#endif

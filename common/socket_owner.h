@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * socket_owner.h - which user a TCP socket of this machine belongs to, by what the kernel says.
+ *
+ * Of a connection: the user of the process that made the socket (connect) or took it (accept).
+ * Asked by a socket of NETLINK_SOCK_DIAG; where there are none, by reading /proc/self/net/tcp,
+ * which takes longer the more sockets a machine has, so at most OWNER_READS times in a second.
+ * Blocks for neither. Any thread that has no other beside it.
+ */
+#ifndef COMMON_SOCKET_OWNER_H
+#define COMMON_SOCKET_OWNER_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#define OWNER_READS 20
+/* Users that a namespace does not know all have this number: it is nobody's proof. */
+#define OWNER_NOBODY 65534
+
+/*
+ * The socket whose own address is `local` and whose peer is `remote`; of the listening one if that
+ * is NULL. 0; -ENOENT: there is none, or no process has it (yet, or any more); -EAGAIN: too many
+ * questions; -errno.
+ */
+int socket_owner(const struct sockaddr *local, const struct sockaddr *remote, uid_t *uid);
+/* The second way alone. */
+int socket_owner_read(const struct sockaddr *local, const struct sockaddr *remote, uid_t *uid);
+/* 127.0.0.0/8, ::1, and the former as the latter's family writes it. */
+bool socket_is_loopback(const struct sockaddr *address);
+
+#endif

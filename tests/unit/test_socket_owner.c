@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_socket_owner.c - the users of real sockets over loopback, both ways of asking. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/net.h"
+#include "common/socket_owner.h"
+
+#define STRANGER 65533
+
+typedef int (*asks)(const struct sockaddr *local, const struct sockaddr *remote, uid_t *uid);
+static const asks ways[] = {socket_owner, socket_owner_read};
+
+struct pair {
+	int listener, client, server; /* -1: closed */
+	struct sockaddr_storage from, to;
+};
+
+static void connect_pair(struct pair *pair, const char *at)
+{
+	struct net_address address;
+	socklen_t n = sizeof(pair->from), m = sizeof(pair->to);
+
+	assert_int_equal(net_parse(&address, at, 1), 0);
+	pair->listener = net_listen(&address, 4);
+	if (pair->listener < 0)
+		skip(); /* no IPv6 here */
+	assert_int_equal(net_local(pair->listener, &address), 0);
+	pair->client = net_connect(&address);
+	assert_true(pair->client >= 0);
+	assert_int_equal(getsockname(pair->client, (void *)&pair->from, &n), 0);
+	assert_int_equal(getpeername(pair->client, (void *)&pair->to, &m), 0);
+	pair->server = -1;
+}
+
+static void take(struct pair *pair)
+{
+	struct pollfd p = {pair->listener, POLLIN, 0};
+
+	assert_int_equal(poll(&p, 1, 5000), 1);
+	pair->server = net_accept(pair->listener, NULL, 0);
+	assert_true(pair->server >= 0);
+}
+
+static void close_pair(struct pair *pair)
+{
+	close(pair->listener);
+	close(pair->client);
+	if (pair->server >= 0)
+		close(pair->server);
+}
+
+static void both_ends(const char *at)
+{
+	struct pair pair;
+	struct sockaddr *from = (void *)&pair.from, *to = (void *)&pair.to;
+	uid_t uid;
+
+	for (size_t i = 0; i < 2; i++) {
+		connect_pair(&pair, at);
+		assert_true(socket_is_loopback(from) && socket_is_loopback(to));
+		assert_int_equal(ways[i](from, to, &(uid_t){0}), 0);
+		/* nobody has taken it yet: not root's, as the table says */
+		assert_int_equal(ways[i](to, from, &uid), -ENOENT);
+		take(&pair);
+		uid = ~0u;
+		assert_int_equal(ways[i](to, from, &uid), 0);
+		assert_int_equal(uid, geteuid());
+		uid = ~0u;
+		assert_int_equal(ways[i](to, NULL, &uid), 0);
+		assert_int_equal(uid, geteuid());
+		assert_int_equal(ways[i](from, NULL, &uid), -ENOENT);
+		/* a client that has gone: nobody's either */
+		shutdown(pair.client, SHUT_WR);
+		close(pair.client);
+		pair.client = -1;
+		assert_int_equal(ways[i](from, to, &uid), -ENOENT);
+		close_pair(&pair);
+	}
+}
+
+static void over_ipv4(void **state)
+{
+	(void)state;
+	both_ends("127.0.0.1:0");
+}
+
+static void over_ipv6(void **state)
+{
+	(void)state;
+	both_ends("[::1]:0");
+}
+
+static void of_another_user(void **state)
+{
+	struct pair pair;
+	uid_t uid;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("only root can be another user\n");
+		skip();
+	}
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(seteuid(STRANGER), 0);
+		connect_pair(&pair, "127.0.0.1:0");
+		assert_int_equal(seteuid(0), 0);
+		take(&pair);
+		assert_int_equal(ways[i]((void *)&pair.from, (void *)&pair.to, &uid), 0);
+		assert_int_equal(uid, STRANGER);
+		assert_int_equal(ways[i]((void *)&pair.to, NULL, &uid), 0);
+		assert_int_equal(uid, STRANGER);
+		assert_int_equal(ways[i]((void *)&pair.to, (void *)&pair.from, &uid), 0);
+		assert_int_equal(uid, 0); /* of the one who accepted */
+		close_pair(&pair);
+	}
+}
+
+/* However slow the machine is: no more than that in any second. */
+static void reads_are_bounded(void **state)
+{
+	struct sockaddr_in nobody = {.sin_family = AF_INET, .sin_port = htons(1)};
+	uint64_t began = clock_mono_ns() / 1000000000, seconds;
+	unsigned int done = 0;
+	uid_t uid;
+
+	(void)state;
+	nobody.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (int i = 0; i < 10 * OWNER_READS; i++)
+		done += socket_owner_read((void *)&nobody, NULL, &uid) != -EAGAIN;
+	seconds = clock_mono_ns() / 1000000000 - began + 1;
+	assert_true(done <= OWNER_READS * seconds);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(over_ipv4),
+		cmocka_unit_test(over_ipv6),
+		cmocka_unit_test(of_another_user),
+		cmocka_unit_test(reads_are_bounded),
+	};
+
+	return cmocka_run_group_tests_name("socket_owner", tests, NULL, NULL);
+}
