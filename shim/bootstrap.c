@@ -35,6 +35,7 @@ static struct watch watches[] = {
 	{"XRootD.client", patch_xrootd, ARMED, 0, 0},
 	{"uproot.source.futures", patch_uproot, ARMED, 0, 0},
 	{"uproot.models.TBasket", patch_baskets, ARMED, 0, 0},
+	{"uproot.models.RNTuple", patch_pages, ARMED, 0, 0},
 	{"coffea.processor.executor", patch_coffea, ALWAYS, 0, 0},
 	{"coffea.processor.executor", patch_executor, ALWAYS, 0, 0},
 	{"uproot._dask", patch_uproot_dask, ARMED, 0, 0},

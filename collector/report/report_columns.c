@@ -240,6 +240,7 @@ const struct column task_columns[] = {
 	COUNTED(cached_bytes),
 	COUNTED(readahead_bytes),
 	COUNTED(basket_calls),
+	COUNTED(page_calls),
 	COUNTED(basket_bytes),
 	COUNTED(basket_raw_bytes),
 	COUNTED(embedded_baskets),
