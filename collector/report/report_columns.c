@@ -225,6 +225,8 @@ const struct column task_columns[] = {
 	COUNTED(late_bytes),
 	COUNTED(import_read_calls),
 	COUNTED(import_read_bytes),
+	COUNTED(import_decompress_calls),
+	COUNTED(import_decompress_out_bytes),
 	COUNTED(other_read_bytes),
 	COUNTED(decompress_calls),
 	COUNTED(decompress_in_bytes),

@@ -3,8 +3,10 @@
 the codec and came out as (calls, bytes in, bytes out) of each direction."""
 
 import sys
+import zlib
 
 SIZE = 256 * 4000
+STRINGS = zlib.compress(b"strings" * 100)
 
 
 def module(name):
@@ -203,3 +205,10 @@ CASES = {
 
 def run(case):
     return CASES[case]()
+
+
+def module_with_packed_strings(folder):
+    """Imports a module that unpacks while it is imported, and unpacks something itself."""
+    sys.path.insert(0, folder)
+    strings = module("packed_strings").strings
+    return len(strings), len(zlib.decompress(STRINGS))

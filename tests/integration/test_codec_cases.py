@@ -3,6 +3,8 @@
 both directions, against the sizes of the data."""
 
 import os
+import subprocess
+from pathlib import Path
 
 import cluster
 import codec_cases
@@ -13,6 +15,13 @@ from accuracy import not_tried
 from distributed import Client, span
 
 TRUTH = "sizes of the data, in the task's own Python"
+
+
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("module")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "packed_strings.so",
+                    Path(__file__).with_name("packed_strings.c")], check=True)
+    return str(folder)
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +38,9 @@ def found(tmp_path_factory, homes):
                 futures = {c: client.submit(codec_cases.run, c, key=jobs.unique(c), pure=False)
                            for c in codec_cases.CASES}
                 truth = {case: future.result(timeout=300) for case, future in futures.items()}
+                strings = client.submit(codec_cases.module_with_packed_strings, built(tmp_path_factory),
+                                        key=jobs.unique("strings"), pure=False)
+                truth["strings"] = strings.result(timeout=300)
             report = jobs.settled(procs, lambda r: {t["prefix"] for t in r["tasks"]} >= set(truth))
     return truth, report
 
@@ -40,6 +52,16 @@ def test_case(found, cell, case):
         for unit, value in zip(("calls", "in_bytes", "out_bytes"), values):
             cell(f"{direction}_{unit}", f"codec {case}", TRUTH, value, task[f"{direction}_{unit}"])
     assert task["decompress_cpu_seconds"] <= task["cpu_seconds"] + task["pool_cpu_seconds"]
+
+
+def test_strings_of_imported_modules(found, cell):
+    """What a module unpacks while it is imported is the import's; what the task unpacks itself is the task's."""
+    imported, own = found[0]["strings"]
+    (task,) = jobs.tasks_of(found[1], "strings")
+    for name, value in (("import_decompress_calls", 3), ("import_decompress_out_bytes", 3 * imported),
+                        ("decompress_calls", 1), ("decompress_out_bytes", own)):
+        cell("decompress_calls", f"a task that imports an extension module with packed strings, {name}", TRUTH, value,
+             task[name])
 
 
 def test_nothing_is_counted_beside_the_tasks(found):
