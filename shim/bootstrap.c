@@ -40,6 +40,7 @@ static struct watch watches[] = {
 	{"coffea.processor.executor", patch_executor, ALWAYS, 0, 0},
 	{"uproot._dask", patch_uproot_dask, ARMED, 0, 0},
 	{"crema.instrument", patch_instrument, ARMED, 0, 0},
+	{"h5py._hl.dataset", patch_hdf5, ARMED, 0, 0},
 	{"_imp", codecs_of, ARMED, 0, 0},
 	{"zlib", codecs_of, ARMED, 0, 0},
 	{"_bz2", codecs_of, ARMED, 0, 0},

@@ -17,6 +17,12 @@ from distributed import Client, span
 TRUTH = "sizes of the data, in the task's own Python"
 
 
+# Options of an h5py dataset, and how it is read.
+HDF5 = {"hdf5_gzip": ({"compression": "gzip"},), "hdf5_lzf": ({"compression": "lzf"},),
+        "hdf5_gzip_array": ({"compression": "gzip"}, "array"), "hdf5_gzip_direct": ({"compression": "gzip"}, "direct"),
+        "hdf5_shuffle": ({"shuffle": True, "fletcher32": True},), "hdf5_plain": ({},)}
+
+
 def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("module")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "packed_strings.so",
@@ -41,6 +47,12 @@ def found(tmp_path_factory, homes):
                 strings = client.submit(codec_cases.module_with_packed_strings, built(tmp_path_factory),
                                         key=jobs.unique("strings"), pure=False)
                 truth["strings"] = strings.result(timeout=300)
+                for name in ("pyarrow._parquet", "pyarrow._feather"):
+                    client.submit(codec_cases.imported, name).result(timeout=120)
+                for case, how in HDF5.items():
+                    future = client.submit(codec_cases.hdf5, str(tmp_path_factory.mktemp(case)), *how,
+                                           key=jobs.unique(case), pure=False)
+                    truth[case] = future.result(timeout=300)
             report = jobs.settled(procs, lambda r: {t["prefix"] for t in r["tasks"]} >= set(truth))
     return truth, report
 
@@ -64,6 +76,18 @@ def test_strings_of_imported_modules(found, cell):
              task[name])
 
 
+@pytest.mark.parametrize("case", HDF5)
+def test_filters_of_hdf5(found, cell, case):
+    """libhdf5 unpacks by itself: unknown where a filter that cannot be seen was used, and only there."""
+    assert found[0][case]
+    (task,) = jobs.tasks_of(found[1], case)
+    packed = "compression" in HDF5[case][0]
+    for unit in ("calls", "in_bytes", "out_bytes"):
+        cell(f"decompress_{unit}", f"codec {case}", "the dataset's filters", None if packed else 0,
+             task[f"decompress_{unit}"], unknown="libhdf5 unpacks by itself" if packed else None)
+    assert task["decompress_cpu_seconds"] == (None if packed else 0)
+
+
 def test_nothing_is_counted_beside_the_tasks(found):
     """Threads of a codec's own, and the codec below another one, add nothing."""
     (worker,) = found[1]["workers"]
@@ -73,4 +97,5 @@ def test_nothing_is_counted_beside_the_tasks(found):
 def test_unseen_codecs_are_named(found, cell):
     notes = " ".join(found[1]["completeness"]["notes"])
     assert "codecs present but unseen: streams of zstandard" in notes
+    assert notes.count("of libarrow (pyarrow)") == notes.count("of HDF5 (h5py") == 1
     not_tried("decompress_calls", "compression.zstd (Python 3.14)", "this Python does not have it; the report names it")
