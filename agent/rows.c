@@ -12,6 +12,7 @@ struct codec_name {
 
 #define DIRECTION_D "decompress"
 #define DIRECTION_C "compress"
+#define DIRECTION_I NULL /* it has no row */
 
 static const struct codec_name codec_names[CREMA_CODECS] = {
 #define CODEC(id, module, path, codec, direction, input, into)                                     \
@@ -63,7 +64,7 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_FILE);
-	pack_map(pk, 24 + EXTENTS_PAIRS);
+	pack_map(pk, 25 + EXTENTS_PAIRS);
 	pack_kv_str(pk, "path", path.ptr, path.len);
 	pack_kv_str(pk, "span", span.ptr, span.len);
 	pack_kv_text(pk, "filesystem", f->path ? fs->name : NULL);
@@ -84,6 +85,7 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 	pack_kv_maybe(pk, "readahead_bytes", known, f->readahead_bytes);
 	pack_kv_str(pk, "name", name.ptr, name.len);
 	pack_kv_u64(pk, "basket_calls", f->basket_calls);
+	pack_kv_u64(pk, "page_calls", f->page_calls);
 	pack_kv_u64(pk, "basket_bytes", f->basket_bytes);
 	pack_kv_u64(pk, "basket_raw_bytes", f->basket_raw_bytes);
 	pack_kv_u64(pk, "requests", f->requests);

@@ -25,7 +25,7 @@
 
 #define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI        1u
-#define CREMA_SHM_TASKS      3760u
+#define CREMA_SHM_TASKS      3600u
 #define CREMA_SHM_THREADS    512u
 #define CREMA_SHM_FILES      1024u
 #define CREMA_SHM_EXTENTS    4096u
@@ -158,7 +158,8 @@ struct crema_file {
 	uint64_t storage_read_bytes, storage_wait_ns;
 	/* Calls whose storage charge was taken: returned, of it not charged, charged beyond it. */
 	uint64_t large_read_bytes, cached_bytes, readahead_bytes;
-	uint64_t basket_calls, basket_bytes, basket_raw_bytes; /* that uproot used, as often as it did */
+	/* Baskets and pages that uproot used, as often as it did; page_calls: the pages among them. */
+	uint64_t basket_calls, page_calls, basket_bytes, basket_raw_bytes;
 	/* To its server, where the request tells the file: failed ones as well. */
 	uint64_t requests, network_read_bytes, latency_sum_ns, latency_max_ns;
 };

@@ -41,8 +41,8 @@
  *   unattributed cpu = seen - tasks; unseen = process - seen. nil = could not be read.
  * FILE map: path, span, filesystem, storage ("exact"|"none"|"unknown"), kind ("data"|"import"|
  *   "other"|"remote"), size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes,
- *   storage_read_bytes, storage_wait_ns, basket_calls, basket_bytes, basket_raw_bytes,
- *   requests (to its server), network_read_bytes, latency_sum_ns, latency_max_ns (of these),
+ *   storage_read_bytes, storage_wait_ns, basket_calls, page_calls, basket_bytes, basket_raw_bytes
+ *   (baskets of TTrees and pages of RNTuples; page_calls: the pages among them), requests (to its server), network_read_bytes, latency_sum_ns, latency_max_ns (of these),
  *   large_read_bytes, cached_bytes, readahead_bytes, name (as its reader calls it), and of the
  *   stretches that were read: extent_bytes, unique_bytes (each byte once), basket_extent_bytes,
  *   unique_basket_bytes, read_basket_bytes (in both), ranges and basket_ranges ([gap, length, ...]

@@ -5,7 +5,7 @@
 #include "ids.h"
 #include "task.h"
 
-__thread uint32_t codec_depth;
+__thread uint32_t codec_depth, codec_importing;
 
 /* The row last used for a codec, + 1. */
 static uint32_t hints[CREMA_CODECS];
@@ -15,6 +15,7 @@ void codec_forget(void)
 	for (int id = 0; id < CREMA_CODECS; id++)
 		hints[id] = 0;
 	codec_depth = 0;
+	codec_importing = 0;
 }
 
 static int row_is(const struct crema_codec_row *r, int id, uint32_t span)
@@ -70,8 +71,16 @@ void codec_count(int id, int decompress, const struct codec_sum *sum)
 	uint64_t *n =
 		t ? &t->seg.count[decompress ? CREMA_C_decompress_calls : CREMA_C_compress_calls]
 		  : NULL;
-	struct crema_codec_row *row = row_of(id, segment_span());
+	struct crema_codec_row *row;
 
+	if (codec_importing && decompress) {
+		if (n) {
+			t->seg.count[CREMA_C_import_decompress_calls] += sum->calls;
+			t->seg.count[CREMA_C_import_decompress_out_bytes] += sum->out_bytes;
+		}
+		return;
+	}
+	row = row_of(id, segment_span());
 	if (sum->time_unknown)
 		times_unknown(decompress, row);
 	if (n) {

@@ -15,6 +15,10 @@
 /* How many hooked codec functions this thread is inside of. */
 extern __thread uint32_t codec_depth;
 
+/* How many extension modules this thread is just making: what is decompressed meanwhile is the
+ * import's, as the bytes that were read for it are. */
+extern __thread uint32_t codec_importing;
+
 struct codec_sum {
 	uint64_t calls, in_bytes, out_bytes, cpu_ns, wall_ns;
 	int time_unknown; /* cpu_ns and wall_ns could not be measured, and are 0 */

@@ -28,6 +28,8 @@ int patch_thread_pool(PyObject *module);  /* multiprocessing.pool: ThreadPool's 
 int patch_threading(PyObject *module);	  /* threading: Thread.start */
 int patch_uproot(PyObject *module);	  /* uproot.source.futures: its pools' submit */
 int patch_baskets(PyObject *module);	  /* uproot.models.TBasket: Model_TBasket.read_members */
+int patch_pages(PyObject *module);	  /* uproot.models.RNTuple: its ways to read a page */
+int patch_hdf5(PyObject *module);	  /* h5py._hl.dataset: reads and writes of Dataset */
 int patch_uproot_dask(PyObject *module);   /* uproot._dask: UprootReadMixin.read_tree */
 int patch_asyncio(PyObject *module);	  /* asyncio.selector_events: transports' write */
 int patch_xrootd(PyObject *module);	  /* XRootD.client: requests of File and FileSystem */
@@ -80,10 +82,6 @@ void found_describe(const struct crema_task *t, PyObject *out);
 
 /* coffea's metrics in what the work function returned. */
 void coffea_describe_result(struct crema_task *t, PyObject *result);
-
-/* py_uproot.c: bits of counts that this uproot does not let us count; for every task's start. */
-extern uint64_t uproot_counts_unknown;
-void uproot_unseen(void);
 
 /* py_pool.c: the context variable that carries the task's name to other threads. */
 void pool_forget(void);

@@ -8,6 +8,7 @@
 
 #define D 1
 #define C 0
+#define I CODEC_IMPORTS
 struct codec codecs[CREMA_CODECS] = {
 #define CODEC(id, mod, where, name, direction, at, in)                                             \
 	[CREMA_CODEC_##id] = {                                                                     \
@@ -15,6 +16,7 @@ struct codec codecs[CREMA_CODECS] = {
 #include "codecs.def"
 #undef CODEC
 };
+#undef I
 #undef C
 #undef D
 
@@ -73,6 +75,11 @@ void codec_begin(int id, struct codec_call *c, PyObject *self, PyObject *data)
 {
 	const struct codec *k = &codecs[id];
 
+	if (k->decompress == CODEC_IMPORTS) {
+		c->counts = shim_armed();
+		codec_importing += (uint32_t)c->counts;
+		return;
+	}
 	c->counts = shim_armed() && codec_depth++ == 0;
 	if (!c->counts)
 		return;
@@ -106,6 +113,10 @@ PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *resu
 	struct codec_sum sum;
 	uint64_t wall, cpu;
 
+	if (codecs[id].decompress == CODEC_IMPORTS) {
+		codec_importing -= c->counts && codec_importing; /* a child starts at 0 */
+		return result;
+	}
 	if (!shim_armed())
 		return result;
 	codec_depth--;

@@ -133,7 +133,6 @@ static void describe(struct crema_task *t, const struct edge *e, PyObject *const
 	else if (worker)
 		describe_worker(t, worker, args[e->key]);
 	coffea_describe(t, args, nargs);
-	t->count_unknown |= LOAD(&uproot_counts_unknown);
 }
 
 static uint32_t status_of(PyObject *message)

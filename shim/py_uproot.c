@@ -13,21 +13,15 @@
 #include "extent.h"
 #include "fd.h"
 #include "patch.h"
+#include "py_uproot.h"
 #include "task.h"
 
-#define BASKET_COUNTS                                                                              \
-	(1ull << CREMA_C_basket_calls | 1ull << CREMA_C_basket_bytes |                             \
-	 1ull << CREMA_C_basket_raw_bytes | 1ull << CREMA_C_embedded_baskets)
-
-uint64_t uproot_counts_unknown;
+#define UNSEEN_COUNTS                                                                              \
+	(1ull << CREMA_C_basket_calls | 1ull << CREMA_C_page_calls |                               \
+	 1ull << CREMA_C_basket_bytes | 1ull << CREMA_C_basket_raw_bytes |                         \
+	 1ull << CREMA_C_embedded_baskets)
 
 static PyObject *original, *n_members, *n_file, *n_file_path, *n_cursor, *n_index;
-
-struct basket {
-	uint64_t bytes, raw_bytes;
-	uint64_t at; /* in the file; UINT64_MAX: not known */
-	int embedded;
-};
 
 static uint64_t member(PyObject *members, const char *name)
 {
@@ -49,23 +43,25 @@ static uint64_t place_of(PyObject *self)
 	return at;
 }
 
-/* What the read that has just returned found: 0, or -EPROTO if this uproot keeps it elsewhere. */
-static int look_at(PyObject *self, struct basket *b)
+/* What the read that has just returned found: 1 in the tree's own record, 0, or -EPROTO if this
+ * uproot keeps it elsewhere. */
+static int look_at(PyObject *self, struct uproot_piece *p)
 {
 	PyObject *members = py_attr(self, n_members);
 	uint64_t key = UINT64_MAX, object = UINT64_MAX;
 
-	b->bytes = UINT64_MAX;
+	p->bytes = UINT64_MAX;
 	if (members && py_is(members, &PyDict_Type)) {
-		b->bytes = member(members, "fNbytes");
+		p->bytes = member(members, "fNbytes");
 		key = member(members, "fKeylen");
 		object = member(members, "fObjlen");
 	}
 	Py_DecRef(members);
-	b->embedded = b->bytes <= key;
-	b->raw_bytes = key + object;
-	b->at = place_of(self);
-	return b->bytes == UINT64_MAX || key == UINT64_MAX || object == UINT64_MAX ? -EPROTO : 0;
+	if (p->bytes == UINT64_MAX || key == UINT64_MAX || object == UINT64_MAX)
+		return -EPROTO;
+	p->raw_bytes = key + object;
+	p->at = place_of(self);
+	return p->bytes <= key;
 }
 
 /* The file's row under the span of the task. */
@@ -83,30 +79,46 @@ static uint32_t row_of(PyObject *self, uint32_t span)
 	return row;
 }
 
-static void count(PyObject *self)
+static void count_row(struct crema_file *f, const struct uproot_piece *p)
 {
-	uint64_t name = pool_current();
-	uint32_t owner = task_ref_name(name), row;
-	struct crema_task *task = task_slot(owner);
-	struct basket b;
+	ADD(&f->basket_calls, 1);
+	ADD(&f->page_calls, (uint64_t)p->is_page);
+	ADD(&f->basket_bytes, p->bytes);
+	ADD(&f->basket_raw_bytes, p->raw_bytes);
+}
 
-	if (look_at(self, &b)) {
-		uproot_unseen();
-	} else if (b.embedded) {
-		task_add(owner, CREMA_C_embedded_baskets, 1);
-	} else {
-		task_add(owner, CREMA_C_basket_calls, 1);
-		task_add(owner, CREMA_C_basket_bytes, b.bytes);
-		task_add(owner, CREMA_C_basket_raw_bytes, b.raw_bytes);
-		row = row_of(self, task ? task->span : 0);
-		if (row) {
-			ADD(&crema_shm->file[row - 1].basket_calls, 1);
-			ADD(&crema_shm->file[row - 1].basket_bytes, b.bytes);
-			ADD(&crema_shm->file[row - 1].basket_raw_bytes, b.raw_bytes);
-			extent_basket(row, b.at, b.bytes);
-		}
+void uproot_used(PyObject *reader, const struct uproot_piece *p)
+{
+	uint32_t owner = task_ref_name(pool_current()), row;
+	struct crema_task *task = task_slot(owner);
+
+	task_add(owner, CREMA_C_basket_calls, 1);
+	task_add(owner, CREMA_C_page_calls, (uint64_t)p->is_page);
+	task_add(owner, CREMA_C_basket_bytes, p->bytes);
+	task_add(owner, CREMA_C_basket_raw_bytes, p->raw_bytes);
+	row = row_of(reader, task ? task->span : 0);
+	if (row) {
+		count_row(&crema_shm->file[row - 1], p);
+		extent_basket(row, p->at, p->bytes);
 	}
 	task_unref(owner);
+}
+
+static void count(PyObject *self)
+{
+	struct uproot_piece basket = {0};
+	int found = look_at(self, &basket);
+	uint32_t owner;
+
+	if (found < 0) {
+		uproot_unseen();
+	} else if (found) {
+		owner = task_ref_name(pool_current());
+		task_add(owner, CREMA_C_embedded_baskets, 1);
+		task_unref(owner);
+	} else {
+		uproot_used(self, &basket);
+	}
 }
 
 /* Only its data were wanted if the context does not say otherwise. */
@@ -135,11 +147,11 @@ static PyMethodDef read_def = {"read_members", (void *)read_members, METH_VARARG
 
 void uproot_unseen(void)
 {
-	struct crema_task *task = task_slot(segment_owner());
+	static int told;
 
-	STORE(&uproot_counts_unknown, BASKET_COUNTS);
-	if (task)
-		__atomic_fetch_or(&task->count_unknown, BASKET_COUNTS, __ATOMIC_RELAXED);
+	if (!told)
+		tasks_cannot_count(UNSEEN_COUNTS, 0);
+	told = 1;
 }
 
 int patch_baskets(PyObject *module)

@@ -6,7 +6,9 @@
  *
  * A data answer is 8 bytes of header and the data, and 16 bytes more for each chunk of a vector
  * read. That is what the task is given; the second header of a read that ends early, errors,
- * logins, opens and the like stay unattributed.
+ * logins, opens and the like stay unattributed. The same goes for requests, whose sizes the client
+ * does not tell: what a task sends is unknown; of lines and copies also what it receives, because
+ * the client cuts them into requests itself, and what it reads and writes, in threads of its own.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,33 +16,15 @@
 #include "patch.h"
 #include "request.h"
 #include "py_xrootd_file.h"
+#include "py_xrootd_methods.h"
 #include "server.h"
 #include "sys.h"
-#include "thread.h"
+#include "task.h"
 
 #define CAPSULE "crema.request"
 #define ARGS_MAX 60
 #define ANSWER_HEADER_BYTES 8
 #define CHUNK_HEADER_BYTES 16
-
-enum kind { OPENS, READS, READS_CHUNKS, ASKS };
-
-/* class, method, position of its callback argument (ARGS_MAX: it takes none), kind */
-#define METHODS                                                                                    \
-	X(File, open, 4, OPENS)                                                                    \
-	X(File, openusingtemplate, 5, OPENS)                                                       \
-	X(File, close, 1, OPENS)                                                                   \
-	X(File, __exit__, ARGS_MAX, OPENS)                                                         \
-	X(File, read, 3, READS)                                                                    \
-	X(File, vector_read, 2, READS_CHUNKS)                                                      \
-	X(File, stat, 2, ASKS)                                                                     \
-	X(File, write, 4, ASKS)                                                                    \
-	X(File, sync, 1, ASKS)                                                                     \
-	X(FileSystem, stat, 2, ASKS)                                                               \
-	X(FileSystem, query, 3, ASKS)                                                              \
-	X(FileSystem, locate, 3, ASKS)                                                             \
-	X(FileSystem, deeplocate, 3, ASKS)                                                         \
-	X(FileSystem, dirlist, 3, ASKS)
 
 enum method {
 #define X(class, name, callback, kind) class##_##name,
@@ -265,19 +249,53 @@ static uint32_t chunks_of(PyObject *const *all, Py_ssize_t nargs, PyObject *kwna
 	return n > 0 ? (uint32_t)n : 0;
 }
 
+/* Of a File of this machine, which needs no server; what is opened is told by the argument. */
+static int is_local(int method, PyObject *const *all, Py_ssize_t nargs, PyObject *kwnames,
+		    struct xrootd_file *of)
+{
+	Py_ssize_t at = argument("url", method == File_openusingtemplate, nargs, kwnames);
+	const char *url;
+
+	if (strcmp(methods[method].class, "File"))
+		return 0;
+	if (methods[method].kind != OPENS || !at || !py_is(all[at], &PyUnicode_Type))
+		return !xrootd_file_get(all[0], of);
+	url = PyUnicode_AsUTF8AndSize(all[at], NULL);
+	PyErr_Clear();
+	return url && (!strstr(url, "://") || !strncmp(url, "file:", 5));
+}
+
+static void mark_unknown(const struct ask *a)
+{
+	static const uint64_t counts[] = {
+		[READS_LINES] = 1ull << CREMA_C_network_read_bytes,
+		[COPIES] = 1ull << CREMA_C_network_read_bytes | 1ull << CREMA_C_read_calls |
+			   1ull << CREMA_C_read_bytes | 1ull << CREMA_C_write_calls |
+			   1ull << CREMA_C_write_bytes | 1ull << CREMA_C_storage_read_bytes |
+			   1ull << CREMA_C_storage_write_bytes,
+		[ASKS] = 0,
+	};
+
+	task_counts_unknown(a->task, counts[methods[a->method].kind] |
+					     1ull << CREMA_C_network_write_bytes);
+}
+
 /* all[0] is the File or FileSystem, then come the arguments. */
 static PyObject *ask(int method, PyObject **all, Py_ssize_t nargs, PyObject *kwnames)
 {
 	enum kind kind = methods[method].kind;
 	struct ask a = {.method = (uint32_t)method};
 	Py_ssize_t at;
+	int local;
 
-	if (kind == OPENS)
-		xrootd_file_changes(all[0]);
 	if (shim_armed())
 		a.task = pool_current();
-	if (!a.task || ((kind == READS || kind == READS_CHUNKS) && !xrootd_file_get(all[0], &a.of)))
+	local = a.task && is_local(method, all, nargs, kwnames, &a.of);
+	if (kind == OPENS)
+		xrootd_file_changes(all[0]);
+	if (!a.task || local)
 		return py_vectorcall(originals[method], all, nargs + 1, kwnames);
+	mark_unknown(&a);
 	if (kind == READS_CHUNKS)
 		a.chunks = chunks_of(all, nargs, kwnames);
 	at = argument("callback", methods[method].callback, nargs, kwnames);

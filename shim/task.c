@@ -63,6 +63,16 @@ static uint32_t claim_slot(void)
 	return OWNER_REFUSED;
 }
 
+void task_counts_unknown(uint64_t name, uint64_t counts)
+{
+	uint32_t owner = task_ref_name(name);
+	struct crema_task *t = task_slot(owner);
+
+	if (t)
+		__atomic_fetch_or(&t->count_unknown, counts, __ATOMIC_RELAXED);
+	task_unref(owner);
+}
+
 static uint64_t uncounted;
 static uint32_t lost_flags;
 

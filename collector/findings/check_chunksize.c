@@ -15,7 +15,7 @@
 
 struct file_chunks {
 	const char *file;
-	double chunks, events, read, outside;
+	double chunks, events, read, outside, baskets;
 };
 struct files {
 	struct file_chunks **v;
@@ -78,7 +78,13 @@ static int sums_of(const struct run *run, struct files *files, struct remark *d,
 		f->events += value_number(events, NULL);
 		f->read += value_number(read, NULL);
 		f->outside += value_number(read, NULL) - value_number(baskets, NULL);
+		f->baskets += value_number(baskets, NULL) +
+			      value_number(count_of(&a->c, CREMA_C_embedded_baskets), NULL);
 	}
+	/* None in a whole file: it has another format. */
+	for (i = 0; i < files->n && !*unknown; i++)
+		if (!(files->v[i]->baskets > 0))
+			*unknown = "basket_bytes";
 	return 0;
 }
 

@@ -109,6 +109,8 @@ enum verdict finding_remote_amplification(const struct report *r, struct remark 
 	}
 	if (!n)
 		return CHECK_IDLE;
+	if (!(used > 0)) /* files of another format */
+		return remark_unknown(d, "basket_bytes");
 	if (!reaches(received, used, d->check->first, 0) || received - used < d->check->second)
 		return CHECK_QUIET;
 	remark_see(d, "remote_received_bytes", value_real(received), "bytes");

@@ -30,7 +30,12 @@ struct value tally_requested(const struct tally *t)
 
 struct value tally_baskets(const struct tally *t)
 {
-	return sum_value(&t->count[CREMA_C_basket_bytes]);
+	struct value bytes = sum_value(&t->count[CREMA_C_basket_bytes]);
+	struct value embedded = sum_value(&t->count[CREMA_C_embedded_baskets]);
+
+	/* None at all: files of another format, of which nobody knows what was used. */
+	return value_number(bytes, NULL) > 0 || value_number(embedded, NULL) > 0 ? bytes
+										  : value_null();
 }
 
 struct value tally_outside(const struct tally *t)

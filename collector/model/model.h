@@ -109,7 +109,8 @@ struct file_row {
 	const char *name; /* as its reader calls it; NULL: not known */
 	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
 	struct value storage_read_bytes, storage_wait_ns;
-	struct value basket_calls, basket_bytes, basket_raw_bytes;
+	struct value basket_calls, basket_bytes, basket_raw_bytes; /* pages of RNTuples as well */
+	struct value page_calls;				    /* of these */
 	/* to its server; unknown from agents that did not say */
 	struct value requests, network_read_bytes, latency_sum_ns, latency_max_ns;
 	struct value large_read_bytes, cached_bytes, readahead_bytes;

@@ -246,6 +246,7 @@ static int feed_file(struct model *m, struct worker *w, const msgpack_object *ma
 	raise_to(&f->storage_read_bytes, map_uint(map, "storage_read_bytes"));
 	raise_to(&f->storage_wait_ns, map_uint(map, "storage_wait_ns"));
 	raise_to(&f->basket_calls, map_uint(map, "basket_calls"));
+	raise_to(&f->page_calls, map_uint(map, "page_calls"));
 	raise_to(&f->basket_bytes, map_uint(map, "basket_bytes"));
 	raise_to(&f->basket_raw_bytes, map_uint(map, "basket_raw_bytes"));
 	raise_to(&f->requests, map_uint(map, "requests"));

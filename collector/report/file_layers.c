@@ -25,6 +25,7 @@ int layers_add(struct file_layers *l, const struct file_row *f, bool first)
 	bool all_baskets = same(f->basket_extent_bytes, f->basket_bytes);
 
 	add(&l->basket_calls, f->basket_calls, first);
+	add(&l->page_calls, f->page_calls, first);
 	add(&l->basket_bytes, f->basket_bytes, first);
 	add(&l->basket_raw_bytes, f->basket_raw_bytes, first);
 	add(&l->large_read_bytes, f->large_read_bytes, first);

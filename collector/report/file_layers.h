@@ -12,7 +12,7 @@
 #include "collector/model/model.h"
 
 struct file_layers {
-	struct value basket_calls, basket_bytes, basket_raw_bytes;
+	struct value basket_calls, page_calls, basket_bytes, basket_raw_bytes;
 	struct value large_read_bytes, cached_bytes, readahead_bytes;
 	struct value worker_unique_bytes; /* distinct within each worker and span */
 	struct ranges read, baskets;	  /* of all of them */

@@ -67,6 +67,7 @@ static void put_tally(const struct tally *t, struct json *j)
 		{"cached_bytes", CREMA_C_cached_bytes},
 		{"readahead_bytes", CREMA_C_readahead_bytes},
 		{"basket_calls", CREMA_C_basket_calls},
+		{"page_calls", CREMA_C_page_calls},
 		{"basket_bytes", CREMA_C_basket_bytes},
 		{"basket_raw_bytes", CREMA_C_basket_raw_bytes},
 	};

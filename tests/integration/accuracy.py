@@ -17,7 +17,7 @@ TABLES = {
     "decompress_calls": "Decompress calls",
     "decompress_in_bytes": "Compressed bytes that were decompressed",
     "decompress_out_bytes": "Bytes that decompression gave",
-    "basket_bytes": "Baskets that uproot used",
+    "basket_bytes": "Baskets and pages that uproot used",
     "compress_calls": "Compress calls",
     "compress_in_bytes": "Bytes that were compressed",
     "compress_out_bytes": "Compressed bytes that compression gave",

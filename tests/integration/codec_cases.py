@@ -3,8 +3,10 @@
 the codec and came out as (calls, bytes in, bytes out) of each direction."""
 
 import sys
+import zlib
 
 SIZE = 256 * 4000
+STRINGS = zlib.compress(b"strings" * 100)
 
 
 def module(name):
@@ -203,3 +205,31 @@ CASES = {
 
 def run(case):
     return CASES[case]()
+
+
+def module_with_packed_strings(folder):
+    """Imports a module that unpacks while it is imported, and unpacks something itself."""
+    sys.path.insert(0, folder)
+    strings = module("packed_strings").strings
+    return len(strings), len(zlib.decompress(STRINGS))
+
+
+def hdf5(folder, options, how="getitem"):
+    """Writes a dataset and reads it: that it is right, and nothing else, is what a task can tell of it."""
+    import h5py
+    import numpy
+
+    data = numpy.arange(100_000, dtype="i4") // 100
+    with h5py.File(f"{folder}/{how}-{len(str(options))}.h5", "w") as file:
+        made = file.create_dataset("d", data=data, chunks=True, **options)
+        if how == "getitem":
+            found = made[:]
+        elif how == "array":
+            found = numpy.asarray(made)
+        else:
+            made.read_direct(found := numpy.empty_like(data))
+    return bool((found == data).all())
+
+
+def imported(name):
+    return module(name).__name__

@@ -3,6 +3,8 @@
 both directions, against the sizes of the data."""
 
 import os
+import subprocess
+from pathlib import Path
 
 import cluster
 import codec_cases
@@ -13,6 +15,19 @@ from accuracy import not_tried
 from distributed import Client, span
 
 TRUTH = "sizes of the data, in the task's own Python"
+
+
+# Options of an h5py dataset, and how it is read.
+HDF5 = {"hdf5_gzip": ({"compression": "gzip"},), "hdf5_lzf": ({"compression": "lzf"},),
+        "hdf5_gzip_array": ({"compression": "gzip"}, "array"), "hdf5_gzip_direct": ({"compression": "gzip"}, "direct"),
+        "hdf5_shuffle": ({"shuffle": True, "fletcher32": True},), "hdf5_plain": ({},)}
+
+
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("module")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "packed_strings.so",
+                    Path(__file__).with_name("packed_strings.c")], check=True)
+    return str(folder)
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +44,15 @@ def found(tmp_path_factory, homes):
                 futures = {c: client.submit(codec_cases.run, c, key=jobs.unique(c), pure=False)
                            for c in codec_cases.CASES}
                 truth = {case: future.result(timeout=300) for case, future in futures.items()}
+                strings = client.submit(codec_cases.module_with_packed_strings, built(tmp_path_factory),
+                                        key=jobs.unique("strings"), pure=False)
+                truth["strings"] = strings.result(timeout=300)
+                for name in ("pyarrow._parquet", "pyarrow._feather"):
+                    client.submit(codec_cases.imported, name).result(timeout=120)
+                for case, how in HDF5.items():
+                    future = client.submit(codec_cases.hdf5, str(tmp_path_factory.mktemp(case)), *how,
+                                           key=jobs.unique(case), pure=False)
+                    truth[case] = future.result(timeout=300)
             report = jobs.settled(procs, lambda r: {t["prefix"] for t in r["tasks"]} >= set(truth))
     return truth, report
 
@@ -42,6 +66,28 @@ def test_case(found, cell, case):
     assert task["decompress_cpu_seconds"] <= task["cpu_seconds"] + task["pool_cpu_seconds"]
 
 
+def test_strings_of_imported_modules(found, cell):
+    """What a module unpacks while it is imported is the import's; what the task unpacks itself is the task's."""
+    imported, own = found[0]["strings"]
+    (task,) = jobs.tasks_of(found[1], "strings")
+    for name, value in (("import_decompress_calls", 3), ("import_decompress_out_bytes", 3 * imported),
+                        ("decompress_calls", 1), ("decompress_out_bytes", own)):
+        cell("decompress_calls", f"a task that imports an extension module with packed strings, {name}", TRUTH, value,
+             task[name])
+
+
+@pytest.mark.parametrize("case", HDF5)
+def test_filters_of_hdf5(found, cell, case):
+    """libhdf5 unpacks by itself: unknown where a filter that cannot be seen was used, and only there."""
+    assert found[0][case]
+    (task,) = jobs.tasks_of(found[1], case)
+    packed = "compression" in HDF5[case][0]
+    for unit in ("calls", "in_bytes", "out_bytes"):
+        cell(f"decompress_{unit}", f"codec {case}", "the dataset's filters", None if packed else 0,
+             task[f"decompress_{unit}"], unknown="libhdf5 unpacks by itself" if packed else None)
+    assert task["decompress_cpu_seconds"] == (None if packed else 0)
+
+
 def test_nothing_is_counted_beside_the_tasks(found):
     """Threads of a codec's own, and the codec below another one, add nothing."""
     (worker,) = found[1]["workers"]
@@ -51,4 +97,5 @@ def test_nothing_is_counted_beside_the_tasks(found):
 def test_unseen_codecs_are_named(found, cell):
     notes = " ".join(found[1]["completeness"]["notes"])
     assert "codecs present but unseen: streams of zstandard" in notes
+    assert notes.count("of libarrow (pyarrow)") == notes.count("of HDF5 (h5py") == 1
     not_tried("decompress_calls", "compression.zstd (Python 3.14)", "this Python does not have it; the report names it")

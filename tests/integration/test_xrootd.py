@@ -32,6 +32,7 @@ def net(tmp_path_factory, homes, data):
     files = home / "files"
     files.mkdir()
     (files / "a.bin").write_bytes(os.urandom(SIZE))
+    (files / "lines.txt").write_text(("x" * 63 + "\n") * 2000)
     for i, codec in enumerate(("zlib", "zstd")):
         os.link(data[codec], files / f"nano{i}.root")
     for each in files.iterdir():
@@ -210,6 +211,17 @@ def test_wait_for_a_slow_server(net, cell, name):
     assert "Servers: requests of all attempts" in text and f"root://127.0.0.1:{port}" in text
 
 
+def test_wait_for_lines(net, cell):
+    """The relay holds each answer back: that is the network, though the client's own threads receive it."""
+    row, _, held, _ = slow_task(net, "read_lines", 0.15)
+    in_line = row["gil_wait_seconds"] + row["runqueue_wait_seconds"]
+    cell(TABLE, "readline: network_wait_seconds of a task behind a relay that holds answers back for 0.15 s",
+         "time during which an answer lay in the relay, to 5 %",
+         (0.95 * held - in_line, row["wall_seconds"] - row["cpu_seconds"] - in_line + 0.005),
+         row["network_wait_seconds"])
+    assert row["lock_wait_seconds"] <= 0.02 * held + 2 * in_line
+
+
 def plain(net, function, *args):
     """The same in a Python of its own without the preload."""
     code = f"import json, xrootd_jobs; print(json.dumps(xrootd_jobs.{function}(*json.loads(input()))))"
@@ -259,6 +271,31 @@ def test_server_killed_in_the_middle(net, tmp_path, homes):
     assert row["network_read_bytes"] == 4 * (1000 + 8)
     (one,) = report["servers"]
     assert (one["requests"], one["failed_requests"], one["read_bytes"]) == (8, 4, 4000)
+
+
+def test_what_the_client_does_by_itself(net, tmp_path, cell):
+    """Lines and copies are cut into requests, and copies read and written, by the client's own threads."""
+    server, target = net[0], str(tmp_path / "copy.bin")
+    calls = [(work.read_lines, server.url("/a.bin"), range(20)), (work.copy, server.url("/a.bin"), target),
+             (work.only_stat, server.url("/a.bin")), (work.read_sync, server.url("/a.bin"), RANGES)]
+    (lines, copy, stat, read), got, report = run(net, "itself", calls)
+    assert got[:3] == [20 * 64, SIZE, SIZE]
+    for name, row in (("readline", lines), ("FileSystem.copy", copy)):
+        cell(TABLE, f"{name}: network_read_bytes of the task", TRACE, None, row["network_read_bytes"],
+             unknown="the client does not tell its requests")
+    for name in ("write_bytes", "read_bytes", "storage_write_bytes"):
+        cell(TABLE, f"FileSystem.copy: {name} of the task", "the copy", None, copy[name],
+             unknown="done by the client's own threads")
+    for name, row in (("readline", lines), ("FileSystem.copy", copy), ("FileSystem.stat", stat), ("File.read", read)):
+        cell(TABLE, f"{name}: network_write_bytes of the task", TRACE, None, row["network_write_bytes"],
+             unknown="the client does not tell the sizes of requests")
+    assert lines["read_bytes"] is not None and stat["network_read_bytes"] == 0
+    assert report["metrics"]["network_write_bytes"] is None
+
+
+def test_a_local_file_sends_nothing(net, data):
+    (row,), _, _ = run(net, "local", [(work.read_sync, f"file://{data['zlib']}", RANGES)])
+    assert (row["network_read_bytes"], row["network_write_bytes"]) == (0, 0)
 
 
 def test_tls(net, cell):

@@ -60,6 +60,26 @@ def vector_callback(url, ranges):
     return sum(chunk.length for chunk in response.chunks)
 
 
+def read_lines(url, ranges):
+    """Of the text beside that file."""
+    with opened(url.replace("a.bin", "lines.txt")) as file:
+        return sum(len(file.readline(chunksize=4096)) for _ in ranges)
+
+
+def copy(url, path):
+    from XRootD import client
+
+    status, _ = client.FileSystem(url).copy(url, path, force=True)
+    assert status.ok
+    return os.path.getsize(path)
+
+
+def only_stat(url):
+    from XRootD import client
+
+    return client.FileSystem(url).stat("/a.bin")[1].size
+
+
 def fsspec_ranges(url, ranges, folder=None, name=None, others=1):
     """All tasks of a process share fsspec's one loop and its open files."""
     import fsspec

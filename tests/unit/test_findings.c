@@ -287,6 +287,22 @@ static void test_a_failed_run_is_judged_by_all_attempts(void **state)
 	fx_free(fx);
 }
 
+/* Chunks of files of which no basket and no page was seen have another format: that all of what they
+ * read lies outside of baskets is not said. */
+static void test_no_baskets(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct found found;
+
+	(void)state;
+	chunks_of(fx, 250000, 0, true);
+	collect(fx, &found);
+	assert_null(finding_of(&found, "metadata_reread"));
+	assert_string_equal(gap_of(&found, "metadata_reread"), "basket_bytes");
+	found_free(&found);
+	fx_free(fx);
+}
+
 static void test_nothing_to_remark(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -320,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_outputs),
 		cmocka_unit_test(test_a_failed_run_is_judged_by_all_attempts),
 		cmocka_unit_test(test_nothing_to_remark),
+		cmocka_unit_test(test_no_baskets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
