@@ -2,7 +2,7 @@
 /*
  * server.h - the collector's side of the agents' connections.
  *
- * Accepts, challenges, checks the token, and journals DATA frames before it acknowledges them;
+ * Accepts, proves the token to the agent and has it proved, and journals DATA frames before it acknowledges them;
  * records that are in the journal already are dropped by their sequence numbers. A peer that
  * misbehaves is told why (REFUSE), dropped and counted; nobody else notices.
  *
@@ -32,13 +32,14 @@
 #define SERVER_RETRY_MS 1000	  /* between tries of a stuck journal */
 #define SERVER_SWEEP_MS 1000	  /* between looks for peers that are too slow */
 #define SERVER_ROUND_BYTES (8u << 20)
-#define SERVER_AUTH_BYTES 1024u		/* largest stored AUTH */
+#define SERVER_AUTH_BYTES 1024u		/* largest stored frame before the token is proved */
 #define SERVER_HELLO_BYTES (256u << 10) /* largest stored HELLO */
 
 /* REASON(id, text): why a peer was dropped. */
 #define SERVER_REASONS                                                                             \
 	REASON(bad_tls, "no TLS connection")                                                       \
 	REASON(bad_token, "wrong token")                                                           \
+	REASON(bad_seal, "bytes that were changed, repeated or left out on their way")             \
 	REASON(bad_names, "names are not hidden: start the workers with CREMA_REDACT_KEYS=on")     \
 	REASON(bad_version, "no common protocol version")                                          \
 	REASON(bad_frame, "bytes that are no valid frame")                                         \
@@ -63,7 +64,9 @@ struct server_config {
 	struct journal *journal;
 	struct live *live;		/* is fed with what is journaled; NULL: nobody wants it */
 	struct tls_context *tls;	/* NULL: connections are plain */
-	const struct auth_token *token; /* NULL: any peer is welcome */
+	const struct auth_token *token; /* NULL: none */
+	bool insecure;			/* agents without a token are welcome */
+	bool old_agents;		/* of protocol 1, too: nothing of theirs is sealed */
 	const char *name;		/* told in WELCOME */
 	bool redacted_only;		/* refuse agents that send names in the clear */
 	/* 0: the values above */
