@@ -48,6 +48,8 @@
 	REASON(too_large, "a frame that is too large")                                             \
 	REASON(too_slow, "too slow")                                                               \
 	REASON(too_many, "too many connections")                                                   \
+	REASON(too_many_streams, "too many streams of one worker, or of all")                      \
+	REASON(too_many_workers, "too many workers that have not said goodbye")                    \
 	REASON(not_reading, "does not read its acknowledgements")                                  \
 	REASON(cut, "connection ended inside a frame")                                             \
 	REASON(no_memory, "out of memory")
@@ -77,7 +79,7 @@ struct server_config {
 struct server_stats {
 	uint64_t connections;		 /* accepted so far */
 	uint64_t connected;		 /* agents that are past the handshake now */
-	uint64_t workers;		 /* ever seen, earlier collectors' included */
+	uint64_t workers; /* with records here, earlier collectors' included, or connected */
 	uint64_t frames, records, bytes; /* journaled: DATA only, bytes as they came */
 	uint64_t duplicate_records;
 	uint64_t missing_records; /* numbers that a stream left out */

@@ -41,6 +41,8 @@ void server_conn_free(struct server_conn *conn)
 	server->conn_count--;
 	if (conn->state == CONN_OPEN)
 		agent_left(conn);
+	if (conn->progress)
+		server_streams_leave(&server->streams, conn->progress);
 	secure_close(&conn->stream);
 	buf_release(&conn->hello);
 	buf_release(&conn->in);

@@ -97,6 +97,21 @@ int server_open_map(struct server_conn *conn, const struct frame *frame, struct 
 	return 0;
 }
 
+/* From now on the connection speaks for this one. 0 or -ENOMEM. */
+static int take_stream(struct server_conn *conn, uint64_t stream)
+{
+	struct server_streams *streams = &conn->server->streams;
+	struct server_progress *progress = server_streams_get(streams, conn->worker, stream);
+
+	if (!progress)
+		return -ENOMEM;
+	server_streams_use(progress);
+	if (conn->progress)
+		server_streams_leave(streams, conn->progress);
+	conn->progress = progress;
+	return 0;
+}
+
 /* Also later on an open connection: newer facts, or another stream of the same worker. */
 static int on_hello(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
 		    size_t bytes)
@@ -107,6 +122,10 @@ static int on_hello(struct server_conn *conn, const struct frame *frame, const u
 
 	if (memcmp(conn->worker, frame->head.worker, sizeof(conn->worker)) != 0)
 		return server_conn_drop(conn, SERVER_bad_order, "a hello of another worker");
+	if (server_streams_full(&conn->server->streams, conn->worker, frame->head.stream))
+		return server_conn_drop(conn, SERVER_too_many_streams, NULL);
+	if (live_full(conn->server->config.live, conn->worker))
+		return server_conn_drop(conn, SERVER_too_many_workers, NULL);
 	if (server_open_map(conn, frame, &map))
 		return -1;
 	names = get(&map.root, "task_fields");
@@ -130,10 +149,10 @@ static int on_hello(struct server_conn *conn, const struct frame *frame, const u
 	unpack_release(&map);
 	if (!sane)
 		return server_conn_drop(conn, SERVER_bad_payload, "a hello without its lists");
-	conn->progress =
-		server_streams_get(&conn->server->streams, conn->worker, frame->head.stream);
+	if (take_stream(conn, frame->head.stream))
+		return server_conn_drop(conn, SERVER_no_memory, NULL);
 	buf_clear(&conn->hello);
-	if (!conn->progress || buf_add(&conn->hello, p, bytes))
+	if (buf_add(&conn->hello, p, bytes))
 		return server_conn_drop(conn, SERVER_no_memory, NULL);
 	conn->journal_hello = (struct journal_hello){conn->hello.data, conn->hello.len, 0};
 	conn->stream_id = frame->head.stream;

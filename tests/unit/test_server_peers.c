@@ -2,6 +2,8 @@
 /* test_server_peers.c - bad peers: refused, told why, counted, and nobody else notices. */
 #include "fixture_server.h"
 
+#include "collector/serve/server_streams.h"
+
 /* The peer was refused for this reason, was told, and a good one still gets through. */
 static void expect_refused(struct site *site, struct agent *agent, enum server_reason reason)
 {
@@ -292,6 +294,46 @@ static void slow_peers_are_dropped(void **state)
 	site_release(&site);
 }
 
+/* Streams with records are kept, so many of a worker; those without are forgotten. */
+static void a_worker_has_so_many_streams(void **state)
+{
+	struct agent agent, other;
+	struct server_stats stats;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_open(&site, &agent, 1);
+	for (unsigned int i = 0; i < 2 * SERVER_STREAMS_OF_WORKER; i++) {
+		agent.stream = 100000 + i;
+		agent_hello(&agent);
+		assert_int_equal(agent_receive(&agent), CREMA_FRAME_WELCOME);
+	}
+	for (unsigned int i = 0; i < SERVER_STREAMS_OF_WORKER; i++) {
+		agent.stream = 1 + i;
+		agent_hello(&agent);
+		assert_int_equal(agent_receive(&agent), CREMA_FRAME_WELCOME);
+		agent_data(&agent, 0, 1);
+		assert_int_equal(agent_ack(&agent), 1);
+	}
+	agent_close(&agent);
+	agent_connect(&site, &agent, 1); /* of one that is known it is still taken */
+	agent.stream = 5;
+	agent_auth(&agent, &site.token);
+	assert_int_equal(agent_proof(&agent), 0);
+	agent_hello(&agent);
+	assert_int_equal(agent_receive(&agent), CREMA_FRAME_WELCOME);
+	assert_int_equal(agent.frame.head.first_seq, 1);
+	agent_open(&site, &other, 2);
+	server_get_stats(site.server, &stats);
+	assert_int_equal(stats.workers, 2);
+	agent_close(&other);
+	agent.stream = 100000;
+	agent_hello(&agent);
+	expect_refused(&site, &agent, SERVER_too_many_streams);
+	site_release(&site);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +350,7 @@ int main(void)
 		cmocka_unit_test(content_that_is_no_messages_is_refused),
 		cmocka_unit_test(half_a_frame_then_close_is_counted),
 		cmocka_unit_test(slow_peers_are_dropped),
+		cmocka_unit_test(a_worker_has_so_many_streams),
 	};
 
 	return fixture_run("server_peers", tests);
