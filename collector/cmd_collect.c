@@ -105,17 +105,11 @@ static int prepare_sockets(struct collect *c, const struct options *options)
 static int prepare_token(struct collect *c, const struct options *options)
 {
 	char path[PATH_MAX] = "", text[PATH_MAX + 256];
-	int err;
+	int err = auth_token_path(path, sizeof(path), options->value[OPT_token_file]);
 
-	err = auth_token_path(path, sizeof(path), options->value[OPT_token_file]);
-	/* Without asking for it we still prove it, where there is one, to agents that have it. */
-	if (options_on(options, OPT_insecure) && !c->http_token) {
-		if (!err)
-			auth_token_read(&c->token, path);
-		return 0;
-	}
-	if (!err)
-		err = auth_token_make(&c->token, path);
+	if (options_on(options, OPT_insecure) && !c->http_token)
+		return auth_token_read(&c->token, path), 0; /* proved, but not asked for */
+	err = err ? err : auth_token_make(&c->token, path);
 	if (err)
 		log_line("collect: %s", auth_explain(text, sizeof(text), err, path));
 	return err;
