@@ -30,6 +30,7 @@ void uplink_init(struct uplink *u, const struct net_address *address,
 void uplink_release(struct uplink *u)
 {
 	stream_close(&u->stream);
+	session_release(&u->session);
 	buf_release(&u->in);
 	buf_release(&u->out);
 	u->state = UPLINK_OFF;
@@ -71,6 +72,7 @@ static void enter(struct uplink *u, enum uplink_state state, uint64_t now)
 static void hang_up(struct uplink *u, uint64_t now)
 {
 	stream_close(&u->stream);
+	session_release(&u->session);
 	buf_clear(&u->in);
 	buf_clear(&u->out);
 	u->outstanding = false;
@@ -165,7 +167,7 @@ static int receive(struct uplink *u, uint64_t now)
 		if (n < (ssize_t)READ_STEP)
 			break;
 	}
-	while ((used = frame_decode(&f, u->in.data + at, u->in.len - at)) > 0) {
+	while ((used = session_frame(&u->session, &f, u->in.data + at, u->in.len - at)) > 0) {
 		int rc = uplink_frame(u, &f, now);
 
 		if (rc)
@@ -175,7 +177,9 @@ static int receive(struct uplink *u, uint64_t now)
 	buf_consume(&u->in, at);
 	if (used == -EAGAIN || at == u->in.len)
 		return 0;
-	uplink_trouble(u, "what answers there is no crema collector of this version");
+	uplink_trouble(u, u->session.sealed
+				  ? "what the collector sent was changed on its way"
+				  : "what answers there is no crema collector of this version");
 	return -EPROTO;
 }
 
@@ -202,7 +206,7 @@ static int send_frames(struct uplink *u, uint64_t now)
 	for (int i = 0; !rc && !u->out.len && i < SEND_ROUND; i++) {
 		if (u->resend_hello) {
 			u->resend_hello = false;
-			buf_add(&u->out, u->source->hello->data, u->source->hello->len);
+			rc = uplink_hello(u);
 		} else if (uplink_clock_due(u, now)) {
 			uplink_clock_send(u);
 		} else {
@@ -212,9 +216,9 @@ static int send_frames(struct uplink *u, uint64_t now)
 			if (!u->outstanding)
 				u->heard_ns = now;
 			u->outstanding = true;
-			buf_add(&u->out, p, n);
+			rc = session_send(&u->session, &u->out, p, n);
 		}
-		rc = u->out.error ? u->out.error : drain_out(u);
+		rc = rc < 0 ? rc : u->out.error ? u->out.error : drain_out(u);
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -241,6 +245,8 @@ void uplink_run(struct uplink *u, uint64_t now)
 		rc = send_frames(u, now);
 	else if (!rc && u->state > UPLINK_CHALLENGED)
 		rc = drain_out(u);
+	else if (rc == -EACCES)
+		drain_out(u); /* why we go */
 	if (!rc && u->state != UPLINK_OFF && too_long(u, now))
 		rc = -ETIMEDOUT;
 	/* A collector with TLS waits for the first word, one without says it. */

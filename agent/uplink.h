@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uplink.h - the connection to the collector: connect, prove the token, send, take
+ * uplink.h - the connection to the collector: connect, have it prove the token, send, take
  * acknowledgements, exchange clocks; and again with growing pauses when it breaks.
+ *
+ * An agent that has a token tells nothing but a random number before the collector has proved that
+ * it has the same one, and everything afterwards is sealed (common/session.h). An agent that finds
+ * no token file sends to whoever answers; one that has had a token, or whose file is of no use,
+ * does not. CREMA_INSECURE=on: as if there were no token.
  *
  * What is sent comes from a source (the agent's outbox, or a dead agent's spool file). Nothing
  * blocks: the caller polls uplink_fd() for uplink_events() until uplink_due(), then calls
@@ -13,10 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/auth.h"
 #include "common/buf.h"
-#include "common/frame.h"
 #include "common/net.h"
+#include "common/session.h"
 #include "common/tls_settings.h"
 
 #define UPLINK_PAUSE_MIN_NS  250000000u
@@ -41,6 +45,7 @@ enum uplink_state {
 	UPLINK_OFF,
 	UPLINK_CONNECTING,
 	UPLINK_CHALLENGED, /* waits for the challenge */
+	UPLINK_PROVING,	   /* waits for the collector's proof */
 	UPLINK_GREETING,   /* waits for the welcome */
 	UPLINK_READY,
 };
@@ -63,6 +68,8 @@ struct uplink {
 	struct net_address address;
 	struct uplink_security *security;
 	struct stream stream;
+	struct session session;
+	bool had_token; /* on any connection so far */
 	enum uplink_state state;
 	uint64_t since_ns;  /* state was entered; CLOCK_MONOTONIC */
 	uint64_t heard_ns;  /* last acknowledgement, or last time nothing was outstanding */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -14,68 +15,106 @@ static int put_frame(struct uplink *u, uint8_t type, const struct buf *raw)
 {
 	struct crema_frame_header head =
 		frame_head(type, u->source->worker, u->source->stream);
+	struct buf frame = BUF_INIT;
+	int rc = raw->error;
 
-	if (raw->error)
-		return raw->error;
-	return frame_encode(&u->out, &head, raw->data, raw->len);
+	if (!rc)
+		rc = frame_encode(&frame, &head, raw->data, raw->len);
+	if (!rc)
+		rc = session_send(&u->session, &u->out, frame.data, frame.len);
+	buf_release(&frame);
+	return rc;
 }
 
-static int put_auth(struct uplink *u, const uint8_t *nonce)
+int uplink_hello(struct uplink *u)
 {
-	uint8_t mine[AUTH_NONCE_BYTES], mac[AUTH_MAC_BYTES];
-	char path[PATH_MAX];
-	struct auth_token token;
-	struct buf raw = BUF_INIT;
-	msgpack_packer pk;
-	int rc = auth_random(mine, sizeof(mine));
-	int no_token = auth_token_path(path, sizeof(path), NULL);
+	return session_send(&u->session, &u->out, u->source->hello->data, u->source->hello->len);
+}
 
-	if (rc)
-		return rc;
-	if (!no_token)
-		no_token = auth_token_read(&token, path);
-	if (no_token)
-		auth_explain(u->trouble, sizeof(u->trouble), no_token, path);
-	else
-		rc = auth_mac(&token, nonce, mine, u->source->worker, mac);
-	memset(&token, 0, sizeof(token));
-	pack_init(&pk, &raw);
-	pack_map(&pk, 3);
-	pack_kv_u64(&pk, "version", CREMA_WIRE_VERSION);
-	pack_kv_bin(&pk, "nonce", mine, sizeof(mine));
-	pack_text(&pk, "mac");
-	/* Without a token we go on: the collector may run with --insecure. */
-	if (no_token || rc)
-		pack_nil(&pk);
-	else
-		pack_bin(&pk, mac, sizeof(mac));
-	rc = rc ? rc : put_frame(u, CREMA_FRAME_AUTH, &raw);
-	buf_release(&raw);
-	return rc;
+static bool is_insecure(void)
+{
+	const char *set = getenv("CREMA_INSECURE");
+
+	return set && strcmp(set, "on") == 0;
+}
+
+/*
+ * 1: there is a token; 0: there is none, and may be none; else -errno with why. Only where no file
+ * was named, none is there and none has ever been, it may be missing: a token that cannot be read
+ * must not open the way to whoever answers.
+ */
+static int find_token(struct uplink *u, struct auth_token *token)
+{
+	const char *named = getenv("CREMA_TOKEN_FILE");
+	char path[PATH_MAX] = "";
+	int rc;
+
+	if (is_insecure())
+		return 0;
+	rc = auth_token_path(path, sizeof(path), NULL);
+	if (!rc)
+		rc = auth_token_read(token, path);
+	u->had_token = u->had_token || !rc;
+	if (!rc)
+		return 1;
+	auth_explain(u->trouble, sizeof(u->trouble), rc, path);
+	return rc != -ENOENT || u->had_token || (named && *named) ? rc : 0;
 }
 
 static int on_challenge(struct uplink *u, const msgpack_object *map, uint64_t now)
 {
-	struct text nonce = get_bin(map, "nonce");
-	uint64_t min = get_u64(map, "min", 0), max = get_u64(map, "max", 0);
+	struct auth_token token;
 	int rc;
 
-	if (u->state != UPLINK_CHALLENGED || !nonce.ptr || nonce.len != AUTH_NONCE_BYTES)
+	if (u->state != UPLINK_CHALLENGED)
 		return -EPROTO;
-	if (min > CREMA_WIRE_VERSION || max < CREMA_WIRE_OLDEST) {
-		uplink_trouble(u, "the collector speaks versions %u to %u of the protocol, this "
-			       "agent %u; use the same release of crema on both",
-			       (unsigned int)min, (unsigned int)max, CREMA_WIRE_VERSION);
-		return -EPROTONOSUPPORT;
-	}
 	u->trouble[0] = '\0';
-	rc = put_auth(u, (const uint8_t *)nonce.ptr);
+	rc = find_token(u, &token);
+	if (rc >= 0)
+		rc = session_answer(&u->session, rc ? &token : NULL, map, u->source->worker,
+				    &u->out);
+	auth_forget(&token, sizeof(token));
+	if (rc == -EPROTONOSUPPORT)
+		uplink_trouble(u,
+			       "the collector speaks versions %u to %u of the protocol, this agent "
+			       "%u; use the same release of crema on both",
+			       (unsigned int)u->session.oldest, (unsigned int)u->session.newest,
+			       CREMA_PROTOCOL);
+	if (rc)
+		return rc;
+	u->state = UPLINK_PROVING;
+	u->since_ns = now;
+	return 0;
+}
+
+/* Nothing of ours was told so far. */
+static int on_proof(struct uplink *u, const msgpack_object *map, uint64_t now)
+{
+	struct buf raw = BUF_INIT;
+	msgpack_packer pk;
+	char name[300];
+	int rc;
+
+	if (u->state != UPLINK_PROVING)
+		return -EPROTO;
+	rc = session_proof(&u->session, map, &u->out);
+	if (rc == -EACCES) {
+		uplink_trouble(u, "the collector at %.190s does not know the token",
+			       net_text(name, sizeof(name), &u->address));
+		pack_init(&pk, &raw);
+		pack_map(&pk, 1);
+		pack_kv_text(&pk, "reason", "wrong token");
+		put_frame(u, CREMA_FRAME_REFUSE, &raw);
+		buf_release(&raw);
+	}
 	if (!rc)
-		rc = buf_add(&u->out, u->source->hello->data, u->source->hello->len);
+		rc = uplink_hello(u);
+	if (rc)
+		return rc;
 	u->resend_hello = false;
 	u->state = UPLINK_GREETING;
 	u->since_ns = now;
-	return rc;
+	return 0;
 }
 
 static int on_refuse(struct uplink *u, const msgpack_object *map)
@@ -153,6 +192,8 @@ static int on_map(struct uplink *u, const struct frame *f, const msgpack_object 
 	switch (f->head.type) {
 	case CREMA_FRAME_CHALLENGE:
 		return on_challenge(u, map, now);
+	case CREMA_FRAME_PROOF:
+		return on_proof(u, map, now);
 	case CREMA_FRAME_WELCOME:
 		return on_welcome(u, f->head.first_seq, now);
 	case CREMA_FRAME_REFUSE:

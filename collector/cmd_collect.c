@@ -78,13 +78,11 @@ static int prepare_sockets(struct collect *c, const struct options *options)
 static int prepare_token(struct collect *c, const struct options *options)
 {
 	char path[PATH_MAX] = "", text[PATH_MAX + 256];
-	int err;
+	int err = auth_token_path(path, sizeof(path), options->value[OPT_token_file]);
 
 	if (options_on(options, OPT_insecure) && !c->http_token)
-		return 0;
-	err = auth_token_path(path, sizeof(path), options->value[OPT_token_file]);
-	if (!err)
-		err = auth_token_make(&c->token, path);
+		return auth_token_read(&c->token, path), 0; /* proved, but not asked for */
+	err = err ? err : auth_token_make(&c->token, path);
 	if (err)
 		log_line("collect: %s", auth_explain(text, sizeof(text), err, path));
 	return err;
@@ -186,7 +184,9 @@ static int start_server(struct collect *c, const struct options *options)
 	struct server_config config = {
 		.loop = c->loop,
 		.journal = c->journal,
-		.token = options_on(options, OPT_insecure) ? NULL : &c->token,
+		.token = c->token.len ? &c->token : NULL,
+		.insecure = options_on(options, OPT_insecure),
+		.old_agents = options_on(options, OPT_old_agents),
 		.tls = c->certificates.context,
 		.name = c->name,
 		.redacted_only = options_on(options, OPT_redact_keys),

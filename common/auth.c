@@ -179,6 +179,40 @@ const char *auth_explain(char *out, size_t size, int error, const char *path)
 	return out;
 }
 
+int auth_derive(const struct auth_token *t, const char *label, const void *p, size_t n,
+		uint8_t *out)
+{
+	uint8_t message[256];
+	size_t head = strlen(label) + 1;
+	unsigned int got;
+
+	if (head + n > sizeof(message))
+		return -EINVAL;
+	memcpy(message, label, head);
+	memcpy(message + head, p, n);
+	return HMAC(EVP_sha256(), t->text, (int)t->len, message, head + n, out, &got) ? 0 : -ENOMEM;
+}
+
+_Static_assert(sizeof(struct auth_start) == 3 + 2 * AUTH_NONCE_BYTES + CREMA_WORKER_ID_BYTES,
+	       "hashed as it lies in memory");
+
+int auth_keys(const struct auth_token *t, const struct auth_start *start, struct auth_keys *keys)
+{
+	int rc = auth_derive(t, "crema proof of the collector", start, sizeof(*start), keys->proof);
+
+	if (!rc)
+		rc = auth_derive(t, "crema key to the collector", start, sizeof(*start),
+				 keys->to_collector);
+	return rc ? rc
+		  : auth_derive(t, "crema key to the agent", start, sizeof(*start),
+				keys->to_agent);
+}
+
+void auth_forget(void *p, size_t n)
+{
+	OPENSSL_cleanse(p, n);
+}
+
 int auth_mac(const struct auth_token *t, const uint8_t *collector_nonce, const uint8_t *agent_nonce,
 	     const uint8_t *worker, uint8_t *mac)
 {

@@ -2,8 +2,9 @@
 /*
  * auth.h - the shared token and the proof of its possession.
  *
- * The token is a line of text in a file that only its owner may read. It never travels: the agent
- * sends HMAC-SHA256(token, collector nonce + agent nonce + worker id). No state; any thread.
+ * The token is a line of text in a file that only its owner may read. It never travels: what is
+ * sent is HMAC-SHA256 of it and of what the connection began with. Each use has a label of its own,
+ * so that what proves one thing is worth nothing elsewhere. No state; any thread.
  */
 #ifndef COMMON_AUTH_H
 #define COMMON_AUTH_H
@@ -11,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "wire.h"
 
 #define AUTH_TOKEN_MAX   256
 #define AUTH_TOKEN_MIN   16
@@ -41,7 +44,27 @@ const char *auth_explain(char *out, size_t size, int error, const char *path);
 
 /* Fills p with random bytes: 0 or -errno. */
 int auth_random(void *p, size_t n);
-/* 0 or -ENOMEM. Nonces have AUTH_NONCE_BYTES, worker 16, mac AUTH_MAC_BYTES. */
+/* HMAC-SHA256(token, label, a NUL, then p[0..n)); out has AUTH_MAC_BYTES. 0,
+ * -EINVAL (more than 256 bytes together) or -ENOMEM. */
+int auth_derive(const struct auth_token *t, const char *label, const void *p, size_t n,
+		uint8_t *out);
+
+/* How an agent's connection began. Proof and keys cover all of it, the offer of versions too. */
+struct auth_start {
+	uint8_t min, max, version; /* the collector's offer, the agent's choice */
+	uint8_t collector_nonce[AUTH_NONCE_BYTES], agent_nonce[AUTH_NONCE_BYTES];
+	uint8_t worker[CREMA_WORKER_ID_BYTES];
+};
+struct auth_keys {
+	uint8_t proof[AUTH_MAC_BYTES]; /* the collector's */
+	uint8_t to_collector[AUTH_MAC_BYTES], to_agent[AUTH_MAC_BYTES]; /* for seal.h */
+};
+/* 0 or -ENOMEM. */
+int auth_keys(const struct auth_token *t, const struct auth_start *start, struct auth_keys *keys);
+/* Overwrites a secret; the compiler cannot leave it out. */
+void auth_forget(void *p, size_t n);
+
+/* Protocol 1: the agent's proof. 0 or -ENOMEM. Nonces have AUTH_NONCE_BYTES, worker 16. */
 int auth_mac(const struct auth_token *t, const uint8_t *collector_nonce, const uint8_t *agent_nonce,
 	     const uint8_t *worker, uint8_t *mac);
 /* HMAC-SHA256 of anything; out has AUTH_MAC_BYTES. 0 or -ENOMEM. */

@@ -11,9 +11,14 @@
  * (its start, CLOCK_REALTIME ns). Records of a stream are numbered from 0; `first_seq` is the
  * first one in the frame, `count` how many there are. A receiver drops records it has.
  *
- * Handshake: collector CHALLENGE; agent AUTH, HELLO; collector WELCOME or REFUSE; then DATA and
- * CLOCK one way, ACK and CLOCK the other. mac = HMAC-SHA256(token, collector nonce + agent nonce +
- * worker id). Tokens, environment and arguments are never sent.
+ * Handshake (protocol 2): collector CHALLENGE; agent AUTH with its nonce; collector PROOF that it
+ * has the token; agent PROOF, HELLO; collector WELCOME or REFUSE; then DATA and CLOCK one way, ACK
+ * and CLOCK the other. After the collector's PROOF every frame travels in a sealed record of its
+ * own (common/seal.h), under keys made from the token and both nonces (common/auth.h): that it
+ * opens is the agent's proof. Without a token (`crema collect --insecure`) nonce and mac are nil,
+ * the agent sends no PROOF and frames travel as they are. Protocol 1: AUTH carries mac = HMAC-SHA256(token, collector nonce + agent
+ * nonce + worker id), HELLO follows at once, there is no PROOF and nothing is sealed. Tokens,
+ * environment and arguments are never sent.
  *
  * HELLO's map: {"facts": {...}, "task_fields": [names...]}. facts (all optional, nil = unknown):
  *   host, boot_id, pid, start_ticks, agent_pid, agent_version, shim_abi, cpu_model, cores,
@@ -71,9 +76,12 @@
 #include <stdint.h>
 
 #define CREMA_WIRE_MAGIC   0x464d5243u /* "CRMF" in memory */
-#define CREMA_WIRE_VERSION 1u
+#define CREMA_WIRE_VERSION 1u /* of frames, in each header, on disk too */
 #define CREMA_WIRE_OLDEST  1u
 #define CREMA_FILE_FORMAT  1u
+
+#define CREMA_PROTOCOL        2u /* of connections: what is said, and how it is protected */
+#define CREMA_PROTOCOL_OLDEST 1u /* which a collector takes only if it is told to */
 
 #define CREMA_FRAME_ZLIB       1u             /* flag: payload is zlib data */
 #define CREMA_FRAME_STORED_MAX (1u << 20)     /* refuse more stored bytes */

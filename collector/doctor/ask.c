@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ask.c - CHALLENGE, AUTH, and CLOCK or REFUSE. */
+/* ask.c - CHALLENGE, AUTH, PROOF, and CLOCK or REFUSE. */
 #include "collector/doctor/ask.h"
 
 #include <errno.h>
@@ -8,11 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/auth.h"
 #include "common/clock.h"
-#include "common/frame.h"
 #include "common/log.h"
-#include "common/pack.h"
+#include "common/session.h"
 #include "common/tls_settings.h"
 
 #define MOST_NS 10000000000u
@@ -21,6 +19,7 @@
 
 struct talk {
 	struct stream stream;
+	struct session session;
 	struct buf in, out;
 	struct auth_token token;
 	uint8_t worker[CREMA_WORKER_ID_BYTES];
@@ -28,63 +27,49 @@ struct talk {
 	bool done;
 };
 
-static int put(struct talk *t, uint8_t type, struct buf *raw)
-{
-	struct crema_frame_header head = frame_head(type, t->worker, 1);
-
-	return frame_encode_buf(&t->out, &head, raw);
-}
-
-static int put_auth(struct talk *t, const uint8_t *nonce)
-{
-	uint8_t mine[AUTH_NONCE_BYTES], mac[AUTH_MAC_BYTES];
-	struct buf raw = BUF_INIT;
-	msgpack_packer pk;
-	int err = auth_random(mine, sizeof(mine));
-
-	if (!err && t->token.len)
-		err = auth_mac(&t->token, nonce, mine, t->worker, mac);
-	if (err)
-		return err;
-	pack_init(&pk, &raw);
-	pack_map(&pk, 3);
-	pack_kv_u64(&pk, "version", CREMA_WIRE_VERSION);
-	pack_kv_bin(&pk, "nonce", mine, sizeof(mine));
-	if (t->token.len)
-		pack_kv_bin(&pk, "mac", mac, sizeof(mac));
-	else
-		pack_kv_nil(&pk, "mac");
-	return put(t, CREMA_FRAME_AUTH, &raw);
-}
-
 static int put_clock(struct talk *t)
 {
-	struct buf raw = BUF_INIT;
+	struct crema_frame_header head = frame_head(CREMA_FRAME_CLOCK, t->worker, 1);
+	struct buf raw = BUF_INIT, frame = BUF_INIT;
 	msgpack_packer pk;
+	int err;
 
 	t->sent_ns = clock_real_ns();
 	pack_init(&pk, &raw);
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, "t0", t->sent_ns);
-	return put(t, CREMA_FRAME_CLOCK, &raw);
+	err = frame_encode_buf(&frame, &head, &raw);
+	if (!err)
+		err = session_send(&t->session, &t->out, frame.data, frame.len);
+	buf_release(&frame);
+	return err;
 }
 
 static int on_challenge(struct ask *a, struct talk *t, const msgpack_object *map)
 {
-	struct text nonce = get_bin(map, "nonce");
+	int err;
 
-	a->oldest = get_u64(map, "min", 0);
-	a->newest = get_u64(map, "max", 0);
-	if (a->challenged || nonce.len != AUTH_NONCE_BYTES)
+	if (a->challenged)
 		return -EPROTO;
-	a->challenged = true;
-	if (a->oldest > CREMA_WIRE_VERSION || a->newest < CREMA_WIRE_OLDEST) {
+	err = session_answer(&t->session, t->token.len ? &t->token : NULL, map, t->worker, &t->out);
+	a->oldest = t->session.oldest;
+	a->newest = t->session.newest;
+	a->challenged = err != -EPROTO;
+	if (err == -EPROTONOSUPPORT)
 		WHY(a, "it speaks versions %llu to %llu of the protocol, this crema %u",
-		    (unsigned long long)a->oldest, (unsigned long long)a->newest,
-		    CREMA_WIRE_VERSION);
-		return -EPROTONOSUPPORT;
+		    (unsigned long long)a->oldest, (unsigned long long)a->newest, CREMA_PROTOCOL);
+	return err;
+}
+
+static int on_proof(struct ask *a, struct talk *t, const msgpack_object *map)
+{
+	int err = session_proof(&t->session, map, &t->out);
+
+	if (err == -EACCES) {
+		a->unproved = true;
+		WHY(a, "it does not know the token");
 	}
-	return put_auth(t, (const uint8_t *)nonce.ptr) || put_clock(t) ? -ENOMEM : 0;
+	return err ? err : put_clock(t);
 }
 
 static int on_frame(struct ask *a, struct talk *t, uint8_t type, const msgpack_object *map)
@@ -94,6 +79,8 @@ static int on_frame(struct ask *a, struct talk *t, uint8_t type, const msgpack_o
 
 	if (type == CREMA_FRAME_CHALLENGE)
 		return on_challenge(a, t, map);
+	if (type == CREMA_FRAME_PROOF)
+		return a->challenged && !t->sent_ns ? on_proof(a, t, map) : -EPROTO;
 	if (type == CREMA_FRAME_REFUSE) {
 		WHY(a, "it refuses: %s",
 		    text_copy(reason, sizeof(reason), get_text(map, "reason")));
@@ -117,7 +104,7 @@ static int take_frames(struct ask *a, struct talk *t)
 	ssize_t used = 0;
 	int err = 0;
 
-	while (!err && !t->done && (used = frame_decode(&f, t->in.data, t->in.len)) > 0) {
+	while (!err && !t->done && (used = session_frame(&t->session, &f, t->in.data, t->in.len)) > 0) {
 		err = frame_payload(&f, &scratch, &raw);
 		if (!err)
 			err = unpack_open(&map, raw, f.head.raw_bytes);
@@ -210,7 +197,8 @@ int ask_collector(struct ask *a, const struct net_address *address, const char *
 		       "CREMA_TLS_CA_FILE)");
 	if (err && !a->why[0])
 		WHY(a, "%s", log_error(err));
-	memset(&t.token, 0, sizeof(t.token));
+	auth_forget(&t.token, sizeof(t.token));
+	session_release(&t.session);
 	stream_close(&t.stream);
 	buf_release(&t.in);
 	buf_release(&t.out);

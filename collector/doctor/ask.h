@@ -13,6 +13,7 @@
 
 struct ask {
 	bool connected, tls, challenged, had_token, accepted;
+	bool unproved;		 /* it could not prove that it has our token */
 	uint64_t oldest, newest; /* versions of the protocol it speaks */
 	int64_t offset_ns;	 /* its clock less ours */
 	uint64_t error_ns;	 /* of that: half of the way there and back */

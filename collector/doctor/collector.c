@@ -12,6 +12,7 @@
 #include "collector/doctor/doctor.h"
 #include "collector/top/top_fetch.h"
 #include "common/auth.h"
+#include "common/dirs.h"
 #include "common/log.h"
 #include "version.h"
 #include "wire.h"
@@ -65,7 +66,8 @@ static void look_at_folder(struct doctor *d, const char *path)
 	doctor_advise(d, "make the folder, on a file system that all nodes share");
 }
 
-static void look_at_collector(struct doctor *d, const char *name, const char *token_file)
+static void look_at_collector(struct doctor *d, const char *name, const char *token_file,
+			      const char *spool)
 {
 	struct net_address address;
 	struct ask a;
@@ -82,17 +84,26 @@ static void look_at_collector(struct doctor *d, const char *name, const char *to
 	if (!ask_collector(&a, &address, token_file)) {
 		doctor_say(d, DOCTOR_OK, "collector", "%s answers%s and takes %s", name,
 			   a.tls ? " (TLS)" : "",
-			   a.had_token ? "our token" : "agents without a token");
+			   a.had_token ? "our token"
+				       : "agents without a token");
 		look_at_clock(d, &a, name);
 		return;
 	}
-	doctor_say(d, DOCTOR_BAD, "collector", "%s: %s", name, a.why);
+	if (a.unproved)
+		doctor_say(d, DOCTOR_BAD, "collector",
+			   "the collector at %s does not know the token; records are kept in %s",
+			   name, *spool ? spool : "the agents' spool");
+	else
+		doctor_say(d, DOCTOR_BAD, "collector", "%s: %s", name, a.why);
 	if (!a.connected)
 		doctor_advise(d,
 			      "is 'crema collect' running there, and does a firewall let this node "
 			      "in? agents keep records "
 			      "in their spool meanwhile; CREMA_COLLECTOR=dir:PATH needs no port");
-	else if (a.challenged && a.newest >= CREMA_WIRE_OLDEST)
+	else if (a.unproved)
+		doctor_advise(d, "who listens there? if it is your collector, the token here is "
+				 "another one: 'crema token' on its machine shows the right one");
+	else if (a.challenged && a.newest >= CREMA_PROTOCOL)
 		doctor_advise(d, "%s; 'crema token' on the collector's machine shows the right one",
 			      a.had_token ? "the token here is another one"
 					  : "there is no token here");
@@ -152,16 +163,19 @@ static void look_at_page(struct doctor *d)
 
 void doctor_collector(struct doctor *d)
 {
+	char state[PATH_MAX], spool[PATH_MAX] = "";
 	const char *file;
 
+	if (!dirs_state(state, sizeof(state), NULL))
+		dirs_join(spool, sizeof(spool), state, "spool");
 	if (d->collector && *d->collector)
-		doctor_target(d, d->collector, "");
+		doctor_target(d, d->collector, "", spool);
 	for (size_t i = 0; i < d->targets; i++) {
 		file = d->token_file ? d->token_file : d->target[i].token_file;
 		file = *file ? file : NULL;
 		if (strncmp(d->target[i].address, "dir:", 4) != 0)
 			look_at_token(d, file);
-		look_at_collector(d, d->target[i].address, file);
+		look_at_collector(d, d->target[i].address, file, d->target[i].spool);
 	}
 	if (!d->targets) {
 		doctor_say(d, DOCTOR_UNKNOWN, "collector",

@@ -23,6 +23,7 @@ void doctor_release(struct doctor *d)
 	for (size_t i = 0; i < d->targets; i++) {
 		free(d->target[i].address);
 		free(d->target[i].token_file);
+		free(d->target[i].spool);
 	}
 	free(d->target);
 	free(d->line);
@@ -68,7 +69,8 @@ void doctor_advise(struct doctor *d, const char *format, ...)
 	}
 }
 
-void doctor_target(struct doctor *d, const char *address, const char *token_file)
+void doctor_target(struct doctor *d, const char *address, const char *token_file,
+		   const char *spool)
 {
 	struct doctor_target *grown, *t;
 
@@ -83,10 +85,11 @@ void doctor_target(struct doctor *d, const char *address, const char *token_file
 	}
 	d->target = grown;
 	t = &grown[d->targets++];
-	*t = (struct doctor_target){strdup(address), strdup(token_file)};
-	if (!t->address || !t->token_file) {
+	*t = (struct doctor_target){strdup(address), strdup(token_file), strdup(spool)};
+	if (!t->address || !t->token_file || !t->spool) {
 		free(t->address);
 		free(t->token_file);
+		free(t->spool);
 		d->targets--;
 		d->error = -ENOMEM;
 	}

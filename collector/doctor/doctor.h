@@ -37,6 +37,7 @@ struct doctor {
 	int only;			    /* pid of the one worker to look at; 0: all */
 	struct doctor_target {		    /* where agents here send to, each once */
 		char *address, *token_file; /* token_file "": the usual one of this user */
+		char *spool;		    /* where they keep what they cannot send; "": unknown */
 	} * target;
 	size_t targets;
 	size_t workers;
@@ -48,8 +49,9 @@ __attribute__((format(printf, 4, 5))) void doctor_say(struct doctor *d, enum doc
 						      const char *about, const char *format, ...);
 /* What to do about the last line. */
 __attribute__((format(printf, 2, 3))) void doctor_advise(struct doctor *d, const char *format, ...);
-/* Where somebody sends to, with the token of which file. */
-void doctor_target(struct doctor *d, const char *address, const char *token_file);
+/* Where somebody sends to, with the token of which file, and keeps what he cannot send. */
+void doctor_target(struct doctor *d, const char *address, const char *token_file,
+		   const char *spool);
 
 void doctor_machine(struct doctor *d);
 void doctor_installation(struct doctor *d, const char *exe);

@@ -126,10 +126,42 @@ static void token_of(const struct process *p, char *out, size_t size)
 		snprintf(out, size, "%s%s", home ? home : "", home ? "/.config/crema/token" : "");
 }
 
+/* Where the worker's agent keeps what it cannot send, and its agent.log (dirs_state()). */
+static void spool_of(const struct process *p, char *out, size_t size)
+{
+	const char *dir = process_env(p, "CREMA_DIR"), *home = process_env(p, "HOME");
+	const char *state = process_env(p, "XDG_STATE_HOME");
+
+	if (dir && *dir)
+		snprintf(out, size, "%s/spool", dir);
+	else if (state && *state)
+		snprintf(out, size, "%s/crema/spool", state);
+	else
+		snprintf(out, size, "%s%s", home ? home : "",
+			 home ? "/.local/state/crema/spool" : "");
+}
+
+/* A worker's collector, and what its agent needs for it. */
+static void add_target(struct doctor *d, const struct process *p, const char *address)
+{
+	const char *insecure = process_env(p, "CREMA_INSECURE");
+	char token[PATH_MAX], spool[PATH_MAX];
+
+	token_of(p, token, sizeof(token));
+	spool_of(p, spool, sizeof(spool));
+	doctor_target(d, address, token, spool);
+	if (!insecure || strcmp(insecure, "on"))
+		return;
+	doctor_say(d, DOCTOR_WARN, "agent",
+		   "of worker %d sends in the clear to whoever answers at %s (CREMA_INSECURE=on)",
+		   (int)p->pid, address);
+	doctor_advise(d, "start the worker without it, and the collector without --insecure");
+}
+
 static void look_at_agent(struct doctor *d, const struct process *p, const struct crema_shm *m)
 {
 	uint64_t now = clock_boot_ns(), beat = LOAD(&m->agent_heartbeat_boot_ns);
-	char target[1024] = "", token[PATH_MAX];
+	char target[1024] = "";
 	int agents = agents_of(p->pid, target, sizeof(target));
 
 	if (!agents) {
@@ -153,10 +185,8 @@ static void look_at_agent(struct doctor *d, const struct process *p, const struc
 		doctor_say(d, DOCTOR_OK, "agent", "of worker %d is alive, sends to %s", (int)p->pid,
 			   target[0] ? target : "nowhere");
 	}
-	if (target[0]) {
-		token_of(p, token, sizeof(token));
-		doctor_target(d, target, token);
-	}
+	if (target[0])
+		add_target(d, p, target);
 }
 
 static void look_at_memory(struct doctor *d, const struct process *p)
@@ -192,7 +222,7 @@ static void look_at_memory(struct doctor *d, const struct process *p)
 static void look_at_worker(struct doctor *d, const struct process *p)
 {
 	const char *to = process_env(p, "CREMA_COLLECTOR"), *off = process_env(p, "CREMA");
-	char text[1024], advice[512], token[PATH_MAX];
+	char text[1024], advice[512], token[PATH_MAX], spool[PATH_MAX];
 
 	d->workers++;
 	if (p->hidden) {
@@ -220,7 +250,8 @@ static void look_at_worker(struct doctor *d, const struct process *p)
 	}
 	if (to && *to) {
 		token_of(p, token, sizeof(token));
-		doctor_target(d, to, token);
+		spool_of(p, spool, sizeof(spool));
+		doctor_target(d, to, token, spool);
 	}
 }
 

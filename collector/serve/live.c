@@ -7,6 +7,7 @@
 
 #include "collector/serve/live_parts.h"
 #include "common/clock.h"
+#include "common/log.h"
 
 #define SLOTS_MIN 64u
 #define FOLD_EVERY 256u
@@ -169,6 +170,16 @@ static struct live_worker *new_worker(struct live *live, struct live_slot *slot,
 	return w;
 }
 
+static void came_back(struct live *live, struct live_slot *slot)
+{
+	slot->lost = false;
+	live->lost_gone--;
+	if (!live->returned)
+		log_line("collect: a worker came back after it had been silent for long: the live "
+			 "numbers leave out what it does now; the journal is complete");
+	live->returned = true;
+}
+
 struct live_worker *live_worker(struct live *live, const uint8_t *id, bool *folded)
 {
 	struct live_slot *slot;
@@ -180,6 +191,8 @@ struct live_worker *live_worker(struct live *live, const uint8_t *id, bool *fold
 	if (!slot->used)
 		return new_worker(live, slot, id);
 	*folded = !slot->worker;
+	if (slot->lost)
+		came_back(live, slot);
 	return slot->worker;
 }
 
@@ -189,7 +202,43 @@ static void free_worker(struct live_worker *w)
 	free(w);
 }
 
-/* What it counted is in the sums already. */
+/* Takes the worker at *at out; what it counted is in the sums already. */
+static void forget(struct live *live, struct live_worker **at, bool lost)
+{
+	struct live_worker *w = *at;
+	struct live_slot *slot = slot_of(live, w->id);
+
+	*at = w->next;
+	slot->worker = NULL;
+	slot->lost = lost;
+	live->with_notes_gone += w->notes;
+	live->worker_count--;
+	free_worker(w);
+}
+
+void live_fold_lost(struct live *live)
+{
+	struct live_worker **at, *w;
+	int64_t now = live_now_ms();
+	size_t lost = 0;
+
+	/* The newest come first in the list. */
+	for (at = &live->workers; (w = *at);) {
+		if (w->connections > 0 || live_state(w, now) != LIVE_LOST ||
+		    ++lost <= LIVE_LOST_KEPT) {
+			at = &w->next;
+			continue;
+		}
+		forget(live, at, true);
+		live->lost_gone++;
+	}
+}
+
+bool live_full(struct live *live, const uint8_t *id)
+{
+	return live && live->worker_count >= LIVE_WORKERS && !slot_of(live, id)->used;
+}
+
 void live_fold(struct live *live)
 {
 	struct live_worker **at = &live->workers, *w;
@@ -201,12 +250,8 @@ void live_fold(struct live *live)
 			at = &w->next;
 			continue;
 		}
-		*at = w->next;
-		slot_of(live, w->id)->worker = NULL;
-		live->with_notes_gone += w->notes;
-		live->worker_count--;
+		forget(live, at, false);
 		live->gone_count--;
-		free_worker(w);
 	}
 }
 

@@ -7,7 +7,10 @@
  * nothing: a worker's totals are cumulative and the latest by its clock count, an attempt's end
  * counts once. Of task records only ends are looked into, and of them the first few values.
  *
- * Memory: about 2 kB for each worker that is there or left lately, 32 bytes for each earlier one,
+ * Memory: about 2.4 kB for each worker that is there or left lately, LIVE_WORKERS at most (160 MB);
+ * 32 bytes for each earlier one. Those that left are the ones with a goodbye beyond LIVE_GONE_KEPT
+ * and lost ones beyond LIVE_LOST_KEPT. A lost one that comes back after that is journaled as ever, but
+ * what it does from then on is not in the live numbers, which one line says.
  * LIVE_PREFIXES prefixes; nothing for each task. What a worker had counted stays in the sums when
  * it has gone, so they never go down while the journal lives.
  *
@@ -61,6 +64,8 @@
 #define LIVE_SILENT_MS 10000	  /* as model.h's: samples come each second */
 #define LIVE_LOST_MS (10 * 60000) /* without a goodbye */
 #define LIVE_GONE_KEPT 1024	  /* workers that left and are remembered one by one */
+#define LIVE_LOST_KEPT 4096	  /* workers that are lost, the same */
+#define LIVE_WORKERS 65536	  /* remembered one by one: more are not let in */
 #define LIVE_JSON_WORKERS 1000	  /* rows in live.json */
 #define LIVE_NEAR_LIMIT 0.8	  /* of a worker's memory limit */
 
@@ -114,6 +119,8 @@ void live_pack_ended(struct live *live, const uint8_t *worker, msgpack_packer *p
 int live_take_ended(struct live *live, const uint8_t *worker, const msgpack_object *list);
 /* While the journal is read the workers' own clocks say when they were heard of. */
 void live_restoring(struct live *live, bool restoring);
+/* No room for this worker, which is not known yet. live NULL: there always is. */
+bool live_full(struct live *live, const uint8_t *worker);
 /* An agent came (+1) or left (-1). */
 void live_connection(struct live *live, const uint8_t *worker, int change);
 /* Once a second: idle or not, and workers that are long gone are folded into the sums. */

@@ -96,6 +96,7 @@ void live_cluster(struct live *live, struct live_cluster *out)
 	memcpy(out->without, live->without, sizeof(out->without));
 	memcpy(out->ended, live->ended, sizeof(out->ended));
 	out->workers_seen = live->used;
+	out->lost = live->lost_gone;
 	out->workers_counted = live->counted;
 	out->gone_ended = live->gone_ended;
 	out->gone_killed = live->gone_killed;
@@ -150,6 +151,7 @@ void live_tick(struct live *live)
 	}
 	live_tick_from_here(live);
 	live_fold(live);
+	live_fold_lost(live);
 }
 
 bool live_is_idle(const struct live *live, uint64_t *ended)

@@ -62,8 +62,8 @@ struct live_worker {
 
 struct live_slot {
 	uint8_t id[CREMA_WORKER_ID_BYTES];
-	bool used;
-	struct live_worker *worker; /* NULL: folded */
+	bool used, lost;
+	struct live_worker *worker; /* NULL: folded; lost: without a goodbye, and silent since */
 };
 
 struct live {
@@ -71,6 +71,8 @@ struct live {
 	size_t slots, used;
 	struct live_worker *workers;
 	size_t worker_count, gone_count;
+	uint64_t lost_gone; /* lost ones that were folded */
+	bool returned;	    /* and one of them came back */
 	struct live_prefix *prefix; /* LIVE_PREFIXES + 1, the last is "other" */
 	size_t prefixes, prefix_hint;
 	uint64_t sum[LIVE_VALUES]; /* of the workers' latest */
@@ -103,6 +105,8 @@ enum live_state live_state(const struct live_worker *w, int64_t now_ms);
 void live_tick_from_here(struct live *live);
 /* Frees the oldest gone workers beyond LIVE_GONE_KEPT. */
 void live_fold(struct live *live);
+/* Frees lost workers beyond LIVE_LOST_KEPT. */
+void live_fold_lost(struct live *live);
 uint64_t live_layer(const uint64_t *value, enum live_layer layer);
 bool live_layer_known(const struct live_row *row, enum live_layer layer);
 /* No worker could count it. */

@@ -195,7 +195,9 @@ struct server *server_new(const struct server_config *config)
 	default_to(&server->config.sweep_ms, SERVER_SWEEP_MS);
 	server->sweep = loop_timer_new(config->loop, on_sweep, server);
 	server->retry = loop_timer_new(config->loop, on_retry, server);
-	if (!server->sweep || !server->retry) {
+	server->cipher = seal_cipher_new();
+	if (!server->sweep || !server->retry || !server->cipher) {
+		seal_cipher_free(server->cipher);
 		loop_timer_free(server->sweep);
 		loop_timer_free(server->retry);
 		free(server);
@@ -220,6 +222,9 @@ void server_free(struct server *server)
 	buf_release(&server->scratch);
 	buf_release(&server->out);
 	buf_release(&server->starts);
+	buf_release(&server->sealed);
+	buf_release(&server->opened);
+	seal_cipher_free(server->cipher);
 	free(server);
 }
 

@@ -2,7 +2,7 @@
 /*
  * server.h - the collector's side of the agents' connections.
  *
- * Accepts, challenges, checks the token, and journals DATA frames before it acknowledges them;
+ * Accepts, proves the token to the agent and has it proved, and journals DATA frames before it acknowledges them;
  * records that are in the journal already are dropped by their sequence numbers. A peer that
  * misbehaves is told why (REFUSE), dropped and counted; nobody else notices.
  *
@@ -32,13 +32,14 @@
 #define SERVER_RETRY_MS 1000	  /* between tries of a stuck journal */
 #define SERVER_SWEEP_MS 1000	  /* between looks for peers that are too slow */
 #define SERVER_ROUND_BYTES (8u << 20)
-#define SERVER_AUTH_BYTES 1024u		/* largest stored AUTH */
+#define SERVER_AUTH_BYTES 1024u		/* largest stored frame before the token is proved */
 #define SERVER_HELLO_BYTES (256u << 10) /* largest stored HELLO */
 
 /* REASON(id, text): why a peer was dropped. */
 #define SERVER_REASONS                                                                             \
 	REASON(bad_tls, "no TLS connection")                                                       \
 	REASON(bad_token, "wrong token")                                                           \
+	REASON(bad_seal, "bytes that were changed, repeated or left out on their way")             \
 	REASON(bad_names, "names are not hidden: start the workers with CREMA_REDACT_KEYS=on")     \
 	REASON(bad_version, "no common protocol version")                                          \
 	REASON(bad_frame, "bytes that are no valid frame")                                         \
@@ -47,6 +48,8 @@
 	REASON(too_large, "a frame that is too large")                                             \
 	REASON(too_slow, "too slow")                                                               \
 	REASON(too_many, "too many connections")                                                   \
+	REASON(too_many_streams, "too many streams of one worker, or of all")                      \
+	REASON(too_many_workers, "too many workers that have not said goodbye")                    \
 	REASON(not_reading, "does not read its acknowledgements")                                  \
 	REASON(cut, "connection ended inside a frame")                                             \
 	REASON(no_memory, "out of memory")
@@ -63,7 +66,9 @@ struct server_config {
 	struct journal *journal;
 	struct live *live;		/* is fed with what is journaled; NULL: nobody wants it */
 	struct tls_context *tls;	/* NULL: connections are plain */
-	const struct auth_token *token; /* NULL: any peer is welcome */
+	const struct auth_token *token; /* NULL: none */
+	bool insecure;			/* agents without a token are welcome */
+	bool old_agents;		/* of protocol 1, too: nothing of theirs is sealed */
 	const char *name;		/* told in WELCOME */
 	bool redacted_only;		/* refuse agents that send names in the clear */
 	/* 0: the values above */
@@ -74,7 +79,7 @@ struct server_config {
 struct server_stats {
 	uint64_t connections;		 /* accepted so far */
 	uint64_t connected;		 /* agents that are past the handshake now */
-	uint64_t workers;		 /* ever seen, earlier collectors' included */
+	uint64_t workers; /* with records here, earlier collectors' included, or connected */
 	uint64_t frames, records, bytes; /* journaled: DATA only, bytes as they came */
 	uint64_t duplicate_records;
 	uint64_t missing_records; /* numbers that a stream left out */

@@ -41,9 +41,12 @@ void server_conn_free(struct server_conn *conn)
 	server->conn_count--;
 	if (conn->state == CONN_OPEN)
 		agent_left(conn);
+	if (conn->progress)
+		server_streams_leave(&server->streams, conn->progress);
 	secure_close(&conn->stream);
 	buf_release(&conn->hello);
 	buf_release(&conn->in);
+	auth_forget(conn, sizeof(*conn));
 	free(conn);
 }
 
@@ -69,10 +72,16 @@ int server_conn_drop(struct server_conn *conn, enum server_reason reason, const 
 	return -1;
 }
 
+/* The token is still to be proved. */
+static bool is_stranger(const struct server_conn *conn)
+{
+	return conn->state == CONN_AUTH || conn->state == CONN_PROOF;
+}
+
 /* How many stored bytes a frame may have here. */
 static uint32_t size_limit(const struct server_conn *conn, uint8_t type)
 {
-	if (conn->state == CONN_AUTH)
+	if (is_stranger(conn))
 		return SERVER_AUTH_BYTES;
 	return conn->state == CONN_HELLO || type == CREMA_FRAME_HELLO ? SERVER_HELLO_BYTES
 								      : CREMA_FRAME_STORED_MAX;
@@ -89,7 +98,7 @@ static bool too_large(const struct server_conn *conn, const uint8_t *p, size_t n
 	return le32toh(head.magic) == CREMA_WIRE_MAGIC &&
 	       (le32toh(head.stored_bytes) > size_limit(conn, head.type) ||
 		le32toh(head.raw_bytes) >
-			(conn->state == CONN_AUTH ? SERVER_AUTH_BYTES : CREMA_FRAME_RAW_MAX));
+			(is_stranger(conn) ? SERVER_AUTH_BYTES : CREMA_FRAME_RAW_MAX));
 }
 
 static void stop_reading(struct server_conn *conn)
@@ -106,6 +115,10 @@ static int bad_bytes(struct server_conn *conn, const uint8_t *p, int error)
 {
 	if (error == -EPROTONOSUPPORT)
 		return server_conn_drop(conn, SERVER_bad_version, NULL);
+	if (error == -EMSGSIZE)
+		return server_conn_drop(conn, SERVER_too_large, NULL);
+	if (error == -ENOMEM)
+		return server_conn_drop(conn, SERVER_no_memory, NULL);
 	if (conn->state == CONN_AUTH && *p == TLS_HANDSHAKE)
 		return server_conn_drop(conn, SERVER_bad_tls,
 					"it speaks TLS, and no certificate is set up here: see "
@@ -113,10 +126,58 @@ static int bad_bytes(struct server_conn *conn, const uint8_t *p, int error)
 	return server_conn_drop(conn, SERVER_bad_frame, NULL);
 }
 
+/* The frame in a sealed record, to where `whole` points then. As next_frame(). */
+static ssize_t open_sealed(struct server_conn *conn, struct frame *frame, const uint8_t **whole,
+			   const uint8_t *p, size_t n)
+{
+	struct buf *opened = &conn->server->opened;
+	ssize_t got = seal_open(&conn->seal_in, opened, p, n,
+				FRAME_HEAD_BYTES + size_limit(conn, CREMA_FRAME_DATA));
+
+	if (got == -EBADMSG)
+		return server_conn_drop(conn, conn->proved ? SERVER_bad_seal : SERVER_bad_token,
+					NULL);
+	if (got < 0)
+		return got == -EAGAIN ? got : bad_bytes(conn, p, (int)got);
+	conn->proved = true;
+	*whole = opened->data;
+	if (too_large(conn, opened->data, opened->len))
+		return server_conn_drop(conn, SERVER_too_large, NULL);
+	if (frame_decode(frame, opened->data, opened->len) != (ssize_t)opened->len)
+		return server_conn_drop(conn, SERVER_bad_frame, NULL);
+	return got;
+}
+
+/*
+ * The frame that begins at p, verbatim at *whole: the bytes that it takes there; -EAGAIN: it is not
+ * all there; -1.
+ */
+static ssize_t next_frame(struct server_conn *conn, struct frame *frame, const uint8_t **whole,
+			  const uint8_t *p, size_t n)
+{
+	uint32_t magic = 0;
+	ssize_t got;
+
+	if (conn->seal_in.cipher) {
+		if (n < sizeof(magic))
+			return -EAGAIN;
+		memcpy(&magic, p, sizeof(magic));
+		/* No record is as long as that: an agent without our token says so. */
+		if (conn->proved || le32toh(magic) != CREMA_WIRE_MAGIC)
+			return open_sealed(conn, frame, whole, p, n);
+	}
+	if (too_large(conn, p, n))
+		return server_conn_drop(conn, SERVER_too_large, NULL);
+	got = frame_decode(frame, p, n);
+	*whole = p;
+	return got < 0 && got != -EAGAIN ? bad_bytes(conn, p, (int)got) : got;
+}
+
 /* Works off whole frames at p. Bytes used or -1. */
 static ssize_t consume(struct server_conn *conn, const uint8_t *p, size_t n)
 {
 	struct frame frame;
+	const uint8_t *whole = NULL;
 	size_t used = 0;
 	ssize_t got;
 	int err;
@@ -126,18 +187,16 @@ static ssize_t consume(struct server_conn *conn, const uint8_t *p, size_t n)
 		conn->spent = 0;
 	}
 	while (used < n) {
-		if (too_large(conn, p + used, n - used))
-			return server_conn_drop(conn, SERVER_too_large, NULL);
-		got = frame_decode(&frame, p + used, n - used);
-		if (got == -EAGAIN)
-			break;
-		if (got < 0)
-			return bad_bytes(conn, p + used, (int)got);
 		if (conn->spent >= SERVER_ROUND_BYTES) {
 			stop_reading(conn);
 			break;
 		}
-		err = server_frame(conn, &frame, p + used, (size_t)got);
+		got = next_frame(conn, &frame, &whole, p + used, n - used);
+		if (got == -EAGAIN)
+			break;
+		if (got < 0)
+			return -1;
+		err = server_frame(conn, &frame, whole, FRAME_HEAD_BYTES + frame.head.stored_bytes);
 		if (err == -EAGAIN) {
 			stop_reading(conn);
 			break;
@@ -145,6 +204,8 @@ static ssize_t consume(struct server_conn *conn, const uint8_t *p, size_t n)
 		if (err)
 			return -1;
 		used += (size_t)got;
+		if (conn->proved)
+			seal_next(&conn->seal_in);
 	}
 	if (used == n || conn->backlog)
 		conn->frame_ms = 0;

@@ -3,7 +3,7 @@
  * server_conn.h - what the files of the server share; nobody else includes it.
  *
  * server.c: accepting, rounds, timers; server_conn.c: one connection's bytes, limits and end;
- * server_frames.c: what each frame type means; server_acks.c: acknowledging what is written;
+ * server_handshake.c: versions, the proof of the token, the keys; server_frames.c: what each frame type means; server_acks.c: acknowledging what is written;
  * server_restore.c: what earlier collectors wrote, and feeding the live numbers; server_stats.c:
  * lines, notes and numbers. Functions that return -1 have dropped the connection: the caller must
  * not touch it again.
@@ -15,10 +15,13 @@
 #include "collector/serve/server_streams.h"
 #include "collector/serve/secure.h"
 #include "common/buf.h"
+#include "common/pack.h"
+#include "common/seal.h"
 
 enum conn_state {
 	CONN_AUTH,  /* the challenge is out */
-	CONN_HELLO, /* the token was proved */
+	CONN_PROOF, /* our proof is out: what comes now has to be sealed, but for a REFUSE */
+	CONN_HELLO, /* the token was proved, or none is asked for */
 	CONN_OPEN,
 	CONN_ENDING, /* refused; lingers so that the peer can read why */
 };
@@ -31,7 +34,9 @@ struct server_conn {
 	struct secure stream;
 	enum conn_state state;
 	bool backlog; /* whole frames may lie in `in`: the journal or the budget said stop */
+	bool proved;  /* a sealed record of the agent's has been opened: so has it the token */
 	uint8_t nonce[AUTH_NONCE_BYTES];
+	struct seal seal_in, seal_out; /* seal_in.cipher NULL: frames come as they are */
 	uint8_t worker[CREMA_WORKER_ID_BYTES];
 	uint64_t stream_id;
 	uint8_t version;
@@ -63,9 +68,11 @@ struct server {
 	unsigned int conn_count;
 	uint64_t round, refused_noted;
 	struct loop_timer *sweep, *retry;
-	bool retry_set, no_memory, live_failed;
+	bool retry_set, no_memory, live_failed, old_agent_seen;
 	int64_t note_ms; /* when to note dropped peers again */
+	struct evp_cipher_ctx_st *cipher;
 	struct buf scratch, out, starts;
+	struct buf sealed, opened; /* a record on its way out, the text of one that came */
 	struct {
 		int64_t next_ms;
 		uint64_t silent;
@@ -81,8 +88,16 @@ int server_conn_drop(struct server_conn *conn, enum server_reason reason, const 
 /* Frees it at once. */
 void server_conn_free(struct server_conn *conn);
 
-/* server_frames.c */
+/* server_handshake.c */
 int server_send_challenge(struct server_conn *conn);
+/* AUTH: 0 or -1. */
+int server_auth(struct server_conn *conn, const struct frame *frame);
+
+/* server_frames.c */
+/* Encodes and queues one frame; body NULL: no payload. 0 or -1. */
+int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, const struct buf *body);
+/* The frame's payload as a map. 0 (release it) or -1. */
+int server_open_map(struct server_conn *conn, const struct frame *frame, struct unpack *map);
 int server_send_refuse(struct server_conn *conn, const char *reason);
 int server_send_ack(struct server_conn *conn);
 /* One whole frame (verbatim at p). 0; -1; or -EAGAIN: the journal takes nothing now. */

@@ -12,11 +12,22 @@
 
 #define HELLO_NAMES_MAX 4096u
 
-/* Encodes and queues one frame; body NULL: no payload. 0 or -1. */
-static int send_frame(struct server_conn *conn, uint8_t type, uint64_t seq, const struct buf *body)
+/* Sealed once the agent has proved the token: before that it could not open it. */
+static int frame_out(struct server_conn *conn, const struct buf *frame, struct buf *sealed)
+{
+	int err;
+
+	if (!conn->proved)
+		return secure_send(&conn->stream, frame->data, frame->len);
+	buf_clear(sealed);
+	err = seal_put(&conn->seal_out, sealed, frame->data, frame->len);
+	return err ? err : secure_send(&conn->stream, sealed->data, sealed->len);
+}
+
+int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, const struct buf *body)
 {
 	struct crema_frame_header head = frame_head(type, conn->worker, conn->stream_id);
-	struct buf *out = &conn->server->out;
+	struct buf *out = &conn->server->out, *sealed = &conn->server->sealed;
 	int err;
 
 	head.first_seq = seq;
@@ -25,29 +36,13 @@ static int send_frame(struct server_conn *conn, uint8_t type, uint64_t seq, cons
 	if (!err)
 		err = frame_encode(out, &head, body ? body->data : NULL, body ? body->len : 0);
 	if (!err)
-		err = secure_send(&conn->stream, out->data, out->len);
+		err = frame_out(conn, out, sealed);
 	if (!err)
 		return 0;
 	if (conn->state == CONN_ENDING)
 		return -1;
 	return server_conn_drop(conn, err == -ENOBUFS ? SERVER_not_reading : SERVER_no_memory,
 				NULL);
-}
-
-int server_send_challenge(struct server_conn *conn)
-{
-	struct buf body = BUF_INIT;
-	msgpack_packer pk;
-	int err;
-
-	pack_init(&pk, &body);
-	pack_map(&pk, 3);
-	pack_kv_u64(&pk, "min", CREMA_WIRE_OLDEST);
-	pack_kv_u64(&pk, "max", CREMA_WIRE_VERSION);
-	pack_kv_bin(&pk, "nonce", conn->nonce, sizeof(conn->nonce));
-	err = send_frame(conn, CREMA_FRAME_CHALLENGE, 0, &body);
-	buf_release(&body);
-	return err;
 }
 
 int server_send_refuse(struct server_conn *conn, const char *reason)
@@ -59,14 +54,14 @@ int server_send_refuse(struct server_conn *conn, const char *reason)
 	pack_init(&pk, &body);
 	pack_map(&pk, 1);
 	pack_kv_text(&pk, "reason", reason);
-	err = send_frame(conn, CREMA_FRAME_REFUSE, 0, &body);
+	err = server_send(conn, CREMA_FRAME_REFUSE, 0, &body);
 	buf_release(&body);
 	return err;
 }
 
 int server_send_ack(struct server_conn *conn)
 {
-	return send_frame(conn, CREMA_FRAME_ACK, conn->progress->written, NULL);
+	return server_send(conn, CREMA_FRAME_ACK, conn->progress->written, NULL);
 }
 
 static int send_welcome(struct server_conn *conn)
@@ -80,13 +75,12 @@ static int send_welcome(struct server_conn *conn)
 	pack_kv_u64(&pk, "version", conn->version);
 	pack_kv_text(&pk, "name", conn->server->config.name);
 	/* Not `next`: what is only queued could still be lost, so it may be sent again. */
-	err = send_frame(conn, CREMA_FRAME_WELCOME, conn->progress->written, &body);
+	err = server_send(conn, CREMA_FRAME_WELCOME, conn->progress->written, &body);
 	buf_release(&body);
 	return err;
 }
 
-/* The frame's payload as a map. 0 (release it) or -1. */
-static int open_map(struct server_conn *conn, const struct frame *frame, struct unpack *map)
+int server_open_map(struct server_conn *conn, const struct frame *frame, struct unpack *map)
 {
 	const unsigned char *raw;
 	int err = frame_payload(frame, &conn->server->scratch, &raw);
@@ -103,40 +97,18 @@ static int open_map(struct server_conn *conn, const struct frame *frame, struct 
 	return 0;
 }
 
-static bool token_proved(const struct server_conn *conn, const uint8_t *worker, struct text nonce,
-			 struct text mac)
+/* From now on the connection speaks for this one. 0 or -ENOMEM. */
+static int take_stream(struct server_conn *conn, uint64_t stream)
 {
-	const struct auth_token *token = conn->server->config.token;
-	uint8_t want[AUTH_MAC_BYTES];
+	struct server_streams *streams = &conn->server->streams;
+	struct server_progress *progress = server_streams_get(streams, conn->worker, stream);
 
-	if (!token)
-		return true;
-	if (nonce.len != AUTH_NONCE_BYTES || mac.len != AUTH_MAC_BYTES)
-		return false;
-	if (auth_mac(token, conn->nonce, (const uint8_t *)nonce.ptr, worker, want))
-		return false;
-	return auth_equal(want, mac.ptr, sizeof(want));
-}
-
-static int on_auth(struct server_conn *conn, const struct frame *frame)
-{
-	struct unpack map;
-	uint64_t version;
-	bool proved;
-
-	if (open_map(conn, frame, &map))
-		return -1;
-	version = get_u64(&map.root, "version", 0);
-	proved = token_proved(conn, frame->head.worker, get_bin(&map.root, "nonce"),
-			      get_bin(&map.root, "mac"));
-	unpack_release(&map);
-	if (version < CREMA_WIRE_OLDEST || version > CREMA_WIRE_VERSION)
-		return server_conn_drop(conn, SERVER_bad_version, NULL);
-	if (!proved)
-		return server_conn_drop(conn, SERVER_bad_token, NULL);
-	memcpy(conn->worker, frame->head.worker, sizeof(conn->worker));
-	conn->version = (uint8_t)version;
-	conn->state = CONN_HELLO;
+	if (!progress)
+		return -ENOMEM;
+	server_streams_use(progress);
+	if (conn->progress)
+		server_streams_leave(streams, conn->progress);
+	conn->progress = progress;
 	return 0;
 }
 
@@ -150,7 +122,11 @@ static int on_hello(struct server_conn *conn, const struct frame *frame, const u
 
 	if (memcmp(conn->worker, frame->head.worker, sizeof(conn->worker)) != 0)
 		return server_conn_drop(conn, SERVER_bad_order, "a hello of another worker");
-	if (open_map(conn, frame, &map))
+	if (server_streams_full(&conn->server->streams, conn->worker, frame->head.stream))
+		return server_conn_drop(conn, SERVER_too_many_streams, NULL);
+	if (live_full(conn->server->config.live, conn->worker))
+		return server_conn_drop(conn, SERVER_too_many_workers, NULL);
+	if (server_open_map(conn, frame, &map))
 		return -1;
 	names = get(&map.root, "task_fields");
 	facts = get(&map.root, "facts");
@@ -173,10 +149,10 @@ static int on_hello(struct server_conn *conn, const struct frame *frame, const u
 	unpack_release(&map);
 	if (!sane)
 		return server_conn_drop(conn, SERVER_bad_payload, "a hello without its lists");
-	conn->progress =
-		server_streams_get(&conn->server->streams, conn->worker, frame->head.stream);
+	if (take_stream(conn, frame->head.stream))
+		return server_conn_drop(conn, SERVER_no_memory, NULL);
 	buf_clear(&conn->hello);
-	if (!conn->progress || buf_add(&conn->hello, p, bytes))
+	if (buf_add(&conn->hello, p, bytes))
 		return server_conn_drop(conn, SERVER_no_memory, NULL);
 	conn->journal_hello = (struct journal_hello){conn->hello.data, conn->hello.len, 0};
 	conn->stream_id = frame->head.stream;
@@ -247,7 +223,7 @@ static int on_clock(struct server_conn *conn, const struct frame *frame)
 	struct unpack map;
 	int err;
 
-	if (open_map(conn, frame, &map))
+	if (server_open_map(conn, frame, &map))
 		return -1;
 	t0 = get_u64(&map.root, "t0", 0);
 	unpack_release(&map);
@@ -255,7 +231,7 @@ static int on_clock(struct server_conn *conn, const struct frame *frame)
 	pack_map(&pk, 2);
 	pack_kv_u64(&pk, "t0", t0);
 	pack_kv_u64(&pk, "t1", t1);
-	err = send_frame(conn, CREMA_FRAME_CLOCK, 0, &body);
+	err = server_send(conn, CREMA_FRAME_CLOCK, 0, &body);
 	buf_release(&body);
 	conn->server->stats.clocks++;
 	return err;
@@ -267,7 +243,14 @@ int server_frame(struct server_conn *conn, const struct frame *frame, const uint
 	uint8_t type = frame->head.type;
 
 	if (conn->state == CONN_AUTH && type == CREMA_FRAME_AUTH)
-		return on_auth(conn, frame);
+		return server_auth(conn, frame);
+	/* The agent has found our proof wrong, or missing. */
+	if ((conn->state == CONN_PROOF || conn->state == CONN_HELLO) && type == CREMA_FRAME_REFUSE)
+		return server_conn_drop(conn, SERVER_bad_token, NULL);
+	if (conn->state == CONN_PROOF && conn->proved && type == CREMA_FRAME_PROOF) {
+		conn->state = CONN_HELLO;
+		return 0;
+	}
 	if ((conn->state == CONN_HELLO || conn->state == CONN_OPEN) && type == CREMA_FRAME_HELLO)
 		return on_hello(conn, frame, p, bytes);
 	if (conn->state == CONN_OPEN && type == CREMA_FRAME_DATA)

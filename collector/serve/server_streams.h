@@ -2,8 +2,11 @@
 /*
  * server_streams.h - how far each stream of each worker has got.
  *
- * One entry per (worker, stream) that was ever journaled, 80 bytes each, kept for good: it is what
- * recognises duplicates. Entries never move. Zeroed struct = empty table; one thread.
+ * One entry, about 130 bytes with its places in the tables, for each (worker, stream) that has
+ * records in the journal or a connection now; the former are kept for good, as they recognise
+ * duplicates. What a peer can add to that is bounded by SERVER_STREAMS_OF_WORKER and
+ * SERVER_STREAMS. Both tables hash with a seed of this process, so nobody can choose names that
+ * collide. Entries never move. Zeroed struct = empty tables; one thread.
  */
 #ifndef COLLECTOR_SERVER_STREAMS_H
 #define COLLECTOR_SERVER_STREAMS_H
@@ -14,6 +17,9 @@
 
 #include "wire.h"
 
+#define SERVER_STREAMS_OF_WORKER 1024u	/* an agent's life is one: 12 a minute at most */
+#define SERVER_STREAMS		 (4u << 20) /* of all workers, about 0.5 GB */
+
 struct server_progress {
 	uint8_t worker[CREMA_WORKER_ID_BYTES];
 	uint64_t stream;
@@ -23,16 +29,29 @@ struct server_progress {
 	uint64_t leaving;
 	struct server_progress *next_fresh, *next_leaving;
 	bool is_fresh;
+	uint32_t users; /* connections that speak for it */
 };
 
 struct server_streams {
 	struct server_progress **slot;
-	size_t slots, used, workers;
+	size_t slots, used;
+	struct server_streams_worker {
+		uint8_t id[CREMA_WORKER_ID_BYTES];
+		uint32_t streams; /* 0: the slot is free */
+	} *worker;
+	size_t worker_slots, workers;
+	uint64_t seed[2];
 };
 
 /* The entry, made if there is none; NULL: out of memory. */
 struct server_progress *server_streams_get(struct server_streams *streams, const uint8_t *worker,
 					   uint64_t stream);
+/* A peer may not add this one: too many of the worker's, or of all. */
+bool server_streams_full(const struct server_streams *streams, const uint8_t *worker,
+			 uint64_t stream);
+/* One connection more, or one less, which drops an entry that has no records. */
+void server_streams_use(struct server_progress *progress);
+void server_streams_leave(struct server_streams *streams, struct server_progress *progress);
 void server_streams_release(struct server_streams *streams);
 
 #endif

@@ -22,7 +22,8 @@ static void start(void)
 {
 	static char dir[] = "/tmp/crema-fuzz-XXXXXX";
 	struct journal_config journal = {.dir = mkdtemp(dir), .append = append_nothing};
-	struct server_config config = {.name = "here", .linger_ms = 1, .log_ms = 3600000};
+	struct server_config config = {
+		.name = "here", .linger_ms = 1, .log_ms = 3600000, .insecure = true, .old_agents = true};
 	int err;
 
 	loop = loop_new(LOOP_AUTO);

@@ -1,15 +1,12 @@
 """Peers of a collector that mean no good: half-open, slow, and with the token but with frames that are traps."""
 
-import hashlib
-import hmac
-import os
 import selectors
 import socket
 import time
 import zlib
 
 import frames
-import msgpack
+import sealed
 
 WORKER = b"attacker" * 2
 ZEROS = zlib.compress(bytes(4 << 20), 9)
@@ -38,40 +35,20 @@ def connect(port):
     return socket.create_connection(("127.0.0.1", port), timeout=60)
 
 
-def receive(s, n):
-    data = b""
-    while len(data) < n:
-        part = s.recv(n - len(data))
-        assert part, "the collector hung up"
-        data += part
-    return data
-
-
-def frame_of(s):
-    """(its type, its payload) of the next frame."""
-    head = frames.HEAD.unpack(receive(s, frames.HEAD.size))
-    return head[2], receive(s, head[9])
-
-
-def prove(s, token):
-    """Says all that a real agent says until it is welcome."""
-    kind, payload = frame_of(s)
-    assert kind == frames.CHALLENGE
-    nonce, mine = msgpack.unpackb(payload)["nonce"], os.urandom(32)
-    mac = hmac.digest(token, nonce + mine + WORKER, hashlib.sha256)
-    auth = msgpack.packb({"version": 1, "nonce": mine, "mac": mac})
-    s.sendall(frames.sealed(frames.AUTH, auth, WORKER)
-              + frames.frame(frames.HELLO, {"facts": {}, "task_fields": frames.names()}, WORKER))
-    assert frame_of(s)[0] == frames.WELCOME
+def proved(port, token):
+    """A connection on which all has been said that a real agent says until it is welcome."""
+    agent = sealed.Agent(port, token, WORKER)
+    agent.send(frames.frame(frames.HELLO, {"facts": {}, "task_fields": frames.names()}, WORKER))
+    agent.expect(frames.WELCOME)
+    return agent
 
 
 def spring(port, token, trap):
     """Sends one trap; it must be refused, and the connection ended."""
-    with connect(port) as s:
-        if token:
-            prove(s, token)
+    peer = proved(port, token) if token else sealed.Peer(connect(port))
+    with peer.socket as s:
         try:
-            s.sendall(trap)
+            peer.send(trap)
             while s.recv(4096):
                 pass
         except ConnectionError:

@@ -8,7 +8,8 @@ from pathlib import Path
 import msgpack
 
 ROOT = Path(__file__).resolve().parents[2]
-FILE_HEADER, CHALLENGE, AUTH, HELLO, WELCOME, REFUSE, DATA = 1, 2, 3, 4, 5, 6, 7
+FILE_HEADER, CHALLENGE, AUTH, HELLO, WELCOME, REFUSE, DATA, ACK, CLOCK = range(1, 10)
+PROOF = 15
 TASK_PROGRESS, TASK_END, FILE = 2, 3, 12
 BASE_NS, BOOT_NS = 1_795_000_000_000_000_000, 10**12
 HEAD = struct.Struct("<IBBH16sQQIIII")

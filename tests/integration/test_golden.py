@@ -1,22 +1,18 @@
 """Journals and agents of earlier versions: files kept as they were (tests/golden/make_golden.py), read by today's
 collector from the disk and from an agent's connection; and versions that are newer or too old to be understood."""
 
-import hashlib
-import hmac
 import json
-import os
 import socket
 import subprocess
 from pathlib import Path
 
 import cluster
 import frames
-import msgpack
 import pytest
+import sealed
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "journal-1.crema"
 WORKER, TOKEN = b"golden-worker-01", b"golden-token-of-16-and-more"
-CHALLENGE, AUTH, WELCOME, REFUSE, DATA, ACK = 2, 3, 5, 6, 7, 8
 
 
 def report(directory):
@@ -49,47 +45,23 @@ def test_an_old_journal_is_read(tmp_path):
     says_what_it_said(found)
 
 
-class Agent:
-    """An agent's end of a connection, as version 1 speaks."""
-
-    def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), 60)
-
-    def next(self):
-        head = frames.HEAD.unpack(self.read(frames.HEAD.size))
-        return head, self.read(head[9])
-
-    def read(self, n):
-        data = b""
-        while len(data) < n:
-            part = self.socket.recv(n - len(data))
-            assert part, "it hung up"
-            data += part
-        return data
-
-    def challenged(self):
-        head, payload = self.next()
-        assert head[2] == CHALLENGE
-        return msgpack.unpackb(payload)
-
-    def auth(self, nonce, version=1, token=TOKEN):
-        mine = os.urandom(32)
-        mac = hmac.digest(token, nonce + mine + WORKER, hashlib.sha256)
-        return frames.sealed(AUTH, msgpack.packb({"version": version, "nonce": mine, "mac": mac}), WORKER)
-
-
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite"]
 
 
+@pytest.fixture
+def options():
+    return []
+
+
 @pytest.fixture(params=["", "valgrind"])
-def collector(tmp_path, request):
+def collector(tmp_path, request, options):
     """Also under valgrind: what it does with old agents, strangers and its end leaks and touches nothing."""
     (tmp_path / "token").write_bytes(TOKEN + b"\n")
     (tmp_path / "token").chmod(0o600)
     port = cluster.free_port()
     process = cluster.Process("collect", [
         *(VALGRIND if request.param else ()), cluster.BUILD / "crema", "collect", "--listen", f"127.0.0.1:{port}", "--http", f"127.0.0.1:{cluster.free_port()}",
-        "--dir", tmp_path / "state", "--token-file", tmp_path / "token"], tmp_path / "collect.log")
+        "--dir", tmp_path / "state", "--token-file", tmp_path / "token", *options], tmp_path / "collect.log")
     cluster.wait_until(lambda: "status page" in process.text(), "crema collect", 120, [process])
     process.port = port
     yield process
@@ -106,45 +78,71 @@ def spoken():
         at += size
 
 
-def test_an_old_agent_is_understood(collector, tmp_path):
-    agent = Agent(collector.port)
-    said = [f for f in spoken() if f[0] in (frames.HELLO, DATA)]
-    agent.socket.sendall(agent.auth(agent.challenged()["nonce"]) + said[0][2])
-    assert agent.next()[0][2] == WELCOME
-    agent.socket.sendall(b"".join(f[2] for f in said[1:]))
-    while True:
-        head, _ = agent.next()
-        assert head[2] == ACK
-        if head[6] == said[-1][1]:
-            break
+def tells_all(agent):
+    """Sends what the golden agent sent, until all of it is acknowledged."""
+    said = [f for f in spoken() if f[0] in (frames.HELLO, frames.DATA)]
+    agent.send(said[0][2])
+    agent.expect(frames.WELCOME)
+    agent.send(*(f[2] for f in said[1:]))
+    while agent.expect(frames.ACK)[1] != said[-1][1]:
+        pass
+
+
+def test_todays_protocol_brings_them_too(collector, tmp_path):
+    """The frames in sealed records; the journal has them as they were."""
+    tells_all(sealed.Agent(collector.port, TOKEN, WORKER))
     done, found = report(tmp_path / "state")
     assert done.returncode == 0, done.stderr
     says_what_it_said(found)
+    (journal,) = (tmp_path / "state").rglob("*.crema")
+    assert all(f[2] in journal.read_bytes() for f in spoken() if f[0] == frames.DATA)
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("options", [["--old-agents"]])
+def test_an_old_agent_is_understood(collector, tmp_path, options):
+    """One release back, if it is asked for: one line says so, however many come."""
+    tells_all(sealed.Agent(collector.port, TOKEN, WORKER, version=1))
+    tells_all(sealed.Agent(collector.port, TOKEN, WORKER, version=1))
+    done, found = report(tmp_path / "state")
+    assert done.returncode == 0, done.stderr
+    says_what_it_said(found)
+    assert collector.text().count("is of an older release: it is taken because of --old-agents") == 1
+
+
+@pytest.mark.parametrize("options", [["--old-agents"]])
+def test_an_old_agent_without_the_token_is_refused(collector, options):
+    agent = sealed.Agent(collector.port, b"another-token-of-16-bytes", WORKER, version=1)
+    assert agent.expect(frames.REFUSE)[0]["reason"] == "wrong token"
+
+
+def test_an_old_agent_is_refused_with_a_line(collector):
+    agent = sealed.Agent(collector.port, TOKEN, WORKER, version=1)
+    assert "an agent of an older release" in agent.expect(frames.REFUSE)[0]["reason"]
+    cluster.wait_until(lambda: "an agent of an older release, whose connection is not protected: use one release on both "
+                       "ends, or crema collect --old-agents" in collector.text(), "the line", 120)
+
+
+@pytest.mark.parametrize("version", [0, 3])
 def test_another_version_is_refused_with_a_line(collector, version):
-    agent = Agent(collector.port)
-    challenge = agent.challenged()
-    assert (challenge["min"], challenge["max"]) == (1, 1)
-    agent.socket.sendall(agent.auth(challenge["nonce"], version))
-    head, payload = agent.next()
-    assert head[2] == REFUSE and msgpack.unpackb(payload)["reason"] == "no common protocol version"
+    agent = sealed.Agent(collector.port, TOKEN, WORKER, version)
+    assert agent.offer == (1, 2)
+    assert agent.expect(frames.REFUSE)[0]["reason"] == "no common protocol version"
     cluster.wait_until(lambda: "no common protocol version" in collector.text(), "the line", 120)
 
 
 def test_a_replayed_proof_is_refused(collector):
-    """What one connection proved is worth nothing on the next: its challenge is another one."""
-    first = Agent(collector.port)
-    proof = first.auth(first.challenged()["nonce"])
-    hello = next(f[2] for f in spoken() if f[0] == frames.HELLO)
-    first.socket.sendall(proof + hello)
-    assert first.next()[0][2] == WELCOME
-    second = Agent(collector.port)
-    second.challenged()
-    second.socket.sendall(proof + hello)
-    head, payload = second.next()
-    assert head[2] == REFUSE and msgpack.unpackb(payload)["reason"] == "wrong token"
+    """What one connection proved is worth nothing on the next: its challenge, and so its keys, are others."""
+    first = sealed.Agent(collector.port, TOKEN, WORKER)
+    proof = first.out.seal(frames.sealed(frames.PROOF, b"", WORKER))
+    second = sealed.Agent(collector.port, TOKEN, WORKER)
+    second.socket.sendall(proof)
+    assert second.expect(frames.REFUSE)[0]["reason"].startswith("bytes that were changed")
+    third = sealed.Peer(socket.create_connection(("127.0.0.1", collector.port), 60))
+    third.expect(frames.CHALLENGE)
+    third.send(frames.frame(frames.AUTH, {"version": 2, "nonce": first.nonce}, WORKER))
+    third.expect(frames.PROOF)
+    third.socket.sendall(proof)
+    assert third.expect(frames.REFUSE)[0]["reason"] == "wrong token"
     cluster.wait_until(lambda: collector.text().count("wrong token") == 1, "the line", 120)
 
 

@@ -22,7 +22,7 @@
 
 #include "collector/serve/server.h"
 #include "common/log.h"
-#include "common/pack.h"
+#include "common/session.h"
 #include "ids.h"
 
 struct site {
@@ -36,8 +36,10 @@ struct site {
 struct agent {
 	struct site *site;
 	int fd;
-	uint8_t worker[16], nonce[AUTH_NONCE_BYTES], challenge[AUTH_NONCE_BYTES];
+	uint8_t worker[16], challenge[AUTH_NONCE_BYTES];
 	uint64_t stream;
+	struct session session;
+	struct buf offer; /* the challenge's payload */
 	struct buf in;
 	struct frame frame; /* the last one received */
 	size_t used;
@@ -48,7 +50,7 @@ struct agent {
 #define FIXTURE static __attribute__((unused))
 
 static uint64_t fixture_segment_bytes;
-static bool fixture_insecure;
+static bool fixture_insecure, fixture_no_token, fixture_old_agents;
 static enum loop_kind fixture_loop;
 
 FIXTURE void site_start(struct site *site)
@@ -71,7 +73,9 @@ FIXTURE void site_start(struct site *site)
 	assert_non_null(site->journal);
 	server.loop = site->loop;
 	server.journal = site->journal;
-	server.token = fixture_insecure ? NULL : &site->token;
+	server.token = fixture_no_token ? NULL : &site->token;
+	server.insecure = fixture_insecure;
+	server.old_agents = fixture_old_agents;
 	site->server = server_new(&server);
 	assert_non_null(site->server);
 	assert_int_equal(server_restore(site->server, site->dir), 0);
@@ -125,7 +129,7 @@ FIXTURE int agent_receive(struct agent *agent)
 	buf_consume(&agent->in, agent->used);
 	agent->used = 0;
 	for (i = 0; i < 200; i++) {
-		n = frame_decode(&agent->frame, agent->in.data, agent->in.len);
+		n = session_frame(&agent->session, &agent->frame, agent->in.data, agent->in.len);
 		if (n > 0) {
 			agent->used = (size_t)n;
 			return agent->frame.head.type;
@@ -164,12 +168,14 @@ FIXTURE void agent_send(struct agent *agent, uint8_t type, uint64_t seq, uint32_
 			struct buf *body)
 {
 	struct crema_frame_header head = frame_head(type, agent->worker, agent->stream);
-	struct buf out = BUF_INIT;
+	struct buf frame = BUF_INIT, out = BUF_INIT;
 
 	head.first_seq = seq;
 	head.count = count;
-	assert_int_equal(frame_encode(&out, &head, body->data, body->len), 0);
+	assert_int_equal(frame_encode(&frame, &head, body->data, body->len), 0);
+	assert_int_equal(session_send(&agent->session, &out, frame.data, frame.len), 0);
 	agent_write(agent, out.data, out.len);
+	buf_release(&frame);
 	buf_release(&out);
 	buf_release(body);
 }
@@ -185,28 +191,72 @@ FIXTURE void agent_connect(struct site *site, struct agent *agent, uint8_t id)
 	agent->fd = fd[1];
 	agent->stream = 1000;
 	memset(agent->worker, id, sizeof(agent->worker));
-	memset(agent->nonce, 7, sizeof(agent->nonce));
 	server_accept(site->server, fd[0]);
 	assert_int_equal(agent_receive(agent), CREMA_FRAME_CHALLENGE);
 	assert_int_equal(unpack_open(&map, agent->frame.stored, agent->frame.head.raw_bytes), 0);
 	assert_int_equal(get_bin(&map.root, "nonce").len, AUTH_NONCE_BYTES);
 	memcpy(agent->challenge, get_bin(&map.root, "nonce").ptr, AUTH_NONCE_BYTES);
 	unpack_release(&map);
+	assert_int_equal(
+		buf_add(&agent->offer, agent->frame.stored, agent->frame.head.raw_bytes), 0);
 }
 
-FIXTURE void agent_auth(struct agent *agent, const struct auth_token *token, uint64_t version)
+/* AUTH of that version; of protocol 1 with the proof of then. */
+FIXTURE void agent_auth_as(struct agent *agent, const struct auth_token *token, uint64_t version)
 {
+	static const uint8_t nonce[AUTH_NONCE_BYTES] = {7};
 	uint8_t mac[AUTH_MAC_BYTES];
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
 
-	assert_int_equal(auth_mac(token, agent->challenge, agent->nonce, agent->worker, mac), 0);
+	assert_int_equal(auth_mac(token, agent->challenge, nonce, agent->worker, mac), 0);
 	pack_init(&pk, &body);
 	pack_map(&pk, 3);
 	pack_kv_u64(&pk, "version", version);
-	pack_kv_bin(&pk, "nonce", agent->nonce, sizeof(agent->nonce));
+	pack_kv_bin(&pk, "nonce", nonce, sizeof(nonce));
 	pack_kv_bin(&pk, "mac", mac, sizeof(mac));
 	agent_send(agent, CREMA_FRAME_AUTH, 0, 0, &body);
+}
+
+/* Sends AUTH as agents do; token NULL: without one. */
+FIXTURE void agent_auth(struct agent *agent, const struct auth_token *token)
+{
+	struct buf out = BUF_INIT;
+	struct unpack map;
+
+	assert_int_equal(unpack_open(&map, agent->offer.data, agent->offer.len), 0);
+	assert_int_equal(session_answer(&agent->session, token, &map.root, agent->worker, &out), 0);
+	unpack_release(&map);
+	agent_write(agent, out.data, out.len);
+	buf_release(&out);
+}
+
+/* Takes the collector's proof: 0 or -EACCES; answers it. */
+FIXTURE int agent_proof(struct agent *agent)
+{
+	struct buf out = BUF_INIT;
+	struct unpack map;
+	int rc;
+
+	assert_int_equal(agent_receive(agent), CREMA_FRAME_PROOF);
+	assert_int_equal(unpack_open(&map, agent->frame.stored, agent->frame.head.raw_bytes), 0);
+	rc = session_proof(&agent->session, &map.root, &out);
+	unpack_release(&map);
+	agent_write(agent, out.data, out.len);
+	buf_release(&out);
+	return rc;
+}
+
+/* What an agent says that found the proof wrong. */
+FIXTURE void agent_refuse(struct agent *agent)
+{
+	struct buf body = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &body);
+	pack_map(&pk, 1);
+	pack_kv_text(&pk, "reason", "wrong token");
+	agent_send(agent, CREMA_FRAME_REFUSE, 0, 0, &body);
 }
 
 FIXTURE void agent_hello(struct agent *agent)
@@ -231,7 +281,8 @@ FIXTURE void agent_hello(struct agent *agent)
 FIXTURE uint64_t agent_open(struct site *site, struct agent *agent, uint8_t id)
 {
 	agent_connect(site, agent, id);
-	agent_auth(agent, &site->token, CREMA_WIRE_VERSION);
+	agent_auth(agent, &site->token);
+	assert_int_equal(agent_proof(agent), 0);
 	agent_hello(agent);
 	assert_int_equal(agent_receive(agent), CREMA_FRAME_WELCOME);
 	return agent->frame.head.first_seq;
@@ -271,6 +322,8 @@ FIXTURE uint64_t agent_ack(struct agent *agent)
 FIXTURE void agent_close(struct agent *agent)
 {
 	close(agent->fd);
+	session_release(&agent->session);
+	buf_release(&agent->offer);
 	buf_release(&agent->in);
 	site_turns(agent->site, 2);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utime.h>
 
@@ -44,20 +45,28 @@ struct collector {
 	struct net_address address;
 	struct buf in;
 	struct auth_token token;
-	uint8_t nonce[AUTH_NONCE_BYTES];
+	struct session session; /* the other end's: what it sends, we receive */
+	struct auth_start start;
+	uint64_t min, max; /* the versions that it offers */
 	uint64_t want, next; /* WELCOME says want; next = records seen up to */
 	bool refuse, mute, hello;
-	unsigned int hellos;
+	bool ignorant, proofless; /* answers with another token's proof, with none */
+	bool flip;		  /* one bit of each answer's last byte */
+	unsigned int hellos, frames, auths;
 };
 
 static void reply(struct collector *c, uint8_t type, uint64_t seq, struct buf *body)
 {
 	struct crema_frame_header h = frame_head(type, worker, 1);
-	struct buf out = BUF_INIT;
+	struct buf frame = BUF_INIT, out = BUF_INIT;
 
 	h.first_seq = seq;
-	assert_int_equal(frame_encode(&out, &h, body ? body->data : NULL, body ? body->len : 0), 0);
+	assert_int_equal(frame_encode(&frame, &h, body ? body->data : NULL, body ? body->len : 0),
+			 0);
+	assert_int_equal(session_send(&c->session, &out, frame.data, frame.len), 0);
+	out.data[out.len - 1] ^= c->flip && c->session.sealed;
 	assert_int_equal(write(c->fd, out.data, out.len), out.len);
+	buf_release(&frame);
 	buf_release(&out);
 }
 
@@ -66,31 +75,68 @@ static void challenge(struct collector *c)
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
 
-	assert_int_equal(auth_random(c->nonce, sizeof(c->nonce)), 0);
+	assert_int_equal(auth_random(c->start.collector_nonce, AUTH_NONCE_BYTES), 0);
 	pack_init(&pk, &body);
 	pack_map(&pk, 3);
-	pack_kv_u64(&pk, "min", 1);
-	pack_kv_u64(&pk, "max", 1);
-	pack_kv_bin(&pk, "nonce", c->nonce, sizeof(c->nonce));
+	pack_kv_u64(&pk, "min", c->min);
+	pack_kv_u64(&pk, "max", c->max);
+	pack_kv_bin(&pk, "nonce", c->start.collector_nonce, AUTH_NONCE_BYTES);
 	reply(c, CREMA_FRAME_CHALLENGE, 0, &body);
+	buf_release(&body);
+}
+
+static void on_auth(struct collector *c, const struct frame *f)
+{
+	struct evp_cipher_ctx_st *cipher = seal_cipher_new();
+	struct auth_token other = { "another token than the agent's", 30 };
+	struct buf body = BUF_INIT;
+	struct auth_keys keys;
+	msgpack_packer pk;
+	struct unpack u;
+
+	c->auths++;
+	assert_int_equal(unpack_open(&u, f->stored, f->head.raw_bytes), 0);
+	assert_int_equal(u.root.via.map.size, 2); /* a version and a nonce, and nothing else */
+	assert_int_equal(get_u64(&u.root, "version", 0), CREMA_PROTOCOL);
+	if (!get_bin(&u.root, "nonce").ptr) {
+		c->proofless = true;
+	} else {
+		assert_int_equal(get_bin(&u.root, "nonce").len, AUTH_NONCE_BYTES);
+		memcpy(c->start.agent_nonce, get_bin(&u.root, "nonce").ptr, AUTH_NONCE_BYTES);
+	}
+	unpack_release(&u);
+	c->start.min = (uint8_t)c->min;
+	c->start.max = (uint8_t)c->max;
+	c->start.version = CREMA_PROTOCOL;
+	memcpy(c->start.worker, f->head.worker, sizeof(c->start.worker));
+	assert_int_equal(auth_keys(c->ignorant ? &other : &c->token, &c->start, &keys), 0);
+	seal_init(&c->session.in, cipher, keys.to_collector);
+	seal_init(&c->session.out, cipher, keys.to_agent);
+	pack_init(&pk, &body);
+	pack_map(&pk, 1);
+	if (c->proofless)
+		pack_kv_nil(&pk, "mac");
+	else
+		pack_kv_bin(&pk, "mac", keys.proof, sizeof(keys.proof));
+	reply(c, CREMA_FRAME_PROOF, 0, &body);
+	c->session.sealed = !c->proofless && !c->ignorant;
 	buf_release(&body);
 }
 
 static void on_frame(struct collector *c, const struct frame *f)
 {
-	uint8_t mac[AUTH_MAC_BYTES];
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
 	struct unpack u;
 
 	pack_init(&pk, &body);
+	c->frames++;
 	if (f->head.type == CREMA_FRAME_AUTH) {
-		assert_int_equal(unpack_open(&u, f->stored, f->head.raw_bytes), 0);
-		assert_int_equal(auth_mac(&c->token, c->nonce,
-					  (const uint8_t *)get_bin(&u.root, "nonce").ptr,
-					  f->head.worker, mac), 0);
-		assert_memory_equal(mac, get_bin(&u.root, "mac").ptr, sizeof(mac));
-		unpack_release(&u);
+		on_auth(c, f);
+	} else if (f->head.type == CREMA_FRAME_PROOF) {
+		assert_true(c->session.sealed);
+	} else if (f->head.type == CREMA_FRAME_REFUSE) {
+		assert_true(c->ignorant || c->proofless);
 	} else if (f->head.type == CREMA_FRAME_HELLO) {
 		c->hellos++;
 		pack_map(&pk, 1);
@@ -118,6 +164,15 @@ static void on_frame(struct collector *c, const struct frame *f)
 	buf_release(&body);
 }
 
+static void hang_up(struct collector *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	buf_clear(&c->in);
+	session_release(&c->session);
+}
+
 static void serve(struct collector *c)
 {
 	struct frame f;
@@ -133,14 +188,12 @@ static void serve(struct collector *c)
 	assert_int_equal(buf_reserve(&c->in, 4096), 0);
 	n = read(c->fd, c->in.data + c->in.len, 4096);
 	if (n == 0) {
-		close(c->fd);
-		c->fd = -1;
-		buf_clear(&c->in);
+		hang_up(c);
 	}
 	if (n <= 0)
 		return;
 	c->in.len += (size_t)n;
-	while ((n = frame_decode(&f, c->in.data, c->in.len)) > 0) {
+	while ((n = session_frame(&c->session, &f, c->in.data, c->in.len)) > 0) {
 		on_frame(c, &f);
 		buf_consume(&c->in, (size_t)n);
 	}
@@ -153,6 +206,8 @@ static void collector_start(struct collector *c)
 
 	memset(c, 0, sizeof(*c));
 	c->fd = -1;
+	c->min = CREMA_PROTOCOL_OLDEST;
+	c->max = CREMA_PROTOCOL;
 	snprintf(path, sizeof(path), "%s/token", dir);
 	setenv("CREMA_TOKEN_FILE", path, 1);
 	assert_int_equal(auth_token_make(&c->token, path), 0);
@@ -164,8 +219,7 @@ static void collector_start(struct collector *c)
 static void collector_stop(struct collector *c)
 {
 	close(c->listener);
-	if (c->fd >= 0)
-		close(c->fd);
+	hang_up(c);
 	buf_release(&c->in);
 }
 
@@ -214,10 +268,7 @@ static void test_connection(void **state)
 			outbox_spill(&o);
 		if (i % 100 == 50) { /* it goes away, and has seen more than it acknowledged */
 			c.mute = i % 200 == 50;
-			if (c.fd >= 0)
-				close(c.fd);
-			c.fd = -1;
-			buf_clear(&c.in);
+			hang_up(&c);
 			for (int k = 0; k < 4; k++)
 				uplink_run(&u, clock_mono_ns());
 			u.retry_ns = 0;
@@ -230,11 +281,8 @@ static void test_connection(void **state)
 	c.mute = false;
 	for (int i = 0; i < 3000 && !outbox_is_empty(&o); i++) {
 		/* What was taken but not acknowledged comes again only after a new start. */
-		if (i == 1000 && c.fd >= 0) {
-			close(c.fd);
-			c.fd = -1;
-			buf_clear(&c.in);
-		}
+		if (i == 1000)
+			hang_up(&c);
 		u.retry_ns = 0;
 		uplink_run(&u, clock_mono_ns());
 		serve(&c);
@@ -281,7 +329,7 @@ static void test_refused(void **state)
 	/* Something else listens there. */
 	uplink_init(&u, &c.address, &source, NULL);
 	uplink_run(&u, clock_mono_ns());
-	close(c.fd);
+	hang_up(&c);
 	for (int i = 0; i < 100 && (c.fd = net_accept(c.listener, NULL, 0)) < 0; i++)
 		usleep(1000);
 	assert_int_equal(write(c.fd, "HTTP/1.1 400 what\r\n\r\n", 21), 21);
@@ -290,6 +338,126 @@ static void test_refused(void **state)
 		usleep(1000);
 	}
 	assert_non_null(strstr(u.trouble, "no crema collector"));
+	uplink_release(&u);
+	outbox_release(&o);
+	buf_release(&hello);
+	collector_stop(&c);
+}
+
+/* Lets an agent with a record try once; the rest is looked at by the caller. */
+static void try_once(struct collector *c, struct uplink *u, struct uplink_source *source)
+{
+	hang_up(c);
+	c->frames = c->hellos = c->auths = 0;
+	uplink_init(u, &c->address, source, NULL);
+	for (int i = 0; i < 300 && !(u->state == UPLINK_OFF && u->trouble[0]); i++) {
+		uplink_run(u, clock_mono_ns());
+		serve(c);
+		usleep(1000);
+	}
+}
+
+/* Who is not the collector gets a nonce of ours: no HELLO, no DATA, and the records stay. */
+static void test_strangers(void **state)
+{
+	static const char *const why[] = { "does not know the token", "does not know the token",
+					   "speaks versions 1 to 1 of the protocol",
+					   "changed on its way" };
+	struct uplink_source source = { NULL, worker, 1, NULL, src_next, src_rewind, src_acked };
+	struct buf hello = BUF_INIT;
+	struct collector c;
+	struct outbox o;
+	struct uplink u;
+
+	(void)state;
+	collector_start(&c);
+	outbox_init(&o, worker, 1, NULL, false);
+	make_hello(&hello);
+	add(&o, OUTBOX_RECORD, 1);
+	outbox_flush(&o);
+	source.arg = &o;
+	source.hello = &hello;
+	for (int i = 0; i < 4; i++) {
+		c.ignorant = i == 0;
+		c.proofless = i == 1;
+		c.max = i == 2 ? CREMA_PROTOCOL_OLDEST : CREMA_PROTOCOL;
+		c.flip = i == 3;
+		try_once(&c, &u, &source);
+		assert_non_null(strstr(u.trouble, why[i]));
+		assert_int_equal(u.state, UPLINK_OFF);
+		assert_true(u.retry_ns > u.since_ns);
+		serve(&c);
+		assert_int_equal(c.auths, i != 2);
+		assert_int_equal(c.hellos, i == 3);
+		assert_true(c.frames <= (i == 2 ? 0 : i == 3 ? 3 : 2));
+		assert_false(outbox_is_empty(&o));
+		uplink_release(&u);
+	}
+	c.flip = false;
+	try_once(&c, &u, &source);
+	assert_true(outbox_is_empty(&o));
+	assert_int_equal(c.next, 1);
+	uplink_release(&u);
+	outbox_release(&o);
+	buf_release(&hello);
+	collector_stop(&c);
+}
+
+/* With no token at all it sends to whoever answers; but not where one should be. */
+static void test_without_a_token(void **state)
+{
+	struct uplink_source source = { NULL, worker, 1, NULL, src_next, src_rewind, src_acked };
+	struct buf hello = BUF_INIT;
+	char path[PATH_MAX];
+	struct collector c;
+	struct outbox o;
+	struct uplink u;
+
+	(void)state;
+	collector_start(&c);
+	outbox_init(&o, worker, 1, NULL, false);
+	make_hello(&hello);
+	source.arg = &o;
+	source.hello = &hello;
+	snprintf(path, sizeof(path), "%s/token", dir);
+	setenv("CREMA_INSECURE", "on", 1);
+	try_once(&c, &u, &source);
+	assert_int_equal(u.state, UPLINK_READY);
+	assert_false(u.session.sealed);
+	unsetenv("CREMA_INSECURE");
+	uplink_release(&u);
+	assert_int_equal(chmod(path, 0644), 0); /* there, but of no use */
+	try_once(&c, &u, &source);
+	assert_non_null(strstr(u.trouble, "chmod 600"));
+	assert_int_equal(c.auths, 0);
+	uplink_release(&u);
+	unlink(path); /* named, but not there */
+	try_once(&c, &u, &source);
+	assert_non_null(strstr(u.trouble, "no token file"));
+	assert_int_equal(c.auths, 0);
+	uplink_release(&u);
+	setenv("XDG_CONFIG_HOME", dir, 1);
+	unsetenv("CREMA_TOKEN_FILE");
+	try_once(&c, &u, &source);
+	assert_int_equal(u.state, UPLINK_READY);
+	assert_int_equal(c.hellos, 1);
+	u.had_token = true; /* as if it had been there at the first connection */
+	hang_up(&c);
+	for (int i = 0; i < 300 && !u.trouble[0]; i++) {
+		u.retry_ns = 0;
+		uplink_run(&u, clock_mono_ns());
+		usleep(1000);
+	}
+	u.trouble[0] = '\0';
+	c.auths = 0;
+	for (int i = 0; i < 300 && !u.trouble[0]; i++) {
+		u.retry_ns = 0;
+		uplink_run(&u, clock_mono_ns());
+		serve(&c);
+		usleep(1000);
+	}
+	assert_non_null(strstr(u.trouble, "no token file"));
+	assert_int_equal(c.auths, 0);
 	uplink_release(&u);
 	outbox_release(&o);
 	buf_release(&hello);
@@ -340,7 +508,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_connection), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_takeover),
+		cmocka_unit_test(test_takeover),   cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_without_a_token),
 	};
 	char path[64];
 	int rc;

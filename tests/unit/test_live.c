@@ -320,6 +320,53 @@ static void gone_workers_are_folded_and_stay_in_the_sums(void **state)
 	live_free(live);
 }
 
+/* Workers that were never heard of again, beyond LIVE_LOST_KEPT; what they had read stays. */
+static void lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room(void **state)
+{
+	const unsigned int extra = 100;
+	struct live *live = live_new();
+	struct live_cluster c;
+	struct live_worker *w;
+	uint8_t id[CREMA_WORKER_ID_BYTES] = {0};
+	struct told t;
+	bool folded;
+
+	(void)state;
+	told_init(&t);
+	add_totals(&t, 1000, 77, true);
+	tell(live, &t, 0, 1, 0, 0); /* the oldest: an id of zeros */
+	for (unsigned int i = 1; i < LIVE_LOST_KEPT + extra; i++) {
+		memcpy(id + 8, &i, sizeof(i));
+		assert_non_null(live_worker(live, id, &folded));
+	}
+	live_tick(live);
+	assert_int_equal(live->worker_count, LIVE_LOST_KEPT + extra); /* they are only silent */
+	for (w = live->workers; w; w = w->next)
+		w->heard_ms -= LIVE_LOST_MS + 1000;
+	live->workers->connections = 1; /* it may have nothing to say */
+	live_tick(live);
+	assert_int_equal(live->worker_count, LIVE_LOST_KEPT + 1);
+	live_cluster(live, &c);
+	assert_int_equal(c.lost, LIVE_LOST_KEPT + extra);
+	assert_int_equal(c.workers_seen, LIVE_LOST_KEPT + extra);
+	assert_int_equal(c.total[LIVE_TASK + CREMA_C_read_bytes], 77);
+	memset(id, 0, sizeof(id));
+	assert_null(live_worker(live, id, &folded)); /* one comes back */
+	assert_true(folded);
+	live_cluster(live, &c);
+	assert_int_equal(c.lost, LIVE_LOST_KEPT + extra - 1);
+	assert_false(live_full(live, id));
+	for (unsigned int i = 0; live->worker_count < LIVE_WORKERS; i++) {
+		memcpy(id, &i, sizeof(i));
+		live_worker(live, id, &folded);
+	}
+	assert_false(live_full(live, id)); /* it is known */
+	id[7] = 1;
+	assert_true(live_full(live, id));
+	assert_false(live_full(NULL, id));
+	live_free(live);
+}
+
 static void prefixes_are_bounded_and_printable(void **state)
 {
 	struct live *live = live_new();
@@ -466,6 +513,8 @@ int main(void)
 		cmocka_unit_test(totals_are_the_latest_and_never_go_down),
 		cmocka_unit_test(rates_are_by_the_workers_clock),
 		cmocka_unit_test(gone_workers_are_folded_and_stay_in_the_sums),
+		cmocka_unit_test(
+			lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room),
 		cmocka_unit_test(prefixes_are_bounded_and_printable),
 		cmocka_unit_test(memory_does_not_grow_with_tasks),
 		cmocka_unit_test(damaged_messages_are_harmless),

@@ -28,7 +28,8 @@ static void good_token_is_welcome_and_acknowledged(void **state)
 	site_release(&site);
 }
 
-static void insecure_takes_any_token(void **state)
+/* Also one that has a token proves it to those that have it, and to nobody else. */
+static void insecure_takes_agents_without_a_token(void **state)
 {
 	struct auth_token wrong = {.text = "some other token of good length", .len = 31};
 	struct agent agent;
@@ -36,14 +37,58 @@ static void insecure_takes_any_token(void **state)
 
 	(void)state;
 	fixture_insecure = true;
-	site_init(&site);
-	agent_connect(&site, &agent, 1);
-	agent_auth(&agent, &wrong, CREMA_WIRE_VERSION);
-	agent_hello(&agent);
-	assert_int_equal(agent_receive(&agent), CREMA_FRAME_WELCOME);
-	agent_close(&agent);
-	site_release(&site);
-	fixture_insecure = false;
+	for (int i = 0; i < 2; i++) {
+		fixture_no_token = i;
+		site_init(&site);
+		agent_connect(&site, &agent, 1);
+		agent_auth(&agent, NULL);
+		assert_int_equal(agent_proof(&agent), 0);
+		assert_false(agent.session.sealed);
+		agent_hello(&agent);
+		assert_int_equal(agent_receive(&agent), CREMA_FRAME_WELCOME);
+		agent_close(&agent);
+		agent_connect(&site, &agent, 2);
+		agent_auth(&agent, &wrong);
+		assert_int_equal(agent_proof(&agent), -EACCES);
+		agent_refuse(&agent);
+		assert_int_equal(agent_receive(&agent), CREMA_FRAME_REFUSE);
+		assert_int_equal(refused(&site, SERVER_bad_token), 1);
+		agent_close(&agent);
+		agent_connect(&site, &agent, 3);
+		agent_auth(&agent, &site.token);
+		assert_int_equal(agent_proof(&agent), fixture_no_token ? -EACCES : 0);
+		assert_int_equal(agent.session.sealed, !fixture_no_token);
+		agent_close(&agent);
+		site_release(&site);
+	}
+	fixture_insecure = fixture_no_token = false;
+}
+
+static void old_agents_are_taken_only_if_it_is_said(void **state)
+{
+	struct auth_token wrong = {.text = "some other token of good length", .len = 31};
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		fixture_old_agents = i;
+		site_init(&site);
+		agent_connect(&site, &agent, 1);
+		agent_auth_as(&agent, i == 2 ? &wrong : &site.token, 1);
+		agent_hello(&agent);
+		assert_int_equal(agent_receive(&agent),
+				 i == 1 ? CREMA_FRAME_WELCOME : CREMA_FRAME_REFUSE);
+		assert_int_equal(refused(&site, SERVER_bad_version), i == 0);
+		assert_int_equal(refused(&site, SERVER_bad_token), i == 2);
+		if (i == 1) {
+			agent_data(&agent, 0, 3);
+			assert_int_equal(agent_ack(&agent), 3);
+		}
+		agent_close(&agent);
+		site_release(&site);
+	}
+	fixture_old_agents = false;
 }
 
 static void duplicates_are_journaled_once(void **state)
@@ -163,7 +208,7 @@ static void clocks_are_answered(void **state)
 
 static void frames_may_come_byte_by_byte_and_many_at_once(void **state)
 {
-	struct buf out = BUF_INIT, body = BUF_INIT;
+	struct buf out = BUF_INIT, frame = BUF_INIT, body = BUF_INIT;
 	struct crema_frame_header head;
 	struct agent agent;
 	struct site site;
@@ -175,8 +220,11 @@ static void frames_may_come_byte_by_byte_and_many_at_once(void **state)
 	head = frame_head(CREMA_FRAME_DATA, agent.worker, agent.stream);
 	head.count = 40;
 	data_body(&body, 40, 30000); /* 1.2 MB of payload each */
-	for (i = 0; i < 30; i++, head.first_seq += 40)
-		assert_int_equal(frame_encode(&out, &head, body.data, body.len), 0);
+	for (i = 0; i < 30; i++, head.first_seq += 40) {
+		buf_clear(&frame);
+		assert_int_equal(frame_encode(&frame, &head, body.data, body.len), 0);
+		assert_int_equal(session_send(&agent.session, &out, frame.data, frame.len), 0);
+	}
 	for (i = 0; i < 100; i++) {
 		agent_write(&agent, out.data + i, 1);
 		site_turns(&site, 1);
@@ -186,6 +234,7 @@ static void frames_may_come_byte_by_byte_and_many_at_once(void **state)
 		;
 	assert_int_equal(journaled(&site).data, 30);
 	buf_release(&out);
+	buf_release(&frame);
 	buf_release(&body);
 	agent_close(&agent);
 	site_release(&site);
@@ -195,7 +244,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_token_is_welcome_and_acknowledged),
-		cmocka_unit_test(insecure_takes_any_token),
+		cmocka_unit_test(insecure_takes_agents_without_a_token),
+		cmocka_unit_test(old_agents_are_taken_only_if_it_is_said),
 		cmocka_unit_test(duplicates_are_journaled_once),
 		cmocka_unit_test(a_restarted_collector_knows_what_it_has),
 		cmocka_unit_test(a_full_disk_stops_acknowledging_until_it_has_room),

@@ -2,6 +2,8 @@
 /* test_server_peers.c - bad peers: refused, told why, counted, and nobody else notices. */
 #include "fixture_server.h"
 
+#include "collector/serve/server_streams.h"
+
 /* The peer was refused for this reason, was told, and a good one still gets through. */
 static void expect_refused(struct site *site, struct agent *agent, enum server_reason reason)
 {
@@ -29,26 +31,132 @@ static void wrong_token_is_refused(void **state)
 	site_init(&site);
 	wrong.len = strlen(wrong.text);
 	agent_connect(&site, &agent, 1);
-	agent_auth(&agent, &wrong, CREMA_WIRE_VERSION);
+	agent_auth(&agent, &wrong);
+	assert_int_equal(agent_proof(&agent), -EACCES);
+	agent_refuse(&agent);
 	expect_refused(&site, &agent, SERVER_bad_token);
 	site_release(&site);
 }
 
-static void replayed_auth_is_refused(void **state)
+static void no_token_is_refused(void **state)
+{
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_connect(&site, &agent, 1);
+	agent_auth(&agent, NULL);
+	expect_refused(&site, &agent, SERVER_bad_token);
+	site_release(&site);
+}
+
+/* Who takes a proof for granted and goes on as if he had the token. */
+static void a_stranger_who_goes_on_is_refused(void **state)
+{
+	struct auth_token wrong = {.text = "some other token of good length", .len = 31};
+	struct auth_keys keys;
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	for (int sealed = 0; sealed < 2; sealed++) {
+		site_init(&site);
+		agent_connect(&site, &agent, 1);
+		agent_auth(&agent, &wrong);
+		assert_int_equal(agent_receive(&agent), CREMA_FRAME_PROOF);
+		assert_int_equal(auth_keys(&wrong, &agent.session.start, &keys), 0);
+		seal_init(&agent.session.out, seal_cipher_new(), keys.to_collector);
+		agent.session.in.cipher = agent.session.out.cipher; /* is released */
+		agent.session.sealed = sealed;
+		agent_hello(&agent);
+		agent.session.sealed = false;
+		expect_refused(&site, &agent, sealed ? SERVER_bad_token : SERVER_bad_order);
+		site_release(&site);
+	}
+}
+
+/* The same bytes on a second connection: its challenge, and so its keys, are others. */
+static void a_replayed_connection_is_refused(void **state)
 {
 	struct agent first, second;
+	struct buf out = BUF_INIT;
+	struct unpack map;
 	struct site site;
+	uint8_t body[200];
+	size_t n;
 
 	(void)state;
 	site_init(&site);
 	agent_connect(&site, &first, 1);
 	agent_connect(&site, &second, 1);
 	assert_memory_not_equal(first.challenge, second.challenge, AUTH_NONCE_BYTES);
-	memcpy(second.challenge, first.challenge, AUTH_NONCE_BYTES);
-	agent_auth(&second, &site.token, CREMA_WIRE_VERSION);
+	assert_int_equal(unpack_open(&map, first.offer.data, first.offer.len), 0);
+	assert_int_equal(
+		session_answer(&first.session, &site.token, &map.root, first.worker, &out), 0);
+	unpack_release(&map);
+	agent_write(&first, out.data, out.len);
+	agent_write(&second, out.data, out.len);
+	buf_clear(&out);
+	assert_int_equal(agent_receive(&first), CREMA_FRAME_PROOF);
+	assert_int_equal(unpack_open(&map, first.frame.stored, first.frame.head.raw_bytes), 0);
+	assert_int_equal(session_proof(&first.session, &map.root, &out), 0);
+	unpack_release(&map);
+	n = out.len;
+	assert_true(n < sizeof(body));
+	memcpy(body, out.data, n);
+	agent_write(&first, body, n);
+	site_turns(&site, 3);
+	assert_int_equal(refused(&site, SERVER_bad_token), 0);
+	assert_int_equal(agent_receive(&second), CREMA_FRAME_PROOF);
+	agent_write(&second, body, n);
 	expect_refused(&site, &second, SERVER_bad_token);
 	agent_close(&first);
+	buf_release(&out);
 	site_release(&site);
+}
+
+/* Sealed records on their way: one bit changed, one twice, one left out, two in another order. */
+static void what_is_changed_on_its_way_ends_the_connection(void **state)
+{
+	enum { CHANGED, LENGTH, TWICE, LEFT_OUT, SWAPPED, WAYS };
+	struct crema_frame_header head;
+	struct buf frame = BUF_INIT, out[2] = {BUF_INIT, BUF_INIT}, body = BUF_INIT;
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		site_init(&site);
+		agent_open(&site, &agent, 1);
+		agent_data(&agent, 0, 2);
+		assert_int_equal(agent_ack(&agent), 2);
+		for (unsigned int i = 0; i < 2; i++) {
+			head = frame_head(CREMA_FRAME_DATA, agent.worker, agent.stream);
+			head.first_seq = 2 + i;
+			head.count = 1;
+			data_body(&body, 1, 10);
+			assert_int_equal(frame_encode_buf(&frame, &head, &body), 0);
+			assert_int_equal(
+				session_send(&agent.session, &out[i], frame.data, frame.len), 0);
+			buf_release(&frame);
+		}
+		if (way == CHANGED)
+			out[0].data[out[0].len / 2] ^= 16;
+		if (way == LENGTH)
+			out[0].data[0] -= 1;
+		if (way == TWICE)
+			agent_write(&agent, out[0].data, out[0].len);
+		if (way == LEFT_OUT || way == SWAPPED)
+			agent_write(&agent, out[1].data, out[1].len);
+		else
+			agent_write(&agent, out[0].data, out[0].len);
+		expect_refused(&site, &agent, SERVER_bad_seal);
+		assert_int_equal(journaled(&site).records, way == TWICE ? 4 : 3);
+		buf_release(&out[0]);
+		buf_release(&out[1]);
+		site_release(&site);
+	}
 }
 
 static void data_before_the_token_is_refused(void **state)
@@ -74,7 +182,7 @@ static void wrong_version_is_refused(void **state)
 	(void)state;
 	site_init(&site);
 	agent_connect(&site, &agent, 1);
-	agent_auth(&agent, &site.token, CREMA_WIRE_VERSION + 1);
+	agent_auth_as(&agent, &site.token, CREMA_PROTOCOL + 1);
 	expect_refused(&site, &agent, SERVER_bad_version);
 	site_release(&site);
 }
@@ -95,7 +203,7 @@ static void garbage_is_refused(void **state)
 static void a_wrong_crc_is_refused(void **state)
 {
 	struct crema_frame_header head;
-	struct buf body = BUF_INIT, out = BUF_INIT;
+	struct buf body = BUF_INIT, out = BUF_INIT, sealed = BUF_INIT;
 	struct agent agent;
 	struct site site;
 
@@ -107,11 +215,13 @@ static void a_wrong_crc_is_refused(void **state)
 	head.count = 3;
 	assert_int_equal(frame_encode(&out, &head, body.data, body.len), 0);
 	out.data[out.len - 1] ^= 1;
-	agent_write(&agent, out.data, out.len);
+	assert_int_equal(session_send(&agent.session, &sealed, out.data, out.len), 0);
+	agent_write(&agent, sealed.data, sealed.len);
 	expect_refused(&site, &agent, SERVER_bad_frame);
 	assert_int_equal(journaled(&site).records, 1);
 	buf_release(&body);
 	buf_release(&out);
+	buf_release(&sealed);
 	site_release(&site);
 }
 
@@ -169,13 +279,12 @@ static void slow_peers_are_dropped(void **state)
 {
 	struct agent silent, half;
 	struct site site;
-	struct crema_frame_header head = frame_head(CREMA_FRAME_DATA, NULL, 0);
+	static const uint8_t begun[30] = {100}; /* bytes of a record */
 
 	(void)state;
 	site_init(&site);
 	agent_open(&site, &half, 2);
-	head.magic = CREMA_WIRE_MAGIC;
-	agent_write(&half, &head, 30);
+	agent_write(&half, begun, sizeof(begun));
 	agent_connect(&site, &silent, 1);
 	assert_int_equal(agent_receive(&silent), CREMA_FRAME_REFUSE);
 	assert_int_equal(agent_receive(&half), CREMA_FRAME_REFUSE);
@@ -185,11 +294,54 @@ static void slow_peers_are_dropped(void **state)
 	site_release(&site);
 }
 
+/* Streams with records are kept, so many of a worker; those without are forgotten. */
+static void a_worker_has_so_many_streams(void **state)
+{
+	struct agent agent, other;
+	struct server_stats stats;
+	struct site site;
+
+	(void)state;
+	site_init(&site);
+	agent_open(&site, &agent, 1);
+	for (unsigned int i = 0; i < 2 * SERVER_STREAMS_OF_WORKER; i++) {
+		agent.stream = 100000 + i;
+		agent_hello(&agent);
+		assert_int_equal(agent_receive(&agent), CREMA_FRAME_WELCOME);
+	}
+	for (unsigned int i = 0; i < SERVER_STREAMS_OF_WORKER; i++) {
+		agent.stream = 1 + i;
+		agent_hello(&agent);
+		assert_int_equal(agent_receive(&agent), CREMA_FRAME_WELCOME);
+		agent_data(&agent, 0, 1);
+		assert_int_equal(agent_ack(&agent), 1);
+	}
+	agent_close(&agent);
+	agent_connect(&site, &agent, 1); /* of one that is known it is still taken */
+	agent.stream = 5;
+	agent_auth(&agent, &site.token);
+	assert_int_equal(agent_proof(&agent), 0);
+	agent_hello(&agent);
+	assert_int_equal(agent_receive(&agent), CREMA_FRAME_WELCOME);
+	assert_int_equal(agent.frame.head.first_seq, 1);
+	agent_open(&site, &other, 2);
+	server_get_stats(site.server, &stats);
+	assert_int_equal(stats.workers, 2);
+	agent_close(&other);
+	agent.stream = 100000;
+	agent_hello(&agent);
+	expect_refused(&site, &agent, SERVER_too_many_streams);
+	site_release(&site);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrong_token_is_refused),
-		cmocka_unit_test(replayed_auth_is_refused),
+		cmocka_unit_test(no_token_is_refused),
+		cmocka_unit_test(a_stranger_who_goes_on_is_refused),
+		cmocka_unit_test(a_replayed_connection_is_refused),
+		cmocka_unit_test(what_is_changed_on_its_way_ends_the_connection),
 		cmocka_unit_test(data_before_the_token_is_refused),
 		cmocka_unit_test(wrong_version_is_refused),
 		cmocka_unit_test(garbage_is_refused),
@@ -198,6 +350,7 @@ int main(void)
 		cmocka_unit_test(content_that_is_no_messages_is_refused),
 		cmocka_unit_test(half_a_frame_then_close_is_counted),
 		cmocka_unit_test(slow_peers_are_dropped),
+		cmocka_unit_test(a_worker_has_so_many_streams),
 	};
 
 	return fixture_run("server_peers", tests);
