@@ -42,7 +42,7 @@ double series_average(const struct series *s)
 
 bool tracking_has(const struct run *r, double t)
 {
-	return t >= r->start - SAMPLE_MARGIN && t <= r->stop + SAMPLE_MARGIN;
+	return t >= r->from - SAMPLE_MARGIN && t <= r->to + SAMPLE_MARGIN;
 }
 
 static int track_samples(const struct run *r, struct worker_track *t)
@@ -151,7 +151,7 @@ static int by_time(const void *a, const void *b)
 static int count_workers(const struct run *r, struct series *out)
 {
 	struct change *c = calloc(2 * r->workers.n + 1, sizeof(*c));
-	double length = r->stop - r->start, step = fmax(1, length / GRID_POINTS), t, end;
+	double length = r->to - r->from, step = fmax(1, length / GRID_POINTS), t, end;
 	size_t n = 0, i, k = 0;
 	int now = 0, rc = 0;
 
@@ -166,10 +166,10 @@ static int count_workers(const struct run *r, struct series *out)
 			c[n++] = (struct change){end, -1};
 	}
 	qsort(c, n, sizeof(*c), by_time);
-	while (k < n && c[k].time <= r->start)
+	while (k < n && c[k].time <= r->from)
 		now += c[k++].step;
-	for (i = 0; !rc && r->start + (double)i * step < r->stop; i++) {
-		t = r->start + (double)i * step;
+	for (i = 0; !rc && r->from + (double)i * step < r->to; i++) {
+		t = r->from + (double)i * step;
 		for (; k < n && c[k].time <= t && !rc; k++) {
 			rc = add_point(out, c[k].time, now);
 			now += c[k].step;
@@ -177,13 +177,13 @@ static int count_workers(const struct run *r, struct series *out)
 		}
 		rc = rc ? rc : add_point(out, t, now);
 	}
-	for (; k < n && c[k].time < r->stop && !rc; k++) {
+	for (; k < n && c[k].time < r->to && !rc; k++) {
 		rc = add_point(out, c[k].time, now);
 		now += c[k].step;
 		rc = rc ? rc : add_point(out, c[k].time, now);
 	}
 	free(c);
-	return rc ? rc : add_point(out, r->stop, now);
+	return rc ? rc : add_point(out, r->to, now);
 }
 
 static int by_number(const void *a, const void *b)
@@ -241,7 +241,7 @@ struct tracking *tracking_build(const struct run *run)
 		if (track_samples(run, &t->v[i]) || track_probes(run, &t->v[i]))
 			goto fail;
 	}
-	if (!isnan(run->start) && count_workers(run, &t->workers))
+	if (!isnan(run->from) && count_workers(run, &t->workers))
 		goto fail;
 	t->interval = median_interval(t);
 	return t;

@@ -29,6 +29,8 @@ static void put_run(const struct run *r, struct json *j)
 	emit_value(j, "stop", value_real(r->stop));
 	emit_value(j, "start_time", value_text(iso_time(r->start, text, sizeof(text))));
 	emit_value(j, "stop_time", value_text(iso_time(r->stop, text, sizeof(text))));
+	emit_value(j, "averaged_from", value_real(r->from));
+	emit_value(j, "averaged_to", value_real(r->to));
 	emit_value(j, "running_attempts", value_uint(r->running));
 	run_spans_json(r, j, "spans");
 	emit_end(j);

@@ -47,6 +47,7 @@ class Measurement:
         self.warning = None
         self._span = self._json = self._metrics = None
         self._expected = None
+        self._clock_ahead = 0.0
         self._flags = []
 
     # --- around the run
@@ -83,6 +84,7 @@ class Measurement:
         self._metrics = None
         if self._expected is None:
             self._expected = self._ask_scheduler()
+            self._clock_ahead = self._ask_clock()
         self._json, warning = wait(self.span_id or "last", self.end_time, self._expected, limit, self.dir,
                                    begun=self.start_time - 1 if not self.span_id else 0.0)
         if warning:
@@ -97,6 +99,17 @@ class Measurement:
         except Exception as error:  # a client that is closed by now, a scheduler that is gone
             logger.info("the scheduler does not say how many tasks there were: %s", error)
             return NOTHING_TOLD
+
+    def _ask_clock(self):
+        """Seconds that the scheduler's clock, where the collector is, is ahead of ours; 0 where that is not sure."""
+        try:
+            before = time.time()
+            there = self.client.run_on_scheduler(time.time)
+            after = time.time()
+        except Exception:  # no client, or it is closed by now
+            return 0.0
+        ahead = there - (before + after) / 2
+        return ahead if abs(ahead) > (after - before) / 2 else 0.0
 
     def _warn(self, line):
         self.warning = line
@@ -177,7 +190,8 @@ class Measurement:
             self.wait(0 if self.warning else self.wait_seconds or WAIT_SECONDS)
         if self._json is None:
             raise CremaError(self.warning or "nothing was measured")
-        found = ["--run", self._json["run"], "--client-wall", f"{self.t_end - self.t_start:.9f}"]
+        found = ["--run", self._json["run"], "--client-wall", f"{self.t_end - self.t_start:.9f}",
+                 "--client-start", f"{self.start_time + self._clock_ahead:.6f}"]
         said = self._report_to_compare()
         if said is not None:
             file = Path(scratch) / "coffea-report.json"

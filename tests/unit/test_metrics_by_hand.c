@@ -292,6 +292,7 @@ static const struct expected by_hand[] = {
 	{"num_columns", 3}, /* Jet_pt, Muon_pt, MET_pt */
 	{"wall_time", 1.2},
 	{"workers_wall_time", 1.2},
+	{"averaged_seconds", 1.2},
 	{"preprocessing_elapsed_seconds", 0.1},
 	{"processing_elapsed_seconds", 1.0}, /* from 100 to 1100 ms */
 	{"preprocessing_task_seconds", 0.1},
@@ -499,11 +500,50 @@ static void test_every_frame_twice(void **state)
 	fx_free(fx);
 }
 
+/*
+ * The client's block from -1 to 2 s: A was first heard at -0.7 s, B and C at 0, C left at 0.6 s. No
+ * worker for 0.3 s, one for 0.7 s, three for 0.6 s, two for 1.4 s.
+ */
+static void test_the_clients_block(void **state)
+{
+	struct fixture *fx = the_run(false);
+	struct run *r = &fx->runs.v[0];
+
+	(void)state;
+	assert_true(run_take_block(r, BASE - 1.0, BASE + 2.0));
+	fx_facts(fx, 0);
+	facts_client_wall(&fx->facts, 3);
+	assert_near(metric_value(&fx->facts, "averaged_seconds"), 3);
+	assert_near(metric_value(&fx->facts, "avg_workers"), (0.7 + 3 * 0.6 + 2 * 1.4) / 3);
+	assert_near(metric_value(&fx->facts, "total_cores"), (0.7 + 3 * 0.6 + 2 * 1.4) / 3 * 2);
+	assert_near(metric_value(&fx->facts, "idle_thread_seconds"), 2 * 5.3 - 1.85);
+	assert_near(metric_value(&fx->facts, "workers_wall_time"), 1.2);
+	fx_free(fx);
+}
+
+/* Clocks that differ by less than a second still hold the tasks; beyond that the block is not ours. */
+static void test_a_block_by_another_clock(void **state)
+{
+	struct fixture *fx = the_run(false);
+	struct run *r = &fx->runs.v[0];
+
+	(void)state;
+	assert_false(run_take_block(r, BASE + 1.5, BASE + 9.0));
+	assert_false(run_take_block(r, BASE - 9.0, BASE - 0.5));
+	assert_false(run_has_block(r));
+	assert_near(metric_value(fx_facts(fx, 0), "averaged_seconds"), 1.2);
+	assert_true(run_take_block(r, BASE + 0.5, BASE + 3.0));
+	assert_near(metric_value(fx_facts(fx, 0), "averaged_seconds"), 3);
+	fx_free(fx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_number),
 		cmocka_unit_test(test_every_frame_twice),
+		cmocka_unit_test(test_the_clients_block),
+		cmocka_unit_test(test_a_block_by_another_clock),
 	};
 
 	return cmocka_run_group_tests_name("metrics_by_hand", tests, NULL, NULL);
