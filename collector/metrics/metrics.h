@@ -160,6 +160,8 @@ struct value metric_value(const struct facts *f, const char *id);
 /* Dask's digests of the run's spans. */
 struct value digests_sum(const struct facts *f, const char *activity, const char *unit,
 			 int processor);
+/* What the run's workers did outside of tasks meanwhile (metrics_outside.c). */
+struct value digests_outside(const struct facts *f, enum outside_series s);
 /* activity -> unit -> value of one worker; null if it never said any. */
 void digests_emit_activities(const struct facts *f, const struct worker *w, const char *name,
 			     struct json *j);

@@ -77,6 +77,20 @@ struct digest {
 	const char *context, *span, *prefix, *activity, *unit;
 	double value;
 };
+/* Dask's digests that have no span: what a worker did outside of tasks, since its start. */
+enum outside_series {
+	OUTSIDE_SERIALIZE,
+	OUTSIDE_DESERIALIZE,
+	OUTSIDE_COMPRESS,
+	OUTSIDE_DECOMPRESS, /* seconds */
+	OUTSIDE_DISK_READ,
+	OUTSIDE_DISK_WRITE, /* bytes */
+	OUTSIDE_SERIES
+};
+struct outside {
+	uint64_t boot_ns;
+	double v[OUTSIDE_SERIES]; /* NAN: some digests were cut off */
+};
 struct filesystem {
 	const char *path, *type, *storage;
 };
@@ -168,6 +182,7 @@ struct worker {
 	ARRAY(struct sample) samples;
 	ARRAY(struct host_sample) hosts;
 	ARRAY(struct probe) probes;
+	ARRAY(struct outside) outside; /* those that differ from the one before */
 	ARRAY(struct digest) digests;
 	struct texts notes, evidence;
 	uint64_t digests_boot_ns, digests_cut;

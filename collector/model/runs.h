@@ -78,9 +78,10 @@ static inline double time_or_0(double t)
 }
 
 /*
- * The client's block, UTC by the collector's clock: averages are over it, and workers that were alive
- * in it are the run's. Its ends may lie RUN_BLOCK_SECONDS inside the tasks' edges, as clocks differ; where
- * they do so by more, or a time is unknown, nothing changes: false. -ENOMEM sticks in the model.
+ * The client's block, UTC by the collector's clock: averages are over it, and workers that were
+ * alive in it are the run's. Its ends may lie RUN_BLOCK_SECONDS inside the tasks' edges, as clocks
+ * differ; where they do so by more, or a time is unknown, nothing changes: false. -ENOMEM sticks in
+ * the model.
  */
 bool run_take_block(struct run *r, double from, double to);
 /* Whether averages are over the client's block. */

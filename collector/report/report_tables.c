@@ -93,6 +93,8 @@ static const struct line fine[] = {
 	{"compress: Dask's frames / codecs", {"dask_compress_seconds", "compression_time_seconds"}},
 	{"serialize", {"serialization_time_seconds"}},
 	{"deserialize", {"deserialization_time_seconds"}},
+	{"serialize: transfers", {"transfer_serialize_seconds"}},
+	{"deserialize: transfers", {"transfer_deserialize_seconds"}},
 	{"inputs found in memory", {"total_bytes_memory_read_dask"}},
 	{"spilled: read back", {"dask_spill_read_bytes"}},
 	{"spilled: written", {"dask_spill_write_bytes"}},
