@@ -79,6 +79,14 @@ static int ends_with(const char *s, size_t n, const char *end)
 	return n >= e && !memcmp(s + n - e, end, e);
 }
 
+/* What TLS and clients set themselves up with: an authority's bundle is read anew for each context. */
+static int is_config(const char *path, size_t n)
+{
+	return !strncmp(path, "/etc/", 5) || strstr(path, "ca-certificates") ||
+	       strstr(path, "/grid-security/") || ends_with(path, n, "cacert.pem") ||
+	       ends_with(path, n, "/ssl/cert.pem") || ends_with(path, n, "openssl.cnf");
+}
+
 /* Modules and libraries are read by the interpreter and the loader, not by the analysis. */
 static int is_import(const char *path, size_t n)
 {
@@ -86,7 +94,7 @@ static int is_import(const char *path, size_t n)
 	       ends_with(path, n, ".so") || strstr(path, ".so.") || strstr(path, "-packages/") ||
 	       strstr(path, ".dist-info/") || strstr(path, "/lib/python") ||
 	       !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5) ||
-	       (!strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9));
+	       (!strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9)) || is_config(path, n);
 }
 
 static int filesystem_is_sure(int64_t f_type)

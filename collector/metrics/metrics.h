@@ -35,6 +35,8 @@ struct tally {
 	size_t attempts;
 	struct sum wall_ns, pool[CREMA_TIMES], own[CREMA_TIMES], count[CREMA_COUNTS];
 	struct sum storage_read, storage_known, events, bytesread;
+	/* of those whose file is on a server, and of the others */
+	struct sum server_network, server_baskets, file_read;
 	double processtime; /* seconds */
 	size_t processtime_unknown;
 	/* seconds by class, of attempts that are not asynchronous */
@@ -126,11 +128,13 @@ void facts_dataset_cpu(const struct facts *f, struct tally *dataset, bool only);
 /* A kind of task, of a counted attempt as of any other. */
 enum task_class { TASK_WORK, TASK_PREPROCESSING, TASK_MERGE, TASK_OTHER };
 enum task_class attempt_class(const struct facts *f, const struct attempt *a);
-/* Read calls' bytes where nothing was mapped; coffea's; the baskets'; the first less the last. */
-struct value tally_read(const struct tally *t);
+/* Bytes that came for chunks: of files by read calls where nothing was mapped, of files on servers over the
+ * network; coffea's; the baskets'; the first less the last, and divided by it. */
+struct value tally_came(const struct tally *t);
 struct value tally_requested(const struct tally *t);
 struct value tally_baskets(const struct tally *t);
 struct value tally_outside(const struct tally *t);
+struct value tally_amplification(const struct tally *t);
 struct value tally_class(const struct tally *t, enum crema_time_id id);
 
 /* One attempt's numbers, as the task rows and the tallies have them. */

@@ -50,7 +50,7 @@ static void put_file(const struct file_sum *f, struct json *j, const char *name)
 #define CELLS_COUNTED
 #include "collector/report/cells_file.def"
 	if (!name) {
-		layers_values(l, f->read_bytes, f->mapped_bytes, &v);
+		layers_values(l, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
 #define CELLS_LAYERED
 #include "collector/report/cells_file.def"
 	}

@@ -178,7 +178,7 @@ static void file_row(struct sheet_maker *k, const struct file_sum *f, const char
 	struct layer_values v;
 	bool data = !strcmp(kind, "data");
 
-	layers_values(l, f->read_bytes, f->mapped_bytes, &v);
+	layers_values(l, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
 	sheet_row_begin(k);
 	sheet_cell(k, value_text(kind));
 #define CELL(name, type, value) sheet_cell(k, data ? value : value_null());
