@@ -26,7 +26,7 @@ static const struct line throughput[] = {
 
 static const struct line events[] = {
 	{"events, chunks", {"total_events", "num_chunks"}},
-	{"chunks that failed", {"num_failed_chunks"}},
+	{"attempts at chunks that failed", {"num_failed_chunks"}},
 	{"columns read", {"num_columns"}},
 	{"event rate, by wall time", {"event_rate_wall_khz"}},
 	{"event rate, per core", {"event_rate_core_hz"}},
