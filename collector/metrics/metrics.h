@@ -184,7 +184,8 @@ struct series {
 struct worker_track {
 	const struct worker *worker;
 	struct series memory, cpu;					     /* SAMPLE messages */
-	struct series limit, nthreads, executing, active, nbytes, last_seen; /* probe */
+	struct series limit, nthreads, executing, active, nbytes; /* probe */
+	struct series last_seen; /* at each moment: when the newest probe was taken */
 	struct series occupancy, spilled;
 	struct value cores, memory_limit; /* the newest */
 	double peak_rss;		  /* task edges included; NAN */

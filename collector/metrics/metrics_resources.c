@@ -350,7 +350,7 @@ void metric_worker_occupancy(const struct facts *f, const char *name, struct jso
 	emit_named(f, "worker_occupancy", name, j);
 }
 
-/* Each life sign is its own moment: [{timestamp, last_seen}] */
+/* [{timestamp, last_seen, seconds}]: what lies between the two; it grows where a worker is blocked or dead */
 static void emit_last_seen(const struct facts *f, struct json *j)
 {
 	const struct series *s;
@@ -361,9 +361,15 @@ static void emit_last_seen(const struct facts *f, struct json *j)
 	for (i = 0; i < f->tracking->n; i++) {
 		s = &f->tracking->v[i].last_seen;
 		emit_array(j, f->tracking->v[i].worker->label);
-		for (k = 0; k < s->n; k++)
-			emit_point(j, s->v[k].time, "last_seen",
+		for (k = 0; k < s->n; k++) {
+			emit_object(j, NULL);
+			emit_value(j, "timestamp",
+				   value_text(iso_time(s->v[k].time, text, sizeof(text))));
+			emit_value(j, "last_seen",
 				   value_text(iso_time(s->v[k].value, text, sizeof(text))));
+			emit_value(j, "seconds", value_real(s->v[k].time - s->v[k].value));
+			emit_end(j);
+		}
 		emit_end(j);
 	}
 	emit_end(j);

@@ -86,7 +86,6 @@ static int track_probes(const struct run *r, struct worker_track *t)
 		rc = rc ? rc : add_point(&t->executing, p->time, p->executing);
 		rc = rc ? rc : add_point(&t->active, p->time, active);
 		rc = rc ? rc : add_point(&t->nbytes, p->time, p->nbytes_managed);
-		rc = rc ? rc : add_point(&t->last_seen, p->time, p->time);
 		rc = rc ? rc : add_point(&t->spilled, p->time, p->spilled_bytes);
 		rc = rc ? rc : add_point(&t->occupancy, p->time, active * t->mean_task_wall);
 	}
@@ -132,6 +131,24 @@ static void track_tasks(const struct run *r, struct tracking *t)
 		t->v[i].mean_task_wall = n[i] ? wall[i] / (double)n[i] : (double)NAN;
 	free(wall);
 	free(n);
+}
+
+/* At each moment of the run that the worker had not left before: when it had last said something. */
+static int track_last_seen(struct worker_track *t, const struct series *moments)
+{
+	const struct worker *w = t->worker;
+	double end = w->goodbye ? worker_utc(w, w->goodbye_boot_ns) : (double)INFINITY, at;
+	size_t i, k = 0;
+	int rc = 0;
+
+	for (i = 0; i < moments->n && moments->v[i].time <= end && !rc; i++) {
+		at = moments->v[i].time;
+		while (k < w->probes.n && w->probes.v[k].time <= at)
+			k++;
+		if (k && (!i || at > moments->v[i - 1].time))
+			rc = add_point(&t->last_seen, at, w->probes.v[k - 1].time);
+	}
+	return rc;
 }
 
 struct change {
@@ -243,6 +260,10 @@ struct tracking *tracking_build(const struct run *run)
 	}
 	if (!isnan(run->from) && count_workers(run, &t->workers))
 		goto fail;
+	for (i = 0; i < t->n; i++) {
+		if (track_last_seen(&t->v[i], &t->workers))
+			goto fail;
+	}
 	t->interval = median_interval(t);
 	return t;
 fail:

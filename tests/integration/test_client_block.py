@@ -27,7 +27,7 @@ def block(new_cluster, monkeypatch):
             other = procs.start_worker()
             client.wait_for_workers(2)
             joined = time.time()
-            time.sleep(1)
+            client.run(time.sleep, 2.5)  # in their event loops
             client.gather(client.map(nap, range(6), pure=False))
             leaves = time.time()
             other.stop()
@@ -52,3 +52,5 @@ def test_averages_are_over_the_block(block, capsys):
     line = " ".join(capsys.readouterr().out.split("\n", 1)[1].split())
     assert line.startswith("wall time ") and "first to last task on the workers" not in line
     assert "averages of workers and memory are over the client's block" in line
+    seen = [max(point["seconds"] for point in points) for points in block.run.json["tracking_data"]["worker_last_seen"].values()]
+    assert len(seen) == 2 and min(seen) > 1.3, "both event loops were blocked for 2.5 s"

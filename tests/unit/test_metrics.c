@@ -536,6 +536,28 @@ static void test_transfers(void **state)
 	fx_free(fx);
 }
 
+/* At each second of the run: how long ago the worker's event loop had last answered. */
+static void test_last_seen(void **state)
+{
+	static const int probes[] = {-200, 300, 800, 3400};
+	static const double seconds[] = {0.2, 0.2, 1.2, 2.2, 0.6, 1.6}; /* 0, 1, 2, 3, 4, 5 s */
+	struct fixture *fx = fx_new();
+	const struct series *s;
+	size_t i;
+
+	(void)state;
+	fx_hello(fx, 1, STACK);
+	fx_simple(fx, 1, 1, "a", "work", 0, 0, 5000, "ok");
+	for (i = 0; i < 4; i++)
+		fx_dask(fx, 1, probes[i], "{\"executing\": 1}");
+	fx_runs(fx);
+	s = &fx_facts(fx, 0)->tracking->v[0].last_seen;
+	assert_int_equal(s->n, 6);
+	for (i = 0; i < s->n; i++)
+		assert_near(value_real(s->v[i].time - s->v[i].value), seconds[i]);
+	fx_free(fx);
+}
+
 /* A worker that lived before the run and had no probe then, or whose digests were cut. */
 static void test_unseen_transfers(void **state)
 {
@@ -574,6 +596,7 @@ int main(void)
 		cmocka_unit_test(test_worker_counts),
 		cmocka_unit_test(test_a_month_in_few_points),
 		cmocka_unit_test(test_transfers),
+		cmocka_unit_test(test_last_seen),
 		cmocka_unit_test(test_unseen_transfers),
 	};
 
