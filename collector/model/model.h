@@ -60,11 +60,13 @@ struct sample {
 	double time; /* UTC */
 	double cpu_percent, cpu_seconds, rss_bytes, rss_anon_bytes, threads, tasks_running;
 };
+enum host_io { HOST_NET_READ, HOST_NET_WRITE, HOST_DISK_READ, HOST_DISK_WRITE, HOST_IOS };
 struct host_sample {
 	uint64_t boot_ns;
 	double time;
 	double cpu_percent, memory_total_bytes, memory_available_bytes, load1;
 	double stolen_seconds; /* since the host's start, of all its CPUs */
+	double io[HOST_IOS];   /* bytes since then: net of the sender's network namespace */
 };
 struct probe {
 	uint64_t boot_ns;
@@ -174,7 +176,7 @@ struct worker {
 	uint64_t hello_stream; /* of the facts; the latest wins */
 	const char *host, *boot_id, *agent_version, *cpu_model, *kernel, *python;
 	const char *distributed, *dask, *coffea, *uproot, *address, *name, *dask_status;
-	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes;
+	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes, net_namespace;
 	ARRAY(struct filesystem) filesystems;
 	ARRAY(struct clock_pair) clocks; /* by boot_ns, once closed */
 	double clock_set_seconds; /* the collector's clock was set by so much meanwhile; 0: no */

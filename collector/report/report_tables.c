@@ -78,6 +78,10 @@ static const struct line resources[] = {
 	{"CPU of a worker (100 % = a core)", {"avg_worker_cpu_percent"}},
 	{"busiest worker / mean", {"worker_imbalance"}},
 	{"spilled by Dask, at most", {"spilled_bytes"}},
+	{"network of the hosts: in, out", {"host_net_read_bytes", "host_net_write_bytes"}},
+	{"  busiest second of a host", {"host_net_read_peak_mbs", "host_net_write_peak_mbs"}},
+	{"disks of the hosts: read, written", {"host_disk_read_bytes", "host_disk_write_bytes"}},
+	{"  busiest second of a host", {"host_disk_read_peak_mbs", "host_disk_write_peak_mbs"}},
 };
 
 static const struct line fine[] = {

@@ -201,7 +201,8 @@ static void feed_sample(struct fixture *fx, int worker, int ms, uint64_t rss_mib
 static void feed_host(struct fixture *fx, int worker, int ms, uint64_t stolen_seconds)
 {
 	fx_map(fx, worker, CREMA_MSG_HOST, "boot_ns", AT(ms), "stolen_seconds", stolen_seconds,
-	       NULL);
+	       "net_read_bytes", 1000 * stolen_seconds, "net_write_bytes", 10 * stolen_seconds,
+	       "disk_read_bytes", 100 * stolen_seconds, "disk_write_bytes", 2 * stolen_seconds, NULL);
 }
 
 static void feed_dask(struct fixture *fx)
@@ -365,6 +366,16 @@ static const struct expected by_hand[] = {
 	{"avg_cpu_utilization_percent", (0 + 200 / 3.0 + 200 / 3.0) / 3},
 	{"avg_worker_cpu_percent", (50 + 70 + 30) / 3.0},
 	{"worker_tracking_interval", 1},
+	/* 37 - 30 on one host and 201 - 200 on the other, times feed_host()'s factors; the busiest
+	 * time is from 0.9 to 1.3 s: 37 - 32 */
+	{"host_net_read_bytes", 8000},
+	{"host_net_write_bytes", 80},
+	{"host_disk_read_bytes", 800},
+	{"host_disk_write_bytes", 16},
+	{"host_net_read_peak_mbs", 5000 / 0.4 / 1e6},
+	{"host_net_write_peak_mbs", 50 / 0.4 / 1e6},
+	{"host_disk_read_peak_mbs", 500 / 0.4 / 1e6},
+	{"host_disk_write_peak_mbs", 10 / 0.4 / 1e6},
 	{"track_workers", 1},
 
 	{"total_cpu_time", 1.3},
