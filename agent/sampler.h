@@ -2,8 +2,9 @@
 /*
  * sampler.h - what the worker's process and the host do, once a second: SAMPLE and HOST messages.
  *
- * No smaps: reading it stalls the worker. Of a user's agents on a host one for each collector sends HOST: the
- * one that holds a name in the abstract socket space; the others try again now and then. One thread.
+ * No smaps: reading it stalls the worker. Of a user's agents on a host one for each collector sends
+ * HOST: the one that holds a name in the abstract socket space; the others try again now and then.
+ * One thread.
  */
 #ifndef AGENT_SAMPLER_H
 #define AGENT_SAMPLER_H

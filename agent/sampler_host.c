@@ -46,7 +46,8 @@ static bool is_ours(struct sampler *s, uint64_t mono_ns)
 	return s->lock_fd >= 0;
 }
 
-/* A virtual machine whose hypervisor does not say what it takes shows 0 for ever, as a real one does. */
+/* A virtual machine whose hypervisor does not say what it takes shows 0 for ever, as a real one
+ * does. */
 static bool tells_of_stealing(uint64_t ticks)
 {
 	char cpu[4096], *flags, *end;
@@ -121,8 +122,8 @@ static bool is_hardware(const char *interface)
 }
 
 /*
- * Interfaces that are hardware: bridges, bonds, tunnels and containers' ends would count the same bytes
- * again. Where there is none, as in a container, all but loopback.
+ * Interfaces that are hardware: bridges, bonds, tunnels and containers' ends would count the same
+ * bytes again. Where there is none, as in a container, all but loopback.
  */
 static void pack_net(msgpack_packer *pk)
 {

@@ -204,6 +204,11 @@ void tracking_free(struct tracking *t);
 /* Time average by trapezoid; a single point is its value; NAN for none. */
 double series_average(const struct series *s);
 void tracking_emit(const struct facts *f, struct json *j);
+void series_emit_point(struct json *j, double time, const char *name, struct value v);
+/* Every point of tracking_data; worker NULL: of all of them. */
+typedef void (*tracking_visitor)(void *arg, const struct worker *w, const char *series, double time,
+				 struct value v);
+void tracking_each(const struct facts *f, tracking_visitor see, void *arg);
 /* "2026-11-21T10:15:30.123456+00:00" */
 const char *iso_time(double utc, char *out, size_t size);
 

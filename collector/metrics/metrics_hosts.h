@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_hosts.h - which workers share a host or its network (metrics_hosts.c, metrics_hosts_io.c). */
+/* metrics_hosts.h - which workers share a host or its network (metrics_hosts.c,
+ * metrics_hosts_io.c). */
 #ifndef CREMA_COLLECTOR_METRICS_HOSTS_H
 #define CREMA_COLLECTOR_METRICS_HOSTS_H
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metrics_hosts_io.c - what the run's hosts read and wrote on their networks and disks meanwhile, all their
- * processes together: the counters of /proc/net/dev and /proc/diskstats in the agents' host samples.
+ * metrics_hosts_io.c - what the run's hosts read and wrote on their networks and disks meanwhile,
+ * all their processes together: the counters of /proc/net/dev and /proc/diskstats in the agents'
+ * host samples.
  *
- * Counters are the host's (of the network the namespace's), so samples of whichever agent sent them make one series.
+ * Counters are the host's (of the network the namespace's), so samples of whichever agent sent them
+ * make one series.
  */
 #include <errno.h>
 #include <math.h>
