@@ -3,6 +3,7 @@
 #include "agent/hello.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -36,12 +37,15 @@ static void pack_machine(msgpack_packer *pk)
 	struct text cpu = { NULL, 0 };
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	bool ok = uname(&u) == 0;
+	struct stat net;
 	ssize_t n;
 
 	pack_kv_text(pk, "host", ok ? u.nodename : NULL);
 	pack_kv_text(pk, "kernel", ok ? u.release : NULL);
 	n = procfs_slurp(text, sizeof(text), "/proc/sys/kernel/random/boot_id");
 	pack_kv_str(pk, "boot_id", n >= 36 ? text : NULL, 36);
+	ok = stat("/proc/self/ns/net", &net) == 0;
+	pack_kv_maybe(pk, "net_namespace", ok, ok ? net.st_ino : 0);
 	if (procfs_slurp(text, sizeof(text), "/proc/cpuinfo") > 0)
 		cpu = line_value(text, "model name");
 	pack_kv_str(pk, "cpu_model", cpu.ptr, cpu.len);
@@ -104,7 +108,7 @@ int hello_frame(struct buf *out, const struct view *v, const struct fskinds *kin
 	pack_init(&pk, &raw);
 	pack_map(&pk, 2);
 	pack_text(&pk, "facts");
-	pack_map(&pk, 17);
+	pack_map(&pk, 18);
 	pack_text(&pk, "redacted");
 	pack_bool(&pk, v->redact && v->redact->on);
 	pack_machine(&pk);

@@ -9,13 +9,17 @@
 #include "agent/rows.h"
 #include "common/task.h"
 
-void sampler_init(struct sampler *s, const struct view *v, struct outbox *out, int pid)
+void sampler_init(struct sampler *s, const struct view *v, struct outbox *out, int pid,
+		  const char *collector)
 {
 	memset(s, 0, sizeof(*s));
 	s->view = v;
 	s->out = out;
 	s->pid = pid;
 	s->lock_fd = -1;
+	s->collector = UINT64_C(14695981039346656037); /* FNV-1a */
+	for (; collector && *collector; collector++)
+		s->collector = (s->collector ^ (unsigned char)*collector) * UINT64_C(1099511628211);
 }
 
 void sampler_release(struct sampler *s)

@@ -2,8 +2,9 @@
 /*
  * sampler.h - what the worker's process and the host do, once a second: SAMPLE and HOST messages.
  *
- * No smaps: reading it stalls the worker. One agent of a user on a host sends HOST: the one that
- * holds a name in the abstract socket space; the others try again now and then. One thread.
+ * No smaps: reading it stalls the worker. Of a user's agents on a host one for each collector sends
+ * HOST: the one that holds a name in the abstract socket space; the others try again now and then.
+ * One thread.
  */
 #ifndef AGENT_SAMPLER_H
 #define AGENT_SAMPLER_H
@@ -19,10 +20,13 @@ struct sampler {
 	uint64_t host_busy, host_total;   /* ticks of the previous host sample */
 	int lock_fd;                      /* -1: another agent sends HOST */
 	uint64_t lock_tried_ns;
+	uint64_t collector;               /* a hash of its address */
 	uint64_t rss, rss_max;            /* latest and highest that was seen */
 };
 
-void sampler_init(struct sampler *s, const struct view *v, struct outbox *out, int pid);
+/* collector: where samples go, as the agent was told; NULL: nowhere but the spool. */
+void sampler_init(struct sampler *s, const struct view *v, struct outbox *out, int pid,
+		  const char *collector);
 void sampler_release(struct sampler *s);
 /* Resident set now, 0 = unknown. Cheap: for every poll. */
 uint64_t sampler_rss(struct sampler *s);

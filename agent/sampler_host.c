@@ -16,11 +16,11 @@
 #define RETRY_NS 5000000000u
 
 /* A name in the abstract socket space: it goes with its holder and leaves no file. */
-static int try_lock(void)
+static int try_lock(uint64_t collector)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "crema-host-%u",
-			 (unsigned int)geteuid());
+	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "crema-host-%u-%016" PRIx64,
+			 (unsigned int)geteuid(), collector);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -41,12 +41,13 @@ static bool is_ours(struct sampler *s, uint64_t mono_ns)
 	if (s->lock_tried_ns && mono_ns - s->lock_tried_ns < RETRY_NS)
 		return false;
 	s->lock_tried_ns = mono_ns;
-	fd = try_lock();
+	fd = try_lock(s->collector);
 	s->lock_fd = fd < 0 ? -1 : fd;
 	return s->lock_fd >= 0;
 }
 
-/* A virtual machine whose hypervisor does not say what it takes shows 0 for ever, as a real one does. */
+/* A virtual machine whose hypervisor does not say what it takes shows 0 for ever, as a real one
+ * does. */
 static bool tells_of_stealing(uint64_t ticks)
 {
 	char cpu[4096], *flags, *end;
@@ -112,25 +113,39 @@ static void pack_load(msgpack_packer *pk)
 		pack_nil(pk);
 }
 
-/* All interfaces but loopback. */
+static bool is_hardware(const char *interface)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%.20s/device", interface);
+	return access(path, F_OK) == 0;
+}
+
+/*
+ * Interfaces that are hardware: bridges, bonds, tunnels and containers' ends would count the same
+ * bytes again. Where there is none, as in a container, all but loopback.
+ */
 static void pack_net(msgpack_packer *pk)
 {
-	char line[512];
-	uint64_t in = 0, out = 0, r, w;
+	char line[512], name[64];
+	uint64_t r, w, in[2] = { 0 }, out[2] = { 0 };
+	bool any = false, hardware;
 	FILE *f = fopen("/proc/net/dev", "re");
 
 	while (f && fgets(line, sizeof(line), f)) {
 		const char *colon = strchr(line, ':');
 
-		if (!colon || strncmp(line + strspn(line, " "), "lo:", 3) == 0 ||
+		if (!colon || sscanf(line, " %63[^:]", name) != 1 || !strcmp(name, "lo") ||
 		    sscanf(colon + 1, "%" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &r,
 			   &w) != 2)
 			continue;
-		in += r;
-		out += w;
+		hardware = is_hardware(name);
+		any = any || hardware;
+		in[hardware] += r;
+		out[hardware] += w;
 	}
-	pack_kv_maybe(pk, "net_read_bytes", f != NULL, in);
-	pack_kv_maybe(pk, "net_write_bytes", f != NULL, out);
+	pack_kv_maybe(pk, "net_read_bytes", f != NULL, in[any]);
+	pack_kv_maybe(pk, "net_write_bytes", f != NULL, out[any]);
 	if (f)
 		fclose(f);
 }

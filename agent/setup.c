@@ -191,7 +191,7 @@ int agent_init(struct agent *a, const struct agent_options *o)
 	a->outbox.dropped = __atomic_load_n(&a->view.shm->agent_dropped, __ATOMIC_ACQUIRE);
 	rows_init(&a->rows, &a->view, &a->outbox, &a->kinds);
 	stacks_init(&a->stacks, &a->view, &a->outbox, o->pid);
-	sampler_init(&a->sampler, &a->view, &a->outbox, o->pid);
+	sampler_init(&a->sampler, &a->view, &a->outbox, o->pid, o->collector);
 	ending_init(&a->ending, o->pid);
 	a->began_ns = clock_mono_ns();
 	return drain_init(&a->drain, &a->view, &a->outbox, &a->kinds, o->pid);

@@ -75,14 +75,29 @@ static int use_dropped(const struct dropped_run *d, void *arg, struct buf *why)
 	return draft_end(&out, why);
 }
 
-/* Seconds > 0 of --client-wall: true, 0 if it was not given. */
-static bool client_wall(const struct options *o, double *seconds)
+/* Seconds > 0 and below `most`, 0 if the option was not given: false (and a line) for what is none. */
+static bool seconds_of(const struct options *o, enum option_id id, double most, double *seconds)
 {
-	const char *text = o->value[OPT_client_wall];
+	const char *text = o->value[id];
 	char *end = NULL;
 
 	*seconds = text ? strtod(text, &end) : 0;
-	return !text || (end != text && !*end && *seconds > 0 && *seconds < 1e9);
+	if (!text || (end != text && !*end && *seconds > 0 && *seconds < most))
+		return true;
+	log_line("%s: '%s' is no number of seconds", option_table[id].flag, text);
+	return false;
+}
+
+static bool client_block(const struct options *o, struct report_request *req)
+{
+	if (!seconds_of(o, OPT_client_wall, 1e9, &req->client_wall) ||
+	    !seconds_of(o, OPT_client_start, 1e11, &req->client_start))
+		return false;
+	if (req->client_start > 0 && !(req->client_wall > 0)) {
+		log_line("--client-start needs --client-wall, the length of the client's block");
+		return false;
+	}
+	return true;
 }
 
 static int write_report(const struct options *o, const char *dir)
@@ -110,10 +125,8 @@ static int write_report(const struct options *o, const char *dir)
 
 	if (!command_read_whole(o, &req.whole_bytes))
 		return STATUS_USAGE;
-	if (!client_wall(o, &req.client_wall)) {
-		log_line("--client-wall: '%s' is no number of seconds", o->value[OPT_client_wall]);
+	if (!client_block(o, &req))
 		return STATUS_USAGE;
-	}
 	draft_init(&out, list && req.json ? o->value[OPT_json] : "-");
 	req.flush = out.sink.flush;
 	req.flush_arg = &out;

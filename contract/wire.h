@@ -21,7 +21,7 @@
  * environment and arguments are never sent.
  *
  * HELLO's map: {"facts": {...}, "task_fields": [names...]}. facts (all optional, nil = unknown):
- *   host, boot_id, pid, start_ticks, agent_pid, agent_version, shim_abi, cpu_model, cores,
+ *   host, boot_id, net_namespace (its inode), pid, start_ticks, agent_pid, agent_version, shim_abi, cpu_model, cores,
  *   memory_bytes, kernel, python, redacted (task keys and file names are
  *   keyed hashes), boot_ns + real_ns (one clock pair), filesystems [{path, type,
  *   storage: "exact"|"none"|"unknown"}], stack: JSON text of probe.py's facts() {python, distributed,

@@ -79,12 +79,20 @@ static int ends_with(const char *s, size_t n, const char *end)
 	return n >= e && !memcmp(s + n - e, end, e);
 }
 
+/* What TLS and clients set themselves up with: an authority's bundle is read anew for each context. */
+static int is_config(const char *path, size_t n)
+{
+	return !strncmp(path, "/etc/", 5) || strstr(path, "ca-certificates") ||
+	       strstr(path, "/grid-security/") || ends_with(path, n, "cacert.pem") ||
+	       ends_with(path, n, "/ssl/cert.pem") || ends_with(path, n, "openssl.cnf");
+}
+
 /* Modules and libraries are read by the interpreter and the loader, not by the analysis. */
 static int is_import(const char *path, size_t n)
 {
 	return ends_with(path, n, ".py") || ends_with(path, n, ".pyc") ||
 	       ends_with(path, n, ".so") || strstr(path, ".so.") || strstr(path, "-packages/") ||
-	       strstr(path, ".dist-info/") || strstr(path, "/lib/python");
+	       strstr(path, ".dist-info/") || strstr(path, "/lib/python") || is_config(path, n);
 }
 
 /* What storage charges of a file system are worth (filesystems.def). */

@@ -23,7 +23,7 @@
 #include "common/dirs.h"
 #include "common/log.h"
 
-#define FILES 16
+#define FILES 24 /* at most: the sheets, columns and meta */
 
 struct csv {
 	const char *dir;

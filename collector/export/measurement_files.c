@@ -15,7 +15,7 @@ static struct value used_bytes(const struct file_sum *f)
 {
 	struct layer_values v;
 
-	layers_values(&f->layers, f->read_bytes, f->mapped_bytes, &v);
+	layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
 	return v.unique_basket_bytes;
 }
 

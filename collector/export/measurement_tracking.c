@@ -47,8 +47,8 @@ struct moments {
 static struct moments moments_of(const struct facts *f)
 {
 	const struct run *r = f->run;
-	double length = r->stop - r->start;
-	struct moments m = {.start = r->start};
+	double length = r->to - r->from;
+	struct moments m = {.start = r->from};
 
 	if (!(length >= 0))
 		return m;
@@ -75,7 +75,7 @@ static void put_series(const struct run *r, const struct moments *m, const struc
 	size_t i, k = 0;
 
 	for (i = 0; i < m->n && s->n; i++) {
-		t = fmin(m->start + (double)i * m->step, r->stop);
+		t = fmin(m->start + (double)i * m->step, r->to);
 		while (k + 1 < s->n && fabs(s->v[k + 1].time - t) <= fabs(s->v[k].time - t))
 			k++;
 		v = s->v[k].value;
@@ -83,7 +83,7 @@ static void put_series(const struct run *r, const struct moments *m, const struc
 			continue;
 		put_point(j, t,
 			  whole && v >= 0 && v < 1e19 ? value_uint((uint64_t)v) : value_real(v));
-		if (t >= r->stop)
+		if (t >= r->to)
 			break;
 	}
 }

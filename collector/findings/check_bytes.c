@@ -9,7 +9,7 @@ static bool layers_of(const struct file_sum *f, struct layer_values *v)
 
 	if (!(used > 0))
 		return false;
-	layers_values(&f->layers, f->read_bytes, f->mapped_bytes, v);
+	layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes, v);
 	return true;
 }
 

@@ -49,6 +49,8 @@ enum verdict finding_serialization(const struct report *r, struct remark *d)
 		return CHECK_QUIET;
 	remark_see_metric(d, r, "serialization_time_seconds", "s");
 	remark_see_metric(d, r, "deserialization_time_seconds", "s");
+	remark_see_metric(d, r, "transfer_serialize_seconds", "s");
+	remark_see_metric(d, r, "transfer_deserialize_seconds", "s");
 	remark_see(d, "task_wall_seconds", value_real(t->wall), "s");
 	remark_see(d, "percent", value_real(s / t->wall * 100), "%");
 	remark_say(d, "Dask packed objects for %s and unpacked them for %s; tasks took %s",

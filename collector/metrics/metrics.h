@@ -35,6 +35,8 @@ struct tally {
 	size_t attempts;
 	struct sum wall_ns, pool[CREMA_TIMES], own[CREMA_TIMES], count[CREMA_COUNTS];
 	struct sum storage_read, storage_known, events, bytesread;
+	/* of those whose file is on a server, and of the others */
+	struct sum server_network, server_baskets, file_read;
 	double processtime; /* seconds */
 	size_t processtime_unknown;
 	/* seconds by class, of attempts that are not asynchronous */
@@ -126,11 +128,13 @@ void facts_dataset_cpu(const struct facts *f, struct tally *dataset, bool only);
 /* A kind of task, of a counted attempt as of any other. */
 enum task_class { TASK_WORK, TASK_PREPROCESSING, TASK_MERGE, TASK_OTHER };
 enum task_class attempt_class(const struct facts *f, const struct attempt *a);
-/* Read calls' bytes where nothing was mapped; coffea's; the baskets'; the first less the last. */
-struct value tally_read(const struct tally *t);
+/* Bytes that came for chunks: of files by read calls where nothing was mapped, of files on servers over the
+ * network; coffea's; the baskets'; the first less the last, and divided by it. */
+struct value tally_came(const struct tally *t);
 struct value tally_requested(const struct tally *t);
 struct value tally_baskets(const struct tally *t);
 struct value tally_outside(const struct tally *t);
+struct value tally_amplification(const struct tally *t);
 struct value tally_class(const struct tally *t, enum crema_time_id id);
 
 /* One attempt's numbers, as the task rows and the tallies have them. */
@@ -160,6 +164,8 @@ struct value metric_value(const struct facts *f, const char *id);
 /* Dask's digests of the run's spans. */
 struct value digests_sum(const struct facts *f, const char *activity, const char *unit,
 			 int processor);
+/* What the run's workers did outside of tasks meanwhile (metrics_outside.c). */
+struct value digests_outside(const struct facts *f, enum outside_series s);
 /* activity -> unit -> value of one worker; null if it never said any. */
 void digests_emit_activities(const struct facts *f, const struct worker *w, const char *name,
 			     struct json *j);
@@ -178,7 +184,8 @@ struct series {
 struct worker_track {
 	const struct worker *worker;
 	struct series memory, cpu;					     /* SAMPLE messages */
-	struct series limit, nthreads, executing, active, nbytes, last_seen; /* probe */
+	struct series limit, nthreads, executing, active, nbytes; /* probe */
+	struct series last_seen; /* at each moment: when the newest probe was taken */
 	struct series occupancy, spilled;
 	struct value cores, memory_limit; /* the newest */
 	double peak_rss;		  /* task edges included; NAN */
@@ -197,6 +204,11 @@ void tracking_free(struct tracking *t);
 /* Time average by trapezoid; a single point is its value; NAN for none. */
 double series_average(const struct series *s);
 void tracking_emit(const struct facts *f, struct json *j);
+void series_emit_point(struct json *j, double time, const char *name, struct value v);
+/* Every point of tracking_data; worker NULL: of all of them. */
+typedef void (*tracking_visitor)(void *arg, const struct worker *w, const char *series, double time,
+				 struct value v);
+void tracking_each(const struct facts *f, tracking_visitor see, void *arg);
 /* "2026-11-21T10:15:30.123456+00:00" */
 const char *iso_time(double utc, char *out, size_t size);
 

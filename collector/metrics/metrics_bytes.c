@@ -14,13 +14,20 @@ COUNTER(large_read_bytes, tasks, large_read_bytes)
 COUNTER(cached_bytes, tasks, cached_bytes)
 COUNTER(readahead_bytes, tasks, readahead_bytes)
 
-struct value tally_read(const struct tally *t)
+struct value tally_came(const struct tally *t)
 {
 	struct value mapped = sum_value(&t->count[CREMA_C_mapped_bytes]);
+	struct value net = sum_value(&t->server_network);
+	bool came, used;
 
 	/* Of mapped files nobody knows which bytes were looked at. */
-	return mapped.type == VALUE_UINT && !mapped.v.u ? sum_value(&t->count[CREMA_C_read_bytes])
-							: value_null();
+	if (mapped.type != VALUE_UINT || mapped.v.u)
+		return value_null();
+	/* Less came than was used: by a client that is not seen by task, or out of a cache. */
+	if (value_number(net, &came) < value_number(sum_value(&t->server_baskets), &used) || !came ||
+	    !used)
+		return value_null();
+	return value_plus(net, sum_value(&t->file_read));
 }
 
 struct value tally_requested(const struct tally *t)
@@ -40,15 +47,20 @@ struct value tally_baskets(const struct tally *t)
 
 struct value tally_outside(const struct tally *t)
 {
-	struct value v = value_minus(tally_read(t), tally_baskets(t));
+	struct value v = value_minus(tally_came(t), tally_baskets(t));
 
-	/* Fewer read than used: they came over the network, or out of a cache of the reader. */
+	/* Fewer read than used: out of a cache of the reader. */
 	return v.type == VALUE_INT && v.v.i < 0 ? value_null() : v;
+}
+
+struct value tally_amplification(const struct tally *t)
+{
+	return value_ratio(tally_came(t), tally_baskets(t), 1);
 }
 
 struct value metric_read_amplification(const struct facts *f)
 {
-	return value_ratio(tally_read(&f->chunks), tally_baskets(&f->chunks), 1);
+	return tally_amplification(&f->chunks);
 }
 
 struct value metric_requested_amplification(const struct facts *f)
@@ -63,7 +75,7 @@ struct value metric_outside_basket_bytes(const struct facts *f)
 
 struct value metric_outside_basket_percent(const struct facts *f)
 {
-	return value_ratio(tally_outside(&f->chunks), tally_read(&f->chunks), 100);
+	return value_ratio(tally_outside(&f->chunks), tally_came(&f->chunks), 100);
 }
 
 struct value metric_requested_outside_percent(const struct facts *f)

@@ -130,6 +130,16 @@ static void tally_time(struct tally *t, const struct attempt *a)
 		t->unclassified_long += v;
 }
 
+static void tally_came_add(struct tally *t, const struct attempt_detail *d)
+{
+	if (!d->filename || !strstr(d->filename, "://")) {
+		sum_add(&t->file_read, count_of(&d->c, CREMA_C_read_bytes));
+		return;
+	}
+	sum_add(&t->server_network, count_of(&d->c, CREMA_C_network_read_bytes));
+	sum_add(&t->server_baskets, count_of(&d->c, CREMA_C_basket_bytes));
+}
+
 void tally_add(struct tally *t, const struct attempt *a)
 {
 	struct attempt_detail d;
@@ -145,6 +155,7 @@ void tally_add(struct tally *t, const struct attempt *a)
 	sum_add(&t->storage_read, attempt_storage_read(a));
 	sum_add(&t->storage_known, attempt_storage_known(a));
 	if (attempt_is_chunk(a)) {
+		tally_came_add(t, &d);
 		sum_add(&t->events, attempt_events(a));
 		sum_add(&t->bytesread, attempt_u64(a, TASK_F_coffea_bytesread));
 		time = attempt_f64(a, TASK_F_coffea_processtime);

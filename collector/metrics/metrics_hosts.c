@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* metrics_hosts.c - what the host samples say of a run. A host is one boot id, whatever its containers
  * are called; any worker's agent may have sent its samples. */
-#include "collector/metrics/metrics.h"
+#include "collector/metrics/metrics_hosts.h"
 
 #include <math.h>
 #include <string.h>
 
-static bool same_host(const struct worker *a, const struct worker *b)
+bool same_host(const struct worker *a, const struct worker *b)
 {
 	return a == b || (a->boot_id && b->boot_id && strcmp(a->boot_id, b->boot_id) == 0);
 }
 
-static bool is_first_of_host(const struct run *r, size_t at)
+bool same_net(const struct worker *a, const struct worker *b)
+{
+	return a == b || (same_host(a, b) && a->net_namespace.type == VALUE_UINT &&
+			  b->net_namespace.type == VALUE_UINT &&
+			  a->net_namespace.v.u == b->net_namespace.v.u);
+}
+
+bool is_first_of(const struct run *r, size_t at, same_fn same)
 {
 	size_t i;
 
 	for (i = 0; i < at; i++) {
-		if (same_host(r->workers.v[i], r->workers.v[at]))
+		if (same(r->workers.v[i], r->workers.v[at]))
 			return false;
 	}
 	return true;
@@ -63,7 +70,7 @@ struct value metric_stolen_cpu_seconds(const struct facts *f)
 	size_t i;
 
 	for (i = 0; i < r->workers.n; i++) {
-		if (is_first_of_host(r, i))
+		if (is_first_of(r, i, same_host))
 			sum = i ? value_plus(sum, stolen_on(r, r->workers.v[i]))
 				: stolen_on(r, r->workers.v[i]);
 	}

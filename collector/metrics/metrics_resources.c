@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_resources.c - workers, cores, memory over time; tracking_data in JSON. */
+/* metrics_resources.c - workers, cores, memory over time. */
 #include "collector/metrics/metrics.h"
 
 #include <math.h>
@@ -194,16 +194,6 @@ static double cpu_at(const struct facts *f, double t)
 	return threads > 0 ? executing / threads * 100 : (double)NAN;
 }
 
-static void emit_point(struct json *j, double time, const char *name, struct value v)
-{
-	char text[40];
-
-	emit_object(j, NULL);
-	emit_value(j, "timestamp", value_text(iso_time(time, text, sizeof(text))));
-	emit_value(j, name, v);
-	emit_end(j);
-}
-
 /* A change of the number of workers has two points at the same moment: one for us. */
 static bool is_moment(const struct series *s, size_t i)
 {
@@ -221,7 +211,7 @@ static void emit_timeline(const struct facts *f, const char *name, struct json *
 	for (i = 0; i < s->n; i++) {
 		v = at(f, s->v[i].time);
 		if (!isnan(v) && is_moment(s, i))
-			emit_point(j, s->v[i].time, "percent", value_real(v));
+			series_emit_point(j, s->v[i].time, "percent", value_real(v));
 	}
 	emit_end(j);
 }
@@ -277,114 +267,4 @@ struct value metric_track_workers(const struct facts *f)
 			return value_bool(true);
 	}
 	return value_bool(false);
-}
-
-/* One kind of series of every worker: where it is, the name in each point, whole numbers or not. */
-struct column {
-	const char *name, *point;
-	size_t offset;
-	bool whole;
-};
-
-#define COLUMN(name, point, member, whole)                                                         \
-	{                                                                                          \
-		name, point, offsetof(struct worker_track, member), whole                          \
-	}
-
-static const struct column columns[] = {
-	COLUMN("worker_memory", "memory_bytes", memory, true),
-	COLUMN("worker_memory_limit", "memory_limit_bytes", limit, true),
-	COLUMN("worker_cores", "cores", nthreads, true),
-	COLUMN("worker_active_tasks", "active_tasks", active, true),
-	COLUMN("worker_executing", "executing", executing, true),
-	COLUMN("worker_nbytes", "nbytes", nbytes, true),
-	COLUMN("worker_occupancy", "occupancy", occupancy, false),
-	COLUMN("worker_spilled", "spilled_bytes", spilled, true),
-	COLUMN("worker_cpu_occupancy", "cpu_percent", cpu, false),
-};
-
-static void emit_column(const struct facts *f, const struct column *c, const char *name,
-			struct json *j)
-{
-	const struct series *s;
-	size_t i, k;
-	double v;
-
-	emit_object(j, name);
-	for (i = 0; i < f->tracking->n; i++) {
-		s = (const struct series *)((const char *)&f->tracking->v[i] + c->offset);
-		emit_array(j, f->tracking->v[i].worker->label);
-		for (k = 0; k < s->n; k++) {
-			v = s->v[k].value;
-			emit_point(j, s->v[k].time, c->point,
-				   c->whole && v >= 0 && v < 1e19 ? value_uint((uint64_t)v)
-								  : value_real(v));
-		}
-		emit_end(j);
-	}
-	emit_end(j);
-}
-
-static void emit_named(const struct facts *f, const char *id, const char *name, struct json *j)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
-		if (!strcmp(columns[i].name, id))
-			emit_column(f, &columns[i], name, j);
-	}
-}
-
-void metric_worker_cpu_occupancy(const struct facts *f, const char *name, struct json *j)
-{
-	emit_named(f, "worker_cpu_occupancy", name, j);
-}
-
-void metric_worker_active_tasks(const struct facts *f, const char *name, struct json *j)
-{
-	emit_named(f, "worker_active_tasks", name, j);
-}
-
-void metric_worker_occupancy(const struct facts *f, const char *name, struct json *j)
-{
-	emit_named(f, "worker_occupancy", name, j);
-}
-
-/* Each life sign is its own moment: [{timestamp, last_seen}] */
-static void emit_last_seen(const struct facts *f, struct json *j)
-{
-	const struct series *s;
-	char text[40];
-	size_t i, k;
-
-	emit_object(j, "worker_last_seen");
-	for (i = 0; i < f->tracking->n; i++) {
-		s = &f->tracking->v[i].last_seen;
-		emit_array(j, f->tracking->v[i].worker->label);
-		for (k = 0; k < s->n; k++)
-			emit_point(j, s->v[k].time, "last_seen",
-				   value_text(iso_time(s->v[k].value, text, sizeof(text))));
-		emit_end(j);
-	}
-	emit_end(j);
-}
-
-void tracking_emit(const struct facts *f, struct json *j)
-{
-	const struct series *s = &f->tracking->workers;
-	size_t i;
-
-	emit_object(j, "tracking_data");
-	emit_array(j, "worker_counts");
-	for (i = 0; i < s->n; i++)
-		emit_point(j, s->v[i].time, "worker_count", value_uint((uint64_t)s->v[i].value));
-	emit_end(j);
-	for (i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		emit_column(f, &columns[i], columns[i].name, j);
-	emit_last_seen(f, j);
-	emit_array(j, "estimated");
-	emit_value(j, NULL, value_text("worker_active_tasks"));
-	emit_value(j, NULL, value_text("worker_occupancy"));
-	emit_end(j);
-	emit_end(j);
 }

@@ -42,7 +42,7 @@ double series_average(const struct series *s)
 
 bool tracking_has(const struct run *r, double t)
 {
-	return t >= r->start - SAMPLE_MARGIN && t <= r->stop + SAMPLE_MARGIN;
+	return t >= r->from - SAMPLE_MARGIN && t <= r->to + SAMPLE_MARGIN;
 }
 
 static int track_samples(const struct run *r, struct worker_track *t)
@@ -86,7 +86,6 @@ static int track_probes(const struct run *r, struct worker_track *t)
 		rc = rc ? rc : add_point(&t->executing, p->time, p->executing);
 		rc = rc ? rc : add_point(&t->active, p->time, active);
 		rc = rc ? rc : add_point(&t->nbytes, p->time, p->nbytes_managed);
-		rc = rc ? rc : add_point(&t->last_seen, p->time, p->time);
 		rc = rc ? rc : add_point(&t->spilled, p->time, p->spilled_bytes);
 		rc = rc ? rc : add_point(&t->occupancy, p->time, active * t->mean_task_wall);
 	}
@@ -134,6 +133,24 @@ static void track_tasks(const struct run *r, struct tracking *t)
 	free(n);
 }
 
+/* At each moment of the run that the worker had not left before: when it had last said something. */
+static int track_last_seen(struct worker_track *t, const struct series *moments)
+{
+	const struct worker *w = t->worker;
+	double end = w->goodbye ? worker_utc(w, w->goodbye_boot_ns) : (double)INFINITY, at;
+	size_t i, k = 0;
+	int rc = 0;
+
+	for (i = 0; i < moments->n && moments->v[i].time <= end && !rc; i++) {
+		at = moments->v[i].time;
+		while (k < w->probes.n && w->probes.v[k].time <= at)
+			k++;
+		if (k && (!i || at > moments->v[i - 1].time))
+			rc = add_point(&t->last_seen, at, w->probes.v[k - 1].time);
+	}
+	return rc;
+}
+
 struct change {
 	double time;
 	int step;
@@ -151,7 +168,7 @@ static int by_time(const void *a, const void *b)
 static int count_workers(const struct run *r, struct series *out)
 {
 	struct change *c = calloc(2 * r->workers.n + 1, sizeof(*c));
-	double length = r->stop - r->start, step = fmax(1, length / GRID_POINTS), t, end;
+	double length = r->to - r->from, step = fmax(1, length / GRID_POINTS), t, end;
 	size_t n = 0, i, k = 0;
 	int now = 0, rc = 0;
 
@@ -166,10 +183,10 @@ static int count_workers(const struct run *r, struct series *out)
 			c[n++] = (struct change){end, -1};
 	}
 	qsort(c, n, sizeof(*c), by_time);
-	while (k < n && c[k].time <= r->start)
+	while (k < n && c[k].time <= r->from)
 		now += c[k++].step;
-	for (i = 0; !rc && r->start + (double)i * step < r->stop; i++) {
-		t = r->start + (double)i * step;
+	for (i = 0; !rc && r->from + (double)i * step < r->to; i++) {
+		t = r->from + (double)i * step;
 		for (; k < n && c[k].time <= t && !rc; k++) {
 			rc = add_point(out, c[k].time, now);
 			now += c[k].step;
@@ -177,13 +194,13 @@ static int count_workers(const struct run *r, struct series *out)
 		}
 		rc = rc ? rc : add_point(out, t, now);
 	}
-	for (; k < n && c[k].time < r->stop && !rc; k++) {
+	for (; k < n && c[k].time < r->to && !rc; k++) {
 		rc = add_point(out, c[k].time, now);
 		now += c[k].step;
 		rc = rc ? rc : add_point(out, c[k].time, now);
 	}
 	free(c);
-	return rc ? rc : add_point(out, r->stop, now);
+	return rc ? rc : add_point(out, r->to, now);
 }
 
 static int by_number(const void *a, const void *b)
@@ -241,8 +258,12 @@ struct tracking *tracking_build(const struct run *run)
 		if (track_samples(run, &t->v[i]) || track_probes(run, &t->v[i]))
 			goto fail;
 	}
-	if (!isnan(run->start) && count_workers(run, &t->workers))
+	if (!isnan(run->from) && count_workers(run, &t->workers))
 		goto fail;
+	for (i = 0; i < t->n; i++) {
+		if (track_last_seen(&t->v[i], &t->workers))
+			goto fail;
+	}
 	t->interval = median_interval(t);
 	return t;
 fail:

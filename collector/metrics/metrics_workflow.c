@@ -69,6 +69,13 @@ struct value metric_workers_wall_time(const struct facts *f)
 	return value_real(f->run->wall);
 }
 
+struct value metric_averaged_seconds(const struct facts *f)
+{
+	const struct run *r = f->run;
+
+	return value_real(run_has_block(r) ? r->to - r->from : r->wall);
+}
+
 /* a / wall_time * factor */
 static struct value per_wall(const struct facts *f, struct value a, double factor)
 {

@@ -32,6 +32,7 @@ static void worker_release(struct worker *w)
 	free(w->samples.v);
 	free(w->hosts.v);
 	free(w->probes.v);
+	free(w->outside.v);
 	free(w->digests.v);
 	free(w->notes.v);
 	free(w->evidence.v);

@@ -60,11 +60,13 @@ struct sample {
 	double time; /* UTC */
 	double cpu_percent, cpu_seconds, rss_bytes, rss_anon_bytes, threads, tasks_running;
 };
+enum host_io { HOST_NET_READ, HOST_NET_WRITE, HOST_DISK_READ, HOST_DISK_WRITE, HOST_IOS };
 struct host_sample {
 	uint64_t boot_ns;
 	double time;
 	double cpu_percent, memory_total_bytes, memory_available_bytes, load1;
 	double stolen_seconds; /* since the host's start, of all its CPUs */
+	double io[HOST_IOS];   /* bytes since then: net of the sender's network namespace */
 };
 struct probe {
 	uint64_t boot_ns;
@@ -76,6 +78,20 @@ struct probe {
 struct digest {
 	const char *context, *span, *prefix, *activity, *unit;
 	double value;
+};
+/* Dask's digests that have no span: what a worker did outside of tasks, since its start. */
+enum outside_series {
+	OUTSIDE_SERIALIZE,
+	OUTSIDE_DESERIALIZE,
+	OUTSIDE_COMPRESS,
+	OUTSIDE_DECOMPRESS, /* seconds */
+	OUTSIDE_DISK_READ,
+	OUTSIDE_DISK_WRITE, /* bytes */
+	OUTSIDE_SERIES
+};
+struct outside {
+	uint64_t boot_ns;
+	double v[OUTSIDE_SERIES]; /* NAN: some digests were cut off */
 };
 struct filesystem {
 	const char *path, *type, *storage;
@@ -161,7 +177,7 @@ struct worker {
 	uint64_t hello_stream; /* of the facts; the latest wins */
 	const char *host, *boot_id, *agent_version, *cpu_model, *kernel, *python;
 	const char *distributed, *dask, *coffea, *uproot, *address, *name, *dask_status;
-	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes;
+	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes, net_namespace;
 	ARRAY(struct filesystem) filesystems;
 	ARRAY(struct clock_pair) clocks; /* by boot_ns, once closed */
 	double clock_set_seconds; /* the collector's clock was set by so much meanwhile; 0: no */
@@ -169,6 +185,7 @@ struct worker {
 	ARRAY(struct sample) samples;
 	ARRAY(struct host_sample) hosts;
 	ARRAY(struct probe) probes;
+	ARRAY(struct outside) outside; /* those that differ from the one before */
 	ARRAY(struct digest) digests;
 	struct texts notes, evidence;
 	uint64_t digests_boot_ns, digests_cut;

@@ -21,6 +21,7 @@ static int by_boot(const void *a, const void *b)
 
 _Static_assert(offsetof(struct sample, boot_ns) == 0 && offsetof(struct probe, boot_ns) == 0 &&
 		       offsetof(struct host_sample, boot_ns) == 0 &&
+		       offsetof(struct outside, boot_ns) == 0 &&
 		       offsetof(struct clock_pair, boot_ns) == 0,
 	       "by_boot() reads the first member");
 
@@ -113,6 +114,7 @@ static void settle_worker(struct worker *w)
 	w->samples.n = settle_samples(w->samples.v, w->samples.n, sizeof(*w->samples.v));
 	w->hosts.n = settle_samples(w->hosts.v, w->hosts.n, sizeof(*w->hosts.v));
 	w->probes.n = settle_samples(w->probes.v, w->probes.n, sizeof(*w->probes.v));
+	w->outside.n = settle_samples(w->outside.v, w->outside.n, sizeof(*w->outside.v));
 	for (i = 0; i < w->samples.n; i++)
 		w->samples.v[i].time = worker_utc(w, w->samples.v[i].boot_ns);
 	for (i = 0; i < w->hosts.n; i++)

@@ -58,9 +58,54 @@ static int take_digests(struct model *m, struct worker *w, const json_t *list)
 	return m->error;
 }
 
+static bool says(const json_t *row, size_t at, const char *text)
+{
+	const char *s = json_string_value(json_array_get(row, at));
+
+	return s && !strcmp(s, text);
+}
+
+/* What the digests without a span come to; kept where it is not what the probe before said. */
+static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *list, bool cut)
+{
+	static const struct {
+		const char *activity, *unit;
+	} kinds[OUTSIDE_SERIES] = {
+		[OUTSIDE_SERIALIZE] = {"serialize", "seconds"},
+		[OUTSIDE_DESERIALIZE] = {"deserialize", "seconds"},
+		[OUTSIDE_COMPRESS] = {"compress", "seconds"},
+		[OUTSIDE_DECOMPRESS] = {"decompress", "seconds"},
+		[OUTSIDE_DISK_READ] = {"disk-read", "bytes"},
+		[OUTSIDE_DISK_WRITE] = {"disk-write", "bytes"},
+	};
+	struct outside now = {.boot_ns = boot_ns}, *at;
+	const json_t *row;
+	size_t i, k;
+
+	json_array_foreach(list, i, row)
+	{
+		for (k = 0; k < OUTSIDE_SERIES && !json_is_string(json_array_get(row, 1)); k++) {
+			if (says(row, 3, kinds[k].activity) && says(row, 4, kinds[k].unit))
+				now.v[k] += json_number_value(json_array_get(row, 5));
+		}
+	}
+	for (k = 0; cut && k < OUTSIDE_SERIES; k++)
+		now.v[k] = (double)NAN;
+	at = w->outside.n ? &w->outside.v[w->outside.n - 1] : NULL;
+	if (at && at->boot_ns <= boot_ns && !memcmp(at->v, now.v, sizeof(now.v)))
+		return 0;
+	at = ARRAY_NEW(&w->outside);
+	if (!at)
+		return -ENOMEM;
+	*at = now;
+	return 0;
+}
+
 int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct text json)
 {
 	json_t *o = json_loadb(json.ptr, json.len, JSON_ALLOW_NUL, NULL);
+	const json_t *digests = json_object_get(o, "digests");
+	uint64_t cut = (uint64_t)json_integer_value(json_object_get(o, "digests_cut"));
 	struct probe *p;
 	int rc = 0;
 
@@ -91,12 +136,14 @@ int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct 
 		p->memory_limit_bytes = (double)NAN;
 	p->cpu_percent = real_of(o, "cpu_percent");
 	p->last_seen = real_of(o, "last_seen");
-	if (boot_ns >= w->digests_boot_ns && json_is_array(json_object_get(o, "digests"))) {
+	if (json_is_array(digests))
+		rc = take_outside(w, boot_ns, digests, cut != 0);
+	if (!rc && boot_ns >= w->digests_boot_ns && json_is_array(digests)) {
 		w->digests_boot_ns = boot_ns;
-		w->digests_cut = (uint64_t)json_integer_value(json_object_get(o, "digests_cut"));
+		w->digests_cut = cut;
 		if (text_of(m, json_object_get(o, "status")))
 			w->dask_status = text_of(m, json_object_get(o, "status"));
-		rc = take_digests(m, w, json_object_get(o, "digests"));
+		rc = take_digests(m, w, digests);
 	}
 	json_decref(o);
 	if (!selection_takes_time(m, w, boot_ns))

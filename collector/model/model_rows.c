@@ -67,6 +67,7 @@ int model_feed_hello(struct model *m, struct worker *w, uint64_t stream, const m
 	w->cpu_model = map_text(m, facts, "cpu_model");
 	w->kernel = map_text(m, facts, "kernel");
 	w->python = map_text(m, facts, "python");
+	w->net_namespace = map_uint(facts, "net_namespace");
 	w->pid = map_uint(facts, "pid");
 	w->start_ticks = map_uint(facts, "start_ticks");
 	w->cores = map_uint(facts, "cores");
@@ -106,6 +107,10 @@ static int feed_host(struct worker *w, const msgpack_object *map)
 	h->memory_available_bytes = map_real(map, "memory_available_bytes");
 	h->load1 = map_real(map, "load1");
 	h->stolen_seconds = map_real(map, "stolen_seconds");
+	h->io[HOST_NET_READ] = map_real(map, "net_read_bytes");
+	h->io[HOST_NET_WRITE] = map_real(map, "net_write_bytes");
+	h->io[HOST_DISK_READ] = map_real(map, "disk_read_bytes");
+	h->io[HOST_DISK_WRITE] = map_real(map, "disk_write_bytes");
 	worker_sign(w, h->boot_ns);
 	return 0;
 }

@@ -30,6 +30,7 @@
 #define RUNS_GAP_SECONDS 10.0
 #define SCATTER_SECONDS 60.0
 #define RUN_ID_BYTES 24
+#define RUN_BLOCK_SECONDS 1.0
 
 enum run_kind { RUN_COFFEA, RUN_PREPROCESSING, RUN_OTHER };
 
@@ -50,6 +51,7 @@ struct run {
 	struct attempts attempts;	/* by begin */
 	ARRAY(struct worker *) workers; /* alive while it ran */
 	double start, stop;		/* first and last task edge, UTC; NAN without a clock */
+	double from, to; /* what its averages are over: the client's block, else start to stop */
 	double wall;			/* exactly between them, seconds */
 	size_t running;
 };
@@ -73,6 +75,19 @@ struct run *runs_find(const struct runs *runs, const char *which);
 static inline double time_or_0(double t)
 {
 	return isnan(t) ? 0 : t;
+}
+
+/*
+ * The client's block, UTC by the collector's clock: averages are over it, and workers that were
+ * alive in it are the run's. Its ends may lie RUN_BLOCK_SECONDS inside the tasks' edges, as clocks
+ * differ; where they do so by more, or a time is unknown, nothing changes: false. -ENOMEM sticks in
+ * the model.
+ */
+bool run_take_block(struct run *r, double from, double to);
+/* Whether averages are over the client's block. */
+static inline bool run_has_block(const struct run *r)
+{
+	return r->from < r->start || r->to > r->stop;
 }
 
 bool attempt_is_chunk(const struct attempt *a);

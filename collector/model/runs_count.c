@@ -39,7 +39,7 @@ bool run_has_worker(const struct run *r, const struct worker *w)
 		if (r->places.v[i].worker == w)
 			return true;
 	}
-	return !r->plain && worker_alive(w, r->start, r->stop);
+	return !r->plain && worker_alive(w, r->from, r->to);
 }
 
 struct value attempt_events(const struct attempt *a)

@@ -41,16 +41,43 @@ static void name_run(struct run *r)
 	snprintf(r->id, sizeof(r->id), "%.15s-%04x", text, (unsigned int)(hash & 0xffff));
 }
 
+static int find_workers(struct run *r)
+{
+	struct worker **at;
+	size_t i;
+
+	r->workers.n = 0;
+	for (i = 0; i < r->model->workers.n; i++) {
+		if (!run_has_worker(r, r->model->workers.v[i]))
+			continue;
+		at = ARRAY_NEW(&r->workers);
+		if (!at)
+			return -ENOMEM;
+		*at = r->model->workers.v[i];
+	}
+	return 0;
+}
+
+bool run_take_block(struct run *r, double from, double to)
+{
+	if (!(from <= r->start + RUN_BLOCK_SECONDS) || !(to >= r->stop - RUN_BLOCK_SECONDS))
+		return false;
+	r->from = fmin(from, r->start);
+	r->to = fmax(to, r->stop);
+	if (find_workers(r))
+		r->model->error = -ENOMEM;
+	return true;
+}
+
 int run_settle(struct run *r)
 {
 	struct attempt *a;
-	struct worker **at;
 	uint64_t first = UINT64_MAX, last = 0;
 	size_t i;
 
 	qsort(r->attempts.v, r->attempts.n, sizeof(*r->attempts.v), attempts_by_begin);
 	r->start = r->stop = (double)NAN;
-	r->running = r->workers.n = 0;
+	r->running = 0;
 	for (i = 0; i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
 		r->start = fmin(r->start, a->begin); /* fmin and fmax pass over NAN */
@@ -60,14 +87,10 @@ int run_settle(struct run *r)
 		r->running += a->state == ATTEMPT_RUNNING;
 	}
 	r->wall = first <= last ? (double)(last - first) / 1e9 : (double)NAN;
+	r->from = r->start;
+	r->to = r->stop;
 	name_run(r);
-	for (i = 0; i < r->model->workers.n; i++) {
-		if (!run_has_worker(r, r->model->workers.v[i]))
-			continue;
-		at = ARRAY_NEW(&r->workers);
-		if (!at)
-			return -ENOMEM;
-		*at = r->model->workers.v[i];
-	}
+	if (find_workers(r))
+		return -ENOMEM;
 	return run_count_attempts(r);
 }

@@ -66,7 +66,7 @@ static void put_files(const struct report *r, struct json *j)
 	}
 	for (i = 0; i < r->files.n; i++) {
 		v[i].f = &r->files.v[i];
-		layers_values(&v[i].f->layers, v[i].f->read_bytes, v[i].f->mapped_bytes, &v[i].v);
+		layers_values(&v[i].f->layers, v[i].f->read_bytes, v[i].f->mapped_bytes, v[i].f->network_read_bytes, &v[i].v);
 	}
 	if (r->files.n)
 		qsort(v, r->files.n, sizeof(*v), by_amplification);
@@ -142,7 +142,7 @@ static void put_dataset(const struct group *g, struct json *j)
 	emit_value(j, "read_bytes", sum_value(&t->count[CREMA_C_read_bytes]));
 	emit_value(j, "storage_read_bytes", sum_value(&t->storage_read));
 	emit_value(j, "basket_bytes", tally_baskets(t));
-	emit_value(j, "read_amplification", value_ratio(tally_read(t), tally_baskets(t), 1));
+	emit_value(j, "read_amplification", tally_amplification(t));
 	page_classes(t, j);
 	emit_end(j);
 }

@@ -45,8 +45,25 @@ void layers_release(struct file_layers *l)
 	ranges_release(&l->baskets);
 }
 
+/*
+ * Of a mapped file nobody knows which bytes were looked at. A server's file has no read calls;
+ * where less came from there than was used, its requests do not tell the file, or a cache was in
+ * between.
+ */
+static struct value amplification(const struct file_layers *l, struct value read, struct value mapped,
+				  struct value network)
+{
+	bool came, used;
+
+	if (read.type != VALUE_NULL)
+		return has(mapped, 0) ? value_ratio(read, l->basket_bytes, 1) : value_null();
+	if (value_number(network, &came) < value_number(l->basket_bytes, &used) || !came || !used)
+		return value_null();
+	return value_ratio(network, l->basket_bytes, 1);
+}
+
 void layers_values(const struct file_layers *l, struct value read_bytes, struct value mapped_bytes,
-		   struct layer_values *out)
+		   struct value network_read_bytes, struct layer_values *out)
 {
 	struct value read = l->read_incomplete ? value_null() : value_uint(l->read.bytes);
 	struct value baskets = l->baskets_incomplete ? value_null() : value_uint(l->baskets.bytes);
@@ -63,8 +80,6 @@ void layers_values(const struct file_layers *l, struct value read_bytes, struct 
 	if (value_number(out->small_read_bytes, NULL) <
 	    0) /* a read under way is in one of them only */
 		out->small_read_bytes = value_null();
-	/* Of a mapped file nobody knows which bytes were looked at. */
-	out->amplification =
-		has(mapped_bytes, 0) ? value_ratio(read_bytes, l->basket_bytes, 1) : value_null();
+	out->amplification = amplification(l, read_bytes, mapped_bytes, network_read_bytes);
 	out->requested_amplification = value_ratio(l->requested, l->basket_bytes, 1);
 }

@@ -32,7 +32,8 @@ struct layer_values {
 /* 0 or -ENOMEM. */
 int layers_add(struct file_layers *l, const struct file_row *f, bool first);
 void layers_release(struct file_layers *l);
+/* network_read_bytes: of a file on a server, where its requests tell it. */
 void layers_values(const struct file_layers *l, struct value read_bytes, struct value mapped_bytes,
-		   struct layer_values *out);
+		   struct value network_read_bytes, struct layer_values *out);
 
 #endif

@@ -58,7 +58,7 @@ static void note_torn(const struct model *m, struct report_notice *notice)
 }
 
 /* The run with all that is said about it, handed to whoever asked for it. */
-static int render_run(const struct report_request *req, const struct run *run, struct sink *s)
+static int render_run(const struct report_request *req, struct run *run, struct sink *s)
 {
 	struct taskvine_log taskvine;
 	struct coffea_report coffea;
@@ -66,8 +66,11 @@ static int render_run(const struct report_request *req, const struct run *run, s
 	struct report report;
 	struct facts facts;
 	struct json j;
-	int rc = facts_build(&facts, run);
+	int rc;
 
+	if (req->client_start > 0)
+		run_take_block(run, req->client_start, req->client_start + req->client_wall);
+	rc = facts_build(&facts, run);
 	if (rc)
 		goto out_facts;
 	if (req->client_wall > 0)
@@ -141,7 +144,7 @@ static int render_list(const struct report_request *req, const struct report_lis
 	return write_end(&s, 0, out);
 }
 
-static int render(const struct report_request *req, const struct run *run, const struct model *m,
+static int render(const struct report_request *req, struct run *run, const struct model *m,
 		  struct buf *out)
 {
 	const struct dropped_run *dropped;

@@ -39,6 +39,7 @@ struct report_request {
 	const char *taskvine_log;  /* path; NULL: none */
 	const char *coffea_report; /* path; NULL: none */
 	double client_wall;	   /* seconds; 0: not said */
+	double client_start;	   /* UTC; 0: not said. Averages are over the client's block */
 	uint64_t now_ns; /* CLOCK_REALTIME to judge silent workers by; 0: their own times only */
 	/* Called when much is in `out`: takes all of it and clears it. NULL: all stays in `out`. */
 	int (*flush)(struct buf *out, void *arg);

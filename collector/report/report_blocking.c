@@ -204,13 +204,13 @@ static const char *const wait_names[CREMA_TIMES] = {
 	[CREMA_T_sleep] = "sleep",
 };
 
-static void put_stack(struct blocking *b, const struct model *m, const struct site *s,
-		      struct json *j)
+void blocking_stack_json(struct blocking *b, const struct model *m, const struct site *s,
+			 struct json *j, const char *name)
 {
 	const struct blocking_library *l;
 	char place[32];
 
-	emit_array(j, "stack");
+	emit_array(j, name);
 	for (uint32_t i = 0; i < s->depth; i++) {
 		const struct site_frame *f = &s->frame[i];
 
@@ -228,30 +228,38 @@ static void put_stack(struct blocking *b, const struct model *m, const struct si
 	emit_end(j);
 }
 
+const char *blocking_wait(const struct blocking_row *r)
+{
+	if (r->wait == CREMA_T_gil_wait)
+		return "gil";
+	return wait_names[r->wait] ? wait_names[r->wait] : "";
+}
+
+void blocking_frames_json(const struct blocking_row *r, struct json *j, const char *name)
+{
+	emit_array(j, name);
+	for (uint32_t k = 0; k < r->frames; k++)
+		emit_value(j, NULL, value_text(r->frame[k]));
+	emit_end(j);
+}
+
 void blocking_json(struct blocking *b, const struct run *run, struct json *j)
 {
 	const struct blocking_row *r;
-	char wait[32];
 
 	emit_array(j, "blocking");
 	for (size_t i = 0; i < b->rows.n && i < BLOCKING_ROWS; i++) {
 		r = b->rows.v[i];
-		snprintf(wait, sizeof(wait), "%s", wait_names[r->wait] ? wait_names[r->wait] : "");
-		if (r->wait == CREMA_T_gil_wait)
-			memcpy(wait, "gil", 4);
 		emit_object(j, NULL);
-		emit_value(j, "wait", value_text(wait));
+		emit_value(j, "wait", value_text(blocking_wait(r)));
 		emit_value(j, "prefix", value_text(r->prefix));
 		emit_value(j, "file", value_text(r->site->file));
 		emit_value(j, "peer", value_text(r->site->peer));
 		emit_value(j, "count", value_uint(r->waits.calls));
 		emit_value(j, "waited_seconds", value_seconds(value_uint(r->waits.ns)));
 		emit_value(j, "longest_seconds", value_seconds(value_uint(r->waits.longest_ns)));
-		emit_array(j, "frames");
-		for (uint32_t k = 0; k < r->frames; k++)
-			emit_value(j, NULL, value_text(r->frame[k]));
-		emit_end(j);
-		put_stack(b, run->model, r->site, j);
+		blocking_frames_json(r, j, "frames");
+		blocking_stack_json(b, run->model, r->site, j, "stack");
 		emit_end(j);
 	}
 	emit_end(j);

@@ -39,6 +39,11 @@ struct blocking {
 int blocking_gather(struct blocking *b, const struct run *run);
 void blocking_release(struct blocking *b);
 void blocking_json(struct blocking *b, const struct run *run, struct json *j);
+/* Parts of a row: "lock", "gil"; its places; the whole stack, as the member `name`. */
+const char *blocking_wait(const struct blocking_row *r);
+void blocking_frames_json(const struct blocking_row *r, struct json *j, const char *name);
+void blocking_stack_json(struct blocking *b, const struct model *m, const struct site *s,
+			 struct json *j, const char *name);
 void blocking_completeness_json(const struct blocking *b, struct json *j);
 void blocking_table(const struct blocking *b, struct sink *s, bool colour);
 

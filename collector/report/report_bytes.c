@@ -79,7 +79,7 @@ static void put_tally(const struct tally *t, struct json *j)
 		emit_value(j, counts[i].name, sum_value(&t->count[counts[i].id]));
 	emit_value(j, "storage_read_bytes", sum_value(&t->storage_read));
 	emit_value(j, "outside_basket_bytes", tally_outside(t));
-	emit_value(j, "read_amplification", value_ratio(tally_read(t), tally_baskets(t), 1));
+	emit_value(j, "read_amplification", tally_amplification(t));
 	emit_value(j, "requested_amplification",
 		   value_ratio(tally_requested(t), tally_baskets(t), 1));
 }
@@ -115,7 +115,7 @@ static struct value reread_of(const struct report *r, const char *dataset)
 			return value_null();
 		if (!f->layers.chunks || f->dataset != dataset)
 			continue;
-		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, &v);
+		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
 		sum = value_plus(sum, v.reread_bytes);
 		n++;
 	}
@@ -190,7 +190,7 @@ static void put_groups(const struct groups *groups, bool columns, struct sink *s
 		grid_value(&g, sum_value(&t->count[CREMA_C_read_bytes]), AS_BYTES);
 		grid_value(&g, tally_baskets(t), AS_BYTES);
 		grid_value(&g, value_ratio(tally_requested(t), tally_baskets(t), 1), AS_TIMES);
-		grid_value(&g, value_ratio(tally_read(t), tally_baskets(t), 1), AS_TIMES);
+		grid_value(&g, tally_amplification(t), AS_TIMES);
 	}
 	grid_print(&g);
 	if (groups->n > TOP)
@@ -216,7 +216,7 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 
 		if (!has_chunks(f))
 			continue;
-		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, &v);
+		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
 		grid_text(&g, f->path + folder);
 		grid_value(&g, value_uint(f->layers.chunks), AS_COUNT);
 		grid_value(&g, f->read_bytes, AS_BYTES);

@@ -111,6 +111,10 @@ static void put_host(const struct worker *w, struct json *j)
 	emit_value(j, "memory_available_bytes", value_real(h->memory_available_bytes));
 	emit_value(j, "load1", value_real(h->load1));
 	emit_value(j, "stolen_seconds", value_real(h->stolen_seconds));
+	emit_value(j, "net_read_bytes", value_real(h->io[HOST_NET_READ]));
+	emit_value(j, "net_write_bytes", value_real(h->io[HOST_NET_WRITE]));
+	emit_value(j, "disk_read_bytes", value_real(h->io[HOST_DISK_READ]));
+	emit_value(j, "disk_write_bytes", value_real(h->io[HOST_DISK_WRITE]));
 	emit_end(j);
 }
 

@@ -29,6 +29,8 @@ static void put_run(const struct run *r, struct json *j)
 	emit_value(j, "stop", value_real(r->stop));
 	emit_value(j, "start_time", value_text(iso_time(r->start, text, sizeof(text))));
 	emit_value(j, "stop_time", value_text(iso_time(r->stop, text, sizeof(text))));
+	emit_value(j, "averaged_from", value_real(r->from));
+	emit_value(j, "averaged_to", value_real(r->to));
 	emit_value(j, "running_attempts", value_uint(r->running));
 	run_spans_json(r, j, "spans");
 	emit_end(j);
@@ -48,7 +50,7 @@ static void put_file(const struct file_sum *f, struct json *j, const char *name)
 #define CELLS_COUNTED
 #include "collector/report/cells_file.def"
 	if (!name) {
-		layers_values(l, f->read_bytes, f->mapped_bytes, &v);
+		layers_values(l, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
 #define CELLS_LAYERED
 #include "collector/report/cells_file.def"
 	}

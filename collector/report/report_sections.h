@@ -51,6 +51,7 @@ struct value section_number(const struct section_sum *s, size_t i, bool self);
 /* Wall that is neither CPU nor a wait of the opening thread. */
 struct value section_unclassified(const struct section_sum *s, bool self);
 
+bool gauge_is_memory(const struct gauge_sum *g);
 void sections_json(const struct sections *s, struct json *j);
 void sections_table(const struct sections *s, struct sink *out, bool colour);
 

@@ -43,7 +43,7 @@ static void put_stat(const struct gauge_stat *s, const char *name, struct json *
 	emit_end(j);
 }
 
-static bool is_memory(const struct gauge_sum *g)
+bool gauge_is_memory(const struct gauge_sum *g)
 {
 	return g->kind && !strcmp(g->kind, "memory");
 }
@@ -57,7 +57,7 @@ static void put_gauges(const struct sections *s, bool memory, struct json *j)
 	for (size_t i = 0; i < s->gauges.n; i++) {
 		const struct gauge_sum *g = s->gauges.v[i];
 
-		if (is_memory(g) != memory)
+		if (gauge_is_memory(g) != memory)
 			continue;
 		emit_object(j, NULL);
 		emit_value(j, "name", value_text(g->path));
@@ -153,7 +153,7 @@ static void gauges_table(const struct sections *s, bool memory, struct sink *out
 		const struct gauge_sum *one = s->gauges.v[i];
 		const struct gauge_stat *v = &one->stat[memory ? 2 : 0];
 
-		if (is_memory(one) != memory || n++ >= TOP)
+		if (gauge_is_memory(one) != memory || n++ >= TOP)
 			continue;
 		if (n == 1)
 			table_section(out, colour,
@@ -168,7 +168,7 @@ static void gauges_table(const struct sections *s, bool memory, struct sink *out
 		grid_value(&g, v->count ? value_real(v->min) : value_null(), as);
 		grid_value(&g, v->count ? value_real(v->max) : value_null(), as);
 		if (memory)
-			grid_value(&g, v->count ? value_real(one->stat[1].max) : value_null(), as);
+			grid_value(&g, one->stat[1].count ? value_real(one->stat[1].max) : value_null(), as);
 	}
 	if (!n)
 		return;

@@ -6,23 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/findings/findings.h"
 #include "collector/report/report_columns.h"
 #include "collector/report/sheet_maker.h"
 
 #define COLUMN(name, type, value) sheet_column_add(k, #name, VALUE_##type, NULL);
 #define LIST_COLUMN(name, put) sheet_column_add(k, #name, VALUE_TEXT, NULL);
-#define PUT_LIST(name, put)                                                                        \
-	{                                                                                          \
-		struct json json, *j = &json;                                                      \
-		struct sink sink = sheet_list_open(k);                                             \
-		const char *member = NULL;                                                         \
-                                                                                                   \
-		emit_init(j, &sink);                                                               \
-		j->pretty = false;                                                                 \
-		put;                                                                               \
-		sheet_list_cell(k, &sink);                                                         \
-	}
 
 /* The run: what "run", "run_info" and the numbers of "metrics" say. */
 static void run_columns(struct sheet_maker *k)
@@ -35,6 +23,8 @@ static void run_columns(struct sheet_maker *k)
 	sheet_column_add(k, "stop", VALUE_REAL, NULL);
 	sheet_column_add(k, "start_time", VALUE_TEXT, "");
 	sheet_column_add(k, "stop_time", VALUE_TEXT, "");
+	sheet_column_add(k, "averaged_from", VALUE_REAL, NULL);
+	sheet_column_add(k, "averaged_to", VALUE_REAL, NULL);
 	sheet_column_add(k, "running_attempts", VALUE_UINT, NULL);
 	sheet_column_add(k, "spans", VALUE_TEXT, NULL);
 	for (i = 0; i < metric_count; i++) {
@@ -56,6 +46,8 @@ static void run_rows(struct sheet_maker *k)
 	sheet_cell(k, value_real(r->run->stop));
 	sheet_cell(k, value_text(iso_time(r->run->start, start, sizeof(start))));
 	sheet_cell(k, value_text(iso_time(r->run->stop, stop, sizeof(stop))));
+	sheet_cell(k, value_real(r->run->from));
+	sheet_cell(k, value_real(r->run->to));
 	sheet_cell(k, value_uint(r->run->running));
 	PUT_LIST(spans, run_spans_json(r->run, j, member))
 	for (i = 0; i < metric_count; i++) {
@@ -178,7 +170,7 @@ static void file_row(struct sheet_maker *k, const struct file_sum *f, const char
 	struct layer_values v;
 	bool data = !strcmp(kind, "data");
 
-	layers_values(l, f->read_bytes, f->mapped_bytes, &v);
+	layers_values(l, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
 	sheet_row_begin(k);
 	sheet_cell(k, value_text(kind));
 #define CELL(name, type, value) sheet_cell(k, data ? value : value_null());
@@ -324,33 +316,6 @@ static void sample_rows(struct sheet_maker *k)
 	}
 }
 
-static void finding_columns(struct sheet_maker *k)
-{
-	sheet_column_add(k, "id", VALUE_TEXT, NULL);
-	sheet_column_add(k, "severity", VALUE_TEXT, NULL);
-	sheet_column_add(k, "sentence", VALUE_TEXT, NULL);
-	sheet_column_add(k, "advice", VALUE_TEXT, NULL);
-	sheet_column_add(k, "evidence", VALUE_TEXT, NULL);
-}
-
-static void finding_rows(struct sheet_maker *k)
-{
-	const struct findings *found = k->report->findings;
-	const struct finding *f;
-	size_t i;
-
-	for (i = 0; found && i < found->n && !k->rc; i++) {
-		f = &found->v[i];
-		sheet_row_begin(k);
-		sheet_cell(k, value_text(f->id));
-		sheet_cell(k, value_text(finding_severity_name(f->severity)));
-		sheet_cell(k, value_text(f->sentence));
-		sheet_cell(k, value_text(f->advice));
-		PUT_LIST(evidence, finding_evidence_json(f, j, member))
-		sheet_row_end(k);
-	}
-}
-
 static const struct {
 	const char *name, *key, *index[SHEET_INDICES];
 	void (*columns)(struct sheet_maker *), (*rows)(struct sheet_maker *);
@@ -372,6 +337,13 @@ static const struct {
 	{"servers", "", {"server"}, server_columns, server_rows},
 	{"findings", "", {"id"}, finding_columns, finding_rows},
 	{"samples", "", {"worker_id", "time"}, sample_columns, sample_rows},
+	{"sections", "", {"section"}, section_columns, section_rows},
+	{"memory_sections", "", {"name"}, memory_columns, memory_rows},
+	{"custom_metrics", "", {"name"}, custom_columns, custom_rows},
+	{"blocking", "", {NULL}, blocking_columns, blocking_rows},
+	{"timeline", "run, time", {NULL}, timeline_columns, timeline_rows},
+	{"tracking", "", {"series", "worker_id", "time"}, tracking_columns, tracking_rows},
+	{"metric_lists", "run, metric", {NULL}, list_columns, list_rows},
 };
 
 int sheets_write(const struct report *r, const struct sheet_way *way)

@@ -26,7 +26,7 @@ static const struct line throughput[] = {
 
 static const struct line events[] = {
 	{"events, chunks", {"total_events", "num_chunks"}},
-	{"chunks that failed", {"num_failed_chunks"}},
+	{"attempts at chunks that failed", {"num_failed_chunks"}},
 	{"columns read", {"num_columns"}},
 	{"event rate, by wall time", {"event_rate_wall_khz"}},
 	{"event rate, per core", {"event_rate_core_hz"}},
@@ -78,6 +78,10 @@ static const struct line resources[] = {
 	{"CPU of a worker (100 % = a core)", {"avg_worker_cpu_percent"}},
 	{"busiest worker / mean", {"worker_imbalance"}},
 	{"spilled by Dask, at most", {"spilled_bytes"}},
+	{"network of the hosts: in, out", {"host_net_read_bytes", "host_net_write_bytes"}},
+	{"  busiest second of a host", {"host_net_read_peak_mbs", "host_net_write_peak_mbs"}},
+	{"disks of the hosts: read, written", {"host_disk_read_bytes", "host_disk_write_bytes"}},
+	{"  busiest second of a host", {"host_disk_read_peak_mbs", "host_disk_write_peak_mbs"}},
 };
 
 static const struct line fine[] = {
@@ -93,6 +97,8 @@ static const struct line fine[] = {
 	{"compress: Dask's frames / codecs", {"dask_compress_seconds", "compression_time_seconds"}},
 	{"serialize", {"serialization_time_seconds"}},
 	{"deserialize", {"deserialization_time_seconds"}},
+	{"serialize: transfers", {"transfer_serialize_seconds"}},
+	{"deserialize: transfers", {"transfer_deserialize_seconds"}},
 	{"inputs found in memory", {"total_bytes_memory_read_dask"}},
 	{"spilled: read back", {"dask_spill_read_bytes"}},
 	{"spilled: written", {"dask_spill_write_bytes"}},

@@ -125,6 +125,20 @@ static void put_stack(const struct run *r, struct sink *s)
 		text_paragraph(s, "  ", "%s", line);
 }
 
+static void put_wall(const struct facts *f, struct sink *s)
+{
+	char wall[HUMAN_BYTES], tasks[HUMAN_BYTES];
+
+	human(metric_wall_time(f), AS_SECONDS, wall);
+	human(metric_workers_wall_time(f), AS_SECONDS, tasks);
+	if (strcmp(f->wall_time_source, "client") != 0)
+		text_paragraph(s, "  ", "wall time %s (first to last task on the workers)", wall);
+	else
+		text_paragraph(s, "  ", "wall time %s (the client's; first to last task %s); averages of "
+			       "workers and memory are over %s", wall, tasks,
+			       run_has_block(f->run) ? "the client's block" : "first to last task");
+}
+
 void report_tables_head(const struct report *r, struct sink *s, bool colour)
 {
 	const struct facts *f = r->facts;
@@ -136,8 +150,7 @@ void report_tables_head(const struct report *r, struct sink *s, bool colour)
 	if (r->run->running)
 		sink_puts(s, "   still running");
 	sink_puts(s, "\n");
-	text_paragraph(s, "  ", "wall time %s (first to last task on the workers)",
-		       human(metric_wall_time(f), AS_SECONDS, a));
+	put_wall(f, s);
 	if (f->wasted.attempts)
 		snprintf(wasted, sizeof(wasted), ", %zu wasted", f->wasted.attempts);
 	text_paragraph(s, "  ", "%zu of %zu attempts at tasks counted%s, %zu worker%s",

@@ -32,9 +32,39 @@ int sheet_row_end(struct sheet_maker *k);
 struct sink sheet_list_open(struct sheet_maker *k);
 void sheet_list_cell(struct sheet_maker *k, struct sink *s);
 
+#define PUT_LIST(name, put)                                                                        \
+	{                                                                                          \
+		struct json json, *j = &json;                                                      \
+		struct sink sink = sheet_list_open(k);                                             \
+		const char *member = NULL;                                                         \
+                                                                                                   \
+		emit_init(j, &sink);                                                               \
+		j->pretty = false;                                                                 \
+		put;                                                                               \
+		sheet_list_cell(k, &sink);                                                         \
+	}
+
 /* All of a sheet; index: names, ended by NULL. */
 int sheet_make(struct sheet_maker *k, const char *name, const char *key, const char *const *index,
 	       void (*columns)(struct sheet_maker *), void (*rows)(struct sheet_maker *));
 void sheet_release(struct sheet_maker *k);
+
+/* Sheets of report_sheets_more.c. */
+void finding_columns(struct sheet_maker *k);
+void finding_rows(struct sheet_maker *k);
+void section_columns(struct sheet_maker *k);
+void section_rows(struct sheet_maker *k);
+void memory_columns(struct sheet_maker *k);
+void memory_rows(struct sheet_maker *k);
+void custom_columns(struct sheet_maker *k);
+void custom_rows(struct sheet_maker *k);
+void blocking_columns(struct sheet_maker *k);
+void blocking_rows(struct sheet_maker *k);
+void timeline_columns(struct sheet_maker *k);
+void timeline_rows(struct sheet_maker *k);
+void tracking_columns(struct sheet_maker *k);
+void tracking_rows(struct sheet_maker *k);
+void list_columns(struct sheet_maker *k);
+void list_rows(struct sheet_maker *k);
 
 #endif

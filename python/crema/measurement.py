@@ -39,14 +39,15 @@ class Measurement:
         self.worker_tracking_interval = worker_tracking_interval
         self.dir = dir
         self.wait_seconds = wait_seconds
-        self.coffea_report = None
-        self.chunk_metrics = []
+        self.coffea_report = self.output_dir = None
+        self.chunk_metrics, self.section_metrics = [], []
         self.span_id = None
         self.t_start = self.t_end = None        # of time.perf_counter(), as roastcoffea's
         self.start_time = self.end_time = None  # UTC
         self.warning = None
         self._span = self._json = self._metrics = None
         self._expected = None
+        self._clock_ahead = 0.0
         self._flags = []
 
     # --- around the run
@@ -83,6 +84,7 @@ class Measurement:
         self._metrics = None
         if self._expected is None:
             self._expected = self._ask_scheduler()
+            self._clock_ahead = self._ask_clock()
         self._json, warning = wait(self.span_id or "last", self.end_time, self._expected, limit, self.dir,
                                    begun=self.start_time - 1 if not self.span_id else 0.0)
         if warning:
@@ -97,6 +99,17 @@ class Measurement:
         except Exception as error:  # a client that is closed by now, a scheduler that is gone
             logger.info("the scheduler does not say how many tasks there were: %s", error)
             return NOTHING_TOLD
+
+    def _ask_clock(self):
+        """Seconds that the scheduler's clock, where the collector is, is ahead of ours; 0 where that is not sure."""
+        try:
+            before = time.time()
+            there = self.client.run_on_scheduler(time.time)
+            after = time.time()
+        except Exception:  # no client, or it is closed by now
+            return 0.0
+        ahead = there - (before + after) / 2
+        return ahead if abs(ahead) > (after - before) / 2 else 0.0
 
     def _warn(self, line):
         self.warning = line
@@ -157,6 +170,16 @@ class Measurement:
         self.chunk_metrics = list(chunk_metrics or [])
         self._metrics = None
 
+    def record_chunk_metrics(self, chunk_data):
+        """One more of what extract_metrics_from_output() finds."""
+        self.chunk_metrics = [*self.chunk_metrics, chunk_data]
+        self._metrics = None
+
+    def record_section_metrics(self, section_data):
+        """Handed through: `raw_section_metrics` of the metrics."""
+        self.section_metrics.append(section_data)
+        self._metrics = None
+
     def _report_to_compare(self):
         """coffea's report; without one, the sums of custom_metrics by dataset."""
         if self.coffea_report is not None or not self.custom_metrics:
@@ -177,7 +200,8 @@ class Measurement:
             self.wait(0 if self.warning else self.wait_seconds or WAIT_SECONDS)
         if self._json is None:
             raise CremaError(self.warning or "nothing was measured")
-        found = ["--run", self._json["run"], "--client-wall", f"{self.t_end - self.t_start:.9f}"]
+        found = ["--run", self._json["run"], "--client-wall", f"{self.t_end - self.t_start:.9f}",
+                 "--client-start", f"{self.start_time + self._clock_ahead:.6f}"]
         said = self._report_to_compare()
         if said is not None:
             file = Path(scratch) / "coffea-report.json"
@@ -206,10 +230,12 @@ class Measurement:
             measured = metrics.get("sections") or {}
             told = outputs.sections(self.chunk_metrics)
             metrics["sections"] = {**measured, **{name: {**row, **measured.get(name, {})} for name, row in told.items()}}
+        if self.section_metrics:
+            metrics["raw_section_metrics"] = list(self.section_metrics)
         if self.custom_metrics:
             metrics["custom_metrics"] = self.custom_metrics
         if not self.track_workers:
-            metrics["tracking_data"] = None
+            metrics["tracking_data"], metrics["track_workers"] = None, False
 
     def get_metrics(self):
         """All metrics, as a dict: unknown is None. Raises CremaError (a RuntimeError) if nothing was measured."""
@@ -244,8 +270,12 @@ class Measurement:
             text = f"crema: {error}"
         print("\n".join([text.rstrip("\n"), *outputs.summary(outputs.sections(self.chunk_metrics))]))
 
-    def save_measurement(self, output_dir, measurement_name=None, config=None):
-        """A folder below output_dir that roastcoffea's load_measurement reads; returns its path."""
+    def save_measurement(self, output_dir=None, measurement_name=None, config=None):
+        """A folder below output_dir (of the call, else of MetricsCollector) that roastcoffea's load_measurement
+        reads; returns its path."""
+        output_dir = self.output_dir if output_dir is None else output_dir
+        if output_dir is None:
+            raise TypeError("save_measurement() needs the folder to write into: output_dir")
         folder = Path(output_dir) / (measurement_name or datetime.now().strftime("%Y-%m-%d_%H-%M-%S"))
         with tempfile.TemporaryDirectory(prefix="crema-") as scratch:
             report(*self._arguments(scratch), "--measurement", folder.absolute(), directory=self.dir)
@@ -273,11 +303,18 @@ def measure(client=None, processor_instance=None, custom_metrics=None, **options
 
 
 class MetricsCollector(Measurement):
-    """measure() under the name and with the arguments of roastcoffea 0.1.2."""
+    """measure() under the name and with the arguments of roastcoffea 0.1.2.
+
+    client: the Dask client, or coffea's executor, which has it (one without Dask: the run is the last one).
+    output_dir: where save_measurement() writes if it is not told.
+    """
 
     def __init__(self, client, backend="dask", track_workers=True, worker_tracking_interval=1.0,
-                 processor_instance=None, **options):
+                 processor_instance=None, output_dir=None, **options):
         if backend != "dask":
             raise ValueError(f"Unsupported backend: {backend}")
+        if client is not None and not hasattr(client, "run_on_scheduler"):
+            client = getattr(client, "client", None)
         super().__init__(client, processor_instance, track_workers=track_workers,
                          worker_tracking_interval=worker_tracking_interval, **options)
+        self.output_dir = output_dir

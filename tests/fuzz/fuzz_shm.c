@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (drain_init(&s->drain, &s->view, &s->out, &s->kinds, 0))
 		abort();
 	rows_init(&s->rows, &s->view, &s->out, &s->kinds);
-	sampler_init(&s->sampler, &s->view, &s->out, getpid());
+	sampler_init(&s->sampler, &s->view, &s->out, getpid(), NULL);
 	ending_init(&s->ending, getpid());
 	look(s);
 	buf_release(&s->hello);

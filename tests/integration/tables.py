@@ -2,7 +2,8 @@
 
 import json
 
-TABLES = ("workers", "tasks", "chunks", "files", "codecs", "servers", "findings")
+TABLES = ("workers", "tasks", "chunks", "files", "codecs", "servers", "findings", "sections", "memory_sections", "custom_metrics",
+          "blocking")
 
 
 def flat(row):

@@ -72,6 +72,37 @@ def test_samples(exported):
         assert mine == [p["memory_bytes"] for p in points] and mine
 
 
+def test_timeline(exported):
+    report, db, folder = exported
+    rows, told = read_sql(db, "timeline"), report["timeline"]
+    assert rows == read_csv(folder, "timeline") and len(rows) == len(told["workers"]) > 0
+    for name, series in {**told["layers"], **told["classes"], "workers": told["workers"], "running": told["running"]}.items():
+        assert [row[name] for row in rows] == series, name
+    assert rows[0]["time"] == told["start"] and sum(row["bin_seconds"] for row in rows) == pytest.approx(told["stop"] - told["start"])
+
+
+def test_tracking(exported):
+    """Each point of tracking_data is a row."""
+    report, db, folder = exported
+    rows, told = read_sql(db, "tracking"), report["tracking_data"]
+    assert rows == read_csv(folder, "tracking")
+    assert [r["value"] for r in rows if r["series"] == "worker_counts"] == [p["worker_count"] for p in told["worker_counts"]]
+    for name, workers in told.items():
+        for worker, points in workers.items() if isinstance(workers, dict) and name != "worker_last_seen" else ():
+            assert [r["value"] for r in rows if r["series"] == name and r["worker"] == worker] == [
+                value for point in points for key, value in point.items() if key != "timestamp"], name
+    assert any(r["series"] == "worker_last_seen" for r in rows)
+
+
+def test_metrics_that_are_lists(exported):
+    report, db, folder = exported
+    rows = read_sql(db, "metric_lists")
+    assert rows == read_csv(folder, "metric_lists")
+    found = {row["metric"]: None if row["value"] is None else json.loads(row["value"]) for row in rows}
+    assert found == {name: report["metrics"][name] for name in found} and len(found) > 10
+    assert {n for n, v in report["metrics"].items() if isinstance(v, (list, dict))} - set(found) <= {"file_read_metrics"}
+
+
 def test_meta(exported):
     _, db, folder = exported
     meta = dict(db.execute("SELECT name, value FROM meta"))

@@ -188,3 +188,22 @@ def test_wait_of_a_throttled_download(net):
     known = row["wall_seconds"] - row["cpu_seconds"]
     assert known > 1
     assert row["network_wait_seconds"] >= 0.95 * known
+
+
+@pytest.mark.parametrize("handler", [None, "HTTPSource"])
+def test_amplification_of_a_file_on_a_server(net, handler):
+    """What nginx sent for the chunks, of the baskets that they used; certificates are no data files."""
+    server, procs, client = net
+    uri = f"/amplified{handler}/nano.root"
+    jobs.run_coffea(client, [server.url(uri)], handler=handler)
+    report = jobs.settled(procs, lambda r: len(r["chunks"]) == 4)
+    sent = server.of(uri)[1]
+    others = sum(t["network_read_bytes"] for t in report["tasks"] if not t["basket_bytes"])
+    metrics = report["metrics"]
+    assert len(report["chunks"]) == 4 and metrics["basket_bytes"] > 1e6
+    assert metrics["read_amplification"] == pytest.approx((sent - others) / metrics["basket_bytes"], rel=1e-9)
+    assert 1 < metrics["read_amplification"] < 1.5
+    assert metrics["outside_basket_bytes"] == sent - others - metrics["basket_bytes"]
+    (row,) = [f for f in report["files"] if f["basket_bytes"]]
+    assert row["read_amplification"] == pytest.approx(sent / row["basket_bytes"], rel=1e-9)
+    assert [f["path"] for f in report["files"] if f["read_bytes"] and not f["path"].startswith("/tmp/")] == []

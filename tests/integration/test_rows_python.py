@@ -74,6 +74,33 @@ def test_row_106(measured):
     assert measured.metrics["custom_metrics"] == measured.own
 
 
+def test_row_104_executor(measured, tmp_path):
+    """(executor, output_dir=): the client is the executor's, and the folder goes below output_dir."""
+    from coffea import processor
+
+    client = measured.collector.client
+    with crema.MetricsCollector(processor.DaskExecutor(client=client, status=False), output_dir=tmp_path / "benchmarks",
+                                dir=measured.collector.dir, track_workers=False) as collector:
+        assert client.submit(sum, [1, 2], pure=False).result() == 3
+    assert collector.client is client and collector.get_metrics()["num_tasks"] == 1
+    assert collector.save_measurement(measurement_name="mine") == tmp_path / "benchmarks" / "mine"
+    assert collector.get_metrics()["track_workers"] is False and collector.tracking_data is None
+    saved = crema.load_measurement(tmp_path / "benchmarks" / "mine")[0]
+    assert saved["track_workers"] is False and saved["tracking_data"] is None
+    assert crema.MetricsCollector(processor.IterativeExecutor()).client is None
+    with pytest.raises(TypeError, match="output_dir"):
+        measured.collector.save_measurement()
+
+
+def test_records_by_hand():
+    collector = crema.MetricsCollector(None)
+    collector.record_chunk_metrics(TRACKED[0])
+    collector.record_section_metrics({"name": "jets", "duration": 0.5})
+    found = {}
+    collector._add_own(found)
+    assert found["raw_section_metrics"] == [{"name": "jets", "duration": 0.5}] and len(found["raw_chunk_metrics"]) == 1
+
+
 def test_row_107(measured):
     assert (measured.metrics["total_events"], measured.metrics["num_chunks"]) == (200_000, 4)
 

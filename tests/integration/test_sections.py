@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import sqlite3
 import zlib
 
 import cold
@@ -11,6 +12,7 @@ import crema
 import jobs
 import pytest
 import section_jobs
+import tables
 from baskets import Baskets
 from crema import instrument
 from distributed import Client, span
@@ -333,3 +335,16 @@ def test_names_without_end(procs, client):
             _, report = run(procs, client, f"later{attempt}", section_jobs.names, ["still"])
             found = counts_of(report, f"later{attempt}")
     assert found == once("still")
+
+
+def test_sections_in_tables(ran, procs, tmp_path):
+    """CSV and SQLite have the sections, the memory around them and what was told, as the JSON has them."""
+    base, folder = tmp_path / "run.sqlite", tmp_path / "csv"
+    done = procs.report("--run", ran.report["run"], "--sqlite", base, "--csv", folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    with sqlite3.connect(base) as db:
+        for table in ("sections", "memory_sections", "custom_metrics", "blocking"):
+            rows = tables.read_sql(db, table)
+            assert rows or table == "blocking"
+            tables.check(ran.report, table, [dict(row) for row in rows])
+            tables.check(ran.report, table, tables.read_csv(folder, table))

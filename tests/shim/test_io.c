@@ -219,15 +219,14 @@ static void maps_count_their_length(void **state)
 	harness_free(&h);
 }
 
-static void modules_are_kept_apart(void **state)
+static void kept_apart(const char *name)
 {
-	const char *module = harness_file("module.py", 300);
+	const char *module = harness_file(name, 300);
 	struct harness_task h = harness_begin();
 	int fd = open(module, O_RDONLY);
 	struct crema_task *t;
 	char buf[400];
 
-	(void)state;
 	assert_int_equal(read(fd, buf, 400), 300);
 	close(fd);
 	t = harness_end(&h);
@@ -235,6 +234,20 @@ static void modules_are_kept_apart(void **state)
 	assert_int_equal(t->own.count[CREMA_C_import_read_bytes], 300);
 	harness_free(&h);
 	unlink(module);
+}
+
+static void modules_are_kept_apart(void **state)
+{
+	(void)state;
+	kept_apart("module.py");
+}
+
+static void certificates_are_no_data(void **state)
+{
+	(void)state;
+	kept_apart("cacert.pem");
+	kept_apart("ca-certificates.crt");
+	kept_apart("openssl.cnf");
 }
 
 /* Truth: what read() returns. */
@@ -381,6 +394,7 @@ int main(void)
 		cmocka_unit_test(modules_are_kept_apart),
 		cmocka_unit_test(the_kernels_own_files_are_no_data),
 		cmocka_unit_test(a_file_named_before_it_exists_finds_its_file_system),
+		cmocka_unit_test(certificates_are_no_data),
 		cmocka_unit_test(a_vfork_child_changes_nothing),
 		cmocka_unit_test(writes_count),
 	};

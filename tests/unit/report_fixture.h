@@ -88,8 +88,9 @@ __attribute__((unused)) static void fx_hello(struct fixture *fx, int worker, con
 	pack_init(&pk, &b);
 	pack_map(&pk, 2);
 	pack_text(&pk, "facts");
-	pack_map(&pk, 6);
+	pack_map(&pk, 7);
 	pack_kv_text(&pk, "host", "node");
+	pack_kv_u64(&pk, "net_namespace", worker < 3 ? 7 : 8);
 	pack_kv_text(&pk, "boot_id", worker < 3 ? "one" : "other");
 	pack_kv_u64(&pk, "pid", (uint64_t)worker);
 	pack_kv_u64(&pk, "boot_ns", BOOT);

@@ -78,7 +78,7 @@ static void test_garbage(void **state)
 	struct buf hello = BUF_INIT;
 
 	rows_init(rows, &f->view, &f->out, &f->kinds);
-	sampler_init(&sampler, &f->view, &f->out, getpid());
+	sampler_init(&sampler, &f->view, &f->out, getpid(), NULL);
 	ending_init(&ending, getpid());
 	for (int round = 0; round < 6; round++) {
 		srand((unsigned int)round);

@@ -215,7 +215,7 @@ static const struct expected from_dask[] = {
 	{"fine_cpu_efficiency", 1.25 / (1.2 * 4)},
 	{"memory_read_count", 3},
 	{"total_bytes_memory_read_dask", 77},
-	{"serialization_time_seconds", 0},
+	{"serialization_time_seconds", 9}, /* for other workers, without a span */
 };
 
 static const struct expected from_coffea[] = {
@@ -500,6 +500,87 @@ static void test_a_month_in_few_points(void **state)
 	fx_free(fx);
 }
 
+static void feed_transfer(struct fixture *fx, int worker, int ms, const char *seconds)
+{
+	char json[160];
+
+	snprintf(json, sizeof(json),
+		 "{\"digests\": [[\"get-data\", null, null, \"serialize\", \"seconds\", %s]]}", seconds);
+	fx_dask(fx, worker, ms, json);
+}
+
+/* What is outside of tasks is the difference of the probes around the run, in whatever order they
+ * come. */
+static void test_transfers(void **state)
+{
+	struct fixture *fx = fx_new();
+	const struct facts *f;
+
+	(void)state;
+	fx_hello(fx, 1, STACK);
+	fx_hello(fx, 2, STACK);
+	fx_hello(fx, 3, STACK);
+	fx_simple(fx, 1, 1, "a", "work", 0, 5000, 7000, "ok");
+	fx_simple(fx, 2, 1, "b", "work", 0, 5000, 7000, "ok");
+	feed_transfer(fx, 1, 4900, "3");
+	feed_transfer(fx, 1, 7100, "10.5");
+	feed_transfer(fx, 1, 1000, "1");
+	feed_transfer(fx, 1, 4000, "3");
+	feed_transfer(fx, 1, 9000, "11");
+	feed_transfer(fx, 2, 4900, "0.5");
+	feed_transfer(fx, 2, 6900, "0.75"); /* its last */
+	fx_runs(fx);
+	f = fx_facts(fx, 0);
+	assert_near(metric_value(f, "transfer_serialize_seconds"), 7.5 + 0.25);
+	assert_near(metric_value(f, "serialization_time_seconds"), 7.75);
+	fx_free(fx);
+}
+
+/* At each second of the run: how long ago the worker's event loop had last answered. */
+static void test_last_seen(void **state)
+{
+	static const int probes[] = {-200, 300, 800, 3400};
+	static const double seconds[] = {0.2, 0.2, 1.2, 2.2, 0.6, 1.6}; /* 0, 1, 2, 3, 4, 5 s */
+	struct fixture *fx = fx_new();
+	const struct series *s;
+	size_t i;
+
+	(void)state;
+	fx_hello(fx, 1, STACK);
+	fx_simple(fx, 1, 1, "a", "work", 0, 0, 5000, "ok");
+	for (i = 0; i < 4; i++)
+		fx_dask(fx, 1, probes[i], "{\"executing\": 1}");
+	fx_runs(fx);
+	s = &fx_facts(fx, 0)->tracking->v[0].last_seen;
+	assert_int_equal(s->n, 6);
+	for (i = 0; i < s->n; i++)
+		assert_near(value_real(s->v[i].time - s->v[i].value), seconds[i]);
+	fx_free(fx);
+}
+
+/* A worker that lived before the run and had no probe then, or whose digests were cut. */
+static void test_unseen_transfers(void **state)
+{
+	struct fixture *fx;
+	int cut;
+
+	(void)state;
+	for (cut = 0; cut < 2; cut++) {
+		fx = fx_new();
+		fx_hello(fx, 1, STACK);
+		fx_simple(fx, 1, 1, "a", "work", 0, 5000, 7000, "ok");
+		if (cut)
+			fx_dask(fx, 1, 1000, "{\"digests\": [], \"digests_cut\": 3}");
+		feed_transfer(fx, 1, 7100, "3");
+		fx_runs(fx);
+		fx_facts(fx, 0);
+		assert_unknown(metric_value(&fx->facts, "transfer_serialize_seconds"));
+		assert_unknown(metric_value(&fx->facts, "serialization_time_seconds"));
+		assert_unknown(metric_value(&fx->facts, "total_serialization_overhead_seconds"));
+		fx_free(fx);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -514,6 +595,9 @@ int main(void)
 		cmocka_unit_test(test_classes_of_a_task),
 		cmocka_unit_test(test_worker_counts),
 		cmocka_unit_test(test_a_month_in_few_points),
+		cmocka_unit_test(test_transfers),
+		cmocka_unit_test(test_last_seen),
+		cmocka_unit_test(test_unseen_transfers),
 	};
 
 	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);

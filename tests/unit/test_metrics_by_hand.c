@@ -201,11 +201,15 @@ static void feed_sample(struct fixture *fx, int worker, int ms, uint64_t rss_mib
 static void feed_host(struct fixture *fx, int worker, int ms, uint64_t stolen_seconds)
 {
 	fx_map(fx, worker, CREMA_MSG_HOST, "boot_ns", AT(ms), "stolen_seconds", stolen_seconds,
-	       NULL);
+	       "net_read_bytes", 1000 * stolen_seconds, "net_write_bytes", 10 * stolen_seconds,
+	       "disk_read_bytes", 100 * stolen_seconds, "disk_write_bytes", 2 * stolen_seconds, NULL);
 }
 
 static void feed_dask(struct fixture *fx)
 {
+	fx_dask(fx, 1, -700,
+		"{\"digests\": [[\"get-data\", null, null, \"serialize\", \"seconds\", 4],"
+		"[\"memory-monitor\", null, null, \"disk-write\", \"bytes\", 5]]}");
 	fx_dask(fx, 1, 400, "{\"executing\": 0, \"nthreads\": 2, \"spilled_bytes\": 100}");
 	fx_dask(fx, 1, 1000,
 		"{\"executing\": 1, \"ready\": 3, \"nthreads\": 2, \"spilled_bytes\": 50, "
@@ -225,6 +229,11 @@ static void feed_dask(struct fixture *fx)
 		"[\"execute\", \"work\", \"task\", \"deserialize\", \"seconds\", 0.04],"
 		"[\"execute\", \"work\", \"task\", \"executor\", \"seconds\", 0.05],"
 		"[\"execute\", \"work\", \"task\", \"other\", \"seconds\", 0.06],"
+		"[\"get-data\", null, null, \"serialize\", \"seconds\", 4.5],"
+		"[\"get-data\", null, null, \"compress\", \"seconds\", 0.25],"
+		"[\"get-data\", null, null, \"disk-read\", \"bytes\", 6],"
+		"[\"memory-monitor\", null, null, \"disk-write\", \"bytes\", 12],"
+		"[\"memory-monitor\", null, null, \"serialize\", \"seconds\", 1],"
 		"[\"execute\", \"alien\", \"task\", \"thread-cpu\", \"seconds\", 9]]}");
 	fx_dask(fx, 2, 1000,
 		"{\"executing\": 1, \"ready\": 0, \"nthreads\": 1, \"spilled_bytes\": 25, "
@@ -292,6 +301,7 @@ static const struct expected by_hand[] = {
 	{"num_columns", 3}, /* Jet_pt, Muon_pt, MET_pt */
 	{"wall_time", 1.2},
 	{"workers_wall_time", 1.2},
+	{"averaged_seconds", 1.2},
 	{"preprocessing_elapsed_seconds", 0.1},
 	{"processing_elapsed_seconds", 1.0}, /* from 100 to 1100 ms */
 	{"preprocessing_task_seconds", 0.1},
@@ -320,10 +330,10 @@ static const struct expected by_hand[] = {
 	{"disk_read_bytes", 8704},	/* 8192 + 512 */
 	{"disk_read_bytes_all", 12800}, /* + 4096 of the bad one */
 	{"storage_known_bytes", 8704},
-	{"dask_spill_read_bytes", 11},
+	{"dask_spill_read_bytes", 11 + 6},
 	{"disk_write_bytes", 4608},	/* 4096 + 512 */
 	{"disk_write_bytes_all", 5120}, /* + 512 */
-	{"dask_spill_write_bytes", 13},
+	{"dask_spill_write_bytes", 13 + 12 - 5},
 	{"network_read_bytes", 2000},		     /* 700 + 1300 */
 	{"network_write_bytes", 100},		     /* 70 + 30 */
 	{"write_bytes", 50},			     /* 10 + 40 */
@@ -356,6 +366,16 @@ static const struct expected by_hand[] = {
 	{"avg_cpu_utilization_percent", (0 + 200 / 3.0 + 200 / 3.0) / 3},
 	{"avg_worker_cpu_percent", (50 + 70 + 30) / 3.0},
 	{"worker_tracking_interval", 1},
+	/* 37 - 30 on one host and 201 - 200 on the other, times feed_host()'s factors; the busiest
+	 * time is from 0.9 to 1.3 s: 37 - 32 */
+	{"host_net_read_bytes", 8000},
+	{"host_net_write_bytes", 80},
+	{"host_disk_read_bytes", 800},
+	{"host_disk_write_bytes", 16},
+	{"host_net_read_peak_mbs", 5000 / 0.4 / 1e6},
+	{"host_net_write_peak_mbs", 50 / 0.4 / 1e6},
+	{"host_disk_read_peak_mbs", 500 / 0.4 / 1e6},
+	{"host_disk_write_peak_mbs", 10 / 0.4 / 1e6},
 	{"track_workers", 1},
 
 	{"total_cpu_time", 1.3},
@@ -396,11 +416,16 @@ static const struct expected by_hand[] = {
 	{"io_time_seconds", 0.85},
 	{"io_time_seconds_true", 0.38},
 	{"compression_time_seconds", 0.005},
-	{"dask_compress_seconds", 0.01},
+	{"dask_compress_seconds", 0.01 + 0.25},
 	{"decompression_time_seconds", 0.101}, /* 20 + 80 + 1 */
 	{"decompression_wall_seconds", 0.127}, /* 25 + 100 + 2 */
 	{"dask_decompress_seconds", 0.02},
-	{"serialization_time_seconds", 0.03},
+	/* outside of tasks A packed for 4.5 + 1 - 4 s since its probe before the run */
+	{"transfer_serialize_seconds", 1.5},
+	{"transfer_deserialize_seconds", 0},
+	{"transfer_compress_seconds", 0.25},
+	{"transfer_decompress_seconds", 0},
+	{"serialization_time_seconds", 0.03 + 1.5},
 	{"deserialization_time_seconds", 0.04},
 	{"executor_time_seconds", 0.05},
 	{"other_time_seconds", 0.06},
@@ -413,8 +438,8 @@ static const struct expected by_hand[] = {
 	{"overhead_cpu_time_seconds_true", 0.15}, /* 50 + 90 + 10 ms */
 	{"overhead_noncpu_time_seconds", 0.15},
 	{"total_compression_overhead_seconds", 0.106},
-	{"dask_total_compression_overhead_seconds", 0.03},
-	{"total_serialization_overhead_seconds", 0.07},
+	{"dask_total_compression_overhead_seconds", 0.28},
+	{"total_serialization_overhead_seconds", 1.57},
 
 	{"chunk_time_min_seconds", 0.4},
 	{"chunk_time_max_seconds", 0.9},
@@ -499,11 +524,50 @@ static void test_every_frame_twice(void **state)
 	fx_free(fx);
 }
 
+/*
+ * The client's block from -1 to 2 s: A was first heard at -0.7 s, B and C at 0, C left at 0.6 s. No
+ * worker for 0.3 s, one for 0.7 s, three for 0.6 s, two for 1.4 s.
+ */
+static void test_the_clients_block(void **state)
+{
+	struct fixture *fx = the_run(false);
+	struct run *r = &fx->runs.v[0];
+
+	(void)state;
+	assert_true(run_take_block(r, BASE - 1.0, BASE + 2.0));
+	fx_facts(fx, 0);
+	facts_client_wall(&fx->facts, 3);
+	assert_near(metric_value(&fx->facts, "averaged_seconds"), 3);
+	assert_near(metric_value(&fx->facts, "avg_workers"), (0.7 + 3 * 0.6 + 2 * 1.4) / 3);
+	assert_near(metric_value(&fx->facts, "total_cores"), (0.7 + 3 * 0.6 + 2 * 1.4) / 3 * 2);
+	assert_near(metric_value(&fx->facts, "idle_thread_seconds"), 2 * 5.3 - 1.85);
+	assert_near(metric_value(&fx->facts, "workers_wall_time"), 1.2);
+	fx_free(fx);
+}
+
+/* Clocks that differ by less than a second still hold the tasks; beyond that the block is not ours. */
+static void test_a_block_by_another_clock(void **state)
+{
+	struct fixture *fx = the_run(false);
+	struct run *r = &fx->runs.v[0];
+
+	(void)state;
+	assert_false(run_take_block(r, BASE + 1.5, BASE + 9.0));
+	assert_false(run_take_block(r, BASE - 9.0, BASE - 0.5));
+	assert_false(run_has_block(r));
+	assert_near(metric_value(fx_facts(fx, 0), "averaged_seconds"), 1.2);
+	assert_true(run_take_block(r, BASE + 0.5, BASE + 3.0));
+	assert_near(metric_value(fx_facts(fx, 0), "averaged_seconds"), 3);
+	fx_free(fx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_number),
 		cmocka_unit_test(test_every_frame_twice),
+		cmocka_unit_test(test_the_clients_block),
+		cmocka_unit_test(test_a_block_by_another_clock),
 	};
 
 	return cmocka_run_group_tests_name("metrics_by_hand", tests, NULL, NULL);

@@ -268,6 +268,23 @@ static void values_of_workers_join(void **state)
 	fx_free(fx);
 }
 
+/* roastcoffea's track_memory tells changes only: where a section ended is unknown, not 0 bytes. */
+static void an_unknown_end_is_unknown(void **state)
+{
+	struct gauge_sum one = {.path = "jets", .kind = "memory", .source = "roastcoffea"}, *rows[] = {&one};
+	struct sections sections = {.gauges = {.v = rows, .n = 1}};
+	struct buf text = BUF_INIT;
+	struct sink sink = {.out = &text};
+
+	(void)state;
+	one.stat[2] = (struct gauge_stat){.count = 1, .sum = 4e6, .min = 4e6, .max = 4e6};
+	sections_table(&sections, &sink, false);
+	buf_add(&text, "", 1);
+	assert_non_null(strstr((const char *)text.data, "unknown"));
+	assert_null(strstr((const char *)text.data, " 0 B"));
+	buf_release(&text);
+}
+
 static void hostile_names_stay_names(void **state)
 {
 	static const char *const names[] = {"<script>\"'&\n\x01", "\xff\xfe", "////", "\\", "a/",
@@ -297,6 +314,7 @@ int main(void)
 		cmocka_unit_test(beyond_the_table_has_no_self),
 		cmocka_unit_test(a_path_in_two_rows),
 		cmocka_unit_test(values_of_workers_join),
+		cmocka_unit_test(an_unknown_end_is_unknown),
 		cmocka_unit_test(hostile_names_stay_names),
 	};
 

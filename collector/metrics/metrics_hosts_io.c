@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * metrics_hosts_io.c - what the run's hosts read and wrote on their networks and disks meanwhile,
+ * all their processes together: the counters of /proc/net/dev and /proc/diskstats in the agents'
+ * host samples.
+ *
+ * Counters are the host's (of the network the namespace's), so samples of whichever agent sent them
+ * make one series.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "collector/metrics/metrics_hosts.h"
+
+#define RATE_SECONDS 0.2 /* a rate is over at least this */
+
+struct shots {
+	const struct host_sample **v; /* by time */
+	size_t n, cap;
+};
+
+static same_fn same_for(enum host_io io)
+{
+	return io <= HOST_NET_WRITE ? same_net : same_host;
+}
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct host_sample *const *a = pa, *const *b = pb;
+
+	return (*a)->time < (*b)->time ? -1 : (*a)->time > (*b)->time;
+}
+
+/* All of its samples that know this counter, within the averages' time and next to it. */
+static int shots_of(const struct run *r, const struct worker *of, enum host_io io, struct shots *out)
+{
+	const struct host_sample **at, *h;
+	const struct model *m = r->model;
+	size_t i, k, from = 0, n;
+
+	*out = (struct shots){0};
+	for (i = 0; i < m->workers.n; i++) {
+		for (k = 0; same_for(io)(m->workers.v[i], of) && k < m->workers.v[i]->hosts.n; k++) {
+			h = &m->workers.v[i]->hosts.v[k];
+			if (isnan(h->time) || isnan(h->io[io]))
+				continue;
+			at = ARRAY_NEW(out);
+			if (!at)
+				return -ENOMEM;
+			*at = h;
+		}
+	}
+	if (out->n)
+		qsort(out->v, out->n, sizeof(*out->v), by_time);
+	while (from + 1 < out->n && out->v[from + 1]->time <= r->from)
+		from++;
+	for (n = from; n < out->n && (n == from || out->v[n - 1]->time < r->to); n++)
+		out->v[n - from] = out->v[n];
+	out->n = n - from;
+	return 0;
+}
+
+/* Between the samples around; unknown where a counter has fallen: an interface has gone. */
+static struct value bytes_on(const struct run *r, const struct worker *of, enum host_io io)
+{
+	struct shots s;
+	struct value v = value_null();
+	bool falls = shots_of(r, of, io, &s) != 0;
+	size_t i;
+
+	for (i = 1; i < s.n; i++)
+		falls = falls || s.v[i]->io[io] < s.v[i - 1]->io[io];
+	if (s.n > 1 && !falls)
+		v = value_uint((uint64_t)(s.v[s.n - 1]->io[io] - s.v[0]->io[io]));
+	free(s.v);
+	return v;
+}
+
+static struct value bytes(const struct facts *f, enum host_io io)
+{
+	const struct run *r = f->run;
+	struct value sum = value_null();
+	size_t i;
+
+	for (i = 0; i < r->workers.n; i++) {
+		if (is_first_of(r, i, same_for(io)))
+			sum = i ? value_plus(sum, bytes_on(r, r->workers.v[i], io))
+				: bytes_on(r, r->workers.v[i], io);
+	}
+	return sum;
+}
+
+struct rates {
+	enum host_io io;
+	double most;	/* bytes per second; NAN */
+	struct json *j; /* NULL: only the highest */
+};
+
+/* From sample a to b; the series of a host has both directions in each point. */
+static void see_rate(struct rates *to, const struct host_sample *a, const struct host_sample *b)
+{
+	double seconds = b->time - a->time, in, out;
+	char text[40];
+
+	in = (b->io[to->io] - a->io[to->io]) / seconds;
+	if (in >= 0)
+		to->most = fmax(to->most, in);
+	if (!to->j)
+		return;
+	out = (b->io[to->io + 1] - a->io[to->io + 1]) / seconds;
+	emit_object(to->j, NULL);
+	emit_value(to->j, "timestamp", value_text(iso_time(b->time, text, sizeof(text))));
+	emit_value(to->j, "seconds", value_real(seconds));
+	emit_value(to->j, "read_bytes_per_second", in >= 0 ? value_real(in) : value_null());
+	emit_value(to->j, "write_bytes_per_second", out >= 0 ? value_real(out) : value_null());
+	emit_end(to->j);
+}
+
+static void rates_of(const struct run *r, const struct worker *of, struct rates *to)
+{
+	struct shots s;
+	size_t i, last = 0;
+
+	if (shots_of(r, of, to->io, &s) && to->j)
+		to->j->sink->error = -ENOMEM;
+	for (i = 1; i < s.n; i++) {
+		if (s.v[i]->time - s.v[last]->time < RATE_SECONDS)
+			continue;
+		see_rate(to, s.v[last], s.v[i]);
+		last = i;
+	}
+	free(s.v);
+}
+
+/* The highest between two samples of one host. */
+static struct value peak(const struct facts *f, enum host_io io)
+{
+	struct rates to = {.io = io, .most = (double)NAN};
+	size_t i;
+
+	for (i = 0; i < f->run->workers.n; i++) {
+		if (is_first_of(f->run, i, same_for(io)))
+			rates_of(f->run, f->run->workers.v[i], &to);
+	}
+	return value_real(to.most / 1e6);
+}
+
+static void emit_io(const struct facts *f, enum host_io io, const char *name, struct json *j)
+{
+	const struct run *r = f->run;
+	struct rates to = {.io = io, .j = j};
+	size_t i;
+
+	emit_array(j, name);
+	for (i = 0; i < r->workers.n; i++) {
+		if (!is_first_of(r, i, same_for(io)))
+			continue;
+		emit_object(j, NULL);
+		emit_value(j, "host", value_text(r->workers.v[i]->host));
+		emit_array(j, "points");
+		rates_of(r, r->workers.v[i], &to);
+		emit_end(j);
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+#define IO(id, io)                                                                                 \
+	struct value metric_host_##id##_bytes(const struct facts *f)                               \
+	{                                                                                          \
+		return bytes(f, io);                                                               \
+	}                                                                                          \
+	struct value metric_host_##id##_peak_mbs(const struct facts *f)                            \
+	{                                                                                          \
+		return peak(f, io);                                                                \
+	}
+
+IO(net_read, HOST_NET_READ)
+IO(net_write, HOST_NET_WRITE)
+IO(disk_read, HOST_DISK_READ)
+IO(disk_write, HOST_DISK_WRITE)
+
+void metric_host_net_io(const struct facts *f, const char *name, struct json *j)
+{
+	emit_io(f, HOST_NET_READ, name, j);
+}
+
+void metric_host_disk_io(const struct facts *f, const char *name, struct json *j)
+{
+	emit_io(f, HOST_DISK_READ, name, j);
+}
