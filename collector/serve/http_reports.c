@@ -56,7 +56,7 @@ static struct http_job *start_job(struct http *http, enum http_kind kind, const 
 	call->arg = http->config.arg;
 	call->kind = kind;
 	call->run = *run ? run : NULL;
-	call->ms = http->config.job_ms;
+	call->ms = http->config.job_ms * (kind == HTTP_PAGE ? HTTP_DATA_TIMES : 1);
 	return http_job_start(http->config.loop, call);
 }
 
