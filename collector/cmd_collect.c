@@ -155,13 +155,13 @@ static void on_second(void *arg)
 }
 
 static const struct http_text texts[] = {
-	{"/", "text/html; charset=utf-8", http_page, http_page_policy},
-	{"/status.json", "application/json", on_status, NULL},
-	{"/live.json", "application/json", on_live, NULL},
-	{"/metrics", HTTP_METRICS_TYPE, on_metrics, NULL},
+	{"/", "text/html; charset=utf-8", http_page, http_page_policy, true},
+	{"/status.json", "application/json", on_status, NULL, false},
+	{"/live.json", "application/json", on_live, NULL, false},
+	{"/metrics", HTTP_METRICS_TYPE, on_metrics, NULL, false},
 };
 
-static int on_report(void *arg, enum http_kind kind, const char *run, struct buf *out)
+static int on_report(void *arg, enum http_kind kind, const char *run, struct sink *out)
 {
 	return http_report(((struct collect *)arg)->dir, kind, run, out);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collector/page/page.h"
+#include "collector/report/groups.h"
 
 /* Files by amplification: the largest first, unknown last, then by bytes read. */
 struct ranked {
@@ -80,41 +81,6 @@ static void put_files(const struct report *r, struct json *j)
 	free(v);
 }
 
-/* Attempts in groups by a pointer. */
-struct group {
-	const void *key;
-	struct tally t;
-};
-struct groups {
-	struct group *v;
-	size_t n, cap, at;
-};
-
-static int take(struct groups *g, const void *key, const struct attempt *a)
-{
-	struct group *p;
-	size_t i = g->at;
-
-	if (i >= g->n || g->v[i].key != key) {
-		for (i = 0; i < g->n && g->v[i].key != key; i++)
-			;
-	}
-	p = i < g->n ? &g->v[i] : ARRAY_NEW(g);
-	if (!p)
-		return -ENOMEM;
-	g->at = i;
-	p->key = key;
-	tally_add(&p->t, a);
-	return 0;
-}
-
-static int by_wall(const void *a, const void *b)
-{
-	double p = ((const struct group *)a)->t.wall, q = ((const struct group *)b)->t.wall;
-
-	return p > q ? -1 : p < q;
-}
-
 void page_classes(const struct tally *t, struct json *j)
 {
 	unsigned int i;
@@ -155,11 +121,11 @@ static void put_datasets(const struct report *r, struct json *j)
 
 	for (i = 0; i < r->run->attempts.n; i++) {
 		a = r->run->attempts.v[i];
-		if (a->counted && attempt_is_chunk(a) && take(&g, a->dataset, a))
+		if (a->counted && attempt_is_chunk(a) && groups_take(&g, a->dataset, a))
 			j->sink->error = -ENOMEM;
 	}
 	if (g.n)
-		qsort(g.v, g.n, sizeof(*g.v), by_wall);
+		qsort(g.v, g.n, sizeof(*g.v), groups_by_wall);
 	for (i = 0; i < g.n; i++)
 		facts_dataset_cpu(r->facts, &g.v[i].t, g.n == 1);
 	emit_object(j, "datasets");
@@ -169,7 +135,7 @@ static void put_datasets(const struct report *r, struct json *j)
 		put_dataset(&g.v[i], j);
 	emit_end(j);
 	emit_end(j);
-	free(g.v);
+	groups_release(&g);
 }
 
 void page_files(const struct report *r, struct json *j)
@@ -208,11 +174,11 @@ void page_workers(const struct report *r, struct json *j)
 
 	for (i = 0; i < r->run->attempts.n; i++) {
 		a = r->run->attempts.v[i];
-		if (take(&g, a->worker, a))
+		if (groups_take(&g, a->worker, a))
 			j->sink->error = -ENOMEM;
 	}
 	if (g.n)
-		qsort(g.v, g.n, sizeof(*g.v), by_wall);
+		qsort(g.v, g.n, sizeof(*g.v), groups_by_wall);
 	emit_object(j, "balance");
 	emit_value(j, "total", value_uint(g.n));
 	emit_array(j, "rows");
@@ -222,5 +188,5 @@ void page_workers(const struct report *r, struct json *j)
 	}
 	emit_end(j);
 	emit_end(j);
-	free(g.v);
+	groups_release(&g);
 }

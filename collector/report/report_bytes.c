@@ -8,33 +8,10 @@
 #include <string.h>
 
 #include "collector/emit/emit_text.h"
+#include "collector/report/groups.h"
 #include "collector/report/report_parts.h"
 
 #define TOP 8
-
-struct group {
-	const char *name; /* dataset, or columns joined by newlines; NULL: unknown */
-	struct tally t;
-};
-struct groups {
-	struct group *v;
-	size_t n, cap;
-};
-
-static int take(struct groups *groups, const char *name, const struct attempt *a)
-{
-	struct group *g;
-	size_t i;
-
-	for (i = 0; i < groups->n && groups->v[i].name != name; i++)
-		;
-	g = i < groups->n ? &groups->v[i] : ARRAY_NEW(groups);
-	if (!g)
-		return -ENOMEM;
-	g->name = name;
-	tally_add(&g->t, a);
-	return 0;
-}
 
 /* Counted chunks in groups, in the order of their first chunk. */
 static int collect(const struct run *run, struct groups *datasets, struct groups *columns)
@@ -47,9 +24,9 @@ static int collect(const struct run *run, struct groups *datasets, struct groups
 		a = run->attempts.v[i];
 		if (!a->counted || !attempt_is_chunk(a))
 			continue;
-		rc = take(datasets, a->dataset, a);
+		rc = groups_take(datasets, a->dataset, a);
 		if (!rc)
-			rc = take(columns, a->columns, a);
+			rc = groups_take(columns, a->columns, a);
 	}
 	return rc;
 }
@@ -133,23 +110,23 @@ void report_bytes_json(const struct report *r, struct json *j)
 	emit_array(j, "datasets");
 	for (i = 0; i < datasets.n; i++) {
 		emit_object(j, NULL);
-		emit_value(j, "dataset", value_text(datasets.v[i].name));
+		emit_value(j, "dataset", value_text(datasets.v[i].key));
 		put_tally(&datasets.v[i].t, j);
-		emit_value(j, "files_reread_bytes", reread_of(r, datasets.v[i].name));
+		emit_value(j, "files_reread_bytes", reread_of(r, datasets.v[i].key));
 		emit_end(j);
 	}
 	emit_end(j);
 	emit_array(j, "branch_sets");
 	for (i = 0; i < columns.n; i++) {
 		emit_object(j, NULL);
-		put_lines(j, "columns", columns.v[i].name);
+		put_lines(j, "columns", columns.v[i].key);
 		put_tally(&columns.v[i].t, j);
 		emit_end(j);
 	}
 	emit_end(j);
 	emit_end(j);
-	free(datasets.v);
-	free(columns.v);
+	groups_release(&datasets);
+	groups_release(&columns);
 }
 
 /* "nJet-offsets +3" */
@@ -182,9 +159,9 @@ static void put_groups(const struct groups *groups, bool columns, struct sink *s
 	for (i = 0; i < groups->n && i < TOP; i++) {
 		t = &groups->v[i].t;
 		if (columns)
-			columns_cell(&g, groups->v[i].name);
+			columns_cell(&g, groups->v[i].key);
 		else
-			grid_text(&g, groups->v[i].name);
+			grid_text(&g, groups->v[i].key);
 		grid_value(&g, value_uint(t->attempts), AS_COUNT);
 		grid_value(&g, tally_requested(t), AS_BYTES);
 		grid_value(&g, sum_value(&t->count[CREMA_C_read_bytes]), AS_BYTES);
@@ -264,6 +241,6 @@ void report_tables_bytes(const struct report *r, struct sink *s, bool colour)
 		put_files(r, s, colour);
 		put_reason(r, s);
 	}
-	free(datasets.v);
-	free(columns.v);
+	groups_release(&datasets);
+	groups_release(&columns);
 }

@@ -32,22 +32,57 @@ static void file_add(struct file_sum *s, const struct file_row *f, bool first)
 		first ? f->latency_max_ns : value_larger(s->latency_max_ns, f->latency_max_ns);
 }
 
-static struct file_sum *file_sum_of(struct report *r, const char *path, bool *first)
-{
-	struct file_sum *s;
-	size_t i;
+/* Places in r->files, from 1, by an interned name. */
+struct file_index {
+	struct report *r;
+	struct table table;
+};
 
-	for (i = 0; i < r->files.n && r->files.v[i].path != path; i++)
-		;
-	*first = i == r->files.n;
-	s = *first ? ARRAY_NEW(&r->files) : &r->files.v[i];
+struct wanted_file {
+	const struct report *r;
+	const char *name;
+};
+
+static bool same_file(const void *item, const void *key)
+{
+	const struct wanted_file *w = key;
+	const struct file_sum *s = &w->r->files.v[(uintptr_t)item - 1];
+
+	return s->path == w->name || s->name == w->name;
+}
+
+static uint64_t name_hash(const char *name)
+{
+	return hash_pair((uint64_t)(uintptr_t)name, 0);
+}
+
+static struct file_sum *file_find(const struct file_index *files, const char *name)
+{
+	struct wanted_file wanted = {files->r, name};
+	uintptr_t place =
+		(uintptr_t)table_find(&files->table, name_hash(name), same_file, &wanted);
+
+	return place ? &files->r->files.v[place - 1] : NULL;
+}
+
+static struct file_sum *file_sum_of(struct file_index *files, const char *path, bool *first)
+{
+	struct report *r = files->r;
+	struct file_sum *s = file_find(files, path);
+
+	*first = !s;
 	if (s)
-		s->path = path;
+		return s;
+	s = ARRAY_NEW(&r->files);
+	if (!s || table_add(&files->table, name_hash(path), (void *)(uintptr_t)r->files.n))
+		return NULL;
+	s->path = path;
 	return s;
 }
 
-static int file_take(struct report *r, const struct file_row *f)
+static int file_take(struct file_index *files, const struct file_row *f)
 {
+	struct report *r = files->r;
 	const char *kind = f->kind ? f->kind : "other";
 	struct file_sum *s;
 	bool first;
@@ -56,7 +91,7 @@ static int file_take(struct report *r, const struct file_row *f)
 		s = strcmp(kind, "import") ? &r->rest : &r->imports;
 		first = s->read_calls.type == VALUE_NULL;
 	} else {
-		s = file_sum_of(r, f->path ? f->path : file_overflow, &first);
+		s = file_sum_of(files, f->path ? f->path : file_overflow, &first);
 	}
 	if (!s)
 		return -ENOMEM;
@@ -69,20 +104,26 @@ static int file_take(struct report *r, const struct file_row *f)
 	return layers_add(&s->layers, f, first);
 }
 
-static struct file_sum *file_called(struct report *r, const char *name)
+/* The files by path and by what their readers call them; of several the first. */
+static int index_names(struct file_index *files)
 {
+	struct report *r = files->r;
+	const char *name;
 	size_t i;
 
 	for (i = 0; i < r->files.n; i++) {
-		if (r->files.v[i].path == name || r->files.v[i].name == name)
-			return &r->files.v[i];
+		name = r->files.v[i].name;
+		if (name && !file_find(files, name) &&
+		    table_add(&files->table, name_hash(name), (void *)(uintptr_t)(i + 1)))
+			return -ENOMEM;
 	}
-	return NULL;
+	return 0;
 }
 
 /* What coffea says that the counted chunks of each file requested. */
-static void gather_chunks(struct report *r)
+static void gather_chunks(const struct file_index *files)
 {
+	struct report *r = files->r;
 	struct file_sum *s = NULL;
 	const struct attempt *a;
 	struct value v;
@@ -93,7 +134,7 @@ static void gather_chunks(struct report *r)
 		if (!a->counted || !attempt_is_chunk(a) || !a->filename)
 			continue;
 		if (!s || (s->path != a->filename && s->name != a->filename))
-			s = file_called(r, a->filename);
+			s = file_find(files, a->filename);
 		if (!s)
 			continue;
 		v = attempt_u64(a, TASK_F_coffea_bytesread);
@@ -265,20 +306,35 @@ static int by_in(const void *pa, const void *pb)
 	return x > y ? -1 : x < y ? 1 : strcmp(a->codec, b->codec);
 }
 
+static int gather_files(struct report *r)
+{
+	const struct model *m = r->run->model;
+	struct file_index files = {.r = r};
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < m->files.n && !rc; i++) {
+		if (run_has_row(r->run, m->files.v[i]->worker, m->files.v[i]->span))
+			rc = file_take(&files, m->files.v[i]);
+	}
+	if (!rc)
+		rc = index_names(&files);
+	if (!rc)
+		gather_chunks(&files);
+	table_release(&files.table);
+	return rc;
+}
+
 int report_gather(struct report *r, const struct run *run, const struct facts *facts)
 {
 	const struct model *m = run->model;
 	size_t i;
-	int rc = 0;
+	int rc;
 
 	memset(r, 0, sizeof(*r));
 	r->run = run;
 	r->facts = facts;
-	for (i = 0; i < m->files.n && !rc; i++) {
-		if (run_has_row(run, m->files.v[i]->worker, m->files.v[i]->span))
-			rc = file_take(r, m->files.v[i]);
-	}
-	gather_chunks(r);
+	rc = gather_files(r);
 	for (i = 0; i < m->codecs.n && !rc; i++) {
 		if (run_has_row(run, m->codecs.v[i]->worker, m->codecs.v[i]->span))
 			rc = codec_take(r, m->codecs.v[i]);

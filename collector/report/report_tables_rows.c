@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/report/groups.h"
 #include "collector/report/report_parts.h"
 
 #define TOP 8
@@ -39,33 +40,6 @@ static void put_chunks(const struct report *r, struct sink *s, bool colour)
 }
 
 /* Counted attempts by a name: datasets of chunks, or prefixes of tasks. */
-struct group {
-	const char *name;
-	struct tally t;
-};
-
-struct groups {
-	struct group *v;
-	size_t n, cap;
-};
-
-static void group_take(struct groups *groups, const char *name, const struct attempt *a,
-		       struct sink *s)
-{
-	struct group *g;
-	size_t i;
-
-	for (i = 0; i < groups->n && groups->v[i].name != name; i++)
-		;
-	g = i < groups->n ? &groups->v[i] : ARRAY_NEW(groups);
-	if (!g) {
-		s->error = -ENOMEM;
-		return;
-	}
-	g->name = name;
-	tally_add(&g->t, a);
-}
-
 static int by_wall(const void *pa, const void *pb)
 {
 	const struct group *a = pa, *b = pb;
@@ -89,7 +63,7 @@ static void put_groups(struct groups *groups, const char *title, const char *col
 		     ">unpacked", events ? ">events" : ">storage", NULL);
 	for (i = 0; i < groups->n && i < TOP; i++) {
 		t = &groups->v[i].t;
-		grid_text(&g, groups->v[i].name);
+		grid_text(&g, groups->v[i].key);
 		grid_value(&g, value_uint(t->attempts), AS_COUNT);
 		grid_value(&g, value_seconds(sum_value(&t->wall_ns)), AS_SECONDS);
 		grid_value(&g, tally_cpu(t), AS_SECONDS);
@@ -113,17 +87,17 @@ static void put_attempt_groups(const struct report *r, struct sink *s, bool colo
 
 	for (i = 0; i < r->run->attempts.n; i++) {
 		a = r->run->attempts.v[i];
-		if (a->counted || facts_shows_all(r->facts))
-			group_take(&prefixes, a->prefix, a, s);
-		if (a->counted && attempt_is_chunk(a))
-			group_take(&datasets, a->dataset, a, s);
+		if ((a->counted || facts_shows_all(r->facts)) && groups_take(&prefixes, a->prefix, a))
+			s->error = -ENOMEM;
+		if (a->counted && attempt_is_chunk(a) && groups_take(&datasets, a->dataset, a))
+			s->error = -ENOMEM;
 	}
 	for (i = 0; i < datasets.n; i++)
 		facts_dataset_cpu(r->facts, &datasets.v[i].t, datasets.n == 1);
 	put_groups(&datasets, "Datasets", "<dataset", true, s, colour);
 	put_groups(&prefixes, "Task prefixes", "<prefix", false, s, colour);
-	free(datasets.v);
-	free(prefixes.v);
+	groups_release(&datasets);
+	groups_release(&prefixes);
 }
 
 /* "cramjam.cramjam" and "lz4.frame._frame" say too much for a narrow column. */

@@ -10,14 +10,11 @@
 #include <unistd.h>
 
 #include "collector/serve/http_access.h"
-#include "collector/serve/http_parts.h"
 #include "collector/serve/http_gzip.h"
-#include "collector/serve/http_peer.h"
+#include "collector/serve/http_parts.h"
 #include "common/proof.h"
 
 #define MEMORY_PER_CONNECTION (32u << 10)
-#define NOTHING_ALLOWED                                                                            \
-	"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /* Gives libmicrohttpd its turn, and asks when it wants the next one. */
 static void run(void *arg)
@@ -30,51 +27,6 @@ static void run(void *arg)
 		loop_timer_set(http->timer, ms > 60000 ? 60000 : (int64_t)ms);
 	else
 		loop_timer_set(http->timer, -1);
-}
-
-/* Answers */
-
-enum MHD_Result http_respond(struct MHD_Connection *connection, const struct http_answer *as,
-			     struct buf *body)
-{
-	struct MHD_Response *response;
-	enum MHD_Result result;
-	bool gzip = as->code == MHD_HTTP_OK && http_gzip(connection, body);
-
-	if (body->error) {
-		buf_release(body);
-		return MHD_NO;
-	}
-	response = MHD_create_response_from_buffer(body->len, body->data, MHD_RESPMEM_MUST_FREE);
-	if (!response) {
-		buf_release(body);
-		return MHD_NO;
-	}
-	memset(body, 0, sizeof(*body));
-	MHD_add_response_header(response, "Content-Type", as->type);
-	MHD_add_response_header(response, "Content-Security-Policy",
-				as->policy ? as->policy : NOTHING_ALLOWED);
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	if (gzip)
-		MHD_add_response_header(response, "Content-Encoding", "gzip");
-	if (as->name)
-		MHD_add_response_header(response, as->name, as->value);
-	result = MHD_queue_response(connection, as->code, response);
-	MHD_destroy_response(response);
-	return result;
-}
-
-enum MHD_Result http_respond_text(struct MHD_Connection *connection, unsigned int code,
-				  const char *text, const char *name, const char *value)
-{
-	struct http_answer as = {code, HTTP_PLAIN, NULL, name, value};
-	struct buf body = BUF_INIT;
-
-	buf_add(&body, text, strlen(text));
-	buf_add(&body, "\n", 1);
-	return http_respond(connection, &as, &body);
 }
 
 /* Requests */
@@ -90,14 +42,55 @@ static const struct http_text *text_at(const struct http_config *config, const c
 	return NULL;
 }
 
+static enum MHD_Result respond_fixed(struct request *request, const struct http_text *text,
+				     const struct http_answer *as)
+{
+	struct http *http = request->http;
+	size_t i = (size_t)(text - http->config.texts);
+	bool gzip = http_wants_gzip(request->conn->connection);
+	struct http_body **body = &http->fixed[i][gzip];
+	struct buf plain = BUF_INIT, packed = BUF_INIT;
+
+	if (!*body) {
+		text->make(http->config.arg, &plain);
+		if (gzip && !plain.error && !http_gzip(&plain, &packed)) {
+			buf_release(&plain);
+			plain = packed;
+		}
+		*body = http_body_new(http, &plain, gzip, true);
+	}
+	return *body ? http_respond_body(request->conn->connection, as, *body) : MHD_NO;
+}
+
+static enum MHD_Result respond_made(struct request *request, const struct http_text *text)
+{
+	struct http_answer as = {.code = MHD_HTTP_OK, .type = text->type, .policy = text->policy};
+	struct buf body = BUF_INIT;
+
+	if (text->fixed)
+		return respond_fixed(request, text, &as);
+	text->make(request->http->config.arg, &body);
+	return http_respond(request->conn->connection, &as, &body);
+}
+
+static enum MHD_Result respond_sealed(struct request *request, const struct http_text *text,
+				      const char *method, const char *url)
+{
+	struct MHD_Connection *connection = request->conn->connection;
+	struct http_answer as = {.code = MHD_HTTP_OK, .type = PROOF_TYPE, .policy = text->policy};
+	struct buf body = BUF_INIT;
+
+	text->make(request->http->config.arg, &body);
+	body.error = http_access_seal(request->http->access, connection, method, url, &body);
+	return http_respond(connection, &as, &body);
+}
+
 static enum MHD_Result answer(struct request *request, const char *url, const char *method)
 {
-	struct MHD_Connection *connection = request->connection;
-	struct http_answer as = {.code = MHD_HTTP_OK};
+	struct MHD_Connection *connection = request->conn->connection;
 	const struct http_text *text;
 	enum http_verdict verdict;
 	enum http_kind kind;
-	struct buf body = BUF_INIT;
 
 	if (request->made)
 		return http_report_respond(request);
@@ -112,19 +105,12 @@ static enum MHD_Result answer(struct request *request, const char *url, const ch
 	/* Only small answers are sealed. */
 	if (verdict == HTTP_SEALED && !text)
 		verdict = HTTP_DENIED;
-	if (verdict != HTTP_GRANTED && verdict != HTTP_SEALED)
+	if (verdict == HTTP_SEALED)
+		return respond_sealed(request, text, method, url);
+	if (verdict != HTTP_GRANTED)
 		return http_access_respond(request->http->access, connection, url, verdict);
-	if (text) {
-		as.type = text->type;
-		as.policy = text->policy;
-		text->make(request->http->config.arg, &body);
-		if (verdict == HTTP_SEALED) {
-			as.type = PROOF_TYPE;
-			body.error = http_access_seal(request->http->access, connection, method,
-						      url, &body);
-		}
-		return http_respond(connection, &as, &body);
-	}
+	if (text)
+		return respond_made(request, text);
 	return http_report_start(request, kind);
 }
 
@@ -138,16 +124,16 @@ static enum MHD_Result handler(void *arg, struct MHD_Connection *connection, con
 	(void)version;
 	(void)data;
 	if (!request) {
+		struct http_conn *conn = http_conn_of(connection);
+
 		/* The first call has the headers only; an answer now would end the connection. */
-		request = calloc(1, sizeof(*request));
+		request = conn ? calloc(1, sizeof(*request)) : NULL;
 		if (!request)
 			return MHD_NO;
 		request->http = http;
-		request->connection = connection;
-		request->next = http->requests;
-		if (request->next)
-			request->next->prev = request;
-		http->requests = request;
+		request->conn = conn;
+		conn->request = request;
+		http_conn_state(conn, CONN_MAKE);
 		*state = request;
 		return MHD_YES;
 	}
@@ -161,22 +147,30 @@ static enum MHD_Result handler(void *arg, struct MHD_Connection *connection, con
 static void completed(void *arg, struct MHD_Connection *connection, void **state,
 		      enum MHD_RequestTerminationCode code)
 {
-	struct http *http = arg;
 	struct request *request = *state;
 
+	(void)arg;
 	(void)connection;
 	(void)code;
 	if (!request)
 		return;
-	if (request->next)
-		request->next->prev = request->prev;
-	if (request->prev)
-		request->prev->next = request->next;
-	else
-		http->requests = request->next;
-	buf_release(&request->body);
+	request->made = true; /* it is not suspended, or it would not end */
+	request->waiting = false;
+	http_report_cancel(request);
+	http_body_drop(request->body);
+	request->conn->request = NULL;
+	http_conn_state(request->conn, CONN_HEAD);
 	free(request);
 	*state = NULL;
+}
+
+static void on_sweep(void *arg)
+{
+	struct http *http = arg;
+
+	http_conn_sweep(http);
+	if (http->conns)
+		loop_timer_set(http->second, HTTP_SWEEP_MS);
 }
 
 bool http_has_tls(void)
@@ -218,11 +212,11 @@ struct http *http_start(const struct http_config *config, int *error)
 	http->daemon =
 		MHD_start_daemon(flags, 0, NULL, NULL, handler, http, MHD_OPTION_LISTEN_SOCKET,
 				 config->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-				 (unsigned int)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-				 (unsigned int)HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-				 (size_t)MEMORY_PER_CONNECTION, MHD_OPTION_NOTIFY_COMPLETED,
-				 completed, http, MHD_OPTION_NOTIFY_CONNECTION, http_peer_notify,
-				 NULL, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+				 (unsigned int)(HTTP_CONNECTIONS + HTTP_CLOSING),
+				 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_PER_CONNECTION,
+				 MHD_OPTION_NOTIFY_CONNECTION, http_conn_changed, http,
+				 MHD_OPTION_NOTIFY_COMPLETED, completed, http, MHD_OPTION_ARRAY,
+				 tls, MHD_OPTION_END);
 	if (!http->daemon) {
 		http_access_free(http->access);
 		free(http);
@@ -230,7 +224,8 @@ struct http *http_start(const struct http_config *config, int *error)
 	}
 	info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	http->timer = loop_timer_new(config->loop, run, http);
-	if (info && http->timer)
+	http->second = loop_timer_new(config->loop, on_sweep, http);
+	if (info && http->timer && http->second)
 		http->watch = loop_watch_new(config->loop, info->epoll_fd, run, http);
 	if (!http->watch) {
 		http_stop(http);
@@ -242,17 +237,25 @@ struct http *http_start(const struct http_config *config, int *error)
 
 void http_stop(struct http *http)
 {
-	struct request *request;
+	struct http_conn *conn;
+	size_t i;
 
 	if (!http)
 		return;
-	for (request = http->requests; request; request = request->next)
-		http_report_cancel(request);
+	for (conn = http->conns; conn; conn = conn->next) {
+		if (conn->request)
+			http_report_cancel(conn->request);
+	}
+	http_data_cancel(http);
 	loop_watch_free(http->watch);
 	loop_timer_free(http->timer);
+	loop_timer_free(http->second);
 	MHD_run(http->daemon);
 	MHD_stop_daemon(http->daemon);
-	buf_release(&http->cache.body);
+	for (i = 0; i < HTTP_TEXTS; i++) {
+		http_body_drop(http->fixed[i][0]);
+		http_body_drop(http->fixed[i][1]);
+	}
 	http_access_free(http->access);
 	free(http);
 }

@@ -2,10 +2,10 @@
 /* http_gzip.c - content coding, as RFC 9110 says: a list of codings, each with a weight or not. */
 #include "collector/serve/http_gzip.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
 
 #define GZIP_WINDOW (15 + 16) /* zlib's way to say gzip */
 #define GZIP_MEMORY 8
@@ -27,32 +27,49 @@ bool http_gzip_wanted(const char *accept)
 	return false;
 }
 
-bool http_gzip(struct MHD_Connection *connection, struct buf *body)
+int http_gzip_begin(z_stream *z)
 {
-	const char *accept =
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding");
-	struct buf out = BUF_INIT;
-	z_stream z = {0};
+	memset(z, 0, sizeof(*z));
+	return deflateInit2(z, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
+			    Z_DEFAULT_STRATEGY) == Z_OK
+		       ? 0
+		       : -ENOMEM;
+}
 
-	if (body->error || body->len < HTTP_GZIP_FROM || !http_gzip_wanted(accept))
-		return false;
-	if (deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return false;
-	if (!buf_reserve(&out, deflateBound(&z, body->len))) {
-		z.next_in = body->data;
-		z.avail_in = (uInt)body->len;
-		z.next_out = out.data;
-		z.avail_out = (uInt)out.cap;
-		if (deflate(&z, Z_FINISH) == Z_STREAM_END)
-			out.len = z.total_out;
+int http_gzip(const struct buf *in, struct buf *out)
+{
+	z_stream z;
+	int err = http_gzip_begin(&z);
+
+	if (err)
+		return err;
+	err = buf_reserve(out, deflateBound(&z, in->len));
+	if (!err) {
+		z.next_in = in->data;
+		z.avail_in = (uInt)in->len;
+		z.next_out = out->data + out->len;
+		z.avail_out = (uInt)(out->cap - out->len);
+		deflate(&z, Z_FINISH);
+		out->len += z.total_out;
 	}
 	deflateEnd(&z);
-	if (!out.len) {
-		buf_release(&out);
-		return false;
-	}
-	buf_release(body);
-	*body = out;
-	return true;
+	return err;
+}
+
+ssize_t http_gzip_next(z_stream *z, const struct buf *in, size_t *at, char *out, size_t max)
+{
+	size_t n = in->len - *at;
+	int rc;
+
+	n = n < HTTP_GZIP_SLICE ? n : HTTP_GZIP_SLICE;
+	z->next_in = in->data + *at;
+	z->avail_in = (uInt)n;
+	z->next_out = (unsigned char *)out;
+	z->avail_out = (uInt)max;
+	/* a flush, as libmicrohttpd takes no empty piece */
+	rc = deflate(z, *at + n == in->len ? Z_FINISH : Z_SYNC_FLUSH);
+	*at += n - z->avail_in;
+	if (z->avail_out < max)
+		return (ssize_t)(max - z->avail_out);
+	return rc == Z_STREAM_END || (rc == Z_BUF_ERROR && *at == in->len) ? 0 : -EIO;
 }

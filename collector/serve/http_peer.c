@@ -4,25 +4,12 @@
 
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "collector/serve/http_parts.h"
 #include "common/net.h"
 #include "common/socket_owner.h"
-
-void http_peer_notify(void *arg, struct MHD_Connection *connection, void **context,
-		      enum MHD_ConnectionNotificationCode code)
-{
-	(void)arg;
-	(void)connection;
-	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		*context = calloc(1, sizeof(struct http_peer));
-	} else {
-		free(*context);
-		*context = NULL;
-	}
-}
 
 static void look(struct http_peer *peer, int fd)
 {
@@ -48,16 +35,13 @@ static void look(struct http_peer *peer, int fd)
 
 struct http_peer *http_peer_of(struct MHD_Connection *connection)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct http_peer *peer = info ? info->socket_context : NULL;
+	struct http_conn *conn = http_conn_of(connection);
 
-	if (!peer || peer->port)
-		return peer;
-	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	if (info)
-		look(peer, info->connect_fd);
-	return peer;
+	if (!conn)
+		return NULL;
+	if (!conn->peer.port)
+		look(&conn->peer, conn->fd);
+	return &conn->peer;
 }
 
 bool http_peer_is_ours(const struct http_peer *peer)

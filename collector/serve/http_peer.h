@@ -3,8 +3,7 @@
  * http_peer.h - who is at the other end of a connection to the status page, found out once for
  * each.
  *
- * libmicrohttpd keeps it with the connection (MHD_OPTION_NOTIFY_CONNECTION). Lives in the loop's
- * thread.
+ * It is part of struct http_conn (http_parts.h). Lives in the loop's thread.
  */
 #ifndef COLLECTOR_HTTP_PEER_H
 #define COLLECTOR_HTTP_PEER_H
@@ -25,9 +24,7 @@ struct http_peer {
 	uint8_t nonce[AUTH_NONCE_BYTES]; /* ours, see proof.h */
 };
 
-void http_peer_notify(void *arg, struct MHD_Connection *connection, void **context,
-		      enum MHD_ConnectionNotificationCode code);
-/* NULL: no memory. */
+/* NULL: the connection is not ours. */
 struct http_peer *http_peer_of(struct MHD_Connection *connection);
 /* A process of this collector's user or of root's, which can read the journal anyway. */
 bool http_peer_is_ours(const struct http_peer *peer);

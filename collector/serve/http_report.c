@@ -8,30 +8,32 @@
 
 static int use_page(const struct report *report, void *arg, struct buf *why)
 {
-	struct sink s = {.out = arg};
 	struct json j;
 
 	(void)why;
-	emit_init(&j, &s);
+	emit_init(&j, arg);
 	page_data(report, &j);
-	return sink_end(&s);
+	return j.sink->error;
 }
 
-int http_report(const char *dir, enum http_kind kind, const char *run, struct buf *out)
+int http_report(const char *dir, enum http_kind kind, const char *run, struct sink *out)
 {
 	struct buf data = BUF_INIT;
+	struct sink page = {.out = &data, .flush = out->flush, .arg = out->arg};
 	struct report_request request = {
 		.dir = dir,
 		.run = run,
 		.json = kind == HTTP_JSON,
 		.now_ns = clock_real_ns(),
+		.flush = out->flush,
+		.flush_arg = out->arg,
 		.use = kind == HTTP_PAGE ? use_page : NULL,
-		.use_arg = &data,
+		.use_arg = &page,
 	};
-	int rc = report_render(&request, out);
+	int rc = report_render(&request, out->out);
 
 	if (!rc && kind == HTTP_PAGE)
-		rc = buf_add(out, data.data, data.len);
+		rc = sink_end(&page);
 	buf_release(&data);
 	return rc;
 }

@@ -5,7 +5,7 @@
 
 #include "collector/serve/http_job.h"
 
-/* run NULL: the last one. 0, or -errno with one line in `out`; -ENOENT: no such run. */
-int http_report(const char *dir, enum http_kind kind, const char *run, struct buf *out);
+/* run NULL: the last one. 0, or -errno with one line in out->out; -ENOENT: no such run. */
+int http_report(const char *dir, enum http_kind kind, const char *run, struct sink *out);
 
 #endif

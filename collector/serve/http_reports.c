@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http_reports.c - reports on request: jobs, those who wait for them, and the page's data kept. */
+/* http_reports.c - reports on request: streamed ones, and the page's data, made once for all. */
 #include <errno.h>
 #include <string.h>
 
-#include "collector/serve/http_job.h"
+#include "collector/serve/http_gzip.h"
 #include "collector/serve/http_parts.h"
+
+#define LINE_BYTES 4096 /* of a failure */
 
 static const struct {
 	const char *url, *type;
@@ -32,70 +34,196 @@ bool http_sane_run(const char *run)
 		       n;
 }
 
+/* A request that was suspended until there is an answer, or until it is known that there is none. */
 static void wake(struct request *request, int result)
 {
-	request->waits = false;
 	request->made = true;
 	request->result = result;
-	MHD_resume_connection(request->connection);
+	MHD_resume_connection(request->conn->connection);
+	loop_timer_set(request->http->timer, 0);
 }
 
-static bool same_data(const struct request *a, const struct request *b)
+static enum MHD_Result busy(struct request *request)
 {
-	return a->kind == HTTP_PAGE && b->kind == HTTP_PAGE && !strcmp(a->run, b->run);
+	return http_respond_text(request->conn->connection, 503, "busy with other reports",
+				 "Retry-After", "2");
 }
 
-static void keep(struct http *http, const struct request *request)
+static struct http_job *start_job(struct http *http, enum http_kind kind, const char *run,
+				  struct http_job_call *call)
 {
-	int64_t now = loop_now_ms(http->config.loop), ms = HTTP_CACHE_TIMES;
-
-	ms *= now - request->began_ms;
-	buf_clear(&http->cache.body);
-	if (buf_add(&http->cache.body, request->body.data, request->body.len))
-		return;
-	memcpy(http->cache.run, request->run, sizeof(request->run));
-	http->cache.until_ms = now + (ms > HTTP_CACHE_MS ? ms : HTTP_CACHE_MS);
+	call->fn = http->config.report;
+	call->arg = http->config.arg;
+	call->kind = kind;
+	call->run = *run ? run : NULL;
+	call->ms = http->config.job_ms * (kind == HTTP_PAGE ? HTTP_DATA_TIMES : 1);
+	return http_job_start(http->config.loop, call);
 }
 
-static void report_made(void *arg, int result, struct buf *out)
-{
-	struct request *request = arg, *other;
-	struct http *http = request->http;
+/* Streamed reports */
 
+static void end_job(struct request *request)
+{
+	http_job_cancel(request->job);
 	request->job = NULL;
-	request->body = *out;
-	memset(out, 0, sizeof(*out));
-	http->jobs--;
-	if (request->kind == HTTP_PAGE && !result)
-		keep(http, request);
-	for (other = http->requests; other; other = other->next) {
-		if (!other->waits || !same_data(request, other))
-			continue;
-		buf_add(&other->body, request->body.data, request->body.len);
-		wake(other, result);
-	}
-	wake(request, result);
-	loop_timer_set(http->timer, 0);
+	request->http->reports--;
 }
 
-/* Whether somebody's job makes the same data already. */
-static bool under_way(const struct request *request)
+/* The line that says why, in place of a report. */
+static void take_line(struct request *request)
 {
-	const struct request *other;
+	char line[LINE_BYTES];
+	ssize_t n = http_job_read(request->job, line, sizeof(line));
+	struct buf text = BUF_INIT;
 
-	for (other = request->http->requests; other; other = other->next) {
-		if (other->job && same_data(request, other))
-			return true;
+	if (n > 0) {
+		buf_add(&text, line, (size_t)n);
+		buf_add(&text, "\n", 1);
+		request->body = http_body_new(request->http, &text, false, false);
 	}
-	return false;
+	end_job(request);
 }
+
+static void on_ready(void *arg)
+{
+	struct request *request = arg;
+	int failure;
+
+	if (!request->made) {
+		failure = http_job_failure(request->job);
+		if (failure)
+			take_line(request);
+		wake(request, failure);
+		return;
+	}
+	/* the time that the child needed is not the reader's */
+	request->waiting = false;
+	request->conn->since_ms +=
+		loop_now_ms(request->http->config.loop) - request->waiting_ms;
+	http_conn_moved(request->conn, 0);
+	MHD_resume_connection(request->conn->connection);
+	loop_timer_set(request->http->timer, 0);
+}
+
+static enum MHD_Result start_report(struct request *request, const char *run)
+{
+	struct http *http = request->http;
+	struct http_job_call call = {
+		.gzip = request->gzip, .ready = on_ready, .done_arg = request};
+
+	if (http->reports < HTTP_JOBS || http_conn_end_report(http))
+		request->job = start_job(http, request->kind, run, &call);
+	if (!request->job)
+		return busy(request);
+	http->reports++;
+	MHD_suspend_connection(request->conn->connection);
+	return MHD_YES;
+}
+
+/* The page's data */
+
+static bool is_fresh(const struct http_data *data)
+{
+	return data->body && loop_now_ms(data->http->config.loop) < data->until_ms;
+}
+
+static void keep(struct http_data *data, struct buf *out)
+{
+	int64_t now = loop_now_ms(data->http->config.loop);
+	int64_t ms = HTTP_CACHE_TIMES * (now - data->began_ms);
+
+	data->until_ms = now + (ms > HTTP_CACHE_MS ? ms : HTTP_CACHE_MS);
+	data->body = http_body_new(data->http, out, data->gzip, false);
+}
+
+static void data_made(void *arg, int result, struct buf *out)
+{
+	struct http_data *data = arg;
+	struct http_body *line = NULL;
+	struct http_conn *conn;
+
+	data->job = NULL;
+	if (!result) {
+		keep(data, out);
+		line = data->body;
+		result = line ? 0 : -ENOBUFS;
+	} else if (out->len) {
+		buf_add(out, "\n", 1);
+		line = http_body_new(data->http, out, false, false);
+	}
+	for (conn = data->http->conns; conn; conn = conn->next) {
+		if (!conn->request || conn->request->data != data)
+			continue;
+		conn->request->data = NULL;
+		conn->request->body = line ? http_body_own(line) : NULL;
+		wake(conn->request, result);
+	}
+	if (line != data->body)
+		http_body_drop(line);
+}
+
+/* That which is there or is being made; else the one to make it in, NULL: too many are made. */
+static struct http_data *data_of(struct http *http, const char *run, bool gzip)
+{
+	struct http_data *data, *oldest = NULL;
+	unsigned int made = 0;
+
+	for (data = http->data; data < http->data + HTTP_DATA; data++) {
+		data->http = http;
+		if ((data->job || is_fresh(data)) && data->gzip == gzip && !strcmp(data->run, run))
+			return data;
+		made += data->job != NULL;
+		if (!data->job && (!oldest || data->until_ms < oldest->until_ms))
+			oldest = data;
+	}
+	if (made >= HTTP_JOBS)
+		return NULL;
+	http_body_drop(oldest->body);
+	oldest->body = NULL;
+	strcpy(oldest->run, run);
+	oldest->gzip = gzip;
+	return oldest;
+}
+
+static enum MHD_Result start_data(struct request *request, const char *run)
+{
+	struct http *http = request->http;
+	struct http_data *data = data_of(http, run, request->gzip);
+	struct http_job_call call = {.gzip = request->gzip, .done = data_made, .done_arg = data};
+
+	if (data && data->body && !data->job) {
+		request->body = http_body_own(data->body);
+		return http_report_respond(request);
+	}
+	if (data && !data->job) {
+		data->began_ms = loop_now_ms(http->config.loop);
+		data->job = start_job(http, HTTP_PAGE, data->run, &call);
+	}
+	if (!data || !data->job)
+		return busy(request);
+	request->data = data;
+	MHD_suspend_connection(request->conn->connection);
+	return MHD_YES;
+}
+
+void http_data_cancel(struct http *http)
+{
+	struct http_data *data;
+
+	for (data = http->data; data < http->data + HTTP_DATA; data++) {
+		if (data->job)
+			http_job_cancel(data->job);
+		http_body_drop(data->body);
+		data->job = NULL;
+		data->body = NULL;
+	}
+}
+
+/* Both */
 
 enum MHD_Result http_report_start(struct request *request, enum http_kind kind)
 {
-	struct MHD_Connection *connection = request->connection;
-	struct http *http = request->http;
-	struct http_job_call call = {
-		.fn = http->config.report, .arg = http->config.arg, .kind = kind};
+	struct MHD_Connection *connection = request->conn->connection;
 	const char *run = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "run");
 
 	if (run && !strcmp(run, "last"))
@@ -103,50 +231,41 @@ enum MHD_Result http_report_start(struct request *request, enum http_kind kind)
 	if (run && !http_sane_run(run))
 		return http_respond_text(connection, 400, "that is no run id", NULL, NULL);
 	request->kind = kind;
-	request->began_ms = loop_now_ms(http->config.loop);
-	memcpy(request->run, run ? run : "", run ? strlen(run) + 1 : 1);
-	call.run = run ? request->run : NULL;
-	if (kind == HTTP_PAGE && request->began_ms < http->cache.until_ms &&
-	    !strcmp(http->cache.run, request->run)) {
-		buf_add(&request->body, http->cache.body.data, http->cache.body.len);
-		return http_report_respond(request);
-	}
-	request->waits = under_way(request);
-	if (!request->waits) {
-		if (http->jobs < HTTP_JOBS)
-			request->job = http_job_start(http->config.loop, &call, http->config.job_ms,
-						      report_made, request);
-		if (!request->job)
-			return http_respond_text(connection, 503, "busy with other reports",
-						 "Retry-After", "2");
-		http->jobs++;
-	}
-	MHD_suspend_connection(connection);
-	return MHD_YES;
+	request->gzip = http_wants_gzip(connection);
+	return kind == HTTP_PAGE ? start_data(request, run ? run : "")
+				 : start_report(request, run ? run : "");
 }
 
 enum MHD_Result http_report_respond(struct request *request)
 {
-	struct MHD_Connection *connection = request->connection;
+	struct MHD_Connection *connection = request->conn->connection;
 	struct http_answer as = {.code = MHD_HTTP_OK, .type = kinds[request->kind].type};
 
+	if (request->result == -ECANCELED)
+		return MHD_NO;
 	if (request->result == -ETIMEDOUT)
 		return http_respond_text(connection, 503, "the report took too long", NULL, NULL);
-	if (request->result && !request->body.len)
+	if (request->result == -ENOBUFS)
+		return http_respond_text(connection, 503, "too much is being sent", "Retry-After",
+					 "1");
+	if (request->result && !request->body)
 		return http_respond_text(connection, 500, "the report failed", NULL, NULL);
 	if (request->result) {
-		buf_add(&request->body, "\n", 1);
 		as.code = request->result == -ENOENT ? 404 : 500;
 		as.type = HTTP_PLAIN;
 	}
-	return http_respond(connection, &as, &request->body);
+	return request->body ? http_respond_body(connection, &as, request->body)
+			     : http_respond_job(request, &as);
 }
 
 void http_report_cancel(struct request *request)
 {
+	bool suspended = request->data || (request->job && (!request->made || request->waiting));
+
+	request->data = NULL;
 	if (request->job)
-		http_job_cancel(request->job);
-	if (request->job || request->waits)
-		wake(request, -ETIMEDOUT);
-	request->job = NULL;
+		end_job(request);
+	request->waiting = false;
+	if (suspended)
+		wake(request, -ECANCELED);
 }

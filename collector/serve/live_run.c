@@ -31,18 +31,18 @@ static void put_time(struct sink *s, const char *name, const char *help, double 
 
 static int use(const struct report *report, void *arg, struct buf *why)
 {
-	struct sink s = {.out = arg};
+	struct sink *s = arg;
 
 	(void)why;
-	put_time(&s, "crema_run_start_timestamp_seconds",
+	put_time(s, "crema_run_start_timestamp_seconds",
 		 "UTC of the last finished run's first edge", report->run->start);
-	put_time(&s, "crema_run_stop_timestamp_seconds", "UTC of its last edge", report->run->stop);
-	metrics_prometheus(report->facts, &s);
-	return s.error;
+	put_time(s, "crema_run_stop_timestamp_seconds", "UTC of its last edge", report->run->stop);
+	metrics_prometheus(report->facts, s);
+	return s->error;
 }
 
 /* In the child. */
-static int make(void *arg, enum http_kind kind, const char *run, struct buf *out)
+static int make(void *arg, enum http_kind kind, const char *run, struct sink *out)
 {
 	struct buf why = BUF_INIT;
 	struct report_request request = {
@@ -74,13 +74,17 @@ static void made(void *arg, int result, struct buf *out)
 
 void live_run_tick(struct live_run *run, const struct live *live)
 {
-	struct http_job_call call = {.fn = make, .arg = (void *)(uintptr_t)run->dir};
+	struct http_job_call call = {.fn = make,
+				     .arg = (void *)(uintptr_t)run->dir,
+				     .ms = JOB_MS,
+				     .done = made,
+				     .done_arg = run};
 	uint64_t tasks;
 
 	if (run->job || !live_is_idle(live, &tasks) || tasks == run->tasks)
 		return;
 	run->tasks = tasks;
-	run->job = http_job_start(run->loop, &call, JOB_MS, made, run);
+	run->job = http_job_start(run->loop, &call);
 }
 
 const struct buf *live_run_text(const struct live_run *run)

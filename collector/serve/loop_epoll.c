@@ -13,6 +13,7 @@ struct epoll_watch {
 	struct epoll_source source;
 	void (*fn)(void *arg);
 	void *arg;
+	bool paused;
 };
 
 int epoll_source_watch(struct epoll_source *source, uint32_t events)
@@ -79,7 +80,8 @@ static void watch_ready(struct epoll_source *source, uint32_t events)
 	struct epoll_watch *watch = (struct epoll_watch *)source;
 
 	(void)events;
-	watch->fn(watch->arg);
+	if (!watch->paused)
+		watch->fn(watch->arg);
 }
 
 static struct loop_handle *watch_new(struct loop *loop, int fd, void (*fn)(void *arg), void *arg)
@@ -95,7 +97,15 @@ static struct loop_handle *watch_new(struct loop *loop, int fd, void (*fn)(void 
 
 static void watch_pause(struct loop_handle *handle, bool paused)
 {
-	epoll_source_watch((struct epoll_source *)handle, paused ? 0 : EPOLLIN);
+	struct epoll_watch *watch = (struct epoll_watch *)handle;
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &watch->source};
+
+	if (watch->paused == paused)
+		return;
+	/* Taken out, as a pipe whose other end is closed is reported even if nothing is asked for. */
+	watch->paused = paused;
+	epoll_ctl(epoll_loop_of(&watch->source)->epoll_fd, paused ? EPOLL_CTL_DEL : EPOLL_CTL_ADD,
+		  watch->source.fd, &event);
 }
 
 static void watch_free(struct loop_handle *handle)

@@ -79,7 +79,7 @@ static bool is_worth_it(const struct retain *retain)
 	       (retain->config.keep_ns && oldest < now && now - oldest > retain->config.keep_ns);
 }
 
-static int make(void *arg, enum http_kind kind, const char *run, struct buf *out)
+static int make(void *arg, enum http_kind kind, const char *run, struct sink *out)
 {
 	const struct retain *retain = arg;
 	struct retain_result result;
@@ -90,7 +90,9 @@ static int make(void *arg, enum http_kind kind, const char *run, struct buf *out
 	if (nice(NICE) == -1)
 		log_line("collect: dropping old runs at full priority");
 	rc = retain_run(&retain->config, retain->current_ns, clock_real_ns(), &result);
-	return rc ? rc : buf_add(out, &result, sizeof(result));
+	if (!rc)
+		sink_put(out, (const char *)&result, sizeof(result));
+	return rc;
 }
 
 static void say(struct retain *retain, const struct retain_result *r)
@@ -137,7 +139,8 @@ static void made(void *arg, int result, struct buf *out)
 
 void retain_tick(struct retain *retain, const struct live *live)
 {
-	struct http_job_call call = {.fn = make, .arg = retain};
+	struct http_job_call call = {
+		.fn = make, .arg = retain, .ms = JOB_MS, .done = made, .done_arg = retain};
 	int64_t now = loop_now_ms(retain->loop);
 	struct journal_stats stats;
 	uint64_t tasks;
@@ -164,7 +167,7 @@ void retain_tick(struct retain *retain, const struct live *live)
 	}
 	retain->current_ns = journal_segment_ns(retain->journal);
 	retain->began_ms = now;
-	retain->job = http_job_start(retain->loop, &call, JOB_MS, made, retain);
+	retain->job = http_job_start(retain->loop, &call);
 }
 
 const char *retain_text(const struct retain *retain)

@@ -23,7 +23,7 @@ static void on_text(void *arg, struct buf *out)
 	buf_add(out, "{}", 2);
 }
 
-static int on_report(void *arg, enum http_kind kind, const char *run, struct buf *out)
+static int on_report(void *arg, enum http_kind kind, const char *run, struct sink *out)
 {
 	(void)arg, (void)kind, (void)run, (void)out;
 	return -ENOENT;

@@ -9,12 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <dlfcn.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "collector/serve/http.h"
 #include "collector/serve/http_access.h"
+#include "collector/serve/http_gzip.h"
 #include "common/clock.h"
 #include "common/net.h"
 #include "common/proof.h"
@@ -26,6 +30,9 @@ struct page {
 	pid_t parent;
 	int status_calls;
 	int result;
+	size_t status_bytes;
+	size_t large;	  /* bytes that a report has before its line */
+	bool dies;	  /* after these */
 	unsigned int sleep_s;
 	char answer[65536];
 };
@@ -33,10 +40,42 @@ struct page {
 static bool bearer; /* of pages that are started from now on */
 static struct auth_token token = {.text = "a token of more than sixteen bytes"};
 
+static pid_t loops;	  /* the process of the loop */
+static int waits_forever; /* that it began */
+static size_t deflated_at_once;
+
+/* Before libc's: what the loop's thread waits for. */
+pid_t waitpid(pid_t pid, int *status, int options)
+{
+	static pid_t (*real)(pid_t, int *, int);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "waitpid");
+	waits_forever += getpid() == loops && !(options & WNOHANG);
+	/* as of one in the kernel that no signal reaches */
+	return getpid() == loops && (options & WNOHANG) ? 0 : real(pid, status, options);
+}
+
+int deflate(z_streamp z, int how)
+{
+	static int (*real)(z_streamp, int);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "deflate");
+	if (getpid() == loops && z->avail_in > deflated_at_once)
+		deflated_at_once = z->avail_in;
+	return real(z, how);
+}
+
 static void on_status(void *arg, struct buf *out)
 {
-	((struct page *)arg)->status_calls++;
+	struct page *page = arg;
+	size_t i;
+
+	page->status_calls++;
 	buf_add(out, "{}", 2);
+	for (i = 2; i < page->status_bytes; i++)
+		buf_add(out, &(char){(char)(i * i >> 7)}, 1);
 }
 
 static void on_page(void *arg, struct buf *out)
@@ -45,28 +84,35 @@ static void on_page(void *arg, struct buf *out)
 	buf_add(out, "<p>", 3);
 }
 
-static int on_report(void *arg, enum http_kind kind, const char *run, struct buf *out)
+static int on_report(void *arg, enum http_kind kind, const char *run, struct sink *out)
 {
 	static const char *const names[] = {"text", "json", "page"};
 	struct page *page = arg;
 	char text[256];
 
+	size_t i;
+
 	sleep(page->sleep_s);
+	for (i = 0; i < page->large; i += 8)
+		sink_printf(out, "%07zu\n", i % 9999999);
+	if (page->dies)
+		_exit(0);
 	if (page->result) {
-		buf_add(out, "it says why", 11);
+		sink_puts(out, "it says why");
 		return page->result;
 	}
 	snprintf(text, sizeof(text), "%s run=%s <b>&\"x\" %s", names[kind], run ? run : "last",
 		 getpid() == page->parent ? "parent" : "child");
-	return buf_add(out, text, strlen(text));
+	sink_puts(out, text);
+	return 0;
 }
 
 static void page_start_as(struct page *page, const struct auth_token *with, bool open,
 			  int64_t job_ms)
 {
 	static const struct http_text texts[] = {
-		{"/", "text/html", on_page, "default-src 'self'"},
-		{"/status.json", "application/json", on_status, NULL},
+		{"/", "text/html", on_page, "default-src 'self'", true},
+		{"/status.json", "application/json", on_status, NULL, false},
 	};
 	struct http_config config = {.token = with,
 				     .texts = texts,
@@ -79,7 +125,9 @@ static void page_start_as(struct page *page, const struct auth_token *with, bool
 	int err;
 
 	memset(page, 0, sizeof(*page));
-	page->parent = getpid();
+	page->parent = loops = getpid();
+	waits_forever = 0;
+	deflated_at_once = 0;
 	token.len = strlen(token.text);
 	page->loop = loop_new(LOOP_AUTO);
 	assert_int_equal(net_parse(&page->address, "127.0.0.1:0", 1), 0);
@@ -161,11 +209,11 @@ static void pages_are_served(void **state)
 	assert_int_equal(ask(&page, "GET", "/status.json", ""), 200);
 	assert_true(answered(&page, "application/json") && answered(&page, "\r\n\r\n{}"));
 	assert_int_equal(ask(&page, "GET", "/report.json?run=abc-1.2", ""), 200);
-	assert_true(answered(&page, "\r\n\r\njson run=abc-1.2 <b>&\"x\" child"));
+	assert_true(answered(&page, "\r\njson run=abc-1.2 <b>&\"x\" child\r\n0\r\n"));
 	assert_true(answered(&page, "Content-Security-Policy: default-src 'none'"));
 	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 200);
 	assert_true(answered(&page, "Content-Type: text/plain"));
-	assert_true(answered(&page, "\r\n\r\ntext run=last <b>&\"x\" child"));
+	assert_true(answered(&page, "\r\ntext run=last <b>&\"x\" child\r\n0\r\n"));
 	assert_int_equal(ask(&page, "GET", "/data.json", ""), 200);
 	assert_true(answered(&page, "\r\n\r\npage run=last"));
 	assert_int_equal(ask(&page, "GET", "/", ""), 200);
@@ -197,6 +245,227 @@ static void wrong_requests_are_refused(void **state)
 	calls = page.status_calls;
 	assert_int_equal(ask(&page, "GET", "/status.json", "Host: evil.example\r\n"), 403);
 	assert_int_equal(page.status_calls, calls);
+	page_stop(&page);
+}
+
+/* How many bytes come until the end; -errno when it is a reset. */
+static ssize_t drain(struct page *page, int fd, char *last, size_t size)
+{
+	static char piece[1 << 20];
+	ssize_t n = -1, sum = 0;
+	size_t i;
+
+	for (i = 0; i < 20000 && n; i++) {
+		assert_int_equal(loop_turn(page->loop, 1), 0);
+		n = recv(fd, piece, sizeof(piece), MSG_DONTWAIT);
+		if (n < 0 && errno != EAGAIN) {
+			sum = -errno;
+			break;
+		}
+		if (n > 0) {
+			sum += n;
+			memcpy(last, piece + (n > (ssize_t)size ? n - (ssize_t)size : 0),
+			       n > (ssize_t)size ? size : (size_t)n);
+		}
+	}
+	close(fd);
+	return sum;
+}
+
+static size_t resident_pages(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long pages;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%*s %lu", &pages), 1);
+	fclose(file);
+	return pages;
+}
+
+#define REPORT "GET /report.txt HTTP/1.1\r\nHost: localhost:%u\r\nConnection: close\r\n\r\n"
+
+/* A report of any size takes no memory here, and comes whole. */
+static void reports_are_streamed(void **state)
+{
+	const size_t large = 96u << 20, seen = 8u << 20;
+	char last[5], request[256];
+	struct page page;
+	size_t before;
+	int fd, i;
+
+	(void)state;
+	page_start(&page, NULL, 0);
+	page.large = large;
+	before = resident_pages();
+	snprintf(request, sizeof(request), REPORT, page.address.port);
+	fd = page_send(&page, request);
+	for (i = 0; i < 200; i++) /* it is made, and nobody takes it */
+		assert_int_equal(loop_turn(page.loop, 5), 0);
+	assert_true((resident_pages() - before) * (size_t)sysconf(_SC_PAGESIZE) < seen);
+	assert_true(drain(&page, fd, last, sizeof(last)) > (ssize_t)large);
+	assert_memory_equal(last, "0\r\n\r\n", 5);
+	page_stop(&page);
+}
+
+/* Neither a last chunk nor a quiet end: nobody takes a part for the whole. */
+static void a_broken_report_is_a_reset(void **state)
+{
+	static const char *const versions[] = {"1.0", "1.1"};
+	char last[5] = "", request[256];
+	struct page page;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		page_start(&page, NULL, 0);
+		page.large = 24u << 20;
+		page.dies = i < 2;
+		page.result = -EIO;
+		snprintf(request, sizeof(request),
+			 "GET /report.txt HTTP/%s\r\nHost: localhost:%u\r\n\r\n", versions[i % 2],
+			 page.address.port);
+		assert_int_equal(drain(&page, page_send(&page, request), last, sizeof(last)),
+				 -ECONNRESET);
+		page_stop(&page);
+	}
+	/* what is known to have failed before anything went out has no rubbish before it */
+	page_start(&page, NULL, 0);
+	page.dies = true;
+	assert_int_equal(ask(&page, "GET", "/data.json", ""), 500);
+	assert_true(answered(&page, "\r\n\r\nthe report failed\n"));
+	page_stop(&page);
+}
+
+/* The child of a killed report may never end: nobody waits for it. */
+static void no_child_is_waited_for(void **state)
+{
+	struct page page;
+
+	(void)state;
+	page_start(&page, NULL, 50);
+	page.sleep_s = 30;
+	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 503);
+	assert_int_equal(ask(&page, "GET", "/data.json", ""), 503);
+	page.sleep_s = 0;
+	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 200);
+	page_stop(&page);
+	assert_int_equal(waits_forever, 0);
+}
+
+static size_t inflated(const char *from, size_t n)
+{
+	static unsigned char to[8u << 20];
+	z_stream z = {.next_in = (unsigned char *)(uintptr_t)from,
+		      .avail_in = (uInt)n,
+		      .next_out = to,
+		      .avail_out = sizeof(to)};
+
+	assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+	assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+	inflateEnd(&z);
+	return z.total_out;
+}
+
+/* The chunks of an answer put together, in its place. */
+static size_t unchunk(char *answer, size_t n)
+{
+	char *from = strstr(answer, "\r\n\r\n") + 4, *end;
+	size_t used = 0, chunk;
+
+	if (!strstr(answer, "Transfer-Encoding: chunked")) {
+		memmove(answer, from, n - (size_t)(from - answer));
+		return n - (size_t)(from - answer);
+	}
+	while ((size_t)(from - answer) < n && (chunk = strtoul(from, &end, 16))) {
+		memmove(answer + used, end + 2, chunk);
+		used += chunk;
+		from = end + 2 + chunk + 2;
+	}
+	return used;
+}
+
+static size_t ask_packed(struct page *page, const char *url)
+{
+	static char answer[8u << 20];
+	char request[256];
+	size_t used = 0;
+	ssize_t n = -1;
+	int fd, i;
+
+	snprintf(request, sizeof(request),
+		 "GET %s HTTP/1.1\r\nHost: localhost:%u\r\nAccept-Encoding: gzip\r\n"
+		 "Connection: close\r\n\r\n",
+		 url, page->address.port);
+	fd = page_send(page, request);
+	for (i = 0; i < 20000 && n; i++) {
+		assert_int_equal(loop_turn(page->loop, 1), 0);
+		n = recv(fd, answer + used, sizeof(answer) - 1 - used, MSG_DONTWAIT);
+		used += n > 0 ? (size_t)n : 0;
+	}
+	close(fd);
+	answer[used] = '\0';
+	assert_non_null(strstr(answer, "Content-Encoding: gzip"));
+	return inflated(answer, unchunk(answer, used));
+}
+
+/* The child compresses; of its own answers the loop's thread does no more than a slice at once. */
+static void the_loop_compresses_no_report(void **state)
+{
+	struct page page;
+
+	(void)state;
+	page_start(&page, NULL, 0);
+	page.large = 4u << 20;
+	assert_true(ask_packed(&page, "/report.json") > page.large);
+	assert_true(ask_packed(&page, "/data.json") > page.large);
+	assert_int_equal(deflated_at_once, 0);
+	page.status_bytes = 3000001;
+	assert_int_equal(ask_packed(&page, "/status.json"), 3000001);
+	assert_in_range(deflated_at_once, 1, HTTP_GZIP_SLICE);
+	page_stop(&page);
+}
+
+/* Who sends his request at once is served, however many came before and said nothing. */
+static void who_says_nothing_makes_room(void **state)
+{
+	int fd[3 * HTTP_CONNECTIONS];
+	struct page page;
+	size_t i;
+
+	(void)state;
+	page_start(&page, NULL, 0);
+	for (i = 0; i < 3 * HTTP_CONNECTIONS; i++)
+		fd[i] = page_send(&page, "GET / HTTP/1.1\r\nX: ");
+	assert_int_equal(ask(&page, "GET", "/status.json", ""), 200);
+	for (i = 0; i < 3 * HTTP_CONNECTIONS; i++)
+		close(fd[i]);
+	page_stop(&page);
+}
+
+/* Large answers that nobody takes are held up to a bound, and a small one is always there. */
+static void held_answers_are_bounded(void **state)
+{
+	char status[128];
+	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), mib = 1u << 20;
+	int fd[HTTP_CONNECTIONS / 2];
+	struct page page;
+	size_t i, before;
+
+	(void)state;
+	page_start(&page, NULL, 0);
+	page.status_bytes = 4 * mib;
+	snprintf(status, sizeof(status), "GET /status.json HTTP/1.1\r\nHost: localhost:%u\r\n\r\n",
+		 page.address.port);
+	before = resident_pages();
+	for (i = 0; i < HTTP_CONNECTIONS / 2; i++) {
+		fd[i] = page_send(&page, status);
+		assert_int_equal(loop_turn(page.loop, 5), 0);
+	}
+	assert_true((resident_pages() - before) * page_bytes < HTTP_HELD_MAX);
+	assert_int_equal(ask(&page, "GET", "/", ""), 200);
+	for (i = 0; i < HTTP_CONNECTIONS / 2; i++)
+		close(fd[i]);
 	page_stop(&page);
 }
 
@@ -488,6 +757,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pages_are_served),
 		cmocka_unit_test(wrong_requests_are_refused),
+		cmocka_unit_test(reports_are_streamed),
+		cmocka_unit_test(a_broken_report_is_a_reset),
+		cmocka_unit_test(no_child_is_waited_for),
+		cmocka_unit_test(the_loop_compresses_no_report),
+		cmocka_unit_test(who_says_nothing_makes_room),
+		cmocka_unit_test(held_answers_are_bounded),
 		cmocka_unit_test(elsewhere_the_token_is_needed),
 		cmocka_unit_test(a_slow_report_holds_up_nobody),
 		cmocka_unit_test(data_is_made_once_for_all),

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* groups.c - a tally for each pointer. */
+#include "collector/report/groups.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct wanted {
+	const struct groups *groups;
+	const void *key;
+};
+
+/* The table has places, from 1: the array moves. */
+static bool same_key(const void *item, const void *key)
+{
+	const struct wanted *w = key;
+
+	return w->groups->v[(uintptr_t)item - 1].key == w->key;
+}
+
+int groups_take(struct groups *groups, const void *key, const struct attempt *a)
+{
+	struct wanted wanted = {groups, key};
+	uint64_t hash = hash_pair((uint64_t)(uintptr_t)key, 0);
+	uintptr_t place = (uintptr_t)table_find(&groups->table, hash, same_key, &wanted);
+	struct group *g;
+
+	if (!place) {
+		g = ARRAY_NEW(groups);
+		place = groups->n;
+		if (!g || table_add(&groups->table, hash, (void *)place))
+			return -ENOMEM;
+		g->key = key;
+	}
+	tally_add(&groups->v[place - 1].t, a);
+	return 0;
+}
+
+void groups_release(struct groups *groups)
+{
+	free(groups->v);
+	table_release(&groups->table);
+}
+
+int groups_by_wall(const void *a, const void *b)
+{
+	double p = ((const struct group *)a)->t.wall, q = ((const struct group *)b)->t.wall;
+
+	return p > q ? -1 : p < q;
+}

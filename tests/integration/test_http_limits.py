@@ -1,0 +1,135 @@
+"""The status page under clients that mean no good, all from the same address as everybody else: slow readers, slow
+writers, and readers of a report that is larger than the memory which the collector may take."""
+
+import http.client
+import json
+import socket
+import subprocess
+import threading
+import time
+
+import cluster
+import pytest
+import swarms
+
+MIB = 1 << 20
+TASKS = 50_000
+SLOW_READERS, SLOW_WRITERS, REPORT_READERS = 64, 400, 16
+HEAD = "GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def maker():
+    swarms.build()
+    target = cluster.BUILD / "tests" / "bench" / "make_journal"
+    subprocess.run(["make", "-C", str(cluster.ROOT), str(target.relative_to(cluster.ROOT))], check=True, capture_output=True)
+    return target
+
+
+@pytest.fixture(params=["epoll", "io_uring"])
+def procs(request, maker, new_cluster, monkeypatch):
+    """A collector that has a run of 50,000 tasks."""
+    made = new_cluster()
+    made.env = {**made.env, "CREMA_LOOP": request.param}
+    (made.journal / "journal").mkdir(parents=True)
+    subprocess.run([maker, made.journal / "journal", str(TASKS), "10", "1"], check=True)
+    made.start_collector()
+    return made
+
+
+class Hostile(threading.Thread):
+    """Clients that come back as soon as they are sent away, and take or send next to nothing."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port, self.stop, self.socks = port, threading.Event(), {}
+        self.refused = self.reports = self.most = 0
+
+    def connect(self, kind):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.settimeout(0.2)
+        try:
+            sock.connect(("127.0.0.1", self.port))
+            if kind == "writer":
+                sock.sendall((HEAD.format("/") + "X: ").encode())
+            else:
+                sock.sendall((HEAD.format("/" if kind == "reader" else "/report.json") + "\r\n").encode())
+        except OSError:
+            sock.close()
+            self.refused += 1
+            return
+        sock.setblocking(False)
+        self.socks[sock] = kind
+
+    def step(self, sock, kind):
+        try:
+            if kind == "writer":
+                sock.send(b"a")
+                sock.recv(1, socket.MSG_PEEK)
+            else:
+                data = sock.recv(64 * 1024 if kind == "report" else 512)
+                self.reports += kind == "report" and data.startswith(b"HTTP/1.1 200")
+                if data:
+                    return True
+            return False
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def run(self):
+        want = ["report"] * REPORT_READERS + ["reader"] * SLOW_READERS + ["writer"] * SLOW_WRITERS
+        while not self.stop.wait(0.3):
+            for sock, kind in list(self.socks.items()):
+                if not self.step(sock, kind):
+                    del self.socks[sock]
+                    sock.close()
+            kinds = list(self.socks.values())
+            for kind in ("report", "reader", "writer"):
+                for _ in range(want.count(kind) - kinds.count(kind)):
+                    self.connect(kind)
+            self.most = max(self.most, len(self.socks))
+        for sock in self.socks:
+            sock.close()
+
+
+def ask(port, path, headers=None):
+    """(status, body, seconds) of one request."""
+    begun = time.monotonic()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", path, headers=headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer.read(), time.monotonic() - begun
+    finally:
+        connection.close()
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return int(next(line for line in file if line.startswith("VmRSS")).split()[1]) * 1024
+
+
+def test_others_are_served_beside_slow_clients(procs, tmp_path):
+    hostile = Hostile(procs.http_port)
+    with swarms.Swarm(procs, tmp_path, workers=50, records=40_000, rate=4_000, frame=20) as swarm:
+        hostile.start()
+        cluster.wait_until(lambda: hostile.most > 100 and hostile.reports >= 2, "slow clients", 60)
+        took, memory, until = [], 0, time.monotonic() + 8
+        while time.monotonic() < until:
+            for path in ("/", "/metrics"):
+                status, body, seconds = ask(procs.http_port, path)
+                assert status == 200 and len(body) > 10_000
+                took.append(seconds)
+            memory = max(memory, resident(procs.collector.pid))
+            time.sleep(0.1)
+        sent = swarm.result()
+        hostile.stop.set()
+        hostile.join()
+    # none was refused, and one that is slow is a busy machine's
+    assert sorted(took)[len(took) * 9 // 10] < 2
+    assert memory < 100 * MIB
+    assert sent["records_sent"] == sent["records_acked"] == 40_000
+    status = json.loads(ask(procs.http_port, "/status.json")[1])
+    assert status["missing_records"] == 0 and status["refused_total"] == 0
