@@ -57,6 +57,9 @@ static void put_identity(const struct compose *c, struct task_record *r,
 	TASK_SET(r, flags, t->flags);
 	if (t->key_bytes)
 		TASK_SET(r, key_hash, redact_key_hash(c->view->redact, t->key_hash));
+	if (t->known & CREMA_KNOWN_CONSUMES)
+		TASK_SET(r, consumes,
+			 t->consumes ? redact_key_hash(c->view->redact, t->consumes) : 0);
 	SET_TEXT(r, key, redact_key(c->view->redact, key_text(t), t->key_hash));
 	SET_TEXT(r, prefix, view_text(c->view, t->prefix));
 	SET_TEXT(r, span, view_text(c->view, t->span));

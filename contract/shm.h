@@ -25,7 +25,7 @@
 
 #define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI        1u
-#define CREMA_SHM_TASKS      3600u
+#define CREMA_SHM_TASKS      3560u
 #define CREMA_SHM_THREADS    512u
 #define CREMA_SHM_FILES      1024u
 #define CREMA_SHM_EXTENTS    4096u
@@ -65,6 +65,7 @@ enum crema_task_status { CREMA_STATUS_RUNNING = 0, CREMA_STATUS_OK = 1, CREMA_ST
 #define CREMA_KNOWN_RSS_START   (1u << 4)
 #define CREMA_KNOWN_RSS_STOP    (1u << 5)
 #define CREMA_KNOWN_RSS_PEAK    (1u << 6) /* a new high-water mark fell into the window */
+#define CREMA_KNOWN_CONSUMES    (1u << 7)
 
 struct crema_counters {
 	uint64_t time[CREMA_TIMES];
@@ -85,6 +86,7 @@ struct crema_task {
 	uint32_t key_bytes;     /* length of the whole key */
 	uint64_t count_unknown; /* bit i: count[i] could not be measured */
 	uint64_t key_hash;
+	uint64_t consumes; /* the smallest key hash of what it depends on; 0: of nothing */
 	uint64_t start_tsc, start_boot_ns, start_mono_ns;
 	uint64_t stop_tsc, stop_boot_ns, stop_mono_ns;
 	uint64_t rss_start_bytes, rss_stop_bytes, rss_peak_bytes;

@@ -27,8 +27,9 @@ static const char *const head[] = {
 	"says in",
 	"  the result of each chunk; unknown with savemetrics=False, and crema's own stand beside "
 	"it.",
-	"  **dask**: what Dask's workers say, restricted to the run's spans. **estimate**: worked "
-	"out",
+	"  **dask**: what Dask's workers say of the run's spans; null where another run has tasks "
+	"of",
+	"  the same prefix in one of them. **estimate**: worked out",
 	"  from what workers know of a number that only the scheduler has.",
 	"- Rows: the rows of the checklist of the reference documents that a metric answers",
 	"  (`tests/checklist.txt`; `scripts/checklist-rows` prints those that nothing answers).",

@@ -54,6 +54,8 @@ void worker_put(struct crema_probe_text *p, const char *text, size_t bytes);
  * Each may be None. */
 struct crema_task;
 void task_describe(struct crema_task *t, PyObject *key, PyObject *worker, PyObject *span_key);
+/* Its span, and what it consumes, by the TaskState (NULL: not known): needs its flags and key. */
+void graph_describe(struct crema_task *t, PyObject *ts, PyObject *span);
 
 /* py_worker.c: the key of the actor that has this method, None or NULL; new reference. */
 PyObject *probe_actor_key(PyObject *worker, PyObject *method);

@@ -108,7 +108,7 @@ def facts(workers):
     out["worker_name"] = _names([str(_get(w, "name")) for w in workers])
     out["nthreads"] = _sum(_number(_get(w, "state", "nthreads")) for w in workers)
     out["memory_limit_bytes"] = _least(_number(_get(w, "memory_manager", "memory_limit")) for w in workers)
-    out["scheduler"] = str(_get(workers[0], "scheduler", "address"))
+    out["scheduler"] = _names(sorted({str(_get(w, "scheduler", "address")) for w in workers}))
     out["nanny"] = _get(workers[0], "nanny") is not None
     return out
 

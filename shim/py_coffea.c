@@ -73,14 +73,20 @@ static int walk(struct crema_task *t, PyObject *o, int depth)
 	return found;
 }
 
+static int text_is(PyObject *o, const char *wanted)
+{
+	const char *text = o && py_is(o, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(o, NULL) : NULL;
+
+	PyErr_Clear();
+	return text && !strcmp(text, wanted);
+}
+
 /* Type objects of dask's graph nodes, by name: looked up once. */
 static int is_node(PyObject *o, const char *module)
 {
 	PyObject *type = PyObject_Type(o), *m = py_attr_string(type, "__module__");
-	const char *text = m && py_is(m, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(m, NULL) : NULL;
-	int yes = text && !strcmp(text, module);
+	int yes = text_is(m, module);
 
-	PyErr_Clear();
 	Py_DecRef(m);
 	Py_DecRef(type);
 	return yes;
@@ -106,6 +112,16 @@ static int walk_node(struct crema_task *t, PyObject *node, int depth)
 	return found;
 }
 
+/* DaskExecutor hands the processor to the workers as the result of a lambda. */
+static int is_of_executor(PyObject *f)
+{
+	PyObject *m = py_attr_string(f, "__module__");
+	int yes = text_is(m, "coffea.processor.executor");
+
+	Py_DecRef(m);
+	return yes;
+}
+
 /* Name of the function: of a function its __name__, of any other callable that of its type. */
 static void describe_function(struct crema_task *t, PyObject *f)
 {
@@ -113,6 +129,8 @@ static void describe_function(struct crema_task *t, PyObject *f)
 
 	if (f && reduce_type && py_is(f, reduce_type))
 		t->flags |= CREMA_TASK_MERGE;
+	if (text_is(name, "<lambda>") && is_of_executor(f))
+		t->flags |= CREMA_TASK_SCATTER;
 	if (f && !name) {
 		type = PyObject_Type(f);
 		name = py_attr(type, n_name);

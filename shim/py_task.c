@@ -70,7 +70,7 @@ static void describe_key(struct crema_task *t, PyObject *key)
 	Py_DecRef(s);
 }
 
-/* worker.state.tasks[key]: prefix and span. A single dict look-up under the GIL. */
+/* worker.state.tasks[key]: prefix, span and what it takes. A single dict look-up under the GIL. */
 static void describe_state(struct crema_task *t, PyObject *worker, PyObject *key)
 {
 	PyObject *state = py_attr(worker, names[N_STATE]);
@@ -79,7 +79,7 @@ static void describe_state(struct crema_task *t, PyObject *worker, PyObject *key
 	PyObject *prefix = py_attr(ts, names[N_PREFIX]), *span = py_attr(ts, names[N_SPAN]);
 
 	t->prefix = py_text_id(prefix);
-	t->span = py_text_id(span);
+	graph_describe(t, ts, span);
 	Py_DecRef(span);
 	Py_DecRef(prefix);
 	Py_DecRef(tasks);
@@ -127,12 +127,12 @@ static void describe(struct crema_task *t, const struct edge *e, PyObject *const
 		describe_key(t, args[e->key]);
 	if (nargs <= e->state || !py_is(args[e->state], &PyDict_Type))
 		return;
+	coffea_describe(t, args, nargs); /* first: its flags are part of the span's name */
 	worker = PyDict_GetItem(args[e->state], names[N_WORKER]);
 	if (worker && e->flags & CREMA_TASK_ACTOR)
 		describe_actor(t, worker, args[e->key], args[0]);
 	else if (worker)
 		describe_worker(t, worker, args[e->key]);
-	coffea_describe(t, args, nargs);
 }
 
 static uint32_t status_of(PyObject *message)

@@ -102,12 +102,7 @@ static void put_config(const struct report *r, struct json *j)
 
 	emit_object(j, NULL);
 	emit_value(j, "run", value_text(run->id));
-	emit_array(j, "spans");
-	for (i = 0; i < sizeof(run->spans) / sizeof(*run->spans); i++) {
-		if (run->spans[i])
-			emit_value(j, NULL, value_text(run->spans[i]));
-	}
-	emit_end(j);
+	run_spans_json(run, j, "spans");
 	emit_array(j, "workers");
 	for (i = 0; i < run->workers.n; i++) {
 		w = run->workers.v[i];

@@ -59,7 +59,7 @@ static int add_digests(const struct facts *f, struct rows *rows)
 	for (i = 0; f->dask && i < m->workers.n; i++) {
 		for (k = 0; k < m->workers.v[i]->digests.n; k++) {
 			d = m->workers.v[i]->digests.v[k];
-			if (!run_has_span(f->run, d.span))
+			if (run_digest(f->run, d.span, d.prefix) != DIGEST_OWN)
 				continue;
 			for (n = 0; n < sizeof(replaced) / sizeof(*replaced); n++) {
 				if (!text_order(d.activity, replaced[n].dask))

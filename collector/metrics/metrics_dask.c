@@ -22,12 +22,14 @@ int prefix_add(struct facts *f, const struct attempt *a)
 {
 	struct prefix *p;
 
-	if (!a->prefix || prefix_is_processor(f, a->span, a->prefix))
+	const char *span = span_part_span(f->run->model, a->span);
+
+	if (!a->prefix || prefix_is_processor(f, span, a->prefix))
 		return 0;
 	p = ARRAY_NEW(&f->processors);
 	if (!p)
 		return -ENOMEM;
-	*p = (struct prefix){a->span, a->prefix};
+	*p = (struct prefix){span, a->prefix};
 	return 0;
 }
 
@@ -42,6 +44,7 @@ struct value digests_sum(const struct facts *f, const char *activity, const char
 {
 	const struct model *m = f->run->model;
 	const struct digest *d;
+	enum run_digest whose;
 	double sum = 0;
 	size_t i, k;
 
@@ -50,12 +53,16 @@ struct value digests_sum(const struct facts *f, const char *activity, const char
 	for (i = 0; i < m->workers.n; i++) {
 		for (k = 0; k < m->workers.v[i]->digests.n; k++) {
 			d = &m->workers.v[i]->digests.v[k];
-			if (!run_has_span(f->run, d->span) || !matches(d->activity, activity) ||
-			    !matches(d->unit, unit))
+			if (!matches(d->activity, activity) || !matches(d->unit, unit))
+				continue;
+			whose = run_digest(f->run, d->span, d->prefix);
+			if (whose == DIGEST_OTHER)
 				continue;
 			if (processor >= 0 &&
 			    prefix_is_processor(f, d->span, d->prefix) != (processor == 1))
 				continue;
+			if (whose == DIGEST_SHARED)
+				return value_null();
 			sum += d->value;
 		}
 	}
@@ -178,7 +185,8 @@ static void gather(const struct facts *f, const struct worker *only, struct rows
 	for (i = 0; i < m->workers.n; i++) {
 		w = m->workers.v[i];
 		for (k = 0; k < w->digests.n && (!only || only == w); k++) {
-			if (!run_has_span(f->run, w->digests.v[k].span))
+			if (run_digest(f->run, w->digests.v[k].span, w->digests.v[k].prefix) !=
+			    DIGEST_OWN)
 				continue;
 			d = ARRAY_NEW(rows);
 			if (!d) {

@@ -18,7 +18,7 @@
 #define PACKED(X) \
 	X(thread) X(thread_sequence) X(start_boot_ns) X(stop_boot_ns) X(rss_start_bytes) \
 	X(rss_stop_bytes) X(rss_peak_bytes) X(tree_reads) X(entrystart) X(entrystop) X(events) \
-	X(coffea_bytesread) X(coffea_processtime)
+	X(coffea_bytesread) X(coffea_processtime) X(consumes)
 /* clang-format on */
 
 #define ONE(name) +1

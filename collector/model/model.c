@@ -70,6 +70,7 @@ void model_release(struct model *m)
 	free(m->gauges.v);
 	table_release(&m->section_table);
 	table_release(&m->gauge_table);
+	span_parts_release(m);
 	free(m->sites.v);
 	free(m->torn.v);
 	table_release(&m->worker_table);

@@ -23,6 +23,7 @@
 #include "collector/model/history.h"
 #include "collector/model/model_stacks.h"
 #include "collector/model/model_table.h"
+#include "collector/model/span_part.h"
 #include "common/ranges.h"
 #include "common/task.h"
 #include "shm.h"
@@ -177,6 +178,8 @@ struct worker {
 	uint64_t hello_stream; /* of the facts; the latest wins */
 	const char *host, *boot_id, *agent_version, *cpu_model, *kernel, *python;
 	const char *distributed, *dask, *coffea, *uproot, *address, *name, *dask_status;
+	const char *scheduler; /* its address; NULL: not known */
+	bool schedulers;       /* has served several */
 	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes, net_namespace;
 	ARRAY(struct filesystem) filesystems;
 	ARRAY(struct clock_pair) clocks; /* by boot_ns, once closed */
@@ -228,6 +231,8 @@ struct model {
 	struct names names;
 	struct table worker_table, attempt_table, shared_table, file_table, codec_table,
 		server_table;
+	struct table part_table; /* span_part.h */
+	ARRAY(struct span_part *) parts;
 	struct table module_table, site_table, section_table, gauge_table;
 	ARRAY(struct worker *) workers;
 	struct attempts attempts;
@@ -282,6 +287,9 @@ void model_process_lives(struct model *m);
 struct value worker_life(const struct worker *w);
 struct value worker_startup(const struct worker *w);
 struct value worker_work(const struct worker *w);
+
+/* Whether both may be of one scheduler: not if their addresses differ, or are of other hosts' own. */
+bool workers_share_scheduler(const struct worker *a, const struct worker *b);
 
 struct worker *model_worker(struct model *m, const uint8_t *id);
 struct worker *model_find_worker(const struct model *m, const uint8_t *id); /* NULL: none */

@@ -194,6 +194,8 @@ static int feed_task(struct model *m, struct worker *w, const struct stream *s,
 	}
 	if (makes_steps(&r))
 		TASK_SET(&r, flags, r.flags | CREMA_TASK_PREPROCESSING);
+	if (TASK_KNOWN(&r, span) && span_part_feed(m, &r))
+		return -ENOMEM;
 	if (m->selection && !selection_takes_task(m, w, &r, attempt_is_known(m, w, r.attempt)))
 		return m->error;
 	selection_slim(m->selection, &r);

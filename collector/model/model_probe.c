@@ -151,6 +151,33 @@ int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct 
 	return rc;
 }
 
+/* Several Dask workers of one process may be of several schedulers, at once or in turn. */
+static void take_scheduler(struct model *m, struct worker *w, const json_t *address)
+{
+	const char *text = text_of(m, address);
+
+	if (!text)
+		return;
+	if ((w->scheduler && w->scheduler != text) || strstr(text, ", "))
+		w->schedulers = true;
+	w->scheduler = text;
+}
+
+/* Such an address is another scheduler's on each host. */
+static bool is_hosts_own(const char *address)
+{
+	return strstr(address, "//127.") || strstr(address, "//localhost") ||
+	       strstr(address, "//[::1]") || !strncmp(address, "inproc:", 7);
+}
+
+bool workers_share_scheduler(const struct worker *a, const struct worker *b)
+{
+	if (a == b || !a->scheduler || !b->scheduler || a->schedulers || b->schedulers)
+		return true;
+	return a->scheduler == b->scheduler &&
+	       (a->host == b->host || !is_hosts_own(a->scheduler));
+}
+
 void model_stack_facts(struct model *m, struct worker *w, struct text json)
 {
 	json_t *o = json_loadb(json.ptr, json.len, JSON_ALLOW_NUL, NULL);
@@ -168,6 +195,7 @@ void model_stack_facts(struct model *m, struct worker *w, struct text json)
 	w->cwd = text_of(m, json_object_get(o, "cwd"));
 	w->address = text_of(m, json_object_get(o, "worker_address"));
 	w->name = text_of(m, json_object_get(o, "worker_name"));
+	take_scheduler(m, w, json_object_get(o, "scheduler"));
 	w->nthreads = uint_of(o, "nthreads");
 	w->memory_limit_bytes = uint_of(o, "memory_limit_bytes");
 	if (w->memory_limit_bytes.type == VALUE_UINT && !w->memory_limit_bytes.v.u)

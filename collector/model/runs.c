@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* runs.c - groups attempts into runs by their spans. */
 #include "collector/model/dropped.h"
+#include "collector/model/runs_consume.h"
 #include "collector/model/runs_plain.h"
 #include "collector/model/selection.h"
 
@@ -9,18 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct span {
-	const char *id;
-	struct attempts attempts;
-	bool chunks, preprocessing, claimed;
-	bool scatter; /* lambda tasks only */
-	double begin;
-};
-
-struct spans {
-	struct span *v;
-	size_t n, cap;
-};
+/* As well as clocks of several hosts agree. */
+#define ORDER_SECONDS 0.02
 
 bool attempt_is_chunk(const struct attempt *a)
 {
@@ -29,7 +20,25 @@ bool attempt_is_chunk(const struct attempt *a)
 
 bool run_has_span(const struct run *r, const char *span)
 {
-	return span && (span == r->spans[0] || span == r->spans[1] || span == r->spans[2]);
+	size_t i;
+
+	for (i = 0; span && i < run_span_count(r); i++) {
+		if (run_span(r, i) == span)
+			return true;
+	}
+	return false;
+}
+
+size_t run_span_count(const struct run *r)
+{
+	return sizeof(r->spans) / sizeof(*r->spans) + r->more.n;
+}
+
+const char *run_span(const struct run *r, size_t i)
+{
+	const size_t first = sizeof(r->spans) / sizeof(*r->spans);
+
+	return i < first ? r->spans[i] : r->more.v[i - first];
 }
 
 static int by_start(const void *pa, const void *pb)
@@ -44,7 +53,7 @@ static int by_start(const void *pa, const void *pb)
 
 static bool same_span(const void *item, const void *key)
 {
-	return ((const struct span *)item)->id == key;
+	return ((const struct task_span *)item)->id == key;
 }
 
 static int push(struct attempts *list, struct attempt *a)
@@ -57,14 +66,16 @@ static int push(struct attempts *list, struct attempt *a)
 	return 0;
 }
 
-static int span_take(struct span *s, struct attempt *a)
+static int span_take(struct task_span *s, struct attempt *a)
 {
 	if (!s->attempts.n) {
 		s->begin = time_or_0(a->begin);
-		s->scatter = true;
+		s->lambdas = true;
+		s->worker = a->worker;
 	}
+	s->end = fmax(s->end, fmax(time_or_0(a->begin), time_or_0(a->end)));
 	if (!a->prefix || strcmp(a->prefix, "lambda"))
-		s->scatter = false;
+		s->lambdas = false;
 	if (attempt_is_chunk(a))
 		s->chunks = true;
 	if (a->flags & CREMA_TASK_PREPROCESSING)
@@ -73,10 +84,10 @@ static int span_take(struct span *s, struct attempt *a)
 }
 
 /* attempts sorted by begin; so are the spans that come out. */
-static int collect_spans(struct model *m, struct spans *spans)
+static int collect_spans(struct model *m, struct task_spans *spans)
 {
 	struct table index = {0};
-	struct span *s;
+	struct task_span *s;
 	struct attempt *a;
 	size_t i, max = 0;
 	int rc = runs_count_spans(m, &max);
@@ -92,6 +103,8 @@ static int collect_spans(struct model *m, struct spans *spans)
 		if (!s) {
 			s = &spans->v[spans->n++];
 			s->id = a->span;
+			s->part = span_part_find(m, a->span);
+			s->leader = s->next = s;
 			rc = table_add(&index, hash_pair((uintptr_t)a->span, 1), s);
 		}
 		if (!rc)
@@ -113,8 +126,8 @@ static uint64_t hash_dataset_file(const struct attempt *a)
 	return hash_pair((uintptr_t)a->dataset, (uintptr_t)a->filename);
 }
 
-/* Does the preprocessing `p` name every (dataset, file) of the chunks of `s`? */
-static int covers(const struct span *p, const struct span *s)
+/* Does the preprocessing `p` name every (dataset, file) of the run's chunks? */
+static int covers(const struct task_span *p, const struct run *r)
 {
 	struct table set = {0};
 	struct attempt *a;
@@ -131,30 +144,13 @@ static int covers(const struct span *p, const struct span *s)
 			return -ENOMEM;
 		}
 	}
-	for (i = 0; i < s->attempts.n && rc; i++) {
-		a = s->attempts.v[i];
+	for (i = 0; i < r->attempts.n && rc; i++) {
+		a = r->attempts.v[i];
 		if (attempt_is_chunk(a) &&
 		    !table_find(&set, hash_dataset_file(a), same_dataset_file, a))
 			rc = 0;
 	}
 	table_release(&set);
-	return rc;
-}
-
-/* The first list is moved, not copied. */
-static int run_take(struct run *r, struct span *s)
-{
-	size_t i;
-	int rc = 0;
-
-	if (!r->attempts.n) {
-		free(r->attempts.v);
-		r->attempts = s->attempts;
-		s->attempts = (struct attempts){0};
-		return 0;
-	}
-	for (i = 0; i < s->attempts.n && !rc; i++)
-		rc = push(&r->attempts, s->attempts.v[i]);
 	return rc;
 }
 
@@ -169,80 +165,145 @@ static struct run *run_new(struct runs *runs, struct model *m, enum run_kind kin
 	return r;
 }
 
+/* The first list is moved, not copied. */
+static int run_take(struct run *r, struct task_span *s)
+{
+	const char **more;
+	size_t i;
+	int rc = 0;
+
+	s->claimed = true;
+	if (!run_has_span(r, s->id)) {
+		more = ARRAY_NEW(&r->more);
+		if (!more)
+			return -ENOMEM;
+		*more = s->id;
+	}
+	if (!r->attempts.n) {
+		free(r->attempts.v);
+		r->attempts = s->attempts;
+		s->attempts = (struct attempts){0};
+		return 0;
+	}
+	for (i = 0; i < s->attempts.n && !rc; i++)
+		rc = push(&r->attempts, s->attempts.v[i]);
+	return rc;
+}
+
+/* What belongs together with it, too. */
+static int run_take_all(struct run *r, struct task_span *s)
+{
+	struct task_span *each = s;
+	int rc = 0;
+
+	do {
+		rc = each->claimed ? 0 : run_take(r, each);
+		each = each->next;
+	} while (each != s && !rc);
+	return rc;
+}
+
 /*
  * DaskExecutor first sends the processor to the workers, as a task that is a lambda. If it ends
  * before the chunks are submitted, Dask gives it a span of its own: it belongs to what follows.
  */
-static int claim_scatter(struct run *r, struct spans *spans, size_t i)
+static struct task_span *find_scatter(const struct model *m, struct task_spans *spans, size_t i)
 {
-	struct span *p;
+	struct task_span *s = &spans->v[i], *p;
 	size_t j;
 
-	for (j = i; j > 0 && i - j < 4; j--) { /* another user's span may lie between */
+	if (span_kind(s))
+		return s->scatter;
+	if (s->attempts.v[0]->known >> TASK_F_consumes & 1)
+		return NULL;
+	for (j = i; j > 0 && i - j < 4; j--) { /* older agents do not say */
 		p = &spans->v[j - 1];
-		if (p->claimed || !p->scatter || spans->v[i].begin - p->begin > SCATTER_SECONDS ||
-		    !selection_joins(r->model, p->id, spans->v[i].id))
+		if (!p->claimed && p->lambdas &&
+		    s->begin - p->begin <= SCATTER_SECONDS && spans_share_scheduler(p, s) &&
+		    selection_joins(m, p->id, s->id))
+			return p;
+	}
+	return NULL;
+}
+
+/* The latest that had ended when the chunks began. Without generations only its begin is known to
+ * be earlier: its merges may be in the chunks' span. */
+static int find_preprocessing(const struct model *m, struct task_spans *spans, size_t i,
+			      const struct run *r, struct task_span **found)
+{
+	struct task_span *s = &spans->v[i], *p;
+	size_t j;
+	int rc;
+
+	for (j = i; j > 0; j--) {
+		p = &spans->v[j - 1];
+		if (p->claimed || p->chunks || !p->preprocessing || !spans_share_scheduler(p, s) ||
+		    (span_kind(p) && (p->end > s->begin + ORDER_SECONDS || (*found && p->end < (*found)->end))) ||
+		    !selection_joins(m, p->id, s->id))
 			continue;
-		p->claimed = true;
-		r->spans[2] = p->id;
-		if (!r->spans[1])
-			r->first_span = p->id;
-		return run_take(r, p);
+		rc = covers(p, r);
+		if (rc < 0)
+			return rc;
+		if (rc)
+			*found = p;
+		if (rc && !span_kind(p))
+			return 0;
 	}
 	return 0;
 }
 
 /* Runs of coffea: each processing span with its preprocessing. */
-static int group_processing(struct runs *runs, struct model *m, struct spans *spans, size_t i)
+static int group_processing(struct runs *runs, struct model *m, struct task_spans *spans, size_t i)
 {
-	struct span *s = &spans->v[i];
+	struct task_span *s = &spans->v[i], *pre = NULL, *scatter = find_scatter(m, spans, i);
 	struct run *r = run_new(runs, m, RUN_COFFEA);
-	size_t j;
-	int rc = 0;
+	bool inside = s->preprocessing; /* the user opened the span */
+	int rc;
 
 	if (!r)
 		return -ENOMEM;
 	r->spans[0] = r->first_span = s->id;
-	s->claimed = true;
-	for (j = i; j > 0 && !s->preprocessing; j--) {
-		struct span *p = &spans->v[j - 1];
-
-		if (p->claimed || p->chunks || !p->preprocessing ||
-		    !selection_joins(m, p->id, s->id))
-			continue;
-		rc = covers(p, s);
-		if (rc < 0)
-			return rc;
-		if (!rc)
-			continue;
-		p->claimed = true;
-		r->spans[1] = r->first_span = p->id;
-		rc = run_take(r, p);
-		if (rc)
-			return rc;
-		break;
+	rc = run_take_all(r, s);
+	if (!rc && !inside)
+		rc = find_preprocessing(m, spans, i, r, &pre);
+	if (!rc && scatter) {
+		r->spans[2] = r->first_span = scatter->id;
+		rc = run_take(r, scatter);
 	}
-	return rc < 0 ? rc : claim_scatter(r, spans, i) ? -ENOMEM : run_take(r, s);
+	if (!rc && pre) {
+		r->spans[1] = r->first_span = pre->id;
+		rc = run_take_all(r, pre);
+	}
+	return rc;
 }
 
-static int group_spans(struct runs *runs, struct model *m, struct spans *spans)
+static int group_rest(struct runs *runs, struct model *m, struct task_span *s)
 {
+	const struct task_span *each = s->next;
+	bool preprocessing = s->preprocessing;
 	struct run *r;
+
+	for (; each != s; each = each->next)
+		preprocessing |= each->preprocessing;
+	r = run_new(runs, m, preprocessing ? RUN_PREPROCESSING : RUN_OTHER);
+	if (!r)
+		return -ENOMEM;
+	r->spans[0] = r->first_span = s->id;
+	return run_take_all(r, s);
+}
+
+static int group_spans(struct runs *runs, struct model *m, struct task_spans *spans)
+{
 	size_t i;
-	int rc = 0;
+	int rc = spans_join(m, spans);
 
 	for (i = 0; i < spans->n && !rc; i++) {
-		if (spans->v[i].chunks)
+		if (spans->v[i].chunks && !spans->v[i].claimed)
 			rc = group_processing(runs, m, spans, i);
 	}
 	for (i = 0; i < spans->n && !rc; i++) {
-		if (spans->v[i].claimed)
-			continue;
-		r = run_new(runs, m, spans->v[i].preprocessing ? RUN_PREPROCESSING : RUN_OTHER);
-		if (!r)
-			return -ENOMEM;
-		r->spans[0] = r->first_span = spans->v[i].id;
-		rc = run_take(r, &spans->v[i]);
+		if (!spans->v[i].claimed)
+			rc = group_rest(runs, m, &spans->v[i]);
 	}
 	return rc;
 }
@@ -282,7 +343,7 @@ static int group_gaps(struct runs *runs, struct model *m)
 
 int runs_build(struct runs *runs, struct model *m)
 {
-	struct spans spans = {0};
+	struct task_spans spans = {0};
 	size_t i;
 	int rc;
 
@@ -320,6 +381,7 @@ void runs_release(struct runs *runs)
 		free(runs->v[i].attempts.v);
 		free(runs->v[i].workers.v);
 		free(runs->v[i].places.v);
+		free(runs->v[i].more.v);
 	}
 	free(runs->v);
 	memset(runs, 0, sizeof(*runs));

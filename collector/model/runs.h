@@ -29,6 +29,7 @@
 
 #define RUNS_GAP_SECONDS 10.0
 #define SCATTER_SECONDS 60.0
+#define RUNS_NEAR_SECONDS 60.0
 #define RUN_ID_BYTES 24
 #define RUN_BLOCK_SECONDS 1.0
 
@@ -47,6 +48,7 @@ struct run {
 	char id[RUN_ID_BYTES];
 	enum run_kind kind;
 	const char *spans[3]; /* processing, preprocessing, the processor's way; NULL: none */
+	struct texts more;    /* further spans or parts of spans (span_part.h) */
 	const char *first_span;
 	struct attempts attempts;	/* by begin */
 	ARRAY(struct worker *) workers; /* alive while it ran */
@@ -54,6 +56,10 @@ struct run {
 	double from, to; /* what its averages are over: the client's block, else start to stop */
 	double wall;			/* exactly between them, seconds */
 	size_t running;
+	struct run_others {
+		size_t n; /* other runs that "last" may have meant; see runs_tell_others() */
+		char ids[3][RUN_ID_BYTES];
+	} others;
 };
 
 struct runs {
@@ -66,10 +72,16 @@ struct runs {
 int runs_build(struct runs *runs, struct model *m);
 void runs_release(struct runs *runs);
 /*
- * NULL or "last": the one that began last; else an id, or its beginning or end if only one run
+ * NULL or "last": the one that began last, but none of kind "other" that began while one of coffea
+ * was under way or RUNS_NEAR_SECONDS after it; else an id, or its beginning or end if only one run
  * fits; or the id of one of its spans. NULL if there is none.
  */
 struct run *runs_find(const struct runs *runs, const char *which);
+/* Whether it asks for the last run. */
+bool runs_means_last(const char *which);
+/* Says of a run that was found as the last one which others were under way with it or began after
+ * it; of one of kind "other" also those of that kind that RUNS_GAP_SECONDS or less lie between. */
+void runs_tell_others(const struct runs *runs, struct run *r);
 
 /* To order by times: unknown ones come first. */
 static inline double time_or_0(double t)
@@ -91,7 +103,14 @@ static inline bool run_has_block(const struct run *r)
 }
 
 bool attempt_is_chunk(const struct attempt *a);
+/* All names of its spans, as they are on the wire; some of those below run_span_count() are NULL. */
+size_t run_span_count(const struct run *r);
+const char *run_span(const struct run *r, size_t i);
 bool run_has_span(const struct run *r, const char *span);
+/* Dask's own numbers are by span and prefix: whether these are the run's; SHARED: another run had
+ * tasks of that prefix in that span as well. */
+enum run_digest { DIGEST_OTHER, DIGEST_OWN, DIGEST_SHARED };
+enum run_digest run_digest(const struct run *r, const char *span, const char *prefix);
 /* Whether a row of a file, codec or server belongs to the run: by its span, NULL if it has none;
  * without Dask by its worker, too, if that is not NULL. */
 bool run_has_row(const struct run *r, const struct worker *w, const char *span);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* runs_count.c - what belongs to a run, which attempt of a key counts, why the others do not;
  * finding a run by name. */
-#include "collector/model/runs.h"
+#include "collector/model/selection.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,6 +21,22 @@ bool run_has_row(const struct run *r, const struct worker *w, const char *span)
 	return r->first_span ? run_has_span(r, span) : !span;
 }
 
+enum run_digest run_digest(const struct run *r, const char *span, const char *prefix)
+{
+	const struct span_part *p = span ? span_part_first(r->model, span) : NULL;
+	bool own = false, shared = false;
+
+	if (r->plain)
+		return DIGEST_OTHER;
+	for (; p; p = p->sibling) {
+		if (run_has_span(r, p->name))
+			own = true;
+		else
+			shared |= p->prefixes || p->prefix == prefix;
+	}
+	return !own ? DIGEST_OTHER : shared ? DIGEST_SHARED : DIGEST_OWN;
+}
+
 static bool worker_alive(const struct worker *w, double start, double stop)
 {
 	double last = w->goodbye ? worker_utc(w, w->goodbye_boot_ns) : w->last;
@@ -30,7 +46,8 @@ static bool worker_alive(const struct worker *w, double start, double stop)
 	return (!w->goodbye && !w->silent) || last >= start;
 }
 
-/* Without Dask a process that did nothing for the run is none of its workers. */
+/* Without Dask a process that did nothing for the run is none of its workers, and neither is one of
+ * another scheduler. */
 bool run_has_worker(const struct run *r, const struct worker *w)
 {
 	size_t i;
@@ -39,7 +56,11 @@ bool run_has_worker(const struct run *r, const struct worker *w)
 		if (r->places.v[i].worker == w)
 			return true;
 	}
-	return !r->plain && worker_alive(w, r->from, r->to);
+	if (r->plain || !worker_alive(w, r->from, r->to))
+		return false;
+	for (i = 0; i < r->attempts.n && !r->attempts.v[i]->worker->scheduler; i++)
+		;
+	return i == r->attempts.n || workers_share_scheduler(w, r->attempts.v[i]->worker);
 }
 
 struct value attempt_events(const struct attempt *a)
@@ -212,11 +233,63 @@ static bool has_span_named(const struct run *r, const char *span)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
-		if (r->spans[i] && !strcmp(r->spans[i], span))
+	for (i = 0; i < run_span_count(r); i++) {
+		if (run_span(r, i) &&
+		    !strcmp(span_part_span(r->model, run_span(r, i)), span))
 			return true;
 	}
 	return false;
+}
+
+bool runs_means_last(const char *which)
+{
+	return !which || !*which || !strcmp(which, "last");
+}
+
+/* A survey has not seen all of its attempts. */
+static double run_until(const struct run *r)
+{
+	double seen = r->model->selection ? selection_until(r->model->selection, r) : 0;
+
+	return fmax(seen, fmax(time_or_0(r->start), time_or_0(r->stop)));
+}
+
+static struct run *find_last(const struct runs *runs)
+{
+	struct run *last = &runs->v[runs->n - 1], *r;
+
+	for (r = last; last->kind == RUN_OTHER && r-- > runs->v;) {
+		if (r->kind != RUN_OTHER &&
+		    (r->running || run_until(r) + RUNS_NEAR_SECONDS > time_or_0(last->start)))
+			return r;
+	}
+	return last;
+}
+
+static void tell_other(struct run *r, const struct run *other)
+{
+	if (r->others.n < sizeof(r->others.ids) / sizeof(*r->others.ids))
+		memcpy(r->others.ids[r->others.n], other->id, sizeof(other->id));
+	r->others.n++;
+}
+
+void runs_tell_others(const struct runs *runs, struct run *r)
+{
+	double since = time_or_0(r->start);
+	const struct run *o;
+
+	memset(&r->others, 0, sizeof(r->others));
+	for (o = runs->v + runs->n; o-- > runs->v;) {
+		if (o == r)
+			continue;
+		if (o > r || o->running || run_until(o) > time_or_0(r->start)) {
+			tell_other(r, o);
+		} else if (r->kind == RUN_OTHER && o->kind == RUN_OTHER &&
+			   run_until(o) + RUNS_GAP_SECONDS > since) {
+			tell_other(r, o);
+			since = time_or_0(o->start);
+		}
+	}
 }
 
 struct run *runs_find(const struct runs *runs, const char *which)
@@ -226,8 +299,8 @@ struct run *runs_find(const struct runs *runs, const char *which)
 
 	if (!runs->n)
 		return NULL;
-	if (!which || !*which || !strcmp(which, "last"))
-		return &runs->v[runs->n - 1];
+	if (runs_means_last(which))
+		return find_last(runs);
 	n = strlen(which);
 	for (i = 0; i < runs->n; i++) {
 		len = strlen(runs->v[i].id);

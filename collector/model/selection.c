@@ -179,7 +179,7 @@ void selection_slim(const struct selection *s, struct task_record *r)
 		return;
 #define KEEP(name) keep |= UINT64_C(1) << TASK_F_##name
 	KEEP(attempt), KEEP(key_hash), KEEP(span), KEEP(prefix), KEEP(flags), KEEP(status);
-	KEEP(start_boot_ns), KEEP(stop_boot_ns), KEEP(wall_ns);
+	KEEP(consumes), KEEP(start_boot_ns), KEEP(stop_boot_ns), KEEP(wall_ns);
 	KEEP(events), KEEP(entrystart), KEEP(entrystop);
 	if (!TASK_KNOWN(r, key_hash))
 		KEEP(key);

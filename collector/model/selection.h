@@ -96,6 +96,8 @@ int selection_read(struct model *m, struct runs *runs, const struct selection_so
 void selection_restart(struct selection *s);
 /* NULL: the span has no records of its own there. */
 struct seen_span *selection_span(struct selection *s, const char *span);
+/* When the last of its attempts ended as far as the survey knows, UTC; 0: it does not. */
+double selection_until(struct selection *s, const struct run *r);
 /* Part of model_read_dir(): the next file. 0 or -ENOMEM. */
 int selection_file(struct selection *s, const char *path, uint16_t segment);
 

@@ -40,8 +40,8 @@ static uint64_t run_bytes(struct each *e, const struct run *r)
 	uint64_t attempts = 0;
 	size_t i;
 
-	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
-		seen = r->spans[i] ? selection_span(&e->s, r->spans[i]) : NULL;
+	for (i = 0; i < run_span_count(r); i++) {
+		seen = run_span(r, i) ? selection_span(&e->s, run_span(r, i)) : NULL;
 		if (seen)
 			attempts += seen->begun > seen->ended ? seen->begun : seen->ended;
 	}
@@ -56,8 +56,8 @@ static void join_batch(struct each *e, size_t at, bool *wanted)
 	struct seen_span *seen;
 	size_t i, k;
 
-	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
-		seen = r->spans[i] ? selection_span(&e->s, r->spans[i]) : NULL;
+	for (i = 0; i < run_span_count(r); i++) {
+		seen = run_span(r, i) ? selection_span(&e->s, run_span(r, i)) : NULL;
 		if (!seen)
 			continue;
 		seen->run = at;

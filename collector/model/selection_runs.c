@@ -15,6 +15,7 @@
 struct wanted {
 	const char *span;
 	char id[RUN_ID_BYTES];
+	struct run_others others;
 };
 
 struct wanted_span {
@@ -74,18 +75,27 @@ static int want_span(struct selection *s, const struct wanted *run, const char *
 	return table_add(&s->wanted, hash_bytes(1, item->id.ptr, item->id.len), item);
 }
 
+double selection_until(struct selection *s, const struct run *r)
+{
+	const struct seen_span *seen;
+	uint64_t until = 0;
+	size_t i;
+
+	for (i = 0; i < run_span_count(r); i++) {
+		seen = run_span(r, i) ? selection_span(s, run_span(r, i)) : NULL;
+		until = seen && seen->end_ns > until ? seen->end_ns : until;
+	}
+	return (double)until / 1e9;
+}
+
 /* When it ended: a survey has not seen all of its attempts. */
 static int want_times(struct selection *s, const struct run *r)
 {
 	uint64_t from = r->start > 0 ? (uint64_t)(r->start * 1e9) : 0;
 	uint64_t to = r->stop > 0 ? (uint64_t)(r->stop * 1e9) : UINT64_MAX / 2;
-	const struct seen_span *seen;
-	size_t i;
+	uint64_t until = (uint64_t)(selection_until(s, r) * 1e9);
 
-	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
-		seen = r->spans[i] ? selection_span(s, r->spans[i]) : NULL;
-		to = seen && seen->end_ns > to ? seen->end_ns : to;
-	}
+	to = until > to ? until : to;
 	from -= from > SELECTION_MARGIN_NS ? SELECTION_MARGIN_NS : from;
 	return ranges_add(&s->times, from, to + SELECTION_MARGIN_NS, SIZE_MAX);
 }
@@ -96,12 +106,13 @@ static int want(struct selection *s, const struct run *r, struct wanted *w)
 	int rc = want_times(s, r);
 
 	memcpy(w->id, r->id, sizeof(w->id));
+	w->others = r->others;
 	if (!r->plain && r->spans[0]) {
 		w->span = keep_text(s, r->spans[0]);
 		rc = w->span ? rc : -ENOMEM;
 	}
-	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans) && !rc; i++)
-		rc = r->spans[i] ? want_span(s, w, r->spans[i]) : 0;
+	for (i = 0; i < run_span_count(r) && !rc; i++)
+		rc = run_span(r, i) ? want_span(s, w, run_span(r, i)) : 0;
 	return rc;
 }
 
@@ -115,8 +126,8 @@ static bool is_it(const struct run *r, const struct wanted *w)
 static int survey(struct selection *s, const struct selection_source *source,
 		  const char *const *which, struct wanted *wanted, size_t n)
 {
-	const struct run *r;
 	struct runs runs = {0};
+	struct run *r;
 	struct model m;
 	size_t i;
 	int rc;
@@ -126,6 +137,8 @@ static int survey(struct selection *s, const struct selection_source *source,
 	rc = selection_read(&m, &runs, &(struct selection_source){.dir = source->dir});
 	for (i = 0; i < n && rc >= 0; i++) {
 		r = runs_find(&runs, which[i]);
+		if (r && runs_means_last(which[i]))
+			runs_tell_others(&runs, r);
 		if (r && want(s, r, &wanted[i]))
 			rc = -ENOMEM;
 	}
@@ -153,6 +166,8 @@ static int read_wanted(struct model *m, struct runs *runs, const struct selectio
 			found[i] = is_it(&runs->v[k], &wanted[i]) ? &runs->v[k] : NULL;
 		if (*wanted[i].id && !found[i])
 			rc = -ESTALE; /* its segments have just gone */
+		if (found[i])
+			found[i]->others = wanted[i].others;
 	}
 	return rc;
 }
@@ -209,8 +224,11 @@ int model_read_runs(struct model *m, struct runs *runs, const struct selection_s
 		return rc;
 	}
 	rc = selection_read(m, runs, source);
-	for (i = 0; i < n && rc >= 0; i++)
+	for (i = 0; i < n && rc >= 0; i++) {
 		found[i] = runs_find(runs, which[i]);
+		if (found[i] && runs_means_last(which[i]))
+			runs_tell_others(runs, found[i]);
+	}
 	return rc;
 }
 

@@ -8,13 +8,28 @@
 
 void run_spans_json(const struct run *r, struct json *j, const char *name)
 {
-	size_t i;
+	const char *span;
+	size_t i, k;
 
 	emit_array(j, name);
-	for (i = 0; i < sizeof(r->spans) / sizeof(*r->spans); i++) {
-		if (r->spans[i])
-			emit_value(j, NULL, value_text(r->spans[i]));
+	for (i = 0; i < run_span_count(r); i++) {
+		span = span_part_span(r->model, run_span(r, i));
+		for (k = 0; k < i && span_part_span(r->model, run_span(r, k)) != span; k++)
+			;
+		if (span && k == i)
+			emit_value(j, NULL, value_text(span));
 	}
+	emit_end(j);
+}
+
+static void put_others(const struct run_others *o, struct json *j)
+{
+	size_t i;
+
+	emit_value(j, "other_runs", value_uint(o->n));
+	emit_array(j, "other_run_ids");
+	for (i = 0; i < o->n && i < sizeof(o->ids) / sizeof(*o->ids); i++)
+		emit_value(j, NULL, value_text(o->ids[i]));
 	emit_end(j);
 }
 
@@ -33,6 +48,7 @@ static void put_run(const struct run *r, struct json *j)
 	emit_value(j, "averaged_to", value_real(r->to));
 	emit_value(j, "running_attempts", value_uint(r->running));
 	run_spans_json(r, j, "spans");
+	put_others(&r->others, j);
 	emit_end(j);
 }
 

@@ -139,6 +139,20 @@ static void put_wall(const struct facts *f, struct sink *s)
 			       run_has_block(f->run) ? "the client's block" : "first to last task");
 }
 
+/* The one that is shown is "last": others may be what was asked for. */
+static void put_others(const struct run_others *o, struct sink *s)
+{
+	const size_t room = sizeof(o->ids) / sizeof(*o->ids);
+	size_t i;
+	char line[160] = "";
+
+	for (i = 0; i < o->n && i < room; i++)
+		add_word(line, sizeof(line), o->ids[i]);
+	if (o->n)
+		text_paragraph(s, "  ", "%zu other run%s near it: %s%s ('crema report --list')", o->n,
+			       o->n == 1 ? "" : "s", line, o->n > room ? ", ..." : "");
+}
+
 void report_tables_head(const struct report *r, struct sink *s, bool colour)
 {
 	const struct facts *f = r->facts;
@@ -161,5 +175,6 @@ void report_tables_head(const struct report *r, struct sink *s, bool colour)
 			       "only %s of the time of tasks is of attempts that count: "
 			       "timing, prefixes and findings are of all attempts",
 			       human(value_real(f->tasks.wall / f->all.wall * 100), AS_PERCENT, a));
+	put_others(&r->run->others, s);
 	put_stack(r->run, s);
 }

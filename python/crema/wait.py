@@ -10,18 +10,33 @@ NOTHING_SECONDS = 6.0  # for a first record, which comes within one second where
 SIGN_SECONDS = 1.2     # a worker's totals come each second, after the records of what they count
 STRAY_SECONDS = 3.0    # for a task that the scheduler counts and no record names
 
-NOTHING_TOLD = {"tasks": None, "workers": []}
+NOTHING_TOLD = {"tasks": None, "all_ran": True, "workers": []}
 
 
 def told_by_scheduler(client, span):
-    """How many tasks of the span have ended, and the workers' addresses; None where Dask does not say."""
+    """How many tasks of the span have run, and the workers' addresses; None where Dask does not say.
+
+    What the scheduler cancelled, or could not begin because something before it failed, it counts as ended too. Its
+    log tells them apart; all_ran is False where that has not room for all.
+    """
 
     def ask(dask_scheduler, span):  # defined in here, so that it travels by value
-        spans = dask_scheduler.extensions.get("spans")
-        found = spans.spans.get(span) if spans else None
-        states = dict(found.states) if found else {}
-        return {"tasks": sum(states.get(s, 0) for s in ("memory", "erred", "released", "forgotten")) if found else None,
-                "workers": [worker.address for worker in dask_scheduler.workers.values()]}
+        from distributed.utils import key_split_group
+
+        found = dask_scheduler.extensions.get("spans")
+        found = found.spans.get(span) if found else None
+        told = {"tasks": None, "all_ran": True, "workers": [worker.address for worker in dask_scheduler.workers.values()]}
+        if found:
+            states = dict(found.states)
+            log = list(dask_scheduler.transition_log)
+            groups = {group.name for group in found.groups}
+            ran = {entry[0] for entry in log if entry[1] == "processing" and entry[2] in ("memory", "erred")
+                   and key_split_group(entry[0]) in groups}
+            told["tasks"] = sum(states.get(s, 0) for s in ("memory", "erred", "released", "forgotten"))
+            told["all_ran"] = not any(states.get(s) for s in ("erred", "released", "forgotten"))
+            if len(log) < (dask_scheduler.transition_log.maxlen or len(log) + 1):
+                told["tasks"], told["all_ran"] = min(told["tasks"], len(ran)), True
+        return told
 
     if client is None or span is None:
         return NOTHING_TOLD
@@ -30,6 +45,12 @@ def told_by_scheduler(client, span):
 
 def ended(data):
     return len({t["key"] for t in data["tasks"] if t["status"] not in (None, "running")})
+
+
+def enough(data, expected):
+    """Where some of the tasks may not have run, a task that failed says that they did not."""
+    return (not expected["tasks"] or ended(data) >= expected["tasks"]
+            or (not expected["all_ran"] and any(t["status"] == "erred" for t in data["tasks"])))
 
 
 def signs_of_life(data, moment):
@@ -57,7 +78,7 @@ def wait(run, end, expected, limit_seconds, directory=None, begun=0.0):
         now = time.monotonic()
         if data and complete(data, end):
             stray = stray or now + STRAY_SECONDS
-            if not expected["tasks"] or ended(data) >= expected["tasks"]:
+            if enough(data, expected):
                 return data, None
             if now > stray:
                 return data, missing(data, expected)

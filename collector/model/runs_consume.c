@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* runs_consume.c - see runs_consume.h. */
+#include "collector/model/runs_consume.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collector/model/selection.h"
+
+/* Clocks of two hosts differ by less. Graphs have their order by number, too. */
+#define CLOCK_SECONDS 0.5
+
+/* A key, and a span that has a task of it. */
+struct producer {
+	uint64_t key;
+	struct task_span *span;
+};
+
+struct producers {
+	struct producer *v;
+	size_t n, cap;
+};
+
+char span_kind(const struct task_span *s)
+{
+	return s->part->kind;
+}
+
+struct task_span *span_leader(struct task_span *s)
+{
+	while (s->leader != s)
+		s = s->leader = s->leader->leader;
+	return s;
+}
+
+bool spans_share_scheduler(const struct task_span *a, const struct task_span *b)
+{
+	return workers_share_scheduler(a->worker, b->worker);
+}
+
+/* The one that began first leads. */
+static void unite(const struct model *m, struct task_span *a, struct task_span *b)
+{
+	struct task_span *next;
+
+	a = span_leader(a);
+	b = span_leader(b);
+	if (a == b || !selection_joins(m, a->id, b->id))
+		return;
+	next = a->next;
+	a->next = b->next;
+	b->next = next;
+	if (a < b)
+		b->leader = a;
+	else
+		a->leader = b;
+}
+
+static int by_key(const void *pa, const void *pb)
+{
+	const struct producer *a = pa, *b = pb;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return a->span < b->span ? -1 : a->span > b->span;
+}
+
+static int collect_producers(const struct task_spans *spans, struct producers *all)
+{
+	struct producer *p;
+	struct task_span *s;
+	size_t k;
+
+	for (s = spans->v; s < spans->v + spans->n; s++) {
+		for (k = 0; k < s->part->keys.n; k++) {
+			p = ARRAY_NEW(all);
+			if (!p)
+				return -ENOMEM;
+			*p = (struct producer){s->part->keys.v[k], s};
+		}
+	}
+	if (all->n)
+		qsort(all->v, all->n, sizeof(*all->v), by_key);
+	return 0;
+}
+
+static bool may_feed(const struct task_span *p, const struct task_span *consumer)
+{
+	if (p == consumer || !spans_share_scheduler(p, consumer) ||
+	    p->begin > consumer->begin + (span_kind(consumer) ? CLOCK_SECONDS : 0))
+		return false;
+	return !span_kind(consumer) || p->part->generation <= consumer->part->generation;
+}
+
+/* Spans are by begin, and so are the producers of a key: the last one that fits. */
+static struct task_span *producer_of(const struct producers *all, uint64_t key,
+				     const struct task_span *consumer)
+{
+	size_t from = 0, to = all->n, i;
+
+	while (from < to) {
+		i = from + (to - from) / 2;
+		if (all->v[i].key <= key)
+			from = i + 1;
+		else
+			to = i;
+	}
+	for (i = from; i > 0 && all->v[i - 1].key == key; i--) {
+		if (may_feed(all->v[i - 1].span, consumer))
+			return all->v[i - 1].span;
+	}
+	return NULL;
+}
+
+static void take(const struct model *m, const struct producers *all, struct task_span *consumer)
+{
+	struct task_span *p, *only = NULL;
+	bool several = false;
+	size_t i;
+
+	for (i = 0; i < consumer->part->consumed.n; i++) {
+		p = producer_of(all, consumer->part->consumed.v[i], consumer);
+		if (!p)
+			continue;
+		if (span_kind(consumer) == 'm') {
+			unite(m, p, consumer);
+		} else if (consumer->chunks) {
+			if (!p->taken && span_kind(p) == 's' && selection_joins(m, p->id, consumer->id))
+				consumer->scatter = p;
+			p->taken = true;
+		} else {
+			several |= only && span_leader(only) != span_leader(p);
+			only = p;
+		}
+	}
+	if (only && !several)
+		unite(m, only, consumer);
+}
+
+int spans_join(const struct model *m, struct task_spans *spans)
+{
+	struct producers all = {0};
+	struct task_span *s;
+	int rc = collect_producers(spans, &all);
+
+	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {
+		if (span_kind(s)) /* merges first: they say what one run is */
+			take(m, &all, s);
+	}
+	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {
+		if (!span_kind(s))
+			take(m, &all, s);
+	}
+	free(all.v);
+	return rc;
+}

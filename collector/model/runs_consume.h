@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * runs_consume.h - spans, or parts of them, that belong together because one consumes the other.
+ *
+ * Part of runs_build(). A merge belongs to the chunks and merges whose results it takes; what a
+ * chunk takes (the processor on its way) belongs to the first chunks that took it; other tasks
+ * belong to a run of coffea if all that they take of any is one run's. The producers of a key are
+ * those of the consumer's scheduler that began last before it.
+ */
+#ifndef COLLECTOR_RUNS_CONSUME_H
+#define COLLECTOR_RUNS_CONSUME_H
+
+#include "collector/model/runs.h"
+
+struct task_span {
+	const char *id;
+	const struct span_part *part;
+	const struct worker *worker; /* of the first attempt */
+	struct attempts attempts;    /* by begin; gone once a run has them */
+	bool chunks, preprocessing, claimed;
+	bool lambdas; /* and nothing else */
+	double begin, end;
+	struct task_span *leader;  /* of what belongs together, see span_leader() */
+	struct task_span *next;	   /* of the same leader, in a ring */
+	struct task_span *scatter; /* what these chunks were the first to take */
+	bool taken;		   /* is that of some */
+};
+
+struct task_spans { /* by begin */
+	struct task_span *v;
+	size_t n, cap;
+};
+
+/* Each span leads itself before, and is a ring. 0 or -ENOMEM. */
+int spans_join(const struct model *m, struct task_spans *spans);
+struct task_span *span_leader(struct task_span *s);
+/* 0: a whole span */
+char span_kind(const struct task_span *s);
+bool spans_share_scheduler(const struct task_span *a, const struct task_span *b);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * span_part.h - the part of a Dask span that one graph is, and what its tasks consume.
+ *
+ * Dask puts what all clients submit at the same time into one span, and keeps a task group in the
+ * span that had it first. So a worker names the span of a coffea task "SPAN.GENERATIONk": the
+ * scheduler's number of the graph, which is one for all that come within 100 ms, and what the task
+ * does: c a chunk (followed by a hash of its processor's key), p preprocessing (of the Client.map()),
+ * m a merge (of what it merges), s the processor on its way (of its key). Other tasks, tasks in a
+ * span that the user opened, and those of older agents have the plain id of the span.
+ *
+ * A part keeps the smallest key hashes of its tasks, and the smallest of those that its tasks
+ * consume. As each task names the smallest of its own, a consumer shares one with its producers.
+ */
+#ifndef COLLECTOR_SPAN_PART_H
+#define COLLECTOR_SPAN_PART_H
+
+#include "collector/model/model_table.h"
+#include "common/task.h"
+
+#define SMALLEST_MAX 32u
+
+struct model;
+
+struct smallest { /* in order */
+	uint64_t *v;
+	size_t n, cap;
+};
+
+struct span_part {
+	const char *name; /* as on the wire; interned, as `span` and `prefix` are */
+	const char *span; /* Dask's id */
+	char kind;	  /* 0: a whole span */
+	double generation;
+	const char *prefix;
+	bool prefixes; /* several */
+	struct smallest keys, consumed;
+	struct span_part *sibling; /* another one of that span */
+};
+
+/* A record that names its span, whether or not it is kept: 0 or -ENOMEM. */
+int span_part_feed(struct model *m, const struct task_record *r);
+/* NULL: no record named it. */
+const struct span_part *span_part_find(const struct model *m, const char *name);
+/* The first of Dask's span; NULL: none. */
+const struct span_part *span_part_first(const struct model *m, const char *span);
+/* Dask's id of a span as it is on the wire; interned. NULL for NULL. */
+const char *span_part_span(const struct model *m, const char *name);
+bool smallest_has(const struct smallest *s, uint64_t hash);
+void span_parts_release(struct model *m);
+
+#endif

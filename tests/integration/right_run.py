@@ -1,0 +1,139 @@
+"""Runner calls that say themselves what they were: the tasks that they submitted, when Dask ran them, chunks and events.
+
+    python right_run.py SCHEDULER USER CALLS FILE...     prints a JSON list, one object for each call
+"""
+
+import json
+import sys
+import threading
+import time
+import uuid
+
+import cloudpickle
+from coffea import processor
+from coffea.nanoevents import BaseSchema
+from distributed import Client
+from distributed.diagnostics.plugin import WorkerPlugin
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+class Executions(WorkerPlugin):
+    """The workers' own list of what ran: [key, start, stop, whether it ended well]. Kept for all clients. Dask's
+    startstops will not do: they are by a guess at the scheduler's clock."""
+
+    name = "executions"
+
+    def setup(self, worker):
+        self.began, self.ran = {}, []
+
+    def transition(self, key, start, finish, **kwargs):
+        if finish == "executing":
+            self.began[key] = time.time()
+        elif key in self.began and finish in ("memory", "error", "rescheduled"):
+            self.ran.append([str(key), self.began.pop(key), time.time(), finish == "memory"])
+
+
+def executions(client):
+    found = client.run(lambda dask_worker: dask_worker.plugins["executions"].ran)
+    return [row for rows in found.values() for row in rows]
+
+
+class Count(processor.ProcessorABC):
+    """Counts events. `user` makes it another processor for each user."""
+
+    def __init__(self, user="", fail=False, seconds=0.2):
+        self.user, self.fail, self.seconds = user, fail, seconds
+
+    def process(self, events):
+        if self.fail:
+            raise ValueError("as asked")
+        time.sleep(self.seconds)
+        return {"events": len(events)}
+
+    def postprocess(self, accumulator):
+        return accumulator
+
+
+class Other(Count):
+    """Another class, for another prefix."""
+
+
+class Watched:
+    """A client that remembers the keys which each of its threads submits."""
+
+    def __init__(self, client, before_merge=lambda: None):
+        self.client, self.local = client, threading.local()
+        self._map, self._submit = client.map, client.submit
+        client.map, client.submit = self.map, self.submit
+        self.before_merge = before_merge
+
+    def note(self, futures):
+        if hasattr(self.local, "keys"):
+            self.local.keys += [str(f.key) for f in futures]
+
+    def map(self, function, *args, **kwargs):
+        if type(function).__name__ == "_reduce":
+            self.before_merge()
+        futures = self._map(function, *args, **kwargs)
+        self.note(futures)
+        return futures
+
+    def submit(self, *args, **kwargs):
+        future = self._submit(*args, **kwargs)
+        self.note([future])
+        return future
+
+    def call(self, files, instance, chunksize=1000, **options):
+        """One Runner call; what it was by the client."""
+        self.local.keys = []
+        runner = processor.Runner(executor=processor.DaskExecutor(client=self.client, status=False, retries=0, **options),
+                                  schema=BaseSchema, chunksize=chunksize, savemetrics=True, metadata_cache={})
+        begin, error, out = time.time(), None, {"events": 0}
+        try:
+            out, _ = runner({"d": {"files": {str(f): "Events" for f in files}}}, processor_instance=instance)
+        except Exception as raised:
+            error = raised
+        return {"begin": begin, "end": time.time(), "keys": self.local.keys, "events": out["events"], "error": error,
+                "processor": type(instance).__name__}
+
+
+def settle(client, calls):
+    """To each call the executions of its keys within it: its tasks, chunks, and its time from first to last."""
+    ran = executions(client)
+    for call in calls:
+        keys = set(call.pop("keys"))
+        # what a failed call leaves to the scheduler still runs
+        end = call["end"] + (5 if call["error"] else 0)
+        mine = [r for r in ran if r[0] in keys and call["begin"] < r[1] < end]
+        assert mine, (call, sorted(keys)[:9], [r for r in ran if r[0] in keys], ran[-9:])
+        good = [r[0] for r in mine if r[3]]
+        call.update(tasks=len(good), chunks=sum(key.startswith(call["processor"]) for key in good),
+                    start=min(r[1] for r in mine), stop=max(r[2] for r in mine),
+                    error=str(call["error"]) if call["error"] else None)
+    return calls
+
+
+def warm_up():
+    import coffea.processor
+    import uproot  # noqa: F401
+
+
+def open_client(address):
+    """The first one of a scheduler brings the plugin."""
+    client = Client(address)
+    if not any(client.run(lambda dask_worker: "executions" in dask_worker.plugins).values()):
+        client.register_plugin(Executions())
+    return client
+
+
+def main(address, user, calls, *files):
+    client = open_client(address)
+    watched = Watched(client)
+    found = [watched.call(files, Count(f"{user} {uuid.uuid4()}" if user == "each" else user)) for _ in range(int(calls))]
+    print(json.dumps(settle(client, found)))
+    client.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,203 @@
+"""Which tasks make a run: each Runner call is one, by the client's and the scheduler's own account, whatever else runs."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import cluster
+import numpy as np
+import pytest
+import right_run
+import uproot
+from distributed import Client
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory, homes):
+    """Two schedulers with two workers each, and one collector."""
+    directory = tmp_path_factory.mktemp("two")
+    first, second = (cluster.Cluster(directory / name, homes) for name in ("first", "second"))
+    try:
+        first.start_collector()
+        second.target = first.target
+        for each in (first, second):
+            each.start_scheduler()
+        for each in (first, second, first, second):
+            each.start_worker(nthreads=2)
+        for each in (first, second):
+            each.client = Client(each.address)
+            each.client.wait_for_workers(2, timeout=120)
+            each.client.register_plugin(right_run.Executions())
+        for each in (first, second):  # imports take seconds, in which Dask's and our edges differ
+            each.client.run(right_run.warm_up)
+        yield first, second
+    finally:
+        for each in (first, second):
+            if getattr(each, "client", None):
+                each.client.close()
+            each.stop_workers()
+        second.stop()
+        first.stop()
+
+
+@pytest.fixture(scope="module")
+def files(disk):
+    """Small ones: what is tried is whose a task is."""
+    found = []
+    for i in range(4):
+        found.append(str(disk / f"right-{i}.root"))
+        with uproot.recreate(found[-1]) as out:
+            out.mktree("Events", {"x": "float64"})
+            out["Events"].extend({"x": np.arange(4000 + i, dtype="float64")})
+    return found
+
+
+def listed(procs):
+    done = procs.report("--list", "--json", "-")
+    return json.loads(done.stdout)["runs"] if done.returncode == 0 else []
+
+
+def of_kind(runs, since, kind="coffea"):
+    return [r for r in runs if r["kind"] == kind and r["start"] >= since]
+
+
+def same(run, call):
+    wall, truth = run["wall_time"], call["stop"] - call["start"]
+    events = call["events"] if call["chunks"] else None
+    return (run["num_tasks"], run["num_chunks"], run["total_events"]) == (call["tasks"], call["chunks"], events) and abs(wall - truth) <= 0.02 * truth + 0.05  # edges on a busy machine
+
+
+def told(procs, calls, since, seconds=20):
+    """The coffea runs since then, by start, once there is one for each call and all is there: else as it is."""
+    limit = time.monotonic() + seconds
+    while True:
+        runs = of_kind(listed(procs), since)
+        if (len(runs) == len(calls) and not any(r["running_attempts"] for r in runs)
+                and sum(r["num_attempts"] for r in runs) >= sum(c["tasks"] for c in calls)) or time.monotonic() > limit:
+            return runs
+        time.sleep(0.5)
+
+
+def check(procs, calls, since):
+    """Each call is a run with its own tasks, chunks, events and wall time; there is no other one."""
+    runs = told(procs, calls, since)
+    calls = sorted(calls, key=lambda c: c["start"])
+    text = "\n".join([*(f"run  {r['run']} {r['start']:.3f} wall {r['wall_time']:.3f} tasks {r['num_tasks']} chunks "
+                        f"{r['num_chunks']} events {r['total_events']}" for r in runs),
+                      *(f"call {c['start']:.3f} wall {c['stop'] - c['start']:.3f} tasks {c['tasks']} chunks {c['chunks']} "
+                        f"events {c['events']}" for c in calls)])
+    assert len(runs) == len(calls), text
+    left = list(runs)
+    for call in calls:
+        run = min(left, key=lambda r: (r["total_events"] != (call["events"] or None), abs(r["start"] - call["start"])))
+        left.remove(run)
+        assert abs(run["start"] - call["start"]) < 0.1 and same(run, call), text
+    return runs
+
+
+def test_four_users_on_two_clusters(two, files):
+    """Four processes at once, two on each scheduler, each with eight Runner calls."""
+    since = time.time()
+    users = [(each, subprocess.Popen([sys.executable, HERE / "right_run.py", each.address, str(i), "8", files[i]],
+                                     env=each.env, stdout=subprocess.PIPE, text=True))
+             for i, each in enumerate((*two, *two))]
+    calls = [(each, json.loads(p.communicate(timeout=200)[0])) for each, p in users]
+    assert [len(c) for _, c in calls] == [8] * 4
+    runs = check(two[0], [c for _, found in calls for c in found], since)
+
+
+    for run in runs[:3]:
+        report = two[0].report_json(run["run"])
+        mine = {t["worker"] for t in report["tasks"]}
+        assert {w["worker"] for w in report["workers"]} >= mine
+        assert report["metrics"]["num_workers"] == 2 if "num_workers" in report["metrics"] else len(report["workers"]) == 2
+        assert report["metrics"]["total_cores"] == pytest.approx(4, rel=0.02)
+
+
+def test_a_merge_that_is_late(two, files):
+    """The client is starved until Dask has closed the span of the chunks: the merge gets a span of its own."""
+    procs = two[0]
+    client = right_run.open_client(procs.address)
+
+    def spans_done():
+        def ask(dask_scheduler):
+            return all(s.done for s in dask_scheduler.extensions["spans"].root_spans)
+
+        cluster.wait_until(lambda: client.run_on_scheduler(ask), "Dask's spans to end")
+
+    since = time.time()
+    watched = right_run.Watched(client, before_merge=spans_done)
+    calls = right_run.settle(client, [watched.call(files[:1], right_run.Count("late"))])
+    client.close()
+    (run,) = check(procs, calls, since)
+    assert procs.report_json()["run"] == run["run"]
+
+
+def test_a_failed_call_that_is_kept(two, files):
+    """As a notebook does: the exception keeps the futures, and Dask puts what follows into their span."""
+    procs = two[0]
+    client = right_run.open_client(procs.address)
+    watched = right_run.Watched(client)
+    since = time.time()
+    calls = [watched.call(files[:1], instance) for instance in (
+        right_run.Count("kept", fail=True), right_run.Count("kept"), right_run.Count("kept again"),
+        right_run.Other("kept"), right_run.Other("kept again"))]
+    assert [bool(c["error"]) for c in calls] == [True, False, False, False, False]
+    keep = [c["error"] for c in calls]
+    cluster.wait_until(lambda: not client.run_on_scheduler(
+        lambda dask_scheduler: [ts for ts in dask_scheduler.tasks.values() if ts.state == "processing"]), "the last tasks")
+    right_run.settle(client, calls)
+    check(procs, calls, since)
+    assert keep[0] is not None
+    client.close()
+
+
+def test_two_threads_of_one_client(two, files):
+    procs = two[0]
+    client = right_run.open_client(procs.address)
+    watched = right_run.Watched(client)
+    since, calls = time.time(), []
+
+    def both(instance, files):
+        calls.extend(watched.call(files, instance) for _ in range(3))
+
+    threads = [threading.Thread(target=both, args=(right_run.Count(name), [file])) for name, file in zip("ab", files)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    right_run.settle(client, calls)
+    client.close()
+    check(procs, calls, since)
+
+
+def test_own_lambdas_before_and_beside(two, files):
+    procs = two[0]
+    client = right_run.open_client(procs.address)
+    watched = right_run.Watched(client)
+    since = time.time()
+    before = client.map(lambda x: x + 1, range(10), pure=False)
+    client.gather(before)
+    stop = threading.Event()
+
+    def beside():
+        while not stop.is_set():
+            client.gather(client.map(lambda x: time.sleep(0.01), range(2), pure=False))
+
+    thread = threading.Thread(target=beside)
+    thread.start()
+    try:
+        calls = [watched.call(files[:1], right_run.Count("lambdas")) for _ in range(2)]
+    finally:
+        stop.set()
+        thread.join()
+    right_run.settle(client, calls)
+    runs = check(procs, calls, since)
+    assert procs.report_json()["run"] == runs[-1]["run"]  # not a stray span of these
+    del before
+    client.close()

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_runs_consume.c - runs by scheduler, graph and what tasks consume; never by time alone. */
+#include "report_fixture.h"
+
+#include <math.h>
+
+#define CHUNK CREMA_TASK_CHUNK
+#define MERGE CREMA_TASK_MERGE
+#define PRE CREMA_TASK_PREPROCESSING
+#define SCATTER CREMA_TASK_SCATTER
+
+static uint64_t attempts; /* of all workers: each number once */
+
+/* A task of key `hash` that takes what has the key `consumes`; 0: nothing. */
+static void task(struct fixture *fx, int worker, const char *span, uint64_t flags, uint64_t hash,
+		 uint64_t consumes, int start_ms)
+{
+	struct task_record r = fx_record(++attempts, "key", span, flags, start_ms, start_ms + 50);
+
+	TASK_SET(&r, key_hash, hash);
+	TASK_SET(&r, consumes, consumes);
+	TASK_SET(&r, dataset, T("d"));
+	TASK_SET(&r, filename, T("f.root"));
+	fx_task(fx, worker, &r);
+}
+
+static struct run *run_of(struct fixture *fx, const char *span)
+{
+	size_t i, k;
+
+	for (i = 0; i < fx->runs.n; i++) {
+		for (k = 0; k < run_span_count(&fx->runs.v[i]); k++) {
+			if (run_span(&fx->runs.v[i], k) &&
+			    !strcmp(run_span(&fx->runs.v[i], k), span))
+				return &fx->runs.v[i];
+		}
+	}
+	return NULL;
+}
+
+static void test_a_merge_in_a_later_span(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "s1.2ca", CHUNK, 11, 0, 0);
+	task(fx, 1, "s1.2ca", CHUNK, 12, 0, 100);
+	task(fx, 1, "s2.3ma", MERGE, 30, 11, 15000);
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 1);
+	assert_int_equal(fx->runs.v[0].attempts.n, 3);
+	assert_int_equal(fx->runs.v[0].kind, RUN_COFFEA);
+	assert_true(fabs(fx->runs.v[0].wall - 15.05) < 1e-6);
+	fx_free(fx);
+}
+
+/* Dask keeps the groups of a failed call, and puts the calls after it into their span. */
+static void test_the_same_keys_again_in_one_span(void **state)
+{
+	struct fixture *fx = fx_new();
+	char span[32];
+	int i, n;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	for (i = 0; i < 3; i++) {
+		n = 4 * i;
+		snprintf(span, sizeof(span), "s1.%dca", n + 2);
+		task(fx, 1, span, CHUNK, 11, 5, 1000 * i);
+		task(fx, 1, span, CHUNK, 12, 5, 1000 * i + 100);
+		snprintf(span, sizeof(span), "s1.%dm", n + 3);
+		task(fx, 1, span, MERGE, 30, 11, 1000 * i + 200);
+		snprintf(span, sizeof(span), "s1.%dm", n + 4);
+		task(fx, 1, span, MERGE, 40, 30, 1000 * i + 300);
+	}
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 3);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(fx->runs.v[i].attempts.n, 4);
+		assert_true(fabs(fx->runs.v[i].wall - 0.35) < 1e-6);
+		/* the names that the wire has stay inside: Dask's own id is one */
+		assert_string_equal(span_part_span(&fx->m, fx->runs.v[i].spans[0]), "s1");
+	}
+	fx_free(fx);
+}
+
+/* More keys than are kept: the smallest of each merge is among those of its chunks. */
+static void test_many_chunks(void **state)
+{
+	struct fixture *fx = fx_new();
+	uint64_t key[400], least;
+	int i, k;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	for (i = 0; i < 400; i++) {
+		key[i] = hash_pair((uint64_t)i, 77);
+		task(fx, 1, i < 200 ? "s.1ca" : "s.1cb", CHUNK, key[i], 5, i);
+	}
+	for (i = 0; i < 400; i += 20) {
+		least = key[i];
+		for (k = i; k < i + 20; k++)
+			least = key[k] < least ? key[k] : least;
+		task(fx, 1, i < 200 ? "t.2ma" : "t.2mb", MERGE, 1000 + (uint64_t)i, least, 1000 + i);
+	}
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 2);
+	assert_int_equal(fx->runs.v[0].attempts.n, 210);
+	assert_int_equal(fx->runs.v[1].attempts.n, 210);
+	fx_free(fx);
+}
+
+static void test_the_processor_goes_to_who_took_it_first(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	r = fx_record(++attempts, "lambda-1", "s1", 0, 0, 10); /* the user's own */
+	TASK_SET(&r, prefix, T("lambda"));
+	TASK_SET(&r, consumes, 0);
+	fx_task(fx, 1, &r);
+	task(fx, 1, "s1.1s5", SCATTER, 5, 0, 20);
+	task(fx, 1, "s1.1c5", CHUNK, 11, 5, 100);
+	task(fx, 1, "s1.9c5", CHUNK, 12, 5, 500);
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 3);
+	assert_int_equal(run_of(fx, "s1.1c5")->attempts.n, 2);
+	assert_string_equal(run_of(fx, "s1.1c5")->spans[2], "s1.1s5");
+	assert_int_equal(run_of(fx, "s1.9c5")->attempts.n, 1);
+	assert_int_equal(run_of(fx, "s1")->kind, RUN_OTHER);
+	fx_free(fx);
+}
+
+static void test_schedulers_do_not_mix(void **state)
+{
+	static const char *const stacks[] = {
+		"{\"scheduler\": \"tcp://a:8786\"}",
+		"{\"scheduler\": \"tcp://b:8786\"}",
+		"{\"scheduler\": \"tcp://b:8786\"}",
+	};
+	struct fixture *fx = fx_new();
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		fx_hello(fx, i + 1, stacks[i]);
+	task(fx, 1, "a0.1p", PRE, 1, 0, 0);
+	task(fx, 1, "a1.2c5", CHUNK, 11, 5, 200);
+	task(fx, 2, "b1.2c5", CHUNK, 11, 5, 210); /* the same keys at the same time */
+	task(fx, 2, "b1.3m", MERGE, 30, 11, 300);
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 2);
+	assert_int_equal(run_of(fx, "a1.2c5")->attempts.n, 2);
+	assert_int_equal(run_of(fx, "b1.2c5")->attempts.n, 2);
+	assert_null(run_of(fx, "b1.2c5")->spans[1]);
+	assert_int_equal(run_of(fx, "a1.2c5")->workers.n, 1);
+	assert_int_equal(run_of(fx, "b1.2c5")->workers.n, 2); /* also the idle one */
+	fx_free(fx);
+}
+
+/* The hosts' own addresses are the same on each of them; a process may serve two schedulers. */
+static void test_whose_scheduler(void **state)
+{
+	struct worker a = {.host = "x", .scheduler = "tcp://127.0.0.1:8786"}, b = a, c = a, d = a;
+
+	(void)state;
+	c.host = "y";
+	d.scheduler = "tcp://127.0.0.1:9999";
+	assert_true(workers_share_scheduler(&a, &b));
+	assert_false(workers_share_scheduler(&a, &c));
+	assert_false(workers_share_scheduler(&a, &d));
+	d.schedulers = true;
+	assert_true(workers_share_scheduler(&a, &d));
+	a.scheduler = c.scheduler = "tcp://node:8786";
+	assert_true(workers_share_scheduler(&a, &c));
+}
+
+/* The metadata must be there before the chunks are submitted. */
+static void test_preprocessing_that_had_ended(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "s.1pa", PRE, 1, 0, 0);
+	task(fx, 1, "s.2pb", PRE, 2, 0, 90);
+	task(fx, 1, "s.3c5", CHUNK, 11, 5, 100);
+	task(fx, 1, "s.4c5", CHUNK, 12, 5, 200);
+	fx_runs(fx);
+	assert_string_equal(run_of(fx, "s.3c5")->spans[1], "s.1pa");
+	assert_string_equal(run_of(fx, "s.4c5")->spans[1], "s.2pb");
+	fx_free(fx);
+}
+
+static void test_last_is_the_analysis(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct run *last;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "s1.1c5", CHUNK, 11, 5, 0);
+	task(fx, 1, "s2", 0, 20, 0, 1000);
+	fx_runs(fx);
+	last = runs_find(&fx->runs, NULL);
+	assert_int_equal(last->kind, RUN_COFFEA);
+	runs_tell_others(&fx->runs, last);
+	assert_int_equal(last->others.n, 1);
+	assert_string_equal(last->others.ids[0], run_of(fx, "s2")->id);
+	fx_free(fx);
+
+	fx = fx_new(); /* long after it, other work is what was asked for */
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "s1.1c5", CHUNK, 11, 5, 0);
+	task(fx, 1, "s2", 0, 20, 0, 100000);
+	task(fx, 1, "s3", 0, 21, 0, 101000);
+	task(fx, 1, "s4", 0, 22, 0, 102000);
+	fx_runs(fx);
+	last = runs_find(&fx->runs, NULL);
+	assert_ptr_equal(last, run_of(fx, "s4"));
+	runs_tell_others(&fx->runs, last);
+	assert_int_equal(last->others.n, 2); /* a loop of submits: each had a span of its own */
+	fx_free(fx);
+}
+
+static void test_numbers_of_a_span_that_is_shared(void **state)
+{
+	struct fixture *fx = fx_new();
+	const char *span, *chunks, *merges;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "s1.1c5", CHUNK, 11, 5, 0);
+	task(fx, 1, "s1.2c6", CHUNK, 12, 6, 10);
+	task(fx, 1, "s3.3c7", CHUNK, 13, 7, 20);
+	fx_runs(fx);
+	span = model_text(&fx->m, T("s1"));
+	chunks = model_text(&fx->m, T("task"));
+	merges = model_text(&fx->m, T("reduce"));
+	assert_int_equal(run_digest(run_of(fx, "s1.1c5"), span, chunks), DIGEST_SHARED);
+	assert_int_equal(run_digest(run_of(fx, "s1.1c5"), span, merges), DIGEST_OWN);
+	assert_int_equal(run_digest(run_of(fx, "s3.3c7"), span, chunks), DIGEST_OTHER);
+	assert_int_equal(run_digest(run_of(fx, "s3.3c7"), model_text(&fx->m, T("s3")), chunks),
+			 DIGEST_OWN);
+	fx_free(fx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_merge_in_a_later_span),
+		cmocka_unit_test(test_the_same_keys_again_in_one_span),
+		cmocka_unit_test(test_many_chunks),
+		cmocka_unit_test(test_the_processor_goes_to_who_took_it_first),
+		cmocka_unit_test(test_schedulers_do_not_mix),
+		cmocka_unit_test(test_whose_scheduler),
+		cmocka_unit_test(test_preprocessing_that_had_ended),
+		cmocka_unit_test(test_last_is_the_analysis),
+		cmocka_unit_test(test_numbers_of_a_span_that_is_shared),
+	};
+
+	return cmocka_run_group_tests_name("runs by what tasks consume", tests, NULL, NULL);
+}
