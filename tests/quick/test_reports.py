@@ -75,6 +75,9 @@ def fill(journal):
         journal.message([10, at(500 + 1000 * p), json.dumps(probe)], WORKERS[0])
         journal.message([8, {"boot_ns": at(600 + 1000 * p), "rss_bytes": 10**6 + 5000 * p, "cpu_percent": 50.5 + p, "threads": 9,
                              "tasks_running": 1}], WORKERS[0])
+    for k, worker in enumerate(WORKERS):
+        digests = [["execute", SPAN, "work", "thread-cpu", "seconds", 1.5 + k], ["get-data", None, None, "network", "bytes", 70 + k]]
+        journal.message([10, at(3500 + k), json.dumps({"digests": digests})], worker)
     first = WORKERS[0]
     journal.message([12, {"path": "/data/a.root", "name": "a", "span": SPAN, "kind": "data", "storage": "exact", "filesystem": "ext4",
                           **FILE, **FILE_TIMES}], first)
@@ -238,6 +241,8 @@ def test_sums_of_tasks(made):
     assert (metrics["total_events"], metrics["num_chunks"], metrics["num_tasks"]) == (406, 4, 4)
     assert metrics["total_bytes_read_coffea"] == sum(task_values(i)["coffea_bytesread"] for i in range(4))
     assert metrics["wall_time"] == pytest.approx(3.95, abs=1e-5)
+    grown = [task_values(i)["rss_stop_bytes"] - task_values(i)["rss_start_bytes"] for i in range(4)]
+    assert metrics["memory_per_event_bytes"] == pytest.approx(sum(g / task_values(i)["events"] for i, g in enumerate(grown)) / 4)
     assert metrics["waste"]["erred"] == pytest.approx(of_tasks([9], metrics["waste"]["erred"], attempts=1, wall_seconds=0.05))
 
 
@@ -285,7 +290,26 @@ def test_tracking(made):
         assert times == pytest.approx([offset, 1 + offset, 2 + offset], abs=1e-5)
     seen = next(points for points in found["worker_last_seen"].values() if points)
     assert [point["last_seen"] for point in seen] == [point["timestamp"] for point in seen]
-    assert len(seen) == 3
+    assert len(seen) == 4
+
+
+def test_trees_of_metrics(made):
+    """Metrics that are no single number."""
+    metrics, first = made.json["metrics"], [p["cpu_percent"] for p in made.json["metrics"]["worker_cpu_occupancy"]["tcp://w0:1"]]
+    assert (metrics["columns"], metrics["processor_prefixes"]) == (["x", "y"], ["work"])
+    assert first == [50.5, 51.5, 52.5]
+    assert metrics["avg_worker_cpu_percent"] == pytest.approx(51.5)
+    assert metrics["span_metrics"] == [["execute", "work", "thread-cpu", "seconds", 1.5 + 2.5]]
+    assert metrics["per_task_metrics"] == {"work": {"thread-cpu": {"seconds": 1.5 + 2.5}}}
+    lost = task_values(9)
+    cpu = (lost["cpu_ns"] + lost["pool_cpu_ns"]) / 1e9
+    assert metrics["overhead_classes"]["repeated_work"] == pytest.approx({"attempts": 1, "wall_seconds": 0.05, "cpu_seconds": cpu})
+    # of the limit that the worker told last before; the other one has told no memory
+    percent = [100 * memory / limit for memory, limit in ((10**6, 9_000_000), (1_005_000, 9_000_001), (1_010_000, 9_000_002))]
+    assert [p["percent"] for p in metrics["memory_utilization_percent"]][:3] == pytest.approx(percent)
+    # two of the worker's threads had a task, of as many as it told
+    assert [p["percent"] for p in metrics["cpu_utilization_percent"]][:3] == pytest.approx([50, 200 / 3, 75])
+    assert "around process()" in metrics["measurement_points"] and "from its start to its result" in metrics["measurement_points"]
 
 
 @pytest.mark.parametrize("table", [t for t in tables.TABLES])
