@@ -267,7 +267,8 @@ def execute_async(worker, key, task):
 def test_async_tasks(probe, good):
     worker = make_worker(1)
     probe.start(worker)
-    execute_async(worker, "of-caller", Thing(good=good, key="of-task"))
+    message = execute_async(worker, "of-caller", Thing(good=good, key="of-task"))
+    assert message == {"op": "task-finished" if good else "task-erred"}  # Dask gets what it would have got
     execute_async(worker, "of-caller", Thing(good=good))
     assert probe.shim.begun == [(1, "of-task", worker), (1, "of-caller", worker)]
     assert probe.shim.ended == [("mark 1", good), ("mark 2", good)]
@@ -295,7 +296,7 @@ def test_methods_of_actors(probe):
     worker.state.actors["Counter-1"] = actor
     probe.start(worker)
     execute = worker.handlers["actor_execute"]
-    asyncio.run(execute(actor="Counter-1", function="quick"))  # in a thread: the task edges see it
+    assert asyncio.run(execute(actor="Counter-1", function="quick")) is answer  # in a thread: the task edges see it
     asyncio.run(execute(actor="Counter-1", function="waits"))
     asyncio.run(execute(actor="Counter-1", function="quick", kwargs={"separate_thread": False}))
     asyncio.run(execute(actor="nobody", function="quick"))
@@ -315,7 +316,7 @@ def test_tasks_of_other_executors(probe):
     def execute(self, key, function):
         return loop.run_in_executor("pool", function, 1, 2)
 
-    execute(worker, "any", print)
+    assert isinstance(execute(worker, "any", print), Future)
     assert not probe.shim.begun
     futures = [execute(worker, "k", module._run_task_simple) for _ in range(5)]
     assert probe.shim.begun == [(4, "k", worker)] * 5

@@ -101,6 +101,7 @@ static void edges_are_when_it_ran(void **state)
 	clock_gettime(CLOCK_BOOTTIME, &b);
 	assert_in_range(t->start_mono_ns, mono, harness_now_ns());
 	assert_in_range(t->stop_mono_ns, t->start_mono_ns + 2000000, harness_now_ns());
+	assert_true(t->stop_boot_ns >= t->start_boot_ns + 2000000);
 	assert_in_range(t->start_boot_ns, (uint64_t)a.tv_sec * 1000000000u + (uint64_t)a.tv_nsec,
 			t->stop_boot_ns - 2000000);
 	assert_true(t->stop_boot_ns <= (uint64_t)b.tv_sec * 1000000000u + (uint64_t)b.tv_nsec);
