@@ -78,9 +78,9 @@ def submit(procs, client, name, function, *args, count=1, **options):
     """Runs one function in a span of its own; returns (its result, the attempts in the run's JSON)."""
     from distributed import span
 
-    with span(name):
+    with span(name) as own:
         result = client.submit(function, *args, pure=False, key=unique(name), **options).result(timeout=300)
-    report = settled(procs, lambda r: len(tasks_of(r, name)) >= count)
+    report = settled(procs, lambda r: len(tasks_of(r, name)) >= count, run=own)
     return result, tasks_of(report, name)
 
 

@@ -4,7 +4,7 @@
 import jobs
 import parquet_pages
 import pytest
-from accuracy import MINCORE, STRACE
+from accuracy import MINCORE, RUSAGE, STRACE
 from distributed import span
 
 import cold
@@ -93,10 +93,12 @@ def test_reads_and_threads(shared, files, warmed, cell, use_threads, api):
     path = files["zstd"]
     name = f"Parquet, pyarrow {api}, {'its threads' if use_threads else 'one thread'}"
     cold.drop(path)
+    charged = shared.charged()
     task, reads, loose, _ = run(shared, f"parquet_{api}_{use_threads}".lower(), path, use_threads, api)
     cell("read_bytes", name, STRACE, reads["bytes"], task["read_bytes"])
     cell("read_calls", name, STRACE, reads["calls"], task["read_calls"])
-    cell("storage_read_bytes", f"{name}, cold", MINCORE, cold.resident_bytes(path), task["storage_read_bytes"])
+    cell("storage_read_bytes", f"{name}, cold", f"{MINCORE} .. {RUSAGE}", (cold.resident_bytes(path), shared.charged() - charged),
+         task["storage_read_bytes"])
     for unit, value in truth_of(path).items():
         cell(f"decompress_{unit}", f"{name}, task + unattributed", PAGES, value,
              task[f"decompress_{unit}"] + loose[f"decompress_{unit}"])

@@ -41,34 +41,31 @@ def test_row_035(demo):
     assert set(series(demo, "worker_cores", "cores")) == {1}
 
 
-def test_row_036(demo):
+def test_active_are_those_that_execute_and_more(demo):
     active = demo.json["tracking_data"]["worker_active_tasks"]
     for worker, points in demo.json["tracking_data"]["worker_executing"].items():
         assert all(a["active_tasks"] >= e["executing"] for a, e in zip(active[worker], points, strict=True))
     assert "worker_active_tasks" in demo.json["tracking_data"]["estimated"]
 
 
-def test_row_037(demo):
-    assert set(series(demo, "worker_executing", "executing")) <= {0, 1}  # one thread each
-
-
-def test_row_038(demo):
+def test_series_of_one_thread(demo):
+    """Beside real coffea; their values are those of test_rows_worker.py."""
+    assert set(series(demo, "worker_executing", "executing")) <= {0, 1}
     assert min(series(demo, "worker_nbytes", "nbytes")) >= 0
-
-
-def test_row_039(demo):
     assert min(series(demo, "worker_occupancy", "occupancy")) >= 0
     assert "worker_occupancy" in demo.json["tracking_data"]["estimated"]
-
-
-def test_row_040(demo):
     for seen in series(demo, "worker_last_seen", "last_seen"):
         assert datetime.datetime.fromisoformat(seen).utcoffset() == datetime.timedelta(0)
 
 
-def test_row_041(demo):
+def test_row_041(demo, shared):
+    """Each series has the workers that the scheduler has."""
+    workers = set(shared.client.scheduler_info()["workers"])
     assert demo.json["metrics"]["track_workers"] is True
-    assert isinstance(demo.json["tracking_data"], dict)
+    of_workers = [found for name, found in demo.json["tracking_data"].items() if name.startswith("worker_") and name != "worker_counts"]
+    assert len(of_workers) >= 8
+    for found in of_workers:
+        assert set(found) == workers
 
 
 def test_row_045(demo):
@@ -93,16 +90,11 @@ def test_row_048(demo):
         assert 0 < chunk["processing_time_seconds"] == chunk["coffea_processtime_seconds"] < chunk["wall_seconds"]
 
 
-def test_row_049(demo):
-    assert all(chunk["memory_start_gb"] == chunk["rss_start_bytes"] / 1e9 for chunk in demo.json["chunks"])
-
-
-def test_row_050(demo):
-    assert all(chunk["memory_end_gb"] == chunk["rss_stop_bytes"] / 1e9 for chunk in demo.json["chunks"])
-
-
-def test_row_051(demo):
+def test_memory_of_chunks_is_that_of_their_tasks(demo):
+    """Whose values are those of test_rows_worker.py."""
     for chunk in demo.json["chunks"]:
+        assert chunk["memory_start_gb"] == chunk["rss_start_bytes"] / 1e9
+        assert chunk["memory_end_gb"] == chunk["rss_stop_bytes"] / 1e9
         assert chunk["memory_delta_gb"] == pytest.approx(chunk["memory_end_gb"] - chunk["memory_start_gb"], abs=1e-12)
 
 
@@ -142,14 +134,24 @@ def page(demo, shared, tmp_path_factory):
     return path.read_text()
 
 
-def test_row_121(page):
-    """One file: nothing is loaded from anywhere."""
+def data_of(page):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1))
+
+
+def test_row_121(demo, page):
+    """One file: nothing is loaded from anywhere, and it has coffea's numbers."""
+    found = {metric["id"]: metric.get("value") for metric in data_of(page)["metrics"]}
+    assert (found["total_events"], found["num_chunks"]) == (demo.coffea["entries"], demo.coffea["chunks"])
+    assert found["total_bytes_read_coffea"] == demo.coffea["bytesread"]
     assert page.startswith("<!doctype html>")
     assert re.findall(r"<(?:script|img|iframe)[^>]*\ssrc=|<link[^>]*\shref=(?!.?data:)|@import|url\((?!.?data:)", page) == []
 
 
-def test_row_134(page):
-    """Dask's performance report lacks the workers; this one has a panel of them."""
+def test_row_134(demo, shared, page):
+    """Dask's performance report lacks the workers; this one has a panel of them, with their parts of coffea's events."""
+    rows = data_of(page)["balance"]["rows"]
+    assert {row["worker"] for row in rows} == set(shared.client.scheduler_info()["workers"])
+    assert sum(row["events"] for row in rows) == demo.coffea["entries"]
     for panel in ("balance", "stream", "memory", "levels"):
         assert f'id: "{panel}"' in page
 

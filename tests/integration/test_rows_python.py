@@ -1,6 +1,8 @@
 """Rows of tests/checklist.txt about roastcoffea's calls, at one measured run of real coffea; each by its number."""
 
+import json
 import sys
+import time
 
 import cluster
 import jobs
@@ -31,9 +33,11 @@ def measured(tmp_path_factory, homes):
         procs.start_worker()
         with Client(procs.address) as client:
             client.wait_for_workers(1, timeout=120)
+            found.begin = time.time()
             with crema.MetricsCollector(client, processor_instance=processor, dir=procs.journal) as found.collector:
                 found.output, found.report = jobs.run_coffea(client, [make_data.files(ROOT / "data")["zlib"]],
                                                              processor_instance=processor)
+            found.end = time.time()
             found.own = {"zlib": {"entries": 200_000, "duration": 1.0, "performance_counters": {"num_requested_bytes": 5}}}
             found.collector.set_coffea_report(found.report, custom_metrics=found.own)
             found.metrics = found.collector.get_metrics()
@@ -116,7 +120,11 @@ def test_row_108(measured, capsys):
 def test_row_109(measured, tmp_path):
     folder = measured.collector.save_measurement(tmp_path, "mine")
     assert folder == tmp_path / "mine"
-    assert {"metrics.json", "start_end_time.txt"} <= {file.name for file in folder.iterdir()}
+    saved = json.loads((folder / "metrics.json").read_text())
+    assert (saved["total_events"], saved["num_chunks"]) == (measured.report["entries"], measured.report["chunks"])
+    start, stop = map(float, (folder / "start_end_time.txt").read_text().split(","))
+    assert measured.begin - 0.001 <= start < stop <= measured.end + 0.001  # the test's clock
+    assert stop - start == pytest.approx(measured.collector.t_end - measured.collector.t_start, abs=1e-6)
 
 
 def test_row_110(measured, tmp_path):
@@ -129,3 +137,4 @@ def test_row_130(measured):
     collector = crema.measure()
     collector.set_coffea_report((measured.output, measured.report))
     assert collector.coffea_report is measured.report
+    assert (measured.report["entries"], measured.report["chunks"]) == (200_000, 4)

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -14,7 +15,7 @@ import direct
 import jobs
 import pytest
 import strace_reads
-from accuracy import LOCKED, STRACE, not_tried
+from accuracy import LOCKED, RUSAGE, STRACE, not_tried
 from distributed import Client, span
 
 MB = 1 << 20
@@ -109,18 +110,19 @@ def test_two_tasks_beside_each_other(new_cluster, cold_file, tmp_path, cell):
 
 
 def test_partial_reader(shared, cold_file, cell):
-    """At least the pages of its ranges; at most those that the kernel's read-ahead added."""
+    """At least the pages of its ranges; at most what the kernel charged, which has its read-ahead."""
     path = cold_file("partial", 32 * MB)
     ranges = [(10_000, 5_000), (9 * MB + 7, 300_000), (20 * MB, 4096)]
     pages = {p for start, length in ranges for p in range(start // cold.PAGE, (start + length - 1) // cold.PAGE + 1)}
+    charged = shared.charged()
     with span("partial"):
         future = shared.client.submit(jobs.read_ranges, path, ranges, key=jobs.unique("partial"))
         assert future.result(timeout=60) == sum(length for _, length in ranges)
-    in_cache = cold.resident_bytes(path)
+    charged = shared.charged() - charged
     found = shared.settled(lambda r: jobs.tasks_of(r, "partial"))
     (task,) = jobs.tasks_of(found, "partial")
-    cell("storage_read_bytes", "partial reader", "pages of its ranges .. those and what read-ahead brought (mincore)",
-         (len(pages) * cold.PAGE, in_cache), task["storage_read_bytes"])
+    cell("storage_read_bytes", "partial reader", f"pages of its ranges .. {RUSAGE}",
+         (len(pages) * cold.PAGE, charged), task["storage_read_bytes"])
     cell("read_bytes", "partial reader", "sum of its ranges", sum(length for _, length in ranges), task["read_bytes"])
 
 
@@ -134,6 +136,11 @@ def test_direct_reader(shared, cold_file, cell):
     cell("read_bytes", "one task reads with O_DIRECT", SIZE, size, task["read_bytes"])
 
 
+def charged_to(pid):
+    """Bytes from storage that the kernel has charged a process with, which may be about to die."""
+    return int(re.search(r"^read_bytes: (\d+)", Path(f"/proc/{pid}/io").read_text(), re.M).group(1))
+
+
 def test_killed_cold_reader(new_cluster, cold_file, tmp_path, cell):
     """What was counted until SIGKILL stays: reads to one call, storage to the last sample."""
     procs, path, marker, step = new_cluster(), cold_file("killed", 192 * MB), tmp_path / "marker", 64 * 1024
@@ -143,6 +150,7 @@ def test_killed_cold_reader(new_cluster, cold_file, tmp_path, cell):
     with Client(procs.address) as client:
         client.wait_for_workers(1, timeout=120)
         (pid,) = client.run(os.getpid).values()
+        before = charged_to(pid)
         with span("killed-cold"):
             future = client.submit(jobs.read_slowly_once, path, step, str(marker), key=jobs.unique("killed-cold"))
             while not marker.exists():
@@ -150,8 +158,9 @@ def test_killed_cold_reader(new_cluster, cold_file, tmp_path, cell):
             time.sleep(0.5)
             sampled = cold.resident_bytes(path)
             time.sleep(2)
+            os.kill(pid, signal.SIGSTOP)
+            charged = charged_to(pid) - before
             os.kill(pid, signal.SIGKILL)
-            in_cache = cold.resident_bytes(path)
             assert future.result(timeout=120) == 0
         found = jobs.settled(procs, lambda r: len(jobs.tasks_of(r, "killed-cold")) >= 2)
     task = min(jobs.tasks_of(found, "killed-cold"), key=lambda t: t["start"])
@@ -163,8 +172,8 @@ def test_killed_cold_reader(new_cluster, cold_file, tmp_path, cell):
     cell("killed", "read_calls", how, truth["calls"], task["read_calls"], 1)
     # The kernel's charge within a task is sampled: at least this, and the exact sum is unknown.
     assert task["storage_read_bytes"] is None
-    cell("killed", "storage_known_bytes", "pages in the page cache 2 s before the kill .. at the kill (mincore)",
-         (sampled, in_cache), task["storage_known_bytes"])
+    cell("killed", "storage_known_bytes", "pages in the page cache 2 s before the kill (mincore) .. read_bytes in /proc/PID/io at the kill",
+         (sampled, charged), task["storage_known_bytes"])
 
 
 # --- other file systems. Only that of /dev/shm is there without mounting.

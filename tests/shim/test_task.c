@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void slot_goes_through_its_states(void **state)
@@ -25,6 +27,108 @@ static void slot_goes_through_its_states(void **state)
 	assert_true(t->stop_mono_ns >= t->start_mono_ns);
 	assert_true(t->rss_start_bytes > 0);
 	harness_free(&h);
+}
+
+/* Resident memory, read as anybody would. */
+static uint64_t rss_bytes(void)
+{
+	unsigned long size, pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu %lu", &size, &pages), 2);
+	fclose(f);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void assert_close(uint64_t got, uint64_t truth)
+{
+	const uint64_t slack = 4 << 20; /* what reading it takes */
+
+	assert_in_range(got, truth > slack ? truth - slack : 0, truth + slack);
+}
+
+/* 64 MiB stay, 128 MiB more come and go within the task. */
+static void memory_is_what_the_kernel_says(void **state)
+{
+	const size_t stays = 64u << 20, goes = 128u << 20;
+	struct rusage usage;
+	uint64_t before = rss_bytes(), after;
+	struct harness_task h = harness_begin();
+	struct crema_task *t = task_slot(h.owner);
+	char *kept, *gone;
+
+	(void)state;
+	assert_close(t->rss_start_bytes, before);
+	kept = mmap(NULL, stays, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	gone = mmap(NULL, goes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(kept != MAP_FAILED && gone != MAP_FAILED);
+	memset(kept, 1, stays);
+	memset(gone, 1, goes);
+	munmap(gone, goes);
+	after = rss_bytes();
+	t = harness_end(&h);
+	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+	assert_close(after, before + stays);
+	assert_close(t->rss_stop_bytes, after);
+	assert_close(t->rss_peak_bytes, (uint64_t)usage.ru_maxrss * 1024);
+	assert_true(t->rss_peak_bytes >= before + stays + goes - (4 << 20));
+	assert_int_equal(t->known & (CREMA_KNOWN_RSS_START | CREMA_KNOWN_RSS_STOP |
+				     CREMA_KNOWN_RSS_PEAK),
+			 CREMA_KNOWN_RSS_START | CREMA_KNOWN_RSS_STOP | CREMA_KNOWN_RSS_PEAK);
+	munmap(kept, stays);
+	harness_free(&h);
+	/* the next one has no new peak: only its process's is known */
+	h = harness_begin();
+	t = harness_end(&h);
+	assert_int_equal(t->known & CREMA_KNOWN_RSS_PEAK, 0);
+	harness_free(&h);
+}
+
+/* The task's clocks are those of the caller, around it. */
+static void edges_are_when_it_ran(void **state)
+{
+	struct timespec a, b;
+	struct harness_task h;
+	struct crema_task *t;
+	uint64_t mono = harness_now_ns();
+
+	(void)state;
+	clock_gettime(CLOCK_BOOTTIME, &a);
+	h = harness_begin();
+	harness_spin(2000000);
+	t = harness_end(&h);
+	clock_gettime(CLOCK_BOOTTIME, &b);
+	assert_in_range(t->start_mono_ns, mono, harness_now_ns());
+	assert_in_range(t->stop_mono_ns, t->start_mono_ns + 2000000, harness_now_ns());
+	assert_true(t->stop_boot_ns >= t->start_boot_ns + 2000000);
+	assert_in_range(t->start_boot_ns, (uint64_t)a.tv_sec * 1000000000u + (uint64_t)a.tv_nsec,
+			t->stop_boot_ns - 2000000);
+	assert_true(t->stop_boot_ns <= (uint64_t)b.tv_sec * 1000000000u + (uint64_t)b.tv_nsec);
+	assert_int_equal(t->tid, (uint32_t)gettid());
+	harness_free(&h);
+}
+
+/* Attempts and those of a thread are numbered, and started and done ones are counted. */
+static void tasks_are_numbered_and_counted(void **state)
+{
+	uint64_t started = crema_shm->totals.tasks_started, done = crema_shm->totals.tasks_done;
+	struct harness_task a = harness_begin(), b;
+	struct crema_task *first = task_slot(a.owner), *second;
+
+	(void)state;
+	assert_int_equal(crema_shm->totals.tasks_started, started + 1);
+	assert_int_equal(crema_shm->totals.tasks_done, done);
+	harness_end(&a);
+	b = harness_begin();
+	second = task_slot(b.owner);
+	assert_int_equal(second->attempt, first->attempt + 1);
+	assert_int_equal(second->thread_sequence, first->thread_sequence + 1);
+	harness_end(&b);
+	assert_int_equal(crema_shm->totals.tasks_started, started + 2);
+	assert_int_equal(crema_shm->totals.tasks_done, done + 2);
+	harness_free(&a);
+	harness_free(&b);
 }
 
 static void references_keep_a_slot(void **state)
@@ -226,6 +330,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slot_goes_through_its_states),
+		cmocka_unit_test(memory_is_what_the_kernel_says),
+		cmocka_unit_test(edges_are_when_it_ran),
+		cmocka_unit_test(tasks_are_numbered_and_counted),
 		cmocka_unit_test(references_keep_a_slot),
 		cmocka_unit_test(a_full_table_refuses_and_totals_stay_exact),
 		cmocka_unit_test(late_work_is_credited_and_marked),

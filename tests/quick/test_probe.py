@@ -1,0 +1,351 @@
+"""shim/probe.py beside Workers made by hand, whose every number is different: what it says is what they have."""
+
+import asyncio
+import json
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "shim" / "probe.py"
+
+
+class Callback:
+    def __init__(self, function, milliseconds):
+        self.function, self.milliseconds, self.running = function, milliseconds, False
+
+    def start(self):
+        self.running = True
+
+    def stop(self):
+        self.running = False
+
+
+class TCP:
+    def __init__(self, stream, *args):
+        self.stream, self.args = stream, args
+
+
+class Shim:
+    """What the shim gives to the probe, written down."""
+
+    def __init__(self):
+        self.put, self.begun, self.ended, self.comms, self.notes = [], [], [], [], []
+
+    def begin(self, *what):
+        self.begun.append(what)
+        return f"mark {len(self.begun)}"
+
+
+async def run_async(task, *args):
+    return {"op": "task-finished" if task.good else "task-erred"}
+
+
+@pytest.fixture
+def probe(monkeypatch):
+    """The probe's globals in a process that has Dask's modules; `shim` is what it called."""
+    for name in ("tornado", "tornado.ioloop", "distributed", "distributed.worker", "distributed.comm", "distributed.comm.tcp"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    sys.modules["tornado.ioloop"].PeriodicCallback = Callback
+    worker = sys.modules["distributed.worker"]
+    worker._run_task_async, worker._run_task_simple = run_async, object()
+    worker.iscoroutinefunction, worker.key_split = asyncio.iscoroutinefunction, lambda key: key.split("-")[0]
+    monkeypatch.setattr(TCP, "__init__", TCP.__init__)
+    sys.modules["distributed.comm.tcp"].TCP = TCP
+    shim = Shim()
+    names = {"_put": lambda *what: shim.put.append(what), "_ASYNC": 1, "_ACTOR": 2, "_ELSEWHERE": 4, "_task_begin": shim.begin,
+             "_task_end": lambda *what: shim.ended.append(what), "_comm": shim.comms.append, "_note": shim.notes.append}
+    exec(compile(SOURCE.read_text(), "probe.py", "exec"), names)
+    return types.SimpleNamespace(shim=shim, **{k: v for k, v in names.items() if not k.startswith("__")})
+
+
+class Loop:
+    def __init__(self):
+        self.calls = []
+
+    def run_in_executor(self, executor, function, *args):
+        self.calls.append((executor, function, args))
+        return Future()
+
+
+class Future:
+    def __init__(self):
+        self.callbacks, self.value, self.problem, self.gone = [], None, None, False
+
+    def add_done_callback(self, function):
+        self.callbacks.append(function)
+
+    def result(self):
+        return self.value
+
+    def exception(self):
+        return self.problem
+
+    def cancelled(self):
+        return self.gone
+
+
+class Thing(types.SimpleNamespace):
+    """Whatever is asked for by name, and can be referred to weakly."""
+
+
+def make_worker(n, **more):
+    """Worker n; each number is a hundred times n and something."""
+    def ten(i):
+        return 100 * n + i
+
+    async def actor_execute(**_):
+        return {"status": "OK"}
+
+    state = Thing(nthreads=ten(1), executing_count=ten(2), ready=range(ten(3)), long_running=range(ten(4)), in_flight_tasks_count=ten(5),
+                  tasks=range(ten(6)), executed_count=ten(7), nbytes=ten(8), actors={})
+    data = Thing(fast=Thing(total_weight=ten(9)), spilled_total=Thing(disk=ten(10), memory=1))
+    monitor = Thing(quantities={"memory": [1, ten(11)], "cpu": [2, ten(12)]})
+    return Thing(**{"state": state, "data": data, "monitor": monitor, "memory_manager": Thing(memory_limit=ten(13)), "name": n,
+                    "status": Thing(name="running"), "address": f"tcp://127.0.0.{n}:1", "scheduler": Thing(address="tcp://s:8786"),
+                    "nanny": None, "heartbeat_active": True, "digests_total": {}, "loop": Loop(),
+                    "handlers": {"actor_execute": actor_execute}, **more})
+
+
+def samples(probe):
+    return [json.loads(text) for kind, text in probe.shim.put if kind == 1]
+
+
+def facts(probe):
+    return [json.loads(text) for kind, text in probe.shim.put if kind == 0]
+
+
+def test_a_worker_says_its_own_numbers(probe, monkeypatch):
+    monkeypatch.setattr("time.time", lambda: 1234.5)
+    worker = make_worker(3)
+    probe.start(worker)
+    said, = samples(probe)
+    assert said == {
+        "t": 1234.5, "workers": 1, "nthreads": 301, "executing": 302, "ready": 303, "long_running": 304, "in_flight_data": 305,
+        "tasks": 306, "executed": 307, "nbytes_managed": 308, "fast_bytes": 309, "spilled_bytes": 310, "memory_bytes": 311,
+        "memory_limit_bytes": 313, "cpu_percent": 312, "status": "running", "last_seen": 1234.5, "digests": [], "digests_cut": 0}
+
+
+def test_two_workers_of_a_process_are_added_up(probe):
+    workers = [make_worker(3), make_worker(5)]
+    for worker in workers:
+        probe.start(worker)
+    said = samples(probe)[-1]
+    assert [said[name] for name in ("workers", "nthreads", "executing", "ready", "long_running", "in_flight_data", "tasks", "executed",
+                                    "nbytes_managed", "fast_bytes", "spilled_bytes")] == [2, *range(802, 821, 2)]
+    # of the process: the first one's monitor, and the limit that is reached first
+    assert (said["memory_bytes"], said["cpu_percent"], said["memory_limit_bytes"]) == (311, 312, 313)
+    assert said["status"] == "running, running"
+    assert facts(probe)[-1]["worker_address"] == "tcp://127.0.0.3:1, tcp://127.0.0.5:1"
+
+
+def test_what_a_worker_lacks_is_unknown(probe):
+    worker = make_worker(1)
+    del worker.state.executing_count, worker.state.ready, worker.data.fast
+    worker.data.spilled_total.disk, worker.memory_manager.memory_limit = None, 0
+    worker.monitor.quantities, worker.heartbeat_active = {"memory": [], "cpu": ["much"]}, False
+    probe.start(worker)
+    said, = samples(probe)
+    assert [said[name] for name in ("executing", "ready", "fast_bytes", "spilled_bytes", "memory_bytes", "cpu_percent",
+                                    "memory_limit_bytes")] == [None] * 7
+    assert not said["last_seen"]
+    worker.data.spilled_total = None  # nothing of this Dask spills
+    probe._tick(probe._members[0])
+    assert samples(probe)[-1]["spilled_bytes"] == 0
+
+
+def test_one_that_lacks_a_number_makes_the_sum_unknown(probe):
+    workers = [make_worker(3), make_worker(5)]
+    workers[1].state.nbytes = None
+    for worker in workers:
+        probe.start(worker)
+    assert (samples(probe)[-1]["nbytes_managed"], samples(probe)[-1]["executing"]) == (None, 804)
+
+
+def test_facts(probe):
+    worker = make_worker(4)
+    probe.start(worker)
+    said, = facts(probe)
+    assert said["python"] == sys.version.split()[0]
+    assert [said[name] for name in ("worker_address", "worker_name", "nthreads", "memory_limit_bytes", "scheduler", "nanny")] == [
+        "tcp://127.0.0.4:1", "4", 401, 413, "tcp://s:8786", False]
+    from importlib import metadata
+    for name in ("dask", "distributed", "coffea", "uproot", "awkward", "numpy"):
+        try:
+            assert said[name] == metadata.version(name)
+        except metadata.PackageNotFoundError:
+            assert said[name] is None
+
+
+def test_facts_are_put_again_when_an_address_comes(probe):
+    worker = make_worker(4, address=None, nanny="tcp://n:1")
+    probe.start(worker)
+    member, = probe._members
+    assert [f["worker_address"] for f in facts(probe)] == [None]
+    assert facts(probe)[0]["nanny"] is True
+    worker.address = "tcp://127.0.0.4:1"
+    member.callback.function()
+    member.callback.function()
+    assert [f["worker_address"] for f in facts(probe)] == [None, "tcp://127.0.0.4:1"]
+    assert (member.callback.running, member.callback.milliseconds) == (True, 500)
+
+
+def test_digests(probe):
+    first, second = make_worker(1), make_worker(2)
+    first.digests_total = {("execute", "span", "prefix", "thread-cpu", "seconds"): 1.5, ("get-data", "network", "bytes"): 7,
+                           ("execute", None, "prefix", "other", "seconds"): 2, "latency": 3, ("two", "words"): 4,
+                           ("execute", "span", "prefix", "no number", "seconds"): None}
+    second.digests_total = {("execute", "span", "prefix", "thread-cpu", "seconds"): 2.25}
+    for worker in (first, second):
+        probe.start(worker)
+    expected = [["execute", "span", "prefix", "thread-cpu", "seconds", 3.75], ["get-data", None, None, "network", "bytes", 7],
+                ["execute", None, "prefix", "other", "seconds", 2]]
+    assert (samples(probe)[-1]["digests"], samples(probe)[-1]["digests_cut"]) == (expected, 0)
+    second.status.name = "closed"  # what it did stays, what it has does not
+    member = probe._members[1]
+    probe._members[0].callback.function()
+    assert samples(probe)[-1]["digests"][0][-1] == 3.75
+    assert (samples(probe)[-1]["workers"], samples(probe)[-1]["executing"], member.callback.running) == (1, 102, False)
+    third = make_worker(3)
+    third.digests_total = dict(second.digests_total)
+    probe.start(third)
+    third.status.name = "failed"
+    probe._members[0].callback.function()
+    assert samples(probe)[-1]["digests"][0][-1] == 6.0
+
+
+def test_too_many_digests_are_cut_and_counted(probe):
+    worker = make_worker(1)
+    worker.digests_total = {("execute", "s", f"{i:0958}", "a", "u"): i for i in range(60)}
+    probe.start(worker)
+    said, = samples(probe)
+    size = 958 + 40 + len("execute" + "s" + "a" + "u")  # of each row; 58,000 for all
+    assert len(said["digests"]) == 58_000 // size
+    assert len(said["digests"]) + said["digests_cut"] == 60
+    assert [row[-1] for row in said["digests"]] == list(range(len(said["digests"])))
+
+
+def test_only_the_first_worker_samples(probe):
+    for n in (1, 2):
+        worker = make_worker(n)
+        setattr(probe, f"kept{n}", worker)
+        probe.start(worker)
+    before = len(samples(probe))
+    probe._members[1].callback.function()
+    assert len(samples(probe)) == before
+    probe._members[0].callback.function()
+    assert len(samples(probe)) == before + 1
+
+
+def test_a_worker_that_is_gone_says_nothing(probe):
+    probe.start(make_worker(1))
+    before = len(samples(probe))
+    probe.shim.put.clear()
+    for member in list(probe._members):
+        member.callback.function()
+    assert before <= 1 and not samples(probe) and not probe._members
+
+
+def test_an_error_is_named(probe, monkeypatch):
+    worker = make_worker(1)
+    probe.start(worker)
+    monkeypatch.setattr("time.time", lambda: object())
+    probe._members[0].callback.function()
+    assert samples(probe)[-1] == {"error": "TypeError"}
+
+
+def execute_async(worker, key, task):
+    """As Worker.execute calls it: an old graph's task has no key, the caller has."""
+    async def execute(self, key):
+        return await sys.modules["distributed.worker"]._run_task_async(task)
+
+    return asyncio.run(execute(worker, key))
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_async_tasks(probe, good):
+    worker = make_worker(1)
+    probe.start(worker)
+    message = execute_async(worker, "of-caller", Thing(good=good, key="of-task"))
+    assert message == {"op": "task-finished" if good else "task-erred"}  # Dask gets what it would have got
+    execute_async(worker, "of-caller", Thing(good=good))
+    assert probe.shim.begun == [(1, "of-task", worker), (1, "of-caller", worker)]
+    assert probe.shim.ended == [("mark 1", good), ("mark 2", good)]
+    assert sys.modules["distributed.worker"]._run_task_async.__name__ == "_run_task_async"
+    with pytest.raises(AttributeError):
+        execute_async(worker, "of-caller", Thing())
+    assert probe.shim.ended[-1] == ("mark 3", False)
+
+
+class Actor:
+    def quick(self):
+        pass
+
+    async def waits(self):
+        pass
+
+
+def test_methods_of_actors(probe):
+    worker, actor, answer = make_worker(1), Actor(), {"status": "OK"}
+
+    async def original(**_):
+        return answer
+
+    worker.handlers["actor_execute"] = original
+    worker.state.actors["Counter-1"] = actor
+    probe.start(worker)
+    execute = worker.handlers["actor_execute"]
+    assert asyncio.run(execute(actor="Counter-1", function="quick")) is answer  # in a thread: the task edges see it
+    asyncio.run(execute(actor="Counter-1", function="waits"))
+    asyncio.run(execute(actor="Counter-1", function="quick", kwargs={"separate_thread": False}))
+    asyncio.run(execute(actor="nobody", function="quick"))
+    assert probe.shim.begun == [(3, "Counter.waits", worker, "Counter-1"), (3, "Counter.quick", worker, "Counter-1")]
+    answer["status"] = "error"
+    asyncio.run(execute(actor="Counter-1", function="waits"))
+    assert probe.shim.ended == [("mark 1", True), ("mark 2", True), ("mark 3", False)]
+    assert probe.actor_key(worker, actor.quick) == "Counter-1"
+    assert probe.actor_key(worker, Actor().quick) is None
+
+
+def test_tasks_of_other_executors(probe):
+    worker, module = make_worker(1), sys.modules["distributed.worker"]
+    probe.start(worker)
+    loop = worker.loop
+
+    def execute(self, key, function):
+        return loop.run_in_executor("pool", function, 1, 2)
+
+    assert isinstance(execute(worker, "any", print), Future)
+    assert not probe.shim.begun
+    futures = [execute(worker, "k", module._run_task_simple) for _ in range(5)]
+    assert probe.shim.begun == [(4, "k", worker)] * 5
+    assert loop.calls == [("pool", print, (1, 2))] + [("pool", module._run_task_simple, (1, 2))] * 5
+    futures[0].value = {"op": "task-finished", "start": 10.0, "stop": 12.5}
+    futures[1].value = {"op": "task-erred", "start": 10.0, "stop": 11.0}
+    futures[2].value = {}
+    futures[3].problem, futures[4].gone = ValueError(), True
+    for future in futures:
+        future.callbacks[0](future)
+    assert probe.shim.ended == [("mark 1", True, 2.5), ("mark 2", False, 1.0), ("mark 3", True, -1.0), ("mark 4", False, -1.0),
+                                ("mark 5", False, -1.0)]
+    again = make_worker(2, loop=loop)
+    probe.start(again)  # one loop is wrapped once
+    execute(worker, "k", module._run_task_simple)
+    assert len(probe.shim.begun) == 6
+
+
+def test_connections_are_named(probe):
+    probe.start(make_worker(1))
+    stream = Thing(socket=Thing(fileno=lambda: 42))
+    made = TCP(stream, "more")
+    assert probe.shim.comms == [42] and (made.stream, made.args) == (stream, ("more",))
+    assert not probe.shim.notes
+
+
+def test_what_cannot_be_wrapped_is_noted(probe):
+    worker = make_worker(1)
+    del worker.handlers["actor_execute"], worker.loop
+    probe.start(worker)
+    assert probe.shim.notes == ["actors are not seen: KeyError", "executors are not seen: AttributeError"]
+    assert samples(probe)[0]["executing"] == 102
