@@ -160,8 +160,9 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		add_open_segments(r->view, last, &sums);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_TOTALS);
-	pack_map(pk, 18);
+	pack_map(pk, 19);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
+	pack_kv_maybe(pk, "snapshot_boot_ns", known, snap.boot_ns);
 	pack_kv_u64(pk, "tasks_started", t->tasks_started);
 	pack_kv_u64(pk, "tasks_done", t->tasks_done);
 	pack_kv_u64(pk, "tasks_refused", t->tasks_refused);

@@ -33,7 +33,7 @@
  *   and unattributed together.
  * HOST map: boot_ns, cpu_percent, memory_total_bytes, memory_available_bytes, load1, net_read_bytes,
  *   net_write_bytes, disk_read_bytes, disk_write_bytes (cumulative since boot).
- * TOTALS map: boot_ns, tasks_started, tasks_done, tasks_refused, records_refused,
+ * TOTALS map: boot_ns, snapshot_boot_ns (of the cpu and storage amounts), tasks_started, tasks_done, tasks_refused, records_refused,
  *   "tasks": {counter: value} all attributed work, "unattributed": {counter: value} seen threads
  *   without a task, "process": {cpu_ns, storage_read_bytes, storage_write_bytes} (RUSAGE_SELF since
  *   the shim was armed), "seen": {cpu_ns, storage_read_bytes, storage_write_bytes} (sum over the

@@ -161,13 +161,24 @@ int bootstrap_possible(void)
 	return Py_IsInitialized != NULL && !shim_off;
 }
 
+/* Without the GIL nothing here has one writer at a time, and objects have another layout. */
+static int is_free_threaded(void)
+{
+	if (!strstr(Py_GetVersion(), "free-threading build"))
+		return 0;
+	shim_say("this process runs unmeasured: free-threaded Python is not supported; use the "
+		 "build with the GIL",
+		 NULL);
+	return 1;
+}
+
 void bootstrap_try(void)
 {
 	if (done || !Py_IsInitialized() || !PyGILState_Check || !PyGILState_Check())
 		return;
 	done = 1;
 	bootstrap_watching = 0;
-	if (!py_complete() || PySys_AddAuditHook(audit, NULL)) {
+	if (!py_complete() || is_free_threaded() || PySys_AddAuditHook(audit, NULL)) {
 		shim_off = 1;
 		return;
 	}

@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "exchange.h"
 #include "loop.h"
@@ -33,7 +34,7 @@ uint64_t task_rss_bytes(void)
 		p++;
 	for (; *p >= '0' && *p <= '9'; p++)
 		v = v * 10 + (uint64_t)(*p - '0');
-	return v * 4096;
+	return v * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 uint64_t task_max_rss_bytes(void)

@@ -1,12 +1,13 @@
 """Bytes and seconds over time, against a job that notes when it read what."""
 
 import bisect
+import time
 
 import cluster
 import jobs
 import pytest
-from distributed import Client
-from timeline_job import PIECE, burst_pause_burst
+from distributed import Client, span
+from timeline_job import PIECE, burst_pause_burst, compute, hold_the_loop
 
 LAYERS = """read_bytes mapped_bytes storage_read_bytes storage_write_bytes network_read_bytes network_write_bytes
 comm_read_bytes comm_write_bytes decompress_in_bytes decompress_out_bytes write_bytes""".split()
@@ -85,3 +86,21 @@ def test_seconds_by_class_are_those_of_the_task(burst):
     inside = [i for i, edge in enumerate(edges(timeline)) if work + period < edge - 1 and edge < done - period]
     busy = sum(timeline["classes"]["cpu_seconds"][i] + timeline["classes"]["runqueue_wait_seconds"][i] for i in inside)
     assert busy == pytest.approx(len(inside), abs=period)
+
+
+def test_a_held_event_loop_leaves_no_peak(new_cluster):
+    """The worker takes no snapshot of its CPU meanwhile: what it used is spread over that time, not put at its end."""
+    procs = new_cluster()
+    procs.start_collector()
+    procs.start_scheduler()
+    procs.start_worker(nthreads=2)
+    with Client(procs.address) as client:
+        client.wait_for_workers(1, timeout=120)
+        with span("held") as run:
+            busy = client.submit(compute, 7, pure=False, key="compute-1")
+            time.sleep(1)
+            held = client.submit(hold_the_loop, 4, pure=False, key="hold-1")
+            client.gather([busy, held])
+    timeline = jobs.settled(procs, lambda r: len(r["tasks"]) == 2, run=run)["timeline"]
+    cpu = [value / timeline["bin_seconds"] for value in timeline["classes"]["cpu_seconds"]]
+    assert sum(cpu) > 0.5 and max(cpu[:-1]) < 1.5

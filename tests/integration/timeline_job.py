@@ -27,3 +27,14 @@ def burst_pause_burst(path, pause):
         done = time.time()
         read(file, 24)
     return seen, rest, work, done
+
+
+async def hold_the_loop(seconds):
+    """Runs in the worker's event loop, which then does nothing else."""
+    time.sleep(seconds)
+
+
+def compute(seconds):
+    until = time.time() + seconds
+    while time.time() < until:
+        sum(range(1000))
