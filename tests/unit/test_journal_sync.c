@@ -20,6 +20,7 @@ static void each_second_the_disk_is_asked_to_keep_it(void **state)
 {
 	struct store store = {.config = {.sync_ms = 10, .segment_bytes = 3000}};
 	struct journal_stats stats = {0};
+	uint64_t syncs;
 	int i;
 
 	(void)state;
@@ -27,17 +28,21 @@ static void each_second_the_disk_is_asked_to_keep_it(void **state)
 	for (i = 0; i < 5; i++)
 		assert_int_equal(store_add(&store), 0);
 	assert_int_equal(store_flush(&store), 0);
-	/* The three segments, and once is enough. */
+	/* The three segments; one more where the disk was asked between two of the writes. */
 	for (i = 0; i < 1000 && stats.syncs < 3; i++) {
 		assert_int_equal(loop_turn(store.loop, 10), 0);
 		journal_get_stats(store.journal, &stats);
 	}
-	assert_int_equal(stats.syncs, 3);
-	assert_int_equal(stats.sync_error, 0);
 	for (i = 0; i < 10; i++)
 		assert_int_equal(loop_turn(store.loop, 10), 0);
 	journal_get_stats(store.journal, &stats);
-	assert_int_equal(stats.syncs, 3);
+	assert_in_range(stats.syncs, 3, 4);
+	assert_int_equal(stats.sync_error, 0);
+	syncs = stats.syncs;
+	for (i = 0; i < 10; i++) /* once is enough */
+		assert_int_equal(loop_turn(store.loop, 10), 0);
+	journal_get_stats(store.journal, &stats);
+	assert_int_equal(stats.syncs, syncs);
 	journal_close(store.journal);
 	store_release(&store);
 }
