@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* metrics_chunks.c - what chunks took and how it varies; columns; datasets. */
-#include "collector/metrics/metrics.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "collector/metrics/groups.h"
 
 #define SPREAD(metric, spread, part)                                                               \
 	struct value metric_##metric(const struct facts *f)                                        \
@@ -164,48 +164,25 @@ struct value metric_num_columns(const struct facts *f)
 	return v;
 }
 
-/* Counted chunks by dataset. */
-struct dataset {
-	const char *name;
-	struct tally t;
-	double max_wall;
-};
-
-struct dataset_list {
-	struct dataset *v;
-	size_t n, cap;
-};
-
-static int collect_datasets(const struct facts *f, struct dataset_list *list)
+/* Counted chunks by dataset: 0 or -ENOMEM. */
+static int collect_datasets(const struct facts *f, struct groups *datasets)
 {
 	const struct run *r = f->run;
-	const struct attempt *a;
-	struct dataset *d;
-	double wall;
-	size_t i, k;
+	size_t i;
 
 	for (i = 0; i < r->attempts.n; i++) {
-		a = r->attempts.v[i];
-		if (!a->counted || !attempt_is_chunk(a))
-			continue;
-		for (k = 0; k < list->n && list->v[k].name != a->dataset; k++)
-			;
-		d = k < list->n ? &list->v[k] : ARRAY_NEW(list);
-		if (!d)
+		if (r->attempts.v[i]->counted && attempt_is_chunk(r->attempts.v[i]) &&
+		    groups_take(datasets, r->attempts.v[i]->dataset, r->attempts.v[i]))
 			return -ENOMEM;
-		d->name = a->dataset;
-		tally_add(&d->t, a);
-		wall = value_number(value_seconds(attempt_wall_ns(a)), NULL);
-		d->max_wall = fmax(d->max_wall, wall);
 	}
-	for (k = 0; k < list->n; k++)
-		facts_dataset_cpu(f, &list->v[k].t, list->n == 1);
+	for (i = 0; i < datasets->n; i++)
+		facts_dataset_cpu(f, &datasets->v[i].t, datasets->n == 1);
 	return 0;
 }
 
 void metric_per_dataset(const struct facts *f, const char *name, struct json *j)
 {
-	struct dataset_list list = {0};
+	struct groups list = {0};
 	const struct tally *t;
 	size_t i;
 
@@ -214,7 +191,7 @@ void metric_per_dataset(const struct facts *f, const char *name, struct json *j)
 	emit_object(j, name);
 	for (i = 0; i < list.n; i++) {
 		t = &list.v[i].t;
-		emit_object(j, list.v[i].name ? list.v[i].name : "unknown");
+		emit_object(j, list.v[i].key ? list.v[i].key : "unknown");
 		emit_value(j, "chunks", value_uint(t->attempts));
 		emit_value(j, "events", sum_value(&t->events));
 		emit_value(j, "coffea_bytesread", sum_value(&t->bytesread));
@@ -235,13 +212,13 @@ void metric_per_dataset(const struct facts *f, const char *name, struct json *j)
 		emit_end(j);
 	}
 	emit_end(j);
-	free(list.v);
+	groups_release(&list);
 }
 
 /* The dataset with the largest value; unknown if one has none. */
 static struct value largest(const struct facts *f, struct value (*value)(const struct tally *))
 {
-	struct dataset_list list = {0};
+	struct groups list = {0};
 	const char *name = NULL;
 	double best = -INFINITY, d;
 	bool known = true;
@@ -253,10 +230,10 @@ static struct value largest(const struct facts *f, struct value (*value)(const s
 		d = value_number(value(&list.v[i].t), &known);
 		if (known && d > best) {
 			best = d;
-			name = list.v[i].name;
+			name = list.v[i].key;
 		}
 	}
-	free(list.v);
+	groups_release(&list);
 	return value_text(known ? name : NULL);
 }
 

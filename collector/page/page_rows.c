@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collector/page/page.h"
-#include "collector/report/groups.h"
+#include "collector/metrics/groups.h"
 
 /* Files by amplification: the largest first, unknown last, then by bytes read. */
 struct ranked {

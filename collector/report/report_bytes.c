@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "collector/emit/emit_text.h"
-#include "collector/report/groups.h"
+#include "collector/metrics/groups.h"
 #include "collector/report/report_parts.h"
 
 #define TOP 8

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/report/groups.h"
+#include "collector/metrics/groups.h"
 #include "collector/report/report_parts.h"
 
 #define TOP 8

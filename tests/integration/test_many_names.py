@@ -1,4 +1,4 @@
-"""Reports and pages of very many files or prefixes: what they cost grows as the number does."""
+"""Reports and pages of very many files, prefixes or datasets: what they cost grows as the number does."""
 
 import os
 import subprocess
@@ -24,7 +24,13 @@ def prefixes(journal, n):
         journal.task(i, f"own:{i}:key", i, i + 1)
 
 
-MAKERS = {"files": files, "prefixes": prefixes}
+def datasets(journal, n):
+    for i in range(n):
+        journal.task(i, f"chunk-{i}", i, i + 1, prefix="chunk", flags=CHUNK, filename="f.root", dataset=f"d{i}", entrystart=0,
+                     entrystop=10)
+
+
+MAKERS = {"datasets": datasets, "files": files, "prefixes": prefixes}
 
 
 def cpu_seconds(state, output):

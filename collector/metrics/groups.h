@@ -5,8 +5,8 @@
  * Finding a group is a look into a table, as there may be as many groups as attempts. `v` is in the
  * order of the first attempts and may be sorted when all have been taken. A zeroed struct is empty.
  */
-#ifndef COLLECTOR_REPORT_GROUPS_H
-#define COLLECTOR_REPORT_GROUPS_H
+#ifndef COLLECTOR_METRICS_GROUPS_H
+#define COLLECTOR_METRICS_GROUPS_H
 
 #include "collector/metrics/metrics.h"
 #include "collector/model/model_table.h"
@@ -14,6 +14,7 @@
 struct group {
 	const void *key;
 	struct tally t;
+	double max_wall; /* seconds; of those whose time is known */
 };
 
 struct groups {

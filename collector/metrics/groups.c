@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* groups.c - a tally for each pointer. */
-#include "collector/report/groups.h"
+#include "collector/metrics/groups.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 struct wanted {
@@ -32,7 +33,9 @@ int groups_take(struct groups *groups, const void *key, const struct attempt *a)
 			return -ENOMEM;
 		g->key = key;
 	}
-	tally_add(&groups->v[place - 1].t, a);
+	g = &groups->v[place - 1];
+	tally_add(&g->t, a);
+	g->max_wall = fmax(g->max_wall, value_number(value_seconds(attempt_wall_ns(a)), NULL));
 	return 0;
 }
 
