@@ -13,7 +13,7 @@ import jobs
 import pytest
 from distributed import Client, span
 
-SMALL = 'mount -t tmpfs -o size=8m none "{0}"'
+SMALL = 'mount -t tmpfs -o size=8m,mode=700 none "{0}"'
 
 
 def namespaces():

@@ -51,7 +51,14 @@ def finished(report):
     return all(t["status"] not in (None, "running") for t in report["tasks"])
 
 
-def settled(procs, enough, run="last", seconds=60, directory=None):
+def newest(procs, directory=None):
+    """The run that began last, of whatever kind: `last` prefers an analysis with coffea."""
+    rows = procs.report("--list", directory=directory).stdout.splitlines()[1:]
+    ids = [row.split()[0] for row in rows if row.strip()[:2] == "20"]
+    return ids[-1] if ids else "last"
+
+
+def settled(procs, enough, run=None, seconds=60, directory=None):
     """The run's JSON once enough(it) holds and the last samples have arrived. After `seconds` it is
     returned as it is: the test's own check then shows what is missing."""
     import cluster
@@ -60,14 +67,14 @@ def settled(procs, enough, run="last", seconds=60, directory=None):
     report = None
     while time.monotonic() < limit:
         try:
-            report = procs.report_json(run, directory)
+            report = procs.report_json(run or newest(procs, directory), directory)
         except cluster.StepFailed:
             report = None
         if report is not None and finished(report) and enough(report):
             time.sleep(2)  # totals are sent once a second
-            return procs.report_json(run, directory)
+            return procs.report_json(run or newest(procs, directory), directory)
         time.sleep(0.5)
-    return report if report is not None else procs.report_json(run, directory)
+    return report if report is not None else procs.report_json(run or newest(procs, directory), directory)
 
 
 def tasks_of(report, prefix):

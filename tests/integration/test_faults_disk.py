@@ -22,7 +22,7 @@ IMAGE = 'PATH="$PATH:/usr/sbin:/sbin"; truncate -s 16M "{0}.{1}" && mkfs.ext4 -q
 
 
 # Its own tables have their room. A file's blocks find none once the tmpfs is full, which shows after write() has returned.
-THIN = 'PATH="$PATH:/usr/sbin:/sbin"; mkdir "{0}.thin"; mount -t tmpfs -o size=6m none "{0}.thin"; cd "{0}.thin"; ' \
+THIN = 'PATH="$PATH:/usr/sbin:/sbin"; mkdir "{0}.thin"; mount -t tmpfs -o size=6m,mode=700 none "{0}.thin"; cd "{0}.thin"; ' \
     'truncate -s 64M image; mkfs.ext4 -q -F -b 4096 -O ^has_journal -E lazy_itable_init=0 -N 256 image; mount -o loop image "{0}"'
 
 

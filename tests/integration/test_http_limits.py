@@ -15,7 +15,7 @@ import swarms
 MIB = 1 << 20
 TASKS = 50_000
 SLOW_READERS, SLOW_WRITERS, REPORT_READERS = 64, 400, 16
-HEAD = "GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+HEAD = "GET {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,9 +52,9 @@ class Hostile(threading.Thread):
         try:
             sock.connect(("127.0.0.1", self.port))
             if kind == "writer":
-                sock.sendall((HEAD.format("/") + "X: ").encode())
+                sock.sendall((HEAD.format("/", self.port) + "X: ").encode())
             else:
-                sock.sendall((HEAD.format("/" if kind == "reader" else "/report.json") + "\r\n").encode())
+                sock.sendall((HEAD.format("/" if kind == "reader" else "/report.json", self.port) + "\r\n").encode())
         except OSError:
             sock.close()
             self.refused += 1

@@ -146,13 +146,12 @@ def test_row_039(seen):
 
 
 def test_row_040(seen):
-    """Seen at each probe, twice a second, all the time that the tasks were held."""
+    """Probes come twice a second, also all the time that the tasks were held."""
     points = next(iter(seen.tasks["tracking_data"]["worker_last_seen"].values()))
     for point in points:
-        assert abs(seconds(point["last_seen"]) - seconds(point["timestamp"])) < 0.001
+        assert 0 <= seconds(point["timestamp"]) - seconds(point["last_seen"]) < 3
     inside = [p for p in points if seen.begin < seconds(p["last_seen"]) < seen.end]
-    assert len(inside) >= 2
-    assert len({p["last_seen"] for p in points}) == len(points)
+    assert len({p["last_seen"] for p in inside}) >= 2
 
 
 def test_row_033_of_this_worker(seen):
