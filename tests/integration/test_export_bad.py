@@ -134,8 +134,7 @@ def test_a_real_sum_beyond_doubles(shared, disk, tmp_path):
         file.truncate(length)
     total, (task,) = jobs.submit(shared.procs, shared.client, "map_often", map_often, str(path), length, times)
     assert total > 2**53 and int(float(total)) != total and task["mapped_bytes"] == total
-    run = json.loads(shared.procs.report("--json", "-").stdout)["run"]
-    out = export(shared.procs, shared.procs.journal, run, tmp_path)
+    out = export(shared.procs, shared.procs.journal, jobs.newest(shared.procs), tmp_path)
     assert out.db.execute("SELECT SUM(mapped_bytes) FROM tasks").fetchone() == (total,) == (out.report["metrics"]["mapped_bytes"],)
     assert out.db.execute("SELECT SUM(mapped_bytes) FROM files WHERE kind = 'data'").fetchone() == (total,)
     assert sum(t["mapped_bytes"] for t in read_csv(out.csv, "tasks")) == total
