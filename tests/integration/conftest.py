@@ -187,8 +187,14 @@ class Shared:
         return sum(row["storage_read_bytes"] for row in self.kernel().values())
 
     def sums(self, name):
-        """{pid: crema's tasks + unattributed + unseen so far}, once the last samples have arrived."""
-        workers = self.settled(lambda r: True)["workers"]
+        """{pid: crema's tasks + unattributed + unseen so far}, once the last samples have arrived. A run has
+        the workers that ran its tasks, so each worker runs one here."""
+        from distributed import span
+
+        with span(jobs.unique("sums")) as own:
+            self.client.gather([self.client.submit(abs, -1, pure=False, workers=[w]) for w in self.client.scheduler_info()["workers"]])
+        workers = self.settled(lambda r: True, run=own)["workers"]
+        assert {w["pid"] for w in workers} == set(self.kernel())
         return {w["pid"]: sum(w[part][name] for part in ("tasks", "unattributed", "unseen")) for w in workers}
 
     def settled(self, enough, **options):
