@@ -1,6 +1,7 @@
 """What workers pack and unpack for each other is counted: Dask's own workers are asked for the truth."""
 
 import crema
+import jobs
 import pytest
 from distributed import Client
 
@@ -36,7 +37,8 @@ def test_serialization_of_transfers(new_cluster, monkeypatch):
             parts = [client.submit(make, i, workers=[one], pure=False) for i in range(3)]
             assert client.submit(join, *parts, workers=[two], pure=False).result() == 60_000
 
-        send()  # what the workers did before the block is not the run's
+        send()  # what the workers did before the block is not the run's; a probe comes in between
+        jobs.settled(procs, lambda r: len(r["tasks"]) >= 4)
         before = client.run(told)
         with crema.measure(client, dir=procs.journal) as m:
             send()
