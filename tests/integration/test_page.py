@@ -131,7 +131,8 @@ def test_live_behind_a_proxy(chromium, job, tmp_path):
     at = f"127.0.0.1:{job.procs.http_port}"
     link = subprocess.run([job.procs.build / "crema", "token", "--link", "--http", at], env=job.procs.env, check=True,
                           capture_output=True, text=True, timeout=60).stdout.strip()
-    futures = [job.client.submit(page_jobs.held, str(tmp_path / "go"), i, key=f"hold_{i}", pure=False) for i in range(2)]
+    with span("held") as own:
+        futures = [job.client.submit(page_jobs.held, str(tmp_path / "go"), i, key=f"hold_{i}", pure=False) for i in range(2)]
     with path_proxy.PathProxy(tmp_path / "nginx", job.procs.http_port) as proxy:
         link = link.replace(f"http://{at}/", proxy.url)
         chromium.look()
@@ -147,9 +148,13 @@ def test_live_behind_a_proxy(chromium, job, tmp_path):
             urllib.request.urlopen(link, timeout=30)
         chromium.wait("/2 running on 2 workers/.test(document.getElementById('live-text').textContent)")
         assert "at least" in chromium.run("document.getElementById('live-text').textContent")
+        # Their run by its id: `last` stays with the analysis.
+        chromium.open(f"{proxy.url}?run={own}")
+        chromium.wait("/2 tasks still running/.test(document.getElementById('facts').textContent)")
         (tmp_path / "go").touch()
         job.client.gather(futures)
         chromium.wait("/0 running on 2 workers/.test(document.getElementById('live-text').textContent)")
+        chromium.wait("!/still running/.test(document.getElementById('facts').textContent)")
         assert chromium.problems == []
         assert proxy.elsewhere() in ([], ["/favicon.ico"])
         log = (tmp_path / "nginx" / "access.log").read_text()
