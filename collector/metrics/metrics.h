@@ -136,6 +136,9 @@ struct value tally_baskets(const struct tally *t);
 struct value tally_outside(const struct tally *t);
 struct value tally_amplification(const struct tally *t);
 struct value tally_class(const struct tally *t, enum crema_time_id id);
+/* Seconds; both unknown where one attempt's wall is. */
+struct value tally_wall(const struct tally *t);
+struct value tally_unclassified(const struct tally *t);
 
 /* One attempt's numbers, as the task rows and the tallies have them. */
 struct value attempt_wall_ns(const struct attempt *a);

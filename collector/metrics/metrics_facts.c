@@ -170,6 +170,16 @@ struct value tally_class(const struct tally *t, enum crema_time_id id)
 	return t->class_unknown[id] ? value_null() : value_real(t->cls[id]);
 }
 
+struct value tally_wall(const struct tally *t)
+{
+	return t->unclassified_unknown ? value_null() : value_real(t->wall);
+}
+
+struct value tally_unclassified(const struct tally *t)
+{
+	return t->unclassified_unknown ? value_null() : value_real(t->unclassified);
+}
+
 struct value tally_cpu(const struct tally *t)
 {
 	return value_seconds(

@@ -113,7 +113,7 @@ struct value metric_efficiency_ratio_percent_true(const struct facts *f)
 
 struct value metric_task_wall_seconds(const struct facts *f)
 {
-	return f->tasks.unclassified_unknown ? value_null() : value_real(f->tasks.wall);
+	return tally_wall(&f->tasks);
 }
 
 struct value metric_task_pool_cpu_seconds(const struct facts *f)
@@ -123,7 +123,7 @@ struct value metric_task_pool_cpu_seconds(const struct facts *f)
 
 struct value metric_unclassified_seconds(const struct facts *f)
 {
-	return f->tasks.unclassified_unknown ? value_null() : value_real(f->tasks.unclassified);
+	return tally_unclassified(&f->tasks);
 }
 
 struct value metric_unclassified_over_50ms_seconds(const struct facts *f)

@@ -95,7 +95,7 @@ static void put_time(const struct report *r, struct json *j)
 
 	emit_object(j, "time");
 	emit_value(j, "all_attempts", value_bool(facts_shows_all(r->facts)));
-	emit_value(j, "wall_seconds", t->unclassified_unknown ? value_null() : value_real(t->wall));
+	emit_value(j, "wall_seconds", tally_wall(t));
 	emit_value(j, "pool_cpu_seconds", value_seconds(sum_value(&t->pool[CREMA_T_cpu])));
 	page_classes(t, j);
 	emit_end(j);

@@ -28,16 +28,6 @@ static void say_stolen(const struct facts *f, struct sink *s)
 		       "tasks' part of it is not classified", seconds);
 }
 
-static struct value shown_wall(const struct tally *t)
-{
-	return t->unclassified_unknown ? value_null() : value_real(t->wall);
-}
-
-static struct value shown_rest(const struct tally *t)
-{
-	return t->unclassified_unknown ? value_null() : value_real(t->unclassified);
-}
-
 static struct value shown_pool(const struct tally *t)
 {
 	return value_seconds(sum_value(&t->pool[CREMA_T_cpu]));
@@ -58,13 +48,13 @@ void report_tables_timing(const struct facts *f, struct sink *s, bool colour)
 		{"waiting for the network", CREMA_T_network_wait, NULL},
 		{"waiting for storage", CREMA_T_storage_wait, NULL},
 		{"asleep", CREMA_T_sleep, NULL},
-		{"not classified", 0, shown_rest},
-		{"wall time of tasks", 0, shown_wall},
+		{"not classified", 0, tally_unclassified},
+		{"wall time of tasks", 0, tally_wall},
 		{"CPU of pool threads, beside it", 0, shown_pool},
 	};
 	const struct tally *t = facts_shown(f);
 	static const char bar[] = "####################";
-	struct value v, wall = shown_wall(t);
+	struct value v, wall = tally_wall(t);
 	char unknown[128] = "";
 	struct grid g;
 	double share;
