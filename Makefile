@@ -8,6 +8,11 @@ DESTDIR ?=
 PYTHON ?= python3
 CLANG_FORMAT ?= clang-format
 
+# A build prints a short line for each file; V=1 shows the commands.
+V ?= 0
+Q = $(if $(filter 1,$(V)),,@)
+say = @$(if $(filter 1,$(V)),:,printf '  %-4s %s\n' $(1) $@)
+
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
        -Wwrite-strings -Wformat=2 -Wundef -fno-common
 WERROR ?=
@@ -51,6 +56,7 @@ AGENT_OBJ = $(AGENT_SRC:%.c=$(BUILD)/%.o)
 COLLECTOR_OBJ = $(COLLECTOR_SRC:%.c=$(BUILD)/%.o)
 # main.o of each program holds main() and nothing else, so tests link the rest.
 LIB_OBJ = $(COMMON_OBJ) $(filter-out %/main.o,$(AGENT_OBJ) $(COLLECTOR_OBJ))
+LIB = $(BUILD)/libtested.a
 UNIT_SRC = $(wildcard tests/unit/test_*.c)
 UNIT_BIN = $(UNIT_SRC:%.c=$(BUILD)/%)
 
@@ -62,20 +68,27 @@ include tests/tests.mk
 include tests/fuzz/fuzz.mk
 include docs/docs.mk
 
+define compile
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(PROG_FLAGS) -c $< -o $@
+endef
 $(BUILD)/common/%.o: common/%.c
-	@mkdir -p $(@D)
-	$(CC) $(PROG_FLAGS) -c $< -o $@
+	$(compile)
 $(BUILD)/agent/%.o: agent/%.c
-	@mkdir -p $(@D)
-	$(CC) $(PROG_FLAGS) -c $< -o $@
+	$(compile)
 $(BUILD)/collector/%.o: collector/%.c
-	@mkdir -p $(@D)
-	$(CC) $(PROG_FLAGS) -c $< -o $@
+	$(compile)
 
 $(BUILD)/crema-agent: $(AGENT_OBJ) $(COMMON_OBJ)
-	$(CC) $(SAN) $(OPT) -o $@ $^ $(COMMON_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(SAN) $(OPT) -o $@ $^ $(COMMON_LIBS)
 $(BUILD)/crema: $(COLLECTOR_OBJ) $(COMMON_OBJ)
-	$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
+$(LIB): $(LIB_OBJ)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 check: check-abi check-docs ## what a change must keep: symbols, includes, sizes, documents
 	scripts/check-tree

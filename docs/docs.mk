@@ -2,18 +2,21 @@
 # Each of these documents is what its program prints from its table; it may use the collector's code.
 DOCS = metrics findings options
 
-$(BUILD)/docs/gen_%: docs/gen_%.c contract/%.def $(LIB_OBJ)
+$(BUILD)/docs/gen_%: docs/gen_%.c contract/%.def $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(PROG_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(PROG_FLAGS) -o $@ $< $(LIB) $(COLLECTOR_LIBS)
 
 # The man pages: texts in man/, everything else from the tables of commands and options.
 MAN = $(patsubst man/%.txt,$(BUILD)/man/%.1,$(wildcard man/*.txt))
-$(BUILD)/docs/gen_man: docs/gen_man.c $(LIB_OBJ)
+$(BUILD)/docs/gen_man: docs/gen_man.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(PROG_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(PROG_FLAGS) -o $@ $< $(LIB) $(COLLECTOR_LIBS)
 $(BUILD)/man/crema.1: $(BUILD)/docs/gen_man $(wildcard man/*.txt)
 	@mkdir -p $(@D)
-	$< man $(@D)
+	$(call say,MAN)
+	$(Q)$< man $(@D)
 man: $(BUILD)/man/crema.1 ## the man pages
 
 $(DOCS:%=docs/%.md): docs/%.md: $(BUILD)/docs/gen_%

@@ -3,27 +3,32 @@
 
 $(BUILD)/gen/probe_py.h: shim/probe.py shim/text_to_c.awk
 	@mkdir -p $(@D)
-	awk -v name=probe_source -f shim/text_to_c.awk $< > $@
+	$(call say,GEN)
+	$(Q)awk -v name=probe_source -f shim/text_to_c.awk $< > $@
 
 $(BUILD)/gen/stack_py.h: shim/stack.py shim/text_to_c.awk
 	@mkdir -p $(@D)
-	awk -v name=stack_source -f shim/text_to_c.awk $< > $@
+	$(call say,GEN)
+	$(Q)awk -v name=stack_source -f shim/text_to_c.awk $< > $@
 
 # Exported: the interposed names, and nothing else. An anonymous version node: glibc ignores the
 # interposers of a named one.
 $(BUILD)/gen/exports.map: contract/hooks.def
 	@mkdir -p $(@D)
-	{ echo '{ global:'; \
+	$(call say,GEN)
+	$(Q){ echo '{ global:'; \
 	  sed -n -e '/^HOOK(FIND,/d; s/^HOOK([A-Z]*, [^,]*, \([a-zA-Z0-9_]*\),.*/\1;/p' \
 	    -e 's/^CALLBACK([^,]*, \([a-zA-Z0-9_]*\),.*/\1;/p' $<; \
 	  echo 'local: *; };'; } > $@
 
 $(BUILD)/shim/%.o: shim/%.c $(BUILD)/gen/probe_py.h $(BUILD)/gen/stack_py.h
 	@mkdir -p $(@D)
-	$(CC) $(SHIM_FLAGS) -c $< -o $@
+	$(call say,CC)
+	$(Q)$(CC) $(SHIM_FLAGS) -c $< -o $@
 
 $(BUILD)/libcrema.so: $(SHIM_OBJ) $(BUILD)/gen/exports.map
-	$(CC) -shared $(SAN) -o $@ $(SHIM_OBJ) -Wl,--version-script=$(BUILD)/gen/exports.map \
+	$(call say,LD)
+	$(Q)$(CC) -shared $(SAN) -o $@ $(SHIM_OBJ) -Wl,--version-script=$(BUILD)/gen/exports.map \
 	  -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed -Wl,-soname,libcrema.so
 
 check-abi: $(BUILD)/libcrema.so ## no symbol newer than GLIBC_2.17, nothing needed but libc
@@ -36,9 +41,11 @@ SHIM_TEST_SRC = $(wildcard tests/shim/test_*.c)
 SHIM_TEST_BIN = $(SHIM_TEST_SRC:%.c=$(BUILD)/%)
 $(BUILD)/tests/shim/%.o: tests/shim/%.c
 	@mkdir -p $(@D)
-	$(CC) $(SHIM_FLAGS) -c $< -o $@
+	$(call say,CC)
+	$(Q)$(CC) $(SHIM_FLAGS) -c $< -o $@
 $(BUILD)/tests/shim/test_%: $(BUILD)/tests/shim/test_%.o $(BUILD)/tests/shim/harness.o $(SHIM_OBJ)
-	$(CC) $(SAN) -o $@ $(filter %.o,$^) -rdynamic $(TEST_LIBS) -lpthread
+	$(call say,LD)
+	$(Q)$(CC) $(SAN) -o $@ $(filter %.o,$^) -rdynamic $(TEST_LIBS) -lpthread
 
 shim-test: $(SHIM_TEST_BIN) ## C programs that hold the shim, by cmocka
 	@tests/run-programs 3 $(BUILD) $(SHIM_TEST_BIN)
@@ -47,4 +54,5 @@ shim-test: $(SHIM_TEST_BIN) ## C programs that hold the shim, by cmocka
 
 $(BUILD)/tests/bench/bench_shim: tests/bench/bench_shim.c $(SHIM_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(SHIM_FLAGS) -o $@ $(filter %.c %.o,$^) -rdynamic -lpthread
+	$(call say,LD)
+	$(Q)$(CC) $(SHIM_FLAGS) -o $@ $(filter %.c %.o,$^) -rdynamic -lpthread

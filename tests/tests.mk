@@ -1,27 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests: unit programs link everything but the main()s; the shim's are in shim/shim.mk.
 TEST_LIBS ?= -lcmocka
-$(BUILD)/tests/unit/test_%: tests/unit/test_%.c $(LIB_OBJ)
+$(BUILD)/tests/unit/test_%: tests/unit/test_%.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(PROG_FLAGS) $(UNIT_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS) $(TEST_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(PROG_FLAGS) $(UNIT_FLAGS) -o $@ $< $(LIB) $(COLLECTOR_LIBS) $(TEST_LIBS)
 
 # Journals of runs that never were, as large as one likes.
-$(BUILD)/tests/bench/bench_live: tests/bench/bench_live.c $(LIB_OBJ)
+$(BUILD)/tests/bench/bench_live: tests/bench/bench_live.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(PROG_FLAGS) -o $@ $< $(LIB_OBJ) $(COLLECTOR_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(PROG_FLAGS) -o $@ $< $(LIB) $(COLLECTOR_LIBS)
 
 $(BUILD)/tests/bench/%.o: tests/bench/%.c
-	@mkdir -p $(@D)
-	$(CC) $(PROG_FLAGS) -c $< -o $@
+	$(compile)
 
 CHUNK_OBJ = $(BUILD)/tests/bench/chunk.o
-$(BUILD)/tests/bench/make_journal: $(BUILD)/tests/bench/make_journal.o $(CHUNK_OBJ) $(LIB_OBJ)
-	$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
+$(BUILD)/tests/bench/make_journal: $(BUILD)/tests/bench/make_journal.o $(CHUNK_OBJ) $(LIB)
+	$(call say,LD)
+	$(Q)$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
 
 # Thousands of workers that never were, against a real collector.
 SWARM_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/swarm/*.c))
-$(BUILD)/tests/bench/swarm/swarm: $(SWARM_OBJ) $(CHUNK_OBJ) $(LIB_OBJ)
-	$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
+$(BUILD)/tests/bench/swarm/swarm: $(SWARM_OBJ) $(CHUNK_OBJ) $(LIB)
+	$(call say,LD)
+	$(Q)$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
 
 test-programs: $(UNIT_BIN) $(SHIM_TEST_BIN) ## the programs of unit and shim tests, not run
 
@@ -43,7 +46,7 @@ tsan-test: ## unit tests with TSan, where the machine lets it run
 	  else echo "tsan-test: TSan cannot run on this machine"; fi
 
 werror: ## everything with warnings as errors, gcc and clang
-	$(MAKE) BUILD=build/gcc CC=gcc WERROR=-Werror everything
+	$(MAKE) CC=gcc WERROR=-Werror everything
 	$(MAKE) BUILD=build/clang CC=clang WERROR=-Werror everything
 
 everything: all $(UNIT_BIN) $(REPLAY_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/bench_shim \

@@ -15,13 +15,16 @@ $(D3_JS) $(D3_LICENCE):
 $(PAGE_GEN)/library.js: $(D3_JS) collector/page/page.mk
 	@mkdir -p $(@D)
 	@if grep -il -e '</script' -e '<!--' $(D3_JS); then echo "cannot stand inside a script element"; exit 1; fi
-	cat $(D3_JS) > $@
+	$(call say,GEN)
+	$(Q)cat $(D3_JS) > $@
 $(PAGE_GEN)/licences.txt: $(D3_LICENCE) collector/page/page.mk
 	@mkdir -p $(@D)
-	for f in $(D3_LICENCE); do echo "$$f" | sed 's,.*/\(.*\)/copyright,== \1,'; cat "$$f"; echo; done > $@
+	$(call say,GEN)
+	$(Q)for f in $(D3_LICENCE); do echo "$$f" | sed 's,.*/\(.*\)/copyright,== \1,'; cat "$$f"; echo; done > $@
 $(PAGE_GEN)/page.js: $(PAGE_JS)
 	@mkdir -p $(@D)
-	cat $(PAGE_JS) > $@
+	$(call say,GEN)
+	$(Q)cat $(PAGE_JS) > $@
 
 $(BUILD)/collector/page/page_assets.o: PROG_FLAGS += -DPAGE_GEN='"$(PAGE_GEN)"'
 $(BUILD)/collector/page/page_assets.o: $(PAGE_GEN)/library.js $(PAGE_GEN)/licences.txt $(PAGE_GEN)/page.js \

@@ -6,12 +6,14 @@ FUZZ_SECONDS ?= 1800
 FUZZ_FLAGS = $(PROG_FLAGS) -Wno-unused-parameter
 REPLAY_BIN = $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/replay_%)
 
-$(BUILD)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(FUZZ_SHARED) tests/fuzz/fuzz.h $(LIB_OBJ)
+$(BUILD)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(FUZZ_SHARED) tests/fuzz/fuzz.h $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(FUZZ_FLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_SHARED) $(LIB_OBJ) $(COLLECTOR_LIBS)
-$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SHARED) tests/fuzz/fuzz.h $(LIB_OBJ)
+	$(call say,LD)
+	$(Q)$(CC) $(FUZZ_FLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_SHARED) $(LIB) $(COLLECTOR_LIBS)
+$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SHARED) tests/fuzz/fuzz.h $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_SHARED) $(LIB_OBJ) $(COLLECTOR_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_SHARED) $(LIB) $(COLLECTOR_LIBS)
 
 fuzz-replay: $(REPLAY_BIN) ## the fuzz targets over their corpora, any compiler
 	@set -e; for t in $(FUZZ_TARGETS); do $(BUILD)/tests/fuzz/replay_$$t tests/fuzz/corpus/$$t; done
