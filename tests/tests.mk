@@ -26,28 +26,32 @@ $(BUILD)/tests/bench/swarm/swarm: $(SWARM_OBJ) $(CHUNK_OBJ) $(LIB)
 	$(call say,LD)
 	$(Q)$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
 
-test-programs: $(UNIT_BIN) $(SHIM_TEST_BIN) ## the programs of unit and shim tests, not run
+unit-programs: $(UNIT_BIN)
+test-programs: unit-programs $(SHIM_TEST_BIN) ## the programs of unit and shim tests, not run
 
 unit-test: $(UNIT_BIN) ## cmocka unit tests
 	@tests/run-programs 1 . $(UNIT_BIN)
 
 test: unit-test shim-test fuzz-replay ## unit and shim tests, no Python
 
-# Flavours have a build folder each.
+# Flavours have a build folder each. They are built by all cores and run by one: tests say things of time.
+NPROC := $(shell nproc 2>/dev/null || echo 1)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 asan-test: ## unit and shim tests with ASan and UBSan
+	$(MAKE) -j$(NPROC) BUILD=build/asan OPT="-O1 -g" SAN="$(SANITIZE)" test-programs $(REPLAY_BIN:$(BUILD)/%=build/asan/%)
 	ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(MAKE) BUILD=build/asan OPT="-O1 -g" SAN="$(SANITIZE)" test
 
 # Not the shim's: it defines the very functions that the sanitizer puts itself before.
 tsan-test: ## unit tests with TSan, where the machine lets it run
 	@mkdir -p build/tsan && printf 'int main(void) { return 0; }\n' | $(CC) -fsanitize=thread -xc - -o build/tsan/probe
-	@if build/tsan/probe; then $(MAKE) BUILD=build/tsan OPT="-O1 -g" SAN="-fsanitize=thread" unit-test; \
+	@if build/tsan/probe; then $(MAKE) -j$(NPROC) BUILD=build/tsan OPT="-O1 -g" SAN="-fsanitize=thread" unit-programs && \
+	  $(MAKE) BUILD=build/tsan OPT="-O1 -g" SAN="-fsanitize=thread" unit-test; \
 	  else echo "tsan-test: TSan cannot run on this machine"; fi
 
 werror: ## everything with warnings as errors, gcc and clang
-	$(MAKE) CC=gcc WERROR=-Werror everything
-	$(MAKE) BUILD=build/clang CC=clang WERROR=-Werror everything
+	$(MAKE) -j$(NPROC) CC=gcc WERROR=-Werror everything
+	$(MAKE) -j$(NPROC) BUILD=build/clang CC=clang WERROR=-Werror everything
 
 everything: all $(UNIT_BIN) $(REPLAY_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/bench_shim \
   $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/bench_live $(BUILD)/tests/bench/swarm/swarm
@@ -108,4 +112,4 @@ compare-roastcoffea: all ## one run under roastcoffea and crema; writes docs/com
 compare-suites: all ## tests of CPython (and distributed) with the preload and without; an hour
 	scripts/compare-suites
 
-.PHONY: compare-roastcoffea compare-suites test-programs unit-test test asan-test tsan-test werror everything bench bench-loops bench-swarm accuracy
+.PHONY: compare-roastcoffea compare-suites unit-programs test-programs unit-test test asan-test tsan-test werror everything bench bench-loops bench-swarm accuracy
