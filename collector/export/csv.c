@@ -9,10 +9,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "collector/emit/emit_utf8.h"
 #include "collector/export/draft.h"
@@ -204,6 +204,7 @@ static int write_all(struct csv *c, const struct report *r)
 int export_csv(const struct report *r, const char *path, struct buf *why)
 {
 	struct csv *c = calloc(1, sizeof(*c));
+	char line[PATH_MAX + 128];
 	size_t i;
 	int rc;
 
@@ -213,9 +214,8 @@ int export_csv(const struct report *r, const char *path, struct buf *why)
 	if (!strcmp(path, "-"))
 		rc = report_fail(why, -EINVAL,
 				 "--csv writes several files: name a folder for them");
-	else if (mkdir(path, 0700) && errno != EEXIST)
-		rc = report_fail(why, -errno, "cannot make the folder '%s': %s", path,
-				 log_error(-errno));
+	else if ((rc = dirs_make_own(path)) != 0)
+		report_fail(why, rc, "%s", dirs_explain(line, sizeof(line), rc, path));
 	else if ((rc = write_all(c, r)) != 0)
 		report_fail(why, rc, "cannot write '%s': %s", c->failed, log_error(rc));
 	for (i = 0; i < c->n; i++)

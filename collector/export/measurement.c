@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "collector/export/export.h"
 #include "collector/export/measurement_parts.h"
@@ -160,38 +159,17 @@ static int write_file(const struct report *r, const char *dir, const char *name,
 	return draft_end(&d, why);
 }
 
-/* The folder and what is missing above it, as mkdir -p makes them. */
-static int make_folder(const char *path)
-{
-	char part[PATH_MAX];
-	struct stat st;
-	size_t i, n = strlen(path);
-
-	if (n >= sizeof(part))
-		return -ENAMETOOLONG;
-	for (i = 1; i <= n; i++) {
-		if (path[i] && path[i] != '/')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		if (mkdir(part, 0700) && errno != EEXIST && i == n)
-			return -errno;
-	}
-	if (stat(path, &st))
-		return -errno;
-	return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
-}
-
 int export_measurement(const struct report *r, const char *path, struct buf *why)
 {
+	char line[PATH_MAX + 128];
 	int rc;
 
 	if (!strcmp(path, "-"))
 		return report_fail(why, -EINVAL,
 				   "--measurement writes several files: name a folder for them");
-	rc = make_folder(path);
+	rc = dirs_make_own(path);
 	if (rc)
-		return report_fail(why, rc, "cannot make the folder '%s': %s", path, log_error(rc));
+		return report_fail(why, rc, "%s", dirs_explain(line, sizeof(line), rc, path));
 	rc = write_file(r, path, "metrics.json", put_metrics, why);
 	if (!rc)
 		rc = write_file(r, path, "start_end_time.txt", NULL, why);

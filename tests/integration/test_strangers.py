@@ -83,7 +83,7 @@ def test_permissions_of_anothers_file_are_not_taken_over(common, tmp_path):
 
 @pytest.mark.parametrize("how", ["another owner", "all may write", "a parent that all may write to"])
 def test_folders_of_others_are_refused(common, homes, how):
-    """By the collector with one line, before it listens; an agent keeps nothing there."""
+    """By the collector with one line, before it listens."""
     folder = common / "theirs"
     folder.mkdir()
     if how == "another owner":
@@ -115,6 +115,20 @@ def site(tmp_path_factory, homes):
         made.write()
         procs.start_collector()
         yield procs
+
+
+@pytest.mark.parametrize("option", ["--csv", "--measurement"])
+@pytest.mark.parametrize("how", ["another owner", "all may write"])
+def test_reports_into_folders_of_others_are_refused(site, common, option, how):
+    """One line, and nothing of the run in there."""
+    folder = common / "theirs"
+    folder.mkdir()
+    os.chown(folder, *((NOBODY, NOBODY) if how == "another owner" else (-1, -1)))
+    folder.chmod(0o755 if how == "another owner" else 0o777)
+    done = crema(site, "report", "--dir", site.journal, option, folder)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and str(folder) in done.stderr
+    assert ("belongs to another user" if how == "another owner" else "run: chmod") in done.stderr
+    assert not list(folder.iterdir())
 
 
 def token_of(procs):
