@@ -240,8 +240,13 @@ static bool has_ended(struct http_job *job)
 
 static void finish(struct http_job *job, int result)
 {
+	bool says_why = has_ended(job) && job->verdict.result && !job->verdict.begun;
+
 	if (!result)
-		result = has_ended(job) ? job->verdict.result : -EIO;
+		result = job->ended ? job->verdict.result : -EIO;
+	/* A part of the output is no answer, and may be compressed. */
+	if (result && !says_why)
+		buf_clear(&job->out);
 	job->done(job->arg, result, &job->out);
 	job_free(job);
 }

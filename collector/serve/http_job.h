@@ -44,7 +44,8 @@ struct http_job_call {
 /*
  * NULL with errno set. Exactly one done() per job, unless it was cancelled; the job is gone
  * afterwards. It gets fn's result and its output, which it may take over (emptying the buffer), or
- * -ETIMEDOUT, -EFBIG, -EIO (the child died). A streamed job lives until http_job_cancel().
+ * -ETIMEDOUT, -EFBIG, -EIO (the child died); of a failure the output is fn's line or nothing. A
+ * streamed job lives until http_job_cancel().
  */
 struct http_job *http_job_start(struct loop *loop, const struct http_job_call *call);
 /*

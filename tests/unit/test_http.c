@@ -336,11 +336,16 @@ static void a_broken_report_is_a_reset(void **state)
 		page_stop(&page);
 	}
 	/* what is known to have failed before anything went out has no rubbish before it */
-	page_start(&page, NULL, 0);
-	page.dies = true;
-	assert_int_equal(ask(&page, "GET", "/data.json", ""), 500);
-	assert_true(answered(&page, "\r\n\r\nthe report failed\n"));
-	page_stop(&page);
+	for (i = 0; i < 6; i++) {
+		page_start(&page, NULL, 0);
+		page.large = (size_t[]){0, 1u << 20, 24u << 20}[i % 3];
+		page.dies = i < 3;
+		page.result = -EIO;
+		assert_int_equal(ask(&page, "GET", "/data.json", ""), 500);
+		assert_true(answered(&page, i == 3 ? "\r\n\r\nit says why\n"
+						   : "\r\n\r\nthe report failed\n"));
+		page_stop(&page);
+	}
 }
 
 /* The child of a killed report may never end: nobody waits for it. */
