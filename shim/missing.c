@@ -49,10 +49,13 @@ static const struct missing {
 	{patch_baskets, LOSS_DESCRIPTION,
 	 "uproot has no Model_TBasket.read_members: the baskets it used are unknown"},
 	{patch_pages, LOSS_DESCRIPTION,
-	 "uproot has no read_locator and read_page that crema knows: once it has opened an RNTuple, "
+	 "uproot has no read_locator and read_page that crema knows: once it has opened an "
+	 "RNTuple, "
 	 "the baskets and pages it used are unknown"},
 	{patch_hdf5, LOSS_CODECS,
 	 "h5py has no Dataset that crema knows: (de)compressed bytes of tasks are unknown"},
+	{patch_hdf5_groups, LOSS_CODECS,
+	 "h5py has no Group that crema knows: (de)compressed bytes of tasks are unknown"},
 	{patch_xrootd, LOSS_NETWORK,
 	 "XRootD.client has no File that crema knows: network bytes by task are unknown"},
 	{patch_asyncio, LOSS_NETWORK,

@@ -30,6 +30,7 @@ int patch_uproot(PyObject *module);	  /* uproot.source.futures: its pools' submi
 int patch_baskets(PyObject *module);	  /* uproot.models.TBasket: Model_TBasket.read_members */
 int patch_pages(PyObject *module);	  /* uproot.models.RNTuple: its ways to read a page */
 int patch_hdf5(PyObject *module);	  /* h5py._hl.dataset: reads and writes of Dataset */
+int patch_hdf5_groups(PyObject *module);  /* h5py._hl.group: Group.create_dataset */
 int patch_uproot_dask(PyObject *module);   /* uproot._dask: UprootReadMixin.read_tree */
 int patch_asyncio(PyObject *module);	  /* asyncio.selector_events: transports' write */
 int patch_xrootd(PyObject *module);	  /* XRootD.client: requests of File and FileSystem */

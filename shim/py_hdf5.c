@@ -17,7 +17,8 @@
 	X(__array__, FIVE(decompress_calls))                                                       \
 	X(read_direct, FIVE(decompress_calls))                                                     \
 	X(__setitem__, FIVE(compress_calls))                                                       \
-	X(write_direct, FIVE(compress_calls))
+	X(write_direct, FIVE(compress_calls))                                                      \
+	X(create_dataset, FIVE(compress_calls)) /* of Group: writes its argument `data` */
 
 enum {
 #define X(name, counts) METHOD_##name,
@@ -41,8 +42,12 @@ static int is_seen(PyObject *name)
 static int has_unseen_filters(PyObject *dataset)
 {
 	PyObject *filters = py_attr(dataset, n_filters), *i, *name;
+	PyObject *elsewhere = py_attr_string(dataset, "is_virtual");
 	int unseen = !filters || !py_is(filters, &PyDict_Type);
 
+	/* The data of a virtual one lie in other datasets, which have filters of their own. */
+	unseen |= elsewhere && PyObject_IsTrue(elsewhere);
+	Py_DecRef(elsewhere);
 	i = unseen ? NULL : PyObject_GetIter(filters);
 	while (i && (name = PyIter_Next(i))) {
 		unseen |= !is_seen(name);
@@ -52,6 +57,16 @@ static int has_unseen_filters(PyObject *dataset)
 	Py_DecRef(i);
 	Py_DecRef(filters);
 	return unseen;
+}
+
+/* create_dataset(name, shape, dtype, data, ...) */
+static int has_data(PyObject *args, PyObject *kwargs)
+{
+	PyObject *data = kwargs ? PyDict_GetItemString(kwargs, "data") : NULL;
+
+	if (!data && PyTuple_Size(args) > 3)
+		data = PyTuple_GetItem(args, 3);
+	return data && data != PY_NONE;
 }
 
 static void uses(PyObject *dataset, uint64_t counts)
@@ -70,12 +85,15 @@ static PyObject *run(int method, uint64_t counts, PyObject *self, PyObject *args
 {
 	PyObject *all = py_with_self(self, args, NULL);
 	PyObject *r = all ? PyObject_Call(originals[method], all, kwargs) : NULL;
+	PyObject *dataset = self;
 	struct py_error error;
 
 	Py_DecRef(all);
-	if (shim_armed()) {
+	if (method == METHOD_create_dataset)
+		dataset = has_data(args, kwargs) ? r : NULL;
+	if (shim_armed() && dataset) {
 		py_error_save(&error);
-		uses(self, counts);
+		uses(dataset, counts);
 		py_error_restore(&error);
 	}
 	return r;
@@ -110,15 +128,27 @@ static int replace(int method, PyObject *class)
 	return r;
 }
 
-int patch_hdf5(PyObject *module)
+/* The methods from `first` to before `end`. */
+static int replace_all(PyObject *module, const char *name, int first, int end)
 {
-	PyObject *class = py_attr_string(module, "Dataset");
+	PyObject *class = py_attr_string(module, name);
 	int r = 0;
 
-	n_filters = PyUnicode_InternFromString("_filters");
-	for (int i = 0; i < METHOD_COUNT; i++)
+	if (!n_filters)
+		n_filters = PyUnicode_InternFromString("_filters");
+	for (int i = first; i < end; i++)
 		r = n_filters && !replace(i, class) ? r : -ENOENT;
 	PyErr_Clear();
 	Py_DecRef(class);
 	return r;
+}
+
+int patch_hdf5(PyObject *module)
+{
+	return replace_all(module, "Dataset", 0, METHOD_create_dataset);
+}
+
+int patch_hdf5_groups(PyObject *module)
+{
+	return replace_all(module, "Group", METHOD_create_dataset, METHOD_COUNT);
 }

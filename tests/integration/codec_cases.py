@@ -224,6 +224,10 @@ def hdf5(folder, options, how="getitem"):
         made = file.create_dataset("d", data=data, chunks=True, **options)
         if how == "getitem":
             found = made[:]
+        elif how == "virtual":
+            layout = h5py.VirtualLayout(data.shape, data.dtype)
+            layout[:] = h5py.VirtualSource(made)
+            found = file.create_virtual_dataset("v", layout)[:]
         elif how == "array":
             found = numpy.asarray(made)
         else:
