@@ -28,13 +28,11 @@ SHIM_FLAGS = $(COMMON_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec 
              -Ishim -I$(BUILD)/gen
 PROG_FLAGS = $(COMMON_FLAGS) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -I$(BUILD)/gen
 
-# 0: without the event loop on io_uring, and without liburing.
+# 0: without liburing; the journal is then written by pwrite.
 CREMA_URING ?= 1
 ifeq ($(CREMA_URING),1)
 PROG_FLAGS += -DCREMA_URING
 URING_LIBS = -luring
-else
-URING_SRC = $(wildcard collector/serve/loop_uring*.c)
 endif
 
 # The collector inflates with libdeflate where it is there (LIBDEFLATE= for without), else with zlib.
@@ -49,7 +47,7 @@ COLLECTOR_LIBS ?= $(COMMON_LIBS) $(LIBDEFLATE) -lmicrohttpd -ljansson -lelf -lsq
 SHIM_SRC = $(wildcard shim/*.c)
 COMMON_SRC = $(wildcard common/*.c)
 AGENT_SRC = $(wildcard agent/*.c)
-COLLECTOR_SRC = $(filter-out $(URING_SRC),$(wildcard collector/*.c collector/*/*.c))
+COLLECTOR_SRC = $(wildcard collector/*.c collector/*/*.c)
 SHIM_OBJ = $(SHIM_SRC:%.c=$(BUILD)/%.o)
 COMMON_OBJ = $(COMMON_SRC:%.c=$(BUILD)/%.o)
 AGENT_OBJ = $(AGENT_SRC:%.c=$(BUILD)/%.o)

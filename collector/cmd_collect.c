@@ -115,8 +115,7 @@ static void on_status(void *arg, struct buf *out)
 {
 	struct collect *c = arg;
 
-	http_status(c->server, c->journal, c->retain, loop_name(c->loop), c->dir, c->started_ns,
-		    out);
+	http_status(c->server, c->journal, c->retain, c->dir, c->started_ns, out);
 }
 
 static void on_live(void *arg, struct buf *out)
@@ -166,10 +165,10 @@ static int on_report(void *arg, enum http_kind kind, const char *run, struct sin
 	return http_report(((struct collect *)arg)->dir, kind, run, out);
 }
 
-static int start_journal(struct collect *c)
+static int start_journal(struct collect *c, bool ring)
 {
 	struct journal_config config = {
-		.loop = c->loop,
+		.loop = ring ? c->loop : NULL,
 		.dir = c->journal_dir,
 		.segment_bytes = retain_segment_bytes(c->bounds.max_bytes),
 	};
@@ -246,23 +245,6 @@ static int start_http(struct collect *c)
 	return c->http ? 0 : fail("serve", c->http_at, err);
 }
 
-static int start_loop(struct collect *c, const char *name)
-{
-	enum loop_kind kind;
-
-	if (loop_kind_parse(&kind, name)) {
-		log_line("collect: --loop '%s' is none of auto, epoll, io_uring", name);
-		return -EINVAL;
-	}
-	c->loop = loop_new(kind);
-	if (!c->loop)
-		return fail("start", "the event loop", -errno);
-	if (loop_refused(c->loop))
-		log_line("collect: io_uring cannot be used here (%s): epoll is used instead",
-			 log_error(loop_refused(c->loop)));
-	return 0;
-}
-
 static int start(struct collect *c, const struct options *options)
 {
 	static const int stopping[] = {SIGTERM, SIGINT, SIGHUP};
@@ -282,15 +264,15 @@ static int start(struct collect *c, const struct options *options)
 		err = prepare_certificates(c, options);
 	if (err)
 		return err;
-	err = start_loop(c, options_get(options, OPT_loop));
-	if (err)
-		return err;
+	c->loop = loop_new();
+	if (!c->loop)
+		return fail("start", "the event loop", -errno);
 	/* Before the journal starts its thread: signals are for the loop. */
 	for (i = 0; !err && i < sizeof(stopping) / sizeof(stopping[0]); i++)
 		err = loop_signal(c->loop, stopping[i], on_signal, c);
 	if (err)
 		return fail("watch", "signals", err);
-	err = start_journal(c);
+	err = start_journal(c, options_on(options, OPT_io_uring));
 	if (!err)
 		err = start_server(c, options);
 	if (!err)

@@ -60,10 +60,10 @@ bench: all $(BUILD)/tests/bench/bench_shim $(BUILD)/tests/bench/swarm/swarm ## w
 	$(BUILD)/tests/bench/bench_shim
 	@if [ -x .venv/bin/python ]; then .venv/bin/python tests/bench/bench_job.py; else \
 	  echo "the real job is left out: scripts/demo makes the .venv that it needs"; fi
-	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_loops.py --rounds 1
+	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_journal.py --rounds 1
 
-bench-loops: all $(BUILD)/tests/bench/swarm/swarm ## the collector on epoll beside io_uring
-	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_loops.py
+bench-journal: all $(BUILD)/tests/bench/swarm/swarm ## the journal by io_uring beside pwrite, with a disk that stalls too
+	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_journal.py
 
 bench-swarm: all $(BUILD)/tests/bench/swarm/swarm ## thousands of simulated workers before a real collector
 	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_swarm.py
@@ -112,4 +112,4 @@ compare-roastcoffea: all ## one run under roastcoffea and crema; writes docs/com
 compare-suites: all ## tests of CPython (and distributed) with the preload and without; an hour
 	scripts/compare-suites
 
-.PHONY: compare-roastcoffea compare-suites unit-programs test-programs unit-test test asan-test tsan-test werror everything bench bench-loops bench-swarm accuracy
+.PHONY: compare-roastcoffea compare-suites unit-programs test-programs unit-test test asan-test tsan-test werror everything bench bench-journal bench-swarm accuracy

@@ -60,6 +60,7 @@ static json_t *journal_json(struct journal *journal, const struct retain *retain
 			    bounds.max_bytes ? json_integer((json_int_t)bounds.max_bytes)
 					     : json_null());
 	json_object_set_new(object, "over", *kept.over ? json_string(kept.over) : json_null());
+	json_object_set_new(object, "writes_by", json_string(stats.ring ? "io_uring" : "pwrite"));
 	set(object, "failures", stats.failures);
 	set(object, "syncs", stats.syncs);
 	set(object, "unsynced_bytes", stats.unsynced_bytes);
@@ -69,7 +70,7 @@ static json_t *journal_json(struct journal *journal, const struct retain *retain
 }
 
 void http_status(const struct server *server, struct journal *journal, const struct retain *retain,
-		 const char *loop, const char *dir, uint64_t started_mono_ns, struct buf *out)
+		 const char *dir, uint64_t started_mono_ns, struct buf *out)
 {
 	json_t *root = json_object(), *refused = json_object(), *agents = json_array();
 	struct server_stats stats;
@@ -80,7 +81,6 @@ void http_status(const struct server *server, struct journal *journal, const str
 	json_object_set_new(root, "version", json_string(CREMA_VERSION));
 	json_object_set_new(root, "uptime_seconds",
 			    json_real((double)(clock_mono_ns() - started_mono_ns) / 1e9));
-	json_object_set_new(root, "loop", json_string(loop));
 	set(root, "workers_connected", stats.connected);
 	set(root, "workers_seen", stats.workers);
 	set(root, "connections", stats.connections);

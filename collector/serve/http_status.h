@@ -8,13 +8,13 @@
 #include "collector/serve/server.h"
 
 /*
- * Appends {"version", "uptime_seconds", "loop": its name, "workers_connected", "workers_seen",
+ * Appends {"version", "uptime_seconds", "workers_connected", "workers_seen",
  * "connections", "frames", "records", "bytes", "duplicate_records", "missing_records", "refused":
  * {reason: count}, "refused_total", "journal": {"state": "ok"|"stuck", "error", "sync_error",
  * "unsynced_bytes": acknowledged, and perhaps not kept by the disk, "dir", "over": why it is larger
  * than --max-bytes, ...}, "agents": [...]}.
  */
 void http_status(const struct server *server, struct journal *journal, const struct retain *retain,
-		 const char *loop, const char *dir, uint64_t started_mono_ns, struct buf *out);
+		 const char *dir, uint64_t started_mono_ns, struct buf *out);
 
 #endif

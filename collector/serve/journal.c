@@ -350,6 +350,7 @@ int journal_note(struct journal *journal, const char *event, const char *text)
 void journal_get_stats(struct journal *journal, struct journal_stats *stats)
 {
 	*stats = journal->stats;
+	stats->ring = journal->ring != NULL;
 	stats->queued_bytes = journal->batch.len + journal->queue.len;
 	journal_sync_stats(journal->sync, &stats->syncs, &stats->slowest_sync_ns,
 			   &stats->sync_error);

@@ -13,14 +13,14 @@
  * bounded. After an error other than one of room a try that fails also tries a new segment: the
  * folder may have got another disk. A segment that was removed is noticed before the next frames.
  *
- * With a loop that has file operations, writing goes on while the loop does, one write at a time,
- * and what is added meanwhile makes the next; when that is large, adding waits. What it did not
- * write whole is written again the plain way at once, which also tells the reason; so do all tries
- * while it is stuck.
+ * With a loop, and where the kernel allows io_uring, writing goes on while the loop does, one write
+ * at a time, and what is added meanwhile makes the next; when that is large, adding waits. What it
+ * did not write whole is written again the plain way at once, which also tells the reason; so do
+ * all tries while it is stuck.
  *
- * fdatasync each second: by the loop, else in a thread of its own, as it would stall everything.
- * Once one has failed the journal is stuck until a new segment has been synced.
- * All functions are for one thread, that of the loop.
+ * fdatasync each second: by io_uring too, else in a thread of its own, as it would stall
+ * everything. Once one has failed the journal is stuck until a new segment has been synced. All
+ * functions are for one thread, that of the loop.
  */
 #ifndef COLLECTOR_JOURNAL_H
 #define COLLECTOR_JOURNAL_H
@@ -39,7 +39,7 @@ struct journal;
 struct loop;
 
 struct journal_config {
-	struct loop *loop;	/* outlives the journal; NULL: writes while the caller waits */
+	struct loop *loop;	/* outlives the journal; NULL: without io_uring */
 	const char *dir;	/* must exist; the segments lie in it */
 	uint64_t segment_bytes; /* 0: JOURNAL_SEGMENT_BYTES */
 	int64_t sync_ms;	/* 0: JOURNAL_SYNC_MS */
@@ -61,6 +61,7 @@ struct journal_stats {
 	uint64_t frames;   /* written, notes and hellos included */
 	uint64_t bytes;	   /* written */
 	uint64_t queued_bytes;
+	bool ring;	   /* written and synced by io_uring */
 	uint64_t failures; /* times that writing began to fail */
 	uint64_t syncs;
 	uint64_t slowest_sync_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* journal_sync.c - fdatasync each second without stalling the loop: by a thread, or by its ring. */
+/* journal_sync.c - fdatasync each second without stalling the loop: by a thread, or by io_uring. */
 #include "collector/serve/journal_sync.h"
 
 #include <errno.h>

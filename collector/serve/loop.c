@@ -1,64 +1,186 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loop.c - which event loop it is, running it, and handing calls on to it. */
-#include "collector/serve/loop_common.h"
+/* loop.c - the event loop on level-triggered epoll: sources, watches, rounds. */
+#include "collector/serve/loop_source.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
-#ifndef CREMA_URING
-struct loop *loop_uring_new(bool multishot)
+#define EVENTS_MAX (LOOP_ROUND_MAX / LOOP_READ_MAX)
+
+struct loop_watch {
+	struct loop_source source;
+	void (*fn)(void *arg);
+	void *arg;
+	bool paused;
+};
+
+int loop_source_watch(struct loop_source *source, uint32_t events)
 {
-	(void)multishot;
-	errno = ENOSYS;
-	return NULL;
-}
-#endif
+	struct epoll_event event = {.events = events, .data.ptr = source};
 
-int loop_kind_parse(enum loop_kind *kind, const char *text)
-{
-	static const char *const name[] = {"auto", "epoll", "io_uring"};
-	size_t i;
-
-	for (i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
-		if (strcmp(text, name[i]) != 0)
-			continue;
-		*kind = (enum loop_kind)i;
+	if (source->events == events)
 		return 0;
-	}
-	return -EINVAL;
+	if (epoll_ctl(source->loop->epoll_fd, EPOLL_CTL_MOD, source->fd, &event))
+		return -errno;
+	source->events = events;
+	return 0;
 }
 
-struct loop *loop_new(enum loop_kind kind)
+void *loop_source_new(struct loop *loop, size_t size, int fd,
+		      void (*ready)(struct loop_source *source, uint32_t events))
 {
-	struct loop *loop = NULL;
-	int refused = 0;
+	struct epoll_event event = {.events = EPOLLIN};
+	struct loop_source *source = calloc(1, size);
 
-	if (kind == LOOP_URING || kind == LOOP_URING_SINGLE) {
-		loop = loop_uring_new(kind == LOOP_URING);
-		refused = loop ? 0 : -errno;
+	if (!source)
+		return NULL;
+	source->loop = loop;
+	source->ready = ready;
+	source->fd = fd;
+	source->events = EPOLLIN;
+	event.data.ptr = source;
+	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event)) {
+		free(source);
+		return NULL;
 	}
+	source->next = loop->sources;
+	if (source->next)
+		source->next->prev = source;
+	loop->sources = source;
+	return source;
+}
+
+void loop_source_free(struct loop_source *source)
+{
+	struct loop *loop = source->loop;
+
+	if (source->dead)
+		return;
+	if (source->next)
+		source->next->prev = source->prev;
+	if (source->prev)
+		source->prev->next = source->next;
+	else
+		loop->sources = source->next;
+	epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+	if (source->owns_fd)
+		close(source->fd);
+	source->dead = true;
+	source->next = loop->dead;
+	loop->dead = source;
+}
+
+/* Watches */
+
+static void watch_ready(struct loop_source *source, uint32_t events)
+{
+	struct loop_watch *watch = (struct loop_watch *)source;
+
+	(void)events;
+	if (!watch->paused)
+		watch->fn(watch->arg);
+}
+
+struct loop_watch *loop_watch_new(struct loop *loop, int fd, void (*fn)(void *arg), void *arg)
+{
+	struct loop_watch *watch = loop_source_new(loop, sizeof(*watch), fd, watch_ready);
+
+	if (!watch)
+		return NULL;
+	watch->fn = fn;
+	watch->arg = arg;
+	return watch;
+}
+
+void loop_watch_pause(struct loop_watch *watch, bool paused)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &watch->source};
+
+	if (watch->paused == paused)
+		return;
+	/* Taken out, as a pipe whose other end is closed is reported even if nothing is asked for.
+	 */
+	watch->paused = paused;
+	epoll_ctl(watch->source.loop->epoll_fd, paused ? EPOLL_CTL_DEL : EPOLL_CTL_ADD,
+		  watch->source.fd, &event);
+}
+
+void loop_watch_free(struct loop_watch *watch)
+{
+	if (watch)
+		loop_source_free(&watch->source);
+}
+
+/* The loop */
+
+static void bury(struct loop *loop)
+{
+	struct loop_source *source;
+
+	while ((source = loop->dead)) {
+		loop->dead = source->next;
+		free(source);
+	}
+}
+
+struct loop *loop_new(void)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+
 	if (!loop)
-		loop = loop_epoll_new();
-	if (loop)
-		loop->refused = refused;
+		return NULL;
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epoll_fd < 0) {
+		free(loop);
+		return NULL;
+	}
+	loop_tick(loop);
 	return loop;
-}
-
-const char *loop_name(const struct loop *loop)
-{
-	return loop->backend->name;
-}
-
-int loop_refused(const struct loop *loop)
-{
-	return loop->refused;
 }
 
 void loop_free(struct loop *loop)
 {
-	if (loop)
-		loop->backend->free(loop);
+	struct loop_source *source;
+
+	if (!loop)
+		return;
+	loop_files_release(loop);
+	loop_release_timers(loop);
+	while ((source = loop->sources)) {
+		if (source->ready == loop_stream_ready)
+			loop_stream_release((struct loop_stream *)source);
+		else
+			loop_source_free(source);
+	}
+	bury(loop);
+	close(loop->epoll_fd);
+	free(loop);
+}
+
+int loop_turn(struct loop *loop, int timeout_ms)
+{
+	struct epoll_event event[EVENTS_MAX];
+	struct loop_source *source;
+	int i, n, wait_ms = loop_files_answered(loop) ? 0 : loop_wait_ms(loop, timeout_ms);
+
+	n = epoll_wait(loop->epoll_fd, event, EVENTS_MAX, wait_ms);
+	if (n < 0 && errno != EINTR)
+		return -errno;
+	loop_tick(loop);
+	loop_files_deliver(loop);
+	for (i = 0; i < n; i++) {
+		source = event[i].data.ptr;
+		if (!source->dead)
+			source->ready(source, event[i].events);
+	}
+	loop_run_timers(loop);
+	if (loop->round_end)
+		loop->round_end(loop->round_end_arg);
+	loop_stream_send_all(loop);
+	bury(loop);
+	return 0;
 }
 
 int loop_run(struct loop *loop)
@@ -66,18 +188,7 @@ int loop_run(struct loop *loop)
 	int err = 0;
 
 	while (!err && !loop->stop)
-		err = loop->backend->turn(loop, -1);
-	if (!err && loop->backend->flush)
-		err = loop->backend->flush(loop);
-	return err;
-}
-
-int loop_turn(struct loop *loop, int timeout_ms)
-{
-	int err = loop->backend->turn(loop, timeout_ms);
-
-	if (!err && loop->backend->flush)
-		err = loop->backend->flush(loop);
+		err = loop_turn(loop, -1);
 	return err;
 }
 
@@ -95,88 +206,4 @@ void loop_set_round_end(struct loop *loop, void (*fn)(void *arg), void *arg)
 {
 	loop->round_end = fn;
 	loop->round_end_arg = arg;
-}
-
-/* The types of streams, watches and files are declared for callers only: each is a loop_handle. */
-
-static struct loop_handle *handle_of(void *object)
-{
-	return object;
-}
-
-static const struct loop_backend *backend_of(void *object)
-{
-	return handle_of(object)->loop->backend;
-}
-
-struct loop_stream *loop_stream_new(struct loop *loop, int fd, const struct loop_stream_ops *ops,
-				    void *arg)
-{
-	return (void *)loop->backend->stream_new(loop, fd, ops, arg);
-}
-
-int loop_stream_send(struct loop_stream *stream, const void *data, size_t len)
-{
-	return backend_of(stream)->stream_send(handle_of(stream), data, len);
-}
-
-void loop_stream_pause(struct loop_stream *stream, bool paused)
-{
-	backend_of(stream)->stream_pause(handle_of(stream), paused);
-}
-
-void loop_stream_finish(struct loop_stream *stream)
-{
-	backend_of(stream)->stream_finish(handle_of(stream));
-}
-
-void loop_stream_close(struct loop_stream *stream)
-{
-	if (stream)
-		backend_of(stream)->stream_close(handle_of(stream));
-}
-
-struct loop_watch *loop_watch_new(struct loop *loop, int fd, void (*fn)(void *arg), void *arg)
-{
-	return (void *)loop->backend->watch_new(loop, fd, fn, arg);
-}
-
-void loop_watch_pause(struct loop_watch *watch, bool paused)
-{
-	backend_of(watch)->watch_pause(handle_of(watch), paused);
-}
-
-void loop_watch_free(struct loop_watch *watch)
-{
-	if (watch)
-		backend_of(watch)->watch_free(handle_of(watch));
-}
-
-struct loop_file *loop_file_new(struct loop *loop, void (*fn)(void *arg, int result), void *arg)
-{
-	if (loop->backend->file_new)
-		return (void *)loop->backend->file_new(loop, fn, arg);
-	errno = ENOSYS;
-	return NULL;
-}
-
-void loop_file_write(struct loop_file *file, int fd, const void *data, size_t len, uint64_t offset)
-{
-	backend_of(file)->file_write(handle_of(file), fd, data, len, offset);
-}
-
-void loop_file_sync(struct loop_file *file, int fd, bool data_only)
-{
-	backend_of(file)->file_sync(handle_of(file), fd, data_only);
-}
-
-int loop_file_wait(struct loop_file *file)
-{
-	return backend_of(file)->file_wait(handle_of(file));
-}
-
-void loop_file_free(struct loop_file *file)
-{
-	if (file)
-		backend_of(file)->file_free(handle_of(file));
 }

@@ -2,14 +2,14 @@
 /*
  * loop.h - the collector's event loop: one thread, bounded work per round.
  *
- * The interface is one of completions, so that io_uring stands behind it as well as epoll: a
- * stream hands over bytes that have been received (from a buffer of the loop, valid during the
- * call only), a listener hands over connections that have been accepted, and what is sent is
- * queued and leaves at the end of the round. Nobody outside the loop calls recv, send or accept.
+ * The interface is one of completions: a stream hands over bytes that have been received (from a
+ * buffer of the loop, valid during the call only), a listener hands over connections that have been
+ * accepted, and what is sent is queued and leaves at the end of the round. Nobody outside the loop
+ * calls recv, send or accept.
  *
  * One round: wait; callbacks (at most LOOP_ROUND_MAX bytes of all streams, in pieces of at most
  * LOOP_READ_MAX; for each listener at most LOOP_ACCEPT_MAX connections); due timers; round-end
- * callbacks; all queued output is sent and all file operations begin. So what a round-end callback
+ * callbacks; all queued output is sent. So what a round-end callback
  * sends goes out in the same round, in one batch.
  *
  * Ownership: a stream or listener owns its descriptor and closes it; a watch does not. Objects may
@@ -36,22 +36,7 @@ struct loop_watch;
 struct loop_timer;
 struct loop_file;
 
-enum loop_kind {
-	LOOP_AUTO, /* epoll: docs/design.md says why */
-	LOOP_EPOLL,
-	LOOP_URING,
-	LOOP_URING_SINGLE, /* as on kernels before 6.0, which receive once for each request; for
-			      tests */
-};
-
-/* Where the kernel refuses io_uring, for whatever reason, it is epoll. */
-struct loop *loop_new(enum loop_kind kind);
-/* "auto", "epoll" or "io_uring". 0 or -EINVAL. */
-int loop_kind_parse(enum loop_kind *kind, const char *text);
-/* "epoll" or "io_uring". */
-const char *loop_name(const struct loop *loop);
-/* Why it is not the io_uring that was asked for: -errno, or 0. */
-int loop_refused(const struct loop *loop);
+struct loop *loop_new(void);
 /* And all its streams, watches and timers, without callbacks. Listeners and files: free them
  * before. */
 void loop_free(struct loop *loop);
@@ -101,9 +86,9 @@ void loop_watch_pause(struct loop_watch *watch, bool paused);
 void loop_watch_free(struct loop_watch *watch);
 
 /*
- * One operation on a file at a time, done while the loop goes on. Only io_uring has it: elsewhere
- * loop_file_new() is NULL with errno ENOSYS. fn gets the bytes that were written (which may be
- * fewer), 0 of a sync, or -errno. data stays the loop's until then.
+ * One operation on a file at a time, done while the loop goes on, by io_uring: where the kernel
+ * refuses it, or crema was built without, loop_file_new() is NULL with errno. fn gets the bytes
+ * that were written (which may be fewer), 0 of a sync, or -errno. data stays the loop's until then.
  */
 struct loop_file *loop_file_new(struct loop *loop, void (*fn)(void *arg, int result), void *arg);
 void loop_file_write(struct loop_file *file, int fd, const void *data, size_t len, uint64_t offset);

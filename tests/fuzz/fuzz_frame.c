@@ -26,7 +26,7 @@ static void start(void)
 		.name = "here", .linger_ms = 1, .log_ms = 3600000, .insecure = true, .old_agents = true};
 	int err;
 
-	loop = loop_new(LOOP_AUTO);
+	loop = loop_new();
 	config.loop = loop;
 	config.journal = journal_open(&journal, &err);
 	server = config.journal ? server_new(&config) : NULL;

@@ -37,7 +37,7 @@ static void start(struct site *site, const struct auth_token *token)
 		.token = token, .open = !token, .texts = texts, .texts_n = 1, .report = on_report};
 	int err;
 
-	site->loop = loop_new(LOOP_AUTO);
+	site->loop = loop_new();
 	net_parse(&site->address, "127.0.0.1:0", 1);
 	config.loop = site->loop;
 	config.listen_fd = net_listen(&site->address, 16);

@@ -5,6 +5,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import time
 
 import packages
 
@@ -36,4 +37,8 @@ def mounted(lower, mount):
     try:
         yield
     finally:
-        subprocess.run(["umount", mount], check=True)
+        # What has just been closed there is given back in a while.
+        for last in [False] * 50 + [True]:
+            if subprocess.run(["umount", mount], check=last, capture_output=not last).returncode == 0:
+                break
+            time.sleep(0.1)

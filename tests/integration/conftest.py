@@ -58,36 +58,16 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=left_out)
 
 
-COLLECTORS = ("test_bad_input", "test_collector_life", "test_faults_collector", "test_faults_disk", "test_live", "test_swarm", "test_tls")
-
-
 def pytest_generate_tests(metafunc):
-    """With CREMA_ALL_CELLS=1 what concerns the collector most is tried on both of its loops."""
-    if os.environ.get("CREMA_ALL_CELLS") and metafunc.module.__name__ in COLLECTORS:
-        metafunc.parametrize("collector_loop", ["epoll", "io_uring"], indirect=True, scope="module")
+    """With CREMA_ALL_CELLS=1 disks that fail are tried with both ways to write the journal."""
+    if os.environ.get("CREMA_ALL_CELLS") and "journal_way" in metafunc.fixturenames:
+        metafunc.parametrize("journal_way", ["on", "off"], indirect=True, scope="module")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def collector_loop(request):
-    """Collectors that are started have this loop; without a parameter the one that users have. A fixture for more
-    than one test that starts one asks for this fixture: else it outlives the change of the loop."""
-    before = os.environ.get("CREMA_LOOP")
-    if hasattr(request, "param"):
-        os.environ["CREMA_LOOP"] = request.param
-    yield
-    os.environ.pop("CREMA_LOOP", None)
-    if before is not None:
-        os.environ["CREMA_LOOP"] = before
-
-
-@pytest.fixture(autouse=True)
-def collectors_have_that_loop(request, collector_loop):
-    """A cell must not say that it is of a loop that its collector does not have."""
-    yield
-    for value in request.node.funcargs.values():
-        procs = getattr(value, "procs", value)
-        if isinstance(procs, cluster.Cluster) and procs.collector is not None and request.module.__name__ in COLLECTORS:
-            assert procs.env.get("CREMA_LOOP") == os.environ.get("CREMA_LOOP")
+@pytest.fixture(scope="module")
+def journal_way(request):
+    """CREMA_IO_URING of the collectors that are started, as users have it without a parameter."""
+    return getattr(request, "param", "on")
 
 
 @pytest.hookimpl(hookwrapper=True)

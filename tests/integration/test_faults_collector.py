@@ -18,7 +18,7 @@ from distributed import Client, span
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory, homes, collector_loop):
+def small(tmp_path_factory, homes):
     with disks.site(tmp_path_factory, homes) as procs:
         yield procs
 

@@ -68,16 +68,16 @@ def needs_loop_devices(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory, homes, collector_loop):
+def real(tmp_path_factory, homes, journal_way):
     needs_loop_devices(tmp_path_factory)
-    with disks.site(tmp_path_factory, homes, RealDisk) as procs:
+    with disks.site(tmp_path_factory, {**homes, "CREMA_IO_URING": journal_way}, RealDisk) as procs:
         yield procs
 
 
 @pytest.fixture(scope="module")
-def thin(tmp_path_factory, homes, collector_loop):
+def thin(tmp_path_factory, homes, journal_way):
     needs_loop_devices(tmp_path_factory)
-    with disks.site(tmp_path_factory, homes, ThinDisk) as procs:
+    with disks.site(tmp_path_factory, {**homes, "CREMA_IO_URING": journal_way}, ThinDisk) as procs:
         yield procs
 
 

@@ -26,11 +26,10 @@ def maker():
     return target
 
 
-@pytest.fixture(params=["epoll", "io_uring"])
-def procs(request, maker, new_cluster, monkeypatch):
+@pytest.fixture
+def procs(maker, new_cluster):
     """A collector that has a run of 50,000 tasks."""
     made = new_cluster()
-    made.env = {**made.env, "CREMA_LOOP": request.param}
     (made.journal / "journal").mkdir(parents=True)
     subprocess.run([maker, made.journal / "journal", str(TASKS), "10", "1"], check=True)
     made.start_collector()

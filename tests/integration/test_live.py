@@ -55,7 +55,7 @@ def kill_one(client, procs):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, homes, data, collector_loop):
+def site(tmp_path_factory, homes, data):
     """Two runs of coffea; all workers have ended since, so all numbers stand still."""
     import concurrent.futures
 

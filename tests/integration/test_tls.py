@@ -55,7 +55,7 @@ def certificates(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def tls(certificates, tmp_path_factory, homes, collector_loop):
+def tls(certificates, tmp_path_factory, homes):
     env = {**homes, "DASK_CONFIG": str(certificates / "dask")}
     with cluster.Cluster(tmp_path_factory.mktemp("tls") / "cluster", env) as procs:
         procs.start_collector()

@@ -66,7 +66,7 @@ static void store_open(struct store *store)
 	int err;
 
 	store->config.dir = store->dir;
-	store->config.loop = store->loop;
+	store->config.loop = fixture_ring ? store->loop : NULL;
 	store->journal = journal_open(&store->config, &err);
 	assert_non_null(store->journal);
 	store->hello.segment = 0;
@@ -80,7 +80,7 @@ static void store_init(struct store *store)
 	make_frame(&store->data, CREMA_FRAME_DATA, 1000);
 	store->hello = (struct journal_hello){store->hello_frame.data, store->hello_frame.len, 0};
 	log_to(open("/dev/null", O_WRONLY | O_CLOEXEC));
-	store->loop = loop_new(fixture_loop);
+	store->loop = loop_new();
 	assert_non_null(store->loop);
 	store_open(store);
 }

@@ -135,7 +135,7 @@ static void page_start_as(struct page *page, const struct auth_token *with, bool
 	waits_forever = 0;
 	deflated_at_once = 0;
 	token.len = strlen(token.text);
-	page->loop = loop_new(LOOP_AUTO);
+	page->loop = loop_new();
 	assert_int_equal(net_parse(&page->address, "127.0.0.1:0", 1), 0);
 	config.loop = page->loop;
 	config.listen_fd = net_listen(&page->address, 16);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loop_epoll_stream.c - streams of the epoll loop: receiving, the send queue, ending. */
-#include "collector/serve/loop_epoll.h"
+/* loop_stream.c - streams: receiving, the send queue, ending. */
+#include "collector/serve/loop_source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,24 +10,23 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct epoll_stream {
-	struct epoll_source source;
+struct loop_stream {
+	struct loop_source source;
 	const struct loop_stream_ops *ops;
 	void *arg;
 	uint8_t *out;
 	size_t out_len, out_cap;
-	struct epoll_stream *next_dirty;
+	struct loop_stream *next_dirty;
 	bool dirty, paused, finishing, shut;
 };
 
-void epoll_stream_release(struct epoll_stream *stream)
+void loop_stream_release(struct loop_stream *stream)
 {
-	struct epoll_stream **p;
+	struct loop_stream **p;
 
 	if (stream->source.dead)
 		return;
-	for (p = &epoll_loop_of(&stream->source)->dirty; stream->dirty && *p;
-	     p = &(*p)->next_dirty) {
+	for (p = &stream->source.loop->dirty; stream->dirty && *p; p = &(*p)->next_dirty) {
 		if (*p == stream) {
 			*p = stream->next_dirty;
 			break;
@@ -35,27 +34,27 @@ void epoll_stream_release(struct epoll_stream *stream)
 	}
 	free(stream->out);
 	stream->out = NULL;
-	epoll_source_free(&stream->source);
+	loop_source_free(&stream->source);
 }
 
-static void stream_break(struct epoll_stream *stream, int error)
+static void stream_break(struct loop_stream *stream, int error)
 {
 	const struct loop_stream_ops *ops = stream->ops;
 	void *arg = stream->arg;
 
-	epoll_stream_release(stream);
+	loop_stream_release(stream);
 	ops->closed(arg, error);
 }
 
-static int stream_update(struct epoll_stream *stream)
+static int stream_update(struct loop_stream *stream)
 {
-	return epoll_source_watch(&stream->source,
-				  (uint32_t)(stream->paused ? EPOLLRDHUP : EPOLLIN) |
-					  (stream->out_len ? (uint32_t)EPOLLOUT : 0));
+	return loop_source_watch(&stream->source,
+				 (uint32_t)(stream->paused ? EPOLLRDHUP : EPOLLIN) |
+					 (stream->out_len ? (uint32_t)EPOLLOUT : 0));
 }
 
 /* Sends what the socket takes. 0 or -errno. */
-static int stream_push(struct epoll_stream *stream)
+static int stream_push(struct loop_stream *stream)
 {
 	ssize_t n;
 
@@ -79,7 +78,7 @@ static int stream_push(struct epoll_stream *stream)
 	return 0;
 }
 
-static void stream_flush(struct epoll_stream *stream)
+static void stream_flush(struct loop_stream *stream)
 {
 	bool had = stream->out_len > 0;
 	int err = stream_push(stream);
@@ -92,9 +91,9 @@ static void stream_flush(struct epoll_stream *stream)
 		stream->ops->writable(stream->arg);
 }
 
-void epoll_stream_ready(struct epoll_source *source, uint32_t events)
+void loop_stream_ready(struct loop_source *source, uint32_t events)
 {
-	struct epoll_stream *stream = (struct epoll_stream *)source;
+	struct loop_stream *stream = (struct loop_stream *)source;
 	ssize_t n;
 
 	if (events & EPOLLOUT) {
@@ -110,34 +109,34 @@ void epoll_stream_ready(struct epoll_source *source, uint32_t events)
 	}
 	if (!(events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
 		return;
-	n = recv(source->fd, epoll_loop_of(source)->buffer, LOOP_READ_MAX, MSG_DONTWAIT);
+	n = recv(source->fd, source->loop->buffer, LOOP_READ_MAX, MSG_DONTWAIT);
 	if (n > 0)
-		stream->ops->bytes(stream->arg, epoll_loop_of(source)->buffer, (size_t)n);
+		stream->ops->bytes(stream->arg, source->loop->buffer, (size_t)n);
 	else if (n == 0)
 		stream_break(stream, 0);
 	else if (errno != EAGAIN && errno != EINTR)
 		stream_break(stream, -errno);
 }
 
-struct loop_handle *epoll_stream_new(struct loop *loop, int fd, const struct loop_stream_ops *ops,
-				     void *arg)
+struct loop_stream *loop_stream_new(struct loop *loop, int fd, const struct loop_stream_ops *ops,
+				    void *arg)
 {
-	struct epoll_stream *stream;
+	struct loop_stream *stream;
 
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
 		return NULL;
-	stream = epoll_source_new(loop, sizeof(*stream), fd, epoll_stream_ready);
+	stream = loop_source_new(loop, sizeof(*stream), fd, loop_stream_ready);
 	if (!stream)
 		return NULL;
 	stream->source.owns_fd = true;
 	stream->ops = ops;
 	stream->arg = arg;
-	return &stream->source.handle;
+	return stream;
 }
 
-static void stream_mark(struct epoll_stream *stream)
+static void stream_mark(struct loop_stream *stream)
 {
-	struct epoll_loop *loop = epoll_loop_of(&stream->source);
+	struct loop *loop = stream->source.loop;
 
 	if (stream->dirty)
 		return;
@@ -146,9 +145,8 @@ static void stream_mark(struct epoll_stream *stream)
 	loop->dirty = stream;
 }
 
-int epoll_stream_send(struct loop_handle *handle, const void *data, size_t len)
+int loop_stream_send(struct loop_stream *stream, const void *data, size_t len)
 {
-	struct epoll_stream *stream = (struct epoll_stream *)handle;
 	size_t cap = stream->out_cap ? stream->out_cap : 256;
 	uint8_t *out;
 
@@ -169,34 +167,30 @@ int epoll_stream_send(struct loop_handle *handle, const void *data, size_t len)
 	return 0;
 }
 
-void epoll_stream_pause(struct loop_handle *handle, bool paused)
+void loop_stream_pause(struct loop_stream *stream, bool paused)
 {
-	struct epoll_stream *stream = (struct epoll_stream *)handle;
-
 	stream->paused = paused;
 	stream_update(stream);
 }
 
-void epoll_stream_finish(struct loop_handle *handle)
+void loop_stream_finish(struct loop_stream *stream)
 {
-	struct epoll_stream *stream = (struct epoll_stream *)handle;
-
 	stream->finishing = true;
 	stream_mark(stream);
 }
 
-void epoll_stream_close(struct loop_handle *handle)
+void loop_stream_close(struct loop_stream *stream)
 {
-	struct epoll_stream *stream = (struct epoll_stream *)handle;
-
+	if (!stream)
+		return;
 	if (stream->out_len)
 		stream_push(stream);
-	epoll_stream_release(stream);
+	loop_stream_release(stream);
 }
 
-void epoll_stream_send_all(struct epoll_loop *loop)
+void loop_stream_send_all(struct loop *loop)
 {
-	struct epoll_stream *stream;
+	struct loop_stream *stream;
 
 	while ((stream = loop->dirty)) {
 		loop->dirty = stream->next_dirty;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loop_common.c - timers and signals, the same for every event loop. */
-#include "collector/serve/loop_common.h"
+/* loop_timer.c - timers and signals. */
+#include "collector/serve/loop_source.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +18,7 @@ struct loop_timer {
 	void *arg;
 	struct loop_timer *next;
 	int64_t due_ms; /* -1: off */
-	bool dead;	/* unlinked and freed by run_timers(), which may be walking over it */
+	bool dead;	/* unlinked and freed by loop_run_timers(), which may be walking over it */
 };
 
 struct loop_signals {
@@ -31,12 +31,6 @@ struct loop_signals {
 	} handler[SIGNALS_MAX];
 };
 
-void loop_init(struct loop *loop, const struct loop_backend *backend)
-{
-	loop->backend = backend;
-	loop_tick(loop);
-}
-
 void loop_tick(struct loop *loop)
 {
 	struct timespec ts;
@@ -45,7 +39,7 @@ void loop_tick(struct loop *loop)
 	loop->now_ms = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-void loop_release(struct loop *loop)
+void loop_release_timers(struct loop *loop)
 {
 	struct loop_timer *timer;
 
@@ -110,7 +104,7 @@ int loop_wait_ms(const struct loop *loop, int timeout_ms)
 	return wait == INT_MAX && timeout_ms < 0 ? -1 : (int)wait;
 }
 
-static void run_timers(struct loop *loop)
+void loop_run_timers(struct loop *loop)
 {
 	struct loop_timer **p, *timer;
 
@@ -128,13 +122,6 @@ static void run_timers(struct loop *loop)
 			p = &timer->next;
 		}
 	}
-}
-
-void loop_end_round(struct loop *loop)
-{
-	run_timers(loop);
-	if (loop->round_end)
-		loop->round_end(loop->round_end_arg);
 }
 
 /* Signals */
