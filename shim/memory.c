@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "sys.h"
+#include "task.h"
 #include "thread.h"
 
 static const volatile uint32_t never = 0;
@@ -278,6 +279,7 @@ int shim_arm(const char **why)
 	thread_block = NULL;
 	shim_epoch++;
 	process_usage(&process_base.cpu_ns, &process_base.inblock, &process_base.oublock);
+	task_memory_begins();
 	thread_key_make();
 	thread_register_all();
 	*word = 1;

@@ -63,7 +63,9 @@ void task_time_unknown(uint32_t owner, int time_id);
 
 /* Resident set of the process in bytes; 0 = cannot be read. */
 uint64_t task_rss_bytes(void);
-/* The largest it has been. */
+/* The kernel's high-water mark of it (VmHWM); 0 = cannot be read. */
 uint64_t task_max_rss_bytes(void);
+/* While arming: what of the high-water mark this process has from before its exec(). */
+void task_memory_begins(void);
 
 #endif

@@ -4,6 +4,7 @@ wait for an Event, results of known size, and tasks that take and give back know
 import datetime
 import os
 import re
+import resource
 import sys
 import time
 import zlib
@@ -41,14 +42,15 @@ def result_of(n):
 
 
 def take(n, peak):
-    """n bytes more stay, `peak` more come and go; resident memory before and after, and the highest the kernel knows."""
+    """n bytes more stay, `peak` more come and go; resident memory before and after, the highest the
+    kernel knows, and getrusage's, which is from before the worker's exec()."""
     before = resident()
     sys.kept = bytearray(b"x") * n
     more = bytearray(b"x") * peak
     del more
     with open("/proc/self/status") as file:
         highest = int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1)) * 1024
-    return before, resident(), highest
+    return before, resident(), highest, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def work(path, packed):
@@ -56,6 +58,12 @@ def work(path, packed):
     with open(path, "rb", buffering=0) as file:
         n = sum(len(part) for part in iter(lambda: file.read(65536), b""))
     return n, len(zlib.decompress(packed))
+
+
+def from_large_process(_, env):
+    """A worker's command and environment come behind this: it starts in a process that had 768 MiB."""
+    return [sys.executable, "-c", "import os, sys; x = bytearray(b'x') * (768 << 20); os.execvp(sys.argv[1], sys.argv[1:])",
+            "env", *(f"{name}={value}" for name, value in env.items())]
 
 
 class Seen:
@@ -72,7 +80,7 @@ def seen(tmp_path_factory):
     with cluster.Cluster(folder / "cluster", home) as procs:
         procs.start_collector()
         procs.start_scheduler({"DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION": "inf"})  # all tasks go to the worker
-        procs.start_worker(nthreads=2, args=("--no-nanny", "--memory-limit", "3 GiB"))
+        procs.start_worker(nthreads=2, args=("--no-nanny", "--memory-limit", "3 GiB"), prefix=from_large_process)
         with Client(procs.address) as client:
             client.wait_for_workers(1, timeout=120)
             hold_results_and_threads(found, client)
@@ -157,7 +165,7 @@ def test_row_040(seen):
 def test_row_033_of_this_worker(seen):
     """The kernel's resident memory, which 64 MiB more stay in."""
     points = next(iter(seen.taken["tracking_data"]["worker_memory"].values()))
-    before, after, _ = seen.memory
+    before, after, *_ = seen.memory
     for point in points:
         assert before - 8 * MB < point["memory_bytes"] < after + 160 * MB
 
@@ -183,6 +191,15 @@ def test_row_030(seen):
     """Threads with a task while both were held."""
     points = [p for p in seen.tasks["metrics"]["cpu_utilization_percent"] if seen.begin + 1.2 < seconds(p["timestamp"]) < seen.end - 0.1]
     assert {p["percent"] for p in points} == {100 * seen.dask["executing"] / seen.dask["nthreads"]}
+
+
+def test_highest_memory(seen):
+    """128 MiB more came and went: the kernel's high-water mark, though what started the worker had a higher one."""
+    task, = jobs.tasks_of(seen.taken, "take")
+    highest, usage = seen.memory[2:]
+    assert usage > highest + 64 * MB
+    assert task["rss_peak_bytes"] == pytest.approx(highest, abs=8 * MB)
+    assert task["rss_peak_bytes"] - task["rss_start_bytes"] >= 184 * MB
 
 
 def test_a_task_counts_what_it_did(seen):
