@@ -16,6 +16,7 @@ from distributed import Client, Event, span, wait
 
 MB = 1 << 20
 HELD_SECONDS = 3  # a probe comes twice a second
+STILL_SECONDS = 2.5
 FOLDERS = [os.path.dirname(__file__), os.path.dirname(cluster.__file__)]  # where workers find this file and what it imports
 
 
@@ -34,6 +35,13 @@ def dask_says(dask_worker):
 def wait_for(name):
     begun = time.time()
     Event(name).wait()
+    return begun, time.time()
+
+
+def stand_still():
+    """In the worker's event loop, which takes the probes; when it began and ended."""
+    begun = time.time()
+    time.sleep(STILL_SECONDS)
     return begun, time.time()
 
 
@@ -106,6 +114,7 @@ def hold_results_and_threads(found, client):
         (after,) = client.run(dask_says).values()
         assert after == found.dask
         found.end = time.time()
+        (found.still,) = client.run(stand_still).values()
         Event("go", client=client).set()
         found.walls = [stop - start for start, stop in client.gather(waiting)]
         client.cancel(results)
@@ -154,12 +163,20 @@ def test_row_039(seen):
 
 
 def test_row_040(seen):
-    """Probes come twice a second, also all the time that the tasks were held."""
+    """At each moment the newest probe, to the microsecond that both are written with; none while the event loop stood still."""
     points = next(iter(seen.tasks["tracking_data"]["worker_last_seen"].values()))
+    probes = [seconds(p["timestamp"]) for p in next(iter(seen.tasks["tracking_data"]["worker_executing"].values()))]
     for point in points:
-        assert 0 <= seconds(point["timestamp"]) - seconds(point["last_seen"]) < 3
-    inside = [p for p in points if seen.begin < seconds(p["last_seen"]) < seen.end]
-    assert len({p["last_seen"] for p in inside}) >= 2
+        at, last_seen = seconds(point["timestamp"]), seconds(point["last_seen"])
+        known = [probe for probe in probes if probe < at + 2e-6]
+        assert last_seen == pytest.approx(known[-1], abs=2e-6) if known else last_seen < probes[0]
+        assert point["seconds"] == pytest.approx(at - last_seen, abs=2e-6)
+    begun, ended = seen.still
+    inside = [seconds(p["last_seen"]) for p in points if begun < seconds(p["timestamp"]) < ended]
+    assert len(inside) >= 2
+    assert max(inside) < begun + 0.005  # by the test's clock
+    held = [p for p in points if seen.begin < seconds(p["last_seen"]) < seen.end]
+    assert len({p["last_seen"] for p in held}) >= 2
 
 
 def test_row_033_of_this_worker(seen):
