@@ -227,7 +227,7 @@ static struct fd_info look(int fd, uint32_t span)
 	uint32_t id;
 	long n;
 
-	if (SYS2(SYS_fstat, fd, &st) < 0) {
+	if (SYS2(SYS_fstat, fd, &st) < 0 || !shim_same_process()) {
 		info.kind = FD_UNKNOWN;
 		return info;
 	}

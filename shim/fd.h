@@ -5,7 +5,7 @@
  * One word per descriptor, private memory. A call that makes or ends a descriptor only sets the
  * word back to "not known"; the next read or mmap looks (fstat, fstatfs, readlink: once). So it
  * does not matter by which way the descriptor came. Descriptors from 65,536 up are looked at every
- * time.
+ * time. A vfork child shares the words, so what it looks at first is FD_UNKNOWN and not counted.
  */
 #ifndef CREMA_SHIM_FD_H
 #define CREMA_SHIM_FD_H

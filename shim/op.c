@@ -118,6 +118,10 @@ void read_begin(struct op *op, int fd, size_t size)
 	}
 	info = fd_lookup(fd);
 	op->lend.owner = OWNER_NONE;
+	if (unlikely(info.kind == FD_UNKNOWN)) {
+		op->t = NULL;
+		return;
+	}
 	if (unlikely(op->t->owner == OWNER_NONE && info.kind == FD_DATA)) {
 		lend_begin(&op->lend, fd);
 		info = fd_lookup(fd); /* its row is of the owner's span */
@@ -287,6 +291,10 @@ void socket_begin(struct op *op, int fd)
 	if (unlikely(!op->t))
 		return;
 	op->kind = fd_lookup(fd).kind;
+	if (unlikely(op->kind == FD_UNKNOWN)) {
+		op->t = NULL;
+		return;
+	}
 	op->row = 0;
 	op->unsure = 0;
 	op->bracketed = 0;

@@ -346,6 +346,40 @@ static void a_vfork_child_changes_nothing(void **state)
 	harness_free(&h);
 }
 
+static void what_a_vfork_child_reads_is_not_ours(void **state)
+{
+	const char *childs = harness_file("childs", 900), *ours = harness_file("ours", 80);
+	struct harness_task h = harness_begin();
+	int fd, status = -1;
+	struct crema_task *t;
+	char buf[900];
+	pid_t pid;
+
+	(void)state;
+	pid = vfork();
+	if (pid == 0) {
+		fd = open(childs, O_RDONLY);
+		_exit(fd < 0 || read(fd, buf, 900) != 900 || pread(fd, buf, 10, 0) != 10 ||
+		      mmap(NULL, 900, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	/* under the number that the child's had */
+	fd = open(ours, O_RDONLY);
+	assert_int_equal(read(fd, buf, 80), 80);
+	close(fd);
+	t = harness_end(&h);
+	assert_int_equal(t->own.count[CREMA_C_read_calls], 1);
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], 80);
+	assert_int_equal(t->own.count[CREMA_C_mapped_bytes], 0);
+	assert_int_equal(row_of(ours)->read_bytes, 80);
+	assert_int_equal(row_of(childs)->read_calls, 0); /* a row since it was made */
+	assert_int_equal(row_of(childs)->mapped_bytes, 0);
+	harness_free(&h);
+	unlink(childs);
+	unlink(ours);
+}
+
 static void writes_count(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -396,6 +430,7 @@ int main(void)
 		cmocka_unit_test(a_file_named_before_it_exists_finds_its_file_system),
 		cmocka_unit_test(certificates_are_no_data),
 		cmocka_unit_test(a_vfork_child_changes_nothing),
+		cmocka_unit_test(what_a_vfork_child_reads_is_not_ours),
 		cmocka_unit_test(writes_count),
 	};
 
