@@ -94,7 +94,9 @@ int agent_main(int argc, char **argv)
 	rc = agent_init(&a, &o);
 	if (rc) {
 		if (rc != -EALREADY)
-			log_line("cannot attach to '%s': %s", o.shm, log_error(rc));
+			log_line("cannot attach to '%s': %s", o.shm,
+				 rc == -EPROTO ? "not the memory of this build's libcrema.so"
+					       : log_error(rc));
 		agent_release(&a);
 		return rc == -EALREADY ? 0 : 1;
 	}

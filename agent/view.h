@@ -25,7 +25,7 @@ struct view {
 };
 
 /*
- * Opens (O_NOFOLLOW), locks (shared), checks owner, size, magic, ABI and struct sizes, maps.
+ * Opens (O_NOFOLLOW), locks (shared), checks owner, size, magic, ABI, tables, struct sizes, maps.
  * 0; -EPROTO: not ours or another ABI; -ESTALE: the worker is another one than pid/start_ticks
  * say; or -errno.
  */

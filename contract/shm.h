@@ -320,6 +320,7 @@ struct crema_shm {
 	uint64_t magic;
 	uint32_t abi, header_bytes;
 	uint64_t total_bytes;
+	uint64_t tables; /* crema_shm_tables() of the shim */
 	uint32_t task_bytes, thread_bytes, file_bytes, tasks, threads, files;
 	uint8_t worker[16];
 	uint32_t pid, uid;
@@ -362,6 +363,34 @@ struct crema_shm {
 	char strings[CREMA_SHM_STRINGS];
 	struct crema_task task[CREMA_SHM_TASKS];
 };
+
+/* A hash (FNV-1a) of the names that index the arrays in here, in their order: two builds whose
+ * tables differ may have structs of the same size, and one would take the other's counters for its
+ * own. */
+static inline uint64_t crema_shm_tables(void)
+{
+	static const char *const names[] = {
+#define TIME(id, help) "time " #id,
+#define COUNT(id, unit, help) "count " #id " " #unit,
+#include "counters.def"
+#undef TIME
+#undef COUNT
+#define CODEC(id, module, path, codec, direction, input, into)                                     \
+	"codec " #id " " codec " " #direction,
+#include "codecs.def"
+#undef CODEC
+	};
+	uint64_t hash = 14695981039346656037u;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *p = names[i];
+
+		do
+			hash = (hash ^ (unsigned char)*p) * 1099511628211u;
+		while (*p++);
+	}
+	return hash;
+}
 
 _Static_assert(CREMA_COUNTS <= 64 && CREMA_TIMES <= 32, "unknown masks hold every counter");
 _Static_assert(sizeof(struct crema_shm) <= (4u << 20), "the worker pays 4 MiB at most");

@@ -190,6 +190,7 @@ static void fill_header(struct crema_shm *m, const uint8_t *worker)
 	m->abi = CREMA_SHM_ABI;
 	m->header_bytes = offsetof(struct crema_shm, task);
 	m->total_bytes = sizeof(*m);
+	m->tables = crema_shm_tables();
 	m->task_bytes = sizeof(struct crema_task);
 	m->thread_bytes = sizeof(struct crema_thread);
 	m->file_bytes = sizeof(struct crema_file);

@@ -198,12 +198,48 @@ static void test_sweep(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+/* What a shim writes into the header, but for one thing each time. */
+static void test_other_builds(void **state)
+{
+	char dir[] = "/tmp/crema-test-XXXXXX", path[128];
+	struct crema_shm *m = calloc(1, sizeof(*m));
+	struct view v;
+	int fd, i;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	fd = make_shm(path, dir, 'a', 1, (uint32_t)getpid());
+	for (i = 0; i < 6; i++) {
+		memset(m, 0, sizeof(*m));
+		m->magic = CREMA_SHM_MAGIC;
+		m->abi = CREMA_SHM_ABI + (i == 1);
+		m->header_bytes = offsetof(struct crema_shm, task);
+		m->total_bytes = sizeof(*m);
+		m->tables = crema_shm_tables() ^ (i == 2);
+		m->task_bytes = sizeof(struct crema_task) + (i == 3);
+		m->thread_bytes = sizeof(struct crema_thread) + (i == 4);
+		m->file_bytes = sizeof(struct crema_file) + (i == 5);
+		m->tasks = CREMA_SHM_TASKS;
+		m->threads = CREMA_SHM_THREADS;
+		m->files = CREMA_SHM_FILES;
+		m->pid = (uint32_t)getpid();
+		assert_int_equal(pwrite(fd, m, sizeof(*m), 0), sizeof(*m));
+		assert_int_equal(view_open(&v, path, (uint32_t)getpid(), 0), i ? -EPROTO : 0);
+		view_close(&v, false);
+	}
+	close(fd);
+	free(m);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_filesystems), T(test_overlay_options), T(test_garbage),
 		T(test_texts), T(test_cut_key), T(test_sweep),
+		T(test_other_builds),
 	};
 
 	return cmocka_run_group_tests_name("agent distrust", tests, NULL, NULL);
