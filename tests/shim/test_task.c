@@ -127,6 +127,28 @@ static void started_with_more_memory_than_it_has(void **state)
 	memory_is_what_the_kernel_says(state);
 }
 
+static long page_bytes; /* what this machine is made to say; 0: its own */
+
+long __sysconf(int name);
+
+long sysconf(int name)
+{
+	return name == _SC_PAGESIZE && page_bytes ? page_bytes : __sysconf(name);
+}
+
+/* The kernel counts memory in pages, which have 64 KiB on some aarch64 machines. */
+static void a_page_has_the_size_that_it_has(void **state)
+{
+	uint64_t own = rss_bytes(), large;
+
+	(void)state;
+	page_bytes = 64 << 10;
+	large = task_rss_bytes();
+	page_bytes = 0;
+	own = (own + rss_bytes()) / 2 * (64 << 10) / (uint64_t)sysconf(_SC_PAGESIZE);
+	assert_in_range(large, own - own / 4, own + own / 4);
+}
+
 /* The task's clocks are those of the caller, around it. */
 static void edges_are_when_it_ran(void **state)
 {
@@ -385,6 +407,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(slot_goes_through_its_states),
 		cmocka_unit_test(memory_is_what_the_kernel_says),
 		cmocka_unit_test(memory_before_exec_is_not_ours),
+		cmocka_unit_test(a_page_has_the_size_that_it_has),
 		cmocka_unit_test(edges_are_when_it_ran),
 		cmocka_unit_test(tasks_are_numbered_and_counted),
 		cmocka_unit_test(references_keep_a_slot),

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_bootstrap.c - which interpreters the shim enters. This program exports the names of the C
+ * API that the shim looks for, so to the shim it is a Python of the version that a test chooses.
+ */
+#include "harness.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bootstrap.h"
+#include "py.h"
+
+static const char *version;
+static int audit_hooks;
+
+static uintptr_t answer(const char *name)
+{
+	if (!strcmp(name, "Py_IsInitialized") || !strcmp(name, "PyGILState_Check"))
+		return 1;
+	if (!strcmp(name, "Py_GetVersion"))
+		return (uintptr_t)version;
+	audit_hooks += !strcmp(name, "PySys_AddAuditHook");
+	return 0;
+}
+
+/* Parameters have no names in the table. */
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Wc2x-extensions"
+#endif
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define PY(ret, name, params)                                                                      \
+	ret name params                                                                            \
+	{                                                                                          \
+		return (ret)answer(#name);                                                         \
+	}
+#define PY_DATA(name) struct _object name;
+PY_TABLE
+
+struct entered {
+	int off, audit_hooks;
+	char said[300];
+};
+
+/* In a child: a process is entered once. */
+static struct entered enter(const char *python)
+{
+	struct entered e;
+	int to[2], err[2], status = -1;
+	pid_t child;
+	ssize_t n;
+
+	memset(&e, 0, sizeof(e));
+	assert_int_equal(pipe(to), 0);
+	assert_int_equal(pipe(err), 0);
+	child = fork();
+	if (!child) {
+		version = python;
+		dup2(err[1], 2);
+		bootstrap_try();
+		e.off = shim_off;
+		e.audit_hooks = audit_hooks;
+		_exit(write(to[1], &e, sizeof(e)) != sizeof(e));
+	}
+	close(err[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(to[0], &e, sizeof(e)), sizeof(e));
+	n = read(err[0], e.said, sizeof(e.said) - 1);
+	e.said[n > 0 ? n : 0] = 0;
+	close(to[0]);
+	close(to[1]);
+	close(err[0]);
+	return e;
+}
+
+static void a_python_with_the_gil_is_entered(void **state)
+{
+	struct entered e = enter("3.13.1 (main, Dec  4 2024, 18:05:56) [GCC 12.2.0]");
+
+	(void)state;
+	assert_int_equal(e.off, 0);
+	assert_int_equal(e.audit_hooks, 1);
+	assert_string_equal(e.said, "");
+}
+
+static void a_python_without_the_gil_is_not(void **state)
+{
+	static const char *const versions[] = {
+		"3.13.1 experimental free-threading build (main, Dec  4 2024, 18:05:56) [GCC]",
+		"3.14.0 free-threading build (main, Oct  7 2025, 15:34:21) [Clang 20.1.4 ]",
+	};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct entered e = enter(versions[i]);
+
+		assert_int_equal(e.off, 1);
+		assert_int_equal(e.audit_hooks, 0);
+		assert_string_equal(e.said,
+				    "crema: this process runs unmeasured: free-threaded Python is "
+				    "not supported; use the build with the GIL\n");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_python_with_the_gil_is_entered),
+		cmocka_unit_test(a_python_without_the_gil_is_not),
+	};
+
+	return cmocka_run_group_tests_name("shim bootstrap", tests, NULL, NULL);
+}
