@@ -37,11 +37,13 @@ def checked(events):
 
 
 def trace_of(procs, run, path):
-    done = procs.report("--run", run, "--perfetto", path)
+    """Trace and JSON of one reading of the journal: each measurement of a worker's clock that comes later moves all
+    times near it by what the two differ, a few microseconds."""
+    done = procs.report("--run", run, "--perfetto", path, "--json", path.with_suffix(".json"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     trace = json.loads(path.read_text())
     checked(trace["traceEvents"])
-    return trace
+    return trace, json.loads(path.with_suffix(".json").read_text())
 
 
 def compare(trace, report):
@@ -70,28 +72,29 @@ def trace(shared, demo, tmp_path_factory):
     return trace_of(shared.procs, demo.json["run"], tmp_path_factory.mktemp("trace") / "run.trace")
 
 
-def test_every_attempt_is_a_slice(trace, demo):
-    begins = compare(trace, demo.json)
-    chunks = {(c["worker_id"], c["attempt"]): c for c in demo.json["chunks"]}
+def test_every_attempt_is_a_slice(trace):
+    events, report = trace
+    begins = compare(events, report)
+    chunks = {(c["worker_id"], c["attempt"]): c for c in report["chunks"]}
     assert len(chunks) == sum(e["cat"] == "chunk" for e in begins.values()) == 16
     for key, c in chunks.items():
         args = begins[key]["args"]
         assert (args["dataset"], args["filename"], args["entrystart"]) == (c["dataset"], c["filename"], c["entrystart"])
 
 
-def test_counters(trace, demo):
+def test_counters(trace):
     """Memory is that of the samples; bytes over time add up to no less than what the tasks read."""
-    events = trace["traceEvents"]
-    samples = demo.json["tracking_data"]["worker_memory"]
-    for pid, worker in enumerate(demo.json["workers"], 1):
+    events, report = trace[0]["traceEvents"], trace[1]
+    samples = report["tracking_data"]["worker_memory"]
+    for pid, worker in enumerate(report["workers"], 1):
         seen = [e["args"]["resident"] for e in events if e["ph"] == "C" and e["pid"] == pid and e["name"] == "memory, bytes"]
         assert seen == [p["memory_bytes"] for p in samples[worker["worker"]]] and seen
     read = 0.0
-    for pid in range(1, len(demo.json["workers"]) + 1):
+    for pid in range(1, len(report["workers"]) + 1):
         points = [(e["ts"], e["args"]["rate"]) for e in events if e["pid"] == pid and e["name"] == "read calls, Gbit/s"]
         assert points == sorted(points, key=lambda p: p[0])
         read += sum(rate * 1e9 / 8 * (after - at) / 1e6 for (at, rate), (after, _) in zip(points, points[1:]))
-    tasks = sum(t["read_bytes"] for t in demo.json["tasks"])
+    tasks = sum(t["read_bytes"] for t in report["tasks"])
     assert tasks <= read * 1.0001 and read < tasks * 1.2
 
 
@@ -107,5 +110,5 @@ def test_overlapping_tasks_leave_the_tracks(shared, tmp_path):
         futures = [shared.client.submit(nap, 0.3, key=jobs.unique("nap"), pure=False) for _ in range(6)]
         shared.client.gather(futures)
     report = shared.settled(lambda r: len(jobs.tasks_of(r, "nap")) == 6)
-    begins = compare(trace_of(shared.procs, report["run"], tmp_path / "naps.trace"), report)
+    begins = compare(*trace_of(shared.procs, report["run"], tmp_path / "naps.trace"))
     assert {e["ph"] for e in begins.values()} == {"b"}
