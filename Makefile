@@ -22,9 +22,12 @@ COMMON_FLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(SAN) -Icontract -MMD -MP
 # -Wno-pedantic: function pointers are looked up as data, as every loader does.
 # The shim: no stack protector or fortify (they bind newer symbols), no inline bodies from libc's
 # headers (getline has one, and is wrapped), initial-exec TLS (no
-# __tls_get_addr in a wrapper), and never _FILE_OFFSET_BITS=64 (it renames what is interposed).
+# __tls_get_addr in a wrapper), no vectors (they load, add and store two counters at once; one
+# instruction each cannot lose what a signal's handler counts), and never _FILE_OFFSET_BITS=64 (it
+# renames what is interposed).
 SHIM_FLAGS = $(COMMON_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec \
              -fno-stack-protector -U_FORTIFY_SOURCE -D__NO_INLINE__=1 -fno-plt -Wno-pedantic \
+             -fno-tree-vectorize -fno-tree-slp-vectorize \
              -Ishim -I$(BUILD)/gen
 PROG_FLAGS = $(COMMON_FLAGS) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -I$(BUILD)/gen
 

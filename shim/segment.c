@@ -47,18 +47,29 @@ static void charge_rest(struct crema_thread *t, uint64_t storage_bytes)
 	}
 }
 
+/* One instruction takes it: a handler of a signal may count in between. */
+static void move(uint64_t *from, uint64_t *to, uint64_t *total)
+{
+	uint64_t v = LOAD(from);
+
+	if (!v)
+		return;
+	v = __atomic_exchange_n(from, 0, __ATOMIC_RELAXED);
+	if (to)
+		ADD(to, v);
+	ADD(total, v);
+}
+
 void thread_flush_file(struct crema_thread *t)
 {
 	extent_flush(t);
 	if (t->file_row) {
 		struct crema_file *f = &crema_shm->file[t->file_row - 1];
 
-		ADD(&f->read_calls, t->file_read_calls);
-		ADD(&f->read_bytes, t->file_read_bytes);
+		move(&t->file_read_calls, NULL, &f->read_calls);
+		move(&t->file_read_bytes, NULL, &f->read_bytes);
 	}
 	t->file_row = 0;
-	t->file_read_calls = 0;
-	t->file_read_bytes = 0;
 }
 
 void boundary_take(struct crema_thread *t, struct boundary *b)
@@ -114,18 +125,6 @@ static void segment_base(struct crema_thread *t, const struct boundary *b)
 	t->base_nvcsw = b->nvcsw;
 	t->base_nivcsw = b->nivcsw;
 	t->base_majflt = b->majflt;
-}
-
-static void move(uint64_t *from, uint64_t *to, uint64_t *total)
-{
-	uint64_t v = *from;
-
-	if (!v)
-		return;
-	*from = 0;
-	if (to)
-		ADD(to, v);
-	ADD(total, v);
 }
 
 /* Moves the block's counts to their owner. `folding` is set meanwhile: a process that dies in these

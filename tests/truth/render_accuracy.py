@@ -19,6 +19,11 @@ Made by `make accuracy`; do not edit. Each row is an assertion of a test that ra
 crema's value beside a truth that was found without crema. Verdicts: **exact** (difference 0);
 **within x %** (of the truth; of a truth "a .. b", what lies between is not told apart);
 **not measurable, reported as unknown** (crema says null, and why). A wrong cell makes the target fail.
+
+Handlers of signals that interrupt a counted call: their calls are counted, exactly on x86_64
+(`tests/shim/test_signals.c`). Not exact: on aarch64 a handler's read may be lost where it interrupts the counting itself (four
+instructions); a read of another file at that place may be in the interrupted file's row, the task's sums stay right;
+and what a handler waits inside a call that waits is in both, so `unclassified` may be negative.
 """
 TIME_HEAD = """
 ## Time classes

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_signals.c - a signal's handler reads while the thread itself is inside a wrapper: both are
+ * counted. The timer is the thread's own, and as fast as the kernel and the handler let it be.
+ */
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define READS 150000u
+#define ROW_BYTES 100u
+#define HANDLER_BYTES 7u
+
+static int handler_fd;
+static volatile uint64_t handled, failed;
+
+static void on_timer(int sig)
+{
+	int saved = errno;
+	char buf[HANDLER_BYTES];
+
+	(void)sig;
+	if (pread(handler_fd, buf, sizeof(buf), 0) == (ssize_t)sizeof(buf))
+		handled++;
+	else
+		failed++;
+	errno = saved;
+}
+
+static timer_t start_timer(long every_ns)
+{
+	struct itimerspec often = {{0, every_ns}, {0, every_ns}};
+	struct sigaction act = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+	struct sigevent to;
+	timer_t timer;
+
+	memset(&to, 0, sizeof(to));
+	to.sigev_notify = SIGEV_THREAD_ID;
+	to.sigev_signo = SIGUSR1;
+	to._sigev_un._tid = (int)syscall(SYS_gettid);
+	assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
+	assert_int_equal(timer_create(CLOCK_MONOTONIC, &to, &timer), 0);
+	assert_int_equal(timer_settime(timer, 0, &often, NULL), 0);
+	return timer;
+}
+
+static void run(const char *own, const char *handlers)
+{
+	struct harness_task h = harness_begin();
+	struct crema_task *t;
+	char buf[ROW_BYTES];
+	int fd = open(own, O_RDONLY);
+	timer_t timer;
+
+	handled = 0;
+	handler_fd = strcmp(own, handlers) ? open(handlers, O_RDONLY) : fd;
+	timer = start_timer(30000);
+	for (unsigned i = 0; i < READS; i++)
+		if (pread(fd, buf, sizeof(buf), 0) != (ssize_t)sizeof(buf))
+			failed++;
+	timer_delete(timer);
+	t = harness_end(&h);
+	print_message("%ju reads by the handler\n", (uintmax_t)handled);
+	assert_int_equal(failed, 0);
+	assert_true(handled > 500);
+	assert_int_equal(t->own.count[CREMA_C_read_calls], READS + handled);
+	assert_int_equal(t->own.count[CREMA_C_read_bytes],
+			 (uint64_t)READS * ROW_BYTES + handled * HANDLER_BYTES);
+	if (handler_fd != fd)
+		close(handler_fd);
+	close(fd);
+	harness_free(&h);
+}
+
+static void reads_of_a_handler_are_counted(void **state)
+{
+	const char *own = harness_file("own", 1000);
+	char name[4096];
+
+	(void)state;
+	snprintf(name, sizeof(name), "%s", own);
+	run(name, name);
+	run(name, harness_file("handlers", 1000));
+	unlink(name);
+}
+
+static int arm(void **state)
+{
+	(void)state;
+	harness_arm();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_of_a_handler_are_counted),
+	};
+
+	return cmocka_run_group_tests_name("shim signals", tests, arm, NULL);
+}
