@@ -329,11 +329,60 @@ static void test_real_numbers_are_read_back(void **state)
 	}
 }
 
+static bool is_nanoseconds(double v)
+{
+	return fabs(v) < 4194304 && (double)(uint64_t)(fabs(v) * 1e9 + 0.5) / 1e9 == fabs(v);
+}
+
+/* The fewest of 15, 16 and 17 digits that are read back, all 17 of large ones: as C's library
+ * writes them. */
+static void is_what_c_writes(double v)
+{
+	char text[40];
+	struct output o;
+	int places = fabs(v) < 4194304 ? 15 : 17;
+
+	if (is_nanoseconds(v))
+		return;
+	do
+		snprintf(text, sizeof(text), "%.*g", places++, v);
+	while (strtod(text, NULL) != v);
+	if (strcmp(real_text(&o, v), text) != 0)
+		fail_msg("%.17g is written as %s, not %s", v, text_of(&o), text);
+	buf_release(&o.b);
+}
+
+static void test_real_numbers_are_what_c_writes(void **state)
+{
+	uint64_t random = 88172645463325252u;
+	double v;
+
+	(void)state;
+	for (int i = 0; i < 300000; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		v = ldexp(1 + (double)(random >> (12 + i % 3 * 20)) * 0x1p-52,
+			  (int)(random % 72) - 16);
+		is_what_c_writes(i % 2 ? v : -v);
+		is_what_c_writes((double)(random >> 40) / (double)(1 + random % 997));
+	}
+	for (double ten = 1e-6; ten < 1e18; ten *= 10) {
+		is_what_c_writes(nextafter(ten, 0));
+		is_what_c_writes(nextafter(ten, 1e300));
+	}
+	for (double two = 0x1p-16; two < 0x1p56; two *= 2) {
+		is_what_c_writes(nextafter(two, 0));
+		is_what_c_writes(nextafter(two, 1e300));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nested_values),
 		cmocka_unit_test(test_real_numbers_are_read_back),
+		cmocka_unit_test(test_real_numbers_are_what_c_writes),
 		cmocka_unit_test(test_hostile_text),
 		cmocka_unit_test(test_too_deep_is_an_error),
 		cmocka_unit_test(test_flush),
