@@ -30,10 +30,8 @@ int buf_reserve(struct buf *b, size_t more)
 
 int buf_add(struct buf *b, const void *p, size_t n)
 {
-	int rc = buf_reserve(b, n);
-
-	if (rc)
-		return rc;
+	if ((b->error || n > b->cap - b->len) && buf_reserve(b, n))
+		return b->error;
 	if (n)
 		memcpy(b->data + b->len, p, n);
 	b->len += n;
