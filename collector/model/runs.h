@@ -120,8 +120,10 @@ struct value attempt_events(const struct attempt *a);
 const char *run_kind_name(const struct run *r);
 const char *attempt_state_name(const struct attempt *a);
 
-/* Parts of runs_build(): whether the worker is one of the run's. */
-bool run_has_worker(const struct run *r, const struct worker *w);
+/* Parts of runs_build(): a worker of its attempts whose scheduler is known, or NULL; and whether a
+ * worker is one of the run's, by that one. */
+const struct worker *run_scheduled(const struct run *r);
+bool run_has_worker(const struct run *r, const struct worker *w, const struct worker *scheduled);
 /* Its times, id, workers and what counts, from its attempts; again if they are others now. */
 int run_settle(struct run *r);
 int attempts_by_begin(const void *a, const void *b); /* for qsort() */

@@ -46,9 +46,20 @@ static bool worker_alive(const struct worker *w, double start, double stop)
 	return (!w->goodbye && !w->silent) || last >= start;
 }
 
+const struct worker *run_scheduled(const struct run *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->attempts.n; i++) {
+		if (r->attempts.v[i]->worker->scheduler)
+			return r->attempts.v[i]->worker;
+	}
+	return NULL;
+}
+
 /* Without Dask a process that did nothing for the run is none of its workers, and neither is one of
  * another scheduler. */
-bool run_has_worker(const struct run *r, const struct worker *w)
+bool run_has_worker(const struct run *r, const struct worker *w, const struct worker *scheduled)
 {
 	size_t i;
 
@@ -58,9 +69,7 @@ bool run_has_worker(const struct run *r, const struct worker *w)
 	}
 	if (r->plain || !worker_alive(w, r->from, r->to))
 		return false;
-	for (i = 0; i < r->attempts.n && !r->attempts.v[i]->worker->scheduler; i++)
-		;
-	return i == r->attempts.n || workers_share_scheduler(w, r->attempts.v[i]->worker);
+	return !scheduled || workers_share_scheduler(w, scheduled);
 }
 
 struct value attempt_events(const struct attempt *a)

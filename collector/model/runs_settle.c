@@ -43,12 +43,13 @@ static void name_run(struct run *r)
 
 static int find_workers(struct run *r)
 {
+	const struct worker *scheduled = run_scheduled(r);
 	struct worker **at;
 	size_t i;
 
 	r->workers.n = 0;
 	for (i = 0; i < r->model->workers.n; i++) {
-		if (!run_has_worker(r, r->model->workers.v[i]))
+		if (!run_has_worker(r, r->model->workers.v[i], scheduled))
 			continue;
 		at = ARRAY_NEW(&r->workers);
 		if (!at)
