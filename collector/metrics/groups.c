@@ -19,7 +19,8 @@ static bool same_key(const void *item, const void *key)
 	return w->groups->v[(uintptr_t)item - 1].key == w->key;
 }
 
-int groups_take(struct groups *groups, const void *key, const struct attempt *a)
+int groups_take(struct groups *groups, const void *key, const struct attempt *a,
+		const struct classes *c)
 {
 	struct wanted wanted = {groups, key};
 	uint64_t hash = hash_pair((uint64_t)(uintptr_t)key, 0);
@@ -34,9 +35,31 @@ int groups_take(struct groups *groups, const void *key, const struct attempt *a)
 		g->key = key;
 	}
 	g = &groups->v[place - 1];
-	tally_add(&g->t, a);
-	g->max_wall = fmax(g->max_wall, value_number(value_seconds(attempt_wall_ns(a)), NULL));
+	tally_take(&g->t, a, c);
+	g->max_wall = fmax(g->max_wall, value_number(c->wall, NULL));
 	return 0;
+}
+
+const struct group *groups_find(const struct groups *groups, const void *key)
+{
+	struct wanted wanted = {groups, key};
+	uintptr_t place = (uintptr_t)table_find(
+		&groups->table, hash_pair((uint64_t)(uintptr_t)key, 0), same_key, &wanted);
+
+	return place ? &groups->v[place - 1] : NULL;
+}
+
+const struct group **groups_sorted(const struct groups *groups,
+				   int (*order)(const void *, const void *))
+{
+	const struct group **v = calloc(groups->n + 1, sizeof(*v));
+	size_t i;
+
+	for (i = 0; v && i < groups->n; i++)
+		v[i] = &groups->v[i];
+	if (v && groups->n)
+		qsort(v, groups->n, sizeof(*v), order);
+	return v;
 }
 
 void groups_release(struct groups *groups)
@@ -45,9 +68,17 @@ void groups_release(struct groups *groups)
 	table_release(&groups->table);
 }
 
+void groups_free(struct groups *groups)
+{
+	if (groups)
+		groups_release(groups);
+	free(groups);
+}
+
 int groups_by_wall(const void *a, const void *b)
 {
-	double p = ((const struct group *)a)->t.wall, q = ((const struct group *)b)->t.wall;
+	double p = (*(const struct group *const *)a)->t.wall;
+	double q = (*(const struct group *const *)b)->t.wall;
 
 	return p > q ? -1 : p < q;
 }

@@ -3,7 +3,7 @@
  * groups.h - attempts in groups by a pointer: an interned name, a worker.
  *
  * Finding a group is a look into a table, as there may be as many groups as attempts. `v` is in the
- * order of the first attempts and may be sorted when all have been taken. A zeroed struct is empty.
+ * order of the first attempts. A zeroed struct is empty.
  */
 #ifndef COLLECTOR_METRICS_GROUPS_H
 #define COLLECTOR_METRICS_GROUPS_H
@@ -23,10 +23,18 @@ struct groups {
 	struct table table;
 };
 
-/* 0 or -ENOMEM. */
-int groups_take(struct groups *groups, const void *key, const struct attempt *a);
+/* `c`: attempt_classes() of a. 0 or -ENOMEM. */
+int groups_take(struct groups *groups, const void *key, const struct attempt *a,
+		const struct classes *c);
+/* NULL: no attempt had this key. */
+const struct group *groups_find(const struct groups *groups, const void *key);
+/* All groups in an order of pointers to them; NULL: no memory. The caller frees it. */
+const struct group **groups_sorted(const struct groups *groups,
+				   int (*order)(const void *, const void *));
 void groups_release(struct groups *groups);
-/* The longest wall time first; for qsort() of `v`. */
+/* The same, of allocated ones; NULL is none. */
+void groups_free(struct groups *groups);
+/* The longest wall time first. */
 int groups_by_wall(const void *a, const void *b);
 
 #endif

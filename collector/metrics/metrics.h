@@ -44,6 +44,8 @@ struct tally {
 	double wall, cls[CREMA_TIMES], unclassified, unclassified_long;
 };
 
+struct groups;
+
 struct spread { /* of values over chunks or samples */
 	size_t n, unknown;
 	double sum, sum2, mean, min, max;
@@ -67,6 +69,7 @@ struct facts {
 		work; /* the user's own: chunks, and what a lazy graph does with what they read */
 	bool lazy;    /* dask-awkward: a chunk is only the task that reads */
 	struct window preprocessing_window, work_window;
+	struct groups *datasets, *workers; /* counted chunks, counted attempts (groups.h) */
 	size_t chunks_failed; /* attempts that erred, were killed or lost */
 	struct spread chunk_time, chunk_wall, time_per_event, memory_per_event;
 	struct spread chunk_events, chunk_memory; /* memory: bytes it grew by */
@@ -104,6 +107,8 @@ void facts_release(struct facts *f);
 /* The client has measured the run's wall time itself. */
 void facts_client_wall(struct facts *f, double seconds);
 void tally_add(struct tally *t, const struct attempt *a);
+/* The same, with attempt_classes() of it: for whoever adds it to several. */
+void tally_take(struct tally *t, const struct attempt *a, const struct classes *c);
 struct value sum_value(const struct sum *s);
 struct value sum_known(const struct sum *s);
 void spread_add(struct spread *s, struct value v);
@@ -123,8 +128,6 @@ struct value tally_cpu(const struct tally *t);
  */
 const struct tally *facts_shown(const struct facts *f);
 bool facts_shows_all(const struct facts *f);
-/* Of a lazy graph only the task that reads names its dataset: CPU is known of an only one. */
-void facts_dataset_cpu(const struct facts *f, struct tally *dataset, bool only);
 /* A kind of task, of a counted attempt as of any other. */
 enum task_class { TASK_WORK, TASK_PREPROCESSING, TASK_MERGE, TASK_OTHER };
 enum task_class attempt_class(const struct facts *f, const struct attempt *a);

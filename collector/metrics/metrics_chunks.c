@@ -164,34 +164,16 @@ struct value metric_num_columns(const struct facts *f)
 	return v;
 }
 
-/* Counted chunks by dataset: 0 or -ENOMEM. */
-static int collect_datasets(const struct facts *f, struct groups *datasets)
-{
-	const struct run *r = f->run;
-	size_t i;
-
-	for (i = 0; i < r->attempts.n; i++) {
-		if (r->attempts.v[i]->counted && attempt_is_chunk(r->attempts.v[i]) &&
-		    groups_take(datasets, r->attempts.v[i]->dataset, r->attempts.v[i]))
-			return -ENOMEM;
-	}
-	for (i = 0; i < datasets->n; i++)
-		facts_dataset_cpu(f, &datasets->v[i].t, datasets->n == 1);
-	return 0;
-}
-
 void metric_per_dataset(const struct facts *f, const char *name, struct json *j)
 {
-	struct groups list = {0};
+	const struct groups *list = f->datasets;
 	const struct tally *t;
 	size_t i;
 
-	if (collect_datasets(f, &list))
-		j->sink->error = -ENOMEM;
 	emit_object(j, name);
-	for (i = 0; i < list.n; i++) {
-		t = &list.v[i].t;
-		emit_object(j, list.v[i].key ? list.v[i].key : "unknown");
+	for (i = 0; i < list->n; i++) {
+		t = &list->v[i].t;
+		emit_object(j, list->v[i].key ? list->v[i].key : "unknown");
 		emit_value(j, "chunks", value_uint(t->attempts));
 		emit_value(j, "events", sum_value(&t->events));
 		emit_value(j, "coffea_bytesread", sum_value(&t->bytesread));
@@ -203,7 +185,7 @@ void metric_per_dataset(const struct facts *f, const char *name, struct json *j)
 			   sum_value(&t->count[CREMA_C_decompress_out_bytes]));
 		emit_value(j, "wall_seconds", value_seconds(sum_value(&t->wall_ns)));
 		emit_value(j, "max_chunk_wall_seconds",
-			   t->wall_ns.unknown ? value_null() : value_real(list.v[i].max_wall));
+			   t->wall_ns.unknown ? value_null() : value_real(list->v[i].max_wall));
 		emit_value(j, "cpu_seconds", tally_cpu(t));
 		emit_value(j, "coffea_processtime_seconds",
 			   t->processtime_unknown ? value_null() : value_real(t->processtime));
@@ -212,28 +194,24 @@ void metric_per_dataset(const struct facts *f, const char *name, struct json *j)
 		emit_end(j);
 	}
 	emit_end(j);
-	groups_release(&list);
 }
 
 /* The dataset with the largest value; unknown if one has none. */
 static struct value largest(const struct facts *f, struct value (*value)(const struct tally *))
 {
-	struct groups list = {0};
+	const struct groups *list = f->datasets;
 	const char *name = NULL;
 	double best = -INFINITY, d;
 	bool known = true;
 	size_t i;
 
-	if (collect_datasets(f, &list))
-		list.n = 0;
-	for (i = 0; i < list.n && known; i++) {
-		d = value_number(value(&list.v[i].t), &known);
+	for (i = 0; i < list->n && known; i++) {
+		d = value_number(value(&list->v[i].t), &known);
 		if (known && d > best) {
 			best = d;
-			name = list.v[i].key;
+			name = list->v[i].key;
 		}
 	}
-	groups_release(&list);
 	return value_text(known ? name : NULL);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* metrics_facts.c - adds up the attempts of a run. */
-#include "collector/metrics/metrics.h"
+#include "collector/metrics/groups.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,22 +21,28 @@ static bool storage_is_sampled(const struct attempt *a)
 	return a->state == ATTEMPT_KILLED || a->state == ATTEMPT_LOST;
 }
 
+static struct value storage_read(const struct attempt *a, struct value charged)
+{
+	return a->c.shared->fs_unknown || storage_is_sampled(a) ? value_null() : charged;
+}
+
 struct value attempt_storage_read(const struct attempt *a)
 {
-	return a->c.shared->fs_unknown || storage_is_sampled(a)
-		       ? value_null()
-		       : count_of(&a->c, CREMA_C_storage_read_bytes);
+	return storage_read(a, count_of(&a->c, CREMA_C_storage_read_bytes));
 }
 
 /* At least this: what was charged outside calls on unproven file systems, as of the last look. */
-struct value attempt_storage_known(const struct attempt *a)
+static struct value storage_known(const struct attempt *a, struct value all, struct value unsure)
 {
-	struct value all = count_of(&a->c, CREMA_C_storage_read_bytes);
-	struct value unsure = count_of(&a->c, CREMA_C_storage_unsure_bytes);
-
 	if (all.type == VALUE_NULL || unsure.type == VALUE_NULL || !a->c.shared->fs_unknown)
 		return all;
 	return value_uint(all.v.u > unsure.v.u ? all.v.u - unsure.v.u : 0);
+}
+
+struct value attempt_storage_known(const struct attempt *a)
+{
+	return storage_known(a, count_of(&a->c, CREMA_C_storage_read_bytes),
+			     count_of(&a->c, CREMA_C_storage_unsure_bytes));
 }
 
 /*
@@ -102,9 +108,8 @@ struct value sum_known(const struct sum *s)
 	return s->n && s->unknown == s->n ? value_null() : value_uint(s->v);
 }
 
-static void tally_time(struct tally *t, const struct attempt *a)
+static void tally_time(struct tally *t, const struct attempt *a, const struct classes *c)
 {
-	struct classes c;
 	bool known;
 	double wall, v;
 	int i;
@@ -113,17 +118,16 @@ static void tally_time(struct tally *t, const struct attempt *a)
 	 * known. */
 	if (a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE))
 		return;
-	attempt_classes(a, &c);
 	t->timed++;
-	wall = value_number(c.wall, NULL);
+	wall = value_number(c->wall, NULL);
 	t->wall += wall;
 	for (i = 0; i < CREMA_TIMES; i++) {
-		t->cls[i] += value_number(c.cls[i], &known);
+		t->cls[i] += value_number(c->cls[i], &known);
 		t->class_unknown[i] += !known;
-		sum_add(&t->own[i], own_ns(&c.detail.c, (enum crema_time_id)i));
-		sum_add(&t->pool[i], pool_ns(&c.detail.c, (enum crema_time_id)i));
+		sum_add(&t->own[i], own_ns(&c->detail.c, (enum crema_time_id)i));
+		sum_add(&t->pool[i], pool_ns(&c->detail.c, (enum crema_time_id)i));
 	}
-	v = value_number(c.unclassified, &known);
+	v = value_number(c->unclassified, &known);
 	t->unclassified += v;
 	t->unclassified_unknown += !known;
 	if (wall > LONG_TASK_SECONDS)
@@ -140,29 +144,45 @@ static void tally_came_add(struct tally *t, const struct attempt_detail *d)
 	sum_add(&t->server_baskets, count_of(&d->c, CREMA_C_basket_bytes));
 }
 
-void tally_add(struct tally *t, const struct attempt *a)
+/* Bit TASK_F_x of what is known. */
+static bool knows(const struct attempt_detail *d, enum task_field field)
 {
-	struct attempt_detail d;
-	struct value time;
+	return d->known >> field & 1;
+}
+
+void tally_take(struct tally *t, const struct attempt *a, const struct classes *c)
+{
+	const struct attempt_detail *d = &c->detail;
+	struct value charged = count_of(&d->c, CREMA_C_storage_read_bytes);
 	bool known;
 	int i;
 
-	attempt_detail(a, &d);
 	t->attempts++;
 	sum_add(&t->wall_ns, attempt_wall_ns(a));
 	for (i = 0; i < CREMA_COUNTS; i++)
-		sum_add(&t->count[i], count_of(&d.c, (enum crema_count_id)i));
-	sum_add(&t->storage_read, attempt_storage_read(a));
-	sum_add(&t->storage_known, attempt_storage_known(a));
+		sum_add(&t->count[i], count_of(&d->c, (enum crema_count_id)i));
+	sum_add(&t->storage_read, storage_read(a, charged));
+	sum_add(&t->storage_known,
+		storage_known(a, charged, count_of(&d->c, CREMA_C_storage_unsure_bytes)));
 	if (attempt_is_chunk(a)) {
-		tally_came_add(t, &d);
+		tally_came_add(t, d);
 		sum_add(&t->events, attempt_events(a));
-		sum_add(&t->bytesread, attempt_u64(a, TASK_F_coffea_bytesread));
-		time = attempt_f64(a, TASK_F_coffea_processtime);
-		t->processtime += value_number(time, &known);
+		sum_add(&t->bytesread, knows(d, TASK_F_coffea_bytesread)
+					       ? value_uint(d->coffea_bytesread)
+					       : value_null());
+		known = knows(d, TASK_F_coffea_processtime) && isfinite(d->coffea_processtime);
+		t->processtime += known ? d->coffea_processtime : 0;
 		t->processtime_unknown += !known;
 	}
-	tally_time(t, a);
+	tally_time(t, a, c);
+}
+
+void tally_add(struct tally *t, const struct attempt *a)
+{
+	struct classes c;
+
+	attempt_classes(a, &c);
+	tally_take(t, a, &c);
 }
 
 struct value tally_class(const struct tally *t, enum crema_time_id id)
@@ -282,10 +302,9 @@ static void window_add(struct window *w, const struct attempt *a)
 /* toolz.pipe is what a node of dask-awkward's and dask-histogram's tree reductions runs. */
 static bool is_tree_node(const struct attempt *a)
 {
-	struct attempt_detail d;
+	const char *function = a->c.shared ? a->c.shared->function : NULL;
 
-	attempt_detail(a, &d);
-	return d.function && !strcmp(d.function, "pipe");
+	return function && !strcmp(function, "pipe");
 }
 
 enum task_class attempt_class(const struct facts *f, const struct attempt *a)
@@ -299,22 +318,28 @@ enum task_class attempt_class(const struct facts *f, const struct attempt *a)
 	return f->lazy ? TASK_WORK : TASK_OTHER;
 }
 
-static void add_counted(struct facts *f, const struct attempt *a, enum task_class class)
+/* 0 or -ENOMEM. */
+static int add_counted(struct facts *f, const struct attempt *a, const struct classes *c,
+		       enum task_class class)
 {
-	tally_add(&f->tasks, a);
+	int rc = groups_take(f->workers, a->worker, a, c);
+
+	tally_take(&f->tasks, a, c);
 	if (attempt_is_chunk(a)) {
-		tally_add(&f->chunks, a);
+		tally_take(&f->chunks, a, c);
 		chunk_spreads(f, a);
+		rc = rc ? rc : groups_take(f->datasets, a->dataset, a, c);
 	}
 	if (class == TASK_WORK) {
-		tally_add(&f->work, a);
+		tally_take(&f->work, a, c);
 		window_add(&f->work_window, a);
 	} else if (class == TASK_PREPROCESSING) {
-		tally_add(&f->preprocessing, a);
+		tally_take(&f->preprocessing, a, c);
 		window_add(&f->preprocessing_window, a);
 	} else {
-		tally_add(class == TASK_MERGE ? &f->merges : &f->others, a);
+		tally_take(class == TASK_MERGE ? &f->merges : &f->others, a, c);
 	}
+	return rc;
 }
 
 /* coffea's Runner hands a WorkItem to the task that does all of a chunk; a graph has none. */
@@ -335,13 +360,18 @@ static bool is_lazy(const struct run *r)
 	return lazy;
 }
 
-void facts_dataset_cpu(const struct facts *f, struct tally *dataset, bool only)
+/* Of a lazy graph only the task that reads names its dataset: CPU is known of an only one. */
+static void set_dataset_cpu(const struct facts *f)
 {
-	if (!f->lazy)
-		return;
-	dataset->own[CREMA_T_cpu] = f->work.own[CREMA_T_cpu];
-	dataset->pool[CREMA_T_cpu] = f->work.pool[CREMA_T_cpu];
-	dataset->own[CREMA_T_cpu].unknown += !only;
+	struct tally *dataset;
+	size_t i;
+
+	for (i = 0; f->lazy && i < f->datasets->n; i++) {
+		dataset = &f->datasets->v[i].t;
+		dataset->own[CREMA_T_cpu] = f->work.own[CREMA_T_cpu];
+		dataset->pool[CREMA_T_cpu] = f->work.pool[CREMA_T_cpu];
+		dataset->own[CREMA_T_cpu].unknown += f->datasets->n > 1;
+	}
 }
 
 bool facts_shows_all(const struct facts *f)
@@ -354,33 +384,45 @@ const struct tally *facts_shown(const struct facts *f)
 	return facts_shows_all(f) ? &f->all : &f->tasks;
 }
 
+/* 0 or -ENOMEM. */
+static int add_attempt(struct facts *f, const struct attempt *a)
+{
+	enum task_class class = attempt_class(f, a);
+	struct classes c;
+
+	attempt_classes(a, &c);
+	tally_take(&f->all, a, &c);
+	if (attempt_is_chunk(a)) {
+		tally_take(&f->chunks_all, a, &c);
+		f->chunks_failed += a->state == ATTEMPT_ERRED || a->state == ATTEMPT_KILLED ||
+				    a->state == ATTEMPT_LOST;
+	}
+	if (class == TASK_WORK && prefix_add(f, a))
+		return -ENOMEM;
+	if (a->waste_reason)
+		tally_take(&f->wasted, a, &c);
+	return a->counted ? add_counted(f, a, &c, class) : 0;
+}
+
 int facts_build(struct facts *f, const struct run *run)
 {
-	const struct attempt *a;
-	enum task_class class;
 	size_t i;
+	int rc = 0;
 
 	memset(f, 0, sizeof(*f));
+	f->datasets = calloc(1, sizeof(*f->datasets));
+	f->workers = calloc(1, sizeof(*f->workers));
+	if (!f->datasets || !f->workers)
+		return -ENOMEM;
 	f->run = run;
 	f->lazy = is_lazy(run);
 	f->wall_time = run->wall;
 	f->wall_time_source = "workers";
-	for (i = 0; i < run->attempts.n; i++) {
-		a = run->attempts.v[i];
-		tally_add(&f->all, a);
-		if (attempt_is_chunk(a)) {
-			tally_add(&f->chunks_all, a);
-			f->chunks_failed += a->state == ATTEMPT_ERRED ||
-					    a->state == ATTEMPT_KILLED || a->state == ATTEMPT_LOST;
-		}
-		class = attempt_class(f, a);
-		if (class == TASK_WORK && prefix_add(f, a))
-			return -ENOMEM;
-		if (a->waste_reason)
-			tally_add(&f->wasted, a);
-		if (a->counted)
-			add_counted(f, a, class);
-	}
+	for (i = 0; i < run->attempts.n && !rc; i++)
+		rc = add_attempt(f, run->attempts.v[i]);
+	if (rc)
+		return rc;
+	set_dataset_cpu(f);
 	f->dask = have_digests(run);
 	f->tracking = tracking_build(run);
 	return f->tracking ? 0 : -ENOMEM;
@@ -395,6 +437,8 @@ void facts_client_wall(struct facts *f, double seconds)
 void facts_release(struct facts *f)
 {
 	free(f->processors.v);
+	groups_free(f->datasets);
+	groups_free(f->workers);
 	tracking_free(f->tracking);
 	memset(f, 0, sizeof(*f));
 }

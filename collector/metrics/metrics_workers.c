@@ -1,32 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* metrics_workers.c - what each worker did in the run, and how even that is. */
-#include "collector/metrics/metrics.h"
+#include "collector/metrics/groups.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-
-/* Counted attempts of each worker of the run, in the order of run->workers; NULL: no memory. */
-static struct tally *tally_workers(const struct facts *f)
+/* Counted attempts of a worker, which may have none. */
+static const struct tally *worker_tally(const struct facts *f, const struct worker *w)
 {
-	const struct run *r = f->run;
-	struct tally *t = calloc(r->workers.n + 1, sizeof(*t));
-	size_t i, w = 0;
+	static const struct tally none;
+	const struct group *g = groups_find(f->workers, w);
 
-	for (i = 0; t && i < r->attempts.n; i++) {
-		if (!r->attempts.v[i]->counted)
-			continue;
-		/* neighbours are often of the same worker */
-		if (w >= r->workers.n || r->workers.v[w] != r->attempts.v[i]->worker) {
-			for (w = 0; w < r->workers.n; w++) {
-				if (r->workers.v[w] == r->attempts.v[i]->worker)
-					break;
-			}
-		}
-		if (w < r->workers.n)
-			tally_add(&t[w], r->attempts.v[i]);
-	}
-	return t;
+	return g ? &g->t : &none;
 }
 
 static void emit_worker(const struct facts *f, const struct worker *w, const struct tally *t,
@@ -49,29 +31,25 @@ static void emit_worker(const struct facts *f, const struct worker *w, const str
 
 void metric_per_worker(const struct facts *f, const char *name, struct json *j)
 {
-	struct tally *t = tally_workers(f);
+	const struct worker *w;
 	size_t i;
 
 	emit_object(j, name);
-	if (!t)
-		j->sink->error = -ENOMEM;
-	for (i = 0; t && i < f->run->workers.n; i++) {
-		emit_object(j, f->run->workers.v[i]->label);
-		emit_worker(f, f->run->workers.v[i], &t[i], j);
+	for (i = 0; i < f->run->workers.n; i++) {
+		w = f->run->workers.v[i];
+		emit_object(j, w->label);
+		emit_worker(f, w, worker_tally(f, w), j);
 		emit_end(j);
 	}
 	emit_end(j);
-	free(t);
 }
 
 struct value metric_worker_imbalance(const struct facts *f)
 {
-	struct tally *t = tally_workers(f);
 	struct spread s = {0};
 	size_t i;
 
-	for (i = 0; t && i < f->run->workers.n; i++)
-		spread_add(&s, sum_value(&t[i].wall_ns));
-	free(t);
+	for (i = 0; i < f->run->workers.n; i++)
+		spread_add(&s, sum_value(&worker_tally(f, f->run->workers.v[i])->wall_ns));
 	return value_ratio(spread_max(&s), spread_mean(&s), 1);
 }

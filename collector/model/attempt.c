@@ -39,27 +39,23 @@ enum slot {
 #define BITMAP_BYTES ((SLOTS + 7u) / 8u)
 #define NUMBER_BYTES 10u /* the longest: 64 bits by 7 */
 
-static void collect(const struct attempt_detail *d, uint64_t *slot)
-{
-#define COPY(name) memcpy(&slot[SLOT_##name], &d->name, sizeof(*slot));
-	PACKED(COPY)
-#undef COPY
-	memcpy(slot + SLOT_OWN, d->c.own, sizeof(d->c.own));
-	memcpy(slot + SLOT_POOL, d->c.pool, sizeof(d->c.pool));
-	memcpy(slot + SLOT_COUNT, d->c.count, sizeof(d->c.count));
-}
+/* Where each packed number is in struct attempt_detail; all are of 64 bits. */
+static const uint16_t places[SLOTS] = {
+#define PLACE(name) [SLOT_##name] = offsetof(struct attempt_detail, name),
+	PACKED(PLACE)
+#undef PLACE
+#define TIME(id, help)                                                                             \
+	[SLOT_OWN + CREMA_T_##id] = offsetof(struct attempt_detail, c.own[CREMA_T_##id]),          \
+		    [SLOT_POOL + CREMA_T_##id] =                                                   \
+			    offsetof(struct attempt_detail, c.pool[CREMA_T_##id]),
+#define COUNT(id, unit, help)                                                                      \
+	[SLOT_COUNT + CREMA_C_##id] = offsetof(struct attempt_detail, c.count[CREMA_C_##id]),
+#include "counters.def"
+#undef TIME
+#undef COUNT
+};
 
-static void spread(const uint64_t *slot, struct attempt_detail *d)
-{
-#define COPY(name) memcpy(&d->name, &slot[SLOT_##name], sizeof(*slot));
-	PACKED(COPY)
-#undef COPY
-	memcpy(d->c.own, slot + SLOT_OWN, sizeof(d->c.own));
-	memcpy(d->c.pool, slot + SLOT_POOL, sizeof(d->c.pool));
-	memcpy(d->c.count, slot + SLOT_COUNT, sizeof(d->c.count));
-}
-
-static size_t pack(const uint64_t *slot, unsigned char *out)
+static size_t pack(const struct attempt_detail *d, unsigned char *out)
 {
 	unsigned char *at = out + BITMAP_BYTES;
 	unsigned int i;
@@ -67,7 +63,7 @@ static size_t pack(const uint64_t *slot, unsigned char *out)
 
 	memset(out, 0, BITMAP_BYTES);
 	for (i = 0; i < SLOTS; i++) {
-		v = slot[i];
+		memcpy(&v, (const char *)d + places[i], sizeof(v));
 		if (!v)
 			continue;
 		out[i / 8] |= (unsigned char)(1u << i % 8);
@@ -93,15 +89,19 @@ static bool is_set(const unsigned char *bytes, unsigned int i)
 	return bytes[i / 8] >> i % 8 & 1;
 }
 
-static void unpack(const unsigned char *bytes, uint64_t *slot)
+/* Numbers that are not there are left as they are. */
+static void unpack(const unsigned char *bytes, struct attempt_detail *d)
 {
 	const unsigned char *at = bytes + BITMAP_BYTES;
-	unsigned int i;
+	unsigned int i, bits;
+	uint64_t v;
 
-	memset(slot, 0, SLOTS * sizeof(*slot));
-	for (i = 0; i < SLOTS; i++) {
-		if (is_set(bytes, i))
-			at = unpack_one(at, &slot[i]);
+	for (i = 0; i < BITMAP_BYTES; i++) {
+		for (bits = bytes[i]; bits; bits &= bits - 1) {
+			at = unpack_one(at, &v);
+			memcpy((char *)d + places[i * 8 + (unsigned int)__builtin_ctz(bits)], &v,
+			       sizeof(v));
+		}
 	}
 }
 
@@ -126,7 +126,6 @@ static uint64_t number(const struct packed *p, unsigned int wanted)
 void attempt_detail(const struct attempt *a, struct attempt_detail *d)
 {
 	const struct attempt_shared *s = a->c.shared;
-	uint64_t slot[SLOTS];
 
 	memset(d, 0, sizeof(*d));
 	d->known = a->known;
@@ -141,8 +140,7 @@ void attempt_detail(const struct attempt *a, struct attempt_detail *d)
 	d->c.count_known = s->count_known;
 	d->c.own_known = s->own_known;
 	d->c.pool_known = s->pool_known;
-	unpack(a->c.bytes, slot);
-	spread(slot, d);
+	unpack(a->c.bytes, d);
 }
 
 static bool same_shared(const void *item, const void *key)
@@ -176,7 +174,6 @@ static const struct attempt_shared *share(struct model *m, const struct attempt_
 int attempt_keep(struct model *m, struct attempt *a, const struct attempt_detail *d)
 {
 	unsigned char bytes[BITMAP_BYTES + SLOTS * NUMBER_BYTES];
-	uint64_t slot[SLOTS];
 	size_t n, room;
 
 	_Static_assert(2 * sizeof(bytes) < UINT16_MAX, "rooms are counted in 16 bits");
@@ -185,8 +182,7 @@ int attempt_keep(struct model *m, struct attempt *a, const struct attempt_detail
 	MEMBERS(COPY)
 #undef COPY
 	a->c.shared = share(m, d);
-	collect(d, slot);
-	n = pack(slot, bytes);
+	n = pack(d, bytes);
 	if (n > a->room) {
 		/* One under way will say more: it gets the room that the last one needed at its
 		 * end. */

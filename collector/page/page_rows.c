@@ -114,27 +114,22 @@ static void put_dataset(const struct group *g, struct json *j)
 
 static void put_datasets(const struct report *r, struct json *j)
 {
-	const struct attempt *a;
-	struct groups g = {0};
+	const struct groups *g = r->facts->datasets;
+	const struct group **v = groups_sorted(g, groups_by_wall);
 	size_t i;
 
-	for (i = 0; i < r->run->attempts.n; i++) {
-		a = r->run->attempts.v[i];
-		if (a->counted && attempt_is_chunk(a) && groups_take(&g, a->dataset, a))
-			j->sink->error = -ENOMEM;
+	if (!v) {
+		j->sink->error = -ENOMEM;
+		return;
 	}
-	if (g.n)
-		qsort(g.v, g.n, sizeof(*g.v), groups_by_wall);
-	for (i = 0; i < g.n; i++)
-		facts_dataset_cpu(r->facts, &g.v[i].t, g.n == 1);
 	emit_object(j, "datasets");
-	emit_value(j, "total", value_uint(g.n));
+	emit_value(j, "total", value_uint(g->n));
 	emit_array(j, "rows");
-	for (i = 0; i < g.n && i < PAGE_ROWS; i++)
-		put_dataset(&g.v[i], j);
+	for (i = 0; i < g->n && i < PAGE_ROWS; i++)
+		put_dataset(v[i], j);
 	emit_end(j);
 	emit_end(j);
-	groups_release(&g);
+	free(v);
 }
 
 void page_files(const struct report *r, struct json *j)
@@ -167,25 +162,30 @@ static void put_worker(const struct group *g, struct json *j)
 /* All attempts by worker; of many the busiest and the idlest. */
 void page_workers(const struct report *r, struct json *j)
 {
+	const struct group **v;
 	const struct attempt *a;
 	struct groups g = {0};
+	struct classes c;
 	size_t i;
+	int rc = 0;
 
-	for (i = 0; i < r->run->attempts.n; i++) {
+	for (i = 0; i < r->run->attempts.n && !rc; i++) {
 		a = r->run->attempts.v[i];
-		if (groups_take(&g, a->worker, a))
-			j->sink->error = -ENOMEM;
+		attempt_classes(a, &c);
+		rc = groups_take(&g, a->worker, a, &c);
 	}
-	if (g.n)
-		qsort(g.v, g.n, sizeof(*g.v), groups_by_wall);
+	v = groups_sorted(&g, groups_by_wall);
+	if (rc || !v)
+		j->sink->error = -ENOMEM;
 	emit_object(j, "balance");
 	emit_value(j, "total", value_uint(g.n));
 	emit_array(j, "rows");
-	for (i = 0; i < g.n; i++) {
+	for (i = 0; v && i < g.n; i++) {
 		if (g.n <= PAGE_WORKERS || i < PAGE_WORKERS / 2 || i >= g.n - PAGE_WORKERS / 2)
-			put_worker(&g.v[i], j);
+			put_worker(v[i], j);
 	}
 	emit_end(j);
 	emit_end(j);
+	free(v);
 	groups_release(&g);
 }

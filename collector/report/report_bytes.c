@@ -13,10 +13,11 @@
 
 #define TOP 8
 
-/* Counted chunks in groups, in the order of their first chunk. */
-static int collect(const struct run *run, struct groups *datasets, struct groups *columns)
+/* Counted chunks by their set of columns, in the order of their first chunk. */
+static int collect_columns(const struct run *run, struct groups *columns)
 {
 	const struct attempt *a;
+	struct classes c;
 	size_t i;
 	int rc = 0;
 
@@ -24,9 +25,8 @@ static int collect(const struct run *run, struct groups *datasets, struct groups
 		a = run->attempts.v[i];
 		if (!a->counted || !attempt_is_chunk(a))
 			continue;
-		rc = groups_take(datasets, a->dataset, a);
-		if (!rc)
-			rc = groups_take(columns, a->columns, a);
+		attempt_classes(a, &c);
+		rc = groups_take(columns, a->columns, a, &c);
 	}
 	return rc;
 }
@@ -101,18 +101,19 @@ static struct value reread_of(const struct report *r, const char *dataset)
 
 void report_bytes_json(const struct report *r, struct json *j)
 {
-	struct groups datasets = {0}, columns = {0};
+	const struct groups *datasets = r->facts->datasets;
+	struct groups columns = {0};
 	size_t i;
 
-	if (collect(r->run, &datasets, &columns))
+	if (collect_columns(r->run, &columns))
 		j->sink->error = -ENOMEM;
 	emit_object(j, "bytes");
 	emit_array(j, "datasets");
-	for (i = 0; i < datasets.n; i++) {
+	for (i = 0; i < datasets->n; i++) {
 		emit_object(j, NULL);
-		emit_value(j, "dataset", value_text(datasets.v[i].key));
-		put_tally(&datasets.v[i].t, j);
-		emit_value(j, "files_reread_bytes", reread_of(r, datasets.v[i].key));
+		emit_value(j, "dataset", value_text(datasets->v[i].key));
+		put_tally(&datasets->v[i].t, j);
+		emit_value(j, "files_reread_bytes", reread_of(r, datasets->v[i].key));
 		emit_end(j);
 	}
 	emit_end(j);
@@ -125,7 +126,6 @@ void report_bytes_json(const struct report *r, struct json *j)
 	}
 	emit_end(j);
 	emit_end(j);
-	groups_release(&datasets);
 	groups_release(&columns);
 }
 
@@ -230,17 +230,17 @@ static void put_reason(const struct report *r, struct sink *s)
 
 void report_tables_bytes(const struct report *r, struct sink *s, bool colour)
 {
-	struct groups datasets = {0}, columns = {0};
+	const struct groups *datasets = r->facts->datasets;
+	struct groups columns = {0};
 
-	if (collect(r->run, &datasets, &columns))
+	if (collect_columns(r->run, &columns))
 		s->error = -ENOMEM;
-	if (datasets.n) {
+	if (datasets->n) {
 		table_section(s, colour, "Requested, read and used bytes of counted chunks");
-		put_groups(&datasets, false, s, colour);
+		put_groups(datasets, false, s, colour);
 		put_groups(&columns, true, s, colour);
 		put_files(r, s, colour);
 		put_reason(r, s);
 	}
-	groups_release(&datasets);
 	groups_release(&columns);
 }

@@ -42,28 +42,34 @@ static void put_chunks(const struct report *r, struct sink *s, bool colour)
 /* Counted attempts by a name: datasets of chunks, or prefixes of tasks. */
 static int by_wall(const void *pa, const void *pb)
 {
-	const struct group *a = pa, *b = pb;
+	const struct group *a = *(const struct group *const *)pa,
+			   *b = *(const struct group *const *)pb;
 
 	return a->t.wall_ns.v > b->t.wall_ns.v ? -1 : a->t.wall_ns.v < b->t.wall_ns.v;
 }
 
-static void put_groups(struct groups *groups, const char *title, const char *column, bool events,
-		       struct sink *s, bool colour)
+static void put_groups(const struct groups *groups, const char *title, const char *column,
+		       bool events, struct sink *s, bool colour)
 {
+	const struct group **v;
 	const struct tally *t;
 	struct grid g;
 	size_t i;
 
 	if (!groups->n)
 		return;
-	qsort(groups->v, groups->n, sizeof(*groups->v), by_wall);
+	v = groups_sorted(groups, by_wall);
+	if (!v) {
+		s->error = -ENOMEM;
+		return;
+	}
 	table_section(s, colour, title);
 	grid_init(&g, s, colour);
 	grid_columns(&g, column, events ? ">chunks" : ">tasks", ">wall", ">CPU", ">read",
 		     ">unpacked", events ? ">events" : ">storage", NULL);
 	for (i = 0; i < groups->n && i < TOP; i++) {
-		t = &groups->v[i].t;
-		grid_text(&g, groups->v[i].key);
+		t = &v[i]->t;
+		grid_text(&g, v[i]->key);
 		grid_value(&g, value_uint(t->attempts), AS_COUNT);
 		grid_value(&g, value_seconds(sum_value(&t->wall_ns)), AS_SECONDS);
 		grid_value(&g, tally_cpu(t), AS_SECONDS);
@@ -77,26 +83,27 @@ static void put_groups(struct groups *groups, const char *title, const char *col
 	grid_print(&g);
 	if (groups->n > TOP)
 		sink_printf(s, "  and %zu more\n", groups->n - TOP);
+	free(v);
 }
 
 static void put_attempt_groups(const struct report *r, struct sink *s, bool colour)
 {
-	struct groups datasets = {0}, prefixes = {0};
+	bool all = facts_shows_all(r->facts);
+	struct groups prefixes = {0};
 	const struct attempt *a;
+	struct classes c;
 	size_t i;
 
 	for (i = 0; i < r->run->attempts.n; i++) {
 		a = r->run->attempts.v[i];
-		if ((a->counted || facts_shows_all(r->facts)) && groups_take(&prefixes, a->prefix, a))
-			s->error = -ENOMEM;
-		if (a->counted && attempt_is_chunk(a) && groups_take(&datasets, a->dataset, a))
+		if (!a->counted && !all)
+			continue;
+		attempt_classes(a, &c);
+		if (groups_take(&prefixes, a->prefix, a, &c))
 			s->error = -ENOMEM;
 	}
-	for (i = 0; i < datasets.n; i++)
-		facts_dataset_cpu(r->facts, &datasets.v[i].t, datasets.n == 1);
-	put_groups(&datasets, "Datasets", "<dataset", true, s, colour);
+	put_groups(r->facts->datasets, "Datasets", "<dataset", true, s, colour);
 	put_groups(&prefixes, "Task prefixes", "<prefix", false, s, colour);
-	groups_release(&datasets);
 	groups_release(&prefixes);
 }
 

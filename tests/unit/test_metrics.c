@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_metrics.c - a run small enough to work its numbers out by hand; unknown stays unknown. */
 #include "report_fixture.h"
+#include "collector/metrics/groups.h"
 
 #define DAY_NS (UINT64_C(86400) * 1000000000)
 
@@ -342,7 +343,6 @@ static struct value of(struct fixture *fx, const char *metric)
 static void test_work_on_what_a_graph_has_read_is_the_users(void **state)
 {
 	struct fixture *fx = fx_new();
-	struct tally t;
 
 	(void)state;
 	feed_graph(fx, "d");
@@ -359,15 +359,15 @@ static void test_work_on_what_a_graph_has_read_is_the_users(void **state)
 					model_text(&fx->m, T("hist-on-block"))));
 	assert_false(prefix_is_processor(&fx->facts, fx->facts.run->first_span,
 					 model_text(&fx->m, T("histreduce-agg"))));
-	t = fx->facts.chunks;
-	facts_dataset_cpu(&fx->facts, &t, true);
-	assert_near(tally_cpu(&t), 0.7);
-	facts_dataset_cpu(&fx->facts, &t, false);
-	assert_unknown(tally_cpu(&t));
+	assert_int_equal(fx->facts.datasets->n, 1);
+	assert_near(tally_cpu(&fx->facts.datasets->v[0].t), 0.7);
 	assert_string_equal(metric_value(&fx->facts, "slowest_dataset").v.s, "d");
 	fx_free(fx);
 	fx = fx_new();
 	feed_graph(fx, "e"); /* which of the two a fill belongs to is not known */
+	assert_int_equal(fx->facts.datasets->n, 2);
+	assert_unknown(tally_cpu(&fx->facts.datasets->v[0].t));
+	assert_unknown(tally_cpu(&fx->facts.datasets->v[1].t));
 	assert_unknown(metric_value(&fx->facts, "slowest_dataset"));
 	fx_free(fx);
 }
