@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* server_restore.c - what earlier collectors wrote, and feeding the live numbers. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "collector/serve/server_conn.h"
 #include "collector/serve/server_payload.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/pack.h"
 #include "ids.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+/* Reading the journal is reported from then on, less and less often. */
+#define QUIET_NS (2 * SECOND_NS)
+#define MB 1000000u
 
 int server_messages(struct server *server, const struct crema_frame_header *head,
 		    const unsigned char *raw, const uint32_t **starts)
@@ -156,13 +163,38 @@ static void restore_warn(void *arg, const char *text)
 	log_line("collect: journal: %s", text);
 }
 
+/* How far the reading has got, and when to print that. */
+struct reading {
+	struct server *server;
+	const char *dir;
+	uint64_t done_bytes, all_bytes, began_ns, next_ns;
+};
+
+static void read_frame(void *arg, const struct frame *frame)
+{
+	struct reading *r = arg;
+	uint64_t took = clock_mono_ns() - r->began_ns;
+
+	server_restore_frame(r->server, frame);
+	r->done_bytes += sizeof(frame->head) + frame->head.stored_bytes;
+	if (took < r->next_ns)
+		return;
+	r->next_ns = took * 2;
+	log_line("collect: reading the journal in '%s': %" PRIu64 " of %" PRIu64
+		 " MB after %" PRIu64 " s; agents and the page are served when all is read",
+		 r->dir, r->done_bytes / MB, r->all_bytes / MB, took / SECOND_NS);
+}
+
 int server_restore(struct server *server, const char *dir)
 {
+	struct reading reading = {
+		.server = server, .dir = dir, .began_ns = clock_mono_ns(), .next_ns = QUIET_NS};
 	int err;
 
+	framefile_sizes(dir, &reading.all_bytes);
 	if (server->config.live)
 		live_restoring(server->config.live, true);
-	err = journal_scan(dir, server_restore_frame, server, restore_warn);
+	err = journal_scan(dir, read_frame, &reading, restore_warn);
 	if (server->config.live)
 		live_restoring(server->config.live, false);
 	return err ? err : server->no_memory ? -ENOMEM : 0;

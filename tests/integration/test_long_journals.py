@@ -2,6 +2,7 @@
 what they say of the whole journal. Journals made by hand, in which runs share segments and reach over several."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -121,3 +122,24 @@ def test_the_same_is_dropped(store, runs, tmp_path, option, value):
         left.append((kept, reports, segments & {path.name for path in state.journal.iterdir()}))
         shutil.rmtree(state.dir)
     assert left[0] == left[1] and late.name not in left[0][2]
+
+
+def test_a_long_start_is_reported(tmp_path):
+    """A journal that takes more than 2 s: what is read and how far, less and less often, before the ports are named. One
+    that takes less: nothing."""
+    store = Store(tmp_path)
+    for age in range(20):
+        store.segment(DAY - 60 * age, noise(300))
+    size = sum(path.stat().st_size for path in store.journal.iterdir()) / 1e6
+    slowly = ["strace", "-f", "-qq", "-o", tmp_path / "trace", "-e", "trace=pread64", "-e", "inject=pread64:delay_exit=60000"]
+    with store.collect(prefix=slowly) as collector:
+        text = collector.log.text()
+        found = re.findall(r"reading the journal in '(\S+)': (\d+) of (\d+) MB after (\d+) s; ", text[:text.index("status page")])
+        after = [int(seconds) for *_, seconds in found]
+        assert len(after) >= 2 and after[0] >= 2 and all(late >= 2 * early for early, late in zip(after, after[1:]))
+        assert {folder for folder, *_ in found} == {str(store.journal)}
+        done = [int(mb) for _, mb, *_ in found]
+        assert 0 < done[0] < done[-1] < size and done == sorted(done)
+        assert {int(total) for _, _, total, _ in found} == {int(size)}
+    with store.collect() as collector:
+        assert "reading the journal" not in collector.log.text()
