@@ -102,14 +102,6 @@ static void put_agents(struct sink *s, const struct server *server)
 			    server_reason_id(i), stats.refused[i]);
 }
 
-/* Bytes of the segments that lie in the directory, earlier collectors' too. */
-static double journal_size(const char *dir)
-{
-	uint64_t bytes;
-
-	return framefile_sizes(dir, &bytes) ? (double)NAN : (double)bytes;
-}
-
 static void put_journal(struct sink *s, struct journal *journal, const char *dir)
 {
 	struct journal_stats stats;
@@ -135,7 +127,7 @@ static void put_journal(struct sink *s, struct journal *journal, const char *dir
 	put_gauge(s, "crema_journal_slowest_sync_seconds", "the slowest fdatasync",
 		  (double)stats.slowest_sync_ns / 1e9);
 	put_gauge(s, "crema_journal_size_bytes", "all segments in the directory",
-		  journal_size(dir));
+		  (double)stats.size_bytes);
 	put_gauge(s, "crema_journal_free_bytes", "room on its file system",
 		  statvfs(dir, &fs) ? (double)NAN : (double)fs.f_bavail * (double)fs.f_frsize);
 }

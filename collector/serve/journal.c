@@ -29,6 +29,7 @@ struct journal {
 	struct loop_file *ring; /* NULL: writes while the caller waits */
 	bool writing;		/* the ring writes the batch */
 	uint64_t started_ns;	/* the stream of our own notes */
+	uint64_t older_bytes, oldest_ns; /* of the segments before the present one */
 	bool next_wanted;
 	bool disk_failed; /* as of the last look */
 	struct journal_stats stats;
@@ -36,10 +37,14 @@ struct journal {
 
 static int begin_segment(struct journal *journal)
 {
+	uint64_t left_bytes = segment_is_empty(&journal->segment) ? 0 : journal->segment.file.size;
 	int err = segment_begin(&journal->segment, journal->dir, journal->sync);
 
 	if (err)
 		return err;
+	journal->older_bytes += left_bytes;
+	if (!journal->oldest_ns)
+		journal->oldest_ns = journal->segment.created_ns;
 	journal->next_wanted = false;
 	journal->stats.segments++;
 	return 0;
@@ -88,6 +93,7 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 		*error = -errno;
 		goto out;
 	}
+	journal_look(journal);
 	*error = begin_segment(journal);
 	if (!*error)
 		return journal;
@@ -271,8 +277,13 @@ static int make_room(struct journal *journal, size_t bytes)
 
 static int begin_anew(struct journal *journal)
 {
+	int err;
+
 	log_line("collect: '%s' was removed: what it held is lost", journal->segment.file.path);
-	return set_state(journal, begin_segment(journal));
+	err = begin_segment(journal);
+	if (!err)
+		journal_look(journal);
+	return set_state(journal, err);
 }
 
 int journal_add(struct journal *journal, struct journal_hello *hello, const void *frame,
@@ -347,10 +358,17 @@ int journal_note(struct journal *journal, const char *event, const char *text)
 	return err;
 }
 
+void journal_look(struct journal *journal)
+{
+	segment_list(&journal->segment, journal->dir, &journal->older_bytes, &journal->oldest_ns);
+}
+
 void journal_get_stats(struct journal *journal, struct journal_stats *stats)
 {
 	*stats = journal->stats;
 	stats->ring = journal->ring != NULL;
+	stats->size_bytes = journal->older_bytes + journal->segment.file.size;
+	stats->oldest_ns = journal->oldest_ns;
 	stats->queued_bytes = journal->batch.len + journal->queue.len;
 	journal_sync_stats(journal->sync, &stats->syncs, &stats->slowest_sync_ns,
 			   &stats->sync_error);

@@ -62,6 +62,9 @@ struct journal_stats {
 	uint64_t bytes;	   /* written */
 	uint64_t queued_bytes;
 	bool ring;	   /* written and synced by io_uring */
+	/* All segments, earlier collectors' too, and when the oldest was created, 0: none; as of
+	 * the last look at the directory and by what was written since. */
+	uint64_t size_bytes, oldest_ns;
 	uint64_t failures; /* times that writing began to fail */
 	uint64_t syncs;
 	uint64_t slowest_sync_ns;
@@ -89,6 +92,9 @@ uint64_t journal_taken(const struct journal *journal);
 uint64_t journal_written(const struct journal *journal);
 bool journal_is_stuck(const struct journal *journal);
 void journal_get_stats(struct journal *journal, struct journal_stats *stats);
+
+/* Lists the directory: for whoever removes segments. */
+void journal_look(struct journal *journal);
 
 /* What is added from now on lies in a new segment, unless the present one is empty. */
 void journal_next_segment(struct journal *journal);

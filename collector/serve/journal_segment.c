@@ -29,6 +29,26 @@ void segment_init(struct segment *segment, const char *dir)
 	*segment = (struct segment){.file.fd = -1, .created_ns = newest_ns(dir)};
 }
 
+void segment_list(const struct segment *segment, const char *dir, uint64_t *others_bytes,
+		  uint64_t *oldest_ns)
+{
+	char **names = NULL;
+	int i, n = framefile_list(dir, &names);
+	uint64_t bytes = 0;
+
+	*oldest_ns = 0;
+	for (i = 0; i < n && !*oldest_ns; i++) /* the file of dropped runs has no number */
+		*oldest_ns = strtoull(names[i], NULL, 10);
+	free(names);
+	framefile_sizes(dir, &bytes);
+	*others_bytes = bytes > segment->file.size ? bytes - segment->file.size : 0;
+}
+
+bool segment_is_empty(const struct segment *segment)
+{
+	return segment->file.fd < 0 || segment->file.size == segment->empty_bytes;
+}
+
 int segment_begin(struct segment *segment, const char *dir, struct journal_sync *sync)
 {
 	struct framefile file = {.fd = -1};
@@ -52,7 +72,7 @@ int segment_begin(struct segment *segment, const char *dir, struct journal_sync 
 		return err;
 	}
 	journal_sync_file(sync, fd);
-	if (segment->file.fd >= 0 && segment->file.size == segment->empty_bytes)
+	if (segment->file.fd >= 0 && segment_is_empty(segment))
 		unlink(segment->file.path);
 	framefile_close(&segment->file);
 	*segment = (struct segment){file, created_ns, file.size};

@@ -7,12 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collector/serve/http_job.h"
 #include "common/clock.h"
-#include "common/dirs.h"
 #include "common/log.h"
 #include "common/units.h"
 
@@ -61,22 +59,13 @@ uint64_t retain_segment_bytes(uint64_t max_bytes)
 /* Whether there can be anything to drop: the journal's size and its oldest segment. */
 static bool is_worth_it(const struct retain *retain)
 {
-	char **names = NULL, path[PATH_MAX];
-	int i, n = framefile_list(retain->config.journal_dir, &names);
-	uint64_t bytes = 0, ns, oldest = UINT64_MAX, now = clock_real_ns();
-	struct stat st;
+	uint64_t now = clock_real_ns();
+	struct journal_stats stats;
 
-	for (i = 0; i < n; i++) {
-		ns = strtoull(names[i], NULL, 10);
-		if (!dirs_join(path, sizeof(path), retain->config.journal_dir, names[i]) &&
-		    !stat(path, &st))
-			bytes += (uint64_t)st.st_size;
-		if (ns && ns < oldest)
-			oldest = ns;
-	}
-	free(names);
-	return (retain->config.max_bytes && bytes > retain->config.max_bytes) ||
-	       (retain->config.keep_ns && oldest < now && now - oldest > retain->config.keep_ns);
+	journal_get_stats(retain->journal, &stats);
+	return (retain->config.max_bytes && stats.size_bytes > retain->config.max_bytes) ||
+	       (retain->config.keep_ns && stats.oldest_ns && stats.oldest_ns < now &&
+		now - stats.oldest_ns > retain->config.keep_ns);
 }
 
 static int make(void *arg, enum http_kind kind, const char *run, struct sink *out)
@@ -120,6 +109,7 @@ static void made(void *arg, int result, struct buf *out)
 	int64_t now = loop_now_ms(retain->loop), took = now - retain->began_ms;
 
 	retain->job = NULL;
+	journal_look(retain->journal);
 	retain->next_ms = now + (took * WORK_TIMES > LOOK_MS ? took * WORK_TIMES : LOOK_MS);
 	if (result || out->len != sizeof(r)) {
 		if (!retain->failed)

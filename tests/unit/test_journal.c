@@ -32,6 +32,66 @@ static void each_segment_repeats_the_hello(void **state)
 	store_release(&store);
 }
 
+static void sizes_are(struct store *store, uint64_t other_bytes)
+{
+	struct journal_stats stats;
+	uint64_t bytes;
+
+	journal_get_stats(store->journal, &stats);
+	assert_int_equal(framefile_sizes(store->dir, &bytes), 0);
+	assert_int_equal(stats.size_bytes + other_bytes, bytes);
+}
+
+static uint64_t oldest_of(struct store *store)
+{
+	struct journal_stats stats;
+
+	journal_get_stats(store->journal, &stats);
+	return stats.oldest_ns;
+}
+
+/* Without a look at the directory: what somebody else does there is seen only then. */
+static void its_size_is_known(void **state)
+{
+	struct store store = {.config.segment_bytes = 3000};
+	char **names, path[512];
+	uint64_t first;
+	int fd;
+
+	(void)state;
+	store_init(&store);
+	sizes_are(&store, 0);
+	first = journal_segment_ns(store.journal);
+	assert_int_equal(oldest_of(&store), first);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(store_add(&store), 0);
+		assert_int_equal(store_flush(&store), 0);
+		sizes_are(&store, 0);
+	}
+	assert_int_equal(journal_close(store.journal), 0);
+	store_open(&store); /* earlier collectors' are part of it */
+	sizes_are(&store, 0);
+	assert_int_equal(oldest_of(&store), first);
+	snprintf(path, sizeof(path), "%s/%020d-other.crema", store.dir, 1);
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	assert_int_equal(write(fd, path, 100), 100);
+	close(fd);
+	sizes_are(&store, 100);
+	journal_look(store.journal);
+	sizes_are(&store, 0);
+	assert_int_equal(oldest_of(&store), 1);
+	unlink(path);
+	assert_true(framefile_list(store.dir, &names) == 4);
+	snprintf(path, sizeof(path), "%s/%s", store.dir, names[0]);
+	unlink(path);
+	journal_look(store.journal);
+	sizes_are(&store, 0);
+	assert_int_equal(oldest_of(&store), strtoull(names[1], NULL, 10));
+	free(names);
+	assert_int_equal(journal_close(store.journal), 0);
+	store_release(&store);
+}
+
 static void a_torn_segment_is_left_alone(void **state)
 {
 	struct store store = {.config.segment_bytes = 0};
@@ -242,6 +302,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_segment_repeats_the_hello),
+		cmocka_unit_test(its_size_is_known),
 		cmocka_unit_test(a_torn_segment_is_left_alone),
 		cmocka_unit_test(a_failed_write_is_tried_again_and_tears_nothing),
 		cmocka_unit_test(a_file_that_stays_read_only_is_left),
