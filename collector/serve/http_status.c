@@ -2,105 +2,108 @@
 /* http_status.c - the numbers of server and journal as JSON. */
 #include "collector/serve/http_status.h"
 
-#include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "collector/emit/emit_json.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "version.h"
 
-static void set(json_t *object, const char *key, uint64_t value)
+static struct value error_text(int error)
 {
-	json_object_set_new(object, key, json_integer((json_int_t)value));
+	return value_text(error ? log_error(error) : NULL);
 }
 
-static json_t *error_text(int error)
+static struct value text_or_null(const char *text)
 {
-	return error ? json_string(log_error(error)) : json_null();
+	return value_text(*text ? text : NULL);
 }
 
-static void add_agent(void *arg, const struct server_agent *agent)
+static struct value bound(uint64_t value)
 {
-	json_t *object = json_object();
-	json_t *host = json_string(agent->host); /* NULL if an agent sent no UTF-8 */
-
-	json_object_set_new(object, "worker", json_string(agent->worker));
-	json_object_set_new(object, "peer", json_string(agent->peer));
-	json_object_set_new(object, "host", host && agent->host[0] ? host : json_null());
-	if (host && !agent->host[0])
-		json_decref(host);
-	set(object, "pid", agent->pid);
-	set(object, "records", agent->records);
-	set(object, "bytes", agent->bytes);
-	set(object, "next", agent->next);
-	json_array_append_new(arg, object);
+	return value ? value_uint(value) : value_null();
 }
 
-static json_t *journal_json(struct journal *journal, const struct retain *retain, const char *dir)
+static void put_agent(void *arg, const struct server_agent *agent)
+{
+	struct json *j = arg;
+
+	emit_object(j, NULL);
+	emit_value(j, "worker", value_text(agent->worker));
+	emit_value(j, "peer", value_text(agent->peer));
+	emit_value(j, "host", text_or_null(agent->host));
+	emit_value(j, "pid", value_uint(agent->pid));
+	emit_value(j, "records", value_uint(agent->records));
+	emit_value(j, "bytes", value_uint(agent->bytes));
+	emit_value(j, "next", value_uint(agent->next));
+	emit_end(j);
+}
+
+static void put_journal(struct json *j, struct journal *journal, const struct retain *retain,
+			const char *dir)
 {
 	struct retain_result kept;
 	struct retain_config bounds;
-	json_t *object = json_object();
 	struct journal_stats stats;
 
 	journal_get_stats(journal, &stats);
-	json_object_set_new(object, "state", json_string(stats.error ? "stuck" : "ok"));
-	json_object_set_new(object, "error", error_text(stats.error));
-	json_object_set_new(object, "sync_error", error_text(stats.sync_error));
-	json_object_set_new(object, "dir", json_string(dir));
-	set(object, "segments", stats.segments);
-	set(object, "frames", stats.frames);
-	set(object, "bytes", stats.bytes);
-	set(object, "queued_bytes", stats.queued_bytes);
 	retain_get(retain, &kept, &bounds);
-	json_object_set_new(object, "keep_seconds",
-			    bounds.keep_ns ? json_real((double)bounds.keep_ns / 1e9) : json_null());
-	json_object_set_new(object, "max_bytes",
-			    bounds.max_bytes ? json_integer((json_int_t)bounds.max_bytes)
-					     : json_null());
-	json_object_set_new(object, "over", *kept.over ? json_string(kept.over) : json_null());
-	json_object_set_new(object, "writes_by", json_string(stats.ring ? "io_uring" : "pwrite"));
-	set(object, "failures", stats.failures);
-	set(object, "syncs", stats.syncs);
-	set(object, "unsynced_bytes", stats.unsynced_bytes);
-	json_object_set_new(object, "slowest_sync_seconds",
-			    json_real((double)stats.slowest_sync_ns / 1e9));
-	return object;
+	emit_object(j, "journal");
+	emit_value(j, "state", value_text(stats.error ? "stuck" : "ok"));
+	emit_value(j, "error", error_text(stats.error));
+	emit_value(j, "sync_error", error_text(stats.sync_error));
+	emit_value(j, "dir", value_text(dir));
+	emit_value(j, "segments", value_uint(stats.segments));
+	emit_value(j, "frames", value_uint(stats.frames));
+	emit_value(j, "bytes", value_uint(stats.bytes));
+	emit_value(j, "queued_bytes", value_uint(stats.queued_bytes));
+	emit_value(j, "keep_seconds", value_seconds(bound(bounds.keep_ns)));
+	emit_value(j, "max_bytes", bound(bounds.max_bytes));
+	emit_value(j, "over", text_or_null(kept.over));
+	emit_value(j, "writes_by", value_text(stats.ring ? "io_uring" : "pwrite"));
+	emit_value(j, "failures", value_uint(stats.failures));
+	emit_value(j, "syncs", value_uint(stats.syncs));
+	emit_value(j, "unsynced_bytes", value_uint(stats.unsynced_bytes));
+	emit_value(j, "slowest_sync_seconds", value_seconds(value_uint(stats.slowest_sync_ns)));
+	emit_end(j);
+}
+
+static void put_refused(struct json *j, const struct server_stats *stats)
+{
+	unsigned int i;
+
+	emit_object(j, "refused");
+	for (i = 0; i < SERVER_REASON_COUNT; i++)
+		emit_value(j, server_reason_id(i), value_uint(stats->refused[i]));
+	emit_end(j);
+	emit_value(j, "refused_total", value_uint(server_refused_total(stats)));
 }
 
 void http_status(const struct server *server, struct journal *journal, const struct retain *retain,
 		 const char *dir, uint64_t started_mono_ns, struct buf *out)
 {
-	json_t *root = json_object(), *refused = json_object(), *agents = json_array();
+	struct sink sink = {.out = out};
 	struct server_stats stats;
-	unsigned int i;
-	char *text;
+	struct json json, *j = &json;
 
 	server_get_stats(server, &stats);
-	json_object_set_new(root, "version", json_string(CREMA_VERSION));
-	json_object_set_new(root, "uptime_seconds",
-			    json_real((double)(clock_mono_ns() - started_mono_ns) / 1e9));
-	set(root, "workers_connected", stats.connected);
-	set(root, "workers_seen", stats.workers);
-	set(root, "connections", stats.connections);
-	set(root, "frames", stats.frames);
-	set(root, "records", stats.records);
-	set(root, "bytes", stats.bytes);
-	set(root, "duplicate_records", stats.duplicate_records);
-	set(root, "missing_records", stats.missing_records);
-	for (i = 0; i < SERVER_REASON_COUNT; i++)
-		set(refused, server_reason_id(i), stats.refused[i]);
-	json_object_set_new(root, "refused", refused);
-	set(root, "refused_total", server_refused_total(&stats));
-	json_object_set_new(root, "journal", journal_json(journal, retain, dir));
-	server_each_agent(server, add_agent, agents);
-	json_object_set_new(root, "agents", agents);
-	text = json_dumps(root, JSON_INDENT(1));
-	if (text) {
-		buf_add(out, text, strlen(text));
-		buf_add(out, "\n", 1);
-	}
-	free(text);
-	json_decref(root);
+	emit_init(j, &sink);
+	emit_object(j, NULL);
+	emit_value(j, "version", value_text(CREMA_VERSION));
+	emit_value(j, "uptime_seconds",
+		   value_seconds(value_uint(clock_mono_ns() - started_mono_ns)));
+	emit_value(j, "workers_connected", value_uint(stats.connected));
+	emit_value(j, "workers_seen", value_uint(stats.workers));
+	emit_value(j, "connections", value_uint(stats.connections));
+	emit_value(j, "frames", value_uint(stats.frames));
+	emit_value(j, "records", value_uint(stats.records));
+	emit_value(j, "bytes", value_uint(stats.bytes));
+	emit_value(j, "duplicate_records", value_uint(stats.duplicate_records));
+	emit_value(j, "missing_records", value_uint(stats.missing_records));
+	put_refused(j, &stats);
+	put_journal(j, journal, retain, dir);
+	emit_array(j, "agents");
+	server_each_agent(server, put_agent, j);
+	emit_end(j);
+	emit_end(j);
+	if (sink.error)
+		out->error = sink.error;
 }
