@@ -196,7 +196,7 @@ static void pack_edges(msgpack_packer *pk, const struct server_progress *p, stru
 
 static void gather_streams(struct carry *carry, struct model *m)
 {
-	struct server_streams *streams = &carry->server->streams;
+	const struct server_table *streams = &carry->server->streams.streams;
 	struct server_progress *p;
 	msgpack_packer pk;
 	struct carried *c;

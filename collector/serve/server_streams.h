@@ -32,14 +32,13 @@ struct server_progress {
 	uint32_t users; /* connections that speak for it */
 };
 
-struct server_streams {
-	struct server_progress **slot;
+struct server_table {
+	void **slot; /* NULL: free; else an entry, which begins with worker and stream */
 	size_t slots, used;
-	struct server_streams_worker {
-		uint8_t id[CREMA_WORKER_ID_BYTES];
-		uint32_t streams; /* 0: the slot is free */
-	} *worker;
-	size_t worker_slots, workers;
+};
+
+struct server_streams {
+	struct server_table streams, workers;
 	uint64_t seed[2];
 };
 
