@@ -7,38 +7,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collector/serve/server.h"
-#include "common/log.h"
 #include "common/session.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_server.h"
 
 static const struct auth_token token = {"a token of more than sixteen bytes", 34};
 static const uint8_t worker[CREMA_WORKER_ID_BYTES] = "fuzzed-worker-0";
-static struct loop *loop;
-static struct server *server;
-
-static int append_nothing(struct framefile *file, const void *frames, size_t bytes)
-{
-	(void)file, (void)frames, (void)bytes;
-	return 0;
-}
-
-static void start(void)
-{
-	static char dir[] = "/tmp/crema-fuzz-XXXXXX";
-	struct journal_config journal = {.dir = mkdtemp(dir), .append = append_nothing};
-	struct server_config config = {
-		.name = "here", .linger_ms = 1, .log_ms = 3600000, .token = &token};
-	int err;
-
-	loop = loop_new();
-	config.loop = loop;
-	config.journal = journal_open(&journal, &err);
-	server = config.journal ? server_new(&config) : NULL;
-	if (!server || server_restore(server, dir))
-		abort();
-}
-
 /* The next frame of the handshake, as a map. */
 static void receive(struct session *session, int fd, struct unpack *map, uint8_t *bytes, size_t room)
 {
@@ -46,7 +20,7 @@ static void receive(struct session *session, int fd, struct unpack *map, uint8_t
 	ssize_t n = -1;
 
 	for (int i = 0; i < 100 && n <= 0; i++) {
-		loop_turn(loop, 0);
+		fuzz_turn();
 		n = recv(fd, bytes, room, MSG_DONTWAIT);
 	}
 	if (n <= 0 || session_frame(session, &frame, bytes, (size_t)n) != n ||
@@ -62,7 +36,7 @@ static void push(int fd, struct buf *out)
 		ssize_t done = send(fd, out->data + at, out->len - at, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		at += done > 0 ? (size_t)done : 0;
-		loop_turn(loop, 0);
+		fuzz_turn();
 	}
 	buf_clear(out);
 }
@@ -89,14 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct buf out = BUF_INIT;
 	size_t piece;
 	bool plain;
-	int fd[2];
+	int fd;
 
-	if (!server)
-		start();
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
-		abort();
-	server_accept(server, fd[1]);
-	greet(&session, fd[0], &out);
+	fd = fuzz_connect(&(struct server_config){.token = &token});
+	greet(&session, fd, &out);
 	while (n > 2) {
 		piece = data[0] | (data[1] & 127u) << 8;
 		plain = data[1] & 128;
@@ -110,10 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		data += piece;
 		n -= piece;
 	}
-	push(fd[0], &out);
-	close(fd[0]);
-	loop_turn(loop, 0);
-	loop_turn(loop, 0);
+	push(fd, &out);
+	fuzz_close(fd);
 	session_release(&session);
 	buf_release(&out);
 	return 0;
