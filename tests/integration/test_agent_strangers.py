@@ -86,12 +86,18 @@ def test_a_squatter_hears_a_nonce(site, way, rest, words):
     site.once_each()
 
 
-def test_the_doctor_says_it_too(site):
-    site.between.change(site.between.squat)
+@pytest.mark.parametrize("way", ["squat", "without_token"])
+def test_the_doctor_says_it_too(site, way):
+    """A collector with a wrong proof, and one that has no token at all."""
+    site.between.change(getattr(site.between, way))
     done = subprocess.run([site.procs.build / "crema", "doctor", "--json", "--http", f"127.0.0.1:{site.procs.http_port}"],
                           env=site.procs.env, capture_output=True, text=True, timeout=120)
     lines = [line["text"] for line in json.loads(done.stdout)["lines"] if line["level"] == "bad"]
     assert f"the collector at {site.between.target} does not know the token; records are kept in {site.log.parent}" in lines
+    site.tasks(5)
+    cluster.wait_until(lambda: any(site.log.parent.glob("*.crema")), "the spool", 60)
+    site.between.change(site.between.faithful)
+    site.once_each()
 
 
 def test_somebody_elses_collector(site, tmp_path):

@@ -11,10 +11,12 @@ import time
 import cluster
 import pytest
 import swarms
+from stores import Store
 
 MIB = 1 << 20
 TASKS = 50_000
 SLOW_READERS, SLOW_WRITERS, REPORT_READERS = 64, 400, 16
+CONNECTIONS = 80  # http.h
 HEAD = "GET {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n"
 
 
@@ -132,3 +134,34 @@ def test_others_are_served_beside_slow_clients(procs, tmp_path):
     assert sent["records_sent"] == sent["records_acked"] == 40_000
     status = json.loads(ask(procs.http_port, "/status.json")[1])
     assert status["missing_records"] == 0 and status["refused_total"] == 0
+
+
+def is_gone(sock):
+    """Whether the server has closed it."""
+    try:
+        return sock.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def test_the_oldest_half_request_gives_way(tmp_path):
+    """Of the address that has the most, in the order in which they came, whoever comes; those of another one, older
+    still, stay."""
+    begun, gone = [], set()
+    with Store(tmp_path).collect() as collector:
+        for address, n in (("127.0.0.2", 5), ("127.0.0.1", CONNECTIONS - 5 + 10), ("127.0.0.2", 1)):
+            for _ in range(n):
+                sock = socket.create_connection(("127.0.0.1", collector.port), 30, (address, 0))
+                sock.sendall(HEAD.format("/", collector.port).encode())
+                sock.setblocking(False)
+                begun.append(sock)
+
+        def are_gone():
+            gone.update(i for i, sock in enumerate(begun) if i not in gone and is_gone(sock))
+            return len(gone) >= 11
+        cluster.wait_until(are_gone, "eleven to be closed", 4, [collector.log])
+        assert gone == set(range(5, 16))
+        for sock in begun:
+            sock.close()

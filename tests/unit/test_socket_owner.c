@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/net.h"
 #include "common/socket_owner.h"
 
@@ -89,6 +90,11 @@ static void both_ends(const char *at)
 	}
 }
 
+static time_t second_now(void)
+{
+	return (time_t)(clock_mono_ns() / 1000000000u);
+}
+
 static void over_ipv4(void **state)
 {
 	(void)state;
@@ -126,12 +132,42 @@ static void of_another_user(void **state)
 	}
 }
 
+/* Reading the tables may not hold the caller up: so many answers in a second, then none. */
+static void reads_are_limited(void **state)
+{
+	int answers, refused, rc, i;
+	struct pair pair;
+	time_t second;
+	uid_t uid;
+
+	(void)state;
+	connect_pair(&pair, "127.0.0.1:0");
+	do { /* until all are asked within one second */
+		second = second_now();
+		while (second_now() == second)
+			usleep(1000);
+		second = second_now();
+		for (i = answers = refused = 0; i < OWNER_READS + 5; i++) {
+			rc = socket_owner_read((void *)&pair.from, (void *)&pair.to, &uid);
+			answers += !rc;
+			refused += rc == -EAGAIN;
+		}
+	} while (second_now() != second);
+	assert_int_equal(answers, OWNER_READS);
+	assert_int_equal(refused, 5);
+	while (second_now() == second)
+		usleep(1000);
+	assert_int_equal(socket_owner_read((void *)&pair.from, (void *)&pair.to, &uid), 0);
+	close_pair(&pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(over_ipv4),
 		cmocka_unit_test(over_ipv6),
 		cmocka_unit_test(of_another_user),
+		cmocka_unit_test(reads_are_limited),
 	};
 
 	return cmocka_run_group_tests_name("socket_owner", tests, NULL, NULL);
