@@ -2,9 +2,13 @@
 tests/bench/make_journal, which says how many tasks there are and what fails."""
 
 import json
+import resource
+import shutil
 import subprocess
 import time
+import urllib.request
 
+import browser
 import cluster
 import pytest
 from stores import Store
@@ -134,6 +138,45 @@ def test_old_runs_go_in_the_memory_of_one(maker, tmp_path):
     for run in runs:
         found = store.report(run)["metrics"]
         assert (found["num_tasks"], found["total_events"]) == (10_000, 10_000 * 50_000)
+
+
+def cpu_seconds(argv):
+    """User time of a command, the least of three: what the machine does besides is hardly in it."""
+    def once():
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    return min(once() for _ in range(3))
+
+
+@pytest.fixture(scope="module")
+def growing(maker, tmp_path_factory):
+    """A run, and one with four times its tasks and workers."""
+    return [make(maker, tmp_path_factory.mktemp("growing") / "journal", n * 10_000, n * 100) for n in (1, 4)]
+
+
+@pytest.mark.parametrize("options", [(), ("--json", "/dev/null"), ("--html", "/dev/null"), ("--list",)],
+                         ids=["text", "json", "html", "list"])
+def test_time_grows_as_the_tasks_do(growing, options):
+    """Four times as many tasks and workers take four times as long; what compares each with each takes 16 times."""
+    once, four = (cpu_seconds([cluster.BUILD / "crema", "report", "--dir", journal, *options]) for journal in growing)
+    assert four < 6 * once
+
+
+@pytest.mark.matrix
+def test_the_page_of_a_million_tasks(million, tmp_path):
+    """The live page's data within the server's limit, and its charts in a browser."""
+    store = Store(tmp_path)
+    shutil.copytree(million, store.journal)
+    with store.collect() as collector, browser.Browser(tmp_path / "chromium") as tab:
+        with urllib.request.urlopen(f"http://127.0.0.1:{collector.port}/data.json", timeout=180) as answer:
+            data = json.load(answer)
+        assert data["stream"]["total"] == 1_001_000 and sum(sum(lane) for lane in data["stream"]["cells"]) > 0
+        tab.open(f"http://127.0.0.1:{collector.port}/")
+        panels = "document.querySelectorAll('main > section.panel').length"
+        cluster.wait_until(lambda: tab.run(panels) >= 15, "the charts", 180, [collector.log])
+        assert tab.run("document.querySelectorAll('#chart-stream path').length") > 0
+        assert tab.problems == []
 
 
 @pytest.mark.matrix
