@@ -174,7 +174,7 @@ def sample(present):
         "memory_limit_bytes": _least(_number(_get(w, "memory_manager", "memory_limit")) for w in workers),
         "cpu_percent": _last(quantities.get("cpu")),
         "status": _names([str(_get(w, "status", "name") or _get(w, "status")) for w in workers]),
-        "last_seen": _number(_get(first, "heartbeat_active") and time()),
+        "last_seen": time() if _get(first, "heartbeat_active") else None,
         "digests": rows,
         "digests_cut": cut,
     }

@@ -149,7 +149,7 @@ def test_what_a_worker_lacks_is_unknown(probe):
     said, = samples(probe)
     assert [said[name] for name in ("executing", "ready", "fast_bytes", "spilled_bytes", "memory_bytes", "cpu_percent",
                                     "memory_limit_bytes")] == [None] * 7
-    assert not said["last_seen"]
+    assert said["last_seen"] is None
     worker.data.spilled_total = None  # nothing of this Dask spills
     probe._tick(probe._members[0])
     assert samples(probe)[-1]["spilled_bytes"] == 0
