@@ -52,6 +52,24 @@ def journals(procs, sent):
     assert sum(count for parts in journal.values() for _, count in parts) == sent["messages"]
 
 
+def test_status_lists_the_agents(new_cluster, tmp_path):
+    """Each once, and together they have sent what the collector says that it has."""
+    procs = new_cluster()
+    procs.start_collector()
+    with swarms.Swarm(procs, tmp_path, workers=50, seconds=4, rate=500, frame=5) as swarm:
+        def all_here():
+            found = status(procs)
+            return found if sum(agent["records"] > 0 for agent in found["agents"]) == 50 else None
+
+        found = cluster.wait_until(all_here, "fifty agents", 60, [procs.collector])
+        swarm.result()
+    agents = found["agents"]
+    assert len(agents) == found["workers_connected"] == len({agent["worker"] for agent in agents}) == 50
+    assert all(agent["host"] == "node" and len(agent["worker"]) == 32 and agent["next"] == agent["records"] for agent in agents)
+    assert sum(agent["records"] for agent in agents) == found["records"]
+    assert sum(agent["bytes"] for agent in agents) == found["bytes"]
+
+
 @pytest.mark.parametrize("way", ["on", "off"])
 def test_the_way_that_was_asked_for(new_cluster, tmp_path, way):
     procs = new_cluster(env={"CREMA_IO_URING": way})
