@@ -82,16 +82,14 @@ static inline uint32_t text(struct fake *f, const char *s)
 	return at;
 }
 
-/* Polls once, and decodes every record that is now in the outbox. */
-static inline void poll_and_look(struct fake *f, uint64_t step)
+/* Decodes every record that is now in the outbox. */
+static inline void look(struct fake *f)
 {
 	struct task_map map;
 	const unsigned char *raw;
 	struct frame frame;
 
 	forget(f);
-	f->now += step;
-	drain_poll(&f->drain, 5000, f->now, f->now);
 	outbox_flush(&f->out);
 	task_map_own(&map);
 	for (struct outbox_frame *o = f->out.head; o; o = o->next) {
@@ -109,6 +107,26 @@ static inline void poll_and_look(struct fake *f, uint64_t step)
 		}
 		f->frames++;
 	}
+}
+
+static inline void poll_and_look(struct fake *f, uint64_t step)
+{
+	f->now += step;
+	drain_poll(&f->drain, 5000, f->now, f->now);
+	look(f);
+}
+
+/* What follows the type in the nth message of this type that was seen; NULL: there is none. */
+static inline const msgpack_object *message(const struct fake *f, unsigned int type, uint32_t nth)
+{
+	for (size_t k = 0; k < f->frames; k++) {
+		const msgpack_object_array *all = &f->u[k].root.via.array;
+
+		for (uint32_t i = 0; i < all->size; i++)
+			if (all->ptr[i].via.array.ptr[0].via.u64 == type && nth-- == 0)
+				return all->ptr[i].via.array.ptr + 1;
+	}
+	return NULL;
 }
 
 static inline void ack_all(struct fake *f)
