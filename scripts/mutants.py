@@ -3,7 +3,7 @@
 
 A lie is a wrong number: a constant, a neighbor's field, one more, a wrong unit, a negated condition, a statement
 left out. All lies of a file are compiled at once, each behind `crema_lie(ID)`, which is true for the one whose id is
-in the environment (CREMA_LIE). So there is one build for all lies, and the lie that is told is chosen at run time.
+in the environment (CREMA_TEST_LIE, which agents inherit). So there is one build for all lies, and the lie that is told is chosen at run time.
 
 Only statements about quantities are considered (QUANTITY): capacities, error paths and logging are not.
 """
@@ -31,7 +31,7 @@ __attribute__((weak, visibility("hidden"))) int crema_lie_told = -1;
 __attribute__((weak, visibility("hidden"))) unsigned char *crema_lie_reached;
 __attribute__((weak, visibility("hidden"), constructor)) void crema_lie_choose(void)
 {
-	const char *told = getenv("CREMA_LIE"), *path = getenv("CREMA_LIE_REACHED");
+	const char *told = getenv("CREMA_TEST_LIE"), *path = getenv("CREMA_TEST_LIE_REACHED");
 	long fd, at;
 
 	crema_lie_told = told ? (int)strtol(told, NULL, 10) : -1;
@@ -340,7 +340,7 @@ class PythonSource:
 
         text = render(0, len(raw), sorted(edits, key=lambda s: (s[0], -s[1])))
         return text.replace("import json\n", (
-            "import json; import os as _os; _lie = lambda i: _os.environ.get('CREMA_LIE') == str(i); _more = lambda v: "
+            "import json; import os as _os; _lie = lambda i: _os.environ.get('CREMA_TEST_LIE') == str(i); _more = lambda v: "
             "v + 1 if isinstance(v, (int, float)) else v * 2 if isinstance(v, (str, list, tuple)) else not v\n"), 1), told
 
 

@@ -1,0 +1,272 @@
+"""A worker's process with the library in front and its agent behind: worker_job.py, with modules that only look as Dask's and
+coffea's. What arrives is compared with what the job put in, and with the clocks that it read itself."""
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import spool
+
+ROOT, HERE = Path(__file__).resolve().parents[2], Path(__file__).resolve().parent
+BUILD = ROOT / os.environ.get("BUILD", "build")
+TEXT = (ROOT / "contract" / "counters.def").read_text()
+TIMES, COUNTS = (re.findall(rf"^{kind}\((\w+),", TEXT, re.M) for kind in ("TIME", "COUNT"))
+CHUNK, METRICS, MERGE, ACTOR, CUT, PREPROCESSING, TREE, DIFFER, ELSEWHERE, SCATTER = (
+    1 << n for n in (1, 2, 3, 4, 6, 9, 10, 11, 12, 14))
+MEBIBYTE = 1 << 20
+
+
+def cpu_of_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round((usage.ru_utime + usage.ru_stime) * 1e9)
+
+
+def start(folder, *arguments):
+    for name in ("data", "out", "home"):
+        (folder / name).mkdir()
+    env = {**os.environ, "LD_PRELOAD": str(BUILD / "libcrema.so"), "CREMA_COLLECTOR": f"dir:{folder / 'out'}", "HOME": str(folder / "home"),
+           "XDG_STATE_HOME": str(folder / "home"), "CREMA_AGENT": str(BUILD / "crema-agent")}
+    before, used = time.clock_gettime_ns(time.CLOCK_BOOTTIME), cpu_of_children()
+    done = subprocess.run([sys.executable, HERE / "worker_job.py", folder / "data", *arguments], env=env, capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode in (0, -9), done.stderr
+    used = cpu_of_children() - used
+    found, numbers = spool.wait(folder / "out")
+    return {"told": json.loads(done.stdout), "found": found, "numbers": numbers, "file": str(folder / "data" / "a.root"),
+            "window": [before, time.clock_gettime_ns(time.CLOCK_BOOTTIME)], "tasks": {t["key"]: t for t in found["end"]}, "cpu_ns": used}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return start(tmp_path_factory.mktemp("worker"), "alive", "0.8")
+
+
+def fnv(text):
+    value = 14695981039346656037
+    for byte in text.encode():
+        value = (value ^ byte) * 1099511628211 % 2**64
+    return value
+
+
+def part(name):
+    return format(fnv(name) % 2**32, "x")
+
+
+ITEM = {"dataset": "set-1", "filename": "/data/1.root", "treename": "Events", "entrystart": 1000, "entrystop": 2500}
+READ = {"dataset": "a-set", "filename": "/data/t.root", "treename": "dir/Events", "entrystart": 100, "entrystop": 250}
+CONSUMED = min(map(fnv, ("k-1", "k-2", "k-3")))
+CHUNK_1 = f".12c{CONSUMED % 2**32:x}"
+NO_ITEM = dict.fromkeys([*ITEM, "events", "columns", "coffea_bytesread", "coffea_processtime", "tree_reads"])
+EXPECTED = {
+    "plain-1": {"function": "work", "span": "the-span", "consumes": 0},
+    "failing-1": {"function": "fails", "status": "erred"},
+    "tree": {**READ, "flags": CHUNK | TREE, "tree_reads": 2},
+    "tree-differs": {**READ, "flags": CHUNK | TREE | DIFFER, "tree_reads": 2, "entrystart": None, "entrystop": None},
+    "tree-fails": {**READ, "flags": CHUNK | TREE, "tree_reads": 1, "entrystart": -5, "events": 0},
+    "chunk-1": {**ITEM, "flags": CHUNK | METRICS, "events": 1500, "coffea_bytesread": 987654, "coffea_processtime": 2.75,
+                "columns": "a\nb", "consumes": CONSUMED, "span": "the-span" + CHUNK_1, "function": "_work_function"},
+    "chunk-2": {**ITEM, "flags": CHUNK, "span": "the-span.12c", "consumes": 0},
+    "meta-7": {"flags": PREPROCESSING, "dataset": "set-2", "filename": "/data/2.root", "treename": "Runs", "span": f"the-span.12p{part('meta')}"},
+    "merge": {"flags": MERGE, "consumes": fnv("chunk-1"), "span": f"the-span.12m{part(CHUNK_1)}", "function": "_reduce"},
+    "spread": {"flags": SCATTER, "span": f"the-span.12s{part('spread')}"},
+    "chunk-own": {**ITEM, "flags": CHUNK, "span": "own-span"},
+    "far-1": {"flags": ELSEWHERE, "prefix": "far", "span": "far-span", "wall_ns": 2_500_000_000, "function": None},
+    "far-2": {"flags": ELSEWHERE, "prefix": "far", "span": "far-span", "status": "erred", "function": None},
+    "add": {"flags": ACTOR, "prefix": None, "span": None, "function": None, "consumes": None},
+    "x" * 95: {"flags": CUT, "key_hash": fnv("x" * 200)},
+}
+
+
+@pytest.mark.parametrize("key", EXPECTED)
+def test_what_a_task_is(run, key):
+    expected = {"status": "ok", "flags": 0, "prefix": "a-prefix", "worker_address": "tcp://10.1.1.1:4001", "worker_name": "w-1",
+                "thread": run["told"]["pid"], "key_hash": fnv(key), **NO_ITEM, **EXPECTED[key]}
+    assert {name: run["tasks"][key][name] for name in expected} == expected
+
+
+def test_tasks_are_numbered(run):
+    ends = run["found"]["end"]
+    assert len(ends) == len(run["tasks"]) == len(run["told"]["tasks"]) + 3  # far ones, and the actor's
+    assert sorted(t["attempt"] for t in ends) == sorted(t["thread_sequence"] for t in ends) == list(range(1, len(ends) + 1))
+
+
+def test_times_of_tasks(run):
+    for key, (before, after) in run["told"]["tasks"].items():
+        task = run["tasks"][key[:95]]
+        assert before["boot"] <= task["start_boot_ns"] <= task["stop_boot_ns"] <= after["boot"]
+        assert abs(task["stop_boot_ns"] - task["start_boot_ns"] - task["wall_ns"]) <= after["boot"] - before["boot"] - task["wall_ns"]
+        assert 0 < task["cpu_ns"] <= after["cpu"] - before["cpu"]
+        for name, outside in (("rss_start_bytes", before), ("rss_stop_bytes", after)):
+            assert abs(task[name] - outside["resident"]) < MEBIBYTE
+        assert max(task["rss_start_bytes"], task["rss_stop_bytes"]) <= task["rss_peak_bytes"] <= run["told"]["most"]
+        assert task["voluntary_switches"] <= after["voluntary"] - before["voluntary"]
+        assert task["involuntary_switches"] <= after["involuntary"] - before["involuntary"]
+    far = run["tasks"]["far-1"]
+    assert far["stop_boot_ns"] - far["start_boot_ns"] == far["wall_ns"]
+
+
+def test_a_task_that_looks_itself(run):
+    task, (before, after) = run["tasks"]["measured"], run["told"]["measured"]
+    outer = run["told"]["tasks"]["measured"]
+    passed = {name: after[name] - before[name] for name in before}
+    whole = {name: outer[1][name] - outer[0][name] for name in before}
+    assert passed["cpu"] <= task["cpu_ns"] <= whole["cpu"]
+    assert passed["boot"] <= task["wall_ns"] <= whole["boot"]
+    assert passed["voluntary"] <= task["voluntary_switches"] <= whole["voluntary"]
+    assert passed["involuntary"] <= task["involuntary_switches"] <= whole["involuntary"]
+    assert passed["voluntary"] >= 5
+    assert 50_000_000 <= task["sleep_ns"] + task["runqueue_ns"] <= whole["boot"] - passed["cpu"]
+    assert sum(task[f"{name}_ns"] for name in TIMES) <= task["wall_ns"] * 1.01 + 100_000
+    assert all(task[f"pool_{name}_ns"] == 0 for name in TIMES)
+
+
+def test_nothing_is_known_of_what_ran_elsewhere(run):
+    for key in ("far-1", "far-2"):
+        assert not [name for name in [*COUNTS, *(f"{n}_ns" for n in TIMES)] if run["tasks"][key][name] is not None]
+
+
+def test_codecs(run):
+    told, task = run["told"]["codecs"], run["tasks"]["codecs"]
+    rows = {r["function"]: r for r in run["found"]["codec"]}  # the last of each
+    expected = {"zlib.decompress": (1, told["packed"], 100_000), "zlib.decompressobj().decompress": (2, told["packed"], told["stream"]),
+                "zlib.compress": (2, 100_000 + (1 << 22), told["packed"] + told["big"])}
+    for function, values in expected.items():
+        assert tuple(rows[function][name] for name in ("calls", "in_bytes", "out_bytes")) == values, function
+    assert rows["zlib.compress"]["direction"] == "compress" and rows["zlib.decompress"]["direction"] == "decompress"
+    assert told["stream"] == 100_000
+    for kind in ("compress", "decompress"):
+        of_kind = [r for r in rows.values() if r["direction"] == kind]
+        assert all(r["span"] == "the-span" for r in of_kind)
+        for name in ("calls", "in_bytes", "out_bytes", "cpu_ns", "wall_ns"):
+            assert task[f"{kind}_{name}"] == sum(r[name] for r in of_kind)
+        assert task[f"{kind}_cpu_ns"] <= task["cpu_ns"] and task[f"{kind}_wall_ns"] <= task["wall_ns"]
+        assert task[f"{kind}_wall_ns"] >= task[f"{kind}_cpu_ns"] * 0.9
+    assert task["compress_cpu_ns"] >= told["cpu"] * 0.9
+
+
+def test_baskets_and_the_bytes_of_their_file(run):
+    task = run["tasks"]["baskets"]
+    named = {"basket_calls": 3, "page_calls": 1, "basket_bytes": 10_600, "basket_raw_bytes": 20_640}
+    assert {name: task[name] for name in named} == named and task["embedded_baskets"] == 1
+    row = [r for r in run["found"]["file"] if r["path"] == run["file"] and r["span"] == "the-span"][-1]
+    expected = {**named, "read_calls": 1, "read_bytes": 10_000, "size_bytes": 20_000, "write_bytes": 0, "extent_bytes": 10_000,
+                "unique_bytes": 10_000, "basket_extent_bytes": 10_600, "unique_basket_bytes": 5_600, "read_basket_bytes": 5_000,
+                "ranges": [0, 10_000], "basket_ranges": [300, 5_000, 4_700, 600], "kind": "data"}
+    assert {name: row[name] for name in expected} == expected
+    outside = [r for r in run["found"]["file"] if r["path"] == run["file"] and r["span"] is None][-1]
+    assert (outside["write_calls"], outside["write_bytes"]) == (1, 20_000)
+
+
+@pytest.mark.parametrize("key, kind", [("read", "decompress"), ("array", "decompress"), ("direct", "decompress"), ("set", "compress"),
+                                       ("write", "compress"), ("seen", None)])
+def test_hdf5_filters_are_unknown(run, key, kind):
+    task = run["tasks"][f"hdf5-{key}"]
+    for direction in ("decompress", "compress"):
+        due = None if direction == kind else 0
+        assert [task[f"{direction}_{name}"] for name in ("calls", "in_bytes", "out_bytes", "cpu_ns", "wall_ns")] == [due] * 5
+    assert task["read_calls"] == 0
+
+
+def test_sections(run):
+    last = {r["path"]: r for r in run["found"]["section"]}
+    task = run["tasks"]["sections"]
+    outer, inner = last["outer"], last["outer/inner"]
+    for row in (outer, inner):
+        assert (row["span"], row["prefix"], row["thread"], row["source"]) == ("the-span", "a-prefix", "task", "crema")
+        assert (row["begun"], row["count"], row["broken"]) == (1, 1, 0)
+    assert 20_000_000 <= inner["counters"]["cpu_ns"] <= outer["counters"]["cpu_ns"] <= task["cpu_ns"]
+    assert inner["counters"]["cpu_ns"] <= inner["wall_ns"] * 1.01 <= outer["wall_ns"] * 1.02 <= task["wall_ns"] * 1.03
+    found = {"@track_metrics": 1.25e9, "jets": 0.5e9, "trig": 0.125e9}
+    assert {p: last[p]["wall_ns"] for p in found} == found
+    assert all(last[p]["source"] == "roastcoffea" and last[p]["span"] == "the-span" + CHUNK_1 for p in found)
+
+
+def test_gauges(run):
+    last = {(r["path"], r["kind"]): r for r in run["found"]["gauge"]}
+    assert last["jets", "value"]["stats"][0] == [3, 12.75, -2.0, 9.25, 9.25]
+    assert ("bad", "value") not in last
+    before, after, more, peak = last["grown", "memory"]["stats"]
+    assert before[0] == after[0] == more[0] == 1 and after[1] - before[1] == more[1]
+    assert abs(more[1] - run["told"]["grown"]) < MEBIBYTE
+    assert peak[0] in (0, 1) and peak[1] <= run["told"]["most"]
+    memory = {"@track_metrics": 7.5 * MEBIBYTE, "jets": 3.0 * MEBIBYTE, "lep": 0.5e9}
+    for path, change in memory.items():
+        assert last[path, "memory"]["stats"][2] == [1, *[pytest.approx(change, abs=1)] * 4]
+    assert last["jets", "bytes"]["stats"][0] == [1, *[4321.0] * 4] and last["yield", "value"]["stats"][0] == [1, *[77.5] * 4]
+
+
+def test_totals(run):
+    last, tasks, told = run["found"]["totals"][-1], run["found"]["end"], run["told"]
+    assert last["tasks_started"] == last["tasks_done"] == len(tasks)
+    assert last["tasks_refused"] == last["records_refused"] == last["files_refused"] == last["threads_refused"] == 0
+    for name in [*COUNTS, *(f"{n}_ns" for n in TIMES)]:
+        if last["tasks"][name] is not None:
+            assert last["tasks"][name] == sum(t[name] or 0 for t in tasks), name
+    assert last["tasks"]["cpu_ns"] and last["tasks"]["read_bytes"] == 10_000
+    assert last["unmeasured"] == {"outside": 0, "refused": 0, "values": 1}
+    assert told["end"]["boot"] <= last["snapshot_boot_ns"] <= run["window"][1]  # taken at the exit
+    children = round(told["children"] * 1e9)
+    assert told["ended"] - told["armed"][2] <= last["process"]["cpu_ns"] <= run["cpu_ns"] - children - told["armed"][1]
+    assert last["tasks"]["cpu_ns"] <= last["seen"]["cpu_ns"] <= last["process"]["cpu_ns"]
+    assert children - told["first_child_ns"] <= last["children"]["cpu_ns"] <= children  # the first: on the agent's way
+
+
+def test_hello(run):
+    hello = run["found"]["hello"][-1]
+    info = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+    model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    expected = {"pid": run["told"]["pid"], "host": os.uname().nodename, "kernel": os.uname().release, "cores": os.cpu_count(),
+                "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text().strip(), "redacted": False,
+                "memory_bytes": 1024 * int(info["MemTotal"].split()[0]), "cpu_model": model.group(1) if model else None,
+                "net_namespace": os.stat("/proc/self/ns/net").st_ino, "python": sys.version.split()[0]}
+    assert {name: hello[name] for name in expected} == expected
+    offset = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    assert abs(hello["real_ns"] - hello["boot_ns"] - offset) < 50_000_000
+    assert run["window"][0] <= hello["boot_ns"] <= run["window"][1]
+    stack = json.loads(hello["stack"])
+    assert (stack["worker_address"], stack["nthreads"], stack["memory_limit_bytes"]) == ("tcp://10.1.1.1:4001", 3, 7654321)
+    ticks = os.sysconf("SC_CLK_TCK")
+    assert run["window"][0] - 1e9 / ticks <= hello["start_ticks"] * 1e9 / ticks <= run["told"]["armed"][0]["boot"]
+
+
+def test_samples(run):
+    samples, told = run["found"]["sample"], run["told"]
+    assert len(samples) >= 2
+    assert 0.9e9 <= samples[1]["boot_ns"] - samples[0]["boot_ns"] <= 3e9
+    for sample in samples:
+        assert run["window"][0] <= sample["boot_ns"] <= run["window"][1]
+        assert 0 < sample["cpu_seconds"] <= run["cpu_ns"] / 1e9 - told["children"] and 0 < sample["rss_bytes"] <= told["most"]
+    assert samples[-1]["tasks_done"] == len(run["tasks"]) and samples[-1]["tasks_running"] == 0
+    texts = [(boot_ns, json.loads(text)) for boot_ns, text in run["found"]["dask"]]
+    assert texts[-1][1]["executing"] == 2 and texts[-1][1]["tasks"] == len(run["tasks"]) - 1  # the actor's is none of Dask's
+    assert told["snapshot"][0] <= texts[-1][0] <= told["snapshot"][1]
+
+
+def test_all_arrived_in_order(run):
+    next_seq = 0
+    for seq, count in run["numbers"]:
+        assert seq == next_seq
+        next_seq += count
+    goodbye = run["found"]["goodbye"][0]
+    assert (goodbye["how"], goodbye["tasks_in_flight"], goodbye["cause"]) == ("exit", 0, None)
+    assert goodbye["evidence"] == ["exit handlers ran"]
+    assert run["told"]["end"]["boot"] <= goodbye["boot_ns"] <= run["window"][1]
+
+
+def test_a_worker_that_is_killed_in_a_task(tmp_path):
+    run = start(tmp_path, "killed", "0.7")
+    goodbye, task = run["found"]["goodbye"][0], run["tasks"]["killed"]
+    assert (goodbye["how"], goodbye["tasks_in_flight"], goodbye["evidence"][0]) == ("killed", 1, "no exit handler ran")
+    assert (task["status"], task["key"], task["rss_stop_bytes"]) == ("killed", "killed", None)
+    assert 800_000_000 <= task["wall_ns"] <= run["window"][1] - task["start_boot_ns"]
+    assert 100_000_000 <= task["cpu_ns"] <= 300_000_000
+    assert task["stop_boot_ns"] - task["start_boot_ns"] == pytest.approx(task["wall_ns"], abs=2_000_000)
+    assert run["found"]["progress"] and run["found"]["progress"][-1]["status"] == "running"
+    assert run["found"]["start"][-1]["attempt"] == task["attempt"]
+    assert run["found"]["totals"][-1]["tasks_done"] == 0 and run["found"]["totals"][-1]["tasks_started"] == 1

@@ -1,0 +1,217 @@
+"""A worker's process, with the library in front: a few tasks of which every number is known. Prints what only it knows."""
+
+import concurrent.futures
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+import types
+import zlib
+from pathlib import Path
+
+import stack  # noqa: F401 (first: from here on its modules are found)
+
+threading.Thread(target=int).start()  # as every worker has started one before it imports Dask
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+import coffea.processor.executor as executor
+import distributed.comm.tcp
+import distributed.worker as dask
+import h5py._hl.dataset
+import tornado.ioloop
+import uproot._dask
+import uproot.models.RNTuple
+import uproot.models.TBasket
+from coffea.processor.executor import FileMeta, Runner, WorkItem
+from dask._task_spec import DataNode, Task
+
+Space = types.SimpleNamespace
+told = {"pid": os.getpid(), "tasks": {}}
+
+
+def children_ns():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round((usage.ru_utime + usage.ru_stime) * 1e9)
+
+
+def clocks():
+    usage = resource.getrusage(resource.RUSAGE_THREAD)
+    resident = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    return {"boot": time.clock_gettime_ns(time.CLOCK_BOOTTIME), "cpu": time.thread_time_ns(), "resident": resident,
+            "voluntary": usage.ru_nvcsw, "involuntary": usage.ru_nivcsw}
+
+
+class Loop:
+    def run_in_executor(self, pool, function, *args):
+        return self.future
+
+
+class Worker(dask.Worker):
+    def __init__(self):
+        self.scheduler, self.loop, self.handlers = Space(address="tcp://10.9.8.7:8786"), Loop(), {"actor_execute": None}
+        self.state = Space(tasks={}, actors={}, nthreads=3, executing_count=2, ready=[1], long_running=[], executed_count=5)
+        self.memory_manager, self.nanny, self.address, self.name = Space(memory_limit=7654321), None, "tcp://10.1.1.1:4001", "w-1"
+
+    def run(self, key, func, *args, node=None, needs=(), span="the-span", annotations=()):
+        """As Dask does, after it was told of the task."""
+        self.state.tasks[key] = Space(prefix="a-prefix", span_id=span, annotations=dict(annotations), priority=(0, 12, 0),
+                                      dependencies=[Space(key=k) for k in needs])
+        before = clocks()
+        dask._run_task(node or Task(func, *args), {}, {"worker": self}, key)
+        told["tasks"][key] = [before, clocks()]
+
+    def elsewhere(self, key, message):
+        self.state.tasks[key] = Space(prefix="far", span_id="far-span", annotations={}, priority=(0, 1), dependencies=[])
+        self.loop.__dict__["future"] = future = concurrent.futures.Future()
+        self.loop.run_in_executor(None, dask._run_task_simple)
+        future.set_result(message)
+
+
+def work(*_):
+    pass
+
+
+def fails():
+    raise ValueError
+
+
+def spin(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def codecs(noise):
+    packed = zlib.compress(b"x" * 100_000)
+    zlib.decompress(packed)
+    stream = zlib.decompressobj()
+    first = stream.decompress(packed[:50], 1000)
+    rest = stream.decompress(stream.unconsumed_tail + packed[50:] + b"behind")
+    stream.flush()
+    before = time.thread_time_ns()
+    big = zlib.compress(noise, 1)
+    told["codecs"] = {"packed": len(packed), "stream": len(first + rest), "big": len(big), "cpu": time.thread_time_ns() - before}
+
+
+def measured():
+    before = clocks()
+    spin(0.03)
+    for _ in range(5):
+        time.sleep(0.01)
+    told["measured"] = [before, clocks()]
+
+
+def baskets(path):
+    with open(path, "rb", 0) as file:
+        file.read(10_000)
+    basket = uproot.models.TBasket.Model_TBasket()
+    basket._members, basket._file, basket._cursor = {"fNbytes": 5000, "fKeylen": 70, "fObjlen": 9000}, Space(file_path=path), Space(index=300)
+    basket.read_members(None, None, {"read_basket": True})
+    basket.read_members(None, None, {})
+    basket.read_members(None, None, {"read_basket": False})
+    basket._members = {"fNbytes": 70, "fKeylen": 70, "fObjlen": 0}
+    basket.read_members(None, None, {})
+    tuple_ = uproot.models.RNTuple.Model_ROOT_3a3a_RNTuple()
+    tuple_._file = Space(file_path=path)
+    tuple_.read_page(Space(num_bytes=600, offset=10_000), 2500)
+    tuple_.read_locator(Space(num_bytes=1, offset=1), 1, None)
+
+
+HDF5 = {"read": ("__getitem__", 0), "array": ("__array__",), "direct": ("read_direct", 0), "set": ("__setitem__", 0, 1),
+        "write": ("write_direct", 0)}
+
+
+def hdf5(method, filters):
+    name, *args = HDF5[method]
+    getattr(h5py._hl.dataset.Dataset(filters), name)(*args)
+
+
+def read_tree(reader, start, stop, file="/data/t.root", tree="/dir;1/Events;23"):
+    try:
+        reader.read_tree(Space(object_path=tree, file=Space(file_path=file)), start, stop)
+    except ValueError:
+        pass
+
+
+def instrumented():
+    from crema import instrument
+
+    with instrument.section("outer"):
+        with instrument.section("inner"):
+            spin(0.02)
+    with instrument.memory("grown"):
+        kept = bytearray(40 << 20)
+        kept[::4096] = b"y" * len(kept[::4096])
+        told["grown"] = len(kept)
+    for v in (5.5, -2.0, 9.25):
+        instrument.metric("jets", v)
+    instrument.metric("bad", float("nan"))
+
+
+FOUND = {"duration": 1.25, "mem_before_mb": 100.0, "mem_after_mb": 107.5, "timing": {"jets": 0.5}, "memory": {"jets": 3.0},
+         "bytes": {"jets": 4321.0}, "custom_metrics": {"yield": 77.5},
+         "sections": [{"section_name": "trig", "time_delta": 0.125}],
+         "memory_sections": [{"section_name": "lep", "memory_start_gb": 1.0, "memory_end_gb": 1.5}]}
+
+
+class Actor:
+    def add(self, n):
+        return n
+
+
+def run_all(worker, directory):
+    data = f"{directory}/a.root"
+    Path(data).write_bytes(bytes(20_000))
+    worker.run("plain-1", work)
+    worker.run("failing-1", fails)
+    worker.run("codecs", codecs, os.urandom(1 << 22))
+    worker.run("measured", measured)
+    worker.run("baskets", baskets, data)
+    for method in HDF5:
+        worker.run(f"hdf5-{method}", hdf5, method, {"gzip": 4})
+    worker.run("hdf5-seen", lambda: [hdf5(m, {"shuffle": 1, "fletcher32": 1}) for m in ("read", "set")])
+    reader = uproot._dask.UprootReadMixin()
+    reader.form_mapping_info = Space(metadata={"dataset": "a-set"})
+    worker.run("tree", lambda: [read_tree(reader, 100, 250), read_tree(reader, 100, 250)])
+    worker.run("tree-differs", lambda: [read_tree(reader, 100, 250), read_tree(reader, 100, 251)])
+    worker.run("tree-fails", lambda: read_tree(reader, -5, 250))
+    worker.run("sections", instrumented)
+    item = WorkItem("set-1", "/data/1.root", "Events", 1000, 2500)
+    item.result = {"out": {"__roastcoffea_metrics__": [FOUND]},
+                   "metrics": {"bytesread": 987654, "processtime": 2.75, "entries": 1500, "columns": {"b", "a"}}}
+    worker.run("chunk-1", Runner._work_function, item, needs=("k-3", "k-1", "k-2"))
+    worker.run("chunk-2", work, node=Task(work, DataNode([1, item])), needs=())
+    worker.run("meta-7", work, FileMeta("set-2", "/data/2.root", "Runs"))
+    worker.run("merge", executor._reduce(), needs=("chunk-1",))
+    worker.run("spread", executor.scatter)
+    worker.run("chunk-own", work, item, span="own-span", annotations={"span": 1})
+    worker.elsewhere("far-1", {"op": "task-finished", "start": 10.0, "stop": 12.5})
+    worker.elsewhere("far-2", {"op": "task-erred"})
+    dask._run_actor(Actor().add, (3,), {}, {"worker": worker}, "add")
+    worker.run("x" * 200, work)
+
+
+def main():
+    worker = Worker()
+    told["armed"] = [clocks(), time.process_time_ns()]
+    assert worker.start_unsafe() == "started"
+    told["armed"].append(time.process_time_ns())
+    told["first_child_ns"] = children_ns()
+    if sys.argv[2] == "killed":
+        print(json.dumps(told), flush=True)
+        worker.run("killed", lambda: [spin(0.1), time.sleep(float(sys.argv[3])), os.kill(os.getpid(), 9)])
+    run_all(worker, sys.argv[1])
+    subprocess.run(["sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"])
+    told["children"] = children_ns() / 1e9
+    told["snapshot"] = [time.clock_gettime_ns(time.CLOCK_BOOTTIME)]
+    tornado.ioloop.made[0].function()
+    told["snapshot"].append(time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+    time.sleep(float(sys.argv[3]))
+    told.update(end=clocks(), most=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, ended=time.process_time_ns())
+    print(json.dumps(told))
+
+
+main()
