@@ -178,7 +178,8 @@ class CSource:
             self.add(at, end + 1, [[("drop", "(left out)", "{ if (!crema_lie($$)) @@ }")]])
 
     def arguments(self, at, end, name):
-        """The last argument of a call that gives a number away."""
+        """The last argument of a call that gives a number away; an atomic one's memory order is behind it."""
+        end -= len(self.code[at:end]) - len(re.sub(r",\s*__ATOMIC_\w+\s*$", "", self.code[at:end]))
         if not re.search(r"emit|pack|put|add|count|page_|set|kv|value|credit", name):
             return
         comma, depth = -1, 0
@@ -199,8 +200,8 @@ class CSource:
         swaps = self.swaps(text)
         if literal and text in ("true", "false"):
             forms = [[("negate", f"!{text}", "crema_lie($$) ^ (@@)")]]
-        elif literal and ("NULL" in text or "NAN" in text):
-            return
+        elif literal and ("NULL" in text or "NAN" in text) or text[0] == '"' or re.search(r"[^=!<>]= 0$", text):
+            return  # no number; what is said of an error; a = b = 0
         elif literal:
             forms = [[("one", f"{text} + 1", "(@@) + crema_lie($$)")]]
         else:

@@ -71,6 +71,9 @@ EXPECTED = {
     "tree-fails": {**READ, "flags": CHUNK | TREE, "tree_reads": 1, "entrystart": -5, "events": 0},
     "chunk-1": {**ITEM, "flags": CHUNK | METRICS, "events": 1500, "coffea_bytesread": 987654, "coffea_processtime": 2.75,
                 "columns": "a\nb", "consumes": CONSUMED, "span": "the-span" + CHUNK_1, "function": "_work_function"},
+    "only-bytesread": {**ITEM, "flags": CHUNK | METRICS, "coffea_bytesread": 11, "span": "the-span.12c"},
+    "only-processtime": {**ITEM, "flags": CHUNK | METRICS, "coffea_processtime": 0.5, "span": "the-span.12c"},
+    "only-entries": {**ITEM, "flags": CHUNK | METRICS, "events": 13, "span": "the-span.12c"},
     "chunk-2": {**ITEM, "flags": CHUNK, "span": "the-span.12c", "consumes": 0},
     "meta-7": {"flags": PREPROCESSING, "dataset": "set-2", "filename": "/data/2.root", "treename": "Runs", "span": f"the-span.12p{part('meta')}"},
     "merge": {"flags": MERGE, "consumes": fnv("chunk-1"), "span": f"the-span.12m{part(CHUNK_1)}", "function": "_reduce"},
@@ -270,3 +273,23 @@ def test_a_worker_that_is_killed_in_a_task(tmp_path):
     assert run["found"]["progress"] and run["found"]["progress"][-1]["status"] == "running"
     assert run["found"]["start"][-1]["attempt"] == task["attempt"]
     assert run["found"]["totals"][-1]["tasks_done"] == 0 and run["found"]["totals"][-1]["tasks_started"] == 1
+
+
+def test_coffea_without_dask(tmp_path):
+    """A task for each chunk, named after it; one that comes again begins another run."""
+    run = start(tmp_path, "executor")
+    first, second, again, metadata = sorted(run["found"]["end"], key=lambda t: t["attempt"])
+    for task, begin, number, key in ((first, 0, 1, "first"), (second, 100, 1, "second"), (again, 0, 2, "again")):
+        expected = {"key": f"set-1:/data/1.root:Events:{begin}-{begin + 100}", "flags": CHUNK | METRICS, "dataset": "set-1", "events": 100,
+                    "filename": "/data/1.root", "treename": "Events", "entrystart": begin, "entrystop": begin + 100, "status": "ok",
+                    "coffea_bytesread": 11 + begin, "coffea_processtime": None, "function": "_work_function",
+                    "span": f"coffea-{fnv('a pickle'):x}.{number}", "worker_address": None}
+        assert {name: task[name] for name in expected} == expected
+        before, after = run["told"]["tasks"][key]
+        assert before["boot"] <= task["start_boot_ns"] <= task["stop_boot_ns"] <= after["boot"]
+        assert 0 < task["cpu_ns"] <= after["cpu"] - before["cpu"]
+    expected = {"key": "set-2:/data/2.root:Runs:metadata", "flags": PREPROCESSING, "prefix": "metadata", "function": "metadata_fetcher"}
+    assert {name: metadata[name] for name in expected} == expected
+    assert metadata["span"].startswith("coffea-metadata.")
+    stack = json.loads(run["found"]["hello"][-1]["stack"])
+    assert stack["python"] == sys.version.split()[0]

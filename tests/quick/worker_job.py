@@ -183,6 +183,10 @@ def run_all(worker, directory):
     item.result = {"out": {"__roastcoffea_metrics__": [FOUND]},
                    "metrics": {"bytesread": 987654, "processtime": 2.75, "entries": 1500, "columns": {"b", "a"}}}
     worker.run("chunk-1", Runner._work_function, item, needs=("k-3", "k-1", "k-2"))
+    for name, value in (("bytesread", 11), ("processtime", 0.5), ("entries", 13)):
+        only = WorkItem("set-1", "/data/1.root", "Events", 1000, 2500)
+        only.result = {"out": {}, "metrics": {name: value}}
+        worker.run(f"only-{name}", Runner._work_function, only)
     worker.run("chunk-2", work, node=Task(work, DataNode([1, item])), needs=())
     worker.run("meta-7", work, FileMeta("set-2", "/data/2.root", "Runs"))
     worker.run("merge", executor._reduce(), needs=("chunk-1",))
@@ -194,7 +198,22 @@ def run_all(worker, directory):
     worker.run("x" * 200, work)
 
 
+def run_without_dask():
+    """As coffea's other executors do: the first chunk arms the process."""
+    pack = b"a pickle"
+    for start, key in ((0, "first"), (100, "second"), (0, "again")):
+        item = WorkItem("set-1", "/data/1.root", "Events", start, start + 100)
+        item.result = {"out": {}, "metrics": {"bytesread": 11 + start, "entries": 100}}
+        before = clocks()
+        assert Runner._work_function(item, processor_instance=pack) is item.result
+        told["tasks"][key] = [before, clocks()]
+    Runner.metadata_fetcher_root(FileMeta("set-2", "/data/2.root", "Runs"))
+    print(json.dumps(told))
+
+
 def main():
+    if sys.argv[2] == "executor":
+        return run_without_dask()
     worker = Worker()
     told["armed"] = [clocks(), time.process_time_ns()]
     assert worker.start_unsafe() == "started"

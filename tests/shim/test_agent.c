@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile int child_signals;
@@ -97,6 +98,39 @@ static void the_host_notices_nothing(void **state)
 	assert_int_equal(session, pid);
 }
 
+static uint64_t boot_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* One that has not given a sign of life for three seconds, or never since the arming, is dead. */
+static void a_dead_agent_is_started_again(void **state)
+{
+	static const struct {
+		uint64_t beat_ago, armed_ago; /* ms */
+		uint32_t starts;
+	} cases[] = {{2500, 90000, 0}, {3500, 0, 1}, {0, 2500, 0}, {0, 3500, 1}};
+	uint64_t armed = crema_shm->armed_boot_ns;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t starts = crema_shm->agent_starts;
+
+		crema_shm->armed_boot_ns = boot_ns() - cases[i].armed_ago * 1000000;
+		crema_shm->agent_heartbeat_boot_ns =
+			cases[i].beat_ago ? boot_ns() - cases[i].beat_ago * 1000000 : 0;
+		agent_watch();
+		assert_int_equal(crema_shm->agent_starts - starts, cases[i].starts);
+	}
+	for (int i = 0; i < 20; i++) /* twelve a minute at most: two were above */
+		agent_watch();
+	assert_int_equal(crema_shm->agent_starts, 1 + 12);
+	crema_shm->armed_boot_ns = armed;
+}
+
 static void a_missing_agent_is_an_error(void **state)
 {
 	(void)state;
@@ -125,6 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_host_notices_nothing),
+		cmocka_unit_test(a_dead_agent_is_started_again),
 		cmocka_unit_test(a_missing_agent_is_an_error),
 	};
 

@@ -87,6 +87,46 @@ static void a_long_wait_leaves_its_stack(void **state)
 	harness_free(&h);
 }
 
+static void *write_late(void *end)
+{
+	sleeper(8);
+	assert_int_equal(write(*(int *)end, "x", 1), 1);
+	return NULL;
+}
+
+/* Reads wait as well: for what is at a pipe's other end. */
+static void a_slow_read_leaves_its_stack(void **state)
+{
+	struct harness_task h = harness_begin();
+	struct crema_blocked before = crema_shm->blocked;
+	const struct crema_stack *r = NULL;
+	pthread_t writer;
+	int ends[2];
+	char byte;
+
+	(void)state;
+	free_records();
+	assert_int_equal(pipe(ends), 0);
+	pthread_create(&writer, NULL, write_late, &ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(crema_shm->blocked.calls[CREMA_T_lock_wait],
+			 before.calls[CREMA_T_lock_wait] + 1);
+	assert_in_range(crema_shm->blocked.ns[CREMA_T_lock_wait] - before.ns[CREMA_T_lock_wait],
+			4 * NS_PER_MS, 1000 * NS_PER_MS);
+	for (uint32_t i = 0; i < CREMA_SHM_STACKS; i++)
+		if (crema_shm->stack[i].state == 2 && crema_shm->stack[i].tid == (uint32_t)gettid())
+			r = &crema_shm->stack[i];
+	assert_non_null(r);
+	assert_int_equal(r->wait, CREMA_T_lock_wait);
+	assert_int_equal(r->on, CREMA_ON_OTHER);
+	pthread_join(writer, NULL);
+	close(ends[0]);
+	close(ends[1]);
+	free_records();
+	harness_end(&h);
+	harness_free(&h);
+}
+
 static void short_waits_and_waits_for_nobody_leave_none(void **state)
 {
 	struct crema_blocked before = crema_shm->blocked;
@@ -358,6 +398,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_long_wait_leaves_its_stack),
+		cmocka_unit_test(a_slow_read_leaves_its_stack),
 		cmocka_unit_test(short_waits_and_waits_for_nobody_leave_none),
 		cmocka_unit_test(the_unwinders_own_calls_do_not_count),
 		cmocka_unit_test(a_full_table_counts_what_it_leaves_out),

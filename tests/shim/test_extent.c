@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const char *path;
@@ -116,6 +117,27 @@ static void a_position_of_before_is_asked_for(void **state)
 	harness_free(&h);
 }
 
+/* Opened and moved by nothing that is interposed. */
+static void a_position_nobody_saw_is_asked_for(void **state)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	struct harness_task h = harness_begin();
+	uint64_t n;
+	char buf[10];
+
+	(void)state;
+	fd_forget(fd);
+	assert_int_equal(syscall(SYS_lseek, fd, 5000, SEEK_SET), 5000);
+	taken(&n);
+	assert_int_equal(read(fd, buf, 10), 10);
+	harness_end(&h);
+	assert_int_equal(crema_shm->extent[crema_shm->extents_tail % CREMA_SHM_EXTENTS].offset,
+			 5000);
+	assert_int_equal(taken(&n), 10);
+	close(fd);
+	harness_free(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +145,7 @@ int main(void)
 		cmocka_unit_test(a_full_ring_refuses),
 		cmocka_unit_test(positions_that_are_shared_are_left_out),
 		cmocka_unit_test(a_position_of_before_is_asked_for),
+		cmocka_unit_test(a_position_nobody_saw_is_asked_for),
 	};
 
 	int failed;
