@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fd.h"
+
 static const char *path;
 
 /* What the ring holds since the last time: bytes and stretches. */

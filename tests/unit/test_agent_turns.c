@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_agent_turns.c - what the agent does when: its rounds with clocks that the test moves, beside
+ * a worker that is a child of this test, and a collector that is not there.
+ */
+#include "tests/unit/values.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <sys/mman.h>
+
+#include "agent/agent.h"
+#include "agent/procfs.h"
+#include "common/clock.h"
+#include "common/framefile.h"
+
+struct turns {
+	struct agent agent;
+	struct fake seen; /* its outbox is the agent's */
+	struct crema_shm *shm;
+	uint64_t mono, boot;
+	char dir[64], path[128], spool[128], collector[160];
+	int child;
+};
+
+static struct crema_shm *make_shm(const char *path, int pid)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	struct crema_shm *m;
+
+	assert_true(fd >= 0 && ftruncate(fd, sizeof(*m)) == 0);
+	m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(m != MAP_FAILED);
+	close(fd);
+	m->magic = CREMA_SHM_MAGIC;
+	m->abi = CREMA_SHM_ABI;
+	m->total_bytes = sizeof(*m);
+	m->header_bytes = offsetof(struct crema_shm, task);
+	m->task_bytes = sizeof(m->task[0]);
+	m->thread_bytes = sizeof(m->thread[0]);
+	m->file_bytes = sizeof(m->file[0]);
+	m->tasks = COUNT_OF(m->task);
+	m->threads = COUNT_OF(m->thread);
+	m->files = COUNT_OF(m->file);
+	m->pid = (uint32_t)pid;
+	m->strings_used = 8;
+	return m;
+}
+
+static int begin(void **state)
+{
+	struct turns *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	snprintf(s->dir, sizeof(s->dir), "/tmp/crema-test-XXXXXX");
+	assert_non_null(mkdtemp(s->dir));
+	snprintf(s->path, sizeof(s->path), "%s/crema-%032d", s->dir, 1);
+	snprintf(s->spool, sizeof(s->spool), "%s/spool", s->dir);
+	assert_int_equal(mkdir(s->spool, 0700), 0);
+	s->child = fork();
+	if (s->child == 0) {
+		alarm(120);
+		for (;;)
+			pause();
+	}
+	s->shm = make_shm(s->path, s->child);
+	s->mono = clock_mono_ns();
+	s->boot = clock_boot_ns();
+	agent_stopping = 0;
+	*state = s;
+	return 0;
+}
+
+static void attach(struct turns *s, const char *collector)
+{
+	const struct agent_options o = {s->path, collector, s->spool, s->child, 0};
+
+	assert_int_equal(agent_init(&s->agent, &o), 0);
+	s->agent.began_ns = s->mono;
+}
+
+static void end_worker(struct turns *s)
+{
+	if (s->child)
+		kill(s->child, SIGKILL);
+	if (s->child)
+		waitpid(s->child, NULL, 0);
+	s->child = 0;
+}
+
+static int end(void **state)
+{
+	struct turns *s = *state;
+	char command[128];
+
+	forget(&s->seen);
+	end_worker(s);
+	agent_release(&s->agent);
+	munmap(s->shm, sizeof(*s->shm));
+	snprintf(command, sizeof(command), "rm -rf %s", s->dir);
+	free(s);
+	return system(command);
+}
+
+static bool turn(struct turns *s, uint64_t ns)
+{
+	s->mono += ns;
+	s->boot += ns;
+	return agent_turn(&s->agent, s->mono, s->boot);
+}
+
+/* The collector has been there until now: nothing is spooled. */
+static bool near_turn(struct turns *s, uint64_t ns)
+{
+	s->agent.ready_ns = s->mono + ns;
+	return turn(s, ns);
+}
+
+/* How many messages of this type wait in memory. */
+static unsigned int waiting(struct turns *s, unsigned int type)
+{
+	s->seen.out = s->agent.outbox;
+	look(&s->seen);
+	return s->seen.types[type];
+}
+
+static void put_facts(struct turns *s, const char *text)
+{
+	struct crema_probe_text *p = &s->shm->facts;
+
+	p->seq += 2;
+	p->bytes = (uint32_t)strlen(text);
+	memcpy(p->text, text, p->bytes);
+	p->boot_ns = s->boot;
+}
+
+#define NOBODY "127.0.0.1:9" /* discards, if it is there at all */
+
+static void test_each_second(void **state)
+{
+	static const unsigned int types[] = {CREMA_MSG_SAMPLE, CREMA_MSG_TOTALS};
+	struct turns *s = *state;
+	const msgpack_object *m;
+	uint64_t before = 0;
+
+	s->shm->server[0].state = s->shm->codec[0].state = 2;
+	s->shm->server[0].requests = s->shm->codec[0].calls = 4;
+	s->shm->section[0].state = s->shm->file[0].state = 2;
+	s->shm->file[0].read_bytes = 5;
+	attach(s, NOBODY);
+	for (int i = 0; i < 9; i++) { /* at 0 s, 1 s and 2 s */
+		before = s->agent.outbox.next_seq;
+		assert_true(near_turn(s, i ? AGENT_POLL_NS : 0));
+	}
+	for (size_t i = 0; i < COUNT_OF(types); i++)
+		assert_int_equal(waiting(s, types[i]), 3);
+	assert_int_equal(waiting(s, CREMA_MSG_SERVER), 1);
+	assert_int_equal(waiting(s, CREMA_MSG_CODEC), 1);
+	assert_int_equal(waiting(s, CREMA_MSG_FILE), 1);
+	assert_int_equal(waiting(s, CREMA_MSG_SECTION), 1);
+	m = message(&s->seen, CREMA_MSG_TOTALS, 2);
+	assert_number(m, "boot_ns", s->boot);
+	assert_number(message(&s->seen, CREMA_MSG_SAMPLE, 0), "boot_ns", s->boot - 2 * SECOND);
+	assert_int_equal(s->shm->agent_heartbeat_boot_ns, s->boot);
+	assert_int_equal(s->shm->agent_ready, getpid());
+	assert_int_equal(s->shm->agent_stream_seq, before);
+}
+
+/* The first hello waits for the facts, but not for ever; new facts are told again. */
+static void test_hello(void **state)
+{
+	struct turns *s = *state;
+	size_t bytes;
+
+	attach(s, NOBODY);
+	turn(s, 0);
+	assert_false(s->agent.hello_sent);
+	turn(s, AGENT_FACTS_NS - 1);
+	assert_false(s->agent.hello_sent);
+	turn(s, 1);
+	assert_true(s->agent.hello_sent);
+	bytes = s->agent.hello.len;
+	turn(s, SECOND);
+	assert_int_equal(s->agent.hello.len, bytes);
+	put_facts(s, "{\"memory_limit_bytes\": 4321}");
+	turn(s, SECOND);
+	assert_true(s->agent.hello.len > bytes);
+	assert_int_equal(s->agent.ending.limit_bytes, 4321);
+}
+
+static void test_hello_with_facts(void **state)
+{
+	struct turns *s = *state;
+
+	put_facts(s, "{}");
+	attach(s, NOBODY);
+	turn(s, 0);
+	assert_true(s->agent.hello_sent);
+}
+
+static unsigned int files_in(const char *dir)
+{
+	char **names;
+	int n = framefile_list(dir, &names);
+
+	free(names);
+	return n > 0 ? (unsigned int)n : 0;
+}
+
+/* The worker's end: its last totals and a goodbye; then half a minute for a collector to come. */
+static void test_the_end(void **state)
+{
+	struct turns *s = *state;
+
+	put_facts(s, "{}");
+	attach(s, NOBODY);
+	turn(s, 0);
+	s->shm->task[3].attempt = 1;
+	s->shm->slot_word[3] = CREMA_SLOT_RUNNING + CREMA_SLOT_REF;
+	end_worker(s);
+	assert_true(near_turn(s, SECOND / 4));
+	assert_int_equal(waiting(s, CREMA_MSG_GOODBYE), 1);
+	assert_number(message(&s->seen, CREMA_MSG_GOODBYE, 0), "tasks_in_flight", 1);
+	assert_number(message(&s->seen, CREMA_MSG_GOODBYE, 0), "boot_ns", s->boot);
+	assert_int_equal(waiting(s, CREMA_MSG_TOTALS), 2);
+	assert_number(message(&s->seen, CREMA_MSG_TOTALS, 1), "boot_ns", s->boot);
+	assert_int_equal(waiting(s, CREMA_MSG_TASK_END), 1);
+	assert_true(turn(s, AGENT_LINGER_NS - 1));
+	assert_false(turn(s, 1));
+	assert_int_equal(files_in(s->spool), 1);
+}
+
+/* Facts and file systems that came with the last breath are in a hello. */
+static void test_the_last_hello(void **state)
+{
+	struct turns *s = *state;
+	size_t bytes;
+
+	put_facts(s, "{}");
+	attach(s, NOBODY);
+	turn(s, 0);
+	bytes = s->agent.hello.len;
+	s->boot++;
+	put_facts(s, "{\"more\": \"than before\"}");
+	end_worker(s);
+	turn(s, 1);
+	assert_true(s->agent.hello.len > bytes);
+}
+
+/* Asked to stop: ten seconds for the worker's end, and ten for what it leaves. */
+static void test_stopping(void **state)
+{
+	struct turns *s = *state;
+
+	put_facts(s, "{}");
+	attach(s, NOBODY);
+	assert_true(turn(s, 0));
+	agent_stopping = 1;
+	assert_true(turn(s, SECOND));
+	assert_true(turn(s, AGENT_STOP_NS - 1));
+	end_worker(s);
+	assert_true(turn(s, 0)); /* the worker's end gives it more */
+	assert_true(turn(s, AGENT_STOP_NS - 1));
+	assert_false(turn(s, 1));
+}
+
+static void test_stopping_beside_a_worker(void **state)
+{
+	struct turns *s = *state;
+
+	attach(s, NOBODY);
+	agent_stopping = 1;
+	assert_true(turn(s, 0));
+	assert_true(turn(s, AGENT_STOP_NS - 1));
+	assert_false(turn(s, 1));
+}
+
+/* Away for a second: what waits goes to the disk, as old frames do. */
+static void test_spooling(void **state)
+{
+	struct turns *s = *state;
+
+	put_facts(s, "{}");
+	attach(s, NOBODY);
+	turn(s, 0);
+	turn(s, AGENT_AWAY_NS);
+	assert_int_equal(files_in(s->spool), 0);
+	assert_true(waiting(s, CREMA_MSG_TOTALS) > 0);
+	turn(s, 1);
+	assert_int_equal(files_in(s->spool), 1);
+	assert_int_equal(waiting(s, CREMA_MSG_TOTALS), 0);
+}
+
+/* Files instead of a collector: all is there at once, and nothing is to wait for at the end. */
+static void test_files_instead(void **state)
+{
+	struct turns *s = *state;
+
+	put_facts(s, "{}");
+	snprintf(s->collector, sizeof(s->collector), "dir:%s", s->spool);
+	attach(s, s->collector);
+	assert_true(turn(s, 0));
+	assert_int_equal(files_in(s->spool), 1);
+	assert_int_equal(waiting(s, CREMA_MSG_TOTALS), 0);
+	end_worker(s);
+	assert_false(turn(s, SECOND));
+}
+
+/* Another agent writes its number into the memory: this one leaves. */
+static void test_another_agent(void **state)
+{
+	struct turns *s = *state;
+	static struct agent other;
+	const struct agent_options o = {s->path, NOBODY, s->spool, s->child, 0};
+
+	attach(s, NOBODY);
+	assert_true(turn(s, 0));
+	s->shm->agent_ready = (uint32_t)getppid();
+	s->shm->agent_heartbeat_boot_ns = 77;
+	assert_false(turn(s, SECOND));
+	assert_int_equal(s->shm->agent_heartbeat_boot_ns, 77);
+	/* One that lives is not disturbed; one without a sign of life for three seconds is dead. */
+	s->shm->agent_heartbeat_boot_ns = clock_boot_ns() - AGENT_FRESH_NS + SECOND;
+	assert_int_equal(agent_init(&other, &o), -EALREADY);
+	agent_release(&other);
+	s->shm->agent_heartbeat_boot_ns = clock_boot_ns() - AGENT_FRESH_NS;
+	s->shm->agent_dropped = 12;
+	assert_int_equal(agent_init(&other, &o), 0);
+	assert_int_equal(other.outbox.dropped, 12);
+	assert_int_equal(s->shm->agent_ready, getpid());
+	agent_release(&other);
+}
+
+/* A clock that was measured is told once. */
+static void test_clocks(void **state)
+{
+	struct turns *s = *state;
+	const msgpack_object *m;
+
+	attach(s, NOBODY);
+	s->agent.uplink.has_result = true;
+	s->agent.uplink.result = (struct uplink_clock){1111, 22222, -333333, 4444444};
+	turn(s, 0);
+	turn(s, 1);
+	assert_int_equal(waiting(s, CREMA_MSG_CLOCKS), 1);
+	m = message(&s->seen, CREMA_MSG_CLOCKS, 0);
+	assert_number(m, "boot_ns", 1111);
+	assert_number(m, "real_ns", 22222);
+	assert_number(m, "error_ns", 4444444);
+	assert_int_equal(get_i64(m, "offset_ns", 0), -333333);
+}
+
+/* CREMA_SPOOL_BYTES; what is no such number is as if it were not there. */
+static void test_spool_bound(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} cases[] = {{"12345", 12345},
+		     {"3k", 3 << 10},
+		     {"5M", 5 << 20},
+		     {"2G", UINT64_C(2) << 30},
+		     {"0", 0},
+		     {"5x", OUTBOX_SPOOL_BYTES},
+		     {"5kk", OUTBOX_SPOOL_BYTES},
+		     {"-1", OUTBOX_SPOOL_BYTES},
+		     {"9999999999999999", OUTBOX_SPOOL_BYTES},
+		     {"1048576G", UINT64_C(1) << 50},
+		     {"1048577G", OUTBOX_SPOOL_BYTES},
+		     {"", OUTBOX_SPOOL_BYTES}};
+	struct turns *s = *state;
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		setenv("CREMA_SPOOL_BYTES", cases[i].text, 1);
+		attach(s, NOBODY);
+		assert_int_equal(s->agent.outbox.spool_max, cases[i].bytes);
+		agent_release(&s->agent);
+	}
+	unsetenv("CREMA_SPOOL_BYTES");
+	attach(s, NOBODY);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		T(test_each_second),
+		T(test_hello),
+		T(test_hello_with_facts),
+		T(test_the_end),
+		T(test_the_last_hello),
+		T(test_stopping),
+		T(test_stopping_beside_a_worker),
+		T(test_spooling),
+		T(test_files_instead),
+		T(test_another_agent),
+		T(test_clocks),
+		T(test_spool_bound),
+	};
+
+	setenv("CREMA_TOKEN_FILE", "/nonexistent/token", 1);
+	return cmocka_run_group_tests_name("agent turns", tests, NULL, NULL);
+}
