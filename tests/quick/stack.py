@@ -74,6 +74,7 @@ class UprootReadMixin:
             raise ValueError
         return "read"
 """,
+    "pyarrow": "", "pyarrow._s3fs": "", "isal": "", "isal.isal_zlib": "",
     "h5py": "", "h5py._hl": "", "h5py._hl.dataset": """
 class Dataset:
     def __init__(self, filters): self._filters = filters

@@ -17,8 +17,8 @@ ROOT, HERE = Path(__file__).resolve().parents[2], Path(__file__).resolve().paren
 BUILD = ROOT / os.environ.get("BUILD", "build")
 TEXT = (ROOT / "contract" / "counters.def").read_text()
 TIMES, COUNTS = (re.findall(rf"^{kind}\((\w+),", TEXT, re.M) for kind in ("TIME", "COUNT"))
-CHUNK, METRICS, MERGE, ACTOR, CUT, PREPROCESSING, TREE, DIFFER, ELSEWHERE, SCATTER = (
-    1 << n for n in (1, 2, 3, 4, 6, 9, 10, 11, 12, 14))
+CHUNK, METRICS, MERGE, ACTOR, NESTED, CUT, PREPROCESSING, TREE, DIFFER, ELSEWHERE, SCATTER = (
+    1 << n for n in (1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 14))
 MEBIBYTE = 1 << 20
 
 
@@ -31,7 +31,7 @@ def start(folder, *arguments):
     for name in ("data", "out", "home"):
         (folder / name).mkdir()
     env = {**os.environ, "LD_PRELOAD": str(BUILD / "libcrema.so"), "CREMA_COLLECTOR": f"dir:{folder / 'out'}", "HOME": str(folder / "home"),
-           "XDG_STATE_HOME": str(folder / "home"), "CREMA_AGENT": str(BUILD / "crema-agent")}
+           "XDG_STATE_HOME": str(folder / "home")}
     before, used = time.clock_gettime_ns(time.CLOCK_BOOTTIME), cpu_of_children()
     done = subprocess.run([sys.executable, HERE / "worker_job.py", folder / "data", *arguments], env=env, capture_output=True, text=True,
                           timeout=60)
@@ -127,6 +127,16 @@ def test_a_task_that_looks_itself(run):
     assert 50_000_000 <= task["sleep_ns"] + task["runqueue_ns"] <= whole["boot"] - passed["cpu"]
     assert sum(task[f"{name}_ns"] for name in TIMES) <= task["wall_ns"] * 1.01 + 100_000
     assert all(task[f"pool_{name}_ns"] == 0 for name in TIMES)
+
+
+def test_a_task_within_another(run):
+    """What the inner one does is its own; the outer one goes on as it was."""
+    around, within = run["tasks"]["around"], run["tasks"]["within"]
+    assert (around["flags"], within["flags"]) == (0, NESTED)
+    assert around["cpu_ns"] >= 20_000_000 and within["cpu_ns"] >= 10_000_000
+    outer = run["told"]["tasks"]["around"]
+    assert around["cpu_ns"] + within["cpu_ns"] <= outer[1]["cpu"] - outer[0]["cpu"]
+    assert around["pool_cpu_ns"] == around["pool_segments"] == around["pool_wall_ns"] == 0
 
 
 def test_nothing_is_known_of_what_ran_elsewhere(run):
@@ -293,3 +303,7 @@ def test_coffea_without_dask(tmp_path):
     assert metadata["span"].startswith("coffea-metadata.")
     stack = json.loads(run["found"]["hello"][-1]["stack"])
     assert stack["python"] == sys.version.split()[0]
+    notes = run["found"]["totals"][-1]["notes"]
+    assert "isal.isal_zlib has no function that crema knows: (de)compressed bytes of tasks are unknown" in notes
+    assert any("pyarrow's S3 client is loaded" in note for note in notes)
+    assert first["decompress_calls"] is second["compress_out_bytes"] is None and first["read_calls"] == 0

@@ -169,6 +169,7 @@ def run_all(worker, directory):
     worker.run("failing-1", fails)
     worker.run("codecs", codecs, os.urandom(1 << 22))
     worker.run("measured", measured)
+    worker.run("around", lambda: [worker.run("within", spin, 0.01), spin(0.02)])
     worker.run("baskets", baskets, data)
     for method in HDF5:
         worker.run(f"hdf5-{method}", hdf5, method, {"gzip": 4})
@@ -199,7 +200,11 @@ def run_all(worker, directory):
 
 
 def run_without_dask():
-    """As coffea's other executors do: the first chunk arms the process."""
+    """As coffea's other executors do: the first chunk arms the process. Its isal has no function that is known."""
+    threading.Thread(target=int).start()
+    import isal.isal_zlib  # noqa: F401
+    import pyarrow._s3fs  # noqa: F401
+
     pack = b"a pickle"
     for start, key in ((0, "first"), (100, "second"), (0, "again")):
         item = WorkItem("set-1", "/data/1.root", "Events", start, start + 100)

@@ -336,6 +336,64 @@ static void memory_is_seen_at_both_ends(void **state)
 	harness_free(&h);
 }
 
+/* What the task could not measure its sections have not either, of whatever was open then. */
+static void unknown_numbers_are_the_sections_too(void **state)
+{
+	struct harness_task h = harness_begin();
+	struct crema_task *t = task_slot(h.owner);
+	uint64_t token = begin("half known");
+	const struct crema_section *s;
+
+	(void)state;
+	t->time_unknown = 1u << CREMA_T_gil_wait;
+	t->count_unknown = UINT64_C(1) << CREMA_C_late_bytes;
+	t->fs_mask = 6;
+	section_end(token);
+	s = row("half known", 0);
+	assert_int_equal(s->time_unknown, 1u << CREMA_T_gil_wait);
+	assert_int_equal(s->count_unknown, UINT64_C(1) << CREMA_C_late_bytes);
+	assert_int_equal(s->fs_mask, 6);
+	assert_int_equal(s->unsure, 0);
+	t->flags |= CREMA_TASK_POOL_UNSEEN;
+	section_end(begin("half known"));
+	assert_int_equal(s->unsure, 1);
+	harness_end(&h);
+	harness_free(&h);
+}
+
+/* What another instrument has found: long names are cut, between two characters. */
+static void found_numbers_have_rows(void **state)
+{
+	struct harness_task h = harness_begin();
+	const struct crema_task *t = task_slot(h.owner);
+	const struct crema_section *s;
+	const struct crema_stat *stat;
+	char name[160];
+
+	(void)state;
+	memset(name, 'q', 127);
+	memcpy(name + 127, "\xc3\xa9 and more", 12);
+	section_found(t, name, strlen(name), 1234567);
+	section_found(t, name, strlen(name), 1000);
+	section_found_memory(t, name, strlen(name), 4096.5);
+	section_found_value(t, name, strlen(name), CREMA_SECTION_BYTES, 77);
+	section_value(name, strlen(name), -5);
+	name[127] = 0;
+	s = row(name, CREMA_SECTION_FOUND);
+	assert_int_equal(s->begun, 2);
+	assert_int_equal(s->ended, 2);
+	assert_int_equal(s->wall_ns, 1235567);
+	stat = gauge(name, CREMA_SECTION_FOUND | CREMA_SECTION_MEMORY)->stat;
+	assert_true(stat[2].count == 1 && stat[2].sum == 4096.5 && stat[0].count == 0);
+	stat = gauge(name, CREMA_SECTION_FOUND | CREMA_SECTION_BYTES)->stat;
+	assert_true(stat[0].count == 1 && stat[0].sum == 77);
+	assert_true(gauge(name, 0)->stat[0].last == -5);
+	section_found(t, "a/b", 3, 5);
+	assert_int_equal(row("a\\/b", CREMA_SECTION_FOUND)->wall_ns, 5);
+	harness_end(&h);
+	harness_free(&h);
+}
+
 /* Last, for it fills the table. */
 static void what_does_not_fit_is_counted_together(void **state)
 {
@@ -438,6 +496,8 @@ int main(void)
 		cmocka_unit_test(pool_threads_count_within_and_apart),
 		cmocka_unit_test(values_are_summed),
 		cmocka_unit_test(memory_is_seen_at_both_ends),
+		cmocka_unit_test(unknown_numbers_are_the_sections_too),
+		cmocka_unit_test(found_numbers_have_rows),
 		cmocka_unit_test(what_does_not_fit_is_counted_together),
 		cmocka_unit_test(rows_that_are_safe_can_go),
 	};

@@ -126,12 +126,47 @@ static int arm(void **state)
 	return 0;
 }
 
+/* Where the request names a file: that file's row, under the same span. */
+static void a_files_requests_are_in_its_row(void **state)
+{
+	struct harness_task h = harness_begin();
+	struct server_request r = {.task = task_name(h.owner),
+				   .scheme = id("root"),
+				   .address = id("three:1094"),
+				   .url = id("root://three:1094//f.root"),
+				   .read_bytes = 7000,
+				   .latency_ns = 90000};
+	const struct crema_file *f = NULL;
+
+	(void)state;
+	task_slot(h.owner)->span = id("span");
+	server_count(&r);
+	r.read_bytes = 500;
+	r.latency_ns = 20000;
+	r.failed = 1;
+	server_count(&r);
+	for (unsigned int i = 0; i < CREMA_SHM_FILES; i++)
+		if (crema_shm->file[i].path == r.url)
+			f = &crema_shm->file[i];
+	assert_non_null(f);
+	assert_int_equal(f->span, id("span"));
+	assert_int_equal(f->kind, CREMA_FILE_REMOTE);
+	assert_int_equal(f->requests, 2);
+	assert_int_equal(f->network_read_bytes, 7500);
+	assert_int_equal(f->latency_sum_ns, 110000);
+	assert_int_equal(f->latency_max_ns, 90000);
+	assert_int_equal(row("three:1094")->failed, 1);
+	harness_end(&h);
+	harness_free(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_share_rows),
 		cmocka_unit_test(buckets_are_powers_of_two),
 		cmocka_unit_test(a_row_belongs_to_the_span_of_the_task),
+		cmocka_unit_test(a_files_requests_are_in_its_row),
 		cmocka_unit_test(what_does_not_fit_is_counted_together),
 	};
 
