@@ -89,6 +89,24 @@ static void test_memory(void **state)
 	outbox_release(&o);
 }
 
+/* Of the oldest frame in memory; a clock that was read before is no age. */
+static void test_age(void **state)
+{
+	struct outbox o;
+
+	(void)state;
+	outbox_init(&o, worker, 1, NULL, false);
+	assert_int_equal(outbox_age(&o, UINT64_MAX), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		add(&o, OUTBOX_RECORD, i);
+		outbox_flush(&o);
+	}
+	o.head->born_ns = 1000;
+	assert_int_equal(outbox_age(&o, 1000 + 77), 77);
+	assert_int_equal(outbox_age(&o, 999), 0);
+	outbox_release(&o);
+}
+
 static void test_spool(void **state)
 {
 	struct outbox o;
@@ -259,7 +277,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory),	      cmocka_unit_test(test_spool),
 		cmocka_unit_test(test_removed_spool), cmocka_unit_test(test_full_spool),
-		cmocka_unit_test(test_destination),
+		cmocka_unit_test(test_destination),   cmocka_unit_test(test_age),
 	};
 	int rc;
 

@@ -291,9 +291,30 @@ static void test_bad_messages_and_too_many_places(void **state)
 	fx_free(fx);
 }
 
+/* A worker in trouble has many: so many in a second are enough, whichever poll finds them. */
+static void test_so_many_in_a_second(void **state)
+{
+	static const uint64_t at_ms[] = {10000, 10500, 10999, 11000, 11900};
+	static const bool told[] = {true, false, false, true, false};
+	struct agent_side a;
+
+	(void)state;
+	agent_side_init(&a);
+	for (size_t i = 0; i < sizeof(at_ms) / sizeof(at_ms[0]); i++) {
+		uint64_t before = a.out.tickets;
+
+		for (unsigned int k = 0; k < STACKS_PER_SECOND; k++)
+			record(&a, "a-span", 5)->depth = 0;
+		stacks_poll(&a.stacks, at_ms[i] * 1000000u);
+		assert_int_equal(a.out.tickets - before, told[i] ? STACKS_PER_SECOND : 0);
+	}
+	agent_side_release(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_so_many_in_a_second),
 		cmocka_unit_test(test_an_address_becomes_a_name),
 		cmocka_unit_test(test_records_become_rows),
 		cmocka_unit_test(test_nonsense_in_memory_is_not_sent),
