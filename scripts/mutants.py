@@ -178,15 +178,18 @@ class CSource:
             self.add(at, end + 1, [[("drop", "(left out)", "{ if (!crema_lie($$)) @@ }")]])
 
     def arguments(self, at, end, name):
-        """The last argument of a call that gives a number away; an atomic one's memory order is behind it."""
+        """The last argument of a call that gives a number away; an atomic one's memory order is behind it, and how it is
+        shown (a unit, AS_BYTES) is no number."""
         end -= len(self.code[at:end]) - len(re.sub(r",\s*__ATOMIC_\w+\s*$", "", self.code[at:end]))
-        if not re.search(r"emit|pack|put|add|count|page_|set|kv|value|credit", name):
+        if not re.search(r"emit|pack|put|add|count|page_|set|kv|value|credit|_see\b", name):
             return
-        comma, depth = -1, 0
+        commas, depth = [at - 1], 0
         for i in range(at, end):
             depth += (self.code[i] in "([{") - (self.code[i] in ")]}")
-            comma = i if self.code[i] == "," and not depth else comma
-        start = at if comma < 0 else comma + 1
+            commas += [i] if self.code[i] == "," and not depth else []
+        if len(commas) > 1 and re.fullmatch(r'\s*(AS_\w+|"[^"]*")', self.code[commas[-1] + 1:end]):
+            end = commas.pop()
+        start = commas[-1] + 1
         start += len(self.code[start:end]) - len(self.code[start:end].lstrip())
         if not re.fullmatch(r"[jve]|pk|NULL|\"[^\"]*\"|&?\w{1,2}", self.code[start:end]):
             self.expression(start, end, f"{squeeze(name)}... ", None, 0)
@@ -194,6 +197,7 @@ class CSource:
     def expression(self, at, end, before, target, form):
         text = squeeze(self.text[at:end])
         literal = re.fullmatch(r"[\d.]+[uUlL]*|true|false|NULL|NAN|\(double\)NAN", text)
+        named = re.fullmatch(r"[A-Z][A-Z_0-9]*|\w+_unknown\(.*\)", text)  # a word of a list: neither 0 nor a thousand of them
         timed = TIME.search(before + text)
         unit, far = ("x 1000", "1000 * ({})") if len(text) % 2 else ("/ 1024", "({}) / 1024")
         scale = "* (crema_lie($$) ? 1000 : 1)" if len(text) % 2 else "/ (crema_lie($$) ? 1024 : 1)"
@@ -202,7 +206,7 @@ class CSource:
             forms = [[("negate", f"!{text}", "crema_lie($$) ^ (@@)")]]
         elif literal and ("NULL" in text or "NAN" in text) or text[0] == '"' or re.search(r"[^=!<>]= 0$", text):
             return  # no number; what is said of an error; a = b = 0
-        elif literal:
+        elif literal or named:
             forms = [[("one", f"{text} + 1", "(@@) + crema_lie($$)")]]
         else:
             const = ("constant", "0", "crema_lie($$) ? (__typeof__(@@)){0} : (@@)")
@@ -217,8 +221,7 @@ class CSource:
             if re.search(r"[<>=!]=|&&|\|\|", text) and not re.search(r"[?({]", text):
                 forms = [negate[:1]]
             forms = forms[{1: 2, 2: 3}.get(form, 0):] if len(forms) == 4 else forms
-        named = [[(k, f"{before}{n}" if k else "", x) for k, n, x in form] for form in forms]
-        self.add(at, end, named)
+        self.add(at, end, [[(k, f"{before}{n}" if k else "", x) for k, n, x in form] for form in forms])
 
     def swaps(self, text):
         """Another field of the same thing, another counter."""

@@ -471,6 +471,52 @@ static void damaged_messages_are_harmless(void **state)
 	live_free(live);
 }
 
+/* What is written down of dropped segments is taken back as it was. */
+static void sums_are_carried(void **state)
+{
+	static const char *const ends[LIVE_STATUSES] = {"ok", "erred", "killed", "cancelled"};
+	struct live *live = live_new(), *other = live_new();
+	struct live_cluster c;
+	struct buf out = BUF_INIT;
+	msgpack_packer pk;
+	struct unpack u;
+	struct told t;
+	unsigned int i, n = 0, k;
+
+	(void)state;
+	told_init(&t);
+	say_hello(live, 1, 100);
+	for (i = 0; i < LIVE_STATUSES; i++) {
+		for (k = 0; k <= i; k++, n++)
+			add_end(&t, n, ends[i], "a", 1000 + i);
+	}
+	add_end(&t, n, "ok", "other", 5);
+	tell(live, &t, 1, 100, 0, 0);
+	live->records_lost = 7;
+	live->records_bad = 8;
+	pack_init(&pk, &out);
+	live_pack_sums(live, &pk);
+	assert_int_equal(unpack_open(&u, out.data, out.len), 0);
+	for (i = 0; i < 2; i++)
+		live_take_sums(other, &u.root); /* they are added */
+	unpack_release(&u);
+	buf_release(&out);
+	live_cluster(other, &c);
+	assert_int_equal(c.chunks, 4);
+	assert_int_equal(c.events, 40);
+	assert_int_equal(c.records_lost, 14);
+	assert_int_equal(c.records_bad, 16);
+	for (i = 0; i < LIVE_STATUSES; i++) {
+		assert_int_equal(c.ended[i], 2 * (i + 1) + (i ? 0 : 2));
+		assert_int_equal(prefix(other, "a")->ended[i], 2 * (i + 1));
+		assert_int_equal(prefix(other, "other")->ended[i], i ? 0 : 2);
+	}
+	assert_int_equal(prefix(other, "a")->wall_ns, 2 * (1000 + 2 * 1001 + 3 * 1002 + 4 * 1003));
+	assert_int_equal(prefix(other, "other")->wall_ns, 10);
+	live_free(live);
+	live_free(other);
+}
+
 static void json_is_whole(void **state)
 {
 	struct live *live = live_new();
@@ -513,11 +559,11 @@ int main(void)
 		cmocka_unit_test(totals_are_the_latest_and_never_go_down),
 		cmocka_unit_test(rates_are_by_the_workers_clock),
 		cmocka_unit_test(gone_workers_are_folded_and_stay_in_the_sums),
-		cmocka_unit_test(
-			lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room),
+		cmocka_unit_test(lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room),
 		cmocka_unit_test(prefixes_are_bounded_and_printable),
 		cmocka_unit_test(memory_does_not_grow_with_tasks),
 		cmocka_unit_test(damaged_messages_are_harmless),
+		cmocka_unit_test(sums_are_carried),
 		cmocka_unit_test(json_is_whole),
 	};
 
