@@ -383,6 +383,19 @@ def test_metrics_of_workers(site):
     assert own == set(of_metrics(site)) | set(expected)
 
 
+def test_metrics_are_declared(site):
+    """Each family has its help and type, once and before its series; only counters end in _total."""
+    name, seen = None, set()
+    for line in site.metrics.splitlines():
+        if line.startswith("# HELP "):
+            _, _, name, text = line.split(" ", 3)
+            assert name not in seen and text
+            seen.add(name)
+            continue
+        kind = "counter" if name.endswith("_total") else "gauge"
+        assert line == f"# TYPE {name} {kind}" or re.match(rf"{name}(\{{.*\}})? \S+$", line), (name, line)
+
+
 def frames_of(path):
     data, found = path.read_bytes(), []
     while data:

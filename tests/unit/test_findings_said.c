@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_findings_said.c - what each check says of the run at its thresholds (findings_cases_*.h):
+ * the sentence, all of the evidence and how much of the run it is about, worked out by hand from
+ * what the case feeds; the JSON is compared member by member.
+ */
+#include <jansson.h>
+#include <math.h>
+
+#include "findings_cases.h"
+
+/* gap: what is named as unknown in the case without its input; NULL: there is none. */
+static const struct said {
+	const char *id;
+	double weight;
+	const char *gap, *sentence, *evidence;
+} said[] = {
+	{"gil_wait", 0.1, "gil_wait_seconds",
+	 "tasks waited 10 % of their time (1.000 s) for the interpreter lock; workers had 4 "
+	 "threads",
+	 "gil_wait_seconds=1 s; task_wall_seconds=10 s; percent=10 %; cores_per_worker=4 threads"},
+	{"lock_wait", 1 / 6.666, "lock_wait_seconds",
+	 "tasks waited 15 % of their time (1.000 s) for locks other than the interpreter's",
+	 "lock_wait_seconds=1 s; task_wall_seconds=6.666 s; percent=15.00150015 %"},
+	{"storage_wait", 0.2, "storage_wait_seconds",
+	 "tasks waited 20 % of their time (1.000 s) for storage",
+	 "storage_wait_seconds=1 s; task_wall_seconds=5 s; percent=20 %"},
+	{"network_wait", 0.2, "network_wait_seconds",
+	 "tasks waited 20 % of their time (1.000 s) for the network",
+	 "network_wait_seconds=1 s; task_wall_seconds=5 s; percent=20 %"},
+	{"run_queue", 1 / 6.666, "runqueue_wait_seconds",
+	 "tasks were ready and waited 15 % of their time (1.000 s) for a core",
+	 "runqueue_wait_seconds=1 s; task_wall_seconds=6.666 s; percent=15.00150015 %"},
+	{"sleeping", 0.1, "sleep_seconds", "tasks slept 10 % of their time (1.000 s)",
+	 "sleep_seconds=1 s; task_wall_seconds=10 s; percent=10 %"},
+	{"unclassified", 0.25, "unclassified_seconds",
+	 "25 % of the time of tasks (1.000 s) is in no class",
+	 "unclassified_seconds=1 s; task_wall_seconds=4 s; percent=25 %"},
+	{"blocked_site", 0.1, "blocking",
+	 "10 % of the time of tasks (1.000 s) was spent waiting for the network at one call site, "
+	 "in 1 long wait, '0x1000', for '<b>\"server\"</b>:80'",
+	 "seconds=1 s; task_wall_seconds=10 s; percent=10 %; waits=1 waits; class=network; "
+	 "function=0x1000; object=<b>\"server\"</b>:80"},
+	{"cpu_bound", 0.8, "cpu_and_runqueue_seconds",
+	 "80 % of the time of tasks was CPU (1.000 s) or waiting for a core (0 s)",
+	 "cpu_and_runqueue_seconds=1 s; task_wall_seconds=1.25 s; percent=80 %; task_cpu_seconds=1 "
+	 "s; runqueue_wait_seconds=0 s"},
+	{"decompression", 0.25, "total_cpu_time_true_all",
+	 "25 % of the CPU of tasks (1.000 s of 4.000 s) is LZMA decompression",
+	 "codec=lzma; decompress_cpu_seconds=1 s; total_cpu_time_true_all=4 s; percent=25 %; "
+	 "decompress_out_bytes=200000000 bytes"},
+	{"compression", 0.1, "total_cpu_time_true_all",
+	 "10 % of the CPU of tasks (1.000 s of 10.00 s) is compression, of 1.000 kB",
+	 "compress_cpu_seconds=1 s; total_cpu_time_true_all=10 s; percent=10 %; "
+	 "compress_in_bytes=1000 bytes"},
+	{"low_compression", 0, "codecs",
+	 "ZLIB made of 10.00 MB only 12.00 MB (1.20x), for 1.000 ms of CPU",
+	 "codec=zlib; decompress_in_bytes=10000000 bytes; decompress_out_bytes=11999988 bytes; "
+	 "codec_ratio=1.1999988; decompress_cpu_seconds=0.001 s"},
+	{"metadata_reread", 0.2, "basket_bytes",
+	 "chunks of 1,000 events read 25 % outside of their baskets (metadata, gaps; 1.250 MB of "
+	 "5.000 MB): a chunksize of 5,000 would save 1.000 MB",
+	 "events_per_chunk=1000 events; chunks=20 chunks; chunk_read_bytes=5000000 bytes; "
+	 "chunk_outside_bytes=1250000 bytes; chunk_outside_percent=25 %; chunksize=5000 events; "
+	 "saved_bytes=1000000 bytes"},
+	{"baskets_reread", 0.2, "unique_basket_bytes",
+	 "20 % of the bytes of baskets (1.000 MB of 5.000 MB) were unpacked before; 1.000 MB of "
+	 "them of '/data/\"<i>\"?.root'",
+	 "file_basket_bytes=5000000 bytes; reread_basket_bytes=1000000 bytes; percent=20 %; "
+	 "file=/data/\"<i>\"\n.root; file_reread_basket_bytes=1000000 bytes"},
+	{"read_amplification", 0.5, "unique_bytes",
+	 "of the 20.00 MB read from files, each byte counted once, baskets that were used are "
+	 "10.00 MB (2.00x); 10.00 MB in vain from '/data/\"<i>\"?.root'",
+	 "unique_bytes=20000000 bytes; unique_basket_bytes=10000000 bytes; amplification=2; "
+	 "file=/data/\"<i>\"\n.root; file_outside_bytes=10000000 bytes"},
+	{"small_reads", 0, "read_calls", "5,000 read calls returned 16.38 kB on average",
+	 "read_calls=5000 calls; read_bytes=81920000 bytes; mean_bytes=16384 bytes"},
+	{"cold_cache", 0, "disk_read_bytes",
+	 "storage gave 10.00 MB, 50 % of the 20.00 MB that read calls returned: files were not in "
+	 "memory before",
+	 "disk_read_bytes=10000000 bytes; read_bytes=20000000 bytes; percent=50 %"},
+	{"warm_cache", 0, "disk_read_bytes",
+	 "storage gave 1.000 MB of the 10.00 MB that read calls returned (10 %)",
+	 "disk_read_bytes=999999 bytes; read_bytes=10000000 bytes; percent=9.99999 %"},
+	{"slow_server", 0.75, "servers",
+	 "'slow' answered 20 requests in 3.000 ms on average, the other servers in 1.000 ms "
+	 "(3.00x)",
+	 "server=slow; requests=20 requests; mean_latency_seconds=0.003 s; other_requests=20 "
+	 "requests; other_mean_latency_seconds=0.001 s; times=3"},
+	{"failed_requests", 0.1, "servers", "1 of 10 requests got no answer, 1 of them from 's'",
+	 "failed=1 requests; requests=10 requests; server=s; server_failed=1 requests"},
+	{"remote_amplification", 0.5, "network_read_bytes",
+	 "1 chunks of remote files received 2.000 MB for 1.000 MB of baskets used (2.00x)",
+	 "remote_received_bytes=2000000 bytes; remote_basket_bytes=1000000 bytes; amplification=2; "
+	 "chunks=1 chunks"},
+	{"unattributed_network", 0.2, "completeness",
+	 "20 % of what the workers received in their lives (10.00 MB of 50.00 MB) belongs to no "
+	 "task",
+	 "unattributed_network_read_bytes=10000000 bytes; received_bytes=50000000 bytes; "
+	 "percent=20 %"},
+	{"killed_work", 0.5, NULL,
+	 "1 attempt was lost with its worker: 1.000 s of work; the first was of kind 'task'; "
+	 "'node:1' ended without a word",
+	 "attempts=1 attempts; wall_seconds=1 s; prefix=task; worker=node:1"},
+	{"failed_work", 1, NULL,
+	 "1 attempt failed and nothing came after: 1.000 s of work; the first was of kind 'task'",
+	 "attempts=1 attempts; wall_seconds=1 s; prefix=task"},
+	{"retried_work", 0.5, NULL,
+	 "1 attempt failed and had to be done again: 1.000 s of work; the first was of kind 'task'",
+	 "attempts=1 attempts; wall_seconds=1 s; prefix=task"},
+	{"recomputed_work", 0.5, NULL,
+	 "1 attempt ended well and were done twice: 1.000 s of work; the first was of kind 'task'",
+	 "attempts=1 attempts; wall_seconds=1 s; prefix=task"},
+	{"stragglers", 1.0 / 6, NULL,
+	 "1 of 10 tasks 'task' took 1.000 s longer in all than their median of 500.0 ms each; the "
+	 "slowest 1.500 s, on 'node:1'",
+	 "prefix=task; tasks=10 tasks; stragglers=1 tasks; median_seconds=0.5 s; excess_seconds=1 "
+	 "s; slowest_seconds=1.5 s; slowest_worker=node:1"},
+	{"tail", 0.2, "cores_per_worker",
+	 "for the last 20 % of the wall time (1.000 s) less than half of the 4 threads had a task: "
+	 "3 thread-seconds without one",
+	 "tail_seconds=1 s; wall_time=5 s; percent=20 %; threads=4 threads; "
+	 "tail_idle_thread_seconds=3 s"},
+	{"few_chunks", 0.5, "cores_per_worker", "1 chunk for 2 threads: 1 of them never had one",
+	 "num_chunks=1 chunks; threads=2 threads; wall_time=1 s"},
+	{"idle_threads", 0.5, "total_cores",
+	 "threads had no task for 50 % of the time: 2 of 4 thread-seconds",
+	 "total_cores=2 threads; wall_time=2 s; idle_thread_seconds=2 s; task_wall_seconds_all=2 "
+	 "s; percent=50 %; thread_seconds=4 s"},
+	{"low_cpu_efficiency", 0.50025, "total_cores",
+	 "threads used 50 % of their time as CPU: 1.999 of 4 thread-seconds",
+	 "total_cpu_time_true_all=1.999 s; thread_seconds=4 s; percent=49.975 %"},
+	{"more_workers", 0, "total_cores",
+	 "1 thread had a task for 80 % of the time and 10 tasks each; 51 % of it was CPU or "
+	 "waiting for a core",
+	 "busy_percent=80 %; threads=1 threads; num_tasks=10 tasks; tasks_per_thread=10 tasks; "
+	 "computing_percent=51.25 %"},
+	{"worker_imbalance", 1.0 / 3, "tasks: wall_seconds",
+	 "each thread of 'node:1' worked for 3.000 s, the mean of 2 workers is 2.000 s",
+	 "worker=node:1; workers=2 workers; busiest_seconds_per_thread=3 s; "
+	 "mean_seconds_per_thread=2 s"},
+	{"dataset_imbalance", 0.25, "chunks: wall_seconds",
+	 "dataset 'slow <img src=x onerror=alert(1)>' took 50 % of the time of chunks (2.000 s) "
+	 "for 25 % of the events",
+	 "dataset=slow <img src=x onerror=alert(1)>; wall_seconds=2 s; percent_of_time=50 %; "
+	 "events=1000 events; percent_of_events=25 %"},
+	{"late_workers", 0.3, NULL, "there were 1.400 workers on average, and 2 at the peak",
+	 "avg_workers=1.4 workers; peak_workers=2 workers; wall_time=10 s"},
+	{"memory_limit", 0.8, "max_memory_utilization_percent",
+	 "1 of 1 workers came above 80 % of their memory limit; 'node:1' reached 80 % of 1.000 GB",
+	 "max_memory_utilization_percent=80.0000001 %; memory_limit_bytes=1000000000 bytes; "
+	 "worker=node:1; workers_above=1 workers"},
+	{"memory_growth", 1.0 / 6, "rss_stop_bytes",
+	 "the memory of 'node:1' grew from 500.0 MB to 600.0 MB, 16.67 MB with each task; at this "
+	 "pace its limit of 1.000 GB is 24 tasks away",
+	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000000 bytes; "
+	 "bytes_per_task=16666666.67 bytes; memory_limit_bytes=1000000000 bytes; tasks_left=24 "
+	 "tasks"},
+	{"spill", 0, "dask_spill_write_bytes",
+	 "Dask spilled results to disk: 1.000 MB while tasks ended",
+	 "dask_spill_write_bytes=1000000 bytes"},
+	{"dask_overhead", 0.2, "task_wall_seconds",
+	 "20 % of the time of tasks (1.000 s) went to 1 tasks that are no chunks, 1.000 s of it to "
+	 "'merge'",
+	 "seconds=1 s; task_wall_seconds=5 s; percent=20 %; tasks=1 tasks; most_prefix=merge; "
+	 "most_seconds=1 s"},
+	{"tiny_tasks", 0, "task_wall_seconds", "200 tasks took 50.00 ms on average, 10.00 s in all",
+	 "num_tasks=200 tasks; mean_seconds=0.05 s; task_wall_seconds=10 s"},
+	{"serialization", 0.1, "total_serialization_overhead_seconds",
+	 "Dask packed objects for 750.0 ms and unpacked them for 250.0 ms; tasks took 10.00 s",
+	 "serialization_time_seconds=0.75 s; deserialization_time_seconds=0.25 s; "
+	 "transfer_serialize_seconds=0 s; transfer_deserialize_seconds=0 s; task_wall_seconds=10 "
+	 "s; percent=10 %"},
+	{"python_heavy", 2.0 / 3, "decompression_time_seconds",
+	 "chunks used 100.0 us of CPU for each of 10,000 events outside of codecs, 1.000 s in all",
+	 "total_cpu_time_true=1.5 s; cpu_outside_codecs_seconds=1 s; total_events=10000 events; "
+	 "microseconds_per_event=100 us"},
+	{"imports", 0.1, "import_read_bytes",
+	 "1 task read Python modules (1.000 MB in all) and took 1.000 s longer than others of "
+	 "their kind, 10 % of the time of tasks",
+	 "tasks=1 tasks; excess_seconds=1 s; task_wall_seconds=10 s; import_read_bytes=1000000 "
+	 "bytes; percent=10 %"},
+	{"process_start", 0.2, "startup_seconds",
+	 "1 processes spent 20 % of their lives (1.000 s) on start and imports",
+	 "processes=1 processes; startup_seconds=1 s; process_life_seconds=5 s; percent=20 %"},
+	{"incomplete", 1, "records_refused", "data is missing: 3 records lost on the way",
+	 "records_lost=3"},
+	{"silent_workers", 0.5, NULL,
+	 "1 of 2 workers went silent without a goodbye, the first of them 'node:1'",
+	 "silent_workers=1 workers; workers=2 workers; worker=node:1"},
+	{"unmeasured_tasks", 1, NULL,
+	 "of 1 attempts only the wall time is known: 1 asynchronous and 0 in other processes, the "
+	 "first of kind 'task'",
+	 "asynchronous=1 attempts; in_other_processes=0 attempts; attempts=1 attempts; "
+	 "prefix=task; unmeasured=1 attempts"},
+	{"child_processes", 1.0 / 6, "children",
+	 "processes that the workers started used 1.000 s of CPU in the workers' lives, tasks "
+	 "5.000 s",
+	 "children_cpu_seconds=1 s; tasks_cpu_seconds=5 s"},
+};
+
+#define SAID (sizeof(said) / sizeof(said[0]))
+
+static void put_evidence(struct buf *out, const struct finding *f)
+{
+	struct sink s = {.out = out};
+	size_t i;
+
+	for (i = 0; i < f->evidence_count; i++) {
+		const struct evidence *e = &f->evidence[i];
+
+		sink_printf(&s, "%s%s=", i ? "; " : "", e->name);
+		if (e->value.type == VALUE_TEXT)
+			sink_puts(&s, e->value.v.s);
+		else
+			sink_printf(&s, "%.10g", value_number(e->value, NULL));
+		sink_printf(&s, "%s%s", *e->unit ? " " : "", e->unit);
+	}
+	sink_put(&s, "", 1);
+	assert_int_equal(s.error, 0);
+}
+
+static const struct said *said_of(const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < SAID; i++) {
+		if (!strcmp(said[i].id, id))
+			return &said[i];
+	}
+	fail_msg("nothing is expected of %s", id);
+	return NULL;
+}
+
+static void test_sentences_and_evidence(void **state)
+{
+	struct buf evidence = BUF_INIT;
+	const struct said *want;
+	const struct finding *f;
+	struct fixture *fx;
+	struct found found;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(SAID, findings_case_count);
+	for (i = 0; i < findings_case_count; i++) {
+		want = said_of(findings_cases[i].id);
+		fx = fx_new();
+		assert_true(findings_cases[i].make(fx, AT));
+		collect(fx, &found);
+		f = finding_of(&found, want->id);
+		assert_non_null(f);
+		assert_string_equal(f->sentence, want->sentence);
+		if (fabs(f->weight - want->weight) > 1e-6)
+			fail_msg("%s: weight %.9g, not %.9g", want->id, f->weight, want->weight);
+		buf_clear(&evidence);
+		put_evidence(&evidence, f);
+		assert_string_equal((const char *)evidence.data, want->evidence);
+		found_free(&found);
+		fx_free(fx);
+	}
+	buf_release(&evidence);
+}
+
+static void test_gaps(void **state)
+{
+	struct fixture *fx;
+	struct found found;
+	const char *want, *gap;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < findings_case_count; i++) {
+		fx = fx_new();
+		want = said_of(findings_cases[i].id)->gap;
+		assert_int_equal(findings_cases[i].make(fx, UNKNOWN), want != NULL);
+		if (want) {
+			collect(fx, &found);
+			gap = gap_of(&found, findings_cases[i].id);
+			assert_non_null(gap);
+			assert_string_equal(gap, want);
+			found_free(&found);
+		}
+		fx_free(fx);
+	}
+}
+
+static void assert_text(const json_t *object, const char *key, const char *want)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	assert_non_null(text);
+	assert_string_equal(text, want);
+}
+
+static void check_evidence(const json_t *list, const struct finding *f)
+{
+	const json_t *row, *value;
+	size_t i;
+
+	assert_int_equal(json_array_size(list), f->evidence_count);
+	for (i = 0; i < f->evidence_count; i++) {
+		row = json_array_get(list, i);
+		value = json_object_get(row, "value");
+		assert_text(row, "name", f->evidence[i].name);
+		assert_text(row, "unit", f->evidence[i].unit);
+		if (f->evidence[i].value.type == VALUE_TEXT)
+			assert_text(row, "value", f->evidence[i].value.v.s);
+		else
+			assert_true(json_is_number(value) &&
+				    json_number_value(value) ==
+					    value_number(f->evidence[i].value, NULL));
+	}
+}
+
+static void check_checked(const json_t *checked, const struct findings *list)
+{
+	const json_t *idle = json_object_get(checked, "nothing_to_look_at");
+	const json_t *gaps = json_object_get(checked, "not_made");
+	size_t i;
+
+	assert_int_equal(json_integer_value(json_object_get(checked, "made")), list->made);
+	assert_int_equal(json_array_size(idle), list->idle);
+	assert_int_equal(json_array_size(gaps), list->gap_count);
+	assert_int_equal(list->made + list->idle + list->gap_count, findings_case_count);
+	for (i = 0; i < list->idle; i++)
+		assert_string_equal(json_string_value(json_array_get(idle, i)), list->idle_ids[i]);
+	for (i = 0; i < list->gap_count; i++) {
+		assert_text(json_array_get(gaps, i), "id", list->gaps[i].id);
+		assert_text(json_array_get(gaps, i), "unknown", list->gaps[i].unknown);
+	}
+}
+
+static void check_json(const struct findings *list)
+{
+	struct buf out = BUF_INIT;
+	struct sink s = {.out = &out};
+	json_t *root, *row;
+	struct json j;
+	size_t i;
+
+	emit_init(&j, &s);
+	emit_object(&j, NULL);
+	findings_json(list, &j);
+	emit_end(&j);
+	root = json_loadb((const char *)out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(root);
+	assert_int_equal(json_array_size(json_object_get(root, "findings")), list->n);
+	for (i = 0; i < list->n; i++) {
+		row = json_array_get(json_object_get(root, "findings"), i);
+		assert_text(row, "id", list->v[i].id);
+		assert_text(row, "severity", finding_severity_name(list->v[i].severity));
+		assert_text(row, "sentence", list->v[i].sentence);
+		assert_text(row, "advice", list->v[i].advice);
+		check_evidence(json_object_get(row, "evidence"), &list->v[i]);
+	}
+	check_checked(json_object_get(root, "findings_checked"), list);
+	json_decref(root);
+	buf_release(&out);
+}
+
+static void test_json(void **state)
+{
+	struct fixture *fx;
+	struct found found;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < findings_case_count; i++) {
+		fx = fx_new();
+		assert_true(findings_cases[i].make(fx, AT));
+		collect(fx, &found);
+		check_json(&found.list);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sentences_and_evidence),
+		cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_json),
+	};
+
+	return cmocka_run_group_tests_name("findings_said", tests, NULL, NULL);
+}
