@@ -378,7 +378,7 @@ def test_metrics_of_workers(site):
         "crema_worker_memory_bytes": 17_790_004, "crema_worker_memory_limit_bytes": 31_000_005, "crema_worker_memory_managed_bytes": 14_003,
         "crema_worker_memory_spilled_bytes": 1603, "crema_worker_memory_largest_ratio": 0.8, "crema_workers_near_memory_limit": 1,
         "crema_workers_with_notes": 1, "crema_records_lost_total": 306, "crema_records_bad_total": 42}
-    assert {name: site.samples[name] for name in expected} == pytest.approx(expected, rel=1e-6)
+    assert {name: site.samples[name] for name in expected} == pytest.approx(expected, rel=1e-14)
     own = {name for name in site.samples if not name.startswith(("crema_collector_", "crema_journal_", "crema_build_info", "crema_run_"))}
     assert own == set(of_metrics(site)) | set(expected)
 
