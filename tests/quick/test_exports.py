@@ -20,6 +20,7 @@ BLOCKED = {"threshold_ns": 25_000_000, "recorded": 4, "calls": {"lock_wait_ns": 
 HOSTS = [{"cpu_percent": 20.5 + 30 * p, "memory_total_bytes": 64 * 10**9, "memory_available_bytes": (50 - 5 * p) * 10**9, "load1": 1.5 + p,
           "stolen_seconds": 10.25 + p * p, **{name: number("host", name) + (1 + p) * p * number("step", name) for name in (
               "net_read_bytes", "net_write_bytes", "disk_read_bytes", "disk_write_bytes")}} for p in range(3)]
+USED = 200_000  # of the file's baskets, each counted once
 HISTORY_AT = (500, 1500, 3000)
 AMOUNTS = {part: {**{f"storage_{way}_bytes": 10**7 * k + number(part, way) for way in ("read", "write")}, "cpu_ns": 10**10 * k + 1000 * number(part, "cpu")}
            for k, part in enumerate(("children", "seen", "process"))}
@@ -40,6 +41,12 @@ def last(k):
 def fill(journal):
     test_reports.fill(journal)
     first = WORKERS[0]
+    for k, worker in enumerate(WORKERS):
+        stack = {"nthreads": 2, "worker_address": f"tcp://w{k}:1", "dask": "2026.1", "coffea": "2026.2", "uproot": f"5.{k}", "memory_limit_bytes": 9 * 10**6}
+        journal.worker(worker, host="node", pid=100 + k, cores=8 + k, memory_bytes=16 * 10**9, cpu_model="a CPU", python=f"3.1{k}", boot_id="b", net_namespace=7, stack=json.dumps(stack))
+    journal.message([12, {"path": "/data/a.root", "name": "a", "span": test_reports.SPAN, "kind": "data", "storage": "exact", "filesystem": "ext4", **FILE,
+                          **test_reports.FILE_TIMES, "extent_bytes": FILE["read_bytes"], "unique_bytes": 300_000, "ranges": [0, 300_000],
+                          "basket_extent_bytes": FILE["basket_bytes"], "unique_basket_bytes": USED, "basket_ranges": [0, USED]}], first)
     journal.message([20, {"id": 77, "path": "/lib/none.so", "build_id": "ab12"}], first)
     for n, (wait, prefix, file, peer, ns) in enumerate(WAITS):
         journal.message([21, {"number": n, "wait": f"{wait}_ns", "waited_ns": ns, "span": test_reports.SPAN, "prefix": prefix, "file": file, "peer": peer,
@@ -67,8 +74,9 @@ def made(tmp_path_factory):
     fill(journal)
     journal.write()
     found.journal = found.folder / "journal"
-    found.text = test_reports.report(found, "--json", found.folder / "run.json", "--perfetto", found.folder / "trace.json",
+    test_reports.report(found, "--json", found.folder / "run.json", "--perfetto", found.folder / "trace.json",
                                      "--measurement", found.folder / "measurement", "--html", found.folder / "run.html")
+    found.printed = test_reports.report(found)
     found.json = json.loads((found.folder / "run.json").read_text())
     found.trace = json.loads((found.folder / "trace.json").read_text())
     found.page = test_reports.data_of_page(found)
@@ -148,3 +156,160 @@ def test_trace_counters(made):
 
         assert [(e["ts"], e["args"][name]) for e in told] == [(since_origin(t), pytest.approx(v / 1e9, rel=1e-4)) for t, v in rates_of(own, 4001)]
     assert all(set(e["args"]) == set(names) for e in told)
+
+
+# The measurement
+
+COUNTED = (0, 1, 2, 5, 3)  # tasks, by their start
+
+
+def begin(i):
+    return frames.BASE_NS / 1e9 + ATTEMPTS[f"work-{i}"][0] / 1000
+
+
+def wall(i):
+    return ATTEMPTS[f"work-{i}"][1] / 1000
+
+
+def near(value):
+    return pytest.approx(value, rel=1e-12, abs=2e-6)
+
+
+def test_measurement_chunks(made):
+    found = made.measurement["metrics.json"]
+    for row, i in zip(found["raw_chunk_metrics"], COUNTED, strict=True):
+        given = task_values(i)
+        mem = [given[f"rss_{end}_bytes"] / 2**20 for end in ("start", "stop")]
+        assert row == {
+            "t_start": near(begin(i)), "t_end": near(begin(i) + wall(i)), "timestamp": near(begin(i) + wall(i)), "duration": given["coffea_processtime"],
+            "duration_of": "process()", "wall_seconds": wall(i), "mem_before_mb": near(mem[0]), "mem_after_mb": near(mem[1]),
+            "mem_delta_mb": near(mem[1] - mem[0]), "bytes_read": given["coffea_bytesread"], "bytes_read_of": "requested", "num_events": 100 + i,
+            "dataset": f"set{i % 2}", "file": "/data/a.root", "entry_start": 1000 * i, "entry_stop": 1000 * i + 100 + i,
+            "accessed_bytes": given["basket_bytes"], "accessed_uncompressed_bytes": given["basket_raw_bytes"], "accessed_branches": ["x", "y"],
+            "num_branches_accessed": 2}
+    assert found["chunk_info"] == {f"('/data/a.root', {1000 * i}, {1000 * i + 100 + i})": [
+        near(begin(i)), near(begin(i) + wall(i)), task_values(i)["coffea_bytesread"]] for i in COUNTED}
+    for k in range(2):
+        given = [task_values(i) for i in COUNTED if i % 2 == k]
+        row, n = found["per_dataset"][f"set{k}"], len(given)
+        assert row == {
+            "num_chunks": n, "total_duration": near(sum(g["coffea_processtime"] for g in given)),
+            "mean_duration": near(sum(g["coffea_processtime"] for g in given) / n), "total_events": sum(g["events"] for g in given),
+            "mean_events_per_chunk": near(sum(g["events"] for g in given) / n), "cpu_seconds": near(sum(g["cpu_ns"] + g["pool_cpu_ns"] for g in given) / 1e9),
+            **{name: sum(g[name] for g in given) for name in ("coffea_bytesread", "read_bytes", "storage_read_bytes")}}
+    assert list(found["per_dataset"]) == ["set0", "set1"]
+
+
+def test_measurement_rest(made):
+    found, config = made.measurement["metrics.json"], made.measurement["config.json"]
+    ratio = FILE["basket_bytes"] / FILE["basket_raw_bytes"]
+    assert found["file_metadata"] == {"a": {"filename": "a", "compression_ratio": near(ratio)}} and found["compression_ratios"] == [near(ratio)]
+    assert found["file_read_metrics"] == {"a": {"file_bytes": FILE["size_bytes"], "bytes_read": USED, "bytes_read_percent": near(100 * USED / FILE["size_bytes"])}}
+    assert found["bytes_read_percent_per_file"] == [near(100 * USED / FILE["size_bytes"])]
+    assert found["sections"] == {"fill": {"type": "section", "count": 7, "total_duration": 0.6, "mean_duration": near(0.6 / 7)},
+                                 "jets": {"type": "section", "count": 0, "total_duration": 0}}
+    given = [task_values(i) for i in COUNTED]
+    spans = {"compress": ("seconds", sum(g["compress_cpu_ns"] for g in given) / 1e9), "decompress": ("seconds", sum(g["decompress_cpu_ns"] for g in given) / 1e9),
+             "disk-read": ("bytes", sum(g["storage_read_bytes"] for g in given)), "disk-write": ("bytes", sum(g["storage_write_bytes"] for g in given)),
+             "thread-cpu": ("seconds", 1.5 + 2.5)}
+    assert found["raw_span_metrics"] == {f"('execute', 'work', '{name}', '{unit}')": near(v) for name, (unit, v) in spans.items()}
+    assert (config["run"], config["spans"]) == (made.json["run"], [test_reports.SPAN])
+    assert config["workers"] == [{"worker": f"tcp://w{k}:1", "host": "node", "nthreads": 2, "memory_limit_bytes": 9 * 10**6, "python": f"3.1{k}",
+                                  "dask": "2026.1", "coffea": "2026.2", "uproot": f"5.{k}"} for k in range(2)]
+    meta = made.measurement["metadata.json"]
+    assert (meta["elapsed_time_seconds"], meta["format"]) == (near(3.95), "roastcoffea_measurement_v1") and meta["written_by"].startswith("crema ")
+    assert abs(datetime.datetime.fromisoformat(meta["timestamp"]).timestamp() - datetime.datetime.now().timestamp()) < 60
+
+
+# Long waits, hosts, and what is complete
+
+def test_long_waits(made):
+    seconds = {"calls": sum(BLOCKED["calls"].values()), "ns": sum(BLOCKED["ns"].values())}
+    assert made.json["completeness"]["long_waits"] == {
+        "threshold_seconds": 0.025, "waits": seconds["calls"], "waited_seconds": near(seconds["ns"] / 1e9), "with_record": 4, "dropped": seconds["calls"] - 4,
+        "beyond_the_table": 0, "rows_left_out": 0}
+    expected = []
+    for wait, prefix, file, peer, ns, place in (("network", "work", None, "files:1094", [900], 0x1002), ("lock", "work", "/data/a.root", None, [30, 51], 0x1000),
+                                                ("gil", "other", None, None, [45], 0x1003)):
+        expected.append({"wait": wait, "prefix": prefix, "file": file, "peer": peer, "count": len(ns), "waited_seconds": near(sum(ns) / 1000),
+                         "longest_seconds": near(max(ns) / 1000), "frames": [f"none.so+{place:#x}", "0x2000"],
+                         "stack": [{"function": None, "module": "/lib/none.so", "build_id": "ab12", "offset": hex(place)},
+                                   {"function": None, "module": None, "build_id": None, "offset": "0x2000"}]})
+    assert made.json["blocking"] == expected
+    page = [{"wait": r["wait"], "prefix": r["prefix"], "object": r["file"] or r["peer"], "calls": r["count"], "seconds": r["waited_seconds"],
+             "longest_seconds": r["longest_seconds"], "frames": r["frames"]} for r in expected]
+    found = made.page["blocking"]
+    assert (found["known"], found["threshold_seconds"], found["total"]) == (True, 0.025, 3)
+    assert [{name: row[name] for name in page[0]} for row in found["rows"]] == page
+    shown = [[{"gil": "GIL"}.get(r["wait"], r["wait"]), r["frames"][0], *([(r["file"] or r["peer"]).rpartition("/")[2]] if r["file"] or r["peer"] else []),
+              r["prefix"], str(r["count"]), as_seconds(sum(ns) / 1000), as_seconds(max(ns) / 1000)] for r, ns in zip(expected, ([900], [30, 51], [45]))]
+    table = tables_of(made)["Long waits (25 ms and more), most time first"]
+    assert table == [["wait", "called from", "on", "task", "count", "total", "longest"], *shown, ["5 more of such waits of these workers left no record"]]
+
+
+def test_hosts(made):
+    metrics = made.json["metrics"]
+    for kind, name in (("net", "host_net_io"), ("disk", "host_disk_io")):
+        (host,) = metrics[name]
+        assert host["host"] == "node"
+        for p, point in enumerate(host["points"], 1):
+            rates = {way: (HOSTS[p][f"{kind}_{way}_bytes"] - HOSTS[p - 1][f"{kind}_{way}_bytes"]) / 1.5 for way in ("read", "write")}
+            assert datetime.datetime.fromisoformat(point.pop("timestamp")).timestamp() == pytest.approx(frames.BASE_NS / 1e9 + 0.1 + 1.5 * p, abs=1e-5)
+            assert point == {"seconds": near(1.5), **{f"{way}_bytes_per_second": pytest.approx(rates[way]) for way in rates}}
+        assert len(host["points"]) == 2
+        for way in ("read", "write"):
+            assert metrics[f"host_{kind}_{way}_peak_mbs"] == pytest.approx(rates[way] / 1e6)
+    sample = made.json["workers"][0]["host_sample"]
+    for name, value in HOSTS[2].items():
+        assert sample[name] == value, name
+    assert made.json["workers"][1]["host_sample"] is None
+
+
+def test_completeness(made):
+    found = made.json["completeness"]
+    both = {part: {name: sum(last(k)[part][name] for k in range(2)) for name in last(0)[part]} for part in PARTS}
+    amounts = {part: {name: 2 * v for name, v in row.items()} for part, row in AMOUNTS.items()}
+
+    def three(cpu_ns, read, write):
+        return {"cpu_seconds": near(cpu_ns / 1e9), "storage_read_bytes": read, "storage_write_bytes": write}
+
+    tasks, process, seen = both["tasks"], amounts["process"], amounts["seen"]
+    cpu = tasks["cpu_ns"] + tasks["pool_cpu_ns"]
+    ways = ("storage_read_bytes", "storage_write_bytes")
+    assert {name: found["tasks"][name] for name in ("cpu_seconds", *ways)} == three(cpu, *(tasks[w] for w in ways))
+    assert {name: found["unattributed"][name] for name in ("cpu_seconds", *ways)} == three(seen["cpu_ns"] - cpu, *(seen[w] - tasks[w] for w in ways))
+    assert found["unseen"] == three(process["cpu_ns"] - seen["cpu_ns"], *(process[w] - seen[w] for w in ways))
+    assert found["rusage"] == three(process["cpu_ns"], *(process[w] for w in ways))
+    assert found["children"] == three(amounts["children"]["cpu_ns"], *(amounts["children"][w] for w in ways))
+    assert (found["shared_network_read_bytes"], found["shared_network_write_bytes"]) == (6001, 1000)
+    for part in PARTS:
+        for name in COUNTS:
+            if name in found[part] and name not in ways:
+                assert found[part][name] == both[part][name], (part, name)
+    table = {row[0]: row[1:] for title, rows in tables_of(made).items() if title.startswith("Completeness") for row in rows}
+    for title, part in (("tasks", "tasks"), ("unattributed: other threads", "unattributed"), ("unseen: never seen threads", "unseen"),
+                        ("worker processes (getrusage)", "rusage"), ("their ended children, beside it", "children")):
+        row = found[part]
+        assert table[title] == [as_seconds(row["cpu_seconds"]), *(as_bytes(row[w]) for w in ways), *([as_bytes(row["read_bytes"])] if "read_bytes" in row else [])]
+    assert table["Dask's own connections"] == [as_bytes(sum(found[part][f"comm_{w}_bytes"] for part in PARTS)) for w in ("read", "write")]
+    page = made.page["completeness"]
+    for part, name in (("tasks", "tasks"), ("unattributed", "unattributed"), ("unseen", "unseen"), ("process", "rusage")):
+        assert (page[f"{part}_cpu_seconds"], page[f"{part}_storage_bytes"]) == (found[name]["cpu_seconds"], found[name]["storage_read_bytes"])
+    assert (page["notes"], page["notes_total"], page["files_read"], page["files_torn"]) == (found["notes"], len(found["notes"]), 1, 0)
+
+
+# Tables of text
+
+def tables_of(made):
+    """{title: rows of cells}; a cell ends where there are two blanks."""
+    lines = made.printed.splitlines()
+    return {line.strip(): [re.split(r" {2,}", row.strip()) for row in takewhile(str.strip, lines[i + 1:])]
+            for i, line in enumerate(lines) if line and not line.startswith(" ")}
+
+
+def test_list(made):
+    runs = json.loads(test_reports.report(made, "--list", "--json", "-"))
+    assert runs == {"runs": [{"run": made.json["run"], "kind": "coffea", "start": frames.BASE_NS / 1e9, "wall_time": near(3.95), "num_tasks": 5, "num_attempts": 6,
+                              "num_chunks": 5, "total_events": 511, "running_attempts": 0}], "dropped_runs": []}
+    head, row = (re.split(r" {2,}", line.strip()) for line in test_reports.report(made, "--list").splitlines())
+    assert (head, row) == (["run (start, UTC)", "wall", "tasks", "chunks", "events"], [made.json["run"], "3.950 s", "5", "5", "511"])
