@@ -313,3 +313,132 @@ def test_list(made):
                               "num_chunks": 5, "total_events": 511, "running_attempts": 0}], "dropped_runs": []}
     head, row = (re.split(r" {2,}", line.strip()) for line in test_reports.report(made, "--list").splitlines())
     assert (head, row) == (["run (start, UTC)", "wall", "tasks", "chunks", "events"], [made.json["run"], "3.950 s", "5", "5", "511"])
+
+
+def human(value, kind):
+    if value is None:
+        return "unknown"
+    sign, value = ("-" if value < 0 else ""), abs(value)
+    if kind == "s":
+        return sign + as_seconds(value) if value else "0 s"
+    if kind == "B":
+        return sign + as_bytes(value)
+    if kind == "n":
+        return f"{sign}{value:,.0f}"
+    if kind == "x":
+        return f"{sign}{value:.2f}x"
+    if kind == "%":
+        return f"{sign}{value:.1f} %"
+    if 0 < value < 0.0995:
+        return f"{sign}{value:.2g} {kind}"
+    return sign + test_reports.short(value, kind)
+
+
+def row(label, *cells):
+    """label, then (value, kind) or a text; what is empty is no cell."""
+    return [label, *(cell if isinstance(cell, str) else human(*cell) for cell in cells)]
+
+
+def test_tables_of_metrics(made):
+    m, tables = made.json["metrics"], tables_of(made)
+    rates = [("requested, as coffea counts", "total_bytes_read_coffea"), ("returned by read calls", "read_bytes"), ("from storage", "disk_read_bytes"),
+             ("from the network", "network_read_bytes"), ("decompressed", "bytes_read_uncompressed")]
+    assert tables["Throughput"] == [row(label, (m[name] / 3.95 / 1e6, "MB/s"), *([(m[name] * 8 / 3.95 / 1e9, "Gbit/s")] * (label == rates[0][0])))
+                                    for label, name in rates]
+    assert tables["Events"] == [
+        row("events, chunks", (511, "n"), "5"), ["attempts at chunks that failed", "1"], ["columns read", "2"], row("event rate, by wall time", (511 / 3.95 / 1e3, "kHz")),
+        row("event rate, per core", (511 / 3.95 / m["total_cores"], "Hz"))]
+    processing, cores = sum(task_values(i)["coffea_processtime"] for i in COUNTED), m["total_cores"]
+    cpu = sum(task_values(i)["cpu_ns"] + task_values(i)["pool_cpu_ns"] for i in COUNTED) / 1e9
+    idle = cores * 3.95 - 4.25
+    assert (cores, m["idle_thread_seconds"]) == (6, near(idle))
+    assert tables["Phases"] == [
+        ["first to last edge", "summed over threads"], ["preprocessing", "unknown", "0 s"], row("processing", (3.9, "s"), (4.2, "s")), ["merging", "0 s"],
+        row("threads without a task", (idle, "s"))]
+    assert tables["Efficiency"] == [
+        ["coffea: wall", "true: CPU"], row("time in process() / CPU of chunks", (processing, "s"), (cpu, "s")), row("per chunk", (processing / 5, "s"), (cpu / 5, "s")),
+        row("per event", (processing / 511, "s"), (cpu / 511, "s")),
+        row("event rate, aggregated", (511 / processing / 1e3, "kHz"), (511 / cpu / 1e3, "kHz")),
+        row("core efficiency", (100 * processing / cores / 3.95, "%"), (100 * cpu / cores / 3.95, "%")), row("speedup", (processing / 3.95, "x"), (cpu / 3.95, "x")),
+        row("efficiency ratio", (100 * processing / 3.95, "%"), (100 * cpu / 3.95, "%"))]
+    peak = max(task_values(i)["rss_peak_bytes"] for i in (*COUNTED, 9))
+    used = [100 * memory / limit for memory, limit in ((10**6, 9_000_000), (1_005_000, 9_000_001), (1_010_000, 9_000_002))]
+    assert tables["Resources"] == [
+        ["workers: average, most", "2", "2"], ["threads: per worker, all", "3", "6"], row("memory of a worker: average, peak", (1_005_000, "B"), (peak, "B")),
+        row("of its limit: average, most", (m["avg_memory_utilization_percent"], "%"), (used[-1], "%")), ["pressure (above 80 %)", "no"],
+        row("threads with a task", (m["avg_cpu_utilization_percent"], "%")), row("CPU of a worker (100 % = a core)", (51.5, "%")),
+        row("busiest worker / mean", (m["worker_imbalance"], "x")), ["spilled by Dask, at most", "702 B"],
+        *(line for kind, title, sides in (("net", "network of the hosts: in, out", "rw"), ("disk", "disks of the hosts: read, written", "rw")) for line in (
+            row(title, *((m[f"host_{kind}_{way}_bytes"], "B") for way in ("read", "write"))),
+            row("busiest second of a host", *(((HOSTS[2][f"{kind}_{way}_bytes"] - HOSTS[1][f"{kind}_{way}_bytes"]) / 1.5e6, "MB/s") for way in ("read", "write")))))]
+    assert tables["Fine metrics"][:3] == [
+        ["Dask says", "crema measured"], row("CPU of tasks", (4, "s"), (cpu, "s")),
+        row("not CPU / storage and network", "0 s", (sum(task_values(i)[f"{c}_wait_ns"] for i in COUNTED for c in ("storage", "network")) / 1e9, "s"))]
+    fine = {line[0]: line[1:] for line in tables["Fine metrics"]}
+    for way in ("compress", "decompress"):
+        title = next(title for title in fine if title.startswith(f"{way}: Dask"))
+        assert fine[title] == row("", "0 s", (sum(task_values(i)[f"{way}_cpu_ns"] for i in COUNTED) / 1e9, "s"))[1:]
+    assert (fine["processor: CPU"], fine["processor: CPU share"]) == ([*row("", (4, "s"))[1:], *row("", (cpu, "s"))[1:]], ["100.0 %"])
+
+
+def spread(values):
+    mean = sum(values) / len(values)
+    return min(values), mean, max(values), (sum((v - mean) ** 2 for v in values) / len(values)) ** 0.5
+
+
+def test_tables_of_tasks(made):
+    tables, given = tables_of(made), [task_values(i) for i in COUNTED]
+    grown = [g["rss_stop_bytes"] - g["rss_start_bytes"] for g in given]
+    spreads = [("time in process(), as coffea says", [g["coffea_processtime"] for g in given], "s"), ("wall time of the whole task", [wall(i) for i in COUNTED], "s"),
+               ("time in process() per event", [g["coffea_processtime"] / g["events"] for g in given], "s"), ("events", [g["events"] for g in given], "n"),
+               ("memory growth", grown, "B"), ("memory growth per event", [v / g["events"] for v, g in zip(grown, given)], "B")]
+    assert tables["Chunks"] == [["least", "mean", "most", "std"], *(row(title, *((v, kind) for v in spread(values))) for title, values, kind in spreads)]
+    each = [("set1", [g for g in given if g["dataset"] == "set1"], 2.4), ("set0", [g for g in given if g["dataset"] == "set0"], 1.8)]
+
+    def sums(group, *names):
+        return [(sum(g[name] for g in group), "B") for name in names]
+
+    def cpu(group):
+        return sum(g["cpu_ns"] + g["pool_cpu_ns"] for g in group) / 1e9, "s"
+
+    assert tables["Datasets"] == [["dataset", "chunks", "wall", "CPU", "read", "unpacked", "events"], *(
+        row(name, (len(group), "n"), (seconds, "s"), cpu(group), *sums(group, "read_bytes", "decompress_out_bytes"), (sum(g["events"] for g in group), "n"))
+        for name, group, seconds in each)]
+    assert tables["Task prefixes"] == [["prefix", "tasks", "wall", "CPU", "read", "unpacked", "storage"],
+                                       row("work", "5", (4.2, "s"), cpu(given), *sums(given, "read_bytes", "decompress_out_bytes", "storage_read_bytes"))]
+    requested = tables["Requested, read and used bytes of counted chunks"]
+    assert requested[0] == ["dataset", "chunks", "requested", "read", "baskets", "req./bask.", "read/bask."]
+
+    def used(label, group):
+        bytes_of = {name: sum(g[name] for g in group) for name in ("coffea_bytesread", "read_bytes", "basket_bytes")}
+        return row(label, str(len(group)), *((v, "B") for v in bytes_of.values()), (bytes_of["coffea_bytesread"] / bytes_of["basket_bytes"], "x"), "unknown")
+
+    assert requested[1:5] == [used("set0", each[1][1]), used("set1", each[0][1]), ["columns", *requested[0][1:]], used("x +1", given)]
+    assert requested[6] == row("a.root", "5", (FILE["read_bytes"], "B"), (FILE["read_bytes"] - 300_000, "B"), *row_of_file(made))
+    out = sum(g["coffea_bytesread"] - g["basket_bytes"] for g in given)
+    text = " ".join(" ".join(line) for line in requested[7:])
+    assert text == (f"coffea's bytesread, {human(sum(g['coffea_bytesread'] for g in given), 'B')}, is {requested[4][5]} the {requested[4][4]} of baskets used: "
+                    f"each of the 5 chunks opens its file anew, and requests {human(out / 5, 'B')} of metadata (and gaps) again.")
+    classes = [("CPU, own thread", "cpu"), ("waiting for a core", "runqueue"), ("waiting for the interpreter lock", "gil_wait"), ("waiting for other locks", "lock_wait"),
+               ("waiting for the network", "network_wait"), ("waiting for storage", "storage_wait"), ("asleep", "sleep")]
+    shown, rest = [], 4.2
+    for title, name in classes:
+        own = sum(g[f"{name}_ns"] for g in given) / 1e9
+        rest -= own
+        shown.append(row(title, (own, "s"), (100 * own / 4.2, "%"), "#" * round(100 * own / 4.2 / 5)))
+    pool = sum(g["pool_cpu_ns"] for g in given) / 1e9
+    timing = tables["Timing: where the time of counted tasks went"]
+    assert timing[:-2] == [
+        ["of wall"], *shown, row("not classified", (rest, "s"), (100 * rest / 4.2, "%")), row("wall time of tasks", (4.2, "s"), "100.0 %"),
+        row("CPU of pool threads, beside it", (pool, "s"), (100 * pool / 4.2, "%"))]
+    assert " ".join(timing[-2] + timing[-1]) == ("4.000 s of CPU of these hosts went to other virtual machines: the tasks' part of it is not classified")
+    codec = made.json["codecs"][0]
+    assert tables["Codecs: decompression of all attempts"][1][-1] == human(codec["out_bytes"] / codec["cpu_seconds"] / 1e6, "MB/s")
+    assert made.printed.splitlines()[:4] == [
+        f"run {made.json['run']}   began 2026-11-18 11:06:40 UTC", "  wall time 3.950 s (first to last task on the workers)",
+        "  5 of 6 attempts at tasks counted, 1 wasted, 2 workers", "  Python 3.10, coffea 2026.2, uproot 5.0"]
+
+
+def row_of_file(made):
+    file, = made.json["files"]
+    return (file["read_basket_bytes"], "B"), (file["outside_basket_bytes"], "B"), (file["cached_bytes"], "B")
