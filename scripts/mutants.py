@@ -204,7 +204,7 @@ class CSource:
         swaps = self.swaps(text)
         if literal and text in ("true", "false"):
             forms = [[("negate", f"!{text}", "crema_lie($$) ^ (@@)")]]
-        elif literal and ("NULL" in text or "NAN" in text) or text[0] == '"' or re.search(r"[^=!<>]= 0$", text):
+        elif re.fullmatch(r"(?:\w[\w.>-]* = )*(NULL|NAN|\(double\)NAN)", text) or text[0] == '"' or re.search(r"[^=!<>]= 0$", text):
             return  # no number; what is said of an error; a = b = 0
         elif literal or named:
             forms = [[("one", f"{text} + 1", "(@@) + crema_lie($$)")]]

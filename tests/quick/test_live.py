@@ -439,6 +439,7 @@ def test_server_and_journal(site):
     assert site.started - 0.01 <= samples["crema_collector_start_time_seconds"] <= site.began
     rss = int(Path(f"/proc/{site.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
     assert samples["crema_collector_resident_memory_bytes"] == pytest.approx(rss, rel=0.2)
+    assert samples["crema_collector_resident_memory_bytes"] % os.sysconf("SC_PAGESIZE") == 0
     ticks = sum(map(int, Path(f"/proc/{site.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
     assert 0 < samples["crema_collector_cpu_seconds_total"] <= ticks + 0.05
     assert samples[f'crema_build_info{{version="{status["version"]}"}}'] == 1

@@ -307,6 +307,7 @@ static void gone_workers_are_folded_and_stay_in_the_sums(void **state)
 		buf_release(&t.body);
 		told_init(&t);
 	}
+	assert_true(live->worker_count < 2 * LIVE_GONE_KEPT); /* not only once a second */
 	live_tick(live);
 	assert_int_equal(live->worker_count, LIVE_GONE_KEPT);
 	i = 0;
@@ -471,6 +472,62 @@ static void damaged_messages_are_harmless(void **state)
 	live_free(live);
 }
 
+static double since(struct live *live)
+{
+	struct buf out = BUF_INIT;
+	json_t *root, *value;
+	double time = (double)NAN;
+
+	live_json(live, clock_mono_ns(), 0, "", &out);
+	root = json_loadb((const char *)out.data, out.len, 0, NULL);
+	value = json_object_get(json_object_get(root, "activity"), "since");
+	if (!json_is_null(value))
+		time = json_number_value(value);
+	json_decref(root);
+	buf_release(&out);
+	return time;
+}
+
+/* Work is what ended since the last tick, or runs; it is over once neither was seen for 10 s. */
+static void activity_begins_and_ends(void **state)
+{
+	struct live *live = live_new();
+	uint8_t id[16];
+	uint64_t ended;
+	struct told t;
+
+	(void)state;
+	told_init(&t);
+	memset(id, 1, sizeof(id));
+	say_hello(live, 1, 100);
+	live_connection(live, id, 1);
+	live_tick(live);
+	assert_true(live_is_idle(live, &ended) && isnan(since(live)));
+	assert_int_equal(ended, 0);
+	add_totals(&t, 1000000000, 500, true);
+	add_end(&t, 1, "ok", "a", 1);
+	add_end(&t, 2, "erred", "a", 1);
+	tell(live, &t, 1, 100, 0, 0);
+	live_tick(live);
+	assert_true(since(live) > (double)clock_real_ns() / 1e9 - 5);
+	assert_false(live_is_idle(live, &ended));
+	assert_int_equal(ended, 2);
+	live->busy_ms -= LIVE_IDLE_MS - 5000;
+	live_tick(live);
+	assert_false(live_is_idle(live, &ended));
+	live->busy_ms -= 5001;
+	live_tick(live);
+	assert_true(live_is_idle(live, &ended) && isnan(since(live)));
+	live->workers->running = 1;
+	live_tick(live);
+	assert_false(live_is_idle(live, &ended));
+	live->busy_ms -= LIVE_IDLE_MS + 1;
+	live->workers->connections = 0; /* who has gone runs nothing */
+	live_tick(live);
+	assert_true(live_is_idle(live, &ended));
+	live_free(live);
+}
+
 /* What is written down of dropped segments is taken back as it was. */
 static void sums_are_carried(void **state)
 {
@@ -563,6 +620,7 @@ int main(void)
 		cmocka_unit_test(prefixes_are_bounded_and_printable),
 		cmocka_unit_test(memory_does_not_grow_with_tasks),
 		cmocka_unit_test(damaged_messages_are_harmless),
+		cmocka_unit_test(activity_begins_and_ends),
 		cmocka_unit_test(sums_are_carried),
 		cmocka_unit_test(json_is_whole),
 	};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_status.c - a journal that cannot be written, in status.json and /metrics. */
+#include "fixture_journal.h"
+
+#include <jansson.h>
+#include <time.h>
+
+#include "collector/serve/http_metrics.h"
+#include "collector/serve/http_status.h"
+#include "common/clock.h"
+
+#define SYNC_MS 30
+
+static int disk_full, disk_error;
+
+static int append(struct framefile *file, const void *frames, size_t bytes)
+{
+	return disk_full ? -ENOSPC : framefile_append(file, frames, bytes);
+}
+
+static int slow_sync(int fd)
+{
+	struct timespec wait = {0, SYNC_MS * 1000000};
+
+	(void)fd;
+	nanosleep(&wait, NULL);
+	errno = __atomic_load_n(&disk_error, __ATOMIC_ACQUIRE);
+	return errno ? -1 : 0;
+}
+
+static json_t *status_of(const struct store *store, const struct server *server)
+{
+	const struct retain_config config = {.dir = store->dir, .journal_dir = store->dir};
+	struct retain *retain = retain_new(store->loop, store->journal, &config);
+	struct buf out = BUF_INIT;
+	json_t *root, *journal;
+
+	http_status(server, store->journal, retain, "a loop", store->dir, 0, &out);
+	root = json_loadb((const char *)out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(root);
+	assert_string_equal(json_string_value(json_object_get(root, "loop")), "a loop");
+	journal = json_incref(json_object_get(root, "journal"));
+	json_decref(root);
+	buf_release(&out);
+	retain_free(retain);
+	return journal;
+}
+
+/* What /metrics says of `name`. */
+static double gauge(const struct store *store, const struct server *server, const char *name)
+{
+	struct live *live = live_new();
+	struct http_metrics from = {.live = live,
+				    .server = server,
+				    .journal = store->journal,
+				    .journal_dir = store->dir};
+	struct buf out = BUF_INIT;
+	char line[128];
+	const char *at;
+	double value;
+
+	http_metrics(&from, &out);
+	buf_add(&out, "", 1);
+	snprintf(line, sizeof(line), "\n%s ", name);
+	at = strstr((const char *)out.data, line);
+	assert_non_null(at);
+	value = strtod(at + strlen(line), NULL);
+	buf_release(&out);
+	live_free(live);
+	return value;
+}
+
+static uint64_t number(const json_t *object, const char *key)
+{
+	assert_true(json_is_integer(json_object_get(object, key)));
+	return (uint64_t)json_integer_value(json_object_get(object, key));
+}
+
+static void a_full_disk(void **state)
+{
+	struct store store = {.config = {.append = append}};
+	struct server_config config = {0};
+	struct server *server;
+	json_t *journal;
+	uint64_t queued;
+
+	(void)state;
+	store_init(&store);
+	config.loop = store.loop;
+	config.journal = store.journal;
+	server = server_new(&config);
+	disk_full = 1;
+	assert_int_equal(store_add(&store), 0);
+	assert_int_equal(store_flush(&store), -ENOSPC);
+	queued = store.hello_frame.len + store.data.len;
+	journal = status_of(&store, server);
+	assert_string_equal(json_string_value(json_object_get(journal, "state")), "stuck");
+	assert_string_equal(json_string_value(json_object_get(journal, "error")),
+			    "no space left on device");
+	assert_true(json_is_null(json_object_get(journal, "keep_seconds")));
+	assert_true(json_is_null(json_object_get(journal, "max_bytes")));
+	assert_int_equal(number(journal, "queued_bytes"), queued);
+	assert_int_equal(number(journal, "failures"), 1);
+	assert_int_equal(number(journal, "frames"), 0);
+	json_decref(journal);
+	assert_true(gauge(&store, server, "crema_journal_queued_bytes") == (double)queued);
+	assert_true(gauge(&store, server, "crema_journal_stuck") == 1);
+	assert_true(gauge(&store, server, "crema_journal_sync_failed") == 0);
+	assert_true(gauge(&store, server, "crema_journal_write_failures_total") == 1);
+	disk_full = 0;
+	assert_int_equal(store_flush(&store), 0);
+	assert_string_equal(scan(store.dir).order, "HD");
+	server_free(server);
+	journal_close(store.journal);
+	store_release(&store);
+}
+
+static void flush_until(struct store *store, int want)
+{
+	int i;
+
+	for (i = 0; i < 1000 && store_flush(store) != want; i++)
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
+	assert_int_equal(store_flush(store), want);
+}
+
+static void a_disk_that_keeps_nothing(void **state)
+{
+	struct store store = {.config = {.sync_ms = 1, .append = append, .sync = slow_sync}};
+	const uint64_t start = clock_mono_ns();
+	struct server_config config = {0};
+	struct server *server;
+	json_t *journal;
+	double slowest, longest;
+
+	(void)state;
+	store_init(&store);
+	config.loop = store.loop;
+	config.journal = store.journal;
+	server = server_new(&config);
+	__atomic_store_n(&disk_error, EIO, __ATOMIC_RELEASE);
+	assert_int_equal(store_add(&store), 0);
+	assert_int_equal(store_flush(&store), 0);
+	flush_until(&store, -EIO);
+	journal = status_of(&store, server);
+	assert_string_equal(json_string_value(json_object_get(journal, "sync_error")),
+			    "input/output error");
+	assert_int_equal(number(journal, "unsynced_bytes"), store.hello_frame.len + store.data.len);
+	slowest = json_real_value(json_object_get(journal, "slowest_sync_seconds"));
+	longest = (double)(clock_mono_ns() - start) / 1e9;
+	assert_true(slowest >= SYNC_MS / 1e3 && slowest <= longest);
+	assert_true(number(journal, "syncs") >= 1);
+	json_decref(journal);
+	assert_true(gauge(&store, server, "crema_journal_sync_failed") == 1);
+	assert_true(gauge(&store, server, "crema_journal_unsynced_bytes_total") ==
+		    (double)(store.hello_frame.len + store.data.len));
+	slowest = gauge(&store, server, "crema_journal_slowest_sync_seconds");
+	longest = (double)(clock_mono_ns() - start) / 1e9;
+	assert_true(slowest >= SYNC_MS / 1e3 && slowest <= longest);
+	__atomic_store_n(&disk_error, 0, __ATOMIC_RELEASE);
+	server_free(server);
+	journal_close(store.journal);
+	store_release(&store);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_full_disk),
+		cmocka_unit_test(a_disk_that_keeps_nothing),
+	};
+
+	return cmocka_run_group_tests_name("status", tests, NULL, NULL);
+}
