@@ -197,7 +197,7 @@ class CSource:
     def expression(self, at, end, before, target, form):
         text = squeeze(self.text[at:end])
         literal = re.fullmatch(r"[\d.]+[uUlL]*|true|false|NULL|NAN|\(double\)NAN", text)
-        named = re.fullmatch(r"[A-Z][A-Z_0-9]*|\w+_unknown\(.*\)", text)  # a word of a list: neither 0 nor a thousand of them
+        named = re.fullmatch(r"[A-Z][A-Z_0-9]*", text)  # a word of a list: neither 0 nor a thousand of them
         timed = TIME.search(before + text)
         unit, far = ("x 1000", "1000 * ({})") if len(text) % 2 else ("/ 1024", "({}) / 1024")
         scale = "* (crema_lie($$) ? 1000 : 1)" if len(text) % 2 else "/ (crema_lie($$) ? 1024 : 1)"
@@ -206,10 +206,13 @@ class CSource:
             forms = [[("negate", f"!{text}", "crema_lie($$) ^ (@@)")]]
         elif re.fullmatch(r"(?:\w[\w.>-]* = )*(NULL|NAN|\(double\)NAN)", text) or text[0] == '"' or re.search(r"[^=!<>]= 0$", text):
             return  # no number; what is said of an error; a = b = 0
+        elif before == "return " and re.search(r"\bby_\w+$", self.head):
+            forms = [[("constant", "0", "crema_lie($$) ? 0 : (@@)")]]  # of a comparison only the sign counts
         elif literal or named:
             forms = [[("one", f"{text} + 1", "(@@) + crema_lie($$)")]]
         else:
             const = ("constant", "0", "crema_lie($$) ? (__typeof__(@@)){0} : (@@)")
+            verdict = re.fullmatch(r"remark_\w+\(.*\)", text)
             number = [(unit, far.format(text), "(@@) " + scale)]
             if not timed:
                 number.append(("one", f"{text} + 1", "(@@) + crema_lie($$)"))
@@ -217,7 +220,7 @@ class CSource:
             check, bool_check = (("", "", f'({{ _Static_assert({sign}{is_bool}, "type"); (@@); }})') for sign in ("!", ""))
             negate = [("negate", f"!({text})", "!(@@) ^ !crema_lie($$)"), *([] if form == 1 else [bool_check])]
             numeric = [*swaps, const, *number]
-            forms = [[*numeric, check], [const, *number, check], negate, [const]]
+            forms = [[*numeric, check], [const, *number, check], negate, [const]] if not verdict else [[const]]
             if re.search(r"[<>=!]=|&&|\|\|", text) and not re.search(r"[?({]", text):
                 forms = [negate[:1]]
             forms = forms[{1: 2, 2: 3}.get(form, 0):] if len(forms) == 4 else forms
