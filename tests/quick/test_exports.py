@@ -298,6 +298,121 @@ def test_completeness(made):
     assert (page["notes"], page["notes_total"], page["files_read"], page["files_torn"]) == (found["notes"], len(found["notes"]), 1, 0)
 
 
+def test_findings(made):
+    """Each remark's evidence; a wait names what is known of its cause."""
+    given = [task_values(i) for i in COUNTED]
+    seconds = {t: sum(g[f"{t}_ns"] for g in given) / 1e9 for t in TIMES}
+    cpu = seconds["cpu"] + sum(g["pool_cpu_ns"] for g in given) / 1e9
+    codecs = sum(g["decompress_cpu_ns"] + g["compress_cpu_ns"] for g in given) / 1e9
+    all_cpu = cpu + (task_values(9)["cpu_ns"] + task_values(9)["pool_cpu_ns"]) / 1e9
+    large, cached, calls, read = (sum(g[name] for g in given) for name in ("large_read_bytes", "cached_bytes", "read_calls", "read_bytes"))
+    threads, idle = 6 * 3.95, 6 * 3.95 - 4.25
+
+    def wait(name, **more):
+        of = {"runqueue": "runqueue_wait_seconds"}.get(name, f"{name}_seconds")
+        return {of: seconds[name], "task_wall_seconds": 4.2, "percent": 100 * seconds[name] / 4.2, **more}
+
+    refused = {name: last_of(name) for name in ("tasks_refused", "records_refused")}
+    expected = {
+        "incomplete": refused, "silent_workers": {"silent_workers": 1, "workers": 2, "worker": "tcp://w1:1"},
+        "failed_work": {"attempts": 1, "wall_seconds": 0.05, "read_bytes": task_values(9)["read_bytes"], "prefix": "work"},
+        "python_heavy": {"total_cpu_time_true": cpu, "cpu_outside_codecs_seconds": cpu - codecs, "total_events": 511,
+                         "microseconds_per_event": (cpu - codecs) / 511 * 1e6},
+        "gil_wait": wait("gil_wait", cores_per_worker=3),
+        "storage_wait": wait("storage_wait", cached_bytes=cached, large_read_bytes=large, cached_percent=100 * cached / large),
+        "network_wait": wait("network_wait", server="files:1094", requests=60, mean_latency_seconds=8 / 60),
+        "lock_wait": wait("lock_wait", longest_site="none.so+0x1000", longest_site_seconds=0.081), "sleeping": wait("sleep"),
+        "run_queue": wait("runqueue", host="node", threads=6, cores=9),
+        "idle_threads": {"total_cores": 6, "wall_time": 3.95, "idle_thread_seconds": idle, "task_wall_seconds_all": 4.25, "percent": 100 * idle / threads,
+                         "thread_seconds": threads},
+        "low_cpu_efficiency": {"total_cpu_time_true_all": all_cpu, "thread_seconds": threads, "percent": 100 * all_cpu / threads, "most": "without a task",
+                               "most_seconds": idle, "most_percent": 100 * idle / threads},
+        "few_chunks": {"num_chunks": 5, "threads": 6, "wall_time": 3.95}, "failed_requests": {"failed": 7, "requests": 60, "server": "files:1094", "server_failed": 7},
+        "small_reads": {"read_calls": calls, "read_bytes": read, "mean_bytes": read / calls},
+        "cpu_bound": {"cpu_and_runqueue_seconds": seconds["cpu"] + seconds["runqueue"], "task_wall_seconds": 4.2,
+                      "percent": 100 * (seconds["cpu"] + seconds["runqueue"]) / 4.2, "task_cpu_seconds": seconds["cpu"], "runqueue_wait_seconds": seconds["runqueue"]}}
+    found = {f["id"]: f for f in made.json["findings"]}
+    assert set(found) == set(expected)
+    for name, evidence in expected.items():
+        told = {e["name"]: e["value"] for e in found[name]["evidence"]}
+        assert set(told) == set(evidence), name
+        for key, value in evidence.items():
+            assert told[key] == value or told[key] == pytest.approx(value, rel=1e-9, abs=2e-6), (name, key)
+    said = {"storage_wait": f"; {100 * cached / large:.0f} % of what large reads returned was in the page cache", "gil_wait": "; workers had 3 threads",
+            "network_wait": "; 'files:1094' answered 60 requests in 133.3 ms on average", "lock_wait": "; 81.00 ms of long waits at 'none.so+0x1000'",
+            "run_queue": "; 'node' has 6 worker threads on 9 cores", "failed_work": f", {as_bytes(task_values(9)['read_bytes'])} read; the first was of kind 'work'",
+            "low_cpu_efficiency": f"; they were without a task for {100 * idle / threads:.0f} %"}
+    for name, end in said.items():
+        assert found[name]["sentence"].endswith(end), name
+    rows = {f["id"]: f for f in made.page["findings"]["rows"]}
+    assert rows == found and [f["id"] for f in made.page["findings"]["rows"]] == list(found)
+    assert (made.page["findings"]["total"], made.page["findings"]["made"]) == (len(found), made.json["findings_checked"]["made"])
+    printed = re.sub(r"\s+", " ", made.printed)
+    for f in found.values():
+        assert re.search(rf" {f['severity'].upper()} {re.escape(f['sentence'])} {re.escape(f['advice'])}", printed), f["id"]
+
+
+def last_of(name):
+    """Both workers' last totals."""
+    return 2 * test_reports.REFUSED[name]
+
+
+# The page
+
+def test_page(made):
+    page = made.page
+    given = {i: task_values(i) for i in (*COUNTED, 9)}
+    classes = {"gil": "gil_wait", "lock": "lock_wait", "network": "network_wait", "storage": "storage_wait", "cpu": "cpu", "runqueue": "runqueue", "sleep": "sleep"}
+
+    def of(which):
+        found = {shown: sum(given[i][f"{name}_ns"] for i in which) / 1e9 for shown, name in classes.items()}
+        return {name: near(v) for name, v in {**found, "unclassified": sum(map(wall, which)) - sum(found.values())}.items()}
+
+    assert page["time"] == {"all_attempts": False, "wall_seconds": near(4.2), "pool_cpu_seconds": near(sum(given[i]["pool_cpu_ns"] for i in COUNTED) / 1e9), "classes": of(COUNTED)}
+    for row, (k, which) in zip(page["balance"]["rows"], enumerate(((0, 2, 5, 9), (1, 3)))):
+        cpu = sum(given[i]["cpu_ns"] + given[i]["pool_cpu_ns"] for i in which) / 1e9
+        assert row == {"worker": f"tcp://w{k}:1", "host": "node", "threads": 2, "tasks": len(which), "events": sum(given[i]["events"] for i in which if i != 9) + (
+            109 if k == 0 else 0), "wall_seconds": near(sum(map(wall, which))), "cpu_seconds": near(cpu), "classes": of(which), "silent": k == 1,
+            "end": None if k else "exit", **{name: sum(given[i][name] for i in which) for name in ("read_bytes", "storage_read_bytes")}}
+    rows = {row["key"]: row for row in page["slowest"]["rows"]}
+    assert page["slowest"]["total"] == len(rows) == 6
+    for i in given:
+        assert rows[f"work-{i}"] == {"key": f"work-{i}", "prefix": "work", "worker": f"tcp://w{int(i in (1, 3))}:1", "status": "erred" if i == 9 else "ok",
+                                     "waste_reason": "erred" if i == 9 else None, "wall_seconds": wall(i), "events": given[i]["events"],
+                                     "read_bytes": given[i]["read_bytes"], "classes": of((i,))}
+    stream = page["stream"]
+    assert {name: stream[name] for name in ("lanes_total", "total", "in_lanes", "lanes")} == {
+        "lanes_total": 2, "total": 6, "in_lanes": 6, "lanes": ["tcp://w0:1", "tcp://w1:1"]}
+    order = ("cpu", "runqueue", "gil_wait", "lock_wait", "network_wait", "storage_wait", "sleep")
+    for bar in stream["bars"]:
+        i = int(bar[0][-1])
+        start, seconds = ATTEMPTS[f"work-{i}"]
+        times = [given[i][f"{name}_ns"] // 1000 for name in order]
+        assert bar[1:] == [int(i in (1, 3)), pytest.approx(1000 * start, abs=1), pytest.approx(1000 * seconds, abs=1), "erred" if i == 9 else "ok", i != 9, 0,
+                           *times, pytest.approx(1000 * seconds - sum(times), abs=2)]
+    assert sorted(page["scatter"]["points"]) == sorted([100 + i, 1000 * ATTEMPTS[f"work-{i}"][1], i % 2] for i in COUNTED)
+    assert (page["scatter"]["total"], page["scatter"]["datasets"]) == (5, ["set0", "set1"])
+    levels, width = page["levels"], page["levels"]["bin"] / 1e6
+    for name, values in levels["classes"].items():
+        whole = sum(given[i][f"{classes[name]}_ns"] for i in given) / 1e9 if name in classes else None
+        if whole is not None:
+            assert sum(values) / 1000 * width == pytest.approx(whole, rel=2e-3), name
+    assert set(classes) <= set(levels["classes"])
+    at = {name: [levels["classes"][name][int(t / width)] for t in (0.3, 1.3, 2.2, 3.3)] for name in classes}
+    for name, values in at.items():
+        assert values == [pytest.approx(given[i][f"{classes[name]}_ns"] / 1e6 / wall(i), abs=1.5) for i in range(4)], name
+    assert page["run"] == {"id": made.json["run"], "kind": "coffea", "start": frames.BASE_NS / 1e9, "stop": near(frames.BASE_NS / 1e9 + 3.95), "running": 0,
+                           "start_time": made.json["run_info"]["start_time"], "python": "3.10", "dask": "2026.1",
+                           "coffea": "2026.2", "uproot": "5.0"}
+    for row in page["datasets"]["rows"]:
+        which = [i for i in COUNTED if f"set{i % 2}" == row["dataset"]]
+        cpu, events = sum(given[i]["cpu_ns"] + given[i]["pool_cpu_ns"] for i in which) / 1e9, sum(given[i]["events"] for i in which)
+        sums = {name: sum(given[i][of] for i in which) for name, of in (("requested_bytes", "coffea_bytesread"), *((n, n) for n in (
+            "read_bytes", "storage_read_bytes", "basket_bytes")))}
+        assert row == {"dataset": row["dataset"], "chunks": len(which), "events": events, "wall_seconds": near(sum(map(wall, which))), "cpu_seconds": near(cpu),
+                       "cpu_seconds_per_event": near(cpu / events), "read_amplification": None, "classes": of(which), **sums}
+
+
 # Tables of text
 
 def tables_of(made):

@@ -104,6 +104,19 @@ class Agent:
             pass
 
 
+def collector(folder, *options):
+    """(process, its port for agents, its port for people)"""
+    with socket.socket() as one, socket.socket() as two:
+        one.bind(("127.0.0.1", 0)), two.bind(("127.0.0.1", 0))
+        ports = one.getsockname()[1], two.getsockname()[1]
+    process = subprocess.Popen(
+        [ROOT / "build/crema", "collect", "--insecure", "--listen", f"127.0.0.1:{ports[0]}", "--http", f"127.0.0.1:{ports[1]}", "--dir", folder, *options],
+        env={**os.environ, "CREMA_TLS": "off", "CREMA_LOOP": "epoll"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    while b"status page" not in process.stdout.readline():
+        assert process.poll() is None
+    return process, *ports
+
+
 class Site:
     """A collector over the journal of two workers that have gone without a word."""
 
@@ -122,15 +135,7 @@ class Site:
             if worker == SILENT:
                 journal.message([11, {"boot_ns": frames.BOOT_NS, **CARRIED}], worker)
         journal.write()
-        with socket.socket() as one, socket.socket() as two:
-            one.bind(("127.0.0.1", 0)), two.bind(("127.0.0.1", 0))
-            self.port, self.http = one.getsockname()[1], two.getsockname()[1]
-        self.process = subprocess.Popen(
-            [ROOT / "build/crema", "collect", "--insecure", "--listen", f"127.0.0.1:{self.port}", "--http", f"127.0.0.1:{self.http}", "--dir", folder,
-             "--keep", "9000d", "--max-bytes", "20M"],
-            env={**os.environ, "CREMA_TLS": "off", "CREMA_LOOP": "epoll"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        while b"status page" not in self.process.stdout.readline():
-            assert self.process.poll() is None
+        self.process, self.port, self.http = collector(folder, "--keep", "9000d", "--max-bytes", "20M")
 
     def get(self, path):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/{path}", timeout=5) as answer:
@@ -157,10 +162,10 @@ def play(site):
     for worker in (A, B, QUIET):
         agent = agents[worker]
         ends = [task(i + 1, row) for i, row in enumerate(TASKS.get(worker, ()))]
-        agent.tell(*ends, *ends[:1], [8, {"boot_ns": frames.BOOT_NS + 2 * 10**9, **SAMPLES[worker]}],
+        agent.tell(*ends, *ends[:1], [8, {"boot_ns": frames.BOOT_NS + 1, "rss_bytes": 2}], [8, {"boot_ns": frames.BOOT_NS + 2 * 10**9, **SAMPLES[worker]}],
                    [8, {"boot_ns": frames.BOOT_NS + 10**9, "rss_bytes": 1}])  # the older one comes too late
         if worker in PROBES:
-            agent.tell([10, frames.BOOT_NS + 2, json.dumps(PROBES[worker])], [10, frames.BOOT_NS + 1, json.dumps({"ready": 999})])
+            agent.tell([10, frames.BOOT_NS, json.dumps({"ready": 998})], [10, frames.BOOT_NS + 2, json.dumps(PROBES[worker])], [10, frames.BOOT_NS + 1, json.dumps({"ready": 999})])
             agent.tell(totals(worker, 0), gap=3)
             agent.tell(totals(worker, 1))
     agents[A].tell(task(4, LATER), totals(A, 2), totals(A, 3), totals(A, 1))
@@ -394,6 +399,28 @@ def test_metrics_are_declared(site):
             continue
         kind = "counter" if name.endswith("_total") else "gauge"
         assert line == f"# TYPE {name} {kind}" or re.match(rf"{name}(\{{.*\}})? \S+$", line), (name, line)
+
+
+def test_the_last_run(tmp_path):
+    """Its gauges are there while nothing runs."""
+    journal = frames.Journal(tmp_path / "journal")
+    journal.worker(A)
+    journal.task(1, "k", 100, 2350, A)
+    journal.write()
+    process, _, port = collector(tmp_path)
+    try:
+        limit, found = time.monotonic() + 10, {}
+        while time.monotonic() < limit and not found:
+            time.sleep(0.05)
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                found = {name: float(number) for name, number in re.findall(r"^(crema_run_\w+) (\S+)$", answer.read().decode(), re.M)}
+        assert found["crema_run_start_timestamp_seconds"] == pytest.approx(frames.BASE_NS / 1e9 + 0.1, abs=1e-5)
+        assert found["crema_run_stop_timestamp_seconds"] == pytest.approx(frames.BASE_NS / 1e9 + 2.35, abs=1e-5)
+        assert len(found) > 20
+    finally:
+        process.terminate()
+        process.wait(5)
+        process.stdout.close()
 
 
 def frames_of(path):
