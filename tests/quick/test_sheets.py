@@ -1,0 +1,206 @@
+"""The sheets of CSV and SQLite beside the JSON's own tables, and runs in which much is unknown, shared or beside Dask."""
+
+import json
+import re
+import sqlite3
+
+import pytest
+import test_reports  # knows where frames.py and tables.py are
+import frames
+import tables
+import test_exports
+from test_exports import HOSTS, Made, human, near, row, tables_of
+from test_reports import PROBES, TIMES, WORKERS, as_bytes, at, number
+
+SAMPLES = [{"rss_bytes": 10**6 + 5000 * p, "cpu_percent": 50.5 + p, "threads": 9 + p, "tasks_running": 1 + p, "rss_anon_bytes": 7000 + p, "cpu_seconds": 2.5 * p}
+           for p in range(3)]
+SECTION = {**{f"{p}{t}_ns": 1000 * number("sub", p, t) for t in TIMES for p in ("", "pool_")}, "decompress_cpu_ns": 1000 * number("sub", "codec"),
+           **{name: number("sub", name) for name in ("read_calls", "read_bytes", "decompress_calls", "basket_bytes", "mapped_bytes", "network_read_bytes")}}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    found = Made()
+    found.folder = tmp_path_factory.mktemp("sheets")
+    journal = frames.Journal(found.folder / "journal")
+    test_exports.fill(journal)
+    for p, sample in enumerate(SAMPLES):
+        journal.message([8, {"boot_ns": at(700 + 1000 * p), **sample}], WORKERS[1])
+    journal.message([17, {"number": 2, "path": "fill/sub", "span": test_reports.SPAN, "prefix": "work", "thread": "task", "source": "crema", "rev": 1, "begun": 3,
+                          "count": 3, "broken": 0, "wall_ns": 2 * 10**8, "counters": SECTION}], WORKERS[1])
+    journal.write()
+    found.journal = found.folder / "journal"
+    test_reports.report(found, "--json", found.folder / "run.json", "--csv", found.folder / "csv", "--sqlite", found.folder / "run.db")
+    found.json = json.loads((found.folder / "run.json").read_text())
+    return found
+
+
+def sheet(made, name):
+    """As CSV has it; SQLite has the same."""
+    rows = tables.read_csv(made.folder / "csv", name)
+    with sqlite3.connect(made.folder / "run.db") as db:
+        assert tables.read_sql(db, name) == rows
+    return rows
+
+
+@pytest.mark.parametrize("table", tables.TABLES)
+def test_tables_are_the_json(made, table):
+    tables.check(made.json, table, sheet(made, table))
+
+
+def test_samples(made):
+    """Each sample of a process, of Dask and of a host, and nothing else in its row."""
+    rows = sheet(made, "samples")
+    expected = {("process", WORKERS[0]): [(600 + 1000 * p, {"rss_bytes": 10**6 + 5000 * p, "cpu_percent": 50.5 + p, "threads": 9, "tasks_running": 1}) for p in range(3)],
+                ("process", WORKERS[1]): [(700 + 1000 * p, sample) for p, sample in enumerate(SAMPLES)],
+                ("dask", WORKERS[0]): [(500 + 1000 * p, probe) for p, probe in enumerate(PROBES)],
+                ("host", WORKERS[0]): [(100 + 1500 * p, host) for p, host in enumerate(HOSTS)]}
+    for (source, worker), points in expected.items():
+        found = [row for row in rows if (row["source"], row["worker_id"]) == (source, worker.hex())][:len(points)]
+        assert len(found) == len(points), (source, worker)
+        for point, (ms, values) in zip(found, points):
+            told = {name: v for name, v in point.items() if v is not None and name not in ("run", "worker_id", "worker", "source", "time")}
+            assert (point["time"], told) == (pytest.approx(frames.BASE_NS / 1e9 + ms / 1000, abs=1e-5), values)
+
+
+def test_runs_and_lists(made):
+    (run,) = sheet(made, "runs")
+    info, metrics = made.json["run_info"], made.json["metrics"]
+    assert (run["run"], run["kind"], json.loads(run["spans"])) == (made.json["run"], "coffea", info["spans"])
+    for name in ("start", "stop", "start_time", "stop_time", "averaged_from", "averaged_to", "running_attempts"):
+        assert run[name] == info[name], name
+    compared = [name for name in run if name in metrics]
+    assert len(compared) > 100
+    for name in compared:
+        assert tables.same(metrics[name], run[name]), name
+    lists = {row["metric"]: json.loads(row["value"]) for row in sheet(made, "metric_lists")}
+    assert len(lists) > 12 and all(value == metrics[name] for name, value in lists.items())
+    assert {name for name, value in metrics.items() if isinstance(value, (list, dict))} - set(lists) <= {"per_file", "file_read_metrics", "tracking_data"}
+
+
+def test_tracking_and_meta(made):
+    rows = sheet(made, "tracking")
+    tracked, workers = made.json["tracking_data"], {w["address"] or w["worker"]: w["id"] for w in made.json["workers"]}
+    assert tracked["estimated"] == ["worker_active_tasks", "worker_occupancy"]
+    compared = 0
+    for series, of in tracked.items():
+        for worker, points in of.items() if isinstance(of, dict) else ():
+            found = [row["value"] for row in rows if (row["series"], row["worker_id"]) == (series, workers[worker])]
+            values = [next(v for k, v in p.items() if k != "timestamp") for p in points]
+            if series != "worker_last_seen":
+                assert found == values, (series, worker)
+            assert len(found) == len(values)
+            compared += len(found)
+    counts = [row["value"] for row in rows if row["series"] == "worker_counts"]
+    assert counts == [p["worker_count"] for p in tracked["worker_counts"]] and compared > 30
+    with sqlite3.connect(made.folder / "run.db") as db:
+        meta = dict(db.execute("SELECT * FROM meta"))
+    assert str(meta.pop("integers_too_large")) == "0"  # SQLite's own
+    assert [[cell for cell, _ in line] for line in tables.records(made.folder / "csv" / "meta.csv")] == [["name", "value"], *([k, str(v)] for k, v in meta.items())]
+    assert (meta["program"], meta["run"], str(meta["attempts"]), str(meta["format"])) == ("crema", made.json["run"], "6", "1")
+    assert meta["unknown"] == "an empty cell or NULL: it could not be measured" and "tasks.counted is true for" in meta["counted"]
+
+
+def test_section(made):
+    """A section within another one: its own times, and the outer one's without it."""
+    inner, = (s for s in made.json["sections"] if s["section"].endswith("sub"))
+    outer, = (s for s in made.json["sections"] if s["section"] == "fill")
+    times = {"runqueue": "runqueue_wait", "cpu": "cpu", "sleep": "sleep"}
+    for t in TIMES:
+        assert inner[f"{times.get(t, t)}_seconds"] == near(SECTION[f"{t}_ns"] / 1e9), t
+    assert (inner["pool_cpu_seconds"], inner["decompress_cpu_seconds"]) == (near(SECTION["pool_cpu_ns"] / 1e9), near(SECTION["decompress_cpu_ns"] / 1e9))
+    for name in ("read_calls", "read_bytes", "decompress_calls", "basket_bytes", "mapped_bytes", "network_read_bytes"):
+        assert inner[name] == SECTION[name]
+    assert (inner["wall_seconds"], inner["count"], outer["self"]["wall_seconds"]) == (0.2, 3, near(0.6 - 0.2))
+
+
+# What is unknown
+
+def odd(folder, fill):
+    found = Made()
+    found.folder = folder
+    journal = frames.Journal(folder / "journal")
+    fill(journal)
+    journal.write()
+    found.journal = folder / "journal"
+    found.printed = test_reports.report(found, "--json", folder / "run.json") or test_reports.report(found)
+    found.json = json.loads((folder / "run.json").read_text())
+    found.page = test_reports.data_of_page(found)
+    return found
+
+
+def classes(**more):
+    return {**{f"{t}_ns": 10**7 * (i + 1) for i, t in enumerate(TIMES)}, **more}
+
+
+def test_unknown_classes_and_threads(tmp_path):
+    """A class that is not known is in what is not classified; threads that are not known are no line."""
+    def fill(journal):
+        journal.worker(WORKERS[0])
+        journal.task(1, "a", 0, 1000, WORKERS[0], prefix="one", **classes(lock_wait_ns=None, gil_wait_ns=None))
+        journal.task(2, "b", 2000, 2100, WORKERS[0], prefix="two", flags=1, thread=8)
+        journal.message([11, {"boot_ns": at(2000), "shared_network_read_bytes": 3000, "shared_network_write_bytes": 40}], WORKERS[0])
+
+    made = odd(tmp_path, fill)
+    timing = tables_of(made)["Timing: where the time of counted tasks went"]
+    assert timing[-1] == ["not classified includes unknown: gil, lock"] or timing[-1] == ["not classified includes unknown: GIL, lock"], timing[-1]
+    assert next(line for line in timing if line[0] == "waiting for other locks") == ["waiting for other locks", "unknown"]
+    slowest = {line[0]: line[-1] for line in tables_of(made)["Slowest tasks"]}
+    assert slowest["b"] == "unknown" and slowest["a"].startswith("not classified")
+    assert made.page["levels"]["threads"] == [] and made.json["metrics"]["total_cores"] is None
+    text = "connections that serve several tasks at once: 3.000 kB received and 40 B sent on them are unattributed"
+    assert text in made.json["completeness"]["notes"] and text in re.sub(r"\s+", " ", made.printed)
+
+
+def test_most_was_lost(tmp_path):
+    """Where most of the time counts for nothing, all attempts are shown, and the report says so."""
+    def fill(journal):
+        journal.worker(WORKERS[0], stack=json.dumps({"nthreads": 2}))
+        journal.task(1, "a", 0, 100, WORKERS[0], prefix="one", **classes())
+        journal.task(2, "b", 1000, 1900, WORKERS[0], prefix="two", status="erred", **classes(cpu_ns=5 * 10**8))
+
+    made = odd(tmp_path, fill)
+    found = tables_of(made)
+    assert "only 10.0 % of the time of tasks is of attempts that count: timing, prefixes and findings are of all attempts" in re.sub(r"\s+", " ", made.printed)
+    assert row("CPU, own thread", (0.51, "s"), (51, "%"), "#" * 10) in found["Timing: where the time of all attempts went"]
+    assert [line[:3] for line in found["Task prefixes"][1:]] == [["two", "1", "900.0 ms"], ["one", "1", "100.0 ms"]]
+    assert made.page["time"]["all_attempts"] is True and made.page["time"]["wall_seconds"] == near(1)
+
+
+def test_many_rows(tmp_path):
+    """Longest first, and how many were left out."""
+    def fill(journal):
+        for i in range(20):
+            worker = bytes([i]) * 16
+            journal.worker(worker, pid=i, stack=json.dumps({"nthreads": 1, "worker_address": f"tcp://w{i}:1"}))
+            journal.task(1, f"k{i}", 0, 100 + 10 * i, worker, prefix=f"p{i}", flags=2, dataset=f"d{i}", filename=f"/f{i}", treename="t", entrystart=0, entrystop=10,
+                         events=10 + i, coffea_bytesread=1000 + i, columns="x", read_bytes=10**6 + i, basket_bytes=500 + i, **classes())
+            journal.message([12, {"path": f"/f{i}", "name": f"f{i}", "span": "span-1", "kind": "data", "read_calls": 1, "read_bytes": 10**6 * (i + 1), "mapped_bytes": 0}],
+                            worker)
+
+    made = odd(tmp_path, fill)
+    found = tables_of(made)
+    for title, mark, top in (("Datasets", "d", 8), ("Task prefixes", "p", 8), ("Data files of all attempts, most read first", "/f", 8)):
+        names = [line[0] for line in found[title][1:]]
+        assert [name.lstrip("/") for name in names[:top]] == [f"{mark.lstrip('/')}{i}" for i in range(19, 11, -1)], title
+        assert f"and {20 - top} more" in names
+    assert found["Datasets"][1][:3] == ["d19", "1", "290.0 ms"] and found["Data files of all attempts, most read first"][1][3] == as_bytes(20 * 10**6)
+    assert found["Workers"][-1] == ["and 4 more"] and len(found["Workers"]) == 18
+    slow = [line[1] for line in found["Slowest tasks"][1:]]
+    assert slow[:3] == ["w19:1", "w18:1", "w17:1"]
+    assert made.page["files"]["total"] == 20 and made.page["datasets"]["total"] == 20
+    assert [len(line) for line in found["Requested, read and used bytes of counted chunks"]][0] == 7
+    assert human(20, "n") == str(made.json["metrics"]["num_chunks"])
+
+
+def test_processes_without_dask(tmp_path):
+    """How much of the processes' lives was their start, and how much work."""
+    def fill(journal):
+        for k, worker in enumerate(WORKERS):
+            journal.worker(worker, pid=k + 1, start_ticks=frames.BOOT_NS // 10**7)
+            journal.task(1, f"k{k}", 1000, 3000, worker, prefix="work", span="coffea-ab.1", flags=2, dataset="d", filename="/a", treename="t", entrystart=k, entrystop=k + 1,
+                         events=1, function="work")
+            journal.message([14, {"boot_ns": at(5000 - 1000 * k), "how": "exit"}], worker)
+
+    made = odd(tmp_path, fill)
+    assert "process start and imports: 2.000 s of 2 processes' 9.000 s (22 %); 44 % was work" in re.sub(r"\s+", " ", made.printed)
