@@ -285,6 +285,172 @@ static void test_gaps(void **state)
 	}
 }
 
+/* Runs of which a check knows more than at its thresholds. */
+
+static void faster_codec(struct fixture *fx)
+{
+	case_decompression(fx, AT);
+	codec(fx, "cramjam.cramjam.zstd.decompress_into", "zstd", 1, 100000000, 100);
+}
+
+static void slow_network(struct fixture *fx)
+{
+	struct task_record r;
+	char key[16];
+	int i, wall;
+
+	fx_hello(fx, 1, "{}");
+	for (i = 0; i < 12; i++) {
+		wall = i < 10 ? 500 : 500 * (i - 7); /* 1.5 and 2 s */
+		snprintf(key, sizeof(key), "k%d", i);
+		r = work((uint64_t)i + 1, key, i * 3000, i * 3000 + wall);
+		SET_OWN(&r, cpu, wall / 4);
+		SET_OWN(&r, network_wait, wall / 2);
+		fx_task(fx, 1, &r);
+	}
+}
+
+static void tiny_with_threads(struct fixture *fx)
+{
+	struct task_record r;
+	char key[16];
+	int i;
+
+	worker(fx, 1, 2, 30000);
+	for (i = 0; i < 250; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		r = work((uint64_t)i + 1, key, i * 100, i * 100 + 20);
+		fx_task(fx, 1, &r);
+	}
+}
+
+/* As case_memory_growth(), told from the last to the first. */
+static void backward_growth(struct fixture *fx)
+{
+	struct task_record r;
+	char key[16];
+	int i;
+
+	fx_hello(fx, 1, "{\"memory_limit_bytes\": 1000000000}");
+	for (i = 9; i >= 0; i--) {
+		snprintf(key, sizeof(key), "k%d", i);
+		r = work((uint64_t)i + 1, key, i * 100, i * 100 + 100);
+		TASK_SET(&r, rss_stop_bytes, i < 4 ? 500000000 : i < 6 ? 550000000 : 600000000);
+		fx_task(fx, 1, &r);
+	}
+}
+
+/* The most of each worker, while the run went on. */
+static void held_on_disk(struct fixture *fx)
+{
+	struct task_record r = work(1, "a", 1000, 3000);
+
+	fx_hello(fx, 1, "{}");
+	fx_hello(fx, 2, "{}");
+	fx_task(fx, 1, &r);
+	r = work(1, "b", 1000, 3000);
+	fx_task(fx, 2, &r);
+	fx_dask(fx, 1, 500, "{\"nthreads\": 1, \"spilled_bytes\": 9000000}");
+	fx_dask(fx, 1, 1500, "{\"nthreads\": 1, \"spilled_bytes\": 600000}");
+	fx_dask(fx, 1, 2500, "{\"nthreads\": 1, \"spilled_bytes\": 300000}");
+	fx_dask(fx, 2, 2500, "{\"nthreads\": 1, \"spilled_bytes\": 800000}");
+}
+
+static void shared_host(struct fixture *fx)
+{
+	struct task_record r = work(1, "a", 0, 4000);
+
+	worker(fx, 1, 2, 5000);
+	worker(fx, 2, 3, 5000);
+	SET_OWN(&r, runqueue, 1000);
+	fx_task(fx, 1, &r);
+	TASK_SET(&r, key, T("b"));
+	fx_task(fx, 2, &r);
+}
+
+static void lost_reads(struct fixture *fx)
+{
+	struct task_record r;
+	int i;
+
+	fx_hello(fx, 1, "{}");
+	for (i = 0; i < 3; i++) {
+		r = work((uint64_t)i + 1, i ? "a" : "b", i * 2000, i * 2000 + 1000 + i);
+		SET_COUNT(&r, read_bytes, 1000000u << i);
+		TASK_SET(&r, prefix, i ? T("first") : T("other"));
+		TASK_SET(&r, status, i == 2 ? T("ok") : T("erred"));
+		fx_task(fx, 1, &r);
+	}
+}
+
+static const struct {
+	void (*make)(struct fixture *fx);
+	const char *id, *sentence, *evidence;
+} more[] = {
+	{faster_codec, "decompression",
+	 "25 % of the CPU of tasks (1.000 s of 4.000 s) is LZMA decompression; at the 1000 MB/s "
+	 "that this run unpacked ZSTD with, it would save 800.0 ms",
+	 "codec=lzma; decompress_cpu_seconds=1 s; total_cpu_time_true_all=4 s; percent=25 %; "
+	 "decompress_out_bytes=200000000 bytes; other_codec=zstd; "
+	 "other_codec_bytes_per_second=1000000000 bytes/s; saved_cpu_seconds=0.8 s"},
+	{slow_network, "stragglers",
+	 "2 of 12 tasks 'task' took 2.500 s longer in all than their median of 500.0 ms each; the "
+	 "slowest 2.000 s, 50 % of it waiting for the network, on 'node:1'",
+	 "prefix=task; tasks=12 tasks; stragglers=2 tasks; median_seconds=0.5 s; "
+	 "excess_seconds=2.5 s; slowest_seconds=2 s; slowest_worker=node:1; "
+	 "slowest_class=network; slowest_class_percent=50 %"},
+	{tiny_with_threads, "tiny_tasks",
+	 "250 tasks took 20.00 ms on average, 5.000 s in all of 49.84 thread-seconds",
+	 "num_tasks=250 tasks; mean_seconds=0.02 s; task_wall_seconds=5 s; thread_seconds=49.84 s"},
+	{backward_growth, "memory_growth",
+	 "the memory of 'node:1' grew from 500.0 MB to 600.0 MB, 16.67 MB with each task; at this "
+	 "pace its limit of 1.000 GB is 24 tasks away",
+	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000000 bytes; "
+	 "bytes_per_task=16666666.67 bytes; memory_limit_bytes=1000000000 bytes; tasks_left=24 "
+	 "tasks"},
+	{held_on_disk, "spill",
+	 "Dask spilled results to disk: workers held 1.400 MB of them at most",
+	 "most_spilled_bytes=1400000 bytes"},
+	{shared_host, "run_queue",
+	 "tasks were ready and waited 25 % of their time (2.000 s) for a core",
+	 "runqueue_wait_seconds=2 s; task_wall_seconds=8 s; percent=25 %"},
+	{lost_reads, "failed_work",
+	 "1 attempt failed and nothing came after: 1.000 s of work, 1.000 MB read; the first was "
+	 "of "
+	 "kind 'other'",
+	 "attempts=1 attempts; wall_seconds=1 s; read_bytes=1000000 bytes; prefix=other"},
+	{lost_reads, "retried_work",
+	 "1 attempt failed and had to be done again: 1.001 s of work, 2.000 MB read; the first was "
+	 "of kind 'first'",
+	 "attempts=1 attempts; wall_seconds=1.001 s; read_bytes=2000000 bytes; prefix=first"},
+};
+
+static void test_what_else_is_known(void **state)
+{
+	struct buf evidence = BUF_INIT;
+	const struct finding *f;
+	struct fixture *fx;
+	struct found found;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		fx = fx_new();
+		more[i].make(fx);
+		collect(fx, &found);
+		f = finding_of(&found, more[i].id);
+		if (!f)
+			fail_msg("%s found nothing", more[i].id);
+		assert_string_equal(f->sentence, more[i].sentence);
+		buf_clear(&evidence);
+		put_evidence(&evidence, f);
+		assert_string_equal((const char *)evidence.data, more[i].evidence);
+		found_free(&found);
+		fx_free(fx);
+	}
+	buf_release(&evidence);
+}
+
 static void assert_text(const json_t *object, const char *key, const char *want)
 {
 	const char *text = json_string_value(json_object_get(object, key));
@@ -381,6 +547,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sentences_and_evidence),
 		cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_what_else_is_known),
 		cmocka_unit_test(test_json),
 	};
 
