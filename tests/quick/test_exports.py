@@ -48,6 +48,8 @@ def fill(journal):
                           **test_reports.FILE_TIMES, "extent_bytes": FILE["read_bytes"], "unique_bytes": 300_000, "ranges": [0, 300_000],
                           "basket_extent_bytes": FILE["basket_bytes"], "unique_basket_bytes": USED, "basket_ranges": [0, USED]}], first)
     journal.message([20, {"id": 77, "path": "/lib/none.so", "build_id": "ab12"}], first)
+    journal.message([18, {"number": 9, "path": "only", "span": test_reports.SPAN, "prefix": "work", "kind": "value", "source": "crema", "rev": 1, "broken": 0,
+                          "stats": [[2, 5.0, 1.0, 4.0, 4.0]]}], first)
     for n, (wait, prefix, file, peer, ns) in enumerate(WAITS):
         journal.message([21, {"number": n, "wait": f"{wait}_ns", "waited_ns": ns, "span": test_reports.SPAN, "prefix": prefix, "file": file, "peer": peer,
                               "end_boot_ns": at(1000), "frames": [77, 4096 + (n > 1) * n, 0, 8192]}], first)

@@ -324,7 +324,7 @@ static void tiny_with_threads(struct fixture *fx)
 	}
 }
 
-/* As case_memory_growth(), told from the last to the first. */
+/* As case_memory_growth(), and who begins first ends last. */
 static void backward_growth(struct fixture *fx)
 {
 	struct task_record r;
@@ -334,7 +334,7 @@ static void backward_growth(struct fixture *fx)
 	fx_hello(fx, 1, "{\"memory_limit_bytes\": 1000000000}");
 	for (i = 9; i >= 0; i--) {
 		snprintf(key, sizeof(key), "k%d", i);
-		r = work((uint64_t)i + 1, key, i * 100, i * 100 + 100);
+		r = work((uint64_t)i + 1, key, 100 - i * 10, i * 100 + 200);
 		TASK_SET(&r, rss_stop_bytes, i < 4 ? 500000000 : i < 6 ? 550000000 : 600000000);
 		fx_task(fx, 1, &r);
 	}
@@ -451,6 +451,80 @@ static void test_what_else_is_known(void **state)
 	buf_release(&evidence);
 }
 
+/* Checks that want more than one thing. */
+
+static void codec_without_cpu(struct fixture *fx)
+{
+	struct task_record r = work(1, "a", 0, 5000);
+
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, cpu, 4000);
+	fx_task(fx, 1, &r);
+	fx_pairs(fx, 1, CREMA_MSG_CODEC, "function:s", "zlib.decompress", "codec:s", "zlib",
+		 "direction:s", "decompress", "span:s", "span", "calls:u", UINT64_C(1), NULL);
+}
+
+/* Totals with one part, which has one number. */
+static void one_part(struct fixture *fx, const char *part, const char *name)
+{
+	struct task_record r = work(1, "a", 0, 5000);
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_TOTALS);
+	pack_map(&pk, 2);
+	pack_kv_u64(&pk, "boot_ns", AT(5000));
+	pack_text(&pk, part);
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, name, UINT64_C(1000000000));
+	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
+	buf_release(&b);
+}
+
+static void children_only(struct fixture *fx)
+{
+	one_part(fx, "children", "cpu_ns");
+}
+
+static void tasks_only(struct fixture *fx)
+{
+	one_part(fx, "tasks", "network_read_bytes");
+}
+
+static void test_other_gaps(void **state)
+{
+	static const struct {
+		void (*make)(struct fixture *fx);
+		const char *id, *gap;
+	} gaps[] = {
+		{codec_without_cpu, "decompression", "codecs"},
+		{children_only, "child_processes", "completeness: tasks"},
+		{tasks_only, "unattributed_network", "completeness"},
+	};
+	struct fixture *fx;
+	struct found found;
+	const char *gap;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
+		fx = fx_new();
+		gaps[i].make(fx);
+		collect(fx, &found);
+		gap = gap_of(&found, gaps[i].id);
+		if (!gap)
+			fail_msg("%s lacks nothing", gaps[i].id);
+		assert_string_equal(gap, gaps[i].gap);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
 static void assert_text(const json_t *object, const char *key, const char *want)
 {
 	const char *text = json_string_value(json_object_get(object, key));
@@ -548,6 +622,7 @@ int main(void)
 		cmocka_unit_test(test_sentences_and_evidence),
 		cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_what_else_is_known),
+		cmocka_unit_test(test_other_gaps),
 		cmocka_unit_test(test_json),
 	};
 
