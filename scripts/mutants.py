@@ -204,7 +204,7 @@ class CSource:
         swaps = self.swaps(text)
         if literal and text in ("true", "false"):
             forms = [[("negate", f"!{text}", "crema_lie($$) ^ (@@)")]]
-        elif re.fullmatch(r"(?:\w[\w.>-]* = )*(NULL|NAN|\(double\)NAN)", text) or text[0] == '"' or re.search(r"[^=!<>]= 0$", text):
+        elif re.fullmatch(r"(?:\w[\w.>-]* = )*(NULL|NAN|\(double\)NAN|value_null\(\))", text) or text[0] == '"' or re.search(r"[^=!<>]= 0$", text):
             return  # no number; what is said of an error; a = b = 0
         elif before == "return " and re.search(r"\bby_\w+$", self.head):
             forms = [[("constant", "0", "crema_lie($$) ? 0 : (@@)")]]  # of a comparison only the sign counts

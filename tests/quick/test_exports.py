@@ -300,6 +300,12 @@ def test_completeness(made):
     assert (page["notes"], page["notes_total"], page["files_read"], page["files_torn"]) == (found["notes"], len(found["notes"]), 1, 0)
 
 
+def test_activities(made):
+    """What Dask measured by worker."""
+    found = {name: worker["activities"] for name, worker in made.json["metrics"]["per_worker"].items()}
+    assert found == {f"tcp://w{k}:1": {"thread-cpu": {"seconds": 1.5 + k}} for k in range(2)}
+
+
 def test_findings(made):
     """Each remark's evidence; a wait names what is known of its cause."""
     given = [task_values(i) for i in COUNTED]

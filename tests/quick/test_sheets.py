@@ -139,6 +139,7 @@ def test_unknown_classes_and_threads(tmp_path):
         journal.worker(WORKERS[0])
         journal.task(1, "a", 0, 1000, WORKERS[0], prefix="one", **classes(lock_wait_ns=None, gil_wait_ns=None))
         journal.task(2, "b", 2000, 2100, WORKERS[0], prefix="two", flags=1, thread=8)
+        journal.message([21, {"number": 0, "wait": "sleep_ns", "waited_ns": 10**9, "span": "span-1", "end_boot_ns": at(9000), "frames": []}], WORKERS[0])
         journal.message([11, {"boot_ns": at(2000), "shared_network_read_bytes": 3000, "shared_network_write_bytes": 40}], WORKERS[0])
 
     made = odd(tmp_path, fill)
@@ -147,6 +148,7 @@ def test_unknown_classes_and_threads(tmp_path):
     assert next(line for line in timing if line[0] == "waiting for other locks") == ["waiting for other locks", "unknown"]
     slowest = {line[0]: line[-1] for line in tables_of(made)["Slowest tasks"]}
     assert slowest["b"] == "unknown" and slowest["a"].startswith("not classified")
+    assert made.json["workers"][0]["last_seen"] == near(frames.BASE_NS / 1e9 + 9)
     assert made.page["levels"]["threads"] == [] and made.json["metrics"]["total_cores"] is None
     text = "connections that serve several tasks at once: 3.000 kB received and 40 B sent on them are unattributed"
     assert text in made.json["completeness"]["notes"] and text in re.sub(r"\s+", " ", made.printed)
@@ -156,6 +158,7 @@ def test_most_was_lost(tmp_path):
     """Where most of the time counts for nothing, all attempts are shown, and the report says so."""
     def fill(journal):
         journal.worker(WORKERS[0], stack=json.dumps({"nthreads": 2}))
+        journal.message([10, at(50), json.dumps({"nthreads": 2, "spilled_bytes": 5})], WORKERS[0])
         journal.task(1, "a", 0, 100, WORKERS[0], prefix="one", **classes())
         journal.task(2, "b", 1000, 1900, WORKERS[0], prefix="two", status="erred", **classes(cpu_ns=5 * 10**8))
 
@@ -164,6 +167,7 @@ def test_most_was_lost(tmp_path):
     assert "only 10.0 % of the time of tasks is of attempts that count: timing, prefixes and findings are of all attempts" in re.sub(r"\s+", " ", made.printed)
     assert row("CPU, own thread", (0.51, "s"), (51, "%"), "#" * 10) in found["Timing: where the time of all attempts went"]
     assert [line[:3] for line in found["Task prefixes"][1:]] == [["two", "1", "900.0 ms"], ["one", "1", "100.0 ms"]]
+    assert made.json["metrics"]["spilled_bytes"] == 5
     assert made.page["time"]["all_attempts"] is True and made.page["time"]["wall_seconds"] == near(1)
 
 
@@ -175,8 +179,8 @@ def test_many_rows(tmp_path):
             journal.worker(worker, pid=i, stack=json.dumps({"nthreads": 1, "worker_address": f"tcp://w{i}:1"}))
             journal.task(1, f"k{i}", 0, 100 + 10 * i, worker, prefix=f"p{i}", flags=2, dataset=f"d{i}", filename=f"/f{i}", treename="t", entrystart=0, entrystop=10,
                          events=10 + i, coffea_bytesread=1000 + i, columns="x", read_bytes=10**6 + i, basket_bytes=500 + i, **classes())
-            journal.message([12, {"path": f"/f{i}", "name": f"f{i}", "span": "span-1", "kind": "data", "read_calls": 1, "read_bytes": 10**6 * (i + 1), "mapped_bytes": 0}],
-                            worker)
+            journal.message([12, {"path": f"/f{i}", "name": f"f{i}", "span": "span-1", "kind": "data", "read_calls": 1, "read_bytes": 10**6 * (i + 1), "mapped_bytes": 0,
+                                  "extent_bytes": 10**6 * (i + 1), "unique_bytes": 1000 + i, "ranges": [0, 1000 + i]}], worker)
 
     made = odd(tmp_path, fill)
     found = tables_of(made)
@@ -186,6 +190,8 @@ def test_many_rows(tmp_path):
         assert f"and {20 - top} more" in names
     assert found["Datasets"][1][:3] == ["d19", "1", "290.0 ms"] and found["Data files of all attempts, most read first"][1][3] == as_bytes(20 * 10**6)
     assert found["Workers"][-1] == ["and 4 more"] and len(found["Workers"]) == 18
+    reread = {row["dataset"]: row["files_reread_bytes"] for row in made.json["bytes"]["datasets"]}
+    assert reread == {f"d{i}": 10**6 * (i + 1) - 1000 - i for i in range(20)}
     slow = [line[1] for line in found["Slowest tasks"][1:]]
     assert slow[:3] == ["w19:1", "w18:1", "w17:1"]
     assert made.page["files"]["total"] == 20 and made.page["datasets"]["total"] == 20
@@ -204,3 +210,32 @@ def test_processes_without_dask(tmp_path):
 
     made = odd(tmp_path, fill)
     assert "process start and imports: 2.000 s of 2 processes' 9.000 s (22 %); 44 % was work" in re.sub(r"\s+", " ", made.printed)
+
+
+DROPPED = [{"run": "20260101-000000-ab12", "kind": "coffea", "why": "--keep", "plain": 0, "start_ns": 1_790_000_000_000_000_000, "stop_ns": 1_790_000_002_500_000_000,
+            "dropped_ns": 1_795_000_000_000_000_000, "spans": ["old"], "metrics": {"wall_time": 2.5, "num_tasks": 12, "num_attempts": 13, "num_chunks": 11,
+                                                                                 "total_events": 1234}},
+           {"run": "20260102-000000-cd34", "kind": "dask", "why": "--max-bytes", "plain": 0, "start_ns": 0, "stop_ns": 1_790_000_003_000_000_000,
+            "dropped_ns": 1_795_000_001_000_000_000, "spans": ["older"], "metrics": {"wall_time": 0.25, "num_tasks": 7, "num_chunks": 0}}]
+
+
+def test_dropped_runs(tmp_path):
+    """They are listed with what is left of them; a time that nobody wrote down is unknown."""
+    journal = frames.Journal(tmp_path / "journal")
+    journal.worker(WORKERS[0])
+    journal.task(1, "a", 0, 1000, WORKERS[0])
+    journal.task(2, "b", 0, 1000, WORKERS[0], span="old")
+    journal.write()
+    whole = [frames.frame(1, {"format": 1, "kind": "dropped", "created_ns": 0}), frames.frame(11, {"below_ns": 5}), *(frames.frame(12, run) for run in DROPPED)]
+    (tmp_path / "journal" / f"{0:020}-dropped.crema").write_bytes(b"".join(whole))
+    made = Made()
+    made.journal = tmp_path / "journal"
+    found = json.loads(test_reports.report(made, "--list", "--json", "-"))
+    assert [(run["num_tasks"], run["num_attempts"]) for run in found["runs"]] == [(1, 1)]
+    times = ("2026-11-18T11:06:40.000000+00:00", "2026-11-18T11:06:41.000000+00:00")
+    assert found["dropped_runs"] == [
+        {"run": run["run"], "kind": run["kind"], "start": run["start_ns"] / 1e9 or None, "stop": run["stop_ns"] / 1e9, "dropped": {"at": at, "option": run["why"]},
+         **{name: run["metrics"].get(name) for name in ("wall_time", "num_tasks", "num_attempts", "num_chunks", "total_events")}} for run, at in zip(DROPPED, times)]
+    lines = [re.split(r" {2,}", line.strip()) for line in test_reports.report(made, "--list").splitlines()]
+    assert ["20260101-000000-ab12", "2.500 s", "12", "11", "1,234", "dropped, totals only"] in lines
+    assert ["20260102-000000-cd34", "250.0 ms", "7", "0", "-", "dropped, totals only"] in lines
