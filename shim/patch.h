@@ -83,8 +83,10 @@ int coffea_describe_item(struct crema_task *t, PyObject *o);
 /* py_found.c: what roastcoffea has put into a processor's output. */
 void found_describe(const struct crema_task *t, PyObject *out);
 
-/* coffea's metrics in what the work function returned. */
-void coffea_describe_result(struct crema_task *t, PyObject *result);
+/* py_report.c: what a chunk tells of itself, in the result of coffea's work function. */
+void report_of_runner(struct crema_task *t, PyObject *result);
+/* The same in Dask's message of a chunk that ended, for functions of users. */
+void report_of_task(struct crema_task *t, PyObject *message);
 
 /* py_pool.c: the context variable that carries the task's name to other threads. */
 void pool_forget(void);

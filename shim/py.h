@@ -120,6 +120,7 @@ typedef struct {
 	PY_DATA(PyTuple_Type)                                                                      \
 	PY_DATA(PyList_Type)                                                                       \
 	PY_DATA(PyDict_Type)                                                                       \
+	PY_DATA(PySet_Type)                                                                        \
 	PY_DATA(PyUnicode_Type)
 
 #define PY(ret, name, params) extern ret name params __attribute__((weak));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_coffea.c - coffea's chunks: the WorkItem in a task's arguments (known at the start, also for
- * tasks that fail) and the metrics in what Runner._work_function returns (before it is compressed;
- * py_executor.c stands around it).
+ * py_coffea.c - coffea's chunks: the WorkItem in a task's arguments, known at the start, also for
+ * tasks that fail. What a chunk returns is py_report.c's.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #define WALK_DEPTH 5
 #define WALK_ITEMS 64
+#define SUBGRAPH_NODES 32
 
 static PyObject *work_item, *file_meta, *reduce_type; /* coffea's classes */
 static PyObject *n_args, *n_func, *n_value, *n_name;
@@ -112,6 +112,25 @@ static int walk_node(struct crema_task *t, PyObject *node, int depth)
 	return found;
 }
 
+/* Tasks that Dask has fused: _execute_subgraph({key: node}, ...). */
+static int walk_subgraph(struct crema_task *t, PyObject *node)
+{
+	PyObject *args = py_attr(node, n_args), *graph = NULL, *each, *key;
+	int found = 0;
+
+	if (py_is(args, &PyTuple_Type) && PyTuple_Size(args) > 0)
+		graph = PyTuple_GetItem(args, 0);
+	each = py_is(graph, &PyDict_Type) ? PyObject_GetIter(graph) : NULL;
+	for (int i = 0; each && i < SUBGRAPH_NODES && !found && (key = PyIter_Next(each)); i++) {
+		found = walk_node(t, PyDict_GetItem(graph, key), 1);
+		Py_DecRef(key);
+	}
+	PyErr_Clear();
+	Py_DecRef(each);
+	Py_DecRef(args);
+	return found;
+}
+
 /* DaskExecutor hands the processor to the workers as the result of a lambda. */
 static int is_of_executor(PyObject *f)
 {
@@ -157,7 +176,11 @@ void coffea_describe(struct crema_task *t, PyObject *const *args, Py_ssize_t nar
 		f = py_attr(args[0], n_func);
 		describe_function(t, f);
 		Py_DecRef(f);
-		if (work_item)
+		if (!work_item)
+			return;
+		if (!strcmp(arena_text(t->function), "_execute_subgraph"))
+			walk_subgraph(t, args[0]);
+		else
 			walk_node(t, args[0], 0);
 		return;
 	}
@@ -169,57 +192,6 @@ void coffea_describe(struct crema_task *t, PyObject *const *args, Py_ssize_t nar
 int coffea_describe_item(struct crema_task *t, PyObject *o)
 {
 	return work_item ? walk(t, o, WALK_DEPTH - 1) : 0;
-}
-
-static PyObject *metric(PyObject *metrics, const char *name)
-{
-	PyObject *v = PyDict_GetItemString(metrics, name);
-
-	return v && v != PY_NONE ? v : NULL;
-}
-
-static uint32_t joined(PyObject *set)
-{
-	PyObject *list = set ? PySequence_List(set) : NULL, *comma = NULL, *text = NULL;
-	uint32_t id = 0;
-
-	if (list && !PyList_Sort(list) && (comma = PyUnicode_FromString("\n")))
-		text = PyUnicode_Join(comma, list);
-	id = py_text_id(text);
-	PyErr_Clear();
-	Py_DecRef(text);
-	Py_DecRef(comma);
-	Py_DecRef(list);
-	return id;
-}
-
-void coffea_describe_result(struct crema_task *t, PyObject *result)
-{
-	PyObject *m, *v;
-
-	if (!py_is(result, &PyDict_Type))
-		return;
-	found_describe(t, PyDict_GetItemString(result, "out"));
-	m = PyDict_GetItemString(result, "metrics");
-	if (!m || !py_is(m, &PyDict_Type))
-		return;
-	t->flags |= CREMA_TASK_METRICS;
-	if ((v = metric(m, "bytesread"))) {
-		t->coffea_bytesread = PyLong_AsUnsignedLongLong(v);
-		t->known |= PyErr_Occurred() ? 0 : CREMA_KNOWN_BYTESREAD;
-		PyErr_Clear();
-	}
-	if ((v = metric(m, "processtime"))) {
-		t->coffea_processtime = PyFloat_AsDouble(v);
-		t->known |= PyErr_Occurred() ? 0 : CREMA_KNOWN_PROCESSTIME;
-		PyErr_Clear();
-	}
-	if ((v = metric(m, "entries"))) {
-		t->events = PyLong_AsLongLong(v);
-		t->known |= PyErr_Occurred() ? 0 : CREMA_KNOWN_EVENTS;
-		PyErr_Clear();
-	}
-	t->columns = joined(metric(m, "columns"));
 }
 
 int patch_coffea(PyObject *module)

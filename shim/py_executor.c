@@ -273,7 +273,7 @@ static PyObject *run(int which, struct call *c, PyObject *const *args, Py_ssize_
 		return result;
 	if (result && which == WORK) {
 		if (t)
-			coffea_describe_result(t, result);
+			report_of_runner(t, result);
 		remember(key);
 	}
 	execution_end(&x, result ? CREMA_STATUS_OK : CREMA_STATUS_ERRED);
@@ -296,7 +296,7 @@ static PyObject *edge(int which, PyObject *const *args, Py_ssize_t nargs, PyObje
 	    (outer && outer->flags & (CREMA_TASK_CHUNK | CREMA_TASK_PREPROCESSING))) {
 		result = py_vectorcall(originals[which], args, nargs, kw);
 		if (result && outer && shim_armed() && outer == task_slot(segment_owner()))
-			coffea_describe_result(outer, result);
+			report_of_runner(outer, result);
 		return result;
 	}
 	look_at(&c, args, nargs, kw);

@@ -182,6 +182,16 @@ void execution_end(struct execution *x, uint32_t status)
 	py_error_restore(&error);
 }
 
+/* A chunk of a WorkItem, and not by coffea's own function: that has told it. */
+static void tell_result(const struct execution *x, PyObject *message)
+{
+	struct crema_task *t = shim_armed() && x->epoch == shim_epoch ? task_slot(x->owner) : NULL;
+
+	if (t && message && t->flags & CREMA_TASK_CHUNK &&
+	    !(t->flags & (CREMA_TASK_METRICS | CREMA_TASK_TREE_READ)))
+		report_of_task(t, message);
+}
+
 static PyObject *run_edge(struct edge *e, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
 	struct execution x;
@@ -196,6 +206,7 @@ static PyObject *run_edge(struct edge *e, PyObject *const *args, Py_ssize_t narg
 		describe(task_slot(owner), e, args, nargs);
 	execution_begin(&x, owner);
 	result = py_vectorcall(e->original, args, nargs, kw);
+	tell_result(&x, result);
 	execution_end(&x, status_of(result));
 	return result;
 }
