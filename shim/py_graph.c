@@ -126,7 +126,7 @@ static uint64_t map_of_key(const struct crema_task *t)
 /* What else tells graphs apart that came within the 100 ms of one generation. */
 static uint64_t part_detail(const struct crema_task *t, char kind, uint64_t graph)
 {
-	return kind == 'c'   ? t->consumes
+	return kind == 'c'   ? (t->consumes ? t->consumes : map_of_key(t))
 	       : kind == 's' ? t->key_hash
 	       : kind == 'p' ? map_of_key(t)
 			     : graph;
@@ -134,17 +134,23 @@ static uint64_t part_detail(const struct crema_task *t, char kind, uint64_t grap
 
 /*
  * Dask's own spans mix what several clients and runs have at the same time: of coffea's tasks the
- * name is "SPAN.GENERATION" and a letter for what they do, and a hash that tells graphs apart. Other
- * tasks keep the span's name: each graph would take room in the arena.
+ * name is "SPAN.GENERATION" and a letter for what they do, and a hash that tells graphs apart. What
+ * takes their results, like a merge that is not coffea's, has the hash of their graph, whenever it
+ * comes. Other tasks keep the span's name: each graph would take room in the arena.
  */
 static uint32_t part_id(const struct crema_task *t, PyObject *span, PyObject *ts, uint64_t graph)
 {
 	char name[128], *at = name, kind = part_kind(t->flags);
-	PyObject *generation = kind && !user_made_span(ts) ? generation_of(ts) : NULL;
+	PyObject *generation = NULL;
 	Py_ssize_t n = 0, m = 0;
 	const char *text = py_is(span, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(span, &n) : NULL;
-	const char *number = generation ? PyUnicode_AsUTF8AndSize(generation, &m) : NULL;
+	const char *number = NULL;
 
+	if (!kind && graph)
+		kind = 'u';
+	if (kind && !user_made_span(ts))
+		generation = kind == 'u' ? PyUnicode_FromString("0") : generation_of(ts);
+	number = generation ? PyUnicode_AsUTF8AndSize(generation, &m) : NULL;
 	PyErr_Clear();
 	if (text && number && n + m < 96) {
 		memcpy(at, text, (size_t)n);
@@ -156,7 +162,7 @@ static uint32_t part_id(const struct crema_task *t, PyObject *span, PyObject *ts
 		graph = part_detail(t, kind, graph);
 		if (graph)
 			at = put_number(at, graph & 0xffffffff, 16);
-		if (kind != 'm')
+		if (kind != 'm' && kind != 'u')
 			graph = arena_hash(name + n, (uint32_t)(at - name - n));
 		graph_keep(t->key_hash, graph);
 	}

@@ -80,8 +80,8 @@ static PyObject *logged_column(PyObject *pair)
 	const char *text = branch && py_is(branch, &PyUnicode_Type)
 				   ? PyUnicode_AsUTF8AndSize(branch, &n)
 				   : NULL;
-	const char *at = text && py_is(key, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(key, &m)
-							     : NULL;
+	const char *at =
+		text && py_is(key, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(key, &m) : NULL;
 
 	PyErr_Clear();
 	for (int i = 0; at && i < 3; i++) {

@@ -26,6 +26,12 @@ char span_kind(const struct task_span *s)
 	return s->part->kind;
 }
 
+/* Tasks that are not coffea's. */
+static bool is_plain_dask(const struct task_span *s)
+{
+	return !span_kind(s) || span_kind(s) == 'u';
+}
+
 struct task_span *span_leader(struct task_span *s)
 {
 	while (s->leader != s)
@@ -89,6 +95,8 @@ static bool may_feed(const struct task_span *p, const struct task_span *consumer
 	if (p == consumer || !spans_share_scheduler(p, consumer) ||
 	    p->begin > consumer->begin + (span_kind(consumer) ? CLOCK_SECONDS : 0))
 		return false;
+	if (span_kind(consumer) == 'u')
+		return p->part->graph == consumer->part->graph;
 	return !span_kind(consumer) || p->part->generation <= consumer->part->generation;
 }
 
@@ -144,11 +152,11 @@ int spans_join(const struct model *m, struct task_spans *spans)
 	int rc = collect_producers(spans, &all);
 
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {
-		if (span_kind(s)) /* merges first: they say what one run is */
+		if (!is_plain_dask(s)) /* merges first: they say what one run is */
 			take(m, &all, s);
 	}
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {
-		if (!span_kind(s))
+		if (is_plain_dask(s))
 			take(m, &all, s);
 	}
 	free(all.v);

@@ -102,13 +102,14 @@ def settle(client, calls):
     """To each call the executions of its keys within it: its tasks, chunks, and its time from first to last."""
     ran = executions(client)
     for call in calls:
-        keys = set(call.pop("keys"))
+        keys = set(call.pop("keys")) or {r[0] for r in ran}  # a graph does not tell its keys: all that ran meanwhile
         # what a failed call leaves to the scheduler still runs
         end = call["end"] + (5 if call["error"] else 0)
         mine = [r for r in ran if r[0] in keys and call["begin"] < r[1] < end]
         assert mine, (call, sorted(keys)[:9], [r for r in ran if r[0] in keys], ran[-9:])
         good = [r[0] for r in mine if r[3]]
-        call.update(tasks=len(good), chunks=sum(key.startswith(call["processor"]) for key in good),
+        chunks = call["items"] if "items" in call else sum(key.startswith(call["processor"]) for key in good)
+        call.update(tasks=len(good), chunks=chunks,
                     start=min(r[1] for r in mine), stop=max(r[2] for r in mine),
                     error=str(call["error"]) if call["error"] else None)
     return calls

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import cluster
 import numpy as np
+import own_map
 import pytest
 import right_run
 import uproot
@@ -201,3 +202,52 @@ def test_own_lambdas_before_and_beside(two, files):
     assert procs.report_json()["run"] == runs[-1]["run"]  # not a stray span of these
     del before
     client.close()
+
+
+@pytest.mark.parametrize("how", [own_map.by_map, own_map.by_bag])
+def test_work_items_without_the_runner(two, files, how):
+    """Own functions over coffea's WorkItems, twice: what they say of themselves is in what they return."""
+    procs = two[0]
+    client = right_run.open_client(procs.address)
+    watched = right_run.Watched(client)
+    since = time.time()
+    calls = right_run.settle(client, [own_map.call(watched, how, own_map.items(some)) for some in (files[:1], files[1:3])])
+    client.close()
+    for run, call in zip(check(procs, calls, since), calls):
+        metrics = procs.report_json(run["run"])["metrics"]
+        assert metrics["total_bytes_read_coffea"] == call["bytesread"] > 0
+        assert metrics["total_cpu_time"] == pytest.approx(call["processtime"], rel=1e-9)
+        assert metrics["columns"] == call["columns"] and len(call["columns"]) == 1
+
+
+def test_work_items_of_two_threads_whose_futures_are_kept(two, files):
+    """As notebooks do: Dask keeps the span of what is kept, so the merges of all calls come into one."""
+    procs = two[0]
+    client = right_run.open_client(procs.address)
+    watched = right_run.Watched(client)
+    since, calls, kept = time.time(), [], []
+
+    def both(n):
+        calls.extend(own_map.call(watched, own_map.by_map, own_map.items([files[n]], chunksize), kept=kept, pure=False)
+                     for chunksize in (1000, 500))
+
+    threads = [threading.Thread(target=both, args=(n,)) for n in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    right_run.settle(client, calls)
+    check(procs, calls, since)
+    del kept
+    client.close()
+
+
+def test_work_items_that_fail(two, files):
+    """The error is the result: the chunk ran, and gave no events."""
+    procs = two[0]
+    client = right_run.open_client(procs.address)
+    since = time.time()
+    calls = right_run.settle(client, [own_map.call(right_run.Watched(client), own_map.by_map, own_map.items(files[:1]), fails=1000)])
+    client.close()
+    assert calls[0]["events"] == 3000 and calls[0]["good"] == 3 and calls[0]["chunks"] == 4
+    check(procs, calls, since)

@@ -111,6 +111,30 @@ static void test_many_chunks(void **state)
 	fx_free(fx);
 }
 
+/* Merges that are not coffea's have the hash of the graph, here of ".1c" and ".7c": equal keys,
+ * which come again while the first results are kept, do not mix. What has no hash is a run's if all
+ * is. */
+static void test_merges_of_the_users_own(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "s.1c", CHUNK, 11, 0, 0);
+	task(fx, 1, "s.0uebf27fb9", 0, 30, 11, 100);
+	task(fx, 1, "s.7c", CHUNK, 11, 0, 200);
+	task(fx, 1, "s.0uebf27fb9", 0, 31, 30, 250);
+	task(fx, 1, "s.0uec035f23", 0, 32, 11, 300);
+	task(fx, 1, "s", 0, 33, 31, 400);
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 2);
+	assert_ptr_equal(run_of(fx, "s.0uebf27fb9"), run_of(fx, "s.1c"));
+	assert_ptr_equal(run_of(fx, "s.0uec035f23"), run_of(fx, "s.7c"));
+	assert_ptr_equal(run_of(fx, "s"), run_of(fx, "s.1c"));
+	assert_int_equal(run_of(fx, "s.1c")->attempts.n, 4);
+	fx_free(fx);
+}
+
 static void test_the_processor_goes_to_who_took_it_first(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -254,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_a_merge_in_a_later_span),
 		cmocka_unit_test(test_the_same_keys_again_in_one_span),
 		cmocka_unit_test(test_many_chunks),
+		cmocka_unit_test(test_merges_of_the_users_own),
 		cmocka_unit_test(test_the_processor_goes_to_who_took_it_first),
 		cmocka_unit_test(test_schedulers_do_not_mix),
 		cmocka_unit_test(test_whose_scheduler),
