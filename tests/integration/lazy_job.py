@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Histograms by dask-awkward, as coffea's dask mode makes them; what Dask's workers say of it goes to standard output.
 
-    lazy_job.py SCHEDULER DATASET=FILE...
+    lazy_job.py SCHEDULER DATASET=FILE...       CREMA_TEST_GRAPHS=N: the same graph N times
 """
 
 import json
+import os
 import sys
+import time
 
 import awkward as ak
 import dask
 import hist
 import hist.dask
+import right_run
 from coffea.dataset_tools import apply_to_fileset, preprocess
 from coffea.nanoevents import NanoAODSchema
-from distributed import Client
 
 HISTOGRAMS = 6
 
@@ -32,17 +34,31 @@ def cpu_seconds(dask_worker):
     return [(k[2], v) for k, v in dask_worker.digests_total.items() if k[0] == "execute" and k[3] == "thread-cpu"]
 
 
+def call(kind, items, events, function):
+    """What it returns, and when it was; the workers know what they ran then."""
+    begin = time.time()
+    result = function()
+    return result, {"kind": kind, "begin": begin, "end": time.time(), "keys": [], "items": items, "events": events, "error": None}
+
+
 def main():
     files = dict(word.split("=", 1) for word in sys.argv[2:])
     NanoAODSchema.warn_missing_crossrefs = False
-    with Client(sys.argv[1]) as client:
+    with right_run.open_client(sys.argv[1]) as client:
         client.wait_for_workers(1)
         plain = {name: {"files": {path: "Events"}} for name, path in files.items()}
-        steps, _ = preprocess(plain, step_size=50_000, skip_bad_files=False)
-        (out,) = dask.compute(apply_to_fileset(analysis, steps, schemaclass=NanoAODSchema))
+        (steps, _), made = call("preprocessing", 0, 0, lambda: preprocess(plain, step_size=50_000, skip_bad_files=False))
+        calls = [made]
+        chunks = sum(len(file["steps"]) for dataset in steps.values() for file in dataset["files"].values())
+        events = sum(file["num_entries"] for dataset in steps.values() for file in dataset["files"].values())
+        for _ in range(int(os.environ.get("CREMA_TEST_GRAPHS", 1))):
+            graph = apply_to_fileset(analysis, steps, schemaclass=NanoAODSchema)
+            (out,), made = call("coffea", chunks, events, lambda graph=graph: dask.compute(graph))
+            calls.append(made)
         filled = {name: [float(h.sum(flow=True)) for h in found.values()] for name, found in out.items()}
         cpu = [row for rows in client.run(cpu_seconds).values() for row in rows]
-    print(json.dumps({"filled": filled, "cpu": cpu}))
+        right_run.settle(client, calls)
+    print(json.dumps({"filled": filled, "cpu": cpu, "calls": calls}))
 
 
 main()

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import jobs
 import pytest
+import test_right_run
 import venvs
 
 JOB = Path(__file__).with_name("lazy_job.py")
 HISTOGRAMS = 6
 
 
-@pytest.fixture
-def lazy_run(new_cluster, data):
-    """The report of the histograms' graph, that of coffea's preprocessing, and what the job printed."""
+def run_job(new_cluster, data, graphs):
+    """The cluster, and what the job printed."""
     bin_dir = venvs.environment("coffea-2026.9-dask-awkward")
     procs = new_cluster()
     procs.dask = lambda *args: [bin_dir / "dask", *args]
@@ -27,13 +27,20 @@ def lazy_run(new_cluster, data):
     procs.start_scheduler()
     procs.start_worker(nthreads=2)
     done = subprocess.run([bin_dir / "python", JOB, procs.address, f"ttbar={data['zlib']}", f"wjets={data['zstd']}"],
-                          env=procs.env, capture_output=True, text=True, timeout=300)
+                          env={**procs.env, "CREMA_TEST_GRAPHS": str(graphs)}, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-4000:]
+    return procs, json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture
+def lazy_run(new_cluster, data):
+    """The report of the histograms' graph, that of coffea's preprocessing, and what the job printed."""
+    procs, printed = run_job(new_cluster, data, 1)
     tasks = 8 * (3 + HISTOGRAMS) + 2 * HISTOGRAMS
     report = jobs.settled(procs, lambda r: len(r["tasks"]) >= tasks)
     listed = procs.report("--list").stdout.splitlines()[1:]
     steps = procs.report_json(next(line.split()[0] for line in listed if line.endswith("preprocessing")))
-    return report, steps, json.loads(done.stdout.splitlines()[-1])
+    return report, steps, printed
 
 
 def by_class(rows):
@@ -66,3 +73,12 @@ def test_filling_histograms_is_the_users_work(lazy_run):
     assert cpu == pytest.approx(dask["preprocessing"], rel=0.1)
     assert steps["metrics"]["preprocessing_elapsed_seconds"] > 0
     assert steps["metrics"]["preprocessing_task_seconds"] >= cpu
+
+
+def test_each_graph_is_a_run(new_cluster, data):
+    """Two equal graphs and coffea's preprocessing: tasks, chunks, events and wall time as the workers' plugin and the client know them."""
+    procs, printed = run_job(new_cluster, data, 2)
+    kinds = [call.pop("kind") for call in printed["calls"]]
+    assert kinds == ["preprocessing", "coffea", "coffea"]
+    for kind in set(kinds):
+        test_right_run.check(procs, [c for c, k in zip(printed["calls"], kinds) if k == kind], 0, kind)
