@@ -10,14 +10,14 @@ NOTHING_SECONDS = 6.0  # for a first record, which comes within one second where
 SIGN_SECONDS = 1.2     # a worker's totals come each second, after the records of what they count
 STRAY_SECONDS = 3.0    # for a task that the scheduler counts and no record names
 
-NOTHING_TOLD = {"tasks": None, "all_ran": True, "workers": []}
+NOTHING_TOLD = {"tasks": None, "least": 0, "all_ran": True, "workers": []}
 
 
 def told_by_scheduler(client, span):
     """How many tasks of the span have run, and the workers' addresses; None where Dask does not say.
 
     What the scheduler cancelled, or could not begin because something before it failed, it counts as ended too. Its
-    log tells them apart; all_ran is False where that has not room for all.
+    log tells them apart; all_ran is False where that has not room for all, and `least` have run.
     """
 
     def ask(dask_scheduler, span):  # defined in here, so that it travels by value
@@ -25,7 +25,8 @@ def told_by_scheduler(client, span):
 
         found = dask_scheduler.extensions.get("spans")
         found = found.spans.get(span) if found else None
-        told = {"tasks": None, "all_ran": True, "workers": [worker.address for worker in dask_scheduler.workers.values()]}
+        told = {"tasks": None, "least": 0, "all_ran": True,
+                "workers": [worker.address for worker in dask_scheduler.workers.values()]}
         if found:
             states = dict(found.states)
             log = list(dask_scheduler.transition_log)
@@ -36,6 +37,7 @@ def told_by_scheduler(client, span):
             told["all_ran"] = not any(states.get(s) for s in ("erred", "released", "forgotten"))
             if len(log) < (dask_scheduler.transition_log.maxlen or len(log) + 1):
                 told["tasks"], told["all_ran"] = min(told["tasks"], len(ran)), True
+            told["least"] = min(told["tasks"], len(ran))
         return told
 
     if client is None or span is None:
@@ -81,7 +83,7 @@ def wait(run, end, expected, limit_seconds, directory=None, begun=0.0):
             if enough(data, expected):
                 return data, None
             if now > stray:
-                return data, missing(data, expected)
+                return data, missing(data, expected) if is_missing(data, expected) else None
         if not data and now > nothing:
             return None, nothing_there(why)
         if now > limit:
@@ -90,9 +92,18 @@ def wait(run, end, expected, limit_seconds, directory=None, begun=0.0):
         time.sleep(POLL_SECONDS)
 
 
-def missing(data, expected):
+def unmeasured(data, expected):
     known = {w["address"] for w in data["workers"]}
-    others = [address for address in expected["workers"] if address not in known]
+    return [address for address in expected["workers"] if address not in known]
+
+
+def is_missing(data, expected):
+    """Tasks that the scheduler counts may have been cancelled, where all_ran is False; on measured workers they were."""
+    return bool(expected["all_ran"] or ended(data) < expected["least"] or unmeasured(data, expected))
+
+
+def missing(data, expected):
+    others = unmeasured(data, expected)
     line = f"{ended(data)} of {expected['tasks']} tasks of this run were measured"
     if others:
         line += f"; workers without crema: {', '.join(others[:5])}{' ...' if len(others) > 5 else ''}"

@@ -5,9 +5,11 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import cluster
+import crema
 import dask
 import numpy as np
 import own_map
@@ -308,3 +310,21 @@ def test_a_loop_of_submit_and_result(two, files):
     assert shown["run_info"]["other_runs"] == len(mine) > 3
     assert shown["run_info"]["other_run_ids"] == [r["run"] for r in reversed(mine)][:3]
     assert f"{len(mine)} other runs near it" in " ".join(procs.report().stdout.split())
+
+
+def test_cancelled_tasks_are_not_missing(two, monkeypatch):
+    """crema.measure waits for what ran, and warns of nothing: the scheduler counts cancelled tasks as ended, too."""
+    procs, client = two[0], two[0].client
+    monkeypatch.setenv("CREMA_PROGRAM", str(procs.build / "crema"))
+    before = {row[0] for row in right_run.executions(client)}
+    with warnings.catch_warnings(record=True) as caught, crema.measure(client, dir=procs.journal) as m:
+        warnings.simplefilter("always")
+        first = client.map(right_run.nap, range(8), pure=False)
+        behind = client.map(right_run.nap, range(200), pure=False)
+        client.gather(first)
+        client.cancel(behind)
+        del behind
+    ran = [row for row in right_run.executions(client) if row[0] not in before]
+    assert 8 <= len(ran) < 208
+    assert m.warning is None and not [w for w in caught if "crema" in str(w.message)]
+    assert m.get_metrics()["num_tasks"] == len(ran)
