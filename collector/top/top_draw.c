@@ -306,7 +306,7 @@ const char *top_help(unsigned int line)
 		"threads: how many threads of tasks were on a core, or waited for a core, the",
 		"GIL, other locks, the network, storage, or slept. READY: on workers; what waits",
 		"in Dask's scheduler is not seen. \"-\": not known.",
-		"",
+		"Sums are of all workers, whatever run or scheduler they serve: 'crema report'.",
 	};
 
 	return line < TOP_HELP_LINES ? text[line] : NULL;

@@ -1,6 +1,7 @@
 """Which tasks make a run: each Runner call is one, by the client's and the scheduler's own account, whatever else runs."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -328,3 +329,33 @@ def test_cancelled_tasks_are_not_missing(two, monkeypatch):
     assert 8 <= len(ran) < 208
     assert m.warning is None and not [w for w in caught if "crema" in str(w.message)]
     assert m.get_metrics()["num_tasks"] == len(ran)
+
+
+def top_counts(procs):
+    """connected, threads, done, ok, erred"""
+    done = subprocess.run([procs.build / "crema", "top", "--once", "--http", f"127.0.0.1:{procs.http_port}"], env=procs.env,
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    patterns = (r"(\S+) connected", r"(\S+) threads;", r"(\S+) done", r"(\S+) ok,", r"(\S+) erred")
+    return [int(re.search(p, done.stdout).group(1).replace(",", "")) for p in patterns]
+
+
+def test_top_is_of_all_workers(two, files):
+    """A Runner on one cluster, and stray tasks beside it on the other: top shows neither as a run, but the sums of both."""
+    procs = two[0]
+    clients = [right_run.open_client(each.address) for each in two]
+    before, ran = top_counts(procs), [len(right_run.executions(client)) for client in clients]
+    stray = clients[1].map(right_run.nap, range(40), pure=False)
+    bad = clients[1].submit(int, "no number", pure=False)
+    right_run.Watched(clients[0]).call(files[:2], right_run.Count("top"))
+    clients[1].gather(stray)
+    assert bad.exception()
+    ran = sum(len(right_run.executions(client)) for client in clients) - sum(ran)
+    assert ran > 41 + 9
+    wanted = [4, 8, before[2] + ran, before[3] + ran - 1, before[4] + 1]
+    limit = time.monotonic() + 20
+    while (found := top_counts(procs)) != wanted and time.monotonic() < limit:
+        time.sleep(0.5)
+    assert found == wanted
+    for client in clients:
+        client.close()
