@@ -6,6 +6,7 @@
 #include "fd.h"
 #include "loop.h"
 #include "task.h"
+#include "timer.h"
 
 #define MANAGED (1ull << 63) /* an asyncio transport: only its write() binds */
 #define COMM (1ull << 62)    /* Dask's own */
@@ -18,6 +19,7 @@ static uint64_t owners[FD_TABLE];
 void net_forget(int fd)
 {
 	exchange_forget(fd);
+	timer_forget(fd);
 	if (LOAD(&owners[fd]))
 		STORE(&owners[fd], 0);
 }
@@ -93,6 +95,7 @@ void net_received(int fd, uint64_t bytes)
 	else if (word & SHARED)
 		ADD(&crema_shm->totals.shared_network_read_bytes, bytes);
 	exchange_received(fd, bytes);
+	timer_answered(fd, bytes);
 	count(fd, CREMA_C_network_read_bytes, CREMA_C_comm_read_bytes, bytes);
 }
 
@@ -100,6 +103,7 @@ void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start)
 {
 	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
 
+	timer_asked(fd);
 	if (word & SHARED)
 		ADD(&crema_shm->totals.shared_network_write_bytes, bytes);
 	else if (!(word & COMM))

@@ -54,6 +54,9 @@ void wait_begin(struct op *op, const void *object);
 void block_begin(struct op *op, int time_id);
 /* Of both, not where op->t is NULL: `result` is what the call returned. 1 if it blocked. */
 int wait_end(struct op *op, int result);
+/* Of a wait for descriptors: how many are ready, and the class of those it named (-1: not known).
+ */
+void poll_end(struct op *op, int result, int time_id);
 /* 1 if a wait of the calling thread is worth measuring: it works for a task, or is the loop that
  * waits for a task's answers. */
 int wait_matters(void);

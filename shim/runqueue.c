@@ -127,7 +127,7 @@ void runqueue_wait_begins(struct crema_thread *t, int time_id, uint64_t switches
 int runqueue_hold(struct crema_thread *t, int time_id, const struct op_end *e)
 {
 	if (look.delay_ns < 0 || e->gross_ns > HELD_ONE_NS || held.waits >= HELD_WAITS ||
-	    held.sum_ns + e->gross_ns > HELD_NS)
+	    held.sum_ns + e->gross_ns > HELD_NS || (held.waits && held.time_id != time_id))
 		return 0;
 	t->seg.time[time_id] += e->gross_ns;
 	held.waits++;

@@ -52,7 +52,8 @@ void runqueue_forget(void);
 /* A wait of class time_id (-1: of no class that can be held) begins: what is held of another class,
  * or from before a preemption, is settled. */
 void runqueue_wait_begins(struct crema_thread *t, int time_id, uint64_t switches);
-/* Charges a wait to time_id. Returns 1 if it is held; 0: too long, the caller takes its own look. */
+/* Charges a wait to time_id. Returns 1 if it is held; 0: too long, or others of another class are
+ * held: the caller takes its own look. */
 int runqueue_hold(struct crema_thread *t, int time_id, const struct op_end *e);
 /* The delay since the last look, for a wait that has just ended: returns its part; what exceeds the
  * wait is taken out of the held ones. */

@@ -8,6 +8,7 @@
 #include "loop.h"
 #include "runqueue.h"
 #include "task.h"
+#include "timer.h"
 
 static const char *runtime_start;
 static size_t runtime_bytes;
@@ -117,8 +118,9 @@ static uint64_t pool_or_loop_waited(struct op *op, const struct op_end *e)
 	uint64_t waited = e->gross_ns ? e->gross_ns - runqueue_of_wait(op->t, e) : 0;
 
 	if (op->pool_of) {
-		overlap_leave(op->pool_of, OVERLAP_NETWORK, waited);
-		op->t->seg.time[CREMA_T_network_wait] += waited;
+		overlap_leave(op->pool_of, OVERLAP_NETWORK,
+			      op->time_id == CREMA_T_network_wait ? waited : 0);
+		op->t->seg.time[op->time_id] += waited;
 	} else {
 		loop_waited(waited);
 	}
@@ -153,6 +155,21 @@ int wait_end(struct op *op, int result)
 	else if (!of_nobody)
 		blocked_saw(op->t, op->time_id, waited, &nothing);
 	return e.gross_ns != 0;
+}
+
+void poll_end(struct op *op, int result, int time_id)
+{
+	uint64_t *sleep = &op->t->seg.time[CREMA_T_sleep], before = *sleep;
+
+	if (time_id >= 0)
+		op->time_id = time_id;
+	else if (!result && op->time_id == CREMA_T_network_wait && !timer_under_way(op->t))
+		op->time_id = CREMA_T_sleep;
+	if (!result && op->time_id == CREMA_T_lock_wait)
+		op->time_id = CREMA_T_sleep;
+	wait_end(op, 0);
+	if (time_id < 0 && *sleep > before)
+		timer_slept(op->t, *sleep - before);
 }
 
 int wait_matters(void)

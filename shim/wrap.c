@@ -20,6 +20,7 @@
 #include "op.h"
 #include "shim.h"
 #include "stream.h"
+#include "timer.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -184,23 +185,36 @@ static void duplicated(int fd, int copy)
 		return result;                                                                     \
 	}
 
-#define WRAP_BLOCK(ret, name, params, args, class, size)                                           \
+#define WRAP_BLOCKING(ret, name, params, args, class, end)                                         \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
-		int asleep = (size) == 0, saved;                                                   \
 		struct op op;                                                                      \
+		int saved;                                                                         \
 		ret result;                                                                        \
 		if (likely(!shim_armed()) || !wait_matters())                                      \
 			return real.name args;                                                     \
-		block_begin(&op, asleep ? CREMA_T_sleep : CREMA_T_##class);                        \
+		block_begin(&op, class);                                                           \
 		result = real.name args;                                                           \
 		if (op.t) {                                                                        \
 			saved = errno;                                                             \
-			wait_end(&op, 0);                                                          \
+			end;                                                                       \
 			errno = saved;                                                             \
 		}                                                                                  \
 		return result;                                                                     \
 	}
+
+#define WRAP_BLOCK(ret, name, params, args, class, size)                                           \
+	WRAP_BLOCKING(ret, name, params, args, CREMA_T_##class, wait_end(&op, 0))
+
+#define WRAP_CONNECT(ret, name, params, args, fd, size)                                            \
+	WRAP_BLOCKING(ret, name, params, args, CREMA_T_network_wait,                               \
+		      if (result && saved == EINPROGRESS) timer_asked(fd);                         \
+		      wait_end(&op, 0))
+
+/* What the program handed over is looked at once the kernel has read it, too. */
+#define WRAP_POLL(ret, name, params, args, any, class)                                             \
+	WRAP_BLOCKING(ret, name, params, args, (any) ? CREMA_T_network_wait : CREMA_T_sleep,       \
+		      poll_end(&op, result, result >= 0 ? (class) : -1))
 
 #define WRAP_WAIT(ret, name, params, args, object, size)                                           \
 	EXPORT ret name params                                                                     \

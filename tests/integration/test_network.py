@@ -73,6 +73,35 @@ def mixed(url, kind):
         return len(answer.read())
 
 
+def loop_sleeps():
+    import asyncio
+
+    asyncio.run(asyncio.sleep(0.6))
+
+
+def loop_downloads(urls, between, beat):
+    """In the task's own thread: one after the other over a kept connection, asleep in between, with a timer that
+    fires again and again."""
+    import asyncio
+
+    import aiohttp
+
+    async def all_of_them():
+        async with aiohttp.ClientSession() as session:
+            async def get(url):
+                async with session.get(url) as answer:
+                    return len(await answer.read())
+
+            for url in urls:
+                await asyncio.sleep(between)
+                task = asyncio.create_task(get(url))
+                while not task.done():
+                    await asyncio.wait([task], timeout=beat)
+                task.result()
+
+    asyncio.run(all_of_them())
+
+
 # --- the tests
 
 @pytest.fixture(scope="module")
@@ -188,6 +217,19 @@ def test_wait_of_a_throttled_download(net):
     known = row["wall_seconds"] - row["cpu_seconds"]
     assert known > 1
     assert row["network_wait_seconds"] >= 0.95 * known
+
+
+def test_a_loops_timer_is_sleep_and_its_slow_server_network(net):
+    server = net[0]
+    fast = [server.url(f"/kept/{name}") for name in SIZES]
+    slow = [server.url("/slow/beats/c.bin")]
+    sleeps, kept, beats = run(net, "timer", [(loop_sleeps,), (loop_downloads, fast, 0.4, 5), (loop_downloads, slow, 0, 0.02)])
+    assert sleeps["sleep_seconds"] == pytest.approx(0.6, abs=0.1) and sleeps["network_wait_seconds"] < 0.02
+    assert kept["sleep_seconds"] == pytest.approx(1.2, abs=0.2) and kept["network_wait_seconds"] < 0.3
+    assert server.of("/kept/")[0] == 3 and len({r[3] for r in server.rows() if r[0].startswith("/kept")}) == 1
+    known = beats["wall_seconds"] - beats["cpu_seconds"] - beats["runqueue_wait_seconds"]
+    assert known > 1
+    assert beats["network_wait_seconds"] >= 0.95 * known and beats["sleep_seconds"] < 0.05 * known
 
 
 @pytest.mark.parametrize("handler", [None, "HTTPSource"])
