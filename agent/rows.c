@@ -13,6 +13,7 @@ struct codec_name {
 #define DIRECTION_D "decompress"
 #define DIRECTION_C "compress"
 #define DIRECTION_I NULL /* it has no row */
+#define DIRECTION_U NULL
 
 static const struct codec_name codec_names[CREMA_CODECS] = {
 #define CODEC(id, module, path, codec, direction, input, into)                                     \

@@ -55,6 +55,10 @@ static struct watch watches[] = {
 	{"numcodecs.lz4", codecs_of, ARMED, 0, 0},
 	{"blosc.blosc_extension", codecs_of, ARMED, 0, 0},
 	{"zstandard.backend_c", codecs_of, ARMED, 0, 0},
+	{"pyarrow._parquet", codecs_of, ARMED, 0, 0},
+	{"pyarrow._dataset", codecs_of, ARMED, 0, 0},
+	{"pyarrow._feather", codecs_of, ARMED, 0, 0},
+	{"pyarrow._orc", codecs_of, ARMED, 0, 0},
 #define CODEC(id, mod, where, name, direction, at, in)
 #define UNSEEN(mod, text) {mod, codecs_unseen, ARMED, 0, 0},
 #include "codecs.def"

@@ -24,6 +24,10 @@ struct codec_sum {
 	int time_unknown; /* cpu_ns and wall_ns could not be measured, and are 0 */
 };
 
+/* Frames that zstd's trace has counted: in this thread, and in threads that worked for nobody. */
+extern __thread uint64_t zstd_frames_here;
+extern uint64_t zstd_frames_of_nobody;
+
 /* zstd in the library that holds `function`, which is hooked, is counted by its own functions; also
  * where threads of its own call it. While patching, GIL held. */
 void zstd_is_hooked(const void *function);

@@ -5,10 +5,12 @@
 #include "codec.h"
 #include "sys.h"
 #include "thread.h"
+#include "unseen.h"
 
 #define D 1
 #define C 0
 #define I CODEC_IMPORTS
+#define U CODEC_UNSEEN
 struct codec codecs[CREMA_CODECS] = {
 #define CODEC(id, mod, where, name, direction, at, in)                                             \
 	[CREMA_CODEC_##id] = {                                                                     \
@@ -16,6 +18,7 @@ struct codec codecs[CREMA_CODECS] = {
 #include "codecs.def"
 #undef CODEC
 };
+#undef U
 #undef I
 #undef C
 #undef D
@@ -80,6 +83,10 @@ void codec_begin(int id, struct codec_call *c, PyObject *self, PyObject *data)
 		codec_importing += (uint32_t)c->counts;
 		return;
 	}
+	if (k->decompress == CODEC_UNSEEN) {
+		unseen_begin(k, c, self);
+		return;
+	}
 	c->counts = shim_armed() && codec_depth++ == 0;
 	if (!c->counts)
 		return;
@@ -117,7 +124,9 @@ PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *resu
 		codec_importing -= c->counts && codec_importing; /* a child starts at 0 */
 		return result;
 	}
-	if (!shim_armed())
+	if (codecs[id].decompress == CODEC_UNSEEN)
+		unseen_end(&codecs[id], c);
+	if (!shim_armed() || codecs[id].decompress == CODEC_UNSEEN)
 		return result;
 	codec_depth--;
 	if (!c->counts || !result)

@@ -20,6 +20,9 @@
 #include "py.h"
 
 #define CODEC_IMPORTS 2
+#define CODEC_UNSEEN 3
+/* What says which codecs such a call uses. */
+enum { UNSEEN_ANY = -1, UNSEEN_PARQUET = 0, UNSEEN_WRITER = 1 };
 
 struct codec {
 	const char *module, *path;

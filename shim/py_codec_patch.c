@@ -32,6 +32,23 @@ static PyMethodDef **of_function(PyObject *f)
 	return at;
 }
 
+/* Cython's functions and methods are laid out as builtin functions. */
+static PyMethodDef **of_cython(PyObject *f, const char *name)
+{
+	PyObject *class = PyObject_Type(f), *class_name = py_attr_string(class, "__name__");
+	const char *text = class_name ? PyUnicode_AsUTF8AndSize(class_name, NULL) : NULL;
+	long long n = header_bytes();
+	PyMethodDef **at = NULL;
+
+	if (n > 0 && text && !strcmp(text, "cython_function_or_method"))
+		at = (PyMethodDef **)(void *)((char *)f + n);
+	if (at && (!*at || !(*at)->ml_name || strcmp((*at)->ml_name, name)))
+		at = NULL;
+	Py_DecRef(class_name);
+	Py_DecRef(class);
+	return at;
+}
+
 /* A method descriptor: header, its type, its name, its qualified name, then the PyMethodDef. The
  * type and the name are known, so the layout can be checked before the pointer is believed. */
 static PyMethodDef **of_method(PyObject *f, PyObject *class, const char *name)
@@ -113,8 +130,10 @@ static int patch_codec(int id, PyObject *module)
 	if (f && py_is(f, &PyCFunction_Type)) {
 		r = exchange(id, of_function(f));
 	} else if (f) {
-		codecs[id].is_method = 1;
-		r = exchange(id, of_method(f, holder, last));
+		PyMethodDef **at = of_cython(f, last);
+
+		codecs[id].is_method = !at;
+		r = exchange(id, at ? at : of_method(f, holder, last));
 	}
 	Py_DecRef(f);
 	Py_DecRef(holder);

@@ -10,6 +10,7 @@
 #include "exchange.h"
 #include "loop.h"
 #include "sys.h"
+#include "unseen.h"
 
 #define NAME_SLOT_BITS 16
 
@@ -154,6 +155,7 @@ void task_running(uint32_t owner)
 	if (!t)
 		return;
 	loop_task_begins(owner, task_name(owner));
+	unseen_task_begins(owner);
 	t->start_boot_ns = clock_ns(CLOCK_BOOTTIME);
 	t->start_mono_ns = clock_ns(CLOCK_MONOTONIC);
 	t->start_tsc = ticks();
@@ -182,6 +184,7 @@ void task_close(uint32_t owner, uint32_t status)
 	if (!t)
 		return;
 	exchange_task_ends(task_name(owner));
+	unseen_task_ends(owner);
 	t->rss_stop_bytes = task_rss_bytes();
 	if (t->rss_stop_bytes)
 		t->known |= CREMA_KNOWN_RSS_STOP;

@@ -44,6 +44,9 @@ static __thread struct {
 	uint64_t name, cpu_ns, start;
 } begun;
 
+__thread uint64_t zstd_frames_here;
+uint64_t zstd_frames_of_nobody;
+
 /* Libraries with hooked functions. */
 #define HOOKED 32
 static struct {
@@ -101,6 +104,9 @@ static void frame_end(int id, int decompress, uint64_t name, const struct zstd_t
 	} else {
 		sum.time_unknown = 1;
 	}
+	zstd_frames_here++;
+	if (segment_owner() == OWNER_NONE)
+		ADD(&zstd_frames_of_nobody, 1);
 	codec_count(id, decompress, &sum);
 }
 

@@ -101,4 +101,4 @@ def test_unseen_codecs_are_named(found, cell):
     notes = " ".join(found[1]["completeness"]["notes"])
     assert "codecs present but unseen: streams of zstandard" in notes
     assert notes.count("of libarrow (pyarrow)") == notes.count("of HDF5 (h5py") == 1
-    not_tried("decompress_calls", "compression.zstd (Python 3.14)", "this Python does not have it; the report names it")
+    not_tried("decompress_calls", "compression.zstd (Python 3.14)", "this Python does not have it; libzstd's trace counts it")
