@@ -60,6 +60,14 @@ const char *class_words(unsigned int id);
 /* Is `part` at least `percent` of `whole` and at least `amount`? */
 bool reaches(double part, double whole, double percent, double amount);
 
+/* Workers whose threads without a task read Python modules, over their lives. */
+struct fresh {
+	size_t workers;
+	double cpu, tasks_cpu, import_bytes; /* outside of tasks, of tasks; seconds */
+};
+/* false: not known. */
+bool fresh_workers(const struct report *r, struct fresh *f);
+
 #define FINDING(id, severity, first, second, looks_at, when, advice)                               \
 	enum verdict finding_##id(const struct report *r, struct remark *d);
 #include "findings.def"

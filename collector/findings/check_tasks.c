@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_tasks.c - tasks that took longer than others of their kind, and tasks beside the chunks. */
+#include <string.h>
+
 #include "collector/findings/check.h"
 #include "collector/findings/kinds.h"
 
@@ -168,6 +170,56 @@ enum verdict finding_imports(const struct report *r, struct remark *d)
 		   remark_percent(d, excess / wall * 100));
 	remark_see(d, "percent", value_real(excess / wall * 100), "%");
 	return remark_found(d, excess / wall);
+}
+
+bool fresh_workers(const struct report *r, struct fresh *f)
+{
+	bool imports_known, cpu_known, tasks_known, known = true;
+	double imports, cpu, tasks;
+	struct balance b;
+	size_t i;
+
+	memset(f, 0, sizeof(*f));
+	for (i = 0; i < r->run->workers.n; i++) {
+		const struct worker *w = r->run->workers.v[i];
+
+		imports = value_number(count_of(&w->totals.unattributed, CREMA_C_import_read_bytes),
+				       &imports_known);
+		if (imports_known && imports < IMPORT_BYTES)
+			continue;
+		worker_balance(w, &b);
+		cpu = value_number(b.unattributed.cpu_seconds, &cpu_known);
+		tasks = value_number(b.tasks.cpu_seconds, &tasks_known);
+		known &= imports_known && cpu_known && tasks_known;
+		f->workers++;
+		f->import_bytes += imports;
+		f->cpu += cpu;
+		f->tasks_cpu += tasks;
+	}
+	return known;
+}
+
+enum verdict finding_fresh_workers(const struct report *r, struct remark *d)
+{
+	struct fresh f;
+
+	if (!fresh_workers(r, &f))
+		return remark_unknown(d, "unattributed: cpu_seconds");
+	if (!f.workers || !reaches(f.cpu, f.tasks_cpu, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	remark_see(d, "workers", value_uint(f.workers), "workers");
+	remark_see(d, "unattributed_cpu_seconds", value_real(f.cpu), "s");
+	remark_see(d, "tasks_cpu_seconds", value_real(f.tasks_cpu), "s");
+	remark_see(d, "unattributed_import_read_bytes", value_real(f.import_bytes), "bytes");
+	remark_say(d,
+		   "%zu fresh worker%s imported %s of Python modules outside of tasks; threads "
+		   "without a "
+		   "task used %s of CPU there, tasks %s",
+		   f.workers, f.workers == 1 ? "" : "s",
+		   remark_human(d, value_real(f.import_bytes), AS_BYTES),
+		   remark_human(d, value_real(f.cpu), AS_SECONDS),
+		   remark_human(d, value_real(f.tasks_cpu), AS_SECONDS));
+	return remark_found(d, f.cpu / (f.cpu + f.tasks_cpu));
 }
 
 enum verdict finding_dask_overhead(const struct report *r, struct remark *d)

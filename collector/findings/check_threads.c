@@ -38,6 +38,7 @@ enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 {
 	double all, busy, idle;
 	enum verdict verdict = occupancy(r, d, &all, &busy);
+	struct fresh fresh;
 
 	if (verdict != CHECK_QUIET)
 		return verdict;
@@ -53,6 +54,11 @@ enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 		   remark_percent(d, idle / all * 100), remark_human(d, value_real(idle), AS_IS),
 		   remark_human(d, value_real(all), AS_IS));
 	remark_see(d, "thread_seconds", value_real(all), "s");
+	if (fresh_workers(r, &fresh) && fresh.workers && fresh.cpu >= 1)
+		remark_say_more(d,
+				"; fresh workers imported Python modules meanwhile: %s of CPU "
+				"outside of tasks",
+				remark_human(d, value_real(fresh.cpu), AS_SECONDS));
 	return remark_found(d, idle / all);
 }
 

@@ -194,6 +194,32 @@ def import_much(directory, first):
     importlib.import_module("much_to_import")
 
 
+def ignore(_):
+    return 0
+
+
+def unpack(directory):
+    """In the scheduler, too, which packs it again."""
+    sys.path.insert(0, directory)
+    importlib.import_module("needed_to_unpack")
+    return NeedsModule(directory)
+
+
+class NeedsModule:
+    """Unpacking it imports a module of 2 MB that computes for 2.5 s, where the worker unpacks: outside of tasks."""
+
+    def __init__(self, directory):
+        self.directory = directory
+
+    def make(self):
+        with open(os.path.join(self.directory, "needed_to_unpack.py"), "w") as f:
+            f.write(f"import time\nTEXT = {'x' * 2_000_000!r}\nend = time.process_time() + 2.5\nwhile time.process_time() < end:\n    pass\n")
+        return self
+
+    def __reduce__(self):
+        return unpack, (self.directory,)
+
+
 class Awkward:
     """An object that is slow to pack."""
 

@@ -72,6 +72,7 @@ RUNS = {
     "serialization": ("awkward", "uneven"),
     "python_heavy": ("clumsy", "small_chunks"),
     "imports": ("imports", "uneven"),
+    "fresh_workers": ("fresh", "worn"),
     "process_start": ("processes", "forked"),
     "incomplete": ("torn", "uneven"),
     "silent_workers": ("silent", "uneven"),
@@ -292,9 +293,30 @@ def long_runs(tmp_path_factory, homes, disk, data, server):
     return made.reports
 
 
+@pytest.fixture(scope="module")
+def fresh_runs(tmp_path_factory, homes):
+    """The first tasks of a worker, and what it is like once these have computed for long."""
+    directory = tmp_path_factory.mktemp("findings-fresh")
+    with cluster.Cluster(directory / "fresh", homes) as procs:
+        procs.start_collector()
+        procs.start_scheduler()
+        procs.start_worker()
+        with Client(procs.address) as client:
+            client.wait_for_workers(1, timeout=120)
+            made = Made(procs, client)
+            made.run("fresh", work.ignore, work.NeedsModule(str(directory)).make())
+            made.read()
+            made.run("worn", work.spin, 4.0, count=4)
+            reports = {"fresh": made.reports["fresh"]}
+            made.read()
+    return {**made.reports, **reports}
+
+
 @pytest.fixture
 def report_of(request):
     def get(name):
+        if name in ("fresh", "worn"):
+            return request.getfixturevalue("fresh_runs")[name]
         return request.getfixturevalue("long_runs")[name] if name in LONG else request.getfixturevalue("pair").reports[name]
 
     return get

@@ -73,6 +73,48 @@ static bool case_imports(struct fixture *fx, int side)
 	return true;
 }
 
+/* Of a worker's life: CPU of tasks and of all threads, and what these read of modules without a
+ * task. */
+static void fresh_totals(struct fixture *fx, uint64_t tasks_ms, uint64_t seen_ms, uint64_t imports)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_TOTALS);
+	pack_map(&pk, 4);
+	pack_kv_u64(&pk, "boot_ns", AT(5000));
+	pack_text(&pk, "tasks");
+	pack_map(&pk, 2);
+	pack_kv_u64(&pk, "cpu_ns", tasks_ms * 1000000);
+	pack_kv_u64(&pk, "pool_cpu_ns", 0);
+	pack_text(&pk, "unattributed");
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, "import_read_bytes", imports);
+	pack_text(&pk, "seen");
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, "cpu_ns", seen_ms * 1000000);
+	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
+	buf_release(&b);
+}
+
+static bool case_fresh_workers(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	if (side == BELOW)
+		fresh_totals(fx, 4001, 6001, 1000000);
+	else if (side == BELOW_SECOND)
+		fresh_totals(fx, 1000, 2999, 1000000);
+	else if (side == AT)
+		fresh_totals(fx, 4000, 6000, 1000000);
+	return true;
+}
+
 static bool case_dask_overhead(struct fixture *fx, int side)
 {
 	struct task_record r = chunk(1, "a", 0,
