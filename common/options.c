@@ -87,7 +87,9 @@ const char *options_get(const struct options *o, enum option_id id)
 
 bool options_on(const struct options *o, enum option_id id)
 {
-	return o->value[id] && strcmp(o->value[id], "off") != 0;
+	const char *value = options_get(o, id);
+
+	return *value && strcmp(value, "off") != 0;
 }
 
 void options_help(FILE *out, unsigned scope, const char *usage)

@@ -111,7 +111,7 @@ def collector(folder, *options):
         ports = one.getsockname()[1], two.getsockname()[1]
     process = subprocess.Popen(
         [ROOT / "build/crema", "collect", "--insecure", "--listen", f"127.0.0.1:{ports[0]}", "--http", f"127.0.0.1:{ports[1]}", "--dir", folder, *options],
-        env={**os.environ, "CREMA_TLS": "off", "CREMA_LOOP": "epoll"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        env={**os.environ, "CREMA_TLS": "off", "CREMA_IO_URING": "off"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     while b"status page" not in process.stdout.readline():
         assert process.poll() is None
     return process, *ports
@@ -455,7 +455,7 @@ def test_server_and_journal(site):
     assert {name: journal.pop(name) for name in sizes} == sizes
     syncs, slowest = journal.pop("syncs"), journal.pop("slowest_sync_seconds")
     assert 0 < syncs <= 4 and 0 < slowest < site.answered - site.began
-    assert journal == {"state": "ok", "error": None, "sync_error": None, "dir": str(site.folder.parent), "keep_seconds": 9000 * 86400, "max_bytes": 20_000_000, "over": None}
+    assert journal == {"state": "ok", "error": None, "sync_error": None, "dir": str(site.folder.parent), "keep_seconds": 9000 * 86400, "max_bytes": 20_000_000, "over": None, "writes_by": "pwrite"}
     expected = {"written_bytes_total": sizes["bytes"], "segments_total": 1, "write_failures_total": 0, "queued_bytes": 0, "stuck": 0, "sync_failed": 0,
                 "unsynced_bytes_total": 0, "size_bytes": sum(p.stat().st_size for p in site.folder.glob("*.crema"))}
     assert {name: samples[f"crema_journal_{name}"] for name in expected} == expected

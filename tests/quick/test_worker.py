@@ -74,7 +74,7 @@ EXPECTED = {
     "only-bytesread": {**ITEM, "flags": CHUNK | METRICS, "coffea_bytesread": 11, "span": "the-span.12c"},
     "only-processtime": {**ITEM, "flags": CHUNK | METRICS, "coffea_processtime": 0.5, "span": "the-span.12c"},
     "only-entries": {**ITEM, "flags": CHUNK | METRICS, "events": 13, "span": "the-span.12c"},
-    "chunk-2": {**ITEM, "flags": CHUNK, "span": "the-span.12c", "consumes": 0},
+    "chunk-2": {**ITEM, "flags": CHUNK, "span": f"the-span.12c{part('chunk')}", "consumes": 0},
     "meta-7": {"flags": PREPROCESSING, "dataset": "set-2", "filename": "/data/2.root", "treename": "Runs", "span": f"the-span.12p{part('meta')}"},
     "merge": {"flags": MERGE, "consumes": fnv("chunk-1"), "span": f"the-span.12m{part(CHUNK_1)}", "function": "_reduce"},
     "spread": {"flags": SCATTER, "span": f"the-span.12s{part('spread')}"},

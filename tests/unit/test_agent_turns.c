@@ -37,6 +37,7 @@ static struct crema_shm *make_shm(const char *path, int pid)
 	close(fd);
 	m->magic = CREMA_SHM_MAGIC;
 	m->abi = CREMA_SHM_ABI;
+	m->tables = crema_shm_tables();
 	m->total_bytes = sizeof(*m);
 	m->header_bytes = offsetof(struct crema_shm, task);
 	m->task_bytes = sizeof(m->task[0]);

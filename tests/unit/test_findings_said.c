@@ -36,6 +36,11 @@ static const struct said {
 	{"unclassified", 0.25, "unclassified_seconds",
 	 "25 % of the time of tasks (1.000 s) is in no class",
 	 "unclassified_seconds=1 s; task_wall_seconds=4 s; percent=25 %"},
+	{"fresh_workers", 1.0 / 3, "unattributed: cpu_seconds",
+	 "1 fresh worker imported 1.000 MB of Python modules outside of tasks; threads without a "
+	 "task used 2.000 s of CPU there, tasks 4.000 s",
+	 "workers=1 workers; unattributed_cpu_seconds=2 s; tasks_cpu_seconds=4 s; "
+	 "unattributed_import_read_bytes=1000000 bytes"},
 	{"blocked_site", 0.1, "blocking",
 	 "10 % of the time of tasks (1.000 s) was spent waiting for the network at one call site, "
 	 "in 1 long wait, '0x1000', for '<b>\"server\"</b>:80'",
