@@ -70,6 +70,7 @@ struct facts {
 	bool lazy;    /* dask-awkward: a chunk is only the task that reads */
 	struct window preprocessing_window, work_window;
 	struct groups *datasets, *workers; /* counted chunks, counted attempts (groups.h) */
+	struct groups *datasets_all; /* all attempts at chunks, where those are shown; or NULL */
 	size_t chunks_failed; /* attempts that erred, were killed or lost */
 	struct spread chunk_time, chunk_wall, time_per_event, memory_per_event;
 	struct spread chunk_events, chunk_memory; /* memory: bytes it grew by */
@@ -128,6 +129,8 @@ struct value tally_cpu(const struct tally *t);
  */
 const struct tally *facts_shown(const struct facts *f);
 bool facts_shows_all(const struct facts *f);
+bool facts_shows(const struct facts *f, const struct attempt *a);
+const struct groups *facts_datasets_shown(const struct facts *f);
 /* A kind of task, of a counted attempt as of any other. */
 enum task_class { TASK_WORK, TASK_PREPROCESSING, TASK_MERGE, TASK_OTHER };
 enum task_class attempt_class(const struct facts *f, const struct attempt *a);

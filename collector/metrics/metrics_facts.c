@@ -337,6 +337,37 @@ const struct tally *facts_shown(const struct facts *f)
 	return facts_shows_all(f) ? &f->all : &f->tasks;
 }
 
+bool facts_shows(const struct facts *f, const struct attempt *a)
+{
+	return a->counted || facts_shows_all(f);
+}
+
+const struct groups *facts_datasets_shown(const struct facts *f)
+{
+	return f->datasets_all ? f->datasets_all : f->datasets;
+}
+
+/* 0 or -ENOMEM. That all are to be shown is known when all were added up. */
+static int group_all(struct facts *f)
+{
+	const struct attempt *a;
+	struct classes c;
+	size_t i;
+	int rc = 0;
+
+	f->datasets_all = calloc(1, sizeof(*f->datasets_all));
+	if (!f->datasets_all)
+		return -ENOMEM;
+	for (i = 0; i < f->run->attempts.n && !rc; i++) {
+		a = f->run->attempts.v[i];
+		if (!attempt_is_chunk(a))
+			continue;
+		attempt_classes(a, &c);
+		rc = groups_take(f->datasets_all, a->dataset, a, &c);
+	}
+	return rc;
+}
+
 /* 0 or -ENOMEM. */
 static int add_attempt(struct facts *f, const struct attempt *a)
 {
@@ -373,6 +404,8 @@ int facts_build(struct facts *f, const struct run *run)
 	f->wall_time_source = "workers";
 	for (i = 0; i < run->attempts.n && !rc; i++)
 		rc = add_attempt(f, run->attempts.v[i]);
+	if (!rc && facts_shows_all(f))
+		rc = group_all(f);
 	if (rc)
 		return rc;
 	set_dataset_cpu(f);
@@ -391,6 +424,7 @@ void facts_release(struct facts *f)
 {
 	free(f->processors.v);
 	groups_free(f->datasets);
+	groups_free(f->datasets_all);
 	groups_free(f->workers);
 	tracking_free(f->tracking);
 	memset(f, 0, sizeof(*f));

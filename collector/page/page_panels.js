@@ -213,7 +213,7 @@ function drawStream(box, d) {
 function drawScatter(box, d) {
   const s = d.scatter;
   const points = s.points.filter((p) => known(p[0]) && known(p[1])).map((p) => [p[0], p[1] / 1e6, p[2]]);
-  if (!points.length) return box.append(h("p", { class: "what" }, "No counted chunk whose events and time are known."));
+  if (!points.length) return box.append(h("p", { class: "what" }, "No chunk whose events and time are known."));
   const group = (i) => `s${Math.min(i, 6)}`;
   const names = s.datasets.slice(0, 6).map((name, i) => ({ name: as.text(name), colour: group(i) }));
   if (s.datasets.length > 6) names.push({ name: `${s.datasets.length - 6} more`, colour: "s6" });
@@ -262,10 +262,11 @@ function classSegments(row) {
 function drawDatasets(box, d) {
   const s = d.datasets;
   if (!s.rows.length) return box.append(h("p", { class: "what" }, "No counted chunk."));
-  barChart(box, { id: "chart-datasets", label: "Time of counted chunks by dataset and class", rows: s.rows.slice(0, 12), name: (r) => as.text(r.dataset), segments: classSegments,
+  const which = d.time.all_attempts ? "all attempts at chunks" : "counted chunks";
+  barChart(box, { id: "chart-datasets", label: `Time of ${which} by dataset and class`, rows: s.rows.slice(0, 12), name: (r) => as.text(r.dataset), segments: classSegments,
     total: (r) => as.seconds(r.wall_seconds) });
   box.append(shownOf(Math.min(12, s.rows.length), s.total, "datasets, those with the most time") || "");
-  box.append(folded("table-datasets", `${s.rows.length} of ${groups(s.total)} datasets, counted chunks`, (caption) => table(caption, [["dataset", (r) => as.text(r.dataset), "name"],
+  box.append(folded("table-datasets", `${s.rows.length} of ${groups(s.total)} datasets, ${which}`, (caption) => table(caption, [["dataset", (r) => as.text(r.dataset), "name"],
     ["chunks", (r) => as.count(r.chunks), "number"], ["events", (r) => as.count(r.events), "number"], ["wall", (r) => as.seconds(r.wall_seconds), "number"], ["CPU", (r) => as.seconds(r.cpu_seconds), "number"],
     ["CPU per event", (r) => as.seconds(r.cpu_seconds_per_event), "number"], ["requested", (r) => as.bytes(r.requested_bytes), "number"], ["read", (r) => as.bytes(r.read_bytes), "number"],
     ["storage", (r) => as.bytes(r.storage_read_bytes), "number"], ["amplification", (r) => as.times(r.read_amplification), "number"]], s.rows)));
@@ -330,7 +331,7 @@ const PANELS = [
   { id: "scatter", nav: "Chunks", title: "Chunk time against events", half: true, draw: drawScatter },
   { id: "codecs", title: "Codecs", half: true, what: "CPU inside decompress calls, all attempts.", draw: drawCodecs },
   { id: "files", nav: "Files", title: "Files by read amplification", half: true, what: "Bytes that read calls returned / bytes of the baskets that were used; unknown where files were mapped.", draw: drawFiles },
-  { id: "datasets", title: "Datasets", half: true, what: "Wall time of counted chunks by class.", draw: drawDatasets },
+  { id: "datasets", title: "Datasets", half: true, what: "Wall time of chunks by class.", draw: drawDatasets },
   { id: "balance", nav: "Balance", title: "Balance of workers", what: "Wall time of all attempts by class.", draw: drawBalance },
   { id: "waits", nav: "Waits", title: "Long waits", draw: drawWaits },
   { id: "servers", title: "Servers", draw: drawServers, has: (d) => d.servers.rows.length > 0 },

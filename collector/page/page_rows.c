@@ -114,7 +114,7 @@ static void put_dataset(const struct group *g, struct json *j)
 
 static void put_datasets(const struct report *r, struct json *j)
 {
-	const struct groups *g = r->facts->datasets;
+	const struct groups *g = facts_datasets_shown(r->facts);
 	const struct group **v = groups_sorted(g, groups_by_wall);
 	size_t i;
 

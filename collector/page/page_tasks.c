@@ -89,7 +89,7 @@ static void put_scatter(const struct report *r, struct json *j)
 	}
 	for (i = 0; i < run->attempts.n; i++) {
 		a = run->attempts.v[i];
-		if (a->counted && attempt_is_chunk(a))
+		if (facts_shows(r->facts, a) && attempt_is_chunk(a))
 			v[n++] = a;
 	}
 	total = n;

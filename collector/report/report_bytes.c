@@ -13,8 +13,9 @@
 
 #define TOP 8
 
-/* Counted chunks by their set of columns, in the order of their first chunk. */
-static int collect_columns(const struct run *run, struct groups *columns)
+/* Counted chunks, or all attempts at them, by their set of columns, in the order of the first one.
+ */
+static int collect_columns(const struct run *run, bool all, struct groups *columns)
 {
 	const struct attempt *a;
 	struct classes c;
@@ -23,7 +24,7 @@ static int collect_columns(const struct run *run, struct groups *columns)
 
 	for (i = 0; i < run->attempts.n && !rc; i++) {
 		a = run->attempts.v[i];
-		if (!a->counted || !attempt_is_chunk(a))
+		if (!(a->counted || all) || !attempt_is_chunk(a))
 			continue;
 		attempt_classes(a, &c);
 		rc = groups_take(columns, a->columns, a, &c);
@@ -105,7 +106,7 @@ void report_bytes_json(const struct report *r, struct json *j)
 	struct groups columns = {0};
 	size_t i;
 
-	if (collect_columns(r->run, &columns))
+	if (collect_columns(r->run, false, &columns))
 		j->sink->error = -ENOMEM;
 	emit_object(j, "bytes");
 	emit_array(j, "datasets");
@@ -230,13 +231,16 @@ static void put_reason(const struct report *r, struct sink *s)
 
 void report_tables_bytes(const struct report *r, struct sink *s, bool colour)
 {
-	const struct groups *datasets = r->facts->datasets;
+	const struct groups *datasets = facts_datasets_shown(r->facts);
+	bool all = facts_shows_all(r->facts);
 	struct groups columns = {0};
 
-	if (collect_columns(r->run, &columns))
+	if (collect_columns(r->run, all, &columns))
 		s->error = -ENOMEM;
 	if (datasets->n) {
-		table_section(s, colour, "Requested, read and used bytes of counted chunks");
+		table_section(s, colour,
+			      all ? "Requested, read and used bytes of all attempts at chunks"
+				  : "Requested, read and used bytes of counted chunks");
 		put_groups(datasets, false, s, colour);
 		put_groups(&columns, true, s, colour);
 		put_files(r, s, colour);

@@ -163,7 +163,7 @@ void report_tables_head(const struct report *r, struct sink *s, bool colour)
 	if (facts_shows_all(f))
 		text_paragraph(s, "  ",
 			       "only %s of the time of tasks is of attempts that count: "
-			       "timing, prefixes and findings are of all attempts",
+			       "timing, tables of tasks and findings are of all attempts",
 			       human(value_real(f->tasks.wall / f->all.wall * 100), AS_PERCENT, a));
 	put_others(&r->run->others, s);
 	put_stack(r->run, s);

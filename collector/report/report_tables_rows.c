@@ -88,7 +88,6 @@ static void put_groups(const struct groups *groups, const char *title, const cha
 
 static void put_attempt_groups(const struct report *r, struct sink *s, bool colour)
 {
-	bool all = facts_shows_all(r->facts);
 	struct groups prefixes = {0};
 	const struct attempt *a;
 	struct classes c;
@@ -96,13 +95,13 @@ static void put_attempt_groups(const struct report *r, struct sink *s, bool colo
 
 	for (i = 0; i < r->run->attempts.n; i++) {
 		a = r->run->attempts.v[i];
-		if (!a->counted && !all)
+		if (!facts_shows(r->facts, a))
 			continue;
 		attempt_classes(a, &c);
 		if (groups_take(&prefixes, a->prefix, a, &c))
 			s->error = -ENOMEM;
 	}
-	put_groups(r->facts->datasets, "Datasets", "<dataset", true, s, colour);
+	put_groups(facts_datasets_shown(r->facts), "Datasets", "<dataset", true, s, colour);
 	put_groups(&prefixes, "Task prefixes", "<prefix", false, s, colour);
 	groups_release(&prefixes);
 }

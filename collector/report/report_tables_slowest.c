@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report_tables_slowest.c - the counted attempts that took longest, and what they spent it on. */
+/* report_tables_slowest.c - the attempts that took longest, of those that are shown
+ * (facts_shows()), and what they spent it on. */
 #include <stdio.h>
 #include <string.h>
 
@@ -87,7 +88,7 @@ void report_tables_slowest(const struct report *r, struct sink *s, bool colour)
 	size_t i;
 
 	for (i = 0; i < r->run->attempts.n; i++) {
-		if (r->run->attempts.v[i]->counted)
+		if (facts_shows(r->facts, r->run->attempts.v[i]))
 			take(&slowest, r->run->attempts.v[i]);
 	}
 	if (!slowest.n)

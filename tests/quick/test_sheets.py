@@ -160,13 +160,20 @@ def test_most_was_lost(tmp_path):
         journal.worker(WORKERS[0], stack=json.dumps({"nthreads": 2}))
         journal.message([10, at(50), json.dumps({"nthreads": 2, "spilled_bytes": 5})], WORKERS[0])
         journal.task(1, "a", 0, 100, WORKERS[0], prefix="one", **classes())
-        journal.task(2, "b", 1000, 1900, WORKERS[0], prefix="two", status="erred", **classes(cpu_ns=5 * 10**8))
+        journal.task(2, "b", 1000, 1900, WORKERS[0], prefix="two", status="erred", flags=2, dataset="lost", filename="/f", treename="t",
+                     entrystart=0, entrystop=10, events=10, columns="pt", coffea_bytesread=7, basket_bytes=5, **classes(cpu_ns=5 * 10**8))
 
     made = odd(tmp_path, fill)
     found = tables_of(made)
-    assert "only 10.0 % of the time of tasks is of attempts that count: timing, prefixes and findings are of all attempts" in re.sub(r"\s+", " ", made.printed)
+    assert "only 10.0 % of the time of tasks is of attempts that count: timing, tables of tasks and findings are of all attempts" in re.sub(r"\s+", " ", made.printed)
     assert row("CPU, own thread", (0.51, "s"), (51, "%"), "#" * 10) in found["Timing: where the time of all attempts went"]
     assert [line[:3] for line in found["Task prefixes"][1:]] == [["two", "1", "900.0 ms"], ["one", "1", "100.0 ms"]]
+    assert [line[:3] for line in found["Datasets"][1:]] == [["lost", "1", "900.0 ms"]]
+    assert [line[0] for line in found["Slowest tasks"][1:]] == ["f 0-10", "a"]
+    assert "Requested, read and used bytes of all attempts at chunks" in found
+    assert made.json["bytes"]["datasets"] == [] and made.json["metrics"]["num_chunks"] == 0
+    page = made.page["datasets"]
+    assert (page["total"], page["rows"][0]["dataset"], made.page["scatter"]["total"]) == (1, "lost", 1)
     assert made.json["metrics"]["spilled_bytes"] == 5
     assert made.page["time"]["all_attempts"] is True and made.page["time"]["wall_seconds"] == near(1)
 
