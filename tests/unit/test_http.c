@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <dlfcn.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -49,6 +50,21 @@ static struct auth_token token = {.text = "a token of more than sixteen bytes"};
 static pid_t loops;	  /* the process of the loop */
 static int waits_forever; /* that it began */
 static size_t deflated_at_once;
+
+static int64_t ahead_ms; /* of the clocks that everything here looks at */
+
+/* Before libc's. */
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	static int (*real)(clockid_t, struct timespec *);
+	int rc;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+	rc = real(id, ts);
+	ts->tv_sec += ahead_ms / 1000;
+	return rc;
+}
 
 /* Before libc's: what the loop's thread waits for. */
 pid_t waitpid(pid_t pid, int *status, int options)
@@ -346,6 +362,45 @@ static void a_broken_report_is_a_reset(void **state)
 						   : "\r\n\r\nthe report failed\n"));
 		page_stop(&page);
 	}
+}
+
+/* That much later; whether the connection is open still. */
+static bool is_open_after(struct page *page, int fd, int64_t ms)
+{
+	struct pollfd end = {.fd = fd, .events = POLLRDHUP};
+	int i;
+
+	ahead_ms += ms;
+	for (i = 0; i < 20; i++)
+		assert_int_equal(loop_turn(page->loop, 1), 0);
+	return poll(&end, 1, 0) == 0;
+}
+
+/* The deadlines of a head and of the next request: a second before each and after it. */
+static void who_is_slow_is_closed(void **state)
+{
+	char request[256], piece[16384];
+	struct page page;
+	int fd;
+
+	(void)state;
+	page_start(&page, NULL, 0);
+	snprintf(request, sizeof(request),
+		 "GET /status.json HTTP/1.1\r\nHost: localhost:%u\r\n\r\n", page.address.port);
+	fd = page_send(&page, "GET /status.json HTTP/1.1\r\nHost: ");
+	assert_true(is_open_after(&page, fd, HTTP_HEAD_MS - 1000));
+	assert_false(is_open_after(&page, fd, 2000));
+	close(fd);
+
+	fd = page_send(&page, request);
+	assert_true(is_open_after(&page, fd, 0));
+	assert_true(recv(fd, piece, sizeof(piece), MSG_DONTWAIT) > 0);
+	assert_true(is_open_after(&page, fd, 1000)); /* a look sees that all was taken */
+	assert_true(is_open_after(&page, fd, HTTP_IDLE_MS - 1000));
+	assert_false(is_open_after(&page, fd, 2000));
+	close(fd);
+	page_stop(&page);
+	ahead_ms = 0;
 }
 
 /* The child of a killed report may never end: nobody waits for it. */
@@ -771,6 +826,7 @@ int main(void)
 		cmocka_unit_test(wrong_requests_are_refused),
 		cmocka_unit_test(reports_are_streamed),
 		cmocka_unit_test(a_broken_report_is_a_reset),
+		cmocka_unit_test(who_is_slow_is_closed),
 		cmocka_unit_test(no_child_is_waited_for),
 		cmocka_unit_test(the_loop_compresses_no_report),
 		cmocka_unit_test(who_says_nothing_makes_room),
