@@ -24,10 +24,10 @@
 #include "common/net.h"
 #include "common/proof.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ADDRESS_SANITIZER 1
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
 #else
-#define ADDRESS_SANITIZER 0
+#define SANITIZED 0
 #endif
 
 struct page {
@@ -528,7 +528,7 @@ static void held_answers_are_bounded(void **state)
 		fd[i] = page_send(&page, status);
 		assert_int_equal(loop_turn(page.loop, 5), 0);
 	}
-	if (!ADDRESS_SANITIZER) /* it keeps what is freed */
+	if (!SANITIZED) /* it keeps what is freed */
 		assert_true((resident_pages() - before) * page_bytes < HTTP_HELD_MAX);
 	assert_int_equal(ask(&page, "GET", "/", ""), 200);
 	for (i = 0; i < HTTP_CONNECTIONS / 2; i++)
