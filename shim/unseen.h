@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * unseen.h - calls into libraries whose codecs cannot be seen (libarrow's snappy, lz4, gzip,
- * brotli): what such a call (de)compresses for its task is unknown, not 0.
+ * brotli; streams of zstandard, whose library is its own): what such a call (de)compresses for its
+ * task is unknown, not 0.
  *
  * It is known where all codecs of the call are zstd, which zstd.c counts, or none: the metadata of
  * a Parquet reader tell, and a writer's frames. Frames that libarrow's own threads do are nobody's:

@@ -142,13 +142,13 @@ def zstandard():
 
 
 def zstandard_stream():
-    """Not counted; named by the report."""
+    """A library of its own, whose frames nobody is told of: unknown."""
     import io
 
     m = module("zstandard")
     out = m.ZstdDecompressor().stream_reader(io.BytesIO(packed := m.ZstdCompressor().compress(text()))).read()
     assert len(out) == SIZE
-    return {"compress": (1, SIZE, len(packed)), "decompress": (0, 0, 0)}
+    return {"compress": (1, SIZE, len(packed)), "decompress": None}
 
 
 def arrow(codec):

@@ -62,9 +62,10 @@ def found(tmp_path_factory, homes):
 def test_case(found, cell, case):
     truth, (task,) = found[0][case], jobs.tasks_of(found[1], case)
     for direction, values in truth.items():
-        for unit, value in zip(("calls", "in_bytes", "out_bytes"), values):
-            cell(f"{direction}_{unit}", f"codec {case}", TRUTH, value, task[f"{direction}_{unit}"])
-    assert task["decompress_cpu_seconds"] <= task["cpu_seconds"] + task["pool_cpu_seconds"]
+        for unit, value in zip(("calls", "in_bytes", "out_bytes"), values or 3 * [None]):
+            cell(f"{direction}_{unit}", f"codec {case}", TRUTH, value, task[f"{direction}_{unit}"],
+                 unknown=None if values else "a library of its own packs and unpacks in streams")
+    assert (task["decompress_cpu_seconds"] or 0) <= task["cpu_seconds"] + task["pool_cpu_seconds"]
 
 
 def test_strings_of_imported_modules(found, cell):
@@ -99,6 +100,5 @@ def test_nothing_is_counted_beside_the_tasks(found):
 
 def test_unseen_codecs_are_named(found, cell):
     notes = " ".join(found[1]["completeness"]["notes"])
-    assert "codecs present but unseen: streams of zstandard" in notes
     assert notes.count("of libarrow (pyarrow)") == notes.count("of HDF5 (h5py") == 1
     not_tried("decompress_calls", "compression.zstd (Python 3.14)", "this Python does not have it; libzstd's trace counts it")
