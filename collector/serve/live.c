@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "collector/serve/live_parts.h"
+#include "common/auth.h"
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/log.h"
 
 #define SLOTS_MIN 64u
@@ -112,19 +114,9 @@ size_t live_prefixes(const struct live *live, const struct live_prefix **out)
 
 /* Workers */
 
-static size_t hash(const uint8_t *id)
-{
-	uint64_t a, b;
-
-	memcpy(&a, id, 8);
-	memcpy(&b, id + 8, 8);
-	return (size_t)((a ^ (b * UINT64_C(0x9e3779b97f4a7c15))) * UINT64_C(0xff51afd7ed558ccd) >>
-			16);
-}
-
 static struct live_slot *slot_of(struct live *live, const uint8_t *id)
 {
-	size_t at = hash(id) & (live->slots - 1);
+	size_t at = hash_worker(id, live->seed) & (live->slots - 1);
 
 	while (live->slot[at].used && memcmp(live->slot[at].id, id, CREMA_WORKER_ID_BYTES) != 0)
 		at = (at + 1) & (live->slots - 1);
@@ -133,7 +125,8 @@ static struct live_slot *slot_of(struct live *live, const uint8_t *id)
 
 static int grow(struct live *live)
 {
-	struct live grown = {.slots = live->slots ? 2 * live->slots : SLOTS_MIN};
+	struct live grown = {.slots = live->slots ? 2 * live->slots : SLOTS_MIN,
+			     .seed = {live->seed[0], live->seed[1]}};
 	size_t i;
 
 	grown.slot = calloc(grown.slots, sizeof(*grown.slot));
@@ -327,7 +320,7 @@ struct live *live_new(void)
 	if (!live)
 		return NULL;
 	live->prefix = calloc(LIVE_PREFIXES + 1, sizeof(*live->prefix));
-	if (!live->prefix || grow(live)) {
+	if (!live->prefix || auth_random(live->seed, sizeof(live->seed)) || grow(live)) {
 		live_free(live);
 		return NULL;
 	}

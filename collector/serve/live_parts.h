@@ -69,6 +69,7 @@ struct live_slot {
 struct live {
 	struct live_slot *slot;
 	size_t slots, used;
+	uint64_t seed[2]; /* of the slots: ids are the agents' choice */
 	struct live_worker *workers;
 	size_t worker_count, gone_count;
 	uint64_t lost_gone; /* lost ones that were folded */

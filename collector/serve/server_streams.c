@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/auth.h"
+#include "common/hash.h"
 
 #define SLOTS_MIN 64u
 
@@ -24,20 +25,11 @@ _Static_assert(sizeof(struct key) == CREMA_WORKER_ID_BYTES + 8 &&
 		       offsetof(struct server_progress, stream) == offsetof(struct key, stream),
 	       "keys are compared as bytes");
 
-static uint64_t mix(uint64_t a)
-{
-	a = (a ^ a >> 32) * UINT64_C(0xd6e8feb86659fd93);
-	return (a ^ a >> 32) * UINT64_C(0xd6e8feb86659fd93);
-}
-
 static size_t hash(const struct server_streams *streams, const struct key *key)
 {
-	uint64_t a, b;
+	uint64_t a = hash_worker(key->worker, streams->seed);
 
-	memcpy(&a, key->worker, 8);
-	memcpy(&b, key->worker + 8, 8);
-	a = mix(mix(a ^ streams->seed[0]) ^ b ^ streams->seed[1]);
-	a = mix(a ^ mix(key->stream ^ streams->seed[1]));
+	a = hash_mix(a ^ hash_mix(key->stream ^ streams->seed[1]));
 	return (size_t)(a ^ a >> 32);
 }
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "collector/serve/live_parts.h"
 #include "collector/serve/server_payload.h"
@@ -368,6 +369,31 @@ static void lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room(vo
 	live_free(live);
 }
 
+static double seconds_of_workers(unsigned int shift)
+{
+	struct live *live = live_new();
+	uint8_t id[CREMA_WORKER_ID_BYTES] = {0};
+	clock_t begin = clock();
+	bool folded;
+
+	for (uint64_t i = 1; i < LIVE_WORKERS; i++) {
+		memcpy(id, &(uint64_t){i << shift}, 8);
+		assert_non_null(live_worker(live, id, &folded));
+	}
+	begin = clock() - begin;
+	live_free(live);
+	return (double)begin / CLOCKS_PER_SEC;
+}
+
+/* Ids that differ in few bits all fell on one place: a lookup took as long as a walk over all. */
+static void ids_are_the_agents_choice(void **state)
+{
+	double honest = seconds_of_workers(0);
+
+	(void)state;
+	assert_true(seconds_of_workers(48) < 8 * honest);
+}
+
 static void prefixes_are_bounded_and_printable(void **state)
 {
 	struct live *live = live_new();
@@ -617,6 +643,7 @@ int main(void)
 		cmocka_unit_test(rates_are_by_the_workers_clock),
 		cmocka_unit_test(gone_workers_are_folded_and_stay_in_the_sums),
 		cmocka_unit_test(lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room),
+		cmocka_unit_test(ids_are_the_agents_choice),
 		cmocka_unit_test(prefixes_are_bounded_and_printable),
 		cmocka_unit_test(memory_does_not_grow_with_tasks),
 		cmocka_unit_test(damaged_messages_are_harmless),
