@@ -6,7 +6,6 @@ BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 PYTHON ?= python3
-CLANG_FORMAT ?= clang-format
 
 # A build prints a short line for each file; V=1 shows the commands.
 V ?= 0

@@ -189,8 +189,8 @@ static void send_all(struct agent *a, uint64_t mono_ns)
 	if (!a->hello_sent)
 		return;
 	if (a->outbox.is_destination || !a->has_link || a->adopted ||
-	    (away && mono_ns - a->ready_ns > AGENT_AWAY_NS) ||
-	    a->outbox.memory > OUTBOX_MEMORY || outbox_age(&a->outbox, mono_ns) > AGENT_SLOW_NS)
+	    (away && mono_ns - a->ready_ns > AGENT_AWAY_NS) || a->outbox.memory > OUTBOX_MEMORY ||
+	    outbox_age(&a->outbox, mono_ns) > AGENT_SLOW_NS)
 		outbox_spill(&a->outbox);
 }
 
@@ -205,8 +205,8 @@ static bool is_over(struct agent *a, uint64_t mono_ns)
 		a->leave_ns = stop_ns;
 	if (!a->leave_ns || mono_ns >= a->leave_ns)
 		return a->leave_ns != 0;
-	return a->finished && (outbox_is_empty(&a->outbox) ||
-			       !(a->has_link || a->outbox.is_destination));
+	return a->finished &&
+	       (outbox_is_empty(&a->outbox) || !(a->has_link || a->outbox.is_destination));
 }
 
 bool agent_turn(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)

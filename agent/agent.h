@@ -19,16 +19,16 @@
 #include "agent/takeover.h"
 #include "agent/uplink.h"
 
-#define AGENT_POLL_NS     250000000u
-#define AGENT_HURRY_NS    20000000u   /* while many slots are in use */
+#define AGENT_POLL_NS 250000000u
+#define AGENT_HURRY_NS 20000000u /* while many slots are in use */
 #define AGENT_HURRY_SLOTS 1024u
-#define AGENT_SECOND_NS   1000000000u
-#define AGENT_FRESH_NS    3000000000u /* a heartbeat younger than this is alive */
-#define AGENT_AWAY_NS     1000000000u /* collector away for longer: spool */
-#define AGENT_SLOW_NS     3000000000u /* oldest unacknowledged frame: spool */
-#define AGENT_LINGER_NS   30000000000u /* after the worker's end */
-#define AGENT_STOP_NS     10000000000u /* after SIGTERM: for the worker's end, and for the rest */
-#define AGENT_FACTS_NS    2000000000u /* the first hello waits for the probe's facts this long */
+#define AGENT_SECOND_NS 1000000000u
+#define AGENT_FRESH_NS 3000000000u   /* a heartbeat younger than this is alive */
+#define AGENT_AWAY_NS 1000000000u    /* collector away for longer: spool */
+#define AGENT_SLOW_NS 3000000000u    /* oldest unacknowledged frame: spool */
+#define AGENT_LINGER_NS 30000000000u /* after the worker's end */
+#define AGENT_STOP_NS 10000000000u   /* after SIGTERM: for the worker's end, and for the rest */
+#define AGENT_FACTS_NS 2000000000u   /* the first hello waits for the probe's facts this long */
 
 struct agent_options {
 	const char *shm, *collector, *spool;
@@ -40,13 +40,13 @@ struct agent {
 	struct agent_options options;
 	struct view view;
 	struct redact redact;
-	int pidfd;        /* -1: /proc is polled */
-	bool ended;       /* the worker has */
-	bool adopted;     /* another agent took our place */
-	bool has_link;    /* TCP; else dir: or spool only */
-	bool finished;    /* its goodbye is said */
+	int pidfd;				/* -1: /proc is polled */
+	bool ended;				/* the worker has */
+	bool adopted;				/* another agent took our place */
+	bool has_link;				/* TCP; else dir: or spool only */
+	bool finished;				/* its goodbye is said */
 	uint64_t began_ns, second_ns, ready_ns; /* CLOCK_MONOTONIC */
-	uint64_t leave_ns; /* leave then at the latest; 0: stay */
+	uint64_t leave_ns;			/* leave then at the latest; 0: stay */
 	uint64_t sweep_ns;
 	char spool[PATH_MAX];
 	struct fskinds kinds;
@@ -65,9 +65,9 @@ struct agent {
 	struct buf hello;      /* scratch */
 	unsigned int hello_fs; /* file systems it named */
 	bool hello_sent;
-	uint64_t told_dropped; /* records that were dropped when all rows were told again */
+	uint64_t told_dropped;	 /* records that were dropped when all rows were told again */
 	uint64_t hello_facts_ns; /* when the facts were made that the last hello told; 0: none */
-	char logged[256];      /* the trouble that was written to the log last */
+	char logged[256];	 /* the trouble that was written to the log last */
 };
 
 /* Whole program: parses argv, lives, returns the exit status. */

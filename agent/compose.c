@@ -34,7 +34,7 @@ static struct text key_text(const struct crema_task *t)
 	size_t n = strnlen(t->key, CREMA_KEY_BYTES - 1), back;
 
 	if (n == 0)
-		return (struct text){ NULL, 0 };
+		return (struct text){NULL, 0};
 	for (back = 1; back <= 4 && back <= n; back++) {
 		unsigned char c = (unsigned char)t->key[n - back];
 		size_t need = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
@@ -45,11 +45,10 @@ static struct text key_text(const struct crema_task *t)
 			n -= back;
 		break;
 	}
-	return (struct text){ t->key, n };
+	return (struct text){t->key, n};
 }
 
-static void put_identity(const struct compose *c, struct task_record *r,
-			 const struct crema_task *t)
+static void put_identity(const struct compose *c, struct task_record *r, const struct crema_task *t)
 {
 	TASK_SET(r, attempt, t->attempt);
 	TASK_SET(r, thread, t->tid);
@@ -88,7 +87,9 @@ static const char *status_text(const struct crema_task *t, uint32_t state, bool 
 {
 	if (state == CREMA_SLOT_RUNNING)
 		return killed ? "killed" : "running";
-	return t->status == CREMA_STATUS_OK ? "ok" : t->status == CREMA_STATUS_ERRED ? "erred" : NULL;
+	return t->status == CREMA_STATUS_OK	 ? "ok"
+	       : t->status == CREMA_STATUS_ERRED ? "erred"
+						 : NULL;
 }
 
 static void put_edges(const struct compose *c, struct task_record *r, const struct crema_task *t,
@@ -97,7 +98,7 @@ static void put_edges(const struct compose *c, struct task_record *r, const stru
 	const char *status = status_text(t, state, killed);
 
 	if (status)
-		TASK_SET(r, status, ((struct text){ status, strlen(status) }));
+		TASK_SET(r, status, ((struct text){status, strlen(status)}));
 	if (t->start_boot_ns)
 		TASK_SET(r, start_boot_ns, t->start_boot_ns);
 	if (state == CREMA_SLOT_DONE) {
@@ -173,7 +174,7 @@ static void add_blocks(const struct compose *c, struct task_record *r, uint32_t 
 static void put_live(struct task_record *r, struct compose_live *live,
 		     const struct compose_live *more)
 {
-	uint64_t *times[2] = { r->own, r->pool };
+	uint64_t *times[2] = {r->own, r->pool};
 
 	for (int i = 0; i < 2; i++) {
 		raise_to(&live->cpu[i], times[i][CREMA_T_cpu] + more->cpu[i]);
@@ -197,9 +198,9 @@ static void put_known(const struct compose *c, struct task_record *r, const stru
 	r->count_known = ((UINT64_C(1) << CREMA_COUNTS) - 1) & ~t->count_unknown;
 	if (!unknown)
 		return;
-	TASK_SET(r, fs_unknown, ((struct text){ unknown, strlen(unknown) }));
-	r->count_known &= ~(UINT64_C(1) << CREMA_C_cached_bytes |
-			    UINT64_C(1) << CREMA_C_readahead_bytes);
+	TASK_SET(r, fs_unknown, ((struct text){unknown, strlen(unknown)}));
+	r->count_known &=
+		~(UINT64_C(1) << CREMA_C_cached_bytes | UINT64_C(1) << CREMA_C_readahead_bytes);
 	/* Else a reader makes it unknown, and tells the known part: read - unsure. */
 	if (mixed)
 		r->count_known &= ~(UINT64_C(1) << CREMA_C_storage_read_bytes);

@@ -21,8 +21,8 @@ struct compose_live {
 struct compose {
 	const struct view *view;
 	const struct fskinds *kinds;
-	int pid;                     /* 0: the worker has ended, ask no kernel */
-	uint64_t mono_ns, boot_ns;   /* now; of a dead worker: its last sign of life */
+	int pid;		   /* 0: the worker has ended, ask no kernel */
+	uint64_t mono_ns, boot_ns; /* now; of a dead worker: its last sign of life */
 };
 
 /*

@@ -14,7 +14,7 @@ int drain_init(struct drain *d, const struct view *v, struct outbox *out,
 	d->out = out;
 	d->kinds = kinds;
 	d->pid = pid;
-	d->unknown = (struct drain_unknown){ UINT32_MAX, UINT64_MAX };
+	d->unknown = (struct drain_unknown){UINT32_MAX, UINT64_MAX};
 	d->slot = calloc(CREMA_SHM_TASKS, sizeof(*d->slot));
 	return d->slot ? 0 : -ENOMEM;
 }
@@ -57,10 +57,10 @@ struct send {
 static void send_task(struct drain *d, const struct send *what, const struct crema_task *t)
 {
 	struct drain_slot *s = &d->slot[what->index];
-	struct compose c = { d->view, d->kinds, what->killed ? 0 : d->pid, d->last_mono,
-			     d->last_boot };
-	enum outbox_class class = what->type == CREMA_MSG_TASK_PROGRESS ? OUTBOX_LIGHT
-									: OUTBOX_RECORD;
+	struct compose c = {d->view, d->kinds, what->killed ? 0 : d->pid, d->last_mono,
+			    d->last_boot};
+	enum outbox_class class =
+		what->type == CREMA_MSG_TASK_PROGRESS ? OUTBOX_LIGHT : OUTBOX_RECORD;
 	uint32_t state = CREMA_SLOT_STATE(what->word);
 	bool refs = CREMA_SLOT_REFS(what->word) != 0;
 	struct task_record r;
@@ -88,7 +88,7 @@ static void adopt(struct drain_slot *s, uint64_t attempt)
 static void poll_running(struct drain *d, uint32_t i, unsigned int *budget)
 {
 	struct drain_slot *s = &d->slot[i];
-	struct send what = { CREMA_MSG_TASK_START, i, 0, false };
+	struct send what = {CREMA_MSG_TASK_START, i, 0, false};
 	bool is_new = s->attempt != d->view->shm->task[i].attempt || s->stage == DRAIN_NEW;
 	struct crema_task t;
 
@@ -114,7 +114,7 @@ static void poll_running(struct drain *d, uint32_t i, unsigned int *budget)
 static void poll_done(struct drain *d, uint32_t i)
 {
 	struct drain_slot *s = &d->slot[i];
-	struct send what = { CREMA_MSG_TASK_AMEND, i, 0, false };
+	struct send what = {CREMA_MSG_TASK_AMEND, i, 0, false};
 	const struct crema_task *now = &d->view->shm->task[i];
 	struct crema_task t;
 	bool settled = s->had_refs && CREMA_SLOT_REFS(view_word(d->view, i)) == 0;
@@ -186,7 +186,7 @@ void drain_poll(struct drain *d, uint64_t rss, uint64_t mono_ns, uint64_t boot_n
 
 unsigned int drain_end(struct drain *d)
 {
-	struct send what = { CREMA_MSG_TASK_END, 0, 0, true };
+	struct send what = {CREMA_MSG_TASK_END, 0, 0, true};
 	unsigned int killed = 0;
 	struct crema_task t;
 

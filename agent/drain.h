@@ -21,7 +21,7 @@ struct drain_slot {
 	uint64_t attempt;
 	uint64_t rev;
 	uint64_t ticket; /* of the record that carried its last version */
-	uint64_t sum;    /* compose_sum() of what was sent */
+	uint64_t sum;	 /* compose_sum() of what was sent */
 	uint64_t progress_ns;
 	uint64_t rss_peak;
 	struct compose_live live;
@@ -35,12 +35,12 @@ struct drain {
 	struct outbox *out;
 	const struct fskinds *kinds;
 	int pid;
-	uint64_t rss;                    /* of the worker, by the latest poll; 0 = unknown */
-	uint64_t last_boot, last_mono;   /* when it was last seen alive */
-	uint32_t running, used;          /* slots, by the latest poll */
-	struct drain_slot *slot;         /* CREMA_SHM_TASKS of them */
+	uint64_t rss;		       /* of the worker, by the latest poll; 0 = unknown */
+	uint64_t last_boot, last_mono; /* when it was last seen alive */
+	uint32_t running, used;	       /* slots, by the latest poll */
+	struct drain_slot *slot;       /* CREMA_SHM_TASKS of them */
 	struct drain_unknown {
-		uint32_t time;  /* bit CREMA_T_x: not measured in any task so far */
+		uint32_t time;	/* bit CREMA_T_x: not measured in any task so far */
 		uint64_t count; /* bit CREMA_C_x */
 	} unknown;
 };

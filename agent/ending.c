@@ -105,7 +105,7 @@ void ending_goodbye(const struct ending *e, const struct view *v, struct outbox 
 		    unsigned int in_flight, uint64_t boot_ns)
 {
 	bool exited = v->shm->goodbye != 0;
-	struct evidence ev = { .n = 0 };
+	struct evidence ev = {.n = 0};
 	msgpack_packer *pk;
 
 	look_at_exit(e, v, &ev);

@@ -13,10 +13,10 @@
 #include "agent/view.h"
 
 struct ending {
-	int pid, nanny; /* nanny: the worker's parent when we came, 0 = unknown */
+	int pid, nanny;		 /* nanny: the worker's parent when we came, 0 = unknown */
 	char oom_file[PATH_MAX]; /* of the worker's cgroup, which need not be ours; "" = none */
 	uint64_t oom_kills;	 /* what it said when we came */
-	uint64_t limit_bytes;  /* Dask's memory limit, 0 = unknown */
+	uint64_t limit_bytes;	 /* Dask's memory limit, 0 = unknown */
 };
 
 /* Notes what can only be seen while the worker lives. */

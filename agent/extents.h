@@ -13,14 +13,14 @@
 #include "agent/view.h"
 #include "common/ranges.h"
 
-#define EXTENTS_RANGES_KEPT 4096  /* of one file; more are not followed */
-#define EXTENTS_RANGES_SENT 1024  /* as a list; of files with more only the sums */
-#define EXTENTS_RANGES_ALL  65536 /* of all files: 1 MiB */
+#define EXTENTS_RANGES_KEPT 4096 /* of one file; more are not followed */
+#define EXTENTS_RANGES_SENT 1024 /* as a list; of files with more only the sums */
+#define EXTENTS_RANGES_ALL 65536 /* of all files: 1 MiB */
 
 struct extents_file {
 	struct ranges read, baskets;
 	uint64_t read_bytes, basket_bytes; /* of all stretches, as often as they came */
-	bool list_due;                     /* the lists have changed since they were sent */
+	bool list_due;			   /* the lists have changed since they were sent */
 };
 
 struct extents {

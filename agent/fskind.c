@@ -16,7 +16,7 @@ static const struct {
 	enum fskind kind;
 	const char *name;
 } known[] = {
-#define FILESYSTEM(type, kind, name) { type, FSKIND_##kind, name },
+#define FILESYSTEM(type, kind, name) {type, FSKIND_##kind, name},
 #include "filesystems.def"
 #undef FILESYSTEM
 };
@@ -61,7 +61,7 @@ static const char *take_path(const char *s, char *out, size_t size)
 
 bool fskind_layers(const char *options, bool (*exact)(void *arg, const char *path), void *arg)
 {
-	static const char *const names[] = { "lowerdir=", "lowerdir+=", "datadir+=", "upperdir=" };
+	static const char *const names[] = {"lowerdir=", "lowerdir+=", "datadir+=", "upperdir="};
 	char path[PATH_MAX];
 	unsigned int layers = 0;
 
@@ -162,7 +162,7 @@ bool fskinds_poll(struct fskinds *f, const struct view *v, int pid)
 
 const struct fskind_entry *fskinds_get(const struct fskinds *f, uint32_t index)
 {
-	static const struct fskind_entry nothing = { FSKIND_UNKNOWN, false, "unknown" };
+	static const struct fskind_entry nothing = {FSKIND_UNKNOWN, false, "unknown"};
 
 	if (index >= CREMA_SHM_FILESYSTEMS || f->entry[index].kind == FSKIND_UNRESOLVED)
 		return &nothing;

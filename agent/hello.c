@@ -17,7 +17,7 @@
 /* The rest of the first line that begins with name, behind ": "; n = 0 if there is none. */
 static struct text line_value(const char *text, const char *name)
 {
-	struct text t = { NULL, 0 };
+	struct text t = {NULL, 0};
 	const char *at = strstr(text, name), *end;
 
 	at = at ? strchr(at, ':') : NULL;
@@ -34,7 +34,7 @@ static void pack_machine(msgpack_packer *pk)
 {
 	char text[4096];
 	struct utsname u;
-	struct text cpu = { NULL, 0 };
+	struct text cpu = {NULL, 0};
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	bool ok = uname(&u) == 0;
 	struct stat net;
@@ -79,7 +79,7 @@ static void pack_filesystems(msgpack_packer *pk, const struct view *v, const str
 static struct text python_of(const struct buf *stack)
 {
 	static const char key[] = "\"python\":";
-	struct text t = { NULL, 0 };
+	struct text t = {NULL, 0};
 	const char *at, *end;
 
 	if (!stack || !stack->len)
@@ -92,7 +92,7 @@ static struct text python_of(const struct buf *stack)
 	at++;
 	end = memchr(at, '"', (size_t)(end - at));
 	if (end)
-		t = (struct text){ at, (size_t)(end - at) };
+		t = (struct text){at, (size_t)(end - at)};
 	return t;
 }
 

@@ -46,12 +46,12 @@ static void settle(void)
 /* Waits for the worker's end, a socket, or the next round. */
 static void wait_round(struct agent *a, uint64_t round_ns)
 {
-	struct pollfd fds[3] = { { -1, 0, 0 }, { -1, 0, 0 }, { -1, 0, 0 } };
+	struct pollfd fds[3] = {{-1, 0, 0}, {-1, 0, 0}, {-1, 0, 0}};
 	uint64_t begin = clock_mono_ns(), now = begin;
 
 	while (now - begin < round_ns) {
 		uint64_t left = round_ns - (now - begin);
-		struct timespec ts = { 0, (long)left };
+		struct timespec ts = {0, (long)left};
 		int n;
 
 		fds[0].fd = a->ended ? -1 : a->pidfd;

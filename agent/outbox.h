@@ -25,9 +25,9 @@
 #include "common/framefile.h"
 #include "common/pack.h"
 
-#define OUTBOX_FRAME_RAW   (32u << 10)  /* a batch that is larger becomes a frame at once */
-#define OUTBOX_MEMORY      (512u << 10) /* more than that in memory: spill */
-#define OUTBOX_MEMORY_MAX  (1u << 20)   /* and without a file: drop */
+#define OUTBOX_FRAME_RAW (32u << 10)	/* a batch that is larger becomes a frame at once */
+#define OUTBOX_MEMORY (512u << 10)	/* more than that in memory: spill */
+#define OUTBOX_MEMORY_MAX (1u << 20)	/* and without a file: drop */
 #define OUTBOX_SPOOL_BYTES (512u << 20) /* of the file: beyond are only a worker's last records */
 
 enum outbox_class { OUTBOX_RECORD, OUTBOX_LIGHT, OUTBOX_CLASSES };
@@ -73,7 +73,7 @@ struct outbox {
 
 	struct buf hello; /* frame; at the head of the file */
 	struct framefile file;
-	int file_error;        /* of the last attempt to write, 0 = fine */
+	int file_error;	       /* of the last attempt to write, 0 = fine */
 	uint64_t file_end_seq; /* the file holds records below this */
 	bool file_dirty;       /* written since the last sync */
 	bool reading;

@@ -3,8 +3,8 @@
  * rows.h - messages about the worker as a whole: FILE, CODEC, SERVER, SECTION, GAUGE,
  * TOTALS, DASK.
  *
- * All carry cumulative values. FILE, CODEC and SERVER rows are sent when their numbers changed since they
- * were sent last. One thread.
+ * All carry cumulative values. FILE, CODEC and SERVER rows are sent when their numbers changed
+ * since they were sent last. One thread.
  */
 #ifndef AGENT_ROWS_H
 #define AGENT_ROWS_H
@@ -22,7 +22,7 @@ struct rows {
 	struct outbox *out;
 	const struct fskinds *kinds;
 	uint64_t probe_boot_ns; /* of the Dask text that was sent last */
-	struct buf text;        /* scratch for it */
+	struct buf text;	/* scratch for it */
 	struct extents extents;
 	uint64_t file_sum[CREMA_SHM_FILES];
 	uint64_t codec_sum[CREMA_SHM_CODEC_ROWS];

@@ -30,12 +30,13 @@ static void pack_identity(const struct rows *r, msgpack_packer *pk, uint32_t pat
 
 static struct drain_unknown unknown_of(const struct rows *r, const struct crema_section *s)
 {
-	struct drain_unknown u = { s->time_unknown, s->count_unknown };
+	struct drain_unknown u = {s->time_unknown, s->count_unknown};
 	bool mixed;
 
 	if (fskinds_unknown(r->kinds, s->fs_mask, &mixed))
 		u.count |= UINT64_C(1) << CREMA_C_storage_read_bytes |
-			   UINT64_C(1) << CREMA_C_cached_bytes | UINT64_C(1) << CREMA_C_readahead_bytes;
+			   UINT64_C(1) << CREMA_C_cached_bytes |
+			   UINT64_C(1) << CREMA_C_readahead_bytes;
 	return u;
 }
 
@@ -58,7 +59,8 @@ static uint64_t send_section(struct rows *r, const struct crema_section *s, enum
 	pack_kv_u64(pk, "broken", s->broken);
 	pack_kv_u64(pk, "wall_ns", s->wall_ns);
 	if (!found)
-		rows_pack_counters(pk, "counters", &s->own, s->unsure ? NULL : s->pool_time, &unknown);
+		rows_pack_counters(pk, "counters", &s->own, s->unsure ? NULL : s->pool_time,
+				   &unknown);
 	return outbox_end(r->out, class);
 }
 
@@ -71,9 +73,10 @@ static uint64_t send_gauge(struct rows *r, const struct crema_gauge *g, enum out
 	pack_map(pk, 9);
 	pack_kv_u64(pk, "number", g->number);
 	pack_identity(r, pk, g->path, g->span, g->prefix);
-	pack_kv_text(pk, "kind", g->flags & CREMA_SECTION_MEMORY  ? "memory"
-				 : g->flags & CREMA_SECTION_BYTES ? "bytes"
-								  : "value");
+	pack_kv_text(pk, "kind",
+		     g->flags & CREMA_SECTION_MEMORY  ? "memory"
+		     : g->flags & CREMA_SECTION_BYTES ? "bytes"
+						      : "value");
 	pack_kv_text(pk, "source", g->flags & CREMA_SECTION_FOUND ? "roastcoffea" : "crema");
 	pack_kv_u64(pk, "rev", g->seq);
 	pack_kv_u64(pk, "broken", g->broken);
@@ -93,14 +96,14 @@ static uint64_t send_gauge(struct rows *r, const struct crema_gauge *g, enum out
 }
 
 /*
- * What to do with a row whose seq was copied as `seq`: sent when it has changed; once more, as a record
- * that must arrive, when it has not for a while; and let go when that is safe.
+ * What to do with a row whose seq was copied as `seq`: sent when it has changed; once more, as a
+ * record that must arrive, when it has not for a while; and let go when that is safe.
  */
 static bool is_due(struct rows *r, struct row_sent *sent, uint64_t seq, uint64_t *safe_seq,
 		   enum outbox_class *class)
 {
 	if (sent->seq != seq || !sent->any) {
-		*sent = (struct row_sent){ .seq = seq, .any = true };
+		*sent = (struct row_sent){.seq = seq, .any = true};
 		return true;
 	}
 	if (sent->polls < ROWS_QUIET_POLLS && ++sent->polls == ROWS_QUIET_POLLS) {

@@ -84,8 +84,8 @@ void sampler_worker(struct sampler *s, uint32_t running, uint64_t count_unknown,
 	pack_kv_u64(pk, "tasks_done", s->view->shm->totals.tasks_done);
 	for (unsigned int i = 0; i < CREMA_COUNTS; i++)
 		pack_kv_maybe(pk, task_name(TASK_FIELDS + 2 * CREMA_TIMES + i),
-			      !((count_unknown | sums.unattributed_unknown) >> i & 1u), sums.tasks.count[i] +
-							  sums.unattributed.count[i]);
+			      !((count_unknown | sums.unattributed_unknown) >> i & 1u),
+			      sums.tasks.count[i] + sums.unattributed.count[i]);
 	outbox_end(s->out, OUTBOX_LIGHT);
 	s->cpu_ns = has_cpu ? cpu : 0;
 	s->mono_ns = mono_ns;

@@ -16,12 +16,12 @@ struct sampler {
 	const struct view *view;
 	struct outbox *out;
 	int pid;
-	uint64_t cpu_ns, mono_ns;         /* of the previous sample; 0: none */
-	uint64_t host_busy, host_total;   /* ticks of the previous host sample */
-	int lock_fd;                      /* -1: another agent sends HOST */
+	uint64_t cpu_ns, mono_ns;	/* of the previous sample; 0: none */
+	uint64_t host_busy, host_total; /* ticks of the previous host sample */
+	int lock_fd;			/* -1: another agent sends HOST */
 	uint64_t lock_tried_ns;
-	uint64_t collector;               /* a hash of its address */
-	uint64_t rss, rss_max;            /* latest and highest that was seen */
+	uint64_t collector;    /* a hash of its address */
+	uint64_t rss, rss_max; /* latest and highest that was seen */
 };
 
 /* collector: where samples go, as the agent was told; NULL: nowhere but the spool. */

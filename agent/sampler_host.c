@@ -18,7 +18,7 @@
 /* A name in the abstract socket space: it goes with its holder and leaves no file. */
 static int try_lock(uint64_t collector)
 {
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "crema-host-%u-%016" PRIx64,
 			 (unsigned int)geteuid(), collector);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -78,13 +78,14 @@ static void pack_stolen(msgpack_packer *pk, uint64_t ticks, bool read)
 static void pack_cpu(struct sampler *s, msgpack_packer *pk)
 {
 	char buf[512];
-	uint64_t t[8] = { 0 }, total = 0, busy;
+	uint64_t t[8] = {0}, total = 0, busy;
 
 	pack_text(pk, "cpu_percent");
 	if (procfs_slurp(buf, sizeof(buf), "/proc/stat") <= 0 ||
-	    sscanf(buf, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-		   " %" SCNu64 " %" SCNu64, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
-		   &t[7]) < 8) {
+	    sscanf(buf,
+		   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		   " %" SCNu64 " %" SCNu64,
+		   &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) < 8) {
 		pack_nil(pk);
 		pack_stolen(pk, 0, false);
 		return;
@@ -93,8 +94,8 @@ static void pack_cpu(struct sampler *s, msgpack_packer *pk)
 		total += t[i];
 	busy = total - t[3] - t[4]; /* idle, iowait */
 	if (s->host_total && total > s->host_total && busy >= s->host_busy)
-		pack_f64(pk, 100.0 * (double)(busy - s->host_busy) /
-				     (double)(total - s->host_total));
+		pack_f64(pk,
+			 100.0 * (double)(busy - s->host_busy) / (double)(total - s->host_total));
 	else
 		pack_nil(pk);
 	s->host_total = total;
@@ -128,7 +129,7 @@ static bool is_hardware(const char *interface)
 static void pack_net(msgpack_packer *pk)
 {
 	char line[512], name[64];
-	uint64_t r, w, in[2] = { 0 }, out[2] = { 0 };
+	uint64_t r, w, in[2] = {0}, out[2] = {0};
 	bool any = false, hardware;
 	FILE *f = fopen("/proc/net/dev", "re");
 
@@ -136,8 +137,8 @@ static void pack_net(msgpack_packer *pk)
 		const char *colon = strchr(line, ':');
 
 		if (!colon || sscanf(line, " %63[^:]", name) != 1 || !strcmp(name, "lo") ||
-		    sscanf(colon + 1, "%" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &r,
-			   &w) != 2)
+		    sscanf(colon + 1, "%" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &r, &w) !=
+			    2)
 			continue;
 		hardware = is_hardware(name);
 		any = any || hardware;
@@ -169,8 +170,9 @@ static void pack_disk(msgpack_packer *pk)
 	FILE *f = fopen("/proc/diskstats", "re");
 
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%*u %*u %127s %*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64, name,
-			   &r, &w) != 3 || !is_whole_device(name))
+		if (sscanf(line, "%*u %*u %127s %*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64, name, &r,
+			   &w) != 3 ||
+		    !is_whole_device(name))
 			continue;
 		in += r * 512;
 		out += w * 512;

@@ -149,8 +149,9 @@ static void open_outbox(struct agent *a)
 	take_spool_bound(&a->outbox);
 	if (!ok)
 		return;
-	a->source = (struct uplink_source){ &a->outbox, a->outbox.worker, stream, &a->outbox.hello,
-					    next_record, rewind_records, records_acked };
+	a->source = (struct uplink_source){&a->outbox,	     a->outbox.worker, stream,
+					   &a->outbox.hello, next_record,      rewind_records,
+					   records_acked};
 	tls_settings_from_environment(&a->security.settings, "worker", a->security.why,
 				      sizeof(a->security.why));
 	uplink_init(&a->uplink, &address, &a->source, &a->security);

@@ -78,7 +78,7 @@ static void find_frames(struct stacks *s, const struct crema_stack *r, struct lo
 
 static void send_stack(struct stacks *s, const struct crema_stack *r)
 {
-	static const char *const on[] = { NULL, "file", "socket", "other" };
+	static const char *const on[] = {NULL, "file", "socket", "other"};
 	struct text prefix = view_text(s->view, r->prefix), span = view_text(s->view, r->span);
 	struct text file = redact_file(s->view->redact, view_text(s->view, r->file));
 	struct located frame[CREMA_STACK_DEPTH];

@@ -41,7 +41,7 @@ static bool is_dead(int fd, uint64_t boot_ns)
 	    st.st_size != (off_t)sizeof(struct crema_shm) ||
 	    pread(fd, head.bytes, HEAD_BYTES, 0) != (ssize_t)HEAD_BYTES)
 		return false;
-#define FIELD_OF(var, field) \
+#define FIELD_OF(var, field)                                                                       \
 	memcpy(&(var), head.bytes + offsetof(struct crema_shm, field), sizeof(var))
 	FIELD_OF(beat, agent_heartbeat_boot_ns);
 	FIELD_OF(armed, armed_boot_ns);
@@ -72,8 +72,8 @@ int sweep_shm(const char *shm, uint64_t boot_ns)
 	*(slash == dir ? slash + 1 : slash) = '\0';
 	d = opendir(dir);
 	while (d && (e = readdir(d))) {
-		int fd = is_name(e->d_name) ? openat(dirfd(d), e->d_name, O_RDONLY | O_NOFOLLOW |
-						     O_NONBLOCK | O_CLOEXEC)
+		int fd = is_name(e->d_name) ? openat(dirfd(d), e->d_name,
+						     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 					    : -1;
 
 		if (fd < 0)

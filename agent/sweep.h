@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define SWEEP_EVERY_NS UINT64_C(60000000000)
-#define SWEEP_OLD_NS   UINT64_C(60000000000)
+#define SWEEP_OLD_NS UINT64_C(60000000000)
 
 /*
  * Looks at the files named as `shm` is, in its directory. One goes if it is this user's, no agent

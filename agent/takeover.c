@@ -13,7 +13,8 @@
 
 #include "common/dirs.h"
 
-/* A file younger than this may not be locked by its writer yet; one of the future was written by another clock. */
+/* A file younger than this may not be locked by its writer yet; one of the future was written by
+ * another clock. */
 #define YOUNG_SECONDS 10
 
 void takeover_init(struct takeover *t, const char *dir, const struct net_address *address,
@@ -129,14 +130,14 @@ static bool try_file(struct takeover *t, const char *name, uint64_t now)
 	if (dirs_join(t->path, sizeof(t->path), t->dir, name))
 		return false;
 	t->fd = open(t->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (t->fd < 0 || fstat(t->fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    st.st_uid != geteuid() || labs((long)(time(NULL) - st.st_mtime)) < YOUNG_SECONDS ||
+	if (t->fd < 0 || fstat(t->fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    labs((long)(time(NULL) - st.st_mtime)) < YOUNG_SECONDS ||
 	    flock(t->fd, LOCK_EX | LOCK_NB) < 0 || !survey(t)) {
 		let_go(t);
 		return false;
 	}
-	t->source = (struct uplink_source){ t, t->worker, t->stream, &t->hello, next_frame,
-					    rewind_to, on_acked };
+	t->source = (struct uplink_source){t,	       t->worker, t->stream, &t->hello,
+					   next_frame, rewind_to, on_acked};
 	rewind_to(t, 0);
 	uplink_init(&t->uplink, &t->address, &t->source, t->security);
 	t->linked = true;

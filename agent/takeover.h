@@ -14,7 +14,7 @@
 #include "agent/uplink.h"
 #include "common/framefile.h"
 
-#define TAKEOVER_LOOK_NS  10000000000u
+#define TAKEOVER_LOOK_NS 10000000000u
 #define TAKEOVER_GIVE_UP_NS 60000000000u
 
 struct takeover {
@@ -22,7 +22,7 @@ struct takeover {
 	struct net_address address;
 	struct uplink_security *security;
 	char path[PATH_MAX]; /* of the file in work; "" = none */
-	int fd;              /* holds its lock */
+	int fd;		     /* holds its lock */
 	struct framefile_reader reader;
 	bool reading;
 	uint8_t worker[CREMA_WORKER_ID_BYTES];

@@ -118,8 +118,8 @@ static void pack_notes(msgpack_packer *pk, const struct view *v)
 /* Long waits of tasks, by what they were counted as. */
 static void pack_blocked(msgpack_packer *pk, const struct crema_blocked *b)
 {
-	const uint64_t *sums[] = { b->calls, b->ns };
-	static const char *const names[] = { "calls", "ns" };
+	const uint64_t *sums[] = {b->calls, b->ns};
+	static const char *const names[] = {"calls", "ns"};
 
 	pack_text(pk, "blocked");
 	pack_map(pk, 4);

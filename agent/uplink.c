@@ -13,8 +13,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-#define READ_STEP   (16u << 10)
-#define SEND_ROUND  64 /* frames per call: the caller has other work too */
+#define READ_STEP (16u << 10)
+#define SEND_ROUND 64 /* frames per call: the caller has other work too */
 
 void uplink_init(struct uplink *u, const struct net_address *address,
 		 const struct uplink_source *source, struct uplink_security *security)
@@ -130,7 +130,7 @@ static void dial(struct uplink *u, uint64_t now)
 
 static void finish_dial(struct uplink *u, uint64_t now)
 {
-	struct pollfd p = { u->stream.fd, POLLOUT, 0 };
+	struct pollfd p = {u->stream.fd, POLLOUT, 0};
 	char name[300];
 	int rc;
 

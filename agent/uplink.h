@@ -23,12 +23,12 @@
 #include "common/session.h"
 #include "common/tls_settings.h"
 
-#define UPLINK_PAUSE_MIN_NS  250000000u
-#define UPLINK_PAUSE_MAX_NS  5000000000u
-#define UPLINK_TIMEOUT_NS    5000000000u  /* connect and handshake */
-#define UPLINK_SILENCE_NS    20000000000u /* frames sent, nothing acknowledged: connect anew */
-#define UPLINK_CLOCK_NS      30000000000u
-#define UPLINK_CLOCK_ROUNDS  8
+#define UPLINK_PAUSE_MIN_NS 250000000u
+#define UPLINK_PAUSE_MAX_NS 5000000000u
+#define UPLINK_TIMEOUT_NS 5000000000u  /* connect and handshake */
+#define UPLINK_SILENCE_NS 20000000000u /* frames sent, nothing acknowledged: connect anew */
+#define UPLINK_CLOCK_NS 30000000000u
+#define UPLINK_CLOCK_ROUNDS 8
 
 struct uplink_source {
 	void *arg;
@@ -52,8 +52,8 @@ enum uplink_state {
 
 struct uplink_clock {
 	uint64_t boot_ns, real_ns; /* when it was measured, our side */
-	int64_t offset_ns;         /* collector's realtime - ours */
-	uint64_t error_ns;         /* half of the round trip */
+	int64_t offset_ns;	   /* collector's realtime - ours */
+	uint64_t error_ns;	   /* half of the round trip */
 };
 
 /* Shared by the connections of an agent. */
@@ -71,19 +71,19 @@ struct uplink {
 	struct session session;
 	bool had_token; /* on any connection so far */
 	enum uplink_state state;
-	uint64_t since_ns;  /* state was entered; CLOCK_MONOTONIC */
-	uint64_t heard_ns;  /* last acknowledgement, or last time nothing was outstanding */
-	uint64_t retry_ns;  /* OFF: do not connect before */
+	uint64_t since_ns; /* state was entered; CLOCK_MONOTONIC */
+	uint64_t heard_ns; /* last acknowledgement, or last time nothing was outstanding */
+	uint64_t retry_ns; /* OFF: do not connect before */
 	uint64_t pause_ns;
 	struct buf in, out;
-	bool outstanding;   /* sent since the last acknowledgement */
+	bool outstanding; /* sent since the last acknowledgement */
 	bool resend_hello;
 	unsigned int clock_rounds; /* exchanges of this measurement so far */
-	uint64_t clock_sent_ns;    /* realtime of the request under way; 0: none */
+	uint64_t clock_sent_ns;	   /* realtime of the request under way; 0: none */
 	uint64_t clock_next_ns;
 	struct uplink_clock best, result;
-	bool has_result;           /* result is new: the caller takes it and clears this */
-	char trouble[256];         /* why the last connection failed; "" = it did not */
+	bool has_result;   /* result is new: the caller takes it and clears this */
+	char trouble[256]; /* why the last connection failed; "" = it did not */
 };
 
 /* security: NULL or switched off = plain; outlives the uplink. */

@@ -13,8 +13,7 @@
 /* Appends a frame to what is to be sent. */
 static int put_frame(struct uplink *u, uint8_t type, const struct buf *raw)
 {
-	struct crema_frame_header head =
-		frame_head(type, u->source->worker, u->source->stream);
+	struct crema_frame_header head = frame_head(type, u->source->worker, u->source->stream);
 	struct buf frame = BUF_INIT;
 	int rc = raw->error;
 

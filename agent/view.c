@@ -92,7 +92,7 @@ void view_close(struct view *v, bool remove)
 
 struct text view_text(const struct view *v, uint32_t id)
 {
-	const struct text none = { NULL, 0 };
+	const struct text none = {NULL, 0};
 	uint32_t n;
 
 	if (id == 0 || id % 4 || id > CREMA_SHM_STRINGS - 8)
@@ -100,7 +100,7 @@ struct text view_text(const struct view *v, uint32_t id)
 	memcpy(&n, v->shm->strings + id, 4);
 	if (n == 0 || n > CREMA_SHM_STRINGS - 5 - id || v->shm->strings[id + 4 + n] != '\0')
 		return none;
-	return (struct text){ v->shm->strings + id + 4, n };
+	return (struct text){v->shm->strings + id + 4, n};
 }
 
 uint32_t view_word(const struct view *v, uint32_t i)
@@ -137,8 +137,8 @@ bool view_thread(const struct view *v, uint32_t i, bool ended, struct crema_thre
 		return false;
 	memcpy(copy, t, sizeof(*copy));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return LOAD(&t->state) == 1 && (!LOAD(&t->folding) || ended) &&
-	       LOAD(&t->owner) == owner && copy->owner == owner;
+	return LOAD(&t->state) == 1 && (!LOAD(&t->folding) || ended) && LOAD(&t->owner) == owner &&
+	       copy->owner == owner;
 }
 
 bool view_probe(const struct crema_probe_text *p, struct buf *out, uint64_t *boot_ns)

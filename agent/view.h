@@ -19,7 +19,7 @@ struct redact;
 
 struct view {
 	struct crema_shm *shm; /* NULL: not attached */
-	int fd;                /* holds the shared lock; -1 for memory that tests made */
+	int fd;		       /* holds the shared lock; -1 for memory that tests made */
 	char path[PATH_MAX];
 	struct redact *redact; /* NULL: names are sent as they are */
 };

@@ -75,7 +75,8 @@ static int use_dropped(const struct dropped_run *d, void *arg, struct buf *why)
 	return draft_end(&out, why);
 }
 
-/* Seconds > 0 and below `most`, 0 if the option was not given: false (and a line) for what is none. */
+/* Seconds > 0 and below `most`, 0 if the option was not given: false (and a line) for what is none.
+ */
 static bool seconds_of(const struct options *o, enum option_id id, double most, double *seconds)
 {
 	const char *text = o->value[id];

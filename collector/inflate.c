@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inflate.c - checksums and payloads by libdeflate, where the collector is built with it: zlib was half
- * of what a task's record cost. It takes what zlib takes, and a stream that lies about its window, too.
+ * inflate.c - checksums and payloads by libdeflate, where the collector is built with it: zlib was
+ * half of what a task's record cost. It takes what zlib takes, and a stream that lies about its
+ * window, too.
  */
 #include "common/inflate.h"
 

@@ -204,8 +204,7 @@ int auth_keys(const struct auth_token *t, const struct auth_start *start, struct
 		rc = auth_derive(t, "crema key to the collector", start, sizeof(*start),
 				 keys->to_collector);
 	return rc ? rc
-		  : auth_derive(t, "crema key to the agent", start, sizeof(*start),
-				keys->to_agent);
+		  : auth_derive(t, "crema key to the agent", start, sizeof(*start), keys->to_agent);
 }
 
 void auth_forget(void *p, size_t n)

@@ -15,10 +15,10 @@
 
 #include "wire.h"
 
-#define AUTH_TOKEN_MAX   256
-#define AUTH_TOKEN_MIN   16
+#define AUTH_TOKEN_MAX 256
+#define AUTH_TOKEN_MIN 16
 #define AUTH_NONCE_BYTES 32
-#define AUTH_MAC_BYTES   32
+#define AUTH_MAC_BYTES 32
 
 struct auth_token {
 	char text[AUTH_TOKEN_MAX + 1];
@@ -56,7 +56,7 @@ struct auth_start {
 	uint8_t worker[CREMA_WORKER_ID_BYTES];
 };
 struct auth_keys {
-	uint8_t proof[AUTH_MAC_BYTES]; /* the collector's */
+	uint8_t proof[AUTH_MAC_BYTES];					/* the collector's */
 	uint8_t to_collector[AUTH_MAC_BYTES], to_agent[AUTH_MAC_BYTES]; /* for seal.h */
 };
 /* 0 or -ENOMEM. */

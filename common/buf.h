@@ -18,7 +18,10 @@ struct buf {
 	int error;
 };
 
-#define BUF_INIT { NULL, 0, 0, 0 }
+#define BUF_INIT                                                                                   \
+	{                                                                                          \
+		NULL, 0, 0, 0                                                                      \
+	}
 
 /* Makes room for `more` bytes after the present ones; 0 or -ENOMEM. */
 int buf_reserve(struct buf *b, size_t more);

@@ -6,7 +6,7 @@
 
 static uint64_t read_clock(clockid_t id)
 {
-	struct timespec t = { 0, 0 };
+	struct timespec t = {0, 0};
 
 	clock_gettime(id, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;

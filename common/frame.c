@@ -115,7 +115,7 @@ int frame_encode_buf(struct buf *out, const struct crema_frame_header *head, str
 
 ssize_t frame_decode(struct frame *f, const void *p, size_t n)
 {
-	static const unsigned char magic[4] = { 'C', 'R', 'M', 'F' };
+	static const unsigned char magic[4] = {'C', 'R', 'M', 'F'};
 	struct crema_frame_header h;
 	const unsigned char *bytes = p;
 

@@ -15,10 +15,10 @@
 #include "ids.h"
 #include "wire.h"
 
-#define FRAME_HEAD_BYTES  sizeof(struct crema_frame_header)
-#define FRAME_MAX_BYTES   (FRAME_HEAD_BYTES + CREMA_FRAME_STORED_MAX)
-#define FRAME_HEX_BYTES   33 /* worker id as text with its NUL */
-#define FRAME_ZLIB_FROM   256 /* smaller payloads are never compressed */
+#define FRAME_HEAD_BYTES sizeof(struct crema_frame_header)
+#define FRAME_MAX_BYTES (FRAME_HEAD_BYTES + CREMA_FRAME_STORED_MAX)
+#define FRAME_HEX_BYTES 33  /* worker id as text with its NUL */
+#define FRAME_ZLIB_FROM 256 /* smaller payloads are never compressed */
 
 /* One decoded frame: header in host byte order, payload = view of the stored bytes. */
 struct frame {

@@ -21,24 +21,24 @@
 #include "common/buf.h"
 #include "common/frame.h"
 
-#define FRAMEFILE_SUFFIX     ".crema"
+#define FRAMEFILE_SUFFIX ".crema"
 #define FRAMEFILE_NAME_BYTES 72
 
 struct framefile {
-	int fd;        /* -1: closed */
+	int fd;	       /* -1: closed */
 	uint64_t size; /* bytes that are whole frames */
 	char path[PATH_MAX];
 };
 
 struct framefile_stats {
-	uint64_t frames;          /* valid ones, FILE_HEADER not counted */
-	uint64_t bytes;           /* bytes read */
-	uint64_t bytes_skipped;   /* no part of a valid frame, a torn tail included */
+	uint64_t frames;	  /* valid ones, FILE_HEADER not counted */
+	uint64_t bytes;		  /* bytes read */
+	uint64_t bytes_skipped;	  /* no part of a valid frame, a torn tail included */
 	int64_t first_bad_offset; /* -1: none */
-	bool truncated;           /* the file ends inside a frame (its writer died, or writes now) */
-	bool no_header;           /* does not begin with a FILE_HEADER of a format we know */
-	bool newer;               /* of a later version: nothing of a file with a newer FILE_HEADER
-	                             is given out, nor are single frames of a newer version */
+	bool truncated; /* the file ends inside a frame (its writer died, or writes now) */
+	bool no_header; /* does not begin with a FILE_HEADER of a format we know */
+	bool newer;	/* of a later version: nothing of a file with a newer FILE_HEADER
+			   is given out, nor are single frames of a newer version */
 };
 
 struct framefile_reader {
@@ -65,7 +65,8 @@ int framefile_append(struct framefile *f, const void *frames, size_t bytes);
 int framefile_sync(struct framefile *f);
 void framefile_close(struct framefile *f);
 
-/* Opens a regular file for reading: 0 or -errno. A zero-length file is fine (no frames, no_header). */
+/* Opens a regular file for reading: 0 or -errno. A zero-length file is fine (no frames, no_header).
+ */
 int framefile_open(struct framefile_reader *r, const char *path);
 /* As framefile_open with a descriptor that the reader then owns. */
 int framefile_open_fd(struct framefile_reader *r, int fd);

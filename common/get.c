@@ -40,7 +40,7 @@ double get_f64(const msgpack_object *map, const char *key, double missing)
 
 struct text get_text(const msgpack_object *map, const char *key)
 {
-	struct text t = { NULL, 0 };
+	struct text t = {NULL, 0};
 
 	object_text(get(map, key), &t);
 	return t;
@@ -48,7 +48,7 @@ struct text get_text(const msgpack_object *map, const char *key)
 
 struct text get_bin(const msgpack_object *map, const char *key)
 {
-	struct text t = { NULL, 0 };
+	struct text t = {NULL, 0};
 
 	object_bin(get(map, key), &t);
 	return t;

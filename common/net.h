@@ -57,14 +57,15 @@ struct stream_ops {
 };
 struct stream {
 	const struct stream_ops *ops;
-	int fd;      /* for polling; -1: closed */
+	int fd;	     /* for polling; -1: closed */
 	void *state; /* the layer's own */
 };
 
 /* A stream over a connected socket, which it owns from now on. */
 void stream_plain(struct stream *s, int fd);
 struct tls_context;
-/* The same through TLS (tls.h), as the client of `name`: 0 or -ENOMEM, and fd is still the caller's. */
+/* The same through TLS (tls.h), as the client of `name`: 0 or -ENOMEM, and fd is still the
+ * caller's. */
 int stream_tls(struct stream *s, int fd, struct tls_context *context, const char *name);
 /* One line about what TLS found wrong; "" = nothing. */
 const char *stream_why(const struct stream *s);

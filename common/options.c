@@ -11,8 +11,8 @@
 #define SCOPE_OF(scope) SCOPE_##scope
 
 const struct option option_table[OPTIONS] = {
-#define OPTION(id, scope, flag, env, argument, default_text, help) \
-	[OPT_##id] = { #id, SCOPE_OF(scope), flag, env, argument, default_text, help },
+#define OPTION(id, scope, flag, env, argument, default_text, help)                                 \
+	[OPT_##id] = {#id, SCOPE_OF(scope), flag, env, argument, default_text, help},
 #include "options.def"
 #undef OPTION
 };
@@ -72,7 +72,8 @@ int options_parse(struct options *o, unsigned scope, int argc, char **argv)
 		} else if (i + 1 < argc) {
 			o->value[id] = argv[++i];
 		} else {
-			log_line("option '%s' needs a value: %s", argv[i], option_table[id].argument);
+			log_line("option '%s' needs a value: %s", argv[i],
+				 option_table[id].argument);
 			return -EINVAL;
 		}
 	}

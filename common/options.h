@@ -18,26 +18,26 @@ enum option_id {
 	OPTIONS
 };
 
-#define SCOPE_WORKER  1u
+#define SCOPE_WORKER 1u
 #define SCOPE_COLLECT 2u
-#define SCOPE_REPORT  4u
-#define SCOPE_RUN     8u
-#define SCOPE_TOP     16u
-#define SCOPE_TOKEN   32u
-#define SCOPE_DOCTOR  128u
-#define SCOPE_PAGE    (SCOPE_COLLECT | SCOPE_TOP | SCOPE_DOCTOR | SCOPE_TOKEN)
-#define SCOPE_NAMES   (SCOPE_WORKER | SCOPE_RUN | SCOPE_COLLECT)
+#define SCOPE_REPORT 4u
+#define SCOPE_RUN 8u
+#define SCOPE_TOP 16u
+#define SCOPE_TOKEN 32u
+#define SCOPE_DOCTOR 128u
+#define SCOPE_PAGE (SCOPE_COLLECT | SCOPE_TOP | SCOPE_DOCTOR | SCOPE_TOKEN)
+#define SCOPE_NAMES (SCOPE_WORKER | SCOPE_RUN | SCOPE_COLLECT)
 #define SCOPE_COMPARE 64u
-#define SCOPE_READ    (SCOPE_REPORT | SCOPE_COMPARE)
+#define SCOPE_READ (SCOPE_REPORT | SCOPE_COMPARE)
 #define SCOPE_JOURNAL (SCOPE_READ | SCOPE_COLLECT)
-#define SCOPE_ALL     255u
+#define SCOPE_ALL 255u
 
 struct option {
 	const char *id;
-	unsigned scope;           /* SCOPE_* bits */
-	const char *flag;         /* "--name" or "" */
-	const char *env;          /* "CREMA_NAME" or "" */
-	const char *argument;     /* "" = a switch */
+	unsigned scope;		  /* SCOPE_* bits */
+	const char *flag;	  /* "--name" or "" */
+	const char *env;	  /* "CREMA_NAME" or "" */
+	const char *argument;	  /* "" = a switch */
 	const char *default_text; /* for people; a value only where it reads as one */
 	const char *help;
 };

@@ -41,9 +41,9 @@ void pack_nil(msgpack_packer *pk);
 void pack_bool(msgpack_packer *pk, bool v);
 void pack_u64(msgpack_packer *pk, uint64_t v);
 void pack_i64(msgpack_packer *pk, int64_t v);
-void pack_f64(msgpack_packer *pk, double v); /* not finite: nil */
+void pack_f64(msgpack_packer *pk, double v);		    /* not finite: nil */
 void pack_str(msgpack_packer *pk, const char *s, size_t n); /* s NULL: nil */
-void pack_text(msgpack_packer *pk, const char *s);          /* NUL-terminated; NULL: nil */
+void pack_text(msgpack_packer *pk, const char *s);	    /* NUL-terminated; NULL: nil */
 void pack_bin(msgpack_packer *pk, const void *p, size_t n);
 
 void pack_kv_nil(msgpack_packer *pk, const char *key);
@@ -66,7 +66,7 @@ bool is_nil(const msgpack_object *o); /* nil or a NULL pointer */
 /* Typed reads of one object; false (and *out untouched) if it is nil or of another type. */
 bool object_u64(const msgpack_object *o, uint64_t *out); /* also from a float without fraction */
 bool object_i64(const msgpack_object *o, int64_t *out);
-bool object_f64(const msgpack_object *o, double *out);   /* also from integers */
+bool object_f64(const msgpack_object *o, double *out);	     /* also from integers */
 bool object_text(const msgpack_object *o, struct text *out); /* str only */
 bool object_bin(const msgpack_object *o, struct text *out);  /* bin or str */
 

@@ -52,7 +52,7 @@ static int make_room(struct ranges *r, size_t at, size_t most)
 int ranges_add(struct ranges *r, uint64_t from, uint64_t to, size_t most)
 {
 	size_t i = first_touching(r, from), end = i;
-	struct range joined = { from, to };
+	struct range joined = {from, to};
 	int rc;
 
 	if (from >= to)
@@ -128,8 +128,8 @@ int ranges_unpack(struct ranges *r, const msgpack_object *list)
 		return -EBADMSG;
 	for (i = 0; i < list->via.array.size && !rc; i += 2) {
 		if (!object_u64(&list->via.array.ptr[i], &gap) ||
-		    !object_u64(&list->via.array.ptr[i + 1], &length) ||
-		    gap > UINT64_MAX / 4 || length > UINT64_MAX / 4 || at > UINT64_MAX / 4) {
+		    !object_u64(&list->via.array.ptr[i + 1], &length) || gap > UINT64_MAX / 4 ||
+		    length > UINT64_MAX / 4 || at > UINT64_MAX / 4) {
 			rc = -EBADMSG;
 			break;
 		}

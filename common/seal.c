@@ -38,7 +38,7 @@ void seal_init(struct seal *s, struct evp_cipher_ctx_st *cipher, const uint8_t *
 /* Key, nonce and the length that goes before the record. */
 static int begin(const struct seal *s, const void *head, bool encrypt)
 {
-	uint8_t nonce[NONCE_BYTES] = { 0 };
+	uint8_t nonce[NONCE_BYTES] = {0};
 	uint64_t count = htole64(s->count);
 	int n;
 

@@ -18,9 +18,9 @@
 
 #include "common/buf.h"
 
-#define SEAL_KEY_BYTES	 32
-#define SEAL_HEAD_BYTES	 4
-#define SEAL_TAG_BYTES	 16
+#define SEAL_KEY_BYTES 32
+#define SEAL_HEAD_BYTES 4
+#define SEAL_TAG_BYTES 16
 #define SEAL_EXTRA_BYTES (SEAL_HEAD_BYTES + SEAL_TAG_BYTES)
 
 struct evp_cipher_ctx_st; /* OpenSSL's EVP_CIPHER_CTX */

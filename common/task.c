@@ -21,22 +21,21 @@ struct slot {
 #define AT(member) offsetof(struct task_record, member)
 
 static const struct slot slots[TASK_SLOTS] = {
-#define FIELD(name, type, help) { #name, KIND_##type, AT(name), TASK_F_##name, AT(known), 1 },
+#define FIELD(name, type, help) {#name, KIND_##type, AT(name), TASK_F_##name, AT(known), 1},
 #include "task_fields.def"
 #undef FIELD
 #define COUNT(id, unit, help)
-#define TIME(id, help) \
-	{ #id "_ns", KIND_u64, AT(own[CREMA_T_##id]), CREMA_T_##id, AT(own_known), 0 },
+#define TIME(id, help) {#id "_ns", KIND_u64, AT(own[CREMA_T_##id]), CREMA_T_##id, AT(own_known), 0},
 #include "counters.def"
 #undef TIME
-#define TIME(id, help) \
-	{ "pool_" #id "_ns", KIND_u64, AT(pool[CREMA_T_##id]), CREMA_T_##id, AT(pool_known), 0 },
+#define TIME(id, help)                                                                             \
+	{"pool_" #id "_ns", KIND_u64, AT(pool[CREMA_T_##id]), CREMA_T_##id, AT(pool_known), 0},
 #include "counters.def"
 #undef TIME
 #undef COUNT
 #define TIME(id, help)
-#define COUNT(id, unit, help) \
-	{ #id, KIND_u64, AT(count[CREMA_C_##id]), CREMA_C_##id, AT(count_known), 1 },
+#define COUNT(id, unit, help)                                                                      \
+	{#id, KIND_u64, AT(count[CREMA_C_##id]), CREMA_C_##id, AT(count_known), 1},
 #include "counters.def"
 #undef TIME
 #undef COUNT

@@ -27,7 +27,7 @@ enum task_field {
 };
 
 /* A "slot" is a position in our own order: fields, own times, pool times, counts. */
-#define TASK_SLOTS    (TASK_FIELDS + 2 * CREMA_TIMES + CREMA_COUNTS)
+#define TASK_SLOTS (TASK_FIELDS + 2 * CREMA_TIMES + CREMA_COUNTS)
 #define TASK_NAME_MAX 256 /* positions of a hello that are looked at */
 
 #define TASK_TYPE_u64 uint64_t
@@ -44,7 +44,7 @@ struct task_record {
 	uint64_t own[CREMA_TIMES];  /* ns of the task's own thread */
 	uint64_t pool[CREMA_TIMES]; /* ns of pool threads that worked for it */
 	uint64_t count[CREMA_COUNTS];
-	uint64_t known;       /* bit TASK_F_x: field x is known */
+	uint64_t known;	      /* bit TASK_F_x: field x is known */
 	uint32_t own_known;   /* bit CREMA_T_x */
 	uint32_t pool_known;  /* bit CREMA_T_x */
 	uint64_t count_known; /* bit CREMA_C_x */
@@ -52,12 +52,12 @@ struct task_record {
 
 _Static_assert(TASK_FIELDS <= 64 && TASK_SLOTS <= TASK_NAME_MAX, "masks and maps are large enough");
 
-#define TASK_KNOWN(r, field)      (((r)->known >> TASK_F_##field) & 1u)
-#define TASK_OWN_KNOWN(r, id)     (((r)->own_known >> CREMA_T_##id) & 1u)
-#define TASK_POOL_KNOWN(r, id)    (((r)->pool_known >> CREMA_T_##id) & 1u)
-#define TASK_COUNT_KNOWN(r, id)   (((r)->count_known >> CREMA_C_##id) & 1u)
+#define TASK_KNOWN(r, field) (((r)->known >> TASK_F_##field) & 1u)
+#define TASK_OWN_KNOWN(r, id) (((r)->own_known >> CREMA_T_##id) & 1u)
+#define TASK_POOL_KNOWN(r, id) (((r)->pool_known >> CREMA_T_##id) & 1u)
+#define TASK_COUNT_KNOWN(r, id) (((r)->count_known >> CREMA_C_##id) & 1u)
 /* Sets a field and marks it as known. */
-#define TASK_SET(r, field, value) \
+#define TASK_SET(r, field, value)                                                                  \
 	((r)->field = (value), (r)->known |= UINT64_C(1) << TASK_F_##field)
 
 struct task_map {

@@ -23,10 +23,10 @@ static const struct {
 	char kind;
 	unsigned char n;
 } wide[32] = {
-	{ 'f', 0 }, { 'x', 0 }, { 'f', 0 }, { 'f', 0 }, { 'b', 1 }, { 'b', 2 }, { 'b', 4 }, { 'e', 1 },
-	{ 'e', 2 }, { 'e', 4 }, { 'f', 4 }, { 'f', 8 }, { 'f', 1 }, { 'f', 2 }, { 'f', 4 }, { 'f', 8 },
-	{ 'f', 1 }, { 'f', 2 }, { 'f', 4 }, { 'f', 8 }, { 'f', 2 }, { 'f', 3 }, { 'f', 5 }, { 'f', 9 },
-	{ 'f', 17 }, { 'b', 1 }, { 'b', 2 }, { 'b', 4 }, { 'a', 2 }, { 'a', 4 }, { 'm', 2 }, { 'm', 4 },
+	{'f', 0},  {'x', 0}, {'f', 0}, {'f', 0}, {'b', 1}, {'b', 2}, {'b', 4}, {'e', 1},
+	{'e', 2},  {'e', 4}, {'f', 4}, {'f', 8}, {'f', 1}, {'f', 2}, {'f', 4}, {'f', 8},
+	{'f', 1},  {'f', 2}, {'f', 4}, {'f', 8}, {'f', 2}, {'f', 3}, {'f', 5}, {'f', 9},
+	{'f', 17}, {'b', 1}, {'b', 2}, {'b', 4}, {'a', 2}, {'a', 4}, {'m', 2}, {'m', 4},
 };
 
 /* Reads the head of one value; bytes it takes without its items, or -EBADMSG. */
@@ -192,7 +192,7 @@ bool object_text(const msgpack_object *o, struct text *out)
 {
 	if (!o || o->type != MSGPACK_OBJECT_STR)
 		return false;
-	*out = (struct text){ o->via.str.size ? o->via.str.ptr : "", o->via.str.size };
+	*out = (struct text){o->via.str.size ? o->via.str.ptr : "", o->via.str.size};
 	return true;
 }
 
@@ -200,6 +200,6 @@ bool object_bin(const msgpack_object *o, struct text *out)
 {
 	if (!o || o->type != MSGPACK_OBJECT_BIN)
 		return object_text(o, out);
-	*out = (struct text){ o->via.bin.size ? o->via.bin.ptr : "", o->via.bin.size };
+	*out = (struct text){o->via.bin.size ? o->via.bin.ptr : "", o->via.bin.size};
 	return true;
 }

@@ -45,20 +45,23 @@ enum crema_message_type {
 };
 
 /* Bits of a task's flags, in shared memory and on the wire. */
-#define CREMA_TASK_ASYNC          (1u << 0) /* ran in the event loop: wall only */
-#define CREMA_TASK_CHUNK          (1u << 1) /* has a coffea WorkItem: dataset, file, entry range */
-#define CREMA_TASK_METRICS        (1u << 2) /* coffea's savemetrics values are there */
-#define CREMA_TASK_MERGE          (1u << 3) /* coffea's _reduce */
-#define CREMA_TASK_ACTOR          (1u << 4) /* a method call of a Dask actor */
-#define CREMA_TASK_NESTED         (1u << 5) /* ran inside another task's thread of control */
-#define CREMA_TASK_KEY_CUT        (1u << 6) /* the key's text is cut */
-#define CREMA_TASK_FAULT_STORAGE  (1u << 7) /* waited for storage in page faults, too: its wait is an estimate */
-#define CREMA_TASK_SECEDED        (1u << 8) /* left its thread pool while it ran */
-#define CREMA_TASK_PREPROCESSING  (1u << 9) /* coffea's metadata task */
-#define CREMA_TASK_TREE_READ      (1u << 10) /* a chunk that uproot's read_tree described, not a WorkItem */
-#define CREMA_TASK_READS_DIFFER   (1u << 11) /* its reads are not of one chunk: an earlier record said too much */
-#define CREMA_TASK_ELSEWHERE      (1u << 12) /* an executor ran it in another process: wall only */
-#define CREMA_TASK_POOL_UNSEEN    (1u << 13) /* what it hands to other threads cannot be followed */
-#define CREMA_TASK_SCATTER        (1u << 14) /* coffea's: hands the processor to the chunks */
+#define CREMA_TASK_ASYNC (1u << 0)   /* ran in the event loop: wall only */
+#define CREMA_TASK_CHUNK (1u << 1)   /* has a coffea WorkItem: dataset, file, entry range */
+#define CREMA_TASK_METRICS (1u << 2) /* coffea's savemetrics values are there */
+#define CREMA_TASK_MERGE (1u << 3)   /* coffea's _reduce */
+#define CREMA_TASK_ACTOR (1u << 4)   /* a method call of a Dask actor */
+#define CREMA_TASK_NESTED (1u << 5)  /* ran inside another task's thread of control */
+#define CREMA_TASK_KEY_CUT (1u << 6) /* the key's text is cut */
+#define CREMA_TASK_FAULT_STORAGE                                                                   \
+	(1u << 7) /* waited for storage in page faults, too: its wait is an estimate */
+#define CREMA_TASK_SECEDED (1u << 8)	   /* left its thread pool while it ran */
+#define CREMA_TASK_PREPROCESSING (1u << 9) /* coffea's metadata task */
+#define CREMA_TASK_TREE_READ                                                                       \
+	(1u << 10) /* a chunk that uproot's read_tree described, not a WorkItem */
+#define CREMA_TASK_READS_DIFFER                                                                    \
+	(1u << 11) /* its reads are not of one chunk: an earlier record said too much */
+#define CREMA_TASK_ELSEWHERE (1u << 12)	  /* an executor ran it in another process: wall only */
+#define CREMA_TASK_POOL_UNSEEN (1u << 13) /* what it hands to other threads cannot be followed */
+#define CREMA_TASK_SCATTER (1u << 14)	  /* coffea's: hands the processor to the chunks */
 
 #endif

@@ -23,27 +23,28 @@
 
 #include "ids.h"
 
-#define CREMA_SHM_MAGIC      0x314d454d41455243ull /* "CREAMEM1" */
-#define CREMA_SHM_ABI        1u
-#define CREMA_SHM_TASKS      3560u
-#define CREMA_SHM_THREADS    512u
-#define CREMA_SHM_FILES      1024u
-#define CREMA_SHM_EXTENTS    4096u
+#define CREMA_SHM_MAGIC 0x314d454d41455243ull /* "CREAMEM1" */
+#define CREMA_SHM_ABI 1u
+#define CREMA_SHM_TASKS 3560u
+#define CREMA_SHM_THREADS 512u
+#define CREMA_SHM_FILES 1024u
+#define CREMA_SHM_EXTENTS 4096u
 #define CREMA_SHM_CODEC_ROWS 256u
 #define CREMA_SHM_FILESYSTEMS 32u
-#define CREMA_SHM_SERVERS    64u
-#define CREMA_SHM_SECTIONS   128u
+#define CREMA_SHM_SERVERS 64u
+#define CREMA_SHM_SECTIONS 128u
 #define CREMA_SHM_SECTIONS_OTHER 8u /* the last of them: what did not fit, by span */
-#define CREMA_SHM_GAUGES     96u
-#define CREMA_SHM_SECTION_NAMES 2048u /* rows made in a worker's life: bounds the strings they take */
-#define CREMA_SHM_STRINGS    (256u << 10)
+#define CREMA_SHM_GAUGES 96u
+#define CREMA_SHM_SECTION_NAMES                                                                    \
+	2048u /* rows made in a worker's life: bounds the strings they take */
+#define CREMA_SHM_STRINGS (256u << 10)
 #define CREMA_SHM_STRING_INDEX 4096u
-#define CREMA_SHM_PROBE      (64u << 10)
-#define CREMA_SHM_NOTES      16u
-#define CREMA_KEY_BYTES      96u
-#define CREMA_EXTENTS_ENDED  6u
-#define CREMA_SHM_STACKS     128u
-#define CREMA_STACK_DEPTH    48u
+#define CREMA_SHM_PROBE (64u << 10)
+#define CREMA_SHM_NOTES 16u
+#define CREMA_KEY_BYTES 96u
+#define CREMA_EXTENTS_ENDED 6u
+#define CREMA_SHM_STACKS 128u
+#define CREMA_STACK_DEPTH 48u
 
 enum crema_slot_state {
 	CREMA_SLOT_FREE = 0,
@@ -51,21 +52,21 @@ enum crema_slot_state {
 	CREMA_SLOT_RUNNING = 2,
 	CREMA_SLOT_DONE = 3,
 };
-#define CREMA_SLOT_STATE(w) ((w) & 0xffu)
-#define CREMA_SLOT_REFS(w)  ((w) >> 8)
-#define CREMA_SLOT_REF      0x100u
+#define CREMA_SLOT_STATE(w) ((w)&0xffu)
+#define CREMA_SLOT_REFS(w) ((w) >> 8)
+#define CREMA_SLOT_REF 0x100u
 
 enum crema_task_status { CREMA_STATUS_RUNNING = 0, CREMA_STATUS_OK = 1, CREMA_STATUS_ERRED = 2 };
 
 /* Bits of crema_task.known: values that are not always there. */
-#define CREMA_KNOWN_EVENTS      (1u << 0)
-#define CREMA_KNOWN_BYTESREAD   (1u << 1)
+#define CREMA_KNOWN_EVENTS (1u << 0)
+#define CREMA_KNOWN_BYTESREAD (1u << 1)
 #define CREMA_KNOWN_PROCESSTIME (1u << 2)
-#define CREMA_KNOWN_ENTRIES     (1u << 3)
-#define CREMA_KNOWN_RSS_START   (1u << 4)
-#define CREMA_KNOWN_RSS_STOP    (1u << 5)
-#define CREMA_KNOWN_RSS_PEAK    (1u << 6) /* a new high-water mark fell into the window */
-#define CREMA_KNOWN_CONSUMES    (1u << 7)
+#define CREMA_KNOWN_ENTRIES (1u << 3)
+#define CREMA_KNOWN_RSS_START (1u << 4)
+#define CREMA_KNOWN_RSS_STOP (1u << 5)
+#define CREMA_KNOWN_RSS_PEAK (1u << 6) /* a new high-water mark fell into the window */
+#define CREMA_KNOWN_CONSUMES (1u << 7)
 
 struct crema_counters {
 	uint64_t time[CREMA_TIMES];
@@ -77,13 +78,13 @@ struct crema_task {
 	uint64_t attempt;
 	uint64_t thread_sequence;
 	uint32_t tid;
-	uint32_t status;  /* enum crema_task_status, valid when DONE */
-	uint32_t version; /* grows with every fold after DONE */
-	uint32_t flags;   /* CREMA_TASK_* */
-	uint32_t known;   /* CREMA_KNOWN_* */
-	uint32_t fs_mask; /* bit i: read or mapped a file of filesystem i */
-	uint32_t time_unknown;  /* bit i: own time[i] could not be measured */
-	uint32_t key_bytes;     /* length of the whole key */
+	uint32_t status;	/* enum crema_task_status, valid when DONE */
+	uint32_t version;	/* grows with every fold after DONE */
+	uint32_t flags;		/* CREMA_TASK_* */
+	uint32_t known;		/* CREMA_KNOWN_* */
+	uint32_t fs_mask;	/* bit i: read or mapped a file of filesystem i */
+	uint32_t time_unknown;	/* bit i: own time[i] could not be measured */
+	uint32_t key_bytes;	/* length of the whole key */
 	uint64_t count_unknown; /* bit i: count[i] could not be measured */
 	uint64_t key_hash;
 	uint64_t consumes; /* the smallest key hash of what it depends on; 0: of nothing */
@@ -95,7 +96,7 @@ struct crema_task {
 	double coffea_processtime;
 	uint32_t prefix, span, function, worker_address, worker_name;
 	uint32_t dataset, filename, treename, columns;
-	uint32_t tree_reads; /* calls of uproot's read_tree, with CREMA_TASK_TREE_READ */
+	uint32_t tree_reads;	   /* calls of uproot's read_tree, with CREMA_TASK_TREE_READ */
 	char key[CREMA_KEY_BYTES]; /* NUL-terminated, cut at 95 bytes */
 	/* Waits of its pool threads, so that a lock wait of its own thread can be named by what it
 	 * really waited for. [0] storage, [1] network, [2] requests; see shim/overlap.h. */
@@ -108,21 +109,24 @@ struct crema_task {
 struct crema_thread {
 	uint32_t state; /* 0 free, 1 live */
 	uint32_t tid;
-	uint32_t owner;   /* slot index + 1, 0 = no task */
+	uint32_t owner;	  /* slot index + 1, 0 = no task */
 	uint32_t is_pool; /* 1: works for a task that runs in another thread */
-	uint32_t folding; /* 1 while the segment moves into the slot: a kill here leaves it inexact */
+	uint32_t folding; /* 1 while the segment moves into the slot: a kill here leaves it inexact
+			   */
 	uint32_t pad;
 	uint64_t base_cpu_ns, base_runqueue_ns; /* clocks at the start of the segment */
-	uint64_t base_inblock, base_oublock;    /* 512-byte blocks at the start of the segment */
-	uint64_t base_nvcsw, base_nivcsw;       /* context switches at the start of the segment */
+	uint64_t base_inblock, base_oublock;	/* 512-byte blocks at the start of the segment */
+	uint64_t base_nvcsw, base_nivcsw;	/* context switches at the start of the segment */
 	uint64_t base_majflt;
-	uint64_t base_tick;                     /* ticks at the start of the segment */
-	uint64_t armed_cpu_ns, armed_inblock, armed_oublock; /* when the shim first saw the thread */
+	uint64_t base_tick; /* ticks at the start of the segment */
+	uint64_t armed_cpu_ns, armed_inblock,
+		armed_oublock;			       /* when the shim first saw the thread */
 	uint64_t now_cpu_ns, now_inblock, now_oublock; /* whole thread, by the last snapshot */
 	/* Not yet added to file[file_row - 1]: a reader adds them to the row. 0 = none pending. */
 	uint32_t file_row, extents_ended; /* how many of extent_ended_* are in use */
 	uint64_t file_read_calls, file_read_bytes;
-	uint64_t extent_offset, extent_bytes; /* the stretch of that file under way; 0 bytes: none */
+	uint64_t extent_offset,
+		extent_bytes; /* the stretch of that file under way; 0 bytes: none */
 	/* Stretches of that file that have ended and are not in the ring yet. */
 	uint64_t extent_ended_offset[CREMA_EXTENTS_ENDED];
 	uint32_t extent_ended_bytes[CREMA_EXTENTS_ENDED];
@@ -141,26 +145,28 @@ struct crema_totals {
 	/* Of the unattributed network_read_bytes: what tasks were told as theirs afterwards, and is
 	 * in their numbers. A reader takes it off the unattributed. */
 	uint64_t claimed_network_read_bytes;
-	/* The part of the unattributed network bytes that came over, and went out on, connections which
-	 * serve several tasks at once. */
+	/* The part of the unattributed network bytes that came over, and went out on, connections
+	 * which serve several tasks at once. */
 	uint64_t shared_network_read_bytes, shared_network_write_bytes;
 };
 
 struct crema_file {
 	uint32_t state; /* 0 free, 1 being made, 2 ready */
-	uint32_t path;  /* string id; 0 with kind other: "what did not fit in this table" */
+	uint32_t path;	/* string id; 0 with kind other: "what did not fit in this table" */
 	uint32_t span;
 	uint32_t filesystem; /* index */
-	uint32_t kind;       /* enum crema_file_kind */
-	uint32_t name; /* string id: as its reader calls it, where that is known */
+	uint32_t kind;	     /* enum crema_file_kind */
+	uint32_t name;	     /* string id: as its reader calls it, where that is known */
 	uint64_t dev, ino, size_bytes;
 	uint64_t read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
 	/* Charged in bracketed calls, and in segments that touched no other file; what is left of a
-	 * span's tasks is in its row of kind other without a path. Wait: bracketed and slow calls. */
+	 * span's tasks is in its row of kind other without a path. Wait: bracketed and slow calls.
+	 */
 	uint64_t storage_read_bytes, storage_wait_ns;
 	/* Calls whose storage charge was taken: returned, of it not charged, charged beyond it. */
 	uint64_t large_read_bytes, cached_bytes, readahead_bytes;
-	/* Baskets and pages that uproot used, as often as it did; page_calls: the pages among them. */
+	/* Baskets and pages that uproot used, as often as it did; page_calls: the pages among them.
+	 */
 	uint64_t basket_calls, page_calls, basket_bytes, basket_raw_bytes;
 	/* To its server, where the request tells the file: failed ones as well. */
 	uint64_t requests, network_read_bytes, latency_sum_ns, latency_max_ns;
@@ -190,8 +196,8 @@ struct crema_codec_row {
 	uint64_t calls, in_bytes, out_bytes, cpu_ns, wall_ns;
 };
 
-/* Requests to one server under one span. A latency of bucket i lay below 2^(10 + i) ns and, for i > 0,
- * at or above half of that; the last bucket has no upper end. */
+/* Requests to one server under one span. A latency of bucket i lay below 2^(10 + i) ns and, for i >
+ * 0, at or above half of that; the last bucket has no upper end. */
 #define CREMA_LATENCY_BUCKETS 32u
 struct crema_server {
 	uint32_t state;	  /* 0 free, 1 being made, 2 ready */
@@ -211,20 +217,21 @@ static inline uint32_t crema_latency_bucket(uint64_t ns)
 }
 
 /*
- * A section that tasks' own code has named (shim/section.h): sums over all that have ended under one
- * path of names, span and prefix. Inclusive: what lies inside inner ones is in here too. One writer at
- * a time (the GIL's holder); seq is odd while it writes. A row that is not open, and whose seq the agent
- * has put into safe_seq because its numbers are acknowledged or on disk, can be given to another path.
+ * A section that tasks' own code has named (shim/section.h): sums over all that have ended under
+ * one path of names, span and prefix. Inclusive: what lies inside inner ones is in here too. One
+ * writer at a time (the GIL's holder); seq is odd while it writes. A row that is not open, and
+ * whose seq the agent has put into safe_seq because its numbers are acknowledged or on disk, can be
+ * given to another path.
  */
 struct crema_section {
 	uint64_t seq, safe_seq;
 	uint64_t number; /* which row of this worker's life it is */
-	uint32_t state; /* 0 free, 2 ready */
-	uint32_t path; /* string id of "outer/inner"; 0: what did not fit in this table */
+	uint32_t state;	 /* 0 free, 2 ready */
+	uint32_t path;	 /* string id of "outer/inner"; 0: what did not fit in this table */
 	uint32_t span, prefix;
-	uint32_t flags; /* CREMA_SECTION_* */
-	uint32_t unsure; /* 1: pool threads' work could not be followed */
-	uint64_t hash;	/* of the path */
+	uint32_t flags;		       /* CREMA_SECTION_* */
+	uint32_t unsure;	       /* 1: pool threads' work could not be followed */
+	uint64_t hash;		       /* of the path */
 	uint64_t begun, ended, broken; /* broken: left open, or ended out of turn: not measured */
 	uint64_t wall_ns;
 	uint32_t time_unknown, fs_mask; /* as crema_task's, of any of its tasks */
@@ -232,13 +239,17 @@ struct crema_section {
 	uint64_t pool_time[CREMA_TIMES];
 	struct crema_counters own; /* time: the thread that opened it; count: with pool threads */
 };
-#define CREMA_SECTION_POOL (1u << 0)  /* opened by a thread that worked for the task: own numbers only */
-#define CREMA_SECTION_FOUND (1u << 1) /* not measured here: found in what the task returned; wall only */
+#define CREMA_SECTION_POOL                                                                         \
+	(1u << 0) /* opened by a thread that worked for the task: own numbers only */
+#define CREMA_SECTION_FOUND                                                                        \
+	(1u << 1) /* not measured here: found in what the task returned; wall only */
 #define CREMA_SECTION_MEMORY (1u << 2) /* of a gauge: resident memory around a section */
-#define CREMA_SECTION_BYTES (1u << 3) /* of a gauge: bytes that a section requested, by another's count */
+#define CREMA_SECTION_BYTES                                                                        \
+	(1u << 3) /* of a gauge: bytes that a section requested, by another's count */
 
 /* Values that tasks' own code has told. Of memory: [0] at the begin, [1] at the end, [2] their
- * difference, [3] peak, where it was a new one of the process. Of all others [0]. Found ones: what there is. */
+ * difference, [3] peak, where it was a new one of the process. Of all others [0]. Found ones: what
+ * there is. */
 #define CREMA_GAUGE_STATS 4u
 struct crema_stat {
 	uint64_t count;
@@ -265,7 +276,7 @@ struct crema_filesystem {
 	uint32_t pad;
 	uint64_t dev;
 	int64_t f_type; /* statfs f_type */
-	uint32_t path;  /* string id of one file on it */
+	uint32_t path;	/* string id of one file on it */
 	uint32_t pad2;
 };
 
@@ -275,8 +286,8 @@ struct crema_snapshot {
 	uint32_t flags; /* bit 0: io of every thread could be read; bit 1: one ended unseen */
 	uint64_t boot_ns, mono_ns, tsc;
 	uint64_t process_cpu_ns, process_inblock, process_oublock; /* since armed */
-	uint64_t seen_cpu_ns, seen_inblock, seen_oublock;          /* known threads, live and ended */
-	uint64_t in_flight; /* tasks running at that instant */
+	uint64_t seen_cpu_ns, seen_inblock, seen_oublock; /* known threads, live and ended */
+	uint64_t in_flight;				  /* tasks running at that instant */
 	/* Children that have ended and were waited for (RUSAGE_CHILDREN), theirs included. */
 	uint64_t children_cpu_ns, children_inblock, children_oublock;
 };
@@ -287,19 +298,24 @@ struct crema_snapshot {
  * what is ready and frees it. Where none is free the wait is only counted.
  */
 struct crema_stack {
-	uint32_t state;  /* 0 free, 1 being made, 2 ready */
-	uint32_t wait;   /* CREMA_T_x: what it was counted as */
+	uint32_t state;	 /* 0 free, 1 being made, 2 ready */
+	uint32_t wait;	 /* CREMA_T_x: what it was counted as */
 	uint64_t number; /* from 0 over the life of the worker */
 	uint64_t attempt, waited_ns, end_boot_ns;
 	uint32_t tid, prefix, span;
 	uint32_t on;   /* enum crema_stack_on: what was waited for */
 	uint32_t file; /* string id of its path, 0 = none */
 	uint32_t peer_bytes;
-	uint8_t peer[28]; /* a socket's other end: sockaddr_in or sockaddr_in6 */
-	uint32_t depth;   /* 0: no stack could be taken */
+	uint8_t peer[28];		     /* a socket's other end: sockaddr_in or sockaddr_in6 */
+	uint32_t depth;			     /* 0: no stack could be taken */
 	uint64_t address[CREMA_STACK_DEPTH]; /* return addresses, innermost first */
 };
-enum crema_stack_on { CREMA_ON_NOTHING = 0, CREMA_ON_FILE = 1, CREMA_ON_SOCKET = 2, CREMA_ON_OTHER = 3 };
+enum crema_stack_on {
+	CREMA_ON_NOTHING = 0,
+	CREMA_ON_FILE = 1,
+	CREMA_ON_SOCKET = 2,
+	CREMA_ON_OTHER = 3
+};
 
 /* Waits longer than threshold_ns, exact, by what they were counted as. */
 struct crema_blocked {
@@ -336,7 +352,7 @@ struct crema_shm {
 	uint64_t next_attempt;
 	uint64_t agent_stream_seq; /* agent's own: records of its stream so far */
 	uint64_t agent_dropped;	   /* agent's own: records that all agents have dropped so far */
-	uint32_t notes;            /* how many of note[] are used: string ids of reasons */
+	uint32_t notes;		   /* how many of note[] are used: string ids of reasons */
 	uint32_t note[CREMA_SHM_NOTES];
 	uint32_t strings_used; /* bytes of the arena in use */
 	uint32_t string_index[CREMA_SHM_STRING_INDEX];
@@ -359,7 +375,8 @@ struct crema_shm {
 	uint32_t slot_word[CREMA_SHM_TASKS];
 	struct crema_file file[CREMA_SHM_FILES];
 	struct crema_thread thread[CREMA_SHM_THREADS];
-	/* A string is a u32 length, its bytes and a NUL, 4-aligned; its id is the offset, never 0. */
+	/* A string is a u32 length, its bytes and a NUL, 4-aligned; its id is the offset, never 0.
+	 */
 	char strings[CREMA_SHM_STRINGS];
 	struct crema_task task[CREMA_SHM_TASKS];
 };

@@ -16,57 +16,55 @@
  * and CLOCK the other. After the collector's PROOF every frame travels in a sealed record of its
  * own (common/seal.h), under keys made from the token and both nonces (common/auth.h): that it
  * opens is the agent's proof. Without a token (`crema collect --insecure`) nonce and mac are nil,
- * the agent sends no PROOF and frames travel as they are. Protocol 1: AUTH carries mac = HMAC-SHA256(token, collector nonce + agent
- * nonce + worker id), HELLO follows at once, there is no PROOF and nothing is sealed. Tokens,
- * environment and arguments are never sent.
+ * the agent sends no PROOF and frames travel as they are. Protocol 1: AUTH carries mac =
+ * HMAC-SHA256(token, collector nonce + agent nonce + worker id), HELLO follows at once, there is no
+ * PROOF and nothing is sealed. Tokens, environment and arguments are never sent.
  *
  * HELLO's map: {"facts": {...}, "task_fields": [names...]}. facts (all optional, nil = unknown):
- *   host, boot_id, net_namespace (its inode), pid, start_ticks, agent_pid, agent_version, shim_abi, cpu_model, cores,
- *   memory_bytes, kernel, python, redacted (task keys and file names are
- *   keyed hashes), boot_ns + real_ns (one clock pair), filesystems [{path, type,
- *   storage: "exact"|"none"|"unknown"}], stack: JSON text of probe.py's facts() {python, distributed,
- *   dask, coffea, uproot, worker_address, worker_name, nthreads, memory_limit_bytes, local_directory}.
+ *   host, boot_id, net_namespace (its inode), pid, start_ticks, agent_pid, agent_version, shim_abi,
+ * cpu_model, cores, memory_bytes, kernel, python, redacted (task keys and file names are keyed
+ * hashes), boot_ns + real_ns (one clock pair), filesystems [{path, type, storage:
+ * "exact"|"none"|"unknown"}], stack: JSON text of probe.py's facts() {python, distributed, dask,
+ * coffea, uproot, worker_address, worker_name, nthreads, memory_limit_bytes, local_directory}.
  *
  * SAMPLE map: boot_ns, cpu_percent, cpu_seconds, rss_bytes, rss_anon_bytes, hwm_bytes,
- *   io_read_bytes + io_write_bytes (/proc/PID/io: exited children included), threads, tasks_running,
- *   tasks_done, and the live byte layers of the whole worker so far: one key per COUNT id, tasks
- *   and unattributed together.
- * HOST map: boot_ns, cpu_percent, memory_total_bytes, memory_available_bytes, load1, net_read_bytes,
- *   net_write_bytes, disk_read_bytes, disk_write_bytes (cumulative since boot).
- * TOTALS map: boot_ns, snapshot_boot_ns (of the cpu and storage amounts), tasks_started, tasks_done, tasks_refused, records_refused,
- *   "tasks": {counter: value} all attributed work, "unattributed": {counter: value} seen threads
- *   without a task, "process": {cpu_ns, storage_read_bytes, storage_write_bytes} (RUSAGE_SELF since
- *   the shim was armed), "seen": {cpu_ns, storage_read_bytes, storage_write_bytes} (sum over the
- *   threads the shim knows), "strings_refused", "files_refused", "threads_refused", "notes": [text],
- *   "shared_network_read_bytes", "shared_network_write_bytes" (the part of unattributed on connections
- *   that serve several tasks at once),
- *   "blocked": {threshold_ns (nil: not looked for), recorded, "calls": {time name: n}, "ns": {...}}
- *   waits of tasks longer than the threshold.
+ *   io_read_bytes + io_write_bytes (/proc/PID/io: exited children included), threads,
+ * tasks_running, tasks_done, and the live byte layers of the whole worker so far: one key per COUNT
+ * id, tasks and unattributed together. HOST map: boot_ns, cpu_percent, memory_total_bytes,
+ * memory_available_bytes, load1, net_read_bytes, net_write_bytes, disk_read_bytes, disk_write_bytes
+ * (cumulative since boot). TOTALS map: boot_ns, snapshot_boot_ns (of the cpu and storage amounts),
+ * tasks_started, tasks_done, tasks_refused, records_refused, "tasks": {counter: value} all
+ * attributed work, "unattributed": {counter: value} seen threads without a task, "process":
+ * {cpu_ns, storage_read_bytes, storage_write_bytes} (RUSAGE_SELF since the shim was armed), "seen":
+ * {cpu_ns, storage_read_bytes, storage_write_bytes} (sum over the threads the shim knows),
+ * "strings_refused", "files_refused", "threads_refused", "notes": [text],
+ *   "shared_network_read_bytes", "shared_network_write_bytes" (the part of unattributed on
+ * connections that serve several tasks at once), "blocked": {threshold_ns (nil: not looked for),
+ * recorded, "calls": {time name: n}, "ns": {...}} waits of tasks longer than the threshold.
  *   "unmeasured": {outside, refused, values} sections and values that are in no row, see shm.h.
  *   unattributed cpu = seen - tasks; unseen = process - seen. nil = could not be read.
  * FILE map: path, span, filesystem, storage ("exact"|"none"|"unknown"), kind ("data"|"import"|
  *   "other"|"remote"), size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes,
  *   storage_read_bytes, storage_wait_ns, basket_calls, page_calls, basket_bytes, basket_raw_bytes
- *   (baskets of TTrees and pages of RNTuples; page_calls: the pages among them), requests (to its server), network_read_bytes, latency_sum_ns, latency_max_ns (of these),
- *   large_read_bytes, cached_bytes, readahead_bytes, name (as its reader calls it), and of the
- *   stretches that were read: extent_bytes, unique_bytes (each byte once), basket_extent_bytes,
- *   unique_basket_bytes, read_basket_bytes (in both), ranges and basket_ranges ([gap, length, ...]
- *   or nil). What is said of the stretches holds if extent_bytes = read_bytes, and of baskets if
- *   basket_extent_bytes = basket_bytes.
- * CODEC map: function, codec, direction ("decompress"|"compress"), span, calls, in_bytes, out_bytes,
- *   cpu_ns, wall_ns.
- * SERVER map: server ("host:port"; nil: those beyond the table), scheme, span, requests, failed,
- *   read_bytes, latency_sum_ns, latency_max_ns, latency [requests by bucket, see shm.h].
- * SECTION map: number (of the row in the worker's life; a path may come again in another row, the numbers of
- *   all of them add up), path ("outer/inner"; nil: those beyond the table), span, prefix, thread ("task"|"pool": who
- *   opened it), source ("crema"|"roastcoffea"), rev, begun, count (ended), broken, wall_ns, "counters":
- *   {counter: value} (only where source is crema). Inclusive; the highest rev is true.
- * GAUGE map: number, path, span, prefix, kind ("memory"|"value"|"bytes"), source, rev, broken, stats [[count, sum, min,
- *   max, last], ...]: see struct crema_gauge.
- * MODULE map: id (of path and build id), path, build_id (hex or nil).
- * STACK map: number (from 0 over the worker's life), attempt, tid, end_boot_ns, wait (time name),
- *   waited_ns, on ("file"|"socket"|"other"|nil), file, peer, prefix, span, "frames": [module id, place
- *   in its file, ...] innermost first; module id 0: in no file, place is the address.
+ *   (baskets of TTrees and pages of RNTuples; page_calls: the pages among them), requests (to its
+ * server), network_read_bytes, latency_sum_ns, latency_max_ns (of these), large_read_bytes,
+ * cached_bytes, readahead_bytes, name (as its reader calls it), and of the stretches that were
+ * read: extent_bytes, unique_bytes (each byte once), basket_extent_bytes, unique_basket_bytes,
+ * read_basket_bytes (in both), ranges and basket_ranges ([gap, length, ...] or nil). What is said
+ * of the stretches holds if extent_bytes = read_bytes, and of baskets if basket_extent_bytes =
+ * basket_bytes. CODEC map: function, codec, direction ("decompress"|"compress"), span, calls,
+ * in_bytes, out_bytes, cpu_ns, wall_ns. SERVER map: server ("host:port"; nil: those beyond the
+ * table), scheme, span, requests, failed, read_bytes, latency_sum_ns, latency_max_ns, latency
+ * [requests by bucket, see shm.h]. SECTION map: number (of the row in the worker's life; a path may
+ * come again in another row, the numbers of all of them add up), path ("outer/inner"; nil: those
+ * beyond the table), span, prefix, thread ("task"|"pool": who opened it), source
+ * ("crema"|"roastcoffea"), rev, begun, count (ended), broken, wall_ns, "counters": {counter: value}
+ * (only where source is crema). Inclusive; the highest rev is true. GAUGE map: number, path, span,
+ * prefix, kind ("memory"|"value"|"bytes"), source, rev, broken, stats [[count, sum, min, max,
+ * last], ...]: see struct crema_gauge. MODULE map: id (of path and build id), path, build_id (hex
+ * or nil). STACK map: number (from 0 over the worker's life), attempt, tid, end_boot_ns, wait (time
+ * name), waited_ns, on ("file"|"socket"|"other"|nil), file, peer, prefix, span, "frames": [module
+ * id, place in its file, ...] innermost first; module id 0: in no file, place is the address.
  * GOODBYE map: boot_ns, how ("exit"|"killed"|"gone"), evidence [text], cause (text or nil),
  *   tasks_in_flight.
  */
@@ -75,20 +73,20 @@
 
 #include <stdint.h>
 
-#define CREMA_WIRE_MAGIC   0x464d5243u /* "CRMF" in memory */
-#define CREMA_WIRE_VERSION 1u /* of frames, in each header, on disk too */
-#define CREMA_WIRE_OLDEST  1u
-#define CREMA_FILE_FORMAT  1u
+#define CREMA_WIRE_MAGIC 0x464d5243u /* "CRMF" in memory */
+#define CREMA_WIRE_VERSION 1u	     /* of frames, in each header, on disk too */
+#define CREMA_WIRE_OLDEST 1u
+#define CREMA_FILE_FORMAT 1u
 
-#define CREMA_PROTOCOL        2u /* of connections: what is said, and how it is protected */
+#define CREMA_PROTOCOL 2u	 /* of connections: what is said, and how it is protected */
 #define CREMA_PROTOCOL_OLDEST 1u /* which a collector takes only if it is told to */
 
-#define CREMA_FRAME_ZLIB       1u             /* flag: payload is zlib data */
-#define CREMA_FRAME_STORED_MAX (1u << 20)     /* refuse more stored bytes */
-#define CREMA_FRAME_RAW_MAX    (4u << 20)     /* refuse to inflate to more */
-#define CREMA_WORKER_ID_BYTES  16u
-#define CREMA_DEFAULT_PORT     8990
-#define CREMA_DEFAULT_HTTP     8991
+#define CREMA_FRAME_ZLIB 1u		  /* flag: payload is zlib data */
+#define CREMA_FRAME_STORED_MAX (1u << 20) /* refuse more stored bytes */
+#define CREMA_FRAME_RAW_MAX (4u << 20)	  /* refuse to inflate to more */
+#define CREMA_WORKER_ID_BYTES 16u
+#define CREMA_DEFAULT_PORT 8990
+#define CREMA_DEFAULT_HTTP 8991
 
 struct crema_frame_header {
 	uint32_t magic;

@@ -107,8 +107,10 @@ static const struct {
 	{"147, 148",
 	 "memory is the resident set of the whole process: interpreter, libraries, other "
 	 "threads and lazy arrays that were made real are in it, so differences "
-	 "accumulate; `rss_peak_bytes` of a task is the peak in its window: the kernel's mark (VmHWM) "
-	 "where the task raised it, else the highest of both ends and four samples a second, so the "
+	 "accumulate; `rss_peak_bytes` of a task is the peak in its window: the kernel's mark "
+	 "(VmHWM) "
+	 "where the task raised it, else the highest of both ends and four samples a second, so "
+	 "the "
 	 "peak may have been higher"},
 	{"149", "superseded: `rss_peak_bytes` does not depend on when the garbage collector runs"},
 	{"150",

@@ -53,7 +53,8 @@ static long wanted_ms(void)
 static void *find_backtrace(void)
 {
 	void *(*open)(const char *, int) = (void *(*)(const char *, int))real_find("dlopen", NULL);
-	void *(*find)(void *, const char *) = (void *(*)(void *, const char *))real_find("dlsym", NULL);
+	void *(*find)(void *, const char *) =
+		(void *(*)(void *, const char *))real_find("dlsym", NULL);
 	void *library = open && find ? open("libunwind.so.8", RTLD_LOCAL | RTLD_NOW) : NULL;
 
 	return library ? find(library, "unw_backtrace") : NULL;
@@ -69,9 +70,9 @@ static void hold_signals(uint64_t *before)
 }
 
 /*
- * The first look at a function takes a lock of the loader for microseconds. In a child forked in that
- * moment nobody would ever release it, so a fork waits until nobody is unwinding, and stacks that are
- * asked for meanwhile are left out.
+ * The first look at a function takes a lock of the loader for microseconds. In a child forked in
+ * that moment nobody would ever release it, so a fork waits until nobody is unwinding, and stacks
+ * that are asked for meanwhile are left out.
  */
 static uint32_t forking, unwinders;
 
@@ -195,8 +196,9 @@ static struct crema_stack *claim(void)
 		struct crema_stack *s = &crema_shm->stack[(at + i) % CREMA_SHM_STACKS];
 		uint32_t none = 0;
 
-		if (!LOAD(&s->state) && __atomic_compare_exchange_n(&s->state, &none, 1, 0,
-								    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		if (!LOAD(&s->state) &&
+		    __atomic_compare_exchange_n(&s->state, &none, 1, 0, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
 			return s;
 	}
 	return NULL;

@@ -7,13 +7,13 @@
  * call has returned, where the call's wait is charged, so a call that does not block pays nothing.
  * A wait without a free record is only counted.
  *
- * The addresses come from libunwind, opened with dlopen(RTLD_LOCAL) when the worker starts and never
- * linked: linked, every C++ exception of the process would unwind through it. It validates an
+ * The addresses come from libunwind, opened with dlopen(RTLD_LOCAL) when the worker starts and
+ * never linked: linked, every C++ exception of the process would unwind through it. It validates an
  * address by writing a byte of it to a pipe of its own and reading it back; while it works for us
  * (`blocked_unwinding`) our wrappers count nothing of that. A program may close every descriptor it
- * does not know, and then the pipe's numbers belong to somebody else's file: so both ends are looked
- * at before each stack, and once they are gone no more stacks are taken. Without libunwind the
- * records have no addresses.
+ * does not know, and then the pipe's numbers belong to somebody else's file: so both ends are
+ * looked at before each stack, and once they are gone no more stacks are taken. Without libunwind
+ * the records have no addresses.
  *
  * Signals wait meanwhile, but for those that a fault raises in the thread itself. errno is kept.
  */
@@ -48,8 +48,8 @@ static inline void blocked_saw(struct crema_thread *t, int time_id, uint64_t wai
 		blocked_take(t, time_id, waited_ns, on);
 }
 
-/* The same for a wait for the GIL, which the interpreter makes of many short ones; this one began at
- * `start` (ticks) and is not the last if it timed out. */
+/* The same for a wait for the GIL, which the interpreter makes of many short ones; this one began
+ * at `start` (ticks) and is not the last if it timed out. */
 void blocked_saw_gil(struct crema_thread *t, uint64_t waited_ns, uint64_t start, int timed_out);
 
 /* While libunwind works for us: this is the reading end of its pipe. */

@@ -3,9 +3,10 @@
  * extent.h - which bytes of data files were read, so that what was read twice can be told.
  *
  * A thread joins reads that follow each other, keeps a few finished stretches in its block and puts
- * them into the ring crema_shm->extent, which the agent empties. A stretch that finds no room, or whose place in the
- * file is not known, is left out: the agent then misses bytes that the file's row has, and the
- * file's re-reads are unknown. So nothing here can make a number wrong, only unknown.
+ * them into the ring crema_shm->extent, which the agent empties. A stretch that finds no room, or
+ * whose place in the file is not known, is left out: the agent then misses bytes that the file's
+ * row has, and the file's re-reads are unknown. So nothing here can make a number wrong, only
+ * unknown.
  *
  * Where read() reads: one word per descriptor follows its position, from open() and lseek() on; a
  * descriptor that was made another way is asked once. Descriptors that share a position (dup) are

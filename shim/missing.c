@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * missing.c - another version of a module lacks what its patch looks for: the worker runs on, one line
- * says so, and what can no longer be counted by task is unknown from then on.
+ * missing.c - another version of a module lacks what its patch looks for: the worker runs on, one
+ * line says so, and what can no longer be counted by task is unknown from then on.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 /* What is not known then. */
 enum loss {
-	LOSS_ALL,	  /* nothing of worth is measured: said at once, the journal may stay empty */
+	LOSS_ALL, /* nothing of worth is measured: said at once, the journal may stay empty */
 	LOSS_DESCRIPTION, /* who a task is; its numbers are right */
 	LOSS_POOLS,	  /* what other threads do for a task */
 	LOSS_NETWORK,
@@ -66,11 +66,11 @@ static const struct missing {
 
 #define BIT(name) (UINT64_C(1) << CREMA_C_##name)
 static const uint64_t network_counts = BIT(network_read_bytes) | BIT(network_write_bytes);
-static const uint64_t codec_counts =
-	BIT(decompress_calls) | BIT(decompress_in_bytes) | BIT(decompress_out_bytes) |
-	BIT(decompress_cpu_ns) | BIT(decompress_wall_ns) | BIT(compress_calls) |
-	BIT(compress_in_bytes) | BIT(compress_out_bytes) | BIT(compress_cpu_ns) |
-	BIT(compress_wall_ns);
+static const uint64_t codec_counts = BIT(decompress_calls) | BIT(decompress_in_bytes) |
+				     BIT(decompress_out_bytes) | BIT(decompress_cpu_ns) |
+				     BIT(decompress_wall_ns) | BIT(compress_calls) |
+				     BIT(compress_in_bytes) | BIT(compress_out_bytes) |
+				     BIT(compress_cpu_ns) | BIT(compress_wall_ns);
 
 static void lose(enum loss loss)
 {

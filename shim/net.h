@@ -5,9 +5,9 @@
  * Each send binds the descriptor to the task of its thread (to nobody, if the thread has none). An
  * asyncio transport is bound by its write(), whose context is the requester's; what the loop sends
  * later, or writes while it receives (TLS answers a change of keys), does not bind it again. So it
- * does not matter who opened a kept-alive connection or which thread receives; a connection's opening
- * is charged to the task that needed it. HTTP/2 has no owner of a connection: it is marked as shared,
- * and what it carries is unattributed and counted as such.
+ * does not matter who opened a kept-alive connection or which thread receives; a connection's
+ * opening is charged to the task that needed it. HTTP/2 has no owner of a connection: it is marked
+ * as shared, and what it carries is unattributed and counted as such.
  */
 #ifndef CREMA_SHIM_NET_H
 #define CREMA_SHIM_NET_H

@@ -8,8 +8,8 @@
  * of their waits. Of a lock wait, min(union, sum, wait) over its duration is the pool's: the union
  * alone would also count calls that only copied, the sum alone would count parallel waits twice.
  *
- * A request (shim/request.h) that other threads answer is a wait from beginning to end: for these the
- * union alone counts, also while they are under way.
+ * A request (shim/request.h) that other threads answer is a wait from beginning to end: for these
+ * the union alone counts, also while they are under way.
  *
  * Any thread, atomics only.
  */

@@ -31,18 +31,18 @@ int patch_baskets(PyObject *module);	  /* uproot.models.TBasket: Model_TBasket.r
 int patch_pages(PyObject *module);	  /* uproot.models.RNTuple: its ways to read a page */
 int patch_hdf5(PyObject *module);	  /* h5py._hl.dataset: reads and writes of Dataset */
 int patch_hdf5_groups(PyObject *module);  /* h5py._hl.group: Group.create_dataset */
-int patch_uproot_dask(PyObject *module);   /* uproot._dask: UprootReadMixin.read_tree */
+int patch_uproot_dask(PyObject *module);  /* uproot._dask: UprootReadMixin.read_tree */
 int patch_asyncio(PyObject *module);	  /* asyncio.selector_events: transports' write */
 int patch_xrootd(PyObject *module);	  /* XRootD.client: requests of File and FileSystem */
 int patch_aiohttp(PyObject *module);	  /* aiohttp.client_proto: requests on other loops */
 int patch_arrow_s3(PyObject *module);	  /* pyarrow._s3fs: named only */
 int patch_http2(PyObject *module);	  /* httpcore's HTTP/2 connections, async and not */
-int patch_instrument(PyObject *module);   /* crema.instrument: sections and values of tasks */
+int patch_instrument(PyObject *module);	  /* crema.instrument: sections and values of tasks */
 int patch_codecs(PyObject *module, const char *name);
 
 /* missing.c: a module lacks what its patch looks for. One line says so, and what can no longer be
- * counted is unknown from now on. A patch that is not in its table is a codec's. missing_tell(): the
- * process is armed now, so it can be said in its shared memory. */
+ * counted is unknown from now on. A patch that is not in its table is a codec's. missing_tell():
+ * the process is armed now, so it can be said in its shared memory. */
 void missing_say(int (*patch)(PyObject *), const char *module);
 void missing_tell(void);
 
@@ -94,7 +94,8 @@ PyObject *pool_enter(unsigned owner);
 void pool_leave(PyObject *token);
 /* Name (task.h) of the task on whose behalf this code runs: its thread's, else its context's; 0. */
 uint64_t pool_current(void);
-/* A capsule that holds a reference to that task's slot until it is freed; NULL: no task (no exception). */
+/* A capsule that holds a reference to that task's slot until it is freed; NULL: no task (no
+ * exception). */
 PyObject *pool_capsule(void);
 uint32_t pool_capsule_owner(PyObject *capsule);
 

@@ -3,8 +3,9 @@
  * proc.c - birth and end of threads and of the process.
  *
  * pthread_create is where the shim gets into Python (bootstrap.h; an open in wrap.c is where there
- * are no threads): before that call nothing of the process is touched. A thread's start routine is wrapped so that its counters are folded when it
- * returns; a thread-specific key (thread.c) does that for pthread_exit and cancellation.
+ * are no threads): before that call nothing of the process is touched. A thread's start routine is
+ * wrapped so that its counters are folded when it returns; a thread-specific key (thread.c) does
+ * that for pthread_exit and cancellation.
  */
 #define _GNU_SOURCE
 #include "real.h"

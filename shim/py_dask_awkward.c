@@ -2,10 +2,11 @@
 /*
  * py_dask_awkward.c - chunks without coffea's Runner: uproot.dask and coffea's apply_to_fileset.
  *
- * Their tasks hold no WorkItem, and dask-awkward fuses reading with what follows under a name of its
- * own. But each read goes through UprootReadMixin.read_tree(tree, start, stop), once the file is open
- * and its entries are counted: there file, tree and the true entry range are known, also where the
- * user asked for steps per file. The dataset is what apply_to_fileset left in the form's metadata.
+ * Their tasks hold no WorkItem, and dask-awkward fuses reading with what follows under a name of
+ * its own. But each read goes through UprootReadMixin.read_tree(tree, start, stop), once the file
+ * is open and its entries are counted: there file, tree and the true entry range are known, also
+ * where the user asked for steps per file. The dataset is what apply_to_fileset left in the form's
+ * metadata.
  *
  * A task is described by its first read. A fused task may read more: what its reads do not agree on
  * is unknown then, and tree_reads says how many there were.
@@ -48,8 +49,8 @@ static uint32_t tree_name(PyObject *tree)
 {
 	PyObject *path = py_attr_string(tree, "object_path");
 	Py_ssize_t n = 0;
-	const char *text = path && py_is(path, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(path, &n)
-								: NULL;
+	const char *text =
+		path && py_is(path, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(path, &n) : NULL;
 	uint32_t id = text ? plain_name(text, n) : 0;
 
 	PyErr_Clear();
@@ -104,8 +105,8 @@ static void describe_first(struct crema_task *t, const struct range *r)
 /* Columns of one chunk may be read in several goes; anything else is not one chunk. */
 static void describe_further(struct crema_task *t, const struct range *r)
 {
-	if (t->filename == r->filename && t->treename == r->treename &&
-	    t->entrystart == r->start && t->entrystop == r->stop)
+	if (t->filename == r->filename && t->treename == r->treename && t->entrystart == r->start &&
+	    t->entrystop == r->stop)
 		return;
 	t->flags |= CREMA_TASK_READS_DIFFER;
 	t->known &= ~(CREMA_KNOWN_ENTRIES | CREMA_KNOWN_EVENTS);

@@ -12,7 +12,8 @@
  *
  * The task's key is dataset:file:tree:range, its span the processor: "coffea-HASH.N", a hash of the
  * text that coffea sends around (the same for all chunks of a run), and how often this process has
- * begun anew with it: when a chunk comes again that had ended well. Of metadata: "coffea-metadata.N".
+ * begun anew with it: when a chunk comes again that had ended well. Of metadata:
+ * "coffea-metadata.N".
  */
 #include <errno.h>
 #include <string.h>
@@ -86,8 +87,8 @@ static int ready(void)
 }
 
 struct call {
-	PyObject *item;	       /* WorkItem or FileMeta, or the tuple that holds it; borrowed */
-	Py_ssize_t processor;  /* index of its argument, -1 */
+	PyObject *item;	      /* WorkItem or FileMeta, or the tuple that holds it; borrowed */
+	Py_ssize_t processor; /* index of its argument, -1 */
 	uint64_t hash;
 	const char *prefix;
 };

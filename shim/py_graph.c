@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* py_graph.c - which graph a task came in, and what it consumes; see collector/model/span_part.h. */
+/* py_graph.c - which graph a task came in, and what it consumes; see collector/model/span_part.h.
+ */
 #include <string.h>
 
 #include "digits.h"
@@ -34,8 +35,8 @@ static uint64_t key_hash(PyObject *key)
 }
 
 /*
- * Graphs of tasks that ran here lately, by key: a merge is of the graph of what it takes. A lost entry
- * only leaves the merge without. Under the GIL; a torn entry is none.
+ * Graphs of tasks that ran here lately, by key: a merge is of the graph of what it takes. A lost
+ * entry only leaves the merge without. Under the GIL; a torn entry is none.
  */
 #define GRAPHS 4096u
 static struct {
@@ -56,8 +57,8 @@ static uint64_t graph_of(uint64_t key)
 	return (graphs[key % GRAPHS].check ^ graph) == key ? graph : 0;
 }
 
-/* The smallest one names them all: whoever looks for it keeps the smallest keys of a graph. *graph: of
- * what it takes, if that ran here. */
+/* The smallest one names them all: whoever looks for it keeps the smallest keys of a graph. *graph:
+ * of what it takes, if that ran here. */
 static uint64_t smallest_consumed(PyObject *ts, uint64_t *graph)
 {
 	PyObject *all = py_attr(ts, names[N_DEPENDENCIES]);

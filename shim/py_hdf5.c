@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_hdf5.c - HDF5's filters cannot be seen: libhdf5 calls gzip, lzf, szip, blosc ... by itself. Where
- * a task reads or writes an h5py Dataset that has such filters, its (de)compression is unknown, not 0.
- * zstd is counted by its own trace (zstd.c); shuffle and checksums do not compress.
+ * py_hdf5.c - HDF5's filters cannot be seen: libhdf5 calls gzip, lzf, szip, blosc ... by itself.
+ * Where a task reads or writes an h5py Dataset that has such filters, its (de)compression is
+ * unknown, not 0. zstd is counted by its own trace (zstd.c); shuffle and checksums do not compress.
  */
 #include <errno.h>
 #include <string.h>

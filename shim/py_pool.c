@@ -14,7 +14,8 @@
 #include "task.h"
 
 #define CAPSULE "crema.task"
-/* A capsule's pointer is a mark: the owner, and above it the epoch in which its reference counts. */
+/* A capsule's pointer is a mark: the owner, and above it the epoch in which its reference counts.
+ */
 #define MARK_BITS 16
 #define MARK_OWNER ((1u << MARK_BITS) - 1)
 _Static_assert(CREMA_SHM_TASKS + 1 <= MARK_OWNER && sizeof(uintptr_t) == 8, "a mark holds both");

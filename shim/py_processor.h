@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_processor.h - the processor that coffea's work function is given: as it is, or, as coffea sends
- * it to other processes, as the compressed text of its pickle.
+ * py_processor.h - the processor that coffea's work function is given: as it is, or, as coffea
+ * sends it to other processes, as the compressed text of its pickle.
  *
  * All functions: GIL held, no exception left.
  */
@@ -22,8 +22,8 @@ uint64_t processor_hash(PyObject *given);
 const char *processor_name(uint64_t hash);
 
 /*
- * Learns the name. What the work function can be given instead of a text, loaded as it would itself;
- * NULL: give it what there is. New reference.
+ * Learns the name. What the work function can be given instead of a text, loaded as it would
+ * itself; NULL: give it what there is. New reference.
  */
 PyObject *processor_load(PyObject *given, uint64_t hash);
 

@@ -33,10 +33,14 @@ static int begins(PyObject *o, const char *name, const char *const *starts)
 /* Runs `_target`, or what its class says. */
 static int serves_others(PyObject *thread)
 {
-	static const char *const modules[] = {"concurrent.futures.", "multiprocessing.",
-					      "distributed.",	     "uproot.",
-					      "fsspec.",	     "asyncio.",
-					      "tornado.",	     NULL};
+	static const char *const modules[] = {"concurrent.futures.",
+					      "multiprocessing.",
+					      "distributed.",
+					      "uproot.",
+					      "fsspec.",
+					      "asyncio.",
+					      "tornado.",
+					      NULL};
 	static const char *const loops[] = {"run_forever", NULL};
 	PyObject *target = py_attr_string(thread, "_target");
 	PyObject *runs = target && target != PY_NONE ? target : thread;

@@ -3,9 +3,9 @@
  * py_uproot.c - the baskets that uproot really uses: Model_TBasket.read_members reads and unpacks
  * one, in whatever thread, and is replaced on its class by a method that counts what it found.
  *
- * A basket's bytes are fNbytes, its key included: what the branch's fBasketBytes says of it. Baskets
- * inside a tree's own record come with the metadata and are only numbered. A basket whose header
- * alone was looked at counts nothing.
+ * A basket's bytes are fNbytes, its key included: what the branch's fBasketBytes says of it.
+ * Baskets inside a tree's own record come with the metadata and are only numbered. A basket whose
+ * header alone was looked at counts nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -68,9 +68,8 @@ static int look_at(PyObject *self, struct uproot_piece *p)
 static uint32_t row_of(PyObject *self, uint32_t span)
 {
 	PyObject *file = py_attr(self, n_file), *path = py_attr(file, n_file_path);
-	const char *text = path && py_is(path, &PyUnicode_Type)
-				   ? PyUnicode_AsUTF8AndSize(path, NULL)
-				   : NULL;
+	const char *text =
+		path && py_is(path, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(path, NULL) : NULL;
 	uint32_t row = text ? file_row_by_name(text, span) : 0;
 
 	PyErr_Clear();

@@ -16,7 +16,8 @@ struct uproot_piece {
 	int is_page;
 };
 
-/* `reader`, an uproot model, has unpacked a piece of its file, for the task of this thread or context. */
+/* `reader`, an uproot model, has unpacked a piece of its file, for the task of this thread or
+ * context. */
 void uproot_used(PyObject *reader, const struct uproot_piece *p);
 /* This uproot keeps pieces where they cannot be seen: they are unknown from now on. */
 void uproot_unseen(void);

@@ -86,8 +86,9 @@ static PyObject *put(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 	return none();
 }
 
-/* _task_begin(flags, key, worker[, key of the task whose prefix and span it has]): a task that shares
- * its thread with others or runs in another process, so that only its wall time can be told. */
+/* _task_begin(flags, key, worker[, key of the task whose prefix and span it has]): a task that
+ * shares its thread with others or runs in another process, so that only its wall time can be told.
+ */
 static PyObject *task_begin(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
 	uint32_t owner = shim_armed() && nargs >= 3 ? task_open() : OWNER_NONE;

@@ -276,8 +276,8 @@ static void mark_unknown(const struct ask *a)
 		[ASKS] = 0,
 	};
 
-	task_counts_unknown(a->task, counts[methods[a->method].kind] |
-					     1ull << CREMA_C_network_write_bytes);
+	task_counts_unknown(a->task,
+			    counts[methods[a->method].kind] | 1ull << CREMA_C_network_write_bytes);
 }
 
 /* all[0] is the File or FileSystem, then come the arguments. */

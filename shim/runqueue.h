@@ -12,10 +12,11 @@
  * A switch between two held waits was a preemption: its delay is at most the time there that was
  * not CPU, and that much is left out of what is taken back from the waits.
  *
- * The first look in a new thread makes the kernel build the thread's entries in /proc, which costs 0.2
- * to 0.5 ms at the thread's end. A thread is not looked at before it has spent RUNQUEUE_YOUNG_NS of its
- * life without CPU: so much of a thread's delay may be missing, and is in its waits or unclassified
- * then. What it waited before its first instruction is taken from the clocks, clone() included.
+ * The first look in a new thread makes the kernel build the thread's entries in /proc, which costs
+ * 0.2 to 0.5 ms at the thread's end. A thread is not looked at before it has spent
+ * RUNQUEUE_YOUNG_NS of its life without CPU: so much of a thread's delay may be missing, and is in
+ * its waits or unclassified then. What it waited before its first instruction is taken from the
+ * clocks, clone() included.
  *
  * Clocks that are read one after the other tell of one moment only while the thread keeps its core,
  * and a busy machine takes it just then: a delay between a look and the start of a wait, or between

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * segment.h - what thread.c and segment.c share: the clocks at a segment's ends and the folding of a
- * block into its owner. Everybody else needs thread.h only.
+ * segment.h - what thread.c and segment.c share: the clocks at a segment's ends and the folding of
+ * a block into its owner. Everybody else needs thread.h only.
  */
 #ifndef CREMA_SHIM_SEGMENT_H
 #define CREMA_SHIM_SEGMENT_H
@@ -19,7 +19,8 @@ struct boundary {
 void boundary_take(struct crema_thread *t, struct boundary *b);
 /* Ends the segment under way and begins one for `owner`. */
 void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool);
-/* Ends it and goes on with the same work: what was counted so far is in the owner's numbers then. */
+/* Ends it and goes on with the same work: what was counted so far is in the owner's numbers then.
+ */
 void segment_cut(struct crema_thread *t);
 /* Moves the block's counts to their owner. */
 void segment_fold(struct crema_thread *t);

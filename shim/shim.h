@@ -43,8 +43,8 @@ int shim_same_process(void);
  */
 int shim_arm(const char **why);
 
-/* Takes it back when nobody will read the shared memory: its file goes, nothing is counted any more.
- * The mapping stays, other threads may be using it. */
+/* Takes it back when nobody will read the shared memory: its file goes, nothing is counted any
+ * more. The mapping stays, other threads may be using it. */
 void shim_disarm(void);
 
 /* Leaves a reason where the agent can tell it; a text is kept once. */
@@ -68,15 +68,16 @@ uint32_t arena_id(const char *text, uint32_t bytes);
 uint64_t arena_hash(const char *text, uint32_t bytes);
 const char *arena_text(uint32_t id);
 
-/* agent.c: starts the agent program; 0 or -errno (-ENOTSUP: it would become this process's child). */
+/* agent.c: starts the agent program; 0 or -errno (-ENOTSUP: it would become this process's child).
+ */
 int agent_start(const char *collector);
 /* Path of the agent program that was found, or looked for. */
 const char *agent_path(void);
 /* agent.c: looks at the agent's heartbeat and starts another one if it is dead. */
 void agent_watch(void);
 
-/* Another thread is filling this row of a table in (its state is 1, and 2 when it is ready): a few stores
- * away, but never waited for in earnest. */
+/* Another thread is filling this row of a table in (its state is 1, and 2 when it is ready): a few
+ * stores away, but never waited for in earnest. */
 static inline int row_ready(const uint32_t *state)
 {
 	for (int i = 0; i < 1000; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h - reads of C's streams (fread, fgets, getline, fseek), which libc does without calling read().
+ * stream.h - reads of C's streams (fread, fgets, getline, fseek), which libc does without calling
+ * read().
  *
  * What a call gives back is not what was read: streams read ahead into a buffer. The file's
  * position tells: it moves by what the kernel gave. A call that finds enough in the buffer reads
@@ -10,8 +11,8 @@
  * A seek reads, too: glibc moves to the block of its buffer that holds the target and reads up to
  * the target, or the whole block. The position tells nothing then; the buffer does: after a seek it
  * is what it was (the target was in it), holds exactly what was read, or is empty. Empty means no
- * read, or one that met the end of the file before the target. No system call is needed, but in that
- * last case. A read that failed counts nothing. Streams of wide characters are not followed.
+ * read, or one that met the end of the file before the target. No system call is needed, but in
+ * that last case. A read that failed counts nothing. Streams of wide characters are not followed.
  */
 #ifndef CREMA_SHIM_STREAM_H
 #define CREMA_SHIM_STREAM_H

@@ -192,7 +192,8 @@ void task_close(uint32_t owner, uint32_t status)
 	if (peak > t->rss_peak_bytes)
 		t->known |= CREMA_KNOWN_RSS_PEAK;
 	t->rss_peak_bytes = peak;
-	/* Read ahead, the pages of a mapped file are charged without one of the faults that are counted. */
+	/* Read ahead, the pages of a mapped file are charged without one of the faults that are
+	 * counted. */
 	if (t->own.count[CREMA_C_major_faults] ||
 	    (t->own.count[CREMA_C_mapped_bytes] && t->own.count[CREMA_C_storage_read_bytes]))
 		t->flags |= CREMA_TASK_FAULT_STORAGE;

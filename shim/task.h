@@ -55,8 +55,8 @@ uint32_t task_ref_name(uint64_t name);
 void task_add(uint32_t owner, int id, uint64_t n);
 /* These counts (bits) of the named task are unknown; it may have ended. Any thread. */
 void task_counts_unknown(uint64_t name, uint64_t counts);
-/* From now on, and for tasks that run now: these counts (bits) are unknown, and the task gets `flags`.
- * GIL held. */
+/* From now on, and for tasks that run now: these counts (bits) are unknown, and the task gets
+ * `flags`. GIL held. */
 void tasks_cannot_count(uint64_t counts, uint32_t flags);
 
 void task_time_unknown(uint32_t owner, int time_id);

@@ -50,8 +50,8 @@ void thread_leave(void);
  * A thread that a task starts is the task's as long as it runs, after the task's end too. The
  * reference to the slot is the thread's from here on.
  *
- * Some threads outlive their task to serve others. One that is woken from a wait on a lock after its
- * task has ended was handed work by somebody else: it is nobody's from then on.
+ * Some threads outlive their task to serve others. One that is woken from a wait on a lock after
+ * its task has ended was handed work by somebody else: it is nobody's from then on.
  */
 void thread_inherit(uint32_t owner);
 void thread_disinherit(void);
@@ -59,9 +59,9 @@ void thread_disinherit(void);
 void thread_forget(void);
 void thread_woken(struct crema_thread *t);
 /*
- * The thread `tid` of this block has ended. If it did so without thread_leave() (it was there before
- * the shim), what is known of it is kept and the block freed: 1. 0: the block is another's by now, or
- * free.
+ * The thread `tid` of this block has ended. If it did so without thread_leave() (it was there
+ * before the shim), what is known of it is kept and the block freed: 1. 0: the block is another's
+ * by now, or free.
  */
 int thread_reap(struct crema_thread *t, uint32_t tid);
 

@@ -100,9 +100,9 @@ static void duplicated(int fd, int copy)
 		write_begin(&to, out);                                                             \
 		result = real.name args;                                                           \
 		if (to.t)                                                                          \
-			write_end(&to, out, result, sent_buffer(NULL, 0));                                               \
+			write_end(&to, out, result, sent_buffer(NULL, 0));                         \
 		if (from.t)                                                                        \
-			read_end(&from, in, i && result > 0 ? (int64_t)*i - result : EXTENT_HERE,   \
+			read_end(&from, in, i &&result > 0 ? (int64_t)*i - result : EXTENT_HERE,   \
 				 result);                                                          \
 		return result;                                                                     \
 	}
@@ -270,8 +270,7 @@ WRAP_VARIADIC_OPEN(openat64, (int dir, const char *path, int flags, ...),
 		   real.openat64(dir, path, flags, mode))
 
 /* Commands that wait for a lock on a file. */
-#define LOCKS(command)                                                                             \
-	((command) == F_SETLKW || (command) == F_OFD_SETLKW)
+#define LOCKS(command) ((command) == F_SETLKW || (command) == F_OFD_SETLKW)
 
 #define WRAP_FCNTL(name)                                                                           \
 	EXPORT int name(int fd, int command, ...)                                                  \
@@ -292,8 +291,8 @@ WRAP_VARIADIC_OPEN(openat64, (int dir, const char *path, int flags, ...),
 			wait_end(&op, 0);                                                          \
 			errno = saved;                                                             \
 		}                                                                                  \
-		if (shim_armed() && r >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC) && \
-		    shim_same_process())                                                           \
+		if (shim_armed() && r >= 0 &&                                                      \
+		    (command == F_DUPFD || command == F_DUPFD_CLOEXEC) && shim_same_process())     \
 			duplicated(fd, r);                                                         \
 		return r;                                                                          \
 	}

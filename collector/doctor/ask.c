@@ -104,7 +104,8 @@ static int take_frames(struct ask *a, struct talk *t)
 	ssize_t used = 0;
 	int err = 0;
 
-	while (!err && !t->done && (used = session_frame(&t->session, &f, t->in.data, t->in.len)) > 0) {
+	while (!err && !t->done &&
+	       (used = session_frame(&t->session, &f, t->in.data, t->in.len)) > 0) {
 		err = frame_payload(&f, &scratch, &raw);
 		if (!err)
 			err = unpack_open(&map, raw, f.head.raw_bytes);

@@ -84,8 +84,7 @@ static void look_at_collector(struct doctor *d, const char *name, const char *to
 	if (!ask_collector(&a, &address, token_file)) {
 		doctor_say(d, DOCTOR_OK, "collector", "%s answers%s and takes %s", name,
 			   a.tls ? " (TLS)" : "",
-			   a.had_token ? "our token"
-				       : "agents without a token");
+			   a.had_token ? "our token" : "agents without a token");
 		look_at_clock(d, &a, name);
 		return;
 	}

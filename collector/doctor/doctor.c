@@ -69,8 +69,7 @@ void doctor_advise(struct doctor *d, const char *format, ...)
 	}
 }
 
-void doctor_target(struct doctor *d, const char *address, const char *token_file,
-		   const char *spool)
+void doctor_target(struct doctor *d, const char *address, const char *token_file, const char *spool)
 {
 	struct doctor_target *grown, *t;
 

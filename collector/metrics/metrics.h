@@ -71,7 +71,7 @@ struct facts {
 	struct window preprocessing_window, work_window;
 	struct groups *datasets, *workers; /* counted chunks, counted attempts (groups.h) */
 	struct groups *datasets_all; /* all attempts at chunks, where those are shown; or NULL */
-	size_t chunks_failed; /* attempts that erred, were killed or lost */
+	size_t chunks_failed;	     /* attempts that erred, were killed or lost */
 	struct spread chunk_time, chunk_wall, time_per_event, memory_per_event;
 	struct spread chunk_events, chunk_memory; /* memory: bytes it grew by */
 	double wall_time;			  /* NAN: no clock */
@@ -134,8 +134,8 @@ const struct groups *facts_datasets_shown(const struct facts *f);
 /* A kind of task, of a counted attempt as of any other. */
 enum task_class { TASK_WORK, TASK_PREPROCESSING, TASK_MERGE, TASK_OTHER };
 enum task_class attempt_class(const struct facts *f, const struct attempt *a);
-/* Bytes that came for chunks: of files by read calls where nothing was mapped, of files on servers over the
- * network; coffea's; the baskets'; the first less the last, and divided by it. */
+/* Bytes that came for chunks: of files by read calls where nothing was mapped, of files on servers
+ * over the network; coffea's; the baskets'; the first less the last, and divided by it. */
 struct value tally_came(const struct tally *t);
 struct value tally_requested(const struct tally *t);
 struct value tally_baskets(const struct tally *t);
@@ -192,7 +192,7 @@ struct series {
 };
 struct worker_track {
 	const struct worker *worker;
-	struct series memory, cpu;					     /* SAMPLE messages */
+	struct series memory, cpu;				  /* SAMPLE messages */
 	struct series limit, nthreads, executing, active, nbytes; /* probe */
 	struct series last_seen; /* at each moment: when the newest probe was taken */
 	struct series occupancy, spilled;

@@ -24,8 +24,8 @@ struct value tally_came(const struct tally *t)
 	if (mapped.type != VALUE_UINT || mapped.v.u)
 		return value_null();
 	/* Less came than was used: by a client that is not seen by task, or out of a cache. */
-	if (value_number(net, &came) < value_number(sum_value(&t->server_baskets), &used) || !came ||
-	    !used)
+	if (value_number(net, &came) < value_number(sum_value(&t->server_baskets), &used) ||
+	    !came || !used)
 		return value_null();
 	return value_plus(net, sum_value(&t->file_read));
 }
@@ -42,7 +42,7 @@ struct value tally_baskets(const struct tally *t)
 
 	/* None at all: files of another format, of which nobody knows what was used. */
 	return value_number(bytes, NULL) > 0 || value_number(embedded, NULL) > 0 ? bytes
-										  : value_null();
+										 : value_null();
 }
 
 struct value tally_outside(const struct tally *t)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_hosts.c - what the host samples say of a run. A host is one boot id, whatever its containers
- * are called; any worker's agent may have sent its samples. */
+/* metrics_hosts.c - what the host samples say of a run. A host is one boot id, whatever its
+ * containers are called; any worker's agent may have sent its samples. */
 #include "collector/metrics/metrics_hosts.h"
 
 #include <math.h>

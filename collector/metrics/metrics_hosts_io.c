@@ -33,7 +33,8 @@ static int by_time(const void *pa, const void *pb)
 }
 
 /* All of its samples that know this counter, within the averages' time and next to it. */
-static int shots_of(const struct run *r, const struct worker *of, enum host_io io, struct shots *out)
+static int shots_of(const struct run *r, const struct worker *of, enum host_io io,
+		    struct shots *out)
 {
 	const struct host_sample **at, *h;
 	const struct model *m = r->model;
@@ -41,7 +42,8 @@ static int shots_of(const struct run *r, const struct worker *of, enum host_io i
 
 	*out = (struct shots){0};
 	for (i = 0; i < m->workers.n; i++) {
-		for (k = 0; same_for(io)(m->workers.v[i], of) && k < m->workers.v[i]->hosts.n; k++) {
+		for (k = 0; same_for(io)(m->workers.v[i], of) && k < m->workers.v[i]->hosts.n;
+		     k++) {
 			h = &m->workers.v[i]->hosts.v[k];
 			if (isnan(h->time) || isnan(h->io[io]))
 				continue;

@@ -24,7 +24,8 @@ static double probe_before(const struct worker *w, double t)
 	return found;
 }
 
-/* Of the first probe at or after t; else of the last one: the worker has left, or tells more soon. */
+/* Of the first probe at or after t; else of the last one: the worker has left, or tells more soon.
+ */
 static double probe_after(const struct worker *w, double t)
 {
 	size_t i;

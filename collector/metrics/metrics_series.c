@@ -92,7 +92,8 @@ void metric_worker_occupancy(const struct facts *f, const char *name, struct jso
 	emit_named(f, "worker_occupancy", name, j);
 }
 
-/* [{timestamp, last_seen, seconds}]: what lies between the two; it grows where a worker is blocked or dead */
+/* [{timestamp, last_seen, seconds}]: what lies between the two; it grows where a worker is blocked
+ * or dead */
 static void emit_last_seen(const struct facts *f, struct json *j)
 {
 	const struct series *s;
@@ -125,7 +126,8 @@ void tracking_emit(const struct facts *f, struct json *j)
 	emit_object(j, "tracking_data");
 	emit_array(j, "worker_counts");
 	for (i = 0; i < s->n; i++)
-		series_emit_point(j, s->v[i].time, "worker_count", value_uint((uint64_t)s->v[i].value));
+		series_emit_point(j, s->v[i].time, "worker_count",
+				  value_uint((uint64_t)s->v[i].value));
 	emit_end(j);
 	for (i = 0; i < sizeof(columns) / sizeof(*columns); i++)
 		emit_column(f, &columns[i], columns[i].name, j);

@@ -133,7 +133,8 @@ static void track_tasks(const struct run *r, struct tracking *t)
 	free(n);
 }
 
-/* At each moment of the run that the worker had not left before: when it had last said something. */
+/* At each moment of the run that the worker had not left before: when it had last said something.
+ */
 static int track_last_seen(struct worker_track *t, const struct series *moments)
 {
 	const struct worker *w = t->worker;

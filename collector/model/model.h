@@ -127,7 +127,7 @@ struct file_row {
 	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
 	struct value storage_read_bytes, storage_wait_ns;
 	struct value basket_calls, basket_bytes, basket_raw_bytes; /* pages of RNTuples as well */
-	struct value page_calls;				    /* of these */
+	struct value page_calls;				   /* of these */
 	/* to its server; unknown from agents that did not say */
 	struct value requests, network_read_bytes, latency_sum_ns, latency_max_ns;
 	struct value large_read_bytes, cached_bytes, readahead_bytes;
@@ -288,7 +288,8 @@ struct value worker_life(const struct worker *w);
 struct value worker_startup(const struct worker *w);
 struct value worker_work(const struct worker *w);
 
-/* Whether both may be of one scheduler: not if their addresses differ, or are of other hosts' own. */
+/* Whether both may be of one scheduler: not if their addresses differ, or are of other hosts' own.
+ */
 bool workers_share_scheduler(const struct worker *a, const struct worker *b);
 
 struct worker *model_worker(struct model *m, const uint8_t *id);

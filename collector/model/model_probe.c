@@ -174,8 +174,7 @@ bool workers_share_scheduler(const struct worker *a, const struct worker *b)
 {
 	if (a == b || !a->scheduler || !b->scheduler || a->schedulers || b->schedulers)
 		return true;
-	return a->scheduler == b->scheduler &&
-	       (a->host == b->host || !is_hosts_own(a->scheduler));
+	return a->scheduler == b->scheduler && (a->host == b->host || !is_hosts_own(a->scheduler));
 }
 
 void model_stack_facts(struct model *m, struct worker *w, struct text json)

@@ -218,9 +218,8 @@ static struct task_span *find_scatter(const struct model *m, struct task_spans *
 		return NULL;
 	for (j = i; j > 0 && i - j < 4; j--) { /* older agents do not say */
 		p = &spans->v[j - 1];
-		if (!p->claimed && p->lambdas &&
-		    s->begin - p->begin <= SCATTER_SECONDS && spans_share_scheduler(p, s) &&
-		    selection_joins(m, p->id, s->id))
+		if (!p->claimed && p->lambdas && s->begin - p->begin <= SCATTER_SECONDS &&
+		    spans_share_scheduler(p, s) && selection_joins(m, p->id, s->id))
 			return p;
 	}
 	return NULL;
@@ -238,7 +237,8 @@ static int find_preprocessing(const struct model *m, struct task_spans *spans, s
 	for (j = i; j > 0; j--) {
 		p = &spans->v[j - 1];
 		if (p->claimed || p->chunks || !p->preprocessing || !spans_share_scheduler(p, s) ||
-		    (span_kind(p) && (p->end > s->begin + ORDER_SECONDS || (*found && p->end < (*found)->end))) ||
+		    (span_kind(p) &&
+		     (p->end > s->begin + ORDER_SECONDS || (*found && p->end < (*found)->end))) ||
 		    !selection_joins(m, p->id, s->id))
 			continue;
 		rc = covers(p, r);

@@ -54,7 +54,7 @@ struct run {
 	ARRAY(struct worker *) workers; /* alive while it ran */
 	double start, stop;		/* first and last task edge, UTC; NAN without a clock */
 	double from, to; /* what its averages are over: the client's block, else start to stop */
-	double wall;			/* exactly between them, seconds */
+	double wall;	 /* exactly between them, seconds */
 	size_t running;
 	struct run_others {
 		size_t n; /* other runs that "last" may have meant; see runs_tell_others() */
@@ -103,7 +103,8 @@ static inline bool run_has_block(const struct run *r)
 }
 
 bool attempt_is_chunk(const struct attempt *a);
-/* All names of its spans, as they are on the wire; some of those below run_span_count() are NULL. */
+/* All names of its spans, as they are on the wire; some of those below run_span_count() are NULL.
+ */
 size_t run_span_count(const struct run *r);
 const char *run_span(const struct run *r, size_t i);
 bool run_has_span(const struct run *r, const char *span);

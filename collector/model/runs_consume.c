@@ -133,7 +133,8 @@ static void take(const struct model *m, const struct producers *all, struct task
 		if (span_kind(consumer) == 'm') {
 			unite(m, p, consumer);
 		} else if (consumer->chunks) {
-			if (!p->taken && span_kind(p) == 's' && selection_joins(m, p->id, consumer->id))
+			if (!p->taken && span_kind(p) == 's' &&
+			    selection_joins(m, p->id, consumer->id))
 				consumer->scatter = p;
 			p->taken = true;
 		} else {

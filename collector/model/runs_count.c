@@ -243,8 +243,7 @@ static bool has_span_named(const struct run *r, const char *span)
 	size_t i;
 
 	for (i = 0; i < run_span_count(r); i++) {
-		if (run_span(r, i) &&
-		    !strcmp(span_part_span(r->model, run_span(r, i)), span))
+		if (run_span(r, i) && !strcmp(span_part_span(r->model, run_span(r, i)), span))
 			return true;
 	}
 	return false;

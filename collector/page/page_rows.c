@@ -67,7 +67,8 @@ static void put_files(const struct report *r, struct json *j)
 	}
 	for (i = 0; i < r->files.n; i++) {
 		v[i].f = &r->files.v[i];
-		layers_values(&v[i].f->layers, v[i].f->read_bytes, v[i].f->mapped_bytes, v[i].f->network_read_bytes, &v[i].v);
+		layers_values(&v[i].f->layers, v[i].f->read_bytes, v[i].f->mapped_bytes,
+			      v[i].f->network_read_bytes, &v[i].v);
 	}
 	if (r->files.n)
 		qsort(v, r->files.n, sizeof(*v), by_amplification);

@@ -50,8 +50,8 @@ void layers_release(struct file_layers *l)
  * where less came from there than was used, its requests do not tell the file, or a cache was in
  * between.
  */
-static struct value amplification(const struct file_layers *l, struct value read, struct value mapped,
-				  struct value network)
+static struct value amplification(const struct file_layers *l, struct value read,
+				  struct value mapped, struct value network)
 {
 	bool came, used;
 

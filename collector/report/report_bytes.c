@@ -93,7 +93,8 @@ static struct value reread_of(const struct report *r, const char *dataset)
 			return value_null();
 		if (!f->layers.chunks || f->dataset != dataset)
 			continue;
-		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
+		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes,
+			      &v);
 		sum = value_plus(sum, v.reread_bytes);
 		n++;
 	}
@@ -194,7 +195,8 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 
 		if (!has_chunks(f))
 			continue;
-		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
+		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes,
+			      &v);
 		grid_text(&g, f->path + folder);
 		grid_value(&g, value_uint(f->layers.chunks), AS_COUNT);
 		grid_value(&g, f->read_bytes, AS_BYTES);

@@ -59,8 +59,7 @@ static uint64_t name_hash(const char *name)
 static struct file_sum *file_find(const struct file_index *files, const char *name)
 {
 	struct wanted_file wanted = {files->r, name};
-	uintptr_t place =
-		(uintptr_t)table_find(&files->table, name_hash(name), same_file, &wanted);
+	uintptr_t place = (uintptr_t)table_find(&files->table, name_hash(name), same_file, &wanted);
 
 	return place ? &files->r->files.v[place - 1] : NULL;
 }

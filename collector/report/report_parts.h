@@ -95,7 +95,7 @@ struct report {
 	struct blocking *blocking;	  /* call sites of long waits */
 	const struct findings *findings;  /* what there is to remark; NULL: not collected yet */
 	struct timeline timeline;
-	struct sections sections;	  /* what tasks' own code has named */
+	struct sections sections; /* what tasks' own code has named */
 	struct arena arena;
 };
 

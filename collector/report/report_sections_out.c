@@ -168,7 +168,9 @@ static void gauges_table(const struct sections *s, bool memory, struct sink *out
 		grid_value(&g, v->count ? value_real(v->min) : value_null(), as);
 		grid_value(&g, v->count ? value_real(v->max) : value_null(), as);
 		if (memory)
-			grid_value(&g, one->stat[1].count ? value_real(one->stat[1].max) : value_null(), as);
+			grid_value(&g,
+				   one->stat[1].count ? value_real(one->stat[1].max) : value_null(),
+				   as);
 	}
 	if (!n)
 		return;

@@ -100,8 +100,8 @@ static void gauge_columns(struct sheet_maker *k, const char *const *parts, size_
 
 	for (i = 0; i < n; i++) {
 		for (m = 0; m < STATS; m++) {
-			snprintf(names[i + (n == 1 ? CREMA_GAUGE_STATS : 0)][m], NAME_BYTES, "%s_%s",
-				 parts[i], stat_names[m]);
+			snprintf(names[i + (n == 1 ? CREMA_GAUGE_STATS : 0)][m], NAME_BYTES,
+				 "%s_%s", parts[i], stat_names[m]);
 			sheet_column_add(k, names[i + (n == 1 ? CREMA_GAUGE_STATS : 0)][m],
 					 m ? VALUE_REAL : VALUE_UINT, m ? unit : "");
 		}
@@ -234,7 +234,8 @@ void timeline_rows(struct sheet_maker *k)
 		sheet_cell(k, value_real(timeline_bin_width(t, i)));
 		for (s = 0; s < HISTORY_SERIES; s++) {
 			v = timeline_value(t, (enum history_series)s, i);
-			sheet_cell(k, history_is_class((enum history_series)s) ? value_seconds(v) : v);
+			sheet_cell(k,
+				   history_is_class((enum history_series)s) ? value_seconds(v) : v);
 		}
 		sheet_cell(k, value_real(t->workers[i]));
 		sheet_cell(k, value_real(t->running[i]));

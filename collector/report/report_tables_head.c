@@ -24,8 +24,10 @@ static void say_stolen(const struct facts *f, struct sink *s)
 	if (stolen < 0.01 || stolen < 0.1 * rest)
 		return;
 	human(value_real(stolen), AS_SECONDS, seconds);
-	text_paragraph(s, "  ", "%s of CPU of these hosts went to other virtual machines: the "
-		       "tasks' part of it is not classified", seconds);
+	text_paragraph(s, "  ",
+		       "%s of CPU of these hosts went to other virtual machines: the "
+		       "tasks' part of it is not classified",
+		       seconds);
 }
 
 static struct value shown_pool(const struct tally *t)
@@ -124,8 +126,10 @@ static void put_wall(const struct facts *f, struct sink *s)
 	if (strcmp(f->wall_time_source, "client") != 0)
 		text_paragraph(s, "  ", "wall time %s (first to last task on the workers)", wall);
 	else
-		text_paragraph(s, "  ", "wall time %s (the client's; first to last task %s); averages of "
-			       "workers and memory are over %s", wall, tasks,
+		text_paragraph(s, "  ",
+			       "wall time %s (the client's; first to last task %s); averages of "
+			       "workers and memory are over %s",
+			       wall, tasks,
 			       run_has_block(f->run) ? "the client's block" : "first to last task");
 }
 
@@ -139,8 +143,8 @@ static void put_others(const struct run_others *o, struct sink *s)
 	for (i = 0; i < o->n && i < room; i++)
 		add_word(line, sizeof(line), o->ids[i]);
 	if (o->n)
-		text_paragraph(s, "  ", "%zu other run%s near it: %s%s ('crema report --list')", o->n,
-			       o->n == 1 ? "" : "s", line, o->n > room ? ", ..." : "");
+		text_paragraph(s, "  ", "%zu other run%s near it: %s%s ('crema report --list')",
+			       o->n, o->n == 1 ? "" : "s", line, o->n > room ? ", ..." : "");
 }
 
 void report_tables_head(const struct report *r, struct sink *s, bool colour)

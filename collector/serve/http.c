@@ -209,14 +209,12 @@ struct http *http_start(const struct http_config *config, int *error)
 	}
 	if (!http->config.job_ms)
 		http->config.job_ms = HTTP_JOB_MS;
-	http->daemon =
-		MHD_start_daemon(flags, 0, NULL, NULL, handler, http, MHD_OPTION_LISTEN_SOCKET,
-				 config->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-				 (unsigned int)(HTTP_CONNECTIONS + HTTP_CLOSING),
-				 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_PER_CONNECTION,
-				 MHD_OPTION_NOTIFY_CONNECTION, http_conn_changed, http,
-				 MHD_OPTION_NOTIFY_COMPLETED, completed, http, MHD_OPTION_ARRAY,
-				 tls, MHD_OPTION_END);
+	http->daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, handler, http, MHD_OPTION_LISTEN_SOCKET, config->listen_fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)(HTTP_CONNECTIONS + HTTP_CLOSING),
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_PER_CONNECTION,
+		MHD_OPTION_NOTIFY_CONNECTION, http_conn_changed, http, MHD_OPTION_NOTIFY_COMPLETED,
+		completed, http, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 	if (!http->daemon) {
 		http_access_free(http->access);
 		free(http);

@@ -17,8 +17,8 @@
  * Whoever sends no request, or takes no answer, is closed after a while, and at once when there are
  * too many connections or too much is held: those of the address that has most of them first.
  *
- * Who may read all this: http_access.h. All addresses are relative: a proxy may serve the page below
- * a path of its own.
+ * Who may read all this: http_access.h. All addresses are relative: a proxy may serve the page
+ * below a path of its own.
  */
 #ifndef COLLECTOR_HTTP_H
 #define COLLECTOR_HTTP_H
@@ -41,8 +41,9 @@
 #define HTTP_IDLE_MS 15000   /* without a next request, or without taking anything of an answer */
 #define HTTP_ANSWER_MS 60000 /* for a whole answer, and a ms more for each HTTP_SLOWEST bytes */
 #define HTTP_SLOWEST 16
-#define HTTP_REPORT_MS 20000 /* a reader may keep a report that long when another one is asked for */
-#define HTTP_STILL_MS 1000   /* who takes nothing for so long is closed first when room is needed */
+#define HTTP_REPORT_MS                                                                             \
+	20000		   /* a reader may keep a report that long when another one is asked for */
+#define HTTP_STILL_MS 1000 /* who takes nothing for so long is closed first when room is needed */
 #define HTTP_SWEEP_MS 500
 
 #define HTTP_HELD_MAX (64u << 20) /* bytes of all answers: half for small ones, half for others */
@@ -63,10 +64,10 @@ struct http_config {
 	struct loop *loop;
 	int listen_fd;			/* owned from the call on, also when it fails */
 	const struct auth_token *token; /* NULL: there is none; must outlive the server */
-	bool open;			/* on loopback: for processes of this user without a token */
-	bool bearer;			/* the token itself may come over plain http */
-	const char *cert, *key;		/* PEM: https; NULL: http */
-	const struct http_text *texts;	/* must outlive the server */
+	bool open;		       /* on loopback: for processes of this user without a token */
+	bool bearer;		       /* the token itself may come over plain http */
+	const char *cert, *key;	       /* PEM: https; NULL: http */
+	const struct http_text *texts; /* must outlive the server */
 	size_t texts_n;
 	/*
 	 * Writes a report; in a child process, as slow as it likes. run NULL: the last one.

@@ -58,7 +58,8 @@ void http_conn_moved(struct http_conn *conn, size_t bytes)
 	conn->sent += bytes;
 }
 
-/* What its reader has not taken goes, too; an end by shutdown() would look like that of an answer. */
+/* What its reader has not taken goes, too; an end by shutdown() would look like that of an answer.
+ */
 void http_conn_reset(struct http_conn *conn)
 {
 	const struct sockaddr none = {.sa_family = AF_UNSPEC};
@@ -140,7 +141,8 @@ static unsigned int of_address(const struct http *http, const struct http_conn *
 
 	*heads = 0;
 	for (conn = http->conns; conn; conn = conn->next) {
-		if (conn->closing || memcmp(conn->address, like->address, sizeof(like->address)) != 0)
+		if (conn->closing ||
+		    memcmp(conn->address, like->address, sizeof(like->address)) != 0)
 			continue;
 		n++;
 		*heads += is_head(conn);
@@ -244,8 +246,8 @@ static void came(struct http *http, struct MHD_Connection *connection, void **co
 	conn->http = http;
 	conn->connection = connection;
 	conn->first = true;
-	conn->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
-			   ->connect_fd;
+	conn->fd =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 	set_address(conn, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)
 				  ->client_addr);
 	setsockopt(conn->fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof(send_bytes));

@@ -28,7 +28,8 @@ enum http_kind { HTTP_TEXT, HTTP_JSON, HTTP_PAGE, HTTP_KINDS }; /* of reports */
 struct http_job;
 
 struct http_job_call {
-	/* 0, or -errno with one line in out->out, which goes out in place of what was not flushed. */
+	/* 0, or -errno with one line in out->out, which goes out in place of what was not flushed.
+	 */
 	int (*fn)(void *arg, enum http_kind kind, const char *run, struct sink *out);
 	void *arg;
 	enum http_kind kind;
@@ -53,7 +54,8 @@ struct http_job *http_job_start(struct loop *loop, const struct http_job_call *c
  * there; -ETIMEDOUT, -EIO, or fn's failure: what came before is not the whole.
  */
 ssize_t http_job_read(struct http_job *job, void *to, size_t max);
-/* Before anything was read: fn's failure, if it is known that nothing but its line follows; or 0. */
+/* Before anything was read: fn's failure, if it is known that nothing but its line follows; or 0.
+ */
 int http_job_failure(struct http_job *job);
 /* Kills it; no done(). */
 void http_job_cancel(struct http_job *job);

@@ -3,9 +3,9 @@
  * http_parts.h - what http.c, http_conn.c, http_send.c and http_reports.c share; nobody else
  * includes it.
  *
- * A request belongs to its connection: head -> (a report is made) -> answer -> head of the next one.
- * Bodies that are held in memory have an owner count, as an answer to many is held once; their sum
- * is http->held. A report is no body: it goes from the child's pipe to the connection.
+ * A request belongs to its connection: head -> (a report is made) -> answer -> head of the next
+ * one. Bodies that are held in memory have an owner count, as an answer to many is held once; their
+ * sum is http->held. A report is no body: it goes from the child's pipe to the connection.
  *
  * The page's data is made once for all who ask at the same time, and kept for HTTP_CACHE_MS, or for
  * several times as long as it took: a page that stays open must not keep a core busy with a large
@@ -45,10 +45,12 @@ struct http_conn {
 	struct http_peer peer;
 	unsigned char address[HTTP_ADDRESS_BYTES];
 	enum conn_state state;
-	int64_t since_ms; /* the state began; in CONN_SEND less the time that the child was waited for */
+	int64_t since_ms; /* the state began; in CONN_SEND less the time that the child was waited
+			     for */
 	int64_t moved_ms; /* the client last took something */
 	uint64_t sent;
-	int unsent; /* in CONN_HEAD: what the kernel has of the answer before, as of the last look */
+	int unsent; /* in CONN_HEAD: what the kernel has of the answer before, as of the last look
+		     */
 	bool closing, first; /* first: no request was read yet */
 	struct request *request;
 	struct sending *sending;
@@ -85,9 +87,9 @@ struct http {
 	struct loop_watch *watch;
 	struct loop_timer *timer, *second;
 	struct http_conn *conns;
-	unsigned int conns_n;	/* without those that are closing */
-	unsigned int reports;	/* that are made or streamed */
-	uint64_t held;		/* bytes of all bodies */
+	unsigned int conns_n; /* without those that are closing */
+	unsigned int reports; /* that are made or streamed */
+	uint64_t held;	      /* bytes of all bodies */
 	struct http_data data[HTTP_DATA];
 	struct http_body *fixed[HTTP_TEXTS][2]; /* plain, gzip */
 };

@@ -34,7 +34,8 @@ bool http_sane_run(const char *run)
 		       n;
 }
 
-/* A request that was suspended until there is an answer, or until it is known that there is none. */
+/* A request that was suspended until there is an answer, or until it is known that there is none.
+ */
 static void wake(struct request *request, int result)
 {
 	request->made = true;
@@ -98,8 +99,7 @@ static void on_ready(void *arg)
 	}
 	/* the time that the child needed is not the reader's */
 	request->waiting = false;
-	request->conn->since_ms +=
-		loop_now_ms(request->http->config.loop) - request->waiting_ms;
+	request->conn->since_ms += loop_now_ms(request->http->config.loop) - request->waiting_ms;
 	http_conn_moved(request->conn, 0);
 	MHD_resume_connection(request->conn->connection);
 	loop_timer_set(request->http->timer, 0);
@@ -108,8 +108,7 @@ static void on_ready(void *arg)
 static enum MHD_Result start_report(struct request *request, const char *run)
 {
 	struct http *http = request->http;
-	struct http_job_call call = {
-		.gzip = request->gzip, .ready = on_ready, .done_arg = request};
+	struct http_job_call call = {.gzip = request->gzip, .ready = on_ready, .done_arg = request};
 
 	if (http->reports < HTTP_JOBS || http_conn_end_report(http))
 		request->job = start_job(http, request->kind, run, &call);

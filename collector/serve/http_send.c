@@ -106,7 +106,8 @@ static ssize_t body_next(void *arg, uint64_t at, char *out, size_t max)
 	return (ssize_t)n;
 }
 
-/* Who got a part must not take it for the whole, not even by HTTP/1.0: a reset instead of an end. */
+/* Who got a part must not take it for the whole, not even by HTTP/1.0: a reset instead of an end.
+ */
 static ssize_t broken(struct http_conn *conn)
 {
 	if (conn)
@@ -220,8 +221,7 @@ enum MHD_Result http_respond(struct MHD_Connection *connection, const struct htt
 		*data = packed;
 	}
 	gzip = gzip && packed.data;
-	if (data->len > HTTP_HELD_MAX / HTTP_CONNECTIONS &&
-	    !http_conn_make_room(http, data->len)) {
+	if (data->len > HTTP_HELD_MAX / HTTP_CONNECTIONS && !http_conn_make_room(http, data->len)) {
 		buf_release(data);
 		return http_respond_text(connection, 503, "too much is being sent", "Retry-After",
 					 "1");

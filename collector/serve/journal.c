@@ -26,9 +26,9 @@ struct journal {
 	struct buf queue, batch; /* the batch is written before the queue */
 	uint64_t queued_frames, batch_frames;
 	uint64_t taken;
-	struct loop_file *ring; /* NULL: writes while the caller waits */
-	bool writing;		/* the ring writes the batch */
-	uint64_t started_ns;	/* the stream of our own notes */
+	struct loop_file *ring;		 /* NULL: writes while the caller waits */
+	bool writing;			 /* the ring writes the batch */
+	uint64_t started_ns;		 /* the stream of our own notes */
 	uint64_t older_bytes, oldest_ns; /* of the segments before the present one */
 	bool next_wanted;
 	bool disk_failed; /* as of the last look */

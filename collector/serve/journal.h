@@ -61,7 +61,7 @@ struct journal_stats {
 	uint64_t frames;   /* written, notes and hellos included */
 	uint64_t bytes;	   /* written */
 	uint64_t queued_bytes;
-	bool ring;	   /* written and synced by io_uring */
+	bool ring; /* written and synced by io_uring */
 	/* All segments, earlier collectors' too, and when the oldest was created, 0: none; as of
 	 * the last look at the directory and by what was written since. */
 	uint64_t size_bytes, oldest_ns;

@@ -72,8 +72,8 @@ struct live {
 	uint64_t seed[2]; /* of the slots: ids are the agents' choice */
 	struct live_worker *workers;
 	size_t worker_count, gone_count;
-	uint64_t lost_gone; /* lost ones that were folded */
-	bool returned;	    /* and one of them came back */
+	uint64_t lost_gone;	    /* lost ones that were folded */
+	bool returned;		    /* and one of them came back */
 	struct live_prefix *prefix; /* LIVE_PREFIXES + 1, the last is "other" */
 	size_t prefixes, prefix_hint;
 	uint64_t sum[LIVE_VALUES]; /* of the workers' latest */
@@ -116,7 +116,8 @@ const char *live_layer_id(enum live_layer layer);
 /* Per second over the worker's last seconds; NAN: not known. */
 double live_rate(const struct live_worker *w, enum live_rate rate);
 
-/* live_json.c: in the order of counters.def; live_json_rows.c: "worker_rows":[...],"worker_rows_cut":N */
+/* live_json.c: in the order of counters.def; live_json_rows.c:
+ * "worker_rows":[...],"worker_rows_cut":N */
 extern const char *const live_class_ids[CREMA_TIMES];
 void live_json_rows(const struct live *live, struct buf *out);
 

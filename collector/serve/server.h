@@ -2,9 +2,9 @@
 /*
  * server.h - the collector's side of the agents' connections.
  *
- * Accepts, proves the token to the agent and has it proved, and journals DATA frames before it acknowledges them;
- * records that are in the journal already are dropped by their sequence numbers. A peer that
- * misbehaves is told why (REFUSE), dropped and counted; nobody else notices.
+ * Accepts, proves the token to the agent and has it proved, and journals DATA frames before it
+ * acknowledges them; records that are in the journal already are dropped by their sequence numbers.
+ * A peer that misbehaves is told why (REFUSE), dropped and counted; nobody else notices.
  *
  * Bounds: `max_connections` peers; per peer one unfinished frame (a small one before it has proved
  * the token), one HELLO, one send queue, and SERVER_ROUND_BYTES of inflated payload per round.
@@ -77,9 +77,9 @@ struct server_config {
 };
 
 struct server_stats {
-	uint64_t connections;		 /* accepted so far */
-	uint64_t connected;		 /* agents that are past the handshake now */
-	uint64_t workers; /* with records here, earlier collectors' included, or connected */
+	uint64_t connections; /* accepted so far */
+	uint64_t connected;   /* agents that are past the handshake now */
+	uint64_t workers;     /* with records here, earlier collectors' included, or connected */
 	uint64_t frames, records, bytes; /* journaled: DATA only, bytes as they came */
 	uint64_t duplicate_records;
 	uint64_t missing_records; /* numbers that a stream left out */

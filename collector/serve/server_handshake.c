@@ -52,8 +52,8 @@ static int send_proof(struct server_conn *conn, const uint8_t *mac)
 static int prove(struct server_conn *conn, struct text nonce)
 {
 	struct server *server = conn->server;
-	struct auth_start start = {CREMA_PROTOCOL_OLDEST, CREMA_PROTOCOL, conn->version, {0}, {0},
-				   {0}};
+	struct auth_start start = {
+		CREMA_PROTOCOL_OLDEST, CREMA_PROTOCOL, conn->version, {0}, {0}, {0}};
 	struct auth_keys keys;
 	int err;
 
@@ -94,8 +94,7 @@ static int take_old_agent(struct server_conn *conn, struct text nonce, struct te
 		return server_conn_drop(conn, SERVER_bad_version, OLD_AGENT);
 	if (!config->insecure &&
 	    (nonce.len != AUTH_NONCE_BYTES || mac.len != AUTH_MAC_BYTES ||
-	     auth_mac(config->token, conn->nonce, (const uint8_t *)nonce.ptr, conn->worker,
-		      want) ||
+	     auth_mac(config->token, conn->nonce, (const uint8_t *)nonce.ptr, conn->worker, want) ||
 	     !auth_equal(want, mac.ptr, sizeof(want))))
 		return server_conn_drop(conn, SERVER_bad_token, NULL);
 	if (!server->old_agent_seen)

@@ -17,8 +17,8 @@
 
 #include "wire.h"
 
-#define SERVER_STREAMS_OF_WORKER 1024u	/* an agent's life is one: 12 a minute at most */
-#define SERVER_STREAMS		 (4u << 20) /* of all workers, about 0.5 GB */
+#define SERVER_STREAMS_OF_WORKER 1024u /* an agent's life is one: 12 a minute at most */
+#define SERVER_STREAMS (4u << 20)      /* of all workers, about 0.5 GB */
 
 struct server_progress {
 	uint8_t worker[CREMA_WORKER_ID_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_sealed.c - a peer of the collector after the handshake: it has the token and seals any bytes, or sends
- * them as they are. Input: pieces of two bytes of length, little-endian, and so many bytes; the length's
- * highest bit: not sealed. */
+/* fuzz_sealed.c - a peer of the collector after the handshake: it has the token and seals any
+ * bytes, or sends them as they are. Input: pieces of two bytes of length, little-endian, and so
+ * many bytes; the length's highest bit: not sealed. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,7 +14,8 @@
 static const struct auth_token token = {"a token of more than sixteen bytes", 34};
 static const uint8_t worker[CREMA_WORKER_ID_BYTES] = "fuzzed-worker-0";
 /* The next frame of the handshake, as a map. */
-static void receive(struct session *session, int fd, struct unpack *map, uint8_t *bytes, size_t room)
+static void receive(struct session *session, int fd, struct unpack *map, uint8_t *bytes,
+		    size_t room)
 {
 	struct frame frame;
 	ssize_t n = -1;

@@ -71,7 +71,8 @@ KNOWN int64_t known_fifo_read(const char *path)
 /* Asks a server of this machine for one byte. */
 KNOWN int64_t known_receive(int port)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)port),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	int64_t begin, took = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * skewed_clock.c - preloaded, it moves a program's realtime clock by the seconds that the file named
- * by CREMA_TEST_CLOCK holds (a double), now and whenever that changes. Other clocks go on.
+ * skewed_clock.c - preloaded, it moves a program's realtime clock by the seconds that the file
+ * named by CREMA_TEST_CLOCK holds (a double), now and whenever that changes. Other clocks go on.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -20,7 +20,8 @@ static const volatile double *shift(void)
 	if (!at) {
 		const char *path = getenv("CREMA_TEST_CLOCK");
 		int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-		void *m = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(double), PROT_READ, MAP_SHARED, fd, 0);
+		void *m = fd < 0 ? MAP_FAILED
+				 : mmap(NULL, sizeof(double), PROT_READ, MAP_SHARED, fd, 0);
 
 		if (fd >= 0)
 			close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_blocked.c - records of long waits: what is in them, what is not counted while libunwind works,
- * a full table, signals, and libraries and children that come and go meanwhile.
+ * test_blocked.c - records of long waits: what is in them, what is not counted while libunwind
+ * works, a full table, signals, and libraries and children that come and go meanwhile.
  */
 #include "harness.h"
 
@@ -140,8 +140,8 @@ static void short_waits_and_waits_for_nobody_leave_none(void **state)
 	for (int i = 0; i < 10; i++)
 		nanosleep(&t, NULL);
 	/* Under load a short one may become long; then it is counted as such. */
-	assert_int_equal(records(&r), crema_shm->blocked.calls[CREMA_T_sleep] -
-					      before.calls[CREMA_T_sleep]);
+	assert_int_equal(records(&r),
+			 crema_shm->blocked.calls[CREMA_T_sleep] - before.calls[CREMA_T_sleep]);
 	free_records();
 	harness_end(&h);
 	harness_free(&h);
@@ -191,12 +191,12 @@ static char *code_room(void)
 	return p;
 }
 
-/* A stack through a new function at this place: libunwind asks the loader for it, in vain, and looks
- * at addresses. */
+/* A stack through a new function at this place: libunwind asks the loader for it, in vain, and
+ * looks at addresses. */
 static void take_one_through(char *place)
 {
-	static const unsigned char code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7, 0x48, 0x83,
-					     0xc4, 0x08, 0xc3}; /* calls its argument */
+	static const unsigned char code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
+					     0x48, 0x83, 0xc4, 0x08, 0xc3}; /* calls its argument */
 
 	memcpy(place, code, sizeof(code));
 	((void (*)(void (*)(void)))(void *)place)(take_one);
@@ -342,8 +342,8 @@ static void run_for(uint64_t ms, void *(*one)(void *), void *(*other)(void *),
 
 	stop = 0;
 	for (int i = 0; i < 8; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, i < 4 ? one : other,
-						&done[i]), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, i < 4 ? one : other, &done[i]),
+				 0);
 	while (harness_now_ns() < end)
 		meanwhile();
 	stop = 1;

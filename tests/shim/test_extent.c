@@ -113,7 +113,8 @@ static void a_position_of_before_is_asked_for(void **state)
 	taken(&n);
 	assert_int_equal(read(fd, buf, 10), 10);
 	harness_end(&h);
-	assert_int_equal(crema_shm->extent[crema_shm->extents_tail % CREMA_SHM_EXTENTS].offset, 300);
+	assert_int_equal(crema_shm->extent[crema_shm->extents_tail % CREMA_SHM_EXTENTS].offset,
+			 300);
 	assert_int_equal(taken(&n), 10);
 	fclose(stream);
 	harness_free(&h);

@@ -253,8 +253,10 @@ static void certificates_are_no_data(void **state)
 /* Truth: what read() returns. */
 static void the_kernels_own_files_are_no_data(void **state)
 {
-	static const char *const names[] = {"/proc/self/status", "/sys/kernel/mm/ksm/run",
-					    "/sys/kernel/uevent_seqnum", "/proc/self/mountinfo",
+	static const char *const names[] = {"/proc/self/status",
+					    "/sys/kernel/mm/ksm/run",
+					    "/sys/kernel/uevent_seqnum",
+					    "/proc/self/mountinfo",
 					    "/sys/fs/cgroup/cgroup.procs",
 					    "/sys/fs/cgroup/unified/cgroup.procs",
 					    "/sys/fs/cgroup/cpu/cpu.shares"};

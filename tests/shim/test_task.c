@@ -84,9 +84,9 @@ static void memory_is_what_the_kernel_says(void **state)
 	assert_close(t->rss_stop_bytes, after);
 	assert_close(t->rss_peak_bytes, high_water_mark());
 	assert_true(t->rss_peak_bytes >= before + stays + goes - (4 << 20));
-	assert_int_equal(t->known & (CREMA_KNOWN_RSS_START | CREMA_KNOWN_RSS_STOP |
-				     CREMA_KNOWN_RSS_PEAK),
-			 CREMA_KNOWN_RSS_START | CREMA_KNOWN_RSS_STOP | CREMA_KNOWN_RSS_PEAK);
+	assert_int_equal(
+		t->known & (CREMA_KNOWN_RSS_START | CREMA_KNOWN_RSS_STOP | CREMA_KNOWN_RSS_PEAK),
+		CREMA_KNOWN_RSS_START | CREMA_KNOWN_RSS_STOP | CREMA_KNOWN_RSS_PEAK);
 	munmap(kept, stays);
 	harness_free(&h);
 	/* the next one has no new peak: only its process's is known */

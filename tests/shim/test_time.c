@@ -250,7 +250,8 @@ static void a_locked_file_is_a_lock(void **state)
 		assert_int_equal(waitpid(child, NULL, 0), child);
 		assert_true(known.known_ns > 50 * MS);
 		share_is(t, CREMA_T_lock_wait, &known,
-			 "a file's lock | its elapsed time less its CPU clock and the kernel's run delay");
+			 "a file's lock | its elapsed time less its CPU clock and the kernel's run "
+			 "delay");
 		others_are_small(t, CREMA_T_lock_wait, CREMA_T_runqueue, &known);
 		harness_free(&h);
 		close(ready[0]);

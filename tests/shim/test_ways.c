@@ -159,7 +159,8 @@ static void one_step(FILE *f, int may_write, char *buf)
 			getline(&line, &room, f);
 		break;
 	case 7:
-		if (fread(buf, 1, 1, f) == 1 && !may_write) /* glibc 2.36 aborts where both are mixed */
+		if (fread(buf, 1, 1, f) == 1 &&
+		    !may_write)		       /* glibc 2.36 aborts where both are mixed */
 			ungetc(buf[0] + 1, f); /* another one: into a buffer of its own */
 		break;
 	case 8:
@@ -217,7 +218,8 @@ static void play(const char *name, unsigned int seed, uint64_t *bytes, uint64_t 
  * count in a forked child that does the same: it is dormant, so the shim reads nothing there. */
 static void a_stream_that_seeks_counts_what_the_kernel_gave(void **state)
 {
-	uint64_t *truth = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t *truth =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t ours[STEPS];
 	char name[64];
 

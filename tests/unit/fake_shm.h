@@ -36,7 +36,7 @@ struct fake {
 static inline int setup(void **state)
 {
 	struct fake *f = calloc(1, sizeof(*f));
-	static const uint8_t worker[16] = { 9 };
+	static const uint8_t worker[16] = {9};
 
 	f->shm = calloc(1, sizeof(*f->shm));
 	f->view.shm = f->shm;

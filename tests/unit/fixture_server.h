@@ -197,8 +197,8 @@ FIXTURE void agent_connect(struct site *site, struct agent *agent, uint8_t id)
 	assert_int_equal(get_bin(&map.root, "nonce").len, AUTH_NONCE_BYTES);
 	memcpy(agent->challenge, get_bin(&map.root, "nonce").ptr, AUTH_NONCE_BYTES);
 	unpack_release(&map);
-	assert_int_equal(
-		buf_add(&agent->offer, agent->frame.stored, agent->frame.head.raw_bytes), 0);
+	assert_int_equal(buf_add(&agent->offer, agent->frame.stored, agent->frame.head.raw_bytes),
+			 0);
 }
 
 /* AUTH of that version; of protocol 1 with the proof of then. */

@@ -17,9 +17,9 @@ static void test_filesystems(void **state)
 	struct fake *f = *state;
 	struct crema_task *t;
 
-	f->shm->filesystem[0] = (struct crema_filesystem){ .state = 2, .f_type = 0xEF53 };
-	f->shm->filesystem[1] = (struct crema_filesystem){ .state = 2, .f_type = 0x65735546 };
-	f->shm->filesystem[2] = (struct crema_filesystem){ .state = 2, .f_type = 0x01021994 };
+	f->shm->filesystem[0] = (struct crema_filesystem){.state = 2, .f_type = 0xEF53};
+	f->shm->filesystem[1] = (struct crema_filesystem){.state = 2, .f_type = 0x65735546};
+	f->shm->filesystem[2] = (struct crema_filesystem){.state = 2, .f_type = 0x01021994};
 	assert_true(fskinds_poll(&f->kinds, &f->view, getpid()));
 	assert_false(fskinds_poll(&f->kinds, &f->view, getpid()));
 	t = start(f, 0, 1);
@@ -54,8 +54,8 @@ static void test_overlay_options(void **state)
 	char seen[256] = "";
 
 	(void)state;
-	assert_true(fskind_layers("rw,lowerdir=/a:/b\\:c::/d,upperdir=/u,workdir=/w", is_good,
-				  seen));
+	assert_true(
+		fskind_layers("rw,lowerdir=/a:/b\\:c::/d,upperdir=/u,workdir=/w", is_good, seen));
 	assert_string_equal(seen, "/a|/b:c|/d|/u|");
 	seen[0] = '\0';
 	assert_false(fskind_layers("rw,lowerdir=/a,upperdir=/bad", is_good, seen));
@@ -237,9 +237,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_filesystems), T(test_overlay_options), T(test_garbage),
-		T(test_texts), T(test_cut_key), T(test_sweep),
-		T(test_other_builds),
+		T(test_filesystems), T(test_overlay_options), T(test_garbage),	    T(test_texts),
+		T(test_cut_key),     T(test_sweep),	      T(test_other_builds),
 	};
 
 	return cmocka_run_group_tests_name("agent distrust", tests, NULL, NULL);

@@ -148,7 +148,7 @@ static void test_killed(void **state)
 	start(f, 10, 1)->own.count[CREMA_C_read_calls] = 3;
 	start(f, 11, 2);
 	done(f, 11, 0);
-	th[0] = (struct crema_thread){ .state = 1, .owner = 11, .tid = 5 };
+	th[0] = (struct crema_thread){.state = 1, .owner = 11, .tid = 5};
 	th[0].seg.count[CREMA_C_read_calls] = 4;
 	th[1] = th[0];
 	th[1].is_pool = 1;
@@ -176,8 +176,9 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_life), T(test_reused_slot), T(test_amend),
-		T(test_amend_without_version), T(test_late_version), T(test_killed),
+		T(test_life),	      T(test_reused_slot),
+		T(test_amend),	      T(test_amend_without_version),
+		T(test_late_version), T(test_killed),
 	};
 
 	return cmocka_run_group_tests_name("agent drain", tests, NULL, NULL);

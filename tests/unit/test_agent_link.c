@@ -18,7 +18,7 @@
 #include "agent/uplink.h"
 #include "common/clock.h"
 
-static const uint8_t worker[16] = { 0xcd };
+static const uint8_t worker[16] = {0xcd};
 static char dir[] = "/tmp/crema-test-XXXXXX";
 
 static uint64_t add(struct outbox *o, enum outbox_class class, uint64_t v)
@@ -47,7 +47,7 @@ struct collector {
 	struct auth_token token;
 	struct session session; /* the other end's: what it sends, we receive */
 	struct auth_start start;
-	uint64_t min, max; /* the versions that it offers */
+	uint64_t min, max;   /* the versions that it offers */
 	uint64_t want, next; /* WELCOME says want; next = records seen up to */
 	bool refuse, mute, hello;
 	bool ignorant, proofless; /* answers with another token's proof, with none */
@@ -88,7 +88,7 @@ static void challenge(struct collector *c)
 static void on_auth(struct collector *c, const struct frame *f)
 {
 	struct evp_cipher_ctx_st *cipher = seal_cipher_new();
-	struct auth_token other = { "another token than the agent's", 30 };
+	struct auth_token other = {"another token than the agent's", 30};
 	struct buf body = BUF_INIT;
 	struct auth_keys keys;
 	msgpack_packer pk;
@@ -247,7 +247,7 @@ static void make_hello(struct buf *hello)
 
 static void test_connection(void **state)
 {
-	struct uplink_source source = { NULL, worker, 1, NULL, src_next, src_rewind, src_acked };
+	struct uplink_source source = {NULL, worker, 1, NULL, src_next, src_rewind, src_acked};
 	struct buf hello = BUF_INIT;
 	struct collector c;
 	struct outbox o;
@@ -303,7 +303,7 @@ static void test_connection(void **state)
 
 static void test_refused(void **state)
 {
-	struct uplink_source source = { NULL, worker, 1, NULL, src_next, src_rewind, src_acked };
+	struct uplink_source source = {NULL, worker, 1, NULL, src_next, src_rewind, src_acked};
 	struct buf hello = BUF_INIT;
 	struct collector c;
 	struct outbox o;
@@ -360,10 +360,10 @@ static void try_once(struct collector *c, struct uplink *u, struct uplink_source
 /* Who is not the collector gets a nonce of ours: no HELLO, no DATA, and the records stay. */
 static void test_strangers(void **state)
 {
-	static const char *const why[] = { "does not know the token", "does not know the token",
-					   "speaks versions 1 to 1 of the protocol",
-					   "changed on its way" };
-	struct uplink_source source = { NULL, worker, 1, NULL, src_next, src_rewind, src_acked };
+	static const char *const why[] = {"does not know the token", "does not know the token",
+					  "speaks versions 1 to 1 of the protocol",
+					  "changed on its way"};
+	struct uplink_source source = {NULL, worker, 1, NULL, src_next, src_rewind, src_acked};
 	struct buf hello = BUF_INIT;
 	struct collector c;
 	struct outbox o;
@@ -406,7 +406,7 @@ static void test_strangers(void **state)
 /* With no token at all it sends to whoever answers; but not where one should be. */
 static void test_without_a_token(void **state)
 {
-	struct uplink_source source = { NULL, worker, 1, NULL, src_next, src_rewind, src_acked };
+	struct uplink_source source = {NULL, worker, 1, NULL, src_next, src_rewind, src_acked};
 	struct buf hello = BUF_INIT;
 	char path[PATH_MAX];
 	struct collector c;
@@ -466,7 +466,7 @@ static void test_without_a_token(void **state)
 
 static void test_takeover(void **state)
 {
-	struct utimbuf old = { 1000, 1000 };
+	struct utimbuf old = {1000, 1000};
 	struct buf hello = BUF_INIT;
 	struct takeover t;
 	struct collector c;
@@ -507,8 +507,8 @@ static void test_takeover(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_connection), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_takeover),   cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_connection),	cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_takeover),	cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_without_a_token),
 	};
 	char path[64];

@@ -100,8 +100,8 @@ static void test_token(void **state)
 /* RFC 4231 is for other lengths, so: the same twice, and every input matters. */
 static void test_mac(void **state)
 {
-	struct auth_token t = { "0123456789abcdef", 16 };
-	uint8_t in[3][AUTH_NONCE_BYTES] = { { 1 }, { 2 }, { 3 } }, mac[AUTH_MAC_BYTES];
+	struct auth_token t = {"0123456789abcdef", 16};
+	uint8_t in[3][AUTH_NONCE_BYTES] = {{1}, {2}, {3}}, mac[AUTH_MAC_BYTES];
 	uint8_t other[AUTH_MAC_BYTES];
 
 	(void)state;
@@ -122,8 +122,8 @@ static void test_mac(void **state)
 static void test_addresses(void **state)
 {
 	static const char *const bad[] = {
-		"", "host:", "host:x", "host:65536", "host:-1", "[::1", "[]:1", "[::1]x", "ho st:1",
-		"dir:", "dir:relative", "a/b:1", "host:1:",
+		"",	  "host:",   "host:x", "host:65536",   "host:-1", "[::1",    "[]:1",
+		"[::1]x", "ho st:1", "dir:",   "dir:relative", "a/b:1",	  "host:1:",
 	};
 	struct net_address a;
 	char text[300];
@@ -189,8 +189,8 @@ static void test_sockets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths), cmocka_unit_test(test_token),
-		cmocka_unit_test(test_mac),   cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_paths),	cmocka_unit_test(test_token),
+		cmocka_unit_test(test_mac),	cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_sockets),
 	};
 	int rc;

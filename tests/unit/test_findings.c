@@ -287,8 +287,8 @@ static void test_a_failed_run_is_judged_by_all_attempts(void **state)
 	fx_free(fx);
 }
 
-/* Chunks of files of which no basket and no page was seen have another format: that all of what they
- * read lies outside of baskets is not said. */
+/* Chunks of files of which no basket and no page was seen have another format: that all of what
+ * they read lies outside of baskets is not said. */
 static void test_no_baskets(void **state)
 {
 	struct fixture *fx = fx_new();

@@ -15,7 +15,7 @@
 #include "common/frame.h"
 #include "common/pack.h"
 
-static const uint8_t worker[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255 };
+static const uint8_t worker[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255};
 
 /* Copies bytes to the end of a page that an unreadable one follows: an over-read crashes. */
 static unsigned char *fence(const void *p, size_t n, void **map, size_t *size)
@@ -186,11 +186,11 @@ static void test_version(void **state)
 static void test_bombs(void **state)
 {
 	struct buf out = BUF_INIT, scratch = BUF_INIT;
-	unsigned char zeros[4096] = { 0 };
+	unsigned char zeros[4096] = {0};
 	const unsigned char *raw;
 	struct crema_frame_header h;
 	struct frame f;
-	uint32_t lies[] = { 0, 1, 4095, 4097, CREMA_FRAME_RAW_MAX };
+	uint32_t lies[] = {0, 1, 4095, 4097, CREMA_FRAME_RAW_MAX};
 
 	(void)state;
 	make(&out, zeros, sizeof(zeros));
@@ -209,11 +209,22 @@ static void test_bombs(void **state)
 static void test_unpack_hostile(void **state)
 {
 	static const char *const bad[] = {
-		"\xdd\xff\xff\xff\xff", "\xdf\xff\xff\xff\xff", "\xc1", "\xdb\xff\xff\xff\xff" "a",
-		"\xc6\x00\x00\x00\x05" "abcd", "\x92\x01", "\x81\x01", "\x01\x02", "\xc9\xff\xff",
-		"\xcf\x01", "\xa5" "abcd",
+		"\xdd\xff\xff\xff\xff",
+		"\xdf\xff\xff\xff\xff",
+		"\xc1",
+		"\xdb\xff\xff\xff\xff"
+		"a",
+		"\xc6\x00\x00\x00\x05"
+		"abcd",
+		"\x92\x01",
+		"\x81\x01",
+		"\x01\x02",
+		"\xc9\xff\xff",
+		"\xcf\x01",
+		"\xa5"
+		"abcd",
 	};
-	static const size_t len[] = { 5, 5, 1, 6, 9, 2, 2, 2, 3, 2, 5 };
+	static const size_t len[] = {5, 5, 1, 6, 9, 2, 2, 2, 3, 2, 5};
 	unsigned char deep[64];
 	struct unpack u;
 
@@ -280,10 +291,10 @@ static void test_get(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trips), cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_round_trips),  cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_every_prefix), cmocka_unit_test(test_every_bit),
-		cmocka_unit_test(test_caps),         cmocka_unit_test(test_version),
-		cmocka_unit_test(test_bombs),        cmocka_unit_test(test_unpack_hostile),
+		cmocka_unit_test(test_caps),	     cmocka_unit_test(test_version),
+		cmocka_unit_test(test_bombs),	     cmocka_unit_test(test_unpack_hostile),
 		cmocka_unit_test(test_get),
 	};
 

@@ -17,7 +17,7 @@
 
 #include "common/framefile.h"
 
-static const uint8_t worker[16] = { 0xab, 1 };
+static const uint8_t worker[16] = {0xab, 1};
 
 struct seen {
 	uint64_t seq[256];
@@ -87,7 +87,7 @@ static void make(struct framefile *f, const char *dir, int frames)
 static void test_whole(void **state)
 {
 	struct framefile_stats st;
-	struct seen s = { .n = 0 };
+	struct seen s = {.n = 0};
 	struct framefile f, again;
 	struct stat info;
 	char **names;
@@ -120,7 +120,7 @@ static void test_every_tail(void **state)
 
 	make(&f, *state, 2);
 	for (uint64_t size = f.size; size-- > 0;) {
-		struct seen s = { .n = 0 };
+		struct seen s = {.n = 0};
 
 		assert_int_equal(ftruncate(f.fd, (off_t)size), 0);
 		assert_int_equal(framefile_read(f.path, note, &s, &st), 0);
@@ -143,7 +143,7 @@ static void test_flipped_byte(void **state)
 	framefile_close(&f);
 	fd = open(f.path, O_RDWR);
 	for (off_t at = 0; at < (off_t)f.size; at += 7) {
-		struct seen s = { .n = 0 };
+		struct seen s = {.n = 0};
 		unsigned char c;
 
 		assert_int_equal(pread(fd, &c, 1, at), 1);
@@ -165,7 +165,7 @@ static void test_garbage(void **state)
 	char path[PATH_MAX];
 	unsigned char junk[9000];
 	struct framefile_stats st;
-	struct seen s = { .n = 0 };
+	struct seen s = {.n = 0};
 	int fd;
 
 	for (size_t i = 0; i < sizeof(junk); i++)
@@ -207,7 +207,7 @@ static void test_growing(void **state)
 static void test_no_file(void **state)
 {
 	struct framefile_stats st;
-	struct seen s = { .n = 0 };
+	struct seen s = {.n = 0};
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/it", (char *)*state);
@@ -234,7 +234,7 @@ static void test_full_disk(void **state)
 	struct rlimit was, now;
 	struct framefile f;
 	struct framefile_stats st;
-	struct seen s = { .n = 0 };
+	struct seen s = {.n = 0};
 	uint64_t size;
 
 	make(&f, *state, 3);

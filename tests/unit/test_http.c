@@ -38,8 +38,8 @@ struct page {
 	int status_calls;
 	int result;
 	size_t status_bytes;
-	size_t large;	  /* bytes that a report has before its line */
-	bool dies;	  /* after these */
+	size_t large; /* bytes that a report has before its line */
+	bool dies;    /* after these */
 	unsigned int sleep_s;
 	char answer[65536];
 };

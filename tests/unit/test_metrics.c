@@ -505,7 +505,8 @@ static void feed_transfer(struct fixture *fx, int worker, int ms, const char *se
 	char json[160];
 
 	snprintf(json, sizeof(json),
-		 "{\"digests\": [[\"get-data\", null, null, \"serialize\", \"seconds\", %s]]}", seconds);
+		 "{\"digests\": [[\"get-data\", null, null, \"serialize\", \"seconds\", %s]]}",
+		 seconds);
 	fx_dask(fx, worker, ms, json);
 }
 

@@ -202,7 +202,8 @@ static void feed_host(struct fixture *fx, int worker, int ms, uint64_t stolen_se
 {
 	fx_map(fx, worker, CREMA_MSG_HOST, "boot_ns", AT(ms), "stolen_seconds", stolen_seconds,
 	       "net_read_bytes", 1000 * stolen_seconds, "net_write_bytes", 10 * stolen_seconds,
-	       "disk_read_bytes", 100 * stolen_seconds, "disk_write_bytes", 2 * stolen_seconds, NULL);
+	       "disk_read_bytes", 100 * stolen_seconds, "disk_write_bytes", 2 * stolen_seconds,
+	       NULL);
 }
 
 static void feed_dask(struct fixture *fx)
@@ -407,8 +408,9 @@ static const struct expected by_hand[] = {
 	{"network_wait_seconds", 0.12}, /* 40 + 60 + 20 */
 	{"storage_wait_seconds", 0.26}, /* 100 + 150 + 10 */
 	{"sleep_seconds", 0.01},
-	{"unclassified_seconds", 0.155},	   /* 50 + 40 + 20 + 5 + 40 */
-	{"stolen_cpu_seconds", 8}, /* 37 - 30, and 201 - 200 of the host that was seen inside only */
+	{"unclassified_seconds", 0.155}, /* 50 + 40 + 20 + 5 + 40 */
+	{"stolen_cpu_seconds",
+	 8}, /* 37 - 30, and 201 - 200 of the host that was seen inside only */
 	{"unclassified_over_50ms_seconds", 0.115}, /* without the other's 40: it took 50 ms */
 
 	{"cpu_time_seconds", 1.25}, /* 0.5 + 0.05 + 0.1 + 0.6 */
@@ -545,7 +547,8 @@ static void test_the_clients_block(void **state)
 	fx_free(fx);
 }
 
-/* Clocks that differ by less than a second still hold the tasks; beyond that the block is not ours. */
+/* Clocks that differ by less than a second still hold the tasks; beyond that the block is not ours.
+ */
 static void test_a_block_by_another_clock(void **state)
 {
 	struct fixture *fx = the_run(false);

@@ -187,10 +187,8 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_prometheus),
-		cmocka_unit_test(test_units),
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_client_wall),
+		cmocka_unit_test(test_prometheus), cmocka_unit_test(test_units),
+		cmocka_unit_test(test_texts),	   cmocka_unit_test(test_client_wall),
 		cmocka_unit_test(test_json),
 	};
 

@@ -16,8 +16,8 @@
 
 static int parse(struct options *o, unsigned scope, const char *a, const char *b, const char *c)
 {
-	char *argv[] = { (char *)(uintptr_t)"cmd", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
-			 (char *)(uintptr_t)c, NULL };
+	char *argv[] = {(char *)(uintptr_t) "cmd", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
+			(char *)(uintptr_t)c, NULL};
 	int argc = 1;
 
 	while (argv[argc])
@@ -119,8 +119,10 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values), cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_errors), cmocka_unit_test(test_help),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_help),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

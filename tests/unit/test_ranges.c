@@ -52,7 +52,7 @@ static void test_sets_equal_a_map(void **state)
 
 static void test_a_limit_leaves_the_set_as_it_was(void **state)
 {
-	struct ranges set = { 0 };
+	struct ranges set = {0};
 
 	(void)state;
 	assert_int_equal(ranges_add(&set, 0, 10, 2), 0);
@@ -67,8 +67,8 @@ static void test_a_limit_leaves_the_set_as_it_was(void **state)
 
 static void test_lists_travel(void **state)
 {
-	struct ranges set = { 0 }, got = { 0 };
-	struct buf out = { 0 };
+	struct ranges set = {0}, got = {0};
+	struct buf out = {0};
 	struct unpack u;
 	msgpack_packer pk;
 

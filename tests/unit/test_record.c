@@ -17,7 +17,7 @@ static void fill(struct task_record *r)
 	r->type = CREMA_MSG_TASK_END;
 	r->rev = 12;
 	TASK_SET(r, attempt, 7);
-	TASK_SET(r, key, ((struct text){ "process-abc", 11 }));
+	TASK_SET(r, key, ((struct text){"process-abc", 11}));
 	TASK_SET(r, entrystart, -3);
 	TASK_SET(r, coffea_processtime, 1.5);
 	for (int i = 0; i < CREMA_TIMES; i++) {
@@ -92,8 +92,8 @@ static void test_names(void **state)
 /* A list of another release: another order, names we do not know, names that are missing. */
 static void test_other_list(void **state)
 {
-	static const char *const names[] = { "read_bytes", "from_the_future", "key", "cpu_ns",
-					     "attempt", "events" };
+	static const char *const names[] = {"read_bytes", "from_the_future", "key",
+					    "cpu_ns",	  "attempt",	     "events"};
 	struct buf b = BUF_INIT, m = BUF_INIT;
 	struct task_record r;
 	struct task_map map;
@@ -136,9 +136,9 @@ static void test_other_list(void **state)
 
 static void test_no_task(void **state)
 {
-	static const char *const bad[] = { "\x05", "\x90", "\x91\x03", "\x92\x08\x01",
-					   "\x92\x03\xc0", "\x92\x00\x01", "\x80" };
-	static const size_t len[] = { 1, 1, 2, 3, 3, 3, 1 };
+	static const char *const bad[] = {
+		"\x05", "\x90", "\x91\x03", "\x92\x08\x01", "\x92\x03\xc0", "\x92\x00\x01", "\x80"};
+	static const size_t len[] = {1, 1, 2, 3, 3, 3, 1};
 	struct task_record r;
 	struct task_map map;
 	struct unpack u;
@@ -161,8 +161,10 @@ static void test_no_task(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_list), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_other_list), cmocka_unit_test(test_no_task),
+		cmocka_unit_test(test_same_list),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_other_list),
+		cmocka_unit_test(test_no_task),
 	};
 
 	return cmocka_run_group_tests_name("record", tests, NULL, NULL);

@@ -102,7 +102,8 @@ static void test_many_chunks(void **state)
 		least = key[i];
 		for (k = i; k < i + 20; k++)
 			least = key[k] < least ? key[k] : least;
-		task(fx, 1, i < 200 ? "t.2ma" : "t.2mb", MERGE, 1000 + (uint64_t)i, least, 1000 + i);
+		task(fx, 1, i < 200 ? "t.2ma" : "t.2mb", MERGE, 1000 + (uint64_t)i, least,
+		     1000 + i);
 	}
 	fx_runs(fx);
 	assert_int_equal(fx->runs.n, 2);

@@ -84,9 +84,10 @@ static void test_metadata_of_its_files_goes_with_a_run(void **state)
 	fx_hello(fx, 1, NULL);
 	on_file(fx, 1, 1, "pf", "coffea-metadata.0", PRE, 0, "f");
 	on_file(fx, 1, 2, "f:0", "coffea-ab.1", CHUNK, 100, "f");
-	on_file(fx, 1, 3, "pg", "coffea-metadata.1", PRE, 200, "g"); /* the same processor goes on */
+	on_file(fx, 1, 3, "pg", "coffea-metadata.1", PRE, 200,
+		"g"); /* the same processor goes on */
 	on_file(fx, 1, 4, "g:0", "coffea-ab.1", CHUNK, 300, "g");
-	on_file(fx, 1, 5, "h:0", "coffea-cd.1", CHUNK, 400, "f"); /* another one, cached */
+	on_file(fx, 1, 5, "h:0", "coffea-cd.1", CHUNK, 400, "f");    /* another one, cached */
 	on_file(fx, 1, 6, "px", "coffea-metadata.2", PRE, 500, "x"); /* without a chunk */
 	fx_runs(fx);
 	assert_int_equal(fx->runs.n, 4);

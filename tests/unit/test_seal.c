@@ -10,7 +10,7 @@
 
 #include "common/session.h"
 
-static const uint8_t key[SEAL_KEY_BYTES] = { 1, 2, 3 };
+static const uint8_t key[SEAL_KEY_BYTES] = {1, 2, 3};
 
 struct pair {
 	struct evp_cipher_ctx_st *cipher;
@@ -47,7 +47,7 @@ static void test_records_come_back_in_order(void **state)
 	(void)state;
 	pair_init(&p);
 	for (unsigned char i = 0; i < 100; i++)
-		assert_int_equal(seal_put(&p.out, &p.wire, (unsigned char[]){ i, 7 }, 2), 0);
+		assert_int_equal(seal_put(&p.out, &p.wire, (unsigned char[]){i, 7}, 2), 0);
 	assert_int_equal(p.wire.len, 100 * (2 + SEAL_EXTRA_BYTES));
 	for (unsigned char i = 0; i < 100; i++) {
 		for (int again = 0; again < 2; again++) { /* until it is taken */
@@ -82,7 +82,8 @@ static void test_nothing_else_opens(void **state)
 		got = open_at(&p, 0, bytes);
 		/* A length that says more waits, or is refused; all else does not open. */
 		if (got != -EBADMSG)
-			assert_true(bit < 8 * SEAL_HEAD_BYTES && (got == -EAGAIN || got == -EMSGSIZE));
+			assert_true(bit < 8 * SEAL_HEAD_BYTES &&
+				    (got == -EAGAIN || got == -EMSGSIZE));
 		p.wire.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
 	}
 	assert_int_equal(open_at(&p, bytes, bytes), -EBADMSG); /* left out */
@@ -101,7 +102,7 @@ static void test_nothing_else_opens(void **state)
 static void test_sizes(void **state)
 {
 	static const unsigned char most[100];
-	unsigned char none[4 + 16] = { 16 };
+	unsigned char none[4 + 16] = {16};
 	struct pair p;
 
 	(void)state;
@@ -118,8 +119,8 @@ static void test_sizes(void **state)
 static void test_it_is_gcm(void **state)
 {
 	static const uint8_t zeros[SEAL_KEY_BYTES];
-	static const uint8_t text[16] = { 0xce, 0xa7, 0x40, 0x3d, 0x4d, 0x60, 0x6b, 0x6e,
-					  0x07, 0x4e, 0xc5, 0xd3, 0xba, 0xf3, 0x9d, 0x18 };
+	static const uint8_t text[16] = {0xce, 0xa7, 0x40, 0x3d, 0x4d, 0x60, 0x6b, 0x6e,
+					 0x07, 0x4e, 0xc5, 0xd3, 0xba, 0xf3, 0x9d, 0x18};
 	struct pair p;
 
 	(void)state;
@@ -133,8 +134,8 @@ static void test_it_is_gcm(void **state)
 /* Proof and keys: each is another one, and each byte of the beginning matters. */
 static void test_keys(void **state)
 {
-	struct auth_token t = { "0123456789abcdef", 16 };
-	struct auth_start start = { 1, 2, 2, { 1 }, { 2 }, { 3 } };
+	struct auth_token t = {"0123456789abcdef", 16};
+	struct auth_start start = {1, 2, 2, {1}, {2}, {3}};
 	struct auth_keys keys, other;
 
 	(void)state;
@@ -160,7 +161,7 @@ static void test_keys(void **state)
 static int answer(struct session *s, uint64_t min, uint64_t max, size_t nonce_bytes)
 {
 	static const uint8_t nonce[AUTH_NONCE_BYTES + 1], worker[CREMA_WORKER_ID_BYTES];
-	struct auth_token t = { "0123456789abcdef", 16 };
+	struct auth_token t = {"0123456789abcdef", 16};
 	struct buf raw = BUF_INIT, out = BUF_INIT;
 	msgpack_packer pk;
 	struct unpack u;

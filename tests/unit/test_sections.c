@@ -271,7 +271,8 @@ static void values_of_workers_join(void **state)
 /* roastcoffea's track_memory tells changes only: where a section ended is unknown, not 0 bytes. */
 static void an_unknown_end_is_unknown(void **state)
 {
-	struct gauge_sum one = {.path = "jets", .kind = "memory", .source = "roastcoffea"}, *rows[] = {&one};
+	struct gauge_sum one = {.path = "jets", .kind = "memory", .source = "roastcoffea"},
+			 *rows[] = {&one};
 	struct sections sections = {.gauges = {.v = rows, .n = 1}};
 	struct buf text = BUF_INIT;
 	struct sink sink = {.out = &text};

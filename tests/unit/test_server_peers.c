@@ -92,8 +92,8 @@ static void a_replayed_connection_is_refused(void **state)
 	agent_connect(&site, &second, 1);
 	assert_memory_not_equal(first.challenge, second.challenge, AUTH_NONCE_BYTES);
 	assert_int_equal(unpack_open(&map, first.offer.data, first.offer.len), 0);
-	assert_int_equal(
-		session_answer(&first.session, &site.token, &map.root, first.worker, &out), 0);
+	assert_int_equal(session_answer(&first.session, &site.token, &map.root, first.worker, &out),
+			 0);
 	unpack_release(&map);
 	agent_write(&first, out.data, out.len);
 	agent_write(&second, out.data, out.len);

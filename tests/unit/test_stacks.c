@@ -111,10 +111,16 @@ static struct crema_stack *record(struct agent_side *a, const char *span, uint64
 	while (r->state)
 		r++;
 	memset(r, 0, sizeof(*r));
-	*r = (struct crema_stack){.state = 2, .wait = CREMA_T_storage_wait, .number = a->next++,
-				  .waited_ns = ms * 1000000u, .end_boot_ns = BOOT,
-				  .prefix = text(a, "task"), .span = text(a, span), .depth = 2,
-				  .on = CREMA_ON_FILE, .file = text(a, "/data/x.root")};
+	*r = (struct crema_stack){.state = 2,
+				  .wait = CREMA_T_storage_wait,
+				  .number = a->next++,
+				  .waited_ns = ms * 1000000u,
+				  .end_boot_ns = BOOT,
+				  .prefix = text(a, "task"),
+				  .span = text(a, span),
+				  .depth = 2,
+				  .on = CREMA_ON_FILE,
+				  .file = text(a, "/data/x.root")};
 	r->address[0] = address_in(a_known_function);
 	r->address[1] = 0x10; /* in no file */
 	return r;
@@ -134,7 +140,8 @@ static void poll_and_feed(struct agent_side *a, struct fixture *fx)
 		assert_true(frame_decode(&frame, o->data, o->bytes) > 0);
 		assert_int_equal(frame_payload(&frame, &scratch, &raw), 0);
 		for (int i = 0; i < (fx->twice ? 2 : 1); i++)
-			assert_int_equal(model_feed(&fx->m, &frame.head, raw, frame.head.raw_bytes), 0);
+			assert_int_equal(model_feed(&fx->m, &frame.head, raw, frame.head.raw_bytes),
+					 0);
 	}
 	outbox_acked(&a->out, a->out.next_seq);
 	buf_release(&scratch);
@@ -201,7 +208,8 @@ static void test_records_become_rows(void **state)
 	assert_true(json_number_value(json_object_get(row, "longest_seconds")) == 0.05);
 	assert_string_equal(json_string_value(json_array_get(json_object_get(row, "frames"), 0)),
 			    "a_known_function");
-	assert_string_equal(json_string_value(json_array_get(json_object_get(row, "frames"), 1)), "0x10");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(row, "frames"), 1)),
+			    "0x10");
 	json_decref(rows);
 	agent_side_release(&a);
 	fx_free(fx);

@@ -15,8 +15,7 @@ static void assert_points(const struct series *s, size_t n, const double *time, 
 	}
 }
 
-#define POINTS(s, a, b)                                                                            \
-	assert_points(&(s), 2, (const double[]){0.4, 0.8}, (const double[]){a, b})
+#define POINTS(s, a, b) assert_points(&(s), 2, (const double[]){0.4, 0.8}, (const double[]){a, b})
 
 static void fx_sample(struct fixture *fx, int worker, int ms, uint64_t rss)
 {
@@ -140,8 +139,8 @@ static void test_mean_is_per_worker(void **state)
 	t = fx_facts(fx, 0)->tracking;
 	assert_int_equal(t->n, 2);
 	for (i = 0; i < 2; i++)
-		assert_true(fabs(t->v[i].mean_task_wall - (t->v[i].worker->id[0] == 1 ? 0.2 : 1.5)) <
-			    1e-9);
+		assert_true(fabs(t->v[i].mean_task_wall -
+				 (t->v[i].worker->id[0] == 1 ? 0.2 : 1.5)) < 1e-9);
 	fx_free(fx);
 }
 

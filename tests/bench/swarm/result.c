@@ -126,8 +126,8 @@ void result_json(const struct result *r, FILE *out)
 		r->frames, r->sent_again, r->skipped, r->late_frames, r->cuts);
 	fprintf(out,
 		" \"ack_p50_ms\": %.3f, \"ack_p99_ms\": %.3f, \"ack_max_ms\": %.3f, "
-		"\"cpu_seconds\": %.3f, \"cpu_ns_per_record\": %.1f,\n \"rss_first_bytes\": %" PRIu64
-		", \"rss_last_bytes\": %" PRIu64 ", \"rss_most_bytes\": %" PRIu64
+		"\"cpu_seconds\": %.3f, \"cpu_ns_per_record\": %.1f,\n \"rss_first_bytes\": "
+		"%" PRIu64 ", \"rss_last_bytes\": %" PRIu64 ", \"rss_most_bytes\": %" PRIu64
 		",\n \"parts\": [",
 		ms(stats_quantile(stats, 0.5)), ms(stats_quantile(stats, 0.99)), ms(stats->max_ns),
 		(double)(r->now.cpu_ns - r->begin.cpu_ns) / 1e9,

@@ -99,8 +99,7 @@ static void acked(void *arg, uint64_t seq)
 		/* All goodbyes are sent at once: no part of the load. */
 		if (sim->last == UINT64_MAX ||
 		    seq <= frames_before(&sim->swarm->frames.plan, sim->last))
-			stats_add(&sim->swarm->stats,
-				  now - sim->flight[sim->flight_at].sent_ns);
+			stats_add(&sim->swarm->stats, now - sim->flight[sim->flight_at].sent_ns);
 		sim->flight_at = (sim->flight_at + 1) % SIM_WINDOW;
 		sim->flights--;
 	}
