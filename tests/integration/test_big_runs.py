@@ -123,16 +123,16 @@ def test_two_runs_of_many_are_compared_in_their_own_memory(many):
 
 
 def test_old_runs_go_in_the_memory_of_one(maker, tmp_path):
-    """The limit is one: read whole they do not fit."""
+    """The limit is one, and the stack of the thread that syncs: read whole they do not fit."""
     store, start = Store(tmp_path), int(time.time()) - 2 * 86_400
     journal = make(maker, store.journal, 40_000, 2, 4, start)
     (made,) = journal.glob("*-journal.crema")
     made.rename(journal / f"{start * 10**9:020}-journal.crema")
     runs, _ = store.list()
     limit = ["prlimit", f"--data={23 * MIB}"]
-    with store.collect("--keep", "1d", "--read-whole", "100G", prefix=limit) as collector:
+    with store.collect("--io-uring", "off", "--keep", "1d", "--read-whole", "100G", prefix=limit) as collector:
         collector.wait("cannot allocate memory")
-    with store.collect("--keep", "1d", "--read-whole", "8M", prefix=limit) as collector:
+    with store.collect("--io-uring", "off", "--keep", "1d", "--read-whole", "8M", prefix=limit) as collector:
         collector.wait("4 runs dropped")
     assert store.list() == ([], runs)
     for run in runs:
