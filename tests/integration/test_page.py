@@ -308,7 +308,7 @@ def test_one_task(chromium, job, tmp_path):
     chromium.open(path.as_uri())
     assert chromium.problems == []
     assert chromium.run("JSON.parse(document.getElementById('data').textContent).stream.total") == 1
-    assert "No counted chunk" in chromium.run("document.getElementById('panel-scatter').textContent")
+    assert "No chunk whose" in chromium.run("document.getElementById('panel-scatter').textContent")
     assert page_checks.overflowing(chromium) == []
 
 
