@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fnv.h"
+
 #define MODULES_MAX 4096
 #define MAPS_MAX 65536
 #define NOTE_BYTES 1024
@@ -87,15 +89,6 @@ static uint32_t build_id(int pid, const char *path, uint8_t *id)
 	return n;
 }
 
-static uint64_t add_hash(uint64_t h, const void *p, size_t n)
-{
-	const unsigned char *c = p;
-
-	while (n--)
-		h = (h ^ *c++) * 0x100000001b3u;
-	return h;
-}
-
 static void *grow(void *v, size_t n, size_t *cap, size_t item)
 {
 	size_t more = *cap ? 2 * *cap : 64;
@@ -130,8 +123,8 @@ static ssize_t module_of(struct modules *m, int pid, const char *path)
 	if (!one->path)
 		return -ENOMEM;
 	one->build_id_bytes = build_id(pid, path, one->build_id);
-	one->id = add_hash(0xcbf29ce484222325u, path, strlen(path));
-	one->id = add_hash(one->id, one->build_id, one->build_id_bytes);
+	one->id = crema_hash_more(CREMA_HASH_BEGIN, path, strlen(path));
+	one->id = crema_hash_more(one->id, one->build_id, one->build_id_bytes);
 	return (ssize_t)m->n++;
 }
 

@@ -8,6 +8,7 @@
 #include "agent/procfs.h"
 #include "agent/rows.h"
 #include "common/task.h"
+#include "fnv.h"
 
 void sampler_init(struct sampler *s, const struct view *v, struct outbox *out, int pid,
 		  const char *collector)
@@ -17,9 +18,8 @@ void sampler_init(struct sampler *s, const struct view *v, struct outbox *out, i
 	s->out = out;
 	s->pid = pid;
 	s->lock_fd = -1;
-	s->collector = UINT64_C(14695981039346656037); /* FNV-1a */
-	for (; collector && *collector; collector++)
-		s->collector = (s->collector ^ (unsigned char)*collector) * UINT64_C(1099511628211);
+	s->collector =
+		crema_hash_more(CREMA_HASH_BEGIN, collector, collector ? strlen(collector) : 0);
 }
 
 void sampler_release(struct sampler *s)

@@ -15,9 +15,7 @@
 
 static int check(const struct crema_shm *m, uint32_t pid, uint64_t start_ticks)
 {
-	if (LOAD(&m->magic) != CREMA_SHM_MAGIC || m->abi != CREMA_SHM_ABI ||
-	    m->total_bytes != sizeof(*m) || m->tables != crema_shm_tables() ||
-	    m->header_bytes != offsetof(struct crema_shm, task) ||
+	if (!crema_shm_same_build(m) || m->header_bytes != offsetof(struct crema_shm, task) ||
 	    m->task_bytes != sizeof(struct crema_task) ||
 	    m->thread_bytes != sizeof(struct crema_thread) ||
 	    m->file_bytes != sizeof(struct crema_file) || m->tasks != CREMA_SHM_TASKS ||

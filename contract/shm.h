@@ -20,7 +20,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "fnv.h"
 #include "ids.h"
 
 #define CREMA_SHM_MAGIC 0x314d454d41455243ull /* "CREAMEM1" */
@@ -381,7 +383,7 @@ struct crema_shm {
 	struct crema_task task[CREMA_SHM_TASKS];
 };
 
-/* A hash (FNV-1a) of the names that index the arrays in here, in their order: two builds whose
+/* A hash of the names that index the arrays in here, in their order: two builds whose
  * tables differ may have structs of the same size, and one would take the other's counters for its
  * own. */
 static inline uint64_t crema_shm_tables(void)
@@ -397,16 +399,19 @@ static inline uint64_t crema_shm_tables(void)
 #include "codecs.def"
 #undef CODEC
 	};
-	uint64_t hash = 14695981039346656037u;
+	uint64_t hash = CREMA_HASH_BEGIN;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *p = names[i];
-
-		do
-			hash = (hash ^ (unsigned char)*p) * 1099511628211u;
-		while (*p++);
-	}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		hash = crema_hash_more(hash, names[i], strlen(names[i]) + 1);
 	return hash;
+}
+
+/* Whether it was made by this build; nothing else of it can be believed before. */
+static inline int crema_shm_same_build(const struct crema_shm *m)
+{
+	return __atomic_load_n(&m->magic, __ATOMIC_ACQUIRE) == CREMA_SHM_MAGIC &&
+	       m->abi == CREMA_SHM_ABI && m->total_bytes == sizeof(*m) &&
+	       m->tables == crema_shm_tables();
 }
 
 _Static_assert(CREMA_COUNTS <= 64 && CREMA_TIMES <= 32, "unknown masks hold every counter");

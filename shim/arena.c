@@ -11,11 +11,7 @@
 
 uint64_t arena_hash(const char *text, uint32_t bytes)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (uint32_t i = 0; i < bytes; i++)
-		h = (h ^ (unsigned char)text[i]) * 0x100000001b3ull;
-	return h;
+	return crema_hash_more(CREMA_HASH_BEGIN, text, bytes);
 }
 
 const char *arena_text(uint32_t id)

@@ -205,8 +205,7 @@ static void look_at_memory(struct doctor *d, const struct process *p)
 		doctor_advise(d, "run crema doctor as the worker's user, in its container");
 		return;
 	}
-	if (LOAD(&m->magic) != CREMA_SHM_MAGIC || m->abi != CREMA_SHM_ABI ||
-	    m->total_bytes != sizeof(*m) || m->tables != crema_shm_tables()) {
+	if (!crema_shm_same_build(m)) {
 		doctor_say(d, DOCTOR_BAD, "versions",
 			   "worker %d runs another release of libcrema.so than this crema %s",
 			   (int)p->pid, CREMA_VERSION);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fnv.h"
+
 #define ARENA_BLOCK (256u << 10)
 
 struct arena_block {
@@ -124,13 +126,7 @@ static uint64_t mix(uint64_t h)
 
 uint64_t hash_bytes(uint64_t seed, const void *p, size_t n)
 {
-	const unsigned char *c = p;
-	uint64_t h = seed ^ UINT64_C(0xcbf29ce484222325);
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		h = (h ^ c[i]) * UINT64_C(0x100000001b3);
-	return mix(h);
+	return mix(crema_hash_more(seed ^ CREMA_HASH_BEGIN, p, n));
 }
 
 uint64_t hash_pair(uint64_t a, uint64_t b)

@@ -8,6 +8,7 @@
 
 #include "collector/model/model.h"
 #include "collector/model/runs_plain.h"
+#include "fnv.h"
 
 #define NUMBER_BYTES 32
 
@@ -38,17 +39,6 @@ const char *span_part_span(const struct model *m, const char *name)
 	return p ? p->span : name;
 }
 
-/* The shim's arena_hash(), as far as names have it. */
-static uint32_t graph_hash(const char *text, size_t n)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		h = (h ^ (unsigned char)text[i]) * 0x100000001b3ull;
-	return (uint32_t)h;
-}
-
 /* "SPAN.GENERATIONk...", or a whole span. A generation may have a dot of its own. */
 static void parse(struct span_part *p, struct text name, struct text *span)
 {
@@ -67,8 +57,8 @@ static void parse(struct span_part *p, struct text name, struct text *span)
 	if (end == number || !*end || !strchr("cpmsu", *end))
 		return;
 	p->kind = *end;
-	p->graph =
-		strchr("mu", *end) ? (uint32_t)strtoul(end + 1, NULL, 16) : graph_hash(at, n + 1);
+	p->graph = strchr("mu", *end) ? (uint32_t)strtoul(end + 1, NULL, 16)
+				      : (uint32_t)crema_hash_more(CREMA_HASH_BEGIN, at, n + 1);
 	span->len = (size_t)(at - name.ptr);
 }
 
