@@ -12,6 +12,15 @@
 
 #include <stdint.h>
 
+#include "ids.h"
+
+/* The bits of all counts of a direction, decompress or compress. */
+#define CODEC_BIT(name) (UINT64_C(1) << CREMA_C_##name)
+#define CODEC_COUNTS(direction)                                                                    \
+	(CODEC_BIT(direction##_calls) | CODEC_BIT(direction##_in_bytes) |                          \
+	 CODEC_BIT(direction##_out_bytes) | CODEC_BIT(direction##_cpu_ns) |                        \
+	 CODEC_BIT(direction##_wall_ns))
+
 /* How many hooked codec functions this thread is inside of. */
 extern __thread uint32_t codec_depth;
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "codec.h"
 #include "patch.h"
 #include "shim.h"
 #include "task.h"
@@ -66,11 +67,7 @@ static const struct missing {
 
 #define BIT(name) (UINT64_C(1) << CREMA_C_##name)
 static const uint64_t network_counts = BIT(network_read_bytes) | BIT(network_write_bytes);
-static const uint64_t codec_counts = BIT(decompress_calls) | BIT(decompress_in_bytes) |
-				     BIT(decompress_out_bytes) | BIT(decompress_cpu_ns) |
-				     BIT(decompress_wall_ns) | BIT(compress_calls) |
-				     BIT(compress_in_bytes) | BIT(compress_out_bytes) |
-				     BIT(compress_cpu_ns) | BIT(compress_wall_ns);
+static const uint64_t codec_counts = CODEC_COUNTS(decompress) | CODEC_COUNTS(compress);
 
 static void lose(enum loss loss)
 {

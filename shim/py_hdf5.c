@@ -7,18 +7,17 @@
 #include <errno.h>
 #include <string.h>
 
+#include "codec.h"
 #include "patch.h"
 #include "task.h"
 
-#define FIVE(first) (0x1full << CREMA_C_##first) /* calls, bytes in, bytes out, CPU, elapsed */
-
 #define METHODS                                                                                    \
-	X(__getitem__, FIVE(decompress_calls))                                                     \
-	X(__array__, FIVE(decompress_calls))                                                       \
-	X(read_direct, FIVE(decompress_calls))                                                     \
-	X(__setitem__, FIVE(compress_calls))                                                       \
-	X(write_direct, FIVE(compress_calls))                                                      \
-	X(create_dataset, FIVE(compress_calls)) /* of Group: writes its argument `data` */
+	X(__getitem__, CODEC_COUNTS(decompress))                                                   \
+	X(__array__, CODEC_COUNTS(decompress))                                                     \
+	X(read_direct, CODEC_COUNTS(decompress))                                                   \
+	X(__setitem__, CODEC_COUNTS(compress))                                                     \
+	X(write_direct, CODEC_COUNTS(compress))                                                    \
+	X(create_dataset, CODEC_COUNTS(compress)) /* of Group: writes its argument `data` */
 
 enum {
 #define X(name, counts) METHOD_##name,

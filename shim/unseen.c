@@ -8,7 +8,6 @@
 #include "patch.h"
 #include "task.h"
 
-#define FIVE(first) (0x1full << CREMA_C_##first) /* calls, bytes in, bytes out, CPU, elapsed */
 #define COLUMNS_MAX 65536
 
 /* By slot: zstd's frames of nobody when the task called a reader first, + 1; 0: it has not. */
@@ -25,7 +24,7 @@ void unseen_task_ends(uint32_t owner)
 	uint64_t since = owner - 1 < CREMA_SHM_TASKS ? LOAD(&reads_since[owner - 1]) : 0;
 
 	if (since && since != LOAD(&zstd_frames_of_nobody) + 1)
-		task_counts_unknown(task_name(owner), FIVE(decompress_calls));
+		task_counts_unknown(task_name(owner), CODEC_COUNTS(decompress));
 }
 
 static int is_counted(PyObject *column)
@@ -83,9 +82,9 @@ static void reads(const struct codec *k, PyObject *self)
 	struct crema_task *task = task_slot(owner);
 
 	/* To look at the columns costs a microsecond for each: once it is unknown it stays so. */
-	if (task && !(LOAD(&task->count_unknown) & FIVE(decompress_calls))) {
+	if (task && !(LOAD(&task->count_unknown) & CODEC_COUNTS(decompress))) {
 		if (k->input != UNSEEN_PARQUET || !columns_are_counted(self))
-			task_counts_unknown(name, FIVE(decompress_calls));
+			task_counts_unknown(name, CODEC_COUNTS(decompress));
 		else
 			__atomic_compare_exchange_n(&reads_since[owner - 1], &none,
 						    LOAD(&zstd_frames_of_nobody) + 1, 0,
@@ -110,5 +109,5 @@ void unseen_begin(const struct codec *k, struct codec_call *c, PyObject *self)
 void unseen_end(const struct codec *k, const struct codec_call *c)
 {
 	if (c->counts && k->input == UNSEEN_WRITER && zstd_frames_here == c->unused)
-		task_counts_unknown(pool_current(), FIVE(compress_calls));
+		task_counts_unknown(pool_current(), CODEC_COUNTS(compress));
 }
