@@ -204,19 +204,14 @@ static int write_all(struct csv *c, const struct report *r)
 int export_csv(const struct report *r, const char *path, struct buf *why)
 {
 	struct csv *c = calloc(1, sizeof(*c));
-	char line[PATH_MAX + 128];
 	size_t i;
 	int rc;
 
 	if (!c)
 		return report_fail(why, -ENOMEM, "cannot write '%s': %s", path, log_error(-ENOMEM));
 	c->dir = c->failed = path;
-	if (!strcmp(path, "-"))
-		rc = report_fail(why, -EINVAL,
-				 "--csv writes several files: name a folder for them");
-	else if ((rc = dirs_make_own(path)) != 0)
-		report_fail(why, rc, "%s", dirs_explain(line, sizeof(line), rc, path));
-	else if ((rc = write_all(c, r)) != 0)
+	rc = draft_folder("--csv", path, why);
+	if (!rc && (rc = write_all(c, r)) != 0)
 		report_fail(why, rc, "cannot write '%s': %s", c->failed, log_error(rc));
 	for (i = 0; i < c->n; i++)
 		draft_drop(&c->file[i]);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "collector/report/report.h"
+#include "common/dirs.h"
 #include "common/log.h"
 
 static int draft_write(struct buf *out, void *arg)
@@ -133,4 +134,16 @@ void draft_drop(struct draft *d)
 		unlink(d->temp);
 	*d->temp = '\0';
 	buf_release(&d->buf);
+}
+
+int draft_folder(const char *option, const char *path, struct buf *why)
+{
+	char line[PATH_MAX + 128];
+	int rc;
+
+	if (!strcmp(path, "-"))
+		return report_fail(why, -EINVAL, "%s writes several files: name a folder for them",
+				   option);
+	rc = dirs_make_own(path);
+	return rc ? report_fail(why, rc, "%s", dirs_explain(line, sizeof(line), rc, path)) : 0;
 }

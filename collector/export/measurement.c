@@ -161,15 +161,10 @@ static int write_file(const struct report *r, const char *dir, const char *name,
 
 int export_measurement(const struct report *r, const char *path, struct buf *why)
 {
-	char line[PATH_MAX + 128];
-	int rc;
+	int rc = draft_folder("--measurement", path, why);
 
-	if (!strcmp(path, "-"))
-		return report_fail(why, -EINVAL,
-				   "--measurement writes several files: name a folder for them");
-	rc = dirs_make_own(path);
 	if (rc)
-		return report_fail(why, rc, "%s", dirs_explain(line, sizeof(line), rc, path));
+		return rc;
 	rc = write_file(r, path, "metrics.json", put_metrics, why);
 	if (!rc)
 		rc = write_file(r, path, "start_end_time.txt", NULL, why);
