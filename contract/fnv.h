@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fnv.h - FNV-1a with 64 bits, which names on the wire and in shared memory are made of: shim, agent
- * and collector must come to the same number.
+ * fnv.h - FNV-1a with 64 bits, which names on the wire and in shared memory are made of: shim,
+ * agent and collector must come to the same number.
  */
 #ifndef CREMA_CONTRACT_FNV_H
 #define CREMA_CONTRACT_FNV_H

@@ -37,16 +37,18 @@ test: unit-test shim-test fuzz-replay ## unit and shim tests, no Python
 # Flavours have a build folder each. They are built by all cores and run by one: tests say things of time.
 NPROC := $(shell nproc 2>/dev/null || echo 1)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+ASAN_FLAVOUR = BUILD=build/asan OPT="-O1 -g" SAN="$(SANITIZE)"
+TSAN_FLAVOUR = BUILD=build/tsan OPT="-O1 -g" SAN="-fsanitize=thread"
 asan-test: ## unit and shim tests with ASan and UBSan
-	$(MAKE) -j$(NPROC) BUILD=build/asan OPT="-O1 -g" SAN="$(SANITIZE)" test-programs $(REPLAY_BIN:$(BUILD)/%=build/asan/%)
+	$(MAKE) -j$(NPROC) $(ASAN_FLAVOUR) test-programs $(REPLAY_BIN:$(BUILD)/%=build/asan/%)
 	ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	  $(MAKE) BUILD=build/asan OPT="-O1 -g" SAN="$(SANITIZE)" test
+	  $(MAKE) $(ASAN_FLAVOUR) test
 
 # Not the shim's: it defines the very functions that the sanitizer puts itself before.
 tsan-test: ## unit tests with TSan, where the machine lets it run
 	@mkdir -p build/tsan && printf 'int main(void) { return 0; }\n' | $(CC) -fsanitize=thread -xc - -o build/tsan/probe
-	@if build/tsan/probe; then $(MAKE) -j$(NPROC) BUILD=build/tsan OPT="-O1 -g" SAN="-fsanitize=thread" unit-programs && \
-	  $(MAKE) BUILD=build/tsan OPT="-O1 -g" SAN="-fsanitize=thread" unit-test; \
+	@if build/tsan/probe; then $(MAKE) -j$(NPROC) $(TSAN_FLAVOUR) unit-programs && \
+	  $(MAKE) $(TSAN_FLAVOUR) unit-test; \
 	  else echo "tsan-test: TSan cannot run on this machine"; fi
 
 werror: ## everything with warnings as errors, gcc and clang
