@@ -6,6 +6,7 @@
 
 #include "agent/procfs.h"
 #include "agent/redact.h"
+#include "common/utf8.h"
 
 uint64_t compose_sum(const struct crema_task *t)
 {
@@ -31,20 +32,10 @@ static void set_text(struct task_record *r, enum task_field field, struct text *
 /* The key without a character that its cut left incomplete. */
 static struct text key_text(const struct crema_task *t)
 {
-	size_t n = strnlen(t->key, CREMA_KEY_BYTES - 1), back;
+	size_t n = utf8_whole(t->key, strnlen(t->key, CREMA_KEY_BYTES - 1));
 
 	if (n == 0)
 		return (struct text){NULL, 0};
-	for (back = 1; back <= 4 && back <= n; back++) {
-		unsigned char c = (unsigned char)t->key[n - back];
-		size_t need = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
-
-		if ((c & 0xc0) == 0x80)
-			continue;
-		if (need > back)
-			n -= back;
-		break;
-	}
 	return (struct text){t->key, n};
 }
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "collector/emit/emit_utf8.h"
+#include "common/utf8.h"
 
 #define NAME_BYTES 96 /* most names are shorter, with quotes and colon */
 

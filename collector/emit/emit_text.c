@@ -12,7 +12,7 @@
 #include <wchar.h>
 
 #include "collector/emit/emit_table.h"
-#include "collector/emit/emit_utf8.h"
+#include "common/utf8.h"
 
 static locale_t utf8_locale;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -44,24 +44,11 @@ static int char_width(wchar_t c)
 /* Length of the character at p and what it is; -1: not UTF-8 */
 static size_t take(const char *p, wchar_t *c)
 {
-	const unsigned char *u = (const unsigned char *)p;
-	size_t n = utf8_length(u, strnlen(p, 4)), i;
+	uint32_t code = 0;
+	size_t n = utf8_take(p, strnlen(p, 4), &code);
 
-	if (!n) {
-		*c = -1;
-		return 1;
-	}
-	*c = n == 1 ? u[0] : u[0] & (0xff >> (n + 1));
-	for (i = 1; i < n; i++)
-		*c = *c << 6 | (u[i] & 0x3f);
-	return n;
-}
-
-/* Marks that change the direction of what follows, or are there without being seen. */
-static bool is_invisible(wchar_t c)
-{
-	return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || c == 0x061c;
+	*c = n ? (wchar_t)code : -1;
+	return n ? n : 1;
 }
 
 char *text_clean(char *s)
@@ -72,7 +59,7 @@ char *text_clean(char *s)
 
 	while (*from) {
 		n = take(from, &c);
-		if (c < 0 || char_width(c) < 0 || is_invisible(c)) {
+		if (c < 0 || !utf8_is_shown((uint32_t)c) || char_width(c) < 0) {
 			*to++ = '?';
 		} else {
 			memmove(to, from, n);

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/emit/emit_utf8.h"
 #include "collector/export/draft.h"
 #include "collector/export/export.h"
 #include "collector/export/meta.h"
@@ -22,6 +21,7 @@
 #include "collector/report/report_sheets.h"
 #include "common/dirs.h"
 #include "common/log.h"
+#include "common/utf8.h"
 
 #define FILES 24 /* at most: the sheets, columns and meta */
 

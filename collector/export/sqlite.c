@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/emit/emit_utf8.h"
 #include "collector/export/draft.h"
 #include "collector/export/export.h"
 #include "collector/export/meta.h"
 #include "collector/report/report.h"
 #include "collector/report/report_sheets.h"
 #include "common/log.h"
+#include "common/utf8.h"
 
 #define STRING_OF(x) #x
 #define STRING(x) STRING_OF(x)

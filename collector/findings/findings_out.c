@@ -6,6 +6,7 @@
 
 #include "collector/emit/emit_table.h"
 #include "collector/findings/findings.h"
+#include "common/utf8.h"
 
 #define INDENT 11
 
@@ -106,7 +107,7 @@ static size_t word(const char *text, size_t *bytes)
 	size_t n = 0;
 
 	for (*bytes = 0; text[*bytes] && text[*bytes] != ' '; (*bytes)++)
-		n += ((unsigned char)text[*bytes] & 0xc0) != 0x80;
+		n += utf8_begins(text[*bytes]);
 	return n;
 }
 

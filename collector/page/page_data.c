@@ -8,6 +8,7 @@
 
 #include "collector/findings/findings.h"
 #include "collector/page/page.h"
+#include "common/utf8.h"
 #include "version.h"
 
 #define NOTES 20
@@ -24,9 +25,9 @@ void page_name(struct json *j, const char *name, const char *text)
 		return;
 	}
 	/* never inside a character */
-	while (a && ((unsigned char)text[a] & 0xc0) == 0x80)
+	while (a && !utf8_begins(text[a]))
 		a--;
-	for (b = n - tail; b < n && ((unsigned char)text[b] & 0xc0) == 0x80; b++)
+	for (b = n - tail; b < n && !utf8_begins(text[b]); b++)
 		;
 	memcpy(out, text, a);
 	memcpy(out + a, gap, 3);

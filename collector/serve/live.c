@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/utf8.h"
 
 #define SLOTS_MIN 64u
 #define FOLD_EVERY 256u
@@ -21,53 +22,21 @@ int64_t live_now_ms(void)
 
 /* Names */
 
-/* Bytes of the character at p, 0 if it is none or must not reach a screen. */
-static size_t character(const unsigned char *p, size_t n)
-{
-	size_t len = *p < 0x80	 ? 1
-		     : *p < 0xc2 ? 0
-		     : *p < 0xe0 ? 2
-		     : *p < 0xf0 ? 3
-		     : *p < 0xf5 ? 4
-				 : 0;
-	uint32_t c = len == 1 ? *p : *p & (0x7fu >> len);
-	size_t i;
-
-	if (!len || len > n)
-		return 0;
-	for (i = 1; i < len; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (p[i] & 0x3fu);
-	}
-	if ((len == 3 && c < 0x800) || (len == 4 && c < 0x10000) || c > 0x10ffff)
-		return 0;
-	if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0xd800 && c < 0xe000))
-		return 0;
-	/* what turns the direction of writing round, or shows nothing */
-	if ((c >= 0x200b && c < 0x2010) || (c >= 0x2028 && c < 0x202f) ||
-	    (c >= 0x2060 && c < 0x2070) || c == 0xfeff)
-		return 0;
-	return len;
-}
-
 void live_text(char *dst, size_t size, struct text text)
 {
-	const unsigned char *p = (const unsigned char *)text.ptr;
-	size_t left = text.ptr ? text.len : 0, used = 0, len, take;
+	const char *p = text.ptr;
+	size_t left = p ? text.len : 0, used = 0, len, put;
+	uint32_t c;
+	bool shown;
 
-	while (left) {
-		len = character(p, left);
-		take = len ? len : 1;
-		if (used + take >= size)
+	for (; left; p += len, left -= len, used += put) {
+		len = utf8_take(p, left, &c);
+		shown = len && utf8_is_shown(c);
+		put = shown ? len : 1;
+		if (used + put >= size)
 			break;
-		if (len)
-			memcpy(dst + used, p, len);
-		else
-			dst[used] = '?';
-		used += take;
-		p += take;
-		left -= take;
+		memcpy(dst + used, shown ? p : "?", put);
+		len = len ? len : 1;
 	}
 	dst[used] = '\0';
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collector/top/top.h"
+#include "common/utf8.h"
 
 static const char *const class_ids[CREMA_TIMES] = {
 #define TIME(id, help) #id,
@@ -30,7 +31,7 @@ static void clean(char *dst, size_t size, const char *text)
 	size_t used = 0;
 
 	for (; text && *text && used + 1 < size; text++) {
-		if (((unsigned char)*text & 0xc0) == 0x80)
+		if (!utf8_begins(*text))
 			continue; /* the rest of a character: one '?' is enough */
 		dst[used++] = *text >= 0x20 && *text < 0x7f ? *text : '?';
 	}

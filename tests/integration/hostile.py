@@ -22,7 +22,7 @@ TEXTS = {
     "sql": "x'); DROP TABLE tasks; --",
     "escape": "\033[31mred\033]0;title\a",
     "control": "".join(map(chr, range(1, 32))) + "\x7f",
-    "direction": "\u202eabc\u2066\u2028\u2029",
+    "direction": "\u202e\u061cabc\u2066\u2028\u2029",
     "label": 'x"} 1\nfake_metric{a="b',
     "percent": "%s%n%d",
     "emoji": "caf\u00e9 \U0001f600",

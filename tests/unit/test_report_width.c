@@ -131,7 +131,7 @@ static int write_run(void **state)
 	assert_non_null(mkdtemp(dir));
 	fx->file = &frames;
 	fx_hello(fx, 1,
-		 "{\"worker_address\": \"tcp://\\u4e2d\\u001b[2J\\u202e"
+		 "{\"worker_address\": \"tcp://\\u4e2d\\u001b[2J\\u202e\\u061c"
 		 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 		 "aaa\", "
 		 "\"nthreads\": 1000000000000, \"memory_limit_bytes\": 1, "
@@ -196,7 +196,8 @@ static void check_lines(const char *text)
 			fail_msg("a control character: %s", line);
 		if (wcswidth(wide, n) > 80)
 			fail_msg("%d columns: %s", wcswidth(wide, n), line);
-		if (wcschr(wide, 0x202e) || wcschr(wide, 0x2066) || wcschr(wide, 0x2028))
+		if (wcschr(wide, 0x061c) || wcschr(wide, 0x202e) || wcschr(wide, 0x2066) ||
+		    wcschr(wide, 0x2028))
 			fail_msg("turned writing: %s", line);
 	}
 }
