@@ -70,6 +70,7 @@ static void send_clocks(struct agent *a)
 {
 	const struct uplink_clock *c = &a->uplink.result;
 	msgpack_packer *pk;
+	size_t map;
 
 	if (!a->has_link || !a->uplink.has_result)
 		return;
@@ -77,11 +78,12 @@ static void send_clocks(struct agent *a)
 	pk = outbox_begin(&a->outbox, OUTBOX_RECORD);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_CLOCKS);
-	pack_map(pk, 4);
+	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "boot_ns", c->boot_ns);
 	pack_kv_u64(pk, "real_ns", c->real_ns);
 	pack_kv_i64(pk, "offset_ns", c->offset_ns);
 	pack_kv_u64(pk, "error_ns", c->error_ns);
+	pack_map_end(pk, map);
 	outbox_end(&a->outbox, OUTBOX_RECORD);
 }
 

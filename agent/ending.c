@@ -107,6 +107,7 @@ void ending_goodbye(const struct ending *e, const struct view *v, struct outbox 
 	bool exited = v->shm->goodbye != 0;
 	struct evidence ev = {.n = 0};
 	msgpack_packer *pk;
+	size_t map;
 
 	look_at_exit(e, v, &ev);
 	if (!exited)
@@ -114,7 +115,7 @@ void ending_goodbye(const struct ending *e, const struct view *v, struct outbox 
 	pk = outbox_begin(out, OUTBOX_RECORD);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_GOODBYE);
-	pack_map(pk, 5);
+	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_kv_text(pk, "how", exited ? "exit" : "killed");
 	pack_text(pk, "evidence");
@@ -123,5 +124,6 @@ void ending_goodbye(const struct ending *e, const struct view *v, struct outbox 
 		pack_text(pk, ev.text[i]);
 	pack_kv_text(pk, "cause", exited ? NULL : ev.cause);
 	pack_kv_u64(pk, "tasks_in_flight", in_flight);
+	pack_map_end(pk, map);
 	outbox_end(out, OUTBOX_RECORD);
 }

@@ -36,8 +36,7 @@ static inline bool extents_due(const struct extents *e, uint32_t i)
 {
 	return e->file && e->file[i].list_due;
 }
-/* Writes the key-value pairs of row i: EXTENTS_PAIRS of them. */
-#define EXTENTS_PAIRS 7
+/* Writes the key-value pairs of row i. */
 void extents_pack(struct extents *e, uint32_t i, bool with_lists, msgpack_packer *pk);
 
 #endif

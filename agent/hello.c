@@ -56,7 +56,7 @@ static void pack_machine(msgpack_packer *pk)
 
 static void pack_filesystems(msgpack_packer *pk, const struct view *v, const struct fskinds *kinds)
 {
-	size_t n = 0;
+	size_t n = 0, map;
 
 	for (unsigned int i = 0; i < CREMA_SHM_FILESYSTEMS; i++)
 		n += kinds->entry[i].kind != FSKIND_UNRESOLVED;
@@ -68,10 +68,11 @@ static void pack_filesystems(msgpack_packer *pk, const struct view *v, const str
 
 		if (e->kind == FSKIND_UNRESOLVED)
 			continue;
-		pack_map(pk, 3);
+		map = pack_map_begin(pk);
 		pack_kv_str(pk, "path", path.ptr, path.len);
 		pack_kv_text(pk, "type", e->name);
 		pack_kv_text(pk, "storage", fskind_text(e->kind));
+		pack_map_end(pk, map);
 	}
 }
 
@@ -104,11 +105,12 @@ int hello_frame(struct buf *out, const struct view *v, const struct fskinds *kin
 	struct buf raw = BUF_INIT;
 	struct text python = python_of(stack);
 	msgpack_packer pk;
+	size_t map, facts;
 
 	pack_init(&pk, &raw);
-	pack_map(&pk, 2);
+	map = pack_map_begin(&pk);
 	pack_text(&pk, "facts");
-	pack_map(&pk, 18);
+	facts = pack_map_begin(&pk);
 	pack_text(&pk, "redacted");
 	pack_bool(&pk, v->redact && v->redact->on);
 	pack_machine(&pk);
@@ -126,7 +128,9 @@ int hello_frame(struct buf *out, const struct view *v, const struct fskinds *kin
 		pack_str(&pk, (const char *)stack->data, stack->len);
 	else
 		pack_nil(&pk);
+	pack_map_end(&pk, facts);
 	pack_text(&pk, "task_fields");
 	task_pack_names(&pk);
+	pack_map_end(&pk, map);
 	return frame_encode_buf(out, &head, &raw);
 }

@@ -62,10 +62,11 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 	struct text span = view_text(r->view, f->span);
 	msgpack_packer *pk = outbox_begin(r->out, class_of(last));
 	bool known;
+	size_t map;
 
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_FILE);
-	pack_map(pk, 25 + EXTENTS_PAIRS);
+	map = pack_map_begin(pk);
 	pack_kv_str(pk, "path", path.ptr, path.len);
 	pack_kv_str(pk, "span", span.ptr, span.len);
 	pack_kv_text(pk, "filesystem", f->path ? fs->name : NULL);
@@ -94,6 +95,7 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 	pack_kv_u64(pk, "latency_sum_ns", f->latency_sum_ns);
 	pack_kv_u64(pk, "latency_max_ns", f->latency_max_ns);
 	extents_pack(&r->extents, i, lists, pk);
+	pack_map_end(pk, map);
 	outbox_end(r->out, class_of(last));
 }
 
@@ -144,6 +146,7 @@ void rows_codecs(struct rows *r, bool last)
 		struct text span;
 		msgpack_packer *pk;
 		uint64_t sum;
+		size_t map;
 
 		if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
 			continue;
@@ -156,7 +159,7 @@ void rows_codecs(struct rows *r, bool last)
 		pk = outbox_begin(r->out, class_of(last));
 		pack_array(pk, 2);
 		pack_u64(pk, CREMA_MSG_CODEC);
-		pack_map(pk, 9);
+		map = pack_map_begin(pk);
 		pack_kv_text(pk, "function", codec_names[c.codec].function);
 		pack_kv_text(pk, "codec", codec_names[c.codec].codec);
 		pack_kv_text(pk, "direction", codec_names[c.codec].direction);
@@ -166,6 +169,7 @@ void rows_codecs(struct rows *r, bool last)
 		pack_kv_u64(pk, "out_bytes", c.out_bytes);
 		pack_kv_maybe(pk, "cpu_ns", !c.time_unknown, c.cpu_ns);
 		pack_kv_maybe(pk, "wall_ns", !c.time_unknown, c.wall_ns);
+		pack_map_end(pk, map);
 		outbox_end(r->out, class_of(last));
 	}
 }

@@ -45,10 +45,11 @@ static uint64_t send_section(struct rows *r, const struct crema_section *s, enum
 	bool found = s->flags & CREMA_SECTION_FOUND;
 	struct drain_unknown unknown = unknown_of(r, s);
 	msgpack_packer *pk = outbox_begin(r->out, class);
+	size_t map;
 
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_SECTION);
-	pack_map(pk, found ? 11 : 12);
+	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "number", s->number);
 	pack_identity(r, pk, s->path, s->span, s->prefix);
 	pack_kv_text(pk, "thread", s->flags & CREMA_SECTION_POOL ? "pool" : "task");
@@ -61,16 +62,18 @@ static uint64_t send_section(struct rows *r, const struct crema_section *s, enum
 	if (!found)
 		rows_pack_counters(pk, "counters", &s->own, s->unsure ? NULL : s->pool_time,
 				   &unknown);
+	pack_map_end(pk, map);
 	return outbox_end(r->out, class);
 }
 
 static uint64_t send_gauge(struct rows *r, const struct crema_gauge *g, enum outbox_class class)
 {
 	msgpack_packer *pk = outbox_begin(r->out, class);
+	size_t map;
 
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_GAUGE);
-	pack_map(pk, 9);
+	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "number", g->number);
 	pack_identity(r, pk, g->path, g->span, g->prefix);
 	pack_kv_text(pk, "kind",
@@ -92,6 +95,7 @@ static uint64_t send_gauge(struct rows *r, const struct crema_gauge *g, enum out
 		pack_f64(pk, s->max);
 		pack_f64(pk, s->last);
 	}
+	pack_map_end(pk, map);
 	return outbox_end(r->out, class);
 }
 

@@ -45,16 +45,18 @@ static void tell_module(struct stacks *s, struct module *m)
 {
 	msgpack_packer *pk = outbox_begin(s->out, OUTBOX_RECORD);
 	char hex[2 * MODULES_BUILD_ID + 1] = "";
+	size_t map;
 
 	m->told = true;
 	for (uint32_t i = 0; i < m->build_id_bytes; i++)
 		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_MODULE);
-	pack_map(pk, 3);
+	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "id", m->id);
 	pack_kv_text(pk, "path", m->path);
 	pack_kv_text(pk, "build_id", m->build_id_bytes ? hex : NULL);
+	pack_map_end(pk, map);
 	outbox_end(s->out, OUTBOX_RECORD);
 }
 
@@ -84,12 +86,13 @@ static void send_stack(struct stacks *s, const struct crema_stack *r)
 	struct located frame[CREMA_STACK_DEPTH];
 	msgpack_packer *pk;
 	char peer[64];
+	size_t map;
 
 	find_frames(s, r, frame);
 	pk = outbox_begin(s->out, OUTBOX_RECORD);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_STACK);
-	pack_map(pk, 12);
+	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "number", r->number);
 	pack_kv_u64(pk, "attempt", r->attempt);
 	pack_kv_u64(pk, "tid", r->tid);
@@ -107,6 +110,7 @@ static void send_stack(struct stacks *s, const struct crema_stack *r)
 		pack_u64(pk, frame[i].module);
 		pack_u64(pk, frame[i].place);
 	}
+	pack_map_end(pk, map);
 	outbox_end(s->out, OUTBOX_RECORD);
 }
 

@@ -93,11 +93,14 @@ static void pack_unattributed(msgpack_packer *pk, const struct crema_counters *c
 static void pack_amounts(msgpack_packer *pk, const char *key, bool known, bool io, uint64_t cpu_ns,
 			 uint64_t inblock, uint64_t oublock)
 {
+	size_t map;
+
 	pack_text(pk, key);
-	pack_map(pk, 3);
+	map = pack_map_begin(pk);
 	pack_kv_maybe(pk, "cpu_ns", known, cpu_ns);
 	pack_kv_maybe(pk, "storage_read_bytes", known && io, inblock * 512);
 	pack_kv_maybe(pk, "storage_write_bytes", known && io, oublock * 512);
+	pack_map_end(pk, map);
 }
 
 static void pack_notes(msgpack_packer *pk, const struct view *v)
@@ -120,9 +123,10 @@ static void pack_blocked(msgpack_packer *pk, const struct crema_blocked *b)
 {
 	const uint64_t *sums[] = {b->calls, b->ns};
 	static const char *const names[] = {"calls", "ns"};
+	size_t map;
 
 	pack_text(pk, "blocked");
-	pack_map(pk, 4);
+	map = pack_map_begin(pk);
 	pack_kv_maybe(pk, "threshold_ns", b->threshold_ns != 0, b->threshold_ns);
 	pack_kv_u64(pk, "recorded", b->recorded);
 	for (int k = 0; k < 2; k++) {
@@ -131,15 +135,19 @@ static void pack_blocked(msgpack_packer *pk, const struct crema_blocked *b)
 		for (unsigned int i = 0; i < CREMA_TIMES; i++)
 			pack_kv_u64(pk, task_name(TASK_FIELDS + i), sums[k][i]);
 	}
+	pack_map_end(pk, map);
 }
 
 static void pack_unmeasured(msgpack_packer *pk, const struct crema_unmeasured *u)
 {
+	size_t map;
+
 	pack_text(pk, "unmeasured");
-	pack_map(pk, 3);
+	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "outside", u->outside);
 	pack_kv_u64(pk, "refused", u->refused);
 	pack_kv_u64(pk, "values", u->values);
+	pack_map_end(pk, map);
 }
 
 void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last, uint64_t boot_ns)
@@ -151,6 +159,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	bool known = view_snapshot(r->view, &snap);
 	msgpack_packer *pk = outbox_begin(r->out, class);
 	struct rows_sums sums;
+	size_t map;
 
 	rows_sum(r->view, last, &sums);
 	all.count |= t->count_unknown;
@@ -160,7 +169,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		add_open_segments(r->view, last, &sums);
 	pack_array(pk, 2);
 	pack_u64(pk, CREMA_MSG_TOTALS);
-	pack_map(pk, 19);
+	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_kv_maybe(pk, "snapshot_boot_ns", known, snap.boot_ns);
 	pack_kv_u64(pk, "tasks_started", t->tasks_started);
@@ -183,5 +192,6 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	pack_blocked(pk, &r->view->shm->blocked);
 	pack_unmeasured(pk, &r->view->shm->unmeasured);
 	pack_notes(pk, r->view);
+	pack_map_end(pk, map);
 	outbox_end(r->out, class);
 }

@@ -93,6 +93,7 @@ static int on_proof(struct uplink *u, const msgpack_object *map, uint64_t now)
 	msgpack_packer pk;
 	char name[300];
 	int rc;
+	size_t reason;
 
 	if (u->state != UPLINK_PROVING)
 		return -EPROTO;
@@ -101,8 +102,9 @@ static int on_proof(struct uplink *u, const msgpack_object *map, uint64_t now)
 		uplink_trouble(u, "the collector at %.190s does not know the token",
 			       net_text(name, sizeof(name), &u->address));
 		pack_init(&pk, &raw);
-		pack_map(&pk, 1);
+		reason = pack_map_begin(&pk);
 		pack_kv_text(&pk, "reason", "wrong token");
+		pack_map_end(&pk, reason);
 		put_frame(u, CREMA_FRAME_REFUSE, &raw);
 		buf_release(&raw);
 	}
@@ -159,11 +161,13 @@ void uplink_clock_send(struct uplink *u)
 {
 	struct buf raw = BUF_INIT;
 	msgpack_packer pk;
+	size_t map;
 
 	u->clock_sent_ns = clock_real_ns();
 	pack_init(&pk, &raw);
-	pack_map(&pk, 1);
+	map = pack_map_begin(&pk);
 	pack_kv_u64(&pk, "t0", u->clock_sent_ns);
+	pack_map_end(&pk, map);
 	put_frame(u, CREMA_FRAME_CLOCK, &raw);
 	buf_release(&raw);
 }

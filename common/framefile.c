@@ -33,12 +33,14 @@ static int add_header(struct framefile *f, const char *kind, uint64_t created_ns
 	struct buf raw = BUF_INIT, bytes = BUF_INIT;
 	msgpack_packer pk;
 	int rc;
+	size_t map;
 
 	pack_init(&pk, &raw);
-	pack_map(&pk, 3);
+	map = pack_map_begin(&pk);
 	pack_kv_u64(&pk, "format", CREMA_FILE_FORMAT);
 	pack_kv_text(&pk, "kind", kind);
 	pack_kv_u64(&pk, "created_ns", created_ns);
+	pack_map_end(&pk, map);
 	rc = frame_encode_buf(&bytes, &head, &raw);
 	if (!rc)
 		rc = framefile_append(f, bytes.data, bytes.len);

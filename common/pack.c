@@ -2,6 +2,7 @@
 /* pack.c - writing msgpack into a struct buf. */
 #include "common/pack.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -13,6 +14,36 @@ static int write_buf(void *data, const char *p, size_t n)
 void pack_init(msgpack_packer *pk, struct buf *out)
 {
 	msgpack_packer_init(pk, out, write_buf);
+}
+
+size_t pack_map_begin(msgpack_packer *pk)
+{
+	struct buf *b = pk->data;
+
+	buf_add(b, "\xde\0\0", 3); /* a map of up to 65,535 pairs */
+	return b->len;
+}
+
+void pack_map_end(msgpack_packer *pk, size_t begin)
+{
+	struct buf *b = pk->data;
+	unsigned char *head;
+	size_t values;
+
+	if (b->error)
+		return;
+	head = (unsigned char *)b->data + begin - 3;
+	if (unpack_count(head + 3, b->len - begin, &values) || values % 2 ||
+	    values / 2 > UINT16_MAX) {
+		b->error = -EINVAL;
+	} else if (values / 2 < 16) { /* the short form has its count in the first byte */
+		head[0] = (unsigned char)(0x80 | values / 2);
+		memmove(head + 1, head + 3, b->len - begin);
+		b->len -= 2;
+	} else {
+		head[1] = (unsigned char)(values / 2 >> 8);
+		head[2] = (unsigned char)(values / 2);
+	}
 }
 
 void pack_map(msgpack_packer *pk, size_t n)

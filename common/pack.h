@@ -2,8 +2,9 @@
 /*
  * pack.h - writing msgpack into a struct buf, and reading it from hostile bytes.
  *
- * Writing: pack_init() binds a msgpack_packer to a buffer; errors stick to the buffer. Maps are
- * written as pack_map(n) followed by n pack_kv_*() calls.
+ * Writing: pack_init() binds a msgpack_packer to a buffer; errors stick to the buffer. A map is
+ * written between pack_map_begin() and pack_map_end(), which counts its pairs and writes the count;
+ * pack_map(n), followed by n pairs, is for a count that a program computes anyway.
  *
  * Reading: unpack_open() first walks the bytes itself (every container's count against the bytes
  * that are left, depth, trailing garbage), so that msgpack-c never allocates more than a fixed
@@ -35,6 +36,10 @@ struct unpack {
 };
 
 void pack_init(msgpack_packer *pk, struct buf *out);
+/* Begins a map, inside of another as well; what it returns is for the pack_map_end() that ends it.
+ * A key without a value, or more than 65,535 pairs, is an error of the buffer. */
+size_t pack_map_begin(msgpack_packer *pk);
+void pack_map_end(msgpack_packer *pk, size_t begin);
 void pack_map(msgpack_packer *pk, size_t n);
 void pack_array(msgpack_packer *pk, size_t n);
 void pack_nil(msgpack_packer *pk);
@@ -56,6 +61,8 @@ void pack_kv_bin(msgpack_packer *pk, const char *key, const void *p, size_t n);
 /* The value, or nil when it is not known. */
 void pack_kv_maybe(msgpack_packer *pk, const char *key, bool known, uint64_t v);
 
+/* How many sane msgpack values, one after the other, [p, p+n) is: 0 or -EBADMSG. */
+int unpack_count(const void *p, size_t n, size_t *values);
 /* Checks that [p, p+n) is exactly one sane msgpack value: 0 or -EBADMSG. */
 int unpack_check(const void *p, size_t n);
 /* unpack_check(), then the tree: 0, -EBADMSG or -ENOMEM. Release it after success only. */

@@ -14,6 +14,7 @@ int session_answer(struct session *s, const struct auth_token *token,
 	struct buf raw = BUF_INIT;
 	msgpack_packer pk;
 	int rc;
+	size_t map;
 
 	s->oldest = get_u64(challenge, "min", 0);
 	s->newest = get_u64(challenge, "max", 0);
@@ -34,12 +35,13 @@ int session_answer(struct session *s, const struct auth_token *token,
 	if (rc)
 		return rc;
 	pack_init(&pk, &raw);
-	pack_map(&pk, 2);
+	map = pack_map_begin(&pk);
 	pack_kv_u64(&pk, "version", CREMA_PROTOCOL);
 	if (token)
 		pack_kv_bin(&pk, "nonce", start->agent_nonce, sizeof(start->agent_nonce));
 	else
 		pack_kv_nil(&pk, "nonce");
+	pack_map_end(&pk, map);
 	return frame_encode_buf(out, &head, &raw);
 }
 

@@ -71,7 +71,7 @@ static int64_t item_head(const unsigned char *p, size_t n, uint64_t *items)
 	return used > n ? -EBADMSG : (int64_t)used;
 }
 
-int unpack_check(const void *p, size_t n)
+int unpack_count(const void *p, size_t n, size_t *values)
 {
 	const unsigned char *at = p;
 	uint64_t open[PACK_DEPTH_MAX + 1];
@@ -79,27 +79,35 @@ int unpack_check(const void *p, size_t n)
 	int64_t used;
 	size_t depth = 0;
 
-	open[0] = 1;
+	*values = 0;
 	for (;;) {
-		while (open[depth] == 0) {
-			if (depth == 0)
-				return n ? -EBADMSG : 0;
+		while (depth && open[depth] == 0)
 			depth--;
-		}
 		if (n == 0)
-			return -EBADMSG;
+			return depth ? -EBADMSG : 0;
 		used = item_head(at, n, &items);
 		if (used < 0)
 			return -EBADMSG;
 		at += used;
 		n -= (size_t)used;
-		open[depth]--;
+		if (depth)
+			open[depth]--;
+		else
+			++*values;
 		/* Each item takes a byte at least, so a count is never more than what is left. */
 		if (items > n || (items && depth == PACK_DEPTH_MAX))
 			return -EBADMSG;
 		if (items)
 			open[++depth] = items;
 	}
+}
+
+int unpack_check(const void *p, size_t n)
+{
+	size_t values;
+	int rc = unpack_count(p, n, &values);
+
+	return rc ? rc : values == 1 ? 0 : -EBADMSG;
 }
 
 int unpack_open(struct unpack *u, const void *p, size_t n)

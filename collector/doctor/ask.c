@@ -33,11 +33,13 @@ static int put_clock(struct talk *t)
 	struct buf raw = BUF_INIT, frame = BUF_INIT;
 	msgpack_packer pk;
 	int err;
+	size_t map;
 
 	t->sent_ns = clock_real_ns();
 	pack_init(&pk, &raw);
-	pack_map(&pk, 1);
+	map = pack_map_begin(&pk);
 	pack_kv_u64(&pk, "t0", t->sent_ns);
+	pack_map_end(&pk, map);
 	err = frame_encode_buf(&frame, &head, &raw);
 	if (!err)
 		err = session_send(&t->session, &t->out, frame.data, frame.len);

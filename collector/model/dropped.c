@@ -299,9 +299,10 @@ int dropped_pack(const struct dropped_run *d, struct buf *out)
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
 	size_t i;
+	size_t map;
 
 	pack_init(&pk, &body);
-	pack_map(&pk, 9);
+	map = pack_map_begin(&pk);
 	pack_kv_text(&pk, "run", d->id);
 	pack_kv_text(&pk, "kind", d->kind);
 	pack_kv_text(&pk, "why", d->why);
@@ -319,5 +320,6 @@ int dropped_pack(const struct dropped_run *d, struct buf *out)
 		pack_text(&pk, d->values.v[i].id);
 		pack_value(&pk, d->values.v[i].v);
 	}
+	pack_map_end(&pk, map);
 	return frame_encode_buf(out, &head, &body);
 }

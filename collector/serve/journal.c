@@ -342,12 +342,14 @@ int journal_note(struct journal *journal, const char *event, const char *text)
 	struct buf body = BUF_INIT, frame = BUF_INIT;
 	msgpack_packer pk;
 	int err;
+	size_t map;
 
 	pack_init(&pk, &body);
-	pack_map(&pk, 3);
+	map = pack_map_begin(&pk);
 	pack_kv_u64(&pk, "time_ns", clock_real_ns());
 	pack_kv_text(&pk, "event", event);
 	pack_kv_text(&pk, "text", text);
+	pack_map_end(&pk, map);
 	err = body.error;
 	if (!err)
 		err = frame_encode(&frame, &head, body.data, body.len);

@@ -19,8 +19,9 @@ static void pack_prefix(msgpack_packer *pk, const struct live_prefix *p)
 void live_pack_sums(const struct live *live, msgpack_packer *pk)
 {
 	size_t i;
+	size_t map;
 
-	pack_map(pk, 6);
+	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "chunks", live->chunks);
 	pack_kv_u64(pk, "events", live->events);
 	pack_kv_u64(pk, "records_lost", live->records_lost);
@@ -34,6 +35,7 @@ void live_pack_sums(const struct live *live, msgpack_packer *pk)
 	for (i = 0; i < live->prefixes; i++)
 		pack_prefix(pk, &live->prefix[i]);
 	pack_prefix(pk, &live->prefix[LIVE_PREFIXES]);
+	pack_map_end(pk, map);
 }
 
 static uint64_t item_u64(const msgpack_object *list, uint32_t i)

@@ -220,15 +220,17 @@ static int write_state(struct carry *carry, const struct carried *c, bool goes_o
 	struct crema_frame_header head = frame_head(CREMA_FRAME_CARRY, c->id, c->stream);
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
+	size_t map;
 
 	head.first_seq = goes_on;
 	pack_init(&pk, &body);
-	pack_map(&pk, 2);
+	map = pack_map_begin(&pk);
 	pack_text(&pk, "streams");
 	pack_array(&pk, c->streams_n);
 	buf_add(&body, c->streams.data, c->streams.len);
 	pack_text(&pk, "ended");
 	live_pack_ended(carry->live, c->id, &pk);
+	pack_map_end(&pk, map);
 	return frame_encode_buf(out, &head, &body);
 }
 
@@ -260,13 +262,15 @@ static int write_head(const struct carry *carry, uint64_t below_ns, struct buf *
 	struct crema_frame_header head = frame_head(CREMA_FRAME_DROPPED, NULL, 0);
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
+	size_t map;
 
 	pack_init(&pk, &body);
-	pack_map(&pk, 3);
+	map = pack_map_begin(&pk);
 	pack_kv_u64(&pk, "below_ns", below_ns);
 	pack_kv_u64(&pk, "dropped_ns", clock_real_ns());
 	pack_text(&pk, "sums");
 	live_pack_sums(carry->live, &pk);
+	pack_map_end(&pk, map);
 	return frame_encode_buf(out, &head, &body);
 }
 

@@ -50,10 +50,12 @@ int server_send_refuse(struct server_conn *conn, const char *reason)
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
 	int err;
+	size_t map;
 
 	pack_init(&pk, &body);
-	pack_map(&pk, 1);
+	map = pack_map_begin(&pk);
 	pack_kv_text(&pk, "reason", reason);
+	pack_map_end(&pk, map);
 	err = server_send(conn, CREMA_FRAME_REFUSE, 0, &body);
 	buf_release(&body);
 	return err;
@@ -69,11 +71,13 @@ static int send_welcome(struct server_conn *conn)
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
 	int err;
+	size_t map;
 
 	pack_init(&pk, &body);
-	pack_map(&pk, 2);
+	map = pack_map_begin(&pk);
 	pack_kv_u64(&pk, "version", conn->version);
 	pack_kv_text(&pk, "name", conn->server->config.name);
+	pack_map_end(&pk, map);
 	/* Not `next`: what is only queued could still be lost, so it may be sent again. */
 	err = server_send(conn, CREMA_FRAME_WELCOME, conn->progress->written, &body);
 	buf_release(&body);
@@ -222,15 +226,17 @@ static int on_clock(struct server_conn *conn, const struct frame *frame)
 	msgpack_packer pk;
 	struct unpack map;
 	int err;
+	size_t answer;
 
 	if (server_open_map(conn, frame, &map))
 		return -1;
 	t0 = get_u64(&map.root, "t0", 0);
 	unpack_release(&map);
 	pack_init(&pk, &body);
-	pack_map(&pk, 2);
+	answer = pack_map_begin(&pk);
 	pack_kv_u64(&pk, "t0", t0);
 	pack_kv_u64(&pk, "t1", t1);
+	pack_map_end(&pk, answer);
 	err = server_send(conn, CREMA_FRAME_CLOCK, 0, &body);
 	buf_release(&body);
 	conn->server->stats.clocks++;

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,13 +159,77 @@ static void test_no_task(void **state)
 	unpack_release(&u);
 }
 
+static void put_pairs(msgpack_packer *pk, int pairs)
+{
+	char key[16];
+
+	for (int i = 0; i < pairs; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		pack_kv_u64(pk, key, (uint64_t)i);
+	}
+}
+
+/* The same bytes as by pack_map(n): short and long maps, in one another. */
+static void test_counted_maps(void **state)
+{
+	static const int pairs[] = {0, 1, 15, 16, 300, 65535};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		struct buf counted = BUF_INIT, told = BUF_INIT;
+		size_t outer, inner;
+		msgpack_packer pk;
+
+		pack_init(&pk, &told);
+		pack_map(&pk, 2);
+		pack_text(&pk, "inner");
+		pack_map(&pk, (size_t)pairs[i]);
+		put_pairs(&pk, pairs[i]);
+		pack_kv_u64(&pk, "last", 1);
+		pack_init(&pk, &counted);
+		outer = pack_map_begin(&pk);
+		pack_text(&pk, "inner");
+		inner = pack_map_begin(&pk);
+		put_pairs(&pk, pairs[i]);
+		pack_map_end(&pk, inner);
+		pack_kv_u64(&pk, "last", 1);
+		pack_map_end(&pk, outer);
+		assert_int_equal(counted.error, 0);
+		assert_int_equal(counted.len, told.len);
+		assert_memory_equal(counted.data, told.data, told.len);
+		buf_release(&counted);
+		buf_release(&told);
+	}
+}
+
+static void test_maps_that_are_none(void **state)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+	size_t map;
+
+	(void)state;
+	pack_init(&pk, &b);
+	map = pack_map_begin(&pk);
+	pack_text(&pk, "a key without its value");
+	pack_map_end(&pk, map);
+	assert_int_equal(b.error, -EINVAL);
+	buf_clear(&b);
+	map = pack_map_begin(&pk);
+	put_pairs(&pk, 65536);
+	pack_map_end(&pk, map);
+	assert_int_equal(b.error, -EINVAL);
+	pack_map_end(&pk, map); /* the error stays */
+	assert_int_equal(b.error, -EINVAL);
+	buf_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_list),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_other_list),
-		cmocka_unit_test(test_no_task),
+		cmocka_unit_test(test_same_list),    cmocka_unit_test(test_names),
+		cmocka_unit_test(test_other_list),   cmocka_unit_test(test_no_task),
+		cmocka_unit_test(test_counted_maps), cmocka_unit_test(test_maps_that_are_none),
 	};
 
 	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
