@@ -72,6 +72,7 @@ static int span_take(struct task_span *s, struct attempt *a)
 		s->begin = time_or_0(a->begin);
 		s->lambdas = true;
 		s->worker = a->worker;
+		s->names_graphs = a->known >> TASK_F_consumes & 1;
 	}
 	s->end = fmax(s->end, fmax(time_or_0(a->begin), time_or_0(a->end)));
 	if (!a->prefix || strcmp(a->prefix, "lambda"))
@@ -214,7 +215,7 @@ static struct task_span *find_scatter(const struct model *m, struct task_spans *
 
 	if (span_kind(s))
 		return s->scatter;
-	if (s->attempts.v[0]->known >> TASK_F_consumes & 1)
+	if (s->names_graphs)
 		return NULL;
 	for (j = i; j > 0 && i - j < 4; j--) { /* older agents do not say */
 		p = &spans->v[j - 1];
@@ -225,8 +226,15 @@ static struct task_span *find_scatter(const struct model *m, struct task_spans *
 	return NULL;
 }
 
-/* The latest that had ended when the chunks began. Without generations only its begin is known to
- * be earlier: its merges may be in the chunks' span. */
+/* Agents that say what tasks consume name the graphs of Dask's own spans: a plain name is a span
+ * that the user opened, which is a run. */
+static bool is_users(const struct task_span *s)
+{
+	return !span_kind(s) && s->names_graphs;
+}
+
+/* The latest that had ended when the chunks began. Of older agents only its begin is known to be
+ * earlier: its merges may be in the chunks' span. */
 static int find_preprocessing(const struct model *m, struct task_spans *spans, size_t i,
 			      const struct run *r, struct task_span **found)
 {
@@ -236,7 +244,8 @@ static int find_preprocessing(const struct model *m, struct task_spans *spans, s
 
 	for (j = i; j > 0; j--) {
 		p = &spans->v[j - 1];
-		if (p->claimed || p->chunks || !p->preprocessing || !spans_share_scheduler(p, s) ||
+		if (p->claimed || p->chunks || !p->preprocessing || is_users(p) ||
+		    !spans_share_scheduler(p, s) ||
 		    (span_kind(p) &&
 		     (p->end > s->begin + ORDER_SECONDS || (*found && p->end < (*found)->end))) ||
 		    !selection_joins(m, p->id, s->id))

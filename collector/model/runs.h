@@ -5,9 +5,9 @@
  * Agents send raw facts; the grouping is made here, so it can be improved over old journals:
  * - a span that holds both coffea's preprocessing and its chunks was opened by the user: one run;
  * - a span with chunks, and the last earlier unclaimed span with preprocessing only whose
- *   (dataset, file) set covers the chunks', are one run; without such a span the metadata was
- *   cached; a span before it that only carries the processor to the workers (lambda tasks) is
- *   part of it;
+ *   (dataset, file) set covers the chunks', are one run, unless the user opened that span; without
+ *   such a span the metadata was cached; a span before it that only carries the processor to the
+ * workers (lambda tasks) is part of it;
  * - every other span is a run of its own;
  * - coffea without Dask: runs_plain.h;
  * - tasks without a span (older Dask): a run ends where nothing ran for RUNS_GAP_SECONDS, or where

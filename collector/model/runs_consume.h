@@ -18,7 +18,8 @@ struct task_span {
 	const struct worker *worker; /* of the first attempt */
 	struct attempts attempts;    /* by begin; gone once a run has them */
 	bool chunks, preprocessing, claimed;
-	bool lambdas; /* and nothing else */
+	bool lambdas;	   /* and nothing else */
+	bool names_graphs; /* its agents name the graphs of coffea's tasks (span_part.h) */
 	double begin, end;
 	struct task_span *leader;  /* of what belongs together, see span_leader() */
 	struct task_span *next;	   /* of the same leader, in a ring */

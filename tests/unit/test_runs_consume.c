@@ -220,6 +220,34 @@ static void test_preprocessing_that_had_ended(void **state)
 	fx_free(fx);
 }
 
+/* A span that the user opened around the preprocessing alone is a run; its name is Dask's plain
+ * one. */
+static void test_preprocessing_in_the_users_span(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "mine", PRE, 1, 0, 0);
+	task(fx, 1, "s.3c5", CHUNK, 11, 5, 100);
+	fx_runs(fx);
+	assert_null(run_of(fx, "s.3c5")->spans[1]);
+	assert_int_equal(run_of(fx, "mine")->kind, RUN_PREPROCESSING);
+	fx_free(fx);
+
+	fx = fx_new(); /* an agent that names no graphs: any span may be Dask's own */
+	fx_hello(fx, 1, NULL);
+	r = fx_record(++attempts, "key", "old", PRE, 0, 50);
+	TASK_SET(&r, dataset, T("d"));
+	TASK_SET(&r, filename, T("f.root"));
+	fx_task(fx, 1, &r);
+	task(fx, 1, "s.3c5", CHUNK, 11, 5, 100);
+	fx_runs(fx);
+	assert_string_equal(run_of(fx, "s.3c5")->spans[1], "old");
+	fx_free(fx);
+}
+
 static void test_last_is_the_analysis(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -284,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_schedulers_do_not_mix),
 		cmocka_unit_test(test_whose_scheduler),
 		cmocka_unit_test(test_preprocessing_that_had_ended),
+		cmocka_unit_test(test_preprocessing_in_the_users_span),
 		cmocka_unit_test(test_last_is_the_analysis),
 		cmocka_unit_test(test_numbers_of_a_span_that_is_shared),
 	};
