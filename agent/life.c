@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/options.h"
 
 static void on_term(int signal_number)
 {
@@ -90,6 +91,7 @@ int agent_main(int argc, char **argv)
 			 "[--collector VALUE] [--spool DIR]");
 		return 2;
 	}
+	options_check_environment(SCOPE_WORKER); /* the worker goes on as if it were unset */
 	settle();
 	rc = agent_init(&a, &o);
 	if (rc) {

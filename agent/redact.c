@@ -8,16 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "switch.h"
+
 static const char purpose[] = "crema: hidden names";
 
 int redact_init(struct redact *r)
 {
-	const char *wanted = getenv("CREMA_REDACT_KEYS");
 	char path[PATH_MAX];
 	struct auth_token token;
 
 	memset(r, 0, sizeof(*r));
-	r->on = wanted && *wanted && strcmp(wanted, "off") != 0;
+	r->on = crema_switch(getenv("CREMA_REDACT_KEYS"), 0) != 0; /* an unknown word hides them */
 	if (!r->on)
 		return 0;
 	if (auth_token_path(path, sizeof(path), NULL) || auth_token_read(&token, path))

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/pack.h"
+#include "switch.h"
 
 /* Appends a frame to what is to be sent. */
 static int put_frame(struct uplink *u, uint8_t type, const struct buf *raw)
@@ -32,9 +33,7 @@ int uplink_hello(struct uplink *u)
 
 static bool is_insecure(void)
 {
-	const char *set = getenv("CREMA_INSECURE");
-
-	return set && strcmp(set, "on") == 0;
+	return crema_switch(getenv("CREMA_INSECURE"), 0) == 1;
 }
 
 /*

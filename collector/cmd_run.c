@@ -241,6 +241,8 @@ static int run(int argc, char **argv)
 		return status;
 	if (options.rest >= argc)
 		return command_usage(&cmd_run);
+	if (options_check_environment(SCOPE_WORKER))
+		return STATUS_USAGE;
 	if (options.value[OPT_redact_keys])
 		setenv("CREMA_REDACT_KEYS", options.value[OPT_redact_keys], 1);
 	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "switch.h"
 
 #define SCOPE_OF(scope) SCOPE_##scope
 
@@ -30,23 +31,53 @@ static int find(unsigned scope, const char *text, size_t n)
 	return OPTIONS;
 }
 
-static void from_environment(struct options *o, unsigned scope)
+static bool is_switch(const struct option *op)
 {
+	return !op->argument[0] || !strcmp(op->argument, "on|off");
+}
+
+/* A switch has one of two words from here on. */
+static int take(struct options *o, int id, const char *name, const char *value)
+{
+	int on = is_switch(&option_table[id]) ? crema_switch(value, 0) : 0;
+
+	if (on < 0) {
+		log_line("%s: '%s' is neither on nor off; use " CREMA_SWITCH_WORDS, name, value);
+		return -EINVAL;
+	}
+	o->value[id] = !is_switch(&option_table[id]) ? value : on ? "on" : "off";
+	return 0;
+}
+
+static int from_environment(struct options *o, unsigned scope)
+{
+	int rc = 0;
+
 	for (int i = 0; i < OPTIONS; i++) {
 		const struct option *op = &option_table[i];
 		const char *v = op->env[0] && (op->scope & scope) ? getenv(op->env) : NULL;
 
-		if (v && *v)
-			o->value[i] = v;
+		if (v && *v && take(o, i, op->env, v))
+			rc = -EINVAL;
 	}
+	return rc;
+}
+
+int options_check_environment(unsigned scope)
+{
+	struct options ignored;
+
+	return from_environment(&ignored, scope);
 }
 
 int options_parse(struct options *o, unsigned scope, int argc, char **argv)
 {
-	int i;
+	int i, rc;
 
 	memset(o, 0, sizeof(*o));
-	from_environment(o, scope);
+	rc = from_environment(o, scope);
+	if (rc)
+		return rc;
 	for (i = 1; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
 		const char *equals = strchr(argv[i], '=');
 		size_t n = equals ? (size_t)(equals - argv[i]) : strlen(argv[i]);
@@ -67,10 +98,10 @@ int options_parse(struct options *o, unsigned scope, int argc, char **argv)
 				return -EINVAL;
 			}
 			o->value[id] = "on";
-		} else if (equals) {
-			o->value[id] = equals + 1;
-		} else if (i + 1 < argc) {
-			o->value[id] = argv[++i];
+		} else if (equals || i + 1 < argc) {
+			rc = take(o, id, option_table[id].flag, equals ? equals + 1 : argv[++i]);
+			if (rc)
+				return rc;
 		} else {
 			log_line("option '%s' needs a value: %s", argv[i],
 				 option_table[id].argument);
@@ -88,9 +119,7 @@ const char *options_get(const struct options *o, enum option_id id)
 
 bool options_on(const struct options *o, enum option_id id)
 {
-	const char *value = options_get(o, id);
-
-	return *value && strcmp(value, "off") != 0;
+	return crema_switch(options_get(o, id), 0) == 1;
 }
 
 void options_help(FILE *out, unsigned scope, const char *usage)

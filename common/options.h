@@ -45,16 +45,20 @@ struct option {
 extern const struct option option_table[OPTIONS];
 
 struct options {
-	const char *value[OPTIONS]; /* NULL: unset; a switch that is on: "on" */
+	const char *value[OPTIONS]; /* NULL: unset; of a switch "on" or "off" */
 	int rest; /* index in argv of the first argument that is no option ("--" skipped) */
 };
 
 /*
  * Parses argv[1...] until the first argument that does not begin with '-' (or "-" alone), or past
  * "--". "--flag VALUE" and "--flag=VALUE" are the same. 0; or -EINVAL after one line on stderr
- * (unknown option, missing or unwanted value): the caller exits with status 2.
+ * (unknown option, missing or unwanted value, a switch that is neither on nor off): the caller
+ * exits with status 2.
  */
 int options_parse(struct options *o, unsigned scope, int argc, char **argv);
+/* The environment alone, where no command line is read: -EINVAL after one line for each switch that
+ * is neither on nor off. */
+int options_check_environment(unsigned scope);
 /* The value, or the table's default text if unset. */
 const char *options_get(const struct options *o, enum option_id id);
 bool options_on(const struct options *o, enum option_id id);

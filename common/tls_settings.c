@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/dask_config.h"
+#include "switch.h"
 
 static bool copy(char *to, const char *from)
 {
@@ -40,10 +41,8 @@ static void from_dask(struct tls_settings *s, const char *role)
 int tls_settings_find(struct tls_settings *s, const struct tls_files *given, const char *role,
 		      char *why, size_t size)
 {
-	const char *word = getenv("CREMA_TLS");
-
 	memset(s, 0, sizeof(*s));
-	if (word && !strcmp(word, "off"))
+	if (crema_switch(getenv("CREMA_TLS"), 1) == 0) /* an unknown word leaves it on */
 		return 0;
 	if (!given->ca && !given->cert && !given->key) {
 		from_dask(s, role);

@@ -153,6 +153,8 @@ static int wanted_in_agent(const char *v)
 					    "CREMA_TLS",
 					    "CREMA_SPOOL_BYTES=",
 					    "CREMA_REDACT_KEYS=",
+					    "CREMA_INSECURE=",
+					    "CREMA=",
 					    "DASK_CONFIG=",
 					    "DASK_ROOT_CONFIG=",
 					    "VIRTUAL_ENV=",

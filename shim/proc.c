@@ -17,6 +17,7 @@
 
 #include "bootstrap.h"
 #include "runqueue.h"
+#include "switch.h"
 #include "sys.h"
 #include "thread.h"
 
@@ -118,9 +119,7 @@ EXPORT __attribute__((noreturn)) void _Exit(int status)
 
 __attribute__((constructor)) static void constructor(void)
 {
-	const char *v = getenv("CREMA");
-
-	shim_off = v && !strcmp(v, "off");
+	shim_off = crema_switch(getenv("CREMA"), 1) == 0;
 	bootstrap_watch();
 }
 

@@ -16,6 +16,7 @@
 #include "collector/doctor/process.h"
 #include "common/clock.h"
 #include "shm.h"
+#include "switch.h"
 #include "version.h"
 
 #define AGENT_SILENT_NS 5000000000u /* a living one gives a sign of life each second */
@@ -150,7 +151,7 @@ static void add_target(struct doctor *d, const struct process *p, const char *ad
 	token_of(p, token, sizeof(token));
 	spool_of(p, spool, sizeof(spool));
 	doctor_target(d, address, token, spool);
-	if (!insecure || strcmp(insecure, "on"))
+	if (crema_switch(insecure, 0) != 1)
 		return;
 	doctor_say(d, DOCTOR_WARN, "agent",
 		   "of worker %d sends in the clear to whoever answers at %s (CREMA_INSECURE=on)",
@@ -233,7 +234,7 @@ static void look_at_worker(struct doctor *d, const struct process *p)
 		layer_of(p, text, sizeof(text), advice, sizeof(advice));
 		doctor_say(d, DOCTOR_BAD, "worker", "%d is not measured: %s", (int)p->pid, text);
 		doctor_advise(d, "%s", advice);
-	} else if (off && !strcmp(off, "off")) {
+	} else if (crema_switch(off, 1) == 0) {
 		doctor_say(d, DOCTOR_BAD, "worker",
 			   "%d is not measured: CREMA=off is in its environment", (int)p->pid);
 		doctor_advise(d, "start it without");

@@ -307,3 +307,24 @@ def test_coffea_without_dask(tmp_path):
     assert "isal.isal_zlib has no function that crema knows: (de)compressed bytes of tasks are unknown" in notes
     assert any("pyarrow's S3 client is loaded" in note for note in notes)
     assert first["decompress_calls"] is second["compress_out_bytes"] is None and first["read_calls"] == 0
+
+
+def test_the_agent_gets_the_workers_options_and_refuses_words(tmp_path, monkeypatch):
+    text = (ROOT / "contract" / "options.def").read_text()
+    names = set(re.findall(r'OPTION\(\w+, (?:WORKER|NAMES|ALL), "[^"]*", "(CREMA\w*)"', text))
+    assert {"CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA"} < names
+    values = {name: "banana" for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA")}
+    values |= {"CREMA_SPOOL_BYTES": "24k", "CREMA_TOKEN_FILE": str(tmp_path / "token"), "CREMA_DIR": str(tmp_path / "state")}
+    told_otherwise = {"CREMA_COLLECTOR", "CREMA_AGENT", "CREMA_BLOCKED_MS"}  # its command line, and what the library uses
+    assert names == set(values) | told_otherwise
+    agent = tmp_path / "agent"
+    agent.write_text(f'#!/bin/sh\nenv >{tmp_path}/env\nexec {BUILD}/crema-agent "$@" 2>{tmp_path}/said\n')
+    agent.chmod(0o755)
+    for name, value in {**values, "CREMA_AGENT": str(agent)}.items():
+        monkeypatch.setenv(name, value)
+    assert start(tmp_path, "alive", "0.1")["tasks"]  # unknown words stop nothing
+    environment = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines() if "=" in line)
+    assert {name: environment.get(name) for name in values} == values
+    said = (tmp_path / "said").read_text().splitlines()
+    assert sorted(said) == sorted(f"crema-agent: {name}: 'banana' is neither on nor off; use on|off, yes|no, true|false or 1|0"
+                                  for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA"))

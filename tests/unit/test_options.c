@@ -69,7 +69,7 @@ static void test_rest(void **state)
 }
 
 /* What goes wrong says so in one line, and names it. */
-static void wrong(const char *a, const char *b, const char *expected)
+static void wrong_in(unsigned scope, const char *a, const char *b, const char *expected)
 {
 	struct options o;
 	char text[512];
@@ -78,7 +78,7 @@ static void wrong(const char *a, const char *b, const char *expected)
 
 	assert_int_equal(pipe(p), 0);
 	log_to(p[1]);
-	assert_int_equal(parse(&o, SCOPE_REPORT, a, b, NULL), -EINVAL);
+	assert_int_equal(parse(&o, scope, a, b, NULL), -EINVAL);
 	log_to(2);
 	close(p[1]);
 	n = read(p[0], text, sizeof(text) - 1);
@@ -90,6 +90,11 @@ static void wrong(const char *a, const char *b, const char *expected)
 	assert_memory_equal(text, "crema: ", 7);
 }
 
+static void wrong(const char *a, const char *b, const char *expected)
+{
+	wrong_in(SCOPE_REPORT, a, b, expected);
+}
+
 static void test_errors(void **state)
 {
 	(void)state;
@@ -98,6 +103,47 @@ static void test_errors(void **state)
 	wrong("--json", NULL, "FILE|-");
 	wrong("--list=yes", NULL, "no value");
 	wrong("--li\nst", NULL, "--li?st");
+}
+
+static void test_switches(void **state)
+{
+	static const char *const on[] = {"on", "yes", "true", "1"}, *const off[] = {"off", "no",
+										    "false", "0",
+										    ""};
+	static const char *const neither[] = {"ON", "2", "onn", "o", " on", "banana"};
+	struct options o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(on) / sizeof(on[0]); i++) {
+		setenv("CREMA_REDACT_KEYS", on[i], 1);
+		assert_int_equal(parse(&o, SCOPE_COLLECT, "--io-uring", on[i], NULL), 0);
+		assert_true(options_on(&o, OPT_redact_keys));
+		assert_true(options_on(&o, OPT_io_uring));
+		assert_string_equal(o.value[OPT_redact_keys], "on");
+	}
+	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
+		setenv("CREMA_REDACT_KEYS", off[i], 1);
+		assert_int_equal(
+			parse(&o, SCOPE_COLLECT, "--io-uring", *off[i] ? off[i] : "off", NULL), 0);
+		assert_false(options_on(&o, OPT_redact_keys));
+		assert_false(options_on(&o, OPT_io_uring));
+	}
+	unsetenv("CREMA_REDACT_KEYS");
+	assert_int_equal(parse(&o, SCOPE_COLLECT, NULL, NULL, NULL), 0);
+	assert_true(options_on(&o, OPT_io_uring)); /* the default */
+	for (size_t i = 0; i < sizeof(neither) / sizeof(neither[0]); i++) {
+		wrong_in(SCOPE_COLLECT, "--io-uring", neither[i], "--io-uring: '");
+		setenv("CREMA_REDACT_KEYS", neither[i], 1);
+		wrong_in(SCOPE_COLLECT, NULL, NULL, "CREMA_REDACT_KEYS: '");
+		unsetenv("CREMA_REDACT_KEYS");
+	}
+	wrong_in(SCOPE_COLLECT, "--io-uring=banana", NULL, "'banana' is neither on nor off");
+	/* What only workers read has a check of its own, which crema run and the agent make. */
+	assert_int_equal(options_check_environment(SCOPE_WORKER), 0);
+	setenv("CREMA", "disabled", 1);
+	assert_int_equal(parse(&o, SCOPE_RUN, NULL, NULL, NULL), 0);
+	assert_int_equal(options_check_environment(SCOPE_WORKER), -EINVAL);
+	unsetenv("CREMA");
 }
 
 static void test_help(void **state)
@@ -119,9 +165,8 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_values), cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_errors), cmocka_unit_test(test_switches),
 		cmocka_unit_test(test_help),
 	};
 
