@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,12 +64,24 @@ int dirs_config(char *out, size_t size)
 	return below_home(out, size, "/.config/crema");
 }
 
+/* In a user namespace that does not know root its folders seem to belong to 65534, as /proc does.
+ */
+static bool is_another_person(uid_t uid)
+{
+	struct stat proc;
+
+	if (uid < DIRS_FIRST_USER || uid == geteuid())
+		return false;
+	return stat("/proc", &proc) || uid != proc.st_uid;
+}
+
 /*
  * Whether another user may replace what is below `path`: in a folder that all may write to only the
- * sticky bit keeps them from renaming what is not theirs. From the root down to the folder itself,
- * or to one that nobody else may enter: what is below that they do not reach.
+ * sticky bit keeps them from renaming what is not theirs, and from its owner nothing does (looked
+ * at if `owners`). From the root down to the folder itself, or to one that nobody else may enter:
+ * what is below that they do not reach.
  */
-static int check_parents(const char *path, char *where, size_t size)
+static int check_parents(const char *path, bool owners, char *where, size_t size)
 {
 	char *real = realpath(path, NULL), end;
 	struct stat st;
@@ -81,7 +94,8 @@ static int check_parents(const char *path, char *where, size_t size)
 		real[i] = '\0';
 		if (stat(real, &st) < 0)
 			rc = -errno;
-		else if ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
+		else if (((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX)) ||
+			 (owners && is_another_person(st.st_uid)))
 			rc = put(where, size, real, "") ? -ENAMETOOLONG : -EPERM;
 		real[i] = end;
 		if (!end || ((st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & 077)))
@@ -135,15 +149,42 @@ int dirs_make(const char *path)
 	}
 	if (stat(path, &st) < 0)
 		return -errno;
-	return S_ISDIR(st.st_mode) ? check_parents(path, part, sizeof(part)) : -ENOTDIR;
+	return S_ISDIR(st.st_mode) ? check_parents(path, false, part, sizeof(part)) : -ENOTDIR;
 }
 
 int dirs_check_own(const char *path)
 {
 	char where[PATH_MAX];
-	int rc = check_parents(path, where, sizeof(where));
+	int rc = check_parents(path, false, where, sizeof(where));
 
 	return rc ? rc : check_own(path);
+}
+
+/* The folder, or what there is of the way to it. */
+static int check_output(const char *path, char *where, size_t size)
+{
+	char part[PATH_MAX], *slash;
+	struct stat st;
+
+	if (strlen(path) >= sizeof(part))
+		return -ENAMETOOLONG;
+	memcpy(part, path, strlen(path) + 1);
+	while (stat(part, &st) < 0) {
+		slash = strrchr(part, '/');
+		if (!slash)
+			memcpy(part, ".", 2);
+		else
+			slash[slash == part] = '\0';
+	}
+	return check_parents(part, true, where, size);
+}
+
+int dirs_make_output(const char *path)
+{
+	char where[PATH_MAX];
+	int rc = check_output(path, where, sizeof(where));
+
+	return rc ? rc : dirs_make_own(path);
 }
 
 int dirs_make_own(const char *path)
@@ -158,7 +199,7 @@ const char *dirs_explain(char *out, size_t size, int error, const char *path)
 	char where[PATH_MAX];
 	struct stat st;
 
-	if (error == -EPERM && check_parents(path, where, sizeof(where)) == -EPERM)
+	if (error == -EPERM && check_parents(path, false, where, sizeof(where)) == -EPERM)
 		snprintf(out, size,
 			 "every user can replace what is in '%s'; run: chmod o-w '%s', or name "
 			 "another folder",
@@ -171,6 +212,13 @@ const char *dirs_explain(char *out, size_t size, int error, const char *path)
 				: "others can write to '%s' (uid %u); run: chmod go-w, or name "
 				  "another folder",
 			path, (unsigned int)st.st_uid);
+	else if (error == -EPERM && check_output(path, where, sizeof(where)) == -EPERM &&
+		 !stat(where, &st))
+		snprintf(out, size,
+			 "'%s' belongs to another user (uid %u), who can replace what is in it; "
+			 "name "
+			 "a folder elsewhere",
+			 where, (unsigned int)st.st_uid);
 	else
 		snprintf(out, size, "cannot use '%s': %s", path, log_error(error));
 	return out;

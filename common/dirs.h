@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#define DIRS_FIRST_USER 1000u /* UID_MIN of login.defs: below it are daemons, not people */
+
 /*
  * The state directory: `given` if not NULL or empty, else $CREMA_DIR, else $XDG_STATE_HOME/crema,
  * else ~/.local/state/crema. 0, -ENOENT (no HOME) or -ENAMETOOLONG.
@@ -22,9 +24,15 @@ int dirs_make(const char *path);
  * one, or if others can write to it (a group too, unless it is root's or the user's private one).
  */
 int dirs_make_own(const char *path);
+/*
+ * The same for a folder of outputs, whose names are known beforehand: -EPERM also if a folder that
+ * it is in belongs to another user, who could put another one in its place; not to root or an
+ * account of the system (uid below DIRS_FIRST_USER). Nothing is made then.
+ */
+int dirs_make_output(const char *path);
 /* The same of a folder that is not made: -ENOENT if it is not there. */
 int dirs_check_own(const char *path);
-/* A line for people about an error of the three above: what failed and what to do. Returns out. */
+/* A line for people about an error of those above: what failed and what to do. Returns out. */
 const char *dirs_explain(char *out, size_t size, int error, const char *path);
 /* "dir/name" into out: 0 or -ENAMETOOLONG. */
 int dirs_join(char *out, size_t size, const char *dir, const char *name);

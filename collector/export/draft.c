@@ -144,6 +144,6 @@ int draft_folder(const char *option, const char *path, struct buf *why)
 	if (!strcmp(path, "-"))
 		return report_fail(why, -EINVAL, "%s writes several files: name a folder for them",
 				   option);
-	rc = dirs_make_own(path);
+	rc = dirs_make_output(path);
 	return rc ? report_fail(why, rc, "%s", dirs_explain(line, sizeof(line), rc, path)) : 0;
 }

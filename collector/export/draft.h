@@ -38,7 +38,7 @@ int draft_close(struct draft *d);
 int draft_end(struct draft *d, struct buf *why);
 void draft_drop(struct draft *d);
 /* The folder of an output of several files, made if it is not there; one line in `why` where it is
- * "-" or cannot be ours (dirs_make_own()). */
+ * "-" or cannot be ours (dirs_make_output()). */
 int draft_folder(const char *option, const char *path, struct buf *why);
 
 #endif

@@ -128,6 +128,51 @@ static void of_another_user(void **state)
 	assert_int_equal(seteuid(0), 0);
 }
 
+/* Whoever owns a folder can rename what is in it, sticky or not. */
+static void outputs_below_another_users_folder(void **state)
+{
+	char line[PATH_MAX + 128];
+
+	(void)state;
+	if (geteuid()) {
+		print_message("only root can make a folder of another user\n");
+		skip();
+	}
+	made("bobs", 0755);
+	made("bobs/mine", 0755);
+	made("bobs/mine/deep", 0755);
+	made("daemons", 0755);
+	made("daemons/job", 0755);
+	assert_int_equal(chown(below("bobs"), STRANGER, STRANGER), 0);
+	assert_int_equal(chown(below("daemons"), 64, 64), 0);
+	assert_int_equal(dirs_make_output(below("bobs/mine")), -EPERM);
+	assert_int_equal(dirs_make_output(below("bobs/mine/deep")), -EPERM);
+	assert_int_equal(dirs_make_output(below("bobs/new")), -EPERM);
+	assert_int_equal(access(below("bobs/new"), F_OK), -1); /* and is not left behind */
+	dirs_explain(line, sizeof(line), -EPERM, below("bobs/mine/deep"));
+	assert_non_null(strstr(line, "/bobs'"));
+	assert_non_null(strstr(line, "uid 65534"));
+	assert_int_equal(chmod(below("bobs"), 01777), 0);
+	assert_int_equal(dirs_make_output(below("bobs/mine")), -EPERM);
+	/* a batch system's scratch folder is its job's own, in one of the system's account */
+	assert_int_equal(dirs_make_output(below("daemons/job")), 0);
+	assert_int_equal(dirs_make_output(below("own/out")), 0);
+	/* records may be there: a spool that is refused would be lost with its job */
+	assert_int_equal(chmod(below("bobs"), 0755), 0);
+	assert_int_equal(dirs_make_own(below("bobs/mine")), 0);
+	/* root's folders on the way are fine for a user */
+	assert_int_equal(chown(below("bobs/mine"), STRANGER, STRANGER), 0);
+	assert_int_equal(seteuid(STRANGER), 0);
+	assert_int_equal(dirs_make_output(below("bobs/mine")), 0);
+	assert_int_equal(seteuid(0), 0);
+	/* but not what a private folder of ours keeps from everybody else */
+	made("closed", 0700);
+	made("closed/bobs", 0755);
+	made("closed/bobs/mine", 0755);
+	assert_int_equal(chown(below("closed/bobs"), STRANGER, STRANGER), 0);
+	assert_int_equal(dirs_make_output(below("closed/bobs/mine")), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +180,7 @@ int main(void)
 		cmocka_unit_test(others_must_not_write),
 		cmocka_unit_test(a_link_is_where_it_leads),
 		cmocka_unit_test(of_another_user),
+		cmocka_unit_test(outputs_below_another_users_folder),
 	};
 
 	return cmocka_run_group_tests_name("dirs", tests, setup, teardown);
