@@ -3,7 +3,7 @@
 #include "collector/emit/emit_table.h"
 
 #include "collector/emit/emit_text.h"
-#include "collector/model/model_table.h"
+#include "common/table.h"
 
 #include <errno.h>
 #include <stdarg.h>

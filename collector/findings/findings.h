@@ -19,7 +19,7 @@
 #define CREMA_COLLECTOR_FINDINGS_H
 
 #include "collector/emit/emit_json.h"
-#include "collector/model/model_table.h"
+#include "common/table.h"
 
 #define FINDING_EVIDENCE 16
 

@@ -9,7 +9,7 @@
 #define COLLECTOR_METRICS_GROUPS_H
 
 #include "collector/metrics/metrics.h"
-#include "collector/model/model_table.h"
+#include "common/table.h"
 
 struct group {
 	const void *key;

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "collector/model/model_table.h"
+#include "common/table.h"
 #include "ids.h"
 
 #define MODEL_SITES 16384u

@@ -17,7 +17,7 @@
 #ifndef COLLECTOR_SPAN_PART_H
 #define COLLECTOR_SPAN_PART_H
 
-#include "collector/model/model_table.h"
+#include "common/table.h"
 #include "common/task.h"
 
 #define SMALLEST_MAX 32u

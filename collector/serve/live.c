@@ -12,7 +12,6 @@
 #include "common/log.h"
 #include "common/utf8.h"
 
-#define SLOTS_MIN 64u
 #define FOLD_EVERY 256u
 
 int64_t live_now_ms(void)
@@ -83,40 +82,29 @@ size_t live_prefixes(const struct live *live, const struct live_prefix **out)
 
 /* Workers */
 
-static struct live_slot *slot_of(struct live *live, const uint8_t *id)
+static bool same_id(const void *seen, const void *id)
 {
-	size_t at = hash_worker(id, live->seed) & (live->slots - 1);
-
-	while (live->slot[at].used && memcmp(live->slot[at].id, id, CREMA_WORKER_ID_BYTES) != 0)
-		at = (at + 1) & (live->slots - 1);
-	return &live->slot[at];
+	return !memcmp(((const struct live_seen *)seen)->id, id, CREMA_WORKER_ID_BYTES);
 }
 
-static int grow(struct live *live)
+static struct live_seen *find_seen(const struct live *live, const uint8_t *id)
 {
-	struct live grown = {.slots = live->slots ? 2 * live->slots : SLOTS_MIN,
-			     .seed = {live->seed[0], live->seed[1]}};
-	size_t i;
-
-	grown.slot = calloc(grown.slots, sizeof(*grown.slot));
-	if (!grown.slot)
-		return -1;
-	for (i = 0; i < live->slots; i++) {
-		if (live->slot[i].used)
-			*slot_of(&grown, live->slot[i].id) = live->slot[i];
-	}
-	free(live->slot);
-	live->slot = grown.slot;
-	live->slots = grown.slots;
-	return 0;
+	return table_find(&live->seen, hash_worker(id, live->seed), same_id, id);
 }
 
-static struct live_worker *new_worker(struct live *live, struct live_slot *slot, const uint8_t *id)
+static struct live_worker *new_worker(struct live *live, const uint8_t *id)
 {
-	struct live_worker *w = calloc(1, sizeof(*w));
+	struct live_seen *seen = arena_get(&live->arena, sizeof(*seen));
+	struct live_worker *w = seen ? calloc(1, sizeof(*w)) : NULL;
 
 	if (!w)
 		return NULL;
+	memcpy(seen->id, id, sizeof(seen->id));
+	seen->worker = w;
+	if (table_add(&live->seen, hash_worker(id, live->seed), seen)) {
+		free(w);
+		return NULL;
+	}
 	memcpy(w->id, id, sizeof(w->id));
 	w->heard_ms = live_now_ms();
 	w->cpu_percent = w->rss_bytes = w->running = w->threads = w->limit_bytes = (double)NAN;
@@ -125,16 +113,12 @@ static struct live_worker *new_worker(struct live *live, struct live_slot *slot,
 	w->next = live->workers;
 	live->workers = w;
 	live->worker_count++;
-	live->used++;
-	slot->used = true;
-	slot->worker = w;
-	memcpy(slot->id, id, sizeof(slot->id));
 	return w;
 }
 
-static void came_back(struct live *live, struct live_slot *slot)
+static void came_back(struct live *live, struct live_seen *seen)
 {
-	slot->lost = false;
+	seen->lost = false;
 	live->lost_gone--;
 	if (!live->returned)
 		log_line("collect: a worker came back after it had been silent for long: the live "
@@ -144,18 +128,14 @@ static void came_back(struct live *live, struct live_slot *slot)
 
 struct live_worker *live_worker(struct live *live, const uint8_t *id, bool *folded)
 {
-	struct live_slot *slot;
+	struct live_seen *seen = find_seen(live, id);
 
-	*folded = false;
-	if (2 * live->used >= live->slots && grow(live))
-		return NULL;
-	slot = slot_of(live, id);
-	if (!slot->used)
-		return new_worker(live, slot, id);
-	*folded = !slot->worker;
-	if (slot->lost)
-		came_back(live, slot);
-	return slot->worker;
+	*folded = seen && !seen->worker;
+	if (!seen)
+		return new_worker(live, id);
+	if (seen->lost)
+		came_back(live, seen);
+	return seen->worker;
 }
 
 static void free_worker(struct live_worker *w)
@@ -168,11 +148,11 @@ static void free_worker(struct live_worker *w)
 static void forget(struct live *live, struct live_worker **at, bool lost)
 {
 	struct live_worker *w = *at;
-	struct live_slot *slot = slot_of(live, w->id);
+	struct live_seen *seen = find_seen(live, w->id);
 
 	*at = w->next;
-	slot->worker = NULL;
-	slot->lost = lost;
+	seen->worker = NULL;
+	seen->lost = lost;
 	live->with_notes_gone += w->notes;
 	live->worker_count--;
 	free_worker(w);
@@ -198,7 +178,7 @@ void live_fold_lost(struct live *live)
 
 bool live_full(struct live *live, const uint8_t *id)
 {
-	return live && live->worker_count >= LIVE_WORKERS && !slot_of(live, id)->used;
+	return live && live->worker_count >= LIVE_WORKERS && !find_seen(live, id);
 }
 
 void live_fold(struct live *live)
@@ -289,7 +269,7 @@ struct live *live_new(void)
 	if (!live)
 		return NULL;
 	live->prefix = calloc(LIVE_PREFIXES + 1, sizeof(*live->prefix));
-	if (!live->prefix || auth_random(live->seed, sizeof(live->seed)) || grow(live)) {
+	if (!live->prefix || auth_random(live->seed, sizeof(live->seed))) {
 		live_free(live);
 		return NULL;
 	}
@@ -308,7 +288,8 @@ void live_free(struct live *live)
 		live->workers = w->next;
 		free_worker(w);
 	}
-	free(live->slot);
+	table_release(&live->seen);
+	arena_release(&live->arena);
 	free(live->prefix);
 	free(live);
 }

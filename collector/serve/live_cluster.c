@@ -95,7 +95,7 @@ void live_cluster(struct live *live, struct live_cluster *out)
 	memcpy(out->total, live->total, sizeof(out->total));
 	memcpy(out->without, live->without, sizeof(out->without));
 	memcpy(out->ended, live->ended, sizeof(out->ended));
-	out->workers_seen = live->used;
+	out->workers_seen = live->seen.n;
 	out->lost = live->lost_gone;
 	out->workers_counted = live->counted;
 	out->gone_ended = live->gone_ended;

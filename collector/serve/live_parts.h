@@ -10,6 +10,7 @@
 
 #include "collector/serve/live.h"
 #include "common/ranges.h"
+#include "common/table.h"
 
 #define LIVE_STREAMS 4	       /* of a worker, whose order of values is remembered */
 #define LIVE_ATTEMPT_GAPS 8192 /* more than a worker can have under way */
@@ -60,16 +61,17 @@ struct live_worker {
 	double executing, ready, long_running, fetching, managed, spilled; /* probe */
 };
 
-struct live_slot {
+/* A worker that was ever seen; `worker` is NULL once it is folded into the sums. */
+struct live_seen {
 	uint8_t id[CREMA_WORKER_ID_BYTES];
-	bool used, lost;
-	struct live_worker *worker; /* NULL: folded; lost: without a goodbye, and silent since */
+	bool lost; /* folded without a goodbye, and silent since */
+	struct live_worker *worker;
 };
 
 struct live {
-	struct live_slot *slot;
-	size_t slots, used;
-	uint64_t seed[2]; /* of the slots: ids are the agents' choice */
+	struct table seen;
+	struct arena arena; /* of struct live_seen */
+	uint64_t seed[2];   /* of the table: ids are the agents' choice */
 	struct live_worker *workers;
 	size_t worker_count, gone_count;
 	uint64_t lost_gone;	    /* lost ones that were folded */

@@ -196,15 +196,14 @@ static void pack_edges(msgpack_packer *pk, const struct server_progress *p, stru
 
 static void gather_streams(struct carry *carry, struct model *m)
 {
-	const struct server_table *streams = &carry->server->streams.streams;
-	struct server_progress *p;
+	const struct table *streams = &carry->server->streams.streams;
+	const struct server_progress *p;
 	msgpack_packer pk;
 	struct carried *c;
-	size_t i;
+	size_t at = 0;
 
-	for (i = 0; i < streams->slots; i++) {
-		p = streams->slot[i];
-		c = p && p->next ? carried_of(carry, p->worker) : NULL;
+	while ((p = table_next(streams, &at))) {
+		c = p->next ? carried_of(carry, p->worker) : NULL;
 		if (!c)
 			continue;
 		pack_init(&pk, &c->streams);

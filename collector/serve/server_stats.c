@@ -64,7 +64,7 @@ void server_note_refused(struct server *server)
 void server_get_stats(const struct server *server, struct server_stats *stats)
 {
 	*stats = server->stats;
-	stats->workers = server->streams.workers.used;
+	stats->workers = server->streams.workers.n;
 }
 
 void server_each_agent(const struct server *server,

@@ -2,7 +2,7 @@
 /*
  * server_streams.h - how far each stream of each worker has got.
  *
- * One entry, about 130 bytes with its places in the tables, for each (worker, stream) that has
+ * One entry, about 150 bytes with its places in the tables, for each (worker, stream) that has
  * records in the journal or a connection now; the former are kept for good, as they recognise
  * duplicates. What a peer can add to that is bounded by SERVER_STREAMS_OF_WORKER and
  * SERVER_STREAMS. Both tables hash with a seed of this process, so nobody can choose names that
@@ -15,10 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/table.h"
 #include "wire.h"
 
 #define SERVER_STREAMS_OF_WORKER 1024u /* an agent's life is one: 12 a minute at most */
-#define SERVER_STREAMS (4u << 20)      /* of all workers, about 0.5 GB */
+#define SERVER_STREAMS (4u << 20)      /* of all workers, about 0.6 GB */
 
 struct server_progress {
 	uint8_t worker[CREMA_WORKER_ID_BYTES];
@@ -32,13 +33,8 @@ struct server_progress {
 	uint32_t users; /* connections that speak for it */
 };
 
-struct server_table {
-	void **slot; /* NULL: free; else an entry, which begins with worker and stream */
-	size_t slots, used;
-};
-
 struct server_streams {
-	struct server_table streams, workers;
+	struct table streams, workers; /* of struct server_progress; how many each worker has */
 	uint64_t seed[2];
 };
 

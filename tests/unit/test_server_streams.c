@@ -30,8 +30,8 @@ static void what_has_records_stays(void **state)
 	assert_ptr_equal(server_streams_get(&s, id(1), 1), first);
 	assert_ptr_not_equal(server_streams_get(&s, id(1), 2), first);
 	assert_ptr_not_equal(server_streams_get(&s, id(2), 1), first);
-	assert_int_equal(s.streams.used, 3);
-	assert_int_equal(s.workers.used, 2);
+	assert_int_equal(s.streams.n, 3);
+	assert_int_equal(s.workers.n, 2);
 	server_streams_use(first);
 	first->next = 7;
 	server_streams_leave(&s, first);
@@ -40,10 +40,10 @@ static void what_has_records_stays(void **state)
 	server_streams_use(p);
 	server_streams_use(p);
 	server_streams_leave(&s, p);
-	assert_int_equal(s.workers.used, 2); /* somebody still speaks for it */
+	assert_int_equal(s.workers.n, 2); /* somebody still speaks for it */
 	server_streams_leave(&s, p);
-	assert_int_equal(s.streams.used, 2);
-	assert_int_equal(s.workers.used, 1);
+	assert_int_equal(s.streams.n, 2);
+	assert_int_equal(s.workers.n, 1);
 	server_streams_release(&s);
 }
 
@@ -74,14 +74,14 @@ static void holes_are_closed(void **state)
 			used++;
 			workers += !of[w]++;
 		}
-		assert_int_equal(s.streams.used, used);
-		assert_int_equal(s.workers.used, workers);
+		assert_int_equal(s.streams.n, used);
+		assert_int_equal(s.workers.n, workers);
 	}
 	for (unsigned int w = 0; w < WORKERS; w++)
 		for (unsigned int n = 0; n < STREAMS; n++)
 			if (there[w][n])
 				assert_ptr_equal(server_streams_get(&s, id(w), n), there[w][n]);
-	assert_int_equal(s.streams.used, used);
+	assert_int_equal(s.streams.n, used);
 	server_streams_release(&s);
 }
 
@@ -98,7 +98,7 @@ static void a_worker_has_so_many(void **state)
 	assert_true(server_streams_full(&s, id(1), SERVER_STREAMS_OF_WORKER));
 	assert_false(server_streams_full(&s, id(1), 5)); /* it is there already */
 	assert_false(server_streams_full(&s, id(2), 1));
-	s.streams.used = SERVER_STREAMS;
+	s.streams.n = SERVER_STREAMS;
 	assert_true(server_streams_full(&s, id(2), 1));
 	server_streams_release(&s);
 }
@@ -112,8 +112,8 @@ static void many_streams_are_quick(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 1000000; i++)
 		assert_non_null(server_streams_get(&s, id(1), i));
-	assert_int_equal(s.workers.used, 1);
-	assert_int_equal(s.streams.used, 1000000);
+	assert_int_equal(s.workers.n, 1);
+	assert_int_equal(s.streams.n, 1000000);
 	server_streams_release(&s);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_table.c - arena, pointer table, interned text. */
-#include "collector/model/model_table.h"
+/* table.c - arena, pointer table, interned text. */
+#include "common/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -108,6 +108,34 @@ int table_add(struct table *t, uint64_t hash, void *item)
 	table_put(t, hash, item);
 	t->n++;
 	return 0;
+}
+
+/* Items that follow without a gap move to where a search that starts at their hash finds them. */
+void table_remove(struct table *t, uint64_t hash, const void *item)
+{
+	size_t mask = t->cap - 1, hole = hash & mask, at;
+
+	while (t->slots[hole].item != item)
+		hole = (hole + 1) & mask;
+	t->n--;
+	for (at = (hole + 1) & mask; t->slots[at].item; at = (at + 1) & mask) {
+		if (((at - t->slots[at].hash) & mask) < ((at - hole) & mask))
+			continue;
+		t->slots[hole] = t->slots[at];
+		hole = at;
+	}
+	t->slots[hole].item = NULL;
+}
+
+void *table_next(const struct table *t, size_t *at)
+{
+	while (*at < t->cap) {
+		void *item = t->slots[(*at)++].item;
+
+		if (item)
+			return item;
+	}
+	return NULL;
 }
 
 void table_release(struct table *t)

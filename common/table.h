@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model_table.h - memory of the model: an arena, a hash table of pointers, interned text, arrays.
+ * table.h - an arena, a hash table of pointers, interned text, arrays.
  *
  * The arena frees everything at once and hands out zeroed, 16-aligned memory. The table stores
- * (hash, item) and asks `same` for equality; items are never removed. Equal text interns to the
- * same pointer, so names compare by pointer. One thread; -ENOMEM or NULL on failure.
+ * (hash, item) and asks `same` for equality; it never owns an item. Where a peer chooses the keys,
+ * the caller's hash has a secret seed (hash.h). Equal text interns to the same pointer, so names
+ * compare by pointer. One thread; -ENOMEM or NULL on failure.
  */
-#ifndef COLLECTOR_MODEL_TABLE_H
-#define COLLECTOR_MODEL_TABLE_H
+#ifndef COMMON_TABLE_H
+#define COMMON_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@ void *arena_get(struct arena *a, size_t n);
 void *arena_bytes(struct arena *a, size_t n);
 void arena_release(struct arena *a);
 
+/* Zeroed: empty. */
 struct table {
 	struct table_slot *slots;
 	size_t cap, n;
@@ -33,6 +35,10 @@ struct table {
 void *table_find(const struct table *t, uint64_t hash,
 		 bool (*same)(const void *item, const void *key), const void *key);
 int table_add(struct table *t, uint64_t hash, void *item);
+/* The item itself has to be in the table. */
+void table_remove(struct table *t, uint64_t hash, const void *item);
+/* The next item in no order, NULL at the end; *at begins with 0. No add or remove in between. */
+void *table_next(const struct table *t, size_t *at);
 void table_release(struct table *t);
 
 uint64_t hash_bytes(uint64_t seed, const void *p, size_t n);
