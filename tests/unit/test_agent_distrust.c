@@ -159,6 +159,7 @@ static int make_shm(char *path, const char *dir, char c, uint64_t armed, uint32_
 	struct crema_shm *m = calloc(1, sizeof(*m));
 	int fd;
 
+	m->agent_heartbeat_boot_ns = c == 'd' ? armed + 90 * SECOND : 0;
 	m->armed_boot_ns = armed;
 	m->pid = pid;
 	m->start_ticks = 1; /* nobody's */
@@ -173,7 +174,8 @@ static int make_shm(char *path, const char *dir, char c, uint64_t armed, uint32_
 
 static void test_sweep(void **state)
 {
-	char dir[] = "/tmp/crema-test-XXXXXX", old[128], young[128], held[128], none[128];
+	char dir[] = "/tmp/crema-test-XXXXXX", old[128], young[128], held[128], none[128],
+	     beating[128];
 	uint64_t now = 1000 * SECOND;
 	struct view v;
 	int fd;
@@ -182,6 +184,7 @@ static void test_sweep(void **state)
 	assert_non_null(mkdtemp(dir));
 	close(make_shm(old, dir, 'a', now - 100 * SECOND, (uint32_t)getpid()));
 	close(make_shm(young, dir, 'b', now - 10 * SECOND, (uint32_t)getpid()));
+	close(make_shm(beating, dir, 'd', now - 100 * SECOND, (uint32_t)getpid()));
 	fd = make_shm(held, dir, 'c', now - 100 * SECOND, (uint32_t)getpid());
 	assert_int_equal(view_open(&v, held, (uint32_t)getpid(), 1), -EPROTO); /* no magic */
 	assert_int_equal(pwrite(fd, "CREAMEM1", 8, 0), 8);
@@ -194,7 +197,8 @@ static void test_sweep(void **state)
 	assert_int_equal(sweep_shm(held, now), 1);
 	assert_int_equal(sweep_shm(held, now), 0);
 	assert_int_equal(access(young, F_OK), 0);
-	assert_int_equal(sweep_shm(held, now + 60 * SECOND), 1);
+	assert_int_equal(access(beating, F_OK), 0);
+	assert_int_equal(sweep_shm(held, now + 60 * SECOND), 2);
 	assert_int_equal(rmdir(dir), 0);
 }
 

@@ -384,6 +384,18 @@ static void test_spool_bound(void **state)
 	attach(s, NOBODY);
 }
 
+/* Others may write into it: no spool at all, nor a file of another name. */
+static void test_no_spool(void **state)
+{
+	struct turns *s = *state;
+
+	assert_int_equal(chmod(s->spool, 0777), 0);
+	attach(s, NOBODY);
+	assert_string_equal(s->agent.spool, "");
+	assert_false(s->agent.has_takeover);
+	assert_int_equal(chmod(s->spool, 0700), 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -400,6 +412,7 @@ int main(void)
 		T(test_another_agent),
 		T(test_clocks),
 		T(test_spool_bound),
+		T(test_no_spool),
 	};
 
 	setenv("CREMA_TOKEN_FILE", "/nonexistent/token", 1);

@@ -288,6 +288,49 @@ static void test_get(void **state)
 	buf_release(&b);
 }
 
+/* One item of each kind, with the bytes that the format gives it: whole, one short, one too many.
+ */
+static void test_sizes_of_items(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+	} items[] = {{"\x05", 1},
+		     {"\xa3"
+		      "abc",
+		      4},
+		     {"\xd9\x03"
+		      "abc",
+		      5},
+		     {"\xc4\x02"
+		      "xy",
+		      4},
+		     {"\xc5\0\x01x", 4},
+		     {"\xc6\0\0\0\x01x", 6},
+		     {"\xc7\x03\x07"
+		      "abc",
+		      6},
+		     {"\xc8\0\x01\x07x", 5},
+		     {"\xd4\x07x", 3},
+		     {"\xd6\x07wxyz", 6},
+		     {"\xcd\1\2", 3},
+		     {"\xcb\0\0\0\0\0\0\0\0", 9},
+		     {"\x92\1\2", 3},
+		     {"\x81\1\2", 3},
+		     {"\xdc\0\2\1\2", 5},
+		     {"\xde\0\1\1\2", 5}};
+	unsigned char room[16] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
+		memcpy(room, items[i].bytes, items[i].n);
+		room[items[i].n] = 1;
+		assert_int_equal(unpack_check(room, items[i].n), 0);
+		assert_int_equal(unpack_check(room, items[i].n - 1), -EBADMSG);
+		assert_int_equal(unpack_check(room, items[i].n + 1), -EBADMSG);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,7 +338,7 @@ int main(void)
 		cmocka_unit_test(test_every_prefix), cmocka_unit_test(test_every_bit),
 		cmocka_unit_test(test_caps),	     cmocka_unit_test(test_version),
 		cmocka_unit_test(test_bombs),	     cmocka_unit_test(test_unpack_hostile),
-		cmocka_unit_test(test_get),
+		cmocka_unit_test(test_get),	     cmocka_unit_test(test_sizes_of_items),
 	};
 
 	return cmocka_run_group_tests_name("frame", tests, NULL, NULL);

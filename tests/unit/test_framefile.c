@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -182,6 +183,43 @@ static void test_garbage(void **state)
 	assert_int_equal(framefile_read("/nonexistent/x", note, &s, &st), -ENOENT);
 }
 
+/* Whole by its sum, but what it holds does not inflate: skipped, and the place and the bytes are
+ * noted. */
+static void test_not_inflatable(void **state)
+{
+	struct crema_frame_header h;
+	struct framefile_stats st;
+	struct seen s = {.n = 0};
+	struct framefile f;
+	unsigned char stored[600];
+	uint32_t crc;
+	uint64_t at;
+	int fd;
+
+	make(&f, *state, 1);
+	at = f.size;
+	assert_int_equal(add(&f, 1), 0);
+	fd = open(f.path, O_RDWR);
+	assert_int_equal(pread(fd, &h, sizeof(h), (off_t)at), sizeof(h));
+	assert_true(h.flags && h.stored_bytes <= sizeof(stored));
+	memset(stored, 0xff, sizeof(stored));
+	h.crc = 0;
+	crc = (uint32_t)crc32(crc32(0, (void *)&h, sizeof(h)), stored, h.stored_bytes);
+	h.crc = crc;
+	assert_int_equal(pwrite(fd, &h, sizeof(h), (off_t)at), sizeof(h));
+	assert_int_equal(pwrite(fd, stored, h.stored_bytes, (off_t)at + (off_t)sizeof(h)),
+			 h.stored_bytes);
+	assert_int_equal(add(&f, 2), 0);
+	framefile_close(&f);
+	close(fd);
+	assert_int_equal(framefile_read(f.path, note, &s, &st), 0);
+	assert_int_equal(s.n, 2);
+	assert_int_equal(s.seq[1], 2);
+	assert_int_equal(st.frames, 2);
+	assert_int_equal(st.bytes_skipped, sizeof(h) + h.stored_bytes);
+	assert_int_equal(st.first_bad_offset, at);
+}
+
 static void test_growing(void **state)
 {
 	struct framefile_reader r;
@@ -263,6 +301,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flipped_byte, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_growing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_not_inflatable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_disk, setup, teardown),
 	};

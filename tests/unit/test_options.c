@@ -13,6 +13,7 @@
 
 #include "common/log.h"
 #include "common/options.h"
+#include "common/units.h"
 
 static int parse(struct options *o, unsigned scope, const char *a, const char *b, const char *c)
 {
@@ -162,12 +163,48 @@ static void test_help(void **state)
 	free(text);
 }
 
+static void test_units(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} amounts[] = {
+		{"0", 0},	   {"17", 17},		{"20G", 20000000000}, {"1.5MB", 1500000},
+		{"3k", 3000},	   {"3K", 3000},	{"2Ki", 2048},	      {"5MiB", 5u << 20},
+		{"1Gi", 1u << 30}, {"2Ti", 2ull << 40}, {"4T", 4000000000000}};
+	static const struct {
+		const char *text;
+		uint64_t seconds;
+	} times[] = {{"7s", 7},	       {"3m", 180},    {"2h", 7200},
+		     {"14d", 1209600}, {"1w", 604800}, {"0.5h", 1800}};
+	static const char *const bad[] = {"",	"G",	 "5X",	     "1e3", "0x10",
+					  "-1", "1.2.3", "9999999T", "5 k", "inf"};
+	uint64_t value;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++) {
+		assert_int_equal(units_bytes(amounts[i].text, &value), 0);
+		assert_int_equal(value, amounts[i].bytes);
+	}
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		assert_int_equal(units_time(times[i].text, &value), 0);
+		assert_int_equal(value, times[i].seconds * 1000000000u);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(units_bytes(bad[i], &value), -EINVAL);
+		assert_int_equal(units_time(bad[i], &value), -EINVAL);
+	}
+	assert_int_equal(units_time("5", &value), -EINVAL);
+	assert_int_equal(units_time("501y", &value), -EINVAL);
+	assert_int_equal(units_time("999999w", &value), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values), cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_errors), cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_help),   cmocka_unit_test(test_units),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

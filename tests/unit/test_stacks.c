@@ -28,6 +28,19 @@ static void hex_of(const struct module *m, char *hex)
 		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
 }
 
+/* FNV-1a of 64 bits, over the path and the build id: the same module has the same id in each
+ * process. */
+static uint64_t id_of(const struct module *m)
+{
+	uint64_t id = 0xcbf29ce484222325u;
+
+	for (const char *c = m->path; *c; c++)
+		id = (id ^ (unsigned char)*c) * 0x100000001b3u;
+	for (uint32_t i = 0; i < m->build_id_bytes; i++)
+		id = (id ^ m->build_id[i]) * 0x100000001b3u;
+	return id;
+}
+
 static void test_an_address_becomes_a_name(void **state)
 {
 	struct modules modules = {0};
@@ -43,6 +56,7 @@ static void test_an_address_becomes_a_name(void **state)
 	assert_non_null(m);
 	assert_non_null(strstr(m->path, "test_stacks"));
 	assert_true(m->build_id_bytes >= 8);
+	assert_int_equal(m->id, id_of(m));
 	hex_of(m, hex);
 	assert_int_equal(symbols_open(&s, m->path, hex), 0);
 	assert_string_equal(symbols_name(&s, place), "a_known_function");

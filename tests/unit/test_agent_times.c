@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_agent_times.c - when the agent connects, asks for the time, gives up and takes over: at
+ * moments that the test names. */
+#include "tests/unit/fake_collector.h"
+
+#define SECOND UINT64_C(1000000000)
+
+/* Every failed attempt doubles the pause, from a quarter of a second to five seconds. */
+static void test_pauses(void **state)
+{
+	static const unsigned int pause_ms[] = {250, 500, 1000, 2000, 4000, 5000, 5000};
+	struct uplink_source source = {NULL, worker, 1, NULL, src_next, src_rewind, src_acked};
+	uint64_t now = SECOND;
+	struct collector c;
+	struct uplink u;
+
+	(void)state;
+	collector_start(&c);
+	close(c.listener);
+	uplink_init(&u, &c.address, &source, NULL);
+	for (size_t k = 0; k < sizeof(pause_ms) / sizeof(pause_ms[0]); k++) {
+		uplink_run(&u, now);
+		for (int i = 0; i < 1000 && u.state == UPLINK_CONNECTING; i++) {
+			usleep(1000);
+			uplink_run(&u, now);
+		}
+		assert_int_equal(u.state, UPLINK_OFF);
+		assert_non_null(strstr(u.trouble, "cannot connect"));
+		u.trouble[0] = '\0';
+		uplink_run(&u, now + pause_ms[k] * (SECOND / 1000) - 1);
+		assert_int_equal(u.state, UPLINK_OFF);
+		assert_string_equal(u.trouble, "");
+		now += pause_ms[k] * (SECOND / 1000);
+	}
+	uplink_release(&u);
+	hang_up(&c);
+}
+
+/* At one moment of the agent's clock, until the condition. */
+#define SERVE_UNTIL(condition)                                                                     \
+	for (int i_ = 0; i_ < 3000 && !(condition); i_++) {                                        \
+		uplink_run(&u, now);                                                               \
+		serve(&c);                                                                         \
+		usleep(200);                                                                       \
+	}                                                                                          \
+	assert_true(condition)
+
+/* A round that was broken off begins again; the offset is wrong by no more than is said. */
+static void test_clock_rounds(void **state)
+{
+	struct uplink_source source = {NULL, worker, 1, NULL, src_next, src_rewind, src_acked};
+	uint64_t now = SECOND, real = clock_real_ns(), boot = clock_boot_ns();
+	struct buf hello = BUF_INIT;
+	struct collector c;
+	struct outbox o;
+	struct uplink u;
+
+	(void)state;
+	collector_start(&c);
+	outbox_init(&o, worker, 1, NULL, false);
+	make_hello(&hello);
+	source.arg = &o;
+	source.hello = &hello;
+	uplink_init(&u, &c.address, &source, NULL);
+	c.timeless = true;
+	SERVE_UNTIL(c.clocks == 1);
+	hang_up(&c);
+	SERVE_UNTIL(u.state == UPLINK_OFF);
+	c.timeless = false;
+	now += SECOND;
+	SERVE_UNTIL(u.has_result);
+	assert_int_equal(c.clocks, 1 + 8);
+	assert_in_range(u.result.real_ns, real, clock_real_ns());
+	assert_in_range(u.result.boot_ns, boot, clock_boot_ns());
+	assert_in_range(u.result.error_ns, 1, (clock_boot_ns() - boot) / 2);
+	assert_in_range(u.result.offset_ns, 5 * SECOND - u.result.error_ns - 1,
+			5 * SECOND + u.result.error_ns + 1);
+	assert_false(uplink_clock_due(&u, now + 30 * SECOND - 1));
+	assert_true(uplink_clock_due(&u, now + 30 * SECOND));
+	uplink_release(&u);
+	outbox_release(&o);
+	buf_release(&hello);
+	collector_stop(&c);
+}
+
+/* A collector that takes records and acknowledges none for 20 s is given up. */
+static void test_silence(void **state)
+{
+	struct uplink_source source = {NULL, worker, 1, NULL, src_next, src_rewind, src_acked};
+	uint64_t now = SECOND;
+	struct buf hello = BUF_INIT;
+	struct collector c;
+	struct outbox o;
+	struct uplink u;
+
+	(void)state;
+	collector_start(&c);
+	outbox_init(&o, worker, 1, NULL, false);
+	make_hello(&hello);
+	source.arg = &o;
+	source.hello = &hello;
+	uplink_init(&u, &c.address, &source, NULL);
+	SERVE_UNTIL(u.has_result);
+	c.mute = true;
+	now += 25 * SECOND; /* silent, but nothing was sent */
+	uplink_run(&u, now);
+	assert_int_equal(u.state, UPLINK_READY);
+	add(&o, OUTBOX_RECORD, 1);
+	outbox_flush(&o);
+	SERVE_UNTIL(c.next == 1);
+	uplink_run(&u, now + 20 * SECOND);
+	assert_int_equal(u.state, UPLINK_READY);
+	uplink_run(&u, now + 20 * SECOND + 1);
+	assert_int_equal(u.state, UPLINK_OFF);
+	assert_non_null(strstr(u.trouble, "broke"));
+	assert_int_equal(u.retry_ns, now + 20 * SECOND + 1 + SECOND / 4);
+	uplink_release(&u);
+	outbox_release(&o);
+	buf_release(&hello);
+	collector_stop(&c);
+}
+
+/* An empty folder is looked at each 10 s; a file that does not get through in 60 s is left to
+ * others. */
+static void test_takeover_times(void **state)
+{
+	struct utimbuf old = {1000, 1000};
+	uint64_t now = SECOND;
+	struct buf hello = BUF_INIT;
+	struct takeover t;
+	struct collector c;
+	struct outbox o;
+
+	(void)state;
+	collector_start(&c);
+	takeover_init(&t, dir, &c.address, NULL);
+	takeover_run(&t, true, now);
+	outbox_init(&o, worker, 1, dir, false);
+	make_hello(&hello);
+	outbox_hello(&o, hello.data, hello.len);
+	for (uint64_t i = 0; i < 3; i++) { /* a frame each */
+		add(&o, OUTBOX_RECORD, i);
+		outbox_flush(&o);
+		assert_int_equal(outbox_spill(&o), 0);
+	}
+	assert_int_equal(utime(o.file.path, &old), 0);
+	outbox_release(&o);
+	takeover_run(&t, true, now + 10 * SECOND - 1);
+	assert_false(t.linked);
+	now += 10 * SECOND;
+	takeover_run(&t, true, now);
+	assert_true(t.linked);
+	takeover_run(&t, true, now + 60 * SECOND);
+	assert_true(t.linked);
+	takeover_run(&t, true, now + 60 * SECOND + 1);
+	assert_false(t.linked);
+	assert_int_equal(files(), 1);
+	now += 61 * SECOND;
+	takeover_run(&t, true, now); /* the last of this round; the next one is later */
+	assert_false(t.linked);
+	hang_up(&c);
+	close(c.listener);
+	takeover_release(&t);
+	collector_start(&c);
+	takeover_init(&t, dir, &c.address, NULL);
+	now += 10 * SECOND;
+	for (int i = 0; i < 500 && (t.linked || !i); i++) {
+		takeover_run(&t, true, now);
+		serve(&c);
+		usleep(500);
+	}
+	assert_int_equal(c.next, 3);
+	assert_int_equal(c.hellos, 1);
+	assert_int_equal(files(), 0);
+	takeover_release(&t);
+	buf_release(&hello);
+	collector_stop(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pauses),
+		cmocka_unit_test(test_clock_rounds),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_takeover_times),
+	};
+	char path[64];
+	int rc;
+
+	if (!mkdtemp(dir))
+		return 1;
+	rc = cmocka_run_group_tests_name("agent times", tests, NULL, NULL);
+	snprintf(path, sizeof(path), "%s/token", dir);
+	unlink(path);
+	rmdir(dir);
+	return rc;
+}
