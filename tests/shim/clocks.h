@@ -6,6 +6,7 @@
 #include "harness.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,6 +68,40 @@ static inline struct truth blocked_since(const struct look *l)
 
 	k.known_ns = wall - k.cpu_ns - k.delay_ns;
 	return k;
+}
+
+/*
+ * stolen_ns() has steps of 10 ms. A thread sees a smaller theft by its own clocks: time passed, its
+ * CPU clock stood still, and it was not switched out. Call lost_look() often: what is stolen next
+ * to a switch is not seen.
+ */
+struct lost {
+	uint64_t switches, now, cpu, sum_ns;
+};
+
+static inline uint64_t switches_so_far(void)
+{
+	struct rusage ru;
+
+	assert_int_equal(getrusage(RUSAGE_THREAD, &ru), 0);
+	return (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw;
+}
+
+static inline void lost_begin(struct lost *l)
+{
+	l->switches = switches_so_far();
+	l->now = harness_now_ns();
+	l->cpu = cpu_ns();
+}
+
+/* Adds what was stolen since the last look. */
+static inline void lost_look(struct lost *l)
+{
+	uint64_t wall = harness_now_ns() - l->now, cpu = cpu_ns() - l->cpu;
+
+	if (switches_so_far() == l->switches && wall > cpu)
+		l->sum_ns += wall - cpu;
+	lost_begin(l);
 }
 
 #endif
