@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/rows.h"
+
 void extents_init(struct extents *e)
 {
 	e->file = calloc(CREMA_SHM_FILES, sizeof(*e->file));
@@ -96,15 +98,18 @@ void extents_pack(struct extents *e, uint32_t i, bool with_lists, msgpack_packer
 {
 	static const struct extents_file none;
 	const struct extents_file *f = e->file ? &e->file[i] : &none;
+	const uint64_t number[CREMA_FILE_VALUES] = {
+		[CREMA_FILE_E_extent_bytes] = f->read_bytes,
+		[CREMA_FILE_E_unique_bytes] = f->read.bytes,
+		[CREMA_FILE_E_basket_extent_bytes] = f->basket_bytes,
+		[CREMA_FILE_E_unique_basket_bytes] = f->baskets.bytes,
+		[CREMA_FILE_E_read_basket_bytes] = ranges_common(&f->read, &f->baskets),
+	};
 	bool lists = with_lists && e->file && f->read.n <= EXTENTS_RANGES_SENT &&
 		     f->baskets.n <= EXTENTS_RANGES_SENT;
 
-	pack_kv_maybe(pk, "extent_bytes", e->file != NULL, f->read_bytes);
-	pack_kv_maybe(pk, "unique_bytes", e->file != NULL, f->read.bytes);
-	pack_kv_maybe(pk, "basket_extent_bytes", e->file != NULL, f->basket_bytes);
-	pack_kv_maybe(pk, "unique_basket_bytes", e->file != NULL, f->baskets.bytes);
-	pack_kv_maybe(pk, "read_basket_bytes", e->file != NULL,
-		      ranges_common(&f->read, &f->baskets));
+	for (unsigned int k = CREMA_FILE_NUMBERS; k < CREMA_FILE_VALUES; k++)
+		pack_kv_maybe(pk, row_file[k].name, e->file != NULL, number[k]);
 	if (lists) {
 		pack_text(pk, "ranges");
 		ranges_pack(pk, &f->read);

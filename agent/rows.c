@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/redact.h"
+#include "common/rows.h"
 
 struct codec_name {
 	const char *function, *codec, *direction;
@@ -52,16 +53,32 @@ static enum outbox_class class_of(bool last)
 	return last ? OUTBOX_RECORD : OUTBOX_LIGHT;
 }
 
+/* What an agent must know of a file before it can tell a number of it. */
+enum { SEEN_ALWAYS = 0, SEEN_LOCAL = 1, SEEN_PROVEN = 2, SEEN_SIZED = 4 };
+
+static const uint8_t file_seen[CREMA_FILE_NUMBERS] = {
+#define FILE_NUMBER(name, cell, title, unit, group, merge, seen, help) SEEN_##seen,
+#include "rows.def"
+};
+
+static unsigned int seen_of(const struct crema_file *f, const struct fskind_entry *fs)
+{
+	bool local = f->kind != CREMA_FILE_REMOTE; /* else no read call could show it */
+	bool proven = !f->path || fs->kind != FSKIND_UNKNOWN;
+
+	return (local ? SEEN_LOCAL : 0) | (proven ? SEEN_PROVEN : 0) |
+	       (local && f->path ? SEEN_SIZED : 0);
+}
+
 static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bool lists, bool last)
 {
 	static const char *const kinds[] = {"data", "import", "other", "remote"};
-	bool local = f->kind != CREMA_FILE_REMOTE; /* else no read call could show it */
 	const struct fskind_entry *fs = fskinds_get(r->kinds, f->filesystem);
 	struct text path = redact_file(r->view->redact, view_text(r->view, f->path));
 	struct text name = redact_file(r->view->redact, view_text(r->view, f->name));
 	struct text span = view_text(r->view, f->span);
+	unsigned int seen = seen_of(f, fs);
 	msgpack_packer *pk = outbox_begin(r->out, class_of(last));
-	bool known;
 	size_t map;
 
 	pack_array(pk, 2);
@@ -72,31 +89,22 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 	pack_kv_text(pk, "filesystem", f->path ? fs->name : NULL);
 	pack_kv_text(pk, "storage", f->path ? fskind_text(fs->kind) : NULL);
 	pack_kv_text(pk, "kind", f->kind < 4 ? kinds[f->kind] : "other");
-	pack_kv_maybe(pk, "size_bytes", f->path && local, f->size_bytes);
-	pack_kv_maybe(pk, "read_calls", local, f->read_calls);
-	pack_kv_maybe(pk, "read_bytes", local, f->read_bytes);
-	pack_kv_maybe(pk, "write_calls", local, f->write_calls);
-	pack_kv_maybe(pk, "write_bytes", local, f->write_bytes);
-	pack_kv_maybe(pk, "mapped_bytes", local, f->mapped_bytes);
-	pack_kv_maybe(pk, "storage_read_bytes", !f->path || fs->kind != FSKIND_UNKNOWN,
-		      f->storage_read_bytes);
-	pack_kv_maybe(pk, "storage_wait_ns", local, f->storage_wait_ns);
-	known = !f->path || fs->kind != FSKIND_UNKNOWN;
-	pack_kv_u64(pk, "large_read_bytes", f->large_read_bytes);
-	pack_kv_maybe(pk, "cached_bytes", known, f->cached_bytes);
-	pack_kv_maybe(pk, "readahead_bytes", known, f->readahead_bytes);
 	pack_kv_str(pk, "name", name.ptr, name.len);
-	pack_kv_u64(pk, "basket_calls", f->basket_calls);
-	pack_kv_u64(pk, "page_calls", f->page_calls);
-	pack_kv_u64(pk, "basket_bytes", f->basket_bytes);
-	pack_kv_u64(pk, "basket_raw_bytes", f->basket_raw_bytes);
-	pack_kv_u64(pk, "requests", f->requests);
-	pack_kv_u64(pk, "network_read_bytes", f->network_read_bytes);
-	pack_kv_u64(pk, "latency_sum_ns", f->latency_sum_ns);
-	pack_kv_u64(pk, "latency_max_ns", f->latency_max_ns);
+	for (unsigned int k = 0; k < CREMA_FILE_NUMBERS; k++)
+		pack_kv_maybe(pk, row_file[k].name, (file_seen[k] & seen) == file_seen[k],
+			      f->number[k]);
 	extents_pack(&r->extents, i, lists, pk);
 	pack_map_end(pk, map);
 	outbox_end(r->out, class_of(last));
+}
+
+uint64_t rows_sum_of(const uint64_t *number, size_t n)
+{
+	uint64_t sum = 0;
+
+	while (n--)
+		sum += number[n];
+	return sum;
 }
 
 /* What live threads have read and not yet added to row i. */
@@ -126,9 +134,7 @@ void rows_files(struct rows *r, bool last)
 		memcpy(&f, at, sizeof(f));
 		if (last)
 			add_pending(r, i, &f);
-		sum = f.read_calls + f.read_bytes + f.write_calls + f.write_bytes + f.mapped_bytes +
-		      f.storage_read_bytes + f.storage_wait_ns + f.size_bytes + f.basket_calls +
-		      f.basket_bytes + f.requests + f.latency_sum_ns;
+		sum = rows_sum_of(f.number, CREMA_FILE_NUMBERS);
 		quiet = sum == r->file_sum[i];
 		if (quiet && !extents_due(&r->extents, i))
 			continue;
@@ -137,6 +143,11 @@ void rows_files(struct rows *r, bool last)
 		send_file(r, i, &f, quiet || last, last);
 	}
 }
+
+static const bool codec_timed[CREMA_CODEC_NUMBERS] = {
+#define CODEC_NUMBER(name, cell, unit, merge, timed, help) timed,
+#include "rows.def"
+};
 
 void rows_codecs(struct rows *r, bool last)
 {
@@ -151,7 +162,7 @@ void rows_codecs(struct rows *r, bool last)
 		if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
 			continue;
 		memcpy(&c, at, sizeof(c));
-		sum = c.calls + c.in_bytes + c.out_bytes + c.cpu_ns + c.wall_ns;
+		sum = rows_sum_of(c.number, CREMA_CODEC_NUMBERS);
 		if (c.codec >= CREMA_CODECS || sum == r->codec_sum[i])
 			continue;
 		r->codec_sum[i] = sum;
@@ -164,11 +175,9 @@ void rows_codecs(struct rows *r, bool last)
 		pack_kv_text(pk, "codec", codec_names[c.codec].codec);
 		pack_kv_text(pk, "direction", codec_names[c.codec].direction);
 		pack_kv_str(pk, "span", span.ptr, span.len);
-		pack_kv_u64(pk, "calls", c.calls);
-		pack_kv_u64(pk, "in_bytes", c.in_bytes);
-		pack_kv_u64(pk, "out_bytes", c.out_bytes);
-		pack_kv_maybe(pk, "cpu_ns", !c.time_unknown, c.cpu_ns);
-		pack_kv_maybe(pk, "wall_ns", !c.time_unknown, c.wall_ns);
+		for (unsigned int k = 0; k < CREMA_CODEC_NUMBERS; k++)
+			pack_kv_maybe(pk, row_codec[k].name, !c.time_unknown || !codec_timed[k],
+				      c.number[k]);
 		pack_map_end(pk, map);
 		outbox_end(r->out, class_of(last));
 	}

@@ -57,6 +57,8 @@ void rows_dask(struct rows *r);
 /* A map of all counters under `key`. pool NULL: the pool threads' times are not among them. */
 void rows_pack_counters(msgpack_packer *pk, const char *key, const struct crema_counters *c,
 			const uint64_t *pool, const struct drain_unknown *unknown);
+/* Of cumulative numbers: it changes when one of them does. */
+uint64_t rows_sum_of(const uint64_t *number, size_t n);
 void rows_sum(const struct view *v, bool ended, struct rows_sums *out);
 
 #endif

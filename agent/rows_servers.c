@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "common/rows.h"
+
 static void send_server(struct rows *r, const struct crema_server *s, enum outbox_class class)
 {
 	struct text server = view_text(r->view, s->address), scheme = view_text(r->view, s->scheme);
@@ -17,11 +19,8 @@ static void send_server(struct rows *r, const struct crema_server *s, enum outbo
 	pack_kv_str(pk, "server", server.ptr, server.len);
 	pack_kv_str(pk, "scheme", scheme.ptr, scheme.len);
 	pack_kv_str(pk, "span", span.ptr, span.len);
-	pack_kv_u64(pk, "requests", s->requests);
-	pack_kv_u64(pk, "failed", s->failed);
-	pack_kv_u64(pk, "read_bytes", s->read_bytes);
-	pack_kv_u64(pk, "latency_sum_ns", s->latency_sum_ns);
-	pack_kv_u64(pk, "latency_max_ns", s->latency_max_ns);
+	for (unsigned int i = 0; i < CREMA_SERVER_NUMBERS; i++)
+		pack_kv_u64(pk, row_server[i].name, s->number[i]);
 	pack_text(pk, "latency");
 	pack_array(pk, CREMA_LATENCY_BUCKETS);
 	for (unsigned int i = 0; i < CREMA_LATENCY_BUCKETS; i++)
@@ -40,7 +39,7 @@ void rows_servers(struct rows *r, bool last)
 		if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
 			continue;
 		memcpy(&s, at, sizeof(s));
-		sum = s.requests + s.read_bytes + s.latency_sum_ns;
+		sum = rows_sum_of(s.number, CREMA_SERVER_NUMBERS);
 		if (sum == r->server_sum[i])
 			continue;
 		r->server_sum[i] = sum;

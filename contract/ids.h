@@ -28,6 +28,27 @@ enum crema_codec_id {
 	CREMA_CODECS
 };
 
+/* Numbers of a FILE row: what the shim counts, and behind it what the agent makes of stretches. */
+enum crema_file_number {
+#define FILE_NUMBER(name, ...) CREMA_FILE_N_##name,
+#include "rows.def"
+	CREMA_FILE_NUMBERS,
+	CREMA_FILE_NUMBERS_END_ = CREMA_FILE_NUMBERS - 1,
+#define FILE_EXTENT(name, help) CREMA_FILE_E_##name,
+#include "rows.def"
+	CREMA_FILE_VALUES
+};
+enum crema_codec_number {
+#define CODEC_NUMBER(name, ...) CREMA_CODEC_N_##name,
+#include "rows.def"
+	CREMA_CODEC_NUMBERS
+};
+enum crema_server_number {
+#define SERVER_NUMBER(name, ...) CREMA_SERVER_N_##name,
+#include "rows.def"
+	CREMA_SERVER_NUMBERS
+};
+
 enum crema_frame_type {
 #define FRAME(id, number, help) CREMA_FRAME_##id = number,
 #define MESSAGE(id, number, help)

@@ -159,19 +159,14 @@ struct crema_file {
 	uint32_t filesystem; /* index */
 	uint32_t kind;	     /* enum crema_file_kind */
 	uint32_t name;	     /* string id: as its reader calls it, where that is known */
-	uint64_t dev, ino, size_bytes;
-	uint64_t read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
-	/* Charged in bracketed calls, and in segments that touched no other file; what is left of a
-	 * span's tasks is in its row of kind other without a path. Wait: bracketed and slow calls.
-	 */
-	uint64_t storage_read_bytes, storage_wait_ns;
-	/* Calls whose storage charge was taken: returned, of it not charged, charged beyond it. */
-	uint64_t large_read_bytes, cached_bytes, readahead_bytes;
-	/* Baskets and pages that uproot used, as often as it did; page_calls: the pages among them.
-	 */
-	uint64_t basket_calls, page_calls, basket_bytes, basket_raw_bytes;
-	/* To its server, where the request tells the file: failed ones as well. */
-	uint64_t requests, network_read_bytes, latency_sum_ns, latency_max_ns;
+	uint64_t dev, ino;
+	union {
+		struct {
+#define FILE_NUMBER(name, ...) uint64_t name;
+#include "rows.def"
+		};
+		uint64_t number[CREMA_FILE_NUMBERS];
+	};
 };
 enum crema_file_kind {
 	CREMA_FILE_DATA = 0,
@@ -195,7 +190,13 @@ struct crema_codec_row {
 	uint32_t codec; /* enum crema_codec_id */
 	uint32_t span;
 	uint32_t time_unknown; /* 1: of some calls, so cpu_ns and wall_ns are too small */
-	uint64_t calls, in_bytes, out_bytes, cpu_ns, wall_ns;
+	union {
+		struct {
+#define CODEC_NUMBER(name, ...) uint64_t name;
+#include "rows.def"
+		};
+		uint64_t number[CREMA_CODEC_NUMBERS];
+	};
 };
 
 /* Requests to one server under one span. A latency of bucket i lay below 2^(10 + i) ns and, for i >
@@ -206,8 +207,13 @@ struct crema_server {
 	uint32_t scheme;  /* string ids: "http", "root" ... */
 	uint32_t address; /* "host:port"; 0: what did not fit in this table */
 	uint32_t span;
-	uint64_t requests, failed, read_bytes; /* requests: failed ones as well */
-	uint64_t latency_sum_ns, latency_max_ns;
+	union {
+		struct {
+#define SERVER_NUMBER(name, ...) uint64_t name;
+#include "rows.def"
+		};
+		uint64_t number[CREMA_SERVER_NUMBERS];
+	};
 	uint64_t latency[CREMA_LATENCY_BUCKETS];
 };
 
@@ -398,6 +404,10 @@ static inline uint64_t crema_shm_tables(void)
 	"codec " #id " " codec " " #direction,
 #include "codecs.def"
 #undef CODEC
+#define FILE_NUMBER(name, ...) "file " #name,
+#define CODEC_NUMBER(name, ...) "codec row " #name,
+#define SERVER_NUMBER(name, ...) "server " #name,
+#include "rows.def"
 	};
 	uint64_t hash = CREMA_HASH_BEGIN;
 

@@ -43,19 +43,9 @@
  * recorded, "calls": {time name: n}, "ns": {...}} waits of tasks longer than the threshold.
  *   "unmeasured": {outside, refused, values} sections and values that are in no row, see shm.h.
  *   unattributed cpu = seen - tasks; unseen = process - seen. nil = could not be read.
- * FILE map: path, span, filesystem, storage ("exact"|"none"|"unknown"), kind ("data"|"import"|
- *   "other"|"remote"), size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes,
- *   storage_read_bytes, storage_wait_ns, basket_calls, page_calls, basket_bytes, basket_raw_bytes
- *   (baskets of TTrees and pages of RNTuples; page_calls: the pages among them), requests (to its
- * server), network_read_bytes, latency_sum_ns, latency_max_ns (of these), large_read_bytes,
- * cached_bytes, readahead_bytes, name (as its reader calls it), and of the stretches that were
- * read: extent_bytes, unique_bytes (each byte once), basket_extent_bytes, unique_basket_bytes,
- * read_basket_bytes (in both), ranges and basket_ranges ([gap, length, ...] or nil). What is said
- * of the stretches holds if extent_bytes = read_bytes, and of baskets if basket_extent_bytes =
- * basket_bytes. CODEC map: function, codec, direction ("decompress"|"compress"), span, calls,
- * in_bytes, out_bytes, cpu_ns, wall_ns. SERVER map: server ("host:port"; nil: those beyond the
- * table), scheme, span, requests, failed, read_bytes, latency_sum_ns, latency_max_ns, latency
- * [requests by bucket, see shm.h]. SECTION map: number (of the row in the worker's life; a path may
+ * FILE, CODEC and SERVER maps: contract/rows.def; FILE has besides: ranges and basket_ranges ([gap,
+ * length, ...] or nil), the stretches themselves.
+ * SECTION map: number (of the row in the worker's life; a path may
  * come again in another row, the numbers of all of them add up), path ("outer/inner"; nil: those
  * beyond the table), span, prefix, thread ("task"|"pool": who opened it), source
  * ("crema"|"roastcoffea"), rev, begun, count (ended), broken, wall_ns, "counters": {counter: value}

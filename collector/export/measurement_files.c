@@ -8,14 +8,14 @@
 
 static struct value ratio_of(const struct file_sum *f)
 {
-	return value_ratio(f->layers.basket_bytes, f->layers.basket_raw_bytes, 1);
+	return value_ratio(f->basket_bytes, f->basket_raw_bytes, 1);
 }
 
 static struct value used_bytes(const struct file_sum *f)
 {
 	struct layer_values v;
 
-	layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
+	layers_values(f, &v);
 	return v.unique_basket_bytes;
 }
 

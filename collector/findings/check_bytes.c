@@ -5,11 +5,11 @@
 /* Of a file whose baskets were used, as far as they are known. */
 static bool layers_of(const struct file_sum *f, struct layer_values *v)
 {
-	double used = value_number(f->layers.basket_calls, NULL);
+	double used = value_number(f->basket_calls, NULL);
 
 	if (!(used > 0))
 		return false;
-	layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes, v);
+	layers_values(f, v);
 	return true;
 }
 
@@ -26,12 +26,12 @@ enum verdict finding_baskets_reread(const struct report *r, struct remark *d)
 		f = &r->files.v[i];
 		if (!layers_of(f, &v))
 			continue;
-		bytes = value_minus(f->layers.basket_bytes, v.unique_basket_bytes);
+		bytes = value_minus(f->basket_bytes, v.unique_basket_bytes);
 		one = value_number(bytes, &known);
 		if (!known)
 			return remark_unknown(d, "unique_basket_bytes");
 		n++;
-		all += value_number(f->layers.basket_bytes, NULL);
+		all += value_number(f->basket_bytes, NULL);
 		again += one;
 		if (one > most)
 			worst = f, most = one;

@@ -124,28 +124,39 @@ struct file_row {
 	struct worker *worker;
 	const char *path, *span, *filesystem, *storage, *kind;
 	const char *name; /* as its reader calls it; NULL: not known */
-	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
-	struct value storage_read_bytes, storage_wait_ns;
-	struct value basket_calls, basket_bytes, basket_raw_bytes; /* pages of RNTuples as well */
-	struct value page_calls;				   /* of these */
-	/* to its server; unknown from agents that did not say */
-	struct value requests, network_read_bytes, latency_sum_ns, latency_max_ns;
-	struct value large_read_bytes, cached_bytes, readahead_bytes;
-	/* Of the stretches its agent knows: true if they are all, see wire.h. */
-	struct value extent_bytes, unique_bytes, basket_extent_bytes, unique_basket_bytes;
-	struct value read_basket_bytes;
+	union {
+		struct {
+#define FILE_NUMBER(name, ...) struct value name;
+#include "rows.def"
+#define FILE_EXTENT(name, help) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_FILE_VALUES];
+	};
 	struct ranges read, baskets; /* lists, as far as they came */
 };
 struct codec_row {
 	struct worker *worker;
 	const char *function, *codec, *direction, *span;
-	struct value calls, in_bytes, out_bytes, cpu_ns, wall_ns;
+	union {
+		struct {
+#define CODEC_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_CODEC_NUMBERS];
+	};
 };
 
 struct server_row {
 	struct worker *worker;
 	const char *server, *scheme, *span;
-	struct value requests, failed, read_bytes, latency_sum_ns, latency_max_ns;
+	union {
+		struct {
+#define SERVER_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_SERVER_NUMBERS];
+	};
 	uint64_t latency[CREMA_LATENCY_BUCKETS];
 };
 

@@ -4,6 +4,7 @@
 #define COLLECTOR_MODEL_MAP_H
 
 #include "collector/model/model.h"
+#include "common/rows.h"
 
 static inline struct value map_uint(const msgpack_object *map, const char *key)
 {
@@ -18,6 +19,10 @@ static inline void raise_to(struct value *have, struct value v)
 	if (v.type == VALUE_UINT && (have->type != VALUE_UINT || v.v.u > have->v.u))
 		*have = v;
 }
+
+/* The same of every number of a row. */
+void model_raise(struct value *number, const struct row_number *of, size_t n,
+		 const msgpack_object *map);
 
 static inline const char *map_text(struct model *m, const msgpack_object *map, const char *key)
 {

@@ -196,6 +196,13 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	return history_add(m, &w->history, t, get_u64(map, "snapshot_boot_ns", 0));
 }
 
+void model_raise(struct value *number, const struct row_number *of, size_t n,
+		 const msgpack_object *map)
+{
+	for (size_t i = 0; i < n; i++)
+		raise_to(&number[i], map_uint(map, of[i].name));
+}
+
 static bool same_file(const void *item, const void *key)
 {
 	const struct file_row *a = item, *b = key;
@@ -242,30 +249,7 @@ static int feed_file(struct model *m, struct worker *w, const msgpack_object *ma
 		f->name = map_text(m, map, "name");
 	f->filesystem = map_text(m, map, "filesystem");
 	f->storage = map_text(m, map, "storage");
-	raise_to(&f->size_bytes, map_uint(map, "size_bytes"));
-	raise_to(&f->read_calls, map_uint(map, "read_calls"));
-	raise_to(&f->read_bytes, map_uint(map, "read_bytes"));
-	raise_to(&f->write_calls, map_uint(map, "write_calls"));
-	raise_to(&f->write_bytes, map_uint(map, "write_bytes"));
-	raise_to(&f->mapped_bytes, map_uint(map, "mapped_bytes"));
-	raise_to(&f->storage_read_bytes, map_uint(map, "storage_read_bytes"));
-	raise_to(&f->storage_wait_ns, map_uint(map, "storage_wait_ns"));
-	raise_to(&f->basket_calls, map_uint(map, "basket_calls"));
-	raise_to(&f->page_calls, map_uint(map, "page_calls"));
-	raise_to(&f->basket_bytes, map_uint(map, "basket_bytes"));
-	raise_to(&f->basket_raw_bytes, map_uint(map, "basket_raw_bytes"));
-	raise_to(&f->requests, map_uint(map, "requests"));
-	raise_to(&f->network_read_bytes, map_uint(map, "network_read_bytes"));
-	raise_to(&f->latency_sum_ns, map_uint(map, "latency_sum_ns"));
-	raise_to(&f->latency_max_ns, map_uint(map, "latency_max_ns"));
-	raise_to(&f->large_read_bytes, map_uint(map, "large_read_bytes"));
-	raise_to(&f->cached_bytes, map_uint(map, "cached_bytes"));
-	raise_to(&f->readahead_bytes, map_uint(map, "readahead_bytes"));
-	raise_to(&f->extent_bytes, map_uint(map, "extent_bytes"));
-	raise_to(&f->unique_bytes, map_uint(map, "unique_bytes"));
-	raise_to(&f->basket_extent_bytes, map_uint(map, "basket_extent_bytes"));
-	raise_to(&f->unique_basket_bytes, map_uint(map, "unique_basket_bytes"));
-	raise_to(&f->read_basket_bytes, map_uint(map, "read_basket_bytes"));
+	model_raise(f->number, row_file, CREMA_FILE_VALUES, map);
 	if (take_ranges(&f->read, get(map, "ranges")) ||
 	    take_ranges(&f->baskets, get(map, "basket_ranges")))
 		return -ENOMEM;
@@ -298,11 +282,7 @@ static int feed_codec(struct model *m, struct worker *w, const msgpack_object *m
 	}
 	c->codec = map_text(m, map, "codec");
 	c->direction = map_text(m, map, "direction");
-	raise_to(&c->calls, map_uint(map, "calls"));
-	raise_to(&c->in_bytes, map_uint(map, "in_bytes"));
-	raise_to(&c->out_bytes, map_uint(map, "out_bytes"));
-	raise_to(&c->cpu_ns, map_uint(map, "cpu_ns"));
-	raise_to(&c->wall_ns, map_uint(map, "wall_ns"));
+	model_raise(c->number, row_codec, CREMA_CODEC_NUMBERS, map);
 	return m->error;
 }
 

@@ -44,11 +44,7 @@ int model_feed_server(struct model *m, struct worker *w, const msgpack_object *m
 	s = server_of(m, &key);
 	if (!s)
 		return -ENOMEM;
-	raise_to(&s->requests, map_uint(map, "requests"));
-	raise_to(&s->failed, map_uint(map, "failed"));
-	raise_to(&s->read_bytes, map_uint(map, "read_bytes"));
-	raise_to(&s->latency_sum_ns, map_uint(map, "latency_sum_ns"));
-	raise_to(&s->latency_max_ns, map_uint(map, "latency_max_ns"));
+	model_raise(s->number, row_server, CREMA_SERVER_NUMBERS, map);
 	if (!latency || latency->type != MSGPACK_OBJECT_ARRAY)
 		return m->error;
 	for (uint32_t i = 0; i < latency->via.array.size && i < CREMA_LATENCY_BUCKETS; i++) {

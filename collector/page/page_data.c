@@ -169,15 +169,12 @@ static void put_codecs(const struct report *r, struct json *j)
 	for (i = 0; i < r->codecs.n && i < PAGE_ROWS; i++) {
 		c = &r->codecs.v[i];
 		emit_object(j, NULL);
-		page_name(j, "codec", c->codec);
-		page_name(j, "library", c->library);
-		emit_value(j, "calls", c->decompress.calls);
-		emit_value(j, "in_bytes", c->decompress.in_bytes);
-		emit_value(j, "out_bytes", c->decompress.out_bytes);
-		emit_value(j, "cpu_seconds", value_seconds(c->decompress.cpu_ns));
-		emit_value(j, "compress_calls", c->compress.calls);
-		emit_value(j, "compress_in_bytes", c->compress.in_bytes);
-		emit_value(j, "compress_cpu_seconds", value_seconds(c->compress.cpu_ns));
+#define CELL(name, type, value) put_##type(j, #name, value);
+#define put_TEXT(j, name, value) page_name(j, name, value.v.s)
+#define put_UINT emit_value
+#define put_REAL emit_value
+#include "collector/report/cells_codec.def"
+#undef CELL
 		emit_end(j);
 	}
 	emit_end(j);

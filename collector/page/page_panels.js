@@ -248,11 +248,11 @@ function drawFiles(box, d) {
   barChart(box, { id: "chart-files", label: "Files by read amplification", rows: f.rows.slice(0, 12), name: (r) => r.path,
     segments: (r) => [{ name: "read / baskets", colour: "bar", value: r.read_amplification, text: as.times(r.read_amplification) }], total: (r) => as.times(r.read_amplification) });
   box.append(shownOf(Math.min(12, f.rows.length), f.total, "files, the highest first") || "");
-  box.append(folded("table-files", `${f.rows.length} of ${groups(f.total)} files, all attempts`, (caption) => table(caption, [["file", (r) => r.path, "name"],
-    ["amplification", (r) => as.times(r.read_amplification), "number"], ["size", (r) => as.bytes(r.size_bytes), "number"], ["read", (r) => as.bytes(r.read_bytes), "number"], ["mapped", (r) => as.bytes(r.mapped_bytes), "number"],
-    ["storage", (r) => as.bytes(r.storage_read_bytes), "number"], ["read again", (r) => as.bytes(r.reread_bytes), "number"], ["baskets", (r) => as.bytes(r.basket_bytes), "number"],
-    ["outside them", (r) => as.bytes(r.outside_basket_bytes), "number"], ["cached", (r) => as.bytes(r.cached_bytes), "number"], ["calls", (r) => as.count(r.read_calls), "number"], ["chunks", (r) => as.count(r.chunks), "number"],
-    ["file system", (r) => as.text(r.filesystem)]], f.rows)));
+  const first = ["path", "read_amplification"], last = ["filesystem"], named = [...first, ...last];
+  const of = (names) => names.map((name) => f.columns.find((c) => c.name === name));
+  const columns = [...of(first), ...f.columns.filter((c) => !named.includes(c.name)), ...of(last)];
+  box.append(folded("table-files", `${f.rows.length} of ${groups(f.total)} files, all attempts`, (caption) => table(caption,
+    columns.map((c) => [c.title, (r) => as[c.way](r[c.name]), c.way === "text" ? (c.name === "path" ? "name" : undefined) : "number"]), f.rows)));
 }
 
 function classSegments(row) {

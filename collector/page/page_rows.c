@@ -25,7 +25,8 @@ static double number_or(struct value v, double otherwise)
 static int by_amplification(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
-	double p = number_or(x->v.amplification, -1), q = number_or(y->v.amplification, -1);
+	double p = number_or(x->v.read_amplification, -1),
+	       q = number_or(y->v.read_amplification, -1);
 
 	if (p == q) {
 		p = number_or(x->f->read_bytes, -1);
@@ -34,25 +35,51 @@ static int by_amplification(const void *a, const void *b)
 	return p > q ? -1 : p < q ? 1 : strcmp(x->f->path, y->f->path);
 }
 
+/* How the page writes a column's numbers. */
+static const char *cell_way(const struct file_cell *c)
+{
+	size_t n = strlen(c->name);
+
+	if (c->type == VALUE_TEXT)
+		return "text";
+	if (c->type == VALUE_REAL)
+		return c->from == FILE_CELL_NS ? "seconds" : "times";
+	return n > 6 && !strcmp(c->name + n - 6, "_bytes") ? "bytes" : "count";
+}
+
+/* The columns of contract/rows.def that have a title. */
+static void put_columns(struct json *j)
+{
+	const struct file_cell *c;
+
+	emit_array(j, "columns");
+	for (c = file_cells; c < file_cells + file_cell_count; c++) {
+		if (!*c->title)
+			continue;
+		emit_object(j, NULL);
+		emit_value(j, "name", value_text(c->name));
+		emit_value(j, "title", value_text(c->title));
+		emit_value(j, "way", value_text(cell_way(c)));
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
 static void put_file(const struct ranked *k, struct json *j)
 {
-	const struct file_sum *f = k->f;
+	const struct file_cell *c;
+	struct value v;
 
 	emit_object(j, NULL);
-	page_name(j, "path", f->path);
-	page_name(j, "filesystem", f->filesystem);
-	emit_value(j, "size_bytes", f->size_bytes);
-	emit_value(j, "read_calls", f->read_calls);
-	emit_value(j, "read_bytes", f->read_bytes);
-	emit_value(j, "mapped_bytes", f->mapped_bytes);
-	emit_value(j, "storage_read_bytes", f->storage_read_bytes);
-	emit_value(j, "chunks", value_uint(f->layers.chunks));
-	emit_value(j, "requested_bytes", f->layers.requested);
-	emit_value(j, "basket_bytes", f->layers.basket_bytes);
-	emit_value(j, "reread_bytes", k->v.reread_bytes);
-	emit_value(j, "outside_basket_bytes", k->v.outside_bytes);
-	emit_value(j, "cached_bytes", f->layers.cached_bytes);
-	emit_value(j, "read_amplification", k->v.amplification);
+	for (c = file_cells; c < file_cells + file_cell_count; c++) {
+		if (!*c->title)
+			continue;
+		v = file_cell_value(c, k->f, &k->v);
+		if (v.type == VALUE_TEXT)
+			page_name(j, c->name, v.v.s);
+		else
+			emit_value(j, c->name, v);
+	}
 	emit_end(j);
 }
 
@@ -67,13 +94,13 @@ static void put_files(const struct report *r, struct json *j)
 	}
 	for (i = 0; i < r->files.n; i++) {
 		v[i].f = &r->files.v[i];
-		layers_values(&v[i].f->layers, v[i].f->read_bytes, v[i].f->mapped_bytes,
-			      v[i].f->network_read_bytes, &v[i].v);
+		layers_values(v[i].f, &v[i].v);
 	}
 	if (r->files.n)
 		qsort(v, r->files.n, sizeof(*v), by_amplification);
 	emit_object(j, "files");
 	emit_value(j, "total", value_uint(r->files.n));
+	put_columns(j);
 	emit_array(j, "rows");
 	for (i = 0; i < r->files.n && i < PAGE_ROWS; i++)
 		put_file(&v[i], j);

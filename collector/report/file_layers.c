@@ -3,11 +3,7 @@
 #include "collector/report/file_layers.h"
 
 #include <errno.h>
-
-static void add(struct value *sum, struct value v, bool first)
-{
-	*sum = first ? v : value_plus(*sum, v);
-}
+#include <stddef.h>
 
 static bool same(struct value a, struct value b)
 {
@@ -19,30 +15,58 @@ static bool has(struct value v, uint64_t n)
 	return v.type == VALUE_UINT && v.v.u == n;
 }
 
-int layers_add(struct file_layers *l, const struct file_row *f, bool first)
+#define TYPE_calls VALUE_UINT, FILE_CELL_NUMBER
+#define TYPE_bytes VALUE_UINT, FILE_CELL_NUMBER
+#define TYPE_ns VALUE_REAL, FILE_CELL_NS
+#define ADD_CELL(name, title, type, from, group, at) {name, title, type, group, from, at},
+#define TYPED_CELL(name, title, types, group, at) ADD_CELL(name, title, types, group, at)
+#define TEXT_HIDDEN(name, title)
+#define TEXT_NAMED(name, title) TEXT_CELL(name, title, FILE_NAMED)
+#define TEXT_LAYERED(name, title) TEXT_CELL(name, title, FILE_LAYERED)
+#define TEXT_CELL(name, title, group)                                                              \
+	ADD_CELL(#name, title, VALUE_TEXT, FILE_CELL_TEXT, group, offsetof(struct file_sum, name))
+
+const struct file_cell file_cells[] = {
+#define FILE_TEXT(name, group, title, help) TEXT_##group(name, title)
+#define FILE_NUMBER(name, cell, title, unit, group, ...)                                           \
+	TYPED_CELL(#cell, title, TYPE_##unit, FILE_##group, offsetof(struct file_sum, name))
+#define FILE_MADE(cell, title, type, help)                                                         \
+	ADD_CELL(#cell, title, VALUE_##type, FILE_CELL_MADE, FILE_LAYERED,                         \
+		 offsetof(struct layer_values, cell))
+#include "rows.def"
+};
+const size_t file_cell_count = sizeof(file_cells) / sizeof(*file_cells);
+
+struct value file_cell_value(const struct file_cell *c, const struct file_sum *f,
+			     const struct layer_values *v)
+{
+	const void *at = (c->from == FILE_CELL_MADE ? (const char *)v : (const char *)f) + c->at;
+
+	if (c->from == FILE_CELL_TEXT)
+		return value_text(*(const char *const *)at);
+	if (c->from == FILE_CELL_NS)
+		return value_seconds(*(const struct value *)at);
+	return *(const struct value *)at;
+}
+
+int layers_add(struct file_sum *s, const struct file_row *f, bool first)
 {
 	bool all_read = same(f->extent_bytes, f->read_bytes);
 	bool all_baskets = same(f->basket_extent_bytes, f->basket_bytes);
+	struct value unique = all_read ? f->unique_bytes : value_null();
 
-	add(&l->basket_calls, f->basket_calls, first);
-	add(&l->page_calls, f->page_calls, first);
-	add(&l->basket_bytes, f->basket_bytes, first);
-	add(&l->basket_raw_bytes, f->basket_raw_bytes, first);
-	add(&l->large_read_bytes, f->large_read_bytes, first);
-	add(&l->cached_bytes, f->cached_bytes, first);
-	add(&l->readahead_bytes, f->readahead_bytes, first);
-	add(&l->worker_unique_bytes, all_read ? f->unique_bytes : value_null(), first);
-	l->read_incomplete |= !all_read || !has(f->unique_bytes, f->read.bytes);
-	l->baskets_incomplete |= !all_baskets || !has(f->unique_basket_bytes, f->baskets.bytes);
-	if (ranges_join(&l->read, &f->read) || ranges_join(&l->baskets, &f->baskets))
+	s->worker_unique_bytes = first ? unique : value_plus(s->worker_unique_bytes, unique);
+	s->read_incomplete |= !all_read || !has(f->unique_bytes, f->read.bytes);
+	s->baskets_incomplete |= !all_baskets || !has(f->unique_basket_bytes, f->baskets.bytes);
+	if (ranges_join(&s->read, &f->read) || ranges_join(&s->baskets, &f->baskets))
 		return -ENOMEM;
 	return 0;
 }
 
-void layers_release(struct file_layers *l)
+void layers_release(struct file_sum *s)
 {
-	ranges_release(&l->read);
-	ranges_release(&l->baskets);
+	ranges_release(&s->read);
+	ranges_release(&s->baskets);
 }
 
 /*
@@ -50,36 +74,38 @@ void layers_release(struct file_layers *l)
  * where less came from there than was used, its requests do not tell the file, or a cache was in
  * between.
  */
-static struct value amplification(const struct file_layers *l, struct value read,
-				  struct value mapped, struct value network)
+static struct value amplification(const struct file_sum *f)
 {
 	bool came, used;
 
-	if (read.type != VALUE_NULL)
-		return has(mapped, 0) ? value_ratio(read, l->basket_bytes, 1) : value_null();
-	if (value_number(network, &came) < value_number(l->basket_bytes, &used) || !came || !used)
+	if (f->read_bytes.type != VALUE_NULL)
+		return has(f->mapped_bytes, 0) ? value_ratio(f->read_bytes, f->basket_bytes, 1)
+					       : value_null();
+	if (value_number(f->network_read_bytes, &came) < value_number(f->basket_bytes, &used) ||
+	    !came || !used)
 		return value_null();
-	return value_ratio(network, l->basket_bytes, 1);
+	return value_ratio(f->network_read_bytes, f->basket_bytes, 1);
 }
 
-void layers_values(const struct file_layers *l, struct value read_bytes, struct value mapped_bytes,
-		   struct value network_read_bytes, struct layer_values *out)
+void layers_values(const struct file_sum *f, struct layer_values *out)
 {
-	struct value read = l->read_incomplete ? value_null() : value_uint(l->read.bytes);
-	struct value baskets = l->baskets_incomplete ? value_null() : value_uint(l->baskets.bytes);
-	bool both = !l->read_incomplete && !l->baskets_incomplete;
+	struct value read = f->read_incomplete ? value_null() : value_uint(f->read.bytes);
+	struct value baskets = f->baskets_incomplete ? value_null() : value_uint(f->baskets.bytes);
+	bool both = !f->read_incomplete && !f->baskets_incomplete;
 
+	out->chunks = value_uint(f->chunks);
+	out->requested_bytes = f->requested;
 	out->unique_bytes = read;
-	out->reread_bytes = value_minus(read_bytes, read);
-	out->worker_reread_bytes = value_minus(read_bytes, l->worker_unique_bytes);
+	out->reread_bytes = value_minus(f->read_bytes, read);
+	out->worker_reread_bytes = value_minus(f->read_bytes, f->worker_unique_bytes);
 	out->unique_basket_bytes = baskets;
 	out->read_basket_bytes =
-		both ? value_uint(ranges_common(&l->read, &l->baskets)) : value_null();
-	out->outside_bytes = value_minus(read, out->read_basket_bytes);
-	out->small_read_bytes = value_minus(read_bytes, l->large_read_bytes);
+		both ? value_uint(ranges_common(&f->read, &f->baskets)) : value_null();
+	out->outside_basket_bytes = value_minus(read, out->read_basket_bytes);
+	out->small_read_bytes = value_minus(f->read_bytes, f->large_read_bytes);
 	if (value_number(out->small_read_bytes, NULL) <
 	    0) /* a read under way is in one of them only */
 		out->small_read_bytes = value_null();
-	out->amplification = amplification(l, read_bytes, mapped_bytes, network_read_bytes);
-	out->requested_amplification = value_ratio(l->requested, l->basket_bytes, 1);
+	out->read_amplification = amplification(f);
+	out->requested_amplification = value_ratio(f->requested, f->basket_bytes, 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_layers.h - one file's bytes, layer by layer, over all workers and spans of a run.
+ * file_layers.h - one file over all workers and spans of a run: its bytes, layer by layer.
  *
  * read = read again + of baskets used + outside them (metadata, and gaps that a read bridges).
  * The three are exact or unknown: they need every stretch that every worker read, and the workers'
@@ -11,29 +11,49 @@
 
 #include "collector/model/model.h"
 
-struct file_layers {
-	struct value basket_calls, page_calls, basket_bytes, basket_raw_bytes;
-	struct value large_read_bytes, cached_bytes, readahead_bytes;
+/* One file over all workers and spans of the run. */
+struct file_sum {
+	const char *path, *storage, *filesystem;
+	const char *name; /* as its reader calls it; NULL: not known */
+	union {
+		struct {
+#define FILE_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_FILE_NUMBERS];
+	};
+	const char *dataset;		  /* of all its counted chunks; NULL: none, or several */
+	bool datasets;			  /* several */
+	uint64_t chunks;		  /* counted chunks of the file */
+	struct value requested;		  /* coffea's bytesread of these */
 	struct value worker_unique_bytes; /* distinct within each worker and span */
 	struct ranges read, baskets;	  /* of all of them */
 	bool read_incomplete, baskets_incomplete;
-	uint64_t chunks;	/* counted chunks of the file */
-	struct value requested; /* coffea's bytesread of these */
 };
 
-/* The file's values as they are said; all may be unknown. */
+/* What is made of them; all may be unknown. */
 struct layer_values {
-	struct value unique_bytes, reread_bytes, worker_reread_bytes;
-	struct value unique_basket_bytes, read_basket_bytes, outside_bytes;
-	struct value small_read_bytes;
-	struct value amplification, requested_amplification;
+#define FILE_MADE(cell, ...) struct value cell;
+#include "rows.def"
 };
 
-/* 0 or -ENOMEM. */
-int layers_add(struct file_layers *l, const struct file_row *f, bool first);
-void layers_release(struct file_layers *l);
-/* network_read_bytes: of a file on a server, where its requests tell it. */
-void layers_values(const struct file_layers *l, struct value read_bytes, struct value mapped_bytes,
-		   struct value network_read_bytes, struct layer_values *out);
+/* A column of files, in the order of contract/rows.def. */
+struct file_cell {
+	const char *name, *title; /* title "": not in the page's table */
+	enum value_type type;
+	enum file_group { FILE_NAMED, FILE_COUNTED, FILE_LAYERED } group;
+	enum { FILE_CELL_TEXT, FILE_CELL_NUMBER, FILE_CELL_NS, FILE_CELL_MADE } from;
+	size_t at; /* in file_sum, or in layer_values */
+};
+extern const struct file_cell file_cells[];
+extern const size_t file_cell_count;
+
+struct value file_cell_value(const struct file_cell *c, const struct file_sum *f,
+			     const struct layer_values *v);
+
+/* What the row says of stretches. 0 or -ENOMEM. */
+int layers_add(struct file_sum *s, const struct file_row *f, bool first);
+void layers_release(struct file_sum *s);
+void layers_values(const struct file_sum *f, struct layer_values *out);
 
 #endif

@@ -91,10 +91,9 @@ static struct value reread_of(const struct report *r, const char *dataset)
 
 		if (f->datasets)
 			return value_null();
-		if (!f->layers.chunks || f->dataset != dataset)
+		if (!f->chunks || f->dataset != dataset)
 			continue;
-		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes,
-			      &v);
+		layers_values(f, &v);
 		sum = value_plus(sum, v.reread_bytes);
 		n++;
 	}
@@ -178,7 +177,7 @@ static void put_groups(const struct groups *groups, bool columns, struct sink *s
 
 static bool has_chunks(const struct file_sum *f)
 {
-	return f->layers.chunks > 0;
+	return f->chunks > 0;
 }
 
 static void put_files(const struct report *r, struct sink *s, bool colour)
@@ -195,15 +194,14 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 
 		if (!has_chunks(f))
 			continue;
-		layers_values(&f->layers, f->read_bytes, f->mapped_bytes, f->network_read_bytes,
-			      &v);
+		layers_values(f, &v);
 		grid_text(&g, f->path + folder);
-		grid_value(&g, value_uint(f->layers.chunks), AS_COUNT);
+		grid_value(&g, value_uint(f->chunks), AS_COUNT);
 		grid_value(&g, f->read_bytes, AS_BYTES);
 		grid_value(&g, v.reread_bytes, AS_BYTES);
 		grid_value(&g, v.read_basket_bytes, AS_BYTES);
-		grid_value(&g, v.outside_bytes, AS_BYTES);
-		grid_value(&g, f->layers.cached_bytes, AS_BYTES);
+		grid_value(&g, v.outside_basket_bytes, AS_BYTES);
+		grid_value(&g, f->cached_bytes, AS_BYTES);
 		n++;
 	}
 	if (n)

@@ -14,22 +14,19 @@ static void add(struct value *sum, struct value v, bool first)
 	*sum = first ? v : value_plus(*sum, v);
 }
 
-static void file_add(struct file_sum *s, const struct file_row *f, bool first)
+void report_merge(struct value *sum, const struct value *v, const struct row_number *of, size_t n,
+		  bool first)
 {
-	if (first || f->size_bytes.type != VALUE_NULL)
-		s->size_bytes = f->size_bytes;
-	add(&s->read_calls, f->read_calls, first);
-	add(&s->read_bytes, f->read_bytes, first);
-	add(&s->write_calls, f->write_calls, first);
-	add(&s->write_bytes, f->write_bytes, first);
-	add(&s->mapped_bytes, f->mapped_bytes, first);
-	add(&s->storage_read_bytes, f->storage_read_bytes, first);
-	add(&s->storage_wait_ns, f->storage_wait_ns, first);
-	add(&s->requests, f->requests, first);
-	add(&s->network_read_bytes, f->network_read_bytes, first);
-	add(&s->latency_sum_ns, f->latency_sum_ns, first);
-	s->latency_max_ns =
-		first ? f->latency_max_ns : value_larger(s->latency_max_ns, f->latency_max_ns);
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (first || (of[i].merge == ROW_LATEST && v[i].type != VALUE_NULL))
+			sum[i] = v[i];
+		else if (of[i].merge == ROW_SUM)
+			sum[i] = value_plus(sum[i], v[i]);
+		else if (of[i].merge == ROW_MAX)
+			sum[i] = value_larger(sum[i], v[i]);
+	}
 }
 
 /* Places in r->files, from 1, by an interned name. */
@@ -96,11 +93,11 @@ static int file_take(struct file_index *files, const struct file_row *f)
 		return -ENOMEM;
 	s->storage = f->storage;
 	s->filesystem = f->filesystem;
-	file_add(s, f, first);
+	report_merge(s->number, f->number, row_file, CREMA_FILE_NUMBERS, first);
 	if (s == &r->rest || s == &r->imports)
 		return 0;
 	s->name = f->name ? f->name : s->name;
-	return layers_add(&s->layers, f, first);
+	return layers_add(s, f, first);
 }
 
 /* The files by path and by what their readers call them; of several the first. */
@@ -137,10 +134,10 @@ static void gather_chunks(const struct file_index *files)
 		if (!s)
 			continue;
 		v = attempt_u64(a, TASK_F_coffea_bytesread);
-		add(&s->layers.requested, v, !s->layers.chunks);
-		s->datasets |= s->layers.chunks && s->dataset != a->dataset;
+		add(&s->requested, v, !s->chunks);
+		s->datasets |= s->chunks && s->dataset != a->dataset;
 		s->dataset = s->datasets ? NULL : a->dataset;
-		s->layers.chunks++;
+		s->chunks++;
 	}
 }
 
@@ -195,14 +192,11 @@ static int codec_take(struct report *r, const struct codec_row *c)
 	if (!s->codec) {
 		s->codec = codec;
 		s->library = library;
-		s->decompress = s->compress = (struct codec_side){zero, zero, zero, zero, zero};
+		for (i = 0; i < CREMA_CODEC_NUMBERS; i++)
+			s->decompress.number[i] = s->compress.number[i] = zero;
 	}
 	side = c->direction && !strcmp(c->direction, "compress") ? &s->compress : &s->decompress;
-	add(&side->calls, c->calls, false);
-	add(&side->in_bytes, c->in_bytes, false);
-	add(&side->out_bytes, c->out_bytes, false);
-	add(&side->cpu_ns, c->cpu_ns, false);
-	add(&side->wall_ns, c->wall_ns, false);
+	report_merge(side->number, c->number, row_codec, CREMA_CODEC_NUMBERS, false);
 	return 0;
 }
 
@@ -360,7 +354,7 @@ void report_release(struct report *r)
 	size_t i;
 
 	for (i = 0; i < r->files.n; i++)
-		layers_release(&r->files.v[i].layers);
+		layers_release(&r->files.v[i]);
 	free(r->files.v);
 	free(r->codecs.v);
 	free(r->servers.v);

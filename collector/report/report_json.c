@@ -54,23 +54,15 @@ static void put_run(const struct run *r, struct json *j)
 
 static void put_file(const struct file_sum *f, struct json *j, const char *name)
 {
-	const struct file_layers *l = &f->layers;
+	const struct file_cell *c;
 	struct layer_values v;
 
+	layers_values(f, &v);
 	emit_object(j, name);
-#define CELL(column, type, value) emit_value(j, #column, value);
-	if (!name) {
-#define CELLS_NAMED
-#include "collector/report/cells_file.def"
+	for (c = file_cells; c < file_cells + file_cell_count; c++) {
+		if (!name || c->group == FILE_COUNTED)
+			emit_value(j, c->name, file_cell_value(c, f, &v));
 	}
-#define CELLS_COUNTED
-#include "collector/report/cells_file.def"
-	if (!name) {
-		layers_values(l, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
-#define CELLS_LAYERED
-#include "collector/report/cells_file.def"
-	}
-#undef CELL
 	emit_end(j);
 }
 

@@ -18,6 +18,7 @@
 #include "collector/model/timeline.h"
 #include "collector/report/report_blocking.h"
 #include "collector/report/report_sections.h"
+#include "common/rows.h"
 
 struct findings;
 
@@ -51,19 +52,15 @@ struct balance {
 	struct part children; /* ended and waited for; beside the process, in none of its parts */
 };
 
-/* One file or codec over all workers and spans of the run. */
-struct file_sum {
-	const char *path, *storage, *filesystem;
-	struct value size_bytes, read_calls, read_bytes, write_calls, write_bytes, mapped_bytes;
-	struct value storage_read_bytes, storage_wait_ns;
-	struct value requests, network_read_bytes, latency_sum_ns, latency_max_ns;
-	const char *name;	   /* as its reader calls it; NULL: not known */
-	const char *dataset;	   /* of all its counted chunks; NULL: none, or several */
-	bool datasets;		   /* several */
-	struct file_layers layers; /* of data files only */
-};
+/* One codec of one library over all workers and spans of the run. */
 struct codec_side {
-	struct value calls, in_bytes, out_bytes, cpu_ns, wall_ns;
+	union {
+		struct {
+#define CODEC_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_CODEC_NUMBERS];
+	};
 };
 struct codec_sum {
 	const char *codec, *library; /* library: the module */
@@ -73,7 +70,13 @@ struct codec_sum {
 /* One server over all workers and spans of the run. */
 struct server_sum {
 	const char *server, *scheme;
-	struct value requests, failed, read_bytes, latency_sum_ns, latency_max_ns;
+	union {
+		struct {
+#define SERVER_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_SERVER_NUMBERS];
+	};
 	uint64_t latency[CREMA_LATENCY_BUCKETS];
 };
 
@@ -100,6 +103,9 @@ struct report {
 };
 
 int report_gather(struct report *r, const struct run *run, const struct facts *facts);
+/* Adds a row's numbers as contract/rows.def says; first: to nothing yet. */
+void report_merge(struct value *sum, const struct value *v, const struct row_number *of, size_t n,
+		  bool first);
 int report_gather_servers(struct report *r);
 void report_release(struct report *r);
 void worker_balance(const struct worker *w, struct balance *b);

@@ -23,17 +23,14 @@ static struct server_sum *sum_of(struct report *r, const struct server_row *row)
 	if (!s)
 		return NULL;
 	*s = (struct server_sum){.server = row->server, .scheme = row->scheme};
-	s->requests = s->failed = s->read_bytes = s->latency_sum_ns = s->latency_max_ns = zero;
+	for (i = 0; i < CREMA_SERVER_NUMBERS; i++)
+		s->number[i] = zero;
 	return s;
 }
 
 static void take(struct server_sum *s, const struct server_row *row)
 {
-	s->requests = value_plus(s->requests, row->requests);
-	s->failed = value_plus(s->failed, row->failed);
-	s->read_bytes = value_plus(s->read_bytes, row->read_bytes);
-	s->latency_sum_ns = value_plus(s->latency_sum_ns, row->latency_sum_ns);
-	s->latency_max_ns = value_larger(s->latency_max_ns, row->latency_max_ns);
+	report_merge(s->number, row->number, row_server, CREMA_SERVER_NUMBERS, false);
 	for (size_t i = 0; i < CREMA_LATENCY_BUCKETS; i++)
 		s->latency[i] += row->latency[i];
 }

@@ -155,36 +155,25 @@ static void chunk_rows(struct sheet_maker *k)
 
 static void file_columns(struct sheet_maker *k)
 {
+	size_t i;
+
 	sheet_column_add(k, "kind", VALUE_TEXT, NULL);
-#define CELL COLUMN
-#define CELLS_NAMED
-#define CELLS_COUNTED
-#define CELLS_LAYERED
-#include "collector/report/cells_file.def"
-#undef CELL
+	for (i = 0; i < file_cell_count; i++)
+		sheet_column_add(k, file_cells[i].name, file_cells[i].type, NULL);
 }
 
 static void file_row(struct sheet_maker *k, const struct file_sum *f, const char *kind)
 {
-	const struct file_layers *l = &f->layers;
+	const struct file_cell *c;
 	struct layer_values v;
 	bool data = !strcmp(kind, "data");
 
-	layers_values(l, f->read_bytes, f->mapped_bytes, f->network_read_bytes, &v);
+	layers_values(f, &v);
 	sheet_row_begin(k);
 	sheet_cell(k, value_text(kind));
-#define CELL(name, type, value) sheet_cell(k, data ? value : value_null());
-#define CELLS_NAMED
-#include "collector/report/cells_file.def"
-#undef CELL
-#define CELL(name, type, value) sheet_cell(k, value);
-#define CELLS_COUNTED
-#include "collector/report/cells_file.def"
-#undef CELL
-#define CELL(name, type, value) sheet_cell(k, data ? value : value_null());
-#define CELLS_LAYERED
-#include "collector/report/cells_file.def"
-#undef CELL
+	for (c = file_cells; c < file_cells + file_cell_count; c++)
+		sheet_cell(k, data || c->group == FILE_COUNTED ? file_cell_value(c, f, &v)
+							       : value_null());
 	sheet_row_end(k);
 }
 

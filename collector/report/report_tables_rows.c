@@ -156,7 +156,7 @@ static bool was_read(const struct file_sum *f)
 	return value_number(f->read_bytes, NULL) + value_number(f->mapped_bytes, NULL) > 0;
 }
 
-static void file_cells(struct grid *g, const struct file_sum *f, const char *name)
+static void file_line(struct grid *g, const struct file_sum *f, const char *name)
 {
 	grid_text(g, name);
 	grid_value(g, f->size_bytes, AS_BYTES);
@@ -179,11 +179,11 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 	grid_init(&g, s, colour);
 	grid_columns(&g, "<file", ">size", ">calls", ">read", ">mapped", ">storage", NULL);
 	for (i = 0; i < n && i < TOP; i++)
-		file_cells(&g, &r->files.v[i], r->files.v[i].path + folder);
+		file_line(&g, &r->files.v[i], r->files.v[i].path + folder);
 	if (r->imports.read_calls.type != VALUE_NULL)
-		file_cells(&g, &r->imports, "(Python modules)");
+		file_line(&g, &r->imports, "(Python modules)");
 	if (r->rest.storage_read_bytes.type != VALUE_NULL)
-		file_cells(&g, &r->rest, "(not told by file)");
+		file_line(&g, &r->rest, "(not told by file)");
 	grid_print(&g);
 	report_folder_line(r, was_read, folder, s);
 	if (n > TOP)
