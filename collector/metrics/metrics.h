@@ -77,6 +77,7 @@ struct facts {
 	double wall_time;			  /* NAN: no clock */
 	const char *wall_time_source;		  /* "workers" or "client" */
 	struct tracking *tracking;
+	struct hosts *hosts; /* metrics_hosts.h */
 	bool dask; /* Dask's digests of all workers that have counted attempts are there */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* metrics_facts.c - adds up the attempts of a run. */
 #include "collector/metrics/groups.h"
+#include "collector/metrics/metrics_hosts.h"
 
 #include <errno.h>
 #include <math.h>
@@ -411,7 +412,8 @@ int facts_build(struct facts *f, const struct run *run)
 	set_dataset_cpu(f);
 	f->dask = have_digests(run);
 	f->tracking = tracking_build(run);
-	return f->tracking ? 0 : -ENOMEM;
+	f->hosts = hosts_build(run);
+	return f->tracking && f->hosts ? 0 : -ENOMEM;
 }
 
 void facts_client_wall(struct facts *f, double seconds)
@@ -427,5 +429,6 @@ void facts_release(struct facts *f)
 	groups_free(f->datasets_all);
 	groups_free(f->workers);
 	tracking_free(f->tracking);
+	hosts_free(f->hosts);
 	memset(f, 0, sizeof(*f));
 }

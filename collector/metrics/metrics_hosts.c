@@ -1,32 +1,117 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_hosts.c - what the host samples say of a run. A host is one boot id, whatever its
- * containers are called; any worker's agent may have sent its samples. */
+/* metrics_hosts.c - groups workers by host (metrics_hosts.h), and what was stolen from their CPUs.
+ */
 #include "collector/metrics/metrics_hosts.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-bool same_host(const struct worker *a, const struct worker *b)
+static bool same(const struct worker *a, const struct worker *b, enum sharing by)
 {
-	return a == b || (a->boot_id && b->boot_id && strcmp(a->boot_id, b->boot_id) == 0);
+	if (a == b)
+		return true;
+	if (!a->boot_id || !b->boot_id || strcmp(a->boot_id, b->boot_id) != 0)
+		return false;
+	return by == SHARE_HOST ||
+	       (a->net_namespace.type == VALUE_UINT && b->net_namespace.type == VALUE_UINT &&
+		a->net_namespace.v.u == b->net_namespace.v.u);
 }
 
-bool same_net(const struct worker *a, const struct worker *b)
+/* A worker that does not say where it is shares nothing. */
+static uint64_t hash_of(const struct worker *w, enum sharing by)
 {
-	return a == b || (same_host(a, b) && a->net_namespace.type == VALUE_UINT &&
-			  b->net_namespace.type == VALUE_UINT &&
-			  a->net_namespace.v.u == b->net_namespace.v.u);
+	if (!w->boot_id || (by == SHARE_NET && w->net_namespace.type != VALUE_UINT))
+		return hash_pair((uintptr_t)w, 0);
+	return hash_pair(hash_bytes(0, w->boot_id, strlen(w->boot_id)),
+			 by == SHARE_NET ? w->net_namespace.v.u : 0);
 }
 
-bool is_first_of(const struct run *r, size_t at, same_fn same)
+struct wanted {
+	const struct hosts *hosts;
+	const struct worker *worker;
+	enum sharing by;
+};
+
+/* The table has places, from 1: the array moves. */
+static bool same_place(const void *item, const void *key)
+{
+	const struct wanted *w = key;
+
+	return same(w->hosts->by[w->by].v[(uintptr_t)item - 1].first, w->worker, w->by);
+}
+
+static struct host *find(const struct hosts *hosts, const struct worker *w, enum sharing by)
+{
+	struct wanted wanted = {hosts, w, by};
+	uintptr_t place =
+		(uintptr_t)table_find(&hosts->by[by].table, hash_of(w, by), same_place, &wanted);
+
+	return place ? &hosts->by[by].v[place - 1] : NULL;
+}
+
+static int add_group(struct hosts *hosts, const struct worker *w, enum sharing by)
+{
+	struct host *host;
+
+	if (find(hosts, w, by))
+		return 0;
+	host = ARRAY_NEW(&hosts->by[by]);
+	if (!host)
+		return -ENOMEM;
+	host->first = w;
+	return table_add(&hosts->by[by].table, hash_of(w, by), (void *)(uintptr_t)hosts->by[by].n);
+}
+
+static int add_member(struct hosts *hosts, const struct worker *w, enum sharing by)
+{
+	struct host *host = find(hosts, w, by);
+	const struct worker **at;
+
+	if (!host)
+		return 0; /* of another run */
+	at = ARRAY_NEW(host);
+	if (!at)
+		return -ENOMEM;
+	*at = w;
+	return 0;
+}
+
+static int group(struct hosts *hosts, const struct run *run, enum sharing by)
 {
 	size_t i;
+	int rc = 0;
 
-	for (i = 0; i < at; i++) {
-		if (same(r->workers.v[i], r->workers.v[at]))
-			return false;
+	for (i = 0; i < run->workers.n && !rc; i++)
+		rc = add_group(hosts, run->workers.v[i], by);
+	for (i = 0; i < run->model->workers.n && !rc; i++)
+		rc = add_member(hosts, run->model->workers.v[i], by);
+	return rc;
+}
+
+struct hosts *hosts_build(const struct run *run)
+{
+	struct hosts *hosts = calloc(1, sizeof(*hosts));
+
+	if (hosts && (group(hosts, run, SHARE_HOST) || group(hosts, run, SHARE_NET))) {
+		hosts_free(hosts);
+		return NULL;
 	}
-	return true;
+	return hosts;
+}
+
+void hosts_free(struct hosts *hosts)
+{
+	size_t i, by;
+
+	for (by = 0; hosts && by < SHARINGS; by++) {
+		for (i = 0; i < hosts->by[by].n; i++)
+			free(hosts->by[by].v[i].v);
+		free(hosts->by[by].v);
+		table_release(&hosts->by[by].table);
+	}
+	free(hosts);
 }
 
 /* The samples next to the run's edges: the last before it and the first after it, if there are. */
@@ -46,17 +131,14 @@ static void look(struct edges *e, const struct host_sample *h, const struct run 
 		e->to = h;
 }
 
-static struct value stolen_on(const struct run *r, const struct worker *of)
+static struct value stolen_on(const struct run *r, const struct host *host)
 {
-	const struct model *m = r->model;
 	struct edges e = {0};
 	size_t i, j;
 
-	for (i = 0; i < m->workers.n; i++) {
-		if (!same_host(m->workers.v[i], of))
-			continue;
-		for (j = 0; j < m->workers.v[i]->hosts.n; j++)
-			look(&e, &m->workers.v[i]->hosts.v[j], r);
+	for (i = 0; i < host->n; i++) {
+		for (j = 0; j < host->v[i]->hosts.n; j++)
+			look(&e, &host->v[i]->hosts.v[j], r);
 	}
 	if (!e.from || !(e.from->time < e.to->time))
 		return value_null();
@@ -65,14 +147,12 @@ static struct value stolen_on(const struct run *r, const struct worker *of)
 
 struct value metric_stolen_cpu_seconds(const struct facts *f)
 {
-	const struct run *r = f->run;
-	struct value sum = value_null();
+	struct value sum = value_null(), v;
 	size_t i;
 
-	for (i = 0; i < r->workers.n; i++) {
-		if (is_first_of(r, i, same_host))
-			sum = i ? value_plus(sum, stolen_on(r, r->workers.v[i]))
-				: stolen_on(r, r->workers.v[i]);
+	for (i = 0; i < f->hosts->by[SHARE_HOST].n; i++) {
+		v = stolen_on(f->run, &f->hosts->by[SHARE_HOST].v[i]);
+		sum = i ? value_plus(sum, v) : v;
 	}
 	return sum;
 }

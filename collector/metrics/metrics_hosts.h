@@ -1,18 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_hosts.h - which workers share a host or its network (metrics_hosts.c,
- * metrics_hosts_io.c). */
+/*
+ * metrics_hosts.h - a run's workers by the host and by the network that they share.
+ *
+ * facts_build() groups them once, in time linear in the workers. A group lists all workers of the
+ * model that are the same as one of the run: any worker's agent may have sent a host's samples.
+ * Groups are in the order of the run's workers, members in the model's. The workers belong to the
+ * model.
+ */
 #ifndef CREMA_COLLECTOR_METRICS_HOSTS_H
 #define CREMA_COLLECTOR_METRICS_HOSTS_H
 
 #include "collector/metrics/metrics.h"
 
-typedef bool (*same_fn)(const struct worker *a, const struct worker *b);
+enum sharing {
+	SHARE_HOST, /* one boot id, whatever its containers are called */
+	SHARE_NET,  /* one network namespace of it: containers have interfaces of their own */
+	SHARINGS
+};
 
-/* A host is one boot id, whatever its containers are called. */
-bool same_host(const struct worker *a, const struct worker *b);
-/* The same network namespace of it: containers have interfaces of their own. */
-bool same_net(const struct worker *a, const struct worker *b);
-/* No worker of the run before this one is the same. */
-bool is_first_of(const struct run *r, size_t at, same_fn same);
+struct host {
+	const struct worker *first; /* of the run */
+	const struct worker **v;    /* of the model */
+	size_t n, cap;
+};
+
+struct hosts {
+	struct {
+		struct host *v;
+		size_t n, cap;
+		struct table table;
+	} by[SHARINGS];
+};
+
+/* NULL: no memory. */
+struct hosts *hosts_build(const struct run *run);
+void hosts_free(struct hosts *hosts);
 
 #endif

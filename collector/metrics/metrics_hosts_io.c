@@ -20,9 +20,9 @@ struct shots {
 	size_t n, cap;
 };
 
-static same_fn same_for(enum host_io io)
+static enum sharing sharing_of(enum host_io io)
 {
-	return io <= HOST_NET_WRITE ? same_net : same_host;
+	return io <= HOST_NET_WRITE ? SHARE_NET : SHARE_HOST;
 }
 
 static int by_time(const void *pa, const void *pb)
@@ -33,18 +33,16 @@ static int by_time(const void *pa, const void *pb)
 }
 
 /* All of its samples that know this counter, within the averages' time and next to it. */
-static int shots_of(const struct run *r, const struct worker *of, enum host_io io,
+static int shots_of(const struct run *r, const struct host *host, enum host_io io,
 		    struct shots *out)
 {
 	const struct host_sample **at, *h;
-	const struct model *m = r->model;
 	size_t i, k, from = 0, n;
 
 	*out = (struct shots){0};
-	for (i = 0; i < m->workers.n; i++) {
-		for (k = 0; same_for(io)(m->workers.v[i], of) && k < m->workers.v[i]->hosts.n;
-		     k++) {
-			h = &m->workers.v[i]->hosts.v[k];
+	for (i = 0; i < host->n; i++) {
+		for (k = 0; k < host->v[i]->hosts.n; k++) {
+			h = &host->v[i]->hosts.v[k];
 			if (isnan(h->time) || isnan(h->io[io]))
 				continue;
 			at = ARRAY_NEW(out);
@@ -64,11 +62,11 @@ static int shots_of(const struct run *r, const struct worker *of, enum host_io i
 }
 
 /* Between the samples around; unknown where a counter has fallen: an interface has gone. */
-static struct value bytes_on(const struct run *r, const struct worker *of, enum host_io io)
+static struct value bytes_on(const struct run *r, const struct host *host, enum host_io io)
 {
 	struct shots s;
 	struct value v = value_null();
-	bool falls = shots_of(r, of, io, &s) != 0;
+	bool falls = shots_of(r, host, io, &s) != 0;
 	size_t i;
 
 	for (i = 1; i < s.n; i++)
@@ -81,14 +79,13 @@ static struct value bytes_on(const struct run *r, const struct worker *of, enum 
 
 static struct value bytes(const struct facts *f, enum host_io io)
 {
-	const struct run *r = f->run;
-	struct value sum = value_null();
+	enum sharing by = sharing_of(io);
+	struct value sum = value_null(), v;
 	size_t i;
 
-	for (i = 0; i < r->workers.n; i++) {
-		if (is_first_of(r, i, same_for(io)))
-			sum = i ? value_plus(sum, bytes_on(r, r->workers.v[i], io))
-				: bytes_on(r, r->workers.v[i], io);
+	for (i = 0; i < f->hosts->by[by].n; i++) {
+		v = bytes_on(f->run, &f->hosts->by[by].v[i], io);
+		sum = i ? value_plus(sum, v) : v;
 	}
 	return sum;
 }
@@ -119,12 +116,12 @@ static void see_rate(struct rates *to, const struct host_sample *a, const struct
 	emit_end(to->j);
 }
 
-static void rates_of(const struct run *r, const struct worker *of, struct rates *to)
+static void rates_of(const struct run *r, const struct host *host, struct rates *to)
 {
 	struct shots s;
 	size_t i, last = 0;
 
-	if (shots_of(r, of, to->io, &s) && to->j)
+	if (shots_of(r, host, to->io, &s) && to->j)
 		to->j->sink->error = -ENOMEM;
 	for (i = 1; i < s.n; i++) {
 		if (s.v[i]->time - s.v[last]->time < RATE_SECONDS)
@@ -139,29 +136,26 @@ static void rates_of(const struct run *r, const struct worker *of, struct rates 
 static struct value peak(const struct facts *f, enum host_io io)
 {
 	struct rates to = {.io = io, .most = (double)NAN};
+	enum sharing by = sharing_of(io);
 	size_t i;
 
-	for (i = 0; i < f->run->workers.n; i++) {
-		if (is_first_of(f->run, i, same_for(io)))
-			rates_of(f->run, f->run->workers.v[i], &to);
-	}
+	for (i = 0; i < f->hosts->by[by].n; i++)
+		rates_of(f->run, &f->hosts->by[by].v[i], &to);
 	return value_real(to.most / 1e6);
 }
 
 static void emit_io(const struct facts *f, enum host_io io, const char *name, struct json *j)
 {
-	const struct run *r = f->run;
 	struct rates to = {.io = io, .j = j};
+	enum sharing by = sharing_of(io);
 	size_t i;
 
 	emit_array(j, name);
-	for (i = 0; i < r->workers.n; i++) {
-		if (!is_first_of(r, i, same_for(io)))
-			continue;
+	for (i = 0; i < f->hosts->by[by].n; i++) {
 		emit_object(j, NULL);
-		emit_value(j, "host", value_text(r->workers.v[i]->host));
+		emit_value(j, "host", value_text(f->hosts->by[by].v[i].first->host));
 		emit_array(j, "points");
-		rates_of(r, r->workers.v[i], &to);
+		rates_of(f->run, &f->hosts->by[by].v[i], &to);
 		emit_end(j);
 		emit_end(j);
 	}

@@ -98,25 +98,33 @@ static void raise_peak(struct worker_track *k, struct value rss)
 		k->peak_rss = fmax(k->peak_rss, (double)rss.v.u);
 }
 
+/* Places of the tracks, from 1, by places of the model's workers: the caller frees it. */
+static size_t *track_places(const struct run *r, const struct tracking *t)
+{
+	size_t *place = calloc(r->model->workers.n + 1, sizeof(*place)), i;
+
+	for (i = 0; place && i < t->n; i++)
+		place[t->v[i].worker->place] = i + 1;
+	return place;
+}
+
 /* Task edges say more than samples do: short peaks, and how long tasks take. */
 static void track_tasks(const struct run *r, struct tracking *t)
 {
 	struct worker_track *k;
 	struct attempt *a;
 	double seconds;
-	size_t i, j = 0;
+	size_t i, j;
 	bool known;
+	size_t *place = track_places(r, t);
 	double *wall = calloc(t->n + 1, sizeof(*wall));
 	size_t *n = calloc(t->n + 1, sizeof(*n));
 
-	for (i = 0; wall && n && i < r->attempts.n; i++) {
+	for (i = 0; place && wall && n && i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
-		if (j >= t->n || t->v[j].worker != a->worker) {
-			for (j = 0; j < t->n && t->v[j].worker != a->worker; j++)
-				;
-		}
-		if (j == t->n)
+		if (!place[a->worker->place])
 			continue;
+		j = place[a->worker->place] - 1;
 		k = &t->v[j];
 		raise_peak(k, attempt_u64(a, TASK_F_rss_peak_bytes));
 		raise_peak(k, attempt_u64(a, TASK_F_rss_start_bytes));
@@ -127,8 +135,9 @@ static void track_tasks(const struct run *r, struct tracking *t)
 			n[j]++;
 		}
 	}
-	for (i = 0; wall && n && i < t->n; i++)
+	for (i = 0; place && wall && n && i < t->n; i++)
 		t->v[i].mean_task_wall = n[i] ? wall[i] / (double)n[i] : (double)NAN;
+	free(place);
 	free(wall);
 	free(n);
 }

@@ -124,6 +124,7 @@ struct worker *model_worker(struct model *m, const uint8_t *id)
 		return NULL;
 	}
 	*at = w;
+	w->place = m->workers.n - 1;
 	memcpy(w->id, id, sizeof(w->id));
 	frame_hex(w->hex, id);
 	return w;

@@ -185,6 +185,7 @@ struct gauge_row {
 struct worker {
 	uint8_t id[CREMA_WORKER_ID_BYTES];
 	char hex[33];
+	size_t place;	       /* among the model's workers */
 	const char *label;     /* unique: Dask's address, else host:pid; by model_close() */
 	uint64_t hello_stream; /* of the facts; the latest wins */
 	const char *host, *boot_id, *agent_version, *cpu_model, *kernel, *python;

@@ -4,6 +4,7 @@
  */
 #include "collector/model/model.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,11 +142,19 @@ static void take_addresses(struct model *m)
 	}
 }
 
-/* Dask's address, else host and pid, else the id; told apart by the id where two are the same. */
-static void name_worker(struct model *m, struct worker *w)
+static bool same_text(const void *item, const void *key)
+{
+	return item == key;
+}
+
+/*
+ * Dask's address, else host and pid, else the id; told apart by the id where a worker before this
+ * one has the same. `labels` has those so far: interned, so the pointer is the text.
+ */
+static void name_worker(struct model *m, struct worker *w, struct table *labels)
 {
 	char text[512];
-	size_t i;
+	void *label;
 
 	if (w->address && *w->address)
 		snprintf(text, sizeof(text) - 16, "%s", w->address);
@@ -155,16 +164,15 @@ static void name_worker(struct model *m, struct worker *w)
 	else
 		snprintf(text, sizeof(text) - 16, "%s", w->hex);
 	w->label = model_text(m, (struct text){text, strlen(text)});
-	for (i = 0; i < m->workers.n; i++) {
-		if (m->workers.v[i] != w && m->workers.v[i]->label == w->label)
-			break;
-	}
-	if (i < m->workers.n) {
+	if (table_find(labels, hash_pair((uintptr_t)w->label, 0), same_text, w->label)) {
 		snprintf(text + strlen(text), 16, " %.12s", w->hex);
 		w->label = model_text(m, (struct text){text, strlen(text)});
 	}
 	if (!w->label)
 		w->label = w->hex;
+	memcpy(&label, &w->label, sizeof(label)); /* only looked for */
+	if (table_add(labels, hash_pair((uintptr_t)label, 0), label))
+		m->error = -ENOMEM;
 }
 
 static enum attempt_state state_of(const struct attempt *a)
@@ -221,6 +229,7 @@ void model_close_attempts(struct model *m)
 int model_close(struct model *m, uint64_t now_ns)
 {
 	double newest = (double)m->last_note_ns / 1e9;
+	struct table labels = {0};
 	bool clock_set = false;
 	struct worker *w;
 	size_t i;
@@ -228,10 +237,11 @@ int model_close(struct model *m, uint64_t now_ns)
 	take_addresses(m);
 	history_thin(m);
 	for (i = 0; i < m->workers.n; i++) {
-		name_worker(m, m->workers.v[i]);
+		name_worker(m, m->workers.v[i], &labels);
 		settle_worker(m->workers.v[i]);
 		clock_set = clock_set || m->workers.v[i]->clock_set_seconds != 0;
 	}
+	table_release(&labels);
 	/* Who saw the clock being set has the new one's times; notes may be the old one's. */
 	if (clock_set)
 		newest = 0;

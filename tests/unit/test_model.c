@@ -74,6 +74,27 @@ static void test_clock_of_the_collector_wins(void **state)
 	fx_free(fx);
 }
 
+static void test_workers_at_the_same_address_are_told_apart(void **state)
+{
+	struct fixture *fx = fx_new();
+	int i;
+
+	(void)state;
+	for (i = 1; i <= 4; i++)
+		fx_hello(fx, i, i == 3 ? NULL : "{\"worker_address\": \"tcp://a:1\"}");
+	fx_runs(fx);
+	assert_string_equal(fx->m.workers.v[0]->label, "tcp://a:1");
+	assert_string_equal(fx->m.workers.v[2]->label, "node:3");
+	for (i = 1; i <= 3; i += 2) {
+		char text[40];
+
+		snprintf(text, sizeof(text), "tcp://a:1 %.12s", fx->m.workers.v[i]->hex);
+		assert_string_equal(fx->m.workers.v[i]->label, text);
+		assert_int_equal(fx->m.workers.v[i]->place, i);
+	}
+	fx_free(fx);
+}
+
 static void test_attempts_of_a_gone_worker(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -341,6 +362,7 @@ int main(void)
 		cmocka_unit_test(test_samples_and_totals_twice),
 		cmocka_unit_test(test_the_collectors_clock_is_set),
 		cmocka_unit_test(test_the_nearest_clock_counts),
+		cmocka_unit_test(test_workers_at_the_same_address_are_told_apart),
 		cmocka_unit_test(test_gaps_are_lost_records),
 		cmocka_unit_test(test_dropped_records_are_not_lost),
 		cmocka_unit_test(test_ranges_merge),
