@@ -6,7 +6,7 @@
  * written between pack_map_begin() and pack_map_end(), which counts its pairs and writes the count;
  * pack_map(n), followed by n pairs, is for a count that a program computes anyway.
  *
- * Reading: unpack_open() first walks the bytes itself (every container's count against the bytes
+ * Reading: unpack_open() first has walk.h walk the bytes (every container's count against the bytes
  * that are left, depth, trailing garbage), so that msgpack-c never allocates more than a fixed
  * factor of the input; then it gives an object tree that points into the bytes. The bytes must
  * live as long as the tree. get_*() look a key up in a map and never fail: wrong types, missing
@@ -21,8 +21,6 @@
 #include <stdint.h>
 
 #include "common/buf.h"
-
-#define PACK_DEPTH_MAX 16
 
 /* A view of text that somebody else owns; no NUL at its end. ptr NULL = unknown. */
 struct text {

@@ -5,109 +5,26 @@
 #include <string.h>
 
 #include "common/pack.h"
-
-static uint64_t big_endian(const unsigned char *p, size_t n)
-{
-	uint64_t v = 0;
-
-	while (n--)
-		v = v << 8 | *p++;
-	return v;
-}
-
-/*
- * Types 0xc0-0xdf. 'f': body of n bytes; n bytes that say how many 'b' bytes, 'e' bytes and a type,
- * 'a' items or 'm' pairs follow; 'x': never used.
- */
-static const struct {
-	char kind;
-	unsigned char n;
-} wide[32] = {
-	{'f', 0},  {'x', 0}, {'f', 0}, {'f', 0}, {'b', 1}, {'b', 2}, {'b', 4}, {'e', 1},
-	{'e', 2},  {'e', 4}, {'f', 4}, {'f', 8}, {'f', 1}, {'f', 2}, {'f', 4}, {'f', 8},
-	{'f', 1},  {'f', 2}, {'f', 4}, {'f', 8}, {'f', 2}, {'f', 3}, {'f', 5}, {'f', 9},
-	{'f', 17}, {'b', 1}, {'b', 2}, {'b', 4}, {'a', 2}, {'a', 4}, {'m', 2}, {'m', 4},
-};
-
-/* Reads the head of one value; bytes it takes without its items, or -EBADMSG. */
-static int64_t item_head(const unsigned char *p, size_t n, uint64_t *items)
-{
-	unsigned char c = *p;
-	uint64_t used = 1;
-	uint64_t count;
-
-	*items = 0;
-	if (c < 0x80 || c >= 0xe0)
-		return 1;
-	if (c < 0xa0) {
-		*items = c < 0x90 ? 2u * (c & 15u) : c & 15u;
-		return 1;
-	}
-	if (c < 0xc0) {
-		used += c & 31u;
-	} else if (wide[c - 0xc0].kind == 'x') {
-		return -EBADMSG;
-	} else if (wide[c - 0xc0].kind == 'f') {
-		used += wide[c - 0xc0].n;
-	} else {
-		used += wide[c - 0xc0].n;
-		if (used > n)
-			return -EBADMSG;
-		count = big_endian(p + 1, wide[c - 0xc0].n);
-		switch (wide[c - 0xc0].kind) {
-		case 'a':
-			*items = count;
-			break;
-		case 'm':
-			*items = 2 * count;
-			break;
-		case 'e':
-			used += count + 1;
-			break;
-		default:
-			used += count;
-		}
-	}
-	return used > n ? -EBADMSG : (int64_t)used;
-}
+#include "common/walk.h"
 
 int unpack_count(const void *p, size_t n, size_t *values)
 {
-	const unsigned char *at = p;
-	uint64_t open[PACK_DEPTH_MAX + 1];
-	uint64_t items;
+	const uint8_t *at = p;
 	int64_t used;
-	size_t depth = 0;
 
-	*values = 0;
-	for (;;) {
-		while (depth && open[depth] == 0)
-			depth--;
-		if (n == 0)
-			return depth ? -EBADMSG : 0;
-		used = item_head(at, n, &items);
+	for (*values = 0; n; ++*values) {
+		used = walk_values(at, n, 1, WALK_DEPTH_MAX);
 		if (used < 0)
 			return -EBADMSG;
 		at += used;
 		n -= (size_t)used;
-		if (depth)
-			open[depth]--;
-		else
-			++*values;
-		/* Each item takes a byte at least, so a count is never more than what is left. */
-		if (items > n || (items && depth == PACK_DEPTH_MAX))
-			return -EBADMSG;
-		if (items)
-			open[++depth] = items;
 	}
+	return 0;
 }
 
 int unpack_check(const void *p, size_t n)
 {
-	size_t values;
-	int rc = unpack_count(p, n, &values);
-
-	return rc ? rc : values == 1 ? 0 : -EBADMSG;
+	return walk_values(p, n, 1, WALK_DEPTH_MAX) == (int64_t)n ? 0 : -EBADMSG;
 }
 
 int unpack_open(struct unpack *u, const void *p, size_t n)

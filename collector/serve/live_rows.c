@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collector/serve/live_parts.h"
+#include "common/walk.h"
 
 #define FACTS_BYTES (64u << 10)
 
@@ -239,13 +240,15 @@ static void feed_tree(struct live *live, struct live_worker *w, uint64_t type,
 int live_message(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,
 		 size_t n)
 {
-	size_t head = p[0] == 0xdc ? 3 : p[0] == 0xdd ? 5 : 1;
+	struct walk_item array;
 	struct unpack u;
+	size_t head;
 	uint8_t type;
 	int err;
 
-	if (head >= n)
+	if (!walk_item(p, n, &array) || array.bytes >= n)
 		return 0;
+	head = array.bytes;
 	type = p[head];
 	if (type == CREMA_MSG_TASK_END)
 		return live_task_end(live, w, stream, p + head + 1, n - head - 1);

@@ -7,79 +7,7 @@
 #include <string.h>
 
 #include "collector/serve/live_parts.h"
-#include "common/value_size.h"
-
-/* One value that is no container; [p, end) holds it whole. kind 0: nil or anything else. */
-struct value_at {
-	enum { OTHER, NUMBER, TEXT } kind;
-	uint64_t number;
-	struct text text;
-};
-
-static uint64_t big_endian(const uint8_t *p, unsigned int n)
-{
-	uint64_t v = 0;
-
-	while (n--)
-		v = v << 8 | *p++;
-	return v;
-}
-
-/* Bytes of the value at p, or 0: no plain value, or it is cut. */
-static size_t value_at(const uint8_t *p, const uint8_t *end, struct value_at *v)
-{
-	static const uint8_t fixed[32] = {
-		[0x00] = 1, [0x02] = 1, [0x03] = 1, [0x0a] = 5, [0x0b] = 9,  [0x0c] = 2,
-		[0x0d] = 3, [0x0e] = 5, [0x0f] = 9, [0x10] = 2, [0x11] = 3,  [0x12] = 5,
-		[0x13] = 9, [0x14] = 3, [0x15] = 4, [0x16] = 6, [0x17] = 10, [0x18] = 18,
-	};
-	static const uint8_t sized[32] = {
-		[0x04] = 1, [0x05] = 2, [0x06] = 4, [0x19] = 1, [0x1a] = 2, [0x1b] = 4,
-	};
-	size_t left = (size_t)(end - p), n, head;
-	uint8_t t;
-
-	v->kind = OTHER;
-	if (!left)
-		return 0;
-	t = *p;
-	if (t < 0x80) {
-		v->kind = NUMBER;
-		v->number = t;
-		return 1;
-	}
-	if (t >= 0xe0)
-		return 1;
-	if (t < 0xa0)
-		return 0; /* a container */
-	if (t < 0xc0) {
-		head = 1;
-		n = t & 0x1fu;
-	} else if (fixed[t - 0xc0]) {
-		n = fixed[t - 0xc0];
-		if (n > left)
-			return 0;
-		if (t >= 0xcc && t <= 0xcf) {
-			v->kind = NUMBER;
-			v->number = big_endian(p + 1, (unsigned int)n - 1);
-		}
-		return n;
-	} else if (sized[t - 0xc0]) {
-		head = 1u + sized[t - 0xc0];
-		if (head > left)
-			return 0;
-		n = (size_t)big_endian(p + 1, sized[t - 0xc0]);
-	} else {
-		return 0;
-	}
-	if (n > left - head)
-		return 0;
-	if (t < 0xc0 || t >= 0xd9) {
-		v->kind = TEXT;
-		v->text = (struct text){(const char *)p + head, n};
-	}
-	return head + n;
-}
+#include "common/walk.h"
 
 struct end {
 	uint64_t attempt, wall_ns, events, flags;
@@ -91,20 +19,15 @@ struct end {
 static void read_end(const struct live_fields *f, const uint8_t *p, const uint8_t *end,
 		     struct end *e)
 {
-	struct value_at v;
-	size_t n;
+	struct walk_item v;
 	int i;
 
-	for (i = 0; i <= f->last; i++, p += n) {
-		if (i < 64 && !(f->wanted >> i & 1u) && p < end && value_size[*p] &&
-		    value_size[*p] <= end - p) {
-			n = value_size[*p];
-			continue;
-		}
-		n = value_at(p, end, &v);
-		if (!n)
+	for (i = 0; i <= f->last; i++, p += v.bytes) {
+		if (!walk_item(p, (size_t)(end - p), &v) || v.kind >= WALK_ARRAY)
 			return;
-		if (v.kind == NUMBER) {
+		if (i < 64 && !(f->wanted >> i & 1u))
+			continue;
+		if (v.kind == WALK_NUMBER) {
 			if (i == f->attempt) {
 				e->attempt = v.number;
 				e->has_attempt = true;
@@ -115,11 +38,13 @@ static void read_end(const struct live_fields *f, const uint8_t *p, const uint8_
 			} else if (i == f->flags) {
 				e->flags = v.number;
 			}
-		} else if (v.kind == TEXT) {
+		} else if (v.kind == WALK_TEXT) {
+			struct text text = {(const char *)p + v.bytes - v.number, v.number};
+
 			if (i == f->status)
-				e->status = v.text;
+				e->status = text;
 			else if (i == f->prefix)
-				e->prefix = v.text;
+				e->prefix = text;
 		}
 	}
 }
@@ -157,13 +82,11 @@ int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, con
 	struct live_prefix *prefix;
 	enum live_status status;
 	struct end e = {0};
-	struct value_at rev;
-	size_t used;
+	struct walk_item rev;
 	int rc;
 
-	used = f ? value_at(p, end, &rev) : 0;
-	if (used)
-		read_end(f, p + used, end, &e);
+	if (f && walk_item(p, n, &rev) && rev.kind < WALK_ARRAY)
+		read_end(f, p + rev.bytes, end, &e);
 	if (!e.has_attempt || e.attempt >= UINT64_MAX) {
 		live->records_bad++;
 		return 0;

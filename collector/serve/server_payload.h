@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SERVER_PAYLOAD_DEPTH 16
-
 /*
  * 0 if it is exactly `count` messages and nothing else, else -EBADMSG. starts: NULL, or room for
  * `count` offsets: where each message begins.

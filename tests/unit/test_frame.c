@@ -14,6 +14,7 @@
 
 #include "common/frame.h"
 #include "common/pack.h"
+#include "common/walk.h"
 
 static const uint8_t worker[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255};
 
@@ -241,7 +242,7 @@ static void test_unpack_hostile(void **state)
 	memset(deep, 0x91, sizeof(deep));
 	deep[63] = 1;
 	assert_int_equal(unpack_open(&u, deep, sizeof(deep)), -EBADMSG);
-	assert_int_equal(unpack_open(&u, deep + 64 - PACK_DEPTH_MAX - 1, PACK_DEPTH_MAX + 1), 0);
+	assert_int_equal(unpack_open(&u, deep + 64 - WALK_DEPTH_MAX - 1, WALK_DEPTH_MAX + 1), 0);
 	unpack_release(&u);
 	srand(7);
 	for (int i = 0; i < 200000; i++) {

@@ -11,7 +11,6 @@
 
 #include "collector/serve/server_payload.h"
 #include "common/pack.h"
-#include "common/value_size.h"
 
 static void payload_check_accepts_messages_only(void **state)
 {
@@ -55,37 +54,6 @@ static void payload_check_accepts_messages_only(void **state)
 					-EBADMSG);
 			free(exact);
 		}
-	}
-}
-
-/* msgpack-c says how long a value is; zeros follow its first byte, so texts and containers are
- * empty. */
-static void sizes_are_msgpack_s(void **state)
-{
-	char bytes[32] = {0};
-	unsigned int first;
-
-	(void)state;
-	for (first = 0; first < 256; first++) {
-		msgpack_unpacked value;
-		size_t used = 0;
-
-		bytes[0] = (char)first;
-		msgpack_unpacked_init(&value);
-		if (value_size[first]) {
-			assert_int_equal(msgpack_unpack_next(&value, bytes, sizeof(bytes), &used),
-					 MSGPACK_UNPACK_SUCCESS);
-			assert_int_equal(used, value_size[first]);
-			assert_true(value.data.type != MSGPACK_OBJECT_ARRAY &&
-				    value.data.type != MSGPACK_OBJECT_MAP);
-		} else {
-			/* a container, a length of its own, or the byte that is never used */
-			assert_true((first >= 0x80 && first < 0xa0) ||
-				    (first >= 0xc4 && first < 0xca) || first >= 0xd9 ||
-				    first == 0xc1);
-			assert_true(first < 0xe0);
-		}
-		msgpack_unpacked_destroy(&value);
 	}
 }
 
@@ -166,7 +134,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(payload_check_accepts_messages_only),
-		cmocka_unit_test(sizes_are_msgpack_s),
 		cmocka_unit_test(what_was_packed_is_found),
 	};
 
