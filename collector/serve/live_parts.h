@@ -3,7 +3,7 @@
  * live_parts.h - what the files of the live aggregates share; nobody else includes it.
  *
  * live.c: workers and prefixes; live_rows.c: what each message says; live_cluster.c: states, rates
- * and gauges; live_json.c, live_json_rows.c: live.json.
+ * and gauges; live_json.c: live.json.
  */
 #ifndef COLLECTOR_LIVE_PARTS_H
 #define COLLECTOR_LIVE_PARTS_H
@@ -117,11 +117,6 @@ bool live_layer_unseen(const struct live_cluster *c, enum live_layer layer);
 const char *live_layer_id(enum live_layer layer);
 /* Per second over the worker's last seconds; NAN: not known. */
 double live_rate(const struct live_worker *w, enum live_rate rate);
-
-/* live_json.c: in the order of counters.def; live_json_rows.c:
- * "worker_rows":[...],"worker_rows_cut":N */
-extern const char *const live_class_ids[CREMA_TIMES];
-void live_json_rows(const struct live *live, struct buf *out);
 
 /* live_rows.c: one message (an array of at least one value) */
 int live_message(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collector/serve/live_parts.h"
+#include "common/clock.h"
 
 static struct live_worker *add(struct live *live, uint8_t first, const char *name)
 {
@@ -29,9 +30,7 @@ static json_t *rows(struct live *live, uint64_t *cut)
 	struct buf out = BUF_INIT;
 	json_t *root, *list;
 
-	buf_add(&out, "{", 1);
-	live_json_rows(live, &out);
-	buf_add(&out, "}", 1);
+	live_json(live, clock_mono_ns(), 0, "", &out);
 	assert_int_equal(out.error, 0);
 	root = json_loadb((const char *)out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(root);
