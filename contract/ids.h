@@ -84,5 +84,6 @@ enum crema_message_type {
 #define CREMA_TASK_ELSEWHERE (1u << 12)	  /* an executor ran it in another process: wall only */
 #define CREMA_TASK_POOL_UNSEEN (1u << 13) /* what it hands to other threads cannot be followed */
 #define CREMA_TASK_SCATTER (1u << 14)	  /* coffea's: hands the processor to the chunks */
+#define CREMA_TASK_USERS_SPAN (1u << 15)  /* its span is not Dask's own choice */
 
 #endif

@@ -139,7 +139,7 @@ static uint64_t part_detail(const struct crema_task *t, char kind, uint64_t grap
  * takes their results, like a merge that is not coffea's, has the hash of their graph, whenever it
  * comes. Other tasks keep the span's name: each graph would take room in the arena.
  */
-static uint32_t part_id(const struct crema_task *t, PyObject *span, PyObject *ts, uint64_t graph)
+static uint32_t part_id(struct crema_task *t, PyObject *span, PyObject *ts, uint64_t graph)
 {
 	char name[128], *at = name, kind = part_kind(t->flags);
 	PyObject *generation = NULL;
@@ -149,7 +149,9 @@ static uint32_t part_id(const struct crema_task *t, PyObject *span, PyObject *ts
 
 	if (!kind && graph)
 		kind = 'u';
-	if (kind && !user_made_span(ts))
+	if (user_made_span(ts))
+		t->flags |= CREMA_TASK_USERS_SPAN;
+	else if (kind)
 		generation = kind == 'u' ? PyUnicode_FromString("0") : generation_of(ts);
 	number = generation ? PyUnicode_AsUTF8AndSize(generation, &m) : NULL;
 	PyErr_Clear();

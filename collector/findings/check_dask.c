@@ -37,6 +37,7 @@ enum verdict finding_serialization(const struct report *r, struct remark *d)
 {
 	struct value all = metric_total_serialization_overhead_seconds(r->facts);
 	const struct tally *t = &r->facts->tasks;
+	size_t others = run_concurrent(r->run);
 	double s;
 	bool known;
 
@@ -57,6 +58,11 @@ enum verdict finding_serialization(const struct report *r, struct remark *d)
 		   remark_human(d, metric_serialization_time_seconds(r->facts), AS_SECONDS),
 		   remark_human(d, metric_deserialization_time_seconds(r->facts), AS_SECONDS),
 		   remark_human(d, value_real(t->wall), AS_SECONDS));
+	if (others) {
+		remark_see(d, "concurrent_runs", value_uint(others), "");
+		remark_say_more(d, "; transfers of %zu other run%s on these workers are in it",
+				others, others == 1 ? "" : "s");
+	}
 	return remark_found(d, s / t->wall);
 }
 

@@ -5,7 +5,8 @@
  * spilled.
  *
  * Dask names no task and no span for it, so it is the worker's: the difference of the probes around
- * the run, which are half a second apart. Two runs at the same time on a worker both show it.
+ * the run, which are half a second apart. Two runs at the same time on a worker both show it, which
+ * concurrent_runs says.
  */
 #include "collector/metrics/metrics.h"
 
@@ -99,6 +100,11 @@ static struct value both(const struct facts *f, const char *activity, const char
 	{                                                                                          \
 		return both(f, activity, unit, OUTSIDE_##series);                                  \
 	}
+
+struct value metric_concurrent_runs(const struct facts *f)
+{
+	return f->run->plain ? value_null() : value_uint(run_concurrent(f->run));
+}
 
 OUTSIDE(transfer_serialize_seconds, SERIALIZE)
 OUTSIDE(transfer_deserialize_seconds, DESERIALIZE)

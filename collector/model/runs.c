@@ -105,6 +105,7 @@ static int collect_spans(struct model *m, struct task_spans *spans)
 			s = &spans->v[spans->n++];
 			s->id = a->span;
 			s->part = span_part_find(m, a->span);
+			s->users = s->part->users;
 			s->leader = s->next = s;
 			rc = table_add(&index, hash_pair((uintptr_t)a->span, 1), s);
 		}
@@ -163,6 +164,7 @@ static struct run *run_new(struct runs *runs, struct model *m, enum run_kind kin
 		return NULL;
 	r->model = m;
 	r->kind = kind;
+	r->number = runs->n - 1;
 	return r;
 }
 
@@ -174,6 +176,7 @@ static int run_take(struct run *r, struct task_span *s)
 	int rc = 0;
 
 	s->claimed = true;
+	s->run = r->number;
 	if (!run_has_span(r, s->id)) {
 		more = ARRAY_NEW(&r->more);
 		if (!more)
@@ -230,7 +233,7 @@ static struct task_span *find_scatter(const struct model *m, struct task_spans *
  * that the user opened, which is a run. */
 static bool is_users(const struct task_span *s)
 {
-	return !span_kind(s) && s->names_graphs;
+	return s->part->users || (!span_kind(s) && s->names_graphs);
 }
 
 /* The latest that had ended when the chunks began. Of older agents only its begin is known to be
@@ -350,6 +353,15 @@ static int group_gaps(struct runs *runs, struct model *m)
 	return 0;
 }
 
+static void spans_release(struct task_spans *spans)
+{
+	size_t i;
+
+	for (i = 0; i < spans->n; i++)
+		free(spans->v[i].attempts.v);
+	free(spans->v);
+}
+
 int runs_build(struct runs *runs, struct model *m)
 {
 	struct task_spans spans = {0};
@@ -369,17 +381,17 @@ int runs_build(struct runs *runs, struct model *m)
 		rc = group_gaps(runs, m);
 	if (!rc)
 		rc = runs_group_plain(runs, m);
-	for (i = 0; i < spans.n; i++)
-		free(spans.v[i].attempts.v);
-	free(spans.v);
 	table_release(&m->attempt_table); /* nothing more is fed */
 	arena_release(&m->page_arena);
 	model_process_lives(m);
 	for (i = 0; i < runs->n && !rc; i++)
 		rc = run_settle(&runs->v[i]);
+	if (!rc)
+		runs_tell_sources(runs, &spans);
+	spans_release(&spans);
 	if (!rc && runs->n)
 		qsort(runs->v, runs->n, sizeof(*runs->v), by_start);
-	return rc;
+	return rc ? rc : runs_tell_company(runs);
 }
 
 void runs_release(struct runs *runs)

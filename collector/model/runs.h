@@ -10,6 +10,8 @@
  * workers (lambda tasks) is part of it;
  * - every other span is a run of its own;
  * - coffea without Dask: runs_plain.h;
+ * - a task is in the run that submitted it first: another client's equal keys are the same task to
+ *   Dask. Who takes its result names that run (others.sources);
  * - tasks without a span (older Dask): a run ends where nothing ran for RUNS_GAP_SECONDS, or where
  *   preprocessing begins after chunks.
  *
@@ -32,6 +34,7 @@
 #define RUNS_NEAR_SECONDS 60.0
 #define RUN_ID_BYTES 24
 #define RUN_BLOCK_SECONDS 1.0
+#define RUN_OTHERS 3
 
 enum run_kind { RUN_COFFEA, RUN_PREPROCESSING, RUN_OTHER };
 
@@ -56,9 +59,14 @@ struct run {
 	double from, to; /* what its averages are over: the client's block, else start to stop */
 	double wall;	 /* exactly between them, seconds */
 	size_t running;
+	size_t number; /* as runs_build() made it, before they are sorted */
 	struct run_others {
 		size_t n; /* other runs that "last" may have meant; see runs_tell_others() */
-		char ids[3][RUN_ID_BYTES];
+		char ids[RUN_OTHERS][RUN_ID_BYTES];
+		size_t sources; /* runs that did tasks whose results it takes; at least so many */
+		char source_ids[RUN_OTHERS][RUN_ID_BYTES];
+		size_t concurrent; /* for run_concurrent() */
+		double last_until, next_start;
 	} others;
 };
 
@@ -82,6 +90,10 @@ bool runs_means_last(const char *which);
 /* Says of a run that was found as the last one which others were under way with it or began after
  * it; of one of kind "other" also those of that kind that RUNS_GAP_SECONDS or less lie between. */
 void runs_tell_others(const struct runs *runs, struct run *r);
+
+/* How many other runs had tasks on its workers while it had, or in the client's block: what Dask
+ * and the kernel tell of a whole worker is theirs, too. Not for runs without Dask. */
+size_t run_concurrent(const struct run *r);
 
 /* To order by times: unknown ones come first. */
 static inline double time_or_0(double t)
@@ -121,6 +133,12 @@ struct value attempt_events(const struct attempt *a);
 const char *run_kind_name(const struct run *r);
 const char *attempt_state_name(const struct attempt *a);
 
+/* When its last attempt ended; a survey has not seen all of them. */
+double run_until(const struct run *r);
+/* Parts of runs_build(): sets what of `others` is not about the last run. Sorted; before that. */
+struct task_spans;
+int runs_tell_company(struct runs *runs);
+void runs_tell_sources(struct runs *runs, const struct task_spans *spans);
 /* Parts of runs_build(): a worker of its attempts whose scheduler is known, or NULL; and whether a
  * worker is one of the run's, by that one. */
 const struct worker *run_scheduled(const struct run *r);

@@ -56,6 +56,7 @@ static void unite(const struct model *m, struct task_span *a, struct task_span *
 	next = a->next;
 	a->next = b->next;
 	b->next = next;
+	a->users = b->users = a->users || b->users;
 	if (a < b)
 		b->leader = a;
 	else
@@ -120,6 +121,18 @@ static struct task_span *producer_of(const struct producers *all, uint64_t key,
 	return NULL;
 }
 
+static void note_from(struct task_span *consumer, struct task_span *p)
+{
+	size_t i;
+
+	if (span_kind(p) == 's') /* the processor is what it is, whoever sent it */
+		return;
+	for (i = 0; i < SPAN_FROM && consumer->from[i] && consumer->from[i] != p; i++)
+		;
+	if (i < SPAN_FROM)
+		consumer->from[i] = p;
+}
+
 static void take(const struct model *m, const struct producers *all, struct task_span *consumer)
 {
 	struct task_span *p, *only = NULL;
@@ -130,6 +143,7 @@ static void take(const struct model *m, const struct producers *all, struct task
 		p = producer_of(all, consumer->part->consumed.v[i], consumer);
 		if (!p)
 			continue;
+		note_from(consumer, p);
 		if (span_kind(consumer) == 'm') {
 			unite(m, p, consumer);
 		} else if (consumer->chunks) {
@@ -142,7 +156,7 @@ static void take(const struct model *m, const struct producers *all, struct task
 			only = p;
 		}
 	}
-	if (only && !several)
+	if (only && !several && !span_leader(only)->users && !consumer->users)
 		unite(m, only, consumer);
 }
 

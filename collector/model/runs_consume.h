@@ -4,13 +4,16 @@
  *
  * Part of runs_build(). A merge belongs to the chunks and merges whose results it takes; what a
  * chunk takes (the processor on its way) belongs to the first chunks that took it; other tasks
- * belong to a run of coffea if all that they take of any is one run's. The producers of a key are
+ * belong to a run of coffea if all that they take of any is one run's. A span that the user opened
+ * is a run: it joins nothing, and only merges of coffea join it. The producers of a key are
  * those of the consumer's scheduler that began last before it.
  */
 #ifndef COLLECTOR_RUNS_CONSUME_H
 #define COLLECTOR_RUNS_CONSUME_H
 
 #include "collector/model/runs.h"
+
+#define SPAN_FROM 4u
 
 struct task_span {
 	const char *id;
@@ -21,10 +24,13 @@ struct task_span {
 	bool lambdas;	   /* and nothing else */
 	bool names_graphs; /* its agents name the graphs of coffea's tasks (span_part.h) */
 	double begin, end;
-	struct task_span *leader;  /* of what belongs together, see span_leader() */
-	struct task_span *next;	   /* of the same leader, in a ring */
-	struct task_span *scatter; /* what these chunks were the first to take */
-	bool taken;		   /* is that of some */
+	struct task_span *from[SPAN_FROM]; /* some of those whose results it takes */
+	size_t run;			   /* that took it, see group_spans() */
+	struct task_span *leader;	   /* of what belongs together, see span_leader() */
+	struct task_span *next;		   /* of the same leader, in a ring */
+	struct task_span *scatter;	   /* what these chunks were the first to take */
+	bool taken;			   /* is that of some */
+	bool users; /* of a leader: one of them is a span that the user opened */
 };
 
 struct task_spans { /* by begin */

@@ -254,14 +254,6 @@ bool runs_means_last(const char *which)
 	return !which || !*which || !strcmp(which, "last");
 }
 
-/* A survey has not seen all of its attempts. */
-static double run_until(const struct run *r)
-{
-	double seen = r->model->selection ? selection_until(r->model->selection, r) : 0;
-
-	return fmax(seen, fmax(time_or_0(r->start), time_or_0(r->stop)));
-}
-
 static struct run *find_last(const struct runs *runs)
 {
 	struct run *last = &runs->v[runs->n - 1], *r;
@@ -286,7 +278,7 @@ void runs_tell_others(const struct runs *runs, struct run *r)
 	double since = time_or_0(r->start);
 	const struct run *o;
 
-	memset(&r->others, 0, sizeof(r->others));
+	r->others.n = 0;
 	for (o = runs->v + runs->n; o-- > runs->v;) {
 		if (o == r)
 			continue;

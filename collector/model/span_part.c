@@ -127,7 +127,9 @@ int span_part_feed(struct model *m, const struct task_record *r)
 	if (p->prefix && prefix && p->prefix != prefix)
 		p->prefixes = true;
 	p->prefix = p->prefix ? p->prefix : prefix;
-	if (p->kind && TASK_KNOWN(r, key_hash) && smallest_add(&p->keys, r->key_hash))
+	if (TASK_KNOWN(r, flags) && r->flags & CREMA_TASK_USERS_SPAN)
+		p->users = true;
+	if ((p->kind || p->users) && TASK_KNOWN(r, key_hash) && smallest_add(&p->keys, r->key_hash))
 		return -ENOMEM;
 	return r->consumes ? smallest_add(&p->consumed, r->consumes) : 0;
 }

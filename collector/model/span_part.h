@@ -11,8 +11,9 @@
  * its point on; its own number is 0). Other tasks, tasks in a span that the user opened, and those
  * of older agents have the plain id of the span.
  *
- * A part keeps the smallest key hashes of its tasks, and the smallest of those that its tasks
- * consume. As each task names the smallest of its own, a consumer shares one with its producers.
+ * A part, and a span that the user opened, keeps the smallest key hashes of its tasks, and the
+ * smallest of those that its tasks consume. As each task names the smallest of its own, a consumer
+ * shares one with its producers.
  */
 #ifndef COLLECTOR_SPAN_PART_H
 #define COLLECTOR_SPAN_PART_H
@@ -37,6 +38,7 @@ struct span_part {
 	uint32_t graph; /* 0 of a merge: unknown */
 	const char *prefix;
 	bool prefixes; /* several */
+	bool users;    /* a whole span that the user opened */
 	struct smallest keys, consumed;
 	struct span_part *sibling; /* another one of that span */
 };

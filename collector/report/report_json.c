@@ -28,8 +28,12 @@ static void put_others(const struct run_others *o, struct json *j)
 
 	emit_value(j, "other_runs", value_uint(o->n));
 	emit_array(j, "other_run_ids");
-	for (i = 0; i < o->n && i < sizeof(o->ids) / sizeof(*o->ids); i++)
+	for (i = 0; i < o->n && i < RUN_OTHERS; i++)
 		emit_value(j, NULL, value_text(o->ids[i]));
+	emit_end(j);
+	emit_array(j, "takes_results_of");
+	for (i = 0; i < o->sources && i < RUN_OTHERS; i++)
+		emit_value(j, NULL, value_text(o->source_ids[i]));
 	emit_end(j);
 }
 

@@ -133,18 +133,38 @@ static void put_wall(const struct facts *f, struct sink *s)
 			       run_has_block(f->run) ? "the client's block" : "first to last task");
 }
 
-/* The one that is shown is "last": others may be what was asked for. */
-static void put_others(const struct run_others *o, struct sink *s)
+static const char *id_list(char *line, size_t size, const char ids[][RUN_ID_BYTES], size_t n)
 {
-	const size_t room = sizeof(o->ids) / sizeof(*o->ids);
-	size_t i;
-	char line[160] = "";
+	*line = '\0';
+	for (size_t i = 0; i < n && i < RUN_OTHERS; i++)
+		add_word(line, size, ids[i]);
+	if (n > RUN_OTHERS)
+		add_word(line, size, "...");
+	return line;
+}
 
-	for (i = 0; i < o->n && i < room; i++)
-		add_word(line, sizeof(line), o->ids[i]);
+/* The one that is shown is "last": others may be what was asked for. Others on the same workers are
+ * in what is said of workers, and others' results are not in its numbers. */
+static void put_others(const struct run *r, struct sink *s)
+{
+	const struct run_others *o = &r->others;
+	size_t n = run_concurrent(r);
+	char line[160];
+
 	if (o->n)
-		text_paragraph(s, "  ", "%zu other run%s near it: %s%s ('crema report --list')",
-			       o->n, o->n == 1 ? "" : "s", line, o->n > room ? ", ..." : "");
+		text_paragraph(s, "  ", "%zu other run%s near it: %s ('crema report --list')", o->n,
+			       o->n == 1 ? "" : "s", id_list(line, sizeof(line), o->ids, o->n));
+	if (n)
+		text_paragraph(
+			s, "  ",
+			"%zu other run%s on its workers meanwhile: numbers of whole workers "
+			"and hosts (transfers, spilling, memory, network) are of all of them",
+			n, n == 1 ? "" : "s");
+	if (o->sources)
+		text_paragraph(s, "  ",
+			       "it takes results of %s: the tasks that made them ran, and are "
+			       "counted, there",
+			       id_list(line, sizeof(line), o->source_ids, o->sources));
 }
 
 void report_tables_head(const struct report *r, struct sink *s, bool colour)
@@ -169,6 +189,6 @@ void report_tables_head(const struct report *r, struct sink *s, bool colour)
 			       "only %s of the time of tasks is of attempts that count: "
 			       "timing, tables of tasks and findings are of all attempts",
 			       human(value_real(f->tasks.wall / f->all.wall * 100), AS_PERCENT, a));
-	put_others(&r->run->others, s);
+	put_others(r->run, s);
 	put_stack(r->run, s);
 }

@@ -10,22 +10,23 @@ NOTHING_SECONDS = 6.0  # for a first record, which comes within one second where
 SIGN_SECONDS = 1.2     # a worker's totals come each second, after the records of what they count
 STRAY_SECONDS = 3.0    # for a task that the scheduler counts and no record names
 
-NOTHING_TOLD = {"tasks": None, "least": 0, "all_ran": True, "workers": []}
+NOTHING_TOLD = {"tasks": None, "least": 0, "all_ran": True, "workers": [], "idle": False}
 
 
 def told_by_scheduler(client, span):
     """How many tasks of the span have run, and the workers' addresses; None where Dask does not say.
 
     What the scheduler cancelled, or could not begin because something before it failed, it counts as ended too. Its
-    log tells them apart; all_ran is False where that has not room for all, and `least` have run.
+    log tells them apart; all_ran is False where that has not room for all, and `least` have run. `idle`: no task at
+    all is in the span.
     """
 
     def ask(dask_scheduler, span):  # defined in here, so that it travels by value
         from distributed.utils import key_split_group
 
-        found = dask_scheduler.extensions.get("spans")
-        found = found.spans.get(span) if found else None
-        told = {"tasks": None, "least": 0, "all_ran": True,
+        spans = dask_scheduler.extensions.get("spans")
+        found = spans.spans.get(span) if spans else None
+        told = {"tasks": None, "least": 0, "all_ran": True, "idle": spans is not None and found is None,
                 "workers": [worker.address for worker in dask_scheduler.workers.values()]}
         if found:
             states = dict(found.states)
@@ -85,10 +86,10 @@ def wait(run, end, expected, limit_seconds, directory=None, begun=0.0):
             if now > stray:
                 return data, missing(data, expected) if is_missing(data, expected) else None
         if not data and now > nothing:
-            return None, nothing_there(why)
+            return None, nothing_there(why, expected)
         if now > limit:
             return data, (f"the records of this run have not all arrived after {limit_seconds:g} s: its numbers may "
-                          "grow; is 'crema collect' running?" if data else nothing_there(why))
+                          "grow; is 'crema collect' running?" if data else nothing_there(why, expected))
         time.sleep(POLL_SECONDS)
 
 
@@ -110,6 +111,9 @@ def missing(data, expected):
     return line
 
 
-def nothing_there(why):
+def nothing_there(why, expected):
+    if expected["idle"]:
+        return ("nothing was measured: no task ran for this block. It submitted none, or only tasks that the scheduler had already "
+                "(another client's equal keys): they are in the run that submitted them first ('crema report --list')")
     return (f"nothing was measured: {why}. Start the workers by 'crema run -- dask worker ...' (or with LD_PRELOAD), "
             "'crema collect' beside the scheduler, and name its folder by dir= or CREMA_DIR")

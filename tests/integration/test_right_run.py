@@ -331,6 +331,45 @@ def test_cancelled_tasks_are_not_missing(two, monkeypatch):
     assert m.get_metrics()["num_tasks"] == len(ran)
 
 
+def submit_and_measure(client, procs, name, more, started=None, slow_seconds=0):
+    """The keys `name`-N, which another client may have submitted, and tasks of its own on their results."""
+    with crema.measure(client, dir=procs.journal) as m:
+        parts = [client.submit(right_run.nap, i, key=f"{name}-{i}") for i in range(4)]
+        client.gather(parts)
+        client.gather([client.submit(sum, parts, key=f"{key}-{name}") for key in more])
+        if slow_seconds:
+            slow = client.submit(time.sleep, slow_seconds, key=f"slow-{name}")
+            started.set()
+            client.gather(slow)
+    return m
+
+
+@pytest.mark.filterwarnings("ignore:crema. nothing was measured")
+def test_equal_keys_of_two_clients(two, monkeypatch):
+    """Dask runs a key once: it is in the run that had it first. Who takes its result names that run; who did nothing else is told."""
+    procs = two[0]
+    monkeypatch.setenv("CREMA_PROGRAM", str(procs.build / "crema"))
+    name, hers, done = f"equal{time.time_ns()}", threading.Event(), {}
+    before = len(right_run.executions(procs.client))
+    with Client(procs.address) as alice, Client(procs.address) as bob, Client(procs.address) as carol:
+        first = threading.Thread(target=lambda: done.update(alice=submit_and_measure(alice, procs, name, ["hers"], hers, 5)))
+        first.start()
+        assert hers.wait(60)
+        done["bob"] = submit_and_measure(bob, procs, name, ["his"])
+        done["carol"] = submit_and_measure(carol, procs, name, [])
+        first.join(60)
+    assert len(right_run.executions(procs.client)) - before == 4 + 2 + 1
+    a, b, c = done["alice"], done["bob"], done["carol"]
+    assert (a.get_metrics()["num_tasks"], b.get_metrics()["num_tasks"]) == (6, 1) and a.warning is b.warning is None
+    assert "equal keys" in c.warning and "no task ran for this block" in c.warning
+    one, other = a.run.json, b.run.json
+    assert other["run_info"]["takes_results_of"] == [one["run"]] and one["run_info"]["takes_results_of"] == []
+    # his task ran while her slow one did: numbers of whole workers are of both
+    assert (one["metrics"]["concurrent_runs"], other["metrics"]["concurrent_runs"]) == (1, 1)
+    text = procs.report("--run", other["run"]).stdout
+    assert "1 other run on its workers meanwhile" in text and f"takes results of {one['run']}" in " ".join(text.split())
+
+
 def top_counts(procs):
     """connected, threads, done, ok, erred"""
     done = subprocess.run([procs.build / "crema", "top", "--once", "--http", f"127.0.0.1:{procs.http_port}"], env=procs.env,

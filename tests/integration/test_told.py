@@ -46,7 +46,7 @@ def told(client, block, tasks):
 def test_all_ran(client, block):
     client.gather([client.submit(work, i, key=f"all-{i}") for i in range(7)])
     found = told(client, block, len(STARTED))
-    assert found == {"tasks": 7, "least": 7, "all_ran": True, "workers": list(client.scheduler_info()["workers"])} and len(STARTED) == 7
+    assert found == {"tasks": 7, "least": 7, "all_ran": True, "idle": False, "workers": list(client.scheduler_info()["workers"])} and len(STARTED) == 7
 
 
 def test_released_tasks_count(client, block):

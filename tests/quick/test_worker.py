@@ -17,8 +17,8 @@ ROOT, HERE = Path(__file__).resolve().parents[2], Path(__file__).resolve().paren
 BUILD = ROOT / os.environ.get("BUILD", "build")
 TEXT = (ROOT / "contract" / "counters.def").read_text()
 TIMES, COUNTS = (re.findall(rf"^{kind}\((\w+),", TEXT, re.M) for kind in ("TIME", "COUNT"))
-CHUNK, METRICS, MERGE, ACTOR, NESTED, CUT, PREPROCESSING, TREE, DIFFER, ELSEWHERE, SCATTER = (
-    1 << n for n in (1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 14))
+CHUNK, METRICS, MERGE, ACTOR, NESTED, CUT, PREPROCESSING, TREE, DIFFER, ELSEWHERE, SCATTER, USERS = (
+    1 << n for n in (1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 14, 15))
 MEBIBYTE = 1 << 20
 
 
@@ -78,7 +78,7 @@ EXPECTED = {
     "meta-7": {"flags": PREPROCESSING, "dataset": "set-2", "filename": "/data/2.root", "treename": "Runs", "span": f"the-span.12p{part('meta')}"},
     "merge": {"flags": MERGE, "consumes": fnv("chunk-1"), "span": f"the-span.12m{part(CHUNK_1)}", "function": "_reduce"},
     "spread": {"flags": SCATTER, "span": f"the-span.12s{part('spread')}"},
-    "chunk-own": {**ITEM, "flags": CHUNK, "span": "own-span"},
+    "chunk-own": {**ITEM, "flags": CHUNK | USERS, "span": "own-span"},
     "far-1": {"flags": ELSEWHERE, "prefix": "far", "span": "far-span", "wall_ns": 2_500_000_000, "function": None},
     "far-2": {"flags": ELSEWHERE, "prefix": "far", "span": "far-span", "status": "erred", "function": None},
     "add": {"flags": ACTOR, "prefix": None, "span": None, "function": None, "consumes": None},

@@ -362,6 +362,7 @@ static const struct expected by_hand[] = {
 	{"min_memory_utilization_percent", 30},
 	{"max_memory_utilization_percent", 100},
 	{"memory_pressure", 1},
+	{"concurrent_runs", 0},
 	{"spilled_bytes", 100 + 25},
 	/* at 0.6 s A says 0 of 2; at 1.0 and 1.2 s A 1 of 2 and B 1 of 1: 2 of 3 */
 	{"avg_cpu_utilization_percent", (0 + 200 / 3.0 + 200 / 3.0) / 3},

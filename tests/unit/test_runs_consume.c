@@ -248,6 +248,85 @@ static void test_preprocessing_in_the_users_span(void **state)
 	fx_free(fx);
 }
 
+#define MINE CREMA_TASK_USERS_SPAN
+
+/* Two measured clients submit the same graph: Dask runs a key once, in the span that had it first.
+ */
+static void test_equal_keys_of_two_clients(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct run *a, *b;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "alice", MINE | CHUNK, 11, 0, 0);
+	task(fx, 1, "alice", MINE | CHUNK, 12, 0, 10);
+	task(fx, 1, "alice", MINE, 30, 11, 100);
+	task(fx, 1, "bob", MINE, 40, 12, 120); /* his own sum of her chunks */
+	task(fx, 1, "bob", MINE, 41, 40, 200);
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 2);
+	a = run_of(fx, "alice");
+	b = run_of(fx, "bob");
+	assert_int_equal(a->attempts.n, 3);
+	assert_int_equal(b->attempts.n, 2);
+	assert_int_equal(a->others.sources, 0);
+	assert_int_equal(b->others.sources, 1);
+	assert_string_equal(b->others.source_ids[0], a->id);
+	fx_free(fx);
+}
+
+/* Coffea's merges, whose group an earlier span had first, are the measured run's all the same; what
+ * takes its results later is not. */
+static void test_what_joins_the_users_span(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "mine", MINE | CHUNK, 11, 0, 0);
+	task(fx, 1, "s0.5m7", MERGE, 30, 11, 100);
+	task(fx, 1, "s9", 0, 50, 30, 5000);
+	task(fx, 1, "s8", 0, 51, 11, 6000);
+	fx_runs(fx);
+	assert_int_equal(run_of(fx, "mine")->attempts.n, 2);
+	assert_ptr_equal(run_of(fx, "mine"), run_of(fx, "s0.5m7"));
+	assert_int_equal(run_of(fx, "s8")->kind, RUN_OTHER);
+	assert_string_equal(run_of(fx, "s8")->others.source_ids[0], run_of(fx, "mine")->id);
+	fx_free(fx);
+}
+
+/* Alone, side by side, one after the other, and of another scheduler. */
+static void test_other_runs_on_the_workers(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, "{\"scheduler\": \"tcp://a:8786\"}");
+	fx_hello(fx, 2, "{\"scheduler\": \"tcp://b:8786\"}");
+	task(fx, 1, "one", MINE | CHUNK, 11, 0, 0);
+	task(fx, 1, "one", MINE | CHUNK, 12, 0, 1000);
+	task(fx, 1, "two", MINE | CHUNK, 13, 0, 500);
+	task(fx, 1, "three", MINE | CHUNK, 14, 0, 1020);
+	task(fx, 1, "four", MINE | CHUNK, 15, 0, 2000);
+	task(fx, 2, "far", MINE | CHUNK, 16, 0, 0);
+	task(fx, 2, "far", MINE | CHUNK, 17, 0, 3000);
+	fx_runs(fx);
+	assert_int_equal(run_concurrent(run_of(fx, "one")), 2);
+	assert_int_equal(run_concurrent(run_of(fx, "two")), 1);
+	assert_int_equal(run_concurrent(run_of(fx, "three")), 1);
+	assert_int_equal(run_concurrent(run_of(fx, "four")), 0);
+	assert_int_equal(run_concurrent(run_of(fx, "far")), 0);
+	/* a client's block takes in what ran before its first task and after its last one */
+	assert_true(run_take_block(run_of(fx, "four"), BASE + 1.06, BASE + 4.0));
+	assert_int_equal(run_concurrent(run_of(fx, "four")), 1);
+	assert_true(run_take_block(run_of(fx, "two"), BASE + 0.5, BASE + 1.01));
+	assert_int_equal(run_concurrent(run_of(fx, "two")), 1);
+	assert_true(run_take_block(run_of(fx, "two"), BASE + 0.5, BASE + 1.03));
+	assert_int_equal(run_concurrent(run_of(fx, "two")), 2);
+	fx_free(fx);
+}
+
 static void test_last_is_the_analysis(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -313,6 +392,9 @@ int main(void)
 		cmocka_unit_test(test_whose_scheduler),
 		cmocka_unit_test(test_preprocessing_that_had_ended),
 		cmocka_unit_test(test_preprocessing_in_the_users_span),
+		cmocka_unit_test(test_equal_keys_of_two_clients),
+		cmocka_unit_test(test_what_joins_the_users_span),
+		cmocka_unit_test(test_other_runs_on_the_workers),
 		cmocka_unit_test(test_last_is_the_analysis),
 		cmocka_unit_test(test_numbers_of_a_span_that_is_shared),
 	};
