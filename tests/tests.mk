@@ -62,6 +62,7 @@ bench: all $(BUILD)/tests/bench/bench_shim $(BUILD)/tests/bench/make_journal $(B
 	$(BUILD)/tests/bench/bench_shim
 	@if [ -x .venv/bin/python ]; then .venv/bin/python tests/bench/bench_job.py; else \
 	  echo "the real job is left out: scripts/demo makes the .venv that it needs"; fi
+	@if [ -x .venv/bin/python ]; then BUILD=$(BUILD) .venv/bin/python tests/bench/bench_restart.py; fi
 	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_journal.py --rounds 1
 	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_report.py
 

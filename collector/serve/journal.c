@@ -18,6 +18,8 @@
 #include "common/pack.h"
 #include "ids.h"
 
+#define HEAD_TIMES 4u /* of a head's size: what has to come between two, and a segment's least */
+
 struct journal {
 	struct journal_config config;
 	char dir[PATH_MAX];
@@ -31,7 +33,10 @@ struct journal {
 	uint64_t started_ns;		 /* the stream of our own notes */
 	uint64_t older_bytes, oldest_ns; /* of the segments before the present one */
 	bool next_wanted;
-	bool disk_failed; /* as of the last look */
+	journal_head head;
+	void *head_arg;
+	uint64_t head_bytes, since_head_bytes; /* of the last one; what was added then */
+	bool disk_failed;		       /* as of the last look */
 	struct journal_stats stats;
 };
 
@@ -286,6 +291,38 @@ static int begin_anew(struct journal *journal)
 	return set_state(journal, err);
 }
 
+/* Before the first frame of a segment. What was added until now lies in earlier ones. */
+static void add_head(struct journal *journal, size_t more)
+{
+	struct buf head = BUF_INIT;
+
+	if (!journal->head || journal->batch.len || journal->queue.len ||
+	    !segment_is_empty(&journal->segment) ||
+	    journal->since_head_bytes < HEAD_TIMES * journal->head_bytes)
+		return;
+	if (!journal->head(journal->head_arg, &head) && !head.error) {
+		journal->head_bytes = head.len;
+		journal->since_head_bytes = 0;
+		if (head.len <= journal->config.segment_bytes / HEAD_TIMES &&
+		    journal->segment.file.size + head.len + more <= journal->config.segment_bytes &&
+		    !buf_add(&journal->queue, head.data, head.len)) {
+			journal->queued_frames++;
+			journal->taken += head.len;
+		}
+		journal->queue.error = 0;
+	}
+	buf_release(&head);
+}
+
+void journal_heads(struct journal *journal, journal_head fn, void *arg, uint64_t last_bytes,
+		   uint64_t since_bytes)
+{
+	journal->head = fn;
+	journal->head_arg = arg;
+	journal->head_bytes = last_bytes;
+	journal->since_head_bytes = since_bytes;
+}
+
 int journal_add(struct journal *journal, struct journal_hello *hello, const void *frame,
 		size_t bytes)
 {
@@ -307,6 +344,7 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 		return -EAGAIN;
 	if (make_room(journal, bytes + (hello ? hello->bytes : 0)))
 		return -EAGAIN;
+	add_head(journal, bytes + (hello ? hello->bytes : 0));
 	if (hello && hello->segment != journal->stats.segments)
 		hello_bytes = hello->bytes;
 	if (buf_reserve(&journal->queue, hello_bytes + bytes)) {
@@ -321,6 +359,7 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 	buf_add(&journal->queue, frame, bytes);
 	journal->queued_frames++;
 	journal->taken += hello_bytes + bytes;
+	journal->since_head_bytes += hello_bytes + bytes;
 	return 0;
 }
 

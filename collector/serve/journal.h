@@ -8,6 +8,11 @@
  *
  * journal_add() only queues; journal_flush() writes what is queued in one go. Something may be
  * acknowledged once journal_written() has reached what journal_taken() was after it was added.
+ * A segment may begin with a checkpoint (checkpoint.h) of what was added before: journal_heads()
+ * says who makes it. It is asked for before the first frame of a segment, once four times as many
+ * bytes as the last one took have come since, and left out where it would be larger than a quarter
+ * of a segment.
+ *
  * When writing fails (disk full ...) the journal is stuck: the queue is kept, nothing more is
  * taken, and every further journal_flush() tries again. So nothing is lost and memory stays
  * bounded. After an error other than one of room a try that fails also tries a new segment: the
@@ -87,6 +92,12 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 int journal_note(struct journal *journal, const char *event, const char *text);
 /* 0 when nothing is queued any more; -EINPROGRESS: it writes; else -errno. */
 int journal_flush(struct journal *journal);
+/* Appends whole frames to `out`: 0 or -errno. It may not add anything to the journal. */
+typedef int (*journal_head)(void *arg, struct buf *out);
+/* fn NULL: segments have no head. last_bytes, since_bytes: the size of the last one, and what came
+ * since. */
+void journal_heads(struct journal *journal, journal_head fn, void *arg, uint64_t last_bytes,
+		   uint64_t since_bytes);
 /* Bytes ever queued, and how many of these are in the files. */
 uint64_t journal_taken(const struct journal *journal);
 uint64_t journal_written(const struct journal *journal);
@@ -114,5 +125,17 @@ int journal_scan(const char *dir, void (*visit)(void *arg, const struct frame *f
 int journal_scan_before(const char *dir, uint64_t before_ns,
 			void (*visit)(void *arg, const struct frame *frame), void *arg,
 			void (*warn)(void *arg, const char *text));
+/* The same, of the segment created then and later ones, without dropped runs; 0: of all, with. */
+int journal_scan_from(const char *dir, uint64_t from_ns,
+		      void (*visit)(void *arg, const struct frame *frame), void *arg,
+		      void (*warn)(void *arg, const char *text));
+/* The bytes of these. */
+uint64_t journal_bytes_from(const char *dir, uint64_t from_ns);
+/*
+ * The newest segment that try() takes: it returns 1 for the next older one. What it returned else;
+ * 1: there is none; or -errno of the directory. Segments that are gone are left out.
+ */
+int journal_find(const char *dir, int (*try)(void *arg, const char *path, uint64_t created_ns),
+		 void *arg);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "collector/model/dropped.h"
 #include "common/dirs.h"
@@ -60,56 +61,105 @@ static int scan_one(const char *dir, const char *name,
 	return err;
 }
 
-struct visitor {
-	void (*visit)(void *arg, const struct frame *frame);
-	void *arg;
-	uint64_t below_ns;
-};
-
-/* Frames of the file of dropped runs: which segments are gone is for us, too. */
-static void visit_dropped(void *arg, const struct frame *frame)
+/* Segments created before have gone (model/dropped.h), or are about to. */
+static uint64_t gone_below(const char *dir)
 {
-	struct visitor *v = arg;
+	struct framefile_reader reader;
 	struct buf scratch = BUF_INIT;
 	const unsigned char *raw;
+	uint64_t below_ns = 0;
+	struct frame frame;
 	struct unpack map;
+	char path[PATH_MAX];
 
-	if (frame->head.type == CREMA_FRAME_DROPPED && !frame_payload(frame, &scratch, &raw) &&
-	    !unpack_open(&map, raw, frame->head.raw_bytes)) {
-		v->below_ns = get_u64(&map.root, "below_ns", 0);
+	if (dirs_join(path, sizeof(path), dir, DROPPED_FILE) || framefile_open(&reader, path))
+		return 0;
+	while (!below_ns && framefile_next(&reader, &frame) > 0) {
+		if (frame.head.type != CREMA_FRAME_DROPPED ||
+		    frame_payload(&frame, &scratch, &raw) ||
+		    unpack_open(&map, raw, frame.head.raw_bytes))
+			continue;
+		below_ns = get_u64(&map.root, "below_ns", 0);
 		unpack_release(&map);
 	}
+	framefile_reader_close(&reader);
 	buf_release(&scratch);
-	v->visit(v->arg, frame);
+	return below_ns;
 }
 
-int journal_scan_before(const char *dir, uint64_t before_ns,
-			void (*visit)(void *arg, const struct frame *frame), void *arg,
-			void (*warn)(void *arg, const char *text))
+static int scan(const char *dir, uint64_t from_ns, uint64_t before_ns,
+		void (*visit)(void *arg, const struct frame *frame), void *arg,
+		void (*warn)(void *arg, const char *text))
 {
-	struct visitor v = {visit, arg, 0};
+	uint64_t created_ns, below_ns = gone_below(dir);
 	char **names = NULL, text[512];
 	int i, n = framefile_list(dir, &names);
-	uint64_t created_ns;
 
+	if (below_ns < from_ns)
+		below_ns = from_ns;
 	for (i = 0; i < n; i++) {
-		/* the first name that there can be */
-		bool dropped = !strcmp(names[i], DROPPED_FILE);
-
 		created_ns = strtoull(names[i], NULL, 10);
-		if (!dropped && (created_ns < v.below_ns || created_ns >= before_ns))
+		/* the first name that there can be */
+		if (!strcmp(names[i], DROPPED_FILE)
+			    ? from_ns != 0
+			    : created_ns < below_ns || created_ns >= before_ns)
 			continue;
-		if (scan_one(dir, names[i], dropped ? visit_dropped : visit, dropped ? &v : arg,
-			     text, sizeof(text)) &&
-		    warn)
+		if (scan_one(dir, names[i], visit, arg, text, sizeof(text)) && warn)
 			warn(arg, text);
 	}
 	free(names);
 	return n < 0 ? n : 0;
 }
 
+int journal_scan_before(const char *dir, uint64_t before_ns,
+			void (*visit)(void *arg, const struct frame *frame), void *arg,
+			void (*warn)(void *arg, const char *text))
+{
+	return scan(dir, 0, before_ns, visit, arg, warn);
+}
+
+int journal_scan_from(const char *dir, uint64_t from_ns,
+		      void (*visit)(void *arg, const struct frame *frame), void *arg,
+		      void (*warn)(void *arg, const char *text))
+{
+	return scan(dir, from_ns, UINT64_MAX, visit, arg, warn);
+}
+
 int journal_scan(const char *dir, void (*visit)(void *arg, const struct frame *frame), void *arg,
 		 void (*warn)(void *arg, const char *text))
 {
-	return journal_scan_before(dir, UINT64_MAX, visit, arg, warn);
+	return scan(dir, 0, UINT64_MAX, visit, arg, warn);
+}
+
+uint64_t journal_bytes_from(const char *dir, uint64_t from_ns)
+{
+	char **names = NULL, path[PATH_MAX];
+	int i, n = framefile_list(dir, &names);
+	uint64_t bytes = 0;
+	struct stat st;
+
+	for (i = 0; i < n; i++) {
+		if (strtoull(names[i], NULL, 10) >= from_ns &&
+		    !dirs_join(path, sizeof(path), dir, names[i]) && !stat(path, &st))
+			bytes += (uint64_t)st.st_size;
+	}
+	free(names);
+	return bytes;
+}
+
+int journal_find(const char *dir, int (*try)(void *arg, const char *path, uint64_t created_ns),
+		 void *arg)
+{
+	uint64_t created_ns, below_ns = gone_below(dir);
+	char **names = NULL, path[PATH_MAX];
+	int n = framefile_list(dir, &names), rc = n < 0 ? n : 1;
+
+	while (rc == 1 && n-- > 0) {
+		created_ns = strtoull(names[n], NULL, 10);
+		if (created_ns && created_ns >= below_ns &&
+		    !dirs_join(path, sizeof(path), dir, names[n]))
+			rc = try(arg, path, created_ns);
+	}
+	free(names);
+	return rc;
 }

@@ -138,6 +138,21 @@ struct live_worker *live_worker(struct live *live, const uint8_t *id, bool *fold
 	return seen->worker;
 }
 
+int live_add_folded(struct live *live, const uint8_t *id, bool lost)
+{
+	struct live_seen *seen =
+		find_seen(live, id) ? NULL : arena_get(&live->arena, sizeof(*seen));
+
+	if (!seen)
+		return find_seen(live, id) ? -EBADMSG : -ENOMEM;
+	*seen = (struct live_seen){.lost = lost};
+	memcpy(seen->id, id, sizeof(seen->id));
+	if (table_add(&live->seen, hash_worker(id, live->seed), seen))
+		return -ENOMEM;
+	live->lost_gone += lost;
+	return 0;
+}
+
 static void free_worker(struct live_worker *w)
 {
 	ranges_release(&w->ended);
@@ -278,18 +293,36 @@ struct live *live_new(void)
 	return live;
 }
 
-void live_free(struct live *live)
+static void free_workers(struct live *live)
 {
 	struct live_worker *w;
 
-	if (!live)
-		return;
 	while ((w = live->workers)) {
 		live->workers = w->next;
 		free_worker(w);
 	}
 	table_release(&live->seen);
 	arena_release(&live->arena);
+}
+
+void live_clear(struct live *live)
+{
+	struct live empty = {.seed = {live->seed[0], live->seed[1]},
+			     .prefix = live->prefix,
+			     .restoring = live->restoring,
+			     .since = (double)NAN};
+
+	free_workers(live);
+	memset(live->prefix, 0, (LIVE_PREFIXES + 1) * sizeof(*live->prefix));
+	memcpy(live->prefix[LIVE_PREFIXES].name, "other", 6);
+	*live = empty;
+}
+
+void live_free(struct live *live)
+{
+	if (!live)
+		return;
+	free_workers(live);
 	free(live->prefix);
 	free(live);
 }

@@ -3,7 +3,7 @@
  * live_parts.h - what the files of the live aggregates share; nobody else includes it.
  *
  * live.c: workers and prefixes; live_rows.c: what each message says; live_cluster.c: states, rates
- * and gauges; live_json.c: live.json.
+ * and gauges; live_json.c: live.json; live_checkpoint.c: written down and taken back.
  */
 #ifndef COLLECTOR_LIVE_PARTS_H
 #define COLLECTOR_LIVE_PARTS_H
@@ -100,6 +100,8 @@ static inline bool live_known(const struct live_row *row, unsigned int i)
 int64_t live_now_ms(void);
 /* The worker, made if there is none; NULL with *folded: gone for good; NULL: out of memory. */
 struct live_worker *live_worker(struct live *live, const uint8_t *id, bool *folded);
+/* One that was folded. 0 or -ENOMEM. */
+int live_add_folded(struct live *live, const uint8_t *id, bool lost);
 /* Printable UTF-8, cut at whole characters. */
 void live_text(char *dst, size_t size, struct text text);
 struct live_prefix *live_prefix_of(struct live *live, struct text name);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collector/serve/live_parts.h"
+#include "fnv.h"
 
 struct name {
 	const char *part, *key; /* part NULL: in the message itself */
@@ -27,6 +28,20 @@ static const struct name names[LIVE_VALUES] = {
 		LIVE_PLAIN_TABLE
 #undef PLAIN
 };
+
+uint64_t live_tables(void)
+{
+	uint64_t hash = CREMA_HASH_BEGIN;
+	unsigned int i;
+
+	for (i = 0; i < LIVE_VALUES; i++) {
+		const char *part = names[i].part ? names[i].part : "";
+
+		hash = crema_hash_more(hash, part, strlen(part) + 1);
+		hash = crema_hash_more(hash, names[i].key, strlen(names[i].key) + 1);
+	}
+	return hash;
+}
 
 /* Agents write the values in the order of their tables: the next one is mostly behind the last. */
 static int index_of(const char *part, const msgpack_object *key, unsigned int *guess)

@@ -215,6 +215,7 @@ void server_free(struct server *server)
 		return;
 	while (server->conns)
 		server_conn_free(server->conns);
+	journal_heads(server->config.journal, NULL, NULL, 0, 0);
 	loop_set_round_end(server->config.loop, NULL, NULL);
 	loop_timer_free(server->sweep);
 	loop_timer_free(server->retry);

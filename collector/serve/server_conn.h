@@ -124,6 +124,15 @@ void server_feed_live(struct server *server, const struct server_progress *progr
 void server_restore_frame(void *server, const struct frame *frame);
 struct server *server_offline(struct live *live);
 
+/* server_checkpoint.c: the journal's head of segments; and the newest one of those that lie in dir,
+ * taken by a server that knows nothing yet. 0, with *found zeroed: there is none; or -errno. */
+struct server_checkpoint {
+	uint64_t created_ns; /* of its segment */
+	uint64_t bytes;
+};
+int server_checkpoint(void *server, struct buf *out);
+int server_take_checkpoint(struct server *server, const char *dir, struct server_checkpoint *found);
+
 /* server.c: another look at a stuck journal and at the backlogs, in ms */
 void server_want_retry(struct server *server, int64_t ms);
 

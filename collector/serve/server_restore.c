@@ -187,16 +187,21 @@ static void read_frame(void *arg, const struct frame *frame)
 
 int server_restore(struct server *server, const char *dir)
 {
-	struct reading reading = {
-		.server = server, .dir = dir, .began_ns = clock_mono_ns(), .next_ns = QUIET_NS};
+	struct reading reading = {.server = server, .dir = dir, .next_ns = QUIET_NS};
+	struct server_checkpoint found;
 	int err;
 
-	framefile_sizes(dir, &reading.all_bytes);
 	if (server->config.live)
 		live_restoring(server->config.live, true);
-	err = journal_scan(dir, read_frame, &reading, restore_warn);
+	err = server_take_checkpoint(server, dir, &found);
+	reading.all_bytes = journal_bytes_from(dir, found.created_ns);
+	reading.began_ns = clock_mono_ns();
+	if (!err)
+		err = journal_scan_from(dir, found.created_ns, read_frame, &reading, restore_warn);
 	if (server->config.live)
 		live_restoring(server->config.live, false);
+	journal_heads(server->config.journal, server_checkpoint, server, found.bytes,
+		      reading.all_bytes);
 	return err ? err : server->no_memory ? -ENOMEM : 0;
 }
 

@@ -50,6 +50,7 @@ struct agent {
 #define FIXTURE static __attribute__((unused))
 
 static uint64_t fixture_segment_bytes;
+static struct live *fixture_live; /* what the server feeds, if there is one */
 static bool fixture_insecure, fixture_no_token, fixture_old_agents;
 static bool fixture_ring = true; /* the journal is written by io_uring, where there is one */
 
@@ -73,6 +74,7 @@ FIXTURE void site_start(struct site *site)
 	assert_non_null(site->journal);
 	server.loop = site->loop;
 	server.journal = site->journal;
+	server.live = fixture_live;
 	server.token = fixture_no_token ? NULL : &site->token;
 	server.insecure = fixture_insecure;
 	server.old_agents = fixture_old_agents;

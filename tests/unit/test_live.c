@@ -13,10 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "collector/serve/checkpoint.h"
 #include "collector/serve/live_parts.h"
 #include "collector/serve/server_payload.h"
 #include "common/clock.h"
+#include "common/framefile.h"
 #include "common/task.h"
 
 #define MESSAGES_MAX 20000
@@ -102,6 +105,17 @@ static void add_totals(struct told *t, uint64_t boot_ns, uint64_t read, bool sto
 	pack_kv_maybe(&t->pk, "storage_read_bytes", storage_known, 512);
 	pack_text(&t->pk, "a newer agent's");
 	pack_nil(&t->pk);
+	t->count++;
+}
+
+static void add_sample(struct told *t, uint64_t boot_ns, double cpu_percent, uint64_t running)
+{
+	pack_array(&t->pk, 2);
+	pack_u64(&t->pk, CREMA_MSG_SAMPLE);
+	pack_map(&t->pk, 3);
+	pack_kv_u64(&t->pk, "boot_ns", boot_ns);
+	pack_kv_f64(&t->pk, "cpu_percent", cpu_percent);
+	pack_kv_u64(&t->pk, "tasks_running", running);
 	t->count++;
 }
 
@@ -600,6 +614,141 @@ static void sums_are_carried(void **state)
 	live_free(other);
 }
 
+static int load(void *arg, const msgpack_object_array *item)
+{
+	return live_load(arg, item);
+}
+
+/* What live.json says but for the times of day. */
+static json_t *said(struct live *live)
+{
+	struct buf out = BUF_INIT;
+	json_t *root, *row;
+	size_t i;
+
+	live_json(live, clock_mono_ns(), 0, "", &out);
+	root = json_loadb((const char *)out.data, out.len, 0, NULL);
+	assert_non_null(root);
+	json_object_del(root, "time");
+	json_object_del(root, "uptime_seconds");
+	json_array_foreach(json_object_get(root, "worker_rows"), i, row)
+		json_object_del(row, "heard_seconds");
+	buf_release(&out);
+	return root;
+}
+
+/* The live numbers as another collector finds them in a checkpoint. */
+static struct live *through_checkpoint(const struct live *live)
+{
+	char dir[] = "/tmp/crema-unit-XXXXXX";
+	struct framefile file = {.fd = -1};
+	struct live *other = live_new();
+	struct buf frames = BUF_INIT;
+	struct checkpoint c;
+	uint64_t bytes;
+
+	checkpoint_begin(&c, &frames);
+	live_save(live, &c);
+	assert_int_equal(checkpoint_end(&c), 0);
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(framefile_create(&file, dir, "journal", 1, NULL), 0);
+	assert_int_equal(framefile_append(&file, frames.data, frames.len), 0);
+	framefile_close(&file);
+	live_restoring(other, true);
+	assert_int_equal(checkpoint_read(file.path, load, other, &bytes), 0);
+	assert_int_equal(bytes, frames.len);
+	live_loaded(other);
+	live_restoring(other, false);
+	unlink(file.path);
+	assert_int_equal(rmdir(dir), 0);
+	buf_release(&frames);
+	return other;
+}
+
+static void same_numbers(struct live *live, struct live *other)
+{
+	json_t *a = said(live), *b = said(other);
+	struct live_cluster x, y;
+
+	live_cluster(live, &x);
+	live_cluster(other, &y);
+	assert_memory_equal(x.total, y.total, sizeof(x.total));
+	assert_memory_equal(x.without, y.without, sizeof(x.without));
+	assert_int_equal(x.with_notes, y.with_notes);
+	assert_int_equal(x.lost, y.lost);
+	assert_int_equal(x.workers_counted, y.workers_counted);
+	assert_true(json_equal(a, b));
+	json_decref(a);
+	json_decref(b);
+}
+
+/* Also what is told again later counts once, and what went on goes on. */
+static void a_checkpoint_keeps_all(void **state)
+{
+	struct live *live = live_new(), *other;
+	bool folded;
+	struct told t;
+	uint8_t id[16];
+
+	(void)state;
+	told_init(&t);
+	for (unsigned int i = 1; i <= 3; i++) {
+		say_hello(live, (uint8_t)i, 100);
+		add_totals(&t, 2000000000, 1000 * i, i != 2);
+		add_sample(&t, 3000000000, 2.5 * i, i);
+		add_end(&t, i, i == 2 ? "erred" : "ok", i == 3 ? "merge" : "read", 1000 + i);
+		add_end(&t, 10 * i, "ok", "other", 7);
+		tell(live, &t, (uint8_t)i, 100, 0, 0);
+	}
+	add_goodbye(&t, "killed");
+	tell(live, &t, 2, 100, 4, 4);
+	live->records_lost = 5;
+	live->records_bad = 6;
+	memset(id, 9, sizeof(id));
+	assert_int_equal(live_add_folded(live, id, true), 0);
+	assert_int_equal(live->lost_gone, 1);
+	memset(id, 8, sizeof(id));
+	assert_int_equal(live_add_folded(live, id, false), 0);
+	other = through_checkpoint(live);
+	for (unsigned int i = 1; i <= 3; i++) {
+		memset(id, (int)i, sizeof(id));
+		live_connection(live, id, 1);
+		live_connection(other, id, 1);
+	}
+	same_numbers(live, other);
+	for (unsigned int i = 1; i <= 3; i++) {
+		memset(id, (int)i, sizeof(id));
+		live_connection(live, id, -1);
+		live_connection(other, id, -1);
+	}
+	memset(id, 8, sizeof(id));
+	assert_null(live_worker(other, id, &folded));
+	assert_true(folded);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct live *one = i ? other : live;
+
+		say_hello(one, 1, 200);
+		add_end(&t, 1, "ok", "read", 1001); /* told already */
+		add_end(&t, 2, "ok", "read", 50);
+		add_totals(&t, 1000000000, 1, true); /* older */
+		add_totals(&t, 4000000000, 1500, true);
+		add_goodbye(&t, "exit");
+		tell(one, &t, 1, 200, 0, 0);
+		add_goodbye(&t, "exit");
+		tell(one, &t, 2, 100, 5, 5);
+	}
+	same_numbers(live, other);
+	assert_int_equal(other->ended[LIVE_OK], 6);
+	assert_int_equal(other->gone_count, 2);
+	assert_int_equal(other->gone_order, live->gone_order);
+	live_clear(other);
+	live_free(live);
+	live = live_new();
+	same_numbers(live, other);
+	live_free(live);
+	live_free(other);
+}
+
 static void json_is_whole(void **state)
 {
 	struct live *live = live_new();
@@ -649,6 +798,7 @@ int main(void)
 		cmocka_unit_test(damaged_messages_are_harmless),
 		cmocka_unit_test(activity_begins_and_ends),
 		cmocka_unit_test(sums_are_carried),
+		cmocka_unit_test(a_checkpoint_keeps_all),
 		cmocka_unit_test(json_is_whole),
 	};
 

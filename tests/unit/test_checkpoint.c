@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_checkpoint.c - a start from the newest checkpoint, and from none where it is not whole. */
+#include "fixture_server.h"
+
+#include "collector/serve/checkpoint.h"
+
+#define FRAMES 200u
+
+static char **names;
+static int names_n;
+
+static const char *path_of(const struct site *site, int i)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", site->dir, names[i]);
+	return path;
+}
+
+static void list(const struct site *site)
+{
+	free(names);
+	names_n = framefile_list(site->dir, &names);
+	assert_true(names_n > 0);
+}
+
+static int count_items(void *arg, const msgpack_object_array *item)
+{
+	uint64_t kind;
+
+	assert_true(checkpoint_u64(item, 0, &kind));
+	++*(unsigned int *)arg;
+	return 0;
+}
+
+static bool has_checkpoint(const char *path, uint64_t *bytes)
+{
+	unsigned int items = 0;
+	int rc = checkpoint_read(path, count_items, &items, bytes);
+
+	assert_true(rc == 0 || (rc == -ENOENT && !items));
+	return !rc;
+}
+
+/* A journal of several segments, left as a killed collector leaves it. */
+static void fill(struct site *site)
+{
+	struct agent agent;
+	uint32_t i;
+
+	fixture_segment_bytes = 8192;
+	site_init(site);
+	agent_open(site, &agent, 1);
+	for (i = 0; i < FRAMES; i++) {
+		agent_data(&agent, 3 * i, 3);
+		assert_int_equal(agent_ack(&agent), 3 * i + 3);
+	}
+	agent_close(&agent);
+	site_stop(site);
+	list(site);
+	assert_true(names_n >= 3);
+}
+
+/* What a new collector wants next of the worker. */
+static uint64_t wanted(struct site *site)
+{
+	struct agent agent;
+	uint64_t next;
+
+	site_start(site);
+	next = agent_open(site, &agent, 1);
+	agent_close(&agent);
+	site_stop(site);
+	return next;
+}
+
+/* A segment before all others, with records that no checkpoint knows. */
+static void older_segment(const struct site *site)
+{
+	struct framefile file = {.fd = -1};
+	struct crema_frame_header head = {
+		.type = CREMA_FRAME_DATA, .stream = 1000, .first_seq = 4 * FRAMES, .count = 1};
+	struct buf body = BUF_INIT, frame = BUF_INIT;
+
+	memset(head.worker, 1, sizeof(head.worker));
+	data_body(&body, 1, 10);
+	assert_int_equal(frame_encode_buf(&frame, &head, &body), 0);
+	assert_int_equal(framefile_create(&file, site->dir, "journal", 1, NULL), 0);
+	assert_int_equal(framefile_append(&file, frame.data, frame.len), 0);
+	framefile_close(&file);
+	buf_release(&frame);
+}
+
+static void only_the_newest_is_read(void **state)
+{
+	struct site site;
+	unsigned int before;
+	uint64_t bytes;
+	int i;
+
+	(void)state;
+	fill(&site);
+	for (i = 1; i < names_n; i++)
+		assert_true(has_checkpoint(path_of(&site, i), &bytes));
+	for (i = 0; i + 1 < names_n; i++)
+		assert_int_equal(unlink(path_of(&site, i)), 0);
+	assert_true(journaled(&site).records < 3 * FRAMES);
+	assert_int_equal(wanted(&site), 3 * FRAMES);
+	before = journaled(&site).data;
+	older_segment(&site);
+	assert_int_equal(journaled(&site).data, before + 1);
+	assert_int_equal(wanted(&site), 3 * FRAMES);
+	site_start(&site);
+	site_release(&site);
+}
+
+/* A byte of the file at `at` is another one during the call. */
+static void flip(const char *path, off_t at)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint8_t byte;
+
+	assert_int_equal(pread(fd, &byte, 1, at), 1);
+	byte ^= 0x10;
+	assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+static void one_that_is_damaged_is_not_used(void **state)
+{
+	struct framefile_reader r;
+	struct site site;
+	struct frame f;
+	uint64_t bytes, none;
+	off_t from, at;
+
+	(void)state;
+	fill(&site);
+	assert_true(has_checkpoint(path_of(&site, names_n - 1), &bytes));
+	assert_int_equal(framefile_open(&r, path_of(&site, names_n - 1)), 0);
+	assert_int_equal(framefile_next(&r, &f), 1);
+	assert_int_equal(f.head.type, CREMA_FRAME_CHECKPOINT);
+	from = (off_t)(r.at - bytes);
+	framefile_reader_close(&r);
+	for (at = from; at < from + (off_t)bytes; at += 11) {
+		flip(path_of(&site, names_n - 1), at);
+		assert_false(has_checkpoint(path_of(&site, names_n - 1), &none));
+		assert_int_equal(wanted(&site), 3 * FRAMES);
+		flip(path_of(&site, names_n - 1), at);
+	}
+	site_start(&site);
+	site_release(&site);
+}
+
+static void one_that_is_cut_is_not_used(void **state)
+{
+	uint64_t bytes, none, before;
+	struct site site;
+	char last[512];
+	off_t cut;
+
+	(void)state;
+	fill(&site);
+	strcpy(last, path_of(&site, names_n - 1));
+	assert_true(has_checkpoint(last, &bytes));
+	assert_int_equal(truncate(last, 0), 0);
+	before = journaled(&site).records;
+	assert_in_range(before, 1, 3 * FRAMES - 1);
+	site_start(&site);
+	site_release(&site);
+	for (cut = 1; cut < (off_t)bytes; cut += 37) {
+		fill(&site);
+		strcpy(last, path_of(&site, names_n - 1));
+		assert_int_equal(truncate(last, cut), 0);
+		assert_false(has_checkpoint(last, &none));
+		before = journaled(&site).records;
+		assert_int_equal(wanted(&site), before);
+		site_start(&site);
+		site_release(&site);
+	}
+}
+
+/* Items of a checkpoint that takes several frames, in a segment of its own; `leave` is left out. */
+static uint64_t write_parts(const char *dir, uint64_t format, uint64_t leave)
+{
+	struct framefile file = {.fd = -1};
+	struct buf frames = BUF_INIT;
+	struct checkpoint c;
+	msgpack_packer *pk;
+	uint8_t worker[CREMA_WORKER_ID_BYTES];
+	size_t at = 0;
+	uint64_t i;
+
+	checkpoint_begin(&c, &frames);
+	pk = checkpoint_item(&c, CHECKPOINT_TABLES, 2);
+	pack_u64(pk, format);
+	pack_u64(pk, 0);
+	memset(worker, 1, sizeof(worker));
+	for (i = 0; i < 40000; i++) {
+		pk = checkpoint_item(&c, CHECKPOINT_STREAM, 3);
+		pack_bin(pk, worker, sizeof(worker));
+		pack_u64(pk, 1000 + i);
+		pack_u64(pk, 77 + i);
+	}
+	assert_int_equal(checkpoint_end(&c), 0);
+	assert_int_equal(framefile_create(&file, dir, "journal", 5000000000000000000, NULL), 0);
+	for (i = 0; at < frames.len; i++) {
+		struct frame f;
+		ssize_t used = frame_decode(&f, frames.data + at, frames.len - at);
+
+		assert_true(used > 0);
+		assert_int_equal(f.head.first_seq, i);
+		if (i != leave)
+			assert_int_equal(framefile_append(&file, frames.data + at, (size_t)used),
+					 0);
+		at += (size_t)used;
+	}
+	framefile_close(&file);
+	buf_release(&frames);
+	return i;
+}
+
+/* Parts that are good frames each and not the whole say nothing, and so does one of the future. */
+static void all_parts_are_asked_for(void **state)
+{
+	uint64_t parts, leave;
+	struct site site;
+	int i;
+
+	(void)state;
+	fixture_segment_bytes = 0;
+	site_init(&site);
+	site_stop(&site);
+	parts = write_parts(site.dir, CHECKPOINT_FORMAT, UINT64_MAX);
+	assert_true(parts >= 3);
+	assert_int_equal(wanted(&site), 77);
+	for (leave = 0; leave <= parts; leave++) {
+		list(&site);
+		for (i = 0; i < names_n; i++)
+			unlink(path_of(&site, i));
+		write_parts(site.dir, CHECKPOINT_FORMAT + (leave == parts), leave);
+		assert_int_equal(wanted(&site), 0);
+	}
+	site_start(&site);
+	site_release(&site);
+}
+
+/* Segments that are about to go may have lost some between them. */
+static void one_below_what_was_dropped_is_not_used(void **state)
+{
+	struct framefile file = {.fd = -1};
+	struct crema_frame_header head = frame_head(CREMA_FRAME_DROPPED, NULL, 0);
+	struct buf body = BUF_INIT, frame = BUF_INIT;
+	struct site site;
+	msgpack_packer pk;
+	char path[512];
+
+	(void)state;
+	fill(&site);
+	pack_init(&pk, &body);
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, "below_ns", strtoull(names[names_n - 1], NULL, 10) + 1);
+	assert_int_equal(frame_encode_buf(&frame, &head, &body), 0);
+	assert_int_equal(framefile_create(&file, site.dir, "dropped", 0, NULL), 0);
+	assert_int_equal(framefile_append(&file, frame.data, frame.len), 0);
+	buf_release(&frame);
+	framefile_close(&file);
+	snprintf(path, sizeof(path), "%s/%020d-dropped.crema", site.dir, 0);
+	assert_int_equal(rename(file.path, path), 0);
+	assert_int_equal(wanted(&site), 0);
+	site_start(&site);
+	site_release(&site);
+}
+
+/* Starts without anything new do not add a large checkpoint each. */
+static void starts_add_nothing(void **state)
+{
+	struct site site;
+	uint64_t bytes;
+	int i, found = 0;
+
+	(void)state;
+	fixture_segment_bytes = 0;
+	site_init(&site);
+	site_stop(&site);
+	write_parts(site.dir, CHECKPOINT_FORMAT, UINT64_MAX);
+	for (i = 0; i < 5; i++) {
+		site_start(&site);
+		assert_int_equal(journal_note(site.journal, "start", "here"), 0);
+		site_stop(&site);
+	}
+	list(&site);
+	assert_int_equal(names_n, 7); /* an empty one of the first start */
+	for (i = 0; i < names_n; i++)
+		found += has_checkpoint(path_of(&site, i), &bytes);
+	assert_int_equal(found, 1);
+	assert_int_equal(wanted(&site), 77);
+	site_start(&site);
+	site_release(&site);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_the_newest_is_read),
+		cmocka_unit_test(one_that_is_damaged_is_not_used),
+		cmocka_unit_test(one_that_is_cut_is_not_used),
+		cmocka_unit_test(all_parts_are_asked_for),
+		cmocka_unit_test(one_below_what_was_dropped_is_not_used),
+		cmocka_unit_test(starts_add_nothing),
+	};
+
+	return fixture_run("checkpoint", tests);
+}
