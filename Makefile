@@ -75,6 +75,7 @@ define compile
 endef
 $(BUILD)/common/%.o: common/%.c
 	$(compile)
+$(BUILD)/collector/export/measurement.o: python/crema/write_folder.py
 $(BUILD)/agent/%.o: agent/%.c
 	$(compile)
 $(BUILD)/collector/%.o: collector/%.c

@@ -1,176 +1,173 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * measurement.c - the run as a folder in the layout of roastcoffea 0.1.2, for its load_measurement,
- * tables and plots: metrics.json, start_end_time.txt, config.json, metadata.json.
+ * measurement.c - the run as a folder in roastcoffea's layout. A Python makes its files from the
+ * report's JSON (python/crema/write_folder.py): all that read them are Python, and keys in them are
+ * the repr() of its tuples.
  */
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "collector/export/export.h"
-#include "collector/export/measurement_parts.h"
 #include "collector/export/draft.h"
-#include "collector/report/report.h"
-#include "common/clock.h"
+#include "collector/export/export.h"
 #include "common/dirs.h"
+#include "common/embed.h"
 #include "common/log.h"
 #include "version.h"
 
-/* Theirs and a metric of ours have the name: the measurement's own has the members of both. */
-#define BOTH "per_dataset"
+EMBED(measurement_script, "python/crema/write_folder.py")
 
-void measurement_put(struct json *j, const char *name, struct value v)
+#define FILES 4
+#define FIRST_FD 3 /* the script's FILES */
+#define NO_PYTHON 127
+
+static const char *const names[FILES] = {"metrics.json", "start_end_time.txt", "config.json",
+					 "metadata.json"};
+
+struct child {
+	const char *python;
+	pid_t pid;
+	FILE *errors;
+};
+
+static const char *python(void)
 {
-	if (v.type != VALUE_NULL)
-		emit_value(j, name, v);
+	const char *named = getenv("CREMA_PYTHON");
+
+	return named && *named ? named : "python3";
 }
 
-static void put_repr(struct buf *out, const char *text)
+/* Standard input, the files from FIRST_FD on, errors; numbers above all of these first, as one
+ * descriptor may have the number that another is to get. */
+static void give(int in, int errors, const struct draft *files)
 {
-	const char *c;
-	char hex[8];
+	int fd[FILES + 1], i;
 
-	buf_add(out, "'", 1);
-	for (c = text; *c; c++) {
-		if (*c == '\'' || *c == '\\')
-			buf_add(out, "\\", 1);
-		if ((unsigned char)*c >= 0x20 && *c != 0x7f) {
-			buf_add(out, c, 1);
-		} else {
-			snprintf(hex, sizeof(hex), "\\x%02x", (unsigned char)*c);
-			buf_add(out, hex, 4);
-		}
+	for (i = 0; i < FILES; i++)
+		fd[i] = fcntl(files[i].fd, F_DUPFD_CLOEXEC, FIRST_FD + FILES);
+	fd[FILES] = fcntl(errors, F_DUPFD_CLOEXEC, FIRST_FD + FILES);
+	dup2(in, STDIN_FILENO);
+	for (i = 0; i < FILES; i++)
+		dup2(fd[i], FIRST_FD + i);
+	dup2(fd[FILES], STDERR_FILENO);
+}
+
+/* The descriptor to write the JSON to, or -errno. */
+static int start(struct child *child, const struct draft *files)
+{
+	int pipe_fd[2];
+
+	child->errors = tmpfile();
+	if (!child->errors || pipe2(pipe_fd, O_CLOEXEC))
+		return -errno;
+	child->pid = fork();
+	if (child->pid == 0) {
+		give(pipe_fd[0], fileno(child->errors), files);
+		execlp(child->python, child->python, "-I", "-c", measurement_script, CREMA_VERSION,
+		       (char *)NULL);
+		_exit(NO_PYTHON);
 	}
-	buf_add(out, "'", 1);
-}
-
-void measurement_tuple(struct buf *out, const char *const *text, size_t texts,
-		       const int64_t *number, size_t numbers)
-{
-	char digits[24];
-	size_t i;
-
-	buf_clear(out);
-	buf_add(out, "(", 1);
-	for (i = 0; i < texts + numbers; i++) {
-		if (i)
-			buf_add(out, ", ", 2);
-		if (i < texts) {
-			put_repr(out, text[i]);
-			continue;
-		}
-		snprintf(digits, sizeof(digits), "%lld", (long long)number[i - texts]);
-		buf_add(out, digits, strlen(digits));
+	close(pipe_fd[0]);
+	if (child->pid < 0) {
+		close(pipe_fd[1]);
+		return -EAGAIN;
 	}
-	buf_add(out, ")", 2); /* with the end of the text */
+	return pipe_fd[1];
 }
 
-static void put_metrics(const struct report *r, struct json *j)
+static int to_pipe(struct buf *out, void *arg)
 {
-	const struct metric *m;
-	struct value v;
-	size_t i;
-
-	emit_object(j, NULL);
-	for (i = 0; i < metric_count; i++) {
-		m = &metric_table[i];
-		if (m->kind == METRIC_TREE) {
-			if (strcmp(m->id, BOTH))
-				m->tree(r->facts, m->id, j);
-			continue;
-		}
-		v = m->num(r->facts);
-		measurement_put(j, m->id, v);
-		if (*m->alias)
-			measurement_put(j, m->alias, v);
-	}
-	measurement_chunks(r, j);
-	measurement_files(r, j);
-	measurement_sections(&r->sections, j);
-	measurement_spans(r->facts, j);
-	measurement_tracking(r->facts, j);
-	emit_end(j);
+	return sink_write(*(const int *)arg, out);
 }
 
-static void put_config(const struct report *r, struct json *j)
+/* What the child does not read is no error here: it says why it ended. */
+static int feed(const struct report *r, int fd)
 {
-	const struct run *run = r->run;
-	const struct worker *w;
-	size_t i;
-
-	emit_object(j, NULL);
-	emit_value(j, "run", value_text(run->id));
-	run_spans_json(run, j, "spans");
-	emit_array(j, "workers");
-	for (i = 0; i < run->workers.n; i++) {
-		w = run->workers.v[i];
-		emit_object(j, NULL);
-		emit_value(j, "worker", value_text(w->label));
-		emit_value(j, "host", value_text(w->host));
-		emit_value(j, "nthreads", w->nthreads);
-		emit_value(j, "memory_limit_bytes", w->memory_limit_bytes);
-		emit_value(j, "python", value_text(w->python));
-		emit_value(j, "dask", value_text(w->dask));
-		emit_value(j, "coffea", value_text(w->coffea));
-		emit_value(j, "uproot", value_text(w->uproot));
-		emit_end(j);
-	}
-	emit_end(j);
-	emit_end(j);
-}
-
-static void put_metadata(const struct report *r, struct json *j)
-{
-	char text[40];
-
-	emit_object(j, NULL);
-	emit_value(j, "timestamp",
-		   value_text(iso_time((double)clock_real_ns() / 1e9, text, sizeof(text))));
-	emit_value(j, "elapsed_time_seconds", metric_wall_time(r->facts));
-	emit_value(j, "format", value_text("roastcoffea_measurement_v1"));
-	emit_value(j, "written_by", value_text("crema " CREMA_VERSION));
-	emit_end(j);
-}
-
-/* Times are UTC, seconds since 1970: what began and ended are the first and last task edge. */
-static void put_times(const struct report *r, struct sink *s)
-{
-	sink_printf(s, "%.6f,%.6f\n", r->run->start, r->run->stop);
-}
-
-static int write_file(const struct report *r, const char *dir, const char *name,
-		      void (*fill)(const struct report *r, struct json *j), struct buf *why)
-{
-	char path[PATH_MAX];
-	struct draft d;
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+	struct buf buf = BUF_INIT;
+	struct sink sink = {.out = &buf, .flush = to_pipe, .arg = &fd};
 	struct json j;
+	int rc;
 
-	if (dirs_join(path, sizeof(path), dir, name))
-		return report_fail(why, -ENAMETOOLONG, "cannot write '%s' in '%s': %s", name, dir,
-				   log_error(-ENAMETOOLONG));
-	draft_init(&d, path);
-	if (fill) {
-		emit_init(&j, &d.sink);
-		fill(r, &j);
-	} else {
-		put_times(r, &d.sink);
+	sigaction(SIGPIPE, &ignore, &before);
+	emit_init(&j, &sink);
+	report_json(r, &j);
+	rc = sink_end(&sink);
+	sigaction(SIGPIPE, &before, NULL);
+	buf_release(&buf);
+	return rc == -EPIPE ? 0 : rc;
+}
+
+static int finish(struct child *child, const char *path, struct buf *why)
+{
+	char line[256] = "";
+	int status;
+
+	while (waitpid(child->pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
 	}
-	return draft_end(&d, why);
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_PYTHON)
+		return report_fail(why, -ENOENT,
+				   "cannot write '%s': there is no '%s' to run: install Python 3, "
+				   "or name one by CREMA_PYTHON",
+				   path, child->python);
+	rewind(child->errors);
+	while (fgets(line, sizeof(line), child->errors))
+		line[strcspn(line, "\n")] = '\0';
+	return report_fail(why, -EIO,
+			   "cannot write '%s': '%s' failed (%s): CREMA_PYTHON names another", path,
+			   child->python, *line ? line : "without a message");
+}
+
+static int run_python(const struct report *r, const char *path, const struct draft *files,
+		      struct buf *why)
+{
+	struct child child = {.python = python()};
+	int rc, done = 0, fd = start(&child, files);
+
+	rc = fd < 0 ? fd : feed(r, fd);
+	if (fd >= 0) {
+		close(fd);
+		done = finish(&child, path, why);
+	}
+	if (child.errors)
+		fclose(child.errors);
+	if (done)
+		return done;
+	return rc ? report_fail(why, rc, "cannot write '%s': %s", path, log_error(rc)) : 0;
 }
 
 int export_measurement(const struct report *r, const char *path, struct buf *why)
 {
-	int rc = draft_folder("--measurement", path, why);
+	struct draft files[FILES];
+	char name[PATH_MAX];
+	int i, n, rc = draft_folder("--measurement", path, why);
 
-	if (rc)
-		return rc;
-	rc = write_file(r, path, "metrics.json", put_metrics, why);
+	for (n = 0; n < FILES && !rc; n++) {
+		rc = dirs_join(name, sizeof(name), path, names[n]);
+		if (!rc)
+			rc = draft_init(&files[n], name);
+		else
+			files[n] = (struct draft){.fd = -1};
+		if (rc)
+			report_fail(why, rc, "cannot write '%s' in '%s': %s", names[n], path,
+				    log_error(rc));
+	}
 	if (!rc)
-		rc = write_file(r, path, "start_end_time.txt", NULL, why);
-	if (!rc)
-		rc = write_file(r, path, "config.json", put_config, why);
-	if (!rc)
-		rc = write_file(r, path, "metadata.json", put_metadata, why);
+		rc = run_python(r, path, files, why);
+	for (i = 0; i < n; i++) {
+		if (!rc)
+			rc = draft_end(&files[i], why);
+		else
+			draft_drop(&files[i]);
+	}
 	return rc;
 }

@@ -2,22 +2,13 @@
 /* page_assets.c - files as they are when this is compiled. */
 #include "collector/page/page_assets.h"
 
-#define EMBED(name, file)                                                                          \
-	__asm__(".section .rodata\n"                                                               \
-		".global page_asset_" #name "\n"                                                   \
-		".global page_asset_" #name "_end\n"                                               \
-		"page_asset_" #name ":\n"                                                          \
-		".incbin \"" file "\"\n"                                                           \
-		"page_asset_" #name "_end:\n"                                                      \
-		".byte 0\n"                                                                        \
-		".previous\n");                                                                    \
-	extern const char page_asset_##name[], page_asset_##name##_end[];
+#include "common/embed.h"
 
-EMBED(html, "collector/page/page.html")
-EMBED(style, "collector/page/page.css")
-EMBED(library, PAGE_GEN "/library.js")
-EMBED(script, PAGE_GEN "/page.js")
-EMBED(licences, PAGE_GEN "/licences.txt")
+EMBED(page_asset_html, "collector/page/page.html")
+EMBED(page_asset_style, "collector/page/page.css")
+EMBED(page_asset_library, PAGE_GEN "/library.js")
+EMBED(page_asset_script, PAGE_GEN "/page.js")
+EMBED(page_asset_licences, PAGE_GEN "/licences.txt")
 
 #define ASSET(name)                                                                                \
 	{                                                                                          \

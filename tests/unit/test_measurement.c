@@ -5,11 +5,12 @@
 
 #include <jansson.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "collector/export/export.h"
 
 #define HOSTILE_FILE "/d/it's \"x\"\\\n<b>.root"
-#define HOSTILE_KEY "('/d/it\\'s \"x\"\\\\\\x0a<b>.root', 0, 50)"
+#define HOSTILE_KEY "('/d/it\\'s \"x\"\\\\\\n<b>.root', 0, 50)"
 #define MIB 1048576u
 
 static void chunk(struct fixture *fx, uint64_t attempt, const char *file, int start, int stop)
@@ -133,7 +134,7 @@ static void test_chunks(void **state)
 
 static void test_spans(void **state)
 {
-	static const char prefix[] = "('execute', 'Proc\\'\"\\x0a', ";
+	static const char prefix[] = "('execute', 'Proc\\'\"\\n', ";
 	char dir[] = "/tmp/crema-test-XXXXXX", key[128];
 	struct fixture *fx = fx_new();
 	json_t *m, *spans;
@@ -194,13 +195,58 @@ static void test_grid(void **state)
 	fx_free(fx);
 }
 
+/* One line that says what to do, and no file is left. */
+static void test_without_python(void **state)
+{
+	static const struct {
+		const char *python, *why;
+	} cases[] = {
+		{"/no/python",
+		 "there is no '/no/python' to run: install Python 3, or name one by CREMA_PYTHON"},
+		{"/bin/false",
+		 "'/bin/false' failed (without a message): CREMA_PYTHON names another"},
+		{"/bin/ls", "'/bin/ls' failed ("},
+	};
+	char dir[] = "/tmp/crema-test-XXXXXX";
+	struct fixture *fx = fx_new();
+	const struct facts *f;
+	struct report r;
+	size_t i;
+
+	(void)state;
+	fx_hello(fx, 1, "{\"nthreads\": 1}");
+	chunk(fx, 1, "/d/a.root", 0, 1000);
+	fx_runs(fx);
+	f = fx_facts(fx, 0);
+	assert_int_equal(report_gather(&r, &fx->runs.v[0], f), 0);
+	assert_non_null(mkdtemp(dir));
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct buf why = BUF_INIT;
+
+		setenv("CREMA_PYTHON", cases[i].python, 1);
+		assert_true(export_measurement(&r, dir, &why) < 0);
+		buf_add(&why, "", 1);
+		assert_non_null(strstr((const char *)why.data, cases[i].why));
+		assert_null(strchr((const char *)why.data, '\n'));
+		buf_release(&why);
+	}
+	unsetenv("CREMA_PYTHON");
+	assert_int_equal(rmdir(dir), 0);
+	report_release(&r);
+	fx_free(fx);
+}
+
 int main(void)
 {
+	const struct CMUnitTest all[] = {cmocka_unit_test(test_without_python)};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_chunks),
 		cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_grid),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	/* the others need one */
+	if (system("python3 -c '' 2>/dev/null"))
+		return cmocka_run_group_tests(all, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL) + cmocka_run_group_tests(all, NULL, NULL);
 }

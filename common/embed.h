@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * embed.h - a file as it is when this is compiled, as the text name[] with a NUL at name_end.
+ */
+#ifndef COMMON_EMBED_H
+#define COMMON_EMBED_H
+
+/* clang-format off */
+#define EMBED(name, file)                        \
+	__asm__(".section .rodata\n"             \
+		".global " #name "\n"            \
+		".global " #name "_end\n"        \
+		#name ":\n"                      \
+		".incbin \"" file "\"\n"         \
+		#name "_end:\n"                  \
+		".byte 0\n"                      \
+		".previous\n");                  \
+	extern const char name[], name##_end[];
+/* clang-format on */
+
+#endif

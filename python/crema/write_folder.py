@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run as a folder in the layout of roastcoffea 0.1.2, for its load_measurement, tables and plots.
+
+`crema report --measurement` runs this text in a Python: the report's JSON comes on standard input, the four
+files are open descriptors (FILES). Only the standard library is used. roastcoffea takes a missing member as
+"not there" and fails on null: unknown values are left out.
+"""
+
+import json
+import math
+import os
+import sys
+from datetime import datetime, timedelta, timezone
+
+FILES = {3: "metrics.json", 4: "start_end_time.txt", 5: "config.json", 6: "metadata.json"}
+MIB = 1024.0 * 1024.0
+# Dask's own digests of these are about what it spills and sends: they are renamed, and the tasks' numbers put in
+# their place.
+OF_TASKS = (("disk-read", "bytes", "storage_read_bytes", 1), ("disk-write", "bytes", "storage_write_bytes", 1),
+            ("decompress", "seconds", "decompress_cpu_seconds", 1e9), ("compress", "seconds", "compress_cpu_seconds", 1e9))
+# roastcoffea's series: ours, the member of a point, whether whole numbers
+SERIES = {"worker_memory": ("worker_memory", "memory_bytes", True),
+          "worker_memory_limit": ("worker_memory_limit", "memory_limit_bytes", True),
+          "worker_active_tasks": ("worker_active_tasks", "active_tasks", True),
+          "worker_cores": ("worker_cores", "cores", True), "worker_nbytes": ("worker_nbytes", "nbytes", True),
+          "worker_occupancy": ("worker_occupancy", "occupancy", False),
+          "worker_executing": ("worker_executing", "executing", True),
+          "worker_last_seen": ("worker_last_seen", "last_seen", False),
+          "worker_cpu": ("worker_cpu_occupancy", "cpu_percent", False)}
+LISTS = ("columns", "span_metrics", "per_task_metrics")  # null where nothing is known of them
+NEAR_SECONDS = 1.5
+GRID_STEP = 0.5         # as often as a worker is sampled
+GRID_POINTS = 7200      # at most, of each series
+ALL_POINTS = 2_000_000  # at most, of all of them
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def read(lines, rows):
+    """The report without its large lists: each row of a list named in `rows` goes to that function.
+
+    Members of the report's outer two levels are a line each, so no more than one row is in memory.
+    """
+    run, inside = {}, None
+    for line in lines:
+        text = line.strip().rstrip(",")
+        if line.startswith("  "):
+            if name in rows:
+                rows[name](json.loads(text))
+            elif isinstance(inside, list):
+                inside.append(json.loads(text))
+            else:
+                inside.update(json.loads("{" + text + "}"))
+        elif line.startswith(' "'):
+            member = json.loads("{" + text + {"[": "]", "{": "}"}.get(text[-1], "") + "}")
+            (name, inside), = member.items()
+            run.update(member)
+    return run
+
+
+def known(**members):
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def ratio(a, b, factor=1):
+    return None if a is None or not b else a / b * factor
+
+
+def plus(a, b):
+    return None if a is None or b is None else a + b
+
+
+class Sum:
+    """Unknown as soon as one part is. Seconds are summed in whole nanoseconds."""
+
+    def __init__(self, unit=1):
+        self.unit, self.value = unit, 0
+
+    def add(self, value):
+        if value is not None and self.unit != 1:
+            value = round(value * self.unit)
+        self.value = plus(self.value, value)
+
+    def get(self):
+        return self.value if self.unit == 1 or self.value is None else self.value / self.unit
+
+
+def seconds_of(utc):
+    """Seconds since 1970 of a time in ISO."""
+    return (datetime.fromisoformat(utc) - EPOCH) / timedelta(seconds=1)
+
+
+def value_of(value):
+    return seconds_of(value) if isinstance(value, str) else value
+
+
+def iso(seconds):
+    whole = math.floor(seconds)
+    time = EPOCH + timedelta(seconds=whole, microseconds=int((seconds - whole) * 1e6))
+    return time.isoformat(timespec="microseconds")
+
+
+class Chunks:
+    """Counted chunks as roastcoffea's @track_metrics lists them.
+
+    duration is coffea's processtime, wall time around process() as there; without savemetrics it is the task's wall
+    time, and duration_of says which. bytes_read is what coffea says was requested, or what read calls returned.
+    Accessed bytes are of the baskets that this chunk used, where roastcoffea has whole branches of the file.
+    """
+
+    def __init__(self):
+        self.rows, self.info, self.datasets = [], {}, {}
+
+    def add(self, row):
+        if not row["counted"]:
+            return
+        seconds, size = row["coffea_processtime_seconds"], row["coffea_bytesread"]
+        found = known(
+            t_start=row["start"], t_end=row["stop"], duration=row["wall_seconds"] if seconds is None else seconds,
+            duration_of="task" if seconds is None else "process()", wall_seconds=row["wall_seconds"],
+            mem_before_mb=ratio(row["rss_start_bytes"], MIB), mem_after_mb=ratio(row["rss_stop_bytes"], MIB),
+            bytes_read=row["read_bytes"] if size is None else size,
+            bytes_read_of="returned by read calls" if size is None else "requested", timestamp=row["stop"],
+            num_events=row["events"], dataset=row["dataset"], file=row["filename"], entry_start=row["entrystart"],
+            entry_stop=row["entrystop"], accessed_bytes=row["basket_bytes"],
+            accessed_uncompressed_bytes=row["basket_raw_bytes"])
+        if row["rss_start_bytes"] is not None and row["rss_stop_bytes"] is not None:
+            found["mem_delta_mb"] = (row["rss_stop_bytes"] - row["rss_start_bytes"]) / MIB
+        if row["columns"] is not None:
+            found["accessed_branches"] = sorted({branch(c) for c in row["columns"] if c}, key=str.encode)
+            found["num_branches_accessed"] = len(found["accessed_branches"])
+        self.rows.append(found)
+        if all(name in found for name in ("file", "entry_start", "entry_stop", "t_start", "t_end", "bytes_read")):
+            key = repr((found["file"], found["entry_start"], found["entry_stop"]))
+            self.info[key] = [found["t_start"], found["t_end"], found["bytes_read"]]
+        self._count(row, found.get("duration"))
+
+    def _count(self, row, duration):
+        names = ("events", "coffea_bytesread", "read_bytes", "storage_read_bytes")
+        sums = self.datasets.setdefault(row["dataset"], {
+            "n": Sum(), "duration": Sum(), **{name: Sum() for name in names}, "cpu": Sum(1e9)})
+        sums["n"].add(1)
+        sums["duration"].add(duration)
+        for name in names:
+            sums[name].add(row[name])
+        for name in ("cpu_seconds", "pool_cpu_seconds"):
+            sums["cpu"].add(row[name])
+
+    def per_dataset(self):
+        found = {}
+        for name in sorted(self.datasets, key=lambda name: (name is not None, (name or "").encode())):
+            s = {key: value.get() for key, value in self.datasets[name].items()}
+            found["unknown" if name is None else name] = known(
+                num_chunks=s["n"], total_duration=s["duration"], mean_duration=ratio(s["duration"], s["n"]),
+                total_events=s["events"], mean_events_per_chunk=ratio(s["events"], s["n"]),
+                coffea_bytesread=s["coffea_bytesread"], read_bytes=s["read_bytes"],
+                storage_read_bytes=s["storage_read_bytes"], cpu_seconds=s["cpu"])
+        return found
+
+
+def branch(column):
+    """Of a line of coffea's columns: awkward's parts of a branch are told apart there."""
+    for part in ("-data", "-offsets"):
+        if column.endswith(part) and column != part:
+            return column[:-len(part)]
+    return column
+
+
+def files(rows):
+    """roastcoffea's ratio is compressed / unpacked of the whole tree; this is the same of the baskets that were
+    used. Its percentages are of the tree's bytes; these are of the file's size, which is a little more."""
+    data, percents = {}, []
+    for row in rows:
+        name, packed = row["path"] if row["name"] is None else row["name"], ratio(row["basket_bytes"], row["basket_raw_bytes"])
+        if name is None or packed is None:
+            continue
+        used, size = row["unique_basket_bytes"], row["size_bytes"]
+        data.setdefault("ratios", []).append(packed)
+        data.setdefault("metadata", {})[name] = {"filename": name, "compression_ratio": packed}
+        data.setdefault("reads", {})[name] = known(file_bytes=size, bytes_read=used, bytes_read_percent=ratio(used, size, 100))
+        percents.append(ratio(used, size, 100))
+    return {"file_metadata": data.get("metadata", {}), "file_read_metrics": data.get("reads", {}),
+            "compression_ratios": data.get("ratios", []),
+            "bytes_read_percent_per_file": [p for p in percents if p is not None]}
+
+
+def sections(rows, memory):
+    """By name: of whatever prefix and thread. Where tasks used crema's own section() under a name, what
+    roastcoffea's trackers reported under it is left out. Of one that has memory as well: what the process grew by."""
+    found = {}
+    for name in dict.fromkeys(row[key] for key, part in (("section", rows), ("name", memory)) for row in part if row[key] is not None):
+        own = [row for row in rows if row["section"] == name]
+        ours = [row for row in own if row["source"] == "crema"] or own
+        count, seconds = 0, 0
+        for row in ours:
+            count, seconds = plus(count, row["count"]), plus(seconds, row["wall_seconds"])
+        grown = [row["delta_bytes"] for row in memory if row["name"] == name and row["delta_bytes"]["count"]]
+        times = sum(row["count"] for row in grown)
+        found[name] = {"type": "memory" if times else "section", "count": count or times,
+                       **known(total_duration=seconds, mean_duration=ratio(seconds, count))}
+        if times:
+            found[name].update(mean_mem_delta_mb=sum(row["sum"] for row in grown) / (MIB * times),
+                               min_mem_delta_mb=min(row["min"] for row in grown) / MIB,
+                               max_mem_delta_mb=max(row["max"] for row in grown) / MIB)
+    return found
+
+
+class Spans:
+    """{"(context, prefix, activity, unit)": value}: Dask's digests, and what the counted tasks of each prefix did."""
+
+    def __init__(self):
+        self.prefixes = {}
+
+    def add(self, task):
+        if not task["counted"] or task["prefix"] is None:
+            return
+        sums = self.prefixes.setdefault(task["prefix"], [Sum(unit) for *_, unit in OF_TASKS])
+        for one, (_, _, column, _) in zip(sums, OF_TASKS):
+            one.add(task[column])
+
+    def get(self, digests):
+        found, replaced = {}, {activity for activity, *_ in OF_TASKS}
+        for *names, value in digests or []:
+            if names[2] in replaced:
+                names[2] = "dask-" + names[2]
+            found[tuple(names)] = found.get(tuple(names), 0) + value
+        for prefix, sums in self.prefixes.items():
+            for one, (activity, unit, _, _) in zip(sums, OF_TASKS):
+                key = ("execute", prefix, activity, unit)
+                if one.get() is not None:
+                    found[key] = found.get(key, 0) + one.get()
+
+        def order(names):
+            return [(name is not None, (name or "").encode()) for name in names]
+
+        # Units backwards: of one activity the plots keep the last, which is to be its bytes.
+        keys = sorted(sorted(found, key=lambda names: order(names[3:]), reverse=True), key=lambda names: order(names[:3]))
+        return {repr(tuple(name for name in names if name is not None)): found[names] for names in keys}
+
+
+def on_grid(points, moments, whole):
+    """At each moment the sample that is nearest to it, none if that is farther than NEAR_SECONDS."""
+    found, k = [], 0
+    for t in moments:
+        while k + 1 < len(points) and abs(points[k + 1][0] - t) <= abs(points[k][0] - t):
+            k += 1
+        time, value = points[k]
+        if abs(time - t) <= NEAR_SECONDS:
+            found.append([iso(t), int(value) if whole and value is not None and value >= 0 else value])
+    return found
+
+
+def counts(series):
+    """{time: count}; the count before a change is put a microsecond before the one after it."""
+    found = {}
+    for point, after in zip(series, [*series[1:], None]):
+        time = datetime.fromisoformat(point["timestamp"])
+        if after and after["timestamp"] == point["timestamp"]:
+            if after["worker_count"] == point["worker_count"]:
+                continue
+            time -= timedelta(microseconds=1)
+        found[time.isoformat(timespec="microseconds")] = point["worker_count"]
+    return found
+
+
+def tracking(data, start, stop):
+    """tracking_data as roastcoffea keeps it: its plots look for equal times in memory and limit, and in all workers,
+    so the samples are put on one grid."""
+    data, moments = data or {}, []
+    if start is not None and stop is not None and stop >= start:
+        step = max(GRID_STEP, (stop - start) / GRID_POINTS,
+                   (stop - start) * len(data.get("worker_memory") or ()) * len(SERIES) / ALL_POINTS)
+        moments = [start + i * step for i in range(int((stop - start) / step) + 2)]
+        moments = [t for t in moments if t < stop] + [stop]
+    found = {"worker_counts": counts(data.get("worker_counts") or [])}
+    for name, (ours, member, whole) in SERIES.items():
+        found[name] = {}
+        for worker, points in (data.get(ours) or {}).items():
+            if points:
+                points = [(seconds_of(point["timestamp"]), value_of(point[member])) for point in points]
+                found[name][worker] = on_grid(points, moments, whole)
+    return {**found, "estimated": ["worker_active_tasks", "worker_occupancy"]}
+
+
+def folder(lines, version):
+    """The texts of the files, by name."""
+    chunks, spans = Chunks(), Spans()
+    run = read(lines, {"chunks": chunks.add, "tasks": spans.add})
+    info, metrics = run["run_info"], run["metrics"]
+    found = {**{name: value for name, value in metrics.items() if value is not None or name in LISTS}, "raw_chunk_metrics": chunks.rows,
+             "chunk_info": chunks.info, "per_dataset": chunks.per_dataset(), **files(run["files"]),
+             "sections": sections(run["sections"], run["memory_sections"]),
+             "raw_span_metrics": spans.get(metrics.get("span_metrics")),
+             "tracking_data": tracking(run.get("tracking_data"), info["averaged_from"], info["averaged_to"])}
+    shown = ("worker", "host", "nthreads", "memory_limit_bytes", "python", "dask", "coffea", "uproot")
+    config = {"run": run["run"], "spans": info["spans"], "workers": [{name: row[name] for name in shown} for row in run["workers"]]}
+    metadata = {"timestamp": datetime.now(timezone.utc).isoformat(timespec="microseconds"),
+                "elapsed_time_seconds": metrics["wall_time"], "format": "roastcoffea_measurement_v1",
+                "written_by": f"crema {version}"}
+    start, stop = (math.nan if info[name] is None else info[name] for name in ("start", "stop"))
+    return {"metrics.json": json.dumps(found, indent=1), "start_end_time.txt": f"{start:.6f},{stop:.6f}\n",
+            "config.json": json.dumps(config, indent=1), "metadata.json": json.dumps(metadata, indent=1)}
+
+
+def main():
+    texts = folder(open(0, encoding="utf-8"), sys.argv[1])
+    for descriptor, name in FILES.items():
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(texts[name])
+
+
+if __name__ == "__main__":
+    if sys.version_info < (3, 7):
+        sys.exit("it is older than 3.7")
+    try:
+        main()
+    except Exception as error:
+        sys.exit(f"{type(error).__name__}: {error}")
