@@ -36,21 +36,20 @@ void runqueue_born(uint64_t created_tick)
 }
 
 /* 1 while all that can have been delay is too little for a look. */
-static int is_young(void)
+static int is_young_at(uint64_t tick, uint64_t cpu_ns)
 {
-	uint64_t elapsed, cpu;
-
-	if (likely(!young.on))
-		return 0;
-	elapsed = ticks_ns(ticks() - young.tick);
-	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - young.cpu_ns;
-	young.on = elapsed < cpu + RUNQUEUE_YOUNG_NS;
+	young.on = ticks_ns(tick - young.tick) < cpu_ns - young.cpu_ns + RUNQUEUE_YOUNG_NS;
 	if (!young.on) { /* what it lost since then is what the first look finds */
 		look.delay_ns = young.delay_ns;
 		look.switches = ~0ull;
 		look.valid = 1;
 	}
 	return young.on;
+}
+
+static int is_young(void)
+{
+	return unlikely(young.on) && is_young_at(ticks(), clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
 static void look_again(uint64_t switches)
@@ -67,13 +66,23 @@ int runqueue_looked_at(uint64_t switches)
 	return look.valid && look.switches == switches;
 }
 
-int64_t runqueue_ns(uint64_t switches)
+static int64_t old_ns(uint64_t switches)
 {
-	if (is_young())
-		return young.delay_ns;
 	if (!runqueue_looked_at(switches))
 		look_again(switches);
 	return look.delay_ns;
+}
+
+int64_t runqueue_ns(uint64_t switches)
+{
+	return is_young() ? young.delay_ns : old_ns(switches);
+}
+
+int64_t runqueue_ns_at(uint64_t switches, uint64_t tick, uint64_t cpu_ns)
+{
+	if (unlikely(young.on) && is_young_at(tick, cpu_ns))
+		return young.delay_ns;
+	return old_ns(switches);
 }
 
 static uint64_t since_look(uint64_t switches)

@@ -43,6 +43,8 @@ static inline int runqueue_read_again(uint64_t began, int *times)
 
 /* The delay so far of a thread that has been switched `switches` times, ns, or -errno. */
 int64_t runqueue_ns(uint64_t switches);
+/* The same for who has just read the counter and the thread's CPU clock. */
+int64_t runqueue_ns_at(uint64_t switches, uint64_t tick, uint64_t cpu_ns);
 /* 1 if nothing was switched since the last look. */
 int runqueue_looked_at(uint64_t switches);
 /* The calling thread is new; pthread_create was called at that tick. */

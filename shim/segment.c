@@ -72,26 +72,33 @@ void thread_flush_file(struct crema_thread *t)
 	t->file_row = 0;
 }
 
-void boundary_take(struct crema_thread *t, struct boundary *b)
+/* All but the run queue's delay; returns the thread's switches. */
+static uint64_t clocks_take(struct boundary *b)
 {
 	struct rusage ru;
-	uint64_t switches;
-	int times = 0;
 
-	do {
-		b->tick = ticks();
-		b->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		memset(&ru, 0, sizeof(ru));
-		SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
-		switches = (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw;
-		runqueue_settle(t, switches);
-		b->runqueue_ns = runqueue_ns(switches);
-	} while (runqueue_read_again(b->tick, &times));
+	b->tick = ticks();
+	b->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	memset(&ru, 0, sizeof(ru));
+	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
 	b->inblock = (uint64_t)ru.ru_inblock;
 	b->oublock = (uint64_t)ru.ru_oublock;
 	b->nvcsw = (uint64_t)ru.ru_nvcsw;
 	b->nivcsw = (uint64_t)ru.ru_nivcsw;
 	b->majflt = (uint64_t)ru.ru_majflt;
+	return b->nvcsw + b->nivcsw;
+}
+
+void boundary_take(struct crema_thread *t, struct boundary *b)
+{
+	uint64_t switches;
+	int times = 0;
+
+	do {
+		switches = clocks_take(b);
+		runqueue_settle(t, switches);
+		b->runqueue_ns = runqueue_ns_at(switches, b->tick, b->cpu_ns);
+	} while (runqueue_read_again(b->tick, &times));
 }
 
 static void segment_charge(struct crema_thread *t, const struct boundary *b, uint64_t pieces)
@@ -153,30 +160,47 @@ void segment_fold(struct crema_thread *t)
 	__atomic_store_n(&t->folding, 0, __ATOMIC_RELEASE);
 }
 
-static void next_segment(struct crema_thread *t, uint32_t owner, uint32_t is_pool, uint64_t pieces)
+/* b: the end of the one under way and the start of the next. */
+static void next_segment(struct crema_thread *t, uint32_t owner, uint32_t is_pool, uint64_t pieces,
+			 const struct boundary *b)
+{
+	if (t->owner != OWNER_NONE)
+		segment_charge(t, b, pieces);
+	memset(&touched, 0, sizeof(touched));
+	segment_fold(t);
+	segment_base(t, b);
+	t->is_pool = is_pool;
+	__atomic_store_n(&t->owner, owner, __ATOMIC_RELEASE);
+}
+
+static void switch_to(struct crema_thread *t, uint32_t owner, uint32_t is_pool, uint64_t pieces)
 {
 	struct boundary b;
 
 	memset(&b, 0, sizeof(b));
 	if (t->owner != OWNER_NONE || owner != OWNER_NONE)
 		boundary_take(t, &b);
+	next_segment(t, owner, is_pool, pieces, &b);
+}
+
+void segment_last(struct crema_thread *t, struct boundary *b)
+{
+	memset(b, 0, sizeof(*b));
 	if (t->owner != OWNER_NONE)
-		segment_charge(t, &b, pieces);
-	memset(&touched, 0, sizeof(touched));
-	segment_fold(t);
-	segment_base(t, &b);
-	t->is_pool = is_pool;
-	__atomic_store_n(&t->owner, owner, __ATOMIC_RELEASE);
+		boundary_take(t, b);
+	else
+		clocks_take(b);
+	next_segment(t, OWNER_NONE, 0, 1, b);
 }
 
 void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool)
 {
-	next_segment(t, owner, is_pool, 1);
+	switch_to(t, owner, is_pool, 1);
 }
 
 void segment_cut(struct crema_thread *t)
 {
-	next_segment(t, t->owner, t->is_pool, 0);
+	switch_to(t, t->owner, t->is_pool, 0);
 }
 
 struct owner segment_begin(uint32_t owner, uint32_t is_pool)

@@ -19,6 +19,9 @@ struct boundary {
 void boundary_take(struct crema_thread *t, struct boundary *b);
 /* Ends the segment under way and begins one for `owner`. */
 void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool);
+/* Ends the thread's last segment: *b is what its clocks say then, but for the run queue where it
+ * worked for nobody. */
+void segment_last(struct crema_thread *t, struct boundary *b);
 /* Ends it and goes on with the same work: what was counted so far is in the owner's numbers then.
  */
 void segment_cut(struct crema_thread *t);

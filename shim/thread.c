@@ -18,6 +18,9 @@
 
 __thread struct crema_thread *thread_block;
 
+/* The blocks' tids, close together: whoever looks for its block does not touch all of them. */
+static uint32_t tids[CREMA_SHM_THREADS];
+
 static struct crema_thread *claim(uint32_t tid)
 {
 	uint32_t start = ADD(&crema_shm->next_thread, 1);
@@ -38,6 +41,7 @@ static struct crema_thread *claim(uint32_t tid)
 		t->now_oublock = 0;
 		t->extent_bytes = 0;
 		t->extents_ended = 0;
+		STORE(&tids[t - crema_shm->thread], tid);
 		__atomic_store_n(&t->tid, tid, __ATOMIC_RELEASE);
 		return t;
 	}
@@ -55,7 +59,7 @@ struct crema_thread *thread_adopt(void)
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
 		struct crema_thread *t = &crema_shm->thread[i];
 
-		if (LOAD(&t->state) == 1 && t->tid == tid)
+		if (LOAD(&tids[i]) == tid && LOAD(&t->state) == 1 && t->tid == tid)
 			return thread_block = t;
 	}
 	return thread_block = claim(tid);
@@ -97,6 +101,7 @@ void thread_register_all(void)
 	int fd = sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	long n;
 
+	memset(tids, 0, sizeof(tids)); /* a forked child has its parent's */
 	if (fd < 0)
 		return;
 	while ((n = SYS3(SYS_getdents64, fd, buf, sizeof(buf))) > 0) {
@@ -176,6 +181,7 @@ static void release(struct crema_thread *t, uint64_t cpu_ns, uint64_t inblock, u
 	ADD(&totals->exited_cpu_ns, cpu_ns - t->armed_cpu_ns);
 	ADD(&totals->exited_inblock, inblock - t->armed_inblock);
 	ADD(&totals->exited_oublock, oublock - t->armed_oublock);
+	STORE(&tids[t - crema_shm->thread], 0);
 	__atomic_store_n(&t->tid, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
 }
@@ -183,18 +189,14 @@ static void release(struct crema_thread *t, uint64_t cpu_ns, uint64_t inblock, u
 void thread_leave(void)
 {
 	struct crema_thread *t = thread_block;
-	struct rusage ru;
-	uint64_t cpu_ns;
+	struct boundary b;
 
 	if (!t)
 		return;
+	segment_last(t, &b);
 	thread_disinherit();
-	segment_switch(t, OWNER_NONE, 0);
-	memset(&ru, 0, sizeof(ru));
-	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
 	thread_block = NULL;
-	release(t, cpu_ns, (uint64_t)ru.ru_inblock, (uint64_t)ru.ru_oublock);
+	release(t, b.cpu_ns, b.inblock, b.oublock);
 }
 
 int thread_reap(struct crema_thread *t, uint32_t tid)

@@ -261,6 +261,17 @@ static void blocks_of_ended_threads_are_used_again(void **state)
 	assert_int_equal(crema_shm->totals.threads_refused, refused);
 }
 
+/* As a thread that was there before the process was armed: its block waits for it. */
+static void a_thread_finds_its_block_again(void **state)
+{
+	struct crema_thread *block = thread_self();
+
+	(void)state;
+	assert_non_null(block);
+	thread_block = NULL;
+	assert_ptr_equal(thread_self(), block);
+}
+
 /* Read calls so far, by the kernel: of the whole process, or of the calling thread. */
 static uint64_t syscr(const char *path)
 {
@@ -401,6 +412,7 @@ int main(void)
 		cmocka_unit_test(two_tasks_at_once_get_their_own_bytes),
 		cmocka_unit_test(pool_threads_work_for_the_task),
 		cmocka_unit_test(what_threads_did_adds_up_to_the_process),
+		cmocka_unit_test(a_thread_finds_its_block_again),
 		cmocka_unit_test(a_short_thread_is_not_looked_at),
 		cmocka_unit_test(a_new_thread_without_a_core_is_looked_at),
 		cmocka_unit_test(a_thread_that_ends_in_a_snapshot_is_not_reaped),
