@@ -103,8 +103,8 @@ function timeChart(box, chart) {
   series.filter((s) => s.line).forEach((s) => svg.append("path").attr("class", "curve").attr("data-name", s.name)
     .attr("fill", "none").attr("stroke", colour(s.colour)).attr("stroke-width", 1.7)
     .attr("stroke-dasharray", s.dashed ? "5 4" : null)
-    .attr("d", d3.line().curve(d3.curveStepAfter).defined((i) => known(s.values[Math.min(i, n - 1)]))
-      .x((i) => x(edge(i))).y((i) => y(s.values[Math.min(i, n - 1)]))(n ? steps : [])));
+    .attr("d", d3.line().defined((p) => known(p[1])).x((p) => x(p[0])).y((p) => y(p[1]))(
+      s.values.flatMap((v, i) => [[edge(i), v], [edge(i + 1), v]]))));
   const cursor = svg.append("line").attr("class", "cursor").attr("y1", area.top).attr("y2", area.bottom).attr("visibility", "hidden");
   reader(box, svg, id, n, (px) => Math.floor((x.invert(px) - bins.start) / bins.width),
     (i) => cursor.attr("visibility", "visible").attr("x1", (x(edge(i)) + x(edge(i + 1))) / 2).attr("x2", (x(edge(i)) + x(edge(i + 1))) / 2),

@@ -1,0 +1,640 @@
+"""What the page shows: its charts read back by their own axes, its tables, texts and cursors, each against the numbers that
+the page was given. The page is `crema report --html` of the run of test_exports.py; its data is changed for the rest."""
+
+import copy
+import json
+import re
+
+import pytest
+import test_exports
+import test_reports  # knows where browser.py is
+import browser
+import frames
+from test_exports import human
+
+DATA = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>)', re.S)
+CLASSES = {"cpu": "CPU", "runqueue": "waiting for a core", "gil": "waiting for the interpreter lock", "lock": "waiting for other locks",
+           "network": "waiting for the network", "storage": "waiting for storage", "sleep": "asleep", "unclassified": "not classified"}
+SHORT = [(0, "0"), (0.0123, "0.012"), (0.0994, "0.099"), (0.0995, "0.100"), (0.25, "0.250"), (9.9994, "9.999"), (9.9996, "10.00"), (99.994, "99.99"),
+         (99.996, "100.0"), (999.94, "999.9"), (999.96, "1000"), (99999.4, "99999"), (99999.5, "100,000"), (1234567, "1,234,567")]
+FORMATS = {
+    "short": [*SHORT, *((-x, f"-{text}") for x, text in SHORT[1:] if x != 99999.5)],
+    "as.number": [*SHORT, (None, "unknown"), ("7.5", "7.500")],
+    "as.count": [(0, "0"), (999, "999"), (1000, "1,000"), (1234567.4, "1,234,567"), (None, "unknown"), ("x", "unknown")],
+    "as.bytes": [(0, "0 B"), (1, "1 B"), (999, "999 B"), (999.9, "999.9 B"), (1000, "1.000 kB"), (999949, "999.9 kB"), (999950, "1.000 MB"), (1.5e6, "1.500 MB"),
+                 (2.5e9, "2.500 GB"), (3e12, "3.000 TB"), (4e15, "4.000 PB"), (5e18, "5000 PB"), (-2e6, "-2.000 MB"), (None, "unknown")],
+    "as.hz": [(12, "12 Hz"), (2500, "2.500 kHz"), (2.5e6, "2.500 MHz"), (7e9, "7.000 GHz"), (None, "unknown")],
+    "as.gbps": [(1.25, "1.250 Gbit/s"), (None, "unknown")],
+    "as.times": [(1.234, "1.23x"), (10, "10.00x"), (None, "unknown")],
+    "as.percent": [(12.34, "12.3 %"), (100, "100.0 %"), (None, "unknown")],
+    "as.seconds": [(0, "0 s"), (2.5e-6, "2.500 us"), (0.0009994, "999.4 us"), (0.00099951, "1.000 ms"), (0.9994, "999.4 ms"), (0.9996, "1.000 s"), (119.9, "119.9 s"),
+                   (119.96, "1 m 60.0 s"), (125.25, "2 m 05.3 s"), (3599.4, "59 m 59.4 s"), (3600, "1 h 00 m"), (9000, "2 h 30 m"), (-2.5, "-2.500 s"), (None, "unknown")],
+    "as.text": [("x", "x"), (0, "0"), ("", "unknown"), (None, "unknown")],
+    "onAxis(as.bytes)": [(1.5e6, "1.5 MB"), (2e6, "2 MB"), (100, "100 B")],
+    "onAxis(short)": [(0.25, "0.25"), (1, "1"), (10.5, "10.5"), (100, "100")],
+}
+
+
+def seconds(value):
+    if value is None or value < 119.95:
+        return human(value, "s")
+    return f"{value // 60:.0f} m {value % 60:04.1f} s" if value < 3599.5 else f"{value // 3600:.0f} h {value % 3600 // 60:02.0f} m"
+
+
+def size(value):
+    return human(value, "B")
+
+
+def count(value):
+    return human(value, "n")
+
+
+def percent(part, whole):
+    return "unknown" if None in (part, whole) else human(100 * part / whole, "%")
+
+
+def rate(value):
+    return "unknown" if value is None else test_reports.short(value, "Gbit/s") if value >= 0.0995 else f"{value:.2g} Gbit/s"
+
+
+class Page:
+    """A page with other data; what stands in it is asked of the browser."""
+
+    def __init__(self, tab, html, folder):
+        self.tab, self.html, self.folder = tab, html, folder
+        self.given, self.open = json.loads(DATA.search(html)[2]), False
+
+    def show(self, change=lambda d: None):
+        data = copy.deepcopy(self.given)
+        change(data)
+        if self.open:
+            self.tab.run(f"cursors.clear(); navShown = ''; draw(prepare({json.dumps(data)}))")
+        else:
+            self.load(data)
+        self.tab.run("document.querySelectorAll('details').forEach((e) => { e.open = true; e.dispatchEvent(new Event('toggle')); })")
+        return data
+
+    def load(self, data):
+        path = self.folder / "page.html"
+        path.write_text(DATA.sub(lambda m: m[1] + json.dumps(data).replace("<", "\\u003c") + m[3], self.html))
+        self.tab.look()
+        self.tab.open(path.as_uri())
+        assert not self.tab.problems
+        self.open = not data.get("live")
+
+    def texts(self, selector):
+        return self.tab.run(f"[...document.querySelectorAll({json.dumps(selector)})].map((e) => e.textContent)")
+
+    def rows(self, selector):
+        return self.tab.run(f"[...document.querySelectorAll({json.dumps(selector + ' tbody tr')})].map((r) => [...r.children].map((c) => c.textContent))")
+
+    def head(self, selector):
+        return self.texts(selector + " thead th")
+
+    def chart(self, name):
+        return Chart(self.tab.run(f"""(() => {{
+            const svg = document.getElementById("chart-{name}"), all = (s) => [...svg.querySelectorAll(s)];
+            const place = (e) => e.getAttribute("transform").match(/-?[\\d.]+/g).map(Number);
+            const attributes = (e) => Object.fromEntries([...e.attributes].map((a) => [a.name, a.value]));
+            return {{ width: svg.viewBox.baseVal.width, height: svg.viewBox.baseVal.height, label: svg.getAttribute("aria-label"),
+                axes: all(".axis").map((g) => [...g.querySelectorAll(".tick")].map((t) => [...place(t), t.textContent])),
+                frame: all(".axis").map((g) => place(g)), texts: all("text").filter((e) => !e.closest(".axis, .grid")).map((e) => [e.getAttribute("class"), e.firstChild.data, attributes(e)]),
+                shapes: all("path, rect, circle, line").filter((e) => !e.closest(".axis, .grid")).map((e) => ({{ ...attributes(e), tag: e.tagName, title: e.textContent }})) }};
+        }})()"""))
+
+    def legend(self, panel):
+        return self.texts(f"#panel-{panel} .legend li")
+
+    def cursor(self, name, *keys):
+        """What is read at the cursor after the keys."""
+        return self.tab.run(f"""(() => {{ const svg = document.getElementById("chart-{name}");
+            for (const key of {json.dumps(keys)}) svg.dispatchEvent(new KeyboardEvent("keydown", {{ key, cancelable: true }}));
+            return [svg.nextElementSibling.textContent, svg.getAttribute("aria-valuetext"), +svg.getAttribute("aria-valuenow"), +svg.getAttribute("aria-valuemax")]; }})()""")
+
+    def point(self, name, x, y):
+        """What is read where the pointer stands, in the chart's pixels."""
+        return self.tab.run(f"""(() => {{ const svg = document.getElementById("chart-{name}"), r = svg.getBoundingClientRect(), k = r.width / svg.viewBox.baseVal.width;
+            svg.dispatchEvent(new PointerEvent("pointermove", {{ clientX: r.left + {x} * k, clientY: r.top + {y} * k }}));
+            return svg.nextElementSibling.textContent; }})()""")
+
+
+UNITS = {"": 1, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "s": 1, "ms": 1e-3, "us": 1e-6, "min": 60, "h": 3600, "k": 1e3}
+
+
+def amount(text):
+    number, unit = re.fullmatch(r"(-?[\d.,]+(?:e-?\d+)?) ?(\w*)", text).groups()
+    return float(number.replace(",", "")) * UNITS[unit]
+
+
+class Chart:
+    """What was drawn; D3 moves the line of a tick by half a pixel."""
+
+    def __init__(self, drawn):
+        self.__dict__.update(drawn)
+        self.x, self.y = ([(t[i] - 0.5, amount(t[2])) for t in self.axes[i] if t[2]] for i in (0, 1)) if len(self.axes) == 2 else (
+            [(t[0] - 0.5, amount(t[2])) for t in self.axes[0]] if self.axes else None, None)
+        for ticks in filter(None, (self.x, self.y)):
+            assert len(ticks) >= 3
+            for px, value in ticks:
+                assert self.value(ticks, px) == pytest.approx(value, abs=0.02 * abs(ticks[-1][1] - ticks[0][1]))
+
+    @staticmethod
+    def value(ticks, px):
+        (a, u), (b, v) = ticks[0], ticks[-1]
+        return u + (px - a) * (v - u) / (b - a)
+
+    def of(self, **wanted):
+        return [s for s in self.shapes if all(s.get(k.replace("_", "-")) == v for k, v in wanted.items())]
+
+    def span(self, path, x):
+        """The values at which horizontal lines of the path pass x."""
+        points = [tuple(map(float, p)) for p in re.findall(r"(-?[\d.e-]+),(-?[\d.e-]+)", path["d"])]
+        px = self.x[0][0] + (x - self.x[0][1]) * (self.x[-1][0] - self.x[0][0]) / (self.x[-1][1] - self.x[0][1])
+        closed = [*zip(points, points[1:]), (points[-1], points[0])] if path["d"].endswith("Z") else zip(points, points[1:])
+        return sorted(self.value(self.y, a[1]) for a, b in closed if a[1] == b[1] and min(a[0], b[0]) < px < max(a[0], b[0]))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    found = test_exports.Made()
+    found.folder = tmp_path_factory.mktemp("charts")
+    journal = frames.Journal(found.folder / "journal")
+    test_exports.fill(journal)
+    journal.write()
+    found.journal = found.folder / "journal"
+    test_reports.report(found, "--html", found.folder / "run.html")
+    with browser.Browser(tmp_path_factory.mktemp("chromium")) as tab:
+        yield Page(tab, (found.folder / "run.html").read_text(), found.folder)
+
+
+@pytest.fixture(scope="module")
+def shown(page):
+    return page.show(rich)
+
+
+def series(n, *of):
+    return [test_reports.number(*of, i) for i in range(n)]
+
+
+def rich(d):
+    """More of everything than the journal has, each number another one."""
+    d["run"].update(running=1234)
+    d["levels"] = {"bin": 400_000, "tasks": series(9, "t"), "workers": series(9, "w"), "threads": series(9, "h"),
+                   "classes": {name: series(9, "level", name) if name != "sleep" else [0] * 9 for name in CLASSES}}
+    d["levels"]["classes"]["unclassified"][3] = -500
+    for name in d["timeline"]["layers"]:
+        d["timeline"]["layers"][name] = [10**9 + 1000 * v for v in series(4, "layer", name)]
+    d["timeline"]["layers"].update(mapped_bytes=[None] * 4, network_read_bytes=[0] * 4)
+    d["timeline"]["layers"]["read_bytes"][1] = None
+    d["memory"] = {"total": 20, "workers": [
+        {"worker": f"w-{k}", "peak_bytes": 10**9 + number, "limit_bytes": 4 * 10**9, "points": [[500_000 * i + 1000 * k, 10**9 + 10**8 * ((i * 7 + k) % 5)] for i in range(7 if not k else 2)]}
+        for k, number in enumerate((123456, 654321))]}
+    d["scatter"] = {"total": 1000, "datasets": [f"set-{i}" for i in range(9)], "points": [
+        [1000 * i + 500, 10**6 * (1 + i * 7 % 11) + 1234, i] for i in range(9)] + [[None, 5, 0], [100, None, 1]]}
+    d["codecs"] = {"total": 5, "rows": [
+        {"codec": "zlib", "library": "libz", "calls": 1200, "in_bytes": 3_000_000, "out_bytes": 9_000_000, "cpu_seconds": 0.75, "compress_in_bytes": 777},
+        {"codec": "lz4", "library": None, "calls": 34, "in_bytes": 20_000, "out_bytes": None, "cpu_seconds": 1.5, "compress_in_bytes": 0},
+        {"codec": "lzma", "library": "x", "calls": 5, "in_bytes": 0, "out_bytes": 8, "cpu_seconds": 0, "compress_in_bytes": None}]}
+    names = ("size", "read", "mapped", "storage_read", "reread", "basket", "outside_basket", "cached")
+    d["files"] = {"total": 5000, "rows": [
+        {"path": f"/data/{'a-very-long-name' * 6 * (i == 1)}{i}.root", "read_amplification": None if i == 2 else 3.5 - i / 5, **{f"{n}_bytes": test_reports.number(n, i) for n in names},
+         "read_calls": 1000 + i, "chunks": 10 + i, "filesystem": "nfs" if i else None} for i in range(14)]}
+    for table, key in (("datasets", "dataset"), ("balance", "worker")):
+        d[table] = {"total": 33, "rows": [
+            {key: f"{key}-{i}", "host": f"node-{i}", "chunks": 20 + i, "tasks": 40 + i, "threads": 3 + i, "events": 10_000 + i, "wall_seconds": 30.5 - i, "cpu_seconds": 9.25 - i / 2,
+             "cpu_seconds_per_event": 0.001 * (i + 1), "read_amplification": 1.5 + i, "silent": i == 1, "end": ["exit", "killed", None][i],
+             **{f"{n}_bytes": test_reports.number(table, n, i) for n in ("requested", "read", "storage_read")},
+             "classes": {name: (2.25 + i + k / 4 if name != "sleep" else None) for k, name in enumerate(CLASSES)}} for i in range(3)]}
+    d["blocking"] = {"known": True, "threshold_seconds": 0.025, "total": 1500, "rows": [
+        {"frames": ["read", "load", "main"], "wait": "storage", "object": "a.root", "prefix": "work", "calls": 12, "seconds": 3.25, "longest_seconds": 0.75},
+        {"frames": [], "wait": "lock", "object": None, "prefix": None, "calls": 3000, "seconds": 0.5, "longest_seconds": 0.125}]}
+    d["servers"] = {"total": 70, "rows": [
+        {"scheme": "root", "server": "a:1094", "requests": 6000, "failed": 7, "read_bytes": 123456, "latency_mean_seconds": 0.125, "latency_max_seconds": 2.5}]}
+    d["completeness"].update({f"{part}_{what}": test_reports.number(part, what) / (1000 if "cpu" in what else 1) for part in ("tasks", "unattributed", "unseen", "process")
+                              for what in ("cpu_seconds", "storage_bytes")}, workers_seen=11, records_refused=22, records_lost=33, records_bad=44, files_read=55,
+                             files_torn=66, notes=["one note", "another"], notes_total=9)
+    d["findings"]["rows"] = [
+        {"id": "small", "severity": "note", "sentence": "a note", "advice": "nothing", "evidence": [
+            {"name": "n", "value": None, "unit": ""}, {"name": "f", "value": 1.23456789, "unit": "s"}, {"name": "i", "value": 12345, "unit": "B"}, {"name": "t", "value": "x", "unit": ""}]},
+        {"id": "large", "severity": "high", "sentence": "a sentence", "advice": "an advice", "evidence": []}]
+
+
+def test_formats(page, shown):
+    asked = [(name, value, text) for name, cases in FORMATS.items() for value, text in cases]
+    found = page.tab.run("[" + ", ".join(f"{name}({json.dumps(value)})" for name, value, _ in asked) + "]")
+    assert [(name, value, text) for (name, value, _), text in zip(asked, found)] == asked
+    assert page.tab.run("[share(1, 4), share(1, 0), share(null, 4), share(1, null), share(1, -2)]") == [25, None, None, None, None]
+    cuts = page.tab.run("[fit('abcdefghij', 100, 10), fit('abcdefghijk', 100, 10), fit('abcdefghij', 1, 10)]")
+    assert cuts == ["abcdefghij", "abcd\u2026ghijk", "ab\u2026hij"]
+    assert page.tab.run("[shownOf(3, 3, 'x'), shownOf(2, 3000, 'x').textContent]") == [None, "shown 2 of 3,000 x"]
+
+
+def test_head(page, shown):
+    run = shown["run"]
+    assert page.texts("#run, #facts, title")[:3] == [
+        f"crema: {run['id']}", f"run {run['id']}", f"began 2026-11-18 11:06:40 UTC \u00b7 1,234 tasks still running \u00b7 Python {run['python']} \u00b7 Dask {run['dask']} \u00b7 "
+        f"coffea {run['coffea']} \u00b7 uproot {run['uproot']}"]
+    assert shown["version"] in page.texts("#made")[0]
+    titles = page.texts("main > section h2")[3:]
+    assert len(titles) == len(page.texts("nav a")) == 17
+
+
+def texts_of(d):
+    return {m["id"]: m["text"] if m.get("text") is not None else "unknown" for m in d["metrics"]}
+
+
+def test_answers(page, shown):
+    m = {x["id"]: x["value"] for x in shown["metrics"] if isinstance(x.get("value"), (int, float))}
+    text, time = texts_of(shown), shown["time"]
+    most = max(CLASSES, key=lambda name: time["classes"][name])
+    assert m["event_rate_wall_khz"] == pytest.approx(511 / 3.95e3)
+    assert page.texts(".answer .lead") == ["129.4 events/s", f"{CLASSES[most]}: {percent(time['classes'][most], 4.2)} of the tasks\u2019 time", "an advice"]
+    assert page.texts(".answer p:not(.lead)") == [
+        "511 events in 3.950 s", f"read {text['read_rate_mbs']}, from storage {text['storage_read_rate_mbs']}, decompressed {text['decompressed_rate_mbs']}",
+        f"CPU {percent(time['classes']['cpu'], 4.2)}", f"threads had a task for {percent(4.2, 6 * 3.95)} of their time (counted ones)", "a sentence"]
+    figures = page.tab.run("[...document.querySelectorAll('.figures > div')].map((e) => [e.dataset.metric, e.querySelector('dd').textContent])")
+    assert len(figures) == 18 and figures == [[name, text[name]] for name, _ in figures]
+    assert dict(figures)["num_tasks"] == "5" and dict(figures)["wall_time"] == "3.950 s"
+
+
+def other(d):
+    """Fast, on the CPU, all attempts, no events, no advice."""
+    d["time"].update(all_attempts=True, classes={**d["time"]["classes"], "cpu": 3.9, "gil": None})
+    for m in d["metrics"]:
+        m.update({"event_rate_wall_khz": {"value": 23.456}, "total_cpu_time_true_all": {"value": None}}.get(m["id"], {}))
+    d["findings"]["rows"] = d["findings"]["rows"][:0]
+    d["findings"]["gaps"] = []
+    d["codecs"]["rows"], d["files"]["rows"], d["datasets"]["rows"], d["balance"]["rows"], d["blocking"]["rows"] = [], [], [], [], []
+    d["blocking"].update(known=True, threshold_seconds=0.025)
+    d["scatter"]["points"] = [[None, 5, 0]]
+    d["memory"]["workers"] = []
+    d["completeness"]["notes"] = []
+    d["waste"] = None
+    d["servers"]["rows"] = []
+    d["run"].update(start_time=None, python=None)
+    d["levels"]["bin"] = 0
+
+
+def test_what_is_not_there(page):
+    d = page.show(other)
+    f = d["findings"]
+    assert page.texts(".answer .lead") == ["23,460 events/s", f"CPU: {percent(3.9, 4.2)} of the tasks\u2019 time", "nothing to remark"]
+    assert page.texts(".answer p:not(.lead)")[2:] == [
+        f"next: waiting for storage {percent(d['time']['classes']['storage'], 4.2)}", f"threads had a task for {percent(4.2, 6 * 3.95)} of their time",
+        f"{f['made']} of {f['checks']} checks could be made, {f['idle']} had nothing to look at"]
+    assert page.texts("#panel-findings p") == ["Nothing to remark.", f"shown 0 of {f['total']} findings", f"{f['made']} of {f['checks']} checks were made, {f['idle']} had nothing to look at in this run."]
+    for panel, text in (("codecs", "No call of a codec was counted."), ("files", "No data file was read."), ("datasets", "No counted chunk."), ("balance", "No worker has run a task."),
+                        ("waits", "No wait of a task was longer than 25.00 ms."), ("scatter", "No chunk whose events and time are known."),
+                        ("memory", "No sample of a worker\u2019s memory lies in this run.")):
+        assert page.texts(f"#panel-{panel} p")[-1] == text
+    assert page.texts("#panel-servers, #panel-overtime") == [] and page.texts("#panel-completeness ul") == []
+    assert page.texts("#facts")[0].startswith("began at an unknown time \u00b7 Dask 2026.1")
+    assert page.texts("#panel-time .what")[-1].startswith("Less than half")
+    assert page.rows("#table-time")[2][1:] == ["unknown", "unknown"]
+    assert "all attempts" in page.chart("time").label
+    answers = page.tab.run("""[fast(prepare({ run: {}, metrics: [{ id: "wall_time", value: 4 }, { id: "num_tasks", value: 10 }] }))[0],
+        fast(prepare({ run: {}, metrics: [{ id: "wall_time", value: 4 }, { id: "num_tasks", value: 10 }] }))[1][0], fast(prepare({ run: {}, metrics: [] }))[0],
+        heldBack({ byId: new Map(), time: { classes: {}, wall_seconds: null } })[0], toChange({ findings: null })[0],
+        toChange({ findings: { rows: [{ severity: "note" }], made: 1, checks: 2, idle: 3 } })[0]]""")
+    assert answers == ["2.500 tasks/s", "10 tasks in 4.000 s", "unknown", "unknown", "unknown", "nothing that these checks can advise"]
+    page.show(lambda d: (rich(d), d["blocking"].update(known=False, rows=[]), d.update(findings=None)))
+    assert page.texts("#panel-waits .what") == ["Long waits were not recorded."] and page.texts("#panel-findings .what") == ["The findings are not known."]
+
+
+def test_findings(page, shown):
+    page.show(rich)
+    f = shown["findings"]
+    assert page.texts(".findings > li > p") == ["notea note", "nothing", "higha sentence", "an advice"]
+    assert page.rows("#finding-small") == [["n", "unknown", " "], ["f", "1.23457", "s"], ["i", "12345", "B"], ["t", "x", " "]]
+    gaps = ", ".join(f"{g['id']} ({g['unknown']})" for g in f["gaps"])
+    assert page.texts("#panel-findings .shown") == [f"shown 2 of {f['total']} findings", f"{f['made']} of {f['checks']} checks were made, {f['idle']} had nothing to look at in this run, "
+                                                    f"{len(f['gaps'])} lacked an input: {gaps}."]
+
+
+def bars(chart, rows):
+    """Each segment's place and width is by its value; rows: [{name: value}]"""
+    scale, ends = set(), []
+    for i, row in enumerate(rows):
+        drawn, at = chart.of(data_row=str(i)), None
+        assert [(s["data-name"], float(s["data-value"])) for s in drawn] == [(n, v) for n, v in row.items() if v and v > 0]
+        for s in drawn:
+            assert at is None or float(s["x"]) == pytest.approx(at)
+            at = float(s["x"]) + float(s["width"])
+            scale.add(round(float(s["width"]) / float(s["data-value"]), 6))
+        ends.append(at or 0)
+    assert len({float(chart.of(data_row=str(i))[0]["x"]) for i, row in enumerate(rows) if chart.of(data_row=str(i))}) == 1
+    assert max(scale) == pytest.approx(min(scale), rel=1e-4) and 0.5 * chart.width < max(ends) < chart.width
+    tops = [float(chart.of(data_row=str(i))[0]["y"]) for i in range(len(rows)) if chart.of(data_row=str(i))]
+    assert tops == sorted(tops) and len(set(tops)) == len(tops)
+
+
+def labels(chart, which):
+    return [text for name, text, _ in chart.texts if name == which]
+
+
+def test_time_in_total(page, shown):
+    time, chart = shown["time"], page.chart("time")
+    values = {title: time["classes"][name] for name, title in CLASSES.items()}
+    bars(chart, [values])
+    assert labels(chart, "value") == ["4.200 s"] and labels(chart, "rowname") == ["counted tasks"]
+    assert [s["title"] for s in chart.of(tag="rect")] == [f"counted tasks: {name} {seconds(v)}" for name, v in values.items() if v > 0]
+    assert page.legend("time") == [f"{name}{seconds(v)} ({percent(v, 4.2)})" for name, v in values.items()]
+    assert page.rows("#table-time") == [*([name, seconds(v), percent(v, 4.2)] for name, v in values.items()), ["wall time of tasks", "4.200 s", "100.0 %"],
+                                        ["CPU of pool threads, beside it", seconds(time["pool_cpu_seconds"]), percent(time["pool_cpu_seconds"], 4.2)]]
+    fills = {s["data-name"]: s["fill"] for s in chart.of(tag="rect")}
+    assert fills == {CLASSES[name]: f"var(--{name})" for name in CLASSES if time["classes"][name] > 0}
+
+
+def curve(chart, name, width, values, end=None):
+    path, = chart.of(data_name=name)
+    for i, value in enumerate(values):
+        if value is not None:
+            assert chart.span(path, (i + 0.4) * width) == [pytest.approx(value, rel=1e-6, abs=1e-9)], (name, i)
+        else:
+            assert not chart.span(path, (i + 0.4) * width)
+    last = max(float(p) for p in re.findall(r"(-?[\d.e-]+),", path["d"]))
+    if values[-1] is not None:
+        assert chart.value(chart.x, last) == pytest.approx(end or len(values) * width, rel=1e-3)
+
+
+def stack(chart, width, layers):
+    for i in range(len(next(iter(layers.values())))):
+        over, under = 0, 0
+        for name, values in layers.items():
+            found = chart.span(chart.of(data_name=name)[0], (i + 0.4) * width)
+            base = over if values[i] >= 0 else under
+            assert found == [pytest.approx(v, abs=1e-6) for v in sorted((base, base + values[i]))], (name, i)
+            over, under = over + max(values[i], 0), under + min(values[i], 0)
+
+
+def test_over_time(page, shown):
+    levels = {name: [v / 1000 for v in values] for name, values in shown["levels"].items() if name in ("tasks", "workers", "threads")}
+    chart = page.chart("overtime")
+    layers = {CLASSES[name]: [v / 1000 for v in shown["levels"]["classes"][name]] for name in CLASSES if name != "sleep"}
+    stack(chart, 0.4, layers)
+    curve(chart, "threads of the workers", 0.4, levels["threads"])
+    assert page.legend("overtime") == [*layers, "threads of the workers"]
+    top = chart.value(chart.y, 8)
+    assert 1 < top / max(sum(max(v[i], 0) for v in layers.values()) for i in range(9)) < 1.5
+    rows = [[*map(lambda v: human(v, "").strip() if v < 99999.5 else count(v), [v[i] for v in layers.values()]), human(levels["threads"][i], "").strip()] for i in range(9)]
+    assert page.rows("#table-overtime") == [[seconds(0.4 * i), *row] for i, row in enumerate(rows)]
+    assert page.head("#table-overtime") == ["from the start", *layers, "threads of the workers"]
+    chart = page.chart("levels")
+    stack(chart, 0.4, {"tasks under way": levels["tasks"]})
+    curve(chart, "workers", 0.4, levels["workers"])
+    curve(chart, "threads", 0.4, levels["threads"])
+    assert page.legend("levels") == ["tasks under way", "workers", "threads"]
+    assert [row[1:] for row in page.rows("#table-levels")] == [[human(levels[n][i], "").strip() for n in ("tasks", "workers", "threads")] for i in range(9)]
+
+
+def test_gbps(page, shown):
+    t, chart = shown["timeline"], page.chart("gbps")
+    names = {"read_bytes": "returned by read calls", "storage_read_bytes": "from storage", "decompress_in_bytes": "into codecs", "decompress_out_bytes": "out of codecs",
+             "storage_write_bytes": "written to storage"}
+    rates = {name: [None if v is None else v * 8e-9 / (1 if i < 3 else 0.95) for i, v in enumerate(t["layers"][name])] for name in names}
+    for name, title in names.items():
+        curve(chart, title, 1, rates[name], end=3.95)
+    assert page.legend("gbps") == list(names.values()) and page.texts("#panel-gbps .shown") == ["unknown: mapped"]
+    assert page.rows("#table-gbps") == [[seconds(i), *(rate(rates[name][i]) for name in names)] for i in range(4)]
+    text = f"2.000 s: {', '.join(f'{title} {rate(rates[name][2])}' for name, title in names.items())}"
+    assert page.cursor("gbps", "Home", "ArrowRight", "ArrowUp") == [text, text, 2, 3]
+    assert page.cursor("gbps", "End")[2] == page.cursor("gbps", "ArrowRight")[2] == 3 and page.cursor("gbps", "ArrowLeft", "ArrowDown")[2] == 1
+    assert page.cursor("overtime", "Home", "PageDown")[2] == 0 and page.cursor("overtime", "PageUp")[2] == 8
+    px = [p for p, v in chart.x if v == 2][0]
+    assert page.point("gbps", px + 5, 50) == text and page.point("gbps", px - 5, 50).startswith("1.000 s: ")
+    line, = [s for s in page.chart("gbps").of(tag="line") if s["class"] == "cursor"]
+    assert chart.value(chart.x, float(line["x1"])) == pytest.approx(1.5) == chart.value(chart.x, float(line["x2"])) and line["visibility"] == "visible"
+
+
+def test_memory(page, shown):
+    m, chart = shown["memory"], page.chart("memory")
+    paths = [s for s in chart.of(tag="path") if s["class"] == "curve"]
+    for worker, path in zip(m["workers"], paths, strict=True):
+        points = [(chart.value(chart.x, float(x)), chart.value(chart.y, float(y))) for x, y in re.findall(r"([\d.e-]+),([\d.e-]+)", path["d"])]
+        assert points == [(pytest.approx(t / 1e6, abs=1e-6), pytest.approx(v, rel=1e-6)) for t, v in worker["points"]]
+    assert [path["stroke"] for path in paths] == ["var(--s0)", "var(--s1)"]
+    dots = [(chart.value(chart.x, float(s["cx"])), chart.value(chart.y, float(s["cy"]))) for s in chart.of(tag="circle")]
+    assert dots == [(pytest.approx(t / 1e6), pytest.approx(v)) for t, v in m["workers"][1]["points"]]
+    limit, = [s for s in chart.of(tag="line") if s["class"] == "limit"]
+    assert chart.value(chart.y, float(limit["y1"])) == pytest.approx(4e9) == chart.value(chart.y, float(limit["y2"])) and labels(chart, "label") == ["limit 4.000 GB"]
+    assert page.legend("memory") == ["w-0", "w-1"] and page.texts("#panel-memory .shown") == ["shown 2 of 20 workers, those with the most"]
+    assert page.rows("#table-memory") == [[w["worker"], size(w["peak_bytes"]), size(4e9), percent(w["peak_bytes"], 4e9)] for w in m["workers"]]
+    times = sorted({p[0] for w in m["workers"] for p in w["points"]})
+    at = [[([v for t, v in w["points"] if t <= time] or [None])[-1] for w in m["workers"]] for time in times]
+    for i, (a, b) in enumerate(at):
+        assert page.cursor("memory", "Home", *["ArrowRight"] * i)[0] == f"{seconds(times[i] / 1e6)}: w-0 {size(a)}, w-1 {size(b)}"
+    px = [p for p, v in chart.x if v == 2][0]
+    assert page.point("memory", px + 3, 9).startswith(seconds(min(t for t in times if t > 2e6 + 1000) / 1e6))
+    x_end, y_end = chart.value(chart.x, chart.width - 8), chart.value(chart.y, 8)
+    assert x_end == pytest.approx(3.95, rel=1e-3) and 4e9 < y_end < 4.4e9
+    page.show(lambda d: (rich(d), d["memory"]["workers"][0].update(limit_bytes=None)))
+    assert page.texts("#panel-memory .shown")[0] == "The limits differ; the table has each." and labels(page.chart("memory"), "label") == []
+    page.show(lambda d: (rich(d), [w.update(limit_bytes=None) for w in d["memory"]["workers"]]))
+    assert page.texts("#panel-memory .shown")[0] == "The limit is unknown."
+
+
+def test_scatter(page):
+    s = page.show(rich)["scatter"]
+    chart, points = page.chart("scatter"), s["points"][:9]
+    drawn = [(chart.value(chart.x, float(c["cx"])), chart.value(chart.y, float(c["cy"])), c["fill"]) for c in chart.of(**{"class": "point"})]
+    assert drawn == [(pytest.approx(n, rel=1e-4), pytest.approx(us / 1e6, rel=1e-6), f"var(--s{min(k, 6)})") for n, us, k in points]
+    assert page.legend("scatter") == [*s["datasets"][:6], "3 more"] and page.texts("#panel-scatter .shown") == ["shown 11 of 1,000 chunks: the slowest, and of the others an even sample"]
+    assert page.rows("#table-scatter") == [[s["datasets"][k], count(n), "unknown" if us is None else seconds(us / 1e6)] for n, us, k in s["points"]]
+    assert labels(chart, "label") == ["events of the chunk", "wall time"]
+    for i, (n, us, k) in enumerate(points):
+        text = f"{count(n)} events in {seconds(us / 1e6)}, set-{k}"
+        assert page.cursor("scatter", "Home", *["ArrowRight"] * i)[0] == text
+        c = chart.of(**{"class": "point"})[i]
+        assert page.point("scatter", float(c["cx"]) + 2, float(c["cy"]) - 2) == text
+        ring, = page.chart("scatter").of(**{"class": "ring"})
+        assert (ring["cx"], ring["cy"]) == (c["cx"], c["cy"])
+    ticks = [text for _, _, text in chart.axes[0]]
+    assert ticks[0] == "0" and "2,000" in ticks
+    page.show(lambda d: (rich(d), d["scatter"].update(points=[[30000 * i, 10**6 * i + 1, 0] for i in range(1, 4)], datasets=["a"])))
+    assert "40k" in [t[2] for t in page.chart("scatter").axes[0]] and page.legend("scatter") == ["a"]
+
+
+def pieces(path):
+    return [tuple(map(float, p)) for p in re.findall(r"M(-?[\d.]+),(-?[\d.]+)h(-?[\d.]+)v(-?[\d.]+)", path["d"])]
+
+
+def test_stream(page):
+    d = page.show(rich)
+    s, chart = d["stream"], page.chart("stream")
+    assert chart.label == f"Task stream: {s['in_lanes']} tasks on {len(s['lanes'])} threads"
+    pitch = chart.height - 24 - 6
+    row = pitch / len(s["lanes"])
+    shapes = {path["data-name"]: pieces(path) for path in chart.of(tag="path") if path.get("class") == "class"}
+    kinds = {path["data-name"]: pieces(path) for path in chart.of(tag="path") if path.get("class") == "kind"}
+    lost = pieces([p for p in chart.of(tag="path") if p.get("stroke") == "var(--high)"][0])
+    assert len(lost) == 1 and sum(map(len, kinds.values())) == len(kinds["processing"]) == len(s["bars"]) == 6
+
+    def time(px):
+        return chart.value(chart.x, px)
+
+    for key, lane, begin, wall, state, counted, kind, *classes in s["bars"]:
+        whole = sum(max(0, c) for c in classes)
+        (x, y, w, h), = [p for p in kinds["processing"] if time(p[0]) == pytest.approx(begin / 1e6, abs=0.01) and p[1] // row == lane]
+        assert time(x + w) - time(x) == pytest.approx(wall / 1e6, abs=0.015) or wall < 60_000
+        tall, at = 0, None
+        for name, c in zip(CLASSES, classes):
+            found = [p for p in shapes[name] if p[0] == x and p[1] // row == lane]
+            assert len(found) == (c > 0), (key, name)
+            for part in found:
+                assert part[2] == w and (at is None or part[1] + part[3] == pytest.approx(at, abs=0.11))
+                tall, at = tall + part[3], part[1]
+        assert 0.6 * row < tall < row
+        for name, c in zip(CLASSES, classes):
+            if c > 0:
+                (part,) = [p for p in shapes[name] if p[0] == x and p[1] // row == lane]
+                assert part[3] == pytest.approx(tall * c / whole, abs=0.15)
+    failed = next(bar for bar in s["bars"] if bar[4] == "erred")
+    assert time(lost[0][0]) == pytest.approx(failed[2] / 1e6, abs=0.01) and lost[0][1] // row == failed[1]
+    assert page.legend("stream") == [*CLASSES.values(), "processing"]
+    for i, (key, lane, begin, wall, state, counted, kind, *classes) in enumerate(s["bars"]):
+        told = ", ".join(f"{title} {seconds(c / 1e6)}" for title, c in zip(CLASSES.values(), classes) if c)
+        text = f"{key} on {s['lanes'][lane]}: processing, {state}{'' if counted else ', not counted'}, from {seconds(begin / 1e6)}, {seconds(wall / 1e6)}: {told}"
+        assert page.cursor("stream", "Home", *["ArrowRight"] * i)[0] == text
+        (x, y, w, _), = [p for p in kinds["processing"] if time(p[0]) == pytest.approx(begin / 1e6, abs=0.01) and p[1] // row == lane]
+        assert page.point("stream", x + w / 2, y - row / 2) == text or key in ("work-5", "work-2", "work-3", "work-9")
+        ring, = page.chart("stream").of(**{"class": "ring"})
+        assert ring["visibility"] == "visible"
+        page.cursor("stream", "Home", *["ArrowRight"] * i)
+        ring, = page.chart("stream").of(**{"class": "ring"})
+        assert time(float(ring["x"])) == pytest.approx(begin / 1e6, abs=1e-4) and float(ring["y"]) // row == lane
+    slow = d["slowest"]
+    assert page.rows("#table-stream") == [
+        [r["key"], r["worker"], f"{r['status']}, {r['waste_reason']}" if r["waste_reason"] else r["status"], seconds(r["wall_seconds"]),
+         *(seconds(r["classes"][c]) for c in CLASSES), count(r["events"]), size(r["read_bytes"])] for r in slow["rows"]]
+    assert page.texts("#table-stream caption") == [f"The {len(slow['rows'])} slowest of {slow['total']} tasks"]
+
+
+def celled(d):
+    rich(d)
+    lanes = [f"w-{i // 2}" for i in range(4)]
+    d["stream"].update(lanes=lanes, lanes_total=2000, total=30_000, in_lanes=5000, cell=500_000, bars=d["stream"]["bars"][:2], cells=[
+        [100 * (1 + (lane + i * 3 + k) % 4) if k < 3 else 0 for i in range(8) for k in range(8)] for lane in range(4)])
+    for bar, (lane, kind) in zip(d["stream"]["bars"], ((2, 1), (3, 2))):
+        bar[1], bar[6] = lane, kind
+
+
+def test_stream_of_cells(page):
+    s = page.show(celled)["stream"]
+    chart = page.chart("stream")
+    row = (chart.height - 30) / 4
+    shapes = {path["data-name"]: pieces(path) for path in chart.of(tag="path") if path.get("class") == "class"}
+    full = 0.7 * row
+    for k, name in enumerate(CLASSES):
+        expected = [(0.5 * i, lane, s["cells"][lane][8 * i + k]) for lane in range(4) for i in range(8) if s["cells"][lane][8 * i + k]]
+        assert len(shapes[name]) == len(expected)
+        for (x, y, w, h), (begin, lane, value) in zip(shapes[name], expected):
+            assert (chart.value(chart.x, x), y // row) == (pytest.approx(begin, abs=0.003), lane)
+            assert chart.value(chart.x, x + w) == pytest.approx(begin + 0.5, abs=0.005) and full * value / 1000 < h < row * value / 1000
+    assert page.texts("#panel-stream .shown") == [
+        "shown 5,000 of 30,000 tasks, on 4 of 2,000 threads (those with the longest tasks), added up in cells of 500.0 ms, each task spread evenly over its time; the cursor finds the 2 longest"]
+    assert page.legend("stream") == list(CLASSES.values()) and not any(pieces(p) for p in chart.of(tag="path") if p.get("class") == "kind")
+    assert labels(chart, "rowname") == ["w-0", "w-1"]
+    page.show(lambda d: (rich(d), d["stream"].update(total=70_000, lanes_total=9)))
+    assert page.texts("#panel-stream .shown") == ["shown 6 of 70,000 tasks, on 2 of 9 threads, those with the longest tasks"]
+
+
+def test_codecs_and_files(page):
+    d = page.show(rich)
+    c = sorted(d["codecs"]["rows"], key=lambda r: -r["cpu_seconds"])
+    cpu = next(m["value"] for m in d["metrics"] if m["id"] == "total_cpu_time_true_all")
+    chart = page.chart("codecs")
+    bars(chart, [{"decompression CPU": r["cpu_seconds"]} for r in c])
+    names = ["lz4 (unknown)", "zlib (libz)", "lzma (x)"]
+    assert labels(chart, "rowname") == names and labels(chart, "value") == [seconds(r["cpu_seconds"]) for r in c]
+    assert page.rows("#table-codecs") == [
+        [names[0], "34", "20.00 kB", "unknown", "unknown", "1.500 s", percent(1.5, cpu), "unknown", "0 B"],
+        [names[1], "1,200", "3.000 MB", "9.000 MB", "3.00x", "750.0 ms", percent(0.75, cpu), "12.00 MB/s", "777 B"],
+        [names[2], "5", "0 B", "8 B", "unknown", "0 s", "0.0 %", "unknown", "unknown"]]
+    assert page.texts("#panel-codecs .shown") == ["shown 3 of 5 codecs"]
+    f, chart = d["files"]["rows"], page.chart("files")
+    bars(chart, [{"read / baskets": r["read_amplification"]} for r in f[:12]])
+    assert labels(chart, "value") == [human(r["read_amplification"], "x") for r in f[:12]] and page.texts("#panel-files .shown") == ["shown 12 of 5,000 files, the highest first"]
+    assert labels(chart, "rowname")[0] == f[0]["path"] and "\u2026" in labels(chart, "rowname")[1] and labels(chart, "rowname")[1].endswith("name1.root")
+    order = ("size", "read", "mapped", "storage_read", "reread", "basket", "outside_basket", "cached")
+    assert page.rows("#table-files") == [[r["path"], human(r["read_amplification"], "x"), *(size(r[f"{n}_bytes"]) for n in order), count(r["read_calls"]), count(r["chunks"]),
+                                          r["filesystem"] or "unknown"] for r in f]
+    assert page.texts("#table-files caption") == ["14 of 5,000 files, all attempts"]
+
+
+def test_datasets_and_workers(page):
+    d = page.show(rich)
+    for table, key in (("datasets", "dataset"), ("balance", "worker")):
+        rows, chart = d[table]["rows"], page.chart(table)
+        bars(chart, [{CLASSES[n]: v for n, v in r["classes"].items()} for r in rows])
+        assert labels(chart, "value") == [seconds(r["wall_seconds"]) for r in rows] and labels(chart, "rowname") == [r[key] for r in rows]
+        assert [s["title"] for s in chart.of(data_row="1")] == [f"{rows[1][key]}: {CLASSES[n]} {seconds(v)}" for n, v in rows[1]["classes"].items() if v]
+    assert page.rows("#table-datasets") == [
+        [r["dataset"], count(r["chunks"]), count(r["events"]), seconds(r["wall_seconds"]), seconds(r["cpu_seconds"]), seconds(r["cpu_seconds_per_event"]), size(r["requested_bytes"]),
+         size(r["read_bytes"]), size(r["storage_read_bytes"]), human(r["read_amplification"], "x")] for r in d["datasets"]["rows"]]
+    assert page.rows("#table-balance") == [
+        [r["worker"], r["host"], count(r["threads"]), count(r["tasks"]), count(r["events"]), seconds(r["wall_seconds"]), seconds(r["cpu_seconds"]), size(r["read_bytes"]),
+         size(r["storage_read_bytes"]), end] for r, end in zip(d["balance"]["rows"], ("exit", "silent", "none yet"))]
+    assert page.texts("#panel-datasets .shown") == ["shown 3 of 33 datasets, those with the most time"] and page.texts("#table-datasets caption") == ["3 of 33 datasets, counted chunks"]
+    assert page.texts("#panel-balance .shown") == ["shown 3 of 33 workers, the busiest and the idlest"]
+    assert page.rows("#panel-waits") == [["read", "load < main", "storage", "a.root", "work", "12", "3.250 s", "750.0 ms"],
+                                         ["no symbols", "none", "lock", "none", "unknown", "3,000", "500.0 ms", "125.0 ms"]]
+    assert page.texts("#panel-waits caption") == ["Waits longer than 25.00 ms by where they came from: 2 of 1,500 places"]
+    assert page.rows("#panel-servers") == [["root://a:1094", "6,000", "7", "123.5 kB", "125.0 ms", "2.500 s"]] and page.texts("#panel-servers caption") == ["1 of 70 servers"]
+
+
+def test_completeness_and_metrics(page):
+    d = page.show(rich)
+    c = d["completeness"]
+    assert page.texts("#panel-completeness > p") == [
+        "What no task can be told for, and what is missing.",
+        "5 of 6 attempts counted; 11 workers seen; 22 records refused, 33 lost, 44 not understood; 55 files read, 66 damaged.", "shown 2 of 9 notes"]
+    assert page.rows("#table-completeness") == [[title, *(form(c[f"{part}_{what}"]) for part in ("tasks", "unattributed", "unseen", "process"))]
+                                                for title, form, what in (("CPU", seconds, "cpu_seconds"), ("from storage", size, "storage_bytes"))]
+    assert page.texts("#panel-completeness li") == ["one note", "another"]
+    assert page.rows("#panel-completeness > .scroll") == [[reason, count(w["attempts"]), seconds(w["wall_seconds"]), seconds(w["cpu_seconds"])] for reason, w in d["waste"].items()]
+    rows = [[f"{m['id']} ({m['alias']})" if m.get("alias") else m["id"], m["text"] if m.get("text") is not None else "unknown", m["unit"] or " ", m["source"], m["help"]] for m in d["metrics"]]
+    assert page.rows("#panel-metrics") == rows
+
+
+LIVE = {"tasks": {"known": 400, "done": 1234, "running": 7, "remaining": 50}, "rates": {"tasks_per_second": 2.5, "events_per_second": 12345, "bytes_per_second": {"read": 2.5e9}},
+        "activity": {"since": 5, "done": 30}, "workers": {"connected": 3}, "journal_error": None, "journal_over": None}
+
+
+def live(page, now, missing=False):
+    answers = json.dumps({"live.json": now, "data.json": None if missing else page.given})
+    script = page.tab.call("Page.addScriptToEvaluateOnNewDocument", source=f"""const answers = {answers}; window.asked = [];
+        window.fetch = async (name) => {{ window.asked.push(name); const found = answers[name.split("?")[0]];
+            return {{ ok: found !== null, status: 404, json: async () => found, text: async () => "no run yet" }}; }};""")["identifier"]
+    try:
+        page.load({"live": True})
+        page.tab.wait("live.timer !== null")
+    finally:
+        page.tab.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    return page.texts("#live-text")[0]
+
+
+def test_live(page):
+    assert live(page, LIVE) == ("30 tasks done of at least 400 \u00b7 7 running on 3 workers \u00b7 2.500 tasks/s, 12345 events/s \u00b7 read 20.00 Gbit/s \u00b7 "
+                                "time left: at least 20.00 s (what waits in the scheduler is not known)")
+    assert page.tab.run("[asked, document.getElementById('live-bar').max, document.getElementById('live-bar').value, document.getElementById('live-bar').hidden, "
+                        "document.querySelectorAll('main > section').length > 15, document.getElementById('live-journal').textContent, live.failures]") == [
+        ["live.json", "data.json"], 400, 30, False, True, "", 0]
+    pressed = page.tab.run("(() => { const b = document.getElementById('pause'), found = [b.textContent]; for (let i = 0; i < 2; i++) { b.click(); found.push(b.textContent, live.paused); } return found; })()")
+    assert pressed == ["Pause", "Resume", True, "Pause", False]
+    still = {**LIVE, "activity": {"since": None, "done": 0}, "journal_over": "the disk is full"}
+    assert live(page, still) == "idle; 1,234 tasks done \u00b7 7 running on 3 workers"
+    assert page.tab.run("[document.getElementById('live-bar').hidden, document.getElementById('live-journal').textContent]") == [True, "the disk is full"]
+    stuck = {**LIVE, "tasks": {**LIVE["tasks"], "remaining": None}, "rates": {**LIVE["rates"], "bytes_per_second": {"read": None}}, "journal_error": "EIO"}
+    assert live(page, stuck).endswith("read unknown \u00b7 time left: unknown")
+    assert page.texts("#live-journal")[0].startswith("The collector cannot write its journal (EIO)")
+    live(page, LIVE, missing=True)
+    assert page.texts("main .state") == ["no run yet \u2013 the first tasks are shown as soon as they arrive."]
+
+
+def test_axes_of_time(page):
+    """Of a day, an hour, minutes and milliseconds: each with its unit."""
+    for wall, unit in ((90_000, "h"), (7200, "h"), (7000, "min"), (301, "min"), (290, "s"), (0.005, "ms")):
+        page.show(lambda d, wall=wall: (rich(d), d["levels"].update(bin=round(wall / 9 * 1e6))))
+        chart = page.chart("levels")
+        assert {t[2].split()[1] for t in chart.axes[0]} == {unit}
+        assert chart.value(chart.x, chart.width - 8) == pytest.approx(round(wall / 9 * 1e6) * 9 / 1e6, rel=0.01)
