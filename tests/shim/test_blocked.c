@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "blocked.h"
+#include "sys.h"
 
 #define NS_PER_MS 1000000ull
 
@@ -397,6 +398,35 @@ static void children_are_well(void **state)
 	run_for(1000, take_new_stacks, take_new_stacks, child);
 }
 
+/* Python asks for its lock in steps that time out: together they are one wait, if nothing is
+ * between them. */
+static void waits_for_the_interpreter_add_up(void **state)
+{
+	struct harness_task h = harness_begin();
+	struct crema_thread *t = thread_self();
+	uint64_t *ns = &crema_shm->blocked.ns[CREMA_T_gil_wait], before = *ns;
+	uint64_t *calls = &crema_shm->blocked.calls[CREMA_T_gil_wait], called = *calls;
+	struct timespec gap = {0, 3000000};
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		blocked_saw_gil(t, NS_PER_MS / 3, ticks(), 1);
+	assert_int_equal(*calls, called);
+	blocked_saw_gil(t, NS_PER_MS / 4, ticks(), 0);
+	assert_int_equal(*calls, called + 1);
+	assert_int_equal(*ns, before + 3 * (NS_PER_MS / 3) + NS_PER_MS / 4);
+	/* it had the lock in between, or did something else */
+	blocked_saw_gil(t, NS_PER_MS * 3 / 4, ticks(), 0);
+	assert_int_equal(*calls, called + 1);
+	blocked_saw_gil(t, NS_PER_MS * 3 / 4, ticks(), 1);
+	nanosleep(&gap, NULL);
+	blocked_saw_gil(t, NS_PER_MS * 3 / 4, ticks(), 0);
+	assert_int_equal(*calls, called + 1);
+	harness_end(&h);
+	harness_free(&h);
+	free_records();
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -410,6 +440,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_long_wait_leaves_its_stack),
+		cmocka_unit_test(waits_for_the_interpreter_add_up),
 		cmocka_unit_test(a_slow_read_leaves_its_stack),
 		cmocka_unit_test(short_waits_and_waits_for_nobody_leave_none),
 		cmocka_unit_test(the_unwinders_own_calls_do_not_count),

@@ -124,6 +124,24 @@ static void a_timer_within_an_answer(void **state)
 	classes_are(&h, 1, 2, 0);
 }
 
+/* The nap in both answers is the network's once; those before are nobody's answer. */
+static void a_timer_within_two_answers(void **state)
+{
+	struct harness_task h = harness_begin();
+
+	(void)state;
+	timer();
+	timer();
+	for (int i = 0; i < 2; i++) {
+		ask(i);
+		answer(i);
+	}
+	timer();
+	answer(0);
+	answer(1);
+	classes_are(&h, 2, 1, 0);
+}
+
 /* What slept before the segment's start is counted already. */
 static void an_answer_in_another_segment(void **state)
 {
@@ -249,6 +267,7 @@ int main(void)
 		cmocka_unit_test(a_timer_while_a_request_is_under_way),
 		cmocka_unit_test(a_request_that_was_given_up),
 		cmocka_unit_test(a_timer_within_an_answer),
+		cmocka_unit_test(a_timer_within_two_answers),
 		cmocka_unit_test(an_answer_in_another_segment),
 		cmocka_unit_test(a_connection_that_is_not_made),
 		cmocka_unit_test(poll_and_select_name_what_they_wait_for),

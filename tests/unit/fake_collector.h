@@ -58,7 +58,7 @@ struct collector {
 	bool ignorant, proofless; /* answers with another token's proof, with none */
 	bool flip;		  /* one bit of each answer's last byte */
 	bool timeless;		  /* does not answer CLOCK */
-	unsigned int hellos, frames, auths, clocks;
+	unsigned int hellos, frames, auths, clocks, data;
 };
 
 static void reply(struct collector *c, uint8_t type, uint64_t seq, struct buf *body)
@@ -164,6 +164,7 @@ static void on_frame(struct collector *c, const struct frame *f)
 	} else {
 		assert_int_equal(f->head.type, CREMA_FRAME_DATA);
 		assert_true(f->head.first_seq <= c->next);
+		c->data++;
 		c->next = f->head.first_seq + f->head.count;
 		if (!c->mute) {
 			c->want = c->next;
