@@ -11,14 +11,11 @@ import warnings
 import zipfile
 
 import cluster
-import numpy as np
 import pytest
 
 PACKAGE = cluster.ROOT / "python"
 sys.path.insert(0, str(PACKAGE))
 import crema
-from crema import outputs
-from crema.folder import json_ready
 
 
 @pytest.fixture
@@ -172,73 +169,6 @@ def test_unmeasured_workers(empty):
 def test_backend():
     with pytest.raises(ValueError, match="Unsupported backend: taskvine"):
         crema.MetricsCollector(None, backend="taskvine")
-
-
-ROW = {"file": "f.root", "entry_start": 0, "entry_stop": 10}
-
-
-def test_merge_of_tracked_chunks():
-    measured = [{**ROW, "duration": 2.0}, {**ROW, "entry_start": 10, "duration": 3.0}]
-    tracked = [{**ROW, "duration": 1.5, "timing": {"a": 0.5}}, {**ROW, "file": "g.root", "duration": 9.0}, {"timing": {"a": 1.0}}]
-    merged = outputs.merge_chunks(measured, tracked)
-    assert merged[:2] == [{**ROW, "duration": 2.0, "timing": {"a": 0.5}}, measured[1]]
-    assert merged[2:] == [{**tracked[1], "measured": False}, {**tracked[2], "measured": False}]
-
-
-def test_sections_by_hand():
-    chunks = [{"timing": {"a": 1.0, "b": "x"}, "memory": {"a": 4.0}, "bytes": {"c": 10}},
-              {"timing": {"a": 3.0}, "memory": {"a": 8.0}, "bytes": {"c": 5}}, {"timing": None}, {"timing": {"a": True}}]
-    assert outputs.sections(chunks) == {
-        "a": {"count": 2, "type": "memory", "total_duration": 4.0, "mean_duration": 2.0, "mean_mem_delta_mb": 6.0,
-              "min_mem_delta_mb": 4.0, "max_mem_delta_mb": 8.0},
-        "c": {"count": 2, "type": "bytes", "total_duration": 0.0, "mean_duration": 0.0, "reads": 2, "bytes": 15}}
-
-
-@pytest.mark.parametrize("output", [None, 3, [], {}, {outputs.KEY: 5}, {outputs.KEY: None}, "text"])
-def test_outputs_without_chunks(output):
-    assert outputs.peek(output) is None
-    m = crema.measure()
-    m.extract_metrics_from_output(output)
-    m.set_coffea_report((output, {"entries": 1}))
-    assert m.chunk_metrics == [] and m.coffea_report == {"entries": 1}
-
-
-def test_extracting_takes_it_out():
-    output = {outputs.KEY: [ROW, "garbage"], "n": 1}
-    m = crema.measure()
-    m.set_coffea_report((output, {}))
-    assert m.chunk_metrics == [ROW] and outputs.KEY in output
-    m.extract_metrics_from_output(output)
-    assert m.chunk_metrics == [ROW] and output == {"n": 1}
-
-
-def test_custom_metrics_by_dataset():
-    custom = {"a": {"entries": 10, "duration": 1.5, "performance_counters": {"num_requested_bytes": 100}},
-              "b": {"entries": 5, "duration": 0.5}, "note": "no dataset"}
-    assert crema.measure(custom_metrics=custom)._report_to_compare() == {"entries": 15, "processtime": 2.0, "bytesread": 100}
-
-
-def test_hostile_section_names_are_shown_tame():
-    lines = outputs.summary(outputs.sections([{"timing": {"\x1b[31mred\nnext": 1.0}}]))
-    assert "\x1b" not in "".join(lines) and any("?[31mred?next" in line for line in lines)
-
-
-def test_json_ready():
-    value = {("a", 1): {3, 1}, "nan": float("nan"), "inf": -float("inf"), "n": np.float32(0.5), "i": np.int64(7), "o": [object, (1, 2)]}
-    text = json.dumps(json_ready(value), allow_nan=False)
-    assert json.loads(text) == {"('a', 1)": [1, 3], "nan": None, "inf": None, "n": 0.5, "i": 7, "o": ["<class 'object'>", [1, 2]]}
-
-
-@pytest.mark.parametrize("files,error", [
-    ({}, "holds no measurement: there is no metrics.json"),
-    ({"metrics.json": "{}"}, "there is no start_end_time.txt"),
-    ({"metrics.json": "{}", "start_end_time.txt": "soon"}, "does not hold two times"),
-])
-def test_folders_that_are_none(tmp_path, files, error):
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    with pytest.raises((FileNotFoundError, ValueError), match=error):
-        crema.load_measurement(tmp_path)
 
 
 def test_report_options(empty):
