@@ -7,7 +7,6 @@ in the environment (CREMA_TEST_LIE, which agents inherit). So there is one build
 
 Only statements about quantities are considered (QUANTITY): capacities, error paths and logging are not.
 """
-import ast
 import re
 from dataclasses import dataclass
 
@@ -286,73 +285,6 @@ class CSource:
             return "".join(pieces) + out[at:end]
 
         return render(0, len(out), spans), told
-
-
-class PythonSource:
-    """Values of dictionaries, what is returned or added, conditions."""
-    places = ()  # that a compiler may refuse
-
-    def __init__(self, file, text):
-        self.file, self.text, self.spots = file, text, []
-        self.starts = [0]
-        for line in text.splitlines(True):
-            self.starts.append(self.starts[-1] + len(line.encode()))
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Return) and node.value is not None:
-                self.value(node.value)
-            elif isinstance(node, ast.AugAssign):
-                self.value(node.value)
-            elif isinstance(node, ast.Dict):
-                for value in node.values:
-                    self.value(value)
-            elif isinstance(node, (ast.If, ast.IfExp)):
-                self.add(node.test, "negate", "not ({e})", "(({e}) if not _lie(ID) else not ({e}))")
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-                self.value(node.value)
-
-    def value(self, node):
-        if not (isinstance(node, ast.Constant) and node.value is None):
-            self.add(node, "constant", "0", "(0 if _lie(ID) else {e})")
-            self.add(node, "one more", "{e} with one more", "(_more({e}) if _lie(ID) else {e})")
-
-    def add(self, node, kind, new, template):
-        at = self.starts[node.lineno - 1] + node.col_offset
-        end = self.starts[node.end_lineno - 1] + node.end_col_offset
-        self.spots.append((at, end, node.lineno, kind, new, template))
-
-    def most(self):
-        return len(self.spots)
-
-    def planted(self, first):
-        raw, told, edits = self.text.encode(), {}, {}
-        for at, end, line, kind, new, template in sorted(self.spots):
-            text = raw[at:end].decode()
-            if "\n" in text:
-                continue
-            old = squeeze(raw[self.starts[line - 1]:self.starts[line]].decode())
-            edits.setdefault((at, end), []).append((template, first + len(told)))
-            told[first + len(told)] = Lie(self.file, line, kind, old, new.format(e=text))
-
-        def render(at, end, spans):
-            pieces, i = [], 0
-            while i < len(spans):
-                span = spans[i]
-                rest = [s for s in spans[i + 1:] if s[0] < span[1]]
-                piece = render(*span, rest)
-                for template, number in edits[span]:
-                    piece = template.replace("ID", str(number)).format(e=piece)
-                pieces.append(raw[at:span[0]].decode() + piece)
-                at, i = span[1], i + 1 + len(rest)
-            return "".join(pieces) + raw[at:end].decode()
-
-        text = render(0, len(raw), sorted(edits, key=lambda s: (s[0], -s[1])))
-        return text.replace("import json\n", (
-            "import json; import os as _os; _lie = lambda i: _os.environ.get('CREMA_TEST_LIE') == str(i); _more = lambda v: "
-            "v + 1 if isinstance(v, (int, float)) else v * 2 if isinstance(v, (str, list, tuple)) else not v\n"), 1), told
-
-
-def source_of(file, text):
-    return (PythonSource if file.endswith(".py") else CSource)(file, text)
 
 
 def numbered(lies):
