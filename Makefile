@@ -27,7 +27,7 @@ COMMON_FLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(SAN) -Icontract -MMD -MP
 SHIM_FLAGS = $(COMMON_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec \
              -fno-stack-protector -U_FORTIFY_SOURCE -D__NO_INLINE__=1 -fno-plt -Wno-pedantic \
              -fno-tree-vectorize -fno-tree-slp-vectorize \
-             -Ishim -I$(BUILD)/gen
+             -I. -I$(BUILD)/gen
 PROG_FLAGS = $(COMMON_FLAGS) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -I$(BUILD)/gen
 
 # 0: without liburing; the journal is then written by pwrite.
@@ -46,10 +46,10 @@ endif
 COMMON_LIBS ?= -lmsgpackc -lz -lssl -lcrypto -lyaml -lm
 COLLECTOR_LIBS ?= $(COMMON_LIBS) $(LIBDEFLATE) -lmicrohttpd -ljansson -lelf -lsqlite3 -lcurl -lncurses -ltinfo $(URING_LIBS) -lm
 
-SHIM_SRC = $(wildcard shim/*.c)
+SHIM_SRC = $(wildcard shim/*/*.c)
 COMMON_SRC = $(wildcard common/*.c)
 AGENT_SRC = $(wildcard agent/*.c)
-COLLECTOR_SRC = $(wildcard collector/*.c collector/*/*.c)
+COLLECTOR_SRC = $(wildcard collector/*/*.c)
 SHIM_OBJ = $(SHIM_SRC:%.c=$(BUILD)/%.o)
 COMMON_OBJ = $(COMMON_SRC:%.c=$(BUILD)/%.o)
 AGENT_OBJ = $(AGENT_SRC:%.c=$(BUILD)/%.o)

@@ -3,7 +3,7 @@
  * inflate.h - the two costly steps of reading a frame: its checksum and inflating its payload.
  *
  * Here they are zlib's, as weak symbols. A program that reads very many frames brings its own
- * (collector/inflate.c); the agent has no need to, and no further library then. Any thread.
+ * (collector/cmd/inflate.c); the agent has no need to, and no further library then. Any thread.
  */
 #ifndef COMMON_INFLATE_H
 #define COMMON_INFLATE_H

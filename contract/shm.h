@@ -101,7 +101,7 @@ struct crema_task {
 	uint32_t tree_reads;	   /* calls of uproot's read_tree, with CREMA_TASK_TREE_READ */
 	char key[CREMA_KEY_BYTES]; /* NUL-terminated, cut at 95 bytes */
 	/* Waits of its pool threads, so that a lock wait of its own thread can be named by what it
-	 * really waited for. [0] storage, [1] network, [2] requests; see shim/overlap.h. */
+	 * really waited for. [0] storage, [1] network, [2] requests; see shim/count/overlap.h. */
 	uint64_t overlap_active[3], overlap_union_ns[3], overlap_waited_ns[2];
 	uint64_t pool_time[CREMA_TIMES];
 	struct crema_counters own; /* time: own thread; count: own and pool */
@@ -225,9 +225,9 @@ static inline uint32_t crema_latency_bucket(uint64_t ns)
 }
 
 /*
- * A section that tasks' own code has named (shim/section.h): sums over all that have ended under
- * one path of names, span and prefix. Inclusive: what lies inside inner ones is in here too. One
- * writer at a time (the GIL's holder); seq is odd while it writes. A row that is not open, and
+ * A section that tasks' own code has named (shim/count/section.h): sums over all that have ended
+ * under one path of names, span and prefix. Inclusive: what lies inside inner ones is in here too.
+ * One writer at a time (the GIL's holder); seq is odd while it writes. A row that is not open, and
  * whose seq the agent has put into safe_seq because its numbers are acknowledged or on disk, can be
  * given to another path.
  */
@@ -302,8 +302,8 @@ struct crema_snapshot {
 
 /*
  * One wait of a task that was longer than the threshold, with the native call stack it came from
- * (shim/blocked.h). A thread takes a free record by compare-and-swap and fills it; the agent reads
- * what is ready and frees it. Where none is free the wait is only counted.
+ * (shim/count/blocked.h). A thread takes a free record by compare-and-swap and fills it; the agent
+ * reads what is ready and frees it. Where none is free the wait is only counted.
  */
 struct crema_stack {
 	uint32_t state;	 /* 0 free, 1 being made, 2 ready */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/command.h"
+#include "collector/cmd/command.h"
 #include "version.h"
 
 static const char *source, *output;

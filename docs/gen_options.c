@@ -2,7 +2,7 @@
 /* gen_options.c - docs/options.md from contract/options.def. */
 #include <stdio.h>
 
-#include "collector/command.h"
+#include "collector/cmd/command.h"
 
 /* A '|' would end the cell. */
 static void put(const char *text)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # libcrema.so: one library for every Python and for programs without one.
 
-$(BUILD)/gen/probe_py.h: shim/probe.py shim/text_to_c.awk
+$(BUILD)/gen/probe_py.h: shim/python/probe.py shim/text_to_c.awk
 	@mkdir -p $(@D)
 	$(call say,GEN)
 	$(Q)awk -v name=probe_source -f shim/text_to_c.awk $< > $@
 
-$(BUILD)/gen/stack_py.h: shim/stack.py shim/text_to_c.awk
+$(BUILD)/gen/stack_py.h: shim/python/stack.py shim/text_to_c.awk
 	@mkdir -p $(@D)
 	$(call say,GEN)
 	$(Q)awk -v name=stack_source -f shim/text_to_c.awk $< > $@

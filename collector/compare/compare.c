@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "collector/model/selection.h"
-#include "collector/report/report.h"
+#include "collector/print/render.h"
 #include "common/clock.h"
 #include "common/log.h"
 

@@ -14,8 +14,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "collector/cmd_run.h"
 #include "collector/doctor/doctor.h"
+#include "collector/preload/preload.h"
 #include "common/log.h"
 #include "shm.h"
 #include "version.h"
@@ -239,14 +239,14 @@ void doctor_installation(struct doctor *d, const char *exe)
 	static char library[PATH_MAX];
 	char why[PATH_MAX + 64], path[PATH_MAX];
 
-	if (run_find_library(exe, library, sizeof(library))) {
+	if (preload_find(exe, library, sizeof(library))) {
 		doctor_say(d, DOCTOR_BAD, "library",
 			   "libcrema.so is neither beside '%s' nor in ../lib/crema", exe);
 		doctor_advise(d, "install crema anew");
 		return;
 	}
 	d->library = library;
-	if (run_loadable(library, path, sizeof(path)) || run_try_library(path, why, sizeof(why))) {
+	if (preload_path(library, path, sizeof(path)) || preload_try(path, why, sizeof(why))) {
 		doctor_say(d, DOCTOR_BAD, "library", "%s cannot be preloaded: %s", library, why);
 		doctor_advise(d, "is it of this machine's kind? the wheel's runs on glibc 2.17 and "
 				 "newer, not on musl");

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/report/report.h"
+#include "collector/print/render.h"
 #include "common/dirs.h"
 #include "common/log.h"
 

@@ -3,6 +3,7 @@
 #include "collector/export/export.h"
 
 #include "collector/export/draft.h"
+#include "collector/print/print.h"
 
 /* clang-format off */
 const struct export_way export_ways[] = {

@@ -9,7 +9,7 @@
 #ifndef COLLECTOR_EXPORT_EXPORT_H
 #define COLLECTOR_EXPORT_EXPORT_H
 
-#include "collector/report/report_parts.h"
+#include "collector/report/report.h"
 #include "common/options.h"
 
 struct export_way {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* export_html.c - the report as one page. */
-#include "collector/export/export.h"
 #include "collector/export/draft.h"
+#include "collector/export/export.h"
 #include "collector/page/page.h"
 
 int export_html(const struct report *r, const char *path, struct buf *why)

@@ -15,6 +15,7 @@
 
 #include "collector/export/draft.h"
 #include "collector/export/export.h"
+#include "collector/print/print.h"
 #include "common/dirs.h"
 #include "common/embed.h"
 #include "common/log.h"

@@ -3,7 +3,7 @@
 #ifndef COLLECTOR_EXPORT_META_H
 #define COLLECTOR_EXPORT_META_H
 
-#include "collector/report/report_sheets.h"
+#include "collector/print/sheets.h"
 
 /* Of the names and meanings of tables and columns: a change that breaks a reader makes it larger.
  */

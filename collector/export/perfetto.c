@@ -21,8 +21,8 @@
 
 #include "collector/export/draft.h"
 #include "collector/export/export.h"
-#include "collector/report/report.h"
-#include "collector/report/report_columns.h"
+#include "collector/print/render.h"
+#include "collector/report/columns.h"
 #include "common/log.h"
 #include "version.h"
 

@@ -3,7 +3,7 @@
 #ifndef COLLECTOR_EXPORT_PERFETTO_H
 #define COLLECTOR_EXPORT_PERFETTO_H
 
-#include "collector/report/report_parts.h"
+#include "collector/report/report.h"
 
 struct trace {
 	const struct report *report;

@@ -15,8 +15,8 @@
 #include "collector/export/draft.h"
 #include "collector/export/export.h"
 #include "collector/export/meta.h"
-#include "collector/report/report.h"
-#include "collector/report/report_sheets.h"
+#include "collector/print/render.h"
+#include "collector/print/sheets.h"
 #include "common/log.h"
 #include "common/utf8.h"
 

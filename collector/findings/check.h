@@ -14,7 +14,7 @@
 #define CREMA_COLLECTOR_FINDINGS_CHECK_H
 
 #include "collector/findings/findings.h"
-#include "collector/report/report_parts.h"
+#include "collector/report/report.h"
 
 enum verdict { CHECK_QUIET, CHECK_FOUND, CHECK_IDLE, CHECK_UNKNOWN };
 

@@ -3,7 +3,7 @@
  * dropped.h - runs whose records were dropped from the journal, and what is left of them.
  *
  * journal/00000000000000000000-dropped.crema is a frame file that is only ever replaced as a whole
- * (`crema collect --keep, --max-bytes`; collector/serve/retain.h):
+ * (`crema collect --keep, --max-bytes`; collector/retain/retain.h):
  *	DROPPED      map {below_ns, dropped_ns, sums}: segments that were created before below_ns
  *	             are gone, also if their files are there still
  *	DROPPED_RUN  one for each dropped run: {run, kind, why, spans, plain, start_ns, stop_ns,

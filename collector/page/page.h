@@ -15,7 +15,7 @@
 #define COLLECTOR_PAGE_H
 
 #include "collector/page/page_live.h"
-#include "collector/report/report_parts.h"
+#include "collector/report/report.h"
 
 #define PAGE_BINS 240
 #define PAGE_LANES 64  /* threads in the task stream */

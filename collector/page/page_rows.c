@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/page/page.h"
 #include "collector/metrics/groups.h"
+#include "collector/page/page.h"
 
 /* Files by amplification: the largest first, unknown last, then by bytes read. */
 struct ranked {

@@ -1,71 +1,141 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.h - a run as text or JSON, from the frame files of a state directory.
+ * report.h - one run with all that is said about it, gathered and not yet printed.
  *
- * report_render() reads everything anew, so it may be called while the files are being written.
- * It keeps no state and no descriptor; one thread at a time per request.
+ * report_gather() fills it from the model and the metrics; report_release() frees what it holds.
+ * The rest are pieces that several outputs take: rows and lists as JSON, folders, remarks. Rows of
+ * tasks and chunks follow the table in columns.c. One thread; nothing is kept between calls.
  */
 #ifndef CREMA_COLLECTOR_REPORT_H
 #define CREMA_COLLECTOR_REPORT_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "collector/emit/emit_table.h"
+#include "collector/metrics/metrics.h"
+#include "collector/model/dropped.h"
+#include "collector/model/taskvine_log.h"
+#include "collector/model/timeline.h"
+#include "collector/report/blocking.h"
+#include "collector/report/coffea_report.h"
+#include "collector/report/file_layers.h"
+#include "collector/report/sections.h"
+#include "common/rows.h"
 
-#include "common/buf.h"
+struct findings;
 
-#define REPORT_LINE_BYTES 1024
+/* Counters that are known of tasks and of threads without a task; comm: Dask's own connections. */
+#define PART_COUNTERS(X)                                                                           \
+	X(read_bytes)                                                                              \
+	X(mapped_bytes)                                                                            \
+	X(network_read_bytes)                                                                      \
+	X(network_write_bytes)                                                                     \
+	X(comm_read_bytes)                                                                         \
+	X(comm_write_bytes)                                                                        \
+	X(decompress_calls)                                                                        \
+	X(decompress_in_bytes)                                                                     \
+	X(decompress_out_bytes)                                                                    \
+	X(compress_calls)                                                                          \
+	X(compress_in_bytes)                                                                       \
+	X(compress_out_bytes)
 
-/* One line each, "" = nothing to say. */
-struct report_notice {
-	char torn[REPORT_LINE_BYTES];	  /* damaged or torn files */
-	char coffea[REPORT_LINE_BYTES];	  /* what is wrong with --coffea-report */
-	char taskvine[REPORT_LINE_BYTES]; /* the same of --taskvine-log */
-	bool taskvine_unreadable;
-	bool coffea_unreadable; /* it could not be used at all */
+/* Seconds and bytes of one part of a worker process. */
+struct part {
+	struct value cpu_seconds, storage_read_bytes, storage_write_bytes;
+#define X(counter) struct value counter;
+	PART_COUNTERS(X)
+#undef X
+	struct value decompress_cpu_seconds, compress_cpu_seconds;
 };
 
-struct dropped_run;
-struct report;
-struct sink;
-
-struct report_request {
-	const char *dir;
-	const char *run;      /* NULL or "last", else an id */
-	uint64_t whole_bytes; /* journals below are read whole (model/selection.h); 0: the usual */
-	bool list;	      /* the runs instead of one */
-	bool json;
-	bool all_metrics; /* each metric by its name instead of the tables */
-	bool colour;
-	const char *taskvine_log;  /* path; NULL: none */
-	const char *coffea_report; /* path; NULL: none */
-	double client_wall;	   /* seconds; 0: not said */
-	double client_start;	   /* UTC; 0: not said. Averages are over the client's block */
-	uint64_t now_ns; /* CLOCK_REALTIME to judge silent workers by; 0: their own times only */
-	/* Called when much is in `out`: takes all of it and clears it. NULL: all stays in `out`. */
-	int (*flush)(struct buf *out, void *arg);
-	void *flush_arg;
-	struct report_notice *notice; /* may be NULL */
-	/* Takes the run instead of text or JSON: 0, or -errno with one line in `why`. NULL: nobody.
-	 */
-	int (*use)(const struct report *report, void *arg, struct buf *why);
-	/* The same for a run of which only the totals are left (report_dropped_json()); NULL, and
-	 * asked to use it: -ENODATA. */
-	int (*use_dropped)(const struct dropped_run *run, void *arg, struct buf *why);
-	void *use_arg;
+/* process = tasks + unattributed + unseen, over the whole life of a worker */
+struct balance {
+	struct part tasks, unattributed, unseen, process;
+	struct part children; /* ended and waited for; beside the process, in none of its parts */
 };
 
-/*
- * 0, or -errno with one line without a newline in `out` that says why: -ENOENT (no such run, or
- * nothing measured yet), what opendir said, -ENOMEM, or the first error of flush.
- */
-int report_render(const struct report_request *req, struct buf *out);
+/* One codec of one library over all workers and spans of the run. */
+struct codec_side {
+	union {
+		struct {
+#define CODEC_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_CODEC_NUMBERS];
+	};
+};
+struct codec_sum {
+	const char *codec, *library; /* library: the module */
+	struct codec_side decompress, compress;
+};
 
-/* What is left of a dropped run as JSON; and the line that says why there is no more, -ENODATA. */
-void report_dropped_json(const struct dropped_run *d, struct sink *s);
-int report_dropped_refuse(const struct dropped_run *d, struct buf *out);
+/* One server over all workers and spans of the run. */
+struct server_sum {
+	const char *server, *scheme;
+	union {
+		struct {
+#define SERVER_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_SERVER_NUMBERS];
+	};
+	uint64_t latency[CREMA_LATENCY_BUCKETS];
+};
 
-/* Replaces what is in `out` by one line; returns rc. */
-__attribute__((format(printf, 3, 4))) int report_fail(struct buf *out, int rc, const char *fmt,
-						      ...);
+struct report {
+	const struct run *run;
+	const struct facts *facts;
+	const struct coffea_report *coffea;  /* NULL: not asked for */
+	const struct taskvine_log *taskvine; /* the same */
+	struct balance balance;		     /* of all workers of the run */
+	uint64_t records_lost, workers_with_notes;
+	struct value records_refused, tasks_refused;
+	/* of the unattributed: on connections that serve several tasks at once */
+	struct value shared_network_read_bytes, shared_network_write_bytes;
+	ARRAY(struct file_sum) files;	  /* most read first */
+	struct file_sum imports;	  /* Python modules and libraries, all together */
+	struct file_sum rest;		  /* storage bytes that no single file can be told for */
+	ARRAY(struct codec_sum) codecs;	  /* most in bytes first */
+	ARRAY(struct server_sum) servers; /* most read first */
+	struct blocking *blocking;	  /* call sites of long waits */
+	const struct findings *findings;  /* what there is to remark; NULL: not collected yet */
+	struct timeline timeline;
+	struct sections sections; /* what tasks' own code has named */
+	struct arena arena;
+};
+
+int report_gather(struct report *r, const struct run *run, const struct facts *facts);
+/* Adds a row's numbers as contract/rows.def says; first: to nothing yet. */
+void report_merge(struct value *sum, const struct value *v, const struct row_number *of, size_t n,
+		  bool first);
+int report_gather_servers(struct report *r);
+void report_release(struct report *r);
+void worker_balance(const struct worker *w, struct balance *b);
+
+/* Lists and objects of a row, as the member `name`. */
+void run_spans_json(const struct run *r, struct json *j, const char *name);
+void task_classes_json(const struct classes *c, struct json *j, const char *name);
+void chunk_lines_json(struct json *j, const char *name, const char *lines);
+void worker_texts_json(struct json *j, const char *name, const struct texts *t);
+void worker_filesystems_json(const struct worker *w, struct json *j, const char *name);
+void server_quantile_json(const struct server_sum *s, struct json *j, const char *name,
+			  double share);
+void server_buckets_json(const struct server_sum *s, struct json *j, const char *name);
+void report_task_rows(const struct run *run, struct json *j);
+void report_chunk_rows(const struct run *run, struct json *j);
+void report_workers_json(const struct report *r, struct json *j);
+void report_timeline_json(const struct report *r, struct json *j);
+void report_servers_json(const struct report *r, struct json *j);
+/* Datasets and sets of columns: what their counted chunks requested, read and used. */
+void report_bytes_json(const struct report *r, struct json *j);
+void report_completeness_json(const struct report *r, struct json *j);
+/* Remarks for people and JSON: `say` gets each, one line. */
+void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg);
+
+/* How much of the paths of these files is the folder they share; and the line that names it. */
+size_t report_folder(const struct report *r, bool (*shown)(const struct file_sum *));
+void report_folder_line(const struct report *r, bool (*shown)(const struct file_sum *), size_t n,
+			struct sink *s);
+/* Tables of the servers and of the bytes of datasets and sets of columns. */
+void report_tables_servers(const struct report *r, struct sink *s, bool colour);
+void report_tables_bytes(const struct report *r, struct sink *s, bool colour);
 
 #endif

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "collector/serve/journal.h"
-#include "collector/serve/live.h"
-#include "collector/serve/server_payload.h"
+#include "collector/journal/journal.h"
+#include "collector/live/live.h"
+#include "collector/ingest/server_payload.h"
 #include "ids.h"
 
 enum step { INFLATE, CHECK, FEED_TASKS, FEED, STEPS };

@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "op.h"
-#include "real.h"
-#include "shim.h"
-#include "sys.h"
-#include "section.h"
-#include "task.h"
+#include "shim/count/op.h"
+#include "shim/libc/real.h"
+#include "shim/shim.h"
+#include "shim/libc/sys.h"
+#include "shim/count/section.h"
+#include "shim/count/task.h"
 
 enum { BLOCKS = 41, CALLS = 2000 };
 

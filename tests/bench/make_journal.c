@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "collector/serve/journal.h"
+#include "collector/journal/journal.h"
 #include "common/task.h"
 #include "tests/bench/chunk.h"
 

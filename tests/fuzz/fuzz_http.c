@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collector/serve/http.h"
+#include "collector/web/http.h"
 #include "common/net.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/serve/server_payload.h"
+#include "collector/ingest/server_payload.h"
 #include "common/frame.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/report_all.h"

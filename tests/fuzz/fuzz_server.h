@@ -7,7 +7,7 @@
 #ifndef TESTS_FUZZ_SERVER_H
 #define TESTS_FUZZ_SERVER_H
 
-#include "collector/serve/server.h"
+#include "collector/ingest/server.h"
 
 /* The peer's end. The settings that matter are those of the first call. */
 int fuzz_connect(const struct server_config *config);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/report/report_parts.h"
+#include "collector/print/print.h"
 
 #define NOW_NS UINT64_C(1800000100000000000)
 

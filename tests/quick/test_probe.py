@@ -1,4 +1,4 @@
-"""shim/probe.py beside Workers made by hand, whose every number is different: what it says is what they have."""
+"""shim/python/probe.py beside Workers made by hand, whose every number is different: what it says is what they have."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[2] / "shim" / "probe.py"
+SOURCE = Path(__file__).resolve().parents[2] / "shim" / "python" / "probe.py"
 
 
 class Callback:

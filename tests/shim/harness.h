@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "shim.h"
-#include "task.h"
-#include "thread.h"
+#include "shim/shim.h"
+#include "shim/count/task.h"
+#include "shim/count/thread.h"
 
 /* Arms this process once and removes the file at once. */
 void harness_arm(void);

@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "blocked.h"
-#include "sys.h"
+#include "shim/count/blocked.h"
+#include "shim/libc/sys.h"
 
 #define NS_PER_MS 1000000ull
 

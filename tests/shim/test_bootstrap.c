@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bootstrap.h"
-#include "py.h"
+#include "shim/hooks/bootstrap.h"
+#include "shim/python/py.h"
 
 static const char *version;
 static int audit_hooks;

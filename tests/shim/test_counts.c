@@ -15,14 +15,14 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "codec.h"
-#include "extent.h"
-#include "fd.h"
-#include "patch.h"
-#include "real.h"
-#include "section.h"
-#include "segment.h"
-#include "sys.h"
+#include "shim/count/codec.h"
+#include "shim/count/extent.h"
+#include "shim/count/fd.h"
+#include "shim/python/patch.h"
+#include "shim/libc/real.h"
+#include "shim/count/section.h"
+#include "shim/count/segment.h"
+#include "shim/libc/sys.h"
 
 #define MS UINT64_C(1000000)
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "net.h"
+#include "shim/count/net.h"
 
 #define GET "GET /a HTTP/1.1\r\n\r\n"
 

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fd.h"
+#include "shim/count/fd.h"
 
 static const char *path;
 

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fd.h"
-#include "real.h"
+#include "shim/count/fd.h"
+#include "shim/libc/real.h"
 
 static const char *path;
 

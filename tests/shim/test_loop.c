@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "net.h"
+#include "shim/count/net.h"
 
 #define MS 1000000ull
 enum { SOCKETS = 2, STEPS = 8 };

@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "net.h"
+#include "shim/count/net.h"
 
 static int client, server;
 

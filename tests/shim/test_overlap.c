@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "overlap.h"
+#include "shim/count/overlap.h"
 
 #define MS 1000000ull
 enum { SIZE = 32 << 20, PIECE = 64 << 10 };

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "overlap.h"
-#include "request.h"
+#include "shim/count/overlap.h"
+#include "shim/count/request.h"
 
 #define MS 1000000u
 

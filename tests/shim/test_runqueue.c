@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "clocks.h"
-#include "op.h"
+#include "shim/count/op.h"
 
 enum { WAITS = 1500 };
 

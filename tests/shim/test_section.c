@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "section.h"
-#include "segment.h"
+#include "shim/count/section.h"
+#include "shim/count/segment.h"
 
 #define MS UINT64_C(1000000)
 

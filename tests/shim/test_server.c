@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server.h"
+#include "shim/count/server.h"
 
 enum { THREADS = 4, EACH = 20000 };
 

@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "sys.h"
+#include "shim/libc/sys.h"
 
 #define MS 1000000ull
 enum { SIZE = 8 << 20 };

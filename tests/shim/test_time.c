@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 #include "accuracy.h"
-#include "op.h"
-#include "sys.h"
+#include "shim/count/op.h"
+#include "shim/libc/sys.h"
 
 #define MS 1000000ull
 

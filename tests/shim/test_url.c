@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "exchange.h"
-#include "url.h"
+#include "shim/count/exchange.h"
+#include "shim/count/url.h"
 
 static const char *of_id(uint32_t at)
 {

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sys.h"
+#include "shim/libc/sys.h"
 
 #define SIZE 300000u
 

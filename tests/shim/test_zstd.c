@@ -5,7 +5,7 @@
  */
 #include "harness.h"
 
-#include "codec.h"
+#include "shim/count/codec.h"
 #include "ids.h"
 
 #define MS 1000000ull

@@ -9,7 +9,7 @@
 #define FINDINGS_FIXTURE_H
 
 #include "collector/findings/findings.h"
-#include "collector/report/report_parts.h"
+#include "collector/report/report.h"
 #include "report_fixture.h"
 
 struct found {

@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collector/serve/server.h"
+#include "collector/ingest/server.h"
 #include "common/log.h"
 #include "common/session.h"
 #include "ids.h"

@@ -2,7 +2,7 @@
 /* test_checkpoint.c - a start from the newest checkpoint, and from none where it is not whole. */
 #include "fixture_server.h"
 
-#include "collector/serve/checkpoint.h"
+#include "collector/journal/checkpoint.h"
 
 #define FRAMES 200u
 

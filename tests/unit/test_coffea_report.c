@@ -7,7 +7,7 @@
 #include "report_fixture.h"
 
 #include "collector/report/coffea_report.h"
-#include "collector/report/report.h"
+#include "collector/print/render.h"
 
 #define NASTY "we\"ird\\\n\x01\xff<b>"
 

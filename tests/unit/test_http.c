@@ -17,9 +17,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "collector/serve/http.h"
-#include "collector/serve/http_access.h"
-#include "collector/serve/http_gzip.h"
+#include "collector/web/http.h"
+#include "collector/web/http_access.h"
+#include "collector/loop/gzip.h"
 #include "common/clock.h"
 #include "common/net.h"
 #include "common/proof.h"

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "collector/serve/journal_sync.h"
+#include "collector/journal/journal_sync.h"
 #include "common/clock.h"
 
 static void pause_ms(long ms)

@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/serve/checkpoint.h"
-#include "collector/serve/live_parts.h"
-#include "collector/serve/server_payload.h"
+#include "collector/journal/checkpoint.h"
+#include "collector/live/live_parts.h"
+#include "collector/ingest/server_payload.h"
 #include "common/clock.h"
 #include "common/framefile.h"
 #include "common/task.h"

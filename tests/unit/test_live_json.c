@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "collector/serve/live_parts.h"
+#include "collector/live/live_parts.h"
 #include "common/clock.h"
 
 static struct live_worker *add(struct live *live, uint8_t first, const char *name)

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collector/serve/loop.h"
+#include "collector/loop/loop.h"
 #include "common/clock.h"
 #include "common/net.h"
 

@@ -10,7 +10,7 @@
 
 #include "report_fixture.h"
 
-#include "collector/report/report.h"
+#include "collector/print/render.h"
 
 /* Wide characters, marks, both kinds of control characters, turned writing, no UTF-8, HTML. */
 #define WIDE "\xe4\xb8\xad\xe6\x96\x87\xf0\x9f\x98\x80"

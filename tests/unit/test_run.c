@@ -17,22 +17,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/cmd_run.h"
+#include "collector/preload/preload.h"
 
 static char dir[64], exe[PATH_MAX], library[PATH_MAX];
 
 /* A valid library that does no harm: one that this program has loaded. */
-static int find_zlib(struct dl_phdr_info *info, size_t size, void *arg)
+static int find_harmless(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
-	if (strstr(info->dlpi_name, "libz.so"))
+	if (strstr(info->dlpi_name, "libcmocka.so"))
 		snprintf(arg, PATH_MAX, "%s", info->dlpi_name);
 	return 0;
 }
 
 static int set_up(void **state)
 {
-	char zlib[PATH_MAX] = "";
+	char other[PATH_MAX] = "";
 
 	(void)state;
 	strcpy(dir, "/tmp/crema-unit-XXXXXX");
@@ -40,9 +40,9 @@ static int set_up(void **state)
 		return -1;
 	snprintf(exe, sizeof(exe), "%s/crema", dir);
 	snprintf(library, sizeof(library), "%s/libcrema.so", dir);
-	dl_iterate_phdr(find_zlib, zlib);
+	dl_iterate_phdr(find_harmless, other);
 	unsetenv("LD_PRELOAD");
-	return zlib[0] ? symlink(zlib, library) : -1;
+	return other[0] ? symlink(other, library) : -1;
 }
 
 static int tear_down(void **state)
@@ -77,7 +77,7 @@ static int run_it(char **command, char *text, size_t size)
 		dup2(fd[1], 2);
 		close(fd[0]);
 		close(fd[1]);
-		_exit(run_command(exe, command));
+		_exit(preload_exec(exe, command));
 	}
 	close(fd[1]);
 	while ((n = read(fd[0], text + used, size - 1 - used)) > 0)
@@ -102,11 +102,11 @@ static void the_library_is_found_beside_or_in_lib(void **state)
 	char path[PATH_MAX], real[PATH_MAX], deep[PATH_MAX];
 
 	(void)state;
-	assert_int_equal(run_find_library(exe, path, sizeof(path)), 0);
+	assert_int_equal(preload_find(exe, path, sizeof(path)), 0);
 	assert_non_null(realpath(library, real));
 	assert_string_equal(path, real);
 	snprintf(deep, sizeof(deep), "%s/bin/crema", dir);
-	assert_int_equal(run_find_library(deep, path, sizeof(path)), -ENOENT);
+	assert_int_equal(preload_find(deep, path, sizeof(path)), -ENOENT);
 	snprintf(deep, sizeof(deep), "%s/bin", dir);
 	assert_int_equal(mkdir(deep, 0700), 0);
 	snprintf(deep, sizeof(deep), "%s/lib", dir);
@@ -114,7 +114,7 @@ static void the_library_is_found_beside_or_in_lib(void **state)
 	snprintf(deep, sizeof(deep), "%s/lib/crema", dir);
 	assert_int_equal(symlink(dir, deep), 0); /* lib/crema/libcrema.so is there now */
 	snprintf(deep, sizeof(deep), "%s/bin/crema", dir);
-	assert_int_equal(run_find_library(deep, path, sizeof(path)), 0);
+	assert_int_equal(preload_find(deep, path, sizeof(path)), 0);
 	assert_string_equal(path, real);
 	snprintf(deep, sizeof(deep), "%s/lib/crema", dir);
 	unlink(deep);
@@ -165,7 +165,7 @@ static void a_library_that_fails_costs_the_measurement_only(void **state)
 
 	(void)state;
 	bad_library();
-	assert_int_equal(run_try_library(library, why, sizeof(why)), -1);
+	assert_int_equal(preload_try(library, why, sizeof(why)), -1);
 	assert_int_equal(run_shell("echo \"out $LD_PRELOAD\"; exit 3", text, sizeof(text)), 3 << 8);
 	assert_non_null(strstr(text, "unmeasured"));
 	assert_non_null(strstr(text, "\nout \n"));
@@ -183,7 +183,7 @@ static void the_trial_works_where_sigchld_is_ignored(void **state)
 
 	(void)state;
 	signal(SIGCHLD, SIG_IGN);
-	assert_int_equal(run_try_library(library, why, sizeof(why)), 0);
+	assert_int_equal(preload_try(library, why, sizeof(why)), 0);
 	sigaction(SIGCHLD, NULL, &now);
 	assert_true(now.sa_handler == SIG_IGN); /* the command inherits what was there */
 	signal(SIGCHLD, SIG_DFL);
@@ -192,8 +192,8 @@ static void the_trial_works_where_sigchld_is_ignored(void **state)
 static void a_path_that_ld_preload_cannot_hold_is_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(run_set_preload("/a b/libcrema.so"), -EINVAL);
-	assert_int_equal(run_set_preload("/a:b/libcrema.so"), -EINVAL);
+	assert_int_equal(preload_set("/a b/libcrema.so"), -EINVAL);
+	assert_int_equal(preload_set("/a:b/libcrema.so"), -EINVAL);
 	assert_null(getenv("LD_PRELOAD"));
 }
 
@@ -212,15 +212,15 @@ static void a_path_with_a_space_is_reached_through_a_link(void **state)
 	assert_non_null(f);
 	fclose(f);
 	for (int i = 0; i < 2; i++) { /* the second time the link is there */
-		assert_int_equal(run_loadable(path, loadable, sizeof(loadable)), 0);
+		assert_int_equal(preload_path(path, loadable, sizeof(loadable)), 0);
 		assert_null(strpbrk(loadable, " :"));
 		assert_non_null(realpath(loadable, real));
 		assert_non_null(realpath(path, wanted));
 		assert_string_equal(real, wanted);
 	}
 	setenv("CREMA_DIR", folder, 1); /* no way around it */
-	assert_int_equal(run_loadable(path, loadable, sizeof(loadable)), -EINVAL);
-	assert_int_equal(run_loadable("/plain/libcrema.so", loadable, sizeof(loadable)), 0);
+	assert_int_equal(preload_path(path, loadable, sizeof(loadable)), -EINVAL);
+	assert_int_equal(preload_path("/plain/libcrema.so", loadable, sizeof(loadable)), 0);
 	assert_string_equal(loadable, "/plain/libcrema.so");
 	unsetenv("CREMA_DIR");
 	snprintf(wanted, sizeof(wanted), "rm -rf '%s' '%s'", folder, state_dir);

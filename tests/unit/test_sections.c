@@ -3,7 +3,7 @@
  * worked out by hand. */
 #include <jansson.h>
 
-#include "collector/report/report_parts.h"
+#include "collector/report/report.h"
 #include "report_fixture.h"
 
 struct told {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/serve/server_payload.h"
+#include "collector/ingest/server_payload.h"
 #include "common/pack.h"
 
 static void payload_check_accepts_messages_only(void **state)

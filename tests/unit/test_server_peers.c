@@ -2,7 +2,7 @@
 /* test_server_peers.c - bad peers: refused, told why, counted, and nobody else notices. */
 #include "fixture_server.h"
 
-#include "collector/serve/server_streams.h"
+#include "collector/ingest/server_streams.h"
 
 /* The peer was refused for this reason, was told, and a good one still gets through. */
 static void expect_refused(struct site *site, struct agent *agent, enum server_reason reason)

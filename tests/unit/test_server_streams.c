@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collector/serve/server_streams.h"
+#include "collector/ingest/server_streams.h"
 
 /* Ids that somebody chose: they differ in one byte only. */
 static const uint8_t *id(unsigned int n)

@@ -2,7 +2,7 @@
 /* test_servers.c - SERVER messages of several workers to the report's JSON. */
 #include <jansson.h>
 
-#include "collector/report/report_parts.h"
+#include "collector/report/report.h"
 #include "report_fixture.h"
 
 /* 90 requests of 1 to 2 us and 10 of 1 to 2 ms, but the slowest took `max_ns`. */

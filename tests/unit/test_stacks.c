@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "agent/stacks.h"
-#include "collector/report/report_parts.h"
+#include "collector/report/report.h"
 #include "collector/model/symbols.h"
 #include "report_fixture.h"
 

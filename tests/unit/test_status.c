@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <time.h>
 
-#include "collector/serve/http_metrics.h"
-#include "collector/serve/http_status.h"
+#include "collector/web/http_metrics.h"
+#include "collector/web/http_status.h"
 #include "common/clock.h"
 
 #define SYNC_MS 30

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collector/emit/emit_text.h"
-#include "collector/serve/live_parts.h"
+#include "collector/live/live_parts.h"
 #include "common/utf8.h"
 
 static void put(char *s, uint32_t c, size_t n)

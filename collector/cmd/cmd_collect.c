@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cmd_collect.c - `crema collect`: puts loop, journal, server and status page together. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/cmd/command.h"
+#include "collector/ingest/server.h"
+#include "collector/journal/folder.h"
+#include "collector/journal/journal.h"
+#include "collector/live/live.h"
+#include "collector/loop/certificates.h"
+#include "collector/loop/limits.h"
+#include "collector/loop/listen.h"
+#include "collector/loop/loop.h"
+#include "collector/retain/retain.h"
+#include "collector/web/http.h"
+#include "collector/web/http_metrics.h"
+#include "collector/web/http_page.h"
+#include "collector/web/http_report.h"
+#include "collector/web/http_status.h"
+#include "collector/web/live_run.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/net.h"
+
+#define DRAIN_MS 1000
+#define SECOND_MS 1000
+
+struct collect {
+	char dir[PATH_MAX], journal_dir[PATH_MAX], name[256];
+	char agents_at[300], http_at[300];
+	int lock_fd, agents_fd, http_fd;
+	bool http_token; /* the status page is reachable from elsewhere */
+	bool bearer;
+	struct auth_token token;
+	struct certificates certificates;
+	uint64_t started_ns, started_real_ns;
+	struct loop *loop;
+	struct journal *journal;
+	struct live *live;
+	struct live_run *live_run;
+	struct retain_config bounds;
+	struct retain *retain;
+	struct loop_timer *second;
+	struct server *server;
+	struct loop_listener *listener;
+	struct http *http;
+};
+
+static int fail(const char *what, const char *on, int err)
+{
+	log_line("collect: cannot %s '%s': %s", what, on, log_error(err));
+	return err;
+}
+
+static int prepare_sockets(struct collect *c, const struct options *options)
+{
+	struct net_address address;
+
+	c->agents_fd =
+		serve_listen("--listen", options_get(options, OPT_listen), CREMA_DEFAULT_PORT,
+			     c->agents_at, sizeof(c->agents_at), &address);
+	if (c->agents_fd < 0)
+		return c->agents_fd;
+	c->http_fd = serve_listen("--http", options_get(options, OPT_http), CREMA_DEFAULT_HTTP,
+				  c->http_at, sizeof(c->http_at), &address);
+	if (c->http_fd < 0)
+		return c->http_fd;
+	c->http_token = !serve_is_loopback(c->http_fd);
+	return 0;
+}
+
+static int prepare_token(struct collect *c, const struct options *options)
+{
+	char path[PATH_MAX] = "", text[PATH_MAX + 256];
+	int err = auth_token_path(path, sizeof(path), options->value[OPT_token_file]);
+
+	if (options_on(options, OPT_insecure) && !c->http_token)
+		return auth_token_read(&c->token, path), 0; /* proved, but not asked for */
+	err = err ? err : auth_token_make(&c->token, path);
+	if (err)
+		log_line("collect: %s", auth_explain(text, sizeof(text), err, path));
+	return err;
+}
+
+static int prepare_certificates(struct collect *c, const struct options *o)
+{
+	struct tls_files given = {o->value[OPT_tls_ca_file], o->value[OPT_tls_cert],
+				  o->value[OPT_tls_key]};
+	char why[PATH_MAX + 256];
+	int err = certificates_open(&c->certificates, &given, why, sizeof(why));
+
+	if (err)
+		log_line("collect: %s", why);
+	return err;
+}
+
+static bool https(const struct collect *c)
+{
+	return c->http_token && c->certificates.context;
+}
+
+static void on_signal(void *arg, int signo)
+{
+	(void)signo;
+	loop_stop(((struct collect *)arg)->loop);
+}
+
+static void on_status(void *arg, struct buf *out)
+{
+	struct collect *c = arg;
+
+	http_status(c->server, c->journal, c->retain, c->dir, c->started_ns, out);
+}
+
+static void on_live(void *arg, struct buf *out)
+{
+	struct collect *c = arg;
+	struct journal_stats stats;
+
+	journal_get_stats(c->journal, &stats);
+	live_json(c->live, c->started_ns, stats.error ? stats.error : stats.sync_error,
+		  retain_text(c->retain), out);
+}
+
+static void on_metrics(void *arg, struct buf *out)
+{
+	struct collect *c = arg;
+	struct http_metrics from = {
+		.live = c->live,
+		.server = c->server,
+		.journal = c->journal,
+		.journal_dir = c->journal_dir,
+		.started_real_ns = c->started_real_ns,
+		.run = live_run_text(c->live_run),
+	};
+
+	http_metrics(&from, out);
+}
+
+static void on_second(void *arg)
+{
+	struct collect *c = arg;
+
+	live_tick(c->live);
+	live_run_tick(c->live_run, c->live);
+	retain_tick(c->retain, c->live);
+	loop_timer_set(c->second, SECOND_MS);
+}
+
+static const struct http_text texts[] = {
+	{"/", "text/html; charset=utf-8", http_page, http_page_policy, true},
+	{"/status.json", "application/json", on_status, NULL, false},
+	{"/live.json", "application/json", on_live, NULL, false},
+	{"/metrics", HTTP_METRICS_TYPE, on_metrics, NULL, false},
+};
+
+static int on_report(void *arg, enum http_kind kind, const char *run, struct sink *out)
+{
+	return http_report(((struct collect *)arg)->dir, kind, run, out);
+}
+
+static int start_journal(struct collect *c, bool ring)
+{
+	struct journal_config config = {
+		.loop = ring ? c->loop : NULL,
+		.dir = c->journal_dir,
+		.segment_bytes = retain_segment_bytes(c->bounds.max_bytes),
+	};
+	int err;
+
+	c->journal = journal_open(&config, &err);
+	return c->journal ? 0 : fail("begin a journal in", c->journal_dir, err);
+}
+
+static int start_server(struct collect *c, const struct options *options)
+{
+	struct server_config config = {
+		.loop = c->loop,
+		.journal = c->journal,
+		.token = c->token.len ? &c->token : NULL,
+		.insecure = options_on(options, OPT_insecure),
+		.old_agents = options_on(options, OPT_old_agents),
+		.tls = c->certificates.context,
+		.name = c->name,
+		.redacted_only = options_on(options, OPT_redact_keys),
+		.max_connections = limits_connections(SERVER_CONNECTIONS),
+	};
+	int err;
+
+	config.live = c->live = live_new();
+	c->second = loop_timer_new(c->loop, on_second, c);
+	c->live_run = live_run_new(c->loop, c->dir);
+	c->bounds.dir = c->dir;
+	c->bounds.journal_dir = c->journal_dir;
+	c->retain = retain_new(c->loop, c->journal, &c->bounds);
+	if (!c->live || !c->live_run || !c->retain || !c->second)
+		return fail("serve", c->agents_at, -ENOMEM);
+	loop_timer_set(c->second, SECOND_MS);
+	gethostname(c->name, sizeof(c->name) - 1);
+	c->server = server_new(&config);
+	if (!c->server)
+		return fail("serve", c->agents_at, -ENOMEM);
+	err = server_restore(c->server, c->journal_dir);
+	if (err)
+		return fail("read", c->journal_dir, err);
+	c->listener = loop_listener_new(c->loop, c->agents_fd, server_accept, c->server);
+	if (!c->listener)
+		return fail("serve", c->agents_at, -errno);
+	c->agents_fd = -1;
+	return 0;
+}
+
+static int start_http(struct collect *c)
+{
+	struct http_config config = {
+		.loop = c->loop,
+		.listen_fd = c->http_fd,
+		.cert = https(c) ? (const char *)c->certificates.cert.data : NULL,
+		.key = https(c) ? (const char *)c->certificates.key.data : NULL,
+		.token = c->token.len ? &c->token : NULL,
+		.open = !c->http_token,
+		.bearer = c->bearer,
+		.texts = texts,
+		.texts_n = sizeof(texts) / sizeof(texts[0]),
+		.report = on_report,
+		.arg = c,
+	};
+	int err;
+
+	if (config.cert && !http_has_tls()) {
+		log_line("collect: --http %s: this build has no TLS for the page: let it listen on "
+			 "127.0.0.1 and go there by 'ssh -L', or use Debian's build",
+			 c->http_at);
+		return -EPROTONOSUPPORT;
+	}
+	http_page_init();
+	c->http = http_start(&config, &err);
+	c->http_fd = -1;
+	return c->http ? 0 : fail("serve", c->http_at, err);
+}
+
+static int start(struct collect *c, const struct options *options)
+{
+	static const int stopping[] = {SIGTERM, SIGINT, SIGHUP};
+	size_t i;
+	int err;
+
+	c->started_ns = clock_mono_ns();
+	c->started_real_ns = clock_real_ns();
+	c->bearer = options_on(options, OPT_http_bearer);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
+	c->lock_fd = folder_take(options->value[OPT_dir], c->dir, c->journal_dir);
+	err = c->lock_fd < 0 ? c->lock_fd : prepare_sockets(c, options);
+	if (!err)
+		err = prepare_token(c, options);
+	if (!err)
+		err = prepare_certificates(c, options);
+	if (err)
+		return err;
+	c->loop = loop_new();
+	if (!c->loop)
+		return fail("start", "the event loop", -errno);
+	/* Before the journal starts its thread: signals are for the loop. */
+	for (i = 0; !err && i < sizeof(stopping) / sizeof(stopping[0]); i++)
+		err = loop_signal(c->loop, stopping[i], on_signal, c);
+	if (err)
+		return fail("watch", "signals", err);
+	err = start_journal(c, options_on(options, OPT_io_uring));
+	if (!err)
+		err = start_server(c, options);
+	if (!err)
+		err = start_http(c);
+	return err;
+}
+
+static int stop(struct collect *c)
+{
+	int err = 0;
+
+	loop_listener_close(c->listener);
+	if (c->http)
+		server_drain(c->server, DRAIN_MS);
+	http_stop(c->http);
+	if (c->server)
+		server_note_refused(c->server);
+	if (c->http)
+		journal_note(c->journal, "stop", c->agents_at);
+	server_free(c->server);
+	certificates_close(&c->certificates);
+	loop_timer_free(c->second);
+	live_run_free(c->live_run);
+	retain_free(c->retain);
+	live_free(c->live);
+	if (c->journal)
+		err = journal_close(c->journal);
+	if (err)
+		fail("finish the journal in", c->journal_dir, err);
+	loop_free(c->loop);
+	if (c->agents_fd >= 0)
+		close(c->agents_fd);
+	if (c->http_fd >= 0)
+		close(c->http_fd);
+	if (c->lock_fd >= 0)
+		close(c->lock_fd);
+	return err;
+}
+
+static int run(int argc, char **argv)
+{
+	struct options options;
+	struct collect *c;
+	int status, err;
+
+	if (!command_options(&cmd_collect, &options, false, argc, argv, &status))
+		return status;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return STATUS_FAILED;
+	c->lock_fd = c->agents_fd = c->http_fd = -1;
+	if (retain_parse(&c->bounds, options.value[OPT_keep], options.value[OPT_max_bytes]) ||
+	    !command_read_whole(&options, &c->bounds.whole_bytes)) {
+		free(c);
+		return STATUS_USAGE;
+	}
+	err = start(c, &options);
+	if (!err) {
+		journal_note(c->journal, "start", c->agents_at);
+		printf("crema collect: agents on %s%s, status page %s://%s/, journal in %s\n",
+		       c->agents_at, c->certificates.context ? " (TLS)" : "",
+		       https(c) ? "https" : "http", c->http_at, c->dir);
+		fflush(stdout);
+		err = loop_run(c->loop);
+		if (err)
+			fail("wait for", "events", err);
+	}
+	if (stop(c) && !err)
+		err = -EIO;
+	free(c);
+	return err ? STATUS_FAILED : STATUS_DONE;
+}
+
+const struct command cmd_collect = {
+	.name = "collect",
+	.usage = "collect [--listen ADDR:PORT] [--http ADDR:PORT] [--dir DIR] [--token-file FILE] "
+		 "[--http-bearer] [--insecure] [--redact-keys] [--keep TIME] [--max-bytes BYTES]",
+	.summary = "receive the workers' records and keep them in a journal",
+	.scope = SCOPE_COLLECT,
+	.run = run,
+};

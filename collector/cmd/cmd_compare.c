@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cmd_compare.c - `crema compare`: several runs side by side. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/cmd/command.h"
+#include "collector/compare/compare.h"
+#include "collector/export/draft.h"
+#include "collector/print/render.h"
+#include "common/dirs.h"
+#include "common/log.h"
+#include "common/options.h"
+
+static int compare(const struct options *o, const char *dir, char **names, size_t n,
+		   uint64_t whole_bytes)
+{
+	const char *path = o->value[OPT_json];
+	struct buf why = BUF_INIT;
+	struct comparison c;
+	struct draft out;
+	struct json j;
+	int rc = compare_load(&c, names, n, dir, whole_bytes, &why);
+
+	if (!rc) {
+		rc = compare_judge(&c);
+		if (rc)
+			report_fail(&why, rc, "cannot compare: %s", log_error(rc));
+	}
+	if (!rc) {
+		draft_init(&out, path ? path : "-");
+		if (path) {
+			emit_init(&j, &out.sink);
+			compare_json(&c, &j);
+		} else {
+			compare_text(&c, &out.sink, command_colour());
+		}
+		rc = draft_end(&out, &why);
+	}
+	if (rc)
+		log_line("%.*s", (int)why.len, (const char *)why.data);
+	compare_release(&c);
+	buf_release(&why);
+	return rc ? STATUS_FAILED : STATUS_DONE;
+}
+
+static int cmd_compare_run(int argc, char **argv)
+{
+	struct options o;
+	char dir[PATH_MAX];
+	uint64_t whole_bytes;
+	int rc, status;
+
+	if (!command_options(&cmd_compare, &o, true, argc, argv, &status))
+		return status;
+	if (argc - o.rest < 2) {
+		log_line("compare needs at least two runs; 'crema report --list' shows them");
+		return command_usage(&cmd_compare);
+	}
+	if (!command_read_whole(&o, &whole_bytes))
+		return STATUS_USAGE;
+	rc = dirs_state(dir, sizeof(dir), o.value[OPT_dir]);
+	if (rc) {
+		log_line("cannot find the state directory: %s; name it with --dir", log_error(rc));
+		return STATUS_FAILED;
+	}
+	return compare(&o, dir, argv + o.rest, (size_t)(argc - o.rest), whole_bytes);
+}
+
+const struct command cmd_compare = {
+	.name = "compare",
+	.usage = "compare [OPTION...] RUN RUN...\n"
+		 "       RUN: an id of --dir, or its end; DIR: the last run there; DIR:ID",
+	.summary = "put runs side by side: time, bytes, scaling, chunk sizes, the best one",
+	.scope = SCOPE_COMPARE,
+	.run = cmd_compare_run,
+};

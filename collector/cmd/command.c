@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* command.c - what all subcommands do the same way. */
+#include "collector/cmd/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/web/http.h"
+#include "common/log.h"
+#include "common/units.h"
+#include "version.h"
+
+int command_usage(const struct command *command)
+{
+	fprintf(stderr, "usage: crema %s\n", command->usage);
+	return STATUS_USAGE;
+}
+
+void command_version(void)
+{
+	printf("crema %s\n", CREMA_VERSION);
+	if (!http_has_tls())
+		printf("portable build: the status page has no https\n");
+#ifndef CREMA_URING
+	printf("without io_uring\n");
+#endif
+#ifndef CREMA_LIBDEFLATE
+	printf("without libdeflate: the collector inflates with zlib, which takes longer\n");
+#endif
+}
+
+bool command_options(const struct command *command, struct options *options, bool more, int argc,
+		     char **argv, int *status)
+{
+	char text[1024];
+
+	*status = STATUS_USAGE;
+	if (options_parse(options, command->scope, argc, argv))
+		return false;
+	if (options_on(options, OPT_help)) {
+		snprintf(text, sizeof(text), "usage: crema %s\n\n%s\n\n", command->usage,
+			 command->summary);
+		options_help(stdout, command->scope, text);
+		*status = fflush(stdout) ? STATUS_FAILED : STATUS_DONE;
+		return false;
+	}
+	if (options_on(options, OPT_version)) {
+		command_version();
+		*status = fflush(stdout) ? STATUS_FAILED : STATUS_DONE;
+		return false;
+	}
+	if (!more && options->rest < argc) {
+		log_line("%s: unexpected argument '%s'", command->name, argv[options->rest]);
+		return false;
+	}
+	return true;
+}
+
+bool command_read_whole(const struct options *options, uint64_t *bytes)
+{
+	const char *text = options->value[OPT_read_whole];
+
+	*bytes = 0;
+	if (!text || !units_bytes(text, bytes))
+		return true;
+	log_line("--read-whole: '%s' is no number of bytes, as 192Mi", text);
+	return false;
+}
+
+bool command_colour(void)
+{
+	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && !(no && *no);
+}

@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* command_table.c - all words of crema: main(), --help and the man pages go through it. */
-#include "collector/command.h"
-
-#include <stddef.h>
-
-const struct command *const command_table[] = {&cmd_collect, &cmd_report, &cmd_compare, &cmd_run,
-					       &cmd_token,   &cmd_top,	  &cmd_doctor,	NULL};

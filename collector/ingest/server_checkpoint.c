@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* server_checkpoint.c - what the server knows, at the head of a segment, and taking it back. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collector/journal/checkpoint.h"
+#include "collector/ingest/server_conn.h"
+
+int server_checkpoint(void *arg, struct buf *out)
+{
+	const struct server *server = arg;
+	const struct live *live = server->config.live;
+	struct checkpoint c;
+	msgpack_packer *pk;
+	const struct server_progress *p;
+	size_t at = 0;
+
+	/* Reading the journal gives what memory did not suffice for. */
+	if (server->live_failed)
+		return -ENOMEM;
+	checkpoint_begin(&c, out);
+	pk = checkpoint_item(&c, CHECKPOINT_TABLES, 2);
+	pack_u64(pk, CHECKPOINT_FORMAT);
+	pack_u64(pk, live ? live_tables() : 0);
+	while ((p = table_next(&server->streams.streams, &at))) {
+		if (!p->next)
+			continue;
+		pk = checkpoint_item(&c, CHECKPOINT_STREAM, 3);
+		pack_bin(pk, p->worker, sizeof(p->worker));
+		pack_u64(pk, p->stream);
+		pack_u64(pk, p->next);
+	}
+	if (live)
+		live_save(live, &c);
+	return checkpoint_end(&c);
+}
+
+/* Reading */
+
+struct taking {
+	struct server *server;
+	struct server_checkpoint *found;
+	bool tables;
+};
+
+static int take_tables(struct taking *t, const msgpack_object_array *item)
+{
+	uint64_t format, tables, ours = t->server->config.live ? live_tables() : 0;
+
+	if (!checkpoint_u64(item, 1, &format) || !checkpoint_u64(item, 2, &tables))
+		return -EBADMSG;
+	t->tables = true;
+	return format == CHECKPOINT_FORMAT && tables == ours ? 0 : -EPROTONOSUPPORT;
+}
+
+static int take_stream(struct server *server, const msgpack_object_array *item)
+{
+	const uint8_t *worker = checkpoint_id(item, 1);
+	struct server_progress *progress;
+	uint64_t stream, next;
+
+	if (!worker || !checkpoint_u64(item, 2, &stream) || !checkpoint_u64(item, 3, &next))
+		return -EBADMSG;
+	progress = server_streams_get(&server->streams, worker, stream);
+	if (!progress)
+		return -ENOMEM;
+	progress->next = progress->written = next;
+	return 0;
+}
+
+static int take_item(void *arg, const msgpack_object_array *item)
+{
+	struct taking *t = arg;
+	uint64_t kind;
+
+	if (!checkpoint_u64(item, 0, &kind))
+		return -EBADMSG;
+	if (kind == CHECKPOINT_TABLES)
+		return take_tables(t, item);
+	if (!t->tables)
+		return -EBADMSG;
+	if (kind == CHECKPOINT_STREAM)
+		return take_stream(t->server, item);
+	return t->server->config.live ? live_load(t->server->config.live, item) : -EBADMSG;
+}
+
+/* 0: this one is taken; 1: look at an older segment; -ENOMEM. */
+static int try_segment(void *arg, const char *path, uint64_t created_ns)
+{
+	struct taking *t = arg;
+	struct server *server = t->server;
+	int err;
+
+	t->tables = false;
+	err = checkpoint_read(path, take_item, t, &t->found->bytes);
+	if (!err) {
+		t->found->created_ns = created_ns;
+		if (server->config.live)
+			live_loaded(server->config.live);
+		return 0;
+	}
+	server_streams_release(&server->streams);
+	if (server->config.live)
+		live_clear(server->config.live);
+	return err == -ENOMEM ? err : 1;
+}
+
+int server_take_checkpoint(struct server *server, const char *dir, struct server_checkpoint *found)
+{
+	struct taking t = {.server = server, .found = found};
+	int err;
+
+	*found = (struct server_checkpoint){0, 0};
+	err = journal_find(dir, try_segment, &t);
+	if (err)
+		*found = (struct server_checkpoint){0, 0};
+	return err > 0 ? 0 : err;
+}

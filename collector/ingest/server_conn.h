@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server_conn.h - what the files of the server share; nobody else includes it.
+ *
+ * server.c: accepting, rounds, timers; server_conn.c: one connection's bytes, limits and end;
+ * server_handshake.c: versions, the proof of the token, the keys; server_frames.c: what each frame
+ * type means; server_acks.c: acknowledging what is written; server_restore.c: what earlier
+ * collectors wrote, and feeding the live numbers; server_stats.c: lines, notes and numbers.
+ * Functions that return -1 have dropped the connection: the caller must not touch it again.
+ */
+#ifndef COLLECTOR_SERVER_CONN_H
+#define COLLECTOR_SERVER_CONN_H
+
+#include "collector/ingest/server.h"
+#include "collector/ingest/server_streams.h"
+#include "collector/loop/secure.h"
+#include "common/buf.h"
+#include "common/pack.h"
+#include "common/seal.h"
+
+enum conn_state {
+	CONN_AUTH,  /* the challenge is out */
+	CONN_PROOF, /* our proof is out: what comes now has to be sealed, but for a REFUSE */
+	CONN_HELLO, /* the token was proved, or none is asked for */
+	CONN_OPEN,
+	CONN_ENDING, /* refused; lingers so that the peer can read why */
+};
+
+struct server_conn {
+	struct server *server;
+	struct server_conn *next, *prev;
+	struct server_conn *next_fresh, *next_leaving; /* see server_acks.c */
+	bool is_fresh, is_leaving;
+	struct secure stream;
+	enum conn_state state;
+	bool backlog; /* whole frames may lie in `in`: the journal or the budget said stop */
+	bool proved;  /* a sealed record of the agent's has been opened: so has it the token */
+	uint8_t nonce[AUTH_NONCE_BYTES];
+	struct seal seal_in, seal_out; /* seal_in.cipher NULL: frames come as they are */
+	uint8_t worker[CREMA_WORKER_ID_BYTES];
+	uint64_t stream_id;
+	uint8_t version;
+	struct server_progress *progress;
+	struct buf hello; /* the HELLO frame, verbatim */
+	struct journal_hello journal_hello;
+	struct buf in;
+	int64_t deadline_ms;   /* of the handshake or of lingering; 0: none */
+	int64_t frame_ms;      /* when the unfinished frame began; 0: none */
+	uint64_t round, spent; /* inflated bytes in this round */
+	uint64_t pid, records, bytes;
+	char peer[80];
+	char host[64];
+};
+
+struct server {
+	struct server_config config;
+	struct server_stats stats;
+	struct server_streams streams;
+	struct server_conn *conns;
+	struct server_acks {
+		struct {
+			struct server_conn *conns;
+			struct server_progress *progress;
+		} fresh, leaving;
+		uint64_t ticket; /* of what is leaving */
+		bool any_leaving;
+	} acks;
+	unsigned int conn_count;
+	uint64_t round, refused_noted;
+	struct loop_timer *sweep, *retry;
+	bool retry_set, no_memory, live_failed, old_agent_seen;
+	int64_t note_ms; /* when to note dropped peers again */
+	struct evp_cipher_ctx_st *cipher;
+	struct buf scratch, out, starts;
+	struct buf sealed, opened; /* a record on its way out, the text of one that came */
+	struct {
+		int64_t next_ms;
+		uint64_t silent;
+	} log[SERVER_REASON_COUNT];
+};
+
+/* server_conn.c */
+extern const struct loop_stream_ops server_conn_ops;
+/* Works off what lies in `in` after a backlog. 0 or -1. */
+int server_conn_resume(struct server_conn *conn);
+/* Refuses the peer: one line, counted; it is told, then lingers. Always -1. */
+int server_conn_drop(struct server_conn *conn, enum server_reason reason, const char *detail);
+/* Frees it at once. */
+void server_conn_free(struct server_conn *conn);
+
+/* server_handshake.c */
+int server_send_challenge(struct server_conn *conn);
+/* AUTH: 0 or -1. */
+int server_auth(struct server_conn *conn, const struct frame *frame);
+
+/* server_frames.c */
+/* Encodes and queues one frame; body NULL: no payload. 0 or -1. */
+int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, const struct buf *body);
+/* The frame's payload as a map. 0 (release it) or -1. */
+int server_open_map(struct server_conn *conn, const struct frame *frame, struct unpack *map);
+int server_send_refuse(struct server_conn *conn, const char *reason);
+int server_send_ack(struct server_conn *conn);
+/* One whole frame (verbatim at p). 0; -1; or -EAGAIN: the journal takes nothing now. */
+int server_frame(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
+		 size_t bytes);
+
+/* server_acks.c: what is to be acknowledged, and when */
+void server_acks_advance(struct server *server, struct server_progress *progress, uint64_t next);
+void server_acks_want(struct server_conn *conn);
+void server_acks_forget(struct server_conn *conn);
+/* Acknowledges what is in the journal by now. */
+void server_acks_settle(struct server *server);
+
+/* server_payload.c's check of an inflated payload, and where its messages begin. */
+int server_messages(struct server *server, const struct crema_frame_header *head,
+		    const unsigned char *raw, const uint32_t **starts);
+/* Hands a checked frame to the live numbers. */
+void server_feed_live(struct server *server, const struct server_progress *progress,
+		      const struct crema_frame_header *head, const unsigned char *raw,
+		      const uint32_t *starts);
+
+/* server_restore.c: a frame of the journal, in its order; `server` is a struct server. One without
+ * connections, that only knows what a journal says. */
+void server_restore_frame(void *server, const struct frame *frame);
+struct server *server_offline(struct live *live);
+
+/* server_checkpoint.c: the journal's head of segments; and the newest one of those that lie in dir,
+ * taken by a server that knows nothing yet. 0, with *found zeroed: there is none; or -errno. */
+struct server_checkpoint {
+	uint64_t created_ns; /* of its segment */
+	uint64_t bytes;
+};
+int server_checkpoint(void *server, struct buf *out);
+int server_take_checkpoint(struct server *server, const char *dir, struct server_checkpoint *found);
+
+/* server.c: another look at a stuck journal and at the backlogs, in ms */
+void server_want_retry(struct server *server, int64_t ms);
+
+/* server_stats.c: one line on stderr, seldom */
+void server_log(struct server *server, enum server_reason reason, const char *peer,
+		const char *detail);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* checkpoint.c - frames of a checkpoint, written and read. */
+#include "collector/journal/checkpoint.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/framefile.h"
+#include "ids.h"
+
+#define PART_BYTES (256u << 10) /* from which on the next item begins another frame */
+#define COUNT_BYTES 5u		/* array 32 and its length, which is known at the end */
+
+void checkpoint_begin(struct checkpoint *c, struct buf *out)
+{
+	*c = (struct checkpoint){.out = out, .id = clock_real_ns()};
+}
+
+static void close_part(struct checkpoint *c, bool last)
+{
+	struct crema_frame_header head = frame_head(CREMA_FRAME_CHECKPOINT, NULL, c->id);
+	int err = c->body.error;
+
+	head.first_seq = c->parts++;
+	head.count = last;
+	if (!err) {
+		c->body.data[0] = 0xdd;
+		for (unsigned int i = 0; i < 4; i++)
+			c->body.data[1 + i] = (unsigned char)(c->items >> (24 - 8 * i));
+		err = frame_encode(c->out, &head, c->body.data, c->body.len);
+	}
+	if (err && !c->error)
+		c->error = err;
+	buf_clear(&c->body);
+	c->items = 0;
+}
+
+msgpack_packer *checkpoint_item(struct checkpoint *c, enum checkpoint_item kind, size_t values)
+{
+	static const unsigned char count[COUNT_BYTES];
+
+	if (c->body.len >= PART_BYTES)
+		close_part(c, false);
+	if (!c->body.len)
+		buf_add(&c->body, count, sizeof(count));
+	c->items++;
+	pack_init(&c->pk, &c->body);
+	pack_array(&c->pk, 1 + values);
+	pack_u64(&c->pk, kind);
+	return &c->pk;
+}
+
+int checkpoint_end(struct checkpoint *c)
+{
+	close_part(c, true);
+	buf_release(&c->body);
+	return c->error;
+}
+
+/* Reading */
+
+/* The next frame, if it is part `at` of checkpoint `id` (any, of part 0). */
+static bool next_part(struct framefile_reader *r, struct frame *f, uint64_t at, uint64_t *id)
+{
+	if (framefile_next(r, f) <= 0 || f->head.type != CREMA_FRAME_CHECKPOINT ||
+	    f->head.first_seq != at || (at && f->head.stream != *id))
+		return false;
+	*id = f->head.stream;
+	return true;
+}
+
+/* All frames are there. */
+static bool is_whole(const char *path, uint64_t *parts, uint64_t *bytes)
+{
+	struct framefile_reader r;
+	uint64_t at = 0, id = 0;
+	bool last = false;
+	struct frame f;
+
+	if (framefile_open(&r, path))
+		return false;
+	*bytes = 0;
+	while (!last && next_part(&r, &f, at, &id)) {
+		last = f.head.count != 0;
+		at++;
+		*bytes += FRAME_HEAD_BYTES + f.head.stored_bytes;
+	}
+	framefile_reader_close(&r);
+	*parts = at;
+	return last;
+}
+
+static int take_part(const struct frame *f, struct buf *scratch,
+		     int (*take)(void *arg, const msgpack_object_array *item), void *arg)
+{
+	const unsigned char *raw;
+	struct unpack u;
+	uint32_t i;
+	int err = frame_payload(f, scratch, &raw);
+
+	if (!err)
+		err = unpack_open(&u, raw, f->head.raw_bytes);
+	if (err)
+		return err;
+	if (u.root.type != MSGPACK_OBJECT_ARRAY)
+		err = -EBADMSG;
+	for (i = 0; !err && i < u.root.via.array.size; i++) {
+		const msgpack_object *item = &u.root.via.array.ptr[i];
+
+		err = item->type == MSGPACK_OBJECT_ARRAY ? take(arg, &item->via.array) : -EBADMSG;
+	}
+	unpack_release(&u);
+	return err;
+}
+
+int checkpoint_read(const char *path, int (*take)(void *arg, const msgpack_object_array *item),
+		    void *arg, uint64_t *bytes)
+{
+	struct buf scratch = BUF_INIT;
+	struct framefile_reader r;
+	uint64_t at, parts, id = 0;
+	struct frame f;
+	int err;
+
+	if (!is_whole(path, &parts, bytes))
+		return -ENOENT;
+	err = framefile_open(&r, path);
+	if (err)
+		return err;
+	for (at = 0; !err && at < parts; at++)
+		err = next_part(&r, &f, at, &id) ? take_part(&f, &scratch, take, arg) : -EIO;
+	framefile_reader_close(&r);
+	buf_release(&scratch);
+	return err;
+}
+
+bool checkpoint_u64(const msgpack_object_array *item, uint32_t at, uint64_t *value)
+{
+	return at < item->size && object_u64(&item->ptr[at], value);
+}
+
+const uint8_t *checkpoint_id(const msgpack_object_array *item, uint32_t at)
+{
+	struct text id;
+
+	if (at >= item->size || !object_bin(&item->ptr[at], &id) || id.len != CREMA_WORKER_ID_BYTES)
+		return NULL;
+	return (const uint8_t *)id.ptr;
+}

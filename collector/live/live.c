@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* live.c - the workers and prefixes of the live aggregates. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/live/live_parts.h"
+#include "common/auth.h"
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/log.h"
+#include "common/utf8.h"
+
+#define FOLD_EVERY 256u
+
+int64_t live_now_ms(void)
+{
+	return (int64_t)(clock_mono_ns() / 1000000u);
+}
+
+/* Names */
+
+void live_text(char *dst, size_t size, struct text text)
+{
+	const char *p = text.ptr;
+	size_t left = p ? text.len : 0, used = 0, len, put;
+	uint32_t c;
+	bool shown;
+
+	for (; left; p += len, left -= len, used += put) {
+		len = utf8_take(p, left, &c);
+		shown = len && utf8_is_shown(c);
+		put = shown ? len : 1;
+		if (used + put >= size)
+			break;
+		memcpy(dst + used, shown ? p : "?", put);
+		len = len ? len : 1;
+	}
+	dst[used] = '\0';
+}
+
+static struct live_prefix *find_prefix(struct live *live, const char *name)
+{
+	size_t i, at;
+
+	for (i = 0; i < live->prefixes; i++) {
+		at = (live->prefix_hint + i) % live->prefixes;
+		if (!strcmp(live->prefix[at].name, name)) {
+			live->prefix_hint = at;
+			return &live->prefix[at];
+		}
+	}
+	if (live->prefixes == LIVE_PREFIXES || !strcmp(name, live->prefix[LIVE_PREFIXES].name))
+		return &live->prefix[LIVE_PREFIXES];
+	at = live->prefixes++;
+	memcpy(live->prefix[at].name, name, strlen(name) + 1);
+	return &live->prefix[at];
+}
+
+struct live_prefix *live_prefix_of(struct live *live, struct text text)
+{
+	char name[LIVE_PREFIX_BYTES + 1];
+	struct live_prefix *last = &live->prefix[live->prefix_hint];
+
+	/* Mostly the one before: a name that is in the table is its own printable form. */
+	if (live->prefixes && text.len && text_is(text, last->name))
+		return last;
+	live_text(name, sizeof(name), text);
+	return find_prefix(live, *name ? name : "(none)");
+}
+
+size_t live_prefixes(const struct live *live, const struct live_prefix **out)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < live->prefixes; i++)
+		out[n++] = &live->prefix[i];
+	out[n++] = &live->prefix[LIVE_PREFIXES];
+	return n;
+}
+
+/* Workers */
+
+static bool same_id(const void *seen, const void *id)
+{
+	return !memcmp(((const struct live_seen *)seen)->id, id, CREMA_WORKER_ID_BYTES);
+}
+
+static struct live_seen *find_seen(const struct live *live, const uint8_t *id)
+{
+	return table_find(&live->seen, hash_worker(id, live->seed), same_id, id);
+}
+
+static struct live_worker *new_worker(struct live *live, const uint8_t *id)
+{
+	struct live_seen *seen = arena_get(&live->arena, sizeof(*seen));
+	struct live_worker *w = seen ? calloc(1, sizeof(*w)) : NULL;
+
+	if (!w)
+		return NULL;
+	memcpy(seen->id, id, sizeof(seen->id));
+	seen->worker = w;
+	if (table_add(&live->seen, hash_worker(id, live->seed), seen)) {
+		free(w);
+		return NULL;
+	}
+	memcpy(w->id, id, sizeof(w->id));
+	w->heard_ms = live_now_ms();
+	w->cpu_percent = w->rss_bytes = w->running = w->threads = w->limit_bytes = (double)NAN;
+	w->executing = w->ready = w->long_running = w->fetching = (double)NAN;
+	w->managed = w->spilled = (double)NAN;
+	w->next = live->workers;
+	live->workers = w;
+	live->worker_count++;
+	return w;
+}
+
+static void came_back(struct live *live, struct live_seen *seen)
+{
+	seen->lost = false;
+	live->lost_gone--;
+	if (!live->returned)
+		log_line("collect: a worker came back after it had been silent for long: the live "
+			 "numbers leave out what it does now; the journal is complete");
+	live->returned = true;
+}
+
+struct live_worker *live_worker(struct live *live, const uint8_t *id, bool *folded)
+{
+	struct live_seen *seen = find_seen(live, id);
+
+	*folded = seen && !seen->worker;
+	if (!seen)
+		return new_worker(live, id);
+	if (seen->lost)
+		came_back(live, seen);
+	return seen->worker;
+}
+
+int live_add_folded(struct live *live, const uint8_t *id, bool lost)
+{
+	struct live_seen *seen =
+		find_seen(live, id) ? NULL : arena_get(&live->arena, sizeof(*seen));
+
+	if (!seen)
+		return find_seen(live, id) ? -EBADMSG : -ENOMEM;
+	*seen = (struct live_seen){.lost = lost};
+	memcpy(seen->id, id, sizeof(seen->id));
+	if (table_add(&live->seen, hash_worker(id, live->seed), seen))
+		return -ENOMEM;
+	live->lost_gone += lost;
+	return 0;
+}
+
+static void free_worker(struct live_worker *w)
+{
+	ranges_release(&w->ended);
+	free(w);
+}
+
+/* Takes the worker at *at out; what it counted is in the sums already. */
+static void forget(struct live *live, struct live_worker **at, bool lost)
+{
+	struct live_worker *w = *at;
+	struct live_seen *seen = find_seen(live, w->id);
+
+	*at = w->next;
+	seen->worker = NULL;
+	seen->lost = lost;
+	live->with_notes_gone += w->notes;
+	live->worker_count--;
+	free_worker(w);
+}
+
+void live_fold_lost(struct live *live)
+{
+	struct live_worker **at, *w;
+	int64_t now = live_now_ms();
+	size_t lost = 0;
+
+	/* The newest come first in the list. */
+	for (at = &live->workers; (w = *at);) {
+		if (w->connections > 0 || live_state(w, now) != LIVE_LOST ||
+		    ++lost <= LIVE_LOST_KEPT) {
+			at = &w->next;
+			continue;
+		}
+		forget(live, at, true);
+		live->lost_gone++;
+	}
+}
+
+bool live_full(struct live *live, const uint8_t *id)
+{
+	return live && live->worker_count >= LIVE_WORKERS && !find_seen(live, id);
+}
+
+void live_fold(struct live *live)
+{
+	struct live_worker **at = &live->workers, *w;
+
+	if (live->gone_count <= LIVE_GONE_KEPT)
+		return;
+	while ((w = *at)) {
+		if (!w->goodbye || w->goodbye_order + LIVE_GONE_KEPT >= live->gone_order) {
+			at = &w->next;
+			continue;
+		}
+		forget(live, at, false);
+		live->gone_count--;
+	}
+}
+
+/* Feeding */
+
+int live_hello(struct live *live, const uint8_t *id, uint64_t stream, const msgpack_object *map)
+{
+	bool folded;
+	struct live_worker *w = live_worker(live, id, &folded);
+
+	if (!w)
+		return folded ? 0 : -ENOMEM;
+	live_rows_hello(w, stream, map);
+	return 0;
+}
+
+int live_data(struct live *live, const struct live_frame *frame)
+{
+	const struct crema_frame_header *head = frame->head;
+	bool folded;
+	struct live_worker *w = live_worker(live, head->worker, &folded);
+	uint32_t i, end;
+	int err = 0;
+
+	live->records_lost += frame->lost;
+	if (!w)
+		return folded ? 0 : -ENOMEM;
+	if (!live->restoring)
+		w->heard_ms = live_now_ms();
+	for (i = 0; i < head->count && !err; i++) {
+		end = i + 1 < head->count ? frame->starts[i + 1] : head->raw_bytes;
+		if (head->first_seq + i >= frame->from)
+			err = live_message(live, w, head->stream, frame->raw + frame->starts[i],
+					   end - frame->starts[i]);
+	}
+	if (live->gone_count > LIVE_GONE_KEPT + FOLD_EVERY)
+		live_fold(live);
+	return err;
+}
+
+void live_restoring(struct live *live, bool restoring)
+{
+	int64_t now = live_now_ms(), real = (int64_t)(clock_real_ns() / 1000000u), last, age;
+	struct live_worker *w;
+
+	live->restoring = restoring;
+	for (w = live->workers; w && !restoring; w = w->next) {
+		last = (int64_t)((w->hello_real_ns + (w->last_boot_ns - w->hello_boot_ns)) /
+				 1000000u);
+		age = real - last;
+		w->heard_ms = now - (age < 0 ? 0 : age);
+	}
+	if (!restoring)
+		live_tick_from_here(live);
+}
+
+void live_connection(struct live *live, const uint8_t *id, int change)
+{
+	bool folded;
+	struct live_worker *w = live_worker(live, id, &folded);
+
+	if (!w)
+		return;
+	w->connections += change;
+	if (change > 0)
+		w->heard_ms = live_now_ms();
+}
+
+struct live *live_new(void)
+{
+	struct live *live = calloc(1, sizeof(*live));
+
+	if (!live)
+		return NULL;
+	live->prefix = calloc(LIVE_PREFIXES + 1, sizeof(*live->prefix));
+	if (!live->prefix || auth_random(live->seed, sizeof(live->seed))) {
+		live_free(live);
+		return NULL;
+	}
+	memcpy(live->prefix[LIVE_PREFIXES].name, "other", 6);
+	live->since = (double)NAN;
+	return live;
+}
+
+static void free_workers(struct live *live)
+{
+	struct live_worker *w;
+
+	while ((w = live->workers)) {
+		live->workers = w->next;
+		free_worker(w);
+	}
+	table_release(&live->seen);
+	arena_release(&live->arena);
+}
+
+void live_clear(struct live *live)
+{
+	struct live empty = {.seed = {live->seed[0], live->seed[1]},
+			     .prefix = live->prefix,
+			     .restoring = live->restoring,
+			     .since = (double)NAN};
+
+	free_workers(live);
+	memset(live->prefix, 0, (LIVE_PREFIXES + 1) * sizeof(*live->prefix));
+	memcpy(live->prefix[LIVE_PREFIXES].name, "other", 6);
+	*live = empty;
+}
+
+void live_free(struct live *live)
+{
+	if (!live)
+		return;
+	free_workers(live);
+	free(live->prefix);
+	free(live);
+}

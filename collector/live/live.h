@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * live.h - what the cluster does now and did so far, kept up to date with each journaled frame.
+ *
+ * Fed by the server with frames whose payload has been checked (server_payload.h), in the order of
+ * the journal, at the start with those of the journal itself. Feeding the same again changes
+ * nothing: a worker's totals are cumulative and the latest by its clock count, an attempt's end
+ * counts once. Of task records only ends are looked into, and of them the first few values.
+ *
+ * Memory: about 2.4 kB for each worker that is there or left lately, LIVE_WORKERS at most (160 MB);
+ * 32 bytes for each earlier one. Those that left are the ones with a goodbye beyond LIVE_GONE_KEPT
+ * and lost ones beyond LIVE_LOST_KEPT. A lost one that comes back after that is journaled as ever,
+ * but what it does from then on is not in the live numbers, which one line says. LIVE_PREFIXES
+ * prefixes; nothing for each task. What a worker had counted stays in the sums when it has gone, so
+ * they never go down while the journal lives.
+ *
+ * live.json (live_json()), all values null when not known:
+ *   version, time (UTC seconds), uptime_seconds
+ *   workers   {connected, silent, lost, ended, killed, seen, threads}: connected = heard of in the
+ *             last 10 s; silent = not, and no goodbye; lost = silent for 10 min; ended and killed
+ *             by their goodbye; seen = ever; threads = of the connected ones
+ *   tasks     {running, started, done, refused, ok, erred, killed, other, chunks, events,
+ *             executing, ready, long_running, fetching, known, remaining}: the first four are the
+ *             workers' totals; ok..events come with the records of ended attempts; executing..
+ *             fetching is what the connected Dask workers hold now; remaining = executing + ready
+ *             + long_running; known = done + remaining in this activity. Tasks that wait in the
+ *             scheduler are not known to workers, so these two are lower bounds: while tasks are
+ *             added they grow.
+ *   activity  {since, done, events, read_bytes}: since the cluster last was idle for 10 s; since
+ *             null: it is idle
+ *   rates     {tasks_per_second, events_per_second, bytes_per_second {layer: x}, threads_in
+ *             {class: x}, cpu}: sums over the connected workers, each over its own last 4 to 8 s;
+ *             threads_in: how many threads of tasks were in this class on average; cpu: cores used
+ *             by the worker processes
+ *   totals    {layer: bytes} since the journal's beginning
+ *   memory    {rss_bytes, limit_bytes, managed_bytes, spilled_bytes, largest_ratio, near_limit}
+ *   completeness {records_lost, records_refused, tasks_refused, workers_with_notes}
+ *   journal_over why the journal is larger than --max-bytes, null: it is not
+ *   journal_error why the journal cannot be written now, null: it can
+ *   prefixes  [{prefix, ok, erred, killed, other, wall_seconds}], most time first
+ *   worker_rows, worker_rows_cut: [{id, worker, name, host, pid, state, threads, running, ready,
+ *             executing, done, tasks_per_second, cpu_percent, rss_bytes, limit_bytes,
+ *             bytes_per_second {}, threads_in {}, heard_seconds}], connected and silent ones;
+ *             how many were left out. Their rates are rounded to a millionth.
+ * Layers: read, mapped, storage_read, storage_write, network_read, network_write, comm_read,
+ * comm_write, decompress_in, decompress_out, write. Classes: the times of counters.def.
+ *
+ * One thread, the loop's.
+ */
+#ifndef COLLECTOR_LIVE_H
+#define COLLECTOR_LIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/live/live_values.h"
+#include "common/buf.h"
+#include "common/pack.h"
+#include "wire.h"
+
+#define LIVE_PREFIXES 100	  /* told apart; tasks of all others are under "other" */
+#define LIVE_PREFIX_BYTES 64	  /* longer ones are cut */
+#define LIVE_SILENT_MS 10000	  /* as model.h's: samples come each second */
+#define LIVE_LOST_MS (10 * 60000) /* without a goodbye */
+#define LIVE_GONE_KEPT 1024	  /* workers that left and are remembered one by one */
+#define LIVE_LOST_KEPT 4096	  /* workers that are lost, the same */
+#define LIVE_WORKERS 65536	  /* remembered one by one: more are not let in */
+#define LIVE_JSON_WORKERS 1000	  /* rows in live.json */
+#define LIVE_NEAR_LIMIT 0.8	  /* of a worker's memory limit */
+
+enum live_status { LIVE_OK, LIVE_ERRED, LIVE_KILLED, LIVE_OTHER, LIVE_STATUSES };
+enum live_state { LIVE_CONNECTED, LIVE_SILENT, LIVE_LOST, LIVE_ENDED, LIVE_KILLED_WORKER };
+
+struct live_prefix {
+	char name[LIVE_PREFIX_BYTES + 1]; /* printable UTF-8 */
+	uint64_t ended[LIVE_STATUSES];
+	uint64_t wall_ns;
+};
+
+/* The cluster as a whole. Gauges are over the connected workers; NAN: none of them says. */
+struct live_cluster {
+	uint64_t total[LIVE_VALUES];   /* sums over all workers ever; never go down */
+	uint64_t without[LIVE_VALUES]; /* workers that could not count this value, or not always */
+	uint64_t workers_seen, workers_counted, gone_ended, gone_killed; /* counted: sent totals */
+	uint64_t connected, silent, lost, with_notes, near_limit;
+	uint64_t chunks, events, ended[LIVE_STATUSES], records_lost, records_bad;
+	double threads, running, executing, ready, long_running, fetching;
+	double rss_bytes, limit_bytes, managed_bytes, spilled_bytes, largest_ratio;
+	double rate[LIVE_RATES];
+};
+
+struct live;
+
+struct live *live_new(void); /* NULL: out of memory */
+void live_free(struct live *live);
+
+/* A worker's hello: its facts and the order of its task records' values. 0 or -ENOMEM. */
+int live_hello(struct live *live, const uint8_t *worker, uint64_t stream,
+	       const msgpack_object *map);
+/*
+ * The messages of a DATA frame: message i lies at raw + starts[i] up to the next one's start.
+ * Those before `from` are known already; `lost` numbers before the frame never came. 0 or -ENOMEM.
+ */
+struct live_frame {
+	const struct crema_frame_header *head;
+	const uint8_t *raw;
+	const uint32_t *starts;
+	uint64_t from, lost;
+};
+int live_data(struct live *live, const struct live_frame *frame);
+/*
+ * What a journal's dropped segments had brought, as a msgpack map, and taking it back at the start,
+ * before any frame (live_carry.c). The workers' own part: how many attempts of which numbers ended.
+ */
+void live_pack_sums(const struct live *live, msgpack_packer *pk);
+void live_take_sums(struct live *live, const msgpack_object *map);
+void live_pack_ended(struct live *live, const uint8_t *worker, msgpack_packer *pk);
+int live_take_ended(struct live *live, const uint8_t *worker, const msgpack_object *list);
+/*
+ * All of it in items of a checkpoint (checkpoint.h), and into one that is empty: live_load() of
+ * each item, 0, -EBADMSG or -ENOMEM, then live_loaded(). live_tables(): of the names of its values.
+ */
+struct checkpoint;
+void live_save(const struct live *live, struct checkpoint *checkpoint);
+int live_load(struct live *live, const msgpack_object_array *item);
+void live_loaded(struct live *live);
+void live_clear(struct live *live);
+uint64_t live_tables(void);
+/* While the journal is read the workers' own clocks say when they were heard of. */
+void live_restoring(struct live *live, bool restoring);
+/* No room for this worker, which is not known yet. live NULL: there always is. */
+bool live_full(struct live *live, const uint8_t *worker);
+/* An agent came (+1) or left (-1). */
+void live_connection(struct live *live, const uint8_t *worker, int change);
+/* Once a second: idle or not, and workers that are long gone are folded into the sums. */
+void live_tick(struct live *live);
+
+/* Nothing ran in the last 10 s; how many attempts have ended so far. */
+bool live_is_idle(const struct live *live, uint64_t *ended);
+
+void live_cluster(struct live *live, struct live_cluster *out);
+/* In order of their first task; the last one, "other", is always there. Their number. */
+size_t live_prefixes(const struct live *live, const struct live_prefix **out);
+/* Appends live.json. journal_error: -errno that keeps the journal from being written, or 0;
+ * journal_over: why it is larger than it should be, or "". */
+void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
+	       const char *journal_over, struct buf *out);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* live_cluster.c - who is there, and the cluster as a whole. */
+#include <math.h>
+#include <string.h>
+
+#include "collector/live/live_parts.h"
+#include "common/clock.h"
+
+enum live_state live_state(const struct live_worker *w, int64_t now_ms)
+{
+	int64_t age = now_ms - w->heard_ms;
+
+	if (w->goodbye)
+		return w->killed ? LIVE_KILLED_WORKER : LIVE_ENDED;
+	if (w->connections > 0 && age <= LIVE_SILENT_MS)
+		return LIVE_CONNECTED;
+	return age > LIVE_LOST_MS ? LIVE_LOST : LIVE_SILENT;
+}
+
+/* A sum over those who say; NAN if there are workers and none says. */
+struct gauge {
+	double sum;
+	unsigned int known, asked;
+};
+
+static void gauge_add(struct gauge *g, double value)
+{
+	g->asked++;
+	if (isnan(value))
+		return;
+	g->known++;
+	g->sum += value;
+}
+
+static double gauge_value(const struct gauge *g)
+{
+	return g->asked && !g->known ? (double)NAN : g->sum;
+}
+
+struct gauges {
+	struct gauge threads, running, executing, ready, long_running, fetching;
+	struct gauge rss, limit, managed, spilled, rate[LIVE_RATES];
+	double largest;
+};
+
+static void add_worker(struct gauges *g, const struct live_worker *w, struct live_cluster *out)
+{
+	double ratio = w->limit_bytes > 0 ? w->rss_bytes / w->limit_bytes : (double)NAN;
+	unsigned int i;
+
+	gauge_add(&g->threads, w->threads);
+	gauge_add(&g->running, w->running);
+	gauge_add(&g->executing, w->executing);
+	gauge_add(&g->ready, w->ready);
+	gauge_add(&g->long_running, w->long_running);
+	gauge_add(&g->fetching, w->fetching);
+	gauge_add(&g->rss, w->rss_bytes);
+	gauge_add(&g->limit, w->limit_bytes);
+	gauge_add(&g->managed, w->managed);
+	gauge_add(&g->spilled, w->spilled);
+	for (i = 0; i < LIVE_RATES; i++)
+		gauge_add(&g->rate[i], live_rate(w, i));
+	if (isnan(g->largest) || ratio > g->largest)
+		g->largest = ratio;
+	out->near_limit += ratio >= LIVE_NEAR_LIMIT;
+}
+
+static void put_gauges(const struct gauges *g, struct live_cluster *out)
+{
+	unsigned int i;
+
+	out->threads = gauge_value(&g->threads);
+	out->running = gauge_value(&g->running);
+	out->executing = gauge_value(&g->executing);
+	out->ready = gauge_value(&g->ready);
+	out->long_running = gauge_value(&g->long_running);
+	out->fetching = gauge_value(&g->fetching);
+	out->rss_bytes = gauge_value(&g->rss);
+	out->limit_bytes = gauge_value(&g->limit);
+	out->managed_bytes = gauge_value(&g->managed);
+	out->spilled_bytes = gauge_value(&g->spilled);
+	out->largest_ratio = g->largest;
+	for (i = 0; i < LIVE_RATES; i++)
+		out->rate[i] = gauge_value(&g->rate[i]);
+}
+
+void live_cluster(struct live *live, struct live_cluster *out)
+{
+	struct gauges g = {.largest = (double)NAN};
+	const struct live_worker *w;
+	int64_t now = live_now_ms();
+	enum live_state state;
+
+	memset(out, 0, sizeof(*out));
+	memcpy(out->total, live->total, sizeof(out->total));
+	memcpy(out->without, live->without, sizeof(out->without));
+	memcpy(out->ended, live->ended, sizeof(out->ended));
+	out->workers_seen = live->seen.n;
+	out->lost = live->lost_gone;
+	out->workers_counted = live->counted;
+	out->gone_ended = live->gone_ended;
+	out->gone_killed = live->gone_killed;
+	out->chunks = live->chunks;
+	out->events = live->events;
+	out->records_lost = live->records_lost;
+	out->records_bad = live->records_bad;
+	out->with_notes = live->with_notes_gone;
+	for (w = live->workers; w; w = w->next) {
+		state = live_state(w, now);
+		out->with_notes += w->notes;
+		out->connected += state == LIVE_CONNECTED;
+		out->silent += state == LIVE_SILENT;
+		out->lost += state == LIVE_LOST;
+		if (state == LIVE_CONNECTED)
+			add_worker(&g, w, out);
+	}
+	put_gauges(&g, out);
+}
+
+/* Work began after a pause: what was done until then is not this activity's. */
+static void begin_activity(struct live *live)
+{
+	live->since = (double)clock_real_ns() / 1e9;
+	live->since_done = live->done_before;
+	live->since_events = live->events_before;
+	live->since_read = live->read_before;
+}
+
+void live_tick_from_here(struct live *live)
+{
+	live->done_before = live->total[LIVE_tasks_done];
+	live->events_before = live->events;
+	live->read_before = live_layer(live->total, LIVE_LAYER_read);
+}
+
+void live_tick(struct live *live)
+{
+	uint64_t done = live->total[LIVE_tasks_done];
+	const struct live_worker *w;
+	int64_t now = live_now_ms();
+	bool busy = done != live->done_before;
+
+	for (w = live->workers; w && !busy; w = w->next)
+		busy = w->running > 0 && live_state(w, now) == LIVE_CONNECTED;
+	if (busy) {
+		if (isnan(live->since))
+			begin_activity(live);
+		live->busy_ms = now;
+	} else if (now - live->busy_ms > LIVE_IDLE_MS) {
+		live->since = (double)NAN;
+	}
+	live_tick_from_here(live);
+	live_fold(live);
+	live_fold_lost(live);
+}
+
+bool live_is_idle(const struct live *live, uint64_t *ended)
+{
+	unsigned int i;
+
+	for (i = 0, *ended = 0; i < LIVE_STATUSES; i++)
+		*ended += live->ended[i];
+	return isnan(live->since);
+}

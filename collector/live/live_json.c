@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * live_json.c - live.json, see live.h. It is streamed: a tree of a thousand rows would keep the
+ * loop, and so every agent, waiting.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/emit/emit_json.h"
+#include "collector/live/live_parts.h"
+#include "common/clock.h"
+#include "common/frame.h"
+#include "common/log.h"
+#include "version.h"
+
+#define MILLION 1e6
+
+static const char *const class_ids[CREMA_TIMES] = {
+#define TIME(id, help) #id,
+#define COUNT(id, unit, help)
+#include "counters.def"
+#undef TIME
+#undef COUNT
+};
+
+/* Unknown: null; to a millionth, large ones to a whole number. */
+static struct value rounded(double v)
+{
+	double size = fabs(v);
+
+	if (!isfinite(v) || size >= 0x1p53)
+		return value_real(v);
+	return value_real(size >= 1e9 ? round(v) : (round(v * MILLION) + 0.0) / MILLION);
+}
+
+/* Whole numbers that the workers sent as such. */
+static struct value whole(double v)
+{
+	return isnan(v) || fabs(v) > 0x1p53 ? value_null() : value_int((int64_t)v);
+}
+
+static struct value text(const char *t)
+{
+	return value_text(*t ? t : NULL);
+}
+
+static void put(struct json *j, const char *key, uint64_t value)
+{
+	emit_value(j, key, value_uint(value));
+}
+
+/* A value of the totals, null if no worker could count it. */
+static void put_total(struct json *j, const char *key, const struct live_cluster *c, unsigned int i)
+{
+	emit_value(j, key,
+		   c->workers_counted && c->without[i] == c->workers_counted
+			   ? value_null()
+			   : value_uint(c->total[i]));
+}
+
+static void put_workers(struct json *j, const struct live_cluster *c)
+{
+	emit_object(j, "workers");
+	put(j, "connected", c->connected);
+	put(j, "silent", c->silent);
+	put(j, "lost", c->lost);
+	put(j, "ended", c->gone_ended);
+	put(j, "killed", c->gone_killed);
+	put(j, "seen", c->workers_seen);
+	emit_value(j, "threads", whole(c->threads));
+	emit_end(j);
+}
+
+static void put_tasks(struct json *j, const struct live *live, const struct live_cluster *c)
+{
+	double remaining = c->executing + c->ready + c->long_running;
+	double done = (double)(c->total[LIVE_tasks_done] - live->since_done);
+
+	emit_object(j, "tasks");
+	emit_value(j, "running", whole(c->running));
+	put_total(j, "started", c, LIVE_tasks_started);
+	put_total(j, "done", c, LIVE_tasks_done);
+	put_total(j, "refused", c, LIVE_tasks_refused);
+	put(j, "ok", c->ended[LIVE_OK]);
+	put(j, "erred", c->ended[LIVE_ERRED]);
+	put(j, "killed", c->ended[LIVE_KILLED]);
+	put(j, "other", c->ended[LIVE_OTHER]);
+	put(j, "chunks", c->chunks);
+	put(j, "events", c->events);
+	emit_value(j, "executing", whole(c->executing));
+	emit_value(j, "ready", whole(c->ready));
+	emit_value(j, "long_running", whole(c->long_running));
+	emit_value(j, "fetching", whole(c->fetching));
+	emit_value(j, "remaining", whole(remaining));
+	emit_value(j, "known", whole(isnan(live->since) ? (double)NAN : done + remaining));
+	emit_end(j);
+}
+
+static void put_activity(struct json *j, const struct live *live, const struct live_cluster *c)
+{
+	bool idle = isnan(live->since);
+
+	emit_object(j, "activity");
+	emit_value(j, "since", value_real(live->since));
+	put(j, "done", idle ? 0 : c->total[LIVE_tasks_done] - live->since_done);
+	put(j, "events", idle ? 0 : c->events - live->since_events);
+	put(j, "read_bytes", idle ? 0 : live_layer(c->total, LIVE_LAYER_read) - live->since_read);
+	emit_end(j);
+}
+
+/* rate: of LIVE_RATES; of a worker to a millionth */
+static void put_rates(struct json *j, const double *rate, struct value (*value)(double))
+{
+	unsigned int i;
+
+	emit_value(j, "tasks_per_second", value(rate[LIVE_RATE_TASKS]));
+	emit_value(j, "events_per_second", value(rate[LIVE_RATE_EVENTS]));
+	emit_value(j, "cpu", value(rate[LIVE_RATE_CPU]));
+	emit_object(j, "bytes_per_second");
+	for (i = 0; i < LIVE_LAYERS; i++)
+		emit_value(j, live_layer_id(i), value(rate[LIVE_RATE_LAYER + i]));
+	emit_end(j);
+	emit_object(j, "threads_in");
+	for (i = 0; i < CREMA_TIMES; i++)
+		emit_value(j, class_ids[i], value(rate[LIVE_RATE_CLASS + i]));
+	emit_end(j);
+}
+
+static void put_totals(struct json *j, const struct live_cluster *c)
+{
+	unsigned int i;
+
+	emit_object(j, "totals");
+	for (i = 0; i < LIVE_LAYERS; i++)
+		emit_value(j, live_layer_id(i),
+			   live_layer_unseen(c, i) ? value_null()
+						   : value_uint(live_layer(c->total, i)));
+	emit_end(j);
+}
+
+static void put_memory(struct json *j, const struct live_cluster *c)
+{
+	emit_object(j, "memory");
+	emit_value(j, "rss_bytes", whole(c->rss_bytes));
+	emit_value(j, "limit_bytes", whole(c->limit_bytes));
+	emit_value(j, "managed_bytes", whole(c->managed_bytes));
+	emit_value(j, "spilled_bytes", whole(c->spilled_bytes));
+	emit_value(j, "largest_ratio", value_real(c->largest_ratio));
+	put(j, "near_limit", c->near_limit);
+	emit_end(j);
+}
+
+static void put_completeness(struct json *j, const struct live_cluster *c)
+{
+	uint64_t refused = c->total[LIVE_records_refused]; /* known, and gaps as well */
+
+	emit_object(j, "completeness");
+	put(j, "records_lost", c->records_lost > refused ? c->records_lost - refused : 0);
+	put_total(j, "records_refused", c, LIVE_records_refused);
+	put_total(j, "tasks_refused", c, LIVE_tasks_refused);
+	put(j, "workers_with_notes", c->with_notes);
+	emit_end(j);
+}
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct live_prefix *a = *(const struct live_prefix *const *)pa;
+	const struct live_prefix *b = *(const struct live_prefix *const *)pb;
+
+	return a->wall_ns < b->wall_ns	 ? 1
+	       : a->wall_ns > b->wall_ns ? -1
+					 : strcmp(a->name, b->name);
+}
+
+static void put_prefixes(struct json *j, const struct live *live)
+{
+	const struct live_prefix *prefix[LIVE_PREFIXES + 1];
+	size_t i, n = live_prefixes(live, prefix);
+
+	qsort(prefix, n, sizeof(*prefix), by_time);
+	emit_array(j, "prefixes");
+	for (i = 0; i < n; i++) {
+		emit_object(j, NULL);
+		emit_value(j, "prefix", value_text(prefix[i]->name));
+		put(j, "ok", prefix[i]->ended[LIVE_OK]);
+		put(j, "erred", prefix[i]->ended[LIVE_ERRED]);
+		put(j, "killed", prefix[i]->ended[LIVE_KILLED]);
+		put(j, "other", prefix[i]->ended[LIVE_OTHER]);
+		emit_value(j, "wall_seconds", value_real((double)prefix[i]->wall_ns / 1e9));
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+static void put_row(struct json *j, const struct live_worker *w, bool here, int64_t now_ms)
+{
+	const double unknown = (double)NAN;
+	char hex[FRAME_HEX_BYTES];
+	double rate[LIVE_RATES];
+	unsigned int i;
+
+	emit_object(j, NULL);
+	emit_value(j, "id", value_text(frame_hex(hex, w->id)));
+	emit_value(j, "worker", text(w->address));
+	emit_value(j, "name", text(w->name));
+	emit_value(j, "host", text(w->host));
+	put(j, "pid", w->pid);
+	emit_value(j, "state", value_text(here ? "connected" : "silent"));
+	emit_value(j, "threads", whole(w->threads));
+	emit_value(j, "running", whole(here ? w->running : unknown));
+	emit_value(j, "ready", whole(here ? w->ready : unknown));
+	emit_value(j, "executing", whole(here ? w->executing : unknown));
+	emit_value(j, "done",
+		   live_known(&w->row, LIVE_tasks_done) ? value_uint(w->row.value[LIVE_tasks_done])
+							: value_null());
+	emit_value(j, "cpu_percent", rounded(here ? w->cpu_percent : unknown));
+	emit_value(j, "rss_bytes", whole(here ? w->rss_bytes : unknown));
+	emit_value(j, "limit_bytes", whole(w->limit_bytes));
+	emit_value(j, "heard_seconds", rounded((double)(now_ms - w->heard_ms) / 1e3));
+	if (here) {
+		for (i = 0; i < LIVE_RATES; i++)
+			rate[i] = live_rate(w, i);
+		put_rates(j, rate, rounded);
+	}
+	emit_end(j);
+}
+
+/* The connected ones first. */
+static void put_rows(struct json *j, const struct live *live)
+{
+	static const enum live_state order[] = {LIVE_CONNECTED, LIVE_SILENT};
+	const struct live_worker *w;
+	int64_t now = live_now_ms();
+	uint64_t n = 0;
+	size_t i;
+
+	emit_array(j, "worker_rows");
+	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		for (w = live->workers; w; w = w->next) {
+			if (live_state(w, now) == order[i] && n++ < LIVE_JSON_WORKERS)
+				put_row(j, w, order[i] == LIVE_CONNECTED, now);
+		}
+	}
+	emit_end(j);
+	put(j, "worker_rows_cut", n > LIVE_JSON_WORKERS ? n - LIVE_JSON_WORKERS : 0);
+}
+
+void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
+	       const char *journal_over, struct buf *out)
+{
+	struct sink sink = {.out = out};
+	struct live_cluster c;
+	struct json json, *j = &json;
+
+	live_cluster(live, &c);
+	emit_init(j, &sink);
+	emit_object(j, NULL);
+	emit_value(j, "version", value_text(CREMA_VERSION));
+	emit_value(j, "time", value_real((double)clock_real_ns() / 1e9));
+	emit_value(j, "uptime_seconds",
+		   value_real((double)(clock_mono_ns() - started_mono_ns) / 1e9));
+	put_workers(j, &c);
+	put_tasks(j, live, &c);
+	put_activity(j, live, &c);
+	emit_object(j, "rates");
+	put_rates(j, c.rate, value_real);
+	emit_end(j);
+	put_totals(j, &c);
+	put_memory(j, &c);
+	put_completeness(j, &c);
+	emit_value(j, "journal_over", text(journal_over));
+	emit_value(j, "journal_error", text(journal_error ? log_error(journal_error) : ""));
+	put_prefixes(j, live);
+	put_rows(j, live);
+	emit_end(j);
+	if (sink.error)
+		out->error = sink.error;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * live_parts.h - what the files of the live aggregates share; nobody else includes it.
+ *
+ * live.c: workers and prefixes; live_rows.c: what each message says; live_cluster.c: states, rates
+ * and gauges; live_json.c: live.json; live_checkpoint.c: written down and taken back.
+ */
+#ifndef COLLECTOR_LIVE_PARTS_H
+#define COLLECTOR_LIVE_PARTS_H
+
+#include "collector/live/live.h"
+#include "common/ranges.h"
+#include "common/table.h"
+
+#define LIVE_STREAMS 4	       /* of a worker, whose order of values is remembered */
+#define LIVE_ATTEMPT_GAPS 8192 /* more than a worker can have under way */
+#define LIVE_ANCHOR_NS UINT64_C(4000000000)
+#define LIVE_IDLE_MS 10000
+
+/* Positions in a task record, after type and revision; -1: not told. */
+struct live_fields {
+	uint64_t stream;
+	bool set;
+	int attempt, status, prefix, flags, wall, events, last;
+	uint64_t wanted; /* bit i: one of them is at i < 64 */
+};
+
+struct live_row {
+	uint64_t value[LIVE_VALUES];
+	uint64_t known[(LIVE_VALUES + 63) / 64];
+};
+
+/* What rates are made of, at one moment of the worker's clock. */
+struct live_anchor {
+	uint64_t boot_ns; /* 0: none yet */
+	uint64_t value[LIVE_RATES];
+	uint64_t known; /* bit LIVE_RATE_x */
+};
+
+struct live_worker {
+	uint8_t id[CREMA_WORKER_ID_BYTES];
+	struct live_worker *next;	       /* all */
+	char address[128], name[64], host[64]; /* printable UTF-8 */
+	uint64_t pid;
+	struct live_fields fields[LIVE_STREAMS];
+	unsigned int fields_next;
+	uint64_t hello_stream;
+	int connections;
+	int64_t heard_ms;		       /* CLOCK_MONOTONIC */
+	uint64_t hello_boot_ns, hello_real_ns; /* the worker's own clocks */
+	bool goodbye, killed, has_totals, notes;
+	uint64_t goodbye_order; /* the oldest are folded first */
+	uint64_t last_boot_ns;	/* latest sign of life */
+	uint64_t totals_boot_ns, sample_boot_ns, probe_boot_ns;
+	struct live_row row;
+	struct live_anchor anchor[2], now;
+	struct ranges ended; /* numbers of ended attempts */
+	uint64_t events;
+	double cpu_percent, rss_bytes, running;				   /* sample */
+	double threads, limit_bytes;					   /* hello or probe */
+	double executing, ready, long_running, fetching, managed, spilled; /* probe */
+};
+
+/* A worker that was ever seen; `worker` is NULL once it is folded into the sums. */
+struct live_seen {
+	uint8_t id[CREMA_WORKER_ID_BYTES];
+	bool lost; /* folded without a goodbye, and silent since */
+	struct live_worker *worker;
+};
+
+struct live {
+	struct table seen;
+	struct arena arena; /* of struct live_seen */
+	uint64_t seed[2];   /* of the table: ids are the agents' choice */
+	struct live_worker *workers;
+	size_t worker_count, gone_count;
+	uint64_t lost_gone;	    /* lost ones that were folded */
+	bool returned;		    /* and one of them came back */
+	struct live_prefix *prefix; /* LIVE_PREFIXES + 1, the last is "other" */
+	size_t prefixes, prefix_hint;
+	uint64_t sum[LIVE_VALUES]; /* of the workers' latest */
+	uint64_t total[LIVE_VALUES];
+	uint64_t without[LIVE_VALUES];
+	uint64_t counted, gone_ended, gone_killed, with_notes_gone;
+	uint64_t chunks, events, ended[LIVE_STATUSES], records_lost, records_bad;
+	uint64_t gone_order;
+	bool restoring;
+	/* activity */
+	int64_t busy_ms; /* last time that something ran */
+	double since;	 /* UTC; NAN: idle */
+	uint64_t since_done, since_events, since_read;
+	uint64_t done_before, events_before, read_before; /* at the last tick */
+};
+
+static inline bool live_known(const struct live_row *row, unsigned int i)
+{
+	return row->known[i / 64] >> (i % 64) & 1u;
+}
+
+int64_t live_now_ms(void);
+/* The worker, made if there is none; NULL with *folded: gone for good; NULL: out of memory. */
+struct live_worker *live_worker(struct live *live, const uint8_t *id, bool *folded);
+/* One that was folded. 0 or -ENOMEM. */
+int live_add_folded(struct live *live, const uint8_t *id, bool lost);
+/* Printable UTF-8, cut at whole characters. */
+void live_text(char *dst, size_t size, struct text text);
+struct live_prefix *live_prefix_of(struct live *live, struct text name);
+enum live_state live_state(const struct live_worker *w, int64_t now_ms);
+/* What was done until now is no sign of work. */
+void live_tick_from_here(struct live *live);
+/* Frees the oldest gone workers beyond LIVE_GONE_KEPT. */
+void live_fold(struct live *live);
+/* Frees lost workers beyond LIVE_LOST_KEPT. */
+void live_fold_lost(struct live *live);
+uint64_t live_layer(const uint64_t *value, enum live_layer layer);
+bool live_layer_known(const struct live_row *row, enum live_layer layer);
+/* No worker could count it. */
+bool live_layer_unseen(const struct live_cluster *c, enum live_layer layer);
+const char *live_layer_id(enum live_layer layer);
+/* Per second over the worker's last seconds; NAN: not known. */
+double live_rate(const struct live_worker *w, enum live_rate rate);
+
+/* live_rows.c: one message (an array of at least one value) */
+int live_message(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,
+		 size_t n);
+void live_rows_hello(struct live_worker *w, uint64_t stream, const msgpack_object *map);
+/* Of that stream's records; NULL: not told. */
+struct live_fields *live_fields_of(struct live_worker *w, uint64_t stream);
+/* live_task.c: the end of an attempt. 0 or -ENOMEM */
+int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,
+		  size_t n);
+/* live_totals.c */
+void live_totals(struct live *live, struct live_worker *w, const msgpack_object *map);
+
+#endif

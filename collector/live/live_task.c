@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * live_task.c - the end of an attempt, read from the bytes: of its hundred values only those up to
+ * the last one that is wanted are stepped over.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "collector/live/live_parts.h"
+#include "common/walk.h"
+
+struct end {
+	uint64_t attempt, wall_ns, events, flags;
+	struct text status, prefix;
+	bool has_attempt;
+};
+
+/* Fields beyond the message's end, or of another type, stay as they are: not known. */
+static void read_end(const struct live_fields *f, const uint8_t *p, const uint8_t *end,
+		     struct end *e)
+{
+	struct walk_item v;
+	int i;
+
+	for (i = 0; i <= f->last; i++, p += v.bytes) {
+		if (!walk_item(p, (size_t)(end - p), &v) || v.kind >= WALK_ARRAY)
+			return;
+		if (i < 64 && !(f->wanted >> i & 1u))
+			continue;
+		if (v.kind == WALK_NUMBER) {
+			if (i == f->attempt) {
+				e->attempt = v.number;
+				e->has_attempt = true;
+			} else if (i == f->wall) {
+				e->wall_ns = v.number;
+			} else if (i == f->events) {
+				e->events = v.number;
+			} else if (i == f->flags) {
+				e->flags = v.number;
+			}
+		} else if (v.kind == WALK_TEXT) {
+			struct text text = {(const char *)p + v.bytes - v.number, v.number};
+
+			if (i == f->status)
+				e->status = text;
+			else if (i == f->prefix)
+				e->prefix = text;
+		}
+	}
+}
+
+static enum live_status status_of(struct text t)
+{
+	if (text_is(t, "ok"))
+		return LIVE_OK;
+	if (text_is(t, "erred"))
+		return LIVE_ERRED;
+	return text_is(t, "killed") ? LIVE_KILLED : LIVE_OTHER;
+}
+
+/*
+ * Remembers the attempt: 1, 0 if it was told before, or -ENOMEM. Holes are attempts under way;
+ * where there are more than there can be, records were lost: the oldest hole is given up.
+ */
+static int remember(struct ranges *ended, uint64_t attempt)
+{
+	uint64_t before;
+	int err;
+
+	if (ended->n >= LIVE_ATTEMPT_GAPS)
+		ranges_add(ended, ended->v[0].to, ended->v[1].from, LIVE_ATTEMPT_GAPS);
+	before = ended->bytes;
+	err = ranges_add(ended, attempt, attempt + 1, LIVE_ATTEMPT_GAPS);
+	return err ? err : ended->bytes != before;
+}
+
+int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,
+		  size_t n)
+{
+	const struct live_fields *f = live_fields_of(w, stream);
+	const uint8_t *end = p + n;
+	struct live_prefix *prefix;
+	enum live_status status;
+	struct end e = {0};
+	struct walk_item rev;
+	int rc;
+
+	if (f && walk_item(p, n, &rev) && rev.kind < WALK_ARRAY)
+		read_end(f, p + rev.bytes, end, &e);
+	if (!e.has_attempt || e.attempt >= UINT64_MAX) {
+		live->records_bad++;
+		return 0;
+	}
+	/* An agent that took over from another one may tell it again. */
+	rc = remember(&w->ended, e.attempt);
+	if (rc <= 0)
+		return rc;
+	status = status_of(e.status);
+	prefix = live_prefix_of(live, e.prefix);
+	prefix->ended[status]++;
+	prefix->wall_ns += e.wall_ns;
+	live->ended[status]++;
+	live->chunks += status == LIVE_OK && (e.flags & CREMA_TASK_CHUNK);
+	if (status == LIVE_OK) {
+		live->events += e.events;
+		w->events += e.events;
+	}
+	return 0;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* live_totals.c - a worker's totals: into its row, the sums, and what rates are made of. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/live/live_parts.h"
+#include "fnv.h"
+
+struct name {
+	const char *part, *key; /* part NULL: in the message itself */
+};
+
+static const struct name names[LIVE_VALUES] = {
+#define TIME(id, help)                                                                             \
+	[LIVE_OWN + CREMA_T_##id] = {"tasks", #id "_ns"},                                          \
+		    [LIVE_POOL + CREMA_T_##id] = {"tasks", "pool_" #id "_ns"},
+#define COUNT(id, unit, help)                                                                      \
+	[LIVE_TASK + CREMA_C_##id] = {"tasks", #id},                                               \
+		     [LIVE_REST + CREMA_C_##id] = {"unattributed", #id},
+#include "counters.def"
+#undef TIME
+#undef COUNT
+#define AMOUNT(part, key) [LIVE_##part##_##key] = {#part, #key},
+	LIVE_AMOUNT_TABLE
+#undef AMOUNT
+#define PLAIN(key) [LIVE_##key] = {NULL, #key},
+		LIVE_PLAIN_TABLE
+#undef PLAIN
+};
+
+uint64_t live_tables(void)
+{
+	uint64_t hash = CREMA_HASH_BEGIN;
+	unsigned int i;
+
+	for (i = 0; i < LIVE_VALUES; i++) {
+		const char *part = names[i].part ? names[i].part : "";
+
+		hash = crema_hash_more(hash, part, strlen(part) + 1);
+		hash = crema_hash_more(hash, names[i].key, strlen(names[i].key) + 1);
+	}
+	return hash;
+}
+
+/* Agents write the values in the order of their tables: the next one is mostly behind the last. */
+static int index_of(const char *part, const msgpack_object *key, unsigned int *guess)
+{
+	unsigned int i, at;
+	struct text text;
+
+	if (!object_text(key, &text))
+		return -1;
+	for (i = 0; i < LIVE_VALUES; i++) {
+		at = (*guess + i) % LIVE_VALUES;
+		if ((part ? names[at].part && !strcmp(names[at].part, part) : !names[at].part) &&
+		    text_is(text, names[at].key)) {
+			*guess = at + 1;
+			return (int)at;
+		}
+	}
+	return -1;
+}
+
+static void take_map(struct live_row *row, const char *part, const msgpack_object *map)
+{
+	unsigned int guess = 0;
+	uint64_t value;
+	uint32_t i;
+	int at;
+
+	if (!map || map->type != MSGPACK_OBJECT_MAP)
+		return;
+	for (i = 0; i < map->via.map.size; i++) {
+		if (!object_u64(&map->via.map.ptr[i].val, &value))
+			continue;
+		at = index_of(part, &map->via.map.ptr[i].key, &guess);
+		if (at < 0)
+			continue;
+		row->value[at] = value;
+		row->known[at / 64] |= UINT64_C(1) << (at % 64);
+	}
+}
+
+/* Rates */
+
+/* counts of tasks and of no task, or one amount */
+static const struct {
+	const char *id;
+	unsigned int count, amount;
+	bool is_amount;
+} layers[LIVE_LAYERS] = {
+	[LIVE_LAYER_read] = {"read", CREMA_C_read_bytes, 0, false},
+	[LIVE_LAYER_mapped] = {"mapped", CREMA_C_mapped_bytes, 0, false},
+	[LIVE_LAYER_storage_read] = {"storage_read", 0, LIVE_process_storage_read_bytes, true},
+	[LIVE_LAYER_storage_write] = {"storage_write", 0, LIVE_process_storage_write_bytes, true},
+	[LIVE_LAYER_network_read] = {"network_read", CREMA_C_network_read_bytes, 0, false},
+	[LIVE_LAYER_network_write] = {"network_write", CREMA_C_network_write_bytes, 0, false},
+	[LIVE_LAYER_comm_read] = {"comm_read", CREMA_C_comm_read_bytes, 0, false},
+	[LIVE_LAYER_comm_write] = {"comm_write", CREMA_C_comm_write_bytes, 0, false},
+	[LIVE_LAYER_decompress_in] = {"decompress_in", CREMA_C_decompress_in_bytes, 0, false},
+	[LIVE_LAYER_decompress_out] = {"decompress_out", CREMA_C_decompress_out_bytes, 0, false},
+	[LIVE_LAYER_write] = {"write", CREMA_C_write_bytes, 0, false},
+};
+
+const char *live_layer_id(enum live_layer layer)
+{
+	return layers[layer].id;
+}
+
+uint64_t live_layer(const uint64_t *value, enum live_layer layer)
+{
+	if (layers[layer].is_amount)
+		return value[layers[layer].amount];
+	return value[LIVE_TASK + layers[layer].count] + value[LIVE_REST + layers[layer].count];
+}
+
+bool live_layer_known(const struct live_row *row, enum live_layer layer)
+{
+	if (layers[layer].is_amount)
+		return live_known(row, layers[layer].amount);
+	return live_known(row, LIVE_TASK + layers[layer].count) &&
+	       live_known(row, LIVE_REST + layers[layer].count);
+}
+
+bool live_layer_unseen(const struct live_cluster *c, enum live_layer layer)
+{
+	unsigned int at =
+		layers[layer].is_amount ? layers[layer].amount : LIVE_TASK + layers[layer].count;
+
+	return c->workers_counted && c->without[at] == c->workers_counted;
+}
+
+static void put(struct live_anchor *a, unsigned int i, bool known, uint64_t value)
+{
+	a->value[i] = value;
+	a->known |= (uint64_t)known << i;
+}
+
+static void take_anchor(struct live_worker *w, uint64_t boot_ns)
+{
+	const struct live_row *row = &w->row;
+	struct live_anchor *now = &w->now;
+	unsigned int i;
+
+	memset(now, 0, sizeof(*now));
+	now->boot_ns = boot_ns;
+	for (i = 0; i < LIVE_LAYERS; i++)
+		put(now, LIVE_RATE_LAYER + i, live_layer_known(row, i), live_layer(row->value, i));
+	for (i = 0; i < CREMA_TIMES; i++)
+		put(now, LIVE_RATE_CLASS + i,
+		    live_known(row, LIVE_OWN + i) && live_known(row, LIVE_POOL + i),
+		    row->value[LIVE_OWN + i] + row->value[LIVE_POOL + i]);
+	put(now, LIVE_RATE_CPU, live_known(row, LIVE_process_cpu_ns),
+	    row->value[LIVE_process_cpu_ns]);
+	put(now, LIVE_RATE_TASKS, live_known(row, LIVE_tasks_done), row->value[LIVE_tasks_done]);
+	put(now, LIVE_RATE_EVENTS, true, w->events);
+	if (!w->anchor[1].boot_ns) {
+		w->anchor[0] = w->anchor[1] = *now;
+	} else if (boot_ns - w->anchor[1].boot_ns >= LIVE_ANCHOR_NS) {
+		w->anchor[0] = w->anchor[1];
+		w->anchor[1] = *now;
+	}
+}
+
+double live_rate(const struct live_worker *w, enum live_rate rate)
+{
+	const struct live_anchor *from = &w->anchor[0], *now = &w->now;
+	bool time = rate >= LIVE_RATE_CLASS && rate <= LIVE_RATE_CPU;
+	double seconds, change;
+
+	if (!from->boot_ns || now->boot_ns <= from->boot_ns ||
+	    !(from->known & now->known & UINT64_C(1) << rate))
+		return (double)NAN;
+	seconds = (double)(now->boot_ns - from->boot_ns) / 1e9;
+	change = (double)now->value[rate] - (double)from->value[rate];
+	if (change < 0)
+		change = 0;
+	return (time ? change / 1e9 : change) / seconds;
+}
+
+/* Sums */
+
+/* The sums are of the latest values; what is told outside is the highest that they were. */
+static void add_change(struct live *live, const struct live_row *old, const struct live_row *row,
+		       bool first)
+{
+	unsigned int i;
+
+	for (i = 0; i < LIVE_VALUES; i++) {
+		live->sum[i] += row->value[i] - old->value[i];
+		if (live->sum[i] > live->total[i] && live->sum[i] < UINT64_MAX / 2)
+			live->total[i] = live->sum[i];
+		live->without[i] += !live_known(row, i);
+		if (!first)
+			live->without[i] -= !live_known(old, i);
+	}
+}
+
+void live_totals(struct live *live, struct live_worker *w, const msgpack_object *map)
+{
+	static const char *const parts[] = {"tasks", "unattributed", "process", "seen", "children"};
+	uint64_t boot_ns = get_u64(map, "boot_ns", 0);
+	const msgpack_object *notes = get(map, "notes");
+	struct live_row row;
+	unsigned int i;
+
+	if (boot_ns > w->last_boot_ns)
+		w->last_boot_ns = boot_ns;
+	if (w->has_totals && boot_ns < w->totals_boot_ns)
+		return;
+	/* What was known once and is not now stays as its last known value, and is marked. */
+	row = w->row;
+	memset(row.known, 0, sizeof(row.known));
+	take_map(&row, NULL, map);
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		take_map(&row, parts[i], get(map, parts[i]));
+	w->notes = w->notes ||
+		   (notes && notes->type == MSGPACK_OBJECT_ARRAY && notes->via.array.size > 0);
+	add_change(live, &w->row, &row, !w->has_totals);
+	live->counted += !w->has_totals;
+	w->has_totals = true;
+	w->totals_boot_ns = boot_ns;
+	w->row = row;
+	take_anchor(w, boot_ns);
+}

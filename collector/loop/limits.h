@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * limits.h - how many connections the collector may have.
+ */
+#ifndef COLLECTOR_LIMITS_H
+#define COLLECTOR_LIMITS_H
+
+/*
+ * Raises the limit of open files as far as it is allowed and as `most` connections need it. How
+ * many connections that leaves; where it is fewer, a line says so and what to do.
+ */
+unsigned int limits_connections(unsigned int most);
+
+#endif

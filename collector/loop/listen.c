@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* listen.c - the collector's listening sockets. */
+#include "collector/loop/listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/log.h"
+
+#define BACKLOG 1024
+
+static int cannot(const char *on, int err)
+{
+	log_line("collect: cannot listen on '%s': %s", on, log_error(err));
+	return err;
+}
+
+int serve_listen(const char *option, const char *given, uint16_t port, char *text, size_t size,
+		 struct net_address *address)
+{
+	int fd, err = net_parse(address, given, port);
+
+	if (!err && address->kind != NET_TCP)
+		err = -EINVAL;
+	if (err) {
+		log_line("collect: %s: '%s' is no ADDR:PORT", option, given);
+		return err;
+	}
+	fd = net_listen(address, BACKLOG);
+	if (fd == -ENOENT) {
+		log_line("collect: %s: no address is known for '%s'", option, given);
+		return fd;
+	}
+	if (fd < 0)
+		return cannot(given, fd);
+	err = net_local(fd, address);
+	if (err) {
+		close(fd);
+		return cannot(given, err);
+	}
+	net_text(text, size, address);
+	return fd;
+}
+
+bool serve_is_loopback(int fd)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t len = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &len))
+		return false;
+	if (address.ss_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)&address)->sin_addr.s_addr) >> 24 == 127;
+	return address.ss_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&address)->sin6_addr);
+}

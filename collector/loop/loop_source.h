@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* loop_source.h - what the files of the event loop share; nobody else includes it. */
+#ifndef COLLECTOR_LOOP_SOURCE_H
+#define COLLECTOR_LOOP_SOURCE_H
+
+#include "collector/loop/loop.h"
+
+/* What epoll points to; the first member of everything that waits for a descriptor. */
+struct loop_source {
+	struct loop *loop;
+	void (*ready)(struct loop_source *source, uint32_t events);
+	struct loop_source *next, *prev;
+	int fd;
+	uint32_t events; /* what epoll watches now */
+	bool dead;	 /* freed at the end of the round: this round's events may point to it */
+	bool owns_fd;
+};
+
+struct loop_signals;
+struct loop_ring;
+
+struct loop {
+	int epoll_fd;
+	int64_t now_ms;
+	bool stop;
+	struct loop_source *sources, *dead;
+	struct loop_stream *dirty; /* something to send at the end of the round */
+	struct loop_timer *timers;
+	struct loop_signals *signals;
+	struct loop_ring *ring; /* of all files; NULL before the first */
+	void (*round_end)(void *arg);
+	void *round_end_arg;
+	uint8_t buffer[LOOP_READ_MAX];
+};
+
+/* loop.c */
+int loop_source_watch(struct loop_source *source, uint32_t events);
+void *loop_source_new(struct loop *loop, size_t size, int fd,
+		      void (*ready)(struct loop_source *source, uint32_t events));
+void loop_source_free(struct loop_source *source);
+
+/* loop_stream.c */
+void loop_stream_ready(struct loop_source *source, uint32_t events);
+void loop_stream_release(struct loop_stream *stream);
+void loop_stream_send_all(struct loop *loop);
+
+/* loop_timer.c: the longest that the loop may wait; what is due */
+int loop_wait_ms(const struct loop *loop, int timeout_ms);
+void loop_tick(struct loop *loop);
+void loop_run_timers(struct loop *loop);
+void loop_release_timers(struct loop *loop);
+
+/* loop_file.c: results that came while one of them was waited for; whether there are any */
+bool loop_files_answered(const struct loop *loop);
+void loop_files_deliver(struct loop *loop);
+void loop_files_release(struct loop *loop);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * secure.h - a stream of the loop, with TLS around its bytes or without.
+ *
+ * What is sent before the handshake is done waits, at most LOOP_SEND_QUEUE bytes. Lives in the
+ * loop's thread.
+ */
+#ifndef COLLECTOR_SECURE_H
+#define COLLECTOR_SECURE_H
+
+#include "collector/loop/loop.h"
+#include "common/buf.h"
+#include "common/tls.h"
+
+struct secure {
+	struct loop_stream *stream; /* NULL: gone */
+	struct tls *tls;	    /* NULL: plain */
+	struct buf waiting;	    /* plain bytes */
+};
+
+/* 0, -ENOBUFS (see loop.h), -ENOMEM or -EPROTO (tls_why()). */
+int secure_send(struct secure *s, const void *data, size_t n);
+/*
+ * Bytes that came: `plain` gets what was in them, as often as it takes, and returns -1 when `arg`,
+ * and with it s, must not be touched any more. 0; -1 as well; -EPROTO; -ENOMEM or -ENOBUFS.
+ */
+int secure_receive(struct secure *s, const uint8_t *data, size_t n,
+		   int (*plain)(void *arg, const uint8_t *data, size_t n), void *arg);
+/* Nothing more will be sent. */
+void secure_finish(struct secure *s);
+/* Closes at once and gives everything back; a stream that is gone is NULL before. */
+void secure_close(struct secure *s);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * list.h - the list of runs: one line of each, taken while its attempts are in memory.
+ *
+ * report_list_take() is a visitor of model_read_each(); the lines are complete when that has ended.
+ */
+#ifndef COLLECTOR_REPORT_LIST_H
+#define COLLECTOR_REPORT_LIST_H
+
+#include "collector/emit/emit_json.h"
+#include "collector/model/runs.h"
+
+struct report_list_line {
+	char id[RUN_ID_BYTES];
+	const char *kind;
+	double start;
+	struct value wall_time, num_tasks, num_attempts, num_chunks, total_events;
+	size_t running, chunk_attempts;
+};
+
+struct report_list {
+	struct report_list_line *v; /* to be freed */
+	size_t n;
+};
+
+int report_list_take(void *list, const struct run *r, size_t at, size_t n);
+void report_list_json(const struct report_list *list, const struct model *m, struct sink *s);
+void report_list_text(const struct report_list *list, const struct model *m, struct sink *s,
+		      bool colour);
+
+#endif

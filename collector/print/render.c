@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* render.c - from a directory to the report of one run, or the list of runs. */
+#include "collector/print/render.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/findings/findings.h"
+#include "collector/model/selection.h"
+#include "collector/print/list.h"
+#include "collector/print/print.h"
+#include "common/log.h"
+
+int report_fail(struct buf *out, int rc, const char *fmt, ...)
+{
+	char line[REPORT_LINE_BYTES];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	buf_clear(out);
+	if (n > 0)
+		buf_add(out, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+	return rc;
+}
+
+static void note_torn(const struct model *m, struct report_notice *notice)
+{
+	const struct torn_file *t = m->torn.v;
+	char more[64] = "";
+
+	if (!m->torn.n || !notice)
+		return;
+	if (m->torn.n > 1)
+		snprintf(more, sizeof(more), " (and %zu more files)", m->torn.n - 1);
+	if (t->error)
+		snprintf(notice->torn, sizeof(notice->torn), "cannot read '%s': %s%s", t->name,
+			 log_error(t->error), more);
+	else if (t->newer)
+		snprintf(notice->torn, sizeof(notice->torn),
+			 "'%s' was written by a newer crema: read it with that one; what this one "
+			 "does "
+			 "not know is not reported%s",
+			 t->name, more);
+	else
+		snprintf(notice->torn, sizeof(notice->torn),
+			 "'%s' %s: %" PRIu64 " bytes skipped, the rest is reported%s", t->name,
+			 t->truncated ? "ends inside a frame" : "is damaged", t->bytes_skipped,
+			 more);
+}
+
+/* The run with all that is said about it, handed to whoever asked for it. */
+static int render_run(const struct report_request *req, struct run *run, struct sink *s)
+{
+	struct taskvine_log taskvine;
+	struct coffea_report coffea;
+	struct findings findings;
+	struct report report;
+	struct facts facts;
+	struct json j;
+	int rc;
+
+	if (req->client_start > 0)
+		run_take_block(run, req->client_start, req->client_start + req->client_wall);
+	rc = facts_build(&facts, run);
+	if (rc)
+		goto out_facts;
+	if (req->client_wall > 0)
+		facts_client_wall(&facts, req->client_wall);
+	rc = report_gather(&report, run, &facts);
+	if (rc)
+		goto out;
+	if (req->taskvine_log) {
+		rc = taskvine_log_read(&taskvine, req->taskvine_log);
+		taskvine_log_match(&taskvine, run);
+		report.taskvine = &taskvine;
+		if (req->notice) {
+			snprintf(req->notice->taskvine, sizeof(req->notice->taskvine), "%s",
+				 taskvine.line);
+			req->notice->taskvine_unreadable = rc != 0;
+		}
+		rc = 0;
+	}
+	if (req->coffea_report) {
+		rc = coffea_report_read(&coffea, req->coffea_report);
+		coffea_report_compare(&coffea, &facts);
+		report.coffea = &coffea;
+		if (req->notice) {
+			snprintf(req->notice->coffea, sizeof(req->notice->coffea), "%s",
+				 coffea.line);
+			req->notice->coffea_unreadable = rc != 0;
+		}
+		rc = 0;
+	}
+	rc = findings_collect(&report, &findings);
+	if (rc)
+		goto out_logs;
+	report.findings = &findings;
+	if (req->use) {
+		rc = req->use(&report, req->use_arg, s->out);
+	} else if (req->json) {
+		emit_init(&j, s);
+		report_json(&report, &j);
+	} else if (req->all_metrics) {
+		report_tables_metrics(&report, s, req->colour);
+	} else {
+		report_tables(&report, s, req->colour);
+	}
+	findings_release(&findings);
+out_logs:
+	if (report.taskvine)
+		taskvine_log_release(&taskvine);
+out:
+	report_release(&report);
+out_facts:
+	facts_release(&facts);
+	return rc;
+}
+
+static int write_end(struct sink *s, int rc, struct buf *out)
+{
+	if (!rc)
+		rc = sink_end(s);
+	return rc ? report_fail(out, rc, "cannot write the report: %s", log_error(rc)) : 0;
+}
+
+static int render_list(const struct report_request *req, const struct report_list *list,
+		       const struct model *m, struct buf *out)
+{
+	struct sink s = {.out = out, .flush = req->flush, .arg = req->flush_arg};
+
+	if (req->json)
+		report_list_json(list, m, &s);
+	else
+		report_list_text(list, m, &s, req->colour);
+	return write_end(&s, 0, out);
+}
+
+static int render(const struct report_request *req, struct run *run, const struct model *m,
+		  struct buf *out)
+{
+	const struct dropped_run *dropped;
+	struct sink s = {.out = out, .flush = req->flush, .arg = req->flush_arg};
+	int rc = 0;
+
+	dropped = run ? NULL : dropped_find(m, req->run);
+	if (dropped && req->use_dropped)
+		return req->use_dropped(dropped, req->use_arg, out);
+	if (dropped && (req->use || req->coffea_report || req->taskvine_log))
+		return report_dropped_refuse(dropped, out);
+	if (!run && !dropped)
+		return report_fail(out, -ENOENT,
+				   "no run '%s' in '%s' ('crema report --list' shows them)",
+				   req->run ? req->run : "last", req->dir);
+	if (run)
+		rc = render_run(req, run, &s);
+	else
+		report_dropped(dropped, req, &s);
+	if (req->use)
+		return rc;
+	return write_end(&s, rc, out);
+}
+
+/* Why there are none may be what a worker noted. */
+static int no_run(struct buf *out, const struct model *m, const char *dir)
+{
+	const char *note = NULL;
+	size_t i;
+
+	for (i = 0; i < m->torn.n; i++) {
+		if (m->torn.v[i].newer)
+			return report_fail(
+				out, -ENOENT,
+				"no run in '%s': '%s' was written by a newer crema, read it "
+				"with that one",
+				dir, m->torn.v[i].name);
+	}
+	for (i = 0; i < m->workers.n && !note; i++) {
+		if (m->workers.v[i]->notes.n)
+			note = m->workers.v[i]->notes.v[0];
+	}
+	return report_fail(out, -ENOENT, "no run in '%s' yet: its frame files hold no tasks%s%s%s",
+			   dir, note ? " (a worker says: " : "", note ? note : "", note ? ")" : "");
+}
+
+/* All that the request is about: 0 or -errno. */
+static int read_runs(const struct report_request *req, struct model *m, struct runs *runs,
+		     struct report_list *list, struct run **run)
+{
+	struct selection_source source = {req->dir, req->now_ns, req->whole_bytes};
+	int rc;
+
+	if (req->list)
+		rc = model_read_each(m, runs, &source, report_list_take, list);
+	else
+		rc = model_read_runs(m, runs, &source, &req->run, run, 1);
+	if (rc < 0)
+		return rc;
+	note_torn(m, req->notice);
+	if (req->list)
+		list->n = runs->n; /* the reading may have been begun anew */
+	return 0;
+}
+
+int report_render(const struct report_request *req, struct buf *out)
+{
+	struct model m;
+	struct runs runs;
+	struct report_list list = {0};
+	struct run *run = NULL;
+	int rc;
+
+	if (req->notice)
+		memset(req->notice, 0, sizeof(*req->notice));
+	/* Large temporary arrays go back to the system: else the peak is the sum of them. */
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	model_init(&m);
+	memset(&runs, 0, sizeof(runs));
+	rc = read_runs(req, &m, &runs, &list, &run);
+	if (rc)
+		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
+	else if (!m.files_read && !m.dropped.n)
+		rc = report_fail(out, -ENOENT,
+				 "nothing was measured in '%s': there are no frame files",
+				 req->dir);
+	else if (!runs.n && !m.dropped.n && !m.left_out)
+		rc = no_run(out, &m, req->dir);
+	else
+		rc = req->list ? render_list(req, &list, &m, out) : render(req, run, &m, out);
+	free(list.v);
+	runs_release(&runs);
+	model_release(&m);
+	return rc;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tables.c - the terminal report, and its sections that are only metrics. */
+#include "collector/findings/findings.h"
+#include "collector/print/print.h"
+
+/* One line of a section: a label and up to three metrics by id; NULL: an empty cell. */
+struct line {
+	const char *label;
+	const char *cell[3];
+};
+
+struct section {
+	const char *title;
+	const char *column[4]; /* with '<' or '>' */
+	const struct line *lines;
+	size_t n;
+};
+
+static const struct line throughput[] = {
+	{"requested, as coffea counts", {"overall_rate_mbs", "overall_rate_gbps"}},
+	{"returned by read calls", {"read_rate_mbs"}},
+	{"from storage", {"storage_read_rate_mbs"}},
+	{"from the network", {"network_read_rate_mbs"}},
+	{"decompressed", {"decompressed_rate_mbs"}},
+};
+
+static const struct line events[] = {
+	{"events, chunks", {"total_events", "num_chunks"}},
+	{"attempts at chunks that failed", {"num_failed_chunks"}},
+	{"columns read", {"num_columns"}},
+	{"event rate, by wall time", {"event_rate_wall_khz"}},
+	{"event rate, per core", {"event_rate_core_hz"}},
+};
+
+static const struct line phases[] = {
+	{"preprocessing", {"preprocessing_elapsed_seconds", "preprocessing_task_seconds"}},
+	{"processing", {"processing_elapsed_seconds", "processing_task_seconds"}},
+	{"merging", {NULL, "merging_task_seconds"}},
+	{"threads without a task", {NULL, "idle_thread_seconds"}},
+};
+
+static const struct line efficiency[] = {
+	{"time in process() / CPU of chunks", {"total_cpu_time", "total_cpu_time_true"}},
+	{"  per chunk", {"avg_cpu_time_per_chunk", "avg_cpu_time_per_chunk_true"}},
+	{"  per event", {"time_per_event_seconds", "cpu_time_per_event_seconds"}},
+	{"event rate, aggregated", {"event_rate_agg_khz", "event_rate_agg_khz_true"}},
+	{"core efficiency", {"core_efficiency", "core_efficiency_true"}},
+	{"speedup", {"speedup_factor", "speedup_factor_true"}},
+	{"efficiency ratio", {"efficiency_ratio_percent", "efficiency_ratio_percent_true"}},
+};
+
+static const struct line volume[] = {
+	{"requested, as coffea counts", {"total_bytes_read_coffea"}},
+	{"returned by read calls", {"read_bytes", "read_bytes_all", "read_calls"}},
+	{"  of it after the task's end", {"late_bytes"}},
+	{"mapped (mmap)", {"mapped_bytes"}},
+	{"from storage", {"disk_read_bytes", "disk_read_bytes_all"}},
+	{"from the network", {"network_read_bytes"}},
+	{"sent to the network", {"network_write_bytes"}},
+	{"into codecs, compressed",
+	 {"bytes_read_compressed", "bytes_read_compressed_all", "decompress_calls"}},
+	{"out of codecs", {"bytes_read_uncompressed", "bytes_read_uncompressed_all"}},
+	{"compression ratio", {"compression_ratio"}},
+	{"used share of files", {"avg_bytes_read_percent"}},
+	{"Python imports, beside all this", {"import_read_bytes"}},
+	{"written to storage", {"disk_write_bytes", "disk_write_bytes_all"}},
+};
+
+static const struct line resources[] = {
+	{"workers: average, most", {"avg_workers", "peak_workers"}},
+	{"threads: per worker, all", {"cores_per_worker", "total_cores"}},
+	{"memory of a worker: average, peak",
+	 {"avg_memory_per_worker_bytes", "peak_memory_per_worker_bytes"}},
+	{"  of its limit: average, most",
+	 {"avg_memory_utilization_percent", "max_memory_utilization_percent"}},
+	{"  pressure (above 80 %)", {"memory_pressure"}},
+	{"threads with a task", {"avg_cpu_utilization_percent"}},
+	{"CPU of a worker (100 % = a core)", {"avg_worker_cpu_percent"}},
+	{"busiest worker / mean", {"worker_imbalance"}},
+	{"spilled by Dask, at most", {"spilled_bytes"}},
+	{"network of the hosts: in, out", {"host_net_read_bytes", "host_net_write_bytes"}},
+	{"  busiest second of a host", {"host_net_read_peak_mbs", "host_net_write_peak_mbs"}},
+	{"disks of the hosts: read, written", {"host_disk_read_bytes", "host_disk_write_bytes"}},
+	{"  busiest second of a host", {"host_disk_read_peak_mbs", "host_disk_write_peak_mbs"}},
+};
+
+static const struct line fine[] = {
+	{"CPU of tasks", {"cpu_time_seconds", "cpu_time_seconds_true"}},
+	{"not CPU / storage and network", {"io_time_seconds", "io_time_seconds_true"}},
+	{"processor: CPU", {"processor_cpu_time_seconds", "processor_cpu_time_seconds_true"}},
+	{"processor: not CPU", {"processor_noncpu_time_seconds"}},
+	{"processor: CPU share", {"processor_cpu_percentage"}},
+	{"overhead: CPU", {"overhead_cpu_time_seconds", "overhead_cpu_time_seconds_true"}},
+	{"overhead: not CPU", {"overhead_noncpu_time_seconds"}},
+	{"decompress: Dask's frames / codecs",
+	 {"dask_decompress_seconds", "decompression_time_seconds"}},
+	{"compress: Dask's frames / codecs", {"dask_compress_seconds", "compression_time_seconds"}},
+	{"serialize", {"serialization_time_seconds"}},
+	{"deserialize", {"deserialization_time_seconds"}},
+	{"serialize: transfers, whole workers", {"transfer_serialize_seconds"}},
+	{"deserialize: transfers, whole workers", {"transfer_deserialize_seconds"}},
+	{"inputs found in memory", {"total_bytes_memory_read_dask"}},
+	{"spilled: read back", {"dask_spill_read_bytes"}},
+	{"spilled: written", {"dask_spill_write_bytes"}},
+};
+
+#define LINES(a) a, sizeof(a) / sizeof(*(a))
+
+static const struct section sections[] = {
+	{"Throughput", {"<", ">", ">", NULL}, LINES(throughput)},
+	{"Events", {"<", ">", ">", NULL}, LINES(events)},
+	{"Phases", {"<", ">first to last edge", ">summed over threads", NULL}, LINES(phases)},
+	{"Efficiency", {"<", ">coffea: wall", ">true: CPU", NULL}, LINES(efficiency)},
+	{"Data volume by layer", {"<", ">counted", ">all attempts", ">calls"}, LINES(volume)},
+	{"Resources", {"<", ">", ">", NULL}, LINES(resources)},
+};
+
+static const struct section fine_section = {
+	"Fine metrics", {"<", ">Dask says", ">crema measured", NULL}, LINES(fine)};
+
+static void put_metric(struct grid *g, const struct facts *f, const char *id)
+{
+	const struct metric *m = metric_find(id);
+	const struct metric_unit *u = m ? metric_unit(m->unit) : NULL;
+	struct value v = metric_value(f, id);
+
+	if (v.type == VALUE_BOOL && u && u->as == AS_YES)
+		grid_style(g, v.v.b ? STYLE_BAD : STYLE_GOOD);
+	grid_value(g, v, u ? u->as : AS_IS);
+}
+
+static void put_section(const struct section *sec, const struct facts *f, struct sink *s,
+			bool colour)
+{
+	const struct line *l;
+	struct grid g;
+	size_t i, k;
+
+	table_section(s, colour, sec->title);
+	grid_init(&g, s, colour);
+	grid_columns(&g, sec->column[0], sec->column[1], sec->column[2], sec->column[3], NULL);
+	for (i = 0; i < sec->n; i++) {
+		l = &sec->lines[i];
+		grid_text(&g, l->label);
+		for (k = 0; k + 1 < g.columns; k++) {
+			if (l->cell[k])
+				put_metric(&g, f, l->cell[k]);
+			else
+				grid_text(&g, "");
+		}
+	}
+	grid_print(&g);
+}
+
+void report_tables_numbers(const struct report *r, struct sink *s, bool colour)
+{
+	size_t i;
+
+	report_tables_head(r, s, colour);
+	if (r->findings)
+		findings_text(r->findings, s, colour);
+	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++)
+		put_section(&sections[i], r->facts, s, colour);
+	report_tables_timing(r->facts, s, colour);
+	put_section(&fine_section, r->facts, s, colour);
+}
+
+void report_tables(const struct report *r, struct sink *s, bool colour)
+{
+	report_tables_numbers(r, s, colour);
+	report_tables_rows(r, s, colour);
+	report_tables_health(r, s, colour);
+}

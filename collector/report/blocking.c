@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* blocking.c - long waits put together by their innermost frames. */
+#include "collector/report/blocking.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/emit/emit_text.h"
+#include "collector/model/symbols.h"
+
+struct blocking_library {
+	const struct site_module *module;
+	const char *base; /* of its path */
+	bool plumbing;	  /* libc or ours: it is in every stack and says nothing */
+	struct symbols symbols;
+};
+
+static bool same_library(const void *item, const void *key)
+{
+	return ((const struct blocking_library *)item)->module == key;
+}
+
+static bool starts_with(const char *s, const char *head)
+{
+	return !strncmp(s, head, strlen(head));
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static struct blocking_library *library_of(struct blocking *b, const struct model *m, uint64_t id)
+{
+	const struct site_module *module = id ? model_module(m, id) : NULL;
+	struct blocking_library *l, **at;
+
+	if (!module || !module->path)
+		return NULL;
+	l = table_find(&b->library_table, hash_pair(id, 1), same_library, module);
+	if (l)
+		return l;
+	l = arena_get(&b->arena, sizeof(*l));
+	at = l ? ARRAY_NEW(&b->libraries) : NULL;
+	if (!at || table_add(&b->library_table, hash_pair(id, 1), l)) {
+		b->libraries.n -= at != NULL;
+		return NULL;
+	}
+	*at = l;
+	l->module = module;
+	l->base = base_of(module->path);
+	l->plumbing = starts_with(l->base, "libc.so") || starts_with(l->base, "libc-") ||
+		      starts_with(l->base, "ld-linux") || starts_with(l->base, "libpthread") ||
+		      starts_with(l->base, "libcrema.so");
+	symbols_open(&l->symbols, module->path, module->build_id);
+	return l;
+}
+
+/* "function", "library.so+0x12f0" or "0x7f...". The address is the one after the call. */
+static const char *frame_text(struct blocking *b, const struct blocking_library *l,
+			      const struct site_frame *f)
+{
+	const char *name = l ? symbols_name(&l->symbols, f->place ? f->place - 1 : 0) : NULL;
+	char text[300], *copy;
+	int n;
+
+	n = name ? snprintf(text, sizeof(text), "%s", name)
+	    : l	 ? snprintf(text, sizeof(text), "%s+0x%" PRIx64, l->base, f->place)
+		 : snprintf(text, sizeof(text), "0x%" PRIx64, f->place);
+	n = n < (int)sizeof(text) ? n : (int)sizeof(text) - 1;
+	copy = arena_get(&b->arena, (size_t)n + 1);
+	if (copy)
+		memcpy(copy, text, (size_t)n);
+	return copy ? copy : "";
+}
+
+static const char *object_of(const struct site *s)
+{
+	return s->file ? s->file : s->peer ? s->peer : s->on;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool same_row(const void *item, const void *key)
+{
+	const struct blocking_row *a = item, *b = key;
+
+	if (a->wait != b->wait || a->prefix != b->prefix || a->frames != b->frames ||
+	    !same_text(a->object, b->object))
+		return false;
+	for (uint32_t i = 0; i < a->frames; i++) {
+		if (strcmp(a->frame[i], b->frame[i]))
+			return false;
+	}
+	return true;
+}
+
+static void name_frames(struct blocking *b, const struct model *m, const struct site *s,
+			struct blocking_row *row)
+{
+	const struct blocking_library *l;
+
+	for (uint32_t i = 0; i < s->depth && row->frames < BLOCKING_FRAMES; i++) {
+		l = library_of(b, m, s->frame[i].module);
+		if (!l || !l->plumbing)
+			row->frame[row->frames++] = frame_text(b, l, &s->frame[i]);
+	}
+}
+
+static int take_site(struct blocking *b, const struct model *m, const struct site *s)
+{
+	struct blocking_row key = {.wait = s->wait, .prefix = s->prefix, .object = object_of(s)};
+	struct blocking_row *row, **at;
+	uint64_t hash = (uintptr_t)key.prefix ^ key.wait;
+
+	name_frames(b, m, s, &key);
+	for (uint32_t i = 0; i < key.frames; i++)
+		hash = hash_bytes(hash, key.frame[i], strlen(key.frame[i]));
+	row = table_find(&b->table, hash, same_row, &key);
+	if (!row) {
+		row = arena_get(&b->arena, sizeof(*row));
+		at = row ? ARRAY_NEW(&b->rows) : NULL;
+		if (!at || table_add(&b->table, hash, row))
+			return -ENOMEM;
+		*at = row;
+		*row = key;
+	}
+	if (!row->site || s->waits.ns > row->site->waits.ns)
+		row->site = s;
+	row->waits.calls += s->waits.calls;
+	row->waits.ns += s->waits.ns;
+	if (s->waits.longest_ns > row->waits.longest_ns)
+		row->waits.longest_ns = s->waits.longest_ns;
+	return 0;
+}
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct blocking_row *a = *(struct blocking_row *const *)pa;
+	const struct blocking_row *b = *(struct blocking_row *const *)pb;
+
+	return a->waits.ns > b->waits.ns ? -1 : a->waits.ns < b->waits.ns;
+}
+
+static void add_worker(struct blocking *b, const struct worker *w)
+{
+	const struct blocked_totals *t = &w->totals.blocked;
+
+	for (size_t i = 0; i < w->stacks.ranges.n; i++)
+		b->received += w->stacks.ranges.v[i].to - w->stacks.ranges.v[i].from;
+	if (!t->known)
+		return;
+	if (!b->known || t->threshold_ns < b->threshold_ns)
+		b->threshold_ns = t->threshold_ns;
+	b->known = true;
+	for (unsigned int i = 0; i < CREMA_TIMES; i++) {
+		b->waits += t->calls[i];
+		b->waits_ns += t->ns[i];
+	}
+}
+
+int blocking_gather(struct blocking *b, const struct run *run)
+{
+	const struct model *m = run->model;
+	const struct site *s;
+	int rc = 0;
+
+	memset(b, 0, sizeof(*b));
+	for (size_t i = 0; i < m->sites.n && !rc; i++) {
+		s = m->sites.v[i];
+		if (run_has_row(run, NULL, s->span))
+			rc = take_site(b, m, s);
+	}
+	if (b->rows.n)
+		qsort(b->rows.v, b->rows.n, sizeof(*b->rows.v), by_time);
+	for (size_t i = 0; i < run->workers.n; i++)
+		add_worker(b, run->workers.v[i]);
+	b->cut = m->sites_cut;
+	return rc;
+}
+
+void blocking_release(struct blocking *b)
+{
+	for (size_t i = 0; i < b->libraries.n; i++)
+		symbols_release(&b->libraries.v[i]->symbols);
+	free(b->libraries.v);
+	free(b->rows.v);
+	table_release(&b->table);
+	table_release(&b->library_table);
+	arena_release(&b->arena);
+}
+
+static const char *const wait_names[CREMA_TIMES] = {
+	[CREMA_T_gil_wait] = "GIL",	    [CREMA_T_lock_wait] = "lock",
+	[CREMA_T_network_wait] = "network", [CREMA_T_storage_wait] = "storage",
+	[CREMA_T_sleep] = "sleep",
+};
+
+void blocking_stack_json(struct blocking *b, const struct model *m, const struct site *s,
+			 struct json *j, const char *name)
+{
+	const struct blocking_library *l;
+	char place[32];
+
+	emit_array(j, name);
+	for (uint32_t i = 0; i < s->depth; i++) {
+		const struct site_frame *f = &s->frame[i];
+
+		l = library_of(b, m, f->module);
+		snprintf(place, sizeof(place), "0x%" PRIx64, f->place);
+		emit_object(j, NULL);
+		emit_value(
+			j, "function",
+			value_text(l && f->place ? symbols_name(&l->symbols, f->place - 1) : NULL));
+		emit_value(j, "module", value_text(l ? l->module->path : NULL));
+		emit_value(j, "build_id", value_text(l ? l->module->build_id : NULL));
+		emit_value(j, "offset", value_text(place));
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+const char *blocking_wait(const struct blocking_row *r)
+{
+	if (r->wait == CREMA_T_gil_wait)
+		return "gil";
+	return wait_names[r->wait] ? wait_names[r->wait] : "";
+}
+
+void blocking_frames_json(const struct blocking_row *r, struct json *j, const char *name)
+{
+	emit_array(j, name);
+	for (uint32_t k = 0; k < r->frames; k++)
+		emit_value(j, NULL, value_text(r->frame[k]));
+	emit_end(j);
+}
+
+void blocking_json(struct blocking *b, const struct run *run, struct json *j)
+{
+	const struct blocking_row *r;
+
+	emit_array(j, "blocking");
+	for (size_t i = 0; i < b->rows.n && i < BLOCKING_ROWS; i++) {
+		r = b->rows.v[i];
+		emit_object(j, NULL);
+		emit_value(j, "wait", value_text(blocking_wait(r)));
+		emit_value(j, "prefix", value_text(r->prefix));
+		emit_value(j, "file", value_text(r->site->file));
+		emit_value(j, "peer", value_text(r->site->peer));
+		emit_value(j, "count", value_uint(r->waits.calls));
+		emit_value(j, "waited_seconds", value_seconds(value_uint(r->waits.ns)));
+		emit_value(j, "longest_seconds", value_seconds(value_uint(r->waits.longest_ns)));
+		blocking_frames_json(r, j, "frames");
+		blocking_stack_json(b, run->model, r->site, j, "stack");
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+void blocking_completeness_json(const struct blocking *b, struct json *j)
+{
+	const struct value none = value_null();
+	size_t rows = b->rows.n > BLOCKING_ROWS ? b->rows.n - BLOCKING_ROWS : 0;
+
+	emit_object(j, "long_waits");
+	emit_value(j, "threshold_seconds",
+		   b->known ? value_seconds(value_uint(b->threshold_ns)) : none);
+	emit_value(j, "waits", b->known ? value_uint(b->waits) : none);
+	emit_value(j, "waited_seconds", b->known ? value_seconds(value_uint(b->waits_ns)) : none);
+	emit_value(j, "with_record", value_uint(b->received));
+	/* While a run goes on the totals may be older than the records. */
+	emit_value(j, "dropped",
+		   b->known ? value_uint(b->waits > b->received ? b->waits - b->received : 0)
+			    : none);
+	emit_value(j, "beyond_the_table", value_uint(b->cut.calls));
+	emit_value(j, "rows_left_out", value_uint(rows));
+	emit_end(j);
+}
+
+#define TOP 8
+
+void blocking_table(const struct blocking *b, struct sink *s, bool colour)
+{
+	const struct blocking_row *r;
+	char title[96];
+	struct grid g;
+
+	if (!b->rows.n)
+		return;
+	snprintf(title, sizeof(title), "Long waits (%" PRIu64 " ms and more), most time first",
+		 b->threshold_ns / 1000000u);
+	table_section(s, colour, title);
+	grid_init(&g, s, colour);
+	grid_columns(&g, "<wait", "<called from", "<on", "<task", ">count", ">total", ">longest",
+		     NULL);
+	for (size_t i = 0; i < b->rows.n && i < TOP; i++) {
+		r = b->rows.v[i];
+		grid_text(&g, wait_names[r->wait]);
+		grid_text(&g, r->frames ? r->frame[0] : "(no stack)");
+		grid_text(&g, r->object ? base_of(r->object) : "");
+		grid_text(&g, r->prefix);
+		grid_value(&g, value_uint(r->waits.calls), AS_COUNT);
+		grid_value(&g, value_seconds(value_uint(r->waits.ns)), AS_SECONDS);
+		grid_value(&g, value_seconds(value_uint(r->waits.longest_ns)), AS_SECONDS);
+	}
+	grid_print(&g);
+	if (b->rows.n > TOP)
+		sink_printf(s, "  and %zu more\n", b->rows.n - TOP);
+	if (b->known && b->waits > b->received)
+		text_paragraph(s, "  ",
+			       "%" PRIu64 " more of such waits of these workers left no record",
+			       b->waits - b->received);
+}

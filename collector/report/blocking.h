@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * blocking.h - the call sites of a run's long waits.
+ *
+ * Sites of the model are put together where wait, prefix, object and the innermost
+ * BLOCKING_FRAMES frames that are neither libc's nor ours have the same names.
+ */
+#ifndef COLLECTOR_REPORT_BLOCKING_H
+#define COLLECTOR_REPORT_BLOCKING_H
+
+#include "collector/emit/emit_json.h"
+#include "collector/emit/emit_table.h"
+#include "collector/model/runs.h"
+
+#define BLOCKING_FRAMES 3
+#define BLOCKING_ROWS 100 /* in JSON; the rest is counted */
+
+struct blocking_row {
+	enum crema_time_id wait;
+	const char *prefix, *object; /* object: file, peer or kind; NULL = none */
+	const char *frame[BLOCKING_FRAMES];
+	uint32_t frames;
+	const struct site *site; /* the one that waited longest */
+	struct waits waits;
+};
+
+struct blocking {
+	ARRAY(struct blocking_row *) rows; /* most time first */
+	ARRAY(struct blocking_library *) libraries;
+	struct table table, library_table;
+	struct arena arena;
+	struct waits cut; /* sites beyond the model's table, of all runs */
+	/* Over the life of the run's workers. */
+	bool known;
+	uint64_t threshold_ns; /* the smallest of them */
+	uint64_t waits, waits_ns, received;
+};
+
+int blocking_gather(struct blocking *b, const struct run *run);
+void blocking_release(struct blocking *b);
+void blocking_json(struct blocking *b, const struct run *run, struct json *j);
+/* Parts of a row: "lock", "gil"; its places; the whole stack, as the member `name`. */
+const char *blocking_wait(const struct blocking_row *r);
+void blocking_frames_json(const struct blocking_row *r, struct json *j, const char *name);
+void blocking_stack_json(struct blocking *b, const struct model *m, const struct site *s,
+			 struct json *j, const char *name);
+void blocking_completeness_json(const struct blocking *b, struct json *j);
+void blocking_table(const struct blocking *b, struct sink *s, bool colour);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* health.c - the workers, and what is missing from the numbers. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/report/report.h"
+
+static void put_part(struct json *j, const char *name, const struct part *p, bool counters)
+{
+	emit_object(j, name);
+	emit_value(j, "cpu_seconds", p->cpu_seconds);
+	emit_value(j, "storage_read_bytes", p->storage_read_bytes);
+	emit_value(j, "storage_write_bytes", p->storage_write_bytes);
+	if (counters) {
+#define X(counter) emit_value(j, #counter, p->counter);
+		PART_COUNTERS(X)
+#undef X
+		emit_value(j, "decompress_cpu_seconds", p->decompress_cpu_seconds);
+		emit_value(j, "compress_cpu_seconds", p->compress_cpu_seconds);
+	}
+	emit_end(j);
+}
+
+void worker_texts_json(struct json *j, const char *name, const struct texts *t)
+{
+	size_t i;
+
+	emit_array(j, name);
+	for (i = 0; i < t->n; i++)
+		emit_value(j, NULL, value_text(t->v[i]));
+	emit_end(j);
+}
+
+void worker_filesystems_json(const struct worker *w, struct json *j, const char *name)
+{
+	const struct filesystem *f;
+	size_t i;
+
+	emit_array(j, name);
+	for (i = 0; i < w->filesystems.n; i++) {
+		f = &w->filesystems.v[i];
+		emit_object(j, NULL);
+		emit_value(j, "path", value_text(f->path));
+		emit_value(j, "type", value_text(f->type));
+		emit_value(j, "storage", value_text(f->storage));
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+static void put_worker_facts(const struct worker *w, struct json *j)
+{
+	emit_value(j, "id", value_text(w->hex));
+	emit_value(j, "worker", value_text(w->label));
+	emit_value(j, "address", value_text(w->address));
+	emit_value(j, "name", value_text(w->name));
+	emit_value(j, "host", value_text(w->host));
+	emit_value(j, "pid", w->pid);
+	emit_value(j, "cwd", value_text(w->cwd));
+	emit_value(j, "process_start", value_real(w->process_start));
+	emit_value(j, "process_life_seconds", worker_life(w));
+	emit_value(j, "startup_seconds", worker_startup(w));
+	emit_value(j, "work_seconds", worker_work(w));
+	emit_value(j, "cpu_model", value_text(w->cpu_model));
+	emit_value(j, "cores", w->cores);
+	emit_value(j, "memory_bytes", w->memory_bytes);
+	emit_value(j, "nthreads", w->nthreads);
+	emit_value(j, "memory_limit_bytes", w->memory_limit_bytes);
+	emit_value(j, "kernel", value_text(w->kernel));
+	emit_value(j, "python", value_text(w->python));
+	emit_value(j, "dask", value_text(w->dask));
+	emit_value(j, "distributed", value_text(w->distributed));
+	emit_value(j, "coffea", value_text(w->coffea));
+	emit_value(j, "uproot", value_text(w->uproot));
+	emit_value(j, "agent_version", value_text(w->agent_version));
+	worker_filesystems_json(w, j, "filesystems");
+}
+
+static void put_worker_end(const struct worker *w, struct json *j)
+{
+	emit_value(j, "first_seen", value_real(w->first));
+	emit_value(j, "last_seen", value_real(w->last));
+	emit_value(j, "silent", value_bool(w->silent));
+	if (!w->goodbye) {
+		emit_value(j, "goodbye", value_null());
+		return;
+	}
+	emit_object(j, "goodbye");
+	emit_value(j, "time", value_real(worker_utc(w, w->goodbye_boot_ns)));
+	emit_value(j, "how", value_text(w->goodbye_how));
+	emit_value(j, "cause", value_text(w->goodbye_cause));
+	emit_value(j, "tasks_in_flight", w->tasks_in_flight);
+	worker_texts_json(j, "evidence", &w->evidence);
+	emit_end(j);
+}
+
+static void put_host(const struct worker *w, struct json *j)
+{
+	const struct host_sample *h = w->hosts.n ? &w->hosts.v[w->hosts.n - 1] : NULL;
+
+	if (!h) {
+		emit_value(j, "host_sample", value_null());
+		return;
+	}
+	emit_object(j, "host_sample");
+	emit_value(j, "time", value_real(h->time));
+	emit_value(j, "cpu_percent", value_real(h->cpu_percent));
+	emit_value(j, "memory_total_bytes", value_real(h->memory_total_bytes));
+	emit_value(j, "memory_available_bytes", value_real(h->memory_available_bytes));
+	emit_value(j, "load1", value_real(h->load1));
+	emit_value(j, "stolen_seconds", value_real(h->stolen_seconds));
+	emit_value(j, "net_read_bytes", value_real(h->io[HOST_NET_READ]));
+	emit_value(j, "net_write_bytes", value_real(h->io[HOST_NET_WRITE]));
+	emit_value(j, "disk_read_bytes", value_real(h->io[HOST_DISK_READ]));
+	emit_value(j, "disk_write_bytes", value_real(h->io[HOST_DISK_WRITE]));
+	emit_end(j);
+}
+
+void report_workers_json(const struct report *r, struct json *j)
+{
+	const struct worker *w;
+	struct balance b;
+	size_t i;
+
+	emit_array(j, "workers");
+	for (i = 0; i < r->run->workers.n; i++) {
+		w = r->run->workers.v[i];
+		worker_balance(w, &b);
+		emit_object(j, NULL);
+		put_worker_facts(w, j);
+		put_worker_end(w, j);
+		put_host(w, j);
+		emit_value(j, "tasks_started", w->totals.tasks_started);
+		emit_value(j, "tasks_done", w->totals.tasks_done);
+		emit_value(j, "tasks_refused", w->totals.tasks_refused);
+		emit_value(j, "records_refused", w->totals.records_refused);
+		emit_value(j, "strings_refused", w->totals.strings_refused);
+		emit_value(j, "files_refused", w->totals.files_refused);
+		emit_value(j, "threads_refused", w->totals.threads_refused);
+		emit_value(j, "records_lost", value_uint(w->records_lost));
+		put_part(j, "tasks", &b.tasks, true);
+		put_part(j, "unattributed", &b.unattributed, true);
+		put_part(j, "unseen", &b.unseen, false);
+		put_part(j, "rusage", &b.process, false);
+		put_part(j, "children", &b.children, false);
+		worker_texts_json(j, "notes", &w->notes);
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+static void put_torn(const struct model *m, struct json *j)
+{
+	const struct torn_file *t;
+	size_t i;
+
+	emit_array(j, "torn_files");
+	for (i = 0; i < m->torn.n; i++) {
+		t = &m->torn.v[i];
+		emit_object(j, NULL);
+		emit_value(j, "file", value_text(t->name));
+		emit_value(j, "bytes_skipped", value_uint(t->bytes_skipped));
+		emit_value(j, "truncated", value_bool(t->truncated));
+		emit_value(j, "no_header", value_bool(t->no_header));
+		emit_value(j, "newer", value_bool(t->newer));
+		emit_value(j, "unreadable", value_bool(t->error != 0));
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+static void say_json(void *arg, const char *line)
+{
+	emit_value(arg, NULL, value_text(line));
+}
+
+void report_completeness_json(const struct report *r, struct json *j)
+{
+	const struct model *m = r->run->model;
+
+	emit_object(j, "completeness");
+	emit_value(j, "covers", value_text("the whole life of the run's workers so far"));
+	emit_value(j, "workers_seen", value_uint(r->run->workers.n));
+	emit_value(j, "workers_with_shim_notes", value_uint(r->workers_with_notes));
+	emit_value(j, "records_refused", r->records_refused);
+	emit_value(j, "tasks_refused", r->tasks_refused);
+	emit_value(j, "records_lost", value_uint(r->records_lost));
+	emit_value(j, "records_bad", value_uint(m->records_bad));
+	put_part(j, "tasks", &r->balance.tasks, true);
+	put_part(j, "unattributed", &r->balance.unattributed, true);
+	put_part(j, "unseen", &r->balance.unseen, false);
+	put_part(j, "rusage", &r->balance.process, false);
+	blocking_completeness_json(r->blocking, j);
+	emit_value(j, "shared_network_read_bytes", r->shared_network_read_bytes);
+	emit_value(j, "shared_network_write_bytes", r->shared_network_write_bytes);
+	put_part(j, "children", &r->balance.children, false);
+	emit_value(j, "files_read", value_uint(m->files_read));
+	put_torn(m, j);
+	emit_array(j, "notes");
+	report_remarks(r, say_json, j);
+	emit_end(j);
+	emit_end(j);
+}
+
+/* What the shims of the run's workers noted: each text once, with how many said it. */
+static void remark_notes(const struct report *r, void (*say)(void *, const char *), void *arg)
+{
+	const struct worker *w, *o;
+	size_t i, k, n, p, q, times;
+	bool earlier;
+	char line[512];
+
+	for (i = 0; i < r->run->workers.n; i++) {
+		w = r->run->workers.v[i];
+		for (n = 0; n < w->notes.n; n++) {
+			for (k = 0, times = 0, earlier = false; k < r->run->workers.n; k++) {
+				o = r->run->workers.v[k];
+				for (p = 0, q = 0; p < o->notes.n; p++)
+					q += o->notes.v[p] == w->notes.v[n];
+				times += q;
+				earlier = earlier || (q && k < i);
+			}
+			if (earlier)
+				continue;
+			snprintf(line, sizeof(line), "%zu of %zu workers: %s", times,
+				 r->run->workers.n, w->notes.v[n]);
+			say(arg, line);
+		}
+	}
+}
+
+static void remark_states(const struct report *r, void (*say)(void *, const char *), void *arg)
+{
+	const struct run *run = r->run;
+	size_t i, lost = 0, async = 0, elsewhere = 0, silent = 0;
+	double set = 0;
+	char line[256];
+
+	for (i = 0; i < run->attempts.n; i++) {
+		lost += run->attempts.v[i]->state == ATTEMPT_LOST;
+		async += (run->attempts.v[i]->flags & CREMA_TASK_ASYNC) != 0;
+		elsewhere += (run->attempts.v[i]->flags & CREMA_TASK_ELSEWHERE) != 0;
+	}
+	for (i = 0; i < run->workers.n; i++)
+		silent += run->workers.v[i]->silent;
+	for (i = 0; i < run->workers.n; i++) {
+		if (fabs(run->workers.v[i]->clock_set_seconds) > fabs(set))
+			set = run->workers.v[i]->clock_set_seconds;
+	}
+	if (set != 0) {
+		snprintf(line, sizeof(line),
+			 "the collector's clock was set by %+.1f s while these workers ran: all "
+			 "times are "
+			 "of the new clock, but for workers that had ended before",
+			 set);
+		say(arg, line);
+	}
+	if (run->running) {
+		snprintf(line, sizeof(line), "%zu attempts are still running: not counted yet",
+			 run->running);
+		say(arg, line);
+	}
+	if (lost) {
+		snprintf(line, sizeof(line),
+			 "%zu attempts are lost with their worker: what is known is their last "
+			 "progress",
+			 lost);
+		say(arg, line);
+	}
+	if (silent) {
+		snprintf(line, sizeof(line), "%zu workers went silent without a goodbye", silent);
+		say(arg, line);
+	}
+	if (elsewhere) {
+		snprintf(line, sizeof(line),
+			 "%zu attempts ran in processes of an executor: only their wall time is "
+			 "known",
+			 elsewhere);
+		say(arg, line);
+	}
+	if (async) {
+		snprintf(line, sizeof(line),
+			 "%zu asynchronous attempts: only their wall time is known", async);
+		say(arg, line);
+	}
+}
+
+static void remark_dask(const struct report *r, void (*say)(void *, const char *), void *arg)
+{
+	size_t i, without = 0, cut = 0;
+	char line[256];
+
+	for (i = 0; i < r->run->workers.n; i++) {
+		without += !r->run->workers.v[i]->digests_boot_ns;
+		cut += r->run->workers.v[i]->digests_cut > 0;
+	}
+	if (r->run->plain)
+		return;
+	if (!r->run->first_span)
+		say(arg, "the tasks have no spans (older Dask): grouped by time, and Dask's fine "
+			 "metrics "
+			 "are unknown");
+	else if (without || cut) {
+		snprintf(line, sizeof(line),
+			 "Dask's fine metrics: %zu workers sent none, %zu only a part", without,
+			 cut);
+		say(arg, line);
+	}
+}
+
+static void remark_shared(const struct report *r, void (*say)(void *, const char *), void *arg)
+{
+	char in[HUMAN_BYTES], out[HUMAN_BYTES], line[256];
+	double bytes = value_number(r->shared_network_read_bytes, NULL) +
+		       value_number(r->shared_network_write_bytes, NULL);
+
+	if (!(bytes > 0))
+		return;
+	snprintf(
+		line, sizeof(line),
+		"connections that serve several tasks at once: %s received and %s sent on them are "
+		"unattributed",
+		human(r->shared_network_read_bytes, AS_BYTES, in),
+		human(r->shared_network_write_bytes, AS_BYTES, out));
+	say(arg, line);
+}
+
+void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg)
+{
+	const struct model *m = r->run->model;
+	const struct torn_file *t;
+	char line[512];
+	size_t i;
+
+	remark_states(r, say, arg);
+	remark_dask(r, say, arg);
+	for (i = 0; i < m->torn.n; i++) {
+		t = &m->torn.v[i];
+		snprintf(line, sizeof(line), "%s: %s, %" PRIu64 " bytes skipped", t->name,
+			 t->error	? "cannot be read"
+			 : t->newer	? "was written by a newer crema"
+			 : t->no_header ? "is no frame file or has lost its head"
+			 : t->truncated ? "ends inside a frame"
+					: "is damaged",
+			 t->bytes_skipped);
+		say(arg, line);
+	}
+	if (m->records_bad) {
+		snprintf(line, sizeof(line), "%" PRIu64 " records could not be understood",
+			 m->records_bad);
+		say(arg, line);
+	}
+	remark_shared(r, say, arg);
+	remark_notes(r, say, arg);
+}

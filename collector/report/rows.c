@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rows.c - tasks and chunks as JSON rows. */
+#include <string.h>
+
+#include "collector/report/columns.h"
+
+static void put_columns(const struct column *col, size_t n, const struct attempt *a,
+			const struct classes *c, struct json *j)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		emit_value(j, col[i].name, column_value(&col[i], a, c));
+}
+
+/* The classes that are unknown count as 0 in unclassified_seconds: say which. */
+void task_classes_json(const struct classes *c, struct json *j, const char *name)
+{
+	unsigned int i;
+
+	emit_array(j, name);
+	for (i = 0; i < CREMA_TIMES; i++) {
+		if ((c->unknown >> i) & 1)
+			emit_value(j, NULL, value_text(class_name(i)));
+	}
+	emit_end(j);
+}
+
+void chunk_lines_json(struct json *j, const char *name, const char *lines)
+{
+	size_t n;
+
+	if (!lines) {
+		emit_value(j, name, value_null());
+		return;
+	}
+	emit_array(j, name);
+	while (*lines) {
+		n = strcspn(lines, "\n");
+		if (n)
+			emit_text(j, NULL, lines, n);
+		lines += n + (lines[n] == '\n');
+	}
+	emit_end(j);
+}
+
+static void put_task(const struct attempt *a, struct classes *c, struct json *j)
+{
+	attempt_classes(a, c);
+	put_columns(task_columns, task_column_count, a, c, j);
+	task_classes_json(c, j, "unclassified_includes");
+}
+
+void report_task_rows(const struct run *run, struct json *j)
+{
+	struct classes c;
+	size_t i;
+
+	emit_array(j, "tasks");
+	for (i = 0; i < run->attempts.n; i++) {
+		emit_object(j, NULL);
+		put_task(run->attempts.v[i], &c, j);
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+void report_chunk_rows(const struct run *run, struct json *j)
+{
+	const struct attempt *a;
+	struct classes c;
+	size_t i;
+
+	emit_array(j, "chunks");
+	for (i = 0; i < run->attempts.n; i++) {
+		a = run->attempts.v[i];
+		if (!attempt_is_chunk(a))
+			continue;
+		emit_object(j, NULL);
+		put_task(a, &c, j);
+		put_columns(chunk_columns, chunk_column_count, a, &c, j);
+		chunk_lines_json(j, "columns", a->columns);
+		emit_end(j);
+	}
+	emit_end(j);
+}

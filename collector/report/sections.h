@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sections.h - what tasks' own code has named (crema.section), told (crema.metric) and
+ * looked at (crema.memory): sums over all workers of a run.
+ *
+ * A section's numbers are those of all its executions, inclusive of inner sections. Its self
+ * numbers are without them. "Outermost" sections of the tasks' own threads do not overlap; what
+ * they leave of their tasks' numbers lay outside of any section. Sections of pool threads lie
+ * within those.
+ */
+#ifndef CREMA_COLLECTOR_REPORT_SECTIONS_H
+#define CREMA_COLLECTOR_REPORT_SECTIONS_H
+
+#include "collector/emit/emit_json.h"
+#include "collector/emit/emit_table.h"
+#include "collector/model/runs.h"
+
+#define SECTION_NUMBERS 24
+
+struct section_sum {
+	const char *path; /* "outer/inner"; NULL: those beyond the workers' tables */
+	const char *prefix, *thread, *source;
+	struct section_sum *outer; /* of the same prefix, thread and source; NULL: outermost */
+	struct value begun, count, broken;
+	struct value number[SECTION_NUMBERS], inner[SECTION_NUMBERS]; /* by section_number_name */
+	bool has_inner;
+};
+
+struct gauge_sum {
+	const char *path, *prefix, *kind, *source;
+	struct value broken;
+	struct gauge_stat stat[CREMA_GAUGE_STATS]; /* last: NAN where several workers told it */
+};
+
+struct sections {
+	ARRAY(struct section_sum *) v; /* most wall first */
+	ARRAY(struct gauge_sum *) gauges;
+	struct value outside, refused, values; /* over the whole life of the run's workers */
+	struct arena arena;
+	struct table table, gauge_table;
+};
+
+int sections_gather(struct sections *s, const struct run *run);
+void sections_release(struct sections *s);
+
+/* Names of the numbers, SECTION_NUMBERS long at most; NULL behind the last. All in seconds or
+ * bytes. */
+const char *section_number_name(size_t i);
+/* Inclusive, or without inner sections. */
+struct value section_number(const struct section_sum *s, size_t i, bool self);
+/* Wall that is neither CPU nor a wait of the opening thread. */
+struct value section_unclassified(const struct section_sum *s, bool self);
+
+bool gauge_is_memory(const struct gauge_sum *g);
+void sections_json(const struct sections *s, struct json *j);
+void sections_table(const struct sections *s, struct sink *out, bool colour);
+
+#endif

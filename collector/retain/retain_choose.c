@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* retain_choose.c - see retain_choose.h. */
+#include "collector/retain/retain_choose.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an attempt takes, and the samples of a worker's second; roughly. */
+#define ATTEMPT_BYTES 512u
+#define SECOND_BYTES 256u
+
+static void forget_runs(struct choice *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->n; i++)
+		ranges_release(&c->run[i].segments);
+	free(c->run);
+	c->run = NULL;
+	c->n = 0;
+}
+
+void choice_release(struct choice *c)
+{
+	forget_runs(c);
+	runs_release(&c->runs);
+	model_release(&c->m);
+}
+
+static uint64_t run_bytes(const struct run *r)
+{
+	uint64_t seconds = 2 * SELECTION_MARGIN_NS / 1000000000u;
+
+	if (r->wall > 0 && r->wall < 1e9)
+		seconds += (uint64_t)r->wall;
+	return r->attempts.n * ATTEMPT_BYTES + r->workers.n * seconds * SECOND_BYTES;
+}
+
+int choice_see(void *choice, const struct run *r, size_t at, size_t n)
+{
+	struct choice *c = choice;
+	struct candidate *run;
+	size_t i, segment;
+	int rc = 0;
+
+	if (c->n != n) { /* the first one, also when the reading was begun anew */
+		forget_runs(c);
+		c->run = calloc(n, sizeof(*c->run));
+		if (!c->run)
+			return -ENOMEM;
+		c->n = n;
+	}
+	run = &c->run[at];
+	ranges_release(&run->segments);
+	run->bytes = run_bytes(r);
+	for (i = 0; i < r->attempts.n && !rc; i++) {
+		segment = r->attempts.v[i]->segment;
+		rc = ranges_add(&run->segments, segment, segment + 1, SIZE_MAX);
+	}
+	return rc;
+}
+
+static bool is_settled(const struct choice *c, const struct run *r)
+{
+	double quiet = (double)(r->plain ? RETAIN_SETTLED_PLAIN_NS : RETAIN_SETTLED_NS) / 1e9;
+
+	return !r->running && !isnan(r->stop) && r->stop + quiet < (double)c->now_ns / 1e9;
+}
+
+/* When the segment's last frame came, at the latest. */
+static uint64_t segment_end_ns(const struct choice *c, size_t i)
+{
+	return i + 1 < c->m.segments.n ? c->m.segments.v[i + 1].created_ns : UINT64_MAX;
+}
+
+/* The oldest segment that a run needs: with its first record, or with what was sampled shortly
+ * before it. */
+static size_t first_needed(const struct choice *c, size_t at)
+{
+	const struct ranges *segments = &c->run[at].segments;
+	double start = c->runs.v[at].start;
+	uint64_t start_ns = start > 0 ? (uint64_t)(start * 1e9) : 0;
+	size_t i, first = c->m.segments.n;
+
+	if (segments->n && segments->v[0].from < first)
+		first = segments->v[0].from;
+	for (i = 0; i < first; i++) {
+		if (segment_end_ns(c, i) >
+		    start_ns - (start_ns > RETAIN_MARGIN_NS ? RETAIN_MARGIN_NS : start_ns))
+			return i;
+	}
+	return first;
+}
+
+static void choose_old(struct choice *c)
+{
+	double oldest = ((double)c->now_ns - (double)c->config->keep_ns) / 1e9;
+	size_t i;
+
+	for (i = 0; i < c->runs.n && c->config->keep_ns; i++) {
+		if (is_settled(c, &c->runs.v[i]) && c->runs.v[i].stop < oldest)
+			c->run[i].why = "--keep";
+	}
+}
+
+/* The first segment that must stay; *by: the run that needs it, if it is one. */
+static size_t first_kept(const struct choice *c, const struct run **by)
+{
+	size_t i, need, kept = 0;
+
+	*by = NULL;
+	while (kept < c->m.segments.n && c->m.segments.v[kept].created_ns < c->current_ns)
+		kept++;
+	for (i = 0; i < c->runs.n; i++) {
+		need = c->run[i].why ? kept : first_needed(c, i);
+		if (need < kept) {
+			kept = need;
+			*by = &c->runs.v[i];
+		}
+	}
+	return kept;
+}
+
+/* The runs go one after the other until what is left is small enough. */
+static void choose_large(struct choice *c)
+{
+	uint64_t max = c->config->max_bytes, freed = 0;
+	size_t i = 0, k, kept;
+	const struct run *by;
+	bool newest;
+
+	if (!max)
+		return;
+	for (;;) {
+		kept = first_kept(c, &by);
+		for (k = 0, freed = 0; k < kept && c->bytes - freed > max; k++)
+			freed += c->m.segments.v[k].bytes;
+		if (c->bytes - freed <= max || !by)
+			break;
+		i = (size_t)(by - c->runs.v);
+		newest = i + 1 == c->runs.n;
+		if (newest || !is_settled(c, by)) {
+			snprintf(c->over, sizeof(((struct retain_result *)0)->over),
+				 "the journal has %" PRIu64 " bytes, more than --max-bytes %" PRIu64
+				 ": run %s %s, so it is kept whole and the journal grows on",
+				 c->bytes - freed, max, by->id,
+				 newest ? "is the newest" : "is in progress");
+			break;
+		}
+		c->run[i].why = "--max-bytes";
+	}
+	c->first_kept = k;
+}
+
+void choose_runs(struct choice *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->m.segments.n; i++)
+		c->bytes += c->m.segments.v[i].bytes;
+	choose_old(c);
+	choose_large(c);
+}
+
+/* Of the segments that nobody needs those go that hold dropped runs, are too old or too many. */
+void choose_segments(struct choice *c)
+{
+	const struct run *by;
+	size_t i, k, last, kept = first_kept(c, &by);
+	uint64_t oldest = c->now_ns - c->config->keep_ns;
+
+	if (c->first_kept > kept)
+		c->first_kept = kept;
+	for (i = 0; i < c->runs.n; i++) {
+		const struct ranges *s = &c->run[i].segments;
+
+		for (k = 0; k < s->n && c->run[i].why && s->v[k].from < kept; k++) {
+			last = s->v[k].to < kept ? s->v[k].to : kept;
+			c->first_kept = last > c->first_kept ? last : c->first_kept;
+		}
+	}
+	while (c->config->keep_ns && c->first_kept < kept &&
+	       segment_end_ns(c, c->first_kept) < oldest)
+		c->first_kept++;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * retain_choose.h - which runs go, and which segments.
+ *
+ *	model_read_each(&c.m, &c.runs, source, choice_see, &c);  choose_runs(&c);
+ *	... the totals of those that go ...  choose_segments(&c);  choice_release(&c);
+ *
+ * Of each run it keeps what it takes to choose: its place in the journal and its size. A run that
+ * must stay after all may be given back (why = NULL) before choose_segments().
+ */
+#ifndef COLLECTOR_RETAIN_CHOOSE_H
+#define COLLECTOR_RETAIN_CHOOSE_H
+
+#include "collector/model/selection.h"
+#include "collector/retain/retain.h"
+
+struct candidate {
+	struct ranges segments; /* by number, with the first records of its attempts */
+	uint64_t bytes;		/* that reading it in full takes, roughly */
+	const char *why;	/* it goes, by this option; NULL: it stays */
+};
+
+struct choice {
+	const struct retain_config *config;
+	struct model m;
+	struct runs runs;
+	uint64_t now_ns, current_ns;
+	struct candidate *run; /* by their places in `runs` */
+	size_t n;
+	size_t first_kept; /* segments before this one go */
+	uint64_t bytes;	   /* of all segments */
+	char *over;
+};
+
+int choice_see(void *choice, const struct run *r, size_t at, size_t n);
+void choose_runs(struct choice *c);
+void choose_segments(struct choice *c);
+void choice_release(struct choice *c);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * http_metrics.h - the whole cluster for Prometheus, in its text format 0.0.4.
+ *
+ * Names: crema_, base units, _total on counters only. Labels have few values and are disjoint:
+ * owner, class, thread, prefix (LIVE_PREFIXES and "other"), status, state, how, reason, value,
+ * version; never a file, key, worker, host, process or run. All series of a label are there from
+ * the start, at 0; a prefix's from its first task.
+ *
+ * Unknown: a total that no worker could count is absent. Otherwise it is the sum over those that
+ * could, and crema_workers_incomplete{value=...} says how many could not: 0 means the sum is exact.
+ */
+#ifndef COLLECTOR_HTTP_METRICS_H
+#define COLLECTOR_HTTP_METRICS_H
+
+#include "collector/ingest/server.h"
+#include "collector/journal/journal.h"
+#include "collector/live/live.h"
+
+#define HTTP_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+struct http_metrics {
+	struct live *live;
+	const struct server *server;
+	struct journal *journal;
+	const char *journal_dir;
+	uint64_t started_real_ns;
+	const struct buf
+		*run; /* gauges of the last finished run in the same format; may be empty */
+};
+
+/* Appends all of it. */
+void http_metrics(const struct http_metrics *from, struct buf *out);
+
+#endif

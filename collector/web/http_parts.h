@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * http_parts.h - what http.c, http_conn.c, http_send.c and http_reports.c share; nobody else
+ * includes it.
+ *
+ * A request belongs to its connection: head -> (a report is made) -> answer -> head of the next
+ * one. Bodies that are held in memory have an owner count, as an answer to many is held once; their
+ * sum is http->held. A report is no body: it goes from the child's pipe to the connection.
+ *
+ * The page's data is made once for all who ask at the same time, and kept for HTTP_CACHE_MS, or for
+ * several times as long as it took: a page that stays open must not keep a core busy with a large
+ * journal.
+ */
+#ifndef COLLECTOR_HTTP_PARTS_H
+#define COLLECTOR_HTTP_PARTS_H
+
+#include <microhttpd.h>
+
+#include "collector/loop/job.h"
+#include "collector/web/http.h"
+#include "collector/web/http_peer.h"
+
+#define HTTP_RUN_MAX 128
+#define HTTP_PLAIN "text/plain; charset=utf-8"
+#define HTTP_CACHE_MS 1000
+#define HTTP_CACHE_TIMES 4
+#define HTTP_DATA 4 /* the page's data of so many runs, plain or compressed, is kept */
+#define HTTP_TEXTS 8
+#define HTTP_ADDRESS_BYTES 16
+
+struct http_body {
+	struct http *http;
+	unsigned int owners;
+	struct buf data;
+	bool gzip;
+	bool fixed; /* not counted: there is one of each for ever */
+};
+
+enum conn_state { CONN_HEAD, CONN_MAKE, CONN_SEND };
+
+struct http_conn {
+	struct http *http;
+	struct MHD_Connection *connection;
+	int fd;
+	struct http_peer peer;
+	unsigned char address[HTTP_ADDRESS_BYTES];
+	enum conn_state state;
+	int64_t since_ms; /* the state began; in CONN_SEND less the time that the child was waited
+			     for */
+	int64_t moved_ms; /* the client last took something */
+	uint64_t sent;
+	int unsent; /* in CONN_HEAD: what the kernel has of the answer before, as of the last look
+		     */
+	bool closing, first; /* first: no request was read yet */
+	struct request *request;
+	struct sending *sending;
+	struct http_conn *next, *prev;
+};
+
+/* The page's data of a run: being made (job), or kept until until_ms. */
+struct http_data {
+	struct http *http;
+	char run[HTTP_RUN_MAX + 1]; /* "": the last */
+	bool gzip;
+	struct http_job *job;
+	int64_t began_ms, until_ms;
+	struct http_body *body;
+};
+
+struct request {
+	struct http *http;
+	struct http_conn *conn;
+	enum http_kind kind;
+	struct http_job *job;	/* of a report that is streamed */
+	struct http_data *data; /* waited for */
+	bool made, gzip;
+	bool waiting; /* suspended until there is more of the report */
+	int64_t waiting_ms;
+	int result;
+	struct http_body *body; /* the page's data, or the line of a failure */
+};
+
+struct http {
+	struct http_config config;
+	struct http_access *access;
+	struct MHD_Daemon *daemon;
+	struct loop_watch *watch;
+	struct loop_timer *timer, *second;
+	struct http_conn *conns;
+	unsigned int conns_n; /* without those that are closing */
+	unsigned int reports; /* that are made or streamed */
+	uint64_t held;	      /* bytes of all bodies */
+	struct http_data data[HTTP_DATA];
+	struct http_body *fixed[HTTP_TEXTS][2]; /* plain, gzip */
+};
+
+struct http_answer {
+	unsigned int code;
+	const char *type;
+	const char *policy;	  /* NULL: it may do nothing */
+	const char *name, *value; /* one more header, or NULL */
+};
+
+/* http_conn.c: who is connected, for how long, and who makes room. */
+
+void http_conn_changed(void *arg, struct MHD_Connection *connection, void **context,
+		       enum MHD_ConnectionNotificationCode code);
+struct http_conn *http_conn_of(struct MHD_Connection *connection);
+void http_conn_state(struct http_conn *conn, enum conn_state state);
+/* Something has been taken by the client. */
+void http_conn_moved(struct http_conn *conn, size_t bytes);
+/* Closes it at once; the client sees a reset. What it held is free on return. */
+void http_conn_close(struct http_conn *conn);
+/* The socket only: the client sees it at once. */
+void http_conn_reset(struct http_conn *conn);
+/* Every HTTP_SWEEP_MS: closes those who are beyond a deadline. */
+void http_conn_sweep(struct http *http);
+/* Closes answers of which nothing is taken until `bytes` more may be held. False: not possible. */
+bool http_conn_make_room(struct http *http, uint64_t bytes);
+/* Closes the streamed report that its reader has kept longest, if beyond HTTP_REPORT_MS. */
+bool http_conn_end_report(struct http *http);
+
+/* http_send.c: answers. */
+
+/* Takes the data's memory. NULL: no memory, or too much would be held; the data is freed. */
+struct http_body *http_body_new(struct http *http, struct buf *data, bool gzip, bool fixed);
+struct http_body *http_body_own(struct http_body *body); /* one more owner; returns it */
+void http_body_drop(struct http_body *body);		 /* NULL: nothing */
+/* What is sent is dropped, the connection is about to be closed. */
+void http_sending_cancel(struct http_conn *conn);
+bool http_wants_gzip(struct MHD_Connection *connection);
+/* Takes the body's memory. */
+enum MHD_Result http_respond(struct MHD_Connection *connection, const struct http_answer *as,
+			     struct buf *body);
+enum MHD_Result http_respond_text(struct MHD_Connection *connection, unsigned int code,
+				  const char *text, const char *name, const char *value);
+/* The caller's ownership stays. */
+enum MHD_Result http_respond_body(struct MHD_Connection *connection, const struct http_answer *as,
+				  struct http_body *body);
+/* The output of request->job, as it comes. */
+enum MHD_Result http_respond_job(struct request *request, const struct http_answer *as);
+
+/* http_reports.c */
+
+bool http_sane_run(const char *run);
+/* HTTP_KINDS: no report is there. */
+enum http_kind http_report_kind(const char *url);
+enum MHD_Result http_report_start(struct request *request, enum http_kind kind);
+enum MHD_Result http_report_respond(struct request *request);
+/* Of a request that ends or is about to: no job any more, and it is not suspended. */
+void http_report_cancel(struct request *request);
+void http_data_cancel(struct http *http);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* http_report.h - reports for the http side, by the code that `crema report` uses. */
+#ifndef COLLECTOR_HTTP_REPORT_H
+#define COLLECTOR_HTTP_REPORT_H
+
+#include "collector/loop/job.h"
+
+/* run NULL: the last one. 0, or -errno with one line in out->out; -ENOENT: no such run. */
+int http_report(const char *dir, enum http_kind kind, const char *run, struct sink *out);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* live_run.c - a report in a child process, kept for /metrics. */
+#include "collector/web/live_run.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/loop/job.h"
+#include "collector/print/render.h"
+#include "collector/report/report.h"
+#include "common/clock.h"
+
+#define JOB_MS 60000
+
+struct live_run {
+	struct loop *loop;
+	const char *dir;
+	struct http_job *job;
+	uint64_t tasks; /* ended when the last job was started */
+	struct buf text;
+};
+
+static void put_time(struct sink *s, const char *name, const char *help, double time)
+{
+	sink_printf(s, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+	if (!isnan(time))
+		sink_sample(s, name, time);
+}
+
+static int use(const struct report *report, void *arg, struct buf *why)
+{
+	struct sink *s = arg;
+
+	(void)why;
+	put_time(s, "crema_run_start_timestamp_seconds",
+		 "UTC of the last finished run's first edge", report->run->start);
+	put_time(s, "crema_run_stop_timestamp_seconds", "UTC of its last edge", report->run->stop);
+	metrics_prometheus(report->facts, s);
+	return s->error;
+}
+
+/* In the child. */
+static int make(void *arg, enum http_kind kind, const char *run, struct sink *out)
+{
+	struct buf why = BUF_INIT;
+	struct report_request request = {
+		.dir = arg,
+		.now_ns = clock_real_ns(),
+		.use = use,
+		.use_arg = out,
+	};
+	int err = report_render(&request, &why);
+
+	(void)kind;
+	(void)run;
+	buf_release(&why);
+	return err;
+}
+
+/* A run that cannot be read leaves nothing, rather than the numbers of the one before it. */
+static void made(void *arg, int result, struct buf *out)
+{
+	struct live_run *run = arg;
+
+	run->job = NULL;
+	buf_release(&run->text);
+	if (result)
+		return;
+	run->text = *out;
+	memset(out, 0, sizeof(*out));
+}
+
+void live_run_tick(struct live_run *run, const struct live *live)
+{
+	struct http_job_call call = {.fn = make,
+				     .arg = (void *)(uintptr_t)run->dir,
+				     .ms = JOB_MS,
+				     .done = made,
+				     .done_arg = run};
+	uint64_t tasks;
+
+	if (run->job || !live_is_idle(live, &tasks) || tasks == run->tasks)
+		return;
+	run->tasks = tasks;
+	run->job = http_job_start(run->loop, &call);
+}
+
+const struct buf *live_run_text(const struct live_run *run)
+{
+	return &run->text;
+}
+
+struct live_run *live_run_new(struct loop *loop, const char *dir)
+{
+	struct live_run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return NULL;
+	run->loop = loop;
+	run->dir = dir;
+	return run;
+}
+
+void live_run_free(struct live_run *run)
+{
+	if (!run)
+		return;
+	if (run->job)
+		http_job_cancel(run->job);
+	buf_release(&run->text);
+	free(run);
+}

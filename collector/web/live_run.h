@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * live_run.h - the metrics of the last finished run, as gauges for Prometheus.
+ *
+ * Made by a report in a child process once the cluster has been idle for 10 s and tasks have ended
+ * since the last time; kept until the next one is ready. Empty before the first run.
+ */
+#ifndef COLLECTOR_LIVE_RUN_H
+#define COLLECTOR_LIVE_RUN_H
+
+#include "collector/live/live.h"
+#include "collector/loop/loop.h"
+
+struct live_run;
+
+/* dir: the collector's directory; must outlive it. NULL: out of memory. */
+struct live_run *live_run_new(struct loop *loop, const char *dir);
+void live_run_free(struct live_run *run);
+/* Once a second. */
+void live_run_tick(struct live_run *run, const struct live *live);
+const struct buf *live_run_text(const struct live_run *run);
+
+#endif

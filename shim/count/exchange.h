@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * exchange.h - requests and answers on connections, counted by server (server.h).
+ *
+ * For protocols that answer one request after the other on a connection: HTTP/1.1, with or without
+ * TLS. A request begins with the first bytes sent for a task after bytes were received; more sends
+ * before its answer are parts of it. It ends with the last bytes received before the next one
+ * begins, before the connection is closed, or before the task's end, and is counted then. One that
+ * is closed without an answer has failed; its latency is the time until then.
+ *
+ * What is sent tells the protocol. HTTP's requests begin with a method. Under TLS only application
+ * data is a request: neither the opening, nor an alert or a change of keys, which are application
+ * data to the eye in TLS 1.3, but shorter than a request. Where the first bytes cannot be seen, and
+ * where a connection is none of a client, nothing is counted.
+ *
+ * Any thread; no lock, no allocation.
+ */
+#ifndef CREMA_SHIM_EXCHANGE_H
+#define CREMA_SHIM_EXCHANGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "shim/count/url.h"
+
+struct msghdr;
+
+/* Of calls that have succeeded: the kernel has read the same. */
+static inline struct sent sent_buffer(const void *at, size_t bytes)
+{
+	struct sent s = {at, bytes};
+
+	return s;
+}
+struct sent sent_vector(const struct iovec *v, size_t n);
+struct sent sent_message(const struct msghdr *m);
+
+/* `bytes` were sent on fd for the named task (0: nobody), from `start` ticks on. */
+void exchange_sent(int fd, uint64_t task, struct sent sent, uint64_t bytes, uint64_t start);
+void exchange_received(int fd, uint64_t bytes);
+/* fd is no connection of a client that asks for one answer at a time. */
+void exchange_leave_out(int fd);
+/* fd means something else from now on. */
+void exchange_forget(int fd);
+/* The named task ends: what has been answered is counted. */
+void exchange_task_ends(uint64_t task);
+/* Another shared memory: what was under way was counted elsewhere, or never. */
+void exchange_forget_all(void);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fd.c - descriptor words, file rows, file systems. */
+#define _GNU_SOURCE
+#include "shim/count/fd.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "shim/count/digits.h"
+#include "shim/count/exchange.h"
+#include "shim/count/extent.h"
+#include "shim/count/lend.h"
+#include "shim/count/net.h"
+#include "shim/count/thread.h"
+#include "shim/count/url.h"
+#include "shim/libc/sys.h"
+
+/* kind 3 bits, unsure 1, file system 6, row 22 */
+static uint32_t words[FD_TABLE];
+
+static uint32_t word_of(const struct fd_info *i)
+{
+	return i->kind | i->unsure << 3 | i->filesystem << 4 | i->row << 10;
+}
+
+static struct fd_info info_of(uint32_t w)
+{
+	struct fd_info i = {w & 7, w >> 4 & 63, w >> 3 & 1, w >> 10};
+
+	return i;
+}
+
+void fd_forget(int fd)
+{
+	if ((unsigned int)fd >= FD_TABLE)
+		return;
+	STORE(&words[fd], 0);
+	net_forget(fd);
+	position_forget(fd);
+	lend_forget(fd);
+}
+
+void fd_opened(int fd)
+{
+	fd_forget(fd);
+	lend_opened(fd);
+	position_set(fd, 0);
+}
+
+void fd_forget_from(unsigned int first, unsigned int last)
+{
+	for (unsigned int i = first; i < FD_TABLE && i <= last; i++) {
+		if (LOAD(&words[i])) {
+			fd_forget((int)i);
+		} else {
+			lend_forget((int)i);
+			position_forget((int)i);
+		}
+	}
+}
+
+void fd_forget_all(void)
+{
+	exchange_forget_all();
+	fd_forget_from(0, FD_TABLE - 1);
+	position_inherited();
+	for (int fd = 0; fd < FD_TABLE; fd++) {
+		net_forget(fd);
+		lend_forget(fd);
+	}
+}
+
+static int ends_with(const char *s, size_t n, const char *end)
+{
+	size_t e = strlen(end);
+
+	return n >= e && !memcmp(s + n - e, end, e);
+}
+
+/* What TLS and clients set themselves up with: an authority's bundle is read anew for each context.
+ */
+static int is_config(const char *path, size_t n)
+{
+	return !strncmp(path, "/etc/", 5) || strstr(path, "ca-certificates") ||
+	       strstr(path, "/grid-security/") || ends_with(path, n, "cacert.pem") ||
+	       ends_with(path, n, "/ssl/cert.pem") || ends_with(path, n, "openssl.cnf");
+}
+
+/* Modules and libraries are read by the interpreter and the loader, not by the analysis. */
+static int is_import(const char *path, size_t n)
+{
+	return ends_with(path, n, ".py") || ends_with(path, n, ".pyc") ||
+	       ends_with(path, n, ".so") || strstr(path, ".so.") || strstr(path, "-packages/") ||
+	       strstr(path, ".dist-info/") || strstr(path, "/lib/python") || is_config(path, n);
+}
+
+/* What storage charges of a file system are worth (filesystems.def). */
+enum charges { EXACT, NONE, UNRESOLVED, UNKNOWN, PSEUDO };
+
+static enum charges charges_of(int64_t f_type)
+{
+	switch ((uint32_t)f_type) {
+#define FILESYSTEM(type, kind, name)                                                               \
+	case type:                                                                                 \
+		return kind;
+#include "filesystems.def"
+#undef FILESYSTEM
+	}
+	return UNKNOWN;
+}
+
+static uint32_t filesystem_index(uint64_t dev, int64_t f_type, uint32_t path)
+{
+	for (uint32_t i = 0; i < CREMA_SHM_FILESYSTEMS; i++) {
+		struct crema_filesystem *f = &crema_shm->filesystem[i];
+		uint32_t state = __atomic_load_n(&f->state, __ATOMIC_ACQUIRE), none = 0;
+
+		if (state == 0 && __atomic_compare_exchange_n(&f->state, &none, 1, 0,
+							      __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+			f->dev = dev;
+			f->f_type = f_type;
+			f->path = path;
+			__atomic_store_n(&f->state, 2, __ATOMIC_RELEASE);
+			return i;
+		}
+		/* One that another thread is just making is passed by: a second entry does no harm.
+		 */
+		if (state == 2 && f->dev == dev && f->f_type == f_type) {
+			if (path && !LOAD(&f->path))
+				STORE(&f->path, path);
+			return i;
+		}
+	}
+	return CREMA_SHM_FILESYSTEMS - 1;
+}
+
+static int row_matches(const struct crema_file *f, uint32_t path, uint32_t span, uint32_t kind)
+{
+	return f->path == path && f->span == span && f->kind == kind;
+}
+
+/* Row + 1 of (path, span); imports of a span share one row without a path. What finds no room is
+ * counted in the last row, which shim_arm() made. */
+static uint32_t make_row(uint32_t path, uint32_t span, uint32_t kind, uint32_t filesystem,
+			 const struct stat *st)
+{
+	uint32_t at = path * 2654435761u + span * 40503u + kind;
+
+	for (uint32_t i = 0; i < 64; i++, at++) {
+		uint32_t row = at % (CREMA_SHM_FILES - 1), none = 0;
+		struct crema_file *f = &crema_shm->file[row];
+
+		if (__atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == 0 &&
+		    __atomic_compare_exchange_n(&f->state, &none, 1, 0, __ATOMIC_ACQUIRE,
+						__ATOMIC_ACQUIRE)) {
+			f->path = path;
+			f->span = span;
+			f->kind = kind;
+			f->filesystem = filesystem;
+			f->dev = st ? st->st_dev : 0;
+			f->ino = st ? st->st_ino : 0;
+			f->size_bytes = st ? (uint64_t)st->st_size : 0;
+			__atomic_store_n(&f->state, 2, __ATOMIC_RELEASE);
+			return row + 1;
+		}
+		if (!row_ready(&f->state))
+			break;
+		if (row_matches(f, path, span, kind))
+			return row + 1;
+	}
+	ADD(&crema_shm->totals.files_refused, 1);
+	return CREMA_SHM_FILES;
+}
+
+static uint32_t file_row(uint32_t path, uint32_t span, const struct fd_info *info,
+			 const struct stat *st)
+{
+	return make_row(path, span, info->kind == FD_IMPORT ? CREMA_FILE_IMPORT : CREMA_FILE_DATA,
+			info->filesystem, st);
+}
+
+uint32_t file_rest_row(uint32_t span)
+{
+	return make_row(0, span, CREMA_FILE_OTHER, 0, NULL);
+}
+
+static long link_target(int fd, char *path, size_t size)
+{
+	char link[40] = "/proc/self/fd/";
+	long got;
+
+	*put_number(link + 14, (uint64_t)fd, 10) = 0;
+	got = SYS4(SYS_readlinkat, AT_FDCWD, link, path, size - 1);
+	path[got > 0 ? got : 0] = 0;
+	return got;
+}
+
+/* Sockets of this machine only (AF_UNIX) are as pipes are. */
+static int is_internet(int fd)
+{
+	int domain = 0;
+	socklen_t size = sizeof(domain);
+
+	if (sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, (long)&domain, (long)&size, 0) < 0)
+		return 0;
+	return domain == AF_INET || domain == AF_INET6;
+}
+
+/* The file has grown, or was named before it was there. */
+static void update_row(struct crema_file *f, const struct fd_info *info, const struct stat *st)
+{
+	STORE(&f->size_bytes, (uint64_t)st->st_size);
+	if (likely(LOAD(&f->filesystem) < CREMA_SHM_FILESYSTEMS))
+		return;
+	STORE(&f->dev, (uint64_t)st->st_dev);
+	STORE(&f->ino, (uint64_t)st->st_ino);
+	STORE(&f->filesystem, info->filesystem);
+}
+
+static struct fd_info look(int fd, uint32_t span)
+{
+	struct fd_info info = {FD_OTHER, 0, 0, 0};
+	char path[1024];
+	struct stat st;
+	struct statfs fs;
+	uint32_t id;
+	long n;
+
+	if (SYS2(SYS_fstat, fd, &st) < 0 || !shim_same_process()) {
+		info.kind = FD_UNKNOWN;
+		return info;
+	}
+	if (S_ISSOCK(st.st_mode) && is_internet(fd))
+		info.kind = FD_SOCKET;
+	if (!S_ISREG(st.st_mode))
+		return info;
+	memset(&fs, 0, sizeof(fs));
+	if (SYS2(SYS_fstatfs, fd, &fs) < 0)
+		fs.f_type = 0;
+	if (charges_of(fs.f_type) == PSEUDO)
+		return info;
+	n = link_target(fd, path, sizeof(path));
+	info.unsure = charges_of(fs.f_type) == UNKNOWN;
+	info.kind = n > 0 && is_import(path, (size_t)n) ? FD_IMPORT : FD_DATA;
+	id = info.kind == FD_DATA && n > 0 ? arena_id(path, (uint32_t)n) : 0;
+	info.filesystem = filesystem_index(st.st_dev, fs.f_type, id);
+	info.row = file_row(id, span, &info, info.kind == FD_DATA ? &st : NULL);
+	if (info.kind == FD_DATA)
+		update_row(&crema_shm->file[info.row - 1], &info, &st);
+	return info;
+}
+
+struct fd_info fd_lookup(int fd)
+{
+	uint32_t w = (unsigned int)fd < FD_TABLE ? LOAD(&words[fd]) : 0;
+	struct fd_info info = w ? info_of(w) : look(fd, segment_span());
+
+	if (info.row) {
+		const struct crema_file *f = &crema_shm->file[info.row - 1];
+		uint32_t span = segment_span();
+
+		if (unlikely(f->span != span) && f->kind != CREMA_FILE_OTHER) {
+			struct stat st = {.st_dev = f->dev, .st_ino = f->ino};
+
+			st.st_size = (off_t)f->size_bytes;
+			info.row = file_row(f->path, span, &info, &st);
+			w = 0;
+		}
+	}
+	if (!w && info.kind && (unsigned int)fd < FD_TABLE)
+		STORE(&words[fd], word_of(&info));
+	return info;
+}
+
+uint32_t file_row_remote(uint32_t url, uint32_t span)
+{
+	uint32_t row = make_row(url, span, CREMA_FILE_REMOTE, CREMA_SHM_FILESYSTEMS, NULL);
+	struct crema_file *f = &crema_shm->file[row - 1];
+
+	if (f->kind == CREMA_FILE_REMOTE && !LOAD(&f->name))
+		STORE(&f->name, url);
+	return row;
+}
+
+/* The kernel's own name of it, so that it is the row of its descriptors whatever way led there. */
+static uint32_t find_by_name(const char *name, uint32_t span)
+{
+	const char *path = strncmp(name, "file://", 7) ? name : name + 7;
+	int fd = sys_open(path, O_PATH | O_CLOEXEC, 0);
+	uint32_t id, row;
+
+	if (fd >= 0) {
+		row = look(fd, span).row;
+		sys_close(fd);
+		return row;
+	}
+	if (strstr(name, "://"))
+		return file_row_remote(url_id(name, strlen(name)), span);
+	id = arena_id(name, (uint32_t)strlen(name));
+	return make_row(id, span, CREMA_FILE_DATA, CREMA_SHM_FILESYSTEMS, NULL);
+}
+
+uint32_t file_row_by_name(const char *name, uint32_t span)
+{
+	static struct {
+		uint32_t name, span, row;
+	} recent[64];
+	uint32_t id = arena_id(name, (uint32_t)strlen(name)), at = (id / 4 + span / 4) % 64;
+
+	if (!id || recent[at].name != id || recent[at].span != span) {
+		recent[at].row = find_by_name(name, span);
+		recent[at].name = id;
+		recent[at].span = span;
+		if (recent[at].row && id)
+			STORE(&crema_shm->file[recent[at].row - 1].name, id);
+	}
+	return recent[at].row;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lend.c - owners of opened files. */
+#include "shim/count/lend.h"
+
+#include <errno.h>
+
+#include "shim/count/fd.h"
+#include "shim/count/task.h"
+
+/* 0, or the name of the task that opened it. */
+static uint64_t openers[FD_TABLE];
+
+void lend_forget(int fd)
+{
+	if (LOAD(&openers[fd]))
+		STORE(&openers[fd], 0);
+}
+
+void lend_opened(int fd)
+{
+	uint32_t owner = segment_owner();
+
+	if (owner != OWNER_NONE && (unsigned int)fd < FD_TABLE)
+		STORE(&openers[fd], task_name(owner));
+}
+
+void lend_begin(struct lend *l, int fd)
+{
+	uint64_t name = (unsigned int)fd < FD_TABLE ? LOAD(&openers[fd]) : 0;
+
+	l->owner = name ? task_ref_name(name) : OWNER_NONE;
+	if (l->owner != OWNER_NONE)
+		l->before = segment_begin(l->owner, 1);
+}
+
+void lend_end(struct lend *l)
+{
+	if (l->owner == OWNER_NONE)
+		return;
+	segment_end(l->before);
+	task_unref(l->owner);
+}
+
+void advise_begin(struct lend *l, int fd)
+{
+	struct crema_thread *t = thread_self();
+
+	l->owner = OWNER_NONE;
+	if (t && t->owner == OWNER_NONE && fd_lookup(fd).kind == FD_DATA)
+		lend_begin(l, fd);
+}
+
+void advise_end(struct lend *l)
+{
+	int saved = errno;
+
+	lend_end(l);
+	errno = saved;
+}

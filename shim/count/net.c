@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* net.c - owners of sockets. */
+#include "shim/count/net.h"
+
+#include "shim/count/exchange.h"
+#include "shim/count/fd.h"
+#include "shim/count/loop.h"
+#include "shim/count/task.h"
+#include "shim/count/timer.h"
+
+#define MANAGED (1ull << 63) /* an asyncio transport: only its write() binds */
+#define COMM (1ull << 62)    /* Dask's own */
+#define SHARED (1ull << 61)  /* serves several tasks at once */
+#define NAME (SHARED - 1)
+
+/* 0, or flags and the name of a task; private memory, a word per descriptor. */
+static uint64_t owners[FD_TABLE];
+
+void net_forget(int fd)
+{
+	exchange_forget(fd);
+	timer_forget(fd);
+	if (LOAD(&owners[fd]))
+		STORE(&owners[fd], 0);
+}
+
+void net_send_binds(int fd)
+{
+	uint32_t owner = segment_owner();
+	uint64_t name = owner == OWNER_NONE ? 0 : task_name(owner), have;
+
+	if ((unsigned int)fd >= FD_TABLE)
+		return;
+	have = LOAD(&owners[fd]);
+	if (!(have & (MANAGED | COMM | SHARED)) && have != name)
+		STORE(&owners[fd], name);
+}
+
+void net_bind(int fd, uint64_t name)
+{
+	if ((unsigned int)fd >= FD_TABLE || LOAD(&owners[fd]) & (COMM | SHARED))
+		return;
+	STORE(&owners[fd], MANAGED | name);
+	loop_wrote(fd, name);
+}
+
+int net_is_bound(int fd)
+{
+	return (unsigned int)fd < FD_TABLE && LOAD(&owners[fd]) & MANAGED;
+}
+
+void net_mark_shared(int fd)
+{
+	if ((unsigned int)fd >= FD_TABLE || LOAD(&owners[fd]) & COMM)
+		return;
+	STORE(&owners[fd], SHARED);
+	exchange_leave_out(fd);
+}
+
+void net_mark_comm(int fd)
+{
+	if ((unsigned int)fd >= FD_TABLE)
+		return;
+	STORE(&owners[fd], COMM);
+	exchange_leave_out(fd);
+}
+
+/* Another thread's task: straight into its slot. */
+static void count_elsewhere(uint64_t name, int id, uint64_t bytes)
+{
+	uint32_t owner = task_ref_name(name);
+
+	task_add(owner, id, bytes); /* nobody: its record is gone already */
+	task_unref(owner);
+}
+
+static void count(int fd, int id, int comm_id, uint64_t bytes)
+{
+	struct crema_thread *t = thread_self();
+	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
+	uint64_t mine = t && t->owner != OWNER_NONE ? task_name(t->owner) : 0;
+
+	if (!t || word & SHARED || ((word & NAME) && (word & NAME) != mine))
+		count_elsewhere(word & NAME, id, bytes);
+	else
+		t->seg.count[word & COMM ? comm_id : id] += bytes;
+}
+
+void net_received(int fd, uint64_t bytes)
+{
+	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
+
+	if (word & MANAGED)
+		loop_received(fd, word & NAME, bytes);
+	else if (word & SHARED)
+		ADD(&crema_shm->totals.shared_network_read_bytes, bytes);
+	exchange_received(fd, bytes);
+	timer_answered(fd, bytes);
+	count(fd, CREMA_C_network_read_bytes, CREMA_C_comm_read_bytes, bytes);
+}
+
+void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start)
+{
+	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
+
+	timer_asked(fd);
+	if (word & SHARED)
+		ADD(&crema_shm->totals.shared_network_write_bytes, bytes);
+	else if (!(word & COMM))
+		exchange_sent(fd, word & NAME, sent, bytes, start);
+	count(fd, CREMA_C_network_write_bytes, CREMA_C_comm_write_bytes, bytes);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * net.h - whose bytes come and go on a socket: who wrote the request owns what comes back.
+ *
+ * Each send binds the descriptor to the task of its thread (to nobody, if the thread has none). An
+ * asyncio transport is bound by its write(), whose context is the requester's; what the loop sends
+ * later, or writes while it receives (TLS answers a change of keys), does not bind it again. So it
+ * does not matter who opened a kept-alive connection or which thread receives; a connection's
+ * opening is charged to the task that needed it. HTTP/2 has no owner of a connection: it is marked
+ * as shared, and what it carries is unattributed and counted as such.
+ */
+#ifndef CREMA_SHIM_NET_H
+#define CREMA_SHIM_NET_H
+
+#include <stdint.h>
+
+#include "shim/count/exchange.h"
+
+/* This thread sends on fd. */
+void net_send_binds(int fd);
+/* An asyncio transport writes on fd for the named task (task.h; 0: none). */
+void net_bind(int fd, uint64_t name);
+/* 1 if a transport has been bound on fd. */
+int net_is_bound(int fd);
+/* fd serves several tasks at once from now on. */
+void net_mark_shared(int fd);
+/* fd is one of Dask's own connections. */
+void net_mark_comm(int fd);
+/* fd means something else from now on. */
+void net_forget(int fd);
+
+/* Counts bytes received (or sent, from `start` ticks on) on fd to its owner. */
+void net_received(int fd, uint64_t bytes);
+void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* op.c - brackets around calls that may block. */
+#define _GNU_SOURCE
+#include "shim/count/op.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "shim/count/blocked.h"
+#include "shim/count/extent.h"
+#include "shim/count/fd.h"
+#include "shim/count/net.h"
+#include "shim/count/runqueue.h"
+#include "shim/count/task.h"
+#include "shim/libc/sys.h"
+
+/* So many of the thread's next calls are bracketed: a recent one had waited. */
+static __thread uint32_t slow;
+
+static void usage(uint64_t *switches, uint64_t *inblock)
+{
+	struct rusage ru;
+
+	ru.ru_nvcsw = ru.ru_nivcsw = ru.ru_inblock = 0;
+	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
+	*switches = (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw;
+	*inblock = (uint64_t)ru.ru_inblock;
+}
+
+void op_bracket(struct op *op, int time_id)
+{
+	int times = 0;
+
+	op->bracketed = 1;
+	do {
+		op->start = ticks();
+		usage(&op->switches, &op->inblock);
+		runqueue_wait_begins(op->t, time_id, op->switches);
+		/* after the look, which costs CPU */
+		op->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	} while (runqueue_read_again(op->start, &times));
+	op->start = ticks();
+}
+
+struct op_end op_end(const struct op *op)
+{
+	uint64_t elapsed, inblock, cpu;
+	struct op_end e;
+	int times = 0;
+
+	do {
+		e.tick = ticks();
+		e.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		usage(&e.switches, &inblock);
+	} while (runqueue_read_again(e.tick, &times));
+	elapsed = ticks_ns(e.tick - op->start);
+	e.storage_bytes = (inblock - op->inblock) * 512;
+	cpu = e.cpu_ns - op->cpu_ns;
+	e.gross_ns = e.switches != op->switches && elapsed > cpu ? elapsed - cpu : 0;
+	return e;
+}
+
+/* Waited ns of a bracketed call, and the storage bytes charged to it. */
+static uint64_t op_waited(struct op *op, uint64_t *storage_bytes)
+{
+	struct op_end e = op_end(op);
+
+	*storage_bytes = e.storage_bytes;
+	if (!e.gross_ns)
+		return 0;
+	return e.gross_ns - runqueue_of_wait(op->t, &e);
+}
+
+/* A slow call without a bracket: what has happened since the last look is put on this call, so the
+ * wait is never too large. Without any switch since then it was not a wait at all. */
+static uint64_t waited_unbracketed(struct op *op, uint64_t elapsed_ns)
+{
+	struct op_end e = {.gross_ns = elapsed_ns, .tick = ticks()};
+	uint64_t inblock;
+
+	usage(&e.switches, &inblock);
+	if (runqueue_looked_at(e.switches))
+		return 0;
+	return elapsed_ns - runqueue_of_wait(op->t, &e);
+}
+
+/* Brackets a call that is likely to block; a pool thread's is also seen by its task. */
+static void bracket_call(struct op *op)
+{
+	struct crema_task *task = op->t->is_pool ? task_slot(op->t->owner) : NULL;
+
+	if (task && op->kind != FD_OTHER) {
+		op->pool_of = task;
+		overlap_enter(task, op->kind == FD_SOCKET ? OVERLAP_NETWORK : OVERLAP_STORAGE);
+	}
+	op_bracket(op, -1);
+}
+
+static void leave_call(struct op *op, uint64_t waited)
+{
+	if (op->pool_of)
+		overlap_leave(op->pool_of,
+			      op->kind == FD_SOCKET ? OVERLAP_NETWORK : OVERLAP_STORAGE, waited);
+}
+
+void read_begin(struct op *op, int fd, size_t size)
+{
+	struct fd_info info;
+	int is_file;
+
+	op->t = thread_self();
+	if (unlikely(!op->t)) {
+		blocked_reads(fd);
+		position_ask(fd);
+		return;
+	}
+	info = fd_lookup(fd);
+	op->lend.owner = OWNER_NONE;
+	if (unlikely(info.kind == FD_UNKNOWN)) {
+		op->t = NULL;
+		return;
+	}
+	if (unlikely(op->t->owner == OWNER_NONE && info.kind == FD_DATA)) {
+		lend_begin(&op->lend, fd);
+		info = fd_lookup(fd); /* its row is of the owner's span */
+	}
+	op->kind = info.kind;
+	op->row = info.row;
+	op->unsure = info.unsure;
+	op->pool_of = NULL;
+	op->bracketed = 0;
+	is_file = info.kind == FD_DATA || info.kind == FD_IMPORT;
+	if (is_file) {
+		struct crema_task *task = task_slot(op->t->owner);
+
+		if (task && !(LOAD(&task->fs_mask) >> info.filesystem & 1))
+			__atomic_fetch_or(&task->fs_mask, 1u << info.filesystem, __ATOMIC_RELAXED);
+	}
+	if (unlikely(slow || (is_file && (size >= OP_LARGE_BYTES || info.unsure))))
+		bracket_call(op);
+	else
+		op->start = ticks();
+}
+
+static void count_file(struct crema_thread *t, uint32_t row, long bytes)
+{
+	if (t->file_row != row) {
+		thread_flush_file(t);
+		t->file_row = row;
+		segment_touches(row);
+	}
+	t->file_read_calls += 1;
+	t->file_read_bytes += (uint64_t)bytes;
+}
+
+/* What a read, write, send or receive waited for. */
+static int io_class(const struct op *op)
+{
+	return op->kind == FD_SOCKET  ? CREMA_T_network_wait
+	       : op->kind == FD_OTHER ? CREMA_T_lock_wait
+				      : CREMA_T_storage_wait;
+}
+
+/* Returns the storage bytes charged in a bracketed call. */
+static uint64_t read_slow(struct op *op, int fd, uint64_t elapsed_ns)
+{
+	struct blocked_on on = {CREMA_ON_FILE, op->row, fd};
+	uint64_t storage = 0, waited;
+	struct crema_file *f;
+
+	if (op->bracketed)
+		waited = op_waited(op, &storage);
+	else
+		waited = waited_unbracketed(op, elapsed_ns);
+	leave_call(op, waited);
+	slow = waited > OP_SLOW_NS ? OP_ALERT_CALLS : slow - (slow > 0);
+	op->t->seg.time[io_class(op)] += waited;
+	if (op->unsure)
+		op->t->seg.count[CREMA_C_storage_unsure_bytes] += storage;
+	f = op->row ? &crema_shm->file[op->row - 1] : NULL;
+	if (f) {
+		ADD(&f->storage_wait_ns, waited);
+		ADD(&f->storage_read_bytes, storage);
+		segment_charged(storage);
+	}
+	if (op->kind == FD_SOCKET || op->kind == FD_OTHER)
+		on.on = op->kind == FD_SOCKET ? CREMA_ON_SOCKET : CREMA_ON_OTHER;
+	blocked_saw(op->t, io_class(op), waited, &on);
+	return storage;
+}
+
+/* A bracketed read: what of it came from the page cache, and what storage gave beyond it. */
+static void count_large(const struct op *op, long result, uint64_t storage)
+{
+	uint64_t *count = op->t->seg.count, returned = result > 0 ? (uint64_t)result : 0;
+	uint64_t cached = returned > storage ? returned - storage : 0;
+	uint64_t beyond = storage > returned ? storage - returned : 0;
+	struct crema_file *f;
+
+	if (!op->bracketed || op->kind != FD_DATA || !op->row)
+		return;
+	f = &crema_shm->file[op->row - 1];
+	count[CREMA_C_large_read_bytes] += returned;
+	count[CREMA_C_cached_bytes] += cached;
+	count[CREMA_C_readahead_bytes] += beyond;
+	ADD(&f->large_read_bytes, returned);
+	ADD(&f->cached_bytes, cached);
+	ADD(&f->readahead_bytes, beyond);
+}
+
+static void read_counts(struct op *op, int fd, int64_t offset, long result)
+{
+	uint64_t *count = op->t->seg.count;
+
+	if (likely(op->kind == FD_DATA)) {
+		count[CREMA_C_read_calls] += 1;
+		count[CREMA_C_read_bytes] += (uint64_t)result;
+		if (op->t->is_pool && task_slot(op->t->owner) && task_is_done(op->t->owner))
+			count[CREMA_C_late_bytes] += (uint64_t)result;
+		count_file(op->t, op->row, result);
+		if (likely(result > 0))
+			extent_read(op->t, fd, offset, (uint64_t)result);
+	} else if (op->kind == FD_IMPORT) {
+		count[CREMA_C_import_read_calls] += 1;
+		count[CREMA_C_import_read_bytes] += (uint64_t)result;
+		count_file(op->t, op->row, result);
+	} else if (op->kind == FD_SOCKET) {
+		net_received(fd, (uint64_t)result);
+	} else if (op->kind == FD_OTHER) {
+		count[CREMA_C_other_read_calls] += 1;
+		count[CREMA_C_other_read_bytes] += (uint64_t)result;
+	}
+}
+
+void read_end(struct op *op, int fd, int64_t offset, long result)
+{
+	uint64_t elapsed = ticks_ns(ticks() - op->start);
+	int saved = errno;
+
+	if (unlikely(op->bracketed || elapsed > OP_SLOW_NS))
+		count_large(op, result, read_slow(op, fd, elapsed));
+	if (result >= 0)
+		read_counts(op, fd, offset, result);
+	if (unlikely(op->lend.owner != OWNER_NONE))
+		lend_end(&op->lend);
+	errno = saved;
+}
+
+void write_begin(struct op *op, int fd)
+{
+	struct fd_info info;
+
+	op->t = thread_self();
+	position_ask(fd);
+	if (unlikely(!op->t))
+		return;
+	info = fd_lookup(fd);
+	op->kind = info.kind;
+	op->row = info.row;
+	if (info.kind == FD_SOCKET) {
+		net_send_binds(fd);
+		op->start = ticks();
+	} else if (info.kind != FD_DATA && info.kind != FD_IMPORT) {
+		op->t = NULL;
+	}
+}
+
+void write_end(struct op *op, int fd, long result, struct sent sent)
+{
+	if (result < 0)
+		return;
+	if (op->kind == FD_SOCKET) {
+		if (result)
+			net_sent(fd, (uint64_t)result, sent, op->start);
+		return;
+	}
+	position_ask(fd);
+	op->t->seg.count[CREMA_C_write_calls] += 1;
+	op->t->seg.count[CREMA_C_write_bytes] += (uint64_t)result;
+	if (op->row) {
+		ADD(&crema_shm->file[op->row - 1].write_calls, 1);
+		ADD(&crema_shm->file[op->row - 1].write_bytes, (uint64_t)result);
+	}
+}
+
+void socket_begin(struct op *op, int fd)
+{
+	op->t = thread_self();
+	if (unlikely(!op->t))
+		return;
+	op->kind = fd_lookup(fd).kind;
+	if (unlikely(op->kind == FD_UNKNOWN)) {
+		op->t = NULL;
+		return;
+	}
+	op->row = 0;
+	op->unsure = 0;
+	op->bracketed = 0;
+	op->pool_of = NULL;
+	/* what a pool thread receives may be what its task waits for */
+	if ((slow || op->t->is_pool) && op->t->owner != OWNER_NONE)
+		bracket_call(op);
+	else
+		op->start = ticks();
+}
+
+void send_begin(struct op *op, int fd)
+{
+	socket_begin(op, fd);
+	if (op->t && op->kind == FD_SOCKET)
+		net_send_binds(fd);
+}
+
+static void socket_waited(struct op *op, int fd)
+{
+	uint64_t elapsed = ticks_ns(ticks() - op->start);
+	int saved = errno;
+
+	if (op->t->owner != OWNER_NONE && (op->bracketed || elapsed > OP_SLOW_NS))
+		read_slow(op, fd, elapsed);
+	errno = saved;
+}
+
+void recv_end(struct op *op, int fd, long result)
+{
+	socket_waited(op, fd);
+	if (result >= 0 && op->kind == FD_SOCKET)
+		net_received(fd, (uint64_t)result);
+}
+
+void send_end(struct op *op, int fd, long result, struct sent sent)
+{
+	socket_waited(op, fd);
+	if (result > 0 && op->kind == FD_SOCKET)
+		net_sent(fd, (uint64_t)result, sent, op->start);
+}

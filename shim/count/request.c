@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* request.c - a task's requests that other threads send and receive. */
+#include "shim/count/request.h"
+
+#include "shim/count/overlap.h"
+#include "shim/count/task.h"
+
+void request_begin(uint64_t name)
+{
+	uint32_t owner = task_ref_name(name);
+	struct crema_task *task = task_slot(owner);
+
+	if (!task)
+		return;
+	overlap_enter(task, OVERLAP_REQUEST);
+	task_unref(owner);
+}
+
+void request_end(uint64_t name)
+{
+	uint32_t owner = task_ref_name(name);
+	struct crema_task *task = task_slot(owner);
+
+	if (!task)
+		return;
+	overlap_leave(task, OVERLAP_REQUEST, 0);
+	task_unref(owner);
+}
+
+/* Claimed first: a reader that sees only that misses bytes, and counts none twice. */
+void request_received(uint64_t name, uint64_t bytes)
+{
+	uint32_t owner = task_ref_name(name);
+	struct crema_task *task = task_slot(owner);
+
+	if (owner == OWNER_NONE || !bytes) { /* its record is gone already */
+		task_unref(owner);
+		return;
+	}
+	__atomic_fetch_add(&crema_shm->totals.claimed_network_read_bytes, bytes, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&crema_shm->totals.tasks.count[CREMA_C_network_read_bytes], bytes,
+			   __ATOMIC_RELEASE);
+	if (!task)
+		return;
+	ADD(&task->own.count[CREMA_C_network_read_bytes], bytes);
+	if (task_is_done(owner))
+		__atomic_fetch_add(&task->version, 1, __ATOMIC_RELEASE);
+	task_unref(owner);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* runqueue.c - looks at the run queue delay, and the waits that are held until the next one. */
+#include "shim/count/runqueue.h"
+
+#include "shim/libc/sys.h"
+
+enum { HELD_WAITS = 16, HELD_NS = 1000000, HELD_ONE_NS = 500000 };
+
+static __thread struct {
+	int64_t delay_ns; /* of the last look, or -errno */
+	uint64_t switches;
+	int valid;
+} look;
+
+static __thread struct {
+	int waits, time_id;
+	uint64_t sum_ns, cpu_ns, tick, switches; /* cpu, tick, switches: at the end of the last */
+} held;
+
+/* A new thread that nobody has looked at yet. */
+static __thread struct {
+	int on;
+	uint64_t tick, cpu_ns;
+	int64_t delay_ns; /* before its first instruction */
+} young;
+
+void runqueue_born(uint64_t created_tick)
+{
+	uint64_t waited;
+
+	young.on = 1;
+	young.tick = ticks();
+	young.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	waited = ticks_ns(young.tick - created_tick);
+	young.delay_ns = waited > young.cpu_ns ? (int64_t)(waited - young.cpu_ns) : 0;
+}
+
+/* 1 while all that can have been delay is too little for a look. */
+static int is_young_at(uint64_t tick, uint64_t cpu_ns)
+{
+	young.on = ticks_ns(tick - young.tick) < cpu_ns - young.cpu_ns + RUNQUEUE_YOUNG_NS;
+	if (!young.on) { /* what it lost since then is what the first look finds */
+		look.delay_ns = young.delay_ns;
+		look.switches = ~0ull;
+		look.valid = 1;
+	}
+	return young.on;
+}
+
+static int is_young(void)
+{
+	return unlikely(young.on) && is_young_at(ticks(), clock_ns(CLOCK_THREAD_CPUTIME_ID));
+}
+
+static void look_again(uint64_t switches)
+{
+	look.delay_ns = thread_runqueue_ns();
+	if (look.delay_ns >= 0 && look.delay_ns < young.delay_ns)
+		look.delay_ns = young.delay_ns;
+	look.switches = switches;
+	look.valid = 1;
+}
+
+int runqueue_looked_at(uint64_t switches)
+{
+	return look.valid && look.switches == switches;
+}
+
+static int64_t old_ns(uint64_t switches)
+{
+	if (!runqueue_looked_at(switches))
+		look_again(switches);
+	return look.delay_ns;
+}
+
+int64_t runqueue_ns(uint64_t switches)
+{
+	return is_young() ? young.delay_ns : old_ns(switches);
+}
+
+int64_t runqueue_ns_at(uint64_t switches, uint64_t tick, uint64_t cpu_ns)
+{
+	if (unlikely(young.on) && is_young_at(tick, cpu_ns))
+		return young.delay_ns;
+	return old_ns(switches);
+}
+
+static uint64_t since_look(uint64_t switches)
+{
+	int64_t before;
+
+	if (is_young())
+		return 0;
+	before = look.valid ? look.delay_ns : -1;
+	look_again(switches);
+	return before >= 0 && look.delay_ns > before ? (uint64_t)(look.delay_ns - before) : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void take_back(struct crema_thread *t, uint64_t delay_ns)
+{
+	if (held.waits)
+		t->seg.time[held.time_id] -= least(delay_ns, held.sum_ns);
+	held.waits = 0;
+	held.sum_ns = 0;
+}
+
+/* Not CPU since the end of the last held wait: all of a preemption's delay is in there. */
+static uint64_t gap_ns(void)
+{
+	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - held.cpu_ns;
+	uint64_t gap = ticks_ns(ticks() - held.tick);
+
+	return gap > cpu ? gap - cpu : 0;
+}
+
+static void settle(struct crema_thread *t, uint64_t switches)
+{
+	uint64_t outside = switches != held.switches ? gap_ns() : 0, delay = since_look(switches);
+
+	take_back(t, delay - least(delay, outside));
+}
+
+void runqueue_wait_begins(struct crema_thread *t, int time_id, uint64_t switches)
+{
+	if (held.waits && (held.time_id != time_id || held.switches != switches))
+		settle(t, switches);
+	else if (!held.waits)
+		runqueue_ns(switches);
+}
+
+int runqueue_hold(struct crema_thread *t, int time_id, const struct op_end *e)
+{
+	if (look.delay_ns < 0 || e->gross_ns > HELD_ONE_NS || held.waits >= HELD_WAITS ||
+	    held.sum_ns + e->gross_ns > HELD_NS || (held.waits && held.time_id != time_id))
+		return 0;
+	t->seg.time[time_id] += e->gross_ns;
+	held.waits++;
+	held.time_id = time_id;
+	held.sum_ns += e->gross_ns;
+	held.cpu_ns = e->cpu_ns;
+	held.switches = e->switches;
+	held.tick = ticks();
+	return 1;
+}
+
+/* The time since the end of a wait that was not CPU: only another thread's turn can be there. */
+static uint64_t lost_since(const struct op_end *e)
+{
+	uint64_t since = ticks_ns(ticks() - e->tick), cpu;
+
+	if (likely(since < RUNQUEUE_READING_NS))
+		return 0;
+	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - e->cpu_ns;
+	return since > cpu ? since - cpu : 0;
+}
+
+uint64_t runqueue_of_wait(struct crema_thread *t, const struct op_end *e)
+{
+	uint64_t delay = since_look(e->switches), own;
+
+	delay -= least(delay, lost_since(e));
+	own = least(delay, e->gross_ns);
+	take_back(t, delay - own);
+	return own;
+}
+
+void runqueue_settle(struct crema_thread *t, uint64_t switches)
+{
+	if (held.waits)
+		settle(t, switches);
+}
+
+void runqueue_forget(void)
+{
+	look.valid = 0;
+	young.on = 0;
+	young.delay_ns = 0;
+	held.waits = 0;
+	held.sum_ns = 0;
+}

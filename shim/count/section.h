@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * section.h - sections that a task's own code names, and values that it tells.
+ *
+ *	token = section_begin("jet_selection", 13); ... section_end(token);
+ *
+ * A section belongs to the task and to the thread that opened it; it nests in what that thread has
+ * open, so its path is "outer/inner" ("/" and "\" in a name are written with a "\" before them). At
+ * both ends the thread's segment is cut, so that all it counted is in the task's slot.
+ *
+ * - Opened by the task's own thread: what the whole task counted between begin and end, so its pool
+ *   threads are included; of a piece of their work that ends within the section all, else nothing.
+ * - Opened by a thread that works for the task: what that thread counted. It lies within the
+ * former.
+ *
+ * All numbers are inclusive. A section that is not ended before an outer one, the task or the piece
+ * of work is "broken" and not measured: generators and coroutines that were suspended inside. Where
+ * no task is known nothing is measured, only counted.
+ *
+ * Whoever calls holds the GIL, which is the only lock of the tables and of the list of what is
+ * open; armed process only.
+ */
+#ifndef CREMA_SHIM_SECTION_H
+#define CREMA_SHIM_SECTION_H
+
+#include "shim/count/thread.h"
+
+#define SECTION_DEPTH 16u
+#define SECTION_NAME_BYTES 128u /* of a name; the rest is cut off */
+#define SECTION_PATH_BYTES 512u
+
+struct section_open;
+
+/* A token for the end; 0: not measured. name NULL: there is no text of it. memory: of the resident
+ * set, not of time and bytes. */
+uint64_t section_begin(const char *name, size_t bytes, int memory);
+void section_end(uint64_t token);
+/* A value told by the task: not finite ones are only counted. */
+void section_value(const char *name, size_t bytes, double value);
+
+/* What another instrument has measured of the task whose slot this is, and the task has returned:
+ * an execution of a section, the change of resident memory in one, a value (flags:
+ * CREMA_SECTION_BYTES: its bytes). Finite numbers only. */
+struct crema_task;
+void section_found(const struct crema_task *task, const char *name, size_t bytes, uint64_t wall_ns);
+void section_found_memory(const struct crema_task *task, const char *name, size_t bytes,
+			  double delta);
+void section_found_value(const struct crema_task *task, const char *name, size_t bytes,
+			 uint32_t flags, double value);
+
+/* Another task, or another piece of work, begins in this thread: returns what was open, which is
+ * hidden until section_leave(). What the inner one has left open is broken. */
+struct section_open *section_enter(void);
+void section_leave(struct section_open *before);
+
+/* A forked child: nothing is open. */
+void section_forget(void);
+
+/* Where this thread's counts go as well, while it works for that owner; NULL: nowhere. */
+extern __thread struct section_carry {
+	struct crema_counters *to;
+	uint32_t owner;
+} section_carry;
+
+void section_carry_add(const struct crema_thread *t);
+
+/* The thread's block is about to be folded. */
+static inline void section_saw(const struct crema_thread *t)
+{
+	if (unlikely(section_carry.to != NULL) && section_carry.owner == t->owner)
+		section_carry_add(t);
+}
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* section_row.c - rows of sections and gauges, and what is written into them. */
+#include "shim/count/section_row.h"
+
+#include <string.h>
+
+#include "shim/count/section.h"
+#include "shim/count/task.h"
+
+enum { NAMED = CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_OTHER, LAST = CREMA_SHM_SECTIONS - 1 };
+
+size_t section_cut_text(const char *text, size_t most)
+{
+	while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80)
+		most--;
+	return most;
+}
+
+static void write_begins(uint64_t *seq)
+{
+	STORE(seq, *seq + 1);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void write_ends(uint64_t *seq)
+{
+	__atomic_store_n(seq, *seq + 1, __ATOMIC_RELEASE);
+}
+
+static int same_path(uint32_t id, const char *path, uint32_t bytes)
+{
+	const char *text = arena_text(id);
+
+	return !strncmp(text, path, bytes) && !text[bytes];
+}
+
+/* The row of what did not fit, of this span; when there is none left, of all. */
+static struct crema_section *other_row(const struct crema_task *task, uint32_t flags)
+{
+	struct crema_section *r;
+
+	for (uint32_t i = NAMED; i < LAST; i++) {
+		r = &crema_shm->section[i];
+		if (!r->state) {
+			r->span = task->span;
+			r->flags = flags;
+			__atomic_store_n(&r->state, 2, __ATOMIC_RELEASE);
+		}
+		if (r->span == task->span && r->flags == flags)
+			return r;
+	}
+	r = &crema_shm->section[LAST];
+	__atomic_store_n(&r->state, 2, __ATOMIC_RELEASE);
+	return r;
+}
+
+/* What both kinds of rows are found by. */
+struct key {
+	const char *path;
+	uint32_t bytes, span, prefix, flags;
+	uint64_t hash;
+};
+
+static struct key key_of(const struct crema_task *task, const char *path, uint32_t bytes,
+			 uint32_t flags)
+{
+	return (struct key){path, bytes, task->span, task->prefix, flags, arena_hash(path, bytes)};
+}
+
+/* A text for a new row; 0: the row must not be made. */
+static uint32_t new_path(const struct key *k)
+{
+	uint32_t id;
+
+	if (crema_shm->section_rows >= CREMA_SHM_SECTION_NAMES)
+		return 0;
+	id = arena_id(k->path, k->bytes);
+	crema_shm->section_rows += id != 0;
+	return id;
+}
+
+#define IS(r, k)                                                                                   \
+	((r)->state && (r)->hash == (k)->hash && (r)->span == (k)->span &&                         \
+	 (r)->prefix == (k)->prefix && (r)->flags == (k)->flags &&                                 \
+	 same_path((r)->path, (k)->path, (k)->bytes))
+
+/* Makes the row anew, its seq goes on. */
+#define MAKE(r, k, id)                                                                             \
+	do {                                                                                       \
+		uint64_t seq = (r)->seq;                                                           \
+		write_begins(&(r)->seq);                                                           \
+		memset((char *)(r) + sizeof(seq), 0, sizeof(*(r)) - sizeof(seq));                  \
+		(r)->number = crema_shm->section_rows;                                             \
+		(r)->path = (id);                                                                  \
+		(r)->span = (k)->span;                                                             \
+		(r)->prefix = (k)->prefix;                                                         \
+		(r)->flags = (k)->flags;                                                           \
+		(r)->hash = (k)->hash;                                                             \
+		__atomic_store_n(&(r)->state, 2, __ATOMIC_RELEASE);                                \
+		write_ends(&(r)->seq);                                                             \
+	} while (0)
+
+/* Nobody has it open, and all that it says is safe. */
+#define CAN_GO(r, is_open) ((r)->seq == LOAD(&(r)->safe_seq) && !(is_open))
+
+struct crema_section *section_row(const struct crema_task *task, const char *path, uint32_t bytes,
+				  uint32_t flags)
+{
+	const struct key k = key_of(task, path, bytes, flags);
+	struct crema_section *room = NULL, *idle = NULL;
+	uint32_t at = (uint32_t)k.hash, id;
+
+	for (uint32_t i = 0; i < NAMED; i++, at++) {
+		struct crema_section *r = &crema_shm->section[at % NAMED];
+
+		if (IS(r, &k))
+			return r;
+		if (!r->state) {
+			room = r;
+			break;
+		}
+		if (!idle && CAN_GO(r, r->begun != r->ended + r->broken))
+			idle = r;
+	}
+	room = room ? room : idle;
+	id = room ? new_path(&k) : 0;
+	if (!id)
+		return other_row(task, flags);
+	MAKE(room, &k, id);
+	return room;
+}
+
+struct crema_gauge *gauge_row(const struct crema_task *task, const char *path, uint32_t bytes,
+			      uint32_t flags)
+{
+	const struct key k = key_of(task, path, bytes, flags);
+	struct crema_gauge *room = NULL, *idle = NULL;
+	uint32_t at = (uint32_t)k.hash, id;
+
+	for (uint32_t i = 0; i < CREMA_SHM_GAUGES; i++, at++) {
+		struct crema_gauge *g = &crema_shm->gauge[at % CREMA_SHM_GAUGES];
+
+		if (IS(g, &k))
+			return g;
+		if (!g->state) {
+			room = g;
+			break;
+		}
+		if (!idle && CAN_GO(g, g->open))
+			idle = g;
+	}
+	room = room ? room : idle;
+	id = room ? new_path(&k) : 0;
+	if (!id) {
+		crema_shm->unmeasured.values++;
+		return NULL;
+	}
+	MAKE(room, &k, id);
+	return room;
+}
+
+void gauge_begun(struct crema_gauge *g)
+{
+	if (!g)
+		return;
+	write_begins(&g->seq);
+	g->open++;
+	write_ends(&g->seq);
+}
+
+void row_begun(struct crema_section *r)
+{
+	write_begins(&r->seq);
+	r->begun++;
+	write_ends(&r->seq);
+}
+
+static void add_numbers(struct crema_section *r, const struct crema_task *task,
+			const struct row_delta *d)
+{
+	r->wall_ns += d->wall_ns;
+	r->time_unknown |= LOAD(&task->time_unknown);
+	r->count_unknown |= LOAD(&task->count_unknown);
+	r->fs_mask |= LOAD(&task->fs_mask);
+	for (int i = 0; i < CREMA_TIMES; i++) {
+		r->pool_time[i] += d->pool_time[i];
+		r->own.time[i] += d->own->time[i];
+	}
+	for (int i = 0; i < CREMA_COUNTS; i++)
+		r->own.count[i] += d->own->count[i];
+	if (LOAD(&task->flags) & CREMA_TASK_POOL_UNSEEN)
+		r->unsure = 1;
+}
+
+void row_add(struct crema_section *r, const struct crema_task *task, const struct row_delta *d,
+	     uint32_t untold)
+{
+	write_begins(&r->seq);
+	r->ended++;
+	if (!untold || r->path)
+		add_numbers(r, task, d);
+	write_ends(&r->seq);
+}
+
+void row_broken(struct crema_section *r, struct crema_gauge *g)
+{
+	uint64_t *seq = r ? &r->seq : g ? &g->seq : NULL;
+
+	if (!seq)
+		return;
+	write_begins(seq);
+	if (r)
+		r->broken++;
+	else
+		g->broken++;
+	if (g)
+		g->open--;
+	write_ends(seq);
+}
+
+static void stat_add(struct crema_stat *s, double v)
+{
+	s->min = s->count && s->min < v ? s->min : v;
+	s->max = s->count && s->max > v ? s->max : v;
+	s->sum += v;
+	s->last = v;
+	s->count++;
+}
+
+void gauge_value(struct crema_gauge *g, int stat, double value)
+{
+	write_begins(&g->seq);
+	stat_add(&g->stat[stat], value);
+	write_ends(&g->seq);
+}
+
+void gauge_memory(struct crema_gauge *g, double begin, double end, double peak)
+{
+	if (!g)
+		return;
+	write_begins(&g->seq);
+	g->open--;
+	stat_add(&g->stat[0], begin);
+	stat_add(&g->stat[1], end);
+	stat_add(&g->stat[2], end - begin);
+	if (peak > 0)
+		stat_add(&g->stat[3], peak);
+	write_ends(&g->seq);
+}
+
+/* A name as a path of its own; 0 if there is none. */
+static uint32_t single_path(char *path, const char *name, size_t bytes)
+{
+	size_t n = 0;
+
+	if (bytes > SECTION_NAME_BYTES)
+		bytes = section_cut_text(name, SECTION_NAME_BYTES);
+	for (size_t i = 0; i < bytes; i++) {
+		if (name[i] == '/' || name[i] == '\\')
+			path[n++] = '\\';
+		path[n++] = name[i];
+	}
+	return (uint32_t)n;
+}
+
+void section_found(const struct crema_task *task, const char *name, size_t bytes, uint64_t wall_ns)
+{
+	char path[2 * SECTION_NAME_BYTES];
+	uint32_t n = single_path(path, name, bytes);
+	struct crema_section *r = n ? section_row(task, path, n, CREMA_SECTION_FOUND) : NULL;
+
+	if (!r)
+		return;
+	write_begins(&r->seq);
+	r->begun++;
+	r->ended++;
+	r->wall_ns += r->path ? wall_ns : 0;
+	write_ends(&r->seq);
+}
+
+void section_found_memory(const struct crema_task *task, const char *name, size_t bytes,
+			  double delta)
+{
+	char path[2 * SECTION_NAME_BYTES];
+	uint32_t n = single_path(path, name, bytes);
+	struct crema_gauge *g =
+		n ? gauge_row(task, path, n, CREMA_SECTION_MEMORY | CREMA_SECTION_FOUND) : NULL;
+
+	if (g)
+		gauge_value(g, 2, delta);
+}
+
+void section_found_value(const struct crema_task *task, const char *name, size_t bytes,
+			 uint32_t flags, double value)
+{
+	uint32_t n =
+		(uint32_t)(bytes > SECTION_NAME_BYTES ? section_cut_text(name, SECTION_NAME_BYTES)
+						      : bytes);
+	struct crema_gauge *g = n ? gauge_row(task, name, n, flags | CREMA_SECTION_FOUND) : NULL;
+
+	if (g)
+		gauge_value(g, 0, value);
+}
+
+void section_value(const char *name, size_t bytes, double value)
+{
+	struct crema_thread *t = thread_self();
+	const struct crema_task *task = t ? task_slot(t->owner) : NULL;
+	struct crema_gauge *g;
+
+	if (!task) {
+		crema_shm->unmeasured.outside++;
+		return;
+	}
+	if (bytes > SECTION_NAME_BYTES)
+		bytes = section_cut_text(name, SECTION_NAME_BYTES);
+	if (!bytes || value - value != 0) {
+		crema_shm->unmeasured.values++;
+		return;
+	}
+	g = gauge_row(task, name, (uint32_t)bytes, 0);
+	if (g)
+		gauge_value(g, 0, value);
+}

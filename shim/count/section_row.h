@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * section_row.h - rows of sections and gauges in shared memory: found by path, span, prefix and
+ * flags, made at first sight, in a row of which nothing is open and all is safe when there is no
+ * other. Names beyond the table share one row for each span, and get no text: code that makes up
+ * names without end cannot fill the strings. GIL held.
+ */
+#ifndef CREMA_SHIM_SECTION_ROW_H
+#define CREMA_SHIM_SECTION_ROW_H
+
+#include "shim/shim.h"
+
+/* Never NULL; its path is 0 if it did not fit. */
+struct crema_section *section_row(const struct crema_task *task, const char *path, uint32_t bytes,
+				  uint32_t flags);
+/* NULL: did not fit, which is counted. */
+struct crema_gauge *gauge_row(const struct crema_task *task, const char *path, uint32_t bytes,
+			      uint32_t flags);
+
+struct row_delta {
+	uint64_t wall_ns;
+	const struct crema_counters *own;
+	const uint64_t *pool_time;
+};
+
+void row_begun(struct crema_section *r);
+/* Adds a section that has ended; `untold`: only its number, what it lies within has the rest. */
+void row_add(struct crema_section *r, const struct crema_task *task, const struct row_delta *d,
+	     uint32_t untold);
+void row_broken(struct crema_section *r, struct crema_gauge *g);
+
+/* Memory is looked at from here on. */
+void gauge_begun(struct crema_gauge *g);
+/* ... to here. peak 0: not known. */
+void gauge_memory(struct crema_gauge *g, double begin, double end, double peak);
+void gauge_value(struct crema_gauge *g, int stat, double value);
+
+/* So many bytes of a text of more than `most` that no character is cut. */
+size_t section_cut_text(const char *text, size_t most);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * segment.h - what thread.c and segment.c share: the clocks at a segment's ends and the folding of
+ * a block into its owner. Everybody else needs thread.h only.
+ */
+#ifndef CREMA_SHIM_SEGMENT_H
+#define CREMA_SHIM_SEGMENT_H
+
+#include "shim/count/thread.h"
+
+/* Clocks of the thread at a boundary between segments. The CPU clock goes first: reading it brings
+ * the scheduler's other numbers of this thread up to date. */
+struct boundary {
+	uint64_t tick, cpu_ns, inblock, oublock, nvcsw, nivcsw, majflt;
+	int64_t runqueue_ns;
+};
+
+/* Of the calling thread, whose block is t: nothing is held (runqueue.h) afterwards. */
+void boundary_take(struct crema_thread *t, struct boundary *b);
+/* Ends the segment under way and begins one for `owner`. */
+void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool);
+/* Ends the thread's last segment: *b is what its clocks say then, but for the run queue where it
+ * worked for nobody. */
+void segment_last(struct crema_thread *t, struct boundary *b);
+/* Ends it and goes on with the same work: what was counted so far is in the owner's numbers then.
+ */
+void segment_cut(struct crema_thread *t);
+/* Moves the block's counts to their owner. */
+void segment_fold(struct crema_thread *t);
+
+#endif

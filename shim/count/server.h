@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server.h - requests to storage servers: how many, how many bytes came, how long each took.
+ *
+ * One row per (scheme, address, span) in shared memory. A request's latency is the time from its
+ * sending to its answer's last byte, seen by who sent it. Requests overlap, so the sum of latencies
+ * is no wall time. Where the request tells the file, it is counted in the file's row, too. What one
+ * request is: exchange.h for connections, docs/design.md for XRootD.
+ *
+ * Any thread, with or without the GIL; no lock, no allocation.
+ */
+#ifndef CREMA_SHIM_SERVER_H
+#define CREMA_SHIM_SERVER_H
+
+#include "shim/shim.h"
+
+struct server_request {
+	uint64_t task;		  /* name of the task (task.h) that asked; 0: nobody */
+	uint32_t scheme, address; /* string ids (arena_id) */
+	uint32_t url;		  /* the file's, a string id; 0: not known */
+	uint64_t read_bytes, latency_ns;
+	int failed;
+};
+
+/* Counts a request that has ended. */
+void server_count(const struct server_request *r);
+
+#endif

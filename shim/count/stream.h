@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stream.h - reads of C's streams (fread, fgets, getline, fseek), which libc does without calling
+ * read().
+ *
+ * What a call gives back is not what was read: streams read ahead into a buffer. The file's
+ * position tells: it moves by what the kernel gave. A call that finds enough in the buffer reads
+ * nothing and costs nothing; one that has to read counts as one read call. Reads of single
+ * characters (getc) and fscanf are not seen. Streams of pipes and memory are left alone.
+ *
+ * A seek reads, too: glibc moves to the block of its buffer that holds the target and reads up to
+ * the target, or the whole block. The position tells nothing then; the buffer does: after a seek it
+ * is what it was (the target was in it), holds exactly what was read, or is empty. Empty means no
+ * read, or one that met the end of the file before the target. No system call is needed, but in
+ * that last case. A read that failed counts nothing. Streams of wide characters are not followed.
+ */
+#ifndef CREMA_SHIM_STREAM_H
+#define CREMA_SHIM_STREAM_H
+
+#include <stdio.h>
+
+#include "shim/count/op.h"
+
+struct stream_op {
+	struct op op; /* op.t is NULL: do not count */
+	FILE *file;
+	int fd, ended;	 /* its descriptor; 1: the end was met earlier */
+	int64_t at;	 /* the file's position; of a seek: by libc's knowledge, negative: none */
+	const char *end; /* of a seek: where the buffer ended */
+	int relative;	 /* of a seek: by lseek(SEEK_CUR) alone */
+};
+
+/* `bytes` are wanted; SIZE_MAX if the call itself looks for an end. */
+void stream_begin(struct stream_op *s, FILE *f, size_t bytes);
+void stream_end(struct stream_op *s);
+/* Around a seek by lseek's whence; failed: what it returned. */
+void stream_seek_begin(struct stream_op *s, FILE *f, int whence);
+void stream_seek_end(struct stream_op *s, int failed);
+
+#endif

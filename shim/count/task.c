@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* task.c - slots of task attempts. */
+#define _GNU_SOURCE
+#include "shim/count/task.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "shim/count/exchange.h"
+#include "shim/count/loop.h"
+#include "shim/libc/sys.h"
+#include "shim/python/unseen.h"
+
+#define NAME_SLOT_BITS 16
+
+static __thread uint64_t thread_sequence;
+
+void task_forget(void)
+{
+	thread_sequence = 0;
+}
+
+uint64_t task_rss_bytes(void)
+{
+	char buf[96], *p = buf;
+	long n = sys_slurp("/proc/self/statm", buf, sizeof(buf));
+	uint64_t v = 0;
+
+	if (n <= 0)
+		return 0;
+	while (*p >= '0' && *p <= '9')
+		p++;
+	while (*p == ' ')
+		p++;
+	for (; *p >= '0' && *p <= '9'; p++)
+		v = v * 10 + (uint64_t)(*p - '0');
+	return v * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t vm_hwm_bytes(void)
+{
+	char buf[2048], *p;
+	uint64_t kib = 0;
+
+	p = sys_slurp("/proc/self/status", buf, sizeof(buf)) > 0 ? strstr(buf, "\nVmHWM:") : NULL;
+	for (p = p ? p + 7 : NULL; p && (*p == ' ' || *p == '\t');)
+		p++;
+	for (; p && *p >= '0' && *p <= '9'; p++)
+		kib = kib * 10 + (uint64_t)(*p - '0');
+	return kib * 1024;
+}
+
+static uint64_t usage_max_rss_bytes(void)
+{
+	struct rusage ru;
+
+	memset(&ru, 0, sizeof(ru));
+	SYS2(SYS_getrusage, RUSAGE_SELF, &ru);
+	return (uint64_t)ru.ru_maxrss * 1024;
+}
+
+/* getrusage keeps the peak of what this process was before exec(), which a fork or vfork takes from
+ * its parent. Up to that peak only /proc/self/status, at ten times the cost, has the program's own.
+ */
+static uint64_t inherited_max_rss;
+
+void task_memory_begins(void)
+{
+	uint64_t max = usage_max_rss_bytes();
+
+	inherited_max_rss = max > vm_hwm_bytes() ? max : 0;
+}
+
+uint64_t task_max_rss_bytes(void)
+{
+	uint64_t max = usage_max_rss_bytes();
+
+	return max > inherited_max_rss ? max : vm_hwm_bytes();
+}
+
+static uint32_t claim_slot(void)
+{
+	static uint32_t hint;
+	uint32_t start = ADD(&hint, 1);
+
+	for (uint32_t i = 0; i < CREMA_SHM_TASKS; i++) {
+		uint32_t at = (start + i) % CREMA_SHM_TASKS, none = CREMA_SLOT_FREE;
+
+		if (LOAD(&crema_shm->slot_word[at]))
+			continue;
+		if (__atomic_compare_exchange_n(&crema_shm->slot_word[at], &none,
+						CREMA_SLOT_CLAIMED + CREMA_SLOT_REF, 0,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return at + 1;
+	}
+	return OWNER_REFUSED;
+}
+
+void task_counts_unknown(uint64_t name, uint64_t counts)
+{
+	uint32_t owner = task_ref_name(name);
+	struct crema_task *t = task_slot(owner);
+
+	if (t)
+		__atomic_fetch_or(&t->count_unknown, counts, __ATOMIC_RELAXED);
+	task_unref(owner);
+}
+
+static uint64_t uncounted;
+static uint32_t lost_flags;
+
+void tasks_cannot_count(uint64_t counts, uint32_t flags)
+{
+	uncounted |= counts;
+	lost_flags |= flags;
+	for (uint32_t i = 0; shim_armed() && i < CREMA_SHM_TASKS; i++) {
+		uint32_t state = CREMA_SLOT_STATE(LOAD(&crema_shm->slot_word[i]));
+
+		if (state != CREMA_SLOT_RUNNING)
+			continue;
+		crema_shm->task[i].count_unknown |= counts;
+		crema_shm->task[i].flags |= flags;
+	}
+}
+
+uint32_t task_open(void)
+{
+	uint32_t owner = claim_slot();
+	struct crema_task *t = task_slot(owner);
+
+	ADD(&crema_shm->totals.tasks_started, 1);
+	thread_sequence++;
+	if (!t) {
+		ADD(&crema_shm->totals.tasks_refused, 1);
+		return owner;
+	}
+	memset(t, 0, sizeof(*t));
+	t->count_unknown = uncounted;
+	t->flags = lost_flags;
+	t->attempt = ADD(&crema_shm->next_attempt, 1) + 1;
+	t->thread_sequence = thread_sequence;
+	t->tid = (uint32_t)sys_gettid();
+	t->rss_start_bytes = task_rss_bytes();
+	if (t->rss_start_bytes)
+		t->known |= CREMA_KNOWN_RSS_START;
+	t->rss_peak_bytes = task_max_rss_bytes();
+	return owner;
+}
+
+void task_running(uint32_t owner)
+{
+	struct crema_task *t = task_slot(owner);
+
+	if (!t)
+		return;
+	loop_task_begins(owner, task_name(owner));
+	unseen_task_begins(owner);
+	t->start_boot_ns = clock_ns(CLOCK_BOOTTIME);
+	t->start_mono_ns = clock_ns(CLOCK_MONOTONIC);
+	t->start_tsc = ticks();
+	__atomic_store_n(&crema_shm->slot_word[owner - 1], CREMA_SLOT_RUNNING + CREMA_SLOT_REF,
+			 __ATOMIC_RELEASE);
+}
+
+void task_stopped(uint32_t owner)
+{
+	struct crema_task *t = task_slot(owner);
+
+	if (!t)
+		return;
+	t->stop_tsc = ticks();
+	t->stop_mono_ns = clock_ns(CLOCK_MONOTONIC);
+	t->stop_boot_ns = clock_ns(CLOCK_BOOTTIME);
+}
+
+void task_close(uint32_t owner, uint32_t status)
+{
+	struct crema_task *t = task_slot(owner);
+	uint32_t *word = &crema_shm->slot_word[owner - 1], old, next;
+	uint64_t peak;
+
+	ADD(&crema_shm->totals.tasks_done, 1);
+	if (!t)
+		return;
+	exchange_task_ends(task_name(owner));
+	unseen_task_ends(owner);
+	t->rss_stop_bytes = task_rss_bytes();
+	if (t->rss_stop_bytes)
+		t->known |= CREMA_KNOWN_RSS_STOP;
+	peak = task_max_rss_bytes();
+	if (peak > t->rss_peak_bytes)
+		t->known |= CREMA_KNOWN_RSS_PEAK;
+	t->rss_peak_bytes = peak;
+	/* Read ahead, the pages of a mapped file are charged without one of the faults that are
+	 * counted. */
+	if (t->own.count[CREMA_C_major_faults] ||
+	    (t->own.count[CREMA_C_mapped_bytes] && t->own.count[CREMA_C_storage_read_bytes]))
+		t->flags |= CREMA_TASK_FAULT_STORAGE;
+	t->status = status;
+	old = __atomic_load_n(word, __ATOMIC_RELAXED);
+	do
+		next = (old & ~0xffu) - CREMA_SLOT_REF + CREMA_SLOT_DONE;
+	while (!__atomic_compare_exchange_n(word, &old, next, 0, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED));
+}
+
+void task_ref(uint32_t owner)
+{
+	if (task_slot(owner))
+		ADD(&crema_shm->slot_word[owner - 1], CREMA_SLOT_REF);
+}
+
+void task_unref(uint32_t owner)
+{
+	if (task_slot(owner))
+		__atomic_fetch_sub(&crema_shm->slot_word[owner - 1], CREMA_SLOT_REF,
+				   __ATOMIC_RELEASE);
+}
+
+uint64_t task_name(uint32_t owner)
+{
+	struct crema_task *t = task_slot(owner);
+
+	return t ? t->attempt << NAME_SLOT_BITS | owner : owner;
+}
+
+uint32_t task_name_owner(uint64_t name)
+{
+	return (uint32_t)(name & ((1u << NAME_SLOT_BITS) - 1));
+}
+
+uint32_t task_ref_name(uint64_t name)
+{
+	uint32_t owner = task_name_owner(name);
+	struct crema_task *t = task_slot(owner);
+	uint32_t *word, old;
+
+	if (!t)
+		return owner == OWNER_REFUSED ? OWNER_REFUSED : OWNER_NONE;
+	word = &crema_shm->slot_word[owner - 1];
+	old = __atomic_load_n(word, __ATOMIC_RELAXED);
+	do
+		if (CREMA_SLOT_STATE(old) < CREMA_SLOT_RUNNING)
+			return OWNER_NONE;
+	while (!__atomic_compare_exchange_n(word, &old, old + CREMA_SLOT_REF, 0, __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED));
+	if (t->attempt == name >> NAME_SLOT_BITS)
+		return owner;
+	task_unref(owner);
+	return OWNER_NONE;
+}
+
+void task_add(uint32_t owner, int id, uint64_t n)
+{
+	struct crema_task *task = task_slot(owner);
+
+	if (owner == OWNER_NONE) {
+		ADD(&crema_shm->totals.unattributed.count[id], n);
+		return;
+	}
+	ADD(&crema_shm->totals.tasks.count[id], n);
+	if (!task)
+		return;
+	ADD(&task->own.count[id], n);
+	if (task_is_done(owner))
+		__atomic_fetch_add(&task->version, 1, __ATOMIC_RELEASE);
+}
+
+void task_time_unknown(uint32_t owner, int time_id)
+{
+	struct crema_task *t = task_slot(owner);
+
+	if (t)
+		__atomic_fetch_or(&t->time_unknown, 1u << time_id, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * task.h - slots of task attempts.
+ *
+ * task_open() claims a slot and returns it as an owner number (slot index + 1) with a reference
+ * that task_close() gives up. Pool work holds references of its own (task_ref, task_unref), so a
+ * slot is not reused while anybody may still count for it. A name is an owner number and its
+ * attempt in one word: it can be kept anywhere, and task_ref_name() says whether it still means the
+ * same task.
+ */
+#ifndef CREMA_SHIM_TASK_H
+#define CREMA_SHIM_TASK_H
+
+#include <stddef.h>
+
+#include "shim/count/thread.h"
+
+/* The slot of an owner number; NULL for nobody and for a refused task. */
+static inline struct crema_task *task_slot(uint32_t owner)
+{
+	return owner - 1 < CREMA_SHM_TASKS ? &crema_shm->task[owner - 1] : NULL;
+}
+
+static inline int task_is_done(uint32_t owner)
+{
+	return CREMA_SLOT_STATE(__atomic_load_n(&crema_shm->slot_word[owner - 1],
+						__ATOMIC_ACQUIRE)) == CREMA_SLOT_DONE;
+}
+
+/* A fresh slot, all zero but attempt, tid and resident set; OWNER_REFUSED when the table is full.
+ */
+uint32_t task_open(void);
+/* Start edge: what is known at the start is written and the segment begun; the agent may send it.
+ */
+void task_running(uint32_t owner);
+/* Stop edge, before the segment ends. */
+void task_stopped(uint32_t owner);
+/* The segment has been folded: the record is whole. */
+void task_close(uint32_t owner, uint32_t status);
+
+void task_ref(uint32_t owner);
+void task_unref(uint32_t owner);
+
+/* A forked child counts its first thread's executions anew. */
+void task_forget(void);
+
+uint64_t task_name(uint32_t owner);
+/* The owner number in a name, whether or not it still means that attempt. */
+uint32_t task_name_owner(uint64_t name);
+/* Owner with a new reference if the named attempt still has its slot, else OWNER_NONE. */
+uint32_t task_ref_name(uint64_t name);
+
+/* Counts for a task that another thread works for, straight into its slot; the caller holds a
+ * reference. OWNER_NONE: into what no task did. */
+void task_add(uint32_t owner, int id, uint64_t n);
+/* These counts (bits) of the named task are unknown; it may have ended. Any thread. */
+void task_counts_unknown(uint64_t name, uint64_t counts);
+/* From now on, and for tasks that run now: these counts (bits) are unknown, and the task gets
+ * `flags`. GIL held. */
+void tasks_cannot_count(uint64_t counts, uint32_t flags);
+
+void task_time_unknown(uint32_t owner, int time_id);
+
+/* Resident set of the process in bytes; 0 = cannot be read. */
+uint64_t task_rss_bytes(void);
+/* The kernel's high-water mark of it (VmHWM); 0 = cannot be read. */
+uint64_t task_max_rss_bytes(void);
+/* While arming: what of the high-water mark this process has from before its exec(). */
+void task_memory_begins(void);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* thread.c - blocks of threads, from their first to their last word. */
+#define _GNU_SOURCE
+#include "shim/count/thread.h"
+
+#include <dirent.h>
+#include <string.h>
+
+#include "shim/count/blocked.h"
+#include "shim/count/digits.h"
+#include "shim/count/extent.h"
+#include "shim/count/fd.h"
+#include "shim/count/runqueue.h"
+#include "shim/count/segment.h"
+#include "shim/count/task.h"
+#include "shim/libc/real.h"
+#include "shim/libc/sys.h"
+
+__thread struct crema_thread *thread_block;
+
+/* The blocks' tids, close together: whoever looks for its block does not touch all of them. */
+static uint32_t tids[CREMA_SHM_THREADS];
+
+static struct crema_thread *claim(uint32_t tid)
+{
+	uint32_t start = ADD(&crema_shm->next_thread, 1);
+
+	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
+		struct crema_thread *t = &crema_shm->thread[(start + i) % CREMA_SHM_THREADS];
+		uint32_t none = 0;
+
+		if (LOAD(&t->state) ||
+		    !__atomic_compare_exchange_n(&t->state, &none, 1, 0, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
+			continue;
+		t->armed_cpu_ns = 0;
+		t->armed_inblock = 0;
+		t->armed_oublock = 0;
+		t->now_cpu_ns = 0;
+		t->now_inblock = 0;
+		t->now_oublock = 0;
+		t->extent_bytes = 0;
+		t->extents_ended = 0;
+		STORE(&tids[t - crema_shm->thread], tid);
+		__atomic_store_n(&t->tid, tid, __ATOMIC_RELEASE);
+		return t;
+	}
+	ADD(&crema_shm->totals.threads_refused, 1);
+	return NULL;
+}
+
+struct crema_thread *thread_adopt(void)
+{
+	uint32_t tid = (uint32_t)sys_gettid();
+
+	if (blocked_unwinding) /* libunwind works for us in this thread: nothing of it counts */
+		return NULL;
+	runqueue_forget();
+	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
+		struct crema_thread *t = &crema_shm->thread[i];
+
+		if (LOAD(&tids[i]) == tid && LOAD(&t->state) == 1 && t->tid == tid)
+			return thread_block = t;
+	}
+	return thread_block = claim(tid);
+}
+
+static void number_of(const char *s, uint32_t *out)
+{
+	for (*out = 0; *s >= '0' && *s <= '9'; s++)
+		*out = *out * 10 + (uint32_t)(*s - '0');
+}
+
+static uint64_t field_after(const char *text, const char *name)
+{
+	const char *p = strstr(text, name);
+	uint64_t v = 0;
+
+	for (p = p ? p + strlen(name) : ""; *p >= '0' && *p <= '9'; p++)
+		v = v * 10 + (uint64_t)(*p - '0');
+	return v;
+}
+
+int thread_io(uint32_t tid, uint64_t *inblock, uint64_t *oublock)
+{
+	char path[48] = "/proc/self/task/", buf[512];
+	long got;
+
+	memcpy(put_number(path + 16, tid, 10), "/io", 4);
+	got = sys_slurp(path, buf, sizeof(buf));
+	if (got <= 0)
+		return got < 0 ? (int)got : -1;
+	*inblock = field_after(buf, "\nread_bytes: ") / 512;
+	*oublock = field_after(buf, "\nwrite_bytes: ") / 512;
+	return 0;
+}
+
+void thread_register_all(void)
+{
+	char buf[2048];
+	int fd = sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long n;
+
+	memset(tids, 0, sizeof(tids)); /* a forked child has its parent's */
+	if (fd < 0)
+		return;
+	while ((n = SYS3(SYS_getdents64, fd, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < n;) {
+			/* struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name */
+			struct crema_thread *t;
+			uint16_t reclen;
+			uint32_t tid;
+
+			memcpy(&reclen, buf + at + 16, 2);
+			number_of(buf + at + 19, &tid);
+			t = tid ? claim(tid) : NULL;
+			if (t) {
+				t->armed_cpu_ns = thread_cpu_ns(tid);
+				thread_io(tid, &t->armed_inblock, &t->armed_oublock);
+			}
+			at += reclen;
+		}
+	}
+	sys_close(fd);
+	thread_adopt();
+}
+
+int64_t thread_runqueue_ns(void)
+{
+	char buf[96], *p = buf;
+	long n = sys_slurp("/proc/thread-self/schedstat", buf, sizeof(buf));
+	int64_t v = 0;
+
+	if (n <= 0)
+		return n < 0 ? n : -1;
+	while (*p >= '0' && *p <= '9')
+		p++;
+	while (*p == ' ')
+		p++;
+	for (; *p >= '0' && *p <= '9'; p++)
+		v = v * 10 + (*p - '0');
+	return v;
+}
+
+/* pthread_key_create and pthread_setspecific lie in libpthread before glibc 2.34: found, not bound.
+ */
+static int (*key_create)(unsigned int *, void (*)(void *));
+static int (*set_specific)(unsigned int, const void *);
+static unsigned int key;
+static int have_key;
+
+static void at_thread_end(void *unused)
+{
+	(void)unused;
+	if (shim_armed())
+		thread_leave();
+}
+
+void thread_key_make(void)
+{
+	if (have_key)
+		return;
+	key_create =
+		(int (*)(unsigned int *, void (*)(void *)))real_find("pthread_key_create", NULL);
+	set_specific = (int (*)(unsigned int, const void *))real_find("pthread_setspecific", NULL);
+	have_key = key_create && set_specific && !key_create(&key, at_thread_end);
+}
+
+void thread_enter(void)
+{
+	struct crema_thread *t = thread_self();
+
+	if (t && have_key)
+		set_specific(key, t);
+}
+
+static void release(struct crema_thread *t, uint64_t cpu_ns, uint64_t inblock, uint64_t oublock)
+{
+	struct crema_totals *totals = &crema_shm->totals;
+
+	ADD(&totals->exited_cpu_ns, cpu_ns - t->armed_cpu_ns);
+	ADD(&totals->exited_inblock, inblock - t->armed_inblock);
+	ADD(&totals->exited_oublock, oublock - t->armed_oublock);
+	STORE(&tids[t - crema_shm->thread], 0);
+	__atomic_store_n(&t->tid, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
+}
+
+void thread_leave(void)
+{
+	struct crema_thread *t = thread_block;
+	struct boundary b;
+
+	if (!t)
+		return;
+	segment_last(t, &b);
+	thread_disinherit();
+	thread_block = NULL;
+	release(t, b.cpu_ns, b.inblock, b.oublock);
+}
+
+int thread_reap(struct crema_thread *t, uint32_t tid)
+{
+	if (!__atomic_compare_exchange_n(&t->tid, &tid, 0, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return 0;
+	segment_fold(t);
+	t->owner = OWNER_NONE;
+	release(t, t->now_cpu_ns, t->now_inblock, t->now_oublock);
+	return 1;
+}

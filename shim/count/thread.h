@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * thread.h - the thread's own counters and its work segments.
+ *
+ * A thread counts into its block in shared memory without atomics. A segment is a stretch of work
+ * for one owner: a task slot, or nobody. At its end the block is folded into the owner's slot and
+ * into the totals with atomic adds. Segments nest: the inner one interrupts the outer one.
+ *
+ * All functions: armed process only, any thread, no lock, no allocation, errno untouched.
+ */
+#ifndef CREMA_SHIM_THREAD_H
+#define CREMA_SHIM_THREAD_H
+
+#include "shim/shim.h"
+
+#define OWNER_NONE 0u
+#define OWNER_REFUSED (CREMA_SHM_TASKS + 1u) /* a task that found no slot: totals only */
+
+struct owner {
+	uint32_t owner, is_pool;
+};
+
+extern __thread struct crema_thread *thread_block;
+
+struct crema_thread *thread_adopt(void);
+
+/* This thread's block; NULL when the table is full (counted). */
+static inline struct crema_thread *thread_self(void)
+{
+	return likely(thread_block != NULL) ? thread_block : thread_adopt();
+}
+
+/* Starts working for `owner`; gives back who was worked for before. */
+struct owner segment_begin(uint32_t owner, uint32_t is_pool);
+/* Ends that work and goes on for `before`. */
+void segment_end(struct owner before);
+/* Who this thread works for now (OWNER_NONE: nobody). */
+uint32_t segment_owner(void);
+/* Span (string id) of the task this thread works for. */
+uint32_t segment_span(void);
+
+/* Registers every thread the process has; called while arming. */
+void thread_register_all(void);
+/* Makes the key whose destructor is a thread's last word; called while arming. */
+void thread_key_make(void);
+/* A new thread's first and last words. */
+void thread_enter(void);
+void thread_leave(void);
+/*
+ * A thread that a task starts is the task's as long as it runs, after the task's end too. The
+ * reference to the slot is the thread's from here on.
+ *
+ * Some threads outlive their task to serve others. One that is woken from a wait on a lock after
+ * its task has ended was handed work by somebody else: it is nobody's from then on.
+ */
+void thread_inherit(uint32_t owner);
+void thread_disinherit(void);
+/* A forked child: it inherited nothing. */
+void thread_forget(void);
+void thread_woken(struct crema_thread *t);
+/*
+ * The thread `tid` of this block has ended. If it did so without thread_leave() (it was there
+ * before the shim), what is known of it is kept and the block freed: 1. 0: the block is another's
+ * by now, or free.
+ */
+int thread_reap(struct crema_thread *t, uint32_t tid);
+
+/* Adds what this thread read from a file and has not yet added to the file's row. */
+void thread_flush_file(struct crema_thread *t);
+
+/* The segment goes on to another file row; a bracketed call was charged these storage bytes. */
+void segment_touches(uint32_t row);
+void segment_charged(uint64_t bytes);
+
+/* Storage blocks of 512 bytes charged to a thread of this process so far; -errno. */
+int thread_io(uint32_t tid, uint64_t *inblock, uint64_t *oublock);
+
+/* Own run queue delay so far in ns; -errno where the kernel does not tell. */
+int64_t thread_runqueue_ns(void);
+
+/* Nanoseconds of a tick count difference. */
+static inline uint64_t ticks_ns(uint64_t dt)
+{
+	__extension__ typedef unsigned __int128 wide;
+
+	return (uint64_t)((wide)dt * crema_shm->tsc_mult >> 32);
+}
+
+#endif

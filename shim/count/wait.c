@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wait.c - calls that do nothing but block, and what a lock wait really was. */
+#include "shim/count/op.h"
+
+#include <errno.h>
+
+#include "shim/count/blocked.h"
+#include "shim/count/loop.h"
+#include "shim/count/runqueue.h"
+#include "shim/count/task.h"
+#include "shim/count/timer.h"
+
+static const char *runtime_start;
+static size_t runtime_bytes;
+
+void wait_set_runtime(const void *start, size_t bytes)
+{
+	runtime_start = start;
+	runtime_bytes = bytes;
+}
+
+static int wait_class(const void *object)
+{
+	size_t offset = (size_t)((const char *)object - runtime_start);
+
+	return runtime_start && offset < runtime_bytes ? CREMA_T_gil_wait : CREMA_T_lock_wait;
+}
+
+static void class_begin(struct op *op, int time_id)
+{
+	struct crema_task *task;
+
+	op->t = thread_self();
+	op->time_id = time_id;
+	op->pool_of = op->waits_for = NULL;
+	if (op->t && op->t->owner == OWNER_NONE) {
+		if (time_id == CREMA_T_network_wait && loop_is_this_thread())
+			op_bracket(op, -1);
+		else
+			op->t = NULL;
+	}
+	if (!op->t || op->t->owner == OWNER_NONE)
+		return;
+	task = task_slot(op->t->owner);
+	if (task && op->t->is_pool && time_id == CREMA_T_network_wait) {
+		op->pool_of = task;
+		overlap_enter(task, OVERLAP_NETWORK);
+	} else if (task && !op->t->is_pool && time_id == CREMA_T_lock_wait) {
+		op->waits_for = task;
+		overlap_mark(task, &op->mark);
+		loop_lock_begins(op->t->owner);
+	}
+	op_bracket(op, time_id);
+}
+
+void wait_begin(struct op *op, const void *object)
+{
+	class_begin(op, wait_class(object));
+}
+
+void block_begin(struct op *op, int time_id)
+{
+	class_begin(op, time_id);
+}
+
+/* Of a lock wait of `waited` ns: what was really a loop's wait for the answer to the task's
+ * request. What was that of earlier lock waits is moved. */
+static uint64_t charge_requests(struct op *op, uint64_t waited)
+{
+	uint64_t *time = op->t->seg.time, last, earlier;
+
+	loop_take(op->t->owner, &last, &earlier);
+	if (last > waited)
+		last = waited;
+	if (earlier > time[CREMA_T_lock_wait])
+		earlier = time[CREMA_T_lock_wait];
+	time[CREMA_T_lock_wait] -= earlier;
+	time[CREMA_T_network_wait] += last + earlier;
+	return last;
+}
+
+/* Of a lock wait of `waited` ns: what was really the pool's wait for storage or the network. */
+static uint64_t charge_overlap(struct op *op, uint64_t waited)
+{
+	static const int classes[OVERLAPS] = {[OVERLAP_STORAGE] = CREMA_T_storage_wait,
+					      [OVERLAP_NETWORK] = CREMA_T_network_wait,
+					      [OVERLAP_REQUEST] = CREMA_T_network_wait};
+	static const struct blocked_on nothing;
+	uint64_t part, sum = 0, answer = 0;
+
+	for (int c = 0; op->waits_for && c < OVERLAPS; c++) {
+		part = overlap_since(op->waits_for, &op->mark, (enum overlap_class)c, waited - sum);
+		op->t->seg.time[classes[c]] += part;
+		sum += part;
+		answer += c == OVERLAP_REQUEST ? part : 0;
+	}
+	if (op->waits_for) {
+		part = charge_requests(op, waited - sum);
+		sum += part;
+		answer += part;
+	}
+	/* Pool threads' waits have records of their own; nobody else waits for these. */
+	blocked_saw(op->t, CREMA_T_network_wait, answer, &nothing);
+	return sum;
+}
+
+static int overlaps(struct op *op)
+{
+	for (int c = 0; op->waits_for && c < OVERLAPS; c++)
+		if (overlap_since(op->waits_for, &op->mark, (enum overlap_class)c, 1))
+			return 1;
+	return op->waits_for && loop_answered(op->t->owner);
+}
+
+/* These waits tell what a task's lock wait is, so they are exact at once: none is held. */
+static uint64_t pool_or_loop_waited(struct op *op, const struct op_end *e)
+{
+	uint64_t waited = e->gross_ns ? e->gross_ns - runqueue_of_wait(op->t, e) : 0;
+
+	if (op->pool_of) {
+		overlap_leave(op->pool_of, OVERLAP_NETWORK,
+			      op->time_id == CREMA_T_network_wait ? waited : 0);
+		op->t->seg.time[op->time_id] += waited;
+	} else {
+		loop_waited(waited);
+	}
+	return waited;
+}
+
+/* The part of a wait that is charged to its own class, if it was long. */
+static uint64_t waited_itself(struct op *op, const struct op_end *e)
+{
+	uint64_t waited;
+
+	if (!e->gross_ns || (!overlaps(op) && runqueue_hold(op->t, op->time_id, e)))
+		return 0;
+	waited = e->gross_ns - runqueue_of_wait(op->t, e);
+	waited -= charge_overlap(op, waited);
+	op->t->seg.time[op->time_id] += waited;
+	return waited;
+}
+
+int wait_end(struct op *op, int result)
+{
+	static const struct blocked_on nothing;
+	struct op_end e = op_end(op);
+	int of_nobody = op->t->owner == OWNER_NONE;
+	uint64_t waited;
+
+	if (op->waits_for)
+		loop_lock_ends(op->t->owner);
+	waited = op->pool_of || of_nobody ? pool_or_loop_waited(op, &e) : waited_itself(op, &e);
+	if (op->time_id == CREMA_T_gil_wait)
+		blocked_saw_gil(op->t, waited, op->start, result == ETIMEDOUT);
+	else if (!of_nobody)
+		blocked_saw(op->t, op->time_id, waited, &nothing);
+	return e.gross_ns != 0;
+}
+
+void poll_end(struct op *op, int result, int time_id)
+{
+	uint64_t *sleep = &op->t->seg.time[CREMA_T_sleep], before = *sleep;
+
+	if (time_id >= 0)
+		op->time_id = time_id;
+	else if (!result && op->time_id == CREMA_T_network_wait && !timer_under_way(op->t))
+		op->time_id = CREMA_T_sleep;
+	if (!result && op->time_id == CREMA_T_lock_wait)
+		op->time_id = CREMA_T_sleep;
+	wait_end(op, 0);
+	if (time_id < 0 && *sleep > before)
+		timer_slept(op->t, *sleep - before);
+}
+
+int wait_matters(void)
+{
+	struct crema_thread *t = thread_self();
+
+	return t && (t->owner != OWNER_NONE || loop_is_this_thread());
+}

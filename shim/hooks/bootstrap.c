@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bootstrap.c - the audit hook and the table of watched modules. */
+#include "shim/hooks/bootstrap.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shim/python/patch.h"
+#include "shim/shim.h"
+
+enum when { ALWAYS, ARMED };
+
+struct watch {
+	const char *module;
+	int (*patch)(PyObject *module);
+	enum when when;
+	int tried; /* import-ahead happened */
+	int done;
+};
+
+static int codecs_of(PyObject *module);
+static int codecs_unseen(PyObject *module);
+
+static struct watch watches[] = {
+	{"distributed.worker", patch_worker_class, ALWAYS, 0, 0},
+	{"distributed.worker", patch_task_edges, ARMED, 0, 0},
+	{"concurrent.futures.thread", patch_futures, ARMED, 0, 0},
+	{"multiprocessing.pool", patch_thread_pool, ARMED, 0, 0},
+	{"threading", patch_threading, ARMED, 0, 0},
+	{"asyncio.selector_events", patch_asyncio, ARMED, 0, 0},
+	{"aiohttp.client_proto", patch_aiohttp, ARMED, 0, 0},
+	{"pyarrow._s3fs", patch_arrow_s3, ARMED, 0, 0},
+	{"httpcore._async.http2", patch_http2, ARMED, 0, 0},
+	{"httpcore._sync.http2", patch_http2, ARMED, 0, 0},
+	{"XRootD.client", patch_xrootd, ARMED, 0, 0},
+	{"uproot.source.futures", patch_uproot, ARMED, 0, 0},
+	{"uproot.models.TBasket", patch_baskets, ARMED, 0, 0},
+	{"uproot.models.RNTuple", patch_pages, ARMED, 0, 0},
+	{"coffea.processor.executor", patch_coffea, ALWAYS, 0, 0},
+	{"coffea.processor.executor", patch_executor, ALWAYS, 0, 0},
+	{"uproot._dask", patch_uproot_dask, ARMED, 0, 0},
+	{"crema.instrument", patch_instrument, ARMED, 0, 0},
+	{"h5py._hl.dataset", patch_hdf5, ARMED, 0, 0},
+	{"h5py._hl.group", patch_hdf5_groups, ARMED, 0, 0},
+	{"_imp", codecs_of, ARMED, 0, 0},
+	{"zlib", codecs_of, ARMED, 0, 0},
+	{"_bz2", codecs_of, ARMED, 0, 0},
+	{"_lzma", codecs_of, ARMED, 0, 0},
+	{"isal.isal_zlib", codecs_of, ARMED, 0, 0},
+	{"deflate", codecs_of, ARMED, 0, 0},
+	{"cramjam.cramjam", codecs_of, ARMED, 0, 0},
+	{"lz4.block._block", codecs_of, ARMED, 0, 0},
+	{"lz4.frame._frame", codecs_of, ARMED, 0, 0},
+	{"numcodecs.blosc", codecs_of, ARMED, 0, 0},
+	{"numcodecs.lz4", codecs_of, ARMED, 0, 0},
+	{"blosc.blosc_extension", codecs_of, ARMED, 0, 0},
+	{"zstandard.backend_c", codecs_of, ARMED, 0, 0},
+	{"pyarrow._parquet", codecs_of, ARMED, 0, 0},
+	{"pyarrow._dataset", codecs_of, ARMED, 0, 0},
+	{"pyarrow._feather", codecs_of, ARMED, 0, 0},
+	{"pyarrow._orc", codecs_of, ARMED, 0, 0},
+#define CODEC(id, mod, where, name, direction, at, in)
+#define UNSEEN(mod, text) {mod, codecs_unseen, ARMED, 0, 0},
+#include "codecs.def"
+#undef CODEC
+};
+
+enum { WATCHES = sizeof(watches) / sizeof(watches[0]) };
+
+static struct watch *now;
+
+static int codecs_of(PyObject *module)
+{
+	return patch_codecs(module, now->module);
+}
+
+static int codecs_unseen(PyObject *module)
+{
+	(void)module;
+#define CODEC(id, mod, where, name, direction, at, in)
+#define UNSEEN(mod, text)                                                                          \
+	if (!strcmp(now->module, mod))                                                             \
+		shim_note(text);
+#include "codecs.def"
+#undef CODEC
+	return 0;
+}
+
+static int wanted(const struct watch *w)
+{
+	return !w->done && (w->when == ALWAYS || shim_armed());
+}
+
+static void patch_one(struct watch *w)
+{
+	PyObject *module = py_module(w->module);
+	struct watch *outer = now;
+
+	/* An import of ours may already have led to the patch, from an event inside it. */
+	if (!module || w->done)
+		return;
+	w->done = 1;
+	now = w;
+	if (w->patch(module))
+		missing_say(w->patch, w->module);
+	now = outer;
+	PyErr_Clear();
+}
+
+void patch_pending(void)
+{
+	for (int i = 0; i < WATCHES; i++)
+		if (wanted(&watches[i]))
+			patch_one(&watches[i]);
+}
+
+void patch_before_import(const char *name)
+{
+	for (int i = 0; i < WATCHES; i++) {
+		struct watch *w = &watches[i];
+		PyObject *m;
+
+		if (!wanted(w) || w->tried || strcmp(w->module, name))
+			continue;
+		/* Import it now, so that it is patched before its first user sees it. The import
+		 * under way then finds it in sys.modules; if ours fails, it fails again by itself.
+		 */
+		w->tried = 1;
+		m = PyImport_ImportModule(name);
+		if (!m)
+			PyErr_Clear();
+		Py_DecRef(m);
+		patch_one(w);
+	}
+}
+
+static int audit(const char *event, PyObject *args, void *unused)
+{
+	PyObject *name;
+	const char *text;
+	struct py_error error;
+
+	(void)unused;
+	if (event[0] != 'i' || strcmp(event, "import") || shim_off)
+		return 0;
+	/* With a file name the module is half made: an extension under creation. */
+	if (PyTuple_Size(args) < 2 || PyTuple_GetItem(args, 1) != PY_NONE)
+		return 0;
+	py_error_save(&error);
+	name = PyTuple_GetItem(args, 0);
+	text = py_is(name, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+	if (text) {
+		patch_before_import(text);
+		patch_pending();
+	}
+	PyErr_Clear();
+	py_error_restore(&error);
+	return 0;
+}
+
+static int done, threads_started;
+int bootstrap_watching;
+
+int bootstrap_possible(void)
+{
+	return Py_IsInitialized != NULL && !shim_off;
+}
+
+/* Without the GIL nothing here has one writer at a time, and objects have another layout. */
+static int is_free_threaded(void)
+{
+	if (!strstr(Py_GetVersion(), "free-threading build"))
+		return 0;
+	shim_say("this process runs unmeasured: free-threaded Python is not supported; use the "
+		 "build with the GIL",
+		 NULL);
+	return 1;
+}
+
+void bootstrap_try(void)
+{
+	if (done || !Py_IsInitialized() || !PyGILState_Check || !PyGILState_Check())
+		return;
+	done = 1;
+	bootstrap_watching = 0;
+	if (!py_complete() || is_free_threaded() || PySys_AddAuditHook(audit, NULL)) {
+		shim_off = 1;
+		return;
+	}
+	patch_pending();
+	PyErr_Clear();
+}
+
+void bootstrap_watch(void)
+{
+	bootstrap_watching = bootstrap_possible();
+}
+
+void bootstrap_thread(void)
+{
+	threads_started = 1;
+	bootstrap_watching = 0;
+}
+
+/*
+ * The interpreter opens files without the GIL; taken back while no other thread was ever started,
+ * nobody can be waited for. A vfork child of the interpreter opens no Python module.
+ */
+void bootstrap_opened(const char *path)
+{
+	int state, saved = errno;
+
+	if (done || threads_started || !path || !strstr(path, "coffea/processor/") ||
+	    !Py_IsInitialized() || !PyGILState_GetThisThreadState())
+		return;
+	state = PyGILState_Ensure();
+	bootstrap_try();
+	PyGILState_Release(state);
+	errno = saved;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * patch.h - which Python modules are watched and what replaces what in them.
+ *
+ * All functions: GIL held; never leave an exception; each place is patched once. A patch function
+ * returns 0, or -ENOENT when the module lacks what it looks for (another version: noted, the rest
+ * goes on).
+ */
+#ifndef CREMA_SHIM_PATCH_H
+#define CREMA_SHIM_PATCH_H
+
+#include <stdint.h>
+
+#include "shim/python/py.h"
+
+/* Looks at every watched module that is imported and not patched yet. Cheap when none is left. */
+void patch_pending(void);
+
+/* From the audit hook: `name` is about to be imported. */
+void patch_before_import(const char *name);
+
+int patch_worker_class(PyObject *module); /* distributed.worker: Worker.start_unsafe */
+int patch_task_edges(PyObject *module);	  /* distributed.worker: _run_task and its older names */
+int patch_coffea(PyObject *module);	  /* coffea.processor.executor: its classes are learned */
+int patch_executor(PyObject *module);	  /* the same: Runner._work_function, metadata_fetcher_* */
+int patch_futures(PyObject *module);	  /* concurrent.futures.thread: ThreadPoolExecutor.submit */
+int patch_thread_pool(PyObject *module);  /* multiprocessing.pool: ThreadPool's ways to submit */
+int patch_threading(PyObject *module);	  /* threading: Thread.start */
+int patch_uproot(PyObject *module);	  /* uproot.source.futures: its pools' submit */
+int patch_baskets(PyObject *module);	  /* uproot.models.TBasket: Model_TBasket.read_members */
+int patch_pages(PyObject *module);	  /* uproot.models.RNTuple: its ways to read a page */
+int patch_hdf5(PyObject *module);	  /* h5py._hl.dataset: reads and writes of Dataset */
+int patch_hdf5_groups(PyObject *module);  /* h5py._hl.group: Group.create_dataset */
+int patch_uproot_dask(PyObject *module);  /* uproot._dask: UprootReadMixin.read_tree */
+int patch_asyncio(PyObject *module);	  /* asyncio.selector_events: transports' write */
+int patch_xrootd(PyObject *module);	  /* XRootD.client: requests of File and FileSystem */
+int patch_aiohttp(PyObject *module);	  /* aiohttp.client_proto: requests on other loops */
+int patch_arrow_s3(PyObject *module);	  /* pyarrow._s3fs: named only */
+int patch_http2(PyObject *module);	  /* httpcore's HTTP/2 connections, async and not */
+int patch_instrument(PyObject *module);	  /* crema.instrument: sections and values of tasks */
+int patch_codecs(PyObject *module, const char *name);
+
+/* missing.c: a module lacks what its patch looks for. One line says so, and what can no longer be
+ * counted is unknown from now on. A patch that is not in its table is a codec's. missing_tell():
+ * the process is armed now, so it can be said in its shared memory. */
+void missing_say(int (*patch)(PyObject *), const char *module);
+void missing_tell(void);
+
+/* py_worker.c: a Worker object starts in this process. */
+void worker_starts(PyObject *worker);
+struct crema_probe_text;
+void worker_put(struct crema_probe_text *p, const char *text, size_t bytes);
+
+/* py_task.c: key and worker of a task that the task edges do not see; prefix and span of span_key.
+ * Each may be None. */
+struct crema_task;
+void task_describe(struct crema_task *t, PyObject *key, PyObject *worker, PyObject *span_key);
+/* Its span, and what it consumes, by the TaskState (NULL: not known): needs its flags and key. */
+void graph_describe(struct crema_task *t, PyObject *ts, PyObject *span);
+
+/* py_worker.c: the key of the actor that has this method, None or NULL; new reference. */
+PyObject *probe_actor_key(PyObject *worker, PyObject *method);
+
+/* py_task.c: a task's key, cut to what the slot holds. */
+void task_key(struct crema_task *t, const char *text, size_t bytes);
+
+/*
+ * py_task.c: an execution from edge to edge. begin: the slot has been described, now its work
+ * starts. end: keeps a pending exception; does nothing in a child that was forked meanwhile.
+ */
+struct execution {
+	uint32_t owner, epoch, outer, outer_is_pool;
+	PyObject *token;
+	struct section_open *sections; /* that the thread had open before */
+};
+void execution_begin(struct execution *x, uint32_t owner);
+void execution_end(struct execution *x, uint32_t status);
+
+/* py_coffea.c: what kind of coffea work a task's arguments hold, written into the slot. */
+void coffea_describe(struct crema_task *t, PyObject *const *args, Py_ssize_t nargs);
+/* The same for a WorkItem or FileMeta, or a tuple that begins with one: 1 if `o` is that. */
+int coffea_describe_item(struct crema_task *t, PyObject *o);
+/* py_found.c: what roastcoffea has put into a processor's output. */
+void found_describe(const struct crema_task *t, PyObject *out);
+
+/* py_report.c: what a chunk tells of itself, in the result of coffea's work function. */
+void report_of_runner(struct crema_task *t, PyObject *result);
+/* The same in Dask's message of a chunk that ended, for functions of users. */
+void report_of_task(struct crema_task *t, PyObject *message);
+
+/* py_pool.c: the context variable that carries the task's name to other threads. */
+void pool_forget(void);
+PyObject *pool_enter(unsigned owner);
+void pool_leave(PyObject *token);
+/* Name (task.h) of the task on whose behalf this code runs: its thread's, else its context's; 0. */
+uint64_t pool_current(void);
+/* A capsule that holds a reference to that task's slot until it is freed; NULL: no task (no
+ * exception). */
+PyObject *pool_capsule(void);
+uint32_t pool_capsule_owner(PyObject *capsule);
+
+#endif

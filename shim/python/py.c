@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* py.c - small helpers over CPython's weak symbols. */
+#include "shim/python/py.h"
+
+#include <string.h>
+
+#include "shim/shim.h"
+
+int py_complete(void)
+{
+	const void *const all[] = {
+#define PY(ret, name, params) (const void *)name,
+#define PY_DATA(name) (const void *)&name,
+		PY_TABLE
+#undef PY
+#undef PY_DATA
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!all[i])
+			return 0;
+	return 1;
+}
+
+int py_is(PyObject *o, PyObject *type)
+{
+	PyObject *t;
+
+	if (!o || !type)
+		return 0;
+	t = PyObject_Type(o);
+	Py_DecRef(t);
+	return t == type;
+}
+
+static PyObject *call_with_tuple(PyObject *f, PyObject *const *args, Py_ssize_t nargs,
+				 PyObject *kwnames)
+{
+	Py_ssize_t nkw = kwnames ? PyTuple_Size(kwnames) : 0;
+	PyObject *tuple = PyTuple_New(nargs), *kw = nkw ? PyDict_New() : NULL, *r = NULL;
+
+	if (!tuple || (nkw && !kw))
+		goto out;
+	for (Py_ssize_t i = 0; i < nargs; i++) {
+		Py_IncRef(args[i]);
+		PyTuple_SetItem(tuple, i, args[i]);
+	}
+	for (Py_ssize_t i = 0; i < nkw; i++) {
+		const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(kwnames, i), NULL);
+
+		if (!name || PyDict_SetItemString(kw, name, args[nargs + i]))
+			goto out;
+	}
+	r = PyObject_Call(f, tuple, kw);
+out:
+	Py_DecRef(tuple);
+	Py_DecRef(kw);
+	return r;
+}
+
+PyObject *py_vectorcall(PyObject *f, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+	if (PyObject_Vectorcall)
+		return PyObject_Vectorcall(f, args, (size_t)nargs, kwnames);
+	return call_with_tuple(f, args, nargs, kwnames);
+}
+
+PyObject *py_attr(PyObject *o, PyObject *name)
+{
+	PyObject *a = o && name ? PyObject_GetAttr(o, name) : NULL;
+
+	if (!a && o)
+		PyErr_Clear();
+	return a;
+}
+
+PyObject *py_attr_string(PyObject *o, const char *name)
+{
+	PyObject *a = o ? PyObject_GetAttrString(o, name) : NULL;
+
+	if (!a && o)
+		PyErr_Clear();
+	return a;
+}
+
+PyObject *py_module(const char *name)
+{
+	PyObject *m = PyDict_GetItemString(PyImport_GetModuleDict(), name), *spec, *busy;
+	int initializing;
+
+	if (!m || m == PY_NONE)
+		return NULL;
+	spec = py_attr_string(m, "__spec__");
+	busy = spec && spec != PY_NONE ? py_attr_string(spec, "_initializing") : NULL;
+	initializing = busy && PyObject_IsTrue(busy) == 1;
+	Py_DecRef(busy);
+	Py_DecRef(spec);
+	return initializing ? NULL : m;
+}
+
+unsigned py_text_id(PyObject *o)
+{
+	PyObject *s;
+	const char *text;
+	Py_ssize_t n = 0;
+	unsigned id = 0;
+
+	if (!o || o == PY_NONE)
+		return 0;
+	if (py_is(o, &PyUnicode_Type)) {
+		text = PyUnicode_AsUTF8AndSize(o, &n);
+		if (text)
+			return arena_id(text, (uint32_t)n);
+		PyErr_Clear();
+		return 0;
+	}
+	s = PyObject_Str(o);
+	text = s ? PyUnicode_AsUTF8AndSize(s, &n) : NULL;
+	if (text)
+		id = arena_id(text, (uint32_t)n);
+	else
+		PyErr_Clear();
+	Py_DecRef(s);
+	return id;
+}
+
+PyObject *py_builtin(PyMethodDef *def, PyObject *self, const char *module)
+{
+	PyObject *m = PyUnicode_FromString(module);
+	PyObject *f = m ? PyCFunction_NewEx(def, self, m) : NULL;
+
+	Py_DecRef(m);
+	return f;
+}
+
+PyObject *py_with_self(PyObject *self, PyObject *args, PyObject *first)
+{
+	Py_ssize_t n = PyTuple_Size(args);
+	PyObject *all = PyTuple_New(n + 1);
+
+	if (!all)
+		return NULL;
+	Py_IncRef(self);
+	PyTuple_SetItem(all, 0, self);
+	for (Py_ssize_t i = 0; i < n; i++) {
+		PyObject *o = i == 0 && first ? first : PyTuple_GetItem(args, i);
+
+		Py_IncRef(o);
+		PyTuple_SetItem(all, i + 1, o);
+	}
+	return all;
+}
+
+void py_error_save(struct py_error *e)
+{
+	PyErr_Fetch(&e->type, &e->value, &e->trace);
+}
+
+void py_error_restore(struct py_error *e)
+{
+	PyErr_Restore(e->type, e->value, e->trace);
+}

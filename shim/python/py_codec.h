@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_codec.h - counting what codecs of extension modules take in and give back.
+ *
+ * A builtin function or a type's method points to its PyMethodDef. py_codec_patch.c exchanges that
+ * pointer for our copy of the definition, whose ml_meth is a thunk (py_codec_thunk.c) that knows
+ * the original: the object itself stays, so names bound earlier are caught too and identity, repr,
+ * doc and pickling are unchanged. Before the exchange the object is checked to be laid out as
+ * expected; if not, it is left alone and noted. py_codec.c counts around the call (codec.h).
+ *
+ * Only the outermost codec call of a thread counts. The two functions that make extension modules
+ * are in the same table: decompression inside of them is an import's (codec.h). All functions: GIL
+ * held.
+ */
+#ifndef CREMA_SHIM_PY_CODEC_H
+#define CREMA_SHIM_PY_CODEC_H
+
+#include <stdint.h>
+
+#include "ids.h"
+#include "shim/python/py.h"
+
+#define CODEC_IMPORTS 2
+#define CODEC_UNSEEN 3
+/* What says which codecs such a call uses. */
+enum { UNSEEN_ANY = -1, UNSEEN_PARQUET = 0, UNSEEN_WRITER = 1 };
+
+struct codec {
+	const char *module, *path;
+	int decompress, input, into; /* as codecs.def says */
+	int is_method;		     /* of an object that keeps a stream's state */
+	void *original;
+	PyMethodDef def;
+};
+
+extern struct codec codecs[CREMA_CODECS];
+
+struct codec_call {
+	uint64_t in, cpu_ns, start, unused;
+	int counts;
+};
+
+/* `data`: the input argument, NULL if there is none. */
+void codec_begin(int id, struct codec_call *c, PyObject *self, PyObject *data);
+/* Gives back `result`; counts if it is not NULL. */
+PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *result);
+
+/* The thunk of codec `id` for a calling convention (ml_flags); NULL if there is none. */
+void *codec_thunk(int id, int flags);
+
+#endif

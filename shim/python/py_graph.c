@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* py_graph.c - which graph a task came in, and what it consumes; see collector/model/span_part.h.
+ */
+#include <string.h>
+
+#include "shim/count/digits.h"
+#include "shim/count/task.h"
+#include "shim/python/patch.h"
+
+#define CONSUMED_MAX 256
+
+static PyObject *names[4];
+enum { N_ANNOTATIONS, N_PRIORITY, N_DEPENDENCIES, N_KEY };
+
+static int names_make(void)
+{
+	static const char *const texts[] = {"annotations", "priority", "dependencies", "key"};
+
+	for (int i = 0; i < 4; i++)
+		if (!names[i] && !(names[i] = PyUnicode_InternFromString(texts[i])))
+			return 0;
+	return 1;
+}
+
+static uint64_t key_hash(PyObject *key)
+{
+	PyObject *s = key ? PyObject_Str(key) : NULL;
+	Py_ssize_t n = 0;
+	const char *text = s ? PyUnicode_AsUTF8AndSize(s, &n) : NULL;
+	uint64_t hash = text ? arena_hash(text, (uint32_t)n) : 0;
+
+	PyErr_Clear();
+	Py_DecRef(s);
+	return hash;
+}
+
+/*
+ * Graphs of tasks that ran here lately, by key: a merge is of the graph of what it takes. A lost
+ * entry only leaves the merge without. Under the GIL; a torn entry is none.
+ */
+#define GRAPHS 4096u
+static struct {
+	uint64_t check; /* key hash ^ graph */
+	uint64_t graph;
+} graphs[GRAPHS];
+
+static void graph_keep(uint64_t key, uint64_t graph)
+{
+	graphs[key % GRAPHS].graph = graph;
+	graphs[key % GRAPHS].check = key ^ graph;
+}
+
+static uint64_t graph_of(uint64_t key)
+{
+	uint64_t graph = graphs[key % GRAPHS].graph;
+
+	return (graphs[key % GRAPHS].check ^ graph) == key ? graph : 0;
+}
+
+/* The smallest one names them all: whoever looks for it keeps the smallest keys of a graph. *graph:
+ * of what it takes, if that ran here. */
+static uint64_t smallest_consumed(PyObject *ts, uint64_t *graph)
+{
+	PyObject *all = py_attr(ts, names[N_DEPENDENCIES]);
+	PyObject *each = all ? PyObject_GetIter(all) : NULL, *one;
+	uint64_t hash, smallest = 0;
+
+	for (int i = 0; each && i < CONSUMED_MAX && (one = PyIter_Next(each)); i++) {
+		PyObject *key = py_attr(one, names[N_KEY]);
+
+		hash = key_hash(key);
+		if (hash && (!smallest || hash < smallest))
+			smallest = hash;
+		*graph = *graph ? *graph : graph_of(hash);
+		Py_DecRef(key);
+		Py_DecRef(one);
+	}
+	PyErr_Clear();
+	Py_DecRef(each);
+	Py_DecRef(all);
+	return smallest;
+}
+
+/* The scheduler numbers the graphs that it is given: (priority of the user, number, ...). */
+static PyObject *generation_of(PyObject *ts)
+{
+	PyObject *priority = py_attr(ts, names[N_PRIORITY]), *text = NULL;
+
+	if (priority && py_is(priority, &PyTuple_Type) && PyTuple_Size(priority) > 1)
+		text = PyObject_Str(PyTuple_GetItem(priority, 1));
+	PyErr_Clear();
+	Py_DecRef(priority);
+	return text;
+}
+
+static int user_made_span(PyObject *ts)
+{
+	PyObject *annotations = py_attr(ts, names[N_ANNOTATIONS]);
+	int yes = py_is(annotations, &PyDict_Type) &&
+		  PyDict_GetItemString(annotations, "span") != NULL;
+
+	Py_DecRef(annotations);
+	return yes;
+}
+
+static char part_kind(uint32_t flags)
+{
+	return flags & CREMA_TASK_MERGE		  ? 'm'
+	       : flags & CREMA_TASK_CHUNK	  ? 'c'
+	       : flags & CREMA_TASK_PREPROCESSING ? 'p'
+	       : flags & CREMA_TASK_SCATTER	  ? 's'
+						  : 0;
+}
+
+/* Keys of one Client.map() that is not pure differ in a number at their end. 0: not such a key. */
+static uint64_t map_of_key(const struct crema_task *t)
+{
+	size_t n = strlen(t->key), keep = n;
+
+	while (keep && t->key[keep - 1] >= '0' && t->key[keep - 1] <= '9')
+		keep--;
+	if (keep < 2 || keep == n || n - keep > 9 || t->key[keep - 1] != '-')
+		return 0;
+	return arena_hash(t->key, (uint32_t)(keep - 1));
+}
+
+/* What else tells graphs apart that came within the 100 ms of one generation. */
+static uint64_t part_detail(const struct crema_task *t, char kind, uint64_t graph)
+{
+	return kind == 'c'   ? (t->consumes ? t->consumes : map_of_key(t))
+	       : kind == 's' ? t->key_hash
+	       : kind == 'p' ? map_of_key(t)
+			     : graph;
+}
+
+/*
+ * Dask's own spans mix what several clients and runs have at the same time: of coffea's tasks the
+ * name is "SPAN.GENERATION" and a letter for what they do, and a hash that tells graphs apart. What
+ * takes their results, like a merge that is not coffea's, has the hash of their graph, whenever it
+ * comes. Other tasks keep the span's name: each graph would take room in the arena.
+ */
+static uint32_t part_id(struct crema_task *t, PyObject *span, PyObject *ts, uint64_t graph)
+{
+	char name[128], *at = name, kind = part_kind(t->flags);
+	PyObject *generation = NULL;
+	Py_ssize_t n = 0, m = 0;
+	const char *text = py_is(span, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(span, &n) : NULL;
+	const char *number = NULL;
+
+	if (!kind && graph)
+		kind = 'u';
+	if (user_made_span(ts))
+		t->flags |= CREMA_TASK_USERS_SPAN;
+	else if (kind)
+		generation = kind == 'u' ? PyUnicode_FromString("0") : generation_of(ts);
+	number = generation ? PyUnicode_AsUTF8AndSize(generation, &m) : NULL;
+	PyErr_Clear();
+	if (text && number && n + m < 96) {
+		memcpy(at, text, (size_t)n);
+		at += n;
+		*at++ = '.';
+		memcpy(at, number, (size_t)m);
+		at += m;
+		*at++ = kind;
+		graph = part_detail(t, kind, graph);
+		if (graph)
+			at = put_number(at, graph & 0xffffffff, 16);
+		if (kind != 'm' && kind != 'u')
+			graph = arena_hash(name + n, (uint32_t)(at - name - n));
+		graph_keep(t->key_hash, graph);
+	}
+	Py_DecRef(generation);
+	return at > name ? arena_id(name, (uint32_t)(at - name)) : py_text_id(span);
+}
+
+void graph_describe(struct crema_task *t, PyObject *ts, PyObject *span)
+{
+	uint64_t graph = 0;
+
+	if (!ts || !names_make()) {
+		t->span = py_text_id(span);
+		return;
+	}
+	t->consumes = smallest_consumed(ts, &graph);
+	t->known |= CREMA_KNOWN_CONSUMES;
+	t->span = span && span != PY_NONE ? part_id(t, span, ts, graph) : 0;
+}

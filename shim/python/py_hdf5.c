@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_hdf5.c - HDF5's filters cannot be seen: libhdf5 calls gzip, lzf, szip, blosc ... by itself.
+ * Where a task reads or writes an h5py Dataset that has such filters, its (de)compression is
+ * unknown, not 0. zstd is counted by its own trace (zstd.c); shuffle and checksums do not compress.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "shim/count/codec.h"
+#include "shim/count/task.h"
+#include "shim/python/patch.h"
+
+#define METHODS                                                                                    \
+	X(__getitem__, CODEC_COUNTS(decompress))                                                   \
+	X(__array__, CODEC_COUNTS(decompress))                                                     \
+	X(read_direct, CODEC_COUNTS(decompress))                                                   \
+	X(__setitem__, CODEC_COUNTS(compress))                                                     \
+	X(write_direct, CODEC_COUNTS(compress))                                                    \
+	X(create_dataset, CODEC_COUNTS(compress)) /* of Group: writes its argument `data` */
+
+enum {
+#define X(name, counts) METHOD_##name,
+	METHODS
+#undef X
+		METHOD_COUNT
+};
+
+static PyObject *originals[METHOD_COUNT], *n_filters;
+
+/* The names of h5py; a filter that it has no name for has its number. */
+static int is_seen(PyObject *name)
+{
+	const char *text =
+		py_is(name, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+
+	return text && (!strcmp(text, "shuffle") || !strcmp(text, "fletcher32") ||
+			!strcmp(text, "32015" /* zstd */));
+}
+
+static int has_unseen_filters(PyObject *dataset)
+{
+	PyObject *filters = py_attr(dataset, n_filters), *i, *name;
+	PyObject *elsewhere = py_attr_string(dataset, "is_virtual");
+	int unseen = !filters || !py_is(filters, &PyDict_Type);
+
+	/* The data of a virtual one lie in other datasets, which have filters of their own. */
+	unseen |= elsewhere && PyObject_IsTrue(elsewhere);
+	Py_DecRef(elsewhere);
+	i = unseen ? NULL : PyObject_GetIter(filters);
+	while (i && (name = PyIter_Next(i))) {
+		unseen |= !is_seen(name);
+		Py_DecRef(name);
+	}
+	PyErr_Clear();
+	Py_DecRef(i);
+	Py_DecRef(filters);
+	return unseen;
+}
+
+/* create_dataset(name, shape, dtype, data, ...) */
+static int has_data(PyObject *args, PyObject *kwargs)
+{
+	PyObject *data = kwargs ? PyDict_GetItemString(kwargs, "data") : NULL;
+
+	if (!data && PyTuple_Size(args) > 3)
+		data = PyTuple_GetItem(args, 3);
+	return data && data != PY_NONE;
+}
+
+static void uses(PyObject *dataset, uint64_t counts)
+{
+	uint64_t name = pool_current();
+	uint32_t owner = task_ref_name(name);
+	struct crema_task *task = task_slot(owner);
+
+	/* To look at the filters costs tens of microseconds: once it is unknown it stays so. */
+	if (task && !(LOAD(&task->count_unknown) & counts) && has_unseen_filters(dataset))
+		task_counts_unknown(name, counts);
+	task_unref(owner);
+}
+
+static PyObject *run(int method, uint64_t counts, PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *all = py_with_self(self, args, NULL);
+	PyObject *r = all ? PyObject_Call(originals[method], all, kwargs) : NULL;
+	PyObject *dataset = self;
+	struct py_error error;
+
+	Py_DecRef(all);
+	if (method == METHOD_create_dataset)
+		dataset = has_data(args, kwargs) ? r : NULL;
+	if (shim_armed() && dataset) {
+		py_error_save(&error);
+		uses(dataset, counts);
+		py_error_restore(&error);
+	}
+	return r;
+}
+
+#define X(name, counts)                                                                            \
+	static PyObject *name##_(PyObject *self, PyObject *args, PyObject *kwargs)                 \
+	{                                                                                          \
+		return run(METHOD_##name, counts, self, args, kwargs);                             \
+	}
+METHODS
+#undef X
+
+static PyMethodDef defs[METHOD_COUNT] = {
+#define X(name, counts)                                                                            \
+	[METHOD_##name] = {#name, (void *)name##_, METH_VARARGS | METH_KEYWORDS, NULL},
+	METHODS
+#undef X
+};
+
+static int replace(int method, PyObject *class)
+{
+	PyObject *d;
+	int r = -ENOENT;
+
+	originals[method] = class ? py_attr_string(class, defs[method].ml_name) : NULL;
+	d = originals[method] ? PyDescr_NewMethod(class, &defs[method]) : NULL;
+	if (d && !PyObject_SetAttrString(class, defs[method].ml_name, d))
+		r = 0;
+	PyErr_Clear();
+	Py_DecRef(d);
+	return r;
+}
+
+/* The methods from `first` to before `end`. */
+static int replace_all(PyObject *module, const char *name, int first, int end)
+{
+	PyObject *class = py_attr_string(module, name);
+	int r = 0;
+
+	if (!n_filters)
+		n_filters = PyUnicode_InternFromString("_filters");
+	for (int i = first; i < end; i++)
+		r = n_filters && !replace(i, class) ? r : -ENOENT;
+	PyErr_Clear();
+	Py_DecRef(class);
+	return r;
+}
+
+int patch_hdf5(PyObject *module)
+{
+	return replace_all(module, "Dataset", 0, METHOD_create_dataset);
+}
+
+int patch_hdf5_groups(PyObject *module)
+{
+	return replace_all(module, "Group", METHOD_create_dataset, METHOD_COUNT);
+}

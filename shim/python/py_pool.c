@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_pool.c - work that a task hands to other threads.
+ *
+ * The task's name travels in a context variable (asyncio carries contexts along by itself) and is
+ * read where work is submitted to a pool: there the callable is wrapped, and the pool thread counts
+ * for the task while it runs. The wrapper holds a reference to the slot until it is freed, so late
+ * work is still credited, and work that never runs gives its reference back.
+ */
+#include <errno.h>
+
+#include "shim/count/section.h"
+#include "shim/count/task.h"
+#include "shim/python/patch.h"
+
+#define CAPSULE "crema.task"
+/* A capsule's pointer is a mark: the owner, and above it the epoch in which its reference counts.
+ */
+#define MARK_BITS 16
+#define MARK_OWNER ((1u << MARK_BITS) - 1)
+_Static_assert(CREMA_SHM_TASKS + 1 <= MARK_OWNER && sizeof(uintptr_t) == 8, "a mark holds both");
+
+static PyObject *variable;
+
+/* Contexts that a forked child inherited name its parent's tasks: they are not looked at again. */
+void pool_forget(void)
+{
+	variable = NULL;
+}
+
+PyObject *pool_enter(unsigned owner)
+{
+	PyObject *name, *token = NULL;
+
+	if (!variable)
+		variable = PyContextVar_New("crema_task", NULL);
+	name = PyLong_FromUnsignedLongLong(task_name(owner));
+	if (variable && name)
+		token = PyContextVar_Set(variable, name);
+	Py_DecRef(name);
+	PyErr_Clear();
+	return token;
+}
+
+void pool_leave(PyObject *token)
+{
+	if (token && PyContextVar_Reset(variable, token))
+		PyErr_Clear();
+	Py_DecRef(token);
+}
+
+uint64_t pool_current(void)
+{
+	uint32_t owner = segment_owner();
+	PyObject *value = NULL;
+	unsigned long long name;
+
+	if (owner != OWNER_NONE)
+		return task_name(owner);
+	if (!variable || PyContextVar_Get(variable, NULL, &value) || !value) {
+		PyErr_Clear();
+		return 0;
+	}
+	name = PyLong_AsUnsignedLongLong(value);
+	Py_DecRef(value);
+	if (PyErr_Occurred()) {
+		PyErr_Clear();
+		return 0;
+	}
+	return name;
+}
+
+static void capsule_free(PyObject *capsule)
+{
+	if (shim_armed())
+		task_unref(pool_capsule_owner(capsule));
+}
+
+uint32_t pool_capsule_owner(PyObject *capsule)
+{
+	uintptr_t mark = (uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE);
+
+	return mark >> MARK_BITS == shim_epoch ? (uint32_t)mark & MARK_OWNER : OWNER_NONE;
+}
+
+PyObject *pool_capsule(void)
+{
+	uintptr_t owner = task_ref_name(pool_current());
+	PyObject *capsule;
+
+	if (owner == OWNER_NONE)
+		return NULL;
+	capsule = PyCapsule_New((void *)(owner | (uintptr_t)shim_epoch << MARK_BITS), CAPSULE,
+				capsule_free);
+	if (!capsule) {
+		task_unref((uint32_t)owner);
+		PyErr_Clear();
+	}
+	return capsule;
+}
+
+/* self = (capsule with the owner, callable) */
+static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	uint32_t owner = pool_capsule_owner(PyTuple_GetItem(self, 0));
+	struct section_open *sections;
+	struct py_error error;
+	uint32_t epoch = shim_epoch;
+	struct owner before;
+	PyObject *r;
+
+	if (!shim_armed() || owner == OWNER_NONE)
+		return PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
+	before = segment_begin(owner, 1);
+	sections = section_enter();
+	r = PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
+	if (!shim_armed() || epoch != shim_epoch)
+		return r; /* a child that was forked meanwhile */
+	py_error_save(&error);
+	section_leave(sections);
+	segment_end(before);
+	py_error_restore(&error);
+	return r;
+}
+
+static PyMethodDef run_def = {"run", (void *)run_for_task, METH_VARARGS | METH_KEYWORDS, NULL};
+
+/* A callable that runs `f` for the current task, or NULL when there is none (no exception). */
+static PyObject *wrap(PyObject *f)
+{
+	PyObject *capsule = pool_capsule(), *self, *r;
+
+	if (!capsule)
+		return NULL;
+	self = PyTuple_New(2);
+	if (!self) {
+		Py_DecRef(capsule);
+		PyErr_Clear();
+		return NULL;
+	}
+	Py_IncRef(f);
+	PyTuple_SetItem(self, 0, capsule);
+	PyTuple_SetItem(self, 1, f);
+	r = py_builtin(&run_def, self, "crema");
+	Py_DecRef(self);
+	PyErr_Clear();
+	return r;
+}
+
+enum {
+	SUBMIT_FUTURES,
+	SUBMIT_UPROOT,
+	SUBMIT_APPLY,
+	SUBMIT_MAP,
+	SUBMIT_IMAP,
+	SUBMIT_IMAP_UNORDERED,
+	SUBMIT_RESOURCE,
+	SUBMITS
+};
+static PyObject *originals[SUBMITS];
+
+static PyObject *submit(int which, PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *f = NULL, *all, *r;
+
+	if (shim_armed() && PyTuple_Size(args) > 0)
+		f = wrap(PyTuple_GetItem(args, 0));
+	all = py_with_self(self, args, f);
+	Py_DecRef(f);
+	if (!all)
+		return NULL;
+	r = PyObject_Call(originals[which], all, kwargs);
+	Py_DecRef(all);
+	return r;
+}
+
+#define SUBMIT(id)                                                                                 \
+	static PyObject *submit_##id(PyObject *self, PyObject *args, PyObject *kwargs)             \
+	{                                                                                          \
+		return submit(id, self, args, kwargs);                                             \
+	}
+SUBMIT(SUBMIT_FUTURES)
+SUBMIT(SUBMIT_UPROOT)
+SUBMIT(SUBMIT_APPLY)
+SUBMIT(SUBMIT_MAP)
+SUBMIT(SUBMIT_IMAP)
+SUBMIT(SUBMIT_IMAP_UNORDERED)
+
+/* uproot's resource pool takes a future whose _task is the callable. */
+static PyObject *submit_resource(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *all, *r, *task, *f;
+
+	if (shim_armed() && PyTuple_Size(args) > 0) {
+		task = py_attr_string(PyTuple_GetItem(args, 0), "_task");
+		f = task && task != PY_NONE ? wrap(task) : NULL;
+		if (f && PyObject_SetAttrString(PyTuple_GetItem(args, 0), "_task", f))
+			PyErr_Clear();
+		Py_DecRef(f);
+		Py_DecRef(task);
+	}
+	all = py_with_self(self, args, NULL);
+	if (!all)
+		return NULL;
+	r = PyObject_Call(originals[SUBMIT_RESOURCE], all, kwargs);
+	Py_DecRef(all);
+	return r;
+}
+
+#define SUBMIT_DEF(id, name) [id] = {name, (void *)submit_##id, METH_VARARGS | METH_KEYWORDS, NULL}
+static PyMethodDef submit_defs[SUBMITS] = {
+	SUBMIT_DEF(SUBMIT_FUTURES, "submit"),
+	SUBMIT_DEF(SUBMIT_UPROOT, "submit"),
+	SUBMIT_DEF(SUBMIT_APPLY, "apply_async"),
+	SUBMIT_DEF(SUBMIT_MAP, "_map_async"),
+	SUBMIT_DEF(SUBMIT_IMAP, "imap"),
+	SUBMIT_DEF(SUBMIT_IMAP_UNORDERED, "imap_unordered"),
+	[SUBMIT_RESOURCE] = {"submit", (void *)submit_resource, METH_VARARGS | METH_KEYWORDS, NULL},
+};
+
+static int replace_submit(int which, PyObject *module, const char *class_name)
+{
+	const char *name = submit_defs[which].ml_name;
+	PyObject *class = py_attr_string(module, class_name), *d;
+	int r = -ENOENT;
+
+	originals[which] = class ? py_attr_string(class, name) : NULL;
+	if (!originals[which]) {
+		Py_DecRef(class);
+		return r;
+	}
+	d = PyDescr_NewMethod(class, &submit_defs[which]);
+	if (d && !PyObject_SetAttrString(class, name, d))
+		r = 0;
+	PyErr_Clear();
+	Py_DecRef(d);
+	Py_DecRef(class);
+	return r;
+}
+
+int patch_futures(PyObject *module)
+{
+	return replace_submit(SUBMIT_FUTURES, module, "ThreadPoolExecutor");
+}
+
+int patch_thread_pool(PyObject *module)
+{
+	int r = 0;
+
+	for (int which = SUBMIT_APPLY; which <= SUBMIT_IMAP_UNORDERED; which++)
+		if (replace_submit(which, module, "ThreadPool"))
+			r = -ENOENT;
+	return r;
+}
+
+int patch_uproot(PyObject *module)
+{
+	int a = replace_submit(SUBMIT_UPROOT, module, "ThreadPoolExecutor");
+	int b = replace_submit(SUBMIT_RESOURCE, module, "ResourceThreadPoolExecutor");
+
+	return a ? a : b;
+}

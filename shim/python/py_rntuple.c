@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_rntuple.c - the pages of RNTuples that uproot really uses. read_page (before uproot 5.7
+ * read_pagedesc) reads and unpacks one, in whatever thread, through read_locator, which has its
+ * place and sizes; page lists, which are metadata, come through read_locator alone. The three are
+ * replaced on the class of RNTuples by methods that count.
+ *
+ * A page's bytes are its locator's num_bytes: the checksum behind it is not in them. A page that
+ * uproot finds in its array cache is not read and counts nothing; pages read for a GPU do not come
+ * through here, and the baskets and pages used are unknown from then on.
+ */
+#include <errno.h>
+
+#include "shim/python/patch.h"
+#include "shim/python/py_uproot.h"
+#include "shim/shim.h"
+
+static PyObject *read_locator, *read_page, *read_gpu, *read_members;
+static PyObject *n_num_bytes, *n_offset;
+
+/* This thread is inside read_page. */
+static __thread int in_page;
+
+static uint64_t number(PyObject *o, PyObject *name)
+{
+	PyObject *v = o ? py_attr(o, name) : NULL;
+	unsigned long long n = v ? PyLong_AsUnsignedLongLong(v) : UINT64_MAX;
+
+	PyErr_Clear();
+	Py_DecRef(v);
+	return n;
+}
+
+static void count(PyObject *self, PyObject *args)
+{
+	PyObject *locator = PyTuple_Size(args) > 1 ? PyTuple_GetItem(args, 0) : NULL;
+	struct uproot_piece page = {.is_page = 1};
+
+	page.bytes = number(locator, n_num_bytes);
+	page.at = number(locator, n_offset);
+	page.raw_bytes = locator ? PyLong_AsUnsignedLongLong(PyTuple_GetItem(args, 1)) : UINT64_MAX;
+	PyErr_Clear();
+	if (page.bytes == UINT64_MAX || page.raw_bytes == UINT64_MAX)
+		uproot_unseen();
+	else
+		uproot_used(self, &page);
+}
+
+static PyObject *call(PyObject *original, PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *all = py_with_self(self, args, NULL);
+	PyObject *r = all ? PyObject_Call(original, all, kwargs) : NULL;
+
+	Py_DecRef(all);
+	return r;
+}
+
+static PyObject *locator_(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *r = call(read_locator, self, args, kwargs);
+
+	if (r && in_page && shim_armed())
+		count(self, args);
+	return r;
+}
+
+static PyObject *page_(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *r;
+
+	in_page++;
+	r = call(read_page, self, args, kwargs);
+	in_page--;
+	return r;
+}
+
+static PyObject *gpu_(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	if (shim_armed())
+		uproot_unseen();
+	return call(read_gpu, self, args, kwargs);
+}
+
+/* An RNTuple is opened, and its pages cannot be seen. */
+static PyObject *members_(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	if (shim_armed())
+		uproot_unseen();
+	return call(read_members, self, args, kwargs);
+}
+
+/* 0, or -ENOENT: the class has no such method. *original is the one it had. */
+static int replace(PyObject *class, const char *name, void *method, PyMethodDef *def,
+		   PyObject **original)
+{
+	PyObject *d;
+
+	*original = class ? py_attr_string(class, name) : NULL;
+	if (!*original) {
+		PyErr_Clear();
+		return -ENOENT;
+	}
+	*def = (PyMethodDef){name, method, METH_VARARGS | METH_KEYWORDS, NULL};
+	d = PyDescr_NewMethod(class, def);
+	if (!d || PyObject_SetAttrString(class, name, d)) {
+		PyErr_Clear();
+		Py_DecRef(*original);
+		*original = NULL;
+	}
+	Py_DecRef(d);
+	return *original ? 0 : -ENOENT;
+}
+
+static int patch_class(PyObject *class)
+{
+	static PyMethodDef locator, page, gpu, members;
+
+	if ((replace(class, "read_page", (void *)page_, &page, &read_page) &&
+	     replace(class, "read_pagedesc", (void *)page_, &page, &read_page)) ||
+	    replace(class, "read_locator", (void *)locator_, &locator, &read_locator)) {
+		if (replace(class, "read_members", (void *)members_, &members, &read_members))
+			uproot_unseen();
+		return -ENOENT;
+	}
+	replace(class, "gpu_read_cluster_pages", (void *)gpu_, &gpu, &read_gpu);
+	return 0;
+}
+
+int patch_pages(PyObject *module)
+{
+	PyObject *class = py_attr_string(module, "Model_ROOT_3a3a_RNTuple");
+	int r;
+
+	if (!class)
+		class = py_attr_string(module, "Model_ROOT_3a3a_Experimental_3a3a_RNTuple");
+	n_num_bytes = PyUnicode_InternFromString("num_bytes");
+	n_offset = PyUnicode_InternFromString("offset");
+	PyErr_Clear();
+	r = patch_class(class);
+	Py_DecRef(class);
+	return r;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_uproot.c - the baskets that uproot really uses: Model_TBasket.read_members reads and unpacks
+ * one, in whatever thread, and is replaced on its class by a method that counts what it found.
+ *
+ * A basket's bytes are fNbytes, its key included: what the branch's fBasketBytes says of it.
+ * Baskets inside a tree's own record come with the metadata and are only numbered. A basket whose
+ * header alone was looked at counts nothing.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "shim/count/extent.h"
+#include "shim/count/fd.h"
+#include "shim/count/task.h"
+#include "shim/python/patch.h"
+#include "shim/python/py_uproot.h"
+
+#define UNSEEN_COUNTS                                                                              \
+	(1ull << CREMA_C_basket_calls | 1ull << CREMA_C_page_calls |                               \
+	 1ull << CREMA_C_basket_bytes | 1ull << CREMA_C_basket_raw_bytes |                         \
+	 1ull << CREMA_C_embedded_baskets)
+
+static PyObject *original, *n_members, *n_file, *n_file_path, *n_cursor, *n_index;
+
+static uint64_t member(PyObject *members, const char *name)
+{
+	PyObject *v = PyDict_GetItemString(members, name);
+	unsigned long long n = v ? PyLong_AsUnsignedLongLong(v) : UINT64_MAX;
+
+	PyErr_Clear();
+	return n;
+}
+
+static uint64_t place_of(PyObject *self)
+{
+	PyObject *cursor = py_attr(self, n_cursor), *index = py_attr(cursor, n_index);
+	unsigned long long at = index ? PyLong_AsUnsignedLongLong(index) : UINT64_MAX;
+
+	PyErr_Clear();
+	Py_DecRef(index);
+	Py_DecRef(cursor);
+	return at;
+}
+
+/* What the read that has just returned found: 1 in the tree's own record, 0, or -EPROTO if this
+ * uproot keeps it elsewhere. */
+static int look_at(PyObject *self, struct uproot_piece *p)
+{
+	PyObject *members = py_attr(self, n_members);
+	uint64_t key = UINT64_MAX, object = UINT64_MAX;
+
+	p->bytes = UINT64_MAX;
+	if (members && py_is(members, &PyDict_Type)) {
+		p->bytes = member(members, "fNbytes");
+		key = member(members, "fKeylen");
+		object = member(members, "fObjlen");
+	}
+	Py_DecRef(members);
+	if (p->bytes == UINT64_MAX || key == UINT64_MAX || object == UINT64_MAX)
+		return -EPROTO;
+	p->raw_bytes = key + object;
+	p->at = place_of(self);
+	return p->bytes <= key;
+}
+
+/* The file's row under the span of the task. */
+static uint32_t row_of(PyObject *self, uint32_t span)
+{
+	PyObject *file = py_attr(self, n_file), *path = py_attr(file, n_file_path);
+	const char *text =
+		path && py_is(path, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(path, NULL) : NULL;
+	uint32_t row = text ? file_row_by_name(text, span) : 0;
+
+	PyErr_Clear();
+	Py_DecRef(path);
+	Py_DecRef(file);
+	return row;
+}
+
+static void count_row(struct crema_file *f, const struct uproot_piece *p)
+{
+	ADD(&f->basket_calls, 1);
+	ADD(&f->page_calls, (uint64_t)p->is_page);
+	ADD(&f->basket_bytes, p->bytes);
+	ADD(&f->basket_raw_bytes, p->raw_bytes);
+}
+
+void uproot_used(PyObject *reader, const struct uproot_piece *p)
+{
+	uint32_t owner = task_ref_name(pool_current()), row;
+	struct crema_task *task = task_slot(owner);
+
+	task_add(owner, CREMA_C_basket_calls, 1);
+	task_add(owner, CREMA_C_page_calls, (uint64_t)p->is_page);
+	task_add(owner, CREMA_C_basket_bytes, p->bytes);
+	task_add(owner, CREMA_C_basket_raw_bytes, p->raw_bytes);
+	row = row_of(reader, task ? task->span : 0);
+	if (row) {
+		count_row(&crema_shm->file[row - 1], p);
+		extent_basket(row, p->at, p->bytes);
+	}
+	task_unref(owner);
+}
+
+static void count(PyObject *self)
+{
+	struct uproot_piece basket = {0};
+	int found = look_at(self, &basket);
+	uint32_t owner;
+
+	if (found < 0) {
+		uproot_unseen();
+	} else if (found) {
+		owner = task_ref_name(pool_current());
+		task_add(owner, CREMA_C_embedded_baskets, 1);
+		task_unref(owner);
+	} else {
+		uproot_used(self, &basket);
+	}
+}
+
+/* Only its data were wanted if the context does not say otherwise. */
+static int is_wanted(PyObject *context)
+{
+	PyObject *v = context && py_is(context, &PyDict_Type)
+			      ? PyDict_GetItemString(context, "read_basket")
+			      : NULL;
+
+	return !v || PyObject_IsTrue(v) == 1;
+}
+
+static PyObject *read_members(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *all = py_with_self(self, args, NULL), *r;
+
+	r = all ? PyObject_Call(original, all, kwargs) : NULL;
+	Py_DecRef(all);
+	if (r && shim_armed() && (PyTuple_Size(args) < 3 || is_wanted(PyTuple_GetItem(args, 2))))
+		count(self);
+	return r;
+}
+
+static PyMethodDef read_def = {"read_members", (void *)read_members, METH_VARARGS | METH_KEYWORDS,
+			       NULL};
+
+void uproot_unseen(void)
+{
+	static int told;
+
+	if (!told)
+		tasks_cannot_count(UNSEEN_COUNTS, 0);
+	told = 1;
+}
+
+int patch_baskets(PyObject *module)
+{
+	PyObject *class = py_attr_string(module, "Model_TBasket"), *d = NULL;
+	int r = -ENOENT;
+
+	original = class ? py_attr_string(class, "read_members") : NULL;
+	n_members = PyUnicode_InternFromString("_members");
+	n_file = PyUnicode_InternFromString("_file");
+	n_file_path = PyUnicode_InternFromString("file_path");
+	n_cursor = PyUnicode_InternFromString("_cursor");
+	n_index = PyUnicode_InternFromString("index");
+	if (original && n_members && n_file && n_file_path)
+		d = PyDescr_NewMethod(class, &read_def);
+	if (d && !PyObject_SetAttrString(class, "read_members", d))
+		r = 0;
+	else
+		uproot_unseen();
+	PyErr_Clear();
+	Py_DecRef(d);
+	Py_DecRef(class);
+	return r;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_uproot.h - counting the pieces of a file that uproot unpacks: baskets of TTrees (py_uproot.c)
+ * and pages of RNTuples (py_rntuple.c). GIL held; exceptions are cleared.
+ */
+#ifndef CREMA_SHIM_PY_UPROOT_H
+#define CREMA_SHIM_PY_UPROOT_H
+
+#include <stdint.h>
+
+#include "shim/python/py.h"
+
+struct uproot_piece {
+	uint64_t bytes, raw_bytes; /* in the file, unpacked */
+	uint64_t at;		   /* in the file; UINT64_MAX: not known */
+	int is_page;
+};
+
+/* `reader`, an uproot model, has unpacked a piece of its file, for the task of this thread or
+ * context. */
+void uproot_used(PyObject *reader, const struct uproot_piece *p);
+/* This uproot keeps pieces where they cannot be seen: they are unknown from now on. */
+void uproot_unseen(void);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* py_xrootd_file.c - a File's server and URL, remembered. */
+#include "shim/python/py_xrootd_file.h"
+
+#include <string.h>
+
+#include "shim/count/url.h"
+#include "shim/shim.h"
+
+static PyObject *n_get_property, *t_server, *t_url;
+
+/* The server of a File, found at its first read. An entry is dropped when its File opens or closes,
+ * and no other can lie at its address without having been opened. */
+#define CACHE 256
+static struct {
+	PyObject *file;
+	uint32_t scheme, address, url, local;
+} cache[CACHE];
+
+static unsigned cache_slot(PyObject *file)
+{
+	return (unsigned)((uintptr_t)file >> 4) % CACHE;
+}
+
+static const char *property(PyObject *file, PyObject *name, PyObject **value)
+{
+	PyObject *get = py_attr(file, n_get_property);
+	const char *text = NULL;
+
+	*value = get ? py_vectorcall(get, &name, 1, NULL) : NULL;
+	if (*value && py_is(*value, &PyUnicode_Type))
+		text = PyUnicode_AsUTF8AndSize(*value, NULL);
+	PyErr_Clear();
+	Py_DecRef(get);
+	return text;
+}
+
+int xrootd_file_get(PyObject *file, struct xrootd_file *f)
+{
+	unsigned at = cache_slot(file);
+	PyObject *url_object, *server_object;
+	const char *url, *server, *colon;
+
+	if (cache[at].file != file) {
+		url = property(file, t_url, &url_object);
+		server = property(file, t_server, &server_object);
+		colon = url ? strchr(url, ':') : NULL;
+		cache[at].file = colon && server ? file : NULL;
+		cache[at].scheme = colon ? arena_id(url, (uint32_t)(colon - url)) : 0;
+		cache[at].address = server ? arena_id(server, (uint32_t)strlen(server)) : 0;
+		cache[at].url = url ? url_id(url, strlen(url)) : 0;
+		cache[at].local = url && !strncmp(url, "file:", 5);
+		Py_DecRef(url_object);
+		Py_DecRef(server_object);
+	}
+	f->scheme = cache[at].scheme;
+	f->address = cache[at].address;
+	f->url = cache[at].url;
+	return !cache[at].local;
+}
+
+void xrootd_file_changes(PyObject *file)
+{
+	if (cache[cache_slot(file)].file == file)
+		cache[cache_slot(file)].file = NULL;
+}
+
+int xrootd_file_ready(void)
+{
+	n_get_property = PyUnicode_InternFromString("get_property");
+	t_server = PyUnicode_InternFromString("DataServer");
+	t_url = PyUnicode_InternFromString("LastURL");
+	return n_get_property && t_server && t_url;
+}

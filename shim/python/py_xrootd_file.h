@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* py_xrootd_file.h - which server and which file an XRootD File object reads. GIL held. */
+#ifndef CREMA_SHIM_PY_XROOTD_FILE_H
+#define CREMA_SHIM_PY_XROOTD_FILE_H
+
+#include <stdint.h>
+
+#include "shim/python/py.h"
+
+struct xrootd_file {
+	uint32_t scheme, address, url; /* string ids; 0: not known */
+};
+
+/* 0: a file of this machine, which no request goes out for. */
+int xrootd_file_get(PyObject *file, struct xrootd_file *f);
+/* The object opens or closes. */
+void xrootd_file_changes(PyObject *file);
+/* 1 once the names it needs are made; 0: out of memory. */
+int xrootd_file_ready(void);
+
+#endif
