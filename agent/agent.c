@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/procfs.h"
 #include "agent/sweep.h"
 #include "common/clock.h"
 #include "common/dirs.h"
 #include "common/log.h"
+#include "common/procfs.h"
 
 volatile int agent_stopping;
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "agent/procfs.h"
 #include "agent/redact.h"
+#include "common/procfs.h"
 #include "common/utf8.h"
 
 uint64_t compose_sum(const struct crema_task *t)

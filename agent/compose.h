@@ -9,8 +9,8 @@
 #define AGENT_COMPOSE_H
 
 #include "agent/fskind.h"
-#include "agent/view.h"
 #include "common/task.h"
+#include "common/view.h"
 
 /* Numbers of work under way that only the kernel has: the most that was ever seen. */
 struct compose_live {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/procfs.h"
+#include "common/procfs.h"
 
 #define EVIDENCE 6
 

@@ -10,7 +10,7 @@
 #include <limits.h>
 
 #include "agent/outbox.h"
-#include "agent/view.h"
+#include "common/view.h"
 
 struct ending {
 	int pid, nanny;		 /* nanny: the worker's parent when we came, 0 = unknown */

@@ -10,8 +10,8 @@
 #ifndef AGENT_EXTENTS_H
 #define AGENT_EXTENTS_H
 
-#include "agent/view.h"
 #include "common/ranges.h"
+#include "common/view.h"
 
 #define EXTENTS_RANGES_KEPT 4096 /* of one file; more are not followed */
 #define EXTENTS_RANGES_SENT 1024 /* as a list; of files with more only the sums */

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/view.h"
+#include "common/view.h"
 
 enum fskind { FSKIND_UNRESOLVED, FSKIND_EXACT, FSKIND_NONE, FSKIND_UNKNOWN };
 

@@ -7,10 +7,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "agent/procfs.h"
 #include "agent/redact.h"
 #include "common/clock.h"
 #include "common/frame.h"
+#include "common/procfs.h"
 #include "common/task.h"
 #include "version.h"
 

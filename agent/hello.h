@@ -6,8 +6,8 @@
 #define AGENT_HELLO_H
 
 #include "agent/fskind.h"
-#include "agent/view.h"
 #include "common/buf.h"
+#include "common/view.h"
 
 /* Appends the whole frame to out: 0 or -errno. stack: JSON text of the worker's probe, or NULL. */
 int hello_frame(struct buf *out, const struct view *v, const struct fskinds *kinds,

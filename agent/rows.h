@@ -13,7 +13,7 @@
 #include "agent/extents.h"
 #include "agent/fskind.h"
 #include "agent/outbox.h"
-#include "agent/view.h"
+#include "common/view.h"
 
 #define ROWS_QUIET_POLLS 3u /* a row that has not changed for so long may be let go */
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/procfs.h"
 #include "agent/rows.h"
+#include "common/procfs.h"
 #include "common/task.h"
 #include "fnv.h"
 

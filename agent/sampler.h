@@ -10,7 +10,7 @@
 #define AGENT_SAMPLER_H
 
 #include "agent/outbox.h"
-#include "agent/view.h"
+#include "common/view.h"
 
 struct sampler {
 	const struct view *view;

@@ -10,8 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "agent/procfs.h"
 #include "agent/sampler.h"
+#include "common/procfs.h"
 
 #define RETRY_NS 5000000000u
 

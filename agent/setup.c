@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/procfs.h"
 #include "common/clock.h"
 #include "common/dirs.h"
 #include "common/log.h"
+#include "common/procfs.h"
 
 #define SPOOL_BYTES_MOST (UINT64_C(1) << 50)
 

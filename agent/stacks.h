@@ -11,7 +11,7 @@
 
 #include "agent/modules.h"
 #include "agent/outbox.h"
-#include "agent/view.h"
+#include "common/view.h"
 
 #define STACKS_PER_SECOND 100u
 

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/procfs.h"
 #include "common/frame.h"
+#include "common/procfs.h"
 #include "shm.h"
 
 #define HEAD_BYTES offsetof(struct crema_shm, agent_stream_seq)

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/procfs.h"
+
 #define FILE_MOST (8u << 20)
 #define LIBRARY "/libcrema.so"
 
@@ -126,21 +128,17 @@ static void look_at_program(struct process *p)
 
 static int look_at_status(struct process *p)
 {
-	struct buf status = BUF_INIT;
-	int err = slurp(p->pid, "status", &status);
-	const char *at;
+	char status[8192];
+	uint64_t number;
+	ssize_t n = procfs_slurp(status, sizeof(status), "/proc/%d/status", (int)p->pid);
 
-	if (!err) {
-		at = strstr((const char *)status.data, "\nPPid:");
-		p->parent = at ? (pid_t)strtol(at + 6, NULL, 10) : 0;
-		at = strstr((const char *)status.data, "\nUid:");
-		p->uid = at ? (uid_t)strtoul(at + 5, NULL, 10) : (uid_t)-1;
-		at = (const char *)status.data;
-		snprintf(p->name, sizeof(p->name), "%.*s",
-			 !strncmp(at, "Name:\t", 6) ? (int)strcspn(at + 6, "\n") : 0, at + 6);
-	}
-	buf_release(&status);
-	return err;
+	if (n < 0)
+		return (int)n;
+	p->parent = procfs_number(status, "PPid:", &number) ? (pid_t)number : 0;
+	p->uid = procfs_number(status, "Uid:", &number) ? (uid_t)number : (uid_t)-1;
+	snprintf(p->name, sizeof(p->name), "%.*s",
+		 !strncmp(status, "Name:\t", 6) ? (int)strcspn(status + 6, "\n") : 0, status + 6);
+	return 0;
 }
 
 int process_read(struct process *p, pid_t pid)

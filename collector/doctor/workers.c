@@ -3,19 +3,16 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "collector/doctor/doctor.h"
 #include "collector/doctor/process.h"
 #include "common/clock.h"
-#include "shm.h"
+#include "common/view.h"
 #include "switch.h"
 #include "version.h"
 
@@ -57,58 +54,40 @@ static int agents_of(pid_t pid, char *target, size_t size)
 	return found;
 }
 
-/* The member's text in the probe's JSON; "" = not there. */
-static void fact(const char *json, const char *name, char *out, size_t size)
+static void say_facts(struct doctor *d, const struct process *p, const struct view *v)
 {
-	char key[40];
-	const char *at;
-
-	snprintf(key, sizeof(key), "\"%s\":", name);
-	at = strstr(json, key);
-	at = at ? at + strlen(key) : "";
-	at += strspn(at, " ");
-	out[0] = '\0';
-	if (*at == '"')
-		snprintf(out, size, "%.*s", (int)strcspn(at + 1, "\""), at + 1);
-}
-
-static void say_facts(struct doctor *d, const struct process *p, const struct crema_shm *m)
-{
-	char json[sizeof(m->facts.text) + 1], value[64], line[400] = "";
 	static const char *const names[] = {"python", "dask", "distributed", "coffea", "uproot"};
-	uint32_t before = LOAD(&m->facts.seq), bytes = LOAD(&m->facts.bytes);
+	struct buf text = BUF_INIT;
+	char line[400] = "";
+	uint64_t boot_ns;
+	json_t *facts = NULL;
 
-	if (bytes >= sizeof(json))
-		return;
-	memcpy(json, m->facts.text, bytes);
-	json[bytes] = '\0';
-	if (!bytes || (before & 1) || LOAD(&m->facts.seq) != before)
-		return;
+	if (view_probe(&v->shm->facts, &text, &boot_ns))
+		facts = json_loadb((const char *)text.data, text.len, 0, NULL);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = json_string_value(json_object_get(facts, names[i]));
 		size_t n = strlen(line);
 
-		fact(json, names[i], value, sizeof(value));
-		if (value[0])
-			snprintf(line + n, sizeof(line) - n, "%s%s %s", n ? ", " : "", names[i],
+		if (value)
+			snprintf(line + n, sizeof(line) - n, "%s%s %.63s", n ? ", " : "", names[i],
 				 value);
 	}
 	if (line[0])
 		doctor_say(d, DOCTOR_OK, "versions", "worker %d: %s", (int)p->pid, line);
+	json_decref(facts);
+	buf_release(&text);
 }
 
 /* What the shim has noted about itself: missing things, refusals. */
-static void say_notes(struct doctor *d, const struct process *p, const struct crema_shm *m)
+static void say_notes(struct doctor *d, const struct process *p, const struct view *v)
 {
 	for (uint32_t i = 0; i < CREMA_SHM_NOTES; i++) {
-		uint32_t id = LOAD(&m->note[i]), n;
+		struct text note = view_text(v, LOAD(&v->shm->note[i]));
 
-		if (!id || id % 4 || id > CREMA_SHM_STRINGS - 8)
+		if (!note.ptr)
 			continue;
-		memcpy(&n, m->strings + id, 4);
-		if (!n || n > CREMA_SHM_STRINGS - 5 - id)
-			continue;
-		doctor_say(d, DOCTOR_WARN, "worker", "%d says: %.*s", (int)p->pid, (int)n,
-			   m->strings + id + 4);
+		doctor_say(d, DOCTOR_WARN, "worker", "%d says: %.*s", (int)p->pid, (int)note.len,
+			   note.ptr);
 		doctor_advise(d, "numbers that need this are 'unknown' in reports");
 	}
 }
@@ -192,31 +171,24 @@ static void look_at_agent(struct doctor *d, const struct process *p, const struc
 
 static void look_at_memory(struct doctor *d, const struct process *p)
 {
-	int fd = open(p->shm, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct crema_shm *m = MAP_FAILED;
-	struct stat st;
+	struct view v;
+	int rc = view_look(&v, p->shm);
 
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof(*m))
-		m = mmap(NULL, sizeof(*m), PROT_READ, MAP_SHARED, fd, 0);
-	if (fd >= 0)
-		close(fd);
-	if (m == MAP_FAILED) {
-		doctor_say(d, DOCTOR_UNKNOWN, "agent",
-			   "of worker %d: its memory '%s' cannot be read", (int)p->pid, p->shm);
-		doctor_advise(d, "run crema doctor as the worker's user, in its container");
-		return;
-	}
-	if (!crema_shm_same_build(m)) {
+	if (rc == -EPROTO) {
 		doctor_say(d, DOCTOR_BAD, "versions",
 			   "worker %d runs another release of libcrema.so than this crema %s",
 			   (int)p->pid, CREMA_VERSION);
 		doctor_advise(d, "use library, agent and crema of one release (%s)", p->library);
+	} else if (rc) {
+		doctor_say(d, DOCTOR_UNKNOWN, "agent",
+			   "of worker %d: its memory '%s' cannot be read", (int)p->pid, p->shm);
+		doctor_advise(d, "run crema doctor as the worker's user, in its container");
 	} else {
-		look_at_agent(d, p, m);
-		say_notes(d, p, m);
-		say_facts(d, p, m);
+		look_at_agent(d, p, v.shm);
+		say_notes(d, p, &v);
+		say_facts(d, p, &v);
+		view_close(&v, false);
 	}
-	munmap(m, sizeof(*m));
 }
 
 static void look_at_worker(struct doctor *d, const struct process *p)

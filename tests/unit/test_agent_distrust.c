@@ -230,7 +230,13 @@ static void test_other_builds(void **state)
 		assert_int_equal(pwrite(fd, m, sizeof(*m), 0), sizeof(*m));
 		assert_int_equal(view_open(&v, path, (uint32_t)getpid(), 0), i ? -EPROTO : 0);
 		view_close(&v, false);
+		assert_int_equal(view_look(&v, path), i ? -EPROTO : 0);
+		view_close(&v, true);
 	}
+	assert_int_equal(access(path, F_OK), 0); /* a look removes nothing */
+	assert_int_equal(view_look(&v, dir), -EINVAL);
+	assert_int_equal(ftruncate(fd, 100), 0);
+	assert_int_equal(view_look(&v, path), -EPROTO);
 	close(fd);
 	free(m);
 	assert_int_equal(unlink(path), 0);

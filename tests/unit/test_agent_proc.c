@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "agent/procfs.h"
+#include "common/procfs.h"
 #include "agent/sampler.h"
 
 #define STAT(state, flags, threads, start)                                                         \

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 #include "agent/agent.h"
-#include "agent/procfs.h"
+#include "common/procfs.h"
 #include "common/clock.h"
 #include "common/framefile.h"
 

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/procfs.h"
+#include "common/procfs.h"
 
 static void *wait_for_the_end(void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* view.c - the worker's shared memory as the agent sees it. */
-#include "agent/view.h"
+/* view.c - the worker's shared memory. */
+#include "common/view.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,13 +13,18 @@
 
 #define LOAD(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 
+static bool is_ours(const struct crema_shm *m)
+{
+	return crema_shm_same_build(m) && m->header_bytes == offsetof(struct crema_shm, task) &&
+	       m->task_bytes == sizeof(struct crema_task) &&
+	       m->thread_bytes == sizeof(struct crema_thread) &&
+	       m->file_bytes == sizeof(struct crema_file) && m->tasks == CREMA_SHM_TASKS &&
+	       m->threads == CREMA_SHM_THREADS && m->files == CREMA_SHM_FILES;
+}
+
 static int check(const struct crema_shm *m, uint32_t pid, uint64_t start_ticks)
 {
-	if (!crema_shm_same_build(m) || m->header_bytes != offsetof(struct crema_shm, task) ||
-	    m->task_bytes != sizeof(struct crema_task) ||
-	    m->thread_bytes != sizeof(struct crema_thread) ||
-	    m->file_bytes != sizeof(struct crema_file) || m->tasks != CREMA_SHM_TASKS ||
-	    m->threads != CREMA_SHM_THREADS || m->files != CREMA_SHM_FILES)
+	if (!is_ours(m))
 		return -EPROTO;
 	if (m->pid != pid || (m->start_ticks && start_ticks && m->start_ticks != start_ticks))
 		return -ESTALE;
@@ -75,6 +80,35 @@ fail:
 	return rc;
 }
 
+int view_look(struct view *v, const char *path)
+{
+	struct stat st;
+	void *m;
+	int rc = 0;
+
+	*v = (struct view){.fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)};
+	if (v->fd < 0)
+		return -errno;
+	if (fstat(v->fd, &st) < 0)
+		rc = -errno;
+	else if (!S_ISREG(st.st_mode))
+		rc = -EINVAL;
+	else if (st.st_size != (off_t)sizeof(*v->shm))
+		rc = -EPROTO;
+	if (!rc) {
+		m = mmap(NULL, sizeof(*v->shm), PROT_READ, MAP_SHARED, v->fd, 0);
+		if (m == MAP_FAILED)
+			rc = -errno;
+		else
+			v->shm = m;
+	}
+	if (!rc && !is_ours(v->shm))
+		rc = -EPROTO;
+	if (rc)
+		view_close(v, false);
+	return rc;
+}
+
 void view_close(struct view *v, bool remove)
 {
 	if (v->fd < 0)
@@ -82,7 +116,7 @@ void view_close(struct view *v, bool remove)
 	if (v->shm)
 		munmap(v->shm, sizeof(*v->shm));
 	v->shm = NULL;
-	if (remove && flock(v->fd, LOCK_EX | LOCK_NB) == 0)
+	if (remove && *v->path && flock(v->fd, LOCK_EX | LOCK_NB) == 0)
 		unlink(v->path);
 	close(v->fd);
 	v->fd = -1;

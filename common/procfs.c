@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* procfs.c - small readers of /proc and cgroup files. */
-#include "agent/procfs.h"
+#include "common/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

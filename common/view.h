@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * view.h - the worker's shared memory as the agent sees it: mapped, checked, distrusted.
+ * view.h - the worker's shared memory as its agent and the doctor see it: mapped, checked,
+ * distrusted.
  *
  * Everything in there may be garbage or change under our eyes. Who reads a struct copies it first
  * and uses the copy; texts are only reached through view_text(). One thread.
  */
-#ifndef AGENT_VIEW_H
-#define AGENT_VIEW_H
+#ifndef COMMON_VIEW_H
+#define COMMON_VIEW_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -30,7 +31,13 @@ struct view {
  * say; or -errno.
  */
 int view_open(struct view *v, const char *path, uint32_t pid, uint64_t start_ticks);
-/* Unmaps; the last one out unlinks the file if `remove` says that the worker has ended. */
+/*
+ * To look at only: no lock, read-only, any owner's. 0; -EPROTO: of another build or no such memory;
+ * or -errno. What writes (view_free(), view_repair()) must not be called.
+ */
+int view_look(struct view *v, const char *path);
+/* Unmaps; the last one out unlinks the file if `remove` says that the worker has ended (of what was
+ * opened by view_open()). */
 void view_close(struct view *v, bool remove);
 
 /* A text by its id; {NULL, 0} if it is 0 or not sane. The view lives as long as the mapping. */
