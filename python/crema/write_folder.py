@@ -9,7 +9,9 @@ files are open descriptors (FILES). Only the standard library is used. roastcoff
 import json
 import math
 import os
+import shutil
 import sys
+import tempfile
 from datetime import datetime, timedelta, timezone
 
 FILES = {3: "metrics.json", 4: "start_end_time.txt", 5: "config.json", 6: "metadata.json"}
@@ -99,16 +101,28 @@ def iso(seconds):
     return time.isoformat(timespec="microseconds")
 
 
+class Members:
+    """What is inside of a JSON list or object, a line each."""
+
+    def __init__(self, file):
+        self.file, self.lead = file, "\n "
+
+    def put(self, text):
+        self.file.write(self.lead + text)
+        self.lead = ",\n "
+
+
 class Chunks:
     """Counted chunks as roastcoffea's @track_metrics lists them.
 
     duration is coffea's processtime, wall time around process() as there; without savemetrics it is the task's wall
     time, and duration_of says which. bytes_read is what coffea says was requested, or what read calls returned.
-    Accessed bytes are of the baskets that this chunk used, where roastcoffea has whole branches of the file.
+    Accessed bytes are of the baskets that this chunk used, where roastcoffea has whole branches of the file. Rows
+    and info are written to these files at once: a run may have a million chunks.
     """
 
-    def __init__(self):
-        self.rows, self.info, self.datasets = [], {}, {}
+    def __init__(self, rows, info):
+        self.rows, self.info, self.datasets = Members(rows), Members(info), {}
 
     def add(self, row):
         if not row["counted"]:
@@ -128,10 +142,10 @@ class Chunks:
         if row["columns"] is not None:
             found["accessed_branches"] = sorted({branch(c) for c in row["columns"] if c}, key=str.encode)
             found["num_branches_accessed"] = len(found["accessed_branches"])
-        self.rows.append(found)
+        self.rows.put(json.dumps(found))
         if all(name in found for name in ("file", "entry_start", "entry_stop", "t_start", "t_end", "bytes_read")):
             key = repr((found["file"], found["entry_start"], found["entry_stop"]))
-            self.info[key] = [found["t_start"], found["t_end"], found["bytes_read"]]
+            self.info.put(f"{json.dumps(key)}: {json.dumps([found['t_start'], found['t_end'], found['bytes_read']])}")
         self._count(row, found.get("duration"))
 
     def _count(self, row, duration):
@@ -165,7 +179,7 @@ def branch(column):
     return column
 
 
-def files(rows):
+def files_read(rows):
     """roastcoffea's ratio is compressed / unpacked of the whole tree; this is the same of the baskets that were
     used. Its percentages are of the tree's bytes; these are of the file's size, which is a little more."""
     data, percents = {}, []
@@ -281,31 +295,37 @@ def tracking(data, start, stop):
     return {**found, "estimated": ["worker_active_tasks", "worker_occupancy"]}
 
 
-def folder(lines, version):
-    """The texts of the files, by name."""
-    chunks, spans = Chunks(), Spans()
-    run = read(lines, {"chunks": chunks.add, "tasks": spans.add})
+def write(lines, version, files):
+    metrics_file = files["metrics.json"]
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as info_file:
+        chunks, spans = Chunks(metrics_file, info_file), Spans()
+        metrics_file.write('{"raw_chunk_metrics": [')
+        run = read(lines, {"chunks": chunks.add, "tasks": spans.add})
+        metrics_file.write('],\n"chunk_info": {')
+        info_file.seek(0)
+        shutil.copyfileobj(info_file, metrics_file)
     info, metrics = run["run_info"], run["metrics"]
-    found = {**{name: value for name, value in metrics.items() if value is not None or name in LISTS}, "raw_chunk_metrics": chunks.rows,
-             "chunk_info": chunks.info, "per_dataset": chunks.per_dataset(), **files(run["files"]),
-             "sections": sections(run["sections"], run["memory_sections"]),
-             "raw_span_metrics": spans.get(metrics.get("span_metrics")),
-             "tracking_data": tracking(run.get("tracking_data"), info["averaged_from"], info["averaged_to"])}
+    rest = {**{name: value for name, value in metrics.items() if value is not None or name in LISTS},
+            "per_dataset": chunks.per_dataset(), **files_read(run["files"]),
+            "sections": sections(run["sections"], run["memory_sections"]),
+            "raw_span_metrics": spans.get(metrics.get("span_metrics")),
+            "tracking_data": tracking(run.get("tracking_data"), info["averaged_from"], info["averaged_to"])}
+    metrics_file.write("},\n" + json.dumps(rest, indent=1)[1:] + "\n")
     shown = ("worker", "host", "nthreads", "memory_limit_bytes", "python", "dask", "coffea", "uproot")
-    config = {"run": run["run"], "spans": info["spans"], "workers": [{name: row[name] for name in shown} for row in run["workers"]]}
-    metadata = {"timestamp": datetime.now(timezone.utc).isoformat(timespec="microseconds"),
-                "elapsed_time_seconds": metrics["wall_time"], "format": "roastcoffea_measurement_v1",
-                "written_by": f"crema {version}"}
+    json.dump({"run": run["run"], "spans": info["spans"],
+               "workers": [{name: row[name] for name in shown} for row in run["workers"]]}, files["config.json"], indent=1)
+    json.dump({"timestamp": datetime.now(timezone.utc).isoformat(timespec="microseconds"),
+               "elapsed_time_seconds": metrics["wall_time"], "format": "roastcoffea_measurement_v1",
+               "written_by": f"crema {version}"}, files["metadata.json"], indent=1)
     start, stop = (math.nan if info[name] is None else info[name] for name in ("start", "stop"))
-    return {"metrics.json": json.dumps(found, indent=1), "start_end_time.txt": f"{start:.6f},{stop:.6f}\n",
-            "config.json": json.dumps(config, indent=1), "metadata.json": json.dumps(metadata, indent=1)}
+    files["start_end_time.txt"].write(f"{start:.6f},{stop:.6f}\n")
 
 
 def main():
-    texts = folder(open(0, encoding="utf-8"), sys.argv[1])
-    for descriptor, name in FILES.items():
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(texts[name])
+    files = {name: os.fdopen(descriptor, "w", encoding="utf-8") for descriptor, name in FILES.items()}
+    write(open(0, encoding="utf-8"), sys.argv[1], files)
+    for file in files.values():
+        file.close()
 
 
 if __name__ == "__main__":
