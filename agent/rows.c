@@ -67,7 +67,7 @@ static unsigned int seen_of(const struct crema_file *f, const struct fskind_entr
 	bool proven = !f->path || fs->kind != FSKIND_UNKNOWN;
 
 	return (local ? SEEN_LOCAL : 0) | (proven ? SEEN_PROVEN : 0) |
-	       (local && f->path ? SEEN_SIZED : 0);
+	       (f->path && (local || f->size_bytes) ? SEEN_SIZED : 0);
 }
 
 static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bool lists, bool last)

@@ -135,9 +135,14 @@ static void tally_time(struct tally *t, const struct attempt *a, const struct cl
 		t->unclassified_long += v;
 }
 
+static bool file_is_remote(const char *name)
+{
+	return name && strstr(name, "://") && strncmp(name, "file://", 7) != 0;
+}
+
 static void tally_came_add(struct tally *t, const struct attempt_detail *d)
 {
-	if (!d->filename || !strstr(d->filename, "://")) {
+	if (!file_is_remote(d->filename)) {
 		sum_add(&t->file_read, count_of(&d->c, CREMA_C_read_bytes));
 		return;
 	}

@@ -101,6 +101,10 @@ def iso(seconds):
     return time.isoformat(timespec="microseconds")
 
 
+def is_remote(name):
+    return name is not None and "://" in name and not name.startswith("file://")
+
+
 class Members:
     """What is inside of a JSON list or object, a line each."""
 
@@ -222,7 +226,8 @@ class Spans:
     """{"(context, prefix, activity, unit)": value}: Dask's digests, and what the counted tasks of each prefix did."""
 
     def __init__(self):
-        self.prefixes = {}
+        self.prefixes, self.network, self.chunks = {}, {}, {}
+        self.remote, self.local = set(), False  # prefixes with chunks of files on servers; whether other chunks are there
 
     def add(self, task):
         if not task["counted"] or task["prefix"] is None:
@@ -230,6 +235,22 @@ class Spans:
         sums = self.prefixes.setdefault(task["prefix"], [Sum(unit) for *_, unit in OF_TASKS])
         for one, (_, _, column, _) in zip(sums, OF_TASKS):
             one.add(task[column])
+        self.network.setdefault(task["prefix"], Sum()).add(task["network_read_bytes"])
+
+    def add_chunk(self, row):
+        if not row["counted"] or row["prefix"] is None:
+            return
+        remote = is_remote(row["filename"])
+        self.local = self.local or not remote
+        if remote:
+            self.remote.add(row["prefix"])
+        self.chunks.setdefault(row["prefix"], Sum()).add(row["network_read_bytes" if remote else "storage_read_bytes"])
+
+    def data_read(self, prefix, storage):
+        """Of files on servers what came from there: storage has the pages of libraries then."""
+        if prefix in self.remote:
+            return self.chunks[prefix]
+        return self.network[prefix] if self.remote and not self.local else storage
 
     def get(self, digests):
         found, replaced = {}, {activity for activity, *_ in OF_TASKS}
@@ -238,6 +259,7 @@ class Spans:
                 names[2] = "dask-" + names[2]
             found[tuple(names)] = found.get(tuple(names), 0) + value
         for prefix, sums in self.prefixes.items():
+            sums = [self.data_read(prefix, sums[0]), *sums[1:]]
             for one, (activity, unit, _, _) in zip(sums, OF_TASKS):
                 key = ("execute", prefix, activity, unit)
                 if one.get() is not None:
@@ -300,7 +322,12 @@ def write(lines, version, files):
     with tempfile.TemporaryFile("w+", encoding="utf-8") as info_file:
         chunks, spans = Chunks(metrics_file, info_file), Spans()
         metrics_file.write('{"raw_chunk_metrics": [')
-        run = read(lines, {"chunks": chunks.add, "tasks": spans.add})
+
+        def add_chunk(row):
+            chunks.add(row)
+            spans.add_chunk(row)
+
+        run = read(lines, {"chunks": add_chunk, "tasks": spans.add})
         metrics_file.write('],\n"chunk_info": {')
         info_file.seek(0)
         shutil.copyfileobj(info_file, metrics_file)

@@ -21,7 +21,7 @@
 	 1ull << CREMA_C_basket_bytes | 1ull << CREMA_C_basket_raw_bytes |                         \
 	 1ull << CREMA_C_embedded_baskets)
 
-static PyObject *original, *n_members, *n_file, *n_file_path, *n_cursor, *n_index;
+static PyObject *original, *n_members, *n_file, *n_file_path, *n_cursor, *n_index, *n_end;
 
 static uint64_t member(PyObject *members, const char *name)
 {
@@ -64,6 +64,23 @@ static int look_at(PyObject *self, struct uproot_piece *p)
 	return p->bytes <= key;
 }
 
+/* Of a file on a server nobody is asked: ROOT's header, which uproot has read, says where the file
+ * ends. An uproot without it leaves the size unknown. */
+static void tell_size(struct crema_file *f, PyObject *file)
+{
+	PyObject *end;
+	unsigned long long bytes;
+
+	if (LOAD(&f->kind) != CREMA_FILE_REMOTE || LOAD(&f->size_bytes))
+		return;
+	end = py_attr(file, n_end);
+	bytes = end ? PyLong_AsUnsignedLongLong(end) : 0;
+	if (!PyErr_Occurred() && bytes)
+		STORE(&f->size_bytes, bytes);
+	PyErr_Clear();
+	Py_DecRef(end);
+}
+
 /* The file's row under the span of the task. */
 static uint32_t row_of(PyObject *self, uint32_t span)
 {
@@ -72,6 +89,8 @@ static uint32_t row_of(PyObject *self, uint32_t span)
 		path && py_is(path, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(path, NULL) : NULL;
 	uint32_t row = text ? file_row_by_name(text, span) : 0;
 
+	if (row)
+		tell_size(&crema_shm->file[row - 1], file);
 	PyErr_Clear();
 	Py_DecRef(path);
 	Py_DecRef(file);
@@ -162,9 +181,10 @@ int patch_baskets(PyObject *module)
 	n_members = PyUnicode_InternFromString("_members");
 	n_file = PyUnicode_InternFromString("_file");
 	n_file_path = PyUnicode_InternFromString("file_path");
+	n_end = PyUnicode_InternFromString("_fEND");
 	n_cursor = PyUnicode_InternFromString("_cursor");
 	n_index = PyUnicode_InternFromString("index");
-	if (original && n_members && n_file && n_file_path)
+	if (original && n_members && n_file && n_file_path && n_end)
 		d = PyDescr_NewMethod(class, &read_def);
 	if (d && !PyObject_SetAttrString(class, "read_members", d))
 		r = 0;

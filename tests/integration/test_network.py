@@ -233,7 +233,7 @@ def test_a_loops_timer_is_sleep_and_its_slow_server_network(net):
 
 
 @pytest.mark.parametrize("handler", [None, "HTTPSource"])
-def test_amplification_of_a_file_on_a_server(net, handler):
+def test_amplification_of_a_file_on_a_server(net, data, handler):
     """What nginx sent for the chunks, of the baskets that they used; certificates are no data files."""
     server, procs, client = net
     uri = f"/amplified{handler}/nano.root"
@@ -248,4 +248,9 @@ def test_amplification_of_a_file_on_a_server(net, handler):
     assert metrics["outside_basket_bytes"] == sent - others - metrics["basket_bytes"]
     (row,) = [f for f in report["files"] if f["basket_bytes"]]
     assert row["read_amplification"] == pytest.approx(sent / row["basket_bytes"], rel=1e-9)
+    # the size that the file's own header told, without a request for it
+    truth = os.path.getsize(data["zlib"])
+    assert row["size_bytes"] == truth and metrics["per_file"][row["path"]]["size_bytes"] == truth
+    assert metrics["avg_bytes_read_percent"] == pytest.approx(100 * row["unique_basket_bytes"] / truth, rel=1e-9)
+    assert row["unique_basket_bytes"] == row["basket_bytes"]
     assert [f["path"] for f in report["files"] if f["read_bytes"] and not f["path"].startswith("/tmp/")] == []

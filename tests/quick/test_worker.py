@@ -166,7 +166,8 @@ def test_codecs(run):
 def test_baskets_and_the_bytes_of_their_file(run):
     task = run["tasks"]["baskets"]
     named = {"basket_calls": 3, "page_calls": 1, "basket_bytes": 10_600, "basket_raw_bytes": 20_640}
-    assert {name: task[name] for name in named} == named and task["embedded_baskets"] == 1
+    far = {"basket_calls": 4, "page_calls": 0, "basket_bytes": 20_000, "basket_raw_bytes": 4 * 9_070}
+    assert {name: task[name] for name in named} == {name: named[name] + far[name] for name in named} and task["embedded_baskets"] == 1
     row = [r for r in run["found"]["file"] if r["path"] == run["file"] and r["span"] == "the-span"][-1]
     expected = {**named, "read_calls": 1, "read_bytes": 10_000, "size_bytes": 20_000, "write_bytes": 0, "extent_bytes": 10_000,
                 "unique_bytes": 10_000, "basket_extent_bytes": 10_600, "unique_basket_bytes": 5_600, "read_basket_bytes": 5_000,
@@ -174,6 +175,13 @@ def test_baskets_and_the_bytes_of_their_file(run):
     assert {name: row[name] for name in expected} == expected
     outside = [r for r in run["found"]["file"] if r["path"] == run["file"] and r["span"] is None][-1]
     assert (outside["write_calls"], outside["write_bytes"]) == (1, 20_000)
+
+
+def test_sizes_of_files_on_servers(run):
+    """What uproot has read of the file's header; unknown without, and where it is no size."""
+    rows = {r["path"]: r for r in run["found"]["file"] if r["kind"] == "remote"}
+    assert {path.rsplit("/")[-1]: (r["size_bytes"], r["basket_bytes"]) for path, r in rows.items()} == {
+        "told.root": (123_456, 5_000), "untold.root": (None, 5_000), "negative.root": (None, 5_000), "text.root": (None, 5_000)}
 
 
 @pytest.mark.parametrize("key, kind", [("read", "decompress"), ("array", "decompress"), ("direct", "decompress"), ("set", "compress"),

@@ -114,6 +114,10 @@ def baskets(path):
     basket.read_members(None, None, {"read_basket": False})
     basket._members = {"fNbytes": 70, "fKeylen": 70, "fObjlen": 0}
     basket.read_members(None, None, {})
+    basket._members = {"fNbytes": 5000, "fKeylen": 70, "fObjlen": 9000}
+    for name, end in (("told", {"_fEND": 123_456}), ("untold", {}), ("negative", {"_fEND": -1}), ("text", {"_fEND": "7"})):
+        basket._file = Space(file_path=f"http://example.org/{name}.root", **end)
+        basket.read_members(None, None, {})
     tuple_ = uproot.models.RNTuple.Model_ROOT_3a3a_RNTuple()
     tuple_._file = Space(file_path=path)
     tuple_.read_page(Space(num_bytes=600, offset=10_000), 2500)

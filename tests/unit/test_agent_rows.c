@@ -105,9 +105,8 @@ static void test_files(void **state)
 /* What cannot be measured of them is nil, and the rest is not. */
 static void test_files_half_unknown(void **state)
 {
-	static const char *const by_requests[] = {"size_bytes",	    "read_calls",  "read_bytes",
-						  "write_calls",    "write_bytes", "mapped_bytes",
-						  "storage_wait_ns"};
+	static const char *const by_requests[] = {"read_calls",	 "read_bytes",	 "write_calls",
+						  "write_bytes", "mapped_bytes", "storage_wait_ns"};
 	static const char *const unproven[] = {"storage_read_bytes", "cached_bytes",
 					       "readahead_bytes"};
 	struct sent *s = *state;
@@ -117,9 +116,12 @@ static void test_files_half_unknown(void **state)
 	file_row(s->f, 1, CREMA_FILE_DATA, 2);
 	file_row(s->f, 2, CREMA_FILE_OTHER, 2)->path = 0;
 	file_row(s->f, 3, 4, 0);
-	assert_int_equal(sent(s, rows_files, false, CREMA_MSG_FILE), 4);
+	file_row(s->f, 4, CREMA_FILE_REMOTE, 0)->size_bytes = 0;
+	assert_int_equal(sent(s, rows_files, false, CREMA_MSG_FILE), 5);
+	assert_nil(message(s->f, CREMA_MSG_FILE, 4), "size_bytes"); /* nobody told */
 	m = message(s->f, CREMA_MSG_FILE, 0);
 	assert_text(m, "kind", "remote");
+	assert_number(m, "size_bytes", s->f->shm->file[0].size_bytes);
 	for (size_t i = 0; i < COUNT_OF(by_requests); i++)
 		assert_nil(m, by_requests[i]);
 	assert_number(m, "requests", s->f->shm->file[0].requests);

@@ -89,6 +89,65 @@ static void remove_tree(const char *dir)
 	assert_int_equal(remove(dir), 0);
 }
 
+static void reader(struct fixture *fx, uint64_t attempt, const char *prefix, const char *file,
+		   uint64_t flags)
+{
+	struct task_record r = fx_record(attempt, prefix, "s", flags, 0, 100);
+
+	TASK_SET(&r, prefix, T(prefix));
+	if (file)
+		TASK_SET(&r, filename, T(file));
+	SET_COUNT(&r, storage_read_bytes, 4096);
+	SET_COUNT(&r, network_read_bytes, file ? 70000 : 0);
+	fx_task(fx, 1, &r);
+}
+
+static json_t *spans_of(struct fixture *fx, char *dir)
+{
+	json_t *m = export_of(fx, dir),
+	       *spans = json_incref(json_object_get(m, "raw_span_metrics"));
+
+	json_decref(m);
+	remove_tree(dir);
+	fx_free(fx);
+	return spans;
+}
+
+/* What roastcoffea draws as bytes that tasks read: of files on servers what came from there, and no
+ * pages of libraries. */
+static void test_bytes_read_by_task(void **state)
+{
+	char dir[] = "/tmp/crema-test-XXXXXX", other[] = "/tmp/crema-test-XXXXXX";
+	struct fixture *fx = fx_new();
+	json_t *spans;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	reader(fx, 1, "far", "root://h//x.root", CREMA_TASK_CHUNK);
+	reader(fx, 2, "meta", "http://h/x.root", CREMA_TASK_PREPROCESSING);
+	reader(fx, 3, "merge", NULL, CREMA_TASK_MERGE);
+	fx_runs(fx);
+	spans = spans_of(fx, dir);
+	assert_true(real(spans, "('execute', 'far', 'disk-read', 'bytes')") == 70000);
+	assert_true(real(spans, "('execute', 'meta', 'disk-read', 'bytes')") == 70000);
+	assert_true(real(spans, "('execute', 'merge', 'disk-read', 'bytes')") == 0);
+	json_decref(spans);
+
+	fx = fx_new(); /* local ones, also by their URL, and what the user's own tasks read */
+	fx_hello(fx, 1, NULL);
+	reader(fx, 1, "near", "/d/x.root", CREMA_TASK_CHUNK);
+	reader(fx, 2, "url", "file:///d/x.root", CREMA_TASK_CHUNK);
+	reader(fx, 3, "far", "root://h//x.root", CREMA_TASK_CHUNK);
+	reader(fx, 4, "own", NULL, 0);
+	fx_runs(fx);
+	spans = spans_of(fx, other);
+	assert_true(real(spans, "('execute', 'near', 'disk-read', 'bytes')") == 4096);
+	assert_true(real(spans, "('execute', 'url', 'disk-read', 'bytes')") == 4096);
+	assert_true(real(spans, "('execute', 'far', 'disk-read', 'bytes')") == 70000);
+	assert_true(real(spans, "('execute', 'own', 'disk-read', 'bytes')") == 4096);
+	json_decref(spans);
+}
+
 static void test_chunks(void **state)
 {
 	char dir[] = "/tmp/crema-test-XXXXXX";
@@ -241,6 +300,7 @@ int main(void)
 	const struct CMUnitTest all[] = {cmocka_unit_test(test_without_python)};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_chunks),
+		cmocka_unit_test(test_bytes_read_by_task),
 		cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_grid),
 	};
