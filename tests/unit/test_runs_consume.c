@@ -274,6 +274,16 @@ static void test_equal_keys_of_two_clients(void **state)
 	assert_int_equal(b->others.sources, 1);
 	assert_string_equal(b->others.source_ids[0], a->id);
 	fx_free(fx);
+
+	fx = fx_new(); /* she did not measure: his span is a run all the same */
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "s.1c5", CHUNK, 11, 0, 0);
+	task(fx, 1, "bob", MINE, 40, 11, 120);
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 2);
+	assert_int_equal(run_of(fx, "s.1c5")->attempts.n, 1);
+	assert_string_equal(run_of(fx, "bob")->others.source_ids[0], run_of(fx, "s.1c5")->id);
+	fx_free(fx);
 }
 
 /* Coffea's merges, whose group an earlier span had first, are the measured run's all the same; what
