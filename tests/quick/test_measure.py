@@ -49,8 +49,8 @@ def run_of(tasks, running=0, start=100.0, **worker):
     return {"tasks": tasks, "workers": [worker], "run_info": {"running_attempts": running, "start": start}}
 
 
-def expected(tasks=2, least=0, all_ran=True, workers=("a",)):
-    return {"tasks": tasks, "least": least, "all_ran": all_ran, "workers": list(workers)}
+def expected(tasks=2, least=0, all_ran=True, workers=("a",), idle=False):
+    return {"tasks": tasks, "least": least, "all_ran": all_ran, "workers": list(workers), "idle": idle}
 
 
 TWO = [task("x"), task("y"), task("y", "erred")]
@@ -120,6 +120,7 @@ def test_wait_for_nothing(waited):
     gone = crema.CremaError("no journal")
     assert waited(gone, expected()) == (None, NOTHING.format("no journal"), 6.15)
     assert waited(gone, expected(), 2.0) == (None, NOTHING.format("no journal"), 2.15)
+    assert waited(gone, expected(idle=True))[1].startswith("nothing was measured: no task ran for this block. It submitted none, or only")
     old = run_of(TWO)
     assert waited(old, expected(), begun=100.1) == (None, NOTHING.format("no task of this run was recorded"), 6.15)
     assert waited(old, expected(), begun=100.0) == (old, None, 0)
@@ -181,14 +182,14 @@ def test_what_the_scheduler_says(dask):
         return crema.wait.told_by_scheduler(Client(scheduler), span)
 
     workers = ["tcp://w0:1", "tcp://w1:1"]
-    assert told(Scheduler(STATES, LOG)) == {"tasks": 2, "least": 2, "all_ran": True, "workers": workers}
-    assert told(Scheduler(STATES, LOG, room=6)) == {"tasks": 10, "least": 2, "all_ran": False, "workers": workers}
-    assert told(Scheduler({"memory": 1}, LOG, room=6)) == {"tasks": 1, "least": 1, "all_ran": True, "workers": workers}
+    assert told(Scheduler(STATES, LOG)) == {"tasks": 2, "least": 2, "all_ran": True, "workers": workers, "idle": False}
+    assert told(Scheduler(STATES, LOG, room=6)) == {"tasks": 10, "least": 2, "all_ran": False, "workers": workers, "idle": False}
+    assert told(Scheduler({"memory": 1}, LOG, room=6)) == {"tasks": 1, "least": 1, "all_ran": True, "workers": workers, "idle": False}
     assert told(Scheduler({"memory": 1}, LOG))["tasks"] == 1
     for state in ("erred", "released", "forgotten"):
-        assert told(Scheduler({state: 7}, LOG, room=6)) == {"tasks": 7, "least": 2, "all_ran": False, "workers": workers}
-    nothing = {"tasks": None, "least": 0, "all_ran": True, "workers": workers}
-    assert told(Scheduler(STATES, LOG), "span-2") == nothing
+        assert told(Scheduler({state: 7}, LOG, room=6)) == {"tasks": 7, "least": 2, "all_ran": False, "workers": workers, "idle": False}
+    nothing = {"tasks": None, "least": 0, "all_ran": True, "workers": workers, "idle": False}
+    assert told(Scheduler(STATES, LOG), "span-2") == {**nothing, "idle": True}
     bare = Scheduler(STATES, LOG)
     bare.extensions = {}
     assert told(bare) == nothing
@@ -283,7 +284,34 @@ def test_clocks_of_client_and_scheduler(journal, dask, times, monkeypatch):
         times.__init__()
         measured(journal, dask, ahead).get_metrics()
         given = dict(zip(asked[-1], asked[-1][1:]))
+        assert all(asked[-1].count(option) == 1 for option in ("--run", "--client-wall", "--client-start"))
         assert float(given["--client-start"]) == pytest.approx(BEGIN - 0.5 + seen, abs=2e-6) and given["--client-wall"] == "12.500000000"
+
+
+def test_the_run_is_asked_first(journal, dask, times):
+    assert measured(journal, dask).run.metrics["wall_time"] == 12.5
+
+
+class Gone(Client):
+    """A scheduler that does not answer."""
+
+    def run_on_scheduler(self, function, **more):
+        raise OSError("gone")
+
+
+def test_without_a_scheduler(journal, dask, times, monkeypatch):
+    with crema.measure(Gone(None), dir=journal) as m:
+        pass
+    assert m.warning is None and m.metrics["num_tasks"] == 5 and m._clock_ahead == 0
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    times.__init__()
+    monkeypatch.setattr(crema.measurement, "wait", interrupted)
+    with pytest.warns(RuntimeWarning, match="interrupted while waiting"), crema.measure(Gone(None), dir=journal) as m:
+        pass
+    assert m.warning == "interrupted while waiting for the last records: numbers may be missing"
 
 
 def test_without_a_client(journal, times):
@@ -351,6 +379,8 @@ def test_saved(journal, dask, times, tmp_path, capsys):
     m.print_summary()
     text = capsys.readouterr().out
     assert "wall time 12.50 s (the client" in text and text.splitlines()[-1].split() == ["loop", "2", "4.000", "-", "-"]
+    m.set_chunk_metrics(iter([TRACKED]))
+    assert m.chunk_metrics == [TRACKED]
     m.set_chunk_metrics(None)
     assert m.chunk_metrics == [] and len(m.get_metrics()["raw_chunk_metrics"]) == 5 and "loop" not in m.metrics["sections"]
     m.print_summary()
