@@ -83,6 +83,8 @@ static void test_evidence(void **state)
 			assert_non_null(f->evidence[k].unit);
 		}
 		assert_true(strlen(f->sentence) > 20 && strlen(f->advice) > 20);
+		if (!strcmp(f->id, "metadata_reread"))
+			assert_non_null(strstr(f->advice, "chunksize="));
 		found_free(&found);
 		fx_free(fx);
 	}
