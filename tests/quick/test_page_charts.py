@@ -195,10 +195,10 @@ def rich(d):
         {"codec": "zlib", "library": "libz", "calls": 1200, "in_bytes": 3_000_000, "out_bytes": 9_000_000, "cpu_seconds": 0.75, "compress_in_bytes": 777},
         {"codec": "lz4", "library": None, "calls": 34, "in_bytes": 20_000, "out_bytes": None, "cpu_seconds": 1.5, "compress_in_bytes": 0},
         {"codec": "lzma", "library": "x", "calls": 5, "in_bytes": 0, "out_bytes": 8, "cpu_seconds": 0, "compress_in_bytes": None}]}
-    names = ("size", "read", "mapped", "storage_read", "reread", "basket", "outside_basket", "cached")
-    d["files"] = {"total": 5000, "rows": [
-        {"path": f"/data/{'a-very-long-name' * 6 * (i == 1)}{i}.root", "read_amplification": None if i == 2 else 3.5 - i / 5, **{f"{n}_bytes": test_reports.number(n, i) for n in names},
-         "read_calls": 1000 + i, "chunks": 10 + i, "filesystem": "nfs" if i else None} for i in range(14)]}
+    names = [column["name"] for column in d["files"]["columns"]]
+    d["files"].update(total=5000, rows=[{
+        **{name: test_reports.number(name, i) for name in names}, "path": f"/data/{'a-very-long-name' * 6 * (i == 1)}{i}.root",
+        "read_amplification": None if i == 2 else 3.5 - i / 5, "filesystem": "nfs" if i else None} for i in range(14)])
     for table, key in (("datasets", "dataset"), ("balance", "worker")):
         d[table] = {"total": 33, "rows": [
             {key: f"{key}-{i}", "host": f"node-{i}", "chunks": 20 + i, "tasks": 40 + i, "threads": 3 + i, "events": 10_000 + i, "wall_seconds": 30.5 - i, "cpu_seconds": 9.25 - i / 2,
@@ -555,9 +555,11 @@ def test_codecs_and_files(page):
     bars(chart, [{"read / baskets": r["read_amplification"]} for r in f[:12]])
     assert labels(chart, "value") == [human(r["read_amplification"], "x") for r in f[:12]] and page.texts("#panel-files .shown") == ["shown 12 of 5,000 files, the highest first"]
     assert labels(chart, "rowname")[0] == f[0]["path"] and "\u2026" in labels(chart, "rowname")[1] and labels(chart, "rowname")[1].endswith("name1.root")
-    order = ("size", "read", "mapped", "storage_read", "reread", "basket", "outside_basket", "cached")
-    assert page.rows("#table-files") == [[r["path"], human(r["read_amplification"], "x"), *(size(r[f"{n}_bytes"]) for n in order), count(r["read_calls"]), count(r["chunks"]),
-                                          r["filesystem"] or "unknown"] for r in f]
+    titles = {column["title"]: column["name"] for column in d["files"]["columns"]}
+    order = [titles[title] for title in page.head("#table-files")]
+    assert order[:2] == ["path", "read_amplification"] and order[-1] == "filesystem" and sorted(order) == sorted(titles.values()) and len(order) > 10
+    way = {"path": str, "read_amplification": lambda v: human(v, "x"), "filesystem": lambda v: v or "unknown"}
+    assert page.rows("#table-files") == [[way.get(name, size if name.endswith("_bytes") else count)(r[name]) for name in order] for r in f]
     assert page.texts("#table-files caption") == ["14 of 5,000 files, all attempts"]
 
 
