@@ -117,7 +117,7 @@ class PythonSource(Script):
 
 
 # What is no number: places and sizes on the screen, the focus, themes, times between questions.
-LAYOUT = re.compile(r"width|height|left|right|narrow|\barea\b|\brow \*|px\b|padStart|\bfit\(|perLetter|tabindex|POLL|theme|focus|scroll|open|"
+LAYOUT = re.compile(r"width|height|left|right|bottom|narrow|dash|\barea\b|\brow \*|px\b|padStart|\bfit\(|perLetter|tabindex|POLL|theme|focus|scroll|open|"
                     r"\bactive\b|slice\(|letters|cursors|stroke|\"r\"|toFixed\(1\)|Math\.max\(2,|\+ 13|\+ 6\)|\bi \* line|steps|\btail\b|ticks\(|tickSize|nice\(|\.has\(|strip\b")
 
 
@@ -218,7 +218,7 @@ class JavaScriptSource(Script):
 
     def number(self, m):
         """In a statement with a layout's words it is a place."""
-        piece = self.code[max(m.start() - 40, self.text.rfind("\n", 0, m.start()) + 1):m.end() + 25]
+        piece = self.text[max(m.start() - 40, self.text.rfind("\n", 0, m.start()) + 1):m.end() + 25]
         if LAYOUT.search(piece) or re.search(r"\[\s*$", self.code[:m.start()]) and m[0] not in "01":
             return
         if "e" in m[0] or len(m[0]) > 3:
