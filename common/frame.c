@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -68,8 +69,8 @@ static size_t deflate_into(unsigned char *dst, size_t room, const void *raw, siz
 	return out;
 }
 
-int frame_encode(struct buf *out, const struct crema_frame_header *head, const void *raw,
-		 size_t raw_bytes)
+static int encode(struct buf *out, const struct crema_frame_header *head, const void *raw,
+		  size_t raw_bytes, bool deflated)
 {
 	struct crema_frame_header h = *head;
 	unsigned char *at;
@@ -84,7 +85,7 @@ int frame_encode(struct buf *out, const struct crema_frame_header *head, const v
 	if (!h.version)
 		h.version = CREMA_WIRE_VERSION;
 	h.flags = 0;
-	if (raw_bytes >= FRAME_ZLIB_FROM)
+	if (deflated && raw_bytes >= FRAME_ZLIB_FROM)
 		stored = deflate_into(at + sizeof(h), raw_bytes - raw_bytes / 16, raw, raw_bytes);
 	if (stored) {
 		h.flags = CREMA_FRAME_ZLIB;
@@ -103,6 +104,18 @@ int frame_encode(struct buf *out, const struct crema_frame_header *head, const v
 	memcpy(at, &h, sizeof(h));
 	out->len += sizeof(h) + stored;
 	return 0;
+}
+
+int frame_encode(struct buf *out, const struct crema_frame_header *head, const void *raw,
+		 size_t raw_bytes)
+{
+	return encode(out, head, raw, raw_bytes, true);
+}
+
+int frame_encode_stored(struct buf *out, const struct crema_frame_header *head, const void *raw,
+			size_t raw_bytes)
+{
+	return encode(out, head, raw, raw_bytes, false);
 }
 
 int frame_encode_buf(struct buf *out, const struct crema_frame_header *head, struct buf *raw)

@@ -37,7 +37,10 @@ struct crema_frame_header frame_head(uint8_t type, const uint8_t *worker, uint64
  */
 int frame_encode(struct buf *out, const struct crema_frame_header *head, const void *raw,
 		 size_t raw_bytes);
-/* The same of what was packed in raw, which is released; its error, if it has one. */
+/* The same without zlib, for who may not take its time. */
+int frame_encode_stored(struct buf *out, const struct crema_frame_header *head, const void *raw,
+			size_t raw_bytes);
+/* frame_encode() of what was packed in raw, which is released; its error, if it has one. */
 int frame_encode_buf(struct buf *out, const struct crema_frame_header *head, struct buf *raw);
 
 /*

@@ -124,8 +124,9 @@ void server_feed_live(struct server *server, const struct server_progress *progr
 void server_restore_frame(void *server, const struct frame *frame);
 struct server *server_offline(struct live *live);
 
-/* server_checkpoint.c: the journal's head of segments; and the newest one of those that lie in dir,
- * taken by a server that knows nothing yet. 0, with *found zeroed: there is none; or -errno. */
+/* server_checkpoint.c: the journal's head of segments, as journal_head; and the newest one of those
+ * that lie in dir, taken by a server that knows nothing yet. 0, with *found zeroed: there is none;
+ * or -errno. */
 struct server_checkpoint {
 	uint64_t created_ns; /* of its segment */
 	uint64_t bytes;

@@ -41,7 +41,7 @@ void checkpoint_begin(struct checkpoint *checkpoint, struct buf *out);
 /* The next item is packed there: an array of `values` more than its kind. */
 msgpack_packer *checkpoint_item(struct checkpoint *checkpoint, enum checkpoint_item kind,
 				size_t values);
-/* 0 or -errno: then what was appended is no checkpoint. */
+/* How many frames were appended, or -errno: then they are no checkpoint. */
 int checkpoint_end(struct checkpoint *checkpoint);
 
 /*

@@ -18,7 +18,7 @@
 #include "common/pack.h"
 #include "ids.h"
 
-#define HEAD_TIMES 4u /* of a head's size: what has to come between two, and a segment's least */
+#define HEAD_TIMES 4u /* of a head's size: what has to come between two */
 
 struct journal {
 	struct journal_config config;
@@ -295,18 +295,20 @@ static int begin_anew(struct journal *journal)
 static void add_head(struct journal *journal, size_t more)
 {
 	struct buf head = BUF_INIT;
+	int frames;
 
 	if (!journal->head || journal->batch.len || journal->queue.len ||
 	    !segment_is_empty(&journal->segment) ||
 	    journal->since_head_bytes < HEAD_TIMES * journal->head_bytes)
 		return;
-	if (!journal->head(journal->head_arg, &head) && !head.error) {
+	frames = journal->head(journal->head_arg, &head);
+	if (frames > 0 && !head.error) {
 		journal->head_bytes = head.len;
 		journal->since_head_bytes = 0;
-		if (head.len <= journal->config.segment_bytes / HEAD_TIMES &&
+		if (head.len <= journal->config.segment_bytes / 2 &&
 		    journal->segment.file.size + head.len + more <= journal->config.segment_bytes &&
 		    !buf_add(&journal->queue, head.data, head.len)) {
-			journal->queued_frames++;
+			journal->queued_frames += (uint64_t)frames;
 			journal->taken += head.len;
 		}
 		journal->queue.error = 0;

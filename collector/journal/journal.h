@@ -10,8 +10,8 @@
  * acknowledged once journal_written() has reached what journal_taken() was after it was added.
  * A segment may begin with a checkpoint (checkpoint.h) of what was added before: journal_heads()
  * says who makes it. It is asked for before the first frame of a segment, once four times as many
- * bytes as the last one took have come since, and left out where it would be larger than a quarter
- * of a segment.
+ * bytes as the last one took have come since, and left out where it would be larger than half a
+ * segment.
  *
  * When writing fails (disk full ...) the journal is stuck: the queue is kept, nothing more is
  * taken, and every further journal_flush() tries again. So nothing is lost and memory stays
@@ -92,7 +92,7 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 int journal_note(struct journal *journal, const char *event, const char *text);
 /* 0 when nothing is queued any more; -EINPROGRESS: it writes; else -errno. */
 int journal_flush(struct journal *journal);
-/* Appends whole frames to `out`: 0 or -errno. It may not add anything to the journal. */
+/* Appends whole frames to `out`: their number or -errno. It may not add anything to the journal. */
 typedef int (*journal_head)(void *arg, struct buf *out);
 /* fn NULL: segments have no head. last_bytes, since_bytes: the size of the last one, and what came
  * since. */

@@ -21,12 +21,10 @@ sys.path.insert(0, str(ROOT / "tests" / "integration"))
 import frames
 import sealed
 
-HEAD, CHECKPOINT = 56, 16
-
 
 def frame_at(data, at):
     """(type, bytes)"""
-    return data[at + 5], HEAD + struct.unpack_from("<I", data, at + 48)[0]
+    return data[at + 5], frames.HEAD.size + struct.unpack_from("<I", data, at + 48)[0]
 
 
 def strip(journal):
@@ -34,7 +32,7 @@ def strip(journal):
     for path in journal.glob("*.crema"):
         data = path.read_bytes()
         begin = end = frame_at(data, 0)[1]
-        while end < len(data) and frame_at(data, end)[0] == CHECKPOINT:
+        while end < len(data) and frame_at(data, end)[0] == frames.CHECKPOINT:
             end += frame_at(data, end)[1]
         path.write_bytes(data[:begin] + data[end:])
 

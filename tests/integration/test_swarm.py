@@ -3,12 +3,14 @@ counted twice, memory stays what it was."""
 
 import json
 import resource
+import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
 
 import attackers
 import cluster
+import frames
 import pytest
 import swarms
 
@@ -54,6 +56,53 @@ def test_nothing_lost_nothing_twice(procs, tmp_path):
     assert report["metrics"]["total_events"] == sent["tasks"] * 50_000
     assert sum(task["read_bytes"] for task in report["tasks"]) == sent["read_bytes"]
     assert report["completeness"]["records_lost"] == 0 and report["completeness"]["workers_seen"] == 150
+
+
+def totals(procs):
+    """What /metrics says has been done, by all workers so far."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{procs.http_port}/metrics", timeout=60) as answer:
+        lines = answer.read().decode().splitlines()
+    return {line for line in lines if "_total" in line.split(" ")[0] and not line.startswith(("#", "crema_collector_", "crema_journal_", "crema_run_"))}
+
+
+def begins_with_checkpoint(path):
+    data = path.read_bytes()
+    second = frames.HEAD.size + frames.HEAD.unpack_from(data, 0)[9]
+    return len(data) >= second + frames.HEAD.size and frames.HEAD.unpack_from(data, second)[2] == frames.CHECKPOINT
+
+
+def test_killed_between_checkpoints(new_cluster, tmp_path):
+    """A collector with small segments is killed again and again while workers send: every record is in the journal once, and
+    the totals are those of all records, though the last collector reads what is behind the newest checkpoint only."""
+    procs = new_cluster(env={"CREMA_MAX_BYTES": "8M"})
+    procs.start_collector()
+    swarm = swarms.Swarm(procs, tmp_path, workers=20, records=80_000, rate=8_000, frame=10, starts=True)
+    for pause in (0.7, 1.1, 0.4, 1.6, 0.9, 0.3):
+        cluster.wait_until(lambda: status(procs)["workers_connected"] == 20, "the workers to connect", 60)
+        time.sleep(pause)
+        procs.collector.kill()
+        procs.collector.wait()
+        procs.start_collector()
+    sent = swarm.result()
+    assert sent["records_sent"] == sent["records_acked"] == 80_000
+    journal = swarms.journaled(procs.journal)
+    assert len(journal) == 20 and all(swarms.is_whole(parts) for parts in journal.values())
+    assert sum(sum_of(parts) for parts in journal.values()) == sent["messages"]
+    said = totals(procs)
+    assert f'crema_events_total {sent["tasks"] * 50_000}' in said
+    procs.collector.kill()
+    procs.collector.wait()
+    segments = sorted(procs.journal.rglob("*.crema"))
+    newest = max(i for i, path in enumerate(segments) if begins_with_checkpoint(path))
+    assert newest > 10
+    for path in segments[:newest]:
+        path.rename(tmp_path / path.name)
+    procs.start_collector()
+    assert totals(procs) == said
+    for path in segments[:newest]:
+        (tmp_path / path.name).rename(path)
+    report = procs.report_json()
+    assert report["metrics"]["num_tasks"] == sent["tasks"] and report["completeness"]["records_lost"] == 0
 
 
 def test_a_gap_is_named(procs, tmp_path):
