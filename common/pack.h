@@ -65,6 +65,13 @@ int unpack_count(const void *p, size_t n, size_t *values);
 int unpack_check(const void *p, size_t n);
 /* unpack_check(), then the tree: 0, -EBADMSG or -ENOMEM. Release it after success only. */
 int unpack_open(struct unpack *u, const void *p, size_t n);
+/*
+ * One value after the other, of bytes that unpack_check() has found sane: 0, -EBADMSG or -ENOMEM.
+ * u is zeroed at first, and released at the end whatever came. `used`: the bytes of the value.
+ */
+int unpack_next(struct unpack *u, const void *p, size_t n, size_t *used);
+/* The head of an array, and the bytes that it takes: 0 or -EBADMSG. */
+int unpack_array(const void *p, size_t n, uint32_t *items, size_t *used);
 void unpack_release(struct unpack *u);
 
 bool is_nil(const msgpack_object *o); /* nil or a NULL pointer */

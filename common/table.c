@@ -162,6 +162,20 @@ uint64_t hash_pair(uint64_t a, uint64_t b)
 	return mix(mix(a) * UINT64_C(0x9e3779b97f4a7c15) + b);
 }
 
+/* Of names alone, eight bytes at a time: it is in no output, hash_bytes() is. */
+static uint64_t hash_name(const char *p, size_t n)
+{
+	uint64_t h = n, word;
+
+	for (; n >= sizeof(word); p += sizeof(word), n -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		h = mix(h ^ word);
+	}
+	word = 0;
+	memcpy(&word, p, n);
+	return mix(mix(h ^ word));
+}
+
 struct name {
 	size_t len;
 	char text[];
@@ -182,7 +196,7 @@ const char *names_add(struct names *s, struct text t)
 
 	if (!t.ptr)
 		return NULL;
-	hash = hash_bytes(0, t.ptr, t.len);
+	hash = hash_name(t.ptr, t.len);
 	n = table_find(&s->table, hash, same_name, &t);
 	if (n)
 		return n->text;
@@ -199,7 +213,7 @@ const char *names_add(struct names *s, struct text t)
 const char *names_find(const struct names *s, const char *text)
 {
 	struct text t = {text, strlen(text)};
-	struct name *n = table_find(&s->table, hash_bytes(0, t.ptr, t.len), same_name, &t);
+	struct name *n = table_find(&s->table, hash_name(t.ptr, t.len), same_name, &t);
 
 	return n ? n->text : NULL;
 }

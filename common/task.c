@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* task.c - one task record: to and from messages. */
-#include "common/task.h"
+#include "common/task_slots.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-enum kind { KIND_u64, KIND_i64, KIND_f64, KIND_str };
-
-/* Every slot: its wire name, how it is kept and where, and the mask that says if it is known. */
-struct slot {
-	const char *name;
-	enum kind kind;
-	uint16_t offset;
-	uint16_t bit;
-	uint16_t mask; /* offset of the mask */
-	uint16_t wide; /* the mask has 64 bits */
-};
-
 #define AT(member) offsetof(struct task_record, member)
 
-static const struct slot slots[TASK_SLOTS] = {
+const struct task_slot task_slots[TASK_SLOTS] = {
 #define FIELD(name, type, help) {#name, KIND_##type, AT(name), TASK_F_##name, AT(known), 1},
 #include "task_fields.def"
 #undef FIELD
@@ -43,14 +31,14 @@ static const struct slot slots[TASK_SLOTS] = {
 
 const char *task_name(unsigned i)
 {
-	return slots[i].name;
+	return task_slots[i].name;
 }
 
 void task_pack_names(msgpack_packer *pk)
 {
 	pack_array(pk, TASK_SLOTS);
 	for (unsigned i = 0; i < TASK_SLOTS; i++)
-		pack_text(pk, slots[i].name);
+		pack_text(pk, task_slots[i].name);
 }
 
 static int16_t slot_by_name(const msgpack_object *name, uint32_t guess)
@@ -60,10 +48,10 @@ static int16_t slot_by_name(const msgpack_object *name, uint32_t guess)
 	if (!object_text(name, &t))
 		return -1;
 	/* The usual case: both sides have the same tables. */
-	if (guess < TASK_SLOTS && text_is(t, slots[guess].name))
+	if (guess < TASK_SLOTS && text_is(t, task_slots[guess].name))
 		return (int16_t)guess;
 	for (unsigned i = 0; i < TASK_SLOTS; i++)
-		if (text_is(t, slots[i].name))
+		if (text_is(t, task_slots[i].name))
 			return (int16_t)i;
 	return -1;
 }
@@ -87,7 +75,7 @@ void task_map_own(struct task_map *map)
 		map->slot[i] = (int16_t)i;
 }
 
-static bool is_known(const struct task_record *r, const struct slot *s)
+static bool is_known(const struct task_record *r, const struct task_slot *s)
 {
 	const char *mask = (const char *)r + s->mask;
 
@@ -96,23 +84,13 @@ static bool is_known(const struct task_record *r, const struct slot *s)
 	return (*(const uint32_t *)(const void *)mask >> s->bit) & 1u;
 }
 
-static void set_known(struct task_record *r, const struct slot *s)
-{
-	char *mask = (char *)r + s->mask;
-
-	if (s->wide)
-		*(uint64_t *)(void *)mask |= UINT64_C(1) << s->bit;
-	else
-		*(uint32_t *)(void *)mask |= UINT32_C(1) << s->bit;
-}
-
 void task_encode(msgpack_packer *pk, const struct task_record *r)
 {
 	pack_array(pk, 2 + TASK_SLOTS);
 	pack_u64(pk, r->type);
 	pack_u64(pk, r->rev);
 	for (unsigned i = 0; i < TASK_SLOTS; i++) {
-		const struct slot *s = &slots[i];
+		const struct task_slot *s = &task_slots[i];
 		const void *at = (const char *)r + s->offset;
 		const struct text *t = at;
 
@@ -129,7 +107,7 @@ void task_encode(msgpack_packer *pk, const struct task_record *r)
 	}
 }
 
-static bool decode_value(struct task_record *r, const struct slot *s, const msgpack_object *o)
+bool task_slot_take(struct task_record *r, const struct task_slot *s, const msgpack_object *o)
 {
 	void *at = (char *)r + s->offset;
 
@@ -163,13 +141,13 @@ int task_decode(struct task_record *r, const struct task_map *map, const msgpack
 	if (n > map->n)
 		n = map->n;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct slot *s;
+		const struct task_slot *s;
 
 		if (map->slot[i] < 0)
 			continue;
-		s = &slots[map->slot[i]];
-		if (decode_value(r, s, &item[2 + i]))
-			set_known(r, s);
+		s = &task_slots[map->slot[i]];
+		if (task_slot_take(r, s, &item[2 + i]))
+			task_slot_set(r, s);
 	}
 	return 0;
 }

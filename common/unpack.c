@@ -45,6 +45,34 @@ int unpack_open(struct unpack *u, const void *p, size_t n)
 	return rc == MSGPACK_UNPACK_NOMEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 
+int unpack_next(struct unpack *u, const void *p, size_t n, size_t *used)
+{
+	int rc;
+
+	if (u->zone)
+		msgpack_zone_clear(u->zone);
+	else
+		u->zone = msgpack_zone_new(2048);
+	if (!u->zone)
+		return -ENOMEM;
+	*used = 0;
+	rc = msgpack_unpack(p, n, used, u->zone, &u->root);
+	if (rc == MSGPACK_UNPACK_SUCCESS || rc == MSGPACK_UNPACK_EXTRA_BYTES)
+		return 0;
+	return rc == MSGPACK_UNPACK_NOMEM_ERROR ? -ENOMEM : -EBADMSG;
+}
+
+int unpack_array(const void *p, size_t n, uint32_t *items, size_t *used)
+{
+	struct walk_item item;
+
+	if (!walk_item(p, n, &item) || item.kind != WALK_ARRAY)
+		return -EBADMSG;
+	*items = (uint32_t)item.number;
+	*used = item.bytes;
+	return 0;
+}
+
 void unpack_release(struct unpack *u)
 {
 	if (u->zone)

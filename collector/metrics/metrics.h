@@ -24,6 +24,7 @@ struct sum {
 /* Time classes of a task that its wall time is split into. */
 struct classes {
 	struct value wall, cls[CREMA_TIMES]; /* seconds; storage_wait may be the remainder */
+	double seconds[CREMA_TIMES];	     /* the same; 0: unknown */
 	struct value unclassified;
 	uint32_t unknown; /* bit CREMA_T_x: counts as 0 in unclassified */
 	bool storage_estimated;

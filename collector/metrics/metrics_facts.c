@@ -52,40 +52,61 @@ struct value attempt_storage_known(const struct attempt *a)
  */
 static void estimate_storage(const struct attempt *a, struct classes *c, double rest)
 {
-	bool known;
-	double measured = value_number(c->cls[CREMA_T_storage_wait], &known);
+	double measured = c->seconds[CREMA_T_storage_wait];
 
 	if (!(a->flags & CREMA_TASK_FAULT_STORAGE))
 		return;
 	rest += measured;
 	c->storage_estimated = true;
-	c->cls[CREMA_T_storage_wait] = value_real(rest > measured ? rest : measured);
+	c->seconds[CREMA_T_storage_wait] = rest > measured ? rest : measured;
+	c->cls[CREMA_T_storage_wait] = value_real(c->seconds[CREMA_T_storage_wait]);
 	c->unknown &= ~(1u << CREMA_T_storage_wait);
 }
 
 void attempt_classes(const struct attempt *a, struct classes *c)
 {
-	bool known, wall_known;
+	bool wall_known;
 	double rest, wall;
 	int i;
 
-	memset(c, 0, sizeof(*c));
 	attempt_detail(a, &c->detail);
+	c->unknown = 0;
+	c->storage_estimated = false;
+	c->unclassified = value_null();
 	c->wall = value_seconds(attempt_wall_ns(a));
 	wall = rest = value_number(c->wall, &wall_known);
 	for (i = 0; i < CREMA_TIMES; i++) {
-		c->cls[i] = value_seconds(own_ns(&c->detail.c, (enum crema_time_id)i));
-		rest -= value_number(c->cls[i], &known);
-		if (!known)
+		if (c->detail.c.own_known >> i & 1) {
+			c->seconds[i] = (double)c->detail.c.own[i] / 1e9;
+			c->cls[i] = value_real(c->seconds[i]);
+		} else {
+			c->seconds[i] = 0;
+			c->cls[i] = value_null();
 			c->unknown |= 1u << i;
+		}
+		rest -= c->seconds[i];
 	}
 	if (!wall_known)
 		return;
 	estimate_storage(a, c, rest);
 	rest = wall;
 	for (i = 0; i < CREMA_TIMES; i++)
-		rest -= value_number(c->cls[i], NULL);
+		rest -= c->seconds[i];
 	c->unclassified = value_real(rest);
+}
+
+/* One of each; `known` has a bit for each. Without a branch: an attempt is in half a dozen sums. */
+static void sums_add(struct sum *s, const uint64_t *v, uint64_t known, unsigned int n)
+{
+	unsigned int i;
+	uint64_t is;
+
+	for (i = 0; i < n; i++) {
+		is = known >> i & 1;
+		s[i].n++;
+		s[i].v += v[i] & -is;
+		s[i].unknown += !is;
+	}
 }
 
 static void sum_add(struct sum *s, struct value v)
@@ -111,6 +132,7 @@ struct value sum_known(const struct sum *s)
 
 static void tally_time(struct tally *t, const struct attempt *a, const struct classes *c)
 {
+	const struct counters *counters = &c->detail.c;
 	bool known;
 	double wall, v;
 	int i;
@@ -123,11 +145,11 @@ static void tally_time(struct tally *t, const struct attempt *a, const struct cl
 	wall = value_number(c->wall, NULL);
 	t->wall += wall;
 	for (i = 0; i < CREMA_TIMES; i++) {
-		t->cls[i] += value_number(c->cls[i], &known);
-		t->class_unknown[i] += !known;
-		sum_add(&t->own[i], own_ns(&c->detail.c, (enum crema_time_id)i));
-		sum_add(&t->pool[i], pool_ns(&c->detail.c, (enum crema_time_id)i));
+		t->cls[i] += c->seconds[i];
+		t->class_unknown[i] += c->unknown >> i & 1;
 	}
+	sums_add(t->own, counters->own, counters->own_known, CREMA_TIMES);
+	sums_add(t->pool, counters->pool, counters->pool_known, CREMA_TIMES);
 	v = value_number(c->unclassified, &known);
 	t->unclassified += v;
 	t->unclassified_unknown += !known;
@@ -161,12 +183,10 @@ void tally_take(struct tally *t, const struct attempt *a, const struct classes *
 	const struct attempt_detail *d = &c->detail;
 	struct value charged = count_of(&d->c, CREMA_C_storage_read_bytes);
 	bool known;
-	int i;
 
 	t->attempts++;
 	sum_add(&t->wall_ns, attempt_wall_ns(a));
-	for (i = 0; i < CREMA_COUNTS; i++)
-		sum_add(&t->count[i], count_of(&d->c, (enum crema_count_id)i));
+	sums_add(t->count, d->c.count, d->c.count_known, CREMA_COUNTS);
 	sum_add(&t->storage_read, storage_read(a, charged));
 	sum_add(&t->storage_known,
 		storage_known(a, charged, count_of(&d->c, CREMA_C_storage_unsure_bytes)));

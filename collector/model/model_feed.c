@@ -177,35 +177,44 @@ static bool makes_steps(const struct task_record *r)
 	       (begins(r->prefix, "preprocess-") && text_is(r->function, "pipe"));
 }
 
+static int feed_record(struct model *m, struct worker *w, struct task_record *r)
+{
+	struct attempt *a;
+
+	if (!TASK_KNOWN(r, attempt)) {
+		m->records_bad++;
+		return 0;
+	}
+	if (TASK_KNOWN(r, start_boot_ns)) {
+		worker_sign(w, r->start_boot_ns);
+		if (TASK_KNOWN(r, wall_ns) && r->wall_ns < INT64_MAX)
+			worker_sign(w, r->start_boot_ns + r->wall_ns);
+	}
+	if (makes_steps(r))
+		TASK_SET(r, flags, r->flags | CREMA_TASK_PREPROCESSING);
+	if (TASK_KNOWN(r, span) && span_part_feed(m, r))
+		return -ENOMEM;
+	if (m->selection && !selection_takes_task(m, w, r, attempt_is_known(m, w, r->attempt)))
+		return m->error;
+	selection_slim(m->selection, r);
+	a = attempt_of(m, w, r->attempt);
+	if (!a)
+		return -ENOMEM;
+	/* The same revision twice says the same; an end outranks progress of its own revision. */
+	if (a->known && (short_rev(r->rev) < a->rev || (short_rev(r->rev) == a->rev && a->ended)))
+		return 0;
+	return attempt_take(m, a, r) ? -ENOMEM : m->error;
+}
+
 static int feed_task(struct model *m, struct worker *w, const struct stream *s,
 		     const msgpack_object *message)
 {
 	struct task_record r;
-	struct attempt *a;
 
-	if (!s->has_map || task_decode(&r, &s->map, message) || !TASK_KNOWN(&r, attempt)) {
-		m->records_bad++;
-		return 0;
-	}
-	if (TASK_KNOWN(&r, start_boot_ns)) {
-		worker_sign(w, r.start_boot_ns);
-		if (TASK_KNOWN(&r, wall_ns) && r.wall_ns < INT64_MAX)
-			worker_sign(w, r.start_boot_ns + r.wall_ns);
-	}
-	if (makes_steps(&r))
-		TASK_SET(&r, flags, r.flags | CREMA_TASK_PREPROCESSING);
-	if (TASK_KNOWN(&r, span) && span_part_feed(m, &r))
-		return -ENOMEM;
-	if (m->selection && !selection_takes_task(m, w, &r, attempt_is_known(m, w, r.attempt)))
-		return m->error;
-	selection_slim(m->selection, &r);
-	a = attempt_of(m, w, r.attempt);
-	if (!a)
-		return -ENOMEM;
-	/* The same revision twice says the same; an end outranks progress of its own revision. */
-	if (a->known && (short_rev(r.rev) < a->rev || (short_rev(r.rev) == a->rev && a->ended)))
-		return 0;
-	return attempt_take(m, a, &r) ? -ENOMEM : m->error;
+	if (s->has_map && !task_decode(&r, &s->map, message))
+		return feed_record(m, w, &r);
+	m->records_bad++;
+	return 0;
 }
 
 static bool message_type(const msgpack_object *message, uint64_t *type)
@@ -246,23 +255,55 @@ static int feed_message(struct model *m, struct worker *w, const struct stream *
 	return model_feed_map(m, w, type, &item[1]);
 }
 
+/* All messages of a payload that unpack_check() has passed; or its tasks' alone. */
+static int feed_messages(struct model *m, struct worker *w, const struct stream *s,
+			 const unsigned char *raw, size_t n, bool tasks_only)
+{
+	struct unpack u = {0};
+	struct task_record r;
+	uint32_t items, i;
+	uint64_t type;
+	size_t at, used;
+	int rc = unpack_array(raw, n, &items, &at);
+
+	for (i = 0; !rc && i < items; i++, at += used) {
+		used = s->has_map ? task_read(&r, &s->map, raw + at, n - at) : 0;
+		if (used) {
+			rc = feed_record(m, w, &r);
+			continue;
+		}
+		rc = unpack_next(&u, raw + at, n - at, &used);
+		if (!rc && (!tasks_only || (message_type(&u.root, &type) && is_of_task(type))))
+			rc = feed_message(m, w, s, &u.root);
+	}
+	unpack_release(&u);
+	return rc;
+}
+
+static bool is_array(const unsigned char *raw, size_t n)
+{
+	uint32_t items;
+	size_t used;
+
+	return !unpack_array(raw, n, &items, &used);
+}
+
 static int feed_data(struct model *m, struct worker *w, const struct crema_frame_header *head,
-		     const msgpack_object *root)
+		     const unsigned char *raw, size_t n)
 {
 	struct stream *s = worker_stream(w, head->stream);
-	size_t i;
 	int rc;
 
 	if (!s)
 		return -ENOMEM;
-	if (root->type != MSGPACK_OBJECT_ARRAY) {
+	if (head->type == CREMA_FRAME_CARRIED) /* the latest messages of whose frames have gone */
+		return is_array(raw, n) ? feed_messages(m, w, s, raw, n, false) : 0;
+	if (!is_array(raw, n)) {
 		m->records_bad++;
 		return 0;
 	}
 	rc = stream_received(s, head->first_seq, head->first_seq + head->count);
-	for (i = 0; i < root->via.array.size && !rc; i++)
-		rc = feed_message(m, w, s, &root->via.array.ptr[i]);
-	return rc;
+	return rc ? rc : feed_messages(m, w, s, raw, n, false);
 }
 
 int model_feed_tasks(void *model, const struct crema_frame_header *head, const unsigned char *raw,
@@ -270,23 +311,14 @@ int model_feed_tasks(void *model, const struct crema_frame_header *head, const u
 {
 	struct model *m = model;
 	struct worker *w = model_find_worker(m, head->worker);
-	const msgpack_object *message;
 	const struct stream *s;
-	struct unpack u;
-	uint64_t type;
-	uint32_t i;
-	int rc = 0;
+	int rc;
 
-	if (head->type != CREMA_FRAME_DATA || !w || !raw_bytes || unpack_open(&u, raw, raw_bytes))
+	if (head->type != CREMA_FRAME_DATA || !w || !raw_bytes || unpack_check(raw, raw_bytes) ||
+	    !is_array(raw, raw_bytes))
 		return 0;
 	s = worker_stream(w, head->stream);
-	rc = s ? 0 : -ENOMEM;
-	for (i = 0; u.root.type == MSGPACK_OBJECT_ARRAY && i < u.root.via.array.size && !rc; i++) {
-		message = &u.root.via.array.ptr[i];
-		if (message_type(message, &type) && is_of_task(type))
-			rc = feed_task(m, w, s, message);
-	}
-	unpack_release(&u);
+	rc = s ? feed_messages(m, w, s, raw, raw_bytes, true) : -ENOMEM;
 	return rc ? rc : m->error;
 }
 
@@ -307,57 +339,53 @@ static bool is_known(const struct crema_frame_header *head)
 	}
 }
 
-/* The latest messages of a worker whose earlier frames have gone. */
-static int feed_carried(struct model *m, struct worker *w, const struct crema_frame_header *head,
-			const msgpack_object *root)
+/* A frame that is one map: of the collector, or a hello. */
+static int feed_tree(struct model *m, const struct crema_frame_header *head,
+		     const msgpack_object *root)
 {
-	const struct stream *s = worker_stream(w, head->stream);
-	size_t i;
-	int rc = s ? 0 : -ENOMEM;
+	struct worker *w;
+	uint64_t note;
 
-	for (i = 0; root->type == MSGPACK_OBJECT_ARRAY && i < root->via.array.size && !rc; i++)
-		rc = feed_message(m, w, s, &root->via.array.ptr[i]);
-	return rc;
+	if (head->type == CREMA_FRAME_NOTE) {
+		note = get_u64(root, "time_ns", 0);
+		if (note > m->last_note_ns)
+			m->last_note_ns = note;
+		return 0;
+	}
+	if (head->type >= CREMA_FRAME_DROPPED && head->type <= CREMA_FRAME_CARRY)
+		return dropped_feed(m, head, root);
+	w = model_worker(m, head->worker);
+	if (!w)
+		return -ENOMEM;
+	w->last_segment = m->segment;
+	return model_feed_hello(m, w, head->stream, root);
 }
 
 int model_feed(void *model, const struct crema_frame_header *head, const unsigned char *raw,
 	       size_t raw_bytes)
 {
+	bool messages = head->type == CREMA_FRAME_DATA || head->type == CREMA_FRAME_CARRIED;
 	struct model *m = model;
 	struct worker *w;
-	struct unpack u;
-	uint64_t note;
-	int rc = 0;
+	struct unpack u = {0};
+	int rc;
 
 	m->frames++;
 	if (!is_known(head))
 		return 0;
-	if (!raw_bytes || unpack_open(&u, raw, raw_bytes)) {
+	if (!raw_bytes ||
+	    (messages ? unpack_check(raw, raw_bytes) : unpack_open(&u, raw, raw_bytes))) {
 		m->records_bad++;
 		return 0;
 	}
-	if (head->type == CREMA_FRAME_NOTE) {
-		note = get_u64(&u.root, "time_ns", 0);
-		if (note > m->last_note_ns)
-			m->last_note_ns = note;
-		goto out;
+	if (messages) {
+		w = model_worker(m, head->worker);
+		if (w)
+			w->last_segment = m->segment;
+		rc = w ? feed_data(m, w, head, raw, raw_bytes) : -ENOMEM;
+	} else {
+		rc = feed_tree(m, head, &u.root);
+		unpack_release(&u);
 	}
-	if (head->type >= CREMA_FRAME_DROPPED && head->type <= CREMA_FRAME_CARRY) {
-		rc = dropped_feed(m, head, &u.root);
-		goto out;
-	}
-	w = model_worker(m, head->worker);
-	if (w)
-		w->last_segment = m->segment;
-	if (!w)
-		rc = -ENOMEM;
-	else if (head->type == CREMA_FRAME_HELLO)
-		rc = model_feed_hello(m, w, head->stream, &u.root);
-	else if (head->type == CREMA_FRAME_CARRIED)
-		rc = feed_carried(m, w, head, &u.root);
-	else
-		rc = feed_data(m, w, head, &u.root);
-out:
-	unpack_release(&u);
 	return rc ? rc : m->error;
 }

@@ -372,8 +372,7 @@ int runs_build(struct runs *runs, struct model *m)
 	rc = dropped_filter(m);
 	if (rc)
 		return rc;
-	if (m->attempts.n)
-		qsort(m->attempts.v, m->attempts.n, sizeof(*m->attempts.v), attempts_by_begin);
+	attempts_sort(m->attempts.v, m->attempts.n);
 	rc = collect_spans(m, &spans);
 	if (!rc)
 		rc = group_spans(runs, m, &spans);

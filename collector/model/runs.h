@@ -145,7 +145,8 @@ const struct worker *run_scheduled(const struct run *r);
 bool run_has_worker(const struct run *r, const struct worker *w, const struct worker *scheduled);
 /* Its times, id, workers and what counts, from its attempts; again if they are others now. */
 int run_settle(struct run *r);
-int attempts_by_begin(const void *a, const void *b); /* for qsort() */
+/* In the order of their begin, worker and number. */
+void attempts_sort(struct attempt **v, size_t n);
 /* Sets counted, waste_reason and chunk_id: attempts are in the order of their begin. */
 int run_count_attempts(struct run *r);
 /* How many spans the attempts have: 0 or -ENOMEM. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-int attempts_by_begin(const void *pa, const void *pb)
+static int attempts_by_begin(const void *pa, const void *pb)
 {
 	const struct attempt *a = *(struct attempt *const *)pa, *b = *(struct attempt *const *)pb;
 	double x = time_or_0(a->begin), y = time_or_0(b->begin);
@@ -21,6 +21,16 @@ int attempts_by_begin(const void *pa, const void *pb)
 	if (c)
 		return c;
 	return a->attempt < b->attempt ? -1 : a->attempt > b->attempt;
+}
+
+void attempts_sort(struct attempt **v, size_t n)
+{
+	size_t i;
+
+	for (i = 1; i < n && attempts_by_begin(&v[i - 1], &v[i]) <= 0; i++)
+		;
+	if (i < n) /* those of one span are in order already */
+		qsort(v, n, sizeof(*v), attempts_by_begin);
 }
 
 static void name_run(struct run *r)
@@ -76,7 +86,7 @@ int run_settle(struct run *r)
 	uint64_t first = UINT64_MAX, last = 0;
 	size_t i;
 
-	qsort(r->attempts.v, r->attempts.n, sizeof(*r->attempts.v), attempts_by_begin);
+	attempts_sort(r->attempts.v, r->attempts.n);
 	r->start = r->stop = (double)NAN;
 	r->running = 0;
 	for (i = 0; i < r->attempts.n; i++) {

@@ -42,6 +42,9 @@ void page_files(const struct report *r, struct json *j);
 /* Of attempts, for qsort(): of pointers to them; from edge to edge. */
 int page_longest_first(const void *a, const void *b);
 int page_earliest_first(const void *a, const void *b);
+/* The `most` that take longest to the front, by page_longest_first; the others stay in their order
+ * behind them. 0 or -ENOMEM. In a time linear in n. */
+int page_slowest(const struct attempt **v, size_t n, size_t most);
 uint64_t page_task_ns(const struct attempt *a);
 /* Cut in the middle to PAGE_NAME_BYTES; NULL is null. */
 void page_name(struct json *j, const char *name, const char *text);

@@ -191,7 +191,8 @@ static void put_stream(const struct facts *f, struct lanes *lanes, const struct 
 	if (n > PAGE_BARS) {
 		if (put_cells(run, lanes, shown, v, n, j))
 			j->sink->error = -ENOMEM;
-		qsort(v, n, sizeof(*v), page_longest_first);
+		if (page_slowest(v, n, PAGE_LONGEST))
+			j->sink->error = -ENOMEM;
 		n = PAGE_LONGEST;
 		qsort(v, n, sizeof(*v), page_earliest_first);
 	}

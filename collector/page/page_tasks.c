@@ -61,19 +61,114 @@ static size_t index_of(struct names_list *list, const char *name)
 	return i;
 }
 
+/* A heap of places in a list, the one that goes first on top: the last of the longest so far. */
+struct heap {
+	const struct attempt **v;
+	size_t *place, n;
+};
+
+/* As a stable sort by page_longest_first would have them. */
+static bool is_behind(const struct heap *h, size_t a, size_t b)
+{
+	int c = page_longest_first(&h->v[a], &h->v[b]);
+
+	return c ? c > 0 : a > b;
+}
+
+static void sink_down(struct heap *h, size_t i)
+{
+	size_t child, place = h->place[i];
+
+	for (; 2 * i + 1 < h->n; i = child) {
+		child = 2 * i + 1;
+		if (child + 1 < h->n && is_behind(h, h->place[child + 1], h->place[child]))
+			child++;
+		if (!is_behind(h, h->place[child], place))
+			break;
+		h->place[i] = h->place[child];
+	}
+	h->place[i] = place;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Takes those at the places (ascending) to the front, the others stay in their order behind. */
+static void take_to_front(const struct heap *h, const struct attempt **taken, size_t n)
+{
+	size_t i, k = h->n, to = n;
+
+	for (i = n; i-- > 0;) {
+		if (k && h->place[k - 1] == i)
+			taken[--k] = h->v[i];
+		else
+			h->v[--to] = h->v[i];
+	}
+	memcpy(h->v, taken, h->n * sizeof(*taken));
+}
+
+int page_slowest(const struct attempt **v, size_t n, size_t most)
+{
+	struct heap h = {.v = v, .n = most < n ? most : n};
+	const struct attempt **taken = calloc(h.n + 1, sizeof(*taken));
+	int rc = -ENOMEM;
+	size_t i;
+
+	h.place = calloc(h.n + 1, sizeof(*h.place));
+	if (!taken || !h.place)
+		goto out;
+	for (i = 0; i < h.n; i++)
+		h.place[i] = i;
+	for (i = h.n / 2; i-- > 0;)
+		sink_down(&h, i);
+	for (i = h.n; h.n && i < n; i++) {
+		if (!is_behind(&h, h.place[0], i))
+			continue;
+		h.place[0] = i;
+		sink_down(&h, 0);
+	}
+	qsort(h.place, h.n, sizeof(*h.place), by_place);
+	take_to_front(&h, taken, n);
+	qsort(v, h.n, sizeof(*v), page_longest_first);
+	rc = 0;
+out:
+	free(h.place);
+	free(taken);
+	return rc;
+}
+
+/* Among those that began at the same moment the longest comes first. */
+static void order_equal_begins(const struct attempt **v, size_t n)
+{
+	size_t i, k;
+
+	for (i = 0; i < n; i = k) {
+		for (k = i + 1; k < n && v[k]->begin == v[i]->begin; k++)
+			;
+		if (k - i > 1)
+			qsort(v + i, k - i, sizeof(*v), page_longest_first);
+	}
+}
+
 /* The slowest third, and of the others each so-many-th in the order of their begin. */
-static size_t choose_points(const struct attempt **v, size_t n)
+static int choose_points(const struct attempt **v, size_t *n)
 {
 	const size_t slowest = PAGE_POINTS / 3, sample = PAGE_POINTS - slowest;
 	size_t i;
 
-	if (n <= PAGE_POINTS)
-		return n;
-	qsort(v, n, sizeof(*v), page_longest_first);
-	qsort(v + slowest, n - slowest, sizeof(*v), page_earliest_first);
+	if (*n <= PAGE_POINTS)
+		return 0;
+	if (page_slowest(v, *n, slowest))
+		return -ENOMEM;
+	order_equal_begins(v + slowest, *n - slowest);
 	for (i = 0; i < sample; i++)
-		v[slowest + i] = v[slowest + (n - slowest) * i / sample];
-	return PAGE_POINTS;
+		v[slowest + i] = v[slowest + (*n - slowest) * i / sample];
+	*n = PAGE_POINTS;
+	return 0;
 }
 
 static void put_scatter(const struct report *r, struct json *j)
@@ -93,7 +188,8 @@ static void put_scatter(const struct report *r, struct json *j)
 			v[n++] = a;
 	}
 	total = n;
-	n = choose_points(v, n);
+	if (choose_points(v, &n))
+		j->sink->error = -ENOMEM;
 	emit_object(j, "scatter");
 	emit_value(j, "total", value_uint(total));
 	emit_array(j, "points");
@@ -144,8 +240,8 @@ static void put_slowest(const struct report *r, struct json *j)
 	}
 	for (i = 0; i < run->attempts.n; i++)
 		v[i] = run->attempts.v[i];
-	if (run->attempts.n)
-		qsort(v, run->attempts.n, sizeof(*v), page_longest_first);
+	if (page_slowest(v, run->attempts.n, PAGE_ROWS / 2))
+		j->sink->error = -ENOMEM;
 	emit_object(j, "slowest");
 	emit_value(j, "total", value_uint(run->attempts.n));
 	emit_array(j, "rows");

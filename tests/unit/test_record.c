@@ -159,6 +159,94 @@ static void test_no_task(void **state)
 	unpack_release(&u);
 }
 
+/* Any value that is no container, of up to 300 bytes. */
+static size_t put_plain(uint8_t *out, unsigned int *seed)
+{
+	static const uint8_t sizes[] = {0, 0, 0, 0, 1, 2, 4, 0, 0, 0, 4,  8, 1, 2,
+					4, 8, 1, 2, 4, 8, 2, 3, 5, 9, 17, 1, 2, 4};
+	size_t n = 1, bytes, i;
+	uint8_t t;
+
+	do
+		t = (uint8_t)rand_r(seed);
+	while ((t >= 0x80 && t < 0xa0) || t == 0xc1 || (t >= 0xc7 && t <= 0xc9) || t >= 0xdc);
+	t = rand_r(seed) % 8 ? t : (uint8_t)(0xe0 + rand_r(seed) % 32);
+	out[0] = t;
+	bytes = t >= 0xa0 && t < 0xc0 ? t & 31u : t >= 0xc0 && t < 0xdc ? sizes[t - 0xc0] : 0;
+	for (i = 0; i < bytes; i++)
+		out[n++] = (uint8_t)rand_r(seed);
+	if ((t >= 0xc4 && t <= 0xc6) || (t >= 0xd9 && t <= 0xdb)) {
+		memset(out + 1, 0, bytes);
+		out[bytes] = (uint8_t)(rand_r(seed) % 200);
+		memset(out + n, 'x', out[bytes]);
+		n += out[bytes];
+	} else if (t == 0xca || t == 0xcb) {
+		out[1] = 0x40; /* a number, often a whole one */
+		memset(out + 3, 0, bytes - 2);
+	}
+	return n;
+}
+
+/* Of any plain values task_read() makes what task_decode() does, and nothing of a cut message. */
+static void test_read_from_the_bytes_is_as_decoded(void **state)
+{
+	static uint8_t bytes[300 * 300];
+	struct task_record from_bytes, decoded;
+	unsigned int seed = 5, round, i, values;
+	struct task_map map;
+	struct unpack u;
+	size_t n, at;
+
+	(void)state;
+	task_map_own(&map);
+	for (round = 0; round < 3000; round++) {
+		values = (unsigned int)rand_r(&seed) % 140;
+		map.n = round % 3 ? TASK_SLOTS : (uint32_t)rand_r(&seed) % TASK_SLOTS;
+		map.slot[(unsigned int)rand_r(&seed) % TASK_SLOTS] = -1;
+		n = 0;
+		bytes[n++] = 0xdc;
+		bytes[n++] = 0;
+		bytes[n++] = (uint8_t)(values + 2);
+		bytes[n++] = (uint8_t)(CREMA_MSG_TASK_START + rand_r(&seed) % 4);
+		bytes[n++] = (uint8_t)(rand_r(&seed) % 128);
+		for (i = 0; i < values; i++)
+			n += put_plain(bytes + n, &seed);
+		assert_int_equal(unpack_open(&u, bytes, n), 0);
+		assert_int_equal(task_decode(&decoded, &map, &u.root), 0);
+		assert_int_equal(task_read(&from_bytes, &map, bytes, n + 7), n);
+		assert_memory_equal(&from_bytes, &decoded, sizeof(decoded));
+		at = n * (round % 100) / 100; /* shorter: no byte beyond it counts */
+		assert_int_equal(task_read(&from_bytes, &map, bytes, at), 0);
+		unpack_release(&u);
+		if (round % 10 == 0)
+			task_map_own(&map);
+	}
+}
+
+static void test_what_is_not_read_from_the_bytes(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+	} other[] = {
+		{"\x93\x03\x01\x90", 4}, /* a container */
+		{"\x92\x05\x01", 3},	 /* another message */
+		{"\x92\x03\xc0", 3},	 /* no revision */
+		{"\x92\xcc\x03\x01", 4}, /* a type written as nobody does */
+		{"\x91\x03", 2},	 {"\x03", 1}, {"\x82\x03\x01\x01\x01", 5},
+	};
+	struct task_record r;
+	struct task_map map;
+	size_t i;
+
+	(void)state;
+	task_map_own(&map);
+	for (i = 0; i < sizeof(other) / sizeof(*other); i++)
+		assert_int_equal(task_read(&r, &map, other[i].bytes, other[i].n), 0);
+	assert_int_equal(task_read(&r, &map, "\x92\x03\x01", 3), 3);
+	assert_int_equal(task_read(&r, &map, "", 0), 0);
+}
+
 static void put_pairs(msgpack_packer *pk, int pairs)
 {
 	char key[16];
@@ -227,9 +315,14 @@ static void test_maps_that_are_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_list),    cmocka_unit_test(test_names),
-		cmocka_unit_test(test_other_list),   cmocka_unit_test(test_no_task),
-		cmocka_unit_test(test_counted_maps), cmocka_unit_test(test_maps_that_are_none),
+		cmocka_unit_test(test_same_list),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_other_list),
+		cmocka_unit_test(test_no_task),
+		cmocka_unit_test(test_read_from_the_bytes_is_as_decoded),
+		cmocka_unit_test(test_what_is_not_read_from_the_bytes),
+		cmocka_unit_test(test_counted_maps),
+		cmocka_unit_test(test_maps_that_are_none),
 	};
 
 	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
