@@ -9,13 +9,10 @@
 #include <sys/vfs.h>
 
 #include "shim/count/digits.h"
-#include "shim/count/exchange.h"
-#include "shim/count/extent.h"
-#include "shim/count/lend.h"
-#include "shim/count/net.h"
+#include "shim/count/file_row.h"
+#include "shim/libc/sys.h"
 #include "shim/count/thread.h"
 #include "shim/count/url.h"
-#include "shim/libc/sys.h"
 
 /* kind 3 bits, unsure 1, file system 6, row 22 */
 static uint32_t words[FD_TABLE];
@@ -34,42 +31,12 @@ static struct fd_info info_of(uint32_t w)
 
 void fd_forget(int fd)
 {
-	if ((unsigned int)fd >= FD_TABLE)
-		return;
 	STORE(&words[fd], 0);
-	net_forget(fd);
-	position_forget(fd);
-	lend_forget(fd);
 }
 
-void fd_opened(int fd)
+int fd_is_known(int fd)
 {
-	fd_forget(fd);
-	lend_opened(fd);
-	position_set(fd, 0);
-}
-
-void fd_forget_from(unsigned int first, unsigned int last)
-{
-	for (unsigned int i = first; i < FD_TABLE && i <= last; i++) {
-		if (LOAD(&words[i])) {
-			fd_forget((int)i);
-		} else {
-			lend_forget((int)i);
-			position_forget((int)i);
-		}
-	}
-}
-
-void fd_forget_all(void)
-{
-	exchange_forget_all();
-	fd_forget_from(0, FD_TABLE - 1);
-	position_inherited();
-	for (int fd = 0; fd < FD_TABLE; fd++) {
-		net_forget(fd);
-		lend_forget(fd);
-	}
+	return LOAD(&words[fd]) != 0;
 }
 
 static int ends_with(const char *s, size_t n, const char *end)
@@ -136,54 +103,12 @@ static uint32_t filesystem_index(uint64_t dev, int64_t f_type, uint32_t path)
 	return CREMA_SHM_FILESYSTEMS - 1;
 }
 
-static int row_matches(const struct crema_file *f, uint32_t path, uint32_t span, uint32_t kind)
-{
-	return f->path == path && f->span == span && f->kind == kind;
-}
-
-/* Row + 1 of (path, span); imports of a span share one row without a path. What finds no room is
- * counted in the last row, which shim_arm() made. */
-static uint32_t make_row(uint32_t path, uint32_t span, uint32_t kind, uint32_t filesystem,
-			 const struct stat *st)
-{
-	uint32_t at = path * 2654435761u + span * 40503u + kind;
-
-	for (uint32_t i = 0; i < 64; i++, at++) {
-		uint32_t row = at % (CREMA_SHM_FILES - 1), none = 0;
-		struct crema_file *f = &crema_shm->file[row];
-
-		if (__atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == 0 &&
-		    __atomic_compare_exchange_n(&f->state, &none, 1, 0, __ATOMIC_ACQUIRE,
-						__ATOMIC_ACQUIRE)) {
-			f->path = path;
-			f->span = span;
-			f->kind = kind;
-			f->filesystem = filesystem;
-			f->dev = st ? st->st_dev : 0;
-			f->ino = st ? st->st_ino : 0;
-			f->size_bytes = st ? (uint64_t)st->st_size : 0;
-			__atomic_store_n(&f->state, 2, __ATOMIC_RELEASE);
-			return row + 1;
-		}
-		if (!row_ready(&f->state))
-			break;
-		if (row_matches(f, path, span, kind))
-			return row + 1;
-	}
-	ADD(&crema_shm->totals.files_refused, 1);
-	return CREMA_SHM_FILES;
-}
-
 static uint32_t file_row(uint32_t path, uint32_t span, const struct fd_info *info,
 			 const struct stat *st)
 {
-	return make_row(path, span, info->kind == FD_IMPORT ? CREMA_FILE_IMPORT : CREMA_FILE_DATA,
-			info->filesystem, st);
-}
-
-uint32_t file_rest_row(uint32_t span)
-{
-	return make_row(0, span, CREMA_FILE_OTHER, 0, NULL);
+	return file_row_make(path, span,
+			     info->kind == FD_IMPORT ? CREMA_FILE_IMPORT : CREMA_FILE_DATA,
+			     info->filesystem, st);
 }
 
 static long link_target(int fd, char *path, size_t size)
@@ -274,16 +199,6 @@ struct fd_info fd_lookup(int fd)
 	return info;
 }
 
-uint32_t file_row_remote(uint32_t url, uint32_t span)
-{
-	uint32_t row = make_row(url, span, CREMA_FILE_REMOTE, CREMA_SHM_FILESYSTEMS, NULL);
-	struct crema_file *f = &crema_shm->file[row - 1];
-
-	if (f->kind == CREMA_FILE_REMOTE && !LOAD(&f->name))
-		STORE(&f->name, url);
-	return row;
-}
-
 /* The kernel's own name of it, so that it is the row of its descriptors whatever way led there. */
 static uint32_t find_by_name(const char *name, uint32_t span)
 {
@@ -299,7 +214,7 @@ static uint32_t find_by_name(const char *name, uint32_t span)
 	if (strstr(name, "://"))
 		return file_row_remote(url_id(name, strlen(name)), span);
 	id = arena_id(name, (uint32_t)strlen(name));
-	return make_row(id, span, CREMA_FILE_DATA, CREMA_SHM_FILESYSTEMS, NULL);
+	return file_row_make(id, span, CREMA_FILE_DATA, CREMA_SHM_FILESYSTEMS, NULL);
 }
 
 uint32_t file_row_by_name(const char *name, uint32_t span)

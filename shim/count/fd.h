@@ -25,18 +25,12 @@ struct fd_info {
 
 /* What fd is; the row is the one of the calling task's span. */
 struct fd_info fd_lookup(int fd);
-/* Row + 1 for what a span's tasks were charged and no single file can be told for. */
-uint32_t file_rest_row(uint32_t span);
 /* Row + 1 of a file by the name its reader gives it: the row of its descriptors, or of its URL. GIL
  * held. */
 uint32_t file_row_by_name(const char *name, uint32_t span);
-/* Row + 1 of a file that is known by its URL (a string id). Any thread. */
-uint32_t file_row_remote(uint32_t url, uint32_t span);
-/* fd means something else from now on; this thread has opened it. */
+/* fd < FD_TABLE means something else from now on (notify.h). */
 void fd_forget(int fd);
-void fd_opened(int fd);
-void fd_forget_from(unsigned int first, unsigned int last);
-/* All of them, also who owns the sockets: rows and tasks of another shared memory. */
-void fd_forget_all(void);
+/* 1 if fd < FD_TABLE was looked at. */
+int fd_is_known(int fd);
 
 #endif

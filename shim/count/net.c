@@ -18,8 +18,6 @@ static uint64_t owners[FD_TABLE];
 
 void net_forget(int fd)
 {
-	exchange_forget(fd);
-	timer_forget(fd);
 	if (LOAD(&owners[fd]))
 		STORE(&owners[fd], 0);
 }

@@ -39,7 +39,6 @@ static __thread struct {
 	struct section_open *top;
 	uint32_t epoch;
 } mine;
-__thread struct section_carry section_carry;
 
 static struct section_open *top(void)
 {
@@ -149,19 +148,6 @@ static void subtract(struct point *end, const struct point *begin)
 	}
 	for (int i = 0; i < CREMA_COUNTS; i++)
 		end->own.count[i] -= begin->own.count[i];
-}
-
-static void counters_add(struct crema_counters *to, const struct crema_counters *more)
-{
-	for (int i = 0; i < CREMA_TIMES; i++)
-		to->time[i] += more->time[i];
-	for (int i = 0; i < CREMA_COUNTS; i++)
-		to->count[i] += more->count[i];
-}
-
-void section_carry_add(const struct crema_thread *t)
-{
-	counters_add(section_carry.to, &t->seg);
 }
 
 static void measure_end(struct section_open *s, struct crema_thread *t)

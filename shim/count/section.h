@@ -56,19 +56,4 @@ void section_leave(struct section_open *before);
 /* A forked child: nothing is open. */
 void section_forget(void);
 
-/* Where this thread's counts go as well, while it works for that owner; NULL: nowhere. */
-extern __thread struct section_carry {
-	struct crema_counters *to;
-	uint32_t owner;
-} section_carry;
-
-void section_carry_add(const struct crema_thread *t);
-
-/* The thread's block is about to be folded. */
-static inline void section_saw(const struct crema_thread *t)
-{
-	if (unlikely(section_carry.to != NULL) && section_carry.owner == t->owner)
-		section_carry_add(t);
-}
-
 #endif

@@ -7,11 +7,10 @@
 #include <sys/resource.h>
 
 #include "shim/count/extent.h"
-#include "shim/count/fd.h"
 #include "shim/count/runqueue.h"
-#include "shim/count/section.h"
-#include "shim/count/task.h"
+#include "shim/count/file_row.h"
 #include "shim/libc/sys.h"
+#include "shim/count/task.h"
 
 /* Which files this segment touched, and what bracketed calls were charged for them. Private: of a
  * killed task only the rows' storage bytes miss it, not the task's. */
@@ -134,6 +133,8 @@ static void segment_base(struct crema_thread *t, const struct boundary *b)
 	t->base_majflt = b->majflt;
 }
 
+__thread struct section_carry section_carry;
+
 /* Moves the block's counts to their owner. `folding` is set meanwhile: a process that dies in these
  * few nanoseconds leaves a block whose numbers may be in both places, and the agent says so. */
 void segment_fold(struct crema_thread *t)
@@ -150,7 +151,8 @@ void segment_fold(struct crema_thread *t)
 	__atomic_store_n(&t->folding, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	thread_flush_file(t);
-	section_saw(t);
+	if (unlikely(section_carry.to != NULL) && section_carry.owner == t->owner)
+		counters_add(section_carry.to, &t->seg);
 	for (int i = 0; i < CREMA_TIMES; i++)
 		move(&t->seg.time[i], task_time ? &task_time[i] : NULL, &total_time[i]);
 	for (int i = 0; i < CREMA_COUNTS; i++)

@@ -28,4 +28,19 @@ void segment_cut(struct crema_thread *t);
 /* Moves the block's counts to their owner. */
 void segment_fold(struct crema_thread *t);
 
+static inline void counters_add(struct crema_counters *to, const struct crema_counters *more)
+{
+	for (int i = 0; i < CREMA_TIMES; i++)
+		to->time[i] += more->time[i];
+	for (int i = 0; i < CREMA_COUNTS; i++)
+		to->count[i] += more->count[i];
+}
+
+/* Where this thread's counts go as well, while it works for that owner; NULL: nowhere. Of a section
+ * that is open in it. */
+extern __thread struct section_carry {
+	struct crema_counters *to;
+	uint32_t owner;
+} section_carry;
+
 #endif

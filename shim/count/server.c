@@ -2,7 +2,7 @@
 /* server.c - rows of servers. */
 #include "shim/count/server.h"
 
-#include "shim/count/fd.h"
+#include "shim/count/file_row.h"
 #include "shim/count/task.h"
 
 #define OVERFLOW (CREMA_SHM_SERVERS - 1)

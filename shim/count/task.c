@@ -7,10 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "shim/count/exchange.h"
-#include "shim/count/loop.h"
 #include "shim/libc/sys.h"
-#include "shim/python/unseen.h"
 
 #define NAME_SLOT_BITS 16
 
@@ -154,8 +151,6 @@ void task_running(uint32_t owner)
 
 	if (!t)
 		return;
-	loop_task_begins(owner, task_name(owner));
-	unseen_task_begins(owner);
 	t->start_boot_ns = clock_ns(CLOCK_BOOTTIME);
 	t->start_mono_ns = clock_ns(CLOCK_MONOTONIC);
 	t->start_tsc = ticks();
@@ -183,8 +178,6 @@ void task_close(uint32_t owner, uint32_t status)
 	ADD(&crema_shm->totals.tasks_done, 1);
 	if (!t)
 		return;
-	exchange_task_ends(task_name(owner));
-	unseen_task_ends(owner);
 	t->rss_stop_bytes = task_rss_bytes();
 	if (t->rss_stop_bytes)
 		t->known |= CREMA_KNOWN_RSS_STOP;

@@ -13,14 +13,14 @@
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "shim/hooks/bootstrap.h"
 #include "shim/count/exchange.h"
 #include "shim/count/extent.h"
-#include "shim/count/fd.h"
 #include "shim/count/op.h"
+#include "shim/shim.h"
+#include "shim/python/notify.h"
 #include "shim/count/stream.h"
 #include "shim/count/timer.h"
-#include "shim/hooks/bootstrap.h"
-#include "shim/shim.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -33,7 +33,7 @@ static void duplicated(int fd, int copy)
 {
 	if (fd == copy)
 		return;
-	fd_opened(copy);
+	notify_fd_opened(copy);
 	position_shared(fd);
 	position_shared(copy);
 }
@@ -132,7 +132,7 @@ static void duplicated(int fd, int copy)
 	{                                                                                          \
 		ret result = real.name args;                                                       \
 		if (shim_armed() && result >= 0 && shim_same_process())                            \
-			fd_opened(result);                                                         \
+			notify_fd_opened(result);                                                  \
 		return result;                                                                     \
 	}
 
@@ -141,7 +141,7 @@ static void duplicated(int fd, int copy)
 	{                                                                                          \
 		ret result = real.name args;                                                       \
 		if (shim_armed() && result >= 0 && shim_same_process()) {                          \
-			fd_opened(result);                                                         \
+			notify_fd_opened(result);                                                  \
 			exchange_leave_out(result);                                                \
 		}                                                                                  \
 		return result;                                                                     \
@@ -169,7 +169,7 @@ static void duplicated(int fd, int copy)
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
 		if (shim_armed() && shim_same_process())                                           \
-			fd_forget(fd);                                                             \
+			notify_fd_closed(fd);                                                      \
 		return real.name args;                                                             \
 	}
 
@@ -257,7 +257,7 @@ static void duplicated(int fd, int copy)
 		if (unlikely(bootstrap_watching))                                                  \
 			bootstrap_opened(path);                                                    \
 		if (shim_armed() && r >= 0 && shim_same_process())                                 \
-			fd_opened(r);                                                              \
+			notify_fd_opened(r);                                                       \
 		return r;                                                                          \
 	}
 
@@ -302,14 +302,14 @@ WRAP_FCNTL(fcntl64)
 EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 {
 	if (shim_armed() && shim_same_process() && !(flags & 4 /* CLOSE_RANGE_CLOEXEC */))
-		fd_forget_from(first, last);
+		notify_fds_closed(first, last);
 	return real.close_range(first, last, flags);
 }
 
 EXPORT void closefrom(int first)
 {
 	if (shim_armed() && first >= 0 && shim_same_process())
-		fd_forget_from((unsigned int)first, ~0u);
+		notify_fds_closed((unsigned int)first, ~0u);
 	real.closefrom(first);
 }
 
@@ -317,7 +317,7 @@ EXPORT void closefrom(int first)
 EXPORT int fclose(FILE *stream)
 {
 	if (shim_armed() && stream && shim_same_process())
-		fd_forget(fileno(stream));
+		notify_fd_closed(fileno(stream));
 	return real.fclose(stream);
 }
 

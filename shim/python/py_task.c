@@ -10,9 +10,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "shim/count/section.h"
-#include "shim/count/task.h"
 #include "shim/python/patch.h"
+#include "shim/count/section.h"
+#include "shim/python/notify.h"
+#include "shim/count/task.h"
 
 enum edge_id { EDGE_RUN, EDGE_APPLY, EDGE_ACTOR_NEW, EDGE_ACTOR_OLD, EDGES };
 
@@ -163,7 +164,7 @@ void execution_begin(struct execution *x, uint32_t owner)
 	x->outer_is_pool = before.is_pool;
 	if (before.owner != OWNER_NONE && task_slot(owner))
 		task_slot(owner)->flags |= CREMA_TASK_NESTED;
-	task_running(owner);
+	notify_task_begins(owner);
 }
 
 void execution_end(struct execution *x, uint32_t status)
@@ -177,7 +178,7 @@ void execution_end(struct execution *x, uint32_t status)
 	section_leave(x->sections);
 	task_stopped(x->owner);
 	segment_end(before);
-	task_close(x->owner, status);
+	notify_task_ends(x->owner, status);
 	pool_leave(x->token);
 	py_error_restore(&error);
 }

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "probe_py.h"
-#include "shim/count/net.h"
-#include "shim/count/task.h"
+#include "shim/python/notify.h"
 #include "shim/libc/sys.h"
+#include "shim/count/task.h"
+#include "shim/count/net.h"
 #include "shim/python/patch.h"
 #include "shim/start/arm.h"
 
@@ -103,7 +104,7 @@ static PyObject *task_begin(PyObject *self, PyObject *const *args, Py_ssize_t na
 		t->count_unknown = (1ull << CREMA_COUNTS) - 1;
 	}
 	PyErr_Clear();
-	task_running(owner);
+	notify_task_begins(owner);
 	return PyLong_FromUnsignedLongLong(owner);
 }
 
@@ -134,8 +135,8 @@ static PyObject *task_end(PyObject *self, PyObject *const *args, Py_ssize_t narg
 		if (nargs > 2)
 			set_wall(task_slot(owner), PyFloat_AsDouble(args[2]));
 		PyErr_Clear();
-		task_close(owner,
-			   PyObject_IsTrue(args[1]) == 1 ? CREMA_STATUS_OK : CREMA_STATUS_ERRED);
+		notify_task_ends(owner, PyObject_IsTrue(args[1]) == 1 ? CREMA_STATUS_OK
+								      : CREMA_STATUS_ERRED);
 	}
 	return none();
 }

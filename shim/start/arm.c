@@ -8,14 +8,12 @@
 #include <string.h>
 
 #include "shim/count/blocked.h"
-#include "shim/count/codec.h"
-#include "shim/count/fd.h"
 #include "shim/count/op.h"
-#include "shim/count/section.h"
-#include "shim/count/task.h"
-#include "shim/libc/real.h"
-#include "shim/libc/sys.h"
 #include "shim/python/patch.h"
+#include "shim/libc/real.h"
+#include "shim/python/notify.h"
+#include "shim/libc/sys.h"
+#include "shim/count/task.h"
 
 extern char _PyRuntime __attribute__((weak));
 
@@ -82,17 +80,6 @@ static void say_no_agent(int error)
 			 agent_path());
 }
 
-/* What private memory holds about the parent's shared memory and threads means nothing here. */
-static void forget_parent(void)
-{
-	fd_forget_all();
-	thread_forget();
-	codec_forget();
-	pool_forget();
-	section_forget();
-	task_forget();
-}
-
 int arm_process(const char *usual, int say)
 {
 	static uint32_t tried; /* process id: a forked child tries for itself */
@@ -107,7 +94,7 @@ int arm_process(const char *usual, int say)
 	if (error)
 		return error;
 	if (shim_epoch)
-		forget_parent();
+		notify_forked();
 	if (shim_arm(&why)) {
 		shim_say("this worker runs unmeasured: ", why);
 		return -ENOSYS;

@@ -18,9 +18,10 @@
 
 #include "shim/count/op.h"
 #include "shim/libc/real.h"
-#include "shim/shim.h"
-#include "shim/libc/sys.h"
 #include "shim/count/section.h"
+#include "shim/shim.h"
+#include "shim/python/notify.h"
+#include "shim/libc/sys.h"
 #include "shim/count/task.h"
 
 enum { BLOCKS = 41, CALLS = 2000 };
@@ -75,10 +76,10 @@ static void call_task(void)
 	uint32_t owner = task_open();
 	struct owner before = segment_begin(owner, 0);
 
-	task_running(owner);
+	notify_task_begins(owner);
 	task_stopped(owner);
 	segment_end(before);
-	task_close(owner, CREMA_STATUS_OK);
+	notify_task_ends(owner, CREMA_STATUS_OK);
 	crema_shm->slot_word[owner - 1] = CREMA_SLOT_FREE;
 }
 
@@ -241,11 +242,11 @@ static void *four_threads(void *arg)
 	uint32_t owner = task_open();
 	struct owner before = segment_begin(owner, 0);
 
-	task_running(owner);
+	notify_task_begins(owner);
 	compare(arg, call_real_pread, call_pread, CALLS, 30, CLOCK_THREAD_CPUTIME_ID);
 	task_stopped(owner);
 	segment_end(before);
-	task_close(owner, CREMA_STATUS_OK);
+	notify_task_ends(owner, CREMA_STATUS_OK);
 	return NULL;
 }
 
@@ -272,7 +273,7 @@ int main(void)
 		CLOCK_MONOTONIC);
 	owner = task_open();
 	before = segment_begin(owner, 0);
-	task_running(owner);
+	notify_task_begins(owner);
 	compare("pread 1 B, attributed and timed", call_real_pread, call_pread, CALLS, 30,
 		CLOCK_MONOTONIC);
 	size = 4096;
@@ -293,7 +294,7 @@ int main(void)
 		20000, CLOCK_MONOTONIC);
 	task_stopped(owner);
 	segment_end(before);
-	task_close(owner, CREMA_STATUS_OK);
+	notify_task_ends(owner, CREMA_STATUS_OK);
 	compare("task: slot, clocks and segment (without Python)", call_nothing, call_task, CALLS,
 		15000, CLOCK_MONOTONIC);
 	floors();

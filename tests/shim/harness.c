@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* harness.c - arming and tasks for the shim's test programs. */
 #include "harness.h"
+#include "shim/python/notify.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -30,7 +31,7 @@ struct harness_task harness_begin(void)
 
 	h.owner = task_open();
 	h.before = segment_begin(h.owner, 0);
-	task_running(h.owner);
+	notify_task_begins(h.owner);
 	return h;
 }
 
@@ -38,7 +39,7 @@ struct crema_task *harness_end(struct harness_task *h)
 {
 	task_stopped(h->owner);
 	segment_end(h->before);
-	task_close(h->owner, CREMA_STATUS_OK);
+	notify_task_ends(h->owner, CREMA_STATUS_OK);
 	return task_slot(h->owner);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shim/count/fd.h"
+#include "shim/python/notify.h"
 
 static const char *path;
 
@@ -129,7 +130,7 @@ static void a_position_nobody_saw_is_asked_for(void **state)
 	char buf[10];
 
 	(void)state;
-	fd_forget(fd);
+	notify_fd_closed(fd);
 	assert_int_equal(syscall(SYS_lseek, fd, 5000, SEEK_SET), 5000);
 	taken(&n);
 	assert_int_equal(read(fd, buf, 10), 10);

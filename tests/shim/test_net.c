@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "shim/count/net.h"
+#include "shim/python/notify.h"
 
 static int client, server;
 
@@ -156,7 +157,7 @@ static void late_answers_are_credited_while_the_slot_is_there(void **state)
 	uint32_t version;
 
 	(void)state;
-	net_forget(client);
+	notify_fd_closed(client);
 	task_ref(h.owner);
 	exchange(10);
 	t = harness_end(&h);
@@ -182,7 +183,7 @@ static void dask_connections_are_a_class_of_their_own(void **state)
 	assert_int_equal(t->own.count[CREMA_C_comm_read_bytes], 100);
 	assert_int_equal(t->own.count[CREMA_C_comm_write_bytes], 10);
 	harness_free(&h);
-	net_forget(client);
+	notify_fd_closed(client);
 }
 
 static void a_shared_connection_is_nobodys(void **state)
@@ -191,7 +192,7 @@ static void a_shared_connection_is_nobodys(void **state)
 	struct harness_task h = harness_begin();
 
 	(void)state;
-	net_forget(client);
+	notify_fd_closed(client);
 	net_mark_shared(client);
 	net_bind(client, task_name(h.owner)); /* too late */
 	exchange(10);
@@ -200,7 +201,7 @@ static void a_shared_connection_is_nobodys(void **state)
 	assert_int_equal(totals->shared_network_read_bytes, 100);
 	assert_int_equal(totals->shared_network_write_bytes, 10);
 	harness_free(&h);
-	net_forget(client);
+	notify_fd_closed(client);
 }
 
 static void every_way_to_send_and_receive_counts(void **state)

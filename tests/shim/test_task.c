@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_task.c - slots, references, refusal, late work, the arena, forked children. */
 #include "harness.h"
+#include "shim/python/notify.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -239,7 +240,7 @@ static void a_full_table_refuses_and_totals_stay_exact(void **state)
 	assert_int_equal(read(pipe_fd[0], &c, 1), 1);
 	task_stopped(h.owner);
 	segment_end(h.before);
-	task_close(h.owner, CREMA_STATUS_OK);
+	notify_task_ends(h.owner, CREMA_STATUS_OK);
 	assert_int_equal(crema_shm->totals.tasks_refused, refused + 1);
 	assert_int_equal(crema_shm->totals.tasks.count[CREMA_C_other_read_calls], calls + 1);
 	for (unsigned i = 0; i < CREMA_SHM_TASKS; i++)

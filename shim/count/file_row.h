@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file_row.h - the table of files in shared memory: a row for each path, span and kind.
+ *
+ * A row is given as index + 1. What finds no room is counted, and goes to the last row. Any thread,
+ * no lock.
+ */
+#ifndef CREMA_SHIM_FILE_ROW_H
+#define CREMA_SHIM_FILE_ROW_H
+
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* st NULL: not known. */
+uint32_t file_row_make(uint32_t path, uint32_t span, uint32_t kind, uint32_t filesystem,
+		       const struct stat *st);
+/* Row + 1 for what a span's tasks were charged and no single file can be told for. */
+uint32_t file_rest_row(uint32_t span);
+/* Row + 1 of a file that is known by its URL (a string id). Any thread. */
+uint32_t file_row_remote(uint32_t url, uint32_t span);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* notify.c - who is told of what. */
+#include "shim/python/notify.h"
+
+#include "shim/count/codec.h"
+#include "shim/count/exchange.h"
+#include "shim/count/extent.h"
+#include "shim/count/fd.h"
+#include "shim/count/lend.h"
+#include "shim/count/loop.h"
+#include "shim/count/net.h"
+#include "shim/python/patch.h"
+#include "shim/count/section.h"
+#include "shim/count/task.h"
+#include "shim/count/timer.h"
+#include "shim/python/unseen.h"
+
+void notify_fd_closed(int fd)
+{
+	if ((unsigned int)fd >= FD_TABLE)
+		return;
+	fd_forget(fd);
+	exchange_forget(fd);
+	timer_forget(fd);
+	net_forget(fd);
+	position_forget(fd);
+	lend_forget(fd);
+}
+
+void notify_fd_opened(int fd)
+{
+	notify_fd_closed(fd);
+	lend_opened(fd);
+	position_set(fd, 0);
+}
+
+void notify_fds_closed(unsigned int first, unsigned int last)
+{
+	for (unsigned int i = first; i < FD_TABLE && i <= last; i++) {
+		if (fd_is_known((int)i)) {
+			notify_fd_closed((int)i);
+		} else {
+			lend_forget((int)i);
+			position_forget((int)i);
+		}
+	}
+}
+
+void notify_task_begins(uint32_t owner)
+{
+	if (!task_slot(owner))
+		return;
+	loop_task_begins(owner, task_name(owner));
+	unseen_task_begins(owner);
+	task_running(owner);
+}
+
+void notify_task_ends(uint32_t owner, uint32_t status)
+{
+	if (task_slot(owner)) {
+		exchange_task_ends(task_name(owner));
+		unseen_task_ends(owner);
+	}
+	task_close(owner, status);
+}
+
+void notify_forked(void)
+{
+	exchange_forget_all(); /* before the descriptors: nothing of it is counted */
+	for (int fd = 0; fd < FD_TABLE; fd++)
+		notify_fd_closed(fd);
+	position_inherited();
+	thread_forget();
+	codec_forget();
+	pool_forget();
+	section_forget();
+	task_forget();
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * notify.h - what happened, for every file of the shim that keeps something about it.
+ *
+ * Each event is one function in notify.c: a fixed list of direct calls. Whoever sees the event
+ * calls it here; the files that are told know nothing of each other. A file that starts to keep
+ * something by descriptor or by task adds its line there.
+ *
+ * Armed process only, but for notify_forked(); any thread, no lock, no allocation.
+ */
+#ifndef CREMA_SHIM_NOTIFY_H
+#define CREMA_SHIM_NOTIFY_H
+
+#include <stdint.h>
+
+/* fd means something else from now on; this thread has opened it; all from first to last. */
+void notify_fd_closed(int fd);
+void notify_fd_opened(int fd);
+void notify_fds_closed(unsigned int first, unsigned int last);
+
+/* A task's start edge, and its end: its segment has been folded. */
+void notify_task_begins(uint32_t owner);
+void notify_task_ends(uint32_t owner, uint32_t status);
+
+/* A forked child is about to be armed: what private memory holds about its parent's shared memory
+ * and threads means nothing here. GIL held. */
+void notify_forked(void);
+
+#endif
