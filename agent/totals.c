@@ -150,6 +150,18 @@ static void pack_unmeasured(msgpack_packer *pk, const struct crema_unmeasured *u
 	pack_map_end(pk, map);
 }
 
+static void pack_numbers(msgpack_packer *pk, const struct crema_totals *t, uint64_t dropped)
+{
+	static const char *const names[CREMA_TOTALS_NUMBERS] = {
+#define TOTALS_NUMBER(name, ...) #name,
+#include "rows.def"
+	};
+
+	for (unsigned int i = 0; i < CREMA_TOTALS_NUMBERS; i++)
+		pack_kv_u64(pk, names[i],
+			    t->number[i] + (i == CREMA_TOTALS_N_records_refused ? dropped : 0));
+}
+
 void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last, uint64_t boot_ns)
 {
 	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
@@ -172,10 +184,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_kv_maybe(pk, "snapshot_boot_ns", known, snap.boot_ns);
-	pack_kv_u64(pk, "tasks_started", t->tasks_started);
-	pack_kv_u64(pk, "tasks_done", t->tasks_done);
-	pack_kv_u64(pk, "tasks_refused", t->tasks_refused);
-	pack_kv_u64(pk, "records_refused", t->records_refused + r->out->dropped);
+	pack_numbers(pk, t, r->out->dropped);
 	rows_pack_counters(pk, "tasks", &sums.tasks, sums.pool, &all);
 	pack_unattributed(pk, &sums.unattributed, rest);
 	pack_amounts(pk, "process", known, true, snap.process_cpu_ns, snap.process_inblock,
@@ -184,11 +193,6 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		     snap.seen_oublock);
 	pack_amounts(pk, "children", known, true, snap.children_cpu_ns, snap.children_inblock,
 		     snap.children_oublock);
-	pack_kv_u64(pk, "strings_refused", t->strings_refused);
-	pack_kv_u64(pk, "files_refused", t->files_refused);
-	pack_kv_u64(pk, "threads_refused", t->threads_refused);
-	pack_kv_u64(pk, "shared_network_read_bytes", t->shared_network_read_bytes);
-	pack_kv_u64(pk, "shared_network_write_bytes", t->shared_network_write_bytes);
 	pack_blocked(pk, &r->view->shm->blocked);
 	pack_unmeasured(pk, &r->view->shm->unmeasured);
 	pack_notes(pk, r->view);

@@ -18,3 +18,17 @@ const struct row_number row_server[CREMA_SERVER_NUMBERS] = {
 #define SERVER_NUMBER(name, cell, unit, merge, help) {#name, ROW_##merge},
 #include "rows.def"
 };
+
+const struct row_time row_times[CREMA_TIMES] = {
+#define TIME(id, name, short, head, words, help) {#id, #name, short, head, words},
+#include "counters.def"
+};
+
+#define IN_calls false
+#define IN_bytes false
+#define IN_ns true
+
+const struct row_count row_counts[CREMA_COUNTS] = {
+#define COUNT(id, unit, name, column, help) {#id, #name, help, IN_##unit},
+#include "counters.def"
+};

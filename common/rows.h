@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rows.h - the numbers of contract/rows.def as tables, in the order of their enums in ids.h.
+ * rows.h - contract/rows.def and counters.def as tables, in the order of their enums in ids.h.
  *
  * A row's struct has them as members and, over the same memory, as number[]: what treats all alike
  * is a loop over a table. Static, any thread.
  */
 #ifndef COMMON_ROWS_H
 #define COMMON_ROWS_H
+
+#include <stdbool.h>
 
 #include "ids.h"
 
@@ -20,5 +22,16 @@ struct row_number {
 extern const struct row_number row_file[CREMA_FILE_VALUES];
 extern const struct row_number row_codec[CREMA_CODEC_NUMBERS];
 extern const struct row_number row_server[CREMA_SERVER_NUMBERS];
+
+/* contract/counters.def; what the columns are for stands there. */
+struct row_time {
+	const char *id, *name, *short_name, *head, *words;
+};
+struct row_count {
+	const char *id, *name, *help;
+	bool ns; /* seconds in public */
+};
+extern const struct row_time row_times[CREMA_TIMES];
+extern const struct row_count row_counts[CREMA_COUNTS];
 
 #endif

@@ -12,17 +12,17 @@ const struct task_slot task_slots[TASK_SLOTS] = {
 #define FIELD(name, type, help) {#name, KIND_##type, AT(name), TASK_F_##name, AT(known), 1},
 #include "task_fields.def"
 #undef FIELD
-#define COUNT(id, unit, help)
-#define TIME(id, help) {#id "_ns", KIND_u64, AT(own[CREMA_T_##id]), CREMA_T_##id, AT(own_known), 0},
+#define COUNT(id, unit, ...)
+#define TIME(id, ...) {#id "_ns", KIND_u64, AT(own[CREMA_T_##id]), CREMA_T_##id, AT(own_known), 0},
 #include "counters.def"
 #undef TIME
-#define TIME(id, help)                                                                             \
+#define TIME(id, ...)                                                                              \
 	{"pool_" #id "_ns", KIND_u64, AT(pool[CREMA_T_##id]), CREMA_T_##id, AT(pool_known), 0},
 #include "counters.def"
 #undef TIME
 #undef COUNT
-#define TIME(id, help)
-#define COUNT(id, unit, help)                                                                      \
+#define TIME(id, ...)
+#define COUNT(id, unit, ...)                                                                       \
 	{#id, KIND_u64, AT(count[CREMA_C_##id]), CREMA_C_##id, AT(count_known), 1},
 #include "counters.def"
 #undef TIME

@@ -4,8 +4,8 @@
 #define CREMA_CONTRACT_IDS_H
 
 enum crema_time_id {
-#define TIME(id, help) CREMA_T_##id,
-#define COUNT(id, unit, help)
+#define TIME(id, ...) CREMA_T_##id,
+#define COUNT(id, unit, ...)
 #include "counters.def"
 #undef TIME
 #undef COUNT
@@ -13,8 +13,8 @@ enum crema_time_id {
 };
 
 enum crema_count_id {
-#define TIME(id, help)
-#define COUNT(id, unit, help) CREMA_C_##id,
+#define TIME(id, ...)
+#define COUNT(id, unit, ...) CREMA_C_##id,
 #include "counters.def"
 #undef TIME
 #undef COUNT
@@ -42,6 +42,21 @@ enum crema_codec_number {
 #define CODEC_NUMBER(name, ...) CREMA_CODEC_N_##name,
 #include "rows.def"
 	CREMA_CODEC_NUMBERS
+};
+enum crema_totals_number {
+#define TOTALS_NUMBER(name, ...) CREMA_TOTALS_N_##name,
+#include "rows.def"
+	CREMA_TOTALS_NUMBERS
+};
+enum crema_host_number {
+#define HOST_NUMBER(name, ...) CREMA_HOST_N_##name,
+#include "rows.def"
+	CREMA_HOST_NUMBERS
+};
+enum crema_sample_number {
+#define SAMPLE_NUMBER(name, ...) CREMA_SAMPLE_N_##name,
+#include "rows.def"
+	CREMA_SAMPLE_NUMBERS
 };
 enum crema_server_number {
 #define SERVER_NUMBER(name, ...) CREMA_SERVER_N_##name,

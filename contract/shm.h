@@ -140,16 +140,19 @@ struct crema_totals {
 	struct crema_counters tasks;
 	uint64_t tasks_pool_time[CREMA_TIMES];
 	struct crema_counters unattributed;
-	uint64_t tasks_started, tasks_done, tasks_refused;
-	uint64_t records_refused, strings_refused, files_refused, threads_refused, codecs_refused;
+	union {
+		struct {
+#define TOTALS_NUMBER(name, ...) uint64_t name;
+#include "rows.def"
+		};
+		uint64_t number[CREMA_TOTALS_NUMBERS];
+	};
+	uint64_t codecs_refused;
 	uint64_t count_unknown; /* bit i: count[i] lacks what could not be measured */
 	uint64_t exited_cpu_ns, exited_inblock, exited_oublock; /* threads that have ended */
 	/* Of the unattributed network_read_bytes: what tasks were told as theirs afterwards, and is
 	 * in their numbers. A reader takes it off the unattributed. */
 	uint64_t claimed_network_read_bytes;
-	/* The part of the unattributed network bytes that came over, and went out on, connections
-	 * which serve several tasks at once. */
-	uint64_t shared_network_read_bytes, shared_network_write_bytes;
 };
 
 struct crema_file {
@@ -395,8 +398,8 @@ struct crema_shm {
 static inline uint64_t crema_shm_tables(void)
 {
 	static const char *const names[] = {
-#define TIME(id, help) "time " #id,
-#define COUNT(id, unit, help) "count " #id " " #unit,
+#define TIME(id, ...) "time " #id,
+#define COUNT(id, unit, ...) "count " #id " " #unit,
 #include "counters.def"
 #undef TIME
 #undef COUNT
@@ -407,6 +410,7 @@ static inline uint64_t crema_shm_tables(void)
 #define FILE_NUMBER(name, ...) "file " #name,
 #define CODEC_NUMBER(name, ...) "codec row " #name,
 #define SERVER_NUMBER(name, ...) "server " #name,
+#define TOTALS_NUMBER(name, ...) "totals " #name,
 #include "rows.def"
 	};
 	uint64_t hash = CREMA_HASH_BEGIN;

@@ -27,35 +27,12 @@
  * "exact"|"none"|"unknown"}], stack: JSON text of probe.py's facts() {python, distributed, dask,
  * coffea, uproot, worker_address, worker_name, nthreads, memory_limit_bytes, local_directory}.
  *
- * SAMPLE map: boot_ns, cpu_percent, cpu_seconds, rss_bytes, rss_anon_bytes, hwm_bytes,
- *   io_read_bytes + io_write_bytes (/proc/PID/io: exited children included), threads,
- * tasks_running, tasks_done, and the live byte layers of the whole worker so far: one key per COUNT
- * id, tasks and unattributed together. HOST map: boot_ns, cpu_percent, memory_total_bytes,
- * memory_available_bytes, load1, net_read_bytes, net_write_bytes, disk_read_bytes, disk_write_bytes
- * (cumulative since boot). TOTALS map: boot_ns, snapshot_boot_ns (of the cpu and storage amounts),
- * tasks_started, tasks_done, tasks_refused, records_refused, "tasks": {counter: value} all
- * attributed work, "unattributed": {counter: value} seen threads without a task, "process":
- * {cpu_ns, storage_read_bytes, storage_write_bytes} (RUSAGE_SELF since the shim was armed), "seen":
- * {cpu_ns, storage_read_bytes, storage_write_bytes} (sum over the threads the shim knows),
- * "strings_refused", "files_refused", "threads_refused", "notes": [text],
- *   "shared_network_read_bytes", "shared_network_write_bytes" (the part of unattributed on
- * connections that serve several tasks at once), "blocked": {threshold_ns (nil: not looked for),
- * recorded, "calls": {time name: n}, "ns": {...}} waits of tasks longer than the threshold.
- *   "unmeasured": {outside, refused, values} sections and values that are in no row, see shm.h.
- *   unattributed cpu = seen - tasks; unseen = process - seen. nil = could not be read.
- * FILE, CODEC and SERVER maps: contract/rows.def; FILE has besides: ranges and basket_ranges ([gap,
- * length, ...] or nil), the stretches themselves.
- * SECTION map: number (of the row in the worker's life; a path may
- * come again in another row, the numbers of all of them add up), path ("outer/inner"; nil: those
- * beyond the table), span, prefix, thread ("task"|"pool": who opened it), source
- * ("crema"|"roastcoffea"), rev, begun, count (ended), broken, wall_ns, "counters": {counter: value}
- * (only where source is crema). Inclusive; the highest rev is true. GAUGE map: number, path, span,
- * prefix, kind ("memory"|"value"|"bytes"), source, rev, broken, stats [[count, sum, min, max,
- * last], ...]: see struct crema_gauge. MODULE map: id (of path and build id), path, build_id (hex
- * or nil). STACK map: number (from 0 over the worker's life), attempt, tid, end_boot_ns, wait (time
- * name), waited_ns, on ("file"|"socket"|"other"|nil), file, peer, prefix, span, "frames": [module
- * id, place in its file, ...] innermost first; module id 0: in no file, place is the address.
- * GOODBYE map: boot_ns, how ("exit"|"killed"|"gone"), evidence [text], cause (text or nil),
+ * SAMPLE, HOST, TOTALS, FILE, CODEC, SERVER, SECTION and GAUGE maps: contract/rows.def, in
+ * docs/wire.md as tables. MODULE map: id (of path and build id), path, build_id (hex or nil). STACK
+ * map: number (from 0 over the worker's life), attempt, tid, end_boot_ns, wait (time name),
+ * waited_ns, on ("file"|"socket"|"other"|nil), file, peer, prefix, span, "frames": [module id,
+ * place in its file, ...] innermost first; module id 0: in no file, place is the address. GOODBYE
+ * map: boot_ns, how ("exit"|"killed"|"gone"), evidence [text], cause (text or nil),
  *   tasks_in_flight.
  */
 #ifndef CREMA_CONTRACT_WIRE_H

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Each of these documents is what its program prints from its table; it may use the collector's code.
-DOCS = metrics findings options
+DOCS = metrics findings options wire
 
-$(BUILD)/docs/gen_%: docs/gen_%.c contract/%.def $(LIB)
+$(BUILD)/docs/gen_%: docs/gen_%.c $(wildcard contract/*.def) $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(PROG_FLAGS) -o $@ $< $(LIB) $(COLLECTOR_LIBS)

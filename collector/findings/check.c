@@ -147,17 +147,7 @@ const char *remark_upper(struct remark *d, const char *text)
 
 const char *class_words(unsigned int id)
 {
-	static const char *const words[CREMA_TIMES] = {
-		[CREMA_T_cpu] = "computing",
-		[CREMA_T_runqueue] = "waiting for a core",
-		[CREMA_T_gil_wait] = "waiting for the interpreter lock",
-		[CREMA_T_lock_wait] = "waiting for locks",
-		[CREMA_T_network_wait] = "waiting for the network",
-		[CREMA_T_storage_wait] = "waiting for storage",
-		[CREMA_T_sleep] = "asleep",
-	};
-
-	return words[id];
+	return row_times[id].words;
 }
 
 bool reaches(double part, double whole, double percent, double amount)

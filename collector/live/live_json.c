@@ -12,17 +12,10 @@
 #include "common/clock.h"
 #include "common/frame.h"
 #include "common/log.h"
+#include "common/rows.h"
 #include "version.h"
 
 #define MILLION 1e6
-
-static const char *const class_ids[CREMA_TIMES] = {
-#define TIME(id, help) #id,
-#define COUNT(id, unit, help)
-#include "counters.def"
-#undef TIME
-#undef COUNT
-};
 
 /* Unknown: null; to a millionth, large ones to a whole number. */
 static struct value rounded(double v)
@@ -123,7 +116,7 @@ static void put_rates(struct json *j, const double *rate, struct value (*value)(
 	emit_end(j);
 	emit_object(j, "threads_in");
 	for (i = 0; i < CREMA_TIMES; i++)
-		emit_value(j, class_ids[i], value(rate[LIVE_RATE_CLASS + i]));
+		emit_value(j, row_times[i].id, value(rate[LIVE_RATE_CLASS + i]));
 	emit_end(j);
 }
 

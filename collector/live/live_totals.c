@@ -12,21 +12,18 @@ struct name {
 };
 
 static const struct name names[LIVE_VALUES] = {
-#define TIME(id, help)                                                                             \
+#define TIME(id, ...)                                                                              \
 	[LIVE_OWN + CREMA_T_##id] = {"tasks", #id "_ns"},                                          \
 		    [LIVE_POOL + CREMA_T_##id] = {"tasks", "pool_" #id "_ns"},
-#define COUNT(id, unit, help)                                                                      \
+#define COUNT(id, unit, ...)                                                                       \
 	[LIVE_TASK + CREMA_C_##id] = {"tasks", #id},                                               \
 		     [LIVE_REST + CREMA_C_##id] = {"unattributed", #id},
 #include "counters.def"
 #undef TIME
 #undef COUNT
-#define AMOUNT(part, key) [LIVE_##part##_##key] = {#part, #key},
-	LIVE_AMOUNT_TABLE
-#undef AMOUNT
-#define PLAIN(key) [LIVE_##key] = {NULL, #key},
-		LIVE_PLAIN_TABLE
-#undef PLAIN
+#define TOTALS_AMOUNT(part, name, help) [LIVE_##part##_##name] = {#part, #name},
+#define TOTALS_NUMBER(name, ...) [LIVE_##name] = {NULL, #name},
+#include "rows.def"
 };
 
 uint64_t live_tables(void)
@@ -90,17 +87,10 @@ static const struct {
 	unsigned int count, amount;
 	bool is_amount;
 } layers[LIVE_LAYERS] = {
-	[LIVE_LAYER_read] = {"read", CREMA_C_read_bytes, 0, false},
-	[LIVE_LAYER_mapped] = {"mapped", CREMA_C_mapped_bytes, 0, false},
-	[LIVE_LAYER_storage_read] = {"storage_read", 0, LIVE_process_storage_read_bytes, true},
-	[LIVE_LAYER_storage_write] = {"storage_write", 0, LIVE_process_storage_write_bytes, true},
-	[LIVE_LAYER_network_read] = {"network_read", CREMA_C_network_read_bytes, 0, false},
-	[LIVE_LAYER_network_write] = {"network_write", CREMA_C_network_write_bytes, 0, false},
-	[LIVE_LAYER_comm_read] = {"comm_read", CREMA_C_comm_read_bytes, 0, false},
-	[LIVE_LAYER_comm_write] = {"comm_write", CREMA_C_comm_write_bytes, 0, false},
-	[LIVE_LAYER_decompress_in] = {"decompress_in", CREMA_C_decompress_in_bytes, 0, false},
-	[LIVE_LAYER_decompress_out] = {"decompress_out", CREMA_C_decompress_out_bytes, 0, false},
-	[LIVE_LAYER_write] = {"write", CREMA_C_write_bytes, 0, false},
+#define FROM_ALL(count) CREMA_C_##count, 0, false
+#define FROM_PROCESS(count) 0, LIVE_process_##count, true
+#define LAYER(id, count, from) [LIVE_LAYER_##id] = {#id, FROM_##from(count)},
+#include "counters.def"
 };
 
 const char *live_layer_id(enum live_layer layer)

@@ -20,9 +20,9 @@ struct shots {
 	size_t n, cap;
 };
 
-static enum sharing sharing_of(enum host_io io)
+static enum sharing sharing_of(enum crema_host_number io)
 {
-	return io <= HOST_NET_WRITE ? SHARE_NET : SHARE_HOST;
+	return io <= CREMA_HOST_N_net_write_bytes ? SHARE_NET : SHARE_HOST;
 }
 
 static int by_time(const void *pa, const void *pb)
@@ -33,7 +33,7 @@ static int by_time(const void *pa, const void *pb)
 }
 
 /* All of its samples that know this counter, within the averages' time and next to it. */
-static int shots_of(const struct run *r, const struct host *host, enum host_io io,
+static int shots_of(const struct run *r, const struct host *host, enum crema_host_number io,
 		    struct shots *out)
 {
 	const struct host_sample **at, *h;
@@ -43,7 +43,7 @@ static int shots_of(const struct run *r, const struct host *host, enum host_io i
 	for (i = 0; i < host->n; i++) {
 		for (k = 0; k < host->v[i]->hosts.n; k++) {
 			h = &host->v[i]->hosts.v[k];
-			if (isnan(h->time) || isnan(h->io[io]))
+			if (isnan(h->time) || isnan(h->number[io]))
 				continue;
 			at = ARRAY_NEW(out);
 			if (!at)
@@ -62,7 +62,8 @@ static int shots_of(const struct run *r, const struct host *host, enum host_io i
 }
 
 /* Between the samples around; unknown where a counter has fallen: an interface has gone. */
-static struct value bytes_on(const struct run *r, const struct host *host, enum host_io io)
+static struct value bytes_on(const struct run *r, const struct host *host,
+			     enum crema_host_number io)
 {
 	struct shots s;
 	struct value v = value_null();
@@ -70,14 +71,14 @@ static struct value bytes_on(const struct run *r, const struct host *host, enum 
 	size_t i;
 
 	for (i = 1; i < s.n; i++)
-		falls = falls || s.v[i]->io[io] < s.v[i - 1]->io[io];
+		falls = falls || s.v[i]->number[io] < s.v[i - 1]->number[io];
 	if (s.n > 1 && !falls)
-		v = value_uint((uint64_t)(s.v[s.n - 1]->io[io] - s.v[0]->io[io]));
+		v = value_uint((uint64_t)(s.v[s.n - 1]->number[io] - s.v[0]->number[io]));
 	free(s.v);
 	return v;
 }
 
-static struct value bytes(const struct facts *f, enum host_io io)
+static struct value bytes(const struct facts *f, enum crema_host_number io)
 {
 	enum sharing by = sharing_of(io);
 	struct value sum = value_null(), v;
@@ -91,7 +92,7 @@ static struct value bytes(const struct facts *f, enum host_io io)
 }
 
 struct rates {
-	enum host_io io;
+	enum crema_host_number io;
 	double most;	/* bytes per second; NAN */
 	struct json *j; /* NULL: only the highest */
 };
@@ -102,12 +103,12 @@ static void see_rate(struct rates *to, const struct host_sample *a, const struct
 	double seconds = b->time - a->time, in, out;
 	char text[40];
 
-	in = (b->io[to->io] - a->io[to->io]) / seconds;
+	in = (b->number[to->io] - a->number[to->io]) / seconds;
 	if (in >= 0)
 		to->most = fmax(to->most, in);
 	if (!to->j)
 		return;
-	out = (b->io[to->io + 1] - a->io[to->io + 1]) / seconds;
+	out = (b->number[to->io + 1] - a->number[to->io + 1]) / seconds;
 	emit_object(to->j, NULL);
 	emit_value(to->j, "timestamp", value_text(iso_time(b->time, text, sizeof(text))));
 	emit_value(to->j, "seconds", value_real(seconds));
@@ -133,7 +134,7 @@ static void rates_of(const struct run *r, const struct host *host, struct rates 
 }
 
 /* The highest between two samples of one host. */
-static struct value peak(const struct facts *f, enum host_io io)
+static struct value peak(const struct facts *f, enum crema_host_number io)
 {
 	struct rates to = {.io = io, .most = (double)NAN};
 	enum sharing by = sharing_of(io);
@@ -144,7 +145,8 @@ static struct value peak(const struct facts *f, enum host_io io)
 	return value_real(to.most / 1e6);
 }
 
-static void emit_io(const struct facts *f, enum host_io io, const char *name, struct json *j)
+static void emit_io(const struct facts *f, enum crema_host_number io, const char *name,
+		    struct json *j)
 {
 	struct rates to = {.io = io, .j = j};
 	enum sharing by = sharing_of(io);
@@ -172,17 +174,17 @@ static void emit_io(const struct facts *f, enum host_io io, const char *name, st
 		return peak(f, io);                                                                \
 	}
 
-IO(net_read, HOST_NET_READ)
-IO(net_write, HOST_NET_WRITE)
-IO(disk_read, HOST_DISK_READ)
-IO(disk_write, HOST_DISK_WRITE)
+IO(net_read, CREMA_HOST_N_net_read_bytes)
+IO(net_write, CREMA_HOST_N_net_write_bytes)
+IO(disk_read, CREMA_HOST_N_disk_read_bytes)
+IO(disk_write, CREMA_HOST_N_disk_write_bytes)
 
 void metric_host_net_io(const struct facts *f, const char *name, struct json *j)
 {
-	emit_io(f, HOST_NET_READ, name, j);
+	emit_io(f, CREMA_HOST_N_net_read_bytes, name, j);
 }
 
 void metric_host_disk_io(const struct facts *f, const char *name, struct json *j)
 {
-	emit_io(f, HOST_DISK_READ, name, j);
+	emit_io(f, CREMA_HOST_N_disk_read_bytes, name, j);
 }

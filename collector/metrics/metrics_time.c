@@ -4,19 +4,11 @@
 
 #include <string.h>
 
+#include "common/rows.h"
+
 const char *class_name(unsigned int id)
 {
-	static const char *const names[CREMA_TIMES] = {
-		[CREMA_T_cpu] = "cpu",
-		[CREMA_T_runqueue] = "runqueue",
-		[CREMA_T_gil_wait] = "gil",
-		[CREMA_T_lock_wait] = "lock",
-		[CREMA_T_network_wait] = "network",
-		[CREMA_T_storage_wait] = "storage",
-		[CREMA_T_sleep] = "sleep",
-	};
-
-	return names[id] ? names[id] : "unnamed";
+	return row_times[id].short_name;
 }
 
 #define CLASS(metric, id)                                                                          \

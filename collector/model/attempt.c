@@ -44,11 +44,11 @@ static const uint16_t places[SLOTS] = {
 #define PLACE(name) [SLOT_##name] = offsetof(struct attempt_detail, name),
 	PACKED(PLACE)
 #undef PLACE
-#define TIME(id, help)                                                                             \
+#define TIME(id, ...)                                                                              \
 	[SLOT_OWN + CREMA_T_##id] = offsetof(struct attempt_detail, c.own[CREMA_T_##id]),          \
 		    [SLOT_POOL + CREMA_T_##id] =                                                   \
 			    offsetof(struct attempt_detail, c.pool[CREMA_T_##id]),
-#define COUNT(id, unit, help)                                                                      \
+#define COUNT(id, unit, ...)                                                                       \
 	[SLOT_COUNT + CREMA_C_##id] = offsetof(struct attempt_detail, c.count[CREMA_C_##id]),
 #include "counters.def"
 #undef TIME

@@ -10,37 +10,32 @@ _Static_assert(HISTORY_SERIES <= 32, "a point has 32 bits for what is known");
 const char *history_name(enum history_series s)
 {
 	static const char *const names[] = {
-#define SERIES(id, kind, from, member) #id,
-		HISTORY_TABLE(SERIES)
+#define LAYER(id, count, from) [HISTORY_##count] = #count,
+#include "counters.def"
+#define SERIES(id, from, member) [HISTORY_##id] = #id,
+		HISTORY_CLASSES(SERIES)
 #undef SERIES
 	};
 
 	return names[s];
 }
 
-enum { LAYER, CLASS };
-enum { ALL, PROCESS, OWN, POOL };
-
 bool history_is_class(enum history_series s)
 {
-	static const unsigned char kinds[] = {
-#define SERIES(id, kind, from, member) kind,
-		HISTORY_TABLE(SERIES)
-#undef SERIES
-	};
-
-	return kinds[s] == CLASS;
+	return s >= HISTORY_LAYERS;
 }
+
+enum { ALL, PROCESS };
 
 bool history_is_sampled(enum history_series s)
 {
-	static const unsigned char froms[] = {
-#define SERIES(id, kind, from, member) from,
-		HISTORY_TABLE(SERIES)
-#undef SERIES
+	static const unsigned char froms[HISTORY_LAYERS] = {
+#define LAYER(id, count, from) [HISTORY_##count] = from,
+#include "counters.def"
 	};
 
-	return froms[s] == PROCESS || s == HISTORY_cpu_seconds || s == HISTORY_pool_cpu_seconds;
+	return s < HISTORY_LAYERS ? froms[s] == PROCESS
+				  : s == HISTORY_cpu_seconds || s == HISTORY_pool_cpu_seconds;
 }
 
 static void set(struct history_point *p, enum history_series s, struct value v)
@@ -60,8 +55,10 @@ static void set(struct history_point *p, enum history_series s, struct value v)
 
 static void fill(struct history_point *p, const struct totals *t)
 {
-#define SERIES(id, kind, from, member) set(p, HISTORY_##id, FROM_##from(t, member));
-	HISTORY_TABLE(SERIES)
+#define LAYER(id, count, from) set(p, HISTORY_##count, FROM_##from(t, count));
+#include "counters.def"
+#define SERIES(id, from, member) set(p, HISTORY_##id, FROM_##from(t, member));
+	HISTORY_CLASSES(SERIES)
 #undef SERIES
 }
 

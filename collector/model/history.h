@@ -20,37 +20,30 @@
 #define HISTORY_CELL_SHIFT 28	  /* the first cells: 2^28 ns, a quarter of a second */
 
 /*
- * SERIES(id, kind, from, member)
- * kind: LAYER bytes, CLASS nanoseconds of tasks.
+ * The layers of contract/counters.def, in bytes, and then the classes, in nanoseconds of tasks:
+ * SERIES(id, from, member)
  * from: ALL what tasks did and what threads without a task did; OWN and POOL the tasks' own
  * threads' and pool threads' time; PROCESS the whole process by the kernel's account. PROCESS and
  * both cpu rows come with the snapshots that the worker takes of itself, twice a second if its
  * event loop is not held up.
  */
-#define HISTORY_TABLE(SERIES)                                                                      \
-	SERIES(read_bytes, LAYER, ALL, read_bytes)                                                 \
-	SERIES(mapped_bytes, LAYER, ALL, mapped_bytes)                                             \
-	SERIES(storage_read_bytes, LAYER, PROCESS, storage_read_bytes)                             \
-	SERIES(storage_write_bytes, LAYER, PROCESS, storage_write_bytes)                           \
-	SERIES(network_read_bytes, LAYER, ALL, network_read_bytes)                                 \
-	SERIES(network_write_bytes, LAYER, ALL, network_write_bytes)                               \
-	SERIES(comm_read_bytes, LAYER, ALL, comm_read_bytes)                                       \
-	SERIES(comm_write_bytes, LAYER, ALL, comm_write_bytes)                                     \
-	SERIES(decompress_in_bytes, LAYER, ALL, decompress_in_bytes)                               \
-	SERIES(decompress_out_bytes, LAYER, ALL, decompress_out_bytes)                             \
-	SERIES(write_bytes, LAYER, ALL, write_bytes)                                               \
-	SERIES(cpu_seconds, CLASS, OWN, cpu)                                                       \
-	SERIES(pool_cpu_seconds, CLASS, POOL, cpu)                                                 \
-	SERIES(runqueue_wait_seconds, CLASS, OWN, runqueue)                                        \
-	SERIES(gil_wait_seconds, CLASS, OWN, gil_wait)                                             \
-	SERIES(lock_wait_seconds, CLASS, OWN, lock_wait)                                           \
-	SERIES(network_wait_seconds, CLASS, OWN, network_wait)                                     \
-	SERIES(storage_wait_seconds, CLASS, OWN, storage_wait)                                     \
-	SERIES(sleep_seconds, CLASS, OWN, sleep)
+#define HISTORY_CLASSES(SERIES)                                                                    \
+	SERIES(cpu_seconds, OWN, cpu)                                                              \
+	SERIES(pool_cpu_seconds, POOL, cpu)                                                        \
+	SERIES(runqueue_wait_seconds, OWN, runqueue)                                               \
+	SERIES(gil_wait_seconds, OWN, gil_wait)                                                    \
+	SERIES(lock_wait_seconds, OWN, lock_wait)                                                  \
+	SERIES(network_wait_seconds, OWN, network_wait)                                            \
+	SERIES(storage_wait_seconds, OWN, storage_wait)                                            \
+	SERIES(sleep_seconds, OWN, sleep)
 
 enum history_series {
-#define SERIES(id, kind, from, member) HISTORY_##id,
-	HISTORY_TABLE(SERIES)
+#define LAYER(id, count, from) HISTORY_##count,
+#include "counters.def"
+	HISTORY_LAYERS,
+	HISTORY_LAYERS_END_ = HISTORY_LAYERS - 1,
+#define SERIES(id, from, member) HISTORY_##id,
+	HISTORY_CLASSES(SERIES)
 #undef SERIES
 		HISTORY_SERIES
 };

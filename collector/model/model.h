@@ -59,15 +59,24 @@ struct clock_pair {
 struct sample {
 	uint64_t boot_ns;
 	double time; /* UTC */
-	double cpu_percent, cpu_seconds, rss_bytes, rss_anon_bytes, threads, tasks_running;
+	union {
+		struct {
+#define SAMPLE_NUMBER(name, ...) double name;
+#include "rows.def"
+		};
+		double number[CREMA_SAMPLE_NUMBERS];
+	};
 };
-enum host_io { HOST_NET_READ, HOST_NET_WRITE, HOST_DISK_READ, HOST_DISK_WRITE, HOST_IOS };
 struct host_sample {
 	uint64_t boot_ns;
 	double time;
-	double cpu_percent, memory_total_bytes, memory_available_bytes, load1;
-	double stolen_seconds; /* since the host's start, of all its CPUs */
-	double io[HOST_IOS];   /* bytes since then: net of the sender's network namespace */
+	union {
+		struct {
+#define HOST_NUMBER(name, ...) double name;
+#include "rows.def"
+		};
+		double number[CREMA_HOST_NUMBERS];
+	};
 };
 struct probe {
 	uint64_t boot_ns;
@@ -112,9 +121,13 @@ struct amounts { /* a part of the process's own totals */
 struct totals {
 	bool known;
 	uint64_t boot_ns;
-	struct value tasks_started, tasks_done, tasks_refused, records_refused, strings_refused;
-	struct value files_refused, threads_refused;
-	struct value shared_network_read_bytes, shared_network_write_bytes;
+	union {
+		struct {
+#define TOTALS_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_TOTALS_NUMBERS];
+	};
 	struct value sections_outside, sections_refused, values_refused;
 	struct counters tasks, unattributed;
 	struct amounts process, seen, children;
@@ -168,7 +181,8 @@ struct section_key {
 struct section_row {
 	struct section_key key;
 	uint64_t rev;
-	struct value begun, count, broken, wall_ns;
+#define SECTION_NUMBER(name, help) struct value name;
+#include "rows.def"
 	struct counters c; /* inclusive */
 };
 struct gauge_stat {

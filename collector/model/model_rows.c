@@ -85,12 +85,8 @@ static int feed_sample(struct worker *w, const msgpack_object *map)
 	if (!s)
 		return -ENOMEM;
 	s->boot_ns = get_u64(map, "boot_ns", 0);
-	s->cpu_percent = map_real(map, "cpu_percent");
-	s->cpu_seconds = map_real(map, "cpu_seconds");
-	s->rss_bytes = map_real(map, "rss_bytes");
-	s->rss_anon_bytes = map_real(map, "rss_anon_bytes");
-	s->threads = map_real(map, "threads");
-	s->tasks_running = map_real(map, "tasks_running");
+#define SAMPLE_NUMBER(name, ...) s->name = map_real(map, #name);
+#include "rows.def"
 	worker_sign(w, s->boot_ns);
 	return 0;
 }
@@ -102,15 +98,8 @@ static int feed_host(struct worker *w, const msgpack_object *map)
 	if (!h)
 		return -ENOMEM;
 	h->boot_ns = get_u64(map, "boot_ns", 0);
-	h->cpu_percent = map_real(map, "cpu_percent");
-	h->memory_total_bytes = map_real(map, "memory_total_bytes");
-	h->memory_available_bytes = map_real(map, "memory_available_bytes");
-	h->load1 = map_real(map, "load1");
-	h->stolen_seconds = map_real(map, "stolen_seconds");
-	h->io[HOST_NET_READ] = map_real(map, "net_read_bytes");
-	h->io[HOST_NET_WRITE] = map_real(map, "net_write_bytes");
-	h->io[HOST_DISK_READ] = map_real(map, "disk_read_bytes");
-	h->io[HOST_DISK_WRITE] = map_real(map, "disk_write_bytes");
+#define HOST_NUMBER(name, ...) h->name = map_real(map, #name);
+#include "rows.def"
 	worker_sign(w, h->boot_ns);
 	return 0;
 }
@@ -135,13 +124,6 @@ void model_take_counters(struct counters *c, const msgpack_object *map)
 			c->count_known |= UINT64_C(1) << (i - 2 * CREMA_TIMES);
 		}
 	}
-}
-
-static void take_amounts(struct amounts *a, const msgpack_object *map)
-{
-	a->cpu_ns = map_uint(map, "cpu_ns");
-	a->storage_read_bytes = map_uint(map, "storage_read_bytes");
-	a->storage_write_bytes = map_uint(map, "storage_write_bytes");
 }
 
 static int take_list(struct model *m, struct texts *a, const msgpack_object *list)
@@ -173,21 +155,12 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	worker_sign(w, t->boot_ns);
 	if (take_list(m, &w->notes, get(map, "notes")))
 		return -ENOMEM;
-	t->tasks_started = map_uint(map, "tasks_started");
-	t->tasks_done = map_uint(map, "tasks_done");
-	t->tasks_refused = map_uint(map, "tasks_refused");
-	t->records_refused = map_uint(map, "records_refused");
-	t->strings_refused = map_uint(map, "strings_refused");
-	t->files_refused = map_uint(map, "files_refused");
-	t->threads_refused = map_uint(map, "threads_refused");
-	t->shared_network_read_bytes = map_uint(map, "shared_network_read_bytes");
-	t->shared_network_write_bytes = map_uint(map, "shared_network_write_bytes");
+#define TOTALS_NUMBER(name, ...) t->name = map_uint(map, #name);
+#define TOTALS_AMOUNT(part, name, help) t->part.name = map_uint(get(map, #part), #name);
+#include "rows.def"
 	model_take_counters(&t->tasks, get(map, "tasks"));
 	model_take_counters(&t->unattributed, get(map, "unattributed"));
-	take_amounts(&t->process, get(map, "process"));
-	take_amounts(&t->seen, get(map, "seen"));
 	model_take_blocked(&t->blocked, get(map, "blocked"));
-	take_amounts(&t->children, get(map, "children"));
 	t->sections_outside = map_uint(get(map, "unmeasured"), "outside");
 	t->sections_refused = map_uint(get(map, "unmeasured"), "refused");
 	t->values_refused = map_uint(get(map, "unmeasured"), "values");

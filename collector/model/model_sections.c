@@ -62,10 +62,8 @@ int model_feed_section(struct model *m, struct worker *w, const msgpack_object *
 	if (s->rev && rev <= s->rev)
 		return m->error;
 	s->rev = rev;
-	s->begun = map_uint(map, "begun");
-	s->count = map_uint(map, "count");
-	s->broken = map_uint(map, "broken");
-	s->wall_ns = map_uint(map, "wall_ns");
+#define SECTION_NUMBER(name, help) s->name = map_uint(map, #name);
+#include "rows.def"
 	model_take_counters(&s->c, get(map, "counters"));
 	return m->error;
 }

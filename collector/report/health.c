@@ -106,15 +106,8 @@ static void put_host(const struct worker *w, struct json *j)
 	}
 	emit_object(j, "host_sample");
 	emit_value(j, "time", value_real(h->time));
-	emit_value(j, "cpu_percent", value_real(h->cpu_percent));
-	emit_value(j, "memory_total_bytes", value_real(h->memory_total_bytes));
-	emit_value(j, "memory_available_bytes", value_real(h->memory_available_bytes));
-	emit_value(j, "load1", value_real(h->load1));
-	emit_value(j, "stolen_seconds", value_real(h->stolen_seconds));
-	emit_value(j, "net_read_bytes", value_real(h->io[HOST_NET_READ]));
-	emit_value(j, "net_write_bytes", value_real(h->io[HOST_NET_WRITE]));
-	emit_value(j, "disk_read_bytes", value_real(h->io[HOST_DISK_READ]));
-	emit_value(j, "disk_write_bytes", value_real(h->io[HOST_DISK_WRITE]));
+#define HOST_NUMBER(name, ...) emit_value(j, #name, value_real(h->name));
+#include "rows.def"
 	emit_end(j);
 }
 
@@ -132,13 +125,10 @@ void report_workers_json(const struct report *r, struct json *j)
 		put_worker_facts(w, j);
 		put_worker_end(w, j);
 		put_host(w, j);
-		emit_value(j, "tasks_started", w->totals.tasks_started);
-		emit_value(j, "tasks_done", w->totals.tasks_done);
-		emit_value(j, "tasks_refused", w->totals.tasks_refused);
-		emit_value(j, "records_refused", w->totals.records_refused);
-		emit_value(j, "strings_refused", w->totals.strings_refused);
-		emit_value(j, "files_refused", w->totals.files_refused);
-		emit_value(j, "threads_refused", w->totals.threads_refused);
+#define SHOWN_WORKER(name) emit_value(j, #name, w->totals.name);
+#define SHOWN_RUN(name)
+#define TOTALS_NUMBER(name, shown, help) SHOWN_##shown(name)
+#include "rows.def"
 		emit_value(j, "records_lost", value_uint(w->records_lost));
 		put_part(j, "tasks", &b.tasks, true);
 		put_part(j, "unattributed", &b.unattributed, true);
@@ -150,6 +140,9 @@ void report_workers_json(const struct report *r, struct json *j)
 	}
 	emit_end(j);
 }
+
+#undef SHOWN_WORKER
+#undef SHOWN_RUN
 
 static void put_torn(const struct model *m, struct json *j)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum from { WALL, TIME, POOL_TIME, COUNT, COUNT_NS };
+enum from { WALL, OWN_TIME, POOL_TIME, COUNTED, COUNTED_NS };
 
 static const struct number {
 	const char *name;
@@ -15,31 +15,18 @@ static const struct number {
 	unsigned int id;
 } numbers[] = {
 	{"wall_seconds", WALL, 0},
-	{"cpu_seconds", TIME, CREMA_T_cpu},
-	{"runqueue_wait_seconds", TIME, CREMA_T_runqueue},
-	{"gil_wait_seconds", TIME, CREMA_T_gil_wait},
-	{"lock_wait_seconds", TIME, CREMA_T_lock_wait},
-	{"network_wait_seconds", TIME, CREMA_T_network_wait},
-	{"storage_wait_seconds", TIME, CREMA_T_storage_wait},
-	{"sleep_seconds", TIME, CREMA_T_sleep},
+#define TIME(id, name, ...) {#name, OWN_TIME, CREMA_T_##id},
+#include "counters.def"
 	{"pool_cpu_seconds", POOL_TIME, CREMA_T_cpu},
-	{"read_calls", COUNT, CREMA_C_read_calls},
-	{"read_bytes", COUNT, CREMA_C_read_bytes},
-	{"mapped_bytes", COUNT, CREMA_C_mapped_bytes},
-	{"storage_read_bytes", COUNT, CREMA_C_storage_read_bytes},
-	{"storage_write_bytes", COUNT, CREMA_C_storage_write_bytes},
-	{"network_read_bytes", COUNT, CREMA_C_network_read_bytes},
-	{"network_write_bytes", COUNT, CREMA_C_network_write_bytes},
-	{"decompress_calls", COUNT, CREMA_C_decompress_calls},
-	{"decompress_in_bytes", COUNT, CREMA_C_decompress_in_bytes},
-	{"decompress_out_bytes", COUNT, CREMA_C_decompress_out_bytes},
-	{"decompress_cpu_seconds", COUNT_NS, CREMA_C_decompress_cpu_ns},
-	{"basket_bytes", COUNT, CREMA_C_basket_bytes},
+#define FROM_calls COUNTED
+#define FROM_bytes COUNTED
+#define FROM_ns COUNTED_NS
+#define COUNT(id, unit, name, ...) {#name, FROM_##unit, CREMA_C_##id},
+#include "counters.def"
 };
 
-#define N (sizeof(numbers) / sizeof(*numbers))
-_Static_assert(N <= SECTION_NUMBERS, "a sum holds every number");
-_Static_assert(CREMA_TIMES == 7, "each time class has its line above");
+#define N SECTION_NUMBERS
+_Static_assert(sizeof(numbers) / sizeof(*numbers) == N, "a sum holds every number");
 
 const char *section_number_name(size_t i)
 {
@@ -48,7 +35,7 @@ const char *section_number_name(size_t i)
 
 static bool is_seconds(size_t i)
 {
-	return numbers[i].from != COUNT;
+	return numbers[i].from != COUNTED;
 }
 
 static struct value raw(const struct section_row *row, const struct number *n)
@@ -56,7 +43,7 @@ static struct value raw(const struct section_row *row, const struct number *n)
 	switch (n->from) {
 	case WALL:
 		return row->wall_ns;
-	case TIME:
+	case OWN_TIME:
 		return own_ns(&row->c, (enum crema_time_id)n->id);
 	case POOL_TIME:
 		return pool_ns(&row->c, (enum crema_time_id)n->id);
@@ -286,7 +273,7 @@ struct value section_unclassified(const struct section_sum *s, bool self)
 	struct value rest = section_number(s, 0, self);
 
 	for (size_t i = 0; i < N; i++) {
-		if (numbers[i].from == TIME)
+		if (numbers[i].from == OWN_TIME)
 			rest = value_minus(rest, section_number(s, i, self));
 	}
 	return rest;

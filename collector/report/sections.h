@@ -15,7 +15,8 @@
 #include "collector/emit/emit_table.h"
 #include "collector/model/runs.h"
 
-#define SECTION_NUMBERS 24
+/* wall, own times, the pool's CPU, counts */
+#define SECTION_NUMBERS (1 + CREMA_TIMES + 1 + CREMA_COUNTS)
 
 struct section_sum {
 	const char *path; /* "outer/inner"; NULL: those beyond the workers' tables */

@@ -8,6 +8,7 @@
 
 #include "collector/emit/emit_table.h"
 #include "collector/top/top.h"
+#include "common/rows.h"
 
 #define LINE_BYTES 512
 #define NAME_WIDTH_MAX 40
@@ -19,17 +20,6 @@ static const struct {
 #define COLUMN(id, title, width, rank) [TOP_##id] = {title, width, rank},
 	TOP_COLUMNS
 #undef COLUMN
-};
-
-/* Of the times in counters.def; short, and what a person would say. */
-static const char *const class_names[CREMA_TIMES] = {
-	[CREMA_T_cpu] = "cpu",
-	[CREMA_T_runqueue] = "core",
-	[CREMA_T_gil_wait] = "GIL",
-	[CREMA_T_lock_wait] = "lock",
-	[CREMA_T_network_wait] = "network",
-	[CREMA_T_storage_wait] = "storage",
-	[CREMA_T_sleep] = "sleep",
 };
 
 const char *top_column_title(enum top_column column)
@@ -105,7 +95,7 @@ static void waits_for(char *out, size_t size, const double *threads_in)
 			break;
 		taken[best] = true;
 		used += (size_t)snprintf(out + used, size - used, "%s%s %.0f%%", used ? " " : "",
-					 class_names[best], 100 * threads_in[best] / wall);
+					 row_times[best].head, 100 * threads_in[best] / wall);
 	}
 	if (!*out)
 		snprintf(out, size, "%s", wall > 0 ? "nothing" : "-");
@@ -166,7 +156,7 @@ static void draw_rates(const struct drawing *d)
 	     fixed(f, t->unpacked * 8e-9, 3));
 	for (i = 0; i < CREMA_TIMES; i++)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s %s",
-					 used ? ", " : "", class_names[i],
+					 used ? ", " : "", row_times[i].head,
 					 fixed(a, t->threads_in[i], 2));
 	draw(d, TOP_PLAIN, "threads  %s", line);
 	draw(d, t->near_limit > 0 ? TOP_ALARM : TOP_PLAIN,

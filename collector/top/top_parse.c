@@ -8,15 +8,8 @@
 #include <string.h>
 
 #include "collector/top/top.h"
+#include "common/rows.h"
 #include "common/utf8.h"
-
-static const char *const class_ids[CREMA_TIMES] = {
-#define TIME(id, help) #id,
-#define COUNT(id, unit, help)
-#include "counters.def"
-#undef TIME
-#undef COUNT
-};
 
 static double number(const json_t *object, const char *key)
 {
@@ -44,7 +37,7 @@ static void take_classes(double *to, const json_t *rates)
 	unsigned int i;
 
 	for (i = 0; i < CREMA_TIMES; i++)
-		to[i] = number(classes, class_ids[i]);
+		to[i] = number(classes, row_times[i].id);
 }
 
 static void take_row(struct top_row *row, const json_t *from)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collector/web/http_metrics_parts.h"
+#include "common/rows.h"
 
 /* Text format */
 
@@ -72,37 +73,22 @@ static bool counter_name(char *out, size_t size, const char *part, const char *i
 
 static void put_counts(struct sink *s, const struct live_cluster *c)
 {
-	static const struct {
-		const char *id, *help;
-	} counts[CREMA_COUNTS] = {
-#define TIME(id, help)
-#define COUNT(id, unit, help) {#id, help},
-#include "counters.def"
-#undef TIME
-#undef COUNT
-	};
+	const struct row_count *count;
 	char name[96];
 	unsigned int i;
-	bool ns;
 
 	for (i = 0; i < CREMA_COUNTS; i++) {
-		ns = counter_name(name, sizeof(name), "", counts[i].id);
-		metric_head(s, name, "counter", counts[i].help);
-		put_value(s, c, name, "{owner=\"task\"}", LIVE_TASK + i, ns);
-		put_value(s, c, name, "{owner=\"unattributed\"}", LIVE_REST + i, ns);
+		count = &row_counts[i];
+		snprintf(name, sizeof(name), "crema_%s_total", count->name);
+		metric_head(s, name, "counter", count->help);
+		put_value(s, c, name, "{owner=\"task\"}", LIVE_TASK + i, count->ns);
+		put_value(s, c, name, "{owner=\"unattributed\"}", LIVE_REST + i, count->ns);
 	}
 }
 
 static void put_times(struct sink *s, const struct live_cluster *c)
 {
 	static const char name[] = "crema_task_seconds_total";
-	static const char *const ids[CREMA_TIMES] = {
-#define TIME(id, help) #id,
-#define COUNT(id, unit, help)
-#include "counters.def"
-#undef TIME
-#undef COUNT
-	};
 	char labels[96];
 	unsigned int i;
 
@@ -111,9 +97,9 @@ static void put_times(struct sink *s, const struct live_cluster *c)
 		"what threads did for tasks, by class: on the core, or waiting for what; thread: "
 		"the task's own or a pool's");
 	for (i = 0; i < CREMA_TIMES; i++) {
-		snprintf(labels, sizeof(labels), "{class=\"%s\",thread=\"own\"}", ids[i]);
+		snprintf(labels, sizeof(labels), "{class=\"%s\",thread=\"own\"}", row_times[i].id);
 		put_value(s, c, name, labels, LIVE_OWN + i, true);
-		snprintf(labels, sizeof(labels), "{class=\"%s\",thread=\"pool\"}", ids[i]);
+		snprintf(labels, sizeof(labels), "{class=\"%s\",thread=\"pool\"}", row_times[i].id);
 		put_value(s, c, name, labels, LIVE_POOL + i, true);
 	}
 }
@@ -125,14 +111,8 @@ static void put_amounts(struct sink *s, const struct live_cluster *c)
 		const char *part, *id, *help;
 		unsigned int at;
 	} amounts[] = {
-#define AMOUNT(part, key) {#part, #key, amount_help_##part, LIVE_##part##_##key},
-#define amount_help_process "of the worker processes, by the kernel (getrusage)"
-#define amount_help_seen                                                                           \
-	"of the threads that the shim knows; seen - task is unattributed, process - seen is "      \
-	"unseen"
-#define amount_help_children "of ended children of the workers, beside the processes"
-		LIVE_AMOUNT_TABLE
-#undef AMOUNT
+#define TOTALS_AMOUNT(part, name, help) {#part, #name, help, LIVE_##part##_##name},
+#include "rows.def"
 	};
 	char name[96], part[32];
 	unsigned int i;
@@ -148,57 +128,43 @@ static void put_amounts(struct sink *s, const struct live_cluster *c)
 
 static void put_plain(struct sink *s, const struct live_cluster *c)
 {
-	static const char *const ids[] = {
-#define PLAIN(key) #key,
-		LIVE_PLAIN_TABLE
-#undef PLAIN
-	};
-	static const char *const help[] = {
-		"attempts at tasks that began on the workers",
-		"attempts that ended on the workers, those refused included",
-		"attempts that found no free slot: in the totals, without a record",
-		"records that an agent dropped because too many waited",
-		"texts that found no room in a worker's shared memory",
-		"files beyond a worker's table",
-		"threads beyond a worker's table",
-		"the unattributed part on connections that serve several tasks at once",
-		"the unattributed part on connections that serve several tasks at once",
+	static const struct {
+		const char *id, *help;
+	} plain[CREMA_TOTALS_NUMBERS] = {
+#define TOTALS_NUMBER(name, shown, help) {#name, help},
+#include "rows.def"
 	};
 	char name[96];
 	unsigned int i;
 
-	_Static_assert(sizeof(ids) / sizeof(*ids) == sizeof(help) / sizeof(*help), "one each");
-	for (i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
-		counter_name(name, sizeof(name), "", ids[i]);
-		metric_head(s, name, "counter", help[i]);
+	for (i = 0; i < CREMA_TOTALS_NUMBERS; i++) {
+		counter_name(name, sizeof(name), "", plain[i].id);
+		metric_head(s, name, "counter", plain[i].help);
 		put_value(s, c, name, "", LIVE_PLAIN + i, false);
 	}
 }
 
+static void put_one_incomplete(struct sink *s, const struct live_cluster *c, const char *before,
+			       const char *id, const char *behind, unsigned int at)
+{
+	sink_printf(s, "crema_workers_incomplete{value=\"%s%s%s\"} %" PRIu64 "\n", before, id,
+		    behind, c->without[at]);
+}
+
 static void put_incomplete(struct sink *s, const struct live_cluster *c)
 {
-	static const char name[] = "crema_workers_incomplete";
-	static const struct {
-		const char *id;
-		unsigned int at;
-	} values[] = {
-#define TIME(id, help) {#id "_seconds", LIVE_OWN + CREMA_T_##id},
-#define COUNT(id, unit, help) {#id, LIVE_TASK + CREMA_C_##id},
-#include "counters.def"
-#undef TIME
-#undef COUNT
-#define AMOUNT(part, key) {"worker_" #part "_" #key, LIVE_##part##_##key},
-		LIVE_AMOUNT_TABLE
-#undef AMOUNT
-	};
 	unsigned int i;
 
-	metric_head(s, name, "gauge",
+	metric_head(s, "crema_workers_incomplete", "gauge",
 		    "workers, gone ones included, that could not count this value of tasks: it is "
 		    "missing from the total");
-	for (i = 0; i < sizeof(values) / sizeof(values[0]); i++)
-		sink_printf(s, "%s{value=\"%s\"} %" PRIu64 "\n", name, values[i].id,
-			    c->without[values[i].at]);
+	for (i = 0; i < CREMA_TIMES; i++)
+		put_one_incomplete(s, c, "", row_times[i].id, "_seconds", LIVE_OWN + i);
+	for (i = 0; i < CREMA_COUNTS; i++)
+		put_one_incomplete(s, c, "", row_counts[i].id, "", LIVE_TASK + i);
+#define TOTALS_AMOUNT(part, name, help)                                                            \
+	put_one_incomplete(s, c, "worker_" #part "_", #name, "", LIVE_##part##_##name);
+#include "rows.def"
 }
 
 static void put_prefixes(struct sink *s, const struct live *live)

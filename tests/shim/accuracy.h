@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 static const char *const names[] = {
-#define TIME(id, help) #id,
-#define COUNT(id, unit, help)
+#define TIME(id, ...) #id,
+#define COUNT(id, unit, ...)
 #include "counters.def"
 #undef TIME
 #undef COUNT

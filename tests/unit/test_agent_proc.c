@@ -247,8 +247,8 @@ static void test_sample(void **state)
 static void test_sampled_counts(void **state)
 {
 	static const char *const names[] = {
-#define TIME(id, help)
-#define COUNT(id, unit, help) #id,
+#define TIME(id, ...)
+#define COUNT(id, unit, ...) #id,
 #include "counters.def"
 #undef TIME
 #undef COUNT

@@ -235,8 +235,8 @@ static void test_claimed_bytes(void **state)
 static void test_blocked_and_notes(void **state)
 {
 	static const char *const names[] = {
-#define TIME(id, help) #id "_ns",
-#define COUNT(id, unit, help)
+#define TIME(id, ...) #id "_ns",
+#define COUNT(id, unit, ...)
 #include "counters.def"
 #undef TIME
 #undef COUNT

@@ -72,21 +72,21 @@ static inline void assert_counters(const msgpack_object *map, const struct crema
 {
 	static const char *const own_names[] =
 		{
-#define TIME(id, help) #id "_ns",
-#define COUNT(id, unit, help)
+#define TIME(id, ...) #id "_ns",
+#define COUNT(id, unit, ...)
 #include "counters.def"
 #undef TIME
 		},
 				 *const pool_names[] =
 					 {
-#define TIME(id, help) "pool_" #id "_ns",
+#define TIME(id, ...) "pool_" #id "_ns",
 #include "counters.def"
 #undef TIME
 #undef COUNT
 					 },
 				 *const count_names[] = {
-#define TIME(id, help)
-#define COUNT(id, unit, help) #id,
+#define TIME(id, ...)
+#define COUNT(id, unit, ...) #id,
 #include "counters.def"
 #undef TIME
 #undef COUNT

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gen_wire.c - docs/wire.md: what agents send, from the tables in contract/. */
+#include <stdio.h>
+
+#include "ids.h"
+
+struct line {
+	const char *name, *about, *help;
+};
+
+#define COUNT_OF(a) (sizeof(a) / sizeof(*(a)))
+#define PUT(title, text, columns, lines) put(title, text, columns, lines, COUNT_OF(lines))
+
+/* A '|' would end the cell. */
+static void put_cell(const char *text)
+{
+	for (; *text; text++)
+		printf(*text == '|' ? "\\%c" : "%c", *text);
+}
+
+static void put(const char *title, const char *text, const char *columns, const struct line *line,
+		size_t n)
+{
+	printf("\n## %s\n\n%s%s%s\n", title, text, *text ? "\n\n" : "", columns);
+	for (size_t i = 0; i < n; i++) {
+		printf("| `%s` | %s | ", line[i].name, line[i].about);
+		put_cell(line[i].help);
+		printf(" |\n");
+	}
+}
+
+#define NUMBERED "| name | number | meaning |\n|---|---|---|"
+#define TYPED "| name | type | meaning |\n|---|---|---|"
+
+static const struct line frames[] = {
+#define FRAME(id, number, help) {#id, #number, help},
+#define MESSAGE(id, number, help)
+#include "messages.def"
+#undef FRAME
+#undef MESSAGE
+};
+static const struct line messages[] = {
+#define FRAME(id, number, help)
+#define MESSAGE(id, number, help) {#id, #number, help},
+#include "messages.def"
+#undef FRAME
+#undef MESSAGE
+};
+static const struct line fields[] = {
+#define FIELD(name, type, help) {#name, #type, help},
+#include "task_fields.def"
+#undef FIELD
+};
+static const struct line times[] = {
+#define TIME(id, name, short, head, words, help) {#id "_ns", #name, help},
+#include "counters.def"
+};
+static const struct line counts[] = {
+#define COUNT(id, unit, name, column, help) {#id, #name, help},
+#include "counters.def"
+};
+static const struct line file[] = {
+#define FILE_TEXT(name, group, title, help) {#name, "text", help},
+#define FILE_NUMBER(name, cell, title, unit, group, merge, seen, help)                             \
+	{#name, #unit ", " #merge, help},
+#define FILE_EXTENT(name, help) {#name, "bytes", help},
+#include "rows.def"
+	{"ranges", "[gap, length, ...]", "the stretches that were read; nil: too many, or not yet"},
+	{"basket_ranges", "[gap, length, ...]", "the baskets that were used; nil as well"},
+};
+static const struct line codec[] = {
+#define CODEC_TEXT(name, help) {#name, "text", help},
+#define CODEC_NUMBER(name, cell, unit, merge, timed, help) {#name, #unit ", " #merge, help},
+#include "rows.def"
+};
+static const struct line server[] = {
+#define SERVER_TEXT(name, help) {#name, "text", help},
+#define SERVER_NUMBER(name, cell, unit, merge, help) {#name, #unit ", " #merge, help},
+#define SERVER_LIST(name, help) {#name, "list", help},
+#include "rows.def"
+};
+static const struct line section[] = {
+#define SECTION_FIELD(name, help) {#name, "", help},
+#define SECTION_NUMBER(name, help) {#name, "SUM", help},
+#include "rows.def"
+};
+static const struct line gauge[] = {
+#define GAUGE_FIELD(name, help) {#name, "", help},
+#include "rows.def"
+};
+static const struct line totals[] = {
+#define TOTALS_FIELD(name, help) {#name, "", help},
+#define TOTALS_NUMBER(name, shown, help) {#name, "SUM", help},
+#define TOTALS_AMOUNT(part, name, help) {#part "." #name, "SUM", help},
+#include "rows.def"
+};
+static const struct line sample[] = {
+#define SAMPLE_FIELD(name, help) {#name, "", help},
+#define SAMPLE_NUMBER(name, type, column, help) {#name, #type, help},
+#include "rows.def"
+};
+static const struct line host[] = {
+#define HOST_NUMBER(name, type, column, help) {#name, #type, help},
+#include "rows.def"
+};
+
+int main(void)
+{
+	printf("# What agents send\n\nMade from `contract/messages.def`, `task_fields.def`, "
+	       "`counters.def` and "
+	       "`rows.def`; frames, identity and the handshake are in `contract/wire.h`. Values "
+	       "are msgpack; nil is "
+	       "unknown. SUM, MAX and LATEST say how rows of several workers and spans are put "
+	       "together; within one row "
+	       "numbers are cumulative.\n");
+	PUT("Frames", "", NUMBERED, frames);
+	PUT("Messages of a DATA frame", "", NUMBERED, messages);
+	PUT("Fields of a task",
+	    "In this order unless the HELLO names another; then times, pool threads' times "
+	    "(`pool_` before "
+	    "the name) and counts.",
+	    TYPED, fields);
+	PUT("Times", "", "| name | column | meaning |\n|---|---|---|", times);
+	PUT("Counts", "Also in TOTALS (`tasks`, `unattributed`), SECTION (`counters`) and SAMPLE.",
+	    "| name | column | meaning |\n|---|---|---|", counts);
+	PUT("FILE",
+	    "What it says of stretches holds if `extent_bytes` = `read_bytes`, and of baskets if "
+	    "`basket_extent_bytes` = `basket_bytes`.",
+	    TYPED, file);
+	PUT("CODEC", "", TYPED, codec);
+	PUT("SERVER", "", TYPED, server);
+	PUT("SECTION", "Inclusive; the highest `rev` is true.", TYPED, section);
+	PUT("GAUGE", "The highest `rev` is true.", TYPED, gauge);
+	PUT("TOTALS",
+	    "The latest is true. CPU that no task has is `seen` less `tasks`, and what the shim "
+	    "did not see `process` "
+	    "less `seen`.",
+	    TYPED, totals);
+	PUT("SAMPLE", "With the counts of tasks and unattributed work together.", TYPED, sample);
+	PUT("HOST", "", TYPED, host);
+	return 0;
+}
