@@ -27,7 +27,7 @@
 
 #define CREMA_SHM_MAGIC 0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI 1u
-#define CREMA_SHM_TASKS 3560u
+#define CREMA_SHM_BYTES (4u << 20) /* what the worker pays at most */
 #define CREMA_SHM_THREADS 512u
 #define CREMA_SHM_FILES 1024u
 #define CREMA_SHM_EXTENTS 4096u
@@ -343,6 +343,25 @@ struct crema_probe_text {
 	char text[CREMA_SHM_PROBE - 16];
 };
 
+/* The room of everything but tasks: tables, and a bound for what is no table. */
+#define CREMA_SHM_OTHERS                                                                           \
+	(CREMA_SHM_THREADS * sizeof(struct crema_thread) +                                         \
+	 CREMA_SHM_FILES * sizeof(struct crema_file) +                                             \
+	 CREMA_SHM_EXTENTS * sizeof(struct crema_extent) +                                         \
+	 CREMA_SHM_STACKS * sizeof(struct crema_stack) +                                           \
+	 CREMA_SHM_CODEC_ROWS * sizeof(struct crema_codec_row) +                                   \
+	 CREMA_SHM_SERVERS * sizeof(struct crema_server) +                                         \
+	 CREMA_SHM_SECTIONS * sizeof(struct crema_section) +                                       \
+	 CREMA_SHM_GAUGES * sizeof(struct crema_gauge) +                                           \
+	 CREMA_SHM_FILESYSTEMS * sizeof(struct crema_filesystem) +                                 \
+	 CREMA_SHM_STRING_INDEX * sizeof(uint32_t) + CREMA_SHM_STRINGS +                           \
+	 2 * sizeof(struct crema_probe_text) + sizeof(struct crema_totals) + 4096)
+/* Tasks have what is left: a new counter takes some 40 of 3,500 slots, and nothing is to be tuned.
+ */
+#define CREMA_SHM_TASKS                                                                            \
+	((uint32_t)((CREMA_SHM_BYTES - CREMA_SHM_OTHERS) /                                         \
+		    (sizeof(struct crema_task) + sizeof(uint32_t))))
+
 struct crema_shm {
 	uint64_t magic;
 	uint32_t abi, header_bytes;
@@ -429,6 +448,7 @@ static inline int crema_shm_same_build(const struct crema_shm *m)
 }
 
 _Static_assert(CREMA_COUNTS <= 64 && CREMA_TIMES <= 32, "unknown masks hold every counter");
-_Static_assert(sizeof(struct crema_shm) <= (4u << 20), "the worker pays 4 MiB at most");
+_Static_assert(sizeof(struct crema_shm) <= CREMA_SHM_BYTES, "CREMA_SHM_OTHERS has every table");
+_Static_assert(CREMA_SHM_TASKS >= 3000, "room for tasks that wait for the agent");
 
 #endif
