@@ -24,8 +24,8 @@
 /* How many hooked codec functions this thread is inside of. */
 extern __thread uint32_t codec_depth;
 
-/* How many extension modules this thread is just making: what is decompressed meanwhile is the
- * import's, as the bytes that were read for it are. */
+/* How many modules this thread is importing: what is decompressed meanwhile is the import's, as the
+ * bytes that were read for it are. */
 extern __thread uint32_t codec_importing;
 
 struct codec_sum {

@@ -42,6 +42,7 @@ static struct watch watches[] = {
 	{"crema.instrument", patch_instrument, ARMED, 0, 0},
 	{"h5py._hl.dataset", patch_hdf5, ARMED, 0, 0},
 	{"h5py._hl.group", patch_hdf5_groups, ARMED, 0, 0},
+	{"_frozen_importlib", patch_imports, ARMED, 0, 0},
 	{"_imp", codecs_of, ARMED, 0, 0},
 	{"zlib", codecs_of, ARMED, 0, 0},
 	{"_bz2", codecs_of, ARMED, 0, 0},

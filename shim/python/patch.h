@@ -38,6 +38,7 @@ int patch_aiohttp(PyObject *module);	  /* aiohttp.client_proto: requests on othe
 int patch_arrow_s3(PyObject *module);	  /* pyarrow._s3fs: named only */
 int patch_http2(PyObject *module);	  /* httpcore's HTTP/2 connections, async and not */
 int patch_instrument(PyObject *module);	  /* crema.instrument: sections and values of tasks */
+int patch_imports(PyObject *module);	  /* importlib: its way to import a module */
 int patch_codecs(PyObject *module, const char *name);
 
 /* missing.c: a module lacks what its patch looks for. One line says so, and what can no longer be

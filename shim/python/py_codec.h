@@ -9,8 +9,8 @@
  * expected; if not, it is left alone and noted. py_codec.c counts around the call (codec.h).
  *
  * Only the outermost codec call of a thread counts. The two functions that make extension modules
- * are in the same table: decompression inside of them is an import's (codec.h). All functions: GIL
- * held.
+ * are in the same table: decompression inside of them is an import's (codec.h), also where
+ * importlib is not asked (py_import.c). All functions: GIL held.
  */
 #ifndef CREMA_SHIM_PY_CODEC_H
 #define CREMA_SHIM_PY_CODEC_H

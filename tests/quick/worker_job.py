@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import types
 import zlib
 from pathlib import Path
@@ -96,6 +97,26 @@ def codecs(noise):
     told["codecs"] = {"packed": len(packed), "stream": len(first + rest), "big": len(big), "cpu": time.thread_time_ns() - before}
 
 
+MODULE = "import zlib\nTEXT = zlib.decompress({packed})\nzlib.compress(TEXT)\n"
+MODULES = {"outer_text": "import importlib\nimport inner_text\n" + MODULE + "importlib.import_module('named_text')\n",
+           "inner_text": MODULE, "named_text": MODULE, "failing_text": MODULE + "raise ValueError\n"}
+
+
+def importing(directory):
+    """Modules of Python that unpack while they are imported, one inside of another, one that fails; and what the task does."""
+    packed = zlib.compress(b"t" * 1000)
+    for name, text in MODULES.items():
+        Path(directory, f"{name}.py").write_text(text.format(packed=packed))
+    sys.path.insert(0, directory)
+    import outer_text
+    try:
+        import failing_text  # noqa: F401
+    except ValueError as e:
+        told["lines"] = [frame.name for frame in traceback.extract_tb(e.__traceback__)]
+    sys.path.remove(directory)
+    assert outer_text.TEXT == zlib.decompress(packed)
+
+
 def measured():
     before = clocks()
     spin(0.03)
@@ -172,6 +193,7 @@ def run_all(worker, directory):
     worker.run("plain-1", work)
     worker.run("failing-1", fails)
     worker.run("codecs", codecs, os.urandom(1 << 22))
+    worker.run("importing", importing, directory, span="imports")
     worker.run("measured", measured)
     worker.run("around", lambda: [worker.run("within", spin, 0.01), spin(0.02)])
     worker.run("baskets", baskets, data)

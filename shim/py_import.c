@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_import.c - when this thread imports a module: what codecs unpack meanwhile is the import's.
+ *
+ * Every import of a module that is not there yet, by a statement or by its name, is one call of
+ * importlib's _find_and_load; the interpreter and importlib look it up by its name each time. The
+ * builtin in its place leaves no line in a traceback. Extension modules that are loaded by hand are
+ * seen by codecs.def's direction I.
+ */
+#include <errno.h>
+
+#include "codec.h"
+#include "patch.h"
+#include "shim.h"
+
+static PyObject *find_and_load;
+
+static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kw)
+{
+	uint32_t counts = (uint32_t)shim_armed();
+	PyObject *r;
+
+	(void)self;
+	codec_importing += counts;
+	r = py_vectorcall(find_and_load, args, n, kw);
+	codec_importing -= counts && codec_importing; /* a child starts at 0 */
+	return r;
+}
+
+int patch_imports(PyObject *module)
+{
+	static PyMethodDef def = {"_find_and_load", (void *)run, METH_FASTCALL | METH_KEYWORDS,
+				  NULL};
+	PyObject *f;
+	int r = -ENOENT;
+
+	find_and_load = py_attr_string(module, def.ml_name);
+	f = find_and_load ? py_builtin(&def, NULL, "_frozen_importlib") : NULL;
+	if (f && !PyObject_SetAttrString(module, def.ml_name, f))
+		r = 0;
+	PyErr_Clear();
+	Py_DecRef(f);
+	return r;
+}
