@@ -44,6 +44,10 @@ void zstd_is_hooked(const void *function);
 /* A forked child's shared memory has rows of its own. */
 void codec_forget(void);
 
+/* The named task (0: nobody) has (de)compressed what is not counted: its `counts`, and the process'
+ * totals, are unknown. */
+void codec_hidden(uint64_t name, uint64_t counts);
+
 void codec_count(int id, int decompress, const struct codec_sum *sum);
 
 #endif

@@ -60,6 +60,15 @@ static struct watch watches[] = {
 	{"pyarrow._dataset", codecs_of, ARMED, 0, 0},
 	{"pyarrow._feather", codecs_of, ARMED, 0, 0},
 	{"pyarrow._orc", codecs_of, ARMED, 0, 0},
+	{"pyarrow.lib", codecs_of, ARMED, 0, 0},
+	{"pyarrow._csv", codecs_of, ARMED, 0, 0},
+	{"pyarrow._json", codecs_of, ARMED, 0, 0},
+	{"h5py.h5d", codecs_of, ARMED, 0, 0},
+	{"tables.hdf5extension", codecs_of, ARMED, 0, 0},
+	{"tables.tableextension", codecs_of, ARMED, 0, 0},
+	{"tables.indexesextension", codecs_of, ARMED, 0, 0},
+	{"netCDF4._netCDF4", codecs_of, ARMED, 0, 0},
+	{"blosc2.blosc2_ext", codecs_of, ARMED, 0, 0},
 #define CODEC(id, mod, where, name, direction, at, in)
 #define UNSEEN(mod, text) {mod, codecs_unseen, ARMED, 0, 0},
 #include "codecs.def"

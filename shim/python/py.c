@@ -133,6 +133,24 @@ PyObject *py_builtin(PyMethodDef *def, PyObject *self, const char *module)
 	return f;
 }
 
+PyObject *py_call(PyObject *o, const char *method, PyObject *a, PyObject *b)
+{
+	PyObject *f = py_attr_string(o, method), *r, *const args[] = {a, b};
+
+	r = f ? py_vectorcall(f, args, a ? 1 + !!b : 0, NULL) : NULL;
+	Py_DecRef(f);
+	return r;
+}
+
+PyObject *py_call_index(PyObject *o, const char *method, Py_ssize_t i)
+{
+	PyObject *n = PyLong_FromUnsignedLongLong((uint64_t)i), *r;
+
+	r = n ? py_call(o, method, n, NULL) : NULL;
+	Py_DecRef(n);
+	return r;
+}
+
 PyObject *py_with_self(PyObject *self, PyObject *args, PyObject *first)
 {
 	Py_ssize_t n = PyTuple_Size(args);

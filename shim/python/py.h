@@ -162,6 +162,10 @@ PyObject *py_builtin(PyMethodDef *def, PyObject *self, const char *module);
 /* (self,) + args, with args[0] replaced by `first` if there is one; new reference. */
 PyObject *py_with_self(PyObject *self, PyObject *args, PyObject *first);
 
+/* o.method(), o.method(a) or o.method(a, b), and o.method(i); new reference. */
+PyObject *py_call(PyObject *o, const char *method, PyObject *a, PyObject *b);
+PyObject *py_call_index(PyObject *o, const char *method, Py_ssize_t i);
+
 /* Keeps the exception that is set, if any, across shim work. */
 struct py_error {
 	PyObject *type, *value, *trace;

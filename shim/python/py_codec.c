@@ -3,9 +3,11 @@
 #include "shim/python/py_codec.h"
 
 #include "shim/count/codec.h"
-#include "shim/count/thread.h"
+#include "patch.h"
 #include "shim/libc/sys.h"
-#include "shim/python/unseen.h"
+#include "shim/count/task.h"
+#include "shim/count/thread.h"
+#include "unseen.h"
 
 #define D 1
 #define C 0
@@ -84,7 +86,7 @@ void codec_begin(int id, struct codec_call *c, PyObject *self, PyObject *data)
 		return;
 	}
 	if (k->decompress == CODEC_UNSEEN) {
-		unseen_begin(k, c, self);
+		unseen_begin(k, c, self, data);
 		return;
 	}
 	c->counts = shim_armed() && codec_depth++ == 0;
@@ -125,12 +127,17 @@ PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *resu
 		return result;
 	}
 	if (codecs[id].decompress == CODEC_UNSEEN)
-		unseen_end(&codecs[id], c);
+		unseen_end(&codecs[id], c, self, result);
 	if (!shim_armed() || codecs[id].decompress == CODEC_UNSEEN)
 		return result;
 	codec_depth--;
 	if (!c->counts || !result)
 		return result;
+	if (result == PY_NONE && codecs[id].decompress) {
+		/* It went to a place that the caller named. */
+		codec_hidden(pool_current(), CODEC_COUNTS(decompress));
+		return result;
+	}
 	wall = ticks_ns(ticks() - c->start);
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - c->cpu_ns;
 	sum.out_bytes = output_of(&codecs[id], c, self, result);

@@ -22,8 +22,26 @@
 
 #define CODEC_IMPORTS 2
 #define CODEC_UNSEEN 3
-/* What says which codecs such a call uses. */
-enum { UNSEEN_ANY = -1, UNSEEN_PARQUET = 0, UNSEEN_WRITER = 1 };
+/* What tells which codecs such a call uses (unseen.c). */
+enum {
+	UNSEEN_READS,
+	UNSEEN_WRITES,
+	UNSEEN_BOTH,
+	UNSEEN_PARQUET,
+	UNSEEN_IPC,
+	UNSEEN_OPTIONS,
+	UNSEEN_NAMED,
+	UNSEEN_SINK,
+	UNSEEN_STREAM,
+	UNSEEN_H5PY_READ,
+	UNSEEN_H5PY_WRITE,
+	UNSEEN_H5PY_MADE,
+	UNSEEN_TABLES_READ,
+	UNSEEN_TABLES_WRITE,
+	UNSEEN_TABLES_MADE,
+	UNSEEN_NETCDF_READ,
+	UNSEEN_NETCDF_WRITE,
+};
 
 struct codec {
 	const char *module, *path;

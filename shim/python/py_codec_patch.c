@@ -32,7 +32,8 @@ static PyMethodDef **of_function(PyObject *f)
 	return at;
 }
 
-/* Cython's functions and methods are laid out as builtin functions. */
+/* Cython's functions and methods are laid out as builtin functions; with Python's stable ABI they
+ * have one of these in that place instead. */
 static PyMethodDef **of_cython(PyObject *f, const char *name)
 {
 	PyObject *class = PyObject_Type(f), *class_name = py_attr_string(class, "__name__");
@@ -42,7 +43,12 @@ static PyMethodDef **of_cython(PyObject *f, const char *name)
 
 	if (n > 0 && text && !strcmp(text, "cython_function_or_method"))
 		at = (PyMethodDef **)(void *)((char *)f + n);
-	if (at && (!*at || !(*at)->ml_name || strcmp((*at)->ml_name, name)))
+	/* An object's header ends with its type. */
+	if (at && *at && *(void **)((char *)*at + n - sizeof(void *)) == &PyCFunction_Type)
+		at = of_function((PyObject *)*at);
+	/* "wrapper": h5py's decorator, which is a function of its own for each one decorated. */
+	if (at && (!*at || !(*at)->ml_name ||
+		   (strcmp((*at)->ml_name, name) && strcmp((*at)->ml_name, "wrapper"))))
 		at = NULL;
 	Py_DecRef(class_name);
 	Py_DecRef(class);

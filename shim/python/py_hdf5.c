@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_hdf5.c - HDF5's filters cannot be seen: libhdf5 calls gzip, lzf, szip, blosc ... by itself.
- * Where a task reads or writes an h5py Dataset that has such filters, its (de)compression is
- * unknown, not 0. zstd is counted by its own trace (zstd.c); shuffle and checksums do not compress.
+ * py_hdf5.c - reads and writes of h5py's Dataset, whose fast way to read goes past the low level:
+ * where it has filters that cannot be seen (hides_hdf5.c), (de)compression is unknown, not 0.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "shim/count/codec.h"
+#include "hides.h"
+#include "patch.h"
 #include "shim/count/task.h"
-#include "shim/python/patch.h"
 
 #define METHODS                                                                                    \
-	X(__getitem__, CODEC_COUNTS(decompress))                                                   \
-	X(__array__, CODEC_COUNTS(decompress))                                                     \
-	X(read_direct, CODEC_COUNTS(decompress))                                                   \
-	X(__setitem__, CODEC_COUNTS(compress))                                                     \
-	X(write_direct, CODEC_COUNTS(compress))                                                    \
-	X(create_dataset, CODEC_COUNTS(compress)) /* of Group: writes its argument `data` */
+	X(__getitem__, HIDES_READS)                                                                \
+	X(__array__, HIDES_READS)                                                                  \
+	X(read_direct, HIDES_READS)                                                                \
+	X(__setitem__, HIDES_WRITES)                                                               \
+	X(write_direct, HIDES_WRITES)                                                              \
+	X(create_dataset, HIDES_WRITES) /* of Group: writes its argument `data` */
 
 enum {
 #define X(name, counts) METHOD_##name,
@@ -28,32 +27,16 @@ enum {
 
 static PyObject *originals[METHOD_COUNT], *n_filters;
 
-/* The names of h5py; a filter that it has no name for has its number. */
-static int is_seen(PyObject *name)
-{
-	const char *text =
-		py_is(name, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-
-	return text && (!strcmp(text, "shuffle") || !strcmp(text, "fletcher32") ||
-			!strcmp(text, "32015" /* zstd */));
-}
-
 static int has_unseen_filters(PyObject *dataset)
 {
-	PyObject *filters = py_attr(dataset, n_filters), *i, *name;
+	PyObject *filters = py_attr(dataset, n_filters);
 	PyObject *elsewhere = py_attr_string(dataset, "is_virtual");
-	int unseen = !filters || !py_is(filters, &PyDict_Type);
+	int unseen = hides_filters(filters);
 
 	/* The data of a virtual one lie in other datasets, which have filters of their own. */
 	unseen |= elsewhere && PyObject_IsTrue(elsewhere);
 	Py_DecRef(elsewhere);
-	i = unseen ? NULL : PyObject_GetIter(filters);
-	while (i && (name = PyIter_Next(i))) {
-		unseen |= !is_seen(name);
-		Py_DecRef(name);
-	}
 	PyErr_Clear();
-	Py_DecRef(i);
 	Py_DecRef(filters);
 	return unseen;
 }
@@ -75,8 +58,8 @@ static void uses(PyObject *dataset, uint64_t counts)
 	struct crema_task *task = task_slot(owner);
 
 	/* To look at the filters costs tens of microseconds: once it is unknown it stays so. */
-	if (task && !(LOAD(&task->count_unknown) & counts) && has_unseen_filters(dataset))
-		task_counts_unknown(name, counts);
+	if (task && (LOAD(&task->count_unknown) & counts) != counts && has_unseen_filters(dataset))
+		codec_hidden(name, counts);
 	task_unref(owner);
 }
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unseen.c - which calls hide what, and frames of nobody's threads. */
-#include "shim/python/unseen.h"
-
-#include <string.h>
+/* unseen.c - what is unknown of a task that calls what hides codecs; frames of nobody's threads. */
+#include "unseen.h"
 
 #include "shim/count/codec.h"
+#include "hides.h"
+#include "patch.h"
 #include "shim/count/task.h"
-#include "shim/python/patch.h"
-
-#define COLUMNS_MAX 65536
 
 /* By slot: zstd's frames of nobody when the task called a reader first, + 1; 0: it has not. */
 static uint64_t reads_since[CREMA_SHM_TASKS];
@@ -24,90 +21,94 @@ void unseen_task_ends(uint32_t owner)
 	uint64_t since = owner - 1 < CREMA_SHM_TASKS ? LOAD(&reads_since[owner - 1]) : 0;
 
 	if (since && since != LOAD(&zstd_frames_of_nobody) + 1)
-		task_counts_unknown(task_name(owner), CODEC_COUNTS(decompress));
+		task_counts_unknown(task_name(owner), HIDES_READS);
 }
 
-static int is_counted(PyObject *column)
+static HIDES(always_reads)
 {
-	PyObject *codec = column ? py_attr_string(column, "compression") : NULL;
-	const char *text =
-		py_is(codec, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(codec, NULL) : NULL;
-	int r = text && (!strcmp(text, "ZSTD") || !strcmp(text, "UNCOMPRESSED"));
-
-	Py_DecRef(codec);
-	return r;
+	(void)c, (void)self, (void)argument, (void)result;
+	return HIDES_READS;
 }
 
-static PyObject *call_with(PyObject *o, const char *method, Py_ssize_t i)
+static HIDES(always_both)
 {
-	PyObject *f = o ? py_attr_string(o, method) : NULL, *args = f ? PyTuple_New(1) : NULL;
-	PyObject *r = NULL;
-
-	if (args && !PyTuple_SetItem(args, 0, PyLong_FromUnsignedLongLong((uint64_t)i)))
-		r = PyObject_CallObject(f, args);
-	Py_DecRef(args);
-	Py_DecRef(f);
-	return r;
+	(void)c, (void)self, (void)argument, (void)result;
+	return HIDES_BOTH;
 }
 
-/* All columns of the first row group: writers choose a codec by column, for the whole file. */
-static int columns_are_counted(PyObject *reader)
+/* What a writer packs in this thread by zstd is counted. */
+static HIDES(unless_zstd)
 {
-	PyObject *meta = reader ? py_attr_string(reader, "metadata") : NULL;
-	PyObject *many = meta ? py_attr_string(meta, "num_columns") : NULL;
-	PyObject *groups = meta ? py_attr_string(meta, "num_row_groups") : NULL;
-	PyObject *group =
-		groups && PyObject_IsTrue(groups) == 1 ? call_with(meta, "row_group", 0) : NULL;
-	long long n = many && group ? PyLong_AsLongLong(many) : -1;
-	int counted = n >= 0 && n <= COLUMNS_MAX;
-
-	for (long long i = 0; i < n && counted; i++) {
-		PyObject *column = call_with(group, "column", (Py_ssize_t)i);
-
-		counted = is_counted(column);
-		Py_DecRef(column);
-	}
-	PyErr_Clear();
-	Py_DecRef(group);
-	Py_DecRef(groups);
-	Py_DecRef(many);
-	Py_DecRef(meta);
-	return counted;
+	(void)self, (void)argument, (void)result;
+	return zstd_frames_here == c->unused ? HIDES_WRITES : 0;
 }
 
-static void reads(const struct codec *k, PyObject *self)
+/* By codecs.def's way; `counts`: all that it may hide. What is asked for at the end of the call
+ * needs its result, or what it did. */
+static const struct {
+	uint64_t counts;
+	HIDES((*hides));
+	int at_end;
+} ways[] = {
+	[UNSEEN_READS] = {HIDES_READS, always_reads, 0},
+	[UNSEEN_WRITES] = {HIDES_WRITES, unless_zstd, 1},
+	[UNSEEN_BOTH] = {HIDES_BOTH, always_both, 0},
+	[UNSEEN_PARQUET] = {HIDES_READS, hides_parquet, 0},
+	[UNSEEN_IPC] = {HIDES_READS, hides_ipc, 0},
+	[UNSEEN_OPTIONS] = {HIDES_WRITES, hides_options, 0},
+	[UNSEEN_NAMED] = {HIDES_READS, hides_named, 0},
+	[UNSEEN_SINK] = {HIDES_WRITES, hides_sink, 0},
+	[UNSEEN_STREAM] = {HIDES_BOTH, hides_stream, 0},
+	[UNSEEN_H5PY_READ] = {HIDES_READS, hides_h5py_read, 0},
+	[UNSEEN_H5PY_WRITE] = {HIDES_BOTH, hides_h5py_write, 0},
+	[UNSEEN_H5PY_MADE] = {HIDES_WRITES, hides_h5py_made, 1},
+	[UNSEEN_TABLES_READ] = {HIDES_READS, hides_tables_read, 0},
+	[UNSEEN_TABLES_WRITE] = {HIDES_BOTH, hides_tables_write, 0},
+	[UNSEEN_TABLES_MADE] = {HIDES_WRITES, hides_tables_made, 1},
+	[UNSEEN_NETCDF_READ] = {HIDES_READS, hides_netcdf_read, 0},
+	[UNSEEN_NETCDF_WRITE] = {HIDES_BOTH, hides_netcdf_write, 0},
+};
+
+static void apply(uint64_t name, uint32_t owner, uint64_t hidden)
 {
-	uint64_t name = pool_current(), none = 0;
+	uint64_t none = 0;
+
+	if (hidden == HIDES_ZSTD)
+		__atomic_compare_exchange_n(&reads_since[owner - 1], &none,
+					    LOAD(&zstd_frames_of_nobody) + 1, 0, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+	else if (hidden)
+		codec_hidden(name, hidden);
+}
+
+static void ask(const struct codec *k, const struct codec_call *c, PyObject *self,
+		PyObject *argument, PyObject *result)
+{
+	uint64_t name = pool_current(), counts = ways[k->into].counts;
 	uint32_t owner = task_ref_name(name);
 	struct crema_task *task = task_slot(owner);
+	struct py_error error;
 
-	/* To look at the columns costs a microsecond for each: once it is unknown it stays so. */
-	if (task && !(LOAD(&task->count_unknown) & CODEC_COUNTS(decompress))) {
-		if (k->input != UNSEEN_PARQUET || !columns_are_counted(self))
-			task_counts_unknown(name, CODEC_COUNTS(decompress));
-		else
-			__atomic_compare_exchange_n(&reads_since[owner - 1], &none,
-						    LOAD(&zstd_frames_of_nobody) + 1, 0,
-						    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	/* To ask costs up to tens of microseconds: once all is unknown it stays so. */
+	if (task && (LOAD(&task->count_unknown) & counts) != counts) {
+		py_error_save(&error);
+		apply(name, owner, ways[k->into].hides(c, self, argument, result));
+		PyErr_Clear();
+		py_error_restore(&error);
 	}
 	task_unref(owner);
 }
 
-void unseen_begin(const struct codec *k, struct codec_call *c, PyObject *self)
+void unseen_begin(const struct codec *k, struct codec_call *c, PyObject *self, PyObject *argument)
 {
-	struct py_error error;
-
 	c->counts = shim_armed();
 	c->unused = zstd_frames_here;
-	if (!c->counts || k->input == UNSEEN_WRITER)
-		return;
-	py_error_save(&error);
-	reads(k, self);
-	py_error_restore(&error);
+	if (c->counts && !ways[k->into].at_end)
+		ask(k, c, self, argument, NULL);
 }
 
-void unseen_end(const struct codec *k, const struct codec_call *c)
+void unseen_end(const struct codec *k, const struct codec_call *c, PyObject *self, PyObject *result)
 {
-	if (c->counts && k->input == UNSEEN_WRITER && zstd_frames_here == c->unused)
-		task_counts_unknown(pool_current(), CODEC_COUNTS(compress));
+	if (c->counts && ways[k->into].at_end)
+		ask(k, c, self, NULL, result);
 }

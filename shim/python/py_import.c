@@ -9,9 +9,9 @@
  */
 #include <errno.h>
 
-#include "codec.h"
+#include "shim/count/codec.h"
 #include "patch.h"
-#include "shim.h"
+#include "shim/shim.h"
 
 static PyObject *find_and_load;
 

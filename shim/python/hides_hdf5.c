@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hides_hdf5.c - the filters of a dataset: libhdf5 calls gzip, lzf, szip, blosc ... by itself. zstd
+ * is counted by its own trace (zstd.c); shuffle and checksums do not compress.
+ *
+ * HDF5 also unpacks a stored chunk of which a write covers a part, so a write hides both directions
+ * but where nothing is stored yet.
+ */
+#include <string.h>
+
+#include "shim/count/codec.h"
+#include "hides.h"
+
+#define VIRTUAL 3     /* H5D_VIRTUAL */
+#define ALLOC_EARLY 1 /* H5D_ALLOC_TIME_EARLY */
+
+/* A filter that h5py has no name for has its number; netCDF4 lists a level, too. */
+static int is_seen(PyObject *name)
+{
+	static const char *const seen[] = {"shuffle", "fletcher32", "32015" /* zstd */, "zstd",
+					   "complevel"};
+	const char *text =
+		py_is(name, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+	int r = 0;
+
+	for (size_t i = 0; text && i < sizeof(seen) / sizeof(*seen); i++)
+		r |= !strcmp(text, seen[i]);
+	return r;
+}
+
+/* by_value: all filters are listed, those in use have a value that is true. */
+static int one_hides(PyObject *dict, int by_value)
+{
+	PyObject *i, *name, *value;
+	int hides = !dict || !py_is(dict, &PyDict_Type);
+
+	i = hides ? NULL : PyObject_GetIter(dict);
+	while (i && (name = PyIter_Next(i))) {
+		value = by_value ? PyDict_GetItem(dict, name) : NULL;
+		hides |= !is_seen(name) && (!value || PyObject_IsTrue(value));
+		Py_DecRef(name);
+	}
+	Py_DecRef(i);
+	return hides;
+}
+
+int hides_filters(PyObject *dict)
+{
+	return one_hides(dict, 0);
+}
+
+static long long number_of(PyObject *o, const char *method)
+{
+	PyObject *v = py_call(o, method, NULL, NULL);
+	long long n = v ? PyLong_AsLongLong(v) : -1;
+
+	Py_DecRef(v);
+	return n;
+}
+
+static uint64_t written_hides(PyObject *dataset, const char *stored_bytes)
+{
+	return number_of(dataset, stored_bytes) ? HIDES_BOTH : HIDES_WRITES;
+}
+
+/* h5py's own way to make a dict of a creation list. */
+static int list_hides(PyObject *list)
+{
+	PyObject *module = py_module("h5py._hl.filters");
+	PyObject *dict = module && list ? py_call(module, "get_filters", list, NULL) : NULL;
+	int hides = hides_filters(dict);
+
+	Py_DecRef(dict);
+	/* The data of a virtual one lie in other datasets, which have filters of their own. */
+	return hides || number_of(list, "get_layout") == VIRTUAL;
+}
+
+static int dataset_hides(PyObject *dataset, int only_early)
+{
+	PyObject *list = dataset ? py_call(dataset, "get_create_plist", NULL, NULL) : NULL;
+	int hides = !list || ((!only_early || number_of(list, "get_alloc_time") == ALLOC_EARLY) &&
+			      list_hides(list));
+
+	Py_DecRef(list);
+	return hides;
+}
+
+HIDES(hides_h5py_read)
+{
+	(void)c, (void)self, (void)result;
+	return dataset_hides(argument, 0) ? HIDES_READS : 0;
+}
+
+HIDES(hides_h5py_write)
+{
+	(void)c, (void)self, (void)result;
+	return dataset_hides(argument, 0) ? written_hides(argument, "get_storage_size") : 0;
+}
+
+/* Only with room for all its chunks is it filled, and packed, when it is made. */
+HIDES(hides_h5py_made)
+{
+	(void)c, (void)self, (void)argument;
+	return result && dataset_hides(result, 1) ? HIDES_WRITES : 0;
+}
+
+/* A leaf, or the row of one. None: not in chunks. */
+static int leaf_hides(PyObject *self)
+{
+	PyObject *module = py_module("tables.utilsextension");
+	PyObject *table = py_attr_string(self, "table"), *leaf = table ? table : self;
+	PyObject *parent = py_attr_string(leaf, "_v_parent");
+	PyObject *id = parent ? py_attr_string(parent, "_v_objectid") : NULL;
+	PyObject *name = py_attr_string(leaf, "_v_name");
+	PyObject *dict = module && id && name ? py_call(module, "get_filters", id, name) : NULL;
+	int hides = dict != PY_NONE && hides_filters(dict);
+
+	Py_DecRef(dict);
+	Py_DecRef(name);
+	Py_DecRef(id);
+	Py_DecRef(parent);
+	Py_DecRef(table);
+	return hides;
+}
+
+HIDES(hides_tables_read)
+{
+	(void)c, (void)argument, (void)result;
+	return leaf_hides(self) ? HIDES_READS : 0;
+}
+
+HIDES(hides_tables_write)
+{
+	(void)c, (void)argument, (void)result;
+	return leaf_hides(self) ? written_hides(self, "_get_storage_size") : 0;
+}
+
+HIDES(hides_tables_made)
+{
+	(void)c, (void)argument, (void)result;
+	return leaf_hides(self) ? HIDES_WRITES : 0;
+}
+
+/* None: the classic format, which has no filters. */
+static int variable_hides(PyObject *self)
+{
+	PyObject *dict = py_call(self, "filters", NULL, NULL);
+	int hides = dict != PY_NONE && one_hides(dict, 1);
+
+	Py_DecRef(dict);
+	return hides;
+}
+
+HIDES(hides_netcdf_read)
+{
+	(void)c, (void)argument, (void)result;
+	return variable_hides(self) ? HIDES_READS : 0;
+}
+
+HIDES(hides_netcdf_write)
+{
+	(void)c, (void)argument, (void)result;
+	return variable_hides(self) ? HIDES_BOTH : 0;
+}

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Libraries whose codecs run below Python (HDF5 by h5py's low level, PyTables and netCDF4; blosc2; libarrow): a number is the
+library's own, or unknown; never 0 where something was packed or unpacked."""
+
+import os
+
+import cluster
+import codec_packages
+import jobs
+import library_cases
+import pytest
+from distributed import Client, span
+from library_cases import CASES, CHUNKS, SAID
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory, homes):
+    """{(case, step): what it returned}, {case: its chunks}, the report."""
+    path, folder = os.pathsep.join([str(codec_packages.folder()), homes["PYTHONPATH"]]), tmp_path_factory.mktemp("files")
+    said, chunks = {}, {}
+    with cluster.Cluster(tmp_path_factory.mktemp("libraries") / "cluster", {**homes, "PYTHONPATH": path}) as procs:
+        procs.start_collector()
+        procs.start_scheduler()
+        procs.start_worker()
+        with Client(procs.address) as client, span("libraries"):
+            client.wait_for_workers(1, timeout=120)
+            for name, case in CASES.items():
+                file = f"{folder / name}{case['end']}"
+                for step in ("write", "read"):
+                    if case[step]:
+                        said[name, step] = client.submit(library_cases.run, name, step, file, pure=False,
+                                                         key=jobs.unique(f"{step}_{name}")).result(timeout=120)
+                if CHUNKS in case.values():
+                    chunks[name] = client.submit(library_cases.chunks_of, file).result(timeout=120)
+            report = jobs.settled(procs, lambda r: {t["prefix"] for t in r["tasks"]} >= {f"{s}_{n}" for n, s in said})
+    return said, chunks, report
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("step", ["write", "read"])
+def test_case(found, cell, name, step):
+    said, chunks, report = found
+    if (name, step) not in said:
+        return
+    (task,) = jobs.tasks_of(report, f"{step}_{name}")
+    due = CASES[name]["compress" if step == "write" else "decompress"]
+    truth = {SAID: said[name, step], CHUNKS: chunks.get(name)}.get(due, due)
+    if due == CHUNKS and step == "write":
+        truth = truth[0], truth[2], truth[1]
+    of = "compress" if step == "write" else "decompress"
+    for unit, value in zip(("calls", "in_bytes", "out_bytes"), truth or 3 * [None]):
+        cell(f"{of}_{unit}", f"{name}, {step}", due if isinstance(due, str) else "what the library was asked for", value,
+             task[f"{of}_{unit}"], unknown=None if truth else "the library does it by itself")
+    assert (task[f"{of}_cpu_seconds"] is None) == (truth is None)
+    # The other direction: the libraries of these cases read what they change, or do not say how they were opened.
+    if step == "read" and not name.startswith(("h5py_changed", "blosc2_schunk", "blosc2_array")):
+        assert task["compress_calls"] == task["compress_out_bytes"] == 0
+    if step == "write" and not name.startswith(("tables_index", "blosc2_schunk", "blosc2_array", "netcdf", "arrow_dataset")):
+        assert task["decompress_calls"] == task["decompress_out_bytes"] == 0
+
+
+def test_sums_are_unknown_too(found):
+    (worker,) = found[2]["workers"]
+    for name in ("decompress_calls", "decompress_out_bytes", "compress_calls", "compress_out_bytes"):
+        assert worker["tasks"][name] is None and worker["unattributed"][name] is None
