@@ -33,7 +33,7 @@ def built(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory, homes):
-    """{case: truth}, the report."""
+    """{case: truth}, the report, the worker before codecs were hidden."""
     path = os.pathsep.join([homes["PYTHONPATH"], str(codec_packages.folder())])
     with cluster.Cluster(tmp_path_factory.mktemp("codecs") / "cluster", {**homes, "PYTHONPATH": path}) as procs:
         procs.start_collector()
@@ -43,8 +43,12 @@ def found(tmp_path_factory, homes):
             client.wait_for_workers(1, timeout=120)
             with span("cases"):
                 futures = {c: client.submit(codec_cases.run, c, key=jobs.unique(c), pure=False)
-                           for c in codec_cases.CASES}
+                           for c in codec_cases.CASES if c != "zstandard_stream"}
                 truth = {case: future.result(timeout=300) for case, future in futures.items()}
+                (seen,) = jobs.settled(procs, lambda r: {t["prefix"] for t in r["tasks"]} >= set(truth))["workers"]
+                # What comes now hides codecs: the process' sums are unknown from here on.
+                truth["zstandard_stream"] = client.submit(codec_cases.run, "zstandard_stream", key=jobs.unique("zstandard_stream"),
+                                                          pure=False).result(timeout=300)
                 strings = client.submit(codec_cases.module_with_packed_strings, built(tmp_path_factory),
                                         key=jobs.unique("strings"), pure=False)
                 truth["strings"] = strings.result(timeout=300)
@@ -55,7 +59,7 @@ def found(tmp_path_factory, homes):
                                            key=jobs.unique(case), pure=False)
                     truth[case] = future.result(timeout=300)
             report = jobs.settled(procs, lambda r: {t["prefix"] for t in r["tasks"]} >= set(truth))
-    return truth, report
+    return truth, report, seen
 
 
 @pytest.mark.parametrize("case", codec_cases.CASES)
@@ -94,8 +98,7 @@ def test_filters_of_hdf5(found, cell, case):
 
 def test_nothing_is_counted_beside_the_tasks(found):
     """Threads of a codec's own, and the codec below another one, add nothing."""
-    (worker,) = found[1]["workers"]
-    assert worker["unattributed"]["decompress_calls"] == 0
+    assert found[2]["unattributed"]["decompress_calls"] == 0
 
 
 def test_unseen_codecs_are_named(found, cell):

@@ -15,9 +15,17 @@ SERIAL = "page_link_list of the pages read by a serial run without crema"
 FIELDS = ["Weight_up", "flag"]
 
 
+PAGES = [1, 3]  # of each column of a cluster
+
+
 @pytest.fixture(scope="module")
-def rntuple(disk):
-    return pages.write(disk / "pages.root")
+def rntuples(disk):
+    return {n: pages.write(disk / f"pages-{n}.root", n if n > 1 else None) for n in PAGES}
+
+
+@pytest.fixture(scope="module")
+def rntuple(rntuples):
+    return rntuples[1]
 
 
 def sum_weights(events):
@@ -54,8 +62,10 @@ def check(cell, name, how, expected, report, path):
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_whole_fields(shared, rntuple, cell, times):
-    name = f"whole fields {times} x"
+@pytest.mark.parametrize("split", PAGES)
+def test_whole_fields(shared, rntuples, cell, times, split):
+    rntuple, name = rntuples[split], f"whole fields {times} x, {split} pages a column and cluster"
+    assert len(pages.all_pages(rntuple, FIELDS)) == len(FIELDS) * pages.CLUSTERS * split
     with span(name):
         shared.client.submit(read, rntuple, times, key=jobs.unique("read"), pure=False).result(timeout=120)
     found = shared.settled(lambda r: known(r, rntuple))
@@ -69,11 +79,13 @@ def test_whole_fields(shared, rntuple, cell, times):
 
 
 @pytest.mark.parametrize("chunks", [1, 4])
-def test_coffea(shared, rntuple, cell, chunks):
+@pytest.mark.parametrize("split", PAGES)
+def test_coffea(shared, rntuples, cell, chunks, split):
     from coffea import processor
     from coffea.nanoevents import NanoAODSchema
 
-    name, size = f"coffea, {chunks} chunks", pages.CLUSTERS * pages.EVENTS // chunks
+    rntuple = rntuples[split]
+    name, size = f"coffea, {chunks} chunks, {split} pages a column and cluster", pages.CLUSTERS * pages.EVENTS // chunks
     with pages.logged() as log:
         processor.Runner(processor.IterativeExecutor(status=False), schema=NanoAODSchema, chunksize=size)(
             {"serial": {"files": {rntuple: "Events"}}}, processor_instance=sum_weights)

@@ -5,13 +5,52 @@ import contextlib
 import awkward as ak
 import numpy as np
 import uproot
+import uproot.writing._cascadentuple as cascade
 from uproot.models.RNTuple import Model_ROOT_3a3a_RNTuple as RNTuple
 
 EVENTS, CLUSTERS = 3000, 4
 
 
-def write(path):
-    """A file of several clusters, as uproot writes RNTuples; `flag` is not compressed."""
+@contextlib.contextmanager
+def several_pages(pieces):
+    """uproot writes one page for each column of a cluster: here each becomes some, packed on their own, one behind the other."""
+    compress, column, cut = uproot.compression.compress, cascade.NTuple_ColumnPageListDescription, []
+
+    def compress_pieces(data, compression):
+        size = max(8, -(-len(data) // pieces // 8) * 8)
+        parts = [data[i:i + size] for i in range(0, len(data), size)]
+        packed = [compress(part, compression) for part in parts]
+        cut[:] = [(len(part), len(p)) for part, p in zip(parts, packed)]
+        return b"".join(packed)
+
+    def column_of_pieces(pages, count, compression):
+        if pages:
+            (page,) = pages
+            raw_bytes, at, links = sum(raw for raw, _ in cut), page.locator.offset, []
+            left = page.num_entries
+            for raw, stored in cut:
+                elements = min(left, raw * 8 if raw_bytes * 8 - page.num_entries < 8 else raw * page.num_entries // raw_bytes)
+                links.append(cascade.NTuple_PageDescription(elements, cascade.NTuple_Locator(stored, at)))
+                at, left = at + stored, left - elements
+            assert not left
+            pages = links
+        return column(pages, count, compression)
+
+    uproot.compression.compress, cascade.NTuple_ColumnPageListDescription = compress_pieces, column_of_pieces
+    try:
+        yield
+    finally:
+        uproot.compression.compress, cascade.NTuple_ColumnPageListDescription = compress, column
+
+
+def write(path, pieces=None):
+    """A file of several clusters, as uproot writes RNTuples, or with `pieces` pages for each column of a cluster; `flag` is not
+    compressed."""
+    with several_pages(pieces) if pieces else contextlib.nullcontext():
+        return write_clusters(path)
+
+
+def write_clusters(path):
     rng = np.random.default_rng(7)
     with uproot.recreate(path) as file:
         for cluster in range(CLUSTERS):
