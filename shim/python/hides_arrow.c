@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "shim/count/codec.h"
-#include "hides.h"
+#include "shim/python/hides.h"
 
 #define COLUMNS_MAX 65536
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "shim/count/codec.h"
-#include "hides.h"
+#include "shim/python/hides.h"
 
 #define VIRTUAL 3     /* H5D_VIRTUAL */
 #define ALLOC_EARLY 1 /* H5D_ALLOC_TIME_EARLY */

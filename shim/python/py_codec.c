@@ -3,7 +3,7 @@
 #include "shim/python/py_codec.h"
 
 #include "shim/count/codec.h"
-#include "patch.h"
+#include "shim/python/patch.h"
 #include "shim/libc/sys.h"
 #include "shim/count/task.h"
 #include "shim/count/thread.h"

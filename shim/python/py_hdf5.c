@@ -6,8 +6,8 @@
 #include <errno.h>
 
 #include "shim/count/codec.h"
-#include "hides.h"
-#include "patch.h"
+#include "shim/python/hides.h"
+#include "shim/python/patch.h"
 #include "shim/count/task.h"
 
 #define METHODS                                                                                    \

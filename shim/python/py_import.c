@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "shim/count/codec.h"
-#include "patch.h"
+#include "shim/python/patch.h"
 #include "shim/shim.h"
 
 static PyObject *find_and_load;

@@ -3,8 +3,8 @@
 #include "unseen.h"
 
 #include "shim/count/codec.h"
-#include "hides.h"
-#include "patch.h"
+#include "shim/python/hides.h"
+#include "shim/python/patch.h"
 #include "shim/count/task.h"
 
 /* By slot: zstd's frames of nobody when the task called a reader first, + 1; 0: it has not. */
