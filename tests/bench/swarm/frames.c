@@ -60,7 +60,7 @@ uint64_t frames_of(const struct frames_plan *plan, uint64_t seq)
 	return low;
 }
 
-static uint64_t task_read(uint64_t i)
+static uint64_t storage_of_task(uint64_t i)
 {
 	return READ_MIN + STEP * (i % CYCLE * PRIME % CYCLE);
 }
@@ -70,7 +70,7 @@ uint64_t frames_read_bytes(uint64_t tasks)
 	uint64_t i, sum = tasks / CYCLE * (CYCLE * READ_MIN + STEP * (CYCLE * (CYCLE - 1) / 2));
 
 	for (i = 0; i < tasks % CYCLE; i++)
-		sum += task_read(i);
+		sum += storage_of_task(i);
 	return sum;
 }
 
@@ -160,7 +160,7 @@ static void put_tasks(struct frames *f, const struct frames_worker *w, uint64_t 
 			.name = f->plan.shared ? "worker" : w->name,
 			.start_ns = f->plan.boot_ns + k * f->plan.interval_ns,
 			.task_ns = TASK_NS,
-			.read_bytes = task_read(first + i),
+			.read_bytes = storage_of_task(first + i),
 			.with_start = f->plan.with_start,
 			.seed = &seed,
 		};
