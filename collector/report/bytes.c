@@ -46,6 +46,7 @@ static void put_tally(const struct tally *t, struct json *j)
 		{"readahead_bytes", CREMA_C_readahead_bytes},
 		{"basket_calls", CREMA_C_basket_calls},
 		{"page_calls", CREMA_C_page_calls},
+		{"clusters_used", CREMA_C_clusters_used},
 		{"basket_bytes", CREMA_C_basket_bytes},
 		{"basket_raw_bytes", CREMA_C_basket_raw_bytes},
 	};

@@ -92,6 +92,9 @@ typedef struct {
 	PY(Py_ssize_t, PyTuple_Size, (PyObject *))                                                 \
 	PY(PyObject *, PyTuple_GetItem, (PyObject *, Py_ssize_t))                                  \
 	PY(int, PyTuple_SetItem, (PyObject *, Py_ssize_t, PyObject *))                             \
+	PY(PyObject *, PySet_New, (PyObject *))                                                    \
+	PY(int, PySet_Add, (PyObject *, PyObject *))                                               \
+	PY(Py_ssize_t, PySet_Size, (PyObject *))                                                   \
 	PY(Py_ssize_t, PyList_Size, (PyObject *))                                                  \
 	PY(PyObject *, PyList_GetItem, (PyObject *, Py_ssize_t))                                   \
 	PY(int, PyList_Sort, (PyObject *))                                                         \

@@ -5,9 +5,10 @@
  * place and sizes; page lists, which are metadata, come through read_locator alone. The three are
  * replaced on the class of RNTuples by methods that count.
  *
- * A page's bytes are its locator's num_bytes: the checksum behind it is not in them. A page that
- * uproot finds in its array cache is not read and counts nothing; pages read for a GPU do not come
- * through here, and the baskets and pages used are unknown from then on.
+ * The cluster is read_page's second argument; read_pagedesc has none, and the clusters used are
+ * unknown then. A page's bytes are its locator's num_bytes: the checksum behind it is not in them.
+ * A page that uproot finds in its array cache is not read and counts nothing; pages read for a GPU
+ * do not come through here, and the baskets and pages used are unknown from then on.
  */
 #include <errno.h>
 
@@ -18,8 +19,9 @@
 static PyObject *read_locator, *read_page, *read_gpu, *read_members;
 static PyObject *n_num_bytes, *n_offset;
 
-/* This thread is inside read_page. */
+/* This thread is inside read_page, of a cluster (UINT64_MAX: not told). */
 static __thread int in_page;
+static __thread uint64_t in_cluster;
 
 static uint64_t number(PyObject *o, PyObject *name)
 {
@@ -34,7 +36,7 @@ static uint64_t number(PyObject *o, PyObject *name)
 static void count(PyObject *self, PyObject *args)
 {
 	PyObject *locator = PyTuple_Size(args) > 1 ? PyTuple_GetItem(args, 0) : NULL;
-	struct uproot_piece page = {.is_page = 1};
+	struct uproot_piece page = {.is_page = 1, .cluster = in_cluster};
 
 	page.bytes = number(locator, n_num_bytes);
 	page.at = number(locator, n_offset);
@@ -66,8 +68,10 @@ static PyObject *locator_(PyObject *self, PyObject *args, PyObject *kwargs)
 
 static PyObject *page_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	PyObject *r;
+	PyObject *cluster = PyTuple_Size(args) > 1 ? PyTuple_GetItem(args, 1) : NULL, *r;
 
+	in_cluster = cluster ? PyLong_AsUnsignedLongLong(cluster) : UINT64_MAX;
+	PyErr_Clear();
 	in_page++;
 	r = call(read_page, self, args, kwargs);
 	in_page--;

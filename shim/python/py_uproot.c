@@ -16,10 +16,11 @@
 #include "shim/python/patch.h"
 #include "shim/python/py_uproot.h"
 
+#define CLUSTERS (1ull << CREMA_C_clusters_used)
 #define UNSEEN_COUNTS                                                                              \
 	(1ull << CREMA_C_basket_calls | 1ull << CREMA_C_page_calls |                               \
 	 1ull << CREMA_C_basket_bytes | 1ull << CREMA_C_basket_raw_bytes |                         \
-	 1ull << CREMA_C_embedded_baskets)
+	 1ull << CREMA_C_embedded_baskets | CLUSTERS)
 
 static PyObject *original, *n_members, *n_file, *n_file_path, *n_cursor, *n_index, *n_end;
 
@@ -105,9 +106,61 @@ static void count_row(struct crema_file *f, const struct uproot_piece *p)
 	ADD(&f->basket_raw_bytes, p->raw_bytes);
 }
 
+/* The clusters that tasks have used, while they run. */
+#define CLUSTER_TASKS 64
+static struct {
+	uint64_t task;
+	PyObject *used; /* a set of file's row and cluster */
+} clusters[CLUSTER_TASKS];
+
+static int is_over(uint64_t task)
+{
+	uint32_t owner = task_ref_name(task);
+
+	task_unref(owner);
+	return !task_slot(owner);
+}
+
+/* NULL: more tasks at once than there is room for. */
+static PyObject *clusters_of(uint64_t task)
+{
+	int at = -1;
+
+	for (int i = 0; i < CLUSTER_TASKS; i++) {
+		if (clusters[i].used && clusters[i].task == task)
+			return clusters[i].used;
+		if (at < 0 && (!clusters[i].used || is_over(clusters[i].task)))
+			at = i;
+	}
+	if (at < 0)
+		return NULL;
+	Py_DecRef(clusters[at].used);
+	clusters[at].task = task;
+	clusters[at].used = PySet_New(NULL);
+	return clusters[at].used;
+}
+
+static void count_cluster(uint64_t task, uint32_t owner, uint32_t row, uint64_t cluster)
+{
+	int known = task_slot(owner) && row && row < CREMA_SHM_FILES && cluster < UINT32_MAX;
+	PyObject *used = known ? clusters_of(task) : NULL;
+	PyObject *key = used ? PyLong_FromUnsignedLongLong((uint64_t)row << 32 | cluster) : NULL;
+	Py_ssize_t before = used ? PySet_Size(used) : 0;
+
+	if (!key || PySet_Add(used, key)) {
+		task_counts_unknown(task, CLUSTERS);
+		__atomic_fetch_or(&crema_shm->totals.count_unknown, CLUSTERS, __ATOMIC_RELAXED);
+	} else if (PySet_Size(used) > before) {
+		task_add(owner, CREMA_C_clusters_used, 1);
+	}
+	PyErr_Clear();
+	Py_DecRef(key);
+}
+
 void uproot_used(PyObject *reader, const struct uproot_piece *p)
 {
-	uint32_t owner = task_ref_name(pool_current()), row;
+	uint64_t name = pool_current();
+	uint32_t owner = task_ref_name(name), row;
 	struct crema_task *task = task_slot(owner);
 
 	task_add(owner, CREMA_C_basket_calls, 1);
@@ -115,6 +168,8 @@ void uproot_used(PyObject *reader, const struct uproot_piece *p)
 	task_add(owner, CREMA_C_basket_bytes, p->bytes);
 	task_add(owner, CREMA_C_basket_raw_bytes, p->raw_bytes);
 	row = row_of(reader, task ? task->span : 0);
+	if (p->is_page)
+		count_cluster(name, owner, row, p->cluster);
 	if (row) {
 		count_row(&crema_shm->file[row - 1], p);
 		extent_basket(row, p->at, p->bytes);

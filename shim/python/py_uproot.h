@@ -14,6 +14,7 @@ struct uproot_piece {
 	uint64_t bytes, raw_bytes; /* in the file, unpacked */
 	uint64_t at;		   /* in the file; UINT64_MAX: not known */
 	int is_page;
+	uint64_t cluster; /* of a page; UINT64_MAX: not known */
 };
 
 /* `reader`, an uproot model, has unpacked a piece of its file, for the task of this thread or

@@ -71,6 +71,7 @@ def test_whole_fields(shared, rntuples, cell, times, split):
     found = shared.settled(lambda r: known(r, rntuple))
     check(cell, name, TABLE, times * pages.all_pages(rntuple, FIELDS), found, rntuple)
     (task,) = jobs.tasks_of(found, "read")
+    cell("basket_bytes", f"RNTuple, {name}, clusters used", TABLE, pages.CLUSTERS, task["clusters_used"])
     # Of these pages those of bits are not packed; nor are the page lists, header and footer that uproot writes.
     packed = [p for p in times * pages.all_pages(rntuple, FIELDS) if p[1] < p[2]]
     cell("decompress_calls", f"RNTuple, {name}", TABLE, len(packed), task["decompress_calls"])
@@ -121,7 +122,7 @@ def test_pages_that_cannot_be_seen(new_cluster, rntuple, data):
         jobs.run_coffea(client, [rntuple], chunksize=3000, processor_instance=sum_weights)
         found = jobs.settled(procs, lambda r: len(r["chunks"]) == 4)
     for chunk in found["chunks"]:
-        assert chunk["basket_bytes"] is None and chunk["page_calls"] is None and chunk["basket_calls"] is None
+        assert chunk["basket_bytes"] is None and chunk["page_calls"] is chunk["clusters_used"] is None and chunk["basket_calls"] is None
         assert chunk["decompress_out_bytes"] > 0 and chunk["read_bytes"] > 0
     assert found["metrics"]["outside_basket_percent"] is None
     assert "metadata_reread" not in {f["id"] for f in found["findings"]}

@@ -63,7 +63,7 @@ class Model_TBasket:
 """,
     "uproot.models.RNTuple": """
 class Model_ROOT_3a3a_RNTuple:
-    def read_page(self, locator, bytes): return self.read_locator(locator, bytes, None)
+    def read_page(self, destination, cluster, locator, bytes): return self.read_locator(locator, bytes, None)
     def read_locator(self, locator, bytes, cursor): return b""
     def gpu_read_cluster_pages(self): return "gpu"
 """,

@@ -141,7 +141,7 @@ def baskets(path):
         basket.read_members(None, None, {})
     tuple_ = uproot.models.RNTuple.Model_ROOT_3a3a_RNTuple()
     tuple_._file = Space(file_path=path)
-    tuple_.read_page(Space(num_bytes=600, offset=10_000), 2500)
+    tuple_.read_page(None, 7, Space(num_bytes=600, offset=10_000), 2500)
     tuple_.read_locator(Space(num_bytes=1, offset=1), 1, None)
 
 
