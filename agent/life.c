@@ -91,7 +91,7 @@ int agent_main(int argc, char **argv)
 			 "[--collector VALUE] [--spool DIR]");
 		return 2;
 	}
-	options_check_environment(SCOPE_WORKER); /* the worker goes on as if it were unset */
+	options_check_environment(SCOPE_WORKER); /* goes on as if it were unset, but hides names */
 	settle();
 	rc = agent_init(&a, &o);
 	if (rc) {

@@ -10,6 +10,9 @@
 
 #include "switch.h"
 
+#define SCHEME_BYTES 8 /* root, https, s3, davs ... */
+#define SCHEME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789+."
+
 static const char purpose[] = "crema: hidden names";
 
 int redact_init(struct redact *r)
@@ -45,11 +48,25 @@ static struct text hidden(struct redact *r, const char *kind, uint64_t v)
 	return (struct text){out, (size_t)n};
 }
 
+/* "root://file" of a file on a server: that it is one decides what its bytes mean. */
+static void kind_of_file(struct text name, char *kind, size_t size)
+{
+	const char *end = memmem(name.ptr, name.len, "://", 3);
+	int n = end ? (int)(end - name.ptr) : 0;
+
+	if (n > SCHEME_BYTES || strspn(name.ptr, SCHEME_LETTERS) < (size_t)n)
+		n = 0;
+	snprintf(kind, size, "%.*s%sfile", n, name.ptr, n ? "://" : "");
+}
+
 struct text redact_file(struct redact *r, struct text name)
 {
+	char kind[SCHEME_BYTES + sizeof("://file")];
+
 	if (!r || !r->on || !name.ptr)
 		return name;
-	return hidden(r, "file", digest(r, name.ptr, name.len));
+	kind_of_file(name, kind, sizeof(kind));
+	return hidden(r, kind, digest(r, name.ptr, name.len));
 }
 
 uint64_t redact_key_hash(struct redact *r, uint64_t hash)

@@ -2,7 +2,8 @@
 /*
  * redact.h - CREMA_REDACT_KEYS: task keys and file names leave the agent as keyed hashes only.
  *
- * "key-" or "file-" and 16 hex digits of HMAC-SHA256. Its key is made from the shared token, so all
+ * "key-" or "file-" and 16 hex digits of HMAC-SHA256; of a file on a server "root://file-", so that
+ * reports know it as one. Its key is made from the shared token, so all
  * agents of a collector say the same for the same name and sums over workers stay right, while
  * nobody without the token can try names out. Without a token the key is random, and each agent's
  * hashes are its own.
@@ -20,7 +21,7 @@
 #include "common/pack.h"
 
 #define REDACT_TEXTS 8 /* results that are valid at the same time */
-#define REDACT_TEXT_BYTES 24
+#define REDACT_TEXT_BYTES 40
 
 struct redact {
 	bool on;

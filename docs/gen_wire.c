@@ -100,6 +100,7 @@ static const struct line sample[] = {
 #include "rows.def"
 };
 static const struct line host[] = {
+#define HOST_FIELD(name, help) {#name, "", help},
 #define HOST_NUMBER(name, type, column, help) {#name, #type, help},
 #include "rows.def"
 };

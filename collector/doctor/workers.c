@@ -208,7 +208,7 @@ static void look_at_worker(struct doctor *d, const struct process *p)
 		doctor_advise(d, "%s", advice);
 	} else if (crema_switch(off, 1) == 0) {
 		doctor_say(d, DOCTOR_BAD, "worker",
-			   "%d is not measured: CREMA=off is in its environment", (int)p->pid);
+			   "%d is not measured: CREMA=%s is in its environment", (int)p->pid, off);
 		doctor_advise(d, "start it without");
 	} else if (!p->shm[0]) {
 		doctor_say(d, DOCTOR_BAD, "worker",

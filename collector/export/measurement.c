@@ -47,12 +47,12 @@ static const char *python(void)
  * descriptor may have the number that another is to get. */
 static void give(int in, int errors, const struct draft *files)
 {
-	int fd[FILES + 1], i;
+	int fd[FILES + 1], i, json = fcntl(in, F_DUPFD_CLOEXEC, FIRST_FD + FILES);
 
 	for (i = 0; i < FILES; i++)
 		fd[i] = fcntl(files[i].fd, F_DUPFD_CLOEXEC, FIRST_FD + FILES);
 	fd[FILES] = fcntl(errors, F_DUPFD_CLOEXEC, FIRST_FD + FILES);
-	dup2(in, STDIN_FILENO);
+	dup2(json, STDIN_FILENO);
 	for (i = 0; i < FILES; i++)
 		dup2(fd[i], FIRST_FD + i);
 	dup2(fd[FILES], STDERR_FILENO);

@@ -113,14 +113,10 @@ void journal_next_segment(struct journal *journal);
 uint64_t journal_segment_ns(const struct journal *journal);
 
 /*
- * Gives every valid frame of all segments, oldest segment first; `warn` gets one text for each
- * damaged segment (may be NULL). 0 or -errno of the directory; unreadable segments are skipped.
- */
-int journal_scan(const char *dir, void (*visit)(void *arg, const struct frame *frame), void *arg,
-		 void (*warn)(void *arg, const char *text));
-/*
- * The same, of segments created before `before_ns` only. What is left of dropped runs
- * (model/dropped.h) comes first; segments that it says are gone are left out.
+ * Gives every valid frame of the segments created before `before_ns`, oldest segment first; `warn`
+ * gets one text for each damaged segment (may be NULL). What is left of dropped runs
+ * (model/dropped.h) comes first; segments that it says are gone are left out. 0 or -errno of the
+ * directory; unreadable segments are skipped.
  */
 int journal_scan_before(const char *dir, uint64_t before_ns,
 			void (*visit)(void *arg, const struct frame *frame), void *arg,

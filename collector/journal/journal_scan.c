@@ -125,12 +125,6 @@ int journal_scan_from(const char *dir, uint64_t from_ns,
 	return scan(dir, from_ns, UINT64_MAX, visit, arg, warn);
 }
 
-int journal_scan(const char *dir, void (*visit)(void *arg, const struct frame *frame), void *arg,
-		 void (*warn)(void *arg, const char *text))
-{
-	return scan(dir, 0, UINT64_MAX, visit, arg, warn);
-}
-
 uint64_t journal_bytes_from(const char *dir, uint64_t from_ns)
 {
 	char **names = NULL, path[PATH_MAX];

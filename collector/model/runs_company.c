@@ -78,7 +78,7 @@ static void take_from(struct run *r, const struct run *from)
 	}
 	if (i < RUN_OTHERS)
 		memcpy(o->source_ids[i], from->id, sizeof(from->id));
-	o->sources++;
+	o->sources = i + 1; /* beyond the ids that are kept: at least one more */
 }
 
 void runs_tell_sources(struct runs *runs, const struct task_spans *spans)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def main():
     program = Path(__file__).resolve().parent / "bin" / "crema"
-    os.environ.setdefault("CREMA_PYTHON", sys.executable)
+    os.environ.setdefault("CREMA_PYTHON", sys.executable or "python3")
     try:
         os.execv(program, ["crema", *sys.argv[1:]])
     except OSError as error:

@@ -36,7 +36,7 @@ def report(*arguments, directory=None):
     command = [find(), "report", *(["--dir", str(directory)] if directory else []), *map(str, arguments)]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=REPORT_SECONDS,
-                              env={"CREMA_PYTHON": sys.executable, **os.environ})
+                              env={"CREMA_PYTHON": sys.executable or "python3", **os.environ})
     except subprocess.TimeoutExpired:
         raise CremaError(f"'crema report' did not end within {REPORT_SECONDS} s") from None
     except OSError as error:

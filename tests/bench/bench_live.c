@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 		b.live = live_new();
 		live_restoring(b.live, true);
 		begin = cpu_seconds();
-		if (journal_scan(argv[1], visit, &b, NULL) || !b.records) {
+		if (journal_scan_from(argv[1], 0, visit, &b, NULL) || !b.records) {
 			fprintf(stderr, "bench_live: no records in '%s'\n", argv[1]);
 			return 1;
 		}

@@ -407,12 +407,16 @@ static void waits_for_the_interpreter_add_up(void **state)
 	uint64_t *ns = &crema_shm->blocked.ns[CREMA_T_gil_wait], before = *ns;
 	uint64_t *calls = &crema_shm->blocked.calls[CREMA_T_gil_wait], called = *calls;
 	struct timespec gap = {0, 3000000};
+	uint64_t start;
 
 	(void)state;
-	for (int i = 0; i < 3; i++)
-		blocked_saw_gil(t, NS_PER_MS / 3, ticks(), 1);
-	assert_int_equal(*calls, called);
-	blocked_saw_gil(t, NS_PER_MS / 4, ticks(), 0);
+	do { /* again if something else had the core in between: that is a gap, too */
+		start = ticks();
+		for (int i = 0; i < 3; i++)
+			blocked_saw_gil(t, NS_PER_MS / 3, ticks(), 1);
+		assert_int_equal(*calls, called);
+		blocked_saw_gil(t, NS_PER_MS / 4, ticks(), 0);
+	} while (*calls == called && ticks_ns(ticks() - start) >= NS_PER_MS);
 	assert_int_equal(*calls, called + 1);
 	assert_int_equal(*ns, before + 3 * (NS_PER_MS / 3) + NS_PER_MS / 4);
 	/* it had the lock in between, or did something else */

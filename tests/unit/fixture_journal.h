@@ -36,7 +36,7 @@ static struct seen scan(const char *dir)
 	struct seen seen;
 
 	memset(&seen, 0, sizeof(seen));
-	assert_int_equal(journal_scan(dir, see_frame, &seen, see_warning), 0);
+	assert_int_equal(journal_scan_from(dir, 0, see_frame, &seen, see_warning), 0);
 	return seen;
 }
 

@@ -404,7 +404,7 @@ FIXTURE struct counted journaled(struct site *site)
 {
 	struct counted counted = {0, 0, 0};
 
-	assert_int_equal(journal_scan(site->dir, count_frame, &counted, NULL), 0);
+	assert_int_equal(journal_scan_from(site->dir, 0, count_frame, &counted, NULL), 0);
 	return counted;
 }
 
