@@ -18,7 +18,7 @@
 enum walk_kind { WALK_OTHER, WALK_NUMBER, WALK_TEXT, WALK_ARRAY, WALK_MAP };
 
 struct walk_item {
-	enum walk_kind kind; /* NUMBER: 0 or more; OTHER: nil, below 0, float, bin, ... */
+	enum walk_kind kind; /* NUMBER: of an unsigned format; OTHER: nil, signed, float, ... */
 	size_t bytes;	     /* of the whole value; of a container its head only */
 	uint64_t number;     /* the NUMBER; a TEXT's length, which ends the value; values inside a
 			      * container, two for each pair */

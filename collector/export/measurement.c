@@ -61,7 +61,7 @@ static void give(int in, int errors, const struct draft *files)
 /* The descriptor to write the JSON to, or -errno. */
 static int start(struct child *child, const struct draft *files)
 {
-	int pipe_fd[2];
+	int pipe_fd[2], err;
 
 	child->errors = tmpfile();
 	if (!child->errors || pipe2(pipe_fd, O_CLOEXEC))
@@ -73,12 +73,11 @@ static int start(struct child *child, const struct draft *files)
 		       (char *)NULL);
 		_exit(NO_PYTHON);
 	}
+	err = child->pid < 0 ? -errno : 0;
 	close(pipe_fd[0]);
-	if (child->pid < 0) {
+	if (err)
 		close(pipe_fd[1]);
-		return -EAGAIN;
-	}
-	return pipe_fd[1];
+	return err ? err : pipe_fd[1];
 }
 
 static int to_pipe(struct buf *out, void *arg)
@@ -111,7 +110,8 @@ static int finish(struct child *child, const char *path, struct buf *why)
 
 	while (waitpid(child->pid, &status, 0) < 0) {
 		if (errno != EINTR)
-			return -errno;
+			return report_fail(why, -errno, "cannot write '%s': no word of '%s': %s",
+					   path, child->python, log_error(-errno));
 	}
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
@@ -131,14 +131,19 @@ static int finish(struct child *child, const char *path, struct buf *why)
 static int run_python(const struct report *r, const char *path, const struct draft *files,
 		      struct buf *why)
 {
+	struct sigaction usual = {.sa_handler = SIG_DFL}, before;
 	struct child child = {.python = python()};
-	int rc, done = 0, fd = start(&child, files);
+	int rc, done = 0, fd;
 
+	/* An inherited "ignore" would take the Python's status from us. */
+	sigaction(SIGCHLD, &usual, &before);
+	fd = start(&child, files);
 	rc = fd < 0 ? fd : feed(r, fd);
 	if (fd >= 0) {
 		close(fd);
 		done = finish(&child, path, why);
 	}
+	sigaction(SIGCHLD, &before, NULL);
 	if (child.errors)
 		fclose(child.errors);
 	if (done)

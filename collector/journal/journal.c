@@ -152,7 +152,11 @@ static void batch_is_written(struct journal *journal)
 {
 	journal->stats.frames += journal->batch_frames;
 	journal->stats.bytes += journal->batch.len;
-	buf_clear(&journal->batch);
+	/* A checkpoint of many workers is large, and seldom. */
+	if (journal->batch.cap > 2 * JOURNAL_QUEUE_BYTES)
+		buf_release(&journal->batch);
+	else
+		buf_clear(&journal->batch);
 	journal_sync_dirty(journal->sync, journal->stats.bytes);
 }
 

@@ -8,11 +8,11 @@
  * counts once. Of task records only ends are looked into, and of them the first few values.
  *
  * Memory: about 2.4 kB for each worker that is there or left lately, LIVE_WORKERS at most (160 MB);
- * 32 bytes for each earlier one. Those that left are the ones with a goodbye beyond LIVE_GONE_KEPT
- * and lost ones beyond LIVE_LOST_KEPT. A lost one that comes back after that is journaled as ever,
- * but what it does from then on is not in the live numbers, which one line says. LIVE_PREFIXES
- * prefixes; nothing for each task. What a worker had counted stays in the sums when it has gone, so
- * they never go down while the journal lives.
+ * up to 96 bytes for each earlier one. Those that left are the ones with a goodbye beyond
+ * LIVE_GONE_KEPT and lost ones beyond LIVE_LOST_KEPT. A lost one that comes back after that is
+ * journaled as ever, but what it does from then on is not in the live numbers, which one line says.
+ * LIVE_PREFIXES prefixes; nothing for each task. What a worker had counted stays in the sums when
+ * it has gone, so they never go down while the journal lives.
  *
  * live.json (live_json()), all values null when not known:
  *   version, time (UTC seconds), uptime_seconds

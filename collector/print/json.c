@@ -31,6 +31,7 @@ static void put_others(const struct run_others *o, struct json *j)
 	for (i = 0; i < o->n && i < RUN_OTHERS; i++)
 		emit_value(j, NULL, value_text(o->ids[i]));
 	emit_end(j);
+	emit_value(j, "takes_results", value_uint(o->sources));
 	emit_array(j, "takes_results_of");
 	for (i = 0; i < o->sources && i < RUN_OTHERS; i++)
 		emit_value(j, NULL, value_text(o->source_ids[i]));

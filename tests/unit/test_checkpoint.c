@@ -168,6 +168,7 @@ static void one_that_is_cut_is_not_used(void **state)
 	assert_int_equal(truncate(last, 0), 0);
 	before = journaled(&site).records;
 	assert_in_range(before, 1, 3 * FRAMES - 1);
+	assert_int_equal(wanted(&site), before);
 	site_start(&site);
 	site_release(&site);
 	for (cut = 1; cut < (off_t)bytes; cut += 37) {
