@@ -5,8 +5,8 @@
  * One thread, one poll loop; see docs/design.md for its life. Nothing is printed: descriptors 0-2
  * are /dev/null. What a person should know goes to <spool>/agent.log, each line once.
  */
-#ifndef AGENT_AGENT_H
-#define AGENT_AGENT_H
+#ifndef CREMA_AGENT_AGENT_H
+#define CREMA_AGENT_AGENT_H
 
 #include "agent/drain.h"
 #include "agent/ending.h"

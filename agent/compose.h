@@ -5,8 +5,8 @@
  * Works on copies; texts stay views into the copy or the arena. Every value that cannot be trusted
  * or was not measured stays unknown.
  */
-#ifndef AGENT_COMPOSE_H
-#define AGENT_COMPOSE_H
+#ifndef CREMA_AGENT_COMPOSE_H
+#define CREMA_AGENT_COMPOSE_H
 
 #include "agent/fskind.h"
 #include "common/task.h"

@@ -6,8 +6,8 @@
  * A slot is freed when it is DONE, nothing refers to it, its last version was sent, and that record
  * is safe. The table of the agent's own notes is touched only where slots are used. One thread.
  */
-#ifndef AGENT_DRAIN_H
-#define AGENT_DRAIN_H
+#ifndef CREMA_AGENT_DRAIN_H
+#define CREMA_AGENT_DRAIN_H
 
 #include "agent/compose.h"
 #include "agent/outbox.h"

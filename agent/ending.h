@@ -4,8 +4,8 @@
  *
  * Evidence is what was seen; a cause is only named where the evidence is strong.
  */
-#ifndef AGENT_ENDING_H
-#define AGENT_ENDING_H
+#ifndef CREMA_AGENT_ENDING_H
+#define CREMA_AGENT_ENDING_H
 
 #include <limits.h>
 

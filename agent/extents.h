@@ -7,8 +7,8 @@
  * found no room, ranges beyond the limit and an agent that came later leave a file's re-reads
  * unknown, never wrong. One thread.
  */
-#ifndef AGENT_EXTENTS_H
-#define AGENT_EXTENTS_H
+#ifndef CREMA_AGENT_EXTENTS_H
+#define CREMA_AGENT_EXTENTS_H
 
 #include "common/ranges.h"
 #include "common/view.h"

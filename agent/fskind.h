@@ -7,8 +7,8 @@
  * exact if all its layers lie on exact ones; every other one is "unknown" until a test proves it.
  * Answers are kept by index of the worker's table, so the mounts are read once per file system.
  */
-#ifndef AGENT_FSKIND_H
-#define AGENT_FSKIND_H
+#ifndef CREMA_AGENT_FSKIND_H
+#define CREMA_AGENT_FSKIND_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /*
  * hello.h - the HELLO frame: what the machine and the stack are. Never environment or arguments.
  */
-#ifndef AGENT_HELLO_H
-#define AGENT_HELLO_H
+#ifndef CREMA_AGENT_HELLO_H
+#define CREMA_AGENT_HELLO_H
 
 #include "agent/fskind.h"
 #include "common/buf.h"

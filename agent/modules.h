@@ -7,8 +7,8 @@
  * the same from every agent that ever looked. After the worker's end the last known map is used.
  * One thread.
  */
-#ifndef AGENT_MODULES_H
-#define AGENT_MODULES_H
+#ifndef CREMA_AGENT_MODULES_H
+#define CREMA_AGENT_MODULES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -15,8 +15,8 @@
  *
  * A record is "safe" when it is acknowledged or written to a file. One thread.
  */
-#ifndef AGENT_OUTBOX_H
-#define AGENT_OUTBOX_H
+#ifndef CREMA_AGENT_OUTBOX_H
+#define CREMA_AGENT_OUTBOX_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -11,8 +11,8 @@
  * In the clear stay: prefixes and functions of tasks, spans, datasets, columns, trees, sections,
  * servers, hosts, libraries.
  */
-#ifndef AGENT_REDACT_H
-#define AGENT_REDACT_H
+#ifndef CREMA_AGENT_REDACT_H
+#define CREMA_AGENT_REDACT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * All carry cumulative values. FILE, CODEC and SERVER rows are sent when their numbers changed
  * since they were sent last. One thread.
  */
-#ifndef AGENT_ROWS_H
-#define AGENT_ROWS_H
+#ifndef CREMA_AGENT_ROWS_H
+#define CREMA_AGENT_ROWS_H
 
 #include "agent/drain.h"
 #include "agent/extents.h"

@@ -6,8 +6,8 @@
  * HOST: the one that holds a name in the abstract socket space; the others try again now and then.
  * One thread.
  */
-#ifndef AGENT_SAMPLER_H
-#define AGENT_SAMPLER_H
+#ifndef CREMA_AGENT_SAMPLER_H
+#define CREMA_AGENT_SAMPLER_H
 
 #include "agent/outbox.h"
 #include "common/view.h"

@@ -6,8 +6,8 @@
  * file); a module is told before the first stack that names it. At most STACKS_PER_SECOND are sent;
  * the numbers that are missing then tell how many. One thread.
  */
-#ifndef AGENT_STACKS_H
-#define AGENT_STACKS_H
+#ifndef CREMA_AGENT_STACKS_H
+#define CREMA_AGENT_STACKS_H
 
 #include "agent/modules.h"
 #include "agent/outbox.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sweep.h - removes the shared memory that killed workers and agents left behind. */
-#ifndef AGENT_SWEEP_H
-#define AGENT_SWEEP_H
+#ifndef CREMA_AGENT_SWEEP_H
+#define CREMA_AGENT_SWEEP_H
 
 #include <stdint.h>
 

@@ -6,8 +6,8 @@
  * under the identity that its hello says, and unlinked when all of it is acknowledged. One file at
  * a time; files that hold no hello or nothing whole are left alone. One thread.
  */
-#ifndef AGENT_TAKEOVER_H
-#define AGENT_TAKEOVER_H
+#ifndef CREMA_AGENT_TAKEOVER_H
+#define CREMA_AGENT_TAKEOVER_H
 
 #include <limits.h>
 

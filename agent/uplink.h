@@ -12,8 +12,8 @@
  * blocks: the caller polls uplink_fd() for uplink_events() until uplink_due(), then calls
  * uplink_run(). One thread.
  */
-#ifndef AGENT_UPLINK_H
-#define AGENT_UPLINK_H
+#ifndef CREMA_AGENT_UPLINK_H
+#define CREMA_AGENT_UPLINK_H
 
 #include <stdbool.h>
 #include <stdint.h>

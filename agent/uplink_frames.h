@@ -2,8 +2,8 @@
 /*
  * uplink_frames.h - the uplink's inner side: what each frame of the collector means, and the clock.
  */
-#ifndef AGENT_UPLINK_FRAMES_H
-#define AGENT_UPLINK_FRAMES_H
+#ifndef CREMA_AGENT_UPLINK_FRAMES_H
+#define CREMA_AGENT_UPLINK_FRAMES_H
 
 #include "agent/uplink.h"
 

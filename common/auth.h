@@ -6,8 +6,8 @@
  * sent is HMAC-SHA256 of it and of what the connection began with. Each use has a label of its own,
  * so that what proves one thing is worth nothing elsewhere. No state; any thread.
  */
-#ifndef COMMON_AUTH_H
-#define COMMON_AUTH_H
+#ifndef CREMA_COMMON_AUTH_H
+#define CREMA_COMMON_AUTH_H
 
 #include <stdbool.h>
 #include <stddef.h>

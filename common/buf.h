@@ -6,8 +6,8 @@
  * -ENOMEM, later additions do nothing, and the caller checks once at the end. One owner, no
  * locking. Pointers into `data` die with the next call that grows, consumes or releases.
  */
-#ifndef COMMON_BUF_H
-#define COMMON_BUF_H
+#ifndef CREMA_COMMON_BUF_H
+#define CREMA_COMMON_BUF_H
 
 #include <stddef.h>
 

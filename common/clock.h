@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* clock.h - clocks in nanoseconds. */
-#ifndef COMMON_CLOCK_H
-#define COMMON_CLOCK_H
+#ifndef CREMA_COMMON_CLOCK_H
+#define CREMA_COMMON_CLOCK_H
 
 #include <stdint.h>
 

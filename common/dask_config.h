@@ -7,8 +7,8 @@
  * ~/.config/dask, etc/dask of the environment ($VIRTUAL_ENV, $CONDA_PREFIX), and $DASK_ROOT_CONFIG
  * or /etc/dask: the first that has it. What a program sets by itself while it runs is not seen.
  */
-#ifndef COMMON_DASK_CONFIG_H
-#define COMMON_DASK_CONFIG_H
+#ifndef CREMA_COMMON_DASK_CONFIG_H
+#define CREMA_COMMON_DASK_CONFIG_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dirs.h - where crema keeps its files. */
-#ifndef COMMON_DIRS_H
-#define COMMON_DIRS_H
+#ifndef CREMA_COMMON_DIRS_H
+#define CREMA_COMMON_DIRS_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
 /*
  * embed.h - a file as it is when this is compiled, as the text name[] with a NUL at name_end.
  */
-#ifndef COMMON_EMBED_H
-#define COMMON_EMBED_H
+#ifndef CREMA_COMMON_EMBED_H
+#define CREMA_COMMON_EMBED_H
 
 /* clang-format off */
 #define EMBED(name, file)                        \

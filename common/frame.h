@@ -5,8 +5,8 @@
  * Pure functions over memory: no I/O, no state, safe in any thread. The input of the decoder is
  * hostile; every length is checked against the caps of wire.h before anything is allocated.
  */
-#ifndef COMMON_FRAME_H
-#define COMMON_FRAME_H
+#ifndef CREMA_COMMON_FRAME_H
+#define CREMA_COMMON_FRAME_H
 
 #include <stdint.h>
 #include <sys/types.h>

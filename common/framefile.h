@@ -10,8 +10,8 @@
  * Reading: streams with pread, also while the file grows. Bytes that are no frame are skipped up to
  * the next offset where a whole frame with a valid crc starts; what was skipped is in the stats.
  */
-#ifndef COMMON_FRAMEFILE_H
-#define COMMON_FRAMEFILE_H
+#ifndef CREMA_COMMON_FRAMEFILE_H
+#define CREMA_COMMON_FRAMEFILE_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * hash.h - a hash for tables whose keys a peer may choose: without the table's seed, of random
  * bytes, nobody can choose keys that all fall on one place.
  */
-#ifndef COMMON_HASH_H
-#define COMMON_HASH_H
+#ifndef CREMA_COMMON_HASH_H
+#define CREMA_COMMON_HASH_H
 
 #include <stdint.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * Here they are zlib's, as weak symbols. A program that reads very many frames brings its own
  * (collector/cmd/inflate.c); the agent has no need to, and no further library then. Any thread.
  */
-#ifndef COMMON_INFLATE_H
-#define COMMON_INFLATE_H
+#ifndef CREMA_COMMON_INFLATE_H
+#define CREMA_COMMON_INFLATE_H
 
 #include <stddef.h>
 #include <stdint.h>

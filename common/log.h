@@ -5,8 +5,8 @@
  * A message says in lower case what failed, on what, and what to do. It is one write(2), so lines
  * of several processes do not mix. Control characters in it become '?'.
  */
-#ifndef COMMON_LOG_H
-#define COMMON_LOG_H
+#ifndef CREMA_COMMON_LOG_H
+#define CREMA_COMMON_LOG_H
 
 /* The program's name before each line; static storage. Default "crema". */
 void log_name(const char *name);

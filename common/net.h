@@ -5,8 +5,8 @@
  * All sockets are non-blocking and close-on-exec; the caller polls. Only net_connect() may block:
  * in the name lookup, and only if the host is not a number.
  */
-#ifndef COMMON_NET_H
-#define COMMON_NET_H
+#ifndef CREMA_COMMON_NET_H
+#define CREMA_COMMON_NET_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * An option's value is its flag's, else its environment variable's (if not empty), else unset.
  * Values point into argv and the environment: nothing is owned. Called once at start.
  */
-#ifndef COMMON_OPTIONS_H
-#define COMMON_OPTIONS_H
+#ifndef CREMA_COMMON_OPTIONS_H
+#define CREMA_COMMON_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -12,8 +12,8 @@
  * live as long as the tree. get_*() look a key up in a map and never fail: wrong types, missing
  * keys and nil give the default. Nothing here is shared between threads.
  */
-#ifndef COMMON_PACK_H
-#define COMMON_PACK_H
+#ifndef CREMA_COMMON_PACK_H
+#define CREMA_COMMON_PACK_H
 
 #include <msgpack.h>
 #include <stdbool.h>

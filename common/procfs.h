@@ -5,8 +5,8 @@
  * Each opens, reads and closes; false or -errno where the kernel does not tell, and then the
  * outputs are untouched. No memory is allocated.
  */
-#ifndef COMMON_PROCFS_H
-#define COMMON_PROCFS_H
+#ifndef CREMA_COMMON_PROCFS_H
+#define CREMA_COMMON_PROCFS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  * A code is a link's: it shows that its maker knew the token at some time, for one port. No state;
  * any thread. 0 or -errno; -EACCES: it does not show that.
  */
-#ifndef COMMON_PROOF_H
-#define COMMON_PROOF_H
+#ifndef CREMA_COMMON_PROOF_H
+#define CREMA_COMMON_PROOF_H
 
 #include "common/auth.h"
 #include "common/buf.h"

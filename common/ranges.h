@@ -5,8 +5,8 @@
  * On the wire a set is an array of whole numbers: the gap before each range, and its length.
  * No state; any thread.
  */
-#ifndef COMMON_RANGES_H
-#define COMMON_RANGES_H
+#ifndef CREMA_COMMON_RANGES_H
+#define CREMA_COMMON_RANGES_H
 
 #include <msgpack.h>
 #include <stddef.h>

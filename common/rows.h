@@ -5,8 +5,8 @@
  * A row's struct has them as members and, over the same memory, as number[]: what treats all alike
  * is a loop over a table. Static, any thread.
  */
-#ifndef COMMON_ROWS_H
-#define COMMON_ROWS_H
+#ifndef CREMA_COMMON_ROWS_H
+#define CREMA_COMMON_ROWS_H
 
 #include <stdbool.h>
 

@@ -10,8 +10,8 @@
  * The cipher's context is shared by all connections of a thread: a struct seal has 48 bytes and
  * nothing to free.
  */
-#ifndef COMMON_SEAL_H
-#define COMMON_SEAL_H
+#ifndef CREMA_COMMON_SEAL_H
+#define CREMA_COMMON_SEAL_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -10,8 +10,8 @@
  *
  * A zeroed struct is a new session; release it before it is used for another connection.
  */
-#ifndef COMMON_SESSION_H
-#define COMMON_SESSION_H
+#ifndef CREMA_COMMON_SESSION_H
+#define CREMA_COMMON_SESSION_H
 
 #include "common/auth.h"
 #include "common/frame.h"

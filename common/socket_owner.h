@@ -7,8 +7,8 @@
  * which takes longer the more sockets a machine has, so at most OWNER_READS times in a second.
  * Blocks for neither. Any thread that has no other beside it.
  */
-#ifndef COMMON_SOCKET_OWNER_H
-#define COMMON_SOCKET_OWNER_H
+#ifndef CREMA_COMMON_SOCKET_OWNER_H
+#define CREMA_COMMON_SOCKET_OWNER_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

@@ -7,8 +7,8 @@
  * the caller's hash has a secret seed (hash.h). Equal text interns to the same pointer, so names
  * compare by pointer. One thread; -ENOMEM or NULL on failure.
  */
-#ifndef COMMON_TABLE_H
-#define COMMON_TABLE_H
+#ifndef CREMA_COMMON_TABLE_H
+#define CREMA_COMMON_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  * Wire names: the fields' names; own times "<id>_ns"; pool times "pool_<id>_ns"; counts "<id>".
  * Text in a record is a view of the payload it was decoded from. No state; any thread.
  */
-#ifndef COMMON_TASK_H
-#define COMMON_TASK_H
+#ifndef CREMA_COMMON_TASK_H
+#define CREMA_COMMON_TASK_H
 
 #include <msgpack.h>
 #include <stdbool.h>

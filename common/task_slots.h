@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* task_slots.h - where each value of a task record is kept: for task.c and task_read.c. */
-#ifndef COMMON_TASK_SLOTS_H
-#define COMMON_TASK_SLOTS_H
+#ifndef CREMA_COMMON_TASK_SLOTS_H
+#define CREMA_COMMON_TASK_SLOTS_H
 
 #include "common/task.h"
 

@@ -13,8 +13,8 @@
  * A context may be shared by the sessions of one thread. -errno inward; tls_why() has the line for
  * people.
  */
-#ifndef COMMON_TLS_H
-#define COMMON_TLS_H
+#ifndef CREMA_COMMON_TLS_H
+#define CREMA_COMMON_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * it is in the certificate's file. Dask's are distributed.comm.tls.ca-file, and of its role .cert
  * and .key; without both of the first there is no TLS.
  */
-#ifndef COMMON_TLS_SETTINGS_H
-#define COMMON_TLS_SETTINGS_H
+#ifndef CREMA_COMMON_TLS_SETTINGS_H
+#define CREMA_COMMON_TLS_SETTINGS_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* units.h - "14d" and "20G": lengths of time and amounts as people write them on a command line. */
-#ifndef COMMON_UNITS_H
-#define COMMON_UNITS_H
+#ifndef CREMA_COMMON_UNITS_H
+#define CREMA_COMMON_UNITS_H
 
 #include <stdint.h>
 

@@ -6,8 +6,8 @@
  * none. Terminals and pages get what utf8_is_shown() accepts; the caller writes '?' for each of the
  * others.
  */
-#ifndef COMMON_UTF8_H
-#define COMMON_UTF8_H
+#ifndef CREMA_COMMON_UTF8_H
+#define CREMA_COMMON_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  * Everything in there may be garbage or change under our eyes. Who reads a struct copies it first
  * and uses the copy; texts are only reached through view_text(). One thread.
  */
-#ifndef COMMON_VIEW_H
-#define COMMON_VIEW_H
+#ifndef CREMA_COMMON_VIEW_H
+#define CREMA_COMMON_VIEW_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  * that interprets bytes of msgpack which nobody has checked; msgpack-c sees them afterwards
  * (pack.h).
  */
-#ifndef COMMON_WALK_H
-#define COMMON_WALK_H
+#ifndef CREMA_COMMON_WALK_H
+#define CREMA_COMMON_WALK_H
 
 #include <stdbool.h>
 #include <stddef.h>

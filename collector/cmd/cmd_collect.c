@@ -62,13 +62,12 @@ static int prepare_sockets(struct collect *c, const struct options *options)
 {
 	struct net_address address;
 
-	c->agents_fd =
-		serve_listen("--listen", options_get(options, OPT_listen), CREMA_DEFAULT_PORT,
-			     c->agents_at, sizeof(c->agents_at), &address);
+	c->agents_fd = listen_open("--listen", options_get(options, OPT_listen), CREMA_DEFAULT_PORT,
+				   c->agents_at, sizeof(c->agents_at), &address);
 	if (c->agents_fd < 0)
 		return c->agents_fd;
-	c->http_fd = serve_listen("--http", options_get(options, OPT_http), CREMA_DEFAULT_HTTP,
-				  c->http_at, sizeof(c->http_at), &address);
+	c->http_fd = listen_open("--http", options_get(options, OPT_http), CREMA_DEFAULT_HTTP,
+				 c->http_at, sizeof(c->http_at), &address);
 	if (c->http_fd < 0)
 		return c->http_fd;
 	c->http_token = !serve_is_loopback(c->http_fd);

@@ -6,8 +6,8 @@
  * command_table.c and say in man/crema-NAME.txt what it is for. run() gets its own arguments only
  * (argv[0] is the command's name) and returns the exit status; it begins with command_options().
  */
-#ifndef COLLECTOR_COMMAND_H
-#define COLLECTOR_COMMAND_H
+#ifndef CREMA_COLLECTOR_CMD_COMMAND_H
+#define CREMA_COLLECTOR_CMD_COMMAND_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -13,8 +13,8 @@
  * well: where they differ it is said, as the same events may come from another copy, or for another
  * analysis.
  */
-#ifndef COLLECTOR_COMPARE_H
-#define COLLECTOR_COMPARE_H
+#ifndef CREMA_COLLECTOR_COMPARE_COMPARE_H
+#define CREMA_COLLECTOR_COMPARE_COMPARE_H
 
 #include "collector/emit/emit_json.h"
 #include "collector/metrics/metrics.h"

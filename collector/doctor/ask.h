@@ -3,8 +3,8 @@
  * ask.h - talks to a collector as an agent does, up to its clock, and leaves no record there: a
  * worker exists for a collector only from its HELLO on, which is never sent.
  */
-#ifndef COLLECTOR_DOCTOR_ASK_H
-#define COLLECTOR_DOCTOR_ASK_H
+#ifndef CREMA_COLLECTOR_DOCTOR_ASK_H
+#define CREMA_COLLECTOR_DOCTOR_ASK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,8 +12,8 @@
  *	workers.c		Dask's workers here: measured, by which agent, told to whom
  *	ask.c, collector.c	a collector, as an agent would talk to it; its page
  */
-#ifndef COLLECTOR_DOCTOR_DOCTOR_H
-#define COLLECTOR_DOCTOR_DOCTOR_H
+#ifndef CREMA_COLLECTOR_DOCTOR_DOCTOR_H
+#define CREMA_COLLECTOR_DOCTOR_DOCTOR_H
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
  * What the kernel does not let us read (another user's environment and maps) is marked as hidden,
  * never taken as empty. /proc/PID/environ is what the process was started with.
  */
-#ifndef COLLECTOR_DOCTOR_PROCESS_H
-#define COLLECTOR_DOCTOR_PROCESS_H
+#ifndef CREMA_COLLECTOR_DOCTOR_PROCESS_H
+#define CREMA_COLLECTOR_DOCTOR_PROCESS_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -10,8 +10,8 @@
  * resets it. The first error (out of memory, a failed flush) sticks in `error` as -errno and
  * everything after it is dropped: callers check once, at the end.
  */
-#ifndef COLLECTOR_EMIT_H
-#define COLLECTOR_EMIT_H
+#ifndef CREMA_COLLECTOR_EMIT_EMIT_H
+#define CREMA_COLLECTOR_EMIT_EMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

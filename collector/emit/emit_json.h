@@ -10,8 +10,8 @@
  * null. Text of any origin gives valid JSON: control characters are escaped, bytes that are not
  * UTF-8 become U+FFFD. Deeper than JSON_DEPTH is an error (-E2BIG) in the sink.
  */
-#ifndef COLLECTOR_EMIT_JSON_H
-#define COLLECTOR_EMIT_JSON_H
+#ifndef CREMA_COLLECTOR_EMIT_EMIT_JSON_H
+#define CREMA_COLLECTOR_EMIT_EMIT_JSON_H
 
 #include "collector/emit/emit.h"
 

@@ -12,8 +12,8 @@
  * '?'. An unknown value prints "unknown". With `colour` titles are bold and unknown is dim; nothing
  * else depends on it.
  */
-#ifndef CREMA_COLLECTOR_EMIT_TABLE_H
-#define CREMA_COLLECTOR_EMIT_TABLE_H
+#ifndef CREMA_COLLECTOR_EMIT_EMIT_TABLE_H
+#define CREMA_COLLECTOR_EMIT_EMIT_TABLE_H
 
 #include "collector/emit/emit.h"
 

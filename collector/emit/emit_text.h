@@ -6,8 +6,8 @@
  * direction of writing or is no UTF-8. Widths are columns of a terminal: two for wide characters,
  * none for marks that join the one before.
  */
-#ifndef COLLECTOR_EMIT_TEXT_H
-#define COLLECTOR_EMIT_TEXT_H
+#ifndef CREMA_COLLECTOR_EMIT_EMIT_TEXT_H
+#define CREMA_COLLECTOR_EMIT_EMIT_TEXT_H
 
 #include "collector/emit/emit.h"
 

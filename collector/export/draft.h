@@ -12,8 +12,8 @@
  * is replaced passes its permissions on. The first error sticks until then. "-" is standard
  * output; who reads the other end of a pipe may have seen enough: that is no error.
  */
-#ifndef COLLECTOR_EXPORT_DRAFT_H
-#define COLLECTOR_EXPORT_DRAFT_H
+#ifndef CREMA_COLLECTOR_EXPORT_DRAFT_H
+#define CREMA_COLLECTOR_EXPORT_DRAFT_H
 
 #include <limits.h>
 

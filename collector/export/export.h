@@ -6,8 +6,8 @@
  * folder, which it makes. To add one: its option in contract/options.def, its function, its line in
  * export.c.
  */
-#ifndef COLLECTOR_EXPORT_EXPORT_H
-#define COLLECTOR_EXPORT_EXPORT_H
+#ifndef CREMA_COLLECTOR_EXPORT_EXPORT_H
+#define CREMA_COLLECTOR_EXPORT_EXPORT_H
 
 #include "collector/report/report.h"
 #include "common/options.h"

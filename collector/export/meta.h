@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* meta.h - what CSV and SQLite say about themselves: the tables meta and columns. */
-#ifndef COLLECTOR_EXPORT_META_H
-#define COLLECTOR_EXPORT_META_H
+#ifndef CREMA_COLLECTOR_EXPORT_META_H
+#define CREMA_COLLECTOR_EXPORT_META_H
 
 #include "collector/print/sheets.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* perfetto.h - what the files of the trace export share (perfetto.c, perfetto_counters.c). */
-#ifndef COLLECTOR_EXPORT_PERFETTO_H
-#define COLLECTOR_EXPORT_PERFETTO_H
+#ifndef CREMA_COLLECTOR_EXPORT_PERFETTO_H
+#define CREMA_COLLECTOR_EXPORT_PERFETTO_H
 
 #include "collector/report/report.h"
 

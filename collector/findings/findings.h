@@ -15,8 +15,8 @@
  *
  * To add a check: one line in contract/findings.def, one function finding_<id>() in a check_*.c.
  */
-#ifndef CREMA_COLLECTOR_FINDINGS_H
-#define CREMA_COLLECTOR_FINDINGS_H
+#ifndef CREMA_COLLECTOR_FINDINGS_FINDINGS_H
+#define CREMA_COLLECTOR_FINDINGS_FINDINGS_H
 
 #include "collector/emit/emit_json.h"
 #include "common/table.h"

@@ -12,8 +12,8 @@
  *
  * Lives in the loop's thread; owns the loop's round end. Free it before the journal and the loop.
  */
-#ifndef COLLECTOR_SERVER_H
-#define COLLECTOR_SERVER_H
+#ifndef CREMA_COLLECTOR_INGEST_SERVER_H
+#define CREMA_COLLECTOR_INGEST_SERVER_H
 
 #include <stdbool.h>
 #include <stddef.h>

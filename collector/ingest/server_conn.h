@@ -8,8 +8,8 @@
  * collectors wrote, and feeding the live numbers; server_stats.c: lines, notes and numbers.
  * Functions that return -1 have dropped the connection: the caller must not touch it again.
  */
-#ifndef COLLECTOR_SERVER_CONN_H
-#define COLLECTOR_SERVER_CONN_H
+#ifndef CREMA_COLLECTOR_INGEST_SERVER_CONN_H
+#define CREMA_COLLECTOR_INGEST_SERVER_CONN_H
 
 #include "collector/ingest/server.h"
 #include "collector/ingest/server_streams.h"

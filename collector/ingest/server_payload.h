@@ -6,8 +6,8 @@
  * A message is an array that begins with a positive number. What the numbers after it mean is the
  * readers' business: an unknown message is journaled like any other.
  */
-#ifndef COLLECTOR_SERVER_PAYLOAD_H
-#define COLLECTOR_SERVER_PAYLOAD_H
+#ifndef CREMA_COLLECTOR_INGEST_SERVER_PAYLOAD_H
+#define CREMA_COLLECTOR_INGEST_SERVER_PAYLOAD_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * SERVER_STREAMS. Both tables hash with a seed of this process, so nobody can choose names that
  * collide. Entries never move. Zeroed struct = empty tables; one thread.
  */
-#ifndef COLLECTOR_SERVER_STREAMS_H
-#define COLLECTOR_SERVER_STREAMS_H
+#ifndef CREMA_COLLECTOR_INGEST_SERVER_STREAMS_H
+#define CREMA_COLLECTOR_INGEST_SERVER_STREAMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

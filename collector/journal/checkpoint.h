@@ -13,8 +13,8 @@
  * Items of the first kind must come first: who reads another format or other tables of counters has
  * no checkpoint, and reads the journal instead.
  */
-#ifndef COLLECTOR_CHECKPOINT_H
-#define COLLECTOR_CHECKPOINT_H
+#ifndef CREMA_COLLECTOR_JOURNAL_CHECKPOINT_H
+#define CREMA_COLLECTOR_JOURNAL_CHECKPOINT_H
 
 #include "common/pack.h"
 

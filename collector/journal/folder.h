@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* folder.h - the collector's folder: found or made, checked, and taken for this collector only. */
-#ifndef COLLECTOR_FOLDER_H
-#define COLLECTOR_FOLDER_H
+#ifndef CREMA_COLLECTOR_JOURNAL_FOLDER_H
+#define CREMA_COLLECTOR_JOURNAL_FOLDER_H
 
 #include <limits.h>
 

@@ -27,8 +27,8 @@
  * everything. Once one has failed the journal is stuck until a new segment has been synced. All
  * functions are for one thread, that of the loop.
  */
-#ifndef COLLECTOR_JOURNAL_H
-#define COLLECTOR_JOURNAL_H
+#ifndef CREMA_COLLECTOR_JOURNAL_JOURNAL_H
+#define CREMA_COLLECTOR_JOURNAL_JOURNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * journal_segment.h - the file that the journal writes at present. For the journal's thread.
  */
-#ifndef COLLECTOR_JOURNAL_SEGMENT_H
-#define COLLECTOR_JOURNAL_SEGMENT_H
+#ifndef CREMA_COLLECTOR_JOURNAL_JOURNAL_SEGMENT_H
+#define CREMA_COLLECTOR_JOURNAL_JOURNAL_SEGMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * closed. A sync that is slower than the interval puts off the next one. Everything but the thread
  * itself is for the thread of the journal.
  */
-#ifndef COLLECTOR_JOURNAL_SYNC_H
-#define COLLECTOR_JOURNAL_SYNC_H
+#ifndef CREMA_COLLECTOR_JOURNAL_JOURNAL_SYNC_H
+#define CREMA_COLLECTOR_JOURNAL_JOURNAL_SYNC_H
 
 #include <stdbool.h>
 #include <stdint.h>

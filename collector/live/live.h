@@ -47,8 +47,8 @@
  *
  * One thread, the loop's.
  */
-#ifndef COLLECTOR_LIVE_H
-#define COLLECTOR_LIVE_H
+#ifndef CREMA_COLLECTOR_LIVE_LIVE_H
+#define CREMA_COLLECTOR_LIVE_LIVE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * live.c: workers and prefixes; live_rows.c: what each message says; live_cluster.c: states, rates
  * and gauges; live_json.c: live.json; live_checkpoint.c: written down and taken back.
  */
-#ifndef COLLECTOR_LIVE_PARTS_H
-#define COLLECTOR_LIVE_PARTS_H
+#ifndef CREMA_COLLECTOR_LIVE_LIVE_PARTS_H
+#define CREMA_COLLECTOR_LIVE_LIVE_PARTS_H
 
 #include "collector/live/live.h"
 #include "common/ranges.h"

@@ -4,8 +4,8 @@
  *
  * Order: own times, pool times, counts of tasks, counts of no task, amounts, plain counts.
  */
-#ifndef COLLECTOR_LIVE_VALUES_H
-#define COLLECTOR_LIVE_VALUES_H
+#ifndef CREMA_COLLECTOR_LIVE_LIVE_VALUES_H
+#define CREMA_COLLECTOR_LIVE_LIVE_VALUES_H
 
 #include "ids.h"
 

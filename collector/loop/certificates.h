@@ -3,8 +3,8 @@
  * certificates.h - what the collector shows to agents and browsers: given certificates, or those of
  * the Dask scheduler. Agents must show one, too; browsers need the token.
  */
-#ifndef COLLECTOR_CERTIFICATES_H
-#define COLLECTOR_CERTIFICATES_H
+#ifndef CREMA_COLLECTOR_LOOP_CERTIFICATES_H
+#define CREMA_COLLECTOR_LOOP_CERTIFICATES_H
 
 #include "common/buf.h"
 #include "common/tls_settings.h"

@@ -10,7 +10,7 @@
 #define GZIP_WINDOW (15 + 16) /* zlib's way to say gzip */
 #define GZIP_MEMORY 8
 
-bool http_gzip_wanted(const char *accept)
+bool gzip_wanted(const char *accept)
 {
 	const char *at = accept, *end, *weight;
 	size_t name;
@@ -27,7 +27,7 @@ bool http_gzip_wanted(const char *accept)
 	return false;
 }
 
-int http_gzip_begin(z_stream *z)
+int gzip_begin(z_stream *z)
 {
 	memset(z, 0, sizeof(*z));
 	return deflateInit2(z, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
@@ -36,10 +36,10 @@ int http_gzip_begin(z_stream *z)
 		       : -ENOMEM;
 }
 
-int http_gzip(const struct buf *in, struct buf *out)
+int gzip_stream(const struct buf *in, struct buf *out)
 {
 	z_stream z;
-	int err = http_gzip_begin(&z);
+	int err = gzip_begin(&z);
 
 	if (err)
 		return err;
@@ -56,12 +56,12 @@ int http_gzip(const struct buf *in, struct buf *out)
 	return err;
 }
 
-ssize_t http_gzip_next(z_stream *z, const struct buf *in, size_t *at, char *out, size_t max)
+ssize_t gzip_next(z_stream *z, const struct buf *in, size_t *at, char *out, size_t max)
 {
 	size_t n = in->len - *at;
 	int rc;
 
-	n = n < HTTP_GZIP_SLICE ? n : HTTP_GZIP_SLICE;
+	n = n < GZIP_SLICE ? n : GZIP_SLICE;
 	z->next_in = in->data + *at;
 	z->avail_in = (uInt)n;
 	z->next_out = (unsigned char *)out;

@@ -24,7 +24,7 @@ struct verdict {
 	int32_t begun; /* some output had gone out before */
 };
 
-struct http_job {
+struct loop_job {
 	struct loop_watch *watch;
 	struct loop_timer *timer;
 	struct loop *loop;
@@ -115,14 +115,14 @@ static void go_first_when_memory_is_out(void)
 	close(fd);
 }
 
-static void run_call(const struct http_job_call *call)
+static void run_call(const struct loop_job_call *call)
 {
 	struct writer w = {.gzip = call->gzip};
 	struct buf out = BUF_INIT;
 	struct sink sink = {.out = &out, .flush = flush, .arg = &w};
 	struct verdict verdict = {0};
 
-	if (w.gzip && http_gzip_begin(&w.z))
+	if (w.gzip && gzip_begin(&w.z))
 		_exit(1);
 	verdict.result = call->fn(call->arg, call->kind, call->run, &sink);
 	if (!verdict.result)
@@ -141,7 +141,7 @@ static void run_call(const struct http_job_call *call)
 	write_all(RESULT_FD, &verdict, sizeof(verdict));
 }
 
-static void child_main(const struct http_job_call *call, int out_fd, int result_fd)
+static void child_main(const struct loop_job_call *call, int out_fd, int result_fd)
 {
 	sigset_t none;
 	int signo;
@@ -210,7 +210,7 @@ static void end_child(struct loop *loop, pid_t pid)
 
 /* The parent's side */
 
-static void job_free(struct http_job *job)
+static void job_free(struct loop_job *job)
 {
 	loop_watch_free(job->watch);
 	if (job->child > 0)
@@ -224,13 +224,13 @@ static void job_free(struct http_job *job)
 	free(job);
 }
 
-void http_job_cancel(struct http_job *job)
+void loop_job_cancel(struct loop_job *job)
 {
 	job_free(job);
 }
 
 /* False: there is none yet, or, at the end of the output, the child died. */
-static bool has_ended(struct http_job *job)
+static bool has_ended(struct loop_job *job)
 {
 	if (!job->ended)
 		job->ended = read(job->result_fd, &job->verdict, sizeof(job->verdict)) ==
@@ -238,7 +238,7 @@ static bool has_ended(struct http_job *job)
 	return job->ended;
 }
 
-static void finish(struct http_job *job, int result)
+static void finish(struct loop_job *job, int result)
 {
 	bool says_why = has_ended(job) && job->verdict.result && !job->verdict.begun;
 
@@ -251,7 +251,7 @@ static void finish(struct http_job *job, int result)
 	job_free(job);
 }
 
-static void collect(struct http_job *job)
+static void collect(struct loop_job *job)
 {
 	ssize_t n;
 
@@ -262,7 +262,7 @@ static void collect(struct http_job *job)
 	n = read(job->fd, job->out.data + job->out.len, READ_BYTES);
 	if (n > 0) {
 		job->out.len += (size_t)n;
-		if (job->out.len > HTTP_JOB_OUTPUT_MAX)
+		if (job->out.len > LOOP_JOB_OUTPUT_MAX)
 			finish(job, -EFBIG);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		finish(job, n ? -EIO : 0);
@@ -271,7 +271,7 @@ static void collect(struct http_job *job)
 
 static void on_readable(void *arg)
 {
-	struct http_job *job = arg;
+	struct loop_job *job = arg;
 
 	if (job->done) {
 		collect(job);
@@ -284,7 +284,7 @@ static void on_readable(void *arg)
 
 static void on_timeout(void *arg)
 {
-	struct http_job *job = arg;
+	struct loop_job *job = arg;
 
 	if (job->done) {
 		finish(job, -ETIMEDOUT);
@@ -295,7 +295,7 @@ static void on_timeout(void *arg)
 	job->ready(job->arg);
 }
 
-int http_job_failure(struct http_job *job)
+int loop_job_failure(struct loop_job *job)
 {
 	if (job->timed_out)
 		return -ETIMEDOUT;
@@ -305,7 +305,7 @@ int http_job_failure(struct http_job *job)
 	return job->verdict.begun ? -EIO : job->verdict.result;
 }
 
-ssize_t http_job_read(struct http_job *job, void *to, size_t max)
+ssize_t loop_job_read(struct loop_job *job, void *to, size_t max)
 {
 	ssize_t n;
 
@@ -322,9 +322,9 @@ ssize_t http_job_read(struct http_job *job, void *to, size_t max)
 	return n == 0 && has_ended(job) ? job->verdict.result : -EIO;
 }
 
-struct http_job *http_job_start(struct loop *loop, const struct http_job_call *call)
+struct loop_job *loop_job_start(struct loop *loop, const struct loop_job_call *call)
 {
-	struct http_job *job = calloc(1, sizeof(*job));
+	struct loop_job *job = calloc(1, sizeof(*job));
 	int out[2] = {-1, -1}, result[2] = {-1, -1};
 
 	if (!job)

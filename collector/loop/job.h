@@ -4,14 +4,14 @@
  *
  * The child has none of our descriptors but its two pipes (output and result), default signals, and
  * the loop's memory as of the fork. Its output is either collected (`done`), or streamed: `ready`
- * says that http_job_read() has something, and the pipe is all the memory that it takes; the child
+ * says that loop_job_read() has something, and the pipe is all the memory that it takes; the child
  * waits while nobody reads. A job is killed when it takes longer than `ms`, or, streamed, when it
- * gives nothing for that long while http_job_read() is waiting for it.
+ * gives nothing for that long while loop_job_read() is waiting for it.
  *
  * Nothing here waits for a child: what was killed is reaped by a timer when it has ended.
  */
-#ifndef COLLECTOR_HTTP_JOB_H
-#define COLLECTOR_HTTP_JOB_H
+#ifndef CREMA_COLLECTOR_LOOP_JOB_H
+#define CREMA_COLLECTOR_LOOP_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,13 +21,13 @@
 #include "collector/loop/loop.h"
 #include "common/buf.h"
 
-#define HTTP_JOB_OUTPUT_MAX (16u << 20) /* of a collected one */
+#define LOOP_JOB_OUTPUT_MAX (16u << 20) /* of a collected one */
 
 enum http_kind { HTTP_TEXT, HTTP_JSON, HTTP_PAGE, HTTP_KINDS }; /* of reports */
 
-struct http_job;
+struct loop_job;
 
-struct http_job_call {
+struct loop_job_call {
 	/* 0, or -errno with one line in out->out, which goes out in place of what was not flushed.
 	 */
 	int (*fn)(void *arg, enum http_kind kind, const char *run, struct sink *out);
@@ -46,18 +46,18 @@ struct http_job_call {
  * NULL with errno set. Exactly one done() per job, unless it was cancelled; the job is gone
  * afterwards. It gets fn's result and its output, which it may take over (emptying the buffer), or
  * -ETIMEDOUT, -EFBIG, -EIO (the child died); of a failure the output is fn's line or nothing. A
- * streamed job lives until http_job_cancel().
+ * streamed job lives until loop_job_cancel().
  */
-struct http_job *http_job_start(struct loop *loop, const struct http_job_call *call);
+struct loop_job *loop_job_start(struct loop *loop, const struct loop_job_call *call);
 /*
  * The next bytes of a streamed job; -EAGAIN: ready() will be called; 0: the end, and all of it was
  * there; -ETIMEDOUT, -EIO, or fn's failure: what came before is not the whole.
  */
-ssize_t http_job_read(struct http_job *job, void *to, size_t max);
+ssize_t loop_job_read(struct loop_job *job, void *to, size_t max);
 /* Before anything was read: fn's failure, if it is known that nothing but its line follows; or 0.
  */
-int http_job_failure(struct http_job *job);
+int loop_job_failure(struct loop_job *job);
 /* Kills it; no done(). */
-void http_job_cancel(struct http_job *job);
+void loop_job_cancel(struct loop_job *job);
 
 #endif

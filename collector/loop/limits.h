@@ -2,8 +2,8 @@
 /*
  * limits.h - how many connections the collector may have.
  */
-#ifndef COLLECTOR_LIMITS_H
-#define COLLECTOR_LIMITS_H
+#ifndef CREMA_COLLECTOR_LOOP_LIMITS_H
+#define CREMA_COLLECTOR_LOOP_LIMITS_H
 
 /*
  * Raises the limit of open files as far as it is allowed and as `most` connections need it. How

@@ -18,8 +18,8 @@ static int cannot(const char *on, int err)
 	return err;
 }
 
-int serve_listen(const char *option, const char *given, uint16_t port, char *text, size_t size,
-		 struct net_address *address)
+int listen_open(const char *option, const char *given, uint16_t port, char *text, size_t size,
+		struct net_address *address)
 {
 	int fd, err = net_parse(address, given, port);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* listen.h - listening sockets by what the command line says. */
-#ifndef COLLECTOR_LISTEN_H
-#define COLLECTOR_LISTEN_H
+#ifndef CREMA_COLLECTOR_LOOP_LISTEN_H
+#define CREMA_COLLECTOR_LOOP_LISTEN_H
 
 #include <stdbool.h>
 
 #include "common/net.h"
 
 /* A listening socket; its real address goes into `text`. -errno after a line. */
-int serve_listen(const char *option, const char *given, uint16_t port, char *text, size_t size,
-		 struct net_address *address);
+int listen_open(const char *option, const char *given, uint16_t port, char *text, size_t size,
+		struct net_address *address);
 bool serve_is_loopback(int fd);
 
 #endif

@@ -17,8 +17,8 @@
  * Constructors return NULL with errno set; they never close the descriptor when they fail.
  * Nothing here is safe to call from another thread.
  */
-#ifndef COLLECTOR_LOOP_H
-#define COLLECTOR_LOOP_H
+#ifndef CREMA_COLLECTOR_LOOP_LOOP_H
+#define CREMA_COLLECTOR_LOOP_LOOP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* loop_source.h - what the files of the event loop share; nobody else includes it. */
-#ifndef COLLECTOR_LOOP_SOURCE_H
-#define COLLECTOR_LOOP_SOURCE_H
+#ifndef CREMA_COLLECTOR_LOOP_LOOP_SOURCE_H
+#define CREMA_COLLECTOR_LOOP_LOOP_SOURCE_H
 
 #include "collector/loop/loop.h"
 

@@ -5,8 +5,8 @@
  * What is sent before the handshake is done waits, at most LOOP_SEND_QUEUE bytes. Lives in the
  * loop's thread.
  */
-#ifndef COLLECTOR_SECURE_H
-#define COLLECTOR_SECURE_H
+#ifndef CREMA_COLLECTOR_LOOP_SECURE_H
+#define CREMA_COLLECTOR_LOOP_SECURE_H
 
 #include "collector/loop/loop.h"
 #include "common/buf.h"

@@ -5,8 +5,8 @@
  * Finding a group is a look into a table, as there may be as many groups as attempts. `v` is in the
  * order of the first attempts. A zeroed struct is empty.
  */
-#ifndef COLLECTOR_METRICS_GROUPS_H
-#define COLLECTOR_METRICS_GROUPS_H
+#ifndef CREMA_COLLECTOR_METRICS_GROUPS_H
+#define CREMA_COLLECTOR_METRICS_GROUPS_H
 
 #include "collector/metrics/metrics.h"
 #include "common/table.h"

@@ -9,8 +9,8 @@
  * output shows it: JSON by metrics_emit(), terminal and page by metrics_each(), Prometheus by
  * metrics_prometheus(), docs/metrics.md by docs/gen_metrics.c.
  */
-#ifndef CREMA_COLLECTOR_METRICS_H
-#define CREMA_COLLECTOR_METRICS_H
+#ifndef CREMA_COLLECTOR_METRICS_METRICS_H
+#define CREMA_COLLECTOR_METRICS_METRICS_H
 
 #include "collector/emit/emit_json.h"
 #include "collector/emit/emit_table.h"

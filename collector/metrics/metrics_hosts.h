@@ -7,8 +7,8 @@
  * Groups are in the order of the run's workers, members in the model's. The workers belong to the
  * model.
  */
-#ifndef CREMA_COLLECTOR_METRICS_HOSTS_H
-#define CREMA_COLLECTOR_METRICS_HOSTS_H
+#ifndef CREMA_COLLECTOR_METRICS_METRICS_HOSTS_H
+#define CREMA_COLLECTOR_METRICS_METRICS_HOSTS_H
 
 #include "collector/metrics/metrics.h"
 

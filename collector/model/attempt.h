@@ -14,8 +14,8 @@
  * own_ns(), pool_ns() and count_of() take the packed numbers of an attempt and plain counters
  * alike.
  */
-#ifndef COLLECTOR_MODEL_ATTEMPT_H
-#define COLLECTOR_MODEL_ATTEMPT_H
+#ifndef CREMA_COLLECTOR_MODEL_ATTEMPT_H
+#define CREMA_COLLECTOR_MODEL_ATTEMPT_H
 
 #include <stdbool.h>
 #include <stdint.h>

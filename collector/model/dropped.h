@@ -13,8 +13,8 @@
  * So whoever has read this file first knows either a run's records or its totals, never both:
  * records of a dropped run that lie in younger segments, or come later, are left out.
  */
-#ifndef COLLECTOR_MODEL_DROPPED_H
-#define COLLECTOR_MODEL_DROPPED_H
+#ifndef CREMA_COLLECTOR_MODEL_DROPPED_H
+#define CREMA_COLLECTOR_MODEL_DROPPED_H
 
 #include "collector/model/model.h"
 

@@ -9,8 +9,8 @@
  * add up, this costs resolution, never a byte. What is kept does not depend on the order of
  * arrival.
  */
-#ifndef COLLECTOR_MODEL_HISTORY_H
-#define COLLECTOR_MODEL_HISTORY_H
+#ifndef CREMA_COLLECTOR_MODEL_HISTORY_H
+#define CREMA_COLLECTOR_MODEL_HISTORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

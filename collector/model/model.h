@@ -12,8 +12,8 @@
  * Text is interned: equal names are equal pointers, NULL is unknown. Real numbers of samples use
  * NAN for unknown; counters have a bit mask. One thread.
  */
-#ifndef COLLECTOR_MODEL_H
-#define COLLECTOR_MODEL_H
+#ifndef CREMA_COLLECTOR_MODEL_MODEL_H
+#define CREMA_COLLECTOR_MODEL_MODEL_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* model_map.h - reading the maps of messages: numbers that may be unknown, interned text. */
-#ifndef COLLECTOR_MODEL_MAP_H
-#define COLLECTOR_MODEL_MAP_H
+#ifndef CREMA_COLLECTOR_MODEL_MODEL_MAP_H
+#define CREMA_COLLECTOR_MODEL_MODEL_MAP_H
 
 #include "collector/model/model.h"
 #include "common/rows.h"

@@ -5,8 +5,8 @@
  * A site is a call stack in tasks of one prefix and span that waited for one thing. Each record
  * counts once, by its worker and number. Sites beyond MODEL_SITES are added to `sites_cut`.
  */
-#ifndef COLLECTOR_MODEL_STACKS_H
-#define COLLECTOR_MODEL_STACKS_H
+#ifndef CREMA_COLLECTOR_MODEL_MODEL_STACKS_H
+#define CREMA_COLLECTOR_MODEL_MODEL_STACKS_H
 
 #include <stdint.h>
 

@@ -22,8 +22,8 @@
  * A run's id is its start and a hash of its first span: 20261121-101530-ab12. It sorts by time and
  * stays as the run grows. The model must be closed and outlive the runs.
  */
-#ifndef CREMA_COLLECTOR_RUNS_H
-#define CREMA_COLLECTOR_RUNS_H
+#ifndef CREMA_COLLECTOR_MODEL_RUNS_H
+#define CREMA_COLLECTOR_MODEL_RUNS_H
 
 #include <math.h>
 

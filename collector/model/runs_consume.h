@@ -8,8 +8,8 @@
  * is a run: it joins nothing, and only merges of coffea join it. The producers of a key are
  * those of the consumer's scheduler that began last before it.
  */
-#ifndef COLLECTOR_RUNS_CONSUME_H
-#define COLLECTOR_RUNS_CONSUME_H
+#ifndef CREMA_COLLECTOR_MODEL_RUNS_CONSUME_H
+#define CREMA_COLLECTOR_MODEL_RUNS_CONSUME_H
 
 #include "collector/model/runs.h"
 

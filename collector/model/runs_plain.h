@@ -12,8 +12,8 @@
  *
  * Two analyses with the same processor and files at the same time are one run.
  */
-#ifndef CREMA_COLLECTOR_RUNS_PLAIN_H
-#define CREMA_COLLECTOR_RUNS_PLAIN_H
+#ifndef CREMA_COLLECTOR_MODEL_RUNS_PLAIN_H
+#define CREMA_COLLECTOR_MODEL_RUNS_PLAIN_H
 
 #include "collector/model/runs.h"
 

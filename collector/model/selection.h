@@ -16,8 +16,8 @@
  * What is of a worker's whole life (totals, clocks, losses, its end) is read in full both times;
  * only when its first task began and how long it had tasks is unknown then.
  */
-#ifndef COLLECTOR_MODEL_SELECTION_H
-#define COLLECTOR_MODEL_SELECTION_H
+#ifndef CREMA_COLLECTOR_MODEL_SELECTION_H
+#define CREMA_COLLECTOR_MODEL_SELECTION_H
 
 #include "collector/model/runs.h"
 #include "common/ranges.h"

@@ -15,8 +15,8 @@
  * smallest of those that its tasks consume. As each task names the smallest of its own, a consumer
  * shares one with its producers.
  */
-#ifndef COLLECTOR_SPAN_PART_H
-#define COLLECTOR_SPAN_PART_H
+#ifndef CREMA_COLLECTOR_MODEL_SPAN_PART_H
+#define CREMA_COLLECTOR_MODEL_SPAN_PART_H
 
 #include "common/table.h"
 #include "common/task.h"

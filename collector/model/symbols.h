@@ -5,8 +5,8 @@
  * A file is only believed if its build id is the one that the worker's had. An address is named
  * only where a function's symbol covers it: never by the nearest symbol before it. One thread.
  */
-#ifndef COLLECTOR_SYMBOLS_H
-#define COLLECTOR_SYMBOLS_H
+#ifndef CREMA_COLLECTOR_MODEL_SYMBOLS_H
+#define CREMA_COLLECTOR_MODEL_SYMBOLS_H
 
 #include <stddef.h>
 #include <stdint.h>

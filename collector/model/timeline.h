@@ -19,8 +19,8 @@
  * A bin is unknown if a worker lived in it, for more than TIMELINE_TAIL_SECONDS after the last
  * totals that are known of it. One thread.
  */
-#ifndef COLLECTOR_MODEL_TIMELINE_H
-#define COLLECTOR_MODEL_TIMELINE_H
+#ifndef CREMA_COLLECTOR_MODEL_TIMELINE_H
+#define CREMA_COLLECTOR_MODEL_TIMELINE_H
 
 #include "collector/model/runs.h"
 

@@ -11,8 +11,8 @@
  * most, with "total" beside them, names at most PAGE_NAME_BYTES. All names are hostile: they are
  * JSON here ("<" is escaped, so no element can end), and only ever become text there.
  */
-#ifndef COLLECTOR_PAGE_H
-#define COLLECTOR_PAGE_H
+#ifndef CREMA_COLLECTOR_PAGE_PAGE_H
+#define CREMA_COLLECTOR_PAGE_PAGE_H
 
 #include "collector/page/page_live.h"
 #include "collector/report/report.h"

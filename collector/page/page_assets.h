@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* page_assets.h - the texts that page.mk embeds into the program. Static, not terminated. */
-#ifndef COLLECTOR_PAGE_ASSETS_H
-#define COLLECTOR_PAGE_ASSETS_H
+#ifndef CREMA_COLLECTOR_PAGE_PAGE_ASSETS_H
+#define CREMA_COLLECTOR_PAGE_PAGE_ASSETS_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* page_live.h - the page without data, which asks for it; see page.h. */
-#ifndef COLLECTOR_PAGE_LIVE_H
-#define COLLECTOR_PAGE_LIVE_H
+#ifndef CREMA_COLLECTOR_PAGE_PAGE_LIVE_H
+#define CREMA_COLLECTOR_PAGE_PAGE_LIVE_H
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
  * The command always runs: whatever keeps the library from being preloaded costs one line on
  * stderr and the measurement, nothing else.
  */
-#ifndef CREMA_COLLECTOR_PRELOAD_H
-#define CREMA_COLLECTOR_PRELOAD_H
+#ifndef CREMA_COLLECTOR_PRELOAD_PRELOAD_H
+#define CREMA_COLLECTOR_PRELOAD_PRELOAD_H
 
 #include <stddef.h>
 

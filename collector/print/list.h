@@ -4,8 +4,8 @@
  *
  * report_list_take() is a visitor of model_read_each(); the lines are complete when that has ended.
  */
-#ifndef COLLECTOR_REPORT_LIST_H
-#define COLLECTOR_REPORT_LIST_H
+#ifndef CREMA_COLLECTOR_PRINT_LIST_H
+#define CREMA_COLLECTOR_PRINT_LIST_H
 
 #include "collector/emit/emit_json.h"
 #include "collector/model/runs.h"

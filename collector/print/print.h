@@ -5,8 +5,8 @@
  * report_json() writes the run; report_tables() prints the usual sections, each a function of its
  * own. All write into a sink, whose error sticks; nothing is kept between calls.
  */
-#ifndef CREMA_COLLECTOR_PRINT_H
-#define CREMA_COLLECTOR_PRINT_H
+#ifndef CREMA_COLLECTOR_PRINT_PRINT_H
+#define CREMA_COLLECTOR_PRINT_PRINT_H
 
 #include "collector/print/render.h"
 #include "collector/report/report.h"

@@ -5,8 +5,8 @@
  * report_render() reads everything anew, so it may be called while the files are being written.
  * It keeps no state and no descriptor; one thread at a time per request.
  */
-#ifndef CREMA_COLLECTOR_RENDER_H
-#define CREMA_COLLECTOR_RENDER_H
+#ifndef CREMA_COLLECTOR_PRINT_RENDER_H
+#define CREMA_COLLECTOR_PRINT_RENDER_H
 
 #include <stdbool.h>
 #include <stdint.h>

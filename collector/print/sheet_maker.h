@@ -3,8 +3,8 @@
  * sheet_maker.h - one flat table while it is written: first its columns are told, then cell after
  * cell, row after row. Part of print/sheets.c; the first error sticks in `rc`.
  */
-#ifndef CREMA_COLLECTOR_SHEET_MAKER_H
-#define CREMA_COLLECTOR_SHEET_MAKER_H
+#ifndef CREMA_COLLECTOR_PRINT_SHEET_MAKER_H
+#define CREMA_COLLECTOR_PRINT_SHEET_MAKER_H
 
 #include "collector/print/sheets.h"
 

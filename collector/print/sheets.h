@@ -11,8 +11,8 @@
  * To add a sheet: a cells_NAME.def with its columns (the JSON made from it, too, where it is flat),
  * and a line in the table of print/sheets.c.
  */
-#ifndef CREMA_COLLECTOR_REPORT_SHEETS_H
-#define CREMA_COLLECTOR_REPORT_SHEETS_H
+#ifndef CREMA_COLLECTOR_PRINT_SHEETS_H
+#define CREMA_COLLECTOR_PRINT_SHEETS_H
 
 #include "collector/report/report.h"
 

@@ -5,8 +5,8 @@
  * Sites of the model are put together where wait, prefix, object and the innermost
  * BLOCKING_FRAMES frames that are neither libc's nor ours have the same names.
  */
-#ifndef COLLECTOR_REPORT_BLOCKING_H
-#define COLLECTOR_REPORT_BLOCKING_H
+#ifndef CREMA_COLLECTOR_REPORT_BLOCKING_H
+#define CREMA_COLLECTOR_REPORT_BLOCKING_H
 
 #include "collector/emit/emit_json.h"
 #include "collector/emit/emit_table.h"

@@ -6,8 +6,8 @@
  * beside the workers' sums: entries, chunks, bytesread and columns must be equal, processtime to a
  * relative 1e-9 (coffea adds up floating-point numbers in another order).
  */
-#ifndef CREMA_COLLECTOR_COFFEA_REPORT_H
-#define CREMA_COLLECTOR_COFFEA_REPORT_H
+#ifndef CREMA_COLLECTOR_REPORT_COFFEA_REPORT_H
+#define CREMA_COLLECTOR_REPORT_COFFEA_REPORT_H
 
 #include "collector/metrics/metrics.h"
 

@@ -6,8 +6,8 @@
  * The three are exact or unknown: they need every stretch that every worker read, and the workers'
  * lists of them; layers_add() compares with the row's own counts.
  */
-#ifndef CREMA_COLLECTOR_FILE_LAYERS_H
-#define CREMA_COLLECTOR_FILE_LAYERS_H
+#ifndef CREMA_COLLECTOR_REPORT_FILE_LAYERS_H
+#define CREMA_COLLECTOR_REPORT_FILE_LAYERS_H
 
 #include "collector/model/model.h"
 

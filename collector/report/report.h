@@ -6,8 +6,8 @@
  * The rest are pieces that several outputs take: rows and lists as JSON, folders, remarks. Rows of
  * tasks and chunks follow the table in columns.c. One thread; nothing is kept between calls.
  */
-#ifndef CREMA_COLLECTOR_REPORT_H
-#define CREMA_COLLECTOR_REPORT_H
+#ifndef CREMA_COLLECTOR_REPORT_REPORT_H
+#define CREMA_COLLECTOR_REPORT_REPORT_H
 
 #include "collector/emit/emit_table.h"
 #include "collector/metrics/metrics.h"

@@ -23,7 +23,7 @@ struct retain {
 	struct loop *loop;
 	struct journal *journal;
 	struct retain_config config;
-	struct http_job *job;
+	struct loop_job *job;
 	struct retain_result last;
 	uint64_t tasks;	   /* ended when a segment was begun for them */
 	uint64_t segments; /* at the last look */
@@ -129,7 +129,7 @@ static void made(void *arg, int result, struct buf *out)
 
 void retain_tick(struct retain *retain, const struct live *live)
 {
-	struct http_job_call call = {
+	struct loop_job_call call = {
 		.fn = make, .arg = retain, .ms = JOB_MS, .done = made, .done_arg = retain};
 	int64_t now = loop_now_ms(retain->loop);
 	struct journal_stats stats;
@@ -157,7 +157,7 @@ void retain_tick(struct retain *retain, const struct live *live)
 	}
 	retain->current_ns = journal_segment_ns(retain->journal);
 	retain->began_ms = now;
-	retain->job = http_job_start(retain->loop, &call);
+	retain->job = loop_job_start(retain->loop, &call);
 }
 
 const char *retain_text(const struct retain *retain)
@@ -190,6 +190,6 @@ void retain_free(struct retain *retain)
 	if (!retain)
 		return;
 	if (retain->job)
-		http_job_cancel(retain->job);
+		loop_job_cancel(retain->job);
 	free(retain);
 }

@@ -18,8 +18,8 @@
  * one rename(), syncs the folder, and only then unlinks. So at any moment a run is there whole, or
  * its totals are. What a killed child has left, the next one tidies up.
  */
-#ifndef COLLECTOR_RETAIN_H
-#define COLLECTOR_RETAIN_H
+#ifndef CREMA_COLLECTOR_RETAIN_RETAIN_H
+#define CREMA_COLLECTOR_RETAIN_RETAIN_H
 
 #include <stdbool.h>
 #include <stdint.h>

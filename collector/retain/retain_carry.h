@@ -5,8 +5,8 @@
  * carry_read() goes through the present file of dropped runs and the segments before a time;
  * carry_write() appends DROPPED and the CARRY and CARRIED frames (model/dropped.h). For a child.
  */
-#ifndef COLLECTOR_RETAIN_CARRY_H
-#define COLLECTOR_RETAIN_CARRY_H
+#ifndef CREMA_COLLECTOR_RETAIN_RETAIN_CARRY_H
+#define CREMA_COLLECTOR_RETAIN_RETAIN_CARRY_H
 
 #include "collector/model/model.h"
 #include "common/buf.h"

@@ -8,8 +8,8 @@
  * Of each run it keeps what it takes to choose: its place in the journal and its size. A run that
  * must stay after all may be given back (why = NULL) before choose_segments().
  */
-#ifndef COLLECTOR_RETAIN_CHOOSE_H
-#define COLLECTOR_RETAIN_CHOOSE_H
+#ifndef CREMA_COLLECTOR_RETAIN_RETAIN_CHOOSE_H
+#define CREMA_COLLECTOR_RETAIN_RETAIN_CHOOSE_H
 
 #include "collector/model/selection.h"
 #include "collector/retain/retain.h"

@@ -6,8 +6,8 @@
  * that no name of a run can steer a terminal; unknown numbers are NAN and shown as "-". top_draw()
  * makes lines of it for any width; the screen and --once show the same lines.
  */
-#ifndef COLLECTOR_TOP_H
-#define COLLECTOR_TOP_H
+#ifndef CREMA_COLLECTOR_TOP_TOP_H
+#define CREMA_COLLECTOR_TOP_TOP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  * or of root on this machine, as the kernel tells; anybody can listen on a port. No proxy, no
  * redirects.
  */
-#ifndef COLLECTOR_TOP_FETCH_H
-#define COLLECTOR_TOP_FETCH_H
+#ifndef CREMA_COLLECTOR_TOP_TOP_FETCH_H
+#define CREMA_COLLECTOR_TOP_TOP_FETCH_H
 
 #include <stdbool.h>
 

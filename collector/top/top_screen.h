@@ -5,8 +5,8 @@
  * Runs until q, SIGINT or SIGTERM; the terminal is as before then. A collector that does not answer
  * is named in the first line, above its last numbers, and asked again each second.
  */
-#ifndef COLLECTOR_TOP_SCREEN_H
-#define COLLECTOR_TOP_SCREEN_H
+#ifndef CREMA_COLLECTOR_TOP_TOP_SCREEN_H
+#define CREMA_COLLECTOR_TOP_TOP_SCREEN_H
 
 #include <stddef.h>
 

@@ -20,8 +20,8 @@
  * Who may read all this: http_access.h. All addresses are relative: a proxy may serve the page
  * below a path of its own.
  */
-#ifndef COLLECTOR_HTTP_H
-#define COLLECTOR_HTTP_H
+#ifndef CREMA_COLLECTOR_WEB_HTTP_H
+#define CREMA_COLLECTOR_WEB_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,8 +33,8 @@
 
 #define HTTP_CONNECTIONS 80 /* of more, one is closed for each new one: see http_conn.c */
 #define HTTP_CLOSING 16	    /* beyond these: those that are being closed */
-#define HTTP_JOBS 2	    /* reports made or streamed at the same time; the same of data.json */
-#define HTTP_JOB_MS 60000   /* until a report begins */
+#define LOOP_JOBS 2	    /* reports made or streamed at the same time; the same of data.json */
+#define LOOP_JOB_MS 60000   /* until a report begins */
 #define HTTP_DATA_TIMES 3   /* as long may data.json take: it is made once for all who ask */
 
 #define HTTP_HEAD_MS 5000    /* for the first request's head */
@@ -75,7 +75,7 @@ struct http_config {
 	 */
 	int (*report)(void *arg, enum http_kind kind, const char *run, struct sink *out);
 	void *arg;
-	int64_t job_ms; /* 0: HTTP_JOB_MS */
+	int64_t job_ms; /* 0: LOOP_JOB_MS */
 };
 
 /* Whether libmicrohttpd can do TLS: the one of portable builds cannot. */

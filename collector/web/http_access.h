@@ -14,8 +14,8 @@
  *
  * Lives in the loop's thread.
  */
-#ifndef COLLECTOR_HTTP_ACCESS_H
-#define COLLECTOR_HTTP_ACCESS_H
+#ifndef CREMA_COLLECTOR_WEB_HTTP_ACCESS_H
+#define CREMA_COLLECTOR_WEB_HTTP_ACCESS_H
 
 #include <microhttpd.h>
 #include <stdbool.h>

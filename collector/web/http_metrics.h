@@ -10,8 +10,8 @@
  * Unknown: a total that no worker could count is absent. Otherwise it is the sum over those that
  * could, and crema_workers_incomplete{value=...} says how many could not: 0 means the sum is exact.
  */
-#ifndef COLLECTOR_HTTP_METRICS_H
-#define COLLECTOR_HTTP_METRICS_H
+#ifndef CREMA_COLLECTOR_WEB_HTTP_METRICS_H
+#define CREMA_COLLECTOR_WEB_HTTP_METRICS_H
 
 #include "collector/ingest/server.h"
 #include "collector/journal/journal.h"

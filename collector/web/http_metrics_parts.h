@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* http_metrics_parts.h - what the files of /metrics share; nobody else includes it. */
-#ifndef COLLECTOR_HTTP_METRICS_PARTS_H
-#define COLLECTOR_HTTP_METRICS_PARTS_H
+#ifndef CREMA_COLLECTOR_WEB_HTTP_METRICS_PARTS_H
+#define CREMA_COLLECTOR_WEB_HTTP_METRICS_PARTS_H
 
 #include "collector/emit/emit.h"
 #include "collector/web/http_metrics.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* http_page.h - the report page as an answer. */
-#ifndef COLLECTOR_HTTP_PAGE_H
-#define COLLECTOR_HTTP_PAGE_H
+#ifndef CREMA_COLLECTOR_WEB_HTTP_PAGE_H
+#define CREMA_COLLECTOR_WEB_HTTP_PAGE_H
 
 #include "common/buf.h"
 

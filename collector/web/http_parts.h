@@ -11,8 +11,8 @@
  * several times as long as it took: a page that stays open must not keep a core busy with a large
  * journal.
  */
-#ifndef COLLECTOR_HTTP_PARTS_H
-#define COLLECTOR_HTTP_PARTS_H
+#ifndef CREMA_COLLECTOR_WEB_HTTP_PARTS_H
+#define CREMA_COLLECTOR_WEB_HTTP_PARTS_H
 
 #include <microhttpd.h>
 
@@ -62,7 +62,7 @@ struct http_data {
 	struct http *http;
 	char run[HTTP_RUN_MAX + 1]; /* "": the last */
 	bool gzip;
-	struct http_job *job;
+	struct loop_job *job;
 	int64_t began_ms, until_ms;
 	struct http_body *body;
 };
@@ -71,7 +71,7 @@ struct request {
 	struct http *http;
 	struct http_conn *conn;
 	enum http_kind kind;
-	struct http_job *job;	/* of a report that is streamed */
+	struct loop_job *job;	/* of a report that is streamed */
 	struct http_data *data; /* waited for */
 	bool made, gzip;
 	bool waiting; /* suspended until there is more of the report */

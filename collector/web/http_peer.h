@@ -5,8 +5,8 @@
  *
  * It is part of struct http_conn (http_parts.h). Lives in the loop's thread.
  */
-#ifndef COLLECTOR_HTTP_PEER_H
-#define COLLECTOR_HTTP_PEER_H
+#ifndef CREMA_COLLECTOR_WEB_HTTP_PEER_H
+#define CREMA_COLLECTOR_WEB_HTTP_PEER_H
 
 #include <microhttpd.h>
 #include <stdbool.h>

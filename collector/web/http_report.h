@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* http_report.h - reports for the http side, by the code that `crema report` uses. */
-#ifndef COLLECTOR_HTTP_REPORT_H
-#define COLLECTOR_HTTP_REPORT_H
+#ifndef CREMA_COLLECTOR_WEB_HTTP_REPORT_H
+#define CREMA_COLLECTOR_WEB_HTTP_REPORT_H
 
 #include "collector/loop/job.h"
 

@@ -50,22 +50,22 @@ static enum MHD_Result busy(struct request *request)
 				 "Retry-After", "2");
 }
 
-static struct http_job *start_job(struct http *http, enum http_kind kind, const char *run,
-				  struct http_job_call *call)
+static struct loop_job *start_job(struct http *http, enum http_kind kind, const char *run,
+				  struct loop_job_call *call)
 {
 	call->fn = http->config.report;
 	call->arg = http->config.arg;
 	call->kind = kind;
 	call->run = *run ? run : NULL;
 	call->ms = http->config.job_ms * (kind == HTTP_PAGE ? HTTP_DATA_TIMES : 1);
-	return http_job_start(http->config.loop, call);
+	return loop_job_start(http->config.loop, call);
 }
 
 /* Streamed reports */
 
 static void end_job(struct request *request)
 {
-	http_job_cancel(request->job);
+	loop_job_cancel(request->job);
 	request->job = NULL;
 	request->http->reports--;
 }
@@ -74,7 +74,7 @@ static void end_job(struct request *request)
 static void take_line(struct request *request)
 {
 	char line[LINE_BYTES];
-	ssize_t n = http_job_read(request->job, line, sizeof(line));
+	ssize_t n = loop_job_read(request->job, line, sizeof(line));
 	struct buf text = BUF_INIT;
 
 	if (n > 0) {
@@ -91,7 +91,7 @@ static void on_ready(void *arg)
 	int failure;
 
 	if (!request->made) {
-		failure = http_job_failure(request->job);
+		failure = loop_job_failure(request->job);
 		if (failure)
 			take_line(request);
 		wake(request, failure);
@@ -108,9 +108,9 @@ static void on_ready(void *arg)
 static enum MHD_Result start_report(struct request *request, const char *run)
 {
 	struct http *http = request->http;
-	struct http_job_call call = {.gzip = request->gzip, .ready = on_ready, .done_arg = request};
+	struct loop_job_call call = {.gzip = request->gzip, .ready = on_ready, .done_arg = request};
 
-	if (http->reports < HTTP_JOBS || http_conn_end_report(http))
+	if (http->reports < LOOP_JOBS || http_conn_end_report(http))
 		request->job = start_job(http, request->kind, run, &call);
 	if (!request->job)
 		return busy(request);
@@ -175,7 +175,7 @@ static struct http_data *data_of(struct http *http, const char *run, bool gzip)
 		if (!data->job && (!oldest || data->until_ms < oldest->until_ms))
 			oldest = data;
 	}
-	if (made >= HTTP_JOBS)
+	if (made >= LOOP_JOBS)
 		return NULL;
 	http_body_drop(oldest->body);
 	oldest->body = NULL;
@@ -188,7 +188,7 @@ static enum MHD_Result start_data(struct request *request, const char *run)
 {
 	struct http *http = request->http;
 	struct http_data *data = data_of(http, run, request->gzip);
-	struct http_job_call call = {.gzip = request->gzip, .done = data_made, .done_arg = data};
+	struct loop_job_call call = {.gzip = request->gzip, .done = data_made, .done_arg = data};
 
 	if (data && data->body && !data->job) {
 		request->body = http_body_own(data->body);
@@ -211,7 +211,7 @@ void http_data_cancel(struct http *http)
 
 	for (data = http->data; data < http->data + HTTP_DATA; data++) {
 		if (data->job)
-			http_job_cancel(data->job);
+			loop_job_cancel(data->job);
 		http_body_drop(data->body);
 		data->job = NULL;
 		data->body = NULL;

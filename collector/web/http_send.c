@@ -59,7 +59,7 @@ void http_body_drop(struct http_body *body)
 static void sending_drop(struct sending *s)
 {
 	if (s->deflating && s->body)
-		s->body->http->held -= HTTP_GZIP_STATE;
+		s->body->http->held -= GZIP_STATE;
 	if (s->deflating)
 		deflateEnd(&s->z);
 	s->deflating = false;
@@ -92,7 +92,7 @@ static ssize_t body_next(void *arg, uint64_t at, char *out, size_t max)
 	if (!s->conn || !s->body)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	if (s->deflating) {
-		got = http_gzip_next(&s->z, &s->body->data, &s->at, out, max);
+		got = gzip_next(&s->z, &s->body->data, &s->at, out, max);
 		if (got <= 0)
 			return got ? MHD_CONTENT_READER_END_WITH_ERROR
 				   : MHD_CONTENT_READER_END_OF_STREAM;
@@ -124,7 +124,7 @@ static ssize_t job_next(void *arg, uint64_t at, char *out, size_t max)
 	(void)at;
 	if (!request || !request->job || s->conn->closing)
 		return broken(s->conn);
-	n = http_job_read(request->job, out, max);
+	n = loop_job_read(request->job, out, max);
 	if (n == -EAGAIN) {
 		request->waiting = true;
 		request->waiting_ms = loop_now_ms(request->http->config.loop);
@@ -139,7 +139,7 @@ static ssize_t job_next(void *arg, uint64_t at, char *out, size_t max)
 
 bool http_wants_gzip(struct MHD_Connection *connection)
 {
-	return http_gzip_wanted(
+	return gzip_wanted(
 		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding"));
 }
 
@@ -190,10 +190,10 @@ enum MHD_Result http_respond_body(struct MHD_Connection *connection, const struc
 	if (!s)
 		return MHD_NO;
 	s->body = http_body_own(body);
-	if (!body->gzip && as->code == MHD_HTTP_OK && body->data.len > HTTP_GZIP_SLICE &&
-	    http_wants_gzip(connection) && !http_gzip_begin(&s->z)) {
+	if (!body->gzip && as->code == MHD_HTTP_OK && body->data.len > GZIP_SLICE &&
+	    http_wants_gzip(connection) && !gzip_begin(&s->z)) {
 		s->deflating = true;
-		body->http->held += HTTP_GZIP_STATE;
+		body->http->held += GZIP_STATE;
 	}
 	return queue(s, as, s->deflating ? MHD_SIZE_UNKNOWN : body->data.len, body_next,
 		     body->gzip || s->deflating);
@@ -213,10 +213,10 @@ enum MHD_Result http_respond(struct MHD_Connection *connection, const struct htt
 	struct buf packed = BUF_INIT;
 	struct http_body *body;
 	enum MHD_Result result;
-	bool gzip = as->code == MHD_HTTP_OK && data->len >= HTTP_GZIP_FROM &&
-		    data->len <= HTTP_GZIP_SLICE && http_wants_gzip(connection);
+	bool gzip = as->code == MHD_HTTP_OK && data->len >= GZIP_FROM && data->len <= GZIP_SLICE &&
+		    http_wants_gzip(connection);
 
-	if (gzip && !http_gzip(data, &packed)) {
+	if (gzip && !gzip_stream(data, &packed)) {
 		buf_release(data);
 		*data = packed;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* http_status.h - what a collector does now, as JSON. */
-#ifndef COLLECTOR_HTTP_STATUS_H
-#define COLLECTOR_HTTP_STATUS_H
+#ifndef CREMA_COLLECTOR_WEB_HTTP_STATUS_H
+#define CREMA_COLLECTOR_WEB_HTTP_STATUS_H
 
 #include "collector/ingest/server.h"
 #include "collector/journal/journal.h"

@@ -17,7 +17,7 @@
 struct live_run {
 	struct loop *loop;
 	const char *dir;
-	struct http_job *job;
+	struct loop_job *job;
 	uint64_t tasks; /* ended when the last job was started */
 	struct buf text;
 };
@@ -74,7 +74,7 @@ static void made(void *arg, int result, struct buf *out)
 
 void live_run_tick(struct live_run *run, const struct live *live)
 {
-	struct http_job_call call = {.fn = make,
+	struct loop_job_call call = {.fn = make,
 				     .arg = (void *)(uintptr_t)run->dir,
 				     .ms = JOB_MS,
 				     .done = made,
@@ -84,7 +84,7 @@ void live_run_tick(struct live_run *run, const struct live *live)
 	if (run->job || !live_is_idle(live, &tasks) || tasks == run->tasks)
 		return;
 	run->tasks = tasks;
-	run->job = http_job_start(run->loop, &call);
+	run->job = loop_job_start(run->loop, &call);
 }
 
 const struct buf *live_run_text(const struct live_run *run)
@@ -108,7 +108,7 @@ void live_run_free(struct live_run *run)
 	if (!run)
 		return;
 	if (run->job)
-		http_job_cancel(run->job);
+		loop_job_cancel(run->job);
 	buf_release(&run->text);
 	free(run);
 }

@@ -5,8 +5,8 @@
  * Made by a report in a child process once the cluster has been idle for 10 s and tasks have ended
  * since the last time; kept until the next one is ready. Empty before the first run.
  */
-#ifndef COLLECTOR_LIVE_RUN_H
-#define COLLECTOR_LIVE_RUN_H
+#ifndef CREMA_COLLECTOR_WEB_LIVE_RUN_H
+#define CREMA_COLLECTOR_WEB_LIVE_RUN_H
 
 #include "collector/live/live.h"
 #include "collector/loop/loop.h"

@@ -17,8 +17,8 @@
  *
  * Signals wait meanwhile, but for those that a fault raises in the thread itself. errno is kept.
  */
-#ifndef CREMA_SHIM_BLOCKED_H
-#define CREMA_SHIM_BLOCKED_H
+#ifndef CREMA_SHIM_COUNT_BLOCKED_H
+#define CREMA_SHIM_COUNT_BLOCKED_H
 
 #include <stdint.h>
 

@@ -7,8 +7,8 @@
  *
  * Armed process only, any thread, with the GIL or without it.
  */
-#ifndef CREMA_SHIM_CODEC_H
-#define CREMA_SHIM_CODEC_H
+#ifndef CREMA_SHIM_COUNT_CODEC_H
+#define CREMA_SHIM_COUNT_CODEC_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* digits.h - a number as text, without libc's formatting. */
-#ifndef CREMA_SHIM_DIGITS_H
-#define CREMA_SHIM_DIGITS_H
+#ifndef CREMA_SHIM_COUNT_DIGITS_H
+#define CREMA_SHIM_COUNT_DIGITS_H
 
 #include <stdint.h>
 

@@ -15,8 +15,8 @@
  *
  * Any thread; no lock, no allocation.
  */
-#ifndef CREMA_SHIM_EXCHANGE_H
-#define CREMA_SHIM_EXCHANGE_H
+#ifndef CREMA_SHIM_COUNT_EXCHANGE_H
+#define CREMA_SHIM_COUNT_EXCHANGE_H
 
 #include <stddef.h>
 #include <stdint.h>

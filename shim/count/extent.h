@@ -12,8 +12,8 @@
  * descriptor that was made another way is asked once. Descriptors that share a position (dup) are
  * not followed. A position that another process moves is not seen.
  */
-#ifndef CREMA_SHIM_EXTENT_H
-#define CREMA_SHIM_EXTENT_H
+#ifndef CREMA_SHIM_COUNT_EXTENT_H
+#define CREMA_SHIM_COUNT_EXTENT_H
 
 #include "shim/count/thread.h"
 

@@ -7,8 +7,8 @@
  * does not matter by which way the descriptor came. Descriptors from 65,536 up are looked at every
  * time. A vfork child shares the words, so what it looks at first is FD_UNKNOWN and not counted.
  */
-#ifndef CREMA_SHIM_FD_H
-#define CREMA_SHIM_FD_H
+#ifndef CREMA_SHIM_COUNT_FD_H
+#define CREMA_SHIM_COUNT_FD_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  * A row is given as index + 1. What finds no room is counted, and goes to the last row. Any thread,
  * no lock.
  */
-#ifndef CREMA_SHIM_FILE_ROW_H
-#define CREMA_SHIM_FILE_ROW_H
+#ifndef CREMA_SHIM_COUNT_FILE_ROW_H
+#define CREMA_SHIM_COUNT_FILE_ROW_H
 
 #include <stdint.h>
 #include <sys/stat.h>

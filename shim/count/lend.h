@@ -9,8 +9,8 @@
  * A word per descriptor, private memory. A descriptor that the opener's task has left open belongs
  * to it as long as its record is not sent, then to nobody.
  */
-#ifndef CREMA_SHIM_LEND_H
-#define CREMA_SHIM_LEND_H
+#ifndef CREMA_SHIM_COUNT_LEND_H
+#define CREMA_SHIM_COUNT_LEND_H
 
 #include "shim/count/thread.h"
 

@@ -17,8 +17,8 @@
  *
  * No locks. A task's clock is written by its own thread; the rest by the loop's.
  */
-#ifndef CREMA_SHIM_LOOP_H
-#define CREMA_SHIM_LOOP_H
+#ifndef CREMA_SHIM_COUNT_LOOP_H
+#define CREMA_SHIM_COUNT_LOOP_H
 
 #include <stdint.h>
 

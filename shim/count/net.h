@@ -9,8 +9,8 @@
  * opening is charged to the task that needed it. HTTP/2 has no owner of a connection: it is marked
  * as shared, and what it carries is unattributed and counted as such.
  */
-#ifndef CREMA_SHIM_NET_H
-#define CREMA_SHIM_NET_H
+#ifndef CREMA_SHIM_COUNT_NET_H
+#define CREMA_SHIM_COUNT_NET_H
 
 #include <stdint.h>
 

@@ -10,8 +10,8 @@
  * and for a slow call that was not bracketed
  *     wait = elapsed - run queue since the last look     (its own CPU, a few us, is in there too)
  */
-#ifndef CREMA_SHIM_OP_H
-#define CREMA_SHIM_OP_H
+#ifndef CREMA_SHIM_COUNT_OP_H
+#define CREMA_SHIM_COUNT_OP_H
 
 #include <stddef.h>
 

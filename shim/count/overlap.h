@@ -13,8 +13,8 @@
  *
  * Any thread, atomics only.
  */
-#ifndef CREMA_SHIM_OVERLAP_H
-#define CREMA_SHIM_OVERLAP_H
+#ifndef CREMA_SHIM_COUNT_OVERLAP_H
+#define CREMA_SHIM_COUNT_OVERLAP_H
 
 #include "shm.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* peer.h - the address of a connection's other end. */
-#ifndef CREMA_SHIM_PEER_H
-#define CREMA_SHIM_PEER_H
+#ifndef CREMA_SHIM_COUNT_PEER_H
+#define CREMA_SHIM_COUNT_PEER_H
 
 #include <stdint.h>
 

@@ -11,8 +11,8 @@
  * A task is given by its name (task.h), so it may have ended meanwhile. Any thread, with or without
  * the GIL; no lock, no allocation.
  */
-#ifndef CREMA_SHIM_REQUEST_H
-#define CREMA_SHIM_REQUEST_H
+#ifndef CREMA_SHIM_COUNT_REQUEST_H
+#define CREMA_SHIM_COUNT_REQUEST_H
 
 #include <stdint.h>
 

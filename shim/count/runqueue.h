@@ -24,8 +24,8 @@
  *
  * Thread-local, no locks; errno is kept.
  */
-#ifndef CREMA_SHIM_RUNQUEUE_H
-#define CREMA_SHIM_RUNQUEUE_H
+#ifndef CREMA_SHIM_COUNT_RUNQUEUE_H
+#define CREMA_SHIM_COUNT_RUNQUEUE_H
 
 #include "shim/count/op.h"
 #include "shim/count/thread.h"

@@ -20,8 +20,8 @@
  * Whoever calls holds the GIL, which is the only lock of the tables and of the list of what is
  * open; armed process only.
  */
-#ifndef CREMA_SHIM_SECTION_H
-#define CREMA_SHIM_SECTION_H
+#ifndef CREMA_SHIM_COUNT_SECTION_H
+#define CREMA_SHIM_COUNT_SECTION_H
 
 #include "shim/count/thread.h"
 

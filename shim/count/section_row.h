@@ -5,8 +5,8 @@
  * other. Names beyond the table share one row for each span, and get no text: code that makes up
  * names without end cannot fill the strings. GIL held.
  */
-#ifndef CREMA_SHIM_SECTION_ROW_H
-#define CREMA_SHIM_SECTION_ROW_H
+#ifndef CREMA_SHIM_COUNT_SECTION_ROW_H
+#define CREMA_SHIM_COUNT_SECTION_ROW_H
 
 #include "shim/shim.h"
 

@@ -3,8 +3,8 @@
  * segment.h - what thread.c and segment.c share: the clocks at a segment's ends and the folding of
  * a block into its owner. Everybody else needs thread.h only.
  */
-#ifndef CREMA_SHIM_SEGMENT_H
-#define CREMA_SHIM_SEGMENT_H
+#ifndef CREMA_SHIM_COUNT_SEGMENT_H
+#define CREMA_SHIM_COUNT_SEGMENT_H
 
 #include "shim/count/thread.h"
 

@@ -9,8 +9,8 @@
  *
  * Any thread, with or without the GIL; no lock, no allocation.
  */
-#ifndef CREMA_SHIM_SERVER_H
-#define CREMA_SHIM_SERVER_H
+#ifndef CREMA_SHIM_COUNT_SERVER_H
+#define CREMA_SHIM_COUNT_SERVER_H
 
 #include "shim/shim.h"
 

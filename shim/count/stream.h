@@ -14,8 +14,8 @@
  * read, or one that met the end of the file before the target. No system call is needed, but in
  * that last case. A read that failed counts nothing. Streams of wide characters are not followed.
  */
-#ifndef CREMA_SHIM_STREAM_H
-#define CREMA_SHIM_STREAM_H
+#ifndef CREMA_SHIM_COUNT_STREAM_H
+#define CREMA_SHIM_COUNT_STREAM_H
 
 #include <stdio.h>
 

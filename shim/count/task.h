@@ -8,8 +8,8 @@
  * attempt in one word: it can be kept anywhere, and task_ref_name() says whether it still means the
  * same task.
  */
-#ifndef CREMA_SHIM_TASK_H
-#define CREMA_SHIM_TASK_H
+#ifndef CREMA_SHIM_COUNT_TASK_H
+#define CREMA_SHIM_COUNT_TASK_H
 
 #include <stddef.h>
 

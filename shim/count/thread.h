@@ -8,8 +8,8 @@
  *
  * All functions: armed process only, any thread, no lock, no allocation, errno untouched.
  */
-#ifndef CREMA_SHIM_THREAD_H
-#define CREMA_SHIM_THREAD_H
+#ifndef CREMA_SHIM_COUNT_THREAD_H
+#define CREMA_SHIM_COUNT_THREAD_H
 
 #include "shim/shim.h"
 

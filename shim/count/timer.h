@@ -17,8 +17,8 @@
  * thread-local clocks, no lock. Another thread that receives on the socket, or closes it, ends what
  * is under way.
  */
-#ifndef CREMA_SHIM_TIMER_H
-#define CREMA_SHIM_TIMER_H
+#ifndef CREMA_SHIM_COUNT_TIMER_H
+#define CREMA_SHIM_COUNT_TIMER_H
 
 #include <poll.h>
 #include <sys/select.h>

@@ -6,8 +6,8 @@
  * and tokens, and the same file has many of them. So is a user's name before the host. Any thread;
  * no lock, no allocation.
  */
-#ifndef CREMA_SHIM_URL_H
-#define CREMA_SHIM_URL_H
+#ifndef CREMA_SHIM_COUNT_URL_H
+#define CREMA_SHIM_COUNT_URL_H
 
 #include <stddef.h>
 #include <stdint.h>

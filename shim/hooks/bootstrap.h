@@ -10,8 +10,8 @@
  * 3. When a Worker object starts, or the work function is first called, the process is armed:
  *    shared memory, task edges, codecs, pools, the agent. Every other process stays as it was.
  */
-#ifndef CREMA_SHIM_BOOTSTRAP_H
-#define CREMA_SHIM_BOOTSTRAP_H
+#ifndef CREMA_SHIM_HOOKS_BOOTSTRAP_H
+#define CREMA_SHIM_HOOKS_BOOTSTRAP_H
 
 /* 0 in a process that can never become a worker (no Python in it, or CREMA=off): a cheap test. */
 int bootstrap_possible(void);

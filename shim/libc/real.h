@@ -9,8 +9,8 @@
  *
  * Threads: resolving twice at once stores the same values.
  */
-#ifndef CREMA_SHIM_REAL_H
-#define CREMA_SHIM_REAL_H
+#ifndef CREMA_SHIM_LIBC_REAL_H
+#define CREMA_SHIM_LIBC_REAL_H
 
 #ifdef _FILE_OFFSET_BITS
 #error "the shim must not be built with _FILE_OFFSET_BITS: it renames what is interposed"

@@ -6,8 +6,8 @@
  * Every call returns what the kernel returned: a value >= 0 or -errno. Safe in a vfork child, in a
  * signal handler and from any thread.
  */
-#ifndef CREMA_SHIM_SYS_H
-#define CREMA_SHIM_SYS_H
+#ifndef CREMA_SHIM_LIBC_SYS_H
+#define CREMA_SHIM_LIBC_SYS_H
 
 #include <fcntl.h>
 #include <stdint.h>

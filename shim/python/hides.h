@@ -4,8 +4,8 @@
  * function gives back the counts that cannot be known of this call: 0 where it (de)compresses
  * nothing, or only what is counted elsewhere. GIL held; exceptions are left for unseen.c to clear.
  */
-#ifndef CREMA_SHIM_HIDES_H
-#define CREMA_SHIM_HIDES_H
+#ifndef CREMA_SHIM_PYTHON_HIDES_H
+#define CREMA_SHIM_PYTHON_HIDES_H
 
 #include "shim/count/codec.h"
 #include "py_codec.h"

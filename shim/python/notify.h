@@ -8,8 +8,8 @@
  *
  * Armed process only, but for notify_forked(); any thread, no lock, no allocation.
  */
-#ifndef CREMA_SHIM_NOTIFY_H
-#define CREMA_SHIM_NOTIFY_H
+#ifndef CREMA_SHIM_PYTHON_NOTIFY_H
+#define CREMA_SHIM_PYTHON_NOTIFY_H
 
 #include <stdint.h>
 

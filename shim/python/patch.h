@@ -6,8 +6,8 @@
  * returns 0, or -ENOENT when the module lacks what it looks for (another version: noted, the rest
  * goes on).
  */
-#ifndef CREMA_SHIM_PATCH_H
-#define CREMA_SHIM_PATCH_H
+#ifndef CREMA_SHIM_PYTHON_PATCH_H
+#define CREMA_SHIM_PYTHON_PATCH_H
 
 #include <stdint.h>
 

@@ -7,8 +7,8 @@
  * opaque; the layouts used are PyMethodDef, Py_buffer and, after a check at run time, the method
  * pointer of a builtin function (py_codec.c).
  */
-#ifndef CREMA_SHIM_PY_H
-#define CREMA_SHIM_PY_H
+#ifndef CREMA_SHIM_PYTHON_PY_H
+#define CREMA_SHIM_PYTHON_PY_H
 
 #include <stddef.h>
 #include <sys/types.h>

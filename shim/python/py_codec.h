@@ -12,8 +12,8 @@
  * are in the same table: decompression inside of them is an import's (codec.h), also where
  * importlib is not asked (py_import.c). All functions: GIL held.
  */
-#ifndef CREMA_SHIM_PY_CODEC_H
-#define CREMA_SHIM_PY_CODEC_H
+#ifndef CREMA_SHIM_PYTHON_PY_CODEC_H
+#define CREMA_SHIM_PYTHON_PY_CODEC_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  *
  * All functions: GIL held, no exception left.
  */
-#ifndef CREMA_SHIM_PY_PROCESSOR_H
-#define CREMA_SHIM_PY_PROCESSOR_H
+#ifndef CREMA_SHIM_PYTHON_PY_PROCESSOR_H
+#define CREMA_SHIM_PYTHON_PY_PROCESSOR_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * py_uproot.h - counting the pieces of a file that uproot unpacks: baskets of TTrees (py_uproot.c)
  * and pages of RNTuples (py_rntuple.c). GIL held; exceptions are cleared.
  */
-#ifndef CREMA_SHIM_PY_UPROOT_H
-#define CREMA_SHIM_PY_UPROOT_H
+#ifndef CREMA_SHIM_PYTHON_PY_UPROOT_H
+#define CREMA_SHIM_PYTHON_PY_UPROOT_H
 
 #include <stdint.h>
 

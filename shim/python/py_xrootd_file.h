@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* py_xrootd_file.h - which server and which file an XRootD File object reads. GIL held. */
-#ifndef CREMA_SHIM_PY_XROOTD_FILE_H
-#define CREMA_SHIM_PY_XROOTD_FILE_H
+#ifndef CREMA_SHIM_PYTHON_PY_XROOTD_FILE_H
+#define CREMA_SHIM_PYTHON_PY_XROOTD_FILE_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * py_xrootd_methods.h - the methods of XRootD's Python client that send requests (py_xrootd.c).
  * X(class, method, position of its callback argument (ARGS_MAX: it takes none), kind)
  */
-#ifndef CREMA_SHIM_PY_XROOTD_METHODS_H
-#define CREMA_SHIM_PY_XROOTD_METHODS_H
+#ifndef CREMA_SHIM_PYTHON_PY_XROOTD_METHODS_H
+#define CREMA_SHIM_PYTHON_PY_XROOTD_METHODS_H
 
 enum kind {
 	OPENS,

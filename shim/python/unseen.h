@@ -10,8 +10,8 @@
  *
  * GIL held, but for unseen_task_ends().
  */
-#ifndef CREMA_SHIM_UNSEEN_H
-#define CREMA_SHIM_UNSEEN_H
+#ifndef CREMA_SHIM_PYTHON_UNSEEN_H
+#define CREMA_SHIM_PYTHON_UNSEEN_H
 
 #include "shim/python/py_codec.h"
 

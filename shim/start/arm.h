@@ -7,8 +7,8 @@
  * dormant; it may arm itself anew, with a worker id of its own. GIL held, outside of any library's
  * constructor.
  */
-#ifndef CREMA_SHIM_ARM_H
-#define CREMA_SHIM_ARM_H
+#ifndef CREMA_SHIM_START_ARM_H
+#define CREMA_SHIM_START_ARM_H
 
 /*
  * 0 = armed, now or before; else -errno, and this process has said why in one line. `usual` is

@@ -488,7 +488,7 @@ static void the_loop_compresses_no_report(void **state)
 	assert_int_equal(deflated_at_once, 0);
 	page.status_bytes = 3000001;
 	assert_int_equal(ask_packed(&page, "/status.json"), 3000001);
-	assert_in_range(deflated_at_once, 1, HTTP_GZIP_SLICE);
+	assert_in_range(deflated_at_once, 1, GZIP_SLICE);
 	page_stop(&page);
 }
 
@@ -695,19 +695,19 @@ static void a_proof_is_answered_sealed(void **state)
 static void a_slow_report_holds_up_nobody(void **state)
 {
 	struct page page;
-	int fd[HTTP_JOBS], i;
+	int fd[LOOP_JOBS], i;
 	uint64_t start;
 
 	(void)state;
 	page_start(&page, NULL, 400);
 	page.sleep_s = 30;
 	start = clock_mono_ns();
-	for (i = 0; i < HTTP_JOBS; i++)
+	for (i = 0; i < LOOP_JOBS; i++)
 		fd[i] = page_send(&page, request_of(&page, "GET", "/report.txt", ""));
 	assert_int_equal(ask(&page, "GET", "/status.json", ""), 200);
 	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 503); /* one too many */
 	assert_true(answered(&page, "busy"));
-	for (i = 0; i < HTTP_JOBS; i++)
+	for (i = 0; i < LOOP_JOBS; i++)
 		assert_int_equal(page_receive(&page, fd[i]), 503); /* took too long */
 	page.sleep_s = 0;
 	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 200);
@@ -725,14 +725,14 @@ static void a_slow_report_holds_up_nobody(void **state)
 static void data_is_made_once_for_all(void **state)
 {
 	struct page page;
-	int fd[3 * HTTP_JOBS], i;
+	int fd[3 * LOOP_JOBS], i;
 
 	(void)state;
 	page_start(&page, NULL, 0);
 	page.sleep_s = 1;
-	for (i = 0; i < 3 * HTTP_JOBS; i++)
+	for (i = 0; i < 3 * LOOP_JOBS; i++)
 		fd[i] = page_send(&page, request_of(&page, "GET", "/data.json", ""));
-	for (i = 0; i < 3 * HTTP_JOBS; i++) {
+	for (i = 0; i < 3 * LOOP_JOBS; i++) {
 		assert_int_equal(page_receive(&page, fd[i]), 200);
 		assert_true(answered(&page, "page run=last"));
 	}
