@@ -33,7 +33,7 @@
 
 #define HTTP_CONNECTIONS 80 /* of more, one is closed for each new one: see http_conn.c */
 #define HTTP_CLOSING 16	    /* beyond these: those that are being closed */
-#define LOOP_JOBS 2	    /* reports made or streamed at the same time; the same of data.json */
+#define HTTP_JOBS 2	    /* reports made or streamed at the same time; the same of data.json */
 #define LOOP_JOB_MS 60000   /* until a report begins */
 #define HTTP_DATA_TIMES 3   /* as long may data.json take: it is made once for all who ask */
 

@@ -110,7 +110,7 @@ static enum MHD_Result start_report(struct request *request, const char *run)
 	struct http *http = request->http;
 	struct loop_job_call call = {.gzip = request->gzip, .ready = on_ready, .done_arg = request};
 
-	if (http->reports < LOOP_JOBS || http_conn_end_report(http))
+	if (http->reports < HTTP_JOBS || http_conn_end_report(http))
 		request->job = start_job(http, request->kind, run, &call);
 	if (!request->job)
 		return busy(request);
@@ -175,7 +175,7 @@ static struct http_data *data_of(struct http *http, const char *run, bool gzip)
 		if (!data->job && (!oldest || data->until_ms < oldest->until_ms))
 			oldest = data;
 	}
-	if (made >= LOOP_JOBS)
+	if (made >= HTTP_JOBS)
 		return NULL;
 	http_body_drop(oldest->body);
 	oldest->body = NULL;

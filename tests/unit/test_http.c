@@ -695,19 +695,19 @@ static void a_proof_is_answered_sealed(void **state)
 static void a_slow_report_holds_up_nobody(void **state)
 {
 	struct page page;
-	int fd[LOOP_JOBS], i;
+	int fd[HTTP_JOBS], i;
 	uint64_t start;
 
 	(void)state;
 	page_start(&page, NULL, 400);
 	page.sleep_s = 30;
 	start = clock_mono_ns();
-	for (i = 0; i < LOOP_JOBS; i++)
+	for (i = 0; i < HTTP_JOBS; i++)
 		fd[i] = page_send(&page, request_of(&page, "GET", "/report.txt", ""));
 	assert_int_equal(ask(&page, "GET", "/status.json", ""), 200);
 	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 503); /* one too many */
 	assert_true(answered(&page, "busy"));
-	for (i = 0; i < LOOP_JOBS; i++)
+	for (i = 0; i < HTTP_JOBS; i++)
 		assert_int_equal(page_receive(&page, fd[i]), 503); /* took too long */
 	page.sleep_s = 0;
 	assert_int_equal(ask(&page, "GET", "/report.txt", ""), 200);
@@ -725,14 +725,14 @@ static void a_slow_report_holds_up_nobody(void **state)
 static void data_is_made_once_for_all(void **state)
 {
 	struct page page;
-	int fd[3 * LOOP_JOBS], i;
+	int fd[3 * HTTP_JOBS], i;
 
 	(void)state;
 	page_start(&page, NULL, 0);
 	page.sleep_s = 1;
-	for (i = 0; i < 3 * LOOP_JOBS; i++)
+	for (i = 0; i < 3 * HTTP_JOBS; i++)
 		fd[i] = page_send(&page, request_of(&page, "GET", "/data.json", ""));
-	for (i = 0; i < 3 * LOOP_JOBS; i++) {
+	for (i = 0; i < 3 * HTTP_JOBS; i++) {
 		assert_int_equal(page_receive(&page, fd[i]), 200);
 		assert_true(answered(&page, "page run=last"));
 	}

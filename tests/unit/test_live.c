@@ -119,6 +119,24 @@ static void add_sample(struct told *t, uint64_t boot_ns, double cpu_percent, uin
 	t->count++;
 }
 
+/* Every number another one. */
+static void add_dask(struct told *t, uint64_t boot_ns, unsigned int first)
+{
+	char json[256];
+
+	snprintf(json, sizeof(json),
+		 "{\"nthreads\": %u, \"memory_limit_bytes\": %u, \"executing\": %u, \"ready\": %u, "
+		 "\"long_running\": %u, \"in_flight_data\": %u, \"nbytes_managed\": %u, "
+		 "\"spilled_bytes\": %u}",
+		 first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6,
+		 first + 7);
+	pack_array(&t->pk, 3);
+	pack_u64(&t->pk, CREMA_MSG_DASK);
+	pack_u64(&t->pk, boot_ns);
+	pack_text(&t->pk, json);
+	t->count++;
+}
+
 static void add_goodbye(struct told *t, const char *how)
 {
 	pack_array(&t->pk, 2);
@@ -696,6 +714,7 @@ static void a_checkpoint_keeps_all(void **state)
 		say_hello(live, (uint8_t)i, 100);
 		add_totals(&t, 2000000000, 1000 * i, i != 2);
 		add_sample(&t, 3000000000, 2.5 * i, i);
+		add_dask(&t, 3500000000, 100 * i);
 		add_end(&t, i, i == 2 ? "erred" : "ok", i == 3 ? "merge" : "read", 1000 + i);
 		add_end(&t, 10 * i, "ok", "other", 7);
 		tell(live, &t, (uint8_t)i, 100, 0, 0);
