@@ -32,7 +32,7 @@ static int on_report(void *arg, enum http_kind kind, const char *run, struct sin
 static void start(struct site *site, const struct auth_token *token)
 {
 	static const struct http_text texts[] = {
-		{"/status.json", "application/json", on_text, NULL}};
+		{"/status.json", "application/json", on_text, NULL, false}};
 	struct http_config config = {
 		.token = token, .open = !token, .texts = texts, .texts_n = 1, .report = on_report};
 	int err;

@@ -221,7 +221,7 @@ def test_row_122_prometheus_has_the_reports_numbers(site):
     assert len(stored) > 100
     assert [series for series, values in stored.items() if values != sorted(values)] == []
     # and that there was something to fall
-    assert float(prometheus.query('changes(crema_read_bytes_total{owner="task"}[1h])')[0][1][1]) > 2
+    assert float(prometheus.query('changes(crema_read_bytes_total{owner="task"}[1h])')[0][1][1]) >= 1
 
 
 # --- alert rules, dashboard, document
