@@ -70,21 +70,16 @@ static void send_clocks(struct agent *a)
 {
 	const struct uplink_clock *c = &a->uplink.result;
 	msgpack_packer *pk;
-	size_t map;
 
 	if (!a->has_link || !a->uplink.has_result)
 		return;
 	a->uplink.has_result = false;
-	pk = outbox_begin(&a->outbox, OUTBOX_RECORD);
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_CLOCKS);
-	map = pack_map_begin(pk);
+	pk = outbox_begin_map(&a->outbox, OUTBOX_RECORD, CREMA_MSG_CLOCKS);
 	pack_kv_u64(pk, "boot_ns", c->boot_ns);
 	pack_kv_u64(pk, "real_ns", c->real_ns);
 	pack_kv_i64(pk, "offset_ns", c->offset_ns);
 	pack_kv_u64(pk, "error_ns", c->error_ns);
-	pack_map_end(pk, map);
-	outbox_end(&a->outbox, OUTBOX_RECORD);
+	outbox_end_map(&a->outbox, OUTBOX_RECORD);
 }
 
 static void sweep(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)

@@ -107,15 +107,11 @@ void ending_goodbye(const struct ending *e, const struct view *v, struct outbox 
 	bool exited = v->shm->goodbye != 0;
 	struct evidence ev = {.n = 0};
 	msgpack_packer *pk;
-	size_t map;
 
 	look_at_exit(e, v, &ev);
 	if (!exited)
 		look_at_memory(e, &ev, rss);
-	pk = outbox_begin(out, OUTBOX_RECORD);
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_GOODBYE);
-	map = pack_map_begin(pk);
+	pk = outbox_begin_map(out, OUTBOX_RECORD, CREMA_MSG_GOODBYE);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_kv_text(pk, "how", exited ? "exit" : "killed");
 	pack_text(pk, "evidence");
@@ -124,6 +120,5 @@ void ending_goodbye(const struct ending *e, const struct view *v, struct outbox 
 		pack_text(pk, ev.text[i]);
 	pack_kv_text(pk, "cause", exited ? NULL : ev.cause);
 	pack_kv_u64(pk, "tasks_in_flight", in_flight);
-	pack_map_end(pk, map);
-	outbox_end(out, OUTBOX_RECORD);
+	outbox_end_map(out, OUTBOX_RECORD);
 }

@@ -102,35 +102,32 @@ int hello_frame(struct buf *out, const struct view *v, const struct fskinds *kin
 {
 	struct crema_frame_header head = frame_head(CREMA_FRAME_HELLO, v->shm->worker, stream);
 	const struct crema_shm *m = v->shm;
-	struct buf raw = BUF_INIT;
+	struct packed_map map;
 	struct text python = python_of(stack);
-	msgpack_packer pk;
-	size_t map, facts;
+	msgpack_packer *pk = packed_map_begin(&map);
+	size_t facts;
 
-	pack_init(&pk, &raw);
-	map = pack_map_begin(&pk);
-	pack_text(&pk, "facts");
-	facts = pack_map_begin(&pk);
-	pack_text(&pk, "redacted");
-	pack_bool(&pk, v->redact && v->redact->on);
-	pack_machine(&pk);
-	pack_kv_u64(&pk, "pid", m->pid);
-	pack_kv_u64(&pk, "start_ticks", m->start_ticks);
-	pack_kv_u64(&pk, "agent_pid", (uint64_t)getpid());
-	pack_kv_text(&pk, "agent_version", CREMA_VERSION);
-	pack_kv_u64(&pk, "shim_abi", m->abi);
-	pack_kv_str(&pk, "python", python.ptr, python.len);
-	pack_kv_u64(&pk, "boot_ns", clock_boot_ns());
-	pack_kv_u64(&pk, "real_ns", clock_real_ns());
-	pack_filesystems(&pk, v, kinds);
-	pack_text(&pk, "stack");
+	pack_text(pk, "facts");
+	facts = pack_map_begin(pk);
+	pack_text(pk, "redacted");
+	pack_bool(pk, v->redact && v->redact->on);
+	pack_machine(pk);
+	pack_kv_u64(pk, "pid", m->pid);
+	pack_kv_u64(pk, "start_ticks", m->start_ticks);
+	pack_kv_u64(pk, "agent_pid", (uint64_t)getpid());
+	pack_kv_text(pk, "agent_version", CREMA_VERSION);
+	pack_kv_u64(pk, "shim_abi", m->abi);
+	pack_kv_str(pk, "python", python.ptr, python.len);
+	pack_kv_u64(pk, "boot_ns", clock_boot_ns());
+	pack_kv_u64(pk, "real_ns", clock_real_ns());
+	pack_filesystems(pk, v, kinds);
+	pack_text(pk, "stack");
 	if (stack && stack->len)
-		pack_str(&pk, (const char *)stack->data, stack->len);
+		pack_str(pk, (const char *)stack->data, stack->len);
 	else
-		pack_nil(&pk);
-	pack_map_end(&pk, facts);
-	pack_text(&pk, "task_fields");
-	task_pack_names(&pk);
-	pack_map_end(&pk, map);
-	return frame_encode_buf(out, &head, &raw);
+		pack_nil(pk);
+	pack_map_end(pk, facts);
+	pack_text(pk, "task_fields");
+	task_pack_names(pk);
+	return frame_encode_buf(out, &head, packed_map_end(&map));
 }

@@ -62,6 +62,22 @@ uint64_t outbox_end(struct outbox *o, enum outbox_class class)
 	return class == OUTBOX_RECORD ? ++o->tickets : o->tickets;
 }
 
+msgpack_packer *outbox_begin_map(struct outbox *o, enum outbox_class class, unsigned int type)
+{
+	msgpack_packer *pk = outbox_begin(o, class);
+
+	pack_array(pk, 2);
+	pack_u64(pk, type);
+	o->batch[class].map = pack_map_begin(pk);
+	return pk;
+}
+
+uint64_t outbox_end_map(struct outbox *o, enum outbox_class class)
+{
+	pack_map_end(&o->batch[class].pk, o->batch[class].map);
+	return outbox_end(o, class);
+}
+
 bool outbox_is_safe(const struct outbox *o, uint64_t ticket)
 {
 	return ticket <= o->tickets_safe;

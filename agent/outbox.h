@@ -56,6 +56,7 @@ struct outbox {
 	struct batch {
 		struct buf body;
 		msgpack_packer pk;
+		size_t map; /* of the message under way */
 		uint32_t count;
 	} batch[OUTBOX_CLASSES];
 	struct buf scratch;
@@ -90,6 +91,9 @@ void outbox_release(struct outbox *o); /* files stay */
 msgpack_packer *outbox_begin(struct outbox *o, enum outbox_class class);
 /* ... and end it. Returns the record's ticket (of the latest one for OUTBOX_LIGHT). */
 uint64_t outbox_end(struct outbox *o, enum outbox_class class);
+/* The same for [type, map]: write the map's pairs in between. */
+msgpack_packer *outbox_begin_map(struct outbox *o, enum outbox_class class, unsigned int type);
+uint64_t outbox_end_map(struct outbox *o, enum outbox_class class);
 /* Is the record with this ticket acknowledged or on disk? */
 bool outbox_is_safe(const struct outbox *o, uint64_t ticket);
 

@@ -78,12 +78,8 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 	struct text name = redact_file(r->view->redact, view_text(r->view, f->name));
 	struct text span = view_text(r->view, f->span);
 	unsigned int seen = seen_of(f, fs);
-	msgpack_packer *pk = outbox_begin(r->out, class_of(last));
-	size_t map;
+	msgpack_packer *pk = outbox_begin_map(r->out, class_of(last), CREMA_MSG_FILE);
 
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_FILE);
-	map = pack_map_begin(pk);
 	pack_kv_str(pk, "path", path.ptr, path.len);
 	pack_kv_str(pk, "span", span.ptr, span.len);
 	pack_kv_text(pk, "filesystem", f->path ? fs->name : NULL);
@@ -94,8 +90,7 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 		pack_kv_maybe(pk, row_file[k].name, (file_seen[k] & seen) == file_seen[k],
 			      f->number[k]);
 	extents_pack(&r->extents, i, lists, pk);
-	pack_map_end(pk, map);
-	outbox_end(r->out, class_of(last));
+	outbox_end_map(r->out, class_of(last));
 }
 
 uint64_t rows_sum_of(const uint64_t *number, size_t n)
@@ -157,7 +152,6 @@ void rows_codecs(struct rows *r, bool last)
 		struct text span;
 		msgpack_packer *pk;
 		uint64_t sum;
-		size_t map;
 
 		if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
 			continue;
@@ -167,10 +161,7 @@ void rows_codecs(struct rows *r, bool last)
 			continue;
 		r->codec_sum[i] = sum;
 		span = view_text(r->view, c.span);
-		pk = outbox_begin(r->out, class_of(last));
-		pack_array(pk, 2);
-		pack_u64(pk, CREMA_MSG_CODEC);
-		map = pack_map_begin(pk);
+		pk = outbox_begin_map(r->out, class_of(last), CREMA_MSG_CODEC);
 		pack_kv_text(pk, "function", codec_names[c.codec].function);
 		pack_kv_text(pk, "codec", codec_names[c.codec].codec);
 		pack_kv_text(pk, "direction", codec_names[c.codec].direction);
@@ -178,8 +169,7 @@ void rows_codecs(struct rows *r, bool last)
 		for (unsigned int k = 0; k < CREMA_CODEC_NUMBERS; k++)
 			pack_kv_maybe(pk, row_codec[k].name, !c.time_unknown || !codec_timed[k],
 				      c.number[k]);
-		pack_map_end(pk, map);
-		outbox_end(r->out, class_of(last));
+		outbox_end_map(r->out, class_of(last));
 	}
 }
 

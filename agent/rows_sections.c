@@ -44,12 +44,8 @@ static uint64_t send_section(struct rows *r, const struct crema_section *s, enum
 {
 	bool found = s->flags & CREMA_SECTION_FOUND;
 	struct drain_unknown unknown = unknown_of(r, s);
-	msgpack_packer *pk = outbox_begin(r->out, class);
-	size_t map;
+	msgpack_packer *pk = outbox_begin_map(r->out, class, CREMA_MSG_SECTION);
 
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_SECTION);
-	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "number", s->number);
 	pack_identity(r, pk, s->path, s->span, s->prefix);
 	pack_kv_text(pk, "thread", s->flags & CREMA_SECTION_POOL ? "pool" : "task");
@@ -62,18 +58,13 @@ static uint64_t send_section(struct rows *r, const struct crema_section *s, enum
 	if (!found)
 		rows_pack_counters(pk, "counters", &s->own, s->unsure ? NULL : s->pool_time,
 				   &unknown);
-	pack_map_end(pk, map);
-	return outbox_end(r->out, class);
+	return outbox_end_map(r->out, class);
 }
 
 static uint64_t send_gauge(struct rows *r, const struct crema_gauge *g, enum outbox_class class)
 {
-	msgpack_packer *pk = outbox_begin(r->out, class);
-	size_t map;
+	msgpack_packer *pk = outbox_begin_map(r->out, class, CREMA_MSG_GAUGE);
 
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_GAUGE);
-	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "number", g->number);
 	pack_identity(r, pk, g->path, g->span, g->prefix);
 	pack_kv_text(pk, "kind",
@@ -95,8 +86,7 @@ static uint64_t send_gauge(struct rows *r, const struct crema_gauge *g, enum out
 		pack_f64(pk, s->max);
 		pack_f64(pk, s->last);
 	}
-	pack_map_end(pk, map);
-	return outbox_end(r->out, class);
+	return outbox_end_map(r->out, class);
 }
 
 /*

@@ -10,12 +10,8 @@ static void send_server(struct rows *r, const struct crema_server *s, enum outbo
 {
 	struct text server = view_text(r->view, s->address), scheme = view_text(r->view, s->scheme);
 	struct text span = view_text(r->view, s->span);
-	msgpack_packer *pk = outbox_begin(r->out, class);
-	size_t map;
+	msgpack_packer *pk = outbox_begin_map(r->out, class, CREMA_MSG_SERVER);
 
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_SERVER);
-	map = pack_map_begin(pk);
 	pack_kv_str(pk, "server", server.ptr, server.len);
 	pack_kv_str(pk, "scheme", scheme.ptr, scheme.len);
 	pack_kv_str(pk, "span", span.ptr, span.len);
@@ -25,8 +21,7 @@ static void send_server(struct rows *r, const struct crema_server *s, enum outbo
 	pack_array(pk, CREMA_LATENCY_BUCKETS);
 	for (unsigned int i = 0; i < CREMA_LATENCY_BUCKETS; i++)
 		pack_u64(pk, s->latency[i]);
-	pack_map_end(pk, map);
-	outbox_end(r->out, class);
+	outbox_end_map(r->out, class);
 }
 
 void rows_servers(struct rows *r, bool last)

@@ -55,17 +55,13 @@ static void pack_memory(msgpack_packer *pk, int pid)
 void sampler_worker(struct sampler *s, uint32_t running, uint64_t count_unknown, uint64_t mono_ns,
 		    uint64_t boot_ns)
 {
-	msgpack_packer *pk = outbox_begin(s->out, OUTBOX_LIGHT);
+	msgpack_packer *pk = outbox_begin_map(s->out, OUTBOX_LIGHT, CREMA_MSG_SAMPLE);
 	uint64_t cpu = 0, in = 0, out = 0;
 	bool has_cpu = procfs_cpu(s->pid, &cpu), has_io = procfs_io(s->pid, 0, &in, &out);
 	struct rows_sums sums;
-	size_t map;
 
 	count_unknown |= s->view->shm->totals.count_unknown;
 	rows_sum(s->view, false, &sums);
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_SAMPLE);
-	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_text(pk, "cpu_percent");
 	if (has_cpu && s->cpu_ns && cpu >= s->cpu_ns && mono_ns > s->mono_ns)
@@ -87,8 +83,7 @@ void sampler_worker(struct sampler *s, uint32_t running, uint64_t count_unknown,
 		pack_kv_maybe(pk, task_name(TASK_FIELDS + 2 * CREMA_TIMES + i),
 			      !((count_unknown | sums.unattributed_unknown) >> i & 1u),
 			      sums.tasks.count[i] + sums.unattributed.count[i]);
-	pack_map_end(pk, map);
-	outbox_end(s->out, OUTBOX_LIGHT);
+	outbox_end_map(s->out, OUTBOX_LIGHT);
 	s->cpu_ns = has_cpu ? cpu : 0;
 	s->mono_ns = mono_ns;
 }

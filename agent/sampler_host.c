@@ -188,14 +188,10 @@ void sampler_host(struct sampler *s, uint64_t mono_ns, uint64_t boot_ns)
 	char memory[2048];
 	msgpack_packer *pk;
 	bool ok;
-	size_t map;
 
 	if (!is_ours(s, mono_ns))
 		return;
-	pk = outbox_begin(s->out, OUTBOX_LIGHT);
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_HOST);
-	map = pack_map_begin(pk);
+	pk = outbox_begin_map(s->out, OUTBOX_LIGHT, CREMA_MSG_HOST);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_cpu(s, pk);
 	ok = procfs_slurp(memory, sizeof(memory), "/proc/meminfo") > 0;
@@ -204,6 +200,5 @@ void sampler_host(struct sampler *s, uint64_t mono_ns, uint64_t boot_ns)
 	pack_load(pk);
 	pack_net(pk);
 	pack_disk(pk);
-	pack_map_end(pk, map);
-	outbox_end(s->out, OUTBOX_LIGHT);
+	outbox_end_map(s->out, OUTBOX_LIGHT);
 }

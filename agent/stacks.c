@@ -43,21 +43,16 @@ static bool peer_text(const struct crema_stack *r, char *out, size_t size)
 
 static void tell_module(struct stacks *s, struct module *m)
 {
-	msgpack_packer *pk = outbox_begin(s->out, OUTBOX_RECORD);
+	msgpack_packer *pk = outbox_begin_map(s->out, OUTBOX_RECORD, CREMA_MSG_MODULE);
 	char hex[2 * MODULES_BUILD_ID + 1] = "";
-	size_t map;
 
 	m->told = true;
 	for (uint32_t i = 0; i < m->build_id_bytes; i++)
 		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_MODULE);
-	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "id", m->id);
 	pack_kv_text(pk, "path", m->path);
 	pack_kv_text(pk, "build_id", m->build_id_bytes ? hex : NULL);
-	pack_map_end(pk, map);
-	outbox_end(s->out, OUTBOX_RECORD);
+	outbox_end_map(s->out, OUTBOX_RECORD);
 }
 
 struct located {
@@ -86,13 +81,9 @@ static void send_stack(struct stacks *s, const struct crema_stack *r)
 	struct located frame[CREMA_STACK_DEPTH];
 	msgpack_packer *pk;
 	char peer[64];
-	size_t map;
 
 	find_frames(s, r, frame);
-	pk = outbox_begin(s->out, OUTBOX_RECORD);
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_STACK);
-	map = pack_map_begin(pk);
+	pk = outbox_begin_map(s->out, OUTBOX_RECORD, CREMA_MSG_STACK);
 	pack_kv_u64(pk, "number", r->number);
 	pack_kv_u64(pk, "attempt", r->attempt);
 	pack_kv_u64(pk, "tid", r->tid);
@@ -110,8 +101,7 @@ static void send_stack(struct stacks *s, const struct crema_stack *r)
 		pack_u64(pk, frame[i].module);
 		pack_u64(pk, frame[i].place);
 	}
-	pack_map_end(pk, map);
-	outbox_end(s->out, OUTBOX_RECORD);
+	outbox_end_map(s->out, OUTBOX_RECORD);
 }
 
 static bool is_sane(const struct crema_stack *r)

@@ -169,9 +169,8 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	struct drain_unknown all = *unknown, rest;
 	struct crema_snapshot snap;
 	bool known = view_snapshot(r->view, &snap);
-	msgpack_packer *pk = outbox_begin(r->out, class);
+	msgpack_packer *pk = outbox_begin_map(r->out, class, CREMA_MSG_TOTALS);
 	struct rows_sums sums;
-	size_t map;
 
 	rows_sum(r->view, last, &sums);
 	all.count |= t->count_unknown;
@@ -179,9 +178,6 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	rest.count |= sums.unattributed_unknown;
 	if (known)
 		add_open_segments(r->view, last, &sums);
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_TOTALS);
-	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	pack_kv_maybe(pk, "snapshot_boot_ns", known, snap.boot_ns);
 	pack_numbers(pk, t, r->out->dropped);
@@ -196,6 +192,5 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	pack_blocked(pk, &r->view->shm->blocked);
 	pack_unmeasured(pk, &r->view->shm->unmeasured);
 	pack_notes(pk, r->view);
-	pack_map_end(pk, map);
-	outbox_end(r->out, class);
+	outbox_end_map(r->out, class);
 }

@@ -11,15 +11,13 @@
 #include "common/pack.h"
 #include "switch.h"
 
-/* Appends a frame to what is to be sent. */
-static int put_frame(struct uplink *u, uint8_t type, const struct buf *raw)
+/* Appends a frame of the map to what is to be sent. */
+static int put_frame(struct uplink *u, uint8_t type, struct packed_map *map)
 {
 	struct crema_frame_header head = frame_head(type, u->source->worker, u->source->stream);
 	struct buf frame = BUF_INIT;
-	int rc = raw->error;
+	int rc = frame_encode_buf(&frame, &head, packed_map_end(map));
 
-	if (!rc)
-		rc = frame_encode(&frame, &head, raw->data, raw->len);
 	if (!rc)
 		rc = session_send(&u->session, &u->out, frame.data, frame.len);
 	buf_release(&frame);
@@ -88,11 +86,9 @@ static int on_challenge(struct uplink *u, const msgpack_object *map, uint64_t no
 /* Nothing of ours was told so far. */
 static int on_proof(struct uplink *u, const msgpack_object *map, uint64_t now)
 {
-	struct buf raw = BUF_INIT;
-	msgpack_packer pk;
+	struct packed_map answer;
 	char name[300];
 	int rc;
-	size_t reason;
 
 	if (u->state != UPLINK_PROVING)
 		return -EPROTO;
@@ -100,12 +96,8 @@ static int on_proof(struct uplink *u, const msgpack_object *map, uint64_t now)
 	if (rc == -EACCES) {
 		uplink_trouble(u, "the collector at %.190s does not know the token",
 			       net_text(name, sizeof(name), &u->address));
-		pack_init(&pk, &raw);
-		reason = pack_map_begin(&pk);
-		pack_kv_text(&pk, "reason", "wrong token");
-		pack_map_end(&pk, reason);
-		put_frame(u, CREMA_FRAME_REFUSE, &raw);
-		buf_release(&raw);
+		pack_kv_text(packed_map_begin(&answer), "reason", "wrong token");
+		put_frame(u, CREMA_FRAME_REFUSE, &answer);
 	}
 	if (!rc)
 		rc = uplink_hello(u);
@@ -158,17 +150,11 @@ bool uplink_clock_due(struct uplink *u, uint64_t now)
 
 void uplink_clock_send(struct uplink *u)
 {
-	struct buf raw = BUF_INIT;
-	msgpack_packer pk;
-	size_t map;
+	struct packed_map question;
 
 	u->clock_sent_ns = clock_real_ns();
-	pack_init(&pk, &raw);
-	map = pack_map_begin(&pk);
-	pack_kv_u64(&pk, "t0", u->clock_sent_ns);
-	pack_map_end(&pk, map);
-	put_frame(u, CREMA_FRAME_CLOCK, &raw);
-	buf_release(&raw);
+	pack_kv_u64(packed_map_begin(&question), "t0", u->clock_sent_ns);
+	put_frame(u, CREMA_FRAME_CLOCK, &question);
 }
 
 static int on_welcome(struct uplink *u, uint64_t seq, uint64_t now)

@@ -30,18 +30,15 @@ static int add_header(struct framefile *f, const char *kind, uint64_t created_ns
 		      const uint8_t *worker)
 {
 	struct crema_frame_header head = frame_head(CREMA_FRAME_FILE_HEADER, worker, 0);
-	struct buf raw = BUF_INIT, bytes = BUF_INIT;
-	msgpack_packer pk;
+	struct buf bytes = BUF_INIT;
+	struct packed_map map;
+	msgpack_packer *pk = packed_map_begin(&map);
 	int rc;
-	size_t map;
 
-	pack_init(&pk, &raw);
-	map = pack_map_begin(&pk);
-	pack_kv_u64(&pk, "format", CREMA_FILE_FORMAT);
-	pack_kv_text(&pk, "kind", kind);
-	pack_kv_u64(&pk, "created_ns", created_ns);
-	pack_map_end(&pk, map);
-	rc = frame_encode_buf(&bytes, &head, &raw);
+	pack_kv_u64(pk, "format", CREMA_FILE_FORMAT);
+	pack_kv_text(pk, "kind", kind);
+	pack_kv_u64(pk, "created_ns", created_ns);
+	rc = frame_encode_buf(&bytes, &head, packed_map_end(&map));
 	if (!rc)
 		rc = framefile_append(f, bytes.data, bytes.len);
 	buf_release(&bytes);

@@ -104,8 +104,26 @@ void pack_text(msgpack_packer *pk, const char *s)
 
 void pack_bin(msgpack_packer *pk, const void *p, size_t n)
 {
+	if (!p) {
+		pack_nil(pk);
+		return;
+	}
 	msgpack_pack_bin(pk, n);
 	msgpack_pack_bin_body(pk, p, n);
+}
+
+msgpack_packer *packed_map_begin(struct packed_map *m)
+{
+	m->buf = (struct buf)BUF_INIT;
+	pack_init(&m->pk, &m->buf);
+	m->begin = pack_map_begin(&m->pk);
+	return &m->pk;
+}
+
+struct buf *packed_map_end(struct packed_map *m)
+{
+	pack_map_end(&m->pk, m->begin);
+	return &m->buf;
 }
 
 void pack_kv_nil(msgpack_packer *pk, const char *key)

@@ -47,7 +47,19 @@ void pack_i64(msgpack_packer *pk, int64_t v);
 void pack_f64(msgpack_packer *pk, double v);		    /* not finite: nil */
 void pack_str(msgpack_packer *pk, const char *s, size_t n); /* s NULL: nil */
 void pack_text(msgpack_packer *pk, const char *s);	    /* NUL-terminated; NULL: nil */
-void pack_bin(msgpack_packer *pk, const void *p, size_t n);
+void pack_bin(msgpack_packer *pk, const void *p, size_t n); /* p NULL: nil */
+
+/* A map in a buffer of its own, as most frames hold one. */
+struct packed_map {
+	struct buf buf;
+	msgpack_packer pk;
+	size_t begin;
+};
+
+/* The packer for its pairs ... */
+msgpack_packer *packed_map_begin(struct packed_map *m);
+/* ... and the map, which whoever gets it releases. */
+struct buf *packed_map_end(struct packed_map *m);
 
 void pack_kv_nil(msgpack_packer *pk, const char *key);
 void pack_kv_u64(msgpack_packer *pk, const char *key, uint64_t v);

@@ -11,10 +11,9 @@ int session_answer(struct session *s, const struct auth_token *token,
 	struct text nonce = get_bin(challenge, "nonce");
 	struct crema_frame_header head = frame_head(CREMA_FRAME_AUTH, worker, 0);
 	struct auth_start *start = &s->start;
-	struct buf raw = BUF_INIT;
-	msgpack_packer pk;
+	struct packed_map answer;
+	msgpack_packer *pk;
 	int rc;
-	size_t map;
 
 	s->oldest = get_u64(challenge, "min", 0);
 	s->newest = get_u64(challenge, "max", 0);
@@ -34,15 +33,10 @@ int session_answer(struct session *s, const struct auth_token *token,
 		rc = auth_keys(token, start, &s->keys);
 	if (rc)
 		return rc;
-	pack_init(&pk, &raw);
-	map = pack_map_begin(&pk);
-	pack_kv_u64(&pk, "version", CREMA_PROTOCOL);
-	if (token)
-		pack_kv_bin(&pk, "nonce", start->agent_nonce, sizeof(start->agent_nonce));
-	else
-		pack_kv_nil(&pk, "nonce");
-	pack_map_end(&pk, map);
-	return frame_encode_buf(out, &head, &raw);
+	pk = packed_map_begin(&answer);
+	pack_kv_u64(pk, "version", CREMA_PROTOCOL);
+	pack_kv_bin(pk, "nonce", token ? start->agent_nonce : NULL, sizeof(start->agent_nonce));
+	return frame_encode_buf(out, &head, packed_map_end(&answer));
 }
 
 int session_proof(struct session *s, const msgpack_object *proof, struct buf *out)

@@ -30,17 +30,13 @@ struct talk {
 static int put_clock(struct talk *t)
 {
 	struct crema_frame_header head = frame_head(CREMA_FRAME_CLOCK, t->worker, 1);
-	struct buf raw = BUF_INIT, frame = BUF_INIT;
-	msgpack_packer pk;
+	struct packed_map question;
+	struct buf frame = BUF_INIT;
 	int err;
-	size_t map;
 
 	t->sent_ns = clock_real_ns();
-	pack_init(&pk, &raw);
-	map = pack_map_begin(&pk);
-	pack_kv_u64(&pk, "t0", t->sent_ns);
-	pack_map_end(&pk, map);
-	err = frame_encode_buf(&frame, &head, &raw);
+	pack_kv_u64(packed_map_begin(&question), "t0", t->sent_ns);
+	err = frame_encode_buf(&frame, &head, packed_map_end(&question));
 	if (!err)
 		err = session_send(&t->session, &t->out, frame.data, frame.len);
 	buf_release(&frame);

@@ -94,8 +94,8 @@ int server_send_challenge(struct server_conn *conn);
 int server_auth(struct server_conn *conn, const struct frame *frame);
 
 /* server_frames.c */
-/* Encodes and queues one frame; body NULL: no payload. 0 or -1. */
-int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, const struct buf *body);
+/* Ends the map and queues a frame of it; map NULL: no payload. 0 or -1. */
+int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, struct packed_map *map);
 /* The frame's payload as a map. 0 (release it) or -1. */
 int server_open_map(struct server_conn *conn, const struct frame *frame, struct unpack *map);
 int server_send_refuse(struct server_conn *conn, const char *reason);

@@ -24,7 +24,7 @@ static int frame_out(struct server_conn *conn, const struct buf *frame, struct b
 	return err ? err : secure_send(&conn->stream, sealed->data, sealed->len);
 }
 
-int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, const struct buf *body)
+int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, struct packed_map *map)
 {
 	struct crema_frame_header head = frame_head(type, conn->worker, conn->stream_id);
 	struct buf *out = &conn->server->out, *sealed = &conn->server->sealed;
@@ -32,9 +32,8 @@ int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, const stru
 
 	head.first_seq = seq;
 	buf_clear(out);
-	err = body ? body->error : 0;
-	if (!err)
-		err = frame_encode(out, &head, body ? body->data : NULL, body ? body->len : 0);
+	err = map ? frame_encode_buf(out, &head, packed_map_end(map))
+		  : frame_encode(out, &head, NULL, 0);
 	if (!err)
 		err = frame_out(conn, out, sealed);
 	if (!err)
@@ -47,18 +46,10 @@ int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, const stru
 
 int server_send_refuse(struct server_conn *conn, const char *reason)
 {
-	struct buf body = BUF_INIT;
-	msgpack_packer pk;
-	int err;
-	size_t map;
+	struct packed_map map;
 
-	pack_init(&pk, &body);
-	map = pack_map_begin(&pk);
-	pack_kv_text(&pk, "reason", reason);
-	pack_map_end(&pk, map);
-	err = server_send(conn, CREMA_FRAME_REFUSE, 0, &body);
-	buf_release(&body);
-	return err;
+	pack_kv_text(packed_map_begin(&map), "reason", reason);
+	return server_send(conn, CREMA_FRAME_REFUSE, 0, &map);
 }
 
 int server_send_ack(struct server_conn *conn)
@@ -68,20 +59,13 @@ int server_send_ack(struct server_conn *conn)
 
 static int send_welcome(struct server_conn *conn)
 {
-	struct buf body = BUF_INIT;
-	msgpack_packer pk;
-	int err;
-	size_t map;
+	struct packed_map map;
+	msgpack_packer *pk = packed_map_begin(&map);
 
-	pack_init(&pk, &body);
-	map = pack_map_begin(&pk);
-	pack_kv_u64(&pk, "version", conn->version);
-	pack_kv_text(&pk, "name", conn->server->config.name);
-	pack_map_end(&pk, map);
+	pack_kv_u64(pk, "version", conn->version);
+	pack_kv_text(pk, "name", conn->server->config.name);
 	/* Not `next`: what is only queued could still be lost, so it may be sent again. */
-	err = server_send(conn, CREMA_FRAME_WELCOME, conn->progress->written, &body);
-	buf_release(&body);
-	return err;
+	return server_send(conn, CREMA_FRAME_WELCOME, conn->progress->written, &map);
 }
 
 int server_open_map(struct server_conn *conn, const struct frame *frame, struct unpack *map)
@@ -222,25 +206,19 @@ static int on_data(struct server_conn *conn, const struct frame *frame, const ui
 static int on_clock(struct server_conn *conn, const struct frame *frame)
 {
 	uint64_t t1 = clock_real_ns(), t0;
-	struct buf body = BUF_INIT;
-	msgpack_packer pk;
+	struct packed_map answer;
+	msgpack_packer *pk;
 	struct unpack map;
-	int err;
-	size_t answer;
 
 	if (server_open_map(conn, frame, &map))
 		return -1;
 	t0 = get_u64(&map.root, "t0", 0);
 	unpack_release(&map);
-	pack_init(&pk, &body);
-	answer = pack_map_begin(&pk);
-	pack_kv_u64(&pk, "t0", t0);
-	pack_kv_u64(&pk, "t1", t1);
-	pack_map_end(&pk, answer);
-	err = server_send(conn, CREMA_FRAME_CLOCK, 0, &body);
-	buf_release(&body);
+	pk = packed_map_begin(&answer);
+	pack_kv_u64(pk, "t0", t0);
+	pack_kv_u64(pk, "t1", t1);
 	conn->server->stats.clocks++;
-	return err;
+	return server_send(conn, CREMA_FRAME_CLOCK, 0, &answer);
 }
 
 int server_frame(struct server_conn *conn, const struct frame *frame, const uint8_t *p,

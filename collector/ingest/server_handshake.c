@@ -14,42 +14,24 @@
 
 int server_send_challenge(struct server_conn *conn)
 {
-	struct buf body = BUF_INIT;
-	msgpack_packer pk;
-	int err;
-	size_t map;
+	struct packed_map map;
+	msgpack_packer *pk = packed_map_begin(&map);
 
 	/* The oldest version is always offered: its agents learn from REFUSE what to do, and we
 	 * that they were here. */
-	pack_init(&pk, &body);
-	map = pack_map_begin(&pk);
-	pack_kv_u64(&pk, "min", CREMA_PROTOCOL_OLDEST);
-	pack_kv_u64(&pk, "max", CREMA_PROTOCOL);
-	pack_kv_bin(&pk, "nonce", conn->nonce, sizeof(conn->nonce));
-	pack_map_end(&pk, map);
-	err = server_send(conn, CREMA_FRAME_CHALLENGE, 0, &body);
-	buf_release(&body);
-	return err;
+	pack_kv_u64(pk, "min", CREMA_PROTOCOL_OLDEST);
+	pack_kv_u64(pk, "max", CREMA_PROTOCOL);
+	pack_kv_bin(pk, "nonce", conn->nonce, sizeof(conn->nonce));
+	return server_send(conn, CREMA_FRAME_CHALLENGE, 0, &map);
 }
 
 /* mac NULL: there is no token that we could prove. */
 static int send_proof(struct server_conn *conn, const uint8_t *mac)
 {
-	struct buf body = BUF_INIT;
-	msgpack_packer pk;
-	int err;
-	size_t map;
+	struct packed_map map;
 
-	pack_init(&pk, &body);
-	map = pack_map_begin(&pk);
-	if (mac)
-		pack_kv_bin(&pk, "mac", mac, AUTH_MAC_BYTES);
-	else
-		pack_kv_nil(&pk, "mac");
-	pack_map_end(&pk, map);
-	err = server_send(conn, CREMA_FRAME_PROOF, 0, &body);
-	buf_release(&body);
-	return err;
+	pack_kv_bin(packed_map_begin(&map), "mac", mac, AUTH_MAC_BYTES);
+	return server_send(conn, CREMA_FRAME_PROOF, 0, &map);
 }
 
 /* Proves the token; what the agent says next has to be sealed. */

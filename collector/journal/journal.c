@@ -384,23 +384,17 @@ uint64_t journal_segment_ns(const struct journal *journal)
 int journal_note(struct journal *journal, const char *event, const char *text)
 {
 	struct crema_frame_header head = frame_head(CREMA_FRAME_NOTE, NULL, journal->started_ns);
-	struct buf body = BUF_INIT, frame = BUF_INIT;
-	msgpack_packer pk;
+	struct buf frame = BUF_INIT;
+	struct packed_map note;
+	msgpack_packer *pk = packed_map_begin(&note);
 	int err;
-	size_t map;
 
-	pack_init(&pk, &body);
-	map = pack_map_begin(&pk);
-	pack_kv_u64(&pk, "time_ns", clock_real_ns());
-	pack_kv_text(&pk, "event", event);
-	pack_kv_text(&pk, "text", text);
-	pack_map_end(&pk, map);
-	err = body.error;
-	if (!err)
-		err = frame_encode(&frame, &head, body.data, body.len);
+	pack_kv_u64(pk, "time_ns", clock_real_ns());
+	pack_kv_text(pk, "event", event);
+	pack_kv_text(pk, "text", text);
+	err = frame_encode_buf(&frame, &head, packed_map_end(&note));
 	if (!err)
 		err = journal_add(journal, NULL, frame.data, frame.len);
-	buf_release(&body);
 	buf_release(&frame);
 	return err;
 }

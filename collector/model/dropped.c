@@ -296,30 +296,26 @@ static void pack_value(msgpack_packer *pk, struct value v)
 int dropped_pack(const struct dropped_run *d, struct buf *out)
 {
 	struct crema_frame_header head = frame_head(CREMA_FRAME_DROPPED_RUN, NULL, 0);
-	struct buf body = BUF_INIT;
-	msgpack_packer pk;
+	struct packed_map map;
+	msgpack_packer *pk = packed_map_begin(&map);
 	size_t i;
-	size_t map;
 
-	pack_init(&pk, &body);
-	map = pack_map_begin(&pk);
-	pack_kv_text(&pk, "run", d->id);
-	pack_kv_text(&pk, "kind", d->kind);
-	pack_kv_text(&pk, "why", d->why);
-	pack_kv_u64(&pk, "plain", d->plain);
-	pack_kv_u64(&pk, "start_ns", d->start_ns);
-	pack_kv_u64(&pk, "stop_ns", d->stop_ns);
-	pack_kv_u64(&pk, "dropped_ns", d->dropped_ns);
-	pack_text(&pk, "spans");
-	pack_array(&pk, d->spans.n);
+	pack_kv_text(pk, "run", d->id);
+	pack_kv_text(pk, "kind", d->kind);
+	pack_kv_text(pk, "why", d->why);
+	pack_kv_u64(pk, "plain", d->plain);
+	pack_kv_u64(pk, "start_ns", d->start_ns);
+	pack_kv_u64(pk, "stop_ns", d->stop_ns);
+	pack_kv_u64(pk, "dropped_ns", d->dropped_ns);
+	pack_text(pk, "spans");
+	pack_array(pk, d->spans.n);
 	for (i = 0; i < d->spans.n; i++)
-		pack_text(&pk, d->spans.v[i]);
-	pack_text(&pk, "metrics");
-	pack_map(&pk, d->values.n);
+		pack_text(pk, d->spans.v[i]);
+	pack_text(pk, "metrics");
+	pack_map(pk, d->values.n);
 	for (i = 0; i < d->values.n; i++) {
-		pack_text(&pk, d->values.v[i].id);
-		pack_value(&pk, d->values.v[i].v);
+		pack_text(pk, d->values.v[i].id);
+		pack_value(pk, d->values.v[i].v);
 	}
-	pack_map_end(&pk, map);
-	return frame_encode_buf(out, &head, &body);
+	return frame_encode_buf(out, &head, packed_map_end(&map));
 }
