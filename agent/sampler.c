@@ -41,49 +41,66 @@ uint64_t sampler_rss(struct sampler *s)
 	return rss;
 }
 
-static void pack_memory(msgpack_packer *pk, int pid)
+struct reading reading_line(const char *text, const char *name, uint64_t scale)
 {
-	char status[4096];
-	bool ok = procfs_slurp(status, sizeof(status), "/proc/%d/status", pid) > 0;
-	const char *text = ok ? status : NULL;
+	uint64_t v = 0;
+	bool known = text && procfs_number(text, name, &v);
 
-	procfs_pack(pk, "rss_anon_bytes", text, "RssAnon:", 1024);
-	procfs_pack(pk, "hwm_bytes", text, "VmHWM:", 1024);
-	procfs_pack(pk, "threads", text, "Threads:", 1);
+	return reading_uint(known, v * scale);
+}
+
+void sampler_pack(msgpack_packer *pk, const char *const *name, const struct reading *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].type == READING_REAL)
+			pack_kv_f64(pk, name[i], v[i].real);
+		else
+			pack_kv_maybe(pk, name[i], v[i].type == READING_UINT, v[i].uint);
+	}
+}
+
+static void read_cpu(struct sampler *s, uint64_t mono_ns, struct reading *v)
+{
+	uint64_t cpu = 0;
+	bool known = procfs_cpu(s->pid, &cpu);
+	bool both = known && s->cpu_ns && cpu >= s->cpu_ns && mono_ns > s->mono_ns;
+
+	v[CREMA_SAMPLE_N_cpu_seconds] = reading_real(known, (double)cpu / 1e9);
+	if (both)
+		v[CREMA_SAMPLE_N_cpu_percent] = reading_real(
+			true, 100.0 * (double)(cpu - s->cpu_ns) / (double)(mono_ns - s->mono_ns));
+	s->cpu_ns = known ? cpu : 0;
+	s->mono_ns = mono_ns;
 }
 
 void sampler_worker(struct sampler *s, uint32_t running, uint64_t count_unknown, uint64_t mono_ns,
 		    uint64_t boot_ns)
 {
 	msgpack_packer *pk = outbox_begin_map(s->out, OUTBOX_LIGHT, CREMA_MSG_SAMPLE);
-	uint64_t cpu = 0, in = 0, out = 0;
-	bool has_cpu = procfs_cpu(s->pid, &cpu), has_io = procfs_io(s->pid, 0, &in, &out);
+	struct reading v[CREMA_SAMPLE_NUMBERS] = {0};
+	char status[4096];
+	bool ok = procfs_slurp(status, sizeof(status), "/proc/%d/status", s->pid) > 0, has_io;
+	const char *text = ok ? status : NULL;
+	uint64_t in = 0, out = 0;
 	struct rows_sums sums;
 
+	read_cpu(s, mono_ns, v);
+	v[CREMA_SAMPLE_N_rss_bytes] = reading_uint(s->rss != 0, s->rss);
+	v[CREMA_SAMPLE_N_rss_anon_bytes] = reading_line(text, "RssAnon:", 1024);
+	v[CREMA_SAMPLE_N_threads] = reading_line(text, "Threads:", 1);
+	v[CREMA_SAMPLE_N_tasks_running] = reading_uint(true, running);
+	has_io = procfs_io(s->pid, 0, &in, &out);
 	count_unknown |= s->view->shm->totals.count_unknown;
 	rows_sum(s->view, false, &sums);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
-	pack_text(pk, "cpu_percent");
-	if (has_cpu && s->cpu_ns && cpu >= s->cpu_ns && mono_ns > s->mono_ns)
-		pack_f64(pk, 100.0 * (double)(cpu - s->cpu_ns) / (double)(mono_ns - s->mono_ns));
-	else
-		pack_nil(pk);
-	pack_text(pk, "cpu_seconds");
-	if (has_cpu)
-		pack_f64(pk, (double)cpu / 1e9);
-	else
-		pack_nil(pk);
-	pack_kv_maybe(pk, "rss_bytes", s->rss != 0, s->rss);
-	pack_memory(pk, s->pid);
+	sampler_pack(pk, row_sample, v, CREMA_SAMPLE_NUMBERS);
+	procfs_pack(pk, "hwm_bytes", text, "VmHWM:", 1024);
 	pack_kv_maybe(pk, "io_read_bytes", has_io, in);
 	pack_kv_maybe(pk, "io_write_bytes", has_io, out);
-	pack_kv_u64(pk, "tasks_running", running);
 	pack_kv_u64(pk, "tasks_done", s->view->shm->totals.tasks_done);
 	for (unsigned int i = 0; i < CREMA_COUNTS; i++)
 		pack_kv_maybe(pk, task_name(TASK_FIELDS + 2 * CREMA_TIMES + i),
 			      !((count_unknown | sums.unattributed_unknown) >> i & 1u),
 			      sums.tasks.count[i] + sums.unattributed.count[i]);
 	outbox_end_map(s->out, OUTBOX_LIGHT);
-	s->cpu_ns = has_cpu ? cpu : 0;
-	s->mono_ns = mono_ns;
 }

@@ -10,7 +10,27 @@
 #define CREMA_AGENT_SAMPLER_H
 
 #include "agent/outbox.h"
+#include "common/rows.h"
 #include "common/view.h"
+
+/* A SAMPLE_NUMBER or a HOST_NUMBER of contract/rows.def as it was read. */
+struct reading {
+	enum { READING_UNKNOWN, READING_UINT, READING_REAL } type;
+	union {
+		uint64_t uint;
+		double real;
+	};
+};
+
+static inline struct reading reading_uint(bool known, uint64_t v)
+{
+	return (struct reading){known ? READING_UINT : READING_UNKNOWN, {.uint = v}};
+}
+
+static inline struct reading reading_real(bool known, double v)
+{
+	return (struct reading){known ? READING_REAL : READING_UNKNOWN, {.real = v}};
+}
 
 struct sampler {
 	const struct view *view;
@@ -33,6 +53,9 @@ uint64_t sampler_rss(struct sampler *s);
 /* count_unknown: bits of counts that no task could measure. */
 void sampler_worker(struct sampler *s, uint32_t running, uint64_t count_unknown, uint64_t mono_ns,
 		    uint64_t boot_ns);
+/* One line of /proc's text, NULL: it could not be read; sampler_pack() writes what was read. */
+struct reading reading_line(const char *text, const char *name, uint64_t scale);
+void sampler_pack(msgpack_packer *pk, const char *const *name, const struct reading *v, size_t n);
 void sampler_host(struct sampler *s, uint64_t mono_ns, uint64_t boot_ns);
 
 #endif

@@ -64,54 +64,51 @@ static bool tells_of_stealing(uint64_t ticks)
 	return !strstr(flags, " hypervisor");
 }
 
-static void pack_stolen(msgpack_packer *pk, uint64_t ticks, bool read)
+static struct reading stolen(uint64_t ticks)
 {
 	long hz = sysconf(_SC_CLK_TCK);
 
-	pack_text(pk, "stolen_seconds");
-	if (read && hz > 0 && tells_of_stealing(ticks))
-		pack_f64(pk, (double)ticks / (double)hz);
-	else
-		pack_nil(pk);
+	return reading_real(hz > 0 && tells_of_stealing(ticks), (double)ticks / (double)hz);
 }
 
-static void pack_cpu(struct sampler *s, msgpack_packer *pk)
+static void read_cpu(struct sampler *s, struct reading *v)
 {
 	char buf[512];
 	uint64_t t[8] = {0}, total = 0, busy;
 
-	pack_text(pk, "cpu_percent");
 	if (procfs_slurp(buf, sizeof(buf), "/proc/stat") <= 0 ||
 	    sscanf(buf,
 		   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
 		   " %" SCNu64 " %" SCNu64,
-		   &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) < 8) {
-		pack_nil(pk);
-		pack_stolen(pk, 0, false);
+		   &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) < 8)
 		return;
-	}
 	for (int i = 0; i < 8; i++)
 		total += t[i];
 	busy = total - t[3] - t[4]; /* idle, iowait */
 	if (s->host_total && total > s->host_total && busy >= s->host_busy)
-		pack_f64(pk,
-			 100.0 * (double)(busy - s->host_busy) / (double)(total - s->host_total));
-	else
-		pack_nil(pk);
+		v[CREMA_HOST_N_cpu_percent] =
+			reading_real(true, 100.0 * (double)(busy - s->host_busy) /
+						   (double)(total - s->host_total));
 	s->host_total = total;
 	s->host_busy = busy;
-	pack_stolen(pk, t[7], true);
+	v[CREMA_HOST_N_stolen_seconds] = stolen(t[7]);
 }
 
-static void pack_load(msgpack_packer *pk)
+static void read_memory(struct reading *v)
+{
+	char buf[2048];
+	const char *text = procfs_slurp(buf, sizeof(buf), "/proc/meminfo") > 0 ? buf : NULL;
+
+	v[CREMA_HOST_N_memory_total_bytes] = reading_line(text, "MemTotal:", 1024);
+	v[CREMA_HOST_N_memory_available_bytes] = reading_line(text, "MemAvailable:", 1024);
+}
+
+static void read_load(struct reading *v)
 {
 	char buf[128];
 
-	pack_text(pk, "load1");
 	if (procfs_slurp(buf, sizeof(buf), "/proc/loadavg") > 0)
-		pack_f64(pk, strtod(buf, NULL));
-	else
-		pack_nil(pk);
+		v[CREMA_HOST_N_load1] = reading_real(true, strtod(buf, NULL));
 }
 
 static bool is_hardware(const char *interface)
@@ -126,7 +123,7 @@ static bool is_hardware(const char *interface)
  * Interfaces that are hardware: bridges, bonds, tunnels and containers' ends would count the same
  * bytes again. Where there is none, as in a container, all but loopback.
  */
-static void pack_net(msgpack_packer *pk)
+static void read_net(struct reading *v)
 {
 	char line[512], name[64];
 	uint64_t r, w, in[2] = {0}, out[2] = {0};
@@ -145,8 +142,8 @@ static void pack_net(msgpack_packer *pk)
 		in[hardware] += r;
 		out[hardware] += w;
 	}
-	pack_kv_maybe(pk, "net_read_bytes", f != NULL, in[any]);
-	pack_kv_maybe(pk, "net_write_bytes", f != NULL, out[any]);
+	v[CREMA_HOST_N_net_read_bytes] = reading_uint(f != NULL, in[any]);
+	v[CREMA_HOST_N_net_write_bytes] = reading_uint(f != NULL, out[any]);
 	if (f)
 		fclose(f);
 }
@@ -163,7 +160,7 @@ static bool is_whole_device(const char *name)
 	return access(path, F_OK) == 0;
 }
 
-static void pack_disk(msgpack_packer *pk)
+static void read_disk(struct reading *v)
 {
 	char line[512], name[128];
 	uint64_t in = 0, out = 0, r, w;
@@ -177,28 +174,26 @@ static void pack_disk(msgpack_packer *pk)
 		in += r * 512;
 		out += w * 512;
 	}
-	pack_kv_maybe(pk, "disk_read_bytes", f != NULL, in);
-	pack_kv_maybe(pk, "disk_write_bytes", f != NULL, out);
+	v[CREMA_HOST_N_disk_read_bytes] = reading_uint(f != NULL, in);
+	v[CREMA_HOST_N_disk_write_bytes] = reading_uint(f != NULL, out);
 	if (f)
 		fclose(f);
 }
 
 void sampler_host(struct sampler *s, uint64_t mono_ns, uint64_t boot_ns)
 {
-	char memory[2048];
+	struct reading v[CREMA_HOST_NUMBERS] = {0};
 	msgpack_packer *pk;
-	bool ok;
 
 	if (!is_ours(s, mono_ns))
 		return;
+	read_cpu(s, v);
+	read_memory(v);
+	read_load(v);
+	read_net(v);
+	read_disk(v);
 	pk = outbox_begin_map(s->out, OUTBOX_LIGHT, CREMA_MSG_HOST);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
-	pack_cpu(s, pk);
-	ok = procfs_slurp(memory, sizeof(memory), "/proc/meminfo") > 0;
-	procfs_pack(pk, "memory_total_bytes", ok ? memory : NULL, "MemTotal:", 1024);
-	procfs_pack(pk, "memory_available_bytes", ok ? memory : NULL, "MemAvailable:", 1024);
-	pack_load(pk);
-	pack_net(pk);
-	pack_disk(pk);
+	sampler_pack(pk, row_host, v, CREMA_HOST_NUMBERS);
 	outbox_end_map(s->out, OUTBOX_LIGHT);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/rows.h"
+#include "common/rows.h"
 #include "common/task.h"
 
 static void add_block(struct rows_sums *s, const struct crema_thread *t)
@@ -152,13 +153,8 @@ static void pack_unmeasured(msgpack_packer *pk, const struct crema_unmeasured *u
 
 static void pack_numbers(msgpack_packer *pk, const struct crema_totals *t, uint64_t dropped)
 {
-	static const char *const names[CREMA_TOTALS_NUMBERS] = {
-#define TOTALS_NUMBER(name, ...) #name,
-#include "rows.def"
-	};
-
 	for (unsigned int i = 0; i < CREMA_TOTALS_NUMBERS; i++)
-		pack_kv_u64(pk, names[i],
+		pack_kv_u64(pk, row_totals[i].name,
 			    t->number[i] + (i == CREMA_TOTALS_N_records_refused ? dropped : 0));
 }
 

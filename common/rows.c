@@ -19,6 +19,29 @@ const struct row_number row_server[CREMA_SERVER_NUMBERS] = {
 #include "rows.def"
 };
 
+#define OF_WORKER true
+#define OF_RUN false
+
+const struct row_total row_totals[CREMA_TOTALS_NUMBERS] = {
+#define TOTALS_NUMBER(name, shown, help) {#name, help, OF_##shown},
+#include "rows.def"
+};
+
+const struct row_amount row_amounts[CREMA_TOTALS_AMOUNTS] = {
+#define TOTALS_AMOUNT(part, name, help) {#part, #name, help},
+#include "rows.def"
+};
+
+const char *const row_sample[CREMA_SAMPLE_NUMBERS] = {
+#define SAMPLE_NUMBER(name, ...) #name,
+#include "rows.def"
+};
+
+const char *const row_host[CREMA_HOST_NUMBERS] = {
+#define HOST_NUMBER(name, ...) #name,
+#include "rows.def"
+};
+
 const struct row_time row_times[CREMA_TIMES] = {
 #define TIME(id, name, short, head, words, help) {#id, #name, short, head, words},
 #include "counters.def"

@@ -23,6 +23,21 @@ extern const struct row_number row_file[CREMA_FILE_VALUES];
 extern const struct row_number row_codec[CREMA_CODEC_NUMBERS];
 extern const struct row_number row_server[CREMA_SERVER_NUMBERS];
 
+/* Of the worker so far: exact sums. `name` is also that of /metrics. */
+struct row_total {
+	const char *name, *help;
+	bool of_worker; /* in the report of each worker, not only of the run */
+};
+struct row_amount {
+	const char *part, *name, *help; /* `name` in the map `part` */
+};
+extern const struct row_total row_totals[CREMA_TOTALS_NUMBERS];
+extern const struct row_amount row_amounts[CREMA_TOTALS_AMOUNTS];
+
+/* What a process or a host is seen to do at one time: names on the wire. */
+extern const char *const row_sample[CREMA_SAMPLE_NUMBERS];
+extern const char *const row_host[CREMA_HOST_NUMBERS];
+
 /* contract/counters.def; what the columns are for stands there. */
 struct row_time {
 	const char *id, *name, *short_name, *head, *words;

@@ -48,6 +48,11 @@ enum crema_totals_number {
 #include "rows.def"
 	CREMA_TOTALS_NUMBERS
 };
+enum crema_totals_amount {
+#define TOTALS_AMOUNT(part, name, help) CREMA_TOTALS_A_##part##_##name,
+#include "rows.def"
+	CREMA_TOTALS_AMOUNTS
+};
 enum crema_host_number {
 #define HOST_NUMBER(name, ...) CREMA_HOST_N_##name,
 #include "rows.def"

@@ -5,26 +5,26 @@
 #include <string.h>
 
 #include "collector/live/live_parts.h"
+#include "common/rows.h"
+#include "common/task.h"
 #include "fnv.h"
 
 struct name {
 	const char *part, *key; /* part NULL: in the message itself */
 };
 
-static const struct name names[LIVE_VALUES] = {
-#define TIME(id, ...)                                                                              \
-	[LIVE_OWN + CREMA_T_##id] = {"tasks", #id "_ns"},                                          \
-		    [LIVE_POOL + CREMA_T_##id] = {"tasks", "pool_" #id "_ns"},
-#define COUNT(id, unit, ...)                                                                       \
-	[LIVE_TASK + CREMA_C_##id] = {"tasks", #id},                                               \
-		     [LIVE_REST + CREMA_C_##id] = {"unattributed", #id},
-#include "counters.def"
-#undef TIME
-#undef COUNT
-#define TOTALS_AMOUNT(part, name, help) [LIVE_##part##_##name] = {#part, #name},
-#define TOTALS_NUMBER(name, ...) [LIVE_##name] = {NULL, #name},
-#include "rows.def"
-};
+static struct name name_of(unsigned int i)
+{
+	if (i < LIVE_REST)
+		return (struct name){"tasks", task_name(TASK_FIELDS + i)};
+	if (i < LIVE_AMOUNT)
+		return (struct name){"unattributed",
+				     task_name(TASK_FIELDS + LIVE_TASK + i - LIVE_REST)};
+	if (i < LIVE_PLAIN)
+		return (struct name){row_amounts[i - LIVE_AMOUNT].part,
+				     row_amounts[i - LIVE_AMOUNT].name};
+	return (struct name){NULL, row_totals[i - LIVE_PLAIN].name};
+}
 
 uint64_t live_tables(void)
 {
@@ -32,10 +32,11 @@ uint64_t live_tables(void)
 	unsigned int i;
 
 	for (i = 0; i < LIVE_VALUES; i++) {
-		const char *part = names[i].part ? names[i].part : "";
+		struct name name = name_of(i);
+		const char *part = name.part ? name.part : "";
 
 		hash = crema_hash_more(hash, part, strlen(part) + 1);
-		hash = crema_hash_more(hash, names[i].key, strlen(names[i].key) + 1);
+		hash = crema_hash_more(hash, name.key, strlen(name.key) + 1);
 	}
 	return hash;
 }
@@ -45,13 +46,15 @@ static int index_of(const char *part, const msgpack_object *key, unsigned int *g
 {
 	unsigned int i, at;
 	struct text text;
+	struct name name;
 
 	if (!object_text(key, &text))
 		return -1;
 	for (i = 0; i < LIVE_VALUES; i++) {
 		at = (*guess + i) % LIVE_VALUES;
-		if ((part ? names[at].part && !strcmp(names[at].part, part) : !names[at].part) &&
-		    text_is(text, names[at].key)) {
+		name = name_of(at);
+		if ((part ? name.part && !strcmp(name.part, part) : !name.part) &&
+		    text_is(text, name.key)) {
 			*guess = at + 1;
 			return (int)at;
 		}

@@ -115,7 +115,7 @@ struct stream {
 	bool has_map;
 	ARRAY(struct seq_range) ranges; /* records received: merged, sorted */
 };
-struct amounts { /* a part of the process's own totals */
+struct amounts { /* a part of the process's own totals, as the lines TOTALS_AMOUNT of it */
 	struct value cpu_ns, storage_read_bytes, storage_write_bytes;
 };
 struct totals {
@@ -130,7 +130,12 @@ struct totals {
 	};
 	struct value sections_outside, sections_refused, values_refused;
 	struct counters tasks, unattributed;
-	struct amounts process, seen, children;
+	union {
+		struct {
+			struct amounts process, seen, children;
+		};
+		struct value amount[CREMA_TOTALS_AMOUNTS];
+	};
 	struct blocked_totals blocked;
 };
 struct file_row {

@@ -85,8 +85,8 @@ static int feed_sample(struct worker *w, const msgpack_object *map)
 	if (!s)
 		return -ENOMEM;
 	s->boot_ns = get_u64(map, "boot_ns", 0);
-#define SAMPLE_NUMBER(name, ...) s->name = map_real(map, #name);
-#include "rows.def"
+	for (size_t i = 0; i < CREMA_SAMPLE_NUMBERS; i++)
+		s->number[i] = map_real(map, row_sample[i]);
 	worker_sign(w, s->boot_ns);
 	return 0;
 }
@@ -98,8 +98,8 @@ static int feed_host(struct worker *w, const msgpack_object *map)
 	if (!h)
 		return -ENOMEM;
 	h->boot_ns = get_u64(map, "boot_ns", 0);
-#define HOST_NUMBER(name, ...) h->name = map_real(map, #name);
-#include "rows.def"
+	for (size_t i = 0; i < CREMA_HOST_NUMBERS; i++)
+		h->number[i] = map_real(map, row_host[i]);
 	worker_sign(w, h->boot_ns);
 	return 0;
 }
@@ -148,6 +148,12 @@ static int take_list(struct model *m, struct texts *a, const msgpack_object *lis
 	return m->error;
 }
 
+#define TOTALS_AMOUNT(part, name, help)                                                            \
+	_Static_assert(offsetof(struct totals, part.name) ==                                       \
+			       offsetof(struct totals, amount[CREMA_TOTALS_A_##part##_##name]),    \
+		       "parts and their members are in the order of rows.def");
+#include "rows.def"
+
 static int feed_totals(struct model *m, struct worker *w, const msgpack_object *map)
 {
 	struct totals got = {.known = true, .boot_ns = get_u64(map, "boot_ns", 0)}, *t = &got;
@@ -155,9 +161,10 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	worker_sign(w, t->boot_ns);
 	if (take_list(m, &w->notes, get(map, "notes")))
 		return -ENOMEM;
-#define TOTALS_NUMBER(name, ...) t->name = map_uint(map, #name);
-#define TOTALS_AMOUNT(part, name, help) t->part.name = map_uint(get(map, #part), #name);
-#include "rows.def"
+	for (size_t i = 0; i < CREMA_TOTALS_NUMBERS; i++)
+		t->number[i] = map_uint(map, row_totals[i].name);
+	for (size_t i = 0; i < CREMA_TOTALS_AMOUNTS; i++)
+		t->amount[i] = map_uint(get(map, row_amounts[i].part), row_amounts[i].name);
 	model_take_counters(&t->tasks, get(map, "tasks"));
 	model_take_counters(&t->unattributed, get(map, "unattributed"));
 	model_take_blocked(&t->blocked, get(map, "blocked"));

@@ -106,8 +106,8 @@ static void put_host(const struct worker *w, struct json *j)
 	}
 	emit_object(j, "host_sample");
 	emit_value(j, "time", value_real(h->time));
-#define HOST_NUMBER(name, ...) emit_value(j, #name, value_real(h->name));
-#include "rows.def"
+	for (size_t i = 0; i < CREMA_HOST_NUMBERS; i++)
+		emit_value(j, row_host[i], value_real(h->number[i]));
 	emit_end(j);
 }
 
@@ -115,7 +115,7 @@ void report_workers_json(const struct report *r, struct json *j)
 {
 	const struct worker *w;
 	struct balance b;
-	size_t i;
+	size_t i, k;
 
 	emit_array(j, "workers");
 	for (i = 0; i < r->run->workers.n; i++) {
@@ -125,10 +125,10 @@ void report_workers_json(const struct report *r, struct json *j)
 		put_worker_facts(w, j);
 		put_worker_end(w, j);
 		put_host(w, j);
-#define SHOWN_WORKER(name) emit_value(j, #name, w->totals.name);
-#define SHOWN_RUN(name)
-#define TOTALS_NUMBER(name, shown, help) SHOWN_##shown(name)
-#include "rows.def"
+		for (k = 0; k < CREMA_TOTALS_NUMBERS; k++) {
+			if (row_totals[k].of_worker)
+				emit_value(j, row_totals[k].name, w->totals.number[k]);
+		}
 		emit_value(j, "records_lost", value_uint(w->records_lost));
 		put_part(j, "tasks", &b.tasks, true);
 		put_part(j, "unattributed", &b.unattributed, true);
@@ -140,9 +140,6 @@ void report_workers_json(const struct report *r, struct json *j)
 	}
 	emit_end(j);
 }
-
-#undef SHOWN_WORKER
-#undef SHOWN_RUN
 
 static void put_torn(const struct model *m, struct json *j)
 {

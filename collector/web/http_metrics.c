@@ -107,39 +107,26 @@ static void put_times(struct sink *s, const struct live_cluster *c)
 /* process: getrusage of the workers; seen: the threads the shim knows; children: ended ones */
 static void put_amounts(struct sink *s, const struct live_cluster *c)
 {
-	static const struct {
-		const char *part, *id, *help;
-		unsigned int at;
-	} amounts[] = {
-#define TOTALS_AMOUNT(part, name, help) {#part, #name, help, LIVE_##part##_##name},
-#include "rows.def"
-	};
 	char name[96], part[32];
 	unsigned int i;
 	bool ns;
 
-	for (i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++) {
-		snprintf(part, sizeof(part), "worker_%s_", amounts[i].part);
-		ns = counter_name(name, sizeof(name), part, amounts[i].id);
-		metric_head(s, name, "counter", amounts[i].help);
-		put_value(s, c, name, "", amounts[i].at, ns);
+	for (i = 0; i < CREMA_TOTALS_AMOUNTS; i++) {
+		snprintf(part, sizeof(part), "worker_%s_", row_amounts[i].part);
+		ns = counter_name(name, sizeof(name), part, row_amounts[i].name);
+		metric_head(s, name, "counter", row_amounts[i].help);
+		put_value(s, c, name, "", LIVE_AMOUNT + i, ns);
 	}
 }
 
 static void put_plain(struct sink *s, const struct live_cluster *c)
 {
-	static const struct {
-		const char *id, *help;
-	} plain[CREMA_TOTALS_NUMBERS] = {
-#define TOTALS_NUMBER(name, shown, help) {#name, help},
-#include "rows.def"
-	};
 	char name[96];
 	unsigned int i;
 
 	for (i = 0; i < CREMA_TOTALS_NUMBERS; i++) {
-		counter_name(name, sizeof(name), "", plain[i].id);
-		metric_head(s, name, "counter", plain[i].help);
+		counter_name(name, sizeof(name), "", row_totals[i].name);
+		metric_head(s, name, "counter", row_totals[i].help);
 		put_value(s, c, name, "", LIVE_PLAIN + i, false);
 	}
 }
@@ -153,6 +140,7 @@ static void put_one_incomplete(struct sink *s, const struct live_cluster *c, con
 
 static void put_incomplete(struct sink *s, const struct live_cluster *c)
 {
+	char part[32];
 	unsigned int i;
 
 	metric_head(s, "crema_workers_incomplete", "gauge",
@@ -162,9 +150,10 @@ static void put_incomplete(struct sink *s, const struct live_cluster *c)
 		put_one_incomplete(s, c, "", row_times[i].id, "_seconds", LIVE_OWN + i);
 	for (i = 0; i < CREMA_COUNTS; i++)
 		put_one_incomplete(s, c, "", row_counts[i].id, "", LIVE_TASK + i);
-#define TOTALS_AMOUNT(part, name, help)                                                            \
-	put_one_incomplete(s, c, "worker_" #part "_", #name, "", LIVE_##part##_##name);
-#include "rows.def"
+	for (i = 0; i < CREMA_TOTALS_AMOUNTS; i++) {
+		snprintf(part, sizeof(part), "worker_%s_", row_amounts[i].part);
+		put_one_incomplete(s, c, part, row_amounts[i].name, "", LIVE_AMOUNT + i);
+	}
 }
 
 static void put_prefixes(struct sink *s, const struct live *live)

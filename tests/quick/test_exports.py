@@ -17,7 +17,7 @@ WAITS = [("lock_wait", "work", "/data/a.root", None, 30_000_000), ("lock_wait", 
          ("network_wait", "work", None, "files:1094", 900_000_000), ("gil_wait", "other", None, None, 45_000_000)]
 BLOCKED = {"threshold_ns": 25_000_000, "recorded": 4, "calls": {"lock_wait_ns": 3, "network_wait_ns": 2, "gil_wait_ns": 4},
            "ns": {"lock_wait_ns": 100_000_000, "network_wait_ns": 1_000_000_000, "gil_wait_ns": 300_000_000}}
-HOSTS = [{"cpu_percent": 20.5 + 30 * p, "memory_total_bytes": 64 * 10**9, "memory_available_bytes": (50 - 5 * p) * 10**9, "load1": 1.5 + p,
+HOSTS = [{**test_reports.readings("HOST", p), "cpu_percent": 20.5 + 30 * p, "memory_total_bytes": 64 * 10**9, "memory_available_bytes": (50 - 5 * p) * 10**9, "load1": 1.5 + p,
           "stolen_seconds": 10.25 + p * p, **{name: number("host", name) + (1 + p) * p * number("step", name) for name in (
               "net_read_bytes", "net_write_bytes", "disk_read_bytes", "disk_write_bytes")}} for p in range(3)]
 USED = 200_000  # of the file's baskets, each counted once

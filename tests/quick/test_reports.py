@@ -18,7 +18,7 @@ import frames
 import tables
 
 SPAN, CHUNK, WORKERS = "span-1", 2, (b"a" * 16, b"b" * 16)
-TEXT = (ROOT / "contract" / "counters.def").read_text()
+TEXT, ROWS = ((ROOT / "contract" / name).read_text() for name in ("counters.def", "rows.def"))
 TIMES, COUNTS = (re.findall(rf"^{kind}\((\w+),", TEXT, re.M) for kind in ("TIME", "COUNT"))
 
 
@@ -46,18 +46,31 @@ def task_values(i):
             "worker_address": f"tcp://w{worker_of(i)}:1"}
 
 
-FILE = {name: number("file", name) for name in (
-    "size_bytes", "read_calls", "read_bytes", "write_calls", "write_bytes", "mapped_bytes", "storage_read_bytes", "requests",
-    "network_read_bytes", "large_read_bytes", "cached_bytes", "readahead_bytes", "basket_calls", "basket_bytes", "basket_raw_bytes")}
-FILE_TIMES = {name: 1000 * number("file", name) for name in ("storage_wait_ns", "latency_sum_ns", "latency_max_ns")}
-CODEC = {name: number("codec", name) for name in ("calls", "in_bytes", "out_bytes")}
-CODEC_TIMES = {name: 1000 * number("codec", name) for name in ("cpu_ns", "wall_ns")}
-SERVER = {"requests": 60, "failed": 7, "read_bytes": 12345}
+def row_numbers(kind, pattern):
+    return re.findall(rf"^{kind}_NUMBER\({pattern},", ROWS, re.M)
+
+
+FILE_CELLS = row_numbers("FILE", r'(\w+), (\w+), "[^"]*", (\w+)')
+FILE = {name: number("file", name) for name, _, unit in FILE_CELLS if unit != "ns"}
+FILE_TIMES = {name: 1000 * number("file", name) for name, _, unit in FILE_CELLS if unit == "ns"}
+CODEC_CELLS, SERVER_CELLS = (row_numbers(kind, r"(\w+), (\w+), (\w+)") for kind in ("CODEC", "SERVER"))
+CODEC = {name: (1000 if unit == "ns" else 1) * number("codec", name) for name, _, unit in CODEC_CELLS}
+SERVER = {**{name: (1000 if unit == "ns" else 1) * number("server", name) for name, _, unit in SERVER_CELLS}, "requests": 60,
+          "failed": 7, "read_bytes": 12345, "latency_sum_ns": 8 * 10**9, "latency_max_ns": 3 * 10**9}
 BUCKETS = [0] * 10 + [10, 20, 30] + [0] * 19
 SECTION = {name: number("section", name) for name in COUNTS}
 PARTS = {part: {name: number(part, name) for name in COUNTS} for part in ("tasks", "unattributed")}
-REFUSED = {name: number("totals", name) for name in (
-    "tasks_refused", "records_refused", "strings_refused", "files_refused", "threads_refused")}
+TOTALS = {name: number("totals", name) for name, _ in row_numbers("TOTALS", r"(\w+), (\w+)")}
+REFUSED = {name: value for name, value in TOTALS.items() if name.endswith("_refused")}
+OF_WORKERS = [name for name, shown in row_numbers("TOTALS", r"(\w+), (\w+)") if shown == "WORKER"]
+
+
+def readings(kind, p):
+    """All numbers of a SAMPLE or a HOST."""
+    return {name: number(kind, name, p) + (0.5 if typed == "REAL" else 0) for name, typed in row_numbers(kind, r"(\w+), (\w+)")}
+
+
+SAMPLES = [{**readings("SAMPLE", p), "rss_bytes": 10**6 + 5000 * p, "cpu_percent": 50.5 + p} for p in range(3)]
 PROBES = [{"nthreads": 2 + p, "executing": 1 + p, "ready": 10 + p, "in_flight_data": 20 + p, "long_running": 30 + p, "tasks": 40 + p,
            "executed": 50 + p, "nbytes_managed": 6000 + p, "spilled_bytes": 700 + p, "memory_bytes": 80000 + p,
            "memory_limit_bytes": 9 * 10**6 + p, "cpu_percent": 90.5 + p} for p in range(3)]
@@ -73,8 +86,7 @@ def fill(journal):
     journal.task(3, "work-9", 3900, 3950, WORKERS[0], prefix="work", flags=CHUNK, **{**task_values(9), "status": "erred"})
     for p, probe in enumerate(PROBES):
         journal.message([10, at(500 + 1000 * p), json.dumps(probe)], WORKERS[0])
-        journal.message([8, {"boot_ns": at(600 + 1000 * p), "rss_bytes": 10**6 + 5000 * p, "cpu_percent": 50.5 + p, "threads": 9,
-                             "tasks_running": 1}], WORKERS[0])
+        journal.message([8, {"boot_ns": at(600 + 1000 * p), **SAMPLES[p]}], WORKERS[0])
     for k, worker in enumerate(WORKERS):
         digests = [["execute", SPAN, "work", "thread-cpu", "seconds", 1.5 + k], ["get-data", None, None, "network", "bytes", 70 + k]]
         journal.message([10, at(3500 + k), json.dumps({"digests": digests})], worker)
@@ -84,17 +96,15 @@ def fill(journal):
     for direction in ("decompress", "compress"):
         more = direction == "compress"
         journal.message([13, {"function": f"zlib.{direction}", "codec": "zlib", "direction": direction, "span": SPAN,
-                              **{k: v + more for k, v in CODEC.items()}, **{k: v + 1000 * more for k, v in CODEC_TIMES.items()}}], first)
-    journal.message([16, {"server": "files:1094", "scheme": "root", "span": SPAN, **SERVER, "latency_sum_ns": 8 * 10**9,
-                          "latency_max_ns": 3 * 10**9, "latency": BUCKETS}], first)
+                              **{k: v + more for k, v in CODEC.items()}}], first)
+    journal.message([16, {"server": "files:1094", "scheme": "root", "span": SPAN, **SERVER, "latency": BUCKETS}], first)
     journal.message([17, {"number": 1, "path": "fill", "span": SPAN, "prefix": "work", "thread": "task", "source": "crema", "rev": 1,
                           "begun": 9, "count": 7, "broken": 1, "wall_ns": 6 * 10**8, "counters": SECTION}], first)
     for n, kind in enumerate(("value", "memory")):
         journal.message([18, {"number": n, "path": "jets", "span": SPAN, "prefix": "work", "kind": kind, "source": "crema", "rev": 1,
                               "broken": 2, "stats": [[4, 12.0, 1.0, 7.0, 5.0]] * (1 + n)}], first)
     for k, worker in enumerate(WORKERS):
-        journal.message([11, {"boot_ns": at(4000), "tasks_started": 3 + k, "tasks_done": 2 + k,
-                              **{name: value + k for name, value in REFUSED.items()},
+        journal.message([11, {"boot_ns": at(4000), **{name: value + k for name, value in TOTALS.items()},
                               **{part: {name: v + k for name, v in values.items()} for part, values in PARTS.items()}}], worker)
     journal.message([14, {"boot_ns": at(4500), "how": "exit", "evidence": ["ended by itself"], "cause": None, "tasks_in_flight": 3}], first)
 
@@ -167,20 +177,16 @@ def test_chunks(made):
 
 def test_file_codec_server(made):
     (file,), (codec,), (server,) = made.json["files"], made.json["codecs"], made.json["servers"]
-    for name, value in FILE.items():
-        assert file[name] == value, name
-    assert file["storage_wait_seconds"] == FILE_TIMES["storage_wait_ns"] / 1e9
-    assert (file["latency_sum_s"], file["latency_max_s"]) == (FILE_TIMES["latency_sum_ns"] / 1e9, FILE_TIMES["latency_max_ns"] / 1e9)
+    for name, cell, unit in FILE_CELLS:
+        assert file[cell] == (FILE_TIMES[name] / 1e9 if unit == "ns" else FILE[name]), name
     assert file["small_read_bytes"] == (FILE["read_bytes"] - FILE["large_read_bytes"] if FILE["read_bytes"] >= FILE["large_read_bytes"] else None)
     assert (file["path"], file["name"], file["filesystem"], file["storage"], file["chunks"]) == ("/data/a.root", "a", "ext4", "exact", 4)
     assert file["requested_bytes"] == sum(task_values(i)["coffea_bytesread"] for i in range(4))
-    for name, value in CODEC.items():
-        assert (codec[name], codec[f"compress_{name}"]) == (value, value + 1)
-    for name in ("cpu", "wall"):
-        given = CODEC_TIMES[f"{name}_ns"]
-        assert (codec[f"{name}_seconds"], codec[f"compress_{name}_seconds"]) == (given / 1e9, (given + 1000) / 1e9)
-    assert (server["requests"], server["failed_requests"], server["read_bytes"]) == (60, 7, 12345)
-    assert (server["latency_sum_s"], server["latency_max_s"]) == (8, 3)
+    for name, cell, unit in CODEC_CELLS:
+        of = 1e9 if unit == "ns" else 1
+        assert (codec[cell], codec[f"compress_{cell}"]) == (CODEC[name] / of, (CODEC[name] + 1) / of)
+    for name, cell, unit in SERVER_CELLS:
+        assert server[cell] == SERVER[name] / (1e9 if unit == "ns" else 1), name
     assert [bucket["requests"] for bucket in server["latency_buckets"]] == [10, 20, 30]
     # the 30th of 60 is in the second of them, the 60th in the last
     for quantile, bucket in (("p50", 1), ("p99", 2)):
@@ -204,13 +210,12 @@ def test_sections(made):
 def test_workers(made):
     assert [row["pid"] for row in made.json["workers"]] == [100, 101]
     for k, row in enumerate(made.json["workers"]):
-        for name, value in REFUSED.items():
-            assert row[name] == value + k, name
+        assert {name: row[name] for name in TOTALS if name in row} == {name: TOTALS[name] + k for name in OF_WORKERS}
         for part, values in PARTS.items():
             for name, value in row[part].items():
                 if name in values and value is not None:
                     assert value == values[name] + k, (part, name)
-        assert (row["tasks_started"], row["tasks_done"], row["cores"], row["memory_bytes"]) == (3 + k, 2 + k, 8 + k, 16 * 10**9)
+        assert (row["cores"], row["memory_bytes"]) == (8 + k, 16 * 10**9)
         assert (row["address"], row["cpu_model"], row["nthreads"], row["dask"]) == (f"tcp://w{k}:1", "a CPU", 2, "2026.1")
     gone = made.json["workers"][0]["goodbye"]
     assert (gone["how"], gone["tasks_in_flight"], gone["evidence"]) == ("exit", 3, ["ended by itself"])
@@ -221,9 +226,9 @@ def test_completeness(made):
     """What the table of completeness adds up is what both workers said."""
     whole = made.json["completeness"]
     assert (whole["workers_seen"], whole["records_bad"], whole["records_lost"]) == (2, 0, 0)
-    for name, value in REFUSED.items():
-        if name in whole:
-            assert whole[name] == 2 * value + 1, name
+    assert len(TOTALS.keys() & whole) >= 4
+    for name in TOTALS.keys() & whole:
+        assert whole[name] == 2 * TOTALS[name] + 1, name
     for part, values in PARTS.items():
         for name, value in whole[part].items():
             if name in values and value is not None:

@@ -51,7 +51,7 @@ def test_tables_are_the_json(made, table):
 def test_samples(made):
     """Each sample of a process, of Dask and of a host, and nothing else in its row."""
     rows = sheet(made, "samples")
-    expected = {("process", WORKERS[0]): [(600 + 1000 * p, {"rss_bytes": 10**6 + 5000 * p, "cpu_percent": 50.5 + p, "threads": 9, "tasks_running": 1}) for p in range(3)],
+    expected = {("process", WORKERS[0]): [(600 + 1000 * p, sample) for p, sample in enumerate(test_reports.SAMPLES)],
                 ("process", WORKERS[1]): [(700 + 1000 * p, sample) for p, sample in enumerate(SAMPLES)],
                 ("dask", WORKERS[0]): [(500 + 1000 * p, probe) for p, probe in enumerate(PROBES)],
                 ("host", WORKERS[0]): [(100 + 1500 * p, host) for p, host in enumerate(HOSTS)]}
