@@ -6,6 +6,8 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $(LIB)
 	$(call say,LD)
 	$(Q)$(CC) $(PROG_FLAGS) $(UNIT_FLAGS) -o $@ $< $(LIB) $(COLLECTOR_LIBS) $(TEST_LIBS)
 
+$(BUILD)/tests/unit/test_no_memory: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+
 # Journals of runs that never were, as large as one likes.
 $(BUILD)/tests/bench/bench_live: tests/bench/bench_live.c $(LIB)
 	@mkdir -p $(@D)

@@ -84,15 +84,17 @@ static int by_size(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* Median of the resident sets of one fifth of a worker's tasks; NAN without memory. */
-static double fifth(const struct attempt *const *v, size_t n, size_t which)
+/* Median of the resident sets of one fifth of a worker's tasks. */
+static double fifth(struct remark *d, const struct attempt *const *v, size_t n, size_t which)
 {
 	size_t from = n * which / 5, to = n * (which + 1) / 5, i;
 	uint64_t *rss = calloc(to - from, sizeof(*rss));
 	double median;
 
-	if (!rss)
-		return (double)NAN;
+	if (!rss) {
+		d->no_memory = true;
+		return 0;
+	}
 	for (i = from; i < to; i++)
 		rss[i - from] = attempt_u64(v[i], TASK_F_rss_stop_bytes).v.u; /* known of all */
 	qsort(rss, to - from, sizeof(*rss), by_size);
@@ -108,13 +110,13 @@ struct growth {
 };
 
 /* It went on growing: the second half of the way has a quarter of it at least. */
-static bool grows(const struct attempt *const *v, size_t n, struct growth *g)
+static bool grows(struct remark *d, const struct attempt *const *v, size_t n, struct growth *g)
 {
-	double middle = fifth(v, n, 2);
+	double middle = fifth(d, v, n, 2);
 
 	g->worker = v[0]->worker;
-	g->early = fifth(v, n, 1);
-	g->late = fifth(v, n, 4);
+	g->early = fifth(d, v, n, 1);
+	g->late = fifth(d, v, n, 4);
 	g->tasks = n * 3 / 5;
 	return g->late > middle && middle > g->early &&
 	       g->late - middle >= (g->late - g->early) / 4;
@@ -166,7 +168,7 @@ enum verdict finding_memory_growth(const struct report *r, struct remark *d)
 		if (n < GROWTH_TASKS)
 			continue;
 		verdict = CHECK_QUIET;
-		if (grows(e.v + i, n, &g) &&
+		if (grows(d, e.v + i, n, &g) &&
 		    reaches(g.late - g.early, g.early, d->check->first, d->check->second) &&
 		    g.late - g.early > worst.late - worst.early)
 			worst = g;

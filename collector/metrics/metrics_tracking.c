@@ -109,7 +109,7 @@ static size_t *track_places(const struct run *r, const struct tracking *t)
 }
 
 /* Task edges say more than samples do: short peaks, and how long tasks take. */
-static void track_tasks(const struct run *r, struct tracking *t)
+static int track_tasks(const struct run *r, struct tracking *t)
 {
 	struct worker_track *k;
 	struct attempt *a;
@@ -119,8 +119,9 @@ static void track_tasks(const struct run *r, struct tracking *t)
 	size_t *place = track_places(r, t);
 	double *wall = calloc(t->n + 1, sizeof(*wall));
 	size_t *n = calloc(t->n + 1, sizeof(*n));
+	int rc = place && wall && n ? 0 : -ENOMEM;
 
-	for (i = 0; place && wall && n && i < r->attempts.n; i++) {
+	for (i = 0; !rc && i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
 		if (!place[a->worker->place])
 			continue;
@@ -135,11 +136,12 @@ static void track_tasks(const struct run *r, struct tracking *t)
 			n[j]++;
 		}
 	}
-	for (i = 0; place && wall && n && i < t->n; i++)
+	for (i = 0; !rc && i < t->n; i++)
 		t->v[i].mean_task_wall = n[i] ? wall[i] / (double)n[i] : (double)NAN;
 	free(place);
 	free(wall);
 	free(n);
+	return rc;
 }
 
 /* At each moment of the run that the worker had not left before: when it had last said something.
@@ -220,30 +222,32 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static double median_interval(const struct tracking *t)
+static int median_interval(const struct tracking *t, double *median)
 {
 	struct {
 		double *v;
 		size_t n, cap;
 	} d = {0};
-	double *at, median = (double)NAN;
+	double *at;
 	size_t i, k;
 
+	*median = (double)NAN;
 	for (i = 0; i < t->n; i++) {
 		for (k = 1; k < t->v[i].memory.n; k++) {
 			at = ARRAY_NEW(&d);
-			if (!at)
-				goto out;
+			if (!at) {
+				free(d.v);
+				return -ENOMEM;
+			}
 			*at = t->v[i].memory.v[k].time - t->v[i].memory.v[k - 1].time;
 		}
 	}
 	if (d.n) {
 		qsort(d.v, d.n, sizeof(*d.v), by_number);
-		median = d.v[d.n / 2];
+		*median = d.v[d.n / 2];
 	}
-out:
 	free(d.v);
-	return median;
+	return 0;
 }
 
 struct tracking *tracking_build(const struct run *run)
@@ -263,7 +267,8 @@ struct tracking *tracking_build(const struct run *run)
 		t->v[i].memory_limit = run->workers.v[i]->memory_limit_bytes;
 		t->v[i].peak_rss = t->v[i].mean_task_wall = (double)NAN;
 	}
-	track_tasks(run, t);
+	if (track_tasks(run, t))
+		goto fail;
 	for (i = 0; i < t->n; i++) {
 		if (track_samples(run, &t->v[i]) || track_probes(run, &t->v[i]))
 			goto fail;
@@ -274,8 +279,8 @@ struct tracking *tracking_build(const struct run *run)
 		if (track_last_seen(&t->v[i], &t->workers))
 			goto fail;
 	}
-	t->interval = median_interval(t);
-	return t;
+	if (!median_interval(t, &t->interval))
+		return t;
 fail:
 	tracking_free(t);
 	return NULL;

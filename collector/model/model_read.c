@@ -26,8 +26,8 @@ static int read_file(struct model *m, const char *path, const char *name)
 	if (m->selection && selection_file(m->selection, path, m->segment))
 		return -ENOMEM;
 	rc = framefile_read(path, model_feed, m, &stats);
-	if (m->error)
-		return m->error;
+	if (m->error || rc == -ENOMEM) /* this says nothing of the file */
+		return m->error ? m->error : rc;
 	if (rc == -ENOENT)
 		return -ESTALE; /* the collector or an agent removed it in the meantime */
 	if (!rc)

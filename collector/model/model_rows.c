@@ -220,8 +220,10 @@ static int feed_file(struct model *m, struct worker *w, const msgpack_object *ma
 	if (!f) {
 		f = arena_get(&m->arena, sizeof(*f));
 		at = f ? ARRAY_NEW(&m->files) : NULL;
-		if (!at || table_add(&m->file_table, hash, f))
+		if (!at || table_add(&m->file_table, hash, f)) {
+			m->files.n -= at != NULL;
 			return -ENOMEM;
+		}
 		*f = key;
 		*at = f;
 	}
@@ -255,8 +257,10 @@ static int feed_codec(struct model *m, struct worker *w, const msgpack_object *m
 	if (!c) {
 		c = arena_get(&m->arena, sizeof(*c));
 		at = c ? ARRAY_NEW(&m->codecs) : NULL;
-		if (!at || table_add(&m->codec_table, hash, c))
+		if (!at || table_add(&m->codec_table, hash, c)) {
+			m->codecs.n -= at != NULL;
 			return -ENOMEM;
+		}
 		*c = key;
 		*at = c;
 	}

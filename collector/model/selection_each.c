@@ -83,7 +83,8 @@ static int read_again(struct each *e, const bool *wanted)
 		rc = framefile_read(f->path, model_feed_tasks, e->m, &stats);
 		if (rc == -ENOENT)
 			return -ESTALE;
-		rc = e->m->error; /* what cannot be read was said of the first time */
+		if (rc != -ENOMEM) /* what cannot be read was said of the first time */
+			rc = e->m->error;
 	}
 	return rc;
 }

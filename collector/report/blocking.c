@@ -49,6 +49,7 @@ static struct blocking_library *library_of(struct blocking *b, const struct mode
 	at = l ? ARRAY_NEW(&b->libraries) : NULL;
 	if (!at || table_add(&b->library_table, hash_pair(id, 1), l)) {
 		b->libraries.n -= at != NULL;
+		b->no_memory = true;
 		return NULL;
 	}
 	*at = l;
@@ -76,6 +77,8 @@ static const char *frame_text(struct blocking *b, const struct blocking_library 
 	copy = arena_get(&b->arena, (size_t)n + 1);
 	if (copy)
 		memcpy(copy, text, (size_t)n);
+	else
+		b->no_memory = true;
 	return copy ? copy : "";
 }
 
@@ -184,7 +187,7 @@ int blocking_gather(struct blocking *b, const struct run *run)
 	for (size_t i = 0; i < run->workers.n; i++)
 		add_worker(b, run->workers.v[i]);
 	b->cut = m->sites_cut;
-	return rc;
+	return b->no_memory ? -ENOMEM : rc;
 }
 
 void blocking_release(struct blocking *b)

@@ -30,6 +30,7 @@ struct blocking {
 	struct table table, library_table;
 	struct arena arena;
 	struct waits cut; /* sites beyond the model's table, of all runs */
+	bool no_memory;
 	/* Over the life of the run's workers. */
 	bool known;
 	uint64_t threshold_ns; /* the smallest of them */
