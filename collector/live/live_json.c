@@ -120,15 +120,19 @@ static void put_rates(struct json *j, const double *rate, struct value (*value)(
 	emit_end(j);
 }
 
+/* By the name of all outputs, and by the layer's own. */
 static void put_totals(struct json *j, const struct live_cluster *c)
 {
+	struct value value;
 	unsigned int i;
 
 	emit_object(j, "totals");
-	for (i = 0; i < LIVE_LAYERS; i++)
-		emit_value(j, live_layer_id(i),
-			   live_layer_unseen(c, i) ? value_null()
-						   : value_uint(live_layer(c->total, i)));
+	for (i = 0; i < LIVE_LAYERS; i++) {
+		value = live_layer_unseen(c, i) ? value_null()
+						: value_uint(live_layer(c->total, i));
+		emit_value(j, live_layer_name(i), value);
+		emit_value(j, live_layer_id(i), value);
+	}
 	emit_end(j);
 }
 

@@ -117,6 +117,8 @@ bool live_layer_known(const struct live_row *row, enum live_layer layer);
 /* No worker could count it. */
 bool live_layer_unseen(const struct live_cluster *c, enum live_layer layer);
 const char *live_layer_id(enum live_layer layer);
+/* Its counter's, the one name of all outputs. */
+const char *live_layer_name(enum live_layer layer);
 /* Per second over the worker's last seconds; NAN: not known. */
 double live_rate(const struct live_worker *w, enum live_rate rate);
 

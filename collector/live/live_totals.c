@@ -86,19 +86,24 @@ static void take_map(struct live_row *row, const char *part, const msgpack_objec
 
 /* counts of tasks and of no task, or one amount */
 static const struct {
-	const char *id;
+	const char *id, *name;
 	unsigned int count, amount;
 	bool is_amount;
 } layers[LIVE_LAYERS] = {
 #define FROM_ALL(count) CREMA_C_##count, 0, false
 #define FROM_PROCESS(count) 0, LIVE_process_##count, true
-#define LAYER(id, count, from) [LIVE_LAYER_##id] = {#id, FROM_##from(count)},
+#define LAYER(id, count, from) [LIVE_LAYER_##id] = {#id, #count, FROM_##from(count)},
 #include "counters.def"
 };
 
 const char *live_layer_id(enum live_layer layer)
 {
 	return layers[layer].id;
+}
+
+const char *live_layer_name(enum live_layer layer)
+{
+	return layers[layer].name;
 }
 
 uint64_t live_layer(const uint64_t *value, enum live_layer layer)

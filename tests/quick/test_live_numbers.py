@@ -306,7 +306,8 @@ def test_tasks(site):
 def test_totals_and_completeness(site):
     totals = {layer: added(last("tasks", name), last("unattributed", name)) for layer, name in LAYERS.items()}
     totals.update({f"storage_{way}": last("process", f"storage_{way}_bytes") for way in ("read", "write")})
-    assert site.live["totals"] == totals and totals["mapped"] is None is totals["storage_write"]
+    names = {**LAYERS, **{f"storage_{way}": f"storage_{way}_bytes" for way in ("read", "write")}}
+    assert site.live["totals"] == {**totals, **{names[layer]: value for layer, value in totals.items()}} and totals["mapped"] is None is totals["storage_write"]
     assert site.live["completeness"] == {"records_lost": 306, "records_refused": None, "tasks_refused": last(None, "tasks_refused"), "workers_with_notes": 1}
     assert (site.live["journal_over"], site.live["journal_error"]) == (None, None)
     assert site.asked <= site.live["time"] <= site.answered

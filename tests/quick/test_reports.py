@@ -251,6 +251,23 @@ def test_sums_of_tasks(made):
     assert metrics["waste"]["erred"] == pytest.approx(of_tasks([9], metrics["waste"]["erred"], attempts=1, wall_seconds=0.05))
 
 
+ALSO = {"storage_read_bytes": "disk_read_bytes", "storage_read_bytes_all": "disk_read_bytes_all", "storage_write_bytes": "disk_write_bytes",
+        "storage_write_bytes_all": "disk_write_bytes_all", "decompress_in_bytes": "bytes_read_compressed",
+        "decompress_in_bytes_all": "bytes_read_compressed_all", "decompress_out_bytes_all": "bytes_read_uncompressed_all",
+        "total_bytes_uncompressed": "bytes_read_uncompressed"}
+
+
+def test_old_names(made):
+    """A number that is called otherwise in other outputs has both names, and one value: that of the tasks."""
+    metrics = made.json["metrics"]
+    for name, old in ALSO.items():
+        assert metrics[name] == metrics[old] is not None, name
+        if name in COUNTS:
+            assert metrics[name] == sum(task_values(i)[name] for i in range(4)), name
+        if name.removesuffix("_all") in COUNTS and name.endswith("_all"):
+            assert metrics[name] == sum(task_values(i)[name.removesuffix("_all")] for i in (*range(4), 9)), name
+
+
 CALLED = {"coffea_bytesread": "coffea_bytesread", "requested_bytes": "coffea_bytesread", "events": "events"}
 
 
