@@ -34,9 +34,8 @@ static struct drain_unknown unknown_of(const struct rows *r, const struct crema_
 	bool mixed;
 
 	if (fskinds_unknown(r->kinds, s->fs_mask, &mixed))
-		u.count |= UINT64_C(1) << CREMA_C_storage_read_bytes |
-			   UINT64_C(1) << CREMA_C_cached_bytes |
-			   UINT64_C(1) << CREMA_C_readahead_bytes;
+		u.count |= CREMA_COUNT_BIT(storage_read_bytes) | CREMA_COUNT_BIT(cached_bytes) |
+			   CREMA_COUNT_BIT(readahead_bytes);
 	return u;
 }
 

@@ -32,7 +32,7 @@ void rows_sum(const struct view *v, bool ended, struct rows_sums *out)
 		if (v->shm->thread[i].state == 1 && view_thread(v, i, ended, &th))
 			add_block(out, &th);
 	/* They had been received before they were claimed; else a thread had found no block. */
-	out->unattributed_unknown = *from < claimed ? UINT64_C(1) << CREMA_C_network_read_bytes : 0;
+	out->unattributed_unknown = *from < claimed ? CREMA_COUNT_BIT(network_read_bytes) : 0;
 	*from -= *from < claimed ? *from : claimed;
 }
 
@@ -84,10 +84,9 @@ static void pack_unattributed(msgpack_packer *pk, const struct crema_counters *c
 			      struct drain_unknown unknown)
 {
 	unknown.time |= 1u << CREMA_T_cpu | 1u << CREMA_T_runqueue;
-	unknown.count |= UINT64_C(1) << CREMA_C_storage_read_bytes |
-			 UINT64_C(1) << CREMA_C_storage_write_bytes |
-			 UINT64_C(1) << CREMA_C_voluntary_switches |
-			 UINT64_C(1) << CREMA_C_involuntary_switches;
+	unknown.count |=
+		CREMA_COUNT_BIT(storage_read_bytes) | CREMA_COUNT_BIT(storage_write_bytes) |
+		CREMA_COUNT_BIT(voluntary_switches) | CREMA_COUNT_BIT(involuntary_switches);
 	rows_pack_counters(pk, "unattributed", c, NULL, &unknown);
 }
 

@@ -3,6 +3,8 @@
 #ifndef CREMA_CONTRACT_IDS_H
 #define CREMA_CONTRACT_IDS_H
 
+#include <stdint.h>
+
 enum crema_time_id {
 #define TIME(id, ...) CREMA_T_##id,
 #define COUNT(id, unit, ...)
@@ -20,6 +22,8 @@ enum crema_count_id {
 #undef COUNT
 	CREMA_COUNTS
 };
+/* Which counts are unknown, or known, is a set of these. */
+#define CREMA_COUNT_BIT(name) (UINT64_C(1) << CREMA_C_##name)
 
 enum crema_codec_id {
 #define CODEC(id, module, path, codec, direction, input, into) CREMA_CODEC_##id,

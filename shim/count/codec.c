@@ -65,12 +65,6 @@ static void times_unknown(int decompress, struct crema_codec_row *row)
 		STORE(&row->time_unknown, 1);
 }
 
-void codec_hidden(uint64_t name, uint64_t counts)
-{
-	task_counts_unknown(name, counts);
-	__atomic_fetch_or(&crema_shm->totals.count_unknown, counts, __ATOMIC_RELAXED);
-}
-
 void codec_count(int id, int decompress, const struct codec_sum *sum)
 {
 	struct crema_thread *t = thread_self();

@@ -15,11 +15,10 @@
 #include "ids.h"
 
 /* The bits of all counts of a direction, decompress or compress. */
-#define CODEC_BIT(name) (UINT64_C(1) << CREMA_C_##name)
 #define CODEC_COUNTS(direction)                                                                    \
-	(CODEC_BIT(direction##_calls) | CODEC_BIT(direction##_in_bytes) |                          \
-	 CODEC_BIT(direction##_out_bytes) | CODEC_BIT(direction##_cpu_ns) |                        \
-	 CODEC_BIT(direction##_wall_ns))
+	(CREMA_COUNT_BIT(direction##_calls) | CREMA_COUNT_BIT(direction##_in_bytes) |              \
+	 CREMA_COUNT_BIT(direction##_out_bytes) | CREMA_COUNT_BIT(direction##_cpu_ns) |            \
+	 CREMA_COUNT_BIT(direction##_wall_ns))
 
 /* How many hooked codec functions this thread is inside of. */
 extern __thread uint32_t codec_depth;
@@ -43,10 +42,6 @@ void zstd_is_hooked(const void *function);
 
 /* A forked child's shared memory has rows of its own. */
 void codec_forget(void);
-
-/* The named task (0: nobody) has (de)compressed what is not counted: its `counts`, and the process'
- * totals, are unknown. */
-void codec_hidden(uint64_t name, uint64_t counts);
 
 void codec_count(int id, int decompress, const struct codec_sum *sum);
 

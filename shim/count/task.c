@@ -104,6 +104,12 @@ void task_counts_unknown(uint64_t name, uint64_t counts)
 	task_unref(owner);
 }
 
+void task_counts_hidden(uint64_t name, uint64_t counts)
+{
+	task_counts_unknown(name, counts);
+	__atomic_fetch_or(&crema_shm->totals.count_unknown, counts, __ATOMIC_RELAXED);
+}
+
 static uint64_t uncounted;
 static uint32_t lost_flags;
 

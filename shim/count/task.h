@@ -53,8 +53,11 @@ uint32_t task_ref_name(uint64_t name);
 /* Counts for a task that another thread works for, straight into its slot; the caller holds a
  * reference. OWNER_NONE: into what no task did. */
 void task_add(uint32_t owner, int id, uint64_t n);
-/* These counts (bits) of the named task are unknown; it may have ended. Any thread. */
+/* These counts (CREMA_COUNT_BIT) of the named task (0: nobody) are unknown; it may have ended. Any
+ * thread. */
 void task_counts_unknown(uint64_t name, uint64_t counts);
+/* The same of what is counted for nobody either, so that the process' totals are unknown, too. */
+void task_counts_hidden(uint64_t name, uint64_t counts);
 /* From now on, and for tasks that run now: these counts (bits) are unknown, and the task gets
  * `flags`. GIL held. */
 void tasks_cannot_count(uint64_t counts, uint32_t flags);

@@ -65,8 +65,8 @@ static const struct missing {
 
 #define TABLE (sizeof(table) / sizeof(table[0]))
 
-#define BIT(name) (UINT64_C(1) << CREMA_C_##name)
-static const uint64_t network_counts = BIT(network_read_bytes) | BIT(network_write_bytes);
+static const uint64_t network_counts =
+	CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes);
 static const uint64_t codec_counts = CODEC_COUNTS(decompress) | CODEC_COUNTS(compress);
 
 static void lose(enum loss loss)

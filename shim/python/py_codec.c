@@ -135,7 +135,7 @@ PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *resu
 		return result;
 	if (result == PY_NONE && codecs[id].decompress) {
 		/* It went to a place that the caller named. */
-		codec_hidden(pool_current(), CODEC_COUNTS(decompress));
+		task_counts_hidden(pool_current(), CODEC_COUNTS(decompress));
 		return result;
 	}
 	wall = ticks_ns(ticks() - c->start);

@@ -59,7 +59,7 @@ static void uses(PyObject *dataset, uint64_t counts)
 
 	/* To look at the filters costs tens of microseconds: once it is unknown it stays so. */
 	if (task && (LOAD(&task->count_unknown) & counts) != counts && has_unseen_filters(dataset))
-		codec_hidden(name, counts);
+		task_counts_hidden(name, counts);
 	task_unref(owner);
 }
 

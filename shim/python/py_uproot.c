@@ -16,11 +16,10 @@
 #include "shim/python/patch.h"
 #include "shim/python/py_uproot.h"
 
-#define CLUSTERS (1ull << CREMA_C_clusters_used)
 #define UNSEEN_COUNTS                                                                              \
-	(1ull << CREMA_C_basket_calls | 1ull << CREMA_C_page_calls |                               \
-	 1ull << CREMA_C_basket_bytes | 1ull << CREMA_C_basket_raw_bytes |                         \
-	 1ull << CREMA_C_embedded_baskets | CLUSTERS)
+	(CREMA_COUNT_BIT(basket_calls) | CREMA_COUNT_BIT(page_calls) |                             \
+	 CREMA_COUNT_BIT(basket_bytes) | CREMA_COUNT_BIT(basket_raw_bytes) |                       \
+	 CREMA_COUNT_BIT(embedded_baskets) | CREMA_COUNT_BIT(clusters_used))
 
 static PyObject *original, *n_members, *n_file, *n_file_path, *n_cursor, *n_index, *n_end;
 
@@ -148,8 +147,7 @@ static void count_cluster(uint64_t task, uint32_t owner, uint32_t row, uint64_t 
 	Py_ssize_t before = used ? PySet_Size(used) : 0;
 
 	if (!key || PySet_Add(used, key)) {
-		task_counts_unknown(task, CLUSTERS);
-		__atomic_fetch_or(&crema_shm->totals.count_unknown, CLUSTERS, __ATOMIC_RELAXED);
+		task_counts_hidden(task, CREMA_COUNT_BIT(clusters_used));
 	} else if (PySet_Size(used) > before) {
 		task_add(owner, CREMA_C_clusters_used, 1);
 	}

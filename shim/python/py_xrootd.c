@@ -268,16 +268,16 @@ static int is_local(int method, PyObject *const *all, Py_ssize_t nargs, PyObject
 static void mark_unknown(const struct ask *a)
 {
 	static const uint64_t counts[] = {
-		[READS_LINES] = 1ull << CREMA_C_network_read_bytes,
-		[COPIES] = 1ull << CREMA_C_network_read_bytes | 1ull << CREMA_C_read_calls |
-			   1ull << CREMA_C_read_bytes | 1ull << CREMA_C_write_calls |
-			   1ull << CREMA_C_write_bytes | 1ull << CREMA_C_storage_read_bytes |
-			   1ull << CREMA_C_storage_write_bytes,
+		[READS_LINES] = CREMA_COUNT_BIT(network_read_bytes),
+		[COPIES] = CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(read_calls) |
+			   CREMA_COUNT_BIT(read_bytes) | CREMA_COUNT_BIT(write_calls) |
+			   CREMA_COUNT_BIT(write_bytes) | CREMA_COUNT_BIT(storage_read_bytes) |
+			   CREMA_COUNT_BIT(storage_write_bytes),
 		[ASKS] = 0,
 	};
 
 	task_counts_unknown(a->task,
-			    counts[methods[a->method].kind] | 1ull << CREMA_C_network_write_bytes);
+			    counts[methods[a->method].kind] | CREMA_COUNT_BIT(network_write_bytes));
 }
 
 /* all[0] is the File or FileSystem, then come the arguments. */

@@ -78,7 +78,7 @@ static void apply(uint64_t name, uint32_t owner, uint64_t hidden)
 					    LOAD(&zstd_frames_of_nobody) + 1, 0, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED);
 	else if (hidden)
-		codec_hidden(name, hidden);
+		task_counts_hidden(name, hidden);
 }
 
 static void ask(const struct codec *k, const struct codec_call *c, PyObject *self,
