@@ -70,7 +70,7 @@ static int prepare_sockets(struct collect *c, const struct options *options)
 				 c->http_at, sizeof(c->http_at), &address);
 	if (c->http_fd < 0)
 		return c->http_fd;
-	c->http_token = !serve_is_loopback(c->http_fd);
+	c->http_token = !listen_is_loopback(c->http_fd);
 	return 0;
 }
 

@@ -36,7 +36,7 @@ int gzip_begin(z_stream *z)
 		       : -ENOMEM;
 }
 
-int gzip_stream(const struct buf *in, struct buf *out)
+int gzip_whole(const struct buf *in, struct buf *out)
 {
 	z_stream z;
 	int err = gzip_begin(&z);

@@ -23,7 +23,7 @@ bool gzip_wanted(const char *accept);
 /* 0 or -ENOMEM; to be ended with deflateEnd(). */
 int gzip_begin(z_stream *z);
 /* The whole of `in` at once. 0 or -ENOMEM. */
-int gzip_stream(const struct buf *in, struct buf *out);
+int gzip_whole(const struct buf *in, struct buf *out);
 /*
  * The next piece of a stream over `in`, of which *at bytes are taken: the number of bytes put into
  * out, at least 1; 0: that was all; -EIO.

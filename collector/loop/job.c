@@ -124,7 +124,7 @@ static void run_call(const struct loop_job_call *call)
 
 	if (w.gzip && gzip_begin(&w.z))
 		_exit(1);
-	verdict.result = call->fn(call->arg, call->kind, call->run, &sink);
+	verdict.result = call->fn(call->arg, &sink);
 	if (!verdict.result)
 		verdict.result = sink.error ? sink.error : out.error;
 	verdict.begun = w.begun;

@@ -23,17 +23,13 @@
 
 #define LOOP_JOB_OUTPUT_MAX (16u << 20) /* of a collected one */
 
-enum http_kind { HTTP_TEXT, HTTP_JSON, HTTP_PAGE, HTTP_KINDS }; /* of reports */
-
 struct loop_job;
 
 struct loop_job_call {
-	/* 0, or -errno with one line in out->out, which goes out in place of what was not flushed.
-	 */
-	int (*fn)(void *arg, enum http_kind kind, const char *run, struct sink *out);
-	void *arg;
-	enum http_kind kind;
-	const char *run;
+	/* In the child: 0, or -errno with one line in out->out, which goes out in place of what was
+	 * not flushed. */
+	int (*fn)(void *arg, struct sink *out);
+	void *arg; /* need not outlive loop_job_start(): the child has its copy */
 	bool gzip; /* the child compresses; never the line of a failure */
 	int64_t ms;
 	/* One of both. */

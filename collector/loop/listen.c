@@ -45,7 +45,7 @@ int listen_open(const char *option, const char *given, uint16_t port, char *text
 	return fd;
 }
 
-bool serve_is_loopback(int fd)
+bool listen_is_loopback(int fd)
 {
 	struct sockaddr_storage address = {0};
 	socklen_t len = sizeof(address);

@@ -10,6 +10,6 @@
 /* A listening socket; its real address goes into `text`. -errno after a line. */
 int listen_open(const char *option, const char *given, uint16_t port, char *text, size_t size,
 		struct net_address *address);
-bool serve_is_loopback(int fd);
+bool listen_is_loopback(int fd);
 
 #endif

@@ -68,14 +68,12 @@ static bool is_worth_it(const struct retain *retain)
 		now - stats.oldest_ns > retain->config.keep_ns);
 }
 
-static int make(void *arg, enum http_kind kind, const char *run, struct sink *out)
+static int make(void *arg, struct sink *out)
 {
 	const struct retain *retain = arg;
 	struct retain_result result;
 	int rc;
 
-	(void)kind;
-	(void)run;
 	if (nice(NICE) == -1)
 		log_line("collect: dropping old runs at full priority");
 	rc = retain_run(&retain->config, retain->current_ns, clock_real_ns(), &result);

@@ -53,7 +53,7 @@ static enum MHD_Result respond_fixed(struct request *request, const struct http_
 
 	if (!*body) {
 		text->make(http->config.arg, &plain);
-		if (gzip && !plain.error && !gzip_stream(&plain, &packed)) {
+		if (gzip && !plain.error && !gzip_whole(&plain, &packed)) {
 			buf_release(&plain);
 			plain = packed;
 		}
@@ -208,7 +208,7 @@ struct http *http_start(const struct http_config *config, int *error)
 		return NULL;
 	}
 	if (!http->config.job_ms)
-		http->config.job_ms = LOOP_JOB_MS;
+		http->config.job_ms = HTTP_JOB_MS;
 	http->daemon = MHD_start_daemon(
 		flags, 0, NULL, NULL, handler, http, MHD_OPTION_LISTEN_SOCKET, config->listen_fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)(HTTP_CONNECTIONS + HTTP_CLOSING),

@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "collector/loop/job.h"
+#include "collector/emit/emit.h"
 #include "collector/loop/loop.h"
 #include "common/auth.h"
 #include "common/buf.h"
@@ -34,7 +34,7 @@
 #define HTTP_CONNECTIONS 80 /* of more, one is closed for each new one: see http_conn.c */
 #define HTTP_CLOSING 16	    /* beyond these: those that are being closed */
 #define HTTP_JOBS 2	    /* reports made or streamed at the same time; the same of data.json */
-#define LOOP_JOB_MS 60000   /* until a report begins */
+#define HTTP_JOB_MS 60000   /* until a report begins */
 #define HTTP_DATA_TIMES 3   /* as long may data.json take: it is made once for all who ask */
 
 #define HTTP_HEAD_MS 5000    /* for the first request's head */
@@ -60,6 +60,8 @@ struct http_text {
 	bool fixed;	    /* made once */
 };
 
+enum http_kind { HTTP_TEXT, HTTP_JSON, HTTP_PAGE, HTTP_KINDS }; /* of reports */
+
 struct http_config {
 	struct loop *loop;
 	int listen_fd;			/* owned from the call on, also when it fails */
@@ -75,7 +77,7 @@ struct http_config {
 	 */
 	int (*report)(void *arg, enum http_kind kind, const char *run, struct sink *out);
 	void *arg;
-	int64_t job_ms; /* 0: LOOP_JOB_MS */
+	int64_t job_ms; /* 0: HTTP_JOB_MS */
 };
 
 /* Whether libmicrohttpd can do TLS: the one of portable builds cannot. */

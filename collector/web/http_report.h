@@ -3,7 +3,7 @@
 #ifndef CREMA_COLLECTOR_WEB_HTTP_REPORT_H
 #define CREMA_COLLECTOR_WEB_HTTP_REPORT_H
 
-#include "collector/loop/job.h"
+#include "collector/web/http.h"
 
 /* run NULL: the last one. 0, or -errno with one line in out->out; -ENOENT: no such run. */
 int http_report(const char *dir, enum http_kind kind, const char *run, struct sink *out);

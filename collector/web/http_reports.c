@@ -50,13 +50,26 @@ static enum MHD_Result busy(struct request *request)
 				 "Retry-After", "2");
 }
 
+struct wanted {
+	const struct http_config *config;
+	enum http_kind kind;
+	const char *run;
+};
+
+static int make(void *arg, struct sink *out)
+{
+	const struct wanted *w = arg;
+
+	return w->config->report(w->config->arg, w->kind, w->run, out);
+}
+
 static struct loop_job *start_job(struct http *http, enum http_kind kind, const char *run,
 				  struct loop_job_call *call)
 {
-	call->fn = http->config.report;
-	call->arg = http->config.arg;
-	call->kind = kind;
-	call->run = *run ? run : NULL;
+	struct wanted wanted = {&http->config, kind, *run ? run : NULL};
+
+	call->fn = make;
+	call->arg = &wanted;
 	call->ms = http->config.job_ms * (kind == HTTP_PAGE ? HTTP_DATA_TIMES : 1);
 	return loop_job_start(http->config.loop, call);
 }

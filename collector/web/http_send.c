@@ -216,7 +216,7 @@ enum MHD_Result http_respond(struct MHD_Connection *connection, const struct htt
 	bool gzip = as->code == MHD_HTTP_OK && data->len >= GZIP_FROM && data->len <= GZIP_SLICE &&
 		    http_wants_gzip(connection);
 
-	if (gzip && !gzip_stream(data, &packed)) {
+	if (gzip && !gzip_whole(data, &packed)) {
 		buf_release(data);
 		*data = packed;
 	}

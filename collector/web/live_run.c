@@ -42,7 +42,7 @@ static int use(const struct report *report, void *arg, struct buf *why)
 }
 
 /* In the child. */
-static int make(void *arg, enum http_kind kind, const char *run, struct sink *out)
+static int make(void *arg, struct sink *out)
 {
 	struct buf why = BUF_INIT;
 	struct report_request request = {
@@ -53,8 +53,6 @@ static int make(void *arg, enum http_kind kind, const char *run, struct sink *ou
 	};
 	int err = report_render(&request, &why);
 
-	(void)kind;
-	(void)run;
 	buf_release(&why);
 	return err;
 }
