@@ -121,6 +121,13 @@ static struct task_span *producer_of(const struct producers *all, uint64_t key,
 	return NULL;
 }
 
+/* Levels of a reduction are in one part: what it made itself, no other gave, though an earlier call
+ * of the same keys has them, too. */
+static bool made_it_itself(const struct task_span *consumer, uint64_t key)
+{
+	return is_plain_dask(consumer) && smallest_has(&consumer->part->keys, key);
+}
+
 static void note_from(struct task_span *consumer, struct task_span *p)
 {
 	size_t i;
@@ -137,10 +144,12 @@ static void take(const struct model *m, const struct producers *all, struct task
 {
 	struct task_span *p, *only = NULL;
 	bool several = false;
+	uint64_t key;
 	size_t i;
 
 	for (i = 0; i < consumer->part->consumed.n; i++) {
-		p = producer_of(all, consumer->part->consumed.v[i], consumer);
+		key = consumer->part->consumed.v[i];
+		p = made_it_itself(consumer, key) ? NULL : producer_of(all, key, consumer);
 		if (!p)
 			continue;
 		note_from(consumer, p);

@@ -4,12 +4,13 @@
  *
  * Dask puts what all clients submit at the same time into one span, and keeps a task group in the
  * span that had it first. So a worker names the span of a coffea task "SPAN.GENERATIONk": the
- * scheduler's number of the graph, which is one for all that come within 100 ms, and what the task
- * does: c a chunk (followed by a hash of its processor's key), p preprocessing (of the
- * Client.map()), m a merge (of what it merges), s the processor on its way (of its key), u another
- * task that takes the result of one of these (of the graph that gave it: a hash of that name from
- * its point on; its own number is 0). Other tasks, tasks in a span that the user opened, and those
- * of older agents have the plain id of the span.
+ * scheduler's number of the graph (one for all that come within 100 ms by submit and map, within 60
+ * s by compute, persist and get: Client's fifo_timeout), and what the task does: c a chunk
+ * (followed by a hash of its processor's key), p preprocessing (of the Client.map()), m a merge (of
+ * what it merges), s the processor on its way (of its key), u another task that takes the result of
+ * one of these (of the graph that gave it: a hash of that name from its point on; its own number is
+ * 0). Other tasks, tasks in a span that the user opened, and those of older agents have the plain
+ * id of the span.
  *
  * A part, and a span that the user opened, keeps the smallest key hashes of its tasks, and the
  * smallest of those that its tasks consume. As each task names the smallest of its own, a consumer

@@ -124,7 +124,7 @@ static uint64_t map_of_key(const struct crema_task *t)
 	return arena_hash(t->key, (uint32_t)(keep - 1));
 }
 
-/* What else tells graphs apart that came within the 100 ms of one generation. */
+/* What else tells graphs apart that came within one generation. */
 static uint64_t part_detail(const struct crema_task *t, char kind, uint64_t graph)
 {
 	return kind == 'c'   ? (t->consumes ? t->consumes : map_of_key(t))

@@ -136,6 +136,32 @@ static void test_merges_of_the_users_own(void **state)
 	fx_free(fx);
 }
 
+/* A reduction of several levels is one part, which takes what it made itself: an earlier call with
+ * equal keys has them, too, and gave nothing. */
+static void test_levels_of_a_users_merge(void **state)
+{
+	static const char *const chunks[] = {"s1.1c", "s2.1c"};
+	static const char *const merges[] = {"s1.0uebf27fb9", "s2.0uebf27fb9"};
+	struct fixture *fx = fx_new();
+	int i;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	for (i = 0; i < 2; i++) {
+		task(fx, 1, chunks[i], CHUNK, 11, 0, 1000 * i);
+		task(fx, 1, chunks[i], CHUNK, 12, 0, 1000 * i + 1);
+		task(fx, 1, merges[i], 0, 30, 11, 1000 * i + 100);
+		task(fx, 1, merges[i], 0, 40, 30, 1000 * i + 200);
+	}
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 2);
+	for (i = 0; i < 2; i++) {
+		assert_ptr_equal(run_of(fx, merges[i]), run_of(fx, chunks[i]));
+		assert_int_equal(run_of(fx, chunks[i])->attempts.n, 4);
+	}
+	fx_free(fx);
+}
+
 static void test_the_processor_goes_to_who_took_it_first(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -397,6 +423,7 @@ int main(void)
 		cmocka_unit_test(test_the_same_keys_again_in_one_span),
 		cmocka_unit_test(test_many_chunks),
 		cmocka_unit_test(test_merges_of_the_users_own),
+		cmocka_unit_test(test_levels_of_a_users_merge),
 		cmocka_unit_test(test_the_processor_goes_to_who_took_it_first),
 		cmocka_unit_test(test_schedulers_do_not_mix),
 		cmocka_unit_test(test_whose_scheduler),
