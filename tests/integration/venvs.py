@@ -29,6 +29,10 @@ def interpreter(version):
     return None
 
 
+def packages_of(place):
+    return next(place.glob("lib/python3*/site-packages"))
+
+
 def make(place, version, packages, mark="ready\n"):
     """A venv of that Python with these packages; its bin directory. `mark` is what was asked for. Without a
     version: of this Python, with its packages beneath."""
@@ -39,8 +43,9 @@ def make(place, version, packages, mark="ready\n"):
             pytest.skip("no such Python on this machine")
         subprocess.run([python, "-m", "venv", "--clear", place], check=True, capture_output=True)
         if not version:
-            beneath = next(place.glob("lib/python3*/site-packages")) / "base.pth"
-            beneath.write_text(sysconfig.get_path("purelib") + "\n")
+            packages_of(place).joinpath("base.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        # Installed without byte code: what is imported leaves its own, where the environment says that none be written, too.
+        packages_of(place).joinpath("keep_bytecode.pth").write_text("import sys; sys.dont_write_bytecode = False\n")
         pip = [place / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
         done = subprocess.run([*pip, *packages], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-3000:]
