@@ -39,14 +39,37 @@ static struct drain_unknown unknown_of(const struct rows *r, const struct crema_
 	return u;
 }
 
+/* From the first bucket that is not empty to the last. */
+static void pack_walls(msgpack_packer *pk, const struct crema_section *s)
+{
+	uint32_t first = 0, end = CREMA_WALL_BUCKETS;
+
+	while (first < end && !s->wall_bucket[first])
+		first++;
+	while (end > first && !s->wall_bucket[end - 1])
+		end--;
+	pack_kv_maybe(pk, "wall_min_ns", first < end, s->wall_min_ns);
+	pack_kv_maybe(pk, "wall_max_ns", first < end, s->wall_max_ns);
+	pack_text(pk, "wall_buckets");
+	pack_array(pk, 1 + end - first);
+	for (pack_u64(pk, first); first < end; first++)
+		pack_u64(pk, s->wall_bucket[first]);
+}
+
 static uint64_t send_section(struct rows *r, const struct crema_section *s, enum outbox_class class)
 {
 	bool found = s->flags & CREMA_SECTION_FOUND;
 	struct drain_unknown unknown = unknown_of(r, s);
+	struct text dataset = view_text(r->view, s->dataset);
 	msgpack_packer *pk = outbox_begin_map(r->out, class, CREMA_MSG_SECTION);
 
 	pack_kv_u64(pk, "number", s->number);
 	pack_identity(r, pk, s->path, s->span, s->prefix);
+	pack_kv_str(pk, "dataset", dataset.ptr, dataset.len);
+	if (s->flags & CREMA_SECTION_BEYOND) {
+		pack_text(pk, "beyond");
+		pack_bool(pk, true);
+	}
 	pack_kv_text(pk, "thread", s->flags & CREMA_SECTION_POOL ? "pool" : "task");
 	pack_kv_text(pk, "source", found ? "roastcoffea" : "crema");
 	pack_kv_u64(pk, "rev", s->seq);
@@ -54,6 +77,7 @@ static uint64_t send_section(struct rows *r, const struct crema_section *s, enum
 	pack_kv_u64(pk, "count", s->ended);
 	pack_kv_u64(pk, "broken", s->broken);
 	pack_kv_u64(pk, "wall_ns", s->wall_ns);
+	pack_walls(pk, s);
 	if (!found)
 		rows_pack_counters(pk, "counters", &s->own, s->unsure ? NULL : s->pool_time,
 				   &unknown);
@@ -89,12 +113,15 @@ static uint64_t send_gauge(struct rows *r, const struct crema_gauge *g, enum out
 }
 
 /*
- * What to do with a row whose seq was copied as `seq`: sent when it has changed; once more, as a
- * record that must arrive, when it has not for a while; and let go when that is safe.
+ * What to do with a row: sent when its seq has changed; once more, as a record that must arrive,
+ * when it has not for a while; and let go when that is safe. What is copied then may be newer than
+ * the seq that was seen: the next poll finds another one, and sends it again.
  */
-static bool is_due(struct rows *r, struct row_sent *sent, uint64_t seq, uint64_t *safe_seq,
+static bool is_due(struct rows *r, struct row_sent *sent, const uint64_t *live, uint64_t *safe_seq,
 		   enum outbox_class *class)
 {
+	uint64_t seq = __atomic_load_n(live, __ATOMIC_ACQUIRE);
+
 	if (sent->seq != seq || !sent->any) {
 		*sent = (struct row_sent){.seq = seq, .any = true};
 		return true;
@@ -113,11 +140,11 @@ static void poll_section(struct rows *r, uint32_t i, bool last)
 	struct crema_section *at = &r->view->shm->section[i], s;
 	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
 
-	if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
+	if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2 ||
+	    !is_due(r, &r->section_sent[i], &at->seq, &at->safe_seq, &class))
 		return;
 	copy_row(&s, at, sizeof(s), &at->seq);
-	if (is_due(r, &r->section_sent[i], s.seq, &at->safe_seq, &class))
-		r->section_sent[i].ticket = send_section(r, &s, class);
+	r->section_sent[i].ticket = send_section(r, &s, class);
 }
 
 static void poll_gauge(struct rows *r, uint32_t i, bool last)
@@ -125,11 +152,11 @@ static void poll_gauge(struct rows *r, uint32_t i, bool last)
 	struct crema_gauge *at = &r->view->shm->gauge[i], g;
 	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
 
-	if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2)
+	if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2 ||
+	    !is_due(r, &r->gauge_sent[i], &at->seq, &at->safe_seq, &class))
 		return;
 	copy_row(&g, at, sizeof(g), &at->seq);
-	if (is_due(r, &r->gauge_sent[i], g.seq, &at->safe_seq, &class))
-		r->gauge_sent[i].ticket = send_gauge(r, &g, class);
+	r->gauge_sent[i].ticket = send_gauge(r, &g, class);
 }
 
 void rows_sections(struct rows *r, bool last)

@@ -34,11 +34,13 @@
 #define CREMA_SHM_CODEC_ROWS 256u
 #define CREMA_SHM_FILESYSTEMS 32u
 #define CREMA_SHM_SERVERS 64u
-#define CREMA_SHM_SECTIONS 128u
-#define CREMA_SHM_SECTIONS_OTHER 8u /* the last of them: what did not fit, by span */
+#define CREMA_SHM_SECTIONS 384u
+#define CREMA_SHM_SECTIONS_BY_DATASET 256u /* the first of them: of tasks with a dataset */
+#define CREMA_SHM_SECTIONS_OTHER 8u	   /* the last of them: what did not fit, by span */
 #define CREMA_SHM_GAUGES 96u
 #define CREMA_SHM_SECTION_NAMES                                                                    \
 	2048u /* rows made in a worker's life: bounds the strings they take */
+#define CREMA_SHM_SECTION_DATASETS 4096u /* and so many for datasets: bounds what readers hold */
 #define CREMA_SHM_STRINGS (256u << 10)
 #define CREMA_SHM_STRING_INDEX 4096u
 #define CREMA_SHM_PROBE (64u << 10)
@@ -227,12 +229,28 @@ static inline uint32_t crema_latency_bucket(uint64_t ns)
 	return bits < CREMA_LATENCY_BUCKETS ? bits : CREMA_LATENCY_BUCKETS - 1;
 }
 
+/* How often a section took how long. Four buckets an octave, so a bucket's middle is within 9.1 %
+ * of all in it: [0] below 1024 ns, [i] from 1024 * 2^((i - 1) / 4) ns, the last from 2^42 ns (73
+ * min) without an end. */
+#define CREMA_WALL_BUCKETS 130u
+static inline uint32_t crema_wall_bucket(uint64_t ns)
+{
+	uint32_t octave, top;
+
+	if (ns < 1024 || ns >> 42)
+		return ns < 1024 ? 0 : CREMA_WALL_BUCKETS - 1;
+	octave = 63u - (uint32_t)__builtin_clzll(ns);
+	top = (uint32_t)(ns << (63 - octave) >> 32); /* 2^31 and on: 2^31.25, 2^31.5, 2^31.75 */
+	return 1 + 4 * (octave - 10) + (top >= 2553802834u) + (top >= 3037000500u) +
+	       (top >= 3611622603u);
+}
+
 /*
  * A section that tasks' own code has named (shim/count/section.h): sums over all that have ended
- * under one path of names, span and prefix. Inclusive: what lies inside inner ones is in here too.
- * One writer at a time (the GIL's holder); seq is odd while it writes. A row that is not open, and
- * whose seq the agent has put into safe_seq because its numbers are acknowledged or on disk, can be
- * given to another path.
+ * under one path of names, span, prefix and dataset. Inclusive: what lies inside inner ones is in
+ * here too. One writer at a time (the GIL's holder); seq is odd while it writes. A row that is not
+ * open, and whose seq the agent has put into safe_seq because its numbers are acknowledged or on
+ * disk, can be given to another path.
  */
 struct crema_section {
 	uint64_t seq, safe_seq;
@@ -240,12 +258,15 @@ struct crema_section {
 	uint32_t state;	 /* 0 free, 2 ready */
 	uint32_t path;	 /* string id of "outer/inner"; 0: what did not fit in this table */
 	uint32_t span, prefix;
-	uint32_t flags;		       /* CREMA_SECTION_* */
-	uint32_t unsure;	       /* 1: pool threads' work could not be followed */
+	uint32_t dataset; /* of the task's chunk; 0: unknown */
+	uint32_t flags;	  /* CREMA_SECTION_* */
+	uint32_t unsure;  /* 1: pool threads' work could not be followed */
+	uint32_t pad;
 	uint64_t hash;		       /* of the path */
 	uint64_t begun, ended, broken; /* broken: left open, or ended out of turn: not measured */
-	uint64_t wall_ns;
-	uint32_t time_unknown, fs_mask; /* as crema_task's, of any of its tasks */
+	uint64_t wall_ns, wall_min_ns, wall_max_ns;
+	uint32_t wall_bucket[CREMA_WALL_BUCKETS]; /* by crema_wall_bucket() */
+	uint32_t time_unknown, fs_mask;		  /* as crema_task's, of any of its tasks */
 	uint64_t count_unknown;
 	uint64_t pool_time[CREMA_TIMES];
 	struct crema_counters own; /* time: the thread that opened it; count: with pool threads */
@@ -257,6 +278,8 @@ struct crema_section {
 #define CREMA_SECTION_MEMORY (1u << 2) /* of a gauge: resident memory around a section */
 #define CREMA_SECTION_BYTES                                                                        \
 	(1u << 3) /* of a gauge: bytes that a section requested, by another's count */
+#define CREMA_SECTION_BEYOND                                                                       \
+	(1u << 4) /* of the datasets that found no row of their own; dataset is 0 */
 
 /* Values that tasks' own code has told. Of memory: [0] at the begin, [1] at the end, [2] their
  * difference, [3] peak, where it was a new one of the process. Of all others [0]. Found ones: what
@@ -398,7 +421,8 @@ struct crema_shm {
 	struct crema_server server[CREMA_SHM_SERVERS]; /* the last: what did not fit */
 	struct crema_section section[CREMA_SHM_SECTIONS];
 	struct crema_gauge gauge[CREMA_SHM_GAUGES];
-	uint64_t section_rows; /* made so far: the next one's number */
+	/* Made so far: the next one's number; those of them that have a dataset. */
+	uint64_t section_rows, section_dataset_rows;
 	struct crema_unmeasured unmeasured;
 	struct crema_probe_text facts; /* again when a Dask Worker joins in this process */
 	struct crema_probe_text probe; /* again and again */
@@ -429,6 +453,7 @@ static inline uint64_t crema_shm_tables(void)
 #define FILE_NUMBER(name, ...) "file " #name,
 #define CODEC_NUMBER(name, ...) "codec row " #name,
 #define SERVER_NUMBER(name, ...) "server " #name,
+#define SECTION_NUMBER(name, ...) "section " #name,
 #define TOTALS_NUMBER(name, ...) "totals " #name,
 #include "rows.def"
 	};

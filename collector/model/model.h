@@ -181,14 +181,16 @@ struct server_row {
 struct section_key {
 	struct worker *worker;
 	uint64_t number;
-	const char *path, *span, *prefix, *kind, *thread, *source; /* as on the wire */
+	const char *path, *span, *prefix, *kind, *thread, *source, *dataset; /* as on the wire */
+	uint64_t beyond;						     /* 1: true there */
 };
 struct section_row {
 	struct section_key key;
 	uint64_t rev;
 #define SECTION_NUMBER(name, help) struct value name;
 #include "rows.def"
-	struct counters c; /* inclusive */
+	uint32_t wall_bucket[CREMA_WALL_BUCKETS]; /* their sum lacks what was not told */
+	struct counters c;			  /* inclusive */
 };
 struct gauge_stat {
 	uint64_t count;

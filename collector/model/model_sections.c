@@ -8,6 +8,8 @@
 
 static struct section_key key_of(struct model *m, struct worker *w, const msgpack_object *map)
 {
+	const msgpack_object *beyond = get(map, "beyond");
+
 	return (struct section_key){.worker = w,
 				    .number = get_u64(map, "number", 0),
 				    .path = map_text(m, map, "path"),
@@ -15,7 +17,10 @@ static struct section_key key_of(struct model *m, struct worker *w, const msgpac
 				    .prefix = map_text(m, map, "prefix"),
 				    .kind = map_text(m, map, "kind"),
 				    .thread = map_text(m, map, "thread"),
-				    .source = map_text(m, map, "source")};
+				    .source = map_text(m, map, "source"),
+				    .dataset = map_text(m, map, "dataset"),
+				    .beyond = beyond && beyond->type == MSGPACK_OBJECT_BOOLEAN &&
+					      beyond->via.boolean};
 }
 
 static uint64_t hash_of(const struct section_key *k)
@@ -51,6 +56,21 @@ static struct section_row *section_of(struct model *m, const struct section_key 
 	return s;
 }
 
+/* [first bucket, how many in it, in the next ...] */
+static void take_buckets(uint32_t *bucket, const msgpack_object *list)
+{
+	uint64_t at, n;
+
+	memset(bucket, 0, CREMA_WALL_BUCKETS * sizeof(*bucket));
+	if (!list || list->type != MSGPACK_OBJECT_ARRAY || !list->via.array.size ||
+	    !object_u64(&list->via.array.ptr[0], &at))
+		return;
+	for (uint32_t i = 1; i < list->via.array.size && at < CREMA_WALL_BUCKETS; i++, at++) {
+		if (object_u64(&list->via.array.ptr[i], &n) && n <= UINT32_MAX)
+			bucket[at] = (uint32_t)n;
+	}
+}
+
 int model_feed_section(struct model *m, struct worker *w, const msgpack_object *map)
 {
 	struct section_key key = key_of(m, w, map);
@@ -64,6 +84,7 @@ int model_feed_section(struct model *m, struct worker *w, const msgpack_object *
 	s->rev = rev;
 #define SECTION_NUMBER(name, help) s->name = map_uint(map, #name);
 #include "rows.def"
+	take_buckets(s->wall_bucket, get(map, "wall_buckets"));
 	model_take_counters(&s->c, get(map, "counters"));
 	return m->error;
 }

@@ -212,6 +212,33 @@ static void put_servers(const struct report *r, struct json *j)
 	emit_end(j);
 }
 
+static void put_sections(const struct section_list *list, const char *name, struct json *j)
+{
+	const struct section_sum *s;
+	size_t i, k;
+
+	emit_object(j, name);
+	emit_value(j, "total", value_uint(list->v.n));
+	emit_array(j, "rows");
+	for (i = 0; i < list->v.n && i < PAGE_ROWS; i++) {
+		s = list->v.v[i];
+		emit_object(j, NULL);
+		page_name(j, "section", s->path);
+		page_name(j, "prefix", s->prefix);
+		emit_value(j, "thread", value_text(s->thread));
+		page_name(j, "dataset", s->dataset);
+		emit_value(j, "beyond", value_bool(s->beyond));
+		emit_value(j, "count", s->count);
+		emit_value(j, "wall_seconds", section_number(s, 0, false));
+		emit_value(j, "cpu_seconds", section_number(s, 1, false));
+		for (k = 0; section_spread_name(k); k++)
+			emit_value(j, section_spread_name(k), section_spread(s, k));
+		emit_end(j);
+	}
+	emit_end(j);
+	emit_end(j);
+}
+
 static void put_waits(const struct report *r, struct json *j)
 {
 	const struct blocking *b = r->blocking;
@@ -301,6 +328,8 @@ void page_data(const struct report *r, struct json *j)
 	page_files(r, j);
 	page_workers(r, j);
 	put_servers(r, j);
+	put_sections(&r->sections.all, "sections", j);
+	put_sections(&r->sections.by_dataset, "sections_by_dataset", j);
 	put_waits(r, j);
 	put_completeness(r, j);
 	emit_end(j);

@@ -272,6 +272,18 @@ function drawDatasets(box, d) {
     ["storage", (r) => as.bytes(r.storage_read_bytes), "number"], ["amplification", (r) => as.times(r.read_amplification), "number"]], s.rows)));
 }
 
+function drawSections(box, d) {
+  const name = (r) => `${r.section ?? "(beyond the table)"}${r.thread === "pool" ? " (pool)" : ""}`;
+  const numbers = [["times", (r) => as.count(r.count), "number"], ["wall", (r) => as.seconds(r.wall_seconds), "number"], ["CPU", (r) => as.seconds(r.cpu_seconds), "number"],
+    ["least", (r) => as.seconds(r.wall_min_seconds), "number"], ["median", (r) => as.seconds(r.wall_median_seconds), "number"], ["most", (r) => as.seconds(r.wall_max_seconds), "number"]];
+  const all = d.sections, apart = d.sections_by_dataset;
+  box.append(table(`${all.rows.length} of ${groups(all.total)} sections, most time first`, [["section", name, "name"], ["tasks", (r) => as.text(r.prefix), "name"], ...numbers], all.rows));
+  if (apart.rows.some((r) => r.dataset !== null)) {
+    box.append(table(`${apart.rows.length} of ${groups(apart.total)} by dataset, most time first`, [["section", name, "name"],
+      ["dataset", (r) => (r.beyond ? "(beyond the table)" : as.text(r.dataset)), "name"], ...numbers], apart.rows));
+  }
+}
+
 function drawBalance(box, d) {
   const b = d.balance;
   if (!b.rows.length) return box.append(h("p", { class: "what" }, "No worker has run a task."));
@@ -332,6 +344,7 @@ const PANELS = [
   { id: "codecs", title: "Codecs", half: true, what: "CPU inside decompress calls, all attempts.", draw: drawCodecs },
   { id: "files", nav: "Files", title: "Files by read amplification", half: true, what: "Bytes that read calls returned / bytes of the baskets that were used; unknown where files were mapped.", draw: drawFiles },
   { id: "datasets", title: "Datasets", half: true, what: "Wall time of chunks by class.", draw: drawDatasets },
+  { id: "sections", title: "Sections", what: "What crema.section has named, inner sections included; the median is within 9 %.", draw: drawSections, has: (d) => d.sections.rows.length > 0 },
   { id: "balance", nav: "Balance", title: "Balance of workers", what: "Wall time of all attempts by class.", draw: drawBalance },
   { id: "waits", nav: "Waits", title: "Long waits", draw: drawWaits },
   { id: "servers", title: "Servers", draw: drawServers, has: (d) => d.servers.rows.length > 0 },

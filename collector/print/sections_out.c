@@ -14,21 +14,40 @@ static void put_numbers(const struct section_sum *s, bool self, struct json *j)
 	emit_value(j, "unclassified_seconds", section_unclassified(s, self));
 }
 
-static void put_section(const struct section_sum *s, struct json *j)
+static void put_section(const struct section_sum *s, bool by_dataset, struct json *j)
 {
 	emit_object(j, NULL);
 	emit_value(j, "section", value_text(s->path));
-	emit_value(j, "outer", value_text(s->outer ? s->outer->path : NULL));
+	if (by_dataset) {
+		emit_value(j, "dataset", value_text(s->dataset));
+		emit_value(j, "beyond_table", value_bool(s->beyond));
+	} else {
+		emit_value(j, "outer", value_text(s->outer ? s->outer->path : NULL));
+	}
 	emit_value(j, "prefix", value_text(s->prefix));
 	emit_value(j, "thread", value_text(s->thread));
 	emit_value(j, "source", value_text(s->source));
 	emit_value(j, "count", s->count);
 	emit_value(j, "broken", s->broken);
 	emit_value(j, "unfinished", value_minus(s->begun, value_plus(s->count, s->broken)));
+	for (size_t i = 0; section_spread_name(i); i++)
+		emit_value(j, section_spread_name(i), section_spread(s, i));
 	put_numbers(s, false, j);
-	emit_object(j, "self");
-	put_numbers(s, true, j);
+	if (!by_dataset) {
+		emit_object(j, "self");
+		put_numbers(s, true, j);
+		emit_end(j);
+	}
 	emit_end(j);
+}
+
+static void put_list(const struct sections *s, bool by_dataset, struct json *j)
+{
+	const struct section_list *list = by_dataset ? &s->by_dataset : &s->all;
+
+	emit_array(j, by_dataset ? "sections_by_dataset" : "sections");
+	for (size_t i = 0; i < list->v.n; i++)
+		put_section(list->v.v[i], by_dataset, j);
 	emit_end(j);
 }
 
@@ -78,16 +97,15 @@ static void put_gauges(const struct sections *s, bool memory, struct json *j)
 
 void sections_json(const struct sections *s, struct json *j)
 {
-	emit_array(j, "sections");
-	for (size_t i = 0; i < s->v.n; i++)
-		put_section(s->v.v[i], j);
-	emit_end(j);
+	put_list(s, false, j);
+	put_list(s, true, j);
 	put_gauges(s, true, j);
 	put_gauges(s, false, j);
 	emit_object(j, "sections_unmeasured");
 	emit_value(j, "outside_tasks", s->outside);
 	emit_value(j, "too_deep", s->refused);
 	emit_value(j, "values_refused", s->values);
+	emit_value(j, "without_dataset", s->beyond);
 	emit_end(j);
 }
 
@@ -120,7 +138,7 @@ static void wait_cell(struct grid *g, const struct section_sum *s)
 		grid_printf(g, "%.*s %.0f %%", (int)strcspn(which, "_"), which, 100 * most / wall);
 }
 
-static void section_cells(struct grid *g, const struct section_sum *s)
+static void name_cell(struct grid *g, const struct section_sum *s)
 {
 	bool pool = s->thread && !strcmp(s->thread, "pool");
 	bool found = s->source && !strcmp(s->source, "roastcoffea");
@@ -129,12 +147,47 @@ static void section_cells(struct grid *g, const struct section_sum *s)
 		grid_printf(g, "%s%s", s->path, pool ? " (pool)" : found ? " (roastcoffea)" : "");
 	else
 		grid_text(g, "(beyond the table)");
+}
+
+static void section_cells(struct grid *g, const struct section_sum *s)
+{
+	name_cell(g, s);
 	grid_value(g, s->count, AS_COUNT);
 	grid_value(g, section_number(s, 0, false), AS_SECONDS);
 	grid_value(g, section_number(s, 0, true), AS_SECONDS);
 	grid_value(g, section_number(s, 1, false), AS_SECONDS);
 	wait_cell(g, s);
 	grid_value(g, section_number(s, number_called("read_bytes"), false), AS_BYTES);
+}
+
+static void dataset_cells(struct grid *g, const struct section_sum *s)
+{
+	name_cell(g, s);
+	grid_text(g, s->beyond ? "(beyond the table)" : s->dataset ? s->dataset : "(unknown)");
+	grid_value(g, s->count, AS_COUNT);
+	grid_value(g, section_number(s, 0, false), AS_SECONDS);
+	for (size_t i = 0; section_spread_name(i); i++)
+		grid_value(g, section_spread(s, i), AS_SECONDS);
+}
+
+static void datasets_table(const struct sections *s, struct sink *out, bool colour)
+{
+	bool any = false;
+	struct grid g;
+
+	for (size_t i = 0; i < s->by_dataset.v.n; i++)
+		any = any || s->by_dataset.v.v[i]->dataset;
+	if (!any)
+		return;
+	table_section(out, colour, "Sections by dataset, most time first");
+	grid_init(&g, out, colour);
+	grid_columns(&g, "<section", "<dataset", ">times", ">wall", ">least", ">median", ">most",
+		     NULL);
+	for (size_t i = 0; i < s->by_dataset.v.n && i < TOP; i++)
+		dataset_cells(&g, s->by_dataset.v.v[i]);
+	grid_print(&g);
+	if (s->by_dataset.v.n > TOP)
+		sink_printf(out, "  and %zu more\n", s->by_dataset.v.n - TOP);
 }
 
 static void gauges_table(const struct sections *s, bool memory, struct sink *out, bool colour)
@@ -183,17 +236,18 @@ void sections_table(const struct sections *s, struct sink *out, bool colour)
 {
 	struct grid g;
 
-	if (s->v.n) {
+	if (s->all.v.n) {
 		table_section(out, colour, "Sections of all attempts, most time first");
 		grid_init(&g, out, colour);
 		grid_columns(&g, "<section", ">times", ">wall", ">self", ">CPU", ">most wait",
 			     ">read", NULL);
-		for (size_t i = 0; i < s->v.n && i < TOP; i++)
-			section_cells(&g, s->v.v[i]);
+		for (size_t i = 0; i < s->all.v.n && i < TOP; i++)
+			section_cells(&g, s->all.v.v[i]);
 		grid_print(&g);
-		if (s->v.n > TOP)
-			sink_printf(out, "  and %zu more\n", s->v.n - TOP);
+		if (s->all.v.n > TOP)
+			sink_printf(out, "  and %zu more\n", s->all.v.n - TOP);
 	}
+	datasets_table(s, out, colour);
 	gauges_table(s, true, out, colour);
 	gauges_table(s, false, out, colour);
 }

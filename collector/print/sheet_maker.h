@@ -54,6 +54,8 @@ void finding_columns(struct sheet_maker *k);
 void finding_rows(struct sheet_maker *k);
 void section_columns(struct sheet_maker *k);
 void section_rows(struct sheet_maker *k);
+void section_dataset_columns(struct sheet_maker *k);
+void section_dataset_rows(struct sheet_maker *k);
 void memory_columns(struct sheet_maker *k);
 void memory_rows(struct sheet_maker *k);
 void custom_columns(struct sheet_maker *k);

@@ -34,26 +34,46 @@ void finding_rows(struct sheet_maker *k)
 	}
 }
 
+static void spread_columns(struct sheet_maker *k)
+{
+	static const char *const counts[] = {"count", "broken", "unfinished"};
+	size_t i;
+
+	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		sheet_column_add(k, counts[i], VALUE_UINT, NULL);
+	for (i = 0; section_spread_name(i); i++)
+		sheet_column_add(k, section_spread_name(i), VALUE_REAL, NULL);
+	for (i = 0; section_number_name(i); i++)
+		sheet_column_add(k, section_number_name(i), VALUE_NULL, NULL);
+	sheet_column_add(k, "unclassified_seconds", VALUE_REAL, NULL);
+}
+
 /* The numbers, and once more without inner sections. */
 void section_columns(struct sheet_maker *k)
 {
 	static char self[SECTION_NUMBERS + 1][NAME_BYTES];
 	static const char *const texts[] = {"section", "outer", "prefix", "thread", "source"};
-	static const char *const counts[] = {"count", "broken", "unfinished"};
 	size_t i;
 
 	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		sheet_column_add(k, texts[i], VALUE_TEXT, NULL);
-	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-		sheet_column_add(k, counts[i], VALUE_UINT, NULL);
-	for (i = 0; section_number_name(i); i++)
-		sheet_column_add(k, section_number_name(i), VALUE_NULL, NULL);
-	sheet_column_add(k, "unclassified_seconds", VALUE_REAL, NULL);
+	spread_columns(k);
 	for (i = 0; section_number_name(i); i++) {
 		snprintf(self[i], NAME_BYTES, "self_%s", section_number_name(i));
 		sheet_column_add(k, self[i], VALUE_NULL, NULL);
 	}
 	sheet_column_add(k, "self_unclassified_seconds", VALUE_REAL, NULL);
+}
+
+void section_dataset_columns(struct sheet_maker *k)
+{
+	static const char *const texts[] = {"section", "dataset", "prefix", "thread", "source"};
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		sheet_column_add(k, texts[i], VALUE_TEXT, NULL);
+	sheet_column_add(k, "beyond_table", VALUE_BOOL, NULL);
+	spread_columns(k);
 }
 
 static void section_numbers(struct sheet_maker *k, const struct section_sum *s, bool self)
@@ -65,25 +85,52 @@ static void section_numbers(struct sheet_maker *k, const struct section_sum *s, 
 	sheet_cell(k, section_unclassified(s, self));
 }
 
+static void section_cells(struct sheet_maker *k, const struct section_sum *s, const char *second)
+{
+	const char *const texts[] = {s->path, second, s->prefix, s->thread, s->source};
+	size_t i;
+
+	sheet_row_begin(k);
+	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		sheet_cell(k, value_text(texts[i]));
+}
+
+static void spread_cells(struct sheet_maker *k, const struct section_sum *s)
+{
+	size_t i;
+
+	sheet_cell(k, s->count);
+	sheet_cell(k, s->broken);
+	sheet_cell(k, value_minus(s->begun, value_plus(s->count, s->broken)));
+	for (i = 0; section_spread_name(i); i++)
+		sheet_cell(k, section_spread(s, i));
+	section_numbers(k, s, false);
+}
+
 void section_rows(struct sheet_maker *k)
 {
-	const struct sections *all = &k->report->sections;
+	const struct section_list *all = &k->report->sections.all;
 	const struct section_sum *s;
 	size_t i;
 
 	for (i = 0; i < all->v.n && !k->rc; i++) {
 		s = all->v.v[i];
-		sheet_row_begin(k);
-		sheet_cell(k, value_text(s->path));
-		sheet_cell(k, value_text(s->outer ? s->outer->path : NULL));
-		sheet_cell(k, value_text(s->prefix));
-		sheet_cell(k, value_text(s->thread));
-		sheet_cell(k, value_text(s->source));
-		sheet_cell(k, s->count);
-		sheet_cell(k, s->broken);
-		sheet_cell(k, value_minus(s->begun, value_plus(s->count, s->broken)));
-		section_numbers(k, s, false);
+		section_cells(k, s, s->outer ? s->outer->path : NULL);
+		spread_cells(k, s);
 		section_numbers(k, s, true);
+		sheet_row_end(k);
+	}
+}
+
+void section_dataset_rows(struct sheet_maker *k)
+{
+	const struct section_list *all = &k->report->sections.by_dataset;
+	size_t i;
+
+	for (i = 0; i < all->v.n && !k->rc; i++) {
+		section_cells(k, all->v.v[i], all->v.v[i]->dataset);
+		sheet_cell(k, value_bool(all->v.v[i]->beyond));
+		spread_cells(k, all->v.v[i]);
 		sheet_row_end(k);
 	}
 }

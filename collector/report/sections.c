@@ -57,30 +57,35 @@ static bool same_sum(const void *item, const void *key)
 	const struct section_sum *a = item, *b = key;
 
 	return a->path == b->path && a->prefix == b->prefix && a->thread == b->thread &&
-	       a->source == b->source;
+	       a->source == b->source && a->dataset == b->dataset && a->beyond == b->beyond;
 }
 
 static uint64_t hash_of(const struct section_sum *s)
 {
 	return hash_pair(hash_pair((uintptr_t)s->path, (uintptr_t)s->prefix),
-			 (uintptr_t)s->thread ^ (uintptr_t)s->source);
+			 hash_pair((uintptr_t)s->thread ^ (uintptr_t)s->source,
+				   (uintptr_t)s->dataset + s->beyond));
 }
 
-static struct section_sum *sum_of(struct sections *all, const struct section_row *row)
+static struct section_sum *sum_of(struct sections *all, struct section_list *list,
+				  const struct section_key *row)
 {
-	struct section_sum key = {.path = row->key.path,
-				  .prefix = row->key.path ? row->key.prefix : NULL,
-				  .thread = row->key.thread,
-				  .source = row->key.source};
-	struct section_sum *s = table_find(&all->table, hash_of(&key), same_sum, &key), **at;
+	bool apart = list == &all->by_dataset;
+	struct section_sum key = {.path = row->path,
+				  .prefix = row->path ? row->prefix : NULL,
+				  .thread = row->thread,
+				  .source = row->source,
+				  .dataset = apart ? row->dataset : NULL,
+				  .beyond = apart && row->beyond};
+	struct section_sum *s = table_find(&list->table, hash_of(&key), same_sum, &key), **at;
 
 	if (s)
 		return s;
 	s = arena_get(&all->arena, sizeof(*s));
-	at = s ? ARRAY_NEW(&all->v) : NULL;
-	if (!at || table_add(&all->table, hash_of(&key), s)) {
+	at = s ? ARRAY_NEW(&list->v) : NULL;
+	if (!at || table_add(&list->table, hash_of(&key), s)) {
 		if (at)
-			all->v.n--;
+			list->v.n--;
 		return NULL;
 	}
 	key.begun = key.count = key.broken = value_uint(0);
@@ -91,15 +96,27 @@ static struct section_sum *sum_of(struct sections *all, const struct section_row
 	return s;
 }
 
-static int section_take(struct sections *all, const struct section_row *row)
+static struct value further(struct value a, struct value b, bool up)
 {
-	struct section_sum *s = sum_of(all, row);
+	double x = value_number(a, NULL), y = value_number(b, NULL);
+
+	return a.type == VALUE_NULL || (b.type != VALUE_NULL && (up ? y > x : y < x)) ? b : a;
+}
+
+static int section_take(struct sections *all, struct section_list *list,
+			const struct section_row *row)
+{
+	struct section_sum *s = sum_of(all, list, &row->key);
 
 	if (!s)
 		return -ENOMEM;
 	s->begun = value_plus(s->begun, row->begun);
 	s->count = value_plus(s->count, row->count);
 	s->broken = value_plus(s->broken, row->broken);
+	s->wall_min_ns = further(s->wall_min_ns, row->wall_min_ns, false);
+	s->wall_max_ns = further(s->wall_max_ns, row->wall_max_ns, true);
+	for (size_t i = 0; i < CREMA_WALL_BUCKETS; i++)
+		s->wall_bucket[i] += row->wall_bucket[i];
 	for (size_t i = 0; i < N; i++)
 		s->number[i] = value_plus(s->number[i], raw(row, &numbers[i]));
 	return 0;
@@ -132,7 +149,7 @@ static int link_outer(struct sections *all, const struct model *m, struct sectio
 		return -ENOMEM;
 	memcpy(text, s->path, n);
 	key.path = names_find(&m->names, text);
-	s->outer = key.path ? table_find(&all->table, hash_of(&key), same_sum, &key) : NULL;
+	s->outer = key.path ? table_find(&all->all.table, hash_of(&key), same_sum, &key) : NULL;
 	if (!s->outer)
 		return 0;
 	s->outer->has_inner = true;
@@ -197,8 +214,12 @@ static int by_wall(const void *pa, const void *pb)
 	const struct section_sum *a = *(struct section_sum *const *)pa;
 	const struct section_sum *b = *(struct section_sum *const *)pb;
 	double x = value_number(a->number[0], NULL), y = value_number(b->number[0], NULL);
+	int by_path = strcmp(a->path ? a->path : "", b->path ? b->path : "");
 
-	return x > y ? -1 : x < y ? 1 : strcmp(a->path ? a->path : "", b->path ? b->path : "");
+	if (x != y)
+		return x > y ? -1 : 1;
+	return by_path ? by_path
+		       : strcmp(a->dataset ? a->dataset : "", b->dataset ? b->dataset : "");
 }
 
 static int by_name(const void *pa, const void *pb)
@@ -227,11 +248,17 @@ int sections_gather(struct sections *s, const struct run *run)
 	int rc = 0;
 
 	memset(s, 0, sizeof(*s));
+	s->beyond = value_uint(0);
 	for (size_t i = 0; i < m->sections.n && !rc; i++) {
 		const struct section_key *k = &m->sections.v[i]->key;
 
-		if (run_has_row(run, k->worker, k->span))
-			rc = section_take(s, m->sections.v[i]);
+		if (!run_has_row(run, k->worker, k->span))
+			continue;
+		rc = section_take(s, &s->all, m->sections.v[i]);
+		if (!rc)
+			rc = section_take(s, &s->by_dataset, m->sections.v[i]);
+		if (k->beyond)
+			s->beyond = value_plus(s->beyond, m->sections.v[i]->count);
 	}
 	for (size_t i = 0; i < m->gauges.n && !rc; i++) {
 		const struct section_key *k = &m->gauges.v[i]->key;
@@ -239,10 +266,12 @@ int sections_gather(struct sections *s, const struct run *run)
 		if (run_has_row(run, k->worker, k->span))
 			rc = gauge_take(s, m->gauges.v[i]);
 	}
-	for (size_t i = 0; i < s->v.n && !rc; i++)
-		rc = link_outer(s, m, s->v.v[i]);
-	if (s->v.n)
-		qsort(s->v.v, s->v.n, sizeof(*s->v.v), by_wall);
+	for (size_t i = 0; i < s->all.v.n && !rc; i++)
+		rc = link_outer(s, m, s->all.v.v[i]);
+	if (s->all.v.n) {
+		qsort(s->all.v.v, s->all.v.n, sizeof(*s->all.v.v), by_wall);
+		qsort(s->by_dataset.v.v, s->by_dataset.v.n, sizeof(*s->by_dataset.v.v), by_wall);
+	}
 	if (s->gauges.n)
 		qsort(s->gauges.v, s->gauges.n, sizeof(*s->gauges.v), by_name);
 	take_unmeasured(s, run);
@@ -251,9 +280,11 @@ int sections_gather(struct sections *s, const struct run *run)
 
 void sections_release(struct sections *s)
 {
-	free(s->v.v);
+	free(s->all.v.v);
+	free(s->by_dataset.v.v);
 	free(s->gauges.v);
-	table_release(&s->table);
+	table_release(&s->all.table);
+	table_release(&s->by_dataset.table);
 	table_release(&s->gauge_table);
 	arena_release(&s->arena);
 	memset(s, 0, sizeof(*s));
@@ -277,4 +308,47 @@ struct value section_unclassified(const struct section_sum *s, bool self)
 			rest = value_minus(rest, section_number(s, i, self));
 	}
 	return rest;
+}
+
+static const char *const spread_names[] = {"wall_min_seconds", "wall_median_seconds",
+					   "wall_max_seconds"};
+
+const char *section_spread_name(size_t i)
+{
+	return i < sizeof(spread_names) / sizeof(*spread_names) ? spread_names[i] : NULL;
+}
+
+/* The one of this rank, from 1 on; NAN above what buckets tell apart. */
+static double ranked_ns(const struct section_sum *s, uint64_t rank, uint64_t n, double min,
+			double max)
+{
+	uint64_t seen = 0;
+	double middle;
+	size_t i = 0;
+
+	if (rank == 1 || rank == n)
+		return rank == 1 ? min : max;
+	while (i < CREMA_WALL_BUCKETS && (seen += s->wall_bucket[i]) < rank)
+		i++;
+	if (i >= CREMA_WALL_BUCKETS - 1)
+		return (double)NAN;
+	middle = i ? 1024 * exp2(((double)i - 0.5) / 4) : 512;
+	return middle < min ? min : middle > max ? max : middle;
+}
+
+struct value section_spread(const struct section_sum *s, size_t i)
+{
+	double min = value_number(s->wall_min_ns, NULL), max = value_number(s->wall_max_ns, NULL);
+	uint64_t n = 0;
+
+	for (size_t k = 0; k < CREMA_WALL_BUCKETS; k++)
+		n += s->wall_bucket[k];
+	if (!n || s->count.type == VALUE_NULL || (double)n != value_number(s->count, NULL) ||
+	    s->wall_min_ns.type == VALUE_NULL || s->wall_max_ns.type == VALUE_NULL)
+		return value_null();
+	if (i != 1)
+		return value_seconds(i ? s->wall_max_ns : s->wall_min_ns);
+	return value_real(
+		(ranked_ns(s, (n + 1) / 2, n, min, max) + ranked_ns(s, n / 2 + 1, n, min, max)) /
+		2e9);
 }

@@ -201,6 +201,23 @@ def files_read(rows):
             "bytes_read_percent_per_file": [p for p in percents if p is not None]}
 
 
+def durations(rows):
+    """Of the shortest, the median and the longest; of rows that have no common median none."""
+    if not rows or any(row["wall_min_seconds"] is None for row in rows):
+        return {}
+    return known(min_duration=min(row["wall_min_seconds"] for row in rows), max_duration=max(row["wall_max_seconds"] for row in rows),
+                 median_duration=rows[0]["wall_median_seconds"] if len(rows) == 1 else None)
+
+
+def sections_by_dataset(rows):
+    """{dataset: {name: ...}}; those of unknown datasets are left out."""
+    found = {}
+    for row in rows:
+        if row["dataset"] is not None and row["section"] is not None:
+            found.setdefault(row["dataset"], []).append(row)
+    return {dataset: sections(own, []) for dataset, own in found.items()}
+
+
 def sections(rows, memory):
     """By name: of whatever prefix and thread. Where tasks used crema's own section() under a name, what
     roastcoffea's trackers reported under it is left out. Of one that has memory as well: what the process grew by."""
@@ -214,7 +231,7 @@ def sections(rows, memory):
         grown = [row["delta_bytes"] for row in memory if row["name"] == name and row["delta_bytes"]["count"]]
         times = sum(row["count"] for row in grown)
         found[name] = {"type": "memory" if times else "section", "count": count or times,
-                       **known(total_duration=seconds, mean_duration=ratio(seconds, count))}
+                       **known(total_duration=seconds, mean_duration=ratio(seconds, count)), **durations(ours)}
         if times:
             found[name].update(mean_mem_delta_mb=sum(row["sum"] for row in grown) / (MIB * times),
                                min_mem_delta_mb=min(row["min"] for row in grown) / MIB,
@@ -335,6 +352,7 @@ def write(lines, version, files):
     rest = {**{name: value for name, value in metrics.items() if value is not None or name in LISTS},
             "per_dataset": chunks.per_dataset(), **files_read(run["files"]),
             "sections": sections(run["sections"], run["memory_sections"]),
+            "sections_by_dataset": sections_by_dataset(run["sections_by_dataset"]),
             "raw_span_metrics": spans.get(metrics.get("span_metrics")),
             "tracking_data": tracking(run.get("tracking_data"), info["averaged_from"], info["averaged_to"])}
     metrics_file.write("},\n" + json.dumps(rest, indent=1)[1:] + "\n")

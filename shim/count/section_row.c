@@ -7,7 +7,11 @@
 #include "shim/count/section.h"
 #include "shim/count/task.h"
 
-enum { NAMED = CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_OTHER, LAST = CREMA_SHM_SECTIONS - 1 };
+enum {
+	PLAIN = CREMA_SHM_SECTIONS_BY_DATASET, /* from here on rows without a dataset */
+	NAMED = CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_OTHER,
+	LAST = CREMA_SHM_SECTIONS - 1,
+};
 
 size_t section_cut_text(const char *text, size_t most)
 {
@@ -57,25 +61,29 @@ static struct crema_section *other_row(const struct crema_task *task, uint32_t f
 /* What both kinds of rows are found by. */
 struct key {
 	const char *path;
-	uint32_t bytes, span, prefix, flags;
+	uint32_t bytes, span, prefix, flags, dataset;
 	uint64_t hash;
 };
 
 static struct key key_of(const struct crema_task *task, const char *path, uint32_t bytes,
 			 uint32_t flags)
 {
-	return (struct key){path, bytes, task->span, task->prefix, flags, arena_hash(path, bytes)};
+	return (struct key){
+		path, bytes, task->span, task->prefix, flags, 0, arena_hash(path, bytes)};
 }
 
 /* A text for a new row; 0: the row must not be made. */
 static uint32_t new_path(const struct key *k)
 {
+	uint64_t *of_dataset = &crema_shm->section_dataset_rows;
 	uint32_t id;
 
-	if (crema_shm->section_rows >= CREMA_SHM_SECTION_NAMES)
+	if (k->dataset ? *of_dataset >= CREMA_SHM_SECTION_DATASETS
+		       : crema_shm->section_rows - *of_dataset >= CREMA_SHM_SECTION_NAMES)
 		return 0;
 	id = arena_id(k->path, k->bytes);
 	crema_shm->section_rows += id != 0;
+	*of_dataset += id && k->dataset;
 	return id;
 }
 
@@ -84,8 +92,8 @@ static uint32_t new_path(const struct key *k)
 	 (r)->prefix == (k)->prefix && (r)->flags == (k)->flags &&                                 \
 	 same_path((r)->path, (k)->path, (k)->bytes))
 
-/* Makes the row anew, its seq goes on. */
-#define MAKE(r, k, id)                                                                             \
+/* Makes the row anew, its seq goes on; `more`: what one kind of rows has besides. */
+#define MAKE(r, k, id, more)                                                                       \
 	do {                                                                                       \
 		uint64_t seq = (r)->seq;                                                           \
 		write_begins(&(r)->seq);                                                           \
@@ -96,6 +104,7 @@ static uint32_t new_path(const struct key *k)
 		(r)->prefix = (k)->prefix;                                                         \
 		(r)->flags = (k)->flags;                                                           \
 		(r)->hash = (k)->hash;                                                             \
+		more;                                                                              \
 		__atomic_store_n(&(r)->state, 2, __ATOMIC_RELEASE);                                \
 		write_ends(&(r)->seq);                                                             \
 	} while (0)
@@ -103,17 +112,16 @@ static uint32_t new_path(const struct key *k)
 /* Nobody has it open, and all that it says is safe. */
 #define CAN_GO(r, is_open) ((r)->seq == LOAD(&(r)->safe_seq) && !(is_open))
 
-struct crema_section *section_row(const struct crema_task *task, const char *path, uint32_t bytes,
-				  uint32_t flags)
+/* Found, or made, among n rows from `first` on; NULL: there is no room. */
+static struct crema_section *row_among(const struct key *k, uint32_t first, uint32_t n)
 {
-	const struct key k = key_of(task, path, bytes, flags);
 	struct crema_section *room = NULL, *idle = NULL;
-	uint32_t at = (uint32_t)k.hash, id;
+	uint32_t at = (uint32_t)k->hash + 31 * k->dataset, id;
 
-	for (uint32_t i = 0; i < NAMED; i++, at++) {
-		struct crema_section *r = &crema_shm->section[at % NAMED];
+	for (uint32_t i = 0; i < n; i++, at++) {
+		struct crema_section *r = &crema_shm->section[first + at % n];
 
-		if (IS(r, &k))
+		if (IS(r, k) && r->dataset == k->dataset)
 			return r;
 		if (!r->state) {
 			room = r;
@@ -123,11 +131,29 @@ struct crema_section *section_row(const struct crema_task *task, const char *pat
 			idle = r;
 	}
 	room = room ? room : idle;
-	id = room ? new_path(&k) : 0;
+	id = room ? new_path(k) : 0;
 	if (!id)
-		return other_row(task, flags);
-	MAKE(room, &k, id);
+		return NULL;
+	MAKE(room, k, id, room->dataset = k->dataset);
 	return room;
+}
+
+struct crema_section *section_row(const struct crema_task *task, const char *path, uint32_t bytes,
+				  uint32_t flags)
+{
+	struct key k = key_of(task, path, bytes, flags);
+	struct crema_section *r;
+
+	k.dataset = task->dataset;
+	if (k.dataset) {
+		r = row_among(&k, 0, PLAIN);
+		if (r)
+			return r;
+		k.dataset = 0;
+		k.flags |= CREMA_SECTION_BEYOND;
+	}
+	r = row_among(&k, PLAIN, NAMED - PLAIN);
+	return r ? r : other_row(task, flags);
 }
 
 struct crema_gauge *gauge_row(const struct crema_task *task, const char *path, uint32_t bytes,
@@ -155,7 +181,7 @@ struct crema_gauge *gauge_row(const struct crema_task *task, const char *path, u
 		crema_shm->unmeasured.values++;
 		return NULL;
 	}
-	MAKE(room, &k, id);
+	MAKE(room, &k, id, (void)0);
 	return room;
 }
 
@@ -175,10 +201,22 @@ void row_begun(struct crema_section *r)
 	write_ends(&r->seq);
 }
 
+static void add_wall(struct crema_section *r, uint64_t ns)
+{
+	uint32_t *bucket = &r->wall_bucket[crema_wall_bucket(ns)];
+
+	r->wall_ns += ns;
+	if (!r->path)
+		return; /* many names: no spread of anything */
+	r->wall_min_ns = r->ended > 1 && r->wall_min_ns < ns ? r->wall_min_ns : ns;
+	r->wall_max_ns = r->wall_max_ns > ns ? r->wall_max_ns : ns;
+	*bucket += *bucket != UINT32_MAX; /* the buckets' sum then lacks some: readers see that */
+}
+
 static void add_numbers(struct crema_section *r, const struct crema_task *task,
 			const struct row_delta *d)
 {
-	r->wall_ns += d->wall_ns;
+	add_wall(r, d->wall_ns);
 	r->time_unknown |= LOAD(&task->time_unknown);
 	r->count_unknown |= LOAD(&task->count_unknown);
 	r->fs_mask |= LOAD(&task->fs_mask);
@@ -274,7 +312,8 @@ void section_found(const struct crema_task *task, const char *name, size_t bytes
 	write_begins(&r->seq);
 	r->begun++;
 	r->ended++;
-	r->wall_ns += r->path ? wall_ns : 0;
+	if (r->path)
+		add_wall(r, wall_ns);
 	write_ends(&r->seq);
 }
 

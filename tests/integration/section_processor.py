@@ -1,4 +1,6 @@
-"""A coffea processor whose parts read known columns."""
+"""A coffea processor whose parts read known columns, and one that keeps its own time."""
+
+import time
 
 import awkward as ak
 import crema
@@ -14,6 +16,22 @@ class Sectioned(processor.ProcessorABC):
             m = ak.sum(events.Jet.pt > 25)
         crema.metric("events", len(events))
         return {"n": int(n), "m": int(m)}
+
+    def postprocess(self, accumulator):
+        return accumulator
+
+
+class Timed(processor.ProcessorABC):
+    """Sleeps as long as its dataset says, and times what is around the section."""
+
+    def __init__(self, sleeps):
+        self.sleeps = sleeps
+
+    def process(self, events):
+        begin = time.perf_counter()
+        with crema.section("nap"):
+            time.sleep(self.sleeps[events.metadata["dataset"]])
+        return {events.metadata["dataset"]: [time.perf_counter() - begin]}
 
     def postprocess(self, accumulator):
         return accumulator

@@ -2,7 +2,7 @@
 
 import json
 
-TABLES = ("workers", "tasks", "chunks", "files", "codecs", "servers", "findings", "sections", "memory_sections", "custom_metrics",
+TABLES = ("workers", "tasks", "chunks", "files", "codecs", "servers", "findings", "sections", "sections_by_dataset", "memory_sections", "custom_metrics",
           "blocking")
 
 

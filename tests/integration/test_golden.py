@@ -31,6 +31,10 @@ def says_what_it_said(found):
     assert (codec["calls"], codec["in_bytes"], codec["out_bytes"]) == (6, 2000, 8000)
     assert (server["requests"], server["failed_requests"], server["read_bytes"]) == (5, 1, 3003)
     assert (section["section"], section["count"], section["wall_seconds"]) == ("fill", 3, 0.6)
+    (apart,) = found["sections_by_dataset"]
+    for row in (section, apart):  # its agent told no dataset and no spread: unknown
+        assert [row[f"wall_{name}_seconds"] for name in ("min", "median", "max")] == [None] * 3 and row["count"] == 3
+    assert apart["dataset"] is None
     assert (found["workers"][0]["host"], found["workers"][0]["pid"]) == ("node-1", 4711)
     whole = found["completeness"]
     assert (whole["records_bad"], whole["records_lost"], whole["workers_seen"]) == (0, 0, 1)

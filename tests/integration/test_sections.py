@@ -5,7 +5,9 @@ import os
 import subprocess
 import sys
 import sqlite3
+import statistics
 import zlib
+from pathlib import Path
 
 import cold
 import crema
@@ -182,7 +184,7 @@ def test_what_is_suspended_is_not_measured(ran):
 def test_what_was_not_measured_is_counted(ran):
     """20 - 16 of the recursion, a text that is none in UTF-8, and an empty one; a section and a value of
     asynchronous code; a text and an infinity for values."""
-    assert ran.report["sections_unmeasured"] == {"outside_tasks": 2, "too_deep": 4 + 2, "values_refused": 2}
+    assert ran.report["sections_unmeasured"] == {"outside_tasks": 2, "too_deep": 4 + 2, "values_refused": 2, "without_dataset": 0}
 
 
 def test_pool_threads(ran):
@@ -275,6 +277,28 @@ def test_coffea(procs, client, data):
     assert (events["name"], events["value"]["count"], events["value"]["sum"]) == (
         "events", coffea["chunks"], coffea["entries"])
     assert (jets["name"], jets["delta_bytes"]["count"]) == ("jets", coffea["chunks"])
+
+
+def test_datasets(procs, client, data):
+    """Each dataset's sections have their own spread: between the sleep that each holds and what the processor saw around it."""
+    from section_processor import Timed
+
+    sleeps = {Path(data["zstd"]).stem: 0.02, Path(data["lz4"]).stem: 0.11}
+    with span("timed"):
+        seen, coffea = jobs.run_coffea(client, [data["zstd"], data["lz4"]], chunksize=30_000, processor_instance=Timed(sleeps))
+    report = jobs.settled(procs, lambda r: len(r["chunks"]) >= coffea["chunks"] and sections_of(r, "Timed"))
+    rows = {row["dataset"]: row for row in report["sections_by_dataset"] if row["prefix"] == "Timed"}
+    assert set(rows) == set(seen) == set(sleeps)
+    both = {"both": sections_of(report, "Timed")["nap"]}
+    for name, row in {**rows, **both}.items():
+        around = sorted(t for dataset in seen for t in seen[dataset] if name in (dataset, "both"))
+        least, median, most = (row[f"wall_{which}_seconds"] for which in ("min", "median", "max"))
+        inside = sorted(sleeps[dataset] for dataset in seen for _ in seen[dataset] if name in (dataset, "both"))
+        assert row["count"] == len(around) and inside[0] <= least <= around[0] and inside[-1] <= most <= around[-1]
+        assert statistics.median(inside) / 1.091 <= median <= statistics.median(around) * 1.091
+        assert sum(inside) <= row["wall_seconds"] <= sum(around)
+    for name in ("count", "wall_seconds", "sleep_seconds", "read_bytes"):
+        assert both["both"][name] == pytest.approx(sum(row[name] for row in rows.values()), rel=1e-9), name
 
 
 MIB = 1 << 20

@@ -210,6 +210,11 @@ def rich(d):
         {"frames": [], "wait": "lock", "object": None, "prefix": None, "calls": 3000, "seconds": 0.5, "longest_seconds": 0.125}]}
     d["servers"] = {"total": 70, "rows": [
         {"scheme": "root", "server": "a:1094", "requests": 6000, "failed": 7, "read_bytes": 123456, "latency_mean_seconds": 0.125, "latency_max_seconds": 2.5}]}
+    sections = [{"section": name, "prefix": "work", "thread": thread, "dataset": dataset, "beyond": beyond, "count": 1200 + i, "wall_seconds": 60.5 - i, "cpu_seconds": 9.25 - i,
+                 "wall_min_seconds": 0.25 + i / 8, "wall_median_seconds": None if i == 2 else 1.5 + i, "wall_max_seconds": 20.5 + i}
+                for i, (name, thread, dataset, beyond) in enumerate([("jets", "task", "ttbar", False), ("jets", "pool", "wjets", False), (None, "task", None, True)])]
+    d["sections"] = {"total": 1002, "rows": [{**row, "dataset": None, "beyond": False} for row in sections[:2]]}
+    d["sections_by_dataset"] = {"total": 2003, "rows": sections}
     d["completeness"].update({f"{part}_{what}": test_reports.number(part, what) / (1000 if "cpu" in what else 1) for part in ("tasks", "unattributed", "unseen", "process")
                               for what in ("cpu_seconds", "storage_bytes")}, workers_seen=11, records_refused=22, records_lost=33, records_bad=44, files_read=55,
                              files_torn=66, notes=["one note", "another"], notes_total=9)
@@ -236,7 +241,7 @@ def test_head(page, shown):
         f"coffea {run['coffea']} \u00b7 uproot {run['uproot']}"]
     assert shown["version"] in page.texts("#made")[0]
     titles = page.texts("main > section h2")[3:]
-    assert len(titles) == len(page.texts("nav a")) == 17
+    assert len(titles) == len(page.texts("nav a")) == 18
 
 
 def texts_of(d):
@@ -270,7 +275,7 @@ def other(d):
     d["memory"]["workers"] = []
     d["completeness"]["notes"] = []
     d["waste"] = None
-    d["servers"]["rows"] = []
+    d["servers"]["rows"] = d["sections"]["rows"] = []
     d["run"].update(start_time=None, python=None)
     d["levels"]["bin"] = 0
 
@@ -287,7 +292,7 @@ def test_what_is_not_there(page):
                         ("waits", "No wait of a task was longer than 25.00 ms."), ("scatter", "No chunk whose events and time are known."),
                         ("memory", "No sample of a worker\u2019s memory lies in this run.")):
         assert page.texts(f"#panel-{panel} p")[-1] == text
-    assert page.texts("#panel-servers, #panel-overtime") == [] and page.texts("#panel-completeness ul") == []
+    assert page.texts("#panel-servers, #panel-sections, #panel-overtime") == [] and page.texts("#panel-completeness ul") == []
     assert page.texts("#facts")[0].startswith("began at an unknown time \u00b7 Dask 2026.1")
     assert page.texts("#panel-time .what")[-1].startswith("Less than half")
     assert page.rows("#table-time")[2][1:] == ["unknown", "unknown"]
@@ -582,6 +587,16 @@ def test_datasets_and_workers(page):
                                          ["no symbols", "none", "lock", "none", "unknown", "3,000", "500.0 ms", "125.0 ms"]]
     assert page.texts("#panel-waits caption") == ["Waits longer than 25.00 ms by where they came from: 2 of 1,500 places"]
     assert page.rows("#panel-servers") == [["root://a:1094", "6,000", "7", "123.5 kB", "125.0 ms", "2.500 s"]] and page.texts("#panel-servers caption") == ["1 of 70 servers"]
+
+
+def test_sections(page):
+    rows = page.show(rich)["sections_by_dataset"]["rows"]
+    numbers = [[count(r["count"]), *(seconds(r[f"{name}_seconds"]) if r[f"{name}_seconds"] is not None else "unknown" for name in ("wall", "cpu", "wall_min", "wall_median", "wall_max"))] for r in rows]
+    assert page.rows("#panel-sections") == [["jets", "work", *numbers[0]], ["jets (pool)", "work", *numbers[1]], ["jets", "ttbar", *numbers[0]], ["jets (pool)", "wjets", *numbers[1]],
+                                            ["(beyond the table)", "(beyond the table)", *numbers[2]]]
+    assert page.texts("#panel-sections caption") == ["2 of 1,002 sections, most time first", "3 of 2,003 by dataset, most time first"]
+    page.show(lambda d: (rich(d), [r.update(dataset=None) for r in d["sections_by_dataset"]["rows"]]))
+    assert page.texts("#panel-sections caption") == ["2 of 1,002 sections, most time first"]
 
 
 def test_completeness_and_metrics(page):

@@ -214,6 +214,13 @@ def test_sections(run):
     found = {"@track_metrics": 1.25e9, "jets": 0.5e9, "trig": 0.125e9}
     assert {p: last[p]["wall_ns"] for p in found} == found
     assert all(last[p]["source"] == "roastcoffea" and last[p]["span"] == "the-span" + CHUNK_1 for p in found)
+    # found in a chunk's output, so its dataset is known; of the other task none is
+    assert {p: (last[p]["dataset"], "beyond" in last[p]) for p in (*found, "outer")} == {**dict.fromkeys(found, ("set-1", False)), "outer": (None, False)}
+    for path in (*found, "outer", "outer/inner"):
+        row = last[path]
+        first, *counts = row["wall_buckets"]
+        assert row["wall_min_ns"] == row["wall_max_ns"] == row["wall_ns"] and counts == [1]
+        assert 1024 * 2 ** ((first - 1) / 4) <= row["wall_ns"] < 1024 * 2 ** (first / 4)
 
 
 def test_gauges(run):

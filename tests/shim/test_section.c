@@ -394,6 +394,111 @@ static void found_numbers_have_rows(void **state)
 	harness_free(&h);
 }
 
+static const struct crema_section *of_dataset(const char *path, const char *dataset, uint32_t flags)
+{
+	const struct crema_section *found = NULL;
+
+	for (unsigned int i = 0; i < CREMA_SHM_SECTIONS; i++) {
+		const struct crema_section *s = &crema_shm->section[i];
+
+		if (s->state != 2 || s->flags != flags || strcmp(arena_text(s->path), path) ||
+		    strcmp(arena_text(s->dataset), dataset))
+			continue;
+		assert_null(found);
+		found = s;
+	}
+	return found;
+}
+
+static void task_of(struct crema_task *t, const char *dataset)
+{
+	t->dataset = arena_id(dataset, (uint32_t)strlen(dataset));
+}
+
+/* One name in two datasets and in none: three rows, each with its own spread. */
+static void datasets_have_rows_of_their_own(void **state)
+{
+	static const char *const names[] = {"", "ttbar", "wjets"};
+	static const uint64_t walls[3][3] = {
+		{7 * MS, 0, 1500}, {1000, 2000, 3000}, {50 * MS, 40 * MS, 60 * MS}};
+	struct harness_task h = harness_begin();
+	const struct crema_section *r;
+	uint64_t in_buckets;
+
+	(void)state;
+	for (int i = 0; i < 9; i++) {
+		task_of(task_slot(h.owner), names[i % 3]);
+		section_found(task_slot(h.owner), "spread", 6, walls[i % 3][i / 3]);
+	}
+	for (int d = 0; d < 3; d++) {
+		const uint64_t *w = walls[d];
+
+		r = of_dataset("spread", names[d], CREMA_SECTION_FOUND);
+		assert_non_null(r);
+		assert_int_equal(r->ended, 3);
+		assert_int_equal(r->wall_ns, w[0] + w[1] + w[2]);
+		assert_int_equal(r->wall_min_ns, d == 0 ? 0 : d == 1 ? 1000 : 40 * MS);
+		assert_int_equal(r->wall_max_ns, d == 0 ? 7 * MS : d == 1 ? 3000 : 60 * MS);
+		in_buckets = 0;
+		for (uint32_t i = 0; i < CREMA_WALL_BUCKETS; i++)
+			in_buckets += r->wall_bucket[i];
+		assert_int_equal(in_buckets, 3);
+		for (int i = 0; i < 3; i++)
+			assert_true(r->wall_bucket[crema_wall_bucket(w[i])] > 0);
+	}
+	harness_end(&h);
+	harness_free(&h);
+}
+
+/* Each bucket begins where the one before ends, a fourth of an octave later. */
+static void buckets_of_walls_have_their_ends(void **state)
+{
+	double low = 1024;
+
+	(void)state;
+	assert_int_equal(crema_wall_bucket(0), 0);
+	assert_int_equal(crema_wall_bucket(1023), 0);
+	for (uint32_t i = 1; i < CREMA_WALL_BUCKETS; i++, low *= 1.189207115002721) {
+		assert_int_equal(crema_wall_bucket((uint64_t)(low * 1.000001) + 1), i);
+		assert_int_equal(crema_wall_bucket((uint64_t)(low * 0.999999) - 1), i - 1);
+	}
+	assert_int_equal(crema_wall_bucket(UINT64_MAX), CREMA_WALL_BUCKETS - 1);
+}
+
+/* Too many datasets: what finds no room goes into one row for all of them, and the names of
+ * sections keep the room that they have without datasets. */
+static void too_many_datasets_share_a_row(void **state)
+{
+	struct harness_task h = harness_begin();
+	const struct crema_section *beyond, *one;
+	uint64_t told = 0, plain = 0;
+	char name[32];
+
+	(void)state;
+	for (unsigned int i = CREMA_SHM_SECTIONS_BY_DATASET; i < CREMA_SHM_SECTIONS; i++)
+		plain += crema_shm->section[i].state == 2;
+	for (int i = 0; i < 400; i++) {
+		snprintf(name, sizeof(name), "set %d", i);
+		task_of(task_slot(h.owner), name);
+		section_end(begin("crowd"));
+		one = of_dataset("crowd", name, 0);
+		told += one ? one->ended : 0;
+	}
+	beyond = of_dataset("crowd", "", CREMA_SECTION_BEYOND);
+	assert_non_null(beyond);
+	assert_in_range(told, CREMA_SHM_SECTIONS_BY_DATASET - 16, CREMA_SHM_SECTIONS_BY_DATASET);
+	assert_int_equal(told + beyond->ended, 400);
+	for (unsigned int i = CREMA_SHM_SECTIONS_BY_DATASET; i < CREMA_SHM_SECTIONS; i++)
+		plain -= crema_shm->section[i].state == 2;
+	assert_int_equal(plain, (uint64_t)-1);
+	/* its own row again, and not a second one */
+	task_of(task_slot(h.owner), "set 5");
+	section_end(begin("crowd"));
+	assert_int_equal(of_dataset("crowd", "set 5", 0)->ended, 2);
+	harness_end(&h);
+	harness_free(&h);
+}
+
 /* Last, for it fills the table. */
 static void what_does_not_fit_is_counted_together(void **state)
 {
@@ -405,7 +510,7 @@ static void what_does_not_fit_is_counted_together(void **state)
 
 	(void)state;
 	task_slot(h.owner)->span = arena_id("a span", 6);
-	for (unsigned int i = 0; i < CREMA_SHM_SECTIONS; i++)
+	for (unsigned int i = CREMA_SHM_SECTIONS_BY_DATASET; i < CREMA_SHM_SECTIONS; i++)
 		named += crema_shm->section[i].state == 2;
 	for (int i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "made up %d", i);
@@ -422,7 +527,7 @@ static void what_does_not_fit_is_counted_together(void **state)
 	assert_int_equal(other->path, 0);
 	assert_int_equal(other->span, task_slot(h.owner)->span);
 	assert_int_equal(other->ended + told, 2000);
-	assert_true(told <= CREMA_SHM_SECTIONS - named);
+	assert_true(told <= CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_BY_DATASET - named);
 	/* an inner one's time is not added to its outer one's */
 	assert_true(other->wall_ns <= wall);
 	assert_in_range(other->own.time[CREMA_T_cpu], (other->ended / 2) * MS / 100, wall);
@@ -498,6 +603,9 @@ int main(void)
 		cmocka_unit_test(memory_is_seen_at_both_ends),
 		cmocka_unit_test(unknown_numbers_are_the_sections_too),
 		cmocka_unit_test(found_numbers_have_rows),
+		cmocka_unit_test(buckets_of_walls_have_their_ends),
+		cmocka_unit_test(datasets_have_rows_of_their_own),
+		cmocka_unit_test(too_many_datasets_share_a_row),
 		cmocka_unit_test(what_does_not_fit_is_counted_together),
 		cmocka_unit_test(rows_that_are_safe_can_go),
 	};

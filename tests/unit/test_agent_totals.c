@@ -284,6 +284,10 @@ static struct crema_section *section(struct fake *f, uint32_t i)
 	s->path = text(f, "outer/inner");
 	s->span = text(f, "a-span");
 	s->prefix = text(f, "process");
+	s->dataset = text(f, "ttbar");
+	memset(s->wall_bucket, 0, sizeof(s->wall_bucket));
+	s->wall_bucket[3] = 2;
+	s->wall_bucket[5] = 7;
 	s->flags = s->unsure = s->time_unknown = s->fs_mask = 0;
 	s->count_unknown = 0;
 	return s;
@@ -296,6 +300,19 @@ static void assert_identity(const msgpack_object *m)
 	assert_text(m, "prefix", "process");
 }
 
+/* What is told of how long each took: nothing of a row in which none has ended. */
+static void assert_walls(const msgpack_object *m, bool any)
+{
+	static const uint64_t told[] = {3, 2, 0, 7};
+	const msgpack_object *b = get(m, "wall_buckets");
+
+	assert_int_equal(is_nil(get(m, "wall_min_ns")), !any);
+	assert_int_equal(is_nil(get(m, "wall_max_ns")), !any);
+	assert_int_equal(b->via.array.size, any ? 4 : 1);
+	for (uint32_t i = 0; any && i < 4; i++)
+		assert_int_equal(b->via.array.ptr[i].via.u64, told[i]);
+}
+
 static void test_sections(void **state)
 {
 	static const struct value values[] = {
@@ -303,6 +320,8 @@ static void test_sections(void **state)
 		VALUE(crema_section, begun),
 		VALUE(crema_section, broken),
 		VALUE(crema_section, wall_ns),
+		VALUE(crema_section, wall_min_ns),
+		VALUE(crema_section, wall_max_ns),
 		{"count", offsetof(struct crema_section, ended)},
 		{"rev", offsetof(struct crema_section, seq)},
 	};
@@ -317,6 +336,9 @@ static void test_sections(void **state)
 	assert_identity(m);
 	assert_text(m, "thread", "task");
 	assert_text(m, "source", "crema");
+	assert_text(m, "dataset", "ttbar");
+	assert_null(get(m, "beyond"));
+	assert_walls(m, true);
 	assert_counters(get(m, "counters"), &s->own, s->pool_time, 0, 0);
 	f->shm->filesystem[4] = (struct crema_filesystem){.state = 2, .f_type = 0x6969};
 	fskinds_poll(&f->kinds, &f->view, getpid());
@@ -335,11 +357,16 @@ static void test_sections(void **state)
 				COUNT_BIT(cached_bytes) | COUNT_BIT(readahead_bytes));
 	ack_all(f);
 	s->seq = 24;
-	s->flags = CREMA_SECTION_FOUND;
+	s->flags = CREMA_SECTION_FOUND | CREMA_SECTION_BEYOND;
+	s->dataset = 0;
+	memset(s->wall_bucket, 0, sizeof(s->wall_bucket));
 	m = row(f, false, CREMA_MSG_SECTION, 1);
 	assert_text(m, "source", "roastcoffea");
+	assert_true(is_nil(get(m, "dataset")));
+	assert_true(get(m, "beyond")->via.boolean);
+	assert_walls(m, false);
 	assert_null(get(m, "counters"));
-	assert_int_equal(m->via.map.size, 11);
+	assert_int_equal(m->via.map.size, 16);
 }
 
 static void test_gauges(void **state)
