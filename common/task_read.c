@@ -111,6 +111,10 @@ size_t task_read(struct task_record *r, const struct task_map *map, const void *
 	r->rev = unsigned_at(at, size);
 	at += size;
 	for (i = 0; i < items - 2; i++, at += size) {
+		while (items - 2 - i > WALK_RUN && end - at > WALK_RUN && walk_is_nils(at)) {
+			at += WALK_RUN;
+			i += WALK_RUN;
+		}
 		size = at < end ? plain_size(at, (size_t)(end - at)) : 0;
 		if (!size)
 			return 0;

@@ -101,6 +101,10 @@ int64_t walk_values(const uint8_t *p, size_t n, uint64_t values, unsigned int de
 	size_t size;
 
 	for (;;) {
+		while (open[level] >= WALK_RUN && end - at >= WALK_RUN && walk_is_plain(at)) {
+			at += WALK_RUN;
+			open[level] -= WALK_RUN;
+		}
 		while (open[level] && at < end && (size = walk_size[*at]) &&
 		       size <= (size_t)(end - at)) {
 			at += size;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define WALK_DEPTH_MAX 16 /* containers in one another, not counting empty ones */
 
@@ -27,6 +28,29 @@ struct walk_item {
 /* Bytes of a whole value whose first byte alone determines them; else 0: a length follows, a
  * container, no value. */
 extern const uint8_t walk_size[256];
+
+/* Most of a record is nil and numbers of one byte. Are all of the next WALK_RUN bytes nil; is each
+ * of them nil or a number? */
+#define WALK_RUN 8
+#define WALK_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+static inline bool walk_is_nils(const uint8_t *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, WALK_RUN);
+	return word == WALK_EACH(0xc0);
+}
+
+static inline bool walk_is_plain(const uint8_t *p)
+{
+	uint64_t word, other;
+
+	memcpy(&word, p, WALK_RUN);
+	other = word ^ WALK_EACH(0xc0);			     /* nil: 0 */
+	other = (other & WALK_EACH(0x7f)) + WALK_EACH(0x7f); /* it has no 0x80 where word has one */
+	return !(word & other & WALK_EACH(0x80));
+}
 
 /* The value at p; false: it is cut off, or none. */
 bool walk_item(const uint8_t *p, size_t n, struct walk_item *item);

@@ -116,6 +116,29 @@ static void items_are_msgpack_s(void **state)
 	}
 }
 
+/* A run is stepped over at once: whatever byte stands anywhere in it, it is judged as by itself. */
+static void runs(void **state)
+{
+	uint8_t bytes[WALK_RUN];
+	bool nils, plain;
+	unsigned int at, byte, fill;
+
+	(void)state;
+	for (fill = 0; fill < 3; fill++) {
+		for (at = 0; at < WALK_RUN; at++) {
+			for (byte = 0; byte < 256; byte++) {
+				memset(bytes, fill ? 0xc0 : 0x7f, sizeof(bytes));
+				bytes[at ^ 1u] = fill == 2 ? 0x00 : bytes[at ^ 1u];
+				bytes[at] = (uint8_t)byte;
+				plain = byte < 0x80 || byte == 0xc0;
+				nils = fill == 1 && byte == 0xc0;
+				assert_int_equal(walk_is_plain(bytes), plain);
+				assert_int_equal(walk_is_nils(bytes), nils);
+			}
+		}
+	}
+}
+
 static void depth(void **state)
 {
 	uint8_t deep[WALK_DEPTH_MAX + 3];
@@ -141,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_are_msgpack_s),
 		cmocka_unit_test(items_are_msgpack_s),
+		cmocka_unit_test(runs),
 		cmocka_unit_test(depth),
 	};
 
