@@ -94,6 +94,15 @@ const char *model_text(struct model *m, struct text t)
 	return s;
 }
 
+const char *model_task_text(struct model *m, enum task_field field, struct text t)
+{
+	const char *last = m->recent[field];
+
+	if (last && t.ptr && strlen(last) == t.len && !memcmp(last, t.ptr, t.len))
+		return last;
+	return m->recent[field] = model_text(m, t);
+}
+
 static bool same_worker(const void *item, const void *key)
 {
 	const struct worker *w = item;

@@ -262,6 +262,7 @@ struct model {
 	struct arena attempt_arena, page_arena;
 	size_t packed_room; /* what the latest attempt's numbers took, and a little */
 	struct names names;
+	const char *recent[TASK_FIELDS]; /* the last text of each field of a task */
 	struct table worker_table, attempt_table, shared_table, file_table, codec_table,
 		server_table;
 	struct table part_table; /* span_part.h */
@@ -328,6 +329,8 @@ bool workers_share_scheduler(const struct worker *a, const struct worker *b);
 struct worker *model_worker(struct model *m, const uint8_t *id);
 struct worker *model_find_worker(const struct model *m, const uint8_t *id); /* NULL: none */
 const char *model_text(struct model *m, struct text t);
+/* The same, quicker where tasks that follow each other have the same one. */
+const char *model_task_text(struct model *m, enum task_field field, struct text t);
 /* UTC of a worker's boot time by the pair next to it, once model_close() has put them in order: ns
  * (0 without a clock), or seconds (NAN). */
 uint64_t worker_utc_ns(const struct worker *w, uint64_t boot_ns);

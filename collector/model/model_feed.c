@@ -103,7 +103,7 @@ static const char *keep_key(struct model *m, const char *had, struct text t)
 
 static const char *keep_text(struct model *m, enum task_field field, const char *had, struct text t)
 {
-	return field == TASK_F_key ? keep_key(m, had, t) : model_text(m, t);
+	return field == TASK_F_key ? keep_key(m, had, t) : model_task_text(m, field, t);
 }
 
 #define COPY_u64(name) (r->name)

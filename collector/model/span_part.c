@@ -110,7 +110,7 @@ static struct span_part *part_new(struct model *m, const struct span_part *like,
 
 int span_part_feed(struct model *m, const struct task_record *r)
 {
-	const char *name = model_text(m, r->span), *prefix;
+	const char *name = model_task_text(m, TASK_F_span, r->span), *prefix;
 	struct span_part *p, like = {0};
 	struct text span = r->span;
 
@@ -123,7 +123,7 @@ int span_part_feed(struct model *m, const struct task_record *r)
 	}
 	if (!p)
 		return -ENOMEM;
-	prefix = TASK_KNOWN(r, prefix) ? model_text(m, r->prefix) : NULL;
+	prefix = TASK_KNOWN(r, prefix) ? model_task_text(m, TASK_F_prefix, r->prefix) : NULL;
 	if (p->prefix && prefix && p->prefix != prefix)
 		p->prefixes = true;
 	p->prefix = p->prefix ? p->prefix : prefix;
