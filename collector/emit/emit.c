@@ -128,6 +128,20 @@ void sink_put(struct sink *s, const char *text, size_t n)
 		sink_flush(s);
 }
 
+char *sink_room(struct sink *s, size_t n)
+{
+	if (!s->error && n > s->out->cap - s->out->len)
+		s->error = buf_reserve(s->out, n);
+	return s->error ? NULL : (char *)s->out->data + s->out->len;
+}
+
+void sink_take(struct sink *s, const char *end)
+{
+	s->out->len = (size_t)(end - (char *)s->out->data);
+	if (s->flush && s->out->len >= SINK_CHUNK)
+		sink_flush(s);
+}
+
 void sink_puts(struct sink *s, const char *text)
 {
 	sink_put(s, text, strlen(text));

@@ -66,6 +66,10 @@ struct sink {
 };
 
 void sink_put(struct sink *s, const char *text, size_t n);
+/* Room for n bytes at the sink's end, to be written in place, and what of it was: up to `end`. NULL
+ * after an error. */
+char *sink_room(struct sink *s, size_t n);
+void sink_take(struct sink *s, const char *end);
 void sink_puts(struct sink *s, const char *text);
 __attribute__((format(printf, 2, 3))) void sink_printf(struct sink *s, const char *fmt, ...);
 void sink_uint(struct sink *s, uint64_t v);

@@ -8,8 +8,6 @@
 
 #include "common/utf8.h"
 
-#define NAME_BYTES 96 /* most names are shorter, with quotes and colon */
-
 void emit_init(struct json *j, struct sink *sink)
 {
 	memset(j, 0, sizeof(*j));
@@ -45,12 +43,30 @@ static bool is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
+/* Copies what is plain, from the beginning; returns how much that was. */
+static size_t copy_plain(char *to, const char *text, size_t n)
+{
+	size_t i = 0;
+
+	for (; i < n && is_plain((unsigned char)text[i]); i++)
+		to[i] = text[i];
+	return i;
+}
+
 static void put_text(struct json *j, const char *text, size_t n)
 {
 	const unsigned char *p = (const unsigned char *)text;
-	size_t i = 0, start = 0, len;
+	char *room = sink_room(j->sink, n + 2);
+	size_t i, start, len;
 
-	sink_put(j->sink, "\"", 1);
+	if (!room)
+		return;
+	*room++ = '"';
+	i = start = copy_plain(room, text, n);
+	room[i] = '"';
+	sink_take(j->sink, room + i + (i == n));
+	if (i == n)
+		return;
 	while (i < n) {
 		if (is_plain(p[i])) {
 			i++;
@@ -73,51 +89,62 @@ static void put_text(struct json *j, const char *text, size_t n)
 	sink_put(j->sink, "\"", 1);
 }
 
-/* Behind `lead`: "name": , if it has room and needs no escapes; else 0. */
-static size_t plain_name(char *lead, const char *name)
+void json_name_init(struct json_name *name, const char *text)
 {
-	size_t n = 0;
+	char *to = name->text, *last = to + sizeof(name->text) - 3;
 
-	lead[n++] = '"';
-	for (; is_plain((unsigned char)*name) && n < NAME_BYTES - 3; name++)
-		lead[n++] = *name;
-	if (*name)
-		return 0;
-	memcpy(lead + n, "\": ", 3);
-	return n + 3;
+	name->name = text;
+	*to++ = '"';
+	for (; is_plain((unsigned char)*text) && to < last; text++)
+		*to++ = *text;
+	memcpy(to, "\": ", 3);
+	name->n = *text ? 0 : (size_t)(to - name->text) + 3;
 }
 
 /* In one piece where it can be: a report of a million tasks has 200 million of them. */
-static void put_lead(struct json *j, const char *name)
+static void put_lead(struct json *j, const struct json_name *name)
 {
 	bool more = j->depth && j->filled[j->depth - 1];
-	char lead[JSON_DEPTH + NAME_BYTES];
-	size_t n = 0, named;
+	char *at = sink_room(j->sink, 2 + JSON_DEPTH + sizeof(name->text));
 
 	if (j->depth == 1)
 		j->members++;
+	if (!at)
+		return;
 	if (more)
-		lead[n++] = ',';
+		*at++ = ',';
 	if (j->depth && j->pretty && j->depth <= 2) {
-		lead[n++] = '\n';
-		memset(lead + n, ' ', j->depth);
-		n += j->depth;
+		*at++ = '\n';
+		memset(at, ' ', j->depth);
+		at += j->depth;
 	} else if (more) {
-		lead[n++] = ' ';
+		*at++ = ' ';
 	}
 	if (j->depth)
 		j->filled[j->depth - 1] = true;
-	named = name ? plain_name(lead + n, name) : 0;
-	sink_put(j->sink, lead, n + named);
-	if (name && !named) {
-		put_text(j, name, strlen(name));
+	if (name) {
+		memcpy(at, name->text, sizeof(name->text)); /* of one length: no call */
+		at += name->n;
+	}
+	sink_take(j->sink, at);
+	if (name && !name->n) {
+		put_text(j, name->name, strlen(name->name));
 		sink_puts(j->sink, ": ");
 	}
 }
 
+static void lead(struct json *j, const char *name)
+{
+	struct json_name ready;
+
+	if (name)
+		json_name_init(&ready, name);
+	put_lead(j, name ? &ready : NULL);
+}
+
 static void open_level(struct json *j, const char *name, char open, char close)
 {
-	put_lead(j, name);
+	lead(j, name);
 	if (j->depth >= JSON_DEPTH) {
 		j->sink->error = -E2BIG;
 		return;
@@ -150,9 +177,8 @@ void emit_end(struct json *j)
 		sink_puts(j->sink, "\n");
 }
 
-void emit_value(struct json *j, const char *name, struct value v)
+static void put_value(struct json *j, struct value v)
 {
-	put_lead(j, name);
 	switch (v.type) {
 	case VALUE_UINT:
 		sink_uint(j->sink, v.v.u);
@@ -174,14 +200,26 @@ void emit_value(struct json *j, const char *name, struct value v)
 	}
 }
 
-void emit_text(struct json *j, const char *name, const char *text, size_t n)
+void emit_value(struct json *j, const char *name, struct value v)
+{
+	lead(j, name);
+	put_value(j, v);
+}
+
+void emit_ready(struct json *j, const struct json_name *name, struct value v)
 {
 	put_lead(j, name);
+	put_value(j, v);
+}
+
+void emit_text(struct json *j, const char *name, const char *text, size_t n)
+{
+	lead(j, name);
 	put_text(j, text, n);
 }
 
 void emit_raw(struct json *j, const char *name, const char *json)
 {
-	put_lead(j, name);
+	lead(j, name);
 	sink_puts(j->sink, json);
 }

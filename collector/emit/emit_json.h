@@ -17,6 +17,15 @@
 
 #define JSON_DEPTH 32
 
+#define JSON_NAME_BYTES 96 /* most names are shorter, with quotes and colon */
+
+/* A name that many objects have: as it is written, or 0 bytes where it needs escapes. */
+struct json_name {
+	const char *name;
+	size_t n;
+	char text[JSON_NAME_BYTES];
+};
+
 struct json {
 	struct sink *sink;
 	unsigned int depth;
@@ -31,6 +40,9 @@ void emit_object(struct json *j, const char *name);
 void emit_array(struct json *j, const char *name);
 void emit_end(struct json *j);
 void emit_value(struct json *j, const char *name, struct value v);
+/* The same by a name made ready once: for rows of which a report has a million. */
+void json_name_init(struct json_name *name, const char *text);
+void emit_ready(struct json *j, const struct json_name *name, struct value v);
 /* What is JSON already, a number for example. */
 void emit_raw(struct json *j, const char *name, const char *json);
 /* Text of `n` bytes, embedded NULs included. */

@@ -26,7 +26,8 @@ struct classes {
 	struct value wall, cls[CREMA_TIMES]; /* seconds; storage_wait may be the remainder */
 	double seconds[CREMA_TIMES];	     /* the same; 0: unknown */
 	struct value unclassified;
-	uint32_t unknown; /* bit CREMA_T_x: counts as 0 in unclassified */
+	struct value events; /* of a chunk */
+	uint32_t unknown;    /* bit CREMA_T_x: counts as 0 in unclassified */
 	bool storage_estimated;
 	struct attempt_detail detail; /* of the attempt they are of */
 };

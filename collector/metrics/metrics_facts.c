@@ -73,6 +73,7 @@ void attempt_classes(const struct attempt *a, struct classes *c)
 	c->unknown = 0;
 	c->storage_estimated = false;
 	c->unclassified = value_null();
+	c->events = attempt_is_chunk(a) ? attempt_events(a) : value_null();
 	c->wall = value_seconds(attempt_wall_ns(a));
 	wall = rest = value_number(c->wall, &wall_known);
 	for (i = 0; i < CREMA_TIMES; i++) {
@@ -192,7 +193,7 @@ void tally_take(struct tally *t, const struct attempt *a, const struct classes *
 		storage_known(a, charged, count_of(&d->c, CREMA_C_storage_unsure_bytes)));
 	if (attempt_is_chunk(a)) {
 		tally_came_add(t, d);
-		sum_add(&t->events, attempt_events(a));
+		sum_add(&t->events, c->events);
 		sum_add(&t->bytesread, knows(d, TASK_F_coffea_bytesread)
 					       ? value_uint(d->coffea_bytesread)
 					       : value_null());
@@ -232,15 +233,15 @@ struct value tally_cpu(const struct tally *t)
 		value_plus(sum_value(&t->own[CREMA_T_cpu]), sum_value(&t->pool[CREMA_T_cpu])));
 }
 
-static void chunk_spreads(struct facts *f, const struct attempt *a)
+static void chunk_spreads(struct facts *f, const struct attempt *a, const struct classes *c)
 {
-	struct value events = attempt_events(a), delta;
+	struct value events = c->events, delta;
 	struct value time = attempt_f64(a, TASK_F_coffea_processtime);
 
 	delta = value_minus(attempt_u64(a, TASK_F_rss_stop_bytes),
 			    attempt_u64(a, TASK_F_rss_start_bytes));
 	spread_add(&f->chunk_time, time);
-	spread_add(&f->chunk_wall, value_seconds(attempt_wall_ns(a)));
+	spread_add(&f->chunk_wall, c->wall);
 	spread_add(&f->chunk_events, events);
 	spread_add(&f->chunk_memory, delta);
 	if (events.type == VALUE_INT && !events.v.i)
@@ -306,7 +307,7 @@ static int add_counted(struct facts *f, const struct attempt *a, const struct cl
 	tally_take(&f->tasks, a, c);
 	if (attempt_is_chunk(a)) {
 		tally_take(&f->chunks, a, c);
-		chunk_spreads(f, a);
+		chunk_spreads(f, a, c);
 		rc = rc ? rc : groups_take(f->datasets, a->dataset, a, c);
 	}
 	if (class == TASK_WORK) {

@@ -101,8 +101,8 @@ static struct value get_storage_known(const struct attempt *a, const struct clas
 
 static struct value get_events(const struct attempt *a, const struct classes *c)
 {
-	(void)c;
-	return attempt_events(a);
+	(void)a;
+	return c->events;
 }
 
 static struct value get_chunk_id(const struct attempt *a, const struct classes *c)
@@ -111,44 +111,52 @@ static struct value get_chunk_id(const struct attempt *a, const struct classes *
 	return value_uint(a->chunk_id);
 }
 
-static struct value rss_start(const struct attempt *a)
+static struct value known_u64(const struct classes *c, enum task_field field, uint64_t v)
 {
-	return attempt_u64(a, TASK_F_rss_start_bytes);
+	return c->detail.known >> field & 1 ? value_uint(v) : value_null();
 }
 
-static struct value rss_stop(const struct attempt *a)
+static struct value rss_start(const struct classes *c)
 {
-	return attempt_u64(a, TASK_F_rss_stop_bytes);
+	return known_u64(c, TASK_F_rss_start_bytes, c->detail.rss_start_bytes);
+}
+
+static struct value rss_stop(const struct classes *c)
+{
+	return known_u64(c, TASK_F_rss_stop_bytes, c->detail.rss_stop_bytes);
 }
 
 static struct value get_memory_start(const struct attempt *a, const struct classes *c)
 {
-	(void)c;
-	return value_ratio(rss_start(a), value_real(1e9), 1);
+	(void)a;
+	return value_ratio(rss_start(c), value_real(1e9), 1);
 }
 
 static struct value get_memory_end(const struct attempt *a, const struct classes *c)
 {
-	(void)c;
-	return value_ratio(rss_stop(a), value_real(1e9), 1);
+	(void)a;
+	return value_ratio(rss_stop(c), value_real(1e9), 1);
 }
 
 static struct value get_memory_delta(const struct attempt *a, const struct classes *c)
 {
-	(void)c;
-	return value_ratio(value_minus(rss_stop(a), rss_start(a)), value_real(1e9), 1);
+	(void)a;
+	return value_ratio(value_minus(rss_stop(c), rss_start(c)), value_real(1e9), 1);
 }
 
 static struct value get_memory_per_event(const struct attempt *a, const struct classes *c)
 {
-	(void)c;
-	return value_ratio(value_minus(rss_stop(a), rss_start(a)), attempt_events(a), 1);
+	(void)a;
+	return value_ratio(value_minus(rss_stop(c), rss_start(c)), c->events, 1);
 }
 
 static struct value get_time_per_event(const struct attempt *a, const struct classes *c)
 {
-	(void)c;
-	return value_ratio(attempt_f64(a, TASK_F_coffea_processtime), attempt_events(a), 1);
+	bool known = c->detail.known >> TASK_F_coffea_processtime & 1;
+
+	(void)a;
+	return value_ratio(known ? value_real(c->detail.coffea_processtime) : value_null(),
+			   c->events, 1);
 }
 
 /* clang-format off */

@@ -1,16 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rows.c - tasks and chunks as JSON rows. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/report/columns.h"
 
-static void put_columns(const struct column *col, size_t n, const struct attempt *a,
-			const struct classes *c, struct json *j)
+/* Columns with their names as JSON has them. */
+struct named {
+	const struct column *column;
+	size_t n;
+	struct json_name *name;
+};
+
+static int named_init(struct named *named, const struct column *column, size_t n)
 {
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		emit_value(j, col[i].name, column_value(&col[i], a, c));
+	*named = (struct named){column, n, calloc(n, sizeof(*named->name))};
+	for (i = 0; named->name && i < n; i++)
+		json_name_init(&named->name[i], column[i].name);
+	return named->name ? 0 : -ENOMEM;
+}
+
+static void put_columns(const struct named *named, const struct attempt *a, const struct classes *c,
+			struct json *j)
+{
+	size_t i;
+
+	for (i = 0; i < named->n; i++)
+		emit_ready(j, &named->name[i], column_value(&named->column[i], a, c));
 }
 
 /* The classes that are unknown count as 0 in unclassified_seconds: say which. */
@@ -44,43 +63,54 @@ void chunk_lines_json(struct json *j, const char *name, const char *lines)
 	emit_end(j);
 }
 
-static void put_task(const struct attempt *a, struct classes *c, struct json *j)
+static void put_task(const struct named *task, const struct attempt *a, struct classes *c,
+		     struct json *j)
 {
 	attempt_classes(a, c);
-	put_columns(task_columns, task_column_count, a, c, j);
+	put_columns(task, a, c, j);
 	task_classes_json(c, j, "unclassified_includes");
 }
 
 void report_task_rows(const struct run *run, struct json *j)
 {
+	struct named task;
 	struct classes c;
 	size_t i;
 
+	if (named_init(&task, task_columns, task_column_count))
+		j->sink->error = -ENOMEM;
 	emit_array(j, "tasks");
-	for (i = 0; i < run->attempts.n; i++) {
+	for (i = 0; i < run->attempts.n && !j->sink->error; i++) {
 		emit_object(j, NULL);
-		put_task(run->attempts.v[i], &c, j);
+		put_task(&task, run->attempts.v[i], &c, j);
 		emit_end(j);
 	}
 	emit_end(j);
+	free(task.name);
 }
 
 void report_chunk_rows(const struct run *run, struct json *j)
 {
+	struct named task, chunk;
 	const struct attempt *a;
 	struct classes c;
 	size_t i;
 
+	if (named_init(&task, task_columns, task_column_count) |
+	    named_init(&chunk, chunk_columns, chunk_column_count))
+		j->sink->error = -ENOMEM;
 	emit_array(j, "chunks");
-	for (i = 0; i < run->attempts.n; i++) {
+	for (i = 0; i < run->attempts.n && !j->sink->error; i++) {
 		a = run->attempts.v[i];
 		if (!attempt_is_chunk(a))
 			continue;
 		emit_object(j, NULL);
-		put_task(a, &c, j);
-		put_columns(chunk_columns, chunk_column_count, a, &c, j);
+		put_task(&task, a, &c, j);
+		put_columns(&chunk, a, &c, j);
 		chunk_lines_json(j, "columns", a->columns);
 		emit_end(j);
 	}
 	emit_end(j);
+	free(task.name);
+	free(chunk.name);
 }
