@@ -379,7 +379,7 @@ struct crema_probe_text {
 	 CREMA_SHM_FILESYSTEMS * sizeof(struct crema_filesystem) +                                 \
 	 CREMA_SHM_STRING_INDEX * sizeof(uint32_t) + CREMA_SHM_STRINGS +                           \
 	 2 * sizeof(struct crema_probe_text) + sizeof(struct crema_totals) + 4096)
-/* Tasks have what is left: a new counter takes some 40 of 3,500 slots, and nothing is to be tuned.
+/* Tasks have what is left: a new counter takes some 40 of 3,100 slots, and nothing is to be tuned.
  */
 #define CREMA_SHM_TASKS                                                                            \
 	((uint32_t)((CREMA_SHM_BYTES - CREMA_SHM_OTHERS) /                                         \

@@ -11,6 +11,7 @@ enum {
 	PLAIN = CREMA_SHM_SECTIONS_BY_DATASET, /* from here on rows without a dataset */
 	NAMED = CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_OTHER,
 	LAST = CREMA_SHM_SECTIONS - 1,
+	LOOKS = 32, /* for a row with a dataset: a full table must not make sections slow */
 };
 
 size_t section_cut_text(const char *text, size_t most)
@@ -112,13 +113,14 @@ static uint32_t new_path(const struct key *k)
 /* Nobody has it open, and all that it says is safe. */
 #define CAN_GO(r, is_open) ((r)->seq == LOAD(&(r)->safe_seq) && !(is_open))
 
-/* Found, or made, among n rows from `first` on; NULL: there is no room. */
-static struct crema_section *row_among(const struct key *k, uint32_t first, uint32_t n)
+/* Found, or made, among n rows from `first` on, of which `looks` are looked at; NULL: no room. */
+static struct crema_section *row_among(const struct key *k, uint32_t first, uint32_t n,
+				       uint32_t looks)
 {
 	struct crema_section *room = NULL, *idle = NULL;
 	uint32_t at = (uint32_t)k->hash + 31 * k->dataset, id;
 
-	for (uint32_t i = 0; i < n; i++, at++) {
+	for (uint32_t i = 0; i < looks; i++, at++) {
 		struct crema_section *r = &crema_shm->section[first + at % n];
 
 		if (IS(r, k) && r->dataset == k->dataset)
@@ -146,13 +148,13 @@ struct crema_section *section_row(const struct crema_task *task, const char *pat
 
 	k.dataset = task->dataset;
 	if (k.dataset) {
-		r = row_among(&k, 0, PLAIN);
+		r = row_among(&k, 0, PLAIN, LOOKS);
 		if (r)
 			return r;
 		k.dataset = 0;
 		k.flags |= CREMA_SECTION_BEYOND;
 	}
-	r = row_among(&k, PLAIN, NAMED - PLAIN);
+	r = row_among(&k, PLAIN, NAMED - PLAIN, NAMED - PLAIN);
 	return r ? r : other_row(task, flags);
 }
 
