@@ -252,7 +252,7 @@ def test_sums_of_tasks(made):
 
 
 ALSO = {"storage_read_bytes": "disk_read_bytes", "storage_read_bytes_all": "disk_read_bytes_all", "storage_write_bytes": "disk_write_bytes",
-        "storage_write_bytes_all": "disk_write_bytes_all", "decompress_in_bytes": "bytes_read_compressed",
+        "storage_write_bytes_all": "disk_write_bytes_all",
         "decompress_in_bytes_all": "bytes_read_compressed_all", "decompress_out_bytes_all": "bytes_read_uncompressed_all",
         "total_bytes_uncompressed": "bytes_read_uncompressed"}
 
