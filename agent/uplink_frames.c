@@ -15,13 +15,8 @@
 static int put_frame(struct uplink *u, uint8_t type, struct packed_map *map)
 {
 	struct crema_frame_header head = frame_head(type, u->source->worker, u->source->stream);
-	struct buf frame = BUF_INIT;
-	int rc = frame_encode_buf(&frame, &head, packed_map_end(map));
 
-	if (!rc)
-		rc = session_send(&u->session, &u->out, frame.data, frame.len);
-	buf_release(&frame);
-	return rc;
+	return session_send_map(&u->session, &u->out, &head, map);
 }
 
 int uplink_hello(struct uplink *u)

@@ -71,6 +71,18 @@ int session_send(struct session *s, struct buf *out, const void *frame, size_t b
 	return s->sealed ? seal_put(&s->out, out, frame, bytes) : buf_add(out, frame, bytes);
 }
 
+int session_send_map(struct session *s, struct buf *out, const struct crema_frame_header *head,
+		     struct packed_map *map)
+{
+	struct buf frame = BUF_INIT;
+	int rc = frame_encode_buf(&frame, head, packed_map_end(map));
+
+	if (!rc)
+		rc = session_send(s, out, frame.data, frame.len);
+	buf_release(&frame);
+	return rc;
+}
+
 ssize_t session_frame(struct session *s, struct frame *f, const void *p, size_t n)
 {
 	ssize_t used;

@@ -40,6 +40,9 @@ int session_answer(struct session *s, const struct auth_token *token,
 int session_proof(struct session *s, const msgpack_object *proof, struct buf *out);
 /* Appends one whole frame. 0 or -ENOMEM. */
 int session_send(struct session *s, struct buf *out, const void *frame, size_t bytes);
+/* Ends the map and appends a frame of it; `head` as frame_encode() has it. 0 or -errno. */
+int session_send_map(struct session *s, struct buf *out, const struct crema_frame_header *head,
+		     struct packed_map *map);
 /*
  * As frame_decode(); f->stored points into p or into the session, until the next call. A sealed
  * record that does not open, or holds anything but one frame, is -EBADMSG.

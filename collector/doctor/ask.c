@@ -31,16 +31,10 @@ static int put_clock(struct talk *t)
 {
 	struct crema_frame_header head = frame_head(CREMA_FRAME_CLOCK, t->worker, 1);
 	struct packed_map question;
-	struct buf frame = BUF_INIT;
-	int err;
 
 	t->sent_ns = clock_real_ns();
 	pack_kv_u64(packed_map_begin(&question), "t0", t->sent_ns);
-	err = frame_encode_buf(&frame, &head, packed_map_end(&question));
-	if (!err)
-		err = session_send(&t->session, &t->out, frame.data, frame.len);
-	buf_release(&frame);
-	return err;
+	return session_send_map(&t->session, &t->out, &head, &question);
 }
 
 static int on_challenge(struct ask *a, struct talk *t, const msgpack_object *map)
