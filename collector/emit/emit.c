@@ -119,18 +119,9 @@ static void sink_flush(struct sink *s)
 	s->error = s->flush(s->out, s->arg);
 }
 
-void sink_put(struct sink *s, const char *text, size_t n)
-{
-	if (s->error)
-		return;
-	s->error = buf_add(s->out, text, n);
-	if (s->flush && !s->error && s->out->len >= SINK_CHUNK)
-		sink_flush(s);
-}
-
 char *sink_room(struct sink *s, size_t n)
 {
-	if (!s->error && n > s->out->cap - s->out->len)
+	if (!s->error && (s->out->error || n > s->out->cap - s->out->len))
 		s->error = buf_reserve(s->out, n);
 	return s->error ? NULL : (char *)s->out->data + s->out->len;
 }
@@ -140,6 +131,16 @@ void sink_take(struct sink *s, const char *end)
 	s->out->len = (size_t)(end - (char *)s->out->data);
 	if (s->flush && s->out->len >= SINK_CHUNK)
 		sink_flush(s);
+}
+
+void sink_put(struct sink *s, const char *text, size_t n)
+{
+	char *room = n ? sink_room(s, n) : NULL;
+
+	if (!room)
+		return;
+	memcpy(room, text, n);
+	sink_take(s, room + n);
 }
 
 void sink_puts(struct sink *s, const char *text)

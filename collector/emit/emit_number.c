@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "collector/emit/emit.h"
 
@@ -27,12 +26,8 @@ static char *digits_before(char *end, uint64_t v)
 void sink_uint(struct sink *s, uint64_t v)
 {
 	char text[20], *end = text + sizeof(text), *at = digits_before(end, v);
-	char *room = sink_room(s, sizeof(text));
 
-	if (!room)
-		return;
-	memcpy(room, at, (size_t)(end - at));
-	sink_take(s, room + (end - at));
+	sink_put(s, at, (size_t)(end - at));
 }
 
 /*
@@ -76,7 +71,6 @@ static struct decimal decimal_of(double v, int places)
 static void put_decimal(struct sink *s, bool minus, uint64_t n, int p)
 {
 	char text[48], *end = text + sizeof(text), *at = end;
-	char *room = sink_room(s, sizeof(text));
 
 	for (; p && n % 10 == 0; p--)
 		n /= 10;
@@ -87,10 +81,7 @@ static void put_decimal(struct sink *s, bool minus, uint64_t n, int p)
 	at = digits_before(at, n);
 	if (minus)
 		*--at = '-';
-	if (!room)
-		return;
-	memcpy(room, at, (size_t)(end - at));
-	sink_take(s, room + (end - at));
+	sink_put(s, at, (size_t)(end - at));
 }
 
 static void put_any(struct sink *s, double v, int places)
