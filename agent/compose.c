@@ -193,7 +193,7 @@ static void put_known(const struct compose *c, struct task_record *r, const stru
 	r->count_known &= ~(CREMA_COUNT_BIT(cached_bytes) | CREMA_COUNT_BIT(readahead_bytes));
 	/* Else a reader makes it unknown, and tells the known part: read - unsure. */
 	if (mixed)
-		r->count_known &= ~(CREMA_COUNT_BIT(storage_read_bytes));
+		r->count_known &= ~CREMA_COUNT_BIT(storage_read_bytes);
 }
 
 void compose_task(const struct compose *c, struct task_record *r, const struct crema_task *t,

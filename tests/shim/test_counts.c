@@ -427,10 +427,9 @@ static void codecs_without_times(void **state)
 {
 	static const struct codec_sum sum = {1, 2, 3, 0, 0, 1};
 	struct crema_totals *totals = &crema_shm->totals;
-	uint64_t times[2] = {UINT64_C(1) << CREMA_C_compress_cpu_ns |
-				     UINT64_C(1) << CREMA_C_compress_wall_ns,
-			     UINT64_C(1) << CREMA_C_decompress_cpu_ns |
-				     UINT64_C(1) << CREMA_C_decompress_wall_ns};
+	uint64_t times[2] = {CREMA_COUNT_BIT(compress_cpu_ns) | CREMA_COUNT_BIT(compress_wall_ns),
+			     CREMA_COUNT_BIT(decompress_cpu_ns) |
+				     CREMA_COUNT_BIT(decompress_wall_ns)};
 	uint64_t before = totals->count_unknown;
 
 	(void)state;
@@ -634,8 +633,7 @@ static void a_snapshot_is_getrusages(void **state)
 /* From now on they are unknown, of the tasks that run and of all that come. */
 static void what_cannot_be_counted_stays_unknown(void **state)
 {
-	const uint64_t bits = UINT64_C(1) << CREMA_C_basket_calls | UINT64_C(1)
-									    << CREMA_C_late_bytes;
+	const uint64_t bits = CREMA_COUNT_BIT(basket_calls) | CREMA_COUNT_BIT(late_bytes);
 	struct harness_task running = harness_begin(), ended = harness_begin(), next;
 
 	(void)state;

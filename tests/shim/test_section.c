@@ -346,12 +346,12 @@ static void unknown_numbers_are_the_sections_too(void **state)
 
 	(void)state;
 	t->time_unknown = 1u << CREMA_T_gil_wait;
-	t->count_unknown = UINT64_C(1) << CREMA_C_late_bytes;
+	t->count_unknown = CREMA_COUNT_BIT(late_bytes);
 	t->fs_mask = 6;
 	section_end(token);
 	s = row("half known", 0);
 	assert_int_equal(s->time_unknown, 1u << CREMA_T_gil_wait);
-	assert_int_equal(s->count_unknown, UINT64_C(1) << CREMA_C_late_bytes);
+	assert_int_equal(s->count_unknown, CREMA_COUNT_BIT(late_bytes));
 	assert_int_equal(s->fs_mask, 6);
 	assert_int_equal(s->unsure, 0);
 	t->flags |= CREMA_TASK_POOL_UNSEEN;

@@ -22,7 +22,7 @@ static void chunks_of(struct fixture *fx, uint64_t read, uint64_t used, bool kno
 		SET_COUNT(&r, read_bytes, read);
 		SET_COUNT(&r, basket_bytes, used);
 		if (!known)
-			r.count_known &= ~(UINT64_C(1) << CREMA_C_basket_bytes);
+			r.count_known &= ~CREMA_COUNT_BIT(basket_bytes);
 		fx_task(fx, 1, &r);
 	}
 }
@@ -126,7 +126,7 @@ static bool case_small_reads(struct fixture *fx, int side)
 	SET_COUNT(&r, read_calls, calls);
 	SET_COUNT(&r, read_bytes, calls * 16384 + (side == BELOW_SECOND));
 	if (side == UNKNOWN)
-		r.count_known &= ~(UINT64_C(1) << CREMA_C_read_calls);
+		r.count_known &= ~CREMA_COUNT_BIT(read_calls);
 	fx_task(fx, 1, &r);
 	return true;
 }
@@ -139,7 +139,7 @@ static void from_storage(struct fixture *fx, uint64_t storage, uint64_t read, bo
 	SET_COUNT(&r, read_bytes, read);
 	SET_COUNT(&r, storage_read_bytes, storage);
 	if (!known)
-		r.count_known &= ~(UINT64_C(1) << CREMA_C_storage_read_bytes);
+		r.count_known &= ~CREMA_COUNT_BIT(storage_read_bytes);
 	fx_task(fx, 1, &r);
 }
 
@@ -216,7 +216,7 @@ static bool case_remote_amplification(struct fixture *fx, int side)
 	SET_COUNT(&r, network_read_bytes, received);
 	SET_COUNT(&r, basket_bytes, used);
 	if (side == UNKNOWN)
-		r.count_known &= ~(UINT64_C(1) << CREMA_C_network_read_bytes);
+		r.count_known &= ~CREMA_COUNT_BIT(network_read_bytes);
 	fx_task(fx, 1, &r);
 	return true;
 }

@@ -66,7 +66,7 @@ static bool case_imports(struct fixture *fx, int side)
 	fx_hello(fx, 1, "{}");
 	SET_COUNT(&r, import_read_bytes, 1000000);
 	if (side == UNKNOWN)
-		r.count_known &= ~(UINT64_C(1) << CREMA_C_import_read_bytes);
+		r.count_known &= ~CREMA_COUNT_BIT(import_read_bytes);
 	fx_task(fx, 1, &r);
 	r = work(2, "b", 6000, 6000 + other);
 	fx_task(fx, 1, &r);
@@ -180,7 +180,7 @@ static bool case_python_heavy(struct fixture *fx, int side)
 	SET_OWN(&r, cpu, side == BELOW_SECOND ? 1499 : 1500);
 	SET_COUNT(&r, decompress_cpu_ns, 500000000);
 	if (side == UNKNOWN)
-		r.count_known &= ~(UINT64_C(1) << CREMA_C_decompress_cpu_ns);
+		r.count_known &= ~CREMA_COUNT_BIT(decompress_cpu_ns);
 	fx_task(fx, 1, &r);
 	return true;
 }

@@ -9,7 +9,7 @@ static void test_life(void **state)
 
 	t->prefix = text(f, "process");
 	t->time_unknown = 1u << CREMA_T_sleep;
-	t->count_unknown = UINT64_C(1) << CREMA_C_network_read_bytes;
+	t->count_unknown = CREMA_COUNT_BIT(network_read_bytes);
 	f->shm->slot_word[4] = CREMA_SLOT_CLAIMED + CREMA_SLOT_REF;
 	poll_and_look(f, 0);
 	assert_int_equal(f->n, 1);

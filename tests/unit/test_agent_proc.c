@@ -260,9 +260,9 @@ static void test_sampled_counts(void **state)
 
 	fill(&t->tasks, sizeof(t->tasks), 1);
 	fill(&t->unattributed, sizeof(t->unattributed), 2);
-	t->count_unknown = UINT64_C(1) << CREMA_C_mapped_bytes;
+	t->count_unknown = CREMA_COUNT_BIT(mapped_bytes);
 	sampler_init(&s, &f->view, &f->out, getpid(), NULL);
-	m = worker_sample(f, &s, UINT64_C(1) << CREMA_C_write_bytes);
+	m = worker_sample(f, &s, CREMA_COUNT_BIT(write_bytes));
 	for (int i = 0; i < CREMA_COUNTS; i++) {
 		if (i == CREMA_C_mapped_bytes || i == CREMA_C_write_bytes)
 			assert_nil(m, names[i]);

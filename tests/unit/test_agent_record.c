@@ -140,7 +140,7 @@ static void test_unknown_counts(void **state)
 	struct task_record r;
 
 	t.time_unknown = 1u << CREMA_T_runqueue;
-	t.count_unknown = UINT64_C(1) << CREMA_C_write_bytes;
+	t.count_unknown = CREMA_COUNT_BIT(write_bytes);
 	r = record_of(f, &t, CREMA_SLOT_DONE);
 	assert_int_equal(r.own_known, ((1u << CREMA_TIMES) - 1) & ~t.time_unknown);
 	assert_int_equal(r.pool_known, r.own_known);

@@ -16,10 +16,9 @@ static const struct value totals_values[] = {
 };
 /* What nobody takes the clocks of. */
 #define REST_TIMES (1u << CREMA_T_cpu | 1u << CREMA_T_runqueue)
-#define COUNT_BIT(id) (UINT64_C(1) << CREMA_C_##id)
 #define REST_COUNTS                                                                                \
-	(COUNT_BIT(storage_read_bytes) | COUNT_BIT(storage_write_bytes) |                          \
-	 COUNT_BIT(voluntary_switches) | COUNT_BIT(involuntary_switches))
+	(CREMA_COUNT_BIT(storage_read_bytes) | CREMA_COUNT_BIT(storage_write_bytes) |              \
+	 CREMA_COUNT_BIT(voluntary_switches) | CREMA_COUNT_BIT(involuntary_switches))
 
 static struct rows rows;
 static const struct drain_unknown all_known;
@@ -194,14 +193,14 @@ static void test_snapshot(void **state)
 /* What no task could measure, and what the shim marked, is nil; the rest is not. */
 static void test_unknown_sums(void **state)
 {
-	struct drain_unknown unknown = {1u << CREMA_T_sleep, COUNT_BIT(late_bytes)};
+	struct drain_unknown unknown = {1u << CREMA_T_sleep, CREMA_COUNT_BIT(late_bytes)};
 	struct fake *f = *state;
 	struct crema_totals *t = &f->shm->totals;
-	uint64_t counts = COUNT_BIT(late_bytes) | COUNT_BIT(read_bytes);
+	uint64_t counts = CREMA_COUNT_BIT(late_bytes) | CREMA_COUNT_BIT(read_bytes);
 	const msgpack_object *m;
 
 	fill_totals(f);
-	t->count_unknown = COUNT_BIT(read_bytes);
+	t->count_unknown = CREMA_COUNT_BIT(read_bytes);
 	m = totals(f, &unknown, false);
 	assert_counters(get(m, "tasks"), &t->tasks, t->tasks_pool_time, unknown.time, counts);
 	assert_nil(get(m, "tasks"), "pool_sleep_ns");
@@ -347,14 +346,14 @@ static void test_sections(void **state)
 	s->flags = CREMA_SECTION_POOL;
 	s->unsure = 1;
 	s->time_unknown = 1u << CREMA_T_gil_wait;
-	s->count_unknown = COUNT_BIT(write_bytes);
+	s->count_unknown = CREMA_COUNT_BIT(write_bytes);
 	s->fs_mask = 1u << 4;
 	m = row(f, true, CREMA_MSG_SECTION, 1);
 	assert_false(f->out.head->light);
 	assert_text(m, "thread", "pool");
 	assert_counters(get(m, "counters"), &s->own, NULL, s->time_unknown,
-			COUNT_BIT(write_bytes) | COUNT_BIT(storage_read_bytes) |
-				COUNT_BIT(cached_bytes) | COUNT_BIT(readahead_bytes));
+			CREMA_COUNT_BIT(write_bytes) | CREMA_COUNT_BIT(storage_read_bytes) |
+				CREMA_COUNT_BIT(cached_bytes) | CREMA_COUNT_BIT(readahead_bytes));
 	ack_all(f);
 	s->seq = 24;
 	s->flags = CREMA_SECTION_FOUND | CREMA_SECTION_BEYOND;

@@ -30,7 +30,7 @@ static void fill(struct task_record *r)
 	r->own_known = (1u << CREMA_TIMES) - 1;
 	r->pool_known = r->own_known & ~(1u << CREMA_T_sleep);
 	r->count_known = (UINT64_C(1) << CREMA_COUNTS) - 1;
-	r->count_known &= ~(UINT64_C(1) << CREMA_C_storage_read_bytes);
+	r->count_known &= ~CREMA_COUNT_BIT(storage_read_bytes);
 }
 
 static void test_same_list(void **state)
