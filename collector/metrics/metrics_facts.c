@@ -173,12 +173,6 @@ static void tally_came_add(struct tally *t, const struct attempt_detail *d)
 	sum_add(&t->server_baskets, count_of(&d->c, CREMA_C_basket_bytes));
 }
 
-/* Bit TASK_F_x of what is known. */
-static bool knows(const struct attempt_detail *d, enum task_field field)
-{
-	return d->known >> field & 1;
-}
-
 void tally_take(struct tally *t, const struct attempt *a, const struct classes *c)
 {
 	const struct attempt_detail *d = &c->detail;
@@ -194,10 +188,11 @@ void tally_take(struct tally *t, const struct attempt *a, const struct classes *
 	if (attempt_is_chunk(a)) {
 		tally_came_add(t, d);
 		sum_add(&t->events, c->events);
-		sum_add(&t->bytesread, knows(d, TASK_F_coffea_bytesread)
+		sum_add(&t->bytesread, detail_knows(d, TASK_F_coffea_bytesread)
 					       ? value_uint(d->coffea_bytesread)
 					       : value_null());
-		known = knows(d, TASK_F_coffea_processtime) && isfinite(d->coffea_processtime);
+		known = detail_knows(d, TASK_F_coffea_processtime) &&
+			isfinite(d->coffea_processtime);
 		t->processtime += known ? d->coffea_processtime : 0;
 		t->processtime_unknown += !known;
 	}

@@ -45,6 +45,11 @@ struct attempt_detail {
 	struct counters c;
 };
 
+static inline bool detail_knows(const struct attempt_detail *d, enum task_field field)
+{
+	return d->known >> field & 1;
+}
+
 struct attempt_shared {
 	uint64_t count_known;
 	uint32_t own_known, pool_known;

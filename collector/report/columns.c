@@ -113,7 +113,7 @@ static struct value get_chunk_id(const struct attempt *a, const struct classes *
 
 static struct value known_u64(const struct classes *c, enum task_field field, uint64_t v)
 {
-	return c->detail.known >> field & 1 ? value_uint(v) : value_null();
+	return detail_knows(&c->detail, field) ? value_uint(v) : value_null();
 }
 
 static struct value rss_start(const struct classes *c)
@@ -152,7 +152,7 @@ static struct value get_memory_per_event(const struct attempt *a, const struct c
 
 static struct value get_time_per_event(const struct attempt *a, const struct classes *c)
 {
-	bool known = c->detail.known >> TASK_F_coffea_processtime & 1;
+	bool known = detail_knows(&c->detail, TASK_F_coffea_processtime);
 
 	(void)a;
 	return value_ratio(known ? value_real(c->detail.coffea_processtime) : value_null(),
