@@ -227,3 +227,9 @@ void table_section(struct sink *s, bool colour, const char *title)
 {
 	sink_printf(s, "\n%s%s%s\n", colour ? BOLD : "", title, colour ? RESET : "");
 }
+
+void table_more(struct sink *s, size_t n, size_t shown)
+{
+	if (n > shown)
+		sink_printf(s, "  and %zu more\n", n - shown);
+}

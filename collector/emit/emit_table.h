@@ -76,5 +76,7 @@ void grid_print(struct grid *g);
 
 /* A title line with a blank line before it. */
 void table_section(struct sink *s, bool colour, const char *title);
+/* The line behind a table of n rows of which `shown` are in it at most, if more there are. */
+void table_more(struct sink *s, size_t n, size_t shown);
 
 #endif

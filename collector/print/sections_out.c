@@ -186,8 +186,7 @@ static void datasets_table(const struct sections *s, struct sink *out, bool colo
 	for (size_t i = 0; i < s->by_dataset.v.n && i < TOP; i++)
 		dataset_cells(&g, s->by_dataset.v.v[i]);
 	grid_print(&g);
-	if (s->by_dataset.v.n > TOP)
-		sink_printf(out, "  and %zu more\n", s->by_dataset.v.n - TOP);
+	table_more(out, s->by_dataset.v.n, TOP);
 }
 
 static void gauges_table(const struct sections *s, bool memory, struct sink *out, bool colour)
@@ -228,8 +227,7 @@ static void gauges_table(const struct sections *s, bool memory, struct sink *out
 	if (!n)
 		return;
 	grid_print(&g);
-	if (n > TOP)
-		sink_printf(out, "  and %zu more\n", n - TOP);
+	table_more(out, n, TOP);
 }
 
 void sections_table(const struct sections *s, struct sink *out, bool colour)
@@ -244,8 +242,7 @@ void sections_table(const struct sections *s, struct sink *out, bool colour)
 		for (size_t i = 0; i < s->all.v.n && i < TOP; i++)
 			section_cells(&g, s->all.v.v[i]);
 		grid_print(&g);
-		if (s->all.v.n > TOP)
-			sink_printf(out, "  and %zu more\n", s->all.v.n - TOP);
+		table_more(out, s->all.v.n, TOP);
 	}
 	datasets_table(s, out, colour);
 	gauges_table(s, true, out, colour);

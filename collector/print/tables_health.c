@@ -45,8 +45,7 @@ static void put_workers(const struct report *r, struct sink *s, bool colour)
 		put_fate(&g, t->worker);
 	}
 	grid_print(&g);
-	if (r->facts->tracking->n > TOP)
-		sink_printf(s, "  and %zu more\n", r->facts->tracking->n - TOP);
+	table_more(s, r->facts->tracking->n, TOP);
 }
 
 /* How much of the processes' lives was work: without Dask each may live for one chunk only. */

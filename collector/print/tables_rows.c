@@ -81,8 +81,7 @@ static void put_groups(const struct groups *groups, const char *title, const cha
 			grid_value(&g, sum_value(&t->storage_read), AS_BYTES);
 	}
 	grid_print(&g);
-	if (groups->n > TOP)
-		sink_printf(s, "  and %zu more\n", groups->n - TOP);
+	table_more(s, groups->n, TOP);
 	free(v);
 }
 
@@ -186,8 +185,7 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 		file_line(&g, &r->rest, "(not told by file)");
 	grid_print(&g);
 	report_folder_line(r, was_read, folder, s);
-	if (n > TOP)
-		sink_printf(s, "  and %zu more\n", n - TOP);
+	table_more(s, n, TOP);
 }
 
 void report_tables_rows(const struct report *r, struct sink *s, bool colour)

@@ -315,8 +315,7 @@ void blocking_table(const struct blocking *b, struct sink *s, bool colour)
 		grid_value(&g, value_seconds(value_uint(r->waits.longest_ns)), AS_SECONDS);
 	}
 	grid_print(&g);
-	if (b->rows.n > TOP)
-		sink_printf(s, "  and %zu more\n", b->rows.n - TOP);
+	table_more(s, b->rows.n, TOP);
 	if (b->known && b->waits > b->received)
 		text_paragraph(s, "  ",
 			       "%" PRIu64 " more of such waits of these workers left no record",

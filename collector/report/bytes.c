@@ -172,8 +172,7 @@ static void put_groups(const struct groups *groups, bool columns, struct sink *s
 		grid_value(&g, tally_amplification(t), AS_TIMES);
 	}
 	grid_print(&g);
-	if (groups->n > TOP)
-		sink_printf(s, "  and %zu more\n", groups->n - TOP);
+	table_more(s, groups->n, TOP);
 }
 
 static bool has_chunks(const struct file_sum *f)

@@ -206,8 +206,7 @@ static void put_remote_files(const struct report *r, struct sink *s, bool colour
 			file_row(&g, file[i]);
 		grid_print(&g);
 	}
-	if (n > TOP)
-		sink_printf(s, "  and %zu more\n", n - TOP);
+	table_more(s, n, TOP);
 	if (!file)
 		s->error = -ENOMEM;
 	free(file);
@@ -239,6 +238,5 @@ void report_tables_servers(const struct report *r, struct sink *s, bool colour)
 		grid_value(&g, value_seconds(one->latency_max_ns), AS_SECONDS);
 	}
 	grid_print(&g);
-	if (r->servers.n > TOP)
-		sink_printf(s, "  and %zu more\n", r->servers.n - TOP);
+	table_more(s, r->servers.n, TOP);
 }
