@@ -60,7 +60,7 @@ LIB = $(BUILD)/libtested.a
 UNIT_SRC = $(wildcard tests/unit/test_*.c)
 UNIT_BIN = $(UNIT_SRC:%.c=$(BUILD)/%)
 
-all: $(BUILD)/libcrema.so $(BUILD)/crema-agent $(BUILD)/crema man ## the library and both programs
+all: $(BUILD)/libcrema.so $(BUILD)/crema-agent $(BUILD)/crema man completion ## the library and both programs
 
 include shim/shim.mk
 include collector/page/page.mk
@@ -101,9 +101,15 @@ install: all ## install under DESTDIR PREFIX
 	install -m 755 $(BUILD)/crema-agent "$(DESTDIR)$(PREFIX)/libexec/crema/crema-agent"
 	install -d "$(DESTDIR)$(PREFIX)/share/man/man1"
 	install -m 644 $(BUILD)/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1/"
+	install -D -m 644 $(BUILD)/completion/crema "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/crema"
+	install -D -m 644 $(BUILD)/completion/_crema "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_crema"
+	install -D -m 644 $(BUILD)/completion/crema.fish "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/crema.fish"
 
 package: ## a .deb, and a wheel for nodes with glibc 2.17 and newer, into build/package
 	scripts/package
+
+pictures: all ## docs/img/*.png from real runs; look at them before they are committed
+	.venv/bin/python scripts/make_pictures.py
 
 clean: ## remove everything built
 	rm -rf build
@@ -111,6 +117,6 @@ clean: ## remove everything built
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: all check install package clean help
+.PHONY: all check install package pictures clean help
 # build/package has the libraries of portable programs, whose sources have .d files of other kinds.
 -include $(shell find $(BUILD) -path $(BUILD)/package -prune -o -name '*.d' -type f -print 2>/dev/null)

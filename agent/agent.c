@@ -112,6 +112,7 @@ static void each_second(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	tell_again(a);
 	sampler_worker(&a->sampler, a->drain.running, a->drain.unknown.count, mono_ns, boot_ns);
 	sampler_host(&a->sampler, mono_ns, boot_ns);
+	doing_look(&a->doing, clock_ticks(), clock_boot_ns());
 	rows_files(&a->rows, false);
 	rows_codecs(&a->rows, false);
 	rows_servers(&a->rows, false);
@@ -133,6 +134,7 @@ static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 
 	a->ended = true;
 	a->finished = true;
+	a->finished_ns = mono_ns;
 	a->leave_ns = mono_ns + AGENT_LINGER_NS;
 	/* If we saw it alive, it lived until now; else its last sign is what another agent left. */
 	if (a->drain.last_mono) {
@@ -171,6 +173,13 @@ static void beat(struct agent *a, uint64_t boot_ns)
 	__atomic_store_n(&m->agent_dropped, a->outbox.dropped, __ATOMIC_RELEASE);
 }
 
+/* In a turn before this one: the last records have had their try at the collector. Who waits for
+ * the command's end, as `crema run` does, then finds them on the disk. */
+static bool was_finished(const struct agent *a, uint64_t mono_ns)
+{
+	return a->finished && mono_ns > a->finished_ns;
+}
+
 static void send_all(struct agent *a, uint64_t mono_ns)
 {
 	bool away = !a->has_link || !uplink_is_ready(&a->uplink);
@@ -186,8 +195,8 @@ static void send_all(struct agent *a, uint64_t mono_ns)
 	if (!a->hello_sent)
 		return;
 	if (a->outbox.is_destination || !a->has_link || a->adopted ||
-	    (away && mono_ns - a->ready_ns > AGENT_AWAY_NS) || a->outbox.memory > OUTBOX_MEMORY ||
-	    outbox_age(&a->outbox, mono_ns) > AGENT_SLOW_NS)
+	    (away && (was_finished(a, mono_ns) || mono_ns - a->ready_ns > AGENT_AWAY_NS)) ||
+	    a->outbox.memory > OUTBOX_MEMORY || outbox_age(&a->outbox, mono_ns) > AGENT_SLOW_NS)
 		outbox_spill(&a->outbox);
 }
 

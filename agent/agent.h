@@ -2,12 +2,13 @@
 /*
  * agent.h - the agent of one worker process: attach, drain, sample, send, and outlive it.
  *
- * One thread, one poll loop; see docs/design.md for its life. Nothing is printed: descriptors 0-2
+ * One thread, one poll loop; see docs/architecture.md. Nothing is printed: descriptors 0-2
  * are /dev/null. What a person should know goes to <spool>/agent.log, each line once.
  */
 #ifndef CREMA_AGENT_AGENT_H
 #define CREMA_AGENT_AGENT_H
 
+#include "agent/doing.h"
 #include "agent/drain.h"
 #include "agent/ending.h"
 #include "agent/hello.h"
@@ -46,7 +47,8 @@ struct agent {
 	bool has_link;				/* TCP; else dir: or spool only */
 	bool finished;				/* its goodbye is said */
 	uint64_t began_ns, second_ns, ready_ns; /* CLOCK_MONOTONIC */
-	uint64_t leave_ns;			/* leave then at the latest; 0: stay */
+	uint64_t finished_ns;
+	uint64_t leave_ns; /* leave then at the latest; 0: stay */
 	uint64_t sweep_ns;
 	char spool[PATH_MAX];
 	struct fskinds kinds;
@@ -54,6 +56,7 @@ struct agent {
 	struct drain drain;
 	struct rows rows;
 	struct stacks stacks;
+	struct doing doing;
 	struct sampler sampler;
 	struct ending ending;
 	struct uplink_source source;

@@ -60,6 +60,9 @@ static void put_identity(const struct compose *c, struct task_record *r, const s
 	SET_TEXT(r, filename, redact_file(c->view->redact, view_text(c->view, t->filename)));
 	SET_TEXT(r, treename, view_text(c->view, t->treename));
 	SET_TEXT(r, columns, view_text(c->view, t->columns));
+	SET_TEXT(r, error_type, view_text(c->view, t->error_type));
+	SET_TEXT(r, error_text, redact_words(c->view->redact, view_text(c->view, t->error_text)));
+	SET_TEXT(r, error_cause, redact_words(c->view->redact, view_text(c->view, t->error_cause)));
 	if (t->flags & CREMA_TASK_TREE_READ)
 		TASK_SET(r, tree_reads, t->tree_reads);
 	if (t->known & CREMA_KNOWN_ENTRIES) {

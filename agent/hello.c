@@ -2,6 +2,7 @@
 /* hello.c - the HELLO frame: what the machine and the stack are. */
 #include "agent/hello.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -10,7 +11,9 @@
 #include "agent/redact.h"
 #include "common/clock.h"
 #include "common/frame.h"
+#include "common/log.h"
 #include "common/procfs.h"
+#include "common/run_name.h"
 #include "common/task.h"
 #include "version.h"
 
@@ -28,6 +31,19 @@ static struct text line_value(const char *text, const char *name)
 	t.ptr = at;
 	t.len = end ? (size_t)(end - at) : strlen(at);
 	return t;
+}
+
+/* CREMA_RUN_NAME; null without one, where names are hidden, and of what is no name. */
+static void pack_run_name(msgpack_packer *pk, const struct redact *redact)
+{
+	const char *name = getenv("CREMA_RUN_NAME");
+	struct text shown = {NULL, 0};
+
+	if (name && *name && !run_name_is_good(name))
+		log_line("CREMA_RUN_NAME: a name is " RUN_NAME_WORDS);
+	else if (name && *name)
+		shown = redact_words(redact, (struct text){name, strlen(name)});
+	pack_kv_str(pk, "run_name", shown.ptr, shown.len);
 }
 
 static void pack_machine(msgpack_packer *pk)
@@ -111,6 +127,7 @@ int hello_frame(struct buf *out, const struct view *v, const struct fskinds *kin
 	facts = pack_map_begin(pk);
 	pack_text(pk, "redacted");
 	pack_bool(pk, v->redact && v->redact->on);
+	pack_run_name(pk, v->redact);
 	pack_machine(pk);
 	pack_kv_u64(pk, "pid", m->pid);
 	pack_kv_u64(pk, "start_ticks", m->start_ticks);

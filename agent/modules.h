@@ -36,7 +36,7 @@ struct modules {
 	size_t maps, maps_cap;
 };
 
-/* Reads the map anew; what was known stays if it cannot be read. 0 or -errno. */
+/* Reads the map again; known entries stay if it cannot be read. 0 or -errno. */
 int modules_read(struct modules *m, int pid);
 void modules_release(struct modules *m);
 /* The module of an address and where in its file it is; NULL: in none. */

@@ -87,9 +87,9 @@ void outbox_init(struct outbox *o, const uint8_t *worker, uint64_t stream, const
 		 bool destination);
 void outbox_release(struct outbox *o); /* files stay */
 
-/* Begins a message; write exactly one msgpack value (the message array) with the packer ... */
+/* Starts a message: write exactly one msgpack value (the message array) with the packer. */
 msgpack_packer *outbox_begin(struct outbox *o, enum outbox_class class);
-/* ... and end it. Returns the record's ticket (of the latest one for OUTBOX_LIGHT). */
+/* Ends the message. Returns the record's ticket (of the latest one for OUTBOX_LIGHT). */
 uint64_t outbox_end(struct outbox *o, enum outbox_class class);
 /* The same for [type, map]: write the map's pairs in between. */
 msgpack_packer *outbox_begin_map(struct outbox *o, enum outbox_class class, unsigned int type);
@@ -110,7 +110,7 @@ void outbox_sync(struct outbox *o);
 /* The hello frame (bytes are copied); also appended to the file if one is open. */
 int outbox_hello(struct outbox *o, const void *frame, size_t bytes);
 
-/* The connection begins anew: the other side wants records from seq on. */
+/* A new connection: the other side wants records from seq on. */
 void outbox_rewind(struct outbox *o, uint64_t seq);
 /* Next frame to send: 1, 0 = none, -errno. Bytes are valid until the next call of any kind. */
 int outbox_next(struct outbox *o, const unsigned char **p, size_t *bytes);

@@ -69,6 +69,11 @@ struct text redact_file(struct redact *r, struct text name)
 	return hidden(r, kind, digest(r, name.ptr, name.len));
 }
 
+struct text redact_words(const struct redact *r, struct text words)
+{
+	return r && r->on ? (struct text){NULL, 0} : words;
+}
+
 uint64_t redact_key_hash(struct redact *r, uint64_t hash)
 {
 	return r && r->on ? digest(r, &hash, sizeof(hash)) : hash;

@@ -34,6 +34,8 @@ struct redact {
 int redact_init(struct redact *r);
 /* The name itself if it is unknown or nothing is to be hidden. Valid for REDACT_TEXTS calls. */
 struct text redact_file(struct redact *r, struct text name);
+/* Free text may hold any name: unknown where names are hidden. */
+struct text redact_words(const struct redact *r, struct text words);
 /* `hash`: of the whole key, of which the text may be cut. */
 struct text redact_key(struct redact *r, struct text key, uint64_t hash);
 /* In place of the plain hash, by which a key could be guessed. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/rows.h"
+#include "common/rows.h"
 
 /* A copy made while nothing was written. A writer that was killed meanwhile leaves an odd seq. */
 static void copy_row(void *to, const void *from, size_t bytes, const uint64_t *seq)
@@ -48,8 +49,6 @@ static void pack_walls(msgpack_packer *pk, const struct crema_section *s)
 		first++;
 	while (end > first && !s->wall_bucket[end - 1])
 		end--;
-	pack_kv_maybe(pk, "wall_min_ns", first < end, s->wall_min_ns);
-	pack_kv_maybe(pk, "wall_max_ns", first < end, s->wall_max_ns);
 	pack_text(pk, "wall_buckets");
 	pack_array(pk, 1 + end - first);
 	for (pack_u64(pk, first); first < end; first++)
@@ -73,10 +72,9 @@ static uint64_t send_section(struct rows *r, const struct crema_section *s, enum
 	pack_kv_text(pk, "thread", s->flags & CREMA_SECTION_POOL ? "pool" : "task");
 	pack_kv_text(pk, "source", found ? "roastcoffea" : "crema");
 	pack_kv_u64(pk, "rev", s->seq);
-	pack_kv_u64(pk, "begun", s->begun);
-	pack_kv_u64(pk, "count", s->ended);
-	pack_kv_u64(pk, "broken", s->broken);
-	pack_kv_u64(pk, "wall_ns", s->wall_ns);
+	for (unsigned int i = 0; i < CREMA_SECTION_NUMBERS; i++)
+		pack_kv_maybe(pk, row_section[i].name, s->count || row_section[i].merge == ROW_SUM,
+			      s->counted[i]);
 	pack_walls(pk, s);
 	if (!found)
 		rows_pack_counters(pk, "counters", &s->own, s->unsure ? NULL : s->pool_time,
@@ -102,12 +100,11 @@ static uint64_t send_gauge(struct rows *r, const struct crema_gauge *g, enum out
 	for (unsigned int i = 0; i < CREMA_GAUGE_STATS; i++) {
 		const struct crema_stat *s = &g->stat[i];
 
-		pack_array(pk, 5);
-		pack_u64(pk, s->count);
-		pack_f64(pk, s->sum);
-		pack_f64(pk, s->min);
-		pack_f64(pk, s->max);
-		pack_f64(pk, s->last);
+#define PACK_uint pack_u64
+#define PACK_real pack_f64
+		pack_array(pk, CREMA_GAUGE_NUMBERS);
+#define GAUGE_NUMBER(name, type, ...) PACK_##type(pk, s->name);
+#include "rows.def"
 	}
 	return outbox_end_map(r->out, class);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* setup.c - the agent's command line, attaching, and what it opens (agent.h). */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,22 @@ static bool spool_is_ours(const struct agent *a)
 	log_line("agent of worker %d: no spool: %s", a->options.pid,
 		 dirs_explain(line, sizeof(line), -EPERM, a->spool));
 	return false;
+}
+
+/* `crema run` asks whose records are its command's (collector/cmd/run_line.h). */
+static void name_worker(const struct agent_options *o)
+{
+	const char *path = getenv("CREMA_RUN_FILE");
+	int fd = path ? open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC) : -1;
+	char line[64];
+	int n = snprintf(line, sizeof(line), "%d %llu\n", o->pid,
+			 (unsigned long long)o->start_ticks);
+
+	if (fd < 0)
+		return;
+	if (write(fd, line, (size_t)n) != n)
+		log_line("agent of worker %d: cannot write to '%s'", o->pid, path);
+	close(fd);
 }
 
 /* The pidfd is of the process that we mean if its start time was right before and after. */
@@ -185,6 +202,7 @@ int agent_init(struct agent *a, const struct agent_options *o)
 		return rc;
 	a->view.redact = &a->redact;
 	open_worker(a);
+	name_worker(&a->options);
 	__atomic_store_n(&a->view.shm->agent_heartbeat_boot_ns, clock_boot_ns(), __ATOMIC_RELEASE);
 	__atomic_store_n(&a->view.shm->agent_ready, (uint32_t)getpid(), __ATOMIC_RELEASE);
 	view_repair(&a->view);
@@ -195,6 +213,9 @@ int agent_init(struct agent *a, const struct agent_options *o)
 	sampler_init(&a->sampler, &a->view, &a->outbox, o->pid, o->collector);
 	ending_init(&a->ending, o->pid);
 	a->began_ns = clock_mono_ns();
+	rc = doing_init(&a->doing, &a->view, &a->outbox, o->pid);
+	if (rc)
+		return rc;
 	return drain_init(&a->drain, &a->view, &a->outbox, &a->kinds, o->pid);
 }
 
@@ -211,6 +232,7 @@ void agent_release(struct agent *a)
 	drain_release(&a->drain);
 	rows_release(&a->rows);
 	stacks_release(&a->stacks);
+	doing_release(&a->doing);
 	sampler_release(&a->sampler);
 	buf_release(&a->stack);
 	buf_release(&a->hello);

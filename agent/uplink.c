@@ -251,7 +251,7 @@ void uplink_run(struct uplink *u, uint64_t now)
 		rc = -ETIMEDOUT;
 	/* A collector with TLS waits for the first word, one without says it. */
 	if (rc == -ETIMEDOUT && u->state == UPLINK_CHALLENGED && !u->in.len)
-		uplink_trouble(u, "what answers there says nothing: a collector that asks for TLS "
+		uplink_trouble(u, "no answer: a collector that requires TLS "
 				  "does so (see CREMA_TLS_CA_FILE)");
 	if (u->state == UPLINK_READY && before != UPLINK_READY)
 		u->heard_ns = now;

@@ -26,7 +26,7 @@
 #define UPLINK_PAUSE_MIN_NS 250000000u
 #define UPLINK_PAUSE_MAX_NS 5000000000u
 #define UPLINK_TIMEOUT_NS 5000000000u  /* connect and handshake */
-#define UPLINK_SILENCE_NS 20000000000u /* frames sent, nothing acknowledged: connect anew */
+#define UPLINK_SILENCE_NS 20000000000u /* frames sent, nothing acknowledged: reconnect */
 #define UPLINK_CLOCK_NS 30000000000u
 #define UPLINK_CLOCK_ROUNDS 8
 

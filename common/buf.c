@@ -38,6 +38,15 @@ int buf_add(struct buf *b, const void *p, size_t n)
 	return 0;
 }
 
+size_t buf_lines(const struct buf *b)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < b->len; i++)
+		n += b->data[i] == '\n';
+	return n;
+}
+
 void buf_consume(struct buf *b, size_t n)
 {
 	if (n >= b->len) {

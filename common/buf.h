@@ -27,6 +27,8 @@ struct buf {
 int buf_reserve(struct buf *b, size_t more);
 /* Appends `n` bytes; 0 or -ENOMEM. p may be NULL when n is 0. */
 int buf_add(struct buf *b, const void *p, size_t n);
+/* How many lines end in it. */
+size_t buf_lines(const struct buf *b);
 /* Removes the first n bytes (all of them if there are fewer). */
 void buf_consume(struct buf *b, size_t n);
 /* Empties it and forgets an error; the memory stays. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,15 +46,14 @@ static int add_header(struct framefile *f, const char *kind, uint64_t created_ns
 	return rc;
 }
 
-int framefile_create(struct framefile *f, const char *dir, const char *kind, uint64_t created_ns,
-		     const uint8_t *worker)
+static int create(struct framefile *f, const char *dir, const char *name, const char *kind,
+		  uint64_t created_ns, const uint8_t *worker)
 {
-	char name[FRAMEFILE_NAME_BYTES];
 	int rc;
 
 	f->fd = -1;
 	f->size = 0;
-	rc = dirs_join(f->path, sizeof(f->path), dir, framefile_name(name, created_ns, worker));
+	rc = dirs_join(f->path, sizeof(f->path), dir, name);
 	if (rc)
 		return rc;
 	f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -64,6 +64,40 @@ int framefile_create(struct framefile *f, const char *dir, const char *kind, uin
 		framefile_close(f);
 		unlink(f->path);
 	}
+	return rc;
+}
+
+int framefile_create(struct framefile *f, const char *dir, const char *kind, uint64_t created_ns,
+		     const uint8_t *worker)
+{
+	char name[FRAMEFILE_NAME_BYTES];
+
+	return create(f, dir, framefile_name(name, created_ns, worker), kind, created_ns, worker);
+}
+
+int framefile_replace(const char *dir, const char *name, const char *kind, uint64_t created_ns,
+		      const struct buf *frames)
+{
+	char path[PATH_MAX], hidden[64];
+	struct framefile file;
+	uint64_t random[2];
+	int rc = dirs_join(path, sizeof(path), dir, name);
+
+	if (!rc && getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		rc = -EIO;
+	if (rc)
+		return rc;
+	snprintf(hidden, sizeof(hidden), FRAMEFILE_HIDDEN "%016" PRIx64 "%016" PRIx64, random[0],
+		 random[1]);
+	rc = create(&file, dir, hidden, kind, created_ns, NULL);
+	if (rc)
+		return rc;
+	rc = framefile_append(&file, frames->data, frames->len);
+	if (!rc && rename(file.path, path))
+		rc = -errno;
+	if (rc)
+		unlink(file.path);
+	framefile_close(&file);
 	return rc;
 }
 

@@ -23,6 +23,7 @@
 
 #define FRAMEFILE_SUFFIX ".crema"
 #define FRAMEFILE_NAME_BYTES 72
+#define FRAMEFILE_HIDDEN ".new-" /* before the name of one that is not whole yet */
 
 struct framefile {
 	int fd;	       /* -1: closed */
@@ -59,6 +60,12 @@ char *framefile_name(char *out, uint64_t created_ns, const uint8_t *worker);
  */
 int framefile_create(struct framefile *f, const char *dir, const char *kind, uint64_t created_ns,
 		     const uint8_t *worker);
+/*
+ * Writes a whole file of frames in place of DIR/NAME, if there is one: under a name that nobody
+ * knows, which it then gets. Not synced. 0 or -errno, and then that one is as before.
+ */
+int framefile_replace(const char *dir, const char *name, const char *kind, uint64_t created_ns,
+		      const struct buf *frames);
 /* Appends whole frames in one go: 0 or -errno, and then the file is as before. */
 int framefile_append(struct framefile *f, const void *frames, size_t bytes);
 /* fdatasync: 0 or -errno. */

@@ -18,6 +18,15 @@ const struct option option_table[OPTIONS] = {
 #undef OPTION
 };
 
+static const bool advanced[OPTIONS] = {
+#define OPTION(id, scope, flag, env, argument, default_text, help)
+#define ADVANCED(id) [OPT_##id] = true,
+#include "options.def"
+#undef OPTION
+};
+
+const char options_left_out[] = "";
+
 /* The option whose flag is the first n bytes of text; OPTIONS = none. */
 static int find(unsigned scope, const char *text, size_t n)
 {
@@ -70,15 +79,64 @@ int options_check_environment(unsigned scope)
 	return from_environment(&ignored, scope);
 }
 
+static int unknown(unsigned scope, const char *text, size_t n)
+{
+	const char *flags[OPTIONS + 1], *near;
+	size_t known = 0;
+
+	for (int i = 0; i < OPTIONS; i++) {
+		if (option_table[i].flag[0] && (option_table[i].scope & scope))
+			flags[known++] = option_table[i].flag;
+	}
+	flags[known] = NULL;
+	near = options_nearest(text, n, flags);
+	if (near)
+		log_line("unknown option '%.*s'; did you mean %s?", (int)n, text, near);
+	else
+		log_line("unknown option '%.*s'; --help lists the options", (int)n, text);
+	return -EINVAL;
+}
+
+static bool is_value(const char *word)
+{
+	return word && (word[0] != '-' || !word[1]);
+}
+
+/* The value of the flag argv[*at], which may be the next word. */
+static int take_flag(struct options *o, int id, const char *equals, char **argv, int *at, int argc)
+{
+	const struct option *op = &option_table[id];
+	const char *next = *at + 1 < argc ? argv[*at + 1] : NULL;
+
+	if (!op->argument[0]) {
+		if (equals) {
+			log_line("option '%s' takes no value", op->flag);
+			return -EINVAL;
+		}
+		o->value[id] = "on";
+		return 0;
+	}
+	if (equals)
+		return take(o, id, op->flag, equals + 1);
+	if (op->argument[0] == '[' && !is_value(next)) {
+		o->value[id] = options_left_out;
+		return 0;
+	}
+	if (!next) {
+		log_line("option '%s' needs a value: %s", op->flag, op->argument);
+		return -EINVAL;
+	}
+	++*at;
+	return take(o, id, op->flag, next);
+}
+
 int options_parse(struct options *o, unsigned scope, int argc, char **argv)
 {
 	int i, rc;
 
 	memset(o, 0, sizeof(*o));
 	rc = from_environment(o, scope);
-	if (rc)
-		return rc;
-	for (i = 1; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
+	for (i = 1; !rc && i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
 		const char *equals = strchr(argv[i], '=');
 		size_t n = equals ? (size_t)(equals - argv[i]) : strlen(argv[i]);
 		int id;
@@ -87,29 +145,14 @@ int options_parse(struct options *o, unsigned scope, int argc, char **argv)
 			i++;
 			break;
 		}
-		id = strcmp(argv[i], "-h") == 0 ? (int)OPT_help : find(scope, argv[i], n);
-		if (id == OPTIONS) {
-			log_line("unknown option '%s'; --help lists what there is", argv[i]);
-			return -EINVAL;
-		}
-		if (!option_table[id].argument[0]) {
-			if (equals) {
-				log_line("option '%.*s' takes no value", (int)n, argv[i]);
-				return -EINVAL;
-			}
-			o->value[id] = "on";
-		} else if (equals || i + 1 < argc) {
-			rc = take(o, id, option_table[id].flag, equals ? equals + 1 : argv[++i]);
-			if (rc)
-				return rc;
-		} else {
-			log_line("option '%s' needs a value: %s", argv[i],
-				 option_table[id].argument);
-			return -EINVAL;
-		}
+		id = strcmp(argv[i], "-h") == 0	  ? (int)OPT_help
+		     : strcmp(argv[i], "-V") == 0 ? (int)OPT_version
+						  : find(scope, argv[i], n);
+		rc = id == OPTIONS ? unknown(scope, argv[i], n)
+				   : take_flag(o, id, equals, argv, &i, argc);
 	}
 	o->rest = i < argc ? i : argc;
-	return 0;
+	return rc;
 }
 
 const char *options_get(const struct options *o, enum option_id id)
@@ -122,23 +165,7 @@ bool options_on(const struct options *o, enum option_id id)
 	return crema_switch(options_get(o, id), 0) == 1;
 }
 
-void options_help(FILE *out, unsigned scope, const char *usage)
+bool option_advanced(enum option_id id)
 {
-	fputs(usage, out);
-	fputs("\noptions:\n", out);
-	for (int i = 0; i < OPTIONS; i++) {
-		const struct option *op = &option_table[i];
-		char left[64];
-
-		if (!op->flag[0] || !(op->scope & scope))
-			continue;
-		snprintf(left, sizeof(left), "%s%s%s", op->flag, op->argument[0] ? " " : "",
-			 op->argument);
-		fprintf(out, "  %-24s %s", left, op->help);
-		if (op->argument[0] && op->default_text[0])
-			fprintf(out, " (default: %s)", op->default_text);
-		if (op->env[0])
-			fprintf(out, " [%s]", op->env);
-		fputc('\n', out);
-	}
+	return advanced[id];
 }

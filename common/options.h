@@ -25,12 +25,15 @@ enum option_id {
 #define SCOPE_TOP 16u
 #define SCOPE_TOKEN 32u
 #define SCOPE_DOCTOR 128u
-#define SCOPE_PAGE (SCOPE_COLLECT | SCOPE_TOP | SCOPE_DOCTOR | SCOPE_TOKEN)
+#define SCOPE_STUCK 256u
+#define SCOPE_PAGE (SCOPE_COLLECT | SCOPE_TOP | SCOPE_STUCK | SCOPE_DOCTOR | SCOPE_TOKEN)
 #define SCOPE_NAMES (SCOPE_WORKER | SCOPE_RUN | SCOPE_COLLECT)
+#define SCOPE_NAMED (SCOPE_WORKER | SCOPE_RUN)
 #define SCOPE_COMPARE 64u
 #define SCOPE_READ (SCOPE_REPORT | SCOPE_COMPARE)
 #define SCOPE_JOURNAL (SCOPE_READ | SCOPE_COLLECT)
-#define SCOPE_ALL 255u
+#define SCOPE_QUIET (SCOPE_RUN | SCOPE_REPORT)
+#define SCOPE_ALL 511u
 
 struct option {
 	const char *id;
@@ -43,6 +46,11 @@ struct option {
 };
 
 extern const struct option option_table[OPTIONS];
+/* Whether it is for few: --help leaves it out. */
+bool option_advanced(enum option_id id);
+
+/* In place of a value that was left out ("[FILE]"): compare the pointer. */
+extern const char options_left_out[];
 
 struct options {
 	const char *value[OPTIONS]; /* NULL: unset; of a switch "on" or "off" */
@@ -51,7 +59,8 @@ struct options {
 
 /*
  * Parses argv[1...] until the first argument that does not begin with '-' (or "-" alone), or past
- * "--". "--flag VALUE" and "--flag=VALUE" are the same. 0; or -EINVAL after one line on stderr
+ * "--". "--flag VALUE" and "--flag=VALUE" are the same; where the value may be left out, a word
+ * that begins with '-' and is more than that is none. 0; or -EINVAL after one line on stderr
  * (unknown option, missing or unwanted value, a switch that is neither on nor off): the caller
  * exits with status 2.
  */
@@ -62,7 +71,10 @@ int options_check_environment(unsigned scope);
 /* The value, or the table's default text if unset. */
 const char *options_get(const struct options *o, enum option_id id);
 bool options_on(const struct options *o, enum option_id id);
-/* Prints usage (a whole text, ends in a newline) and the options of the scope. */
-void options_help(FILE *out, unsigned scope, const char *usage);
+/* Prints usage (a whole text, ends in a newline) and the options of the scope, wrapped at
+ * `columns`; those for few only with `all`. */
+void options_help(FILE *out, unsigned scope, const char *usage, unsigned int columns, bool all);
+/* The word of `words` (NULL at its end) that somebody who wrote `text` may have meant, or NULL. */
+const char *options_nearest(const char *text, size_t n, const char *const *words);
 
 #endif

@@ -22,7 +22,7 @@
 
 #include "common/buf.h"
 
-/* A view of text that somebody else owns; no NUL at its end. ptr NULL = unknown. */
+/* A view of text that the caller owns; no NUL at its end. ptr NULL = unknown. */
 struct text {
 	const char *ptr;
 	size_t len;

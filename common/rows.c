@@ -19,6 +19,25 @@ const struct row_number row_server[CREMA_SERVER_NUMBERS] = {
 #include "rows.def"
 };
 
+const struct row_number row_section[CREMA_SECTION_NUMBERS] = {
+#define SECTION_NUMBER(name, cell, unit, merge, help) {#name, ROW_##merge},
+#include "rows.def"
+};
+
+#define UNIT_calls false
+#define UNIT_bytes false
+#define UNIT_ns true
+
+const struct row_cell row_section_cells[CREMA_SECTION_NUMBERS] = {
+#define SECTION_NUMBER(name, cell, unit, merge, help) {cell, UNIT_##unit},
+#include "rows.def"
+};
+
+const char *const row_gauge_parts[CREMA_GAUGE_STATS] = {
+#define GAUGE_PART(name, help) #name,
+#include "rows.def"
+};
+
 #define OF_WORKER true
 #define OF_RUN false
 

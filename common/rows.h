@@ -12,7 +12,7 @@
 
 #include "ids.h"
 
-enum row_merge { ROW_SUM, ROW_MAX, ROW_LATEST };
+enum row_merge { ROW_SUM, ROW_MAX, ROW_LATEST, ROW_LEAST, ROW_MOST };
 
 struct row_number {
 	const char *name; /* on the wire */
@@ -22,6 +22,15 @@ struct row_number {
 extern const struct row_number row_file[CREMA_FILE_VALUES];
 extern const struct row_number row_codec[CREMA_CODEC_NUMBERS];
 extern const struct row_number row_server[CREMA_SERVER_NUMBERS];
+extern const struct row_number row_section[CREMA_SECTION_NUMBERS];
+
+/* The columns of a section's own numbers; cell "": it has none. */
+struct row_cell {
+	const char *cell;
+	bool ns; /* seconds in public */
+};
+extern const struct row_cell row_section_cells[CREMA_SECTION_NUMBERS];
+extern const char *const row_gauge_parts[CREMA_GAUGE_STATS];
 
 /* Of the worker so far: exact sums. `name` is also that of /metrics. */
 struct row_total {

@@ -5,7 +5,7 @@
  * Of a connection: the user of the process that made the socket (connect) or took it (accept).
  * Asked by a socket of NETLINK_SOCK_DIAG; where there are none, by reading /proc/self/net/tcp,
  * which takes longer the more sockets a machine has, so at most OWNER_READS times in a second.
- * Blocks for neither. Any thread that has no other beside it.
+ * Blocks for neither. Not for concurrent use.
  */
 #ifndef CREMA_COMMON_SOCKET_OWNER_H
 #define CREMA_COMMON_SOCKET_OWNER_H
@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #define OWNER_READS 20
-/* Users that a namespace does not know all have this number: it is nobody's proof. */
+/* Users that a namespace does not know all have this number: it proves nothing. */
 #define OWNER_NOBODY 65534
 
 /*

@@ -50,7 +50,7 @@ int tls_settings_find(struct tls_settings *s, const struct tls_files *given, con
 	}
 	if (!given->ca || !given->cert) {
 		snprintf(why, size,
-			 "TLS needs the authority's certificate and one's own: give both "
+			 "TLS needs the authority's certificate and this host's: give both "
 			 "--tls-ca-file (CREMA_TLS_CA_FILE) and --tls-cert (CREMA_TLS_CERT)");
 		return -EINVAL;
 	}

@@ -47,6 +47,21 @@ enum crema_codec_number {
 #include "rows.def"
 	CREMA_CODEC_NUMBERS
 };
+enum crema_section_number {
+#define SECTION_NUMBER(name, ...) CREMA_SECTION_N_##name,
+#include "rows.def"
+	CREMA_SECTION_NUMBERS
+};
+enum crema_gauge_number {
+#define GAUGE_NUMBER(name, ...) CREMA_GAUGE_N_##name,
+#include "rows.def"
+	CREMA_GAUGE_NUMBERS
+};
+enum crema_gauge_part {
+#define GAUGE_PART(name, ...) CREMA_GAUGE_P_##name,
+#include "rows.def"
+	CREMA_GAUGE_STATS
+};
 enum crema_totals_number {
 #define TOTALS_NUMBER(name, ...) CREMA_TOTALS_N_##name,
 #include "rows.def"

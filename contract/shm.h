@@ -100,6 +100,8 @@ struct crema_task {
 	double coffea_processtime;
 	uint32_t prefix, span, function, worker_address, worker_name;
 	uint32_t dataset, filename, treename, columns;
+	uint32_t error_type, error_text, error_cause; /* of what it raised */
+	uint32_t pad;
 	uint32_t tree_reads;	   /* calls of uproot's read_tree, with CREMA_TASK_TREE_READ */
 	char key[CREMA_KEY_BYTES]; /* NUL-terminated, cut at 95 bytes */
 	/* Waits of its pool threads, so that a lock wait of its own thread can be named by what it
@@ -117,7 +119,10 @@ struct crema_thread {
 	uint32_t is_pool; /* 1: works for a task that runs in another thread */
 	uint32_t folding; /* 1 while the segment moves into the slot: a kill here leaves it inexact
 			   */
-	uint32_t pad;
+	uint32_t about;	  /* string id: the URL that a library is asked for; 0: none */
+	uint64_t call;	  /* calls.h: the intercepted call that it is in */
+	uint64_t call_start;			/* ticks at its start; see shim/count/call.h */
+	uint64_t python;			/* address of its PyThreadState; 0: not known */
 	uint64_t base_cpu_ns, base_runqueue_ns; /* clocks at the start of the segment */
 	uint64_t base_inblock, base_oublock;	/* 512-byte blocks at the start of the segment */
 	uint64_t base_nvcsw, base_nivcsw;	/* context switches at the start of the segment */
@@ -262,9 +267,14 @@ struct crema_section {
 	uint32_t flags;	  /* CREMA_SECTION_* */
 	uint32_t unsure;  /* 1: pool threads' work could not be followed */
 	uint32_t pad;
-	uint64_t hash;		       /* of the path */
-	uint64_t begun, ended, broken; /* broken: left open, or ended out of turn: not measured */
-	uint64_t wall_ns, wall_min_ns, wall_max_ns;
+	uint64_t hash; /* of the path */
+	union {
+		struct {
+#define SECTION_NUMBER(name, ...) uint64_t name;
+#include "rows.def"
+		};
+		uint64_t counted[CREMA_SECTION_NUMBERS];
+	};
 	uint32_t wall_bucket[CREMA_WALL_BUCKETS]; /* by crema_wall_bucket() */
 	uint32_t time_unknown, fs_mask;		  /* as crema_task's, of any of its tasks */
 	uint64_t count_unknown;
@@ -281,13 +291,12 @@ struct crema_section {
 #define CREMA_SECTION_BEYOND                                                                       \
 	(1u << 4) /* of the datasets that found no row of their own; dataset is 0 */
 
-/* Values that tasks' own code has told. Of memory: [0] at the begin, [1] at the end, [2] their
- * difference, [3] peak, where it was a new one of the process. Of all others [0]. Found ones: what
- * there is. */
-#define CREMA_GAUGE_STATS 4u
+/* Values that tasks' own code has told. */
+#define GAUGE_uint uint64_t
+#define GAUGE_real double
 struct crema_stat {
-	uint64_t count;
-	double sum, min, max, last;
+#define GAUGE_NUMBER(name, type, ...) GAUGE_##type name;
+#include "rows.def"
 };
 struct crema_gauge {
 	uint64_t seq, safe_seq, number; /* as crema_section's, all to hash */
@@ -295,7 +304,7 @@ struct crema_gauge {
 	uint32_t open; /* begun and neither ended nor broken */
 	uint64_t hash;
 	uint64_t broken;
-	struct crema_stat stat[CREMA_GAUGE_STATS];
+	struct crema_stat stat[CREMA_GAUGE_STATS]; /* by crema_gauge_part */
 };
 
 /* What of that kind was not measured. */
@@ -396,7 +405,10 @@ struct crema_shm {
 	uint64_t start_ticks; /* /proc/PID/stat field 22 */
 	uint64_t armed_tsc, armed_mono_ns, armed_boot_ns, armed_real_ns;
 	uint64_t tsc_mult; /* ns = tsc * mult >> 32; 0: clock_gettime is used */
-	uint32_t goodbye;  /* 1: exit handlers ran; 2: _exit was called */
+	uint64_t python_runtime, python_runtime_bytes; /* where _PyRuntime lies; 0: not known */
+	uint64_t python_types[3]; /* addresses of PyCode_Type, PyUnicode_Type, PyBytes_Type */
+	uint32_t python_version;  /* 0x030b0700 is 3.11.7; 0: not known */
+	uint32_t goodbye;	  /* 1: exit handlers ran; 2: _exit was called */
 	int32_t exit_status;
 	uint32_t agent_ready; /* pid of the agent in its own view, 0 = none yet */
 	uint32_t agent_starts;
@@ -454,8 +466,13 @@ static inline uint64_t crema_shm_tables(void)
 #define CODEC_NUMBER(name, ...) "codec row " #name,
 #define SERVER_NUMBER(name, ...) "server " #name,
 #define SECTION_NUMBER(name, ...) "section " #name,
+#define GAUGE_NUMBER(name, ...) "gauge " #name,
+#define GAUGE_PART(name, ...) "gauge part " #name,
 #define TOTALS_NUMBER(name, ...) "totals " #name,
 #include "rows.def"
+#define HOOK(family, ret, name, ...) "call " #name,
+#include "hooks.def"
+#undef HOOK
 	};
 	uint64_t hash = CREMA_HASH_BEGIN;
 

@@ -17,6 +17,7 @@
 #include "collector/loop/limits.h"
 #include "collector/loop/listen.h"
 #include "collector/loop/loop.h"
+#include "collector/retain/footers.h"
 #include "collector/retain/retain.h"
 #include "collector/web/http.h"
 #include "collector/web/http_metrics.h"
@@ -46,6 +47,7 @@ struct collect {
 	struct live_run *live_run;
 	struct retain_config bounds;
 	struct retain *retain;
+	struct footers *footers;
 	struct loop_timer *second;
 	struct server *server;
 	struct loop_listener *listener;
@@ -149,6 +151,7 @@ static void on_second(void *arg)
 	live_tick(c->live);
 	live_run_tick(c->live_run, c->live);
 	retain_tick(c->retain, c->live);
+	footers_tick(c->footers, c->live);
 	loop_timer_set(c->second, SECOND_MS);
 }
 
@@ -198,7 +201,8 @@ static int start_server(struct collect *c, const struct options *options)
 	c->bounds.dir = c->dir;
 	c->bounds.journal_dir = c->journal_dir;
 	c->retain = retain_new(c->loop, c->journal, &c->bounds);
-	if (!c->live || !c->live_run || !c->retain || !c->second)
+	c->footers = footers_new(c->loop, c->journal, c->dir, c->journal_dir);
+	if (!c->live || !c->live_run || !c->retain || !c->footers || !c->second)
 		return fail("serve", c->agents_at, -ENOMEM);
 	loop_timer_set(c->second, SECOND_MS);
 	gethostname(c->name, sizeof(c->name) - 1);
@@ -281,6 +285,7 @@ static int start(struct collect *c, const struct options *options)
 
 static int stop(struct collect *c)
 {
+	uint64_t segment_ns = c->journal ? journal_segment_ns(c->journal) : 0;
 	int err = 0;
 
 	loop_listener_close(c->listener);
@@ -301,6 +306,7 @@ static int stop(struct collect *c)
 		err = journal_close(c->journal);
 	if (err)
 		fail("finish the journal in", c->journal_dir, err);
+	footers_end(c->footers, segment_ns);
 	loop_free(c->loop);
 	if (c->agents_fd >= 0)
 		close(c->agents_fd);
@@ -347,9 +353,10 @@ static int run(int argc, char **argv)
 
 const struct command cmd_collect = {
 	.name = "collect",
-	.usage = "collect [--listen ADDR:PORT] [--http ADDR:PORT] [--dir DIR] [--token-file FILE] "
-		 "[--http-bearer] [--insecure] [--redact-keys] [--keep TIME] [--max-bytes BYTES]",
+	.usage = "collect [OPTION...]",
 	.summary = "receive the workers' records and keep them in a journal",
+	.examples = "  crema collect\n"
+		    "  crema collect --listen 0.0.0.0:8990 --keep 14d\n",
 	.scope = SCOPE_COLLECT,
 	.run = run,
 };

@@ -30,7 +30,7 @@ static int compare(const struct options *o, const char *dir, char **names, size_
 			report_fail(&why, rc, "cannot compare: %s", log_error(rc));
 	}
 	if (!rc) {
-		draft_init(&out, path ? path : "-");
+		draft_init(&out, !path || path == options_left_out ? "-" : path);
 		if (path) {
 			emit_init(&j, &out.sink);
 			compare_json(&c, &j);
@@ -73,7 +73,9 @@ const struct command cmd_compare = {
 	.name = "compare",
 	.usage = "compare [OPTION...] RUN RUN...\n"
 		 "       RUN: an id of --dir, or its end; DIR: the last run there; DIR:ID",
-	.summary = "put runs side by side: time, bytes, scaling, chunk sizes, the best one",
+	.summary = "compare runs: time, bytes, scaling, chunk sizes",
+	.examples = "  crema compare 20261121-193045-8f8c last\n"
+		    "  crema compare --json - RUN RUN | jq .runs\n",
 	.scope = SCOPE_COMPARE,
 	.run = cmd_compare_run,
 };

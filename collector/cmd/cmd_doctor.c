@@ -50,6 +50,7 @@ static int run(int argc, char **argv)
 			return STATUS_USAGE;
 		}
 	}
+	d.all_users = options_on(&options, OPT_all_users);
 	d.token_file = options.value[OPT_token_file];
 	doctor_machine(&d);
 	doctor_installation(&d, exe);
@@ -63,7 +64,9 @@ static int run(int argc, char **argv)
 const struct command cmd_doctor = {
 	.name = "doctor",
 	.usage = "doctor [--worker PID] [--collector HOST:PORT] [--http ADDR:PORT] [--json]",
-	.summary = "look for what is in the way of measuring on this machine",
+	.summary = "check this machine's setup",
+	.examples = "  crema doctor\n"
+		    "  crema doctor --worker 4711\n",
 	.scope = SCOPE_DOCTOR,
 	.run = run,
 };

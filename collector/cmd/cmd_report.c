@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collector/cmd/command.h"
+#include "collector/cmd/pager.h"
 #include "collector/export/draft.h"
 #include "collector/export/export.h"
 #include "collector/print/render.h"
@@ -39,22 +40,49 @@ static bool has_exports(const struct options *o)
 	return false;
 }
 
+/* Where a way writes to: what was given, else by the run's id. */
+static const char *path_of(const struct options *o, const struct export_way *way, const char *run,
+			   char *own, size_t size)
+{
+	const char *given = o->value[way->option], *mark = strstr(way->name, "%s");
+
+	if (given != options_left_out)
+		return given;
+	if (mark)
+		snprintf(own, size, "%.*s%s%s", (int)(mark - way->name), way->name, run, mark + 2);
+	else
+		snprintf(own, size, "%s", way->name);
+	return own;
+}
+
 /* All that was asked for; of what fails the first is said, the others are tried still. */
 static int use_exports(const struct report *r, void *arg, struct buf *why)
 {
 	const struct options *o = arg;
+	const struct export_way *way;
 	struct buf line = BUF_INIT;
+	char own[128];
+	const char *path;
 	int rc = 0, err;
 	size_t i;
 
 	for (i = 0; i < export_way_count; i++) {
-		if (!o->value[export_ways[i].option])
+		way = &export_ways[i];
+		if (!o->value[way->option])
 			continue;
-		err = export_ways[i].write(r, o->value[export_ways[i].option], rc ? &line : why);
+		path = path_of(o, way, r->run->id, own, sizeof(own));
+		err = way->write(r, path, rc ? &line : why);
 		rc = rc ? rc : err;
+		if (!err && strcmp(path, "-") != 0 && !options_on(o, OPT_quiet))
+			log_line("wrote '%s'", path);
 	}
 	buf_release(&line);
 	return rc;
+}
+
+static const char *json_path(const struct options *o)
+{
+	return o->value[OPT_json] == options_left_out ? "-" : o->value[OPT_json];
 }
 
 /* Of a dropped run there is JSON only. */
@@ -70,7 +98,7 @@ static int use_dropped(const struct dropped_run *d, void *arg, struct buf *why)
 	}
 	if (o->value[OPT_coffea_report] || o->value[OPT_taskvine_log])
 		return report_dropped_refuse(d, why);
-	draft_init(&out, o->value[OPT_json]);
+	draft_init(&out, json_path(o));
 	report_dropped_json(d, &out.sink);
 	return draft_end(&out, why);
 }
@@ -101,17 +129,65 @@ static bool client_block(const struct options *o, struct report_request *req)
 	return true;
 }
 
+/* --full and --show as bits: false (and a line) for a table that there is not. */
+static bool tables_of(const struct options *o, uint64_t *tables)
+{
+	const char *list = o->value[OPT_show];
+	char why[REPORT_LINE_BYTES];
+
+	*tables = options_on(o, OPT_full) ? REPORT_ALL_TABLES : 0;
+	if (!list)
+		return true;
+	*tables |= report_tables_named(list, why, sizeof(why));
+	if (!*tables || !report_tables_named(list, why, sizeof(why))) {
+		log_line("--show: %s", why);
+		return false;
+	}
+	return true;
+}
+
+/* Text or JSON on standard output, or the list of runs as JSON in a file. */
+static int write_out(struct report_request *req, const char *path, struct buf *why)
+{
+	bool paged = !req->json && pager_wanted();
+	struct draft out;
+	int rc;
+
+	draft_init(&out, path);
+	if (!paged) {
+		req->flush = out.sink.flush;
+		req->flush_arg = &out;
+	}
+	rc = report_render(req, &out.buf);
+	if (rc) {
+		/* what is in the buffer is the line that says why */
+		buf_add(why, out.buf.data, out.buf.len);
+		draft_drop(&out);
+		return rc == -EPIPE ? 0 : rc;
+	}
+	if (paged) {
+		rc = pager_write(&out.buf);
+		buf_clear(&out.buf);
+		if (rc)
+			report_fail(why, rc, "cannot write to the terminal: %s", log_error(rc));
+		draft_drop(&out);
+		return rc;
+	}
+	return draft_end(&out, why);
+}
+
 static int write_report(const struct options *o, const char *dir)
 {
 	bool list = options_on(o, OPT_list);
-	struct draft out;
 	struct report_notice notice;
 	struct report_request req = {
 		.dir = dir,
 		.run = o->value[OPT_run],
+		.usual_dir = !o->value[OPT_dir],
 		.list = list,
 		.json = o->value[OPT_json] != NULL,
 		.all_metrics = options_on(o, OPT_all_metrics),
+		.width = command_width(),
 		.colour = command_colour(),
 		.taskvine_log = o->value[OPT_taskvine_log],
 		.coffea_report = o->value[OPT_coffea_report],
@@ -122,28 +198,18 @@ static int write_report(const struct options *o, const char *dir)
 		.use_arg = (void *)o,
 	};
 	struct buf why = BUF_INIT;
-	int rc, status = STATUS_DONE;
+	int rc, status;
 
-	if (!command_read_whole(o, &req.whole_bytes))
+	if (!command_read_whole(o, &req.whole_bytes) || !tables_of(o, &req.tables) ||
+	    !client_block(o, &req))
 		return STATUS_USAGE;
-	if (!client_block(o, &req))
-		return STATUS_USAGE;
-	draft_init(&out, list && req.json ? o->value[OPT_json] : "-");
-	req.flush = out.sink.flush;
-	req.flush_arg = &out;
-	rc = report_render(&req, req.use ? &why : &out.buf);
-	if (!rc)
+	if (req.use)
+		rc = report_render(&req, &why);
+	else
+		rc = write_out(&req, list && req.json ? json_path(o) : "-", &why);
+	if (!rc) {
 		status = say_notice(&notice);
-	if (rc && !req.use) {
-		/* what is in the buffer is the line that says why */
-		buf_add(&why, out.buf.data, out.buf.len);
-		draft_drop(&out);
-		if (rc == -EPIPE)
-			rc = 0;
-	} else if (!rc) {
-		rc = draft_end(&out, &why);
-	}
-	if (rc) {
+	} else {
 		log_line("%.*s", (int)why.len, (const char *)why.data);
 		status = STATUS_FAILED;
 	}
@@ -170,7 +236,11 @@ static int cmd_report_run(int argc, char **argv)
 const struct command cmd_report = {
 	.name = "report",
 	.usage = "report [OPTION...]",
-	.summary = "print what the tasks of a run really did",
+	.summary = "print a run: speed, time, bytes, findings",
+	.examples = "  crema report                         the last run on one screen\n"
+		    "  crema report --show files,codecs     two of its tables\n"
+		    "  crema report --html                  the page, into run-ID.html\n"
+		    "  crema report --json | jq .metrics\n",
 	.scope = SCOPE_REPORT,
 	.run = cmd_report_run,
 };

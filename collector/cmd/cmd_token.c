@@ -66,6 +66,7 @@ const struct command cmd_token = {
 	.name = "token",
 	.usage = "token [--renew] [--link [--http ADDR:PORT]] [--token-file FILE]",
 	.summary = "show the token that workers need, renew it, or print a link to the status page",
+	.examples = "  crema token --link                   open the status page in a browser\n",
 	.scope = SCOPE_TOKEN,
 	.run = run,
 };

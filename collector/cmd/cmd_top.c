@@ -100,7 +100,9 @@ static int run(int argc, char **argv)
 const struct command cmd_top = {
 	.name = "top",
 	.usage = "top [--http ADDR:PORT] [--token-file FILE] [--once]",
-	.summary = "show live what the workers do and wait for",
+	.summary = "show live what the workers do and what they wait for",
+	.examples = "  crema top\n"
+		    "  crema top --once\n",
 	.scope = SCOPE_TOP,
 	.run = run,
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "collector/web/http.h"
@@ -34,15 +35,16 @@ void command_version(void)
 bool command_options(const struct command *command, struct options *options, bool more, int argc,
 		     char **argv, int *status)
 {
-	char text[1024];
+	char text[2048];
 
 	*status = STATUS_USAGE;
 	if (options_parse(options, command->scope, argc, argv))
 		return false;
-	if (options_on(options, OPT_help)) {
-		snprintf(text, sizeof(text), "usage: crema %s\n\n%s\n\n", command->usage,
-			 command->summary);
-		options_help(stdout, command->scope, text);
+	if (options_on(options, OPT_help) || options_on(options, OPT_help_all)) {
+		snprintf(text, sizeof(text), "usage: crema %s\n\n%s\n\nexamples:\n%s",
+			 command->usage, command->summary, command->examples);
+		options_help(stdout, command->scope, text, command_width(),
+			     options_on(options, OPT_help_all));
 		*status = fflush(stdout) ? STATUS_FAILED : STATUS_DONE;
 		return false;
 	}
@@ -74,4 +76,13 @@ bool command_colour(void)
 	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
 
 	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && !(no && *no);
+}
+
+unsigned int command_width(void)
+{
+	struct winsize size = {0};
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		return 0;
+	return size.ws_col;
 }

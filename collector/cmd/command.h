@@ -18,9 +18,10 @@ enum { STATUS_DONE = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
 struct command {
 	const char *name;
-	const char *usage;   /* what follows "crema " in a usage line */
-	const char *summary; /* one line, for `crema --help` */
-	unsigned int scope;  /* of its options */
+	const char *usage;    /* what follows "crema " in a usage line */
+	const char *summary;  /* one line, for `crema --help` */
+	const char *examples; /* a line each, for --help and the man page */
+	unsigned int scope;   /* of its options */
 	int (*run)(int argc, char **argv);
 };
 
@@ -32,6 +33,7 @@ extern const struct command cmd_compare;
 extern const struct command cmd_run;
 extern const struct command cmd_token;
 extern const struct command cmd_top;
+extern const struct command cmd_stuck;
 extern const struct command cmd_doctor;
 
 /*
@@ -49,6 +51,9 @@ bool command_read_whole(const struct options *options, uint64_t *bytes);
 
 /* Whether text on standard output may be coloured: a terminal that can, and no NO_COLOR. */
 bool command_colour(void);
+
+/* Columns of the terminal that standard output is; 0: it is none. */
+unsigned int command_width(void);
 
 /* "usage: crema ..." on stderr; returns STATUS_USAGE. */
 int command_usage(const struct command *command);

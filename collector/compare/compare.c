@@ -82,7 +82,8 @@ struct named {
 static int read_dir(struct comparison *c, struct compare_dir *d, const struct named *names,
 		    size_t n, uint64_t whole_bytes)
 {
-	struct selection_source source = {d->path, clock_real_ns(), whole_bytes};
+	struct selection_source source = {
+		.dir = d->path, .now_ns = clock_real_ns(), .whole_bytes = whole_bytes};
 	const char **which = calloc(n, sizeof(*which));
 	struct run **found = calloc(n, sizeof(*found));
 	size_t i, k = 0;
@@ -132,9 +133,7 @@ static int take_run(struct compared *c, const struct compare_dir *d, const char 
 
 	c->dir = d->path;
 	if (!c->run)
-		return report_fail(why, -ENOENT,
-				   "no run '%s' in '%s' ('crema report --list' shows them)",
-				   which ? which : "last", d->path);
+		return report_no_run(&d->model, which, d->path, why);
 	rc = facts_build(&c->facts, c->run);
 	c->facts_built = true;
 	if (rc)

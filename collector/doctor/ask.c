@@ -186,7 +186,7 @@ int ask_collector(struct ask *a, const struct net_address *address, const char *
 	if (err && !a->why[0] && a->tls && stream_why(&t.stream)[0])
 		WHY(a, "%s", stream_why(&t.stream));
 	if (err == -ETIMEDOUT && a->connected && !a->challenged && !a->why[0])
-		WHY(a, "it says nothing: no collector, or one that asks for TLS (see "
+		WHY(a, "no answer: no collector, or one that requires TLS (see "
 		       "CREMA_TLS_CA_FILE)");
 	if (err && !a->why[0])
 		WHY(a, "%s", log_error(err));

@@ -107,7 +107,7 @@ static void look_at_collector(struct doctor *d, const char *name, const char *to
 			      a.had_token ? "the token here is another one"
 					  : "there is no token here");
 	else
-		doctor_advise(d, "look at the address, at TLS (CREMA_TLS_*) and at the release on "
+		doctor_advise(d, "check the address, TLS (CREMA_TLS_*) and the release on "
 				 "both ends");
 }
 

@@ -103,22 +103,41 @@ size_t doctor_count(const struct doctor *d, enum doctor_level level)
 	return n;
 }
 
+/* "2 problems and 1 warning; 12 checks passed; 3 workers on this machine" */
+static void put_summary(const struct doctor *d, struct sink *s)
+{
+	size_t bad = doctor_count(d, DOCTOR_BAD), warn = doctor_count(d, DOCTOR_WARN);
+	size_t unknown = doctor_count(d, DOCTOR_UNKNOWN), ok = doctor_count(d, DOCTOR_OK);
+
+	if (bad || warn)
+		sink_printf(s, "%zu problem%s, %zu warning%s", bad, plural(bad), warn,
+			    plural(warn));
+	else
+		sink_puts(s, "no problem found");
+	if (unknown)
+		sink_printf(s, "; %zu check%s could not be made", unknown, plural(unknown));
+	sink_printf(s, "; %zu check%s passed; %zu worker%s", ok, plural(ok), d->workers,
+		    plural(d->workers));
+	if (d->others)
+		sink_printf(s, ", and %zu of other users (--all-users)", d->others);
+	sink_puts(s, "\n\n");
+}
+
 int doctor_text(const struct doctor *d, struct buf *out)
 {
+	static const char *const shown[] = {"ok", "warn", "FAIL", "unknown"};
 	struct sink s = {.out = out};
 	char lead[64];
 
+	put_summary(d, &s);
 	for (size_t i = 0; i < d->n; i++) {
 		const struct doctor_line *l = &d->line[i];
 
-		snprintf(lead, sizeof(lead), "%-7s  %-12s  ", level_name[l->level], l->about);
+		snprintf(lead, sizeof(lead), "%-7s  %-12s  ", shown[l->level], l->about);
 		text_paragraph(&s, lead, "%s", l->text);
 		if (l->advice)
 			text_paragraph(&s, "                       -> ", "%s", l->advice);
 	}
-	sink_printf(&s, "\n%zu bad, %zu warnings, %zu not seen, %zu in order; %zu workers here\n",
-		    doctor_count(d, DOCTOR_BAD), doctor_count(d, DOCTOR_WARN),
-		    doctor_count(d, DOCTOR_UNKNOWN), doctor_count(d, DOCTOR_OK), d->workers);
 	return sink_end(&s);
 }
 

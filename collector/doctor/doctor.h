@@ -15,6 +15,7 @@
 #ifndef CREMA_COLLECTOR_DOCTOR_DOCTOR_H
 #define CREMA_COLLECTOR_DOCTOR_DOCTOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/buf.h"
@@ -41,6 +42,8 @@ struct doctor {
 	} * target;
 	size_t targets;
 	size_t workers;
+	bool all_users; /* else this user's workers only */
+	size_t others;	/* workers of other users, not looked at */
 };
 
 void doctor_release(struct doctor *d);

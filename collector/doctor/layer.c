@@ -41,13 +41,13 @@ static const char *advice_for(const struct process *from, const struct process *
 			return known[i].advice;
 	}
 	if (process_kind(from) == PROCESS_NANNY)
-		return "the nanny starts its worker without it: look at "
+		return "the nanny starts its worker without it: check "
 		       "distributed.nanny.pre-spawn-environ in "
 		       "Dask's configuration";
 	if (from->is_setuid || (to && to->is_setuid))
 		return "a setuid program ignores LD_PRELOAD and drops it: put 'crema run --' "
 		       "behind it";
-	return "it starts its child without LD_PRELOAD (unset, env -i, an environment of its own): "
+	return "it starts its child without LD_PRELOAD (unset, env -i, its own environment): "
 	       "put "
 	       "'crema run --' behind it";
 }

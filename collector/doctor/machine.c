@@ -70,8 +70,7 @@ static void look_at_shared_memory(struct doctor *d)
 		doctor_say(d, DOCTOR_BAD, "memory",
 			   "%.1f MiB are free in /dev/shm; each worker takes %.1f", free_mib,
 			   sizeof(struct crema_shm) / MIB);
-		doctor_advise(d,
-			      "remove what lies there, or make it larger (containers: --shm-size)");
+		doctor_advise(d, "remove files there, or make it larger (containers: --shm-size)");
 	} else {
 		doctor_say(d, DOCTOR_OK, "memory",
 			   "%.0f MiB are free in /dev/shm: room for %.0f workers", free_mib,
@@ -111,11 +110,12 @@ static void look_at_run_delay(struct doctor *d)
 	unsigned long long cpu = 0, delay = 0;
 
 	if (!err && sscanf(line, "%llu %llu", &cpu, &delay) == 2 && cpu) {
-		doctor_say(d, DOCTOR_OK, "run queue", "/proc/PID/schedstat tells waits for a core");
+		doctor_say(d, DOCTOR_OK, "run queue",
+			   "/proc/PID/schedstat reports waits for a core");
 		return;
 	}
 	doctor_say(d, DOCTOR_WARN, "run queue", "/proc/thread-self/schedstat: %s",
-		   err ? log_error(err) : "says nothing");
+		   err ? log_error(err) : "has no value");
 	doctor_advise(d, "waits for a core stay in 'not classified' here (kernel without "
 			 "CONFIG_SCHED_INFO, or /proc masked)");
 }
@@ -241,8 +241,8 @@ void doctor_installation(struct doctor *d, const char *exe)
 
 	if (preload_find(exe, library, sizeof(library))) {
 		doctor_say(d, DOCTOR_BAD, "library",
-			   "libcrema.so is neither beside '%s' nor in ../lib/crema", exe);
-		doctor_advise(d, "install crema anew");
+			   "libcrema.so is neither next to '%s' nor in ../lib/crema", exe);
+		doctor_advise(d, "reinstall crema");
 		return;
 	}
 	d->library = library;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collector/doctor/doctor.h"
 #include "collector/doctor/process.h"
@@ -86,7 +87,7 @@ static void say_notes(struct doctor *d, const struct process *p, const struct vi
 
 		if (!note.ptr)
 			continue;
-		doctor_say(d, DOCTOR_WARN, "worker", "%d says: %.*s", (int)p->pid, (int)note.len,
+		doctor_say(d, DOCTOR_WARN, "worker", "%d reports: %.*s", (int)p->pid, (int)note.len,
 			   note.ptr);
 		doctor_advise(d, "numbers that need this are 'unknown' in reports");
 	}
@@ -148,12 +149,13 @@ static void look_at_agent(struct doctor *d, const struct process *p, const struc
 		doctor_say(d, DOCTOR_BAD, "agent",
 			   "worker %d has no agent (started %" PRIu32 " times so far)", (int)p->pid,
 			   LOAD(&m->agent_starts));
-		doctor_advise(d,
-			      "is crema-agent beside '%s' or in ../../libexec/crema, and may it be "
-			      "run (noexec)? its last "
-			      "words are in agent.log of the spool; another one starts 3 s after "
-			      "one died",
-			      p->library);
+		doctor_advise(
+			d,
+			"is crema-agent next to '%s' or in ../../libexec/crema, and may it be "
+			"run (noexec)? its last "
+			"words are in agent.log of the spool; another one starts 3 s after "
+			"one died",
+			p->library);
 		return;
 	}
 	if (beat && now > beat && now - beat > AGENT_SILENT_NS) {
@@ -242,8 +244,12 @@ void doctor_workers(struct doctor *d)
 		if (!isdigit((unsigned char)e->d_name[0]) ||
 		    process_read(&p, (pid_t)strtol(e->d_name, NULL, 10)))
 			continue;
-		if (d->only ? p.pid == d->only : process_kind(&p) == PROCESS_WORKER)
+		if (d->only ? p.pid != d->only : process_kind(&p) != PROCESS_WORKER)
+			;
+		else if (d->only || d->all_users || p.uid == geteuid())
 			look_at_worker(d, &p);
+		else
+			d->others++;
 		process_release(&p);
 	}
 	closedir(proc);

@@ -133,6 +133,25 @@ void sink_take(struct sink *s, const char *end)
 		sink_flush(s);
 }
 
+#define USUAL_COLUMNS 80
+#define LEAST_COLUMNS 40
+#define MOST_COLUMNS 400
+#define PROSE_COLUMNS 100
+
+size_t sink_columns(const struct sink *s)
+{
+	size_t n = s->width ? s->width : USUAL_COLUMNS;
+
+	return (n < LEAST_COLUMNS ? LEAST_COLUMNS : n > MOST_COLUMNS ? MOST_COLUMNS : n) - 1;
+}
+
+size_t sink_prose_columns(const struct sink *s)
+{
+	size_t n = sink_columns(s);
+
+	return n < PROSE_COLUMNS ? n : PROSE_COLUMNS;
+}
+
 void sink_put(struct sink *s, const char *text, size_t n)
 {
 	char *room = n ? sink_room(s, n) : NULL;

@@ -63,10 +63,16 @@ struct sink {
 	int (*flush)(struct buf *out, void *arg);
 	void *arg;
 	int error;
+	unsigned int width; /* columns of the terminal; 0: the usual 80 */
 };
 
+/* Columns that a line of text may fill: one less than there are, within reason. */
+size_t sink_columns(const struct sink *s);
+/* The same of prose, which nobody reads in lines of any length. */
+size_t sink_prose_columns(const struct sink *s);
+
 void sink_put(struct sink *s, const char *text, size_t n);
-/* Room for n bytes at the sink's end, to be written in place, and what of it was: up to `end`. NULL
+/* Room for n bytes at the sink's end, to be written in place, and how much was: up to `end`. NULL
  * after an error. */
 char *sink_room(struct sink *s, size_t n);
 void sink_take(struct sink *s, const char *end);

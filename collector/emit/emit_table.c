@@ -2,6 +2,7 @@
 /* emit_table.c - aligned columns of text. */
 #include "collector/emit/emit_table.h"
 
+#include "collector/emit/emit_names.h"
 #include "collector/emit/emit_text.h"
 #include "common/table.h"
 
@@ -93,7 +94,8 @@ static unsigned int widest_left(const struct grid *g, const size_t *w)
 	unsigned int c, found = GRID_COLUMNS;
 
 	for (c = 0; c < g->columns; c++) {
-		if (!g->right[c] && w[c] > LEAST_LEFT && (found == GRID_COLUMNS || w[c] > w[found]))
+		if (!g->right[c] && w[c] > LEAST_LEFT && w[c] > text_width(g->title[c]) &&
+		    (found == GRID_COLUMNS || w[c] > w[found]))
 			found = c;
 	}
 	return found;
@@ -101,7 +103,7 @@ static unsigned int widest_left(const struct grid *g, const size_t *w)
 
 /* Widths of all columns; the widest left ones give way until the table fits: false if it does not.
  */
-static bool fit(const struct grid *g, size_t *w)
+static bool fit(const struct grid *g, size_t *w, size_t *natural)
 {
 	size_t i, total = INDENT;
 	unsigned int c;
@@ -113,9 +115,10 @@ static bool fit(const struct grid *g, size_t *w)
 		if (text_width(g->cells.v[i].text) > w[c])
 			w[c] = text_width(g->cells.v[i].text);
 	}
+	memcpy(natural, w, g->columns * sizeof(*w));
 	for (c = 0; c < g->columns; c++)
 		total += w[c] + (c ? SPACE : 0);
-	while (total > TABLE_WIDTH) {
+	while (total > sink_columns(g->sink)) {
 		c = widest_left(g, w);
 		if (c == GRID_COLUMNS)
 			return false;
@@ -178,15 +181,11 @@ static void put_row(struct grid *g, const struct grid_cell *cells, const size_t 
 
 static void put_titles(struct grid *g, const size_t *w)
 {
-	char title[GRID_COLUMNS][TABLE_WIDTH + 1];
 	struct grid_cell row[GRID_COLUMNS];
 	unsigned int c;
 
-	for (c = 0; c < g->columns; c++) {
-		snprintf(title[c], sizeof(title[c]), "%s", g->title[c]);
-		text_shorten(title[c], w[c]);
-		row[c] = (struct grid_cell){title[c], DIM};
-	}
+	for (c = 0; c < g->columns; c++)
+		row[c] = (struct grid_cell){(char *)g->title[c], DIM};
 	put_row(g, row, w);
 }
 
@@ -201,19 +200,51 @@ static void release(struct grid *g)
 	g->at = 0;
 }
 
+/* Names of a column in at most `to` columns; how many they take. */
+static size_t shorten_column(struct grid *g, unsigned int c, size_t to)
+{
+	size_t rows = g->cells.n / g->columns, i, width, most = text_width(g->title[c]);
+	char **names = calloc(rows ? rows : 1, sizeof(*names));
+
+	for (i = 0; names && i < rows; i++)
+		names[i] = g->cells.v[i * g->columns + c].text;
+	if (!names || names_shorten(names, rows, to))
+		g->sink->error = -ENOMEM;
+	free(names);
+	for (i = 0; i < rows; i++) {
+		width = text_width(g->cells.v[i * g->columns + c].text);
+		most = width > most ? width : most;
+	}
+	return most;
+}
+
+/* Names of the columns that gave way; what the cut of one leaves over, the next one gets. */
+static void shorten(struct grid *g, size_t *w, const size_t *natural)
+{
+	unsigned int c;
+	size_t left = 0;
+
+	for (c = 0; c < g->columns; c++) {
+		if (w[c] >= natural[c])
+			continue;
+		left += w[c];
+		w[c] = shorten_column(g, c, left < natural[c] ? left : natural[c]);
+		left -= w[c] < left ? w[c] : left;
+	}
+}
+
 void grid_print(struct grid *g)
 {
-	size_t w[GRID_COLUMNS] = {0}, i;
+	size_t w[GRID_COLUMNS] = {0}, natural[GRID_COLUMNS], i;
 	bool titles = false;
 	unsigned int c;
 
-	if (!fit(g, w)) {
+	if (!fit(g, w, natural)) {
 		print_tall(g);
 		release(g);
 		return;
 	}
-	for (i = 0; i < g->cells.n; i++)
-		text_shorten(g->cells.v[i].text, w[i % g->columns]);
+	shorten(g, w, natural);
 	for (c = 0; c < g->columns; c++)
 		titles = titles || *g->title[c];
 	if (titles)

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * emit_table.h - tables for people: aligned columns, human units, 80 columns, plain text.
+ * emit_table.h - tables for people: aligned columns, human units, plain text.
  *
  *	grid_init(&g, sink, colour);
  *	grid_columns(&g, "<file", ">read", ">storage", NULL);   '<' left, '>' right; "" = no title
  *	grid_text(&g, path);  grid_value(&g, v, AS_BYTES); ...   cell after cell, row after row
  *	grid_print(&g);                                          and is empty again
  *
- * A table that is wider than TABLE_WIDTH shortens its left columns in the middle, the widest first.
- * If that is not enough it gives each cell a line: numbers are never cut. Control characters become
- * '?'. An unknown value prints "unknown". With `colour` titles are bold and unknown is dim; nothing
- * else depends on it.
+ * A table that is wider than the sink shortens the names in its left columns (emit_names.h), the
+ * widest first. If that is not enough it gives each cell a line: numbers and titles are never cut.
+ * Control characters become '?'. An unknown value prints "unknown". With `colour` titles are bold
+ *and unknown is dim; nothing else depends on it.
  */
 #ifndef CREMA_COLLECTOR_EMIT_EMIT_TABLE_H
 #define CREMA_COLLECTOR_EMIT_EMIT_TABLE_H
 
 #include "collector/emit/emit.h"
 
-#define TABLE_WIDTH 79
 #define GRID_COLUMNS 10
 #define HUMAN_BYTES 32
 

@@ -85,6 +85,20 @@ size_t text_width(const char *s)
 	return width;
 }
 
+size_t text_word(const char *s, size_t *bytes)
+{
+	size_t width = 0;
+	wchar_t c;
+	int w;
+
+	for (*bytes = 0; s[*bytes] && s[*bytes] != ' ';) {
+		*bytes += take(s + *bytes, &c);
+		w = char_width(c);
+		width += w < 0 ? 1 : (size_t)w;
+	}
+	return width;
+}
+
 /* Bytes of the longest beginning that has at most so many columns. */
 static size_t beginning(const char *s, size_t columns)
 {
@@ -103,7 +117,7 @@ static size_t beginning(const char *s, size_t columns)
 	return bytes;
 }
 
-void text_shorten(char *s, size_t to)
+void text_cut(char *s, size_t to, size_t keep)
 {
 	size_t width = text_width(s), head, tail;
 
@@ -113,18 +127,23 @@ void text_shorten(char *s, size_t to)
 		s[beginning(s, to)] = '\0';
 		return;
 	}
-	head = beginning(s, to / 3);
-	tail = beginning(s, width - (to - to / 3 - 2));
+	head = beginning(s, keep);
+	tail = beginning(s, width - (to - keep - 2));
 	/* a wide character in the way of the cut goes too */
-	while (s[tail] && text_width(s + tail) > to - to / 3 - 2)
+	while (s[tail] && text_width(s + tail) > to - keep - 2)
 		tail += beginning(s + tail, 2);
 	memmove(s + head + 2, s + tail, strlen(s + tail) + 1);
 	memcpy(s + head, "..", 2);
 }
 
+void text_shorten(char *s, size_t to)
+{
+	text_cut(s, to, to / 3);
+}
+
 static void wrap(struct sink *s, const char *lead, const char *text)
 {
-	size_t indent = text_width(lead), room = TABLE_WIDTH - indent, fit, cut;
+	size_t indent = text_width(lead), room = sink_prose_columns(s) - indent, fit, cut;
 
 	sink_puts(s, lead);
 	while (*text) {

@@ -7,12 +7,12 @@
 
 /* clang-format off */
 const struct export_way export_ways[] = {
-	{OPT_json, export_json},
-	{OPT_measurement, export_measurement},
-	{OPT_csv, export_csv},
-	{OPT_sqlite, export_sqlite},
-	{OPT_html, export_html},
-	{OPT_perfetto, export_perfetto},
+	{OPT_json, "-", export_json},
+	{OPT_measurement, "run-%s-measurement", export_measurement},
+	{OPT_csv, "run-%s-csv", export_csv},
+	{OPT_sqlite, "run-%s.sqlite", export_sqlite},
+	{OPT_html, "run-%s.html", export_html},
+	{OPT_perfetto, "run-%s.trace.json", export_perfetto},
 };
 /* clang-format on */
 const size_t export_way_count = sizeof(export_ways) / sizeof(export_ways[0]);

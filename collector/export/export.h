@@ -14,6 +14,7 @@
 
 struct export_way {
 	enum option_id option;
+	const char *name; /* where no path was given: printf's format of the run's id */
 	/* 0, or -errno with one line in `why`: what failed, on what, what to do. */
 	int (*write)(const struct report *r, const char *path, struct buf *why);
 };

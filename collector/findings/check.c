@@ -76,6 +76,41 @@ struct value remark_see_metric(struct remark *d, const struct report *r, const c
 	return v;
 }
 
+void remark_cost(struct remark *d, double seconds)
+{
+	d->f.cost_s = fmin(fmax(seconds, 0), d->f.of_s);
+	if (isnan(seconds) || isnan(d->f.of_s))
+		d->f.cost_s = (double)NAN;
+}
+
+void remark_cost_least(struct remark *d, double seconds)
+{
+	remark_cost(d, seconds);
+	d->f.cost_is_least = true;
+}
+
+void remark_gain(struct remark *d, double seconds, const char *fmt, ...)
+{
+	va_list ap;
+
+	d->f.gain_s = seconds;
+	va_start(ap, fmt);
+	d->f.gain = keep(d, NULL, fmt, ap);
+	va_end(ap);
+}
+
+void remark_gain_most(struct remark *d, double seconds)
+{
+	if (isfinite(seconds) && isfinite(d->f.of_s) && seconds > 0)
+		remark_gain(d, fmin(seconds, d->f.of_s), "at most %s",
+			    remark_human(d, value_real(fmin(seconds, d->f.of_s)), AS_SECONDS));
+}
+
+void remark_severity(struct remark *d, enum finding_severity severity)
+{
+	d->f.severity = severity;
+}
+
 enum verdict remark_found(struct remark *d, double weight)
 {
 	d->f.weight = isfinite(weight) ? fmin(fmax(weight, 0), 1) : 0;
@@ -112,6 +147,21 @@ const char *remark_percent(struct remark *d, double percent)
 	return print(d, fabs(percent) < 9.95 ? "%.1f %%" : "%.0f %%", percent);
 }
 
+const char *remark_integer(struct remark *d, double n)
+{
+	char digits[32], text[48];
+	size_t i, k = 0, length;
+
+	length = (size_t)snprintf(digits, sizeof(digits), "%.0f", n);
+	for (i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			text[k++] = '_';
+		text[k++] = digits[i];
+	}
+	text[k] = 0;
+	return print(d, "%s", text);
+}
+
 /* The end of a path or key says most: the middle gives way. */
 const char *remark_name(struct remark *d, const char *name)
 {
@@ -143,6 +193,32 @@ const char *remark_upper(struct remark *d, const char *text)
 	for (i = 0; copy[i]; i++)
 		copy[i] = (char)toupper((unsigned char)copy[i]);
 	return copy;
+}
+
+static const char *joined(struct remark *d, const char *what, const char *name)
+{
+	return print(d, "%s%s", what, name);
+}
+
+void remark_place(struct remark *d, const struct attempt *a, const char *what)
+{
+	struct value from = attempt_i64(a, TASK_F_entrystart);
+	struct value to = attempt_i64(a, TASK_F_entrystop);
+
+	if (a->dataset) {
+		remark_see(d, joined(d, what, "dataset"), value_text(a->dataset), "");
+		remark_say_more(d, ", dataset %s", remark_name(d, a->dataset));
+	}
+	if (a->filename) {
+		remark_see(d, joined(d, what, "file"), value_text(a->filename), "");
+		remark_say_more(d, ", file %s", remark_name(d, a->filename));
+	}
+	if (from.type == VALUE_NULL || to.type == VALUE_NULL)
+		return;
+	remark_see(d, joined(d, what, "entrystart"), from, "events");
+	remark_see(d, joined(d, what, "entrystop"), to, "events");
+	remark_say_more(d, ", entries %s to %s", remark_human(d, from, AS_COUNT),
+			remark_human(d, to, AS_COUNT));
 }
 
 const char *class_words(unsigned int id)

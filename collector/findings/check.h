@@ -13,6 +13,7 @@
 #ifndef CREMA_COLLECTOR_FINDINGS_CHECK_H
 #define CREMA_COLLECTOR_FINDINGS_CHECK_H
 
+#include "collector/findings/cost.h"
 #include "collector/findings/findings.h"
 #include "collector/report/report.h"
 
@@ -23,6 +24,7 @@ struct check;
 struct remark {
 	struct finding f;
 	const struct check *check;
+	const struct costs *costs;
 	struct arena *arena;
 	const char *unknown;
 	bool no_memory;
@@ -45,6 +47,17 @@ void remark_see(struct remark *d, const char *name, struct value v, const char *
 /* A metric by its id as evidence; returns its value. */
 struct value remark_see_metric(struct remark *d, const struct report *r, const char *id,
 			       const char *unit);
+/* How many seconds of the run's wall time it explains; NAN: unknown. */
+void remark_cost(struct remark *d, double seconds);
+/* At least so much: the rest cannot be told. */
+void remark_cost_least(struct remark *d, double seconds);
+/* What the advice would save: seconds of the wall time (NAN: unknown), and a text. */
+__attribute__((format(printf, 3, 4))) void remark_gain(struct remark *d, double seconds,
+						       const char *fmt, ...);
+/* As much as it costs, and no more. */
+void remark_gain_most(struct remark *d, double seconds);
+/* For this run: a note where nobody can change it. */
+void remark_severity(struct remark *d, enum finding_severity severity);
 enum verdict remark_found(struct remark *d, double weight);
 enum verdict remark_unknown(struct remark *d, const char *input);
 
@@ -52,7 +65,12 @@ enum verdict remark_unknown(struct remark *d, const char *input);
 const char *remark_human(struct remark *d, struct value v, enum human as);
 const char *remark_percent(struct remark *d, double percent); /* "41 %", "3.2 %" */
 const char *remark_name(struct remark *d, const char *name);  /* quoted, short, printable */
+const char *remark_integer(struct remark *d, double n);	      /* as Python reads it: 50_000 */
 const char *remark_upper(struct remark *d, const char *text); /* LZMA */
+
+/* Dataset, file and range of a chunk, as far as it has them: ", dataset 'a', file 'b', entries 0 to
+ * 9". `what` begins the evidence's names: "slowest_". */
+void remark_place(struct remark *d, const struct attempt *a, const char *what);
 
 /* "waiting for storage", "computing" */
 const char *class_words(unsigned int id);
@@ -71,6 +89,5 @@ bool fresh_workers(const struct report *r, struct fresh *f);
 #define FINDING(id, severity, first, second, looks_at, when, advice)                               \
 	enum verdict finding_##id(const struct report *r, struct remark *d);
 #include "findings.def"
-#undef FINDING
 
 #endif

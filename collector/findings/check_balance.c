@@ -86,6 +86,7 @@ static enum verdict judge_workers(const struct loads *l, struct remark *d)
 		   remark_name(d, busiest->worker->label),
 		   remark_human(d, value_real(most), AS_SECONDS), l->n,
 		   remark_human(d, value_real(mean), AS_SECONDS));
+	remark_cost(d, most - mean);
 	return remark_found(d, (most - mean) / most);
 }
 
@@ -199,6 +200,7 @@ static enum verdict judge_datasets(const struct datasets *sets, struct remark *d
 		   remark_name(d, worst->name), remark_percent(d, share),
 		   remark_human(d, value_real(worst->seconds), AS_SECONDS),
 		   remark_percent(d, events_share));
+	remark_cost(d, cost_part(most, d->costs->task_seconds, d->costs->any));
 	return remark_found(d, most / seconds);
 }
 

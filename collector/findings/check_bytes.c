@@ -50,6 +50,10 @@ enum verdict finding_baskets_reread(const struct report *r, struct remark *d)
 		remark_percent(d, again / all * 100), remark_human(d, value_real(again), AS_BYTES),
 		remark_human(d, value_real(all), AS_BYTES),
 		remark_human(d, value_real(most), AS_BYTES), remark_name(d, worst->path));
+	remark_cost(d, cost_part(again, all,
+				 d->costs->decompress + d->costs->class_s[CREMA_T_storage_wait] +
+					 d->costs->class_s[CREMA_T_network_wait]));
+	remark_gain_most(d, d->f.cost_s);
 	return remark_found(d, again / all);
 }
 
@@ -93,6 +97,7 @@ enum verdict finding_read_amplification(const struct report *r, struct remark *d
 		   remark_human(d, value_real(used), AS_BYTES),
 		   remark_human(d, value_real(all / used), AS_TIMES),
 		   remark_human(d, value_real(most), AS_BYTES), remark_name(d, worst->path));
+	remark_cost_least(d, cost_part(all - used, all, d->costs->class_s[CREMA_T_storage_wait]));
 	return remark_found(d, (all - used) / all);
 }
 

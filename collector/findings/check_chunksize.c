@@ -3,8 +3,10 @@
  * check_chunksize.c - what larger chunks would save.
  *
  * Each chunk opens its file anew and reads metadata, and gaps between baskets. What a chunk read
- * beside its baskets is taken as the price of one more chunk of that file; coffea makes
- * round(entries / chunksize) chunks of a file, at least one.
+ * outside of its baskets is taken as the price of one more chunk of that file; coffea makes
+ * round(entries / chunksize) chunks of a file, at least one. The same for its time: what a chunk
+ * takes outside of process() is the price of one more chunk, process() takes the same for each
+ * event.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 struct file_chunks {
 	const char *file;
 	double chunks, events, read, outside, baskets;
+	double wall, process; /* seconds of the tasks, and of process() in them */
 };
 struct files {
 	struct file_chunks **v;
@@ -153,7 +156,8 @@ static enum verdict judge(const struct files *files, struct remark *d)
 		   remark_human(d, value_real(read), AS_BYTES),
 		   remark_human(d, value_real(size), AS_COUNT),
 		   remark_human(d, value_real(saved), AS_BYTES));
-	remark_advise(d, "Use chunksize=%.0f; memory per task grows with it.", size);
+	remark_advise(d, "Use chunksize=%s; memory per task grows with it.",
+		      remark_integer(d, size));
 	return remark_found(d, saved / read);
 }
 
@@ -169,6 +173,165 @@ enum verdict finding_metadata_reread(const struct report *r, struct remark *d)
 		verdict = remark_unknown(d, unknown);
 	else if (files.n)
 		verdict = judge(&files, d);
+	table_release(&files.table);
+	free(files.v);
+	return verdict;
+}
+
+/* Time of the counted chunks by file: 0, -1 without memory; `*unknown` names what is. */
+static int times_of(const struct run *run, struct files *files, struct remark *d,
+		    const char **unknown)
+{
+	struct value wall, process, events;
+	const struct attempt *a;
+	struct file_chunks *f;
+	size_t i;
+
+	for (i = 0; i < run->attempts.n && !*unknown; i++) {
+		a = run->attempts.v[i];
+		if (!a->counted || !attempt_is_chunk(a) || !a->filename)
+			continue;
+		wall = attempt_wall_ns(a);
+		process = attempt_f64(a, TASK_F_coffea_processtime);
+		events = attempt_events(a);
+		if (wall.type == VALUE_NULL || process.type == VALUE_NULL)
+			*unknown = "coffea_processtime";
+		else if (events.type == VALUE_NULL)
+			*unknown = "total_events";
+		f = *unknown ? NULL : file_of(files, d, a->filename);
+		if (!f)
+			return *unknown ? 0 : -1;
+		f->chunks++;
+		f->events += value_number(events, NULL);
+		f->wall += value_number(wall, NULL) / 1e9;
+		f->process += fmin(value_number(process, NULL), value_number(wall, NULL) / 1e9);
+	}
+	return 0;
+}
+
+struct plan { /* all chunks of the run, or of one with another chunksize */
+	double chunks, events, most_events, wall, process;
+};
+
+static struct plan plan_now(const struct files *files)
+{
+	struct plan p = {0};
+	size_t i;
+
+	for (i = 0; i < files->n; i++) {
+		p.chunks += files->v[i]->chunks;
+		p.events += files->v[i]->events;
+		p.most_events = fmax(p.most_events, files->v[i]->events);
+		p.wall += files->v[i]->wall;
+		p.process += files->v[i]->process;
+	}
+	return p;
+}
+
+/* Thread-seconds of the run with that chunksize, idle threads of its last round included. */
+static double planned(const struct files *files, const struct plan *now, double chunksize,
+		      double threads, double *chunks)
+{
+	double each = (now->wall - now->process) / now->chunks, rounds;
+	size_t i;
+
+	for (i = 0, *chunks = 0; i < files->n; i++)
+		*chunks +=
+			fmin(fmax(rint(files->v[i]->events / chunksize), 1), files->v[i]->chunks);
+	rounds = ceil(*chunks / threads);
+	return rounds * threads * (each + now->process / *chunks);
+}
+
+/* The smallest of 1, 2, 5, 10 ... that comes within a tenth of the fastest. */
+static double fastest_size(const struct files *files, const struct plan *now, double threads)
+{
+	static const double steps[] = {1, 2, 5};
+	double fastest = INFINITY, size, ten, n;
+	int pass;
+	size_t i;
+
+	for (pass = 0; pass < 2; pass++) {
+		for (ten = 1; ten <= now->most_events * 10; ten *= 10) {
+			for (i = 0; i < 3; i++) {
+				size = ten * steps[i];
+				if (size < now->events / now->chunks)
+					continue;
+				if (!pass)
+					fastest = fmin(fastest,
+						       planned(files, now, size, threads, &n));
+				else if (planned(files, now, size, threads, &n) <= 1.1 * fastest)
+					return size;
+			}
+		}
+	}
+	return 0;
+}
+
+/* The part of their time in which chunks did not wait for a core: on cores that others keep busy
+ * each second of work takes several. */
+static double without_queue(const struct tally *t)
+{
+	return t->wall > 0 ? fmax(1 - t->cls[CREMA_T_runqueue] / t->wall, 0) : 1;
+}
+
+static enum verdict judge_overhead(const struct report *r, const struct files *files,
+				   struct remark *d)
+{
+	struct plan now = plan_now(files);
+	double threads, size, overhead = now.wall - now.process, then, chunks;
+	bool known;
+
+	threads = fmax(value_number(metric_total_cores(r->facts), &known), 1);
+	if (!known)
+		return remark_unknown(d, "total_cores");
+	if (now.chunks <= (double)files->n || !(now.wall > 0)) /* one for each file */
+		return CHECK_QUIET;
+	size = fastest_size(files, &now, threads);
+	then = size > 0 ? planned(files, &now, size, threads, &chunks) : now.wall;
+	if (!reaches(now.wall - then, now.wall, d->check->first, 0) ||
+	    (now.wall - then) * without_queue(&r->facts->chunks) < d->check->second)
+		return CHECK_QUIET;
+	remark_see(d, "chunks", value_real(now.chunks), "chunks");
+	remark_see(d, "events_per_chunk", value_real(now.events / now.chunks), "events");
+	remark_see(d, "chunk_wall_seconds", value_real(now.wall), "s");
+	remark_see(d, "processtime_seconds", value_real(now.process), "s");
+	remark_see(d, "overhead_seconds", value_real(overhead), "s");
+	remark_see(d, "overhead_percent", value_real(overhead / now.wall * 100), "%");
+	remark_see(d, "overhead_seconds_per_chunk", value_real(overhead / now.chunks), "s");
+	remark_see(d, "chunksize", value_real(size), "events");
+	remark_see(d, "chunks_then", value_real(chunks), "chunks");
+	remark_say(d,
+		   "%s of the time of chunks (%s of %s) went to opening the file and building the "
+		   "events, outside of process(): %s for each of %s chunks of %s events",
+		   remark_percent(d, overhead / now.wall * 100),
+		   remark_human(d, value_real(overhead), AS_SECONDS),
+		   remark_human(d, value_real(now.wall), AS_SECONDS),
+		   remark_human(d, value_real(overhead / now.chunks), AS_SECONDS),
+		   remark_human(d, value_real(now.chunks), AS_COUNT),
+		   remark_human(d, value_real(rint(now.events / now.chunks)), AS_COUNT));
+	remark_advise(d,
+		      "Use chunksize=%s, which makes %.0f chunks; memory per task grows with it.",
+		      remark_integer(d, size), chunks);
+	remark_cost(d, cost_part(overhead, d->costs->task_seconds, d->costs->any));
+	then = cost_part(now.wall - then, d->costs->task_seconds, d->costs->any);
+	remark_gain(d, then, "about %s", remark_human(d, value_real(then), AS_SECONDS));
+	return remark_found(d, overhead / now.wall);
+}
+
+enum verdict finding_chunk_overhead(const struct report *r, struct remark *d)
+{
+	enum verdict verdict = CHECK_IDLE;
+	const char *unknown = NULL;
+	struct files files = {0};
+
+	if (r->facts->lazy)
+		return CHECK_IDLE;
+	if (times_of(r->run, &files, d, &unknown))
+		d->no_memory = true;
+	else if (unknown)
+		verdict = remark_unknown(d, unknown);
+	else if (files.n)
+		verdict = judge_overhead(r, &files, d);
 	table_release(&files.table);
 	free(files.v);
 	return verdict;

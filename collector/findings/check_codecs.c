@@ -30,6 +30,7 @@ static void say_gain(const struct report *r, const struct codec_sum *worst, stru
 	if (!best || best == worst || !speed_of(worst) || speed_of(best) < FASTER * speed_of(worst))
 		return;
 	took = value_number(worst->decompress.out_bytes, NULL) / speed_of(best);
+	d->f.gain_s = cost_of_cpu(d->costs, cpu - took);
 	remark_see(d, "other_codec", value_text(best->codec), "");
 	remark_see(d, "other_codec_bytes_per_second", value_real(speed_of(best)), "bytes/s");
 	remark_see(d, "saved_cpu_seconds", value_real(cpu - took), "s");
@@ -43,7 +44,7 @@ enum verdict finding_decompression(const struct report *r, struct remark *d)
 {
 	struct value all = tally_cpu(&r->facts->all);
 	const struct codec_sum *c, *worst = NULL;
-	double cpu, most = -1, percent;
+	double cpu, most = -1, sum = 0, percent;
 	bool known;
 	size_t i;
 
@@ -52,6 +53,7 @@ enum verdict finding_decompression(const struct report *r, struct remark *d)
 		cpu = value_number(c->decompress.cpu_ns, &known) / 1e9;
 		if (!known)
 			return remark_unknown(d, "codecs");
+		sum += cpu;
 		if (cpu > most)
 			worst = c, most = cpu;
 	}
@@ -72,6 +74,8 @@ enum verdict finding_decompression(const struct report *r, struct remark *d)
 		   remark_percent(d, percent), remark_human(d, value_real(most), AS_SECONDS),
 		   remark_human(d, all, AS_SECONDS), remark_upper(d, worst->codec));
 	say_gain(r, worst, d);
+	remark_cost(d, cost_part(most, sum, d->costs->decompress));
+
 	return remark_found(d, percent / 100);
 }
 
@@ -106,6 +110,7 @@ enum verdict finding_compression(const struct report *r, struct remark *d)
 		remark_see(d, "compress_in_bytes", in, "bytes");
 		remark_say_more(d, ", of %s", remark_human(d, in, AS_BYTES));
 	}
+	remark_cost(d, d->costs->compress);
 	return remark_found(d, cpu / whole);
 }
 

@@ -29,6 +29,7 @@ enum verdict finding_tiny_tasks(const struct report *r, struct remark *d)
 		remark_see(d, "thread_seconds", value_real(threads), "s");
 		remark_say_more(d, " of %s thread-seconds",
 				remark_human(d, value_real(threads), AS_IS));
+		remark_cost(d, r->facts->wall_time * (1 - t->wall / threads));
 	}
 	return remark_found(d, 0);
 }
@@ -63,6 +64,7 @@ enum verdict finding_serialization(const struct report *r, struct remark *d)
 		remark_say_more(d, "; transfers of %zu other run%s on these workers are in it",
 				others, others == 1 ? "" : "s");
 	}
+	remark_cost(d, s / value_number(metric_peak_workers(r->facts), NULL));
 	return remark_found(d, s / t->wall);
 }
 
@@ -99,6 +101,7 @@ enum verdict finding_python_heavy(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(each / 1e6), AS_SECONDS),
 		   remark_human(d, events, AS_COUNT),
 		   remark_human(d, value_real(rest), AS_SECONDS));
+	remark_cost(d, cost_of_cpu(d->costs, rest));
 	return remark_found(d, all > 0 ? rest / all : 0);
 }
 
@@ -132,5 +135,6 @@ enum verdict finding_process_start(const struct report *r, struct remark *d)
 	remark_say(d, "%zu processes spent %s of their lives (%s) on start and imports", n,
 		   remark_percent(d, start / life * 100),
 		   remark_human(d, value_real(start), AS_SECONDS));
+	remark_cost(d, r->facts->wall_time * start / life);
 	return remark_found(d, start / life);
 }

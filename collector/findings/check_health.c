@@ -77,7 +77,8 @@ enum verdict finding_unmeasured_tasks(const struct report *r, struct remark *d)
 	remark_say(d,
 		   "of %zu attempts only the wall time is known: %zu asynchronous and %zu in other "
 		   "processes, the first of kind %s",
-		   async + elsewhere, async, elsewhere, remark_name(d, first->prefix));
+		   async + elsewhere, async, elsewhere,
+		   remark_name(d, run_prefix_shown(r->run, first->prefix)));
 	remark_see(d, "unmeasured", value_uint(async + elsewhere), "attempts");
 	return remark_found(d, (double)(async + elsewhere) / (double)r->run->attempts.n);
 }

@@ -122,6 +122,11 @@ static bool grows(struct remark *d, const struct attempt *const *v, size_t n, st
 	       g->late - middle >= (g->late - g->early) / 4;
 }
 
+/* A worker that has just begun to load modules and to fill caches grows, too: where the limit is so
+ * many times farther than the worker has come, a run that reaches it is another one.
+ */
+#define FAR_TASKS 50
+
 static enum verdict say_growth(const struct report *r, struct remark *d, const struct growth *g)
 {
 	double each = (g->late - g->early) / (double)g->tasks, left, limit;
@@ -146,6 +151,10 @@ static enum verdict say_growth(const struct report *r, struct remark *d, const s
 		left = floor((limit - g->late) / each);
 		remark_see(d, "memory_limit_bytes", t->memory_limit, "bytes");
 		remark_see(d, "tasks_left", value_real(left), "tasks");
+		if (left <= (double)g->tasks)
+			remark_severity(d, FINDING_HIGH); /* as far as it has come */
+		else if (left > FAR_TASKS * (double)g->tasks)
+			remark_severity(d, FINDING_NOTE);
 		remark_say_more(d, "; at this pace its limit of %s is %s tasks away",
 				remark_human(d, t->memory_limit, AS_BYTES),
 				remark_human(d, value_real(left), AS_COUNT));
@@ -202,6 +211,23 @@ static struct value most_spilled(const struct run *run)
 	return sum;
 }
 
+/* Each worker does it in its event loop: meanwhile it starts no task. */
+static void say_disk(const struct report *r, struct remark *d)
+{
+	struct value s = value_plus(digests_sum(r->facts, "disk-write", "seconds", -1),
+				    digests_sum(r->facts, "disk-read", "seconds", -1));
+	double seconds, workers;
+	bool known, workers_known;
+
+	seconds = value_number(s, &known);
+	workers = value_number(metric_peak_workers(r->facts), &workers_known);
+	if (!known || !workers_known || !(seconds > 0))
+		return;
+	remark_see(d, "disk_seconds", s, "s");
+	remark_say_more(d, "; writing and reading them took %s", remark_human(d, s, AS_SECONDS));
+	remark_cost_least(d, seconds / workers);
+}
+
 enum verdict finding_spill(const struct report *r, struct remark *d)
 {
 	struct value out = metric_dask_spill_write_bytes(r->facts), held = most_spilled(r->run);
@@ -224,5 +250,6 @@ enum verdict finding_spill(const struct report *r, struct remark *d)
 		remark_say_more(d, "%sworkers held %s of them at most", known ? ", " : "",
 				remark_human(d, held, AS_BYTES));
 	}
+	say_disk(r, d);
 	return remark_found(d, 0);
 }

@@ -55,6 +55,8 @@ enum verdict finding_slow_server(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(rest.ns / rest.n / 1e9), AS_SECONDS),
 		   remark_human(d, value_real(most / 100), AS_TIMES));
 	remark_see(d, "times", value_real(most / 100), "");
+	remark_cost(d, cost_part(slow.ns - slow.n * (rest.ns / rest.n), all.ns,
+				 d->costs->class_s[CREMA_T_network_wait]));
 	return remark_found(d, slow.ns / all.ns);
 }
 
@@ -122,6 +124,8 @@ enum verdict finding_remote_amplification(const struct report *r, struct remark 
 		   remark_human(d, value_real(received), AS_BYTES),
 		   remark_human(d, value_real(used), AS_BYTES),
 		   remark_human(d, value_real(received / used), AS_TIMES));
+	remark_cost(d,
+		    cost_part(received - used, received, d->costs->class_s[CREMA_T_network_wait]));
 	return remark_found(d, (received - used) / received);
 }
 

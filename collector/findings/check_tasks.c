@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_tasks.c - tasks that took longer than others of their kind, and tasks beside the chunks. */
+#include <math.h>
 #include <string.h>
 
 #include "collector/findings/check.h"
 #include "collector/findings/kinds.h"
+#include "collector/metrics/budget.h"
 
 #define STRAGGLER_TASKS 10
 #define IMPORT_BYTES 1000000
@@ -11,12 +13,14 @@
 struct stragglers {
 	size_t first, n, late; /* of one kind; late: so many at its end */
 	double median, excess;
+	double cost; /* of the wall time, for the excess */
 };
 
 static struct stragglers stragglers_of(const struct kinds *k, size_t first, size_t n,
-				       const struct check *c)
+				       const struct remark *d)
 {
-	struct stragglers s = {first, n, 0, kind_median(k, first, n), 0};
+	struct stragglers s = {first, n, 0, kind_median(k, first, n), 0, 0};
+	const struct check *c = d->check;
 	double wall;
 	size_t i;
 
@@ -26,6 +30,7 @@ static struct stragglers stragglers_of(const struct kinds *k, size_t first, size
 			break;
 		s.late++;
 		s.excess += wall - s.median;
+		s.cost += cost_of(d->costs, k->v[i]) * (1 - s.median / wall);
 	}
 	return s;
 }
@@ -68,16 +73,15 @@ static enum verdict say_stragglers(const struct report *r, struct remark *d, con
 	remark_say(d,
 		   "%zu of %zu tasks %s took %s longer in all than their median of %s each; the "
 		   "slowest %s",
-		   s->late, s->n, remark_name(d, slow->prefix),
+		   s->late, s->n, remark_name(d, run_prefix_shown(r->run, slow->prefix)),
 		   remark_human(d, value_real(s->excess), AS_SECONDS),
 		   remark_human(d, value_real(s->median), AS_SECONDS),
 		   remark_human(d, value_real(wall), AS_SECONDS));
 	say_most(d, slow);
 	remark_say_more(d, ", on %s", remark_name(d, slow->worker->label));
-	if (slow->filename) {
-		remark_see(d, "slowest_file", value_text(slow->filename), "");
-		remark_say_more(d, ", file %s", remark_name(d, slow->filename));
-	}
+	remark_place(d, slow, "slowest_");
+	remark_cost(d, s->cost);
+	remark_gain_most(d, s->cost);
 	return remark_found(d, r->facts->tasks.wall > 0 ? s->excess / r->facts->tasks.wall : 0);
 }
 
@@ -95,7 +99,7 @@ enum verdict finding_stragglers(const struct report *r, struct remark *d)
 			n = kind_count(&k, i);
 			if (n < STRAGGLER_TASKS)
 				continue;
-			s = stragglers_of(&k, i, n, d->check);
+			s = stragglers_of(&k, i, n, d);
 			verdict = CHECK_QUIET;
 			if (s.excess > worst.excess)
 				worst = s;
@@ -105,6 +109,17 @@ enum verdict finding_stragglers(const struct report *r, struct remark *d)
 	}
 	kinds_release(&k);
 	return verdict;
+}
+
+static const struct attempt *first_of(const struct run *run, const struct worker *w)
+{
+	size_t i;
+
+	for (i = 0; i < run->attempts.n; i++) {
+		if (run->attempts.v[i]->worker == w && run->attempts.v[i]->attempt == 1)
+			return run->attempts.v[i];
+	}
+	return NULL;
 }
 
 static bool imports(const struct attempt *a)
@@ -171,6 +186,7 @@ enum verdict finding_imports(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(excess), AS_SECONDS),
 		   remark_percent(d, excess / wall * 100));
 	remark_see(d, "percent", value_real(excess / wall * 100), "%");
+	remark_cost(d, cost_part(excess, d->costs->task_seconds, d->costs->any));
 	return remark_found(d, excess / wall);
 }
 
@@ -187,8 +203,8 @@ bool fresh_workers(const struct report *r, struct fresh *f)
 
 		imports = value_number(count_of(&w->totals.unattributed, CREMA_C_import_read_bytes),
 				       &imports_known);
-		if (imports_known && imports < IMPORT_BYTES)
-			continue;
+		if (imports_known && (imports < IMPORT_BYTES || !first_of(r->run, w)))
+			continue; /* what it imports, it needs for its first tasks */
 		worker_balance(w, &b);
 		cpu = value_number(b.unattributed.cpu_seconds, &cpu_known);
 		tasks = value_number(b.tasks.cpu_seconds, &tasks_known);
@@ -201,9 +217,20 @@ bool fresh_workers(const struct report *r, struct fresh *f)
 	return known;
 }
 
+/* At most the time without a task: the CPU is of the workers' lives. */
+static double cost_of_start(const struct report *r, const struct fresh *f)
+{
+	struct budget b;
+
+	if (!budget_build(&b, r->facts) || !(b.threads > 0))
+		return (double)NAN;
+	return fmin(f->cpu / (double)f->workers, b.idle / b.threads);
+}
+
 enum verdict finding_fresh_workers(const struct report *r, struct remark *d)
 {
 	struct fresh f;
+	double cost;
 
 	if (!fresh_workers(r, &f))
 		return remark_unknown(d, "unattributed: cpu_seconds");
@@ -221,6 +248,10 @@ enum verdict finding_fresh_workers(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(f.import_bytes), AS_BYTES),
 		   remark_human(d, value_real(f.cpu), AS_SECONDS),
 		   remark_human(d, value_real(f.tasks_cpu), AS_SECONDS));
+	cost = cost_of_start(r, &f);
+	remark_cost(d, cost);
+	if (cost < r->facts->wall_time / 10) /* before the first task of the run */
+		remark_severity(d, FINDING_NOTE);
 	return remark_found(d, f.cpu / (f.cpu + f.tasks_cpu));
 }
 
@@ -262,7 +293,8 @@ enum verdict finding_dask_overhead(const struct report *r, struct remark *d)
 		remark_see(d, "most_seconds", value_real(most), "s");
 		remark_say_more(d, ", %s of it to %s",
 				remark_human(d, value_real(most), AS_SECONDS),
-				remark_name(d, name));
+				remark_name(d, run_prefix_shown(r->run, name)));
 	}
+	remark_cost(d, cost_part(rest, d->costs->task_seconds, d->costs->any));
 	return remark_found(d, rest / all->wall);
 }

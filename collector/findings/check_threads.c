@@ -24,6 +24,16 @@ static enum verdict occupancy(const struct report *r, struct remark *d, double *
 	return CHECK_QUIET;
 }
 
+#define ONE_BY_ONE_TASKS 4
+#define BUSY_CORES_PERCENT 25
+#define MORE_TO_DO 1.5
+
+/* What thread-seconds are of the wall time, if all threads share them. */
+static double wall_of(const struct report *r, double thread_seconds)
+{
+	return thread_seconds / value_number(metric_total_cores(r->facts), NULL);
+}
+
 /* Threads at the peak; false: unknown. */
 static bool most_threads(const struct report *r, double *threads)
 {
@@ -32,6 +42,34 @@ static bool most_threads(const struct report *r, double *threads)
 	*threads = value_number(metric_peak_workers(r->facts), &workers) *
 		   value_number(metric_cores_per_worker(r->facts), &cores);
 	return workers && cores;
+}
+
+/* Arguments and functions that came with each task. */
+#define LARGE_ARGUMENT 1e6
+
+static void say_received(const struct report *r, struct remark *d)
+{
+	double came, each, tasks = 0;
+	bool known, all = true;
+	size_t i;
+
+	for (i = 0; i < r->run->workers.n; i++) {
+		tasks += value_number(r->run->workers.v[i]->totals.tasks_done, &known);
+		all &= known;
+	}
+	came = value_number(r->balance.unattributed.comm_read_bytes, &known);
+	each = came / tasks;
+	if (!all || !known || !(tasks > 0) || each < LARGE_ARGUMENT)
+		return;
+	remark_see(d, "comm_read_bytes_per_task", value_real(each), "bytes");
+	remark_say_more(d,
+			"; over Dask's connections workers received %s for each task of their "
+			"lives",
+			remark_human(d, value_real(each), AS_BYTES));
+	remark_advise(d,
+		      "Large arguments travel with each task: send them once "
+		      "(table = client.scatter(table, broadcast=True)) and pass the future; keep "
+		      "large arrays out of functions and lambdas.");
 }
 
 enum verdict finding_idle_threads(const struct report *r, struct remark *d)
@@ -59,6 +97,15 @@ enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 				"; fresh workers imported Python modules meanwhile: %s of CPU "
 				"outside of tasks",
 				remark_human(d, value_real(fresh.cpu), AS_SECONDS));
+	/* hardly two at once */
+	if (r->facts->tasks.attempts >= ONE_BY_ONE_TASKS && d->costs->any > 0.95 * busy) {
+		remark_advise(d,
+			      "The tasks ran one by one: submit them together (client.map, or one "
+			      "compute() for all), and gather the results afterwards.");
+		remark_gain_most(d, wall_of(r, idle));
+	}
+	say_received(r, d);
+	remark_cost(d, wall_of(r, idle));
 	return remark_found(d, idle / all);
 }
 
@@ -95,41 +142,8 @@ enum verdict finding_low_cpu_efficiency(const struct report *r, struct remark *d
 		remark_say_more(d, "; they were %s for %s", reason,
 				remark_percent(d, most / all * 100));
 	}
+	remark_cost(d, wall_of(r, all - cpu));
 	return remark_found(d, (all - cpu) / all);
-}
-
-enum verdict finding_more_workers(const struct report *r, struct remark *d)
-{
-	const struct tally *t = &r->facts->tasks;
-	double all, busy, threads, each, computing;
-	enum verdict verdict = occupancy(r, d, &all, &busy);
-	bool known, queue_known;
-
-	if (verdict != CHECK_QUIET)
-		return verdict;
-	computing = value_number(tally_class(t, CREMA_T_cpu), &known) +
-		    value_number(tally_class(t, CREMA_T_runqueue), &queue_known);
-	if (!known || !queue_known)
-		return remark_unknown(d, "task_cpu_seconds");
-	if (!most_threads(r, &threads) || !(threads > 0))
-		return remark_unknown(d, "peak_workers");
-	each = (double)t->attempts / threads;
-	if (!reaches(busy, all, d->check->first, 0) || each < d->check->second ||
-	    computing * 2 <= t->wall)
-		return CHECK_QUIET;
-	remark_see(d, "busy_percent", value_real(busy / all * 100), "%");
-	remark_see(d, "threads", value_real(threads), "threads");
-	remark_see(d, "num_tasks", value_uint(t->attempts), "tasks");
-	remark_see(d, "tasks_per_thread", value_real(each), "tasks");
-	remark_see(d, "computing_percent", value_real(computing / t->wall * 100), "%");
-	remark_say(
-		d,
-		"%s thread%s had a task for %s of the time and %s tasks each; %s of it was CPU or "
-		"waiting for a core",
-		remark_human(d, value_real(threads), AS_IS), threads == 1 ? "" : "s",
-		remark_percent(d, busy / all * 100), remark_human(d, value_real(each), AS_IS),
-		remark_percent(d, computing / t->wall * 100));
-	return remark_found(d, 0);
 }
 
 enum verdict finding_few_chunks(const struct report *r, struct remark *d)
@@ -152,6 +166,8 @@ enum verdict finding_few_chunks(const struct report *r, struct remark *d)
 	remark_say(d, "%.0f chunk%s for %s threads: %.0f of them never had one", chunks,
 		   chunks == 1 ? "" : "s", remark_human(d, value_real(threads), AS_IS),
 		   ceil(threads - chunks));
+	remark_cost(d, r->facts->wall_time * (threads - chunks) / threads);
+	remark_gain_most(d, d->f.cost_s);
 	return remark_found(d, (threads - chunks) / threads);
 }
 
@@ -172,6 +188,7 @@ enum verdict finding_late_workers(const struct report *r, struct remark *d)
 	remark_see(d, "wall_time", wall, "s");
 	remark_say(d, "there were %s workers on average, and %s at the peak",
 		   remark_human(d, average, AS_IS), remark_human(d, peak, AS_COUNT));
+	remark_cost(d, r->facts->wall_time * (1 - share / 100));
 	return remark_found(d, 1 - share / 100);
 }
 
@@ -212,7 +229,8 @@ static int ends_of(const struct run *run, struct ends *e)
 }
 
 struct tail {
-	double seconds, idle; /* after the last time that half of the threads were busy */
+	double seconds, idle; /* after the last time that more than half of the threads were busy */
+	double empty;	      /* no task at all: nothing that a long task keeps */
 	bool ever;
 	uint64_t now;
 	long busy;
@@ -224,8 +242,9 @@ static void tail_step(struct tail *t, uint64_t ns, double threads, int step)
 
 	t->seconds += length;
 	t->idle += length * (threads - (double)t->busy);
-	if (length > 0 && (double)t->busy * 2 >= threads) {
-		t->seconds = t->idle = 0;
+	t->empty += t->busy ? 0 : length;
+	if (length > 0 && (double)t->busy * 2 > threads) {
+		t->seconds = t->idle = t->empty = 0;
 		t->ever = true;
 	}
 	t->now = ns > t->now ? ns : t->now;
@@ -250,9 +269,76 @@ static struct tail tail_of(const struct run *run, const struct ends *e, double t
 	return t;
 }
 
+/* The longest task of those that ended in the tail. */
+static const struct attempt *longest_in(const struct run *run, const struct tail *t)
+{
+	const struct attempt *a, *last = NULL;
+	size_t i;
+
+	for (i = 0; i < run->attempts.n; i++) {
+		a = run->attempts.v[i];
+		if (has_times(a) && (double)(t->now - a->end_ns) / 1e9 < t->seconds &&
+		    (!last || a->wall_ns > last->wall_ns))
+			last = a;
+	}
+	return last;
+}
+
+static double without_queue(const struct attempt *a, double *wall)
+{
+	struct classes c;
+
+	attempt_classes(a, &c);
+	*wall = value_number(c.wall, NULL);
+	return *wall - c.seconds[CREMA_T_runqueue];
+}
+
+/* On cores that others keep busy one of equal tasks ends last by chance: there the last one must
+ * have had more to do than its kind. */
+static bool by_chance(const struct run *run, const struct attempt *last)
+{
+	double own, wall, sum = 0, all = 0;
+	size_t i, n = 0;
+
+	for (i = 0; i < run->attempts.n; i++) {
+		if (!has_times(run->attempts.v[i]) || run->attempts.v[i]->prefix != last->prefix)
+			continue;
+		sum += without_queue(run->attempts.v[i], &wall);
+		all += wall;
+		n++;
+	}
+	own = without_queue(last, &wall);
+	return (all - sum) * 100 >= all * BUSY_CORES_PERCENT && own < sum / (double)n * MORE_TO_DO;
+}
+
+/* What it is, and how to make it shorter. */
+static void say_last(const struct report *r, struct remark *d, const struct attempt *last,
+		     double threads)
+{
+	double size, ten = 1;
+
+	if (!last->prefix)
+		return;
+	remark_see(d, "last_prefix", value_text(last->prefix), "");
+	remark_say_more(d, "; the longest of them, %s, took %s",
+			remark_name(d, run_prefix_shown(r->run, last->prefix)),
+			remark_human(d, value_seconds(attempt_wall_ns(last)), AS_SECONDS));
+	remark_place(d, last, "last_");
+	size = value_number(attempt_events(last), NULL) / (2 * threads);
+	if (!attempt_is_chunk(last) || size < 1)
+		return;
+	for (; ten * 10 <= size; ten *= 10)
+		;
+	size = ten * (size >= 5 * ten ? 5 : size >= 2 * ten ? 2 : 1);
+	remark_see(d, "chunksize", value_real(size), "events");
+	remark_advise(d, "Use smaller chunks: chunksize=%s, and begin with the largest files.",
+		      remark_integer(d, size));
+}
+
 enum verdict finding_tail(const struct report *r, struct remark *d)
 {
 	double threads, wall = r->facts->wall_time;
+	const struct attempt *last;
 	struct ends e = {0};
 	struct tail t = {0};
 
@@ -265,7 +351,11 @@ enum verdict finding_tail(const struct report *r, struct remark *d)
 	else
 		t = tail_of(r->run, &e, threads);
 	free(e.v);
-	if (!t.ever || !reaches(t.seconds, wall, d->check->first, d->check->second))
+	if (!t.ever || t.empty * 2 > t.seconds ||
+	    !reaches(t.seconds, wall, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	last = longest_in(r->run, &t);
+	if (!last || by_chance(r->run, last))
 		return CHECK_QUIET;
 	remark_see(d, "tail_seconds", value_real(t.seconds), "s");
 	remark_see(d, "wall_time", value_real(wall), "s");
@@ -273,11 +363,14 @@ enum verdict finding_tail(const struct report *r, struct remark *d)
 	remark_see(d, "threads", value_real(threads), "threads");
 	remark_see(d, "tail_idle_thread_seconds", value_real(t.idle), "s");
 	remark_say(d,
-		   "for the last %s of the wall time (%s) less than half of the %s threads had a "
+		   "for the last %s of the wall time (%s) at most half of the %s threads had a "
 		   "task: %s thread-seconds without one",
 		   remark_percent(d, t.seconds / wall * 100),
 		   remark_human(d, value_real(t.seconds), AS_SECONDS),
 		   remark_human(d, value_real(threads), AS_IS),
 		   remark_human(d, value_real(t.idle), AS_IS));
+	say_last(r, d, last, threads);
+	remark_cost(d, t.idle / threads);
+	remark_gain_most(d, t.idle / threads);
 	return remark_found(d, t.seconds / wall);
 }

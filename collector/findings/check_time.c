@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_time.c - what tasks spent their time on: counted ones, or all (facts_shown()). */
+#include <math.h>
+#include <string.h>
+
 #include "collector/findings/check.h"
+#include "collector/metrics/budget.h"
 
 /* A class of the shown tasks' time. */
 struct share {
@@ -45,6 +49,19 @@ static void say_share(struct remark *d, const struct share *s, const char *did, 
 		   remark_human(d, s->seconds, AS_SECONDS), what);
 }
 
+/* Where CPython itself waits: the name says nothing about the cause. */
+static bool is_interpreter(const struct blocking_row *row)
+{
+	static const char *const names[] = {"take_gil", "PyThread_acquire_lock_timed"};
+	size_t i;
+
+	for (i = 0; row->frames && i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcmp(row->frame[0], names[i]))
+			return true;
+	}
+	return row->wait == CREMA_T_gil_wait;
+}
+
 /* The call site with the longest waits of a class; NULL: none. CREMA_TIMES: any but sleep. */
 static const struct blocking_row *site_of(const struct report *r, unsigned int id)
 {
@@ -53,6 +70,8 @@ static const struct blocking_row *site_of(const struct report *r, unsigned int i
 
 	for (i = 0; r->blocking && i < r->blocking->rows.n; i++) {
 		row = r->blocking->rows.v[i];
+		if (is_interpreter(row))
+			continue;
 		if (id == CREMA_TIMES ? row->wait != CREMA_T_sleep : row->wait == id)
 			return row;
 	}
@@ -79,6 +98,64 @@ static void say_site(const struct report *r, struct remark *d, enum crema_time_i
 			remark_name(d, frame_of(row)));
 }
 
+/* Threads of the run's workers on one host, and its cores. */
+static double threads_on(const struct report *r, const char *host, double *cores)
+{
+	const struct worker_track *t;
+	double threads = 0;
+	size_t i;
+
+	for (i = 0, *cores = 0; i < r->facts->tracking->n; i++) {
+		t = &r->facts->tracking->v[i];
+		if (t->worker->host != host)
+			continue;
+		threads += value_number(t->cores, NULL);
+		*cores = value_number(t->worker->cores, NULL);
+	}
+	return threads;
+}
+
+/* The host with the most threads for its cores. */
+static const char *fullest_host(const struct report *r, double *threads, double *cores)
+{
+	const char *host, *worst = NULL;
+	double n, c;
+	size_t i;
+
+	*threads = 0;
+	*cores = 1;
+	for (i = 0; i < r->facts->tracking->n; i++) {
+		host = r->facts->tracking->v[i].worker->host;
+		n = threads_on(r, host, &c);
+		if (host && c > 0 && n / c > *threads / *cores) {
+			worst = host;
+			*threads = n;
+			*cores = c;
+		}
+	}
+	return worst;
+}
+
+/* As many processes as there are threads, but no more than cores; and what that would save: the
+ * computing is divided by the cores that then work at once, and nothing waits for the lock. */
+static void advise_processes(const struct report *r, struct remark *d)
+{
+	double threads, cores, busy, n, saved;
+
+	if (!fullest_host(r, &threads, &cores))
+		return;
+	n = fmin(threads, cores);
+	remark_advise(d,
+		      "Use processes in place of threads: dask worker --nworkers %.0f --nthreads 1 "
+		      "on each node (LocalCluster(n_workers=%.0f, threads_per_worker=1)).",
+		      n, n);
+	busy = d->costs->class_s[CREMA_T_cpu] + d->costs->class_s[CREMA_T_gil_wait];
+	/* with the lock one thread computes at a time */
+	saved = fmin(d->costs->class_s[CREMA_T_gil_wait], busy * (1 - 1 / n));
+	remark_gain(d, saved, "about %s, if as many cores are free",
+		    remark_human(d, value_real(saved), AS_SECONDS));
+}
+
 enum verdict finding_gil_wait(const struct report *r, struct remark *d)
 {
 	struct value threads = metric_cores_per_worker(r->facts);
@@ -100,19 +177,54 @@ enum verdict finding_gil_wait(const struct report *r, struct remark *d)
 	if (known && n <= 1)
 		remark_advise(d, "The workers have one thread each: the lock is held by threads "
 				 "that tasks start themselves, or by the worker's own.");
+	else
+		advise_processes(r, d);
+	remark_cost(d, d->costs->class_s[CREMA_T_gil_wait]);
 	return remark_found(d, s.percent / 100);
+}
+
+/* While a task waits, threads that it started may work for it: seconds of these, and the part of
+ * them that waited for a core. Of several at once all count, so both are at most what they say. */
+static double pool_seconds(const struct tally *t, double *queued)
+{
+	double wall = (double)t->count[CREMA_C_pool_wall_ns].v / 1e9;
+
+	*queued = wall > 0 ? (double)t->pool[CREMA_T_runqueue].v / 1e9 / wall : 0;
+	return wall;
+}
+
+#define FEWER_PROGRAMS                                                                             \
+	"Start fewer programs (subprocess.run(), os.system()): call a library in the task, or "    \
+	"start one program for many chunks."
+
+/* Most of it in wait calls for children: subprocess, multiprocessing. */
+static bool waits_for_programs(const struct report *r, double of)
+{
+	const struct blocking_row *row = site_of(r, CREMA_T_lock_wait);
+
+	return row && frame_of(row) && strstr(frame_of(row), "wait") &&
+	       (strstr(frame_of(row), "pid") || strstr(frame_of(row), "wait4")) &&
+	       (double)row->waits.ns / 1e9 * 2 >= of;
 }
 
 enum verdict finding_lock_wait(const struct report *r, struct remark *d)
 {
+	const struct tally *t = facts_shown(r->facts);
 	enum verdict verdict;
 	struct share s;
+	double queued;
 
-	if (!share_of(r, d, tally_class(facts_shown(r->facts), CREMA_T_lock_wait),
-		      "lock_wait_seconds", &s, &verdict))
+	if (!share_of(r, d, tally_class(t, CREMA_T_lock_wait), "lock_wait_seconds", &s, &verdict))
 		return verdict;
-	say_share(d, &s, "waited", " for locks other than the interpreter's");
+	if (pool_seconds(t, &queued) * 2 >= s.s)
+		return CHECK_QUIET; /* it waited for its own threads */
+	say_share(d, &s, "waited",
+		  waits_for_programs(r, s.s) ? " for programs that they started"
+					     : " for locks other than the interpreter's");
 	say_site(r, d, CREMA_T_lock_wait);
+	if (waits_for_programs(r, s.s))
+		remark_advise(d, "%s", FEWER_PROGRAMS);
+	remark_cost(d, d->costs->class_s[CREMA_T_lock_wait]);
 	return remark_found(d, s.percent / 100);
 }
 
@@ -138,6 +250,7 @@ enum verdict finding_storage_wait(const struct report *r, struct remark *d)
 		remark_say_more(d, "; %s of what large reads returned was in the page cache",
 				remark_percent(d, value_number(percent, NULL)));
 	}
+	remark_cost(d, d->costs->class_s[CREMA_T_storage_wait]);
 	return remark_found(d, s.percent / 100);
 }
 
@@ -178,53 +291,79 @@ enum verdict finding_network_wait(const struct report *r, struct remark *d)
 		return verdict;
 	say_share(d, &s, "waited", " for the network");
 	say_server(r, d);
+	remark_cost(d, d->costs->class_s[CREMA_T_network_wait]);
 	return remark_found(d, s.percent / 100);
 }
 
-/* Threads of the run's workers on one host, and its cores. */
-static double threads_on(const struct report *r, const char *host, double *cores)
+/* How many threads each busy worker thread has at work: its own, or those that its task waits for.
+ */
+static double threads_each(const struct tally *t)
 {
-	const struct worker_track *t;
-	double threads = 0;
-	size_t i;
+	double queued, pool = pool_seconds(t, &queued);
 
-	for (i = 0, *cores = 0; i < r->facts->tracking->n; i++) {
-		t = &r->facts->tracking->v[i];
-		if (t->worker->host != host)
-			continue;
-		threads += value_number(t->cores, NULL);
-		*cores = value_number(t->worker->cores, NULL);
-	}
-	return threads;
+	return fmax(1, pool / t->wall);
+}
+
+/* What tasks waited for a core, and for their own threads while these did. */
+static struct value queued_seconds(const struct tally *t, double *of_locks)
+{
+	struct value own = tally_class(t, CREMA_T_runqueue);
+	double pool = pool_seconds(t, of_locks);
+
+	if (pool * 2 < t->cls[CREMA_T_lock_wait])
+		*of_locks = 0;
+	return own.type == VALUE_NULL ? own
+				      : value_real(own.v.d + *of_locks * t->cls[CREMA_T_lock_wait]);
+}
+
+/* Others' processes: nothing that these workers do wrong. */
+static void blame_others(struct remark *d)
+{
+	remark_severity(d, FINDING_NOTE);
+	remark_say_more(d, ", so other processes kept the cores busy");
+	remark_advise(d, "Other processes use these cores: compare only runs on nodes that are "
+			 "equally busy.");
 }
 
 enum verdict finding_run_queue(const struct report *r, struct remark *d)
 {
-	const char *host, *worst = NULL;
-	double threads, cores, most = 0, most_threads = 0, most_cores = 0;
+	const struct tally *t = facts_shown(r->facts);
+	double threads, cores, of_locks, each;
 	enum verdict verdict;
+	struct value queued;
+	const char *worst;
 	struct share s;
-	size_t i;
 
-	if (!share_of(r, d, tally_class(facts_shown(r->facts), CREMA_T_runqueue),
-		      "runqueue_wait_seconds", &s, &verdict))
+	queued = queued_seconds(t, &of_locks);
+	if (!share_of(r, d, queued, of_locks > 0 ? "queued_seconds" : "runqueue_wait_seconds", &s,
+		      &verdict))
 		return verdict;
+	if (of_locks > 0) /* the sum has another name than its part, which is a metric */
+		remark_see(d, "runqueue_wait_seconds", tally_class(t, CREMA_T_runqueue), "s");
 	say_share(d, &s, "were ready and waited", " for a core");
-	for (i = 0; i < r->facts->tracking->n; i++) {
-		host = r->facts->tracking->v[i].worker->host;
-		threads = threads_on(r, host, &cores);
-		if (host && cores > 0 && threads / cores > most) {
-			worst = host, most = threads / cores;
-			most_threads = threads, most_cores = cores;
-		}
-	}
+	worst = fullest_host(r, &threads, &cores);
+	each = threads_each(t);
 	if (worst) {
 		remark_see(d, "host", value_text(worst), "");
-		remark_see(d, "threads", value_real(most_threads), "threads");
-		remark_see(d, "cores", value_real(most_cores), "cores");
-		remark_say_more(d, "; %s has %.0f worker threads on %.0f cores",
-				remark_name(d, worst), most_threads, most_cores);
+		remark_see(d, "threads", value_real(threads), "threads");
+		remark_see(d, "cores", value_real(cores), "cores");
+		remark_say_more(d, "; %s has %.0f worker thread%s on %.0f cores",
+				remark_name(d, worst), threads, threads == 1 ? "" : "s", cores);
 	}
+	if (worst && each >= 1.5) {
+		remark_see(d, "threads_per_task", value_real(each), "threads");
+		remark_say_more(d, ", and tasks had %s threads of their own at work on average",
+				remark_human(d, value_real(each), AS_IS));
+	}
+	if (worst && threads * each <= cores)
+		blame_others(d);
+	else if (worst && each < 1.5)
+		remark_advise(d,
+			      "Start no more worker threads on a node than it has cores: here "
+			      "--nworkers %.0f --nthreads 1.",
+			      cores);
+	remark_cost(d, d->costs->class_s[CREMA_T_runqueue] +
+			       of_locks * d->costs->class_s[CREMA_T_lock_wait]);
 	return remark_found(d, s.percent / 100);
 }
 
@@ -237,6 +376,8 @@ enum verdict finding_sleeping(const struct report *r, struct remark *d)
 		      &verdict))
 		return verdict;
 	say_share(d, &s, "slept", "");
+	remark_cost(d, d->costs->class_s[CREMA_T_sleep]);
+	remark_gain_most(d, d->f.cost_s);
 	return remark_found(d, s.percent / 100);
 }
 
@@ -246,6 +387,7 @@ enum verdict finding_unclassified(const struct report *r, struct remark *d)
 	const struct tally *t = facts_shown(r->facts);
 	bool known = !t->unclassified_unknown;
 	enum verdict verdict;
+	double programs;
 	struct share s;
 	unsigned int i;
 
@@ -256,7 +398,58 @@ enum verdict finding_unclassified(const struct report *r, struct remark *d)
 		return verdict;
 	remark_say(d, "%s of the time of tasks (%s) is in no class", remark_percent(d, s.percent),
 		   remark_human(d, s.seconds, AS_SECONDS));
+	programs = value_number(r->balance.children.cpu_seconds, &known);
+	if (known && programs >= 1 && programs * 10 >= s.s) {
+		remark_see(d, "children_cpu_seconds", value_real(programs), "s");
+		remark_say_more(
+			d,
+			"; programs that the workers started used %s of CPU in the workers' "
+			"lives, and what waits for them in os.system() shows in no call",
+			remark_human(d, value_real(programs), AS_SECONDS));
+		remark_advise(d, "%s", FEWER_PROGRAMS);
+		remark_severity(d, FINDING_WARNING);
+	}
+	remark_cost(d, d->costs->unclassified);
 	return remark_found(d, s.percent / 100);
+}
+
+/* There was work for more cores while all threads had a task. */
+#define BUSY_PERCENT 80
+#define TASKS_EACH 10
+
+static void say_more_cores(const struct report *r, struct remark *d)
+{
+	struct budget b;
+	double each;
+
+	if (!budget_build(&b, r->facts) || !(b.threads > 0))
+		return;
+	each = (double)r->facts->tasks.attempts / b.threads;
+	if ((b.thread_seconds - b.idle) * 100 < b.thread_seconds * BUSY_PERCENT ||
+	    each < TASKS_EACH)
+		return;
+	remark_see(d, "busy_percent", value_real(100 - b.idle / b.thread_seconds * 100), "%");
+	remark_see(d, "tasks_per_thread", value_real(each), "tasks");
+	remark_advise(d, "The run is CPU-bound and had work queued: faster code or more cores make "
+			 "it faster, faster storage does not.");
+}
+
+/* How much of it process() itself computes: nobody can tell loops from arrays by that. */
+static void say_per_event(const struct report *r, struct remark *d)
+{
+	const struct tally *t = &r->facts->work;
+	struct value codecs = value_plus(sum_value(&t->count[CREMA_C_decompress_cpu_ns]),
+					 sum_value(&t->count[CREMA_C_compress_cpu_ns]));
+	bool known, cpu_known, events_known;
+	double rest, cpu = value_number(tally_cpu(t), &cpu_known);
+	double events = value_number(metric_total_events(r->facts), &events_known);
+
+	rest = cpu - value_number(codecs, &known) / 1e9;
+	if (!r->facts->chunks.attempts || !known || !cpu_known || !events_known || !(events > 0))
+		return;
+	remark_see(d, "cpu_outside_codecs_seconds", value_real(rest), "s");
+	remark_say_more(d, "; chunks computed %s per event outside of codecs",
+			remark_human(d, value_real(rest / events), AS_SECONDS));
 }
 
 /* On a busy node computing is waiting for a core, too. */
@@ -273,9 +466,12 @@ enum verdict finding_cpu_bound(const struct report *r, struct remark *d)
 		return verdict;
 	remark_see(d, "task_cpu_seconds", cpu, "s");
 	remark_see(d, "runqueue_wait_seconds", queue, "s");
+	say_more_cores(r, d);
 	remark_say(d, "%s of the time of tasks was CPU (%s) or waiting for a core (%s)",
 		   remark_percent(d, s.percent), remark_human(d, cpu, AS_SECONDS),
 		   remark_human(d, queue, AS_SECONDS));
+	say_per_event(r, d);
+	remark_cost(d, d->costs->class_s[CREMA_T_cpu] + d->costs->class_s[CREMA_T_runqueue]);
 	return remark_found(d, s.percent / 100);
 }
 
@@ -310,5 +506,6 @@ enum verdict finding_blocked_site(const struct report *r, struct remark *d)
 		remark_see(d, "object", value_text(row->object), "");
 		remark_say_more(d, ", for %s", remark_name(d, row->object));
 	}
+	remark_cost(d, cost_part(s.v.d, d->costs->task_seconds, d->costs->any));
 	return remark_found(d, s.v.d / t->wall);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_waste.c - attempts that ended and do not count, by reason. */
+#include <math.h>
 #include <string.h>
 
 #include "collector/findings/check.h"
@@ -7,10 +8,12 @@
 struct lost {
 	struct tally t;
 	const struct attempt *example; /* the first of them */
+	double cost;		       /* of the run's wall time */
 };
 
 /* Attempts with one of two reasons; `other` may be NULL. */
-static void lost_of(const struct report *r, const char *reason, const char *other, struct lost *out)
+static void lost_of(const struct report *r, const struct remark *d, const char *reason,
+		    const char *other, struct lost *out)
 {
 	const struct attempt *a;
 	size_t i;
@@ -22,8 +25,35 @@ static void lost_of(const struct report *r, const char *reason, const char *othe
 					 (!other || strcmp(a->waste_reason, other) != 0)))
 			continue;
 		tally_add(&out->t, a);
+		out->cost += cost_of(d->costs, a);
 		out->example = out->example ? out->example : a;
 	}
+}
+
+/* What the first of them raised, and where. */
+static void say_raised(struct remark *d, const struct attempt *a)
+{
+	const struct attempt_shared *s = a->c.shared;
+	struct value from = attempt_i64(a, TASK_F_entrystart),
+		     to = attempt_i64(a, TASK_F_entrystop);
+
+	if (!s || !s->error_type)
+		return;
+	remark_see(d, "error_type", value_text(s->error_type), "");
+	remark_say_more(d, "; the first raised %s", remark_name(d, s->error_type));
+	if (s->error_cause || s->error_text) {
+		remark_see(d, "error", value_text(s->error_cause ? s->error_cause : s->error_text),
+			   "");
+		remark_say_more(d, " (%s)",
+				remark_name(d, s->error_cause ? s->error_cause : s->error_text));
+	}
+	if (!a->filename)
+		return;
+	remark_see(d, "filename", value_text(a->filename), "");
+	remark_say_more(d, " in file %s", remark_name(d, a->filename));
+	if (from.type == VALUE_INT && to.type == VALUE_INT)
+		remark_say_more(d, ", entries %lld to %lld", (long long)from.v.i,
+				(long long)to.v.i);
 }
 
 /* "3 attempts <what>: 12 s of work, 1.2 GB read"; the known part where not all is known. */
@@ -47,12 +77,15 @@ static void say_lost(const struct report *r, struct remark *d, const struct lost
 		remark_see(d, "read_bytes", read, "bytes");
 		remark_say_more(d, ", %s read", remark_human(d, read, AS_BYTES));
 	}
+	say_raised(d, lost->example);
 	if (lost->example->prefix) {
 		remark_see(d, "prefix", value_text(lost->example->prefix), "");
 		remark_say_more(d, "; the first was of kind %s",
-				remark_name(d, lost->example->prefix));
+				remark_name(d, run_prefix_shown(r->run, lost->example->prefix)));
+		remark_place(d, lost->example, "first_");
 	}
-	(void)r;
+	remark_cost(d, lost->t.wall_ns.unknown ? (double)NAN : lost->cost);
+	remark_gain_most(d, d->f.cost_s);
 }
 
 static double weight_of(const struct report *r, const struct lost *lost)
@@ -67,7 +100,7 @@ enum verdict finding_killed_work(const struct report *r, struct remark *d)
 	const struct worker *w;
 	struct lost lost;
 
-	lost_of(r, "killed", "lost", &lost);
+	lost_of(r, d, "killed", "lost", &lost);
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
 	say_lost(r, d, &lost,
@@ -93,7 +126,7 @@ enum verdict finding_failed_work(const struct report *r, struct remark *d)
 {
 	struct lost lost;
 
-	lost_of(r, "erred", NULL, &lost);
+	lost_of(r, d, "erred", NULL, &lost);
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
 	say_lost(r, d, &lost, "failed and nothing came after");
@@ -104,7 +137,7 @@ enum verdict finding_retried_work(const struct report *r, struct remark *d)
 {
 	struct lost lost;
 
-	lost_of(r, "retried", NULL, &lost);
+	lost_of(r, d, "retried", NULL, &lost);
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
 	say_lost(r, d, &lost, "failed and had to be done again");
@@ -115,7 +148,7 @@ enum verdict finding_recomputed_work(const struct report *r, struct remark *d)
 {
 	struct lost lost;
 
-	lost_of(r, "recomputed", "stolen", &lost);
+	lost_of(r, d, "recomputed", "stolen", &lost);
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
 	say_lost(r, d, &lost, "ended well and were done twice");

@@ -3,17 +3,26 @@
 #include "collector/findings/findings.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collector/findings/check.h"
 
+/* Which one is left out for which. */
+static const struct yields {
+	const char *id, *to;
+	double percent;
+} yields[] = {
+#define YIELDS(id, to, percent) {#id, #to, percent},
+#include "findings.def"
+};
+
 static const struct check checks[] = {
 #define FINDING(id, severity, first, second, looks_at, when, advice)                               \
 	{#id, FINDING_##severity, first, second, advice, finding_##id},
 #include "findings.def"
-#undef FINDING
 };
 
 #define CHECKS (sizeof(checks) / sizeof(*checks))
@@ -50,44 +59,103 @@ static int take(struct findings *out, const struct remark *d, enum verdict verdi
 	if (!f)
 		return -ENOMEM;
 	*f = d->f;
-	out->count[f->severity]++;
 	return 0;
 }
 
-static int by_severity(const void *pa, const void *pb)
+static bool yields_to(const struct yields *y, const struct finding *f, const struct finding *to)
+{
+	if (strcmp(y->id, f->id) != 0 || f == to)
+		return false;
+	if (strcmp(y->to, "ANY") ? strcmp(y->to, to->id) != 0 : to->severity == FINDING_NOTE)
+		return false;
+	if (isnan(f->cost_s) || isnan(to->cost_s))
+		return y->percent <= 0;
+	return to->cost_s * 100 >= f->cost_s * y->percent;
+}
+
+/* All of them are judged as they were found: one that is left out still makes others yield. */
+static const char *left_out_for(const struct findings *all, const struct finding *f)
+{
+	size_t i, k;
+
+	for (i = 0; i < sizeof(yields) / sizeof(*yields); i++) {
+		for (k = 0; k < all->n; k++) {
+			if (yields_to(&yields[i], f, &all->v[k]))
+				return all->v[k].id;
+		}
+	}
+	return NULL;
+}
+
+static void leave_out(struct findings *out)
+{
+	size_t i;
+
+	for (i = 0; i < out->n; i++)
+		out->v[i].left_out_for = left_out_for(out, &out->v[i]);
+	for (i = 0; i < out->n; i++) {
+		if (out->v[i].left_out_for)
+			out->left_out++;
+		else
+			out->count[out->v[i].severity]++;
+	}
+}
+
+/* An unknown cost comes last. */
+static int by_cost(const void *pa, const void *pb)
 {
 	const struct finding *a = pa, *b = pb;
+	double a_cost = isnan(a->cost_s) ? -1 : a->cost_s;
+	double b_cost = isnan(b->cost_s) ? -1 : b->cost_s;
 
+	if (!a->left_out_for != !b->left_out_for)
+		return a->left_out_for ? 1 : -1;
 	if (a->severity != b->severity)
 		return a->severity < b->severity ? -1 : 1;
+	if (a_cost != b_cost)
+		return a_cost > b_cost ? -1 : 1;
 	if (a->weight != b->weight)
 		return a->weight > b->weight ? -1 : 1;
 	return strcmp(a->id, b->id);
 }
 
+/* 0 or -ENOMEM. */
+static int make_check(const struct check *c, const struct report *r, const struct costs *costs,
+		      struct findings *out)
+{
+	struct remark d = {.check = c, .arena = &out->arena, .costs = costs};
+	enum verdict verdict;
+
+	d.f = (struct finding){.id = c->id, .severity = c->severity, .advice = c->advice};
+	d.f.cost_s = d.f.gain_s = (double)NAN;
+	d.f.of_s = r->facts->wall_time;
+	verdict = c->make(r, &d);
+	if (d.f.severity == FINDING_WARNING && !d.f.cost_is_least &&
+	    d.f.cost_s * 100 < d.f.of_s * LEAST_WARNING_PERCENT)
+		d.f.severity = FINDING_NOTE;
+	out->checks++;
+	return d.no_memory ? -ENOMEM : take(out, &d, verdict);
+}
+
 int findings_collect(const struct report *r, struct findings *out)
 {
-	enum verdict verdict;
-	struct remark d;
+	struct costs costs;
 	size_t i;
+	int rc;
 
 	memset(out, 0, sizeof(*out));
-	for (i = 0; i < CHECKS; i++) {
-		memset(&d, 0, sizeof(d));
-		d.check = &checks[i];
-		d.arena = &out->arena;
-		d.f.id = checks[i].id;
-		d.f.severity = checks[i].severity;
-		d.f.advice = checks[i].advice;
-		verdict = checks[i].make(r, &d);
-		out->checks++;
-		if (d.no_memory || take(out, &d, verdict)) {
-			findings_release(out);
-			return -ENOMEM;
-		}
+	rc = costs_build(&costs, r->run);
+	for (i = 0; i < CHECKS && !rc; i++)
+		rc = make_check(&checks[i], r, &costs, out);
+	costs_release(&costs);
+	if (rc) {
+		findings_release(out);
+		return rc;
 	}
+	leave_out(out);
 	if (out->n)
-		qsort(out->v, out->n, sizeof(*out->v), by_severity);
+		qsort(out->v, out->n, sizeof(*out->v), by_cost);
+	out->n -= out->left_out;
 	return 0;
 }
 

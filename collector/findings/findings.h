@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * findings.h - what there is to remark about a run: sentences with numbers, each with its evidence.
+ * findings.h - the findings of a run: sentences with numbers, each with its evidence.
  *
  *	struct findings found;
  *	rc = findings_collect(report, &found);		0 or -ENOMEM
@@ -8,10 +8,10 @@
  *	findings_release(&found);
  *
  * report_render() has collected them already: report->findings. The list is sorted: highest
- * severity first, then by how much of the run it is about. Texts belong to the list, values of
- * evidence that are text to the run. Sentences hold the run's names shortened and without control
- * characters; they may still hold quotes and HTML: who prints them escapes them. Evidence holds
- * names whole.
+ * severity first, then by the seconds of the run's wall time that they explain. Texts belong to the
+ *list, values of evidence that are text to the run. Sentences hold the run's names shortened and
+ *without control characters; they may still hold quotes and HTML: who prints them escapes them.
+ *Evidence holds names whole.
  *
  * To add a check: one line in contract/findings.def, one function finding_<id>() in a check_*.c.
  */
@@ -38,7 +38,13 @@ struct finding {
 	const char *id;
 	enum finding_severity severity;
 	const char *sentence, *advice;
-	double weight; /* share of the run it is about, 0 to 1: orders those of one severity */
+	double cost_s;	    /* of the run's wall time, what it explains (cost.h); NAN: unknown */
+	double of_s;	    /* the run's wall time; NAN: unknown */
+	bool cost_is_least; /* it explains more than that, which cannot be told */
+	const char *gain;   /* what its advice would save, by this run's numbers; NULL: not known */
+	double gain_s;	    /* the same as seconds of the wall time; NAN: unknown */
+	double weight;	    /* share of the run it is about, 0 to 1: where the cost is unknown */
+	const char *left_out_for; /* id of the one that speaks in its place; NULL: it speaks */
 	struct evidence evidence[FINDING_EVIDENCE];
 	size_t evidence_count;
 };
@@ -51,9 +57,10 @@ struct finding_gap { /* a check that could not be made */
 struct findings {
 	struct finding *v;
 	size_t n, cap;
-	size_t checks; /* in the table = made + idle + gap_count */
-	size_t made;   /* had all they need */
-	size_t idle;   /* had nothing to look at in this run, as chunks or servers */
+	size_t left_out; /* so many more of v, behind the others: a more specific one speaks */
+	size_t checks;	 /* in the table = made + idle + gap_count */
+	size_t made;	 /* had all they need */
+	size_t idle;	 /* had nothing to look at in this run, as chunks or servers */
 	size_t idle_cap;
 	const char **idle_ids;
 	struct finding_gap *gaps;
@@ -67,13 +74,24 @@ void findings_release(struct findings *f);
 /* "high", "warning", "note" */
 const char *finding_severity_name(enum finding_severity severity);
 
-/* Members "findings" and "findings_checked" of the object that is open. */
+/* Members "findings", "findings_left_out" and "findings_checked" of the object that is open. */
 void findings_json(const struct findings *f, struct json *j);
+/* "costs about 4.0 of 4.6 s; the advice saves about 3 s", "costs at least ...", "costs less than
+ * 0.1 of 4.6 s"; "" where that is unknown. */
+#define FINDING_COST_BYTES 160
+const char *finding_cost(const struct finding *f, char *out, size_t size);
+/* Members cost (the text of it), cost_seconds, cost_at_least, of_seconds, gain and gain_seconds of
+ * the object that is open. */
+void finding_cost_json(const struct finding *one, struct json *j);
 /* A finding's evidence as the list `name`. */
 void finding_evidence_json(const struct finding *one, struct json *j, const char *name);
 /* A section of 80 columns. */
 void findings_text(const struct findings *f, struct sink *s, bool colour);
-/* "nothing to remark: 30 checks were made, ...": what was looked at, as a text of the list's. */
+/* The first `most` of weight (the first note where there are only notes) in at most `lines` lines,
+ * title included; the most important one is there in any case, without its advice if need be. */
+void findings_brief(const struct findings *f, size_t most, size_t lines, struct sink *s,
+		    bool colour);
+/* "no findings: 30 checks were made, ...": the checks made, as a text of the list's. */
 const char *findings_checked(struct findings *f);
 
 #endif

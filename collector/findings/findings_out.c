@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* findings_out.c - findings as text of 80 columns and as JSON. */
+/* findings_out.c - findings as text and as JSON. */
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "collector/emit/emit_table.h"
+#include "collector/emit/emit_text.h"
 #include "collector/findings/findings.h"
-#include "common/utf8.h"
 
 #define INDENT 11
 
@@ -25,7 +27,7 @@ static void put_gaps(const struct findings *f, struct sink *s)
 /* What was looked at, in one line. */
 static void put_checked(const struct findings *f, struct sink *s)
 {
-	sink_printf(s, "%s%zu checks were made", f->n ? "" : "nothing to remark: ", f->made);
+	sink_printf(s, "%s%zu checks were made", f->n ? "" : "no findings: ", f->made);
 	if (f->idle)
 		sink_printf(s, ", %zu had nothing to look at", f->idle);
 	if (f->gap_count) {
@@ -50,6 +52,39 @@ const char *findings_checked(struct findings *f)
 	return text ? text : "";
 }
 
+const char *finding_cost(const struct finding *f, char *out, size_t size)
+{
+	int digits = f->of_s < 1 ? 3 : f->of_s < 100 ? 1 : 0, n = 0;
+	double least = pow(10, -digits), cost = f->cost_s;
+	const char *how = f->cost_is_least ? "at least" : "about";
+
+	*out = 0;
+	if (!isfinite(cost) || !isfinite(f->of_s))
+		return out;
+	if (cost < least / 2) { /* no 0.0: "at least" that says nothing */
+		if (f->cost_is_least)
+			return out;
+		how = "less than";
+		cost = least;
+	}
+	n = snprintf(out, size, "costs %s %.*f of %.*f s", how, digits, cost, digits, f->of_s);
+	if (f->gain && n > 0 && (size_t)n < size)
+		snprintf(out + n, size - (size_t)n, "; the advice saves %s", f->gain);
+	return out;
+}
+
+void finding_cost_json(const struct finding *one, struct json *j)
+{
+	char cost[FINDING_COST_BYTES];
+
+	emit_value(j, "cost", value_text(*finding_cost(one, cost, sizeof(cost)) ? cost : NULL));
+	emit_value(j, "cost_seconds", value_real(one->cost_s));
+	emit_value(j, "cost_at_least", value_bool(one->cost_is_least));
+	emit_value(j, "of_seconds", value_real(one->of_s));
+	emit_value(j, "gain", value_text(one->gain));
+	emit_value(j, "gain_seconds", value_real(one->gain_s));
+}
+
 void finding_evidence_json(const struct finding *one, struct json *j, const char *name)
 {
 	const struct evidence *e;
@@ -67,23 +102,32 @@ void finding_evidence_json(const struct finding *one, struct json *j, const char
 	emit_end(j);
 }
 
-void findings_json(const struct findings *f, struct json *j)
+static void put_list(const struct finding *v, size_t n, struct json *j, const char *name)
 {
-	const struct finding *one;
 	size_t i;
 
-	emit_array(j, "findings");
-	for (i = 0; i < f->n; i++) {
-		one = &f->v[i];
+	emit_array(j, name);
+	for (i = 0; i < n; i++) {
 		emit_object(j, NULL);
-		emit_value(j, "id", value_text(one->id));
-		emit_value(j, "severity", value_text(finding_severity_name(one->severity)));
-		emit_value(j, "sentence", value_text(one->sentence));
-		emit_value(j, "advice", value_text(one->advice));
-		finding_evidence_json(one, j, "evidence");
+		emit_value(j, "id", value_text(v[i].id));
+		emit_value(j, "severity", value_text(finding_severity_name(v[i].severity)));
+		emit_value(j, "sentence", value_text(v[i].sentence));
+		emit_value(j, "advice", value_text(v[i].advice));
+		finding_cost_json(&v[i], j);
+		finding_evidence_json(&v[i], j, "evidence");
+		if (v[i].left_out_for)
+			emit_value(j, "left_out_for", value_text(v[i].left_out_for));
 		emit_end(j);
 	}
 	emit_end(j);
+}
+
+void findings_json(const struct findings *f, struct json *j)
+{
+	size_t i;
+
+	put_list(f->v, f->n, j, "findings");
+	put_list(f->v + f->n, f->left_out, j, "findings_left_out");
 	emit_object(j, "findings_checked");
 	emit_value(j, "made", value_uint(f->made));
 	emit_array(j, "nothing_to_look_at");
@@ -101,16 +145,6 @@ void findings_json(const struct findings *f, struct json *j)
 	emit_end(j);
 }
 
-/* Characters of the word at `text`, and its bytes. */
-static size_t word(const char *text, size_t *bytes)
-{
-	size_t n = 0;
-
-	for (*bytes = 0; text[*bytes] && text[*bytes] != ' '; (*bytes)++)
-		n += utf8_begins(text[*bytes]);
-	return n;
-}
-
 /* Wraps at spaces; the first line begins at column `at`, the others at `indent`. */
 static void put_wrapped(struct sink *s, const char *text, size_t indent, size_t at)
 {
@@ -119,19 +153,19 @@ static void put_wrapped(struct sink *s, const char *text, size_t indent, size_t 
 
 	for (; *text; text += bytes) {
 		text += strspn(text, " ");
-		columns = word(text, &bytes);
+		columns = text_word(text, &bytes);
 		if (!columns)
 			break;
 		/* a number stays with its unit */
 		while (text[bytes] == ' ' && text[bytes - 1] >= '0' && text[bytes - 1] <= '9') {
-			size_t more, next = word(text + bytes + 1, &more);
+			size_t more, next = text_word(text + bytes + 1, &more);
 
 			if (!next || next > 5)
 				break;
 			columns += 1 + next;
 			bytes += 1 + more;
 		}
-		if (!first && at + 1 + columns > TABLE_WIDTH) {
+		if (!first && at + 1 + columns > sink_prose_columns(s)) {
 			sink_printf(s, "\n%*s", (int)indent, "");
 			at = indent;
 			first = true;
@@ -145,29 +179,75 @@ static void put_wrapped(struct sink *s, const char *text, size_t indent, size_t 
 	sink_puts(s, "\n");
 }
 
-void findings_text(const struct findings *f, struct sink *s, bool colour)
+static void put_finding(const struct finding *one, bool advice, struct sink *s, bool colour)
 {
 	static const char *const tags[FINDING_SEVERITIES] = {"HIGH", "WARNING", "NOTE"};
 	static const char *const colours[FINDING_SEVERITIES] = {"\033[1;31m", "\033[33m",
 								"\033[36m"};
+	char cost[FINDING_COST_BYTES];
+
+	sink_printf(s, "  %s%-*s%s", colour ? colours[one->severity] : "", INDENT - 2,
+		    tags[one->severity], colour ? "\033[0m" : "");
+	put_wrapped(s, one->sentence, INDENT, INDENT);
+	if (!advice)
+		return;
+	if (*finding_cost(one, cost, sizeof(cost))) {
+		sink_printf(s, "%*s", INDENT, "");
+		put_wrapped(s, cost, INDENT, INDENT);
+	}
+	sink_printf(s, "%*s%s", INDENT, "", colour ? "\033[2m" : "");
+	put_wrapped(s, one->advice, INDENT, INDENT);
+	if (colour)
+		sink_puts(s, "\033[0m");
+}
+
+void findings_brief(const struct findings *f, size_t most, size_t lines, struct sink *s,
+		    bool colour)
+{
+	size_t i, used = 3, shown = 0; /* the title, and the line below */
+	struct buf b = BUF_INIT;
+	struct sink one = {.out = &b, .width = s->width};
+
+	table_section(s, colour, "What to change");
+	if (!f->n)
+		sink_puts(s, "  nothing found\n");
+	for (i = 0; i < f->n && shown < most; i++) {
+		if (i && f->v[i].severity == FINDING_NOTE)
+			break;
+		buf_clear(&b);
+		put_finding(&f->v[i], true, &one, colour);
+		if (!shown && used + buf_lines(&b) > lines) {
+			buf_clear(&b);
+			put_finding(&f->v[i], false, &one, colour);
+		}
+		if (shown && used + buf_lines(&b) > lines)
+			break;
+		used += buf_lines(&b);
+		sink_put(s, (const char *)b.data, b.len);
+		shown++;
+	}
+	if (one.error)
+		s->error = one.error;
+	if (shown < f->n)
+		sink_printf(s, "  and %zu more: --show findings\n", f->n - shown);
+	buf_release(&b);
+}
+
+void findings_text(const struct findings *f, struct sink *s, bool colour)
+{
 	struct buf b = BUF_INIT;
 	struct sink line = {.out = &b};
 	size_t i;
 
 	table_section(s, colour, "Findings");
-	for (i = 0; i < f->n; i++) {
-		sink_printf(s, "  %s%-*s%s", colour ? colours[f->v[i].severity] : "", INDENT - 2,
-			    tags[f->v[i].severity], colour ? "\033[0m" : "");
-		put_wrapped(s, f->v[i].sentence, INDENT, INDENT);
-		sink_printf(s, "%*s%s", INDENT, "", colour ? "\033[2m" : "");
-		put_wrapped(s, f->v[i].advice, INDENT, INDENT);
-		if (colour)
-			sink_puts(s, "\033[0m");
-	}
+	for (i = 0; i < f->n; i++)
+		put_finding(&f->v[i], true, s, colour);
 	put_checked(f, &line);
-	if (line.error || buf_add(&b, "", 1))
-		s->error = line.error ? line.error : -1;
-	sink_puts(s, "  ");
-	put_wrapped(s, b.data ? (const char *)b.data : "", 2, 2);
+	if (line.error || buf_add(&b, "", 1)) {
+		s->error = line.error ? line.error : -ENOMEM; /* no end is in the buffer */
+	} else {
+		sink_puts(s, "  ");
+		put_wrapped(s, (const char *)b.data, 2, 2);
+	}
 	buf_release(&b);
 }

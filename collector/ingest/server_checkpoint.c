@@ -10,7 +10,7 @@ int server_checkpoint(void *arg, struct buf *out)
 {
 	const struct server *server = arg;
 	const struct live *live = server->config.live;
-	struct checkpoint c;
+	struct items c;
 	msgpack_packer *pk;
 	const struct server_progress *p;
 	size_t at = 0;
@@ -18,21 +18,21 @@ int server_checkpoint(void *arg, struct buf *out)
 	/* Reading the journal gives what memory did not suffice for. */
 	if (server->live_failed)
 		return -ENOMEM;
-	checkpoint_begin(&c, out);
-	pk = checkpoint_item(&c, CHECKPOINT_TABLES, 2);
+	items_begin(&c, out, CREMA_FRAME_CHECKPOINT);
+	pk = items_add(&c, CHECKPOINT_TABLES, 2);
 	pack_u64(pk, CHECKPOINT_FORMAT);
 	pack_u64(pk, live ? live_tables() : 0);
 	while ((p = table_next(&server->streams.streams, &at))) {
 		if (!p->next)
 			continue;
-		pk = checkpoint_item(&c, CHECKPOINT_STREAM, 3);
+		pk = items_add(&c, CHECKPOINT_STREAM, 3);
 		pack_bin(pk, p->worker, sizeof(p->worker));
 		pack_u64(pk, p->stream);
 		pack_u64(pk, p->next);
 	}
 	if (live)
 		live_save(live, &c);
-	return checkpoint_end(&c);
+	return items_end(&c);
 }
 
 /* Reading */
@@ -47,7 +47,7 @@ static int take_tables(struct taking *t, const msgpack_object_array *item)
 {
 	uint64_t format, tables, ours = t->server->config.live ? live_tables() : 0;
 
-	if (!checkpoint_u64(item, 1, &format) || !checkpoint_u64(item, 2, &tables))
+	if (!items_u64(item, 1, &format) || !items_u64(item, 2, &tables))
 		return -EBADMSG;
 	t->tables = true;
 	return format == CHECKPOINT_FORMAT && tables == ours ? 0 : -EPROTONOSUPPORT;
@@ -55,11 +55,11 @@ static int take_tables(struct taking *t, const msgpack_object_array *item)
 
 static int take_stream(struct server *server, const msgpack_object_array *item)
 {
-	const uint8_t *worker = checkpoint_id(item, 1);
+	const uint8_t *worker = items_id(item, 1);
 	struct server_progress *progress;
 	uint64_t stream, next;
 
-	if (!worker || !checkpoint_u64(item, 2, &stream) || !checkpoint_u64(item, 3, &next))
+	if (!worker || !items_u64(item, 2, &stream) || !items_u64(item, 3, &next))
 		return -EBADMSG;
 	progress = server_streams_get(&server->streams, worker, stream);
 	if (!progress)
@@ -73,7 +73,7 @@ static int take_item(void *arg, const msgpack_object_array *item)
 	struct taking *t = arg;
 	uint64_t kind;
 
-	if (!checkpoint_u64(item, 0, &kind))
+	if (!items_u64(item, 0, &kind))
 		return -EBADMSG;
 	if (kind == CHECKPOINT_TABLES)
 		return take_tables(t, item);
@@ -92,7 +92,7 @@ static int try_segment(void *arg, const char *path, uint64_t created_ns)
 	int err;
 
 	t->tables = false;
-	err = checkpoint_read(path, take_item, t, &t->found->bytes);
+	err = items_read(path, CREMA_FRAME_CHECKPOINT, take_item, t, &t->found->bytes);
 	if (!err) {
 		t->found->created_ns = created_ns;
 		if (server->config.live)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * journal_sync.h - fdatasync beside the loop: in its ring, else in a thread of its own.
+ * journal_sync.h - fdatasync outside the loop: in its ring, else in a separate thread.
  *
  * Files are handed over as descriptors that the syncer owns from then on. The newest one is synced
  * at every interval in which journal_sync_dirty() was called; an older one once more and then

@@ -153,8 +153,9 @@ int live_add_folded(struct live *live, const uint8_t *id, bool lost)
 	return 0;
 }
 
-static void free_worker(struct live_worker *w)
+static void free_worker(struct live *live, struct live_worker *w)
 {
+	live_calls_forget(live, w);
 	ranges_release(&w->ended);
 	free(w);
 }
@@ -170,7 +171,7 @@ static void forget(struct live *live, struct live_worker **at, bool lost)
 	seen->lost = lost;
 	live->with_notes_gone += w->notes;
 	live->worker_count--;
-	free_worker(w);
+	free_worker(live, w);
 }
 
 void live_fold_lost(struct live *live)
@@ -299,7 +300,7 @@ static void free_workers(struct live *live)
 
 	while ((w = live->workers)) {
 		live->workers = w->next;
-		free_worker(w);
+		free_worker(live, w);
 	}
 	table_release(&live->seen);
 	arena_release(&live->arena);

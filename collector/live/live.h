@@ -7,7 +7,7 @@
  * nothing: a worker's totals are cumulative and the latest by its clock count, an attempt's end
  * counts once. Of task records only ends are looked into, and of them the first few values.
  *
- * Memory: about 2.4 kB for each worker that is there or left lately, LIVE_WORKERS at most (160 MB);
+ * Memory: about 2.5 kB for each worker that is there or left lately, LIVE_WORKERS at most (160 MB);
  * up to 96 bytes for each earlier one. Those that left are the ones with a goodbye beyond
  * LIVE_GONE_KEPT and lost ones beyond LIVE_LOST_KEPT. A lost one that comes back after that is
  * journaled as ever, but what it does from then on is not in the live numbers, which one line says.
@@ -26,23 +26,28 @@
  *             + long_running; known = done + remaining in this activity. Tasks that wait in the
  *             scheduler are not known to workers, so these two are lower bounds: while tasks are
  *             added they grow.
- *   activity  {since, done, events, read_bytes}: since the cluster last was idle for 10 s; since
- *             null: it is idle
- *   rates     {tasks_per_second, events_per_second, bytes_per_second {layer: x}, threads_in
- *             {class: x}, cpu}: sums over the connected workers, each over its own last 4 to 8 s;
- *             threads_in: how many threads of tasks were in this class on average; cpu: cores used
- *             by the worker processes
- *   totals    {layer: bytes} since the journal's beginning
- *   memory    {rss_bytes, limit_bytes, managed_bytes, spilled_bytes, largest_ratio, near_limit}
- *   completeness {records_lost, records_refused, tasks_refused, workers_with_notes}
- *   journal_over why the journal is larger than --max-bytes, null: it is not
- *   journal_error why the journal cannot be written now, null: it can
- *   prefixes  [{prefix, ok, erred, killed, other, wall_seconds}], most time first
- *   worker_rows, worker_rows_cut: [{id, worker, name, host, pid, state, threads, running, ready,
- *             executing, done, tasks_per_second, cpu_percent, rss_bytes, limit_bytes,
- *             bytes_per_second {}, threads_in {}, heard_seconds}], connected and silent ones;
- *             how many were left out. Their rates are rounded to a millionth.
- * Layers: read, mapped, storage_read, storage_write, network_read, network_write, comm_read,
+ *   state     {state, text, quiet_seconds, paused_workers, paused_memory_percent}: idle, running,
+ * or stalled: tasks are there, and for 30 s and 10 times the mean task none began or ended, on
+ * workers that hardly use their CPUs; text: why, null: not stalled activity  {since, done, events,
+ * read_bytes}: since the cluster last was idle for 10 s; since null: it is idle rates
+ * {tasks_per_second, events_per_second, bytes_per_second {layer: x}, threads_in {class: x}, cpu}:
+ * sums over the connected workers, each over its own last 4 to 8 s; threads_in: how many threads of
+ * tasks were in this class on average; cpu: cores used by the worker processes totals    {layer:
+ * bytes} since the journal's beginning memory    {rss_bytes, limit_bytes, managed_bytes,
+ * spilled_bytes, largest_ratio, near_limit} completeness {records_lost, records_refused,
+ * tasks_refused, workers_with_notes} journal_over why the journal is larger than --max-bytes, null:
+ * it is not journal_error why the journal cannot be written now, null: it can prefixes  [{prefix,
+ * ok, erred, killed, other, wall_seconds}], most time first worker_rows, worker_rows_cut: [{id,
+ * worker, name, host, pid, state, threads, running, ready, executing, done, tasks_per_second,
+ * cpu_percent, rss_bytes, limit_bytes, bytes_per_second {}, threads_in {}, heard_seconds}],
+ * connected and silent ones; how many were left out. Their rates are rounded to a millionth.
+ * paused: by Dask; call: the one of its rows in doing that lasts longest {call, kind, object,
+ * line, seconds}, null: none. doing, doing_cut: [{id, worker, name, host, pid, heard_seconds, key,
+ * prefix, span, function, dataset, filename, entrystart, entrystop, attempt, thread, pool,
+ * task_seconds, call, kind, object, call_seconds, place_seconds, line, stack [], state, wchan}]:
+ * threads of tasks that have run for a second or more, the longest in its call first,
+ * LIVE_DOING_ROWS at most; see DOING in docs/wire.md. Seconds are until the worker was heard of
+ * last. Layers: read, mapped, storage_read, storage_write, network_read, network_write, comm_read,
  * comm_write, decompress_in, decompress_out, write. Classes: the times of counters.def.
  *
  * One thread, the loop's.
@@ -59,17 +64,21 @@
 #include "common/pack.h"
 #include "wire.h"
 
-#define LIVE_PREFIXES 100	  /* told apart; tasks of all others are under "other" */
-#define LIVE_PREFIX_BYTES 64	  /* longer ones are cut */
-#define LIVE_SILENT_MS 10000	  /* as model.h's: samples come each second */
-#define LIVE_LOST_MS (10 * 60000) /* without a goodbye */
-#define LIVE_GONE_KEPT 1024	  /* workers that left and are remembered one by one */
-#define LIVE_LOST_KEPT 4096	  /* workers that are lost, the same */
-#define LIVE_WORKERS 65536	  /* remembered one by one: more are not let in */
-#define LIVE_JSON_WORKERS 1000	  /* rows in live.json */
-#define LIVE_NEAR_LIMIT 0.8	  /* of a worker's memory limit */
+#define LIVE_PREFIXES 100	      /* told apart; tasks of all others are under "other" */
+#define LIVE_PREFIX_BYTES 64	      /* longer ones are cut */
+#define LIVE_SILENT_MS 10000	      /* as model.h's: samples come each second */
+#define LIVE_LOST_MS (10 * 60000)     /* without a goodbye */
+#define LIVE_GONE_KEPT 1024	      /* workers that left and are remembered one by one */
+#define LIVE_LOST_KEPT 4096	      /* workers that are lost, the same */
+#define LIVE_WORKERS 65536	      /* remembered one by one: more are not let in */
+#define LIVE_JSON_WORKERS 1000	      /* rows in live.json */
+#define LIVE_DOING_ROWS 200	      /* rows of what tasks do in live.json */
+#define LIVE_DOING_BYTES (64u << 10)  /* of one worker */
+#define LIVE_DOING_MEMORY (32u << 20) /* of all; what is beyond is not shown */
+#define LIVE_NEAR_LIMIT 0.8	      /* of a worker's memory limit */
 
 enum live_status { LIVE_OK, LIVE_ERRED, LIVE_KILLED, LIVE_OTHER, LIVE_STATUSES };
+enum live_doing { LIVE_IDLE, LIVE_RUNNING, LIVE_STALLED, LIVE_DOINGS };
 enum live_state { LIVE_CONNECTED, LIVE_SILENT, LIVE_LOST, LIVE_ENDED, LIVE_KILLED_WORKER };
 
 struct live_prefix {
@@ -88,6 +97,9 @@ struct live_cluster {
 	double threads, running, executing, ready, long_running, fetching;
 	double rss_bytes, limit_bytes, managed_bytes, spilled_bytes, largest_ratio;
 	double rate[LIVE_RATES];
+	uint64_t paused;      /* by Dask */
+	double paused_ratio;  /* of its memory limit: the fullest of them */
+	double quiet_seconds; /* since a task began or ended; at most since the collector started */
 };
 
 struct live;
@@ -121,8 +133,8 @@ int live_take_ended(struct live *live, const uint8_t *worker, const msgpack_obje
  * All of it in items of a checkpoint (checkpoint.h), and into one that is empty: live_load() of
  * each item, 0, -EBADMSG or -ENOMEM, then live_loaded(). live_tables(): of the names of its values.
  */
-struct checkpoint;
-void live_save(const struct live *live, struct checkpoint *checkpoint);
+struct items;
+void live_save(const struct live *live, struct items *checkpoint);
 int live_load(struct live *live, const msgpack_object_array *item);
 void live_loaded(struct live *live);
 void live_clear(struct live *live);
@@ -142,6 +154,14 @@ bool live_is_idle(const struct live *live, uint64_t *ended);
 void live_cluster(struct live *live, struct live_cluster *out);
 /* In order of their first task; the last one, "other", is always there. Their number. */
 size_t live_prefixes(const struct live *live, const struct live_prefix **out);
+/* Whether tasks are there, and whether they begin and end. */
+enum live_doing live_doing(const struct live *live, const struct live_cluster *c);
+/* Seconds that the thread of a task has been in one call, of connected workers' the longest; NAN:
+ * none is known. */
+double live_longest_call(const struct live *live);
+const char *live_doing_name(enum live_doing doing);
+/* For people, of a stalled cluster; cut to n. */
+void live_stall_text(const struct live_cluster *c, char *line, size_t n);
 /* Appends live.json. journal_error: -errno that keeps the journal from being written, or 0;
  * journal_over: why it is larger than it should be, or "". */
 void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,

@@ -57,9 +57,9 @@ static void pack_values(msgpack_packer *pk, const uint64_t *v, size_t n)
 		pack_u64(pk, v[i]);
 }
 
-static void save_sums(const struct live *live, struct checkpoint *c)
+static void save_sums(const struct live *live, struct items *c)
 {
-	msgpack_packer *pk = checkpoint_item(c, CHECKPOINT_SUMS, 6);
+	msgpack_packer *pk = items_add(c, CHECKPOINT_SUMS, 6);
 
 	live_pack_sums(live, pk);
 	pack_numbers(pk, live, live_numbers, COUNT_OF(live_numbers));
@@ -69,9 +69,9 @@ static void save_sums(const struct live *live, struct checkpoint *c)
 	pack_values(pk, live->without, LIVE_VALUES);
 }
 
-static void save_worker(const struct live_worker *w, struct checkpoint *c)
+static void save_worker(const struct live_worker *w, struct items *c)
 {
-	msgpack_packer *pk = checkpoint_item(c, CHECKPOINT_WORKER, 10);
+	msgpack_packer *pk = items_add(c, CHECKPOINT_WORKER, 10);
 
 	pack_bin(pk, w->id, sizeof(w->id));
 	pack_text(pk, w->address);
@@ -88,7 +88,7 @@ static void save_worker(const struct live_worker *w, struct checkpoint *c)
 	ranges_pack(pk, &w->ended);
 }
 
-void live_save(const struct live *live, struct checkpoint *c)
+void live_save(const struct live *live, struct items *c)
 {
 	const struct live_worker *w;
 	const struct live_seen *seen;
@@ -101,7 +101,7 @@ void live_save(const struct live *live, struct checkpoint *c)
 	while ((seen = table_next(&live->seen, &at))) {
 		if (seen->worker)
 			continue;
-		pk = checkpoint_item(c, CHECKPOINT_FOLDED, 2);
+		pk = items_add(c, CHECKPOINT_FOLDED, 2);
 		pack_bin(pk, seen->id, sizeof(seen->id));
 		pack_bool(pk, seen->lost);
 	}
@@ -173,14 +173,14 @@ static int load_sums(struct live *live, const msgpack_object_array *item)
 
 static int load_worker(struct live *live, const msgpack_object_array *item)
 {
-	const uint8_t *id = checkpoint_id(item, 1);
+	const uint8_t *id = items_id(item, 1);
 	const msgpack_object *v = item->ptr;
 	size_t before = live->seen.n;
 	struct live_worker *w;
 	uint64_t flags;
 	bool folded;
 
-	if (item->size != 11 || !id || !checkpoint_u64(item, 5, &flags))
+	if (item->size != 11 || !id || !items_u64(item, 5, &flags))
 		return -EBADMSG;
 	w = live_worker(live, id, &folded);
 	if (!w && !folded)
@@ -205,13 +205,13 @@ int live_load(struct live *live, const msgpack_object_array *item)
 	const uint8_t *id;
 	uint64_t kind;
 
-	if (!checkpoint_u64(item, 0, &kind))
+	if (!items_u64(item, 0, &kind))
 		return -EBADMSG;
 	if (kind == CHECKPOINT_SUMS)
 		return load_sums(live, item);
 	if (kind == CHECKPOINT_WORKER)
 		return load_worker(live, item);
-	id = checkpoint_id(item, 1);
+	id = items_id(item, 1);
 	if (kind != CHECKPOINT_FOLDED || !id || item->size != 3 ||
 	    item->ptr[2].type != MSGPACK_OBJECT_BOOLEAN)
 		return -EBADMSG;

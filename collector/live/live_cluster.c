@@ -63,6 +63,9 @@ static void add_worker(struct gauges *g, const struct live_worker *w, struct liv
 	if (isnan(g->largest) || ratio > g->largest)
 		g->largest = ratio;
 	out->near_limit += ratio >= LIVE_NEAR_LIMIT;
+	out->paused += w->paused;
+	if (w->paused)
+		out->paused_ratio = fmax(out->paused_ratio, ratio);
 }
 
 static void put_gauges(const struct gauges *g, struct live_cluster *out)
@@ -95,6 +98,8 @@ void live_cluster(struct live *live, struct live_cluster *out)
 	memcpy(out->total, live->total, sizeof(out->total));
 	memcpy(out->without, live->without, sizeof(out->without));
 	memcpy(out->ended, live->ended, sizeof(out->ended));
+	out->paused_ratio = (double)NAN;
+	out->quiet_seconds = (double)(now - live->edge_ms) / 1e3;
 	out->workers_seen = live->seen.n;
 	out->lost = live->lost_gone;
 	out->workers_counted = live->counted;
@@ -140,6 +145,7 @@ void live_tick(struct live *live)
 	int64_t now = live_now_ms();
 	bool busy = done != live->done_before;
 
+	live_watch_edges(live, now);
 	for (w = live->workers; w && !busy; w = w->next)
 		busy = w->running > 0 && live_state(w, now) == LIVE_CONNECTED;
 	if (busy) {

@@ -90,6 +90,23 @@ static void put_tasks(struct json *j, const struct live *live, const struct live
 	emit_end(j);
 }
 
+static void put_state(struct json *j, const struct live *live, const struct live_cluster *c)
+{
+	enum live_doing doing = live_doing(live, c);
+	char line[256] = "";
+
+	if (doing == LIVE_STALLED)
+		live_stall_text(c, line, sizeof(line));
+	emit_object(j, "state");
+	emit_value(j, "state", value_text(live_doing_name(doing)));
+	emit_value(j, "text", text(line));
+	emit_value(j, "quiet_seconds",
+		   doing == LIVE_IDLE ? value_null() : value_real(c->quiet_seconds));
+	put(j, "paused_workers", c->paused);
+	emit_value(j, "paused_memory_percent", rounded(c->paused_ratio * 100));
+	emit_end(j);
+}
+
 static void put_activity(struct json *j, const struct live *live, const struct live_cluster *c)
 {
 	bool idle = isnan(live->since);
@@ -215,6 +232,8 @@ static void put_row(struct json *j, const struct live_worker *w, bool here, int6
 	emit_value(j, "rss_bytes", whole(here ? w->rss_bytes : unknown));
 	emit_value(j, "limit_bytes", whole(w->limit_bytes));
 	emit_value(j, "heard_seconds", rounded((double)(now_ms - w->heard_ms) / 1e3));
+	emit_value(j, "paused", value_bool(here && w->paused));
+	live_calls_longest(j, w);
 	if (here) {
 		for (i = 0; i < LIVE_RATES; i++)
 			rate[i] = live_rate(w, i);
@@ -259,6 +278,7 @@ void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
 		   value_real((double)(clock_mono_ns() - started_mono_ns) / 1e9));
 	put_workers(j, &c);
 	put_tasks(j, live, &c);
+	put_state(j, live, &c);
 	put_activity(j, live, &c);
 	emit_object(j, "rates");
 	put_rates(j, c.rate, value_real);
@@ -270,6 +290,7 @@ void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
 	emit_value(j, "journal_error", text(journal_error ? log_error(journal_error) : ""));
 	put_prefixes(j, live);
 	put_rows(j, live);
+	live_calls_rows(j, live);
 	emit_end(j);
 	if (sink.error)
 		out->error = sink.error;

@@ -3,7 +3,8 @@
  * live_parts.h - what the files of the live aggregates share; nobody else includes it.
  *
  * live.c: workers and prefixes; live_rows.c: what each message says; live_cluster.c: states, rates
- * and gauges; live_json.c: live.json; live_checkpoint.c: written down and taken back.
+ * and gauges; live_json.c: live.json; live_calls.c: the calls that tasks are in;
+ * live_checkpoint.c: written down and taken back.
  */
 #ifndef CREMA_COLLECTOR_LIVE_LIVE_PARTS_H
 #define CREMA_COLLECTOR_LIVE_LIVE_PARTS_H
@@ -59,6 +60,9 @@ struct live_worker {
 	double cpu_percent, rss_bytes, running;				   /* sample */
 	double threads, limit_bytes;					   /* hello or probe */
 	double executing, ready, long_running, fetching, managed, spilled; /* probe */
+	bool paused;							   /* the same */
+	struct buf doing; /* the latest DOING message with rows, as it came */
+	uint64_t doing_boot_ns;
 };
 
 /* A worker that was ever seen; `worker` is NULL once it is folded into the sums. */
@@ -88,6 +92,9 @@ struct live {
 	/* activity */
 	int64_t busy_ms; /* last time that something ran */
 	double since;	 /* UTC; NAN: idle */
+	int64_t edge_ms; /* last time that a task had begun or ended, or none was there */
+	uint64_t edges_before;
+	size_t doing_bytes; /* of all workers' doing */
 	uint64_t since_done, since_events, since_read;
 	uint64_t done_before, events_before, read_before; /* at the last tick */
 };
@@ -106,6 +113,8 @@ int live_add_folded(struct live *live, const uint8_t *id, bool lost);
 void live_text(char *dst, size_t size, struct text text);
 struct live_prefix *live_prefix_of(struct live *live, struct text name);
 enum live_state live_state(const struct live_worker *w, int64_t now_ms);
+/* Once a second: whether a task has begun or ended. */
+void live_watch_edges(struct live *live, int64_t now_ms);
 /* What was done until now is no sign of work. */
 void live_tick_from_here(struct live *live);
 /* Frees the oldest gone workers beyond LIVE_GONE_KEPT. */
@@ -131,6 +140,15 @@ struct live_fields *live_fields_of(struct live_worker *w, uint64_t stream);
 /* live_task.c: the end of an attempt. 0 or -ENOMEM */
 int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,
 		  size_t n);
+/* live_calls.c: takes a DOING message, whose bytes are [p, p + n) */
+int live_calls_take(struct live *live, struct live_worker *w, const msgpack_object *map,
+		    const uint8_t *p, size_t n);
+void live_calls_forget(struct live *live, struct live_worker *w);
+/* Its call that lasts longest, as the member "call"; null: none is known of a second or more. */
+struct json;
+void live_calls_longest(struct json *j, const struct live_worker *w);
+/* The members "doing" and "doing_cut". */
+void live_calls_rows(struct json *j, const struct live *live);
 /* live_totals.c */
 void live_totals(struct live *live, struct live_worker *w, const msgpack_object *map);
 

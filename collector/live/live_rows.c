@@ -181,6 +181,11 @@ static json_t *probe_json(struct text text)
 	return root ? root : json_loadb(text.ptr, text.len, 0, NULL);
 }
 
+static bool is_paused(const json_t *status)
+{
+	return json_is_string(status) && strstr(json_string_value(status), "paused");
+}
+
 static void feed_probe(struct live_worker *w, uint64_t boot_ns, struct text text)
 {
 	json_t *root;
@@ -202,11 +207,12 @@ static void feed_probe(struct live_worker *w, uint64_t boot_ns, struct text text
 	w->fetching = number(root, "in_flight_data");
 	w->managed = number(root, "nbytes_managed");
 	w->spilled = number(root, "spilled_bytes");
+	w->paused = is_paused(json_object_get(root, "status"));
 	json_decref(root);
 }
 
-static void feed_tree(struct live *live, struct live_worker *w, uint64_t type,
-		      const msgpack_object *message)
+static int feed_tree(struct live *live, struct live_worker *w, uint64_t type,
+		     const msgpack_object *message, const uint8_t *p, size_t n)
 {
 	const msgpack_object *item = message->via.array.ptr;
 	uint64_t boot_ns;
@@ -214,7 +220,7 @@ static void feed_tree(struct live *live, struct live_worker *w, uint64_t type,
 
 	if (message->via.array.size < 2) {
 		live->records_bad++;
-		return;
+		return 0;
 	}
 	if (type == CREMA_MSG_DASK) {
 		if (message->via.array.size >= 3 && object_u64(&item[1], &boot_ns) &&
@@ -222,18 +228,21 @@ static void feed_tree(struct live *live, struct live_worker *w, uint64_t type,
 			feed_probe(w, boot_ns, text);
 		else
 			live->records_bad++;
-		return;
+		return 0;
 	}
 	if (item[1].type != MSGPACK_OBJECT_MAP) {
 		live->records_bad++;
-		return;
+		return 0;
 	}
 	if (type == CREMA_MSG_SAMPLE)
 		feed_sample(w, &item[1]);
 	else if (type == CREMA_MSG_TOTALS)
 		live_totals(live, w, &item[1]);
+	else if (type == CREMA_MSG_DOING)
+		return live_calls_take(live, w, &item[1], p, n);
 	else
 		feed_goodbye(live, w, &item[1]);
+	return 0;
 }
 
 /* The checked bytes begin with an array of at least one value, a number. */
@@ -253,12 +262,12 @@ int live_message(struct live *live, struct live_worker *w, uint64_t stream, cons
 	if (type == CREMA_MSG_TASK_END)
 		return live_task_end(live, w, stream, p + head + 1, n - head - 1);
 	if (type != CREMA_MSG_SAMPLE && type != CREMA_MSG_TOTALS && type != CREMA_MSG_DASK &&
-	    type != CREMA_MSG_GOODBYE)
+	    type != CREMA_MSG_GOODBYE && type != CREMA_MSG_DOING)
 		return 0;
 	err = unpack_open(&u, p, n);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	feed_tree(live, w, type, &u.root);
+	err = feed_tree(live, w, type, &u.root, p, n);
 	unpack_release(&u);
-	return 0;
+	return err;
 }

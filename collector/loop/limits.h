@@ -7,7 +7,7 @@
 
 /*
  * Raises the limit of open files as far as it is allowed and as `most` connections need it. How
- * many connections that leaves; where it is fewer, a line says so and what to do.
+ * many connections that leaves; if it is fewer, a line reports it and what to do.
  */
 unsigned int limits_connections(unsigned int most);
 

@@ -21,8 +21,9 @@ struct secure {
 /* 0, -ENOBUFS (see loop.h), -ENOMEM or -EPROTO (tls_why()). */
 int secure_send(struct secure *s, const void *data, size_t n);
 /*
- * Bytes that came: `plain` gets what was in them, as often as it takes, and returns -1 when `arg`,
- * and with it s, must not be touched any more. 0; -1 as well; -EPROTO; -ENOMEM or -ENOBUFS.
+ * Feeds received bytes; `plain` gets their plain text, possibly in several calls. `plain` may free
+ * the connection and s: it then returns -1, and so does this function. 0, -1, -EPROTO, -ENOMEM or
+ * -ENOBUFS.
  */
 int secure_receive(struct secure *s, const uint8_t *data, size_t n,
 		   int (*plain)(void *arg, const uint8_t *data, size_t n), void *arg);

@@ -13,12 +13,11 @@
 #define METRIC_FUNCTION_NUM(id) .num = metric_##id
 #define METRIC_FUNCTION_TEXT(id) .num = metric_##id
 #define METRIC_FUNCTION_TREE(id) .tree = metric_##id
-#define METRIC(id, alias, unit, kind, group, source, rows, help)                                   \
+#define METRIC(id, alias, unit, kind, group, source, help)                                         \
 	{#id,                                                                                      \
 	 alias,                                                                                    \
 	 unit,                                                                                     \
 	 #source,                                                                                  \
-	 rows,                                                                                     \
 	 help,                                                                                     \
 	 METRIC_##kind,                                                                            \
 	 METRIC_GROUP_##group,                                                                     \
@@ -32,7 +31,7 @@ const struct metric metric_table[] = {
 
 const size_t metric_count = sizeof(metric_table) / sizeof(*metric_table);
 
-#define METRIC(id, alias, unit, kind, group, source, rows, help)
+#define METRIC(id, alias, unit, kind, group, source, help)
 #define GROUP(id, title) title,
 const char *const metric_group_titles[METRIC_GROUPS] = {
 #include "metrics.def"

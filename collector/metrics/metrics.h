@@ -14,7 +14,7 @@
 
 #include "collector/emit/emit_json.h"
 #include "collector/emit/emit_table.h"
-#include "collector/model/runs.h"
+#include "collector/model/run_state.h"
 
 struct sum {
 	uint64_t v;
@@ -64,6 +64,7 @@ struct prefix { /* under one span */
 
 struct facts {
 	const struct run *run;
+	struct run_state state;
 	ARRAY(struct prefix) processors; /* of the user's work */
 	struct tally chunks, tasks, all, chunks_all, wasted;
 	struct tally preprocessing, merges, others; /* counted tasks that are no chunks */
@@ -86,7 +87,7 @@ struct facts {
 enum metric_kind { METRIC_NUM, METRIC_TEXT, METRIC_TREE };
 
 enum metric_group {
-#define METRIC(id, alias, unit, kind, group, source, rows, help)
+#define METRIC(id, alias, unit, kind, group, source, help)
 #define GROUP(id, title) METRIC_GROUP_##id,
 #include "metrics.def"
 #undef GROUP
@@ -95,7 +96,7 @@ enum metric_group {
 };
 
 struct metric {
-	const char *id, *alias, *unit, *source, *rows, *help;
+	const char *id, *alias, *unit, *source, *help;
 	enum metric_kind kind;
 	enum metric_group group;
 	struct value (*num)(const struct facts *); /* NUM, TEXT */
@@ -243,7 +244,7 @@ const char *metric_prometheus_name(const struct metric *m, char *out);
 void metrics_prometheus(const struct facts *f, struct sink *s);
 
 #define GROUP(id, title)
-#define METRIC(id, alias, unit, kind, group, source, rows, help) METRIC_DECLARE_##kind(id)
+#define METRIC(id, alias, unit, kind, group, source, help) METRIC_DECLARE_##kind(id)
 #define METRIC_DECLARE_NUM(id) struct value metric_##id(const struct facts *f);
 #define METRIC_DECLARE_TEXT(id) METRIC_DECLARE_NUM(id)
 #define METRIC_DECLARE_TREE(id)                                                                    \

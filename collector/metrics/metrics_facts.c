@@ -421,6 +421,8 @@ int facts_build(struct facts *f, const struct run *run)
 	if (!f->datasets || !f->workers)
 		return -ENOMEM;
 	f->run = run;
+	if (run_state_find(run, &f->state))
+		return -ENOMEM;
 	f->lazy = is_lazy(run);
 	f->wall_time = run->wall;
 	f->wall_time_source = "workers";

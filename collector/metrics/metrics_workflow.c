@@ -59,6 +59,11 @@ struct value metric_wall_time(const struct facts *f)
 	return value_real(f->wall_time);
 }
 
+struct value metric_state(const struct facts *f)
+{
+	return value_text(run_state_name(f->state.id));
+}
+
 struct value metric_wall_time_source(const struct facts *f)
 {
 	return value_text(isnan(f->wall_time) ? NULL : f->wall_time_source);
@@ -194,8 +199,8 @@ struct value metric_wasted_cpu_seconds(const struct facts *f)
 
 void metric_waste(const struct facts *f, const char *name, struct json *j)
 {
-	static const char *const reasons[] = {"killed",	 "lost",       "erred",
-					      "retried", "recomputed", "stolen"};
+	static const char *const reasons[] = {"killed",	    "lost",   "erred",	 "retried",
+					      "recomputed", "stolen", "shutdown"};
 	const struct run *r = f->run;
 	struct tally t;
 	size_t i, k;

@@ -54,6 +54,7 @@ struct attempt_shared {
 	uint64_t count_known;
 	uint32_t own_known, pool_known;
 	const char *status, *function, *worker_address, *worker_name, *fs_unknown, *treename;
+	const char *error_type, *error_text, *error_cause;
 };
 
 struct packed {
@@ -75,8 +76,9 @@ struct attempt {
 	uint16_t room;		      /* of the packed bytes */
 	enum attempt_state state : 8; /* by model_close() */
 	bool ended;		      /* has an end of its own */
-	bool counted;		      /* by runs_build(), as waste_reason and chunk_id */
-	uint16_t segment;	      /* of the journal, with its first record */
+	bool abandoned;	  /* ended with its worker, and nothing came after; by runs_build() */
+	bool counted;	  /* by runs_build(), as waste_reason and chunk_id */
+	uint16_t segment; /* of the journal, with its first record */
 };
 
 _Static_assert(sizeof(struct attempt) <= 168, "there may be millions");

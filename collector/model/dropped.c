@@ -46,9 +46,31 @@ static int take_values(struct model *m, struct dropped_run *d, const msgpack_obj
 	return m->error;
 }
 
-static int take_run(struct model *m, const msgpack_object *map)
+/* [span, begun, ended, ...] */
+static int take_counts(struct model *m, struct dropped_run *d, const msgpack_object *list)
 {
-	struct dropped_run *d, **at = ARRAY_NEW(&m->dropped);
+	struct span_count *c;
+	struct text span;
+	uint32_t i;
+
+	if (!list || list->type != MSGPACK_OBJECT_ARRAY)
+		return 0;
+	for (i = 0; i + 2 < list->via.array.size; i += 3) {
+		if (!object_text(&list->via.array.ptr[i], &span))
+			continue;
+		c = ARRAY_NEW(&d->counts);
+		if (!c)
+			return -ENOMEM;
+		*c = (struct span_count){.span = model_text(m, span)};
+		object_u64(&list->via.array.ptr[i + 1], &c->begun);
+		object_u64(&list->via.array.ptr[i + 2], &c->ended);
+	}
+	return 0;
+}
+
+static int take_run(struct model *m, struct dropped_runs *list, const msgpack_object *map)
+{
+	struct dropped_run *d, **at = ARRAY_NEW(list);
 	const msgpack_object *spans = get(map, "spans");
 	const char **span;
 	struct text text;
@@ -56,13 +78,16 @@ static int take_run(struct model *m, const msgpack_object *map)
 
 	d = at ? arena_get(&m->arena, sizeof(*d)) : NULL;
 	if (!d) {
-		m->dropped.n -= at != NULL;
+		list->n -= at != NULL;
 		return -ENOMEM;
 	}
 	*at = d;
 	d->id = map_text(m, map, "run");
 	d->kind = map_text(m, map, "kind");
 	d->why = map_text(m, map, "why");
+	d->by = map_text(m, map, "by");
+	d->state = map_text(m, map, "state");
+	d->chunk_attempts = get_u64(map, "chunk_attempts", 0);
 	d->plain = get_u64(map, "plain", 0) != 0;
 	d->start_ns = get_u64(map, "start_ns", 0);
 	d->stop_ns = get_u64(map, "stop_ns", 0);
@@ -78,8 +103,10 @@ static int take_run(struct model *m, const msgpack_object *map)
 	}
 	if (!d->id || !d->kind || !d->why) {
 		m->records_bad++;
-		m->dropped.n--;
+		list->n--;
 	}
+	if (take_counts(m, d, get(map, "counts")))
+		return -ENOMEM;
 	return take_values(m, d, get(map, "metrics"));
 }
 
@@ -121,7 +148,9 @@ int dropped_feed(struct model *m, const struct crema_frame_header *head, const m
 		return 0;
 	}
 	if (head->type == CREMA_FRAME_DROPPED_RUN)
-		return take_run(m, root);
+		return take_run(m, &m->dropped, root);
+	if (head->type == CREMA_FRAME_RUN_TOTALS)
+		return take_run(m, &m->totals, root);
 	/* The others ended with what was dropped: only the collector's sums know them still. */
 	if (!head->first_seq)
 		return 0;
@@ -217,15 +246,22 @@ int dropped_filter(struct model *m)
 	return rc;
 }
 
-void dropped_release(struct model *m)
+static void release(struct dropped_runs *list)
 {
 	size_t i;
 
-	for (i = 0; i < m->dropped.n; i++) {
-		free(m->dropped.v[i]->spans.v);
-		free(m->dropped.v[i]->values.v);
+	for (i = 0; i < list->n; i++) {
+		free(list->v[i]->spans.v);
+		free(list->v[i]->values.v);
+		free(list->v[i]->counts.v);
 	}
-	free(m->dropped.v);
+	free(list->v);
+}
+
+void dropped_release(struct model *m)
+{
+	release(&m->dropped);
+	release(&m->totals);
 }
 
 /* Asking */
@@ -293,9 +329,22 @@ static void pack_value(msgpack_packer *pk, struct value v)
 	}
 }
 
-int dropped_pack(const struct dropped_run *d, struct buf *out)
+static void pack_counts(msgpack_packer *pk, const struct dropped_run *d)
 {
-	struct crema_frame_header head = frame_head(CREMA_FRAME_DROPPED_RUN, NULL, 0);
+	size_t i;
+
+	pack_text(pk, "counts");
+	pack_array(pk, 3 * d->counts.n);
+	for (i = 0; i < d->counts.n; i++) {
+		pack_text(pk, d->counts.v[i].span);
+		pack_u64(pk, d->counts.v[i].begun);
+		pack_u64(pk, d->counts.v[i].ended);
+	}
+}
+
+int dropped_pack(const struct dropped_run *d, uint8_t type, struct buf *out)
+{
+	struct crema_frame_header head = frame_head(type, NULL, 0);
 	struct packed_map map;
 	msgpack_packer *pk = packed_map_begin(&map);
 	size_t i;
@@ -303,6 +352,11 @@ int dropped_pack(const struct dropped_run *d, struct buf *out)
 	pack_kv_text(pk, "run", d->id);
 	pack_kv_text(pk, "kind", d->kind);
 	pack_kv_text(pk, "why", d->why);
+	pack_kv_text(pk, "by", d->by);
+	pack_kv_text(pk, "state", d->state);
+	pack_kv_u64(pk, "chunk_attempts", d->chunk_attempts);
+	if (type == CREMA_FRAME_RUN_TOTALS)
+		pack_counts(pk, d);
 	pack_kv_u64(pk, "plain", d->plain);
 	pack_kv_u64(pk, "start_ns", d->start_ns);
 	pack_kv_u64(pk, "stop_ns", d->stop_ns);

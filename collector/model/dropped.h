@@ -16,7 +16,7 @@
 #ifndef CREMA_COLLECTOR_MODEL_DROPPED_H
 #define CREMA_COLLECTOR_MODEL_DROPPED_H
 
-#include "collector/model/model.h"
+#include "collector/model/runs.h"
 
 #define DROPPED_FILE "00000000000000000000-dropped.crema"
 #define DROPPED_WINDOW_NS UINT64_C(1000000000)
@@ -28,6 +28,10 @@ struct dropped_value {
 
 struct dropped_run {
 	const char *id, *kind, *why;
+	const char *by;		 /* the version of crema whose metrics they are; NULL: not known */
+	const char *state;	 /* NULL: not known */
+	uint64_t chunk_attempts; /* with those that do not count */
+	ARRAY(struct span_count) counts; /* of a run whose records are there (run_totals.h) */
 	struct texts spans;
 	bool plain; /* its spans say too little: its time counts, too */
 	uint64_t start_ns, stop_ns, dropped_ns;
@@ -44,7 +48,7 @@ void dropped_release(struct model *m);
 /* As runs_find(), among the dropped ones; "last" is none of them. */
 const struct dropped_run *dropped_find(const struct model *m, const char *which);
 struct value dropped_value(const struct dropped_run *d, const char *id);
-/* Its DROPPED_RUN frame. 0, -EMSGSIZE or -ENOMEM. */
-int dropped_pack(const struct dropped_run *d, struct buf *out);
+/* Its DROPPED_RUN or RUN_TOTALS frame. 0, -EMSGSIZE or -ENOMEM. */
+int dropped_pack(const struct dropped_run *d, uint8_t type, struct buf *out);
 
 #endif

@@ -27,12 +27,14 @@ static void worker_release(struct worker *w)
 	free(w->streams.v);
 	free(w->stacks.ranges.v);
 	free(w->spanned.ranges.v);
+	free(w->taken_up.ranges.v);
 	free(w->filesystems.v);
 	free(w->clocks.v);
 	free(w->samples.v);
 	free(w->hosts.v);
 	free(w->probes.v);
 	free(w->outside.v);
+	free(w->taken.v);
 	free(w->digests.v);
 	free(w->notes.v);
 	free(w->evidence.v);

@@ -82,8 +82,15 @@ struct probe {
 	uint64_t boot_ns;
 	double time;
 	double nthreads, executing, ready, in_flight_data, long_running, tasks, executed;
-	double nbytes_managed, spilled_bytes, memory_bytes, memory_limit_bytes, cpu_percent,
-		last_seen;
+	double nbytes_managed, spilled_bytes, memory_bytes, memory_limit_bytes, cpu_percent;
+	const char *status; /* Dask's words, of several Workers in turn; NULL: not said */
+};
+/* Tasks of a span that the scheduler took back from a worker before they ended. */
+struct taken {
+	const char *span;	 /* Dask's id */
+	uint64_t tasks, boot_ns; /* boot_ns: the latest */
+	double time;		 /* UTC, by model_close() */
+	bool client_left;	 /* the scheduler lost the client */
 };
 struct digest {
 	const char *context, *span, *prefix, *activity, *unit;
@@ -187,20 +194,21 @@ struct section_key {
 struct section_row {
 	struct section_key key;
 	uint64_t rev;
-#define SECTION_NUMBER(name, help) struct value name;
+	union {
+		struct {
+#define SECTION_NUMBER(name, ...) struct value name;
 #include "rows.def"
+		};
+		struct value number[CREMA_SECTION_NUMBERS];
+	};
 	uint32_t wall_bucket[CREMA_WALL_BUCKETS]; /* their sum lacks what was not told */
 	struct counters c;			  /* inclusive */
-};
-struct gauge_stat {
-	uint64_t count;
-	double sum, min, max, last;
 };
 struct gauge_row {
 	struct section_key key;
 	uint64_t rev;
 	struct value broken;
-	struct gauge_stat stat[CREMA_GAUGE_STATS];
+	struct crema_stat stat[CREMA_GAUGE_STATS];
 };
 
 struct worker {
@@ -210,7 +218,8 @@ struct worker {
 	const char *label;     /* unique: Dask's address, else host:pid; by model_close() */
 	uint64_t hello_stream; /* of the facts; the latest wins */
 	const char *host, *boot_id, *agent_version, *cpu_model, *kernel, *python;
-	const char *distributed, *dask, *coffea, *uproot, *address, *name, *dask_status;
+	const char *run_name; /* what its runs are called; NULL: nothing */
+	const char *distributed, *dask, *coffea, *uproot, *address, *name;
 	const char *scheduler; /* its address; NULL: not known */
 	bool schedulers;       /* has served several */
 	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes, net_namespace;
@@ -237,13 +246,19 @@ struct worker {
 	 * which it had at least one. */
 	double process_start, first_edge, last_edge, work_seconds;
 	struct value start_ticks;
-	const char *cwd;       /* of a process without Dask */
-	bool silent;	       /* gone without a goodbye */
-	bool left_out;	       /* some of its attempts (selection.h) */
-	uint16_t last_segment; /* that has a frame of it */
-	uint64_t records_lost; /* gaps in its streams */
-	struct stream stacks;  /* numbers of the long waits received */
-	struct stream spanned; /* attempts whose span was said, by a selection (selection.h) */
+	const char *cwd;     /* of a process without Dask */
+	const char *closing; /* why Dask closes it, as the worker was told; NULL: not */
+	ARRAY(struct taken) taken;
+	bool orphan;		/* ended by itself after the process that had started it */
+	bool silent;		/* gone without a goodbye */
+	bool left_out;		/* some of its attempts (selection.h) */
+	uint16_t last_segment;	/* that has a frame of it */
+	uint32_t outer_segment; /* see selection_history(): counted from 1 */
+	size_t outer_point;
+	uint64_t records_lost;	/* gaps in its streams */
+	struct stream stacks;	/* numbers of the long waits received */
+	struct stream spanned;	/* attempts whose span was said, by a selection (selection.h) */
+	struct stream taken_up; /* those that it keeps */
 };
 
 struct segment { /* of the journal, by age */
@@ -257,7 +272,15 @@ struct torn_file {
 	int error; /* -errno: could not be read */
 };
 
+#define RUN_FITS 3
+struct run_fits { /* runs that hold what was asked for, of the first name that found none */
+	const char *which; /* as it was asked for; NULL: each name has found its run */
+	size_t n;
+	char ids[RUN_FITS][24];
+};
+
 struct model {
+	struct run_fits fits;
 	struct arena arena, bytes; /* bytes: keys and packed numbers */
 	struct arena attempt_arena, page_arena;
 	size_t packed_room; /* what the latest attempt's numbers took, and a little */
@@ -278,16 +301,22 @@ struct model {
 	ARRAY(struct site *) sites;
 	struct waits sites_cut;
 	ARRAY(struct torn_file) torn;
-	ARRAY(struct dropped_run *) dropped; /* in the order they were dropped (dropped.h) */
-	uint64_t below_ns;		     /* segments created before are gone */
-	size_t dropped_attempts;	     /* of dropped runs, left out */
-	ARRAY(struct segment) segments;	     /* those that were read */
-	uint16_t segment; /* that is read now, counted; the last stands for more */
+	struct dropped_runs {
+		struct dropped_run **v;
+		size_t n, cap;
+	} dropped,			/* in the order they were dropped (dropped.h) */
+		totals;			/* by their ids (run_totals.h) */
+	uint64_t below_ns;		/* segments created before are gone */
+	size_t dropped_attempts;	/* of dropped runs, left out */
+	ARRAY(struct segment) segments; /* those that were read */
+	uint16_t segment;		/* that is read now, counted; the last stands for more */
 	uint64_t files_read, frames, records_bad;
 	uint64_t history_points;     /* of all workers */
 	unsigned int history_shift;  /* a cell has 2^this ns */
 	uint64_t last_note_ns;	     /* CLOCK_REALTIME of the collector's last own entry */
 	struct selection *selection; /* of what is kept; NULL: everything (selection.h) */
+	double newest;		     /* sign of life, UTC, by model_close() */
+	struct footer_maker *maker;  /* gets each message (footer.h); NULL: nobody */
 	uint64_t left_out;	     /* records of tasks that it did not take */
 	int error;		     /* sticks: out of memory */
 };
@@ -306,7 +335,7 @@ void model_drop_attempts(struct model *m);
 /*
  * All frame files of DIR, DIR/journal and DIR/spool. The number of files read (0: none there),
  * -errno if DIR cannot be read. Torn files are named in m->torn. If the collector drops segments
- * meanwhile, it is begun anew, so the model must be fresh.
+ * meanwhile, it starts over, so the model must be fresh.
  */
 int model_read_dir(struct model *m, const char *dir);
 /* Settles everything; now_ns is CLOCK_REALTIME, 0 = do not look at the age of the journal. */

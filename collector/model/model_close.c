@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How the agent begins the line that says so (agent/ending.c). */
+#define ORPHAN "its parent"
+
 static int by_boot(const void *a, const void *b)
 {
 	uint64_t x, y;
@@ -122,6 +125,11 @@ static void settle_worker(struct worker *w)
 		w->hosts.v[i].time = worker_utc(w, w->hosts.v[i].boot_ns);
 	for (i = 0; i < w->probes.n; i++)
 		w->probes.v[i].time = worker_utc(w, w->probes.v[i].boot_ns);
+	for (i = 0; i < w->taken.n; i++)
+		w->taken.v[i].time = worker_utc(w, w->taken.v[i].boot_ns);
+	for (i = 0; i < w->evidence.n; i++)
+		w->orphan |= !strncmp(w->evidence.v[i], ORPHAN, strlen(ORPHAN)) && w->goodbye_how &&
+			     !strcmp(w->goodbye_how, "exit");
 	w->first = worker_utc(w, w->first_boot_ns);
 	w->last = worker_utc(w, w->last_boot_ns);
 	w->records_lost = lost(w);
@@ -226,6 +234,16 @@ void model_close_attempts(struct model *m)
 		settle_attempt(m->attempts.v[i]);
 }
 
+static double newest_sign(const struct model *m)
+{
+	double newest = (double)NAN;
+	size_t i;
+
+	for (i = 0; i < m->workers.n; i++)
+		newest = fmax(newest, m->workers.v[i]->last);
+	return newest;
+}
+
 int model_close(struct model *m, uint64_t now_ns)
 {
 	double newest = (double)m->last_note_ns / 1e9;
@@ -256,6 +274,7 @@ int model_close(struct model *m, uint64_t now_ns)
 			    (w->last < newest - MODEL_SILENT_SECONDS ||
 			     (now_ns && w->last < (double)now_ns / 1e9 - MODEL_STALE_SECONDS));
 	}
+	m->newest = newest_sign(m);
 	model_close_attempts(m);
 	return m->error;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collector/model/dropped.h"
-#include "collector/model/selection.h"
+#include "collector/model/footer.h"
 
 /*
  * Attempts are numbered from 1 by their workers: they are found by pages of numbers, which takes a
@@ -263,18 +263,24 @@ static int feed_messages(struct model *m, struct worker *w, const struct stream 
 	struct task_record r;
 	uint32_t items, i;
 	uint64_t type;
-	size_t at, used;
+	size_t at, used, left_out;
 	int rc = unpack_array(raw, n, &items, &at);
 
 	for (i = 0; !rc && i < items; i++, at += used) {
+		left_out = m->left_out;
 		used = s->has_map ? task_read(&r, &s->map, raw + at, n - at) : 0;
 		if (used) {
 			rc = feed_record(m, w, &r);
+			if (!rc && m->maker)
+				rc = footer_take(m->maker, w, s, &r, m->left_out == left_out,
+						 raw + at, used);
 			continue;
 		}
 		rc = unpack_next(&u, raw + at, n - at, &used);
 		if (!rc && (!tasks_only || (message_type(&u.root, &type) && is_of_task(type))))
 			rc = feed_message(m, w, s, &u.root);
+		if (!rc && m->maker)
+			rc = footer_take(m->maker, w, s, NULL, false, raw + at, used);
 	}
 	unpack_release(&u);
 	return rc;
@@ -333,6 +339,7 @@ static bool is_known(const struct crema_frame_header *head)
 	case CREMA_FRAME_DROPPED:
 	case CREMA_FRAME_DROPPED_RUN:
 	case CREMA_FRAME_CARRY:
+	case CREMA_FRAME_RUN_TOTALS:
 		return true;
 	default:
 		return false;
@@ -352,7 +359,8 @@ static int feed_tree(struct model *m, const struct crema_frame_header *head,
 			m->last_note_ns = note;
 		return 0;
 	}
-	if (head->type >= CREMA_FRAME_DROPPED && head->type <= CREMA_FRAME_CARRY)
+	if ((head->type >= CREMA_FRAME_DROPPED && head->type <= CREMA_FRAME_CARRY) ||
+	    head->type == CREMA_FRAME_RUN_TOTALS)
 		return dropped_feed(m, head, root);
 	w = model_worker(m, head->worker);
 	if (!w)

@@ -101,6 +101,32 @@ static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *list, 
 	return 0;
 }
 
+/* [[span, whether the client left, tasks, seconds before this sample], ...] */
+static int take_back(struct model *m, struct worker *w, uint64_t boot_ns, const json_t *list)
+{
+	const json_t *row;
+	struct taken *t;
+	double age;
+	size_t i;
+
+	w->taken.n = 0;
+	json_array_foreach(list, i, row)
+	{
+		age = json_number_value(json_array_get(row, 3));
+		if (!json_is_integer(json_array_get(row, 2)) || !(age >= 0 && age < 1e9))
+			continue;
+		t = ARRAY_NEW(&w->taken);
+		if (!t)
+			return -ENOMEM;
+		t->span = text_of(m, json_array_get(row, 0));
+		t->client_left = json_is_true(json_array_get(row, 1));
+		t->tasks = (uint64_t)json_integer_value(json_array_get(row, 2));
+		t->boot_ns = boot_ns - (uint64_t)(age * 1e9);
+		t->time = (double)NAN;
+	}
+	return 0;
+}
+
 int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct text json)
 {
 	json_t *o = json_loadb(json.ptr, json.len, JSON_ALLOW_NUL, NULL);
@@ -135,15 +161,16 @@ int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct 
 	if (p->memory_limit_bytes <= 0) /* Dask's way to say that there is none */
 		p->memory_limit_bytes = (double)NAN;
 	p->cpu_percent = real_of(o, "cpu_percent");
-	p->last_seen = real_of(o, "last_seen");
+	p->status = text_of(m, json_object_get(o, "status"));
 	if (json_is_array(digests))
 		rc = take_outside(w, boot_ns, digests, cut != 0);
 	if (!rc && boot_ns >= w->digests_boot_ns && json_is_array(digests)) {
 		w->digests_boot_ns = boot_ns;
 		w->digests_cut = cut;
-		if (text_of(m, json_object_get(o, "status")))
-			w->dask_status = text_of(m, json_object_get(o, "status"));
-		rc = take_digests(m, w, digests);
+		if (text_of(m, json_object_get(o, "closing")))
+			w->closing = text_of(m, json_object_get(o, "closing"));
+		rc = take_back(m, w, boot_ns, json_object_get(o, "taken_back"));
+		rc = rc ? rc : take_digests(m, w, digests);
 	}
 	json_decref(o);
 	if (!selection_takes_time(m, w, boot_ns))

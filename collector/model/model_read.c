@@ -10,13 +10,26 @@
 #include <unistd.h>
 
 #include "collector/model/dropped.h"
-#include "collector/model/selection.h"
+#include "collector/model/footer.h"
 #include "common/dirs.h"
 #include "common/framefile.h"
 
 #define READ_TRIES 10 /* segments go at most each few seconds */
 
-static int read_file(struct model *m, const char *path, const char *name)
+/* By its footer, where that is enough: as footer_feed(). */
+static int read_footer(struct model *m, const char *footers, const char *path)
+{
+	const struct selection *s = m->selection;
+	const char *name = strrchr(path, '/') + 1;
+
+	if (!s || s->footers_off || (s->pass != SELECTION_SURVEY && s->pass != SELECTION_RUNS) ||
+	    (s->pass == SELECTION_RUNS && !selection_skips(s, strtoull(name, NULL, 10))))
+		return 0;
+	return footer_feed(m, footers, path, name);
+}
+
+/* footers: where its footer may be; NULL: it has none. */
+static int read_file(struct model *m, const char *path, const char *name, const char *footers)
 {
 	struct framefile_stats stats;
 	struct torn_file *t;
@@ -25,7 +38,14 @@ static int read_file(struct model *m, const char *path, const char *name)
 	memset(&stats, 0, sizeof(stats));
 	if (m->selection && selection_file(m->selection, path, m->segment))
 		return -ENOMEM;
+	rc = footers ? read_footer(m, footers, path) : 0;
+	if (rc) {
+		m->files_read += rc > 0;
+		return rc > 0 ? 0 : rc;
+	}
 	rc = framefile_read(path, model_feed, m, &stats);
+	if (m->selection)
+		selection_frames(m->selection, stats.frames);
 	if (m->error || rc == -ENOMEM) /* this says nothing of the file */
 		return m->error ? m->error : rc;
 	if (rc == -ENOENT)
@@ -79,7 +99,7 @@ static int read_dropped(struct model *m, const char *folder)
 	int rc = dirs_join(path, sizeof(path), folder, DROPPED_FILE);
 
 	if (!rc)
-		rc = read_file(m, path, "journal/" DROPPED_FILE);
+		rc = read_file(m, path, "journal/" DROPPED_FILE, NULL);
 	if (!rc)
 		m->files_read--; /* it holds no run */
 	return rc == -ESTALE ? 0 : rc;
@@ -88,11 +108,12 @@ static int read_dropped(struct model *m, const char *folder)
 static int read_folder(struct model *m, const char *dir, const char *sub)
 {
 	bool journal = !strcmp(sub, "journal");
-	char folder[PATH_MAX], path[PATH_MAX], name[PATH_MAX];
+	char folder[PATH_MAX], path[PATH_MAX], name[PATH_MAX], footers[PATH_MAX];
 	char **names = NULL;
 	int n, i, rc = 0;
 
-	if (dirs_join(folder, sizeof(folder), dir, sub))
+	if (dirs_join(folder, sizeof(folder), dir, sub) ||
+	    dirs_join(footers, sizeof(footers), dir, FOOTER_FOLDER))
 		return -ENAMETOOLONG;
 	n = framefile_list(folder, &names);
 	if (n < 0)
@@ -104,7 +125,7 @@ static int read_folder(struct model *m, const char *dir, const char *sub)
 		    dirs_join(name, sizeof(name), sub, names[i]) ||
 		    (journal && !begin_segment(m, path, names[i])))
 			continue;
-		rc = read_file(m, path, name);
+		rc = read_file(m, path, name, journal ? footers : NULL);
 		if (rc == -ESTALE && !journal)
 			rc = 0; /* an agent's file, acknowledged meanwhile: the journal has it */
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* model_rows.c - hello and the messages that are maps. */
 #include "collector/model/model_map.h"
+#include "collector/model/selection.h"
+#include "common/run_name.h"
 
 #include <errno.h>
 #include <math.h>
@@ -67,6 +69,9 @@ int model_feed_hello(struct model *m, struct worker *w, uint64_t stream, const m
 	w->cpu_model = map_text(m, facts, "cpu_model");
 	w->kernel = map_text(m, facts, "kernel");
 	w->python = map_text(m, facts, "python");
+	w->run_name = map_text(m, facts, "run_name");
+	if (!run_name_is_good(w->run_name))
+		w->run_name = NULL;
 	w->net_namespace = map_uint(facts, "net_namespace");
 	w->pid = map_uint(facts, "pid");
 	w->start_ticks = map_uint(facts, "start_ticks");
@@ -173,7 +178,7 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	t->values_refused = map_uint(get(map, "unmeasured"), "values");
 	if (!w->totals.known || t->boot_ns >= w->totals.boot_ns)
 		w->totals = *t;
-	return history_add(m, &w->history, t, get_u64(map, "snapshot_boot_ns", 0));
+	return selection_history(m, w, t, get_u64(map, "snapshot_boot_ns", 0));
 }
 
 void model_raise(struct value *number, const struct row_number *of, size_t n,

@@ -82,8 +82,8 @@ int model_feed_section(struct model *m, struct worker *w, const msgpack_object *
 	if (s->rev && rev <= s->rev)
 		return m->error;
 	s->rev = rev;
-#define SECTION_NUMBER(name, help) s->name = map_uint(map, #name);
-#include "rows.def"
+	for (size_t i = 0; i < CREMA_SECTION_NUMBERS; i++)
+		s->number[i] = map_uint(map, row_section[i].name);
 	take_buckets(s->wall_bucket, get(map, "wall_buckets"));
 	model_take_counters(&s->c, get(map, "counters"));
 	return m->error;
@@ -108,23 +108,32 @@ static struct gauge_row *gauge_of(struct model *m, const struct section_key *key
 	return g;
 }
 
-static double real_of(const msgpack_object *o)
+static uint64_t item_uint(const msgpack_object_array *list, uint32_t at)
+{
+	uint64_t u = 0;
+
+	if (at < list->size)
+		object_u64(&list->ptr[at], &u);
+	return u;
+}
+
+static double item_real(const msgpack_object_array *list, uint32_t at)
 {
 	double d;
 
-	return object_f64(o, &d) ? d : (double)NAN;
+	return at < list->size && object_f64(&list->ptr[at], &d) ? d : (double)NAN;
 }
 
-static void take_stat(struct gauge_stat *s, const msgpack_object *list)
+/* What an older agent did not know comes last, and is unknown. */
+static void take_stat(struct crema_stat *s, const msgpack_object *list)
 {
-	*s = (struct gauge_stat){0};
-	if (list->type != MSGPACK_OBJECT_ARRAY || list->via.array.size < 5 ||
-	    !object_u64(&list->via.array.ptr[0], &s->count))
+	uint32_t at = 0;
+
+	*s = (struct crema_stat){0};
+	if (list->type != MSGPACK_OBJECT_ARRAY)
 		return;
-	s->sum = real_of(&list->via.array.ptr[1]);
-	s->min = real_of(&list->via.array.ptr[2]);
-	s->max = real_of(&list->via.array.ptr[3]);
-	s->last = real_of(&list->via.array.ptr[4]);
+#define GAUGE_NUMBER(name, type, ...) s->name = item_##type(&list->via.array, at++);
+#include "rows.def"
 }
 
 int model_feed_gauge(struct model *m, struct worker *w, const msgpack_object *map)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/model/model.h"
+#include "collector/model/selection.h"
 
 static bool same_module(const void *item, const void *key)
 {
@@ -130,6 +130,8 @@ int model_feed_stack(struct model *m, struct worker *w, const msgpack_object *ma
 	if (first_time(w, number, &first))
 		return -ENOMEM;
 	if (!first)
+		return 0;
+	if (!selection_takes_stack(m->selection, get_text(map, "span")))
 		return 0;
 	key.span = model_text(m, get_text(map, "span"));
 	key.prefix = model_text(m, get_text(map, "prefix"));

@@ -29,6 +29,17 @@ bool run_has_span(const struct run *r, const char *span)
 	return false;
 }
 
+bool run_has_dask_span(const struct run *r, const char *span)
+{
+	size_t i;
+
+	for (i = 0; span && i < run_span_count(r); i++) {
+		if (run_span(r, i) && span_part_span(r->model, run_span(r, i)) == span)
+			return true;
+	}
+	return false;
+}
+
 size_t run_span_count(const struct run *r)
 {
 	return sizeof(r->spans) / sizeof(*r->spans) + r->more.n;
@@ -402,6 +413,7 @@ void runs_release(struct runs *runs)
 		free(runs->v[i].workers.v);
 		free(runs->v[i].places.v);
 		free(runs->v[i].more.v);
+		free(runs->v[i].counts.v);
 	}
 	free(runs->v);
 	memset(runs, 0, sizeof(*runs));

@@ -17,7 +17,9 @@
  *
  * Of each key the last ok attempt of the run is counted. The others have a reason: killed, lost,
  * erred (nothing came after it), retried (something did), recomputed (another ok one came later),
- * stolen (the same at the same time on another worker). A running attempt has none yet.
+ * stolen (the same at the same time on another worker), shutdown (killed or lost, nothing came
+ * after, and its worker was closed by Dask or by the end of the process that had started it). A
+ * running attempt has none yet.
  *
  * A run's id is its start and a hash of its first span: 20261121-101530-ab12. It sorts by time and
  * stays as the run grows. The model must be closed and outlive the runs.
@@ -44,11 +46,18 @@ struct run_place {
 	const char *span;
 };
 
+/* How many records of a span begin and end tasks. */
+struct span_count {
+	const char *span;
+	uint64_t begun, ended;
+};
+
 struct run {
 	struct model *model;
 	bool plain; /* without Dask (runs_plain.h) */
 	ARRAY(struct run_place) places;
 	char id[RUN_ID_BYTES];
+	const char *name; /* of all workers that had its tasks; NULL: none, or several */
 	enum run_kind kind;
 	const char *spans[3]; /* processing, preprocessing, the processor's way; NULL: none */
 	struct texts more;    /* further spans or parts of spans (span_part.h) */
@@ -65,9 +74,16 @@ struct run {
 		char ids[RUN_OTHERS][RUN_ID_BYTES];
 		size_t sources; /* runs that did tasks whose results it takes; at least so many */
 		char source_ids[RUN_OTHERS][RUN_ID_BYTES];
-		size_t concurrent; /* for run_concurrent() */
+		bool later;		    /* these began after it, which has tasks of them */
+		char lent_to[RUN_ID_BYTES]; /* the run that has tasks of it so; "": none */
+		size_t concurrent;	    /* for run_concurrent() */
 		double last_until, next_start;
 	} others;
+	/* By a survey (selection.h): its records, where they lie, and when the last one ended. */
+	ARRAY(struct span_count) counts;
+	size_t first_segment, last_segment;
+	double until;
+	const struct dropped_run *totals; /* known without its records; NULL: not (run_totals.h) */
 };
 
 struct runs {
@@ -81,15 +97,25 @@ int runs_build(struct runs *runs, struct model *m);
 void runs_release(struct runs *runs);
 /*
  * NULL or "last": the one that began last, but none of kind "other" that began while one of coffea
- * was under way or RUNS_NEAR_SECONDS after it; else an id, or its beginning or end if only one run
- * fits; or the id of one of its spans. NULL if there is none.
+ * was under way or RUNS_NEAR_SECONDS after it; else an id or a name, or any part of one if only one
+ * run fits; or the id of one of its spans. NULL if there is none.
  */
 struct run *runs_find(const struct runs *runs, const char *which);
+/* The runs that a part of an id or name fits: all are counted, the last ones named. What `fits`
+ * holds of another name stays. */
+void runs_fit(const struct runs *runs, const char *which, struct run_fits *fits);
 /* Whether it asks for the last run. */
 bool runs_means_last(const char *which);
 /* Says of a run that was found as the last one which others were under way with it or began after
  * it; of one of kind "other" also those of that kind that RUNS_GAP_SECONDS or less lie between. */
 void runs_tell_others(const struct runs *runs, struct run *r);
+
+/* What people call a kind of task: coffea's preprocessing and the task that sends its processor are
+ * "preprocess" and "send processor"; of any other the prefix. */
+const char *run_prefix_shown(const struct run *r, const char *prefix);
+/* A task's key that begins with that name: "preprocess-1f2e..."; `out` holds it if it differs. */
+#define KEY_SHOWN_BYTES 160
+const char *run_key_shown(const struct run *r, const struct attempt *a, char out[KEY_SHOWN_BYTES]);
 
 /* How many other runs had tasks on its workers while it had, or in the client's block: what Dask
  * and the kernel tell of a whole worker is theirs, too. Not for runs without Dask. */
@@ -120,6 +146,8 @@ bool attempt_is_chunk(const struct attempt *a);
 size_t run_span_count(const struct run *r);
 const char *run_span(const struct run *r, size_t i);
 bool run_has_span(const struct run *r, const char *span);
+/* By Dask's id of it, interned. */
+bool run_has_dask_span(const struct run *r, const char *span);
 /* Dask's own numbers are by span and prefix: whether these are the run's; SHARED: another run had
  * tasks of that prefix in that span as well. */
 enum run_digest { DIGEST_OTHER, DIGEST_OWN, DIGEST_SHARED };

@@ -91,5 +91,10 @@ void runs_tell_sources(struct runs *runs, const struct task_spans *spans)
 			if (s->run != s->from[i]->run)
 				take_from(&runs->v[s->run], &runs->v[s->from[i]->run]);
 		}
+		if (s->later)
+			runs->v[s->run].others.later = true;
+		if (s->lent_to && s->lent_to->run != s->run)
+			memcpy(runs->v[s->run].others.lent_to, runs->v[s->lent_to->run].id,
+			       RUN_ID_BYTES);
 	}
 }

@@ -72,13 +72,15 @@ static int by_key(const void *pa, const void *pb)
 	return a->span < b->span ? -1 : a->span > b->span;
 }
 
-static int collect_producers(const struct task_spans *spans, struct producers *all)
+static int collect_producers(const struct task_spans *spans, struct producers *all, bool whole)
 {
 	struct producer *p;
 	struct task_span *s;
 	size_t k;
 
 	for (s = spans->v; s < spans->v + spans->n; s++) {
+		if ((!span_kind(s) && !s->part->users) != whole)
+			continue;
 		for (k = 0; k < s->part->keys.n; k++) {
 			p = ARRAY_NEW(all);
 			if (!p)
@@ -97,13 +99,13 @@ static bool may_feed(const struct task_span *p, const struct task_span *consumer
 	    p->begin > consumer->begin + (span_kind(consumer) ? CLOCK_SECONDS : 0))
 		return false;
 	if (span_kind(consumer) == 'u')
-		return p->part->graph == consumer->part->graph;
+		return p->part->graph == consumer->part->graph ||
+		       p->part->graph_before == consumer->part->graph;
 	return !span_kind(consumer) || p->part->generation <= consumer->part->generation;
 }
 
-/* Spans are by begin, and so are the producers of a key: the last one that fits. */
-static struct task_span *producer_of(const struct producers *all, uint64_t key,
-				     const struct task_span *consumer)
+/* Where the producers of a key end. */
+static size_t producers_end(const struct producers *all, uint64_t key)
 {
 	size_t from = 0, to = all->n, i;
 
@@ -114,7 +116,16 @@ static struct task_span *producer_of(const struct producers *all, uint64_t key,
 		else
 			to = i;
 	}
-	for (i = from; i > 0 && all->v[i - 1].key == key; i--) {
+	return from;
+}
+
+/* Spans are by begin, and so are the producers of a key: the last one that fits. */
+static struct task_span *producer_of(const struct producers *all, uint64_t key,
+				     const struct task_span *consumer)
+{
+	size_t i;
+
+	for (i = producers_end(all, key); i > 0 && all->v[i - 1].key == key; i--) {
 		if (may_feed(all->v[i - 1].span, consumer))
 			return all->v[i - 1].span;
 	}
@@ -169,11 +180,55 @@ static void take(const struct model *m, const struct producers *all, struct task
 		unite(m, only, consumer);
 }
 
+/* Beyond the keys that are kept it may have made what it takes. */
+static bool made_by_others(const struct task_span *s, uint64_t key)
+{
+	const struct smallest *keys = &s->part->keys;
+
+	return !smallest_has(keys, key) && (keys->n < SMALLEST_MAX || key < keys->v[keys->n - 1]);
+}
+
+static void take_later(const struct producers *whole, struct task_span *s)
+{
+	const struct smallest *consumed = &s->part->consumed;
+	struct task_span *p;
+	size_t i, k;
+
+	for (i = 0; i < consumed->n; i++) {
+		if (!made_by_others(s, consumed->v[i]))
+			continue;
+		for (k = producers_end(whole, consumed->v[i]);
+		     k > 0 && whole->v[k - 1].key == consumed->v[i]; k--) {
+			p = whole->v[k - 1].span;
+			if (p->begin <= s->begin || !spans_share_scheduler(p, s))
+				continue;
+			note_from(s, p);
+			s->later = true;
+			p->lent_to = s;
+		}
+	}
+}
+
+/* Of whole spans that the user did not open. */
+static int take_all_later(const struct task_spans *spans)
+{
+	struct producers whole = {0};
+	struct task_span *s;
+	int rc = collect_producers(spans, &whole, true);
+
+	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {
+		if (!span_kind(s) && !s->part->users)
+			take_later(&whole, s);
+	}
+	free(whole.v);
+	return rc;
+}
+
 int spans_join(const struct model *m, struct task_spans *spans)
 {
 	struct producers all = {0};
 	struct task_span *s;
-	int rc = collect_producers(spans, &all);
+	int rc = collect_producers(spans, &all, false);
 
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {
 		if (!is_plain_dask(s)) /* merges first: they say what one run is */
@@ -184,5 +239,5 @@ int spans_join(const struct model *m, struct task_spans *spans)
 			take(m, &all, s);
 	}
 	free(all.v);
-	return rc;
+	return rc ? rc : take_all_later(spans);
 }

@@ -7,6 +7,10 @@
  * belong to a run of coffea if all that they take of any is one run's. A span that the user opened
  * is a run: it joins nothing, and only merges of coffea join it. The producers of a key are
  * those of the consumer's scheduler that began last before it.
+ *
+ * While a client keeps a result, Dask puts tasks of later calls that have its group's name into its
+ * span, where nothing tells whose they are but that spans which began later made what they take:
+ * nothing is joined, and the report tells it.
  */
 #ifndef CREMA_COLLECTOR_MODEL_RUNS_CONSUME_H
 #define CREMA_COLLECTOR_MODEL_RUNS_CONSUME_H
@@ -26,6 +30,8 @@ struct task_span {
 	double begin, end;
 	struct task_span *from[SPAN_FROM]; /* some of those whose results it takes */
 	size_t run;			   /* that took it, see group_spans() */
+	bool later;			   /* they are of spans that began after it */
+	struct task_span *lent_to;	   /* such a one has tasks that take its results */
 	struct task_span *leader;	   /* of what belongs together, see span_leader() */
 	struct task_span *next;		   /* of the same leader, in a ring */
 	struct task_span *scatter;	   /* what these chunks were the first to take */

@@ -153,6 +153,8 @@ static struct attempt *last_ok(const struct chain *c)
 
 static const char *reason_of(const struct attempt *a, bool has_next, const struct attempt *counted)
 {
+	if (a->abandoned && (a->worker->closing || a->worker->orphan))
+		return "shutdown";
 	switch (a->state) {
 	case ATTEMPT_KILLED:
 		return "killed";
@@ -176,6 +178,8 @@ static void settle_chain(const struct chain *c)
 	for (i = 0; i < c->n; i++) {
 		a = c->all[c->v[i].place];
 		a->counted = a == counted;
+		a->abandoned = !counted && i + 1 == c->n &&
+			       (a->state == ATTEMPT_KILLED || a->state == ATTEMPT_LOST);
 		a->waste_reason = a->counted ? NULL : reason_of(a, i + 1 < c->n, counted);
 	}
 }
@@ -292,22 +296,63 @@ void runs_tell_others(const struct runs *runs, struct run *r)
 	}
 }
 
-struct run *runs_find(const struct runs *runs, const char *which)
+static bool has_part(const struct run *r, const char *part)
+{
+	return strstr(r->id, part) || (r->name && strstr(r->name, part));
+}
+
+void runs_fit(const struct runs *runs, const char *which, struct run_fits *fits)
+{
+	size_t i;
+
+	_Static_assert(sizeof(fits->ids[0]) == RUN_ID_BYTES, "model.h does not know of runs");
+	if (fits->which)
+		return;
+	memset(fits, 0, sizeof(*fits));
+	fits->which = which ? which : "last";
+	for (i = runs->n; i-- > 0;) {
+		if (runs_means_last(which) || !has_part(&runs->v[i], which))
+			continue;
+		if (fits->n < RUN_FITS)
+			memcpy(fits->ids[fits->n], runs->v[i].id, RUN_ID_BYTES);
+		fits->n++;
+	}
+}
+
+/* The only run with this name; NULL: none, or several. */
+static struct run *find_named(const struct runs *runs, const char *name)
 {
 	struct run *found = NULL;
-	size_t i, n, len;
+	size_t i;
+
+	for (i = 0; i < runs->n; i++) {
+		if (!runs->v[i].name || strcmp(runs->v[i].name, name) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = &runs->v[i];
+	}
+	return found;
+}
+
+struct run *runs_find(const struct runs *runs, const char *which)
+{
+	struct run *found;
+	size_t i;
 
 	if (!runs->n)
 		return NULL;
 	if (runs_means_last(which))
 		return find_last(runs);
-	n = strlen(which);
 	for (i = 0; i < runs->n; i++) {
-		len = strlen(runs->v[i].id);
 		if (!strcmp(runs->v[i].id, which) || has_span_named(&runs->v[i], which))
 			return &runs->v[i];
-		if (n > len || (strncmp(runs->v[i].id, which, n) != 0 &&
-				strcmp(runs->v[i].id + len - n, which) != 0))
+	}
+	found = find_named(runs, which);
+	if (found)
+		return found;
+	for (i = 0; i < runs->n; i++) {
+		if (!has_part(&runs->v[i], which))
 			continue;
 		if (found)
 			return NULL;

@@ -3,7 +3,7 @@
  * runs_plain.h - runs of coffea without Dask: there are no spans, only what the processes say.
  *
  * The span of such a chunk is "coffea-HASH.N": the processor, and how often its process has begun
- * anew with it. A run is the chunks of one HASH; another one of the same HASH begins with a chunk
+ * again with it. A run is the chunks of one HASH; another one of the same HASH begins with a chunk
  *  - that had ended well in it, while nothing was running,
  *  - whose file's metadata was fetched after the first chunk had begun: coffea does that first,
  *  - or after PLAIN_IDLE_SECONDS without any.

@@ -80,6 +80,20 @@ bool run_take_block(struct run *r, double from, double to)
 	return true;
 }
 
+/* As its workers were started. */
+static const char *given_name(const struct run *r)
+{
+	const char *name = r->attempts.n ? r->attempts.v[0]->worker->run_name : NULL, *other;
+	size_t i;
+
+	for (i = 1; i < r->attempts.n && name; i++) {
+		other = r->attempts.v[i]->worker->run_name;
+		if (!other || strcmp(other, name) != 0)
+			return NULL;
+	}
+	return name;
+}
+
 int run_settle(struct run *r)
 {
 	struct attempt *a;
@@ -101,6 +115,7 @@ int run_settle(struct run *r)
 	r->from = r->start;
 	r->to = r->stop;
 	name_run(r);
+	r->name = given_name(r);
 	if (find_workers(r))
 		return -ENOMEM;
 	return run_count_attempts(r);

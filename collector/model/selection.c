@@ -12,7 +12,7 @@
 /* One item for each key of a table: what was kept, or a time. */
 struct entry {
 	uint64_t key[4];
-	uint64_t ns;
+	uint64_t ns, end_boot_ns;
 };
 
 static bool same_key(const void *item, const void *key)
@@ -21,11 +21,16 @@ static bool same_key(const void *item, const void *key)
 		      sizeof(((const struct entry *)item)->key)) == 0;
 }
 
+static uint64_t hash_of(const uint64_t key[4])
+{
+	return hash_pair(hash_pair(key[0], key[1]), hash_pair(key[2], key[3]));
+}
+
 /* The entry of the key, new with *fresh; NULL: out of memory. */
 static struct entry *entry_of(struct selection *s, struct table *table, const uint64_t key[4],
 			      bool *fresh)
 {
-	uint64_t hash = hash_pair(hash_pair(key[0], key[1]), hash_pair(key[2], key[3]));
+	uint64_t hash = hash_of(key);
 	struct entry *e = table_find(table, hash, same_key, key);
 
 	*fresh = !e;
@@ -78,6 +83,11 @@ int selection_file(struct selection *s, const char *path, uint16_t segment)
 	return f->path ? 0 : -ENOMEM;
 }
 
+void selection_frames(struct selection *s, uint64_t frames)
+{
+	s->files.v[s->files.n - 1].frames = frames;
+}
+
 /* Names are interned: they compare by address. */
 static uint64_t name(struct model *m, bool known, struct text t)
 {
@@ -87,14 +97,6 @@ static uint64_t name(struct model *m, bool known, struct text t)
 static bool is_lambda(const struct task_record *r)
 {
 	return TASK_KNOWN(r, prefix) && r->prefix.len == 6 && !memcmp(r->prefix.ptr, "lambda", 6);
-}
-
-/* By the latest clock only: worker_utc_ns() looks at all of them. */
-static uint64_t rough_utc_ns(const struct worker *w, uint64_t boot_ns)
-{
-	const struct clock_pair *c = w->clocks.n ? &w->clocks.v[w->clocks.n - 1] : NULL;
-
-	return c && boot_ns ? c->real_ns + (boot_ns - c->boot_ns) : 0;
 }
 
 static bool survey_takes(struct model *m, const struct worker *w, const struct task_record *r)
@@ -120,19 +122,52 @@ static bool survey_takes(struct model *m, const struct worker *w, const struct t
 		return false;
 	}
 	seen->last_file = s->files.n - 1;
-	if (r->type == CREMA_MSG_TASK_START)
+	if (!s->counted && r->type == CREMA_MSG_TASK_START)
 		seen->begun++;
-	else
+	else if (!s->counted)
 		seen->ended++;
 	if (!TASK_KNOWN(r, start_boot_ns))
 		return takes;
-	end = rough_utc_ns(w, r->start_boot_ns + (TASK_KNOWN(r, wall_ns) ? r->wall_ns : 0));
-	if (end > seen->end_ns)
-		seen->end_ns = end;
+	end = r->start_boot_ns + (TASK_KNOWN(r, wall_ns) ? r->wall_ns : 0);
+	if (end > first->end_boot_ns)
+		first->end_boot_ns = end;
 	if (first->ns && r->start_boot_ns >= first->ns)
 		return takes;
 	first->ns = r->start_boot_ns;
 	return true;
+}
+
+int selection_counted(struct selection *s, const char *span, uint64_t begun, uint64_t ended)
+{
+	struct seen_span *seen = see_span(s, (uintptr_t)span);
+
+	if (!seen)
+		return -ENOMEM;
+	seen->last_file = s->files.n - 1;
+	seen->begun += begun;
+	seen->ended += ended;
+	return 0;
+}
+
+int selection_ended(struct selection *s, const char *span, const struct worker *w, uint64_t end_ns)
+{
+	uint64_t key[4] = {(uintptr_t)span, (uintptr_t)w, 0, 0};
+	bool fresh;
+	struct entry *e = entry_of(s, &s->earliest, key, &fresh);
+
+	if (e && end_ns > e->end_boot_ns)
+		e->end_boot_ns = end_ns;
+	return e ? 0 : -ENOMEM;
+}
+
+bool selection_end(const struct selection *s, const char *span, const struct worker *w,
+		   uint64_t *end_ns)
+{
+	uint64_t key[4] = {(uintptr_t)span, (uintptr_t)w, 0, 0};
+	const struct entry *e = table_find(&s->earliest, hash_of(key), same_key, key);
+
+	*end_ns = e ? e->end_boot_ns : 0;
+	return *end_ns != 0;
 }
 
 /* Also what may be the first that is known of an attempt: later records say whose it is. */
@@ -164,6 +199,8 @@ bool selection_takes_task(struct model *m, struct worker *w, const struct task_r
 		takes = survey_takes(m, w, r);
 	if (TASK_KNOWN(r, span) && stream_received(&w->spanned, r->attempt, r->attempt + 1))
 		m->error = -ENOMEM;
+	if (takes && !known && stream_received(&w->taken_up, r->attempt, r->attempt + 1))
+		m->error = -ENOMEM;
 	if (!takes && !known) {
 		m->left_out++;
 		w->left_out = true;
@@ -183,7 +220,7 @@ void selection_slim(const struct selection *s, struct task_record *r)
 	KEEP(events), KEEP(entrystart), KEEP(entrystop);
 	if (!TASK_KNOWN(r, key_hash))
 		KEEP(key);
-	if (s->pass == SELECTION_SURVEY) /* runs are grouped by these */
+	if (s->pass != SELECTION_BATCH) /* runs are grouped by these */
 		KEEP(dataset), KEEP(filename);
 #undef KEEP
 	r->known &= keep;
@@ -194,17 +231,56 @@ void selection_slim(const struct selection *s, struct task_record *r)
 	memset(r->count, 0, sizeof(r->count));
 }
 
+static bool same_worker(const void *item, const void *key)
+{
+	return !memcmp(((const struct worker *)item)->id, key, CREMA_WORKER_ID_BYTES);
+}
+
+/* By the clock that the worker has in the end: not that of the records read so far. */
 bool selection_takes_time(const struct model *m, const struct worker *w, uint64_t boot_ns)
 {
 	const struct selection *s = m->selection;
-	uint64_t ns = s ? rough_utc_ns(w, boot_ns) : 0;
+	const struct worker *clock;
+	uint64_t ns;
 	size_t i;
 
+	if (!s || s->pass == SELECTION_FOOTER)
+		return true;
+	clock = table_find(&s->clocks, hash_bytes(1, w->id, sizeof(w->id)), same_worker, w->id);
+	ns = clock ? worker_utc_ns(clock, boot_ns) : 0;
 	if (!ns)
 		return true;
 	for (i = 0; i < s->times.n && s->times.v[i].to <= ns; i++)
 		;
 	return i < s->times.n && s->times.v[i].from < ns;
+}
+
+int selection_history(struct model *m, struct worker *w, const struct totals *t,
+		      uint64_t snapshot_ns)
+{
+	struct history *h = &w->history;
+	bool first = w->outer_segment != m->segment + 1u;
+	size_t n;
+	int rc;
+
+	if (m->selection && m->selection->pass != SELECTION_RUNS)
+		return 0;
+	if (selection_takes_time(m, w, t->boot_ns))
+		return history_add(m, h, t, snapshot_ns);
+	w->outer_segment = m->segment + 1u;
+	if (!first && w->outer_point && w->outer_point == h->n) {
+		h->n--;
+		m->history_points--;
+	}
+	n = h->n;
+	rc = history_add(m, h, t, snapshot_ns);
+	w->outer_point = !first && h->n > n ? h->n : 0;
+	return rc;
+}
+
+bool selection_takes_stack(const struct selection *s, struct text span)
+{
+	return !s || s->pass != SELECTION_RUNS || !span.ptr || selection_wants(s, span);
 }
 
 /* What is passed over is a sign of life all the same. */
@@ -227,7 +303,7 @@ bool selection_takes_message(const struct model *m, struct worker *w, uint64_t t
 	const struct selection *s = m->selection;
 	struct text span;
 
-	if (!s)
+	if (!s || s->pass == SELECTION_FOOTER)
 		return true;
 	sign(w, type, map);
 	switch (type) {
@@ -255,8 +331,11 @@ void selection_restart(struct selection *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->files.n; i++)
+	for (i = 0; i < s->files.n; i++) {
 		free(s->files.v[i].path);
+		free(s->files.v[i].spans.v);
+		free(s->files.v[i].sampled.v);
+	}
 	free(s->files.v);
 	memset(&s->files, 0, sizeof(s->files));
 	table_release(&s->earliest);

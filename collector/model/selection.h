@@ -9,12 +9,18 @@
  * spans, samples around them. Tasks without a span, and those without Dask, are grouped by their
  * times and kept in both.
  *
- * model_read_each() gives all runs one after the other, a few at a time in memory: after the survey
- * the files that hold records of some runs are read again for these alone. Of attempts it knows
- * what says when they ran, how they ended and what counts (selection_slim()), not their numbers.
+ * model_read_each() gives all runs one after the other: by their totals (run_totals.h), if those
+ * will do, else a few at a time in memory: after the survey the files that hold records of some
+ * runs are read again for these alone. Of attempts it knows what says when they ran, how they ended
+ * and what counts (selection_slim()), not their numbers.
  *
  * What is of a worker's whole life (totals, clocks, losses, its end) is read in full both times;
- * only when its first task began and how long it had tasks is unknown then.
+ * only when its first task began and how long it had tasks is unknown then. Of totals outside of
+ * the runs' times the first and the last of each segment count over time.
+ *
+ * Segments that have a footer (footer.h) are surveyed by it, and in the second reading opened only
+ * if they have records or rows of the wanted spans, or samples of the runs' times. Either way the
+ * report is the same.
  */
 #ifndef CREMA_COLLECTOR_MODEL_SELECTION_H
 #define CREMA_COLLECTOR_MODEL_SELECTION_H
@@ -25,21 +31,33 @@
 /* Journals below this are read once, whole. */
 #define SELECTION_BYTES (UINT64_C(192) << 20)
 #define SELECTION_TRIES 10 /* segments go at most each few seconds */
-/* Samples are told by the worker's own clock, before the collector's is known. */
-#define SELECTION_MARGIN_NS UINT64_C(900000000000)
+/* Of samples and totals, those this long before the run and after it are kept as well; and what
+ * may say why a run does not go on. */
+#define SELECTION_MARGIN_NS UINT64_C(60000000000)
+#define SELECTION_LATEST_NS UINT64_C(900000000000)
 
-enum selection_pass { SELECTION_SURVEY, SELECTION_RUNS, SELECTION_BATCH };
+enum selection_pass { SELECTION_SURVEY, SELECTION_RUNS, SELECTION_BATCH, SELECTION_FOOTER };
+
+/* When a worker's samples in a segment are of, by its own clock; from 0: one has no time. */
+struct sampled {
+	const struct worker *worker;
+	uint64_t from_boot_ns, to_boot_ns;
+};
 
 struct selection_file {
 	char *path;
 	uint16_t segment;
-	bool nameless; /* has tasks without a span */
+	bool nameless;	 /* has tasks without a span */
+	uint64_t frames; /* that the survey could read */
+	bool footer;	 /* it was read by its footer, which the others are of */
+	uint64_t created_ns;
+	struct texts spans; /* that its records and rows name */
+	ARRAY(struct sampled) sampled;
 };
 
 /* What the survey knows of a span. */
 struct seen_span {
 	uint64_t span;		      /* the name's address */
-	uint64_t end_ns;	      /* roughly */
 	uint64_t begun, ended;	      /* records */
 	size_t first_file, last_file; /* that hold some */
 	size_t run, batch;	      /* batch 0: none */
@@ -54,6 +72,12 @@ struct selection {
 	struct arena wanted_arena;
 	struct table wanted; /* spans of the runs that are */
 	struct ranges times; /* around these runs, UTC nanoseconds */
+	struct table clocks; /* of workers, as the survey knows them: when samples are of */
+	uint64_t block_from_ns, block_to_ns; /* the client's; 0: not known */
+	bool counted;			     /* what is fed now was counted by its footer */
+	bool footers_off;		     /* one was no good after all */
+	bool all;		 /* a run that is wanted may have tasks in any segment */
+	ARRAY(uint64_t) skipped; /* segments by their creation, in order: nothing of the runs */
 };
 
 /* What is read, and when: for model_close(). Journals below whole_bytes (0: SELECTION_BYTES) are
@@ -61,6 +85,9 @@ struct selection {
 struct selection_source {
 	const char *dir;
 	uint64_t now_ns, whole_bytes;
+	uint64_t block_from_ns, block_to_ns; /* the client's block, 0: as long as the tasks */
+	bool by_totals;	  /* model_read_each(): runs whose totals are known come without attempts */
+	bool survey_only; /* and all others, but those that the survey has all attempts of */
 };
 
 /*
@@ -70,17 +97,15 @@ struct selection_source {
  */
 int model_read_runs(struct model *m, struct runs *runs, const struct selection_source *source,
 		    const char *const *which, struct run **found, size_t n);
-/* The same for runs that were seen by model_read_each(). -ESTALE: one of them has gone. */
-int model_read_again(struct model *m, struct runs *runs, const struct selection_source *source,
-		     const struct run *const *seen, struct run **found, size_t n);
 
 /*
  * All runs of a journal: see() gets each once, with its attempts, which are gone afterwards; `at`
  * is its place in `runs`, and `n` of them there will be. If the collector drops segments meanwhile
- * it is begun anew. Both are as model_close() and runs_build() leave them, but for attempts and
+ * it starts over. Both are as model_close() and runs_build() leave them, but for attempts and
  * rows. Large journals are read in batches of runs that take no more memory than whole_bytes, or of
- * one run. The number of files, -errno, or what see() returned if it was not 0; `runs` and `m` are
- * to be released in either case.
+ * one run; if a file then gives less than it did before, everything starts over, up to
+ * SELECTION_TRIES times. The number of files, -errno, or what see() returned if it was not 0;
+ * `runs` and `m` are to be released in either case.
  */
 typedef int (*run_visitor)(void *arg, const struct run *r, size_t at, size_t n);
 int model_read_each(struct model *m, struct runs *runs, const struct selection_source *source,
@@ -92,14 +117,29 @@ bool selection_is_worth_it(const struct selection_source *source);
 void selection_begin_anew(struct model *m, struct runs *runs);
 int selection_read(struct model *m, struct runs *runs, const struct selection_source *source);
 
-/* The reading is begun anew. */
+/* The reading starts over. */
 void selection_restart(struct selection *s);
 /* NULL: the span has no records of its own there. */
 struct seen_span *selection_span(struct selection *s, const char *span);
 /* When the last of its attempts ended as far as the survey knows, UTC; 0: it does not. */
 double selection_until(struct selection *s, const struct run *r);
+/* Whether the second reading needs nothing but the footer of that segment. */
+bool selection_skips(const struct selection *s, uint64_t created_ns);
+/* Parts of the footer: how many of the span's records begin and end tasks; when the worker's last
+ * task of it ended. 0 or -ENOMEM. */
+int selection_counted(struct selection *s, const char *span, uint64_t begun, uint64_t ended);
+int selection_ended(struct selection *s, const char *span, const struct worker *w, uint64_t end_ns);
+/* That: false if it has none. */
+bool selection_end(const struct selection *s, const char *span, const struct worker *w,
+		   uint64_t *end_ns);
+/* Part of feed_totals(): takes them as a point in time. 0 or -ENOMEM. */
+int selection_history(struct model *m, struct worker *w, const struct totals *t,
+		      uint64_t snapshot_ns);
+bool selection_takes_stack(const struct selection *s, struct text span);
 /* Part of model_read_dir(): the next file. 0 or -ENOMEM. */
 int selection_file(struct selection *s, const char *path, uint16_t segment);
+/* How many frames it had. */
+void selection_frames(struct selection *s, uint64_t frames);
 
 /* Parts of model_feed(): whether the record, the sample of that time or the message is to be
  * kept. `known`: the attempt is. */

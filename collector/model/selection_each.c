@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* selection_each.c - all runs one after the other, a batch of them in memory. */
+#include "collector/model/run_totals.h"
 #include "collector/model/selection.h"
 
 #include <errno.h>
@@ -16,14 +17,16 @@ struct each {
 	struct runs *runs;
 	struct selection s;
 	uint64_t batch_bytes;
+	int unread; /* -errno of the last file that the survey could read, and then could not */
+	bool by_totals, survey_only;
 	run_visitor see;
 	void *arg;
 };
 
-/* The survey has all attempts of those without spans of their own. */
-static bool is_surveyed_whole(const struct run *r)
+/* Nothing more is to be read: the survey has all attempts of runs without spans of their own. */
+static bool is_complete(const struct each *e, const struct run *r)
 {
-	return r->plain || !r->first_span;
+	return r->plain || !r->first_span || e->survey_only || (e->by_totals && r->totals);
 }
 
 static void forget_attempts(struct run *r)
@@ -32,20 +35,6 @@ static void forget_attempts(struct run *r)
 	free(r->workers.v);
 	memset(&r->attempts, 0, sizeof(r->attempts));
 	memset(&r->workers, 0, sizeof(r->workers));
-}
-
-static uint64_t run_bytes(struct each *e, const struct run *r)
-{
-	const struct seen_span *seen;
-	uint64_t attempts = 0;
-	size_t i;
-
-	for (i = 0; i < run_span_count(r); i++) {
-		seen = run_span(r, i) ? selection_span(&e->s, run_span(r, i)) : NULL;
-		if (seen)
-			attempts += seen->begun > seen->ended ? seen->begun : seen->ended;
-	}
-	return attempts * SLIM_BYTES;
 }
 
 /* Says of the run's spans that they are of this batch, and of its files that they are to be read.
@@ -83,8 +72,13 @@ static int read_again(struct each *e, const bool *wanted)
 		rc = framefile_read(f->path, model_feed_tasks, e->m, &stats);
 		if (rc == -ENOENT)
 			return -ESTALE;
-		if (rc != -ENOMEM) /* what cannot be read was said of the first time */
-			rc = e->m->error;
+		if (rc == -ENOMEM || e->m->error)
+			return e->m->error ? e->m->error : rc;
+		if (stats.frames < f->frames) { /* a run would lack them without a word */
+			e->unread = rc ? rc : -EIO;
+			return -ESTALE;
+		}
+		rc = 0; /* what could not be read the first time is known */
 	}
 	return rc;
 }
@@ -117,7 +111,7 @@ static int see_batch(struct each *e, size_t from, size_t to)
 
 	for (i = from; i < to && !rc; i++) {
 		r = &e->runs->v[i];
-		if (is_surveyed_whole(r))
+		if (is_complete(e, r))
 			continue;
 		if (!r->attempts.n)
 			return -ESTALE; /* its segments have just gone */
@@ -142,9 +136,9 @@ static int read_batch(struct each *e, size_t from, size_t *to)
 		return -ENOMEM;
 	e->s.batch++;
 	for (i = from; i < e->runs->n; i++) {
-		if (is_surveyed_whole(&e->runs->v[i]))
+		if (is_complete(e, &e->runs->v[i]))
 			continue;
-		more = run_bytes(e, &e->runs->v[i]);
+		more = run_counted(&e->runs->v[i]) * SLIM_BYTES;
 		if (bytes && bytes + more > e->batch_bytes)
 			break;
 		bytes += more;
@@ -164,7 +158,7 @@ static int see_surveyed(struct each *e)
 
 	for (i = 0; i < e->runs->n && !rc; i++) {
 		r = &e->runs->v[i];
-		if (is_surveyed_whole(r))
+		if (is_complete(e, r))
 			rc = e->see(e->arg, r, i, e->runs->n);
 		forget_attempts(r);
 	}
@@ -181,6 +175,10 @@ static int read_once(struct each *e, const struct selection_source *source, bool
 	e->s.pass = SELECTION_SURVEY;
 	n = selection_read(e->m, e->runs, source);
 	rc = n < 0 ? n : 0;
+	if (!whole && !rc && (e->by_totals || e->survey_only))
+		rc = run_totals_read(e->m, source->dir);
+	if (!whole && !rc)
+		rc = run_totals_find(&e->s, e->runs);
 	for (i = 0; whole && i < e->runs->n && !rc; i++)
 		rc = e->see(e->arg, &e->runs->v[i], i, e->runs->n);
 	if (!whole && !rc) {
@@ -196,8 +194,13 @@ static int read_once(struct each *e, const struct selection_source *source, bool
 int model_read_each(struct model *m, struct runs *runs, const struct selection_source *source,
 		    run_visitor see, void *arg)
 {
-	struct each e = {.m = m, .runs = runs, .see = see, .arg = arg};
-	bool whole = !selection_is_worth_it(source);
+	struct each e = {.m = m,
+			 .runs = runs,
+			 .by_totals = source->by_totals,
+			 .survey_only = source->survey_only,
+			 .see = see,
+			 .arg = arg};
+	bool whole = !source->survey_only && !selection_is_worth_it(source);
 	int rc, tries = SELECTION_TRIES;
 
 	e.batch_bytes = source->whole_bytes ? source->whole_bytes : SELECTION_BYTES;
@@ -207,5 +210,5 @@ int model_read_each(struct model *m, struct runs *runs, const struct selection_s
 		memset(&e.s, 0, sizeof(e.s));
 	}
 	selection_restart(&e.s);
-	return rc;
+	return rc == -ESTALE && e.unread ? e.unread : rc;
 }

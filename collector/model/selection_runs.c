@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,13 +78,19 @@ static int want_span(struct selection *s, const struct wanted *run, const char *
 
 double selection_until(struct selection *s, const struct run *r)
 {
-	const struct seen_span *seen;
-	uint64_t until = 0;
-	size_t i;
+	const struct model *m = r->model;
+	uint64_t until = 0, end_ns;
+	size_t i, k;
 
 	for (i = 0; i < run_span_count(r); i++) {
-		seen = run_span(r, i) ? selection_span(s, run_span(r, i)) : NULL;
-		until = seen && seen->end_ns > until ? seen->end_ns : until;
+		if (!run_span(r, i) || !selection_span(s, run_span(r, i)))
+			continue;
+		for (k = 0; k < m->workers.n; k++) {
+			if (!selection_end(s, run_span(r, i), m->workers.v[k], &end_ns))
+				continue;
+			end_ns = worker_utc_ns(m->workers.v[k], end_ns);
+			until = end_ns > until ? end_ns : until;
+		}
 	}
 	return (double)until / 1e9;
 }
@@ -96,14 +103,47 @@ static int want_times(struct selection *s, const struct run *r)
 	uint64_t until = (uint64_t)(selection_until(s, r) * 1e9);
 
 	to = until > to ? until : to;
+	if (s->block_from_ns && s->block_from_ns < from)
+		from = s->block_from_ns;
+	if (s->block_to_ns > to)
+		to = s->block_to_ns;
 	from -= from > SELECTION_MARGIN_NS ? SELECTION_MARGIN_NS : from;
-	return ranges_add(&s->times, from, to + SELECTION_MARGIN_NS, SIZE_MAX);
+	to += r->others.next_start < (double)INFINITY ? SELECTION_MARGIN_NS : SELECTION_LATEST_NS;
+	return ranges_add(&s->times, from, to, SIZE_MAX);
+}
+
+/* What worker_utc_ns() needs of each worker: its clocks, as they are once it is closed. */
+static int keep_clocks(struct selection *s, const struct model *m)
+{
+	const struct worker *w;
+	struct worker *clock;
+	size_t i;
+
+	for (i = 0; i < m->workers.n && s->clocks.n < m->workers.n; i++) {
+		w = m->workers.v[i];
+		clock = arena_get(&s->wanted_arena, sizeof(*clock));
+		if (!clock || table_add(&s->clocks, hash_bytes(1, w->id, sizeof(w->id)), clock))
+			return -ENOMEM;
+		memcpy(clock->id, w->id, sizeof(w->id));
+		clock->clocks.n = w->clocks.n;
+		clock->clocks.v =
+			arena_get(&s->wanted_arena, w->clocks.n * sizeof(*w->clocks.v) + 1);
+		if (!clock->clocks.v)
+			return -ENOMEM;
+		if (w->clocks.n)
+			memcpy(clock->clocks.v, w->clocks.v, w->clocks.n * sizeof(*w->clocks.v));
+	}
+	return 0;
 }
 
 static int want(struct selection *s, const struct run *r, struct wanted *w)
 {
 	size_t i;
 	int rc = want_times(s, r);
+
+	if (!rc)
+		rc = keep_clocks(s, r->model);
+	s->all = s->all || r->plain || !r->first_span;
 
 	memcpy(w->id, r->id, sizeof(w->id));
 	w->others = r->others;
@@ -123,8 +163,69 @@ static bool is_it(const struct run *r, const struct wanted *w)
 	return (r->plain || !r->spans[0]) && !strcmp(r->id, w->id);
 }
 
+/* Its spans and times are no wanted run's. */
+static bool is_skipped(const struct selection *s, const struct selection_file *f)
+{
+	const struct sampled *at;
+	uint64_t from, to;
+	size_t i, k;
+
+	if (!f->footer)
+		return false;
+	for (i = 0; i < f->spans.n; i++) {
+		if (wanted_find(s, (struct text){f->spans.v[i], strlen(f->spans.v[i])}))
+			return false;
+	}
+	for (i = 0; i < f->sampled.n; i++) {
+		at = &f->sampled.v[i];
+		if (!at->to_boot_ns)
+			continue;
+		from = worker_utc_ns(at->worker, at->from_boot_ns);
+		to = worker_utc_ns(at->worker, at->to_boot_ns);
+		if (!from)
+			return false;
+		for (k = 0; k < s->times.n; k++) {
+			if (from < s->times.v[k].to && to > s->times.v[k].from)
+				return false;
+		}
+	}
+	return true;
+}
+
+static int choose_segments(struct selection *s)
+{
+	uint64_t *at;
+	size_t i;
+
+	for (i = 0; i < s->files.n && !s->all; i++) {
+		if (!is_skipped(s, &s->files.v[i]))
+			continue;
+		at = ARRAY_NEW(&s->skipped);
+		if (!at)
+			return -ENOMEM;
+		*at = s->files.v[i].created_ns;
+	}
+	return 0;
+}
+
+bool selection_skips(const struct selection *s, uint64_t created_ns)
+{
+	size_t from = 0, to = s->skipped.n, i;
+
+	while (from < to) {
+		i = from + (to - from) / 2;
+		if (s->skipped.v[i] == created_ns)
+			return true;
+		if (s->skipped.v[i] < created_ns)
+			from = i + 1;
+		else
+			to = i;
+	}
+	return false;
+}
+
 static int survey(struct selection *s, const struct selection_source *source,
-		  const char *const *which, struct wanted *wanted, size_t n)
+		  const char *const *which, struct wanted *wanted, size_t n, struct run_fits *fits)
 {
 	struct runs runs = {0};
 	struct run *r;
@@ -137,11 +238,15 @@ static int survey(struct selection *s, const struct selection_source *source,
 	rc = selection_read(&m, &runs, &(struct selection_source){.dir = source->dir});
 	for (i = 0; i < n && rc >= 0; i++) {
 		r = runs_find(&runs, which[i]);
+		if (!r)
+			runs_fit(&runs, which[i], fits);
 		if (r && runs_means_last(which[i]))
 			runs_tell_others(&runs, r);
 		if (r && want(s, r, &wanted[i]))
 			rc = -ENOMEM;
 	}
+	if (rc >= 0 && choose_segments(s))
+		rc = -ENOMEM;
 	runs_release(&runs);
 	model_release(&m);
 	selection_restart(s);
@@ -176,37 +281,26 @@ static void forget(struct selection *s)
 {
 	selection_restart(s);
 	table_release(&s->wanted);
+	table_release(&s->clocks);
+	free(s->skipped.v);
 	arena_release(&s->wanted_arena);
 	ranges_release(&s->times);
 	memset(s, 0, sizeof(*s));
-}
-
-int model_read_again(struct model *m, struct runs *runs, const struct selection_source *source,
-		     const struct run *const *seen, struct run **found, size_t n)
-{
-	struct wanted *wanted = calloc(n, sizeof(*wanted));
-	struct selection s = {0};
-	size_t i;
-	int rc = wanted ? 0 : -ENOMEM;
-
-	for (i = 0; i < n && !rc; i++)
-		rc = want(&s, seen[i], &wanted[i]);
-	if (!rc)
-		rc = read_wanted(m, runs, source, &s, wanted, found, n);
-	forget(&s);
-	free(wanted);
-	return rc;
 }
 
 static int read_named(struct model *m, struct runs *runs, const struct selection_source *source,
 		      const char *const *which, struct run **found, size_t n)
 {
 	struct wanted *wanted = calloc(n, sizeof(*wanted));
-	struct selection s = {.pass = SELECTION_SURVEY};
-	int rc = wanted ? survey(&s, source, which, wanted, n) : -ENOMEM;
+	struct selection s = {.pass = SELECTION_SURVEY,
+			      .block_from_ns = source->block_from_ns,
+			      .block_to_ns = source->block_to_ns};
+	struct run_fits fits = {0};
+	int rc = wanted ? survey(&s, source, which, wanted, n, &fits) : -ENOMEM;
 
 	if (rc >= 0)
 		rc = read_wanted(m, runs, source, &s, wanted, found, n);
+	m->fits = fits;
 	forget(&s);
 	free(wanted);
 	return rc;
@@ -226,6 +320,8 @@ int model_read_runs(struct model *m, struct runs *runs, const struct selection_s
 	rc = selection_read(m, runs, source);
 	for (i = 0; i < n && rc >= 0; i++) {
 		found[i] = runs_find(runs, which[i]);
+		if (!found[i])
+			runs_fit(runs, which[i], &m->fits);
 		if (found[i] && runs_means_last(which[i]))
 			runs_tell_others(runs, found[i]);
 	}

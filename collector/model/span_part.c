@@ -57,8 +57,12 @@ static void parse(struct span_part *p, struct text name, struct text *span)
 	if (end == number || !*end || !strchr("cpmsu", *end))
 		return;
 	p->kind = *end;
-	p->graph = strchr("mu", *end) ? (uint32_t)strtoul(end + 1, NULL, 16)
-				      : (uint32_t)crema_hash_more(CREMA_HASH_BEGIN, at, n + 1);
+	if (strchr("mu", *end)) {
+		p->graph = p->graph_before = (uint32_t)strtoul(end + 1, NULL, 16);
+	} else {
+		p->graph = (uint32_t)crema_hash_more(CREMA_HASH_BEGIN, name.ptr, name.len);
+		p->graph_before = (uint32_t)crema_hash_more(CREMA_HASH_BEGIN, at, n + 1);
+	}
 	span->len = (size_t)(at - name.ptr);
 }
 
@@ -129,7 +133,7 @@ int span_part_feed(struct model *m, const struct task_record *r)
 	p->prefix = p->prefix ? p->prefix : prefix;
 	if (TASK_KNOWN(r, flags) && r->flags & CREMA_TASK_USERS_SPAN)
 		p->users = true;
-	if ((p->kind || p->users) && TASK_KNOWN(r, key_hash) && smallest_add(&p->keys, r->key_hash))
+	if (TASK_KNOWN(r, key_hash) && smallest_add(&p->keys, r->key_hash))
 		return -ENOMEM;
 	return r->consumes ? smallest_add(&p->consumed, r->consumes) : 0;
 }

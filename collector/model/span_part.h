@@ -8,12 +8,12 @@
  * s by compute, persist and get: Client's fifo_timeout), and what the task does: c a chunk
  * (followed by a hash of its processor's key), p preprocessing (of the Client.map()), m a merge (of
  * what it merges), s the processor on its way (of its key), u another task that takes the result of
- * one of these (of the graph that gave it: a hash of that name from its point on; its own number is
- * 0). Other tasks, tasks in a span that the user opened, and those of older agents have the plain
- * id of the span.
+ * one of these (of the graph that gave it: a hash of that name, in older agents from its point on;
+ * its own number is 0). Other tasks, tasks in a span that the user opened, and those of older
+ * agents have the plain id of the span.
  *
- * A part, and a span that the user opened, keeps the smallest key hashes of its tasks, and the
- * smallest of those that its tasks consume. As each task names the smallest of its own, a consumer
+ * A part, or a whole span, keeps the smallest key hashes of its tasks, and the smallest of those
+ * that its tasks consume. As each task names the smallest of its own, a consumer
  * shares one with its producers.
  */
 #ifndef CREMA_COLLECTOR_MODEL_SPAN_PART_H
@@ -36,7 +36,8 @@ struct span_part {
 	const char *span; /* Dask's id */
 	char kind;	  /* 0: a whole span */
 	double generation;
-	uint32_t graph; /* 0 of a merge: unknown */
+	uint32_t graph;	       /* 0 of a merge: unknown */
+	uint32_t graph_before; /* as agents named it that left Dask's id out */
 	const char *prefix;
 	bool prefixes; /* several */
 	bool users;    /* a whole span that the user opened */

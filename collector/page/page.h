@@ -3,12 +3,13 @@
  * page.h - the report as one HTML file that needs nothing else, and the same page live.
  *
  * page_write() writes page.html with everything in it: style, d3's modules, our script, the run's
- * data as JSON. page_live() is the same without data: the script asks `data.json` beside it every
- * few seconds, which is what page_data() gives. Nothing else is ever loaded: the policy in the page
- * allows the two scripts and the style by their hashes, and, live, connections to its own server.
+ * data as JSON. page_live() is the same without data: the script requests `data.json` next to it
+ * every few seconds, which is what page_data() gives. Nothing else is ever loaded: the policy in
+ * the page allows the two scripts and the style by their hashes, and, live, connections to its own
+ * server.
  *
  * The data is bounded whatever the run is: series have at most PAGE_BINS bins, lists the N that say
- * most, with "total" beside them, names at most PAGE_NAME_BYTES. All names are hostile: they are
+ * most, with their "total"; names at most PAGE_NAME_BYTES. All names are hostile: they are
  * JSON here ("<" is escaped, so no element can end), and only ever become text there.
  */
 #ifndef CREMA_COLLECTOR_PAGE_PAGE_H

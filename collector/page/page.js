@@ -74,8 +74,8 @@ function drawPanel(panel, d) {
 
 function drawHead(d) {
   const r = d.run;
-  byId("run").textContent = `run ${r.id}`;
-  document.title = `crema: ${r.id}`;
+  byId("run").textContent = r.name ? `${r.name}: run ${r.id}` : `run ${r.id}`;
+  document.title = `crema: ${r.name || r.id}`;
   const began = r.start_time ? `began ${r.start_time.slice(0, 19).replace("T", " ")} UTC` : "began at an unknown time";
   const versions = [["Python", r.python], ["Dask", r.dask], ["coffea", r.coffea], ["uproot", r.uproot]].filter((v) => v[1]).map((v) => v.join(" "));
   const company = r.concurrent ? `${groups(r.concurrent)} other ${r.concurrent === 1 ? "run" : "runs"} on its workers meanwhile: numbers of whole workers and hosts (transfers, spilling, memory, network) are of all of them` : null;
@@ -116,10 +116,10 @@ window.addEventListener("resize", () => {
 
 /* --- live */
 
-function say(text) {
+function say(...lines) {
   navShown = "";
   byId("nav").hidden = true;
-  byId("main").replaceChildren(h("p", { class: "state", role: "status" }, text));
+  byId("main").replaceChildren(...lines.map((text) => h("p", { class: "state", role: "status" }, text)));
 }
 
 const live = { paused: false, timer: null, failures: 0 };
@@ -135,35 +135,54 @@ function drawLive(failure) {
       if (live.paused) clearTimeout(live.timer);
       else poll();
     });
-    box.append(h("div", { class: "row" }, h("span", { id: "live-text" }), button),
-      h("progress", { id: "live-bar", "aria-label": "tasks done of those known", hidden: true }),
+    const runs = h("details", { id: "runs" }, h("summary", {}, "All runs"));
+    runs.addEventListener("toggle", () => { if (runs.open) listRuns(runs); });
+    box.append(h("div", { class: "row" }, h("span", { id: "live-text" }), button, h("span", { id: "links" })),
       h("p", { id: "live-journal", class: "facts stale", role: "alert" }),
-      h("p", { id: "live-state", class: "facts stale", role: "status" }));
+      h("p", { id: "live-state", class: "facts stale", role: "status" }), runs);
   }
   const text = failure ? `Not up to date: ${failure}. It is tried again.` : "";
   if (byId("live-state").textContent !== text) byId("live-state").textContent = text;
 }
 
+/* The same run in other forms, for this page's address may be a proxy's. */
+function drawLinks(id) {
+  const run = `?run=${encodeURIComponent(id)}`;
+  const links = [["this run", run], ["as text", `report.txt${run}`], ["as JSON", `report.json${run}`], ["metrics", "metrics"]];
+  byId("links").replaceChildren(...links.flatMap(([name, href]) => [h("a", { href }, name), " "]));
+}
+
+/* Asked for when it is opened: the list reads the whole journal. */
+async function listRuns(box) {
+  const fill = (node) => box.replaceChildren(box.firstChild, node);
+  fill(h("p", { class: "what", role: "status" }, "Reading the list of runs \u2026"));
+  try {
+    const { runs } = await ask("runs.json");
+    fill(table("table-runs", `${groups(runs.length)} runs, the latest first`, [["run", (r) => h("a", { href: `?run=${encodeURIComponent(r.run)}` }, r.run), "link"],
+      ...(runs.some((r) => r.name) ? [["name", (r) => r.name || ""]] : []), ["kind", (r) => r.kind],
+      ["wall", (r) => r.wall_time, as.seconds], ["tasks", (r) => r.num_tasks, as.count], ["chunks", (r) => r.num_chunks, as.count], ["events", (r) => r.total_events, as.count],
+      ["running", (r) => r.running_attempts, as.count]], [...runs].reverse()));
+  } catch (error) {
+    fill(h("p", { class: "what", role: "status" }, `The list is not there: ${error.message}.`));
+  }
+}
+
 /*
- * What live.json says of the cluster: of tasks the workers know those that they hold, not those that still
- * wait in the scheduler, so what is left is a lower bound.
+ * What live.json says of the cluster. How many tasks still wait in the scheduler is not known to workers: there is
+ * no bar and no time left.
  */
 function drawProgress(now) {
   const t = now.tasks, r = now.rates, busy = now.activity.since !== null;
-  const left = r.tasks_per_second > 0 && known(t.remaining) ? t.remaining / r.tasks_per_second : null;
-  const words = [busy ? `${as.count(now.activity.done)} tasks done of at least ${as.count(t.known)}` : `idle; ${as.count(t.done)} tasks done`,
+  const words = [busy ? `${as.count(now.activity.done)} tasks done` : `idle; ${as.count(t.done)} tasks done`,
     `${as.count(t.running)} running on ${as.count(now.workers.connected)} workers`];
   if (busy) {
     words.push(`${as.number(r.tasks_per_second)} tasks/s, ${as.number(r.events_per_second)} events/s`,
-      `read ${as.gbps(known(r.bytes_per_second.read) ? r.bytes_per_second.read * 8e-9 : null)}`,
-      left === null ? "time left: unknown" : `time left: at least ${as.seconds(left)} (what waits in the scheduler is not known)`);
+      `read ${as.gbps(known(r.bytes_per_second.read) ? r.bytes_per_second.read * 8e-9 : null)}`);
   }
+  if (now.state && now.state.text) words.unshift(now.state.text);
   byId("live-text").textContent = words.join(" \u00b7 ");
   const trouble = now.journal_error ? `The collector cannot write its journal (${now.journal_error}): it takes no records, and the workers\u2019 agents keep them until it can.` : now.journal_over || "";
   if (byId("live-journal").textContent !== trouble) byId("live-journal").textContent = trouble;
-  const bar = byId("live-bar");
-  bar.hidden = !busy || !(t.known > 0);
-  if (!bar.hidden) [bar.max, bar.value] = [t.known, now.activity.done];
 }
 
 async function ask(name) {
@@ -181,11 +200,12 @@ async function poll() {
     drawLive();
     drawProgress(await ask("live.json"));
     draw(prepare(await ask(`data.json${location.search}`)));
+    drawLinks(current.run.id);
     live.failures = 0;
     drawLive(null);
   } catch (error) {
     live.failures++;
-    if (error.missing && !current) say(`${error.message} \u2013 the first tasks are shown as soon as they arrive.`);
+    if (error.missing && !current) say(`${error.message} \u2013 the first tasks are shown as soon as they arrive.`, "On the workers\u2019 side: crema run -- python analysis.py, or crema run -- dask worker SCHEDULER");
     else if (current) drawLive(error.message);
     else say(`Not up to date: ${error.message}. It is tried again.`);
     if (error.missing) live.failures = 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collector/findings/findings.h"
+#include "collector/metrics/budget.h"
 #include "collector/page/page.h"
 #include "common/utf8.h"
 #include "version.h"
@@ -53,6 +54,7 @@ static void put_run(const struct report *r, struct json *j)
 
 	emit_object(j, "run");
 	emit_value(j, "id", value_text(run->id));
+	page_name(j, "name", run->name);
 	emit_value(j, "kind", value_text(kinds[run->kind]));
 	emit_value(j, "start", value_real(run->start));
 	emit_value(j, "stop", value_real(run->stop));
@@ -105,6 +107,7 @@ static void put_time(const struct report *r, struct json *j)
 	emit_value(j, "wall_seconds", tally_wall(t));
 	emit_value(j, "pool_cpu_seconds", value_seconds(sum_value(&t->pool[CREMA_T_cpu])));
 	page_classes(t, j);
+	budget_emit(r->facts, "budget", j);
 	emit_end(j);
 }
 
@@ -149,6 +152,7 @@ static void put_findings(const struct report *r, struct json *j)
 		emit_value(j, "severity", value_text(finding_severity_name(f->severity)));
 		emit_value(j, "sentence", value_text(f->sentence));
 		emit_value(j, "advice", value_text(f->advice));
+		finding_cost_json(f, j);
 		put_evidence(f, j);
 		emit_end(j);
 	}
@@ -212,7 +216,8 @@ static void put_servers(const struct report *r, struct json *j)
 	emit_end(j);
 }
 
-static void put_sections(const struct section_list *list, const char *name, struct json *j)
+static void put_sections(const struct run *run, const struct section_list *list, const char *name,
+			 struct json *j)
 {
 	const struct section_sum *s;
 	size_t i, k;
@@ -224,7 +229,7 @@ static void put_sections(const struct section_list *list, const char *name, stru
 		s = list->v.v[i];
 		emit_object(j, NULL);
 		page_name(j, "section", s->path);
-		page_name(j, "prefix", s->prefix);
+		page_name(j, "prefix", run_prefix_shown(run, s->prefix));
 		emit_value(j, "thread", value_text(s->thread));
 		page_name(j, "dataset", s->dataset);
 		emit_value(j, "beyond", value_bool(s->beyond));
@@ -255,7 +260,7 @@ static void put_waits(const struct report *r, struct json *j)
 		row = b->rows.v[i];
 		emit_object(j, NULL);
 		emit_value(j, "wait", value_text(class_name(row->wait)));
-		page_name(j, "prefix", row->prefix);
+		page_name(j, "prefix", run_prefix_shown(r->run, row->prefix));
 		page_name(j, "object", row->object);
 		emit_value(j, "calls", value_uint(row->waits.calls));
 		emit_value(j, "seconds", value_seconds(value_uint(row->waits.ns)));
@@ -328,8 +333,8 @@ void page_data(const struct report *r, struct json *j)
 	page_files(r, j);
 	page_workers(r, j);
 	put_servers(r, j);
-	put_sections(&r->sections.all, "sections", j);
-	put_sections(&r->sections.by_dataset, "sections_by_dataset", j);
+	put_sections(r->run, &r->sections.all, "sections", j);
+	put_sections(r->run, &r->sections.by_dataset, "sections_by_dataset", j);
 	put_waits(r, j);
 	put_completeness(r, j);
 	emit_end(j);

@@ -33,6 +33,7 @@ const as = {
   count: (x) => (known(x) ? groups(Number(x)) : UNKNOWN),
   number: (x) => (known(x) ? short(Number(x)) : UNKNOWN),
   bytes: (x) => (known(x) ? scaled(Number(x), ["B", "kB", "MB", "GB", "TB", "PB"], 1000) : UNKNOWN),
+  rate: (x) => (known(x) ? `${short(x / 1e6)} MB/s` : UNKNOWN),
   gbps: (x) => (known(x) ? `${short(Number(x))} Gbit/s` : UNKNOWN),
   times: (x) => (known(x) ? `${Number(x).toFixed(2)}x` : UNKNOWN),
   percent: (x) => (known(x) ? `${Number(x).toFixed(1)} %` : UNKNOWN),
@@ -52,6 +53,11 @@ const as = {
 /* The same on an axis, where a zero after the point says nothing. */
 function onAxis(text) {
   return (x) => text(x).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+}
+
+/* Seconds of the data's microseconds. */
+function ofMicro(x) {
+  return known(x) ? x / 1e6 : null;
 }
 
 function share(part, whole) {
@@ -74,24 +80,6 @@ function h(tag, attributes, ...children) {
 /* A number's text, marked if it is unknown. */
 function shown(text) {
   return text === UNKNOWN ? h("span", { class: "unknown" }, text) : text;
-}
-
-/* columns: [title, text of a row, "number" or "name"] */
-function table(caption, columns, rows) {
-  const head = columns.map(([title, , kind]) => h("th", { scope: "col", class: kind }, title));
-  const body = rows.map((row) => h("tr", {}, columns.map(([, text, kind], i) =>
-    i ? h("td", { class: kind }, shown(text(row))) : h("th", { scope: "row", class: kind }, shown(text(row))))));
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));
-}
-
-/* A table is made when it is opened: a page may hold many long ones. */
-function folded(id, caption, make, summary) {
-  const box = h("details", { id }, h("summary", {}, summary || "Table"));
-  box.addEventListener("toggle", () => {
-    if (box.open && box.children.length === 1) box.append(make(caption));
-  });
-  return box;
 }
 
 function shownOf(n, total, what) {

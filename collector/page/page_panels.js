@@ -60,29 +60,29 @@ function fast(d) {
   return [lead, more];
 }
 
+/* threads x wall time = CPU + waits + idle: the parts of one whole, largest first */
+function budget(d) {
+  const b = d.time.budget;
+  if (!b || !(b.thread_seconds > 0)) return [];
+  return [...CLASSES, { id: "idle", name: "no task" }].map((c) => ({ ...c, seconds: b[c.id], part: share(b[c.id], b.thread_seconds) }))
+    .filter((c) => known(c.seconds) && c.seconds > 0).sort((x, y) => y.seconds - x.seconds);
+}
+
 function heldBack(d) {
-  const classes = classRow(d), wall = d.time.wall_seconds;
-  const waits = classes.filter((c) => c.id !== "cpu" && known(c.seconds)).sort((a, b) => b.seconds - a.seconds);
-  const cpu = share(classes[0].seconds, wall);
-  const threads = metric(d, "total_cores") * metric(d, "wall_time");
-  const busy = share(wall, threads);
-  const top = waits[0];
-  if (!known(cpu) && !top) return [UNKNOWN, ["the time of the tasks could not be told apart"]];
-  const most = top && top.seconds > (classes[0].seconds || 0) ? top : classes[0];
-  const lead = `${most.name}: ${as.percent(share(most.seconds, wall))} of the tasks\u2019 time`;
-  const more = [];
-  if (most !== classes[0]) more.push(`CPU ${as.percent(cpu)}`);
-  else if (top) more.push(`next: ${top.name} ${as.percent(share(top.seconds, wall))}`);
-  if (known(busy)) more.push(`threads had a task for ${as.percent(busy)} of their time${d.time.all_attempts ? "" : " (counted ones)"}`);
-  return [lead, more];
+  const parts = budget(d);
+  if (!parts.length) return [UNKNOWN, ["the threads' time could not be classified"]];
+  const b = d.time.budget;
+  return [`${parts[0].name}: ${as.percent(parts[0].part)} of the threads\u2019 time`,
+    [parts.slice(1).filter((c) => c.part >= 1).map((c) => `${c.name} ${as.percent(c.part)}`).join(", ") || "nothing else above 1 %",
+      `of ${as.seconds(b.thread_seconds)}: ${Number(b.threads.toFixed(2))} threads for ${as.seconds(b.wall_seconds)}`]];
 }
 
 function toChange(d) {
   const f = d.findings;
   if (!f) return [UNKNOWN, []];
-  const row = f.rows.find((r) => r.severity !== "note");
+  const row = f.rows.find((r) => r.severity !== "note") || f.rows[0]; // as the report has it
   if (row) return [row.advice, [row.sentence]];
-  return [f.rows.length ? "nothing that these checks can advise" : "nothing to remark", [`${f.made} of ${f.checks} checks could be made, ${f.idle} had nothing to look at`]];
+  return ["no findings", [`${f.made} of ${f.checks} checks could be made, ${f.idle} did not apply`]];
 }
 
 function drawAnswers(box, d) {
@@ -91,26 +91,33 @@ function drawAnswers(box, d) {
       h("p", { class: "lead" + kind }, shown(lead)), more.map((text) => h("p", {}, text)))));
 }
 
-const FIGURES = [["wall time", "wall_time"], ["events", "total_events"], ["chunks", "num_chunks"], ["tasks counted", "num_tasks"], ["attempts", "num_attempts"],
-  ["requested, coffea", "total_bytes_read_coffea"], ["read calls", "read_bytes"], ["mapped", "mapped_bytes"], ["from storage", "disk_read_bytes"], ["from the network", "network_read_bytes"],
-  ["out of codecs", "bytes_read_uncompressed"], ["compression", "compression_ratio"], ["read amplification", "read_amplification"],
-  ["core efficiency, true", "core_efficiency_true"], ["workers, average", "avg_workers"], ["threads", "total_cores"], ["peak worker memory", "peak_memory_per_worker_bytes"],
-  ["wasted CPU", "wasted_cpu_seconds"]];
+const FIGURES = [
+  ["Speed", [["wall time", "wall_time"], ["events", "total_events"], ["chunks", "num_chunks"], ["tasks counted", "num_tasks"], ["attempts", "num_attempts"],
+    ["threads", "total_cores"], ["workers, average", "avg_workers"], ["core efficiency, CPU", "core_efficiency_true"]]],
+  ["Bytes", [["requested (coffea)", "total_bytes_read_coffea"], ["read", "read_bytes"], ["mapped", "mapped_bytes"], ["from storage", "disk_read_bytes"],
+    ["from the network", "network_read_bytes"], ["decompressed", "bytes_read_uncompressed"], ["compression", "compression_ratio"]]],
+  ["Memory and waste", [["peak worker memory", "peak_memory_per_worker_bytes"], ["read amplification", "read_amplification"], ["wasted CPU", "wasted_cpu_seconds"]]]];
 
 function drawFigures(box, d) {
-  box.append(h("dl", { class: "figures" }, FIGURES.map(([name, id]) =>
-    h("div", { "data-metric": id }, h("dt", {}, name), h("dd", {}, shown(metricText(d, id)))))));
+  for (const [title, figures] of FIGURES) {
+    box.append(h("h3", {}, title), h("dl", { class: "figures" }, figures.map(([name, id]) =>
+      h("div", { "data-metric": id }, h("dt", {}, name), h("dd", {}, shown(metricText(d, id)))))));
+  }
+}
+
+function costs(r) {
+  return known(r.cost) ? [h("p", { class: "cost" }, r.cost)] : [];
 }
 
 function drawFindings(box, d) {
   const f = d.findings;
   if (!f) return box.append(h("p", { class: "what" }, "The findings are not known."));
-  if (!f.rows.length) box.append(h("p", {}, "Nothing to remark."));
+  if (!f.rows.length) box.append(h("p", {}, "No findings."));
   box.append(h("ul", { class: "findings" }, f.rows.map((r) => h("li", { class: r.severity, "data-finding": r.id },
-    h("p", {}, h("span", { class: "severity" }, r.severity), r.sentence), h("p", { class: "advice" }, r.advice),
-    folded(`finding-${r.id}`, `Evidence of ${r.id}`, (caption) => table(caption, [["what", (e) => e.name, "name"],
+    h("p", {}, h("span", { class: "severity" }, r.severity), r.sentence), ...costs(r), h("p", { class: "advice" }, r.advice),
+    folded(`finding-${r.id}`, `Evidence of ${r.id}`, [["what", (e) => e.name, "name"],
       ["value", (e) => (e.value === null ? UNKNOWN : typeof e.value === "number" && !Number.isInteger(e.value) ? String(Number(e.value.toPrecision(6))) : as.text(e.value)), "number"],
-      ["unit", (e) => e.unit || " "]], r.evidence), "Evidence")))));
+      ["unit", (e) => e.unit || " "]], r.evidence, "Evidence")))));
   box.append(shownOf(f.rows.length, f.total, "findings") || "");
   box.append(h("p", { class: "shown" }, `${f.made} of ${f.checks} checks were made, ${f.idle} had nothing to look at in this run` +
     (f.gaps.length ? `, ${f.gaps.length} lacked an input: ${f.gaps.map((g) => `${g.id} (${g.unknown})`).join(", ")}` : "") + "."));
@@ -124,9 +131,9 @@ function drawTime(box, d) {
   box.append(legend(classes.filter((c) => c.seconds !== 0).map((c) => ({ name: c.name, colour: c.id, value: `${as.seconds(c.seconds)} ${known(c.seconds) ? `(${as.percent(share(c.seconds, wall))})` : ""}` }))));
   barChart(box, { id: "chart-time", label: `Where the time of ${basis(d)} went, in total`, rows: [0], name: () => basis(d),
     segments: () => classes.map((c) => ({ name: c.name, colour: c.id, value: c.seconds, text: as.seconds(c.seconds) })), total: () => as.seconds(wall) });
-  box.append(folded("table-time", `Where the time of ${basis(d)} went`, (caption) => table(caption,
-    [["class", (c) => c.name], ["time", (c) => as.seconds(c.seconds), "number"], ["of wall", (c) => as.percent(share(c.seconds, wall)), "number"]],
-    [...classes, { name: "wall time of tasks", seconds: wall }, { name: "CPU of pool threads, beside it", seconds: d.time.pool_cpu_seconds }])));
+  box.append(folded("table-time", `Where the time of ${basis(d)} went`,
+    [["class", (c) => c.name], ["time", (c) => c.seconds, as.seconds], ["of wall", (c) => share(c.seconds, wall), as.percent]],
+    [...classes, { name: "wall time of tasks", seconds: wall }, { name: "CPU of pool threads (not included)", seconds: d.time.pool_cpu_seconds }]));
 }
 
 /* values per second of each bin; the last bin may be shorter */
@@ -144,7 +151,7 @@ function drawOverTime(box, d) {
   const chart = { id: "chart-overtime", label: "Where the time went, over the run", bins: { start: 0, width: (l.bin || 0) / 1e6 }, series, text: as.number };
   box.append(legend(chart.series));
   timeChart(box, chart);
-  box.append(folded("table-overtime", "Threads in each class, by time", timeTable(chart)));
+  box.append(folded("table-overtime", "Threads in each class, by time", ...timeTable(chart)));
 }
 
 function drawGbps(box, d) {
@@ -155,7 +162,7 @@ function drawGbps(box, d) {
   box.append(legend(series, true));
   timeChart(box, chart);
   if (unseen.length) box.append(h("p", { class: "shown" }, `unknown: ${unseen.map((s) => s.name).join(", ")}`));
-  box.append(folded("table-gbps", "Gbit/s by layer and time", timeTable(chart)));
+  box.append(folded("table-gbps", "Gbit/s by layer and time", ...timeTable(chart)));
 }
 
 function drawLevels(box, d) {
@@ -166,63 +173,59 @@ function drawLevels(box, d) {
   const chart = { id: "chart-levels", label: "Workers, their threads and tasks under way", bins: { start: 0, width: (l.bin || 0) / 1e6 }, series, text: as.number };
   box.append(legend(series));
   timeChart(box, chart);
-  box.append(folded("table-levels", "Workers, threads and tasks under way by time", timeTable(chart)));
+  box.append(folded("table-levels", "Workers, threads and tasks under way by time", ...timeTable(chart)));
 }
 
 function drawMemory(box, d) {
   const m = d.memory, rows = m.workers.filter((w) => w.points.length);
-  if (!rows.length) return box.append(h("p", { class: "what" }, "No sample of a worker\u2019s memory lies in this run."));
+  if (!rows.length) return box.append(h("p", { class: "what" }, "This run has no sample of a worker\u2019s memory."));
   const limits = [...new Set(m.workers.map((w) => w.limit_bytes))];
   const curves = rows.map((w, i) => ({ name: w.worker, colour: `s${i % 7}`, points: w.points.map((p) => [p[0] / 1e6, p[1]]) }));
   box.append(legend(curves, true));
   lineChart(box, { id: "chart-memory", label: "Resident memory of workers over time, against the limit", end: d.wall, curves, text: as.bytes,
     limit: limits.length === 1 && known(limits[0]) ? limits[0] : null });
   if (limits.length > 1) box.append(h("p", { class: "shown" }, "The limits differ; the table has each."));
-  else if (!known(limits[0])) box.append(h("p", { class: "shown" }, "The limit is unknown."));
+  else box.append(h("p", { class: "shown" }, known(limits[0]) ? `The limit of each is ${as.bytes(limits[0])}.` : "The limit is unknown."));
   box.append(shownOf(m.workers.length, m.total, "workers, those with the most") || "");
-  box.append(folded("table-memory", "Memory by worker", (caption) => table(caption, [["worker", (w) => w.worker, "name"], ["peak", (w) => as.bytes(w.peak_bytes), "number"],
-    ["limit", (w) => as.bytes(w.limit_bytes), "number"], ["peak / limit", (w) => as.percent(share(w.peak_bytes, w.limit_bytes)), "number"]], m.workers)));
+  box.append(folded("table-memory", "Memory by worker", [["worker", (w) => w.worker, "name"], ["peak", (w) => w.peak_bytes, as.bytes],
+    ["limit", (w) => w.limit_bytes, as.bytes], ["peak / limit", (w) => share(w.peak_bytes, w.limit_bytes), as.percent]], m.workers));
 }
 
 /* --- tasks */
 
-function classText(classes) {
-  return classes.filter((c) => known(c.value) && c.value !== 0).map((c) => `${c.name} ${as.seconds(c.value)}`).join(", ");
-}
-
 function drawStream(box, d) {
   const s = d.stream;
   const bars = s.bars.map(([key, lane, begin, wall, state, counted, kind, ...classes]) => ({ key, lane, begin: begin / 1e6, wall: wall / 1e6, state, counted, kind,
-    classes: classes.map((c) => (known(c) ? c / 1e6 : null)) }));
+    classes: classes.map(ofMicro) }));
   box.append(legend(CLASSES.map((c) => ({ name: c.name, colour: c.id }))));
   const kinds = new Set(bars.map((b) => b.kind));
   if (!s.cells) box.append(legend(KINDS.filter((_, k) => kinds.has(k)), true));
-  streamChart(box, { id: "chart-stream", label: `Task stream: ${s.in_lanes} tasks on ${s.lanes.length} threads`, lanes: s.lanes, bars, cells: s.cells, cell: (s.cell || 0) / 1e6, classes: CLASSES, kinds: KINDS, end: d.wall,
-    describe: (b) => `${b.key} on ${s.lanes[b.lane]}: ${KINDS[b.kind].name}, ${b.state}${b.counted ? "" : ", not counted"}, from ${as.seconds(b.begin)}, ${as.seconds(b.wall)}: ` +
-      classText(CLASSES.map((c, k) => ({ name: c.name, value: b.classes[k] }))) });
+  streamPanel(box, { id: "chart-stream", label: `Task stream: ${s.in_lanes} tasks on ${s.lanes.length} threads`, lanes: s.lanes, bars, cells: s.cells, cell: (s.cell || 0) / 1e6, classes: CLASSES, kinds: KINDS,
+    describe: (b) => [b.key, `on ${s.lanes[b.lane]}`, `${KINDS[b.kind].name}, ${b.state}${b.counted ? "" : ", not counted"}`, `from ${as.seconds(b.begin)}, ${as.seconds(b.wall)}`,
+      ...CLASSES.map((c, k) => ({ name: c.name, value: b.classes[k] })).filter((c) => known(c.value) && c.value !== 0).map((c) => `${c.name} ${as.seconds(c.value)}`)] }, d.wall || 1);
   box.append(s.cells ? h("p", { class: "shown" }, `shown ${groups(s.in_lanes)} of ${groups(s.total)} tasks, on ${groups(s.lanes.length)} of ${groups(s.lanes_total)} threads (those with the longest tasks), ` +
       `added up in cells of ${as.seconds(s.cell / 1e6)}, each task spread evenly over its time; the cursor finds the ${groups(bars.length)} longest`)
     : shownOf(bars.length, s.total, `tasks, on ${groups(s.lanes.length)} of ${groups(s.lanes_total)} threads, those with the longest tasks`) || "");
   const slow = d.slowest;
-  box.append(folded("table-stream", `The ${slow.rows.length} slowest of ${groups(slow.total)} tasks`, (caption) => table(caption, [["task", (r) => as.text(r.key), "name"],
-    ["worker", (r) => r.worker, "name"], ["ended", (r) => (r.waste_reason ? `${r.status}, ${r.waste_reason}` : r.status)], ["wall", (r) => as.seconds(r.wall_seconds), "number"],
-    ...CLASSES.map((c) => [c.name, (r) => as.seconds(r.classes[c.id]), "number"]),
-    ["events", (r) => as.count(r.events), "number"], ["read", (r) => as.bytes(r.read_bytes), "number"]], slow.rows), "Table of the slowest tasks"));
+  box.append(folded("table-stream", `The ${slow.rows.length} slowest of ${groups(slow.total)} tasks`, [["task", (r) => r.key, "name"],
+    ["worker", (r) => r.worker, "name"], ["ended", (r) => (r.waste_reason ? `${r.status}, ${r.waste_reason}` : r.status)], ["wall", (r) => r.wall_seconds, as.seconds],
+    ...CLASSES.map((c) => [c.name, (r) => r.classes[c.id], as.seconds]),
+    ["events", (r) => r.events, as.count], ["read", (r) => r.read_bytes, as.bytes]], slow.rows, "Table of the slowest tasks"));
 }
 
-function drawScatter(box, d) {
-  const s = d.scatter;
-  const points = s.points.filter((p) => known(p[0]) && known(p[1])).map((p) => [p[0], p[1] / 1e6, p[2]]);
-  if (!points.length) return box.append(h("p", { class: "what" }, "No chunk whose events and time are known."));
-  const group = (i) => `s${Math.min(i, 6)}`;
-  const names = s.datasets.slice(0, 6).map((name, i) => ({ name: as.text(name), colour: group(i) }));
-  if (s.datasets.length > 6) names.push({ name: `${s.datasets.length - 6} more`, colour: "s6" });
-  box.append(legend(names));
-  scatterChart(box, { id: "chart-scatter", label: "Wall time of chunks against their events", points, xText: (v) => (v >= 1e4 ? `${short(v / 1e3)}k` : groups(v)), yText: as.seconds,
-    xName: "events of the chunk", yName: "wall time", group, describe: (p) => `${as.count(p[0])} events in ${as.seconds(p[1])}, ${as.text(s.datasets[p[2]])}` });
-  box.append(shownOf(s.points.length, s.total, "chunks: the slowest, and of the others an even sample") || "");
-  box.append(folded("table-scatter", "Chunks", (caption) => table(caption, [["dataset", (p) => as.text(s.datasets[p[2]]), "name"], ["events", (p) => as.count(p[0]), "number"],
-    ["wall", (p) => as.seconds(known(p[1]) ? p[1] / 1e6 : null), "number"]], s.points)));
+/* Rows for as many datasets as there are colours; the last is for all others. */
+function drawChunks(box, d) {
+  const s = d.scatter, most = 6, many = s.datasets.length > most;
+  const rows = s.datasets.slice(0, most).map(([name, chunks, median], i) => ({ name: `${as.text(name)}: ${as.count(chunks)} chunks, median ${as.seconds(ofMicro(median))}`,
+    colour: `s${i}`, median: ofMicro(median) }));
+  if (many) rows.push({ name: `${s.datasets.length - most} more`, colour: "s6", median: null });
+  const points = s.points.filter((p) => known(p[1]) && known(p[3])).map(([events, wall, dataset, begin]) => ({ begin: begin / 1e6, wall: wall / 1e6, row: Math.min(dataset, most),
+    text: [as.text(s.datasets[dataset][0]), `${as.seconds(wall / 1e6)} from ${as.seconds(begin / 1e6)}`, `${as.count(events)} events`] }));
+  if (!points.length) return box.append(h("p", { class: "what" }, "No chunk whose time is known."));
+  chunkChart(box, { id: "chart-scatter", label: "Wall time of chunks over the run, by dataset", points, rows, end: d.wall });
+  box.append(shownOf(s.points.length, s.total, "chunks: the slowest, and an even sample of the others") || "");
+  box.append(folded("table-scatter", "Chunks", [["dataset", (p) => s.datasets[p[2]][0], "name"], ["events", (p) => p[0], as.count],
+    ["from", (p) => ofMicro(p[3]), as.seconds], ["wall", (p) => ofMicro(p[1]), as.seconds]], s.points));
 }
 
 /* --- bytes and places */
@@ -235,24 +238,35 @@ function drawCodecs(box, d) {
   barChart(box, { id: "chart-codecs", label: "CPU of decompression by codec", rows, name,
     segments: (r) => [{ name: "decompression CPU", colour: "bar", value: r.cpu_seconds, text: as.seconds(r.cpu_seconds) }], total: (r) => as.seconds(r.cpu_seconds) });
   box.append(shownOf(c.rows.length, c.total, "codecs") || "");
-  box.append(folded("table-codecs", "Decompression of all attempts", (caption) => table(caption, [["codec (library)", name, "name"], ["calls", (r) => as.count(r.calls), "number"],
-    ["in", (r) => as.bytes(r.in_bytes), "number"], ["out", (r) => as.bytes(r.out_bytes), "number"], ["ratio", (r) => as.times(r.in_bytes > 0 && known(r.out_bytes) ? r.out_bytes / r.in_bytes : null), "number"],
-    ["CPU", (r) => as.seconds(r.cpu_seconds), "number"], ["of all CPU", (r) => as.percent(share(r.cpu_seconds, cpu)), "number"],
-    ["speed, out", (r) => (r.cpu_seconds > 0 && known(r.out_bytes) ? `${short(r.out_bytes / r.cpu_seconds / 1e6)} MB/s` : UNKNOWN), "number"],
-    ["compressed", (r) => as.bytes(r.compress_in_bytes), "number"]], rows)));
+  box.append(folded("table-codecs", "Decompression of all attempts", [["codec (library)", name, "name"], ["calls", (r) => r.calls, as.count],
+    ["in", (r) => r.in_bytes, as.bytes], ["out", (r) => r.out_bytes, as.bytes], ["ratio", (r) => r.in_bytes > 0 && known(r.out_bytes) ? r.out_bytes / r.in_bytes : null, as.times],
+    ["CPU", (r) => r.cpu_seconds, as.seconds], ["of all CPU", (r) => share(r.cpu_seconds, cpu), as.percent],
+    ["speed, out", (r) => (r.cpu_seconds > 0 && known(r.out_bytes) ? r.out_bytes / r.cpu_seconds : null), as.rate],
+    ["compressed", (r) => r.compress_in_bytes, as.bytes]], rows));
+}
+
+/* What was read of a file: once and in baskets, once outside of them, and again. */
+function fileSegments(r) {
+  if (![r.read_bytes, r.reread_bytes, r.outside_basket_bytes].every(known)) {
+    return [["read (not classified)", "s6", r.read_bytes], ["from the network", "s2", r.network_read_bytes]];
+  }
+  return [["baskets", "bar", r.read_bytes - r.reread_bytes - r.outside_basket_bytes], ["outside baskets", "s4", r.outside_basket_bytes], ["read again", "s1", r.reread_bytes]];
 }
 
 function drawFiles(box, d) {
   const f = d.files;
   if (!f.rows.length) return box.append(h("p", { class: "what" }, "No data file was read."));
-  barChart(box, { id: "chart-files", label: "Files by read amplification", rows: f.rows.slice(0, 12), name: (r) => r.path,
-    segments: (r) => [{ name: "read / baskets", colour: "bar", value: r.read_amplification, text: as.times(r.read_amplification) }], total: (r) => as.times(r.read_amplification) });
-  box.append(shownOf(Math.min(12, f.rows.length), f.total, "files, the highest first") || "");
+  const rows = f.rows.slice(0, 12), segments = (r) => fileSegments(r).map(([name, colour, value]) => ({ name, colour, value, text: as.bytes(value) }));
+  const names = new Map(rows.flatMap(segments).filter((s) => s.value > 0).map((s) => [s.name, s]));
+  box.append(legend([...names.values()].map((s) => ({ name: s.name, colour: s.colour }))));
+  barChart(box, { id: "chart-files", label: "Bytes read of each file", rows, name: (r) => r.path, segments,
+    total: (r) => as.bytes(known(r.read_bytes) ? r.read_bytes : r.network_read_bytes) });
+  box.append(shownOf(rows.length, f.total, "files, those with the most bytes read again or outside of baskets") || "");
   const first = ["path", "read_amplification"], last = ["filesystem"], named = [...first, ...last];
   const of = (names) => names.map((name) => f.columns.find((c) => c.name === name));
   const columns = [...of(first), ...f.columns.filter((c) => !named.includes(c.name)), ...of(last)];
-  box.append(folded("table-files", `${f.rows.length} of ${groups(f.total)} files, all attempts`, (caption) => table(caption,
-    columns.map((c) => [c.title, (r) => as[c.way](r[c.name]), c.way === "text" ? (c.name === "path" ? "name" : undefined) : "number"]), f.rows)));
+  box.append(folded("table-files", `${f.rows.length} of ${groups(f.total)} files, all attempts`,
+    columns.map((c) => [c.title, (r) => r[c.name], c.way === "text" ? (c.name === "path" ? "name" : undefined) : as[c.way]]), f.rows));
 }
 
 function classSegments(row) {
@@ -266,20 +280,20 @@ function drawDatasets(box, d) {
   barChart(box, { id: "chart-datasets", label: `Time of ${which} by dataset and class`, rows: s.rows.slice(0, 12), name: (r) => as.text(r.dataset), segments: classSegments,
     total: (r) => as.seconds(r.wall_seconds) });
   box.append(shownOf(Math.min(12, s.rows.length), s.total, "datasets, those with the most time") || "");
-  box.append(folded("table-datasets", `${s.rows.length} of ${groups(s.total)} datasets, ${which}`, (caption) => table(caption, [["dataset", (r) => as.text(r.dataset), "name"],
-    ["chunks", (r) => as.count(r.chunks), "number"], ["events", (r) => as.count(r.events), "number"], ["wall", (r) => as.seconds(r.wall_seconds), "number"], ["CPU", (r) => as.seconds(r.cpu_seconds), "number"],
-    ["CPU per event", (r) => as.seconds(r.cpu_seconds_per_event), "number"], ["requested", (r) => as.bytes(r.requested_bytes), "number"], ["read", (r) => as.bytes(r.read_bytes), "number"],
-    ["storage", (r) => as.bytes(r.storage_read_bytes), "number"], ["amplification", (r) => as.times(r.read_amplification), "number"]], s.rows)));
+  box.append(folded("table-datasets", `${s.rows.length} of ${groups(s.total)} datasets, ${which}`, [["dataset", (r) => r.dataset, "name"],
+    ["chunks", (r) => r.chunks, as.count], ["events", (r) => r.events, as.count], ["wall", (r) => r.wall_seconds, as.seconds], ["CPU", (r) => r.cpu_seconds, as.seconds],
+    ["CPU per event", (r) => r.cpu_seconds_per_event, as.seconds], ["requested", (r) => r.requested_bytes, as.bytes], ["read", (r) => r.read_bytes, as.bytes],
+    ["storage", (r) => r.storage_read_bytes, as.bytes], ["amplification", (r) => r.read_amplification, as.times]], s.rows));
 }
 
 function drawSections(box, d) {
   const name = (r) => `${r.section ?? "(beyond the table)"}${r.thread === "pool" ? " (pool)" : ""}`;
-  const numbers = [["times", (r) => as.count(r.count), "number"], ["wall", (r) => as.seconds(r.wall_seconds), "number"], ["CPU", (r) => as.seconds(r.cpu_seconds), "number"],
-    ["least", (r) => as.seconds(r.wall_min_seconds), "number"], ["median", (r) => as.seconds(r.wall_median_seconds), "number"], ["most", (r) => as.seconds(r.wall_max_seconds), "number"]];
+  const numbers = [["times", (r) => r.count, as.count], ["wall", (r) => r.wall_seconds, as.seconds], ["CPU", (r) => r.cpu_seconds, as.seconds],
+    ["least", (r) => r.wall_min_seconds, as.seconds], ["median", (r) => r.wall_median_seconds, as.seconds], ["most", (r) => r.wall_max_seconds, as.seconds]];
   const all = d.sections, apart = d.sections_by_dataset;
-  box.append(table(`${all.rows.length} of ${groups(all.total)} sections, most time first`, [["section", name, "name"], ["tasks", (r) => as.text(r.prefix), "name"], ...numbers], all.rows));
+  box.append(table("table-sections", `${all.rows.length} of ${groups(all.total)} sections, most time first`, [["section", name, "name"], ["tasks", (r) => r.prefix, "name"], ...numbers], all.rows));
   if (apart.rows.some((r) => r.dataset !== null)) {
-    box.append(table(`${apart.rows.length} of ${groups(apart.total)} by dataset, most time first`, [["section", name, "name"],
+    box.append(table("table-sections-dataset", `${apart.rows.length} of ${groups(apart.total)} by dataset, most time first`, [["section", name, "name"],
       ["dataset", (r) => (r.beyond ? "(beyond the table)" : as.text(r.dataset)), "name"], ...numbers], apart.rows));
   }
 }
@@ -289,42 +303,42 @@ function drawBalance(box, d) {
   if (!b.rows.length) return box.append(h("p", { class: "what" }, "No worker has run a task."));
   barChart(box, { id: "chart-balance", label: "Time of tasks by worker and class", rows: b.rows, name: (r) => r.worker, segments: classSegments, total: (r) => as.seconds(r.wall_seconds) });
   box.append(shownOf(b.rows.length, b.total, "workers, the busiest and the idlest") || "");
-  box.append(folded("table-balance", "All attempts by worker", (caption) => table(caption, [["worker", (r) => r.worker, "name"], ["host", (r) => as.text(r.host), "name"],
-    ["threads", (r) => as.count(r.threads), "number"], ["tasks", (r) => as.count(r.tasks), "number"], ["events", (r) => as.count(r.events), "number"], ["wall", (r) => as.seconds(r.wall_seconds), "number"],
-    ["CPU", (r) => as.seconds(r.cpu_seconds), "number"], ["read", (r) => as.bytes(r.read_bytes), "number"], ["storage", (r) => as.bytes(r.storage_read_bytes), "number"],
-    ["end", (r) => (r.silent ? "silent" : r.end || "none yet")]], b.rows)));
+  box.append(folded("table-balance", "All attempts by worker", [["worker", (r) => r.worker, "name"], ["host", (r) => r.host, "name"],
+    ["threads", (r) => r.threads, as.count], ["tasks", (r) => r.tasks, as.count], ["events", (r) => r.events, as.count], ["wall", (r) => r.wall_seconds, as.seconds],
+    ["CPU", (r) => r.cpu_seconds, as.seconds], ["read", (r) => r.read_bytes, as.bytes], ["storage", (r) => r.storage_read_bytes, as.bytes],
+    ["end", (r) => (r.silent ? "silent" : r.end || "none yet")]], b.rows));
 }
 
 function drawWaits(box, d) {
   const b = d.blocking;
   if (!b.rows.length) return box.append(h("p", { class: "what" }, b.known ? `No wait of a task was longer than ${as.seconds(b.threshold_seconds)}.` : "Long waits were not recorded."));
-  box.append(table(`Waits longer than ${as.seconds(b.threshold_seconds)} by where they came from: ${b.rows.length} of ${groups(b.total)} places`, [
-    ["innermost call", (r) => r.frames[0] || "no symbols", "name"], ["called by", (r) => r.frames.slice(1).join(" < ") || "none", "name"], ["waits for", (r) => r.wait], ["what", (r) => r.object || "none", "name"], ["tasks", (r) => as.text(r.prefix), "name"],
-    ["waits", (r) => as.count(r.calls), "number"], ["time", (r) => as.seconds(r.seconds), "number"], ["longest", (r) => as.seconds(r.longest_seconds), "number"]], b.rows));
+  box.append(table("table-waits", `Waits longer than ${as.seconds(b.threshold_seconds)} by where they came from: ${b.rows.length} of ${groups(b.total)} places`, [
+    ["innermost call", (r) => r.frames[0] || "no symbols", "name"], ["called by", (r) => r.frames.slice(1).join(" < ") || "none", "name"], ["waits for", (r) => r.wait], ["what", (r) => r.object || "none", "name"], ["tasks", (r) => r.prefix, "name"],
+    ["waits", (r) => r.calls, as.count], ["time", (r) => r.seconds, as.seconds], ["longest", (r) => r.longest_seconds, as.seconds]], b.rows));
 }
 
 function drawServers(box, d) {
-  box.append(table(`${d.servers.rows.length} of ${groups(d.servers.total)} servers`, [["server", (r) => `${as.text(r.scheme)}://${as.text(r.server)}`, "name"], ["requests", (r) => as.count(r.requests), "number"], ["failed", (r) => as.count(r.failed), "number"],
-    ["read", (r) => as.bytes(r.read_bytes), "number"], ["mean latency", (r) => as.seconds(r.latency_mean_seconds), "number"], ["largest", (r) => as.seconds(r.latency_max_seconds), "number"]], d.servers.rows));
+  box.append(table("table-servers", `${d.servers.rows.length} of ${groups(d.servers.total)} servers`, [["server", (r) => `${as.text(r.scheme)}://${as.text(r.server)}`, "name"], ["requests", (r) => r.requests, as.count], ["failed", (r) => r.failed, as.count],
+    ["read", (r) => r.read_bytes, as.bytes], ["mean latency", (r) => r.latency_mean_seconds, as.seconds], ["largest", (r) => r.latency_max_seconds, as.seconds]], d.servers.rows));
 }
 
 function drawCompleteness(box, d) {
   const c = d.completeness, part = (what) => [c[`tasks_${what}`], c[`unattributed_${what}`], c[`unseen_${what}`], c[`process_${what}`]];
   box.append(h("p", {}, `${as.count(metric(d, "num_tasks"))} of ${as.count(metric(d, "num_attempts"))} attempts counted; ${as.count(c.workers_seen)} workers seen; ` +
     `${as.count(c.records_refused)} records refused, ${as.count(c.records_lost)} lost, ${as.count(c.records_bad)} not understood; ${as.count(c.files_read)} files read, ${as.count(c.files_torn)} damaged.`));
-  const reasons = d.waste && typeof d.waste === "object" ? Object.entries(d.waste) : [];
-  if (reasons.length) box.append(table("Work that did not count", [["reason", (r) => r[0]], ["attempts", (r) => as.count(r[1].attempts), "number"], ["wall", (r) => as.seconds(r[1].wall_seconds), "number"], ["CPU", (r) => as.seconds(r[1].cpu_seconds), "number"]], reasons));
-  box.append(folded("table-completeness", "Whole life of the run\u2019s workers: process = tasks + unattributed + unseen", (caption) => table(caption, [["", (r) => r[0]], ["tasks", (r) => r[1](r[2][0]), "number"],
+  const reasons = d.waste && typeof d.waste === "object" ? Object.entries(d.waste).filter(([, w]) => w.attempts !== 0) : [];
+  if (reasons.length) box.append(table("table-waste", "Work that did not count", [["reason", (r) => r[0]], ["attempts", (r) => r[1].attempts, as.count], ["wall", (r) => r[1].wall_seconds, as.seconds], ["CPU", (r) => r[1].cpu_seconds, as.seconds]], reasons));
+  box.append(folded("table-completeness", "Whole life of the run\u2019s workers: process = tasks + unattributed + unseen", [["", (r) => r[0]], ["tasks", (r) => r[1](r[2][0]), "number"],
     ["unattributed", (r) => r[1](r[2][1]), "number"], ["unseen", (r) => r[1](r[2][2]), "number"], ["process (getrusage)", (r) => r[1](r[2][3]), "number"]],
-  [["CPU", as.seconds, part("cpu_seconds")], ["from storage", as.bytes, part("storage_bytes")]])));
+  [["CPU", as.seconds, part("cpu_seconds")], ["from storage", as.bytes, part("storage_bytes")]]));
   if (c.notes.length) box.append(h("ul", {}, c.notes.map((note) => h("li", {}, note))));
   box.append(shownOf(c.notes.length, c.notes_total, "notes") || "");
 }
 
 function drawMetrics(box, d) {
   const titles = [...new Set(d.metrics.map((m) => m.group))];
-  titles.forEach((title, i) => box.append(folded(`metrics-${i}`, title, (caption) => table(caption, [["metric", (m) => (m.alias ? `${m.id} (${m.alias})` : m.id), "name"],
-    ["value", (m) => m.text ?? UNKNOWN, "number"], ["unit", (m) => m.unit || " "], ["source", (m) => m.source], ["meaning", (m) => m.help, "name"]], d.metrics.filter((m) => m.group === title)), title)));
+  titles.forEach((title, i) => box.append(folded(`metrics-${i}`, title, [["metric", (m) => (m.alias ? `${m.id} (${m.alias})` : m.id), "name"],
+    ["value", (m) => m.text ?? UNKNOWN, "number"], ["unit", (m) => m.unit || " "], ["source", (m) => m.source], ["meaning", (m) => m.help, "name"]], d.metrics.filter((m) => m.group === title), title)));
 }
 
 const timed = (d) => d.timeline && known(d.timeline.start) && d.timeline.classes.cpu_seconds.length > 0;
@@ -340,14 +354,14 @@ const PANELS = [
   { id: "levels", nav: "Workers", title: "Workers and tasks", what: "From the edges of tasks and the lives of workers.", half: true, draw: drawLevels },
   { id: "memory", nav: "Memory", title: "Memory against limit", what: "Resident set of the worker\u2019s process, interpreter included.", half: true, draw: drawMemory },
   { id: "stream", nav: "Tasks", title: "Task stream", what: "A row for each thread; the height of each bar is divided as its time was, the line below it shows the kind of task. A red frame: the attempt did not end well.", draw: drawStream },
-  { id: "scatter", nav: "Chunks", title: "Chunk time against events", half: true, draw: drawScatter },
+  { id: "scatter", nav: "Chunks", title: "Chunk time by dataset", what: "When each chunk began and how long it took; the line is the median of all chunks of the dataset.", draw: drawChunks },
   { id: "codecs", title: "Codecs", half: true, what: "CPU inside decompress calls, all attempts.", draw: drawCodecs },
-  { id: "files", nav: "Files", title: "Files by read amplification", half: true, what: "Bytes that read calls returned / bytes of the baskets that were used; unknown where files were mapped.", draw: drawFiles },
+  { id: "files", nav: "Files", title: "Files by bytes", half: true, what: "Bytes that read calls returned, all attempts. Used once in baskets, read outside of them, and read again.", draw: drawFiles },
   { id: "datasets", title: "Datasets", half: true, what: "Wall time of chunks by class.", draw: drawDatasets },
+  { id: "balance", nav: "Balance", title: "Balance of workers", half: true, what: "Wall time of all attempts by class.", draw: drawBalance },
   { id: "sections", title: "Sections", what: "What crema.section has named, inner sections included; the median is within 9 %.", draw: drawSections, has: (d) => d.sections.rows.length > 0 },
-  { id: "balance", nav: "Balance", title: "Balance of workers", what: "Wall time of all attempts by class.", draw: drawBalance },
   { id: "waits", nav: "Waits", title: "Long waits", draw: drawWaits },
   { id: "servers", title: "Servers", draw: drawServers, has: (d) => d.servers.rows.length > 0 },
-  { id: "completeness", title: "Completeness", what: "What no task can be told for, and what is missing.", draw: drawCompleteness },
+  { id: "completeness", title: "Completeness", what: "Work not attributable to any task, and missing data.", draw: drawCompleteness },
   { id: "metrics", nav: "Metrics", title: "All metrics", draw: drawMetrics },
 ];

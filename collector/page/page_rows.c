@@ -8,10 +8,14 @@
 #include "collector/metrics/groups.h"
 #include "collector/page/page.h"
 
-/* Files by amplification: the largest first, unknown last, then by bytes read. */
+/*
+ * Files by the bytes that were read again or outside of baskets: the most first, unknown last, then
+ * by bytes read, from the network where no read call is seen.
+ */
 struct ranked {
 	const struct file_sum *f;
 	struct layer_values v;
+	double lost, read;
 };
 
 static double number_or(struct value v, double otherwise)
@@ -22,17 +26,27 @@ static double number_or(struct value v, double otherwise)
 	return known ? d : otherwise;
 }
 
-static int by_amplification(const void *a, const void *b)
+static int by_lost(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
-	double p = number_or(x->v.read_amplification, -1),
-	       q = number_or(y->v.read_amplification, -1);
 
-	if (p == q) {
-		p = number_or(x->f->read_bytes, -1);
-		q = number_or(y->f->read_bytes, -1);
-	}
-	return p > q ? -1 : p < q ? 1 : strcmp(x->f->path, y->f->path);
+	if (x->lost != y->lost)
+		return x->lost > y->lost ? -1 : 1;
+	if (x->read != y->read)
+		return x->read > y->read ? -1 : 1;
+	return strcmp(x->f->path, y->f->path);
+}
+
+static void rank(struct ranked *k, const struct file_sum *f)
+{
+	double again, outside;
+
+	k->f = f;
+	layers_values(f, &k->v);
+	k->read = number_or(f->read_bytes, number_or(f->network_read_bytes, -1));
+	again = number_or(k->v.reread_bytes, -1);
+	outside = number_or(k->v.outside_basket_bytes, -1);
+	k->lost = again < 0 || outside < 0 ? -1 : again + outside;
 }
 
 /* How the page writes a column's numbers. */
@@ -46,6 +60,9 @@ static const char *cell_way(const struct file_cell *c)
 		return c->from == FILE_CELL_NS ? "seconds" : "times";
 	return n > 6 && !strcmp(c->name + n - 6, "_bytes") ? "bytes" : "count";
 }
+
+/* What the chart of files needs of a file on a server; the table has no column for it. */
+#define FILE_FROM_SERVER "network_read_bytes"
 
 /* The columns of contract/rows.def that have a title. */
 static void put_columns(struct json *j)
@@ -72,7 +89,7 @@ static void put_file(const struct ranked *k, struct json *j)
 
 	emit_object(j, NULL);
 	for (c = file_cells; c < file_cells + file_cell_count; c++) {
-		if (!*c->title)
+		if (!*c->title && strcmp(c->name, FILE_FROM_SERVER) != 0)
 			continue;
 		v = file_cell_value(c, k->f, &k->v);
 		if (v.type == VALUE_TEXT)
@@ -93,11 +110,10 @@ static void put_files(const struct report *r, struct json *j)
 		return;
 	}
 	for (i = 0; i < r->files.n; i++) {
-		v[i].f = &r->files.v[i];
-		layers_values(v[i].f, &v[i].v);
+		rank(&v[i], &r->files.v[i]);
 	}
 	if (r->files.n)
-		qsort(v, r->files.n, sizeof(*v), by_amplification);
+		qsort(v, r->files.n, sizeof(*v), by_lost);
 	emit_object(j, "files");
 	emit_value(j, "total", value_uint(r->files.n));
 	put_columns(j);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* page_tasks.c - single tasks: chunk time against events, the slowest. */
+/* page_tasks.c - single tasks: time of chunks by dataset, the slowest. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -28,8 +28,9 @@ int page_earliest_first(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* [events, wall, datasets' index, key] */
-static void put_point(const struct attempt *a, size_t dataset, struct json *j)
+/* [events, wall, datasets' index, begin] */
+static void put_point(const struct run *run, const struct attempt *a, size_t dataset,
+		      struct json *j)
 {
 	bool known;
 	double wall = value_number(value_seconds(attempt_wall_ns(a)), &known);
@@ -38,6 +39,7 @@ static void put_point(const struct attempt *a, size_t dataset, struct json *j)
 	emit_value(j, NULL, attempt_events(a));
 	page_micro(j, NULL, known ? wall : (double)NAN);
 	emit_value(j, NULL, value_uint(dataset));
+	page_micro(j, NULL, a->begin - run->start);
 	emit_end(j);
 }
 
@@ -171,16 +173,81 @@ static int choose_points(const struct attempt **v, size_t *n)
 	return 0;
 }
 
+struct chunk_wall {
+	const char *dataset; /* names are equal where their pointers are */
+	uint64_t ns;
+};
+
+static int by_dataset_and_wall(const void *a, const void *b)
+{
+	const struct chunk_wall *x = a, *y = b;
+
+	if (x->dataset != y->dataset)
+		return (uintptr_t)x->dataset < (uintptr_t)y->dataset ? -1 : 1;
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+/* The known wall times of all chunks, by dataset and length; returns how many. */
+static size_t sort_walls(const struct attempt **v, size_t n, struct chunk_wall *walls)
+{
+	struct value wall;
+	size_t i, known = 0;
+
+	for (i = 0; i < n; i++) {
+		wall = attempt_wall_ns(v[i]);
+		if (wall.type == VALUE_UINT)
+			walls[known++] = (struct chunk_wall){v[i]->dataset, wall.v.u};
+	}
+	if (known)
+		qsort(walls, known, sizeof(*walls), by_dataset_and_wall);
+	return known;
+}
+
+/* How many come before the key in the order of sort_walls(). */
+static size_t walls_below(const struct chunk_wall *walls, size_t n, struct chunk_wall key)
+{
+	size_t from = 0, middle;
+
+	while (from < n) {
+		middle = from + (n - from) / 2;
+		if (by_dataset_and_wall(&walls[middle], &key) < 0)
+			from = middle + 1;
+		else
+			n = middle;
+	}
+	return from;
+}
+
+/* [name, chunks, median of their wall times]: of all chunks, not only of those that are shown. */
+static void put_chunk_dataset(const char *name, const struct chunk_wall *walls, size_t n,
+			      struct json *j)
+{
+	size_t first = walls_below(walls, n, (struct chunk_wall){name, 0});
+	size_t end = walls_below(walls, n, (struct chunk_wall){name, UINT64_MAX});
+	double median = (double)NAN;
+
+	if (end > first)
+		median = ((double)walls[first + (end - first - 1) / 2].ns +
+			  (double)walls[first + (end - first) / 2].ns) /
+			 2e9;
+	emit_array(j, NULL);
+	page_name(j, NULL, name);
+	emit_value(j, NULL, value_uint(end - first));
+	page_micro(j, NULL, median);
+	emit_end(j);
+}
+
 static void put_scatter(const struct report *r, struct json *j)
 {
 	const struct run *run = r->run;
 	const struct attempt **v = calloc(run->attempts.n + 1, sizeof(*v)), *a;
+	struct chunk_wall *walls = calloc(run->attempts.n + 1, sizeof(*walls));
 	struct names_list datasets = {0};
-	size_t i, n = 0, total;
+	size_t i, n = 0, total, known;
 
-	if (!v) {
+	if (!v || !walls) {
 		j->sink->error = -ENOMEM;
-		return;
+		goto out;
 	}
 	for (i = 0; i < run->attempts.n; i++) {
 		a = run->attempts.v[i];
@@ -188,32 +255,36 @@ static void put_scatter(const struct report *r, struct json *j)
 			v[n++] = a;
 	}
 	total = n;
+	known = sort_walls(v, n, walls);
 	if (choose_points(v, &n))
 		j->sink->error = -ENOMEM;
 	emit_object(j, "scatter");
 	emit_value(j, "total", value_uint(total));
 	emit_array(j, "points");
 	for (i = 0; i < n; i++)
-		put_point(v[i], index_of(&datasets, v[i]->dataset), j);
+		put_point(run, v[i], index_of(&datasets, v[i]->dataset), j);
 	emit_end(j);
 	emit_array(j, "datasets");
 	for (i = 0; i < datasets.n; i++)
-		page_name(j, NULL, datasets.v[i]);
+		put_chunk_dataset(datasets.v[i], walls, known, j);
 	emit_end(j);
 	emit_end(j);
+out:
 	free(datasets.v);
+	free(walls);
 	free(v);
 }
 
-static void put_slow(const struct attempt *a, struct json *j)
+static void put_slow(const struct run *run, const struct attempt *a, struct json *j)
 {
+	char key[KEY_SHOWN_BYTES];
 	struct classes c;
 	unsigned int i;
 
 	attempt_classes(a, &c);
 	emit_object(j, NULL);
-	page_name(j, "key", a->key);
-	page_name(j, "prefix", a->prefix);
+	page_name(j, "key", run_key_shown(run, a, key));
+	page_name(j, "prefix", run_prefix_shown(run, a->prefix));
 	page_name(j, "worker", a->worker->label);
 	emit_value(j, "status", value_text(attempt_state_name(a)));
 	page_name(j, "waste_reason", a->waste_reason);
@@ -246,7 +317,7 @@ static void put_slowest(const struct report *r, struct json *j)
 	emit_value(j, "total", value_uint(run->attempts.n));
 	emit_array(j, "rows");
 	for (i = 0; i < run->attempts.n && i < PAGE_ROWS / 2; i++)
-		put_slow(v[i], j);
+		put_slow(run, v[i], j);
 	emit_end(j);
 	emit_end(j);
 	free(v);

@@ -199,14 +199,14 @@ int preload_path(const char *library, char *out, size_t size)
 	return err ? err : strpbrk(out, ": ") ? -EINVAL : 0;
 }
 
-static void prepare(const char *exe)
+bool preload_prepare(const char *exe)
 {
 	char found[PATH_MAX], library[PATH_MAX], why[PATH_MAX + 64] = "out of memory";
 	int err = preload_find(exe, found, sizeof(found));
 
 	if (err)
-		snprintf(why, sizeof(why), "libcrema.so is neither beside '%s' nor in ../lib/crema",
-			 exe);
+		snprintf(why, sizeof(why),
+			 "libcrema.so is neither next to '%s' nor in ../lib/crema", exe);
 	else if ((err = preload_path(found, library, sizeof(library))))
 		snprintf(why, sizeof(why), "no path without a space can be made for '%s': %s",
 			 found, log_error(err));
@@ -216,13 +216,13 @@ static void prepare(const char *exe)
 		err = preload_set(library);
 	if (err)
 		log_line("run: running unmeasured: %s", why);
+	return !err;
 }
 
-int preload_exec(const char *exe, char **command)
+int preload_exec(char **command)
 {
 	int err;
 
-	prepare(exe);
 	execvp(command[0], command);
 	err = errno;
 	log_line("run: cannot execute '%s': %s", command[0], log_error(err));

@@ -8,10 +8,11 @@
 #ifndef CREMA_COLLECTOR_PRELOAD_PRELOAD_H
 #define CREMA_COLLECTOR_PRELOAD_PRELOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
- * Finds libcrema.so for the program `exe` (a real path): beside it, else in ../lib/crema.
+ * Finds libcrema.so for the program `exe` (a real path): next to it, else in ../lib/crema.
  * 0, -ENOENT, or -ENAMETOOLONG.
  */
 int preload_find(const char *exe, char *path, size_t size);
@@ -32,7 +33,10 @@ int preload_path(const char *library, char *out, size_t size);
  * colon, which LD_PRELOAD cannot hold), -ENOMEM. */
 int preload_set(const char *library);
 
-/* All of it; becomes the command. Returns 126 or 127 when it could not be executed or found. */
-int preload_exec(const char *exe, char **command);
+/* All of it. False: the command runs unmeasured, and why was printed. */
+bool preload_prepare(const char *exe);
+
+/* Becomes the command. Returns 126 or 127 when it could not be executed or found. */
+int preload_exec(char **command);
 
 #endif

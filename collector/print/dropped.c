@@ -12,7 +12,7 @@ static double seconds(uint64_t ns)
 	return ns ? (double)ns / 1e9 : (double)NAN;
 }
 
-void report_dropped_list(const struct model *m, struct grid *g)
+void report_dropped_list(const struct model *m, struct grid *g, bool named)
 {
 	const struct dropped_run *d;
 	size_t i;
@@ -28,6 +28,8 @@ void report_dropped_list(const struct model *m, struct grid *g)
 		else
 			grid_value(g, dropped_value(d, "total_events"), AS_COUNT);
 		grid_text(g, "dropped, totals only");
+		if (named)
+			grid_text(g, "");
 	}
 }
 

@@ -44,6 +44,7 @@ static void put_run(const struct run *r, struct json *j)
 
 	emit_value(j, "run", value_text(r->id));
 	emit_object(j, "run_info");
+	emit_value(j, "name", value_text(r->name));
 	emit_value(j, "kind", value_text(run_kind_name(r)));
 	emit_value(j, "start", value_real(r->start));
 	emit_value(j, "stop", value_real(r->stop));
@@ -125,6 +126,7 @@ void report_json(const struct report *r, struct json *j)
 {
 	emit_object(j, NULL);
 	put_run(r->run, j);
+	run_state_json(&r->facts->state, j, "state");
 	if (r->findings)
 		findings_json(r->findings, j);
 	emit_object(j, "metrics");

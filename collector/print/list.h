@@ -8,14 +8,17 @@
 #define CREMA_COLLECTOR_PRINT_LIST_H
 
 #include "collector/emit/emit_json.h"
-#include "collector/model/runs.h"
+#include "collector/model/run_state.h"
+#include "common/run_name.h"
 
 struct report_list_line {
 	char id[RUN_ID_BYTES];
+	char name[RUN_NAME_BYTES + 1]; /* "": none */
 	const char *kind;
 	double start;
 	struct value wall_time, num_tasks, num_attempts, num_chunks, total_events;
-	size_t running, chunk_attempts;
+	const char *state;
+	uint64_t running, chunk_attempts;
 };
 
 struct report_list {

@@ -2,8 +2,9 @@
 /*
  * print.h - a gathered run as text or JSON.
  *
- * report_json() writes the run; report_tables() prints the usual sections, each a function of its
- * own. All write into a sink, whose error sticks; nothing is kept between calls.
+ * report_json() writes the run; report_summary() prints the first screen, report_tables() the
+ * tables of contract/tables.def, each a function of its own. All write into a sink, whose error
+ * sticks; nothing is kept between calls.
  */
 #ifndef CREMA_COLLECTOR_PRINT_PRINT_H
 #define CREMA_COLLECTOR_PRINT_PRINT_H
@@ -13,18 +14,25 @@
 
 void report_json(const struct report *r, struct json *j);
 /* dropped.c: runs of which only the totals are left */
-void report_dropped_list(const struct model *m, struct grid *g);
+void report_dropped_list(const struct model *m, struct grid *g, bool named);
 void report_dropped_list_json(const struct model *m, struct json *j);
 void report_dropped(const struct dropped_run *d, const struct report_request *req, struct sink *s);
-void report_tables(const struct report *r, struct sink *s, bool colour);
+/* The run's state, speed, time budget, advice, bytes and completeness: one screen (summary.c).
+ * `run` is what was asked for, NULL or "last" the last one. */
+void report_summary(const struct report *r, const char *run, struct sink *s, bool colour);
+/* The head and these tables (REPORT_TABLE_* bits). */
+void report_tables(const struct report *r, uint64_t tables, struct sink *s, bool colour);
 /* Every metric of contract/metrics.def by its name, and the run's head. */
 void report_tables_metrics(const struct report *r, struct sink *s, bool colour);
+/* The run's id, when it began and whether it goes on: one line; and what else says which run it is.
+ */
+void report_title(const struct report *r, struct sink *s, bool colour);
 void report_tables_head(const struct report *r, struct sink *s, bool colour);
-void report_tables_timing(const struct facts *f, struct sink *s, bool colour);
-/* The counted attempts that took longest. */
-void report_tables_slowest(const struct report *r, struct sink *s, bool colour);
-void report_tables_numbers(const struct report *r, struct sink *s, bool colour);
-void report_tables_rows(const struct report *r, struct sink *s, bool colour);
-void report_tables_health(const struct report *r, struct sink *s, bool colour);
+
+/* One table each, as contract/tables.def names them. */
+#define TABLE(name, help)                                                                          \
+	void report_table_##name(const struct report *r, struct sink *s, bool colour);
+#include "tables.def"
+#undef TABLE
 
 #endif

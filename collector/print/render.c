@@ -17,6 +17,8 @@
 #include "collector/print/print.h"
 #include "common/log.h"
 
+#define NOTHING_YET "nothing was measured%s%s%s yet; try: crema run -- python your_analysis.py"
+
 int report_fail(struct buf *out, int rc, const char *fmt, ...)
 {
 	char line[REPORT_LINE_BYTES];
@@ -111,8 +113,10 @@ static int render_run(const struct report_request *req, struct run *run, struct 
 		report_json(&report, &j);
 	} else if (req->all_metrics) {
 		report_tables_metrics(&report, s, req->colour);
+	} else if (req->tables) {
+		report_tables(&report, req->tables, s, req->colour);
 	} else {
-		report_tables(&report, s, req->colour);
+		report_summary(&report, req->run, s, req->colour);
 	}
 	findings_release(&findings);
 out_logs:
@@ -135,7 +139,8 @@ static int write_end(struct sink *s, int rc, struct buf *out)
 static int render_list(const struct report_request *req, const struct report_list *list,
 		       const struct model *m, struct buf *out)
 {
-	struct sink s = {.out = out, .flush = req->flush, .arg = req->flush_arg};
+	struct sink s = {
+		.out = out, .flush = req->flush, .arg = req->flush_arg, .width = req->width};
 
 	if (req->json)
 		report_list_json(list, m, &s);
@@ -144,11 +149,28 @@ static int render_list(const struct report_request *req, const struct report_lis
 	return write_end(&s, 0, out);
 }
 
+int report_no_run(const struct model *m, const char *which, const char *dir, struct buf *out)
+{
+	const struct dropped_run *dropped = dropped_find(m, which);
+	const struct run_fits *f = &m->fits;
+
+	which = which ? which : "last";
+	if (dropped)
+		return report_dropped_refuse(dropped, out);
+	if (f->n > 1 && !strcmp(f->which, which))
+		return report_fail(out, -ENOENT, "'%s' fits %zu runs: %s, %s%s%s%s", which, f->n,
+				   f->ids[0], f->ids[1], f->n > 2 ? ", " : "", f->ids[2],
+				   f->n > RUN_FITS ? " ..." : "");
+	return report_fail(out, -ENOENT, "no run '%s' in '%s' ('crema report --list' shows them)",
+			   which, dir);
+}
+
 static int render(const struct report_request *req, struct run *run, const struct model *m,
 		  struct buf *out)
 {
 	const struct dropped_run *dropped;
-	struct sink s = {.out = out, .flush = req->flush, .arg = req->flush_arg};
+	struct sink s = {
+		.out = out, .flush = req->flush, .arg = req->flush_arg, .width = req->width};
 	int rc = 0;
 
 	dropped = run ? NULL : dropped_find(m, req->run);
@@ -157,9 +179,7 @@ static int render(const struct report_request *req, struct run *run, const struc
 	if (dropped && (req->use || req->coffea_report || req->taskvine_log))
 		return report_dropped_refuse(dropped, out);
 	if (!run && !dropped)
-		return report_fail(out, -ENOENT,
-				   "no run '%s' in '%s' ('crema report --list' shows them)",
-				   req->run ? req->run : "last", req->dir);
+		return report_no_run(m, req->run, req->dir, out);
 	if (run)
 		rc = render_run(req, run, &s);
 	else
@@ -188,16 +208,24 @@ static int no_run(struct buf *out, const struct model *m, const char *dir)
 			note = m->workers.v[i]->notes.v[0];
 	}
 	return report_fail(out, -ENOENT, "no run in '%s' yet: its frame files hold no tasks%s%s%s",
-			   dir, note ? " (a worker says: " : "", note ? note : "", note ? ")" : "");
+			   dir, note ? " (a worker reports: " : "", note ? note : "",
+			   note ? ")" : "");
 }
 
 /* All that the request is about: 0 or -errno. */
 static int read_runs(const struct report_request *req, struct model *m, struct runs *runs,
 		     struct report_list *list, struct run **run)
 {
-	struct selection_source source = {req->dir, req->now_ns, req->whole_bytes};
+	struct selection_source source = {.dir = req->dir,
+					  .now_ns = req->now_ns,
+					  .whole_bytes = req->whole_bytes,
+					  .by_totals = true};
 	int rc;
 
+	if (req->client_start > 0) {
+		source.block_from_ns = (uint64_t)(req->client_start * 1e9);
+		source.block_to_ns = (uint64_t)((req->client_start + req->client_wall) * 1e9);
+	}
 	if (req->list)
 		rc = model_read_each(m, runs, &source, report_list_take, list);
 	else
@@ -225,12 +253,14 @@ int report_render(const struct report_request *req, struct buf *out)
 	model_init(&m);
 	memset(&runs, 0, sizeof(runs));
 	rc = read_runs(req, &m, &runs, &list, &run);
-	if (rc)
+	if (rc == -ENOENT && req->usual_dir)
+		report_fail(out, rc, NOTHING_YET, "", "", "");
+	else if (rc)
 		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
 	else if (!m.files_read && !m.dropped.n)
-		rc = report_fail(out, -ENOENT,
-				 "nothing was measured in '%s': there are no frame files",
-				 req->dir);
+		rc = req->usual_dir
+			     ? report_fail(out, -ENOENT, NOTHING_YET, "", "", "")
+			     : report_fail(out, -ENOENT, NOTHING_YET, " in '", req->dir, "'");
 	else if (!runs.n && !m.dropped.n && !m.left_out)
 		rc = no_run(out, &m, req->dir);
 	else

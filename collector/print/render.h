@@ -2,7 +2,7 @@
 /*
  * render.h - a run as text or JSON, from the frame files of a state directory.
  *
- * report_render() reads everything anew, so it may be called while the files are being written.
+ * report_render() reads everything again, so it may be called while the files are being written.
  * It keeps no state and no descriptor; one thread at a time per request.
  */
 #ifndef CREMA_COLLECTOR_PRINT_RENDER_H
@@ -24,7 +24,23 @@ struct report_notice {
 	bool coffea_unreadable; /* it could not be used at all */
 };
 
+enum report_table {
+#define TABLE(name, help) REPORT_TABLE_##name,
+#include "tables.def"
+#undef TABLE
+	REPORT_TABLES
+};
+#define REPORT_ALL_TABLES ((1ull << REPORT_TABLES) - 1)
+
+struct report_table_name {
+	const char *name, *help;
+};
+extern const struct report_table_name report_table_names[REPORT_TABLES];
+/* "files,codecs" or "all" as bits; 0 and one line in `why` for what names none. */
+uint64_t report_tables_named(const char *list, char *why, size_t size);
+
 struct dropped_run;
+struct model;
 struct report;
 struct sink;
 
@@ -32,9 +48,12 @@ struct report_request {
 	const char *dir;
 	const char *run;      /* NULL or "last", else an id */
 	uint64_t whole_bytes; /* journals below are read whole (model/selection.h); 0: the usual */
+	bool usual_dir;	      /* nobody has named the directory */
 	bool list;	      /* the runs instead of one */
 	bool json;
-	bool all_metrics; /* each metric by its name instead of the tables */
+	bool all_metrics;   /* each metric by its name instead of the tables */
+	uint64_t tables;    /* bits 1 << REPORT_TABLE_*; 0: the first screen */
+	unsigned int width; /* columns of the terminal; 0: 80 */
 	bool colour;
 	const char *taskvine_log;  /* path; NULL: none */
 	const char *coffea_report; /* path; NULL: none */
@@ -63,6 +82,10 @@ int report_render(const struct report_request *req, struct buf *out);
 /* What is left of a dropped run as JSON; and the line that says why there is no more, -ENODATA. */
 void report_dropped_json(const struct dropped_run *d, struct sink *s);
 int report_dropped_refuse(const struct dropped_run *d, struct buf *out);
+
+/* Why `which` (NULL: the last) is no run of `dir`, or not one alone: -ENOENT, or -ENODATA of one
+ * that was dropped. */
+int report_no_run(const struct model *m, const char *which, const char *dir, struct buf *out);
 
 /* Replaces what is in `out` by one line; returns rc. */
 __attribute__((format(printf, 3, 4))) int report_fail(struct buf *out, int rc, const char *fmt,

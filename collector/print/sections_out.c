@@ -27,8 +27,9 @@ static void put_section(const struct section_sum *s, bool by_dataset, struct jso
 	emit_value(j, "prefix", value_text(s->prefix));
 	emit_value(j, "thread", value_text(s->thread));
 	emit_value(j, "source", value_text(s->source));
-	emit_value(j, "count", s->count);
-	emit_value(j, "broken", s->broken);
+	for (size_t i = 0; i < CREMA_SECTION_NUMBERS; i++)
+		if (*row_section_cells[i].cell)
+			emit_value(j, row_section_cells[i].cell, section_cell(s, i));
 	emit_value(j, "unfinished", value_minus(s->begun, value_plus(s->count, s->broken)));
 	for (size_t i = 0; section_spread_name(i); i++)
 		emit_value(j, section_spread_name(i), section_spread(s, i));
@@ -51,14 +52,14 @@ static void put_list(const struct sections *s, bool by_dataset, struct json *j)
 	emit_end(j);
 }
 
-static void put_stat(const struct gauge_stat *s, const char *name, struct json *j)
+static void put_stat(const struct crema_stat *s, const char *name, struct json *j)
 {
+	struct value v[CREMA_GAUGE_NUMBERS];
+
+	gauge_values(s, v);
 	emit_object(j, name);
-	emit_value(j, "count", value_uint(s->count));
-	emit_value(j, "sum", s->count ? value_real(s->sum) : value_null());
-	emit_value(j, "min", s->count ? value_real(s->min) : value_null());
-	emit_value(j, "max", s->count ? value_real(s->max) : value_null());
-	emit_value(j, "last", s->count ? value_real(s->last) : value_null());
+	for (size_t i = 0; i < CREMA_GAUGE_NUMBERS; i++)
+		emit_value(j, gauge_number_names[i], v[i]);
 	emit_end(j);
 }
 
@@ -69,9 +70,6 @@ bool gauge_is_memory(const struct gauge_sum *g)
 
 static void put_gauges(const struct sections *s, bool memory, struct json *j)
 {
-	static const char *const parts[CREMA_GAUGE_STATS] = {"start_bytes", "end_bytes",
-							     "delta_bytes", "peak_bytes"};
-
 	emit_array(j, memory ? "memory_sections" : "custom_metrics");
 	for (size_t i = 0; i < s->gauges.n; i++) {
 		const struct gauge_sum *g = s->gauges.v[i];
@@ -87,7 +85,7 @@ static void put_gauges(const struct sections *s, bool memory, struct json *j)
 		else
 			emit_value(j, "kind", value_text(g->kind));
 		for (size_t k = 0; memory && k < CREMA_GAUGE_STATS; k++)
-			put_stat(&g->stat[k], parts[k], j);
+			put_stat(&g->stat[k], row_gauge_parts[k], j);
 		if (!memory)
 			put_stat(&g->stat[0], "value", j);
 		emit_end(j);
@@ -203,14 +201,14 @@ static void gauges_table(const struct sections *s, bool memory, struct sink *out
 		grid_columns(&g, "<name", ">times", ">sum", ">least", ">most", NULL);
 	for (size_t i = 0; i < s->gauges.n; i++) {
 		const struct gauge_sum *one = s->gauges.v[i];
-		const struct gauge_stat *v = &one->stat[memory ? 2 : 0];
+		const struct crema_stat *v = &one->stat[memory ? 2 : 0];
 
 		if (gauge_is_memory(one) != memory || n++ >= TOP)
 			continue;
 		if (n == 1)
 			table_section(out, colour,
 				      memory ? "Memory around sections (whole process)"
-					     : "Values told by tasks");
+					     : "Values recorded by tasks");
 		grid_text(&g, one->path ? one->path : "");
 		grid_value(&g, value_uint(v->count), AS_COUNT);
 		grid_value(&g,

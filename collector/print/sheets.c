@@ -18,6 +18,7 @@ static void run_columns(struct sheet_maker *k)
 	const struct metric *m;
 	size_t i;
 
+	sheet_column_add(k, "name", VALUE_TEXT, NULL);
 	sheet_column_add(k, "kind", VALUE_TEXT, NULL);
 	sheet_column_add(k, "start", VALUE_REAL, NULL);
 	sheet_column_add(k, "stop", VALUE_REAL, NULL);
@@ -41,6 +42,7 @@ static void run_rows(struct sheet_maker *k)
 	size_t i;
 
 	sheet_row_begin(k);
+	sheet_cell(k, value_text(r->run->name));
 	sheet_cell(k, value_text(run_kind_name(r->run)));
 	sheet_cell(k, value_real(r->run->start));
 	sheet_cell(k, value_real(r->run->stop));

@@ -13,12 +13,19 @@ void finding_columns(struct sheet_maker *k)
 	sheet_column_add(k, "severity", VALUE_TEXT, NULL);
 	sheet_column_add(k, "sentence", VALUE_TEXT, NULL);
 	sheet_column_add(k, "advice", VALUE_TEXT, NULL);
+	sheet_column_add(k, "cost", VALUE_TEXT, NULL);
+	sheet_column_add(k, "cost_seconds", VALUE_REAL, "s");
+	sheet_column_add(k, "cost_at_least", VALUE_BOOL, NULL);
+	sheet_column_add(k, "of_seconds", VALUE_REAL, "s");
+	sheet_column_add(k, "gain", VALUE_TEXT, NULL);
+	sheet_column_add(k, "gain_seconds", VALUE_REAL, "s");
 	sheet_column_add(k, "evidence", VALUE_TEXT, NULL);
 }
 
 void finding_rows(struct sheet_maker *k)
 {
 	const struct findings *found = k->report->findings;
+	char cost[FINDING_COST_BYTES];
 	const struct finding *f;
 	size_t i;
 
@@ -29,6 +36,12 @@ void finding_rows(struct sheet_maker *k)
 		sheet_cell(k, value_text(finding_severity_name(f->severity)));
 		sheet_cell(k, value_text(f->sentence));
 		sheet_cell(k, value_text(f->advice));
+		sheet_cell(k, value_text(*finding_cost(f, cost, sizeof(cost)) ? cost : NULL));
+		sheet_cell(k, value_real(f->cost_s));
+		sheet_cell(k, value_bool(f->cost_is_least));
+		sheet_cell(k, value_real(f->of_s));
+		sheet_cell(k, value_text(f->gain));
+		sheet_cell(k, value_real(f->gain_s));
 		PUT_LIST(evidence, finding_evidence_json(f, j, member))
 		sheet_row_end(k);
 	}
@@ -36,11 +49,13 @@ void finding_rows(struct sheet_maker *k)
 
 static void spread_columns(struct sheet_maker *k)
 {
-	static const char *const counts[] = {"count", "broken", "unfinished"};
 	size_t i;
 
-	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-		sheet_column_add(k, counts[i], VALUE_UINT, NULL);
+	for (i = 0; i < CREMA_SECTION_NUMBERS; i++)
+		if (*row_section_cells[i].cell)
+			sheet_column_add(k, row_section_cells[i].cell,
+					 row_section_cells[i].ns ? VALUE_REAL : VALUE_UINT, NULL);
+	sheet_column_add(k, "unfinished", VALUE_UINT, NULL);
 	for (i = 0; section_spread_name(i); i++)
 		sheet_column_add(k, section_spread_name(i), VALUE_REAL, NULL);
 	for (i = 0; section_number_name(i); i++)
@@ -99,8 +114,9 @@ static void spread_cells(struct sheet_maker *k, const struct section_sum *s)
 {
 	size_t i;
 
-	sheet_cell(k, s->count);
-	sheet_cell(k, s->broken);
+	for (i = 0; i < CREMA_SECTION_NUMBERS; i++)
+		if (*row_section_cells[i].cell)
+			sheet_cell(k, section_cell(s, i));
 	sheet_cell(k, value_minus(s->begun, value_plus(s->count, s->broken)));
 	for (i = 0; section_spread_name(i); i++)
 		sheet_cell(k, section_spread(s, i));
@@ -135,33 +151,31 @@ void section_dataset_rows(struct sheet_maker *k)
 	}
 }
 
-static const char *const stat_names[] = {"count", "sum", "min", "max", "last"};
-#define STATS (sizeof(stat_names) / sizeof(*stat_names))
-
 /* parts: names of the first n of a gauge's stats */
 static void gauge_columns(struct sheet_maker *k, const char *const *parts, size_t n)
 {
-	static char names[CREMA_GAUGE_STATS + 1][STATS][NAME_BYTES];
+	static char names[CREMA_GAUGE_STATS + 1][CREMA_GAUGE_NUMBERS][NAME_BYTES];
 	const char *unit = n > 1 ? "bytes" : "";
 	size_t i, m;
 
 	for (i = 0; i < n; i++) {
-		for (m = 0; m < STATS; m++) {
+		for (m = 0; m < CREMA_GAUGE_NUMBERS; m++) {
 			snprintf(names[i + (n == 1 ? CREMA_GAUGE_STATS : 0)][m], NAME_BYTES,
-				 "%s_%s", parts[i], stat_names[m]);
+				 "%s_%s", parts[i], gauge_number_names[m]);
 			sheet_column_add(k, names[i + (n == 1 ? CREMA_GAUGE_STATS : 0)][m],
 					 m ? VALUE_REAL : VALUE_UINT, m ? unit : "");
 		}
 	}
 }
 
-static void stat_cells(struct sheet_maker *k, const struct gauge_stat *s)
+static void stat_cells(struct sheet_maker *k, const struct crema_stat *s)
 {
-	sheet_cell(k, value_uint(s->count));
-	sheet_cell(k, s->count ? value_real(s->sum) : value_null());
-	sheet_cell(k, s->count ? value_real(s->min) : value_null());
-	sheet_cell(k, s->count ? value_real(s->max) : value_null());
-	sheet_cell(k, s->count ? value_real(s->last) : value_null());
+	struct value v[CREMA_GAUGE_NUMBERS];
+	size_t i;
+
+	gauge_values(s, v);
+	for (i = 0; i < CREMA_GAUGE_NUMBERS; i++)
+		sheet_cell(k, v[i]);
 }
 
 static void gauge_rows(struct sheet_maker *k, bool memory)
@@ -187,14 +201,11 @@ static void gauge_rows(struct sheet_maker *k, bool memory)
 
 void memory_columns(struct sheet_maker *k)
 {
-	static const char *const parts[CREMA_GAUGE_STATS] = {"start_bytes", "end_bytes",
-							     "delta_bytes", "peak_bytes"};
-
 	sheet_column_add(k, "name", VALUE_TEXT, NULL);
 	sheet_column_add(k, "prefix", VALUE_TEXT, NULL);
 	sheet_column_add(k, "source", VALUE_TEXT, NULL);
 	sheet_column_add(k, "broken", VALUE_UINT, NULL);
-	gauge_columns(k, parts, CREMA_GAUGE_STATS);
+	gauge_columns(k, row_gauge_parts, CREMA_GAUGE_STATS);
 }
 
 void memory_rows(struct sheet_maker *k)

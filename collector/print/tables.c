@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tables.c - the terminal report, and its sections that are only metrics. */
+#include <stdio.h>
+#include <string.h>
+
 #include "collector/findings/findings.h"
 #include "collector/print/print.h"
 
@@ -62,7 +65,7 @@ static const struct line volume[] = {
 	{"out of codecs", {"bytes_read_uncompressed", "bytes_read_uncompressed_all"}},
 	{"compression ratio", {"compression_ratio"}},
 	{"used share of files", {"avg_bytes_read_percent"}},
-	{"Python imports, beside all this", {"import_read_bytes"}},
+	{"Python imports (not included)", {"import_read_bytes"}},
 	{"written to storage", {"disk_write_bytes", "disk_write_bytes_all"}},
 };
 
@@ -106,18 +109,6 @@ static const struct line fine[] = {
 
 #define LINES(a) a, sizeof(a) / sizeof(*(a))
 
-static const struct section sections[] = {
-	{"Throughput", {"<", ">", ">", NULL}, LINES(throughput)},
-	{"Events", {"<", ">", ">", NULL}, LINES(events)},
-	{"Phases", {"<", ">first to last edge", ">summed over threads", NULL}, LINES(phases)},
-	{"Efficiency", {"<", ">coffea: wall", ">true: CPU", NULL}, LINES(efficiency)},
-	{"Data volume by layer", {"<", ">counted", ">all attempts", ">calls"}, LINES(volume)},
-	{"Resources", {"<", ">", ">", NULL}, LINES(resources)},
-};
-
-static const struct section fine_section = {
-	"Fine metrics", {"<", ">Dask says", ">crema measured", NULL}, LINES(fine)};
-
 static void put_metric(struct grid *g, const struct facts *f, const char *id)
 {
 	const struct metric *m = metric_find(id);
@@ -152,22 +143,118 @@ static void put_section(const struct section *sec, const struct facts *f, struct
 	grid_print(&g);
 }
 
-void report_tables_numbers(const struct report *r, struct sink *s, bool colour)
+void report_table_findings(const struct report *r, struct sink *s, bool colour)
+{
+	if (r->findings)
+		findings_text(r->findings, s, colour);
+}
+
+void report_table_throughput(const struct report *r, struct sink *s, bool colour)
+{
+	put_section(&(const struct section){"Throughput", {"<", ">", ">", NULL}, LINES(throughput)},
+		    r->facts, s, colour);
+}
+
+void report_table_events(const struct report *r, struct sink *s, bool colour)
+{
+	put_section(&(const struct section){"Events", {"<", ">", ">", NULL}, LINES(events)},
+		    r->facts, s, colour);
+}
+
+void report_table_phases(const struct report *r, struct sink *s, bool colour)
+{
+	put_section(&(const struct section){"Phases",
+					    {"<", ">first start to last end",
+					     ">summed over threads", NULL},
+					    LINES(phases)},
+		    r->facts, s, colour);
+}
+
+void report_table_efficiency(const struct report *r, struct sink *s, bool colour)
+{
+	put_section(&(const struct section){"Efficiency",
+					    {"<", ">coffea: wall", ">true: CPU", NULL},
+					    LINES(efficiency)},
+		    r->facts, s, colour);
+}
+
+void report_table_bytes(const struct report *r, struct sink *s, bool colour)
+{
+	put_section(&(const struct section){"Data volume by layer",
+					    {"<", ">counted", ">all attempts", ">calls"},
+					    LINES(volume)},
+		    r->facts, s, colour);
+}
+
+void report_table_resources(const struct report *r, struct sink *s, bool colour)
+{
+	put_section(&(const struct section){"Resources", {"<", ">", ">", NULL}, LINES(resources)},
+		    r->facts, s, colour);
+}
+
+void report_table_fine(const struct report *r, struct sink *s, bool colour)
+{
+	put_section(&(const struct section){"Fine metrics",
+					    {"<", ">Dask reports", ">crema measured", NULL},
+					    LINES(fine)},
+		    r->facts, s, colour);
+}
+
+static void (*const printers[REPORT_TABLES])(const struct report *, struct sink *, bool) = {
+#define TABLE(name, help) report_table_##name,
+#include "tables.def"
+#undef TABLE
+};
+
+const struct report_table_name report_table_names[REPORT_TABLES] = {
+#define TABLE(name, help) {#name, help},
+#include "tables.def"
+#undef TABLE
+};
+
+static uint64_t table_named(const char *name, size_t n)
+{
+	size_t i;
+
+	if (n == strlen("all") && !memcmp(name, "all", n))
+		return REPORT_ALL_TABLES;
+	for (i = 0; i < REPORT_TABLES; i++) {
+		if (strlen(report_table_names[i].name) == n &&
+		    !memcmp(report_table_names[i].name, name, n))
+			return 1ull << i;
+	}
+	return 0;
+}
+
+uint64_t report_tables_named(const char *list, char *why, size_t size)
+{
+	uint64_t found = 0, one;
+	size_t n, i;
+
+	for (;; list += n + 1) {
+		n = strcspn(list, ",");
+		one = table_named(list, n);
+		if (!one)
+			break;
+		found |= one;
+		if (!list[n])
+			return found;
+	}
+	snprintf(why, size, "there is no table '%.*s'; use all", (int)n, list);
+	for (i = 0; i < REPORT_TABLES; i++) {
+		n = strlen(why);
+		snprintf(why + n, size - n, ", %s", report_table_names[i].name);
+	}
+	return 0;
+}
+
+void report_tables(const struct report *r, uint64_t tables, struct sink *s, bool colour)
 {
 	size_t i;
 
 	report_tables_head(r, s, colour);
-	if (r->findings)
-		findings_text(r->findings, s, colour);
-	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++)
-		put_section(&sections[i], r->facts, s, colour);
-	report_tables_timing(r->facts, s, colour);
-	put_section(&fine_section, r->facts, s, colour);
-}
-
-void report_tables(const struct report *r, struct sink *s, bool colour)
-{
-	report_tables_numbers(r, s, colour);
-	report_tables_rows(r, s, colour);
-	report_tables_health(r, s, colour);
+	for (i = 0; i < REPORT_TABLES; i++) {
+		if (tables >> i & 1)
+			printers[i](r, s, colour);
+	}
 }

@@ -36,8 +36,9 @@ static struct value shown_pool(const struct tally *t)
 }
 
 /* Where the wall time of tasks went: counted ones, or all attempts (facts_shown()). */
-void report_tables_timing(const struct facts *f, struct sink *s, bool colour)
+void report_table_timing(const struct report *r, struct sink *s, bool colour)
 {
+	const struct facts *f = r->facts;
 	static const struct {
 		const char *label;
 		enum crema_time_id class;
@@ -52,7 +53,7 @@ void report_tables_timing(const struct facts *f, struct sink *s, bool colour)
 		{"asleep", CREMA_T_sleep, NULL},
 		{"not classified", 0, tally_unclassified},
 		{"wall time of tasks", 0, tally_wall},
-		{"CPU of pool threads, beside it", 0, shown_pool},
+		{"CPU of pool threads (not included)", 0, shown_pool},
 	};
 	const struct tally *t = facts_shown(f);
 	static const char bar[] = "####################";
@@ -72,6 +73,11 @@ void report_tables_timing(const struct facts *f, struct sink *s, bool colour)
 	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		v = rows[i].other ? rows[i].other(t) : tally_class(t, rows[i].class);
 		share = value_number(value_ratio(v, wall, 100), &known);
+		if (known && rows[i].other == tally_unclassified && fabs(share) < 1) {
+			/* what clocks differ by, of either sign */
+			v = value_uint(0);
+			share = 0;
+		}
 		grid_text(&g, rows[i].label);
 		grid_value(&g, v, AS_SECONDS);
 		if (known)
@@ -160,24 +166,44 @@ static void put_others(const struct run *r, struct sink *s)
 			"%zu other run%s on its workers meanwhile: numbers of whole workers "
 			"and hosts (transfers, spilling, memory, network) are of all of them",
 			n, n == 1 ? "" : "s");
-	if (o->sources)
+	if (*o->lent_to)
+		text_paragraph(s, "  ",
+			       "tasks that take its results ran in the span of %s, and are counted "
+			       "there: Dask has it so while that run's result is kept",
+			       o->lent_to);
+	if (o->later)
+		text_paragraph(s, "  ",
+			       "it holds several calls: tasks of later ones, whose other tasks are "
+			       "in %s, ran in its span, as Dask has it while a result is kept",
+			       id_list(line, sizeof(line), o->source_ids, o->sources));
+	else if (o->sources)
 		text_paragraph(s, "  ",
 			       "it takes results of %s: the tasks that made them ran, and are "
 			       "counted, there",
 			       id_list(line, sizeof(line), o->source_ids, o->sources));
 }
 
-void report_tables_head(const struct report *r, struct sink *s, bool colour)
+void report_title(const struct report *r, struct sink *s, bool colour)
 {
-	const struct facts *f = r->facts;
-	char when[40], a[HUMAN_BYTES], wasted[40] = "";
+	char when[40], state[RUN_SENTENCE_BYTES];
 
 	sink_printf(s, "%srun %s%s", colour ? "\033[1m" : "", r->run->id, colour ? "\033[0m" : "");
 	if (iso_time(r->run->start, when, sizeof(when)))
 		sink_printf(s, "   began %.10s %.8s UTC", when, when + 11);
-	if (r->run->running)
-		sink_puts(s, "   still running");
 	sink_puts(s, "\n");
+	text_paragraph(s, "  ", "%s", run_state_sentence(&r->facts->state, state, sizeof(state)));
+	if (r->run->name) {
+		snprintf(state, sizeof(state), "%s", r->run->name);
+		text_paragraph(s, "  name: ", "%s", text_clean(state));
+	}
+}
+
+void report_tables_head(const struct report *r, struct sink *s, bool colour)
+{
+	const struct facts *f = r->facts;
+	char a[HUMAN_BYTES], wasted[40] = "";
+
+	report_title(r, s, colour);
 	put_wall(f, s);
 	if (f->wasted.attempts)
 		snprintf(wasted, sizeof(wasted), ", %zu wasted", f->wasted.attempts);

@@ -18,36 +18,6 @@ static void put_fate(struct grid *g, const struct worker *w)
 		grid_text(g, w->goodbye ? "ended" : w->silent ? "silent" : "");
 }
 
-static void put_workers(const struct report *r, struct sink *s, bool colour)
-{
-	const struct worker_track *t;
-	struct tally sum;
-	struct grid g;
-	size_t i, k;
-
-	table_section(s, colour, "Workers");
-	grid_init(&g, s, colour);
-	grid_columns(&g, "<worker", ">tasks", ">CPU", ">read", ">storage", ">peak memory", "<",
-		     NULL);
-	for (i = 0; i < r->facts->tracking->n && i < TOP; i++) {
-		t = &r->facts->tracking->v[i];
-		memset(&sum, 0, sizeof(sum));
-		for (k = 0; k < r->run->attempts.n; k++) {
-			if (r->run->attempts.v[k]->worker == t->worker)
-				tally_add(&sum, r->run->attempts.v[k]);
-		}
-		grid_text(&g, t->worker->label);
-		grid_value(&g, value_uint(sum.attempts), AS_COUNT);
-		grid_value(&g, tally_cpu(&sum), AS_SECONDS);
-		grid_value(&g, sum_value(&sum.count[CREMA_C_read_bytes]), AS_BYTES);
-		grid_value(&g, sum_value(&sum.storage_read), AS_BYTES);
-		grid_value(&g, value_real(t->peak_rss), AS_BYTES);
-		put_fate(&g, t->worker);
-	}
-	grid_print(&g);
-	table_more(s, r->facts->tracking->n, TOP);
-}
-
 /* How much of the processes' lives was work: without Dask each may live for one chunk only. */
 static void put_lives(const struct report *r, struct sink *s)
 {
@@ -75,10 +45,41 @@ static void put_lives(const struct report *r, struct sink *s)
 			work / life * 100);
 }
 
-static void put_waste(const struct report *r, struct sink *s, bool colour)
+void report_table_workers(const struct report *r, struct sink *s, bool colour)
 {
-	static const char *const reasons[] = {"killed",	 "lost",       "erred",
-					      "retried", "recomputed", "stolen"};
+	const struct worker_track *t;
+	struct tally sum;
+	struct grid g;
+	size_t i, k;
+
+	table_section(s, colour, "Workers");
+	grid_init(&g, s, colour);
+	grid_columns(&g, "<worker", ">tasks", ">CPU", ">read", ">storage", ">peak memory", "<",
+		     NULL);
+	for (i = 0; i < r->facts->tracking->n && i < TOP; i++) {
+		t = &r->facts->tracking->v[i];
+		memset(&sum, 0, sizeof(sum));
+		for (k = 0; k < r->run->attempts.n; k++) {
+			if (r->run->attempts.v[k]->worker == t->worker)
+				tally_add(&sum, r->run->attempts.v[k]);
+		}
+		grid_text(&g, t->worker->label);
+		grid_value(&g, value_uint(sum.attempts), AS_COUNT);
+		grid_value(&g, tally_cpu(&sum), AS_SECONDS);
+		grid_value(&g, sum_value(&sum.count[CREMA_C_read_bytes]), AS_BYTES);
+		grid_value(&g, sum_value(&sum.storage_read), AS_BYTES);
+		grid_value(&g, value_real(t->peak_rss), AS_BYTES);
+		put_fate(&g, t->worker);
+	}
+	grid_print(&g);
+	table_more(s, r->facts->tracking->n, TOP);
+	put_lives(r, s);
+}
+
+void report_table_waste(const struct report *r, struct sink *s, bool colour)
+{
+	static const char *const reasons[] = {"killed",	    "lost",   "erred",	 "retried",
+					      "recomputed", "stolen", "shutdown"};
 	const struct run *run = r->run;
 	struct tally t;
 	struct grid g;
@@ -110,20 +111,29 @@ static void put_waste(const struct report *r, struct sink *s, bool colour)
 	grid_print(&g);
 }
 
-static void put_coffea(const struct coffea_report *c, struct sink *s, bool colour)
+void report_table_taskvine(const struct report *r, struct sink *s, bool colour)
 {
+	if (r->taskvine)
+		taskvine_log_table(r->taskvine, s, colour);
+}
+
+void report_table_coffea(const struct report *r, struct sink *s, bool colour)
+{
+	const struct coffea_report *c = r->coffea;
 	static const enum human units[COFFEA_FIELDS] = {AS_COUNT, AS_COUNT, AS_COUNT, AS_SECONDS,
 							AS_COUNT};
 	struct grid g;
 	size_t i;
 
+	if (!c)
+		return;
 	table_section(s, colour, "coffea's own report");
 	if (*c->line)
 		text_paragraph(s, "  ", "%s", c->line);
 	if (!c->read)
 		return;
 	grid_init(&g, s, colour);
-	grid_columns(&g, "<", ">coffea says", ">workers' sum", "<", NULL);
+	grid_columns(&g, "<", ">coffea", ">workers' sum", "<", NULL);
 	for (i = 0; i < COFFEA_FIELDS; i++) {
 		grid_text(&g, c->field[i].name);
 		grid_value(&g, c->field[i].theirs, units[i]);
@@ -150,7 +160,7 @@ static void put_balance(const struct balance *b, struct sink *s, bool colour)
 		{"unattributed: other threads", &b->unattributed},
 		{"unseen: never seen threads", &b->unseen},
 		{"worker processes (getrusage)", &b->process},
-		{"their ended children, beside it", &b->children},
+		{"ended children (not included)", &b->children},
 	};
 	struct grid g;
 	size_t i;
@@ -193,17 +203,10 @@ static void put_network(const struct balance *b, struct sink *s, bool colour)
 	grid_print(&g);
 }
 
-void report_tables_health(const struct report *r, struct sink *s, bool colour)
+void report_table_completeness(const struct report *r, struct sink *s, bool colour)
 {
 	char a[HUMAN_BYTES];
 
-	put_workers(r, s, colour);
-	put_lives(r, s);
-	put_waste(r, s, colour);
-	if (r->taskvine)
-		taskvine_log_table(r->taskvine, s, colour);
-	if (r->coffea)
-		put_coffea(r->coffea, s, colour);
 	table_section(s, colour, "Completeness (over the whole life of these workers)");
 	put_balance(&r->balance, s, colour);
 	put_network(&r->balance, s, colour);

@@ -20,7 +20,7 @@ static void put_spread(struct grid *g, const char *label, const struct spread *s
 	grid_value(g, spread_std(s), as);
 }
 
-static void put_chunks(const struct report *r, struct sink *s, bool colour)
+void report_table_chunks(const struct report *r, struct sink *s, bool colour)
 {
 	const struct facts *f = r->facts;
 	struct grid g;
@@ -30,7 +30,7 @@ static void put_chunks(const struct report *r, struct sink *s, bool colour)
 	table_section(s, colour, "Chunks");
 	grid_init(&g, s, colour);
 	grid_columns(&g, "<", ">least", ">mean", ">most", ">std", NULL);
-	put_spread(&g, "time in process(), as coffea says", &f->chunk_time, AS_SECONDS);
+	put_spread(&g, "time in process() (coffea)", &f->chunk_time, AS_SECONDS);
 	put_spread(&g, "wall time of the whole task", &f->chunk_wall, AS_SECONDS);
 	put_spread(&g, "time in process() per event", &f->time_per_event, AS_SECONDS);
 	put_spread(&g, "events", &f->chunk_events, AS_COUNT);
@@ -48,8 +48,8 @@ static int by_wall(const void *pa, const void *pb)
 	return a->t.wall_ns.v > b->t.wall_ns.v ? -1 : a->t.wall_ns.v < b->t.wall_ns.v;
 }
 
-static void put_groups(const struct groups *groups, const char *title, const char *column,
-		       bool events, struct sink *s, bool colour)
+static void put_groups(const struct run *run, const struct groups *groups, const char *title,
+		       const char *column, bool events, struct sink *s, bool colour)
 {
 	const struct group **v;
 	const struct tally *t;
@@ -69,7 +69,7 @@ static void put_groups(const struct groups *groups, const char *title, const cha
 		     ">unpacked", events ? ">events" : ">storage", NULL);
 	for (i = 0; i < groups->n && i < TOP; i++) {
 		t = &v[i]->t;
-		grid_text(&g, v[i]->key);
+		grid_text(&g, events ? v[i]->key : run_prefix_shown(run, v[i]->key));
 		grid_value(&g, value_uint(t->attempts), AS_COUNT);
 		grid_value(&g, value_seconds(sum_value(&t->wall_ns)), AS_SECONDS);
 		grid_value(&g, tally_cpu(t), AS_SECONDS);
@@ -85,7 +85,12 @@ static void put_groups(const struct groups *groups, const char *title, const cha
 	free(v);
 }
 
-static void put_attempt_groups(const struct report *r, struct sink *s, bool colour)
+void report_table_datasets(const struct report *r, struct sink *s, bool colour)
+{
+	put_groups(r->run, facts_datasets_shown(r->facts), "Datasets", "<dataset", true, s, colour);
+}
+
+void report_table_prefixes(const struct report *r, struct sink *s, bool colour)
 {
 	struct groups prefixes = {0};
 	const struct attempt *a;
@@ -100,8 +105,7 @@ static void put_attempt_groups(const struct report *r, struct sink *s, bool colo
 		if (groups_take(&prefixes, a->prefix, a, &c))
 			s->error = -ENOMEM;
 	}
-	put_groups(facts_datasets_shown(r->facts), "Datasets", "<dataset", true, s, colour);
-	put_groups(&prefixes, "Task prefixes", "<prefix", false, s, colour);
+	put_groups(r->run, &prefixes, "Task prefixes", "<prefix", false, s, colour);
 	groups_release(&prefixes);
 }
 
@@ -119,7 +123,7 @@ static void put_library(struct grid *g, const char *library)
 		grid_text(g, library);
 }
 
-static void put_codecs(const struct report *r, struct sink *s, bool colour)
+void report_table_codecs(const struct report *r, struct sink *s, bool colour)
 {
 	const struct codec_sum *c;
 	struct value rate;
@@ -165,7 +169,7 @@ static void file_line(struct grid *g, const struct file_sum *f, const char *name
 	grid_value(g, f->storage_read_bytes, AS_BYTES);
 }
 
-static void put_files(const struct report *r, struct sink *s, bool colour)
+void report_table_files(const struct report *r, struct sink *s, bool colour)
 {
 	struct grid g;
 	size_t i, n = 0, folder = report_folder(r, was_read);
@@ -182,21 +186,28 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 	if (r->imports.read_calls.type != VALUE_NULL)
 		file_line(&g, &r->imports, "(Python modules)");
 	if (r->rest.storage_read_bytes.type != VALUE_NULL)
-		file_line(&g, &r->rest, "(not told by file)");
+		file_line(&g, &r->rest, "(not attributable to a file)");
 	grid_print(&g);
 	report_folder_line(r, was_read, folder, s);
 	table_more(s, n, TOP);
 }
 
-void report_tables_rows(const struct report *r, struct sink *s, bool colour)
+void report_table_sections(const struct report *r, struct sink *s, bool colour)
 {
-	put_chunks(r, s, colour);
-	put_attempt_groups(r, s, colour);
 	sections_table(&r->sections, s, colour);
-	report_tables_slowest(r, s, colour);
-	put_codecs(r, s, colour);
-	put_files(r, s, colour);
+}
+
+void report_table_baskets(const struct report *r, struct sink *s, bool colour)
+{
 	report_tables_bytes(r, s, colour);
+}
+
+void report_table_servers(const struct report *r, struct sink *s, bool colour)
+{
 	report_tables_servers(r, s, colour);
-	blocking_table(r->blocking, s, colour);
+}
+
+void report_table_waits(const struct report *r, struct sink *s, bool colour)
+{
+	blocking_table(r->blocking, r->run, s, colour);
 }

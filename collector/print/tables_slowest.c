@@ -28,19 +28,22 @@ static void take(struct slowest *s, const struct attempt *a)
 	s->v[i] = a;
 }
 
-/* "runs.root 0-50000" says more of a chunk than its key does. */
-static void name_cell(struct grid *g, const struct attempt *a)
+/* "runs.root" and "0-50000" say more of a chunk than its key does. */
+static void name_cells(struct grid *g, const struct run *run, const struct attempt *a)
 {
+	char key[KEY_SHOWN_BYTES];
 	const char *base = a->filename ? strrchr(a->filename, '/') : NULL;
 
 	struct value start = attempt_i64(a, TASK_F_entrystart),
 		     stop = attempt_i64(a, TASK_F_entrystop);
 
-	if (attempt_is_chunk(a) && a->filename && stop.type == VALUE_INT)
-		grid_printf(g, "%.300s %lld-%lld", base && base[1] ? base + 1 : a->filename,
-			    (long long)start.v.i, (long long)stop.v.i);
-	else
-		grid_text(g, a->key);
+	if (attempt_is_chunk(a) && a->filename && stop.type == VALUE_INT) {
+		grid_text(g, base && base[1] ? base + 1 : a->filename);
+		grid_printf(g, "%lld-%lld", (long long)start.v.i, (long long)stop.v.i);
+	} else {
+		grid_text(g, run_key_shown(run, a, key));
+		grid_text(g, "");
+	}
 }
 
 /* Without the scheme: every worker has the same. */
@@ -80,7 +83,7 @@ static void most_cell(struct grid *g, const struct attempt *a)
 			    most / c.wall.v.d * 100);
 }
 
-void report_tables_slowest(const struct report *r, struct sink *s, bool colour)
+void report_table_slowest(const struct report *r, struct sink *s, bool colour)
 {
 	struct slowest slowest = {.n = 0};
 	const struct attempt *a;
@@ -95,10 +98,10 @@ void report_tables_slowest(const struct report *r, struct sink *s, bool colour)
 		return;
 	table_section(s, colour, "Slowest tasks");
 	grid_init(&g, s, colour);
-	grid_columns(&g, "<task", "<worker", ">wall", ">CPU", "<most of it", NULL);
+	grid_columns(&g, "<task", ">entries", "<worker", ">wall", ">CPU", "<most of it", NULL);
 	for (i = 0; i < slowest.n; i++) {
 		a = slowest.v[i];
-		name_cell(&g, a);
+		name_cells(&g, r->run, a);
 		grid_text(&g, address_of(a->worker->label));
 		grid_value(&g, value_seconds(attempt_wall_ns(a)), AS_SECONDS);
 		grid_value(&g,

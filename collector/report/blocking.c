@@ -290,32 +290,84 @@ void blocking_completeness_json(const struct blocking *b, struct json *j)
 
 #define TOP 8
 
-void blocking_table(const struct blocking *b, struct sink *s, bool colour)
+/* What a row of the table shows. */
+struct shown {
+	const char *wait, *from, *on, *task;
+	struct waits waits;
+};
+
+static bool looks_like(const struct shown *a, const struct shown *b)
+{
+	return a->wait == b->wait && same_text(a->from, b->from) && same_text(a->on, b->on) &&
+	       same_text(a->task, b->task);
+}
+
+static int by_shown_time(const void *pa, const void *pb)
+{
+	const struct shown *a = pa, *b = pb;
+
+	return a->waits.ns > b->waits.ns ? -1 : a->waits.ns < b->waits.ns;
+}
+
+/* Rows that differ only further up the stack become one; how many there are then. */
+static size_t merge_rows(const struct blocking *b, const struct run *run, struct shown *v)
 {
 	const struct blocking_row *r;
+	size_t i, k, n = 0;
+
+	for (i = 0; i < b->rows.n; i++) {
+		r = b->rows.v[i];
+		v[n] = (struct shown){wait_names[r->wait], r->frames ? r->frame[0] : "(no stack)",
+				      r->object ? base_of(r->object) : "",
+				      run_prefix_shown(run, r->prefix), r->waits};
+		for (k = 0; k < n && !looks_like(&v[k], &v[n]); k++)
+			;
+		if (k == n) {
+			n++;
+			continue;
+		}
+		v[k].waits.calls += r->waits.calls;
+		v[k].waits.ns += r->waits.ns;
+		if (r->waits.longest_ns > v[k].waits.longest_ns)
+			v[k].waits.longest_ns = r->waits.longest_ns;
+	}
+	qsort(v, n, sizeof(*v), by_shown_time);
+	return n;
+}
+
+void blocking_table(const struct blocking *b, const struct run *run, struct sink *s, bool colour)
+{
+	struct shown *v;
 	char title[96];
 	struct grid g;
+	size_t n;
 
 	if (!b->rows.n)
 		return;
+	v = calloc(b->rows.n, sizeof(*v));
+	if (!v) {
+		s->error = -ENOMEM;
+		return;
+	}
+	n = merge_rows(b, run, v);
 	snprintf(title, sizeof(title), "Long waits (%" PRIu64 " ms and more), most time first",
 		 b->threshold_ns / 1000000u);
 	table_section(s, colour, title);
 	grid_init(&g, s, colour);
 	grid_columns(&g, "<wait", "<called from", "<on", "<task", ">count", ">total", ">longest",
 		     NULL);
-	for (size_t i = 0; i < b->rows.n && i < TOP; i++) {
-		r = b->rows.v[i];
-		grid_text(&g, wait_names[r->wait]);
-		grid_text(&g, r->frames ? r->frame[0] : "(no stack)");
-		grid_text(&g, r->object ? base_of(r->object) : "");
-		grid_text(&g, r->prefix);
-		grid_value(&g, value_uint(r->waits.calls), AS_COUNT);
-		grid_value(&g, value_seconds(value_uint(r->waits.ns)), AS_SECONDS);
-		grid_value(&g, value_seconds(value_uint(r->waits.longest_ns)), AS_SECONDS);
+	for (size_t i = 0; i < n && i < TOP; i++) {
+		grid_text(&g, v[i].wait);
+		grid_text(&g, v[i].from);
+		grid_text(&g, v[i].on);
+		grid_text(&g, v[i].task);
+		grid_value(&g, value_uint(v[i].waits.calls), AS_COUNT);
+		grid_value(&g, value_seconds(value_uint(v[i].waits.ns)), AS_SECONDS);
+		grid_value(&g, value_seconds(value_uint(v[i].waits.longest_ns)), AS_SECONDS);
 	}
+	free(v);
 	grid_print(&g);
-	table_more(s, b->rows.n, TOP);
+	table_more(s, n, TOP);
 	if (b->known && b->waits > b->received)
 		text_paragraph(s, "  ",
 			       "%" PRIu64 " more of such waits of these workers left no record",

@@ -46,6 +46,7 @@ void blocking_frames_json(const struct blocking_row *r, struct json *j, const ch
 void blocking_stack_json(struct blocking *b, const struct model *m, const struct site *s,
 			 struct json *j, const char *name);
 void blocking_completeness_json(const struct blocking *b, struct json *j);
-void blocking_table(const struct blocking *b, struct sink *s, bool colour);
+/* Rows that look alike there are one. */
+void blocking_table(const struct blocking *b, const struct run *run, struct sink *s, bool colour);
 
 #endif

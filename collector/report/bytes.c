@@ -4,6 +4,7 @@
  * why coffea's bytesread grows when chunks are small.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "collector/report/report.h"
 
 #define TOP 8
+#define MOST_NAMES 12
 
 /* Counted chunks, or all attempts at them, by their set of columns, in the order of the first one.
  */
@@ -131,25 +133,64 @@ void report_bytes_json(const struct report *r, struct json *j)
 	groups_release(&columns);
 }
 
-/* "nJet-offsets +3" */
-static void columns_cell(struct grid *g, const char *lines)
+static size_t count_lines(const char *lines)
 {
-	size_t more = 0, n = lines ? strcspn(lines, "\n") : 0;
-	const char *p;
+	size_t n = 1;
 
-	for (p = lines; p && *p; p++)
-		more += *p == '\n';
+	for (; *lines; lines++)
+		n += *lines == '\n';
+	return n;
+}
+
+/* "14 columns", with a number where several sets have as many; names_line() has their names. */
+static void set_name(const struct groups *sets, size_t i, char *out, size_t size)
+{
+	const char *lines = sets->v[i].key;
+	size_t n = lines ? count_lines(lines) : 0, k, before = 0, same = 0;
+
+	if (!lines) {
+		snprintf(out, size, "unknown");
+		return;
+	}
+	for (k = 0; k < sets->n; k++) {
+		if (sets->v[k].key && count_lines(sets->v[k].key) == n) {
+			before += k < i;
+			same++;
+		}
+	}
+	snprintf(out, size, same > 1 ? "%zu column%s (%zu)" : "%zu column%s", n, n == 1 ? "" : "s",
+		 before + 1);
+}
+
+/* Their names, or as many as are read. */
+static void names_line(const struct groups *sets, size_t i, struct sink *s)
+{
+	const char *lines = sets->v[i].key, *p = lines;
+	char lead[64], names[600] = "";
+	size_t n = 0, total, length;
+
 	if (!lines)
-		grid_text(g, NULL);
-	else if (more)
-		grid_printf(g, "%.*s +%zu", (int)n, lines, more);
+		return;
+	set_name(sets, i, lead, sizeof(lead));
+	total = count_lines(lines);
+	for (; *p && n < MOST_NAMES; n++) {
+		length = strcspn(p, "\n");
+		if (strlen(names) + length + 3 > sizeof(names))
+			break;
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%.*s",
+			 n ? ", " : "", (int)length, p);
+		p += length + (p[length] == '\n');
+	}
+	if (n < total)
+		text_paragraph(s, "  ", "%s: %s and %zu more", lead, names, total - n);
 	else
-		grid_text(g, lines);
+		text_paragraph(s, "  ", "%s: %s", lead, names);
 }
 
 static void put_groups(const struct groups *groups, bool columns, struct sink *s, bool colour)
 {
 	const struct tally *t;
+	char name[64];
 	struct grid g;
 	size_t i;
 
@@ -160,10 +201,12 @@ static void put_groups(const struct groups *groups, bool columns, struct sink *s
 		     ">baskets", ">req./bask.", ">read/bask.", NULL);
 	for (i = 0; i < groups->n && i < TOP; i++) {
 		t = &groups->v[i].t;
-		if (columns)
-			columns_cell(&g, groups->v[i].key);
-		else
+		if (columns) {
+			set_name(groups, i, name, sizeof(name));
+			grid_text(&g, name);
+		} else {
 			grid_text(&g, groups->v[i].key);
+		}
 		grid_value(&g, value_uint(t->attempts), AS_COUNT);
 		grid_value(&g, tally_requested(t), AS_BYTES);
 		grid_value(&g, sum_value(&t->count[CREMA_C_read_bytes]), AS_BYTES);
@@ -173,6 +216,8 @@ static void put_groups(const struct groups *groups, bool columns, struct sink *s
 	}
 	grid_print(&g);
 	table_more(s, groups->n, TOP);
+	for (i = 0; columns && i < groups->n && i < TOP; i++)
+		names_line(groups, i, s);
 }
 
 static bool has_chunks(const struct file_sum *f)
@@ -186,9 +231,14 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 	struct grid g;
 	size_t i, n = 0, folder = report_folder(r, has_chunks);
 
+	for (i = 0; i < r->files.n && !has_chunks(&r->files.v[i]); i++)
+		;
+	if (i == r->files.n)
+		return;
+	table_section(s, colour, "Files of chunks, all attempts: each basket once");
 	grid_init(&g, s, colour);
-	grid_columns(&g, "<file, all attempts", ">chunks", ">read", ">again", ">baskets",
-		     ">outside them", ">cached", NULL);
+	grid_columns(&g, "<file", ">chunks", ">read", ">again", ">baskets", ">outside them",
+		     ">cached", NULL);
 	for (i = 0; i < r->files.n && n < TOP; i++) {
 		const struct file_sum *f = &r->files.v[i];
 
@@ -204,8 +254,7 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 		grid_value(&g, f->cached_bytes, AS_BYTES);
 		n++;
 	}
-	if (n)
-		grid_print(&g);
+	grid_print(&g);
 }
 
 /* Why bytesread says more than was used, in this run's own numbers. */
@@ -225,7 +274,7 @@ static void put_reason(const struct report *r, struct sink *s)
 	text_paragraph(
 		s, "  ",
 		"coffea's bytesread, %s, is %s the %s of baskets used: each of the %zu chunks "
-		"opens its file anew, and requests %s of metadata (and gaps) again.",
+		"opens its file and requests %s of metadata (and gaps) again.",
 		all, times, used, t->attempts, each);
 }
 
@@ -243,8 +292,8 @@ void report_tables_bytes(const struct report *r, struct sink *s, bool colour)
 				  : "Requested, read and used bytes of counted chunks");
 		put_groups(datasets, false, s, colour);
 		put_groups(&columns, true, s, colour);
-		put_files(r, s, colour);
 		put_reason(r, s);
+		put_files(r, s, colour);
 	}
 	groups_release(&columns);
 }

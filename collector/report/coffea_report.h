@@ -3,7 +3,7 @@
  * coffea_report.h - the report that coffea's Runner returned, saved by the user as JSON.
  *
  * Accepted: the report object, or a list that holds it ([output, report]). What it says is put
- * beside the workers' sums: entries, chunks, bytesread and columns must be equal, processtime to a
+ * against the workers' sums: entries, chunks, bytesread and columns must be equal, processtime to a
  * relative 1e-9 (coffea adds up floating-point numbers in another order).
  */
 #ifndef CREMA_COLLECTOR_REPORT_COFFEA_REPORT_H

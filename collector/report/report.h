@@ -49,7 +49,7 @@ struct part {
 /* process = tasks + unattributed + unseen, over the whole life of a worker */
 struct balance {
 	struct part tasks, unattributed, unseen, process;
-	struct part children; /* ended and waited for; beside the process, in none of its parts */
+	struct part children; /* ended and waited for; in none of the process's parts */
 };
 
 /* One codec of one library over all workers and spans of the run. */
@@ -92,11 +92,11 @@ struct report {
 	struct value shared_network_read_bytes, shared_network_write_bytes;
 	ARRAY(struct file_sum) files;	  /* most read first */
 	struct file_sum imports;	  /* Python modules and libraries, all together */
-	struct file_sum rest;		  /* storage bytes that no single file can be told for */
+	struct file_sum rest;		  /* storage bytes not attributable to a single file */
 	ARRAY(struct codec_sum) codecs;	  /* most in bytes first */
 	ARRAY(struct server_sum) servers; /* most read first */
 	struct blocking *blocking;	  /* call sites of long waits */
-	const struct findings *findings;  /* what there is to remark; NULL: not collected yet */
+	const struct findings *findings;  /* NULL: not collected yet */
 	struct timeline timeline;
 	struct sections sections; /* what tasks' own code has named */
 	struct arena arena;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sections.c - sums of sections and gauges over the workers of a run. */
-#include "collector/report/sections.h"
+#include "collector/report/report.h"
 
 #include <errno.h>
 #include <math.h>
@@ -88,19 +88,13 @@ static struct section_sum *sum_of(struct sections *all, struct section_list *lis
 			list->v.n--;
 		return NULL;
 	}
-	key.begun = key.count = key.broken = value_uint(0);
+	for (size_t i = 0; i < CREMA_SECTION_NUMBERS; i++)
+		key.row[i] = row_section[i].merge == ROW_SUM ? value_uint(0) : value_null();
 	for (size_t i = 0; i < N; i++)
 		key.number[i] = key.inner[i] = value_uint(0);
 	*s = key;
 	*at = s;
 	return s;
-}
-
-static struct value further(struct value a, struct value b, bool up)
-{
-	double x = value_number(a, NULL), y = value_number(b, NULL);
-
-	return a.type == VALUE_NULL || (b.type != VALUE_NULL && (up ? y > x : y < x)) ? b : a;
 }
 
 static int section_take(struct sections *all, struct section_list *list,
@@ -110,11 +104,7 @@ static int section_take(struct sections *all, struct section_list *list,
 
 	if (!s)
 		return -ENOMEM;
-	s->begun = value_plus(s->begun, row->begun);
-	s->count = value_plus(s->count, row->count);
-	s->broken = value_plus(s->broken, row->broken);
-	s->wall_min_ns = further(s->wall_min_ns, row->wall_min_ns, false);
-	s->wall_max_ns = further(s->wall_max_ns, row->wall_max_ns, true);
+	report_merge(s->row, row->number, row_section, CREMA_SECTION_NUMBERS, false);
 	for (size_t i = 0; i < CREMA_WALL_BUCKETS; i++)
 		s->wall_bucket[i] += row->wall_bucket[i];
 	for (size_t i = 0; i < N; i++)
@@ -158,7 +148,7 @@ static int link_outer(struct sections *all, const struct model *m, struct sectio
 	return 0;
 }
 
-static void stat_join(struct gauge_stat *to, const struct gauge_stat *from)
+static void stat_join(struct crema_stat *to, const struct crema_stat *from)
 {
 	if (!from->count)
 		return;
@@ -166,11 +156,12 @@ static void stat_join(struct gauge_stat *to, const struct gauge_stat *from)
 		*to = *from;
 		return;
 	}
-	to->min = from->min < to->min ? from->min : to->min;
-	to->max = from->max > to->max ? from->max : to->max;
-	to->sum += from->sum;
-	to->count += from->count;
-	to->last = (double)NAN;
+#define JOIN_SUM(a, b) ((a) + (b))
+#define JOIN_LEAST(a, b) ((b) < (a) ? (b) : (a))
+#define JOIN_MOST(a, b) ((b) > (a) ? (b) : (a))
+#define JOIN_LATEST(a, b) ((double)NAN)
+#define GAUGE_NUMBER(name, type, merge, help) to->name = JOIN_##merge(to->name, from->name);
+#include "rows.def"
 }
 
 static bool same_gauge(const void *item, const void *key)
@@ -351,4 +342,24 @@ struct value section_spread(const struct section_sum *s, size_t i)
 	return value_real(
 		(ranked_ns(s, (n + 1) / 2, n, min, max) + ranked_ns(s, n / 2 + 1, n, min, max)) /
 		2e9);
+}
+
+struct value section_cell(const struct section_sum *s, size_t i)
+{
+	return row_section_cells[i].ns ? value_seconds(s->row[i]) : s->row[i];
+}
+
+const char *const gauge_number_names[CREMA_GAUGE_NUMBERS] = {
+#define GAUGE_NUMBER(name, ...) #name,
+#include "rows.def"
+};
+
+void gauge_values(const struct crema_stat *s, struct value v[CREMA_GAUGE_NUMBERS])
+{
+	size_t i = 0;
+
+#define GAUGE_NUMBER(name, type, ...) v[i++] = value_##type(s->name);
+#include "rows.def"
+	for (i = 1; i < CREMA_GAUGE_NUMBERS && !s->count; i++)
+		v[i] = value_null();
 }

@@ -16,6 +16,7 @@
 #include "collector/emit/emit_json.h"
 #include "collector/emit/emit_table.h"
 #include "collector/model/runs.h"
+#include "common/rows.h"
 
 /* wall, own times, the pool's CPU, counts */
 #define SECTION_NUMBERS (1 + CREMA_TIMES + 1 + CREMA_COUNTS)
@@ -26,8 +27,13 @@ struct section_sum {
 	const char *dataset;	   /* NULL: unknown, or beyond, or any */
 	bool beyond;		   /* of the datasets beyond the workers' tables */
 	struct section_sum *outer; /* of the same prefix, thread and source; NULL: outermost */
-	struct value begun, count, broken;
-	struct value wall_min_ns, wall_max_ns;
+	union {
+		struct {
+#define SECTION_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value row[CREMA_SECTION_NUMBERS];
+	};
 	uint64_t wall_bucket[CREMA_WALL_BUCKETS];
 	struct value number[SECTION_NUMBERS], inner[SECTION_NUMBERS]; /* by section_number_name */
 	bool has_inner;
@@ -36,7 +42,7 @@ struct section_sum {
 struct gauge_sum {
 	const char *path, *prefix, *kind, *source;
 	struct value broken;
-	struct gauge_stat stat[CREMA_GAUGE_STATS]; /* last: NAN where several workers told it */
+	struct crema_stat stat[CREMA_GAUGE_STATS]; /* last: NAN where several workers told it */
 };
 
 struct section_list {
@@ -70,6 +76,12 @@ struct value section_unclassified(const struct section_sum *s, bool self);
 const char *section_spread_name(size_t i);
 struct value section_spread(const struct section_sum *s, size_t i);
 
+/* One of row[], as its column has it: in seconds, not in nanoseconds. */
+struct value section_cell(const struct section_sum *s, size_t i);
+
+/* The numbers of a gauge by gauge_number_names; unknown where none was told. */
+extern const char *const gauge_number_names[CREMA_GAUGE_NUMBERS];
+void gauge_values(const struct crema_stat *s, struct value v[CREMA_GAUGE_NUMBERS]);
 bool gauge_is_memory(const struct gauge_sum *g);
 void sections_json(const struct sections *s, struct json *j);
 void sections_table(const struct sections *s, struct sink *out, bool colour);

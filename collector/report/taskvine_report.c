@@ -87,7 +87,7 @@ void taskvine_log_table(const struct taskvine_log *log, struct sink *s, bool col
 	struct grid g;
 	size_t i, k;
 
-	table_section(s, colour, "TaskVine's tasks, as its log says");
+	table_section(s, colour, "TaskVine's tasks, from its log");
 	if (*log->line)
 		text_paragraph(s, "  ", "%s", log->line);
 	if (!log->executions.n)

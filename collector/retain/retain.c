@@ -25,7 +25,7 @@ struct retain {
 	struct retain_config config;
 	struct loop_job *job;
 	struct retain_result last;
-	uint64_t tasks;	   /* ended when a segment was begun for them */
+	uint64_t tasks;	   /* ended at the last look */
 	uint64_t segments; /* at the last look */
 	int64_t next_ms, began_ms;
 	bool idle, failed;
@@ -138,7 +138,6 @@ void retain_tick(struct retain *retain, const struct live *live)
 		return;
 	if (idle && tasks != retain->tasks) {
 		retain->tasks = tasks;
-		journal_next_segment(retain->journal);
 		retain->next_ms = now;
 	}
 	journal_get_stats(retain->journal, &stats);

@@ -4,7 +4,7 @@
  *
  * Only whole runs are dropped, the oldest first: those that ended longer ago than TIME, and as many
  * as it takes for the journal to be no larger than BYTES. Never one that is in progress (something
- * of it runs, or did until RETAIN_SETTLED_NS ago), and for BYTES never the newest: then the journal
+ * of it runs, or did until a minute ago), and for BYTES never the newest: then the journal
  * is larger than it should be, which is said (retain_text()).
  *
  * A run lies in the segments that were written while it ran, together with others. So a segment is
@@ -12,9 +12,10 @@
  * all the same: what is left of it in them is not read. When the cluster falls idle, a new
  * segment begins, so that mostly a segment holds one run or a part of one.
  *
- * The work is done in a child process. It reads the journal as the list of runs does, and the runs
- * that go once more in full, a few at a time (model/selection.h). It writes a new
- * file of dropped runs beside the journal (model/dropped.h) and syncs it, gives it its name with
+ * The work is done in a child process. It surveys the journal by footers (model/footer.h) and takes
+ * what is left of a run that goes from its totals (model/run_totals.h), which it reads the run for
+ * if they are not there. Only runs without spans of their own are always read. It writes a new
+ * file of dropped runs next to the journal (model/dropped.h) and syncs it, gives it its name with
  * one rename(), syncs the folder, and only then unlinks. So at any moment a run is there whole, or
  * its totals are. What a killed child has left, the next one tidies up.
  */
@@ -28,7 +29,6 @@
 #include "collector/live/live.h"
 #include "collector/loop/loop.h"
 
-#define RETAIN_SETTLED_NS UINT64_C(60000000000)
 #define RETAIN_SETTLED_PLAIN_NS UINT64_C(600000000000) /* without Dask: as PLAIN_IDLE_SECONDS */
 #define RETAIN_MARGIN_NS                                                                           \
 	UINT64_C(15000000000) /* a run needs what was sampled this long before it */

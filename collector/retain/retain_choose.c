@@ -2,6 +2,8 @@
 /* retain_choose.c - see retain_choose.h. */
 #include "collector/retain/retain_choose.h"
 
+#include "collector/retain/totals.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,35 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an attempt takes, and the samples of a worker's second; roughly. */
-#define ATTEMPT_BYTES 512u
-#define SECOND_BYTES 256u
-
-static void forget_runs(struct choice *c)
-{
-	size_t i;
-
-	for (i = 0; i < c->n; i++)
-		ranges_release(&c->run[i].segments);
-	free(c->run);
-	c->run = NULL;
-	c->n = 0;
-}
-
 void choice_release(struct choice *c)
 {
-	forget_runs(c);
+	free(c->run);
 	runs_release(&c->runs);
 	model_release(&c->m);
-}
-
-static uint64_t run_bytes(const struct run *r)
-{
-	uint64_t seconds = 2 * SELECTION_MARGIN_NS / 1000000000u;
-
-	if (r->wall > 0 && r->wall < 1e9)
-		seconds += (uint64_t)r->wall;
-	return r->attempts.n * ATTEMPT_BYTES + r->workers.n * seconds * SECOND_BYTES;
 }
 
 int choice_see(void *choice, const struct run *r, size_t at, size_t n)
@@ -45,30 +23,38 @@ int choice_see(void *choice, const struct run *r, size_t at, size_t n)
 	struct choice *c = choice;
 	struct candidate *run;
 	size_t i, segment;
-	int rc = 0;
 
 	if (c->n != n) { /* the first one, also when the reading was begun anew */
-		forget_runs(c);
+		free(c->run);
 		c->run = calloc(n, sizeof(*c->run));
+		c->n = c->run ? n : 0;
 		if (!c->run)
 			return -ENOMEM;
-		c->n = n;
 	}
 	run = &c->run[at];
-	ranges_release(&run->segments);
-	run->bytes = run_bytes(r);
-	for (i = 0; i < r->attempts.n && !rc; i++) {
+	*run = (struct candidate){r->first_segment, r->last_segment, NULL};
+	for (i = 0; i < r->attempts.n && !r->counts.n; i++) {
 		segment = r->attempts.v[i]->segment;
-		rc = ranges_add(&run->segments, segment, segment + 1, SIZE_MAX);
+		run->first = i && run->first < segment ? run->first : segment;
+		run->last = segment > run->last ? segment : run->last;
 	}
-	return rc;
+	return 0;
 }
 
+/* When it ended; as far as it is known, of one whose totals are not. */
+static double stop_of(const struct run *r)
+{
+	return r->totals ? (double)r->totals->stop_ns / 1e9 : r->stop;
+}
+
+/* One with spans has its totals, or is not over. */
 static bool is_settled(const struct choice *c, const struct run *r)
 {
-	double quiet = (double)(r->plain ? RETAIN_SETTLED_PLAIN_NS : RETAIN_SETTLED_NS) / 1e9;
+	double quiet = r->plain ? (double)RETAIN_SETTLED_PLAIN_NS / 1e9 : TOTALS_SETTLED_SECONDS;
 
-	return !r->running && !isnan(r->stop) && r->stop + quiet < (double)c->now_ns / 1e9;
+	if (!r->totals && (r->counts.n || r->running))
+		return false;
+	return !isnan(stop_of(r)) && stop_of(r) + quiet < (double)c->now_ns / 1e9;
 }
 
 /* When the segment's last frame came, at the latest. */
@@ -81,13 +67,10 @@ static uint64_t segment_end_ns(const struct choice *c, size_t i)
  * before it. */
 static size_t first_needed(const struct choice *c, size_t at)
 {
-	const struct ranges *segments = &c->run[at].segments;
 	double start = c->runs.v[at].start;
 	uint64_t start_ns = start > 0 ? (uint64_t)(start * 1e9) : 0;
-	size_t i, first = c->m.segments.n;
+	size_t i, first = c->run[at].first;
 
-	if (segments->n && segments->v[0].from < first)
-		first = segments->v[0].from;
 	for (i = 0; i < first; i++) {
 		if (segment_end_ns(c, i) >
 		    start_ns - (start_ns > RETAIN_MARGIN_NS ? RETAIN_MARGIN_NS : start_ns))
@@ -102,7 +85,7 @@ static void choose_old(struct choice *c)
 	size_t i;
 
 	for (i = 0; i < c->runs.n && c->config->keep_ns; i++) {
-		if (is_settled(c, &c->runs.v[i]) && c->runs.v[i].stop < oldest)
+		if (is_settled(c, &c->runs.v[i]) && stop_of(&c->runs.v[i]) < oldest)
 			c->run[i].why = "--keep";
 	}
 }
@@ -170,18 +153,15 @@ void choose_runs(struct choice *c)
 void choose_segments(struct choice *c)
 {
 	const struct run *by;
-	size_t i, k, last, kept = first_kept(c, &by);
+	size_t i, end, kept = first_kept(c, &by);
 	uint64_t oldest = c->now_ns - c->config->keep_ns;
 
 	if (c->first_kept > kept)
 		c->first_kept = kept;
 	for (i = 0; i < c->runs.n; i++) {
-		const struct ranges *s = &c->run[i].segments;
-
-		for (k = 0; k < s->n && c->run[i].why && s->v[k].from < kept; k++) {
-			last = s->v[k].to < kept ? s->v[k].to : kept;
-			c->first_kept = last > c->first_kept ? last : c->first_kept;
-		}
+		end = c->run[i].last + 1 < kept ? c->run[i].last + 1 : kept;
+		if (c->run[i].why && end > c->first_kept)
+			c->first_kept = end;
 	}
 	while (c->config->keep_ns && c->first_kept < kept &&
 	       segment_end_ns(c, c->first_kept) < oldest)

@@ -5,8 +5,8 @@
  *	model_read_each(&c.m, &c.runs, source, choice_see, &c);  choose_runs(&c);
  *	... the totals of those that go ...  choose_segments(&c);  choice_release(&c);
  *
- * Of each run it keeps what it takes to choose: its place in the journal and its size. A run that
- * must stay after all may be given back (why = NULL) before choose_segments().
+ * By a survey alone: of each run it keeps its place in the journal. A run that must stay after all
+ * may be given back (why = NULL) before choose_segments().
  */
 #ifndef CREMA_COLLECTOR_RETAIN_RETAIN_CHOOSE_H
 #define CREMA_COLLECTOR_RETAIN_RETAIN_CHOOSE_H
@@ -15,9 +15,8 @@
 #include "collector/retain/retain.h"
 
 struct candidate {
-	struct ranges segments; /* by number, with the first records of its attempts */
-	uint64_t bytes;		/* that reading it in full takes, roughly */
-	const char *why;	/* it goes, by this option; NULL: it stays */
+	size_t first, last; /* segments that have records of it */
+	const char *why;    /* it goes, by this option; NULL: it stays */
 };
 
 struct choice {

@@ -8,141 +8,64 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/metrics/metrics.h"
-#include "collector/model/dropped.h"
 #include "collector/retain/retain_carry.h"
 #include "collector/retain/retain_choose.h"
+#include "collector/retain/totals.h"
 #include "common/clock.h"
 #include "common/dirs.h"
 #include "common/log.h"
 
 #define NEW_FOLDER ".new"
-#define WHOLE_BYTES (UINT64_C(32) << 20) /* nobody waits: little memory matters more */
 /* Then runs that have still to be read stay until the next time: the child may take JOB_MS. */
 #define LATE_NS (UINT64_C(600) * 1000000000u)
+#define WHOLE_BYTES (UINT64_C(32) << 20) /* nobody waits: little memory matters more */
 
 /* Totals */
 
-static int add_span(struct dropped_run *d, const char *name)
+static int push(struct choice *c, struct dropped_run *d, const char *why)
 {
-	const char **span;
-	size_t i;
+	struct dropped_run **at = ARRAY_NEW(&c->m.dropped);
 
-	for (i = 0; i < d->spans.n; i++) {
-		if (d->spans.v[i] == name)
-			return 0;
-	}
-	span = ARRAY_NEW(&d->spans);
-	if (!span)
+	if (!at)
 		return -ENOMEM;
-	*span = name;
+	d->why = why;
+	d->dropped_ns = c->now_ns;
+	*at = d;
 	return 0;
 }
 
-static const char *intern(struct model *m, const char *text)
+/* A run without spans of its own, which is read once more; or it stays. */
+static int take(void *arg, const struct run *r, size_t place)
 {
-	return model_text(m, (struct text){text, strlen(text)});
-}
+	struct choice *c = arg;
+	struct dropped_run *d = r ? arena_get(&c->m.arena, sizeof(*d)) : NULL;
+	const char *why = c->run[place].why;
+	int rc;
 
-static int add_values(struct model *m, struct dropped_run *d, const struct run *r)
-{
-	struct dropped_value *v;
-	struct facts facts;
-	size_t i;
-	int rc = facts_build(&facts, r);
-
-	for (i = 0; i < metric_count && !rc; i++) {
-		if (metric_table[i].kind == METRIC_TREE)
-			continue;
-		v = ARRAY_NEW(&d->values);
-		if (!v) {
-			rc = -ENOMEM;
-			break;
-		}
-		v->id = metric_table[i].id;
-		v->v = metric_table[i].num(&facts);
-		if (v->v.type == VALUE_TEXT) /* some are in the facts */
-			v->v.v.s = intern(m, v->v.v.s);
+	if (!r) {
+		c->run[place].why = NULL;
+		return 0;
 	}
-	facts_release(&facts);
-	return rc;
+	rc = d ? push(c, d, why) : -ENOMEM;
+	return rc ? rc : totals_make(&c->m, r, d, why);
 }
 
-/* The run is in a model of its own, which goes. */
-static int add_row(struct choice *c, const struct run *r, const char *why)
-{
-	struct dropped_run *d = arena_get(&c->m.arena, sizeof(*d)), **at;
-	size_t i;
-	int rc = 0;
-
-	at = d ? ARRAY_NEW(&c->m.dropped) : NULL;
-	if (!at)
-		return -ENOMEM;
-	*at = d;
-	d->id = intern(&c->m, r->id);
-	d->kind = run_kind_name(r);
-	d->why = why;
-	d->plain = r->plain;
-	d->start_ns = r->start > 0 ? (uint64_t)(r->start * 1e9) : 0;
-	d->stop_ns = r->stop > 0 ? (uint64_t)(r->stop * 1e9) : 0;
-	d->dropped_ns = c->now_ns;
-	for (i = 0; i < r->attempts.n && !rc; i++) {
-		if (r->attempts.v[i]->span)
-			rc = add_span(d, intern(&c->m, r->attempts.v[i]->span));
-	}
-	if (!rc)
-		rc = add_values(&c->m, d, r);
-	return rc ? rc : c->m.error;
-}
-
-/* Some runs, each read in full. */
-static int add_batch(struct choice *c, const struct selection_source *source, const size_t *at,
-		     size_t n)
-{
-	const struct run **seen = calloc(n, sizeof(*seen));
-	struct run **found = calloc(n, sizeof(*found));
-	struct runs runs = {0};
-	struct model m;
-	size_t i;
-	int rc = seen && found ? 0 : -ENOMEM;
-
-	model_init(&m);
-	for (i = 0; i < n && !rc; i++)
-		seen[i] = &c->runs.v[at[i]];
-	if (!rc)
-		rc = model_read_again(&m, &runs, source, seen, found, n);
-	for (i = 0; i < n && rc >= 0; i++)
-		rc = add_row(c, found[i], c->run[at[i]].why);
-	runs_release(&runs);
-	model_release(&m);
-	free(seen);
-	free(found);
-	return rc < 0 ? rc : 0;
-}
-
-/* In batches that have room in so many bytes, or of one run. */
 static int add_rows(struct choice *c, const struct selection_source *source)
 {
-	size_t *at = calloc(c->runs.n + 1, sizeof(*at)), i, n = 0, from, to;
-	uint64_t began_ns = clock_boot_ns(), bytes;
-	int rc = at ? 0 : -ENOMEM;
+	size_t *places = calloc(c->runs.n + 1, sizeof(*places)), i, n = 0;
+	int rc = places ? 0 : -ENOMEM;
 
 	for (i = 0; i < c->runs.n && !rc; i++) {
-		if (c->run[i].why)
-			at[n++] = i;
+		if (!c->run[i].why)
+			continue;
+		if (c->runs.v[i].totals)
+			rc = push(c, run_totals_take(&c->m, c->runs.v[i].totals), c->run[i].why);
+		else
+			places[n++] = i;
 	}
-	for (from = 0; from < n && !rc; from = to) {
-		bytes = 0;
-		for (to = from; to < n && (to == from || bytes < source->whole_bytes); to++)
-			bytes += c->run[at[to]].bytes;
-		to -= to > from + 1 && bytes > source->whole_bytes;
-		if (from && clock_boot_ns() - began_ns > LATE_NS)
-			break;
-		rc = add_batch(c, source, at + from, to - from);
-	}
-	for (i = from; i < n && !rc; i++)
-		c->run[at[i]].why = NULL;
-	free(at);
+	if (!rc)
+		rc = totals_read(source, &c->runs, places, n, LATE_NS, take, c);
+	free(places);
 	return rc;
 }
 
@@ -200,7 +123,7 @@ static int write_file(struct choice *c, uint64_t below_ns)
 	int rc = carry_read(&carry, c->config->journal_dir, below_ns);
 
 	for (i = 0; i < c->m.dropped.n && !rc; i++)
-		rc = dropped_pack(c->m.dropped.v[i], &rest);
+		rc = dropped_pack(c->m.dropped.v[i], CREMA_FRAME_DROPPED_RUN, &rest);
 	if (!rc)
 		rc = carry_write(carry, &c->m, c->first_kept, below_ns, &head, &rest);
 	if (!rc)
@@ -256,13 +179,18 @@ int retain_run(const struct retain_config *config, uint64_t current_ns, uint64_t
 {
 	struct choice c = {
 		.config = config, .now_ns = now_ns, .current_ns = current_ns, .over = result->over};
-	struct selection_source source = {config->dir, now_ns,
-					  config->whole_bytes ? config->whole_bytes : WHOLE_BYTES};
+	struct selection_source source = {.dir = config->dir,
+					  .now_ns = now_ns,
+					  .whole_bytes = config->whole_bytes ? config->whole_bytes
+									     : WHOLE_BYTES};
 	int rc;
 
 	memset(result, 0, sizeof(*result));
 	model_init(&c.m);
-	rc = model_read_each(&c.m, &c.runs, &source, choice_see, &c);
+	rc = totals_update(&source, LATE_NS);
+	source.survey_only = true;
+	if (rc >= 0)
+		rc = model_read_each(&c.m, &c.runs, &source, choice_see, &c);
 	if (rc >= 0) {
 		result->dropped_before = c.m.dropped.n;
 		choose_runs(&c);

@@ -15,7 +15,9 @@
 #include "ids.h"
 
 #define TOP_NAME_BYTES 64
-#define TOP_PLAIN_WIDTH 120 /* of --once */
+#define TOP_CALL_BYTES 96
+#define TOP_CALL_SECONDS 2.0 /* a call that lasts longer is shown in place of the usual waits */
+#define TOP_PLAIN_WIDTH 120  /* of --once */
 
 /* COLUMN(id, title, width, rank): lower ranks stay longer when the screen is narrow */
 #define TOP_COLUMNS                                                                                \
@@ -45,6 +47,8 @@ struct top_row {
 	double heard;			/* seconds ago */
 	double value[TOP_COLUMN_COUNT]; /* not of name; of waits the share of time that it waits */
 	double threads_in[CREMA_TIMES];
+	char call[TOP_CALL_BYTES]; /* that a task has been in for TOP_CALL_SECONDS; "": none */
+	double call_seconds;
 };
 
 struct top {
@@ -57,6 +61,7 @@ struct top {
 	double rss, limit, largest, near_limit, spilled;
 	double lost_records, refused_records;
 	char journal_error[TOP_NAME_BYTES]; /* why it cannot be written; "": it can */
+	char stall[160]; /* why nothing begins or ends; "": it does, or nothing is there */
 	struct top_row *rows;
 	size_t n, cut;
 };
@@ -64,6 +69,8 @@ struct top {
 /* Replaces what is in top: 0, -EBADMSG (it is as it was) or -ENOMEM. */
 int top_parse(struct top *top, const char *json, size_t n);
 void top_release(struct top *top);
+/* Printable ASCII of it, cut to size; NULL: "". */
+void top_clean(char *dst, size_t size, const char *text);
 
 struct top_view {
 	enum top_column sort;
@@ -82,7 +89,7 @@ const char *top_column_title(enum top_column column);
 void top_draw(const struct top *top, const struct top_view *view,
 	      void (*line)(void *arg, enum top_style style, const char *text), void *arg);
 #define TOP_HEAD_LINES 9 /* before the first row of the table */
-#define TOP_HELP_LINES 12
+#define TOP_HELP_LINES 13
 const char *top_help(unsigned int line);
 
 #endif

@@ -134,9 +134,14 @@ static void draw_state(const struct drawing *d)
 	     "workers  %s connected, %s threads; %s silent, %s lost; gone: %.0f ended, %.0f killed",
 	     in_unit(a, t->connected, AS_COUNT), in_unit(b, t->threads, AS_COUNT),
 	     in_unit(c, t->silent, AS_COUNT), in_unit(e, t->lost, AS_COUNT), t->ended, t->killed);
-	draw(d, TOP_PLAIN, "tasks    %s running, %s ready on workers; %s/s, %s events/s; %s done",
-	     in_unit(a, t->running, AS_COUNT), in_unit(b, t->ready, AS_COUNT),
-	     fixed(c, t->tasks, 1), in_unit(e, t->events, AS_COUNT), in_unit(f, t->done, AS_COUNT));
+	if (*t->stall)
+		draw(d, TOP_ALARM, "tasks    %s", t->stall);
+	else
+		draw(d, TOP_PLAIN,
+		     "tasks    %s running, %s ready on workers; %s/s, %s events/s; %s done",
+		     in_unit(a, t->running, AS_COUNT), in_unit(b, t->ready, AS_COUNT),
+		     fixed(c, t->tasks, 1), in_unit(e, t->events, AS_COUNT),
+		     in_unit(f, t->done, AS_COUNT));
 	draw(d, t->erred + t->tasks_killed > 0 ? TOP_ALARM : TOP_PLAIN,
 	     "         %s ok, %s erred, %s killed", in_unit(a, t->ok, AS_COUNT),
 	     in_unit(b, t->erred, AS_COUNT), in_unit(c, t->tasks_killed, AS_COUNT));
@@ -207,6 +212,8 @@ static const char *cell(char *out, const struct top_row *row, enum top_column co
 	case TOP_waits:
 		if (row->silent)
 			snprintf(out, LINE_BYTES, "silent, %.0f s", row->heard);
+		else if (*row->call)
+			snprintf(out, LINE_BYTES, "%s", row->call);
 		else
 			waits_for(out, LINE_BYTES, row->threads_in);
 		return out;
@@ -242,7 +249,7 @@ static void draw_row(const struct drawing *d, const struct top_row *row, const b
 		}
 		used += (size_t)snprintf(line + used, sizeof(line) - used,
 					 on_the_left(i) ? "%s%-*.*s" : "%s%*.*s", used ? " " : "",
-					 width, width, what);
+					 width, i == TOP_waits ? TOP_CALL_BYTES : width, what);
 	}
 	while (used && line[used - 1] == ' ' && row)
 		line[--used] = '\0';
@@ -259,7 +266,7 @@ void top_draw(const struct top *top, const struct top_view *view,
 	struct drawing d = {top, view, line, arg};
 	bool shown[TOP_COLUMN_COUNT];
 	int name_width = choose(view->width, shown);
-	char uptime[HUMAN_BYTES];
+	char uptime[HUMAN_BYTES], lost[HUMAN_BYTES], refused[HUMAN_BYTES];
 	size_t i, end = top->n;
 
 	if (view->trouble)
@@ -270,9 +277,10 @@ void top_draw(const struct top *top, const struct top_view *view,
 	draw_state(&d);
 	draw_rates(&d);
 	draw(&d,
-	     top->lost_records + top->refused_records > 0 || top->journal_error[0] ? TOP_ALARM
-										   : TOP_PLAIN,
-	     "records  %.0f lost, %.0f refused%s%s%s", top->lost_records, top->refused_records,
+	     top->lost_records > 0 || top->refused_records > 0 || top->journal_error[0] ? TOP_ALARM
+											: TOP_PLAIN,
+	     "records  %s lost, %s refused%s%s%s", in_unit(lost, top->lost_records, AS_COUNT),
+	     in_unit(refused, top->refused_records, AS_COUNT),
 	     top->journal_error[0] ? "; the journal cannot be written: " : "", top->journal_error,
 	     top->cut ? "; not all workers are shown" : "");
 	draw_row(&d, NULL, shown, name_width);
@@ -296,6 +304,7 @@ const char *top_help(unsigned int line)
 		"threads: how many threads of tasks were on a core, or waited for a core, the",
 		"GIL, other locks, the network, storage, or slept. READY: on workers; what waits",
 		"in Dask's scheduler is not seen. \"-\": not known.",
+		"WAITS FOR names the call that a task has been in for 2 s: see 'crema stuck'.",
 		"Sums are of all workers, whatever run or scheduler they serve: 'crema report'.",
 	};
 

@@ -318,7 +318,12 @@ const struct buf *fetch_answer(struct fetch *fetch, char *why, size_t size)
 
 	if (fetch->result == CURLE_OK && status == 200)
 		return judge(fetch, why, size);
-	if (fetch->result != CURLE_OK)
+	if (fetch->result == CURLE_COULDNT_CONNECT)
+		snprintf(why, size,
+			 "no collector at %s: start 'crema collect', or give its address with "
+			 "--http",
+			 fetch->at);
+	else if (fetch->result != CURLE_OK)
 		snprintf(why, size,
 			 "no collector at %s: %s; start 'crema collect' or give its address with "
 			 "--http",

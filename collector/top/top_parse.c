@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/emit/emit_table.h"
 #include "collector/top/top.h"
 #include "common/rows.h"
 #include "common/utf8.h"
@@ -19,7 +20,7 @@ static double number(const json_t *object, const char *key)
 }
 
 /* json_string_value() may hold any characters but NUL. */
-static void clean(char *dst, size_t size, const char *text)
+void top_clean(char *dst, size_t size, const char *text)
 {
 	size_t used = 0;
 
@@ -40,6 +41,24 @@ static void take_classes(double *to, const json_t *rates)
 		to[i] = number(classes, row_times[i].id);
 }
 
+/* "recv 23 s 10.0.0.1:80", "sem_wait 4 s lock 0x55" */
+static void take_call(struct top_row *row, const json_t *call)
+{
+	const char *name = json_string_value(json_object_get(call, "call"));
+	const char *kind = json_string_value(json_object_get(call, "kind"));
+	const char *object = json_string_value(json_object_get(call, "object"));
+	bool word = kind && (!strcmp(kind, "lock") || !strcmp(kind, "GIL"));
+	char text[TOP_CALL_BYTES + 300], seconds[HUMAN_BYTES];
+
+	row->call_seconds = number(call, "seconds");
+	if (!name || !(row->call_seconds >= TOP_CALL_SECONDS))
+		return;
+	snprintf(text, sizeof(text), "%.40s %s%s%s%s%.200s", name,
+		 human(value_real(row->call_seconds), AS_SECONDS, seconds), word ? " " : "",
+		 word ? kind : "", object ? " " : "", object ? object : "");
+	top_clean(row->call, sizeof(row->call), text);
+}
+
 static void take_row(struct top_row *row, const json_t *from)
 {
 	const json_t *bytes = json_object_get(from, "bytes_per_second");
@@ -56,11 +75,12 @@ static void take_row(struct top_row *row, const json_t *from)
 		snprintf(text, sizeof(text), "%s%s%s", name ? name : "", name ? " " : "", address);
 	else
 		snprintf(text, sizeof(text), "%s:%.0f", host ? host : "?", number(from, "pid"));
-	clean(row->name, sizeof(row->name), text);
+	top_clean(row->name, sizeof(row->name), text);
 	name = json_string_value(json_object_get(from, "state"));
 	row->silent = !name || strcmp(name, "connected") != 0;
 	row->heard = number(from, "heard_seconds");
 	take_classes(row->threads_in, from);
+	take_call(row, json_object_get(from, "call"));
 	for (i = 0; i < CREMA_TIMES; i++) {
 		if (isnan(row->threads_in[i]))
 			continue;
@@ -102,8 +122,8 @@ static void take_cluster(struct top *top, const json_t *root)
 	const json_t *memory = json_object_get(root, "memory");
 	const json_t *complete = json_object_get(root, "completeness");
 
-	clean(top->version, sizeof(top->version),
-	      json_string_value(json_object_get(root, "version")));
+	top_clean(top->version, sizeof(top->version),
+		  json_string_value(json_object_get(root, "version")));
 	top->uptime = number(root, "uptime_seconds");
 	top->connected = number(workers, "connected");
 	top->silent = number(workers, "silent");
@@ -132,8 +152,10 @@ static void take_cluster(struct top *top, const json_t *root)
 	top->spilled = number(memory, "spilled_bytes");
 	top->largest = number(memory, "largest_ratio");
 	top->near_limit = number(memory, "near_limit");
-	clean(top->journal_error, sizeof(top->journal_error),
-	      json_string_value(json_object_get(root, "journal_error")));
+	top_clean(top->journal_error, sizeof(top->journal_error),
+		  json_string_value(json_object_get(root, "journal_error")));
+	top_clean(top->stall, sizeof(top->stall),
+		  json_string_value(json_object_get(json_object_get(root, "state"), "text")));
 	top->lost_records = number(complete, "records_lost");
 	top->refused_records = number(complete, "records_refused");
 }

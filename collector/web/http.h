@@ -9,6 +9,7 @@
  *   GET /data.json?run=ID      what it draws of a run; without run: the last one
  *   GET /report.json?run=ID    a run as JSON
  *   GET /report.txt?run=ID     a run as on the terminal
+ *   GET /runs.json             the list of runs; the page asks for it when it is opened there
  *
  * GET and HEAD only; gzip for those who accept it. Reports are made, and compressed, in a child
  * process (loop/job.h) and streamed, so a large one holds up no agent and takes no memory here. One
@@ -60,7 +61,7 @@ struct http_text {
 	bool fixed;	    /* made once */
 };
 
-enum http_kind { HTTP_TEXT, HTTP_JSON, HTTP_PAGE, HTTP_KINDS }; /* of reports */
+enum http_kind { HTTP_TEXT, HTTP_JSON, HTTP_PAGE, HTTP_RUNS, HTTP_KINDS }; /* of reports */
 
 struct http_config {
 	struct loop *loop;

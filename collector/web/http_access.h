@@ -4,7 +4,7 @@
  *
  *	on loopback	processes of the collector's user and of root, by the kernel's word for who
  *			the other end of the connection is; not if a proxy passes the request on
- *			(a header says so, or the Host is not this address and port): it runs as
+ *			(a header shows it, or the Host is not this address and port): it runs as
  *			somebody, for anybody
  *	by a link	"?code=...", made by `crema token --link`: good once, for PROOF_CODE_S, and
  *not beyond the collector's end. A cookie takes its place, which is good for the same user or

@@ -197,7 +197,7 @@ void http_metrics(const struct http_metrics *from, struct buf *out)
 	live_cluster(from->live, &c);
 	put_prefixes(&s, from->live);
 	metric_uint(&s, "crema_events_total", "counter",
-		    "events of chunks that ended well, as coffea says", c.events);
+		    "events of successful chunks, as reported by coffea", c.events);
 	metric_uint(&s, "crema_chunks_total", "counter", "chunks that ended well", c.chunks);
 	put_plain(&s, &c);
 	put_times(&s, &c);
@@ -205,6 +205,7 @@ void http_metrics(const struct http_metrics *from, struct buf *out)
 	put_amounts(&s, &c);
 	put_incomplete(&s, &c);
 	metrics_cluster(&s, &c);
+	metrics_doing(&s, live_doing(from->live, &c), &c, live_longest_call(from->live));
 	metrics_collector(&s, from);
 	if (from->run && from->run->len)
 		sink_put(&s, (const char *)from->run->data, from->run->len);

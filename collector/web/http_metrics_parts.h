@@ -17,6 +17,8 @@ void metric_uint(struct sink *s, const char *name, const char *type, const char 
 
 /* http_metrics_state.c */
 void metrics_cluster(struct sink *s, const struct live_cluster *c);
+void metrics_doing(struct sink *s, enum live_doing doing, const struct live_cluster *c,
+		   double longest_call);
 void metrics_collector(struct sink *s, const struct http_metrics *from);
 
 #endif

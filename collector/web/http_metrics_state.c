@@ -76,6 +76,28 @@ void metrics_cluster(struct sink *s, const struct live_cluster *c)
 		    c->records_bad);
 }
 
+void metrics_doing(struct sink *s, enum live_doing doing, const struct live_cluster *c,
+		   double longest_call)
+{
+	int i;
+
+	metric_head(
+		s, "crema_state", "gauge",
+		"1 for one of: idle; running; stalled (tasks are there and none begins or ends)");
+	for (i = 0; i < LIVE_DOINGS; i++)
+		put_state(s, "crema_state", "state", live_doing_name(i),
+			  doing == (enum live_doing)i);
+	put_gauge(s, "crema_workers_paused", "connected workers that Dask has paused",
+		  (double)c->paused);
+	put_gauge(s, "crema_tasks_quiet_seconds",
+		  "since a task began or ended, or the collector started",
+		  doing == LIVE_IDLE ? (double)NAN : c->quiet_seconds);
+	put_gauge(s, "crema_longest_call_seconds",
+		  "how long the thread of a task has been in one call, the longest on connected "
+		  "workers: 'crema stuck' names it",
+		  longest_call);
+}
+
 /* The collector */
 
 static void put_agents(struct sink *s, const struct server *server)

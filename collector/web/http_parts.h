@@ -33,7 +33,7 @@ struct http_body {
 	unsigned int owners;
 	struct buf data;
 	bool gzip;
-	bool fixed; /* not counted: there is one of each for ever */
+	bool fixed; /* not counted: there is one of each, permanently */
 };
 
 enum conn_state { CONN_HEAD, CONN_MAKE, CONN_SEND };

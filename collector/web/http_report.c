@@ -23,7 +23,9 @@ int http_report(const char *dir, enum http_kind kind, const char *run, struct si
 	struct report_request request = {
 		.dir = dir,
 		.run = run,
-		.json = kind == HTTP_JSON,
+		.list = kind == HTTP_RUNS,
+		.json = kind == HTTP_JSON || kind == HTTP_RUNS,
+		.tables = REPORT_ALL_TABLES,
 		.now_ns = clock_real_ns(),
 		.flush = out->flush,
 		.flush_arg = out->arg,

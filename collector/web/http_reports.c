@@ -14,6 +14,7 @@ static const struct {
 	[HTTP_TEXT] = {"/report.txt", HTTP_PLAIN},
 	[HTTP_JSON] = {"/report.json", "application/json"},
 	[HTTP_PAGE] = {"/data.json", "application/json"},
+	[HTTP_RUNS] = {"/runs.json", "application/json"},
 };
 
 enum http_kind http_report_kind(const char *url)

@@ -32,11 +32,18 @@ static void put_time(struct sink *s, const char *name, const char *help, double 
 static int use(const struct report *report, void *arg, struct buf *why)
 {
 	struct sink *s = arg;
+	int i;
 
 	(void)why;
 	put_time(s, "crema_run_start_timestamp_seconds",
 		 "UTC of the last finished run's first edge", report->run->start);
 	put_time(s, "crema_run_stop_timestamp_seconds", "UTC of its last edge", report->run->stop);
+	sink_puts(s, "# HELP crema_run_state 1 for the state of the last finished run\n"
+		     "# TYPE crema_run_state gauge\n");
+	for (i = 0; i < RUN_STATES; i++)
+		sink_printf(s, "crema_run_state{state=\"%s\"} %d\n",
+			    run_state_name((enum run_state_id)i),
+			    report->facts->state.id == (enum run_state_id)i);
 	metrics_prometheus(report->facts, s);
 	return s->error;
 }

@@ -11,7 +11,7 @@
  * never linked: linked, every C++ exception of the process would unwind through it. It validates an
  * address by writing a byte of it to a pipe of its own and reading it back; while it works for us
  * (`blocked_unwinding`) our wrappers count nothing of that. A program may close every descriptor it
- * does not know, and then the pipe's numbers belong to somebody else's file: so both ends are
+ * does not know, and then the pipe's numbers belong to another file: so both ends are
  * looked at before each stack, and once they are gone no more stacks are taken. Without libunwind
  * the records have no addresses.
  *

@@ -62,15 +62,28 @@ int64_t position_read(int fd, uint64_t bytes)
 	return at - (long)bytes;
 }
 
-static void push(uint32_t row, uint64_t offset, uint64_t bytes)
+/* Takes up to n places of the ring at once, *first and those behind it: the line of its head is
+ * every thread's. */
+static uint32_t reserve(uint32_t n, uint64_t *first)
 {
-	struct crema_extent *e;
-	uint64_t used = LOAD(&crema_shm->extents_head) - LOAD(&crema_shm->extents_tail);
+	uint64_t used;
 
-	/* As many threads as there can be may come through here at once, each with one stretch. */
-	if (used > CREMA_SHM_EXTENTS - CREMA_SHM_THREADS)
-		return;
-	e = &crema_shm->extent[ADD(&crema_shm->extents_head, 1) % CREMA_SHM_EXTENTS];
+	*first = LOAD(&crema_shm->extents_head);
+	do {
+		used = *first - LOAD(&crema_shm->extents_tail);
+		if (used >= CREMA_SHM_EXTENTS)
+			return 0;
+		if (n > CREMA_SHM_EXTENTS - used)
+			n = (uint32_t)(CREMA_SHM_EXTENTS - used);
+	} while (!__atomic_compare_exchange_n(&crema_shm->extents_head, first, *first + n, 1,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return n;
+}
+
+static void put(uint64_t at, uint32_t row, uint64_t offset, uint64_t bytes)
+{
+	struct crema_extent *e = &crema_shm->extent[at % CREMA_SHM_EXTENTS];
+
 	e->offset = offset;
 	e->bytes = (uint32_t)bytes;
 	__atomic_store_n(&e->row, row, __ATOMIC_RELEASE);
@@ -78,22 +91,25 @@ static void push(uint32_t row, uint64_t offset, uint64_t bytes)
 
 void extent_flush(struct crema_thread *t)
 {
-	uint64_t offset = t->extent_offset, bytes = t->extent_bytes;
-	uint32_t n = t->extents_ended;
+	uint64_t offset = t->extent_offset, bytes = t->extent_bytes, at;
+	uint32_t n = t->extents_ended, room;
 
 	/* Of a thread that is killed in here stretches are missing, never there twice. */
 	t->extent_bytes = 0;
 	STORE(&t->extents_ended, 0);
-	if (!t->file_row)
+	if (!t->file_row || (!n && !bytes))
 		return;
-	for (uint32_t i = 0; i < n; i++)
-		push(t->file_row, t->extent_ended_offset[i], t->extent_ended_bytes[i]);
-	if (bytes)
-		push(t->file_row, offset, bytes);
+	room = reserve(n + (bytes > 0), &at);
+	for (uint32_t i = 0; i < n && i < room; i++)
+		put(at + i, t->file_row, t->extent_ended_offset[i], t->extent_ended_bytes[i]);
+	if (bytes && room > n)
+		put(at + n, t->file_row, offset, bytes);
 }
 
 void extent_basket(uint32_t row, uint64_t offset, uint64_t bytes)
 {
-	if (offset != UINT64_MAX && bytes <= CREMA_EXTENT_BYTES)
-		push(row | CREMA_EXTENT_BASKET, offset, bytes);
+	uint64_t at;
+
+	if (offset != UINT64_MAX && bytes <= CREMA_EXTENT_BYTES && reserve(1, &at))
+		put(at, row | CREMA_EXTENT_BASKET, offset, bytes);
 }

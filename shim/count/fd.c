@@ -10,21 +10,22 @@
 
 #include "shim/count/digits.h"
 #include "shim/count/file_row.h"
+#include "shim/count/packed.h"
 #include "shim/libc/sys.h"
 #include "shim/count/thread.h"
 #include "shim/count/url.h"
 
-/* kind 3 bits, unsure 1, file system 6, row 22 */
+/* kind 3 bits, unsure 1, file system 6, packed 1, row 21 */
 static uint32_t words[FD_TABLE];
 
 static uint32_t word_of(const struct fd_info *i)
 {
-	return i->kind | i->unsure << 3 | i->filesystem << 4 | i->row << 10;
+	return i->kind | i->unsure << 3 | i->filesystem << 4 | i->packed << 10 | i->row << 11;
 }
 
 static struct fd_info info_of(uint32_t w)
 {
-	struct fd_info i = {w & 7, w >> 4 & 63, w >> 3 & 1, w >> 10};
+	struct fd_info i = {w & 7, w >> 4 & 63, w >> 3 & 1, w >> 11, w >> 10 & 1};
 
 	return i;
 }
@@ -32,6 +33,13 @@ static struct fd_info info_of(uint32_t w)
 void fd_forget(int fd)
 {
 	STORE(&words[fd], 0);
+}
+
+void fd_forget_files(void)
+{
+	for (int fd = 0; fd < FD_TABLE; fd++)
+		if (info_of(LOAD(&words[fd])).row)
+			fd_forget(fd);
 }
 
 int fd_is_known(int fd)
@@ -146,7 +154,7 @@ static void update_row(struct crema_file *f, const struct fd_info *info, const s
 
 static struct fd_info look(int fd, uint32_t span)
 {
-	struct fd_info info = {FD_OTHER, 0, 0, 0};
+	struct fd_info info = {.kind = FD_OTHER};
 	char path[1024];
 	struct stat st;
 	struct statfs fs;
@@ -168,6 +176,7 @@ static struct fd_info look(int fd, uint32_t span)
 		return info;
 	n = link_target(fd, path, sizeof(path));
 	info.unsure = charges_of(fs.f_type) == UNKNOWN;
+	info.packed = (uint32_t)packed_is(st.st_dev, st.st_ino);
 	info.kind = n > 0 && is_import(path, (size_t)n) ? FD_IMPORT : FD_DATA;
 	id = info.kind == FD_DATA && n > 0 ? arena_id(path, (uint32_t)n) : 0;
 	info.filesystem = filesystem_index(st.st_dev, fs.f_type, id);

@@ -21,6 +21,7 @@ struct fd_info {
 	uint32_t filesystem; /* index, for FD_DATA and FD_IMPORT */
 	uint32_t unsure;     /* 1: the file system's storage charges are unproven */
 	uint32_t row;	     /* index + 1 into crema_shm->file, 0 = none */
+	uint32_t packed;     /* 1: who writes it may pack (packed.h) */
 };
 
 /* What fd is; the row is the one of the calling task's span. */
@@ -30,6 +31,8 @@ struct fd_info fd_lookup(int fd);
 uint32_t file_row_by_name(const char *name, uint32_t span);
 /* fd < FD_TABLE means something else from now on (notify.h). */
 void fd_forget(int fd);
+/* All files are looked at again. */
+void fd_forget_files(void);
 /* 1 if fd < FD_TABLE was looked at. */
 int fd_is_known(int fd);
 

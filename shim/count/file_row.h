@@ -14,7 +14,7 @@
 /* st NULL: not known. */
 uint32_t file_row_make(uint32_t path, uint32_t span, uint32_t kind, uint32_t filesystem,
 		       const struct stat *st);
-/* Row + 1 for what a span's tasks were charged and no single file can be told for. */
+/* Row + 1 for what a span's tasks were charged and is not attributable to a single file. */
 uint32_t file_rest_row(uint32_t span);
 /* Row + 1 of a file that is known by its URL (a string id). Any thread. */
 uint32_t file_row_remote(uint32_t url, uint32_t span);

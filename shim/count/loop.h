@@ -4,7 +4,7 @@
  * request of that task really waits for the network.
  *
  * fsspec, s3fs and the like run one loop for all tasks: the task's thread waits for an event, the
- * loop, which works for nobody, waits in epoll. Two clocks say what of it is the network: the
+ * loop, which has no task, waits in epoll. Two clocks show which part is the network: the
  * task's (how long its thread has been in lock waits) and the loop's (how long it has been
  * blocked). A request is under way from its first write to the last bytes received on its socket
  * before the next write. Both clocks are noted at the write and at each receive; what passed on

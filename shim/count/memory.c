@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "shim/count/clock.h"
 #include "shim/count/task.h"
 #include "shim/count/thread.h"
 #include "shim/libc/sys.h"
@@ -281,6 +282,7 @@ int shim_arm(const char **why)
 	shim_epoch++;
 	process_usage(&process_base.cpu_ns, &process_base.inblock, &process_base.oublock);
 	task_memory_begins();
+	clock_begin();
 	thread_key_make();
 	thread_register_all();
 	*word = 1;

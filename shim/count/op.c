@@ -9,9 +9,11 @@
 #include <sys/resource.h>
 
 #include "shim/count/blocked.h"
+#include "shim/count/clock.h"
 #include "shim/count/extent.h"
 #include "shim/count/fd.h"
 #include "shim/count/net.h"
+#include "shim/count/packed.h"
 #include "shim/count/runqueue.h"
 #include "shim/count/task.h"
 #include "shim/libc/sys.h"
@@ -19,14 +21,18 @@
 /* So many of the thread's next calls are bracketed: a recent one had waited. */
 static __thread uint32_t slow;
 
-static void usage(uint64_t *switches, uint64_t *inblock)
+/* Only the kernel tells what storage was charged. */
+static uint64_t switches_at(const struct op *op, uint64_t *inblock)
 {
+	uint64_t switches;
 	struct rusage ru;
 
-	ru.ru_nvcsw = ru.ru_nivcsw = ru.ru_inblock = 0;
-	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
-	*switches = (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw;
+	*inblock = 0;
+	if (!op->charges)
+		return clock_switches();
+	switches = clock_usage(&ru);
 	*inblock = (uint64_t)ru.ru_inblock;
+	return switches;
 }
 
 void op_bracket(struct op *op, int time_id)
@@ -36,10 +42,10 @@ void op_bracket(struct op *op, int time_id)
 	op->bracketed = 1;
 	do {
 		op->start = ticks();
-		usage(&op->switches, &op->inblock);
+		op->switches = switches_at(op, &op->inblock);
 		runqueue_wait_begins(op->t, time_id, op->switches);
 		/* after the look, which costs CPU */
-		op->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		op->cpu_ns = clock_cpu_ns();
 	} while (runqueue_read_again(op->start, &times));
 	op->start = ticks();
 }
@@ -52,12 +58,12 @@ struct op_end op_end(const struct op *op)
 
 	do {
 		e.tick = ticks();
-		e.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		usage(&e.switches, &inblock);
+		e.cpu_ns = clock_cpu_ns();
+		e.switches = switches_at(op, &inblock);
 	} while (runqueue_read_again(e.tick, &times));
 	elapsed = ticks_ns(e.tick - op->start);
 	e.storage_bytes = (inblock - op->inblock) * 512;
-	cpu = e.cpu_ns - op->cpu_ns;
+	cpu = clock_cpu_between(op->cpu_ns, e.cpu_ns);
 	e.gross_ns = e.switches != op->switches && elapsed > cpu ? elapsed - cpu : 0;
 	return e;
 }
@@ -78,9 +84,8 @@ static uint64_t op_waited(struct op *op, uint64_t *storage_bytes)
 static uint64_t waited_unbracketed(struct op *op, uint64_t elapsed_ns)
 {
 	struct op_end e = {.gross_ns = elapsed_ns, .tick = ticks()};
-	uint64_t inblock;
 
-	usage(&e.switches, &inblock);
+	e.switches = clock_switches();
 	if (runqueue_looked_at(e.switches))
 		return 0;
 	return elapsed_ns - runqueue_of_wait(op->t, &e);
@@ -95,6 +100,7 @@ static void bracket_call(struct op *op)
 		op->pool_of = task;
 		overlap_enter(task, op->kind == FD_SOCKET ? OVERLAP_NETWORK : OVERLAP_STORAGE);
 	}
+	op->charges = op->kind == FD_DATA || op->kind == FD_IMPORT;
 	op_bracket(op, -1);
 }
 
@@ -259,11 +265,22 @@ void write_begin(struct op *op, int fd)
 	info = fd_lookup(fd);
 	op->kind = info.kind;
 	op->row = info.row;
-	if (info.kind == FD_SOCKET) {
+	if (info.kind == FD_SOCKET)
 		net_send_binds(fd);
-		op->start = ticks();
-	} else if (info.kind != FD_DATA && info.kind != FD_IMPORT) {
+	else if (info.kind != FD_DATA && info.kind != FD_IMPORT)
 		op->t = NULL;
+	else if (unlikely(info.packed))
+		packed_written(op->t->owner);
+	op->start = ticks();
+}
+
+void write_count(const struct op *op, uint64_t calls, uint64_t bytes)
+{
+	op->t->seg.count[CREMA_C_write_calls] += calls;
+	op->t->seg.count[CREMA_C_write_bytes] += bytes;
+	if (op->row) {
+		ADD(&crema_shm->file[op->row - 1].write_calls, calls);
+		ADD(&crema_shm->file[op->row - 1].write_bytes, bytes);
 	}
 }
 
@@ -277,12 +294,7 @@ void write_end(struct op *op, int fd, long result, struct sent sent)
 		return;
 	}
 	position_ask(fd);
-	op->t->seg.count[CREMA_C_write_calls] += 1;
-	op->t->seg.count[CREMA_C_write_bytes] += (uint64_t)result;
-	if (op->row) {
-		ADD(&crema_shm->file[op->row - 1].write_calls, 1);
-		ADD(&crema_shm->file[op->row - 1].write_bytes, (uint64_t)result);
-	}
+	write_count(op, 1, (uint64_t)result);
 }
 
 void socket_begin(struct op *op, int fd)

@@ -3,7 +3,7 @@
  * op.h - one intercepted call: what it did and whether it blocked.
  *
  * A call that returns at once costs two reads of the tick counter. A call is bracketed with the
- * thread's clocks (about 1 us, and 2 us more for a look at the run queue: runqueue.h says when)
+ * thread's clocks (clock.h; 2 us more to read the run queue: runqueue.h says when)
  * when it is likely to block: large reads, waits, and the small reads that follow one that was
  * slow. For a bracketed call
  *     wait = elapsed - CPU inside - run queue inside     (0 if the thread was never switched out)
@@ -28,7 +28,8 @@ struct op {
 	struct crema_thread *t; /* NULL: do not count */
 	uint64_t start;		/* ticks */
 	uint32_t bracketed;
-	uint32_t unsure; /* read of a file system whose charges are unproven */
+	uint32_t charges; /* storage may be charged to it */
+	uint32_t unsure;  /* read of a file system whose charges are unproven */
 	uint32_t row, kind;
 	int time_id; /* of a wait */
 	uint64_t cpu_ns, inblock, switches;
@@ -71,6 +72,8 @@ void read_begin(struct op *op, int fd, size_t size);
 void read_end(struct op *op, int fd, int64_t offset, long result);
 void write_begin(struct op *op, int fd);
 void write_end(struct op *op, int fd, long result, struct sent sent);
+/* Of a write that has begun. */
+void write_count(const struct op *op, uint64_t calls, uint64_t bytes);
 void map_end(int fd, size_t length, int prot);
 
 /* Where the interpreter's runtime lies: waits on objects in there are waits for the GIL. */

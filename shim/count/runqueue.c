@@ -2,6 +2,7 @@
 /* runqueue.c - looks at the run queue delay, and the waits that are held until the next one. */
 #include "shim/count/runqueue.h"
 
+#include "shim/count/clock.h"
 #include "shim/libc/sys.h"
 
 enum { HELD_WAITS = 16, HELD_NS = 1000000, HELD_ONE_NS = 500000 };
@@ -30,7 +31,7 @@ void runqueue_born(uint64_t created_tick)
 
 	young.on = 1;
 	young.tick = ticks();
-	young.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	young.cpu_ns = clock_cpu_ns();
 	waited = ticks_ns(young.tick - created_tick);
 	young.delay_ns = waited > young.cpu_ns ? (int64_t)(waited - young.cpu_ns) : 0;
 }
@@ -38,7 +39,8 @@ void runqueue_born(uint64_t created_tick)
 /* 1 while all that can have been delay is too little for a look. */
 static int is_young_at(uint64_t tick, uint64_t cpu_ns)
 {
-	young.on = ticks_ns(tick - young.tick) < cpu_ns - young.cpu_ns + RUNQUEUE_YOUNG_NS;
+	young.on = ticks_ns(tick - young.tick) <
+		   clock_cpu_between(young.cpu_ns, cpu_ns) + RUNQUEUE_YOUNG_NS;
 	if (!young.on) { /* what it lost since then is what the first look finds */
 		look.delay_ns = young.delay_ns;
 		look.switches = ~0ull;
@@ -49,7 +51,7 @@ static int is_young_at(uint64_t tick, uint64_t cpu_ns)
 
 static int is_young(void)
 {
-	return unlikely(young.on) && is_young_at(ticks(), clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	return unlikely(young.on) && is_young_at(ticks(), clock_cpu_ns());
 }
 
 static void look_again(uint64_t switches)
@@ -71,11 +73,6 @@ static int64_t old_ns(uint64_t switches)
 	if (!runqueue_looked_at(switches))
 		look_again(switches);
 	return look.delay_ns;
-}
-
-int64_t runqueue_ns(uint64_t switches)
-{
-	return is_young() ? young.delay_ns : old_ns(switches);
 }
 
 int64_t runqueue_ns_at(uint64_t switches, uint64_t tick, uint64_t cpu_ns)
@@ -112,7 +109,7 @@ static void take_back(struct crema_thread *t, uint64_t delay_ns)
 /* Not CPU since the end of the last held wait: all of a preemption's delay is in there. */
 static uint64_t gap_ns(void)
 {
-	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - held.cpu_ns;
+	uint64_t cpu = clock_cpu_between(held.cpu_ns, clock_cpu_ns());
 	uint64_t gap = ticks_ns(ticks() - held.tick);
 
 	return gap > cpu ? gap - cpu : 0;
@@ -129,8 +126,8 @@ void runqueue_wait_begins(struct crema_thread *t, int time_id, uint64_t switches
 {
 	if (held.waits && (held.time_id != time_id || held.switches != switches))
 		settle(t, switches);
-	else if (!held.waits)
-		runqueue_ns(switches);
+	else if (!held.waits && !is_young())
+		old_ns(switches);
 }
 
 int runqueue_hold(struct crema_thread *t, int time_id, const struct op_end *e)
@@ -155,7 +152,7 @@ static uint64_t lost_since(const struct op_end *e)
 
 	if (likely(since < RUNQUEUE_READING_NS))
 		return 0;
-	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - e->cpu_ns;
+	cpu = clock_cpu_between(e->cpu_ns, clock_cpu_ns());
 	return since > cpu ? since - cpu : 0;
 }
 

@@ -19,8 +19,9 @@
  * clocks, clone() included.
  *
  * Clocks that are read one after the other tell of one moment only while the thread keeps its core,
- * and a busy machine takes it just then: a delay between a look and the start of a wait, or between
- * its end and the look, is none of the wait's. Who reads clocks reads them again if that took long.
+ * and a busy machine takes it just then: a delay between reading the clocks and the start of a
+ * wait, or between its end and reading them, is not part of the wait. If reading took long, they
+ * are read again.
  *
  * Thread-local, no locks; errno is kept.
  */
@@ -41,9 +42,8 @@ static inline int runqueue_read_again(uint64_t began, int *times)
 	return unlikely(ticks_ns(ticks() - began) > RUNQUEUE_READING_NS) && ++*times < 3;
 }
 
-/* The delay so far of a thread that has been switched `switches` times, ns, or -errno. */
-int64_t runqueue_ns(uint64_t switches);
-/* The same for who has just read the counter and the thread's CPU clock. */
+/* The delay so far, ns, or -errno, of the calling thread, which has just read how often it was
+ * switched and its CPU clock. */
 int64_t runqueue_ns_at(uint64_t switches, uint64_t tick, uint64_t cpu_ns);
 /* 1 if nothing was switched since the last look. */
 int runqueue_looked_at(uint64_t switches);

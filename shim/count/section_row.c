@@ -129,7 +129,7 @@ static struct crema_section *row_among(const struct key *k, uint32_t first, uint
 			room = r;
 			break;
 		}
-		if (!idle && CAN_GO(r, r->begun != r->ended + r->broken))
+		if (!idle && CAN_GO(r, r->begun != r->count + r->broken))
 			idle = r;
 	}
 	room = room ? room : idle;
@@ -210,7 +210,7 @@ static void add_wall(struct crema_section *r, uint64_t ns)
 	r->wall_ns += ns;
 	if (!r->path)
 		return; /* many names: no spread of anything */
-	r->wall_min_ns = r->ended > 1 && r->wall_min_ns < ns ? r->wall_min_ns : ns;
+	r->wall_min_ns = r->count > 1 && r->wall_min_ns < ns ? r->wall_min_ns : ns;
 	r->wall_max_ns = r->wall_max_ns > ns ? r->wall_max_ns : ns;
 	*bucket += *bucket != UINT32_MAX; /* the buckets' sum then lacks some: readers see that */
 }
@@ -236,7 +236,7 @@ void row_add(struct crema_section *r, const struct crema_task *task, const struc
 	     uint32_t untold)
 {
 	write_begins(&r->seq);
-	r->ended++;
+	r->count++;
 	if (!untold || r->path)
 		add_numbers(r, task, d);
 	write_ends(&r->seq);
@@ -313,7 +313,7 @@ void section_found(const struct crema_task *task, const char *name, size_t bytes
 		return;
 	write_begins(&r->seq);
 	r->begun++;
-	r->ended++;
+	r->count++;
 	if (r->path)
 		add_wall(r, wall_ns);
 	write_ends(&r->seq);

@@ -4,8 +4,8 @@
 #include "shim/count/segment.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
+#include "shim/count/clock.h"
 #include "shim/count/extent.h"
 #include "shim/count/runqueue.h"
 #include "shim/count/file_row.h"
@@ -77,9 +77,8 @@ static uint64_t clocks_take(struct boundary *b)
 	struct rusage ru;
 
 	b->tick = ticks();
-	b->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	memset(&ru, 0, sizeof(ru));
-	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, &ru);
+	b->cpu_ns = clock_cpu_asked_ns();
+	clock_usage(&ru);
 	b->inblock = (uint64_t)ru.ru_inblock;
 	b->oublock = (uint64_t)ru.ru_oublock;
 	b->nvcsw = (uint64_t)ru.ru_nvcsw;

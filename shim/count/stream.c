@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "shim/count/stream.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,15 +12,15 @@
 #include "shim/count/fd.h"
 #include "shim/libc/sys.h"
 
-/* An end of line in the buffer is enough for fgets and getline. */
+/* Their character in the buffer is enough for fgets and getline. */
 static int has_enough(const FILE *f, size_t bytes)
 {
 	size_t have = (size_t)(f->_IO_read_end - f->_IO_read_ptr);
 
 	if (f->_IO_read_end <= f->_IO_read_ptr)
 		return 0;
-	if (bytes == SIZE_MAX)
-		return memchr(f->_IO_read_ptr, '\n', have) != NULL;
+	if (bytes >= STREAM_UNTIL(UCHAR_MAX))
+		return memchr(f->_IO_read_ptr, (int)(SIZE_MAX - bytes), have) != NULL;
 	return have >= bytes;
 }
 
@@ -29,6 +30,11 @@ enum { NO_READS = 0x4, EOF_SEEN = 0x10, IN_BACKUP = 0x100, APPENDING = 0x1000 };
 static int has_ended(const FILE *f)
 {
 	return (f->_flags & EOF_SEEN) != 0;
+}
+
+static int64_t waiting(const FILE *f)
+{
+	return f->_IO_write_ptr > f->_IO_write_base ? f->_IO_write_ptr - f->_IO_write_base : 0;
 }
 
 static int is_followed(int fd)
@@ -47,8 +53,7 @@ void stream_begin(struct stream_op *s, FILE *f, size_t bytes)
 	s->at = SYS3(SYS_lseek, s->fd, 0, SEEK_CUR);
 	if (s->at < 0)
 		return;
-	if (f->_IO_write_ptr > f->_IO_write_base) /* will be written before the read */
-		s->at += f->_IO_write_ptr - f->_IO_write_base;
+	s->at += waiting(f); /* will be written before the read */
 	s->file = f;
 	s->ended = has_ended(f);
 	read_begin(&s->op, s->fd, bytes);
@@ -65,6 +70,23 @@ void stream_end(struct stream_op *s)
 	position_ask(s->fd);
 }
 
+void stream_write_begin(struct stream_op *s, FILE *f)
+{
+	s->op.t = NULL;
+	s->fd = f->_fileno;
+	if (f->_mode > 0 || !is_followed(s->fd))
+		return;
+	s->file = f;
+	s->at = waiting(f);
+	write_begin(&s->op, s->fd);
+}
+
+void stream_write_end(struct stream_op *s, size_t bytes)
+{
+	write_count(&s->op, waiting(s->file) != s->at + (int64_t)bytes, bytes);
+	position_ask(s->fd);
+}
+
 void stream_seek_begin(struct stream_op *s, FILE *f, int whence)
 {
 	s->op.t = NULL;
@@ -74,7 +96,7 @@ void stream_seek_begin(struct stream_op *s, FILE *f, int whence)
 	s->file = f;
 	s->at = f->_offset;
 	s->end = f->_flags & IN_BACKUP ? f->_IO_save_end : f->_IO_read_end;
-	if (f->_IO_write_ptr > f->_IO_write_base) { /* will be written first: the buffer is empty */
+	if (waiting(f)) { /* will be written first: the buffer is empty */
 		s->end = f->_IO_buf_base;
 		s->at = f->_flags & APPENDING ? -1 : s->at;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h - reads of C's streams (fread, fgets, getline, fseek), which libc does without calling
- * read().
+ * stream.h - reads and writes of C's streams (fread, fgets, getline, fseek, fwrite, fputs), which
+ * libc does without calling read() or write().
  *
  * What a call gives back is not what was read: streams read ahead into a buffer. The file's
  * position tells: it moves by what the kernel gave. A call that finds enough in the buffer reads
@@ -13,6 +13,10 @@
  * is what it was (the target was in it), holds exactly what was read, or is empty. Empty means no
  * read, or one that met the end of the file before the target. No system call is needed, but in
  * that last case. A read that failed counts nothing. Streams of wide characters are not followed.
+ *
+ * A write counts the bytes that the stream took, for whoever gave them: a later flush writes them.
+ * It is a call where it made the stream write; a flush of the rest is none. What fprintf and putc
+ * write is not seen.
  */
 #ifndef CREMA_SHIM_COUNT_STREAM_H
 #define CREMA_SHIM_COUNT_STREAM_H
@@ -25,14 +29,20 @@ struct stream_op {
 	struct op op; /* op.t is NULL: do not count */
 	FILE *file;
 	int fd, ended;	 /* its descriptor; 1: the end was met earlier */
-	int64_t at;	 /* the file's position; of a seek: by libc's knowledge, negative: none */
+	int64_t at;	 /* the file's position; of a seek: by libc's knowledge, negative: none;
+			    of a write: what was waiting to be written */
 	const char *end; /* of a seek: where the buffer ended */
 	int relative;	 /* of a seek: by lseek(SEEK_CUR) alone */
 };
 
-/* `bytes` are wanted; SIZE_MAX if the call itself looks for an end. */
+/* Wanted: what comes before this character, and it. */
+#define STREAM_UNTIL(c) (SIZE_MAX - (unsigned char)(c))
+
+/* `bytes` are wanted, or STREAM_UNTIL(). */
 void stream_begin(struct stream_op *s, FILE *f, size_t bytes);
 void stream_end(struct stream_op *s);
+void stream_write_begin(struct stream_op *s, FILE *f);
+void stream_write_end(struct stream_op *s, size_t bytes);
 /* Around a seek by lseek's whence; failed: what it returned. */
 void stream_seek_begin(struct stream_op *s, FILE *f, int whence);
 void stream_seek_end(struct stream_op *s, int failed);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shim/libc/sys.h"
@@ -18,10 +19,73 @@ void task_forget(void)
 	thread_sequence = 0;
 }
 
+/*
+ * /proc/self/statm, kept open: opening it costs three times what reading it does. A program may
+ * close descriptors that it does not know and open another file with the number, so it is looked
+ * at before each use; from then on the file is opened each time. The number is high, where no
+ * program expects the next one.
+ */
+static struct {
+	int fd; /* + 1; 0: not kept */
+	dev_t dev;
+	ino_t ino;
+} statm;
+
+static int statm_fd(void)
+{
+	int fd = LOAD(&statm.fd) - 1;
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (SYS2(SYS_fstat, fd, &st) == 0 && st.st_dev == statm.dev && st.st_ino == statm.ino)
+		return fd;
+	STORE(&statm.fd, 0);
+	return -1;
+}
+
+/* A forked child's is its parent's. */
+static void statm_drop(void)
+{
+	int fd = statm_fd();
+
+	STORE(&statm.fd, 0);
+	if (fd >= 0)
+		sys_close(fd);
+}
+
+void task_memory_keep(void)
+{
+	int low = sys_open("/proc/self/statm", O_RDONLY | O_CLOEXEC, 0), fd = -1;
+	struct stat st;
+
+	statm_drop();
+	for (int from = 960; low >= 0 && fd < 0 && from >= 240; from -= 240)
+		fd = (int)SYS3(SYS_fcntl, low, F_DUPFD_CLOEXEC, from);
+	if (low >= 0)
+		sys_close(low);
+	if (fd < 0 || SYS2(SYS_fstat, fd, &st) < 0)
+		return;
+	statm.dev = st.st_dev;
+	statm.ino = st.st_ino;
+	STORE(&statm.fd, fd + 1);
+}
+
+static long statm_read(char *buf, size_t size)
+{
+	int fd = statm_fd();
+	long n = fd >= 0 ? SYS4(SYS_pread64, fd, buf, size - 1, 0) : -1;
+
+	if (n <= 0)
+		return sys_slurp("/proc/self/statm", buf, size);
+	buf[n] = 0;
+	return n;
+}
+
 uint64_t task_rss_bytes(void)
 {
 	char buf[96], *p = buf;
-	long n = sys_slurp("/proc/self/statm", buf, sizeof(buf));
+	long n = statm_read(buf, sizeof(buf));
 	uint64_t v = 0;
 
 	if (n <= 0)
@@ -67,6 +131,7 @@ void task_memory_begins(void)
 	uint64_t max = usage_max_rss_bytes();
 
 	inherited_max_rss = max > vm_hwm_bytes() ? max : 0;
+	statm_drop();
 }
 
 uint64_t task_max_rss_bytes(void)
@@ -131,6 +196,7 @@ uint32_t task_open(void)
 {
 	uint32_t owner = claim_slot();
 	struct crema_task *t = task_slot(owner);
+	struct crema_thread *self = thread_self();
 
 	ADD(&crema_shm->totals.tasks_started, 1);
 	thread_sequence++;
@@ -143,7 +209,7 @@ uint32_t task_open(void)
 	t->flags = lost_flags;
 	t->attempt = ADD(&crema_shm->next_attempt, 1) + 1;
 	t->thread_sequence = thread_sequence;
-	t->tid = (uint32_t)sys_gettid();
+	t->tid = self ? self->tid : (uint32_t)sys_gettid();
 	t->rss_start_bytes = task_rss_bytes();
 	if (t->rss_start_bytes)
 		t->known |= CREMA_KNOWN_RSS_START;

@@ -41,7 +41,7 @@ void task_close(uint32_t owner, uint32_t status);
 void task_ref(uint32_t owner);
 void task_unref(uint32_t owner);
 
-/* A forked child counts its first thread's executions anew. */
+/* A forked child restarts the count of its first thread's executions. */
 void task_forget(void);
 
 uint64_t task_name(uint32_t owner);
@@ -70,5 +70,7 @@ uint64_t task_rss_bytes(void);
 uint64_t task_max_rss_bytes(void);
 /* While arming: what of the high-water mark this process has from before its exec(). */
 void task_memory_begins(void);
+/* Keeps a descriptor that makes the resident set four times cheaper. Not in an intercepted call. */
+void task_memory_keep(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "shim/count/blocked.h"
+#include "shim/count/clock.h"
 #include "shim/count/digits.h"
 #include "shim/count/extent.h"
 #include "shim/count/fd.h"
@@ -41,6 +42,9 @@ static struct crema_thread *claim(uint32_t tid)
 		t->now_oublock = 0;
 		t->extent_bytes = 0;
 		t->extents_ended = 0;
+		STORE(&t->call, 0); /* a thread that was cancelled in a call left it there */
+		STORE(&t->about, 0);
+		STORE(&t->python, 0);
 		STORE(&tids[t - crema_shm->thread], tid);
 		__atomic_store_n(&t->tid, tid, __ATOMIC_RELEASE);
 		return t;
@@ -56,6 +60,7 @@ struct crema_thread *thread_adopt(void)
 	if (blocked_unwinding) /* libunwind works for us in this thread: nothing of it counts */
 		return NULL;
 	runqueue_forget();
+	clock_forget();
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
 		struct crema_thread *t = &crema_shm->thread[i];
 
@@ -194,6 +199,7 @@ void thread_leave(void)
 	if (!t)
 		return;
 	segment_last(t, &b);
+	clock_end();
 	thread_disinherit();
 	thread_block = NULL;
 	release(t, b.cpu_ns, b.inblock, b.oublock);

@@ -41,9 +41,9 @@ uint32_t segment_span(void);
 
 /* Registers every thread the process has; called while arming. */
 void thread_register_all(void);
-/* Makes the key whose destructor is a thread's last word; called while arming. */
+/* Creates the key whose destructor is the thread exit hook; called while arming. */
 void thread_key_make(void);
-/* A new thread's first and last words. */
+/* Thread start and exit hooks. */
 void thread_enter(void);
 void thread_leave(void);
 /*
@@ -51,7 +51,7 @@ void thread_leave(void);
  * reference to the slot is the thread's from here on.
  *
  * Some threads outlive their task to serve others. One that is woken from a wait on a lock after
- * its task has ended was handed work by somebody else: it is nobody's from then on.
+ * its task has ended was handed work by another owner: it is unattributed from then on.
  */
 void thread_inherit(uint32_t owner);
 void thread_disinherit(void);

@@ -33,6 +33,7 @@ static void class_begin(struct op *op, int time_id)
 	op->t = thread_self();
 	op->time_id = time_id;
 	op->pool_of = op->waits_for = NULL;
+	op->charges = 0;
 	if (op->t && op->t->owner == OWNER_NONE) {
 		if (time_id == CREMA_T_network_wait && loop_is_this_thread())
 			op_bracket(op, -1);

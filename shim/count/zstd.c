@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "ids.h"
+#include "shim/count/clock.h"
 #include "shim/count/codec.h"
 #include "shim/count/task.h"
 #include "shim/libc/real.h"
@@ -81,7 +82,7 @@ static unsigned long long frame_begin(const void *caller)
 	if (!shim_armed() || codec_depth || is_hooked(caller) || !thread_self())
 		return 0;
 	begun.name = (uint64_t)thread_self()->tid << 32 | (uint32_t)(begun.name + 1);
-	begun.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	begun.cpu_ns = clock_cpu_ns();
 	begun.start = ticks();
 	return begun.name;
 }
@@ -100,7 +101,7 @@ static void frame_end(int id, int decompress, uint64_t name, const struct zstd_t
 	sum.out_bytes = decompress ? frame->uncompressed_bytes : frame->compressed_bytes;
 	if (!frame->streaming && name == begun.name) {
 		sum.wall_ns = ticks_ns(ticks() - begun.start);
-		sum.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun.cpu_ns;
+		sum.cpu_ns = clock_cpu_inside(begun.cpu_ns, sum.wall_ns);
 	} else {
 		sum.time_unknown = 1;
 	}

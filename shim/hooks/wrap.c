@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "shim/count/call.h"
 #include "shim/hooks/bootstrap.h"
 #include "shim/count/exchange.h"
 #include "shim/count/extent.h"
@@ -41,8 +42,20 @@ static void duplicated(int fd, int copy)
 #define WRAP_OTHER(ret, name, params, args, fd, size)
 #define WRAP_FIND(ret, name, params, args, fd, size)
 
+#define FIRST(first, ...) first
+
+/* The real call, while the agent is told that op's thread is in it. */
+#define TOLD(op, name, args, object)                                                               \
+	do {                                                                                       \
+		if ((op)->t)                                                                       \
+			call_begin((op)->t, CREMA_CALL_##name, (uint64_t)(object), (op)->start);   \
+		result = real.name args;                                                           \
+		if ((op)->t)                                                                       \
+			call_end((op)->t);                                                         \
+	} while (0)
+
 /* A call that is counted: its family's begin says in op.t whether the end is wanted. */
-#define WRAP_COUNTED(ret, name, params, args, begin, end)                                          \
+#define WRAP_COUNTED(ret, name, params, args, fd, begin, end)                                      \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
 		struct op op;                                                                      \
@@ -50,22 +63,22 @@ static void duplicated(int fd, int copy)
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
 		begin;                                                                             \
-		result = real.name args;                                                           \
+		TOLD(&op, name, args, fd);                                                         \
 		if (op.t)                                                                          \
 			end;                                                                       \
 		return result;                                                                     \
 	}
 
 #define WRAP_READ(ret, name, params, args, fd, size)                                               \
-	WRAP_COUNTED(ret, name, params, args, read_begin(&op, fd, size),                           \
+	WRAP_COUNTED(ret, name, params, args, fd, read_begin(&op, fd, size),                       \
 		     read_end(&op, fd, EXTENT_HERE, result))
 
 #define WRAP_PREAD(ret, name, params, args, fd, size)                                              \
-	WRAP_COUNTED(ret, name, params, args, read_begin(&op, fd, size),                           \
+	WRAP_COUNTED(ret, name, params, args, fd, read_begin(&op, fd, size),                       \
 		     read_end(&op, fd, o, result))
 
 #define WRAP_WRITE(ret, name, params, args, fd, sent)                                              \
-	WRAP_COUNTED(ret, name, params, args, write_begin(&op, fd),                                \
+	WRAP_COUNTED(ret, name, params, args, fd, write_begin(&op, fd),                            \
 		     write_end(&op, fd, result, result > 0 ? sent : sent_buffer(NULL, 0)))
 
 #define WRAP_FILE(ret, name, params, args, begin, end)                                             \
@@ -76,7 +89,7 @@ static void duplicated(int fd, int copy)
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
 		begin;                                                                             \
-		result = real.name args;                                                           \
+		TOLD(&op.op, name, args, op.fd);                                                   \
 		if (op.op.t)                                                                       \
 			end;                                                                       \
 		return result;                                                                     \
@@ -84,6 +97,10 @@ static void duplicated(int fd, int copy)
 
 #define WRAP_STREAM(ret, name, params, args, stream, size)                                         \
 	WRAP_FILE(ret, name, params, args, stream_begin(&op, stream, size), stream_end(&op))
+
+#define WRAP_FWRITE(ret, name, params, args, stream, bytes)                                        \
+	WRAP_FILE(ret, name, params, args, stream_write_begin(&op, stream),                        \
+		  stream_write_end(&op, bytes))
 
 #define WRAP_FSEEK(ret, name, params, args, stream, whence)                                        \
 	WRAP_FILE(ret, name, params, args, stream_seek_begin(&op, stream, whence),                 \
@@ -98,7 +115,7 @@ static void duplicated(int fd, int copy)
 			return real.name args;                                                     \
 		read_begin(&from, in, SIZE_MAX);                                                   \
 		write_begin(&to, out);                                                             \
-		result = real.name args;                                                           \
+		TOLD(&from, name, args, in);                                                       \
 		if (to.t)                                                                          \
 			write_end(&to, out, result, sent_buffer(NULL, 0));                         \
 		if (from.t)                                                                        \
@@ -121,10 +138,10 @@ static void duplicated(int fd, int copy)
 	}
 
 #define WRAP_RECV(ret, name, params, args, fd, size)                                               \
-	WRAP_COUNTED(ret, name, params, args, socket_begin(&op, fd), recv_end(&op, fd, result))
+	WRAP_COUNTED(ret, name, params, args, fd, socket_begin(&op, fd), recv_end(&op, fd, result))
 
 #define WRAP_SEND(ret, name, params, args, fd, sent)                                               \
-	WRAP_COUNTED(ret, name, params, args, send_begin(&op, fd),                                 \
+	WRAP_COUNTED(ret, name, params, args, fd, send_begin(&op, fd),                             \
 		     send_end(&op, fd, result, result > 0 ? sent : sent_buffer(NULL, 0)))
 
 #define WRAP_OPEN(ret, name, params, args, fd, size)                                               \
@@ -185,7 +202,7 @@ static void duplicated(int fd, int copy)
 		return result;                                                                     \
 	}
 
-#define WRAP_BLOCKING(ret, name, params, args, class, end)                                         \
+#define WRAP_BLOCKING(ret, name, params, args, class, object, end)                                 \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
 		struct op op;                                                                      \
@@ -194,7 +211,7 @@ static void duplicated(int fd, int copy)
 		if (likely(!shim_armed()) || !wait_matters())                                      \
 			return real.name args;                                                     \
 		block_begin(&op, class);                                                           \
-		result = real.name args;                                                           \
+		TOLD(&op, name, args, object);                                                     \
 		if (op.t) {                                                                        \
 			saved = errno;                                                             \
 			end;                                                                       \
@@ -203,18 +220,18 @@ static void duplicated(int fd, int copy)
 		return result;                                                                     \
 	}
 
-#define WRAP_BLOCK(ret, name, params, args, class, size)                                           \
-	WRAP_BLOCKING(ret, name, params, args, CREMA_T_##class, wait_end(&op, 0))
+#define WRAP_BLOCK(ret, name, params, args, class, object)                                         \
+	WRAP_BLOCKING(ret, name, params, args, CREMA_T_##class, object, wait_end(&op, 0))
 
 #define WRAP_CONNECT(ret, name, params, args, fd, size)                                            \
-	WRAP_BLOCKING(ret, name, params, args, CREMA_T_network_wait,                               \
+	WRAP_BLOCKING(ret, name, params, args, CREMA_T_network_wait, fd,                           \
 		      if (result && saved == EINPROGRESS) timer_asked(fd);                         \
 		      wait_end(&op, 0))
 
 /* What the program handed over is looked at once the kernel has read it, too. */
 #define WRAP_POLL(ret, name, params, args, any, class)                                             \
 	WRAP_BLOCKING(ret, name, params, args, (any) ? CREMA_T_network_wait : CREMA_T_sleep,       \
-		      poll_end(&op, result, result >= 0 ? (class) : -1))
+		      (uintptr_t)(FIRST args), poll_end(&op, result, result >= 0 ? (class) : -1))
 
 #define WRAP_WAIT(ret, name, params, args, object, size)                                           \
 	EXPORT ret name params                                                                     \
@@ -225,7 +242,7 @@ static void duplicated(int fd, int copy)
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
 		wait_begin(&op, object);                                                           \
-		result = real.name args;                                                           \
+		TOLD(&op, name, args, (uintptr_t)(object));                                        \
 		if (op.t) {                                                                        \
 			saved = errno;                                                             \
 			if (wait_end(&op, result) && result == 0 &&                                \
@@ -241,9 +258,21 @@ static void duplicated(int fd, int copy)
 #include "hooks.def"
 #undef HOOK
 
+/* The calling thread, if what it waits for in open() is a task's: of a FIFO, a file server. */
+static struct crema_thread *opens(enum crema_call call, const char *path)
+{
+	struct crema_thread *t = shim_armed() ? thread_block : NULL;
+
+	if (!t || t->owner == OWNER_NONE)
+		return NULL;
+	call_begin(t, call, (uintptr_t)path, ticks());
+	return t;
+}
+
 #define WRAP_VARIADIC_OPEN(name, params, call)                                                     \
 	EXPORT int name params                                                                     \
 	{                                                                                          \
+		struct crema_thread *t;                                                            \
 		mode_t mode = 0;                                                                   \
 		va_list ap;                                                                        \
 		int r;                                                                             \
@@ -253,7 +282,10 @@ static void duplicated(int fd, int copy)
 			mode = va_arg(ap, mode_t);                                                 \
 			va_end(ap);                                                                \
 		}                                                                                  \
+		t = opens(CREMA_CALL_##name, path);                                                \
 		r = call;                                                                          \
+		if (t)                                                                             \
+			call_end(t);                                                               \
 		if (unlikely(bootstrap_watching))                                                  \
 			bootstrap_opened(path);                                                    \
 		if (shim_armed() && r >= 0 && shim_same_process())                                 \
@@ -285,8 +317,11 @@ WRAP_VARIADIC_OPEN(openat64, (int dir, const char *path, int flags, ...),
 		op.t = NULL;                                                                       \
 		if (unlikely(shim_armed() && LOCKS(command) && wait_matters()))                    \
 			block_begin(&op, CREMA_T_lock_wait);                                       \
+		if (unlikely(op.t != NULL))                                                        \
+			call_begin(op.t, CREMA_CALL_##name, (uint64_t)fd, op.start);               \
 		r = real.name(fd, command, argument);                                              \
 		if (unlikely(op.t != NULL)) {                                                      \
+			call_end(op.t);                                                            \
 			saved = errno;                                                             \
 			wait_end(&op, 0);                                                          \
 			errno = saved;                                                             \
@@ -333,8 +368,11 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 	if (likely(r != EBUSY))
 		return r;
 	wait_begin(&op, mutex);
+	if (op.t)
+		call_begin(op.t, CREMA_CALL_pthread_mutex_lock, (uintptr_t)mutex, op.start);
 	r = real.pthread_mutex_lock(mutex);
 	if (op.t) {
+		call_end(op.t);
 		saved = errno;
 		wait_end(&op, r);
 		errno = saved;

@@ -25,9 +25,13 @@
 HIDES(hides_parquet); /* self: a reader with metadata */
 HIDES(hides_ipc);     /* self: a reader of record batches, also of those that are in memory */
 HIDES(hides_options); /* argument: IpcWriteOptions or None */
+HIDES(hides_writer);  /* self: a writer of record batches */
 HIDES(hides_named);   /* argument: the path or stream that is read */
 HIDES(hides_sink);    /* argument: where to write */
 HIDES(hides_stream);  /* self: a NativeFile */
+
+/* Whatever task opens a writer, another one may write by it. */
+void writer_opens(PyObject *writer, PyObject *options);
 
 /* HDF5 (hides_hdf5.c): the dataset is h5py's argument or result, PyTables' and netCDF4's self */
 HIDES(hides_h5py_read);

@@ -84,6 +84,36 @@ HIDES(hides_options)
 	return r;
 }
 
+/* Writers that were opened to pack nothing unseen, by address. Any other at such an address has to
+ * be opened first; one whose entry was lost is taken for one that hides. Under the GIL. */
+#define WRITERS 256u
+static PyObject *open_writers[WRITERS];
+
+static PyObject **writer_slot(PyObject *writer)
+{
+	return &open_writers[((uintptr_t)writer >> 4) % WRITERS];
+}
+
+void writer_opens(PyObject *writer, PyObject *options)
+{
+	PyObject **slot = writer_slot(writer);
+	struct py_error error;
+
+	py_error_save(&error);
+	if (!hides_options(NULL, writer, options, NULL))
+		*slot = writer;
+	else if (*slot == writer)
+		*slot = NULL;
+	PyErr_Clear();
+	py_error_restore(&error);
+}
+
+HIDES(hides_writer)
+{
+	(void)c, (void)argument, (void)result;
+	return *writer_slot(self) == self ? 0 : HIDES_WRITES;
+}
+
 /* As libarrow tells by a path's end. */
 static uint64_t path_hides(PyObject *path)
 {

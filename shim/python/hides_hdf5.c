@@ -4,11 +4,12 @@
  * is counted by its own trace (zstd.c); shuffle and checksums do not compress.
  *
  * HDF5 also unpacks a stored chunk of which a write covers a part, so a write hides both directions
- * but where nothing is stored yet.
+ * but where nothing is stored yet. What it writes stays in its cache: packed.h.
  */
 #include <string.h>
 
 #include "shim/count/codec.h"
+#include "shim/count/packed.h"
 #include "shim/python/hides.h"
 
 #define VIRTUAL 3     /* H5D_VIRTUAL */
@@ -58,6 +59,21 @@ static long long number_of(PyObject *o, const char *method)
 	return n;
 }
 
+/* The file's name, bytes or str. */
+static void mark(PyObject *name)
+{
+	PyObject *decoded =
+		name && !py_is(name, &PyUnicode_Type) ? py_call(name, "decode", NULL, NULL) : NULL;
+	PyObject *str = decoded ? decoded : name;
+	const char *path =
+		str && py_is(str, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(str, NULL) : NULL;
+
+	if (path)
+		packed_mark(path);
+	Py_DecRef(decoded);
+	Py_DecRef(name);
+}
+
 static uint64_t written_hides(PyObject *dataset, const char *stored_bytes)
 {
 	return number_of(dataset, stored_bytes) ? HIDES_BOTH : HIDES_WRITES;
@@ -91,10 +107,28 @@ HIDES(hides_h5py_read)
 	return dataset_hides(argument, 0) ? HIDES_READS : 0;
 }
 
+/* Ids are not used again. Once a dataset was asked what it hides, a loop of small writes does not
+ * ask it again (30 us). */
 HIDES(hides_h5py_write)
 {
+	static PyObject *module, *id;
+	static long long asked, hid;
+	static int hides;
+	PyObject *v;
+
 	(void)c, (void)self, (void)result;
-	return dataset_hides(argument, 0) ? written_hides(argument, "get_storage_size") : 0;
+	module = module ? module : py_module("h5py.h5f");
+	id = id ? id : PyUnicode_InternFromString("id");
+	v = id && argument ? py_attr(argument, id) : NULL;
+	hid = v ? PyLong_AsLongLong(v) : -1;
+	Py_DecRef(v);
+	if (hid <= 0 || hid != asked) {
+		hides = dataset_hides(argument, 0);
+		if (hides)
+			mark(module ? py_call(module, "get_name", argument, NULL) : NULL);
+		asked = hid;
+	}
+	return hides ? written_hides(argument, "get_storage_size") : 0;
 }
 
 /* Only with room for all its chunks is it filled, and packed, when it is made. */
@@ -129,16 +163,33 @@ HIDES(hides_tables_read)
 	return leaf_hides(self) ? HIDES_READS : 0;
 }
 
+static void mark_leaf(PyObject *self)
+{
+	PyObject *table = py_attr_string(self, "table");
+	PyObject *file = py_attr_string(table ? table : self, "_v_file");
+
+	mark(file ? py_attr_string(file, "filename") : NULL);
+	Py_DecRef(file);
+	Py_DecRef(table);
+}
+
 HIDES(hides_tables_write)
 {
+	int hides = leaf_hides(self);
+
 	(void)c, (void)argument, (void)result;
-	return leaf_hides(self) ? written_hides(self, "_get_storage_size") : 0;
+	if (hides)
+		mark_leaf(self);
+	return hides ? written_hides(self, "_get_storage_size") : 0;
 }
 
 HIDES(hides_tables_made)
 {
 	(void)c, (void)argument, (void)result;
-	return leaf_hides(self) ? HIDES_WRITES : 0;
+	if (!leaf_hides(self))
+		return 0;
+	mark_leaf(self);
+	return HIDES_WRITES;
 }
 
 /* None: the classic format, which has no filters. */
@@ -159,6 +210,13 @@ HIDES(hides_netcdf_read)
 
 HIDES(hides_netcdf_write)
 {
+	PyObject *group;
+
 	(void)c, (void)argument, (void)result;
-	return variable_hides(self) ? HIDES_BOTH : 0;
+	if (!variable_hides(self))
+		return 0;
+	group = py_call(self, "group", NULL, NULL);
+	mark(group ? py_call(group, "filepath", NULL, NULL) : NULL);
+	Py_DecRef(group);
+	return HIDES_BOTH;
 }

@@ -41,8 +41,8 @@ int patch_instrument(PyObject *module);	  /* crema.instrument: sections and valu
 int patch_imports(PyObject *module);	  /* importlib: its way to import a module */
 int patch_codecs(PyObject *module, const char *name);
 
-/* missing.c: a module lacks what its patch looks for. One line says so, and what can no longer be
- * counted is unknown from now on. A patch that is not in its table is a codec's. missing_tell():
+/* missing.c: a module lacks what its patch looks for. One line reports it, and what can no longer
+ * be counted is unknown from now on. A patch that is not in its table is a codec's. missing_tell():
  * the process is armed now, so it can be said in its shared memory. */
 void missing_say(int (*patch)(PyObject *), const char *module);
 void missing_tell(void);
@@ -88,6 +88,8 @@ void found_describe(const struct crema_task *t, PyObject *out);
 void report_of_runner(struct crema_task *t, PyObject *result);
 /* The same in Dask's message of a chunk that ended, for functions of users. */
 void report_of_task(struct crema_task *t, PyObject *message);
+/* The exception that ended a task; whatever it is, nothing of its own runs. t may be NULL. */
+void raised_describe(struct crema_task *t, PyObject *raised);
 
 /* py_pool.c: the context variable that carries the task's name to other threads. */
 void pool_forget(void);

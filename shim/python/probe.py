@@ -14,10 +14,15 @@ import sys
 import weakref
 
 _SAMPLE_MS = 500
+_UNFINISHED = ("waiting", "ready", "constrained", "executing", "long-running", "resumed")
+_BY_CLIENT = ("remove-client", "client-releases-keys", "cancel-key")  # what the scheduler answers by taking tasks back
 _TEXT_MAX = 60000
 _members = []
 _former = {}  # digests of Workers that are gone
 _told = set()  # addresses
+_closing = None  # why a Worker was closed
+_taken = {}  # (span, whether the client left): [tasks, when the last] of those taken back before they ended
+_TAKEN_MAX = 32
 
 
 def _get(obj, *path):
@@ -175,6 +180,8 @@ def sample(present):
         "cpu_percent": _last(quantities.get("cpu")),
         "status": _names([str(_get(w, "status", "name") or _get(w, "status")) for w in workers]),
         "last_seen": time() if _get(first, "heartbeat_active") else None,
+        "closing": _closing,
+        "taken_back": [[*key, n, max(0.0, time() - at)] for key, (n, at) in list(_taken.items())],
         "digests": rows,
         "digests_cut": cut,
     }
@@ -322,16 +329,64 @@ def _mark_comms():
     module.TCP.__init__ = __init__
 
 
+def _watch_ends(worker, module):
+    """Worker.close() says in its first lines why; a last sample takes it along."""
+    ref, original = weakref.ref(worker), type(worker).log_event
+
+    def log_event(topic, msg, *args, **kwargs):
+        global _closing
+        try:
+            if isinstance(msg, dict) and msg.get("action") == "closing-worker":
+                _closing = str(msg.get("reason"))[:200]
+                _put(1, json.dumps(sample(_present())))
+        except Exception:
+            pass
+        return original(ref(), topic, msg, *args, **kwargs)
+
+    worker.log_event = log_event
+
+
+def _take_back(worker, keys, stimulus):
+    from time import time
+
+    unfinished = 0
+    for key in keys:
+        task = worker.state.tasks.get(key) if isinstance(key, (str, tuple, bytes, int, float)) else None
+        if task is not None and task.state in _UNFINISHED:
+            unfinished += 1
+            at = (task.span_id, str(stimulus).startswith("remove-client"))
+            if at in _taken or len(_taken) < _TAKEN_MAX:
+                _taken[at] = [_taken.get(at, [0])[0] + 1, time()]
+    if unfinished:
+        _put(1, json.dumps(sample(_present())))
+
+
+def _watch_recalls(worker, module):
+    """Tasks that the scheduler takes back because a client left, cancelled or released them."""
+    ref, original = weakref.ref(worker), worker.stream_handlers["free-keys"]
+
+    def free_keys(**kwargs):
+        try:
+            stimulus = str(kwargs.get("stimulus_id"))
+            if stimulus.startswith(_BY_CLIENT):
+                _take_back(ref(), kwargs.get("keys") or (), stimulus)
+        except Exception:
+            pass
+        return original(**kwargs)
+
+    worker.stream_handlers["free-keys"] = free_keys
+
+
 def start(worker):
     """A Worker object starts; what is patched once is patched with the first."""
     first = not _told
     member = _Member(worker)
     module = sys.modules["distributed.worker"]
-    for wrap in (_wrap_actors, _wrap_executors):
+    for wrap in (_wrap_actors, _wrap_executors, _watch_ends, _watch_recalls):
         try:
             wrap(worker, module)
         except Exception as error:
-            _note(f"{wrap.__name__[6:]} are not seen: {type(error).__name__}")
+            _note(f"{wrap.__name__.split('_', 2)[2]} are not seen: {type(error).__name__}")
     if first:
         _wrap_async(module, "_run_task_async")
         _wrap_async(module, "apply_function_async")

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "shim/shim.h"
+#include "shim/count/thread.h"
 
 int py_complete(void)
 {
@@ -177,4 +177,12 @@ void py_error_save(struct py_error *e)
 void py_error_restore(struct py_error *e)
 {
 	PyErr_Restore(e->type, e->value, e->trace);
+}
+
+void py_thread_tell(void)
+{
+	struct crema_thread *t = thread_self();
+
+	if (t)
+		STORE(&t->python, (uintptr_t)PyGILState_GetThisThreadState());
 }

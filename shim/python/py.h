@@ -76,6 +76,8 @@ typedef struct {
 	PY(int, PyObject_IsInstance, (PyObject *, PyObject *))                                     \
 	PY(int, PyObject_GetBuffer, (PyObject *, Py_buffer *, int))                                \
 	PY(void, PyBuffer_Release, (Py_buffer *))                                                  \
+	PY(const char *, PyExceptionClass_Name, (PyObject *))                                      \
+	PY(PyObject *, PyException_GetCause, (PyObject *))                                         \
 	PY(PyObject *, PyErr_Occurred, (void))                                                     \
 	PY(void, PyErr_Clear, (void))                                                              \
 	PY(void, PyErr_Fetch, (PyObject **, PyObject **, PyObject **))                             \
@@ -124,7 +126,9 @@ typedef struct {
 	PY_DATA(PyList_Type)                                                                       \
 	PY_DATA(PyDict_Type)                                                                       \
 	PY_DATA(PySet_Type)                                                                        \
-	PY_DATA(PyUnicode_Type)
+	PY_DATA(PyUnicode_Type)                                                                    \
+	PY_DATA(PyCode_Type)                                                                       \
+	PY_DATA(PyBytes_Type)
 
 #define PY(ret, name, params) extern ret name params __attribute__((weak));
 #define PY_DATA(name) extern struct _object name __attribute__((weak));
@@ -175,5 +179,8 @@ struct py_error {
 };
 void py_error_save(struct py_error *e);
 void py_error_restore(struct py_error *e);
+
+/* The agent finds this thread's Python stack by what is told here. */
+void py_thread_tell(void);
 
 #endif

@@ -2,6 +2,7 @@
 /* py_codec.c - counts around a codec call. */
 #include "shim/python/py_codec.h"
 
+#include "shim/count/clock.h"
 #include "shim/count/codec.h"
 #include "shim/python/patch.h"
 #include "shim/libc/sys.h"
@@ -94,7 +95,7 @@ void codec_begin(int id, struct codec_call *c, PyObject *self, PyObject *data)
 		return;
 	c->in = k->input >= 0 ? bytes_of(data) : 0;
 	c->unused = k->is_method && k->decompress ? attr_bytes(self, "unused_data") : 0;
-	c->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	c->cpu_ns = clock_cpu_ns();
 	c->start = ticks();
 }
 
@@ -139,7 +140,7 @@ PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *resu
 		return result;
 	}
 	wall = ticks_ns(ticks() - c->start);
-	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - c->cpu_ns;
+	cpu = clock_cpu_inside(c->cpu_ns, wall);
 	sum.out_bytes = output_of(&codecs[id], c, self, result);
 	sum.in_bytes = c->in;
 	sum.calls = codecs[id].input >= 0; /* the end of a stream is no call of its own */

@@ -257,6 +257,7 @@ static PyObject *run(int which, struct call *c, PyObject *const *args, Py_ssize_
 		     PyObject *kw)
 {
 	struct execution x;
+	struct py_error error;
 	struct crema_task *t;
 	PyObject *result;
 	uint64_t key;
@@ -276,6 +277,11 @@ static PyObject *run(int which, struct call *c, PyObject *const *args, Py_ssize_
 		if (t)
 			report_of_runner(t, result);
 		remember(key);
+	}
+	if (!result) {
+		py_error_save(&error);
+		raised_describe(t, error.value);
+		py_error_restore(&error);
 	}
 	execution_end(&x, result ? CREMA_STATUS_OK : CREMA_STATUS_ERRED);
 	/* Nothing else in this process would: it has no event loop of Dask's, and may be killed. */

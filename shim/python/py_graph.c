@@ -9,14 +9,15 @@
 
 #define CONSUMED_MAX 256
 
-static PyObject *names[4];
-enum { N_ANNOTATIONS, N_PRIORITY, N_DEPENDENCIES, N_KEY };
+enum { N_ANNOTATIONS, N_PRIORITY, N_DEPENDENCIES, N_KEY, N_SPAN_ID, NAMES };
+static PyObject *names[NAMES];
 
 static int names_make(void)
 {
-	static const char *const texts[] = {"annotations", "priority", "dependencies", "key"};
+	static const char *const texts[NAMES] = {"annotations", "priority", "dependencies", "key",
+						 "span_id"};
 
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < NAMES; i++)
 		if (!names[i] && !(names[i] = PyUnicode_InternFromString(texts[i])))
 			return 0;
 	return 1;
@@ -35,26 +36,59 @@ static uint64_t key_hash(PyObject *key)
 }
 
 /*
- * Graphs of tasks that ran here lately, by key: a merge is of the graph of what it takes. A lost
- * entry only leaves the merge without. Under the GIL; a torn entry is none.
+ * Graphs of tasks that ran here lately: a merge is of the graph of what it takes. A lost entry only
+ * leaves the merge without. Calls in a loop have equal keys, so an entry is found by the key and
+ * the span that Dask had it in then; a TaskState knows its span only if the task was sent here.
+ * What came from another worker is of the graph that the last task of its group here was of. Under
+ * the GIL; a torn entry is none.
  */
-#define GRAPHS 4096u
+#define GRAPHS 8192u
 static struct {
-	uint64_t check; /* key hash ^ graph */
+	uint64_t check; /* what it is found by ^ graph */
 	uint64_t graph;
 } graphs[GRAPHS];
 
-static void graph_keep(uint64_t key, uint64_t graph)
+static void graph_keep(uint64_t by, uint64_t graph)
 {
-	graphs[key % GRAPHS].graph = graph;
-	graphs[key % GRAPHS].check = key ^ graph;
+	graphs[by % GRAPHS].graph = graph;
+	graphs[by % GRAPHS].check = by ^ graph;
 }
 
-static uint64_t graph_of(uint64_t key)
+static uint64_t graph_of(uint64_t by)
 {
-	uint64_t graph = graphs[key % GRAPHS].graph;
+	uint64_t graph = graphs[by % GRAPHS].graph;
 
-	return (graphs[key % GRAPHS].check ^ graph) == key ? graph : 0;
+	return (graphs[by % GRAPHS].check ^ graph) == by ? graph : 0;
+}
+
+/* A group's keys are tuples of its name and numbers. Other keys are groups of one. */
+static uint64_t group_hash(PyObject *key, uint64_t hash)
+{
+	return py_is(key, &PyTuple_Type) && PyTuple_Size(key) > 0
+		       ? key_hash(PyTuple_GetItem(key, 0))
+		       : hash;
+}
+
+static void graph_keep_task(const struct crema_task *t, PyObject *ts, PyObject *span,
+			    uint64_t graph)
+{
+	PyObject *key = py_attr(ts, names[N_KEY]);
+
+	graph_keep(t->key_hash ^ key_hash(span), graph);
+	graph_keep(group_hash(key, t->key_hash), graph);
+	Py_DecRef(key);
+}
+
+/* Of a task with that key; 0: unknown. *group: of its group's last one. */
+static uint64_t graph_of_task(PyObject *ts, PyObject *key, uint64_t hash, uint64_t *group)
+{
+	PyObject *span = py_attr(ts, names[N_SPAN_ID]);
+	uint64_t graph = py_is(span, &PyUnicode_Type) ? graph_of(hash ^ key_hash(span)) : 0;
+
+	if (!graph && !*group)
+		*group = graph_of(group_hash(key, hash));
+	Py_DecRef(span);
+	return graph;
 }
 
 /* The smallest one names them all: whoever looks for it keeps the smallest keys of a graph. *graph:
@@ -63,7 +97,7 @@ static uint64_t smallest_consumed(PyObject *ts, uint64_t *graph)
 {
 	PyObject *all = py_attr(ts, names[N_DEPENDENCIES]);
 	PyObject *each = all ? PyObject_GetIter(all) : NULL, *one;
-	uint64_t hash, smallest = 0;
+	uint64_t hash, smallest = 0, group = 0;
 
 	for (int i = 0; each && i < CONSUMED_MAX && (one = PyIter_Next(each)); i++) {
 		PyObject *key = py_attr(one, names[N_KEY]);
@@ -71,13 +105,16 @@ static uint64_t smallest_consumed(PyObject *ts, uint64_t *graph)
 		hash = key_hash(key);
 		if (hash && (!smallest || hash < smallest))
 			smallest = hash;
-		*graph = *graph ? *graph : graph_of(hash);
+		if (!*graph)
+			*graph = graph_of_task(one, key, hash, &group);
 		Py_DecRef(key);
 		Py_DecRef(one);
 	}
 	PyErr_Clear();
 	Py_DecRef(each);
 	Py_DecRef(all);
+	if (!*graph)
+		*graph = group;
 	return smallest;
 }
 
@@ -166,8 +203,8 @@ static uint32_t part_id(struct crema_task *t, PyObject *span, PyObject *ts, uint
 		if (graph)
 			at = put_number(at, graph & 0xffffffff, 16);
 		if (kind != 'm' && kind != 'u')
-			graph = arena_hash(name + n, (uint32_t)(at - name - n));
-		graph_keep(t->key_hash, graph);
+			graph = arena_hash(name, (uint32_t)(at - name));
+		graph_keep_task(t, ts, span, graph);
 	}
 	Py_DecRef(generation);
 	return at > name ? arena_id(name, (uint32_t)(at - name)) : py_text_id(span);

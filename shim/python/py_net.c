@@ -214,7 +214,7 @@ int patch_aiohttp(PyObject *module)
 int patch_arrow_s3(PyObject *module)
 {
 	(void)module;
-	shim_note("pyarrow's S3 client is loaded: what it receives in threads of its own is "
+	shim_note("pyarrow's S3 client is loaded: what it receives in its own threads is "
 		  "unattributed");
 	return 0;
 }

@@ -111,6 +111,7 @@ static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
 
 	if (!shim_armed() || owner == OWNER_NONE)
 		return PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
+	py_thread_tell();
 	before = segment_begin(owner, 1);
 	sections = section_enter();
 	r = PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);

@@ -159,6 +159,7 @@ void execution_begin(struct execution *x, uint32_t owner)
 	x->epoch = shim_epoch;
 	x->token = pool_enter(owner);
 	x->sections = section_enter();
+	py_thread_tell();
 	before = segment_begin(owner, 0);
 	x->outer = before.owner;
 	x->outer_is_pool = before.is_pool;
@@ -193,6 +194,19 @@ static void tell_result(const struct execution *x, PyObject *message)
 		report_of_task(t, message);
 }
 
+/* Dask hands on what a task raised in its message; older ones write a hyphen. */
+static void tell_raised(const struct execution *x, PyObject *message)
+{
+	PyObject *raised;
+
+	if (!message || !shim_armed() || x->epoch != shim_epoch ||
+	    status_of(message) != CREMA_STATUS_ERRED)
+		return;
+	raised = PyDict_GetItemString(message, "actual_exception");
+	raised = raised ? raised : PyDict_GetItemString(message, "actual-exception");
+	raised_describe(task_slot(x->owner), raised);
+}
+
 static PyObject *run_edge(struct edge *e, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
 	struct execution x;
@@ -208,6 +222,7 @@ static PyObject *run_edge(struct edge *e, PyObject *const *args, Py_ssize_t narg
 	execution_begin(&x, owner);
 	result = py_vectorcall(e->original, args, nargs, kw);
 	tell_result(&x, result);
+	tell_raised(&x, result);
 	execution_end(&x, status_of(result));
 	return result;
 }

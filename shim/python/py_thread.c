@@ -89,6 +89,7 @@ static PyObject *run_as_task(PyObject *held, PyObject *args, PyObject *kwargs)
 	task_ref(owner);
 	if (PyDict_SetItemString(held, HELD_TASK, PY_NONE))
 		PyErr_Clear();
+	py_thread_tell();
 	thread_inherit(owner);
 	r = PyObject_Call(run, args, kwargs);
 	py_error_save(&error);

@@ -19,7 +19,8 @@
 #define UNSEEN_COUNTS                                                                              \
 	(CREMA_COUNT_BIT(basket_calls) | CREMA_COUNT_BIT(page_calls) |                             \
 	 CREMA_COUNT_BIT(basket_bytes) | CREMA_COUNT_BIT(basket_raw_bytes) |                       \
-	 CREMA_COUNT_BIT(embedded_baskets) | CREMA_COUNT_BIT(clusters_used))
+	 CREMA_COUNT_BIT(embedded_baskets) | CREMA_COUNT_BIT(clusters_used) |                      \
+	 CREMA_COUNT_BIT(repeated_basket_bytes))
 
 static PyObject *original, *n_members, *n_file, *n_file_path, *n_cursor, *n_index, *n_end;
 
@@ -105,12 +106,22 @@ static void count_row(struct crema_file *f, const struct uproot_piece *p)
 	ADD(&f->basket_raw_bytes, p->raw_bytes);
 }
 
-/* The clusters that tasks have used, while they run. */
-#define CLUSTER_TASKS 64
+/* The baskets and clusters that tasks have used, while they run. */
+#define USED_TASKS 64
 static struct {
 	uint64_t task;
-	PyObject *used; /* a set of file's row and cluster */
-} clusters[CLUSTER_TASKS];
+	PyObject *used; /* a set of basket_key() and cluster_key() */
+} tasks[USED_TASKS];
+
+static uint64_t cluster_key(uint32_t row, uint64_t cluster)
+{
+	return (uint64_t)row << 32 | cluster;
+}
+
+static uint64_t basket_key(uint32_t row, uint64_t at)
+{
+	return UINT64_C(1) << 63 | (uint64_t)row << 48 | at;
+}
 
 static int is_over(uint64_t task)
 {
@@ -121,38 +132,63 @@ static int is_over(uint64_t task)
 }
 
 /* NULL: more tasks at once than there is room for. */
-static PyObject *clusters_of(uint64_t task)
+static PyObject *used_by(uint64_t task)
 {
 	int at = -1;
 
-	for (int i = 0; i < CLUSTER_TASKS; i++) {
-		if (clusters[i].used && clusters[i].task == task)
-			return clusters[i].used;
-		if (at < 0 && (!clusters[i].used || is_over(clusters[i].task)))
+	for (int i = 0; i < USED_TASKS; i++) {
+		if (tasks[i].used && tasks[i].task == task)
+			return tasks[i].used;
+		if (at < 0 && (!tasks[i].used || is_over(tasks[i].task)))
 			at = i;
 	}
 	if (at < 0)
 		return NULL;
-	Py_DecRef(clusters[at].used);
-	clusters[at].task = task;
-	clusters[at].used = PySet_New(NULL);
-	return clusters[at].used;
+	Py_DecRef(tasks[at].used);
+	tasks[at].task = task;
+	tasks[at].used = PySet_New(NULL);
+	return tasks[at].used;
+}
+
+/* 1: the task uses it for the first time, 0: again, -1: unknown. */
+static int first_use(uint64_t task, uint32_t owner, uint64_t of)
+{
+	PyObject *used = task_slot(owner) ? used_by(task) : NULL;
+	PyObject *key = used ? PyLong_FromUnsignedLongLong(of) : NULL;
+	Py_ssize_t before = used ? PySet_Size(used) : 0;
+	int first = !key || PySet_Add(used, key) ? -1 : PySet_Size(used) > before;
+
+	PyErr_Clear();
+	Py_DecRef(key);
+	return first;
+}
+
+static int has_row(uint32_t row)
+{
+	return row && row < CREMA_SHM_FILES;
 }
 
 static void count_cluster(uint64_t task, uint32_t owner, uint32_t row, uint64_t cluster)
 {
-	int known = task_slot(owner) && row && row < CREMA_SHM_FILES && cluster < UINT32_MAX;
-	PyObject *used = known ? clusters_of(task) : NULL;
-	PyObject *key = used ? PyLong_FromUnsignedLongLong((uint64_t)row << 32 | cluster) : NULL;
-	Py_ssize_t before = used ? PySet_Size(used) : 0;
+	int known = has_row(row) && cluster < UINT32_MAX;
+	int first = known ? first_use(task, owner, cluster_key(row, cluster)) : -1;
 
-	if (!key || PySet_Add(used, key)) {
+	if (first < 0)
 		task_counts_hidden(task, CREMA_COUNT_BIT(clusters_used));
-	} else if (PySet_Size(used) > before) {
-		task_add(owner, CREMA_C_clusters_used, 1);
-	}
-	PyErr_Clear();
-	Py_DecRef(key);
+	else
+		task_add(owner, CREMA_C_clusters_used, (uint64_t)first);
+}
+
+static void count_repeated(uint64_t task, uint32_t owner, uint32_t row,
+			   const struct uproot_piece *p)
+{
+	int known = has_row(row) && p->at < UINT64_C(1) << 48;
+	int first = known ? first_use(task, owner, basket_key(row, p->at)) : -1;
+
+	if (first < 0)
+		task_counts_hidden(task, CREMA_COUNT_BIT(repeated_basket_bytes));
+	else
+		task_add(owner, CREMA_C_repeated_basket_bytes, first ? 0 : p->bytes);
 }
 
 void uproot_used(PyObject *reader, const struct uproot_piece *p)
@@ -166,6 +202,7 @@ void uproot_used(PyObject *reader, const struct uproot_piece *p)
 	task_add(owner, CREMA_C_basket_bytes, p->bytes);
 	task_add(owner, CREMA_C_basket_raw_bytes, p->raw_bytes);
 	row = row_of(reader, task ? task->span : 0);
+	count_repeated(name, owner, row, p);
 	if (p->is_page)
 		count_cluster(name, owner, row, p->cluster);
 	if (row) {

@@ -16,6 +16,7 @@
 #include "shim/count/request.h"
 #include "shim/count/server.h"
 #include "shim/count/task.h"
+#include "shim/count/url.h"
 #include "shim/libc/sys.h"
 #include "shim/python/patch.h"
 #include "shim/python/py_xrootd_file.h"
@@ -262,7 +263,24 @@ static int is_local(int method, PyObject *const *all, Py_ssize_t nargs, PyObject
 		return !xrootd_file_get(all[0], of);
 	url = PyUnicode_AsUTF8AndSize(all[at], NULL);
 	PyErr_Clear();
-	return url && (!strstr(url, "://") || !strncmp(url, "file:", 5));
+	if (url && (!strstr(url, "://") || !strncmp(url, "file:", 5)))
+		return 1;
+	of->url = url ? url_id(url, strlen(url)) : 0;
+	return 0;
+}
+
+/* While it waits in there, the agent is told for which URL. */
+static PyObject *asked(const struct ask *a, PyObject **all, Py_ssize_t nargs, PyObject *kwnames)
+{
+	struct crema_thread *t = thread_self();
+	PyObject *r;
+
+	if (t)
+		STORE(&t->about, a->of.url);
+	r = without_callback(a, all, nargs, kwnames);
+	if (t)
+		STORE(&t->about, 0);
+	return r;
 }
 
 static void mark_unknown(const struct ask *a)
@@ -302,7 +320,7 @@ static PyObject *ask(int method, PyObject **all, Py_ssize_t nargs, PyObject *kwn
 	a.start = ticks();
 	if (at && PyCallable_Check(all[at]))
 		return with_callback(&a, &all[at], all, nargs + 1, kwnames);
-	return without_callback(&a, all, nargs + 1, kwnames);
+	return asked(&a, all, nargs + 1, kwnames);
 }
 
 static PyObject *take(int method, PyObject *self, PyObject *const *args, Py_ssize_t nargs,

@@ -44,40 +44,41 @@ static HIDES(unless_zstd)
 }
 
 /* By codecs.def's way; `counts`: all that it may hide. What is asked for at the end of the call
- * needs its result, or what it did. */
+ * needs its result, or what it did. What stays packs later, whoever makes it do so (packed.h). */
 static const struct {
 	uint64_t counts;
 	HIDES((*hides));
-	int at_end;
+	int at_end, stays;
 } ways[] = {
-	[UNSEEN_READS] = {HIDES_READS, always_reads, 0},
-	[UNSEEN_WRITES] = {HIDES_WRITES, unless_zstd, 1},
-	[UNSEEN_BOTH] = {HIDES_BOTH, always_both, 0},
-	[UNSEEN_PARQUET] = {HIDES_READS, hides_parquet, 0},
-	[UNSEEN_IPC] = {HIDES_READS, hides_ipc, 0},
-	[UNSEEN_OPTIONS] = {HIDES_WRITES, hides_options, 0},
-	[UNSEEN_NAMED] = {HIDES_READS, hides_named, 0},
-	[UNSEEN_SINK] = {HIDES_WRITES, hides_sink, 0},
-	[UNSEEN_STREAM] = {HIDES_BOTH, hides_stream, 0},
-	[UNSEEN_H5PY_READ] = {HIDES_READS, hides_h5py_read, 0},
-	[UNSEEN_H5PY_WRITE] = {HIDES_BOTH, hides_h5py_write, 0},
-	[UNSEEN_H5PY_MADE] = {HIDES_WRITES, hides_h5py_made, 1},
-	[UNSEEN_TABLES_READ] = {HIDES_READS, hides_tables_read, 0},
-	[UNSEEN_TABLES_WRITE] = {HIDES_BOTH, hides_tables_write, 0},
-	[UNSEEN_TABLES_MADE] = {HIDES_WRITES, hides_tables_made, 1},
-	[UNSEEN_NETCDF_READ] = {HIDES_READS, hides_netcdf_read, 0},
-	[UNSEEN_NETCDF_WRITE] = {HIDES_BOTH, hides_netcdf_write, 0},
+	[UNSEEN_READS] = {HIDES_READS, always_reads, 0, 0},
+	[UNSEEN_WRITES] = {HIDES_WRITES, unless_zstd, 1, 0},
+	[UNSEEN_BOTH] = {HIDES_BOTH, always_both, 0, 0},
+	[UNSEEN_PARQUET] = {HIDES_READS, hides_parquet, 0, 0},
+	[UNSEEN_IPC] = {HIDES_READS, hides_ipc, 0, 0},
+	[UNSEEN_OPTIONS] = {HIDES_WRITES, hides_options, 0, 0},
+	[UNSEEN_WRITER] = {HIDES_WRITES, hides_writer, 0, 0},
+	[UNSEEN_NAMED] = {HIDES_READS, hides_named, 0, 0},
+	[UNSEEN_SINK] = {HIDES_WRITES, hides_sink, 0, 0},
+	[UNSEEN_STREAM] = {HIDES_BOTH, hides_stream, 0, 0},
+	[UNSEEN_H5PY_READ] = {HIDES_READS, hides_h5py_read, 0, 0},
+	[UNSEEN_H5PY_WRITE] = {HIDES_BOTH, hides_h5py_write, 0, 1},
+	[UNSEEN_H5PY_MADE] = {HIDES_WRITES, hides_h5py_made, 1, 0},
+	[UNSEEN_TABLES_READ] = {HIDES_READS, hides_tables_read, 0, 0},
+	[UNSEEN_TABLES_WRITE] = {HIDES_BOTH, hides_tables_write, 0, 1},
+	[UNSEEN_TABLES_MADE] = {HIDES_WRITES, hides_tables_made, 1, 1},
+	[UNSEEN_NETCDF_READ] = {HIDES_READS, hides_netcdf_read, 0, 0},
+	[UNSEEN_NETCDF_WRITE] = {HIDES_BOTH, hides_netcdf_write, 0, 1},
 };
 
 static void apply(uint64_t name, uint32_t owner, uint64_t hidden)
 {
 	uint64_t none = 0;
 
-	if (hidden == HIDES_ZSTD)
+	if (hidden == HIDES_ZSTD && owner - 1 < CREMA_SHM_TASKS)
 		__atomic_compare_exchange_n(&reads_since[owner - 1], &none,
 					    LOAD(&zstd_frames_of_nobody) + 1, 0, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED);
-	else if (hidden)
+	else if (hidden != HIDES_ZSTD && hidden)
 		task_counts_hidden(name, hidden);
 }
 
@@ -90,7 +91,7 @@ static void ask(const struct codec *k, const struct codec_call *c, PyObject *sel
 	struct py_error error;
 
 	/* To ask costs up to tens of microseconds: once all is unknown it stays so. */
-	if (task && (LOAD(&task->count_unknown) & counts) != counts) {
+	if (ways[k->into].stays || (task && (LOAD(&task->count_unknown) & counts) != counts)) {
 		py_error_save(&error);
 		apply(name, owner, ways[k->into].hides(c, self, argument, result));
 		PyErr_Clear();
@@ -103,6 +104,8 @@ void unseen_begin(const struct codec *k, struct codec_call *c, PyObject *self, P
 {
 	c->counts = shim_armed();
 	c->unused = zstd_frames_here;
+	if (c->counts && k->into == UNSEEN_OPTIONS)
+		writer_opens(self, argument);
 	if (c->counts && !ways[k->into].at_end)
 		ask(k, c, self, argument, NULL);
 }

@@ -5,8 +5,8 @@
  * unknown, not 0.
  *
  * It is known where all codecs of the call are zstd, which zstd.c counts, or none, and that can be
- * found out: hides.h. Frames that libarrow's own threads do are nobody's: a task that has called a
- * reader and during which there were such has unknown decompression, too.
+ * found out: hides.h. Frames that libarrow's own threads do are unattributed: a task that has
+ * called a reader and during which there were such has unknown decompression, too.
  *
  * GIL held, but for unseen_task_ends().
  */

@@ -21,6 +21,7 @@
 #include "shim/libc/real.h"
 #include "shim/libc/sys.h"
 #include "shim/shim.h"
+#include "switch.h"
 
 #define STACK_BYTES 32768
 #define STARTS_PER_MINUTE 12 /* a death takes 3 s to be seen: about as many as there can be */
@@ -146,6 +147,8 @@ static int wanted_in_agent(const char *v)
 					    "XDG_CONFIG_HOME=",
 					    "XDG_STATE_HOME=",
 					    "CREMA_DIR=",
+					    "CREMA_RUN_FILE=",
+					    "CREMA_RUN_NAME=",
 					    "CREMA_TOKEN_FILE=",
 					    "TMPDIR=",
 					    "PATH=",
@@ -153,6 +156,7 @@ static int wanted_in_agent(const char *v)
 					    "CREMA_TLS",
 					    "CREMA_SPOOL_BYTES=",
 					    "CREMA_REDACT_KEYS=",
+					    "CREMA_STUCK=",
 					    "CREMA_INSECURE=",
 					    "CREMA=",
 					    "DASK_CONFIG=",
@@ -214,12 +218,26 @@ int agent_start(const char *to)
 	return (int)give_birth(program, argv, envp);
 }
 
+/* Where Yama keeps processes of one user apart, the agent may read our memory all the same: that is
+ * how it finds Python's frames, and paths that open() waits for. */
+static void let_agent_look(void)
+{
+	static uint32_t allowed;
+	uint32_t agent = LOAD(&crema_shm->agent_ready);
+
+	if (!agent || agent == allowed || crema_switch(getenv("CREMA_STUCK"), 1) == 0)
+		return;
+	allowed = agent;
+	SYS2(SYS_prctl, PR_SET_PTRACER, agent);
+}
+
 void agent_watch(void)
 {
 	static uint64_t minute, starts;
 	uint64_t now = clock_ns(CLOCK_BOOTTIME);
 	uint64_t beat = LOAD(&crema_shm->agent_heartbeat_boot_ns);
 
+	let_agent_look();
 	if (!beat)
 		beat = crema_shm->armed_boot_ns;
 	if (now - beat < DEAD_AFTER_NS || !program[0])

@@ -4,7 +4,7 @@
  *
  * A process is armed once: by its first Dask Worker (py_worker.c) or by its first call of coffea's
  * work function (py_executor.c). A forked child inherits what its parent had patched, but is
- * dormant; it may arm itself anew, with a worker id of its own. GIL held, outside of any library's
+ * dormant; it may arm itself again, with a worker id of its own. GIL held, outside of any library's
  * constructor.
  */
 #ifndef CREMA_SHIM_START_ARM_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * checkpoint.c - frames of a checkpoint, written and read. They are not compressed: agents wait
- * while it is made, 25 ms with 10,000 workers and 340 with zlib.
+ * items.c - see items.h. The frames are not compressed: agents wait while a checkpoint is made,
+ * 25 ms with 10,000 workers and 340 with zlib.
  */
-#include "collector/journal/checkpoint.h"
+#include "common/items.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 #define PART_BYTES (256u << 10) /* from which on the next item begins another frame */
 #define COUNT_BYTES 5u		/* array 32 and its length, which is known at the end */
 
-void checkpoint_begin(struct checkpoint *c, struct buf *out)
+void items_begin(struct items *c, struct buf *out, uint8_t type)
 {
-	*c = (struct checkpoint){.out = out, .id = clock_real_ns()};
+	*c = (struct items){.out = out, .type = type, .id = clock_real_ns()};
 }
 
-static void close_part(struct checkpoint *c, bool last)
+static void close_part(struct items *c, bool last)
 {
-	struct crema_frame_header head = frame_head(CREMA_FRAME_CHECKPOINT, NULL, c->id);
+	struct crema_frame_header head = frame_head(c->type, NULL, c->id);
 	int err = c->body.error;
 
 	head.first_seq = c->parts++;
@@ -39,7 +39,7 @@ static void close_part(struct checkpoint *c, bool last)
 	c->items = 0;
 }
 
-msgpack_packer *checkpoint_item(struct checkpoint *c, enum checkpoint_item kind, size_t values)
+msgpack_packer *items_add(struct items *c, unsigned int kind, size_t values)
 {
 	static const unsigned char count[COUNT_BYTES];
 
@@ -54,7 +54,7 @@ msgpack_packer *checkpoint_item(struct checkpoint *c, enum checkpoint_item kind,
 	return &c->pk;
 }
 
-int checkpoint_end(struct checkpoint *c)
+int items_end(struct items *c)
 {
 	close_part(c, true);
 	buf_release(&c->body);
@@ -63,18 +63,19 @@ int checkpoint_end(struct checkpoint *c)
 
 /* Reading */
 
-/* The next frame, if it is part `at` of checkpoint `id` (any, of part 0). */
-static bool next_part(struct framefile_reader *r, struct frame *f, uint64_t at, uint64_t *id)
+/* The next frame, if it is part `at` of the items `id` (any, of part 0). */
+static bool next_part(struct framefile_reader *r, uint8_t type, struct frame *f, uint64_t at,
+		      uint64_t *id)
 {
-	if (framefile_next(r, f) <= 0 || f->head.type != CREMA_FRAME_CHECKPOINT ||
-	    f->head.first_seq != at || (at && f->head.stream != *id))
+	if (framefile_next(r, f) <= 0 || f->head.type != type || f->head.first_seq != at ||
+	    (at && f->head.stream != *id))
 		return false;
 	*id = f->head.stream;
 	return true;
 }
 
 /* All frames are there. */
-static bool is_whole(const char *path, uint64_t *parts, uint64_t *bytes)
+static bool is_whole(const char *path, uint8_t type, uint64_t *parts, uint64_t *bytes)
 {
 	struct framefile_reader r;
 	uint64_t at = 0, id = 0;
@@ -84,7 +85,7 @@ static bool is_whole(const char *path, uint64_t *parts, uint64_t *bytes)
 	if (framefile_open(&r, path))
 		return false;
 	*bytes = 0;
-	while (!last && next_part(&r, &f, at, &id)) {
+	while (!last && next_part(&r, type, &f, at, &id)) {
 		last = f.head.count != 0;
 		at++;
 		*bytes += FRAME_HEAD_BYTES + f.head.stored_bytes;
@@ -117,8 +118,8 @@ static int take_part(const struct frame *f, struct buf *scratch,
 	return err;
 }
 
-int checkpoint_read(const char *path, int (*take)(void *arg, const msgpack_object_array *item),
-		    void *arg, uint64_t *bytes)
+int items_read(const char *path, uint8_t type,
+	       int (*take)(void *arg, const msgpack_object_array *item), void *arg, uint64_t *bytes)
 {
 	struct buf scratch = BUF_INIT;
 	struct framefile_reader r;
@@ -126,24 +127,24 @@ int checkpoint_read(const char *path, int (*take)(void *arg, const msgpack_objec
 	struct frame f;
 	int err;
 
-	if (!is_whole(path, &parts, bytes))
+	if (!is_whole(path, type, &parts, bytes))
 		return -ENOENT;
 	err = framefile_open(&r, path);
 	if (err)
 		return err;
 	for (at = 0; !err && at < parts; at++)
-		err = next_part(&r, &f, at, &id) ? take_part(&f, &scratch, take, arg) : -EIO;
+		err = next_part(&r, type, &f, at, &id) ? take_part(&f, &scratch, take, arg) : -EIO;
 	framefile_reader_close(&r);
 	buf_release(&scratch);
 	return err;
 }
 
-bool checkpoint_u64(const msgpack_object_array *item, uint32_t at, uint64_t *value)
+bool items_u64(const msgpack_object_array *item, uint32_t at, uint64_t *value)
 {
 	return at < item->size && object_u64(&item->ptr[at], value);
 }
 
-const uint8_t *checkpoint_id(const msgpack_object_array *item, uint32_t at)
+const uint8_t *items_id(const msgpack_object_array *item, uint32_t at)
 {
 	struct text id;
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* doing_stack.c - from frames to lines. */
+#include "agent/doing_stack.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/doing_object.h"
+#include "agent/py_stack.h"
+#include "agent/redact.h"
+#include "fnv.h"
+
+static size_t read_worker(void *pid, uint64_t address, void *to, size_t bytes)
+{
+	return doing_memory(*(int *)pid, address, to, bytes);
+}
+
+/* Of the person who runs the analysis, not of what he has installed. */
+static bool is_users(const char *file)
+{
+	return strncmp(file, "<frozen ", 8) != 0 && !strstr(file, "/site-packages/") &&
+	       !strstr(file, "/dist-packages/") && !strstr(file, "/lib/python");
+}
+
+static void put(char *out, const struct view *v, const char *file, int line, const char *function)
+{
+	struct text shown = redact_file(v->redact, (struct text){file, strlen(file)});
+	char number[16] = "?";
+
+	if (line)
+		snprintf(number, sizeof(number), "%d", line);
+	snprintf(out, DOING_FRAME_BYTES, "%.*s:%s %.60s", shown.len < 120 ? (int)shown.len : 120,
+		 shown.len < 120 ? shown.ptr : shown.ptr + shown.len - 120, number, function);
+}
+
+void doing_stack_read(struct doing_stack *s, const struct view *v, int pid, uint64_t thread_state,
+		      uint32_t tid)
+{
+	struct py_process p = {read_worker,
+			       &pid,
+			       v->shm->python_version,
+			       v->shm->python_runtime,
+			       v->shm->python_types[0],
+			       v->shm->python_types[1],
+			       v->shm->python_types[2]};
+	char function[PY_NAME_BYTES], file[PY_FILE_BYTES];
+	struct py_frame frame[PY_FRAMES];
+	size_t n = py_stack_walk(&p, thread_state, tid, frame);
+	bool users = false;
+	int line;
+
+	memset(s, 0, offsetof(struct doing_stack, frame));
+	for (size_t i = 0; i < n && (s->frames < DOING_FRAMES || !users); i++) {
+		if (!py_stack_name(&p, &frame[i], function, file, &line))
+			continue;
+		if (s->frames < DOING_FRAMES)
+			put(s->frame[s->frames++], v, file, line, function);
+		if (users || (!is_users(file) && s->place))
+			continue;
+		users = is_users(file);
+		put(s->line, v, file, line, function);
+		s->place = crema_hash_more(CREMA_HASH_BEGIN, &frame[i].code, sizeof(uint64_t));
+	}
+}

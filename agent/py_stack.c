@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* py_stack.c - frames of CPython, read from outside. */
+#include "agent/py_stack.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define NONE 0xffffu
+#define LINE_TABLE_BYTES 65536u
+#define OFFSETS_BYTES 512u
+#define FRAME_BYTES 128u /* covers every member that is read */
+#define CODE_BYTES 256u
+#define OBJECT_TYPE 8u /* of every object: a reference count before it */
+#define BYTES_SIZE 16u
+#define BYTES_DATA 32u
+#define TEXT_LENGTH 16u
+#define TEXT_STATE 32u
+#define WALKS 3
+
+enum member {
+	THREAD_FRAME,
+	CFRAME_FRAME, /* the frame is one step further; NONE: it is not */
+	THREAD_TID,
+	FRAME_BACK,
+	FRAME_CODE,
+	FRAME_AT,
+	FRAME_OWNER,
+	CODE_FILE,
+	CODE_NAME,
+	CODE_LINES,
+	CODE_FIRST,
+	CODE_START,
+	MEMBERS
+};
+
+/*
+ * Where members lie; `told`: where in _PyRuntime this is written instead (_Py_DebugOffsets).
+ * ascii, compact: bytes before the characters of a text.
+ */
+static const struct layout {
+	uint16_t minor, told, ascii, compact;
+	uint16_t member[MEMBERS];
+} layouts[] = {
+	{10, 0, 48, 72, {24, NONE, NONE, 24, 32, 96, NONE, 104, 112, 120, 40, NONE}},
+	{11, 0, 48, 72, {56, 8, 160, 48, 32, 56, 69, 112, 128, 136, 72, 184}},
+	{12, 0, 40, 56, {56, 0, 144, 8, 0, 56, 70, 112, 128, 136, 68, 192}},
+	{13, 1, 40, 56, {184, NONE, 200, 232, 240, 248, 264, 280, 296, 304, 312, 344}},
+	{14, 1, 40, 56, {208, NONE, 224, 256, 264, 272, 288, 320, 336, 344, 352, 384}},
+	{15, 1, 40, 56, {208, NONE, 248, 320, 328, 336, 352, 384, 400, 408, 416, 448}},
+};
+
+#define OWNED_BY_C 3 /* frames of the interpreter itself, from here on */
+
+static const struct layout *layout_of(uint32_t version)
+{
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
+		if (version >> 24 == 3 && (version >> 16 & 0xff) == layouts[i].minor)
+			return &layouts[i];
+	return NULL;
+}
+
+bool py_stack_knows(uint32_t version)
+{
+	return layout_of(version) != NULL;
+}
+
+static bool copy(const struct py_process *p, uint64_t at, void *to, size_t bytes)
+{
+	return at >= 4096 && p->read(p->arg, at, to, bytes) == bytes;
+}
+
+/* The members' places, of this very interpreter. */
+static bool find_layout(const struct py_process *p, struct layout *l)
+{
+	const struct layout *known = layout_of(p->version);
+	uint8_t told[OFFSETS_BYTES];
+	uint64_t v;
+
+	if (!known)
+		return false;
+	*l = *known;
+	if (!l->told)
+		return true;
+	if (!copy(p, p->runtime, told, sizeof(told)) || memcmp(told, "xdebugpy", 8))
+		return false;
+	memcpy(&v, told + 8, 8);
+	if (v >> 16 != p->version >> 16)
+		return false;
+	memcpy(&v, told + 16, 8); /* free threaded: other objects */
+	if (v)
+		return false;
+	for (int i = 0; i < MEMBERS; i++) {
+		if (l->member[i] == NONE)
+			continue;
+		memcpy(&v, told + l->member[i], 8);
+		if (v >= (i == THREAD_FRAME || i == THREAD_TID	? 4096
+			  : i >= FRAME_BACK && i <= FRAME_OWNER ? FRAME_BYTES - 8
+								: CODE_BYTES - 8) &&
+		    i != CODE_START)
+			return false;
+		l->member[i] = (uint16_t)v;
+	}
+	return true;
+}
+
+static bool has_type(const struct py_process *p, uint64_t object, uint64_t type)
+{
+	uint64_t v;
+
+	return type && copy(p, object + OBJECT_TYPE, &v, sizeof(v)) && v == type;
+}
+
+static uint64_t word(const uint8_t *from, unsigned int at)
+{
+	uint64_t v;
+
+	memcpy(&v, from + at, sizeof(v));
+	return v;
+}
+
+static uint64_t first_frame(const struct py_process *p, const struct layout *l, uint64_t state,
+			    uint32_t tid)
+{
+	uint64_t v, of = tid;
+
+	if (l->member[THREAD_TID] != NONE &&
+	    (!copy(p, state + l->member[THREAD_TID], &of, 8) || of != tid))
+		return 0;
+	if (!copy(p, state + l->member[THREAD_FRAME], &v, sizeof(v)))
+		return 0;
+	if (l->member[CFRAME_FRAME] != NONE && !copy(p, v + l->member[CFRAME_FRAME], &v, sizeof(v)))
+		return 0;
+	return v;
+}
+
+/* One frame of the chain; false: it is none. *skip: it runs no Python code. */
+static bool read_frame(const struct py_process *p, const struct layout *l, uint64_t at,
+		       struct py_frame *f, uint64_t *back, bool *skip)
+{
+	uint8_t bytes[FRAME_BYTES];
+	uint32_t last;
+
+	/* Frames lie in chunks: the last ones may end before so many bytes do. */
+	memset(bytes, 0, sizeof(bytes));
+	if (at < 4096 || p->read(p->arg, at, bytes, sizeof(bytes)) < 80)
+		return false;
+	f->frame = at;
+	f->code = word(bytes, l->member[FRAME_CODE]) & ~UINT64_C(7);
+	f->instruction = word(bytes, l->member[FRAME_AT]);
+	*back = word(bytes, l->member[FRAME_BACK]);
+	*skip = l->member[FRAME_OWNER] != NONE && bytes[l->member[FRAME_OWNER]] >= OWNED_BY_C;
+	if (l->member[CODE_START] == NONE) {
+		memcpy(&last, bytes + l->member[FRAME_AT], sizeof(last));
+		f->instruction = last;
+	}
+	return *skip || has_type(p, f->code, p->code_type);
+}
+
+static size_t walk(const struct py_process *p, const struct layout *l, uint64_t state, uint32_t tid,
+		   struct py_frame *frame)
+{
+	uint64_t at = first_frame(p, l, state, tid);
+	size_t n = 0;
+	bool skip;
+
+	for (int steps = 0; at && n < PY_FRAMES && steps < 2 * PY_FRAMES; steps++) {
+		if (!read_frame(p, l, at, &frame[n], &at, &skip))
+			return 0;
+		n += !skip;
+	}
+	return n;
+}
+
+size_t py_stack_walk(const struct py_process *p, uint64_t thread_state, uint32_t tid,
+		     struct py_frame frame[PY_FRAMES])
+{
+	struct py_frame before[PY_FRAMES];
+	struct layout l;
+	size_t n, was, i;
+
+	if (!thread_state || !find_layout(p, &l))
+		return 0;
+	was = walk(p, &l, thread_state, tid, before);
+	for (int tries = 0; tries < WALKS; tries++) {
+		n = walk(p, &l, thread_state, tid, frame);
+		for (i = 0; n && n == was && i < n; i++)
+			if (frame[i].frame != before[i].frame || frame[i].code != before[i].code)
+				break;
+		if (n && n == was && i == n)
+			return n;
+		memcpy(before, frame, sizeof(before));
+		was = n;
+	}
+	return 0;
+}
+
+/* Names */
+
+static size_t put_utf8(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		to[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | (c >> 18 & 7));
+	to[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	to[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	to[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+/* A str, cut to `size`; of a longer one its end, where `tail`. */
+static bool read_text(const struct py_process *p, const struct layout *l, uint64_t object,
+		      char *out, size_t size, bool tail)
+{
+	uint8_t head[48], data[4 * PY_FILE_BYTES];
+	uint64_t length, from = 0;
+	size_t n, used = 0;
+	uint32_t state, kind;
+
+	if (!has_type(p, object, p->unicode_type) || !copy(p, object, head, 40))
+		return false;
+	length = word(head, TEXT_LENGTH);
+	memcpy(&state, head + TEXT_STATE, sizeof(state));
+	kind = state >> 2 & 7;
+	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4) || length > 1u << 20)
+		return false;
+	n = length < size - 1 ? length : size - 1;
+	if (tail)
+		from = length - n;
+	if (n && !copy(p, object + (state >> 6 & 1 ? l->ascii : l->compact) + from * kind, data,
+		       n * kind))
+		return false;
+	for (size_t i = 0; i < n && used + 4 < size; i++) {
+		uint32_t c = 0;
+
+		memcpy(&c, data + i * kind, kind); /* little-endian, as both machines are */
+		used += put_utf8(out + used, c);
+	}
+	out[used] = '\0';
+	return true;
+}
+
+struct table {
+	uint8_t byte[LINE_TABLE_BYTES];
+	size_t n;
+};
+
+static unsigned int varint(const struct table *t, size_t *at)
+{
+	unsigned int v = 0, shift = 0, c = 0x40;
+
+	while (c & 0x40 && *at < t->n && shift < 30) {
+		c = t->byte[(*at)++];
+		v |= (c & 0x3f) << shift;
+		shift += 6;
+	}
+	return v;
+}
+
+/* One entry of co_linetable: the line, and how many bytes of code it is for. */
+static int64_t line_entry(const struct table *t, size_t *at, int64_t *line, uint64_t *bytes)
+{
+	unsigned int head = t->byte[(*at)++], kind = head >> 3 & 15, v;
+
+	*bytes = ((head & 7) + 1) * 2;
+	if (kind == 15)
+		return 0;
+	if (kind == 14 || kind == 13) {
+		v = varint(t, at);
+		*line += v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
+		for (int i = 0; kind == 14 && i < 3; i++)
+			varint(t, at);
+	} else if (kind >= 10) {
+		*line += (int)kind - 10;
+		*at += 2;
+	} else {
+		*at += 1;
+	}
+	return *line;
+}
+
+static int64_t line_at(const struct table *t, int64_t line, uint64_t offset)
+{
+	uint64_t done = 0, bytes;
+
+	for (size_t at = 0; at < t->n; done += bytes) {
+		int64_t here = line_entry(t, &at, &line, &bytes);
+
+		if (offset < done + bytes)
+			return here;
+	}
+	return 0;
+}
+
+/* 3.10: pairs of bytes of code and a step of lines. */
+static int64_t line_of_310(const struct table *t, int64_t line, uint64_t offset)
+{
+	uint64_t done = 0;
+
+	for (size_t at = 0; at + 1 < t->n; at += 2) {
+		int step = t->byte[at + 1] - (t->byte[at + 1] > 127 ? 256 : 0);
+
+		if (step != -128)
+			line += step;
+		done += t->byte[at];
+		if (offset < done)
+			return step == -128 ? 0 : line;
+	}
+	return 0;
+}
+
+static int64_t line_of(const struct py_process *p, const struct layout *l, const uint8_t *code,
+		       const struct py_frame *f)
+{
+	static struct table t; /* one thread */
+	uint64_t object = word(code, l->member[CODE_LINES]), n, start;
+	int32_t first;
+
+	memcpy(&first, code + l->member[CODE_FIRST], sizeof(first));
+	if (!has_type(p, object, p->bytes_type) || !copy(p, object + BYTES_SIZE, &n, sizeof(n)) ||
+	    n > sizeof(t.byte) || first < 0 || first > 1 << 28 ||
+	    (n && !copy(p, object + BYTES_DATA, t.byte, n)))
+		return 0;
+	t.n = n;
+	if (l->member[CODE_START] == NONE)
+		return line_of_310(&t, first, f->instruction * 2);
+	start = f->code + l->member[CODE_START];
+	return f->instruction < start ? first : line_at(&t, first, f->instruction - start);
+}
+
+bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
+		   char function[PY_NAME_BYTES], char file[PY_FILE_BYTES], int *line)
+{
+	uint8_t code[CODE_BYTES] = {0};
+	struct layout l;
+	int64_t at;
+
+	if (!find_layout(p, &l) || !has_type(p, frame->code, p->code_type) ||
+	    p->read(p->arg, frame->code, code, sizeof(code)) < 152 ||
+	    !read_text(p, &l, word(code, l.member[CODE_NAME]), function, PY_NAME_BYTES, false) ||
+	    !read_text(p, &l, word(code, l.member[CODE_FILE]), file, PY_FILE_BYTES, true))
+		return false;
+	at = line_of(p, &l, code, frame);
+	*line = at > 0 && at < INT_MAX ? (int)at : 0;
+	return true;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_stack.h - the Python stack of one thread of another process, by reading its memory.
+ *
+ * The process does nothing for it and is not stopped, so what is read may change meanwhile or be
+ * garbage: each object's type is checked, lengths and depth are bounded, and a chain of frames
+ * counts only if it is the same when it is read again. CPython 3.10 to 3.12 by a table of their
+ * layouts, 3.13 to 3.15 by the offsets that _PyRuntime begins with. Pure functions over `read`, no
+ * allocation.
+ */
+#ifndef CREMA_AGENT_PY_STACK_H
+#define CREMA_AGENT_PY_STACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PY_FRAMES 64 /* deeper stacks are cut */
+#define PY_NAME_BYTES 128
+#define PY_FILE_BYTES 256
+
+struct py_process {
+	/* Copies from the process: the bytes that could be read from the start on. */
+	size_t (*read)(void *arg, uint64_t address, void *to, size_t bytes);
+	void *arg;
+	uint32_t version; /* as crema_shm.python_version */
+	uint64_t runtime; /* address of _PyRuntime */
+	uint64_t code_type, unicode_type, bytes_type;
+};
+
+struct py_frame {
+	uint64_t frame, code, instruction; /* addresses; of 3.10 an index */
+};
+
+/* Whether there is a layout of that version. */
+bool py_stack_knows(uint32_t version);
+/* The frames of a thread state, innermost first; tid: of the thread, where its state tells it. 0:
+ * none, not known, or the thread runs on too fast. */
+size_t py_stack_walk(const struct py_process *p, uint64_t thread_state, uint32_t tid,
+		     struct py_frame frame[PY_FRAMES]);
+/* Names of a frame, UTF-8, cut; line 0: not known. False: it is no frame any more. */
+bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
+		   char function[PY_NAME_BYTES], char file[PY_FILE_BYTES], int *line);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pager.h - text on a terminal goes through a pager: $PAGER, else less -FRX.
+ *
+ * pager_write() writes to standard output and returns when the reader has left the pager. On no
+ * terminal, with an empty PAGER or one named cat, and where no pager can be started, it is a plain
+ * write. -EPIPE is no error: the reader has seen enough.
+ */
+#ifndef CREMA_COLLECTOR_CMD_PAGER_H
+#define CREMA_COLLECTOR_CMD_PAGER_H
+
+#include <stdbool.h>
+
+#include "common/buf.h"
+
+/* Whether standard output is a terminal whose reader wants a pager. */
+bool pager_wanted(void);
+/* All of `text`: 0 or -errno. */
+int pager_write(const struct buf *text);
+
+#endif

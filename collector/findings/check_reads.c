@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_reads.c - bytes that the analysis need not read: again in a task, around coffea, too wide.
+ */
+#include <math.h>
+
+#include "collector/findings/check.h"
+
+enum verdict finding_reread_in_task(const struct report *r, struct remark *d)
+{
+	const struct tally *t = facts_shown(r->facts);
+	const struct sum *again = &t->count[CREMA_C_repeated_basket_bytes];
+	const struct sum *all = &t->count[CREMA_C_basket_bytes];
+	const struct attempt *a, *worst = NULL;
+	double part, whole, one, most = 0;
+	size_t i;
+
+	if (!all->n || (!all->v && !all->unknown))
+		return CHECK_IDLE;
+	if (again->unknown || all->unknown)
+		return remark_unknown(d, "repeated_basket_bytes");
+	part = (double)again->v;
+	whole = (double)all->v;
+	if (!reaches(part, whole, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	for (i = 0; i < r->run->attempts.n; i++) {
+		a = r->run->attempts.v[i];
+		one = value_number(count_of(&a->c, CREMA_C_repeated_basket_bytes), NULL);
+		if (one > most)
+			worst = a, most = one;
+	}
+	remark_see(d, "repeated_basket_bytes", value_real(part), "bytes");
+	remark_see(d, "basket_bytes", value_real(whole), "bytes");
+	remark_see(d, "percent", value_real(part / whole * 100), "%");
+	remark_say(
+		d,
+		"%s of the baskets (%s of %s) had been unpacked before by the same task: it opens "
+		"a file or reads a column again and again",
+		remark_percent(d, part / whole * 100), remark_human(d, value_real(part), AS_BYTES),
+		remark_human(d, value_real(whole), AS_BYTES));
+	if (worst && worst->filename) {
+		remark_see(d, "file", value_text(worst->filename), "");
+		remark_say_more(d, "; most of file %s", remark_name(d, worst->filename));
+	}
+	remark_cost_least(d,
+			  cost_part(part, whole,
+				    d->costs->decompress + d->costs->class_s[CREMA_T_storage_wait] +
+					    d->costs->class_s[CREMA_T_network_wait]));
+	return remark_found(d, part / whole);
+}
+
+/* The file without baskets of which most was read: corrections, models, arrays. */
+static void say_most_read(const struct report *r, struct remark *d)
+{
+	const struct file_sum *f, *worst = NULL;
+	double one, most = 0;
+	size_t i;
+
+	for (i = 0; i < r->files.n; i++) {
+		f = &r->files.v[i];
+		one = value_number(f->read_bytes, NULL);
+		if (one > most && !(value_number(f->basket_calls, NULL) > 0))
+			worst = f, most = one;
+	}
+	if (!worst || !worst->path || most < d->check->second)
+		return;
+	remark_see(d, "file", value_text(worst->path), "");
+	remark_see(d, "file_read_bytes", value_real(most), "bytes");
+	remark_say_more(d, ", most of it (%s) of %s", remark_human(d, value_real(most), AS_BYTES),
+			remark_name(d, worst->path));
+	remark_advise(d,
+		      "Load %s once per worker, not in each process(): a function with "
+		      "@functools.cache that calls open(), np.load() or correctionlib.",
+		      remark_name(d, worst->path));
+}
+
+/* What coffea does not count: its bytesread is of the columns that events loaded, and of metadata.
+ */
+enum verdict finding_not_by_coffea(const struct report *r, struct remark *d)
+{
+	const struct tally *t = &r->facts->chunks;
+	double came, requested;
+	struct value v = tally_came(t);
+	bool known;
+
+	if (!t->attempts || r->facts->lazy)
+		return CHECK_IDLE;
+	came = value_number(v, &known);
+	if (!known)
+		return remark_unknown(d, "read_bytes");
+	requested = value_number(tally_requested(t), &known);
+	if (!known)
+		return remark_unknown(d, "coffea_bytesread");
+	if (!(came * 100 >= requested * d->check->first) || came - requested < d->check->second)
+		return CHECK_QUIET;
+	remark_see(d, "chunk_read_bytes", value_real(came), "bytes");
+	remark_see(d, "requested_bytes", value_real(requested), "bytes");
+	remark_see(d, "other_bytes", value_real(came - requested), "bytes");
+	remark_say(d, "chunks read %s, of which coffea requested %s: %s was read around it",
+		   remark_human(d, value_real(came), AS_BYTES),
+		   remark_human(d, value_real(requested), AS_BYTES),
+		   remark_human(d, value_real(came - requested), AS_BYTES));
+	say_most_read(r, d);
+	remark_cost_least(d, cost_part(came - requested, came,
+				       d->costs->class_s[CREMA_T_storage_wait] +
+					       d->costs->class_s[CREMA_T_network_wait]));
+	return remark_found(d, (came - requested) / came);
+}
+
+static size_t lines_of(const char *text)
+{
+	size_t n = text && *text;
+
+	for (; text && *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+/* The most columns that a chunk has read; texts are shared, so most are looked at once. */
+static size_t most_columns(const struct run *run, bool *known)
+{
+	const struct attempt *a;
+	const char *last = NULL;
+	size_t i, n, most = 0;
+
+	*known = false;
+	for (i = 0; i < run->attempts.n; i++) {
+		a = run->attempts.v[i];
+		if (!a->counted || !attempt_is_chunk(a) || !a->columns)
+			continue;
+		*known = true;
+		if (a->columns == last)
+			continue;
+		last = a->columns;
+		n = lines_of(last);
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+enum verdict finding_wide_read(const struct report *r, struct remark *d)
+{
+	double used = 0, size = 0;
+	struct layer_values v;
+	const struct file_sum *f;
+	size_t i, columns;
+	bool known;
+
+	if (!r->facts->chunks.attempts)
+		return CHECK_IDLE;
+	columns = most_columns(r->run, &known);
+	if (!known)
+		return remark_unknown(d, "columns");
+	for (i = 0; i < r->files.n; i++) {
+		f = &r->files.v[i];
+		if (!f->chunks || !(value_number(f->basket_calls, NULL) > 0))
+			continue;
+		layers_values(f, &v);
+		used += value_number(v.unique_basket_bytes, &known);
+		if (!known)
+			return remark_unknown(d, "unique_basket_bytes");
+		size += value_number(f->size_bytes, &known);
+		if (!known)
+			return remark_unknown(d, "size_bytes");
+	}
+	if ((double)columns < d->check->first || !(size > 0) ||
+	    used * 100 < size * d->check->second)
+		return CHECK_QUIET;
+	remark_see(d, "columns", value_uint(columns), "columns");
+	remark_see(d, "unique_basket_bytes", value_real(used), "bytes");
+	remark_see(d, "size_bytes", value_real(size), "bytes");
+	remark_see(d, "percent", value_real(used / size * 100), "%");
+	remark_say(d,
+		   "chunks read %zu columns, %s of the bytes of the files (%s of %s); which of "
+		   "them the "
+		   "analysis used is not known",
+		   columns, remark_percent(d, used / size * 100),
+		   remark_human(d, value_real(used), AS_BYTES),
+		   remark_human(d, value_real(size), AS_BYTES));
+	remark_cost_least(d, d->costs->decompress + d->costs->class_s[CREMA_T_storage_wait] +
+				     d->costs->class_s[CREMA_T_network_wait]);
+	return remark_found(d, used / size);
+}
+
+/* Compressed with coffea's own task: the processor, and what process() unpacks. */
+enum verdict finding_chunk_baggage(const struct report *r, struct remark *d)
+{
+	const struct tally *t = &r->facts->chunks;
+	double out, beside, n = (double)t->attempts;
+	bool known, raw_known;
+
+	if (!t->attempts)
+		return CHECK_IDLE;
+	out = value_number(sum_value(&t->count[CREMA_C_decompress_out_bytes]), &known);
+	beside = out - value_number(sum_value(&t->count[CREMA_C_basket_raw_bytes]), &raw_known);
+	if (!known || !raw_known)
+		return remark_unknown(d, "decompress_out_bytes");
+	if (!reaches(beside, out, d->check->first, d->check->second * n))
+		return CHECK_QUIET;
+	remark_see(d, "decompress_out_bytes", value_real(out), "bytes");
+	remark_see(d, "beside_baskets_bytes", value_real(beside), "bytes");
+	remark_see(d, "beside_baskets_bytes_per_chunk", value_real(beside / n), "bytes");
+	remark_see(d, "chunks", value_real(n), "chunks");
+	remark_say(d,
+		   "chunks decompressed %s that is in no basket, %s of all: %s for each of %s "
+		   "chunks",
+		   remark_human(d, value_real(beside), AS_BYTES),
+		   remark_percent(d, beside / out * 100),
+		   remark_human(d, value_real(beside / n), AS_BYTES),
+		   remark_human(d, value_real(n), AS_COUNT));
+	remark_cost_least(d, cost_part(beside, out, d->costs->decompress));
+	return remark_found(d, beside / out);
+}
+
+enum verdict finding_small_writes(const struct report *r, struct remark *d)
+{
+	const struct tally *t = &r->facts->tasks;
+	double calls, bytes, cpu;
+	bool known, bytes_known, cpu_known;
+
+	calls = value_number(sum_value(&t->count[CREMA_C_write_calls]), &known);
+	bytes = value_number(sum_value(&t->count[CREMA_C_write_bytes]), &bytes_known);
+	cpu = value_number(tally_cpu(t), &cpu_known);
+	if (!known || !bytes_known || !cpu_known)
+		return remark_unknown(d, known && bytes_known ? "task_cpu_seconds" : "write_calls");
+	if (!(calls > 0))
+		return CHECK_IDLE;
+	if (calls < d->check->first * fmax(cpu, 1) || bytes / calls > d->check->second)
+		return CHECK_QUIET;
+	remark_see(d, "write_calls", value_real(calls), "calls");
+	remark_see(d, "write_bytes", value_real(bytes), "bytes");
+	remark_see(d, "mean_bytes", value_real(bytes / calls), "bytes");
+	remark_see(d, "task_cpu_seconds", value_real(cpu), "s");
+	remark_say(d, "tasks wrote to files %s times, %s on average, in %s of CPU",
+		   remark_human(d, value_real(calls), AS_COUNT),
+		   remark_human(d, value_real(bytes / calls), AS_BYTES),
+		   remark_human(d, value_real(cpu), AS_SECONDS));
+	return remark_found(d, 0);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_state.c - runs that hang, and those that ended before their tasks did. */
+#include <math.h>
+
+#include "collector/findings/check.h"
+
+static void see_stall(struct remark *d, const struct run_state *s)
+{
+	remark_see(d, "quiet_seconds", value_real(s->now - s->since), "s");
+	remark_see(d, "running", value_uint(s->run->running), "tasks");
+	if (!isnan(s->waiting))
+		remark_see(d, "ready", value_real(s->waiting), "tasks");
+	remark_see(d, "workers", value_uint(s->workers), "workers");
+	remark_see(d, "paused_workers", value_uint(s->paused), "workers");
+	if (!isnan(s->paused_percent))
+		remark_see(d, "paused_memory_percent", value_real(s->paused_percent), "%");
+	if (s->in_call && s->in_call->key)
+		remark_see(d, "longest_running", value_text(s->in_call->key), "");
+}
+
+static void say_state(struct remark *d, const struct run_state *s)
+{
+	char line[RUN_SENTENCE_BYTES];
+
+	remark_say(d, "the run is %s", run_state_sentence(s, line, sizeof(line)));
+}
+
+/* The thresholds are the state's own: run_state.h. */
+enum verdict finding_stalled(const struct report *r, struct remark *d)
+{
+	const struct run_state *s = &r->facts->state;
+
+	if (s->id != RUN_STATE_STALLED)
+		return CHECK_QUIET;
+	say_state(d, s);
+	see_stall(d, s);
+	if (s->why == RUN_WHY_PAUSED)
+		remark_advise(
+			d, "Dask pauses a worker whose memory is above 80 %% of its limit, until "
+			   "it is freed: stop the run, and give workers more memory, or find "
+			   "what tasks leave behind.");
+	else if (s->why == RUN_WHY_UNKNOWN)
+		remark_advise(d,
+			      "Look at the scheduler's log, and whether the tasks need resources "
+			      "or workers that are not there.");
+	return remark_found(d, 1);
+}
+
+enum verdict finding_interrupted(const struct report *r, struct remark *d)
+{
+	const struct run_state *s = &r->facts->state;
+
+	if (s->id != RUN_STATE_INTERRUPTED)
+		return CHECK_QUIET;
+	say_state(d, s);
+	remark_see(d, "why", value_text(run_why_name(s->why)), "");
+	remark_see(d, "tasks_taken_back", value_uint(s->taken_back), "tasks");
+	remark_see(d, "unfinished_tasks", value_uint(s->unfinished), "tasks");
+	return remark_found(d, 1);
+}

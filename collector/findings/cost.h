@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cost.h - how much of a run's wall time each task and each kind of waiting explains.
+ *
+ * Every moment of the run is divided equally among the tasks that run then, so a task that keeps
+ * all others waiting explains more of the wall time than one among many. The shares of all tasks
+ * add up to the time in which any task ran. Within a task, its share is divided as its own time
+ * was: what it waited 30 % of its time explains 30 % of its share.
+ *
+ *	costs_build(&c, run);  c.class_s[CREMA_T_gil_wait] ... cost_of(&c, attempt)
+ *costs_release(&c);
+ *
+ * Tasks without a start or an end, asynchronous ones and tasks of other processes have no share.
+ */
+#ifndef CREMA_COLLECTOR_FINDINGS_COST_H
+#define CREMA_COLLECTOR_FINDINGS_COST_H
+
+#include "collector/metrics/metrics.h"
+
+struct cost {
+	const struct attempt *attempt;
+	double seconds;
+};
+
+struct costs {
+	struct cost *v; /* by attempt */
+	size_t n;
+	double any;	     /* seconds in which a task ran: the sum of all shares */
+	double task_seconds; /* wall time of these tasks */
+	double class_s[CREMA_TIMES], unclassified;
+	double cpu_seconds; /* CPU of these tasks' own threads */
+	/* CPU in codecs; on a busy node computing also waits for a core, which is in it */
+	double decompress, compress;
+};
+
+/* 0 or -ENOMEM. */
+int costs_build(struct costs *c, const struct run *run);
+void costs_release(struct costs *c);
+/* A task's share of the wall time, seconds; 0 where it has none. */
+double cost_of(const struct costs *c, const struct attempt *a);
+/* What so much CPU of tasks explains, with its part of the waits for a core. */
+double cost_of_cpu(const struct costs *c, double cpu_seconds);
+/* What `part` of `whole` (seconds, bytes) explains where the whole explains `cost`; NAN: unknown.
+ */
+double cost_part(double part, double whole, double cost);
+
+#endif

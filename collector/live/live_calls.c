@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* live_calls.c - which calls the threads of running tasks are in: the latest of each worker. */
+#include <math.h>
+#include <string.h>
+
+#include "collector/emit/emit_json.h"
+#include "collector/live/live_parts.h"
+#include "common/frame.h"
+
+#define UNKNOWN ((double)NAN)
+
+int live_calls_take(struct live *live, struct live_worker *w, const msgpack_object *map,
+		    const uint8_t *p, size_t n)
+{
+	const msgpack_object *rows = get(map, "rows");
+	uint64_t boot_ns = get_u64(map, "boot_ns", 0);
+
+	if (boot_ns < w->doing_boot_ns)
+		return 0;
+	live_calls_forget(live, w);
+	w->doing_boot_ns = boot_ns;
+	if (!rows || rows->type != MSGPACK_OBJECT_ARRAY || !rows->via.array.size ||
+	    n > LIVE_DOING_BYTES || live->doing_bytes + n > LIVE_DOING_MEMORY)
+		return 0;
+	if (buf_add(&w->doing, p, n))
+		return w->doing.error;
+	live->doing_bytes += n;
+	return 0;
+}
+
+void live_calls_forget(struct live *live, struct live_worker *w)
+{
+	live->doing_bytes -= w->doing.len;
+	buf_release(&w->doing);
+}
+
+/* Seconds from then until the worker was heard of last; NAN: not known. */
+static double age(const struct live_worker *w, const msgpack_object *row, const char *key)
+{
+	uint64_t boot_ns = get_u64(row, key, 0);
+
+	if (!boot_ns)
+		return UNKNOWN;
+	return boot_ns < w->last_boot_ns ? (double)(w->last_boot_ns - boot_ns) / 1e9 : 0;
+}
+
+/* How long it has been where it is; 0: in no call that is known. */
+static double lasted(const struct live_worker *w, const msgpack_object *row)
+{
+	double call = age(w, row, "call_boot_ns"), place = age(w, row, "place_boot_ns");
+
+	if (!get_text(row, "call").ptr)
+		return 0;
+	return isnan(call) || place > call ? (isnan(place) ? 0 : place) : call;
+}
+
+/* The rows of a worker's message; NULL: none. To be released if not. */
+static const msgpack_object_array *open_rows(const struct live_worker *w, struct unpack *u)
+{
+	const msgpack_object *rows;
+
+	if (!w->doing.len || unpack_open(u, w->doing.data, w->doing.len))
+		return NULL;
+	rows = u->root.via.array.size > 1 ? get(&u->root.via.array.ptr[1], "rows") : NULL;
+	if (rows && rows->type == MSGPACK_OBJECT_ARRAY)
+		return &rows->via.array;
+	unpack_release(u);
+	return NULL;
+}
+
+static void put_name(struct json *j, const msgpack_object *row, const char *key)
+{
+	char text[512];
+
+	live_text(text, sizeof(text), get_text(row, key));
+	emit_value(j, key, value_text(*text ? text : NULL));
+}
+
+static void put_number(struct json *j, const msgpack_object *row, const char *key)
+{
+	uint64_t v = get_u64(row, key, UINT64_MAX);
+
+	emit_value(j, key, v == UINT64_MAX ? value_null() : value_uint(v));
+}
+
+void live_calls_longest(struct json *j, const struct live_worker *w)
+{
+	const msgpack_object_array *rows;
+	const msgpack_object *row = NULL;
+	double longest = 0, seconds;
+	struct unpack u;
+
+	rows = open_rows(w, &u);
+	for (uint32_t i = 0; rows && i < rows->size; i++) {
+		seconds = lasted(w, &rows->ptr[i]);
+		if (seconds <= longest)
+			continue;
+		longest = seconds;
+		row = &rows->ptr[i];
+	}
+	if (row) {
+		emit_object(j, "call");
+		put_name(j, row, "call");
+		put_name(j, row, "kind");
+		put_name(j, row, "object");
+		put_name(j, row, "line");
+		emit_value(j, "seconds", value_real(longest));
+		emit_end(j);
+	} else {
+		emit_value(j, "call", value_null());
+	}
+	if (rows)
+		unpack_release(&u);
+}
+
+double live_longest_call(const struct live *live)
+{
+	const msgpack_object_array *rows;
+	const struct live_worker *w;
+	int64_t now_ms = live_now_ms();
+	double longest = 0, seconds;
+	struct unpack u;
+
+	for (w = live->workers; w; w = w->next) {
+		if (live_state(w, now_ms) != LIVE_CONNECTED || !(rows = open_rows(w, &u)))
+			continue;
+		for (uint32_t i = 0; i < rows->size; i++) {
+			seconds = lasted(w, &rows->ptr[i]);
+			longest = seconds > longest ? seconds : longest;
+		}
+		unpack_release(&u);
+	}
+	return longest > 0 ? longest : UNKNOWN;
+}
+
+/* A row to be shown. */
+struct found {
+	const struct live_worker *worker;
+	uint32_t at;
+	double seconds;
+};
+
+/* Keeps the longest ones, in their order. */
+static void keep(struct found *found, size_t *n, const struct found *one)
+{
+	size_t at = *n;
+
+	while (at && found[at - 1].seconds < one->seconds)
+		at--;
+	if (at == LIVE_DOING_ROWS)
+		return;
+	if (*n < LIVE_DOING_ROWS)
+		++*n;
+	memmove(found + at + 1, found + at, (*n - at - 1) * sizeof(*found));
+	found[at] = *one;
+}
+
+static void put_worker(struct json *j, const struct live_worker *w, int64_t now_ms)
+{
+	char hex[FRAME_HEX_BYTES];
+
+	emit_value(j, "id", value_text(frame_hex(hex, w->id)));
+	emit_value(j, "worker", value_text(*w->address ? w->address : NULL));
+	emit_value(j, "name", value_text(*w->name ? w->name : NULL));
+	emit_value(j, "host", value_text(*w->host ? w->host : NULL));
+	emit_value(j, "pid", value_uint(w->pid));
+	emit_value(j, "heard_seconds", value_real((double)(now_ms - w->heard_ms) / 1e3));
+}
+
+static void put_stack(struct json *j, const msgpack_object *row)
+{
+	const msgpack_object *stack = get(row, "stack");
+	struct text frame;
+	char text[512];
+
+	emit_array(j, "stack");
+	for (uint32_t i = 0;
+	     stack && stack->type == MSGPACK_OBJECT_ARRAY && i < stack->via.array.size; i++) {
+		if (!object_text(&stack->via.array.ptr[i], &frame))
+			continue;
+		live_text(text, sizeof(text), frame);
+		emit_value(j, NULL, value_text(text));
+	}
+	emit_end(j);
+}
+
+static void put_row(struct json *j, const struct live_worker *w, const msgpack_object *row)
+{
+	static const char *const texts[] = {"key",     "prefix",   "span",  "function",
+					    "dataset", "filename", "call",  "kind",
+					    "object",  "line",	   "state", "wchan"};
+	static const char *const numbers[] = {"entrystart", "entrystop", "attempt", "thread"};
+	const msgpack_object *pool = get(row, "pool");
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		put_name(j, row, texts[i]);
+	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		put_number(j, row, numbers[i]);
+	emit_value(j, "pool",
+		   value_bool(pool && pool->type == MSGPACK_OBJECT_BOOLEAN && pool->via.boolean));
+	emit_value(j, "task_seconds", value_real(age(w, row, "start_boot_ns")));
+	emit_value(j, "call_seconds", value_real(age(w, row, "call_boot_ns")));
+	emit_value(j, "place_seconds", value_real(age(w, row, "place_boot_ns")));
+	put_stack(j, row);
+}
+
+static uint64_t find(const struct live *live, int64_t now_ms, struct found *found, size_t *n)
+{
+	const msgpack_object_array *rows;
+	const struct live_worker *w;
+	uint64_t all = 0;
+	struct unpack u;
+
+	for (w = live->workers; w; w = w->next) {
+		enum live_state state = live_state(w, now_ms);
+
+		if (state != LIVE_CONNECTED && state != LIVE_SILENT)
+			continue;
+		rows = open_rows(w, &u);
+		if (!rows)
+			continue;
+		for (uint32_t i = 0; i < rows->size; i++) {
+			struct found one = {w, i, lasted(w, &rows->ptr[i])};
+
+			keep(found, n, &one);
+			all++;
+		}
+		all += get_u64(&u.root.via.array.ptr[1], "cut", 0);
+		unpack_release(&u);
+	}
+	return all;
+}
+
+void live_calls_rows(struct json *j, const struct live *live)
+{
+	struct found found[LIVE_DOING_ROWS + 1];
+	const msgpack_object_array *rows;
+	int64_t now_ms = live_now_ms();
+	struct unpack u;
+	size_t i, n = 0;
+	uint64_t all = find(live, now_ms, found, &n);
+
+	emit_array(j, "doing");
+	for (i = 0; i < n; i++) {
+		rows = open_rows(found[i].worker, &u);
+		if (!rows)
+			continue;
+		emit_object(j, NULL);
+		put_worker(j, found[i].worker, now_ms);
+		put_row(j, found[i].worker, &rows->ptr[found[i].at]);
+		emit_end(j);
+		unpack_release(&u);
+	}
+	emit_end(j);
+	emit_value(j, "doing_cut", value_uint(all - n));
+}

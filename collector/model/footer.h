@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * footer.h - what reading a whole segment of the journal would leave in the model, but for the runs
+ * that are not asked for: so that a report opens the segments of its run and no others.
+ *
+ * DIR/footers/NAME is the footer of the segment DIR/journal/NAME: a frame file of items
+ * (common/items.h), made from the segment's bytes alone once it takes no more frames. It is
+ * believed if it is whole and names the segment's creation time, its size and a hash of its last 4
+ * KiB; else the segment is read. A segment that was damaged when its footer was made is always
+ * read. Damage that comes later, before the last 4 KiB, is noticed when the segment is opened.
+ *
+ * It holds the hellos; of each worker its signs of life, streams and attempts; of each span how
+ * many records it has, its keys (span_part.h) and when each worker's last task ended; and, as they
+ * came, the records that a survey keeps (selection.h), clocks, goodbyes, modules, the first and the
+ * last totals and the last digests of each worker. Segments with tasks that have no span, or ran
+ * without Dask, are always read: such tasks are grouped by all of their records.
+ */
+#ifndef CREMA_COLLECTOR_MODEL_FOOTER_H
+#define CREMA_COLLECTOR_MODEL_FOOTER_H
+
+#include "collector/model/selection.h"
+#include "common/items.h"
+
+#define FOOTER_FORMAT 1u
+#define FOOTER_FOLDER "footers"
+#define FOOTER_TAIL_BYTES 4096u
+
+enum footer_item {
+	FOOTER_SEGMENT, /* format, created_ns, bytes, hash of the tail, true: read it, note_ns,
+			   frames */
+	FOOTER_WORKER,	/* id, first and last sign, first and last sample (boot ns, 0: unknown),
+			   attempts whose span is known, those that are kept, streams, long waits:
+			   lists of ranges [from, to, ...] */
+	FOOTER_HELLO,	/* worker, stream, payload */
+	FOOTER_SPAN, /* name, prefix or nil, several, users, records that begin and end tasks, keys,
+			consumed, [number of the worker, last end in boot ns, ...] */
+	FOOTER_SURVEY,	/* worker, stream, message: for a survey, too */
+	FOOTER_MESSAGE, /* the same: for a report */
+};
+
+/* Writes the footer of a segment that takes no more frames: 0 or -errno. */
+int footer_write(const char *journal, const char *folder, const char *name);
+/* Whether there is one that is believed. */
+bool footer_is_good(const char *journal, const char *folder, const char *name);
+
+/*
+ * Part of model_read_dir(): the segment that selection_file() was told of last, by its footer. 1:
+ * done; 0: it is to be read; -ENOMEM; -ESTALE: the footer is no good after all, and the model is
+ * not either.
+ */
+int footer_feed(struct model *m, const char *folder, const char *segment, const char *name);
+
+/* Part of model_feed(): a message that was fed; r NULL: it is no task's, or an odd one. `taken`:
+ * the record is kept. */
+struct footer_maker;
+int footer_take(struct footer_maker *maker, struct worker *w, const struct stream *s,
+		const struct task_record *r, bool taken, const unsigned char *message,
+		size_t bytes);
+
+/* Part of both. */
+struct footer_id {
+	uint64_t created_ns, bytes, tail_hash;
+};
+int footer_identify(const char *segment, const char *name, struct footer_id *id);
+
+#endif

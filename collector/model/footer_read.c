@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* footer_read.c - believing a footer, and feeding the model by it. */
+#include "collector/model/footer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/dirs.h"
+#include "common/frame.h"
+
+#define STOP 1 /* the rest is not needed */
+
+struct feeding {
+	struct model *m;
+	const struct footer_id *id;
+	bool good;  /* it is this segment's */
+	bool whole; /* and says to read it */
+	bool known; /* attempts that were begun before go on in it */
+	uint64_t note_ns, frames;
+	ARRAY(struct worker *) workers; /* by their number in the footer */
+	struct buf payload;
+};
+
+static bool takes_ranges(struct stream *s, const msgpack_object *list, int *rc)
+{
+	uint64_t from, to;
+	uint32_t i;
+
+	if (list->type != MSGPACK_OBJECT_ARRAY || list->via.array.size % 2)
+		return false;
+	for (i = 0; i < list->via.array.size && !*rc; i += 2) {
+		if (!object_u64(&list->via.array.ptr[i], &from) ||
+		    !object_u64(&list->via.array.ptr[i + 1], &to))
+			return false;
+		*rc = stream_received(s, from, to);
+	}
+	return true;
+}
+
+static bool is_segment(const msgpack_object_array *item)
+{
+	uint64_t kind;
+
+	return items_u64(item, 0, &kind) && kind == FOOTER_SEGMENT;
+}
+
+/* Whether the footer is of this segment, and says more than to read it. */
+static bool is_of(struct feeding *f, const msgpack_object_array *item)
+{
+	uint64_t format, created_ns, bytes, tail_hash;
+	const struct footer_id *id = f->id;
+
+	if (!is_segment(item) || item->size != 8 || !items_u64(item, 1, &format) ||
+	    !items_u64(item, 2, &created_ns) || !items_u64(item, 3, &bytes) ||
+	    !items_u64(item, 4, &tail_hash) || item->ptr[5].type != MSGPACK_OBJECT_BOOLEAN ||
+	    !items_u64(item, 6, &f->note_ns) || !items_u64(item, 7, &f->frames))
+		return false;
+	f->whole = item->ptr[5].via.boolean;
+	return format == FOOTER_FORMAT && created_ns == id->created_ns && bytes == id->bytes &&
+	       tail_hash == id->tail_hash;
+}
+
+/* Checking: only the workers are looked at, which come first */
+
+/* Whether an attempt that is kept has records that the footer lacks. */
+static bool goes_on(const struct stream *kept, const struct stream *spanned,
+		    const struct stream *taken)
+{
+	const struct seq_range *k, *s;
+	uint64_t number, to;
+
+	for (k = kept->ranges.v; k < kept->ranges.v + kept->ranges.n; k++) {
+		for (s = spanned->ranges.v; s < spanned->ranges.v + spanned->ranges.n; s++) {
+			to = k->to < s->to ? k->to : s->to;
+			for (number = k->from > s->from ? k->from : s->from; number < to; number++)
+				if (!stream_has(taken, number))
+					return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * What is kept of an attempt is all of it: where one that a segment before this one began has
+ * records here that the footer lacks, they are to be read. Seldom: of tasks that began a span.
+ */
+static int check_worker(struct feeding *f, const msgpack_object_array *item)
+{
+	const uint8_t *id = items_id(item, 1);
+	struct stream spanned = {0}, taken = {0};
+	const struct worker *w;
+	int rc = 0;
+
+	if (!id || item->size != 10 || !takes_ranges(&spanned, &item->ptr[6], &rc) ||
+	    !takes_ranges(&taken, &item->ptr[7], &rc))
+		rc = -EBADMSG;
+	w = id ? model_find_worker(f->m, id) : NULL;
+	if (!rc && w)
+		f->known = goes_on(&w->taken_up, &spanned, &taken);
+	free(spanned.ranges.v);
+	free(taken.ranges.v);
+	return rc ? rc : f->known ? STOP : 0;
+}
+
+static int check_item(void *arg, const msgpack_object_array *item)
+{
+	struct feeding *f = arg;
+	uint64_t kind;
+
+	if (!f->good) {
+		f->good = is_of(f, item);
+		return f->good && !f->whole ? 0 : STOP;
+	}
+	if (!items_u64(item, 0, &kind) || kind != FOOTER_WORKER)
+		return STOP;
+	return f->m ? check_worker(f, item) : STOP;
+}
+
+/* Feeding */
+
+static struct selection_file *current(struct feeding *f)
+{
+	return &f->m->selection->files.v[f->m->selection->files.n - 1];
+}
+
+static int feed_streams(struct worker *w, const msgpack_object *list)
+{
+	const msgpack_object *pair;
+	struct stream *s;
+	uint64_t id;
+	uint32_t i;
+	int rc = 0;
+
+	if (list->type != MSGPACK_OBJECT_ARRAY)
+		return -EBADMSG;
+	for (i = 0; i < list->via.array.size && !rc; i++) {
+		pair = &list->via.array.ptr[i];
+		if (pair->type != MSGPACK_OBJECT_ARRAY || pair->via.array.size != 2 ||
+		    !object_u64(&pair->via.array.ptr[0], &id))
+			return -EBADMSG;
+		s = worker_stream(w, id);
+		if (!s)
+			return -ENOMEM;
+		if (!takes_ranges(s, &pair->via.array.ptr[1], &rc))
+			return -EBADMSG;
+	}
+	return rc;
+}
+
+static int feed_worker(struct feeding *f, const msgpack_object_array *item)
+{
+	const uint8_t *id = items_id(item, 1);
+	struct worker *w = id ? model_worker(f->m, id) : NULL, **at = ARRAY_NEW(&f->workers);
+	uint64_t first_ns, last_ns;
+	struct sampled *sampled;
+	int rc = 0;
+
+	if (!w || !at)
+		return id ? -ENOMEM : -EBADMSG;
+	*at = w;
+	sampled = ARRAY_NEW(&current(f)->sampled);
+	if (!sampled)
+		return -ENOMEM;
+	sampled->worker = w;
+	if (item->size != 10 || !items_u64(item, 2, &first_ns) || !items_u64(item, 3, &last_ns) ||
+	    !items_u64(item, 4, &sampled->from_boot_ns) ||
+	    !items_u64(item, 5, &sampled->to_boot_ns) ||
+	    !takes_ranges(&w->spanned, &item->ptr[6], &rc) ||
+	    !takes_ranges(&w->stacks, &item->ptr[9], &rc))
+		return -EBADMSG;
+	worker_sign(w, first_ns);
+	worker_sign(w, last_ns);
+	w->last_segment = f->m->segment;
+	w->left_out = w->left_out ||
+		      (item->ptr[6].via.array.size && f->m->selection->pass != SELECTION_SURVEY);
+	return rc ? rc : feed_streams(w, &item->ptr[8]);
+}
+
+/* Its keys, as if tasks had them. */
+static int feed_keys(struct model *m, struct task_record *r, const msgpack_object *list,
+		     uint64_t *value, uint64_t known)
+{
+	uint32_t i;
+	int rc = 0;
+
+	if (list->type != MSGPACK_OBJECT_ARRAY)
+		return -EBADMSG;
+	r->known |= known;
+	for (i = 0; i < list->via.array.size && !rc; i++)
+		rc = object_u64(&list->via.array.ptr[i], value) ? span_part_feed(m, r) : -EBADMSG;
+	r->known &= ~known;
+	*value = 0;
+	return rc;
+}
+
+static int feed_part(struct model *m, const msgpack_object_array *item, struct text span,
+		     struct span_part **part)
+{
+	struct task_record r = {0};
+	struct text prefix;
+	int rc;
+
+	TASK_SET(&r, span, span);
+	if (object_text(&item->ptr[2], &prefix))
+		TASK_SET(&r, prefix, prefix);
+	if (item->ptr[4].via.boolean)
+		TASK_SET(&r, flags, CREMA_TASK_USERS_SPAN);
+	rc = span_part_feed(m, &r);
+	if (!rc)
+		rc = feed_keys(m, &r, &item->ptr[7], &r.key_hash, UINT64_C(1) << TASK_F_key_hash);
+	if (!rc)
+		rc = feed_keys(m, &r, &item->ptr[8], &r.consumes, 0);
+	*part = (struct span_part *)span_part_find(m, model_text(m, span));
+	if (*part && item->ptr[3].via.boolean)
+		(*part)->prefixes = true;
+	return rc ? rc : *part ? 0 : -ENOMEM;
+}
+
+static int feed_ends(struct feeding *f, const char *span, const msgpack_object *list)
+{
+	uint64_t number, end_ns;
+	uint32_t i;
+	int rc = 0;
+
+	if (list->type != MSGPACK_OBJECT_ARRAY || list->via.array.size % 2)
+		return -EBADMSG;
+	for (i = 0; i < list->via.array.size && !rc; i += 2) {
+		if (!object_u64(&list->via.array.ptr[i], &number) || number >= f->workers.n ||
+		    !object_u64(&list->via.array.ptr[i + 1], &end_ns))
+			return -EBADMSG;
+		rc = selection_ended(f->m->selection, span, f->workers.v[number], end_ns);
+	}
+	return rc;
+}
+
+static int feed_span(struct feeding *f, const msgpack_object_array *item)
+{
+	struct selection *s = f->m->selection;
+	struct span_part *part;
+	uint64_t begun, ended;
+	struct text span;
+	const char **at;
+	int rc;
+
+	if (item->size != 10 || !object_text(&item->ptr[1], &span) ||
+	    item->ptr[3].type != MSGPACK_OBJECT_BOOLEAN ||
+	    item->ptr[4].type != MSGPACK_OBJECT_BOOLEAN || !items_u64(item, 5, &begun) ||
+	    !items_u64(item, 6, &ended))
+		return -EBADMSG;
+	at = ARRAY_NEW(&current(f)->spans);
+	if (!at)
+		return -ENOMEM;
+	*at = model_text(f->m, span);
+	if (!begun && !ended) /* rows only */
+		return f->m->error;
+	rc = feed_part(f->m, item, span, &part);
+	if (!rc && s->pass == SELECTION_SURVEY)
+		rc = selection_counted(s, part->name, begun, ended);
+	if (!rc && s->pass == SELECTION_SURVEY)
+		rc = feed_ends(f, part->name, &item->ptr[9]);
+	f->m->left_out += begun + ended;
+	return rc;
+}
+
+static int feed_hello(struct feeding *f, const uint8_t *id, uint64_t stream, struct text payload)
+{
+	struct crema_frame_header head = frame_head(CREMA_FRAME_HELLO, id, stream);
+
+	return model_feed(f->m, &head, (const unsigned char *)payload.ptr, payload.len);
+}
+
+/* As an array of one. */
+static int feed_message(struct feeding *f, const uint8_t *id, uint64_t stream, struct text message)
+{
+	struct crema_frame_header head = frame_head(CREMA_FRAME_CARRIED, id, stream);
+	static const unsigned char one = 0x91;
+
+	head.first_seq = head.count = 1;
+	buf_clear(&f->payload);
+	buf_add(&f->payload, &one, 1);
+	if (buf_add(&f->payload, message.ptr, message.len))
+		return -ENOMEM;
+	return model_feed(f->m, &head, f->payload.data, f->payload.len);
+}
+
+static int feed_item(void *arg, const msgpack_object_array *item)
+{
+	struct feeding *f = arg;
+	uint64_t kind, stream;
+	struct text bytes;
+	const uint8_t *id;
+
+	if (!items_u64(item, 0, &kind))
+		return -EBADMSG;
+	if (kind == FOOTER_SEGMENT)
+		return 0;
+	if (kind == FOOTER_WORKER)
+		return feed_worker(f, item);
+	if (kind == FOOTER_SPAN)
+		return feed_span(f, item);
+	if (kind == FOOTER_MESSAGE && f->m->selection->pass == SELECTION_SURVEY)
+		return STOP;
+	id = items_id(item, 1);
+	if (!id || item->size != 4 || !items_u64(item, 2, &stream) ||
+	    !object_bin(&item->ptr[3], &bytes) || !bytes.len)
+		return -EBADMSG;
+	return kind == FOOTER_HELLO ? feed_hello(f, id, stream, bytes)
+				    : feed_message(f, id, stream, bytes);
+}
+
+static int read_items(const char *folder, const char *name,
+		      int (*take)(void *arg, const msgpack_object_array *item), struct feeding *f)
+{
+	char path[PATH_MAX];
+	uint64_t bytes;
+
+	if (dirs_join(path, sizeof(path), folder, name))
+		return -ENAMETOOLONG;
+	return items_read(path, CREMA_FRAME_FOOTER, take, f, &bytes);
+}
+
+int footer_feed(struct model *m, const char *folder, const char *segment, const char *name)
+{
+	struct feeding f = {.m = m};
+	struct footer_id id;
+	int rc;
+
+	f.id = &id;
+	if (footer_identify(segment, name, &id))
+		return 0;
+	rc = read_items(folder, name, check_item, &f);
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc < 0 || !f.good || f.whole || f.known)
+		return 0;
+	m->selection->counted = true;
+	selection_frames(m->selection, f.frames);
+	current(&f)->footer = true;
+	current(&f)->created_ns = id.created_ns;
+	rc = read_items(folder, name, feed_item, &f);
+	m->selection->counted = false;
+	if (f.note_ns > m->last_note_ns)
+		m->last_note_ns = f.note_ns;
+	free(f.workers.v);
+	buf_release(&f.payload);
+	if (m->error || rc == -ENOMEM)
+		return m->error ? m->error : rc;
+	if (rc >= 0)
+		return 1;
+	m->selection->footers_off = true;
+	return -ESTALE;
+}
+
+bool footer_is_good(const char *journal, const char *folder, const char *name)
+{
+	char segment[PATH_MAX];
+	struct footer_id id;
+	struct feeding f = {.id = &id};
+
+	if (dirs_join(segment, sizeof(segment), journal, name) ||
+	    footer_identify(segment, name, &id))
+		return false;
+	return read_items(folder, name, check_item, &f) >= 0 && f.good;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run_state.c - see run_state.h; its sentences are in run_state_out.c. */
+#include "collector/model/run_state.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PERCENT 100.0
+
+static bool is_there(const struct worker *w)
+{
+	return !w->goodbye && !w->silent;
+}
+
+static const struct probe *last_probe(const struct worker *w)
+{
+	return w->probes.n ? &w->probes.v[w->probes.n - 1] : NULL;
+}
+
+static bool is_paused(const struct probe *p)
+{
+	return p && p->status && strstr(p->status, "paused");
+}
+
+/* Since when it has been paused without a break, as far as samples show. */
+static double paused_since(const struct worker *w)
+{
+	size_t i = w->probes.n;
+
+	while (i > 0 && is_paused(&w->probes.v[i - 1]))
+		i--;
+	return i < w->probes.n ? w->probes.v[i].time : (double)NAN;
+}
+
+static void look_at_paused(const struct worker *w, struct run_state *s)
+{
+	const struct probe *p = last_probe(w);
+	double since = paused_since(w);
+
+	s->paused++;
+	s->paused_percent =
+		fmax(s->paused_percent, p->memory_bytes / p->memory_limit_bytes * PERCENT);
+	s->paused_since = fmin(s->paused_since, since);
+}
+
+/* What waits on workers is the run's only if no later run has had tasks there. */
+static void look_at_workers(const struct run *r, struct run_state *s)
+{
+	bool latest = !(r->others.next_start < (double)INFINITY);
+	const struct worker *w;
+	const struct probe *p;
+	size_t i;
+
+	for (i = 0; i < r->workers.n; i++) {
+		w = r->workers.v[i];
+		p = last_probe(w);
+		if (!is_there(w))
+			continue;
+		s->workers++;
+		if (!p || r->plain)
+			continue;
+		if (is_paused(p))
+			look_at_paused(w, s);
+		if (latest && !isnan(p->ready))
+			s->waiting = time_or_0(s->waiting) + p->ready;
+	}
+}
+
+static void look_at_attempts(const struct run *r, struct run_state *s)
+{
+	const struct attempt *a;
+	size_t i;
+
+	s->since = (double)NAN;
+	for (i = 0; i < r->attempts.n; i++) {
+		a = r->attempts.v[i];
+		s->since = fmax(s->since, a->begin); /* fmax passes over NAN */
+		if (a->state == ATTEMPT_RUNNING) {
+			s->in_call = s->in_call ? s->in_call : a;
+			continue;
+		}
+		s->since = fmax(s->since, a->end);
+		if (a->waste_reason && !strcmp(a->waste_reason, "erred")) {
+			s->failed = s->failed ? s->failed : a;
+			s->failures++;
+		}
+		s->unfinished += a->abandoned;
+	}
+}
+
+static int by_number(const void *pa, const void *pb)
+{
+	double a = *(const double *)pa, b = *(const double *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Of attempts that have ended, seconds: 0 if none has. -ENOMEM. */
+static int median_wall(const struct run *r, double *median)
+{
+	double *walls = calloc(r->attempts.n ? r->attempts.n : 1, sizeof(*walls));
+	const struct attempt *a;
+	size_t i, n = 0;
+
+	if (!walls)
+		return -ENOMEM;
+	for (i = 0; i < r->attempts.n; i++) {
+		a = r->attempts.v[i];
+		if (a->state != ATTEMPT_RUNNING && a->known >> TASK_F_wall_ns & 1)
+			walls[n++] = (double)a->wall_ns / 1e9;
+	}
+	qsort(walls, n, sizeof(*walls), by_number);
+	*median = n ? walls[(n - 1) / 2] : 0;
+	free(walls);
+	return 0;
+}
+
+/* Tasks under way compute: whether their workers used the CPU since nothing began or ended. */
+static bool is_computing(const struct run *r, const struct run_state *s)
+{
+	double cpu = 0;
+	const struct worker *w;
+	const struct sample *p;
+	size_t i, k, n, busy = 0;
+
+	for (i = 0; i < r->workers.n; i++) {
+		w = r->workers.v[i];
+		double sum = 0;
+
+		for (k = w->samples.n, n = 0; k > 0; k--) {
+			p = &w->samples.v[k - 1];
+			if (!(p->time > s->since))
+				break;
+			if (!isnan(p->cpu_percent)) {
+				sum += p->cpu_percent;
+				n++;
+			}
+		}
+		if (is_there(w) && n) {
+			cpu += sum / (double)n;
+			busy++;
+		}
+	}
+	return busy && cpu >= RUN_STALL_CPU_PERCENT * (double)(r->running ? r->running : 1);
+}
+
+static int judge_open(const struct run *r, struct run_state *s)
+{
+	double quiet = s->now - s->since, median = 0;
+	int rc = 0;
+
+	s->id = RUN_STATE_RUNNING;
+	if (!(quiet >= RUN_STALL_SECONDS))
+		return 0;
+	rc = median_wall(r, &median);
+	if (rc || quiet < RUN_STALL_MEDIANS * median || is_computing(r, s))
+		return rc;
+	s->id = RUN_STATE_STALLED;
+	s->why = r->running ? RUN_WHY_IN_CALL : s->paused ? RUN_WHY_PAUSED : RUN_WHY_UNKNOWN;
+	return 0;
+}
+
+/* What the scheduler took back from the run's spans before it ended, and whether for want of a
+ * client. */
+static void look_at_taken(const struct run *r, struct run_state *s, bool *left)
+{
+	const struct worker *w;
+	const struct taken *t;
+	size_t i, k;
+
+	for (i = 0; i < r->workers.n; i++) {
+		w = r->workers.v[i];
+		for (k = 0; k < w->taken.n; k++) {
+			t = &w->taken.v[k];
+			if (!run_has_dask_span(r, t->span) || !(t->time >= r->start) ||
+			    t->time >= r->others.next_start)
+				continue;
+			s->taken_back += t->tasks;
+			*left |= t->client_left;
+		}
+	}
+}
+
+static bool cluster_was_closed(const struct run *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->workers.n; i++) {
+		if (!r->workers.v[i]->closing && !r->workers.v[i]->orphan)
+			return false;
+	}
+	return r->workers.n > 0;
+}
+
+static void judge_over(const struct run *r, struct run_state *s)
+{
+	bool left = false;
+
+	look_at_taken(r, s, &left);
+	s->id = RUN_STATE_INTERRUPTED;
+	if (s->failures) {
+		s->id = RUN_STATE_FAILED;
+		s->why = RUN_WHY_TASK_FAILED;
+	} else if (s->taken_back) {
+		s->why = left ? RUN_WHY_CLIENT_LEFT : RUN_WHY_TAKEN_BACK;
+	} else if (s->unfinished) {
+		s->why = cluster_was_closed(r) ? RUN_WHY_CLOSED : RUN_WHY_WORKERS_GONE;
+	} else {
+		s->id = RUN_STATE_FINISHED;
+	}
+}
+
+int run_state_find(const struct run *r, struct run_state *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->run = r;
+	s->now = r->model->newest;
+	s->waiting = s->paused_percent = s->paused_since = (double)NAN;
+	look_at_attempts(r, s);
+	look_at_workers(r, s);
+	if (r->running || s->waiting > 0)
+		return judge_open(r, s);
+	judge_over(r, s);
+	return 0;
+}

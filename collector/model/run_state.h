@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * run_state.h - whether a run has finished, failed, was interrupted, is running or hangs, and why.
+ *
+ *	struct run_state s;
+ *	if (!run_state_find(run, &s)) ... s.id, s.why ...
+ *	run_state_sentence(&s, line, sizeof(line));	"finished", "failed: ValueError: ..."
+ *
+ * running      a task is under way, or waits on a worker that is there
+ * stalled      the same, and for RUN_STALL_SECONDS and RUN_STALL_MEDIANS times the median task
+ *              none began or ended, on workers that used less than RUN_STALL_CPU_PERCENT of a core
+ *              for each task under way
+ * failed       the run is over, and a task failed without a later try that ended well
+ * interrupted  the run is over: its client left or took tasks back, or its workers ended with tasks
+ *              that nobody did afterwards
+ * finished     none of these. What waits in the scheduler alone is not seen
+ *
+ * "Now" is the newest sign of life in the journal. Texts are the model's. One thread.
+ */
+#ifndef CREMA_COLLECTOR_MODEL_RUN_STATE_H
+#define CREMA_COLLECTOR_MODEL_RUN_STATE_H
+
+#include "collector/emit/emit_json.h"
+#include "collector/model/runs.h"
+
+#define RUN_STALL_SECONDS 30.0
+#define RUN_STALL_MEDIANS 10.0
+#define RUN_STALL_CPU_PERCENT 20.0
+#define RUN_SENTENCE_BYTES 512
+
+enum run_state_id {
+	RUN_STATE_RUNNING,
+	RUN_STATE_FINISHED,
+	RUN_STATE_FAILED,
+	RUN_STATE_INTERRUPTED,
+	RUN_STATE_STALLED,
+	RUN_STATES
+};
+
+enum run_state_why {
+	RUN_WHY_NONE,
+	RUN_WHY_TASK_FAILED,
+	RUN_WHY_PAUSED,	      /* stalled: workers are paused by Dask */
+	RUN_WHY_IN_CALL,      /* stalled: a task is still in a call */
+	RUN_WHY_UNKNOWN,      /* stalled: nothing that workers say explains it */
+	RUN_WHY_CLIENT_LEFT,  /* interrupted: the scheduler lost the client */
+	RUN_WHY_TAKEN_BACK,   /* interrupted: the client cancelled or released tasks */
+	RUN_WHY_CLOSED,	      /* interrupted: the cluster was closed */
+	RUN_WHY_WORKERS_GONE, /* interrupted: the workers were killed or went silent */
+	RUN_WHYS
+};
+
+struct run_state {
+	enum run_state_id id;
+	enum run_state_why why;
+	const struct run *run;
+	double now, since;	/* UTC: the newest sign of life, the last begin or end of a task */
+	double waiting;		/* ready on workers that are there; NAN: not known */
+	size_t workers, paused; /* that are there */
+	double paused_percent;	/* of its memory limit: the fullest paused one; NAN: not known */
+	double paused_since;	/* UTC: the first of them; NAN */
+	size_t failures;	/* tasks that failed and did not end well later */
+	size_t unfinished;	/* attempts that ended with their worker and were not done again */
+	uint64_t taken_back;	/* tasks, before they ended */
+	const struct attempt *failed;  /* the first */
+	const struct attempt *in_call; /* running, and began first */
+};
+
+/* 0 or -ENOMEM. */
+int run_state_find(const struct run *r, struct run_state *s);
+/* "running", "finished", ... */
+const char *run_state_name(enum run_state_id id);
+/* "workers paused", ...; NULL: RUN_WHY_NONE */
+const char *run_why_name(enum run_state_why why);
+/* One line for people, cut to n; names are cleaned of control characters. Returns `line`. */
+const char *run_state_sentence(const struct run_state *s, char *line, size_t n);
+/* The member `name` of the object that is open. */
+void run_state_json(const struct run_state *s, struct json *j, const char *name);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* totals.h - writes the totals of runs that are over (model/run_totals.h). For a child process. */
+#ifndef CREMA_COLLECTOR_RETAIN_TOTALS_H
+#define CREMA_COLLECTOR_RETAIN_TOTALS_H
+
+#include "collector/model/run_totals.h"
+#include "collector/model/selection.h"
+
+/* A run may be over once nothing of it has run for so long. */
+#define TOTALS_SETTLED_SECONDS 60.0
+
+/* Those that are missing, each run read once: 0 or -errno. */
+int totals_update(const struct selection_source *source, uint64_t late_ns);
+/* What is left of a run whose attempts are in memory, in the arena of `to`: 0 or -ENOMEM. */
+int totals_make(struct model *to, const struct run *r, struct dropped_run *d, const char *why);
+/*
+ * Reads runs of a survey in full, as many at a time as have room in source->whole_bytes, until
+ * late_ns after the first. take() gets each of them once; r NULL: it has gone, or there was no
+ * time.
+ */
+typedef int (*totals_visitor)(void *arg, const struct run *r, size_t place);
+int totals_read(const struct selection_source *source, const struct runs *runs,
+		const size_t *places, size_t n, uint64_t late_ns, totals_visitor take, void *arg);
+
+#endif

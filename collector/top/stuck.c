@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stuck.c - the lines of `crema stuck`. */
+#include "collector/top/stuck.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "collector/emit/emit_table.h"
+#include "collector/top/top.h"
+
+#define TEXT_BYTES 300
+#define HEARD_SECONDS 10.0 /* an agent that sent nothing for so long */
+
+static double number(const json_t *row, const char *key)
+{
+	const json_t *value = json_object_get(row, key);
+
+	return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+/* "" if it is not known. */
+static const char *text(char *out, const json_t *row, const char *key)
+{
+	top_clean(out, TEXT_BYTES, json_string_value(json_object_get(row, key)));
+	return out;
+}
+
+static const char *seconds(char *out, double v)
+{
+	return human(value_real(v), AS_SECONDS, out);
+}
+
+static void put_worker(FILE *out, const json_t *row)
+{
+	char name[TEXT_BYTES], address[TEXT_BYTES], host[TEXT_BYTES];
+
+	text(name, row, "name");
+	text(address, row, "worker");
+	text(host, row, "host");
+	fprintf(out, "%s%s%s%s", name, *name && *address ? " " : "", address,
+		*name || *address ? ", " : "");
+	fprintf(out, "pid %.0f on %s", number(row, "pid"), *host ? host : "an unknown host");
+}
+
+static void put_chunk(FILE *out, const json_t *row)
+{
+	double from = number(row, "entrystart"), to = number(row, "entrystop");
+	char dataset[TEXT_BYTES], file[TEXT_BYTES];
+
+	text(dataset, row, "dataset");
+	text(file, row, "filename");
+	if (!*dataset && !*file)
+		return;
+	fprintf(out, "    chunk %s%s%s", dataset, *dataset && *file ? ": " : "", file);
+	if (!isnan(from) && !isnan(to))
+		fprintf(out, ", entries %.0f to %.0f", from, to);
+	fputc('\n', out);
+}
+
+/* "on FILE", "on lock 0x55", "on the GIL". */
+static void put_object(FILE *out, const json_t *row)
+{
+	char kind[TEXT_BYTES], object[TEXT_BYTES];
+
+	text(kind, row, "kind");
+	text(object, row, "object");
+	if (!strcmp(kind, "GIL"))
+		fputs(" for the GIL", out);
+	else if (*object)
+		fprintf(out, " on %s%s%s", kind, *kind ? " " : "", object);
+}
+
+static void put_call(FILE *out, const json_t *row)
+{
+	double in = number(row, "call_seconds"), place = number(row, "place_seconds");
+	char call[TEXT_BYTES], a[HUMAN_BYTES], b[HUMAN_BYTES];
+
+	if (!*text(call, row, "call")) {
+		fprintf(out, "    runs: in no call that waits");
+		if (!isnan(place))
+			fprintf(out, ", in this function at each look for %s", seconds(a, place));
+		fputc('\n', out);
+		return;
+	}
+	fprintf(out, "    in %s", call);
+	put_object(out, row);
+	if (isnan(in))
+		fprintf(out, ", seen there for %s\n", seconds(a, place));
+	else if (place > in + 1)
+		fprintf(out, " for %s, and at each look for %s\n", seconds(a, in),
+			seconds(b, place));
+	else
+		fprintf(out, " for %s\n", seconds(a, in));
+}
+
+static void put_row(FILE *out, const json_t *row)
+{
+	char key[TEXT_BYTES], a[HUMAN_BYTES];
+	double heard = number(row, "heard_seconds");
+
+	fprintf(out, "%s  %s%s\n", seconds(a, number(row, "task_seconds")),
+		*text(key, row, "key") ? key : "a task",
+		json_is_true(json_object_get(row, "pool")) ? ", a thread of its pool" : "");
+	fputs("    worker ", out);
+	put_worker(out, row);
+	if (heard > HEARD_SECONDS)
+		fprintf(out, ", not heard of for %s", seconds(a, heard));
+	fputc('\n', out);
+	put_chunk(out, row);
+	put_call(out, row);
+	if (*text(key, row, "line"))
+		fprintf(out, "    at %s\n", key);
+}
+
+/* The longest of what is known of it. */
+static double lasted(const json_t *row)
+{
+	double in = number(row, "call_seconds"), place = number(row, "place_seconds");
+
+	if (!json_is_string(json_object_get(row, "call")))
+		return number(row, "task_seconds");
+	return isnan(in) || place > in ? place : in;
+}
+
+static void put_paused(FILE *out, const json_t *rows)
+{
+	char a[HUMAN_BYTES];
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		double ratio = number(row, "rss_bytes") / number(row, "limit_bytes");
+
+		if (!json_is_true(json_object_get(row, "paused")))
+			continue;
+		fputs("paused by Dask: worker ", out);
+		put_worker(out, row);
+		if (!isnan(ratio))
+			fprintf(out, ", at %s of its memory limit",
+				human(value_real(ratio), AS_SHARE, a));
+		if (!isnan(number(row, "ready")))
+			fprintf(out, ", %.0f tasks ready", number(row, "ready"));
+		fputc('\n', out);
+	}
+}
+
+int stuck_print(FILE *out, const char *json, size_t n, double longer)
+{
+	json_t *root = json_loadb(json, n, 0, NULL);
+	const json_t *rows = json_object_get(root, "doing"), *row;
+	char a[HUMAN_BYTES];
+	size_t i, shown = 0;
+	double cut = number(root, "doing_cut");
+
+	if (!json_is_array(rows)) {
+		json_decref(root);
+		return -EBADMSG;
+	}
+	put_paused(out, json_object_get(root, "worker_rows"));
+	json_array_foreach(rows, i, row)
+	{
+		if (lasted(row) >= longer) {
+			put_row(out, row);
+			shown++;
+		}
+	}
+	if (!shown)
+		fprintf(out, "no task has been in one place for %s or longer; %.0f run\n",
+			seconds(a, longer), number(json_object_get(root, "tasks"), "running"));
+	if (cut > 0)
+		fprintf(out, "%.0f more threads of tasks are not shown\n", cut);
+	json_decref(root);
+	return 0;
+}
