@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The wheel: python/crema with the programs in crema/bin, and the command `crema` that runs them.
 
-auditwheel says which Linux its programs run on; older than what is asked for is an error."""
+The same programs give the same bytes, whenever and by whomever it is made: times are SOURCE_DATE_EPOCH (the commit's), names are
+sorted, and modes do not depend on the umask. auditwheel checks which Linux the programs run on; older than requested is an error."""
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,27 +15,66 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("crema", "crema-agent", "libcrema.so")
+# What goes below the environment's share/, from the build folder: where man and the shells look.
+SHARED = {"man/man1": "man/*.1", "bash-completion/completions": "completion/crema", "zsh/site-functions": "completion/_crema",
+          "fish/vendor_completions.d": "completion/crema.fish"}
+
+
+def epoch():
+    """SOURCE_DATE_EPOCH, else the time of the commit, else the first one that a zip file can have."""
+    if "SOURCE_DATE_EPOCH" in os.environ:
+        return os.environ["SOURCE_DATE_EPOCH"]
+    done = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%ct"], capture_output=True, text=True)
+    return done.stdout.strip() or "315532800"
 
 
 def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env={**os.environ, "SOURCE_DATE_EPOCH": epoch()})
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
-def stage(folder, programs):
+def shared(folder, build):
+    """Copies man pages and completion; the lines of pyproject.toml that install them."""
+    lines = ["", "[tool.setuptools.data-files]"]
+    for place, pattern in SHARED.items():
+        files = sorted(build.glob(pattern))
+        for file in files:
+            (folder / "share" / place).mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, folder / "share" / place)
+        if not files:
+            sys.exit(f"no '{pattern}' in '{build}': run make first")
+        lines.append(f'"share/{place}" = {json.dumps([f"share/{place}/{file.name}" for file in files])}')
+    return "\n".join(lines) + "\n"
+
+
+def stage(folder, programs, build=ROOT / "build"):
     """A source tree for setuptools."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "python", folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build"))
-    text = (folder / "pyproject.toml").read_text() + (ROOT / "package" / "wheel.toml").read_text()
+    text = (folder / "pyproject.toml").read_text() + (ROOT / "package" / "wheel.toml").read_text() + shared(folder, build)
     (folder / "pyproject.toml").write_text(text)
     shutil.copy(ROOT / "LICENSE", folder)
     bin_dir = folder / "crema" / "bin"
     bin_dir.mkdir()
     for name in PROGRAMS:
         shutil.copy(programs / name, bin_dir / name)
-        (bin_dir / name).chmod(0o755)
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() or path.parent == bin_dir else 0o644)
+
+
+def pack(folder, out, tag):
+    """The wheel of a staged tree, in the folder `out`."""
+    python, before = [sys.executable, "-m"], os.umask(0o022)
+    try:
+        run(*python, "pip", "wheel", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "-w", out, folder)
+        (plain,) = out.glob("*.whl")
+        run(*python, "wheel", "tags", "--remove", "--platform-tag", tag, plain)
+    finally:
+        os.umask(before)
+    (wheel,) = out.glob("*.whl")
+    return wheel
 
 
 def check(wheel, tag):
@@ -52,16 +93,11 @@ def main():
     parser.add_argument("--glibc", required=True, help="the oldest it has to run on")
     parser.add_argument("--out", type=Path, required=True)
     o = parser.parse_args()
-    python = [sys.executable, "-m"]
     tag = f"manylinux_{o.glibc.replace('.', '_')}_{o.arch}"
     with tempfile.TemporaryDirectory(dir=o.out) as work:
         folder, made = Path(work, "source"), Path(work, "wheel")
         stage(folder, o.programs)
-        run(*python, "pip", "wheel", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "-w", made,
-            folder)
-        (plain,) = made.glob("*.whl")
-        run(*python, "wheel", "tags", "--remove", "--platform-tag", f"{tag}.manylinux2014_{o.arch}", plain)
-        (wheel,) = made.glob("*.whl")
+        wheel = pack(folder, made, f"{tag}.manylinux2014_{o.arch}")
         check(wheel, tag)
         print(shutil.copy(wheel, o.out))
 

@@ -4,7 +4,7 @@
     import crema
 
     with crema.section("jet_selection"):      # time, CPU, waits and bytes of this part
-        with crema.section("btag"):           # is told as "jet_selection/btag"
+        with crema.section("btag"):           # is reported as "jet_selection/btag"
             ...
 
     @crema.section("histos")                  # or a whole function
@@ -68,7 +68,7 @@ class _Named:
 
 
 class section(_Named):
-    """Time, CPU, waits and bytes of a part of a task; nested ones are told by their path."""
+    """Time, CPU, waits and bytes of a part of a task; nested sections are reported by path."""
 
     __slots__ = ()
 
@@ -90,6 +90,6 @@ class memory(_Named):
 
 
 def metric(name, value):
-    """Tells a number; of all that were told under a name: count, sum, least and most."""
+    """Records a number; reported per name: count, sum, smallest and largest."""
     if _value is not None:
         _value(name, value)

@@ -86,7 +86,7 @@ class Measurement:
             self._expected = self._ask_scheduler()
             self._clock_ahead = self._ask_clock()
         self._json, warning = wait(self.span_id or "last", self.end_time, self._expected, limit, self.dir,
-                                   begun=self.start_time - 1 if not self.span_id else 0.0)
+                                   begun=self.start_time - 1 if not self.span_id else 0.0, client=self.client)
         if warning:
             self._warn(warning)
         else:
@@ -97,7 +97,7 @@ class Measurement:
         try:
             return told_by_scheduler(self.client, self.span_id)
         except Exception as error:  # a client that is closed by now, a scheduler that is gone
-            logger.info("the scheduler does not say how many tasks there were: %s", error)
+            logger.info("the scheduler does not report the number of tasks: %s", error)
             return NOTHING_TOLD
 
     def _ask_clock(self):
@@ -193,7 +193,7 @@ class Measurement:
     # --- the numbers
 
     def _arguments(self, scratch):
-        """What tells `crema report` the run, its wall time and coffea's report."""
+        """Options of `crema report`: the run, its wall time and coffea's report."""
         if self.t_end is None:
             raise CremaError("the run is not over: ask after the with block")
         if self._json is None:
@@ -249,7 +249,35 @@ class Measurement:
     def run(self):
         """The run with its tasks, as crema.load() gives it."""
         self._collect()
-        return Run(self._json)
+        return Run(self._json, self._printed)
+
+    def _printed(self, *options):
+        """What `crema report` prints for this run, with all that the client knows."""
+        with tempfile.TemporaryDirectory(prefix="crema-") as scratch:
+            return report(*self._arguments(scratch), *options, directory=self.dir)
+
+    @property
+    def findings(self):
+        """The run's findings; see Run.findings."""
+        return self.run.findings
+
+    def plot(self, which=None, ax=None):
+        """Draws with matplotlib: "time", "bytes", "tasks" or "chunks" into `ax`, or all four."""
+        return self.run.plot(which, ax)
+
+    def __repr__(self):
+        if self.t_end is None:
+            return "<crema measurement: the with block has not ended>"
+        if self._json is None:
+            return f"<crema measurement: {self.warning or 'the records have not been read yet'}>"
+        return f"<crema measurement of {self.t_end - self.t_start:.4g} s: {Run(self._json)!r}>"
+
+    def _repr_html_(self):
+        """A notebook shows the run; None makes it show repr()."""
+        try:
+            return self.run._repr_html_()
+        except CremaError:
+            return None
 
     @property
     def tracking_data(self):
@@ -262,10 +290,9 @@ class Measurement:
         return None if rows is None else {tuple(row[:-1]): row[-1] for row in rows}
 
     def print_summary(self):
-        """The tables of `crema report`; where nothing was measured, the line that says why."""
+        """The tables of `crema report`; if nothing was measured, the line with the reason."""
         try:
-            with tempfile.TemporaryDirectory(prefix="crema-") as scratch:
-                text = report(*self._arguments(scratch), directory=self.dir)
+            text = self._printed("--full")
         except CremaError as error:
             text = f"crema: {error}"
         print("\n".join([text.rstrip("\n"), *outputs.summary(outputs.sections(self.chunk_metrics))]))

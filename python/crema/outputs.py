@@ -91,7 +91,7 @@ def summary(found):
     if not found:
         return []
     width = max(len(name) for name in found)
-    lines = ["", "Sections that roastcoffea's trackers told", f"  {'section':<{width}}  count   seconds  memory, MB per chunk      bytes"]
+    lines = ["", "Sections from roastcoffea's trackers", f"  {'section':<{width}}  count   seconds  memory, MB per chunk      bytes"]
     for name, row in sorted(found.items(), key=lambda item: -item[1]["total_duration"]):
         seconds = f"{row['total_duration']:.3f}" if row["total_duration"] else "-"
         memory = f"{row['mean_mem_delta_mb']:.1f}" if "mean_mem_delta_mb" in row else "-"

@@ -13,11 +13,11 @@ REPORT_SECONDS = 600
 
 
 class CremaError(RuntimeError):
-    """What crema could not do, in one line that says what to do about it."""
+    """What crema could not do and what to do about it, in one line."""
 
 
 def find():
-    """The path of the program: $CREMA_PROGRAM, else in this package, else on PATH, else beside Python."""
+    """The path of the program: $CREMA_PROGRAM, else in this package, else on PATH, else next to Python."""
     named = os.environ.get("CREMA_PROGRAM")
     if named:
         if not os.access(named, os.X_OK) or os.path.isdir(named):
@@ -48,5 +48,5 @@ def report(*arguments, directory=None):
 
 
 def report_json(*arguments, directory=None):
-    """The run as `crema report --json` says it."""
+    """The run as in `crema report --json`."""
     return json.loads(report(*arguments, "--json", "-", directory=directory))

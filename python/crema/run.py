@@ -3,20 +3,97 @@
 
 import json
 import os
+from dataclasses import dataclass, field
 
-from crema.program import report_json
+from crema import plots
+from crema.card import card
+from crema.program import CremaError, report, report_json
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding of the report. What it costs and what its advice would save, seconds of wall time, are None where unknown."""
+
+    id: str
+    severity: str
+    text: str
+    advice: str
+    cost_seconds: float | None = None
+    gain_seconds: float | None = None
+    evidence: dict = field(default_factory=dict, repr=False)
+
+    @property
+    def cost(self):
+        """What it costs, in words; empty where that is unknown."""
+        return "" if self.cost_seconds is None else f"costs about {self.cost_seconds:.3g} s"
+
+    def __str__(self):
+        return f"{self.severity.upper()}: {self.text}{f' ({self.cost})' if self.cost else ''}\n    {self.advice}"
+
+
+class Findings(list):
+    """A list of Finding, the most important one first."""
+
+    def __repr__(self):
+        return "\n".join(map(str, self)) or "no findings"
+
+    def _repr_pretty_(self, printer, _cycle):
+        printer.text(repr(self))
+
+
+def findings_of(data):
+    """The findings of a run's JSON; older ones have no cost."""
+    return Findings(Finding(row["id"], row["severity"], row["sentence"], row["advice"], row.get("cost_seconds"),
+                            row.get("gain_seconds"), {e["name"]: e["value"] for e in row["evidence"]}) for row in data.get("findings", ()))
+
+
+def state_of(data):
+    """running, finished, failed, ...; None in JSON of older programs."""
+    return (data.get("state") or {}).get("state")
 
 
 class Run:
-    """What `crema report --json` says of a run: `metrics`, and lists of everything that has rows."""
+    """A run of `crema report --json`: `metrics`, `findings`, and lists of everything that has rows."""
 
-    def __init__(self, data):
+    def __init__(self, data, ask=None):
+        """ask(*options) is what `crema report` prints for this run; None for one that came from a file."""
         self.json = data
         self.id = data["run"]
         self.metrics = data["metrics"]
+        self._ask, self._card = ask, None
 
     def __repr__(self):
-        return f"<crema run {self.id}: {len(self.json['tasks'])} attempts, {len(self.json['chunks'])} at chunks>"
+        state, found = state_of(self.json), len(self.findings)
+        words = [*([state] if state else []), f"{len(self.json['tasks'])} attempts", f"{len(self.json['chunks'])} at chunks",
+                 f"{found} finding{'s' * (found != 1)}"]
+        return f"<crema run {self.id}: {', '.join(words)}>"
+
+    def _repr_html_(self):
+        if self._card is None:
+            self._card = card(self)
+        return self._card
+
+    def report(self):
+        """The text of `crema report`."""
+        return self._printed()
+
+    def html(self):
+        """The HTML page of `crema report --html`."""
+        return self._printed("--html", "-")
+
+    def _printed(self, *options):
+        if self._ask is None:
+            raise CremaError("a run that was loaded from a file has its numbers only: load it by its id for the report and the page")
+        return self._ask(*options)
+
+    @property
+    def findings(self):
+        """What crema remarks on: each has text, advice, cost_seconds (None: unknown) and evidence."""
+        return findings_of(self.json)
+
+    def plot(self, which=None, ax=None):
+        """Draws with matplotlib: "time", "bytes", "tasks" or "chunks" into `ax`, or all four."""
+        return plots.plot(self.json, which, ax)
 
     def table(self, name):
         """A list of the JSON (tasks, chunks, files, codecs, workers, ...) as a DataFrame."""
@@ -54,4 +131,5 @@ def load(run="last", dir=None):
     if os.path.isfile(run):
         with open(run, encoding="utf-8") as file:
             return Run(json.load(file))
-    return Run(report_json("--run", os.fspath(run), directory=dir))
+    data = report_json("--run", os.fspath(run), directory=dir)
+    return Run(data, lambda *options: report("--run", data["run"], *options, directory=dir))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Waiting until the collector has a run's records: they travel from the workers by themselves, within a second."""
 
+import os
+import socket
 import time
 
 from crema.program import CremaError, report_json
@@ -8,6 +10,7 @@ from crema.program import CremaError, report_json
 POLL_SECONDS = 0.3
 NOTHING_SECONDS = 6.0  # for a first record, which comes within one second where anything is measured
 SIGN_SECONDS = 1.2     # a worker's totals come each second, after the records of what they count
+ASK_SECONDS = 5.0      # for workers to say whether they have the library
 STRAY_SECONDS = 3.0    # for a task that the scheduler counts and no record names
 
 NOTHING_TOLD = {"tasks": None, "least": 0, "all_ran": True, "workers": [], "idle": False}
@@ -46,6 +49,24 @@ def told_by_scheduler(client, span):
     return client.run_on_scheduler(ask, span=span)
 
 
+def preloaded(client):
+    """{worker's address: (whether it has the library, whether it is in this process)} of those that answer; {} if none does."""
+
+    def look():  # defined in here, so that it travels by value
+        import os
+        import socket
+
+        with open("/proc/self/maps") as maps:
+            return "libcrema.so" in maps.read(), (socket.gethostname(), os.getpid())
+
+    here = socket.gethostname(), os.getpid()
+    try:
+        found = client.sync(client._run, look, on_error="return", callback_timeout=ASK_SECONDS)
+    except Exception:  # no client, a client that is closed by now, workers that do not answer
+        return {}
+    return {address: (told[0], told[1] == here) for address, told in found.items() if isinstance(told, tuple)}
+
+
 def ended(data):
     return len({t["key"] for t in data["tasks"] if t["status"] not in (None, "running")})
 
@@ -65,7 +86,7 @@ def complete(data, end):
     return bool(data["tasks"]) and not data["run_info"]["running_attempts"] and signs_of_life(data, end + SIGN_SECONDS)
 
 
-def wait(run, end, expected, limit_seconds, directory=None, begun=0.0):
+def wait(run, end, expected, limit_seconds, directory=None, begun=0.0, client=None):
     """(the run's JSON or None, a warning or None). `run`: id or span; `end`: when its last task had ended, UTC."""
     limit = time.monotonic() + limit_seconds
     nothing = time.monotonic() + min(NOTHING_SECONDS, limit_seconds)
@@ -86,10 +107,10 @@ def wait(run, end, expected, limit_seconds, directory=None, begun=0.0):
             if now > stray:
                 return data, missing(data, expected) if is_missing(data, expected) else None
         if not data and now > nothing:
-            return None, nothing_there(why, expected)
+            return None, nothing_there(why, expected, preloaded(client))
         if now > limit:
             return data, (f"the records of this run have not all arrived after {limit_seconds:g} s: its numbers may "
-                          "grow; is 'crema collect' running?" if data else nothing_there(why, expected))
+                          "grow; is 'crema collect' running?" if data else nothing_there(why, expected, preloaded(client)))
         time.sleep(POLL_SECONDS)
 
 
@@ -111,9 +132,27 @@ def missing(data, expected):
     return line
 
 
-def nothing_there(why, expected):
+START = ("In a notebook call crema.preload() before the cluster is made; elsewhere start the workers by "
+         "'crema run -- dask worker ...'")
+IN_PROCESS = ("The workers are in this process (processes=False): start it by 'crema run -- jupyter lab' or "
+              "'crema run -- python ...', or leave processes=False out and call crema.preload() first")
+FOLDER = "where the collector writes into another folder, name it by dir= or CREMA_DIR"
+
+
+def nothing_there(why, expected, workers):
+    """Why there is nothing; `workers` is what preloaded() found."""
     if expected["idle"]:
         return ("nothing was measured: no task ran for this block. It submitted none, or only tasks that the scheduler had already "
                 "(another client's equal keys): they are in the run that submitted them first ('crema report --list')")
-    return (f"nothing was measured: {why}. Start the workers by 'crema run -- dask worker ...' (or with LD_PRELOAD), "
-            "'crema collect' beside the scheduler, and name its folder by dir= or CREMA_DIR")
+    bare = [inside for has, inside in workers.values() if not has]
+    if bare:
+        return (f"nothing was measured: {len(bare)} of {len(workers)} workers run without crema's library. "
+                f"{IN_PROCESS if all(bare) else START}")
+    if workers:
+        return (f"nothing was measured: the workers have crema's library, but none of their records are here ({reason(why)}). "
+                f"'crema doctor' on a worker's machine shows where they go; {FOLDER}")
+    return f"nothing was measured: {reason(why)}. {START}; {FOLDER}"
+
+
+def reason(why):
+    return str(why).removeprefix("crema: ")

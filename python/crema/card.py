@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How a run shows itself in a notebook: the report as a card, the page with its charts behind one click."""
+
+import html
+
+from crema.program import CremaError
+
+PAGE_BYTES = 4_000_000  # of the page; a notebook keeps it in its file
+FRAME_STYLE = "width:100%;height:44rem;border:1px solid #8888;border-radius:4px;background:#fff"
+TEXT_STYLE = "margin:0;padding:.8em 1em;max-height:40rem;overflow:auto;border:1px solid #8888;border-radius:4px;line-height:1.25"
+
+
+def text(run):
+    """The report; of a run from a file what is known without it."""
+    try:
+        return run.report()
+    except CremaError as error:
+        return "\n".join([repr(run), "", *map(str, run.findings), "", f"({error})"])
+
+
+def page(run):
+    """The page in a frame of its own: it shares neither style nor scripts nor the reader's session with the notebook."""
+    try:
+        whole = run.html()
+    except CremaError:
+        return ""
+    if len(whole) > PAGE_BYTES:
+        return f"<p>The page with charts has {len(whole) / 1e6:.0f} MB: write it by <code>crema report --run {html.escape(run.id)} --html</code></p>"
+    return (f'<details><summary>Charts and tables</summary><iframe title="crema report of run {html.escape(run.id)}" '
+            f'sandbox="allow-scripts" loading="lazy" style="{FRAME_STYLE}" srcdoc="{html.escape(whole)}"></iframe></details>')
+
+
+def card(run):
+    return f'<div class="crema-run"><pre style="{TEXT_STYLE}">{html.escape(text(run).rstrip())}</pre>{page(run)}</div>'
