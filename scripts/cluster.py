@@ -269,9 +269,9 @@ class Cluster:
         for pid in self.agents():
             kill(pid, signal.SIGKILL)
 
-    def report(self, *args, directory=None, env=None):
-        """The finished process of `crema report`."""
-        return subprocess.run([self.build / "crema", "report", "--dir", directory or self.journal, *args],
+    def report(self, *args, directory=None, env=None, full=True):
+        """The finished process of `crema report`: all tables unless it is the first screen or something else that is asked for."""
+        return subprocess.run([self.build / "crema", "report", "--dir", directory or self.journal, *with_tables(args, full)],
                               env={**self.env, **(env or {})}, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120)
 
@@ -280,6 +280,13 @@ class Cluster:
         if done.returncode != 0:
             raise StepFailed(f"crema report: status {done.returncode}: {done.stderr.strip()}")
         return json.loads(done.stdout)
+
+
+def with_tables(args, full=True):
+    return args if not full or set(map(str, args)) & OTHER_OUTPUTS else ("--full", *args)
+
+
+OTHER_OUTPUTS = {"--list", "--show", "--full", "--all-metrics", "--json", "--csv", "--sqlite", "--html", "--perfetto", "--measurement"}
 
 
 def running(process):

@@ -37,7 +37,7 @@ __attribute__((weak, visibility("hidden"), constructor)) void crema_lie_choose(v
 	if (!path || crema_lie_reached)
 		return;
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
-	at = fd < 0 ? -1 : syscall(SYS_mmap, NULL, 1L << 16, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
+	at = fd < 0 ? -1 : syscall(SYS_mmap, NULL, 1L << 17, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
 	if (fd >= 0)
 		syscall(SYS_close, fd);
 	if (at > 0)
@@ -132,6 +132,13 @@ def top_level(text, characters):
     return -1
 
 
+def is_truth(text):
+    """A comparison in an int: a thousand of it is as true as one."""
+    for _ in range(text.count("(") + text.count("[")):
+        text = re.sub(r"\([^()\[\]]*\)|\[[^()\[\]]*\]", "_", text)
+    return "?" not in text and bool(re.match(r"!", text) or re.search(r"&&|\|\||[=!<>]=|(?<![<>-])[<>](?![<>])", text))
+
+
 def squeeze(text):
     return re.sub(r"\s+", " ", text).strip()
 
@@ -212,7 +219,7 @@ class CSource:
         else:
             const = ("constant", "0", "crema_lie($$) ? (__typeof__(@@)){0} : (@@)")
             verdict = re.fullmatch(r"remark_\w+\(.*\)", text)
-            number = [(unit, far.format(text), "(@@) " + scale)]
+            number = [] if is_truth(text) else [(unit, far.format(text), "(@@) " + scale)]
             if not timed:
                 number.append(("one", f"{text} + 1", "(@@) + crema_lie($$)"))
             is_bool = f"__builtin_types_compatible_p(__typeof__({target or '(' + text + ')'}), _Bool)"

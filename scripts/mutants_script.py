@@ -117,7 +117,7 @@ class PythonSource(Script):
 
 
 # What is no number: places and sizes on the screen, the focus, themes, times between questions.
-LAYOUT = re.compile(r"width|height|left|right|bottom|narrow|dash|\barea\b|\brow \*|px\b|padStart|\bfit\(|perLetter|tabindex|POLL|theme|focus|scroll|open|"
+LAYOUT = re.compile(r"[wW]idth|height|opacity|left|right|bottom|narrow|dash|\barea\b|\brow \*|px\b|padStart|\bfit\(|perLetter|tabindex|POLL|theme|focus|scroll|open|"
                     r"\bactive\b|slice\(|letters|cursors|stroke|\"r\"|toFixed\(1\)|Math\.max\(2,|\+ 13|\+ 6\)|\bi \* line|steps|\btail\b|ticks\(|tickSize|nice\(|\.has\(|strip\b")
 
 

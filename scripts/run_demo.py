@@ -67,7 +67,7 @@ def run(directory, files):
     page = cluster.BUILD / "demo.html"
     done = procs.report("--html", page)
     if done.returncode == 0:
-        done = procs.report("--coffea-report", report)
+        done = procs.report("--coffea-report", report, full=False)
     if done.returncode != 0:
         raise cluster.StepFailed(f"crema report: status {done.returncode}: {done.stderr.strip()}")
     sys.stderr.write(done.stderr)

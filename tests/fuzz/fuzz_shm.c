@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/doing.h"
 #include "agent/drain.h"
 #include "agent/ending.h"
 #include "agent/hello.h"
@@ -27,6 +28,7 @@ struct site {
 	struct drain drain;
 	struct rows rows;
 	struct sampler sampler;
+	struct doing doing;
 	struct ending ending;
 	struct buf hello;
 };
@@ -60,6 +62,7 @@ static void look(struct site *s)
 		rows_dask(&s->rows);
 		rows_totals(&s->rows, &s->drain.unknown, round, now);
 		sampler_worker(&s->sampler, 1, 0, now, now);
+		doing_look(&s->doing, now, 10 * now);
 	}
 	if (hello_frame(&s->hello, &s->view, &s->kinds, NULL, 1))
 		abort();
@@ -81,7 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	s->view.fd = -1;
 	put(data, n);
 	outbox_init(&s->out, worker, 5, NULL, false);
-	if (drain_init(&s->drain, &s->view, &s->out, &s->kinds, 0))
+	if (drain_init(&s->drain, &s->view, &s->out, &s->kinds, 0) ||
+	    doing_init(&s->doing, &s->view, &s->out, getpid()))
 		abort();
 	rows_init(&s->rows, &s->view, &s->out, &s->kinds);
 	sampler_init(&s->sampler, &s->view, &s->out, getpid(), NULL);
@@ -90,6 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	buf_release(&s->hello);
 	rows_release(&s->rows);
 	drain_release(&s->drain);
+	doing_release(&s->doing);
 	outbox_release(&s->out);
 	free(s);
 	return 0;

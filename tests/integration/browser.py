@@ -154,8 +154,17 @@ class Browser:
                       **({"text": "\r"} if name == "Enter" and kind == "keyDown" else {}))
 
     def picture(self, path, whole=True):
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole,
-                         **({"clip": {**self.size(), "x": 0, "y": 0, "scale": 1}} if whole else {}))["data"]
+        """Of the whole page, or of what the window shows."""
+        if whole:
+            return self.clip(path, {**self.size(), "x": 0, "y": 0})
+        return self._capture(path)
+
+    def clip(self, path, box):
+        """Of a part of the page."""
+        self._capture(path, captureBeyondViewport=True, clip={**box, "scale": 1})
+
+    def _capture(self, path, **what):
+        data = self.call("Page.captureScreenshot", format="png", **what)["data"]
         Path(path).write_bytes(base64.b64decode(data))
 
     def size(self):

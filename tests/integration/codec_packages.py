@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import cluster
+import packages
 
 LIST = cluster.ROOT / "tests" / "codec-packages.txt"
 
@@ -13,8 +14,9 @@ def folder():
     """Made once for each list; a worker finds it by PYTHONPATH."""
     place = cluster.BUILD / "codec-packages"
     stamp = place / LIST.name
-    if not stamp.exists() or stamp.read_bytes() != LIST.read_bytes():
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
-                        "--upgrade", "--target", place, "-r", LIST], check=True, capture_output=True, timeout=300)
-        stamp.write_bytes(LIST.read_bytes())
+    with packages.alone("codec-packages"):
+        if not stamp.exists() or stamp.read_bytes() != LIST.read_bytes():
+            subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
+                            "--upgrade", "--target", place, "-r", LIST], check=True, capture_output=True, timeout=300)
+            stamp.write_bytes(LIST.read_bytes())
     return place

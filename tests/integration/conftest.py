@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+os.environ.setdefault("CREMA_QUIET", "on")  # tests read standard error
 for folder in ("scripts", "examples", "tests/truth", "python"):
     sys.path.insert(0, str(ROOT / folder))
 
@@ -18,6 +19,7 @@ import cluster
 import cold
 import jobs
 import make_data
+import share_out
 import strace_reads
 import ttbar
 from accuracy import cell, pytest_runtest_call, pytest_sessionfinish  # noqa: F401 (used by pytest)
@@ -27,6 +29,10 @@ from distributed import Client
 cloudpickle.register_pickle_by_value(ttbar)
 
 HANG_SECONDS = 400
+# What nohup or a shell's background has told us to ignore is not for the programs under test.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 EXPECTED_SKIPS = ROOT / "tests" / "expected-skips"
 
 
@@ -49,8 +55,14 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "matrix: a long cell of docs/accuracy.md; runs with CREMA_ALL_CELLS=1 only")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return share_out.Portions(config, log)
+
+
 def pytest_collection_modifyitems(config, items):
     """Long cells are left out, not skipped, where they are not asked for."""
+    items[:] = share_out.in_order(items)
     if os.environ.get("CREMA_ALL_CELLS"):
         return
     left_out = [item for item in items if item.get_closest_marker("matrix")]
@@ -109,7 +121,8 @@ def homes(tmp_path_factory):
 def disk():
     """A directory on the disk of the data files, for files that are read cold."""
     for left in (ROOT / "data").glob("test-*"):  # by a run that was killed
-        if not os.path.exists(f"/proc/{left.name.removeprefix('test-')}"):
+        pid = left.name.removeprefix("test-")
+        if pid == str(os.getpid()) or not os.path.exists(f"/proc/{pid}"):
             shutil.rmtree(left, ignore_errors=True)
     directory = ROOT / "data" / f"test-{os.getpid()}"
     directory.mkdir(parents=True)

@@ -64,8 +64,8 @@ class SmallDisk(cluster.Cluster):
         free = os.statvfs(f"/proc/{self.holder.pid}/root{self.journal}")
         assert free.f_bavail == 0
 
-    def report(self, *args, directory=None, env=None):
-        return subprocess.run([*self.inside, self.build / "crema", "report", "--dir", directory or self.journal, *args],
+    def report(self, *args, directory=None, env=None, full=True):
+        return subprocess.run([*self.inside, self.build / "crema", "report", "--dir", directory or self.journal, *cluster.with_tables(args, full)],
                               env={**self.env, **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
 
 

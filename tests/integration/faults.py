@@ -119,9 +119,9 @@ def whole(report):
     assert done["torn_files"] == []
 
 
-def line_of(procs, directory=None):
+def line_of(procs, directory=None, run="last"):
     """The line of the printed report that says how complete it is."""
-    done = procs.report(directory=directory, env={"COLUMNS": "200"})
+    done = procs.report("--run", run, directory=directory, env={"COLUMNS": "200"})
     assert done.returncode == 0, done.stderr
     line, = [each.strip() for each in done.stdout.splitlines() if "workers seen, " in each]
     return line

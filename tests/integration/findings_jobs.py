@@ -134,11 +134,11 @@ def read_large(path):
             pass
 
 
-def read_around_the_cache(path, seconds):
+def read_around_the_cache(path, seconds, size=4 << 20):
     """Waits for the disk again and again."""
     import mmap
 
-    buffer, end = mmap.mmap(-1, 4 << 20), time.monotonic() + seconds
+    buffer, end = mmap.mmap(-1, size), time.monotonic() + seconds
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
         while time.monotonic() < end:

@@ -9,7 +9,7 @@ import msgpack
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE_HEADER, CHALLENGE, AUTH, HELLO, WELCOME, REFUSE, DATA, ACK, CLOCK = range(1, 10)
-PROOF, CHECKPOINT = 15, 16
+PROOF, CHECKPOINT, FOOTER, RUN_TOTALS = 15, 16, 17, 18
 TASK_PROGRESS, TASK_END, FILE = 2, 3, 12
 BASE_NS, BOOT_NS = 1_795_000_000_000_000_000, 10**12
 HEAD = struct.Struct("<IBBH16sQQIIII")
@@ -26,6 +26,17 @@ def sealed(kind, stored, worker=b"\0" * 16, seq=0, count=0, version=1, flags=0, 
     raw_bytes = len(stored) if raw_bytes is None else raw_bytes
     fields = (0x464D5243, version, kind, flags, worker, 1, seq, count, raw_bytes, len(stored))
     return HEAD.pack(*fields, zlib.crc32(HEAD.pack(*fields, 0) + stored)) + stored
+
+
+def read(path):
+    """(type, payload) of each frame of a file."""
+    data, at, found = Path(path).read_bytes(), 0, []
+    while at < len(data):
+        _, _, kind, flags, *_, stored, _ = HEAD.unpack_from(data, at)
+        payload = data[at + HEAD.size:at + HEAD.size + stored]
+        found.append((kind, msgpack.unpackb(zlib.decompress(payload) if flags & 1 else payload, strict_map_key=False)))
+        at += HEAD.size + stored
+    return found
 
 
 def names():

@@ -59,22 +59,40 @@ def newest(procs, directory=None):
 
 
 def settled(procs, enough, run=None, seconds=60, directory=None):
-    """The run's JSON once enough(it) holds and the last samples have arrived. After `seconds` it is
-    returned as it is: the test's own check then shows what is missing."""
+    """The run's JSON once enough(it) holds and the workers' totals have arrived. After `seconds` it is returned as it is:
+    the test's own check then shows what is missing."""
     import cluster
+
+    def read():
+        return procs.report_json(run or newest(procs, directory), directory)
 
     limit = time.monotonic() + seconds
     report = None
     while time.monotonic() < limit:
         try:
-            report = procs.report_json(run or newest(procs, directory), directory)
+            report = read()
         except cluster.StepFailed:
             report = None
         if report is not None and finished(report) and enough(report):
-            time.sleep(2)  # totals are sent once a second
-            return procs.report_json(run or newest(procs, directory), directory)
-        time.sleep(0.5)
-    return report if report is not None else procs.report_json(run or newest(procs, directory), directory)
+            return with_totals(read, report)
+        time.sleep(0.2)
+    return report if report is not None else read()
+
+
+def with_totals(read, report):
+    """The report once each worker has been heard of a second later than now: its event loop has taken its process's numbers
+    since, each half second, and its agent has sent them, each second. Of who does not speak, or whose clock says another
+    time, nothing can be awaited."""
+    began = now = time.time()
+    while now < began + 10:
+        living = [w for w in report["workers"] if not w["goodbye"]]
+        speaking = [w for w in living if not w["silent"] and w["last_seen"] and abs(now - w["last_seen"]) < 3]
+        patience_s = 0 if report["workers"] and len(speaking) == len(living) else 2
+        if now >= began + patience_s and all(w["last_seen"] > began + 1 for w in speaking):
+            break
+        time.sleep(0.2)
+        now, report = time.time(), read()
+    return report
 
 
 def tasks_of(report, prefix):

@@ -2,6 +2,8 @@
 """Libraries that pack and unpack below Python: each case writes and reads the same numbers in two tasks. What the codecs
 of each direction took in and gave back is (calls, bytes in, bytes out); None where crema cannot see it."""
 
+import gc
+import os
 import sys
 
 NOTHING = (0, 0, 0)
@@ -183,6 +185,22 @@ def ipc_write(path, codec, kind="file", **options):
         sink.write_table(table())
 
 
+left = {}  # writers that another task opened, by path
+
+
+def ipc_open(path, codec):
+    import pyarrow.ipc as ipc
+
+    left[path] = ipc.new_file(path, table().schema, options=ipc.IpcWriteOptions(compression=codec))
+
+
+def ipc_go_on(path):
+    with left.pop(path) as sink:
+        sink.write_table(table())
+        sink.write_batch(table().to_batches()[0])
+        sink.write(table())
+
+
 def ipc_read(path, kind="file", batches=False):
     import pyarrow.ipc as ipc
 
@@ -297,6 +315,67 @@ CASES = {
     "arrow_dataset": case(dataset_write, None, None, None),
     "arrow_orc": case(orc_write, None, None, None),
 }
+
+
+kept = {}  # files that one task writes and another one flushes, by path
+
+
+def keep_h5py(path, **options):
+    """The chunks fit into the library's cache, which packs them when they are flushed."""
+    file = module("h5py").File(path, "w", rdcc_nbytes=1 << 24)
+    dataset = file.create_dataset("d", (ROWS,), "i4", chunks=(10_000,), **options)
+    dataset[:] = numbers()
+    kept[path] = [file, dataset]
+
+
+def keep_tables(path):
+    tables = module("tables")
+    file = tables.open_file(path, "w", CHUNK_CACHE_SIZE=1 << 24)
+    array = file.create_carray("/", "d", tables.Int32Atom(), (ROWS,), chunkshape=(10_000,), filters=tables.Filters(5, "zlib"))
+    array[:] = numbers()
+    kept[path] = [file, array]
+
+
+def keep_netcdf(path):
+    file = module("netCDF4").Dataset(path, "w")
+    file.createDimension("x", ROWS)
+    variable = file.createVariable("d", "i4", ("x",), compression="zlib", chunksizes=(10_000,), fill_value=False)
+    variable.set_var_chunk_cache(1 << 24)
+    variable[:] = numbers()
+    kept[path] = [file, variable]
+
+
+def settle(path, how):
+    """Bytes that reached the file meanwhile. Whichever way: "drop" is no call of the library's."""
+    before = os.stat(path).st_size
+    file, _ = held = kept.pop(path)
+    if how == "flush":
+        file.flush()
+    elif how == "sync":
+        file.sync()
+    elif how == "close":
+        file.close()
+    held.clear()
+    del file, _, held
+    gc.collect()
+    return os.stat(path).st_size - before
+
+
+# What a task does that did not write: packed or not.
+LATER = {
+    **{f"h5py_{how}": (call(keep_h5py, compression="gzip"), how, True) for how in ("flush", "close", "drop")},
+    "h5py_lzf": (call(keep_h5py, compression="lzf"), "close", True),
+    "h5py_shuffle": (call(keep_h5py, shuffle=True), "flush", False),
+    "tables_flush": (keep_tables, "flush", True),
+    "tables_close": (keep_tables, "close", True),
+    "netcdf_sync": (keep_netcdf, "sync", True),
+    "netcdf_close": (keep_netcdf, "close", True),
+}
+
+
+def run_later(name, step, path):
+    keep, how, _ = LATER[name]
+    return keep(path) if step == "keep" else settle(path, how)
 
 
 def run(name, step, path):

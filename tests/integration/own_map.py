@@ -84,9 +84,12 @@ def by_map(watched, todo, fails=-1, kept=None, pure=True):
     return held[0].result()["report"]
 
 
-def by_bag(watched, todo):
+def by_bag(watched, todo, kept=None):
     bag = dask.bag.from_sequence(todo, partition_size=1).map(of_bag)
-    return watched.client.compute(bag.fold(add_pairs)).result()[1]
+    future = watched.client.compute(bag.fold(add_pairs))
+    if kept is not None:
+        kept.append(future)
+    return future.result()[1]
 
 
 def call(watched, how, todo, **options):

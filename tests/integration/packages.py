@@ -6,21 +6,23 @@ import fcntl
 import shutil
 import subprocess
 
-import cluster
+import jobs
+
+BUILD = jobs.ROOT / "build"
 
 
 @contextlib.contextmanager
 def alone(name):
     """Only one process of this checkout is in here for `name`."""
-    cluster.BUILD.mkdir(exist_ok=True)
-    with open(cluster.BUILD / f"{name}.lock", "w") as lock:
+    BUILD.mkdir(exist_ok=True)
+    with open(BUILD / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def unpacked(folder, *packages):
     """build/FOLDER with the files of these packages, unpacked in this order."""
-    place = cluster.BUILD / folder
+    place = BUILD / folder
     with alone(folder):
         if not (place / "ready").exists():
             shutil.rmtree(place, ignore_errors=True)

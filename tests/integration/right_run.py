@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import uuid
+from pathlib import Path
 
 import cloudpickle
 from coffea import processor
@@ -31,8 +32,8 @@ class Executions(WorkerPlugin):
     def transition(self, key, start, finish, **kwargs):
         ts = self.worker.state.tasks.get(key)
         times = [x for x in ts.startstops if x["action"] == "compute"] if ts and finish in ("memory", "error") else []
-        if times and (not self.ran or self.ran[-1][1:3] != [times[-1]["start"], times[-1]["stop"]]):
-            self.ran.append([str(key), times[-1]["start"], times[-1]["stop"], finish == "memory"])
+        if times and (row := [str(key), times[-1]["start"], times[-1]["stop"], finish == "memory"]) not in self.ran[-100:]:
+            self.ran.append(row)
 
 
 def executions(client):
@@ -63,6 +64,21 @@ class Count(processor.ProcessorABC):
 
 class Other(Count):
     """Another class, for another prefix."""
+
+
+class Meets(Count):
+    """Each chunk ends only when all of `others` have begun one."""
+
+    def __init__(self, mark, others):
+        super().__init__(mark)
+        self.mark, self.others = mark, others
+
+    def process(self, events):
+        Path(self.mark).touch()
+        limit = time.monotonic() + 60
+        while not all(Path(other).exists() for other in self.others) and time.monotonic() < limit:
+            time.sleep(0.01)
+        return super().process(events)
 
 
 class Watched:

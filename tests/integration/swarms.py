@@ -31,10 +31,15 @@ class Swarm(subprocess.Popen):
         return json.loads(self.json.read_text())
 
 
+def segments(directory):
+    """The files of frames below it, in their order; footers have the same names in a folder of their own."""
+    return sorted(path for path in directory.rglob("*.crema") if path.parent.name != "footers")
+
+
 def journaled(directory):
     """{worker: [(first number, count), ...]} of the DATA frames in a journal, in the order of the files."""
     found = {}
-    for path in sorted(directory.rglob("*.crema")):
+    for path in segments(directory):
         data, at = path.read_bytes(), 0
         while at < len(data):
             head = frames.HEAD.unpack_from(data, at)

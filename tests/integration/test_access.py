@@ -19,7 +19,7 @@ ENVIRONMENT = "canary_environment_9f27"
 ARGUMENT = "canary_argument_51c8"
 NAME, KEY = "canary_file_77aa", "canary_key_08bb"
 SIZE = 1_000_003
-PAGES = ("", "status.json", "live.json", "metrics", "data.json", "report.json", "report.txt")
+PAGES = ("", "status.json", "live.json", "metrics", "data.json", "report.json", "report.txt", "runs.json")
 
 
 def inflated(path):
@@ -95,7 +95,7 @@ def ran(tmp_path_factory, homes):
                                  ("--perfetto", "trace.json"), ("--measurement", "measured")):
                 done = crema(made, "report", "--dir", procs.journal, option, made.out / name)
                 assert done.returncode == 0, done.stderr
-            made.tables = crema(made, "report", "--dir", procs.journal).stdout.encode()
+            made.tables = crema(made, "report", "--full", "--dir", procs.journal).stdout.encode()
         yield made
     finally:
         os.umask(before)

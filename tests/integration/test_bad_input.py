@@ -9,6 +9,7 @@ import tempfile
 
 import jobs
 import pytest
+import swarms
 from distributed import Client
 
 
@@ -78,8 +79,7 @@ def journal(new_cluster, data):
 
 
 def segments(procs):
-    return sorted((p for p in procs.journal.rglob("*") if p.is_file() and p.stat().st_size > 1000),
-                  key=lambda p: p.stat().st_size)
+    return sorted((p for p in swarms.segments(procs.journal) if p.stat().st_size > 1000), key=lambda p: p.stat().st_size)
 
 
 def test_truncated_journal(journal):

@@ -56,7 +56,7 @@ PART = 8 * MIB + 500 * MIB // 20  # of what 1,000,000 may take, and the librarie
 
 
 def test_text_in_bounded_memory(journal):
-    check_text(report(journal, PART), 50_000)
+    check_text(report(journal, PART, "--full"), 50_000)
 
 
 def test_too_little_memory_is_said(journal):

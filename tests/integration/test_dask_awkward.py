@@ -39,7 +39,7 @@ def lazy_run(new_cluster, data):
     tasks = 8 * (3 + HISTOGRAMS) + 2 * HISTOGRAMS
     report = jobs.settled(procs, lambda r: len(r["tasks"]) >= tasks)
     listed = procs.report("--list").stdout.splitlines()[1:]
-    steps = procs.report_json(next(line.split()[0] for line in listed if line.endswith("preprocessing")))
+    steps = procs.report_json(next(line.split()[0] for line in listed if line.endswith("  preprocess finished")))
     return report, steps, printed
 
 

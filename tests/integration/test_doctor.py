@@ -99,7 +99,7 @@ def test_text_is_for_people(procs, measured):
                           env=procs.env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "\nbad " in done.stdout and "\n                       -> " in done.stdout
+    assert "\nFAIL " in done.stdout and "\n                       -> " in done.stdout
 
 
 @pytest.mark.parametrize("args,what", [(["--worker", "x"], "no process's number"), (["--nonsense"], "unknown option")])
@@ -254,7 +254,7 @@ def test_installation_without_its_parts(procs, tmp_path):
                               capture_output=True, text=True, timeout=120)
         return only(json.loads(done.stdout)["lines"], word, "bad")
 
-    assert "libcrema.so is neither beside" in lines("library")
+    assert "libcrema.so is neither next to" in lines("library")
     (tmp_path / LIBRARY).write_bytes((cluster.BUILD / LIBRARY).read_bytes()[:1000])
     assert "cannot be preloaded" in lines("library")
     shutil.copy(cluster.BUILD / LIBRARY, tmp_path / LIBRARY)

@@ -13,6 +13,7 @@ import disks
 import faults
 import jobs
 import pytest
+import swarms
 from disks import namespaces, recovered, run_tasks, status, stuck
 from distributed import Client, span
 
@@ -72,7 +73,7 @@ def frames_of(path):
 def damaged(killed, tmp_path):
     """A copy of that journal, its largest file, and what that holds."""
     copy = shutil.copytree(killed.copy, tmp_path / "copy")
-    file = max((p for p in copy.rglob("*.crema")), key=lambda p: p.stat().st_size)
+    file = max(swarms.segments(copy), key=lambda p: p.stat().st_size)
     return copy, file, [f for f in frames_of(file) if f[2] == 7]
 
 
@@ -161,7 +162,7 @@ def test_writes_that_fail(small):
     """A disk that turns read-only under the collector, as after an error, answers each write with one; here
     the limit on a file's size does."""
     place = Path(f"/proc/{small.holder.pid}/root{small.journal}")
-    size = max(place.rglob("*.crema")).stat().st_size
+    size = max(swarms.segments(place)).stat().st_size
     subprocess.run(["prlimit", f"--pid={small.collector.pid}", f"--fsize={size + 100}:unlimited"], check=True)
     keys = run_tasks(small.client, "limited", 200)
     stuck(small, "file too large")

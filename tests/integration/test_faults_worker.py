@@ -116,7 +116,7 @@ def test_every_way_to_end(place, data, tmp_path):
     assert len(found["workers"]) == len(WAYS) + 1
     assert found["completeness"]["tasks"]["read_bytes"] == 2 * len(WAYS) * size
     faults.whole(found)
-    assert faults.line_of(place.procs).startswith(f"{len(WAYS) + 1} workers seen, 0 records refused, 0 records lost")
+    assert faults.line_of(place.procs, run=found["run"]).startswith(f"{len(WAYS) + 1} workers seen, 0 records refused, 0 records lost")
 
 
 def fill(place, group, name, with_agent, marker, path):

@@ -8,9 +8,10 @@ import cluster
 import codec_packages
 import jobs
 import library_cases
+import pyarrow.ipc
 import pytest
 from distributed import Client, span
-from library_cases import CASES, CHUNKS, SAID
+from library_cases import CASES, CHUNKS, LATER, SAID
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,10 @@ def found(tmp_path_factory, homes):
                                                          key=jobs.unique(f"{step}_{name}")).result(timeout=120)
                 if CHUNKS in case.values():
                     chunks[name] = client.submit(library_cases.chunks_of, file).result(timeout=120)
+            for name in LATER:
+                for step in ("keep", "settle"):
+                    said[name, step] = client.submit(library_cases.run_later, name, step, f"{folder / name}.late", pure=False,
+                                                     key=jobs.unique(f"{step}_{name}")).result(timeout=120)
             report = jobs.settled(procs, lambda r: {t["prefix"] for t in r["tasks"]} >= {f"{s}_{n}" for n, s in said})
     return said, chunks, report
 
@@ -59,7 +64,41 @@ def test_case(found, cell, name, step):
         assert task["decompress_calls"] == task["decompress_out_bytes"] == 0
 
 
+@pytest.mark.parametrize("name", LATER)
+def test_packed_by_a_later_task(found, name):
+    """A task that flushes, closes or lets go of what another one wrote makes HDF5 pack it: the file has grown meanwhile, by
+    all that was written, or by less where it was packed."""
+    said, _, report = found
+    written, packed = 4 * library_cases.ROWS, LATER[name][2]
+    grown = said[name, "settle"]
+    assert 1000 < grown < written if packed else grown >= written
+    (task,) = jobs.tasks_of(report, f"settle_{name}")
+    assert task["write_bytes"] >= grown
+    assert task["compress_calls"] == task["compress_out_bytes"] == (None if packed else 0)
+    assert task["decompress_calls"] == 0
+
+
 def test_sums_are_unknown_too(found):
     (worker,) = found[2]["workers"]
     for name in ("decompress_calls", "decompress_out_bytes", "compress_calls", "compress_out_bytes"):
         assert worker["tasks"][name] is None and worker["unattributed"][name] is None
+
+
+@pytest.mark.parametrize("codec", ["lz4", None])
+def test_a_writer_of_another_task(new_cluster, tmp_path, codec):
+    """Who writes by a packing writer packs, whoever opened it: unknown. By another one: nothing, though it may lie where
+    the first one lay."""
+    procs = new_cluster()
+    procs.start_collector()
+    procs.start_scheduler()
+    procs.start_worker()
+    path = str(tmp_path / "a.arrow")
+    with Client(procs.address) as client, span("writers"):
+        client.wait_for_workers(1, timeout=120)
+        for i in range(3):
+            client.submit(library_cases.ipc_open, path, codec, key=jobs.unique("open")).result(timeout=120)
+            client.submit(library_cases.ipc_go_on, path, key=jobs.unique("write")).result(timeout=120)
+        report = jobs.settled(procs, lambda r: len(r["tasks"]) == 6)
+    assert pyarrow.ipc.open_file(path).read_all().num_rows == 3 * library_cases.ROWS
+    found = [task["compress_out_bytes"] for task in jobs.tasks_of(report, "write")]
+    assert found == [None if codec else 0] * 3

@@ -78,15 +78,14 @@ def test_names_mean_the_same(store, runs):
 
 
 def test_names_of_no_run(store, runs):
-    """What many runs begin with is none of them, though only one of these is read."""
+    """What many ids have in common is none of them, though only one of these is read."""
     for name in ("20", "nothing", "span-"):
-        line = f"no run '{name}' in '{store.dir}'"
-        status, _, why = said(store, "compare", name, "nothing")
-        assert status == 1 and line in why and why.count("\n") == 1
-        status, _, why = said(store, "compare", runs[None], name)
-        assert status == 1 and line in why
-        status, _, why = said(store, "report", "--run", name)
-        assert status == 1 and line in why
+        line = f"'20' fits {len(runs)} runs: " if name == "20" else f"no run '{name}' in '{store.dir}'"
+        for command in (["report", "--run", name], ["compare", name, "nothing"], ["compare", runs[None], name]):
+            status, _, why = said(store, *command)
+            assert status == 1 and line in why and why.count("\n") == 1
+    why = said(store, "compare", "nothing", "20")[2]
+    assert "no run 'nothing'" in why and "fits" not in why  # what the other name fits is not said of this one
     assert "is named twice" in said(store, "compare", "last", runs["span-c"])[2]
 
 

@@ -50,7 +50,7 @@ def test_cost_grows_as_the_number(tmp_path, kind):
         journal.worker()
         MAKERS[kind](journal, n)
         journal.write()
-        seconds, text = cpu_seconds(tmp_path / str(n), [])
+        seconds, text = cpu_seconds(tmp_path / str(n), ["--full"])
         assert f"and {n - 8} more" in text
         cost["text"].append(seconds)
         cost["page"].append(cpu_seconds(tmp_path / str(n), ["--html", tmp_path / f"{n}.html"])[0])

@@ -10,7 +10,7 @@ import prometheus_server
 import pytest
 from conftest import ROOT
 
-LINE = re.compile(r'METRIC\((\w+), "(\w*)", "([^"]*)", (\w+), (\w+), (\w+), "([^"]*)", "((?:[^"\\]|\\.)*)"\)')
+LINE = re.compile(r'METRIC\((\w+), "(\w*)", "([^"]*)", (\w+), (\w+), (\w+), "((?:[^"\\]|\\.)*)"\)')
 BASE_UNITS = {"MB/s": 1e6, "Gbit/s": 1e9 / 8, "kHz": 1e3, "kHz/core": 1e3, "%": 0.01, "MiB": 1024 * 1024}
 
 

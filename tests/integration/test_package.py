@@ -3,12 +3,14 @@
 the portable programs, of compiling: they are matrix cells; the normal run has the .deb and its unit."""
 
 import configparser
+import fnmatch
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import cluster
@@ -80,14 +82,42 @@ def check_installed(procs, bin_dir, path):
     assert found.strip() == str(procs.build / "crema")
 
 
+def check_pages(bin_dir):
+    """man finds the pages of the environment by its bin directory; completion is where bash, zsh and fish look below a prefix."""
+    share = bin_dir.parent / "share"
+    for name in ("bash-completion/completions/crema", "zsh/site-functions/_crema", "fish/vendor_completions.d/crema.fish"):
+        assert (share / name).read_text() == (cluster.BUILD / "completion" / Path(name).name).read_text()
+    env = {name: value for name, value in os.environ.items() if name != "MANPATH"} | {"PATH": f"{bin_dir}:{os.environ['PATH']}"}
+    for page in (cluster.ROOT / "man").glob("*.txt"):
+        assert right(["man", "--where", "1", page.stem], env=env).strip() == str(bin_dir.parent / "share/man/man1" / f"{page.stem}.1")
+
+
 @pytest.mark.matrix
 def test_wheel_of_this_machine(packer, new_cluster, data, tmp_path):
     code = f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); import make_wheel as m; from pathlib import Path; " \
            f"m.stage(Path({str(tmp_path / 'stage')!r}), Path({str(cluster.BUILD)!r}))"
     right([packer, "-c", code])
     right([packer, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, tmp_path / "stage"])
-    (wheel,) = tmp_path.glob("*.whl")
-    check_installed(new_cluster(), fresh(tmp_path / "venv", wheel), data["zstd"])
+    (wheel,) = tmp_path.glob("crema_hep-*.whl")
+    bin_dir = fresh(tmp_path / "venv", wheel)
+    check_pages(bin_dir)
+    check_installed(new_cluster(), bin_dir, data["zstd"])
+
+
+def test_the_same_wheel_twice(packer, tmp_path):
+    """From other folders, under another umask, in another order and at another time: the same bytes."""
+    code = "import os, sys; sys.path.insert(0, sys.argv[1]); import make_wheel as m; from pathlib import Path; os.umask(int(sys.argv[4], 8)); " \
+           "m.stage(Path(sys.argv[2]), Path(sys.argv[3])); print(m.pack(Path(sys.argv[2]), Path(sys.argv[2] + '-out'), 'manylinux2014_x86_64'))"
+    wheels = []
+    for name, umask, age in (("one", "022", 0), ("other/folder", "077", 86_400 * 400)):
+        programs = tmp_path / name / "programs"
+        programs.mkdir(parents=True)
+        for program in ("crema", "crema-agent", "libcrema.so")[::-1 if age else 1]:
+            shutil.copy(cluster.BUILD / program, programs)
+            os.utime(programs / program, (time.time() - age,) * 2)
+        stage = str(tmp_path / name / "stage")
+        wheels.append(Path(right([packer, "-c", code, PACKAGE, stage, programs, umask]).splitlines()[-1]).read_bytes())
+    assert wheels[0] == wheels[1] and len(wheels[0]) > 100_000
 
 
 @pytest.mark.matrix
@@ -98,6 +128,27 @@ def test_programs_for_new_machines_only_are_refused(packer, tmp_path):
     assert result.returncode == 1 and "not on manylinux_2_17" in result.stderr
     assert "libmsgpackc" in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+RENDER = """
+import json, sys
+import rattler_build
+(variant,) = rattler_build.Stage0Recipe.from_file(sys.argv[1]).render()
+print(json.dumps(variant.recipe.to_dict()))
+"""
+
+
+@pytest.mark.matrix
+def test_conda_recipe_is_rendered():
+    """Its version is the program's, and its source is a wheel by the name that make_wheel.py gives."""
+    python = venvs.beside("conda", cluster.ROOT / "tests" / "conda.txt") / "python"
+    found = json.loads(right([python, "-c", RENDER, PACKAGE / "conda" / "recipe.yaml"]))
+    version = right([cluster.BUILD / "crema", "--version"]).split()[1]
+    assert found["package"] == {"name": "crema-hep", "version": version}
+    (source,) = found["source"]
+    assert (PACKAGE / "conda" / source["path"]).resolve() == cluster.BUILD / "package"
+    assert fnmatch.fnmatch(f"crema_hep-{version}-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl", *source["filter"])
+    assert found["tests"][1]["script"][0] == "crema --version"
 
 
 @pytest.fixture(scope="module")
@@ -261,6 +312,7 @@ def test_portable_wheel(new_cluster, data, tmp_path):
     (wheel,) = (cluster.BUILD / "package").glob(f"*_{os.uname().machine}.whl")
     assert "manylinux_2_17" in wheel.name and "manylinux2014" in wheel.name
     bin_dir = fresh(tmp_path / "venv", wheel)
+    check_pages(bin_dir)
     for name in ("crema", "crema-agent", "libcrema.so"):
         versions = {line.split("GLIBC_")[1].split()[0].strip("()") for line in
                     right(["readelf", "-VW", package_bin(bin_dir) / name]).splitlines() if "Name: GLIBC_" in line}

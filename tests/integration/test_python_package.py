@@ -44,10 +44,37 @@ def test_wheel(tmp_path):
     done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--disable-pip-version-check",
                            "-w", tmp_path, source], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
-    (wheel,) = tmp_path.glob("crema-*-py3-none-any.whl")
+    (wheel,) = tmp_path.glob("crema_hep-*-py3-none-any.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    modules = {name for name in names if not name.startswith("crema-")}
-    assert modules == {f"crema/{p.name}" for p in (PACKAGE / "crema").glob("*.py")}
+    modules = {name for name in names if ".dist-info/" not in name}
+    assert modules == {"crema_hep.py", *(f"crema/{p.name}" for p in (PACKAGE / "crema").glob("*.py"))}
+
+
+MUSIC = {"__init__.py": "from .version import version\nfrom . import models\n", "version.py": "version = '0.2.0'\n", "analyze.py": "", "models/__init__.py": ""}
+
+
+@pytest.mark.parametrize("last", ["ours", "theirs"])
+def test_music_library_of_the_same_name(tmp_path, last):
+    """The registry's `crema` in the same site-packages: one clear line, from the package or, where that was overwritten, the command."""
+    shutil.copytree(PACKAGE, tmp_path / "site")
+    for name, text in MUSIC.items():
+        file = tmp_path / "site" / "crema" / name
+        if last == "theirs" or not file.exists():
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+    (tmp_path / "site/crema/bin").mkdir()
+    (tmp_path / "site/crema/bin/crema").symlink_to(cluster.BUILD / "crema")
+    line = f"'{tmp_path / 'site/crema'}' also holds the music library 'crema': run 'pip uninstall crema', then install the wheel of crema-hep with --force-reinstall"
+    python = [sys.executable, "-I", "-S", "-c"]
+    at = f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); sys.argv[1:] = ['--version']; import "
+    imported = subprocess.run([*python, at + "crema"], capture_output=True, text=True)
+    assert imported.stderr.splitlines()[-1:] == ([f"ImportError: {line}"] if last == "ours" else [])
+    command = subprocess.run([*python, at + "crema_hep; crema_hep.main()"], capture_output=True, text=True)
+    assert command.returncode == 0 and command.stdout.startswith("crema 0.") and command.stderr == f"crema: {line}\n"
+
+
+def test_alone_there_is_no_clash():
+    assert bare("import crema, crema_hep; print(crema_hep.clash())") == "None\n"
 
 
 def test_no_program():
@@ -79,7 +106,7 @@ for table in ("tasks", "nonsense"):
         print(type(error).__name__, error)
 """)
     assert out.splitlines() == [
-        "{'num_tasks': 1} <crema run r: 1 attempts, 0 at chunks>",
+        "{'num_tasks': 1} <crema run r: 1 attempts, 0 at chunks, 0 findings>",
         "ImportError tables of crema.load() need pandas (pip install pandas); .json has the same as lists",
         'KeyError "the run has no table \'nonsense\'; there are tasks, chunks"']
 

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import urllib.request
 
 import cluster
 import jobs
@@ -14,7 +15,7 @@ import pytest
 import venvs
 from distributed import Client
 
-MARKS = ("Run here", "Configuration rendered", "Not tried")
+MARKS = ("Tested", "Configuration rendered", "Not tested")
 
 
 def sections():
@@ -47,15 +48,34 @@ def procs(new_cluster):
     return made
 
 
-def test_local_cluster(procs, tmp_path):
+def run_local_cluster(env, folder):
     commands, script = blocks("LocalCluster")
-    (tmp_path / "analysis.py").write_text(script)
-    (run,) = [line for line in commands.splitlines() if "analysis.py" in line]
-    run = run.replace("127.0.0.1:8990", procs.target)
-    done = subprocess.run(["bash", "-c", run], cwd=tmp_path, env=procs.env, capture_output=True, text=True, timeout=300)
+    (folder / "analysis.py").write_text(script)
+    run, report = commands.splitlines()
+    done = subprocess.run(["bash", "-c", run], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, "55\n"), done.stderr[-2000:]
+    return report
+
+
+def test_local_cluster(procs, tmp_path):
+    run_local_cluster(procs.env, tmp_path)
     found = jobs.settled(procs, lambda r: len(r["tasks"]) >= 10)
     assert len(found["tasks"]) == 10 and found["completeness"]["workers_seen"] == 2
+
+
+def test_local_cluster_without_a_collector(tmp_path):
+    """In an empty home: the report reads what the agents wrote here."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("CREMA", "LD_PRELOAD", "XDG"))}
+    env |= {"HOME": str(tmp_path), "PATH": f"{cluster.BUILD}:{os.path.dirname(sys.executable)}:{env['PATH']}"}
+    report = run_local_cluster(env, tmp_path)
+
+    def ten():
+        done = subprocess.run(["bash", "-c", f"{report} --json -"], env=env, capture_output=True, text=True)
+        found = json.loads(done.stdout) if done.returncode == 0 else None
+        return found if found and len(found["tasks"]) == 10 else None
+
+    found = cluster.wait_until(ten, "the report of ten tasks", 60)
+    assert {t["status"] for t in found["tasks"]} == {"ok"} and found["completeness"]["workers_seen"] == 2
 
 
 def beside(name):
@@ -145,6 +165,15 @@ with Gateway(sys.argv[1], proxy_address=sys.argv[2], auth="basic") as gateway, g
 """
 
 
+def answers(url):
+    """The proxy learns its routes from the server after both have started."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
 def test_gateway(procs, gateway, data, tmp_path):
     """Its workers have certificates that the collector cannot know."""
     config, = blocks("dask-gateway")
@@ -159,6 +188,7 @@ def test_gateway(procs, gateway, data, tmp_path):
                              env=env, cwd=tmp_path)
     try:
         cluster.wait_until(lambda: "Dask-Gateway server started" in server.text(), "the gateway", 60, [server])
+        cluster.wait_until(lambda: answers(f"http://127.0.0.1:{ports['proxy']}/api/health"), "the gateway's routes", 60, [server])
         to = [f"http://127.0.0.1:{ports['proxy']}", f"tls://127.0.0.1:{ports['tcp']}"]
         done = subprocess.run([gateway / "python", "-c", GATEWAY_JOB, *to, data["zstd"]], env=env, capture_output=True, text=True,
                               timeout=180)

@@ -47,7 +47,7 @@ def test_old_runs_leave_their_totals(tmp_path):
     del young["completeness"]["files_read"], after["completeness"]["files_read"]
     for part in ("metrics", "tasks", "files", "completeness"):
         assert after[part] == young[part], part
-    text = store.crema("report", "--run", "last")
+    text = store.crema("report", "--full")
     assert text.returncode == 0 and "span-c" in text.stdout
     listed = store.crema("report", "--list").stdout
     assert listed.count("dropped, totals only") == 2

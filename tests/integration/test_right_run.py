@@ -225,6 +225,46 @@ def test_work_items_without_the_runner(two, files, how):
         assert metrics["columns"] == call["columns"] and len(call["columns"]) == 1
 
 
+def test_a_loop_over_bags(two, files):
+    """Within the 60 s in which Dask numbers all computes alike. As the results are kept, Dask puts each call's last tasks into the
+    span of the first call, where only their inputs tell whose they are."""
+    procs = two[0]
+    client = right_run.open_client(procs.address)
+    watched = right_run.Watched(client)
+    since, kept = time.time(), []
+    calls = [own_map.call(watched, own_map.by_bag, own_map.items(files[i:j]), kept=kept) for i in range(3) for j in range(i + 1, 4)]
+    right_run.settle(client, calls)
+    assert len({c["events"] for c in calls}) == len(calls) == 6
+    check(procs, calls, since)
+    del kept
+    client.close()
+
+
+def test_plain_bags_whose_results_are_kept(two):
+    """Dask puts the last tasks of later calls into the first call's span: where that is so, both runs say it, and all tasks are
+    in one of them."""
+    procs = two[0]
+    client = right_run.open_client(procs.address)
+    known, kept = {run["run"] for run in listed(procs)}, []
+    for name in ("sum", "max", "min"):
+        bag = dask.bag.from_sequence(range(8), npartitions=4).map(abs)
+        kept.append(client.compute(getattr(bag, name)()))
+        assert kept[-1].result() == {"sum": 28, "max": 7, "min": 0}[name]
+        time.sleep(0.3)  # calls that are told apart by Dask
+
+    def settled():
+        reports = {run["run"]: procs.report_json(run["run"]) for run in listed(procs) if run["run"] not in known}
+        return sum(len(r["tasks"]) for r in reports.values()) == 3 * 10 and reports
+
+    reports = cluster.wait_until(settled, "all tasks")
+    client.close()
+    for run, report in reports.items():
+        text = " ".join(procs.report("--run", run).stdout.split())
+        ends = [task for task in report["tasks"] if task["key"].startswith("finalize")]
+        assert ("it holds several calls" in text) == (len(ends) > 1)
+        assert ("tasks that take its results ran in the span of" in text) == (not ends)
+
+
 def test_work_items_of_two_threads_whose_futures_are_kept(two, files):
     """As notebooks do: Dask keeps the span of what is kept, so the merges of all calls come into one."""
     procs = two[0]
@@ -256,6 +296,40 @@ def test_work_items_that_fail(two, files):
     client.close()
     assert calls[0]["events"] == 3000 and calls[0]["good"] == 3 and calls[0]["chunks"] == 4
     check(procs, calls, since)
+
+
+def test_concurrent_runs(two, files, tmp_path):
+    """Alone; two calls at once on one cluster and two on the other, with a fifth that follows one of them while the rest goes on;
+    alone again: each counts the others on its own workers only, as the client's and Dask's times have them."""
+    marks = {name: str(tmp_path / name) for name in ("b", "c", "d", "e")}
+    since, done = time.time(), []
+
+    def call(where, number, instance, last=None):  # metadata of one file at the same time would not be told apart
+        client = right_run.open_client(two[where].address)
+        watched = right_run.Watched(client)
+        mine = [watched.call(files[number:number + 1], each, chunksize=10000) for each in (instance, last) if each]
+        done.extend((where, each) for each in right_run.settle(client, mine))
+        client.close()
+
+    def meets(name, *others):
+        return right_run.Meets(marks[name], [marks[other] for other in others])
+
+    for where in (0, 1):
+        call(where, 0, right_run.Count(f"before {where}"))
+    threads = [threading.Thread(target=call, args=args) for args in (
+        (0, 1, meets("b", "c", "d")), (0, 2, meets("c", "b", "e")), (1, 3, meets("d", "b", "c"), meets("e", "b")))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    call(0, 0, right_run.Count("after"))
+    found = []
+    for run, truth in check(two[0], [each for _, each in done], since):
+        met = [where for where, each in done if each is not truth and truth["start"] < each["stop"] and each["start"] < truth["stop"]]
+        ((where, _),) = [pair for pair in done if pair[1] is truth]
+        assert two[0].report_json(run["run"])["metrics"]["concurrent_runs"] == met.count(where)
+        found.append((met.count(where), met.count(1 - where) > 0))
+    assert sorted(found) == [(0, False)] * 3 + [(0, True)] * 2 + [(1, True)] * 2
 
 
 def plain_calls(client, tag):

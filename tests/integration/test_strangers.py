@@ -101,7 +101,7 @@ def test_folders_of_others_are_refused(common, homes, how):
 
 # --- who may read the page
 
-PAGES = ("", "status.json", "live.json", "metrics", "data.json", "report.json", "report.txt")
+PAGES = ("", "status.json", "live.json", "metrics", "data.json", "report.json", "report.txt", "runs.json")
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ def test_killed_between_checkpoints(new_cluster, tmp_path):
     assert f'crema_events_total {sent["tasks"] * 50_000}' in said
     procs.collector.kill()
     procs.collector.wait()
-    segments = sorted(procs.journal.rglob("*.crema"))
+    segments = swarms.segments(procs.journal)
     newest = max(i for i, path in enumerate(segments) if begins_with_checkpoint(path))
     assert newest > 10
     for path in segments[:newest]:

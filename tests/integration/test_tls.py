@@ -123,7 +123,7 @@ def refused(procs):
     ({"CREMA_TLS_CA_FILE": "other.pem", "CREMA_TLS_CERT": "both.pem"}, "peer's certificate is not accepted"),
     pytest.param({"CREMA_TLS_CA_FILE": "ca.pem", "CREMA_TLS_CERT": "late.pem", "CREMA_TLS_KEY": "late.key"}, "expired",
                  marks=pytest.mark.matrix),
-    ({"CREMA_TLS": "off"}, "asks for TLS"),
+    ({"CREMA_TLS": "off"}, "requires TLS"),
     pytest.param({"CREMA_TLS_CA_FILE": "ca.pem", "CREMA_TLS_CERT": "nowhere.pem"}, "cannot use the certificate",
                  marks=pytest.mark.matrix),
 ])

@@ -70,6 +70,20 @@ def arrow_map(path, _):
     return len(pyarrow.memory_map(path).read())
 
 
+def numpy_save(_, folder):
+    """By a stream of C's."""
+    import numpy
+
+    numpy.save(os.path.join(folder, "saved.npy"), numpy.ones(SIZE - 128, "u1"))  # with a head of 128 bytes
+
+
+def numpy_tofile(_, folder):
+    import numpy
+
+    numpy.ones(SIZE // 2, "u1").tofile(os.path.join(folder, "straight"))
+    numpy.ones(SIZE, "u1")[::2].tofile(os.path.join(folder, "strided"))  # one by one
+
+
 # name: (function, bytes of the file that read calls give (None: by strace), bytes mapped, bytes written)
 WAYS = {
     "numpy_fromfile": (numpy_fromfile, None, 0, 0),  # glibc's seeks read
@@ -81,6 +95,8 @@ WAYS = {
     "simplecache": (cached("simplecache"), 2 * SIZE, 0, SIZE),
     "filecache": (cached("filecache"), 2 * SIZE, 0, SIZE),
     "arrow_map": (arrow_map, 0, SIZE, 0),
+    "numpy_save": (numpy_save, 0, 0, SIZE),
+    "numpy_tofile": (numpy_tofile, 0, 0, SIZE),
 }
 
 

@@ -113,6 +113,22 @@ def test_two_files_at_once(net, tmp_path, cell, handler):
         assert 0 < file["latency_max_s"] <= file["latency_sum_s"] <= one["latency_sum_s"]
 
 
+@pytest.mark.parametrize("handler", [None, "XRootDSource"])
+def test_sizes_of_files(net, handler):
+    """Those that the server has on its disk, where uproot read ROOT's header; of what was read otherwise unknown, though one task
+    asked the server for it. No request more than without crema."""
+    server, since = net[0], net[0].mark()
+    calls = [(work.uproot_read, server.url("/nano1.root"), handler), (work.read_sync, server.url("/a.bin"), RANGES),
+             (work.only_stat, server.url(""))]
+    _, (_, _, asked), report = run(net, f"sizes{handler}", calls)
+    server.mark()
+    found = {os.path.basename(f["path"]): f["size_bytes"] for f in report["files"] if f["path"].startswith("root://")}
+    assert found == {"nano1.root": (server.files / "nano1.root").stat().st_size, "a.bin": None}
+    assert asked == SIZE and server.sent("/a.bin", since).requests == len(RANGES)
+    per_file = {os.path.basename(path): f["size_bytes"] for path, f in report["metrics"]["per_file"].items()}
+    assert per_file["nano1.root"] == found["nano1.root"] and per_file.get("a.bin") is None
+
+
 def test_six_at_once_on_one_open_file(net, tmp_path, cell):
     """Each asks for lengths of its own, by which the server's trace knows it."""
     server, since = net[0], net[0].mark()

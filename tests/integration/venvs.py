@@ -13,6 +13,7 @@ import sysconfig
 from pathlib import Path
 
 import jobs
+import packages
 import pytest
 
 LISTS = jobs.ROOT / "tests" / "versions"
@@ -33,9 +34,14 @@ def packages_of(place):
     return next(place.glob("lib/python3*/site-packages"))
 
 
-def make(place, version, packages, mark="ready\n"):
+def make(place, version, wanted, mark="ready\n"):
     """A venv of that Python with these packages; its bin directory. `mark` is what was asked for. Without a
-    version: of this Python, with its packages beneath."""
+    version: of this Python, with its packages beneath. Made once, by one process at a time."""
+    with packages.alone(f"venv-{place.name}"):
+        return make_alone(place, version, wanted, mark)
+
+
+def make_alone(place, version, wanted, mark):
     ready = place / "ready"
     if not ready.exists() or ready.read_text() != mark:
         python = interpreter(version) if version else sys.executable
@@ -47,15 +53,15 @@ def make(place, version, packages, mark="ready\n"):
         # Installed without byte code: what is imported leaves its own, where the environment says that none be written, too.
         packages_of(place).joinpath("keep_bytecode.pth").write_text("import sys; sys.dont_write_bytecode = False\n")
         pip = [place / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
-        done = subprocess.run([*pip, *packages], capture_output=True, text=True)
+        done = subprocess.run([*pip, *wanted], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-3000:]
         ready.write_text(mark)
     return place / "bin"
 
 
-def beside(name, packages):
+def beside(name, pins):
     """The bin directory of this Python with a pinned list over all that is here; made again when the list changes."""
-    return make(VENVS / name, "", ["--no-deps", "-r", packages], packages.read_text())
+    return make(VENVS / name, "", ["--no-deps", "-r", pins], pins.read_text())
 
 
 def python_of(name):

@@ -188,6 +188,24 @@ def test_tables(made):
     assert most == "idle_thread_seconds"
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0)])
+def test_fixed_and_changing_workers(tmp_path, order):
+    """The fastest of each kind, wherever it comes."""
+    runs, metrics = [(2, 0, 4, 1000), (2, 0, 4, 1200), (4, 4, 4, 1100), (4, 4, 4, 1300)], []
+    for k in order:
+        journal = frames.Journal(tmp_path / str(k) / "journal")
+        fill(journal, *runs[k], "cpu")
+        journal.write()
+        done = subprocess.run([ROOT / "build/crema", "report", "--dir", tmp_path / str(k), "--json", "-"], capture_output=True, text=True, timeout=60, check=True)
+        metrics.append(json.loads(done.stdout)["metrics"] | {"changes": runs[k][1]})
+    text = " ".join(compare([tmp_path / str(k) for k in order]).split("Best\n")[1].split())
+    best = [max((m for m in metrics if bool(m["changes"]) == kind), key=lambda m: m["event_rate_wall_khz"]) for kind in (False, True)]
+    assert sorted(runs[order[metrics.index(m)]][3] for m in best) == [1000, 1100]
+    rates = [human(m["event_rate_core_hz"], "n") for m in best]
+    assert (f"{rates[0]} events with a fixed number of workers (run {metrics.index(best[0]) + 1}), "
+            f"{rates[1]} where their number changed (run {metrics.index(best[1]) + 1}).") in text
+
+
 @pytest.mark.parametrize("more, member, text", [
     ({"events": 8000}, "refused", "the work differs: run 1 processed 4,000 events, run 2 8,000"),
     ({"file": "/b.root"}, "differs", "runs 1 and 2 read their events from other files"),

@@ -43,6 +43,10 @@ SAMPLES = {A: {"rss_bytes": 8_000_004, "cpu_percent": 150.25, "tasks_running": 2
            QUIET: {"rss_bytes": 790_000}}
 TASKS = {A: [("fill", "ok", CHUNK, 100, 700_000_001), ("fill", "erred", CHUNK, 7, 30_000_000), ("merge", "ok", 0, 0, 5_000_000)],
          B: [("fill", "ok", CHUNK, 250, 900_000_000), ("merge", "killed", 0, 3, 11_000_000), ("odd\"\\", "cancelled", 0, 5, 2_000_000_000)]}
+DOING = [{"key": "short", "call": "poll", "call_boot_ns": frames.BOOT_NS + 7 * 10**9, "place_boot_ns": frames.BOOT_NS + 7 * 10**9},
+         {"key": "runs", "call": None, "start_boot_ns": frames.BOOT_NS, "place_boot_ns": frames.BOOT_NS + 10**9},
+         {"key": "a\x1b[31m", "call": "recv", "kind": "peer", "object": "10.0.0.7:1094", "line": "a.py:3 f", "stack": ["b.py:1 g", 5, "a.py:3 f"], "pool": False,
+          "thread": 77, "attempt": 5, "start_boot_ns": frames.BOOT_NS + 10**9, "call_boot_ns": frames.BOOT_NS + 2_500_000_000, "entrystart": 10, "entrystop": 20}]
 LATER = ("fill", "ok", CHUNK, 45, 60_000_000)  # of A, between its second and its last totals
 DROPPED = {"chunks": 1000, "events": 20_000, "records_lost": 300, "records_bad": 40, "ended": [11, 22, 33, 44],
            "prefixes": [["fill", 5_000_000_000, 5, 6, 7, 8], ["old", 1_000_000, 6, 16, 26, 36]]}  # of segments that are gone
@@ -154,6 +158,10 @@ def refused(port, *whole):
         peer.close()
 
 
+def doing(second, cut, *rows):
+    return [22, {"boot_ns": frames.BOOT_NS + second * 10**9, "cut": cut, "rows": list(rows)}]
+
+
 def play(site):
     """Fills the site; ends once a second has gone by in which something was done."""
     agents = {worker: Agent(site.port, worker, i, {"worker_address": f"tcp://w{i}:1", "worker_name": f"name{i}", "nthreads": 1 + i,
@@ -168,6 +176,8 @@ def play(site):
             agent.tell([10, frames.BOOT_NS, json.dumps({"ready": 998})], [10, frames.BOOT_NS + 2, json.dumps(PROBES[worker])], [10, frames.BOOT_NS + 1, json.dumps({"ready": 999})])
             agent.tell(totals(worker, 0), gap=3)
             agent.tell(totals(worker, 1))
+    agents[A].tell(doing(4, 3, *DOING), doing(3, 0))  # the older one comes too late
+    agents[B].tell(doing(2, 0, *DOING), doing(3, 0))
     agents[A].tell(task(4, LATER), totals(A, 2), totals(A, 3), totals(A, 1))
     agents[B].tell([frames.TASK_END, 1], [8, 1])  # without sense
     for worker, how in ((ENDED, "exit"), (KILLED, "killed")):
@@ -345,11 +355,26 @@ def test_rows_of_workers(site):
                        "threads": probe.get("nthreads", 1 + i), "running": sample.get("tasks_running"), "ready": probe.get("ready"),
                        "executing": probe.get("executing"), "done": value(worker, None, "tasks_done", len(TOTALS_AT[worker]) - 1) if probe else None,
                        "cpu_percent": sample.get("cpu_percent"), "rss_bytes": sample["rss_bytes"],
-                       "limit_bytes": probe.get("memory_limit_bytes", 1_000_000)}
+                       "limit_bytes": probe.get("memory_limit_bytes", 1_000_000), "paused": False,
+                       "call": {"call": "recv", "kind": "peer", "object": "10.0.0.7:1094", "line": "a.py:3 f", "seconds": 6.5} if worker == A else None}
     row = found[SILENT.hex()]
     assert 60 <= row.pop("heard_seconds") < 75
     assert row == {"worker": None, "name": None, "host": "node9", "pid": 4_000_009, "state": "silent", "threads": None, "running": None, "ready": None,
-                   "executing": None, "done": 1000, "cpu_percent": None, "rss_bytes": None, "limit_bytes": None}
+                   "executing": None, "done": 1000, "cpu_percent": None, "rss_bytes": None, "limit_bytes": None, "paused": False,
+                   "call": None}
+
+
+def test_what_tasks_do(site):
+    """Of the latest message of each worker; the longest in its call first, what waits for nothing last; seconds until the last sign of life."""
+    rows = site.live["doing"]
+    assert [row["key"][0] for row in rows] == ["a", "s", "r"] and site.live["doing_cut"] == 3
+    assert {row["id"] for row in rows} == {A.hex()}
+    first = rows[0]
+    assert "\x1b" not in first["key"] and first["stack"] == ["b.py:1 g", "a.py:3 f"]
+    assert {name: first[name] for name in ("call_seconds", "task_seconds", "place_seconds", "thread", "attempt", "entrystart", "entrystop", "dataset", "line", "pool")} == {
+        "call_seconds": 6.5, "task_seconds": 8, "place_seconds": None, "thread": 77, "attempt": 5, "entrystart": 10, "entrystop": 20, "dataset": None,
+        "line": "a.py:3 f", "pool": False}
+    assert (rows[1]["call_seconds"], rows[2]["call_seconds"], rows[2]["place_seconds"]) == (2, None, 8)
 
 
 def of_metrics(site):
@@ -382,11 +407,13 @@ def test_metrics_of_workers(site):
         "crema_workers_seen_total": 7, "crema_worker_threads": 11, "crema_tasks_running": 9, 'crema_dask_tasks{state="executing"}': 6,
         'crema_dask_tasks{state="ready"}': 28, 'crema_dask_tasks{state="long_running"}': 4, 'crema_dask_tasks{state="fetching"}': 21,
         "crema_worker_memory_bytes": 17_790_004, "crema_worker_memory_limit_bytes": 31_000_005, "crema_worker_memory_managed_bytes": 14_003,
-        "crema_worker_memory_spilled_bytes": 1603, "crema_worker_memory_largest_ratio": 0.8, "crema_workers_near_memory_limit": 1,
+        "crema_worker_memory_spilled_bytes": 1603, "crema_worker_memory_largest_ratio": 0.8, "crema_workers_near_memory_limit": 1, 'crema_state{state="idle"}': 0, 'crema_state{state="running"}': 1,
+        'crema_state{state="stalled"}': 0, "crema_workers_paused": 0, "crema_longest_call_seconds": 6.5,
         "crema_workers_with_notes": 1, "crema_records_lost_total": 306, "crema_records_bad_total": 42}
     assert {name: site.samples[name] for name in expected} == pytest.approx(expected, rel=1e-14)
     own = {name for name in site.samples if not name.startswith(("crema_collector_", "crema_journal_", "crema_build_info", "crema_run_"))}
-    assert own == set(of_metrics(site)) | set(expected)
+    assert own == set(of_metrics(site)) | set(expected) | {"crema_tasks_quiet_seconds"}
+    assert 0 <= site.samples["crema_tasks_quiet_seconds"] < 400
 
 
 def test_metrics_are_declared(site):

@@ -2,6 +2,9 @@
 with clocks, a client and a scheduler that the tests move. The numbers are those of test_exports.py."""
 
 import json
+import os
+import re
+import socket
 import sys
 import types
 import warnings
@@ -112,8 +115,38 @@ def test_wait_for_stray_tasks(waited):
     assert waited(data, expected(3, all_ran=False)) == (data, None, 0)  # one failed: others did not begin
 
 
-NOTHING = ("nothing was measured: {}. Start the workers by 'crema run -- dask worker ...' (or with LD_PRELOAD), 'crema collect' beside the scheduler, and "
-           "name its folder by dir= or CREMA_DIR")
+NOTHING = ("nothing was measured: {}. In a notebook call crema.preload() before the cluster is made; elsewhere start the workers by "
+           "'crema run -- dask worker ...'; where the collector writes into another folder, name it by dir= or CREMA_DIR")
+
+
+class Workers:
+    """A client whose workers say whether they have the library and in which process they are."""
+
+    def __init__(self, said):
+        self.said = said
+
+    async def _run(self):
+        pass
+
+    def sync(self, function, look, **_):
+        assert function == self._run and isinstance(look(), tuple)
+        if isinstance(self.said, Exception):
+            raise self.said
+        return self.said
+
+
+HERE, THERE = (socket.gethostname(), os.getpid()), ("elsewhere", os.getpid())
+
+
+@pytest.mark.parametrize("said, line", [
+    ({"a": (False, THERE), "b": (True, THERE)}, "1 of 2 workers run without crema's library. In a notebook call crema.preload()"),
+    ({"a": (False, HERE)}, r"1 of 1 workers run without crema's library. The workers are in this process \(processes=False\)"),
+    ({"a": (False, HERE), "b": (False, THERE)}, "2 of 2 workers run without crema's library. In a notebook"),
+    ({"a": (True, THERE), "b": OSError("gone")}, r"the workers have crema's library, but none of their records are here \(no journal\)"),
+    ({"b": OSError("gone")}, "no journal. In a notebook"), (TimeoutError("slow"), "no journal. In a notebook")])
+def test_why_there_is_nothing(waited, said, line):
+    data, warning, _ = waited(crema.CremaError("crema: no journal"), expected(), client=Workers(said))
+    assert data is None and re.match(f"nothing was measured: {line}", warning) and warning.count("crema: ") == 0
 
 
 def test_wait_for_nothing(waited):
@@ -384,7 +417,7 @@ def test_saved(journal, dask, times, tmp_path, capsys):
     m.set_chunk_metrics(None)
     assert m.chunk_metrics == [] and len(m.get_metrics()["raw_chunk_metrics"]) == 5 and "loop" not in m.metrics["sections"]
     m.print_summary()
-    assert "trackers told" not in capsys.readouterr().out
+    assert "from roastcoffea's trackers" not in capsys.readouterr().out
 
 
 class Processor:
@@ -426,12 +459,12 @@ def test_collector_of_metrics(journal, tmp_path):
 
 def test_load(journal, tmp_path):
     run = crema.load(dir=journal)
-    assert repr(run) == f"<crema run {run.id}: 6 attempts, 6 at chunks>" and run.id == run.json["run"] == crema.load("span-1", journal).id
+    assert repr(run) == f"<crema run {run.id}: failed, 6 attempts, 6 at chunks, {len(run.json['findings'])} findings>" and run.id == run.json["run"] == crema.load("span-1", journal).id
     assert run.tracking_data == run.json["tracking_data"] and "worker_memory" in run.tracking_data
     tasks, chunks = run.tasks, run.chunks
     assert [t.timestamp() for t in tasks["start"]] == [pytest.approx(t["start"]) for t in run.json["tasks"]] and str(tasks["stop"].dtype).endswith("UTC]")
     assert chunks["entrystart"].tolist() == [c["entrystart"] for c in run.json["chunks"]] and len(tasks) == 6
-    with pytest.raises(KeyError, match="no table 'run'; there are findings, tasks, chunks"):
+    with pytest.raises(KeyError, match="no table 'run'; there are findings, findings_left_out, tasks, chunks"):
         run.table("run")
     file = tmp_path / "run.json"
     file.write_text(json.dumps(run.json))
@@ -615,7 +648,7 @@ def test_branches():
 def test_a_summary():
     found = outputs.sections([{"timing": {"short": 0.25, "longer-name": 2.0}, "memory": {"m": 12.34}, "bytes": {"short": 77}}])
     assert outputs.summary(found) == [
-        "", "Sections that roastcoffea's trackers told", "  section      count   seconds  memory, MB per chunk      bytes",
+        "", "Sections from roastcoffea's trackers", "  section      count   seconds  memory, MB per chunk      bytes",
         "  longer-name      1     2.000                     -          -", "  short            1     0.250                     -         77",
         "  m                1         -                  12.3          -"]
     assert outputs.summary({}) == []

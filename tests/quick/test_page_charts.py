@@ -57,6 +57,9 @@ def rate(value):
     return "unknown" if value is None else test_reports.short(value, "Gbit/s") if value >= 0.0995 else f"{value:.2g} Gbit/s"
 
 
+TIP = """(([head, ...lines]) => `${head}: ${lines.join(", ")}`)([...svg.nextElementSibling.children].map((e) => e.textContent))"""
+
+
 class Page:
     """A page with other data; what stands in it is asked of the browser."""
 
@@ -109,13 +112,13 @@ class Page:
         """What is read at the cursor after the keys."""
         return self.tab.run(f"""(() => {{ const svg = document.getElementById("chart-{name}");
             for (const key of {json.dumps(keys)}) svg.dispatchEvent(new KeyboardEvent("keydown", {{ key, cancelable: true }}));
-            return [svg.nextElementSibling.textContent, svg.getAttribute("aria-valuetext"), +svg.getAttribute("aria-valuenow"), +svg.getAttribute("aria-valuemax")]; }})()""")
+            return [{TIP}, svg.getAttribute("aria-valuetext"), +svg.getAttribute("aria-valuenow"), +svg.getAttribute("aria-valuemax")]; }})()""")
 
     def point(self, name, x, y):
         """What is read where the pointer stands, in the chart's pixels."""
         return self.tab.run(f"""(() => {{ const svg = document.getElementById("chart-{name}"), r = svg.getBoundingClientRect(), k = r.width / svg.viewBox.baseVal.width;
             svg.dispatchEvent(new PointerEvent("pointermove", {{ clientX: r.left + {x} * k, clientY: r.top + {y} * k }}));
-            return svg.nextElementSibling.textContent; }})()""")
+            return {TIP}; }})()""")
 
 
 UNITS = {"": 1, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "s": 1, "ms": 1e-3, "us": 1e-6, "min": 60, "h": 3600, "k": 1e3}
@@ -189,8 +192,8 @@ def rich(d):
     d["memory"] = {"total": 20, "workers": [
         {"worker": f"w-{k}", "peak_bytes": 10**9 + number, "limit_bytes": 4 * 10**9, "points": [[500_000 * i + 1000 * k, 10**9 + 10**8 * ((i * 7 + k) % 5)] for i in range(7 if not k else 2)]}
         for k, number in enumerate((123456, 654321))]}
-    d["scatter"] = {"total": 1000, "datasets": [f"set-{i}" for i in range(9)], "points": [
-        [1000 * i + 500, 10**6 * (1 + i * 7 % 11) + 1234, i] for i in range(9)] + [[None, 5, 0], [100, None, 1]]}
+    d["scatter"] = {"total": 1000, "datasets": [[f"set-{i}", 100 + i, None if i == 2 else 10**6 * (i + 2)] for i in range(9)], "points": [
+        [1000 * i + 500, 10**6 * (1 + i * 7 % 11) + 1234, i, 400_000 * i] for i in range(9)] + [[None, 5_000_000, 0, 3_000_000], [100, None, 1, 0], [7, 8, 1, None]]}
     d["codecs"] = {"total": 5, "rows": [
         {"codec": "zlib", "library": "libz", "calls": 1200, "in_bytes": 3_000_000, "out_bytes": 9_000_000, "cpu_seconds": 0.75, "compress_in_bytes": 777},
         {"codec": "lz4", "library": None, "calls": 34, "in_bytes": 20_000, "out_bytes": None, "cpu_seconds": 1.5, "compress_in_bytes": 0},
@@ -198,6 +201,7 @@ def rich(d):
     names = [column["name"] for column in d["files"]["columns"]]
     d["files"].update(total=5000, rows=[{
         **{name: test_reports.number(name, i) for name in names}, "path": f"/data/{'a-very-long-name' * 6 * (i == 1)}{i}.root",
+        "read_bytes": None if i == 3 else 10**8 - 10**6 * i, "reread_bytes": None if i == 2 else 10**7 * (3 - i % 3), "outside_basket_bytes": 10**6 * i, "network_read_bytes": 5 * 10**7,
         "read_amplification": None if i == 2 else 3.5 - i / 5, "filesystem": "nfs" if i else None} for i in range(14)])
     for table, key in (("datasets", "dataset"), ("balance", "worker")):
         d[table] = {"total": 33, "rows": [
@@ -248,15 +252,27 @@ def texts_of(d):
     return {m["id"]: m["text"] if m.get("text") is not None else "unknown" for m in d["metrics"]}
 
 
+def held_back(d):
+    """The largest part of the threads' time, the others, and the whole."""
+    b = d["time"]["budget"]
+    whole, names = b["thread_seconds"], {**CLASSES, "idle": "no task"}
+    assert sum(b[name] or 0 for name in names) == pytest.approx(whole)
+    parts = sorted((name for name in names if b[name] and b[name] > 0), key=lambda name: -b[name])
+    said = [f"{names[name]} {percent(b[name], whole)}" for name in parts]
+    return (f"{names[parts[0]]}: {percent(b[parts[0]], whole)} of the threads\u2019 time",
+            ", ".join(text for name, text in zip(parts[1:], said[1:]) if b[name] >= whole / 100))
+
+
 def test_answers(page, shown):
     m = {x["id"]: x["value"] for x in shown["metrics"] if isinstance(x.get("value"), (int, float))}
     text, time = texts_of(shown), shown["time"]
-    most = max(CLASSES, key=lambda name: time["classes"][name])
+    lead, others = held_back(shown)
+    assert time["budget"]["thread_seconds"] == pytest.approx(6 * 3.95)
     assert m["event_rate_wall_khz"] == pytest.approx(511 / 3.95e3)
-    assert page.texts(".answer .lead") == ["129.4 events/s", f"{CLASSES[most]}: {percent(time['classes'][most], 4.2)} of the tasks\u2019 time", "an advice"]
+    assert page.texts(".answer .lead") == ["129.4 events/s", lead, "an advice"]
     assert page.texts(".answer p:not(.lead)") == [
         "511 events in 3.950 s", f"read {text['read_rate_mbs']}, from storage {text['storage_read_rate_mbs']}, decompressed {text['decompressed_rate_mbs']}",
-        f"CPU {percent(time['classes']['cpu'], 4.2)}", f"threads had a task for {percent(4.2, 6 * 3.95)} of their time (counted ones)", "a sentence"]
+        others, "of 23.70 s: 6 threads for 3.950 s", "a sentence"]
     figures = page.tab.run("[...document.querySelectorAll('.figures > div')].map((e) => [e.dataset.metric, e.querySelector('dd').textContent])")
     assert len(figures) == 18 and figures == [[name, text[name]] for name, _ in figures]
     assert dict(figures)["num_tasks"] == "5" and dict(figures)["wall_time"] == "3.950 s"
@@ -265,13 +281,15 @@ def test_answers(page, shown):
 def other(d):
     """Fast, on the CPU, all attempts, no events, no advice."""
     d["time"].update(all_attempts=True, classes={**d["time"]["classes"], "cpu": 3.9, "gil": None})
+    b = d["time"]["budget"]
+    b.update(cpu=b["cpu"] + b["idle"] + b["gil"], idle=0, gil=None)
     for m in d["metrics"]:
         m.update({"event_rate_wall_khz": {"value": 23.456}, "total_cpu_time_true_all": {"value": None}}.get(m["id"], {}))
     d["findings"]["rows"] = d["findings"]["rows"][:0]
     d["findings"]["gaps"] = []
     d["codecs"]["rows"], d["files"]["rows"], d["datasets"]["rows"], d["balance"]["rows"], d["blocking"]["rows"] = [], [], [], [], []
     d["blocking"].update(known=True, threshold_seconds=0.025)
-    d["scatter"]["points"] = [[None, 5, 0]]
+    d["scatter"]["points"] = [[5, None, 0, 1]]
     d["memory"]["workers"] = []
     d["completeness"]["notes"] = []
     d["waste"] = None
@@ -283,14 +301,14 @@ def other(d):
 def test_what_is_not_there(page):
     d = page.show(other)
     f = d["findings"]
-    assert page.texts(".answer .lead") == ["23,460 events/s", f"CPU: {percent(3.9, 4.2)} of the tasks\u2019 time", "nothing to remark"]
+    assert page.texts(".answer .lead") == ["23,460 events/s", held_back(d)[0], "no findings"]
     assert page.texts(".answer p:not(.lead)")[2:] == [
-        f"next: waiting for storage {percent(d['time']['classes']['storage'], 4.2)}", f"threads had a task for {percent(4.2, 6 * 3.95)} of their time",
-        f"{f['made']} of {f['checks']} checks could be made, {f['idle']} had nothing to look at"]
-    assert page.texts("#panel-findings p") == ["Nothing to remark.", f"shown 0 of {f['total']} findings", f"{f['made']} of {f['checks']} checks were made, {f['idle']} had nothing to look at in this run."]
+        held_back(d)[1], "of 23.70 s: 6 threads for 3.950 s",
+        f"{f['made']} of {f['checks']} checks could be made, {f['idle']} did not apply"]
+    assert page.texts("#panel-findings p") == ["No findings.", f"shown 0 of {f['total']} findings", f"{f['made']} of {f['checks']} checks were made, {f['idle']} had nothing to look at in this run."]
     for panel, text in (("codecs", "No call of a codec was counted."), ("files", "No data file was read."), ("datasets", "No counted chunk."), ("balance", "No worker has run a task."),
-                        ("waits", "No wait of a task was longer than 25.00 ms."), ("scatter", "No chunk whose events and time are known."),
-                        ("memory", "No sample of a worker\u2019s memory lies in this run.")):
+                        ("waits", "No wait of a task was longer than 25.00 ms."), ("scatter", "No chunk whose time is known."),
+                        ("memory", "This run has no sample of a worker\u2019s memory.")):
         assert page.texts(f"#panel-{panel} p")[-1] == text
     assert page.texts("#panel-servers, #panel-sections, #panel-overtime") == [] and page.texts("#panel-completeness ul") == []
     assert page.texts("#facts")[0].startswith("began at an unknown time \u00b7 Dask 2026.1")
@@ -300,8 +318,17 @@ def test_what_is_not_there(page):
     answers = page.tab.run("""[fast(prepare({ run: {}, metrics: [{ id: "wall_time", value: 4 }, { id: "num_tasks", value: 10 }] }))[0],
         fast(prepare({ run: {}, metrics: [{ id: "wall_time", value: 4 }, { id: "num_tasks", value: 10 }] }))[1][0], fast(prepare({ run: {}, metrics: [] }))[0],
         heldBack({ byId: new Map(), time: { classes: {}, wall_seconds: null } })[0], toChange({ findings: null })[0],
-        toChange({ findings: { rows: [{ severity: "note" }], made: 1, checks: 2, idle: 3 } })[0]]""")
-    assert answers == ["2.500 tasks/s", "10 tasks in 4.000 s", "unknown", "unknown", "unknown", "nothing that these checks can advise"]
+        toChange({ findings: { rows: [{ severity: "note", advice: "rest" }], made: 1, checks: 2, idle: 3 } })[0]]""")
+    assert answers == ["2.500 tasks/s", "10 tasks in 4.000 s", "unknown", "unknown", "unknown", "rest"]
+    for rate, events, wall, lead, done in ((9.9994, 1, 5, "9999 events/s", "1 events in 5.000 s"), (10, 2, 5, "10,000 events/s", "2 events in 5.000 s"),
+                                           (10.505, 3, 5, "10,510 events/s", "3 events in 5.000 s"), (0.0125, 4, 5, "12.50 events/s", "4 events in 5.000 s"),
+                                           (7, 0, 5, "2.000 tasks/s", "10 tasks in 5.000 s"), (7, 0, 0, "unknown", "10 tasks in 0 s"),
+                                           (None, 7, 1, "10.00 tasks/s", "7 events in 1.000 s")):
+        values = {"event_rate_wall_khz": rate, "total_events": events, "wall_time": wall, "num_tasks": 10}
+        metrics = json.dumps([{"id": name, "value": value} for name, value in values.items() if value is not None])
+        assert page.tab.run(f"(([lead, more]) => [lead, more[0]])(fast(prepare({{ run: {{}}, metrics: {metrics} }})))") == [lead, done]
+    ends = "[[1000, 1003.5], [null, 1003.5], [1000, null]].map(([start, stop]) => prepare({ run: { start, stop }, metrics: [] }).wall)"
+    assert page.tab.run(ends) == [3.5, 0, 0]
     page.show(lambda d: (rich(d), d["blocking"].update(known=False, rows=[]), d.update(findings=None)))
     assert page.texts("#panel-waits .what") == ["Long waits were not recorded."] and page.texts("#panel-findings .what") == ["The findings are not known."]
 
@@ -325,7 +352,7 @@ def bars(chart, rows):
         for s in drawn:
             assert at is None or float(s["x"]) == pytest.approx(at)
             at = float(s["x"]) + float(s["width"])
-            scale.add(round(float(s["width"]) / float(s["data-value"]), 6))
+            scale.add(float(s["width"]) / float(s["data-value"]))
         ends.append(at or 0)
     assert len({float(chart.of(data_row=str(i))[0]["x"]) for i, row in enumerate(rows) if chart.of(data_row=str(i))}) == 1
     assert max(scale) == pytest.approx(min(scale), rel=1e-4) and 0.5 * chart.width < max(ends) < chart.width
@@ -345,7 +372,7 @@ def test_time_in_total(page, shown):
     assert [s["title"] for s in chart.of(tag="rect")] == [f"counted tasks: {name} {seconds(v)}" for name, v in values.items() if v > 0]
     assert page.legend("time") == [f"{name}{seconds(v)} ({percent(v, 4.2)})" for name, v in values.items()]
     assert page.rows("#table-time") == [*([name, seconds(v), percent(v, 4.2)] for name, v in values.items()), ["wall time of tasks", "4.200 s", "100.0 %"],
-                                        ["CPU of pool threads, beside it", seconds(time["pool_cpu_seconds"]), percent(time["pool_cpu_seconds"], 4.2)]]
+                                        ["CPU of pool threads (not included)", seconds(time["pool_cpu_seconds"]), percent(time["pool_cpu_seconds"], 4.2)]]
     fills = {s["data-name"]: s["fill"] for s in chart.of(tag="rect")}
     assert fills == {CLASSES[name]: f"var(--{name})" for name in CLASSES if time["classes"][name] > 0}
 
@@ -420,9 +447,8 @@ def test_memory(page, shown):
     assert [path["stroke"] for path in paths] == ["var(--s0)", "var(--s1)"]
     dots = [(chart.value(chart.x, float(s["cx"])), chart.value(chart.y, float(s["cy"]))) for s in chart.of(tag="circle")]
     assert dots == [(pytest.approx(t / 1e6), pytest.approx(v)) for t, v in m["workers"][1]["points"]]
-    limit, = [s for s in chart.of(tag="line") if s["class"] == "limit"]
-    assert chart.value(chart.y, float(limit["y1"])) == pytest.approx(4e9) == chart.value(chart.y, float(limit["y2"])) and labels(chart, "label") == ["limit 4.000 GB"]
-    assert page.legend("memory") == ["w-0", "w-1"] and page.texts("#panel-memory .shown") == ["shown 2 of 20 workers, those with the most"]
+    assert not [s for s in chart.of(tag="line") if s["class"] == "limit"] and labels(chart, "label") == []
+    assert page.legend("memory") == ["w-0", "w-1"] and page.texts("#panel-memory .shown") == ["The limit of each is 4.000 GB.", "shown 2 of 20 workers, those with the most"]
     assert page.rows("#table-memory") == [[w["worker"], size(w["peak_bytes"]), size(4e9), percent(w["peak_bytes"], 4e9)] for w in m["workers"]]
     times = sorted({p[0] for w in m["workers"] for p in w["points"]})
     at = [[([v for t, v in w["points"] if t <= time] or [None])[-1] for w in m["workers"]] for time in times]
@@ -431,32 +457,49 @@ def test_memory(page, shown):
     px = [p for p, v in chart.x if v == 2][0]
     assert page.point("memory", px + 3, 9).startswith(seconds(min(t for t in times if t > 2e6 + 1000) / 1e6))
     x_end, y_end = chart.value(chart.x, chart.width - 8), chart.value(chart.y, 8)
-    assert x_end == pytest.approx(3.95, rel=1e-3) and 4e9 < y_end < 4.4e9
+    assert x_end == pytest.approx(3.95, rel=1e-3) and 1.4e9 < y_end < 1.55e9
+    most = max(v for w in m["workers"] for _, v in w["points"])
+    for of_limit, near in ((0.41, True), (0.39, False)):
+        page.show(lambda d, at=most / of_limit: (rich(d), [w.update(limit_bytes=at) for w in d["memory"]["workers"]]))
+        chart = page.chart("memory")
+        drawn = [s for s in chart.of(tag="line") if s["class"] == "limit"]
+        assert len(drawn) == near and (chart.value(chart.y, 8) > most / of_limit) == near
+        assert all(chart.value(chart.y, float(s[y])) == pytest.approx(most / of_limit) for s in drawn for y in ("y1", "y2"))
+        assert labels(chart, "label") == [f"limit {size(most / of_limit)}"] * near
     page.show(lambda d: (rich(d), d["memory"]["workers"][0].update(limit_bytes=None)))
     assert page.texts("#panel-memory .shown")[0] == "The limits differ; the table has each." and labels(page.chart("memory"), "label") == []
     page.show(lambda d: (rich(d), [w.update(limit_bytes=None) for w in d["memory"]["workers"]]))
     assert page.texts("#panel-memory .shown")[0] == "The limit is unknown."
 
 
-def test_scatter(page):
+def test_chunks(page):
+    """Each dataset has a row with its own axis; beyond six they share the last one."""
     s = page.show(rich)["scatter"]
-    chart, points = page.chart("scatter"), s["points"][:9]
-    drawn = [(chart.value(chart.x, float(c["cx"])), chart.value(chart.y, float(c["cy"])), c["fill"]) for c in chart.of(**{"class": "point"})]
-    assert drawn == [(pytest.approx(n, rel=1e-4), pytest.approx(us / 1e6, rel=1e-6), f"var(--s{min(k, 6)})") for n, us, k in points]
-    assert page.legend("scatter") == [*s["datasets"][:6], "3 more"] and page.texts("#panel-scatter .shown") == ["shown 11 of 1,000 chunks: the slowest, and of the others an even sample"]
-    assert page.rows("#table-scatter") == [[s["datasets"][k], count(n), "unknown" if us is None else seconds(us / 1e6)] for n, us, k in s["points"]]
-    assert labels(chart, "label") == ["events of the chunk", "wall time"]
-    for i, (n, us, k) in enumerate(points):
-        text = f"{count(n)} events in {seconds(us / 1e6)}, set-{k}"
+    chart, points = page.chart("scatter"), s["points"][:10]
+    rows = [[(t[0] - 0.5, amount(t[2])) for t in ticks] for ticks in chart.axes[1:]]
+    one = (chart.height - 22 - 4) / 7
+    assert len(rows) == 7 and all(len(ticks) >= 2 for ticks in rows)
+    seconds_at = [lambda py, i=i: chart.value([(p, v) for _, p, v in ticks_of(chart, 1 + i)], py - one * i) for i in range(7)]
+    drawn = [(chart.value(chart.x, float(c["cx"])), seconds_at[int(float(c["cy"]) // one)](float(c["cy"])), c["fill"]) for c in chart.of(**{"class": "point"})]
+    assert drawn == [(pytest.approx(begin / 1e6, abs=0.01), pytest.approx(us / 1e6, rel=1e-3), f"var(--s{min(k, 6)})") for _, us, k, begin in points]
+    medians = {line["stroke"]: seconds_at[0](float(line["y1"])) for line in chart.of(**{"class": "median"})}
+    assert medians == {f"var(--s{i})": pytest.approx(i + 2, rel=1e-3) for i in range(6) if i != 2}
+    assert labels(chart, "rowname") == [*(f"set-{i}: {100 + i} chunks, median {'unknown' if i == 2 else seconds(i + 2)}" for i in range(6)), "3 more"]
+    assert page.texts("#panel-scatter .shown") == ["shown 12 of 1,000 chunks: the slowest, and an even sample of the others"]
+    assert page.rows("#table-scatter") == [[s["datasets"][k][0], count(n), *("unknown" if us is None else seconds(us / 1e6) for us in (begin, wall))] for n, wall, k, begin in s["points"]]
+    for i, (n, us, k, begin) in enumerate(points):
+        text = f"set-{k}: {seconds(us / 1e6)} from {seconds(begin / 1e6)}, {count(n)} events"
         assert page.cursor("scatter", "Home", *["ArrowRight"] * i)[0] == text
         c = chart.of(**{"class": "point"})[i]
         assert page.point("scatter", float(c["cx"]) + 2, float(c["cy"]) - 2) == text
         ring, = page.chart("scatter").of(**{"class": "ring"})
         assert (ring["cx"], ring["cy"]) == (c["cx"], c["cy"])
-    ticks = [text for _, _, text in chart.axes[0]]
-    assert ticks[0] == "0" and "2,000" in ticks
-    page.show(lambda d: (rich(d), d["scatter"].update(points=[[30000 * i, 10**6 * i + 1, 0] for i in range(1, 4)], datasets=["a"])))
-    assert "40k" in [t[2] for t in page.chart("scatter").axes[0]] and page.legend("scatter") == ["a"]
+    page.show(lambda d: (rich(d), d["scatter"].update(points=[[1, 10**6, 0, 10**6]], datasets=[["a", 1, 10**6]])))
+    assert labels(page.chart("scatter"), "rowname") == ["a: 1 chunks, median 1.000 s"]
+
+
+def ticks_of(chart, i):
+    return [(t[0], t[1] - 0.5, amount(t[2])) for t in chart.axes[i]]
 
 
 def pieces(path):
@@ -498,7 +541,7 @@ def test_stream(page):
     assert page.legend("stream") == [*CLASSES.values(), "processing"]
     for i, (key, lane, begin, wall, state, counted, kind, *classes) in enumerate(s["bars"]):
         told = ", ".join(f"{title} {seconds(c / 1e6)}" for title, c in zip(CLASSES.values(), classes) if c)
-        text = f"{key} on {s['lanes'][lane]}: processing, {state}{'' if counted else ', not counted'}, from {seconds(begin / 1e6)}, {seconds(wall / 1e6)}: {told}"
+        text = f"{key}: on {s['lanes'][lane]}, processing, {state}{'' if counted else ', not counted'}, from {seconds(begin / 1e6)}, {seconds(wall / 1e6)}, {told}"
         assert page.cursor("stream", "Home", *["ArrowRight"] * i)[0] == text
         (x, y, w, _), = [p for p in kinds["processing"] if time(p[0]) == pytest.approx(begin / 1e6, abs=0.01) and p[1] // row == lane]
         assert page.point("stream", x + w / 2, y - row / 2) == text or key in ("work-5", "work-2", "work-3", "work-9")
@@ -534,7 +577,7 @@ def test_stream_of_cells(page):
         assert len(shapes[name]) == len(expected)
         for (x, y, w, h), (begin, lane, value) in zip(shapes[name], expected):
             assert (chart.value(chart.x, x), y // row) == (pytest.approx(begin, abs=0.003), lane)
-            assert chart.value(chart.x, x + w) == pytest.approx(begin + 0.5, abs=0.005) and full * value / 1000 < h < row * value / 1000
+            assert chart.value(chart.x, x + w) == pytest.approx(min(3.95, begin + 0.5), abs=0.005) and full * value / 1000 < h < row * value / 1000
     assert page.texts("#panel-stream .shown") == [
         "shown 5,000 of 30,000 tasks, on 4 of 2,000 threads (those with the longest tasks), added up in cells of 500.0 ms, each task spread evenly over its time; the cursor finds the 2 longest"]
     assert page.legend("stream") == list(CLASSES.values()) and not any(pieces(p) for p in chart.of(tag="path") if p.get("class") == "kind")
@@ -557,9 +600,15 @@ def test_codecs_and_files(page):
         [names[2], "5", "0 B", "8 B", "unknown", "0 s", "0.0 %", "unknown", "unknown"]]
     assert page.texts("#panel-codecs .shown") == ["shown 3 of 5 codecs"]
     f, chart = d["files"]["rows"], page.chart("files")
-    bars(chart, [{"read / baskets": r["read_amplification"]} for r in f[:12]])
-    assert labels(chart, "value") == [human(r["read_amplification"], "x") for r in f[:12]] and page.texts("#panel-files .shown") == ["shown 12 of 5,000 files, the highest first"]
-    assert labels(chart, "rowname")[0] == f[0]["path"] and "\u2026" in labels(chart, "rowname")[1] and labels(chart, "rowname")[1].endswith("name1.root")
+    bars(chart, [{"read (not classified)": r["read_bytes"], "from the network": 5 * 10**7} if i in (2, 3) else
+                 {"baskets": r["read_bytes"] - r["reread_bytes"] - r["outside_basket_bytes"], "outside baskets": r["outside_basket_bytes"], "read again": r["reread_bytes"]}
+                 for i, r in enumerate(f[:12])])
+    assert labels(chart, "value") == [size(5 * 10**7 if r["read_bytes"] is None else r["read_bytes"]) for r in f[:12]]
+    assert page.texts("#panel-files .shown") == ["shown 12 of 5,000 files, those with the most bytes read again or outside of baskets"]
+    assert page.legend("files") == ["baskets", "read again", "outside baskets", "read (not classified)", "from the network"]
+    assert labels(chart, "rowname")[0] == "\u2026/0.root" and "name1.root" in labels(chart, "rowname")[1] and len(labels(chart, "rowname")[1]) < 60
+    assert page.tab.run("[distinct(['/a/b/x', '/a/b/c/y']), distinct(['/a/x']), distinct(['x', 'y']), distinct(['root://a//d/x', 'root://a//d/y'])]") == [
+        ["\u2026/x", "\u2026/c/y"], ["/a/x"], ["x", "y"], ["\u2026/x", "\u2026/y"]]
     titles = {column["title"]: column["name"] for column in d["files"]["columns"]}
     order = [titles[title] for title in page.head("#table-files")]
     assert order[:2] == ["path", "read_amplification"] and order[-1] == "filesystem" and sorted(order) == sorted(titles.values()) and len(order) > 10
@@ -603,12 +652,12 @@ def test_completeness_and_metrics(page):
     d = page.show(rich)
     c = d["completeness"]
     assert page.texts("#panel-completeness > p") == [
-        "What no task can be told for, and what is missing.",
+        "Work not attributable to any task, and missing data.",
         "5 of 6 attempts counted; 11 workers seen; 22 records refused, 33 lost, 44 not understood; 55 files read, 66 damaged.", "shown 2 of 9 notes"]
     assert page.rows("#table-completeness") == [[title, *(form(c[f"{part}_{what}"]) for part in ("tasks", "unattributed", "unseen", "process"))]
                                                 for title, form, what in (("CPU", seconds, "cpu_seconds"), ("from storage", size, "storage_bytes"))]
     assert page.texts("#panel-completeness li") == ["one note", "another"]
-    assert page.rows("#panel-completeness > .scroll") == [[reason, count(w["attempts"]), seconds(w["wall_seconds"]), seconds(w["cpu_seconds"])] for reason, w in d["waste"].items()]
+    assert page.rows("#panel-completeness > .scroll") == [[reason, count(w["attempts"]), seconds(w["wall_seconds"]), seconds(w["cpu_seconds"])] for reason, w in d["waste"].items() if w["attempts"]]
     rows = [[f"{m['id']} ({m['alias']})" if m.get("alias") else m["id"], m["text"] if m.get("text") is not None else "unknown", m["unit"] or " ", m["source"], m["help"]] for m in d["metrics"]]
     assert page.rows("#panel-metrics") == rows
 
@@ -631,21 +680,44 @@ def live(page, now, missing=False):
 
 
 def test_live(page):
-    assert live(page, LIVE) == ("30 tasks done of at least 400 \u00b7 7 running on 3 workers \u00b7 2.500 tasks/s, 12345 events/s \u00b7 read 20.00 Gbit/s \u00b7 "
-                                "time left: at least 20.00 s (what waits in the scheduler is not known)")
-    assert page.tab.run("[asked, document.getElementById('live-bar').max, document.getElementById('live-bar').value, document.getElementById('live-bar').hidden, "
+    assert live(page, LIVE) == ("30 tasks done \u00b7 7 running on 3 workers \u00b7 2.500 tasks/s, 12345 events/s \u00b7 read 20.00 Gbit/s")
+    assert page.tab.run("document.querySelectorAll('progress').length") == 0  # what waits in the scheduler is not known
+    assert page.tab.run("[asked, "
                         "document.querySelectorAll('main > section').length > 15, document.getElementById('live-journal').textContent, live.failures]") == [
-        ["live.json", "data.json"], 400, 30, False, True, "", 0]
+        ["live.json", "data.json"], True, "", 0]
     pressed = page.tab.run("(() => { const b = document.getElementById('pause'), found = [b.textContent]; for (let i = 0; i < 2; i++) { b.click(); found.push(b.textContent, live.paused); } return found; })()")
     assert pressed == ["Pause", "Resume", True, "Pause", False]
     still = {**LIVE, "activity": {"since": None, "done": 0}, "journal_over": "the disk is full"}
     assert live(page, still) == "idle; 1,234 tasks done \u00b7 7 running on 3 workers"
-    assert page.tab.run("[document.getElementById('live-bar').hidden, document.getElementById('live-journal').textContent]") == [True, "the disk is full"]
+    assert page.tab.run("document.getElementById('live-journal').textContent") == "the disk is full"
     stuck = {**LIVE, "tasks": {**LIVE["tasks"], "remaining": None}, "rates": {**LIVE["rates"], "bytes_per_second": {"read": None}}, "journal_error": "EIO"}
-    assert live(page, stuck).endswith("read unknown \u00b7 time left: unknown")
+    assert live(page, stuck).endswith("read unknown")
+    stalled = {**LIVE, "state": {"state": "stalled", "text": "stalled for 40 s"}}
+    assert live(page, stalled).startswith("stalled for 40 s \u00b7 30 tasks done")
+    live(page, stuck)
     assert page.texts("#live-journal")[0].startswith("The collector cannot write its journal (EIO)")
     live(page, LIVE, missing=True)
-    assert page.texts("main .state") == ["no run yet \u2013 the first tasks are shown as soon as they arrive."]
+    assert page.texts("main .state") == [
+        "no run yet \u2013 the first tasks are shown as soon as they arrive.", "On the workers\u2019 side: crema run -- python analysis.py, or crema run -- dask worker SCHEDULER"]
+
+
+def test_list_of_runs(page):
+    """Asked for when it is opened, the latest first, each with its link; the run's other forms are linked, relative."""
+    assert live(page, LIVE)
+    run = page.given["run"]["id"]
+    links = "[...document.querySelectorAll('#links a')].map((e) => [e.textContent, e.getAttribute('href')])"
+    assert page.tab.run(links) == [["this run", f"?run={run}"], ["as text", f"report.txt?run={run}"], ["as JSON", f"report.json?run={run}"], ["metrics", "metrics"]]
+    rows = [{"run": f"2026-{i}", "kind": "coffea", "wall_time": 2.5 * i or None, "num_tasks": 1000 + i, "num_chunks": i, "total_events": 5000, "running_attempts": i} for i in range(3)]
+    page.tab.run(f"answers['runs.json'] = {json.dumps({'runs': rows})}; document.getElementById('runs').open = true")
+    page.tab.wait("document.querySelector('#runs tbody tr') !== null")
+    assert page.rows("#runs") == [[f"2026-{i}", "coffea", seconds(2.5 * i or None), f"{1000 + i:,}", str(i), "5,000", str(i)] for i in (2, 1, 0)]
+    assert page.tab.run("[...document.querySelectorAll('#runs a')].map((e) => e.getAttribute('href'))") == [f"?run=2026-{i}" for i in (2, 1, 0)]
+    page.tab.run("document.getElementById('table-runs-by-0').click()")
+    assert [row[0] for row in page.rows("#runs")] == ["2026-0", "2026-1", "2026-2"]
+    page.tab.run("document.getElementById('runs').open = false; answers['runs.json'] = null")
+    page.tab.run("document.getElementById('runs').open = true")
+    page.tab.wait("document.querySelector('#runs .what') !== null && !/Reading/.test(document.querySelector('#runs').textContent)")
+    assert "The list is not there: no run yet." in page.texts("#runs")[0]
 
 
 def test_axes_of_time(page):
@@ -655,3 +727,111 @@ def test_axes_of_time(page):
         chart = page.chart("levels")
         assert {t[2].split()[1] for t in chart.axes[0]} == {unit}
         assert chart.value(chart.x, chart.width - 8) == pytest.approx(round(wall / 9 * 1e6) * 9 / 1e6, rel=0.01)
+
+
+def test_sorted_tables(page):
+    """A click on a title sorts by the values; unknown comes last both ways; the order survives a redraw."""
+    page.show(rich)
+
+    def click(column):
+        page.tab.run(f"document.getElementById('table-chart-rows-by-{column}'.replace('chart', 'codecs')).click()")
+        return [row[0] for row in page.rows("#table-codecs")]
+
+    lz4, zlib, lzma = "lz4 (unknown)", "zlib (libz)", "lzma (x)"
+    assert [row[0] for row in page.rows("#table-codecs")] == [lz4, zlib, lzma]
+    assert click(1) == [zlib, lz4, lzma] and click(1) == [lzma, lz4, zlib]  # 1,200 34 5: not as texts
+    assert click(3) == [zlib, lzma, lz4] and click(3) == [lzma, zlib, lz4]  # 9 MB, 8 B, unknown
+    assert click(0) == [lz4, lzma, zlib] and click(0) == [zlib, lzma, lz4]
+    aria = "[...document.querySelectorAll('#table-codecs th[aria-sort]')].map((e) => [e.textContent, e.getAttribute('aria-sort')])"
+    assert page.tab.run(aria) == [["codec (library)", "descending"]]
+    page.show(rich)
+    assert [row[0] for row in page.rows("#table-codecs")] == [zlib, lzma, lz4] and page.tab.run(aria)
+    page.tab.run("orders.clear()")
+    page.show(rich)
+
+
+def test_stream_zoom_and_search(page):
+    """Buttons, keys, the wheel and dragging change what the axis spans; a search marks what it finds and goes there."""
+    d = page.show(rich)
+    bars = d["stream"]["bars"]
+
+    def part():
+        chart = page.chart("stream")
+        left = min(210, chart.width * 0.22)
+        return tuple(pytest.approx(chart.value(chart.x, px), abs=0.002) for px in (left, chart.width - 8))
+
+    def event(kind, made):
+        page.tab.run(f"(() => {{ const svg = document.getElementById('chart-stream'), r = svg.getBoundingClientRect(); svg.dispatchEvent(new {kind}({made})); }})()")
+
+    def click(name):
+        page.tab.run(f"document.getElementById('chart-stream-{name}').click()")
+
+    def key(name, shift="false"):
+        event("KeyboardEvent", f"'keydown', {{ key: '{name}', shiftKey: {shift}, bubbles: true, cancelable: true }}")
+
+    try:
+        whole = part()
+        assert (0, 3.95) == whole
+        click("in")
+        assert (3.95 / 4, 3.95 * 3 / 4) == part()
+        status = "#panel-stream .tools span[role=status]"
+        assert page.texts(status) == [f"{seconds(3.95 / 4)} to {seconds(3.95 * 0.75)}"]
+        page.show(rich)  # a redraw keeps it
+        assert (3.95 / 4, 3.95 * 3 / 4) == part()
+        for path in page.chart("stream").of(**{"class": "class"}):
+            assert all(210 - 60 < x and x + w <= page.chart("stream").width - 8 + 0.1 for x, _, w, _ in pieces(path))
+        key("ArrowRight", "true")
+        assert (3.95 * 3 / 8, 3.95 * 7 / 8) == part()
+        key("ArrowLeft", "true"), key("ArrowLeft", "true"), key("ArrowLeft", "true")
+        assert (0, 3.95 / 2) == part()  # not before the beginning
+        key("+")
+        key("-"), key("-"), key("-")
+        assert (0, 3.95) == part() and page.texts(status) == [""]
+        chart = page.chart("stream")
+        left, right = min(210, chart.width * 0.22), chart.width - 8
+        event("WheelEvent", f"'wheel', {{ deltaY: -100, ctrlKey: true, clientX: r.left + {left}, bubbles: true, cancelable: true }}")
+        begin, end = (a.expected for a in part())
+        assert begin == pytest.approx(0, abs=0.002) and end == pytest.approx(3.95 * 2.718281828 ** -0.5, abs=0.01)
+        event("WheelEvent", f"'wheel', {{ deltaY: -100, clientX: r.left + {left}, bubbles: true, cancelable: true }}")  # without Ctrl the page scrolls
+        assert (begin, end) == part()
+        event("PointerEvent", f"'pointerdown', {{ button: 0, buttons: 1, clientX: r.left + {right}, bubbles: true }}")
+        event("PointerEvent", f"'pointermove', {{ buttons: 1, clientX: r.left + {left}, bubbles: true }}")
+        event("PointerEvent", "'pointerup', { bubbles: true }")
+        assert (3.95 - end, 3.95) == part()  # not beyond the end
+        click("all")
+        assert (0, 3.95) == part()
+        click("in")
+        sought = bars[0][0].upper()
+        page.tab.run(f"(() => {{ const e = document.getElementById('chart-stream-search'); e.value = '{sought}'; e.dispatchEvent(new Event('input')); }})()")
+        found = [bar for bar in bars if bars[0][0] in bar[0]]
+        assert page.texts(status) == [f"{len(found)} of {len(bars)} tasks"] and page.tab.run("document.querySelectorAll('#chart-stream .class.faint').length") == 8
+        cursor = "document.getElementById('chart-stream').getAttribute('aria-valuenow')"
+        page.tab.run("document.getElementById('chart-stream-search').dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }))")
+        assert bars[int(page.tab.run(cursor))] == found[0]
+        hits, = page.chart("stream").of(**{"class": "hits"})
+        assert len(pieces(hits)) >= 1  # it is in view now
+        click("all")
+        assert len(pieces(page.chart("stream").of(**{"class": "hits"})[0])) == len(found)
+    finally:
+        page.tab.run("views.clear(); cursors.clear()")
+
+
+def test_tip(page):
+    """At the pointer, inside of the window; gone when the pointer leaves."""
+    page.show(rich)
+    shown = "(() => { const e = document.querySelector('#panel-gbps .tip'), r = e.getBoundingClientRect(); return [e.hidden, r.left, r.top, r.right, r.bottom, innerWidth, innerHeight]; })()"
+    assert page.tab.run(shown)[0]
+    page.tab.run("document.getElementById('chart-gbps').scrollIntoView()")
+    page.point("gbps", 200, 50)
+    x, y = page.tab.run("(() => { const r = document.getElementById('chart-gbps').getBoundingClientRect(); return [r.left + 200, r.top + 50]; })()")
+    hidden, left, top, right, bottom, width, height = page.tab.run(shown)
+    assert not hidden and x < left < x + 40 and abs(top - y) < 40 and right <= width and bottom <= height
+    page.point("gbps", page.chart("gbps").width - 10, 50)
+    assert page.tab.run(shown)[3] <= width
+    page.show(rich)
+    page.tab.run("document.getElementById('chart-gbps').dispatchEvent(new PointerEvent('pointerleave'))")
+    assert page.tab.run(shown)[0]
+    page.cursor("gbps", "End")
+    assert not page.tab.run(shown)[0]
+    page.cursor("gbps", "Escape")
+    assert page.tab.run(shown)[0]

@@ -90,6 +90,11 @@ class Thing(types.SimpleNamespace):
     """Whatever is asked for by name, and can be referred to weakly."""
 
 
+class Recorder(Thing):
+    def log_event(self, topic, msg):
+        self.logged.append((topic, msg))
+
+
 def make_worker(n, **more):
     """Worker n; each number is a hundred times n and something."""
     def ten(i):
@@ -102,10 +107,13 @@ def make_worker(n, **more):
                   tasks=range(ten(6)), executed_count=ten(7), nbytes=ten(8), actors={})
     data = Thing(fast=Thing(total_weight=ten(9)), spilled_total=Thing(disk=ten(10), memory=1))
     monitor = Thing(quantities={"memory": [1, ten(11)], "cpu": [2, ten(12)]})
-    return Thing(**{"state": state, "data": data, "monitor": monitor, "memory_manager": Thing(memory_limit=ten(13)), "name": n,
+    made = Recorder(**{"state": state, "data": data, "monitor": monitor, "memory_manager": Thing(memory_limit=ten(13)), "name": n,
                     "status": Thing(name="running"), "address": f"tcp://127.0.0.{n}:1", "scheduler": Thing(address="tcp://s:8786"),
                     "nanny": None, "heartbeat_active": True, "digests_total": {}, "loop": Loop(),
                     "handlers": {"actor_execute": actor_execute}, **more})
+    made.logged, made.freed = [], (freed := [])
+    made.stream_handlers = {"free-keys": lambda **message: freed.append(message)}
+    return made
 
 
 def samples(probe):
@@ -124,7 +132,7 @@ def test_a_worker_says_its_own_numbers(probe, monkeypatch):
     assert said == {
         "t": 1234.5, "workers": 1, "nthreads": 301, "executing": 302, "ready": 303, "long_running": 304, "in_flight_data": 305,
         "tasks": 306, "executed": 307, "nbytes_managed": 308, "fast_bytes": 309, "spilled_bytes": 310, "memory_bytes": 311,
-        "memory_limit_bytes": 313, "cpu_percent": 312, "status": "running", "last_seen": 1234.5, "digests": [], "digests_cut": 0}
+        "memory_limit_bytes": 313, "cpu_percent": 312, "status": "running", "last_seen": 1234.5, "closing": None, "taken_back": [], "digests": [], "digests_cut": 0}
 
 
 def test_two_workers_of_a_process_are_added_up(probe):
@@ -343,9 +351,39 @@ def test_connections_are_named(probe):
     assert not probe.shim.notes
 
 
+def test_why_a_worker_is_closed(probe):
+    worker = make_worker(1)
+    probe.start(worker)
+    worker.log_event("topic", {"action": "other", "reason": "none"})
+    worker.log_event("topic", "text")
+    assert len(samples(probe)) == 1
+    worker.log_event("topic", {"action": "closing-worker", "reason": "scheduler-close"})
+    assert [said["closing"] for said in samples(probe)] == [None, "scheduler-close"]
+    assert [message for _, message in worker.logged] == [{"action": "other", "reason": "none"}, "text",
+                                                         {"action": "closing-worker", "reason": "scheduler-close"}]
+
+
+def test_tasks_that_a_client_takes_back(probe, monkeypatch):
+    worker = make_worker(1)
+    states = ["waiting", "ready", "constrained", "executing", "long-running", "resumed", "memory", "error", "released", "flight"]
+    worker.state.tasks = {f"k{i}": Thing(state=name, span_id="s1" if i else "s0") for i, name in enumerate(states)}
+    probe.start(worker)
+    clock = [100.0]
+    monkeypatch.setattr("time.time", lambda: clock[0])
+    messages = [{"keys": [*worker.state.tasks, "gone", ["no key"]], "stimulus_id": "remove-client-1.5"},
+                {"keys": ["k1"], "stimulus_id": "client-releases-keys-2"}, {"keys": ["k2"], "stimulus_id": "cancel-key-2"},
+                {"keys": ["k1", "k2"], "stimulus_id": "worker-lost-3"}, {"keys": ["k6"], "stimulus_id": "client-releases-keys-4"}, {"keys": None}]
+    for message in messages:
+        worker.stream_handlers["free-keys"](**message)
+    assert worker.freed == messages  # Dask gets what it would have got
+    clock[0] = 102.5
+    probe._tick(probe._members[0])
+    assert samples(probe)[-1]["taken_back"] == [["s0", True, 1, 2.5], ["s1", True, 5, 2.5], ["s1", False, 2, 2.5]]
+
+
 def test_what_cannot_be_wrapped_is_noted(probe):
     worker = make_worker(1)
-    del worker.handlers["actor_execute"], worker.loop
+    del worker.handlers["actor_execute"], worker.loop, worker.stream_handlers
     probe.start(worker)
-    assert probe.shim.notes == ["actors are not seen: KeyError", "executors are not seen: AttributeError"]
+    assert probe.shim.notes == ["actors are not seen: KeyError", "executors are not seen: AttributeError", "recalls are not seen: AttributeError"]
     assert samples(probe)[0]["executing"] == 102

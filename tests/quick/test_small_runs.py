@@ -66,3 +66,55 @@ def test_a_clock_that_was_set(tmp_path, steps):
     made = reported(tmp_path, fill)
     notes = [note for note in made.json["completeness"]["notes"] if "clock was set" in note]
     assert [re.search(r"set by (\S+) s", note)[1] for note in notes] == ["+3.5" if len(steps) == 2 else "-4.0"]
+
+
+def test_a_list_of_runs_without_chunks(tmp_path):
+    """Nobody knows their events; of the other run they are its chunks'."""
+    def fill(journal):
+        journal.task(2, "plain-1", 5000, 6500, WORKERS[1], prefix="plain", span="plain-span")
+        journal.task(3, "plain-2", 5500, 7000, WORKERS[1], prefix="plain", span="plain-span")
+
+    made = reported(tmp_path, fill, "--list")
+    lines = [line.split() for line in made.printed.splitlines() if " s " in line]
+    assert [line[1:6] for line in lines] == [["1.000", "s", "1", "1", str(made.json["metrics"]["total_events"])], ["2.000", "s", "2", "0", "-"]]
+
+
+def test_threads_with_the_longest_tasks(tmp_path):
+    """More than there is room for; their longest tasks differ by a few nanoseconds."""
+    longer = {n: 1 + n * 37 % 66 for n in range(66)}
+
+    def fill(journal):
+        for n, ns in longer.items():
+            journal.task(100 + n, f"lane-{n}", 2000 + n, 3000 + n, WORKERS[1], prefix="lane", thread=1000 + n, span=test_reports.SPAN, stop_boot_ns=at(3000 + n) + ns)
+            journal.task(500 + n, f"short-{n}", 5000, 5001, WORKERS[1], prefix="lane", thread=1000 + n, span=test_reports.SPAN)
+
+    stream = test_reports.data_of_page(reported(tmp_path, fill))["stream"]
+    shown = {bar[0] for bar in stream["bars"] if bar[0].startswith("lane")}
+    assert stream["lanes_total"] == len(longer) + 1 and len(stream["lanes"]) == 64
+    assert shown == {f"lane-{n}" for n, ns in longer.items() if ns > 2}
+
+
+def test_taskvines_own_times(tmp_path):
+    """By execution and by category, from a log of three: one that came back, one that is under way, and one of which only the wait is known."""
+    log = tmp_path / "transactions"
+    facts = {"time_worker_start": [1800000002.25, "s"], "time_worker_end": [1800000003.5, "s"], "wall_time": [1.25, "s"], "time_input_mgr": [0.5, "s"],
+             "size_input_mgr": [2, "MB"], "time_output_mgr": [0.125, "s"], "size_output_mgr": [0.5, "MB"]}
+    log.write_text("1800000001000000 7 TASK 2 READY processing FIRST_RESOURCES 1 {}\n1800000002000000 7 TASK 2 RUNNING worker-a FIRST_RESOURCES {}\n"
+                   f"1800000004000000 7 TASK 2 RETRIEVED SUCCESS 0 {{}} {json.dumps(facts, separators=(',', ':'))}\n"
+                   "1800000003000000 7 TASK 3 READY processing FIRST_RESOURCES 1 {}\n1800000005500000 7 TASK 3 RUNNING worker-a FIRST_RESOURCES {}\n"
+                   "no line\n1800000003000000 7 TASK 4 READY merging FIRST_RESOURCES 1 {}\n")
+    made = reported(tmp_path, lambda journal: None, "--full", "--taskvine-log", log)
+    found = json.loads(test_reports.report(made, "--taskvine-log", log, "--json", "-"))["taskvine"]
+    assert (found["problem"], found["lines_bad"], len(found["tasks"])) == (None, 1, 3)
+    first, second, third = found["tasks"]
+    assert first == {"task": 2, "category": "processing", "result": "SUCCESS", "worker_id": None, "ready": 1800000001, "running": 1800000002,
+                     "worker_start": 1800000002.25, "worker_end": 1800000003.5, "retrieved": 1800000004, "waited_seconds": 1, "wall_seconds": 1.25,
+                     "input_seconds": 0.5, "input_bytes": 2 * 2**20, "output_seconds": 0.125, "output_bytes": 2**19}
+    assert [second[name] for name in ("task", "ready", "running", "waited_seconds", "retrieved", "wall_seconds")] == [3, 1800000003, 1800000005.5, 2.5, None, None]
+    assert [third[name] for name in ("task", "category", "running", "waited_seconds")] == [4, "merging", None, None]
+    lines = [re.split(r" {2,}", line.strip()) for line in made.printed.split("TaskVine's tasks, from its log\n")[1].splitlines()[:3]]
+    assert lines == [["category", "tasks", "measured", "waited", "wall", "work in it", "sent", "returned"],
+                     ["processing", "2", "0", "3.500 s", "unknown", "unknown", "unknown", "unknown"], ["merging", "1", "0", *["unknown"] * 5]]
+    log.write_text("".join(line + "\n" for line in log.read_text().splitlines() if " 3 " not in line and " 4 " not in line))
+    row = re.split(r" {2,}", test_reports.report(made, "--full", "--taskvine-log", log).split("TaskVine's tasks, from its log\n")[1].splitlines()[1].strip())
+    assert row == ["processing", "1", "0", "1.000 s", "1.250 s", "unknown", "2.097 MB", "524.3 kB"]

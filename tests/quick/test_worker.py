@@ -42,6 +42,26 @@ def start(folder, *arguments):
             "window": [before, time.clock_gettime_ns(time.CLOCK_BOOTTIME)], "tasks": {t["key"]: t for t in found["end"]}, "cpu_ns": used}
 
 
+UNCOUNTED = {"network": {"network_read_bytes", "network_write_bytes"},
+             "codecs": {n for n in COUNTS if n.startswith(("compress_", "decompress_"))},
+             "baskets": {n for n in COUNTS if "basket" in n or n in ("page_calls", "clusters_used")}}
+
+
+@pytest.mark.parametrize("module, unknown, note", [
+    ("XRootD.client", UNCOUNTED["network"], "XRootD.client has no File that crema knows"),
+    ("h5py._hl.dataset", UNCOUNTED["codecs"], "h5py has no Dataset that crema knows"),
+    ("uproot.models.TBasket", UNCOUNTED["baskets"], "uproot has no Model_TBasket.read_members"),
+    ("uproot.source.futures", set(COUNTS), "uproot.source.futures lacks a pool that crema knows"),
+    ("pages for a GPU", UNCOUNTED["baskets"], None)])
+def test_what_cannot_be_seen_is_unknown(tmp_path, module, unknown, note):
+    """A module of another version, or a way to read that nobody sees: the counts that it concerns, from then on, and a note."""
+    run = start(tmp_path, "lacking", module)
+    task = run["tasks"]["plain-2"]
+    assert {name for name in COUNTS if task[name] is None} == unknown
+    assert task["cpu_ns"] > 0
+    assert note is None or any(n.startswith(note) for n in run["found"]["totals"][-1]["notes"])
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     return start(tmp_path_factory.mktemp("worker"), "alive", "0.8")
@@ -76,9 +96,18 @@ EXPECTED = {
     "only-entries": {**ITEM, "flags": CHUNK | METRICS, "events": 13, "span": "the-span.12c"},
     "chunk-2": {**ITEM, "flags": CHUNK, "span": f"the-span.12c{part('chunk')}", "consumes": 0},
     "meta-7": {"flags": PREPROCESSING, "dataset": "set-2", "filename": "/data/2.root", "treename": "Runs", "span": f"the-span.12p{part('meta')}"},
-    "merge": {"flags": MERGE, "consumes": fnv("chunk-1"), "span": f"the-span.12m{part(CHUNK_1)}", "function": "_reduce"},
+    "merge": {"flags": MERGE, "consumes": fnv("chunk-1"), "span": f"the-span.12m{part('the-span' + CHUNK_1)}", "function": "_reduce"},
+    "total-1": {"consumes": fnv("('bag-1', 0)"), "span": f"first.0u{part('first.12c')}"},
+    "total-2": {"consumes": fnv("('bag-1', 0)"), "span": f"first.0u{part('second.12c')}"},
+    "total-fetched": {"consumes": fnv("('bag-1', 7)"), "span": f"first.0u{part('second.12c')}"},
+    "total-of-nothing": {"consumes": fnv("('bag-2', 0)"), "span": "third"},
+    "total-of-total": {"span": f"third.0u{part('first.12c')}"},
     "spread": {"flags": SCATTER, "span": f"the-span.12s{part('spread')}"},
     "chunk-own": {**ITEM, "flags": CHUNK | USERS, "span": "own-span"},
+    **{f"chunk-own-{name}": {**ITEM, "flags": CHUNK | USERS | METRICS, "span": "own-span", "events": 77, "columns": "a", "coffea_bytesread": 5,
+                             "coffea_processtime": 1.5} for name in ("report", "pair", "itself")},
+    **{f"chunk-own-{name}": {**ITEM, "flags": CHUNK | USERS, "span": "own-span", "events": events} for name, events in (
+        ("half", None), ("other", None), ("error", 0))},
     "far-1": {"flags": ELSEWHERE, "prefix": "far", "span": "far-span", "wall_ns": 2_500_000_000, "function": None},
     "far-2": {"flags": ELSEWHERE, "prefix": "far", "span": "far-span", "status": "erred", "function": None},
     "add": {"flags": ACTOR, "prefix": None, "span": None, "function": None, "consumes": None},
@@ -95,7 +124,7 @@ def test_what_a_task_is(run, key):
 
 def test_tasks_are_numbered(run):
     ends = run["found"]["end"]
-    assert len(ends) == len(run["tasks"]) == len(run["told"]["tasks"]) + 3  # far ones, and the actor's
+    assert len(ends) - 1 == len(run["tasks"]) == len(run["told"]["tasks"]) + 3  # a key twice; far ones, and the actor's
     assert sorted(t["attempt"] for t in ends) == sorted(t["thread_sequence"] for t in ends) == list(range(1, len(ends) + 1))
 
 
@@ -106,8 +135,10 @@ def test_times_of_tasks(run):
         assert abs(task["stop_boot_ns"] - task["start_boot_ns"] - task["wall_ns"]) <= after["boot"] - before["boot"] - task["wall_ns"]
         assert 0 < task["cpu_ns"] <= after["cpu"] - before["cpu"]
         for name, outside in (("rss_start_bytes", before), ("rss_stop_bytes", after)):
-            assert abs(task[name] - outside["resident"]) < MEBIBYTE
+            assert abs(task[name] - outside["resident"]) < MEBIBYTE and task[name] % resource.getpagesize() == 0
         assert max(task["rss_start_bytes"], task["rss_stop_bytes"]) <= task["rss_peak_bytes"] <= run["told"]["most"] + MEBIBYTE
+        if task["pool_segments"]:
+            continue  # its threads' too
         assert task["voluntary_switches"] <= after["voluntary"] - before["voluntary"]
         assert task["involuntary_switches"] <= after["involuntary"] - before["involuntary"]
     far = run["tasks"]["far-1"]
@@ -162,6 +193,40 @@ def test_codecs(run):
     assert task["compress_cpu_ns"] >= told["cpu"] * 0.9
 
 
+def test_frames_of_threads_that_work_for_nobody(run):
+    """They may be a reader's; a task that read nothing knows that they are not its own."""
+    found = [run["tasks"][key] for key in ("unpacked-elsewhere", "unpacked-for-others")]
+    assert [[task[f"decompress_{name}"] for name in ("calls", "out_bytes", "in_bytes")] for task in found] == [[None] * 3, [0] * 3]
+    assert [task["compress_calls"] for task in found] == [0, 0]
+
+
+def test_http2_is_shared(run):
+    """What goes over the connection of one task is its own; HTTP/2's is nobody's, and a note says so."""
+    task = run["tasks"]["http2"]
+    # of both the test's server, which is in the task as well: it receives what the client sends
+    assert (task["network_write_bytes"], task["network_read_bytes"]) == (1000 + 3000 + 3000, 3000 + 1000 + 1000)
+    assert any(note.startswith("HTTP/2 serves several tasks over one connection") for note in run["found"]["totals"][-1]["notes"])
+
+
+def test_codecs_of_other_shapes(run):
+    """(bytes taken, bytes given) of each: a length is what was given, and of a pair the second is what was taken."""
+    task = run["tasks"]["codecs-shapes"]
+    rows = {r["function"]: (r["calls"], r["in_bytes"], r["out_bytes"]) for r in run["found"]["codec"] if r["span"] == "codecs"}
+    assert rows == {"cramjam.cramjam.snappy.decompress_into": (1, 5, 4), "cramjam.cramjam.snappy.compress_into": (1, 9, 4),
+                    "lz4.frame._frame.decompress": (1, 4, 2)}
+    assert [task[f"decompress_{name}"] for name in ("calls", "in_bytes", "out_bytes")] == [2, 9, 6]
+    assert [task[f"compress_{name}"] for name in ("calls", "in_bytes", "out_bytes")] == [1, 9, 4]
+
+
+def test_codecs_that_cannot_be_counted_are_unknown(run):
+    """All of that direction and nothing else, compared with a task that calls none."""
+    plain = run["tasks"]["plain-1"]
+    for key, unknown in run["told"]["unseen"].items():
+        task, unknown = run["tasks"][f"unseen-{key}"], ("decompress", "compress") if unknown == "both" else (unknown,)
+        assert {name for name in COUNTS if task[name] is None and plain[name] is not None} == {n for n in COUNTS if n.split("_")[0] in unknown}, key
+    assert set(run["told"]["unseen"].values()) == {"", "both", "decompress", "compress"}
+
+
 def test_what_modules_unpack_while_they_are_imported(run):
     """One inside of another, by name, and one that fails; what the task unpacks itself is its own."""
     task = run["tasks"]["importing"]
@@ -176,6 +241,8 @@ def test_baskets_and_the_bytes_of_their_file(run):
     far = {"basket_calls": 4, "page_calls": 0, "basket_bytes": 20_000, "basket_raw_bytes": 4 * 9_070}
     assert {name: task[name] for name in named} == {name: named[name] + far[name] for name in named}
     assert task["embedded_baskets"] == task["clusters_used"] == 1
+    rows = {r["path"]: r for r in run["found"]["file"] if r["span"] == "the-span" and r.get("basket_bytes")}
+    assert task["repeated_basket_bytes"] == sum(r["basket_bytes"] - r["unique_basket_bytes"] for r in rows.values()) > 0
     row = [r for r in run["found"]["file"] if r["path"] == run["file"] and r["span"] == "the-span"][-1]
     expected = {**named, "read_calls": 1, "read_bytes": 10_000, "size_bytes": 20_000, "write_bytes": 0, "extent_bytes": 10_000,
                 "unique_bytes": 10_000, "basket_extent_bytes": 10_600, "unique_basket_bytes": 5_600, "read_basket_bytes": 5_000,
@@ -187,9 +254,68 @@ def test_baskets_and_the_bytes_of_their_file(run):
 
 def test_sizes_of_files_on_servers(run):
     """What uproot has read of the file's header; unknown without, and where it is no size."""
-    rows = {r["path"]: r for r in run["found"]["file"] if r["kind"] == "remote"}
+    rows = {r["path"]: r for r in run["found"]["file"] if "example.org" in (r["path"] or "")}
     assert {path.rsplit("/")[-1]: (r["size_bytes"], r["basket_bytes"]) for path, r in rows.items()} == {
         "told.root": (123_456, 5_000), "untold.root": (None, 5_000), "negative.root": (None, 5_000), "text.root": (None, 5_000)}
+
+
+def test_clusters_are_counted_once_for_each_file(run):
+    """Far apart and next to each other; unknown where a page does not say which is its."""
+    assert (run["tasks"]["clusters"]["clusters_used"], run["tasks"]["clusters"]["page_calls"]) == (4, 5)
+    task = run["tasks"]["cluster-unknown"]
+    assert (task["clusters_used"], task["page_calls"], task["basket_calls"], task["basket_bytes"], task["embedded_baskets"]) == (None, 1, 1, 1, 0)
+
+
+def test_threads_that_a_task_starts(run):
+    """They are its own, and have their run back afterwards; what cannot be given back disturbs nobody."""
+    assert run["told"]["threads"] == [False, True, []]
+    task = run["tasks"]["threads"]
+    assert task["pool_segments"] == 3 and 30_000_000 <= task["pool_cpu_ns"] <= task["pool_wall_ns"] * 1.01
+    assert task["cpu_ns"] < 30_000_000
+
+
+def test_turns_of_the_interpreter(run):
+    task = run["tasks"]["contend"]
+    for prefix in ("", "pool_"):
+        assert task[f"{prefix}gil_wait_ns"] >= 20_000_000
+    assert task["lock_wait_ns"] <= run["told"]["contend"] + 5_000_000 and task["pool_lock_wait_ns"] <= 5_000_000
+
+
+FIRST, SECOND = "root://a.example:1094//store/x.root", "root://b.example:1095//store/y.root"
+
+
+def test_requests_by_xrootd(run):
+    """To the byte: the data, 8 bytes for each answer and 16 for each chunk; times as the client took them itself."""
+    told, task = run["told"]["remote"], run["tasks"]["remote"]
+    assert told["answers"] == [[True, 305], [True, 2000]]
+    assert task["network_read_bytes"] == 1000 + 100 + 7 + 2000 + 305 + 5 * 8 + (3 + 1 + 2) * 16
+    assert (task["network_write_bytes"], task["read_calls"], task["read_bytes"]) == (None, 0, 0)
+    servers = {r["server"]: r for r in run["found"]["server"] if r["span"] == "remote"}
+    files = {r["path"]: r for r in run["found"]["file"] if r["span"] == "remote" and r["kind"] == "remote"}
+    assert (set(servers), set(files)) == ({"a.example:1094", "b.example:1095"}, {FIRST, SECOND})
+    for server, file, times, requests, failed, sent in (("a.example:1094", FIRST, told["file"], 4, 1, 1107), ("b.example:1095", SECOND, told["other"], 3, 1, 2305)):
+        row = servers[server]
+        assert (row["scheme"], row["requests"], row["failed"], row["read_bytes"]) == ("root", requests, failed, sent)
+        assert (files[file]["requests"], files[file]["network_read_bytes"]) == (requests, sent)
+        for r in (row, files[file]):
+            assert sum(times) * 0.999 - 2_000_000 <= r["latency_sum_ns"] <= sum(times) + 20_000_000
+            assert 20_000_000 <= r["latency_max_ns"] <= max(times) + 10_000_000
+        assert sum(row["latency"]) == requests
+
+
+def test_waits_for_answers_by_xrootd(run):
+    """The task's own thread waits on a lock meanwhile: for the network, but for what its own CPU and the queue for a core took."""
+    told, task = run["told"]["remote"], run["tasks"]["remote"]
+    assert 10_000_000 <= task["network_wait_ns"] <= told["waits"] * 1.01
+    assert task["lock_wait_ns"] <= 2_000_000
+    assert task["sleep_ns"] >= 90_000_000
+
+
+@pytest.mark.parametrize("key, unknown", [("line", {"network_read_bytes"}), ("asked", set())] + [(key, {
+    "network_read_bytes", "read_calls", "read_bytes", "write_calls", "write_bytes", "storage_read_bytes", "storage_write_bytes"}) for key in ("copy", "copies")])
+def test_what_xrootd_does_not_tell_is_unknown(run, key, unknown):
+    task, plain = run["tasks"][f"remote-{key}"], run["tasks"]["plain-1"]
+    assert {name for name in COUNTS if task[name] is None and plain[name] is not None} == unknown | {"network_write_bytes"}
 
 
 @pytest.mark.parametrize("key, kind", [("read", "decompress"), ("array", "decompress"), ("direct", "decompress"), ("set", "compress"),
@@ -278,7 +404,7 @@ def test_samples(run):
     for sample in samples:
         assert run["window"][0] <= sample["boot_ns"] <= run["window"][1]
         assert 0 < sample["cpu_seconds"] <= run["cpu_ns"] / 1e9 - told["children"] and 0 < sample["rss_bytes"] <= told["most"] + MEBIBYTE
-    assert samples[-1]["tasks_done"] == len(run["tasks"]) and samples[-1]["tasks_running"] == 0
+    assert samples[-1]["tasks_done"] == len(run["found"]["end"]) and samples[-1]["tasks_running"] == 0
     texts = [(boot_ns, json.loads(text)) for boot_ns, text in run["found"]["dask"]]
     assert texts[-1][1]["executing"] == 2 and texts[-1][1]["tasks"] == len(run["tasks"]) - 1  # the actor's is none of Dask's
     assert told["snapshot"][0] <= texts[-1][0] <= told["snapshot"][1]
@@ -308,10 +434,11 @@ def test_a_worker_that_is_killed_in_a_task(tmp_path):
     assert run["found"]["totals"][-1]["tasks_done"] == 0 and run["found"]["totals"][-1]["tasks_started"] == 1
 
 
-def test_coffea_without_dask(tmp_path):
+def test_coffea_without_dask(tmp_path, monkeypatch):
     """A task for each chunk, named after it; one that comes again begins another run."""
+    monkeypatch.setenv("CREMA_BLOCKED_MS", "banana")
     run = start(tmp_path, "executor")
-    first, second, again, metadata = sorted(run["found"]["end"], key=lambda t: t["attempt"])
+    *fetched, first, second, again, metadata = sorted(run["found"]["end"], key=lambda t: t["attempt"])
     for task, begin, number, key in ((first, 0, 1, "first"), (second, 100, 1, "second"), (again, 0, 2, "again")):
         expected = {"key": f"set-1:/data/1.root:Events:{begin}-{begin + 100}", "flags": CHUNK | METRICS, "dataset": "set-1", "events": 100,
                     "filename": "/data/1.root", "treename": "Events", "entrystart": begin, "entrystop": begin + 100, "status": "ok",
@@ -323,21 +450,24 @@ def test_coffea_without_dask(tmp_path):
         assert 0 < task["cpu_ns"] <= after["cpu"] - before["cpu"]
     expected = {"key": "set-2:/data/2.root:Runs:metadata", "flags": PREPROCESSING, "prefix": "metadata", "function": "metadata_fetcher"}
     assert {name: metadata[name] for name in expected} == expected
-    assert metadata["span"].startswith("coffea-metadata.")
+    assert [t["key"] for t in fetched] == ["set-before:/data/2.root:Runs:metadata", "set-after:/data/2.root:Runs:metadata"]
+    spans = [t["span"] for t in (*fetched, metadata)]  # what follows the chunks is another fetch
+    assert all(span.startswith("coffea-metadata.") for span in spans) and spans[0] == spans[1] != spans[2]
     stack = json.loads(run["found"]["hello"][-1]["stack"])
     assert stack["python"] == sys.version.split()[0]
     notes = run["found"]["totals"][-1]["notes"]
     assert "isal.isal_zlib has no function that crema knows: (de)compressed bytes of tasks are unknown" in notes
     assert any("pyarrow's S3 client is loaded" in note for note in notes)
+    assert "CREMA_BLOCKED_MS is not a number of milliseconds; it is taken as 20" in notes
     assert first["decompress_calls"] is second["compress_out_bytes"] is None and first["read_calls"] == 0
 
 
 def test_the_agent_gets_the_workers_options_and_refuses_words(tmp_path, monkeypatch):
     text = (ROOT / "contract" / "options.def").read_text()
-    names = set(re.findall(r'OPTION\(\w+, (?:WORKER|NAMES|ALL), "[^"]*", "(CREMA\w*)"', text))
+    names = set(re.findall(r'OPTION\(\w+, (?:WORKER|NAMES|NAMED|ALL), "[^"]*", "(CREMA\w*)"', text))
     assert {"CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA"} < names
-    values = {name: "banana" for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA")}
-    values |= {"CREMA_SPOOL_BYTES": "24k", "CREMA_TOKEN_FILE": str(tmp_path / "token"), "CREMA_DIR": str(tmp_path / "state")}
+    values = {name: "banana" for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA_STUCK", "CREMA")}
+    values |= {"CREMA_SPOOL_BYTES": "24k", "CREMA_RUN_NAME": "a name", "CREMA_TOKEN_FILE": str(tmp_path / "token"), "CREMA_DIR": str(tmp_path / "state")}
     told_otherwise = {"CREMA_COLLECTOR", "CREMA_AGENT", "CREMA_BLOCKED_MS"}  # its command line, and what the library uses
     assert names == set(values) | told_otherwise
     agent = tmp_path / "agent"
@@ -350,4 +480,4 @@ def test_the_agent_gets_the_workers_options_and_refuses_words(tmp_path, monkeypa
     assert {name: environment.get(name) for name in values} == values
     said = (tmp_path / "said").read_text().splitlines()
     assert sorted(said) == sorted(f"crema-agent: {name}: 'banana' is neither on nor off; use on|off, yes|no, true|false or 1|0"
-                                  for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA"))
+                                  for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA_STUCK", "CREMA"))

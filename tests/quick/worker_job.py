@@ -1,9 +1,13 @@
 """A worker's process, with the library in front: a few tasks of which every number is known. Prints what only it knows."""
 
 import concurrent.futures
+import ctypes
+import importlib
 import json
 import os
+import queue
 import resource
+import socket
 import subprocess
 import sys
 import threading
@@ -13,19 +17,32 @@ import types
 import zlib
 from pathlib import Path
 
-import stack  # noqa: F401 (first: from here on its modules are found)
+import stack  # first: from here on its modules are found
 
 threading.Thread(target=int).start()  # as every worker has started one before it imports Dask
 
+if sys.argv[2] == "lacking":
+    stack.SOURCES[sys.argv[3]] = ""  # another version of it
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+import blosc2.blosc2_ext
 import coffea.processor.executor as executor
+import cramjam.cramjam
 import distributed.comm.tcp
 import distributed.worker as dask
 import h5py._hl.dataset
+import h5py._hl.filters
+import h5py.h5d
+import httpcore._sync.http2
+import lz4.frame._frame
+import numcodecs.blosc
+import pyarrow._parquet
+import pyarrow.lib
 import tornado.ioloop
 import uproot._dask
 import uproot.models.RNTuple
 import uproot.models.TBasket
+import XRootD.client
 from coffea.processor.executor import FileMeta, Runner, WorkItem
 from dask._task_spec import DataNode, Task
 
@@ -56,13 +73,13 @@ class Worker(dask.Worker):
         self.state = Space(tasks={}, actors={}, nthreads=3, executing_count=2, ready=[1], long_running=[], executed_count=5)
         self.memory_manager, self.nanny, self.address, self.name = Space(memory_limit=7654321), None, "tcp://10.1.1.1:4001", "w-1"
 
-    def run(self, key, func, *args, node=None, needs=(), span="the-span", annotations=()):
-        """As Dask does, after it was told of the task."""
-        self.state.tasks[key] = Space(prefix="a-prefix", span_id=span, annotations=dict(annotations), priority=(0, 12, 0),
-                                      dependencies=[Space(key=k) for k in needs])
+    def run(self, key, func, *args, node=None, needs={}, span="the-span", annotations=()):
+        """As Dask does, after it was told of the task. A dependency that was sent here as well says in which span."""
+        self.state.tasks[key] = Space(key=key, prefix="a-prefix", span_id=span, annotations=dict(annotations), priority=(0, 12, 0),
+                                      dependencies=[Space(key=k, span_id=s) for k, s in needs.items()])
         before = clocks()
         dask._run_task(node or Task(func, *args), {}, {"worker": self}, key)
-        told["tasks"][key] = [before, clocks()]
+        told["tasks"][str(key)] = [before, clocks()]
 
     def elsewhere(self, key, message):
         self.state.tasks[key] = Space(prefix="far", span_id="far-span", annotations={}, priority=(0, 1), dependencies=[])
@@ -100,6 +117,68 @@ def codecs(noise):
 MODULE = "import zlib\nTEXT = zlib.decompress({packed})\nzlib.compress(TEXT)\n"
 MODULES = {"outer_text": "import importlib\nimport inner_text\n" + MODULE + "importlib.import_module('named_text')\n",
            "inner_text": MODULE, "named_text": MODULE, "failing_text": MODULE + "raise ValueError\n"}
+
+
+def codecs_of_other_shapes():
+    """Into a buffer of the caller's, and in pieces: what is given back is a length, or what was taken as well."""
+    assert cramjam.cramjam.snappy.decompress_into(b"aaaab", ord("b")) == 4
+    assert cramjam.cramjam.snappy.compress_into(b"aaaabbbb?", ord("b")) == 4
+    assert lz4.frame._frame.decompress(b"a\0b\0c", None, False) == ("ab", 4)
+
+
+UNSEEN = {"into": (lambda: numcodecs.blosc.decompress([1, 2, 3]), "decompress"),
+          "both": (lambda: blosc2.blosc2_ext.vldecompress(5), "both"),
+          "reads": (lambda: blosc2.blosc2_ext.SChunk.decompress_chunk(5), "decompress"),
+          "writes": (lambda: blosc2.blosc2_ext.vlmeta.set_vlmeta(5, 10), "compress"),
+          "parquet-zstd": (lambda: pyarrow._parquet.ParquetReader.read_all(), ""),
+          "parquet-snappy": (lambda: pyarrow._parquet.ParquetReader.read_row_group(), "decompress"),
+          "parquet-gzip": (lambda: pyarrow._parquet.ParquetReader.read_row_groups(), "decompress"),
+          **{f"ipc-{name}": (lambda options=options: pyarrow.lib._RecordBatchStreamWriter._open({}, "to", options), unknown) for name, options, unknown in (
+              ("none", None, ""), ("plain", Space(compression=None, use_threads=True), ""), ("zstd", Space(compression="zstd", use_threads=False), ""),
+              ("threads", Space(compression="zstd", use_threads=True), "compress"), ("lz4", Space(compression="lz4", use_threads=False), "compress"))},
+          "h5py-read": (lambda: h5py.h5d.DatasetID.read(h5py.h5d.Dataset({"gzip": 4}, 9), 0), "decompress"),
+          "h5py-plain": (lambda: h5py.h5d.DatasetID.read(h5py.h5d.Dataset({"shuffle": 1}, 9), 0), ""),
+          "h5py-write": (lambda: h5py.h5d.DatasetID.write(h5py.h5d.Dataset({"gzip": 4}, 0), 0), "compress"),
+          "h5py-again": (lambda: h5py.h5d.DatasetID.write(h5py.h5d.Dataset({"gzip": 4}, 9), 0), "both")}
+
+
+class Trace(ctypes.Structure):
+    """What zstd says of a frame."""
+    _fields_ = [("version", ctypes.c_uint), ("streaming", ctypes.c_uint), ("dictionary", ctypes.c_uint), ("cold", ctypes.c_int),
+                ("dictionary_bytes", ctypes.c_size_t), ("unpacked", ctypes.c_size_t), ("packed", ctypes.c_size_t), ("rest", ctypes.c_void_p * 8)]
+
+
+asked_of_nobody, frames_unpacked = queue.SimpleQueue(), threading.Semaphore(0)
+
+
+def unpack_for_nobody():
+    """As libarrow's threads do, of which nobody knows whose they are."""
+    library = ctypes.CDLL(None)
+    library.ZSTD_trace_decompress_begin.restype = ctypes.c_ulonglong
+    while asked_of_nobody.get():
+        name = ctypes.c_ulonglong(library.ZSTD_trace_decompress_begin(None))
+        library.ZSTD_trace_decompress_end(name, ctypes.byref(Trace(version=10506, unpacked=7000, packed=500)))
+        frames_unpacked.release()
+
+
+def read_by_other_threads(whole):
+    if whole:
+        pyarrow._parquet.ParquetReader.read_all()
+    asked_of_nobody.put(True)
+    frames_unpacked.acquire()
+
+
+def by_http2():
+    """Bytes of a connection of its own, and of one that HTTP/2 shares."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for shared in (False, True):
+            with socket.create_connection(server.getsockname()) as connection, server.accept()[0] as peer:
+                if shared:
+                    httpcore._sync.http2.HTTP2Connection(Space(get_extra_info=lambda name: connection if name == "socket" else None))
+                connection.sendall(b"x" * 1000)
+                peer.recv(1000, socket.MSG_WAITALL)
+                peer.sendall(b"y" * 3000)
+                connection.recv(3000, socket.MSG_WAITALL)
 
 
 def importing(directory):
@@ -143,6 +222,83 @@ def baskets(path):
     tuple_._file = Space(file_path=path)
     tuple_.read_page(None, 7, Space(num_bytes=600, offset=10_000), 2500)
     tuple_.read_locator(Space(num_bytes=1, offset=1), 1, None)
+
+
+def clusters(path):
+    """Three clusters of one file, one of them in two pages, and one of another file."""
+    tuple_ = uproot.models.RNTuple.Model_ROOT_3a3a_RNTuple()
+    for file, cluster in ((path, 7), (path, 7), (path, 8), (path, 8000), (path + "-2", 7)):
+        tuple_._file = Space(file_path=file)
+        tuple_.read_page(None, cluster, Space(num_bytes=1, offset=1), 1)
+
+
+def cluster_without_number(path):
+    tuple_ = uproot.models.RNTuple.Model_ROOT_3a3a_RNTuple()
+    tuple_._file = Space(file_path=path)
+    tuple_.read_page(None, "none", Space(num_bytes=1, offset=1), 1)
+
+
+class Stubborn(threading.Thread):
+    def __delattr__(self, name):
+        if name == "run":
+            raise AttributeError(name)
+        super().__delattr__(name)
+
+
+def threads():
+    """Threads whose run is their class's, their own, and one whose run cannot be taken back; how each has it afterwards."""
+    failed = []
+    threading.excepthook = lambda args: failed.append(repr(args.exc_value))
+    plain, own, stubborn = threading.Thread(target=spin, args=(0.01,)), threading.Thread(), Stubborn(target=spin, args=(0.01,))
+    own.run = run = lambda: spin(0.01)
+    for thread in (plain, own, stubborn):
+        thread.start()
+        thread.join()
+        try:
+            thread.start()
+        except RuntimeError:
+            pass
+    threading.excepthook = threading.__excepthook__
+    told["threads"] = ["run" in vars(plain), vars(own).get("run") is run, failed]
+
+
+def contend():
+    """Two threads that compute in Python take turns; what starting and joining the other one took is no turn."""
+    other = threading.Thread(target=spin, args=(0.1,))
+    start = time.perf_counter_ns()
+    other.start()
+    started = time.perf_counter_ns()
+    spin(0.1)
+    done = time.perf_counter_ns()
+    other.join()
+    told["contend"] = started - start + time.perf_counter_ns() - done
+
+
+def remote(local):
+    """Requests by callback and without, one that fails, one that is refused, and one of a file of this machine."""
+    client = XRootD.client
+    file, other, here = client.File(), client.File(), client.File()
+    file.open("root://a.example:1094//store/x.root")
+    other.open(url="root://b.example:1095//store/y.root?authz=secret")
+    here.open(local)
+    file.read(0, 1000)
+    file.read(offset=-1, size=5)
+    file.vector_read([(0, 10), (50, 30), (100, 60)])
+    file.vector_read(chunks=[(0, 7)])
+    here.read(0, 4000)
+    file.stat()
+    lock, answers, before = threading.Semaphore(0), [], time.perf_counter_ns()
+
+    def arrived(status, response, *_):
+        answers.append([status.ok, response and getattr(response, "size", None) or len(response)])
+        lock.release()
+
+    assert other.read(0, 2000, callback=arrived).ok and other.vector_read([(0, 300), (9, 5)], 0, arrived).ok
+    assert not other.read(0, -1, 0, arrived).ok  # refused at once: nobody answers
+    lock.acquire(), lock.acquire()
+    waits = time.perf_counter_ns() - before
+    time.sleep(0.01)
+    told["remote"] = {"file": file.times, "other": other.times, "waits": waits, "answers": sorted(answers)}
 
 
 HDF5 = {"read": ("__getitem__", 0), "array": ("__array__",), "direct": ("read_direct", 0), "set": ("__setitem__", 0, 1),
@@ -193,10 +349,28 @@ def run_all(worker, directory):
     worker.run("plain-1", work)
     worker.run("failing-1", fails)
     worker.run("codecs", codecs, os.urandom(1 << 22))
+    worker.run("codecs-shapes", codecs_of_other_shapes, span="codecs")
+    for name, (call, _) in UNSEEN.items():
+        worker.run(f"unseen-{name}", call, span="codecs")
+    told["unseen"] = {name: unknown for name, (_, unknown) in UNSEEN.items()}
+    worker.run("unpacked-elsewhere", read_by_other_threads, True)
+    worker.run("unpacked-for-others", read_by_other_threads, False)
+    asked_of_nobody.put(False)
+    worker.run("http2", by_http2)
     worker.run("importing", importing, directory, span="imports")
     worker.run("measured", measured)
     worker.run("around", lambda: [worker.run("within", spin, 0.01), spin(0.02)])
     worker.run("baskets", baskets, data)
+    worker.run("clusters", clusters, data, span="clusters")
+    worker.run("cluster-unknown", cluster_without_number, data, span="clusters")
+    worker.run("threads", threads)
+    worker.run("contend", contend)
+    worker.run("remote", remote, data, span="remote")
+    file = XRootD.client.File()
+    worker.run("remote-line", lambda: [file.open("root://a.example:1094//store/x.root"), file.readline()], span="remote-unknown")
+    worker.run("remote-copy", lambda: XRootD.client.FileSystem().copy("a", "b"), span="remote-unknown")
+    worker.run("remote-copies", lambda: XRootD.client.CopyProcess().run(), span="remote-unknown")
+    worker.run("remote-asked", lambda: XRootD.client.FileSystem().rm("/a"), span="remote-unknown")
     for method in HDF5:
         worker.run(f"hdf5-{method}", hdf5, method, {"gzip": 4})
     worker.run("hdf5-seen", lambda: [hdf5(m, {"shuffle": 1, "fletcher32": 1}) for m in ("read", "set")])
@@ -209,16 +383,27 @@ def run_all(worker, directory):
     item = WorkItem("set-1", "/data/1.root", "Events", 1000, 2500)
     item.result = {"out": {"__roastcoffea_metrics__": [FOUND]},
                    "metrics": {"bytesread": 987654, "processtime": 2.75, "entries": 1500, "columns": {"b", "a"}}}
-    worker.run("chunk-1", Runner._work_function, item, needs=("k-3", "k-1", "k-2"))
+    worker.run("chunk-1", Runner._work_function, item, needs={"k-3": None, "k-1": None, "k-2": None})
     for name, value in (("bytesread", 11), ("processtime", 0.5), ("entries", 13)):
         only = WorkItem("set-1", "/data/1.root", "Events", 1000, 2500)
         only.result = {"out": {}, "metrics": {name: value}}
         worker.run(f"only-{name}", Runner._work_function, only)
-    worker.run("chunk-2", work, node=Task(work, DataNode([1, item])), needs=())
+    worker.run("chunk-2", work, node=Task(work, DataNode([1, item])))
     worker.run("meta-7", work, FileMeta("set-2", "/data/2.root", "Runs"))
-    worker.run("merge", executor._reduce(), needs=("chunk-1",))
+    worker.run("merge", executor._reduce(), needs={"chunk-1": "the-span"})
+    for span in ("first", "second"):  # calls in a loop have equal keys
+        worker.run(("bag-1", 0), work, node=Task(work, DataNode([1, item])), span=span)
+    worker.run("total-1", work, needs={("bag-1", 0): "first"}, span="first")
+    worker.run("total-2", work, needs={("bag-1", 0): "second"}, span="first")
+    worker.run("total-fetched", work, needs={("bag-1", 7): None}, span="first")
+    worker.run("total-of-total", work, needs={("bag-1", 7): None, "total-1": "first"}, span="third")
+    worker.run("total-of-nothing", work, needs={("bag-2", 0): None}, span="third")
     worker.run("spread", executor.scatter)
     worker.run("chunk-own", work, item, span="own-span", annotations={"span": 1})
+    own = {"processtime": 1.5, "entries": 77, "bytesread": 5, "columns": ["a"]}
+    for name, result in (("report", {"report": own}), ("pair", ("out", own)), ("itself", own), ("half", {"processtime": 1.5}),
+                         ("error", ValueError("no")), ("other", {"entries": 5})):
+        worker.run(f"chunk-own-{name}", lambda item, result=result: result, item, span="own-span", annotations={"span": 1})
     worker.elsewhere("far-1", {"op": "task-finished", "start": 10.0, "stop": 12.5})
     worker.elsewhere("far-2", {"op": "task-erred"})
     dask._run_actor(Actor().add, (3,), {}, {"worker": worker}, "add")
@@ -232,17 +417,20 @@ def run_without_dask():
     import pyarrow._s3fs  # noqa: F401
 
     pack = b"a pickle"
+    for name in ("before", "after"):
+        Runner.metadata_fetcher_root(FileMeta(f"set-{name}", "/data/2.root", "Runs"))
     for start, key in ((0, "first"), (100, "second"), (0, "again")):
         item = WorkItem("set-1", "/data/1.root", "Events", start, start + 100)
         item.result = {"out": {}, "metrics": {"bytesread": 11 + start, "entries": 100}}
         before = clocks()
         assert Runner._work_function(item, processor_instance=pack) is item.result
-        told["tasks"][key] = [before, clocks()]
+        told["tasks"][str(key)] = [before, clocks()]
     Runner.metadata_fetcher_root(FileMeta("set-2", "/data/2.root", "Runs"))
     print(json.dumps(told))
 
 
 def main():
+    threading.Thread(target=unpack_for_nobody, daemon=True).start()
     if sys.argv[2] == "executor":
         return run_without_dask()
     worker = Worker()
@@ -250,6 +438,14 @@ def main():
     assert worker.start_unsafe() == "started"
     told["armed"].append(time.process_time_ns())
     told["first_child_ns"] = children_ns()
+    if sys.argv[2] == "lacking":
+        worker.run("plain-1", work)
+        if "." in sys.argv[3]:
+            importlib.import_module(sys.argv[3])
+        else:
+            uproot.models.RNTuple.Model_ROOT_3a3a_RNTuple().gpu_read_cluster_pages()
+        worker.run("plain-2", work)
+        return print(json.dumps(told))
     if sys.argv[2] == "killed":
         print(json.dumps(told), flush=True)
         worker.run("killed", lambda: [spin(0.1), time.sleep(float(sys.argv[3])), os.kill(os.getpid(), 9)])

@@ -47,11 +47,20 @@ struct look {
 	uint64_t now, cpu, delay, stolen;
 };
 
+/* All at one moment: what is read while the core is taken is read again. */
 static inline struct look look(void)
 {
-	struct look l = {0, cpu_ns(), run_delay_ns(), stolen_ns()};
+	uint64_t began;
+	struct look l;
+	int times = 0;
 
-	l.now = harness_now_ns();
+	do {
+		began = harness_now_ns();
+		l.stolen = stolen_ns();
+		l.delay = run_delay_ns();
+		l.cpu = cpu_ns();
+		l.now = harness_now_ns();
+	} while (l.now - began > 500000 && ++times < 100);
 	return l;
 }
 
@@ -63,10 +72,10 @@ struct truth {
 /* Since then; known is what the thread was neither on a core nor waiting for one. */
 static inline struct truth blocked_since(const struct look *l)
 {
-	uint64_t wall = harness_now_ns() - l->now;
-	struct truth k = {0, cpu_ns() - l->cpu, run_delay_ns() - l->delay, stolen_ns() - l->stolen};
+	struct look n = look();
+	struct truth k = {0, n.cpu - l->cpu, n.delay - l->delay, n.stolen - l->stolen};
 
-	k.known_ns = wall - k.cpu_ns - k.delay_ns;
+	k.known_ns = n.now - l->now - k.cpu_ns - k.delay_ns;
 	return k;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "harness.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -123,6 +125,45 @@ static void a_slow_read_leaves_its_stack(void **state)
 	pthread_join(writer, NULL);
 	close(ends[0]);
 	close(ends[1]);
+	free_records();
+	harness_end(&h);
+	harness_free(&h);
+}
+
+/* Of a socket it says who is at the other end. */
+static void a_slow_answer_names_its_server(void **state)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0), client, server;
+	const struct crema_stack *r = NULL;
+	socklen_t size = sizeof(a);
+	struct harness_task h;
+	pthread_t writer;
+	char byte;
+
+	(void)state;
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, size), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
+	client = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&a, size), 0);
+	server = accept(listener, NULL, NULL);
+	h = harness_begin();
+	free_records();
+	pthread_create(&writer, NULL, write_late, &server);
+	assert_int_equal(recv(client, &byte, 1, 0), 1);
+	for (uint32_t i = 0; i < CREMA_SHM_STACKS; i++)
+		if (crema_shm->stack[i].state == 2 && crema_shm->stack[i].tid == (uint32_t)gettid())
+			r = &crema_shm->stack[i];
+	assert_non_null(r);
+	assert_int_equal(r->wait, CREMA_T_network_wait);
+	assert_int_equal(r->on, CREMA_ON_SOCKET);
+	assert_int_equal(r->peer_bytes, size);
+	assert_memory_equal(r->peer, &a, size);
+	pthread_join(writer, NULL);
+	close(client);
+	close(server);
+	close(listener);
 	free_records();
 	harness_end(&h);
 	harness_free(&h);
@@ -446,6 +487,7 @@ int main(void)
 		cmocka_unit_test(a_long_wait_leaves_its_stack),
 		cmocka_unit_test(waits_for_the_interpreter_add_up),
 		cmocka_unit_test(a_slow_read_leaves_its_stack),
+		cmocka_unit_test(a_slow_answer_names_its_server),
 		cmocka_unit_test(short_waits_and_waits_for_nobody_leave_none),
 		cmocka_unit_test(the_unwinders_own_calls_do_not_count),
 		cmocka_unit_test(a_full_table_counts_what_it_leaves_out),

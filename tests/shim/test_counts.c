@@ -261,7 +261,7 @@ static void charges_of_small_reads(void **state)
 	struct harness_task h = harness_begin();
 	struct crema_file *one, *two, *rest;
 	struct crema_task *t = task_slot(h.owner);
-	uint64_t first;
+	uint64_t first, charged;
 	char buf[16];
 	int fd;
 
@@ -274,8 +274,12 @@ static void charges_of_small_reads(void **state)
 	assert_non_null(one);
 	assert_int_equal(one->storage_read_bytes, first);
 	assert_in_range(first, 1 << 20, (1 << 20) + (1 << 17));
-	read_cold(cold_file, 1 << 16); /* looked at: these are this file's in any case */
+	/* looked at: these are this file's in any case, and each is returned, cached or beyond */
+	charged = one->large_read_bytes + one->readahead_bytes - one->cached_bytes;
+	read_cold(cold_file, 1 << 16);
 	assert_in_range(one->storage_read_bytes - first, 1 << 20, (1 << 20) + (1 << 17));
+	assert_int_equal(one->large_read_bytes + one->readahead_bytes - one->cached_bytes - charged,
+			 one->storage_read_bytes - first);
 	fd = open(cold_file, O_RDONLY);
 	for (int i = 0; i < 4000; i++) /* until no wait is expected */
 		assert_int_equal(pread(fd, buf, sizeof(buf), 0), sizeof(buf));

@@ -282,6 +282,32 @@ static void a_second_hello_is_answered_by_data_that_is_no_request(void **state)
 	harness_free(&h);
 }
 
+/* The server's own last words and its tickets come before anything was asked for. */
+static void tickets_are_no_answer(void **state)
+{
+	struct harness_task h = harness_begin();
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		connect_to(AF_INET);
+		SAY({0x16, 512});
+		hear(1500);
+		if (i == 0)
+			SAY({0x14, 1}, {0x17, 53});
+		else if (i == 1)
+			SAY({0x14, 1}, {0x17, 69});
+		else
+			SAY({0x14, 1}, {0x16, 40});
+		hear(250);
+		SAY({0x17, 200});
+		hear(300);
+		hang_up();
+		counted("https", 1, 0, 300);
+	}
+	harness_end(&h);
+	harness_free(&h);
+}
+
 static void other_protocols_are_told_by_their_turns(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -347,6 +373,7 @@ int main(void)
 		cmocka_unit_test(a_tasks_end_counts_what_is_answered),
 		cmocka_unit_test(only_data_is_a_request_under_tls),
 		cmocka_unit_test(a_second_hello_is_answered_by_data_that_is_no_request),
+		cmocka_unit_test(tickets_are_no_answer),
 		cmocka_unit_test(other_protocols_are_told_by_their_turns),
 		cmocka_unit_test(some_connections_have_no_requests),
 	};

@@ -3,7 +3,9 @@
 #include "harness.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -69,6 +71,58 @@ static void a_full_ring_refuses(void **state)
 	assert_int_equal(bytes, 10 * n);
 	assert_true(n >= CREMA_SHM_EXTENTS - CREMA_SHM_THREADS && n <= CREMA_SHM_EXTENTS);
 	harness_free(&h);
+}
+
+enum { SHARERS = 4, EACH = 900, APART = 25 };
+
+/* Reads 10 bytes at each of its places; none follows the one before it. */
+static void *reader(void *arg)
+{
+	struct harness_task h = harness_begin();
+	int fd = open(path, O_RDONLY), first = *(int *)arg * EACH;
+	char buf[10];
+
+	for (int i = 0; i < EACH; i++)
+		if (pread(fd, buf, 10, (first + i) * APART) != 10)
+			abort();
+	close(fd);
+	harness_end(&h);
+	harness_free(&h);
+	return NULL;
+}
+
+static void share_once(void)
+{
+	uint8_t seen[SHARERS * EACH] = {0};
+	int number[SHARERS] = {0, 1, 2, 3};
+	pthread_t threads[SHARERS];
+	uint64_t n;
+
+	for (int i = 0; i < SHARERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, reader, &number[i]), 0);
+	for (int i = 0; i < SHARERS; i++)
+		pthread_join(threads[i], NULL);
+	for (uint64_t at = crema_shm->extents_tail; at != crema_shm->extents_head; at++) {
+		struct crema_extent *e = &crema_shm->extent[at % CREMA_SHM_EXTENTS];
+
+		assert_int_equal(e->bytes, 10);
+		assert_int_equal(e->offset % APART, 0);
+		seen[e->offset / APART]++;
+	}
+	for (int i = 0; i < SHARERS * EACH; i++)
+		assert_int_equal(seen[i], 1);
+	assert_int_equal(taken(&n), SHARERS * EACH * 10);
+}
+
+/* What threads put in at the same time is all there, each stretch once. */
+static void threads_share_the_ring(void **state)
+{
+	uint64_t n;
+
+	(void)state;
+	taken(&n);
+	for (int i = 0; i < 100; i++)
+		share_once();
 }
 
 static void positions_that_are_shared_are_left_out(void **state)
@@ -147,6 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_in_a_row_are_one_stretch),
 		cmocka_unit_test(a_full_ring_refuses),
+		cmocka_unit_test(threads_share_the_ring),
 		cmocka_unit_test(positions_that_are_shared_are_left_out),
 		cmocka_unit_test(a_position_of_before_is_asked_for),
 		cmocka_unit_test(a_position_nobody_saw_is_asked_for),

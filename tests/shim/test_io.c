@@ -125,6 +125,29 @@ static void a_descriptor_used_again_means_another_file(void **state)
 	unlink(other);
 }
 
+/* Closed by their range, known to the shim or not; what comes under their numbers is another. */
+static void ranges_that_are_closed_are_forgotten(void **state)
+{
+	const char *other = harness_file("ranged", 5000);
+	struct harness_task h = harness_begin();
+	int a = open(path, O_RDONLY), b = open(path, O_RDONLY), c;
+	uint64_t before = row_of(path)->read_bytes;
+	char buf[100];
+
+	(void)state;
+	assert_int_equal(read(a, buf, 100), 100);
+	assert_int_equal(close_range((unsigned int)a, (unsigned int)b, 0), 0);
+	c = open(other, O_RDONLY);
+	assert_int_equal(c, a);
+	assert_int_equal(read(c, buf, 60), 60);
+	harness_end(&h);
+	close(c);
+	assert_int_equal(row_of(other)->read_bytes, 60);
+	assert_int_equal(row_of(path)->read_bytes, before + 100);
+	harness_free(&h);
+	unlink(other);
+}
+
 static void pipes_and_sockets_are_no_files(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -224,14 +247,20 @@ static void kept_apart(const char *name)
 	const char *module = harness_file(name, 300);
 	struct harness_task h = harness_begin();
 	int fd = open(module, O_RDONLY);
+	struct crema_file *row = &crema_shm->file[fd_lookup(fd).row - 1], before = *row;
 	struct crema_task *t;
 	char buf[400];
 
+	assert_int_equal(row->kind, CREMA_FILE_IMPORT);
 	assert_int_equal(read(fd, buf, 400), 300);
+	assert_int_equal(read(fd, buf, 400), 0);
 	close(fd);
 	t = harness_end(&h);
 	assert_int_equal(t->own.count[CREMA_C_read_bytes], 0);
+	assert_int_equal(t->own.count[CREMA_C_import_read_calls], 2);
 	assert_int_equal(t->own.count[CREMA_C_import_read_bytes], 300);
+	assert_int_equal(row->read_calls - before.read_calls, 2);
+	assert_int_equal(row->read_bytes - before.read_bytes, 300);
 	harness_free(&h);
 	unlink(module);
 }
@@ -423,6 +452,7 @@ int main(void)
 		cmocka_unit_test(every_way_to_read_counts),
 		cmocka_unit_test(bytes_are_kept_by_file),
 		cmocka_unit_test(a_descriptor_used_again_means_another_file),
+		cmocka_unit_test(ranges_that_are_closed_are_forgotten),
 		cmocka_unit_test(pipes_and_sockets_are_no_files),
 		cmocka_unit_test(errno_is_the_real_calls),
 		cmocka_unit_test(modes_of_new_files_are_kept),

@@ -158,6 +158,8 @@ static void play(struct scene *s, int named, unsigned int piece_ms)
 
 SCENE(a_late_answer_is_network, 1, 5000, LIST({WRITE, 0}, {RECEIVE, 0}), LIST({200, 0}))
 SCENE(a_wait_in_pieces_is_network_too, 1, 60, LIST({WRITE, 0}, {RECEIVE, 0}), LIST({250, 0}))
+SCENE(work_before_the_last_piece_is_a_lock, 1, 60, LIST({WRITE, 0}, {SPIN, 100}, {RECEIVE, 0}),
+      LIST({200, 0}))
 SCENE(what_another_asked_for_is_a_lock, 0, 5000, LIST({WRITE, 0}, {RECEIVE, 0}), LIST({200, 0}))
 SCENE(the_loops_own_work_is_a_lock, 1, 5000,
       LIST({WRITE, 0}, {RECEIVE, 0}, {SPIN, 150}, {WRITE, 0}, {RECEIVE, 0}),
@@ -202,6 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_late_answer_is_network),
 		cmocka_unit_test(a_wait_in_pieces_is_network_too),
+		cmocka_unit_test(work_before_the_last_piece_is_a_lock),
 		cmocka_unit_test(what_another_asked_for_is_a_lock),
 		cmocka_unit_test(the_loops_own_work_is_a_lock),
 		cmocka_unit_test(a_pause_between_requests_is_a_lock),

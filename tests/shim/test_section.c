@@ -79,7 +79,7 @@ static void inner_is_in_outer(void **state)
 	/* the clocks are read one after the other */
 	assert_true(inner->wall_ns + MS >= inner->own.time[CREMA_T_cpu]);
 	assert_true(outer->wall_ns >= inner->wall_ns + 30 * MS);
-	assert_int_equal(outer->ended, 1);
+	assert_int_equal(outer->count, 1);
 	assert_int_equal(outer->begun, 1);
 	harness_free(&h);
 	unlink(path);
@@ -105,7 +105,7 @@ static void sums_close_with_the_task(void **state)
 	t = harness_end(&h);
 	for (int i = 0; i < 5; i++) {
 		snprintf(name, sizeof(name), "sum%d", i);
-		assert_int_equal(row(name, 0)->ended, 40);
+		assert_int_equal(row(name, 0)->count, 40);
 		cpu += row(name, 0)->own.time[CREMA_T_cpu];
 		bytes += row(name, 0)->own.count[CREMA_C_read_bytes];
 		wall += row(name, 0)->wall_ns;
@@ -130,8 +130,8 @@ static void what_is_left_open_is_broken(void **state)
 	section_end(a); /* not in turn: b was open */
 	section_end(b); /* too late */
 	section_end(a);
-	assert_int_equal(row("left", 0)->ended, 1);
-	assert_int_equal(row("left/over", 0)->ended, 0);
+	assert_int_equal(row("left", 0)->count, 1);
+	assert_int_equal(row("left/over", 0)->count, 0);
 	assert_int_equal(row("left/over", 0)->broken, 1);
 	a = begin("left");
 	section_leave(before);
@@ -150,7 +150,7 @@ static void a_section_ends_with_its_task_only(void **state)
 	(void)state;
 	harness_end(&h);
 	section_end(a);
-	assert_int_equal(row("late", 0)->ended, 0);
+	assert_int_equal(row("late", 0)->count, 0);
 	assert_int_equal(row("late", 0)->broken, 1);
 	harness_free(&h);
 }
@@ -178,8 +178,8 @@ static void depth_is_bounded(void **state)
 	assert_int_equal(crema_shm->unmeasured.refused, refused + 3);
 	for (unsigned int i = SECTION_DEPTH + 3; i-- > 0;)
 		section_end(token[i]);
-	assert_int_equal(row("r", 0)->ended, 1);
-	assert_int_equal(row("r/r", 0)->ended, 1);
+	assert_int_equal(row("r", 0)->count, 1);
+	assert_int_equal(row("r/r", 0)->count, 1);
 	assert_int_equal(row("r/r", 0)->broken, 0);
 	harness_end(&h);
 	harness_free(&h);
@@ -196,14 +196,14 @@ static void names_cannot_make_up_a_path(void **state)
 	a = begin("x");
 	section_end(begin("y"));
 	section_end(a);
-	assert_int_equal(row("x\\/y", 0)->ended, 1);
-	assert_int_equal(row("x/y", 0)->ended, 1);
+	assert_int_equal(row("x\\/y", 0)->count, 1);
+	assert_int_equal(row("x/y", 0)->count, 1);
 	/* 127 bytes of room and a character of two: it is not cut in the middle */
 	memset(hostile, 'z', 127);
 	memcpy(hostile + 127, "\xc3\xa9 and more", 12);
 	section_end(begin(hostile));
 	hostile[127] = 0;
-	assert_int_equal(row(hostile, 0)->ended, 1);
+	assert_int_equal(row(hostile, 0)->count, 1);
 	/* a path beyond its limit is refused, what lies around it is not */
 	memset(hostile, '/', 128);
 	hostile[128] = 0;
@@ -261,7 +261,7 @@ static void pool_threads_count_within_and_apart(void **state)
 	main_row = row("main", 0);
 	helper = row("helper", CREMA_SECTION_POOL);
 	reads = row("helper/reads", CREMA_SECTION_POOL);
-	assert_int_equal(main_row->ended, 1);
+	assert_int_equal(main_row->count, 1);
 	assert_int_equal(main_row->own.count[CREMA_C_read_bytes], 14000);
 	assert_in_range(main_row->own.time[CREMA_T_cpu], 3 * MS, 10 * MS);
 	assert_in_range(main_row->pool_time[CREMA_T_cpu], 15 * MS, 25 * MS);
@@ -381,7 +381,7 @@ static void found_numbers_have_rows(void **state)
 	name[127] = 0;
 	s = row(name, CREMA_SECTION_FOUND);
 	assert_int_equal(s->begun, 2);
-	assert_int_equal(s->ended, 2);
+	assert_int_equal(s->count, 2);
 	assert_int_equal(s->wall_ns, 1235567);
 	stat = gauge(name, CREMA_SECTION_FOUND | CREMA_SECTION_MEMORY)->stat;
 	assert_true(stat[2].count == 1 && stat[2].sum == 4096.5 && stat[0].count == 0);
@@ -435,7 +435,7 @@ static void datasets_have_rows_of_their_own(void **state)
 
 		r = of_dataset("spread", names[d], CREMA_SECTION_FOUND);
 		assert_non_null(r);
-		assert_int_equal(r->ended, 3);
+		assert_int_equal(r->count, 3);
 		assert_int_equal(r->wall_ns, w[0] + w[1] + w[2]);
 		assert_int_equal(r->wall_min_ns, d == 0 ? 0 : d == 1 ? 1000 : 40 * MS);
 		assert_int_equal(r->wall_max_ns, d == 0 ? 7 * MS : d == 1 ? 3000 : 60 * MS);
@@ -482,19 +482,19 @@ static void too_many_datasets_share_a_row(void **state)
 		task_of(task_slot(h.owner), name);
 		section_end(begin("crowd"));
 		one = of_dataset("crowd", name, 0);
-		told += one ? one->ended : 0;
+		told += one ? one->count : 0;
 	}
 	beyond = of_dataset("crowd", "", CREMA_SECTION_BEYOND);
 	assert_non_null(beyond);
 	assert_in_range(told, CREMA_SHM_SECTIONS_BY_DATASET * 3 / 4, CREMA_SHM_SECTIONS_BY_DATASET);
-	assert_int_equal(told + beyond->ended, 400);
+	assert_int_equal(told + beyond->count, 400);
 	for (unsigned int i = CREMA_SHM_SECTIONS_BY_DATASET; i < CREMA_SHM_SECTIONS; i++)
 		plain -= crema_shm->section[i].state == 2;
 	assert_int_equal(plain, (uint64_t)-1);
 	/* its own row again, and not a second one */
 	task_of(task_slot(h.owner), "set 5");
 	section_end(begin("crowd"));
-	assert_int_equal(of_dataset("crowd", "set 5", 0)->ended, 2);
+	assert_int_equal(of_dataset("crowd", "set 5", 0)->count, 2);
 	harness_end(&h);
 	harness_free(&h);
 }
@@ -522,15 +522,15 @@ static void what_does_not_fit_is_counted_together(void **state)
 	}
 	wall = harness_now_ns() - wall;
 	for (unsigned int i = 0; i < CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_OTHER; i++)
-		told += (uint32_t)crema_shm->section[i].ended * (crema_shm->section[i].span != 0);
+		told += (uint32_t)crema_shm->section[i].count * (crema_shm->section[i].span != 0);
 	other = &crema_shm->section[CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_OTHER];
 	assert_int_equal(other->path, 0);
 	assert_int_equal(other->span, task_slot(h.owner)->span);
-	assert_int_equal(other->ended + told, 2000);
+	assert_int_equal(other->count + told, 2000);
 	assert_true(told <= CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_BY_DATASET - named);
 	/* an inner one's time is not added to its outer one's */
 	assert_true(other->wall_ns <= wall);
-	assert_in_range(other->own.time[CREMA_T_cpu], (other->ended / 2) * MS / 100, wall);
+	assert_in_range(other->own.time[CREMA_T_cpu], (other->count / 2) * MS / 100, wall);
 	assert_true(crema_shm->strings_used - strings <= 200 * 48);
 	harness_end(&h);
 	harness_free(&h);
@@ -568,15 +568,15 @@ static void rows_that_are_safe_can_go(void **state)
 		crema_shm->section[i].safe_seq = 0;
 	s->safe_seq = s->seq; /* safe, but open */
 	section_end(begin("new one"));
-	assert_int_equal(other_row()->ended, 1);
+	assert_int_equal(other_row()->count, 1);
 	assert_int_equal(s->number, number);
 	make_safe("made up 2");
 	section_end(begin("new one"));
-	assert_int_equal(row("made up 1/new one", 0)->ended, 1);
+	assert_int_equal(row("made up 1/new one", 0)->count, 1);
 	assert_int_equal(row("made up 1/new one", 0)->number, number + 1);
 	section_end(open_one);
 	assert_int_equal(s->number, number);
-	assert_int_equal(s->ended, 1);
+	assert_int_equal(s->count, 1);
 	harness_end(&h);
 	harness_free(&h);
 }

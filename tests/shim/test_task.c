@@ -3,11 +3,13 @@
 #include "harness.h"
 #include "shim/python/notify.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -148,6 +150,74 @@ static void a_page_has_the_size_that_it_has(void **state)
 	page_bytes = 0;
 	own = (own + rss_bytes()) / 2 * (64 << 10) / (uint64_t)sysconf(_SC_PAGESIZE);
 	assert_in_range(large, own - own / 4, own + own / 4);
+}
+
+/* The number of a kept /proc/self/statm; -1: none. */
+static int kept_descriptor(void)
+{
+	char name[64], to[64];
+
+	for (int fd = 3; fd < 4096; fd++) {
+		ssize_t n;
+
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+		n = readlink(name, to, sizeof(to));
+		if (n > 6 && !memcmp(to + n - 6, "/statm", 6))
+			return fd;
+	}
+	return -1;
+}
+
+/* Closed behind our back, and somebody else's file has the number: the numbers are still true. */
+static void a_kept_descriptor_may_be_taken(void **state)
+{
+	const char *path = harness_file("statm", 4096); /* no number in it */
+	int fd, other = open(path, O_RDWR);
+
+	(void)state;
+	assert_int_equal(pwrite(other, "1 1 1 1 0 1 0\n", 14, 0), 14);
+	task_memory_keep();
+	fd = kept_descriptor();
+	assert_true(fd >= 200);
+	assert_close(task_rss_bytes(), rss_bytes());
+	assert_int_equal(syscall(SYS_dup3, other, fd, O_CLOEXEC), fd);
+	assert_close(task_rss_bytes(), rss_bytes());
+	assert_int_equal(kept_descriptor(), -1);
+	assert_int_equal(pread(fd, (char[1]){0}, 1, 0), 1); /* it is left alone */
+	close(fd);
+	task_memory_keep();
+	assert_int_equal(syscall(SYS_close, kept_descriptor()), 0);
+	assert_close(task_rss_bytes(), rss_bytes());
+	close(other);
+	unlink(path);
+}
+
+/* A descriptor of a forked process tells its parent's memory: 64 MiB less. */
+static void a_forked_child_has_memory_of_its_own(void **state)
+{
+	const size_t bytes = 64u << 20;
+	int status = -1;
+	pid_t child;
+
+	(void)state;
+	task_memory_keep();
+	child = fork();
+	if (!child) {
+		char *more = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		const char *why;
+		uint64_t got;
+
+		if (more == MAP_FAILED || shim_arm(&why))
+			_exit(3);
+		unlink(shim_path());
+		got = task_rss_bytes();
+		_exit(got + (4 << 20) > rss_bytes() && got < rss_bytes() + (4 << 20) ? 0 : 4);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(syscall(SYS_close, kept_descriptor()), 0);
+	assert_int_equal(kept_descriptor(), -1); /* one at a time */
 }
 
 /* The task's clocks are those of the caller, around it. */
@@ -409,6 +479,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(memory_is_what_the_kernel_says),
 		cmocka_unit_test(memory_before_exec_is_not_ours),
 		cmocka_unit_test(a_page_has_the_size_that_it_has),
+		cmocka_unit_test(a_kept_descriptor_may_be_taken),
+		cmocka_unit_test(a_forked_child_has_memory_of_its_own),
 		cmocka_unit_test(edges_are_when_it_ran),
 		cmocka_unit_test(tasks_are_numbered_and_counted),
 		cmocka_unit_test(references_keep_a_slot),

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -297,27 +298,60 @@ static void *one_read(void *task)
 	return NULL;
 }
 
+/* Read calls of threads of the task, one after the other: their own and those of looks. */
+static uint64_t reads_of_threads(int n, void *(*run)(void *), struct harness_task *h)
+{
+	uint64_t process = syscr("/proc/self/io"), own = syscr("/proc/thread-self/io");
+	pthread_t thread;
+
+	for (int i = 0; i < n; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, run, &h->owner), 0);
+		pthread_join(thread, NULL);
+	}
+	own = syscr("/proc/thread-self/io") - own;
+	return syscr("/proc/self/io") - process - own;
+}
+
 /* The first look at a thread's run queue delay costs more than the thread. */
 static void a_short_thread_is_not_looked_at(void **state)
 {
 	enum { THREADS = 200 };
 	struct harness_task h = harness_begin();
-	uint64_t process, own;
-	pthread_t thread;
+	uint64_t reads;
 
 	(void)state;
-	process = syscr("/proc/self/io");
-	own = syscr("/proc/thread-self/io");
-	for (int i = 0; i < THREADS; i++) {
-		assert_int_equal(pthread_create(&thread, NULL, one_read, &h.owner), 0);
-		pthread_join(thread, NULL);
-	}
-	own = syscr("/proc/thread-self/io") - own;
-	process = syscr("/proc/self/io") - process;
+	reads = reads_of_threads(THREADS, one_read, &h);
 	harness_end(&h);
 	assert_int_equal(task_slot(h.owner)->own.count[CREMA_C_other_read_calls], THREADS);
 	/* a busy machine takes the core from some of them, and these are looked at */
-	assert_in_range(process - own, THREADS, THREADS + THREADS / 2);
+	assert_in_range(reads, THREADS, THREADS + THREADS / 2);
+	harness_free(&h);
+}
+
+/* Waits for less than what the young are spared. */
+static void *one_wait(void *task)
+{
+	struct timespec t = {0, 1};
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	task_ref(*(uint32_t *)task);
+	thread_inherit(*(uint32_t *)task);
+	nanosleep(&t, NULL);
+	return NULL;
+}
+
+static void a_short_wait_of_a_short_thread_is_not_looked_at(void **state)
+{
+	enum { THREADS = 300 };
+	struct harness_task h = harness_begin();
+	uint64_t reads;
+
+	(void)state;
+	reads = reads_of_threads(THREADS, one_wait, &h);
+	harness_end(&h);
+	print_message("%d threads: %d looks\n", THREADS, (int)(reads));
+	/* a busy machine takes the core from some of them */
+	assert_in_range(reads, 0, THREADS / 2);
 	harness_free(&h);
 }
 
@@ -353,6 +387,51 @@ static void *starved(void *unused)
 	assert_true(delay > 20 * MS);
 	harness_free(&h);
 	return NULL;
+}
+
+/* The delay before its first instruction is none of what a thread does afterwards. */
+static void *born_late(void *late)
+{
+	uint64_t before = run_delay_ns(), outer = before;
+	struct harness_task h = harness_begin();
+	struct crema_task *t;
+
+	harness_spin(10 * MS);
+	t = harness_end(&h);
+	outer = run_delay_ns() - outer;
+	if (before > MS) {
+		assert_true(t->own.time[CREMA_T_runqueue] <= outer + MS / 10);
+		*(int *)late += 1;
+	}
+	harness_free(&h);
+	return NULL;
+}
+
+static void what_a_thread_waited_before_it_ran_is_not_its_own(void **state)
+{
+	enum { SPINNERS = 3, TRIES = 40 };
+	pthread_t others[SPINNERS], thread;
+	pthread_attr_t attr;
+	cpu_set_t core;
+	int late = 0;
+
+	(void)state;
+	stop_spinning = 0;
+	CPU_ZERO(&core);
+	CPU_SET(0, &core);
+	pthread_attr_init(&attr);
+	pthread_attr_setaffinity_np(&attr, sizeof(core), &core);
+	for (int i = 0; i < SPINNERS; i++)
+		assert_int_equal(pthread_create(&others[i], NULL, spinner, NULL), 0);
+	for (int i = 0; i < TRIES && late < 2; i++) {
+		assert_int_equal(pthread_create(&thread, &attr, born_late, &late), 0);
+		pthread_join(thread, NULL);
+	}
+	stop_spinning = 1;
+	for (int i = 0; i < SPINNERS; i++)
+		pthread_join(others[i], NULL);
+	pthread_attr_destroy(&attr);
+	assert_int_equal(late, 2);
 }
 
 static void a_new_thread_without_a_core_is_looked_at(void **state)
@@ -414,7 +493,9 @@ int main(void)
 		cmocka_unit_test(what_threads_did_adds_up_to_the_process),
 		cmocka_unit_test(a_thread_finds_its_block_again),
 		cmocka_unit_test(a_short_thread_is_not_looked_at),
+		cmocka_unit_test(a_short_wait_of_a_short_thread_is_not_looked_at),
 		cmocka_unit_test(a_new_thread_without_a_core_is_looked_at),
+		cmocka_unit_test(what_a_thread_waited_before_it_ran_is_not_its_own),
 		cmocka_unit_test(a_thread_that_ends_in_a_snapshot_is_not_reaped),
 		cmocka_unit_test(blocks_of_ended_threads_are_used_again),
 	};

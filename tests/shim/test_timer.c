@@ -157,6 +157,22 @@ static void an_answer_in_another_segment(void **state)
 	classes_are(&h, 2, 0, 0);
 }
 
+/* Of two naps around a segment's start only the second is in the answer's segment. */
+static void an_answer_over_two_segments(void **state)
+{
+	struct harness_task h = harness_begin();
+
+	(void)state;
+	ask(0);
+	answer(0);
+	timer();
+	segment_end(segment_begin(h.owner, 0));
+	usleep(NAP * 1000);
+	timer();
+	answer(0);
+	classes_are(&h, 2, 1, 0);
+}
+
 /* The listener has room for one connection that it does not accept. */
 static void a_connection_that_is_not_made(void **state)
 {
@@ -269,6 +285,7 @@ int main(void)
 		cmocka_unit_test(a_timer_within_an_answer),
 		cmocka_unit_test(a_timer_within_two_answers),
 		cmocka_unit_test(an_answer_in_another_segment),
+		cmocka_unit_test(an_answer_over_two_segments),
 		cmocka_unit_test(a_connection_that_is_not_made),
 		cmocka_unit_test(poll_and_select_name_what_they_wait_for),
 		cmocka_unit_test(what_cannot_be_read_is_not_looked_at),

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/count/segment.h"
 #include "shim/libc/sys.h"
 
 #define SIZE 300000u
@@ -79,6 +80,79 @@ static void lines_count_what_the_kernel_gave(void **state)
 	fclose(f);
 	free(line);
 	unlink(text);
+}
+
+/* The kernel's own account of this process. */
+static void io_of_process(uint64_t *written, uint64_t *calls)
+{
+	char text[512] = "";
+	int fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	assert_int_equal(sscanf(strstr(text, "wchar"), "wchar: %lu", written), 1);
+	assert_int_equal(sscanf(strstr(text, "syscw"), "syscw: %lu", calls), 1);
+}
+
+static void streams_write(void **state)
+{
+	const char *name = harness_file("streamed", 0);
+	uint64_t bytes[2], calls[2];
+	struct harness_task h;
+	static char buf[SIZE];
+	FILE *f = fopen(name, "w");
+
+	(void)state;
+	h = harness_begin();
+	io_of_process(&bytes[0], &calls[0]);
+	for (int i = 0; i < 3000; i++)
+		assert_int_equal(fwrite(buf, 10, 7, f), 7);
+	memset(buf, 'x', 500);
+	for (int i = 0; i < 100; i++)
+		assert_true(fputs(buf, f) >= 0);
+	io_of_process(&bytes[1], &calls[1]);
+	segment_cut(thread_self());
+	assert_int_equal(count_of(&h, CREMA_C_write_calls), calls[1] - calls[0]);
+	assert_int_equal(fwrite(buf, 1, SIZE, f), SIZE);
+	errno = 77;
+	assert_int_equal(fwrite(buf, 1, 3, f), 3);
+	assert_int_equal(errno, 77);
+	harness_end(&h);
+	fclose(f);
+	io_of_process(&bytes[1], &calls[1]);
+	assert_int_equal(count_of(&h, CREMA_C_write_bytes), bytes[1] - bytes[0]);
+	harness_free(&h);
+	f = fopen(name, "r");
+	h = harness_begin();
+	assert_int_equal(fwrite(buf, 1, 100, f), 0);
+	harness_end(&h);
+	assert_int_equal(count_of(&h, CREMA_C_write_bytes), 0);
+	harness_free(&h);
+	fclose(f);
+}
+
+/* What getdelim looks for need not be an end of line. */
+static void other_ends_are_looked_for(void **state)
+{
+	const char *name = harness_file("ends", 0);
+	FILE *f = fopen(name, "w");
+	struct harness_task h;
+	char *line = NULL;
+	size_t room = 0;
+
+	(void)state;
+	for (int i = 0; i < 30000; i++)
+		assert_true(putc(i % 900 == 899 ? ';' : i % 7 ? 'a' : '\n', f) >= 0);
+	fclose(f);
+	f = fopen(name, "r");
+	h = harness_begin();
+	while (getdelim(&line, &room, ';', f) > 0)
+		;
+	harness_end(&h);
+	assert_int_equal(count_of(&h, CREMA_C_read_bytes), 30000);
+	harness_free(&h);
+	free(line);
+	fclose(f);
 }
 
 static void a_long_line_is_read_once(void **state)
@@ -249,6 +323,37 @@ static void a_stream_that_seeks_counts_what_the_kernel_gave(void **state)
 	unlink(name);
 }
 
+/* A seek is one call if it reads, else none; the bytes are held against the kernel's above. */
+static void a_seek_is_a_call_if_it_reads(void **state)
+{
+	static const struct {
+		long offset;
+		int whence, result;
+	} seeks[] = {{50, SEEK_SET, 0},	  {-10, SEEK_CUR, 0},  {-1, SEEK_SET, -1},
+		     {9000, SEEK_SET, 0}, {9001, SEEK_SET, 0}, {40000, SEEK_SET, 0}};
+	enum { SEEKS = sizeof(seeks) / sizeof(*seeks) };
+	FILE *f = fopen(path, "r");
+	struct harness_task h = harness_begin();
+	const uint64_t *count = thread_self()->seg.count;
+	uint64_t calls, bytes, reads = 0;
+	char buf[100];
+
+	(void)state;
+	assert_int_equal(fread(buf, 1, 100, f), 100);
+	for (int i = 0; i < SEEKS; i++) {
+		calls = count[CREMA_C_read_calls];
+		bytes = count[CREMA_C_read_bytes];
+		assert_int_equal(fseek(f, seeks[i].offset, seeks[i].whence), seeks[i].result);
+		assert_int_equal(count[CREMA_C_read_calls] - calls,
+				 count[CREMA_C_read_bytes] > bytes);
+		reads += count[CREMA_C_read_calls] - calls;
+	}
+	assert_in_range(reads, 1, SEEKS - 2);
+	fclose(f);
+	harness_end(&h);
+	harness_free(&h);
+}
+
 static void copies_are_reads_and_writes(void **state)
 {
 	const char *to = harness_file("copy", 0);
@@ -343,8 +448,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fread_counts_what_the_kernel_gave),
 		cmocka_unit_test(lines_count_what_the_kernel_gave),
+		cmocka_unit_test(streams_write),
+		cmocka_unit_test(other_ends_are_looked_for),
 		cmocka_unit_test(a_long_line_is_read_once),
 		cmocka_unit_test(a_stream_that_seeks_counts_what_the_kernel_gave),
+		cmocka_unit_test(a_seek_is_a_call_if_it_reads),
 		cmocka_unit_test(copies_are_reads_and_writes),
 		cmocka_unit_test(who_opens_a_file_owns_its_reads),
 	};

@@ -7,20 +7,10 @@
 
 #include "shim/count/codec.h"
 #include "ids.h"
+#include "zstd_trace.h"
 
 #define MS 1000000ull
 
-struct trace {
-	unsigned int version;
-	int streaming;
-	unsigned int dictionary;
-	int dictionary_is_cold;
-	size_t dictionary_bytes, uncompressed_bytes, compressed_bytes;
-};
-unsigned long long ZSTD_trace_decompress_begin(const void *context);
-void ZSTD_trace_decompress_end(unsigned long long started, const struct trace *frame);
-unsigned long long ZSTD_trace_compress_begin(const void *context);
-void ZSTD_trace_compress_end(unsigned long long started, const struct trace *frame);
 extern uint64_t zstd_frames_of_nobody;
 extern __thread uint64_t zstd_frames_here;
 
@@ -135,6 +125,19 @@ static void versions_and_places(void **state)
 	assert_int_equal(zstd_frames_of_nobody, nobody + 1);
 }
 
+/* Frames of a library whose functions are hooked are those functions'. Here that is this program,
+ * for good: the last test. */
+static void hooked_libraries_count_themselves(void **state)
+{
+	unsigned long long name = ZSTD_trace_decompress_begin(NULL);
+
+	(void)state;
+	assert_true(name != 0);
+	zstd_is_hooked((const void *)(uintptr_t)hooked_libraries_count_themselves);
+	assert_true(ZSTD_trace_decompress_begin(NULL) == 0);
+	assert_true(ZSTD_trace_compress_begin(NULL) == 0);
+}
+
 static int arm(void **state)
 {
 	(void)state;
@@ -148,6 +151,7 @@ int main(void)
 		cmocka_unit_test(a_frame_in_one_call),
 		cmocka_unit_test(times_of_pieces_are_unknown),
 		cmocka_unit_test(versions_and_places),
+		cmocka_unit_test(hooked_libraries_count_themselves),
 	};
 
 	return cmocka_run_group_tests_name("shim zstd", tests, arm, NULL);

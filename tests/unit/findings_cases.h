@@ -20,11 +20,11 @@ struct findings_case {
 #include "findings_cases_bytes.h"
 #include "findings_cases_work.h"
 #include "findings_cases_threads.h"
+#include "findings_cases_state.h"
 
 static const struct findings_case findings_cases[] = {
 #define FINDING(id, severity, first, second, looks_at, when, advice) {#id, case_##id},
 #include "findings.def"
-#undef FINDING
 };
 
 static const size_t findings_case_count = sizeof(findings_cases) / sizeof(*findings_cases);

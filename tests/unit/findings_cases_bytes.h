@@ -94,6 +94,91 @@ static void one_file(struct fixture *fx, const struct file_of *f)
 	file(fx, "/data/\"<i>\"\n.root", f);
 }
 
+static bool case_reread_in_task(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	SET_COUNT(&r, basket_bytes,
+		  side == BELOW		 ? 3400000
+		  : side == BELOW_SECOND ? 3000000
+					 : 3333333);
+	SET_COUNT(&r, repeated_basket_bytes, side == BELOW_SECOND ? 999999 : 1000000);
+	if (side == UNKNOWN)
+		r.count_known &= ~CREMA_COUNT_BIT(repeated_basket_bytes);
+	fx_task(fx, 1, &r);
+	return true;
+}
+
+static bool case_not_by_coffea(struct fixture *fx, int side)
+{
+	struct task_record r = chunk(1, "a", 0, 1000, "/data/a.root", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	SET_COUNT(&r, read_bytes,
+		  side == BELOW		 ? 29000000
+		  : side == BELOW_SECOND ? 14900000
+					 : 15000000);
+	if (side != UNKNOWN)
+		TASK_SET(&r, coffea_bytesread,
+			 side == BELOW		? 10000000
+			 : side == BELOW_SECOND ? 4950000
+						: 5000000);
+	fx_task(fx, 1, &r);
+	return true;
+}
+
+/* 10 MB of 20 MB in no basket. */
+static bool case_chunk_baggage(struct fixture *fx, int side)
+{
+	struct task_record r = chunk(1, "a", 0, 1000, "/data/a.root", 0, 1000);
+	uint64_t raw = side == BELOW ? 10000001 : side == BELOW_SECOND ? 9999998 : 10000000;
+
+	fx_hello(fx, 1, "{}");
+	SET_COUNT(&r, basket_raw_bytes, raw);
+	SET_COUNT(&r, decompress_out_bytes, raw + (side == BELOW_SECOND ? 9999999 : 10000000));
+	if (side == UNKNOWN)
+		r.count_known &= ~CREMA_COUNT_BIT(decompress_out_bytes);
+	fx_task(fx, 1, &r);
+	return true;
+}
+
+/* 5,000 lines of 1 kB. */
+static bool case_small_writes(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 1000);
+	uint64_t calls = side == BELOW ? 4999 : 5000;
+
+	fx_hello(fx, 1, "{}");
+	SET_COUNT(&r, write_calls, calls);
+	SET_COUNT(&r, write_bytes, calls * 1024 + (side == BELOW_SECOND));
+	if (side == UNKNOWN)
+		r.count_known &= ~CREMA_COUNT_BIT(write_calls);
+	fx_task(fx, 1, &r);
+	return true;
+}
+
+/* 50 columns and 75 % of a file of 1 MB. */
+static bool case_wide_read(struct fixture *fx, int side)
+{
+	struct task_record r = chunk(1, "a", 0, 1000, "/data/a.root", 0, 1000);
+	const struct file_of f = {1000000, 1000000, side == BELOW_SECOND ? 740000 : 750000,
+				  side == BELOW_SECOND ? 740000 : 750000, true};
+	char columns[1000] = "c";
+	int i;
+
+	fx_hello(fx, 1, "{}");
+	for (i = 1; i < (side == BELOW ? 49 : 50); i++)
+		strcat(columns, "\nc");
+	if (side != UNKNOWN)
+		TASK_SET(&r, columns, T(columns));
+	fx_task(fx, 1, &r);
+	file(fx, "/data/a.root", &f);
+	fx_pairs(fx, 1, CREMA_MSG_FILE, "path:s", "/data/a.root", "span:s", "span", "kind:s",
+		 "data", "size_bytes:u", UINT64_C(1000000), NULL);
+	return true;
+}
+
 static bool case_baskets_reread(struct fixture *fx, int side)
 {
 	const struct file_of sides[] = {[AT] = {6000000, 6000000, 5000000, 4000000, true},

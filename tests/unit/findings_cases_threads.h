@@ -46,19 +46,32 @@ static bool case_low_cpu_efficiency(struct fixture *fx, int side)
 	return true;
 }
 
-/* Ten tasks of 80 ms, one each 100 ms; the last one ends with the tenth second. */
-static bool case_more_workers(struct fixture *fx, int side)
+/* 20 chunks of a file, each `wall` ms, of which process() takes `process`. */
+static void slow_to_open(struct fixture *fx, int wall, int process, bool known)
 {
-	int i, n = side == BELOW_SECOND ? 9 : 10;
-	int wall = side == BELOW ? 79 : 80;
+	struct task_record r;
 	char key[16];
+	int i;
 
-	worker(fx, 1, side == UNKNOWN ? 0 : 1, 2000);
-	for (i = 0; i < n; i++) {
+	worker(fx, 1, 1, 20 * wall);
+	for (i = 0; i < 20; i++) {
 		snprintf(key, sizeof(key), "k%d", i);
-		task_of(fx, 1, (uint64_t)i + 1, key, i == n - 1 ? n * 100 - wall : i * 100, wall,
-			wall / 2 + 1);
+		r = chunk((uint64_t)i + 1, key, i * wall, (i + 1) * wall, "/a", i * 1000,
+			  i * 1000 + 1000);
+		if (known)
+			TASK_SET(&r, coffea_processtime, process / 1e3);
+		fx_task(fx, 1, &r);
 	}
+}
+
+/* 56 ms of 100 outside of process(): chunks of 10,000 events would take 2 x 56 + 880 ms, not 2 s.
+ */
+static bool case_chunk_overhead(struct fixture *fx, int side)
+{
+	if (side == BELOW)
+		slow_to_open(fx, 500, 390, true);
+	else
+		slow_to_open(fx, 100, side == BELOW_SECOND ? 45 : 44, side != UNKNOWN);
 	return true;
 }
 
@@ -87,14 +100,16 @@ static bool case_late_workers(struct fixture *fx, int side)
 	return true;
 }
 
-/* Two threads; both are busy until 4 s, then one. */
+/* Four threads; three are busy until 8 s, then one for 2 s. */
 static bool case_tail(struct fixture *fx, int side)
 {
-	int end = side == BELOW ? 4999 : side == BELOW_SECOND ? 4990 : 5000;
+	int end = side == BELOW ? 9999 : side == BELOW_SECOND ? 9980 : 10000;
+	int most = side == BELOW ? 8000 : side == BELOW_SECOND ? 7981 : 8000;
 
-	worker(fx, 1, side == UNKNOWN ? 0 : 4, 6000);
+	worker(fx, 1, side == UNKNOWN ? 0 : 4, 11000);
 	task_of(fx, 1, 1, "a", 0, end, end);
-	task_of(fx, 1, 2, "b", 0, side == BELOW_SECOND ? 3991 : 4000, 1);
+	task_of(fx, 1, 2, "b", 0, most, 1);
+	task_of(fx, 1, 3, "c", 0, most, 1);
 	return true;
 }
 
@@ -116,7 +131,8 @@ static bool case_worker_imbalance(struct fixture *fx, int side)
 	worker(fx, 1, 1, 3000);
 	worker(fx, 2, 1, 3000);
 	task_of(fx, 1, 1, "a", 0, most, 1);
-	task_of(fx, 2, 1, "b", 0, least, 1);
+	task_of(fx, 2, 1, "b", 0, least - 500, 1);
+	task_of(fx, 2, 2, "c", most - 500, 500, 1); /* no tail */
 	return true;
 }
 

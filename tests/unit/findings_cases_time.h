@@ -41,7 +41,22 @@ CLASS_CASE(storage_wait, storage_wait, 20, 1000)
 CLASS_CASE(network_wait, network_wait, 20, 1000)
 CLASS_CASE(run_queue, runqueue, 15, 1000)
 CLASS_CASE(sleeping, sleep, 10, 1000)
-CLASS_CASE(cpu_bound, cpu, 80, 1000)
+
+/* On one thread: others would be idle. */
+static bool case_cpu_bound(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0,
+				    side == BELOW	   ? 1251
+				    : side == BELOW_SECOND ? 1150
+							   : 1250);
+
+	fx_hello(fx, 1, "{\"nthreads\": 1}");
+	SET_OWN(&r, cpu, side == BELOW_SECOND ? 999 : 1000);
+	if (side == UNKNOWN)
+		r.own_known &= ~(1u << CREMA_T_cpu);
+	fx_task(fx, 1, &r);
+	return true;
+}
 
 /* 1 s of 4 s; the rest is CPU. */
 static bool case_unclassified(struct fixture *fx, int side)

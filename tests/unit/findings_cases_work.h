@@ -56,6 +56,27 @@ static bool case_stragglers(struct fixture *fx, int side)
 	return true;
 }
 
+/* 4 tasks of 500 ms on one worker, 7 of 250 ms on another. */
+static bool case_slow_worker(struct fixture *fx, int side)
+{
+	int median = side == BELOW ? 300 : side == BELOW_SECOND ? 240 : 250;
+	int slow = side == BELOW ? 599 : side == BELOW_SECOND ? 489 : 500, i;
+	struct task_record r;
+	char key[16];
+
+	if (side == UNKNOWN)
+		return false;
+	fx_hello(fx, 1, "{}");
+	fx_hello(fx, 2, "{}");
+	for (i = 0; i < 11; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		r = i < 4 ? work((uint64_t)i + 1, key, i * slow, i * slow + slow)
+			  : work((uint64_t)i - 3, key, (i - 4) * median, (i - 3) * median);
+		fx_task(fx, i < 4 ? 1 : 2, &r);
+	}
+	return true;
+}
+
 /* 1 s more than another of its kind, of 10 s in all. */
 static bool case_imports(struct fixture *fx, int side)
 {

@@ -8,6 +8,8 @@
 #ifndef FINDINGS_FIXTURE_H
 #define FINDINGS_FIXTURE_H
 
+#include <math.h>
+
 #include "collector/findings/findings.h"
 #include "collector/report/report.h"
 #include "report_fixture.h"
@@ -16,6 +18,12 @@ struct found {
 	struct report report;
 	struct findings list;
 };
+
+__attribute__((unused)) static void assert_real(double got, double want)
+{
+	if (!(fabs(got - want) < 1e-6))
+		fail_msg("%.9g, not %.9g", got, want);
+}
 
 __attribute__((unused)) static void collect(struct fixture *fx, struct found *found)
 {

@@ -34,6 +34,9 @@ static struct crema_task filled(struct fake *f)
 	t.filename = text(f, "filename");
 	t.treename = text(f, "treename");
 	t.columns = text(f, "columns");
+	t.error_type = text(f, "type");
+	t.error_text = text(f, "words");
+	t.error_cause = text(f, "cause");
 	return t;
 }
 
@@ -51,7 +54,8 @@ static struct task_record record_of(struct fake *f, const struct crema_task *t, 
 	(F(attempt) | F(thread) | F(thread_sequence) | F(status) | F(key) | F(key_hash) |          \
 	 F(prefix) | F(span) | F(function) | F(worker_address) | F(worker_name) | F(flags) |       \
 	 F(start_boot_ns) | F(stop_boot_ns) | F(wall_ns) | F(dataset) | F(filename) |              \
-	 F(treename) | F(columns) | F(tree_reads))
+	 F(treename) | F(columns) | F(tree_reads) | F(error_type) | F(error_text) |                \
+	 F(error_cause))
 #define F(name) (UINT64_C(1) << TASK_F_##name)
 
 static void test_fields(void **state)
@@ -76,6 +80,8 @@ static void test_fields(void **state)
 	assert_true(text_is(r.worker_address, "address") && text_is(r.worker_name, "name"));
 	assert_true(text_is(r.filename, "filename") && text_is(r.treename, "treename"));
 	assert_true(text_is(r.columns, "columns"));
+	assert_true(text_is(r.error_type, "type") && text_is(r.error_text, "words"));
+	assert_true(text_is(r.error_cause, "cause"));
 	assert_memory_equal(r.own, t.own.time, sizeof(r.own));
 	assert_memory_equal(r.pool, t.pool_time, sizeof(r.pool));
 	assert_memory_equal(r.count, t.own.count, sizeof(r.count));

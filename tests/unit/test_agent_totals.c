@@ -315,14 +315,10 @@ static void assert_walls(const msgpack_object *m, bool any)
 static void test_sections(void **state)
 {
 	static const struct value values[] = {
-		VALUE(crema_section, number),
-		VALUE(crema_section, begun),
-		VALUE(crema_section, broken),
-		VALUE(crema_section, wall_ns),
-		VALUE(crema_section, wall_min_ns),
-		VALUE(crema_section, wall_max_ns),
-		{"count", offsetof(struct crema_section, ended)},
-		{"rev", offsetof(struct crema_section, seq)},
+		VALUE(crema_section, number),	   VALUE(crema_section, begun),
+		VALUE(crema_section, broken),	   VALUE(crema_section, wall_ns),
+		VALUE(crema_section, wall_min_ns), VALUE(crema_section, wall_max_ns),
+		VALUE(crema_section, count),	   {"rev", offsetof(struct crema_section, seq)},
 	};
 	struct fake *f = *state;
 	struct crema_section *s = section(f, 2);
@@ -358,6 +354,7 @@ static void test_sections(void **state)
 	s->seq = 24;
 	s->flags = CREMA_SECTION_FOUND | CREMA_SECTION_BEYOND;
 	s->dataset = 0;
+	s->count = 0;
 	memset(s->wall_bucket, 0, sizeof(s->wall_bucket));
 	m = row(f, false, CREMA_MSG_SECTION, 1);
 	assert_text(m, "source", "roastcoffea");

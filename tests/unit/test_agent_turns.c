@@ -211,7 +211,8 @@ static unsigned int files_in(const char *dir)
 	return n > 0 ? (unsigned int)n : 0;
 }
 
-/* The worker's end: its last totals and a goodbye; then half a minute for a collector to come. */
+/* The worker's end: its last totals and a goodbye, on disk at once where no collector is there;
+ * then half a minute for one to come. */
 static void test_the_end(void **state)
 {
 	struct turns *s = *state;
@@ -229,7 +230,10 @@ static void test_the_end(void **state)
 	assert_int_equal(waiting(s, CREMA_MSG_TOTALS), 2);
 	assert_number(message(&s->seen, CREMA_MSG_TOTALS, 1), "boot_ns", s->boot);
 	assert_int_equal(waiting(s, CREMA_MSG_TASK_END), 1);
-	assert_true(turn(s, AGENT_LINGER_NS - 1));
+	assert_int_equal(files_in(s->spool), 0);
+	assert_true(turn(s, 1));
+	assert_int_equal(files_in(s->spool), 1);
+	assert_true(turn(s, AGENT_LINGER_NS - 2));
 	assert_false(turn(s, 1));
 	assert_int_equal(files_in(s->spool), 1);
 }

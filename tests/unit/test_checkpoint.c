@@ -30,7 +30,7 @@ static int count_items(void *arg, const msgpack_object_array *item)
 {
 	uint64_t kind;
 
-	assert_true(checkpoint_u64(item, 0, &kind));
+	assert_true(items_u64(item, 0, &kind));
 	++*(unsigned int *)arg;
 	return 0;
 }
@@ -38,7 +38,7 @@ static int count_items(void *arg, const msgpack_object_array *item)
 static bool has_checkpoint(const char *path, uint64_t *bytes)
 {
 	unsigned int items = 0;
-	int rc = checkpoint_read(path, count_items, &items, bytes);
+	int rc = items_read(path, CREMA_FRAME_CHECKPOINT, count_items, &items, bytes);
 
 	assert_true(rc == 0 || (rc == -ENOENT && !items));
 	return !rc;
@@ -188,24 +188,24 @@ static uint64_t write_parts(const char *dir, uint64_t format, uint64_t leave)
 {
 	struct framefile file = {.fd = -1};
 	struct buf frames = BUF_INIT;
-	struct checkpoint c;
+	struct items c;
 	msgpack_packer *pk;
 	uint8_t worker[CREMA_WORKER_ID_BYTES];
 	size_t at = 0;
 	uint64_t i;
 
-	checkpoint_begin(&c, &frames);
-	pk = checkpoint_item(&c, CHECKPOINT_TABLES, 2);
+	items_begin(&c, &frames, CREMA_FRAME_CHECKPOINT);
+	pk = items_add(&c, CHECKPOINT_TABLES, 2);
 	pack_u64(pk, format);
 	pack_u64(pk, 0);
 	memset(worker, 1, sizeof(worker));
 	for (i = 0; i < 40000; i++) {
-		pk = checkpoint_item(&c, CHECKPOINT_STREAM, 3);
+		pk = items_add(&c, CHECKPOINT_STREAM, 3);
 		pack_bin(pk, worker, sizeof(worker));
 		pack_u64(pk, 1000 + i);
 		pack_u64(pk, 77 + i);
 	}
-	assert_true(checkpoint_end(&c) > 0);
+	assert_true(items_end(&c) > 0);
 	assert_int_equal(framefile_create(&file, dir, "journal", 5000000000000000000, NULL), 0);
 	for (i = 0; at < frames.len; i++) {
 		struct frame f;

@@ -30,7 +30,7 @@ static void feed_run(struct fixture *fx, const char *id, const char *span, bool 
 	run.spans.n = span != NULL;
 	run.values.v = values;
 	run.values.n = sizeof(values) / sizeof(values[0]);
-	assert_int_equal(dropped_pack(&run, &out), 0);
+	assert_int_equal(dropped_pack(&run, CREMA_FRAME_DROPPED_RUN, &out), 0);
 	assert_int_equal(frame_decode(&frame, out.data, out.len), out.len);
 	assert_int_equal(frame.head.type, CREMA_FRAME_DROPPED_RUN);
 	assert_int_equal(frame_payload(&frame, &scratch, &raw), 0);

@@ -15,6 +15,14 @@ static const struct said {
 	double weight;
 	const char *gap, *sentence, *evidence;
 } said[] = {
+	{"stalled", 1, NULL,
+	 "the run is stalled for 30.00 s: 1 task under way; still in a call: b on node, pid 1, "
+	 "since 08:00:03 UTC",
+	 "quiet_seconds=30 s; running=1 tasks; workers=1 workers; paused_workers=0 workers; "
+	 "longest_running=b"},
+	{"interrupted", 1, NULL,
+	 "the run is interrupted: 1 task ended with their workers and did not run again",
+	 "why=workers gone; tasks_taken_back=0 tasks; unfinished_tasks=1 tasks"},
 	{"gil_wait", 0.1, "gil_wait_seconds",
 	 "tasks waited 10 % of their time (1.000 s) for the interpreter lock; workers had 4 "
 	 "threads",
@@ -122,10 +130,10 @@ static const struct said {
 	 "prefix=task; tasks=10 tasks; stragglers=1 tasks; median_seconds=0.5 s; excess_seconds=1 "
 	 "s; slowest_seconds=1.5 s; slowest_worker=node:1"},
 	{"tail", 0.2, "cores_per_worker",
-	 "for the last 20 % of the wall time (1.000 s) less than half of the 4 threads had a task: "
-	 "3 thread-seconds without one",
-	 "tail_seconds=1 s; wall_time=5 s; percent=20 %; threads=4 threads; "
-	 "tail_idle_thread_seconds=3 s"},
+	 "for the last 20 % of the wall time (2.000 s) at most half of the 4 threads had a task: "
+	 "6 thread-seconds without one; the longest of them, 'task', took 10.00 s",
+	 "tail_seconds=2 s; wall_time=10 s; percent=20 %; threads=4 threads; "
+	 "tail_idle_thread_seconds=6 s; last_prefix=task"},
 	{"few_chunks", 0.5, "cores_per_worker", "1 chunk for 2 threads: 1 of them never had one",
 	 "num_chunks=1 chunks; threads=2 threads; wall_time=1 s"},
 	{"idle_threads", 0.5, "total_cores",
@@ -135,11 +143,41 @@ static const struct said {
 	{"low_cpu_efficiency", 0.50025, "total_cores",
 	 "threads used 50 % of their time as CPU: 1.999 of 4 thread-seconds",
 	 "total_cpu_time_true_all=1.999 s; thread_seconds=4 s; percent=49.975 %"},
-	{"more_workers", 0, "total_cores",
-	 "1 thread had a task for 80 % of the time and 10 tasks each; 51 % of it was CPU or "
-	 "waiting for a core",
-	 "busy_percent=80 %; threads=1 threads; num_tasks=10 tasks; tasks_per_thread=10 tasks; "
-	 "computing_percent=51.25 %"},
+	{"chunk_overhead", 0.56, "coffea_processtime",
+	 "56 % of the time of chunks (1.120 s of 2.000 s) went to opening the file and building "
+	 "the "
+	 "events, outside of process(): 56.00 ms for each of 20 chunks of 1,000 events",
+	 "chunks=20 chunks; events_per_chunk=1000 events; chunk_wall_seconds=2 s; "
+	 "processtime_seconds=0.88 s; overhead_seconds=1.12 s; overhead_percent=56 %; "
+	 "overhead_seconds_per_chunk=0.056 s; chunksize=10000 events; chunks_then=2 chunks"},
+	{"reread_in_task", 0.3, "repeated_basket_bytes",
+	 "30 % of the baskets (1.000 MB of 3.333 MB) had been unpacked before by the same task: it "
+	 "opens a file or reads a column again and again",
+	 "repeated_basket_bytes=1000000 bytes; basket_bytes=3333333 bytes; percent=30.000003 %"},
+	{"not_by_coffea", 2.0 / 3, "coffea_bytesread",
+	 "chunks read 15.00 MB, of which coffea requested 5.000 MB: 10.00 MB was read around it",
+	 "chunk_read_bytes=15000000 bytes; requested_bytes=5000000 bytes; other_bytes=10000000 "
+	 "bytes"},
+	{"chunk_baggage", 0.5, "decompress_out_bytes",
+	 "chunks decompressed 10.00 MB that is in no basket, 50 % of all: 10.00 MB for each of 1 "
+	 "chunks",
+	 "decompress_out_bytes=20000000 bytes; beside_baskets_bytes=10000000 bytes; "
+	 "beside_baskets_bytes_per_chunk=10000000 bytes; chunks=1 chunks"},
+	{"small_writes", 0, "write_calls",
+	 "tasks wrote to files 5,000 times, 1.024 kB on average, in 0 s of CPU",
+	 "write_calls=5000 calls; write_bytes=5120000 bytes; mean_bytes=1024 bytes; "
+	 "task_cpu_seconds=0 s"},
+	{"slow_worker", 1 / 3.75, NULL,
+	 "each of 4 tasks 'task' on 'node:1' took longer than elsewhere: 500.0 ms, the median of "
+	 "all 11 is 250.0 ms (waiting for a core left out)",
+	 "worker=node:1; prefix=task; tasks=4 tasks; tasks_of_all=11 tasks; median_seconds=0.5 s; "
+	 "median_of_all_seconds=0.25 s; excess_seconds=1 s"},
+	{"wide_read", 0.75, "columns",
+	 "chunks read 50 columns, 75 % of the bytes of the files (750.0 kB of 1.000 MB); which of "
+	 "them the "
+	 "analysis used is not known",
+	 "columns=50 columns; unique_basket_bytes=750000 bytes; size_bytes=1000000 bytes; "
+	 "percent=75 %"},
 	{"worker_imbalance", 1.0 / 3, "tasks: wall_seconds",
 	 "each thread of 'node:1' worked for 3.000 s, the mean of 2 workers is 2.000 s",
 	 "worker=node:1; workers=2 workers; busiest_seconds_per_thread=3 s; "

@@ -91,12 +91,17 @@ static void test_whole(void **state)
 	struct seen s = {.n = 0};
 	struct framefile f, again;
 	struct stat info;
-	char **names;
+	char **names, head[200];
 
 	make(&f, *state, 100);
 	assert_int_equal(framefile_sync(&f), 0);
 	assert_int_equal(framefile_create(&again, *state, "spool", 42, worker), -EEXIST);
 	assert_int_equal(fstat(f.fd, &info), 0);
+	assert_true(pread(f.fd, head, sizeof(head), 0) == sizeof(head));
+	assert_non_null(memmem(head, sizeof(head),
+			       "\xaa"
+			       "created_ns\x2a",
+			       12)); /* 42 */
 	assert_int_equal(info.st_mode & 0777, 0600);
 	assert_int_equal(info.st_size, f.size);
 	framefile_close(&f);

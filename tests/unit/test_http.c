@@ -108,7 +108,7 @@ static void on_page(void *arg, struct buf *out)
 
 static int on_report(void *arg, enum http_kind kind, const char *run, struct sink *out)
 {
-	static const char *const names[] = {"text", "json", "page"};
+	static const char *const names[] = {"text", "json", "page", "runs"};
 	struct page *page = arg;
 	char text[256];
 
@@ -238,6 +238,8 @@ static void pages_are_served(void **state)
 	assert_true(answered(&page, "\r\ntext run=last <b>&\"x\" child\r\n0\r\n"));
 	assert_int_equal(ask(&page, "GET", "/data.json", ""), 200);
 	assert_true(answered(&page, "\r\n\r\npage run=last"));
+	assert_int_equal(ask(&page, "GET", "/runs.json", ""), 200);
+	assert_true(answered(&page, "\r\nruns run=last <b>&\"x\" child\r\n0\r\n"));
 	assert_int_equal(ask(&page, "GET", "/", ""), 200);
 	assert_true(answered(&page, "\r\n\r\n<p>"));
 	assert_true(answered(&page, "Content-Security-Policy: default-src 'self'\r\n"));

@@ -147,11 +147,52 @@ static void the_connected_are_first_and_the_rest_is_counted(void **state)
 	live_free(live);
 }
 
+static enum live_doing doing(double quiet, double running, double ready, double cores, bool paused)
+{
+	struct live *live = live_new();
+	struct live_cluster c;
+	struct live_worker *w = add(live, 1, "w");
+	char line[256];
+	enum live_doing found;
+
+	w->running = running;
+	w->ready = ready;
+	w->paused = paused;
+	w->rss_bytes = 84;
+	w->limit_bytes = 100;
+	live->prefix[0].ended[LIVE_OK] = 2;
+	live->prefix[0].wall_ns = 8000000000; /* the mean is 4 s */
+	live->prefixes = 1;
+	live_cluster(live, &c);
+	c.quiet_seconds = quiet;
+	c.rate[LIVE_RATE_CPU] = cores;
+	found = live_doing(live, &c);
+	live_stall_text(&c, line, sizeof(line));
+	if (paused)
+		assert_string_equal(line, "stalled for 50.00 s: 0 under way, 2 ready on the "
+					  "workers; 1 of 1 workers paused, at 84 % of the memory "
+					  "limit");
+	live_free(live);
+	return found;
+}
+
+static void stalls(void **state)
+{
+	(void)state;
+	assert_int_equal(doing(50, 0, 0, 0, false), LIVE_IDLE);
+	assert_int_equal(doing(50, 0, 2, 0, true), LIVE_STALLED);
+	assert_int_equal(doing(39, 0, 2, 0, false), LIVE_RUNNING);
+	assert_int_equal(doing(40, 1, 0, 0.19, false), LIVE_STALLED);
+	assert_int_equal(doing(40, 1, 0, 0.2, false), LIVE_RUNNING);
+	assert_int_equal(doing(40, 2, 0, 0.39, false), LIVE_STALLED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts_and_numbers),
 		cmocka_unit_test(rates),
+		cmocka_unit_test(stalls),
 		cmocka_unit_test(the_connected_are_first_and_the_rest_is_counted),
 	};
 

@@ -10,6 +10,7 @@
 #include "findings_cases.h"
 
 #include "collector/print/render.h"
+#include "own_dir.h"
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -43,6 +44,7 @@ void *__wrap_realloc(void *p, size_t n)
 static const struct report_request requests[] = {
 	{.json = true},
 	{0},
+	{.tables = REPORT_ALL_TABLES},
 	{.all_metrics = true},
 	{.list = true},
 	{.json = true, .whole_bytes = 1}, /* the run's own records only */
@@ -50,21 +52,6 @@ static const struct report_request requests[] = {
 };
 
 #define REQUESTS (sizeof(requests) / sizeof(*requests))
-
-static char dir[32];
-
-static int make_dir(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/crema-test-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	(void)state;
-	return fx_remove(dir);
-}
 
 static void write_journal(const struct buf *frames)
 {
@@ -119,6 +106,8 @@ static void test_findings_are_whole_or_none(void **state)
 
 	(void)state;
 	for (i = 0; i < findings_case_count; i++) {
+		if (!strcmp(findings_cases[i].id, "wide_read"))
+			continue; /* has columns: without memory their number is unknown */
 		fx = fx_new();
 		fx->file = &frames;
 		assert_true(findings_cases[i].make(fx, AT));

@@ -101,7 +101,7 @@ static void test_errors(void **state)
 	(void)state;
 	wrong("--nonsense", NULL, "--nonsense");
 	wrong("--listen", ":1", "--listen");
-	wrong("--json", NULL, "FILE|-");
+	wrong("--coffea-report", NULL, "FILE");
 	wrong("--list=yes", NULL, "no value");
 	wrong("--li\nst", NULL, "--li?st");
 }
@@ -150,17 +150,72 @@ static void test_switches(void **state)
 static void test_help(void **state)
 {
 	char *text = NULL;
+	const char *line;
 	size_t n = 0;
 	FILE *f = open_memstream(&text, &n);
 
 	(void)state;
-	options_help(f, SCOPE_COLLECT, "usage: crema collect\n");
+	options_help(f, SCOPE_COLLECT, "usage: crema collect\n", 70, false);
 	fclose(f);
+	assert_null(strstr(text, "--read-whole"));
+	assert_non_null(strstr(text, "--help-all"));
+	for (line = text; *line; line += strcspn(line, "\n") + 1)
+		assert_true(strcspn(line, "\n") < 70 || !memchr(line + 26, ' ', 44));
+	free(text);
+	f = open_memstream(&text, &n);
+	options_help(f, SCOPE_COLLECT, "usage: crema collect\n", 0, true);
+	fclose(f);
+	assert_non_null(strstr(text, "--read-whole BYTES"));
+	assert_non_null(strstr(text, "(default: 0.0.0.0:8990)"));
 	assert_memory_equal(text, "usage: crema collect\n", 21);
 	assert_non_null(strstr(text, "--listen ADDR:PORT"));
 	assert_non_null(strstr(text, "CREMA_TOKEN_FILE"));
 	assert_null(strstr(text, "--json"));
 	free(text);
+}
+
+static void test_left_out(void **state)
+{
+	char json[] = "--json", name[] = "out.json", dash[] = "-", list[] = "--list", empty[] = "",
+	     program[] = "report";
+	struct options o;
+
+	(void)state;
+	assert_int_equal(options_parse(&o, SCOPE_REPORT, 2, (char *[]){program, json, NULL}), 0);
+	assert_ptr_equal(o.value[OPT_json], options_left_out);
+	assert_int_equal(options_parse(&o, SCOPE_REPORT, 3, (char *[]){program, json, list, NULL}),
+			 0);
+	assert_ptr_equal(o.value[OPT_json], options_left_out);
+	assert_string_equal(o.value[OPT_list], "on");
+	assert_int_equal(options_parse(&o, SCOPE_REPORT, 3, (char *[]){program, json, name, NULL}),
+			 0);
+	assert_string_equal(o.value[OPT_json], "out.json");
+	assert_int_equal(options_parse(&o, SCOPE_REPORT, 3, (char *[]){program, json, dash, NULL}),
+			 0);
+	assert_string_equal(o.value[OPT_json], "-");
+	assert_int_equal(options_parse(&o, SCOPE_REPORT, 3, (char *[]){program, json, empty, NULL}),
+			 0);
+	assert_ptr_not_equal(o.value[OPT_json], options_left_out);
+}
+
+static void test_nearest(void **state)
+{
+	static const char *const words[] = {"report", "run", "compare", "--json", "--sqlite", NULL};
+	static const struct {
+		const char *text, *near;
+	} cases[] = {{"reprot", "report"},  {"rn", "run"},    {"--jsno", "--json"},
+		     {"comp", "compare"},   {"xyz", NULL},    {"", NULL},
+		     {"--sql", "--sqlite"}, {"collect", NULL}};
+	const char *near;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		near = options_nearest(cases[i].text, strlen(cases[i].text), words);
+		if (!cases[i].near)
+			assert_null(near);
+		else
+			assert_string_equal(near ? near : "none", cases[i].near);
+	}
 }
 
 static void test_units(void **state)
@@ -202,9 +257,10 @@ static void test_units(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values), cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_errors), cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_help),   cmocka_unit_test(test_units),
+		cmocka_unit_test(test_values),	cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_errors),	cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_help),	cmocka_unit_test(test_left_out),
+		cmocka_unit_test(test_nearest), cmocka_unit_test(test_units),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

@@ -204,7 +204,12 @@ static void check_lines(const char *text)
 
 static void test_narrow_and_clean(void **state)
 {
-	struct report_request reports[] = {{.run = NULL}, {.all_metrics = true}, {.list = true}};
+	struct report_request reports[] = {
+		{.run = NULL},
+		{.tables = REPORT_ALL_TABLES},
+		{.all_metrics = true},
+		{.list = true},
+	};
 	struct buf out;
 	size_t i;
 
@@ -238,7 +243,7 @@ static void test_row_119(void **state)
 		"Wasted work",
 		"Data files of all attempts, most read first",
 	};
-	struct report_request req = {.run = NULL};
+	struct report_request req = {.tables = REPORT_ALL_TABLES};
 	char line[80];
 	struct buf out;
 	size_t i;
@@ -256,16 +261,121 @@ static void test_row_119(void **state)
 	buf_release(&out);
 }
 
+/* One screen, whatever the run: what it was, how fast, why, what to change, where there is more. */
+static void test_first_screen(void **state)
+{
+	static const char *const parts[] = {"\n\nHow fast\n",	    "\n\nWhat held it back",
+					    "\n\nWhat to change\n", "\n\nBytes\n",
+					    "\nCompleteness: ",	    "\nmore: crema report --full"};
+	unsigned int widths[] = {0, 40, 80, 160, 1000};
+	struct report_request req = {.run = NULL};
+	size_t i, k, lines;
+	struct buf out;
+	char *text;
+
+	(void)state;
+	for (i = 0; i < sizeof(widths) / sizeof(*widths); i++) {
+		req.width = widths[i];
+		text = render(req, &out);
+		for (k = 0, lines = 0; text[k]; k++)
+			lines += text[k] == '\n';
+		if (widths[i] != 40 && lines > 30)
+			fail_msg("%zu lines:\n%s", lines, text);
+		for (k = 0; k < sizeof(parts) / sizeof(*parts); k++) {
+			if (!strstr(text, parts[k]))
+				fail_msg("no '%s' in\n%s", parts[k], text);
+		}
+		buf_release(&out);
+	}
+}
+
+/* The line of completeness of a run of one task, whose agent told what it refused if `totals`. */
+static void completeness(bool totals, uint64_t refused, char *line, size_t size)
+{
+	struct report_request req = {.run = NULL};
+	char own[] = "/tmp/crema-test-XXXXXX";
+	struct fixture *fx = fx_new();
+	struct buf frames = BUF_INIT, out = BUF_INIT;
+	struct framefile f;
+	const char *at;
+
+	req.dir = mkdtemp(own);
+	assert_non_null(req.dir);
+	fx->file = &frames;
+	fx_hello(fx, 1, "{}");
+	fx_simple(fx, 1, 1, "x-1", "s", 0, 0, 1000, "ok");
+	if (totals)
+		fx_map(fx, 1, CREMA_MSG_TOTALS, "boot_ns", AT(1000), "records_refused", refused,
+		       "tasks_refused", UINT64_C(0), NULL);
+	assert_int_equal(framefile_create(&f, own, "spool", 1, NULL), 0);
+	assert_int_equal(framefile_append(&f, frames.data, frames.len), 0);
+	framefile_close(&f);
+	assert_int_equal(report_render(&req, &out), 0);
+	assert_int_equal(buf_add(&out, "", 1), 0);
+	at = strstr((char *)out.data, "\nCompleteness: ");
+	assert_non_null(at);
+	snprintf(line, size, "%.*s", (int)strcspn(at + 1, "\n;"), at + 1);
+	buf_release(&out);
+	buf_release(&frames);
+	fx_free(fx);
+	assert_int_equal(fx_remove(own), 0);
+}
+
+static void test_what_nobody_told_is_unknown(void **state)
+{
+	char line[200];
+
+	(void)state;
+	completeness(false, 0, line, sizeof(line));
+	assert_string_equal(line, "Completeness: unknown whether workers dropped records or tasks");
+	completeness(true, 0, line, sizeof(line));
+	assert_string_equal(line, "Completeness: no record lost");
+	completeness(true, 3, line, sizeof(line));
+	assert_string_equal(line, "Completeness: 3 records refused");
+}
+
+/* --show prints what it names, --full all of it. */
+static void test_tables_by_name(void **state)
+{
+	struct report_request req = {.run = NULL};
+	char why[REPORT_LINE_BYTES] = "", both[64];
+	struct buf out;
+	size_t i;
+	char *text;
+
+	(void)state;
+	req.tables = report_tables_named("files,timing", why, sizeof(why));
+	assert_int_equal(req.tables, 1ull << REPORT_TABLE_files | 1ull << REPORT_TABLE_timing);
+	text = render(req, &out);
+	assert_non_null(strstr(text, "\nTiming: "));
+	assert_non_null(strstr(text, "\nData files "));
+	assert_null(strstr(text, "\nThroughput\n"));
+	buf_release(&out);
+	assert_int_equal(report_tables_named("all", why, sizeof(why)), REPORT_ALL_TABLES);
+	for (i = 0; i < REPORT_TABLES; i++)
+		assert_int_equal(report_tables_named(report_table_names[i].name, why, sizeof(why)),
+				 1ull << i);
+	assert_string_equal(why, "");
+	assert_int_equal(report_tables_named("files,nosuch", why, sizeof(why)), 0);
+	assert_non_null(strstr(why, "'nosuch'"));
+	for (i = 0; i < REPORT_TABLES; i++) {
+		snprintf(both, sizeof(both), ", %s", report_table_names[i].name);
+		assert_non_null(strstr(why, both));
+	}
+	assert_int_equal(report_tables_named("", why, sizeof(why)), 0);
+}
+
 /* In colour it is the same text; the only escapes are colours, and each line of a table ends plain.
  */
 static void test_colour_is_only_colour(void **state)
 {
-	struct report_request plain = {.run = NULL}, bright = {.colour = true};
+	struct report_request plain = {.tables = REPORT_ALL_TABLES}, bright = plain;
 	struct buf a, b;
 	const char *p, *q;
 	size_t escapes = 0;
 
 	(void)state;
+	bright.colour = true;
 	p = render(plain, &a);
 	q = render(bright, &b);
 	assert_null(strchr(p, '\033'));
@@ -290,7 +400,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_narrow_and_clean),
 		cmocka_unit_test(test_row_119),
+		cmocka_unit_test(test_first_screen),
+		cmocka_unit_test(test_tables_by_name),
 		cmocka_unit_test(test_colour_is_only_colour),
+		cmocka_unit_test(test_what_nobody_told_is_unknown),
 	};
 
 	return cmocka_run_group_tests_name("report_width", tests, write_run, remove_run);

@@ -60,7 +60,7 @@ static void test_row_138(void **state)
 static void test_row_139(void **state)
 {
 	(void)state;
-	assert_advice("low_cpu_efficiency", "what was not CPU");
+	assert_advice("low_cpu_efficiency", "was not CPU");
 	assert_advice("storage_wait", "nearer storage");
 	assert_advice("gil_wait", "one thread per worker");
 }
@@ -88,7 +88,7 @@ static void test_row_142(void **state)
 static void test_row_143(void **state)
 {
 	(void)state;
-	assert_advice("low_compression", "packed before");
+	assert_advice("low_compression", "compressed before");
 }
 
 static void test_row_144(void **state)

@@ -77,7 +77,8 @@ static int run_it(char **command, char *text, size_t size)
 		dup2(fd[1], 2);
 		close(fd[0]);
 		close(fd[1]);
-		_exit(preload_exec(exe, command));
+		preload_prepare(exe);
+		_exit(preload_exec(command));
 	}
 	close(fd[1]);
 	while ((n = read(fd[0], text + used, size - 1 - used)) > 0)
@@ -172,7 +173,7 @@ static void a_library_that_fails_costs_the_measurement_only(void **state)
 	assert_string_equal(strchr(text, '\n'), "\nout \n"); /* one line, and the command's */
 	unlink(library);
 	assert_int_equal(run_shell("echo out", text, sizeof(text)), 0);
-	assert_non_null(strstr(text, "neither beside"));
+	assert_non_null(strstr(text, "neither next to"));
 	assert_non_null(strstr(text, "\nout\n"));
 }
 

@@ -196,6 +196,7 @@ static void test_ids(void **state)
 	assert_ptr_equal(runs_find(&fx->runs, id), &fx->runs.v[0]);
 	assert_ptr_equal(runs_find(&fx->runs, "2027"), &fx->runs.v[0]);
 	assert_ptr_equal(runs_find(&fx->runs, id + 16), &fx->runs.v[0]);
+	assert_ptr_equal(runs_find(&fx->runs, "270"), &fx->runs.v[0]);
 	assert_null(runs_find(&fx->runs, "2026"));
 	fx_free(fx);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_runs_consume.c - runs by scheduler, graph and what tasks consume; never by time alone. */
+#include "fnv.h"
 #include "report_fixture.h"
 
 #include <math.h>
@@ -133,6 +134,88 @@ static void test_merges_of_the_users_own(void **state)
 	assert_ptr_equal(run_of(fx, "s.0uec035f23"), run_of(fx, "s.7c"));
 	assert_ptr_equal(run_of(fx, "s"), run_of(fx, "s.1c"));
 	assert_int_equal(run_of(fx, "s.1c")->attempts.n, 4);
+	fx_free(fx);
+}
+
+/* The client keeps each call's result: Dask puts the last task of later calls into the first span.
+ */
+static void test_later_calls_in_the_first_span(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "first", 0, 11, 0, 0);
+	task(fx, 1, "first", 0, 21, 11, 100);
+	task(fx, 1, "second", 0, 12, 0, 1000);
+	task(fx, 1, "first", 0, 22, 12, 1100);
+	task(fx, 1, "third", 0, 11, 0, 1900); /* the first call's own, too */
+	task(fx, 1, "third", 0, 13, 0, 2000);
+	task(fx, 1, "third", 0, 23, 13, 2100);
+	task(fx, 1, "fourth", 0, 14, 23, 3000); /* what was made before is nothing to say */
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 4);
+	assert_true(run_of(fx, "first")->others.later);
+	assert_int_equal(run_of(fx, "first")->others.sources, 1);
+	assert_string_equal(run_of(fx, "first")->others.source_ids[0], run_of(fx, "second")->id);
+	assert_string_equal(run_of(fx, "second")->others.lent_to, run_of(fx, "first")->id);
+	assert_false(run_of(fx, "second")->others.later);
+	assert_false(run_of(fx, "third")->others.later);
+	assert_string_equal(run_of(fx, "third")->others.lent_to, "");
+	assert_false(run_of(fx, "fourth")->others.later);
+	fx_free(fx);
+}
+
+/* Of many keys the smallest are kept: what may be its own is nothing to say. */
+static void test_own_keys_that_are_not_kept(void **state)
+{
+	struct fixture *fx = fx_new();
+	int i;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	for (i = 1; i <= 100; i++)
+		task(fx, 1, "first", 0, (uint64_t)i, 0, i);
+	task(fx, 1, "second", 0, 90, 0, 1000);
+	task(fx, 1, "first", 0, 200, 90, 1100);
+	fx_runs(fx);
+	assert_false(run_of(fx, "first")->others.later);
+	assert_string_equal(run_of(fx, "second")->others.lent_to, "");
+	fx_free(fx);
+}
+
+static const char *merge_of(char out[64], const char *span, const char *chunks)
+{
+	uint64_t hash = crema_hash_more(CREMA_HASH_BEGIN, chunks, strlen(chunks));
+
+	snprintf(out, 64, "%s.0u%x", span, (unsigned int)hash);
+	return out;
+}
+
+/* Two calls within one generation, with equal keys: Dask has the last merge of both in one span. */
+static void test_merges_in_the_span_before(void **state)
+{
+	static const char *const chunks[] = {"s1.1c", "s2.1c"};
+	struct fixture *fx = fx_new();
+	char merge[64], last[64];
+	int i;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	for (i = 0; i < 2; i++) {
+		merge_of(merge, i ? "s2" : "s1", chunks[i]);
+		merge_of(last, "s1", chunks[i]);
+		task(fx, 1, chunks[i], CHUNK, 11, 0, 1000 * i);
+		task(fx, 1, merge, 0, 30, 11, 1000 * i + 100);
+		task(fx, 1, last, 0, 40 + (uint64_t)i, 30, 1000 * i + 200);
+	}
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 2);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(run_of(fx, chunks[i])->attempts.n, 3);
+		assert_ptr_equal(run_of(fx, merge_of(last, "s1", chunks[i])),
+				 run_of(fx, chunks[i]));
+	}
 	fx_free(fx);
 }
 
@@ -423,12 +506,15 @@ int main(void)
 		cmocka_unit_test(test_the_same_keys_again_in_one_span),
 		cmocka_unit_test(test_many_chunks),
 		cmocka_unit_test(test_merges_of_the_users_own),
+		cmocka_unit_test(test_merges_in_the_span_before),
 		cmocka_unit_test(test_levels_of_a_users_merge),
 		cmocka_unit_test(test_the_processor_goes_to_who_took_it_first),
 		cmocka_unit_test(test_schedulers_do_not_mix),
 		cmocka_unit_test(test_whose_scheduler),
 		cmocka_unit_test(test_preprocessing_that_had_ended),
 		cmocka_unit_test(test_preprocessing_in_the_users_span),
+		cmocka_unit_test(test_later_calls_in_the_first_span),
+		cmocka_unit_test(test_own_keys_that_are_not_kept),
 		cmocka_unit_test(test_equal_keys_of_two_clients),
 		cmocka_unit_test(test_what_joins_the_users_span),
 		cmocka_unit_test(test_other_runs_on_the_workers),

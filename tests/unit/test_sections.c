@@ -278,7 +278,7 @@ static void an_unknown_end_is_unknown(void **state)
 	struct sink sink = {.out = &text};
 
 	(void)state;
-	one.stat[2] = (struct gauge_stat){.count = 1, .sum = 4e6, .min = 4e6, .max = 4e6};
+	one.stat[2] = (struct crema_stat){.count = 1, .sum = 4e6, .min = 4e6, .max = 4e6};
 	sections_table(&sections, &sink, false);
 	buf_add(&text, "", 1);
 	assert_non_null(strstr((const char *)text.data, "unknown"));

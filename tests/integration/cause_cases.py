@@ -1,0 +1,191 @@
+"""Bad analyses with their cause, the same as the advice has them, and healthy ones, for test_cause_first.py.
+
+A case is a function of a Lab that returns when its work is done; a cluster's runs are spans of one client.
+"""
+
+import os
+import re
+import shutil
+
+import cause_habits as habits
+import cause_jobs as work
+import findings_server
+import jobs
+from distributed import span
+
+
+class Reports(dict):
+    """JSON of each run by its name."""
+
+
+def table(reports):
+    """What was promised, and what was measured with the advice followed."""
+    lines = ["| bad analysis | first finding | wall time | costs | gain promised | wall time with the advice |", "|---|---|---|---|---|---|"]
+    for name, case in CASES.items():
+        first = reports[name]["findings"][0]
+        then = reports.get(f"{name}, advice tried")
+        cost, gain = (f"{v:.1f} s" if v is not None else "unknown" for v in (first["cost_seconds"], first["gain_seconds"]))
+        cost = f"at least {cost}" if first["cost_at_least"] else cost
+        after = f"{then['metrics']['wall_time']:.1f} s" if then else "not tried"
+        lines.append(f"| {name.replace('_', ' ')} | `{first['id']}` | {reports[name]['metrics']['wall_time']:.1f} s | {cost} | {gain} | {after} |")
+    return "\n".join(lines) + "\n"
+
+
+class Lab:
+    """One cluster and what its runs may use."""
+
+    def __init__(self, procs, client, data, folder, reports):
+        self.procs, self.client, self.data, self.folder, self.spans, self.reports = procs, client, data, folder, {}, reports
+
+    def run(self, name, function):
+        self.prefix = re.sub(r"\W+", "_", name)
+        with span(name) as self.spans[name]:
+            function(self)
+
+    def run_healthy(self, name, function, tries=3):
+        """Again where the report warns: a busy machine that starves the client leaves threads idle now and then, a false warning stays."""
+        for _ in range(tries):
+            self.run(name, function)
+            report = jobs.settled(self.procs, lambda report: True, run=self.spans[name])
+            if all(f["severity"] == "note" for f in report["findings"]):
+                break
+
+    def read(self):
+        jobs.settled(self.procs, lambda report: True, run=list(self.spans.values())[-1])
+        for name, one in self.spans.items():
+            self.reports[name] = self.procs.report_json(one)
+
+    def advised(self, name, what):
+        """A number of the finding that was first."""
+        report = jobs.settled(self.procs, lambda r: r["findings"], run=self.spans[name])
+        return int(next(e["value"] for e in report["findings"][0]["evidence"] if e["name"] == what))
+
+    def coffea(self, instance, chunksize, files=("zstd",), maxchunks=None, retries=0):
+        from coffea import processor
+        from coffea.nanoevents import NanoAODSchema
+
+        NanoAODSchema.warn_missing_crossrefs = False
+        run = processor.Runner(executor=processor.DaskExecutor(client=self.client, status=False, retries=retries), schema=NanoAODSchema,
+                               chunksize=chunksize, maxchunks=maxchunks, savemetrics=True, metadata_cache={})
+        return run({f"{name}-{i}": {"files": {str(self.data.get(name, name)): "Events"}} for i, name in enumerate(files)}, processor_instance=instance)
+
+    def map(self, function, *lists, **options):
+        # A prefix of its own: Dask keeps a group of tasks in the span that had it first.
+        keys = [jobs.unique(f"{self.prefix}_{function.__name__}") for _ in lists[0]]
+        return self.client.gather(self.client.map(function, *lists, key=keys, pure=False, **options))
+
+
+def server(lab, pause):
+    """A web server of the file that waits before each answer."""
+    import time
+
+    one = findings_server.start([lab.data["zstd"]])
+    plain = one.RequestHandlerClass.file
+
+    class Slow(one.RequestHandlerClass):
+        def file(self, path):
+            time.sleep(pause)
+            plain(self, path)
+
+    one.RequestHandlerClass = Slow
+    return "http://{}:{}/{}".format(*one.server_address, os.path.basename(lab.data["zstd"]))
+
+
+def copy(lab, name):
+    path = os.path.join(lab.folder, name)
+    if not os.path.exists(path):
+        shutil.copy(lab.data["zstd"], path)
+    return path
+
+
+def serial(lab):
+    for _ in range(10):
+        lab.map(work.compute, [0.25])
+
+
+def many_files(lab):
+    paths = [copy(lab, f"many{i}.root") for i in range(2)]
+    for i in range(2, 30):
+        paths.append(os.path.join(lab.folder, f"many{i}.root"))
+        if not os.path.exists(paths[-1]):
+            os.link(paths[0], paths[-1])
+    lab.coffea(work.Sum(), 500_000, paths)
+
+
+def table_path(lab):
+    return habits.json_table(os.path.join(lab.folder, "corrections.json"), 45_000)
+
+
+JETS = ("Jet", "Muon", "Electron")
+
+# name: (cluster, bad, its cause, the same with the advice followed on which cluster, the advice)
+CASES = {
+    "small_chunks": ("pair", lambda lab: lab.coffea(work.Sum(), 5000), {"chunk_overhead"},
+                     "pair", lambda lab: lab.coffea(work.Sum(), lab.advised("small_chunks", "chunksize")), "chunksize="),
+    "lzma": ("pair", lambda lab: lab.coffea(work.Columns(*JETS), 100_000, ("lzma",)), {"decompression"},
+             "pair", lambda lab: lab.coffea(work.Columns(*JETS), 100_000, ("zstd",)), "ZSTD"),
+    "gil": ("threads", lambda lab: lab.map(work.loop, [2_000_000] * 12), {"gil_wait"},
+            "pair", lambda lab: lab.map(work.loop, [2_000_000] * 12), "--nthreads 1"),
+    "straggler": ("pair", lambda lab: lab.coffea(work.OneSlow(3.0, 0.02), 10_000), {"stragglers"},
+                  "pair", lambda lab: lab.coffea(work.OneSlow(0.02, 0.02), 10_000), "chunk"),
+    "leak": ("pair", lambda lab: lab.coffea(work.Leaks(32 << 20), 10_000), {"memory_growth", "memory_limit"}, "pair", None, "memory"),
+    "opens_again": ("pair", lambda lab: lab.coffea(work.OpensAgain(8), 50_000), {"reread_in_task"},
+                    "pair", lambda lab: lab.coffea(work.OpensAgain(8, once=True), 50_000), "once"),
+    "slow_server": ("pair", lambda lab: lab.coffea(work.Columns("Jet"), 50_000, (server(lab, 0.15),)), {"network_wait"},
+                    "pair", lambda lab: lab.coffea(work.Columns("Jet"), 50_000, ("zstd",)), "copy"),
+    "python_loop": ("pair", lambda lab: lab.coffea(work.PythonLoop(), 10_000, maxchunks=4), {"python_heavy"},
+                    "pair", lambda lab: lab.coffea(work.PythonLoop(arrays=True), 10_000, maxchunks=4), "array"),
+    "tiny_tasks": ("pair", lambda lab: lab.map(work.nothing, range(1000)), {"tiny_tasks"},
+                   "pair", lambda lab: lab.map(work.batch, range(0, 1000, 100), [100] * 10), "batch"),
+    "slow_merge": ("pair", lambda lab: lab.coffea(work.BigOutput(150_000), 20_000), {"dask_overhead"},
+                   "pair", lambda lab: lab.coffea(work.BigOutput(0), 20_000), "smaller outputs"),
+    "few_chunks": ("pair", lambda lab: lab.coffea(work.OneSlow(3.0, 3.0), 200_000), {"few_chunks"},
+                   "pair", lambda lab: lab.coffea(work.OneSlow(0.75, 0.75), 50_000), "chunksize"),
+    "crowded": ("pair", lambda lab: lab.map(work.spin_threads, [0.5] * 8, [8] * 8), {"run_queue"},
+                "pair", lambda lab: lab.map(work.compute, [0.5] * 8), "threads"),
+    "imports": ("pair", lambda lab: lab.map(work.import_slowly, [lab.folder] * 6), {"imports"}, "pair",
+                lambda lab: lab.map(work.import_slowly, [lab.folder] * 6), "preload"),
+    "compression": ("pair", lambda lab: lab.coffea(work.Packs("lzma"), 50_000), {"compression"},
+                    "pair", lambda lab: lab.coffea(work.Packs("zlib"), 50_000), "level"),
+    "lock": ("threads", lambda lab: lab.map(work.hold_lock, [0.2] * 18), {"lock_wait"},
+             "threads", lambda lab: lab.map(work.hold_lock, [0.2] * 18, [False] * 18), "lock"),
+    "polling": ("pair", lambda lab: lab.map(work.poll, ["x"] * 6), {"sleeping"}, "pair", None, "sleep"),
+    "reads_beside": ("pair", lambda lab: lab.coffea(work.ReadsBeside(4), 50_000), {"not_by_coffea"},
+                     "pair", lambda lab: lab.coffea(work.ReadsBeside(0), 50_000), "open"),
+    "retries": ("pair", lambda lab: lab.coffea(work.Fails(lab.folder), 50_000, retries=3), {"retried_work"},
+                "pair", lambda lab: lab.coffea(work.Fails(""), 50_000), "error"),
+    "direct_io": ("pair", lambda lab: lab.map(work.around_the_cache, [copy(lab, "direct")] * 4, [0.8] * 4), {"storage_wait"}, "pair", None, "storage"),
+    "serial_client": ("pair", serial, {"idle_threads"}, "pair", lambda lab: lab.map(work.compute, [0.25] * 10), "together"),
+    "prints": ("pair", lambda lab: lab.coffea(habits.Prints(), 20_000), {"small_writes"},
+               "pair", lambda lab: lab.coffea(habits.Prints(5000), 20_000), "print"),
+    "corrections": ("pair", lambda lab: lab.coffea(habits.LoadsEachTime(table_path(lab)), 20_000), {"not_by_coffea"},
+                    "pair", lambda lab: lab.coffea(habits.LoadsEachTime(table_path(lab), once=True), 20_000), "corrections.json' once per worker"),
+    "programs": ("pair", lambda lab: lab.coffea(habits.Subprocess(0.4), 20_000), {"lock_wait"},
+                 "pair", lambda lab: lab.coffea(habits.Subprocess(0), 20_000), "programs"),
+    "slow_worker": ("pair", lambda lab: lab.map(habits.on_worker, [0.15] * 20, [6] * 20), {"slow_worker", "stragglers"},
+                    "pair", lambda lab: lab.map(habits.on_worker, [0.15] * 20, [1] * 20), "node"),
+    "last_is_longest": ("pair", lambda lab: lab.map(work.compute, [0.2] * 8 + [3.5]), {"tail"},
+                        "pair", lambda lab: lab.map(work.compute, [0.2] * 8 + [0.35] * 10), "smaller"),
+    "all_columns": ("pair", lambda lab: lab.coffea(habits.AllColumns(), 50_000), {"wide_read"},
+                    "pair", lambda lab: lab.coffea(work.Sum(), 50_000), "columns"),
+    "preprocessing": ("pair", many_files, {"dask_overhead"}, "pair", None, "'preprocess'"),
+    "large_processor": ("pair", lambda lab: lab.coffea(habits.Table(60), 20_000), {"chunk_baggage"},
+                        "pair", lambda lab: lab.coffea(habits.Table(0), 20_000), "processor"),
+    "small_reads": ("pair", lambda lab: lab.map(work.small_reads, [copy(lab, "small")] * 8, [200_000] * 8, [64] * 8), {"small_reads"},
+                    "pair", lambda lab: lab.map(work.small_reads, [copy(lab, "small")] * 8, [20] * 8, [640_000] * 8), "larger"),
+}
+
+HEALTHY = {
+    "ttbar": ("pair", lambda lab: ttbar(lab, 50_000, ("zstd",))),
+    "ttbar_two": ("pair", lambda lab: ttbar(lab, 100_000, ("zstd", "zlib"))),
+    "few_columns": ("pair", lambda lab: lab.coffea(work.Columns("Muon"), 100_000, ("zlib", "lz4"))),
+    "jets": ("pair", lambda lab: lab.coffea(work.Columns("Jet"), 100_000, ("zlib",))),
+    "numbers": ("pair", lambda lab: lab.map(work.compute, [0.3] * 12)),
+    "reduction": ("pair", lambda lab: lab.map(work.size_of, lab.client.map(work.arrays, [200_000] * 12, pure=False))),
+}
+
+
+def ttbar(lab, chunksize, files):
+    import ttbar
+
+    lab.coffea(ttbar.TTbarProcessor(), chunksize, files)

@@ -1,0 +1,91 @@
+"""More of what test_cause_first.py runs on workers: habits of analyses that cost time, and the same work without them."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+from cause_jobs import Base, Sum, compute
+
+
+def json_table(path, entries):
+    """A file of corrections as experiments publish them."""
+    with open(path, "w") as file:
+        json.dump({f"bin{i}": [i * 0.5, i / 7.0, {"up": i / 3.0, "down": i / 9.0}] for i in range(entries)}, file)
+    return path
+
+
+class LoadsEachTime(Sum):
+    """Reads its corrections in process()."""
+
+    kept = {}
+
+    def __init__(self, path, once=False):
+        self.path, self.once = path, once
+
+    def load(self):
+        with open(self.path) as file:
+            return json.load(file)
+
+    def process(self, events):
+        if self.once:
+            import cause_habits
+
+            kept = cause_habits.LoadsEachTime.kept
+            if self.path not in kept:
+                kept[self.path] = self.load()
+        else:
+            self.load()
+        return super().process(events)
+
+
+class Prints(Sum):
+    """A line for each event."""
+
+    def __init__(self, every=1):
+        self.every = every
+
+    def process(self, events):
+        met = events.MET.pt.to_numpy()
+        for i in range(0, len(met), self.every):
+            print("event", i, "met", met[i], file=sys.stderr, flush=True)
+        return super().process(events)
+
+
+class Subprocess(Sum):
+    """Starts a program for each chunk."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def process(self, events):
+        if self.seconds:
+            subprocess.run([sys.executable, "-S", "-c", f"import time\nwhile time.process_time() < {self.seconds}: pass"], check=True)
+        return super().process(events)
+
+
+class AllColumns(Base):
+    """Whatever the file has, for one number."""
+
+    def process(self, events):
+        import awkward as ak
+
+        n = 0
+        for name in set(events.fields) - {"PV"}:  # of which these files have only z
+            for field in events[name].fields or [None]:
+                n += len(ak.materialize(events[name][field] if field else events[name]))
+        return {"n": n}
+
+
+class Table(Sum):
+    """A processor that carries a table."""
+
+    def __init__(self, mb):
+        self.table = np.random.default_rng(1).random(mb << 17) if mb else None
+
+
+def on_worker(seconds, slow):
+    """A node that is slower than the others."""
+    from distributed import get_worker
+
+    compute(seconds * (slow if get_worker().name.endswith("-1") else 1))

@@ -1,0 +1,275 @@
+"""What test_cause_first.py runs on workers: bad analyses, and the same ones as their advice has them."""
+
+import hashlib
+import lzma
+import multiprocessing.pool
+import os
+import socket
+import threading
+import time
+import zlib
+
+import findings_jobs
+import numpy as np
+from coffea import processor
+
+
+def cpu():
+    return time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID)
+
+
+def compute(seconds):
+    """Without the interpreter lock, in pieces of a few milliseconds."""
+    data, end = bytes(1 << 20), cpu() + seconds
+    while cpu() < end:
+        hashlib.sha256(data)
+
+
+def loop(steps):
+    """Python code: so many steps."""
+    n = 0
+    for i in range(steps):
+        n += i & 3
+    return n
+
+
+class Base(processor.ProcessorABC):
+    def postprocess(self, accumulator):
+        return accumulator
+
+
+class Sum(Base):
+    """One column."""
+
+    def process(self, events):
+        return {"events": len(events), "met": float(events.MET.pt.to_numpy().sum())}
+
+
+class Columns(Base):
+    """Every column of these collections."""
+
+    def __init__(self, *collections):
+        self.collections = collections
+
+    def process(self, events):
+        import awkward as ak
+
+        total = 0.0
+        for name in self.collections:
+            for field in events[name].fields:
+                if not field.endswith(("IdxG", "Idx1G", "Idx2G")):
+                    total += float(ak.sum(ak.values_astype(events[name][field], "float64")))
+        return {"sum": total}
+
+
+class OneSlow(Sum):
+    """Of the chunks one computes for long."""
+
+    def __init__(self, seconds, each):
+        self.seconds, self.each = seconds, each
+
+    def process(self, events):
+        compute(self.seconds if events.metadata["entrystart"] == 0 else self.each)
+        return super().process(events)
+
+
+class OpensAgain(Base):
+    """uproot.open for each of the selections."""
+
+    def __init__(self, times, once=False):
+        self.times, self.once = times, once
+
+    def process(self, events):
+        import uproot
+
+        m, total, column = events.metadata, 0.0, None
+        for i in range(self.times):
+            if column is None or not self.once:
+                with uproot.open(m["filename"]) as file:
+                    column = file[m["treename"]]["GenPart_pt"].array(library="np", entry_start=m["entrystart"], entry_stop=m["entrystop"])
+            total += float(len(column)) * i
+        return {"sum": total}
+
+
+class PythonLoop(Base):
+    """One column computed event by event."""
+
+    def __init__(self, arrays=False):
+        self.arrays = arrays
+
+    def process(self, events):
+        met, phi = events.MET.pt.to_numpy(), events.MET.phi.to_numpy()
+        if self.arrays:
+            return {"px": float((met * np.cos(phi)).sum())}
+        px = 0.0
+        for i in range(len(met)):
+            for k in range(2500):
+                px += float(met[i]) * k if k else 0.0
+        return {"px": px}
+
+
+class Packs(Sum):
+    """Compresses what it returns."""
+
+    def __init__(self, preset):
+        self.preset = preset
+
+    def process(self, events):
+        out = super().process(events)
+        raw = np.asarray(events.MET.pt.to_numpy()).tobytes() + np.asarray(events.MET.phi.to_numpy()).tobytes()
+        raw *= 12
+        packed = lzma.compress(raw, preset=9) if self.preset == "lzma" else zlib.compress(raw, 1)
+        return {**out, "packed": len(packed)}
+
+
+class ReadsBeside(Sum):
+    """The whole file by itself, because it wants its checksum."""
+
+    def __init__(self, times=1):
+        self.times = times
+
+    def process(self, events):
+        for _ in range(self.times):
+            found = hashlib.md5()
+            with open(events.metadata["filename"], "rb") as file:
+                while piece := file.read(1 << 20):
+                    found.update(piece)
+        return super().process(events)
+
+
+class Leaks(Sum):
+    kept = []
+
+    def __init__(self, size):
+        self.size = size
+
+    def process(self, events):
+        import cause_jobs
+
+        cause_jobs.Leaks.kept.append(bytearray(os.urandom(1 << 20)) * (self.size >> 20))
+        compute(0.5)
+        return super().process(events)
+
+
+class Big:
+    """An output that is slow to add."""
+
+    def __init__(self, bins):
+        self.bins = bins
+
+    def __add__(self, other):
+        total = {}
+        for side in (self.bins, other.bins):
+            for k in side:
+                total[k] = total.get(k, 0) + side[k]
+        return Big(total)
+
+
+class BigOutput(Base):
+    """A dictionary of each event's number in place of a histogram."""
+
+    def __init__(self, bins):
+        self.bins = bins
+
+    def process(self, events):
+        start = events.metadata["entrystart"]
+        if not self.bins:
+            return {"hist": np.histogram(events.MET.pt.to_numpy(), 100)[0].sum()}
+        return {"hist": Big({start * 1000 + i: i for i in range(self.bins)})}
+
+
+class Fails(Sum):
+    """Once, after most of its work."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def process(self, events):
+        compute(0.4)
+        m = events.metadata
+        marker = os.path.join(self.folder, f"{os.path.basename(m['filename'])}-{m['entrystart']}")
+        if self.folder and not os.path.exists(marker):
+            open(marker, "w").close()
+            raise ValueError("not a number in Muon_pt")
+        return super().process(events)
+
+
+# --- tasks of Dask without coffea
+
+def rest(seconds):
+    time.sleep(seconds)
+
+
+def poll(path):
+    """Until a file is there that somebody writes."""
+    for _ in range(10):
+        time.sleep(0.1)
+
+
+def spin_threads(seconds, threads):
+    """numpy and others start threads of their own."""
+    with multiprocessing.pool.ThreadPool(threads) as pool:
+        pool.map(compute, [seconds / threads] * threads)
+
+
+_lock = threading.Lock()
+
+
+def hold_lock(seconds, lock=True):
+    """A lock around what only waits."""
+    if not lock:
+        return time.sleep(seconds)
+    import cause_jobs
+
+    with cause_jobs._lock:
+        time.sleep(seconds)
+
+
+def small_reads(path, calls, size):
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return sum(len(os.pread(fd, size, i * size)) for i in range(calls))
+    finally:
+        os.close(fd)
+
+
+def around_the_cache(path, seconds):
+    return findings_jobs.read_around_the_cache(path, seconds, 1 << 20)
+
+
+def arrays(n):
+    return np.arange(n)
+
+
+def size_of(data, seconds=0):
+    return len(data)
+
+
+def nothing(i):
+    return i
+
+
+def batch(first, n):
+    return [nothing(i) for i in range(first, first + n)]
+
+
+def ask(address, times, seconds):
+    with socket.create_connection(address) as s:
+        for _ in range(times):
+            s.sendall(b"GET /%f HTTP/1.1\r\nHost: x\r\n\r\n" % seconds)
+            s.recv(1000)
+
+
+def import_slowly(folder):
+    """A package of 2 MB whose import takes a second on each fresh worker."""
+    import importlib
+    import sys
+
+    path = os.path.join(folder, "slow_package.py")
+    if not os.path.exists(path):
+        with open(path + str(os.getpid()), "w") as f:
+            f.write(f"import time\nTEXT = {'x' * 2_000_000!r}\ntime.sleep(1.5)\n")
+        os.rename(path + str(os.getpid()), path)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    importlib.import_module("slow_package")

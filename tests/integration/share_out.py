@@ -1,0 +1,46 @@
+"""Which process of pytest-xdist runs what, and in which order.
+
+A file is run by one process, so that its module's fixtures are made once. The files that use the shared cluster are one
+portion: it is made once too, instead of in each process. What takes longest is begun first, so that the processes end together.
+"""
+
+import functools
+import re
+from pathlib import Path
+
+from xdist.scheduler import LoadScopeScheduling
+
+HERE = Path(__file__).resolve().parent
+SHARED = "the shared cluster"
+USES_SHARED = re.compile(r"^def \w+\([^)]*\b(?:shared|demo)\b", re.MULTILINE)
+
+# Half a minute and more, the longest first. The order is all that depends on it: a file may be missing here.
+LONGEST = ["test_cause_first", "test_limits", SHARED, "test_right_run", "test_silent", "test_threads", "test_kill", "test_findings",
+           "test_page", "test_run_state", "test_http", "test_worker", "test_package", "test_compare", "test_sections", "test_xrootd",
+           "test_kill_all", "test_roastcoffea", "test_pythons", "test_identity", "test_preloads"]
+
+
+@functools.cache
+def portion(nodeid):
+    """Its name, of a test."""
+    file = HERE / Path(nodeid.partition("::")[0]).name
+    return SHARED if file.exists() and USES_SHARED.search(file.read_text()) else file.stem
+
+
+def in_order(items):
+    for item in items:
+        uses = "shared" in getattr(item, "fixturenames", ())
+        assert not uses or portion(item.nodeid) == SHARED, f"{item.nodeid}: its cluster would be made in two processes"
+    rank = {name: n for n, name in enumerate(LONGEST)}
+    return sorted(items, key=lambda item: rank.get(portion(item.nodeid), len(rank)))
+
+
+class Portions(LoadScopeScheduling):
+    """Portions in the order in which their tests were collected."""
+
+    def __init__(self, config, log=None):
+        config.option.loadscopereorder = False
+        super().__init__(config, log)
+
+    def _split_scope(self, nodeid):
+        return portion(nodeid)

@@ -1,0 +1,157 @@
+"""An analysis with a LocalCluster inside, for test_run_state.py: `state_job.py MODE FOLDER [FILE...]`.
+
+It writes what it knows into FOLDER/said, one JSON line each.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+kept = []
+
+
+def say(folder, **what):
+    with open(Path(folder) / "said", "a") as out:
+        print(json.dumps(what), file=out, flush=True)
+
+
+def nap(i, seconds=0.2):
+    time.sleep(seconds)
+    return i
+
+
+def keep(i):
+    """As a processor that leaves 48 MB behind with each chunk."""
+    kept.append(bytearray(os.urandom(1 << 20)) * 46)
+    time.sleep(0.1)
+    return i
+
+
+def hang(i, folder):
+    """Waits in C for a lock that nobody gives back."""
+    import threading
+
+    if i == 7:
+        say(folder, pid=os.getpid(), thread=threading.get_native_id())
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+    return nap(i, 0.05)
+
+
+def compute(i):
+    until = time.process_time() + (45 if i == 7 else 0.05)
+    while time.process_time() < until:
+        pass
+
+
+def die(i, folder):
+    """The worker dies under task 3, the first time."""
+    if i == 3 and not (Path(folder) / "died").exists():
+        (Path(folder) / "died").touch()
+        os._exit(1)
+    return nap(i, 0.05)
+
+
+def fail(i):
+    nap(i)
+    if i == 5:
+        raise ValueError("chunk 5 is bad\nand this is a second line")
+    return i
+
+
+class Trap(Exception):
+    """Whoever runs its code is seen: Dask's own functions do, to pickle and to log it."""
+
+    def seen(self):
+        with open(self.folder + "/ran", "a") as out:
+            print(sys._getframe(2).f_code.co_filename, sys._getframe(2).f_code.co_name, file=out)
+
+    def __str__(self):
+        self.seen()
+        return "from __str__"
+
+    @property
+    def args(self):
+        self.seen()
+        return ("from args",)
+
+    @args.setter
+    def args(self, value):
+        pass
+
+
+class Text(str):
+    pass
+
+
+def raise_one(i, folder):
+    """Each of these as a task of its own; what a report may say of it is in test_run_state.py."""
+    if i == 0:
+        error = Trap("plain text")
+        error.folder = folder
+        raise error
+    if i == 1:
+        raise KeyError(Text("a str of its own kind"))
+    if i == 2:
+        open(folder + "/not there")
+    if i == 3:
+        raise RuntimeError("x" * 199 + "\u00e9" * 100)
+    if i == 4:
+        raise RuntimeError("\x1b[31mred\x07\ud800")
+    if i == 5:
+        raise RuntimeError()
+    if i == 6:
+        try:
+            {}["no key"]
+        except KeyError as inner:
+            raise RuntimeError("outer") from inner
+    raise RuntimeError("\x1b[31mred")
+
+
+def raise_all(folder, client):
+    futures = client.map(raise_one, range(8), [folder] * 8, pure=False, key="raise")
+    client.gather(futures, errors="skip")
+
+
+def run(mode, folder, files, client):
+    if mode == "raise":
+        return raise_all(folder, client)
+    if mode == "coffea":
+        return run_coffea(folder, files, client)
+    function, args = {"nap": (nap, ()), "keep": (keep, ()), "hang": (hang, (folder,)), "compute": (compute, ()),
+                      "die": (die, (folder,)), "fail": (fail, ()), "cancel": (nap, ())}[mode]
+    futures = client.map(function, range(60), *([a] * 60 for a in args), pure=False, key=mode)
+    if mode == "cancel":
+        client.gather(futures[:20])
+        client.cancel(futures)
+    else:
+        client.gather(futures)
+
+
+def run_coffea(folder, files, client):
+    import jobs
+    import state_processor
+
+    jobs.run_coffea(client, files, chunksize=20_000, processor_instance=state_processor.Failing())
+
+
+def main(mode, folder, *files):
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="1000MB") as cluster:
+        with Client(cluster) as client:
+            say(folder, ready=True)
+            try:
+                run(mode, folder, files, client)
+                say(folder, done=True)
+                time.sleep(float(os.environ.get("STATE_STAY", "0")))
+            except Exception as error:
+                say(folder, type=type(error).__name__, text=str(error))
+                raise
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,123 @@
+"""Bad analyses whose true cause is the first finding, with their advice tried, and healthy ones without a warning.
+
+CREMA_ADVICE_TABLE=FILE writes what was promised and what was measured as a table; scripts/try-advice does.
+"""
+
+import os
+from pathlib import Path
+
+import cause_cases
+import cause_jobs
+import cloudpickle
+import cluster
+import jobs
+import pytest
+import ttbar
+from distributed import Client
+
+ROOT = Path(__file__).resolve().parents[2]
+CLUSTERS = {"threads": [6], "pair": [1, 1]}
+CASES, HEALTHY = cause_cases.CASES, cause_cases.HEALTHY
+BUSY = {"quiet": 0, "busy": 2}  # processes that compute beside the workers
+
+
+def spinner():
+    import subprocess
+    import sys
+
+    return subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
+
+
+def runs_of(where):
+    """(name, function) of a cluster's bad ones."""
+    for name, (place, bad, _, then, good, _) in CASES.items():
+        if place == where:
+            yield name, bad
+        if good and then == where:
+            yield f"{name}, advice tried", good
+
+
+def warm(lab):
+    """Files in memory, modules imported, and one chunk of each kind of file."""
+    for path in lab.data.values():
+        Path(path).read_bytes()
+    lab.client.run(lambda: __import__("coffea.nanoevents") and None)
+    lab.coffea(cause_jobs.Sum(), 100_000)
+
+
+# The cases' modules on the workers.
+PATHS = [str(ROOT / folder) for folder in ("tests/integration", "examples", "scripts", "tests/truth", "python")]
+
+
+@pytest.fixture(scope="module", params=[pytest.param("quiet"), pytest.param("busy", marks=pytest.mark.matrix)])
+def reports(request, tmp_path_factory, homes, data):
+    cloudpickle.register_pickle_by_value(ttbar)
+    directory = tmp_path_factory.mktemp("cause")
+    made = cause_cases.Reports()
+    others = [spinner() for _ in range(BUSY[request.param])]
+    try:
+        for where, nthreads in CLUSTERS.items():
+            env = {**homes, "PYTHONPATH": ":".join(PATHS)}
+            with cluster.Cluster(directory / where, env) as procs:
+                procs.start_collector()
+                procs.start_scheduler()
+                for n in nthreads:
+                    procs.start_worker(nthreads=n, args=["--memory-limit", "3GB"])
+                with Client(procs.address) as client:
+                    client.wait_for_workers(len(nthreads), timeout=120)
+                    lab = cause_cases.Lab(procs, client, data, str(directory), made)
+                    warm(lab)
+                    for name, (place, function) in HEALTHY.items():
+                        if place == where:
+                            lab.run_healthy(name, function)
+                    for name, function in runs_of(where):
+                        lab.run(name, function)
+                    lab.read()
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
+    if os.environ.get("CREMA_ADVICE_TABLE"):
+        Path(os.environ["CREMA_ADVICE_TABLE"]).write_text(cause_cases.table(made))
+    return made
+
+
+def test_enough_cases():
+    assert len(CASES) >= 16 and len(HEALTHY) >= 6
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_cause_is_first(reports, name):
+    found = reports[name]["findings"]
+    assert found and found[0]["id"] in CASES[name][2], [(f["id"], f["severity"], f["cost_seconds"], f["sentence"]) for f in found]
+    assert found[0]["severity"] != "note"
+    assert CASES[name][5].lower() in (found[0]["advice"] + found[0]["sentence"]).lower()
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_no_warning_on_a_healthy_run(reports, name):
+    found = [f for f in reports[name]["findings"] if f["severity"] != "note"]
+    assert not found, [(f["id"], f["sentence"]) for f in found]
+
+
+@pytest.mark.parametrize("name", [n for n, c in CASES.items() if c[4]])
+def test_the_advice_removes_the_cause(reports, name):
+    found = [f for f in reports[f"{name}, advice tried"]["findings"] if f["severity"] != "note"]
+    assert not found or found[0]["id"] not in CASES[name][2], found[0]["sentence"]
+
+
+def test_nothing_contradicts(reports):
+    """More cores are not advised next to fewer threads."""
+    for name, report in reports.items():
+        ids = {f["id"] for f in report["findings"]}
+        assert not {"cpu_bound", "run_queue"} <= ids, name
+        assert not ({"cpu_bound", "idle_threads"} <= ids or {"cpu_bound", "few_chunks"} <= ids), name
+        assert not ("blocked_site" in ids and ids & {"gil_wait", "lock_wait", "network_wait"}), name
+
+
+def test_the_budget_adds_up(reports):
+    for name, report in reports.items():
+        budget = report["metrics"]["budget"]
+        parts = [v for k, v in budget.items() if k not in ("wall_seconds", "threads", "thread_seconds")]
+        assert sum(v for v in parts if v is not None) == pytest.approx(budget["thread_seconds"], abs=1e-6), name
+        assert budget["thread_seconds"] >= budget["wall_seconds"] * budget["threads"] * (1 - 1e-9), name

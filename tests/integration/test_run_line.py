@@ -1,0 +1,101 @@
+"""The line that `crema run` ends with: whose tasks it counts, and that the command's end is not changed by it."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import cluster
+import pytest
+
+CREMA = cluster.BUILD / "crema"
+LINE = r"crema: (\d+) tasks? measured(?:, ([\d.]+ k?Hz))?(?:, (\d+) % CPU)?; details: crema report(.*)\n"
+SCRIPT = """
+import sys
+from dask.distributed import Client, LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        for _ in range(int(sys.argv[1])):
+            client.gather(client.map(lambda x: sum(range(300_000)), range(7), pure=False))
+    sys.exit(3)
+"""
+
+
+def environment(home, **more):
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(("CREMA_", "XDG_"))}, "HOME": str(home), **more}
+
+
+def run(home, *command, options=(), **env):
+    return subprocess.run([CREMA, "run", *options, "--", *map(str, command)], env=environment(home, **env), capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=180)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    place = tmp_path_factory.mktemp("home with a space")
+    (place / "analysis.py").write_text(SCRIPT)
+    return place
+
+
+def test_what_was_measured(home):
+    first = run(home, sys.executable, home / "analysis.py", 1)
+    assert first.returncode == 3
+    found = re.search(LINE, first.stderr)
+    assert found and first.stderr.endswith(found[0]), first.stderr
+    assert (found[1], found[4]) == ("7", "") and 0 <= int(found[3]) <= 100
+    # its own tasks only, though the first one's are in the same place
+    second = run(home, sys.executable, home / "analysis.py", 2)
+    assert second.returncode == 3 and re.search(LINE, second.stderr)[1] == "14", second.stderr
+    for quiet in (run(home, sys.executable, home / "analysis.py", 1, options=["--quiet"]),
+                  run(home, sys.executable, home / "analysis.py", 1, CREMA_QUIET="on")):
+        assert quiet.returncode == 3 and not re.search("^crema: ", quiet.stderr, re.M)
+    elsewhere = run(home, sys.executable, home / "analysis.py", 1, CREMA_COLLECTOR=f"dir:{home}/elsewhere")
+    assert elsewhere.returncode == 3 and "1 worker measured, but no task of theirs is in" in elsewhere.stderr
+
+
+@pytest.mark.parametrize("command,status", [("exit 0", 0), ("exit 5", 5), ("kill -KILL $$", -9), ("kill -TERM $$", -15)])
+def test_nothing_measured(home, command, status):
+    done = run(home, "sh", "-c", command)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr.startswith("crema: nothing was measured: ") and "crema doctor" in done.stderr and done.stderr.count("\n") == 1
+    assert not list(home.parent.glob("crema-run-*"))
+
+
+def test_one_line_where_nothing_can_be_preloaded(home, tmp_path):
+    alone = tmp_path / "crema"
+    shutil.copy(CREMA, alone)
+    done = subprocess.run([alone, "run", "--", "sh", "-c", "echo runs"], env=environment(home), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (0, "runs\n", 1) and "running unmeasured" in done.stderr
+
+
+def test_what_does_not_start(home):
+    done = run(home, "/nonexistent/program")
+    assert done.returncode == 127 and done.stderr.count("\n") == 1 and "cannot execute" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGKILL])
+def test_signals_reach_the_command(home, number, tmp_path):
+    """Sent to `crema run` alone, as a batch system does; of a kill that it cannot see the command dies, too."""
+    ready = tmp_path / "pid"
+    script = "import os, signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(17))\n"
+    script += f"open({str(ready)!r} + '.new', 'w').write(str(os.getpid())); os.rename({str(ready)!r} + '.new', {str(ready)!r})\n"
+    script += "time.sleep(600)"
+    process = subprocess.Popen([CREMA, "run", "--", sys.executable, "-c", script], env=environment(home), stdin=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    try:
+        cluster.wait_until(ready.exists, "the command", 60)
+        pid = int(ready.read_text())
+        process.send_signal(number)
+        assert process.wait(60) == {signal.SIGTERM: 17, signal.SIGINT: -2}.get(number, -number)
+        cluster.wait_until(lambda: not os.path.exists(f"/proc/{pid}") or open(f"/proc/{pid}/stat").read().split(")")[1].split()[0] == "Z",
+                           "the end of the command", 60)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_ignored_signals_stay_ignored(home):
+    done = run(home, "sh", "-c", f"trap '' HUP; exec '{CREMA}' run -- sh -c 'kill -HUP $$; echo lives'")
+    assert done.stdout == "lives\n"

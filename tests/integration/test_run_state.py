@@ -1,0 +1,232 @@
+"""Whether a run has finished, failed, hangs or was interrupted: what really happened to the analysis, against the report."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+import jobs
+import pytest
+
+JOB = jobs.ROOT / "tests" / "integration" / "state_job.py"
+
+
+class Job:
+    """The analysis in a process of its own, and what it said."""
+
+    def __init__(self, procs, mode, folder, *files, env=None):
+        self.procs, self.folder = procs, folder
+        folder.mkdir()
+        self.log = open(folder / "log", "w")
+        environment = {**procs.env, **procs.worker_env(), **(env or {})}
+        environment["PYTHONPATH"] = os.pathsep.join([str(JOB.parent), str(jobs.ROOT / "examples"), environment["PYTHONPATH"]])
+        self.process = subprocess.Popen([sys.executable, JOB, mode, folder, *files], env=environment, stdout=self.log,
+                                        stderr=self.log, start_new_session=True)
+
+    def said(self):
+        path = self.folder / "said"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def report(self):
+        from cluster import StepFailed
+
+        try:
+            return self.procs.report_json(jobs.newest(self.procs))
+        except StepFailed:
+            return None
+
+    def until(self, holds, seconds=120):
+        """The report once it holds; as it is after that time."""
+        limit = time.monotonic() + seconds
+        report = None
+        while time.monotonic() < limit:
+            report = self.report()
+            if report and holds(report):
+                return report
+            time.sleep(0.5)
+        return report
+
+    def state(self, wanted, seconds=120):
+        report = self.until(lambda r: r["state"]["state"] == wanted, seconds)
+        assert report, self.text()
+        assert report["state"]["state"] == wanted, (report["state"], self.text())
+        assert report["metrics"]["state"] == wanted
+        row = self.procs.report("--list").stdout.splitlines()[-1].split()
+        assert wanted in row
+        for full in (True, False):
+            assert self.procs.report("--run", report["run"], full=full).stdout.splitlines()[1].strip().startswith(wanted)
+        return report
+
+    def live(self):
+        return json.loads(self.get("live.json"))
+
+    def until_live(self, state, seconds):
+        """live.json's state; the page looks only now and then."""
+        limit = time.monotonic() + seconds
+        while (live := self.live()["state"])["state"] != state and time.monotonic() < limit:
+            time.sleep(0.5)
+        assert live["state"] == state
+        return live
+
+    def get(self, path):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.procs.http_port}/{path}", timeout=60) as answer:
+            return answer.read().decode()
+
+    def text(self):
+        return (self.folder / "log").read_text()[-3000:]
+
+    def stop(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        self.log.close()
+
+
+@pytest.fixture
+def start(new_cluster, tmp_path):
+    made = []
+    procs = new_cluster()
+    procs.start_collector()
+
+    def begin(mode, *files, **options):
+        made.append(Job(procs, mode, tmp_path / mode, *files, **options))
+        return made[-1]
+
+    yield begin
+    for job in made:
+        job.stop()
+
+
+def done(report, least):
+    return sum(t["status"] == "ok" for t in report["tasks"]) >= least
+
+
+def findings(report):
+    return {f["id"] for f in report["findings"]}
+
+
+def test_running_then_finished(start):
+    job = start("nap")
+    job.until(lambda r: done(r, 5))
+    report = job.state("running", 20)
+    assert job.live()["state"]["state"] == "running"
+    assert report["state"]["running"] >= 1 or report["state"]["ready"] >= 1
+    assert job.process.wait(120) == 0, job.text()
+    report = job.state("finished")
+    assert done(report, 60) and not findings(report) & {"interrupted", "stalled", "failed_work", "killed_work"}
+
+
+def test_finished_on_a_cluster_that_stays(start):
+    job = start("nap", env={"STATE_STAY": "20"})
+    job.until(lambda r: done(r, 60))
+    assert job.state("finished", 10)["state"]["workers"] == 2
+    job.until_live("idle", 20)
+    assert job.process.poll() is None
+
+
+def test_paused_for_ever(start):
+    job = start("keep")
+    report = job.state("stalled", 180)
+    state = report["state"]
+    assert state["why"] == "workers paused" and state["paused_workers"] == state["workers"] == 2
+    assert state["paused_memory_percent"] >= 80 and state["ready"] >= 1 and state["running"] == 0
+    assert "2 of 2 workers paused" in state["text"]
+    assert "stalled" in findings(report) and job.process.poll() is None
+    live = job.until_live("stalled", 20)
+    assert live["paused_workers"] == 2
+    assert live["text"].startswith("stalled for ") and "2 of 2 workers paused, at " in live["text"]
+    metrics = job.get("metrics")
+    assert 'crema_state{state="stalled"} 1' in metrics and "crema_workers_paused 2" in metrics
+
+
+def test_hung_call(start):
+    job = start("hang")
+    report = job.state("stalled", 180)
+    state = report["state"]
+    (where,) = [s for s in job.said() if "thread" in s]
+    task = state["longest_running"]
+    assert state["why"] == "task in a call" and state["running"] == 1
+    assert (task["pid"], task["thread"], task["function"]) == (where["pid"], where["thread"], "hang")
+    assert f"pid {where['pid']}, thread {where['thread']}" in state["text"]
+
+
+def test_a_long_computation_is_no_stall(start):
+    job = start("compute")
+    job.until(lambda r: r["state"]["at"] - r["state"]["last_task_edge"] > 33)
+    assert job.report()["state"]["state"] == "running"
+    job.state("finished")
+
+
+def test_worker_that_was_replaced(start):
+    job = start("die")
+    assert job.process.wait(120) == 0, job.text()
+    report = job.state("finished")
+    assert any(t["status"] in ("killed", "lost") for t in report["tasks"])
+
+
+def test_failed(start):
+    job = start("fail")
+    assert job.process.wait(120) == 1
+    report = job.state("failed")
+    first = report["state"]["first_failed"]
+    (said,) = [s for s in job.said() if "type" in s]
+    assert report["state"]["failed_tasks"] == 1 and first["key"].endswith("-5")
+    assert (first["error_type"], first["error_text"], first["error_cause"]) == (said["type"], said["text"].split("\n")[0], None)
+    assert "ValueError: chunk 5 is bad; 1 task failed" in report["state"]["text"]
+    assert not findings(report) & {"interrupted", "killed_work"}
+
+
+def test_failed_chunk_of_coffea(start, data):
+    job = start("coffea", data["zstd"])
+    assert job.process.wait(200) == 1
+    report = job.state("failed")
+    first = report["state"]["first_failed"]
+    (said,) = [s for s in job.said() if "type" in s]
+    assert first["error_type"] == said["type"] and said["text"].startswith(first["error_text"]) and len(first["error_text"]) == 200
+    cause = f"ValueError: no muons in entries {first['entrystart']} to {first['entrystop']}"
+    assert first["error_cause"] == cause and cause.removeprefix("ValueError: ") in said["text"]
+    assert (first["dataset"], first["filename"]) == (os.path.basename(data["zstd"]).removesuffix(".root"), data["zstd"])
+    assert first["entrystart"] == 20_000
+    (finding,) = [f for f in report["findings"] if f["id"] == "failed_work"]
+    assert "no muons" in finding["sentence"] and os.path.basename(data["zstd"]) in finding["sentence"]
+
+
+def test_exceptions_run_no_code(start):
+    """What they say of themselves is not asked for: only args[0] of BaseException, if it is a str."""
+    job = start("raise")
+    assert job.process.wait(120) == 0, job.text()
+    report = job.until(lambda r: sum(t["status"] == "erred" for t in r["tasks"]) == 8)
+    told = {t["key"].rsplit("-", 1)[1]: (t["error_type"], t["error_text"], t["error_cause"]) for t in report["tasks"]}
+    assert told == {"0": ("Trap", "plain text", None), "1": ("KeyError", None, None),
+                    "2": ("FileNotFoundError", "No such file or directory", None), "3": ("RuntimeError", "x" * 199, None),
+                    "4": ("RuntimeError", None, None), "5": ("RuntimeError", None, None),
+                    "6": ("RuntimeError", "outer", "KeyError: no key"), "7": ("RuntimeError", "\x1b[31mred", None)}
+    assert "\x1b" not in job.procs.report("--run", report["run"]).stdout
+    ran = (job.folder / "ran").read_text().split("\n")
+    assert ran and not [line for line in ran if "thread" in line]  # whose thread calls the task, and so the library
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_client_gone(start, how):
+    """Ctrl-C reaches the whole group of the terminal; SIGKILL only the client."""
+    job = start("nap")
+    job.until(lambda r: done(r, 18))
+    if how == signal.SIGINT:
+        os.killpg(job.process.pid, how)
+    else:
+        os.kill(job.process.pid, how)
+    job.process.wait(60)
+    report = job.state("interrupted")
+    assert not done(report, 60) and "interrupted" in findings(report)
+    assert not findings(report) & {"killed_work", "failed_work"}
+
+
+def test_client_takes_tasks_back(start):
+    job = start("cancel", env={"STATE_STAY": "20"})
+    report = job.state("interrupted")
+    assert report["state"]["why"] == "tasks taken back" and job.process.poll() is None

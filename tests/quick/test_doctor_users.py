@@ -1,0 +1,63 @@
+"""`crema doctor` and the workers of two users: each sees its own, and --all-users shows all of them. In a namespace of processes of its own,
+because root's doctor would ask the collectors of the workers that other tests run."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CREMA = Path(__file__).resolve().parents[2] / "build" / "crema"
+OTHER = 65533
+MADE = ["unshare", "--pid", "--fork", "--mount-proc"]
+
+
+def worker(uid):
+    """A process of that user that is `dask worker --no-nanny` by its words."""
+    return subprocess.Popen(["python", "-c", "echo ready; read line", "dask", "worker", "--no-nanny"], executable="/bin/bash", user=uid, group=uid,
+                            extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/")
+
+
+def doctor(home, uid, *args):
+    """The ids of the workers that it names, and the text of its lines."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "CREMA_COLLECTOR": "dir:/nowhere"}
+    with open(CREMA, "rb") as program:  # its folder may be closed to others
+        done = subprocess.run([f"/proc/self/fd/{program.fileno()}", "doctor", "--json", *args], env=env, user=uid, group=uid, extra_groups=[], cwd="/",
+                              pass_fds=[program.fileno()], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    assert done.stdout, done.stderr
+    text = "\n".join(f"{line['about']}: {line['text']}" for line in json.loads(done.stdout)["lines"])
+    return set(map(int, re.findall(r"^worker: (\d+) ", text, re.M))), text
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or subprocess.run([*MADE, "true"], capture_output=True).returncode != 0, reason="another user can be had as root only")
+def test_each_sees_its_own_workers(tmp_path):
+    done = subprocess.run([*MADE, sys.executable, __file__, tmp_path], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"root": ["root"], "root, all": ["other", "root"], "other": ["other"], "other, all": ["other", "root"],
+                                       "one": ["other"], "hidden": True}
+
+
+def main(home):
+    started = {"root": worker(0), "other": worker(OTHER)}
+    for one in started.values():
+        assert one.stdout.readline() == b"ready\n"
+
+    def named(uid, *args):
+        shown, text = doctor(home, uid, *args)
+        assert shown <= {one.pid for one in started.values()}
+        return sorted(name for name, one in started.items() if one.pid in shown), text
+
+    text = named(OTHER, "--all-users")[1]
+    print(json.dumps({
+        "root": named(0)[0], "root, all": named(0, "--all-users")[0], "other": named(OTHER)[0], "other, all": named(OTHER, "--all-users")[0],
+        "one": named(0, "--worker", str(started["other"].pid))[0],
+        "hidden": f"worker: {started['root'].pid} belongs to user 0: its memory and environment are hidden" in text}))
+    for one in started.values():
+        one.communicate()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,187 @@
+"""Tasks that hang in a real worker's process, each in another way: what the agent sends, live.json and `crema stuck` name the call and
+what it waits for, within two looks. The truth is what the job put in."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import types
+import urllib.request
+from pathlib import Path
+
+import pytest
+import test_agent_life
+import test_live_numbers  # knows where those of the integration tests are
+import test_worker
+
+sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))
+import venvs
+
+HERE = Path(__file__).resolve().parent
+TASKS = ["silent_server", "silent_server_with_timeout", "fifo_open", "fifo_read", "semaphore", "lock_one", "lock_two", "endless", "child",
+         "not_intercepted", "imports", "xrootd", "short"]
+LOOKS_SECONDS = 2  # a task counts from its first second on, and the next look is a second away at most
+
+
+@pytest.fixture(scope="module")
+def hanging(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stuck")
+    for name in ("data", "home"):
+        (folder / name).mkdir()
+    process, port, http = test_live_numbers.collector(folder / "collected")
+    silent = socket.create_server(("127.0.0.1", 0))
+    peer = silent.getsockname()[1]
+    env = {**os.environ, "LD_PRELOAD": str(test_worker.BUILD / "libcrema.so"), "CREMA_COLLECTOR": f"127.0.0.1:{port}", "CREMA_INSECURE": "on",
+           "CREMA_TLS": "off", "HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "home")}
+    try:
+        with subprocess.Popen([sys.executable, HERE / "stuck_job.py", folder / "data", str(peer), ",".join(TASKS)], env=env, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as worker:
+            pid = json.loads(worker.stdout.readline())["pid"]
+            site = types.SimpleNamespace(folder=folder / "data", peer=f"127.0.0.1:{peer}", pid=pid, http=http, began=time.monotonic())
+            try:
+                site.live = test_agent_life.until(lambda: all_there(http))
+                site.took = time.monotonic() - site.began
+                time.sleep(2.1)
+                site.live = all_there(http)
+                site.rows = {row["key"]: row for row in site.live["doing"]}
+                site.stuck = subprocess.run([test_live_numbers.ROOT / "build/crema", "stuck", "--http", f"127.0.0.1:{http}"], capture_output=True, text=True,
+                                            timeout=20)
+                site.top = subprocess.run([test_live_numbers.ROOT / "build/crema", "top", "--once", "--http", f"127.0.0.1:{http}"], capture_output=True,
+                                          text=True, timeout=20)
+                site.worker_seconds = time.monotonic() - site.began
+            finally:
+                worker.stdin.close()
+        yield site
+    finally:
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()
+        silent.close()
+
+
+def all_there(http):
+    with urllib.request.urlopen(f"http://127.0.0.1:{http}/live.json", timeout=5) as answer:
+        live = json.loads(answer.read())
+    return live if len(live["doing"]) >= len(TASKS) - 1 else None
+
+
+def test_each_is_there_once(hanging):
+    assert sorted(row["key"] for row in hanging.live["doing"]) == sorted(set(TASKS) - {"short"})
+    assert hanging.live["doing_cut"] == 0
+
+
+def test_what_each_waits_for(hanging):
+    seen = {key: (row["call"], row["kind"], row["object"]) for key, row in hanging.rows.items()}
+    assert seen["silent_server"] == ("recv", "peer", hanging.peer)
+    assert seen["silent_server_with_timeout"] == ("poll", "peer", hanging.peer)
+    assert seen["fifo_open"][0] in ("open", "open64") and seen["fifo_open"][1:] == ("file", str(hanging.folder / "opened.fifo"))
+    assert seen["fifo_read"] == ("read", "file", str(hanging.folder / "read.fifo"))
+    assert seen["not_intercepted"] == ("read", "file", str(hanging.folder / "read.fifo"))
+    assert seen["semaphore"][:2] == ("sem_wait", "lock")
+    for name in ("lock_one", "lock_two", "imports"):
+        assert seen[name][0].startswith(("sem_", "pthread_cond_")) and seen[name][1] == "lock"
+    assert seen["xrootd"][1:] == ("url", "root://black-hole:1094//store/a.root")
+    assert seen["child"][0] in ("waitpid", "wait4") and re.fullmatch(r"\d+ \(sleep\)", seen["child"][2])
+    assert seen["endless"][0] is None or seen["endless"][1] == "GIL"
+
+
+LINES = {"silent_server": "urlopen(f\"http://127.0.0.1:{port}/a.root\")", "silent_server_with_timeout": "timeout=3600", "fifo_open": "opened.fifo\", \"rb\"",
+         "fifo_read": "os.read(", "semaphore": "libc.sem_wait(never)", "lock_one": "second.acquire()", "lock_two": "second.acquire()", "child": "\"sleep\", \"100\"",
+         "not_intercepted": "libc.syscall("}
+
+
+def test_the_line_of_each(hanging):
+    """The user's own, below which there may be frames of the standard library."""
+    source = (HERE / "stuck_job.py").read_text().splitlines()
+    for name, words in LINES.items():
+        line = next(i for i, text in enumerate(source, 1) if words in text)
+        function = "cycle" if name.startswith("lock_") else name
+        assert hanging.rows[name]["line"] == f"{HERE}/stuck_job.py:{line} {function}"
+        stack = [frame.split()[-1] for frame in hanging.rows[name]["stack"]]
+        assert stack[stack.index(function):][:2] == (["cycle", name] if function == "cycle" else [name, stack[stack.index(function) + 1]])
+    assert hanging.rows["imports"]["line"] == f"{hanging.folder}/hangs_while_imported.py:2 <module>"
+    called = next(i for i, text in enumerate(source, 1) if "client.File().open(" in text)
+    assert f"{HERE}/stuck_job.py:{called} xrootd" in hanging.rows["xrootd"]["stack"]
+    assert hanging.rows["silent_server"]["stack"][0].endswith("readinto")
+    loop = next(i for i, text in enumerate(source, 1) if "while True:" in text)
+    assert hanging.rows["endless"]["line"] in [f"{HERE}/stuck_job.py:{n} endless" for n in (loop, loop + 1)]
+
+
+def test_what_runs_was_in_its_function(hanging):
+    assert 1 <= hanging.rows["endless"]["place_seconds"] <= hanging.rows["endless"]["task_seconds"]
+
+
+def test_a_cycle_has_two_locks(hanging):
+    one, two = (hanging.rows[name]["object"] for name in ("lock_one", "lock_two"))
+    assert one.startswith("0x") and two.startswith("0x") and one != two
+
+
+def test_for_how_long(hanging):
+    """From the call's own start, which is the task's but for what came before it; of a call that is not intercepted since the first look."""
+    for name, row in hanging.rows.items():
+        if name in ("endless", "not_intercepted"):
+            continue
+        assert 2 <= row["call_seconds"] <= row["task_seconds"] <= hanging.worker_seconds + 1, name
+    seen = hanging.rows["not_intercepted"]
+    assert seen["call_seconds"] is None and 1 <= seen["place_seconds"] <= seen["task_seconds"]
+
+
+def test_the_command_names_them(hanging):
+    assert hanging.stuck.returncode == 0, hanging.stuck.stderr
+    paragraphs = re.split(r"\n(?=\S)", hanging.stuck.stdout)
+    text = {key: next(p for p in paragraphs if re.match(rf"[^\n]*  {key}\n", p)) for key in hanging.rows}
+    assert f"in recv on peer {hanging.peer} for " in text["silent_server"]
+    assert f"on file {hanging.folder}/read.fifo, seen there for " in text["not_intercepted"]
+    assert f"worker w-1 tcp://10.1.1.1:4001, pid {hanging.pid} on " in text["xrootd"]
+    assert "secret" not in hanging.stuck.stdout
+    assert all(f"    at {hanging.rows[key]['line']}\n" in p + "\n" for key, p in text.items() if key != "endless")
+    assert paragraphs[-1].split("\n")[0].endswith("  endless")  # it waits for nothing: the last
+
+
+def test_top_names_the_longest(hanging):
+    """The last column, in place of shares of waits that are not over yet."""
+    row = next(row for row in hanging.live["worker_rows"] if row["pid"] == hanging.pid)
+    longest = max((r for r in hanging.live["doing"] if r["call"]), key=lambda r: max(r["call_seconds"] or 0, r["place_seconds"] or 0))
+    assert row["call"]["call"] == longest["call"] and row["call"]["object"] == longest["object"]
+    assert re.search(rf"^w-1 .* (\w+) \d[\d.]* s ", hanging.top.stdout, re.M)
+
+
+def test_lines_of_other_pythons(tmp_path):
+    """All at once, each with its own layout of frames."""
+    others = {version: venvs.interpreter(version) for version in ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")}
+    others = {version: path for version, path in others.items() if path}
+    source = (HERE / "stuck_job.py").read_text().splitlines()
+    if not others:
+        pytest.skip("no other Python is here")
+    process, port, http = test_live_numbers.collector(tmp_path / "collected")
+    env = {**os.environ, "LD_PRELOAD": str(test_worker.BUILD / "libcrema.so"), "CREMA_COLLECTOR": f"127.0.0.1:{port}", "CREMA_INSECURE": "on",
+           "CREMA_TLS": "off", "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    workers = {}
+    try:
+        for version, path in others.items():
+            (tmp_path / version).mkdir()
+            workers[version] = subprocess.Popen([path, HERE / "stuck_job.py", tmp_path / version, "1", "semaphore,endless,imports"], env=env,
+                                                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+
+        def lines():
+            with urllib.request.urlopen(f"http://127.0.0.1:{http}/live.json", timeout=5) as answer:
+                rows = json.loads(answer.read())["doing"]
+            found = {(row["pid"], row["key"]): row["line"] for row in rows if row["line"]}
+            return found if len(found) == 3 * len(workers) else None
+
+        found = test_agent_life.until(lines, 30)
+        for version, worker in workers.items():
+            at = {name: next(i for i, text in enumerate(source, 1) if words in text) for name, words in (("semaphore", "sem_wait(never)"), ("endless", "while True"))}
+            assert found[worker.pid, "semaphore"] == f"{HERE}/stuck_job.py:{at['semaphore']} semaphore", version
+            assert found[worker.pid, "endless"] in [f"{HERE}/stuck_job.py:{at['endless'] + n} endless" for n in (0, 1)], version
+            assert found[worker.pid, "imports"] == f"{tmp_path / version}/hangs_while_imported.py:2 <module>", version
+    finally:
+        for worker in workers.values():
+            worker.stdin.close()
+            worker.wait(10)
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()

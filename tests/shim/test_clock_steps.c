@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_clock_steps.c - a signal between any two instructions of a question to kept clocks, whose
+ * handler asks for itself: by the processor's single steps, on x86. */
+#include "harness.h"
+
+#if !defined(__x86_64__)
+int main(void)
+{
+	return 0; /* no such steps */
+}
+#else
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "kept.h"
+
+static int steps, step_wanted, sleeps_first;
+
+/* At one instruction: asks, and the core is lost after that or before. */
+static void on_step(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)info;
+	if (++steps < step_wanted)
+		return;
+	if (sleeps_first)
+		syscall(SYS_nanosleep, &(struct timespec){0, 1000}, NULL);
+	clock_cpu_ns();
+	clock_switches();
+	if (!sleeps_first)
+		syscall(SYS_nanosleep, &(struct timespec){0, 1000}, NULL);
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+}
+
+/* From here on the processor traps after each instruction; off: not any more. */
+#define STEP(how)                                                                                  \
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n pushfq\n " how " (%%rsp)\n popfq\n"             \
+			 "lea 128(%%rsp), %%rsp" ::                                                \
+				 : "memory", "cc")
+
+static void ask_in_steps(int what)
+{
+	STEP("orl $0x100,");
+	if (what == 0)
+		clock_cpu_ns();
+	else if (what == 1)
+		clock_switches();
+	else
+		clock_cpu_asked_ns();
+	STEP("andl $~0x100,");
+}
+
+/* A handler between any two instructions of a question. */
+static void a_signal_at_each_instruction(void **state)
+{
+	struct sigaction act = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct tally t = {0};
+	int reached = 0;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGTRAP, &act, NULL), 0);
+	for (int what = 0; what < 6; what++) {
+		steps = 0;
+		sleeps_first = what / 3;
+		for (step_wanted = 1; steps >= step_wanted - 1; step_wanted++) {
+			clock_cpu_ns();
+			clock_switches();
+			steps = 0;
+			ask_in_steps(what % 3);
+			compare_once(&t);
+			reached += steps == step_wanted;
+		}
+	}
+	signal(SIGTRAP, SIG_DFL);
+	assert_true(reached > (clock_is_kept() ? 200 : 20));
+	assert_close(&t);
+	assert_in_range(t.far, 0, t.looks / 50);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(a_signal_at_each_instruction)};
+
+	harness_arm();
+	return cmocka_run_group_tests_name("shim clock, step by step", tests, NULL, NULL);
+}
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_findings_cost.c - what findings cost, worked by hand, and that they are ranked by it. */
+#include <math.h>
+
+#include "collector/findings/cost.h"
+#include "findings_cases.h"
+
+/* Two threads: for 1 s two tasks ran, for 3 s only the first. Of the wall time the first explains
+ * 0.5 + 3 s, the second 0.5 s. */
+static void two_tasks(struct fixture *fx)
+{
+	struct task_record r = work(1, "slow", 0, 4000);
+
+	fx_hello(fx, 1, "{\"nthreads\": 2}");
+	SET_OWN(&r, cpu, 1000);
+	SET_OWN(&r, network_wait, 3000);
+	fx_task(fx, 1, &r);
+	r = work(2, "quick", 0, 1000);
+	SET_OWN(&r, lock_wait, 1000);
+	fx_task(fx, 1, &r);
+}
+
+static double cost_at(const struct found *found, const char *id)
+{
+	const struct finding *f = finding_of(found, id);
+
+	assert_non_null(f);
+	return f->cost_s;
+}
+
+static void test_the_wall_time_is_divided(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct found found;
+	struct costs c;
+	double sum = 0;
+	size_t i;
+
+	(void)state;
+	two_tasks(fx);
+	collect(fx, &found);
+	assert_int_equal(costs_build(&c, found.report.run), 0);
+	assert_int_equal(c.n, 2);
+	assert_real(c.any, 4);
+	assert_real(c.task_seconds, 5);
+	assert_real(cost_of(&c, c.v[0].attempt) + cost_of(&c, c.v[1].attempt), 4);
+	assert_real(fmax(c.v[0].seconds, c.v[1].seconds), 3.5);
+	for (i = 0; i < CREMA_TIMES; i++)
+		sum += c.class_s[i];
+	assert_real(sum + c.unclassified, 4);
+	assert_real(c.class_s[CREMA_T_cpu], 3.5 / 4);
+	assert_real(c.class_s[CREMA_T_network_wait], 3.5 * 3 / 4);
+	assert_real(c.class_s[CREMA_T_lock_wait], 0.5);
+	costs_release(&c);
+	assert_real(cost_at(&found, "network_wait"), 2.625);
+	assert_real(cost_at(&found, "lock_wait"), 0.5);
+	assert_real(finding_of(&found, "lock_wait")->of_s, 4);
+	found_free(&found);
+	fx_free(fx);
+}
+
+/* Gaps without any task are in nobody's share. */
+static void test_a_gap_is_no_task(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r;
+	struct found found;
+	struct costs c;
+
+	(void)state;
+	fx_hello(fx, 1, "{\"nthreads\": 2}");
+	r = work(1, "a", 0, 1000);
+	fx_task(fx, 1, &r);
+	r = work(2, "b", 5000, 7000);
+	fx_task(fx, 1, &r);
+	collect(fx, &found);
+	assert_int_equal(costs_build(&c, found.report.run), 0);
+	assert_real(c.any, 3);
+	assert_real(cost_part(1, 4, 3), 0.75);
+	assert_real(cost_part(5, 4, 3), 3); /* never more than the whole */
+	assert_true(isnan(cost_part(1, 0, 3)));
+	costs_release(&c);
+	found_free(&found);
+	fx_free(fx);
+}
+
+static void test_ranked_by_cost(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct found found;
+	const struct finding *f;
+	double before = 0, cost;
+	size_t i;
+	int severity = -1;
+
+	(void)state;
+	two_tasks(fx);
+	collect(fx, &found);
+	assert_true(found.list.n >= 2);
+	for (i = 0; i < found.list.n; i++) {
+		f = &found.list.v[i];
+		cost = isnan(f->cost_s) ? -1 : f->cost_s;
+		if ((int)f->severity == severity && cost > before)
+			fail_msg("%s costs %g after one of %g", f->id, cost, before);
+		assert_true(isnan(f->cost_s) || (f->cost_s >= 0 && f->cost_s <= f->of_s));
+		severity = (int)f->severity;
+		before = cost;
+	}
+	found_free(&found);
+	fx_free(fx);
+}
+
+/* A straggler, and threads that are idle meanwhile: one cause. */
+static void test_the_specific_one_speaks(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r;
+	struct found found;
+	size_t i;
+	char key[8];
+
+	(void)state;
+	fx_hello(fx, 1, "{\"nthreads\": 4}");
+	for (i = 0; i < 11; i++) {
+		snprintf(key, sizeof(key), "k%zu", i);
+		r = work(i + 1, key, i ? (int)i * 100 : 0, i ? (int)i * 100 + 100 : 9000);
+		SET_OWN(&r, cpu, i ? 100 : 9000);
+		fx_task(fx, 1, &r);
+	}
+	collect(fx, &found);
+	assert_string_equal(found.list.v[0].id, "stragglers");
+	assert_real(found.list.v[0].cost_s, (9 - 0.5) * (1 - 0.1 / 9));
+	assert_null(finding_of(&found, "idle_threads"));
+	assert_null(finding_of(&found, "low_cpu_efficiency"));
+	for (i = 0; i < found.list.n; i++)
+		assert_null(found.list.v[i].left_out_for);
+	assert_true(found.list.left_out >= 1);
+	for (i = 0; i < found.list.left_out; i++)
+		assert_non_null(found.list.v[found.list.n + i].left_out_for);
+	found_free(&found);
+	fx_free(fx);
+}
+
+/* Two tasks on two threads of which the second ends 3 s earlier; both wait for a core as said. */
+static bool has_tail(int long_queue, int short_queue, int wall)
+{
+	struct task_record r = work(1, "a", 0, wall);
+	struct fixture *fx = fx_new();
+	struct found found;
+	bool has;
+
+	worker(fx, 1, 2, 5000);
+	SET_OWN(&r, runqueue, long_queue);
+	fx_task(fx, 1, &r);
+	r = work(2, "b", 0, 1000);
+	SET_OWN(&r, runqueue, short_queue);
+	fx_task(fx, 1, &r);
+	if (wall == 1000)
+		task_of(fx, 1, 3, "c", 4000, 10, 10);
+	collect(fx, &found);
+	has = finding_of(&found, "tail") != NULL;
+	if (has)
+		assert_real(finding_of(&found, "tail")->cost_s, 1.5);
+	found_free(&found);
+	fx_free(fx);
+	return has;
+}
+
+static void test_a_tail_is_one_long_task(void **state)
+{
+	(void)state;
+	assert_true(has_tail(0, 0, 4000));
+	assert_false(has_tail(3100, 100, 4000)); /* 0.9 s each, on cores of others */
+	assert_true(has_tail(2000, 500, 4000));	 /* 2 s and 0.5 s */
+	assert_false(has_tail(0, 0, 1000));	 /* 3 s without any task */
+}
+
+/* The case of chunk_overhead with so much of each chunk's 100 ms waited for a core. */
+static bool has_overhead(int queue)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r;
+	struct found found;
+	char key[16];
+	bool has;
+	int i;
+
+	worker(fx, 1, 1, 2000);
+	for (i = 0; i < 20; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		r = chunk((uint64_t)i + 1, key, i * 100, i * 100 + 100, "/a", i * 1000,
+			  i * 1000 + 1000);
+		TASK_SET(&r, coffea_processtime, 0.04);
+		SET_OWN(&r, runqueue, queue);
+		fx_task(fx, 1, &r);
+	}
+	collect(fx, &found);
+	has = finding_of(&found, "chunk_overhead") != NULL;
+	found_free(&found);
+	fx_free(fx);
+	return has;
+}
+
+static void test_overhead_of_a_busy_node(void **state)
+{
+	(void)state;
+	assert_true(has_overhead(0));
+	assert_false(has_overhead(50)); /* 1.08 s would be saved, half of it is others' */
+}
+
+static void test_text_of_a_cost(void **state)
+{
+	struct finding f = {.cost_s = 4.04, .of_s = 4.6};
+	char text[FINDING_COST_BYTES];
+
+	(void)state;
+	assert_string_equal(finding_cost(&f, text, sizeof(text)), "costs about 4.0 of 4.6 s");
+	f.cost_s = (double)NAN;
+	assert_string_equal(finding_cost(&f, text, sizeof(text)), "");
+	f = (struct finding){.cost_s = 0.0401, .of_s = 0.5};
+	assert_string_equal(finding_cost(&f, text, sizeof(text)), "costs about 0.040 of 0.500 s");
+	f = (struct finding){.cost_s = 99.4, .of_s = 1234.5};
+	assert_string_equal(finding_cost(&f, text, sizeof(text)), "costs about 99 of 1234 s");
+	f = (struct finding){.cost_s = 0.04, .of_s = 4};
+	assert_string_equal(finding_cost(&f, text, sizeof(text)), "costs less than 0.1 of 4.0 s");
+	f.cost_is_least = true;
+	assert_string_equal(finding_cost(&f, text, sizeof(text)), "");
+	f = (struct finding){.cost_s = 3, .of_s = 4, .gain = "at most 2.5 s"};
+	assert_string_equal(finding_cost(&f, text, sizeof(text)),
+			    "costs about 3.0 of 4.0 s; the advice saves at most 2.5 s");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_wall_time_is_divided),
+		cmocka_unit_test(test_a_gap_is_no_task),
+		cmocka_unit_test(test_ranked_by_cost),
+		cmocka_unit_test(test_the_specific_one_speaks),
+		cmocka_unit_test(test_a_tail_is_one_long_task),
+		cmocka_unit_test(test_overhead_of_a_busy_node),
+		cmocka_unit_test(test_text_of_a_cost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

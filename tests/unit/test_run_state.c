@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_run_state.c - the state of runs made by hand: what is said of workers, tasks and clients. */
+#include "report_fixture.h"
+
+static struct run_state state_of(struct fixture *fx, size_t run)
+{
+	struct run_state s;
+
+	assert_int_equal(run_state_find(&fx->runs.v[run], &s), 0);
+	return s;
+}
+
+static void check(struct fixture *fx, enum run_state_id id, enum run_state_why why,
+		  const char *sentence)
+{
+	char line[RUN_SENTENCE_BYTES];
+	struct run_state s;
+
+	fx_runs(fx);
+	s = state_of(fx, 0);
+	assert_string_equal(run_state_sentence(&s, line, sizeof(line)), sentence);
+	assert_int_equal(s.id, id);
+	assert_int_equal(s.why, why);
+	fx_free(fx);
+}
+
+static struct fixture *one_task(const char *status)
+{
+	struct fixture *fx = fx_new();
+
+	fx_hello(fx, 1, "{}");
+	fx_simple(fx, 1, 1, "a", "span", 0, 0, 1000, status);
+	return fx;
+}
+
+static void test_finished(void **state)
+{
+	(void)state;
+	check(one_task("ok"), RUN_STATE_FINISHED, RUN_WHY_NONE, "finished");
+}
+
+static void test_failed(void **state)
+{
+	(void)state;
+	check(one_task("erred"), RUN_STATE_FAILED, RUN_WHY_TASK_FAILED,
+	      "failed: 1 task failed, first a");
+}
+
+static void test_done_by_another_attempt(void **state)
+{
+	struct fixture *fx = one_task("erred");
+
+	(void)state;
+	fx_simple(fx, 1, 2, "a", "span", 0, 2000, 3000, "ok");
+	check(fx, RUN_STATE_FINISHED, RUN_WHY_NONE, "finished");
+}
+
+static void test_waiting(void **state)
+{
+	struct fixture *fx = one_task("ok");
+
+	(void)state;
+	fx_dask(fx, 1, 30999, "{\"ready\": 3, \"digests\": []}");
+	check(fx, RUN_STATE_RUNNING, RUN_WHY_NONE, "running: 3 ready on the workers");
+}
+
+static void test_paused(void **state)
+{
+	struct fixture *fx = one_task("ok");
+	struct run_state s;
+
+	(void)state;
+	fx_hello(fx, 2, "{}");
+	fx_dask(fx, 1, 500, "{\"ready\": 3, \"status\": \"running\", \"digests\": []}");
+	fx_dask(fx, 1, 2000, "{\"ready\": 3, \"status\": \"paused\", \"digests\": []}");
+	fx_dask(fx, 1, 31000,
+		"{\"ready\": 3, \"status\": \"paused\", \"memory_bytes\": 84, "
+		"\"memory_limit_bytes\": 100, \"digests\": []}");
+	fx_dask(fx, 2, 31000, "{\"ready\": 1, \"status\": \"running\", \"digests\": []}");
+	fx_runs(fx);
+	s = state_of(fx, 0);
+	assert_int_equal((int)(s.paused_since - BASE), 2);
+	assert_int_equal(s.workers, 2);
+	runs_release(&fx->runs);
+	check(fx, RUN_STATE_STALLED, RUN_WHY_PAUSED,
+	      "stalled for 30.00 s: 4 ready on the workers; 1 of 2 workers paused, at 84 % of the "
+	      "memory limit");
+}
+
+/* What waits on the workers is the later run's. */
+static void test_later_run(void **state)
+{
+	struct fixture *fx = one_task("ok");
+
+	(void)state;
+	fx_simple(fx, 1, 2, "b", "later", 0, 5000, 6000, "ok");
+	fx_dask(fx, 1, 8000, "{\"ready\": 3, \"digests\": []}");
+	check(fx, RUN_STATE_FINISHED, RUN_WHY_NONE, "finished");
+}
+
+static void test_in_call(void **state)
+{
+	struct fixture *fx = one_task("ok");
+
+	(void)state;
+	fx_simple(fx, 1, 2, "b", "span", 0, 2000, -1, "running");
+	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(32000), "cpu_percent", UINT64_C(19), NULL);
+	check(fx, RUN_STATE_STALLED, RUN_WHY_IN_CALL,
+	      "stalled for 30.00 s: 1 task under way; still in a call: b on node, pid 1, since "
+	      "08:00:02 UTC");
+}
+
+static void test_computing(void **state)
+{
+	struct fixture *fx = one_task("ok");
+
+	(void)state;
+	fx_simple(fx, 1, 2, "b", "span", 0, 2000, -1, "running");
+	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(32000), "cpu_percent", UINT64_C(20), NULL);
+	check(fx, RUN_STATE_RUNNING, RUN_WHY_NONE, "running: 1 task under way");
+}
+
+static void test_taken_back(void **state)
+{
+	struct fixture *fx = one_task("ok");
+
+	(void)state;
+	fx_dask(fx, 1, 2000,
+		"{\"ready\": 0, \"taken_back\": [[\"span\", true, 2, 0.5], [\"other\", false, 7, "
+		"0.1]], \"digests\": []}");
+	check(fx, RUN_STATE_INTERRUPTED, RUN_WHY_CLIENT_LEFT,
+	      "interrupted: its client left, 2 tasks on the workers had not ended");
+}
+
+static void test_cluster_closed(void **state)
+{
+	struct fixture *fx = one_task("killed");
+
+	(void)state;
+	fx_dask(fx, 1, 2000, "{\"closing\": \"scheduler-close\", \"digests\": []}");
+	fx_runs(fx);
+	assert_string_equal(fx->runs.v[0].attempts.v[0]->waste_reason, "shutdown");
+	runs_release(&fx->runs);
+	check(fx, RUN_STATE_INTERRUPTED, RUN_WHY_CLOSED,
+	      "interrupted: the cluster was closed with 1 task under way");
+}
+
+static void test_worker_killed(void **state)
+{
+	struct fixture *fx = one_task("killed");
+
+	(void)state;
+	fx_runs(fx);
+	assert_string_equal(fx->runs.v[0].attempts.v[0]->waste_reason, "killed");
+	runs_release(&fx->runs);
+	check(fx, RUN_STATE_INTERRUPTED, RUN_WHY_WORKERS_GONE,
+	      "interrupted: 1 task ended with their workers and did not run again");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_finished),
+		cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_paused),
+		cmocka_unit_test(test_later_run),
+		cmocka_unit_test(test_in_call),
+		cmocka_unit_test(test_computing),
+		cmocka_unit_test(test_taken_back),
+		cmocka_unit_test(test_cluster_closed),
+		cmocka_unit_test(test_worker_killed),
+		cmocka_unit_test(test_done_by_another_attempt),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
