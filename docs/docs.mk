@@ -17,6 +17,17 @@ $(BUILD)/man/crema.1: $(BUILD)/docs/gen_man $(wildcard man/*.txt)
 	@mkdir -p $(@D)
 	$(call say,MAN)
 	$(Q)$< man $(@D)
+# Completion for shells, from the same tables.
+COMPLETIONS = $(BUILD)/completion/crema $(BUILD)/completion/_crema $(BUILD)/completion/crema.fish
+$(BUILD)/completion/crema: SHELL_NAME = bash
+$(BUILD)/completion/_crema: SHELL_NAME = zsh
+$(BUILD)/completion/crema.fish: SHELL_NAME = fish
+$(COMPLETIONS): $(BUILD)/docs/gen_completion
+	@mkdir -p $(@D)
+	$(call say,GEN)
+	$(Q)$< $(SHELL_NAME) > $@.new && mv $@.new $@
+completion: $(COMPLETIONS) ## completion for bash, zsh and fish
+
 man: $(BUILD)/man/crema.1 ## the man pages
 
 $(DOCS:%=docs/%.md): docs/%.md: $(BUILD)/docs/gen_%
@@ -28,4 +39,4 @@ check-docs: $(DOCS:%=$(BUILD)/docs/gen_%) ## the generated documents are up to d
 	@for d in $(DOCS); do $(BUILD)/docs/gen_$$d | cmp -s - docs/$$d.md || \
 	  { echo "docs/$$d.md is out of date: make docs"; exit 1; }; done
 
-.PHONY: docs check-docs man
+.PHONY: docs check-docs man completion

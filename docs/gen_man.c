@@ -137,14 +137,16 @@ static void command_page(const struct command *c)
 		if (option_table[i].flag[0] && (option_table[i].scope & c->scope))
 			put_option(f, &option_table[i]);
 	}
-	fputs(".SH SEE ALSO\n.BR crema (1)\n", f);
+	fputs(".SH EXAMPLES\n.EX\n", f);
+	put(f, c->examples);
+	fputs(".EE\n.SH SEE ALSO\n.BR crema (1)\n", f);
 	end(f);
 }
 
 static void main_page(void)
 {
 	const struct command *const *c;
-	FILE *f = begin("crema", "what an analysis on Dask workers really did to the hardware",
+	FILE *f = begin("crema", "measure where a Dask analysis spends time and I/O",
 			"COMMAND [OPTION...]");
 	int i;
 

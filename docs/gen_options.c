@@ -38,7 +38,8 @@ int main(void)
 	char title[80];
 	int i;
 
-	printf("# Options\n\nMade from `contract/options.def`. A flag wins over its environment "
+	printf("# Options\n\nGenerated from `contract/options.def`. A flag takes precedence over "
+	       "its environment "
 	       "variable.\n");
 	head("Workers: environment only");
 	for (i = 0; i < OPTIONS; i++) {

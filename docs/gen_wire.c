@@ -65,8 +65,8 @@ static const struct line file[] = {
 	{#name, #unit ", " #merge, help},
 #define FILE_EXTENT(name, help) {#name, "bytes", help},
 #include "rows.def"
-	{"ranges", "[gap, length, ...]", "the stretches that were read; nil: too many, or not yet"},
-	{"basket_ranges", "[gap, length, ...]", "the baskets that were used; nil as well"},
+	{"ranges", "[gap, length, ...]", "extents that were read; nil: too many, or not yet"},
+	{"basket_ranges", "[gap, length, ...]", "baskets that were used; nil likewise"},
 };
 static const struct line codec[] = {
 #define CODEC_TEXT(name, help) {#name, "text", help},
@@ -81,11 +81,13 @@ static const struct line server[] = {
 };
 static const struct line section[] = {
 #define SECTION_FIELD(name, help) {#name, "", help},
-#define SECTION_NUMBER(name, help) {#name, "SUM", help},
+#define SECTION_NUMBER(name, cell, unit, merge, help) {#name, #unit ", " #merge, help},
 #include "rows.def"
 };
 static const struct line gauge[] = {
 #define GAUGE_FIELD(name, help) {#name, "", help},
+#define GAUGE_PART(name, help) {"stats, part " #name, "list", help},
+#define GAUGE_NUMBER(name, type, merge, help) {"stats, " #name, #type ", " #merge, help},
 #include "rows.def"
 };
 static const struct line totals[] = {
@@ -104,15 +106,21 @@ static const struct line host[] = {
 #define HOST_NUMBER(name, type, column, help) {#name, #type, help},
 #include "rows.def"
 };
+static const struct line doing[] = {
+#define DOING_TEXT(name, help) {#name, "text", help},
+#define DOING_NUMBER(name, help) {#name, "number", help},
+#define DOING_FIELD(name, help) {#name, "", help},
+#include "rows.def"
+};
 
 int main(void)
 {
-	printf("# What agents send\n\nMade from `contract/messages.def`, `task_fields.def`, "
+	printf("# What agents send\n\nGenerated from `contract/messages.def`, `task_fields.def`, "
 	       "`counters.def` and "
 	       "`rows.def`; frames, identity and the handshake are in `contract/wire.h`. Values "
-	       "are msgpack; nil is "
-	       "unknown. SUM, MAX and LATEST say how rows of several workers and spans are put "
-	       "together; within one row "
+	       "are msgpack; nil means "
+	       "unknown. SUM, MAX and LATEST define how rows of several workers and spans are "
+	       "merged; within one row "
 	       "numbers are cumulative.\n");
 	PUT("Frames", "", NUMBERED, frames);
 	PUT("Messages of a DATA frame", "", NUMBERED, messages);
@@ -125,19 +133,22 @@ int main(void)
 	PUT("Counts", "Also in TOTALS (`tasks`, `unattributed`), SECTION (`counters`) and SAMPLE.",
 	    "| name | column | meaning |\n|---|---|---|", counts);
 	PUT("FILE",
-	    "What it says of stretches holds if `extent_bytes` = `read_bytes`, and of baskets if "
+	    "Extents are valid if `extent_bytes` = `read_bytes`, baskets if "
 	    "`basket_extent_bytes` = `basket_bytes`.",
 	    TYPED, file);
 	PUT("CODEC", "", TYPED, codec);
 	PUT("SERVER", "", TYPED, server);
-	PUT("SECTION", "Inclusive; the highest `rev` is true.", TYPED, section);
-	PUT("GAUGE", "The highest `rev` is true.", TYPED, gauge);
+	PUT("SECTION", "Inclusive; the highest `rev` is valid.", TYPED, section);
+	PUT("GAUGE", "The highest `rev` is valid.", TYPED, gauge);
 	PUT("TOTALS",
-	    "The latest is true. CPU that no task has is `seen` less `tasks`, and what the shim "
-	    "did not see `process` "
-	    "less `seen`.",
+	    "The latest is valid. Unattributed CPU is `seen` - `tasks`; CPU that the shim did "
+	    "not see is `process` - `seen`.",
 	    TYPED, totals);
 	PUT("SAMPLE", "With the counts of tasks and unattributed work together.", TYPED, sample);
 	PUT("HOST", "", TYPED, host);
+	PUT("DOING",
+	    "The map has `boot_ns`, `rows` with these, and `cut`, the number of rows left out. The "
+	    "latest is true; times are of CLOCK_BOOTTIME.",
+	    TYPED, doing);
 	return 0;
 }
