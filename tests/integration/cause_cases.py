@@ -105,7 +105,7 @@ def serial(lab):
 
 def many_files(lab):
     paths = [copy(lab, f"many{i}.root") for i in range(2)]
-    for i in range(2, 30):
+    for i in range(2, 90):
         paths.append(os.path.join(lab.folder, f"many{i}.root"))
         if not os.path.exists(paths[-1]):
             os.link(paths[0], paths[-1])
