@@ -17,7 +17,6 @@
 #include "fnv.h"
 
 #define PEER_LINES 65536 /* of /proc/PID/net/tcp that are read at most */
-#define POLLED 4	 /* descriptors of poll() that are named */
 
 size_t doing_memory(int pid, uint64_t address, void *to, size_t bytes)
 {
@@ -52,7 +51,8 @@ static bool peer_text(const char *hex, unsigned int port, char *out, size_t size
 	return snprintf(out, size, n == 1 ? "%s:%u" : "[%s]:%u", host, port) > 0;
 }
 
-bool doing_peer(int pid, unsigned long inode, char *out, size_t size)
+/* "1.2.3.4:80" of the socket with this inode, in the worker's namespace. */
+static bool peer_of(int pid, unsigned long inode, char *out, size_t size)
 {
 	static const char *const tables[] = {"tcp", "tcp6"};
 	char path[64], line[512], hex[33];
@@ -112,7 +112,7 @@ static void of_descriptor(struct doing_object *o, const struct view *v, int pid,
 		put_file(o, v, path);
 	} else if (sscanf(path, "socket:[%lu]", &inode) == 1) {
 		o->kind = "peer";
-		if (!doing_peer(pid, inode, o->text, sizeof(o->text)))
+		if (!peer_of(pid, inode, o->text, sizeof(o->text)))
 			snprintf(o->text, sizeof(o->text), "a socket without a TCP peer");
 	} else if (!strncmp(path, "pipe:", 5)) {
 		snprintf(o->text, sizeof(o->text), "a pipe");
@@ -135,13 +135,13 @@ static void of_path(struct doing_object *o, const struct view *v, int pid, uint6
 		put_file(o, v, path);
 }
 
+/* Of the list only the first descriptor is named. */
 static void of_poll(struct doing_object *o, const struct view *v, int pid, uint64_t address)
 {
-	struct pollfd list[POLLED];
-	size_t n = doing_memory(pid, address, list, sizeof(list[0]));
+	struct pollfd first;
 
-	if (n == sizeof(list[0]) && list[0].fd >= 0)
-		of_descriptor(o, v, pid, list[0].fd);
+	if (doing_memory(pid, address, &first, sizeof(first)) == sizeof(first) && first.fd >= 0)
+		of_descriptor(o, v, pid, first.fd);
 }
 
 static void of_process(struct doing_object *o, const struct view *v, int child)
@@ -174,11 +174,35 @@ static void of_lock(struct doing_object *o, const struct view *v, uint64_t addre
 	snprintf(o->text, sizeof(o->text), "%#" PRIx64, address);
 }
 
+/* What a call waits for, by its argument. */
+static void of_argument(struct doing_object *o, const struct view *v, int pid, enum call_on on,
+			uint64_t argument)
+{
+	switch (on) {
+	case CALL_ON_FD:
+		of_descriptor(o, v, pid, (int)(uint32_t)argument);
+		break;
+	case CALL_ON_LOCK:
+		of_lock(o, v, argument);
+		break;
+	case CALL_ON_PATH:
+		of_path(o, v, pid, argument);
+		break;
+	case CALL_ON_POLL:
+		of_poll(o, v, pid, argument);
+		break;
+	case CALL_ON_PROCESS:
+		of_process(o, v, (int)(uint32_t)argument);
+		break;
+	case CALL_ON_NOTHING:
+		break;
+	}
+}
+
 void doing_object_of_word(struct doing_object *o, const struct view *v, int pid,
 			  const struct crema_thread *t)
 {
 	uint32_t call = crema_call_of(t->call);
-	uint64_t object = crema_call_object(t->call);
 	struct text about = view_text(v, t->about);
 	const char *name = call_name(call);
 
@@ -192,25 +216,7 @@ void doing_object_of_word(struct doing_object *o, const struct view *v, int pid,
 		snprintf(o->text, sizeof(o->text), "%.*s", (int)about.len, about.ptr);
 		return;
 	}
-	switch (call_on(call)) {
-	case CALL_ON_FD:
-		of_descriptor(o, v, pid, (int)(uint32_t)object);
-		break;
-	case CALL_ON_LOCK:
-		of_lock(o, v, object);
-		break;
-	case CALL_ON_PATH:
-		of_path(o, v, pid, object);
-		break;
-	case CALL_ON_POLL:
-		of_poll(o, v, pid, object);
-		break;
-	case CALL_ON_PROCESS:
-		of_process(o, v, (int)(uint32_t)object);
-		break;
-	case CALL_ON_NOTHING:
-		break;
-	}
+	of_argument(o, v, pid, call_on(call), crema_call_object(t->call));
 }
 
 /* System calls that may last and that nobody intercepts, and which argument says on what. */
@@ -289,15 +295,6 @@ bool doing_object_of_kernel(struct doing_object *o, const struct view *v, int pi
 		return true;
 	}
 	snprintf(o->call, sizeof(o->call), "%s", kernel_calls[i].name);
-	if (kernel_calls[i].on == CALL_ON_FD)
-		of_descriptor(o, v, pid, (int)(uint32_t)a[kernel_calls[i].argument]);
-	else if (kernel_calls[i].on == CALL_ON_PATH)
-		of_path(o, v, pid, a[kernel_calls[i].argument]);
-	else if (kernel_calls[i].on == CALL_ON_PROCESS)
-		of_process(o, v, (int)(uint32_t)a[kernel_calls[i].argument]);
-	else if (kernel_calls[i].on == CALL_ON_LOCK)
-		of_lock(o, v, a[0]);
-	else if (kernel_calls[i].on == CALL_ON_POLL)
-		of_poll(o, v, pid, a[0]);
+	of_argument(o, v, pid, kernel_calls[i].on, a[kernel_calls[i].argument]);
 	return true;
 }

@@ -30,8 +30,6 @@ void doing_object_of_word(struct doing_object *o, const struct view *v, int pid,
  * *place: a hash of number, arguments and stack pointer. */
 bool doing_object_of_kernel(struct doing_object *o, const struct view *v, int pid, uint32_t tid,
 			    uint64_t *place);
-/* "1.2.3.4:80" of the socket with this inode, in the worker's namespace. */
-bool doing_peer(int pid, unsigned long inode, char *out, size_t size);
 /* Copies from the worker's memory; how many bytes could be read from the start on. */
 size_t doing_memory(int pid, uint64_t address, void *to, size_t bytes);
 
