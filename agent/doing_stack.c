@@ -36,13 +36,13 @@ static void put(char *out, const struct view *v, const char *file, int line, con
 void doing_stack_read(struct doing_stack *s, const struct view *v, int pid, uint64_t thread_state,
 		      uint32_t tid)
 {
-	struct py_process p = {read_worker,
-			       &pid,
-			       v->shm->python_version,
-			       v->shm->python_runtime,
-			       v->shm->python_types[0],
-			       v->shm->python_types[1],
-			       v->shm->python_types[2]};
+	struct py_process p = {.read = read_worker,
+			       .arg = &pid,
+			       .version = v->shm->python_version,
+			       .runtime = v->shm->python_runtime,
+			       .code_type = v->shm->python_types[0],
+			       .unicode_type = v->shm->python_types[1],
+			       .bytes_type = v->shm->python_types[2]};
 	char function[PY_NAME_BYTES], file[PY_FILE_BYTES];
 	struct py_frame frame[PY_FRAMES];
 	size_t n = py_stack_walk(&p, thread_state, tid, frame);

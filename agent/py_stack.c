@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <string.h>
 
-#define NONE 0xffffu
 #define LINE_TABLE_BYTES 65536u
 #define OFFSETS_BYTES 512u
 #define FRAME_BYTES 128u /* covers every member that is read */
@@ -17,41 +16,19 @@
 #define TEXT_STATE 32u
 #define WALKS 3
 
-enum member {
-	THREAD_FRAME,
-	CFRAME_FRAME, /* the frame is one step further; NONE: it is not */
-	THREAD_TID,
-	FRAME_BACK,
-	FRAME_CODE,
-	FRAME_AT,
-	FRAME_OWNER,
-	CODE_FILE,
-	CODE_NAME,
-	CODE_LINES,
-	CODE_FIRST,
-	CODE_START,
-	MEMBERS
-};
-
-/*
- * Where members lie; `told`: where in _PyRuntime this is written instead (_Py_DebugOffsets).
- * ascii, compact: bytes before the characters of a text.
- */
-static const struct layout {
-	uint16_t minor, told, ascii, compact;
-	uint16_t member[MEMBERS];
-} layouts[] = {
-	{10, 0, 48, 72, {24, NONE, NONE, 24, 32, 96, NONE, 104, 112, 120, 40, NONE}},
+/* `told`: the numbers are where in _PyRuntime the offsets are written (_Py_DebugOffsets). */
+static const struct py_layout layouts[] = {
+	{10, 0, 48, 72, {24, PY_NONE, PY_NONE, 24, 32, 96, PY_NONE, 104, 112, 120, 40, PY_NONE}},
 	{11, 0, 48, 72, {56, 8, 160, 48, 32, 56, 69, 112, 128, 136, 72, 184}},
 	{12, 0, 40, 56, {56, 0, 144, 8, 0, 56, 70, 112, 128, 136, 68, 192}},
-	{13, 1, 40, 56, {184, NONE, 200, 232, 240, 248, 264, 280, 296, 304, 312, 344}},
-	{14, 1, 40, 56, {208, NONE, 224, 256, 264, 272, 288, 320, 336, 344, 352, 384}},
-	{15, 1, 40, 56, {208, NONE, 248, 320, 328, 336, 352, 384, 400, 408, 416, 448}},
+	{13, 1, 40, 56, {184, PY_NONE, 200, 232, 240, 248, 264, 280, 296, 304, 312, 344}},
+	{14, 1, 40, 56, {208, PY_NONE, 224, 256, 264, 272, 288, 320, 336, 344, 352, 384}},
+	{15, 1, 40, 56, {208, PY_NONE, 248, 320, 328, 336, 352, 384, 400, 408, 416, 448}},
 };
 
 #define OWNED_BY_C 3 /* frames of the interpreter itself, from here on */
 
-static const struct layout *layout_of(uint32_t version)
+static const struct py_layout *layout_of(uint32_t version)
 {
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
 		if (version >> 24 == 3 && (version >> 16 & 0xff) == layouts[i].minor)
@@ -59,28 +36,27 @@ static const struct layout *layout_of(uint32_t version)
 	return NULL;
 }
 
-bool py_stack_knows(uint32_t version)
-{
-	return layout_of(version) != NULL;
-}
-
 static bool copy(const struct py_process *p, uint64_t at, void *to, size_t bytes)
 {
 	return at >= 4096 && p->read(p->arg, at, to, bytes) == bytes;
 }
 
-/* The members' places, of this very interpreter. */
-static bool find_layout(const struct py_process *p, struct layout *l)
+/* The layout of this very interpreter; leaves minor 0 where there is none. */
+static bool find_layout(struct py_process *p)
 {
-	const struct layout *known = layout_of(p->version);
+	const struct py_layout *known = layout_of(p->version);
+	struct py_layout l;
 	uint8_t told[OFFSETS_BYTES];
 	uint64_t v;
 
+	p->layout.minor = 0;
 	if (!known)
 		return false;
-	*l = *known;
-	if (!l->told)
+	l = *known;
+	if (!l.told) {
+		p->layout = l;
 		return true;
+	}
 	if (!copy(p, p->runtime, told, sizeof(told)) || memcmp(told, "xdebugpy", 8))
 		return false;
 	memcpy(&v, told + 8, 8);
@@ -89,17 +65,18 @@ static bool find_layout(const struct py_process *p, struct layout *l)
 	memcpy(&v, told + 16, 8); /* free threaded: other objects */
 	if (v)
 		return false;
-	for (int i = 0; i < MEMBERS; i++) {
-		if (l->member[i] == NONE)
+	for (int i = 0; i < PY_MEMBERS; i++) {
+		if (l.member[i] == PY_NONE)
 			continue;
-		memcpy(&v, told + l->member[i], 8);
-		if (v >= (i == THREAD_FRAME || i == THREAD_TID	? 4096
-			  : i >= FRAME_BACK && i <= FRAME_OWNER ? FRAME_BYTES - 8
-								: CODE_BYTES - 8) &&
-		    i != CODE_START)
+		memcpy(&v, told + l.member[i], 8);
+		if (v >= (i == PY_THREAD_FRAME || i == PY_THREAD_TID  ? 4096
+			  : i >= PY_FRAME_BACK && i <= PY_FRAME_OWNER ? FRAME_BYTES - 8
+								      : CODE_BYTES - 8) &&
+		    i != PY_CODE_START)
 			return false;
-		l->member[i] = (uint16_t)v;
+		l.member[i] = (uint16_t)v;
 	}
+	p->layout = l;
 	return true;
 }
 
@@ -118,23 +95,24 @@ static uint64_t word(const uint8_t *from, unsigned int at)
 	return v;
 }
 
-static uint64_t first_frame(const struct py_process *p, const struct layout *l, uint64_t state,
+static uint64_t first_frame(const struct py_process *p, const struct py_layout *l, uint64_t state,
 			    uint32_t tid)
 {
 	uint64_t v, of = tid;
 
-	if (l->member[THREAD_TID] != NONE &&
-	    (!copy(p, state + l->member[THREAD_TID], &of, 8) || of != tid))
+	if (l->member[PY_THREAD_TID] != PY_NONE &&
+	    (!copy(p, state + l->member[PY_THREAD_TID], &of, 8) || of != tid))
 		return 0;
-	if (!copy(p, state + l->member[THREAD_FRAME], &v, sizeof(v)))
+	if (!copy(p, state + l->member[PY_THREAD_FRAME], &v, sizeof(v)))
 		return 0;
-	if (l->member[CFRAME_FRAME] != NONE && !copy(p, v + l->member[CFRAME_FRAME], &v, sizeof(v)))
+	if (l->member[PY_CFRAME_FRAME] != PY_NONE &&
+	    !copy(p, v + l->member[PY_CFRAME_FRAME], &v, sizeof(v)))
 		return 0;
 	return v;
 }
 
 /* One frame of the chain; false: it is none. *skip: it runs no Python code. */
-static bool read_frame(const struct py_process *p, const struct layout *l, uint64_t at,
+static bool read_frame(const struct py_process *p, const struct py_layout *l, uint64_t at,
 		       struct py_frame *f, uint64_t *back, bool *skip)
 {
 	uint8_t bytes[FRAME_BYTES];
@@ -145,19 +123,20 @@ static bool read_frame(const struct py_process *p, const struct layout *l, uint6
 	if (at < 4096 || p->read(p->arg, at, bytes, sizeof(bytes)) < 80)
 		return false;
 	f->frame = at;
-	f->code = word(bytes, l->member[FRAME_CODE]) & ~UINT64_C(7);
-	f->instruction = word(bytes, l->member[FRAME_AT]);
-	*back = word(bytes, l->member[FRAME_BACK]);
-	*skip = l->member[FRAME_OWNER] != NONE && bytes[l->member[FRAME_OWNER]] >= OWNED_BY_C;
-	if (l->member[CODE_START] == NONE) {
-		memcpy(&last, bytes + l->member[FRAME_AT], sizeof(last));
+	f->code = word(bytes, l->member[PY_FRAME_CODE]) & ~UINT64_C(7);
+	f->instruction = word(bytes, l->member[PY_FRAME_AT]);
+	*back = word(bytes, l->member[PY_FRAME_BACK]);
+	*skip = l->member[PY_FRAME_OWNER] != PY_NONE &&
+		bytes[l->member[PY_FRAME_OWNER]] >= OWNED_BY_C;
+	if (l->member[PY_CODE_START] == PY_NONE) {
+		memcpy(&last, bytes + l->member[PY_FRAME_AT], sizeof(last));
 		f->instruction = last;
 	}
 	return *skip || has_type(p, f->code, p->code_type);
 }
 
-static size_t walk(const struct py_process *p, const struct layout *l, uint64_t state, uint32_t tid,
-		   struct py_frame *frame)
+static size_t walk(const struct py_process *p, const struct py_layout *l, uint64_t state,
+		   uint32_t tid, struct py_frame *frame)
 {
 	uint64_t at = first_frame(p, l, state, tid);
 	size_t n = 0;
@@ -171,18 +150,18 @@ static size_t walk(const struct py_process *p, const struct layout *l, uint64_t 
 	return n;
 }
 
-size_t py_stack_walk(const struct py_process *p, uint64_t thread_state, uint32_t tid,
+size_t py_stack_walk(struct py_process *p, uint64_t thread_state, uint32_t tid,
 		     struct py_frame frame[PY_FRAMES])
 {
 	struct py_frame before[PY_FRAMES];
-	struct layout l;
+	const struct py_layout *l = &p->layout;
 	size_t n, was, i;
 
-	if (!thread_state || !find_layout(p, &l))
+	if (!thread_state || !find_layout(p))
 		return 0;
-	was = walk(p, &l, thread_state, tid, before);
+	was = walk(p, l, thread_state, tid, before);
 	for (int tries = 0; tries < WALKS; tries++) {
-		n = walk(p, &l, thread_state, tid, frame);
+		n = walk(p, l, thread_state, tid, frame);
 		for (i = 0; n && n == was && i < n; i++)
 			if (frame[i].frame != before[i].frame || frame[i].code != before[i].code)
 				break;
@@ -221,7 +200,7 @@ static size_t put_utf8(char *to, uint32_t c)
 }
 
 /* A str, cut to `size`; of a longer one its end, where `tail`. */
-static bool read_text(const struct py_process *p, const struct layout *l, uint64_t object,
+static bool read_text(const struct py_process *p, const struct py_layout *l, uint64_t object,
 		      char *out, size_t size, bool tail)
 {
 	uint8_t head[48], data[4 * PY_FILE_BYTES];
@@ -321,22 +300,22 @@ static int64_t line_of_310(const struct table *t, int64_t line, uint64_t offset)
 	return 0;
 }
 
-static int64_t line_of(const struct py_process *p, const struct layout *l, const uint8_t *code,
+static int64_t line_of(const struct py_process *p, const struct py_layout *l, const uint8_t *code,
 		       const struct py_frame *f)
 {
 	static struct table t; /* one thread */
-	uint64_t object = word(code, l->member[CODE_LINES]), n, start;
+	uint64_t object = word(code, l->member[PY_CODE_LINES]), n, start;
 	int32_t first;
 
-	memcpy(&first, code + l->member[CODE_FIRST], sizeof(first));
+	memcpy(&first, code + l->member[PY_CODE_FIRST], sizeof(first));
 	if (!has_type(p, object, p->bytes_type) || !copy(p, object + BYTES_SIZE, &n, sizeof(n)) ||
 	    n > sizeof(t.byte) || first < 0 || first > 1 << 28 ||
 	    (n && !copy(p, object + BYTES_DATA, t.byte, n)))
 		return 0;
 	t.n = n;
-	if (l->member[CODE_START] == NONE)
+	if (l->member[PY_CODE_START] == PY_NONE)
 		return line_of_310(&t, first, f->instruction * 2);
-	start = f->code + l->member[CODE_START];
+	start = f->code + l->member[PY_CODE_START];
 	return f->instruction < start ? first : line_at(&t, first, f->instruction - start);
 }
 
@@ -344,15 +323,15 @@ bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
 		   char function[PY_NAME_BYTES], char file[PY_FILE_BYTES], int *line)
 {
 	uint8_t code[CODE_BYTES] = {0};
-	struct layout l;
+	const struct py_layout *l = &p->layout;
 	int64_t at;
 
-	if (!find_layout(p, &l) || !has_type(p, frame->code, p->code_type) ||
+	if (!l->minor || !has_type(p, frame->code, p->code_type) ||
 	    p->read(p->arg, frame->code, code, sizeof(code)) < 152 ||
-	    !read_text(p, &l, word(code, l.member[CODE_NAME]), function, PY_NAME_BYTES, false) ||
-	    !read_text(p, &l, word(code, l.member[CODE_FILE]), file, PY_FILE_BYTES, true))
+	    !read_text(p, l, word(code, l->member[PY_CODE_NAME]), function, PY_NAME_BYTES, false) ||
+	    !read_text(p, l, word(code, l->member[PY_CODE_FILE]), file, PY_FILE_BYTES, true))
 		return false;
-	at = line_of(p, &l, code, frame);
+	at = line_of(p, l, code, frame);
 	*line = at > 0 && at < INT_MAX ? (int)at : 0;
 	return true;
 }

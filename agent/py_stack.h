@@ -18,6 +18,30 @@
 #define PY_FRAMES 64 /* deeper stacks are cut */
 #define PY_NAME_BYTES 128
 #define PY_FILE_BYTES 256
+#define PY_NONE 0xffffu /* a member that this version has not */
+
+enum py_member {
+	PY_THREAD_FRAME,
+	PY_CFRAME_FRAME, /* the frame is one step further; PY_NONE: it is not */
+	PY_THREAD_TID,
+	PY_FRAME_BACK,
+	PY_FRAME_CODE,
+	PY_FRAME_AT,
+	PY_FRAME_OWNER,
+	PY_CODE_FILE,
+	PY_CODE_NAME,
+	PY_CODE_LINES,
+	PY_CODE_FIRST,
+	PY_CODE_START,
+	PY_MEMBERS
+};
+
+/* Offsets of members; ascii, compact: bytes before the characters of a text. */
+struct py_layout {
+	uint16_t minor; /* 0: not known */
+	uint16_t told, ascii, compact;
+	uint16_t member[PY_MEMBERS];
+};
 
 struct py_process {
 	/* Copies from the process: the bytes that could be read from the start on. */
@@ -26,19 +50,19 @@ struct py_process {
 	uint32_t version; /* as crema_shm.python_version */
 	uint64_t runtime; /* address of _PyRuntime */
 	uint64_t code_type, unicode_type, bytes_type;
+	struct py_layout layout; /* set by py_stack_walk() */
 };
 
 struct py_frame {
 	uint64_t frame, code, instruction; /* addresses; of 3.10 an index */
 };
 
-/* Whether there is a layout of that version. */
-bool py_stack_knows(uint32_t version);
 /* The frames of a thread state, innermost first; tid: of the thread, where its state tells it. 0:
  * none, not known, or the thread runs on too fast. */
-size_t py_stack_walk(const struct py_process *p, uint64_t thread_state, uint32_t tid,
+size_t py_stack_walk(struct py_process *p, uint64_t thread_state, uint32_t tid,
 		     struct py_frame frame[PY_FRAMES]);
-/* Names of a frame, UTF-8, cut; line 0: not known. False: it is no frame any more. */
+/* Names of a frame that was walked to, UTF-8, cut; line 0: not known. False: it is no frame any
+ * more. */
 bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
 		   char function[PY_NAME_BYTES], char file[PY_FILE_BYTES], int *line);
 

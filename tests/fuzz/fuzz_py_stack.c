@@ -12,8 +12,11 @@
 #define MEMORY 65536u
 #define RUNTIME 4096u /* where _PyRuntime lies */
 
+static unsigned int runtime_reads;
+
 static size_t take(void *memory, uint64_t address, void *to, size_t bytes)
 {
+	runtime_reads += address == RUNTIME && bytes > 64;
 	for (size_t i = 0; i < bytes; i++)
 		((uint8_t *)to)[i] = ((const uint8_t *)memory)[(address + i) % MEMORY];
 	/* Now and then a page ends before so many bytes do. */
@@ -25,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	static uint8_t memory[MEMORY];
 	char function[PY_NAME_BYTES], file[PY_FILE_BYTES];
 	struct py_frame frame[PY_FRAMES];
-	struct py_process p = {take, memory, 0, RUNTIME, 0, 0, 0};
+	struct py_process p = {.read = take, .arg = memory, .runtime = RUNTIME};
 	size_t frames;
 	int line;
 
@@ -35,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	memcpy(memory, data + 1, n - 1 < MEMORY ? n - 1 : MEMORY);
 	p.version = 3u << 24 | (9u + data[0] % 8) << 16;
 	p.code_type = p.unicode_type = p.bytes_type = UINT64_C(0x4141414141414141);
+	runtime_reads = 0;
 	frames = py_stack_walk(&p, 2 * RUNTIME, 0x41414141, frame);
 	if (frames > PY_FRAMES)
 		abort();
@@ -43,6 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		    (strlen(function) >= PY_NAME_BYTES || strlen(file) >= PY_FILE_BYTES ||
 		     line < 0))
 			abort();
+	if (runtime_reads > 1) /* once for all frames */
+		abort();
 	/* Of any address, too: a frame may have gone since. */
 	frame[0].code = data[0] * UINT64_C(257);
 	py_stack_name(&p, &frame[0], function, file, &line);
