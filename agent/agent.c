@@ -12,6 +12,7 @@
 #include "common/dirs.h"
 #include "common/log.h"
 #include "common/procfs.h"
+#include "ticks.h"
 
 volatile int agent_stopping;
 
@@ -112,7 +113,7 @@ static void each_second(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	tell_again(a);
 	sampler_worker(&a->sampler, a->drain.running, a->drain.unknown.count, mono_ns, boot_ns);
 	sampler_host(&a->sampler, mono_ns, boot_ns);
-	doing_look(&a->doing, clock_ticks(), clock_boot_ns());
+	doing_look(&a->doing, crema_ticks(), clock_boot_ns());
 	rows_files(&a->rows, false);
 	rows_codecs(&a->rows, false);
 	rows_servers(&a->rows, false);

@@ -13,6 +13,7 @@
 #include "common/utf8.h"
 #include "fnv.h"
 #include "switch.h"
+#include "ticks.h"
 
 int doing_init(struct doing *d, const struct view *v, struct outbox *out, int pid)
 {
@@ -32,13 +33,6 @@ void doing_release(struct doing *d)
 	free(d->row);
 	d->row = NULL;
 	buf_release(&d->scratch);
-}
-
-static uint64_t ticks_ns(const struct view *v, uint64_t ticks)
-{
-	__extension__ typedef unsigned __int128 wide;
-
-	return (uint64_t)((wide)ticks * v->shm->tsc_mult >> 32);
 }
 
 static bool same_call(const struct doing_seen *seen, const struct crema_thread *t)
@@ -87,7 +81,8 @@ static uint64_t place_of(const struct doing_known *k, uint64_t kernel)
 static uint64_t call_began(const struct doing *d, struct doing_seen *seen,
 			   const struct crema_thread *t, uint64_t ticks, uint64_t boot_ns)
 {
-	uint64_t age = ticks > t->call_start ? ticks_ns(d->view, ticks - t->call_start) : 0;
+	uint64_t ago = ticks > t->call_start ? ticks - t->call_start : 0;
+	uint64_t age = crema_ticks_ns(ago, d->view->shm->tsc_mult);
 
 	if (!same_call(seen, t) || !seen->call_boot_ns)
 		seen->call_boot_ns = age < boot_ns ? boot_ns - age : 0;

@@ -26,15 +26,3 @@ uint64_t clock_real_ns(void)
 {
 	return read_clock(CLOCK_REALTIME);
 }
-
-uint64_t clock_ticks(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#else
-	uint64_t v;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
-	return v;
-#endif
-}

@@ -8,6 +8,5 @@
 uint64_t clock_boot_ns(void); /* CLOCK_BOOTTIME: task edges, same for all processes of a host */
 uint64_t clock_mono_ns(void); /* CLOCK_MONOTONIC: durations */
 uint64_t clock_real_ns(void); /* CLOCK_REALTIME: what people see */
-uint64_t clock_ticks(void);   /* the counter that the shim reads, see crema_shm.tsc_mult */
 
 #endif

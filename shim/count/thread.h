@@ -12,6 +12,7 @@
 #define CREMA_SHIM_COUNT_THREAD_H
 
 #include "shim/shim.h"
+#include "ticks.h"
 
 #define OWNER_NONE 0u
 #define OWNER_REFUSED (CREMA_SHM_TASKS + 1u) /* a task that found no slot: totals only */
@@ -81,9 +82,7 @@ int64_t thread_runqueue_ns(void);
 /* Nanoseconds of a tick count difference. */
 static inline uint64_t ticks_ns(uint64_t dt)
 {
-	__extension__ typedef unsigned __int128 wide;
-
-	return (uint64_t)((wide)dt * crema_shm->tsc_mult >> 32);
+	return crema_ticks_ns(dt, crema_shm->tsc_mult);
 }
 
 #endif

@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "ticks.h"
+
 static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
 {
 #if defined(__x86_64__)
@@ -116,17 +118,7 @@ static inline uint64_t thread_cpu_ns(uint32_t tid)
 
 static inline uint64_t ticks(void)
 {
-#if defined(__x86_64__)
-	uint32_t lo, hi;
-
-	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-	return (uint64_t)hi << 32 | lo;
-#else
-	uint64_t v;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
-	return v;
-#endif
+	return crema_ticks();
 }
 
 #endif
