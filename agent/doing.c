@@ -93,16 +93,11 @@ static uint64_t call_began(const struct doing *d, struct doing_seen *seen,
 
 static void read_state(const struct doing *d, struct doing_row *row)
 {
-	char text[512];
-	const char *end;
+	struct procfs_stat st;
 
-	row->state[0] = row->wchan[0] = '\0';
-	if (procfs_slurp(text, sizeof(text), "/proc/%d/task/%" PRIu32 "/stat", d->pid, row->tid) >
-		    0 &&
-	    (end = strrchr(text, ')')) && end[1] == ' ' && end[2] > ' ' && end[2] < 0x7f) {
-		row->state[0] = end[2];
-		row->state[1] = '\0';
-	}
+	memset(row->state, 0, sizeof(row->state));
+	if (procfs_stat(d->pid, (int)row->tid, &st) == 0)
+		row->state[0] = st.state;
 	if (procfs_slurp(row->wchan, sizeof(row->wchan), "/proc/%d/task/%" PRIu32 "/wchan", d->pid,
 			 row->tid) <= 0 ||
 	    !strcmp(row->wchan, "0"))

@@ -26,7 +26,7 @@ void ending_init(struct ending *e, int pid)
 
 	memset(e, 0, sizeof(*e));
 	e->pid = pid;
-	if (procfs_stat(pid, &st) == 0)
+	if (procfs_stat(pid, 0, &st) == 0)
 		e->nanny = st.ppid;
 	ending_look(e);
 }
@@ -39,7 +39,7 @@ void ending_look(struct ending *e)
 
 	/* Asked last: a process that begins to end is shown in the root's group (version 1). */
 	if (!procfs_oom_file(e->pid, file, sizeof(file)) || !strcmp(file, e->oom_file) ||
-	    !procfs_oom_kills(file, &kills) || procfs_stat(e->pid, &st) || st.exiting)
+	    !procfs_oom_kills(file, &kills) || procfs_stat(e->pid, 0, &st) || st.exiting)
 		return;
 	memcpy(e->oom_file, file, sizeof(file));
 	e->oom_kills = kills;

@@ -93,7 +93,7 @@ static int open_worker(struct agent *a)
 		a->ended = true;
 		return 0;
 	}
-	if (procfs_stat(pid, &st) == 0 && !a->options.start_ticks)
+	if (procfs_stat(pid, 0, &st) == 0 && !a->options.start_ticks)
 		a->options.start_ticks = st.start_ticks;
 	a->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (a->pidfd >= 0 && procfs_ended(pid, a->options.start_ticks)) {

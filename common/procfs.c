@@ -76,12 +76,13 @@ void procfs_pack(msgpack_packer *pk, const char *key, const char *text, const ch
 
 #define EXITING 0x4u /* PF_EXITING of the kernel's include/linux/sched.h, in stat's "flags" */
 
-int procfs_stat(int pid, struct procfs_stat *out)
+int procfs_stat(int pid, int tid, struct procfs_stat *out)
 {
 	char buf[1024];
 	const char *p;
 	unsigned int flags;
-	ssize_t n = procfs_slurp(buf, sizeof(buf), "/proc/%d/stat", pid);
+	ssize_t n = tid ? procfs_slurp(buf, sizeof(buf), "/proc/%d/task/%d/stat", pid, tid)
+			: procfs_slurp(buf, sizeof(buf), "/proc/%d/stat", pid);
 
 	if (n < 0)
 		return (int)n;
@@ -101,7 +102,7 @@ int procfs_stat(int pid, struct procfs_stat *out)
 bool procfs_ended(int pid, uint64_t start_ticks)
 {
 	struct procfs_stat st;
-	int rc = procfs_stat(pid, &st);
+	int rc = procfs_stat(pid, 0, &st);
 
 	if (rc == -ENOENT || rc == -ESRCH)
 		return true;

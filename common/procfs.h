@@ -31,7 +31,8 @@ bool procfs_number(const char *text, const char *name, uint64_t *out);
 /* The same as a msgpack pair: key, number * scale (or nil). text NULL: nil. */
 void procfs_pack(msgpack_packer *pk, const char *key, const char *text, const char *name,
 		 uint64_t scale);
-int procfs_stat(int pid, struct procfs_stat *out);
+/* tid 0: of the whole process; else of that thread of it. */
+int procfs_stat(int pid, int tid, struct procfs_stat *out);
 /* Ended with all its threads, or its pid now belongs to another process. */
 bool procfs_ended(int pid, uint64_t start_ticks);
 bool procfs_rss(int pid, uint64_t *bytes);

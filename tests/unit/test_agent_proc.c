@@ -31,6 +31,8 @@ static void test_stat(void **state)
 		{"/proc/9/stat", STAT("Z", "4194308", "2", "987654321")},
 		{"/proc/10/stat", "10 (cut"},
 		{"/proc/11/stat", "11 (cut) R 1 2"},
+		{"/proc/7/task/9/stat",
+		 "9 (a) worker) D 41 7 7 0 -1 64 0 0 0 0 0 0 0 0 20 0 20 0 5 0"},
 		{"/proc/12/stat", STAT("X", "4194308", "1", "5")},
 		{NULL, NULL},
 	};
@@ -38,17 +40,20 @@ static void test_stat(void **state)
 
 	(void)state;
 	fake_proc = files;
-	assert_int_equal(procfs_stat(7, &st), 0);
+	assert_int_equal(procfs_stat(7, 0, &st), 0);
 	assert_int_equal(st.state, 'S');
 	assert_int_equal(st.ppid, 41);
 	assert_int_equal(st.threads, 20);
 	assert_int_equal(st.start_ticks, 987654321);
 	assert_false(st.exiting);
-	assert_int_equal(procfs_stat(8, &st), 0);
+	assert_int_equal(procfs_stat(7, 9, &st), 0);
+	assert_int_equal(st.state, 'D');
+	assert_int_equal(procfs_stat(7, 10, &st), -ENOENT);
+	assert_int_equal(procfs_stat(8, 0, &st), 0);
 	assert_true(st.exiting);
-	assert_int_equal(procfs_stat(10, &st), -EPROTO);
-	assert_int_equal(procfs_stat(11, &st), -EPROTO);
-	assert_int_equal(procfs_stat(13, &st), -ENOENT);
+	assert_int_equal(procfs_stat(10, 0, &st), -EPROTO);
+	assert_int_equal(procfs_stat(11, 0, &st), -EPROTO);
+	assert_int_equal(procfs_stat(13, 0, &st), -ENOENT);
 	assert_false(procfs_ended(7, 0));
 	assert_false(procfs_ended(7, 987654321));
 	assert_true(procfs_ended(7, 987654320));

@@ -39,7 +39,7 @@ static bool main_thread_ended(int pid)
 {
 	struct procfs_stat st;
 
-	return procfs_stat(pid, &st) == 0 && st.state == 'Z';
+	return procfs_stat(pid, 0, &st) == 0 && st.state == 'Z';
 }
 
 /* Two of the test's own; a sanitizer may have more. */
@@ -57,7 +57,7 @@ static bool all_threads_are_counted(int pid)
 		n += e->d_name[0] != '.';
 	if (dir)
 		closedir(dir);
-	return n >= 2 && procfs_stat(pid, &st) == 0 && (unsigned int)st.threads == n;
+	return n >= 2 && procfs_stat(pid, 0, &st) == 0 && (unsigned int)st.threads == n;
 }
 
 static bool has_ended(int pid)
@@ -82,7 +82,7 @@ static void test_ended_when_the_last_thread_has(void **state)
 	}
 	assert_true(pid > 0);
 	assert_true(await(pid, main_thread_ended));
-	assert_int_equal(procfs_stat(pid, &st), 0);
+	assert_int_equal(procfs_stat(pid, 0, &st), 0);
 	assert_true(st.exiting);
 	assert_true(await(pid, all_threads_are_counted));
 	assert_int_equal(st.ppid, getpid());
@@ -92,7 +92,7 @@ static void test_ended_when_the_last_thread_has(void **state)
 	assert_true(await(pid, has_ended));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_true(procfs_ended(pid, 0));
-	assert_int_equal(procfs_stat(getpid(), &st), 0);
+	assert_int_equal(procfs_stat(getpid(), 0, &st), 0);
 	assert_false(st.exiting);
 	assert_false(procfs_ended(getpid(), st.start_ticks));
 }
