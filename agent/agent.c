@@ -134,7 +134,6 @@ static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	unsigned int in_flight;
 
 	a->ended = true;
-	a->finished = true;
 	a->finished_ns = mono_ns;
 	a->leave_ns = mono_ns + AGENT_LINGER_NS;
 	/* If we saw it alive, it lived until now; else its last sign is what another agent left. */
@@ -178,7 +177,7 @@ static void beat(struct agent *a, uint64_t boot_ns)
  * the command's end, as `crema run` does, then finds them on the disk. */
 static bool was_finished(const struct agent *a, uint64_t mono_ns)
 {
-	return a->finished && mono_ns > a->finished_ns;
+	return a->finished_ns && mono_ns > a->finished_ns;
 }
 
 static void send_all(struct agent *a, uint64_t mono_ns)
@@ -212,13 +211,13 @@ static bool is_over(struct agent *a, uint64_t mono_ns)
 		a->leave_ns = stop_ns;
 	if (!a->leave_ns || mono_ns >= a->leave_ns)
 		return a->leave_ns != 0;
-	return a->finished &&
+	return a->finished_ns &&
 	       (outbox_is_empty(&a->outbox) || !(a->has_link || a->outbox.is_destination));
 }
 
 bool agent_turn(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 {
-	if (!a->finished && (a->ended || worker_ended(a))) {
+	if (!a->finished_ns && (a->ended || worker_ended(a))) {
 		finish(a, mono_ns, boot_ns);
 	} else if (!a->ended) {
 		beat(a, boot_ns);

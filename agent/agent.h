@@ -45,10 +45,9 @@ struct agent {
 	bool ended;				/* the worker has */
 	bool adopted;				/* another agent took our place */
 	bool has_link;				/* TCP; else dir: or spool only */
-	bool finished;				/* its goodbye is said */
 	uint64_t began_ns, second_ns, ready_ns; /* CLOCK_MONOTONIC */
-	uint64_t finished_ns;
-	uint64_t leave_ns; /* leave then at the latest; 0: stay */
+	uint64_t finished_ns;			/* its goodbye was said; 0: not yet */
+	uint64_t leave_ns;			/* leave then at the latest; 0: stay */
 	uint64_t sweep_ns;
 	char spool[PATH_MAX];
 	struct fskinds kinds;
