@@ -81,7 +81,7 @@ function toChange(d) {
   const f = d.findings;
   if (!f) return [UNKNOWN, []];
   const row = f.rows.find((r) => r.severity !== "note") || f.rows[0]; // as the report has it
-  if (row) return [row.advice, [row.sentence]];
+  if (row) return [row.advice, [row.sentence, ...(row.cost ? [row.cost] : [])]];
   return ["no findings", [`${f.made} of ${f.checks} checks could be made, ${f.idle} did not apply`]];
 }
 
@@ -106,7 +106,7 @@ function drawFigures(box, d) {
 }
 
 function costs(r) {
-  return known(r.cost) ? [h("p", { class: "cost" }, r.cost)] : [];
+  return r.cost ? [h("p", { class: "cost" }, r.cost)] : [];
 }
 
 function drawFindings(box, d) {

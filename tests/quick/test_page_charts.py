@@ -225,7 +225,7 @@ def rich(d):
     d["findings"]["rows"] = [
         {"id": "small", "severity": "note", "sentence": "a note", "advice": "nothing", "evidence": [
             {"name": "n", "value": None, "unit": ""}, {"name": "f", "value": 1.23456789, "unit": "s"}, {"name": "i", "value": 12345, "unit": "B"}, {"name": "t", "value": "x", "unit": ""}]},
-        {"id": "large", "severity": "high", "sentence": "a sentence", "advice": "an advice", "evidence": []}]
+        {"id": "large", "severity": "high", "sentence": "a sentence", "advice": "an advice", "cost": "costs about 3.8 of 7.9 s", "evidence": []}]
 
 
 def test_formats(page, shown):
@@ -272,7 +272,7 @@ def test_answers(page, shown):
     assert page.texts(".answer .lead") == ["129.4 events/s", lead, "an advice"]
     assert page.texts(".answer p:not(.lead)") == [
         "511 events in 3.950 s", f"read {text['read_rate_mbs']}, from storage {text['storage_read_rate_mbs']}, decompressed {text['decompressed_rate_mbs']}",
-        others, "of 23.70 s: 6 threads for 3.950 s", "a sentence"]
+        others, "of 23.70 s: 6 threads for 3.950 s", "a sentence", "costs about 3.8 of 7.9 s"]
     figures = page.tab.run("[...document.querySelectorAll('.figures > div')].map((e) => [e.dataset.metric, e.querySelector('dd').textContent])")
     assert len(figures) == 18 and figures == [[name, text[name]] for name, _ in figures]
     assert dict(figures)["num_tasks"] == "5" and dict(figures)["wall_time"] == "3.950 s"
@@ -336,7 +336,7 @@ def test_what_is_not_there(page):
 def test_findings(page, shown):
     page.show(rich)
     f = shown["findings"]
-    assert page.texts(".findings > li > p") == ["notea note", "nothing", "higha sentence", "an advice"]
+    assert page.texts(".findings > li > p") == ["notea note", "nothing", "higha sentence", "costs about 3.8 of 7.9 s", "an advice"]
     assert page.rows("#finding-small") == [["n", "unknown", " "], ["f", "1.23457", "s"], ["i", "12345", "B"], ["t", "x", " "]]
     gaps = ", ".join(f"{g['id']} ({g['unknown']})" for g in f["gaps"])
     assert page.texts("#panel-findings .shown") == [f"shown 2 of {f['total']} findings", f"{f['made']} of {f['checks']} checks were made, {f['idle']} had nothing to look at in this run, "
