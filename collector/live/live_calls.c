@@ -83,56 +83,6 @@ static void put_number(struct json *j, const msgpack_object *row, const char *ke
 	emit_value(j, key, v == UINT64_MAX ? value_null() : value_uint(v));
 }
 
-void live_calls_longest(struct json *j, const struct live_worker *w)
-{
-	const msgpack_object_array *rows;
-	const msgpack_object *row = NULL;
-	double longest = 0, seconds;
-	struct unpack u;
-
-	rows = open_rows(w, &u);
-	for (uint32_t i = 0; rows && i < rows->size; i++) {
-		seconds = lasted(w, &rows->ptr[i]);
-		if (seconds <= longest)
-			continue;
-		longest = seconds;
-		row = &rows->ptr[i];
-	}
-	if (row) {
-		emit_object(j, "call");
-		put_name(j, row, "call");
-		put_name(j, row, "kind");
-		put_name(j, row, "object");
-		put_name(j, row, "line");
-		emit_value(j, "seconds", value_real(longest));
-		emit_end(j);
-	} else {
-		emit_value(j, "call", value_null());
-	}
-	if (rows)
-		unpack_release(&u);
-}
-
-double live_longest_call(const struct live *live)
-{
-	const msgpack_object_array *rows;
-	const struct live_worker *w;
-	int64_t now_ms = live_now_ms();
-	double longest = 0, seconds;
-	struct unpack u;
-
-	for (w = live->workers; w; w = w->next) {
-		if (live_state(w, now_ms) != LIVE_CONNECTED || !(rows = open_rows(w, &u)))
-			continue;
-		for (uint32_t i = 0; i < rows->size; i++) {
-			seconds = lasted(w, &rows->ptr[i]);
-			longest = seconds > longest ? seconds : longest;
-		}
-		unpack_release(&u);
-	}
-	return longest > 0 ? longest : UNKNOWN;
-}
-
 /* A row to be shown. */
 struct found {
 	const struct live_worker *worker;
@@ -140,23 +90,95 @@ struct found {
 	double seconds;
 };
 
-/* Keeps the longest ones, in their order. */
-static void keep(struct found *found, size_t *n, const struct found *one)
-{
-	size_t at = *n;
+/* The rows that last longest, in their order. */
+struct longest {
+	size_t n, most;
+	struct found v[LIVE_DOING_ROWS + 1];
+};
 
-	while (at && found[at - 1].seconds < one->seconds)
+static void keep(struct longest *to, const struct found *one)
+{
+	size_t at = to->n;
+
+	while (at && to->v[at - 1].seconds < one->seconds)
 		at--;
-	if (at == LIVE_DOING_ROWS)
+	if (at == to->most)
 		return;
-	if (*n < LIVE_DOING_ROWS)
-		++*n;
-	memmove(found + at + 1, found + at, (*n - at - 1) * sizeof(*found));
-	found[at] = *one;
+	if (to->n < to->most)
+		to->n++;
+	memmove(to->v + at + 1, to->v + at, (to->n - at - 1) * sizeof(*to->v));
+	to->v[at] = *one;
 }
 
-static void put_worker(struct json *j, const struct live_worker *w, int64_t now_ms)
+/* How many rows the worker has; the longest are added. */
+static uint64_t find(const struct live_worker *w, struct longest *to)
 {
+	const msgpack_object_array *rows;
+	struct unpack u;
+	uint64_t all;
+
+	rows = open_rows(w, &u);
+	if (!rows)
+		return 0;
+	for (uint32_t i = 0; i < rows->size; i++)
+		keep(to, &(struct found){w, i, lasted(w, &rows->ptr[i])});
+	all = rows->size + get_u64(&u.root.via.array.ptr[1], "cut", 0);
+	unpack_release(&u);
+	return all;
+}
+
+static void put_found(struct json *j, const struct found *found,
+		      void (*put)(struct json *j, const struct found *found,
+				  const msgpack_object *row))
+{
+	const msgpack_object_array *rows;
+	struct unpack u;
+
+	rows = open_rows(found->worker, &u);
+	if (!rows)
+		return;
+	put(j, found, &rows->ptr[found->at]);
+	unpack_release(&u);
+}
+
+static void put_call(struct json *j, const struct found *found, const msgpack_object *row)
+{
+	emit_object(j, "call");
+	put_name(j, row, "call");
+	put_name(j, row, "kind");
+	put_name(j, row, "object");
+	put_name(j, row, "line");
+	emit_value(j, "seconds", value_real(found->seconds));
+	emit_end(j);
+}
+
+void live_calls_longest(struct json *j, const struct live_worker *w)
+{
+	struct longest longest = {.most = 1};
+
+	find(w, &longest);
+	if (longest.n && longest.v[0].seconds > 0)
+		put_found(j, longest.v, put_call);
+	else
+		emit_value(j, "call", value_null());
+}
+
+double live_longest_call(const struct live *live)
+{
+	struct longest longest = {.most = 1};
+	const struct live_worker *w;
+	int64_t now_ms = live_now_ms();
+
+	for (w = live->workers; w; w = w->next) {
+		if (live_state(w, now_ms) == LIVE_CONNECTED)
+			find(w, &longest);
+	}
+	return longest.n && longest.v[0].seconds > 0 ? longest.v[0].seconds : UNKNOWN;
+}
+
+static void put_worker(struct json *j, const struct live_worker *w)
+{
+	double heard = (double)(live_now_ms() - w->heard_ms) / 1e3;
 	char hex[FRAME_HEX_BYTES];
 
 	emit_value(j, "id", value_text(frame_hex(hex, w->id)));
@@ -164,7 +186,7 @@ static void put_worker(struct json *j, const struct live_worker *w, int64_t now_
 	emit_value(j, "name", value_text(*w->name ? w->name : NULL));
 	emit_value(j, "host", value_text(*w->host ? w->host : NULL));
 	emit_value(j, "pid", value_uint(w->pid));
-	emit_value(j, "heard_seconds", value_real((double)(now_ms - w->heard_ms) / 1e3));
+	emit_value(j, "heard_seconds", value_real(heard));
 }
 
 static void put_stack(struct json *j, const msgpack_object *row)
@@ -184,15 +206,18 @@ static void put_stack(struct json *j, const msgpack_object *row)
 	emit_end(j);
 }
 
-static void put_row(struct json *j, const struct live_worker *w, const msgpack_object *row)
+static void put_row(struct json *j, const struct found *found, const msgpack_object *row)
 {
 	static const char *const texts[] = {"key",     "prefix",   "span",  "function",
 					    "dataset", "filename", "call",  "kind",
 					    "object",  "line",	   "state", "wchan"};
 	static const char *const numbers[] = {"entrystart", "entrystop", "attempt", "thread"};
 	const msgpack_object *pool = get(row, "pool");
+	const struct live_worker *w = found->worker;
 	size_t i;
 
+	emit_object(j, NULL);
+	put_worker(j, w);
 	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		put_name(j, row, texts[i]);
 	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
@@ -202,56 +227,28 @@ static void put_row(struct json *j, const struct live_worker *w, const msgpack_o
 	emit_value(j, "task_seconds", value_real(age(w, row, "start_boot_ns")));
 	emit_value(j, "call_seconds", value_real(age(w, row, "call_boot_ns")));
 	emit_value(j, "place_seconds", value_real(age(w, row, "place_boot_ns")));
+	emit_value(j, "seconds", value_real(found->seconds > 0 ? found->seconds : UNKNOWN));
 	put_stack(j, row);
-}
-
-static uint64_t find(const struct live *live, int64_t now_ms, struct found *found, size_t *n)
-{
-	const msgpack_object_array *rows;
-	const struct live_worker *w;
-	uint64_t all = 0;
-	struct unpack u;
-
-	for (w = live->workers; w; w = w->next) {
-		enum live_state state = live_state(w, now_ms);
-
-		if (state != LIVE_CONNECTED && state != LIVE_SILENT)
-			continue;
-		rows = open_rows(w, &u);
-		if (!rows)
-			continue;
-		for (uint32_t i = 0; i < rows->size; i++) {
-			struct found one = {w, i, lasted(w, &rows->ptr[i])};
-
-			keep(found, n, &one);
-			all++;
-		}
-		all += get_u64(&u.root.via.array.ptr[1], "cut", 0);
-		unpack_release(&u);
-	}
-	return all;
+	emit_end(j);
 }
 
 void live_calls_rows(struct json *j, const struct live *live)
 {
-	struct found found[LIVE_DOING_ROWS + 1];
-	const msgpack_object_array *rows;
+	struct longest longest = {.most = LIVE_DOING_ROWS};
+	const struct live_worker *w;
 	int64_t now_ms = live_now_ms();
-	struct unpack u;
-	size_t i, n = 0;
-	uint64_t all = find(live, now_ms, found, &n);
+	uint64_t all = 0;
+	size_t i;
 
-	emit_array(j, "doing");
-	for (i = 0; i < n; i++) {
-		rows = open_rows(found[i].worker, &u);
-		if (!rows)
-			continue;
-		emit_object(j, NULL);
-		put_worker(j, found[i].worker, now_ms);
-		put_row(j, found[i].worker, &rows->ptr[found[i].at]);
-		emit_end(j);
-		unpack_release(&u);
+	for (w = live->workers; w; w = w->next) {
+		enum live_state state = live_state(w, now_ms);
+
+		if (state == LIVE_CONNECTED || state == LIVE_SILENT)
+			all += find(w, &longest);
 	}
+	emit_array(j, "doing");
+	for (i = 0; i < longest.n; i++)
+		put_found(j, &longest.v[i], put_row);
 	emit_end(j);
-	emit_value(j, "doing_cut", value_uint(all - n));
+	emit_value(j, "doing_cut", value_uint(all - longest.n));
 }

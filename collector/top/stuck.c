@@ -114,14 +114,12 @@ static void put_row(FILE *out, const json_t *row)
 		fprintf(out, "    at %s\n", key);
 }
 
-/* The longest of what is known of it. */
+/* In its call, or of one that is in none, since it began. */
 static double lasted(const json_t *row)
 {
-	double in = number(row, "call_seconds"), place = number(row, "place_seconds");
+	double in_call = number(row, "seconds");
 
-	if (!json_is_string(json_object_get(row, "call")))
-		return number(row, "task_seconds");
-	return isnan(in) || place > in ? place : in;
+	return isnan(in_call) ? number(row, "task_seconds") : in_call;
 }
 
 static void put_paused(FILE *out, const json_t *rows)

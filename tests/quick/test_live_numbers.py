@@ -375,6 +375,7 @@ def test_what_tasks_do(site):
         "call_seconds": 6.5, "task_seconds": 8, "place_seconds": None, "thread": 77, "attempt": 5, "entrystart": 10, "entrystop": 20, "dataset": None,
         "line": "a.py:3 f", "pool": False}
     assert (rows[1]["call_seconds"], rows[2]["call_seconds"], rows[2]["place_seconds"]) == (2, None, 8)
+    assert [row["seconds"] for row in rows] == [6.5, 2, None]
 
 
 def of_metrics(site):
