@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h - reads and writes of C's streams (fread, fgets, getline, fseek, fwrite, fputs), which
+ * stream.h - reads and writes of C's streams (fread, fgets, getc, fseek, fwrite, fprintf), which
  * libc does without calling read() or write().
  *
  * What a call gives back is not what was read: streams read ahead into a buffer. The file's
  * position tells: it moves by what the kernel gave. A call that finds enough in the buffer reads
- * nothing and costs nothing; one that has to read counts as one read call. Reads of single
- * characters (getc) and fscanf are not seen. Streams of pipes and memory are left alone.
+ * nothing and costs nothing; one that has to read counts as one read call. fscanf is not seen.
+ * Streams of pipes and memory are left alone.
  *
  * A seek reads, too: glibc moves to the block of its buffer that holds the target and reads up to
  * the target, or the whole block. The position tells nothing then; the buffer does: after a seek it
@@ -15,8 +15,8 @@
  * that last case. A read that failed counts nothing. Streams of wide characters are not followed.
  *
  * A write counts the bytes that the stream took, for whoever gave them: a later flush writes them.
- * It is a call where it made the stream write; a flush of the rest is none. What fprintf and putc
- * write is not seen.
+ * It is a call where it made the stream write; a flush of the rest is none. The compiler may put
+ * putc_unlocked in place: those bytes are not seen.
  */
 #ifndef CREMA_SHIM_COUNT_STREAM_H
 #define CREMA_SHIM_COUNT_STREAM_H
@@ -37,6 +37,9 @@ struct stream_op {
 
 /* Wanted: what comes before this character, and it. */
 #define STREAM_UNTIL(c) (SIZE_MAX - (unsigned char)(c))
+
+/* Bytes that printf's result stands for. */
+#define PRINTED(result) ((result) < 0 ? 0 : (size_t)(result))
 
 /* `bytes` are wanted, or STREAM_UNTIL(). */
 void stream_begin(struct stream_op *s, FILE *f, size_t bytes);

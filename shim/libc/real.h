@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -32,8 +33,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* a macro of optimised stdio.h */
+/* macros of some stdio.h */
 #undef fread_unlocked
+#undef getc
+#undef putc
 
 struct real {
 #define HOOK(family, ret, name, params, args, fd, size) ret(*name) params;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,6 +83,33 @@ static void lines_count_what_the_kernel_gave(void **state)
 	unlink(text);
 }
 
+extern int _IO_getc(FILE *f);
+
+/* Character by character; getc_unlocked may be put in place by the compiler: that calls __uflow. */
+static void characters_count_what_the_kernel_gave(void **state)
+{
+	const char *name = harness_file("characters", SIZE);
+	FILE *f = fopen(name, "r");
+	struct harness_task h;
+	long got = 0;
+
+	(void)state;
+	h = harness_begin();
+	while (got < 100000 && fgetc(f) != EOF && getc(f) != EOF && _IO_getc(f) != EOF)
+		got += 3;
+	while (got < 200000 && __getc_unlocked_body(f) != EOF)
+		got++;
+	while (getw(f) != EOF)
+		;
+	harness_end(&h);
+	assert_true(feof(f));
+	assert_int_equal(count_of(&h, CREMA_C_read_bytes), SIZE);
+	assert_int_equal(count_of(&h, CREMA_C_read_calls), (SIZE + 4095) / 4096 + 1);
+	harness_free(&h);
+	fclose(f);
+	unlink(name);
+}
+
 /* The kernel's own account of this process. */
 static void io_of_process(uint64_t *written, uint64_t *calls)
 {
@@ -129,6 +157,134 @@ static void streams_write(void **state)
 	assert_int_equal(count_of(&h, CREMA_C_write_bytes), 0);
 	harness_free(&h);
 	fclose(f);
+}
+
+/* As a program that formats on its own behalf does. */
+__attribute__((format(printf, 2, 3))) static int print_list(FILE *f, const char *format, ...)
+{
+	va_list list;
+	int n;
+
+	va_start(list, format);
+	n = vfprintf(f, format, list);
+	va_end(list);
+	return n;
+}
+
+__attribute__((format(printf, 2, 3))) static int print_to(int fd, const char *format, ...)
+{
+	va_list list;
+	int n;
+
+	va_start(list, format);
+	n = vdprintf(fd, format, list);
+	va_end(list);
+	return n;
+}
+
+extern int __fprintf_chk(FILE *f, int flag, const char *format, ...);
+extern int __dprintf_chk(int fd, int flag, const char *format, ...);
+extern int _IO_putc(int c, FILE *f);
+
+static void print_every_way(FILE *f)
+{
+	int (*put_unlocked)(int, FILE *) = putc_unlocked; /* not what the compiler puts in place */
+
+	for (int i = 0; i < 3000; i++) {
+		assert_true(fprintf(f, "%d %s\n", i, "of the task") > 0);
+		assert_true(print_list(f, "%*d", i % 90, i) >= 0);
+		assert_true(__fprintf_chk(f, 1, "%x", i) > 0);
+		assert_int_equal(fputc('a', f), 'a');
+		assert_int_equal(putc('b', f), 'b');
+		assert_int_equal(_IO_putc('c', f), 'c');
+		assert_int_equal(fputc_unlocked('d', f), 'd');
+		assert_int_equal(put_unlocked('\n', f), '\n');
+		assert_int_equal(putw(i, f), 0);
+	}
+}
+
+/* Streams of each kind of buffer: what was printed is what the kernel was given in the end. */
+static void what_is_printed_counts(void **state)
+{
+	static const int modes[] = {_IOFBF, _IOLBF, _IONBF};
+	const char *name = harness_file("printed", 0);
+	uint64_t bytes[2], calls[2];
+	struct harness_task h;
+	struct stat st;
+	FILE *f;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		f = fopen(name, "w");
+		assert_int_equal(setvbuf(f, NULL, modes[i], 5000), 0);
+		h = harness_begin();
+		io_of_process(&bytes[0], &calls[0]);
+		print_every_way(f);
+		harness_end(&h);
+		fclose(f);
+		io_of_process(&bytes[1], &calls[1]);
+		assert_int_equal(count_of(&h, CREMA_C_write_bytes), bytes[1] - bytes[0]);
+		assert_int_equal(stat(name, &st), 0);
+		assert_int_equal(count_of(&h, CREMA_C_write_bytes), st.st_size);
+		harness_free(&h);
+	}
+	unlink(name);
+}
+
+static void what_is_printed_to_a_descriptor_counts(void **state)
+{
+	const char *name = harness_file("printed", 0);
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	uint64_t bytes[2], calls[2];
+	struct harness_task h;
+
+	(void)state;
+	h = harness_begin();
+	io_of_process(&bytes[0], &calls[0]);
+	for (int i = 0; i < 100; i++) {
+		assert_true(dprintf(fd, "%d %s\n", i, "of the task") > 0);
+		assert_true(print_to(fd, "%0*d", i * 100, 1) > 0);
+		assert_true(__dprintf_chk(fd, 1, "%x", i) > 0);
+	}
+	errno = 77;
+	assert_true(dprintf(fd, "x") == 1 && errno == 77);
+	harness_end(&h);
+	close(fd);
+	io_of_process(&bytes[1], &calls[1]);
+	assert_int_equal(count_of(&h, CREMA_C_write_bytes), bytes[1] - bytes[0]);
+	harness_free(&h);
+	unlink(name);
+}
+
+/* stdout counts where it is a file. */
+static void what_is_printed_to_stdout_counts(void **state)
+{
+	const char *name = harness_file("stdout", 0);
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), kept;
+	struct harness_task h;
+	struct stat st;
+
+	(void)state;
+	fflush(stdout);
+	kept = dup(STDOUT_FILENO);
+	dup2(fd, STDOUT_FILENO);
+	h = harness_begin();
+	for (int i = 0; i < 1000; i++) {
+		printf("%d %s ", i, "of the task");
+		puts("a line");
+		putchar('x');
+		putchar_unlocked('y');
+	}
+	fflush(stdout);
+	harness_end(&h);
+	dup2(kept, STDOUT_FILENO);
+	close(kept);
+	assert_int_equal(fstat(fd, &st), 0);
+	close(fd);
+	assert_true(st.st_size > 10000);
+	assert_int_equal(count_of(&h, CREMA_C_write_bytes), st.st_size);
+	harness_free(&h);
+	unlink(name);
 }
 
 /* What getdelim looks for need not be an end of line. */
@@ -448,7 +604,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fread_counts_what_the_kernel_gave),
 		cmocka_unit_test(lines_count_what_the_kernel_gave),
+		cmocka_unit_test(characters_count_what_the_kernel_gave),
 		cmocka_unit_test(streams_write),
+		cmocka_unit_test(what_is_printed_counts),
+		cmocka_unit_test(what_is_printed_to_a_descriptor_counts),
+		cmocka_unit_test(what_is_printed_to_stdout_counts),
 		cmocka_unit_test(other_ends_are_looked_for),
 		cmocka_unit_test(a_long_line_is_read_once),
 		cmocka_unit_test(a_stream_that_seeks_counts_what_the_kernel_gave),
