@@ -130,7 +130,9 @@ function timeChart(box, chart) {
   const tops = layers.flatMap((layer) => layer.map((p) => p[1]));
   const lows = layers.flatMap((layer) => layer.map((p) => p[0]));
   const lines = series.filter((s) => s.line).flatMap((s) => s.values.filter(known));
-  const y = d3.scaleLinear().domain([Math.min(0, ...lows), Math.max(chart.least || 0, ...tops, ...lines) || 1])
+  const top = Math.max(chart.least || 0, ...tops, ...lines) || 1, low = Math.min(0, ...lows);
+  // two clocks disagree by microseconds: no half of an axis for what is less than a line high
+  const y = d3.scaleLinear().domain([low < -top / 50 ? low : 0, top])
     .nice(4).range([area.bottom, area.top]);
   frame(svg, x, y, area, chart.axisText || text);
   const steps = Array.from({ length: n + 1 }, (_, i) => i);

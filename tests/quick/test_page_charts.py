@@ -419,6 +419,14 @@ def test_over_time(page, shown):
     assert [row[1:] for row in page.rows("#table-levels")] == [[human(levels[n][i], "").strip() for n in ("tasks", "workers", "threads")] for i in range(9)]
 
 
+def test_a_sliver_below_zero_has_no_axis(page):
+    def with_rest(value):
+        page.show(lambda d: (rich(d), d["levels"]["classes"]["unclassified"].__setitem__(3, value)))
+        return max(page.chart("overtime").y)[1]  # the tick at the foot
+
+    assert with_rest(-20_000) == 0 and with_rest(-900_000) < 0
+
+
 def test_gbps(page, shown):
     t, chart = shown["timeline"], page.chart("gbps")
     names = {"read_bytes": "returned by read calls", "storage_read_bytes": "from storage", "decompress_in_bytes": "into codecs", "decompress_out_bytes": "out of codecs",
