@@ -100,7 +100,7 @@ def copy(lab, name):
 
 def serial(lab):
     for _ in range(10):
-        lab.map(work.compute, [0.25])
+        lab.map(work.compute, [0.3])
 
 
 def many_files(lab):
@@ -120,10 +120,10 @@ JETS = ("Jet", "Muon", "Electron")
 
 # name: (cluster, bad, its cause, the same with the advice followed on which cluster, the advice)
 CASES = {
-    "small_chunks": ("pair", lambda lab: lab.coffea(work.Sum(), 5000), {"chunk_overhead"},
+    "small_chunks": ("pair", lambda lab: lab.coffea(work.Sum(), 2500), {"chunk_overhead"},
                      "pair", lambda lab: lab.coffea(work.Sum(), lab.advised("small_chunks", "chunksize")), "chunksize="),
-    "lzma": ("pair", lambda lab: lab.coffea(work.Columns(*JETS), 100_000, ("lzma",)), {"decompression"},
-             "pair", lambda lab: lab.coffea(work.Columns(*JETS), 100_000, ("zstd",)), "ZSTD"),
+    "lzma": ("pair", lambda lab: lab.coffea(work.Columns(*JETS), 100_000, ("lzma",) * 3), {"decompression"},
+             "pair", lambda lab: lab.coffea(work.Columns(*JETS), 100_000, ("zstd",) * 3), "ZSTD"),
     "gil": ("threads", lambda lab: lab.map(work.loop, [2_000_000] * 12), {"gil_wait"},
             "pair", lambda lab: lab.map(work.loop, [2_000_000] * 12), "--nthreads 1"),
     "straggler": ("pair", lambda lab: lab.coffea(work.OneSlow(3.0, 0.02), 10_000), {"stragglers"},
@@ -133,11 +133,11 @@ CASES = {
                     "pair", lambda lab: lab.coffea(work.OpensAgain(8, once=True), 50_000), "once"),
     "slow_server": ("pair", lambda lab: lab.coffea(work.Columns("Jet"), 50_000, (server(lab, 0.15),)), {"network_wait"},
                     "pair", lambda lab: lab.coffea(work.Columns("Jet"), 50_000, ("zstd",)), "copy"),
-    "python_loop": ("pair", lambda lab: lab.coffea(work.PythonLoop(), 10_000, maxchunks=4), {"python_heavy"},
-                    "pair", lambda lab: lab.coffea(work.PythonLoop(arrays=True), 10_000, maxchunks=4), "array"),
+    "python_loop": ("pair", lambda lab: lab.coffea(work.PythonLoop(), 2000, maxchunks=4), {"python_heavy"},
+                    "pair", lambda lab: lab.coffea(work.PythonLoop(arrays=True), 2000, maxchunks=4), "array"),
     "tiny_tasks": ("pair", lambda lab: lab.map(work.nothing, range(1000)), {"tiny_tasks"},
                    "pair", lambda lab: lab.map(work.batch, range(0, 1000, 100), [100] * 10), "batch"),
-    "slow_merge": ("pair", lambda lab: lab.coffea(work.BigOutput(150_000), 20_000), {"dask_overhead"},
+    "slow_merge": ("pair", lambda lab: lab.coffea(work.BigOutput(300_000), 20_000), {"dask_overhead"},
                    "pair", lambda lab: lab.coffea(work.BigOutput(0), 20_000), "smaller outputs"),
     "few_chunks": ("pair", lambda lab: lab.coffea(work.OneSlow(3.0, 3.0), 200_000), {"few_chunks"},
                    "pair", lambda lab: lab.coffea(work.OneSlow(0.75, 0.75), 50_000), "chunksize"),
@@ -155,7 +155,7 @@ CASES = {
     "retries": ("pair", lambda lab: lab.coffea(work.Fails(lab.folder), 50_000, retries=3), {"retried_work"},
                 "pair", lambda lab: lab.coffea(work.Fails(""), 50_000), "error"),
     "direct_io": ("pair", lambda lab: lab.map(work.around_the_cache, [copy(lab, "direct")] * 4, [0.8] * 4), {"storage_wait"}, "pair", None, "storage"),
-    "serial_client": ("pair", serial, {"idle_threads"}, "pair", lambda lab: lab.map(work.compute, [0.25] * 10), "together"),
+    "serial_client": ("pair", serial, {"idle_threads"}, "pair", lambda lab: lab.map(work.compute, [0.3] * 10), "together"),
     "prints": ("pair", lambda lab: lab.coffea(habits.Prints(), 20_000), {"small_writes"},
                "pair", lambda lab: lab.coffea(habits.Prints(5000), 20_000), "print"),
     "corrections": ("pair", lambda lab: lab.coffea(habits.LoadsEachTime(table_path(lab)), 20_000), {"not_by_coffea"},

@@ -103,7 +103,7 @@ class PythonLoop(Base):
             return {"px": float((met * np.cos(phi)).sum())}
         px = 0.0
         for i in range(len(met)):
-            for k in range(2500):
+            for k in range(6000):
                 px += float(met[i]) * k if k else 0.0
         return {"px": px}
 
@@ -147,7 +147,7 @@ class Leaks(Sum):
         import cause_jobs
 
         cause_jobs.Leaks.kept.append(bytearray(os.urandom(1 << 20)) * (self.size >> 20))
-        compute(0.5)
+        compute(0.2)
         return super().process(events)
 
 
