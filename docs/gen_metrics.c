@@ -57,7 +57,7 @@ static const struct {
 	 "worker_last_seen, "
 	 "worker_spilled, worker_cpu_occupancy. Timestamps are ISO 8601 in UTC; "
 	 "`tracking_data.estimated` names the estimated series. The workers' agents take the "
-	 "samples, one per second; nothing runs on the scheduler"},
+	 "samples, one per second, not the scheduler"},
 	{"`sections`",
 	 "`crema.section(name)`: count, wall time, CPU, each kind of wait and bytes of each layer, "
 	 "with and without inner sections; shortest, median (within 9.1 %) and longest execution; "

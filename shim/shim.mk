@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # libcrema.so: one library for every Python and for programs without one.
 
-$(BUILD)/gen/probe_py.h: shim/python/probe.py shim/text_to_c.awk
+$(BUILD)/gen/probe_py.h: shim/python/probe.py shim/python/probe_scheduler.py shim/text_to_c.awk
 	@mkdir -p $(@D)
 	$(call say,GEN)
-	$(Q)awk -v name=probe_source -f shim/text_to_c.awk $< > $@
+	$(Q)awk -v name=probe_source -f shim/text_to_c.awk $(filter %.py,$^) > $@
 
 $(BUILD)/gen/stack_py.h: shim/python/stack.py shim/text_to_c.awk
 	@mkdir -p $(@D)

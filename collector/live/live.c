@@ -70,6 +70,19 @@ struct live_prefix *live_prefix_of(struct live *live, struct text text)
 	return find_prefix(live, *name ? name : "(none)");
 }
 
+bool live_prefix_has_chunks(const struct live *live, struct text text)
+{
+	char name[LIVE_PREFIX_BYTES + 1];
+	size_t i;
+
+	live_text(name, sizeof(name), text);
+	for (i = 0; i < live->prefixes; i++) {
+		if (!strcmp(live->prefix[i].name, name))
+			return live->prefix[i].has_chunks;
+	}
+	return false;
+}
+
 size_t live_prefixes(const struct live *live, const struct live_prefix **out)
 {
 	size_t i, n = 0;

@@ -26,6 +26,9 @@
  *             + long_running; known = done + remaining in this activity. Tasks that wait in the
  *             scheduler are not known to workers, so these two are lower bounds: while tasks are
  *             added they grow.
+ *   progress  {of, done, total, tasks_per_second, seconds_left, text} of the unfinished work, as
+ *             Dask's scheduler counts it: of "chunks" or "tasks"; total null: it is not known, and
+ *             done is that of the activity; the whole null: idle
  *   state     {state, text, quiet_seconds, paused_workers, paused_memory_percent}: idle, running,
  *             or stalled: tasks are there, and for 30 s and 10 times the mean task none began or
  *             ended, on workers that hardly use their CPUs; text: why, null: not stalled
@@ -91,6 +94,7 @@ struct live_prefix {
 	char name[LIVE_PREFIX_BYTES + 1]; /* printable UTF-8 */
 	uint64_t ended[LIVE_STATUSES];
 	uint64_t wall_ns;
+	bool has_chunks; /* coffea's were among its tasks since the collector started */
 };
 
 /* The cluster as a whole. Gauges are over the connected workers; NAN: none of them says. */
@@ -106,6 +110,12 @@ struct live_cluster {
 	uint64_t paused;      /* by Dask */
 	double paused_ratio;  /* of its memory limit: the fullest of them */
 	double quiet_seconds; /* since a task began or ended; at most since the collector started */
+};
+
+/* How much of the unfinished work is done, by Dask's scheduler. */
+struct live_progress {
+	bool known, chunks; /* known: the total. chunks: of coffea; else all tasks */
+	double done, total, per_second, seconds_left; /* the last two NAN: not known */
 };
 
 struct live;
@@ -165,6 +175,11 @@ enum live_doing live_doing(const struct live *live, const struct live_cluster *c
 /* Seconds that the thread of a task has been in one call, of connected workers' the longest; NAN:
  * none is known. */
 double live_longest_call(const struct live *live);
+void live_progress(struct live *live, struct live_progress *out);
+/* "31 of 120 chunks, 1.7/s, about 52 s left"; where the total is unknown, with as many done in this
+ * activity: "31 done, 1.7/s". */
+void live_progress_text(const struct live_progress *p, const struct live_cluster *c, double done,
+			char *line, size_t n);
 const char *live_doing_name(enum live_doing doing);
 /* For people, of a stalled cluster; cut to n. */
 void live_stall_text(const struct live_cluster *c, char *line, size_t n);

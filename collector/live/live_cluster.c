@@ -141,10 +141,12 @@ void live_tick_from_here(struct live *live)
 void live_tick(struct live *live)
 {
 	uint64_t done = live->total[LIVE_tasks_done];
+	struct live_progress progress;
 	const struct live_worker *w;
 	int64_t now = live_now_ms();
 	bool busy = done != live->done_before;
 
+	live_progress_at(live, now, &progress); /* moves its pace */
 	live_watch_edges(live, now);
 	for (w = live->workers; w && !busy; w = w->next)
 		busy = w->running > 0 && live_state(w, now) == LIVE_CONNECTED;

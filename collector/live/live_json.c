@@ -107,6 +107,29 @@ static void put_state(struct json *j, const struct live *live, const struct live
 	emit_end(j);
 }
 
+static void put_progress(struct json *j, struct live *live, const struct live_cluster *c)
+{
+	double done = (double)(c->total[LIVE_tasks_done] - live->since_done);
+	struct live_progress p;
+	char line[160];
+
+	live_progress(live, &p);
+	if (isnan(live->since) && !p.known) {
+		emit_value(j, "progress", value_null());
+		return;
+	}
+	emit_object(j, "progress");
+	emit_value(j, "of", value_text(p.chunks ? "chunks" : "tasks"));
+	emit_value(j, "done", whole(p.known ? p.done : done));
+	emit_value(j, "total", whole(p.known ? p.total : (double)NAN));
+	emit_value(j, "tasks_per_second",
+		   rounded(p.known ? p.per_second : c->rate[LIVE_RATE_TASKS]));
+	emit_value(j, "seconds_left", rounded(p.seconds_left));
+	live_progress_text(&p, c, done, line, sizeof(line));
+	emit_value(j, "text", text(line));
+	emit_end(j);
+}
+
 static void put_activity(struct json *j, const struct live *live, const struct live_cluster *c)
 {
 	bool idle = isnan(live->since);
@@ -278,6 +301,7 @@ void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
 		   value_real((double)(clock_mono_ns() - started_mono_ns) / 1e9));
 	put_workers(j, &c);
 	put_tasks(j, live, &c);
+	put_progress(j, live, &c);
 	put_state(j, live, &c);
 	put_activity(j, live, &c);
 	emit_object(j, "rates");

@@ -4,6 +4,7 @@
  *
  * live.c: workers and prefixes; live_rows.c: what each message says; live_cluster.c: states, rates
  * and gauges; live_json.c: live.json; live_calls.c: the calls that tasks are in;
+ * live_progress.c: how much is done;
  * live_checkpoint.c: written down and taken back.
  */
 #ifndef CREMA_COLLECTOR_LIVE_LIVE_PARTS_H
@@ -17,6 +18,31 @@
 #define LIVE_ATTEMPT_GAPS 8192 /* more than a worker can have under way */
 #define LIVE_ANCHOR_NS UINT64_C(4000000000)
 #define LIVE_IDLE_MS 10000
+
+/* Tasks of one kind, of the scheduler's unfinished work; NAN: none began, none ended. */
+struct live_count {
+	double total, ended;
+	double began, last; /* seconds ago: the first one was there, the last one ended */
+};
+
+/* The scheduler's latest answer to the worker's probe. */
+struct live_told {
+	bool known;
+	double age, clients; /* age: seconds, in the sample that had it */
+	struct live_count tasks, chunks;
+};
+
+/* By the seconds of CLOCK_MONOTONIC, after that many tasks. */
+struct live_edge {
+	double time, ended;
+};
+
+/* Since when the rate of progress is taken: from a; b is next. */
+struct live_pace {
+	bool chunks;
+	double began;
+	struct live_edge a, b;
+};
 
 /* Positions in a task record, after type and revision; -1: not told. */
 struct live_fields {
@@ -61,6 +87,7 @@ struct live_worker {
 	double threads, limit_bytes;					   /* hello or probe */
 	double executing, ready, long_running, fetching, managed, spilled; /* probe */
 	bool paused;							   /* the same */
+	struct live_told told;						   /* the same */
 	struct buf doing; /* the latest DOING message with rows, as it came */
 	uint64_t doing_boot_ns;
 };
@@ -96,6 +123,7 @@ struct live {
 	uint64_t edges_before;
 	size_t doing_bytes; /* of all workers' doing */
 	uint64_t since_done, since_events, since_read;
+	struct live_pace pace;
 	uint64_t done_before, events_before, read_before; /* at the last tick */
 };
 
@@ -140,6 +168,11 @@ struct live_fields *live_fields_of(struct live_worker *w, uint64_t stream);
 /* live_task.c: the end of an attempt. 0 or -ENOMEM */
 int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,
 		  size_t n);
+bool live_prefix_has_chunks(const struct live *live, struct text name);
+/* live_progress.c: takes the probe's object "scheduler" */
+struct json_t;
+void live_progress_feed(struct live *live, struct live_worker *w, const struct json_t *told);
+void live_progress_at(struct live *live, int64_t now_ms, struct live_progress *out);
 /* live_calls.c: takes a DOING message, whose bytes are [p, p + n) */
 int live_calls_take(struct live *live, struct live_worker *w, const msgpack_object *map,
 		    const uint8_t *p, size_t n);

@@ -186,7 +186,7 @@ static bool is_paused(const json_t *status)
 	return json_is_string(status) && strstr(json_string_value(status), "paused");
 }
 
-static void feed_probe(struct live_worker *w, uint64_t boot_ns, struct text text)
+static void feed_probe(struct live *live, struct live_worker *w, uint64_t boot_ns, struct text text)
 {
 	json_t *root;
 
@@ -208,6 +208,7 @@ static void feed_probe(struct live_worker *w, uint64_t boot_ns, struct text text
 	w->managed = number(root, "nbytes_managed");
 	w->spilled = number(root, "spilled_bytes");
 	w->paused = is_paused(json_object_get(root, "status"));
+	live_progress_feed(live, w, json_object_get(root, "scheduler"));
 	json_decref(root);
 }
 
@@ -225,7 +226,7 @@ static int feed_tree(struct live *live, struct live_worker *w, uint64_t type,
 	if (type == CREMA_MSG_DASK) {
 		if (message->via.array.size >= 3 && object_u64(&item[1], &boot_ns) &&
 		    object_text(&item[2], &text))
-			feed_probe(w, boot_ns, text);
+			feed_probe(live, w, boot_ns, text);
 		else
 			live->records_bad++;
 		return 0;

@@ -99,6 +99,7 @@ int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, con
 	prefix = live_prefix_of(live, e.prefix);
 	prefix->ended[status]++;
 	prefix->wall_ns += e.wall_ns;
+	prefix->has_chunks |= (e.flags & CREMA_TASK_CHUNK) != 0;
 	live->ended[status]++;
 	live->chunks += status == LIVE_OK && (e.flags & CREMA_TASK_CHUNK);
 	if (status == LIVE_OK) {

@@ -137,7 +137,7 @@ function drawLive(failure) {
     });
     const runs = h("details", { id: "runs" }, h("summary", {}, "All runs"));
     runs.addEventListener("toggle", () => { if (runs.open) listRuns(runs); });
-    box.append(h("div", { class: "row" }, h("span", { id: "live-text" }), button, h("span", { id: "links" })),
+    box.append(h("div", { class: "row" }, h("progress", { id: "live-bar", "aria-label": "Done", hidden: true }), h("span", { id: "live-text" }), button, h("span", { id: "links" })),
       h("p", { id: "live-journal", class: "facts stale", role: "alert" }),
       h("p", { id: "live-state", class: "facts stale", role: "status" }), runs);
   }
@@ -167,19 +167,19 @@ async function listRuns(box) {
   }
 }
 
-/*
- * What live.json says of the cluster. How many tasks still wait in the scheduler is not known to workers: there is
- * no bar and no time left.
- */
+/* What live.json says of the cluster; a bar only where the scheduler says how much there is to do. */
 function drawProgress(now) {
   const t = now.tasks, r = now.rates, busy = now.activity.since !== null;
-  const words = [busy ? `${as.count(now.activity.done)} tasks done` : `idle; ${as.count(t.done)} tasks done`,
+  const words = [now.progress ? now.progress.text : `idle; ${as.count(t.done)} tasks done`,
     `${as.count(t.running)} running on ${as.count(now.workers.connected)} workers`];
   if (busy) {
-    words.push(`${as.number(r.tasks_per_second)} tasks/s, ${as.number(r.events_per_second)} events/s`,
+    words.push(`${as.number(r.events_per_second)} events/s`,
       `read ${as.gbps(known(r.bytes_per_second.read) ? r.bytes_per_second.read * 8e-9 : null)}`);
   }
   if (now.state && now.state.text) words.unshift(now.state.text);
+  const bar = byId("live-bar"), total = now.progress && now.progress.total;
+  bar.hidden = !total;
+  if (total) [bar.max, bar.value] = [total, now.progress.done];
   byId("live-text").textContent = words.join(" \u00b7 ");
   const trouble = now.journal_error ? `The collector cannot write its journal (${now.journal_error}): it takes no records, and the workers\u2019 agents keep them until it can.` : now.journal_over || "";
   if (byId("live-journal").textContent !== trouble) byId("live-journal").textContent = trouble;

@@ -61,6 +61,8 @@ struct top {
 	double rss, limit, largest, near_limit, spilled;
 	double lost_records, refused_records;
 	char journal_error[TOP_NAME_BYTES]; /* why it cannot be written; "": it can */
+	char progress[128];		    /* in words; "": idle */
+	double share_done;		    /* of all that there is to do; NAN: not known */
 	char stall[160]; /* why nothing begins or ends; "": it does, or nothing is there */
 	struct top_row *rows;
 	size_t n, cut;
@@ -88,7 +90,7 @@ const char *top_column_title(enum top_column column);
 /* Calls line() for each line, without a newline, at most `width` characters. */
 void top_draw(const struct top *top, const struct top_view *view,
 	      void (*line)(void *arg, enum top_style style, const char *text), void *arg);
-#define TOP_HEAD_LINES 9 /* before the first row of the table */
+#define TOP_HEAD_LINES 10 /* before the first row of the table */
 #define TOP_HELP_LINES 13
 const char *top_help(unsigned int line);
 

@@ -12,6 +12,7 @@
 
 #define LINE_BYTES 512
 #define NAME_WIDTH_MAX 40
+#define BAR_WIDTH 20
 
 static const struct {
 	const char *title;
@@ -124,10 +125,25 @@ __attribute__((format(printf, 3, 4))) static void draw(const struct drawing *d,
 	d->line(d->arg, style, text);
 }
 
+/* "[######----] " where all that there is to do is known; else nothing. */
+static void bar(char *out, double share)
+{
+	int i, full = isnan(share) ? 0 : (int)(fmin(share, 1) * BAR_WIDTH);
+
+	out[0] = '\0';
+	if (isnan(share))
+		return;
+	*out++ = '[';
+	for (i = 0; i < BAR_WIDTH; i++)
+		*out++ = i < full ? '#' : '-';
+	memcpy(out, "] ", 3);
+}
+
 static void draw_state(const struct drawing *d)
 {
 	const struct top *t = d->top;
 	char a[HUMAN_BYTES], b[HUMAN_BYTES], c[HUMAN_BYTES], e[HUMAN_BYTES], f[HUMAN_BYTES];
+	char line[BAR_WIDTH + 4];
 	bool alarm = t->silent > 0 || t->lost > 0;
 
 	draw(d, alarm ? TOP_ALARM : TOP_PLAIN,
@@ -142,6 +158,8 @@ static void draw_state(const struct drawing *d)
 		     in_unit(a, t->running, AS_COUNT), in_unit(b, t->ready, AS_COUNT),
 		     fixed(c, t->tasks, 1), in_unit(e, t->events, AS_COUNT),
 		     in_unit(f, t->done, AS_COUNT));
+	bar(line, t->share_done);
+	draw(d, TOP_PLAIN, "progress %s%s", line, *t->progress ? t->progress : "nothing to do");
 	draw(d, t->erred + t->tasks_killed > 0 ? TOP_ALARM : TOP_PLAIN,
 	     "         %s ok, %s erred, %s killed", in_unit(a, t->ok, AS_COUNT),
 	     in_unit(b, t->erred, AS_COUNT), in_unit(c, t->tasks_killed, AS_COUNT));
@@ -303,7 +321,7 @@ const char *top_help(unsigned int line)
 		"STORAGE: charged by the kernel; UNPACKED: given back by codecs.",
 		"threads: how many threads of tasks were on a core, or waited for a core, the",
 		"GIL, other locks, the network, storage, or slept. READY: on workers; what waits",
-		"in Dask's scheduler is not seen. \"-\": not known.",
+		"in Dask's scheduler is not in it, but in progress. \"-\": not known.",
 		"WAITS FOR names the call that a task has been in for 2 s: see 'crema stuck'.",
 		"Sums are of all workers, whatever run or scheduler they serve: 'crema report'.",
 	};

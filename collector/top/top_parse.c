@@ -120,6 +120,7 @@ static void take_cluster(struct top *top, const json_t *root)
 	const json_t *rates = json_object_get(root, "rates");
 	const json_t *bytes = json_object_get(rates, "bytes_per_second");
 	const json_t *memory = json_object_get(root, "memory");
+	const json_t *progress = json_object_get(root, "progress");
 	const json_t *complete = json_object_get(root, "completeness");
 
 	top_clean(top->version, sizeof(top->version),
@@ -138,6 +139,9 @@ static void take_cluster(struct top *top, const json_t *root)
 	top->erred = number(tasks, "erred");
 	top->tasks_killed = number(tasks, "killed");
 	top->remaining = number(tasks, "remaining");
+	top_clean(top->progress, sizeof(top->progress),
+		  json_string_value(json_object_get(progress, "text")));
+	top->share_done = number(progress, "done") / number(progress, "total");
 	top->tasks = number(rates, "tasks_per_second");
 	top->events = number(rates, "events_per_second");
 	top->cpu = number(rates, "cpu");

@@ -192,6 +192,7 @@ static void put_prefixes(struct sink *s, const struct live *live)
 void http_metrics(const struct http_metrics *from, struct buf *out)
 {
 	struct sink s = {.out = out};
+	struct live_progress progress;
 	struct live_cluster c;
 
 	live_cluster(from->live, &c);
@@ -206,6 +207,8 @@ void http_metrics(const struct http_metrics *from, struct buf *out)
 	put_incomplete(&s, &c);
 	metrics_cluster(&s, &c);
 	metrics_doing(&s, live_doing(from->live, &c), &c, live_longest_call(from->live));
+	live_progress(from->live, &progress);
+	metrics_progress(&s, &progress);
 	metrics_collector(&s, from);
 	if (from->run && from->run->len)
 		sink_put(&s, (const char *)from->run->data, from->run->len);

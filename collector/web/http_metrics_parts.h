@@ -19,6 +19,7 @@ void metric_uint(struct sink *s, const char *name, const char *type, const char 
 void metrics_cluster(struct sink *s, const struct live_cluster *c);
 void metrics_doing(struct sink *s, enum live_doing doing, const struct live_cluster *c,
 		   double longest_call);
+void metrics_progress(struct sink *s, const struct live_progress *p);
 void metrics_collector(struct sink *s, const struct http_metrics *from);
 
 #endif

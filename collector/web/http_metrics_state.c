@@ -98,6 +98,18 @@ void metrics_doing(struct sink *s, enum live_doing doing, const struct live_clus
 		  longest_call);
 }
 
+void metrics_progress(struct sink *s, const struct live_progress *p)
+{
+	put_gauge(s, "crema_progress_expected",
+		  "chunks, or tasks where no chunk is left, of the unfinished work, as Dask's "
+		  "scheduler counts them",
+		  p->known ? p->total : (double)NAN);
+	put_gauge(s, "crema_progress_done", "how many of them have ended",
+		  p->known ? p->done : (double)NAN);
+	put_gauge(s, "crema_progress_seconds_left", "until all have ended, at the latest rate",
+		  p->seconds_left);
+}
+
 /* The collector */
 
 static void put_agents(struct sink *s, const struct server *server)

@@ -182,6 +182,7 @@ def sample(present):
         "last_seen": time() if _get(first, "heartbeat_active") else None,
         "closing": _closing,
         "taken_back": [[*key, n, max(0.0, time() - at)] for key, (n, at) in list(_taken.items())],
+        "scheduler": _told_by_scheduler(),
         "digests": rows,
         "digests_cut": cut,
     }
@@ -212,6 +213,7 @@ def _tick(member):
     if not present or present[0][0] is not member:
         return
     try:
+        _ask_if_due(present[0][1])
         _put_facts([w for _, w in present])
         text = json.dumps(sample(present))
     except Exception as error:
@@ -395,6 +397,7 @@ def start(worker):
         except Exception:
             pass  # another transport: its bytes are unattributed
     _members.append(member)
+    _ask_from_now()
     _put_facts([w for _, w in _present()])
     _tick(_members[0])
     member.callback.start()

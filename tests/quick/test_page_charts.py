@@ -671,7 +671,7 @@ def test_completeness_and_metrics(page):
 
 
 LIVE = {"tasks": {"known": 400, "done": 1234, "running": 7, "remaining": 50}, "rates": {"tasks_per_second": 2.5, "events_per_second": 12345, "bytes_per_second": {"read": 2.5e9}},
-        "activity": {"since": 5, "done": 30}, "workers": {"connected": 3}, "journal_error": None, "journal_over": None}
+        "activity": {"since": 5, "done": 30}, "progress": {"total": None, "done": 30, "text": "30 done, 2.5/s"}, "workers": {"connected": 3}, "journal_error": None, "journal_over": None}
 
 
 def live(page, now, missing=False):
@@ -688,20 +688,24 @@ def live(page, now, missing=False):
 
 
 def test_live(page):
-    assert live(page, LIVE) == ("30 tasks done \u00b7 7 running on 3 workers \u00b7 2.500 tasks/s, 12345 events/s \u00b7 read 20.00 Gbit/s")
-    assert page.tab.run("document.querySelectorAll('progress').length") == 0  # what waits in the scheduler is not known
+    assert live(page, LIVE) == ("30 done, 2.5/s \u00b7 7 running on 3 workers \u00b7 12345 events/s \u00b7 read 20.00 Gbit/s")
+    assert page.tab.run("document.getElementById('live-bar').hidden")  # what waits in the scheduler is not known
     assert page.tab.run("[asked, "
                         "document.querySelectorAll('main > section').length > 15, document.getElementById('live-journal').textContent, live.failures]") == [
         ["live.json", "data.json"], True, "", 0]
     pressed = page.tab.run("(() => { const b = document.getElementById('pause'), found = [b.textContent]; for (let i = 0; i < 2; i++) { b.click(); found.push(b.textContent, live.paused); } return found; })()")
     assert pressed == ["Pause", "Resume", True, "Pause", False]
-    still = {**LIVE, "activity": {"since": None, "done": 0}, "journal_over": "the disk is full"}
+    known = {**LIVE, "progress": {"total": 120, "done": 31, "text": "31 of 120 chunks, 1.7/s, about 52 s left"}}
+    assert live(page, known).startswith("31 of 120 chunks, 1.7/s, about 52 s left \u00b7 7 running")
+    assert page.tab.run("(() => { const b = document.getElementById('live-bar'); return [b.hidden, b.value, b.max, b.getBoundingClientRect().width > 200]; })()") == [
+        False, 31, 120, True]
+    still = {**LIVE, "activity": {"since": None, "done": 0}, "progress": None, "journal_over": "the disk is full"}
     assert live(page, still) == "idle; 1,234 tasks done \u00b7 7 running on 3 workers"
     assert page.tab.run("document.getElementById('live-journal').textContent") == "the disk is full"
     stuck = {**LIVE, "tasks": {**LIVE["tasks"], "remaining": None}, "rates": {**LIVE["rates"], "bytes_per_second": {"read": None}}, "journal_error": "EIO"}
     assert live(page, stuck).endswith("read unknown")
     stalled = {**LIVE, "state": {"state": "stalled", "text": "stalled for 40 s"}}
-    assert live(page, stalled).startswith("stalled for 40 s \u00b7 30 tasks done")
+    assert live(page, stalled).startswith("stalled for 40 s \u00b7 30 done, 2.5/s")
     live(page, stuck)
     assert page.texts("#live-journal")[0].startswith("The collector cannot write its journal (EIO)")
     live(page, LIVE, missing=True)

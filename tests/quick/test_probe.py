@@ -56,7 +56,7 @@ def probe(monkeypatch):
     shim = Shim()
     names = {"_put": lambda *what: shim.put.append(what), "_ASYNC": 1, "_ACTOR": 2, "_ELSEWHERE": 4, "_task_begin": shim.begin,
              "_task_end": lambda *what: shim.ended.append(what), "_comm": shim.comms.append, "_note": shim.notes.append}
-    exec(compile(SOURCE.read_text(), "probe.py", "exec"), names)
+    exec(compile(SOURCE.read_text() + (SOURCE.parent / "probe_scheduler.py").read_text(), "probe.py", "exec"), names)
     return types.SimpleNamespace(shim=shim, **{k: v for k, v in names.items() if not k.startswith("__")})
 
 
@@ -132,7 +132,7 @@ def test_a_worker_says_its_own_numbers(probe, monkeypatch):
     assert said == {
         "t": 1234.5, "workers": 1, "nthreads": 301, "executing": 302, "ready": 303, "long_running": 304, "in_flight_data": 305,
         "tasks": 306, "executed": 307, "nbytes_managed": 308, "fast_bytes": 309, "spilled_bytes": 310, "memory_bytes": 311,
-        "memory_limit_bytes": 313, "cpu_percent": 312, "status": "running", "last_seen": 1234.5, "closing": None, "taken_back": [], "digests": [], "digests_cut": 0}
+        "memory_limit_bytes": 313, "cpu_percent": 312, "status": "running", "last_seen": 1234.5, "closing": None, "taken_back": [], "scheduler": None, "digests": [], "digests_cut": 0}
 
 
 def test_two_workers_of_a_process_are_added_up(probe):
@@ -387,3 +387,123 @@ def test_what_cannot_be_wrapped_is_noted(probe):
     probe.start(worker)
     assert probe.shim.notes == ["actors are not seen: KeyError", "executors are not seen: AttributeError", "recalls are not seen: AttributeError"]
     assert samples(probe)[0]["executing"] == 102
+
+
+class Scheduler:
+    """As a worker has it; runs what it is given as the scheduler does, beside tasks made by hand."""
+
+    address = "tcp://s:8786"
+
+    def __init__(self, monkeypatch, *tasks):
+        self.real = Thing(handlers={}, clients={"fire-and-forget": 1, "Client-a": 1, "Client-worker-b": 1}, workers=["w"] * 4, tasks={}, plugins={},
+                          add_plugin=lambda plugin, name: self.real.plugins.update({name: plugin}))
+        self.calls, self.refuses = [], None
+        for name in ("distributed.diagnostics", "distributed.diagnostics.plugin", "distributed.protocol", "distributed.protocol.pickle"):
+            monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+        sys.modules["distributed.diagnostics.plugin"].SchedulerPlugin = object
+        sys.modules["distributed.protocol.pickle"].dumps = lambda function: function
+        for key, state in tasks:
+            self.real.tasks[key] = Thing(state=state, prefix=Thing(name=key.split("-")[0]))
+
+    async def run_function(self, function):
+        self.calls.append("run_function")
+        if self.refuses:
+            raise self.refuses
+        function(self.real)
+        return {"status": "OK"}
+
+    async def crema_count_1(self, asker):
+        self.calls.append(asker)
+        return self.real.handlers["crema_count_1"](asker=asker)
+
+    def move(self, key, *states):
+        task = self.real.tasks.setdefault(key, Thing(state="released", prefix=Thing(name=key.split("-")[0])))
+        for state in states:
+            before, task.state = task.state, state
+            for plugin in self.real.plugins.values():
+                plugin.transition(key, before, state, stimulus_id="s", worker="w")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [100.0]
+    for name in ("time.time", "time.monotonic"):
+        monkeypatch.setattr(name, lambda: now[0])
+    return now
+
+
+def ask(probe, worker, clock, seconds=1):
+    async def tick():
+        probe._ask_if_due(worker)
+        probe._ask_if_due(worker)  # one at a time
+        if probe._ask["under_way"]:
+            await probe._ask["under_way"]
+
+    clock[0] += seconds
+    asyncio.run(tick())
+    return probe._told_by_scheduler()
+
+
+def test_what_the_scheduler_counts(probe, monkeypatch, clock):
+    scheduler = Scheduler(monkeypatch, ("old-1", "processing"), ("old-2", "memory"))
+    worker = make_worker(1, scheduler=scheduler)
+    probe.start(worker)
+    assert ask(probe, worker, clock, 0.9) is None and not scheduler.calls
+    assert ask(probe, worker, clock) == {"clients": 1, "prefixes": [["old", 1, 0, 0, None]], "age": 0}
+    for i in range(5):
+        scheduler.move(f"chunk-{i}", "waiting", "processing")
+    clock[0] += 10
+    scheduler.move("chunk-0", "memory", "released", "forgotten")
+    scheduler.move("chunk-1", "erred")
+    scheduler.move("chunk-2", "released", "waiting", "queued", "processing")  # its worker was lost
+    scheduler.move("chunk-3", "released", "forgotten")  # it was cancelled
+    clock[0] += 0.5
+    assert ask(probe, worker, clock, 0)["prefixes"] == [["old", 1, 0, 10.5, None], ["chunk", 2, 2, 10.5, 0.5]]
+    assert (ask(probe, worker, clock, 1.5)["age"], scheduler.calls) == (1.5, ["run_function", worker.address, worker.address])
+    for key in ("old-1", "chunk-2", "chunk-4"):
+        scheduler.move(key, "memory")
+    assert ask(probe, worker, clock, 1)["prefixes"] == []  # nothing is left to do
+    scheduler.move("next-1", "waiting")
+    assert ask(probe, worker, clock, 2)["prefixes"] == [["next", 1, 0, 2, None]]
+    scheduler.move("next-1", "processing", "released", "waiting")  # alone, and its worker was lost
+    assert ask(probe, worker, clock, 2)["prefixes"] == [["next", 1, 0, 4, None]]
+
+
+def test_many_prefixes_of_the_scheduler(probe, monkeypatch, clock):
+    scheduler = Scheduler(monkeypatch)
+    worker = make_worker(1, scheduler=scheduler)
+    probe.start(worker)
+    ask(probe, worker, clock)
+    for i in range(40):
+        scheduler.move(f"{i}{'x' * 100}-1", "waiting")
+    rows = ask(probe, worker, clock, 2)["prefixes"]
+    assert len(rows) == 17 and rows[-1][:3] == ["other", 24, 0] and len(rows[0][0]) == 64
+    scheduler.move(f"39{'x' * 100}-1", "memory")
+    assert ask(probe, worker, clock, 2)["prefixes"][-1][:3] == ["other", 23, 1]
+
+
+def test_one_worker_asks(probe, monkeypatch, clock):
+    scheduler = Scheduler(monkeypatch, ("task-1", "waiting"))
+    worker = make_worker(1, scheduler=scheduler)
+    probe.start(worker)
+    probe._counting(scheduler.real)
+    assert scheduler.real.handlers["crema_count_1"](asker="another") == {"clients": 1, "prefixes": [["task", 1, 0, 0, None]]}
+    scheduler.real.workers = range(200)
+    assert ask(probe, worker, clock, 9) is None and len(scheduler.calls) == 2
+    assert ask(probe, worker, clock, 19) is None and len(scheduler.calls) == 2  # with 200 workers, ten a second
+    assert ask(probe, worker, clock, 1.5)["clients"] == 1
+    assert len(scheduler.real.plugins) == 1
+
+
+def test_a_scheduler_that_refuses(probe, monkeypatch, clock):
+    scheduler = Scheduler(monkeypatch)
+    worker = make_worker(1, scheduler=scheduler)
+    probe.start(worker)
+    scheduler.refuses = OSError()  # not reached: later
+    assert ask(probe, worker, clock) is None and ask(probe, worker, clock, 5) is None and len(scheduler.calls) == 1
+    scheduler.refuses = ValueError()  # never
+    assert ask(probe, worker, clock, 6) is None and ask(probe, worker, clock, 100) is None and len(scheduler.calls) == 2
+    monkeypatch.setenv("CREMA_ASK_SCHEDULER", "off")
+    probe._ask_from_now()
+    worker.status.name = "closing"
+    assert ask(probe, worker, clock, 100) is None and len(scheduler.calls) == 2

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * live_progress.c - how much of the work is done, where Dask's scheduler says how much there is.
+ *
+ * One worker asks the scheduler (shim/python/probe_scheduler.py) and its samples carry the answer.
+ * The rate is over at least the latter half of the time since the work began, so that workers that
+ * come later count soon; both ends of it are ends of tasks.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/live/live_parts.h"
+
+#define UNKNOWN ((double)NAN)
+#define FRESH_SECONDS 10.0 /* as long as another worker waits before it asks */
+#define FIRST_ANCHOR_SECONDS 10.0
+#define SAME_BEGIN_SECONDS 2.0
+
+static double real_at(const json_t *row, size_t i)
+{
+	const json_t *v = json_array_get(row, i);
+
+	return json_is_number(v) && json_number_value(v) >= 0 ? json_number_value(v) : UNKNOWN;
+}
+
+/* Adds a row [prefix, unfinished, ended, seconds since the first began, since the last ended]. */
+static void add(struct live_count *to, const json_t *row)
+{
+	double left = real_at(row, 1), ended = real_at(row, 2);
+
+	if (isnan(left + ended))
+		return;
+	to->total += left + ended;
+	to->ended += ended;
+	to->began = fmax(to->began, real_at(row, 3)); /* fmax and fmin pass over NAN */
+	to->last = fmin(to->last, real_at(row, 4));
+}
+
+void live_progress_feed(struct live *live, struct live_worker *w, const json_t *told)
+{
+	const struct live_count none = {0, 0, UNKNOWN, UNKNOWN};
+	const json_t *clients = json_object_get(told, "clients"), *row;
+	const json_t *age = json_object_get(told, "age");
+	struct live_told *t = &w->told;
+	size_t i;
+
+	*t = (struct live_told){.tasks = none, .chunks = none};
+	if (!json_is_number(clients) || !json_is_number(age))
+		return;
+	t->known = true;
+	t->age = json_number_value(age);
+	t->clients = json_number_value(clients);
+	json_array_foreach(json_object_get(told, "prefixes"), i, row)
+	{
+		const char *name = json_string_value(json_array_get(row, 0));
+		struct text text = {name, name ? strlen(name) : 0};
+
+		add(&t->tasks, row);
+		if (live_prefix_has_chunks(live, text))
+			add(&t->chunks, row);
+	}
+}
+
+/* Until now, in seconds: the answer's age in its sample, the sample's, and since a sign of life. */
+static double age_of(const struct live_worker *w, int64_t now_ms)
+{
+	return w->told.age + (double)(w->last_boot_ns - w->probe_boot_ns) / 1e9 +
+	       (double)(now_ms - w->heard_ms) / 1e3;
+}
+
+static void sum(struct live_count *to, const struct live_count *from, double age)
+{
+	to->total += from->total;
+	to->ended += from->ended;
+	to->began = fmax(to->began, from->began + age);
+	to->last = fmin(to->last, from->last + age);
+}
+
+/* Chunks, as long as some are left; else tasks. */
+static bool count(const struct live *live, int64_t now_ms, struct live_count *out)
+{
+	struct live_count tasks = {0, 0, UNKNOWN, UNKNOWN}, chunks = tasks;
+	const struct live_worker *w;
+	bool is_chunks;
+	double age;
+
+	for (w = live->workers; w; w = w->next) {
+		if (!w->told.known || live_state(w, now_ms) != LIVE_CONNECTED)
+			continue;
+		age = age_of(w, now_ms);
+		if (age > FRESH_SECONDS)
+			continue;
+		sum(&tasks, &w->told.tasks, age);
+		sum(&chunks, &w->told.chunks, age);
+	}
+	is_chunks = chunks.total > chunks.ended;
+	*out = is_chunks ? chunks : tasks;
+	return is_chunks;
+}
+
+/* The anchors double their distance from the beginning: a rate from the one before the last. */
+static void move_anchors(struct live_pace *p, const struct live_count *c, bool chunks, double now)
+{
+	double began = now - c->began, last = now - c->last;
+
+	if (p->chunks != chunks || !(fabs(began - p->began) < SAME_BEGIN_SECONDS) ||
+	    c->ended < p->b.ended)
+		*p = (struct live_pace){
+			.chunks = chunks, .began = began, .a = {began, 0}, .b = {began, 0}};
+	if (last - p->began >= fmax(FIRST_ANCHOR_SECONDS, 2 * (p->b.time - p->began))) {
+		p->a = p->b;
+		p->b = (struct live_edge){last, c->ended};
+	}
+}
+
+void live_progress_at(struct live *live, int64_t now_ms, struct live_progress *out)
+{
+	double now = (double)now_ms / 1e3;
+	struct live_count c;
+	double seconds, ended, left;
+
+	memset(out, 0, sizeof(*out));
+	out->per_second = out->seconds_left = UNKNOWN;
+	out->chunks = count(live, now_ms, &c);
+	out->known = c.total > 0;
+	out->total = c.total;
+	out->done = c.ended;
+	if (!out->known)
+		return;
+	move_anchors(&live->pace, &c, out->chunks, now);
+	seconds = now - c.last - live->pace.a.time;
+	ended = c.ended - live->pace.a.ended;
+	if (!(seconds > 0 && ended > 0))
+		return;
+	out->per_second = ended / seconds;
+	left = (c.total - c.ended) / out->per_second - c.last;
+	if (left > 0) /* else all should have ended by now: there is nothing to go by */
+		out->seconds_left = left;
+}
+
+void live_progress(struct live *live, struct live_progress *out)
+{
+	live_progress_at(live, live_now_ms(), out);
+}
+
+static void put_left(double seconds, char *out, size_t n)
+{
+	if (seconds < 100)
+		snprintf(out, n, ", about %.0f s left", seconds);
+	else if (seconds < 6000)
+		snprintf(out, n, ", about %.0f min left", seconds / 60);
+	else
+		snprintf(out, n, ", about %.1f h left", seconds / 3600);
+}
+
+void live_progress_text(const struct live_progress *p, const struct live_cluster *c, double done,
+			char *line, size_t n)
+{
+	char of[64] = "", rate[48] = "", left[64] = "";
+	double per_second = p->known ? p->per_second : c->rate[LIVE_RATE_TASKS];
+
+	if (p->known)
+		snprintf(of, sizeof(of), "of %.0f %s", p->total, p->chunks ? "chunks" : "tasks");
+	if (!isnan(per_second))
+		snprintf(rate, sizeof(rate), ", %.*f/s", per_second < 0.1 ? 3 : 1, per_second);
+	if (!isnan(p->seconds_left))
+		put_left(p->seconds_left, left, sizeof(left));
+	snprintf(line, n, "%.0f %s%s%s", p->known ? p->done : done, p->known ? of : "done", rate,
+		 left);
+}

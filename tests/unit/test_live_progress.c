@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_live_progress.c - estimates of the end against ends that are known exactly. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "collector/live/live_parts.h"
+
+#define CHUNKS 120
+#define START_MS 1000000 /* of the first chunk */
+#define NS_OF_MS UINT64_C(1000000)
+
+static struct live_worker *add(struct live *live, uint8_t first)
+{
+	uint8_t id[CREMA_WORKER_ID_BYTES] = {first};
+	struct live_worker *w;
+	bool folded;
+
+	w = live_worker(live, id, &folded);
+	assert_non_null(w);
+	live_connection(live, id, 1);
+	return w;
+}
+
+/* What the scheduler says at that time, one second before it is asked for. */
+static void tell(struct live *live, struct live_worker *w, int64_t now_ms, double ended,
+		 double last_ms)
+{
+	double age = 1, now = (double)now_ms;
+	json_t *rows = json_pack("[[s,f,f,f,o],[s,i,i,f,n]]", "fill", CHUNKS - ended, ended,
+				 (now - START_MS) / 1e3 - age,
+				 ended > 0 ? json_real((now - last_ms) / 1e3 - age) : json_null(),
+				 "merge", 10, 0, (now - START_MS) / 1e3 - age);
+	json_t *told =
+		json_pack("{s:f,s:i,s:o}", "age", age - 0.25, "clients", 1, "prefixes", rows);
+
+	assert_non_null(told);
+	w->probe_boot_ns = (uint64_t)now_ms * NS_OF_MS - 250 * NS_OF_MS;
+	w->last_boot_ns = (uint64_t)now_ms * NS_OF_MS;
+	w->heard_ms = now_ms;
+	live_progress_feed(live, w, told);
+	json_decref(told);
+}
+
+/* Workers of one thread; those from `first` on come at late_ms. Ends of chunks, in order. */
+struct job {
+	double chunk_ms, late_ms;
+	int workers, first;
+};
+
+static int ended_until(const struct job *job, double ms, double *last)
+{
+	int done = 0, i, n;
+
+	*last = 0;
+	for (i = 0; i < job->workers; i++) {
+		double begin = i < job->first ? 0 : job->late_ms;
+
+		n = ms > begin ? (int)((ms - begin) / job->chunk_ms) : 0;
+		done += n;
+		if (n)
+			*last = fmax(*last, begin + n * job->chunk_ms);
+	}
+	return done < CHUNKS ? done : CHUNKS;
+}
+
+static double end_of(const struct job *job)
+{
+	double ms = 0, last;
+
+	while (ended_until(job, ms, &last) < CHUNKS)
+		ms += 1;
+	return ms;
+}
+
+static void estimates(void **state)
+{
+	static const struct job jobs[] = {
+		{.chunk_ms = 1000, .workers = 1, .first = 1},
+		{.chunk_ms = 1000, .workers = 4, .first = 4},
+		{.chunk_ms = 7000, .workers = 3, .first = 3},
+		{.chunk_ms = 40000, .workers = 30, .first = 30},
+		{.chunk_ms = 2000, .workers = 9, .first = 1, .late_ms = 15000},
+	};
+	struct live_progress p;
+	double end, last;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+		struct live *live = live_new();
+		struct live_worker *w = add(live, 1);
+		int64_t now;
+		int ended, checked = 0;
+
+		live_prefix_of(live, (struct text){"fill", 4})->has_chunks = true;
+		end = end_of(&jobs[i]);
+		for (now = 1500; (double)now < end; now += 1000) {
+			ended = ended_until(&jobs[i], (double)now - 1000, &last);
+			tell(live, w, START_MS + now, ended, START_MS + last);
+			live_progress_at(live, START_MS + now, &p);
+			assert_true(p.known && p.chunks && p.total == CHUNKS && p.done == ended);
+			if (ended < CHUNKS * 3 / 10 || ended > CHUNKS * 9 / 10 ||
+			    (jobs[i].late_ms > 0 && ended < CHUNKS / 2))
+				continue;
+			checked++;
+			if (isnan(p.seconds_left) ||
+			    fabs((double)now / 1e3 + p.seconds_left - end / 1e3) > end / 4e3)
+				fail_msg("job %zu, %d ended: %f s left of %f", i, ended,
+					 p.seconds_left, end / 1e3 - (double)now / 1e3);
+		}
+		assert_true(checked > 0);
+		live_free(live);
+	}
+}
+
+static void words(void **state)
+{
+	struct live *live = live_new();
+	struct live_worker *w = add(live, 1);
+	struct live_cluster c = {0};
+	struct live_progress p;
+	char line[160];
+
+	(void)state;
+	live_progress_at(live, START_MS, &p);
+	assert_false(p.known);
+	c.rate[LIVE_RATE_TASKS] = 1.72;
+	live_progress_text(&p, &c, 31, line, sizeof(line));
+	assert_string_equal(line, "31 done, 1.7/s");
+	c.rate[LIVE_RATE_TASKS] = (double)NAN;
+	live_progress_text(&p, &c, 31, line, sizeof(line));
+	assert_string_equal(line, "31 done");
+	tell(live, w, START_MS + 20000, 31, START_MS + 18000);
+	live_progress_at(live, START_MS + 20000, &p); /* no chunk is known yet */
+	live_progress_text(&p, &c, 0, line, sizeof(line));
+	assert_string_equal(line, "31 of 130 tasks, 1.7/s, about 55 s left");
+	live_prefix_of(live, (struct text){"fill", 4})->has_chunks = true;
+	tell(live, w, START_MS + 20000, 31, START_MS + 18000);
+	live_progress_at(live, START_MS + 20000, &p);
+	live_progress_text(&p, &c, 0, line, sizeof(line));
+	assert_string_equal(line, "31 of 120 chunks, 1.7/s, about 50 s left");
+	live_progress_at(live, START_MS + 29000, &p); /* told anew each two seconds */
+	live_progress_text(&p, &c, 0, line, sizeof(line));
+	assert_string_equal(line, "31 of 120 chunks, 1.7/s, about 41 s left");
+	live_progress_at(live, START_MS + 29500, &p);
+	assert_false(p.known);
+	tell(live, w, START_MS + 200000, 31, START_MS + 18000); /* it stands still */
+	live_progress_at(live, START_MS + 200000, &p);
+	live_progress_text(&p, &c, 0, line, sizeof(line));
+	assert_string_equal(line, "31 of 120 chunks, 1.7/s");
+	tell(live, w, START_MS + 20000, 0, 0);
+	live_progress_at(live, START_MS + 20000, &p);
+	live_progress_text(&p, &c, 0, line, sizeof(line));
+	assert_string_equal(line, "0 of 120 chunks");
+	tell(live, w, START_MS + 90000, CHUNKS, START_MS + 80000); /* what is left is no chunk */
+	live_progress_at(live, START_MS + 90000, &p);
+	assert_true(!p.chunks && p.total == CHUNKS + 10 && p.done == CHUNKS);
+	live_free(live);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(estimates),
+		cmocka_unit_test(words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
