@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector/loop/job.h"
@@ -17,6 +19,7 @@
 
 #define JOB_MS (60 * 60000) /* a large journal of an older crema gets all of them at once */
 #define NICE 10
+#define STALE_SECONDS 600
 #define WHOLE_BYTES (UINT64_C(32) << 20) /* nobody waits: little memory matters more */
 
 struct footers {
@@ -32,13 +35,23 @@ struct footers {
 	bool failed;
 };
 
-static bool is_left(const char *journal_dir, const char *name)
+/* Another child may be writing one: retain.h has a child that writes totals. */
+static bool is_stale(const char *path)
 {
-	char path[PATH_MAX];
+	struct stat st;
 
-	return !strncmp(name, FRAMEFILE_HIDDEN, strlen(FRAMEFILE_HIDDEN)) ||
-	       (strtoull(name, NULL, 10) && !dirs_join(path, sizeof(path), journal_dir, name) &&
-		access(path, F_OK) && errno == ENOENT);
+	return !stat(path, &st) && time(NULL) - st.st_mtime > STALE_SECONDS;
+}
+
+static bool is_left(const char *path, const char *journal_dir, const char *name)
+{
+	char segment[PATH_MAX];
+
+	if (!strncmp(name, FRAMEFILE_HIDDEN, strlen(FRAMEFILE_HIDDEN)))
+		return is_stale(path);
+	return strtoull(name, NULL, 10) &&
+	       !dirs_join(segment, sizeof(segment), journal_dir, name) && access(segment, F_OK) &&
+	       errno == ENOENT;
 }
 
 /* Those of segments that have gone, and what a killed child has left. */
@@ -49,8 +62,8 @@ static void tidy(const char *folder, const char *journal_dir)
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
-		if (is_left(journal_dir, e->d_name) &&
-		    !dirs_join(path, sizeof(path), folder, e->d_name))
+		if (!dirs_join(path, sizeof(path), folder, e->d_name) &&
+		    is_left(path, journal_dir, e->d_name))
 			unlink(path);
 	}
 	if (d)

@@ -195,6 +195,8 @@ static int write_file(const struct update *u)
 	char folder[PATH_MAX];
 	int rc = dirs_join(folder, sizeof(folder), u->source->dir, FOOTER_FOLDER);
 
+	if (!rc) /* the child that writes footers may not have begun */
+		rc = dirs_make_own(folder);
 	return rc ? rc : framefile_replace(folder, RUN_TOTALS_FILE, "totals", 0, &u->frames);
 }
 

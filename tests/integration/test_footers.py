@@ -4,6 +4,7 @@ the segments of their runs."""
 import json
 import os
 import shutil
+import time
 
 import cluster
 import pytest
@@ -294,11 +295,23 @@ def test_footers_of_no_segment_go(store, tmp_path):
     other = store.copy(tmp_path)
     gone = footers(other)[0]
     (other.journal / gone.name).unlink()
-    left = other.dir / "footers" / ".new-0123"
+    left, fresh = (other.dir / "footers" / name for name in (".new-0123", ".new-4567"))
     left.write_bytes(b"half")
+    os.utime(left, (time.time() - 3600,) * 2)
+    fresh.write_bytes(b"another child writes it")
     with other.collect() as collector:
         cluster.wait_until(lambda: not gone.exists() and not left.exists(), "tidy", 60, [collector.log])
-    assert len(footers(other)) == len(segments(other))
+    assert len(footers(other)) == len(segments(other)) and fresh.exists()
+
+
+def test_the_folder_is_there_when_it_is_needed(store, tmp_path):
+    """Runs are dropped by their totals, though the child that writes footers has not made their folder yet."""
+    other = store.copy(tmp_path)
+    shutil.rmtree(other.dir / "footers")
+    late = ["strace", "-f", "-qq", "-o", tmp_path / "trace", "-e", "trace=mkdir,mkdirat", "-e", "inject=mkdir,mkdirat:delay_enter=300000"]
+    with other.collect("--keep", "3d", prefix=late) as collector:
+        collector.wait("runs dropped")
+    assert "cannot drop" not in collector.log.text() and len(other.list()[1]) == 1
 
 
 def test_a_folder_that_cannot_be_written(store, tmp_path):
