@@ -14,6 +14,7 @@ int live_calls_take(struct live *live, struct live_worker *w, const msgpack_obje
 {
 	const msgpack_object *rows = get(map, "rows");
 	uint64_t boot_ns = get_u64(map, "boot_ns", 0);
+	int rc;
 
 	if (boot_ns < w->doing_boot_ns)
 		return 0;
@@ -22,10 +23,9 @@ int live_calls_take(struct live *live, struct live_worker *w, const msgpack_obje
 	if (!rows || rows->type != MSGPACK_OBJECT_ARRAY || !rows->via.array.size ||
 	    n > LIVE_DOING_BYTES || live->doing_bytes + n > LIVE_DOING_MEMORY)
 		return 0;
-	if (buf_add(&w->doing, p, n))
-		return w->doing.error;
-	live->doing_bytes += n;
-	return 0;
+	rc = buf_add(&w->doing, p, n);
+	live->doing_bytes += w->doing.len;
+	return rc;
 }
 
 void live_calls_forget(struct live *live, struct live_worker *w)
