@@ -7,11 +7,14 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "clocks.h"
+#include "shim/count/clock.h"
 #include "shim/count/op.h"
+#include "shim/count/runqueue.h"
 
 enum { WAITS = 1500 };
 
@@ -172,6 +175,62 @@ static void a_sleep_on_a_busy_core_is_sleep(void **state)
 	harness_free(&h);
 }
 
+/* Computes until the kernel says that others have had the core for so long in the meantime. */
+static void lose_the_core(uint64_t ns)
+{
+	uint64_t before = run_delay_ns();
+
+	while (run_delay_ns() - before < ns)
+		harness_spin(100000);
+}
+
+/* A wait of 0.4 ms that is held; what was lost of the core before or after it. */
+static uint64_t held_wait(int lost_in_it, int lost_after_it)
+{
+	struct op_end e = {.gross_ns = 400000};
+	struct crema_thread t;
+	uint64_t switches;
+
+	do {
+		memset(&t, 0, sizeof(t));
+		runqueue_forget();
+		switches = clock_switches();
+		runqueue_wait_begins(&t, CREMA_T_sleep, switches);
+		if (lost_in_it)
+			lose_the_core(5000000);
+		e.cpu_ns = clock_cpu_ns();
+		e.switches = clock_switches();
+		assert_int_equal(runqueue_hold(&t, CREMA_T_sleep, &e), 1);
+	} while (!lost_in_it && switches_so_far() != switches);
+	if (lost_after_it)
+		lose_the_core(5000000);
+	runqueue_settle(&t, switches_so_far());
+	return t.seg.time[CREMA_T_sleep];
+}
+
+/* Who had the core during the wait is taken out of it, who had it afterwards is not. */
+static void only_what_was_lost_in_a_wait(void **state)
+{
+	pthread_t other[3];
+	cpu_set_t all;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(all), &all);
+	stop = 0;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&other[i], NULL, spinner, NULL), 0);
+	harness_pin(0);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(held_wait(1, 0), 0);
+		/* clocks are read one after the other, and a kept one is 0.1 ms ahead at most */
+		assert_in_range(held_wait(0, 1), 200000, 400000);
+	}
+	stop = 1;
+	for (int i = 0; i < 3; i++)
+		pthread_join(other[i], NULL);
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
 static int arm(void **state)
 {
 	(void)state;
@@ -185,6 +244,7 @@ int main(void)
 		cmocka_unit_test(short_waits_of_one_class),
 		cmocka_unit_test(short_waits_of_two_classes),
 		cmocka_unit_test(a_sleep_on_a_busy_core_is_sleep),
+		cmocka_unit_test(only_what_was_lost_in_a_wait),
 	};
 
 	return cmocka_run_group_tests(tests, arm, NULL);

@@ -59,6 +59,67 @@ static void test_the_wall_time_is_divided(void **state)
 	fx_free(fx);
 }
 
+/* One task has a codec's CPU while it waits for a core, one computes on pool threads; others ran
+ * in the event loop, elsewhere or have no end: nobody's share. */
+static void test_codecs_and_cpu(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r = work(1, "a", 1000, 5000);
+	struct found found;
+	struct costs c;
+	uint64_t i;
+
+	(void)state;
+	fx_hello(fx, 1, "{\"nthreads\": 2}");
+	SET_OWN(&r, cpu, 2000);
+	SET_OWN(&r, runqueue, 1000);
+	SET_COUNT(&r, decompress_cpu_ns, 400000000);
+	SET_COUNT(&r, compress_cpu_ns, 600000000);
+	fx_task(fx, 1, &r);
+	r = work(2, "b", 3000, 5000);
+	SET_OWN(&r, cpu, 500);
+	SET_COUNT(&r, decompress_cpu_ns, 7000000000);
+	fx_task(fx, 1, &r);
+	r = work(3, "c", 5000, 5500);
+	SET_COUNT(&r, compress_cpu_ns, 50000000);
+	fx_task(fx, 1, &r);
+	for (i = 4; i < 7; i++) {
+		r = work(i, "d", 1000, i == 6 ? -1 : 9000);
+		TASK_SET(&r, flags, i == 4 ? CREMA_TASK_ASYNC : i == 5 ? CREMA_TASK_ELSEWHERE : 0);
+		fx_task(fx, 1, &r);
+	}
+	collect(fx, &found);
+	assert_int_equal(costs_build(&c, found.report.run), 0);
+	/* a is alone for 2 s, then with b for 2 s, then c for 0.5 s: shares of 3, 1 and 0.5 s */
+	assert_int_equal(c.n, 3);
+	assert_real(c.any, 4.5);
+	assert_real(c.task_seconds, 6.5);
+	for (i = 0; i < c.n; i++) {
+		const double due[] = {3, 1, 0.5};
+		uint64_t number = c.v[i].attempt->attempt;
+
+		assert_real(c.v[i].seconds, due[number - 1]);
+		assert_real(cost_of(&c, c.v[i].attempt), due[number - 1]);
+	}
+	assert_real(cost_of(&c, fx_attempt(fx, 1, 4)), 0);
+	assert_real(c.cpu_seconds, 2.5);
+	/* a: 3 of 4 s; each second of its CPU took 1.5 s. b: no more than its wall time. */
+	assert_real(c.decompress, 0.75 * 0.4 * 1.5 + 0.5 * 2);
+	assert_real(c.compress, 0.75 * 0.6 * 1.5 + 0.05);
+	assert_real(c.class_s[CREMA_T_cpu], 0.75 * 2 + 0.5 * 0.5);
+	assert_real(c.class_s[CREMA_T_runqueue], 0.75);
+	assert_real(c.unclassified, 0.75 * 1 + 0.5 * 1.5 + 0.5);
+	assert_real(cost_of_cpu(&c, 1), 1 / 2.5 * 2.5);
+	assert_real(cost_of_cpu(&c, 0.5), 0.5);
+	costs_release(&c);
+	found_free(&found);
+	fx_free(fx);
+	fx = fx_new();
+	assert_int_equal(costs_build(&c, &(struct run){0}), 0);
+	assert_int_equal(c.n, 0);
+	fx_free(fx);
+}
+
 /* Gaps without any task are in nobody's share. */
 static void test_a_gap_is_no_task(void **state)
 {
@@ -234,6 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_wall_time_is_divided),
+		cmocka_unit_test(test_codecs_and_cpu),
 		cmocka_unit_test(test_a_gap_is_no_task),
 		cmocka_unit_test(test_ranked_by_cost),
 		cmocka_unit_test(test_the_specific_one_speaks),
