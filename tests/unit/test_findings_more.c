@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_findings_more.c - what checks add to their sentences where a run has more to tell, their
+ * advice and costs then, and what they lack in other ways than in findings_cases.h.
+ */
+#include "findings_cases.h"
+
+/* Totals of a worker's life: tasks that it has done, and bytes of Dask's connections. */
+static void received(struct fixture *fx, uint64_t tasks, uint64_t bytes)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_TOTALS);
+	pack_map(&pk, 3);
+	pack_kv_u64(&pk, "boot_ns", AT(5000));
+	pack_kv_u64(&pk, "tasks_done", tasks);
+	pack_text(&pk, "unattributed");
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, "comm_read_bytes", bytes);
+	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
+	buf_release(&b);
+}
+
+/* A HELLO of a host with so many cores. */
+static void hello_of_host(struct fixture *fx, int threads, uint64_t cores)
+{
+	char stack[40];
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	snprintf(stack, sizeof(stack), "{\"nthreads\": %d}", threads);
+	pack_init(&pk, &b);
+	pack_map(&pk, 2);
+	pack_text(&pk, "facts");
+	pack_map(&pk, 6);
+	pack_kv_text(&pk, "host", "node");
+	pack_kv_u64(&pk, "pid", 1);
+	pack_kv_u64(&pk, "cores", cores);
+	pack_kv_u64(&pk, "boot_ns", BOOT);
+	pack_kv_u64(&pk, "real_ns", BASE * UINT64_C(1000000000));
+	pack_kv_text(&pk, "stack", stack);
+	pack_text(&pk, "task_fields");
+	task_pack_names(&pk);
+	fx_frame(fx, CREMA_FRAME_HELLO, 1, 0, &b);
+	buf_release(&b);
+}
+
+/* Nothing runs, and nothing began or ended since 3 s. */
+static void quiet(struct fixture *fx, const char *probe)
+{
+	fx_hello(fx, 1, "{}");
+	fx_simple(fx, 1, 1, "a", "span", 0, 0, 3000, "ok");
+	fx_dask(fx, 1, 43000, probe);
+	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(43000), NULL);
+}
+
+static void paused(struct fixture *fx)
+{
+	quiet(fx,
+	      "{\"nthreads\": 1, \"ready\": 7, \"status\": \"Status.paused\", \"memory_bytes\": "
+	      "850, \"memory_limit_bytes\": 1000}");
+}
+
+static void no_reason(struct fixture *fx)
+{
+	quiet(fx, "{\"nthreads\": 1, \"ready\": 7, \"status\": \"Status.running\"}");
+}
+
+static void two_runs(struct fixture *fx)
+{
+	struct task_record r = work(9, "z", 100, 900);
+
+	case_serialization(fx, AT);
+	TASK_SET(&r, span, T("another"));
+	fx_task(fx, 1, &r);
+}
+
+/* Two workers; each moved results for some time in its event loop. */
+static void disk_times(struct fixture *fx)
+{
+	struct task_record r = work(1, "a", 0, 9000);
+
+	worker(fx, 1, 1, 10000);
+	worker(fx, 2, 1, 10000);
+	fx_task(fx, 1, &r);
+	r = work(1, "b", 0, 9000);
+	fx_task(fx, 2, &r);
+	fx_dask(fx, 1, 500,
+		"{\"nthreads\": 1, \"digests\": [[\"execute\", \"span\", \"task\", "
+		"\"disk-write\", \"bytes\", 1000000], [\"execute\", \"span\", \"task\", "
+		"\"disk-write\", \"seconds\", 2], [\"execute\", \"span\", \"task\", \"disk-read\", "
+		"\"seconds\", 1]]}");
+	fx_dask(fx, 2, 500, "{\"nthreads\": 1, \"digests\": []}");
+}
+
+/* Beside what coffea counts a table of 3 MB; the larger file has baskets, the other is smaller. */
+static void a_table_too(struct fixture *fx)
+{
+	static const struct {
+		const char *path;
+		uint64_t bytes, baskets;
+	} files[] = {{"/data/a.root", 9000000000, 5},
+		     {"/data/weights.json.gz", 3000000000, 0},
+		     {"/data/small.json", 1000000000, 0}};
+
+	case_not_by_coffea(fx, AT);
+	for (size_t i = 0; i < 3; i++)
+		fx_pairs(fx, 1, CREMA_MSG_FILE, "path:s", files[i].path, "span:s", "span", "kind:s",
+			 "data", "read_bytes:u", files[i].bytes, "basket_calls:u", files[i].baskets,
+			 NULL);
+}
+
+/* 2 s of CPU on 8 threads, while one was busy: for 2 s of 5 s, or all of 1 s. */
+static void starts_meanwhile(struct fixture *fx)
+{
+	worker(fx, 1, 8, 5000);
+	task_of(fx, 1, 1, "a", 0, 1000, 1000);
+	task_of(fx, 1, 2, "b", 4000, 1000, 1000);
+	fresh_totals(fx, 4000, 6000, 1000000);
+}
+
+static void starts_at_once(struct fixture *fx)
+{
+	worker(fx, 1, 2, 1000);
+	task_of(fx, 1, 1, "a", 0, 1000, 1000);
+	fresh_totals(fx, 4000, 6000, 1000000);
+}
+
+static void large_arguments(struct fixture *fx)
+{
+	case_idle_threads(fx, AT);
+	received(fx, 3, 3000000);
+}
+
+static void small_arguments(struct fixture *fx)
+{
+	case_idle_threads(fx, AT);
+	received(fx, 3, 2999999);
+}
+
+/* As case_tail(), but chunks on all threads, of which the last has so many events. */
+static void last_chunk(struct fixture *fx, int64_t events)
+{
+	struct task_record r;
+	char key[8];
+
+	worker(fx, 1, 4, 11000);
+	for (int i = 0; i < 4; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		r = chunk((uint64_t)i + 1, key, 0, i ? 8000 : 10000, "/a.root", i * 1000000,
+			  i * 1000000 + (i ? 1000 : events));
+		SET_OWN(&r, cpu, 100);
+		fx_task(fx, 1, &r);
+	}
+}
+
+static void last_chunk_1(struct fixture *fx)
+{
+	last_chunk(fx, 8 * 19999);
+}
+
+static void last_chunk_2(struct fixture *fx)
+{
+	last_chunk(fx, 8 * 20000);
+}
+
+static void last_chunk_5(struct fixture *fx)
+{
+	last_chunk(fx, 8 * 50000);
+}
+
+/* Tasks of 4 s of which 1 s was in the queue, on a host of 4 cores; and how long pool threads
+ * worked. */
+static void queue(struct fixture *fx, int threads, int pool_ms)
+{
+	struct task_record r = work(1, "a", 0, 4000);
+
+	hello_of_host(fx, threads, 4);
+	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(4000), NULL);
+	SET_OWN(&r, runqueue, 1000);
+	SET_OWN(&r, cpu, 3000);
+	SET_COUNT(&r, pool_wall_ns, (uint64_t)pool_ms * 1000000);
+	fx_task(fx, 1, &r);
+}
+
+static void queue_of_many(struct fixture *fx)
+{
+	queue(fx, 8, 0);
+}
+
+static void queue_of_others(struct fixture *fx)
+{
+	queue(fx, 4, 0);
+}
+
+static void queue_of_pools(struct fixture *fx)
+{
+	queue(fx, 4, 12000);
+}
+
+/* Ten tasks a thread, each 80 % CPU; the thread has one for 80 % of the time. */
+static void more_to_do(struct fixture *fx)
+{
+	char key[8];
+
+	worker(fx, 1, 1, 12500);
+	for (int i = 0; i < 10; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		task_of(fx, 1, (uint64_t)i + 1, key, i == 9 ? 11500 : i * 1000, 1000, 900);
+	}
+}
+
+static void nine_to_do(struct fixture *fx)
+{
+	char key[8];
+
+	worker(fx, 1, 1, 9000);
+	for (int i = 0; i < 9; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		task_of(fx, 1, (uint64_t)i + 1, key, i * 1000, 1000, 900);
+	}
+}
+
+static void raised(struct fixture *fx)
+{
+	struct task_record r = chunk(1, "a", 0, 1000, "/a.root", 1000, 2500);
+
+	fx_hello(fx, 1, "{}");
+	TASK_SET(&r, status, T("erred"));
+	TASK_SET(&r, error_type, T("KeyError"));
+	TASK_SET(&r, error_text, T("Muon_pt"));
+	fx_task(fx, 1, &r);
+}
+
+struct more {
+	void (*make)(struct fixture *fx);
+	const char *id, *sentence, *advice; /* parts of them; begins with '!': it is not there */
+	double cost;			    /* NAN: not compared */
+	struct {
+		const char *name, *text; /* NULL: a number */
+		double number;
+	} evidence[5];
+};
+
+#define ANY ((double)NAN)
+static const struct more more[] = {
+	{paused,
+	 "stalled",
+	 "the run is stalled for 40.00 s: 7 ready on the workers; 1 of 1 worker paused, at 85 % of "
+	 "the memory limit",
+	 "Dask pauses a worker whose memory is above 80 % of its limit",
+	 ANY,
+	 {{"quiet_seconds", NULL, 40},
+	  {"ready", NULL, 7},
+	  {"paused_workers", NULL, 1},
+	  {"paused_memory_percent", NULL, 85},
+	  {"running", NULL, 0}}},
+	{no_reason,
+	 "stalled",
+	 "40.00 s: 7 ready on the workers; what the workers report does not explain it",
+	 "Look at the scheduler's log",
+	 ANY,
+	 {{"ready", NULL, 7}, {"paused_workers", NULL, 0}}},
+	{two_runs,
+	 "serialization",
+	 "; transfers of 1 other run on these workers are in it",
+	 "",
+	 ANY,
+	 {{"concurrent_runs", NULL, 1}}},
+	{disk_times,
+	 "spill",
+	 "; writing and reading them took 3.000 s",
+	 "",
+	 1.5,
+	 {{"disk_seconds", NULL, 3}}},
+	{a_table_too,
+	 "not_by_coffea",
+	 ", most of it (3.000 GB) of '/data/weights.json.gz'",
+	 "Load '/data/weights.json.gz' once per worker",
+	 ANY,
+	 {{"file", "/data/weights.json.gz", 0}, {"file_read_bytes", NULL, 3e9}}},
+	/* the CPU of one worker, or the time without a task: 38 of 40 thread-seconds, 1 of 2 */
+	{starts_meanwhile, "fresh_workers", "used 2.000 s of CPU", "", 2, {{NULL, NULL, 0}}},
+	{starts_at_once, "fresh_workers", "used 2.000 s of CPU", "", 0.5, {{NULL, NULL, 0}}},
+	{starts_meanwhile,
+	 "idle_threads",
+	 "; fresh workers imported Python modules meanwhile: 2.000 s of CPU outside of tasks",
+	 "",
+	 4.75,
+	 {{NULL, NULL, 0}}},
+	{large_arguments,
+	 "idle_threads",
+	 "; over Dask's connections workers received 1.000 MB for each task of their lives",
+	 "Large arguments travel with each task",
+	 1,
+	 {{"comm_read_bytes_per_task", NULL, 1e6}}},
+	{small_arguments, "idle_threads", "!connections", "!Large arguments", 1, {{NULL, NULL, 0}}},
+	{last_chunk_1,
+	 "tail",
+	 "'Processor', took 10.00 s",
+	 "chunksize=10_000, and",
+	 ANY,
+	 {{"chunksize", NULL, 10000}}},
+	{last_chunk_2, "tail", "", "chunksize=20_000, and", ANY, {{"chunksize", NULL, 20000}}},
+	{last_chunk_5, "tail", "", "chunksize=50_000, and", ANY, {{"chunksize", NULL, 50000}}},
+	{queue_of_many,
+	 "run_queue",
+	 "; 'node' has 8 worker threads on 4 cores",
+	 "here --nworkers 4 --nthreads 1.",
+	 1,
+	 {{"host", "node", 0}, {"threads", NULL, 8}, {"cores", NULL, 4}}},
+	{queue_of_others,
+	 "run_queue",
+	 "4 worker threads on 4 cores, so other processes kept",
+	 "Other processes use these cores",
+	 1,
+	 {{NULL, NULL, 0}}},
+	{queue_of_pools,
+	 "run_queue",
+	 ", and tasks had 3 threads of their own at work on average",
+	 "!--nworkers",
+	 1,
+	 {{"threads_per_task", NULL, 3}}},
+	{more_to_do,
+	 "cpu_bound",
+	 "",
+	 "The run is CPU-bound and had work queued",
+	 ANY,
+	 {{"busy_percent", NULL, 80}, {"tasks_per_thread", NULL, 10}}},
+	{nine_to_do, "cpu_bound", "", "!work queued", ANY, {{NULL, NULL, 0}}},
+	{raised,
+	 "failed_work",
+	 "; the first raised 'KeyError' ('Muon_pt') in file '/a.root', entries 1000 to 2500",
+	 "",
+	 ANY,
+	 {{"error_type", "KeyError", 0}, {"error", "Muon_pt", 0}, {"filename", "/a.root", 0}}},
+};
+
+static void assert_part(const char *id, const char *text, const char *part)
+{
+	bool there = strstr(text, *part == '!' ? part + 1 : part) != NULL;
+
+	if (there != (*part != '!'))
+		fail_msg("%s: '%s' and '%s'", id, text, part);
+}
+
+static void check_one(const struct more *m, const struct finding *f)
+{
+	if (!f)
+		fail_msg("%s found nothing", m->id);
+	assert_part(m->id, f->sentence, m->sentence);
+	assert_part(m->id, f->advice, m->advice);
+	if (!isnan(m->cost) && !(fabs(f->cost_s - m->cost) < 1e-6))
+		fail_msg("%s costs %g, not %g", m->id, f->cost_s, m->cost);
+	for (size_t i = 0; i < 5 && m->evidence[i].name; i++) {
+		struct value v = evidence_of(f, m->evidence[i].name);
+
+		if (m->evidence[i].text)
+			assert_string_equal(v.v.s, m->evidence[i].text);
+		else
+			assert_near(v, m->evidence[i].number);
+	}
+}
+
+static void test_what_runs_add(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++) {
+		struct fixture *fx = fx_new();
+		struct found found;
+
+		more[i].make(fx);
+		collect(fx, &found);
+		check_one(&more[i], finding_of(&found, more[i].id));
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* A chunk that lacks this count, or what `field` is. */
+static void chunk_without(struct fixture *fx, uint64_t counts, uint64_t field, const char *path)
+{
+	struct task_record r = chunk(1, "a", 0, 1000, path, 0, 1000);
+	char columns[200] = "c";
+
+	for (int i = 1; i < 50; i++)
+		strcat(columns, "\nc");
+	fx_hello(fx, 1, "{}");
+	TASK_SET(&r, columns, T(columns));
+	SET_COUNT(&r, read_calls, 5000);
+	r.count_known &= ~counts;
+	r.known &= ~field;
+	if (field == UINT64_C(1) << TASK_F_wall_ns)
+		r.own_known = 0;
+	fx_task(fx, 1, &r);
+}
+
+static void no_read_bytes(struct fixture *fx)
+{
+	chunk_without(fx, CREMA_COUNT_BIT(read_bytes), 0, "/a");
+}
+
+static void no_events(struct fixture *fx)
+{
+	chunk_without(fx, 0,
+		      UINT64_C(1) << TASK_F_events | UINT64_C(1) << TASK_F_entrystart |
+			      UINT64_C(1) << TASK_F_entrystop,
+		      "/a");
+}
+
+static void no_cpu(struct fixture *fx)
+{
+	chunk_without(fx, 0, UINT64_C(1) << TASK_F_wall_ns, "/a");
+}
+
+static void no_baskets(struct fixture *fx)
+{
+	chunk_without(fx, 0, 0, "root://s//a.root");
+}
+
+static void no_size(struct fixture *fx)
+{
+	const struct file_of f = {1000000, 1000000, 750000, 750000, true};
+
+	chunk_without(fx, 0, 0, "/data/a.root");
+	file(fx, "/data/a.root", &f);
+}
+
+static void no_codec_cpu(struct fixture *fx)
+{
+	struct task_record r = work(1, "a", 0, 5000);
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	fx_pairs(fx, 1, CREMA_MSG_CODEC, "function:s", "zlib.compress", "codec:s", "zlib",
+		 "direction:s", "compress", "span:s", "span", "in_bytes:u", UINT64_C(1000), NULL);
+}
+
+/* Nobody has said how its clock and UTC belong together. */
+static void no_clock(struct fixture *fx)
+{
+	struct task_record r = chunk(1, "a", 0, 5000, "/a", 0, 1000);
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_map(&pk, 2);
+	pack_text(&pk, "facts");
+	pack_map(&pk, 2);
+	pack_kv_u64(&pk, "pid", 1);
+	pack_kv_text(&pk, "stack", "{\"nthreads\": 1}");
+	pack_text(&pk, "task_fields");
+	task_pack_names(&pk);
+	fx_frame(fx, CREMA_FRAME_HELLO, 1, 0, &b);
+	buf_release(&b);
+	fx_task(fx, 1, &r);
+}
+
+static void test_other_gaps(void **state)
+{
+	static const struct {
+		void (*make)(struct fixture *fx);
+		const char *id, *gap;
+	} gaps[] = {
+		{no_read_bytes, "small_reads", "read_bytes"},
+		{no_events, "python_heavy", "total_events"},
+		{no_cpu, "python_heavy", "total_cpu_time_true"},
+		{no_baskets, "remote_amplification", "basket_bytes"},
+		{no_size, "wide_read", "size_bytes"},
+		{no_codec_cpu, "compression", "codecs"},
+		{no_clock, "idle_threads", "wall_time"},
+		{no_clock, "late_workers", "peak_workers"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(gaps) / sizeof(*gaps); i++) {
+		struct fixture *fx = fx_new();
+		struct found found;
+		const char *gap;
+
+		gaps[i].make(fx);
+		collect(fx, &found);
+		gap = gap_of(&found, gaps[i].id);
+		if (!gap || strcmp(gap, gaps[i].gap) != 0)
+			fail_msg("%s lacks %s, not %s", gaps[i].id, gap ? gap : "nothing",
+				 gaps[i].gap);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_runs_add),
+		cmocka_unit_test(test_other_gaps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
