@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/live/live_parts.h"
@@ -147,6 +148,104 @@ static void the_connected_are_first_and_the_rest_is_counted(void **state)
 	live_free(live);
 }
 
+/* What a worker's memory had no room for is a gap in its records as well: it counts once. */
+static void losses(void **state)
+{
+	static const uint64_t cases[][3] = {{5306, 5006, 300}, {6, 6, 0}, {5, 6, 0}};
+	struct live *live = live_new();
+	struct buf out = BUF_INIT;
+	json_t *root, *of;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		live->records_lost = cases[i][0];
+		live->total[LIVE_records_refused] = cases[i][1];
+		live_json(live, clock_mono_ns(), 0, "", &out);
+		root = json_loadb((const char *)out.data, out.len, 0, NULL);
+		of = json_object_get(root, "completeness");
+		assert_int_equal(json_integer_value(json_object_get(of, "records_lost")),
+				 cases[i][2]);
+		json_decref(root);
+		buf_clear(&out);
+	}
+	buf_release(&out);
+	live_free(live);
+}
+
+/* A worker's message of so many bytes with one row. */
+static void tell_doing(struct live *live, struct live_worker *w, uint64_t boot_ns, size_t bytes)
+{
+	struct buf b = BUF_INIT;
+	char *filler = calloc(1, bytes);
+	struct unpack u;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_DOING);
+	pack_map(&pk, 3);
+	pack_kv_u64(&pk, "boot_ns", boot_ns);
+	pack_text(&pk, "rows");
+	pack_array(&pk, 1);
+	pack_map(&pk, 1);
+	pack_kv_text(&pk, "key", "k");
+	pack_kv_str(&pk, "filler", filler, bytes - b.len - 10);
+	assert_int_equal(b.len, bytes);
+	assert_int_equal(unpack_open(&u, b.data, b.len), 0);
+	assert_int_equal(live_calls_take(live, w, &u.root.via.array.ptr[1], b.data, b.len), 0);
+	unpack_release(&u);
+	buf_release(&b);
+	free(filler);
+}
+
+static int64_t rows_and_cut(struct live *live)
+{
+	struct buf out = BUF_INIT;
+	int64_t n;
+	json_t *root;
+
+	live_json(live, clock_mono_ns(), 0, "", &out);
+	root = json_loadb((const char *)out.data, out.len, 0, NULL);
+	n = json_integer_value(json_object_get(root, "doing_cut")) +
+	    (int64_t)json_array_size(json_object_get(root, "doing"));
+	json_decref(root);
+	buf_release(&out);
+	return n;
+}
+
+/* Half of a worker's bytes each: twice as many workers have room. */
+static void what_has_room(void **state)
+{
+	enum { ROOM = 2 * LIVE_DOING_MEMORY / LIVE_DOING_BYTES, MORE = 9 };
+	struct live *live = live_new();
+	struct live_worker *w[ROOM + MORE];
+
+	(void)state;
+	for (unsigned int i = 0; i < ROOM + MORE; i++) {
+		uint8_t id[CREMA_WORKER_ID_BYTES] = {1, (uint8_t)i, (uint8_t)(i >> 8)};
+		bool folded;
+
+		w[i] = live_worker(live, id, &folded);
+		live_connection(live, id, 1);
+		tell_doing(live, w[i], 5, LIVE_DOING_BYTES / 2);
+	}
+	assert_int_equal(rows_and_cut(live), ROOM);
+	for (unsigned int i = 0; i < 5; i++)
+		live_calls_forget(live, w[i]);
+	for (unsigned int i = 0; i < MORE; i++) /* again: the same room */
+		tell_doing(live, w[ROOM - 1 - i], 6, LIVE_DOING_BYTES / 2);
+	assert_int_equal(rows_and_cut(live), ROOM - 5);
+	for (unsigned int i = 0; i < MORE; i++)
+		tell_doing(live, w[ROOM + i], 6, LIVE_DOING_BYTES / 2);
+	assert_int_equal(rows_and_cut(live), ROOM);
+	tell_doing(live, w[7], 7,
+		   LIVE_DOING_BYTES + 1); /* what is too long takes the place of what was */
+	assert_int_equal(rows_and_cut(live), ROOM - 1);
+	tell_doing(live, w[7], 8, LIVE_DOING_BYTES / 2);
+	assert_int_equal(rows_and_cut(live), ROOM);
+	live_free(live);
+}
+
 static enum live_doing doing(double quiet, double running, double ready, double cores, bool paused)
 {
 	struct live *live = live_new();
@@ -192,6 +291,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts_and_numbers),
 		cmocka_unit_test(rates),
+		cmocka_unit_test(losses),
+		cmocka_unit_test(what_has_room),
 		cmocka_unit_test(stalls),
 		cmocka_unit_test(the_connected_are_first_and_the_rest_is_counted),
 	};
