@@ -4,10 +4,14 @@ the segments of their runs."""
 import json
 import os
 import shutil
+import sys
 import time
 
-import cluster
 import pytest
+import test_live_numbers  # knows where those of the integration tests are
+
+sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))
+import cluster
 from frames import BOOT_NS, RUN_TOTALS, frame, read
 from stores import DAY, PREPROCESSING, Store, begun, tasks, totals
 
