@@ -16,7 +16,7 @@ QUANTITY = re.compile(
     r"wait|latency|pages|spill|memory|CREMA_[CT]_|tally|own\b|pool\b")
 INFRASTRUCTURE = re.compile(
     r"\blog_|\bwarn|stderr|\berrno\b|\bfree\(|alloc\(|release\(|\bclose\(|memset|timeout|TIMEOUT|\bcap\b|_MAX\b|"
-    r"assert|deadline|sizeof|-E[A-Z]{3,}|ARRAY_|\block\b|unlock|buf_|\blen\b|_init\(|errors?_|snprintf|strlen|\brc\b")
+    r"no_memory|->error\b|assert|deadline|sizeof|-E[A-Z]{3,}|ARRAY_|\block\b|unlock|buf_|\blen\b|_init\(|errors?_|snprintf|strlen|\brc\b")
 TIME = re.compile(r"_ns\b|_ms\b|seconds|time|utc|wall|cpu|rss|(?<![a-z])now\b|clock|wait|since|start|stop")
 PREFIX = r"""#ifndef CREMA_LIE_H
 #define CREMA_LIE_H
@@ -187,8 +187,8 @@ class CSource:
         """The last argument of a call that gives a number away; an atomic one's memory order is behind it, and how it is
         shown (a unit, AS_BYTES) is no number."""
         end -= len(self.code[at:end]) - len(re.sub(r",\s*__ATOMIC_\w+\s*$", "", self.code[at:end]))
-        if not re.search(r"emit|pack|put|add|count|page_|set|kv|value|credit|_see\b", name):
-            return
+        if name.startswith("value_number(") or not re.search(r"emit|pack|put|add|count|page_|set|kv|value|credit|_see\b", name):
+            return  # value_number() asks; without the flag that it sets the rest is undefined
         commas, depth = [at - 1], 0
         for i in range(at, end):
             depth += (self.code[i] in "([{") - (self.code[i] in ")]}")
