@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 import test_reports  # knows where frames.py is
@@ -118,3 +119,43 @@ def test_taskvines_own_times(tmp_path):
     log.write_text("".join(line + "\n" for line in log.read_text().splitlines() if " 3 " not in line and " 4 " not in line))
     row = re.split(r" {2,}", test_reports.report(made, "--full", "--taskvine-log", log).split("TaskVine's tasks, from its log\n")[1].splitlines()[1].strip())
     assert row == ["processing", "1", "0", "1.000 s", "1.250 s", "unknown", "2.097 MB", "524.3 kB"]
+
+
+def test_long_waits_from_one_place(tmp_path):
+    """One line where the innermost frame, the file's name, the wait and the kind of task are the same; the JSON has each."""
+    def fill(journal):
+        for n, (ms, path, frame, prefix) in enumerate(((100, "/a/x.root", 1, "work"), (400, "/b/x.root", 2, "work"), (250, "/b/x.root", 2, "work"), (300, "/b/y.root", 2, "work"),
+                                                       (70, "/a/x.root", 1, "other"))):
+            journal.message([21, {"number": n, "wait": "storage_wait_ns", "waited_ns": ms * 10**6, "span": test_reports.SPAN, "prefix": prefix, "file": path,
+                                  "frames": [0, 4096, 0, 4096 * (frame + 1)], "end_boot_ns": at(900)}], WORKERS[0])
+
+    made = reported(tmp_path, fill, "--full")
+    assert sorted((row["count"], round(row["waited_seconds"], 9), row["longest_seconds"]) for row in made.json["blocking"]) == [
+        (1, 0.07, 0.07), (1, 0.1, 0.1), (1, 0.3, 0.3), (2, 0.65, 0.4)]
+    lines = [re.split(r" {2,}", line.strip()) for line in made.printed.split("Long waits")[1].splitlines()[2:5]]
+    assert lines == [["storage", "0x1000", "x.root", "work", "3", "750.0 ms", "400.0 ms"], ["storage", "0x1000", "y.root", "work", "1", "300.0 ms", "300.0 ms"],
+                     ["storage", "0x1000", "x.root", "other", "1", "70.00 ms", "70.00 ms"]]
+
+
+def test_runs_at_once(tmp_path):
+    def fill(journal):
+        journal.task(2, "plain-1", 200, 700, WORKERS[0], prefix="plain", span="plain-span")
+
+    made = reported(tmp_path, fill)
+    assert "1 other run on its workers meanwhile: numbers of whole workers and hosts" in " ".join(made.printed.split())
+    short = subprocess.run([test_reports.ROOT / "build/crema", "report", "--dir", tmp_path], capture_output=True, text=True, check=True).stdout
+    assert "1 other run used these workers meanwhile: memory and network are of all of them" in " ".join(short.split())
+
+
+@pytest.mark.parametrize("more, shown", [((), "send processor"), ((("lambda-1", 40, 60),), "send processor"), ((("lambda-2", 40, 60),), "lambda"),
+                                         ((("lambda-1", 1500, 1600),), "lambda")])
+def test_names_of_coffeas_own_tasks(tmp_path, more, shown):
+    """Its lambda is sent once before the first chunk, and again if it is lost; any other is the user's."""
+    def fill(journal):
+        journal.task(20, "automatic_retries-1", -300, -200, WORKERS[0], prefix="automatic_retries", flags=1 << 9)
+        for n, (key, start, stop) in enumerate((("lambda-1", -100, -50), *((key, start - (1000 if start < 1000 else 0), stop - (1000 if start < 1000 else 0)) for key, start, stop in more))):
+            journal.task(21 + n, key, start, stop, WORKERS[0], prefix="lambda")
+
+    made = reported(tmp_path, fill, "--full")
+    assert "preprocess" in made.printed and "automatic_retries" not in made.printed
+    assert ("send processor" if shown == "lambda" else "lambda") not in made.printed and shown in made.printed

@@ -18,6 +18,7 @@
 #include "shim/count/codec.h"
 #include "shim/count/extent.h"
 #include "shim/count/fd.h"
+#include "shim/count/packed.h"
 #include "shim/python/patch.h"
 #include "shim/libc/real.h"
 #include "shim/count/section.h"
@@ -453,6 +454,40 @@ static void codecs_without_times(void **state)
 	totals->count_unknown = before;
 }
 
+/* What a library that packs inside of itself writes: none of it can be counted. */
+static void writes_of_packed_files(void **state)
+{
+	const uint64_t due = CREMA_COUNT_BIT(compress_calls) | CREMA_COUNT_BIT(compress_in_bytes) |
+			     CREMA_COUNT_BIT(compress_out_bytes) |
+			     CREMA_COUNT_BIT(compress_cpu_ns) | CREMA_COUNT_BIT(compress_wall_ns);
+	struct crema_totals *totals = &crema_shm->totals;
+	uint64_t before = totals->count_unknown;
+	const char *path = harness_file("packed", 4096);
+	int fd;
+
+	(void)state;
+	packed_mark(path);
+	for (int i = 0; i < 2; i++) {
+		struct harness_task h = harness_begin();
+		struct crema_task *t = task_slot(h.owner);
+
+		totals->count_unknown = 0;
+		fd = open(path, i ? O_WRONLY : O_RDONLY);
+		assert_true(fd >= 0);
+		if (i)
+			assert_int_equal(write(fd, "x", 1), 1);
+		else
+			assert_int_equal(read(fd, &(char){0}, 1), 1);
+		close(fd);
+		harness_end(&h);
+		assert_int_equal(t->count_unknown, i ? due : 0);
+		assert_int_equal(totals->count_unknown, i ? due : 0);
+		harness_free(&h);
+	}
+	totals->count_unknown = before;
+	unlink(path);
+}
+
 static void *ask_for_a_block(void *arg)
 {
 	*(struct crema_thread **)arg = thread_self();
@@ -718,6 +753,7 @@ int main(void)
 		cmocka_unit_test(codecs_are_kept_by_span),
 		cmocka_unit_test(codecs_of_imports_are_apart),
 		cmocka_unit_test(codecs_without_times),
+		cmocka_unit_test(writes_of_packed_files),
 		cmocka_unit_test(a_thread_without_a_block_is_counted),
 		cmocka_unit_test(a_snapshot_is_getrusages),
 		cmocka_unit_test(a_symbol_has_its_size),

@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/count/timer.h"
+
 #define MS 1000000ull
 enum { NAP = 50, SOCKETS = 2 };
 
@@ -61,6 +63,28 @@ static void classes_are(struct harness_task *h, uint64_t sleep, uint64_t network
 		assert_true(want[i] ? is[i] < want[i] * NAP * MS + 500 * MS : is[i] < NAP * MS / 5);
 	}
 	harness_free(h);
+}
+
+/* Of a sleep of which most was found to be something else only what is left is the network's. */
+static void no_more_than_is_left_of_a_sleep(void **state)
+{
+	struct harness_task h = harness_begin();
+	uint64_t *time = thread_self()->seg.time, before;
+
+	(void)state;
+	ask(0);
+	timer();
+	time[CREMA_T_lock_wait] = 3000 * MS;
+	time[CREMA_T_sleep] = 700 * MS;
+	timer_slept(thread_self(), 900 * MS);
+	before = time[CREMA_T_network_wait];
+	timer_answered(ours[0], 1);
+	assert_int_equal(time[CREMA_T_sleep], 0);
+	assert_int_equal(time[CREMA_T_network_wait] - before, 700 * MS);
+	assert_int_equal(time[CREMA_T_lock_wait], 3000 * MS);
+	answer(0);
+	harness_end(&h);
+	harness_free(&h);
 }
 
 /* A loop that has spoken with a server before; the connection is kept. */
@@ -280,6 +304,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_timer_beside_an_idle_connection),
+		cmocka_unit_test(no_more_than_is_left_of_a_sleep),
 		cmocka_unit_test(a_timer_while_a_request_is_under_way),
 		cmocka_unit_test(a_request_that_was_given_up),
 		cmocka_unit_test(a_timer_within_an_answer),

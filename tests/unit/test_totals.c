@@ -316,15 +316,45 @@ static void test_as_many_as_there_is_time_for(void **state)
 	assert_told("chunks two three ", check_run);
 }
 
+/* Dropping a run takes its totals out of the others. */
+static void test_one_is_taken(void **state)
+{
+	struct dropped_run *left[] = {NULL, NULL, NULL}, *taken;
+	struct selection_source source = source_at(NOW);
+	struct runs runs = {0};
+	struct told told = {.check = NULL};
+	struct model m;
+
+	(void)state;
+	write_journal();
+	assert_int_equal(update(NOW, 1 << 20, UINT64_MAX), 0);
+	model_init(&m);
+	source.whole_bytes = 1;
+	source.by_totals = true;
+	assert_true(model_read_each(&m, &runs, &source, see, &told) >= 0);
+	assert_int_equal(m.totals.n, 3);
+	memcpy(left, m.totals.v, sizeof(left));
+	assert_null(run_totals_take(&m, NULL));
+	assert_int_equal(m.totals.n, 3);
+	taken = run_totals_take(&m, left[1]);
+	assert_ptr_equal(taken, left[1]);
+	assert_int_equal(m.totals.n, 2);
+	assert_ptr_equal(m.totals.v[0], left[0]);
+	assert_ptr_equal(m.totals.v[1], left[2]);
+	free(taken->spans.v);
+	free(taken->values.v);
+	free(taken->counts.v);
+	runs_release(&runs);
+	model_release(&m);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_they_hold),
-		TEST(test_only_of_runs_that_are_over),
-		TEST(test_more_records),
-		TEST(test_whose_are_believed),
-		TEST(test_as_many_as_there_is_time_for),
+		TEST(test_what_they_hold),     TEST(test_only_of_runs_that_are_over),
+		TEST(test_more_records),       TEST(test_one_is_taken),
+		TEST(test_whose_are_believed), TEST(test_as_many_as_there_is_time_for),
 	};
 #undef TEST
 
