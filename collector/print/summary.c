@@ -138,7 +138,7 @@ static void count_remark(void *arg, const char *line)
 }
 
 /* What is missing, in one line. Agents tell what they refused; of one that has told nothing it is
- * not known. */
+ * not known, of one that went silent until then. */
 static void put_completeness(const struct report *r, struct sink *s)
 {
 	const struct model *m = r->run->model;
@@ -152,7 +152,7 @@ static void put_completeness(const struct report *r, struct sink *s)
 		{value_uint(m->torn.n), "damaged file", "damaged files"},
 		{value_uint(m->records_bad), "unreadable record", "unreadable records"},
 	};
-	char line[400] = "";
+	char line[400] = "", since[16];
 	bool known, all_known = true;
 	size_t i, remarks = 0;
 	double n;
@@ -161,12 +161,18 @@ static void put_completeness(const struct report *r, struct sink *s)
 		n = value_number(missing[i].n, &known);
 		all_known &= known;
 		if (n > 0)
-			add(line, sizeof(line), "%s%.0f %s", *line ? ", " : "", n,
-			    n == 1 ? missing[i].one : missing[i].more);
+			add(line, sizeof(line), "%s%.0f %s",
+			    *line	? ", "
+			    : r->silent ? "at least "
+					: "",
+			    n, n == 1 ? missing[i].one : missing[i].more);
 	}
 	if (!all_known)
 		add(line, sizeof(line), "%sunknown whether workers dropped records or tasks",
 		    *line ? "; " : "");
+	else if (!*line && r->silent)
+		add(line, sizeof(line), "no record lost until %s UTC, then unknown",
+		    report_silent_since(r, since));
 	else if (!*line)
 		add(line, sizeof(line), "no record lost");
 	report_remarks(r, count_remark, &remarks);

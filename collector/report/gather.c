@@ -284,6 +284,10 @@ static void gather_workers(struct report *r)
 		add(&r->shared_network_write_bytes, w->totals.shared_network_write_bytes, !i);
 		r->records_lost += w->records_lost;
 		r->workers_with_notes += w->notes.n > 0;
+		if (!w->silent)
+			continue;
+		if (!r->silent++ || w->last < r->silent_since)
+			r->silent_since = w->last;
 	}
 }
 

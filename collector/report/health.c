@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "collector/report/report.h"
 
@@ -178,6 +179,7 @@ void report_completeness_json(const struct report *r, struct json *j)
 	emit_value(j, "tasks_refused", r->tasks_refused);
 	emit_value(j, "records_lost", value_uint(r->records_lost));
 	emit_value(j, "records_bad", value_uint(m->records_bad));
+	emit_value(j, "known_until", r->silent ? value_real(r->silent_since) : value_null());
 	put_part(j, "tasks", &r->balance.tasks, true);
 	put_part(j, "unattributed", &r->balance.unattributed, true);
 	put_part(j, "unseen", &r->balance.unseen, false);
@@ -221,20 +223,28 @@ static void remark_notes(const struct report *r, void (*say)(void *, const char 
 	}
 }
 
+const char *report_silent_since(const struct report *r, char text[16])
+{
+	time_t t = (time_t)r->silent_since;
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm) || !strftime(text, 16, "%H:%M:%S", &tm))
+		snprintf(text, 16, "unknown");
+	return text;
+}
+
 static void remark_states(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	const struct run *run = r->run;
-	size_t i, lost = 0, async = 0, elsewhere = 0, silent = 0;
+	size_t i, lost = 0, async = 0, elsewhere = 0;
 	double set = 0;
-	char line[256];
+	char line[256], since[16];
 
 	for (i = 0; i < run->attempts.n; i++) {
 		lost += run->attempts.v[i]->state == ATTEMPT_LOST;
 		async += (run->attempts.v[i]->flags & CREMA_TASK_ASYNC) != 0;
 		elsewhere += (run->attempts.v[i]->flags & CREMA_TASK_ELSEWHERE) != 0;
 	}
-	for (i = 0; i < run->workers.n; i++)
-		silent += run->workers.v[i]->silent;
 	for (i = 0; i < run->workers.n; i++) {
 		if (fabs(run->workers.v[i]->clock_set_seconds) > fabs(set))
 			set = run->workers.v[i]->clock_set_seconds;
@@ -259,8 +269,11 @@ static void remark_states(const struct report *r, void (*say)(void *, const char
 			 lost);
 		say(arg, line);
 	}
-	if (silent) {
-		snprintf(line, sizeof(line), "%zu workers went silent without a goodbye", silent);
+	if (r->silent) {
+		snprintf(line, sizeof(line),
+			 "%zu worker%s went silent without a goodbye: what was lost, refused or "
+			 "done after %s UTC is unknown",
+			 r->silent, r->silent == 1 ? "" : "s", report_silent_since(r, since));
 		say(arg, line);
 	}
 	if (elsewhere) {

@@ -87,6 +87,8 @@ struct report {
 	const struct taskvine_log *taskvine; /* the same */
 	struct balance balance;		     /* of all workers of the run */
 	uint64_t records_lost, workers_with_notes;
+	size_t silent;	     /* workers that were not heard again, without a goodbye */
+	double silent_since; /* UTC: the first of them; what is missing is known until then */
 	struct value records_refused, tasks_refused;
 	/* of the unattributed: on connections that serve several tasks at once */
 	struct value shared_network_read_bytes, shared_network_write_bytes;
@@ -127,6 +129,8 @@ void report_servers_json(const struct report *r, struct json *j);
 /* Datasets and sets of columns: what their counted chunks requested, read and used. */
 void report_bytes_json(const struct report *r, struct json *j);
 void report_completeness_json(const struct report *r, struct json *j);
+/* When the first silent worker was heard last, as 12:34:56. Returns `text`. */
+const char *report_silent_since(const struct report *r, char text[16]);
 /* Remarks for people and JSON: `say` gets each, one line. */
 void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg);
 

@@ -289,8 +289,9 @@ static void test_first_screen(void **state)
 	}
 }
 
-/* The line of completeness of a run of one task, whose agent told what it refused if `totals`. */
-static void completeness(bool totals, uint64_t refused, char *line, size_t size)
+/* The line of completeness of a run of one task, whose agent told what it refused if `totals`;
+ * others: another worker of the run was heard this much later. */
+static void completeness(bool totals, uint64_t refused, int later_ms, char *line, size_t size)
 {
 	struct report_request req = {.run = NULL};
 	char own[] = "/tmp/crema-test-XXXXXX";
@@ -307,6 +308,12 @@ static void completeness(bool totals, uint64_t refused, char *line, size_t size)
 	if (totals)
 		fx_map(fx, 1, CREMA_MSG_TOTALS, "boot_ns", AT(1000), "records_refused", refused,
 		       "tasks_refused", UINT64_C(0), NULL);
+	if (later_ms) {
+		fx_hello(fx, 2, "{}");
+		fx_simple(fx, 2, 1, "x-2", "s", 0, 0, 1000 + later_ms, "ok");
+		fx_map(fx, 2, CREMA_MSG_TOTALS, "boot_ns", AT(1000 + later_ms), "records_refused",
+		       UINT64_C(0), "tasks_refused", UINT64_C(0), NULL);
+	}
 	assert_int_equal(framefile_create(&f, own, "spool", 1, NULL), 0);
 	assert_int_equal(framefile_append(&f, frames.data, frames.len), 0);
 	framefile_close(&f);
@@ -326,12 +333,28 @@ static void test_what_nobody_told_is_unknown(void **state)
 	char line[200];
 
 	(void)state;
-	completeness(false, 0, line, sizeof(line));
+	completeness(false, 0, 0, line, sizeof(line));
 	assert_string_equal(line, "Completeness: unknown whether workers dropped records or tasks");
-	completeness(true, 0, line, sizeof(line));
+	completeness(true, 0, 0, line, sizeof(line));
 	assert_string_equal(line, "Completeness: no record lost");
-	completeness(true, 3, line, sizeof(line));
+	completeness(true, 3, 0, line, sizeof(line));
 	assert_string_equal(line, "Completeness: 3 records refused");
+}
+
+/* The last totals of a worker that was not heard again hold until then. */
+static void test_what_silent_workers_did_is_unknown(void **state)
+{
+	char line[200];
+
+	(void)state;
+	completeness(true, 0, 9000, line, sizeof(line));
+	assert_string_equal(line, "Completeness: no record lost");
+	completeness(true, 0, 20000, line, sizeof(line));
+	assert_string_equal(line, "Completeness: no record lost until 08:00:01 UTC, then unknown");
+	completeness(true, 3, 20000, line, sizeof(line));
+	assert_string_equal(line, "Completeness: at least 3 records refused");
+	completeness(false, 0, 20000, line, sizeof(line));
+	assert_string_equal(line, "Completeness: unknown whether workers dropped records or tasks");
 }
 
 /* --show prints what it names, --full all of it. */
@@ -404,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_tables_by_name),
 		cmocka_unit_test(test_colour_is_only_colour),
 		cmocka_unit_test(test_what_nobody_told_is_unknown),
+		cmocka_unit_test(test_what_silent_workers_did_is_unknown),
 	};
 
 	return cmocka_run_group_tests_name("report_width", tests, write_run, remove_run);
