@@ -149,8 +149,8 @@ enum verdict finding_recomputed_work(const struct report *r, struct remark *d)
 	struct lost lost;
 
 	lost_of(r, d, "recomputed", "stolen", &lost);
-	if ((double)lost.t.attempts < d->check->first)
-		return CHECK_QUIET;
+	if ((double)lost.t.attempts < d->check->first + (double)r->run->again)
+		return CHECK_QUIET; /* a later call asked for the others: run_company_say() */
 	say_lost(r, d, &lost, "ended well and were done twice");
 	return remark_found(d, weight_of(r, &lost));
 }

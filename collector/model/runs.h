@@ -68,6 +68,8 @@ struct run {
 	double from, to; /* what its averages are over: the client's block, else start to stop */
 	double wall;	 /* exactly between them, seconds */
 	size_t running;
+	size_t again;  /* attempts that ended well and that a later call with equal keys had done
+			  again */
 	size_t number; /* as runs_build() made it, before they are sorted */
 	struct run_others {
 		size_t n; /* other runs that "last" may have meant; see runs_tell_others() */
@@ -120,6 +122,10 @@ const char *run_key_shown(const struct run *r, const struct attempt *a, char out
 /* How many other runs had tasks on its workers while it had, or in the client's block: what Dask
  * and the kernel tell of a whole worker is theirs, too. Not for runs without Dask. */
 size_t run_concurrent(const struct run *r);
+
+/* Which other runs and calls are in its numbers, or its tasks in theirs: `say` gets each sentence.
+ */
+void run_company_say(const struct run *r, void (*say)(void *arg, const char *sentence), void *arg);
 
 /* To order by times: unknown ones come first. */
 static inline double time_or_0(double t)

@@ -133,6 +133,7 @@ struct keyed {
 
 struct chain { /* all attempts of one key, oldest first */
 	struct attempt **all;
+	const uint32_t *wave; /* of each place, see waves_of() */
 	const struct keyed *v;
 	size_t n;
 };
@@ -184,6 +185,39 @@ static void settle_chain(const struct chain *c)
 	}
 }
 
+/* Dask repeats what ended well only if the result was lost, unless a client asks for it again: then
+ * all that it wanted before had ended, and the worker is still there. */
+static size_t asked_again(const struct chain *c)
+{
+	const struct attempt *a, *b;
+	size_t i, n = 0;
+
+	for (i = 0; i + 1 < c->n; i++) {
+		a = c->all[c->v[i].place];
+		b = c->all[c->v[i + 1].place];
+		n += a->state == ATTEMPT_OK &&
+		     c->wave[c->v[i].place] < c->wave[c->v[i + 1].place] &&
+		     worker_alive(a->worker, b->begin, b->begin);
+	}
+	return n;
+}
+
+/* Counts, for each attempt, how often nothing had been under way before it. NULL: no memory. */
+static uint32_t *waves_of(const struct run *r)
+{
+	uint32_t *wave = calloc(r->attempts.n ? r->attempts.n : 1, sizeof(*wave));
+	const struct attempt *a;
+	double end = 0;
+	size_t i;
+
+	for (i = 0; wave && i < r->attempts.n; i++) {
+		a = r->attempts.v[i];
+		wave[i] = (i ? wave[i - 1] : 0) + (a->begin > end);
+		end = fmax(end, a->state == ATTEMPT_RUNNING ? (double)INFINITY : a->end);
+	}
+	return wave;
+}
+
 static int by_key(const void *pa, const void *pb)
 {
 	const struct keyed *a = pa, *b = pb;
@@ -196,9 +230,10 @@ static int by_key(const void *pa, const void *pb)
 /* Keys are looked at in so many parts, to need less memory at a time. */
 #define KEY_PARTS 16u
 
-static int settle_part(struct run *r, unsigned int part)
+static int settle_part(struct run *r, unsigned int part, const uint32_t *wave)
 {
 	ARRAY(struct keyed) keyed = {0};
+	struct chain c;
 	struct keyed *k;
 	uint64_t key;
 	size_t i, n;
@@ -219,7 +254,9 @@ static int settle_part(struct run *r, unsigned int part)
 	for (i = 0; i < keyed.n; i += n) {
 		for (n = 1; i + n < keyed.n && keyed.v[i + n].key == keyed.v[i].key; n++)
 			;
-		settle_chain(&(struct chain){r->attempts.v, keyed.v + i, n});
+		c = (struct chain){r->attempts.v, wave, keyed.v + i, n};
+		settle_chain(&c);
+		r->again += r->plain ? 0 : asked_again(&c);
 	}
 	free(keyed.v);
 	return 0;
@@ -227,18 +264,19 @@ static int settle_part(struct run *r, unsigned int part)
 
 int run_count_attempts(struct run *r)
 {
+	uint32_t *wave = waves_of(r), chunk = 0;
 	struct attempt *a;
-	uint32_t chunk = 0;
 	unsigned int part;
 	size_t i;
-	int rc = 0;
+	int rc = wave ? 0 : -ENOMEM;
 
 	for (i = 0; i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
 		a->chunk_id = attempt_is_chunk(a) ? ++chunk : 0;
 	}
 	for (part = 0; part < KEY_PARTS && !rc; part++)
-		rc = settle_part(r, part);
+		rc = settle_part(r, part, wave);
+	free(wave);
 	return rc;
 }
 

@@ -78,9 +78,7 @@ function drawHead(d) {
   document.title = `crema: ${r.name || r.id}`;
   const began = r.start_time ? `began ${r.start_time.slice(0, 19).replace("T", " ")} UTC` : "began at an unknown time";
   const versions = [["Python", r.python], ["Dask", r.dask], ["coffea", r.coffea], ["uproot", r.uproot]].filter((v) => v[1]).map((v) => v.join(" "));
-  const company = r.concurrent ? `${groups(r.concurrent)} other ${r.concurrent === 1 ? "run" : "runs"} on its workers meanwhile: numbers of whole workers and hosts (transfers, spilling, memory, network) are of all of them` : null;
-  const sources = r.sources.length ? `takes results of ${r.sources.join(", ")}: the tasks that made them ran, and are counted, there` : null;
-  byId("facts").textContent = [began, r.running ? `${groups(r.running)} tasks still running` : null, ...versions, company, sources].filter(Boolean).join(" \u00b7 ");
+  byId("facts").textContent = [began, r.running ? `${groups(r.running)} tasks still running` : null, ...versions, ...r.company].filter(Boolean).join(" \u00b7 ");
   byId("made").textContent = `Written by crema ${d.version}. Unknown is said, and is not 0. The meaning of each metric stands under \u201cAll metrics\u201d.`;
 }
 

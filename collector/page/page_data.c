@@ -44,13 +44,17 @@ void page_micro(struct json *j, const char *name, double seconds)
 		emit_value(j, name, value_null());
 }
 
+static void say_company(void *arg, const char *sentence)
+{
+	emit_value(arg, NULL, value_text(sentence));
+}
+
 static void put_run(const struct report *r, struct json *j)
 {
 	static const char *const kinds[] = {"coffea", "preprocessing", "other"};
 	const struct run *run = r->run;
 	const struct worker *w = run->workers.n ? run->workers.v[0] : NULL;
 	char text[40];
-	size_t i;
 
 	emit_object(j, "run");
 	emit_value(j, "id", value_text(run->id));
@@ -60,10 +64,8 @@ static void put_run(const struct report *r, struct json *j)
 	emit_value(j, "stop", value_real(run->stop));
 	emit_value(j, "start_time", value_text(iso_time(run->start, text, sizeof(text))));
 	emit_value(j, "running", value_uint(run->running));
-	emit_value(j, "concurrent", value_uint(run->plain ? 0 : run_concurrent(run)));
-	emit_array(j, "sources");
-	for (i = 0; i < run->others.sources && i < RUN_OTHERS; i++)
-		emit_value(j, NULL, value_text(run->others.source_ids[i]));
+	emit_array(j, "company");
+	run_company_say(run, say_company, j);
 	emit_end(j);
 	page_name(j, "python", w ? w->python : NULL);
 	page_name(j, "dask", w ? w->dask : NULL);

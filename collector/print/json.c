@@ -22,8 +22,14 @@ void run_spans_json(const struct run *r, struct json *j, const char *name)
 	emit_end(j);
 }
 
-static void put_others(const struct run_others *o, struct json *j)
+static void say_company(void *arg, const char *sentence)
 {
+	emit_value(arg, NULL, value_text(sentence));
+}
+
+static void put_others(const struct run *r, struct json *j)
+{
+	const struct run_others *o = &r->others;
 	size_t i;
 
 	emit_value(j, "other_runs", value_uint(o->n));
@@ -35,6 +41,11 @@ static void put_others(const struct run_others *o, struct json *j)
 	emit_array(j, "takes_results_of");
 	for (i = 0; i < o->sources && i < RUN_OTHERS; i++)
 		emit_value(j, NULL, value_text(o->source_ids[i]));
+	emit_end(j);
+	emit_value(j, "results_taken_by", value_text(*o->lent_to ? o->lent_to : NULL));
+	emit_value(j, "ran_again", value_uint(r->again));
+	emit_array(j, "company");
+	run_company_say(r, say_company, j);
 	emit_end(j);
 }
 
@@ -54,7 +65,7 @@ static void put_run(const struct run *r, struct json *j)
 	emit_value(j, "averaged_to", value_real(r->to));
 	emit_value(j, "running_attempts", value_uint(r->running));
 	run_spans_json(r, j, "spans");
-	put_others(&r->others, j);
+	put_others(r, j);
 	emit_end(j);
 }
 

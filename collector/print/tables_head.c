@@ -149,38 +149,22 @@ static const char *id_list(char *line, size_t size, const char ids[][RUN_ID_BYTE
 	return line;
 }
 
+static void say_company(void *arg, const char *sentence)
+{
+	text_paragraph(arg, "  ", "%s", sentence);
+}
+
 /* The one that is shown is "last": others may be what was asked for. Others on the same workers are
  * in what is said of workers, and others' results are not in its numbers. */
 static void put_others(const struct run *r, struct sink *s)
 {
 	const struct run_others *o = &r->others;
-	size_t n = run_concurrent(r);
 	char line[160];
 
 	if (o->n)
 		text_paragraph(s, "  ", "%zu other run%s near it: %s ('crema report --list')", o->n,
 			       o->n == 1 ? "" : "s", id_list(line, sizeof(line), o->ids, o->n));
-	if (n)
-		text_paragraph(
-			s, "  ",
-			"%zu other run%s on its workers meanwhile: numbers of whole workers "
-			"and hosts (transfers, spilling, memory, network) are of all of them",
-			n, n == 1 ? "" : "s");
-	if (*o->lent_to)
-		text_paragraph(s, "  ",
-			       "tasks that take its results ran in the span of %s, and are counted "
-			       "there: Dask has it so while that run's result is kept",
-			       o->lent_to);
-	if (o->later)
-		text_paragraph(s, "  ",
-			       "it holds several calls: tasks of later ones, whose other tasks are "
-			       "in %s, ran in its span, as Dask has it while a result is kept",
-			       id_list(line, sizeof(line), o->source_ids, o->sources));
-	else if (o->sources)
-		text_paragraph(s, "  ",
-			       "it takes results of %s: the tasks that made them ran, and are "
-			       "counted, there",
-			       id_list(line, sizeof(line), o->source_ids, o->sources));
+	run_company_say(r, say_company, s);
 }
 
 void report_title(const struct report *r, struct sink *s, bool colour)

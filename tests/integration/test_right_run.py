@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 import warnings
 from pathlib import Path
 
@@ -472,3 +473,33 @@ def test_top_is_of_all_workers(two, files):
     assert found == wanted
     for client in clients:
         client.close()
+
+
+def test_equal_keys_of_which_some_are_kept(two):
+    """Dask runs what was released again in the span of what the client still holds: text, JSON and page say that these are two calls."""
+    procs = two[0]
+    client = right_run.open_client(procs.address)
+    known = {run["run"] for run in listed(procs)}
+    before = len(right_run.executions(procs.client))
+    first = client.map(right_run.nap, range(8))
+    assert client.gather(first) == list(range(8))
+    del first[1:]
+    left = [f.key for f in first]
+    cluster.wait_until(lambda: client.run_on_scheduler(lambda dask_scheduler: [k for k in dask_scheduler.tasks if str(k).startswith("nap-")]) == left,
+                       "the others are forgotten")
+    again = client.map(right_run.nap, range(8))
+    assert client.gather(again) == list(range(8))
+    assert len(right_run.executions(procs.client)) - before == 8 + 7
+
+    def settled():
+        reports = [procs.report_json(run["run"]) for run in listed(procs) if run["run"] not in known]
+        return sum(len(r["tasks"]) for r in reports) == 8 + 7 and reports
+
+    report, = cluster.wait_until(settled, "all tasks")
+    client.close()
+    sentence, = report["run_info"]["company"]
+    assert sentence.startswith("it holds several calls: 7 tasks ran again for a later one with equal keys")
+    assert report["run_info"]["ran_again"] == 7 and "recomputed_work" not in [f["id"] for f in report["findings"]]
+    assert sentence in " ".join(procs.report("--run", report["run"]).stdout.split())
+    with urllib.request.urlopen(f"http://127.0.0.1:{procs.http_port}/data.json?run={report['run']}", timeout=60) as answer:
+        assert json.load(answer)["run"]["company"] == [sentence]

@@ -243,6 +243,29 @@ static void test_reasons(void **state)
 	fx_free(fx);
 }
 
+/* What ended well is done again where its worker has gone, or because a later call asks for it. */
+static void test_equal_keys_of_later_calls(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_hello(fx, 2, NULL);
+	fx_simple(fx, 1, 1, "a", "s", 0, 0, 10, "ok");
+	fx_simple(fx, 2, 1, "b", "s", 0, 0, 40, "ok");
+	fx_simple(fx, 1, 2, "a", "s", 0, 20, 30, "ok"); /* b was under way */
+	fx_simple(fx, 1, 3, "c", "s", 0, 30, 35, "erred");
+	fx_goodbye(fx, 2, 50, "killed");
+	fx_simple(fx, 1, 4, "a", "s", 0, 60, 70, "ok");
+	fx_simple(fx, 1, 5, "b", "s", 0, 60, 80, "ok"); /* lost with its worker */
+	fx_simple(fx, 1, 6, "c", "s", 0, 60, 70, "ok"); /* had failed */
+	fx_simple(fx, 1, 7, "d", "s", 0, 90, 95, "ok");
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 1);
+	assert_int_equal(fx->runs.v[0].again, 1);
+	fx_free(fx);
+}
+
 static void test_keys_by_their_hash(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -274,6 +297,7 @@ int main(void)
 		cmocka_unit_test(test_without_spans_gaps_divide),
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_equal_keys_of_later_calls),
 		cmocka_unit_test(test_keys_by_their_hash),
 	};
 

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* runs_company_out.c - what people are told of runs and calls that are not apart. */
+#include <stdio.h>
+
+#include "collector/emit/emit_text.h"
+#include "collector/model/runs.h"
+
+static const char *id_list(char *line, size_t size, const char ids[][RUN_ID_BYTES], size_t n)
+{
+	size_t i, at = 0;
+
+	*line = '\0';
+	for (i = 0; i < n && i < RUN_OTHERS; i++)
+		at += (size_t)snprintf(line + at, size - at, "%s%s", i ? ", " : "", ids[i]);
+	if (n > RUN_OTHERS)
+		snprintf(line + at, size - at, ", ...");
+	return line;
+}
+
+void run_company_say(const struct run *r, void (*say)(void *arg, const char *sentence), void *arg)
+{
+	const struct run_others *o = &r->others;
+	size_t n = r->plain ? 0 : run_concurrent(r);
+	char ids[(RUN_ID_BYTES + 2) * (RUN_OTHERS + 1)], line[400];
+
+	id_list(ids, sizeof(ids), o->source_ids, o->sources);
+	if (n) {
+		snprintf(line, sizeof(line),
+			 "%zu other run%s on its workers meanwhile: numbers of whole workers and "
+			 "hosts (transfers, spilling, memory, network) are of all of them",
+			 n, plural(n));
+		say(arg, line);
+	}
+	if (*o->lent_to) {
+		snprintf(line, sizeof(line),
+			 "tasks that take its results ran in the span of %s, and are counted "
+			 "there: Dask has it so while that run's result is kept",
+			 o->lent_to);
+		say(arg, line);
+	}
+	if (o->later || o->sources) {
+		snprintf(line, sizeof(line),
+			 o->later ? "it holds several calls: tasks of later ones, whose other "
+				    "tasks are in %s, ran in its span, as Dask has it while a "
+				    "result is kept"
+				  : "it takes results of %s: the tasks that made them ran, and are "
+				    "counted, there",
+			 ids);
+		say(arg, line);
+	}
+	if (r->again) {
+		snprintf(line, sizeof(line),
+			 "it holds several calls: %zu task%s ran again for a later one with equal "
+			 "keys, in the same span, as Dask has it while a result is kept; the "
+			 "earlier ones count as recomputed",
+			 r->again, plural(r->again));
+		say(arg, line);
+	}
+}
