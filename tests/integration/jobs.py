@@ -1,5 +1,6 @@
 """What the tests run on workers, and how they wait for its numbers."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -10,6 +11,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 # --- on the client
+
+@contextlib.contextmanager
+def measured(procs, workers=1, scheduler=None, **options):
+    """A client of a new collector, scheduler and `workers` workers with these options, all of them there."""
+    from distributed import Client
+
+    procs.start_collector()
+    procs.start_scheduler(scheduler)
+    for _ in range(workers):
+        procs.start_worker(**options)
+    with Client(procs.address) as client:
+        client.wait_for_workers(workers, timeout=120)
+        yield client
+
 
 def run_coffea(client, files, chunksize=50_000, savemetrics=True, handler=None, tree="Events", processor_instance=None):
     """The example's analysis from this process; returns (sums, coffea's report or None)."""

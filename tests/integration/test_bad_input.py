@@ -10,7 +10,6 @@ import tempfile
 import jobs
 import pytest
 import swarms
-from distributed import Client
 
 
 def one_line(done, *words):
@@ -48,11 +47,7 @@ GARBAGE = {
 
 def test_garbage_on_the_port(new_cluster, data):
     procs = new_cluster()
-    procs.start_collector()
-    procs.start_scheduler()
-    procs.start_worker()
-    with Client(procs.address) as client:
-        client.wait_for_workers(1, timeout=120)
+    with jobs.measured(procs) as client:
         for name, sent in GARBAGE.items():
             before = len(procs.collector.text().splitlines())
             send(procs.port, sent)
@@ -68,11 +63,7 @@ def test_garbage_on_the_port(new_cluster, data):
 def journal(new_cluster, data):
     """A finished run with its collector stopped."""
     procs = new_cluster()
-    procs.start_collector()
-    procs.start_scheduler()
-    procs.start_worker()
-    with Client(procs.address) as client:
-        client.wait_for_workers(1, timeout=120)
+    with jobs.measured(procs) as client:
         jobs.submit(procs, client, "kept", jobs.read_whole, data["zstd"])
     procs.stop()
     return procs

@@ -12,7 +12,7 @@ import codec_packages
 import jobs
 import pytest
 from accuracy import not_tried
-from distributed import Client, span
+from distributed import span
 
 TRUTH = "sizes of the data, in the task's own Python"
 
@@ -36,11 +36,7 @@ def found(tmp_path_factory, homes):
     """{case: truth}, the report, the worker before codecs were hidden."""
     path = os.pathsep.join([homes["PYTHONPATH"], str(codec_packages.folder())])
     with cluster.Cluster(tmp_path_factory.mktemp("codecs") / "cluster", {**homes, "PYTHONPATH": path}) as procs:
-        procs.start_collector()
-        procs.start_scheduler()
-        procs.start_worker()
-        with Client(procs.address) as client:
-            client.wait_for_workers(1, timeout=120)
+        with jobs.measured(procs) as client:
             with span("cases"):
                 futures = {c: client.submit(codec_cases.run, c, key=jobs.unique(c), pure=False)
                            for c in codec_cases.CASES if c != "zstandard_stream"}

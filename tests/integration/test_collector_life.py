@@ -34,11 +34,7 @@ def test_collector_starts_late(new_cluster, data, serial):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_collector_goes_and_comes_back(new_cluster, data, serial, number):
     procs = new_cluster()
-    procs.start_collector()
-    procs.start_scheduler()
-    procs.start_worker()
-    with Client(procs.address) as client:
-        client.wait_for_workers(1, timeout=120)
+    with jobs.measured(procs) as client:
         jobs.submit(procs, client, "first", jobs.read_whole, data["lz4"])
         procs.collector.send_signal(number)
         status = procs.collector.wait(timeout=60)

@@ -5,7 +5,7 @@ import os
 import jobs
 import pytest
 import web_jobs
-from distributed import Client, span
+from distributed import span
 
 SIZES = {"small.bin": 2_000, "big.bin": 1_234_567}
 HANDLERS = ["fsspec", "requests", "http.client", "HTTPSource"]
@@ -46,11 +46,7 @@ def web(tmp_path_factory, homes, data):
     files = served_files(home, SIZES, data["zlib"])
     with Nginx(home / "nginx", files, tls=True) as server, cluster.Cluster(home / "cluster", homes) as procs:
         trust = str(server.home / "cert.pem")
-        procs.start_collector()
-        procs.start_scheduler()
-        procs.start_worker(nthreads=4, env={"SSL_CERT_FILE": trust, "REQUESTS_CA_BUNDLE": trust})
-        with Client(procs.address) as client:
-            client.wait_for_workers(1, timeout=120)
+        with jobs.measured(procs, nthreads=4, env={"SSL_CERT_FILE": trust, "REQUESTS_CA_BUNDLE": trust}) as client:
             for kind in HANDLERS:  # so that no measured task imports
                 client.run(web_jobs.gets, kind, [server.url(f"/warm/{file_of(kind)}")])
             yield Web(server, procs, client)

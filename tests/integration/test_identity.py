@@ -5,7 +5,7 @@ strace, which stops threads in ways that nothing else does."""
 import cold
 import jobs
 import pytest
-from distributed import Client, span
+from distributed import span
 from host import stolen
 
 CLASSES = ("cpu_seconds", "runqueue_wait_seconds", "gil_wait_seconds", "lock_wait_seconds", "network_wait_seconds",
@@ -19,12 +19,7 @@ def untraced(tmp_path_factory, homes):
 
     at_first = stolen()
     with cluster.Cluster(tmp_path_factory.mktemp("identity"), homes) as procs:
-        procs.start_collector()
-        procs.start_scheduler()
-        for _ in range(2):
-            procs.start_worker(nthreads=2)
-        with Client(procs.address) as client:
-            client.wait_for_workers(2, timeout=120)
+        with jobs.measured(procs, 2, nthreads=2) as client:
             yield procs, client, at_first
 
 

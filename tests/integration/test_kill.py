@@ -8,23 +8,12 @@ import time
 
 import cluster
 import jobs
-import pytest
 import strace_reads
 from distributed import Client, span
 
 STEP = 64 * 1024
 # Dask gives up a task that saw this many workers die; here they die often.
 PATIENT = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1000"}
-
-
-def measured(procs, workers=2, **options):
-    procs.start_collector()
-    procs.start_scheduler(PATIENT)
-    for _ in range(workers):
-        procs.start_worker(**options)
-    client = Client(procs.address)
-    client.wait_for_workers(workers, timeout=120)
-    return client
 
 
 def worker_pids(client):
@@ -38,7 +27,7 @@ def attempts(report, name):
 def test_killed_task_has_what_strace_saw(new_cluster, data, tmp_path):
     procs = new_cluster()
     marker, path = tmp_path / "marker", data["zstd"]
-    with measured(procs, 1, prefix=strace_reads.prefix) as client:
+    with jobs.measured(procs, prefix=strace_reads.prefix, scheduler=PATIENT) as client:
         pid, = worker_pids(client).values()
         with span("killed"):
             future = client.submit(jobs.read_slowly_once, path, STEP, str(marker), key=jobs.unique("killed"))
@@ -74,7 +63,7 @@ def kill_at_random(client, stop, rng, killed, limit):
 def test_sigkill_at_random_instants(new_cluster, data, serial):
     """coffea's sums stay equal; what was done twice is wasted and is not counted twice."""
     procs, rng, killed, rounds = new_cluster(), random.Random(3), [], 0
-    with measured(procs) as client, Client(procs.address) as killer:
+    with jobs.measured(procs, 2, scheduler=PATIENT) as client, Client(procs.address) as killer:
         while len(killed) < 20 and rounds < 20:
             rounds += 1
             stop = threading.Event()
@@ -105,7 +94,7 @@ def check_round(found, report):
 
 def test_finished_results_lost_with_their_worker(new_cluster):
     procs = new_cluster()
-    with measured(procs) as client:
+    with jobs.measured(procs, 2, scheduler=PATIENT) as client:
         with span("held"):
             futures = client.map(lambda i: i * i, range(8), key=[jobs.unique("held") for _ in range(8)])
             client.gather(client.map(lambda i: i, futures, key=[jobs.unique("seen") for _ in range(8)]))
@@ -125,7 +114,7 @@ def test_finished_results_lost_with_their_worker(new_cluster):
 def test_worker_nanny_and_agent_killed_at_once(new_cluster, data, tmp_path):
     """Nobody is left to close the task: the collector does, with the last that it heard."""
     procs, marker = new_cluster(), tmp_path / "marker"
-    with measured(procs, 1) as client:
+    with jobs.measured(procs, scheduler=PATIENT) as client:
         with span("gone"):
             future = client.submit(jobs.read_slowly_once, data["zlib"], STEP, str(marker), key=jobs.unique("gone"))
             cluster.wait_until(marker.exists, "the task to start")
@@ -147,7 +136,7 @@ def test_worker_nanny_and_agent_killed_at_once(new_cluster, data, tmp_path):
 def test_agent_killed(new_cluster, data):
     """The shim starts another agent, which goes on with the same counters."""
     procs = new_cluster()
-    with measured(procs, 1) as client:
+    with jobs.measured(procs, scheduler=PATIENT) as client:
         jobs.submit(procs, client, "before", jobs.read_whole, data["zlib"])
         old = set(procs.agents())
         assert old

@@ -11,19 +11,14 @@ import time
 import cluster
 import jobs
 import pytest
-from distributed import Client, span
+from distributed import span
 
 PATIENT = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1000"}
 
 
 @contextlib.contextmanager
 def measured(procs, workers=1, nthreads=1, **env):
-    procs.start_collector()
-    procs.start_scheduler(PATIENT)
-    for _ in range(workers):
-        procs.start_worker(nthreads=nthreads, env=env)
-    with Client(procs.address) as client:
-        client.wait_for_workers(workers, timeout=120)
+    with jobs.measured(procs, workers, scheduler=PATIENT, nthreads=nthreads, env=env) as client:
         yield client
 
 

@@ -20,11 +20,7 @@ def found(tmp_path_factory, homes):
     path, folder = os.pathsep.join([str(codec_packages.folder()), homes["PYTHONPATH"]]), tmp_path_factory.mktemp("files")
     said, chunks = {}, {}
     with cluster.Cluster(tmp_path_factory.mktemp("libraries") / "cluster", {**homes, "PYTHONPATH": path}) as procs:
-        procs.start_collector()
-        procs.start_scheduler()
-        procs.start_worker()
-        with Client(procs.address) as client, span("libraries"):
-            client.wait_for_workers(1, timeout=120)
+        with jobs.measured(procs) as client, span("libraries"):
             for name, case in CASES.items():
                 file = f"{folder / name}{case['end']}"
                 for step in ("write", "read"):

@@ -5,7 +5,7 @@ import time
 
 import jobs
 import pytest
-from distributed import Client, span
+from distributed import span
 
 SIZES = {"a.bin": 300_000, "b.bin": 700_001, "c.bin": 1_234_567}
 _kept = {}
@@ -112,11 +112,7 @@ def net(tmp_path_factory, homes, data):
     home = tmp_path_factory.mktemp("net")
     files = served_files(home, SIZES, data["zlib"])
     with Nginx(home / "nginx", files) as server, cluster.Cluster(home / "cluster", homes) as procs:
-        procs.start_collector()
-        procs.start_scheduler()
-        procs.start_worker(nthreads=4)
-        with Client(procs.address) as client:
-            client.wait_for_workers(1, timeout=120)
+        with jobs.measured(procs, nthreads=4) as client:
             yield server, procs, client
 
 

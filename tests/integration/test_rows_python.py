@@ -10,7 +10,6 @@ import make_data
 import pytest
 import ttbar
 from conftest import ROOT
-from distributed import Client
 
 sys.path.insert(0, str(ROOT / "python"))
 import crema
@@ -28,11 +27,7 @@ def measured(tmp_path_factory, homes):
     environment = pytest.MonkeyPatch()
     environment.setenv("CREMA_PROGRAM", str(cluster.BUILD / "crema"))
     with cluster.Cluster(tmp_path_factory.mktemp("rows") / "cluster", homes) as procs:
-        procs.start_collector()
-        procs.start_scheduler()
-        procs.start_worker()
-        with Client(procs.address) as client:
-            client.wait_for_workers(1, timeout=120)
+        with jobs.measured(procs) as client:
             found.begin = time.time()
             with crema.MetricsCollector(client, processor_instance=processor, dir=procs.journal) as found.collector:
                 found.output, found.report = jobs.run_coffea(client, [make_data.files(ROOT / "data")["zlib"]],

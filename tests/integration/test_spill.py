@@ -3,7 +3,6 @@ work, but the process's numbers hold it to the byte."""
 
 import jobs
 import pytest
-from distributed import Client
 
 SIDES = ("compress", "decompress")
 ARRAY = 4_000_000
@@ -57,11 +56,7 @@ def spilling(tmp_path_factory, homes):
            "DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False", "DASK_DISTRIBUTED__COMM__COMPRESSION": "zlib",
            "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL_COMPRESSION": "zlib"}
     with cluster.Cluster(tmp_path_factory.mktemp("spilling") / "cluster", homes) as procs:
-        procs.start_collector()
-        procs.start_scheduler()
-        procs.start_worker(env=env, args=("--memory-limit", "1GB", "--no-nanny"))
-        with Client(procs.address) as client:
-            client.wait_for_workers(1, timeout=120)
+        with jobs.measured(procs, env=env, args=("--memory-limit", "1GB", "--no-nanny")) as client:
             client.run(watch)
             yield procs, client
 

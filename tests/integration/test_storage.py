@@ -144,11 +144,7 @@ def charged_to(pid):
 def test_killed_cold_reader(new_cluster, cold_file, tmp_path, cell):
     """What was counted until SIGKILL stays: reads to one call, storage to the last sample."""
     procs, path, marker, step = new_cluster(), cold_file("killed", 192 * MB), tmp_path / "marker", 64 * 1024
-    procs.start_collector()
-    procs.start_scheduler()
-    procs.start_worker(prefix=strace_reads.prefix)
-    with Client(procs.address) as client:
-        client.wait_for_workers(1, timeout=120)
+    with jobs.measured(procs, prefix=strace_reads.prefix) as client:
         (pid,) = client.run(os.getpid).values()
         before = charged_to(pid)
         with span("killed-cold"):
@@ -206,11 +202,7 @@ def mounted(kind, lower, mount):
 def read_on(new_cluster, path):
     """The one task of a worker of its own, so that what is unknown there spoils no other sums."""
     procs = new_cluster()
-    procs.start_collector()
-    procs.start_scheduler()
-    procs.start_worker()
-    with Client(procs.address) as client:
-        client.wait_for_workers(1, timeout=120)
+    with jobs.measured(procs) as client:
         _, (task,) = jobs.submit(procs, client, "elsewhere", jobs.read_whole, path)
     return task
 

@@ -9,7 +9,6 @@ import jobs
 import pytest
 import slow_disk
 import throttle
-from distributed import Client
 
 MB = 1 << 20
 RATE = 16 * MB
@@ -27,11 +26,7 @@ def slow_worker(tmp_path_factory, homes, disk):
         if put is None:
             pytest.skip("the disk of data/ cannot be throttled here")
         with cluster.Cluster(tmp_path_factory.mktemp("throttled"), homes) as procs:
-            procs.start_collector()
-            procs.start_scheduler()
-            procs.start_worker()
-            with Client(procs.address) as client:
-                client.wait_for_workers(1, timeout=120)
+            with jobs.measured(procs) as client:
                 client.run(__import__, "slow_disk")
                 for pid in client.run(os.getpid).values():
                     put(pid)

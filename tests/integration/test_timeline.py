@@ -6,7 +6,7 @@ import time
 import cluster
 import jobs
 import pytest
-from distributed import Client, span
+from distributed import span
 from timeline_job import PIECE, burst_pause_burst, compute, hold_the_loop
 
 LAYERS = """read_bytes mapped_bytes storage_read_bytes storage_write_bytes network_read_bytes network_write_bytes
@@ -20,11 +20,7 @@ def burst(tmp_path_factory, homes, disk):
     path = disk / "burst.bin"
     path.write_bytes(bytes(range(256)) * (32 * PIECE // 256))
     with cluster.Cluster(tmp_path_factory.mktemp("timeline"), homes) as procs:
-        procs.start_collector()
-        procs.start_scheduler()
-        procs.start_worker()
-        with Client(procs.address) as client:
-            client.wait_for_workers(1, timeout=120)
+        with jobs.measured(procs) as client:
             result, _ = jobs.submit(procs, client, "burst_pause", burst_pause_burst, str(path), 4)
         yield (*result, jobs.settled(procs, lambda r: jobs.tasks_of(r, "burst_pause")))
 
@@ -91,11 +87,7 @@ def test_seconds_by_class_are_those_of_the_task(burst):
 def test_a_held_event_loop_leaves_no_peak(new_cluster):
     """The worker takes no snapshot of its CPU meanwhile: what it used is spread over that time, not put at its end."""
     procs = new_cluster()
-    procs.start_collector()
-    procs.start_scheduler()
-    procs.start_worker(nthreads=2)
-    with Client(procs.address) as client:
-        client.wait_for_workers(1, timeout=120)
+    with jobs.measured(procs, nthreads=2) as client:
         with span("held") as run:
             busy = client.submit(compute, 7, pure=False, key="compute-1")
             time.sleep(1)

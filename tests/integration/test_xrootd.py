@@ -12,7 +12,7 @@ from pathlib import Path
 import jobs
 import pytest
 import xrootd_jobs as work
-from distributed import Client, span
+from distributed import span
 
 TABLE = "xrootd"
 TRACE = "trace of the XRootD server"
@@ -42,11 +42,7 @@ def net(tmp_path_factory, homes, data):
     tls = f"xrd.tls {cert} {key}\nxrd.tlsca noverify\nxrootd.tls capable all\n"
     with XRootD(home / "server", files) as server, cluster.Cluster(home / "cluster", env) as procs:
         server.tls = lambda: XRootD(home / "tls", files, more=tls)
-        procs.start_collector()
-        procs.start_scheduler()
-        procs.start_worker(nthreads=6)
-        with Client(procs.address) as client:
-            client.wait_for_workers(1, timeout=120)
+        with jobs.measured(procs, nthreads=6) as client:
             client.submit(work.fsspec_ranges, server.url("/a.bin"), [(0, 10)]).result(timeout=120)  # a first run
             yield server, procs, client
 
