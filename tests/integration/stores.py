@@ -1,5 +1,5 @@
-"""State directories whose journals are made by hand: segments of any age, filled by tasks(), begun(), totals() and
-noise(); and the crema commands on them."""
+"""State directories whose journals are made by hand: segments of any age, filled by tasks(), begun(), totals(),
+samples() and noise(); and the crema commands on them."""
 
 import copy
 import json
@@ -110,6 +110,15 @@ def totals(age, done, read):
     def fill(made):
         made.message([TOTALS, {"boot_ns": BOOT_NS + (10 * DAY - age) * 10**9, "tasks_started": done, "tasks_done": done,
                                "tasks": {"read_bytes": read}, "unattributed": {"read_bytes": 7}}])
+    return fill
+
+
+def samples(age, n):
+    """A sample of the worker each second."""
+    def fill(made):
+        for i in range(n):
+            made.message([8, {"boot_ns": BOOT_NS + (10 * DAY - age + i) * 10**9, "cpu_percent": 40 + i, "cpu_seconds": 0.4 * i,
+                              "rss_bytes": 10**8 + i * 10**6, "threads": 9, "tasks_running": 1}])
     return fill
 
 

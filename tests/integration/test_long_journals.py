@@ -6,19 +6,9 @@ import re
 import shutil
 
 import pytest
-from frames import BOOT_NS
-from stores import DAY, PREPROCESSING, Store, begun, noise, tasks, totals
+from stores import DAY, PREPROCESSING, Store, begun, noise, samples, tasks, totals
 
 WHOLE, SELECTED = "100G", "1"
-
-
-def samples(age, n):
-    """One each second."""
-    def fill(made):
-        for i in range(n):
-            made.message([8, {"boot_ns": BOOT_NS + (10 * DAY - age + i) * 10**9, "cpu_percent": 40 + i, "cpu_seconds": 0.4 * i,
-                              "rss_bytes": 10**8 + i * 10**6, "threads": 9, "tasks_running": 1}])
-    return fill
 
 
 @pytest.fixture(scope="module")

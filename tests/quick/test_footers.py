@@ -13,18 +13,9 @@ import test_live_numbers  # knows where those of the integration tests are
 sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))
 import cluster
 from frames import BOOT_NS, RUN_TOTALS, frame, read
-from stores import DAY, PREPROCESSING, Store, begun, tasks, totals
+from stores import DAY, PREPROCESSING, Store, begun, samples, tasks, totals
 
 SELECTED = ("--read-whole", "1")
-
-
-def samples(age, n):
-    """One each second."""
-    def fill(made):
-        for i in range(n):
-            made.message([8, {"boot_ns": BOOT_NS + (10 * DAY - age + i) * 10**9, "cpu_percent": 40 + i, "cpu_seconds": 0.4 * i,
-                              "rss_bytes": 10**8 + i * 10**6, "threads": 9, "tasks_running": 1}])
-    return fill
 
 
 def padding(n):

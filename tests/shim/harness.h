@@ -23,6 +23,8 @@
 
 /* Arms this process once and removes the file at once. */
 void harness_arm(void);
+/* The same as a group's setup. */
+int harness_setup(void **state);
 
 /* A task in the calling thread. */
 struct harness_task {

@@ -357,13 +357,6 @@ static void some_connections_have_no_requests(void **state)
 	harness_free(&h);
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,5 +371,5 @@ int main(void)
 		cmocka_unit_test(some_connections_have_no_requests),
 	};
 
-	return cmocka_run_group_tests_name("shim exchange", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim exchange", tests, harness_setup, NULL);
 }

@@ -68,13 +68,6 @@ static void files_without_a_row_share_the_last(void **state)
 	assert_int_equal(crema_shm->totals.files_refused - refused, shared);
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -83,5 +76,5 @@ int main(void)
 		cmocka_unit_test(files_without_a_row_share_the_last),
 	};
 
-	return cmocka_run_group_tests_name("shim full tables", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim full tables", tests, harness_setup, NULL);
 }

@@ -174,13 +174,6 @@ static void unions_are_unions(void **state)
 	assert_int_equal(overlap_since(t, &m, OVERLAP_STORAGE, 5 * MS), 0);
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,5 +184,5 @@ int main(void)
 		cmocka_unit_test(unions_are_unions),
 	};
 
-	return cmocka_run_group_tests_name("shim overlap", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim overlap", tests, harness_setup, NULL);
 }

@@ -102,13 +102,6 @@ static void received_bytes_are_the_tasks_until_its_record_is_gone(void **state)
 	assert_int_equal(all->tasks.count[CREMA_C_network_read_bytes] - tasks, 120);
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,5 +110,5 @@ int main(void)
 		cmocka_unit_test(received_bytes_are_the_tasks_until_its_record_is_gone),
 	};
 
-	return cmocka_run_group_tests_name("shim request", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim request", tests, harness_setup, NULL);
 }

@@ -231,13 +231,6 @@ static void only_what_was_lost_in_a_wait(void **state)
 	sched_setaffinity(0, sizeof(all), &all);
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,5 +240,5 @@ int main(void)
 		cmocka_unit_test(only_what_was_lost_in_a_wait),
 	};
 
-	return cmocka_run_group_tests(tests, arm, NULL);
+	return cmocka_run_group_tests(tests, harness_setup, NULL);
 }

@@ -581,13 +581,6 @@ static void rows_that_are_safe_can_go(void **state)
 	harness_free(&h);
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -610,5 +603,5 @@ int main(void)
 		cmocka_unit_test(rows_that_are_safe_can_go),
 	};
 
-	return cmocka_run_group_tests_name("shim section", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim section", tests, harness_setup, NULL);
 }

@@ -119,13 +119,6 @@ static void what_does_not_fit_is_counted_together(void **state)
 	assert_int_equal(row(NULL)->requests, 200 - (CREMA_SHM_SERVERS - 1 - 3));
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 /* Where the request names a file: that file's row, under the same span. */
 static void a_files_requests_are_in_its_row(void **state)
 {
@@ -170,5 +163,5 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_counted_together),
 	};
 
-	return cmocka_run_group_tests_name("shim server", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim server", tests, harness_setup, NULL);
 }

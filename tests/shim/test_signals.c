@@ -91,18 +91,11 @@ static void reads_of_a_handler_are_counted(void **state)
 	unlink(name);
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_of_a_handler_are_counted),
 	};
 
-	return cmocka_run_group_tests_name("shim signals", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim signals", tests, harness_setup, NULL);
 }

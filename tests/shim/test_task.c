@@ -454,13 +454,6 @@ static void arming_fails_cleanly_under_a_file_limit(void **state)
 	assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 /* Of itself, started by memory_before_exec_is_not_ours. */
 static int run_memory(void)
 {
@@ -468,8 +461,8 @@ static int run_memory(void)
 		cmocka_unit_test(started_with_more_memory_than_it_has),
 	};
 
-	return cmocka_run_group_tests_name("shim task, started by a large process", tests, arm,
-					   NULL);
+	return cmocka_run_group_tests_name("shim task, started by a large process", tests,
+					   harness_setup, NULL);
 }
 
 int main(int argc, char **argv)
@@ -495,5 +488,5 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "memory"))
 		return run_memory();
-	return cmocka_run_group_tests_name("shim task", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim task", tests, harness_setup, NULL);
 }

@@ -476,13 +476,6 @@ static void a_thread_that_ends_in_a_snapshot_is_not_reaped(void **state)
 	assert_int_equal(reaped, 0);
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -500,5 +493,5 @@ int main(void)
 		cmocka_unit_test(blocks_of_ended_threads_are_used_again),
 	};
 
-	return cmocka_run_group_tests_name("shim threads", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim threads", tests, harness_setup, NULL);
 }

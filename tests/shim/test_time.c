@@ -389,13 +389,6 @@ static void small_cold_reads_are_storage(void **state)
 			"kernel's run delay");
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -411,5 +404,5 @@ int main(void)
 		cmocka_unit_test(small_cold_reads_are_storage),
 	};
 
-	return cmocka_run_group_tests_name("shim time", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim time", tests, harness_setup, NULL);
 }

@@ -78,18 +78,11 @@ static void waiting_for_the_address_space_is_unclassified(void **state)
 	harness_free(&h);
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waiting_for_the_address_space_is_unclassified),
 	};
 
-	return cmocka_run_group_tests(tests, arm, NULL);
+	return cmocka_run_group_tests(tests, harness_setup, NULL);
 }

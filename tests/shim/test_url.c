@@ -64,13 +64,6 @@ static void secrets_are_cut_off(void **state)
 	assert_string_equal(cleaned("root://host//a@b#c"), "root://host//a@b");
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -79,5 +72,5 @@ int main(void)
 		cmocka_unit_test(secrets_are_cut_off),
 	};
 
-	return cmocka_run_group_tests_name("shim url", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim url", tests, harness_setup, NULL);
 }

@@ -138,13 +138,6 @@ static void hooked_libraries_count_themselves(void **state)
 	assert_true(ZSTD_trace_compress_begin(NULL) == 0);
 }
 
-static int arm(void **state)
-{
-	(void)state;
-	harness_arm();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,5 +147,5 @@ int main(void)
 		cmocka_unit_test(hooked_libraries_count_themselves),
 	};
 
-	return cmocka_run_group_tests_name("shim zstd", tests, arm, NULL);
+	return cmocka_run_group_tests_name("shim zstd", tests, harness_setup, NULL);
 }

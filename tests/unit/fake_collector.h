@@ -22,28 +22,7 @@
 #include "agent/uplink.h"
 #include "agent/uplink_frames.h"
 #include "common/clock.h"
-
-static const uint8_t worker[16] = {0xcd};
-static char dir[] = "/tmp/crema-test-XXXXXX";
-
-static uint64_t add(struct outbox *o, enum outbox_class class, uint64_t v)
-{
-	msgpack_packer *pk = outbox_begin(o, class);
-
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_SAMPLE);
-	pack_u64(pk, v);
-	return outbox_end(o, class);
-}
-
-static int files(void)
-{
-	char **names;
-	int n = framefile_list(dir, &names);
-
-	free(names);
-	return n;
-}
+#include "tests/unit/spool_dir.h"
 
 struct collector {
 	int listener, fd;
@@ -253,6 +232,32 @@ static void make_hello(struct buf *hello)
 	struct crema_frame_header h = frame_head(CREMA_FRAME_HELLO, worker, 1);
 
 	assert_int_equal(frame_encode(hello, &h, "\x80", 1), 0);
+}
+
+/* A collector, and an agent's outbox with its HELLO for the uplink; spool may be NULL. */
+struct site {
+	struct collector c;
+	struct outbox o;
+	struct buf hello;
+	struct uplink_source source;
+	struct uplink u; /* the test's to start and to release */
+};
+
+static void site_start(struct site *s, const char *spool)
+{
+	memset(s, 0, sizeof(*s));
+	collector_start(&s->c);
+	outbox_init(&s->o, worker, 1, spool, false);
+	make_hello(&s->hello);
+	s->source = (struct uplink_source){&s->o,    worker,	 1,	   &s->hello,
+					   src_next, src_rewind, src_acked};
+}
+
+static void site_stop(struct site *s)
+{
+	outbox_release(&s->o);
+	buf_release(&s->hello);
+	collector_stop(&s->c);
 }
 
 #endif

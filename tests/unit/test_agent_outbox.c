@@ -1,29 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_agent_outbox.c - batches, frames, the spool file, and what is safe. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "agent/outbox.h"
-
-static const uint8_t worker[16] = {0xcd};
-static char dir[] = "/tmp/crema-test-XXXXXX";
-
-static uint64_t add(struct outbox *o, enum outbox_class class, uint64_t v)
-{
-	msgpack_packer *pk = outbox_begin(o, class);
-
-	pack_array(pk, 2);
-	pack_u64(pk, CREMA_MSG_SAMPLE);
-	pack_u64(pk, v);
-	return outbox_end(o, class);
-}
+#include "tests/unit/spool_dir.h"
 
 /* Sends everything there is: the sequence numbers must go on without a gap from `from`. */
 static uint64_t pull(struct outbox *o, uint64_t from)
@@ -39,15 +18,6 @@ static uint64_t pull(struct outbox *o, uint64_t from)
 		from += f.head.count;
 	}
 	return from;
-}
-
-static int files(void)
-{
-	char **names;
-	int n = framefile_list(dir, &names);
-
-	free(names);
-	return n;
 }
 
 static void sweep(void)
@@ -279,11 +249,6 @@ int main(void)
 		cmocka_unit_test(test_removed_spool), cmocka_unit_test(test_full_spool),
 		cmocka_unit_test(test_destination),   cmocka_unit_test(test_age),
 	};
-	int rc;
 
-	if (!mkdtemp(dir))
-		return 1;
-	rc = cmocka_run_group_tests_name("agent outbox", tests, NULL, NULL);
-	rmdir(dir);
-	return rc;
+	return cmocka_run_group_tests_name("agent outbox", tests, make_dir, remove_dir);
 }

@@ -39,8 +39,8 @@ static void test_pauses(void **state)
 /* At one moment of the agent's clock, until the condition. */
 #define SERVE_UNTIL(condition)                                                                     \
 	for (int i_ = 0; i_ < 3000 && !(condition); i_++) {                                        \
-		uplink_run(&u, now);                                                               \
-		serve(&c);                                                                         \
+		uplink_run(&s.u, now);                                                             \
+		serve(&s.c);                                                                       \
 		usleep(200);                                                                       \
 	}                                                                                          \
 	assert_true(condition)
@@ -48,76 +48,56 @@ static void test_pauses(void **state)
 /* A round that was broken off begins again; the offset is wrong by no more than is said. */
 static void test_clock_rounds(void **state)
 {
-	struct uplink_source source = {NULL, worker, 1, NULL, src_next, src_rewind, src_acked};
 	uint64_t now = SECOND, real = clock_real_ns(), boot = clock_boot_ns();
-	struct buf hello = BUF_INIT;
-	struct collector c;
-	struct outbox o;
-	struct uplink u;
+	struct site s;
 
 	(void)state;
-	collector_start(&c);
-	outbox_init(&o, worker, 1, NULL, false);
-	make_hello(&hello);
-	source.arg = &o;
-	source.hello = &hello;
-	uplink_init(&u, &c.address, &source, NULL);
-	c.timeless = true;
-	SERVE_UNTIL(c.clocks == 1);
-	hang_up(&c);
-	SERVE_UNTIL(u.state == UPLINK_OFF);
-	c.timeless = false;
+	site_start(&s, NULL);
+	uplink_init(&s.u, &s.c.address, &s.source, NULL);
+	s.c.timeless = true;
+	SERVE_UNTIL(s.c.clocks == 1);
+	hang_up(&s.c);
+	SERVE_UNTIL(s.u.state == UPLINK_OFF);
+	s.c.timeless = false;
 	now += SECOND;
-	SERVE_UNTIL(u.has_result);
-	assert_int_equal(c.clocks, 1 + 8);
-	assert_in_range(u.result.real_ns, real, clock_real_ns());
-	assert_in_range(u.result.boot_ns, boot, clock_boot_ns());
-	assert_in_range(u.result.error_ns, 1, (clock_boot_ns() - boot) / 2);
-	assert_in_range(u.result.offset_ns, 5 * SECOND - u.result.error_ns - 1,
-			5 * SECOND + u.result.error_ns + 1);
-	assert_false(uplink_clock_due(&u, now + 30 * SECOND - 1));
-	assert_true(uplink_clock_due(&u, now + 30 * SECOND));
-	uplink_release(&u);
-	outbox_release(&o);
-	buf_release(&hello);
-	collector_stop(&c);
+	SERVE_UNTIL(s.u.has_result);
+	assert_int_equal(s.c.clocks, 1 + 8);
+	assert_in_range(s.u.result.real_ns, real, clock_real_ns());
+	assert_in_range(s.u.result.boot_ns, boot, clock_boot_ns());
+	assert_in_range(s.u.result.error_ns, 1, (clock_boot_ns() - boot) / 2);
+	assert_in_range(s.u.result.offset_ns, 5 * SECOND - s.u.result.error_ns - 1,
+			5 * SECOND + s.u.result.error_ns + 1);
+	assert_false(uplink_clock_due(&s.u, now + 30 * SECOND - 1));
+	assert_true(uplink_clock_due(&s.u, now + 30 * SECOND));
+	uplink_release(&s.u);
+	site_stop(&s);
 }
 
 /* A collector that takes records and acknowledges none for 20 s is given up. */
 static void test_silence(void **state)
 {
-	struct uplink_source source = {NULL, worker, 1, NULL, src_next, src_rewind, src_acked};
 	uint64_t now = SECOND;
-	struct buf hello = BUF_INIT;
-	struct collector c;
-	struct outbox o;
-	struct uplink u;
+	struct site s;
 
 	(void)state;
-	collector_start(&c);
-	outbox_init(&o, worker, 1, NULL, false);
-	make_hello(&hello);
-	source.arg = &o;
-	source.hello = &hello;
-	uplink_init(&u, &c.address, &source, NULL);
-	SERVE_UNTIL(u.has_result);
-	c.mute = true;
+	site_start(&s, NULL);
+	uplink_init(&s.u, &s.c.address, &s.source, NULL);
+	SERVE_UNTIL(s.u.has_result);
+	s.c.mute = true;
 	now += 25 * SECOND; /* silent, but nothing was sent */
-	uplink_run(&u, now);
-	assert_int_equal(u.state, UPLINK_READY);
-	add(&o, OUTBOX_RECORD, 1);
-	outbox_flush(&o);
-	SERVE_UNTIL(c.next == 1);
-	uplink_run(&u, now + 20 * SECOND);
-	assert_int_equal(u.state, UPLINK_READY);
-	uplink_run(&u, now + 20 * SECOND + 1);
-	assert_int_equal(u.state, UPLINK_OFF);
-	assert_non_null(strstr(u.trouble, "broke"));
-	assert_int_equal(u.retry_ns, now + 20 * SECOND + 1 + SECOND / 4);
-	uplink_release(&u);
-	outbox_release(&o);
-	buf_release(&hello);
-	collector_stop(&c);
+	uplink_run(&s.u, now);
+	assert_int_equal(s.u.state, UPLINK_READY);
+	add(&s.o, OUTBOX_RECORD, 1);
+	outbox_flush(&s.o);
+	SERVE_UNTIL(s.c.next == 1);
+	uplink_run(&s.u, now + 20 * SECOND);
+	assert_int_equal(s.u.state, UPLINK_READY);
+	uplink_run(&s.u, now + 20 * SECOND + 1);
+	assert_int_equal(s.u.state, UPLINK_OFF);
+	assert_non_null(strstr(s.u.trouble, "broke"));
+	assert_int_equal(s.u.retry_ns, now + 20 * SECOND + 1 + SECOND / 4);
+	uplink_release(&s.u);
+	site_stop(&s);
 }
 
 /* An empty folder is looked at each 10 s; a file that does not get through in 60 s is left to
@@ -187,14 +167,6 @@ int main(void)
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_takeover_times),
 	};
-	char path[64];
-	int rc;
 
-	if (!mkdtemp(dir))
-		return 1;
-	rc = cmocka_run_group_tests_name("agent times", tests, NULL, NULL);
-	snprintf(path, sizeof(path), "%s/token", dir);
-	unlink(path);
-	rmdir(dir);
-	return rc;
+	return cmocka_run_group_tests_name("agent times", tests, make_dir, remove_dir);
 }
