@@ -8,7 +8,7 @@
 
 #include "collector/cmd/command.h"
 #include "collector/compare/compare.h"
-#include "collector/export/draft.h"
+#include "collector/export/atomic_file.h"
 #include "collector/print/render.h"
 #include "common/dirs.h"
 #include "common/log.h"
@@ -20,7 +20,7 @@ static int compare(const struct options *o, const char *dir, char **names, size_
 	const char *path = o->value[OPT_json];
 	struct buf why = BUF_INIT;
 	struct comparison c;
-	struct draft out;
+	struct atomic_file out;
 	struct json j;
 	int rc = compare_load(&c, names, n, dir, whole_bytes, &why);
 
@@ -30,14 +30,14 @@ static int compare(const struct options *o, const char *dir, char **names, size_
 			report_fail(&why, rc, "cannot compare: %s", log_error(rc));
 	}
 	if (!rc) {
-		draft_init(&out, !path || path == options_left_out ? "-" : path);
+		atomic_file_init(&out, !path || path == options_left_out ? "-" : path);
 		if (path) {
 			emit_init(&j, &out.sink);
 			compare_json(&c, &j);
 		} else {
 			compare_text(&c, &out.sink, command_colour());
 		}
-		rc = draft_end(&out, &why);
+		rc = atomic_file_end(&out, &why);
 	}
 	if (rc)
 		log_line("%.*s", (int)why.len, (const char *)why.data);

@@ -9,7 +9,7 @@
 
 #include "collector/cmd/command.h"
 #include "collector/cmd/pager.h"
-#include "collector/export/draft.h"
+#include "collector/export/atomic_file.h"
 #include "collector/export/export.h"
 #include "collector/print/render.h"
 #include "common/clock.h"
@@ -89,7 +89,7 @@ static const char *json_path(const struct options *o)
 static int use_dropped(const struct dropped_run *d, void *arg, struct buf *why)
 {
 	const struct options *o = arg;
-	struct draft out;
+	struct atomic_file out;
 	size_t i;
 
 	for (i = 0; i < export_way_count; i++) {
@@ -98,9 +98,9 @@ static int use_dropped(const struct dropped_run *d, void *arg, struct buf *why)
 	}
 	if (o->value[OPT_coffea_report] || o->value[OPT_taskvine_log])
 		return report_dropped_refuse(d, why);
-	draft_init(&out, json_path(o));
+	atomic_file_init(&out, json_path(o));
 	report_dropped_json(d, &out.sink);
-	return draft_end(&out, why);
+	return atomic_file_end(&out, why);
 }
 
 /* Seconds > 0 and below `most`, 0 if the option was not given: false (and a line) for what is none.
@@ -150,10 +150,10 @@ static bool tables_of(const struct options *o, uint64_t *tables)
 static int write_out(struct report_request *req, const char *path, struct buf *why)
 {
 	bool paged = !req->json && pager_wanted();
-	struct draft out;
+	struct atomic_file out;
 	int rc;
 
-	draft_init(&out, path);
+	atomic_file_init(&out, path);
 	if (!paged) {
 		req->flush = out.sink.flush;
 		req->flush_arg = &out;
@@ -162,7 +162,7 @@ static int write_out(struct report_request *req, const char *path, struct buf *w
 	if (rc) {
 		/* what is in the buffer is the line that says why */
 		buf_add(why, out.buf.data, out.buf.len);
-		draft_drop(&out);
+		atomic_file_drop(&out);
 		return rc == -EPIPE ? 0 : rc;
 	}
 	if (paged) {
@@ -170,10 +170,10 @@ static int write_out(struct report_request *req, const char *path, struct buf *w
 		buf_clear(&out.buf);
 		if (rc)
 			report_fail(why, rc, "cannot write to the terminal: %s", log_error(rc));
-		draft_drop(&out);
+		atomic_file_drop(&out);
 		return rc;
 	}
-	return draft_end(&out, why);
+	return atomic_file_end(&out, why);
 }
 
 static int write_report(const struct options *o, const char *dir)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/export/draft.h"
+#include "collector/export/atomic_file.h"
 #include "collector/export/export.h"
 #include "collector/export/meta.h"
 #include "collector/print/render.h"
@@ -27,10 +27,10 @@
 
 struct csv {
 	const char *dir;
-	struct draft file[FILES];
+	struct atomic_file file[FILES];
 	size_t n;
-	const char *failed;    /* the path that an error is about */
-	struct draft *columns; /* columns.csv */
+	const char *failed;	     /* the path that an error is about */
+	struct atomic_file *columns; /* columns.csv */
 	struct buf text;
 };
 
@@ -100,7 +100,7 @@ static void put_cell(struct csv *c, struct sink *s, struct value v)
 	}
 }
 
-static void put_row(struct csv *c, struct draft *d, const struct value *cells, size_t n)
+static void put_row(struct csv *c, struct atomic_file *d, const struct value *cells, size_t n)
 {
 	size_t i;
 
@@ -114,16 +114,16 @@ static void put_row(struct csv *c, struct draft *d, const struct value *cells, s
 		c->failed = d->path;
 }
 
-static struct draft *open_file(struct csv *c, const char *name, int *rc)
+static struct atomic_file *open_file(struct csv *c, const char *name, int *rc)
 {
-	struct draft *d = &c->file[c->n];
+	struct atomic_file *d = &c->file[c->n];
 	char path[PATH_MAX], file[64];
 
 	snprintf(file, sizeof(file), "%s.csv", name);
 	*rc = c->n == FILES ? -E2BIG : dirs_join(path, sizeof(path), c->dir, file);
 	if (*rc)
 		return NULL;
-	*rc = draft_init(d, path);
+	*rc = atomic_file_init(d, path);
 	c->n++;
 	if (*rc)
 		c->failed = d->path;
@@ -133,7 +133,7 @@ static struct draft *open_file(struct csv *c, const char *name, int *rc)
 static int csv_begin(void *arg, const struct sheet *s)
 {
 	struct csv *c = arg;
-	struct draft *d;
+	struct atomic_file *d;
 	struct value row[5];
 	size_t i;
 	int rc;
@@ -152,7 +152,7 @@ static int csv_begin(void *arg, const struct sheet *s)
 static int csv_row(void *arg, const struct sheet *s, const struct value *cells)
 {
 	struct csv *c = arg;
-	struct draft *d = &c->file[c->n - 1];
+	struct atomic_file *d = &c->file[c->n - 1];
 
 	put_row(c, d, cells, s->n);
 	return d->sink.error;
@@ -176,7 +176,7 @@ static void put_meta(void *arg, const char *name, struct value v)
 static int write_all(struct csv *c, const struct report *r)
 {
 	const struct sheet_way way = {c, csv_begin, csv_row, csv_end};
-	struct draft *d;
+	struct atomic_file *d;
 	int rc;
 	size_t i;
 
@@ -191,11 +191,11 @@ static int write_all(struct csv *c, const struct report *r)
 	sink_puts(&c->columns->sink, META_COLUMN_NAMES "\r\n");
 	rc = sheets_write(r, &way);
 	for (i = 0; i < c->n && !rc; i++) {
-		rc = draft_finish(&c->file[i]);
+		rc = atomic_file_finish(&c->file[i]);
 		c->failed = c->file[i].path;
 	}
 	for (i = 0; i < c->n && !rc; i++) {
-		rc = draft_close(&c->file[i]);
+		rc = atomic_file_close(&c->file[i]);
 		c->failed = c->file[i].path;
 	}
 	return rc;
@@ -210,11 +210,11 @@ int export_csv(const struct report *r, const char *path, struct buf *why)
 	if (!c)
 		return report_fail(why, -ENOMEM, "cannot write '%s': %s", path, log_error(-ENOMEM));
 	c->dir = c->failed = path;
-	rc = draft_folder("--csv", path, why);
+	rc = atomic_file_folder("--csv", path, why);
 	if (!rc && (rc = write_all(c, r)) != 0)
 		report_fail(why, rc, "cannot write '%s': %s", c->failed, log_error(rc));
 	for (i = 0; i < c->n; i++)
-		draft_drop(&c->file[i]);
+		atomic_file_drop(&c->file[i]);
 	buf_release(&c->text);
 	free(c);
 	return rc;

@@ -2,7 +2,7 @@
 /* export.c - the table of ways out, and JSON, the plainest of them. */
 #include "collector/export/export.h"
 
-#include "collector/export/draft.h"
+#include "collector/export/atomic_file.h"
 #include "collector/print/print.h"
 
 /* clang-format off */
@@ -19,11 +19,11 @@ const size_t export_way_count = sizeof(export_ways) / sizeof(export_ways[0]);
 
 int export_json(const struct report *r, const char *path, struct buf *why)
 {
-	struct draft d;
+	struct atomic_file d;
 	struct json j;
 
-	draft_init(&d, path);
+	atomic_file_init(&d, path);
 	emit_init(&j, &d.sink);
 	report_json(r, &j);
-	return draft_end(&d, why);
+	return atomic_file_end(&d, why);
 }

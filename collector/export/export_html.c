@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* export_html.c - the report as one page. */
-#include "collector/export/draft.h"
+#include "collector/export/atomic_file.h"
 #include "collector/export/export.h"
 #include "collector/page/page.h"
 
 int export_html(const struct report *r, const char *path, struct buf *why)
 {
-	struct draft d;
+	struct atomic_file d;
 
-	draft_init(&d, path);
+	atomic_file_init(&d, path);
 	page_write(r, &d.sink);
-	return draft_end(&d, why);
+	return atomic_file_end(&d, why);
 }

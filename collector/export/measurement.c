@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/export/draft.h"
+#include "collector/export/atomic_file.h"
 #include "collector/export/export.h"
 #include "collector/print/print.h"
 #include "common/dirs.h"
@@ -45,7 +45,7 @@ static const char *python(void)
 
 /* Standard input, the files from FIRST_FD on, errors; numbers above all of these first, as one
  * descriptor may have the number that another is to get. */
-static void give(int in, int errors, const struct draft *files)
+static void give(int in, int errors, const struct atomic_file *files)
 {
 	int fd[FILES + 1], i, json = fcntl(in, F_DUPFD_CLOEXEC, FIRST_FD + FILES);
 
@@ -59,7 +59,7 @@ static void give(int in, int errors, const struct draft *files)
 }
 
 /* The descriptor to write the JSON to, or -errno. */
-static int start(struct child *child, const struct draft *files)
+static int start(struct child *child, const struct atomic_file *files)
 {
 	int pipe_fd[2], err;
 
@@ -128,7 +128,7 @@ static int finish(struct child *child, const char *path, struct buf *why)
 			   child->python, *line ? line : "without a message");
 }
 
-static int run_python(const struct report *r, const char *path, const struct draft *files,
+static int run_python(const struct report *r, const char *path, const struct atomic_file *files,
 		      struct buf *why)
 {
 	struct sigaction usual = {.sa_handler = SIG_DFL}, before;
@@ -153,16 +153,16 @@ static int run_python(const struct report *r, const char *path, const struct dra
 
 int export_measurement(const struct report *r, const char *path, struct buf *why)
 {
-	struct draft files[FILES];
+	struct atomic_file files[FILES];
 	char name[PATH_MAX];
-	int i, n, rc = draft_folder("--measurement", path, why);
+	int i, n, rc = atomic_file_folder("--measurement", path, why);
 
 	for (n = 0; n < FILES && !rc; n++) {
 		rc = dirs_join(name, sizeof(name), path, names[n]);
 		if (!rc)
-			rc = draft_init(&files[n], name);
+			rc = atomic_file_init(&files[n], name);
 		else
-			files[n] = (struct draft){.fd = -1};
+			files[n] = (struct atomic_file){.fd = -1};
 		if (rc)
 			report_fail(why, rc, "cannot write '%s' in '%s': %s", names[n], path,
 				    log_error(rc));
@@ -171,9 +171,9 @@ int export_measurement(const struct report *r, const char *path, struct buf *why
 		rc = run_python(r, path, files, why);
 	for (i = 0; i < n; i++) {
 		if (!rc)
-			rc = draft_end(&files[i], why);
+			rc = atomic_file_end(&files[i], why);
 		else
-			draft_drop(&files[i]);
+			atomic_file_drop(&files[i]);
 	}
 	return rc;
 }

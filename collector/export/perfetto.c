@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/export/draft.h"
+#include "collector/export/atomic_file.h"
 #include "collector/export/export.h"
 #include "collector/print/render.h"
 #include "collector/report/columns.h"
@@ -338,10 +338,10 @@ static int put_all(struct trace *t, struct tracks *tracks)
 int export_perfetto(const struct report *r, const char *path, struct buf *why)
 {
 	struct tracks tracks;
-	struct draft d;
+	struct atomic_file d;
 	struct json json;
 	struct trace t = {.report = r, .json = &json, .origin_ns = first_ns(r->run)};
-	int rc = draft_init(&d, path), err;
+	int rc = atomic_file_init(&d, path), err;
 
 	memset(&tracks, 0, sizeof(tracks));
 	if (!rc) {
@@ -349,8 +349,8 @@ int export_perfetto(const struct report *r, const char *path, struct buf *why)
 		rc = put_all(&t, &tracks);
 	}
 	if (!rc)
-		rc = draft_close(&d);
-	draft_drop(&d);
+		rc = atomic_file_close(&d);
+	atomic_file_drop(&d);
 	table_release(&tracks.table);
 	arena_release(&tracks.arena);
 	err = rc;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/export/draft.h"
+#include "collector/export/atomic_file.h"
 #include "collector/export/export.h"
 #include "collector/export/meta.h"
 #include "collector/print/render.h"
@@ -210,11 +210,11 @@ static int write_all(struct base *b, const struct report *r)
 int export_sqlite(const struct report *r, const char *path, struct buf *why)
 {
 	struct base b = {0};
-	struct draft d;
-	int rc = draft_init(&d, path);
+	struct atomic_file d;
+	int rc = atomic_file_init(&d, path);
 
 	if (!strcmp(path, "-") || (!rc && !*d.temp)) {
-		draft_drop(&d);
+		atomic_file_drop(&d);
 		return report_fail(why, -EINVAL, "--sqlite needs a regular file, not '%s'", path);
 	}
 	if (rc)
@@ -228,9 +228,9 @@ int export_sqlite(const struct report *r, const char *path, struct buf *why)
 			    rc == -EIO ? sqlite3_errmsg(b.db) : log_error(rc));
 	if (sqlite3_close(b.db) != SQLITE_OK && !rc)
 		rc = report_fail(why, -EIO, "cannot close '%s'", path);
-	if (!rc && (rc = draft_close(&d)) != 0)
+	if (!rc && (rc = atomic_file_close(&d)) != 0)
 		report_fail(why, rc, "cannot write '%s': %s", path, log_error(rc));
-	draft_drop(&d);
+	atomic_file_drop(&d);
 	buf_release(&b.sql);
 	buf_release(&b.text);
 	return rc;

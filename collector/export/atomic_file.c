@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* draft.c - a file that appears whole or not at all. */
-#include "collector/export/draft.h"
+/* atomic_file.c - a file that appears whole or not at all. */
+#include "collector/export/atomic_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,13 +16,13 @@
 
 static int draft_write(struct buf *out, void *arg)
 {
-	struct draft *d = arg;
+	struct atomic_file *d = arg;
 
 	return sink_write(d->fd, out);
 }
 
 /* The pattern of the temporary name beside the path, for mkostemp(). */
-static int name_temp(struct draft *d)
+static int name_temp(struct atomic_file *d)
 {
 	const char *slash = strrchr(d->path, '/');
 	int dir = slash ? (int)(slash - d->path) + 1 : 0, n;
@@ -33,7 +33,7 @@ static int name_temp(struct draft *d)
 }
 
 /* Where it really stands, and whether it can be replaced. */
-static int find_place(struct draft *d, const char *path)
+static int find_place(struct atomic_file *d, const char *path)
 {
 	struct stat st;
 	char *real;
@@ -64,7 +64,7 @@ static int find_place(struct draft *d, const char *path)
 	return name_temp(d);
 }
 
-int draft_init(struct draft *d, const char *path)
+int atomic_file_init(struct atomic_file *d, const char *path)
 {
 	memset(d, 0, sizeof(*d));
 	d->fd = -1;
@@ -92,7 +92,7 @@ int draft_init(struct draft *d, const char *path)
 	return d->error;
 }
 
-int draft_finish(struct draft *d)
+int atomic_file_finish(struct atomic_file *d)
 {
 	if (!d->error)
 		d->error = sink_end(&d->sink);
@@ -103,9 +103,9 @@ int draft_finish(struct draft *d)
 	return d->error;
 }
 
-int draft_close(struct draft *d)
+int atomic_file_close(struct atomic_file *d)
 {
-	int rc = draft_finish(d);
+	int rc = atomic_file_finish(d);
 
 	if (d->fd >= 0 && close(d->fd) && !rc)
 		rc = -errno;
@@ -114,18 +114,18 @@ int draft_close(struct draft *d)
 		rc = -errno;
 	if (!rc)
 		*d->temp = '\0';
-	draft_drop(d);
+	atomic_file_drop(d);
 	return rc;
 }
 
-int draft_end(struct draft *d, struct buf *why)
+int atomic_file_end(struct atomic_file *d, struct buf *why)
 {
-	int rc = draft_close(d);
+	int rc = atomic_file_close(d);
 
 	return rc ? report_fail(why, rc, "cannot write '%s': %s", d->path, log_error(rc)) : 0;
 }
 
-void draft_drop(struct draft *d)
+void atomic_file_drop(struct atomic_file *d)
 {
 	if (d->fd >= 0)
 		close(d->fd);
@@ -136,7 +136,7 @@ void draft_drop(struct draft *d)
 	buf_release(&d->buf);
 }
 
-int draft_folder(const char *option, const char *path, struct buf *why)
+int atomic_file_folder(const char *option, const char *path, struct buf *why)
 {
 	char line[PATH_MAX + 128];
 	int rc;
