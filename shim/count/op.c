@@ -129,7 +129,7 @@ void read_begin(struct op *op, int fd, size_t size)
 		return;
 	}
 	if (unlikely(op->t->owner == OWNER_NONE && info.kind == FD_DATA)) {
-		lend_begin(&op->lend, fd);
+		file_owner_begin(&op->lend, fd);
 		info = fd_lookup(fd); /* its row is of the owner's span */
 	}
 	op->kind = info.kind;
@@ -250,7 +250,7 @@ void read_end(struct op *op, int fd, int64_t offset, long result)
 	if (result >= 0)
 		read_counts(op, fd, offset, result);
 	if (unlikely(op->lend.owner != OWNER_NONE))
-		lend_end(&op->lend);
+		file_owner_end(&op->lend);
 	errno = saved;
 }
 

@@ -127,7 +127,7 @@ static void duplicated(int fd, int copy)
 #define WRAP_ADVISE(ret, name, params, args, fd, size)                                             \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
-		struct lend lend;                                                                  \
+		struct file_owner lend;                                                            \
 		ret result;                                                                        \
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \

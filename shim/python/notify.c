@@ -6,7 +6,7 @@
 #include "shim/count/exchange.h"
 #include "shim/count/extent.h"
 #include "shim/count/fd.h"
-#include "shim/count/lend.h"
+#include "shim/count/file_owner.h"
 #include "shim/count/loop.h"
 #include "shim/count/net.h"
 #include "shim/python/patch.h"
@@ -24,13 +24,13 @@ void notify_fd_closed(int fd)
 	timer_forget(fd);
 	net_forget(fd);
 	position_forget(fd);
-	lend_forget(fd);
+	file_owner_forget(fd);
 }
 
 void notify_fd_opened(int fd)
 {
 	notify_fd_closed(fd);
-	lend_opened(fd);
+	file_owner_opened(fd);
 	position_set(fd, 0);
 }
 
@@ -40,7 +40,7 @@ void notify_fds_closed(unsigned int first, unsigned int last)
 		if (fd_is_known((int)i)) {
 			notify_fd_closed((int)i);
 		} else {
-			lend_forget((int)i);
+			file_owner_forget((int)i);
 			position_forget((int)i);
 		}
 	}

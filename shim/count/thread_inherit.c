@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* heir.c - threads that a task started (thread.h). */
+/* thread_inherit.c - threads that a task started (thread.h). */
 #include "shim/count/task.h"
 
 static __thread uint32_t inherited;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lend.h - a thread without a task reads a file that a task has opened: the task owns the read.
+ * file_owner.h - a thread without a task reads a file that a task has opened: the task owns the
+ * read.
  *
  * So reads of libraries with threads of their own (libarrow's) find their task. The thread works
  * for it as a pool thread during the call only: bytes, storage bytes, CPU and waits of the call go
@@ -9,26 +10,26 @@
  * A word per descriptor, private memory. A descriptor that the opener's task has left open belongs
  * to it as long as its record is not sent, then to nobody.
  */
-#ifndef CREMA_SHIM_COUNT_LEND_H
-#define CREMA_SHIM_COUNT_LEND_H
+#ifndef CREMA_SHIM_COUNT_FILE_OWNER_H
+#define CREMA_SHIM_COUNT_FILE_OWNER_H
 
 #include "shim/count/thread.h"
 
-struct lend {
+struct file_owner {
 	uint32_t owner; /* OWNER_NONE: nothing was lent */
 	struct owner before;
 };
 
 /* fd was opened by this thread. */
-void lend_opened(int fd);
-void lend_forget(int fd);
+void file_owner_opened(int fd);
+void file_owner_forget(int fd);
 
-/* Lends this thread, which has no task, to the one that opened fd, until lend_end(). */
-void lend_begin(struct lend *l, int fd);
-void lend_end(struct lend *l);
+/* Lends this thread, which has no task, to the one that opened fd, until file_owner_end(). */
+void file_owner_begin(struct file_owner *l, int fd);
+void file_owner_end(struct file_owner *l);
 
 /* The same around a call that reads fd ahead: that is charged to the thread which asks for it. */
-void advise_begin(struct lend *l, int fd);
-void advise_end(struct lend *l);
+void advise_begin(struct file_owner *l, int fd);
+void advise_end(struct file_owner *l);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lend.c - owners of opened files. */
-#include "shim/count/lend.h"
+/* file_owner.c - owners of opened files. */
+#include "shim/count/file_owner.h"
 
 #include <errno.h>
 
@@ -10,13 +10,13 @@
 /* 0, or the name of the task that opened it. */
 static uint64_t openers[FD_TABLE];
 
-void lend_forget(int fd)
+void file_owner_forget(int fd)
 {
 	if (LOAD(&openers[fd]))
 		STORE(&openers[fd], 0);
 }
 
-void lend_opened(int fd)
+void file_owner_opened(int fd)
 {
 	uint32_t owner = segment_owner();
 
@@ -24,7 +24,7 @@ void lend_opened(int fd)
 		STORE(&openers[fd], task_name(owner));
 }
 
-void lend_begin(struct lend *l, int fd)
+void file_owner_begin(struct file_owner *l, int fd)
 {
 	uint64_t name = (unsigned int)fd < FD_TABLE ? LOAD(&openers[fd]) : 0;
 
@@ -33,7 +33,7 @@ void lend_begin(struct lend *l, int fd)
 		l->before = segment_begin(l->owner, 1);
 }
 
-void lend_end(struct lend *l)
+void file_owner_end(struct file_owner *l)
 {
 	if (l->owner == OWNER_NONE)
 		return;
@@ -41,19 +41,19 @@ void lend_end(struct lend *l)
 	task_unref(l->owner);
 }
 
-void advise_begin(struct lend *l, int fd)
+void advise_begin(struct file_owner *l, int fd)
 {
 	struct crema_thread *t = thread_self();
 
 	l->owner = OWNER_NONE;
 	if (t && t->owner == OWNER_NONE && fd_lookup(fd).kind == FD_DATA)
-		lend_begin(l, fd);
+		file_owner_begin(l, fd);
 }
 
-void advise_end(struct lend *l)
+void advise_end(struct file_owner *l)
 {
 	int saved = errno;
 
-	lend_end(l);
+	file_owner_end(l);
 	errno = saved;
 }
