@@ -176,14 +176,14 @@ static uint64_t hash_name(const char *p, size_t n)
 	return mix(mix(h ^ word));
 }
 
-struct name {
+struct interned_name {
 	size_t len;
 	char text[];
 };
 
 static bool same_name(const void *item, const void *key)
 {
-	const struct name *n = item;
+	const struct interned_name *n = item;
 	const struct text *t = key;
 
 	return n->len == t->len && !memcmp(n->text, t->ptr, t->len);
@@ -191,7 +191,7 @@ static bool same_name(const void *item, const void *key)
 
 const char *names_add(struct names *s, struct text t)
 {
-	struct name *n;
+	struct interned_name *n;
 	uint64_t hash;
 
 	if (!t.ptr)
@@ -213,7 +213,7 @@ const char *names_add(struct names *s, struct text t)
 const char *names_find(const struct names *s, const char *text)
 {
 	struct text t = {text, strlen(text)};
-	struct name *n = table_find(&s->table, hash_name(t.ptr, t.len), same_name, &t);
+	struct interned_name *n = table_find(&s->table, hash_name(t.ptr, t.len), same_name, &t);
 
 	return n ? n->text : NULL;
 }

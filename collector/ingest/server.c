@@ -238,7 +238,7 @@ void server_drain(struct server *server, int64_t max_ms)
 		before = server->stats.records + server->stats.duplicate_records;
 		if (loop_turn(server->config.loop, DRAIN_MS))
 			return;
-	} while ((server->acks.any_leaving ||
+	} while ((server->acks.any_writing ||
 		  server->stats.records + server->stats.duplicate_records != before) &&
 		 loop_now_ms(server->config.loop) < end);
 }

@@ -2,9 +2,9 @@
 /*
  * server_acks.c - acknowledges what the journal has written, and nothing else.
  *
- * What was journaled in this round is "fresh". At the round's end it is given a ticket, the number
- * of bytes that the journal has taken so far, and is "leaving" until the journal has written that
- * many; what becomes fresh meanwhile waits for the next ticket. A journal that writes at once
+ * What was journaled in this round is "pending". At the round's end it gets a ticket, the number of
+ * bytes that the journal has taken so far, and is "writing" until the journal has written that
+ * many; what becomes pending meanwhile waits for the next ticket. A journal that writes at once
  * settles all in the same round; one that writes in the ring does so a round or more later.
  */
 #include "collector/ingest/server_conn.h"
@@ -12,20 +12,20 @@
 void server_acks_advance(struct server *server, struct server_progress *progress, uint64_t next)
 {
 	progress->next = next;
-	if (progress->is_fresh)
+	if (progress->is_pending)
 		return;
-	progress->is_fresh = true;
-	progress->next_fresh = server->acks.fresh.progress;
-	server->acks.fresh.progress = progress;
+	progress->is_pending = true;
+	progress->next_pending = server->acks.pending.progress;
+	server->acks.pending.progress = progress;
 }
 
 void server_acks_want(struct server_conn *conn)
 {
-	if (conn->is_fresh)
+	if (conn->is_pending)
 		return;
-	conn->is_fresh = true;
-	conn->next_fresh = conn->server->acks.fresh.conns;
-	conn->server->acks.fresh.conns = conn;
+	conn->is_pending = true;
+	conn->next_pending = conn->server->acks.pending.conns;
+	conn->server->acks.pending.conns = conn;
 }
 
 void server_acks_forget(struct server_conn *conn)
@@ -33,59 +33,59 @@ void server_acks_forget(struct server_conn *conn)
 	struct server_acks *acks = &conn->server->acks;
 	struct server_conn **p;
 
-	for (p = &acks->fresh.conns; conn->is_fresh && *p; p = &(*p)->next_fresh) {
+	for (p = &acks->pending.conns; conn->is_pending && *p; p = &(*p)->next_pending) {
 		if (*p != conn)
 			continue;
-		*p = conn->next_fresh;
+		*p = conn->next_pending;
 		break;
 	}
-	for (p = &acks->leaving.conns; conn->is_leaving && *p; p = &(*p)->next_leaving) {
+	for (p = &acks->writing.conns; conn->is_writing && *p; p = &(*p)->next_writing) {
 		if (*p != conn)
 			continue;
-		*p = conn->next_leaving;
+		*p = conn->next_writing;
 		break;
 	}
-	conn->is_fresh = conn->is_leaving = false;
+	conn->is_pending = conn->is_writing = false;
 }
 
-static void depart(struct server *server)
+static void issue_ticket(struct server *server)
 {
 	struct server_acks *acks = &server->acks;
 	struct server_progress *progress;
 	struct server_conn *conn;
 
-	while ((progress = acks->fresh.progress)) {
-		acks->fresh.progress = progress->next_fresh;
-		progress->is_fresh = false;
-		progress->leaving = progress->next;
-		progress->next_leaving = acks->leaving.progress;
-		acks->leaving.progress = progress;
+	while ((progress = acks->pending.progress)) {
+		acks->pending.progress = progress->next_pending;
+		progress->is_pending = false;
+		progress->writing = progress->next;
+		progress->next_writing = acks->writing.progress;
+		acks->writing.progress = progress;
 	}
-	while ((conn = acks->fresh.conns)) {
-		acks->fresh.conns = conn->next_fresh;
-		conn->is_fresh = false;
-		conn->is_leaving = true;
-		conn->next_leaving = acks->leaving.conns;
-		acks->leaving.conns = conn;
+	while ((conn = acks->pending.conns)) {
+		acks->pending.conns = conn->next_pending;
+		conn->is_pending = false;
+		conn->is_writing = true;
+		conn->next_writing = acks->writing.conns;
+		acks->writing.conns = conn;
 	}
 	acks->ticket = journal_taken(server->config.journal);
-	acks->any_leaving = true;
+	acks->any_writing = true;
 }
 
-static void arrive(struct server *server)
+static void release_written(struct server *server)
 {
 	struct server_acks *acks = &server->acks;
 	struct server_progress *progress;
 	struct server_conn *conn;
 
-	acks->any_leaving = false;
-	while ((progress = acks->leaving.progress)) {
-		acks->leaving.progress = progress->next_leaving;
-		progress->written = progress->leaving;
+	acks->any_writing = false;
+	while ((progress = acks->writing.progress)) {
+		acks->writing.progress = progress->next_writing;
+		progress->written = progress->writing;
 	}
-	while ((conn = acks->leaving.conns)) {
-		acks->leaving.conns = conn->next_leaving;
-		conn->is_leaving = false;
+	while ((conn = acks->writing.conns)) {
+		acks->writing.conns = conn->next_writing;
+		conn->is_writing = false;
 		if (conn->state == CONN_OPEN)
 			server_send_ack(conn);
 	}
@@ -96,10 +96,10 @@ void server_acks_settle(struct server *server)
 	struct server_acks *acks = &server->acks;
 
 	for (;;) {
-		if (acks->any_leaving && journal_written(server->config.journal) >= acks->ticket)
-			arrive(server);
-		if (acks->any_leaving || (!acks->fresh.progress && !acks->fresh.conns))
+		if (acks->any_writing && journal_written(server->config.journal) >= acks->ticket)
+			release_written(server);
+		if (acks->any_writing || (!acks->pending.progress && !acks->pending.conns))
 			break;
-		depart(server);
+		issue_ticket(server);
 	}
 }

@@ -29,8 +29,8 @@ enum conn_state {
 struct server_conn {
 	struct server *server;
 	struct server_conn *next, *prev;
-	struct server_conn *next_fresh, *next_leaving; /* see server_acks.c */
-	bool is_fresh, is_leaving;
+	struct server_conn *next_pending, *next_writing; /* see server_acks.c */
+	bool is_pending, is_writing;
 	struct secure stream;
 	enum conn_state state;
 	bool backlog; /* whole frames may lie in `in`: the journal or the budget said stop */
@@ -61,9 +61,9 @@ struct server {
 		struct {
 			struct server_conn *conns;
 			struct server_progress *progress;
-		} fresh, leaving;
-		uint64_t ticket; /* of what is leaving */
-		bool any_leaving;
+		} pending, writing;
+		uint64_t ticket; /* of what is being written */
+		bool any_writing;
 	} acks;
 	unsigned int conn_count;
 	uint64_t round, refused_noted;

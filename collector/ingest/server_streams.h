@@ -27,9 +27,9 @@ struct server_progress {
 	uint64_t next;	  /* records below are in the journal's queue or in the journal */
 	uint64_t written; /* records below are in the journal: only these may be acknowledged */
 	/* See server_acks.c. */
-	uint64_t leaving;
-	struct server_progress *next_fresh, *next_leaving;
-	bool is_fresh;
+	uint64_t writing;
+	struct server_progress *next_pending, *next_writing;
+	bool is_pending;
 	uint32_t users; /* connections that speak for it */
 };
 

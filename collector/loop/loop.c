@@ -115,7 +115,7 @@ void loop_watch_free(struct loop_watch *watch)
 
 /* The loop */
 
-static void bury(struct loop *loop)
+static void free_dead(struct loop *loop)
 {
 	struct loop_source *source;
 
@@ -154,7 +154,7 @@ void loop_free(struct loop *loop)
 		else
 			loop_source_free(source);
 	}
-	bury(loop);
+	free_dead(loop);
 	close(loop->epoll_fd);
 	free(loop);
 }
@@ -179,7 +179,7 @@ int loop_turn(struct loop *loop, int timeout_ms)
 	if (loop->round_end)
 		loop->round_end(loop->round_end_arg);
 	loop_stream_send_all(loop);
-	bury(loop);
+	free_dead(loop);
 	return 0;
 }
 

@@ -114,7 +114,7 @@ int model_read_each(struct model *m, struct runs *runs, const struct selection_s
 /* Parts of these: whether the journal is large; all that the model has so far thrown away; the
  * files read into runs. */
 bool selection_is_worth_it(const struct selection_source *source);
-void selection_begin_anew(struct model *m, struct runs *runs);
+void selection_start_over(struct model *m, struct runs *runs);
 int selection_read(struct model *m, struct runs *runs, const struct selection_source *source);
 
 /* The reading starts over. */

@@ -205,7 +205,7 @@ int model_read_each(struct model *m, struct runs *runs, const struct selection_s
 
 	e.batch_bytes = source->whole_bytes ? source->whole_bytes : SELECTION_BYTES;
 	while ((rc = read_once(&e, source, whole)) == -ESTALE && --tries) {
-		selection_begin_anew(m, runs);
+		selection_start_over(m, runs);
 		selection_restart(&e.s);
 		memset(&e.s, 0, sizeof(e.s));
 	}

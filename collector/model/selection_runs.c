@@ -13,7 +13,7 @@
 #include "common/framefile.h"
 
 /* A run that is wanted, known again by its processing span; without one of its own, by its id. */
-struct wanted {
+struct selected_run {
 	const char *span;
 	char id[RUN_ID_BYTES];
 	struct run_others others;
@@ -21,7 +21,7 @@ struct wanted {
 
 struct wanted_span {
 	struct text id;
-	const struct wanted *run;
+	const struct selected_run *run;
 };
 
 static bool same_text(const void *item, const void *key)
@@ -61,7 +61,7 @@ static const char *keep_text(struct selection *s, const char *text)
 	return copy ? memcpy(copy, text, n) : NULL;
 }
 
-static int want_span(struct selection *s, const struct wanted *run, const char *span)
+static int want_span(struct selection *s, const struct selected_run *run, const char *span)
 {
 	struct wanted_span *item = arena_get(&s->wanted_arena, sizeof(*item));
 
@@ -136,7 +136,7 @@ static int keep_clocks(struct selection *s, const struct model *m)
 	return 0;
 }
 
-static int want(struct selection *s, const struct run *r, struct wanted *w)
+static int want(struct selection *s, const struct run *r, struct selected_run *w)
 {
 	size_t i;
 	int rc = want_times(s, r);
@@ -156,7 +156,7 @@ static int want(struct selection *s, const struct run *r, struct wanted *w)
 	return rc;
 }
 
-static bool is_it(const struct run *r, const struct wanted *w)
+static bool run_matches(const struct run *r, const struct selected_run *w)
 {
 	if (w->span)
 		return !r->plain && r->spans[0] && !strcmp(r->spans[0], w->span);
@@ -225,7 +225,8 @@ bool selection_skips(const struct selection *s, uint64_t created_ns)
 }
 
 static int survey(struct selection *s, const struct selection_source *source,
-		  const char *const *which, struct wanted *wanted, size_t n, struct run_fits *fits)
+		  const char *const *which, struct selected_run *wanted, size_t n,
+		  struct run_fits *fits)
 {
 	struct runs runs = {0};
 	struct run *r;
@@ -255,7 +256,7 @@ static int survey(struct selection *s, const struct selection_source *source,
 
 /* The second reading. */
 static int read_wanted(struct model *m, struct runs *runs, const struct selection_source *source,
-		       struct selection *s, const struct wanted *wanted, struct run **found,
+		       struct selection *s, const struct selected_run *wanted, struct run **found,
 		       size_t n)
 {
 	size_t i, k;
@@ -268,7 +269,7 @@ static int read_wanted(struct model *m, struct runs *runs, const struct selectio
 	for (i = 0; i < n && rc >= 0; i++) {
 		found[i] = NULL;
 		for (k = 0; k < runs->n && *wanted[i].id && !found[i]; k++)
-			found[i] = is_it(&runs->v[k], &wanted[i]) ? &runs->v[k] : NULL;
+			found[i] = run_matches(&runs->v[k], &wanted[i]) ? &runs->v[k] : NULL;
 		if (*wanted[i].id && !found[i])
 			rc = -ESTALE; /* its segments have just gone */
 		if (found[i])
@@ -291,7 +292,7 @@ static void forget(struct selection *s)
 static int read_named(struct model *m, struct runs *runs, const struct selection_source *source,
 		      const char *const *which, struct run **found, size_t n)
 {
-	struct wanted *wanted = calloc(n, sizeof(*wanted));
+	struct selected_run *wanted = calloc(n, sizeof(*wanted));
 	struct selection s = {.pass = SELECTION_SURVEY,
 			      .block_from_ns = source->block_from_ns,
 			      .block_to_ns = source->block_to_ns};
@@ -314,7 +315,7 @@ int model_read_runs(struct model *m, struct runs *runs, const struct selection_s
 
 	if (selection_is_worth_it(source)) {
 		while ((rc = read_named(m, runs, source, which, found, n)) == -ESTALE && --tries)
-			selection_begin_anew(m, runs);
+			selection_start_over(m, runs);
 		return rc;
 	}
 	rc = selection_read(m, runs, source);
@@ -347,7 +348,7 @@ bool selection_is_worth_it(const struct selection_source *source)
 	return bytes >= (source->whole_bytes ? source->whole_bytes : SELECTION_BYTES);
 }
 
-void selection_begin_anew(struct model *m, struct runs *runs)
+void selection_start_over(struct model *m, struct runs *runs)
 {
 	runs_release(runs);
 	model_release(m);

@@ -118,7 +118,7 @@ static void said(struct footers *f, int err)
 	f->failed = err != 0;
 }
 
-static void made(void *arg, int result, struct buf *out)
+static void on_job_done(void *arg, int result, struct buf *out)
 {
 	struct footers *f = arg;
 
@@ -146,7 +146,7 @@ static bool have_ended(struct footers *f, const struct live *live)
 void footers_tick(struct footers *f, const struct live *live)
 {
 	struct loop_job_call call = {
-		.fn = make, .arg = f, .ms = JOB_MS, .done = made, .done_arg = f};
+		.fn = make, .arg = f, .ms = JOB_MS, .done = on_job_done, .done_arg = f};
 	struct journal_stats stats;
 
 	bool ended = have_ended(f, live);

@@ -100,7 +100,7 @@ static void say(struct retain *retain, const struct retain_result *r)
 		log_line("collect: the journal is within its bound again");
 }
 
-static void made(void *arg, int result, struct buf *out)
+static void on_job_done(void *arg, int result, struct buf *out)
 {
 	struct retain *retain = arg;
 	struct retain_result r;
@@ -128,7 +128,7 @@ static void made(void *arg, int result, struct buf *out)
 void retain_tick(struct retain *retain, const struct live *live)
 {
 	struct loop_job_call call = {
-		.fn = make, .arg = retain, .ms = JOB_MS, .done = made, .done_arg = retain};
+		.fn = make, .arg = retain, .ms = JOB_MS, .done = on_job_done, .done_arg = retain};
 	int64_t now = loop_now_ms(retain->loop);
 	struct journal_stats stats;
 	uint64_t tasks;

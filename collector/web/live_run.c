@@ -65,7 +65,7 @@ static int make(void *arg, struct sink *out)
 }
 
 /* A run that cannot be read leaves nothing, rather than the numbers of the one before it. */
-static void made(void *arg, int result, struct buf *out)
+static void on_job_done(void *arg, int result, struct buf *out)
 {
 	struct live_run *run = arg;
 
@@ -82,7 +82,7 @@ void live_run_tick(struct live_run *run, const struct live *live)
 	struct loop_job_call call = {.fn = make,
 				     .arg = (void *)(uintptr_t)run->dir,
 				     .ms = JOB_MS,
-				     .done = made,
+				     .done = on_job_done,
 				     .done_arg = run};
 	uint64_t tasks;
 

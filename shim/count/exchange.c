@@ -22,7 +22,7 @@
 /* The client's last word of an opening: SHA-256 or SHA-384, 4 and 17 bytes more. */
 #define RECORD_FINISHED(hash_bytes) (RECORD_HEADER + 4 + (hash_bytes) + 17)
 
-enum talk { UNKNOWN, HTTP, TLS, OTHER, LEFT_OUT };
+enum protocol { UNKNOWN, HTTP, TLS, OTHER, LEFT_OUT };
 
 /* Private memory, a row for each descriptor. */
 static struct exchange {
@@ -30,7 +30,7 @@ static struct exchange {
 	uint64_t last;	/* of the last bytes received */
 	uint64_t bytes, task;
 	uint32_t scheme, address, url; /* string ids; url 0: not known */
-	uint32_t talk;
+	uint32_t protocol;
 	uint32_t finished_due; /* the server asked for another hello */
 } table[FD_TABLE];
 
@@ -81,17 +81,18 @@ static int is_record(struct sent s)
 	       s.at[0] <= RECORD_DATA && s.at[1] == 3 && s.at[2] <= 4;
 }
 
-static void set_talk(struct exchange *e, enum talk talk)
+static void set_protocol(struct exchange *e, enum protocol protocol)
 {
 	static const char *const schemes[] = {[HTTP] = "http", [TLS] = "https", [OTHER] = "tcp"};
 
-	STORE(&e->talk, talk);
-	STORE(&e->scheme,
-	      talk == LEFT_OUT ? 0 : arena_id(schemes[talk], (uint32_t)strlen(schemes[talk])));
+	STORE(&e->protocol, protocol);
+	STORE(&e->scheme, protocol == LEFT_OUT ? 0
+					       : arena_id(schemes[protocol],
+							  (uint32_t)strlen(schemes[protocol])));
 }
 
 /* What this connection speaks, by the first bytes that a task sends. */
-static enum talk first_words(struct sent s)
+static enum protocol first_words(struct sent s)
 {
 	if (!s.at || starts(s, "HTTP/") || starts(s, "PRI * HTTP/2"))
 		return LEFT_OUT;
@@ -148,14 +149,14 @@ static int records_ask(struct exchange *e, struct sent s, uint64_t bytes)
 
 static int asks(struct exchange *e, struct sent s, uint64_t bytes)
 {
-	enum talk talk = LOAD(&e->talk);
+	enum protocol protocol = LOAD(&e->protocol);
 
-	if (talk == LEFT_OUT || !s.at)
+	if (protocol == LEFT_OUT || !s.at)
 		return 0;
 	/* TLS after plain words, as behind a proxy */
-	if (talk != TLS && is_record(s) && s.at[0] == RECORD_HANDSHAKE)
-		set_talk(e, talk = TLS);
-	return talk == TLS ? records_ask(e, s, bytes) : talk == OTHER || is_http(s);
+	if (protocol != TLS && is_record(s) && s.at[0] == RECORD_HANDSHAKE)
+		set_protocol(e, protocol = TLS);
+	return protocol == TLS ? records_ask(e, s, bytes) : protocol == OTHER || is_http(s);
 }
 
 /* Counts the request under way, once, whoever finds it ended. */
@@ -178,7 +179,7 @@ static void count(struct exchange *e)
 
 static void begin(struct exchange *e, uint64_t task, struct sent s, uint64_t start)
 {
-	STORE(&e->url, LOAD(&e->talk) == HTTP ? url_of_request(s) : 0);
+	STORE(&e->url, LOAD(&e->protocol) == HTTP ? url_of_request(s) : 0);
 	STORE(&e->task, task);
 	STORE(&e->bytes, 0);
 	__atomic_store_n(&e->start, start, __ATOMIC_RELEASE);
@@ -198,7 +199,7 @@ static void look(struct exchange *e, int fd, struct sent s)
 {
 	use(fd);
 	STORE(&e->address, peer_id(fd));
-	set_talk(e, LOAD(&e->address) ? first_words(s) : LEFT_OUT);
+	set_protocol(e, LOAD(&e->address) ? first_words(s) : LEFT_OUT);
 }
 
 void exchange_sent(int fd, uint64_t task, struct sent sent, uint64_t bytes, uint64_t start)
@@ -207,7 +208,7 @@ void exchange_sent(int fd, uint64_t task, struct sent sent, uint64_t bytes, uint
 
 	if (!e || (!task && !LOAD(&e->start)))
 		return;
-	if (LOAD(&e->talk) == UNKNOWN)
+	if (LOAD(&e->protocol) == UNKNOWN)
 		look(e, fd, sent);
 	if ((LOAD(&e->start) && !LOAD(&e->bytes)) || !asks(e, sent, bytes))
 		return;
@@ -234,21 +235,21 @@ void exchange_leave_out(int fd)
 		return;
 	use(fd);
 	STORE(&e->start, 0);
-	STORE(&e->talk, LEFT_OUT);
+	STORE(&e->protocol, LEFT_OUT);
 }
 
 static void forget(struct exchange *e)
 {
 	STORE(&e->start, 0);
 	STORE(&e->finished_due, 0);
-	STORE(&e->talk, UNKNOWN);
+	STORE(&e->protocol, UNKNOWN);
 }
 
 void exchange_forget(int fd)
 {
 	struct exchange *e = row_of(fd);
 
-	if (!e || fd >= LOAD(&used) || LOAD(&e->talk) == UNKNOWN)
+	if (!e || fd >= LOAD(&used) || LOAD(&e->protocol) == UNKNOWN)
 		return;
 	count(e);
 	forget(e);

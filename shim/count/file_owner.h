@@ -16,7 +16,7 @@
 #include "shim/count/thread.h"
 
 struct file_owner {
-	uint32_t owner; /* OWNER_NONE: nothing was lent */
+	uint32_t owner; /* OWNER_NONE: the thread has not changed its owner */
 	struct owner before;
 };
 

@@ -123,13 +123,13 @@ void read_begin(struct op *op, int fd, size_t size)
 		return;
 	}
 	info = fd_lookup(fd);
-	op->lend.owner = OWNER_NONE;
+	op->file_owner.owner = OWNER_NONE;
 	if (unlikely(info.kind == FD_UNKNOWN)) {
 		op->t = NULL;
 		return;
 	}
 	if (unlikely(op->t->owner == OWNER_NONE && info.kind == FD_DATA)) {
-		file_owner_begin(&op->lend, fd);
+		file_owner_begin(&op->file_owner, fd);
 		info = fd_lookup(fd); /* its row is of the owner's span */
 	}
 	op->kind = info.kind;
@@ -249,8 +249,8 @@ void read_end(struct op *op, int fd, int64_t offset, long result)
 		count_large(op, result, read_slow(op, fd, elapsed));
 	if (result >= 0)
 		read_counts(op, fd, offset, result);
-	if (unlikely(op->lend.owner != OWNER_NONE))
-		file_owner_end(&op->lend);
+	if (unlikely(op->file_owner.owner != OWNER_NONE))
+		file_owner_end(&op->file_owner);
 	errno = saved;
 }
 

@@ -34,7 +34,7 @@ struct op {
 	int time_id; /* of a wait */
 	uint64_t cpu_ns, inblock, switches;
 	struct crema_task *pool_of;   /* a pool thread's call that may block, of this task */
-	struct file_owner lend;	      /* a read of a file that another thread's task has opened */
+	struct file_owner file_owner; /* a read of a file that another thread's task has opened */
 	struct crema_task *waits_for; /* the task whose own thread waits, with its mark */
 	struct overlap_mark mark;
 };

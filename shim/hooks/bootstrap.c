@@ -77,11 +77,11 @@ static struct watch watches[] = {
 
 enum { WATCHES = sizeof(watches) / sizeof(watches[0]) };
 
-static struct watch *now;
+static struct watch *current;
 
 static int codecs_of(PyObject *module)
 {
-	return patch_codecs(module, now->module);
+	return patch_codecs(module, current->module);
 }
 
 static int codecs_unseen(PyObject *module)
@@ -89,7 +89,7 @@ static int codecs_unseen(PyObject *module)
 	(void)module;
 #define CODEC(id, mod, where, name, direction, at, in)
 #define UNSEEN(mod, text)                                                                          \
-	if (!strcmp(now->module, mod))                                                             \
+	if (!strcmp(current->module, mod))                                                         \
 		shim_note(text);
 #include "codecs.def"
 #undef CODEC
@@ -104,16 +104,16 @@ static int wanted(const struct watch *w)
 static void patch_one(struct watch *w)
 {
 	PyObject *module = py_module(w->module);
-	struct watch *outer = now;
+	struct watch *outer = current;
 
 	/* An import of ours may already have led to the patch, from an event inside it. */
 	if (!module || w->done)
 		return;
 	w->done = 1;
-	now = w;
+	current = w;
 	if (w->patch(module))
 		missing_say(w->patch, w->module);
-	now = outer;
+	current = outer;
 	PyErr_Clear();
 }
 

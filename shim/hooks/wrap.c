@@ -127,13 +127,13 @@ static void duplicated(int fd, int copy)
 #define WRAP_ADVISE(ret, name, params, args, fd, size)                                             \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
-		struct file_owner lend;                                                            \
+		struct file_owner owner;                                                           \
 		ret result;                                                                        \
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
-		advise_begin(&lend, fd);                                                           \
+		advise_begin(&owner, fd);                                                          \
 		result = real.name args;                                                           \
-		advise_end(&lend);                                                                 \
+		advise_end(&owner);                                                                \
 		return result;                                                                     \
 	}
 

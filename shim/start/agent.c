@@ -88,7 +88,7 @@ static int become_parent(void *arg)
 	return 0;
 }
 
-static long give_birth(const char *path, char *const *argv, char *const *envp)
+static long spawn_detached(const char *path, char *const *argv, char *const *envp)
 {
 	unsigned long all = ~0ul, old;
 	struct birth b = {NULL, path, argv, envp, 0};
@@ -215,7 +215,7 @@ int agent_start(const char *to)
 			envp[e++] = *v;
 	envp[e] = NULL;
 	crema_shm->agent_starts++;
-	return (int)give_birth(program, argv, envp);
+	return (int)spawn_detached(program, argv, envp);
 }
 
 /* Where Yama keeps processes of one user apart, the agent may read our memory all the same: that is
