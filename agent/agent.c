@@ -41,7 +41,7 @@ static void write_log(struct agent *a)
 	close(fd);
 }
 
-/* A hello at first, and another one when the facts or a new file system have come. */
+/* Sends HELLO at the start, and again when the facts or a new file system have arrived. */
 static void say_hello(struct agent *a, uint64_t now)
 {
 	bool news = fskinds_poll(&a->kinds, &a->view, a->ended ? getpid() : a->options.pid);
@@ -91,7 +91,7 @@ static void sweep(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	sweep_shm(a->options.shm, boot_ns);
 }
 
-/* Rows are told when they change; what was dropped of them is told once there is room again. */
+/* Rows are sent when they change; those that were dropped are sent once there is room again. */
 static void tell_again(struct agent *a)
 {
 	if (a->told_dropped == a->outbox.dropped || a->outbox.file.fd >= 0 ||
@@ -173,8 +173,8 @@ static void beat(struct agent *a, uint64_t boot_ns)
 	__atomic_store_n(&m->agent_dropped, a->outbox.dropped, __ATOMIC_RELEASE);
 }
 
-/* In a turn before this one: the last records have had their try at the collector. Who waits for
- * the command's end, as `crema run` does, then finds them on the disk. */
+/* In an earlier turn: the last records have had their chance to reach the collector. A command that
+ * waits for the worker's end, as `crema run` does, then finds them on the disk. */
 static bool was_finished(const struct agent *a, uint64_t mono_ns)
 {
 	return a->finished_ns && mono_ns > a->finished_ns;
@@ -200,7 +200,7 @@ static void send_all(struct agent *a, uint64_t mono_ns)
 		outbox_spill(&a->outbox);
 }
 
-/* Time to go: all is safe, or nobody will take it, or we have waited long enough. */
+/* Time to exit: all records are safe, nothing will take them, or the wait was long enough. */
 static bool is_over(struct agent *a, uint64_t mono_ns)
 {
 	uint64_t stop_ns = mono_ns + AGENT_STOP_NS;
@@ -234,7 +234,7 @@ bool agent_turn(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	send_all(a, mono_ns);
 	if (!is_over(a, mono_ns))
 		return true;
-	/* What was ours is on disk then: whoever comes next can go on. */
+	/* Everything is on disk then: the next agent can continue. */
 	outbox_spill(&a->outbox);
 	outbox_sync(&a->outbox);
 	return false;

@@ -69,7 +69,7 @@ struct agent {
 	bool hello_sent;
 	uint64_t told_dropped;	 /* records that were dropped when all rows were told again */
 	uint64_t hello_facts_ns; /* when the facts were made that the last hello told; 0: none */
-	char logged[256];	 /* the trouble that was written to the log last */
+	char logged[256];	 /* the trouble last written to the log */
 };
 
 /* Whole program: parses argv, lives, returns the exit status. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doing.c - DOING messages: looks at the threads of running tasks. */
+/* doing.c - DOING messages: inspects the threads of running tasks. */
 #include "agent/doing.h"
 
 #include <errno.h>

@@ -2,11 +2,10 @@
 /*
  * doing.h - which call each thread of a running task is in, since when and on what: DOING messages.
  *
- * Once a second, for tasks that run for DOING_TASK_NS or more. The shim's word tells the call and
- * its start (contract/calls.h); where it tells none, /proc names the system call, of which only the
- * looks themselves know how long it lasts. What the object of a call is, is found out from outside:
- * the worker does no work for it. At most DOING_ROWS rows, of the tasks that began first. One
- * thread.
+ * Once a second, for tasks that run for DOING_TASK_NS or more. The shim's word names the call and
+ * its start (contract/calls.h). Without one, /proc names the system call, and repeated reads are
+ * the only way to know how long it lasts. The object of a call is looked up from outside: the
+ * worker does no work for it. At most DOING_ROWS rows, of the tasks that began first. One thread.
  */
 #ifndef CREMA_AGENT_DOING_H
 #define CREMA_AGENT_DOING_H
@@ -25,7 +24,7 @@ struct doing_known {
 	struct doing_stack stack;
 };
 
-/* What was seen of a thread at the last look. */
+/* What the previous reading found of a thread. */
 struct doing_seen {
 	uint64_t attempt, word, start; /* as the shim told them */
 	uint64_t call_boot_ns;

@@ -91,7 +91,7 @@ static void put_file(struct doing_object *o, const struct view *v, const char *p
 	snprintf(o->text, sizeof(o->text), "%.*s", (int)shown.len, shown.ptr);
 }
 
-/* "" if it is none of this process any more. */
+/* "" if the process has closed it. */
 static void link_of(int pid, int fd, char *to, size_t size)
 {
 	char link[64];
@@ -219,7 +219,7 @@ void doing_object_of_word(struct doing_object *o, const struct view *v, int pid,
 	of_argument(o, v, pid, call_on(call), crema_call_object(t->call));
 }
 
-/* System calls that may last and that nobody intercepts, and which argument says on what. */
+/* System calls that may block and are not intercepted, and the argument with their object. */
 static const struct {
 	long number;
 	const char *name;

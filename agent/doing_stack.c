@@ -15,7 +15,7 @@ static size_t read_worker(void *pid, uint64_t address, void *to, size_t bytes)
 	return doing_memory(*(int *)pid, address, to, bytes);
 }
 
-/* Of the person who runs the analysis, not of what he has installed. */
+/* The user's own code, not an installed package. */
 static bool is_users(const char *file)
 {
 	return strncmp(file, "<frozen ", 8) != 0 && !strstr(file, "/site-packages/") &&

@@ -69,7 +69,7 @@ static void wait_round(struct agent *a, uint64_t round_ns)
 		now = clock_mono_ns();
 		if (n <= 0 || fds[0].revents)
 			return;
-		/* Acknowledgements, clocks and sending need no look at the shared memory. */
+		/* Acknowledgements, clocks and sending do not need the shared memory. */
 		if (fds[1].revents)
 			uplink_run(&a->uplink, now);
 		if (fds[2].revents)

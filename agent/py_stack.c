@@ -118,7 +118,7 @@ static bool read_frame(const struct py_process *p, const struct py_layout *l, ui
 	uint8_t bytes[FRAME_BYTES];
 	uint32_t last;
 
-	/* Frames lie in chunks: the last ones may end before so many bytes do. */
+	/* Frames are in chunks: the last one may be closer to the chunk's end than that. */
 	memset(bytes, 0, sizeof(bytes));
 	if (at < 4096 || p->read(p->arg, at, bytes, sizeof(bytes)) < 80)
 		return false;

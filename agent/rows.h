@@ -44,7 +44,7 @@ struct rows_sums {
 void rows_init(struct rows *r, const struct view *v, struct outbox *out,
 	       const struct fskinds *kinds);
 void rows_release(struct rows *r);
-/* All rows are told again, changed or not. */
+/* All rows are sent again, changed or not. */
 void rows_forget(struct rows *r);
 /* `last`: the worker has ended; rows go as records that must arrive. */
 void rows_files(struct rows *r, bool last);

@@ -46,7 +46,7 @@ static bool is_ours(struct sampler *s, uint64_t mono_ns)
 	return s->lock_fd >= 0;
 }
 
-/* A virtual machine whose hypervisor does not say what it takes shows 0 for ever, as a real one
+/* A virtual machine whose hypervisor does not report what it takes always shows 0, as a real one
  * does. */
 static bool tells_of_stealing(uint64_t ticks)
 {

@@ -3,7 +3,7 @@
  * stacks.h - records of long waits: MODULE and STACK messages.
  *
  * Takes what is ready out of shared memory and frees it. Addresses become (module, place in its
- * file); a module is told before the first stack that names it. At most STACKS_PER_SECOND are sent;
+ * file); a module is sent before the first stack that names it. At most STACKS_PER_SECOND are sent;
  * the numbers that are missing then tell how many. One thread.
  */
 #ifndef CREMA_AGENT_STACKS_H

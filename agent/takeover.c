@@ -179,7 +179,7 @@ void takeover_run(struct takeover *t, bool idle, uint64_t now)
 		unlink(t->path);
 		let_go(t);
 	} else if (now - t->began_ns > TAKEOVER_GIVE_UP_NS) {
-		let_go(t); /* it may be somebody else's turn */
+		let_go(t); /* another agent may take it */
 	}
 }
 

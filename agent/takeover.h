@@ -38,7 +38,7 @@ struct takeover {
 void takeover_init(struct takeover *t, const char *dir, const struct net_address *address,
 		   struct uplink_security *security);
 void takeover_release(struct takeover *t);
-/* Works on, or looks for a file if `idle` (the agent's own connection is up). */
+/* Continues, or searches for a file if `idle` (the agent's own connection is up). */
 void takeover_run(struct takeover *t, bool idle, uint64_t now);
 int takeover_fd(const struct takeover *t);
 short takeover_events(const struct takeover *t);

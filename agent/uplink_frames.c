@@ -32,7 +32,7 @@ static bool is_insecure(void)
 /*
  * 1: there is a token; 0: there is none, and may be none; else -errno with why. Only where no file
  * was named, none is there and none has ever been, it may be missing: a token that cannot be read
- * must not open the way to whoever answers.
+ * must not make it send to any listener.
  */
 static int find_token(struct uplink *u, struct auth_token *token)
 {

@@ -37,7 +37,7 @@ int auth_token_path(char *out, size_t size, const char *given);
 int auth_token_read(struct auth_token *t, const char *path);
 /* Reads it, or makes directory (0700) and file (0600) if it is absent. Safe against races. */
 int auth_token_make(struct auth_token *t, const char *path);
-/* Puts a new one there. The old one is worth nothing to whoever reads the file from now on. */
+/* Replaces it: whoever has the old one can do nothing with it from now on. */
 int auth_token_renew(struct auth_token *t, const char *path);
 /* A line for people about an error of the two above: what failed and what to do. Returns out. */
 const char *auth_explain(char *out, size_t size, int error, const char *path);

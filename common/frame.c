@@ -35,7 +35,7 @@ static void swap_head(struct crema_frame_header *h)
 	h->crc = htole32(h->crc);
 }
 
-/* Over the header as it lies in memory, its crc taken as 0, and the stored bytes. */
+/* Over the header as it is in memory, with crc 0, and the stored bytes. */
 static uint32_t frame_crc(const void *wire_head, const void *stored, size_t stored_bytes)
 {
 	struct crema_frame_header h;

@@ -2,7 +2,7 @@
 /*
  * items.h - a list of items in frames of their own, believed whole or not at all.
  *
- * Each item is a msgpack array that begins with its kind. They lie in frames of one type, the first
+ * Each item is a msgpack array that begins with its kind. They are in frames of one type, the first
  * ones of their file: numbered from 0 (first_seq), the last one with count 1. Where a frame is
  * missing, torn or of another list there are no items. Checkpoints (collector/journal/checkpoint.h)
  * and footers (collector/model/footer.h) are made of them. No state; any thread.

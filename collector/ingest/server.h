@@ -4,7 +4,7 @@
  *
  * Accepts, proves the token to the agent and has it proved, and journals DATA frames before it
  * acknowledges them; records that are in the journal already are dropped by their sequence numbers.
- * A peer that misbehaves is told why (REFUSE), dropped and counted; nobody else notices.
+ * A peer that misbehaves gets the reason (REFUSE), is dropped and counted; others are not affected.
  *
  * Bounds: `max_connections` peers; per peer one unfinished frame (a small one before it has proved
  * the token), one HELLO, one send queue, and SERVER_ROUND_BYTES of inflated payload per round.
@@ -30,7 +30,7 @@
 #define SERVER_LINGER_MS 2000	  /* for a refused peer to read why */
 #define SERVER_LOG_MS 10000	  /* one line per reason in this time */
 #define SERVER_RETRY_MS 1000	  /* between tries of a stuck journal */
-#define SERVER_SWEEP_MS 1000	  /* between looks for peers that are too slow */
+#define SERVER_SWEEP_MS 1000	  /* between checks for peers that are too slow */
 #define SERVER_ROUND_BYTES (8u << 20)
 #define SERVER_AUTH_BYTES 1024u		/* largest stored frame before the token is proved */
 #define SERVER_HELLO_BYTES (256u << 10) /* largest stored HELLO */

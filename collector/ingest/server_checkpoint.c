@@ -84,7 +84,7 @@ static int take_item(void *arg, const msgpack_object_array *item)
 	return t->server->config.live ? live_load(t->server->config.live, item) : -EBADMSG;
 }
 
-/* 0: this one is taken; 1: look at an older segment; -ENOMEM. */
+/* 0: this one is taken; 1: try an older segment; -ENOMEM. */
 static int try_segment(void *arg, const char *path, uint64_t created_ns)
 {
 	struct taking *t = arg;

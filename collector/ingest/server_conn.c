@@ -162,7 +162,7 @@ static ssize_t next_frame(struct server_conn *conn, struct frame *frame, const u
 		if (n < sizeof(magic))
 			return -EAGAIN;
 		memcpy(&magic, p, sizeof(magic));
-		/* No record is as long as that: an agent without our token says so. */
+		/* No record is as long as that: an agent without our token sent it. */
 		if (conn->proved || le32toh(magic) != CREMA_WIRE_MAGIC)
 			return open_sealed(conn, frame, whole, p, n);
 	}

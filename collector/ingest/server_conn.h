@@ -33,7 +33,7 @@ struct server_conn {
 	bool is_pending, is_writing;
 	struct secure stream;
 	enum conn_state state;
-	bool backlog; /* whole frames may lie in `in`: the journal or the budget said stop */
+	bool backlog; /* whole frames may be in `in`: the journal or the budget is full */
 	bool proved;  /* a sealed record of the agent's has been opened: so has it the token */
 	uint8_t nonce[AUTH_NONCE_BYTES];
 	struct seal seal_in, seal_out; /* seal_in.cipher NULL: frames come as they are */
@@ -81,7 +81,7 @@ struct server {
 
 /* server_conn.c */
 extern const struct loop_stream_ops server_conn_ops;
-/* Works off what lies in `in` after a backlog. 0 or -1. */
+/* Processes what is left in `in` after a backlog. 0 or -1. */
 int server_conn_resume(struct server_conn *conn);
 /* Refuses the peer: one line, counted; it is told, then lingers. Always -1. */
 int server_conn_drop(struct server_conn *conn, enum server_reason reason, const char *detail);

@@ -295,7 +295,7 @@ static int begin_anew(struct journal *journal)
 	return set_state(journal, err);
 }
 
-/* Before the first frame of a segment. What was added until now lies in earlier ones. */
+/* Before the first frame of a segment. What was added until now is in earlier ones. */
 static void add_head(struct journal *journal, size_t more)
 {
 	struct buf head = BUF_INIT;

@@ -45,7 +45,7 @@ struct loop;
 
 struct journal_config {
 	struct loop *loop;	/* outlives the journal; NULL: without io_uring */
-	const char *dir;	/* must exist; the segments lie in it */
+	const char *dir;	/* must exist; holds the segments */
 	uint64_t segment_bytes; /* 0: JOURNAL_SEGMENT_BYTES */
 	int64_t sync_ms;	/* 0: JOURNAL_SYNC_MS */
 	/* For tests, and then the loop does neither; NULL: framefile_append and fdatasync. */
@@ -104,10 +104,10 @@ uint64_t journal_written(const struct journal *journal);
 bool journal_is_stuck(const struct journal *journal);
 void journal_get_stats(struct journal *journal, struct journal_stats *stats);
 
-/* Lists the directory: for whoever removes segments. */
+/* Lists the directory again: after segments were removed. */
 void journal_look(struct journal *journal);
 
-/* What is added from now on lies in a new segment, unless the present one is empty. */
+/* Starts a new segment for subsequent frames, unless the current one is empty. */
 void journal_next_segment(struct journal *journal);
 /* When the present segment was created: the number that its name begins with. */
 uint64_t journal_segment_ns(const struct journal *journal);

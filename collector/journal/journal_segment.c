@@ -13,7 +13,7 @@
 
 #define CREATE_TRIES 16
 
-/* The newest segment that lies there: 0 if there is none. */
+/* The newest segment in the directory: 0 if there is none. */
 static uint64_t newest_ns(const char *dir)
 {
 	char **names = NULL;

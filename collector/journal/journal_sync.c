@@ -53,8 +53,8 @@ static bool cannot_be_asked(int err)
 }
 
 /*
- * The kernel tells of bytes that it could not put to the disk once, and forgets them: the next sync
- * of the same file says 0. So only another file can show that the disk works again.
+ * The kernel reports bytes that it could not write to the disk once, and forgets them: the next
+ * sync of the same file says 0. So only another file can show that the disk works again.
  */
 static void judge(struct journal_sync *sync, int fd, int err)
 {
@@ -98,7 +98,7 @@ static void forget_oldest(struct journal_sync *sync)
 		sync->fd[i] = sync->fd[i + 1];
 }
 
-/* Anew each time: another disk may lie there than before. */
+/* Each time again: another disk may be mounted there by now. */
 static int open_dir(const struct journal_sync *sync)
 {
 	return open(sync->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

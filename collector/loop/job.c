@@ -301,7 +301,7 @@ int loop_job_failure(struct loop_job *job)
 		return -ETIMEDOUT;
 	if (!has_ended(job) || !job->verdict.result)
 		return 0;
-	/* some of it is in the pipe, and is no line that says why */
+	/* part of the output is in the pipe, and is no error message */
 	return job->verdict.begun ? -EIO : job->verdict.result;
 }
 

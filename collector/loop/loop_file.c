@@ -108,7 +108,7 @@ void loop_files_deliver(struct loop *loop)
 {
 	struct loop_file *file;
 
-	/* fn may free its file and make others, so look anew after each. */
+	/* fn may free its file and make others, so start again after each. */
 again:
 	for (file = loop->ring ? loop->ring->files : NULL; file; file = file->next) {
 		if (file->state == ANSWERED) {

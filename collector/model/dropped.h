@@ -11,7 +11,7 @@
  *	CARRY, CARRIED  of each worker that had frames in those segments: how far its streams had
  *	             got, and its latest totals, clocks, modules and goodbye
  * So whoever has read this file first knows either a run's records or its totals, never both:
- * records of a dropped run that lie in younger segments, or come later, are left out.
+ * records of a dropped run that are in newer segments, or arrive later, are left out.
  */
 #ifndef CREMA_COLLECTOR_MODEL_DROPPED_H
 #define CREMA_COLLECTOR_MODEL_DROPPED_H

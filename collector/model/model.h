@@ -338,7 +338,7 @@ void model_drop_attempts(struct model *m);
  * meanwhile, it starts over, so the model must be fresh.
  */
 int model_read_dir(struct model *m, const char *dir);
-/* Settles everything; now_ns is CLOCK_REALTIME, 0 = do not look at the age of the journal. */
+/* Settles everything; now_ns is CLOCK_REALTIME, 0 = ignore the age of the journal. */
 int model_close(struct model *m, uint64_t now_ns);
 /* The part of it for attempts that were read after it. */
 void model_close_attempts(struct model *m);

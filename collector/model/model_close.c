@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How the agent begins the line that says so (agent/ending.c). */
+/* How the agent begins that line (agent/ending.c). */
 #define ORPHAN "its parent"
 
 static int by_boot(const void *a, const void *b)

@@ -111,10 +111,11 @@ typedef int (*run_visitor)(void *arg, const struct run *r, size_t at, size_t n);
 int model_read_each(struct model *m, struct runs *runs, const struct selection_source *source,
 		    run_visitor see, void *arg);
 
-/* Parts of these: whether the journal is large; all that the model has so far thrown away; the
- * files read into runs. */
+/* True if the journal is larger than whole_bytes. */
 bool selection_is_worth_it(const struct selection_source *source);
+/* Discards everything read so far. */
 void selection_start_over(struct model *m, struct runs *runs);
+/* Reads all files and builds the runs: the number of files or -errno. */
 int selection_read(struct model *m, struct runs *runs, const struct selection_source *source);
 
 /* The reading starts over. */

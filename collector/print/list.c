@@ -13,7 +13,7 @@ static int make_room(struct report_list *list, size_t n)
 {
 	struct report_list_line *v;
 
-	if (list->n == n) /* also when the reading was begun anew, and nothing came or went */
+	if (list->n == n) /* also if the reading started over and found the same runs */
 		return 0;
 	v = reallocarray(list->v, n, sizeof(*v));
 	if (!v)

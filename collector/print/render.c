@@ -234,7 +234,7 @@ static int read_runs(const struct report_request *req, struct model *m, struct r
 		return rc;
 	note_torn(m, req->notice);
 	if (req->list)
-		list->n = runs->n; /* the reading may have been begun anew */
+		list->n = runs->n; /* the reading may have started over */
 	return 0;
 }
 

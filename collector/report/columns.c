@@ -238,7 +238,7 @@ const struct column task_columns[] = {
 	U64("rss_peak_bytes", rss_peak_bytes),
 };
 
-/* What a chunk has besides; the names of the reference documents stand beside ours. */
+/* Additional columns of a chunk; the reference documents' names come after ours. */
 const struct column chunk_columns[] = {
 	CALL("chunk_id", UINT, get_chunk_id),
 	TEXT("dataset", dataset),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* retain.c - when to look for runs to drop, and what to say about it. */
+/* retain.c - when to look for runs to drop, and what to log about it. */
 #include "collector/retain/retain.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define JOB_MS (30 * 60000)
 #define LOOK_MS 60000 /* between looks when nothing happens */
 #define NICE 10
-#define WORK_TIMES 20 /* reading the journal in vain may take this part of the time */
+#define WORK_TIMES 20 /* reading the journal without success may take this part of the time */
 
 struct retain {
 	struct loop *loop;

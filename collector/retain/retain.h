@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * retain.h - `crema collect --keep TIME --max-bytes BYTES`: old runs go, their totals stay.
+ * retain.h - `crema collect --keep TIME --max-bytes BYTES`: drops old runs, keeps their totals.
  *
  * Only whole runs are dropped, the oldest first: those that ended longer ago than TIME, and as many
  * as it takes for the journal to be no larger than BYTES. Never one that is in progress (something
  * of it runs, or did until a minute ago), and for BYTES never the newest: then the journal
- * is larger than it should be, which is said (retain_text()).
+ * is larger than it should be, which retain_text() reports.
  *
- * A run lies in the segments that were written while it ran, together with others. So a segment is
+ * A run is in the segments that were written while it ran, together with others. So a segment is
  * unlinked when no run needs it any more; a run whose segments another one still needs is dropped
  * all the same: what is left of it in them is not read. When the cluster falls idle, a new
  * segment begins, so that mostly a segment holds one run or a part of one.

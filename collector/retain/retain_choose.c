@@ -24,7 +24,7 @@ int choice_see(void *choice, const struct run *r, size_t at, size_t n)
 	struct candidate *run;
 	size_t i, segment;
 
-	if (c->n != n) { /* the first one, also when the reading was begun anew */
+	if (c->n != n) { /* the first one, also if the reading started over */
 		free(c->run);
 		c->run = calloc(n, sizeof(*c->run));
 		c->n = c->run ? n : 0;

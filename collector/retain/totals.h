@@ -6,7 +6,7 @@
 #include "collector/model/run_totals.h"
 #include "collector/model/selection.h"
 
-/* A run may be over once nothing of it has run for so long. */
+/* A run may be over once none of its tasks has run for that long. */
 #define TOTALS_SETTLED_SECONDS 60.0
 
 /* Those that are missing, each run read once: 0 or -errno. */

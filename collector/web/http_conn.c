@@ -152,8 +152,8 @@ static unsigned int of_address(const struct http *http, const struct http_conn *
 
 /*
  * One of the address that has the most. If half of its connections or more have sent no request,
- * the oldest of these; so whoever sends his at once is served, however many hold their breath. Else
- * the answer that is taken most slowly.
+ * the oldest of these; so a client that sends its request at once is served, however many stay
+ * silent. Else the answer that is taken most slowly.
  */
 static struct http_conn *superfluous(const struct http *http)
 {

@@ -11,7 +11,7 @@
 /* Private memory, a word per descriptor: one of these, or the position + FIRST. */
 enum { ASK = 0, SHARED = 1, FIRST = 2 };
 static uint64_t positions[FD_TABLE];
-static int inherited; /* what we did not see opened is somebody else's too */
+static int inherited; /* a descriptor that we did not see opened */
 
 void position_set(int fd, uint64_t offset)
 {

@@ -54,7 +54,8 @@ static int ends_with(const char *s, size_t n, const char *end)
 	return n >= e && !memcmp(s + n - e, end, e);
 }
 
-/* What TLS and clients set themselves up with: an authority's bundle is read anew for each context.
+/* What TLS and clients set themselves up with: an authority's bundle is read again for each
+ * context.
  */
 static int is_config(const char *path, size_t n)
 {

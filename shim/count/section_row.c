@@ -93,7 +93,7 @@ static uint32_t new_path(const struct key *k)
 	 (r)->prefix == (k)->prefix && (r)->flags == (k)->flags &&                                 \
 	 same_path((r)->path, (k)->path, (k)->bytes))
 
-/* Makes the row anew, its seq goes on; `more`: what one kind of rows has besides. */
+/* Resets the row but keeps its seq; `more`: the additional part of one kind of rows. */
 #define MAKE(r, k, id, more)                                                                       \
 	do {                                                                                       \
 		uint64_t seq = (r)->seq;                                                           \

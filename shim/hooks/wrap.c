@@ -44,7 +44,7 @@ static void duplicated(int fd, int copy)
 
 #define FIRST(first, ...) first
 
-/* The real call, while the agent is told that op's thread is in it. */
+/* The real call, published to the agent while it lasts. */
 #define TOLD(op, name, args, object)                                                               \
 	do {                                                                                       \
 		if ((op)->t)                                                                       \

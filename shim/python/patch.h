@@ -84,7 +84,7 @@ int coffea_describe_item(struct crema_task *t, PyObject *o);
 /* py_found.c: what roastcoffea has put into a processor's output. */
 void found_describe(const struct crema_task *t, PyObject *out);
 
-/* py_report.c: what a chunk tells of itself, in the result of coffea's work function. */
+/* py_report.c: what a chunk reports about itself, in the result of coffea's work function. */
 void report_of_runner(struct crema_task *t, PyObject *result);
 /* The same in Dask's message of a chunk that ended, for functions of users. */
 void report_of_task(struct crema_task *t, PyObject *message);
