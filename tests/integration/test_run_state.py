@@ -1,5 +1,6 @@
 """Whether a run has finished, failed, hangs or was interrupted: what really happened to the analysis, against the report."""
 
+import contextlib
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import sys
 import time
 import urllib.request
 
+import cluster
 import jobs
 import pytest
 
@@ -129,8 +131,30 @@ def test_finished_on_a_cluster_that_stays(start):
     assert job.process.poll() is None
 
 
-def test_paused_for_ever(start):
-    job = start("keep")
+@pytest.fixture(scope="module")
+def waiting(homes, tmp_path_factory):
+    """The analyses whose state takes half a minute, started at once, each on a cluster with a collector of its own."""
+    with contextlib.ExitStack() as stack:
+        jobs_by_mode = {}
+        for mode in ("compute", "keep", "hang"):
+            folder = tmp_path_factory.mktemp(mode)
+            procs = stack.enter_context(cluster.Cluster(folder / "cluster", homes))
+            procs.start_collector()
+            jobs_by_mode[mode] = Job(procs, mode, folder / mode)
+            stack.callback(jobs_by_mode[mode].stop)
+        yield jobs_by_mode
+
+
+def test_a_long_computation_is_no_stall(waiting):
+    """The first of the three: its task ends by itself."""
+    job = waiting["compute"]
+    job.until(lambda r: r["state"]["at"] - r["state"]["last_task_edge"] > 33)
+    assert job.report()["state"]["state"] == "running"
+    job.state("finished")
+
+
+def test_paused_for_ever(waiting):
+    job = waiting["keep"]
     report = job.state("stalled", 180)
     state = report["state"]
     assert state["why"] == "workers paused" and state["paused_workers"] == state["workers"] == 2
@@ -144,8 +168,8 @@ def test_paused_for_ever(start):
     assert 'crema_state{state="stalled"} 1' in metrics and "crema_workers_paused 2" in metrics
 
 
-def test_hung_call(start):
-    job = start("hang")
+def test_hung_call(waiting):
+    job = waiting["hang"]
     report = job.state("stalled", 180)
     state = report["state"]
     (where,) = [s for s in job.said() if "thread" in s]
@@ -153,13 +177,6 @@ def test_hung_call(start):
     assert state["why"] == "task in a call" and state["running"] == 1
     assert (task["pid"], task["thread"], task["function"]) == (where["pid"], where["thread"], "hang")
     assert f"pid {where['pid']}, thread {where['thread']}" in state["text"]
-
-
-def test_a_long_computation_is_no_stall(start):
-    job = start("compute")
-    job.until(lambda r: r["state"]["at"] - r["state"]["last_task_edge"] > 33)
-    assert job.report()["state"]["state"] == "running"
-    job.state("finished")
 
 
 def test_worker_that_was_replaced(start):
