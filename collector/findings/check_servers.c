@@ -100,8 +100,7 @@ enum verdict finding_remote_amplification(const struct report *r, struct remark 
 
 	for (i = 0; i < r->run->attempts.n; i++) {
 		a = r->run->attempts.v[i];
-		if (!a->counted || !attempt_is_chunk(a) || !a->filename ||
-		    !strstr(a->filename, "://"))
+		if (!a->counted || !attempt_is_chunk(a) || !file_is_remote(a->filename))
 			continue;
 		received += value_number(count_of(&a->c, CREMA_C_network_read_bytes), &known);
 		used += value_number(count_of(&a->c, CREMA_C_basket_bytes), &baskets);

@@ -111,6 +111,8 @@ int facts_build(struct facts *f, const struct run *run);
 void facts_release(struct facts *f);
 /* The client has measured the run's wall time itself. */
 void facts_client_wall(struct facts *f, double seconds);
+/* Whether that names a file on a server; NULL does not. */
+bool file_is_remote(const char *name);
 void tally_add(struct tally *t, const struct attempt *a);
 /* The same, with attempt_classes() of it: for whoever adds it to several. */
 void tally_take(struct tally *t, const struct attempt *a, const struct classes *c);

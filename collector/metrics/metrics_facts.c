@@ -158,7 +158,7 @@ static void tally_time(struct tally *t, const struct attempt *a, const struct cl
 		t->unclassified_long += v;
 }
 
-static bool file_is_remote(const char *name)
+bool file_is_remote(const char *name)
 {
 	return name && strstr(name, "://") && strncmp(name, "file://", 7) != 0;
 }

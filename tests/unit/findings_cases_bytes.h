@@ -303,6 +303,10 @@ static bool case_remote_amplification(struct fixture *fx, int side)
 	if (side == UNKNOWN)
 		r.count_known &= ~CREMA_COUNT_BIT(network_read_bytes);
 	fx_task(fx, 1, &r);
+	r = chunk(2, "b", 0, 1000, "file:///disk/b.root", 0, 1000); /* not remote */
+	SET_COUNT(&r, network_read_bytes, 0);
+	SET_COUNT(&r, basket_bytes, 5000000);
+	fx_task(fx, 1, &r);
 	return true;
 }
 
