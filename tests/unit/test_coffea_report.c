@@ -4,30 +4,25 @@
 #include <jansson.h>
 #include <unistd.h>
 
-#include "report_fixture.h"
+#include "own_dir.h"
 
 #include "collector/report/coffea_report.h"
 #include "collector/print/render.h"
 
 #define NASTY "we\"ird\\\n\x01\xff<b>"
 
-static char dir[64];
-
 /* One run with two chunks and a killed attempt in files under `dir`; names are hostile. */
 static int write_run(void **state)
 {
 	struct fixture *fx = fx_new();
 	struct buf frames = BUF_INIT;
-	struct framefile f;
 	struct task_record r;
 	char big[4097];
 	int i;
 
-	(void)state;
 	memset(big, '"', sizeof(big) - 1);
 	big[sizeof(big) - 1] = '\0';
-	strcpy(dir, "/tmp/crema-test-XXXXXX");
-	assert_non_null(mkdtemp(dir));
+	assert_int_equal(make_dir(state), 0);
 	fx->file = &frames;
 	fx_hello(fx, 1,
 		 "{\"worker_address\": \"tcp://"
@@ -49,18 +44,10 @@ static int write_run(void **state)
 	}
 	fx_dask(fx, 1, 3000, "{\"digests\": [[\"a\\nb\", \"span\", \"p\\\"\", \"x\", \"y\", 1]]}");
 	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(2000), "rss_bytes", UINT64_C(800), NULL);
-	assert_int_equal(framefile_create(&f, dir, "spool", 1, NULL), 0);
-	assert_int_equal(framefile_append(&f, frames.data, frames.len), 0);
-	framefile_close(&f);
+	write_frames(1, &frames);
 	buf_release(&frames);
 	fx_free(fx);
 	return 0;
-}
-
-static int remove_run(void **state)
-{
-	(void)state;
-	return fx_remove(dir);
 }
 
 static int render(const struct report_request *req, struct buf *out)
@@ -228,5 +215,5 @@ int main(void)
 		cmocka_unit_test(test_bad_report_leaves_the_rest),
 	};
 
-	return cmocka_run_group_tests_name("coffea_report", tests, write_run, remove_run);
+	return cmocka_run_group_tests_name("coffea_report", tests, write_run, remove_dir);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "report_fixture.h"
+#include "own_dir.h"
 
 #include "collector/print/render.h"
 
@@ -22,8 +22,6 @@
 #define BROKEN "\xff\xc3"
 #define HTML "<b>'\"&"
 #define HOSTILE WIDE JOINED CONTROLS TURNED BROKEN HTML
-
-static char dir[64];
 
 static const char *names[] = {HOSTILE, "x", NULL /* 4 kB */, NULL /* 4 kB, wide */};
 static char big[4097], big_wide[4097];
@@ -121,14 +119,11 @@ static int write_run(void **state)
 {
 	struct fixture *fx = fx_new();
 	struct buf frames = BUF_INIT;
-	struct framefile f;
 	uint64_t number = 0;
 	size_t i;
 
-	(void)state;
 	fill_names();
-	strcpy(dir, "/tmp/crema-test-XXXXXX");
-	assert_non_null(mkdtemp(dir));
+	assert_int_equal(make_dir(state), 0);
 	fx->file = &frames;
 	fx_hello(fx, 1,
 		 "{\"worker_address\": \"tcp://\\u4e2d\\u001b[2J\\u202e\\u061c"
@@ -150,18 +145,10 @@ static int write_run(void **state)
 		"\"seconds\", 1e300]]}");
 	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(2000), "rss_bytes", UINT64_MAX, "cpu_percent",
 	       UINT64_MAX, NULL);
-	assert_int_equal(framefile_create(&f, dir, "spool", 1, NULL), 0);
-	assert_int_equal(framefile_append(&f, frames.data, frames.len), 0);
-	framefile_close(&f);
+	write_frames(1, &frames);
 	buf_release(&frames);
 	fx_free(fx);
 	return 0;
-}
-
-static int remove_run(void **state)
-{
-	(void)state;
-	return fx_remove(dir);
 }
 
 static char *render(struct report_request req, struct buf *out)
@@ -430,5 +417,5 @@ int main(void)
 		cmocka_unit_test(test_what_silent_workers_did_is_unknown),
 	};
 
-	return cmocka_run_group_tests_name("report_width", tests, write_run, remove_run);
+	return cmocka_run_group_tests_name("report_width", tests, write_run, remove_dir);
 }

@@ -57,11 +57,7 @@ static void add(struct fixture *fx, int worker, uint64_t attempt, const char *sp
 
 static void write_file(uint64_t created_ns, struct buf *frames)
 {
-	struct framefile f;
-
-	assert_int_equal(framefile_create(&f, dir, "spool", created_ns, NULL), 0);
-	assert_int_equal(framefile_append(&f, frames->data, frames->len), 0);
-	framefile_close(&f);
+	write_frames(created_ns, frames);
 	buf_consume(frames, frames->len);
 }
 

@@ -28,11 +28,7 @@ static struct fixture *journal_begin(struct buf *frames)
 
 static void journal_end(struct fixture *fx)
 {
-	struct framefile f;
-
-	assert_int_equal(framefile_create(&f, dir, "spool", ++files, NULL), 0);
-	assert_int_equal(framefile_append(&f, fx->file->data, fx->file->len), 0);
-	framefile_close(&f);
+	write_frames(++files, fx->file);
 	buf_release(fx->file);
 	fx_free(fx);
 }
