@@ -105,7 +105,7 @@ def with_totals(read, report):
         patience_s = 0 if report["workers"] and len(speaking) == len(living) else 2
         if now >= began + patience_s and all(w["last_seen"] > began + 1 for w in speaking):
             break
-        time.sleep(0.2)
+        time.sleep(max(0.2, began + 1 - now))  # before that a report costs time and shows nothing
         now, report = time.time(), read()
     return report
 
