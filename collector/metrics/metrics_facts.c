@@ -254,8 +254,7 @@ static bool have_digests(const struct run *r)
 		if (!r->attempts.v[i]->counted)
 			continue;
 		counted++;
-		if (!r->attempts.v[i]->worker->digests_boot_ns ||
-		    r->attempts.v[i]->worker->digests_cut)
+		if (!attempt_has_digests(r, r->attempts.v[i]))
 			return false;
 	}
 	return counted && r->first_span;

@@ -95,13 +95,16 @@ struct taken {
 struct digest {
 	const char *context, *span, *prefix, *activity, *unit;
 	double value;
+	uint64_t boot_ns; /* of the latest sample that had its span */
 };
 /* Dask's digests that have no span: what a worker did outside of tasks, since its start. */
 enum outside_series {
 	OUTSIDE_SERIALIZE,
 	OUTSIDE_DESERIALIZE,
 	OUTSIDE_COMPRESS,
-	OUTSIDE_DECOMPRESS, /* seconds */
+	OUTSIDE_DECOMPRESS,
+	OUTSIDE_DISK_READ_TIME,
+	OUTSIDE_DISK_WRITE_TIME, /* seconds */
 	OUTSIDE_DISK_READ,
 	OUTSIDE_DISK_WRITE, /* bytes */
 	OUTSIDE_SERIES
@@ -233,9 +236,10 @@ struct worker {
 	ARRAY(struct outside) outside; /* those that differ from the one before */
 	ARRAY(struct digest) digests;
 	struct texts notes, evidence;
-	uint64_t digests_boot_ns, digests_cut;
-	struct totals totals;	/* the latest */
-	struct history history; /* of the totals */
+	uint64_t digests_boot_ns, digests_cut; /* cut: so many are missing in the latest sample */
+	bool digests_whole;		       /* cut by spans: attempt_has_digests() */
+	struct totals totals;		       /* the latest */
+	struct history history;		       /* of the totals */
 	bool goodbye;
 	uint64_t goodbye_boot_ns;
 	const char *goodbye_how, *goodbye_cause;

@@ -33,13 +33,47 @@ static struct value uint_of(const json_t *o, const char *key)
 	return value_null();
 }
 
-static int take_digests(struct model *m, struct worker *w, const json_t *list)
+static bool has_span(const struct digest *v, size_t n, const char *span)
 {
-	const json_t *row, *value;
-	struct digest *d;
 	size_t i;
 
-	w->digests.n = 0;
+	for (i = 0; i < n; i++) {
+		if (v[i].span == span)
+			return true;
+	}
+	return false;
+}
+
+/* Of spans that are left out of the sample what an earlier one said; they come one after the other.
+ */
+static void keep_others(struct worker *w, size_t before)
+{
+	const struct digest *d;
+	const char *last = NULL;
+	bool known = false;
+	size_t i, n = before;
+
+	for (i = 0; i < before; i++) {
+		d = &w->digests.v[i];
+		if (!i || d->span != last)
+			known = has_span(w->digests.v + before, w->digests.n - before, d->span);
+		last = d->span;
+		w->digests.v[i].boot_ns = known ? 0 : d->boot_ns;
+	}
+	for (i = n = 0; i < w->digests.n; i++) {
+		if (w->digests.v[i].boot_ns)
+			w->digests.v[n++] = w->digests.v[i];
+	}
+	w->digests.n = n;
+}
+
+static int take_digests(struct model *m, struct worker *w, uint64_t boot_ns, const json_t *list)
+{
+	size_t i, before = w->digests_cut && w->digests_whole ? w->digests.n : 0;
+	const json_t *row, *value;
+	struct digest *d;
+
+	w->digests.n = before;
 	json_array_foreach(list, i, row)
 	{
 		value = json_array_get(row, 5);
@@ -54,7 +88,9 @@ static int take_digests(struct model *m, struct worker *w, const json_t *list)
 		d->activity = text_of(m, json_array_get(row, 3));
 		d->unit = text_of(m, json_array_get(row, 4));
 		d->value = json_number_value(value);
+		d->boot_ns = boot_ns;
 	}
+	keep_others(w, before);
 	return m->error;
 }
 
@@ -75,6 +111,8 @@ static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *list, 
 		[OUTSIDE_DESERIALIZE] = {"deserialize", "seconds"},
 		[OUTSIDE_COMPRESS] = {"compress", "seconds"},
 		[OUTSIDE_DECOMPRESS] = {"decompress", "seconds"},
+		[OUTSIDE_DISK_READ_TIME] = {"disk-read", "seconds"},
+		[OUTSIDE_DISK_WRITE_TIME] = {"disk-write", "seconds"},
 		[OUTSIDE_DISK_READ] = {"disk-read", "bytes"},
 		[OUTSIDE_DISK_WRITE] = {"disk-write", "bytes"},
 	};
@@ -132,6 +170,7 @@ int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct 
 	json_t *o = json_loadb(json.ptr, json.len, JSON_ALLOW_NUL, NULL);
 	const json_t *digests = json_object_get(o, "digests");
 	uint64_t cut = (uint64_t)json_integer_value(json_object_get(o, "digests_cut"));
+	bool whole = json_is_true(json_object_get(o, "digests_whole"));
 	struct probe *p;
 	int rc = 0;
 
@@ -163,14 +202,15 @@ int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct 
 	p->cpu_percent = real_of(o, "cpu_percent");
 	p->status = text_of(m, json_object_get(o, "status"));
 	if (json_is_array(digests))
-		rc = take_outside(w, boot_ns, digests, cut != 0);
+		rc = take_outside(w, boot_ns, digests, cut && !whole);
 	if (!rc && boot_ns >= w->digests_boot_ns && json_is_array(digests)) {
 		w->digests_boot_ns = boot_ns;
 		w->digests_cut = cut;
+		w->digests_whole = whole;
 		if (text_of(m, json_object_get(o, "closing")))
 			w->closing = text_of(m, json_object_get(o, "closing"));
 		rc = take_back(m, w, boot_ns, json_object_get(o, "taken_back"));
-		rc = rc ? rc : take_digests(m, w, digests);
+		rc = rc ? rc : take_digests(m, w, boot_ns, digests);
 	}
 	json_decref(o);
 	if (!selection_takes_time(m, w, boot_ns))

@@ -157,6 +157,8 @@ bool run_has_dask_span(const struct run *r, const char *span);
 /* Dask's own numbers are by span and prefix: whether these are the run's; SHARED: another run had
  * tasks of that prefix in that span as well. */
 enum run_digest { DIGEST_OTHER, DIGEST_OWN, DIGEST_SHARED };
+/* Did the worker tell Dask's digests of the attempt's span since it ended? */
+bool attempt_has_digests(const struct run *r, const struct attempt *a);
 enum run_digest run_digest(const struct run *r, const char *span, const char *prefix);
 /* Whether a row of a file, codec or server belongs to the run: by its span, NULL if it has none;
  * without Dask by its worker, too, if that is not NULL. */

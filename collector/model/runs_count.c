@@ -37,6 +37,22 @@ enum run_digest run_digest(const struct run *r, const char *span, const char *pr
 	return !own ? DIGEST_OTHER : shared ? DIGEST_SHARED : DIGEST_OWN;
 }
 
+bool attempt_has_digests(const struct run *r, const struct attempt *a)
+{
+	const struct worker *w = a->worker;
+	const char *span;
+	size_t i;
+
+	if (!w->digests_boot_ns || !w->digests_cut)
+		return w->digests_boot_ns;
+	span = w->digests_whole ? span_part_span(r->model, a->span) : NULL;
+	for (i = w->digests.n; span && i-- > 0;) {
+		if (w->digests.v[i].span == span)
+			return worker_utc(w, w->digests.v[i].boot_ns) >= a->end;
+	}
+	return false;
+}
+
 static bool worker_alive(const struct worker *w, double start, double stop)
 {
 	double last = w->goodbye ? worker_utc(w, w->goodbye_boot_ns) : w->last;

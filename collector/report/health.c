@@ -290,6 +290,20 @@ static void remark_states(const struct report *r, void (*say)(void *, const char
 	}
 }
 
+/* Of a span with more to say than fits, or of a run that the worker's samples have left behind. */
+static bool digests_missing(const struct run *run, const struct worker *w)
+{
+	const struct attempt *a;
+	size_t i;
+
+	for (i = 0; w->digests_cut && i < run->attempts.n; i++) {
+		a = run->attempts.v[i];
+		if (a->worker == w && a->counted && !attempt_has_digests(run, a))
+			return true;
+	}
+	return false;
+}
+
 static void remark_dask(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	size_t i, without = 0, cut = 0;
@@ -297,7 +311,7 @@ static void remark_dask(const struct report *r, void (*say)(void *, const char *
 
 	for (i = 0; i < r->run->workers.n; i++) {
 		without += !r->run->workers.v[i]->digests_boot_ns;
-		cut += r->run->workers.v[i]->digests_cut > 0;
+		cut += digests_missing(r->run, r->run->workers.v[i]);
 	}
 	if (r->run->plain)
 		return;

@@ -19,6 +19,8 @@ _BY_CLIENT = ("remove-client", "client-releases-keys", "cancel-key")  # what the
 _TEXT_MAX = 60000
 _members = []
 _former = {}  # digests of Workers that are gone
+_changed = {}  # span: (the sum of its digests, the sample in which it was new)
+_samples = 0
 _told = set()  # addresses
 _closing = None  # why a Worker was closed
 _taken = {}  # (span, whether the client left): [tasks, when the last] of those taken back before they ended
@@ -137,14 +139,29 @@ def _digests(present):
         member.digests = _digests_of(worker)
         for key, value in member.digests.items():
             sums[key] = sums.get(key, 0) + value
-    rows, size, cut = [], 0, 0
+    spans = {}
     for key, value in sums.items():
-        size += sum(len(k) for k in key if k) + 40
+        spans.setdefault(key[1], []).append([*key, value])
+    rows, size, cut, whole = [], 0, 0, True
+    for span in _by_change(spans):
+        size += sum(len(k) for row in spans[span] for k in row[:5] if k) + 40 * len(spans[span])
         if size > _TEXT_MAX - 2000:
-            cut += 1
-            continue
-        rows.append([*key, value])
-    return rows, cut
+            cut += len(spans[span])
+            whole &= span is not None
+        else:
+            rows += spans[span]
+    return rows, cut, whole
+
+
+def _by_change(spans):
+    """What has no span, then the spans whose values changed last: a worker with many runs sends the present one's."""
+    global _samples
+    _samples += 1
+    for span, rows in spans.items():
+        now = sum(row[5] for row in rows)
+        if _changed.get(span, (None,))[0] != now:
+            _changed[span] = now, _samples
+    return sorted(spans, key=lambda span: (span is not None, -_changed[span][1]))
 
 
 def sample(present):
@@ -154,7 +171,7 @@ def sample(present):
     first = workers[0]
     states = [_get(w, "state") for w in workers]
     quantities = _get(first, "monitor", "quantities") or {}
-    rows, cut = _digests(present)
+    rows, cut, whole = _digests(present)
 
     def numbers(name):
         return _sum(_number(_get(state, name)) for state in states)
@@ -185,6 +202,7 @@ def sample(present):
         "scheduler": _told_by_scheduler(),
         "digests": rows,
         "digests_cut": cut,
+        "digests_whole": whole,  # only spans are left out, each as a whole
     }
 
 

@@ -132,7 +132,8 @@ def test_a_worker_says_its_own_numbers(probe, monkeypatch):
     assert said == {
         "t": 1234.5, "workers": 1, "nthreads": 301, "executing": 302, "ready": 303, "long_running": 304, "in_flight_data": 305,
         "tasks": 306, "executed": 307, "nbytes_managed": 308, "fast_bytes": 309, "spilled_bytes": 310, "memory_bytes": 311,
-        "memory_limit_bytes": 313, "cpu_percent": 312, "status": "running", "last_seen": 1234.5, "closing": None, "taken_back": [], "scheduler": None, "digests": [], "digests_cut": 0}
+        "memory_limit_bytes": 313, "cpu_percent": 312, "status": "running", "last_seen": 1234.5, "closing": None, "taken_back": [],
+        "scheduler": None, "digests": [], "digests_cut": 0, "digests_whole": True}
 
 
 def test_two_workers_of_a_process_are_added_up(probe):
@@ -207,31 +208,39 @@ def test_digests(probe):
     second.digests_total = {("execute", "span", "prefix", "thread-cpu", "seconds"): 2.25}
     for worker in (first, second):
         probe.start(worker)
-    expected = [["execute", "span", "prefix", "thread-cpu", "seconds", 3.75], ["get-data", None, None, "network", "bytes", 7],
-                ["execute", None, "prefix", "other", "seconds", 2]]
+    expected = [["get-data", None, None, "network", "bytes", 7], ["execute", None, "prefix", "other", "seconds", 2],
+                ["execute", "span", "prefix", "thread-cpu", "seconds", 3.75]]
     assert (samples(probe)[-1]["digests"], samples(probe)[-1]["digests_cut"]) == (expected, 0)
     second.status.name = "closed"  # what it did stays, what it has does not
     member = probe._members[1]
     probe._members[0].callback.function()
-    assert samples(probe)[-1]["digests"][0][-1] == 3.75
+    assert samples(probe)[-1]["digests"][-1][-1] == 3.75
     assert (samples(probe)[-1]["workers"], samples(probe)[-1]["executing"], member.callback.running) == (1, 102, False)
     third = make_worker(3)
     third.digests_total = dict(second.digests_total)
     probe.start(third)
     third.status.name = "failed"
     probe._members[0].callback.function()
-    assert samples(probe)[-1]["digests"][0][-1] == 6.0
+    assert samples(probe)[-1]["digests"][-1][-1] == 6.0
 
 
-def test_too_many_digests_are_cut_and_counted(probe):
-    worker = make_worker(1)
-    worker.digests_total = {("execute", "s", f"{i:0958}", "a", "u"): i for i in range(60)}
+def test_too_many_digests_are_cut_by_spans(probe):
+    """What is without a span stays, then the spans that changed last."""
+    worker, size = make_worker(1), 958 + 40 + len("execute" + "s0" + "a" + "u")  # of each row; 58,000 for all
+    worker.digests_total = {("execute", f"s{i % 10}", f"{i:0958}", "a", "u"): i for i in range(70)}
     probe.start(worker)
     said, = samples(probe)
-    size = 958 + 40 + len("execute" + "s" + "a" + "u")  # of each row; 58,000 for all
-    assert len(said["digests"]) == 58_000 // size
-    assert len(said["digests"]) + said["digests_cut"] == 60
-    assert [row[-1] for row in said["digests"]] == list(range(len(said["digests"])))
+    assert len(said["digests"]) == 58_000 // size // 7 * 7 and len(said["digests"]) + said["digests_cut"] == 70
+    seen = [row[1] for row in said["digests"]]
+    assert all(seen.count(span) == 7 for span in seen)
+    missing = next(f"s{i}" for i in range(10) if f"s{i}" not in seen)
+    worker.digests_total[("execute", missing, f"{int(missing[1:]):0958}", "a", "u")] += 1
+    worker.digests_total[("get-data", "serialize", "seconds")] = 5
+    probe._members[0].callback.function()
+    rows = samples(probe)[-1]["digests"]
+    assert rows[0] == ["get-data", None, None, "serialize", "seconds", 5]
+    assert [row[1] for row in rows[1:8]] == 7 * [missing]
+    assert {row[1] for row in rows[8:]} < set(seen)
 
 
 def test_only_the_first_worker_samples(probe):

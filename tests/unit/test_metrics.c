@@ -582,9 +582,41 @@ static void test_unseen_transfers(void **state)
 	}
 }
 
+#define CPU_OF(span, n) "[\"execute\", \"" span "\", \"a\", \"thread-cpu\", \"seconds\", " n "]"
+#define CUT "\"digests_cut\": 3, \"digests_whole\": true}"
+
+/* A later sample has no room for the run's span; one that had it after the run's end counts. */
+static void test_a_span_that_is_left_out_stays(void **state)
+{
+	struct fixture *fx;
+	int early;
+
+	(void)state;
+	for (early = 0; early < 2; early++) {
+		fx = fx_new();
+		fx_hello(fx, 1, STACK);
+		fx_simple(fx, 1, 1, "a", "work", 0, 1000, 2000, "ok");
+		fx_dask(fx, 1, 900, "{\"digests\": [" CPU_OF("work", "1") "]}");
+		if (!early)
+			fx_dask(fx, 1, 2500,
+				"{\"digests\": [" CPU_OF("other", "9") "," CPU_OF("work",
+										  "3") "]," CUT);
+		fx_dask(fx, 1, 3000, "{\"digests\": [" CPU_OF("other", "10") "]," CUT);
+		fx_runs(fx);
+		fx_facts(fx, 0);
+		if (early)
+			assert_unknown(metric_value(&fx->facts, "cpu_time_seconds"));
+		else
+			assert_near(metric_value(&fx->facts, "cpu_time_seconds"), 3);
+		assert_int_equal(fx->runs.v[0].workers.v[0]->digests.n, 2);
+		fx_free(fx);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_span_that_is_left_out_stays),
 		cmocka_unit_test(test_numbers_by_hand),
 		cmocka_unit_test(test_every_frame_twice_changes_nothing),
 		cmocka_unit_test(test_without_savemetrics),
