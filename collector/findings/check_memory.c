@@ -211,14 +211,18 @@ static struct value most_spilled(const struct run *run)
 	return sum;
 }
 
-/* Each worker does it in its event loop: meanwhile it starts no task. */
+/* Each worker does it in its event loop, while a task ends or for its memory monitor: meanwhile it
+ * starts no task. */
 static void say_disk(const struct report *r, struct remark *d)
 {
+	struct value in = digests_outside(r->facts, OUTSIDE_DISK_READ_TIME);
+	struct value out = digests_outside(r->facts, OUTSIDE_DISK_WRITE_TIME);
 	struct value s = value_plus(digests_sum(r->facts, "disk-write", "seconds", -1),
 				    digests_sum(r->facts, "disk-read", "seconds", -1));
 	double seconds, workers;
 	bool known, workers_known;
 
+	s = value_plus(s, value_plus(in, out));
 	seconds = value_number(s, &known);
 	workers = value_number(metric_peak_workers(r->facts), &workers_known);
 	if (!known || !workers_known || !(seconds > 0))
@@ -243,7 +247,7 @@ enum verdict finding_spill(const struct report *r, struct remark *d)
 	remark_say(d, "Dask spilled results to disk: ");
 	if (known) {
 		remark_see(d, "dask_spill_write_bytes", out, "bytes");
-		remark_say_more(d, "%s while tasks ended", remark_human(d, out, AS_BYTES));
+		remark_say_more(d, "%s written", remark_human(d, out, AS_BYTES));
 	}
 	if (held.type != VALUE_NULL) {
 		remark_see(d, "most_spilled_bytes", held, "bytes");

@@ -11,7 +11,7 @@ import cause_habits as habits
 import cause_jobs as work
 import findings_server
 import jobs
-from distributed import span
+from distributed import span, wait
 
 
 class Reports(dict):
@@ -103,6 +103,13 @@ def serial(lab):
         lab.map(work.compute, [0.3])
 
 
+def held(lab, numbers):
+    """Results that stay on the worker until all of them are there."""
+    prefix = f"{lab.prefix}_noise"
+    made = lab.client.map(work.noise, [numbers] * 30, key=[jobs.unique(prefix) for _ in range(30)], pure=False)
+    wait(made)
+
+
 def many_files(lab):
     paths = [copy(lab, f"many{i}.root") for i in range(2)]
     for i in range(2, 90):
@@ -149,6 +156,7 @@ CASES = {
                     "pair", lambda lab: lab.coffea(work.Packs("zlib"), 25_000), "level"),
     "lock": ("threads", lambda lab: lab.map(work.hold_lock, [0.2] * 18), {"lock_wait"},
              "threads", lambda lab: lab.map(work.hold_lock, [0.2] * 18, [False] * 18), "lock"),
+    "spills": ("pair", lambda lab: held(lab, 60_000_000), {"spill"}, "pair", lambda lab: held(lab, 1000), "smaller results"),
     "polling": ("pair", lambda lab: lab.map(work.poll, ["x"] * 6), {"sleeping"}, "pair", None, "sleep"),
     "reads_beside": ("pair", lambda lab: lab.coffea(work.ReadsBeside(2), 25_000), {"not_by_coffea"},
                      "pair", lambda lab: lab.coffea(work.ReadsBeside(0), 25_000), "open"),

@@ -241,6 +241,11 @@ def arrays(n):
     return np.arange(n)
 
 
+def noise(n):
+    """What no codec makes smaller: a megabyte, again and again."""
+    return np.resize(np.frombuffer(os.urandom(1 << 20), np.uint8), n)
+
+
 def size_of(data, seconds=0):
     return len(data)
 

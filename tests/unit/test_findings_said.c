@@ -199,8 +199,7 @@ static const struct said {
 	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000000 bytes; "
 	 "bytes_per_task=16666666.67 bytes; memory_limit_bytes=1000000000 bytes; tasks_left=24 "
 	 "tasks"},
-	{"spill", 0, "dask_spill_write_bytes",
-	 "Dask spilled results to disk: 1.000 MB while tasks ended",
+	{"spill", 0, "dask_spill_write_bytes", "Dask spilled results to disk: 1.000 MB written",
 	 "dask_spill_write_bytes=1000000 bytes"},
 	{"dask_overhead", 0.2, "task_wall_seconds",
 	 "20 % of the time of tasks (1.000 s) went to 1 tasks that are no chunks, 1.000 s of it to "
@@ -383,6 +382,25 @@ static void backward_growth(struct fixture *fx)
 	}
 }
 
+/* While a task ended, by the memory monitor, and read back for another worker. */
+static void spilled_in_all_ways(struct fixture *fx)
+{
+	struct task_record r = work(1, "a", 1000, 3000);
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	fx_dask(fx, 1, 500,
+		"{\"nthreads\": 1, \"digests\": ["
+		"[\"memory-monitor\", null, null, \"disk-write\", \"seconds\", 0.25]]}");
+	fx_dask(fx, 1, 3500,
+		"{\"nthreads\": 1, \"digests\": ["
+		"[\"get-data\", null, null, \"disk-read\", \"seconds\", 0.125],"
+		"[\"memory-monitor\", null, null, \"disk-write\", \"seconds\", 0.75],"
+		"[\"memory-monitor\", null, null, \"disk-write\", \"bytes\", 2000000],"
+		"[\"execute\", \"span\", \"task\", \"disk-write\", \"bytes\", 3000000],"
+		"[\"execute\", \"span\", \"task\", \"disk-write\", \"seconds\", 0.275]]}");
+}
+
 /* The most of each worker, while the run went on. */
 static void held_on_disk(struct fixture *fx)
 {
@@ -451,6 +469,9 @@ static const struct {
 	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000000 bytes; "
 	 "bytes_per_task=16666666.67 bytes; memory_limit_bytes=1000000000 bytes; tasks_left=24 "
 	 "tasks"},
+	{spilled_in_all_ways, "spill",
+	 "Dask spilled results to disk: 5.000 MB written; writing and reading them took 900.0 ms",
+	 "dask_spill_write_bytes=5000000 bytes; disk_seconds=0.9 s"},
 	{held_on_disk, "spill",
 	 "Dask spilled results to disk: workers held 1.400 MB of them at most",
 	 "most_spilled_bytes=1400000 bytes"},
