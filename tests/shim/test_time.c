@@ -203,6 +203,35 @@ static void a_held_mutex_is_a_lock(void **state)
 	harness_free(&h);
 }
 
+/* Until it is on the disk; where that takes no time (tmpfs) there is nothing to see. */
+static void a_synced_file_is_storage(void **state)
+{
+	int fd = open(harness_file("synced", 10), O_RDWR);
+	char data[4096] = {1};
+
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		struct harness_task h = harness_begin();
+		struct look before = look();
+		struct crema_task *t;
+		struct truth known;
+
+		for (int i = 0; i < 50; i++) {
+			assert_int_equal(pwrite(fd, data, sizeof(data), i * 4096), sizeof(data));
+			assert_int_equal(way ? fdatasync(fd) : fsync(fd), 0);
+		}
+		known = blocked_since(&before);
+		t = harness_end(&h);
+		if (known.known_ns > 10 * MS) {
+			share_is(t, CREMA_T_storage_wait, &known,
+				 "fsync, fdatasync | elapsed time less CPU clock and run delay");
+			others_are_small(t, CREMA_T_storage_wait, CREMA_T_runqueue, &known);
+		}
+		harness_free(&h);
+	}
+	close(fd);
+}
+
 enum { BY_FLOCK, BY_FCNTL, BY_OFD, BY_LOCKF };
 
 static int lock_file(int fd, int how, short type)
@@ -400,6 +429,7 @@ int main(void)
 		cmocka_unit_test(a_locked_file_is_a_lock),
 		cmocka_unit_test(sleep_is_sleep),
 		cmocka_unit_test(waiting_for_a_peer_is_network),
+		cmocka_unit_test(a_synced_file_is_storage),
 		cmocka_unit_test(large_cold_reads_are_storage),
 		cmocka_unit_test(small_cold_reads_are_storage),
 	};
