@@ -138,6 +138,7 @@ class Site:
             journal.message([8, {"boot_ns": frames.BOOT_NS + 40 * 10**9, "rss_bytes": 5_000_000, "tasks_running": 1}], worker)
             if worker == SILENT:
                 journal.message([11, {"boot_ns": frames.BOOT_NS, **CARRIED}], worker)
+                journal.message(doing(40, 0, {"key": "quiet", "call": "read", "call_boot_ns": frames.BOOT_NS + 39 * 10**9}), worker)
         journal.write()
         self.process, self.port, self.http = collector(folder, "--keep", "9000d", "--max-bytes", "20M")
 
@@ -361,14 +362,16 @@ def test_rows_of_workers(site):
     assert 60 <= row.pop("heard_seconds") < 75
     assert row == {"worker": None, "name": None, "host": "node9", "pid": 4_000_009, "state": "silent", "threads": None, "running": None, "ready": None,
                    "executing": None, "done": 1000, "cpu_percent": None, "rss_bytes": None, "limit_bytes": None, "paused": False,
-                   "call": None}
+                   "call": {"call": "read", "kind": None, "object": None, "line": None, "seconds": 1}}
 
 
 def test_what_tasks_do(site):
     """Of the latest message of each worker; the longest in its call first, what waits for nothing last; seconds until the last sign of life."""
     rows = site.live["doing"]
-    assert [row["key"][0] for row in rows] == ["a", "s", "r"] and site.live["doing_cut"] == 3
-    assert {row["id"] for row in rows} == {A.hex()}
+    assert [row["key"][0] for row in rows] == ["a", "s", "q", "r"] and site.live["doing_cut"] == 3
+    silent = rows.pop(2)
+    assert {row["id"] for row in rows} == {A.hex()} and all(0 <= row["heard_seconds"] < 60 for row in rows)
+    assert (silent["id"], silent["call_seconds"]) == (SILENT.hex(), 1) and 60 <= silent["heard_seconds"] < 75
     first = rows[0]
     assert "\x1b" not in first["key"] and first["stack"] == ["b.py:1 g", "a.py:3 f"]
     assert {name: first[name] for name in ("call_seconds", "task_seconds", "place_seconds", "thread", "attempt", "entrystart", "entrystop", "dataset", "line", "pool")} == {

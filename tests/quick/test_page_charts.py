@@ -419,6 +419,22 @@ def test_over_time(page, shown):
     assert [row[1:] for row in page.rows("#table-levels")] == [[human(levels[n][i], "").strip() for n in ("tasks", "workers", "threads")] for i in range(9)]
 
 
+def test_what_is_small_or_unknown(page):
+    """Parts of a thread, a class far below one thread, codecs whose CPU nobody knows, the columns of numbers."""
+    def small(d):
+        rich(d)
+        d["time"]["budget"]["threads"] = 2.3456
+        d["levels"]["classes"]["gil"] = [2] * 9
+        d["codecs"]["rows"][0]["cpu_seconds"], d["codecs"]["rows"][1]["cpu_seconds"] = None, 0.5
+
+    page.show(small)
+    assert [text for text in page.texts(".answer p:not(.lead)") if "threads for" in text] == ["of 23.70 s: 2.35 threads for 3.950 s"]
+    assert CLASSES["gil"] in page.legend("overtime")
+    assert [row[0] for row in page.rows("#table-codecs")][0] == "lz4 (unknown)"
+    kinds = page.tab.run("[...document.querySelectorAll('#table-codecs tr')].map((row) => [...row.children].map((cell) => cell.className))")
+    assert kinds == [["name", *["number"] * 8]] * 4
+
+
 def test_a_sliver_below_zero_has_no_axis(page):
     def with_rest(value):
         page.show(lambda d: (rich(d), d["levels"]["classes"]["unclassified"].__setitem__(3, value)))

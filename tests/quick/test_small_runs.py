@@ -159,3 +159,58 @@ def test_names_of_coffeas_own_tasks(tmp_path, more, shown):
     made = reported(tmp_path, fill, "--full")
     assert "preprocess" in made.printed and "automatic_retries" not in made.printed
     assert ("send processor" if shown == "lambda" else "lambda") not in made.printed and shown in made.printed
+
+
+def alone(tmp_path, fill, *options, also=b""):
+    """(JSON or None, text, standard error) of a journal that `fill` alone makes."""
+    journal = frames.Journal(tmp_path / "journal")
+    journal.worker()
+    fill(journal)
+    journal.write()
+    journal.path.write_bytes(journal.path.read_bytes() + also)
+    done, text = (subprocess.run([test_reports.ROOT / "build/crema", "report", "--dir", tmp_path, *more], capture_output=True, text=True)
+                  for more in (["--json", "-"], options))
+    return json.loads(done.stdout) if done.returncode == 0 else None, " ".join(text.stdout.split()), text.stderr
+
+
+def test_what_has_no_span(tmp_path):
+    data, text, _ = alone(tmp_path, lambda journal: journal.task(1, "k", span=None), "--full")
+    assert "the tasks have no spans (older Dask): grouped by time" in text and data["metrics"]["num_tasks"] == 1
+
+
+def test_time_that_nobody_knows(tmp_path):
+    _, text, _ = alone(tmp_path, lambda journal: journal.task(1, "k", flags=1, prefix="loop"))
+    assert "What held it back unknown: the time of no task is known" in text
+
+
+def test_a_torn_file(tmp_path):
+    data, *_ = alone(tmp_path, lambda journal: journal.task(1, "k"), also=b"x" * 4321)
+    torn, = data["completeness"]["torn_files"]
+    assert torn["bytes_skipped"] == 4321 and torn["file"] == f"journal/{frames.BASE_NS:020}-journal.crema"
+
+
+def test_a_file_of_a_server(tmp_path):
+    """Without the bytes of read calls: what came from the network for what was used, unless less came than that."""
+    def fill(journal):
+        journal.task(1, "k")
+        for path, came in (("root://s//a", 3_000_000), ("root://s//b", 900_000)):
+            journal.message([12, {"path": path, "span": "span-1", "kind": "remote", "network_read_bytes": came, "basket_calls": 1, "basket_bytes": 1_000_000}])
+
+    data, *_ = alone(tmp_path, fill)
+    assert {row["path"][-1]: row["read_amplification"] for row in data["files"]} == {"a": 3, "b": None}
+
+
+def test_imports(tmp_path):
+    """Rows of all workers add up, and are unknown where one of them is."""
+    def fill(journal):
+        journal.task(1, "k")
+        for read in ({"read_calls": 2, "read_bytes": 3000}, {"read_calls": 5, "read_bytes": 40_000}, {"read_calls": 7}):
+            journal.message([12, {"span": "span-1", "kind": "import", "path": f"/lib/{len(read)}{read['read_calls']}.py", **read}])
+
+    rest = alone(tmp_path, fill)[0]["imports"]
+    assert (rest["read_calls"], rest["read_bytes"]) == (14, None)
+
+
+def test_no_run_but_a_reason(tmp_path):
+    data, _, why = alone(tmp_path, lambda journal: journal.message([11, {"boot_ns": frames.BOOT_NS, "notes": ["the patch of uproot failed"]}]))
+    assert data is None and "hold no tasks (a worker reports: the patch of uproot failed)" in why

@@ -2,6 +2,8 @@
 /* test_run_state.c - the state of runs made by hand: what is said of workers, tasks and clients. */
 #include "report_fixture.h"
 
+#include <jansson.h>
+
 static struct run_state state_of(struct fixture *fx, size_t run)
 {
 	struct run_state s;
@@ -157,10 +159,57 @@ static void test_worker_killed(void **state)
 	      "interrupted: 1 task ended with their workers and did not run again");
 }
 
+/* Each member of the JSON is another number. */
+static void test_json(void **state)
+{
+	static const struct {
+		const char *name;
+		double due;
+	} numbers[] = {{"at", 100.5},		{"last_task_edge", 60.25},
+		       {"running", 5},		{"ready", 7},
+		       {"workers", 4},		{"paused_workers", 2},
+		       {"paused_since", 50},	{"paused_memory_percent", 85},
+		       {"failed_tasks", 11},	{"unfinished_tasks", 12},
+		       {"tasks_taken_back", 13}};
+	struct run r = {.running = 5};
+	const struct run_state s = {.run = &r,
+				    .id = RUN_STATE_STALLED,
+				    .why = RUN_WHY_PAUSED,
+				    .now = 100.5,
+				    .since = 60.25,
+				    .waiting = 7,
+				    .workers = 4,
+				    .paused = 2,
+				    .paused_percent = 85,
+				    .paused_since = 50,
+				    .failures = 11,
+				    .unfinished = 12,
+				    .taken_back = 13};
+	struct buf out = BUF_INIT;
+	struct sink sink = {.out = &out};
+	json_t *root, *found;
+	struct json j;
+
+	(void)state;
+	emit_init(&j, &sink);
+	emit_object(&j, NULL);
+	run_state_json(&s, &j, "state");
+	emit_end(&j);
+	root = json_loadb((const char *)out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
+	found = json_object_get(root, "state");
+	assert_string_equal(json_string_value(json_object_get(found, "state")), "stalled");
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		assert_float_equal(json_number_value(json_object_get(found, numbers[i].name)),
+				   numbers[i].due, 1e-9);
+	json_decref(root);
+	buf_release(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_finished),
+		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_paused),
