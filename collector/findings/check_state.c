@@ -16,6 +16,10 @@ static void see_stall(struct remark *d, const struct run_state *s)
 		remark_see(d, "paused_memory_percent", value_real(s->paused_percent), "%");
 	if (s->in_call && s->in_call->key)
 		remark_see(d, "longest_running", value_text(s->in_call->key), "");
+	if (s->stuck)
+		remark_see(d, "call", value_text(s->stuck->call), "");
+	if (s->stuck && *s->stuck->line)
+		remark_see(d, "line", value_text(s->stuck->line), "");
 }
 
 static void say_state(struct remark *d, const struct run_state *s)
@@ -39,6 +43,9 @@ enum verdict finding_stalled(const struct report *r, struct remark *d)
 			d, "Dask pauses a worker whose memory is above 80 %% of its limit, until "
 			   "it is freed: stop the run, and give workers more memory, or find "
 			   "what tasks leave behind.");
+	else if (s->why == RUN_WHY_NO_WORKER)
+		remark_advise(d, "Start workers again, and look at why they ended: the batch "
+				 "system's log, or dmesg for memory.");
 	else if (s->why == RUN_WHY_UNKNOWN)
 		remark_advise(d,
 			      "Look at the scheduler's log, and whether the tasks need resources "

@@ -31,7 +31,9 @@
  *             done is that of the activity; the whole null: idle
  *   state     {state, text, quiet_seconds, paused_workers, paused_memory_percent}: idle, running,
  *             or stalled: tasks are there, and for 30 s and 10 times the mean task none began or
- *             ended, on workers that hardly use their CPUs; text: why, null: not stalled
+ *             ended, on workers that hardly use their CPUs and whose tasks neither read nor write;
+ *             or a client waits and the last worker was killed or lost; text: why, with the call
+ *             that lasts longest, null: not stalled
  *   activity  {since, done, events, read_bytes}: since the cluster last was idle for 10 s; since
  *             null: it is idle
  *   rates     {tasks_per_second, events_per_second, bytes_per_second {layer: x}, threads_in
@@ -109,6 +111,8 @@ struct live_cluster {
 	double rate[LIVE_RATES];
 	uint64_t paused;      /* by Dask */
 	double paused_ratio;  /* of its memory limit: the fullest of them */
+	double left_behind;   /* tasks that a client waits for and no worker is there for */
+	double still_seconds; /* since tasks read or wrote, as quiet_seconds */
 	double quiet_seconds; /* since a task began or ended; at most since the collector started */
 };
 
@@ -182,7 +186,7 @@ void live_progress_text(const struct live_progress *p, const struct live_cluster
 			char *line, size_t n);
 const char *live_doing_name(enum live_doing doing);
 /* For people, of a stalled cluster; cut to n. */
-void live_stall_text(const struct live_cluster *c, char *line, size_t n);
+void live_stall_text(const struct live *live, const struct live_cluster *c, char *line, size_t n);
 /* Appends live.json. journal_error: -errno that keeps the journal from being written, or 0;
  * journal_over: why it is larger than it should be, or "". */
 void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,

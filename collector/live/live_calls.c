@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* live_calls.c - which calls the threads of running tasks are in: the latest of each worker. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "collector/emit/emit_json.h"
+#include "collector/emit/emit_table.h"
 #include "collector/live/live_parts.h"
 #include "common/frame.h"
 
@@ -163,17 +165,52 @@ void live_calls_longest(struct json *j, const struct live_worker *w)
 		emit_value(j, "call", value_null());
 }
 
-double live_longest_call(const struct live *live)
+/* Of connected workers; NULL: none is known. */
+static const struct found *find_longest(const struct live *live, struct longest *longest)
 {
-	struct longest longest = {.most = 1};
 	const struct live_worker *w;
 	int64_t now_ms = live_now_ms();
 
+	*longest = (struct longest){.most = 1};
 	for (w = live->workers; w; w = w->next) {
 		if (live_state(w, now_ms) == LIVE_CONNECTED)
-			find(w, &longest);
+			find(w, longest);
 	}
-	return longest.n && longest.v[0].seconds > 0 ? longest.v[0].seconds : UNKNOWN;
+	return longest->n && longest->v[0].seconds > 0 ? longest->v : NULL;
+}
+
+double live_longest_call(const struct live *live)
+{
+	struct longest longest;
+	const struct found *found = find_longest(live, &longest);
+
+	return found ? found->seconds : UNKNOWN;
+}
+
+void live_calls_text(const struct live *live, char *line, size_t n)
+{
+	struct longest longest;
+	const struct found *found = find_longest(live, &longest);
+	char call[48], kind[16], object[128], at[128], key[96], seconds[HUMAN_BYTES];
+	const msgpack_object_array *rows;
+	const msgpack_object *row;
+	struct unpack u;
+
+	*line = '\0';
+	rows = found ? open_rows(found->worker, &u) : NULL;
+	if (!rows)
+		return;
+	row = &rows->ptr[found->at];
+	live_text(call, sizeof(call), get_text(row, "call"));
+	live_text(kind, sizeof(kind), get_text(row, "kind"));
+	live_text(object, sizeof(object), get_text(row, "object"));
+	live_text(at, sizeof(at), get_text(row, "line"));
+	live_text(key, sizeof(key), get_text(row, "key"));
+	snprintf(line, n, "%s%s%s%s%s for %s%s%s%s%s", call, *object ? " on " : "",
+		 *object ? kind : "", *object && *kind ? " " : "", object,
+		 human(value_real(found->seconds), AS_SECONDS, seconds), *at ? " at " : "", at,
+		 *key ? ", task " : "", key);
+	unpack_release(&u);
 }
 
 static void put_worker(struct json *j, const struct live_worker *w)

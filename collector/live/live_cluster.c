@@ -100,6 +100,7 @@ void live_cluster(struct live *live, struct live_cluster *out)
 	memcpy(out->ended, live->ended, sizeof(out->ended));
 	out->paused_ratio = (double)NAN;
 	out->quiet_seconds = (double)(now - live->edge_ms) / 1e3;
+	out->still_seconds = (double)(now - live->moved_ms) / 1e3;
 	out->workers_seen = live->seen.n;
 	out->lost = live->lost_gone;
 	out->workers_counted = live->counted;
@@ -120,6 +121,7 @@ void live_cluster(struct live *live, struct live_cluster *out)
 			add_worker(&g, w, out);
 	}
 	put_gauges(&g, out);
+	out->left_behind = out->connected ? 0 : live_left_behind(live);
 }
 
 /* Work began after a pause: what was done until then is not this activity's. */

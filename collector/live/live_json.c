@@ -93,10 +93,10 @@ static void put_tasks(struct json *j, const struct live *live, const struct live
 static void put_state(struct json *j, const struct live *live, const struct live_cluster *c)
 {
 	enum live_doing doing = live_doing(live, c);
-	char line[256] = "";
+	char line[512] = "";
 
 	if (doing == LIVE_STALLED)
-		live_stall_text(c, line, sizeof(line));
+		live_stall_text(live, c, line, sizeof(line));
 	emit_object(j, "state");
 	emit_value(j, "state", value_text(live_doing_name(doing)));
 	emit_value(j, "text", text(line));

@@ -117,10 +117,11 @@ struct live {
 	uint64_t gone_order;
 	bool restoring;
 	/* activity */
-	int64_t busy_ms; /* last time that something ran */
-	double since;	 /* UTC; NAN: idle */
-	int64_t edge_ms; /* last time that a task had begun or ended, or none was there */
-	uint64_t edges_before;
+	int64_t busy_ms;  /* last time that something ran */
+	double since;	  /* UTC; NAN: idle */
+	int64_t edge_ms;  /* last time that a task had begun or ended, or none was there */
+	int64_t moved_ms; /* last time that tasks had read or written */
+	uint64_t edges_before, moved_before;
 	size_t doing_bytes; /* of all workers' doing */
 	uint64_t since_done, since_events, since_read;
 	struct live_pace pace;
@@ -180,6 +181,11 @@ void live_calls_forget(struct live *live, struct live_worker *w);
 /* Its call that lasts longest, as the member "call"; null: none is known of a second or more. */
 struct json;
 void live_calls_longest(struct json *j, const struct live_worker *w);
+/* "recv on peer 10.0.0.7:1094 for 23.00 s at a.py:3 f, task a": the one on connected workers that
+ * lasts longest; "": none. */
+void live_calls_text(const struct live *live, char *line, size_t n);
+/* Tasks that a client waited for when the last worker was killed or lost; 0: none. */
+double live_left_behind(const struct live *live);
 /* The members "doing" and "doing_cut". */
 void live_calls_rows(struct json *j, const struct live *live);
 /* live_totals.c */

@@ -9,11 +9,41 @@
 /* The same as of a run in the journal (model/run_state.h), by the mean of tasks. */
 #define STALL_SECONDS 30.0
 #define STALL_MEANS 10.0
-#define STALL_CORES 0.2 /* for each task under way: it computes */
+#define MOVED_BYTES 1000u /* since the second before */
+#define STALL_CORES 0.2	  /* for each task under way: it computes */
 
 static bool has_tasks(const struct live_cluster *c)
 {
-	return c->running > 0 || c->ready > 0 || c->executing > 0 || c->long_running > 0;
+	return c->left_behind > 0 || c->running > 0 || c->ready > 0 || c->executing > 0 ||
+	       c->long_running > 0;
+}
+
+/* Bytes that tasks read, received, wrote and sent. */
+static uint64_t live_moved(const struct live *live)
+{
+	static const unsigned int counts[] = {CREMA_C_read_bytes, CREMA_C_mapped_bytes,
+					      CREMA_C_write_bytes, CREMA_C_network_read_bytes,
+					      CREMA_C_network_write_bytes};
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		sum += live->total[LIVE_TASK + counts[i]];
+	return sum;
+}
+
+/* What the last worker to go had been told, if it did not end by itself. */
+double live_left_behind(const struct live *live)
+{
+	const struct live_worker *w, *last = NULL;
+
+	for (w = live->workers; w; w = w->next) {
+		if (w->told.known && (!last || w->heard_ms > last->heard_ms))
+			last = w;
+	}
+	if (!last || (last->goodbye && !last->killed) || !(last->told.clients > 0))
+		return 0;
+	return last->told.tasks.total - last->told.tasks.ended;
 }
 
 void live_watch_edges(struct live *live, int64_t now_ms)
@@ -22,6 +52,10 @@ void live_watch_edges(struct live *live, int64_t now_ms)
 	struct live_cluster c;
 
 	live_cluster(live, &c);
+	if (live_moved(live) >= live->moved_before + MOVED_BYTES) {
+		live->moved_before = live_moved(live);
+		live->moved_ms = now_ms;
+	}
 	if (edges != live->edges_before || !has_tasks(&c))
 		live->edge_ms = now_ms;
 	live->edges_before = edges;
@@ -47,7 +81,9 @@ enum live_doing live_doing(const struct live *live, const struct live_cluster *c
 
 	if (!has_tasks(c))
 		return LIVE_IDLE;
-	if (!(c->quiet_seconds >= STALL_SECONDS) ||
+	if (c->left_behind > 0)
+		return c->quiet_seconds >= STALL_SECONDS ? LIVE_STALLED : LIVE_RUNNING;
+	if (!(c->quiet_seconds >= STALL_SECONDS) || !(c->still_seconds >= STALL_SECONDS) ||
 	    c->quiet_seconds < STALL_MEANS * mean_wall(live) ||
 	    cores >= STALL_CORES * fmax(c->running, 1))
 		return LIVE_RUNNING;
@@ -61,17 +97,26 @@ const char *live_doing_name(enum live_doing doing)
 	return names[doing];
 }
 
-void live_stall_text(const struct live_cluster *c, char *line, size_t n)
+void live_stall_text(const struct live *live, const struct live_cluster *c, char *line, size_t n)
 {
-	char quiet[HUMAN_BYTES], more[96] = "", percent[48] = "";
+	char quiet[HUMAN_BYTES], more[96] = "", percent[48] = "", call[320];
 
+	if (c->left_behind > 0) {
+		snprintf(line, n,
+			 "stalled for %s: no worker is there; a client waited for %.0f task%s when "
+			 "the last one went",
+			 human(value_real(c->quiet_seconds), AS_SECONDS, quiet), c->left_behind,
+			 c->left_behind > 1 ? "s" : "");
+		return;
+	}
+	live_calls_text(live, call, sizeof(call));
 	if (!isnan(c->paused_ratio))
 		snprintf(percent, sizeof(percent), ", at %.0f %% of the memory limit",
 			 c->paused_ratio * 100);
 	if (c->paused)
 		snprintf(more, sizeof(more), "; %llu of %llu workers paused%s",
 			 (unsigned long long)c->paused, (unsigned long long)c->connected, percent);
-	snprintf(line, n, "stalled for %s: %.0f under way, %.0f ready on the workers%s",
+	snprintf(line, n, "stalled for %s: %.0f under way, %.0f ready on the workers%s%s%s",
 		 human(value_real(c->quiet_seconds), AS_SECONDS, quiet), fmax(c->running, 0),
-		 fmax(c->ready, 0), more);
+		 fmax(c->ready, 0), more, *call ? "; " : "", call);
 }

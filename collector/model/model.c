@@ -35,6 +35,7 @@ static void worker_release(struct worker *w)
 	free(w->probes.v);
 	free(w->outside.v);
 	free(w->taken.v);
+	free(w->doing.v);
 	free(w->digests.v);
 	free(w->notes.v);
 	free(w->evidence.v);

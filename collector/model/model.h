@@ -37,6 +37,10 @@
 #define MODEL_CLOCK_SET_SECONDS 1.0
 #define MODEL_CLOCK_DRIFT 5e-4
 
+#define MODEL_DOING_ROWS 16 /* of a worker: what waits longest comes first */
+#define MODEL_TAKEN_KEYS 32
+#define MODEL_MOVED_BYTES 1000u /* between two totals, a second apart: less is no progress */
+
 #define ARRAY(type)                                                                                \
 	struct {                                                                                   \
 		type *v;                                                                           \
@@ -87,10 +91,23 @@ struct probe {
 };
 /* Tasks of a span that the scheduler took back from a worker before they ended. */
 struct taken {
-	const char *span;	 /* Dask's id */
-	uint64_t tasks, boot_ns; /* boot_ns: the latest */
-	double time;		 /* UTC, by model_close() */
-	bool client_left;	 /* the scheduler lost the client */
+	const char *span;		     /* Dask's id */
+	uint64_t tasks, boot_ns;	     /* boot_ns: the latest */
+	double time;			     /* UTC, by model_close() */
+	bool client_left;		     /* the scheduler lost the client */
+	uint64_t key_hash[MODEL_TAKEN_KEYS]; /* of some of them */
+	size_t keys;
+};
+/* What Dask's scheduler answered to the worker's probe last. */
+struct scheduler_said {
+	bool known;
+	uint64_t boot_ns;
+	double clients, unfinished; /* connected clients; tasks */
+};
+/* A thread of a running task is in a call that waits; texts are as they came. */
+struct doing {
+	uint64_t attempt, since_boot_ns; /* 0: not known */
+	char call[48], kind[16], object[256], line[256];
 };
 struct digest {
 	const char *context, *span, *prefix, *activity, *unit;
@@ -253,6 +270,10 @@ struct worker {
 	const char *cwd;     /* of a process without Dask */
 	const char *closing; /* why Dask closes it, as the worker was told; NULL: not */
 	ARRAY(struct taken) taken;
+	struct scheduler_said told;
+	ARRAY(struct doing) doing; /* the latest */
+	uint64_t doing_boot_ns;
+	uint64_t moved_boot_ns; /* when tasks were last seen to have read or written bytes; 0 */
 	bool orphan;		/* ended by itself after the process that had started it */
 	bool silent;		/* gone without a goodbye */
 	bool left_out;		/* some of its attempts (selection.h) */
@@ -373,6 +394,7 @@ double worker_utc(const struct worker *w, uint64_t boot_ns);
 int model_feed_hello(struct model *m, struct worker *w, uint64_t stream, const msgpack_object *map);
 int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpack_object *map);
 int model_feed_server(struct model *m, struct worker *w, const msgpack_object *map);
+int model_feed_doing(struct worker *w, const msgpack_object *map);
 int model_feed_section(struct model *m, struct worker *w, const msgpack_object *map);
 int model_feed_gauge(struct model *m, struct worker *w, const msgpack_object *map);
 void model_take_counters(struct counters *c, const msgpack_object *map);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static double real_of(const json_t *o, const char *key)
@@ -139,7 +140,34 @@ static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *list, 
 	return 0;
 }
 
-/* [[span, whether the client left, tasks, seconds before this sample], ...] */
+static void take_told(struct worker *w, uint64_t boot_ns, const json_t *said)
+{
+	const json_t *row;
+	size_t i;
+
+	if (!json_is_object(said) || boot_ns < w->told.boot_ns)
+		return;
+	w->told = (struct scheduler_said){true, boot_ns, real_of(said, "clients"), 0};
+	json_array_foreach(json_object_get(said, "prefixes"), i, row)
+	{
+		w->told.unfinished += json_number_value(json_array_get(row, 1));
+	}
+}
+
+static void take_keys(struct taken *t, const json_t *list)
+{
+	const json_t *text;
+	size_t i;
+
+	t->keys = 0;
+	json_array_foreach(list, i, text)
+	{
+		if (t->keys < MODEL_TAKEN_KEYS && json_is_string(text))
+			t->key_hash[t->keys++] = strtoull(json_string_value(text), NULL, 16);
+	}
+}
+
+/* [[span, whether the client left, tasks, seconds before this sample, [hashes of keys]], ...] */
 static int take_back(struct model *m, struct worker *w, uint64_t boot_ns, const json_t *list)
 {
 	const json_t *row;
@@ -161,6 +189,7 @@ static int take_back(struct model *m, struct worker *w, uint64_t boot_ns, const 
 		t->tasks = (uint64_t)json_integer_value(json_array_get(row, 2));
 		t->boot_ns = boot_ns - (uint64_t)(age * 1e9);
 		t->time = (double)NAN;
+		take_keys(t, json_array_get(row, 4));
 	}
 	return 0;
 }
@@ -201,6 +230,7 @@ int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct 
 		p->memory_limit_bytes = (double)NAN;
 	p->cpu_percent = real_of(o, "cpu_percent");
 	p->status = text_of(m, json_object_get(o, "status"));
+	take_told(w, boot_ns, json_object_get(o, "scheduler"));
 	if (json_is_array(digests))
 		rc = take_outside(w, boot_ns, digests, cut && !whole);
 	if (!rc && boot_ns >= w->digests_boot_ns && json_is_array(digests)) {

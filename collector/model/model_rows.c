@@ -159,6 +159,20 @@ static int take_list(struct model *m, struct texts *a, const msgpack_object *lis
 		       "parts and their members are in the order of rows.def");
 #include "rows.def"
 
+/* What tasks read, received, wrote and sent. */
+static uint64_t moved_bytes(const struct totals *t)
+{
+	static const unsigned int counts[] = {CREMA_C_read_bytes, CREMA_C_mapped_bytes,
+					      CREMA_C_write_bytes, CREMA_C_network_read_bytes,
+					      CREMA_C_network_write_bytes};
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		sum += t->tasks.count[counts[i]];
+	return sum;
+}
+
 static int feed_totals(struct model *m, struct worker *w, const msgpack_object *map)
 {
 	struct totals got = {.known = true, .boot_ns = get_u64(map, "boot_ns", 0)}, *t = &got;
@@ -176,8 +190,12 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	t->sections_outside = map_uint(get(map, "unmeasured"), "outside");
 	t->sections_refused = map_uint(get(map, "unmeasured"), "refused");
 	t->values_refused = map_uint(get(map, "unmeasured"), "values");
-	if (!w->totals.known || t->boot_ns >= w->totals.boot_ns)
+	if (!w->totals.known || t->boot_ns >= w->totals.boot_ns) {
+		if (w->totals.known &&
+		    moved_bytes(t) >= moved_bytes(&w->totals) + MODEL_MOVED_BYTES)
+			w->moved_boot_ns = t->boot_ns;
 		w->totals = *t;
+	}
 	return selection_history(m, w, t, get_u64(map, "snapshot_boot_ns", 0));
 }
 
@@ -327,6 +345,8 @@ int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpa
 		return feed_goodbye(m, w, map);
 	case CREMA_MSG_CLOCKS:
 		return feed_clocks(w, map);
+	case CREMA_MSG_DOING:
+		return model_feed_doing(w, map);
 	case CREMA_MSG_MODULE:
 		return model_feed_module(m, map);
 	case CREMA_MSG_STACK:

@@ -68,6 +68,31 @@ static void look_at_workers(const struct run *r, struct run_state *s)
 	}
 }
 
+/* Its row in what the worker said that its tasks do; NULL: it said nothing. */
+static const struct doing *doing_of(const struct attempt *a)
+{
+	const struct worker *w = a->worker;
+	size_t i;
+
+	for (i = 0; i < w->doing.n && is_there(w); i++) {
+		if (w->doing.v[i].attempt == a->attempt && w->doing.v[i].since_boot_ns)
+			return &w->doing.v[i];
+	}
+	return NULL;
+}
+
+static void look_at_call(const struct attempt *a, struct run_state *s)
+{
+	const struct doing *doing = doing_of(a);
+	double since = doing ? worker_utc(a->worker, doing->since_boot_ns) : (double)NAN;
+
+	if (s->in_call && !(since < fmin(s->stuck_since, (double)INFINITY)))
+		return;
+	s->in_call = a;
+	s->stuck = doing;
+	s->stuck_since = since;
+}
+
 static void look_at_attempts(const struct run *r, struct run_state *s)
 {
 	const struct attempt *a;
@@ -78,7 +103,7 @@ static void look_at_attempts(const struct run *r, struct run_state *s)
 		a = r->attempts.v[i];
 		s->since = fmax(s->since, a->begin); /* fmax passes over NAN */
 		if (a->state == ATTEMPT_RUNNING) {
-			s->in_call = s->in_call ? s->in_call : a;
+			look_at_call(a, s);
 			continue;
 		}
 		s->since = fmax(s->since, a->end);
@@ -146,6 +171,21 @@ static bool is_computing(const struct run *r, const struct run_state *s)
 	return busy && cpu >= RUN_STALL_CPU_PERCENT * (double)(r->running ? r->running : 1);
 }
 
+/* Tasks under way read, write, receive or send. */
+static bool is_moving(const struct run *r, const struct run_state *s)
+{
+	const struct worker *w;
+	size_t i;
+
+	for (i = 0; i < r->workers.n; i++) {
+		w = r->workers.v[i];
+		if (is_there(w) && w->moved_boot_ns &&
+		    s->now - worker_utc(w, w->moved_boot_ns) < RUN_STALL_SECONDS)
+			return true;
+	}
+	return false;
+}
+
 static int judge_open(const struct run *r, struct run_state *s)
 {
 	double quiet = s->now - s->since, median = 0;
@@ -155,11 +195,53 @@ static int judge_open(const struct run *r, struct run_state *s)
 	if (!(quiet >= RUN_STALL_SECONDS))
 		return 0;
 	rc = median_wall(r, &median);
-	if (rc || quiet < RUN_STALL_MEDIANS * median || is_computing(r, s))
+	if (rc || quiet < RUN_STALL_MEDIANS * median || is_computing(r, s) || is_moving(r, s))
 		return rc;
 	s->id = RUN_STATE_STALLED;
 	s->why = r->running ? RUN_WHY_IN_CALL : s->paused ? RUN_WHY_PAUSED : RUN_WHY_UNKNOWN;
 	return 0;
+}
+
+static int by_u64(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Tasks of t that had not ended well before: results that were lost are made again. */
+static uint64_t not_done(const struct run *r, const struct taken *t)
+{
+	uint64_t hash[MODEL_TAKEN_KEYS], *at, left = t->tasks;
+	const struct attempt *a;
+	size_t i, n = t->keys;
+
+	memcpy(hash, t->key_hash, n * sizeof(*hash));
+	qsort(hash, n, sizeof(*hash), by_u64);
+	for (i = 0; n && left && i < r->attempts.n; i++) {
+		a = r->attempts.v[i];
+		if (a->state != ATTEMPT_OK)
+			continue;
+		at = bsearch(&a->key_hash, hash, n, sizeof(*hash), by_u64);
+		if (!at)
+			continue;
+		memmove(at, at + 1, (size_t)(hash + n - at - 1) * sizeof(*hash));
+		n--;
+		left--;
+	}
+	return left;
+}
+
+/* A client that goes on has taken back what it no longer wants. */
+static bool went_on(const struct run *r, const struct taken *t)
+{
+	size_t i;
+
+	for (i = 0; i < r->attempts.n && !t->client_left; i++) {
+		if (r->attempts.v[i]->begin > t->time + RUN_WENT_ON_SECONDS)
+			return true;
+	}
+	return false;
 }
 
 /* What the scheduler took back from the run's spans before it ended, and whether for want of a
@@ -175,9 +257,9 @@ static void look_at_taken(const struct run *r, struct run_state *s, bool *left)
 		for (k = 0; k < w->taken.n; k++) {
 			t = &w->taken.v[k];
 			if (!run_has_dask_span(r, t->span) || !(t->time >= r->start) ||
-			    t->time >= r->others.next_start)
+			    t->time >= r->others.next_start || went_on(r, t))
 				continue;
-			s->taken_back += t->tasks;
+			s->taken_back += not_done(r, t);
 			*left |= t->client_left;
 		}
 	}
@@ -194,17 +276,42 @@ static bool cluster_was_closed(const struct run *r)
 	return r->workers.n > 0;
 }
 
+/* The last that its scheduler said, if no worker of it is there any more. */
+static void look_at_client(const struct run *r, struct run_state *s)
+{
+	const struct model *m = r->model;
+	const struct worker *w, *last = NULL;
+	size_t i;
+
+	for (i = 0; i < m->workers.n; i++) {
+		w = m->workers.v[i];
+		if (!r->workers.n || !workers_share_scheduler(w, r->workers.v[0]))
+			continue;
+		if (is_there(w))
+			return;
+		if (w->told.known && (!last || w->last > last->last))
+			last = w;
+	}
+	if (last && last->told.clients > 0)
+		s->client_waits = last->told.unfinished;
+}
+
 static void judge_over(const struct run *r, struct run_state *s)
 {
 	bool left = false;
 
 	look_at_taken(r, s, &left);
+	look_at_client(r, s);
 	s->id = RUN_STATE_INTERRUPTED;
 	if (s->failures) {
 		s->id = RUN_STATE_FAILED;
 		s->why = RUN_WHY_TASK_FAILED;
 	} else if (s->taken_back) {
 		s->why = left ? RUN_WHY_CLIENT_LEFT : RUN_WHY_TAKEN_BACK;
+	} else if (s->client_waits > 0 && !cluster_was_closed(r) &&
+		   !(r->others.next_start < (double)INFINITY)) {
+		s->id = RUN_STATE_STALLED;
+		s->why = RUN_WHY_NO_WORKER;
 	} else if (s->unfinished) {
 		s->why = cluster_was_closed(r) ? RUN_WHY_CLOSED : RUN_WHY_WORKERS_GONE;
 	} else {
@@ -218,6 +325,7 @@ int run_state_find(const struct run *r, struct run_state *s)
 	s->run = r;
 	s->now = r->model->newest;
 	s->waiting = s->paused_percent = s->paused_since = (double)NAN;
+	s->stuck_since = s->client_waits = (double)NAN;
 	look_at_attempts(r, s);
 	look_at_workers(r, s);
 	if (r->running || s->waiting > 0)

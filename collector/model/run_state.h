@@ -9,10 +9,11 @@
  * running      a task is under way, or waits on a worker that is there
  * stalled      the same, and for RUN_STALL_SECONDS and RUN_STALL_MEDIANS times the median task
  *              none began or ended, on workers that used less than RUN_STALL_CPU_PERCENT of a core
- *              for each task under way
+ *              for each task under way, and whose tasks neither read nor wrote; or workers that
+ *              were killed or went silent were the last, and a client waited for tasks
  * failed       the run is over, and a task failed without a later try that ended well
- * interrupted  the run is over: its client left or took tasks back, or its workers ended with tasks
- *              that nobody did afterwards
+ * interrupted  the run is over: its client left or took tasks back that had not ended before, and
+ *              nothing began afterwards; or its workers ended with tasks that nobody did afterwards
  * finished     none of these. What waits in the scheduler alone is not seen
  *
  * "Now" is the newest sign of life in the journal. Texts are the model's. One thread.
@@ -26,6 +27,7 @@
 #define RUN_STALL_SECONDS 30.0
 #define RUN_STALL_MEDIANS 10.0
 #define RUN_STALL_CPU_PERCENT 20.0
+#define RUN_WENT_ON_SECONDS 1.0 /* what was on its way when tasks were taken back */
 #define RUN_SENTENCE_BYTES 512
 
 enum run_state_id {
@@ -42,6 +44,7 @@ enum run_state_why {
 	RUN_WHY_TASK_FAILED,
 	RUN_WHY_PAUSED,	      /* stalled: workers are paused by Dask */
 	RUN_WHY_IN_CALL,      /* stalled: a task is still in a call */
+	RUN_WHY_NO_WORKER,    /* stalled: all workers are gone, the client was still there */
 	RUN_WHY_UNKNOWN,      /* stalled: nothing that workers say explains it */
 	RUN_WHY_CLIENT_LEFT,  /* interrupted: the scheduler lost the client */
 	RUN_WHY_TAKEN_BACK,   /* interrupted: the client cancelled or released tasks */
@@ -63,7 +66,10 @@ struct run_state {
 	size_t unfinished;	/* attempts that ended with their worker and were not done again */
 	uint64_t taken_back;	/* tasks, before they ended */
 	const struct attempt *failed;  /* the first */
-	const struct attempt *in_call; /* running, and began first */
+	const struct attempt *in_call; /* running: the longest in its call, else that began first */
+	const struct doing *stuck;     /* its call; NULL: not known */
+	double stuck_since;	       /* UTC; NAN */
+	double client_waits;	       /* tasks, by the scheduler's last answer; NAN: not known */
 };
 
 /* 0 or -ENOMEM. */

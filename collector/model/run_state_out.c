@@ -68,6 +68,24 @@ static void say_waiting(const struct run_state *s, struct line *l)
 		say(l, "%s%.0f ready on the workers", s->run->running ? ", " : "", s->waiting);
 }
 
+/* ": recv on peer 10.0.0.7:1094 for 23.00 s at a.py:3 f" */
+static void say_stuck(const struct run_state *s, struct line *l)
+{
+	const struct doing *d = s->stuck;
+	char seconds[HUMAN_BYTES];
+
+	say(l, ": %.47s", d->call);
+	if (!strcmp(d->kind, "GIL")) {
+		say(l, " for the GIL");
+	} else if (*d->object) {
+		say(l, " on %s%s", d->kind, *d->kind ? " " : "");
+		say_name(l, "", d->object);
+	}
+	say(l, " for %s", human(value_real(fmax(s->now - s->stuck_since, 0)), AS_SECONDS, seconds));
+	if (*d->line)
+		say_name(l, " at ", d->line);
+}
+
 static void say_in_call(const struct run_state *s, struct line *l)
 {
 	const struct attempt *a = s->in_call;
@@ -80,12 +98,21 @@ static void say_in_call(const struct run_state *s, struct line *l)
 	if (thread.type == VALUE_UINT)
 		say(l, ", thread %llu", (unsigned long long)thread.v.u);
 	say_clock(l, ", since ", a->begin);
+	if (s->stuck)
+		say_stuck(s, l);
 }
 
 static void say_stalled(const struct run_state *s, struct line *l)
 {
 	char quiet[HUMAN_BYTES];
 
+	if (s->why == RUN_WHY_NO_WORKER) {
+		say(l,
+		    ": no worker is left; its client waited for %.0f task%s when the last one went",
+		    s->client_waits, plural((uint64_t)s->client_waits));
+		say_clock(l, ", at ", s->now);
+		return;
+	}
 	say(l, " for %s: ", human(value_real(s->now - s->since), AS_SECONDS, quiet));
 	say_waiting(s, l);
 	if (s->why == RUN_WHY_UNKNOWN)
@@ -154,10 +181,11 @@ const char *run_state_name(enum run_state_id id)
 const char *run_why_name(enum run_state_why why)
 {
 	static const char *const names[RUN_WHYS] = {
-		[RUN_WHY_TASK_FAILED] = "task failed", [RUN_WHY_PAUSED] = "workers paused",
-		[RUN_WHY_IN_CALL] = "task in a call",  [RUN_WHY_UNKNOWN] = "unknown",
-		[RUN_WHY_CLIENT_LEFT] = "client left", [RUN_WHY_TAKEN_BACK] = "tasks taken back",
-		[RUN_WHY_CLOSED] = "cluster closed",   [RUN_WHY_WORKERS_GONE] = "workers gone",
+		[RUN_WHY_TASK_FAILED] = "task failed",	   [RUN_WHY_PAUSED] = "workers paused",
+		[RUN_WHY_IN_CALL] = "task in a call",	   [RUN_WHY_UNKNOWN] = "unknown",
+		[RUN_WHY_NO_WORKER] = "no worker",	   [RUN_WHY_CLIENT_LEFT] = "client left",
+		[RUN_WHY_TAKEN_BACK] = "tasks taken back", [RUN_WHY_CLOSED] = "cluster closed",
+		[RUN_WHY_WORKERS_GONE] = "workers gone",
 	};
 
 	return names[why];
@@ -209,6 +237,24 @@ static void task_json(const struct attempt *a, struct json *j, const char *name)
 	emit_end(j);
 }
 
+/* The call that it is in; null: not known. */
+static void stuck_json(const struct run_state *s, struct json *j)
+{
+	const struct doing *d = s->stuck;
+
+	if (!d) {
+		emit_value(j, "stuck", value_null());
+		return;
+	}
+	emit_object(j, "stuck");
+	emit_value(j, "call", value_text(d->call));
+	emit_value(j, "kind", value_text(*d->kind ? d->kind : NULL));
+	emit_value(j, "object", value_text(*d->object ? d->object : NULL));
+	emit_value(j, "line", value_text(*d->line ? d->line : NULL));
+	emit_value(j, "seconds", value_real(fmax(s->now - s->stuck_since, 0)));
+	emit_end(j);
+}
+
 void run_state_json(const struct run_state *s, struct json *j, const char *name)
 {
 	char line[RUN_SENTENCE_BYTES];
@@ -228,7 +274,9 @@ void run_state_json(const struct run_state *s, struct json *j, const char *name)
 	emit_value(j, "failed_tasks", value_uint(s->failures));
 	emit_value(j, "unfinished_tasks", value_uint(s->unfinished));
 	emit_value(j, "tasks_taken_back", value_uint(s->taken_back));
+	emit_value(j, "client_waits_for", value_real(s->client_waits));
 	task_json(s->failed, j, "first_failed");
 	task_json(s->in_call, j, "longest_running");
+	stuck_json(s, j);
 	emit_end(j);
 }

@@ -23,8 +23,9 @@ _changed = {}  # span: (the sum of its digests, the sample in which it was new)
 _samples = 0
 _told = set()  # addresses
 _closing = None  # why a Worker was closed
-_taken = {}  # (span, whether the client left): [tasks, when the last] of those taken back before they ended
+_taken = {}  # (span, whether the client left): [tasks, when the last, some hashes of keys] of those taken back before they ended
 _TAKEN_MAX = 32
+_TAKEN_KEYS = 32
 
 
 def _get(obj, *path):
@@ -198,7 +199,7 @@ def sample(present):
         "status": _names([str(_get(w, "status", "name") or _get(w, "status")) for w in workers]),
         "last_seen": time() if _get(first, "heartbeat_active") else None,
         "closing": _closing,
-        "taken_back": [[*key, n, max(0.0, time() - at)] for key, (n, at) in list(_taken.items())],
+        "taken_back": [[*key, n, max(0.0, time() - at), hashes] for key, (n, at, hashes) in list(_taken.items())],
         "scheduler": _told_by_scheduler(),
         "digests": rows,
         "digests_cut": cut,
@@ -366,6 +367,14 @@ def _watch_ends(worker, module):
     worker.log_event = log_event
 
 
+def _hash(key):
+    """As the shim's: FNV-1a, 64 bits."""
+    found = 0xCBF29CE484222325
+    for byte in key.encode("utf-8", "surrogatepass"):
+        found = (found ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return f"{found:x}"
+
+
 def _take_back(worker, keys, stimulus):
     from time import time
 
@@ -376,7 +385,10 @@ def _take_back(worker, keys, stimulus):
             unfinished += 1
             at = (task.span_id, str(stimulus).startswith("remove-client"))
             if at in _taken or len(_taken) < _TAKEN_MAX:
-                _taken[at] = [_taken.get(at, [0])[0] + 1, time()]
+                row = _taken.setdefault(at, [0, 0, []])
+                row[:2] = row[0] + 1, time()
+                if len(row[2]) < _TAKEN_KEYS and isinstance(key, str):
+                    row[2].append(_hash(key))
     if unfinished:
         _put(1, json.dumps(sample(_present())))
 

@@ -37,7 +37,22 @@ def hang(i, folder):
         say(folder, pid=os.getpid(), thread=threading.get_native_id())
         lock = threading.Lock()
         lock.acquire()
-        lock.acquire()
+        lock.acquire()  # for ever
+    return nap(i, 0.05)
+
+
+def drip(i):
+    """Reads a little now and then, as from a slow server."""
+    if i == 7:
+        import socket
+        import threading
+
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            one = socket.create_connection(server.getsockname())
+            other, _ = server.accept()
+        threading.Thread(target=lambda: [(time.sleep(1), other.sendall(bytes(1500))) for _ in range(45)], daemon=True).start()
+        for _ in range(45):
+            one.recv(1500, socket.MSG_WAITALL)
     return nap(i, 0.05)
 
 
@@ -121,7 +136,7 @@ def run(mode, folder, files, client):
         return raise_all(folder, client)
     if mode == "coffea":
         return run_coffea(folder, files, client)
-    function, args = {"nap": (nap, ()), "keep": (keep, ()), "hang": (hang, (folder,)), "compute": (compute, ()),
+    function, args = {"nap": (nap, ()), "keep": (keep, ()), "hang": (hang, (folder,)), "compute": (compute, ()), "drip": (drip, ()),
                       "die": (die, (folder,)), "fail": (fail, ()), "cancel": (nap, ())}[mode]
     futures = client.map(function, range(60), *([a] * 60 for a in args), pure=False, key=mode)
     if mode == "cancel":
@@ -141,6 +156,8 @@ def run_coffea(folder, files, client):
 def main(mode, folder, *files):
     from distributed import Client, LocalCluster
 
+    if mode == "nothing":
+        return
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="1000MB") as cluster:
         with Client(cluster) as client:
             say(folder, ready=True)

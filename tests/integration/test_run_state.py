@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import urllib.request
 import cluster
 import jobs
 import pytest
+import state_job
 
 JOB = jobs.ROOT / "tests" / "integration" / "state_job.py"
 
@@ -76,6 +78,15 @@ class Job:
     def get(self, path):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.procs.http_port}/{path}", timeout=60) as answer:
             return answer.read().decode()
+
+    def stuck(self):
+        return subprocess.run([self.procs.build / "crema", "stuck", "--http", f"127.0.0.1:{self.procs.http_port}"], env=self.procs.env,
+                              capture_output=True, text=True, check=True, timeout=60).stdout
+
+    def doctor(self):
+        done = subprocess.run([self.procs.build / "crema", "doctor", "--json", "--http", f"127.0.0.1:{self.procs.http_port}"], env=self.procs.env,
+                              capture_output=True, text=True, timeout=60)
+        return json.loads(done.stdout)["lines"]
 
     def text(self):
         return (self.folder / "log").read_text()[-3000:]
@@ -164,6 +175,7 @@ def test_paused_for_ever(waiting):
     live = job.until_live("stalled", 20)
     assert live["paused_workers"] == 2
     assert live["text"].startswith("stalled for ") and "2 of 2 workers paused, at " in live["text"]
+    assert len(re.findall(r"^paused by Dask: worker .* of its memory limit, \d+ tasks ready$", job.stuck(), re.M)) == 2
     metrics = job.get("metrics")
     assert 'crema_state{state="stalled"} 1' in metrics and "crema_workers_paused 2" in metrics
 
@@ -177,6 +189,44 @@ def test_hung_call(waiting):
     assert state["why"] == "task in a call" and state["running"] == 1
     assert (task["pid"], task["thread"], task["function"]) == (where["pid"], where["thread"], "hang")
     assert f"pid {where['pid']}, thread {where['thread']}" in state["text"]
+    line = next(n for n, text in enumerate(JOB.read_text().splitlines(), 1) if text == "        lock.acquire()  # for ever")
+    assert state["stuck"]["kind"] == "lock" and state["stuck"]["seconds"] > 25 and f"state_job.py:{line} hang" in state["stuck"]["line"]
+    live = job.until_live("stalled", 60)["text"]
+    for text in (state["text"], live):
+        assert f"{state['stuck']['call']} on lock" in text and f"state_job.py:{line} hang" in text
+    assert f"state_job.py:{line} hang" in job.stuck()
+    stuck = [row["text"] for row in job.doctor() if row["about"] == "stuck"]
+    assert len(stuck) == 1 and f"{state['stuck']['call']} on lock" in stuck[0] and f"state_job.py:{line} hang" in stuck[0]
+
+
+def test_slow_bytes_are_no_stall(start):
+    job = start("drip")
+    job.until(lambda r: r["state"]["at"] - r["state"]["last_task_edge"] > 36)
+    assert (job.live()["state"]["state"], job.report()["state"]["state"]) == ("running", "running")
+    job.state("finished")
+
+
+def test_no_worker_is_left(start):
+    """Its client waits, and takes what a new worker makes."""
+    from distributed import Client
+
+    job = start("nothing")
+    procs = job.procs
+    procs.start_scheduler()
+    procs.start_worker(args=["--no-nanny"])
+    with Client(procs.address) as client:
+        client.wait_for_workers(1, timeout=120)
+        pid, = client.run(os.getpid).values()
+        futures = client.map(state_job.nap, range(60), pure=False)
+        job.until(lambda r: done(r, 15))
+        os.kill(pid, signal.SIGKILL)
+        report = job.state("stalled")
+        assert report["state"]["why"] == "no worker" and 1 <= report["state"]["client_waits_for"] <= 60
+        assert "no worker is left; its client waited for " in report["state"]["text"] and "stalled" in findings(report)
+        assert "no worker is there; a client waited for " in job.until_live("stalled", 60)["text"]
+        procs.start_worker()
+        client.gather(futures)
+        assert job.state("finished")["run"] == report["run"]
 
 
 def test_worker_that_was_replaced(start):

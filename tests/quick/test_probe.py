@@ -387,7 +387,10 @@ def test_tasks_that_a_client_takes_back(probe, monkeypatch):
     assert worker.freed == messages  # Dask gets what it would have got
     clock[0] = 102.5
     probe._tick(probe._members[0])
-    assert samples(probe)[-1]["taken_back"] == [["s0", True, 1, 2.5], ["s1", True, 5, 2.5], ["s1", False, 2, 2.5]]
+    taken = samples(probe)[-1]["taken_back"]
+    assert [row[:4] for row in taken] == [["s0", True, 1, 2.5], ["s1", True, 5, 2.5], ["s1", False, 2, 2.5]]
+    assert taken[0][4] == ["8be0e07b562230e"] and [len(row[4]) for row in taken] == [1, 5, 2]
+    assert probe._hash("a") == "af63dc4c8601ec8c"  # as FNV-1a is published
 
 
 def test_what_cannot_be_wrapped_is_noted(probe):

@@ -246,7 +246,8 @@ static void what_has_room(void **state)
 	live_free(live);
 }
 
-static enum live_doing doing(double quiet, double running, double ready, double cores, bool paused)
+static enum live_doing doing_still(double quiet, double running, double ready, double cores,
+				   bool paused, double still)
 {
 	struct live *live = live_new();
 	struct live_cluster c;
@@ -264,15 +265,66 @@ static enum live_doing doing(double quiet, double running, double ready, double 
 	live->prefixes = 1;
 	live_cluster(live, &c);
 	c.quiet_seconds = quiet;
+	c.still_seconds = still;
 	c.rate[LIVE_RATE_CPU] = cores;
 	found = live_doing(live, &c);
-	live_stall_text(&c, line, sizeof(line));
+	live_stall_text(live, &c, line, sizeof(line));
 	if (paused)
 		assert_string_equal(line, "stalled for 50.00 s: 0 under way, 2 ready on the "
 					  "workers; 1 of 1 workers paused, at 84 % of the memory "
 					  "limit");
 	live_free(live);
 	return found;
+}
+
+static enum live_doing doing(double quiet, double running, double ready, double cores, bool paused)
+{
+	return doing_still(quiet, running, ready, cores, paused, quiet);
+}
+
+/* The last worker is gone while a client waited for 7 of 10 tasks. */
+static enum live_doing left_behind(double quiet, const char *goodbye, int clients)
+{
+	struct live *live = live_new();
+	struct live_worker *w = add(live, 1, "w");
+	json_t *said = json_pack("{s:i,s:i,s:[[s,i,i,i,i]]}", "age", 1, "clients", clients,
+				 "prefixes", "a", 7, 3, 9, 1);
+	struct live_cluster c;
+	char line[256];
+	enum live_doing found;
+
+	live_progress_feed(live, w, said);
+	json_decref(said);
+	w->goodbye = true;
+	w->killed = strcmp(goodbye, "exit") != 0;
+	live_cluster(live, &c);
+	c.quiet_seconds = quiet;
+	found = live_doing(live, &c);
+	live_stall_text(live, &c, line, sizeof(line));
+	if (found == LIVE_STALLED)
+		assert_string_equal(line, "stalled for 30.00 s: no worker is there; a client "
+					  "waited for 7 tasks when the last one went");
+	live_free(live);
+	return found;
+}
+
+/* Half a million bytes a second are read, or no more than 999 in all. */
+static void moving(void **state)
+{
+	struct live *live = live_new();
+
+	(void)state;
+	live_watch_edges(live, 1000);
+	live->total[LIVE_TASK + CREMA_C_network_read_bytes] = 999;
+	live_watch_edges(live, 2000);
+	assert_int_equal(live->moved_ms, 0);
+	live->total[LIVE_TASK + CREMA_C_read_bytes] = 1;
+	live_watch_edges(live, 3000);
+	assert_int_equal(live->moved_ms, 3000);
+	live->total[LIVE_TASK + CREMA_C_comm_read_bytes] = 500000;
+	live_watch_edges(live, 4000);
+	assert_int_equal(live->moved_ms, 3000);
+	live_free(live);
 }
 
 static void stalls(void **state)
@@ -284,6 +336,11 @@ static void stalls(void **state)
 	assert_int_equal(doing(40, 1, 0, 0.19, false), LIVE_STALLED);
 	assert_int_equal(doing(40, 1, 0, 0.2, false), LIVE_RUNNING);
 	assert_int_equal(doing(40, 2, 0, 0.39, false), LIVE_STALLED);
+	assert_int_equal(doing_still(40, 2, 0, 0.39, false, 29), LIVE_RUNNING);
+	assert_int_equal(left_behind(30, "killed", 1), LIVE_STALLED);
+	assert_int_equal(left_behind(29, "killed", 1), LIVE_RUNNING);
+	assert_int_equal(left_behind(30, "exit", 1), LIVE_IDLE);
+	assert_int_equal(left_behind(30, "killed", 0), LIVE_IDLE);
 }
 
 int main(void)
@@ -294,6 +351,7 @@ int main(void)
 		cmocka_unit_test(losses),
 		cmocka_unit_test(what_has_room),
 		cmocka_unit_test(stalls),
+		cmocka_unit_test(moving),
 		cmocka_unit_test(the_connected_are_first_and_the_rest_is_counted),
 	};
 

@@ -134,6 +134,163 @@ static void test_taken_back(void **state)
 	      "interrupted: its client left, 2 tasks on the workers had not ended");
 }
 
+static const char taken_one[] =
+	"{\"ready\": 0, \"taken_back\": [[\"span\", false, 2, 0.5, [\"fedcba9876543210\", "
+	"\"5\"]]], \"digests\": []}";
+
+/* One of the two that were taken back had ended: its result was lost, and made again. */
+static void test_taken_back_again(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r = fx_record(1, "a", "span", 0, 0, 1000);
+
+	(void)state;
+	fx_hello(fx, 1, "{}");
+	TASK_SET(&r, key_hash, UINT64_C(0xfedcba9876543210));
+	fx_task(fx, 1, &r);
+	fx_dask(fx, 1, 2000, taken_one);
+	check(fx, RUN_STATE_INTERRUPTED, RUN_WHY_TAKEN_BACK,
+	      "interrupted: its client took tasks back, 1 task on the workers had not ended");
+	fx = fx_new();
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	TASK_SET(&r, attempt, 2);
+	TASK_SET(&r, key_hash, 5);
+	fx_task(fx, 1, &r);
+	fx_dask(fx, 1, 2000, taken_one);
+	check(fx, RUN_STATE_FINISHED, RUN_WHY_NONE, "finished");
+}
+
+static void test_client_went_on(void **state)
+{
+	struct fixture *fx = one_task("ok");
+
+	(void)state;
+	fx_dask(fx, 1, 2000, taken_one);
+	fx_simple(fx, 1, 2, "b", "span", 0, 2400, 3000, "ok"); /* was on its way */
+	fx_runs(fx);
+	assert_int_equal(state_of(fx, 0).id, RUN_STATE_INTERRUPTED);
+	runs_release(&fx->runs);
+	fx_simple(fx, 1, 3, "c", "span", 0, 2600, 3000, "ok");
+	check(fx, RUN_STATE_FINISHED, RUN_WHY_NONE, "finished");
+}
+
+static void totals(struct fixture *fx, int ms, uint64_t read_bytes)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_TOTALS);
+	pack_map(&pk, 2);
+	pack_kv_u64(&pk, "boot_ns", AT(ms));
+	pack_text(&pk, "tasks");
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, "read_bytes", read_bytes);
+	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
+	buf_release(&b);
+}
+
+/* Its task reads slowly, without a CPU; the last bytes came 29.9 s ago, then 30. */
+static void test_reading(void **state)
+{
+	int ms;
+
+	(void)state;
+	for (ms = 70000; ms <= 70100; ms += 100) {
+		struct fixture *fx = one_task("ok");
+
+		fx_simple(fx, 1, 2, "b", "span", 0, 2000, -1, "running");
+		totals(fx, 39000, 5000);
+		totals(fx, 40100, 6000);
+		totals(fx, ms, 6999);
+		check(fx, ms == 70000 ? RUN_STATE_RUNNING : RUN_STATE_STALLED,
+		      ms == 70000 ? RUN_WHY_NONE : RUN_WHY_IN_CALL,
+		      ms == 70000 ? "running: 1 task under way"
+				  : "stalled for 68.10 s: 1 task under way; still in a call: b on "
+				    "node, pid 1, since 08:00:02 UTC");
+	}
+}
+
+static void doing(struct fixture *fx, int ms, uint64_t attempt, int since_ms)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_DOING);
+	pack_map(&pk, 2);
+	pack_kv_u64(&pk, "boot_ns", AT(ms));
+	pack_text(&pk, "rows");
+	pack_array(&pk, 2);
+	pack_map(&pk, 6);
+	pack_kv_u64(&pk, "attempt", attempt);
+	pack_kv_text(&pk, "call", "recv");
+	pack_kv_text(&pk, "kind", "peer");
+	pack_kv_text(&pk, "object", "10.0.0.7:1094");
+	pack_kv_text(&pk, "line", "a.py:3 \033f");
+	pack_kv_u64(&pk, "call_boot_ns", AT(since_ms));
+	pack_map(&pk, 2); /* one that is in no call */
+	pack_kv_u64(&pk, "attempt", 2);
+	pack_kv_u64(&pk, "place_boot_ns", AT(2000));
+	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
+	buf_release(&b);
+}
+
+/* Of two tasks under way the one that is in a call is named, and the call. */
+static void test_stuck_call(void **state)
+{
+	struct fixture *fx = one_task("ok");
+
+	(void)state;
+	fx_simple(fx, 1, 2, "b", "span", 0, 2000, -1, "running");
+	fx_simple(fx, 1, 3, "c", "span", 0, 2000, -1, "running");
+	doing(fx, 31000, 3, 12000);
+	doing(fx, 30000, 2, 3000); /* older */
+	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(35000), "cpu_percent", UINT64_C(0), NULL);
+	check(fx, RUN_STATE_STALLED, RUN_WHY_IN_CALL,
+	      "stalled for 33.00 s: 2 tasks under way; still in a call: c on node, pid 1, since "
+	      "08:00:02 UTC: recv on peer 10.0.0.7:1094 for 23.00 s at a.py:3 ?f");
+}
+
+static const char client_there[] =
+	"{\"scheduler\": {\"age\": 1.5, \"clients\": 1, \"prefixes\": [[\"task\", 5, 2, 9, 1], "
+	"[\"merge\", 1, 0, 9, null]]}, \"digests\": []}";
+
+static void test_no_worker(void **state)
+{
+	struct fixture *fx = one_task("killed");
+
+	(void)state;
+	fx_dask(fx, 1, 2000, client_there);
+	fx_goodbye(fx, 1, 3000, "killed");
+	check(fx, RUN_STATE_STALLED, RUN_WHY_NO_WORKER,
+	      "stalled: no worker is left; its client waited for 6 tasks when the last one went, "
+	      "at "
+	      "08:00:03 UTC");
+	fx = one_task("killed"); /* another one is there */
+	fx_dask(fx, 1, 2000, client_there);
+	fx_goodbye(fx, 1, 3000, "killed");
+	fx_hello(fx, 2, "{}");
+	fx_dask(fx, 2, 3500, "{\"digests\": []}");
+	fx_runs(fx);
+	assert_int_equal(state_of(fx, 0).id, RUN_STATE_INTERRUPTED);
+	fx_free(fx);
+	fx = one_task("killed"); /* the client had left */
+	fx_dask(fx, 1, 2000, client_there);
+	fx_dask(fx, 1, 2500,
+		"{\"scheduler\": {\"age\": 0, \"clients\": 0, \"prefixes\": [[\"task\", 5, 2, 9, "
+		"1]]}, "
+		"\"digests\": []}");
+	fx_goodbye(fx, 1, 3000, "killed");
+	check(fx, RUN_STATE_INTERRUPTED, RUN_WHY_WORKERS_GONE,
+	      "interrupted: 1 task ended with their workers and did not run again");
+}
+
 static void test_cluster_closed(void **state)
 {
 	struct fixture *fx = one_task("killed");
@@ -217,6 +374,11 @@ int main(void)
 		cmocka_unit_test(test_in_call),
 		cmocka_unit_test(test_computing),
 		cmocka_unit_test(test_taken_back),
+		cmocka_unit_test(test_taken_back_again),
+		cmocka_unit_test(test_client_went_on),
+		cmocka_unit_test(test_reading),
+		cmocka_unit_test(test_stuck_call),
+		cmocka_unit_test(test_no_worker),
 		cmocka_unit_test(test_cluster_closed),
 		cmocka_unit_test(test_worker_killed),
 		cmocka_unit_test(test_done_by_another_attempt),
