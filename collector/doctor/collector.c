@@ -10,6 +10,7 @@
 
 #include "collector/doctor/ask.h"
 #include "collector/doctor/doctor.h"
+#include "collector/top/stuck.h"
 #include "collector/top/top_fetch.h"
 #include "common/auth.h"
 #include "common/dirs.h"
@@ -19,6 +20,8 @@
 
 #define CLOCK_WARN_NS 1000000000
 #define PAGE_WAIT_MS 1000
+#define STUCK_SECONDS 10.0
+#define STUCK_LINES 20
 
 static void look_at_token(struct doctor *d, const char *file)
 {
@@ -111,7 +114,8 @@ static void look_at_collector(struct doctor *d, const char *name, const char *to
 				 "both ends");
 }
 
-static void say_page(struct doctor *d, const char *from, const json_t *live)
+/* Whether it is a collector. */
+static bool say_page(struct doctor *d, const char *from, const json_t *live)
 {
 	const char *version = json_string_value(json_object_get(live, "version"));
 	json_t *workers = json_object_get(live, "workers");
@@ -120,7 +124,7 @@ static void say_page(struct doctor *d, const char *from, const json_t *live)
 
 	if (!version || !json_is_object(workers)) {
 		doctor_say(d, DOCTOR_BAD, "page", "what %s answers is not a collector's", from);
-		return;
+		return false;
 	}
 	doctor_say(d, silent ? DOCTOR_WARN : DOCTOR_OK, "page",
 		   "%s: crema %s, %" JSON_INTEGER_FORMAT " workers connected, %" JSON_INTEGER_FORMAT
@@ -132,6 +136,35 @@ static void say_page(struct doctor *d, const char *from, const json_t *live)
 		doctor_say(d, DOCTOR_WARN, "versions", "the collector is crema %s, this is %s",
 			   version, CREMA_VERSION);
 		doctor_advise(d, "use one release on both ends");
+	}
+	return true;
+}
+
+static void say_stuck(void *arg, const char *text)
+{
+	struct doctor *d = arg;
+
+	if (d->stuck++ >= STUCK_LINES)
+		return;
+	doctor_say(d, DOCTOR_WARN, "stuck", "%s", text);
+	doctor_advise(d, "crema stuck shows the task's chunk");
+}
+
+/* What crema stuck shows, of calls that no task should be in. */
+static void look_at_stuck(struct doctor *d, const json_t *live)
+{
+	size_t n = stuck_each(live, STUCK_SECONDS, say_stuck, d);
+	const char *state =
+		json_string_value(json_object_get(json_object_get(live, "state"), "text"));
+
+	if (n)
+		return;
+	if (state) {
+		doctor_say(d, DOCTOR_WARN, "stuck", "%s", state);
+		doctor_advise(d, "crema report has the finding 'stalled'");
+	} else {
+		doctor_say(d, DOCTOR_OK, "stuck", "no task has been in one call for %.0f s",
+			   STUCK_SECONDS);
 	}
 }
 
@@ -150,7 +183,8 @@ static void look_at_page(struct doctor *d)
 	}
 	if (body) {
 		live = json_loadb((const char *)body->data, body->len, 0, NULL);
-		say_page(d, fetch_from(fetch), live);
+		if (say_page(d, fetch_from(fetch), live))
+			look_at_stuck(d, live);
 		json_decref(live);
 	} else {
 		doctor_say(d, DOCTOR_UNKNOWN, "page", "%s", why);

@@ -35,6 +35,7 @@ struct doctor {
 	const char *library;   /* the preload library of this installation; NULL: none found */
 	const char *collector; /* given address; NULL: what workers here have */
 	const char *page, *token_file;
+	size_t stuck;			    /* lines said of it */
 	int only;			    /* pid of the one worker to look at; 0: all */
 	struct doctor_target {		    /* where agents here send to, each once */
 		char *address, *token_file; /* token_file "": the usual one of this user */

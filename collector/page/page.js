@@ -137,7 +137,7 @@ function drawLive(failure) {
     runs.addEventListener("toggle", () => { if (runs.open) listRuns(runs); });
     box.append(h("div", { class: "row" }, h("progress", { id: "live-bar", "aria-label": "Done", hidden: true }), h("span", { id: "live-text" }), button, h("span", { id: "links" })),
       h("p", { id: "live-journal", class: "facts stale", role: "alert" }),
-      h("p", { id: "live-state", class: "facts stale", role: "status" }), runs);
+      h("p", { id: "live-state", class: "facts stale", role: "status" }), h("div", { id: "stuck", hidden: true }), runs);
   }
   const text = failure ? `Not up to date: ${failure}. It is tried again.` : "";
   if (byId("live-state").textContent !== text) byId("live-state").textContent = text;
@@ -183,6 +183,17 @@ function drawProgress(now) {
   if (byId("live-journal").textContent !== trouble) byId("live-journal").textContent = trouble;
 }
 
+/* What hangs: paused workers, and tasks that have been in one call for two seconds; as crema stuck. */
+function drawStuck(now) {
+  const tasks = (now.doing || []).filter((r) => known(r.seconds) && r.seconds >= 2), paused = (now.worker_rows || []).filter((r) => r.paused);
+  const rows = [...paused.map((r) => ({ ...r, what: "paused by Dask", on: known(r.limit_bytes) ? `at ${Math.round(r.rss_bytes / r.limit_bytes * 100)} % of its memory limit` : "" })),
+    ...tasks.map((r) => ({ ...r, what: r.call, on: [r.kind, r.object].filter(Boolean).join(" ") }))];
+  const box = byId("stuck");
+  box.hidden = !rows.length;
+  box.replaceChildren(rows.length ? table("table-stuck", `Stuck now: ${groups(rows.length)}`, [["task", (r) => (r.paused ? "\u2013" : r.key)], ["worker", (r) => r.name || r.worker || `${r.host}, pid ${r.pid}`],
+    ["in", (r) => r.what], ["on", (r) => r.on], ["for", (r) => r.seconds, as.seconds], ["line", (r) => (r.paused ? "\u2013" : r.line)]], rows) : "");
+}
+
 async function ask(name) {
   const answer = await fetch(name, { cache: "no-store", credentials: "same-origin" });
   if (answer.ok) return answer.json();
@@ -196,7 +207,9 @@ async function poll() {
   clearTimeout(live.timer);
   try {
     drawLive();
-    drawProgress(await ask("live.json"));
+    const now = await ask("live.json");
+    drawProgress(now);
+    drawStuck(now);
     draw(prepare(await ask(`data.json${location.search}`)));
     drawLinks(current.run.id);
     live.failures = 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/emit/emit_table.h"
@@ -122,27 +123,74 @@ static double lasted(const json_t *row)
 	return isnan(in_call) ? number(row, "task_seconds") : in_call;
 }
 
-static void put_paused(FILE *out, const json_t *rows)
+static void put_paused(FILE *out, const json_t *row)
 {
+	double ratio = number(row, "rss_bytes") / number(row, "limit_bytes");
 	char a[HUMAN_BYTES];
+
+	fputs("paused by Dask: worker ", out);
+	put_worker(out, row);
+	if (!isnan(ratio))
+		fprintf(out, ", at %s of its memory limit", human(value_real(ratio), AS_SHARE, a));
+	if (!isnan(number(row, "ready")))
+		fprintf(out, ", %.0f tasks ready", number(row, "ready"));
+}
+
+/* "fill-3 on w1 tcp://..., pid 7 on node: recv on peer 10.0.0.7:1094 for 23 s at a.py:3 f" */
+static void put_short(FILE *out, const json_t *row)
+{
+	char a[TEXT_BYTES], b[HUMAN_BYTES];
+
+	fprintf(out, "%s on ", *text(a, row, "key") ? a : "a task");
+	put_worker(out, row);
+	fprintf(out, ": %s", text(a, row, "call"));
+	put_object(out, row);
+	fprintf(out, " for %s", seconds(b, number(row, "seconds")));
+	if (*text(a, row, "line"))
+		fprintf(out, " at %s", a);
+}
+
+static void give(void (*put)(FILE *out, const json_t *row), const json_t *row,
+		 void (*line)(void *arg, const char *text), void *arg)
+{
+	char *made = NULL;
+	size_t n;
+	FILE *out = open_memstream(&made, &n);
+
+	if (!out)
+		return;
+	put(out, row);
+	if (!fclose(out))
+		line(arg, made);
+	free(made);
+}
+
+size_t stuck_each(const json_t *live, double longer, void (*line)(void *arg, const char *text),
+		  void *arg)
+{
 	const json_t *row;
-	size_t i;
+	size_t i, found = 0;
 
-	json_array_foreach(rows, i, row)
+	json_array_foreach(json_object_get(live, "worker_rows"), i, row)
 	{
-		double ratio = number(row, "rss_bytes") / number(row, "limit_bytes");
-
-		if (!json_is_true(json_object_get(row, "paused")))
-			continue;
-		fputs("paused by Dask: worker ", out);
-		put_worker(out, row);
-		if (!isnan(ratio))
-			fprintf(out, ", at %s of its memory limit",
-				human(value_real(ratio), AS_SHARE, a));
-		if (!isnan(number(row, "ready")))
-			fprintf(out, ", %.0f tasks ready", number(row, "ready"));
-		fputc('\n', out);
+		if (json_is_true(json_object_get(row, "paused"))) {
+			give(put_paused, row, line, arg);
+			found++;
+		}
 	}
+	json_array_foreach(json_object_get(live, "doing"), i, row)
+	{
+		if (number(row, "seconds") >= longer) {
+			give(put_short, row, line, arg);
+			found++;
+		}
+	}
+	return found;
+}
+
+static void print_line(void *out, const char *text)
+{
+	fprintf(out, "%s\n", text);
 }
 
 int stuck_print(FILE *out, const char *json, size_t n, double longer)
@@ -157,7 +205,7 @@ int stuck_print(FILE *out, const char *json, size_t n, double longer)
 		json_decref(root);
 		return -EBADMSG;
 	}
-	put_paused(out, json_object_get(root, "worker_rows"));
+	stuck_each(root, (double)INFINITY, print_line, out); /* paused workers */
 	json_array_foreach(rows, i, row)
 	{
 		if (lasted(row) >= longer) {
