@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Histograms by dask-awkward, as coffea's dask mode makes them; what Dask's workers say of it goes to standard output.
 
-    lazy_job.py SCHEDULER DATASET=FILE...       CREMA_TEST_GRAPHS=N: the same graph N times
+    lazy_job.py SCHEDULER DATASET=FILE...       CREMA_TEST_GRAPHS=N: the same graph N times; CREMA_TEST_EQUAL: with equal keys
 """
 
 import json
@@ -51,14 +51,17 @@ def main():
         calls = [made]
         chunks = sum(len(file["steps"]) for dataset in steps.values() for file in dataset["files"].values())
         events = sum(file["num_entries"] for dataset in steps.values() for file in dataset["files"].values())
+        graph, keys = None, []
         for _ in range(int(os.environ.get("CREMA_TEST_GRAPHS", 1))):
-            graph = apply_to_fileset(analysis, steps, schemaclass=NanoAODSchema)
+            if graph is None or "CREMA_TEST_EQUAL" not in os.environ:
+                graph = apply_to_fileset(analysis, steps, schemaclass=NanoAODSchema)
+            keys.append(sorted({str(key) for found in graph.values() for h in found.values() for key in h.dask}))
             (out,), made = call("coffea", chunks, events, lambda graph=graph: dask.compute(graph))
             calls.append(made)
         filled = {name: [float(h.sum(flow=True)) for h in found.values()] for name, found in out.items()}
         cpu = [row for rows in client.run(cpu_seconds).values() for row in rows]
         right_run.settle(client, calls)
-    print(json.dumps({"filled": filled, "cpu": cpu, "calls": calls}))
+    print(json.dumps({"filled": filled, "cpu": cpu, "calls": calls, "equal": [k == keys[0] for k in keys]}))
 
 
 main()

@@ -18,7 +18,7 @@ JOB = Path(__file__).with_name("lazy_job.py")
 HISTOGRAMS = 6
 
 
-def run_job(new_cluster, data, graphs):
+def run_job(new_cluster, data, graphs, **env):
     """The cluster, and what the job printed."""
     bin_dir = venvs.environment("coffea-2026.9-dask-awkward")
     procs = new_cluster()
@@ -27,7 +27,7 @@ def run_job(new_cluster, data, graphs):
     procs.start_scheduler()
     procs.start_worker(nthreads=2)
     done = subprocess.run([bin_dir / "python", JOB, procs.address, f"ttbar={data['zlib']}", f"wjets={data['zstd']}"],
-                          env={**procs.env, "CREMA_TEST_GRAPHS": str(graphs)}, capture_output=True, text=True, timeout=300)
+                          env={**procs.env, **env, "CREMA_TEST_GRAPHS": str(graphs)}, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-4000:]
     return procs, json.loads(done.stdout.splitlines()[-1])
 
@@ -75,10 +75,12 @@ def test_filling_histograms_is_the_users_work(lazy_run):
     assert steps["metrics"]["preprocessing_task_seconds"] >= cpu
 
 
-def test_each_graph_is_a_run(new_cluster, data):
-    """Two equal graphs and coffea's preprocessing: tasks, chunks, events and wall time as the workers' plugin and the client know them."""
-    procs, printed = run_job(new_cluster, data, 2)
+@pytest.mark.parametrize("equal", [False, True], ids=["alike", "equal_keys"])
+def test_each_graph_is_a_run(new_cluster, data, equal):
+    """Two graphs and coffea's preprocessing: tasks, chunks, events and wall time as the workers' plugin and the client know them."""
+    procs, printed = run_job(new_cluster, data, 2, **({"CREMA_TEST_EQUAL": "1"} if equal else {}))
     kinds = [call.pop("kind") for call in printed["calls"]]
     assert kinds == ["preprocessing", "coffea", "coffea"]
+    assert not equal or printed["equal"] == [True, True]
     for kind in set(kinds):
         test_right_run.check(procs, [c for c, k in zip(printed["calls"], kinds) if k == kind], 0, kind)
