@@ -247,6 +247,38 @@ def text_read(path, how="path"):
         same(read(source)["d"].to_numpy())
 
 
+def feather_write(path, codec):
+    import pyarrow.feather
+
+    pyarrow.feather.write_feather(table(), path, compression=codec)
+
+
+def feather_read(path):
+    import pyarrow.feather
+
+    same(pyarrow.feather.read_table(path, memory_map=False)["d"].to_numpy())
+
+
+def stored(path, around=0):
+    """What a codec made of each chunk of a zarr array, by the files; around: head and end that the codec does not make."""
+    sizes = [os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(os.path.join(path, "c")) for name in names]
+    return len(sizes), sum(sizes) - len(sizes) * around, 4 * ROWS
+
+
+def zarr_write(path, codec, around=0, **options):
+    """zarr runs its codecs in threads of an event loop of its own."""
+    zarr = module("zarr")
+    of, name = f"zarr.codecs.{codec}".rsplit(".", 1)
+    zarr.create_array(path, data=numbers(), chunks=(10_000,), compressors=getattr(module(of), name)(**options))
+    calls, packed, whole = stored(path, around)
+    return calls, whole, packed
+
+
+def zarr_read(path, around=0):
+    same(module("zarr").open_array(path, mode="r")[:])
+    return stored(path, around)
+
+
 def dataset_write(path):
     import pyarrow.dataset
 
@@ -267,6 +299,9 @@ def call(function, *args, **options):
     return lambda path: function(path, *args, **options)
 
 
+GZIP = 10 + 8  # head and end of RFC 1952, by Python
+ZARR = (("zstd", "ZstdCodec", 0, {}), ("gzip", "GzipCodec", GZIP, {}), ("blosc", "BloscCodec", 0, {"cname": "lz4"}),
+        ("numcodecs_lz4", "numcodecs.LZ4", 0, {}), ("numcodecs_bz2", "numcodecs.BZ2", 0, {}))
 SAID = "what the task returned"  # the library's own sizes
 CHUNKS = "chunks of the file"
 CASES = {
@@ -275,6 +310,7 @@ CASES = {
     "h5py_low_early": case(call(low_write, early=True), None, None, None),
     "h5py_low_early_plain": case(call(low_write, packed=False, early=True), None, NOTHING, None),
     "h5py_lzf": case(call(h5py_write, compression="lzf"), low_read, None, None),
+    "h5py_szip": case(call(h5py_write, compression="szip"), low_read, None, None),
     "h5py_shuffle": case(call(h5py_write, shuffle=True), low_read, NOTHING, NOTHING),
     "h5py_changed": case(call(h5py_write, compression="gzip"), h5py_change, None, None),
     **{f"tables_{lib}": case(call(tables_write, "carray", lib), call(tables_read, "slice"), None, None)
@@ -288,10 +324,13 @@ CASES = {
     "tables_index": case(call(tables_write, "index"), call(tables_read, "where"), None, None),
     "netcdf_zlib": case(call(netcdf_write, "zlib"), netcdf_read, None, None),
     "netcdf_bzip2": case(call(netcdf_write, "bzip2"), netcdf_read, None, None),
+    "netcdf_szip": case(call(netcdf_write, "szip"), netcdf_read, None, None),
     "netcdf_blosc": case(call(netcdf_write, "blosc_lz4"), netcdf_read, None, None),
     "netcdf_zstd": case(call(netcdf_write, "zstd"), netcdf_read, CHUNKS, CHUNKS),
     "netcdf_plain": case(netcdf_write, netcdf_read, NOTHING, NOTHING),
     "netcdf_classic": case(call(netcdf_write, format="NETCDF3_CLASSIC"), netcdf_read, NOTHING, NOTHING),
+    **({f"zarr_{codec}": case(call(zarr_write, name, around, **options), call(zarr_read, around), SAID, SAID)
+        for codec, name, around, options in ZARR} if sys.version_info >= (3, 11) else {}),
     "blosc2": case(call(packed_by, "blosc2"), unpacked_by, SAID, SAID),
     "blosc2_2": case(call(packed_by, "blosc2", "2"), call(unpacked_by, "2"), SAID, SAID),
     "blosc2_into": case(call(packed_by, "blosc2"), call(unpacked_by, into=True), SAID, None),
@@ -302,6 +341,8 @@ CASES = {
     "arrow_ipc_lz4": case(call(ipc_write, "lz4"), ipc_read, None, None),
     "arrow_ipc_zstd": case(call(ipc_write, "zstd"), call(ipc_read, batches=True), None, None),
     "arrow_ipc_plain": case(call(ipc_write, None), ipc_read, NOTHING, None),
+    **{f"feather_{codec}": case(call(feather_write, codec), feather_read, None, None) for codec in ("lz4", "zstd")},
+    "feather_plain": case(call(feather_write, "uncompressed"), feather_read, None, None),
     "arrow_stream_lz4": case(call(ipc_write, "lz4", "stream"), call(ipc_read, "stream"), None, None),
     "arrow_stream_plain": case(call(ipc_write, None, "stream"), call(ipc_read, "stream", True), NOTHING, None),
     "arrow_in_memory": case(None, in_memory, None, NOTHING),
@@ -365,6 +406,7 @@ def settle(path, how):
 LATER = {
     **{f"h5py_{how}": (call(keep_h5py, compression="gzip"), how, True) for how in ("flush", "close", "drop")},
     "h5py_lzf": (call(keep_h5py, compression="lzf"), "close", True),
+    "h5py_szip": (call(keep_h5py, compression="szip"), "close", True),
     "h5py_shuffle": (call(keep_h5py, shuffle=True), "flush", False),
     "tables_flush": (keep_tables, "flush", True),
     "tables_close": (keep_tables, "close", True),
