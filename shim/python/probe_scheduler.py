@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the scheduler knows and its workers do not: how many tasks there are, and whether a client waits for them.
 
-Continues probe.py. Of all measured workers of a scheduler one asks, every two seconds. The first question takes
-_counting() there, which adds a plugin that counts each task once as it begins and ends to be unfinished, and a
+Continues probe.py. Of all measured workers of a scheduler one asks, every two seconds. Before the first question it
+registers _counter() there: a plugin that counts each task once as it begins and ends to be unfinished, with a
 handler that answers. Where the scheduler refuses (distributed.scheduler.pickle: false) nothing is known.
 """
 _ASK_SECONDS = 2.0
@@ -11,8 +11,8 @@ _ASKED_OP = "crema_count_1"  # of the scheduler's handlers; another number where
 _ask = {"next": None, "under_way": None, "installed": None, "answer": None, "at": 0.0}
 
 
-def _counting(dask_scheduler):
-    """Runs in the scheduler; all that it needs is in here."""
+def _counter():
+    """For the scheduler, where it is unpacked: all that it needs is in here."""
     from time import time
 
     from distributed.diagnostics.plugin import SchedulerPlugin
@@ -24,12 +24,17 @@ def _counting(dask_scheduler):
         """By prefix, since the scheduler last had nothing to do."""
 
         def __init__(self):
+            self.scheduler = None
             self.rows = {}  # prefix: [unfinished, ended, when the first was there, when the last ended]
             self.left, self.over, self.asker, self.asked = 0, True, None, 0.0
-            for task in list(dask_scheduler.tasks.values()):
+
+        def start(self, scheduler):
+            self.scheduler = scheduler
+            for task in list(scheduler.tasks.values()):
                 if task.state in unfinished:
                     self.count(task.prefix.name, +1)
                     self.over = False
+            scheduler.handlers[op] = lambda asker=None: self.answer(asker)
 
         def count(self, prefix, change):
             if not self.left and self.over:
@@ -43,7 +48,7 @@ def _counting(dask_scheduler):
 
         def transition(self, key, start, finish, *args, **kwargs):
             if (start in unfinished) != (finish in unfinished):
-                row = self.count(dask_scheduler.tasks[key].prefix.name, +1 if finish in unfinished else -1)
+                row = self.count(self.scheduler.tasks[key].prefix.name, +1 if finish in unfinished else -1)
                 if finish in ("memory", "erred"):
                     row[1] += 1
                     row[3] = time()
@@ -53,17 +58,14 @@ def _counting(dask_scheduler):
         def answer(self, asker):
             now = time()
             if self.asker not in (None, asker) and now - self.asked < lease_seconds:
-                return {"again": max(lease_seconds, len(dask_scheduler.workers) / 10)}
+                return {"again": max(lease_seconds, len(self.scheduler.workers) / 10)}
             self.asker, self.asked = asker, now
-            clients = [c for c in list(dask_scheduler.clients) if c.startswith("Client-") and not c.startswith("Client-worker-")]
+            clients = [c for c in list(self.scheduler.clients) if c.startswith("Client-") and not c.startswith("Client-worker-")]
             rows = [[str(prefix)[:name_max], left, ended, now - began, None if last is None else now - last]
                     for prefix, (left, ended, began, last) in self.rows.items()] if self.left else []
             return {"clients": len(clients), "prefixes": rows}
 
-    if op not in dask_scheduler.handlers:
-        count = Count()
-        dask_scheduler.add_plugin(count, name=op)
-        dask_scheduler.handlers[op] = lambda asker=None: count.answer(asker)
+    return Count()
 
 
 async def _ask_scheduler(worker):
@@ -75,9 +77,8 @@ async def _ask_scheduler(worker):
         if _ask["installed"] != scheduler.address:
             from distributed.protocol.pickle import dumps
 
-            said = await scheduler.run_function(function=dumps(_counting))
-            if not isinstance(said, dict) or said.get("status") != "OK":
-                raise ValueError
+            # which, unlike run_function(), writes nothing into the scheduler's log
+            await scheduler.register_scheduler_plugin(plugin=dumps(_counter()), name=_ASKED_OP, idempotent=True)
             _ask["installed"] = scheduler.address
         answer = await getattr(scheduler, _ASKED_OP)(asker=address)
         _ask["answer"], _ask["at"] = (answer, monotonic()) if "clients" in answer else (None, 0.0)

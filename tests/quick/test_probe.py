@@ -407,8 +407,7 @@ class Scheduler:
     address = "tcp://s:8786"
 
     def __init__(self, monkeypatch, *tasks):
-        self.real = Thing(handlers={}, clients={"fire-and-forget": 1, "Client-a": 1, "Client-worker-b": 1}, workers=["w"] * 4, tasks={}, plugins={},
-                          add_plugin=lambda plugin, name: self.real.plugins.update({name: plugin}))
+        self.real = Thing(handlers={}, clients={"fire-and-forget": 1, "Client-a": 1, "Client-worker-b": 1}, workers=["w"] * 4, tasks={}, plugins={})
         self.calls, self.refuses = [], None
         for name in ("distributed.diagnostics", "distributed.diagnostics.plugin", "distributed.protocol", "distributed.protocol.pickle"):
             monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
@@ -417,12 +416,13 @@ class Scheduler:
         for key, state in tasks:
             self.real.tasks[key] = Thing(state=state, prefix=Thing(name=key.split("-")[0]))
 
-    async def run_function(self, function):
-        self.calls.append("run_function")
+    async def register_scheduler_plugin(self, plugin, name, idempotent):
+        self.calls.append("register_scheduler_plugin")
         if self.refuses:
             raise self.refuses
-        function(self.real)
-        return {"status": "OK"}
+        if name not in self.real.plugins:
+            plugin.start(self.real)
+            self.real.plugins[name] = plugin
 
     async def crema_count_1(self, asker):
         self.calls.append(asker)
@@ -471,7 +471,7 @@ def test_what_the_scheduler_counts(probe, monkeypatch, clock):
     scheduler.move("chunk-3", "released", "forgotten")  # it was cancelled
     clock[0] += 0.5
     assert ask(probe, worker, clock, 0)["prefixes"] == [["old", 1, 0, 10.5, None], ["chunk", 2, 2, 10.5, 0.5]]
-    assert (ask(probe, worker, clock, 1.5)["age"], scheduler.calls) == (1.5, ["run_function", worker.address, worker.address])
+    assert (ask(probe, worker, clock, 1.5)["age"], scheduler.calls) == (1.5, ["register_scheduler_plugin", worker.address, worker.address])
     for key in ("old-1", "chunk-2", "chunk-4"):
         scheduler.move(key, "memory")
     assert ask(probe, worker, clock, 1)["prefixes"] == []  # nothing is left to do
@@ -498,7 +498,8 @@ def test_one_worker_asks(probe, monkeypatch, clock):
     scheduler = Scheduler(monkeypatch, ("task-1", "waiting"))
     worker = make_worker(1, scheduler=scheduler)
     probe.start(worker)
-    probe._counting(scheduler.real)
+    asyncio.run(scheduler.register_scheduler_plugin(probe._counter(), "crema_count_1", True))
+    scheduler.calls.clear()
     assert scheduler.real.handlers["crema_count_1"](asker="another") == {"clients": 1, "prefixes": [["task", 1, 0, 0, None]]}
     scheduler.real.workers = range(200)
     assert ask(probe, worker, clock, 9) is None and len(scheduler.calls) == 2
