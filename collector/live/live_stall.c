@@ -32,18 +32,20 @@ static uint64_t live_moved(const struct live *live)
 	return sum;
 }
 
-/* What the last worker to go had been told, if it did not end by itself. */
+/* What had been told when the last worker went, if that one did not end by itself. */
 double live_left_behind(const struct live *live)
 {
-	const struct live_worker *w, *last = NULL;
+	const struct live_worker *w, *last = NULL, *asker = NULL;
 
 	for (w = live->workers; w; w = w->next) {
-		if (w->told.known && (!last || w->heard_ms > last->heard_ms))
+		if (!last || w->heard_ms > last->heard_ms)
 			last = w;
+		if (w->told.known && (!asker || w->heard_ms > asker->heard_ms))
+			asker = w;
 	}
-	if (!last || (last->goodbye && !last->killed) || !(last->told.clients > 0))
+	if (!asker || (last->goodbye && !last->killed) || !(asker->told.clients > 0))
 		return 0;
-	return last->told.tasks.total - last->told.tasks.ended;
+	return asker->told.tasks.total - asker->told.tasks.ended;
 }
 
 void live_watch_edges(struct live *live, int64_t now_ms)

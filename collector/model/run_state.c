@@ -276,11 +276,23 @@ static bool cluster_was_closed(const struct run *r)
 	return r->workers.n > 0;
 }
 
-/* The last that its scheduler said, if no worker of it is there any more. */
+/* Tasks that ended after that moment: who waited for them does so no more. */
+static double ended_since(const struct run *r, double time)
+{
+	double n = 0;
+	size_t i;
+
+	for (i = 0; i < r->attempts.n; i++)
+		n += r->attempts.v[i]->state == ATTEMPT_OK && r->attempts.v[i]->end > time;
+	return n;
+}
+
+/* The last that its scheduler said, if no worker of it is there any more and the last to go was not
+ * closed. Of its workers only one asks: the others may have worked on after its end. */
 static void look_at_client(const struct run *r, struct run_state *s)
 {
+	const struct worker *w, *last = NULL, *asker = NULL;
 	const struct model *m = r->model;
-	const struct worker *w, *last = NULL;
 	size_t i;
 
 	for (i = 0; i < m->workers.n; i++) {
@@ -289,11 +301,14 @@ static void look_at_client(const struct run *r, struct run_state *s)
 			continue;
 		if (is_there(w))
 			return;
-		if (w->told.known && (!last || w->last > last->last))
+		if (!last || w->last > last->last)
 			last = w;
+		if (w->told.known && (!asker || w->last > asker->last))
+			asker = w;
 	}
-	if (last && last->told.clients > 0)
-		s->client_waits = last->told.unfinished;
+	if (asker && asker->told.clients > 0 && !last->closing && !last->orphan)
+		s->client_waits = fmax(0, asker->told.unfinished -
+						  ended_since(r, worker_utc(asker, asker->told.boot_ns)));
 }
 
 static void judge_over(const struct run *r, struct run_state *s)

@@ -291,6 +291,35 @@ static void test_no_worker(void **state)
 	      "interrupted: 1 task ended with their workers and did not run again");
 }
 
+/* The worker that asked is gone; another one made what was left, and ended in that way. */
+static void after_another(const char *how, int tasks, const char *last, enum run_state_id id)
+{
+	struct fixture *fx = one_task("killed");
+	char key[16];
+
+	fx_dask(fx, 1, 2000, client_there);
+	fx_goodbye(fx, 1, 3000, "killed");
+	fx_hello(fx, 2, "{}");
+	for (int i = 0; i < tasks; i++) {
+		snprintf(key, sizeof(key), "%c", 'a' + i);
+		fx_simple(fx, 2, (uint64_t)i + 1, key, "span", 0, 3100, 3200, "ok");
+	}
+	fx_dask(fx, 2, 3500, last);
+	fx_goodbye(fx, 2, 3600, how);
+	fx_runs(fx);
+	assert_int_equal(state_of(fx, 0).id, id);
+	fx_free(fx);
+}
+
+static void test_another_worker_went_on(void **state)
+{
+	(void)state;
+	after_another("killed", 6, "{\"digests\": []}", RUN_STATE_FINISHED);
+	after_another("killed", 5, "{\"digests\": []}", RUN_STATE_STALLED);
+	after_another("exit", 2, "{\"closing\": \"scheduler-close\", \"digests\": []}",
+		      RUN_STATE_FINISHED);
+}
+
 static void test_cluster_closed(void **state)
 {
 	struct fixture *fx = one_task("killed");
@@ -379,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_reading),
 		cmocka_unit_test(test_stuck_call),
 		cmocka_unit_test(test_no_worker),
+		cmocka_unit_test(test_another_worker_went_on),
 		cmocka_unit_test(test_cluster_closed),
 		cmocka_unit_test(test_worker_killed),
 		cmocka_unit_test(test_done_by_another_attempt),
