@@ -307,8 +307,9 @@ static void look_at_client(const struct run *r, struct run_state *s)
 			asker = w;
 	}
 	if (asker && asker->told.clients > 0 && !last->closing && !last->orphan)
-		s->client_waits = fmax(0, asker->told.unfinished -
-						  ended_since(r, worker_utc(asker, asker->told.boot_ns)));
+		s->client_waits =
+			fmax(0, asker->told.unfinished -
+					ended_since(r, worker_utc(asker, asker->told.boot_ns)));
 }
 
 static void judge_over(const struct run *r, struct run_state *s)

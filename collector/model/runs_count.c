@@ -201,6 +201,16 @@ static void settle_chain(const struct chain *c)
 	}
 }
 
+/* The end of one that was killed is when its agent noticed, which may be after the scheduler did.
+ */
+#define NOTICED_SECONDS 5.0
+static bool outlives(const struct worker *w, double time)
+{
+	bool killed = w->silent || (w->goodbye_how && !strcmp(w->goodbye_how, "killed"));
+
+	return worker_alive(w, time + (killed ? NOTICED_SECONDS : 0), time);
+}
+
 /* Dask repeats what ended well only if the result was lost, unless a client asks for it again: then
  * all that it wanted before had ended, and the worker is still there. */
 static size_t asked_again(const struct chain *c)
@@ -213,7 +223,7 @@ static size_t asked_again(const struct chain *c)
 		b = c->all[c->v[i + 1].place];
 		n += a->state == ATTEMPT_OK &&
 		     c->wave[c->v[i].place] < c->wave[c->v[i + 1].place] &&
-		     worker_alive(a->worker, b->begin, b->begin);
+		     outlives(a->worker, b->begin);
 	}
 	return n;
 }

@@ -255,7 +255,7 @@ static void test_equal_keys_of_later_calls(void **state)
 	fx_simple(fx, 2, 1, "b", "s", 0, 0, 40, "ok");
 	fx_simple(fx, 1, 2, "a", "s", 0, 20, 30, "ok"); /* b was under way */
 	fx_simple(fx, 1, 3, "c", "s", 0, 30, 35, "erred");
-	fx_goodbye(fx, 2, 50, "killed");
+	fx_goodbye(fx, 2, 62, "killed"); /* its agent notices later than the scheduler */
 	fx_simple(fx, 1, 4, "a", "s", 0, 60, 70, "ok");
 	fx_simple(fx, 1, 5, "b", "s", 0, 60, 80, "ok"); /* lost with its worker */
 	fx_simple(fx, 1, 6, "c", "s", 0, 60, 70, "ok"); /* had failed */
