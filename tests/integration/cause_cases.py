@@ -156,7 +156,6 @@ CASES = {
                     "pair", lambda lab: lab.coffea(work.Packs("zlib"), 25_000), "level"),
     "lock": ("threads", lambda lab: lab.map(work.hold_lock, [0.2] * 18), {"lock_wait"},
              "threads", lambda lab: lab.map(work.hold_lock, [0.2] * 18, [False] * 18), "lock"),
-    "spills": ("pair", lambda lab: held(lab, 60_000_000), {"spill"}, "pair", lambda lab: held(lab, 1000), "smaller results"),
     "polling": ("pair", lambda lab: lab.map(work.poll, ["x"] * 6), {"sleeping"}, "pair", None, "sleep"),
     "reads_beside": ("pair", lambda lab: lab.coffea(work.ReadsBeside(2), 25_000), {"not_by_coffea"},
                      "pair", lambda lab: lab.coffea(work.ReadsBeside(0), 25_000), "open"),

@@ -21,7 +21,6 @@ CASES, HEALTHY = cause_cases.CASES, cause_cases.HEALTHY
 BUSY = {"quiet": 0, "busy": 2}  # processes that compute beside the workers
 
 
-SPILLS_AT = "0.1"  # of 3 GB: the case that spills is not to fill the memory
 
 
 def spinner():
@@ -60,7 +59,7 @@ def reports(request, tmp_path_factory, homes, data):
     others = [spinner() for _ in range(BUSY[request.param])]
     try:
         for where, nthreads in CLUSTERS.items():
-            env = {**homes, "PYTHONPATH": ":".join(PATHS), "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET": SPILLS_AT}
+            env = {**homes, "PYTHONPATH": ":".join(PATHS)}
             with cluster.Cluster(directory / where, env) as procs:
                 procs.start_collector()
                 procs.start_scheduler()

@@ -1,9 +1,11 @@
 """Processes that are no workers: with the preload they are as they are without."""
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import time
 
 import cluster
 import jobs
@@ -57,9 +59,17 @@ def strip(text):
 
 
 def descriptors(procs, pid):
-    """Without sockets: how many connections Dask has open changes from moment to moment."""
-    names = (os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
-    names = (name for name in names if not name.startswith("socket:"))
+    """Without sockets, whose number changes from moment to moment, and what is open for a moment only (psutil's files of /proc)."""
+    def look():
+        return {(fd, os.readlink(f"/proc/{pid}/fd/{fd}")) for fd in os.listdir(f"/proc/{pid}/fd")}
+
+    def looks():
+        for _ in range(5):
+            with contextlib.suppress(FileNotFoundError):  # closed between the list and the link
+                yield look()
+            time.sleep(0.1)
+
+    names = (name for _, name in set.intersection(*looks()) if not name.startswith("socket:"))
     return sorted(strip(name.replace(str(procs.directory), "")) for name in names)
 
 
