@@ -126,6 +126,11 @@ size_t run_concurrent(const struct run *r);
 /* Which other runs and calls are in its numbers, or its tasks in theirs: `say` gets each sentence.
  */
 void run_company_say(const struct run *r, void (*say)(void *arg, const char *sentence), void *arg);
+/* The same as the array "company" of the object that is open. */
+struct json;
+void run_company_json(const struct run *r, struct json *j);
+/* "a, b, ...": n ids, of which RUN_OTHERS are there. Returns `line`. */
+const char *run_ids_text(char *line, size_t size, const char ids[][RUN_ID_BYTES], size_t n);
 
 /* To order by times: unknown ones come first. */
 static inline double time_or_0(double t)

@@ -2,10 +2,11 @@
 /* runs_company_out.c - what people are told of runs and calls that are not apart. */
 #include <stdio.h>
 
+#include "collector/emit/emit_json.h"
 #include "collector/emit/emit_text.h"
 #include "collector/model/runs.h"
 
-static const char *id_list(char *line, size_t size, const char ids[][RUN_ID_BYTES], size_t n)
+const char *run_ids_text(char *line, size_t size, const char ids[][RUN_ID_BYTES], size_t n)
 {
 	size_t i, at = 0;
 
@@ -23,7 +24,7 @@ void run_company_say(const struct run *r, void (*say)(void *arg, const char *sen
 	size_t n = r->plain ? 0 : run_concurrent(r);
 	char ids[(RUN_ID_BYTES + 2) * (RUN_OTHERS + 1)], line[400];
 
-	id_list(ids, sizeof(ids), o->source_ids, o->sources);
+	run_ids_text(ids, sizeof(ids), o->source_ids, o->sources);
 	if (n) {
 		snprintf(line, sizeof(line),
 			 "%zu other run%s on its workers meanwhile: numbers of whole workers and "
@@ -56,4 +57,16 @@ void run_company_say(const struct run *r, void (*say)(void *arg, const char *sen
 			 r->again, plural(r->again));
 		say(arg, line);
 	}
+}
+
+static void emit_sentence(void *json, const char *sentence)
+{
+	emit_value(json, NULL, value_text(sentence));
+}
+
+void run_company_json(const struct run *r, struct json *j)
+{
+	emit_array(j, "company");
+	run_company_say(r, emit_sentence, j);
+	emit_end(j);
 }

@@ -44,11 +44,6 @@ void page_micro(struct json *j, const char *name, double seconds)
 		emit_value(j, name, value_null());
 }
 
-static void say_company(void *arg, const char *sentence)
-{
-	emit_value(arg, NULL, value_text(sentence));
-}
-
 static void put_run(const struct report *r, struct json *j)
 {
 	static const char *const kinds[] = {"coffea", "preprocessing", "other"};
@@ -64,9 +59,7 @@ static void put_run(const struct report *r, struct json *j)
 	emit_value(j, "stop", value_real(run->stop));
 	emit_value(j, "start_time", value_text(iso_time(run->start, text, sizeof(text))));
 	emit_value(j, "running", value_uint(run->running));
-	emit_array(j, "company");
-	run_company_say(run, say_company, j);
-	emit_end(j);
+	run_company_json(run, j);
 	page_name(j, "python", w ? w->python : NULL);
 	page_name(j, "dask", w ? w->dask : NULL);
 	page_name(j, "coffea", w ? w->coffea : NULL);

@@ -22,11 +22,6 @@ void run_spans_json(const struct run *r, struct json *j, const char *name)
 	emit_end(j);
 }
 
-static void say_company(void *arg, const char *sentence)
-{
-	emit_value(arg, NULL, value_text(sentence));
-}
-
 static void put_others(const struct run *r, struct json *j)
 {
 	const struct run_others *o = &r->others;
@@ -44,9 +39,7 @@ static void put_others(const struct run *r, struct json *j)
 	emit_end(j);
 	emit_value(j, "results_taken_by", value_text(*o->lent_to ? o->lent_to : NULL));
 	emit_value(j, "ran_again", value_uint(r->again));
-	emit_array(j, "company");
-	run_company_say(r, say_company, j);
-	emit_end(j);
+	run_company_json(r, j);
 }
 
 static void put_run(const struct run *r, struct json *j)

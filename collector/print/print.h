@@ -28,6 +28,8 @@ void report_tables_metrics(const struct report *r, struct sink *s, bool colour);
  */
 void report_title(const struct report *r, struct sink *s, bool colour);
 void report_tables_head(const struct report *r, struct sink *s, bool colour);
+/* Which other runs and calls are in its numbers: a paragraph each, or nothing. */
+void report_company(const struct run *r, struct sink *s);
 
 /* One table each, as contract/tables.def names them. */
 #define TABLE(name, help)                                                                          \

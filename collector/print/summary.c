@@ -30,11 +30,6 @@ __attribute__((format(printf, 3, 4))) static void add(char *line, size_t size, c
 	va_end(ap);
 }
 
-static void say_company(void *arg, const char *sentence)
-{
-	text_paragraph(arg, "  ", "%s", sentence);
-}
-
 /* "23 tasks measured, none failed; 2 workers with 1 thread each" */
 static void put_what(const struct report *r, struct sink *s)
 {
@@ -57,7 +52,7 @@ static void put_what(const struct report *r, struct sink *s)
 		add(line, sizeof(line), " with %s thread%s%s", human(threads, AS_IS, number),
 		    value_number(threads, NULL) == 1 ? "" : "s", n == 1 ? "" : " each");
 	text_paragraph(s, "  ", "%s", line);
-	run_company_say(r->run, say_company, s);
+	report_company(r->run, s);
 	if (r->run->others.n)
 		text_paragraph(s, "  ", "%zu other run%s near it: crema report --list",
 			       r->run->others.n, plural(r->run->others.n));

@@ -139,19 +139,14 @@ static void put_wall(const struct facts *f, struct sink *s)
 			       run_has_block(f->run) ? "the client's block" : "first to last task");
 }
 
-static const char *id_list(char *line, size_t size, const char ids[][RUN_ID_BYTES], size_t n)
+static void put_sentence(void *sink, const char *sentence)
 {
-	*line = '\0';
-	for (size_t i = 0; i < n && i < RUN_OTHERS; i++)
-		add_word(line, size, ids[i]);
-	if (n > RUN_OTHERS)
-		add_word(line, size, "...");
-	return line;
+	text_paragraph(sink, "  ", "%s", sentence);
 }
 
-static void say_company(void *arg, const char *sentence)
+void report_company(const struct run *r, struct sink *s)
 {
-	text_paragraph(arg, "  ", "%s", sentence);
+	run_company_say(r, put_sentence, s);
 }
 
 /* The one that is shown is "last": others may be what was asked for. Others on the same workers are
@@ -163,8 +158,8 @@ static void put_others(const struct run *r, struct sink *s)
 
 	if (o->n)
 		text_paragraph(s, "  ", "%zu other run%s near it: %s ('crema report --list')", o->n,
-			       o->n == 1 ? "" : "s", id_list(line, sizeof(line), o->ids, o->n));
-	run_company_say(r, say_company, s);
+			       o->n == 1 ? "" : "s", run_ids_text(line, sizeof(line), o->ids, o->n));
+	report_company(r, s);
 }
 
 void report_title(const struct report *r, struct sink *s, bool colour)
