@@ -158,7 +158,8 @@ static void put_others(const struct run *r, struct sink *s)
 
 	if (o->n)
 		text_paragraph(s, "  ", "%zu other run%s near it: %s ('crema report --list')", o->n,
-			       o->n == 1 ? "" : "s", run_ids_text(line, sizeof(line), o->ids, o->n));
+			       o->n == 1 ? "" : "s",
+			       run_ids_text(line, sizeof(line), o->ids, o->n));
 	report_company(r, s);
 }
 
