@@ -212,7 +212,7 @@ static void look_at_agent_program(struct doctor *d, const char *library)
 {
 	static const char *const place[] = {"crema-agent", "../../libexec/crema/crema-agent"};
 	const char *slash = strrchr(library, '/'), *given = getenv("CREMA_AGENT");
-	char path[PATH_MAX];
+	char path[PATH_MAX], whole[PATH_MAX];
 	struct statvfs v;
 
 	for (int i = 0; i < 3; i++) {
@@ -225,7 +225,8 @@ static void look_at_agent_program(struct doctor *d, const char *library)
 			continue;
 		if (!statvfs(path, &v) && (v.f_flag & ST_NOEXEC))
 			continue;
-		doctor_say(d, DOCTOR_OK, "agent", "is here: %s", path);
+		doctor_say(d, DOCTOR_OK, "agent", "is here: %s",
+			   realpath(path, whole) ? whole : path);
 		return;
 	}
 	doctor_say(d, DOCTOR_BAD, "agent", "no crema-agent that can be run for '%s'", library);

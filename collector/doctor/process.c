@@ -208,6 +208,12 @@ static bool runs_dask_worker(const struct process *p)
 	return false;
 }
 
+/* An agent outlives its worker, with the worker's shared memory mapped. */
+bool process_is_agent(const struct process *p)
+{
+	return !strcmp(base_of(process_word(p, 0)), "crema-agent");
+}
+
 /*
  * `dask worker` is the nanny, or with --no-nanny the worker. A nanny's worker is a child that
  * multiprocessing has spawned; a LocalCluster's is known by its counters only.
@@ -226,5 +232,5 @@ enum process_kind process_kind(const struct process *p)
 		if (of_nanny)
 			return PROCESS_WORKER;
 	}
-	return p->shm[0] ? PROCESS_WORKER : PROCESS_OTHER;
+	return p->shm[0] && !process_is_agent(p) ? PROCESS_WORKER : PROCESS_OTHER;
 }

@@ -41,6 +41,7 @@ const char *process_env(const struct process *p, const char *name);
 /* The command line's word i; NULL: there are fewer. */
 const char *process_word(const struct process *p, size_t i);
 enum process_kind process_kind(const struct process *p);
+bool process_is_agent(const struct process *p);
 
 /*
  * Writes into `text` who dropped LD_PRELOAD on the way to p, and into `advice` what to do. True:

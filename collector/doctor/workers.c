@@ -30,15 +30,13 @@ static int agents_of(pid_t pid, char *target, size_t size)
 
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	while (proc && (e = readdir(proc))) {
-		const char *word, *to = NULL, *of = NULL;
+		const char *to = NULL, *of = NULL;
 		struct process p;
 
 		if (!isdigit((unsigned char)e->d_name[0]) ||
 		    process_read(&p, (pid_t)strtol(e->d_name, NULL, 10)))
 			continue;
-		word = process_word(&p, 0);
-		for (size_t i = 1; word && strstr(word, "crema-agent") && process_word(&p, i);
-		     i++) {
+		for (size_t i = 1; process_is_agent(&p) && process_word(&p, i); i++) {
 			if (!strcmp(process_word(&p, i), "--pid"))
 				of = process_word(&p, i + 1);
 			if (!strcmp(process_word(&p, i), "--collector"))

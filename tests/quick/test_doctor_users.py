@@ -21,6 +21,14 @@ def worker(uid):
                             extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/")
 
 
+def agent(uid):
+    """An agent of that user, which outlives its worker: by its name and by what it has mapped."""
+    hold = ("import mmap, sys, tempfile\nwith tempfile.NamedTemporaryFile(prefix='crema-', dir='/dev/shm') as shm:\n  shm.write(bytes(4096))\n  shm.flush()\n"
+            "  held = mmap.mmap(shm.fileno(), 4096)\nprint('ready', flush=True)\nsys.stdin.readline()")
+    return subprocess.Popen(["/opt/crema/crema-agent", "-c", hold], executable="/usr/bin/python3", user=uid, group=uid, extra_groups=[],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/")
+
+
 def doctor(home, uid, *args):
     """The ids of the workers that it names, and the text of its lines."""
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "CREMA_COLLECTOR": "dir:/nowhere"}
@@ -41,8 +49,8 @@ def test_each_sees_its_own_workers(tmp_path):
 
 
 def main(home):
-    started = {"root": worker(0), "other": worker(OTHER)}
-    for one in started.values():
+    started, agents = {"root": worker(0), "other": worker(OTHER)}, [agent(0), agent(OTHER)]
+    for one in [*started.values(), *agents]:
         assert one.stdout.readline() == b"ready\n"
 
     def named(uid, *args):
@@ -55,7 +63,7 @@ def main(home):
         "root": named(0)[0], "root, all": named(0, "--all-users")[0], "other": named(OTHER)[0], "other, all": named(OTHER, "--all-users")[0],
         "one": named(0, "--worker", str(started["other"].pid))[0],
         "hidden": f"worker: {started['root'].pid} belongs to user 0: its memory and environment are hidden" in text}))
-    for one in started.values():
+    for one in [*started.values(), *agents]:
         one.communicate()
 
 
