@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -226,7 +227,8 @@ def test_clock_that_is_off_and_nothing_is_left_behind(procs):
         thread.start()
         lines = doctor(procs, "--collector", "127.0.0.1:%d" % server.getsockname()[1], "--worker", "1")
         thread.join(30)
-    assert "is +100.0" in only(lines, "clocks", "warn")
+    ahead_s = float(re.search(r"is \+(\d+\.\d)", only(lines, "clocks", "warn"))[1])
+    assert abs(ahead_s - 100) < 2  # a busy machine takes its time between the question and the answer
     assert heard == [["nonce", "version"], b""]
 
 
