@@ -12,7 +12,7 @@ import test_live_numbers  # knows where those of the integration tests are
 
 sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))
 import cluster
-from frames import BOOT_NS, RUN_TOTALS, frame, read
+from frames import BOOT_NS, NOTE, RUN_TOTALS, frame, read
 from stores import DAY, PREPROCESSING, Store, begun, samples, tasks, totals
 
 SELECTED = ("--read-whole", "1")
@@ -275,6 +275,54 @@ def test_segments_with_samples_of_a_run(tmp_path):
     damage(segments(made)[3], 3000)
     (made.dir / "footers").rename(made.dir / "away")
     assert report() == by_footers
+
+
+def test_samples_at_both_ends_of_a_run(tmp_path):
+    """Of 400 s, with another run 200 s later: what was sampled from long before until it began, and at its end, which only the
+    last task's record says. Of a time between the runs nothing is opened."""
+    made = Store(tmp_path)
+    t = 3 * DAY
+    made.segment(t + 400, samples(t + 300, 280), padding(20))
+    made.segment(t + 1, second(t), tasks(t, "span-r", n=4, first=1, seconds=100), padding(20))
+    made.segment(t - 390, samples(t - 395, 5), padding(20))
+    made.segment(t - 480, samples(t - 490, 5), padding(20))
+    made.segment(t - 600, second(t - 600), tasks(t - 600, "span-n", first=11), padding(20))
+    with made.collect() as collector:
+        cluster.wait_until(lambda: len(footers(made)) >= 5, "footers", 60, [collector.log])
+    for n, opened in enumerate((True, True, True, False, False)):
+        damage(segments(made)[n], 3000)
+        assert ("skipped" in made.crema("report", "--run", "span-r", "--json", "-", *SELECTED).stderr) == opened, n
+        damage(segments(made)[n], 3000)
+
+
+def test_a_note_tells_that_workers_are_silent(tmp_path):
+    """The collector's own entry, a minute after what the worker said last; both lie ahead, so that now says nothing. Its
+    footer holds the latest of several."""
+    def note(age):
+        return lambda made: made.frames.append(frame(NOTE, {"time_ns": made.real_ns + (10 * DAY - age) * 10**9, "event": "start", "text": ""}))
+
+    made = Store(tmp_path)
+    made.segment(-1000, second(-1000), tasks(-1000, "span-x", n=1), note(-1009), padding(20))
+    made.segment(-1010, padding(20))
+
+    def silent():
+        done = made.crema("report", "--run", "span-x", "--json", "-", *SELECTED)
+        assert done.stderr == ""
+        return [worker["silent"] for worker in json.loads(done.stdout)["workers"]]
+
+    def footed():
+        with made.collect() as collector:
+            cluster.wait_until(lambda: len(footers(made)) >= 2, "footers", 60, [collector.log])
+
+    assert silent() == [False]
+    footed()
+    assert silent() == [False]
+    shutil.rmtree(made.dir / "footers")
+    segments(made)[0].unlink()
+    made.segment(-1000, second(-1000), tasks(-1000, "span-x", n=1), note(-1100), note(-1020), padding(20))
+    assert silent() == [True]
+    footed()
+    assert silent() == [True]
 
 
 def test_a_damaged_segment_is_always_read(store, tmp_path):

@@ -343,12 +343,12 @@ def test_findings(page, shown):
                                                     f"{len(f['gaps'])} lacked an input: {gaps}."]
 
 
-def bars(chart, rows):
-    """Each segment's place and width is by its value; rows: [{name: value}]"""
+def bars(chart, names, rows, form):
+    """Each segment's place and width is by its value; rows: [{segment: value}], names: of the rows"""
     scale, ends = set(), []
     for i, row in enumerate(rows):
         drawn, at = chart.of(data_row=str(i)), None
-        assert [(s["data-name"], float(s["data-value"])) for s in drawn] == [(n, v) for n, v in row.items() if v and v > 0]
+        assert [(s["data-name"], float(s["data-value"]), s["title"]) for s in drawn] == [(n, v, f"{names[i]}: {n} {form(v)}") for n, v in row.items() if v and v > 0]
         for s in drawn:
             assert at is None or float(s["x"]) == pytest.approx(at)
             at = float(s["x"]) + float(s["width"])
@@ -367,9 +367,8 @@ def labels(chart, which):
 def test_time_in_total(page, shown):
     time, chart = shown["time"], page.chart("time")
     values = {title: time["classes"][name] for name, title in CLASSES.items()}
-    bars(chart, [values])
+    bars(chart, ["counted tasks"], [values], seconds)
     assert labels(chart, "value") == ["4.200 s"] and labels(chart, "rowname") == ["counted tasks"]
-    assert [s["title"] for s in chart.of(tag="rect")] == [f"counted tasks: {name} {seconds(v)}" for name, v in values.items() if v > 0]
     assert page.legend("time") == [f"{name}{seconds(v)} ({percent(v, 4.2)})" for name, v in values.items()]
     assert page.rows("#table-time") == [*([name, seconds(v), percent(v, 4.2)] for name, v in values.items()), ["wall time of tasks", "4.200 s", "100.0 %"],
                                         ["CPU of pool threads (not included)", seconds(time["pool_cpu_seconds"]), percent(time["pool_cpu_seconds"], 4.2)]]
@@ -522,6 +521,15 @@ def test_chunks(page):
     assert labels(page.chart("scatter"), "rowname") == ["a: 1 chunks, median 1.000 s"]
 
 
+def test_keys(page):
+    """One place or ten at a time, in either direction, and never beyond the ends."""
+    d = page.show(lambda d: (rich(d), d["scatter"].update(points=[[n + 1, 10**6, 0, (n + 1) * 10**5] for n in range(35)])))
+    points = [f"{d['scatter']['datasets'][0][0]}: 1.000 s from {seconds((n + 1) / 10)}, {n + 1} events" for n in range(35)]
+    for key, at in (("Home", 0), ("PageUp", 10), ("PageUp", 20), ("ArrowRight", 21), ("ArrowUp", 22), ("ArrowLeft", 21), ("ArrowDown", 20), ("PageDown", 10),
+                    ("x", 10), ("PageDown", 0), ("PageDown", 0), ("ArrowLeft", 0), ("End", 34), ("PageUp", 34), ("PageDown", 24), ("PageUp", 34), ("ArrowDown", 33)):
+        assert page.cursor("scatter", key) == [points[at], points[at], at, 34], key
+
+
 def ticks_of(chart, i):
     return [(t[0], t[1] - 0.5, amount(t[2])) for t in chart.axes[i]]
 
@@ -615,8 +623,8 @@ def test_codecs_and_files(page):
     c = sorted(d["codecs"]["rows"], key=lambda r: -r["cpu_seconds"])
     cpu = next(m["value"] for m in d["metrics"] if m["id"] == "total_cpu_time_true_all")
     chart = page.chart("codecs")
-    bars(chart, [{"decompression CPU": r["cpu_seconds"]} for r in c])
     names = ["lz4 (unknown)", "zlib (libz)", "lzma (x)"]
+    bars(chart, names, [{"decompression CPU": r["cpu_seconds"]} for r in c], seconds)
     assert labels(chart, "rowname") == names and labels(chart, "value") == [seconds(r["cpu_seconds"]) for r in c]
     assert page.rows("#table-codecs") == [
         [names[0], "34", "20.00 kB", "unknown", "unknown", "1.500 s", percent(1.5, cpu), "unknown", "0 B"],
@@ -624,9 +632,9 @@ def test_codecs_and_files(page):
         [names[2], "5", "0 B", "8 B", "unknown", "0 s", "0.0 %", "unknown", "unknown"]]
     assert page.texts("#panel-codecs .shown") == ["shown 3 of 5 codecs"]
     f, chart = d["files"]["rows"], page.chart("files")
-    bars(chart, [{"read (not classified)": r["read_bytes"], "from the network": 5 * 10**7} if i in (2, 3) else
-                 {"baskets": r["read_bytes"] - r["reread_bytes"] - r["outside_basket_bytes"], "outside baskets": r["outside_basket_bytes"], "read again": r["reread_bytes"]}
-                 for i, r in enumerate(f[:12])])
+    bars(chart, [r["path"] for r in f[:12]], [{"read (not classified)": r["read_bytes"], "from the network": 5 * 10**7} if i in (2, 3) else
+         {"baskets": r["read_bytes"] - r["reread_bytes"] - r["outside_basket_bytes"], "outside baskets": r["outside_basket_bytes"], "read again": r["reread_bytes"]}
+         for i, r in enumerate(f[:12])], size)
     assert labels(chart, "value") == [size(5 * 10**7 if r["read_bytes"] is None else r["read_bytes"]) for r in f[:12]]
     assert page.texts("#panel-files .shown") == ["shown 12 of 5,000 files, those with the most bytes read again or outside of baskets"]
     assert page.legend("files") == ["baskets", "read again", "outside baskets", "read (not classified)", "from the network"]
@@ -645,9 +653,8 @@ def test_datasets_and_workers(page):
     d = page.show(rich)
     for table, key in (("datasets", "dataset"), ("balance", "worker")):
         rows, chart = d[table]["rows"], page.chart(table)
-        bars(chart, [{CLASSES[n]: v for n, v in r["classes"].items()} for r in rows])
+        bars(chart, [r[key] for r in rows], [{CLASSES[n]: v for n, v in r["classes"].items()} for r in rows], seconds)
         assert labels(chart, "value") == [seconds(r["wall_seconds"]) for r in rows] and labels(chart, "rowname") == [r[key] for r in rows]
-        assert [s["title"] for s in chart.of(data_row="1")] == [f"{rows[1][key]}: {CLASSES[n]} {seconds(v)}" for n, v in rows[1]["classes"].items() if v]
     assert page.rows("#table-datasets") == [
         [r["dataset"], count(r["chunks"]), count(r["events"]), seconds(r["wall_seconds"]), seconds(r["cpu_seconds"]), seconds(r["cpu_seconds_per_event"]), size(r["requested_bytes"]),
          size(r["read_bytes"]), size(r["storage_read_bytes"]), human(r["read_amplification"], "x")] for r in d["datasets"]["rows"]]
@@ -831,6 +838,9 @@ def test_stream_zoom_and_search(page):
         assert begin == pytest.approx(0, abs=0.002) and end == pytest.approx(3.95 * 2.718281828 ** -0.5, abs=0.01)
         event("WheelEvent", f"'wheel', {{ deltaY: -100, clientX: r.left + {left}, bubbles: true, cancelable: true }}")  # without Ctrl the page scrolls
         assert (begin, end) == part()
+        for turned, at in ((-300, end / 2.718281828), (1000, end)):  # one turn zooms by e at most
+            event("WheelEvent", f"'wheel', {{ deltaY: {turned}, ctrlKey: true, clientX: r.left + {left}, bubbles: true, cancelable: true }}")
+            assert (begin, at) == part()
         event("PointerEvent", f"'pointerdown', {{ button: 0, buttons: 1, clientX: r.left + {right}, bubbles: true }}")
         event("PointerEvent", f"'pointermove', {{ buttons: 1, clientX: r.left + {left}, bubbles: true }}")
         event("PointerEvent", "'pointerup', { bubbles: true }")

@@ -144,4 +144,28 @@ fx_pairs(struct fixture *fx, int worker, uint64_t type, ...)
 	buf_release(&b);
 }
 
+/* A HELLO of a host with so many cores. */
+__attribute__((unused)) static void hello_of_host(struct fixture *fx, int threads, uint64_t cores)
+{
+	char stack[40];
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	snprintf(stack, sizeof(stack), "{\"nthreads\": %d}", threads);
+	pack_init(&pk, &b);
+	pack_map(&pk, 2);
+	pack_text(&pk, "facts");
+	pack_map(&pk, 6);
+	pack_kv_text(&pk, "host", "node");
+	pack_kv_u64(&pk, "pid", 1);
+	pack_kv_u64(&pk, "cores", cores);
+	pack_kv_u64(&pk, "boot_ns", BOOT);
+	pack_kv_u64(&pk, "real_ns", BASE * UINT64_C(1000000000));
+	pack_kv_text(&pk, "stack", stack);
+	pack_text(&pk, "task_fields");
+	task_pack_names(&pk);
+	fx_frame(fx, CREMA_FRAME_HELLO, 1, 0, &b);
+	buf_release(&b);
+}
+
 #endif

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/model/selection.h"
 #include "common/framefile.h"
 #include "collector/print/render.h"
 #include "own_dir.h"
@@ -118,6 +119,77 @@ static void test_parts_are_the_whole(void **state)
 	json_decref(parts);
 }
 
+struct batches {
+	const struct model *m;
+	size_t seen;
+};
+
+static int see(void *arg, const struct run *r, size_t at, size_t n)
+{
+	struct batches *b = arg;
+
+	assert_int_equal(at, b->seen++);
+	assert_int_equal(n, 3);
+	assert_int_equal(r->attempts.n, 3);
+	assert_int_equal(b->m->attempts.n, 3);
+	return 0;
+}
+
+/* Of runs that are read one by one only those of the one are in memory. */
+static void test_one_batch_at_a_time(void **state)
+{
+	const struct selection_source source = {.dir = dir, .whole_bytes = 1};
+	struct runs runs = {0};
+	struct model m;
+	struct batches b = {&m, 0};
+
+	(void)state;
+	model_init(&m);
+	assert_int_equal(model_read_each(&m, &runs, &source, see, &b), 3);
+	assert_int_equal(b.seen, 3);
+	assert_int_equal(m.attempts.n, 0);
+	runs_release(&runs);
+	model_release(&m);
+}
+
+/* Of tasks of runs that are only listed no counter is kept, and no name but those that runs are
+ * found by. */
+static void test_what_is_kept_of_a_task(void **state)
+{
+	struct selection s = {.pass = SELECTION_BATCH};
+	struct task_record r, full;
+	uint64_t kept;
+
+	(void)state;
+	memset(&full, 0xff, sizeof(full));
+	r = full;
+	selection_slim(NULL, &r);
+	assert_memory_equal(&r, &full, sizeof(r));
+	s.pass = SELECTION_RUNS;
+	selection_slim(&s, &r);
+	assert_memory_equal(&r, &full, sizeof(r));
+	s.pass = SELECTION_BATCH;
+	selection_slim(&s, &r);
+	assert_true(r.own_known == 0 && r.pool_known == 0 && r.count_known == 0);
+	for (int i = 0; i < CREMA_TIMES; i++)
+		assert_true(!r.own[i] && !r.pool[i]);
+	for (int i = 0; i < CREMA_COUNTS; i++)
+		assert_true(!r.count[i]);
+	kept = r.known;
+	assert_true(TASK_KNOWN(&r, key_hash) && !TASK_KNOWN(&r, key));
+	assert_true(TASK_KNOWN(&r, span) && TASK_KNOWN(&r, start_boot_ns));
+	assert_false(TASK_KNOWN(&r, filename) || TASK_KNOWN(&r, dataset));
+	r = full;
+	s.pass = SELECTION_SURVEY;
+	selection_slim(&s, &r);
+	assert_int_equal(r.known,
+			 kept | UINT64_C(1) << TASK_F_dataset | UINT64_C(1) << TASK_F_filename);
+	r = full;
+	r.known &= ~(UINT64_C(1) << TASK_F_key_hash);
+	selection_slim(&s, &r);
+	assert_true(TASK_KNOWN(&r, key));
+}
+
 static char *listed(int at, int each, struct report_notice *notice, int *rc)
 {
 	struct report_request req = {
@@ -163,6 +235,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parts_are_the_whole),
+		cmocka_unit_test(test_one_batch_at_a_time),
+		cmocka_unit_test(test_what_is_kept_of_a_task),
 		cmocka_unit_test(test_a_read_that_fails),
 	};
 

@@ -224,6 +224,7 @@ static void test_points_are_bounded(void **state)
 	assert_true(fx->m.history_points <= 2 * HISTORY_POINTS);
 	build(fx, &t);
 	assert_true(fx->m.history_points <= HISTORY_POINTS);
+	assert_int_equal(fx->m.history_points, fx->m.workers.v[0]->history.n);
 	assert_true(t.bins <= TIMELINE_BINS && t.bins > TIMELINE_BINS / 2);
 	for (i = 0; i < t.bins; i++)
 		sum += t.sum[HISTORY_read_bytes][i];
