@@ -12,23 +12,27 @@ static void say_missing(struct remark *d, const char *name, double n, const char
 	remark_say_more(d, "%s%.0f %s", d->f.evidence_count > 1 ? ", " : "", n, what);
 }
 
+/* What workers told: a silent one may have had more of it. */
+#define SAY_TOLD(name, n, what) say_missing(d, r->silent ? #name "_at_least" : #name, n, what)
+
 enum verdict finding_incomplete(const struct report *r, struct remark *d)
 {
 	const struct model *m = r->run->model;
-	double tasks, records, all;
+	double tasks, records, lost, all;
 	bool tasks_known, records_known;
 
 	tasks = value_number(r->tasks_refused, &tasks_known);
 	records = value_number(r->records_refused, &records_known);
-	all = tasks + records + (double)r->records_lost + (double)m->records_bad +
-	      (double)m->torn.n;
+	lost = value_number(r->records_lost, NULL);
+	all = tasks + records + lost + (double)m->records_bad + (double)m->torn.n;
 	if (all < d->check->first)
-		return tasks_known && records_known ? CHECK_QUIET
-						    : remark_unknown(d, "records_refused");
-	remark_say(d, "data is missing: ");
-	say_missing(d, "tasks_refused", tasks, "tasks refused by full tables");
-	say_missing(d, "records_refused", records, "records refused");
-	say_missing(d, "records_lost", (double)r->records_lost, "records lost on the way");
+		return !tasks_known || !records_known ? remark_unknown(d, "records_refused")
+		       : r->silent		      ? remark_unknown(d, "records_lost")
+						      : CHECK_QUIET;
+	remark_say(d, "data is missing: %s", r->silent ? "at least " : "");
+	SAY_TOLD(tasks_refused, tasks, "tasks refused by full tables");
+	SAY_TOLD(records_refused, records, "records refused");
+	SAY_TOLD(records_lost, lost, "records lost on the way");
 	say_missing(d, "records_bad", (double)m->records_bad, "records not understood");
 	say_missing(d, "torn_files", (double)m->torn.n, "files torn or unreadable");
 	return remark_found(d, 1);

@@ -44,12 +44,15 @@ static void put(struct json *j, const char *key, uint64_t value)
 }
 
 /* A value of the totals, null if no worker could count it. */
+static struct value total(const struct live_cluster *c, unsigned int i)
+{
+	return c->workers_counted && c->without[i] == c->workers_counted ? value_null()
+									 : value_uint(c->total[i]);
+}
+
 static void put_total(struct json *j, const char *key, const struct live_cluster *c, unsigned int i)
 {
-	emit_value(j, key,
-		   c->workers_counted && c->without[i] == c->workers_counted
-			   ? value_null()
-			   : value_uint(c->total[i]));
+	emit_value(j, key, total(c, i));
 }
 
 static void put_workers(struct json *j, const struct live_cluster *c)
@@ -188,14 +191,26 @@ static void put_memory(struct json *j, const struct live_cluster *c)
 	emit_end(j);
 }
 
+/* A worker that went silent may have had more than it told. */
+static void put_loss(struct json *j, const char *key, const struct live_cluster *c,
+		     struct value at_least)
+{
+	char lowest[48];
+
+	snprintf(lowest, sizeof(lowest), "%s_at_least", key);
+	emit_value(j, key, c->silent + c->lost ? value_null() : at_least);
+	emit_value(j, lowest, at_least);
+}
+
 static void put_completeness(struct json *j, const struct live_cluster *c)
 {
 	uint64_t refused = c->total[LIVE_records_refused]; /* known, and gaps as well */
+	uint64_t lost = c->records_lost > refused ? c->records_lost - refused : 0;
 
 	emit_object(j, "completeness");
-	put(j, "records_lost", c->records_lost > refused ? c->records_lost - refused : 0);
-	put_total(j, "records_refused", c, LIVE_records_refused);
-	put_total(j, "tasks_refused", c, LIVE_tasks_refused);
+	put_loss(j, "records_lost", c, value_uint(lost));
+	put_loss(j, "records_refused", c, total(c, LIVE_records_refused));
+	put_loss(j, "tasks_refused", c, total(c, LIVE_tasks_refused));
 	put(j, "workers_with_notes", c->with_notes);
 	emit_end(j);
 }

@@ -290,9 +290,7 @@ static void put_completeness(const struct report *r, struct json *j)
 
 	emit_object(j, "completeness");
 	emit_value(j, "workers_seen", value_uint(r->run->workers.n));
-	emit_value(j, "records_refused", r->records_refused);
-	emit_value(j, "tasks_refused", r->tasks_refused);
-	emit_value(j, "records_lost", value_uint(r->records_lost));
+	report_losses_json(r, j);
 	emit_value(j, "records_bad", value_uint(m->records_bad));
 	emit_value(j, "files_read", value_uint(m->files_read));
 	emit_value(j, "files_torn", value_uint(m->torn.n));

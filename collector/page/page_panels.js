@@ -322,10 +322,13 @@ function drawServers(box, d) {
     ["read", (r) => r.read_bytes, as.bytes], ["mean latency", (r) => r.latency_mean_seconds, as.seconds], ["largest", (r) => r.latency_max_seconds, as.seconds]], d.servers.rows));
 }
 
+/* Known only until a silent worker was heard last: the lowest that it can be. */
+const lossText = (c, name) => (known(c[name]) || !known(c[`${name}_at_least`]) ? as.count(c[name]) : `at least ${as.count(c[`${name}_at_least`])}`);
+
 function drawCompleteness(box, d) {
   const c = d.completeness, part = (what) => [c[`tasks_${what}`], c[`unattributed_${what}`], c[`unseen_${what}`], c[`process_${what}`]];
   box.append(h("p", {}, `${as.count(metric(d, "num_tasks"))} of ${as.count(metric(d, "num_attempts"))} attempts counted; ${as.count(c.workers_seen)} workers seen; ` +
-    `${as.count(c.records_refused)} records refused, ${as.count(c.records_lost)} lost, ${as.count(c.records_bad)} not understood; ${as.count(c.files_read)} files read, ${as.count(c.files_torn)} damaged.`));
+    `${lossText(c, "records_refused")} records refused, ${lossText(c, "records_lost")} lost, ${as.count(c.records_bad)} not understood; ${as.count(c.files_read)} files read, ${as.count(c.files_torn)} damaged.`));
   const reasons = d.waste && typeof d.waste === "object" ? Object.entries(d.waste).filter(([, w]) => w.attempts !== 0) : [];
   if (reasons.length) box.append(table("table-waste", "Work that did not count", [["reason", (r) => r[0]], ["attempts", (r) => r[1].attempts, as.count], ["wall", (r) => r[1].wall_seconds, as.seconds], ["CPU", (r) => r[1].cpu_seconds, as.seconds]], reasons));
   box.append(folded("table-completeness", "Whole life of the run\u2019s workers: process = tasks + unattributed + unseen", [["", (r) => r[0]], ["tasks", (r) => r[1](r[2][0]), "number"],

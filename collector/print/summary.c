@@ -141,7 +141,7 @@ static void put_completeness(const struct report *r, struct sink *s)
 		struct value n;
 		const char *one, *more;
 	} missing[] = {
-		{value_uint(r->records_lost), "record lost", "records lost"},
+		{r->records_lost, "record lost", "records lost"},
 		{r->records_refused, "record refused", "records refused"},
 		{r->tasks_refused, "task refused", "tasks refused"},
 		{value_uint(m->torn.n), "damaged file", "damaged files"},

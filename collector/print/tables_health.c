@@ -205,16 +205,17 @@ static void put_network(const struct balance *b, struct sink *s, bool colour)
 
 void report_table_completeness(const struct report *r, struct sink *s, bool colour)
 {
-	char a[HUMAN_BYTES];
+	const char *at_least = r->silent ? "at least " : "";
+	char a[HUMAN_BYTES], b[HUMAN_BYTES];
 
 	table_section(s, colour, "Completeness (over the whole life of these workers)");
 	put_balance(&r->balance, s, colour);
 	put_network(&r->balance, s, colour);
 	text_paragraph(s, "  ",
-		       "%zu workers seen, %s records refused, %llu records lost, %zu files read, "
+		       "%zu workers seen, %s%s records refused, %s%s records lost, %zu files read, "
 		       "%zu torn",
-		       r->run->workers.n, human(r->records_refused, AS_COUNT, a),
-		       (unsigned long long)r->records_lost, (size_t)r->run->model->files_read,
-		       r->run->model->torn.n);
+		       r->run->workers.n, at_least, human(r->records_refused, AS_COUNT, a),
+		       at_least, human(r->records_lost, AS_COUNT, b),
+		       (size_t)r->run->model->files_read, r->run->model->torn.n);
 	report_remarks(r, say_text, s);
 }

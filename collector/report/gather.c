@@ -282,7 +282,7 @@ static void gather_workers(struct report *r)
 		add(&r->tasks_refused, w->totals.tasks_refused, !i);
 		add(&r->shared_network_read_bytes, w->totals.shared_network_read_bytes, !i);
 		add(&r->shared_network_write_bytes, w->totals.shared_network_write_bytes, !i);
-		r->records_lost += w->records_lost;
+		add(&r->records_lost, value_uint(w->records_lost), !i);
 		r->workers_with_notes += w->notes.n > 0;
 		if (!w->silent)
 			continue;

@@ -112,6 +112,22 @@ static void put_host(const struct worker *w, struct json *j)
 	emit_end(j);
 }
 
+void report_loss_json(struct json *j, const char *name, struct value at_least, bool silent)
+{
+	char lowest[48];
+
+	snprintf(lowest, sizeof(lowest), "%s_at_least", name);
+	emit_value(j, name, silent ? value_null() : at_least);
+	emit_value(j, lowest, at_least);
+}
+
+void report_losses_json(const struct report *r, struct json *j)
+{
+	report_loss_json(j, "records_refused", r->records_refused, r->silent);
+	report_loss_json(j, "tasks_refused", r->tasks_refused, r->silent);
+	report_loss_json(j, "records_lost", r->records_lost, r->silent);
+}
+
 void report_workers_json(const struct report *r, struct json *j)
 {
 	const struct worker *w;
@@ -130,7 +146,7 @@ void report_workers_json(const struct report *r, struct json *j)
 			if (row_totals[k].of_worker)
 				emit_value(j, row_totals[k].name, w->totals.number[k]);
 		}
-		emit_value(j, "records_lost", value_uint(w->records_lost));
+		report_loss_json(j, "records_lost", value_uint(w->records_lost), w->silent);
 		put_part(j, "tasks", &b.tasks, true);
 		put_part(j, "unattributed", &b.unattributed, true);
 		put_part(j, "unseen", &b.unseen, false);
@@ -175,9 +191,7 @@ void report_completeness_json(const struct report *r, struct json *j)
 	emit_value(j, "covers", value_text("the whole life of the run's workers so far"));
 	emit_value(j, "workers_seen", value_uint(r->run->workers.n));
 	emit_value(j, "workers_with_shim_notes", value_uint(r->workers_with_notes));
-	emit_value(j, "records_refused", r->records_refused);
-	emit_value(j, "tasks_refused", r->tasks_refused);
-	emit_value(j, "records_lost", value_uint(r->records_lost));
+	report_losses_json(r, j);
 	emit_value(j, "records_bad", value_uint(m->records_bad));
 	emit_value(j, "known_until", r->silent ? value_real(r->silent_since) : value_null());
 	put_part(j, "tasks", &r->balance.tasks, true);

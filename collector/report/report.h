@@ -86,10 +86,11 @@ struct report {
 	const struct coffea_report *coffea;  /* NULL: not asked for */
 	const struct taskvine_log *taskvine; /* the same */
 	struct balance balance;		     /* of all workers of the run */
-	uint64_t records_lost, workers_with_notes;
+	uint64_t workers_with_notes;
 	size_t silent;	     /* workers that were not heard again, without a goodbye */
 	double silent_since; /* UTC: the first of them; what is missing is known until then */
-	struct value records_refused, tasks_refused;
+	/* as far as workers were heard: the lowest that it can be if some are silent */
+	struct value records_refused, tasks_refused, records_lost;
 	/* of the unattributed: on connections that serve several tasks at once */
 	struct value shared_network_read_bytes, shared_network_write_bytes;
 	ARRAY(struct file_sum) files;	  /* most read first */
@@ -129,6 +130,12 @@ void report_servers_json(const struct report *r, struct json *j);
 /* Datasets and sets of columns: what their counted chunks requested, read and used. */
 void report_bytes_json(const struct report *r, struct json *j);
 void report_completeness_json(const struct report *r, struct json *j);
+/* "name" and "name_at_least": the first is null where a silent worker may have had more of it. */
+void report_loss_json(struct json *j, const char *name, struct value at_least, bool silent);
+
+/* What was refused and lost, each as above. */
+void report_losses_json(const struct report *r, struct json *j);
+
 /* When the first silent worker was heard last, as 12:34:56. Returns `text`. */
 const char *report_silent_since(const struct report *r, char text[16]);
 /* Remarks for people and JSON: `say` gets each, one line. */

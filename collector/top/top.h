@@ -60,6 +60,7 @@ struct top {
 	double threads_in[CREMA_TIMES];
 	double rss, limit, largest, near_limit, spilled;
 	double lost_records, refused_records;
+	bool losses_known;		    /* else there may be more: a worker went silent */
 	char journal_error[TOP_NAME_BYTES]; /* why it cannot be written; "": it can */
 	char progress[128];		    /* in words; "": idle */
 	double share_done;		    /* of all that there is to do; NAN: not known */

@@ -285,6 +285,7 @@ void top_draw(const struct top *top, const struct top_view *view,
 	bool shown[TOP_COLUMN_COUNT];
 	int name_width = choose(view->width, shown);
 	char uptime[HUMAN_BYTES], lost[HUMAN_BYTES], refused[HUMAN_BYTES];
+	const char *at_least = top->losses_known ? "" : "at least ";
 	size_t i, end = top->n;
 
 	if (view->trouble)
@@ -297,7 +298,8 @@ void top_draw(const struct top *top, const struct top_view *view,
 	draw(&d,
 	     top->lost_records > 0 || top->refused_records > 0 || top->journal_error[0] ? TOP_ALARM
 											: TOP_PLAIN,
-	     "records  %s lost, %s refused%s%s%s", in_unit(lost, top->lost_records, AS_COUNT),
+	     "records  %s%s lost, %s%s refused%s%s%s", at_least,
+	     in_unit(lost, top->lost_records, AS_COUNT), at_least,
 	     in_unit(refused, top->refused_records, AS_COUNT),
 	     top->journal_error[0] ? "; the journal cannot be written: " : "", top->journal_error,
 	     top->cut ? "; not all workers are shown" : "");

@@ -113,6 +113,20 @@ static int take_rows(struct top *top, const json_t *list)
 	return 0;
 }
 
+/* A collector before the lowest numbers has no "_at_least". */
+static void take_losses(struct top *top, const json_t *complete)
+{
+	double lowest = number(complete, "records_lost_at_least");
+
+	top->lost_records = number(complete, "records_lost");
+	top->refused_records = number(complete, "records_refused");
+	top->losses_known = !isnan(top->lost_records) || isnan(lowest);
+	if (top->losses_known)
+		return;
+	top->lost_records = lowest;
+	top->refused_records = number(complete, "records_refused_at_least");
+}
+
 static void take_cluster(struct top *top, const json_t *root)
 {
 	const json_t *workers = json_object_get(root, "workers");
@@ -160,8 +174,7 @@ static void take_cluster(struct top *top, const json_t *root)
 		  json_string_value(json_object_get(root, "journal_error")));
 	top_clean(top->stall, sizeof(top->stall),
 		  json_string_value(json_object_get(json_object_get(root, "state"), "text")));
-	top->lost_records = number(complete, "records_lost");
-	top->refused_records = number(complete, "records_refused");
+	take_losses(top, complete);
 }
 
 int top_parse(struct top *top, const char *json, size_t n)

@@ -70,8 +70,14 @@ void metrics_cluster(struct sink *s, const struct live_cluster *c)
 	metric_uint(s, "crema_workers_with_notes", "gauge",
 		    "workers, gone ones included, on which something could not be measured",
 		    c->with_notes);
-	metric_uint(s, "crema_records_lost_total", "counter",
-		    "numbers that a worker's stream left out", c->records_lost);
+	metric_uint(s, "crema_records_lost_at_least_total", "counter",
+		    "numbers that a worker's stream left out; one that went silent may have lost "
+		    "more",
+		    c->records_lost);
+	metric_head(s, "crema_records_lost_total", "counter",
+		    "the same, absent while a worker is silent or lost");
+	if (!c->silent && !c->lost)
+		sink_sample(s, "crema_records_lost_total", (double)c->records_lost);
 	metric_uint(s, "crema_records_bad_total", "counter", "records without sense",
 		    c->records_bad);
 }

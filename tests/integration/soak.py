@@ -99,7 +99,7 @@ def check(found, name, keys):
         wrong.append("an attempt that counts has not the bytes that were read")
     if {t["status"] for t in tasks} - {"ok", "killed", "lost"}:
         wrong.append(f"states {sorted({t['status'] for t in tasks})}")
-    for what in ("records_lost", "records_refused", "tasks_refused", "records_bad"):
+    for what in ("records_lost_at_least", "records_refused_at_least", "tasks_refused_at_least", "records_bad"):
         if done[what]:
             wrong.append(f"{what}: {done[what]}")
     if done["torn_files"] and not all(t["truncated"] for t in done["torn_files"]):

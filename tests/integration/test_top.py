@@ -246,7 +246,8 @@ def test_a_server_that_is_no_collector_cannot_steer_the_terminal():
 
     name = "a\x1b[31mb\u00e9\u202e\x07"
     row = {"id": "x", "worker": None, "name": None, "host": name, "pid": 7, "state": "connected"}
-    body = json.dumps({"version": name, "worker_rows": [row], "worker_rows_cut": 0}).encode()
+    lost = {"records_lost": None, "records_lost_at_least": 7, "records_refused": None, "records_refused_at_least": 3}
+    body = json.dumps({"version": name, "worker_rows": [row], "worker_rows_cut": 0, "completeness": lost}).encode()
 
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -263,4 +264,5 @@ def test_a_server_that_is_no_collector_cannot_steer_the_terminal():
                               capture_output=True, timeout=60)
         server.shutdown()
     assert done.returncode == 0 and b"a?[31mb??" in done.stdout
+    assert b"at least 7 lost, at least 3 refused" in done.stdout
     assert re.fullmatch(rb"[\n\x20-\x7e]*", done.stdout)

@@ -326,7 +326,7 @@ def test_findings(made):
         of = {"runqueue": "runqueue_wait_seconds"}.get(name, f"{name}_seconds")
         return {of: seconds[name], "task_wall_seconds": 4.2, "percent": 100 * seconds[name] / 4.2, **more}
 
-    refused = {name: last_of(name) for name in ("tasks_refused", "records_refused")}
+    refused = {f"{name}_at_least": last_of(name) for name in ("tasks_refused", "records_refused")}
     expected = {
         "incomplete": refused, "silent_workers": {"silent_workers": 1, "workers": 2, "worker": "tcp://w1:1"},
         "failed_work": {"attempts": 1, "wall_seconds": 0.05, "read_bytes": task_values(9)["read_bytes"], "prefix": "work", "first_dataset": "set1", "first_file": "/data/a.root",

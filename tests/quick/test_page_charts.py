@@ -685,6 +685,8 @@ def test_completeness_and_metrics(page):
     assert page.texts("#panel-completeness > p") == [
         "Work not attributable to any task, and missing data.",
         "5 of 6 attempts counted; 11 workers seen; 22 records refused, 33 lost, 44 not understood; 55 files read, 66 damaged.", "shown 2 of 9 notes"]
+    d = page.show(lambda d: (rich(d), d["completeness"].update(records_refused=None, records_refused_at_least=None, records_lost=None, records_lost_at_least=33)))
+    assert "unknown records refused, at least 33 lost, 44 not understood" in page.texts("#panel-completeness > p")[1]
     assert page.rows("#table-completeness") == [[title, *(form(c[f"{part}_{what}"]) for part in ("tasks", "unattributed", "unseen", "process"))]
                                                 for title, form, what in (("CPU", seconds, "cpu_seconds"), ("from storage", size, "storage_bytes"))]
     assert page.texts("#panel-completeness li") == ["one note", "another"]

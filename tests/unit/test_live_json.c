@@ -165,6 +165,8 @@ static void losses(void **state)
 		of = json_object_get(root, "completeness");
 		assert_int_equal(json_integer_value(json_object_get(of, "records_lost")),
 				 cases[i][2]);
+		assert_int_equal(json_integer_value(json_object_get(of, "records_lost_at_least")),
+				 cases[i][2]);
 		json_decref(root);
 		buf_clear(&out);
 	}
