@@ -43,21 +43,24 @@
  *   totals    {layer: bytes} since the journal's beginning
  *   memory    {rss_bytes, limit_bytes, managed_bytes, spilled_bytes, largest_ratio, near_limit}
  *   completeness {records_lost, records_refused, tasks_refused, each null while a worker is silent
- * or lost, and as NAME_at_least what is known of it; workers_with_notes} journal_over why the
- * journal is larger than --max-bytes, null: it is not journal_error why the journal cannot be
- * written now, null: it can prefixes  [{prefix, ok, erred, killed, other, wall_seconds}], most time
- * first worker_rows, worker_rows_cut: [{id, worker, name, host, pid, state, threads, running,
- * ready, executing, done, tasks_per_second, cpu_percent, rss_bytes, limit_bytes, bytes_per_second
- * {}, threads_in {}, heard_seconds, paused, call}], connected and silent ones; how many were left
- * out. Rates are rounded to a millionth. paused: by Dask; call: the one of its rows in doing that
- * lasts longest {call, kind, object, line, seconds}, null: none doing, doing_cut: [{id, worker,
- * name, host, pid, heard_seconds, key, prefix, span, function, dataset, filename, entrystart,
- * entrystop, attempt, thread, pool, task_seconds, call, kind, object, call_seconds, place_seconds,
- * seconds, line, stack [], state, wchan}]: threads of tasks that have run for a second or more, the
- * longest in its call first, LIVE_DOING_ROWS at most; see DOING in docs/wire.md. Seconds are until
- * the worker was heard of last; seconds: in its call or place, null: in no call Layers: read,
- * mapped, storage_read, storage_write, network_read, network_write, comm_read, comm_write,
- * decompress_in, decompress_out, write. Classes: the times of counters.def.
+ *             or lost, and as NAME_at_least what is known of it; workers_with_notes}
+ *   journal_over why the journal is larger than --max-bytes, null: it is not
+ *   journal_error why the journal cannot be written now, null: it can
+ *   prefixes  [{prefix, ok, erred, killed, other, wall_seconds}], most time first
+ *   worker_rows, worker_rows_cut: [{id, worker, name, host, pid, state, threads, running, ready,
+ *             executing, done, tasks_per_second, cpu_percent, rss_bytes, limit_bytes,
+ *             bytes_per_second {}, threads_in {}, heard_seconds, paused, call}], connected and
+ *             silent ones; how many were left out. Rates are rounded to a millionth. paused: by
+ *             Dask; call: the one of its rows in doing that lasts longest {call, kind, object,
+ *             line, seconds}, null: none
+ *   doing, doing_cut: [{id, worker, name, host, pid, heard_seconds, key, prefix, span, function,
+ *             dataset, filename, entrystart, entrystop, attempt, thread, pool, task_seconds, call,
+ *             kind, object, call_seconds, place_seconds, seconds, line, stack [], state, wchan}]:
+ *             threads of tasks that have run for a second or more, the longest in its call first,
+ *             LIVE_DOING_ROWS at most; see DOING in docs/wire.md. Seconds are until the worker was
+ *             heard of last; seconds: in its call or place, null: in no call
+ * Layers: read, mapped, storage_read, storage_write, network_read, network_write, comm_read,
+ * comm_write, decompress_in, decompress_out, write. Classes: the times of counters.def.
  *
  * One thread, the loop's.
  */
