@@ -20,15 +20,15 @@ MIB = 1024.0 * 1024.0
 # their place.
 OF_TASKS = (("disk-read", "bytes", "storage_read_bytes", 1), ("disk-write", "bytes", "storage_write_bytes", 1),
             ("decompress", "seconds", "decompress_cpu_seconds", 1e9), ("compress", "seconds", "compress_cpu_seconds", 1e9))
-# roastcoffea's series: ours, the member of a point, whether whole numbers
-SERIES = {"worker_memory": ("worker_memory", "memory_bytes", True),
-          "worker_memory_limit": ("worker_memory_limit", "memory_limit_bytes", True),
-          "worker_active_tasks": ("worker_active_tasks", "active_tasks", True),
-          "worker_cores": ("worker_cores", "cores", True), "worker_nbytes": ("worker_nbytes", "nbytes", True),
-          "worker_occupancy": ("worker_occupancy", "occupancy", False),
-          "worker_executing": ("worker_executing", "executing", True),
-          "worker_last_seen": ("worker_last_seen", "last_seen", False),
-          "worker_cpu": ("worker_cpu_occupancy", "cpu_percent", False)}
+# roastcoffea's series: ours, the member of a point
+SERIES = {"worker_memory": ("worker_memory", "memory_bytes"),
+          "worker_memory_limit": ("worker_memory_limit", "memory_limit_bytes"),
+          "worker_active_tasks": ("worker_active_tasks", "active_tasks"),
+          "worker_cores": ("worker_cores", "cores"), "worker_nbytes": ("worker_nbytes", "nbytes"),
+          "worker_occupancy": ("worker_occupancy", "occupancy"),
+          "worker_executing": ("worker_executing", "executing"),
+          "worker_last_seen": ("worker_last_seen", "last_seen"),
+          "worker_cpu": ("worker_cpu_occupancy", "cpu_percent")}
 LISTS = ("columns", "span_metrics", "per_task_metrics")  # null where nothing is known of them
 NEAR_SECONDS = 1.5
 GRID_STEP = 0.5         # as often as a worker is sampled
@@ -290,7 +290,7 @@ class Spans:
         return {repr(tuple(name for name in names if name is not None)): found[names] for names in keys}
 
 
-def on_grid(points, moments, whole):
+def on_grid(points, moments):
     """At each moment the sample that is nearest to it, none if that is farther than NEAR_SECONDS."""
     found, k = [], 0
     for t in moments:
@@ -298,7 +298,7 @@ def on_grid(points, moments, whole):
             k += 1
         time, value = points[k]
         if abs(time - t) <= NEAR_SECONDS:
-            found.append([iso(t), int(value) if whole and value is not None and value >= 0 else value])
+            found.append([iso(t), value])
     return found
 
 
@@ -325,12 +325,12 @@ def tracking(data, start, stop):
         moments = [start + i * step for i in range(int((stop - start) / step) + 2)]
         moments = [t for t in moments if t < stop] + [stop]
     found = {"worker_counts": counts(data.get("worker_counts") or [])}
-    for name, (ours, member, whole) in SERIES.items():
+    for name, (ours, member) in SERIES.items():
         found[name] = {}
         for worker, points in (data.get(ours) or {}).items():
             if points:
                 points = [(seconds_of(point["timestamp"]), value_of(point[member])) for point in points]
-                found[name][worker] = on_grid(points, moments, whole)
+                found[name][worker] = on_grid(points, moments)
     return {**found, "estimated": ["worker_active_tasks", "worker_occupancy"]}
 
 

@@ -7,12 +7,16 @@ import json
 import re
 import statistics
 import subprocess
+import sys
 from itertools import takewhile
 
 import pytest
 import test_reports  # knows where frames.py is
 import frames
 from test_reports import COUNTS, FILE, PARTS, PROBES, TIMES, WORKERS, as_bytes, as_seconds, at, number, task_values
+
+sys.path.insert(0, str(test_reports.ROOT / "python"))
+from crema import write_folder
 
 CLASSES = ("gil_wait", "lock_wait", "network_wait", "storage_wait", "sleep")
 WAITS = [("lock_wait", "work", "/data/a.root", None, 30_000_000), ("lock_wait", "work", "/data/a.root", None, 51_000_000),
@@ -225,6 +229,45 @@ def test_measurement_rest(made):
     meta = made.measurement["metadata.json"]
     assert (meta["elapsed_time_seconds"], meta["format"]) == (near(3.95), "roastcoffea_measurement_v1") and meta["written_by"].startswith("crema ")
     assert abs(datetime.datetime.fromisoformat(meta["timestamp"]).timestamp() - datetime.datetime.now().timestamp()) < 60
+
+
+# Of three samples 0.6, 1.6 and 2.6 s after the start, or three words of Dask a tenth earlier, the nearest to 0, 0.5 ... 3.5 and
+# 3.95 s; where two are as near, either.
+NEAREST = {"sample": "000112222", "probe": ("0", "0", "01", "1", "12", "2", "2", "2", "2"), "seen": ("0", "0", "0", "01", "1", "12", "2", "3", "3")}
+
+
+def test_measurement_tracking(made):
+    found = made.measurement["metrics.json"]["tracking_data"]
+    base = frames.BASE_NS / 1e9
+    series = {"worker_memory": ("sample", [10**6, 1_005_000, 1_010_000]), "worker_cpu": ("sample", [50.5, 51.5, 52.5]),
+              "worker_memory_limit": ("probe", [9_000_000, 9_000_001, 9_000_002]), "worker_cores": ("probe", [2, 3, 4]), "worker_nbytes": ("probe", [6000, 6001, 6002]),
+              "worker_executing": ("probe", [1, 2, 3]), "worker_active_tasks": ("probe", [11, 13, 15]),
+              "worker_occupancy": ("probe", [near(p["occupancy"]) for p in made.json["tracking_data"]["worker_occupancy"]["tcp://w0:1"]]),
+              "worker_last_seen": ("seen", [base + 0.5 + p for p in range(4)])}
+    moments = [*(0.5 * i for i in range(8)), 3.95]
+    for name, (which, values) in series.items():
+        told = found[name]["tcp://w0:1"]
+        assert [datetime.datetime.fromisoformat(t).timestamp() - base for t, _ in told] == pytest.approx(moments, abs=2e-6), name
+        for (_, value), of in zip(told, NEAREST[which], strict=True):
+            assert value in [values[int(k)] for k in of], name
+        assert all(isinstance(value, float if name in ("worker_cpu", "worker_occupancy", "worker_last_seen") else int) for _, value in told), name
+        assert set(found[name]) == ({"tcp://w0:1", "tcp://w1:1"} if name == "worker_last_seen" else {"tcp://w0:1"})
+    # the other one was sampled once, at the end: a second and a half around it
+    assert [(round(datetime.datetime.fromisoformat(t).timestamp() - base, 3), v) for t, v in found["worker_last_seen"]["tcp://w1:1"]] == [
+        (t, pytest.approx(base + 3.501, abs=1e-5)) for t in (2.5, 3, 3.5, 3.95)]
+    assert set(found) == {*series, "worker_counts", "estimated"} and found["estimated"] == ["worker_active_tasks", "worker_occupancy"]
+    assert {round(datetime.datetime.fromisoformat(t).timestamp() - base, 3): n for t, n in found["worker_counts"].items()} == {0: 2, 1: 2, 2: 2, 3: 2, 3.95: 2}
+
+
+def test_measurement_counts():
+    """A step is two moments, a microsecond apart; what is told twice is there once."""
+    def at_(second, n):
+        return {"timestamp": f"2026-11-18T11:06:{second:02}.000000+00:00", "worker_count": n}
+
+    assert write_folder.counts([at_(0, 1), at_(1, 1), at_(1, 2), at_(2, 2), at_(2, 2)]) == {
+        "2026-11-18T11:06:00.000000+00:00": 1, "2026-11-18T11:06:00.999999+00:00": 1, "2026-11-18T11:06:01.000000+00:00": 2,
+        "2026-11-18T11:06:02.000000+00:00": 2}
+    assert write_folder.counts([]) == {}
 
 
 # Long waits, hosts, and what is complete

@@ -589,6 +589,25 @@ def test_stream(page):
     assert page.texts("#table-stream caption") == [f"The {len(slow['rows'])} slowest of {slow['total']} tasks"]
 
 
+def test_the_pointer_finds_the_nearest_task(page):
+    """Of the row that it is in, however short the tasks and the pauses are; a task has a row of its own."""
+    def narrow(d):
+        rich(d)
+        some = d["stream"]["bars"][0]
+        bars = [[f"work-{i}", 0, i * 200_000, 100_000, *some[4:]] for i in range(15)] + [["alone", 1, 0, 100_000, *some[4:]]]
+        d["stream"].update(bars=bars, lanes=["w-0", "w-1"], total=16, in_lanes=16)
+
+    bars = page.show(narrow)["stream"]["bars"]
+    chart = page.chart("stream")
+    row = (chart.height - 30) / 2
+    px = {seconds_: chart.x[0][0] + (seconds_ - chart.x[0][1]) * (chart.x[-1][0] - chart.x[0][0]) / (chart.x[-1][1] - chart.x[0][1]) for seconds_ in
+          [begin / 1e6 + d for _, _, begin, *_ in bars for d in (0.05, 0.12, 0.17)]}
+    for i, (key, lane, begin, *_) in enumerate(bars):
+        found = [page.point("stream", px[begin / 1e6 + d], row * lane + row / 2).split(":")[0] for d in (0.05, 0.12, 0.17)]
+        assert found == ([key] * 3 if key in ("alone", "work-14") else [key, key, f"work-{i + 1}"])
+    assert page.point("stream", px[bars[14][2] / 1e6 + 0.05], row * 1.5).startswith("alone:")
+
+
 def celled(d):
     rich(d)
     lanes = [f"w-{i // 2}" for i in range(4)]
