@@ -72,7 +72,8 @@ static int cmd_compare_run(int argc, char **argv)
 const struct command cmd_compare = {
 	.name = "compare",
 	.usage = "compare [OPTION...] RUN RUN...\n"
-		 "       RUN: an id of --dir, or its end; DIR: the last run there; DIR:ID",
+		 "       RUN: a run of --dir by name or part of its id; DIR: the last run there; "
+		 "DIR:RUN",
 	.summary = "compare runs: time, bytes, scaling, chunk sizes",
 	.examples = "  crema compare 20261121-193045-8f8c last\n"
 		    "  crema compare --json - RUN RUN | jq .runs\n",

@@ -5,8 +5,8 @@
  *	compare_load(&c, names, n, dir, whole_bytes, why);  compare_judge(&c);
  *	compare_text(...) or compare_json(...)  compare_release(&c);
  *
- * A name is an id (or its end) of a run in `dir`, DIR for the last run of another state directory,
- * or DIR:RUN. Of each directory the named runs are read (model/selection.h).
+ * A name is the name or a part of the id of a run in `dir`, DIR for the last run of another state
+ * directory, or DIR:RUN. Of each directory the named runs are read (model/selection.h).
  *
  * Runs did the same work if they processed the same number of events; without that none is called
  * best, and nothing is said of scaling or chunk sizes. Events per file and columns are compared as
