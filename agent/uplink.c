@@ -66,7 +66,6 @@ static void enter(struct uplink *u, enum uplink_state state, uint64_t now)
 {
 	u->state = state;
 	u->since_ns = now;
-	u->heard_ns = now;
 }
 
 static void hang_up(struct uplink *u, uint64_t now)
@@ -232,7 +231,6 @@ static bool too_long(const struct uplink *u, uint64_t now)
 
 void uplink_run(struct uplink *u, uint64_t now)
 {
-	enum uplink_state before = u->state;
 	int rc = 0;
 
 	if (u->state == UPLINK_OFF && now >= u->retry_ns)
@@ -253,8 +251,6 @@ void uplink_run(struct uplink *u, uint64_t now)
 	if (rc == -ETIMEDOUT && u->state == UPLINK_CHALLENGED && !u->in.len)
 		uplink_trouble(u, "no answer: a collector that requires TLS "
 				  "does so (see CREMA_TLS_CA_FILE)");
-	if (u->state == UPLINK_READY && before != UPLINK_READY)
-		u->heard_ns = now;
 	if (!rc)
 		return;
 	if (!u->trouble[0])

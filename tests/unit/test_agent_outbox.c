@@ -205,6 +205,32 @@ static void test_full_spool(void **state)
 	outbox_release(&o);
 }
 
+/* A message that no frame has room for is one record dropped, and nothing waits for it. */
+static void test_too_large(void **state)
+{
+	char *large = calloc(1, CREMA_FRAME_RAW_MAX + 1);
+	msgpack_packer *pk;
+	struct outbox o;
+	uint64_t ticket;
+
+	(void)state;
+	outbox_init(&o, worker, 1, NULL, false);
+	pk = outbox_begin(&o, OUTBOX_RECORD);
+	pack_array(pk, 2);
+	pack_u64(pk, CREMA_MSG_SAMPLE);
+	pack_str(pk, large, CREMA_FRAME_RAW_MAX + 1);
+	ticket = outbox_end(&o, OUTBOX_RECORD);
+	outbox_flush(&o);
+	assert_int_equal(o.dropped, 1);
+	assert_true(outbox_is_safe(&o, ticket) && outbox_is_empty(&o));
+	add(&o, OUTBOX_RECORD, 1);
+	outbox_flush(&o);
+	assert_int_equal(pull(&o, 0), 1); /* it took no number */
+	assert_int_equal(o.dropped, 1);
+	outbox_release(&o);
+	free(large);
+}
+
 static int count_frames(void *arg, const struct crema_frame_header *head, const unsigned char *raw,
 			size_t raw_bytes)
 {
@@ -248,6 +274,7 @@ int main(void)
 		cmocka_unit_test(test_memory),	      cmocka_unit_test(test_spool),
 		cmocka_unit_test(test_removed_spool), cmocka_unit_test(test_full_spool),
 		cmocka_unit_test(test_destination),   cmocka_unit_test(test_age),
+		cmocka_unit_test(test_too_large),
 	};
 
 	return cmocka_run_group_tests_name("agent outbox", tests, make_dir, remove_dir);

@@ -100,6 +100,36 @@ static void test_silence(void **state)
 	site_stop(&s);
 }
 
+/* Each step of the handshake may take 5 s, not all of them together. */
+static void test_slow_handshake(void **state)
+{
+	static const enum uplink_state steps[] = {UPLINK_CHALLENGED, UPLINK_PROVING,
+						  UPLINK_GREETING};
+	uint64_t now = SECOND;
+	struct site s;
+
+	(void)state;
+	for (unsigned int last = 0; last < 3; last++) {
+		site_start(&s, NULL);
+		uplink_init(&s.u, &s.c.address, &s.source, NULL);
+		for (unsigned int step = 0; step <= last; step++) {
+			for (int i = 0; i < 3000 && s.u.state != steps[step]; i++) {
+				serve(&s.c);
+				usleep(200);
+				uplink_run(&s.u, now);
+			}
+			now += 5 * SECOND;
+			uplink_run(&s.u, now - (step == last));
+			assert_int_equal(s.u.state, steps[step]);
+		}
+		uplink_run(&s.u, now + 1);
+		assert_int_equal(s.u.state, UPLINK_OFF);
+		assert_non_null(strstr(s.u.trouble, last ? "broke" : "no answer"));
+		uplink_release(&s.u);
+		site_stop(&s);
+	}
+}
+
 /* An empty folder is looked at each 10 s; a file that does not get through in 60 s is left to
  * others. */
 static void test_takeover_times(void **state)
@@ -162,9 +192,8 @@ static void test_takeover_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pauses),
-		cmocka_unit_test(test_clock_rounds),
-		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_pauses),	       cmocka_unit_test(test_clock_rounds),
+		cmocka_unit_test(test_silence),	       cmocka_unit_test(test_slow_handshake),
 		cmocka_unit_test(test_takeover_times),
 	};
 

@@ -388,6 +388,26 @@ static void test_spool_bound(void **state)
 	attach(s, NOBODY);
 }
 
+/* What a killed worker left: it is looked for when the agent begins, and each minute. */
+static void test_sweeping(void **state)
+{
+	struct turns *s = *state;
+	struct crema_shm *left;
+	char path[128];
+
+	attach(s, NOBODY);
+	snprintf(path, sizeof(path), "%s/crema-%032d", s->dir, 2);
+	for (int i = 0; i < 3; i++) {
+		if (access(path, F_OK)) {
+			left = make_shm(path, s->child);
+			left->start_ticks = 1; /* another process had its id before */
+			munmap(left, sizeof(*left));
+		}
+		near_turn(s, i == 1 ? 59 * SECOND : SECOND);
+		assert_int_equal(access(path, F_OK), i == 1 ? 0 : -1);
+	}
+}
+
 /* Others may write into it: no spool at all, nor a file of another name. */
 static void test_no_spool(void **state)
 {
@@ -417,6 +437,7 @@ int main(void)
 		T(test_clocks),
 		T(test_spool_bound),
 		T(test_no_spool),
+		T(test_sweeping),
 	};
 
 	setenv("CREMA_TOKEN_FILE", "/nonexistent/token", 1);

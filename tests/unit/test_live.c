@@ -137,13 +137,19 @@ static void add_dask(struct told *t, uint64_t boot_ns, unsigned int first)
 	t->count++;
 }
 
-static void add_goodbye(struct told *t, const char *how)
+static void add_goodbye_at(struct told *t, uint64_t boot_ns, const char *how)
 {
 	pack_array(&t->pk, 2);
 	pack_u64(&t->pk, CREMA_MSG_GOODBYE);
-	pack_map(&t->pk, 1);
+	pack_map(&t->pk, 2);
+	pack_kv_u64(&t->pk, "boot_ns", boot_ns);
 	pack_kv_text(&t->pk, "how", how);
 	t->count++;
+}
+
+static void add_goodbye(struct told *t, const char *how)
+{
+	add_goodbye_at(t, 0, how);
 }
 
 /* Wraps the messages into a payload and feeds it; the frame begins at `seq`. */
@@ -771,6 +777,34 @@ static void a_checkpoint_keeps_all(void **state)
 	live_free(other);
 }
 
+/* Read from a journal: by the workers' clocks the killed one went last, 10 s after the other. */
+static void who_went_last(void **state)
+{
+	struct live *live = live_new();
+	struct told t;
+	json_t *said = json_pack("{s:i,s:i,s:[[s,i,i,i,i]]}", "age", 1, "clients", 1, "prefixes",
+				 "a", 7, 3, 9, 1);
+
+	(void)state;
+	told_init(&t);
+	live_restoring(live, true);
+	say_hello(live, 1, 100);
+	live_progress_feed(live, live->workers, said);
+	say_hello(live, 2, 100);
+	for (struct live_worker *w = live->workers; w; w = w->next)
+		w->hello_real_ns -= UINT64_C(100000000000);
+	add_sample(&t, 10000000000, 1, 0);
+	add_goodbye_at(&t, 30000000000, "killed");
+	tell(live, &t, 1, 100, 0, 0);
+	add_sample(&t, 20000000000, 1, 0);
+	add_goodbye_at(&t, 20000000000, "exit");
+	tell(live, &t, 2, 100, 0, 0);
+	live_restoring(live, false);
+	assert_true(live_left_behind(live) == 7);
+	json_decref(said);
+	live_free(live);
+}
+
 static void json_is_whole(void **state)
 {
 	struct live *live = live_new();
@@ -822,6 +856,7 @@ int main(void)
 		cmocka_unit_test(sums_are_carried),
 		cmocka_unit_test(a_checkpoint_keeps_all),
 		cmocka_unit_test(json_is_whole),
+		cmocka_unit_test(who_went_last),
 	};
 
 	return cmocka_run_group_tests_name("live", tests, NULL, NULL);
