@@ -213,7 +213,7 @@ static int send_frames(struct uplink *u, uint64_t now)
 			if (rc <= 0)
 				break;
 			if (!u->outstanding)
-				u->heard_ns = now;
+				u->unanswered_ns = now;
 			u->outstanding = true;
 			rc = session_send(&u->session, &u->out, p, n);
 		}
@@ -226,7 +226,7 @@ static bool too_long(const struct uplink *u, uint64_t now)
 {
 	if (u->state != UPLINK_READY)
 		return now - u->since_ns > UPLINK_TIMEOUT_NS;
-	return u->outstanding && now - u->heard_ns > UPLINK_SILENCE_NS;
+	return u->outstanding && now - u->unanswered_ns > UPLINK_SILENCE_NS;
 }
 
 void uplink_run(struct uplink *u, uint64_t now)

@@ -71,9 +71,9 @@ struct uplink {
 	struct session session;
 	bool had_token; /* on any connection so far */
 	enum uplink_state state;
-	uint64_t since_ns; /* state was entered; CLOCK_MONOTONIC */
-	uint64_t heard_ns; /* outstanding: last acknowledgement, or when the first was sent */
-	uint64_t retry_ns; /* OFF: do not connect before */
+	uint64_t since_ns;	/* state was entered; CLOCK_MONOTONIC */
+	uint64_t unanswered_ns; /* outstanding: since when */
+	uint64_t retry_ns;	/* OFF: do not connect before */
 	uint64_t pause_ns;
 	struct buf in, out;
 	bool outstanding; /* sent since the last acknowledgement */

@@ -162,7 +162,6 @@ static int on_welcome(struct uplink *u, uint64_t seq, uint64_t now)
 	if (u->state != UPLINK_GREETING)
 		return -EPROTO;
 	u->state = UPLINK_READY;
-	u->since_ns = now;
 	u->pause_ns = UPLINK_PAUSE_MIN_NS;
 	u->clock_next_ns = now;
 	u->trouble[0] = '\0';
@@ -199,7 +198,6 @@ int uplink_frame(struct uplink *u, const struct frame *f, uint64_t now)
 	if (f->head.type == CREMA_FRAME_ACK) {
 		if (u->state != UPLINK_READY)
 			return -EPROTO;
-		u->heard_ns = now;
 		u->outstanding = false;
 		u->source->acked(u->source->arg, f->head.first_seq);
 		return 0;

@@ -178,11 +178,10 @@ static double resident_bytes(void)
 	unsigned long pages;
 	double bytes = (double)NAN;
 
-	if (!file)
-		return bytes;
-	if (fscanf(file, "%*s %lu", &pages) == 1)
+	if (file && fscanf(file, "%*s %lu", &pages) == 1)
 		bytes = (double)pages * (double)sysconf(_SC_PAGESIZE);
-	fclose(file);
+	if (file)
+		fclose(file);
 	return bytes;
 }
 

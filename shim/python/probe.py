@@ -73,7 +73,6 @@ class _Member:
     def leave(self):
         for key, value in self.digests.items():
             _former[key] = _former.get(key, 0) + value
-        self.digests = {}
         self.callback.stop()
 
 

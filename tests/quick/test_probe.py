@@ -243,6 +243,20 @@ def test_too_many_digests_are_cut_by_spans(probe):
     assert {row[1] for row in rows[8:]} < set(seen)
 
 
+def test_the_room_for_digests(probe):
+    """58,000 characters, with 40 for the rest of each row: one more is too much."""
+    worker, room = make_worker(1), 58_000 - 2 * (40 + len("execute" + "s0" + "a" + "u"))
+    worker.digests_total = {("execute", f"s{i}", "p" * (room // 2), "a", "u"): i for i in range(2)}
+    probe.start(worker)
+    assert [samples(probe)[-1][name] for name in ("digests_cut", "digests_whole")] == [0, True]
+    worker.digests_total[("execute", "s1", "p" * (room // 2 + 1), "a", "u")] = worker.digests_total.popitem()[1]
+    probe._members[0].callback.function()
+    assert [samples(probe)[-1][name] for name in ("digests_cut", "digests_whole")] == [1, True]
+    worker.digests_total[("execute", None, "p" * 58_000, "a", "u")] = 5
+    probe._members[0].callback.function()
+    assert [samples(probe)[-1][name] for name in ("digests_cut", "digests_whole")] == [3, False]
+
+
 def test_only_the_first_worker_samples(probe):
     for n in (1, 2):
         worker = make_worker(n)
@@ -446,7 +460,7 @@ def clock(monkeypatch):
 
 def ask(probe, worker, clock, seconds=1):
     async def tick():
-        probe._ask_if_due(worker)
+        probe._members[0].callback.function()
         probe._ask_if_due(worker)  # one at a time
         if probe._ask["under_way"]:
             await probe._ask["under_way"]

@@ -227,13 +227,6 @@ static void src_acked(void *arg, uint64_t seq)
 	outbox_acked(arg, seq);
 }
 
-static void make_hello(struct buf *hello)
-{
-	struct crema_frame_header h = frame_head(CREMA_FRAME_HELLO, worker, 1);
-
-	assert_int_equal(frame_encode(hello, &h, "\x80", 1), 0);
-}
-
 /* A collector, and an agent's outbox with its HELLO for the uplink; spool may be NULL. */
 struct site {
 	struct collector c;

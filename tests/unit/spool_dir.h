@@ -27,6 +27,13 @@ static uint64_t add(struct outbox *o, enum outbox_class class, uint64_t v)
 	return outbox_end(o, class);
 }
 
+static void make_hello(struct buf *hello)
+{
+	struct crema_frame_header h = frame_head(CREMA_FRAME_HELLO, worker, 1);
+
+	assert_int_equal(frame_encode(hello, &h, "\x80", 1), 0);
+}
+
 static int files(void)
 {
 	char **names;

@@ -2,6 +2,7 @@
 /* test_agent_outbox.c - batches, frames, the spool file, and what is safe. */
 #include <string.h>
 
+#include "common/clock.h"
 #include "tests/unit/spool_dir.h"
 
 /* Sends everything there is: the sequence numbers must go on without a gap from `from`. */
@@ -30,6 +31,34 @@ static void sweep(void)
 		unlink(path);
 	}
 	free(names);
+}
+
+/* By type: what a spool file holds. */
+static int count_frames(void *arg, const struct crema_frame_header *head, const unsigned char *raw,
+			size_t raw_bytes)
+{
+	(void)raw;
+	(void)raw_bytes;
+	((unsigned int *)arg)[head->type]++;
+	return 0;
+}
+
+static unsigned int in_file(const struct outbox *o, uint8_t type)
+{
+	unsigned int frames[256] = {0};
+	struct framefile_stats st;
+
+	assert_int_equal(framefile_read(o->file.path, count_frames, frames, &st), 0);
+	return frames[type];
+}
+
+static size_t in_memory(const struct outbox *o)
+{
+	size_t bytes = 0;
+
+	for (const struct outbox_frame *f = o->head; f; f = f->next)
+		bytes += f->bytes;
+	return bytes;
 }
 
 static void test_memory(void **state)
@@ -63,14 +92,17 @@ static void test_memory(void **state)
 static void test_age(void **state)
 {
 	struct outbox o;
+	uint64_t before;
 
 	(void)state;
 	outbox_init(&o, worker, 1, NULL, false);
 	assert_int_equal(outbox_age(&o, UINT64_MAX), 0);
+	before = clock_mono_ns();
 	for (uint64_t i = 0; i < 2; i++) {
 		add(&o, OUTBOX_RECORD, i);
 		outbox_flush(&o);
 	}
+	assert_in_range(o.head->born_ns, before, clock_mono_ns());
 	o.head->born_ns = 1000;
 	assert_int_equal(outbox_age(&o, 1000 + 77), 77);
 	assert_int_equal(outbox_age(&o, 999), 0);
@@ -158,6 +190,7 @@ static void test_full_spool(void **state)
 	}
 	assert_int_equal(outbox_spill(&o), 0);
 	assert_in_range(o.dropped, 1, 15);
+	assert_int_equal(in_file(&o, CREMA_FRAME_DATA) + o.dropped, 30);
 	assert_in_range(o.file.size, 1000, 2000);
 	/* A worker's last records are kept whatever the bound. */
 	dropped = o.dropped;
@@ -198,10 +231,37 @@ static void test_full_spool(void **state)
 		outbox_flush(&o);
 		assert_true(outbox_spill(&o) < 0);
 		assert_true(o.memory <= 2000);
+		assert_int_equal(o.memory, in_memory(&o));
 	}
 	assert_true(o.dropped > 50);
 	for (struct outbox_frame *f = o.head; f; f = f->next)
 		assert_true(f->next || f == o.tail);
+	outbox_release(&o);
+}
+
+/* Memory only, and full: what a later record replaces goes first, then the oldest. */
+static void test_what_goes_first(void **state)
+{
+	struct outbox o;
+
+	(void)state;
+	outbox_init(&o, worker, 1, NULL, false);
+	o.memory_max = 2000;
+	for (uint64_t i = 0; !o.dropped && i < 100; i++) {
+		add(&o, i < 2 ? OUTBOX_RECORD : OUTBOX_LIGHT, i);
+		outbox_flush(&o);
+		assert_true(outbox_spill(&o) < 0);
+	}
+	assert_int_equal(o.head->first_seq, 0);
+	assert_int_equal(o.head->next->first_seq, 1);
+	for (o.dropped = 0; !o.dropped;) {
+		add(&o, OUTBOX_RECORD, 1);
+		outbox_flush(&o);
+		assert_true(outbox_spill(&o) < 0);
+		for (struct outbox_frame *f = o.head; o.dropped && f; f = f->next)
+			assert_false(f->light);
+	}
+	assert_int_equal(o.memory, in_memory(&o));
 	outbox_release(&o);
 }
 
@@ -231,21 +291,10 @@ static void test_too_large(void **state)
 	free(large);
 }
 
-static int count_frames(void *arg, const struct crema_frame_header *head, const unsigned char *raw,
-			size_t raw_bytes)
-{
-	(void)head;
-	(void)raw;
-	(void)raw_bytes;
-	++*(unsigned int *)arg;
-	return 0;
-}
-
 static void test_destination(void **state)
 {
 	struct outbox o;
-	struct framefile_stats st;
-	unsigned int frames = 0;
+	struct buf hello = BUF_INIT;
 	uint64_t ticket;
 	const unsigned char *p;
 	size_t n;
@@ -262,9 +311,12 @@ static void test_destination(void **state)
 	assert_false(o.file_dirty);
 	outbox_acked(&o, 1);
 	assert_int_equal(files(), 1);
+	make_hello(&hello); /* a later one: with new facts */
+	assert_int_equal(outbox_hello(&o, hello.data, hello.len), 0);
 	outbox_release(&o);
-	assert_int_equal(framefile_read(o.file.path, count_frames, &frames, &st), 0);
-	assert_int_equal(frames, 1);
+	assert_int_equal(in_file(&o, CREMA_FRAME_DATA), 1);
+	assert_int_equal(in_file(&o, CREMA_FRAME_HELLO), 1);
+	buf_release(&hello);
 	sweep();
 }
 
@@ -274,7 +326,7 @@ int main(void)
 		cmocka_unit_test(test_memory),	      cmocka_unit_test(test_spool),
 		cmocka_unit_test(test_removed_spool), cmocka_unit_test(test_full_spool),
 		cmocka_unit_test(test_destination),   cmocka_unit_test(test_age),
-		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_too_large),     cmocka_unit_test(test_what_goes_first),
 	};
 
 	return cmocka_run_group_tests_name("agent outbox", tests, make_dir, remove_dir);

@@ -2,7 +2,10 @@
 /* test_agent_rows.c - rows of shared memory, each field with a number of its own, as messages. */
 #include "tests/unit/values.h"
 
+#include <arpa/inet.h>
+
 #include "agent/rows.h"
+#include "agent/stacks.h"
 
 static const struct value file_values[] = {
 #define FILE_NUMBER(name, ...) VALUE(crema_file, name),
@@ -364,6 +367,53 @@ static void test_dask(void **state)
 	assert_int_equal(s->f->types[CREMA_MSG_DASK], 2);
 }
 
+/* A long wait: its numbers and names, and where in which file its addresses are. */
+static void test_stack(void **state)
+{
+	struct sent *s = *state;
+	struct crema_stack *r = &s->f->shm->stack[4];
+	struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(1094)};
+	const msgpack_object *m, *frames;
+	struct stacks stacks;
+
+	inet_pton(AF_INET, "10.2.3.4", &peer.sin_addr);
+	stacks_init(&stacks, &s->f->view, &s->f->out, getpid());
+	*r = (struct crema_stack){.state = 2,
+				  .wait = CREMA_T_network_wait,
+				  .number = 11,
+				  .attempt = 22,
+				  .waited_ns = 333333333,
+				  .end_boot_ns = 4444444444,
+				  .tid = 55,
+				  .prefix = text(s->f, "fill"),
+				  .span = text(s->f, "a-span"),
+				  .on = CREMA_ON_SOCKET,
+				  .peer_bytes = sizeof(peer),
+				  .depth = 2,
+				  .address = {8, 9}}; /* in no file */
+	memcpy(r->peer, &peer, sizeof(peer));
+	stacks_poll(&stacks, SECOND);
+	assert_int_equal(r->state, 0);
+	look(s->f);
+	m = message(s->f, CREMA_MSG_STACK, 0);
+	assert_number(m, "number", 11);
+	assert_number(m, "attempt", 22);
+	assert_number(m, "tid", 55);
+	assert_number(m, "end_boot_ns", 4444444444);
+	assert_number(m, "waited_ns", 333333333);
+	assert_text(m, "wait", "network_wait_ns");
+	assert_text(m, "on", "socket");
+	assert_text(m, "peer", "10.2.3.4:1094");
+	assert_nil(m, "file");
+	assert_text(m, "prefix", "fill");
+	assert_text(m, "span", "a-span");
+	frames = get(m, "frames");
+	assert_int_equal(frames->via.array.size, 4);
+	for (uint32_t i = 0; i < 4; i++) /* module and place of each */
+		assert_int_equal(frames->via.array.ptr[i].via.u64, i % 2 ? 8 + i / 2 : 0);
+	stacks_release(&stacks);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rows_setup, rows_teardown)
@@ -377,6 +427,7 @@ int main(void)
 		T(test_codecs),
 		T(test_servers),
 		T(test_dask),
+		T(test_stack),
 	};
 
 	return cmocka_run_group_tests_name("agent rows", tests, NULL, NULL);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_agent_times.c - when the agent connects, asks for the time, gives up and takes over: at
  * moments that the test names. */
+#include <poll.h>
+#include <sys/socket.h>
+
 #include "tests/unit/fake_collector.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -130,6 +133,31 @@ static void test_slow_handshake(void **state)
 	}
 }
 
+/* A collector that is too busy to accept anybody: as a step of the handshake. */
+static void test_no_answer_to_connect(void **state)
+{
+	uint64_t now = SECOND;
+	struct site s;
+	int others[3];
+
+	(void)state;
+	site_start(&s, NULL);
+	assert_int_equal(listen(s.c.listener, 0), 0);
+	for (int i = 0; i < 3; i++)
+		others[i] = net_connect(&s.c.address);
+	uplink_init(&s.u, &s.c.address, &s.source, NULL);
+	uplink_run(&s.u, now);
+	uplink_run(&s.u, now + 5 * SECOND);
+	assert_int_equal(s.u.state, UPLINK_CONNECTING);
+	assert_int_equal(uplink_events(&s.u), POLLOUT);
+	uplink_run(&s.u, now + 5 * SECOND + 1);
+	assert_int_equal(s.u.state, UPLINK_OFF);
+	for (int i = 0; i < 3; i++)
+		close(others[i]);
+	uplink_release(&s.u);
+	site_stop(&s);
+}
+
 /* An empty folder is looked at each 10 s; a file that does not get through in 60 s is left to
  * others. */
 static void test_takeover_times(void **state)
@@ -158,6 +186,8 @@ static void test_takeover_times(void **state)
 	takeover_run(&t, true, now + 10 * SECOND - 1);
 	assert_false(t.linked);
 	now += 10 * SECOND;
+	assert_int_equal(takeover_events(&t), 0);
+	assert_int_equal(takeover_fd(&t), -1);
 	takeover_run(&t, true, now);
 	assert_true(t.linked);
 	takeover_run(&t, true, now + 60 * SECOND);
@@ -177,6 +207,8 @@ static void test_takeover_times(void **state)
 	now += 10 * SECOND;
 	for (int i = 0; i < 500 && (t.linked || !i); i++) {
 		takeover_run(&t, true, now);
+		if (t.linked)
+			assert_int_equal(takeover_events(&t), POLLIN);
 		serve(&c);
 		usleep(500);
 	}
@@ -192,8 +224,11 @@ static void test_takeover_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pauses),	       cmocka_unit_test(test_clock_rounds),
-		cmocka_unit_test(test_silence),	       cmocka_unit_test(test_slow_handshake),
+		cmocka_unit_test(test_pauses),
+		cmocka_unit_test(test_clock_rounds),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_slow_handshake),
+		cmocka_unit_test(test_no_answer_to_connect),
 		cmocka_unit_test(test_takeover_times),
 	};
 

@@ -51,6 +51,18 @@ static struct crema_shm *make_shm(const char *path, int pid)
 	return m;
 }
 
+static int sleeper(void)
+{
+	int pid = fork();
+
+	if (pid == 0) {
+		alarm(120);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
 static int begin(void **state)
 {
 	struct turns *s = calloc(1, sizeof(*s));
@@ -61,12 +73,7 @@ static int begin(void **state)
 	snprintf(s->path, sizeof(s->path), "%s/crema-%032d", s->dir, 1);
 	snprintf(s->spool, sizeof(s->spool), "%s/spool", s->dir);
 	assert_int_equal(mkdir(s->spool, 0700), 0);
-	s->child = fork();
-	if (s->child == 0) {
-		alarm(120);
-		for (;;)
-			pause();
-	}
+	s->child = sleeper();
 	s->shm = make_shm(s->path, s->child);
 	s->mono = clock_mono_ns();
 	s->boot = clock_boot_ns();
@@ -78,8 +85,12 @@ static int begin(void **state)
 static void attach(struct turns *s, const char *collector)
 {
 	const struct agent_options o = {s->path, collector, s->spool, s->child, 0};
+	uint64_t mono = clock_mono_ns(), real = clock_real_ns(), boot = clock_boot_ns();
 
 	assert_int_equal(agent_init(&s->agent, &o), 0);
+	assert_in_range(s->agent.began_ns, mono, clock_mono_ns());
+	assert_in_range(s->agent.outbox.stream, real, clock_real_ns());
+	assert_in_range(s->shm->agent_heartbeat_boot_ns, boot, clock_boot_ns());
 	s->agent.began_ns = s->mono;
 }
 
@@ -142,7 +153,11 @@ static void put_facts(struct turns *s, const char *text)
 
 static void test_each_second(void **state)
 {
-	static const unsigned int types[] = {CREMA_MSG_SAMPLE, CREMA_MSG_TOTALS};
+	static const unsigned int types[] = {CREMA_MSG_SAMPLE, CREMA_MSG_TOTALS, CREMA_MSG_HOST},
+				  once[] = {CREMA_MSG_SERVER,	  CREMA_MSG_CODEC,
+					    CREMA_MSG_FILE,	  CREMA_MSG_SECTION,
+					    CREMA_MSG_TASK_START, CREMA_MSG_STACK,
+					    CREMA_MSG_DOING};
 	struct turns *s = *state;
 	const msgpack_object *m;
 	uint64_t before = 0;
@@ -151,17 +166,22 @@ static void test_each_second(void **state)
 	s->shm->server[0].requests = s->shm->codec[0].calls = 4;
 	s->shm->section[0].state = s->shm->file[0].state = 2;
 	s->shm->file[0].read_bytes = 5;
-	attach(s, NOBODY);
+	s->shm->stack[9].state = 2;
+	s->shm->slot_word[3] = CREMA_SLOT_RUNNING + CREMA_SLOT_REF;
+	s->shm->task[3].attempt = s->shm->task[3].start_boot_ns = 1;
+	s->shm->thread[0] = (struct crema_thread){.state = 1, .owner = 4, .tid = 1};
+	/* One agent of those with the same collector tells the host's numbers. */
+	snprintf(s->collector, sizeof(s->collector), "127.%u.%u.1:9", getpid() >> 8 & 255,
+		 getpid() & 255);
+	attach(s, s->collector);
 	for (int i = 0; i < 9; i++) { /* at 0 s, 1 s and 2 s */
 		before = s->agent.outbox.next_seq;
 		assert_true(near_turn(s, i ? AGENT_POLL_NS : 0));
 	}
 	for (size_t i = 0; i < COUNT_OF(types); i++)
 		assert_int_equal(waiting(s, types[i]), 3);
-	assert_int_equal(waiting(s, CREMA_MSG_SERVER), 1);
-	assert_int_equal(waiting(s, CREMA_MSG_CODEC), 1);
-	assert_int_equal(waiting(s, CREMA_MSG_FILE), 1);
-	assert_int_equal(waiting(s, CREMA_MSG_SECTION), 1);
+	for (size_t i = 0; i < COUNT_OF(once); i++)
+		assert_int_equal(waiting(s, once[i]), 1);
 	m = message(&s->seen, CREMA_MSG_TOTALS, 2);
 	assert_number(m, "boot_ns", s->boot);
 	assert_number(message(&s->seen, CREMA_MSG_SAMPLE, 0), "boot_ns", s->boot - 2 * SECOND);
@@ -190,6 +210,9 @@ static void test_hello(void **state)
 	turn(s, SECOND);
 	assert_true(s->agent.hello.len > bytes);
 	assert_int_equal(s->agent.ending.limit_bytes, 4321);
+	s->agent.uplink.resend_hello = false; /* as if it was sent */
+	turn(s, SECOND);
+	assert_false(s->agent.uplink.resend_hello);
 }
 
 static void test_hello_with_facts(void **state)
@@ -221,21 +244,50 @@ static void test_the_end(void **state)
 	attach(s, NOBODY);
 	turn(s, 0);
 	s->shm->task[3].attempt = 1;
+	s->shm->task[3].start_mono_ns = s->mono - 5;
 	s->shm->slot_word[3] = CREMA_SLOT_RUNNING + CREMA_SLOT_REF;
+	s->shm->stack[9].state = 2;
 	end_worker(s);
 	assert_true(near_turn(s, SECOND / 4));
+	assert_int_equal(waiting(s, CREMA_MSG_STACK), 1);
 	assert_int_equal(waiting(s, CREMA_MSG_GOODBYE), 1);
 	assert_number(message(&s->seen, CREMA_MSG_GOODBYE, 0), "tasks_in_flight", 1);
 	assert_number(message(&s->seen, CREMA_MSG_GOODBYE, 0), "boot_ns", s->boot);
 	assert_int_equal(waiting(s, CREMA_MSG_TOTALS), 2);
 	assert_number(message(&s->seen, CREMA_MSG_TOTALS, 1), "boot_ns", s->boot);
 	assert_int_equal(waiting(s, CREMA_MSG_TASK_END), 1);
+	assert_int_equal(s->seen.n, 1);
+	assert_int_equal(s->seen.r[0].wall_ns, SECOND / 4 + 5); /* it was seen alive before */
+	assert_int_equal(s->seen.r[0].stop_boot_ns, s->boot);
 	assert_int_equal(files_in(s->spool), 0);
 	assert_true(turn(s, 1));
 	assert_int_equal(files_in(s->spool), 1);
 	assert_true(turn(s, AGENT_LINGER_NS - 2));
 	assert_false(turn(s, 1));
 	assert_int_equal(files_in(s->spool), 1);
+}
+
+/* What a full spool has no room for is in the last totals, also what came last. */
+static void test_the_end_of_a_full_spool(void **state)
+{
+	struct turns *s = *state;
+
+	put_facts(s, "{}");
+	attach(s, NOBODY);
+	turn(s, 0);
+	turn(s, AGENT_AWAY_NS + 1);
+	assert_int_equal(files_in(s->spool), 1);
+	assert_int_equal(s->agent.outbox.dropped, 0);
+	s->agent.outbox.spool_max = 1;
+	s->shm->task[3].attempt = 1;
+	s->shm->slot_word[3] = CREMA_SLOT_RUNNING + CREMA_SLOT_REF;
+	near_turn(s, 1);
+	assert_int_equal(waiting(s, CREMA_MSG_TASK_START), 1);
+	end_worker(s);
+	near_turn(s, 1);
+	assert_int_equal(s->agent.outbox.dropped, 1);
+	assert_int_equal(waiting(s, CREMA_MSG_TOTALS), 1);
+	assert_number(message(&s->seen, CREMA_MSG_TOTALS, 0), "records_refused", 1);
 }
 
 /* Facts and file systems that came with the last breath are in a hello. */
@@ -283,6 +335,38 @@ static void test_stopping_beside_a_worker(void **state)
 	assert_false(turn(s, 1));
 }
 
+/* What it leaves is on the disk, however new it is: the next agent can continue. */
+static void test_leaving(void **state)
+{
+	struct turns *s = *state;
+
+	put_facts(s, "{}");
+	attach(s, NOBODY);
+	assert_true(near_turn(s, 0));
+	assert_true(waiting(s, CREMA_MSG_TOTALS) > 0);
+	assert_int_equal(files_in(s->spool), 0);
+	s->agent.leave_ns = s->mono + 1;
+	assert_false(near_turn(s, 1));
+	assert_int_equal(files_in(s->spool), 1);
+	assert_null(s->agent.outbox.head);
+}
+
+/* Both connections are its work: its own at once, that of an old spool once its own is there. */
+static void test_connections(void **state)
+{
+	struct turns *s = *state;
+
+	put_facts(s, "{}");
+	attach(s, NOBODY);
+	turn(s, 0);
+	assert_true(s->agent.uplink.since_ns == s->mono);
+	assert_int_equal(s->agent.takeover.look_ns, 0);
+	s->agent.uplink.state = UPLINK_READY;
+	s->agent.uplink.stream.fd = -1;
+	turn(s, SECOND);
+	assert_int_equal(s->agent.takeover.look_ns, s->mono + 10 * SECOND);
+}
+
 /* Away for a second: what waits goes to the disk, as old frames do. */
 static void test_spooling(void **state)
 {
@@ -320,6 +404,7 @@ static void test_another_agent(void **state)
 	struct turns *s = *state;
 	static struct agent other;
 	const struct agent_options o = {s->path, NOBODY, s->spool, s->child, 0};
+	int pid = sleeper();
 
 	attach(s, NOBODY);
 	assert_true(turn(s, 0));
@@ -327,10 +412,17 @@ static void test_another_agent(void **state)
 	s->shm->agent_heartbeat_boot_ns = 77;
 	assert_false(turn(s, SECOND));
 	assert_int_equal(s->shm->agent_heartbeat_boot_ns, 77);
-	/* One that lives is not disturbed; one without a sign of life for three seconds is dead. */
-	s->shm->agent_heartbeat_boot_ns = clock_boot_ns() - AGENT_FRESH_NS + SECOND;
-	assert_int_equal(agent_init(&other, &o), -EALREADY);
-	agent_release(&other);
+	/* One that lives is not disturbed; one that has ended, or without a sign of life for three
+	 * seconds, is dead. */
+	for (int lives = 1; lives >= 0; lives--) {
+		s->shm->agent_ready = (uint32_t)pid;
+		s->shm->agent_heartbeat_boot_ns = clock_boot_ns();
+		assert_int_equal(agent_init(&other, &o), lives ? -EALREADY : 0);
+		agent_release(&other);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	s->shm->agent_ready = (uint32_t)getppid();
 	s->shm->agent_heartbeat_boot_ns = clock_boot_ns() - AGENT_FRESH_NS;
 	s->shm->agent_dropped = 12;
 	assert_int_equal(agent_init(&other, &o), 0);
@@ -356,6 +448,30 @@ static void test_clocks(void **state)
 	assert_number(m, "real_ns", 22222);
 	assert_number(m, "error_ns", 4444444);
 	assert_int_equal(get_i64(m, "offset_ns", 0), -333333);
+}
+
+/* As the shim calls it (shim/start/agent.c). */
+static void test_arguments(void **state)
+{
+	char line[] = "crema-agent --shm /dev/shm/crema-1 --pid 4711 --spool /a/dir "
+		      "--start-ticks 81985529216 --collector host:12 --other x";
+	char *words[13];
+	struct agent_options o;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(words); i++)
+		words[i] = strtok(i ? NULL : line, " ");
+	assert_int_equal(agent_parse(&o, 11, words), 0);
+	assert_string_equal(o.shm, "/dev/shm/crema-1");
+	assert_int_equal(o.pid, 4711);
+	assert_string_equal(o.spool, "/a/dir");
+	assert_int_equal(o.start_ticks, 81985529216);
+	assert_string_equal(o.collector, "host:12");
+	assert_int_equal(agent_parse(&o, 13, words), -EINVAL); /* what it does not know */
+	assert_int_equal(agent_parse(&o, 10, words), -EINVAL); /* a value is missing */
+	assert_int_equal(agent_parse(&o, 3, words), -EINVAL);  /* the process is */
+	assert_int_equal(agent_parse(&o, 5, words), 0);
+	assert_null(o.spool);
 }
 
 /* CREMA_SPOOL_BYTES; what is no such number is as if it were not there. */
@@ -428,13 +544,17 @@ int main(void)
 		T(test_hello),
 		T(test_hello_with_facts),
 		T(test_the_end),
+		T(test_the_end_of_a_full_spool),
 		T(test_the_last_hello),
 		T(test_stopping),
 		T(test_stopping_beside_a_worker),
+		T(test_leaving),
+		T(test_connections),
 		T(test_spooling),
 		T(test_files_instead),
 		T(test_another_agent),
 		T(test_clocks),
+		cmocka_unit_test(test_arguments),
 		T(test_spool_bound),
 		T(test_no_spool),
 		T(test_sweeping),

@@ -272,6 +272,11 @@ static void test_a_call_that_is_not_intercepted(void **state)
 	in_call(h, 0, CREMA_CALL_read, (uint64_t)h->ends[0], 400);
 	row = row_of(look_at_all(h, 2000, 312 * SECOND), 0);
 	assert_number(row, "call_boot_ns", 312 * SECOND - 4800);
+	/* a thread of which nothing can be seen has no place */
+	in_call(h, 0, 0, 0, 0)->tid = INT32_MAX;
+	row = row_of(look_at_all(h, 2000, 313 * SECOND), 0);
+	assert_nil(row, "call");
+	assert_nil(row, "place_boot_ns");
 }
 
 /* Sent at once if it changed, else each ten seconds; that there is none any more, once. */
