@@ -359,6 +359,42 @@ static void one_that_is_too_large_is_left_out(void **state)
 	site_release(&site);
 }
 
+/* Of a whole one: its frame is good, what is in it is none of ours. */
+static void what_is_no_list_is_refused(void **state)
+{
+	static const struct {
+		const char *body;
+		int error;
+	} cases[] = {{"\xc1", -EBADMSG}, {"\x05", -EBADMSG}, {"\x91\x05", -EBADMSG}, {"\x90", 0}};
+	static const uint8_t nobody[CREMA_WORKER_ID_BYTES];
+	struct crema_frame_header head = frame_head(CREMA_FRAME_CHECKPOINT, nobody, 7);
+	char dir[] = "/tmp/crema-unit-XXXXXX";
+	unsigned int items = 0;
+	uint64_t bytes;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	head.count = 1;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct framefile file = {.fd = -1};
+		struct buf frame = BUF_INIT;
+
+		assert_int_equal(frame_encode(&frame, &head, cases[i].body, strlen(cases[i].body)),
+				 0);
+		assert_int_equal(framefile_create(&file, dir, "journal", i + 1, NULL), 0);
+		assert_int_equal(framefile_append(&file, frame.data, frame.len), 0);
+		framefile_close(&file);
+		assert_int_equal(
+			items_read(file.path, CREMA_FRAME_CHECKPOINT, count_items, &items, &bytes),
+			cases[i].error);
+		assert_int_equal(bytes, frame.len);
+		assert_int_equal(items, 0);
+		unlink(file.path);
+		buf_release(&frame);
+	}
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +405,7 @@ int main(void)
 		cmocka_unit_test(one_below_what_was_dropped_is_not_used),
 		cmocka_unit_test(starts_add_nothing),
 		cmocka_unit_test(one_that_is_too_large_is_left_out),
+		cmocka_unit_test(what_is_no_list_is_refused),
 	};
 
 	return fixture_run("checkpoint", tests);

@@ -107,6 +107,7 @@ static void test_too_large(void **state)
 
 	(void)state;
 	assert_int_equal(frame_encode(&out, &h, big, CREMA_FRAME_RAW_MAX + 1), -EMSGSIZE);
+	assert_int_equal(frame_encode_stored(&out, &h, big, CREMA_FRAME_RAW_MAX + 1), -EMSGSIZE);
 	for (size_t i = 0; i < CREMA_FRAME_STORED_MAX + 100000; i++)
 		big[i] = (unsigned char)(rand() >> 7);
 	assert_int_equal(frame_encode(&out, &h, big, CREMA_FRAME_STORED_MAX + 100000), -EMSGSIZE);

@@ -298,10 +298,43 @@ static void test_full_disk(void **state)
 	assert_int_equal(st.bytes_skipped, 0);
 }
 
+/* All files that are frames, to the byte, and no others. */
+static void test_sizes(void **state)
+{
+	static const char text[3000];
+	struct framefile file = {.fd = -1};
+	uint64_t bytes = 5, due = 0;
+	struct stat st;
+	char path[PATH_MAX];
+	FILE *other;
+
+	assert_int_equal(framefile_sizes(*state, &bytes), 0);
+	assert_int_equal(bytes, 0);
+	for (uint64_t i = 1; i <= 2; i++) {
+		assert_int_equal(framefile_create(&file, *state, "spool", i, worker), 0);
+		assert_int_equal(framefile_append(&file, text, 1000 * i), 0);
+		assert_int_equal(stat(file.path, &st), 0);
+		due += (uint64_t)st.st_size;
+		framefile_close(&file);
+	}
+	assert_true(due > 3000);
+	snprintf(path, sizeof(path), "%s/other", (char *)*state);
+	other = fopen(path, "w");
+	assert_non_null(other);
+	fputs("not counted", other);
+	fclose(other);
+	assert_int_equal(framefile_sizes(*state, &bytes), 0);
+	assert_int_equal(bytes, due);
+	unlink(path);
+	assert_int_equal(framefile_sizes(path, &bytes), -ENOENT);
+	assert_int_equal(bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_whole, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_every_tail, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flipped_byte, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),

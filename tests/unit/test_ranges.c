@@ -85,6 +85,11 @@ static void test_lists_travel(void **state)
 	u.root.via.array.size--; /* half a pair */
 	assert_int_equal(ranges_unpack(&got, &u.root), -EBADMSG);
 	assert_int_equal(got.bytes, 0);
+	u.root.via.array.size++;
+	u.root.via.array.ptr[3].type = MSGPACK_OBJECT_NIL; /* nothing is kept of a good pair */
+	assert_int_equal(ranges_unpack(&got, &u.root), -EBADMSG);
+	assert_int_equal(got.n, 0);
+	assert_int_equal(got.bytes, 0);
 	unpack_release(&u);
 	ranges_release(&set);
 	ranges_release(&got);
