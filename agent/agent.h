@@ -14,6 +14,7 @@
 #include "agent/hello.h"
 #include "agent/outbox.h"
 #include "agent/redact.h"
+#include "agent/rings.h"
 #include "agent/rows.h"
 #include "agent/sampler.h"
 #include "agent/stacks.h"
@@ -55,6 +56,7 @@ struct agent {
 	struct drain drain;
 	struct rows rows;
 	struct stacks stacks;
+	struct rings rings;
 	struct doing doing;
 	struct sampler sampler;
 	struct ending ending;

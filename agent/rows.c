@@ -54,7 +54,16 @@ static enum outbox_class class_of(bool last)
 }
 
 /* What an agent must know of a file before it can tell a number of it. */
-enum { SEEN_ALWAYS = 0, SEEN_LOCAL = 1, SEEN_PROVEN = 2, SEEN_SIZED = 4 };
+enum {
+	SEEN_ALWAYS = 0,
+	SEEN_LOCAL = 1,
+	SEEN_PROVEN = 2,
+	SEEN_SIZED = 4,
+	/* whether io_uring is used is another message's: it may be found later */
+	SEEN_CALLS = SEEN_LOCAL,
+	SEEN_CHARGED = SEEN_PROVEN,
+	SEEN_FOUND = SEEN_ALWAYS,
+};
 
 static const uint8_t file_seen[CREMA_FILE_NUMBERS] = {
 #define FILE_NUMBER(name, cell, title, unit, group, merge, seen, help) SEEN_##seen,

@@ -105,13 +105,18 @@ static void pack_amounts(msgpack_packer *pk, const char *key, bool known, bool i
 
 static void pack_notes(msgpack_packer *pk, const struct view *v)
 {
-	struct text note[CREMA_SHM_NOTES];
+	static const char io_uring[] =
+		"io_uring is in use: what tasks read, write, send and receive is "
+		"unknown from then on";
+	struct text note[CREMA_SHM_NOTES + 1];
 	size_t n = 0;
 
 	for (unsigned int i = 0; i < CREMA_SHM_NOTES; i++) {
 		note[n] = view_text(v, v->shm->note[i]);
 		n += note[n].ptr != NULL;
 	}
+	if (__atomic_load_n(&v->shm->io_uring, __ATOMIC_RELAXED))
+		note[n++] = (struct text){io_uring, sizeof(io_uring) - 1};
 	pack_text(pk, "notes");
 	pack_array(pk, n);
 	for (size_t i = 0; i < n; i++)
@@ -186,6 +191,10 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		     snap.children_oublock);
 	pack_blocked(pk, &r->view->shm->blocked);
 	pack_unmeasured(pk, &r->view->shm->unmeasured);
+	if (__atomic_load_n(&r->view->shm->io_uring, __ATOMIC_RELAXED)) {
+		pack_text(pk, "io_uring");
+		pack_bool(pk, true);
+	}
 	pack_notes(pk, r->view);
 	outbox_end_map(r->out, class);
 }

@@ -45,6 +45,7 @@
 #define CREMA_SHM_STRING_INDEX 4096u
 #define CREMA_SHM_PROBE (64u << 10)
 #define CREMA_SHM_NOTES 16u
+#define CREMA_SHM_POLL_RINGS 4
 #define CREMA_KEY_BYTES 96u
 #define CREMA_EXTENTS_ENDED 6u
 #define CREMA_SHM_STACKS 128u
@@ -417,7 +418,9 @@ struct crema_shm {
 	uint64_t next_attempt;
 	uint64_t agent_stream_seq; /* agent's own: records of its stream so far */
 	uint64_t agent_dropped;	   /* agent's own: records that all agents have dropped so far */
-	uint32_t notes;		   /* how many of note[] are used: string ids of reasons */
+	uint32_t io_uring;	   /* 1: the process uses it (io_uring.h) */
+	uint32_t io_uring_polls[CREMA_SHM_POLL_RINGS]; /* descriptors + 1 of rings without I/O */
+	uint32_t notes; /* how many of note[] are used: string ids of reasons */
 	uint32_t note[CREMA_SHM_NOTES];
 	uint32_t strings_used; /* bytes of the arena in use */
 	uint32_t string_index[CREMA_SHM_STRING_INDEX];

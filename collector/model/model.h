@@ -156,6 +156,7 @@ struct totals {
 		struct value number[CREMA_TOTALS_NUMBERS];
 	};
 	struct value sections_outside, sections_refused, values_refused;
+	bool io_uring; /* it uses that: what it reads and writes is unknown */
 	struct counters tasks, unattributed;
 	union {
 		struct {

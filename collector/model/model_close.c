@@ -244,6 +244,21 @@ static double newest_sign(const struct model *m)
 	return newest;
 }
 
+/* What read and write calls of the file tell is not all: the worker uses io_uring. */
+static void hide_calls(struct file_row *f)
+{
+	enum { ALWAYS, LOCAL, PROVEN, SIZED, CALLS, CHARGED, FOUND };
+	static const uint8_t seen[] = {
+#define FILE_NUMBER(name, cell, title, unit, group, merge, seen, help) seen,
+#include "rows.def"
+	};
+
+	for (size_t i = 0; i < sizeof(seen); i++) {
+		if (seen[i] >= CALLS)
+			f->number[i] = value_null();
+	}
+}
+
 int model_close(struct model *m, uint64_t now_ns)
 {
 	double newest = (double)m->last_note_ns / 1e9;
@@ -273,6 +288,10 @@ int model_close(struct model *m, uint64_t now_ns)
 		w->silent = !w->goodbye &&
 			    (w->last < newest - MODEL_SILENT_SECONDS ||
 			     (now_ns && w->last < (double)now_ns / 1e9 - MODEL_STALE_SECONDS));
+	}
+	for (i = 0; i < m->files.n; i++) {
+		if (m->files.v[i]->worker->totals.io_uring)
+			hide_calls(m->files.v[i]);
 	}
 	m->newest = newest_sign(m);
 	model_close_attempts(m);

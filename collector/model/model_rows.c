@@ -190,6 +190,7 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	t->sections_outside = map_uint(get(map, "unmeasured"), "outside");
 	t->sections_refused = map_uint(get(map, "unmeasured"), "refused");
 	t->values_refused = map_uint(get(map, "unmeasured"), "values");
+	t->io_uring = get(map, "io_uring") != NULL;
 	if (!w->totals.known || t->boot_ns >= w->totals.boot_ns) {
 		if (w->totals.known &&
 		    moved_bytes(t) >= moved_bytes(&w->totals) + MODEL_MOVED_BYTES)

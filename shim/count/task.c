@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io_uring.h"
 #include "shim/libc/sys.h"
 
 #define NAME_SLOT_BITS 16
@@ -205,7 +206,7 @@ uint32_t task_open(void)
 		return owner;
 	}
 	memset(t, 0, sizeof(*t));
-	t->count_unknown = uncounted;
+	t->count_unknown = uncounted | crema_io_uring_unknown(crema_shm);
 	t->flags = lost_flags;
 	t->attempt = ADD(&crema_shm->next_attempt, 1) + 1;
 	t->thread_sequence = thread_sequence;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "io_uring.h"
 #include "shim/python/patch.h"
 #include "shim/shim.h"
 
@@ -20,6 +21,7 @@ struct watch {
 
 static int codecs_of(PyObject *module);
 static int codecs_unseen(PyObject *module);
+static int patch_io_uring(PyObject *module);
 
 static struct watch watches[] = {
 	{"distributed.worker", patch_worker_class, ALWAYS, 0, 0},
@@ -39,6 +41,7 @@ static struct watch watches[] = {
 	{"coffea.processor.executor", patch_coffea, ALWAYS, 0, 0},
 	{"coffea.processor.executor", patch_executor, ALWAYS, 0, 0},
 	{"uproot._dask", patch_uproot_dask, ARMED, 0, 0},
+	{"liburing", patch_io_uring, ARMED, 0, 0},
 	{"crema.instrument", patch_instrument, ARMED, 0, 0},
 	{"h5py._hl.dataset", patch_hdf5, ARMED, 0, 0},
 	{"h5py._hl.group", patch_hdf5_groups, ARMED, 0, 0},
@@ -93,6 +96,14 @@ static int codecs_unseen(PyObject *module)
 		shim_note(text);
 #include "codecs.def"
 #undef CODEC
+	return 0;
+}
+
+/* The package liburing holds its own copy of that library, which no call leaves. */
+static int patch_io_uring(PyObject *module)
+{
+	(void)module;
+	crema_io_uring_seen(crema_shm, 0);
 	return 0;
 }
 

@@ -207,6 +207,26 @@ int real_object_of(const void *address, const void **start, const void **end)
 	return 1;
 }
 
+struct name_search {
+	const void *address;
+	const char *part;
+};
+
+static int search_name(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const struct name_search *s = arg;
+	struct range_search in = {(ElfW(Addr))s->address, 0, 0};
+
+	return search_range(info, size, &in) && info->dlpi_name && strstr(info->dlpi_name, s->part);
+}
+
+int real_object_named(const void *address, const char *part)
+{
+	struct name_search s = {address, part};
+
+	return dl_iterate_phdr(search_name, &s);
+}
+
 static int remember_path(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;

@@ -57,6 +57,9 @@ size_t real_symbol_bytes(const char *name, const void *address);
 /* Where the loaded object that holds `address` begins and ends; 0 if there is none. */
 int real_object_of(const void *address, const void **start, const void **end);
 
+/* 1 if the path of the loaded object that holds `address` has `part` in it. */
+int real_object_named(const void *address, const char *part);
+
 /* Path of the file this library was loaded from ("" if it cannot be told). */
 const char *real_own_path(void);
 

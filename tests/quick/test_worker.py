@@ -62,6 +62,34 @@ def test_what_cannot_be_seen_is_unknown(tmp_path, module, unknown, note):
     assert note is None or any(n.startswith(note) for n in run["found"]["totals"][-1]["notes"])
 
 
+BY_RING = {f"{what}_{unit}" for what in ("read", "write", "other_read") for unit in ("calls", "bytes")} | {
+    f"{what}_bytes" for what in ("storage_read", "storage_unsure", "storage_write", "network_read", "network_write", "late", "large_read", "cached", "readahead")}
+
+
+@pytest.mark.parametrize("way", ["liburing", "syscall", "package", "itself", "uvloop"])
+def test_what_io_uring_reads_is_unknown(tmp_path, way):
+    """No call shows it: of the tasks that run when a ring is made and of later ones. The process's storage is known."""
+    library, file = tmp_path / ("uvloop.so" if way == "uvloop" else "rings.so"), tmp_path / "file"
+    built = subprocess.run(["cc", "-shared", "-fPIC", "-o", library, HERE / "ring.c", "-luring"], capture_output=True, text=True)
+    assert not built.returncode, built.stderr
+    file.write_bytes(os.urandom(MEBIBYTE))
+    with open(file) as f:
+        os.fsync(f.fileno())
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    run = start(tmp_path, "io_uring", way, library, file)
+    assert way == "package" or run["told"]["got"] > 0, run["told"]
+    assert way != "liburing" or run["told"]["got"] == MEBIBYTE
+    before, ring, after = (run["tasks"][name] for name in ("plain-1", "ring", "plain-2"))
+    unknown = set() if way == "uvloop" else BY_RING
+    assert before["read_bytes"] == 1000 and before["storage_read_bytes"] is not None
+    for task in (ring, after):
+        assert {name for name in BY_RING if task[name] is None} == unknown and task["cpu_ns"] > 0
+    totals = run["found"]["totals"][-1]
+    assert {name for name in BY_RING if totals["tasks"][name] is None} == unknown
+    assert sum(note.startswith("io_uring is in use: ") for note in totals["notes"]) == bool(unknown)
+    assert totals["process"]["storage_read_bytes"] >= run["told"].get("charged", 0)  # of the kernel's threads, where /tmp is a disk
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     return start(tmp_path_factory.mktemp("worker"), "alive", "0.8")

@@ -251,6 +251,29 @@ static void test_gaps_are_lost_records(void **state)
 	fx_free(fx);
 }
 
+/* Also those that were told before it was found. */
+static void test_calls_of_files_are_unknown_with_io_uring(void **state)
+{
+	struct fixture *fx;
+
+	(void)state;
+	for (int used = 0; used < 2; used++) {
+		fx = fx_new();
+		fx_hello(fx, 1, NULL);
+		fx_map(fx, 1, CREMA_MSG_FILE, "read_bytes", UINT64_C(500), "cached_bytes",
+		       UINT64_C(3), "large_read_bytes", UINT64_C(4), "mapped_bytes", UINT64_C(7),
+		       NULL);
+		fx_map(fx, 1, CREMA_MSG_TOTALS, "boot_ns", AT(1000), used ? "io_uring" : "other",
+		       UINT64_C(1), NULL);
+		assert_int_equal(model_close(&fx->m, 0), 0);
+		assert_int_equal(fx->m.files.v[0]->read_bytes.type == VALUE_NULL, used);
+		assert_int_equal(fx->m.files.v[0]->cached_bytes.type == VALUE_NULL, used);
+		assert_int_equal(fx->m.files.v[0]->large_read_bytes.type == VALUE_NULL, used);
+		assert_uint_value(fx->m.files.v[0]->mapped_bytes, 7);
+		fx_free(fx);
+	}
+}
+
 /* What an agent dropped leaves a gap, too, and is told once: as refused. */
 static void test_dropped_records_are_not_lost(void **state)
 {
@@ -365,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_workers_at_the_same_address_are_told_apart),
 		cmocka_unit_test(test_gaps_are_lost_records),
 		cmocka_unit_test(test_dropped_records_are_not_lost),
+		cmocka_unit_test(test_calls_of_files_are_unknown_with_io_uring),
 		cmocka_unit_test(test_ranges_merge),
 		cmocka_unit_test(test_garbage_is_counted_and_skipped),
 		cmocka_unit_test(test_torn_file_is_named_and_the_rest_read),
