@@ -427,6 +427,5 @@ def start(worker):
             pass  # another transport: its bytes are unattributed
     _members.append(member)
     _ask_from_now()
-    _put_facts([w for _, w in _present()])
     _tick(_members[0])
     member.callback.start()

@@ -48,12 +48,10 @@ static uint64_t bytes_of(PyObject *o)
 static uint64_t count_of(PyObject *o)
 {
 	unsigned long long v = PyLong_AsUnsignedLongLong(o);
+	int is_none = PyErr_Occurred() != NULL;
 
-	if (PyErr_Occurred()) {
-		PyErr_Clear();
-		return 0;
-	}
-	return v;
+	PyErr_Clear();
+	return is_none ? 0 : v;
 }
 
 static uint64_t attr_bytes(PyObject *self, const char *name)

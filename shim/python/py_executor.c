@@ -77,12 +77,10 @@ static void tell_stack(void)
 /* 1 if this process is measured, from now on or before. */
 static int ready(void)
 {
-	if (shim_armed())
-		return 1;
-	if (shim_off || arm_process(USUAL_COLLECTOR, 1))
-		return 0;
-	memset(&history, 0, sizeof(history));
-	tell_stack();
+	if (!shim_armed() && !shim_off && !arm_process(USUAL_COLLECTOR, 1)) {
+		memset(&history, 0, sizeof(history));
+		tell_stack();
+	}
 	return shim_armed();
 }
 

@@ -32,8 +32,8 @@ def _run_task_simple(): pass
 def _run_task(task, data, state, key):
     try:
         result = task.func(*task.args)
-    except ValueError:
-        return {"op": "task-erred"}
+    except ValueError as error:
+        return {"op": "task-erred", "actual_exception": error}
     return {"op": "task-finished", "result": result}
 def _run_actor(method, args, kwargs, state, key): return method(*args)
 """,

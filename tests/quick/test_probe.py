@@ -93,6 +93,7 @@ class Thing(types.SimpleNamespace):
 class Recorder(Thing):
     def log_event(self, topic, msg):
         self.logged.append((topic, msg))
+        return "logged"
 
 
 def make_worker(n, **more):
@@ -304,6 +305,8 @@ def test_async_tasks(probe, good):
     assert probe.shim.begun == [(1, "of-task", worker), (1, "of-caller", worker)]
     assert probe.shim.ended == [("mark 1", good), ("mark 2", good)]
     assert sys.modules["distributed.worker"]._run_task_async.__name__ == "_run_task_async"
+    wrapped = sys.modules["distributed.worker"]._run_task_async
+    assert (wrapped.__qualname__, wrapped.__module__) == ("_run_task_async", "distributed.worker")
     with pytest.raises(AttributeError):
         execute_async(worker, "of-caller", Thing())
     assert probe.shim.ended[-1] == ("mark 3", False)
@@ -321,6 +324,8 @@ def test_methods_of_actors(probe):
     worker, actor, answer = make_worker(1), Actor(), {"status": "OK"}
 
     async def original(**_):
+        if answer["status"] == "raises":
+            raise KeyError
         return answer
 
     worker.handlers["actor_execute"] = original
@@ -334,7 +339,10 @@ def test_methods_of_actors(probe):
     assert probe.shim.begun == [(3, "Counter.waits", worker, "Counter-1"), (3, "Counter.quick", worker, "Counter-1")]
     answer["status"] = "error"
     asyncio.run(execute(actor="Counter-1", function="waits"))
-    assert probe.shim.ended == [("mark 1", True), ("mark 2", True), ("mark 3", False)]
+    answer["status"] = "raises"
+    with pytest.raises(KeyError):
+        asyncio.run(execute(actor="Counter-1", function="waits"))
+    assert probe.shim.ended == [("mark 1", True), ("mark 2", True), ("mark 3", False), ("mark 4", False)]
     assert probe.actor_key(worker, actor.quick) == "Counter-1"
     assert probe.actor_key(worker, Actor().quick) is None
 
@@ -380,7 +388,7 @@ def test_why_a_worker_is_closed(probe):
     worker.log_event("topic", {"action": "other", "reason": "none"})
     worker.log_event("topic", "text")
     assert len(samples(probe)) == 1
-    worker.log_event("topic", {"action": "closing-worker", "reason": "scheduler-close"})
+    assert worker.log_event("topic", {"action": "closing-worker", "reason": "scheduler-close"}) == "logged"
     assert [said["closing"] for said in samples(probe)] == [None, "scheduler-close"]
     assert [message for _, message in worker.logged] == [{"action": "other", "reason": "none"}, "text",
                                                          {"action": "closing-worker", "reason": "scheduler-close"}]
@@ -396,9 +404,12 @@ def test_tasks_that_a_client_takes_back(probe, monkeypatch):
     messages = [{"keys": [*worker.state.tasks, "gone", ["no key"]], "stimulus_id": "remove-client-1.5"},
                 {"keys": ["k1"], "stimulus_id": "client-releases-keys-2"}, {"keys": ["k2"], "stimulus_id": "cancel-key-2"},
                 {"keys": ["k1", "k2"], "stimulus_id": "worker-lost-3"}, {"keys": ["k6"], "stimulus_id": "client-releases-keys-4"}, {"keys": None}]
+    told = [len(samples(probe))]
     for message in messages:
         worker.stream_handlers["free-keys"](**message)
+        told.append(len(samples(probe)))
     assert worker.freed == messages  # Dask gets what it would have got
+    assert [b - a for a, b in zip(told, told[1:])] == [1, 1, 1, 0, 0, 0]  # at once: the worker may be next
     clock[0] = 102.5
     probe._tick(probe._members[0])
     taken = samples(probe)[-1]["taken_back"]

@@ -52,6 +52,7 @@ UNCOUNTED = {"network": {"network_read_bytes", "network_write_bytes"},
     ("h5py._hl.dataset", UNCOUNTED["codecs"], "h5py has no Dataset that crema knows"),
     ("uproot.models.TBasket", UNCOUNTED["baskets"], "uproot has no Model_TBasket.read_members"),
     ("uproot.source.futures", set(COUNTS), "uproot.source.futures lacks a pool that crema knows"),
+    ("multiprocessing.pool", set(COUNTS), "ThreadPool lacks a method that crema knows"),
     ("pages for a GPU", UNCOUNTED["baskets"], None)])
 def test_what_cannot_be_seen_is_unknown(tmp_path, module, unknown, note):
     """A module of another version, or a way to read that nobody sees: the counts that it concerns, from then on, and a note."""
@@ -113,7 +114,8 @@ CHUNK_1 = f".12c{CONSUMED % 2**32:x}"
 NO_ITEM = dict.fromkeys([*ITEM, "events", "columns", "coffea_bytesread", "coffea_processtime", "tree_reads"])
 EXPECTED = {
     "plain-1": {"function": "work", "span": "the-span", "consumes": 0},
-    "failing-1": {"function": "fails", "status": "erred"},
+    "failing-1": {"function": "fails", "status": "erred", "error_type": "ValueError", "error_text": None, "error_cause": None},
+    "failing-2": {"function": "fails_because", "status": "erred", "error_type": "ValueError", "error_text": "one line", "error_cause": "OSError: the disk"},
     "tree": {**READ, "flags": CHUNK | TREE, "tree_reads": 2},
     "tree-differs": {**READ, "flags": CHUNK | TREE | DIFFER, "tree_reads": 2, "entrystart": None, "entrystop": None},
     "tree-fails": {**READ, "flags": CHUNK | TREE, "tree_reads": 1, "entrystart": -5, "events": 0},
@@ -294,12 +296,24 @@ def test_clusters_are_counted_once_for_each_file(run):
     assert (task["clusters_used"], task["page_calls"], task["basket_calls"], task["basket_bytes"], task["embedded_baskets"]) == (None, 1, 1, 1, 0)
 
 
+def test_a_basket_at_no_place_of_a_file(run):
+    """Whether it was read before is unknown, its bytes are not."""
+    task = run["tasks"]["basket-far-behind"]
+    assert (task["repeated_basket_bytes"], task["basket_calls"], task["basket_bytes"]) == (None, 1, 5000)
+
+
 def test_threads_that_a_task_starts(run):
     """They are its own, and have their run back afterwards; what cannot be given back disturbs nobody."""
     assert run["told"]["threads"] == [False, True, []]
     task = run["tasks"]["threads"]
     assert task["pool_segments"] == 3 and 30_000_000 <= task["pool_cpu_ns"] <= task["pool_wall_ns"] * 1.01
     assert task["cpu_ns"] < 30_000_000
+
+
+def test_work_in_a_thread_pool(run):
+    task = run["tasks"]["pooled"]
+    assert task["pool_segments"] == 1 and 10_000_000 <= task["pool_cpu_ns"] <= task["pool_wall_ns"] * 1.01
+    assert not any(note.startswith("ThreadPool") for note in run["found"]["totals"][-1]["notes"])
 
 
 def test_turns_of_the_interpreter(run):

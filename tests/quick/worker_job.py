@@ -122,6 +122,23 @@ def fails():
     raise ValueError
 
 
+def fails_because():
+    try:
+        try:
+            raise OSError(5, "the disk")
+        except OSError as first:
+            raise RuntimeError("in between") from first
+    except RuntimeError as second:
+        raise ValueError("one line\nand another") from second
+
+
+def pooled():
+    import multiprocessing.pool
+
+    with multiprocessing.pool.ThreadPool(1) as pool:
+        pool.apply(spin, (0.01,))
+
+
 def spin(seconds):
     until = time.thread_time() + seconds
     while time.thread_time() < until:
@@ -250,6 +267,13 @@ def baskets(path):
     tuple_.read_locator(Space(num_bytes=1, offset=1), 1, None)
 
 
+def basket_far_behind(path):
+    basket = uproot.models.TBasket.Model_TBasket()
+    basket._members, basket._file = {"fNbytes": 5000, "fKeylen": 70, "fObjlen": 9000}, Space(file_path=path)
+    basket._cursor = Space(index=1 << 48)
+    basket.read_members(None, None, {})
+
+
 def clusters(path):
     """Three clusters of one file, one of them in two pages, and one of another file."""
     tuple_ = uproot.models.RNTuple.Model_ROOT_3a3a_RNTuple()
@@ -374,6 +398,8 @@ def run_all(worker, directory):
     Path(data).write_bytes(bytes(20_000))
     worker.run("plain-1", work)
     worker.run("failing-1", fails)
+    worker.run("failing-2", fails_because)
+    worker.run("pooled", pooled)
     worker.run("codecs", codecs, os.urandom(1 << 22))
     worker.run("codecs-shapes", codecs_of_other_shapes, span="codecs")
     for name, (call, _) in UNSEEN.items():
@@ -387,6 +413,7 @@ def run_all(worker, directory):
     worker.run("measured", measured)
     worker.run("around", lambda: [worker.run("within", spin, 0.01), spin(0.02)])
     worker.run("baskets", baskets, data)
+    worker.run("basket-far-behind", basket_far_behind, data, span="clusters")
     worker.run("clusters", clusters, data, span="clusters")
     worker.run("cluster-unknown", cluster_without_number, data, span="clusters")
     worker.run("threads", threads)

@@ -5,9 +5,11 @@
  */
 #include "harness.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +17,8 @@
 #include "shim/count/clock.h"
 #include "shim/count/op.h"
 #include "shim/count/runqueue.h"
+#include "shim/count/task.h"
+#include "shim/count/thread.h"
 
 enum { WAITS = 1500 };
 
@@ -231,6 +235,32 @@ static void only_what_was_lost_in_a_wait(void **state)
 	sched_setaffinity(0, sizeof(all), &all);
 }
 
+/* Without a descriptor to read it with, the delay of a task is unknown, and so is its memory. */
+static void what_cannot_be_read_is_unknown(void **state)
+{
+	struct rlimit was, none;
+	struct harness_task h;
+	struct crema_task *t;
+	int64_t delay;
+	uint64_t rss;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){0, was.rlim_max};
+	h = harness_begin();
+	assert_true(thread_runqueue_ns() >= 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	delay = thread_runqueue_ns();
+	rss = task_rss_bytes();
+	short_sleep();
+	t = harness_end(&h);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(delay, -EMFILE);
+	assert_int_equal(rss, 0);
+	assert_int_equal(t->time_unknown, 1u << CREMA_T_runqueue);
+	harness_free(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +268,7 @@ int main(void)
 		cmocka_unit_test(short_waits_of_two_classes),
 		cmocka_unit_test(a_sleep_on_a_busy_core_is_sleep),
 		cmocka_unit_test(only_what_was_lost_in_a_wait),
+		cmocka_unit_test(what_cannot_be_read_is_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, harness_setup, NULL);

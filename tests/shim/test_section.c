@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/count/section_row.h"
 #include "shim/count/section.h"
 #include "shim/count/segment.h"
 
@@ -336,6 +337,27 @@ static void memory_is_seen_at_both_ends(void **state)
 	harness_free(&h);
 }
 
+/* Both ends, what lies between them, and the peak where one is known. */
+static void memory_of_known_sizes(void **state)
+{
+	static const double due[4][4] = {/* min, max, sum, last */
+					 {7, 10, 17, 7},
+					 {5, 25, 30, 5},
+					 {-2, 15, 13, -2},
+					 {40, 40, 40, 40}};
+	struct crema_gauge g = {.open = 2};
+
+	(void)state;
+	gauge_memory(&g, 10, 25, 40);
+	gauge_memory(&g, 7, 5, 0);
+	assert_int_equal(g.open, 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(g.stat[i].count, i == 3 ? 1 : 2);
+		assert_true(g.stat[i].min == due[i][0] && g.stat[i].max == due[i][1]);
+		assert_true(g.stat[i].sum == due[i][2] && g.stat[i].last == due[i][3]);
+	}
+}
+
 /* What the task could not measure its sections have not either, of whatever was open then. */
 static void unknown_numbers_are_the_sections_too(void **state)
 {
@@ -594,6 +616,7 @@ int main(void)
 		cmocka_unit_test(pool_threads_count_within_and_apart),
 		cmocka_unit_test(values_are_summed),
 		cmocka_unit_test(memory_is_seen_at_both_ends),
+		cmocka_unit_test(memory_of_known_sizes),
 		cmocka_unit_test(unknown_numbers_are_the_sections_too),
 		cmocka_unit_test(found_numbers_have_rows),
 		cmocka_unit_test(buckets_of_walls_have_their_ends),

@@ -124,6 +124,13 @@ static void words(void **state)
 	struct live *live = live_new();
 	struct live_worker *w = add(live, 1);
 	struct live_cluster c = {0};
+	static const struct {
+		double seconds;
+		const char *due;
+	} left[] = {{99, ", about 99 s left"},
+		    {100, ", about 2 min left"},
+		    {5990, ", about 100 min left"},
+		    {6000, ", about 1.7 h left"}};
 	struct live_progress p;
 	char line[160];
 
@@ -148,6 +155,11 @@ static void words(void **state)
 	live_progress_at(live, START_MS + 29000, &p); /* told anew each two seconds */
 	live_progress_text(&p, &c, 0, line, sizeof(line));
 	assert_string_equal(line, "31 of 120 chunks, 1.7/s, about 41 s left");
+	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
+		p.seconds_left = left[i].seconds;
+		live_progress_text(&p, &c, 0, line, sizeof(line));
+		assert_non_null(strstr(line, left[i].due));
+	}
 	live_progress_at(live, START_MS + 29500, &p);
 	assert_false(p.known);
 	tell(live, w, START_MS + 200000, 31, START_MS + 18000); /* it stands still */

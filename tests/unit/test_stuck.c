@@ -163,13 +163,41 @@ static void test_around_the_rows(void **state)
 	free(out);
 }
 
+static void keep(void *to, const char *text)
+{
+	strcat(strcat(to, text), "\n");
+}
+
+/* A line each: paused workers, and tasks that have been in a call for so long. */
+static void test_short_lines(void **state)
+{
+	char lines[512] = "";
+	json_t *live =
+		json_loads("{\"worker_rows\": [{\"name\": \"w\", \"pid\": 3, \"host\": \"h\", "
+			   "\"paused\": true}], \"doing\": ["
+			   "{\"key\": \"fill-3\", \"pid\": 8, \"host\": \"h\", \"call\": \"recv\", "
+			   "\"kind\": \"peer\", \"object\": \"10.0.0.7:1094\", \"seconds\": 23, "
+			   "\"line\": \"a.py:3 f\"},"
+			   "{\"pid\": 9, \"host\": \"h\", \"call\": \"read\", \"seconds\": 20},"
+			   "{\"key\": \"k\", \"pid\": 9, \"call\": \"read\", \"seconds\": 19.9}]}",
+			   0, NULL);
+
+	(void)state;
+	assert_non_null(live);
+	assert_int_equal(stuck_each(live, 20, keep, lines), 3);
+	assert_string_equal(lines, "paused by Dask: worker w, pid 3 on h\n"
+				   "fill-3 on pid 8 on h: recv on peer 10.0.0.7:1094 for 23.00 s "
+				   "at a.py:3 f\n"
+				   "a task on pid 9 on h: read for 20.00 s\n");
+	json_decref(live);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_row),
-		cmocka_unit_test(test_parts_of_a_row),
-		cmocka_unit_test(test_which_rows),
-		cmocka_unit_test(test_around_the_rows),
+		cmocka_unit_test(test_a_row),	    cmocka_unit_test(test_parts_of_a_row),
+		cmocka_unit_test(test_which_rows),  cmocka_unit_test(test_around_the_rows),
+		cmocka_unit_test(test_short_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
