@@ -13,11 +13,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "shim/count/codec.h"
 #include "shim/count/extent.h"
 #include "shim/count/fd.h"
+#include "shim/count/op.h"
 #include "shim/count/packed.h"
 #include "shim/python/patch.h"
 #include "shim/libc/real.h"
@@ -252,6 +254,33 @@ static struct crema_file *row_of(const char *name, uint32_t span)
 	}
 	free(full);
 	return found;
+}
+
+/* Of a file system whose charges nobody has proven: how much of the task's charges that is. */
+static void charges_that_are_not_sure(void **state)
+{
+	static char buf[1 << 17];
+
+	(void)state;
+	for (uint32_t unsure = 0; unsure < 2; unsure++) {
+		struct harness_task h;
+		struct crema_task *t;
+		struct op op;
+		int fd;
+
+		harness_make_cold(cold_file);
+		fd = open(cold_file, O_RDONLY);
+		h = harness_begin();
+		read_begin(&op, fd, sizeof(buf));
+		op.unsure = unsure;
+		read_end(&op, fd, 0, syscall(SYS_pread64, fd, buf, sizeof(buf), 0));
+		t = harness_end(&h);
+		assert_true(t->own.count[CREMA_C_storage_read_bytes] >= sizeof(buf));
+		assert_int_equal(t->own.count[CREMA_C_storage_unsure_bytes],
+				 unsure ? t->own.count[CREMA_C_storage_read_bytes] : 0);
+		close(fd);
+		harness_free(&h);
+	}
 }
 
 /* Small reads are not looked at one by one: their charge is the segment's file's, if there is one
@@ -747,6 +776,7 @@ int main(void)
 		cmocka_unit_test(a_tasks_counts_are_the_kernels),
 		cmocka_unit_test(a_pool_threads_counts_are_the_tasks),
 		cmocka_unit_test(segments_nest),
+		cmocka_unit_test(charges_that_are_not_sure),
 		cmocka_unit_test(charges_of_small_reads),
 		cmocka_unit_test(writes_are_kept_by_file),
 		cmocka_unit_test(a_file_has_a_row_for_each_span),

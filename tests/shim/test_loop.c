@@ -12,10 +12,13 @@
 #include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/count/loop.h"
 #include "shim/count/net.h"
+#include "shim/count/op.h"
 
 #define MS 1000000ull
 enum { SOCKETS = 2, STEPS = 8 };
@@ -174,6 +177,61 @@ SCENE(a_request_within_an_answer, 1, 5000,
       LIST({WRITE, 0}, {RECEIVE, 0}, {BETWEEN, 100}, {WRITE, 1}, {RECEIVE, 1}, {RECEIVE, 0}),
       LIST({100, 0}, {200, 1}, {100, 0}))
 
+/* As a loop that waited for a second, from when the task's thread says so until it says so. */
+struct answer_by {
+	uint64_t name;
+	volatile int step;
+};
+
+static void *answer(void *arg)
+{
+	struct answer_by *a = arg;
+
+	while (a->step < 1)
+		;
+	loop_wrote(ours[0], a->name);
+	loop_waited(1000 * MS);
+	a->step = 2;
+	while (a->step < 3)
+		;
+	loop_received(ours[0], a->name, 5);
+	a->step = 4;
+	return NULL;
+}
+
+/* All of a lock wait, but not what the thread computed meanwhile, is the request's. */
+static void no_more_than_was_waited(void **state)
+{
+	struct timespec t = {0, 20000000};
+	struct harness_task h = harness_begin();
+	struct answer_by a = {.name = task_name(h.owner)};
+	const uint64_t *time;
+	uint64_t start;
+	pthread_t loop;
+	struct op op;
+	int object;
+
+	(void)state;
+	assert_int_equal(pthread_create(&loop, NULL, answer, &a), 0);
+	start = harness_now_ns();
+	wait_begin(&op, &object);
+	a.step = 1;
+	while (a.step < 2)
+		;
+	harness_spin(20 * MS);
+	syscall(SYS_nanosleep, &t, NULL);
+	a.step = 3;
+	while (a.step < 4)
+		;
+	wait_end(&op, 0);
+	start = harness_now_ns() - start;
+	time = harness_end(&h)->own.time;
+	pthread_join(loop, NULL);
+	assert_int_equal(time[CREMA_T_lock_wait], 0);
+	assert_in_range(time[CREMA_T_network_wait], 19 * MS, start - 19 * MS);
+	harness_free(&h);
+}
+
 static int arm(void **state)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -210,6 +268,7 @@ int main(void)
 		cmocka_unit_test(a_pause_between_requests_is_a_lock),
 		cmocka_unit_test(requests_side_by_side_count_once),
 		cmocka_unit_test(a_request_within_an_answer),
+		cmocka_unit_test(no_more_than_was_waited),
 	};
 
 	return cmocka_run_group_tests_name("shim loop", tests, arm, NULL);
