@@ -231,6 +231,20 @@ def test_measurement_rest(made):
     assert abs(datetime.datetime.fromisoformat(meta["timestamp"]).timestamp() - datetime.datetime.now().timestamp()) < 60
 
 
+def test_bytes_by_dataset_and_columns(made):
+    names = ("read_bytes", "mapped_bytes", "network_read_bytes", "large_read_bytes", "cached_bytes", "readahead_bytes", "basket_calls", "page_calls", "clusters_used",
+             "basket_bytes", "basket_raw_bytes", "storage_read_bytes")
+    found = made.json["bytes"]
+    rows = [*((row, [i for i in COUNTED if row["dataset"] == f"set{i % 2}"]) for row in found["datasets"]), *((row, COUNTED) for row in found["branch_sets"])]
+    assert [row["dataset"] for row in found["datasets"]] == ["set0", "set1"] and [row["columns"] for row in found["branch_sets"]] == [["x", "y"]]
+    for row, which in rows:
+        given = [task_values(i) for i in which]
+        assert row["chunks"] == len(which) and row["requested_bytes"] == sum(g["coffea_bytesread"] for g in given)
+        assert {name: row[name] for name in names} == {name: sum(g[name] for g in given) for name in names}
+        assert row["requested_amplification"] == near(row["requested_bytes"] / row["basket_bytes"])
+        assert row["outside_basket_bytes"] is row["read_amplification"] is None  # they mapped some
+
+
 # Of three samples 0.6, 1.6 and 2.6 s after the start, or three words of Dask a tenth earlier, the nearest to 0, 0.5 ... 3.5 and
 # 3.95 s; where two are as near, either.
 NEAREST = {"sample": "000112222", "probe": ("0", "0", "01", "1", "12", "2", "2", "2", "2"), "seen": ("0", "0", "0", "01", "1", "12", "2", "3", "3")}

@@ -124,16 +124,16 @@ def test_taskvines_own_times(tmp_path):
 def test_long_waits_from_one_place(tmp_path):
     """One line where the innermost frame, the file's name, the wait and the kind of task are the same; the JSON has each."""
     def fill(journal):
-        for n, (ms, path, frame, prefix) in enumerate(((100, "/a/x.root", 1, "work"), (400, "/b/x.root", 2, "work"), (250, "/b/x.root", 2, "work"), (300, "/b/y.root", 2, "work"),
-                                                       (70, "/a/x.root", 1, "other"))):
+        for n, (ms, path, frame, prefix) in enumerate(((500, "/a/x.root", 1, "work"), (400, "/b/x.root", 2, "work"), (250, "/b/x.root", 2, "work"), (300, "/b/y.root", 2, "work"),
+                                                       (60, "/c/y.root", 2, "work"), (70, "/a/x.root", 1, "other"))):
             journal.message([21, {"number": n, "wait": "storage_wait_ns", "waited_ns": ms * 10**6, "span": test_reports.SPAN, "prefix": prefix, "file": path,
                                   "frames": [0, 4096, 0, 4096 * (frame + 1)], "end_boot_ns": at(900)}], WORKERS[0])
 
     made = reported(tmp_path, fill, "--full")
     assert sorted((row["count"], round(row["waited_seconds"], 9), row["longest_seconds"]) for row in made.json["blocking"]) == [
-        (1, 0.07, 0.07), (1, 0.1, 0.1), (1, 0.3, 0.3), (2, 0.65, 0.4)]
+        (1, 0.06, 0.06), (1, 0.07, 0.07), (1, 0.3, 0.3), (1, 0.5, 0.5), (2, 0.65, 0.4)]
     lines = [re.split(r" {2,}", line.strip()) for line in made.printed.split("Long waits")[1].splitlines()[2:5]]
-    assert lines == [["storage", "0x1000", "x.root", "work", "3", "750.0 ms", "400.0 ms"], ["storage", "0x1000", "y.root", "work", "1", "300.0 ms", "300.0 ms"],
+    assert lines == [["storage", "0x1000", "x.root", "work", "3", "1.150 s", "500.0 ms"], ["storage", "0x1000", "y.root", "work", "2", "360.0 ms", "300.0 ms"],
                      ["storage", "0x1000", "x.root", "other", "1", "70.00 ms", "70.00 ms"]]
 
 
@@ -214,3 +214,42 @@ def test_imports(tmp_path):
 def test_no_run_but_a_reason(tmp_path):
     data, _, why = alone(tmp_path, lambda journal: journal.message([11, {"boot_ns": frames.BOOT_NS, "notes": ["the patch of uproot failed"]}]))
     assert data is None and "hold no tasks (a worker reports: the patch of uproot failed)" in why
+
+
+def test_amplification(tmp_path):
+    """Of chunks that mapped nothing: by dataset, by set of columns and by file. What came from the network is of files on servers only."""
+    def fill(journal):
+        for n, (name, asked, read, sent, used) in enumerate((("pure", 3000, 5000, 0, 2000), ("pure", 1500, 1000, 500, 1000), ("other", 700, 77, 4000, 1600))):
+            journal.task(10 + n, f"chunk-{n}", 2000 + 1000 * n, 2900 + 1000 * n, WORKERS[1], prefix="work", span=test_reports.SPAN, flags=2, dataset=name,
+                         filename="/data/pure.root" if name == "pure" else "root://s//other.root", treename="t", entrystart=10 * n, entrystop=10 * n + 10, events=10, coffea_bytesread=asked, columns="a\nb\nc",
+                         **{**dict.fromkeys(test_reports.COUNTS, 0), "read_bytes": read, "network_read_bytes": sent, "basket_bytes": used})
+        journal.message([12, {"path": "/data/pure.root", "span": test_reports.SPAN, "kind": "data", "storage": "exact", "read_calls": 1, "read_bytes": 6000, "mapped_bytes": 0,
+                              "extent_bytes": 6000, "unique_bytes": 4500, "ranges": [0, 4500], "basket_calls": 2, "basket_bytes": 3000, "basket_raw_bytes": 6000,
+                              "basket_extent_bytes": 3000, "unique_basket_bytes": 2900, "basket_ranges": [0, 2900]}], WORKERS[1])
+
+    data = reported(tmp_path, fill).json
+    names = ("chunks", "requested_bytes", "basket_bytes", "outside_basket_bytes", "read_amplification", "requested_amplification")
+    rows = {row["dataset"]: row for row in data["bytes"]["datasets"]}
+    assert [rows["pure"][name] for name in names] == [2, 4500, 3000, 3000, 2, 1.5]
+    assert [rows["other"][name] for name in names] == [1, 700, 1600, 2400, 2.5, 0.4375]
+    assert [rows[name]["files_reread_bytes"] for name in ("pure", "other")] == [1500, None]
+    row, = (row for row in data["bytes"]["branch_sets"] if row["columns"] == ["a", "b", "c"])
+    assert [row[name] for name in names] == [3, 5200, 4600, 5400, pytest.approx(10_000 / 4600), pytest.approx(5200 / 4600)]
+    row, = (row for row in data["files"] if row["path"] == "/data/pure.root")
+    told = {"requested_bytes": 4500, "unique_bytes": 4500, "reread_bytes": 1500, "unique_basket_bytes": 2900, "outside_basket_bytes": 1600, "read_amplification": 2,
+            "requested_amplification": 1.5}
+    assert {name: row[name] for name in told} == told
+
+
+@pytest.mark.parametrize("cut, span, seconds, note", [
+    (0, "span-2", 9, None), (3, "span-2", 9, "Dask's fine metrics: 0 workers sent none, 1 only a part"), (3, test_reports.SPAN, 9, None),
+    (3, test_reports.SPAN, 0.5, "Dask's fine metrics: 0 workers sent none, 1 only a part"), (None, None, 0, "Dask's fine metrics: 2 workers sent none, 0 only a part")])
+def test_digests_of_which_some_are_cut(tmp_path, cut, span, seconds, note):
+    """A worker that could not send all is said to lack some, unless those of this run came after its last task."""
+    def fill(journal):
+        for worker in WORKERS if cut is not None else ():
+            digests = [["execute", span, "work", "thread-cpu", "seconds", 1.5]]
+            journal.message([10, at(1000 * seconds), json.dumps({"nthreads": 1, "digests": digests, "digests_cut": cut if worker == WORKERS[0] else 0, "digests_whole": True})], worker)
+
+    notes = reported(tmp_path, fill).json["completeness"]["notes"]
+    assert [text for text in notes if "fine metrics" in text] == [note] * (note is not None)

@@ -78,7 +78,7 @@ static bool case_unclassified(struct fixture *fx, int side)
 }
 
 /* A long wait of a task at one call site; the workers' own totals say that waits are recorded. */
-static void long_wait(struct fixture *fx, uint64_t ns, bool recorded)
+static void long_wait(struct fixture *fx, const char *wait, uint64_t ns, bool recorded)
 {
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
@@ -89,7 +89,7 @@ static void long_wait(struct fixture *fx, uint64_t ns, bool recorded)
 	pack_u64(&pk, CREMA_MSG_STACK);
 	pack_map(&pk, 7);
 	pack_kv_u64(&pk, "number", 0);
-	pack_kv_text(&pk, "wait", "network_wait_ns");
+	pack_kv_text(&pk, "wait", wait);
 	pack_kv_u64(&pk, "waited_ns", ns);
 	pack_kv_text(&pk, "span", "span");
 	pack_kv_text(&pk, "prefix", "task");
@@ -119,7 +119,8 @@ static bool case_blocked_site(struct fixture *fx, int side)
 		  : side == BELOW_SECOND ? 9000
 					 : 10000,
 		  0, true);
-	long_wait(fx, UINT64_C(1000000) * (side == BELOW_SECOND ? 999 : 1000), side != UNKNOWN);
+	long_wait(fx, "network_wait_ns", UINT64_C(1000000) * (side == BELOW_SECOND ? 999 : 1000),
+		  side != UNKNOWN);
 	return true;
 }
 

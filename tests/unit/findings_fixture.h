@@ -74,6 +74,26 @@ __attribute__((unused)) static struct value evidence_of(const struct finding *f,
 	return value_null();
 }
 
+/* "name=value unit; ..." with an end. */
+__attribute__((unused)) static void put_evidence(struct buf *out, const struct finding *f)
+{
+	struct sink s = {.out = out};
+	size_t i;
+
+	for (i = 0; i < f->evidence_count; i++) {
+		const struct evidence *e = &f->evidence[i];
+
+		sink_printf(&s, "%s%s=", i ? "; " : "", e->name);
+		if (e->value.type == VALUE_TEXT)
+			sink_puts(&s, e->value.v.s);
+		else
+			sink_printf(&s, "%.10g", value_number(e->value, NULL));
+		sink_printf(&s, "%s%s", *e->unit ? " " : "", e->unit);
+	}
+	sink_put(&s, "", 1);
+	assert_int_equal(s.error, 0);
+}
+
 /* A task of which every time class is known and 0, and the usual counters too. */
 __attribute__((unused)) static struct task_record work(uint64_t attempt, const char *key,
 						       int start_ms, int stop_ms)

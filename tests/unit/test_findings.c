@@ -336,7 +336,7 @@ static void test_a_failed_run_is_judged_by_all_attempts(void **state)
 			TASK_SET(&r, status, T("erred"));
 		fx_task(fx, 1, &r);
 	}
-	long_wait(fx, UINT64_C(8000000000), true);
+	long_wait(fx, "network_wait_ns", UINT64_C(8000000000), true);
 	collect(fx, &found);
 	f = finding_of(&found, "gil_wait");
 	assert_non_null(f);

@@ -127,8 +127,8 @@ static void last_chunk(struct fixture *fx, int64_t events)
 	worker(fx, 1, 4, 11000);
 	for (int i = 0; i < 4; i++) {
 		snprintf(key, sizeof(key), "k%d", i);
-		r = chunk((uint64_t)i + 1, key, 0, i ? 8000 : 10000, "/a.root", i * 1000000,
-			  i * 1000000 + (i ? 1000 : events));
+		r = chunk((uint64_t)i + 1, key, 0, i ? 8000 : 10000, "/a.root", i * 1000000 + 8,
+			  i * 1000000 + 8 + (i ? 1000 : events));
 		SET_OWN(&r, cpu, 100);
 		fx_task(fx, 1, &r);
 	}
@@ -277,10 +277,14 @@ static const struct more more[] = {
 	{small_arguments, "idle_threads", "!connections", "!Large arguments", 1, {{NULL, NULL, 0}}},
 	{last_chunk_1,
 	 "tail",
-	 "'Processor', took 10.00 s",
+	 "'Processor', took 10.00 s, dataset 'data', file '/a.root', entries 8 to 160,000",
 	 "chunksize=10_000, and",
 	 ANY,
-	 {{"chunksize", NULL, 10000}}},
+	 {{"chunksize", NULL, 10000},
+	  {"last_dataset", "data", 0},
+	  {"last_file", "/a.root", 0},
+	  {"last_entrystart", NULL, 8},
+	  {"last_entrystop", NULL, 160000}}},
 	{last_chunk_2, "tail", "", "chunksize=20_000, and", ANY, {{"chunksize", NULL, 20000}}},
 	{last_chunk_5, "tail", "", "chunksize=50_000, and", ANY, {{"chunksize", NULL, 50000}}},
 	{queue_of_many,

@@ -243,25 +243,6 @@ static const struct said {
 
 #define SAID (sizeof(said) / sizeof(said[0]))
 
-static void put_evidence(struct buf *out, const struct finding *f)
-{
-	struct sink s = {.out = out};
-	size_t i;
-
-	for (i = 0; i < f->evidence_count; i++) {
-		const struct evidence *e = &f->evidence[i];
-
-		sink_printf(&s, "%s%s=", i ? "; " : "", e->name);
-		if (e->value.type == VALUE_TEXT)
-			sink_puts(&s, e->value.v.s);
-		else
-			sink_printf(&s, "%.10g", value_number(e->value, NULL));
-		sink_printf(&s, "%s%s", *e->unit ? " " : "", e->unit);
-	}
-	sink_put(&s, "", 1);
-	assert_int_equal(s.error, 0);
-}
-
 static const struct said *said_of(const char *id)
 {
 	size_t i;
@@ -597,6 +578,18 @@ static void assert_text(const json_t *object, const char *key, const char *want)
 	assert_string_equal(text, want);
 }
 
+/* null where it is unknown */
+static void assert_number(const json_t *object, const char *key, double want)
+{
+	const json_t *value = json_object_get(object, key);
+
+	assert_non_null(value);
+	if (isnan(want))
+		assert_true(json_is_null(value));
+	else
+		assert_real(json_number_value(value), want);
+}
+
 static void check_evidence(const json_t *list, const struct finding *f)
 {
 	const json_t *row, *value;
@@ -656,6 +649,11 @@ static void check_json(const struct findings *list)
 		assert_text(row, "severity", finding_severity_name(list->v[i].severity));
 		assert_text(row, "sentence", list->v[i].sentence);
 		assert_text(row, "advice", list->v[i].advice);
+		assert_number(row, "cost_seconds", list->v[i].cost_s);
+		assert_number(row, "of_seconds", list->v[i].of_s);
+		assert_number(row, "gain_seconds", list->v[i].gain_s);
+		assert_true(json_is_true(json_object_get(row, "cost_at_least")) ==
+			    list->v[i].cost_is_least);
 		check_evidence(json_object_get(row, "evidence"), &list->v[i]);
 	}
 	check_checked(json_object_get(root, "findings_checked"), list);

@@ -12,6 +12,7 @@ struct totals_at {
 };
 
 #define UNKNOWN UINT64_MAX
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
 static void fx_totals(struct fixture *fx, int worker, const struct totals_at *t)
 {
@@ -207,6 +208,47 @@ static void test_long_runs_have_long_bins(void **state)
 	fx_free(fx);
 }
 
+/* Of each cell of 2^28 ns, 268 ms, the latest: times are of the cells' bounds, in any order. */
+static void test_cells_of_time(void **state)
+{
+	static const struct {
+		int cell, ns; /* from its begin */
+		bool kept;
+	} points[] = {{7, 5, true},
+		      {2, 0, false},
+		      {2, (1 << 28) - 1, true},
+		      {3, 0, true},
+		      {4, (1 << 28) - 1, true},
+		      {2, 77, false},
+		      {9, 1 << 27, false},
+		      {9, (1 << 27) + 1, true}};
+	struct fixture *fx = fx_new();
+	struct history *h;
+	size_t i, k = 0;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	h = &fx->m.workers.v[0]->history;
+	for (i = 0; i < COUNT_OF(points); i++) {
+		uint64_t cell = (BOOT >> 28) + (uint64_t)points[i].cell;
+		struct totals t = {.boot_ns = (cell << 28) + (uint64_t)points[i].ns};
+
+		assert_int_equal(history_add(&fx->m, h, &t, i), 0);
+	}
+	history_thin(&fx->m);
+	assert_int_equal(fx->m.history_points, 5);
+	assert_int_equal(h->n, 5);
+	for (i = 0; i < COUNT_OF(points); i++)
+		k += points[i].kept;
+	assert_int_equal(k, h->n);
+	for (k = 0; k < h->n; k++) {
+		assert_true(!k || h->v[k].boot_ns > h->v[k - 1].boot_ns);
+		/* the snapshot's time is the place in the list */
+		assert_true(points[h->v[k].snapshot_ns].kept);
+	}
+	fx_free(fx);
+}
+
 /* Twice as many points as allowed: fewer are kept, and nothing of the sum is lost. */
 static void test_points_are_bounded(void **state)
 {
@@ -280,6 +322,7 @@ int main(void)
 		cmocka_unit_test(test_sums_that_fall),
 		cmocka_unit_test(test_old_snapshots_wait),
 		cmocka_unit_test(test_long_runs_have_long_bins),
+		cmocka_unit_test(test_cells_of_time),
 		cmocka_unit_test(test_points_are_bounded),
 		cmocka_unit_test(test_runs_share_the_second_between_them),
 		cmocka_unit_test(test_runs_without_totals_or_clock),
