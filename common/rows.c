@@ -62,7 +62,8 @@ const char *const row_host[CREMA_HOST_NUMBERS] = {
 };
 
 const struct row_time row_times[CREMA_TIMES] = {
-#define TIME(id, name, short, head, words, help) {#id, #name, short, head, words},
+#define TIME(id, name, column, short, head, words, label, part, mark, help)                        \
+	{#id, #name, short, head, words, label, part, mark},
 #include "counters.def"
 };
 

@@ -49,7 +49,8 @@ extern const char *const row_host[CREMA_HOST_NUMBERS];
 
 /* contract/counters.def; what the columns are for stands there. */
 struct row_time {
-	const char *id, *name, *short_name, *head, *words;
+	const char *id, *name, *short_name, *head, *words, *label, *part;
+	char mark;
 };
 struct row_count {
 	const char *id, *name, *help;

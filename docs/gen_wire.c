@@ -52,7 +52,8 @@ static const struct line fields[] = {
 #undef FIELD
 };
 static const struct line times[] = {
-#define TIME(id, name, short, head, words, help) {#id "_ns", #name, help},
+#define TIME(id, name, column, short, head, words, label, part, mark, help)                        \
+	{#id "_ns", #name, help},
 #include "counters.def"
 };
 static const struct line counts[] = {

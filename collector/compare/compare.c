@@ -217,6 +217,12 @@ double compared_number(const struct compared *c, const char *id)
 	return known ? d : (double)NAN;
 }
 
+double compared_class(const struct compared *c, int class)
+{
+	return compared_number(c, class == COMPARE_IDLE ? "idle_thread_seconds"
+							: class_metric((unsigned int)class));
+}
+
 struct value compared_waiting(const struct compared *c)
 {
 	return value_minus(metric_task_wall_seconds(&c->facts), metric_task_cpu_seconds(&c->facts));

@@ -37,10 +37,13 @@ struct compared {
 };
 
 /* One line of a curve. */
+/* Where threads spend time: a time class, or threads without a task. */
+enum { COMPARE_NONE = -1, COMPARE_IDLE = CREMA_TIMES };
+
 struct curve_point {
 	const struct compared *run, *base;
 	struct value speedup, ideal, efficiency; /* of scaling; ratios */
-	const char *grew;	   /* the class that took most more per event; NULL: none */
+	int grew;		   /* the class that took most more per event; COMPARE_NONE: none */
 	struct value grew_seconds; /* s per million events */
 	bool best;
 };
@@ -65,6 +68,8 @@ compared_overhead(const struct compared *c); /* s: of counted tasks that are no 
 struct value compared_least_workers(const struct compared *c);
 /* A metric's value as a number; NAN if unknown. */
 double compared_number(const struct compared *c, const char *id);
+/* Seconds of a time class, or of threads without a task. */
+double compared_class(const struct compared *c, int class);
 /* "1", "2", ... as it is called in the tables. */
 size_t compared_number_of(const struct comparison *all, const struct compared *c);
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* compare_json.c - runs side by side, for programs. */
+#include <stdio.h>
+#include <string.h>
+
 #include "collector/compare/compare.h"
+#include "common/rows.h"
 
 /* Of each run, by the names of docs/metrics.md. */
 static const char *const ids[] = {
@@ -17,12 +21,11 @@ static const char *const ids[] = {
 	"task_wall_seconds",
 	"task_cpu_seconds",
 	"task_pool_cpu_seconds",
-	"runqueue_wait_seconds",
-	"gil_wait_seconds",
-	"lock_wait_seconds",
-	"network_wait_seconds",
-	"storage_wait_seconds",
-	"sleep_seconds",
+#define CPU(name)
+#define PLAIN(name) #name,
+#define ESTIMATED(name) #name,
+#define TIME(id, name, column, ...) column(name)
+#include "counters.def"
 	"unclassified_seconds",
 	"idle_thread_seconds",
 	"worker_imbalance",
@@ -68,6 +71,20 @@ static void put_run(const struct compared *r, struct json *j)
 	emit_end(j);
 }
 
+/* "gil_wait": its column without the unit */
+static void put_grew(int class, struct json *j)
+{
+	char name[40];
+
+	if (class == COMPARE_NONE || class == COMPARE_IDLE) {
+		emit_value(j, "grew_most", value_text(class == COMPARE_IDLE ? "idle" : NULL));
+		return;
+	}
+	snprintf(name, sizeof(name), "%.*s",
+		 (int)(strlen(row_times[class].name) - strlen("_seconds")), row_times[class].name);
+	emit_value(j, "grew_most", value_text(name));
+}
+
 static void put_points(const struct curve_point *p, size_t n, bool scaling, struct json *j)
 {
 	size_t i;
@@ -84,7 +101,7 @@ static void put_points(const struct curve_point *p, size_t n, bool scaling, stru
 			emit_value(j, "speedup", p[i].speedup);
 			emit_value(j, "ideal_speedup", p[i].ideal);
 			emit_value(j, "scaling_efficiency", p[i].efficiency);
-			emit_value(j, "grew_most", value_text(p[i].grew));
+			put_grew(p[i].grew, j);
 			emit_value(j, "grew_seconds_per_million_events", p[i].grew_seconds);
 		} else {
 			emit_value(j, "best", value_bool(p[i].best));

@@ -86,33 +86,17 @@ static void find_best(struct comparison *c)
 /* The class of which a task took most more per event than in the base run. */
 static void name_cause(struct curve_point *p)
 {
-	static const char *const classes[] = {"cpu",	   "runqueue_wait", "gil_wait",
-					      "lock_wait", "network_wait",  "storage_wait",
-					      "sleep"};
-	static const char *const ids[] = {"task_cpu_seconds",	  "runqueue_wait_seconds",
-					  "gil_wait_seconds",	  "lock_wait_seconds",
-					  "network_wait_seconds", "storage_wait_seconds",
-					  "sleep_seconds"};
 	double here, there, most = 0;
-	size_t i;
+	int i;
 
-	for (i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
-		here = compared_number(p->run, ids[i]) / compared_number(p->run, "total_events");
-		there = compared_number(p->base, ids[i]) / compared_number(p->base, "total_events");
+	for (i = 0; i <= COMPARE_IDLE; i++) {
+		here = compared_class(p->run, i) / compared_number(p->run, "total_events");
+		there = compared_class(p->base, i) / compared_number(p->base, "total_events");
 		if (!(here - there > most))
 			continue;
 		most = here - there;
-		p->grew = classes[i];
+		p->grew = i;
 		p->grew_seconds = value_real(most * 1e6);
-	}
-	/* threads without a task, which no class of a task holds */
-	here = compared_number(p->run, "idle_thread_seconds") /
-	       compared_number(p->run, "total_events");
-	there = compared_number(p->base, "idle_thread_seconds") /
-		compared_number(p->base, "total_events");
-	if (here - there > most) {
-		p->grew = "idle";
-		p->grew_seconds = value_real((here - there) * 1e6);
 	}
 }
 
@@ -165,7 +149,7 @@ static int points(struct comparison *c, bool chunks, struct curve_point **out, s
 				break;
 		}
 		if (k < c->n)
-			(*out)[(*count)++] = (struct curve_point){.run = r};
+			(*out)[(*count)++] = (struct curve_point){.run = r, .grew = COMPARE_NONE};
 	}
 	if (*count)
 		qsort(*out, *count, sizeof(**out), chunks ? by_chunk : by_cores);

@@ -6,6 +6,7 @@
 
 #include "collector/compare/compare.h"
 #include "collector/emit/emit_table.h"
+#include "common/rows.h"
 
 struct column_of { /* of a table with a line for each run */
 	const char *title, *id;
@@ -52,15 +53,6 @@ static const struct column_of scenario[] = {
 	{"waiting", NULL, AS_PERCENT, compared_waiting, "task_wall_seconds"},
 	{"overhead", NULL, AS_PERCENT, compared_overhead, "task_wall_seconds"},
 	{"busiest", "worker_imbalance", AS_TIMES, NULL, NULL},
-};
-static const struct column_of waits[] = {
-	{"a core", "runqueue_wait_seconds", AS_PERCENT, NULL, "task_wall_seconds"},
-	{"GIL", "gil_wait_seconds", AS_PERCENT, NULL, "task_wall_seconds"},
-	{"locks", "lock_wait_seconds", AS_PERCENT, NULL, "task_wall_seconds"},
-	{"network", "network_wait_seconds", AS_PERCENT, NULL, "task_wall_seconds"},
-	{"storage", "storage_wait_seconds", AS_PERCENT, NULL, "task_wall_seconds"},
-	{"asleep", "sleep_seconds", AS_PERCENT, NULL, "task_wall_seconds"},
-	{"the rest", "unclassified_seconds", AS_PERCENT, NULL, "task_wall_seconds"},
 };
 static const struct column_of rates[] = {
 	{"events", "event_rate_wall_khz", AS_KHZ, NULL, NULL},
@@ -123,26 +115,40 @@ static void print_names(const struct comparison *c, struct sink *s, bool colour)
 	grid_print(&g);
 }
 
-/* "lock_wait" for people */
-static const char *class_text(const char *name)
+/* Short, as tables are narrow here: the class's own words where there is none. */
+static const char *class_text(int class)
 {
-	static const char *const names[][2] = {
-		{"cpu", "CPU"},
-		{"runqueue_wait", "waiting for a core"},
-		{"gil_wait", "waiting for the GIL"},
-		{"lock_wait", "waiting for locks"},
-		{"network_wait", "waiting for the network"},
-		{"storage_wait", "waiting for storage"},
-		{"sleep", "asleep"},
-		{"idle", "threads without a task"},
+	static const char *const shorter[CREMA_TIMES] = {
+		[CREMA_T_cpu] = "CPU",
+		[CREMA_T_gil_wait] = "waiting for the GIL",
 	};
-	size_t i;
 
-	for (i = 0; name && i < sizeof(names) / sizeof(*names); i++) {
-		if (!strcmp(names[i][0], name))
-			return names[i][1];
+	if (class == COMPARE_NONE)
+		return "";
+	if (class == COMPARE_IDLE)
+		return "threads without a task";
+	return shorter[class] ? shorter[class] : row_times[class].words;
+}
+
+static void print_waits(const struct comparison *c, struct sink *s, bool colour)
+{
+	static const char *const heads[CREMA_TIMES] = {
+		[CREMA_T_runqueue] = "a core",
+		[CREMA_T_lock_wait] = "locks",
+		[CREMA_T_sleep] = "asleep",
+	};
+	struct column_of waits[CREMA_TIMES];
+	size_t i, n = 0;
+
+	for (i = 0; i < CREMA_TIMES; i++) {
+		if (i != CREMA_T_cpu)
+			waits[n++] = (struct column_of){heads[i] ? heads[i] : row_times[i].head,
+							class_metric((unsigned int)i), AS_PERCENT,
+							NULL, "task_wall_seconds"};
 	}
-	return "";
+	waits[n++] = (struct column_of){"the rest", "unclassified_seconds", AS_PERCENT, NULL,
+					"task_wall_seconds"};
+	print_runs(c, s, colour, "Waiting, of the tasks' wall time", waits, n);
 }
 
 static void print_scaling(const struct comparison *c, struct sink *s, bool colour)
@@ -201,38 +207,27 @@ static void print_chunks(const struct comparison *c, struct sink *s, bool colour
 /* Where the best one spent less than the next: the class that differs most, over all threads. */
 static void print_reason(const struct comparison *c, struct sink *s)
 {
-	static const char *const ids[][2] = {
-		{"task_cpu_seconds", "cpu"},
-		{"runqueue_wait_seconds", "runqueue_wait"},
-		{"gil_wait_seconds", "gil_wait"},
-		{"lock_wait_seconds", "lock_wait"},
-		{"network_wait_seconds", "network_wait"},
-		{"storage_wait_seconds", "storage_wait"},
-		{"sleep_seconds", "sleep"},
-		{"idle_thread_seconds", "idle"},
-	};
 	double mine, other, most = 0, best_mine = 0, best_other = 0;
 	char a[HUMAN_BYTES], b[HUMAN_BYTES];
-	const char *name = NULL;
-	size_t i;
+	int i, class = COMPARE_NONE;
 
 	if (c->best->cores != c->next->cores && c->best->cores && c->next->cores)
 		sink_printf(s, "  It had %ld %s, run %zu %ld.\n", c->best->cores,
 			    c->best->cores == 1 ? "core" : "cores", compared_number_of(c, c->next),
 			    c->next->cores);
-	for (i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
-		mine = compared_number(c->best, ids[i][0]);
-		other = compared_number(c->next, ids[i][0]);
+	for (i = 0; i <= COMPARE_IDLE; i++) {
+		mine = compared_class(c->best, i);
+		other = compared_class(c->next, i);
 		if (!(other - mine > most))
 			continue;
 		most = other - mine;
 		best_mine = mine;
 		best_other = other;
-		name = ids[i][1];
+		class = i;
 	}
-	if (name)
+	if (class != COMPARE_NONE)
 		sink_printf(s, "  The largest saving was in \"%s\": %s, in run %zu %s.\n",
-			    class_text(name), human(value_real(best_mine), AS_SECONDS, a),
+			    class_text(class), human(value_real(best_mine), AS_SECONDS, a),
 			    compared_number_of(c, c->next),
 			    human(value_real(best_other), AS_SECONDS, b));
 }
@@ -295,7 +290,7 @@ void compare_text(const struct comparison *c, struct sink *s, bool colour)
 {
 	print_names(c, s, colour);
 	PRINT("Time: of counted tasks in all threads; overhead: of it no chunks", scenario);
-	PRINT("Waiting, of the tasks' wall time", waits);
+	print_waits(c, s, colour);
 	PRINT("Throughput, by wall time", rates);
 	PRINT("Bytes", bytes);
 	print_scaling(c, s, colour);

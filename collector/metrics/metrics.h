@@ -158,8 +158,9 @@ struct value attempt_storage_read(const struct attempt *a);
 struct value attempt_storage_known(const struct attempt *a);
 void attempt_classes(const struct attempt *a, struct classes *c);
 
-/* "cpu", "lock", ...: the short name of a time class */
+/* Of a time class: "gil", its short name, and "gil_wait_seconds", its metric. */
 const char *class_name(unsigned int id);
+const char *class_metric(unsigned int id);
 
 /* All metrics of the table as members of the object that is open; aliases too. */
 void metrics_emit(const struct facts *f, struct json *j);

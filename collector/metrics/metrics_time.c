@@ -11,19 +11,31 @@ const char *class_name(unsigned int id)
 	return row_times[id].short_name;
 }
 
+#define METRIC_PLAIN(name) #name
+#define METRIC_ESTIMATED(name) #name
+#define METRIC_CPU(name) "task_" #name
+
+const char *class_metric(unsigned int id)
+{
+	static const char *const metrics[CREMA_TIMES] = {
+#define TIME(id, name, column, ...) METRIC_##column(name),
+#include "counters.def"
+	};
+
+	return metrics[id];
+}
+
+/* Each needs its line in metrics.def: without it there is no prototype. */
 #define CLASS(metric, id)                                                                          \
 	struct value metric_##metric(const struct facts *f)                                        \
 	{                                                                                          \
 		return tally_class(&f->tasks, CREMA_T_##id);                                       \
 	}
-
-CLASS(task_cpu_seconds, cpu)
-CLASS(runqueue_wait_seconds, runqueue)
-CLASS(gil_wait_seconds, gil_wait)
-CLASS(lock_wait_seconds, lock_wait)
-CLASS(network_wait_seconds, network_wait)
-CLASS(storage_wait_seconds, storage_wait)
-CLASS(sleep_seconds, sleep)
+#define PLAIN(id, name) CLASS(name, id)
+#define ESTIMATED(id, name) CLASS(name, id)
+#define CPU(id, name) CLASS(task_##name, id)
+#define TIME(id, name, column, ...) column(id, name)
+#include "counters.def"
 
 struct value metric_total_cpu_time(const struct facts *f)
 {

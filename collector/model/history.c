@@ -13,7 +13,8 @@ const char *history_name(enum history_series s)
 #define LAYER(id, count, from) [HISTORY_##count] = #count,
 #include "counters.def"
 #define SERIES(id, from, member) [HISTORY_##id] = #id,
-		HISTORY_CLASSES(SERIES)
+#define TIME(id, name, column, ...) HISTORY_##column(SERIES, id, name)
+#include "counters.def"
 #undef SERIES
 	};
 
@@ -58,7 +59,8 @@ static void fill(struct history_point *p, const struct totals *t)
 #define LAYER(id, count, from) set(p, HISTORY_##count, FROM_##from(t, count));
 #include "counters.def"
 #define SERIES(id, from, member) set(p, HISTORY_##id, FROM_##from(t, member));
-	HISTORY_CLASSES(SERIES)
+#define TIME(id, name, column, ...) HISTORY_##column(SERIES, id, name)
+#include "counters.def"
 #undef SERIES
 }
 

@@ -20,22 +20,15 @@
 #define HISTORY_CELL_SHIFT 28	  /* the first cells: 2^28 ns, a quarter of a second */
 
 /*
- * The layers of contract/counters.def, in bytes, and then the classes, in nanoseconds of tasks:
- * SERIES(id, from, member)
+ * The layers of contract/counters.def, in bytes, and then its times, in nanoseconds of tasks.
  * from: ALL what tasks did and what threads without a task did; OWN and POOL the tasks' own
  * threads' and pool threads' time; PROCESS the whole process by the kernel's account. PROCESS and
  * both cpu rows come with the snapshots that the worker takes of itself, twice a second if its
  * event loop is not held up.
  */
-#define HISTORY_CLASSES(SERIES)                                                                    \
-	SERIES(cpu_seconds, OWN, cpu)                                                              \
-	SERIES(pool_cpu_seconds, POOL, cpu)                                                        \
-	SERIES(runqueue_wait_seconds, OWN, runqueue)                                               \
-	SERIES(gil_wait_seconds, OWN, gil_wait)                                                    \
-	SERIES(lock_wait_seconds, OWN, lock_wait)                                                  \
-	SERIES(network_wait_seconds, OWN, network_wait)                                            \
-	SERIES(storage_wait_seconds, OWN, storage_wait)                                            \
-	SERIES(sleep_seconds, OWN, sleep)
+#define HISTORY_PLAIN(SERIES, id, name) SERIES(name, OWN, id)
+#define HISTORY_ESTIMATED(SERIES, id, name) SERIES(name, OWN, id)
+#define HISTORY_CPU(SERIES, id, name) SERIES(name, OWN, id) SERIES(pool_##name, POOL, id)
 
 enum history_series {
 #define LAYER(id, count, from) HISTORY_##count,
@@ -43,9 +36,10 @@ enum history_series {
 	HISTORY_LAYERS,
 	HISTORY_LAYERS_END_ = HISTORY_LAYERS - 1,
 #define SERIES(id, from, member) HISTORY_##id,
-	HISTORY_CLASSES(SERIES)
+#define TIME(id, name, column, ...) HISTORY_##column(SERIES, id, name)
+#include "counters.def"
 #undef SERIES
-		HISTORY_SERIES
+	HISTORY_SERIES
 };
 
 struct history_point {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collector/report/sections.h"
+#include "common/rows.h"
 
 #define TOP 12
 
@@ -119,21 +120,20 @@ static size_t number_called(const char *name)
 /* The largest class of waits of the opening thread, as a share of the wall time. */
 static void wait_cell(struct grid *g, const struct section_sum *s)
 {
-	static const char *const classes[] = {"runqueue_wait_seconds", "gil_wait_seconds",
-					      "lock_wait_seconds",     "network_wait_seconds",
-					      "storage_wait_seconds",  "sleep_seconds"};
 	double wall = value_number(section_number(s, 0, false), NULL), most = 0, v;
 	const char *which = "";
 
-	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
-		v = value_number(section_number(s, number_called(classes[i]), false), NULL);
-		which = v > most ? classes[i] : which;
+	for (size_t i = 0; i < CREMA_TIMES; i++) {
+		if (i == CREMA_T_cpu)
+			continue;
+		v = value_number(section_number(s, number_called(row_times[i].name), false), NULL);
+		which = v > most ? row_times[i].short_name : which;
 		most = v > most ? v : most;
 	}
 	if (!s->path || wall <= 0 || most < 0.01 * wall)
 		grid_text(g, "");
 	else
-		grid_printf(g, "%.*s %.0f %%", (int)strcspn(which, "_"), which, 100 * most / wall);
+		grid_printf(g, "%s %.0f %%", which, 100 * most / wall);
 }
 
 static void name_cell(struct grid *g, const struct section_sum *s)

@@ -6,6 +6,7 @@
 
 #include "collector/emit/emit_text.h"
 #include "collector/print/print.h"
+#include "common/rows.h"
 
 static void add_word(char *list, size_t size, const char *word)
 {
@@ -35,34 +36,51 @@ static struct value shown_pool(const struct tally *t)
 	return value_seconds(sum_value(&t->pool[CREMA_T_cpu]));
 }
 
+static void timing_row(struct grid *g, const char *label, struct value v, struct value wall,
+		       const char *style, bool is_part)
+{
+	static const char bar[] = "####################";
+	double share;
+	bool known;
+
+	share = value_number(value_ratio(v, wall, 100), &known);
+	grid_text(g, label);
+	grid_value(g, v, AS_SECONDS);
+	if (known)
+		grid_printf(g, "%.1f %%", share);
+	else
+		grid_text(g, "");
+	grid_style(g, style);
+	grid_printf(g, "%.*s", known && is_part ? (int)lround(fmin(fmax(share, 0), 100) / 5) : 0,
+		    bar);
+}
+
+/* What clocks differ by, of either sign, is 0. */
+static struct value shown_rest(const struct tally *t)
+{
+	struct value rest = tally_unclassified(t);
+	bool known;
+	double share = value_number(value_ratio(rest, tally_wall(t), 100), &known);
+
+	return known && fabs(share) < 1 ? value_uint(0) : rest;
+}
+
 /* Where the wall time of tasks went: counted ones, or all attempts (facts_shown()). */
 void report_table_timing(const struct report *r, struct sink *s, bool colour)
 {
 	const struct facts *f = r->facts;
 	static const struct {
 		const char *label;
-		enum crema_time_id class;
-		struct value (*other)(const struct tally *); /* NULL: the class */
-	} rows[] = {
-		{"CPU, own thread", CREMA_T_cpu, NULL},
-		{"waiting for a core", CREMA_T_runqueue, NULL},
-		{"waiting for the interpreter lock", CREMA_T_gil_wait, NULL},
-		{"waiting for other locks", CREMA_T_lock_wait, NULL},
-		{"waiting for the network", CREMA_T_network_wait, NULL},
-		{"waiting for storage", CREMA_T_storage_wait, NULL},
-		{"asleep", CREMA_T_sleep, NULL},
-		{"not classified", 0, tally_unclassified},
-		{"wall time of tasks", 0, tally_wall},
-		{"CPU of pool threads (not included)", 0, shown_pool},
+		struct value (*value)(const struct tally *);
+	} more[] = {
+		{"not classified", shown_rest},
+		{"wall time of tasks", tally_wall},
+		{"CPU of pool threads (not included)", shown_pool},
 	};
 	const struct tally *t = facts_shown(f);
-	static const char bar[] = "####################";
-	struct value v, wall = tally_wall(t);
+	struct value wall = tally_wall(t);
 	char unknown[128] = "";
 	struct grid g;
-	double share;
-	bool known;
-	int n;
 	size_t i;
 
 	table_section(s, colour,
@@ -70,24 +88,12 @@ void report_table_timing(const struct report *r, struct sink *s, bool colour)
 					 : "Timing: where the time of counted tasks went");
 	grid_init(&g, s, colour);
 	grid_columns(&g, "<", ">", ">of wall", "<", NULL);
-	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		v = rows[i].other ? rows[i].other(t) : tally_class(t, rows[i].class);
-		share = value_number(value_ratio(v, wall, 100), &known);
-		if (known && rows[i].other == tally_unclassified && fabs(share) < 1) {
-			/* what clocks differ by, of either sign */
-			v = value_uint(0);
-			share = 0;
-		}
-		grid_text(&g, rows[i].label);
-		grid_value(&g, v, AS_SECONDS);
-		if (known)
-			grid_printf(&g, "%.1f %%", share);
-		else
-			grid_text(&g, "");
-		grid_style(&g, i ? STYLE_WAIT : STYLE_GOOD);
-		n = known ? (int)lround(fmin(fmax(share, 0), 100) / 5) : 0;
-		grid_printf(&g, "%.*s", i + 2 < sizeof(rows) / sizeof(*rows) ? n : 0, bar);
-	}
+	for (i = 0; i < CREMA_TIMES; i++)
+		timing_row(&g, i == CREMA_T_cpu ? "CPU, own thread" : row_times[i].label,
+			   tally_class(t, (enum crema_time_id)i), wall,
+			   i == CREMA_T_cpu ? STYLE_GOOD : STYLE_WAIT, true);
+	for (i = 0; i < sizeof(more) / sizeof(*more); i++)
+		timing_row(&g, more[i].label, more[i].value(t), wall, STYLE_WAIT, i == 0);
 	grid_print(&g);
 	for (i = 0; i < CREMA_TIMES; i++) {
 		if (t->class_unknown[i])

@@ -9,31 +9,36 @@
 
 #include "collector/emit/emit_text.h"
 #include "collector/metrics/budget.h"
+#include "common/rows.h"
 
 #define ROWS (CREMA_TIMES + 2)
 #define MOST_LINES 3
 #define LEAST_PERCENT 1 /* less is left out of the legend, and of "not classified" it is noise */
 
 struct row {
-	const char *name;
+	const char *name, *style;
 	char mark;
-	const char *style;
 	double seconds;
 	double exact; /* of the bar's columns */
 	size_t columns;
 };
 
-static const struct row kinds[ROWS] = {
-	[CREMA_T_cpu] = {.name = "CPU", .mark = '#', .style = "\033[32m"},
-	[CREMA_T_runqueue] = {.name = "waiting for a CPU", .mark = '=', .style = "\033[33m"},
-	[CREMA_T_gil_wait] = {.name = "interpreter lock", .mark = 'g', .style = "\033[35m"},
-	[CREMA_T_lock_wait] = {.name = "other locks", .mark = 'l', .style = "\033[35m"},
-	[CREMA_T_network_wait] = {.name = "network", .mark = 'n', .style = "\033[36m"},
-	[CREMA_T_storage_wait] = {.name = "storage", .mark = 's', .style = "\033[34m"},
-	[CREMA_T_sleep] = {.name = "asleep", .mark = 'z', .style = "\033[36m"},
-	[CREMA_TIMES] = {.name = "not classified", .mark = '?', .style = "\033[31m"},
-	[CREMA_TIMES + 1] = {.name = "no task", .mark = '.', .style = "\033[2m"},
+static const char *const styles[CREMA_TIMES] = {
+	[CREMA_T_cpu] = "\033[32m",	     [CREMA_T_runqueue] = "\033[33m",
+	[CREMA_T_gil_wait] = "\033[35m",     [CREMA_T_lock_wait] = "\033[35m",
+	[CREMA_T_storage_wait] = "\033[34m",
 };
+#define OTHER_STYLE "\033[36m"
+
+static void name_rows(struct row v[ROWS])
+{
+	for (size_t i = 0; i < CREMA_TIMES; i++)
+		v[i] = (struct row){.name = row_times[i].part,
+				    .style = styles[i] ? styles[i] : OTHER_STYLE,
+				    .mark = row_times[i].mark};
+	v[CREMA_TIMES] = (struct row){"not classified", "\033[31m", '?', 0, 0, 0};
+	v[CREMA_TIMES + 1] = (struct row){"no task", "\033[2m", '.', 0, 0, 0};
+}
 
 static int by_seconds(const void *pa, const void *pb)
 {
@@ -125,7 +130,7 @@ static double collect(const struct facts *f, const struct budget *b, struct row 
 	double sum = 0;
 	size_t i;
 
-	memcpy(v, kinds, sizeof(kinds));
+	name_rows(v);
 	for (i = 0; i < CREMA_TIMES; i++)
 		v[i].seconds = b ? (isnan(b->class_s[i]) ? 0 : b->class_s[i]) : f->all.cls[i];
 	v[CREMA_TIMES].seconds = b ? b->unclassified : f->all.unclassified;

@@ -10,6 +10,7 @@
 
 #include "collector/emit/emit_text.h"
 #include "collector/model/symbols.h"
+#include "common/rows.h"
 
 struct blocking_library {
 	const struct site_module *module;
@@ -201,12 +202,6 @@ void blocking_release(struct blocking *b)
 	arena_release(&b->arena);
 }
 
-static const char *const wait_names[CREMA_TIMES] = {
-	[CREMA_T_gil_wait] = "GIL",	    [CREMA_T_lock_wait] = "lock",
-	[CREMA_T_network_wait] = "network", [CREMA_T_storage_wait] = "storage",
-	[CREMA_T_sleep] = "sleep",
-};
-
 void blocking_stack_json(struct blocking *b, const struct model *m, const struct site *s,
 			 struct json *j, const char *name)
 {
@@ -233,9 +228,7 @@ void blocking_stack_json(struct blocking *b, const struct model *m, const struct
 
 const char *blocking_wait(const struct blocking_row *r)
 {
-	if (r->wait == CREMA_T_gil_wait)
-		return "gil";
-	return wait_names[r->wait] ? wait_names[r->wait] : "";
+	return row_times[r->wait].short_name;
 }
 
 void blocking_frames_json(const struct blocking_row *r, struct json *j, const char *name)
@@ -317,7 +310,8 @@ static size_t merge_rows(const struct blocking *b, const struct run *run, struct
 
 	for (i = 0; i < b->rows.n; i++) {
 		r = b->rows.v[i];
-		v[n] = (struct shown){wait_names[r->wait], r->frames ? r->frame[0] : "(no stack)",
+		v[n] = (struct shown){row_times[r->wait].head,
+				      r->frames ? r->frame[0] : "(no stack)",
 				      r->object ? base_of(r->object) : "",
 				      run_prefix_shown(run, r->prefix), r->waits};
 		for (k = 0; k < n && !looks_like(&v[k], &v[n]); k++)

@@ -204,23 +204,21 @@ const struct column task_columns[] = {
 	CALL("start", REAL, get_start),
 	CALL("stop", REAL, get_stop),
 	CALL("wall_seconds", REAL, get_wall),
-	CLASS("cpu_seconds", cpu),
-	POOL("pool_cpu_seconds", cpu),
-	CLASS("runqueue_wait_seconds", runqueue),
-	CLASS("gil_wait_seconds", gil_wait),
-	CLASS("lock_wait_seconds", lock_wait),
-	CLASS("network_wait_seconds", network_wait),
-	CLASS("storage_wait_seconds", storage_wait),
-	CALL("storage_wait_estimated", BOOL, get_estimated),
-	CLASS("sleep_seconds", sleep),
+#define PLAIN(id, name) CLASS(#name, id),
+#define CPU(id, name) CLASS(#name, id), POOL("pool_" #name, id),
+#define ESTIMATED(id, name) CLASS(#name, id), CALL("storage_wait_estimated", BOOL, get_estimated),
+#define TIME(id, name, column, ...) column(id, name)
+#include "counters.def"
+#undef PLAIN
+#undef CPU
+#undef ESTIMATED
 	CALL("unclassified_seconds", REAL, get_unclassified),
 	SECONDS("pool_wall_seconds", pool_wall_ns),
-	POOL("pool_runqueue_wait_seconds", runqueue),
-	POOL("pool_gil_wait_seconds", gil_wait),
-	POOL("pool_lock_wait_seconds", lock_wait),
-	POOL("pool_network_wait_seconds", network_wait),
-	POOL("pool_storage_wait_seconds", storage_wait),
-	POOL("pool_sleep_seconds", sleep),
+#define PLAIN(id, name) POOL("pool_" #name, id),
+#define CPU(id, name)
+#define ESTIMATED(id, name) PLAIN(id, name)
+#define TIME(id, name, column, ...) column(id, name)
+#include "counters.def"
 	CALL("pool_unclassified_seconds", REAL, get_pool_unclassified),
 #define AS_calls(name, id) COUNTED(id),
 #define AS_bytes AS_calls
