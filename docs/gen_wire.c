@@ -104,7 +104,7 @@ static const struct line sample[] = {
 };
 static const struct line host[] = {
 #define HOST_FIELD(name, help) {#name, "", help},
-#define HOST_NUMBER(name, type, column, help) {#name, #type, help},
+#define HOST_NUMBER(name, type, column, counts, help) {#name, #type, help},
 #include "rows.def"
 };
 static const struct line doing[] = {

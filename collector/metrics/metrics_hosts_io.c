@@ -20,10 +20,10 @@ struct shots {
 	size_t n, cap;
 };
 
-static enum sharing sharing_of(enum crema_host_number io)
-{
-	return io <= CREMA_HOST_N_net_write_bytes ? SHARE_NET : SHARE_HOST;
-}
+static const enum sharing sharing_of[CREMA_HOST_NUMBERS] = {
+#define HOST_NUMBER(name, type, column, counts, help) SHARE_##counts,
+#include "rows.def"
+};
 
 static int by_time(const void *pa, const void *pb)
 {
@@ -80,7 +80,7 @@ static struct value bytes_on(const struct run *r, const struct host *host,
 
 static struct value bytes(const struct facts *f, enum crema_host_number io)
 {
-	enum sharing by = sharing_of(io);
+	enum sharing by = sharing_of[io];
 	struct value sum = value_null(), v;
 	size_t i;
 
@@ -137,7 +137,7 @@ static void rates_of(const struct run *r, const struct host *host, struct rates 
 static struct value peak(const struct facts *f, enum crema_host_number io)
 {
 	struct rates to = {.io = io, .most = (double)NAN};
-	enum sharing by = sharing_of(io);
+	enum sharing by = sharing_of[io];
 	size_t i;
 
 	for (i = 0; i < f->hosts->by[by].n; i++)
@@ -149,7 +149,7 @@ static void emit_io(const struct facts *f, enum crema_host_number io, const char
 		    struct json *j)
 {
 	struct rates to = {.io = io, .j = j};
-	enum sharing by = sharing_of(io);
+	enum sharing by = sharing_of[io];
 	size_t i;
 
 	emit_array(j, name);
