@@ -75,3 +75,8 @@ const struct row_count row_counts[CREMA_COUNTS] = {
 #define COUNT(id, unit, name, column, help) {#id, #name, help, IN_##unit},
 #include "counters.def"
 };
+
+const struct row_layer row_layers[CREMA_LAYERS] = {
+#define LAYER(id, count, from, label) {#id, #count, label},
+#include "counters.def"
+};

@@ -56,7 +56,12 @@ struct row_count {
 	const char *id, *name, *help;
 	bool ns; /* seconds in public */
 };
+/* Of bytes, of tasks and of no task together. */
+struct row_layer {
+	const char *id, *name, *label; /* name: of its count */
+};
 extern const struct row_time row_times[CREMA_TIMES];
 extern const struct row_count row_counts[CREMA_COUNTS];
+extern const struct row_layer row_layers[CREMA_LAYERS];
 
 #endif

@@ -22,6 +22,11 @@ enum crema_count_id {
 #undef COUNT
 	CREMA_COUNTS
 };
+enum crema_layer_id {
+#define LAYER(id, ...) CREMA_L_##id,
+#include "counters.def"
+	CREMA_LAYERS
+};
 /* Which counts are unknown, or known, is a set of these. */
 #define CREMA_COUNT_BIT(name) (UINT64_C(1) << CREMA_C_##name)
 

@@ -137,7 +137,7 @@ void live_tick_from_here(struct live *live)
 {
 	live->done_before = live->total[LIVE_tasks_done];
 	live->events_before = live->events;
-	live->read_before = live_layer(live->total, LIVE_LAYER_read);
+	live->read_before = live_layer(live->total, CREMA_L_read);
 }
 
 void live_tick(struct live *live)

@@ -141,7 +141,7 @@ static void put_activity(struct json *j, const struct live *live, const struct l
 	emit_value(j, "since", value_real(live->since));
 	put(j, "done", idle ? 0 : c->total[LIVE_tasks_done] - live->since_done);
 	put(j, "events", idle ? 0 : c->events - live->since_events);
-	put(j, "read_bytes", idle ? 0 : live_layer(c->total, LIVE_LAYER_read) - live->since_read);
+	put(j, "read_bytes", idle ? 0 : live_layer(c->total, CREMA_L_read) - live->since_read);
 	emit_end(j);
 }
 
@@ -154,8 +154,8 @@ static void put_rates(struct json *j, const double *rate, struct value (*value)(
 	emit_value(j, "events_per_second", value(rate[LIVE_RATE_EVENTS]));
 	emit_value(j, "cpu", value(rate[LIVE_RATE_CPU]));
 	emit_object(j, "bytes_per_second");
-	for (i = 0; i < LIVE_LAYERS; i++)
-		emit_value(j, live_layer_id(i), value(rate[LIVE_RATE_LAYER + i]));
+	for (i = 0; i < CREMA_LAYERS; i++)
+		emit_value(j, row_layers[i].id, value(rate[LIVE_RATE_LAYER + i]));
 	emit_end(j);
 	emit_object(j, "threads_in");
 	for (i = 0; i < CREMA_TIMES; i++)
@@ -170,11 +170,11 @@ static void put_totals(struct json *j, const struct live_cluster *c)
 	unsigned int i;
 
 	emit_object(j, "totals");
-	for (i = 0; i < LIVE_LAYERS; i++) {
+	for (i = 0; i < CREMA_LAYERS; i++) {
 		value = live_layer_unseen(c, i) ? value_null()
 						: value_uint(live_layer(c->total, i));
-		emit_value(j, live_layer_name(i), value);
-		emit_value(j, live_layer_id(i), value);
+		emit_value(j, row_layers[i].name, value);
+		emit_value(j, row_layers[i].id, value);
 	}
 	emit_end(j);
 }

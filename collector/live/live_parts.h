@@ -150,13 +150,10 @@ void live_tick_from_here(struct live *live);
 void live_fold(struct live *live);
 /* Frees lost workers beyond LIVE_LOST_KEPT. */
 void live_fold_lost(struct live *live);
-uint64_t live_layer(const uint64_t *value, enum live_layer layer);
-bool live_layer_known(const struct live_row *row, enum live_layer layer);
+uint64_t live_layer(const uint64_t *value, enum crema_layer_id layer);
+bool live_layer_known(const struct live_row *row, enum crema_layer_id layer);
 /* No worker could count it. */
-bool live_layer_unseen(const struct live_cluster *c, enum live_layer layer);
-const char *live_layer_id(enum live_layer layer);
-/* Its counter's, the one name of all outputs. */
-const char *live_layer_name(enum live_layer layer);
+bool live_layer_unseen(const struct live_cluster *c, enum crema_layer_id layer);
 /* Per second over the worker's last seconds; NAN: not known. */
 double live_rate(const struct live_worker *w, enum live_rate rate);
 

@@ -86,34 +86,23 @@ static void take_map(struct live_row *row, const char *part, const msgpack_objec
 
 /* counts of tasks and of no task, or one amount */
 static const struct {
-	const char *id, *name;
 	unsigned int count, amount;
 	bool is_amount;
-} layers[LIVE_LAYERS] = {
+} layers[CREMA_LAYERS] = {
 #define FROM_ALL(count) CREMA_C_##count, 0, false
 #define FROM_PROCESS(count) 0, LIVE_process_##count, true
-#define LAYER(id, count, from) [LIVE_LAYER_##id] = {#id, #count, FROM_##from(count)},
+#define LAYER(id, count, from, ...) {FROM_##from(count)},
 #include "counters.def"
 };
 
-const char *live_layer_id(enum live_layer layer)
-{
-	return layers[layer].id;
-}
-
-const char *live_layer_name(enum live_layer layer)
-{
-	return layers[layer].name;
-}
-
-uint64_t live_layer(const uint64_t *value, enum live_layer layer)
+uint64_t live_layer(const uint64_t *value, enum crema_layer_id layer)
 {
 	if (layers[layer].is_amount)
 		return value[layers[layer].amount];
 	return value[LIVE_TASK + layers[layer].count] + value[LIVE_REST + layers[layer].count];
 }
 
-bool live_layer_known(const struct live_row *row, enum live_layer layer)
+bool live_layer_known(const struct live_row *row, enum crema_layer_id layer)
 {
 	if (layers[layer].is_amount)
 		return live_known(row, layers[layer].amount);
@@ -121,7 +110,7 @@ bool live_layer_known(const struct live_row *row, enum live_layer layer)
 	       live_known(row, LIVE_REST + layers[layer].count);
 }
 
-bool live_layer_unseen(const struct live_cluster *c, enum live_layer layer)
+bool live_layer_unseen(const struct live_cluster *c, enum crema_layer_id layer)
 {
 	unsigned int at =
 		layers[layer].is_amount ? layers[layer].amount : LIVE_TASK + layers[layer].count;
@@ -143,7 +132,7 @@ static void take_anchor(struct live_worker *w, uint64_t boot_ns)
 
 	memset(now, 0, sizeof(*now));
 	now->boot_ns = boot_ns;
-	for (i = 0; i < LIVE_LAYERS; i++)
+	for (i = 0; i < CREMA_LAYERS; i++)
 		put(now, LIVE_RATE_LAYER + i, live_layer_known(row, i), live_layer(row->value, i));
 	for (i = 0; i < CREMA_TIMES; i++)
 		put(now, LIVE_RATE_CLASS + i,

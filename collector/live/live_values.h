@@ -25,17 +25,10 @@ enum live_value {
 	LIVE_VALUES
 };
 
-/* Bytes, of tasks and of no task together. */
-enum live_layer {
-#define LAYER(id, count, from) LIVE_LAYER_##id,
-#include "counters.def"
-	LIVE_LAYERS
-};
-
 /* Per second: bytes by layer, seconds by class, CPU seconds, tasks, events. */
 enum live_rate {
 	LIVE_RATE_LAYER = 0,
-	LIVE_RATE_CLASS = LIVE_LAYERS,
+	LIVE_RATE_CLASS = CREMA_LAYERS,
 	LIVE_RATE_CPU = LIVE_RATE_CLASS + CREMA_TIMES,
 	LIVE_RATE_TASKS,
 	LIVE_RATE_EVENTS,

@@ -10,7 +10,7 @@ _Static_assert(HISTORY_SERIES <= 32, "a point has 32 bits for what is known");
 const char *history_name(enum history_series s)
 {
 	static const char *const names[] = {
-#define LAYER(id, count, from) [HISTORY_##count] = #count,
+#define LAYER(id, count, ...) [HISTORY_##count] = #count,
 #include "counters.def"
 #define SERIES(id, from, member) [HISTORY_##id] = #id,
 #define TIME(id, name, column, ...) HISTORY_##column(SERIES, id, name)
@@ -31,7 +31,7 @@ enum { ALL, PROCESS };
 bool history_is_sampled(enum history_series s)
 {
 	static const unsigned char froms[HISTORY_LAYERS] = {
-#define LAYER(id, count, from) [HISTORY_##count] = from,
+#define LAYER(id, count, from, ...) [HISTORY_##count] = from,
 #include "counters.def"
 	};
 
@@ -56,7 +56,7 @@ static void set(struct history_point *p, enum history_series s, struct value v)
 
 static void fill(struct history_point *p, const struct totals *t)
 {
-#define LAYER(id, count, from) set(p, HISTORY_##count, FROM_##from(t, count));
+#define LAYER(id, count, from, ...) set(p, HISTORY_##count, FROM_##from(t, count));
 #include "counters.def"
 #define SERIES(id, from, member) set(p, HISTORY_##id, FROM_##from(t, member));
 #define TIME(id, name, column, ...) HISTORY_##column(SERIES, id, name)

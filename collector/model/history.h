@@ -31,7 +31,7 @@
 #define HISTORY_CPU(SERIES, id, name) SERIES(name, OWN, id) SERIES(pool_##name, POOL, id)
 
 enum history_series {
-#define LAYER(id, count, from) HISTORY_##count,
+#define LAYER(id, count, ...) HISTORY_##count,
 #include "counters.def"
 	HISTORY_LAYERS,
 	HISTORY_LAYERS_END_ = HISTORY_LAYERS - 1,

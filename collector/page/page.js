@@ -32,7 +32,15 @@ setTheme(storedTheme());
 
 /* --- sections */
 
+/* A colour of page.css by its name; what has none there shares one. */
+function coloured(items = []) {
+  const style = getComputedStyle(document.documentElement);
+  return items.map((item) => ({ ...item, colour: style.getPropertyValue(`--${item.id}`) ? item.id : "s5" }));
+}
+
 function prepare(d) {
+  d.classes = coloured(d.classes);
+  d.layers = coloured(d.layers);
   d.byId = new Map(d.metrics.map((m) => [m.id, m]));
   d.wall = known(d.run.start) && known(d.run.stop) ? d.run.stop - d.run.start : 0;
   return d;

@@ -9,6 +9,7 @@
 #include "collector/findings/findings.h"
 #include "collector/metrics/budget.h"
 #include "collector/page/page.h"
+#include "common/rows.h"
 #include "common/utf8.h"
 #include "version.h"
 
@@ -89,6 +90,32 @@ static void put_metrics(const struct report *r, struct json *j)
 {
 	emit_array(j, "metrics");
 	metrics_each(r->facts, put_metric, j);
+	emit_end(j);
+}
+
+static void put_term(const char *id, const char *name, struct json *j)
+{
+	emit_object(j, NULL);
+	emit_value(j, "id", value_text(id));
+	emit_value(j, "name", value_text(name));
+	emit_end(j);
+}
+
+/* The parts that charts are made of, and what people call them. */
+static void put_terms(struct json *j)
+{
+	size_t i;
+
+	emit_array(j, "classes");
+	for (i = 0; i < CREMA_TIMES; i++)
+		put_term(row_times[i].short_name, row_times[i].label, j);
+	put_term("unclassified", "not classified", j);
+	emit_end(j);
+	emit_array(j, "layers");
+	for (i = 0; i < CREMA_LAYERS; i++) {
+		if (*row_layers[i].label)
+			put_term(row_layers[i].name, row_layers[i].label, j);
+	}
 	emit_end(j);
 }
 
@@ -314,6 +341,7 @@ void page_data(const struct report *r, struct json *j)
 	j->pretty = false;
 	emit_object(j, NULL);
 	emit_value(j, "version", value_text(CREMA_VERSION));
+	put_terms(j);
 	put_run(r, j);
 	put_findings(r, j);
 	put_metrics(r, j);

@@ -1,33 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The panels: each draws one part of the data into its section. */
 
-const CLASSES = [
-  { id: "cpu", name: "CPU" },
-  { id: "runqueue", name: "waiting for a core" },
-  { id: "gil", name: "waiting for the interpreter lock" },
-  { id: "lock", name: "waiting for other locks" },
-  { id: "network", name: "waiting for the network" },
-  { id: "storage", name: "waiting for storage" },
-  { id: "sleep", name: "asleep" },
-  { id: "unclassified", name: "not classified" },
-];
-
 /* Kinds of tasks, in the order of enum task_class. */
 const KINDS = [
   { name: "processing", colour: "s4" },
   { name: "preprocessing", colour: "s2" },
   { name: "merging", colour: "s3" },
   { name: "other tasks", colour: "s6" },
-];
-
-const LAYERS = [
-  { id: "read_bytes", name: "returned by read calls", colour: "s0" },
-  { id: "mapped_bytes", name: "mapped", colour: "s5" },
-  { id: "storage_read_bytes", name: "from storage", colour: "s1" },
-  { id: "network_read_bytes", name: "from the network", colour: "s2" },
-  { id: "decompress_in_bytes", name: "into codecs", colour: "s4" },
-  { id: "decompress_out_bytes", name: "out of codecs", colour: "s3" },
-  { id: "storage_write_bytes", name: "written to storage", colour: "s6" },
 ];
 
 function metric(d, id) {
@@ -41,7 +20,7 @@ function metricText(d, id) {
 }
 
 function classRow(d) {
-  return CLASSES.map((c) => ({ ...c, seconds: d.time.classes[c.id] }));
+  return d.classes.map((c) => ({ ...c, seconds: d.time.classes[c.id] }));
 }
 
 function basis(d) {
@@ -64,7 +43,7 @@ function fast(d) {
 function budget(d) {
   const b = d.time.budget;
   if (!b || !(b.thread_seconds > 0)) return [];
-  return [...CLASSES, { id: "idle", name: "no task" }].map((c) => ({ ...c, seconds: b[c.id], part: share(b[c.id], b.thread_seconds) }))
+  return [...d.classes, { id: "idle", name: "no task" }].map((c) => ({ ...c, seconds: b[c.id], part: share(b[c.id], b.thread_seconds) }))
     .filter((c) => known(c.seconds) && c.seconds > 0).sort((x, y) => y.seconds - x.seconds);
 }
 
@@ -128,9 +107,9 @@ function drawFindings(box, d) {
 function drawTime(box, d) {
   const classes = classRow(d), wall = d.time.wall_seconds;
   if (d.time.all_attempts) box.append(h("p", { class: "what" }, "Less than half of the time was of attempts that count, so this is of all attempts."));
-  box.append(legend(classes.filter((c) => c.seconds !== 0).map((c) => ({ name: c.name, colour: c.id, value: `${as.seconds(c.seconds)} ${known(c.seconds) ? `(${as.percent(share(c.seconds, wall))})` : ""}` }))));
+  box.append(legend(classes.filter((c) => c.seconds !== 0).map((c) => ({ name: c.name, colour: c.colour, value: `${as.seconds(c.seconds)} ${known(c.seconds) ? `(${as.percent(share(c.seconds, wall))})` : ""}` }))));
   barChart(box, { id: "chart-time", label: `Where the time of ${basis(d)} went, in total`, rows: [0], name: () => basis(d),
-    segments: () => classes.map((c) => ({ name: c.name, colour: c.id, value: c.seconds, text: as.seconds(c.seconds) })), total: () => as.seconds(wall) });
+    segments: () => classes.map((c) => ({ name: c.name, colour: c.colour, value: c.seconds, text: as.seconds(c.seconds) })), total: () => as.seconds(wall) });
   box.append(folded("table-time", `Where the time of ${basis(d)} went`,
     [["class", (c) => c.name], ["time", (c) => c.seconds, as.seconds], ["of wall", (c) => share(c.seconds, wall), as.percent]],
     [...classes, { name: "wall time of tasks", seconds: wall }, { name: "CPU of pool threads (not included)", seconds: d.time.pool_cpu_seconds }]));
@@ -146,7 +125,7 @@ function perSecond(t, values, factor) {
 
 function drawOverTime(box, d) {
   const l = d.levels, thousandths = (values) => values.map((v) => v / 1000);
-  const series = CLASSES.map((c) => ({ name: c.name, colour: c.id, values: thousandths(l.classes[c.id]) })).filter((c) => c.values.some((v) => v >= 0.001));
+  const series = d.classes.map((c) => ({ name: c.name, colour: c.colour, values: thousandths(l.classes[c.id]) })).filter((c) => c.values.some((v) => v >= 0.001));
   if (l.threads.length) series.push({ name: "threads of the workers", colour: "ink", line: true, dashed: true, values: thousandths(l.threads) });
   const chart = { id: "chart-overtime", label: "Where the time went, over the run", bins: { start: 0, width: (l.bin || 0) / 1e6 }, series, text: as.number };
   box.append(legend(chart.series));
@@ -156,7 +135,7 @@ function drawOverTime(box, d) {
 
 function drawGbps(box, d) {
   const t = d.timeline;
-  const all = LAYERS.map((l) => ({ ...l, line: true, values: perSecond(t, t.layers[l.id], 8e-9) }));
+  const all = d.layers.map((l) => ({ ...l, line: true, values: perSecond(t, t.layers[l.id], 8e-9) }));
   const series = all.filter((s, i) => !i || s.values.some((v) => v > 0)), unseen = all.filter((s) => !s.values.some(known));
   const chart = { id: "chart-gbps", label: "Gbit/s over time, by layer", bins: { start: 0, width: t.bin_seconds, end: d.wall }, series, text: as.gbps, axisText: (v) => short(v), least: 1e-6 };
   box.append(legend(series, true));
@@ -197,19 +176,19 @@ function drawStream(box, d) {
   const s = d.stream;
   const bars = s.bars.map(([key, lane, begin, wall, state, counted, kind, ...classes]) => ({ key, lane, begin: begin / 1e6, wall: wall / 1e6, state, counted, kind,
     classes: classes.map(ofMicro) }));
-  box.append(legend(CLASSES.map((c) => ({ name: c.name, colour: c.id }))));
+  box.append(legend(d.classes.map((c) => ({ name: c.name, colour: c.colour }))));
   const kinds = new Set(bars.map((b) => b.kind));
   if (!s.cells) box.append(legend(KINDS.filter((_, k) => kinds.has(k)), true));
-  streamPanel(box, { id: "chart-stream", label: `Task stream: ${s.in_lanes} tasks on ${s.lanes.length} threads`, lanes: s.lanes, bars, cells: s.cells, cell: (s.cell || 0) / 1e6, classes: CLASSES, kinds: KINDS,
+  streamPanel(box, { id: "chart-stream", label: `Task stream: ${s.in_lanes} tasks on ${s.lanes.length} threads`, lanes: s.lanes, bars, cells: s.cells, cell: (s.cell || 0) / 1e6, classes: d.classes, kinds: KINDS,
     describe: (b) => [b.key, `on ${s.lanes[b.lane]}`, `${KINDS[b.kind].name}, ${b.state}${b.counted ? "" : ", not counted"}`, `from ${as.seconds(b.begin)}, ${as.seconds(b.wall)}`,
-      ...CLASSES.map((c, k) => ({ name: c.name, value: b.classes[k] })).filter((c) => known(c.value) && c.value !== 0).map((c) => `${c.name} ${as.seconds(c.value)}`)] }, d.wall || 1);
+      ...d.classes.map((c, k) => ({ name: c.name, value: b.classes[k] })).filter((c) => known(c.value) && c.value !== 0).map((c) => `${c.name} ${as.seconds(c.value)}`)] }, d.wall || 1);
   box.append(s.cells ? h("p", { class: "shown" }, `shown ${groups(s.in_lanes)} of ${groups(s.total)} tasks, on ${groups(s.lanes.length)} of ${groups(s.lanes_total)} threads (those with the longest tasks), ` +
       `added up in cells of ${as.seconds(s.cell / 1e6)}, each task spread evenly over its time; the cursor finds the ${groups(bars.length)} longest`)
     : shownOf(bars.length, s.total, `tasks, on ${groups(s.lanes.length)} of ${groups(s.lanes_total)} threads, those with the longest tasks`) || "");
   const slow = d.slowest;
   box.append(folded("table-stream", `The ${slow.rows.length} slowest of ${groups(slow.total)} tasks`, [["task", (r) => r.key, "name"],
     ["worker", (r) => r.worker, "name"], ["ended", (r) => (r.waste_reason ? `${r.status}, ${r.waste_reason}` : r.status)], ["wall", (r) => r.wall_seconds, as.seconds],
-    ...CLASSES.map((c) => [c.name, (r) => r.classes[c.id], as.seconds]),
+    ...d.classes.map((c) => [c.name, (r) => r.classes[c.id], as.seconds]),
     ["events", (r) => r.events, as.count], ["read", (r) => r.read_bytes, as.bytes]], slow.rows, "Table of the slowest tasks"));
 }
 
@@ -269,15 +248,15 @@ function drawFiles(box, d) {
     columns.map((c) => [c.title, (r) => r[c.name], c.way === "text" ? (c.name === "path" ? "name" : undefined) : as[c.way]]), f.rows));
 }
 
-function classSegments(row) {
-  return CLASSES.map((c) => ({ name: c.name, colour: c.id, value: row.classes[c.id], text: as.seconds(row.classes[c.id]) }));
+function classSegments(d, row) {
+  return d.classes.map((c) => ({ name: c.name, colour: c.colour, value: row.classes[c.id], text: as.seconds(row.classes[c.id]) }));
 }
 
 function drawDatasets(box, d) {
   const s = d.datasets;
   if (!s.rows.length) return box.append(h("p", { class: "what" }, "No counted chunk."));
   const which = d.time.all_attempts ? "all attempts at chunks" : "counted chunks";
-  barChart(box, { id: "chart-datasets", label: `Time of ${which} by dataset and class`, rows: s.rows.slice(0, 12), name: (r) => as.text(r.dataset), segments: classSegments,
+  barChart(box, { id: "chart-datasets", label: `Time of ${which} by dataset and class`, rows: s.rows.slice(0, 12), name: (r) => as.text(r.dataset), segments: (r) => classSegments(d, r),
     total: (r) => as.seconds(r.wall_seconds) });
   box.append(shownOf(Math.min(12, s.rows.length), s.total, "datasets, those with the most time") || "");
   box.append(folded("table-datasets", `${s.rows.length} of ${groups(s.total)} datasets, ${which}`, [["dataset", (r) => r.dataset, "name"],
@@ -301,7 +280,7 @@ function drawSections(box, d) {
 function drawBalance(box, d) {
   const b = d.balance;
   if (!b.rows.length) return box.append(h("p", { class: "what" }, "No worker has run a task."));
-  barChart(box, { id: "chart-balance", label: "Time of tasks by worker and class", rows: b.rows, name: (r) => r.worker, segments: classSegments, total: (r) => as.seconds(r.wall_seconds) });
+  barChart(box, { id: "chart-balance", label: "Time of tasks by worker and class", rows: b.rows, name: (r) => r.worker, segments: (r) => classSegments(d, r), total: (r) => as.seconds(r.wall_seconds) });
   box.append(shownOf(b.rows.length, b.total, "workers, the busiest and the idlest") || "");
   box.append(folded("table-balance", "All attempts by worker", [["worker", (r) => r.worker, "name"], ["host", (r) => r.host, "name"],
     ["threads", (r) => r.threads, as.count], ["tasks", (r) => r.tasks, as.count], ["events", (r) => r.events, as.count], ["wall", (r) => r.wall_seconds, as.seconds],

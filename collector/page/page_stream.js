@@ -105,7 +105,7 @@ function streamChart(box, { id, label, lanes, bars, cells, cell, classes, kinds,
     if (bar.state !== "ok" && bar.state !== "running") lost.push(piece(x, bar.begin, end, 0.8, y, height));
     if (view.search && isSought(bar, view.search)) hits.push(piece(x, bar.begin, end, 2, y, height));
   });
-  classes.forEach((c, k) => svg.append("path").attr("class", view.search ? "class faint" : "class").attr("data-name", c.id).attr("fill", colour(c.id)).attr("d", paths[k].join("")));
+  classes.forEach((c, k) => svg.append("path").attr("class", view.search ? "class faint" : "class").attr("data-name", c.id).attr("fill", colour(c.colour)).attr("d", paths[k].join("")));
   kinds.forEach((kind, k) => svg.append("path").attr("class", "kind").attr("data-name", kind.name).attr("fill", colour(kind.colour)).attr("d", strips[k].join("")));
   svg.append("path").attr("class", "lost").attr("fill", "none").attr("stroke", colour("high")).attr("stroke-width", 1.3).attr("d", lost.join(""));
   svg.append("path").attr("class", "hits").attr("d", hits.join(""));

@@ -444,8 +444,8 @@ def test_a_sliver_below_zero_has_no_axis(page):
 
 def test_gbps(page, shown):
     t, chart = shown["timeline"], page.chart("gbps")
-    names = {"read_bytes": "returned by read calls", "storage_read_bytes": "from storage", "decompress_in_bytes": "into codecs", "decompress_out_bytes": "out of codecs",
-             "storage_write_bytes": "written to storage"}
+    names = {"read_bytes": "returned by read calls", "storage_read_bytes": "from storage", "storage_write_bytes": "written to storage",
+             "decompress_in_bytes": "into codecs", "decompress_out_bytes": "out of codecs"}
     rates = {name: [None if v is None else v * 8e-9 / (1 if i < 3 else 0.95) for i, v in enumerate(t["layers"][name])] for name in names}
     for name, title in names.items():
         curve(chart, title, 1, rates[name], end=3.95)
@@ -459,6 +459,27 @@ def test_gbps(page, shown):
     assert page.point("gbps", px + 5, 50) == text and page.point("gbps", px - 5, 50).startswith("1.000 s: ")
     line, = [s for s in page.chart("gbps").of(tag="line") if s["class"] == "cursor"]
     assert chart.value(chart.x, float(line["x1"])) == pytest.approx(1.5) == chart.value(chart.x, float(line["x2"])) and line["visibility"] == "visible"
+
+
+def test_a_number_that_the_page_has_no_colour_of(page):
+    """A class and a layer of a newer contract/counters.def are drawn by the name that comes with the data."""
+    def newer(d):
+        rich(d)
+        d["classes"].insert(1, {"id": "tape", "name": "waiting for a tape"})
+        d["layers"].insert(1, {"id": "tape_bytes", "name": "from tape"})
+        d["timeline"]["layers"]["tape_bytes"] = [3 * 10**9] * 4
+        d["levels"]["classes"]["tape"] = [7] * 9
+        for part in (d["time"], *d["slowest"]["rows"], *d["datasets"]["rows"], *d["balance"]["rows"]):
+            part["classes"]["tape"] = 1.5
+        for bar in d["stream"]["bars"]:
+            bar.insert(-len(CLASSES) + 1, 1_500_000)
+
+    page.show(newer)
+    assert "waiting for a tape1.500 s (35.7 %)" in page.legend("time") and page.legend("gbps")[1] == "from tape"
+    assert [s["fill"] for s in page.chart("time").of(tag="rect") if s["data-name"] == "waiting for a tape"] == ["var(--s5)"]
+    assert [s["stroke"] for s in page.chart("gbps").of(tag="path") if s.get("data-name") == "from tape"] == ["var(--s5)"]
+    assert page.legend("stream")[1] == page.head("#table-stream")[5] == "waiting for a tape"
+    page.show(rich)
 
 
 def test_memory(page, shown):

@@ -295,7 +295,7 @@ static void rates_are_by_the_workers_clock(void **state)
 			   true);
 	tell(live, &t, 1, 100, 0, 0);
 	live_cluster(live, &c);
-	assert_true(c.rate[LIVE_RATE_LAYER + LIVE_LAYER_read] == 100);
+	assert_true(c.rate[LIVE_RATE_LAYER + CREMA_L_read] == 100);
 	assert_true(c.rate[LIVE_RATE_TASKS] == 1);
 	/* 100 ms of own and of pool threads each second */
 	assert_true(fabs(c.rate[LIVE_RATE_CLASS + CREMA_T_gil_wait] - 0.2) < 1e-9);
@@ -305,7 +305,7 @@ static void rates_are_by_the_workers_clock(void **state)
 			   400u + 300u * (unsigned int)i, true);
 	tell(live, &t, 1, 100, 5, 5);
 	live_cluster(live, &c);
-	assert_true(c.rate[LIVE_RATE_LAYER + LIVE_LAYER_read] == 300);
+	assert_true(c.rate[LIVE_RATE_LAYER + CREMA_L_read] == 300);
 	live_connection(live, id, -1);
 	live_cluster(live, &c);
 	assert_int_equal(c.connected, 0);

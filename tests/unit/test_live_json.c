@@ -113,7 +113,7 @@ static void rates(void **state)
 	list = rows(live, &cut);
 	row = json_array_get(list, 0);
 	assert_true(real(row, "tasks_per_second") == 1500.5);
-	assert_int_equal(json_object_size(json_object_get(row, "bytes_per_second")), LIVE_LAYERS);
+	assert_int_equal(json_object_size(json_object_get(row, "bytes_per_second")), CREMA_LAYERS);
 	assert_int_equal(json_object_size(json_object_get(row, "threads_in")), CREMA_TIMES);
 	assert_true(json_is_null(
 		json_object_get(json_object_get(row, "bytes_per_second"), "network_read")));
