@@ -212,11 +212,11 @@ static int codec_take(struct report *r, const struct codec_row *c)
 
 static void counters_part(struct part *p, const struct counters *c)
 {
-#define X(counter) p->counter = count_of(c, CREMA_C_##counter);
-	PART_COUNTERS(X)
-#undef X
-	p->decompress_cpu_seconds = value_seconds(count_of(c, CREMA_C_decompress_cpu_ns));
-	p->compress_cpu_seconds = value_seconds(count_of(c, CREMA_C_compress_cpu_ns));
+#define IN_calls(v) (v)
+#define IN_bytes(v) (v)
+#define IN_ns(v) value_seconds(v)
+#define PART(name, count, unit) p->name = IN_##unit(count_of(c, CREMA_C_##count));
+#include "counters.def"
 }
 
 static void amounts_part(struct part *p, const struct amounts *all, const struct amounts *less)

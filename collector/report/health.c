@@ -15,11 +15,8 @@ static void put_part(struct json *j, const char *name, const struct part *p, boo
 	emit_value(j, "storage_read_bytes", p->storage_read_bytes);
 	emit_value(j, "storage_write_bytes", p->storage_write_bytes);
 	if (counters) {
-#define X(counter) emit_value(j, #counter, p->counter);
-		PART_COUNTERS(X)
-#undef X
-		emit_value(j, "decompress_cpu_seconds", p->decompress_cpu_seconds);
-		emit_value(j, "compress_cpu_seconds", p->compress_cpu_seconds);
+#define PART(name, ...) emit_value(j, #name, p->name);
+#include "counters.def"
 	}
 	emit_end(j);
 }

@@ -22,28 +22,12 @@
 
 struct findings;
 
-/* Counters that are known of tasks and of threads without a task; comm: Dask's own connections. */
-#define PART_COUNTERS(X)                                                                           \
-	X(read_bytes)                                                                              \
-	X(mapped_bytes)                                                                            \
-	X(network_read_bytes)                                                                      \
-	X(network_write_bytes)                                                                     \
-	X(comm_read_bytes)                                                                         \
-	X(comm_write_bytes)                                                                        \
-	X(decompress_calls)                                                                        \
-	X(decompress_in_bytes)                                                                     \
-	X(decompress_out_bytes)                                                                    \
-	X(compress_calls)                                                                          \
-	X(compress_in_bytes)                                                                       \
-	X(compress_out_bytes)
-
 /* Seconds and bytes of one part of a worker process. */
 struct part {
 	struct value cpu_seconds, storage_read_bytes, storage_write_bytes;
-#define X(counter) struct value counter;
-	PART_COUNTERS(X)
-#undef X
-	struct value decompress_cpu_seconds, compress_cpu_seconds;
+/* of tasks and of threads without a task; comm: Dask's own connections */
+#define PART(name, ...) struct value name;
+#include "counters.def"
 };
 
 /* process = tasks + unattributed + unseen, over the whole life of a worker */
