@@ -85,7 +85,7 @@ struct host_sample {
 struct probe {
 	uint64_t boot_ns;
 	double time;
-	double nthreads, executing, ready;
+	double nthreads, executing, ready, in_flight_data, long_running, tasks, executed;
 	double nbytes_managed, spilled_bytes, memory_bytes, memory_limit_bytes, cpu_percent;
 	const char *status; /* Dask's words, of several Workers in turn; NULL: not said */
 };

@@ -218,6 +218,10 @@ int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct 
 	p->nthreads = real_of(o, "nthreads");
 	p->executing = real_of(o, "executing");
 	p->ready = real_of(o, "ready");
+	p->in_flight_data = real_of(o, "in_flight_data");
+	p->long_running = real_of(o, "long_running");
+	p->tasks = real_of(o, "tasks");
+	p->executed = real_of(o, "executed");
 	p->nbytes_managed = real_of(o, "nbytes_managed");
 	p->spilled_bytes = real_of(o, "spilled_bytes");
 	p->memory_bytes = real_of(o, "memory_bytes");
