@@ -8,7 +8,7 @@
 
 struct load {
 	const struct worker *worker;
-	double seconds, threads;
+	double seconds, queued, threads; /* queued: the part waiting for a core */
 };
 struct loads {
 	struct load *v;
@@ -38,7 +38,7 @@ static int loads_of(const struct report *r, struct loads *l)
 		at = ARRAY_NEW(l);
 		if (!at)
 			return -1;
-		*at = (struct load){t->worker, 0, (double)t->cores.v.u};
+		*at = (struct load){t->worker, 0, 0, (double)t->cores.v.u};
 	}
 	if (l->n)
 		qsort(l->v, l->n, sizeof(*l->v), by_worker);
@@ -49,6 +49,7 @@ static void add_work(const struct report *r, struct loads *l)
 {
 	const struct attempt *a;
 	struct load key, *at;
+	struct classes c;
 	size_t i;
 
 	for (i = 0; i < r->run->attempts.n; i++) {
@@ -57,8 +58,11 @@ static void add_work(const struct report *r, struct loads *l)
 			continue;
 		key.worker = a->worker;
 		at = bsearch(&key, l->v, l->n, sizeof(*l->v), by_worker);
-		if (at)
-			at->seconds += value_number(attempt_wall_ns(a), NULL) / 1e9;
+		if (!at)
+			continue;
+		attempt_classes(a, &c);
+		at->seconds += value_number(attempt_wall_ns(a), NULL) / 1e9;
+		at->queued += c.seconds[CREMA_T_runqueue];
 	}
 }
 
@@ -66,12 +70,13 @@ static void add_work(const struct report *r, struct loads *l)
 static enum verdict judge_workers(const struct loads *l, struct remark *d)
 {
 	const struct load *busiest = l->v;
-	double sum = 0, one, most = -1, mean;
+	double sum = 0, own = 0, one, most = -1, mean;
 	size_t i;
 
 	for (i = 0; i < l->n; i++) {
 		one = l->v[i].seconds / l->v[i].threads;
 		sum += one;
+		own += one - l->v[i].queued / l->v[i].threads;
 		if (one > most)
 			busiest = &l->v[i], most = one;
 	}
@@ -87,6 +92,9 @@ static enum verdict judge_workers(const struct loads *l, struct remark *d)
 		   remark_human(d, value_real(most), AS_SECONDS), l->n,
 		   remark_human(d, value_real(mean), AS_SECONDS));
 	remark_cost(d, most - mean);
+	own = most - busiest->queued / busiest->threads - own / (double)l->n;
+	if (own < d->check->second / 2) /* its tasks only waited longer for a core */
+		remark_severity(d, FINDING_NOTE);
 	return remark_found(d, (most - mean) / most);
 }
 

@@ -50,6 +50,11 @@ enum verdict finding_baskets_reread(const struct report *r, struct remark *d)
 		remark_percent(d, again / all * 100), remark_human(d, value_real(again), AS_BYTES),
 		remark_human(d, value_real(all), AS_BYTES),
 		remark_human(d, value_real(most), AS_BYTES), remark_name(d, worst->path));
+	if (!r->facts->chunks.attempts)
+		remark_advise(d,
+			      "Tasks read what others have read: give each its own range of "
+			      "entries (entry_start, entry_stop of TTree.arrays() and iterate()), "
+			      "and read each column once.");
 	remark_cost(d, cost_part(again, all,
 				 d->costs->decompress + d->costs->class_s[CREMA_T_storage_wait] +
 					 d->costs->class_s[CREMA_T_network_wait]));

@@ -158,6 +158,10 @@ static enum verdict judge(const struct files *files, struct remark *d)
 		   remark_human(d, value_real(saved), AS_BYTES));
 	remark_advise(d, "Use chunksize=%s; memory per task grows with it.",
 		      remark_integer(d, size));
+	/* the bytes alone: the time to open files and to build events is chunk_overhead's */
+	remark_cost(d, cost_part(saved, read,
+				 d->costs->class_s[CREMA_T_storage_wait] +
+					 d->costs->class_s[CREMA_T_network_wait]));
 	return remark_found(d, saved / read);
 }
 
@@ -318,6 +322,18 @@ static enum verdict judge_overhead(const struct report *r, const struct files *f
 	return remark_found(d, overhead / now.wall);
 }
 
+/* coffea compresses what a chunk returns after process(): large outputs take the time then, and
+ * chunks of another size return as much. */
+#define LARGE_OUTPUT 1e7
+
+static bool returns_much(const struct report *r)
+{
+	const struct tally *t = &r->facts->chunks;
+
+	return value_number(sum_value(&t->count[CREMA_C_compress_in_bytes]), NULL) >=
+	       LARGE_OUTPUT * (double)t->attempts;
+}
+
 enum verdict finding_chunk_overhead(const struct report *r, struct remark *d)
 {
 	enum verdict verdict = CHECK_IDLE;
@@ -331,7 +347,7 @@ enum verdict finding_chunk_overhead(const struct report *r, struct remark *d)
 	else if (unknown)
 		verdict = remark_unknown(d, unknown);
 	else if (files.n)
-		verdict = judge_overhead(r, &files, d);
+		verdict = returns_much(r) ? CHECK_QUIET : judge_overhead(r, &files, d);
 	table_release(&files.table);
 	free(files.v);
 	return verdict;

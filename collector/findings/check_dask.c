@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_dask.c - what Dask, Python and the start of processes cost. */
+#include <math.h>
+
 #include "collector/findings/check.h"
 
 enum verdict finding_tiny_tasks(const struct report *r, struct remark *d)
@@ -66,6 +68,35 @@ enum verdict finding_serialization(const struct report *r, struct remark *d)
 	}
 	remark_cost(d, s / value_number(metric_peak_workers(r->facts), NULL));
 	return remark_found(d, s / t->wall);
+}
+
+/* Dask's clock for them is CPU, so they are part of what tasks and the event loop computed. It is
+ * of the collecting thread, and Dask drops what goes backward between two threads. */
+enum verdict finding_gc_pauses(const struct report *r, struct remark *d)
+{
+	double s, cpu;
+	bool known;
+
+	if (r->run->plain)
+		return CHECK_IDLE;
+	s = value_number(metric_gc_seconds(r->facts), &known);
+	if (!known)
+		return remark_unknown(d, "gc_seconds");
+	cpu = value_number(metric_total_cpu_time_true_all(r->facts), &known);
+	if (!known)
+		return remark_unknown(d, "total_cpu_time_true_all");
+	if (!reaches(s, cpu, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	remark_see_metric(d, r, "gc_seconds", "s");
+	remark_see_metric(d, r, "total_cpu_time_true_all", "s");
+	remark_see(d, "percent", value_real(s / cpu * 100), "%");
+	remark_say(d,
+		   "Python's full garbage collections took at least %s of CPU; tasks used %s, of "
+		   "which that is %s",
+		   remark_human(d, value_real(s), AS_SECONDS),
+		   remark_human(d, value_real(cpu), AS_SECONDS), remark_percent(d, s / cpu * 100));
+	remark_cost_least(d, cost_of_cpu(d->costs, s));
+	return remark_found(d, fmin(s / cpu, 1));
 }
 
 enum verdict finding_python_heavy(const struct report *r, struct remark *d)

@@ -73,6 +73,23 @@ static void say_most_read(const struct report *r, struct remark *d)
 		      remark_name(d, worst->path));
 }
 
+/* What is read was written by tasks, as far as the bytes can show it. */
+#define WRITTEN_PERCENT 50
+
+static void say_written(const struct tally *t, struct remark *d, double other)
+{
+	bool known;
+	double written = value_number(sum_value(&t->count[CREMA_C_write_bytes]), &known);
+
+	if (!known || written * 100 < other * WRITTEN_PERCENT)
+		return;
+	remark_see(d, "write_bytes", value_real(written), "bytes");
+	remark_say_more(d, "; chunks also wrote %s to files",
+			remark_human(d, value_real(written), AS_BYTES));
+	remark_advise(d, "Chunks write files and read about as much: keep these arrays in memory "
+			 "(variables, io.BytesIO) in place of temporary files.");
+}
+
 /* What coffea does not count: its bytesread is of the columns that events loaded, and of metadata.
  */
 enum verdict finding_not_by_coffea(const struct report *r, struct remark *d)
@@ -100,6 +117,7 @@ enum verdict finding_not_by_coffea(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(requested), AS_BYTES),
 		   remark_human(d, value_real(came - requested), AS_BYTES));
 	say_most_read(r, d);
+	say_written(t, d, came - requested);
 	remark_cost_least(d, cost_part(came - requested, came,
 				       d->costs->class_s[CREMA_T_storage_wait] +
 					       d->costs->class_s[CREMA_T_network_wait]));

@@ -16,6 +16,30 @@ struct stragglers {
 	double cost; /* of the wall time, for the excess */
 };
 
+static double queued_seconds(const struct attempt *a)
+{
+	struct classes c;
+
+	attempt_classes(a, &c);
+	return c.seconds[CREMA_T_runqueue];
+}
+
+/* What the late ones took longer than the average, without what tasks waited for a core: on nodes
+ * that others keep busy one of equal tasks is late by chance. */
+static double own_excess(const struct kinds *k, const struct stragglers *s)
+{
+	double sum = 0, excess = 0, one;
+	size_t i;
+
+	for (i = s->first; i < s->first + s->n; i++)
+		sum += attempt_seconds(k->v[i]) - queued_seconds(k->v[i]);
+	for (i = s->first + s->n - s->late; i < s->first + s->n; i++) {
+		one = attempt_seconds(k->v[i]) - queued_seconds(k->v[i]) - sum / (double)s->n;
+		excess += fmax(one, 0);
+	}
+	return excess;
+}
+
 static struct stragglers stragglers_of(const struct kinds *k, size_t first, size_t n,
 				       const struct remark *d)
 {
@@ -82,6 +106,8 @@ static enum verdict say_stragglers(const struct report *r, struct remark *d, con
 	remark_place(d, slow, "slowest_");
 	remark_cost(d, s->cost);
 	remark_gain_most(d, s->cost);
+	if (own_excess(k, s) < d->check->second / 2)
+		remark_severity(d, FINDING_NOTE);
 	return remark_found(d, r->facts->tasks.wall > 0 ? s->excess / r->facts->tasks.wall : 0);
 }
 

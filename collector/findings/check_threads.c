@@ -44,34 +44,6 @@ static bool most_threads(const struct report *r, double *threads)
 	return workers && cores;
 }
 
-/* Arguments and functions that came with each task. */
-#define LARGE_ARGUMENT 1e6
-
-static void say_received(const struct report *r, struct remark *d)
-{
-	double came, each, tasks = 0;
-	bool known, all = true;
-	size_t i;
-
-	for (i = 0; i < r->run->workers.n; i++) {
-		tasks += value_number(r->run->workers.v[i]->totals.tasks_done, &known);
-		all &= known;
-	}
-	came = value_number(r->balance.unattributed.comm_read_bytes, &known);
-	each = came / tasks;
-	if (!all || !known || !(tasks > 0) || each < LARGE_ARGUMENT)
-		return;
-	remark_see(d, "comm_read_bytes_per_task", value_real(each), "bytes");
-	remark_say_more(d,
-			"; over Dask's connections workers received %s for each task of their "
-			"lives",
-			remark_human(d, value_real(each), AS_BYTES));
-	remark_advise(d,
-		      "Large arguments travel with each task: send them once "
-		      "(table = client.scatter(table, broadcast=True)) and pass the future; keep "
-		      "large arrays out of functions and lambdas.");
-}
-
 enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 {
 	double all, busy, idle;
@@ -104,7 +76,6 @@ enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 			      "compute() for all), and gather the results afterwards.");
 		remark_gain_most(d, wall_of(r, idle));
 	}
-	say_received(r, d);
 	remark_cost(d, wall_of(r, idle));
 	return remark_found(d, idle / all);
 }

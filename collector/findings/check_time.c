@@ -228,6 +228,26 @@ enum verdict finding_lock_wait(const struct report *r, struct remark *d)
 	return remark_found(d, s.percent / 100);
 }
 
+/* Nothing that tasks read came from storage, and they wrote: then the waits were for writing. */
+static void say_written(const struct tally *t, struct remark *d)
+{
+	bool charged_known, written_known;
+	double charged =
+		value_number(sum_value(&t->count[CREMA_C_storage_read_bytes]), &charged_known);
+	double written = value_number(sum_value(&t->count[CREMA_C_write_bytes]), &written_known);
+	struct value calls = sum_value(&t->count[CREMA_C_write_calls]);
+
+	if (!charged_known || !written_known || charged * 100 >= written || !(written > 0))
+		return;
+	remark_see(d, "write_calls", calls, "calls");
+	remark_see(d, "write_bytes", value_real(written), "bytes");
+	remark_say_more(d, "; hardly anything was read from it, but %s write call%s wrote %s",
+			remark_human(d, calls, AS_COUNT), value_number(calls, NULL) == 1 ? "" : "s",
+			remark_human(d, value_real(written), AS_BYTES));
+	remark_advise(d, "Write fewer and larger files, each once at the end of the task, without "
+			 "fsync() and without a flush after each piece; or write to a local disk.");
+}
+
 enum verdict finding_storage_wait(const struct report *r, struct remark *d)
 {
 	const struct tally *t = facts_shown(r->facts);
@@ -242,6 +262,7 @@ enum verdict finding_storage_wait(const struct report *r, struct remark *d)
 		      &verdict))
 		return verdict;
 	say_share(d, &s, "waited", " for storage");
+	say_written(t, d);
 	value_number(percent, &known);
 	if (known) {
 		remark_see(d, "cached_bytes", cached, "bytes");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * metrics_outside.c - what Dask's workers did outside of tasks while the run went on: results
- * packed and unpacked on their way to other workers and to the client, and what the memory monitor
- * spilled.
+ * packed and unpacked on their way to other workers and to the client, what the memory monitor
+ * spilled, what came from the scheduler, and full garbage collections.
  *
  * Dask names no task and no span for it, so it is the worker's: the difference of the probes around
  * the run, which are half a second apart. Two runs at the same time on a worker both show it, which
@@ -116,3 +116,5 @@ BOTH(serialization_time_seconds, "serialize", "seconds", SERIALIZE)
 BOTH(deserialization_time_seconds, "deserialize", "seconds", DESERIALIZE)
 BOTH(dask_spill_read_bytes, "disk-read", "bytes", DISK_READ)
 BOTH(dask_spill_write_bytes, "disk-write", "bytes", DISK_WRITE)
+OUTSIDE(gc_seconds, GC)
+OUTSIDE(task_message_bytes, STREAM)

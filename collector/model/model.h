@@ -114,7 +114,8 @@ struct digest {
 	double value;
 	uint64_t boot_ns; /* of the latest sample that had its span */
 };
-/* Dask's digests that have no span: what a worker did outside of tasks, since its start. */
+/* What a worker did outside of tasks, since its start: Dask's digests that have no span, and two
+ * numbers of the probe. */
 enum outside_series {
 	OUTSIDE_SERIALIZE,
 	OUTSIDE_DESERIALIZE,
@@ -124,11 +125,14 @@ enum outside_series {
 	OUTSIDE_DISK_WRITE_TIME, /* seconds */
 	OUTSIDE_DISK_READ,
 	OUTSIDE_DISK_WRITE, /* bytes */
+	OUTSIDE_DIGESTS,
+	OUTSIDE_GC = OUTSIDE_DIGESTS, /* CPU seconds in full garbage collections */
+	OUTSIDE_STREAM,		      /* bytes received on the scheduler's connection */
 	OUTSIDE_SERIES
 };
 struct outside {
 	uint64_t boot_ns;
-	double v[OUTSIDE_SERIES]; /* NAN: some digests were cut off */
+	double v[OUTSIDE_SERIES]; /* NAN: unknown; of digests: some were cut off */
 };
 struct filesystem {
 	const char *path, *type, *storage;

@@ -102,12 +102,13 @@ static bool says(const json_t *row, size_t at, const char *text)
 	return s && !strcmp(s, text);
 }
 
-/* What the digests without a span come to; kept where it is not what the probe before said. */
-static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *list, bool cut)
+/* What the digests without a span come to, and the probe's own; kept where it is not what the probe
+ * before reported. */
+static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *o, bool cut)
 {
 	static const struct {
 		const char *activity, *unit;
-	} kinds[OUTSIDE_SERIES] = {
+	} kinds[OUTSIDE_DIGESTS] = {
 		[OUTSIDE_SERIALIZE] = {"serialize", "seconds"},
 		[OUTSIDE_DESERIALIZE] = {"deserialize", "seconds"},
 		[OUTSIDE_COMPRESS] = {"compress", "seconds"},
@@ -121,15 +122,17 @@ static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *list, 
 	const json_t *row;
 	size_t i, k;
 
-	json_array_foreach(list, i, row)
+	json_array_foreach(json_object_get(o, "digests"), i, row)
 	{
-		for (k = 0; k < OUTSIDE_SERIES && !json_is_string(json_array_get(row, 1)); k++) {
+		for (k = 0; k < OUTSIDE_DIGESTS && !json_is_string(json_array_get(row, 1)); k++) {
 			if (says(row, 3, kinds[k].activity) && says(row, 4, kinds[k].unit))
 				now.v[k] += json_number_value(json_array_get(row, 5));
 		}
 	}
-	for (k = 0; cut && k < OUTSIDE_SERIES; k++)
+	for (k = 0; cut && k < OUTSIDE_DIGESTS; k++)
 		now.v[k] = (double)NAN;
+	now.v[OUTSIDE_GC] = real_of(o, "gc_seconds");
+	now.v[OUTSIDE_STREAM] = real_of(o, "stream_bytes");
 	at = w->outside.n ? &w->outside.v[w->outside.n - 1] : NULL;
 	if (at && at->boot_ns <= boot_ns && !memcmp(at->v, now.v, sizeof(now.v)))
 		return 0;
@@ -232,7 +235,7 @@ int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct 
 	p->status = text_of(m, json_object_get(o, "status"));
 	take_told(w, boot_ns, json_object_get(o, "scheduler"));
 	if (json_is_array(digests))
-		rc = take_outside(w, boot_ns, digests, cut && !whole);
+		rc = take_outside(w, boot_ns, o, cut && !whole);
 	if (!rc && boot_ns >= w->digests_boot_ns && json_is_array(digests)) {
 		w->digests_boot_ns = boot_ns;
 		w->digests_cut = cut;

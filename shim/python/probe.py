@@ -19,6 +19,7 @@ _BY_CLIENT = ("remove-client", "client-releases-keys", "cancel-key")  # what the
 _TEXT_MAX = 60000
 _members = []
 _former = {}  # digests of Workers that are gone
+_former_received = []
 _changed = {}  # span: (the sum of its digests, the sample in which it was new)
 _samples = 0
 _told = set()  # addresses
@@ -63,6 +64,7 @@ class _Member:
 
         self.ref = weakref.ref(worker)
         self.digests = {}
+        self.received = [0, None]  # on former connections to the scheduler, and on the present one; None: unknown
         self.callback = PeriodicCallback(lambda: _tick(self), _SAMPLE_MS)
 
     def worker(self):
@@ -73,6 +75,7 @@ class _Member:
     def leave(self):
         for key, value in self.digests.items():
             _former[key] = _former.get(key, 0) + value
+        _former_received.append(_received(self))
         self.callback.stop()
 
 
@@ -172,6 +175,8 @@ def sample(present):
     states = [_get(w, "state") for w in workers]
     quantities = _get(first, "monitor", "quantities") or {}
     rows, cut, whole = _digests(present)
+    for member, worker in present:
+        _look_at_stream(member, worker)
 
     def numbers(name):
         return _sum(_number(_get(state, name)) for state in states)
@@ -200,10 +205,37 @@ def sample(present):
         "closing": _closing,
         "taken_back": [[*key, n, max(0.0, time() - at), hashes] for key, (n, at, hashes) in list(_taken.items())],
         "scheduler": _told_by_scheduler(),
+        "gc_seconds": _gc_seconds(),
+        "stream_bytes": _sum([*_former_received, *(_received(m) for m, _ in present)]),
         "digests": rows,
         "digests_cut": cut,
         "digests_whole": whole,  # only spans are left out, each as a whole
     }
+
+
+def _received(member):
+    before, now = member.received
+    return None if now is None else before + now
+
+
+def _look_at_stream(member, worker):
+    """The connection by which the scheduler sends tasks: bytes received by the kernel's count, of TCP only."""
+    socket = _get(worker, "batched_stream", "comm", "stream", "socket")
+    try:
+        now = int.from_bytes(socket.getsockopt(6, 11, 136)[128:136], sys.byteorder)  # TCP_INFO, tcpi_bytes_received
+    except Exception:
+        return  # closed, or another transport
+    before, last = member.received
+    member.received = [before + (last if last is not None and now < last else 0), now]
+
+
+def _gc_seconds():
+    """CPU in full garbage collections, as Dask's own diagnosis counts it for this process."""
+    for name in ("distributed.gc", "distributed.utils_perf"):
+        seconds = _get(sys.modules.get(name), "_gc_diagnosis", "_fractional_timer", "_duration_total")
+        if _number(seconds) is not None:
+            return seconds / 1e9
+    return None
 
 
 def _spilled(worker):

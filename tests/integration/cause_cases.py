@@ -9,6 +9,7 @@ import shutil
 
 import cause_habits as habits
 import cause_jobs as work
+import cause_more as more
 import findings_server
 import jobs
 from distributed import span, wait
@@ -180,6 +181,17 @@ CASES = {
                         "pair", lambda lab: lab.coffea(habits.Table(0), 20_000), "processor"),
     "small_reads": ("pair", lambda lab: lab.map(work.small_reads, [copy(lab, "small")] * 8, [200_000] * 8, [64] * 8), {"small_reads"},
                     "pair", lambda lab: lab.map(work.small_reads, [copy(lab, "small")] * 8, [20] * 8, [640_000] * 8), "larger"),
+    "large_arguments": ("pair", more.large_arguments, {"large_arguments"},
+                        "pair", lambda lab: more.large_arguments(lab, each=False), "scatter("),
+    "closures": ("pair", more.closures, {"large_arguments"}, "pair", None, "functions and lambdas"),
+    "collects": ("pair", lambda lab: lab.coffea(more.Collects(5), 20_000), {"gc_pauses"},
+                 "pair", lambda lab: lab.coffea(more.Collects(0), 20_000), "gc.collect()"),
+    "scratch": ("pair", lambda lab: lab.coffea(more.Scratch(lab.folder), 20_000), {"not_by_coffea"},
+                "pair", lambda lab: lab.coffea(more.Scratch(lab.folder, 0), 20_000), "temporary files"),
+    "huge_histogram": ("pair", lambda lab: lab.coffea(more.Histogram(100_000), 20_000), {"dask_overhead"},
+                       "pair", lambda lab: lab.coffea(more.Histogram(100), 20_000), "smaller outputs"),
+    "iterates_over_all": ("pair", lambda lab: more.iterated(lab, True), {"baskets_reread"},
+                          "pair", lambda lab: more.iterated(lab, False), "entry_start"),
 }
 
 HEALTHY = {
@@ -187,6 +199,9 @@ HEALTHY = {
     "ttbar_two": ("pair", lambda lab: ttbar(lab, 100_000, ("zstd", "zlib"))),
     "few_columns": ("pair", lambda lab: lab.coffea(work.Columns("Muon"), 100_000, ("zlib", "lz4"))),
     "jets": ("pair", lambda lab: lab.coffea(work.Columns("Jet"), 100_000, ("zlib",))),
+    "histogram": ("pair", lambda lab: lab.coffea(more.Histogram(100), 50_000)),
+    "correctionlib": ("pair", lambda lab: lab.coffea(more.Corrections(more.correction_file(lab)), 50_000)),
+    "skim": ("pair", more.skim),
     "numbers": ("pair", lambda lab: lab.map(work.compute, [0.3] * 12)),
     "reduction": ("pair", lambda lab: lab.map(work.size_of, lab.client.map(work.arrays, [200_000] * 12, pure=False))),
 }

@@ -96,6 +96,17 @@ class Recorder(Thing):
         return "logged"
 
 
+class Socket:
+    """What the kernel has received on a connection."""
+
+    def __init__(self, received):
+        self.received = received
+
+    def getsockopt(self, level, option, size):
+        assert (level, option, size) == (6, 11, 136)
+        return bytes(128) + self.received.to_bytes(8, sys.byteorder)
+
+
 def make_worker(n, **more):
     """Worker n; each number is a hundred times n and something."""
     def ten(i):
@@ -110,7 +121,7 @@ def make_worker(n, **more):
     monitor = Thing(quantities={"memory": [1, ten(11)], "cpu": [2, ten(12)]})
     made = Recorder(**{"state": state, "data": data, "monitor": monitor, "memory_manager": Thing(memory_limit=ten(13)), "name": n,
                     "status": Thing(name="running"), "address": f"tcp://127.0.0.{n}:1", "scheduler": Thing(address="tcp://s:8786"),
-                    "nanny": None, "heartbeat_active": True, "digests_total": {}, "loop": Loop(),
+                    "batched_stream": Thing(comm=Thing(stream=Thing(socket=Socket(20)))), "nanny": None, "heartbeat_active": True, "digests_total": {}, "loop": Loop(),
                     "handlers": {"actor_execute": actor_execute}, **more})
     made.logged, made.freed = [], (freed := [])
     made.stream_handlers = {"free-keys": lambda **message: freed.append(message)}
@@ -134,7 +145,7 @@ def test_a_worker_says_its_own_numbers(probe, monkeypatch):
         "t": 1234.5, "workers": 1, "nthreads": 301, "executing": 302, "ready": 303, "long_running": 304, "in_flight_data": 305,
         "tasks": 306, "executed": 307, "nbytes_managed": 308, "fast_bytes": 309, "spilled_bytes": 310, "memory_bytes": 311,
         "memory_limit_bytes": 313, "cpu_percent": 312, "status": "running", "last_seen": 1234.5, "closing": None, "taken_back": [],
-        "scheduler": None, "digests": [], "digests_cut": 0, "digests_whole": True}
+        "scheduler": None, "gc_seconds": None, "stream_bytes": 20, "digests": [], "digests_cut": 0, "digests_whole": True}
 
 
 def test_two_workers_of_a_process_are_added_up(probe):
@@ -163,6 +174,36 @@ def test_what_a_worker_lacks_is_unknown(probe):
     worker.data.spilled_total = None  # nothing of this Dask spills
     probe._tick(probe._members[0])
     assert samples(probe)[-1]["spilled_bytes"] == 0
+
+
+def test_bytes_of_the_scheduler(probe):
+    """Of all workers and connections: a new one begins at 0, one that is gone leaves what it had."""
+    workers = [make_worker(3), make_worker(5)]
+    for worker in workers:
+        probe.start(worker)
+    said = [samples(probe)[-1]["stream_bytes"]]
+    for first, second in ((5000, 100), (2, 100), (None, 100), (7, 300)):
+        workers[0].batched_stream.comm.stream.socket = None if first is None else Socket(first)
+        workers[1].batched_stream.comm.stream.socket.received = second
+        probe._members[0].callback.function()
+        said.append(samples(probe)[-1]["stream_bytes"])
+    workers[1].status.name = "closed"
+    probe._members[0].callback.function()
+    assert [*said, samples(probe)[-1]["stream_bytes"]] == [40, 5100, 5102, 5102, 5307, 5307]
+    third = make_worker(7, batched_stream=None)
+    probe.start(third)
+    assert samples(probe)[-1]["stream_bytes"] is None
+
+
+def test_garbage_collections(probe, monkeypatch):
+    worker = make_worker(1)
+    probe.start(worker)
+    for name, seconds in (("distributed.utils_perf", 2.5), ("distributed.gc", 3.5)):  # the former one's name, and today's
+        assert samples(probe)[-1]["gc_seconds"] in (None, 2.5)
+        timer = types.SimpleNamespace(_duration_total=int(seconds * 1e9))
+        monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(_gc_diagnosis=types.SimpleNamespace(_fractional_timer=timer)))
+        probe._members[0].callback.function()
+        assert samples(probe)[-1]["gc_seconds"] == seconds
 
 
 def test_one_that_lacks_a_number_makes_the_sum_unknown(probe):

@@ -47,6 +47,8 @@ static bool case_low_cpu_efficiency(struct fixture *fx, int side)
 }
 
 /* 20 chunks of a file, each `wall` ms, of which process() takes `process`. */
+static uint64_t packed_bytes; /* of each chunk's output */
+
 static void slow_to_open(struct fixture *fx, int wall, int process, bool known)
 {
 	struct task_record r;
@@ -58,6 +60,7 @@ static void slow_to_open(struct fixture *fx, int wall, int process, bool known)
 		snprintf(key, sizeof(key), "k%d", i);
 		r = chunk((uint64_t)i + 1, key, i * wall, (i + 1) * wall, "/a", i * 1000,
 			  i * 1000 + 1000);
+		SET_COUNT(&r, compress_in_bytes, packed_bytes);
 		if (known)
 			TASK_SET(&r, coffea_processtime, process / 1e3);
 		fx_task(fx, 1, &r);

@@ -195,6 +195,49 @@ static bool case_serialization(struct fixture *fx, int side)
 	return true;
 }
 
+/* Ten tasks on one thread; meanwhile the scheduler sent 10 MB, 1 MB for each. What the first and
+ * the last probe add may be another run's. */
+static bool case_large_arguments(struct fixture *fx, int side)
+{
+	int i, n = side == BELOW ? 11 : side == BELOW_SECOND ? 9 : 10;
+	struct task_record r;
+	char key[8], json[80];
+
+	fx_hello(fx, 1, "{}");
+	for (i = 0; i < n; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		r = work((uint64_t)i + 1, key, 1000 + i * 500, 1400 + i * 500);
+		fx_task(fx, 1, &r);
+	}
+	snprintf(json, sizeof(json), "{\"nthreads\": 1, \"digests\": [], \"stream_bytes\": %d}",
+		 side == BELOW_SECOND ? 10000499 : 10000500);
+	fx_dask(fx, 1, 800, "{\"nthreads\": 1, \"digests\": [], \"stream_bytes\": 20}");
+	fx_dask(fx, 1, 1200, "{\"nthreads\": 1, \"digests\": [], \"stream_bytes\": 500}");
+	fx_dask(fx, 1, 5000, json);
+	fx_dask(fx, 1, 7000,
+		side == UNKNOWN ? "{\"nthreads\": 1, \"digests\": []}"
+				: "{\"nthreads\": 1, \"digests\": [], \"stream_bytes\": 50000000}");
+	return true;
+}
+
+/* 1 s of 10 s of CPU. */
+static bool case_gc_pauses(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, side == BELOW_SECOND ? 9000 : 11000);
+	char json[80];
+
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, cpu, side == BELOW ? 10001 : side == BELOW_SECOND ? 9000 : 10000);
+	fx_task(fx, 1, &r);
+	snprintf(json, sizeof(json), "{\"nthreads\": 1, \"digests\": []%s%s}",
+		 side == UNKNOWN ? "" : ", \"gc_seconds\": ",
+		 side == UNKNOWN	? ""
+		 : side == BELOW_SECOND ? "0.999"
+					: "1");
+	fx_dask(fx, 1, 500, json);
+	return true;
+}
+
 /* 1 s of CPU outside of codecs over 10,000 events is 100 us. */
 static bool case_python_heavy(struct fixture *fx, int side)
 {

@@ -5,26 +5,6 @@
  */
 #include "findings_cases.h"
 
-/* Totals of a worker's life: tasks that it has done, and bytes of Dask's connections. */
-static void received(struct fixture *fx, uint64_t tasks, uint64_t bytes)
-{
-	struct buf b = BUF_INIT;
-	msgpack_packer pk;
-
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_TOTALS);
-	pack_map(&pk, 3);
-	pack_kv_u64(&pk, "boot_ns", AT(5000));
-	pack_kv_u64(&pk, "tasks_done", tasks);
-	pack_text(&pk, "unattributed");
-	pack_map(&pk, 1);
-	pack_kv_u64(&pk, "comm_read_bytes", bytes);
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
-}
-
 /* Nothing runs, and nothing began or ended since 3 s. */
 static void quiet(struct fixture *fx, const char *probe)
 {
@@ -104,18 +84,6 @@ static void starts_at_once(struct fixture *fx)
 	worker(fx, 1, 2, 1000);
 	task_of(fx, 1, 1, "a", 0, 1000, 1000);
 	fresh_totals(fx, 4000, 6000, 1000000);
-}
-
-static void large_arguments(struct fixture *fx)
-{
-	case_idle_threads(fx, AT);
-	received(fx, 3, 3000000);
-}
-
-static void small_arguments(struct fixture *fx)
-{
-	case_idle_threads(fx, AT);
-	received(fx, 3, 2999999);
 }
 
 /* As case_tail(), but chunks on all threads, of which the last has so many events. */
@@ -268,13 +236,6 @@ static const struct more more[] = {
 	 "",
 	 4.75,
 	 {{NULL, NULL, 0}}},
-	{large_arguments,
-	 "idle_threads",
-	 "; over Dask's connections workers received 1.000 MB for each task of their lives",
-	 "Large arguments travel with each task",
-	 1,
-	 {{"comm_read_bytes_per_task", NULL, 1e6}}},
-	{small_arguments, "idle_threads", "!connections", "!Large arguments", 1, {{NULL, NULL, 0}}},
 	{last_chunk_1,
 	 "tail",
 	 "'Processor', took 10.00 s, dataset 'data', file '/a.root', entries 8 to 160,000",
@@ -473,11 +434,91 @@ static void test_other_gaps(void **state)
 	}
 }
 
+/* Nine tasks of 500 ms and one of 2 s, of which so much was waiting for a core. */
+static void straggler_queued(struct fixture *fx, int queued)
+{
+	struct task_record r;
+	char key[8];
+
+	worker(fx, 1, 1, 6500);
+	for (int i = 0; i < 10; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		r = work((uint64_t)i + 1, key, i * 500, i == 9 ? 6500 : i * 500 + 500);
+		SET_OWN(&r, runqueue, i == 9 ? queued : 0);
+		fx_task(fx, 1, &r);
+	}
+}
+
+/* 3 s and 1 s; the busiest worker's task waited so long for a core. */
+static void imbalance_queued(struct fixture *fx, int queued)
+{
+	struct task_record r = work(1, "a", 0, 3000);
+
+	worker(fx, 1, 1, 3000);
+	worker(fx, 2, 1, 3000);
+	SET_OWN(&r, runqueue, queued);
+	fx_task(fx, 1, &r);
+	task_of(fx, 2, 1, "b", 0, 500, 1);
+	task_of(fx, 2, 2, "c", 2500, 500, 1);
+}
+
+static void test_only_waiting_for_a_core_is_a_note(void **state)
+{
+	/* own excess: 2 - q - (4.5 + 2 - q) / 10 = 1.35 - 0.9 q; (3 - q) - (4 - q) / 2 = 1 - q / 2
+	 */
+	static const struct {
+		void (*make)(struct fixture *fx, int queued);
+		const char *id;
+		int queued;
+		enum finding_severity severity;
+	} cases[] = {
+		{straggler_queued, "stragglers", 944, FINDING_WARNING},
+		{straggler_queued, "stragglers", 945, FINDING_NOTE},
+		{imbalance_queued, "worker_imbalance", 1000, FINDING_WARNING},
+		{imbalance_queued, "worker_imbalance", 1001, FINDING_NOTE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fixture *fx = fx_new();
+		const struct finding *f;
+		struct found found;
+
+		cases[i].make(fx, cases[i].queued);
+		collect(fx, &found);
+		f = finding_of(&found, cases[i].id);
+		assert_non_null(f);
+		if (f->severity != cases[i].severity)
+			fail_msg("%s, %d ms in the queue: a %s", f->id, cases[i].queued,
+				 finding_severity_name(f->severity));
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+static void test_large_outputs_are_no_chunk_overhead(void **state)
+{
+	(void)state;
+	for (packed_bytes = 9999999; packed_bytes <= 10000000; packed_bytes++) {
+		struct fixture *fx = fx_new();
+		struct found found;
+
+		case_chunk_overhead(fx, AT);
+		collect(fx, &found);
+		assert_int_equal(!finding_of(&found, "chunk_overhead"), packed_bytes == 10000000);
+		found_free(&found);
+		fx_free(fx);
+	}
+	packed_bytes = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_runs_add),
 		cmocka_unit_test(test_other_gaps),
+		cmocka_unit_test(test_large_outputs_are_no_chunk_overhead),
+		cmocka_unit_test(test_only_waiting_for_a_core_is_a_note),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,15 @@ static const struct said {
 	 "serialization_time_seconds=0.75 s; deserialization_time_seconds=0.25 s; "
 	 "transfer_serialize_seconds=0 s; transfer_deserialize_seconds=0 s; task_wall_seconds=10 "
 	 "s; percent=10 %"},
+	{"large_arguments", 0, "task_message_bytes",
+	 "the scheduler sent workers at least 10.00 MB, 1.000 MB for each of 10 tasks: functions "
+	 "and arguments; while they arrived, threads had no task for 800.0 ms",
+	 "arrived_bytes=10000000 bytes; tasks=10 tasks; bytes_per_task=1000000 bytes; "
+	 "idle_thread_seconds=0.8 s"},
+	{"gc_pauses", 0.1, "gc_seconds",
+	 "Python's full garbage collections took at least 1.000 s of CPU; tasks used 10.00 s, of "
+	 "which that is 10 %",
+	 "gc_seconds=1 s; total_cpu_time_true_all=10 s; percent=10 %"},
 	{"python_heavy", 2.0 / 3, "decompression_time_seconds",
 	 "chunks used 100.0 us of CPU for each of 10,000 events outside of codecs, 1.000 s in all",
 	 "total_cpu_time_true=1.5 s; cpu_outside_codecs_seconds=1 s; total_events=10000 events; "
@@ -425,10 +434,71 @@ static void lost_reads(struct fixture *fx)
 	}
 }
 
+/* Of what was read around coffea half was written by the chunks, or a byte less. */
+static void scratch(struct fixture *fx, uint64_t written)
+{
+	struct task_record r = chunk(1, "a", 0, 1000, "/data/a.root", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	SET_COUNT(&r, read_bytes, 15000000);
+	SET_COUNT(&r, write_bytes, written);
+	TASK_SET(&r, coffea_bytesread, 5000000);
+	fx_task(fx, 1, &r);
+}
+
+static void scratch_files(struct fixture *fx)
+{
+	scratch(fx, 5000000);
+}
+
+static void little_written(struct fixture *fx)
+{
+	scratch(fx, 4999999);
+}
+
+/* A second of 5 s in storage waits while storage gave less than 1 % of what was written. */
+static void slow_writes(struct fixture *fx, uint64_t charged)
+{
+	struct task_record r = work(1, "a", 0, 5000);
+
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, storage_wait, 1000);
+	SET_COUNT(&r, write_calls, 20);
+	SET_COUNT(&r, write_bytes, 1000000);
+	SET_COUNT(&r, storage_read_bytes, charged);
+	fx_task(fx, 1, &r);
+}
+
+static void waits_to_write(struct fixture *fx)
+{
+	slow_writes(fx, 9999);
+}
+
+static void waits_to_read(struct fixture *fx)
+{
+	slow_writes(fx, 10000);
+}
+
 static const struct {
 	void (*make)(struct fixture *fx);
 	const char *id, *sentence, *evidence;
 } more[] = {
+	{scratch_files, "not_by_coffea",
+	 "chunks read 15.00 MB, of which coffea requested 5.000 MB: 10.00 MB was read around it; "
+	 "chunks also wrote 5.000 MB to files",
+	 "chunk_read_bytes=15000000 bytes; requested_bytes=5000000 bytes; other_bytes=10000000 "
+	 "bytes; write_bytes=5000000 bytes"},
+	{little_written, "not_by_coffea",
+	 "chunks read 15.00 MB, of which coffea requested 5.000 MB: 10.00 MB was read around it",
+	 "chunk_read_bytes=15000000 bytes; requested_bytes=5000000 bytes; other_bytes=10000000 "
+	 "bytes"},
+	{waits_to_write, "storage_wait",
+	 "tasks waited 20 % of their time (1.000 s) for storage; hardly anything was read from it, "
+	 "but 20 write calls wrote 1.000 MB",
+	 "storage_wait_seconds=1 s; task_wall_seconds=5 s; percent=20 %; write_calls=20 calls; "
+	 "write_bytes=1000000 bytes"},
+	{waits_to_read, "storage_wait", "tasks waited 20 % of their time (1.000 s) for storage",
+	 "storage_wait_seconds=1 s; task_wall_seconds=5 s; percent=20 %"},
 	{faster_codec, "decompression",
 	 "25 % of the CPU of tasks (1.000 s of 4.000 s) is LZMA decompression; at the 1000 MB/s "
 	 "that this run unpacked ZSTD with, it would save 800.0 ms",

@@ -209,12 +209,13 @@ static void feed_host(struct fixture *fx, int worker, int ms, uint64_t stolen_se
 static void feed_dask(struct fixture *fx)
 {
 	fx_dask(fx, 1, -700,
-		"{\"digests\": [[\"get-data\", null, null, \"serialize\", \"seconds\", 4],"
+		"{\"gc_seconds\": 2, \"stream_bytes\": 1000,"
+		"\"digests\": [[\"get-data\", null, null, \"serialize\", \"seconds\", 4],"
 		"[\"memory-monitor\", null, null, \"disk-write\", \"bytes\", 5]]}");
 	fx_dask(fx, 1, 400, "{\"executing\": 0, \"nthreads\": 2, \"spilled_bytes\": 100}");
 	fx_dask(fx, 1, 1000,
 		"{\"executing\": 1, \"ready\": 3, \"nthreads\": 2, \"spilled_bytes\": 50, "
-		"\"digests\": ["
+		"\"gc_seconds\": 2.75, \"stream_bytes\": 4000, \"digests\": ["
 		"[\"execute\", \"work\", \"task\", \"thread-cpu\", \"seconds\", 0.5],"
 		"[\"execute\", \"work\", \"metadata\", \"thread-cpu\", \"seconds\", 0.05],"
 		"[\"execute\", \"work\", \"reduce\", \"thread-cpu\", \"seconds\", 0.1],"
@@ -238,7 +239,8 @@ static void feed_dask(struct fixture *fx)
 		"[\"execute\", \"alien\", \"task\", \"thread-cpu\", \"seconds\", 9]]}");
 	fx_dask(fx, 2, 1000,
 		"{\"executing\": 1, \"ready\": 0, \"nthreads\": 1, \"spilled_bytes\": 25, "
-		"\"digests\": [[\"execute\", \"work\", \"task\", \"thread-cpu\", \"seconds\", "
+		"\"gc_seconds\": 0.5, \"stream_bytes\": 600, \"digests\": [[\"execute\", \"work\", "
+		"\"task\", \"thread-cpu\", \"seconds\", "
 		"0.6]]}");
 }
 
@@ -430,6 +432,8 @@ static const struct expected by_hand[] = {
 	{"transfer_decompress_seconds", 0},
 	{"serialization_time_seconds", 0.03 + 1.5},
 	{"deserialization_time_seconds", 0.04},
+	{"gc_seconds", 0.75 + 0.5},
+	{"task_message_bytes", 3000 + 600},
 	{"executor_time_seconds", 0.05},
 	{"other_time_seconds", 0.06},
 	{"processor_cpu_time_seconds", 1.1}, /* 0.5 + 0.6: prefix "task" in span "work" */

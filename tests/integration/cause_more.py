@@ -1,0 +1,145 @@
+"""Still more of what test_cause_first.py runs on workers, as physicists write it."""
+
+import gc
+import os
+
+import numpy as np
+from cause_jobs import Base, Sum, compute
+
+
+def length(table):
+    return len(table)
+
+
+def large_arguments(lab, each=True):
+    """24 MB in each call, or sent once."""
+    table = np.random.default_rng(1).random(3 << 20)
+    if each:
+        for first in range(0, 30, 10):
+            lab.map(length, [table + i for i in range(first, first + 10)])
+    else:
+        lab.map(length, [lab.client.scatter(table, broadcast=True)] * 30)
+
+
+def closures(lab):
+    """Functions that carry all results until then."""
+    seen = []
+    for i in range(16):
+        def work(i, kept=tuple(seen)):
+            compute(0.05)
+            return np.full(1 << 17, float(i + len(kept)))
+
+        seen += lab.map(work, [i])
+
+
+class Scratch(Sum):
+    """Columns by way of temporary files."""
+
+    def __init__(self, folder, times=10):
+        self.folder, self.times = folder, times
+
+    def process(self, events):
+        met = np.resize(events.MET.pt.to_numpy(), 1 << 21)
+        path = os.path.join(self.folder, f"scratch-{events.metadata['entrystart']}.npy")
+        for i in range(self.times):
+            np.save(path, met)
+            met[i] += np.load(path)[i]
+        if self.times:
+            os.unlink(path)
+        return super().process(events)
+
+
+class Collects(Sum):
+    """gc.collect() to keep the memory low."""
+
+    def __init__(self, times):
+        self.times = times
+
+    def process(self, events):
+        for _ in range(self.times):
+            gc.collect()
+        return super().process(events)
+
+
+class Histogram(Base):
+    """So many bins for the events of a chunk, merged."""
+
+    def __init__(self, bins):
+        self.bins = bins
+
+    def process(self, events):
+        import hist
+
+        h = hist.Hist.new.Reg(self.bins, 0, 300).Reg(100, -4, 4).Double()
+        h.fill(events.MET.pt.to_numpy(), events.MET.phi.to_numpy())
+        return {"h": h}
+
+
+def entries(path, first, last, all_of_them):
+    """A range of events; uproot.iterate() takes no entry_start, so all are read and the others are thrown away."""
+    import uproot
+
+    columns, total, at = ["GenPart_pt", "GenPart_eta", "GenPart_phi"], 0.0, 0
+    if not all_of_them:
+        with uproot.open(path) as file:
+            return len(file["Events"].arrays(columns, entry_start=first, entry_stop=last, library="np")["GenPart_pt"])
+    for chunk in uproot.iterate({path: "Events"}, columns, step_size=20_000, library="np"):
+        total += len(chunk["GenPart_pt"]) if first <= at < last else 0
+        at += len(chunk["GenPart_pt"])
+    return total
+
+
+def iterated(lab, all_of_them):
+    starts = range(0, 200_000, 20_000)
+    lab.map(entries, [lab.data["zlib"]] * 10, starts, [s + 20_000 for s in starts], [all_of_them] * 10)
+
+
+class Corrections(Base):
+    """A scale factor by correctionlib, for all events of a chunk at once."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def process(self, events):
+        import correctionlib
+
+        factor = correctionlib.CorrectionSet.from_file(self.path)["factor"]
+        return {"sum": float(factor.evaluate(events.MET.pt.to_numpy().astype("float64")).sum())}
+
+
+def correction_file(lab):
+    from correctionlib import schemav2 as cs
+
+    path = os.path.join(lab.folder, "factor.json")
+    binning = cs.Binning(nodetype="binning", input="pt", edges=[float(i) for i in range(501)], content=[1 + i / 500 for i in range(500)], flow="clamp")
+    one = cs.Correction(name="factor", version=1, inputs=[cs.Variable(name="pt", type="real")], output=cs.Variable(name="w", type="real"), data=binning)
+    with open(path, "w") as file:
+        file.write(cs.CorrectionSet(schema_version=2, corrections=[one]).model_dump_json(exclude_unset=True))
+    return path
+
+
+def writes_parquet():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"met": np.zeros(1)}), pa.BufferOutputStream())
+
+
+class Parquet(Sum):
+    """A skim: one file for each chunk."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def process(self, events):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.table({"met": events.MET.pt.to_numpy(), "phi": events.MET.phi.to_numpy()})
+        pq.write_table(table, os.path.join(self.folder, f"skim-{events.metadata['entrystart']}.parquet"))
+        return super().process(events)
+
+
+def skim(lab):
+    lab.client.run(writes_parquet)  # imported before
+    lab.coffea(Parquet(lab.folder), 50_000)
