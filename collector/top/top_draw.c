@@ -165,23 +165,33 @@ static void draw_state(const struct drawing *d)
 	     in_unit(b, t->erred, AS_COUNT), in_unit(c, t->tasks_killed, AS_COUNT));
 }
 
+/* Idle threads, and what the others do: CPU, and each class that has a part. */
+static void draw_threads(const struct drawing *d)
+{
+	const struct top *t = d->top;
+	char line[LINE_BYTES], a[HUMAN_BYTES];
+	unsigned int i;
+	int used;
+
+	used = snprintf(line, sizeof(line), "%s idle",
+			in_unit(a, fmax(t->threads - t->running, 0), AS_COUNT));
+	for (i = 0; i < CREMA_TIMES; i++)
+		if (i == CREMA_T_cpu || !(t->threads_in[i] < 0.005))
+			used += snprintf(line + used, sizeof(line) - (size_t)used, ", %s %s",
+					 row_times[i].head, fixed(a, t->threads_in[i], 2));
+	draw(d, TOP_PLAIN, "threads  %s", line);
+}
+
 static void draw_rates(const struct drawing *d)
 {
 	const struct top *t = d->top;
 	char a[HUMAN_BYTES], b[HUMAN_BYTES], c[HUMAN_BYTES], e[HUMAN_BYTES], f[HUMAN_BYTES];
-	char line[LINE_BYTES];
-	unsigned int i;
-	size_t used = 0;
 
 	draw(d, TOP_PLAIN, "Gbit/s   read %s, mapped %s, storage %s, network %s, unpacked %s",
 	     fixed(a, t->read * 8e-9, 3), fixed(b, t->mapped * 8e-9, 3),
 	     fixed(c, t->storage * 8e-9, 3), fixed(e, t->network * 8e-9, 3),
 	     fixed(f, t->unpacked * 8e-9, 3));
-	for (i = 0; i < CREMA_TIMES; i++)
-		used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s %s",
-					 used ? ", " : "", row_times[i].head,
-					 fixed(a, t->threads_in[i], 2));
-	draw(d, TOP_PLAIN, "threads  %s", line);
+	draw_threads(d);
 	draw(d, t->near_limit > 0 ? TOP_ALARM : TOP_PLAIN,
 	     "memory   %s of %s, fullest worker %s; spilled %s; %s cores busy",
 	     in_unit(a, t->rss, AS_BYTES), in_unit(b, t->limit, AS_BYTES),
@@ -321,9 +331,10 @@ const char *top_help(unsigned int line)
 		"",
 		"Rates are over the last 4 to 8 s of each worker. READ: returned by read calls;",
 		"STORAGE: charged by the kernel; UNPACKED: given back by codecs.",
-		"threads: how many threads of tasks were on a core, or waited for a core, the",
-		"GIL, other locks, the network, storage, or slept. READY: on workers; what waits",
-		"in Dask's scheduler is not in it, but in progress. \"-\": not known.",
+		"threads: those without a task now; then how many threads of tasks computed (cpu),",
+		"or waited for a core, the GIL, locks, the network, storage, or slept. A wait "
+		"counts",
+		"when it ends. READY: on workers; what waits in Dask's scheduler: in progress.",
 		"WAITS FOR names the call that a task has been in for 2 s: see 'crema stuck'.",
 		"Sums are of all workers, whatever run or scheduler they serve: 'crema report'.",
 	};

@@ -71,7 +71,8 @@ def test_the_screen_shows_the_run(site):
         text = terminal.until(working, "run")
         assert re.search(r"^workers  2 connected, 3 threads; 0 silent, 0 lost", text, re.MULTILINE)
         assert re.search(r"^memory   [0-9.]+ MB of [0-9.]+ GB, fullest worker [0-9.]+ %", text, re.MULTILINE)
-        assert re.search(r"^threads  cpu [0-9.]+, core [0-9.]+, GIL [0-9.]+, lock [0-9.]+", text, re.MULTILINE)
+        assert re.search(r"^threads  [0-9]+ idle, cpu [0-9.]+(, (core|GIL|lock|network|storage|sleep) [0-9.]+)*$", text, re.MULTILINE)
+        assert number(text, r"threads  ([0-9.]+) idle") == max(0, number(text, r"connected, ([0-9.]+) threads") - number(text, r"tasks +([0-9.]+) running"))
         assert len(rows(text)) == 2
         done = number(text, r"([0-9,]+) done")
         terminal.until(lambda now: number(now, r"([0-9,]+) done") > done, "more tasks")
