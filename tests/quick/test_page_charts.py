@@ -355,7 +355,7 @@ def bars(chart, names, rows, form):
             scale.add(float(s["width"]) / float(s["data-value"]))
         ends.append(at or 0)
     assert len({float(chart.of(data_row=str(i))[0]["x"]) for i, row in enumerate(rows) if chart.of(data_row=str(i))}) == 1
-    assert max(scale) == pytest.approx(min(scale), rel=1e-4) and 0.5 * chart.width < max(ends) < chart.width
+    assert max(scale) == pytest.approx(min(scale), rel=1e-4) and 0.5 * chart.width < max(ends) == pytest.approx(chart.width - 92)  # room for the sums
     tops = [float(chart.of(data_row=str(i))[0]["y"]) for i in range(len(rows)) if chart.of(data_row=str(i))]
     assert tops == sorted(tops) and len(set(tops)) == len(tops)
 
@@ -432,6 +432,56 @@ def test_what_is_small_or_unknown(page):
     assert [row[0] for row in page.rows("#table-codecs")][0] == "lz4 (unknown)"
     kinds = page.tab.run("[...document.querySelectorAll('#table-codecs tr')].map((row) => [...row.children].map((cell) => cell.className))")
     assert kinds == [["name", *["number"] * 8]] * 4
+
+
+def test_nothing_but_zeros(page):
+    """The axis ends at 1; a task of which no class is known has no class that is higher than the others."""
+    def zeros(d):
+        rich(d)
+        for name in ("tasks", "workers", "threads"):
+            d["levels"][name] = [0] * 9
+        for bar in d["stream"]["bars"]:
+            bar[7:] = [0] * len(bar[7:])
+
+    page.show(zeros)
+    chart = page.chart("levels")
+    assert chart.value(chart.y, 8) == pytest.approx(1, abs=0.01)
+    drawn = {path["data-name"]: len(pieces(path)) for path in page.chart("stream").of(tag="path") if path.get("class") == "class"}
+    assert drawn == {**dict.fromkeys(CLASSES, 0), "unclassified": 6}
+
+
+def test_samples_before_the_start(page):
+    """The axis begins with them; three and more are a line without dots, fewer are dots."""
+    def early(d):
+        rich(d)
+        d["memory"]["workers"][0]["points"] = [[-1_500_000, 10**9], [1_000_000, 10**9 + 5], [2_000_000, 10**9 + 9]]
+
+    page.show(early)
+    chart = page.chart("memory")
+    assert len(chart.of(tag="circle")) == 2
+    first = [s for s in chart.of(tag="path") if s["class"] == "curve"][0]
+    assert chart.value(chart.x, float(re.match(r"M(-?[\d.]+),", first["d"])[1])) == pytest.approx(-1.5, abs=1e-6)
+    assert page.cursor("memory", "Home")[0].startswith("-1.500 s: w-0 1.000 GB")
+
+
+def test_a_redraw_keeps_what_is_open(page):
+    page.show(rich)
+    before = page.rows("#table-codecs")
+    assert len(before) == 3
+    page.tab.run("draw(current)")
+    assert page.rows("#table-codecs") == before
+    page.tab.run("document.querySelectorAll('details').forEach((e) => { e.open = false; }); draw(current)")
+    assert page.rows("#table-codecs") == []
+
+
+def test_more_datasets_than_bars(page):
+    def many(d):
+        rich(d)
+        d["datasets"]["rows"] = [{**d["datasets"]["rows"][0], "dataset": f"set-{i}"} for i in range(14)]
+
+    page.show(many)
+    assert page.texts("#panel-datasets .shown") == ["shown 12 of 33 datasets, those with the most time"]
+    assert labels(page.chart("datasets"), "rowname") == [f"set-{i}" for i in range(12)] and len(page.rows("#table-datasets")) == 14
 
 
 def test_a_sliver_below_zero_has_no_axis(page):
@@ -526,6 +576,7 @@ def test_chunks(page):
     seconds_at = [lambda py, i=i: chart.value([(p, v) for _, p, v in ticks_of(chart, 1 + i)], py - one * i) for i in range(7)]
     drawn = [(chart.value(chart.x, float(c["cx"])), seconds_at[int(float(c["cy"]) // one)](float(c["cy"])), c["fill"]) for c in chart.of(**{"class": "point"})]
     assert drawn == [(pytest.approx(begin / 1e6, abs=0.01), pytest.approx(us / 1e6, rel=1e-3), f"var(--s{min(k, 6)})") for _, us, k, begin in points]
+    assert {(c["r"], c["fill-opacity"]) for c in chart.of(**{"class": "point"})} == {("3", "0.85")}
     medians = {line["stroke"]: seconds_at[0](float(line["y1"])) for line in chart.of(**{"class": "median"})}
     assert medians == {f"var(--s{i})": pytest.approx(i + 2, rel=1e-3) for i in range(6) if i != 2}
     assert labels(chart, "rowname") == [*(f"set-{i}: {100 + i} chunks, median {'unknown' if i == 2 else seconds(i + 2)}" for i in range(6)), "3 more"]
@@ -758,8 +809,8 @@ def test_live(page):
     assert page.tab.run("[asked, "
                         "document.querySelectorAll('main > section').length > 15, document.getElementById('live-journal').textContent, live.failures]") == [
         ["live.json", "data.json"], True, "", 0]
-    pressed = page.tab.run("(() => { const b = document.getElementById('pause'), found = [b.textContent]; for (let i = 0; i < 2; i++) { b.click(); found.push(b.textContent, live.paused); } return found; })()")
-    assert pressed == ["Pause", "Resume", True, "Pause", False]
+    pressed = page.tab.run("(() => { const b = document.getElementById('pause'), found = [b.textContent]; for (let i = 0; i < 2; i++) { b.click(); found.push(b.textContent, live.paused, asked.length); } return found; })()")
+    assert pressed == ["Pause", "Resume", True, 2, "Pause", False, 3]  # who goes on asks at once
     known = {**LIVE, "progress": {"total": 120, "done": 31, "text": "31 of 120 chunks, 1.7/s, about 52 s left"}}
     assert live(page, known).startswith("31 of 120 chunks, 1.7/s, about 52 s left \u00b7 7 running")
     assert page.tab.run("(() => { const b = document.getElementById('live-bar'); return [b.hidden, b.value, b.max, b.getBoundingClientRect().width > 200]; })()") == [
@@ -773,13 +824,13 @@ def test_live(page):
     assert live(page, stalled).startswith("stalled for 40 s \u00b7 30 done, 2.5/s")
     assert page.tab.run("document.getElementById('stuck').hidden")
     evil = "<img src=x onerror=document.title='evil'>"
-    hanging = {**LIVE, "worker_rows": [{"name": "w1", "paused": True, "rss_bytes": 84, "limit_bytes": 100}, {"name": "w2", "paused": False}],
+    hanging = {**LIVE, "worker_rows": [{"name": "w1", "paused": True, "rss_bytes": 84, "limit_bytes": 100}, {"name": "w2", "paused": False}, {"name": "w3", "paused": True, "rss_bytes": 84}],
                "doing": [{"key": evil, "worker": "tcp://w2:1", "call": "recv", "kind": "peer", "object": "10.0.0.7:1094", "line": "a.py:3 f", "seconds": 23},
                          {"key": "short", "call": "poll", "seconds": 1.9}, {"key": "runs", "call": None, "seconds": None}]}
     live(page, hanging)
-    assert page.texts("#stuck caption") == ["Stuck now: 2"]
+    assert page.texts("#stuck caption") == ["Stuck now: 3"]
     assert page.rows("#stuck") == [["\u2013", "w1", "paused by Dask", "at 84 % of its memory limit", "unknown", "\u2013"],
-                                   [evil, "tcp://w2:1", "recv", "peer 10.0.0.7:1094", "23.00 s", "a.py:3 f"]]
+                                   ["\u2013", "w3", "paused by Dask", "unknown", "unknown", "\u2013"], [evil, "tcp://w2:1", "recv", "peer 10.0.0.7:1094", "23.00 s", "a.py:3 f"]]
     live(page, stuck)
     assert page.texts("#live-journal")[0].startswith("The collector cannot write its journal (EIO)")
     live(page, LIVE, missing=True)
