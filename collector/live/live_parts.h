@@ -29,6 +29,7 @@ struct live_count {
 struct live_told {
 	bool known;
 	double age, clients; /* age: seconds, in the sample that had it */
+	char scheduler[64];  /* its id; "": not told */
 	struct live_count tasks, chunks;
 };
 

@@ -3,6 +3,7 @@
  * live_progress.c - how much of the work is done, where Dask's scheduler says how much there is.
  *
  * One worker asks the scheduler (shim/python/probe_scheduler.py) and its samples carry the answer.
+ * Where several schedulers have work there is no total: each has its own end.
  * The rate is over at least the latter half of the time since the work began, so that workers that
  * come later count soon; both ends of it are ends of tasks.
  */
@@ -52,6 +53,9 @@ void live_progress_feed(struct live *live, struct live_worker *w, const json_t *
 	t->known = true;
 	t->age = json_number_value(age);
 	t->clients = json_number_value(clients);
+	if (json_is_string(json_object_get(told, "id")))
+		snprintf(t->scheduler, sizeof(t->scheduler), "%s",
+			 json_string_value(json_object_get(told, "id")));
 	json_array_foreach(json_object_get(told, "prefixes"), i, row)
 	{
 		const char *name = json_string_value(json_array_get(row, 0));
@@ -70,33 +74,40 @@ static double age_of(const struct live_worker *w, int64_t now_ms)
 	       (double)(now_ms - w->heard_ms) / 1e3;
 }
 
-static void sum(struct live_count *to, const struct live_count *from, double age)
+static void since(struct live_count *c, double age)
 {
-	to->total += from->total;
-	to->ended += from->ended;
-	to->began = fmax(to->began, from->began + age);
-	to->last = fmin(to->last, from->last + age);
+	c->began += age;
+	c->last += age;
 }
 
-/* Chunks, as long as some are left; else tasks. */
+/* Chunks, as long as some are left; else tasks. Of a scheduler the youngest answer. */
 static bool count(const struct live *live, int64_t now_ms, struct live_count *out)
 {
-	struct live_count tasks = {0, 0, UNKNOWN, UNKNOWN}, chunks = tasks;
+	const struct live_count none = {0, 0, UNKNOWN, UNKNOWN};
+	const struct live_told *only = NULL;
 	const struct live_worker *w;
+	double age, youngest = UNKNOWN;
 	bool is_chunks;
-	double age;
 
+	*out = none;
 	for (w = live->workers; w; w = w->next) {
 		if (!w->told.known || live_state(w, now_ms) != LIVE_CONNECTED)
 			continue;
 		age = age_of(w, now_ms);
-		if (age > FRESH_SECONDS)
+		if (age > FRESH_SECONDS || !(w->told.tasks.total > 0))
 			continue;
-		sum(&tasks, &w->told.tasks, age);
-		sum(&chunks, &w->told.chunks, age);
+		if (only && strcmp(only->scheduler, w->told.scheduler) != 0)
+			return false;
+		if (only && age >= youngest)
+			continue;
+		only = &w->told;
+		youngest = age;
 	}
-	is_chunks = chunks.total > chunks.ended;
-	*out = is_chunks ? chunks : tasks;
+	if (!only)
+		return false;
+	is_chunks = only->chunks.total > only->chunks.ended;
+	*out = is_chunks ? only->chunks : only->tasks;
+	since(out, youngest);
 	return is_chunks;
 }
 

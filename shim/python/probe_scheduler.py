@@ -3,11 +3,12 @@
 
 Continues probe.py. Of all measured workers of a scheduler one asks, every two seconds. Before the first question it
 registers _counter() there: a plugin that counts each task once as it begins and ends to be unfinished, with a
-handler that answers. Where the scheduler refuses (distributed.scheduler.pickle: false) nothing is known.
+handler that answers. Where the scheduler refuses (distributed.scheduler.pickle: false) nothing is known. The plugin
+stays until the scheduler ends: 16 rows, and less than a microsecond for each transition of a task.
 """
 _ASK_SECONDS = 2.0
 _NOT_NOW_SECONDS = 10.0
-_ASKED_OP = "crema_count_1"  # of the scheduler's handlers; another number where they answer something else
+_ASKED_OP = "crema_count_2"  # of the scheduler's handlers; another number where they answer something else
 _ask = {"next": None, "under_way": None, "installed": None, "answer": None, "at": 0.0}
 
 
@@ -17,7 +18,7 @@ def _counter():
 
     from distributed.diagnostics.plugin import SchedulerPlugin
 
-    op, lease_seconds, prefixes, name_max = "crema_count_1", 10.0, 16, 64
+    op, lease_seconds, prefixes, name_max = "crema_count_2", 10.0, 16, 64
     unfinished = frozenset(("waiting", "no-worker", "queued", "processing"))
 
     class Count(SchedulerPlugin):
@@ -63,7 +64,7 @@ def _counter():
             clients = [c for c in list(self.scheduler.clients) if c.startswith("Client-") and not c.startswith("Client-worker-")]
             rows = [[str(prefix)[:name_max], left, ended, now - began, None if last is None else now - last]
                     for prefix, (left, ended, began, last) in self.rows.items()] if self.left else []
-            return {"clients": len(clients), "prefixes": rows}
+            return {"id": str(self.scheduler.id), "clients": len(clients), "prefixes": rows}
 
     return Count()
 

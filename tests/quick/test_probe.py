@@ -473,7 +473,7 @@ class Scheduler:
     address = "tcp://s:8786"
 
     def __init__(self, monkeypatch, *tasks):
-        self.real = Thing(handlers={}, clients={"fire-and-forget": 1, "Client-a": 1, "Client-worker-b": 1}, workers=["w"] * 4, tasks={}, plugins={})
+        self.real = Thing(id="Scheduler-1", handlers={}, clients={"fire-and-forget": 1, "Client-a": 1, "Client-worker-b": 1}, workers=["w"] * 4, tasks={}, plugins={})
         self.calls, self.refuses = [], None
         for name in ("distributed.diagnostics", "distributed.diagnostics.plugin", "distributed.protocol", "distributed.protocol.pickle"):
             monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
@@ -490,9 +490,9 @@ class Scheduler:
             plugin.start(self.real)
             self.real.plugins[name] = plugin
 
-    async def crema_count_1(self, asker):
+    async def crema_count_2(self, asker):
         self.calls.append(asker)
-        return self.real.handlers["crema_count_1"](asker=asker)
+        return self.real.handlers["crema_count_2"](asker=asker)
 
     def move(self, key, *states):
         task = self.real.tasks.setdefault(key, Thing(state="released", prefix=Thing(name=key.split("-")[0])))
@@ -527,7 +527,7 @@ def test_what_the_scheduler_counts(probe, monkeypatch, clock):
     worker = make_worker(1, scheduler=scheduler)
     probe.start(worker)
     assert ask(probe, worker, clock, 0.9) is None and not scheduler.calls
-    assert ask(probe, worker, clock) == {"clients": 1, "prefixes": [["old", 1, 0, 0, None]], "age": 0}
+    assert ask(probe, worker, clock) == {"id": "Scheduler-1", "clients": 1, "prefixes": [["old", 1, 0, 0, None]], "age": 0}
     for i in range(5):
         scheduler.move(f"chunk-{i}", "waiting", "processing")
     clock[0] += 10
@@ -564,9 +564,9 @@ def test_one_worker_asks(probe, monkeypatch, clock):
     scheduler = Scheduler(monkeypatch, ("task-1", "waiting"))
     worker = make_worker(1, scheduler=scheduler)
     probe.start(worker)
-    asyncio.run(scheduler.register_scheduler_plugin(probe._counter(), "crema_count_1", True))
+    asyncio.run(scheduler.register_scheduler_plugin(probe._counter(), "crema_count_2", True))
     scheduler.calls.clear()
-    assert scheduler.real.handlers["crema_count_1"](asker="another") == {"clients": 1, "prefixes": [["task", 1, 0, 0, None]]}
+    assert scheduler.real.handlers["crema_count_2"](asker="another") == {"id": "Scheduler-1", "clients": 1, "prefixes": [["task", 1, 0, 0, None]]}
     scheduler.real.workers = range(200)
     assert ask(probe, worker, clock, 9) is None and len(scheduler.calls) == 2
     assert ask(probe, worker, clock, 19) is None and len(scheduler.calls) == 2  # with 200 workers, ten a second

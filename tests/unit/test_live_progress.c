@@ -27,6 +27,8 @@ static struct live_worker *add(struct live *live, uint8_t first)
 	return w;
 }
 
+static const char *scheduler = "Scheduler-1";
+
 /* What the scheduler says at that time, one second before it is asked for. */
 static void tell(struct live *live, struct live_worker *w, int64_t now_ms, double ended,
 		 double last_ms)
@@ -36,8 +38,8 @@ static void tell(struct live *live, struct live_worker *w, int64_t now_ms, doubl
 				 (now - START_MS) / 1e3 - age,
 				 ended > 0 ? json_real((now - last_ms) / 1e3 - age) : json_null(),
 				 "merge", 10, 0, (now - START_MS) / 1e3 - age);
-	json_t *told =
-		json_pack("{s:f,s:i,s:o}", "age", age - 0.25, "clients", 1, "prefixes", rows);
+	json_t *told = json_pack("{s:s,s:f,s:i,s:o}", "id", scheduler, "age", age - 0.25, "clients",
+				 1, "prefixes", rows);
 
 	assert_non_null(told);
 	w->probe_boot_ns = (uint64_t)now_ms * NS_OF_MS - 250 * NS_OF_MS;
@@ -176,11 +178,40 @@ static void words(void **state)
 	live_free(live);
 }
 
+/* Two answers of one scheduler are not added up; those of two give no total until one is done. */
+static void two_who_tell(void **state)
+{
+	struct live *live = live_new();
+	struct live_worker *a = add(live, 1), *b = add(live, 2);
+	struct live_progress p;
+
+	(void)state;
+	live_prefix_of(live, (struct text){"fill", 4})->has_chunks = true;
+	tell(live, a, START_MS + 20000, 31, START_MS + 18000);
+	tell(live, b, START_MS + 21000, 33, START_MS + 20000);
+	live_progress_at(live, START_MS + 21000, &p);
+	assert_true(p.known && p.total == CHUNKS && p.done == 33);
+	tell(live, a, START_MS + 22000, 34, START_MS + 21000);
+	live_progress_at(live, START_MS + 22000, &p);
+	assert_true(p.known && p.total == CHUNKS && p.done == 34);
+	scheduler = "Scheduler-2";
+	tell(live, b, START_MS + 22000, 5, START_MS + 21000);
+	live_progress_at(live, START_MS + 22000, &p);
+	assert_false(p.known);
+	assert_true(isnan(p.seconds_left));
+	scheduler = "Scheduler-1";
+	tell(live, a, START_MS + 33000, 60, START_MS + 32000); /* the other is silent or idle */
+	live_progress_at(live, START_MS + 33000, &p);
+	assert_true(p.known && p.total == CHUNKS && p.done == 60);
+	live_free(live);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(estimates),
 		cmocka_unit_test(words),
+		cmocka_unit_test(two_who_tell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
