@@ -375,6 +375,8 @@ static void lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room(vo
 	told_init(&t);
 	add_totals(&t, 1000, 77, true);
 	tell(live, &t, 0, 1, 0, 0); /* the oldest: an id of zeros */
+	assert_int_equal(buf_add(&live->workers->doing, "call", 4), 0);
+	live->doing_bytes = 4;
 	for (unsigned int i = 1; i < LIVE_LOST_KEPT + extra; i++) {
 		memcpy(id + 8, &i, sizeof(i));
 		assert_non_null(live_worker(live, id, &folded));
@@ -386,6 +388,7 @@ static void lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room(vo
 	live->workers->connections = 1; /* it may have nothing to say */
 	live_tick(live);
 	assert_int_equal(live->worker_count, LIVE_LOST_KEPT + 1);
+	assert_int_equal(live->doing_bytes, 0);
 	live_cluster(live, &c);
 	assert_int_equal(c.lost, LIVE_LOST_KEPT + extra);
 	assert_int_equal(c.workers_seen, LIVE_LOST_KEPT + extra);

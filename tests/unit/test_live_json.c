@@ -245,6 +245,8 @@ static void what_has_room(void **state)
 	assert_int_equal(rows_and_cut(live), ROOM - 1);
 	tell_doing(live, w[7], 8, LIVE_DOING_BYTES / 2);
 	assert_int_equal(rows_and_cut(live), ROOM);
+	tell_doing(live, w[7], 7, LIVE_DOING_BYTES + 1); /* older: told again by a new agent */
+	assert_int_equal(rows_and_cut(live), ROOM);
 	live_free(live);
 }
 
