@@ -172,6 +172,10 @@ SCENE(a_pause_between_requests_is_a_lock, 1, 5000,
       LIST({100, 0}, {300, 0}))
 SCENE(requests_side_by_side_count_once, 1, 5000,
       LIST({WRITE, 0}, {WRITE, 1}, {RECEIVE, 0}, {RECEIVE, 1}), LIST({150, 0}, {150, 1}))
+/* The second answer had come while the loop computed. */
+SCENE(work_between_answers_is_a_lock, 1, 5000,
+      LIST({WRITE, 0}, {WRITE, 1}, {RECEIVE, 0}, {SPIN, 150}, {RECEIVE, 1}),
+      LIST({100, 0}, {50, 1}))
 /* While one answer comes in pieces another request is written and answered. */
 SCENE(a_request_within_an_answer, 1, 5000,
       LIST({WRITE, 0}, {RECEIVE, 0}, {BETWEEN, 100}, {WRITE, 1}, {RECEIVE, 1}, {RECEIVE, 0}),
@@ -267,6 +271,7 @@ int main(void)
 		cmocka_unit_test(the_loops_own_work_is_a_lock),
 		cmocka_unit_test(a_pause_between_requests_is_a_lock),
 		cmocka_unit_test(requests_side_by_side_count_once),
+		cmocka_unit_test(work_between_answers_is_a_lock),
 		cmocka_unit_test(a_request_within_an_answer),
 		cmocka_unit_test(no_more_than_was_waited),
 	};

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collector/live/live_parts.h"
+#include "collector/web/http_metrics_parts.h"
 
 #define CHUNKS 120
 #define START_MS 1000000 /* of the first chunk */
@@ -206,12 +207,39 @@ static void two_who_tell(void **state)
 	live_free(live);
 }
 
+static void gauges(void **state)
+{
+	const struct live_progress known = {.known = true,
+					    .total = 120,
+					    .done = 31,
+					    .per_second = 7,
+					    .seconds_left = 41.5},
+				   unknown = {.total = 1, .done = 2, .seconds_left = (double)NAN};
+	struct buf out = BUF_INIT;
+	struct sink sink = {.out = &out};
+	const char *text;
+
+	(void)state;
+	metrics_progress(&sink, &known);
+	buf_add(&out, "", 1);
+	text = (const char *)out.data;
+	assert_non_null(strstr(text, "\ncrema_progress_expected 120\n"));
+	assert_non_null(strstr(text, "\ncrema_progress_done 31\n"));
+	assert_non_null(strstr(text, "\ncrema_progress_seconds_left 41.5\n"));
+	buf_clear(&out);
+	metrics_progress(&sink, &unknown);
+	buf_add(&out, "", 1);
+	assert_null(strstr((const char *)out.data, "\ncrema_"));
+	buf_release(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(estimates),
 		cmocka_unit_test(words),
 		cmocka_unit_test(two_who_tell),
+		cmocka_unit_test(gauges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
