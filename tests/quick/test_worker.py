@@ -238,6 +238,11 @@ def test_http2_is_shared(run):
     assert any(note.startswith("HTTP/2 serves several tasks over one connection") for note in run["found"]["totals"][-1]["notes"])
 
 
+def test_an_event_loop_of_the_task(run):
+    task = run["tasks"]["by-asyncio"]
+    assert (task["network_write_bytes"], task["network_read_bytes"], run["told"]["by_asyncio"]) == (1000 + 3000, 3000 + 1000, [])
+
+
 def test_codecs_of_other_shapes(run):
     """(bytes taken, bytes given) of each: a length is what was given, and of a pair the second is what was taken."""
     task = run["tasks"]["codecs-shapes"]

@@ -1,5 +1,6 @@
 """A worker's process, with the library in front: a few tasks of which every number is known. Prints what only it knows."""
 
+import asyncio
 import concurrent.futures
 import ctypes
 import importlib
@@ -224,6 +225,27 @@ def by_http2():
                 connection.recv(3000, socket.MSG_WAITALL)
 
 
+def by_asyncio():
+    """A client and its server in the task's own event loop, which hands on what its callbacks raise."""
+    failed = told["by_asyncio"] = []
+
+    async def answer(reader, writer):
+        writer.write(3 * await reader.readexactly(1000))
+        await writer.drain()
+        writer.close()
+
+    async def ask():
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: failed.append(repr(context)))
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(b"x" * 1000)
+        assert await reader.readexactly(3000) == b"x" * 3000
+        writer.close()
+        server.close()
+
+    asyncio.run(ask())
+
+
 def importing(directory):
     """Modules of Python that unpack while they are imported, one inside of another, one that fails; and what the task does."""
     packed = zlib.compress(b"t" * 1000)
@@ -409,6 +431,7 @@ def run_all(worker, directory):
     worker.run("unpacked-for-others", read_by_other_threads, False)
     asked_of_nobody.put(False)
     worker.run("http2", by_http2)
+    worker.run("by-asyncio", by_asyncio)
     worker.run("importing", importing, directory, span="imports")
     worker.run("measured", measured)
     worker.run("around", lambda: [worker.run("within", spin, 0.01), spin(0.02)])
