@@ -411,6 +411,31 @@ static void what_a_vfork_child_reads_is_not_ours(void **state)
 	unlink(ours);
 }
 
+/* What waits in a stream's buffer is written before the stream reads: it is no read. */
+static void a_read_after_a_write(void **state)
+{
+	const char *both = harness_file("both", 10000);
+	struct harness_task h = harness_begin();
+	static char block[100];
+	struct crema_task *t;
+	FILE *f = fopen(both, "r+");
+	off_t at;
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(fwrite(block, 1, sizeof(block), f), sizeof(block));
+	assert_int_equal(fread(block, 1, 10, f), 10);
+	at = lseek(fileno(f), 0, SEEK_CUR);
+	t = harness_end(&h);
+	assert_true(at > 110);
+	assert_int_equal(t->own.count[CREMA_C_read_calls], 1);
+	assert_int_equal(t->own.count[CREMA_C_read_bytes], at - 100);
+	assert_int_equal(t->own.count[CREMA_C_write_bytes], 100);
+	fclose(f);
+	harness_free(&h);
+	unlink(both);
+}
+
 static void writes_count(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -463,6 +488,7 @@ int main(void)
 		cmocka_unit_test(certificates_are_no_data),
 		cmocka_unit_test(a_vfork_child_changes_nothing),
 		cmocka_unit_test(what_a_vfork_child_reads_is_not_ours),
+		cmocka_unit_test(a_read_after_a_write),
 		cmocka_unit_test(writes_count),
 	};
 

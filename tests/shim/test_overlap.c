@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_overlap.c - a task's thread that waits for its pool is shown as waiting for what the pool
- * waits for: storage when the pool reads cold files, a lock when the pool computes.
+ * waits for: storage when the pool reads cold files, the network, or a lock when the pool computes.
  */
 #include "harness.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "shim/count/overlap.h"
@@ -20,7 +24,8 @@ struct work {
 	uint32_t owner;
 	const char *path; /* NULL: spin */
 	sem_t done;
-	uint64_t waited_ns;
+	int socket; /* else what comes from there; polls: asks first whether it is there */
+	bool polls;
 };
 
 static void *pool(void *arg)
@@ -36,6 +41,10 @@ static void *pool(void *arg)
 		while (read(fd, buf, sizeof(buf)) > 0)
 			;
 		close(fd);
+	} else if (w->socket) {
+		if (w->polls)
+			assert_int_equal(poll(&(struct pollfd){w->socket, POLLIN, 0}, 1, -1), 1);
+		assert_int_equal(recv(w->socket, buf, 1, 0), 1);
 	} else {
 		harness_spin(100 * MS);
 	}
@@ -76,7 +85,7 @@ static void show(const char *what, const struct crema_task *t)
 
 static void cold_reads_of_a_pool_are_storage(void **state)
 {
-	struct work w[1] = {{0, harness_file("cold", SIZE), {{0}}, 0}};
+	struct work w[1] = {{0, harness_file("cold", SIZE), {{0}}, 0, false}};
 	struct harness_task h;
 	struct crema_task *t;
 	uint64_t pool_wait, own;
@@ -95,9 +104,52 @@ static void cold_reads_of_a_pool_are_storage(void **state)
 	unlink(w[0].path);
 }
 
+static void *answer_late(void *peer)
+{
+	usleep(100000);
+	assert_int_equal(send(*(int *)peer, "x", 1, 0), 1);
+	return NULL;
+}
+
+static void answers_to_a_pool_are_network(void **state)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0), peer;
+	struct work w[1] = {{.socket = socket(AF_INET, SOCK_STREAM, 0)}};
+	socklen_t size = sizeof(a);
+	uint64_t pool_wait, own;
+	struct harness_task h;
+	struct crema_task *t;
+	pthread_t other;
+
+	(void)state;
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, size), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
+	assert_int_equal(connect(w[0].socket, (struct sockaddr *)&a, size), 0);
+	peer = accept(listener, NULL, NULL);
+	for (int polls = 0; polls < 2; polls++) {
+		w[0].polls = polls;
+		assert_int_equal(pthread_create(&other, NULL, answer_late, &peer), 0);
+		t = run(&h, w, 1);
+		pthread_join(other, NULL);
+		pool_wait = t->pool_time[CREMA_T_network_wait];
+		own = t->own.time[CREMA_T_network_wait];
+		print_message("network: pool %.1f own %.1f ms\n", (double)pool_wait / 1e6,
+			      (double)own / 1e6);
+		assert_true(pool_wait > 50 * MS);
+		assert_true(own * 100 >= pool_wait * 90 && own * 100 <= pool_wait * 105);
+		assert_true(own + t->own.time[CREMA_T_lock_wait] <= harness_wall_ns(t));
+		harness_free(&h);
+	}
+	close(w[0].socket);
+	close(peer);
+	close(listener);
+}
+
 static void a_computing_pool_is_a_lock(void **state)
 {
-	struct work w[1] = {{0, NULL, {{0}}, 0}};
+	struct work w[1] = {{0, NULL, {{0}}, 0, false}};
 	struct harness_task h;
 	struct crema_task *t;
 
@@ -111,7 +163,7 @@ static void a_computing_pool_is_a_lock(void **state)
 
 static void warm_reads_of_a_pool_are_a_lock(void **state)
 {
-	struct work w[1] = {{0, harness_file("warm", SIZE), {{0}}, 0}};
+	struct work w[1] = {{0, harness_file("warm", SIZE), {{0}}, 0, false}};
 	struct harness_task h;
 	struct crema_task *t;
 
@@ -127,9 +179,9 @@ static void warm_reads_of_a_pool_are_a_lock(void **state)
 
 static void parallel_waits_count_once(void **state)
 {
-	struct work w[3] = {{0, harness_file("p1", SIZE), {{0}}, 0},
-			    {0, harness_file("p2", SIZE), {{0}}, 0},
-			    {0, harness_file("p3", SIZE), {{0}}, 0}};
+	struct work w[3] = {{0, harness_file("p1", SIZE), {{0}}, 0, false},
+			    {0, harness_file("p2", SIZE), {{0}}, 0, false},
+			    {0, harness_file("p3", SIZE), {{0}}, 0, false}};
 	struct harness_task h;
 	struct crema_task *t;
 	uint64_t own;
@@ -178,6 +230,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cold_reads_of_a_pool_are_storage),
+		cmocka_unit_test(answers_to_a_pool_are_network),
 		cmocka_unit_test(a_computing_pool_is_a_lock),
 		cmocka_unit_test(warm_reads_of_a_pool_are_a_lock),
 		cmocka_unit_test(parallel_waits_count_once),
