@@ -126,8 +126,6 @@ enum verdict finding_few_chunks(const struct report *r, struct remark *d)
 		return CHECK_IDLE;
 	if (!most_threads(r, &threads))
 		return remark_unknown(d, "cores_per_worker");
-	if (wall.type == VALUE_NULL)
-		return remark_unknown(d, "wall_time");
 	if (chunks * 100 >= threads * d->check->first ||
 	    value_number(wall, NULL) < d->check->second)
 		return CHECK_QUIET;
@@ -150,8 +148,6 @@ enum verdict finding_late_workers(const struct report *r, struct remark *d)
 
 	if (average.type == VALUE_NULL || peak.type == VALUE_NULL)
 		return remark_unknown(d, "peak_workers");
-	if (wall.type == VALUE_NULL)
-		return remark_unknown(d, "wall_time");
 	if (share > d->check->first || value_number(wall, NULL) < d->check->second)
 		return CHECK_QUIET;
 	remark_see(d, "avg_workers", average, "workers");

@@ -462,6 +462,8 @@ def test_samples_before_the_start(page):
     first = [s for s in chart.of(tag="path") if s["class"] == "curve"][0]
     assert chart.value(chart.x, float(re.match(r"M(-?[\d.]+),", first["d"])[1])) == pytest.approx(-1.5, abs=1e-6)
     assert page.cursor("memory", "Home")[0].startswith("-1.500 s: w-0 1.000 GB")
+    page.show(lambda d: (rich(d), [w.update(points=[[(2 + i) * 10**6, 10**9] for i in range(3)]) for w in d["memory"]["workers"]]))
+    assert min(page.chart("memory").x)[1] == 0  # also where they come late
 
 
 def test_a_redraw_keeps_what_is_open(page):
@@ -705,6 +707,8 @@ def test_stream_of_cells(page):
         "shown 5,000 of 30,000 tasks, on 4 of 2,000 threads (those with the longest tasks), added up in cells of 500.0 ms, each task spread evenly over its time; the cursor finds the 2 longest"]
     assert page.legend("stream") == list(CLASSES.values()) and not any(pieces(p) for p in chart.of(tag="path") if p.get("class") == "kind")
     assert labels(chart, "rowname") == ["w-0", "w-1"]
+    page.show(lambda d: (celled(d), d["stream"].update(bars=[])))  # nothing to read with keys
+    assert page.tab.run("['min', 'max', 'now'].map((name) => document.getElementById('chart-stream').getAttribute(`aria-value${name}`))") == ["0", "0", "0"]
     page.show(lambda d: (rich(d), d["stream"].update(total=70_000, lanes_total=9)))
     assert page.texts("#panel-stream .shown") == ["shown 6 of 70,000 tasks, on 2 of 9 threads, those with the longest tasks"]
 
@@ -948,6 +952,8 @@ def test_stream_zoom_and_search(page):
         cursor = "document.getElementById('chart-stream').getAttribute('aria-valuenow')"
         page.tab.run("document.getElementById('chart-stream-search').dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }))")
         assert bars[int(page.tab.run(cursor))] == found[0]
+        middle = found[0][2] / 1e6  # it was not in view: half of what is shown is on either side, as far as there is a run
+        assert not (3.95 / 4 <= middle <= 3.95 * 3 / 4) and (max(0, middle - 3.95 / 4), max(0, middle - 3.95 / 4) + 3.95 / 2) == part()
         hits, = page.chart("stream").of(**{"class": "hits"})
         assert len(pieces(hits)) >= 1  # it is in view now
         click("all")
