@@ -2,6 +2,8 @@
 /* compose.c - one task record out of its slot and the thread blocks that work for it. */
 #include "agent/compose.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/redact.h"
@@ -199,6 +201,30 @@ static void put_known(const struct compose *c, struct task_record *r, const stru
 		r->count_known &= ~CREMA_COUNT_BIT(storage_read_bytes);
 }
 
+static void put_sections(const struct compose *c, struct task_record *r, const struct crema_task *t)
+{
+	static const char kinds[] = "tpff";
+	const struct crema_task_section *s;
+	uint32_t at = t->sections;
+	struct text path;
+	char head[80];
+
+	buf_clear(c->text);
+	snprintf(head, sizeof(head), "%u", t->sections_refused);
+	buf_add(c->text, head, strlen(head));
+	for (uint32_t n = 0; at && at <= CREMA_SHM_TASK_SECTIONS && n < CREMA_TASK_SECTIONS; n++) {
+		s = &c->view->shm->task_section[at - 1];
+		path = view_text(c->view, s->path & ~3u);
+		snprintf(head, sizeof(head), " %c %u %" PRIu64 " %zu ", kinds[s->path & 3],
+			 s->calls, s->wall_ns, path.ptr ? path.len : 0);
+		buf_add(c->text, head, strlen(head));
+		if (path.ptr)
+			buf_add(c->text, path.ptr, path.len);
+		at = s->next;
+	}
+	TASK_SET(r, sections, ((struct text){(const char *)c->text->data, c->text->len}));
+}
+
 void compose_task(const struct compose *c, struct task_record *r, const struct crema_task *t,
 		  uint32_t slot, uint32_t state, bool blocks, bool killed,
 		  struct compose_live *live)
@@ -217,4 +243,7 @@ void compose_task(const struct compose *c, struct task_record *r, const struct c
 	if (state == CREMA_SLOT_RUNNING)
 		put_live(r, live, &more);
 	put_known(c, r, t);
+	if (c->text && (state == CREMA_SLOT_DONE || killed) &&
+	    !(t->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE)))
+		put_sections(c, r, t);
 }

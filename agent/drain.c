@@ -23,6 +23,7 @@ void drain_release(struct drain *d)
 {
 	free(d->slot);
 	d->slot = NULL;
+	buf_release(&d->text);
 }
 
 /* Revisions grow over the lives of several agents too: milliseconds since boot. */
@@ -57,8 +58,8 @@ struct send {
 static void send_task(struct drain *d, const struct send *what, const struct crema_task *t)
 {
 	struct drain_slot *s = &d->slot[what->index];
-	struct compose c = {d->view, d->kinds, what->killed ? 0 : d->pid, d->last_mono,
-			    d->last_boot};
+	struct compose c = {d->view,	  d->kinds,	what->killed ? 0 : d->pid,
+			    d->last_mono, d->last_boot, &d->text};
 	enum outbox_class class =
 		what->type == CREMA_MSG_TASK_PROGRESS ? OUTBOX_LIGHT : OUTBOX_RECORD;
 	uint32_t state = CREMA_SLOT_STATE(what->word);

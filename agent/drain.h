@@ -38,6 +38,7 @@ struct drain {
 	uint64_t rss;		       /* of the worker, by the latest poll; 0 = unknown */
 	uint64_t last_boot, last_mono; /* when it was last seen alive */
 	uint32_t running, used;	       /* slots, by the latest poll */
+	struct buf text;	       /* scratch */
 	struct drain_slot *slot;       /* CREMA_SHM_TASKS of them */
 	struct drain_unknown {
 		uint32_t time;	/* bit CREMA_T_x: not measured in any task so far */

@@ -41,6 +41,8 @@
 #define CREMA_SHM_SECTION_NAMES                                                                    \
 	2048u /* rows made in a worker's life: bounds the strings they take */
 #define CREMA_SHM_SECTION_DATASETS 4096u /* and so many for datasets: bounds what readers hold */
+#define CREMA_SHM_TASK_SECTIONS 512u	 /* of all tasks whose slots are in use */
+#define CREMA_TASK_SECTIONS 16u		 /* of one task */
 #define CREMA_SHM_STRINGS (256u << 10)
 #define CREMA_SHM_STRING_INDEX 4096u
 #define CREMA_SHM_PROBE (64u << 10)
@@ -102,7 +104,8 @@ struct crema_task {
 	uint32_t prefix, span, function, worker_address, worker_name;
 	uint32_t dataset, filename, treename, columns;
 	uint32_t error_type, error_text, error_cause; /* of what it raised */
-	uint32_t pad;
+	uint16_t sections;	   /* index + 1 of its first in task_section[]; 0: none */
+	uint16_t sections_refused; /* ends of sections that found no room there */
 	uint32_t tree_reads;	   /* calls of uproot's read_tree, with CREMA_TASK_TREE_READ */
 	char key[CREMA_KEY_BYTES]; /* NUL-terminated, cut at 95 bytes */
 	/* Waits of its pool threads, so that a lock wait of its own thread can be named by what it
@@ -292,6 +295,17 @@ struct crema_section {
 #define CREMA_SECTION_BEYOND                                                                       \
 	(1u << 4) /* of the datasets that found no row of their own; dataset is 0 */
 
+/* The same of a single task, by path: shim/count/section_task.h. */
+struct crema_task_section {
+	uint64_t wall_ns;
+	uint32_t path; /* string id, whose low two bits are free, and CREMA_TASK_SECTION_* */
+	uint32_t calls;
+	uint32_t attempt;     /* the task's, cut */
+	uint16_t owner, next; /* slot index + 1; index + 1 of the task's next one */
+};
+#define CREMA_TASK_SECTION_POOL 1u
+#define CREMA_TASK_SECTION_FOUND 2u
+
 /* Values that tasks' own code has told. */
 #define GAUGE_uint uint64_t
 #define GAUGE_real double
@@ -385,6 +399,7 @@ struct crema_probe_text {
 	 CREMA_SHM_CODEC_ROWS * sizeof(struct crema_codec_row) +                                   \
 	 CREMA_SHM_SERVERS * sizeof(struct crema_server) +                                         \
 	 CREMA_SHM_SECTIONS * sizeof(struct crema_section) +                                       \
+	 CREMA_SHM_TASK_SECTIONS * sizeof(struct crema_task_section) +                             \
 	 CREMA_SHM_GAUGES * sizeof(struct crema_gauge) +                                           \
 	 CREMA_SHM_FILESYSTEMS * sizeof(struct crema_filesystem) +                                 \
 	 CREMA_SHM_STRING_INDEX * sizeof(uint32_t) + CREMA_SHM_STRINGS +                           \
@@ -435,6 +450,7 @@ struct crema_shm {
 	struct crema_codec_row codec[CREMA_SHM_CODEC_ROWS];
 	struct crema_server server[CREMA_SHM_SERVERS]; /* the last: what did not fit */
 	struct crema_section section[CREMA_SHM_SECTIONS];
+	struct crema_task_section task_section[CREMA_SHM_TASK_SECTIONS];
 	struct crema_gauge gauge[CREMA_SHM_GAUGES];
 	/* Made so far: the next one's number; those of them that have a dataset. */
 	uint64_t section_rows, section_dataset_rows;

@@ -15,7 +15,7 @@
 	X(key) X(prefix) X(span) X(dataset) X(filename) X(columns)
 #define SHARED(X) \
 	X(status) X(function) X(worker_address) X(worker_name) X(fs_unknown) X(treename) \
-	X(error_type) X(error_text) X(error_cause)
+	X(error_type) X(error_text) X(error_cause) X(sections)
 #define PACKED(X) \
 	X(thread) X(thread_sequence) X(start_boot_ns) X(stop_boot_ns) X(rss_start_bytes) \
 	X(rss_stop_bytes) X(rss_peak_bytes) X(tree_reads) X(entrystart) X(entrystop) X(events) \

@@ -54,7 +54,7 @@ struct attempt_shared {
 	uint64_t count_known;
 	uint32_t own_known, pool_known;
 	const char *status, *function, *worker_address, *worker_name, *fs_unknown, *treename;
-	const char *error_type, *error_text, *error_cause;
+	const char *error_type, *error_text, *error_cause, *sections;
 };
 
 struct packed {

@@ -119,6 +119,7 @@ static void chunk_columns_of(struct sheet_maker *k)
 	task_columns_of(k);
 	table_columns(k, chunk_columns, chunk_column_count);
 	sheet_column_add(k, "columns", VALUE_TEXT, NULL);
+	sheet_column_add(k, "sections", VALUE_TEXT, NULL);
 }
 
 static void attempt_rows(struct sheet_maker *k, bool chunks)
@@ -139,6 +140,7 @@ static void attempt_rows(struct sheet_maker *k, bool chunks)
 		if (chunks) {
 			table_cells(k, chunk_columns, chunk_column_count, a, &c);
 			PUT_LIST(columns, chunk_lines_json(j, member, a->columns))
+			PUT_LIST(sections, chunk_sections_json(j, member, c.detail.sections))
 		}
 		if (sheet_row_end(k))
 			return;

@@ -2,6 +2,8 @@
 /* columns.c - the columns of tasks and chunks, and where each takes its value from. */
 #include "collector/report/columns.h"
 
+#include <stdlib.h>
+
 static struct value get_counted(const struct attempt *a, const struct classes *c)
 {
 	(void)c;
@@ -109,6 +111,14 @@ static struct value get_chunk_id(const struct attempt *a, const struct classes *
 {
 	(void)c;
 	return value_uint(a->chunk_id);
+}
+
+static struct value get_sections_refused(const struct attempt *a, const struct classes *c)
+{
+	const char *text = c->detail.sections;
+
+	(void)a;
+	return text ? value_uint(strtoull(text, NULL, 10)) : value_null();
 }
 
 static struct value known_u64(const struct classes *c, enum task_field field, uint64_t v)
@@ -254,6 +264,7 @@ const struct column chunk_columns[] = {
 	CALL("memory_delta_gb", REAL, get_memory_delta),
 	CALL("time_per_event_seconds", REAL, get_time_per_event),
 	CALL("memory_per_event_bytes", REAL, get_memory_per_event),
+	CALL("sections_refused", UINT, get_sections_refused),
 };
 
 const size_t task_column_count = sizeof(task_columns) / sizeof(*task_columns);

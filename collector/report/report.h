@@ -101,6 +101,8 @@ void worker_balance(const struct worker *w, struct balance *b);
 void run_spans_json(const struct run *r, struct json *j, const char *name);
 void task_classes_json(const struct classes *c, struct json *j, const char *name);
 void chunk_lines_json(struct json *j, const char *name, const char *lines);
+/* The sections of one task, as its record has them (task_fields.def); NULL: unknown. */
+void chunk_sections_json(struct json *j, const char *name, const char *text);
 void worker_texts_json(struct json *j, const char *name, const struct texts *t);
 void worker_filesystems_json(const struct worker *w, struct json *j, const char *name);
 void server_quantile_json(const struct server_sum *s, struct json *j, const char *name,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rows.c - tasks and chunks as JSON rows. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,37 @@ void chunk_lines_json(struct json *j, const char *name, const char *lines)
 	emit_end(j);
 }
 
+void chunk_sections_json(struct json *j, const char *name, const char *text)
+{
+	unsigned long long wall_ns;
+	unsigned int calls;
+	size_t n, most;
+	char kind;
+	int used;
+
+	if (!text) {
+		emit_value(j, name, value_null());
+		return;
+	}
+	emit_array(j, name);
+	text += strcspn(text, " ");
+	while (sscanf(text, " %c %u %llu %zu%n", &kind, &calls, &wall_ns, &n, &used) == 4 &&
+	       text[used] == ' ') {
+		text += used + 1;
+		most = strlen(text);
+		n = n < most ? n : most;
+		emit_object(j, NULL);
+		emit_text(j, "section_name", text, n);
+		emit_value(j, "thread", value_text(kind == 'p' ? "pool" : "task"));
+		emit_value(j, "source", value_text(kind == 'f' ? "roastcoffea" : "crema"));
+		emit_value(j, "calls", value_uint(calls));
+		emit_value(j, "time_delta", value_seconds(value_uint(wall_ns)));
+		emit_end(j);
+		text += n;
+	}
+	emit_end(j);
+}
+
 static void put_task(const struct named *task, const struct attempt *a, struct classes *c,
 		     struct json *j)
 {
@@ -108,6 +140,7 @@ void report_chunk_rows(const struct run *run, struct json *j)
 		put_task(&task, a, &c, j);
 		put_columns(&chunk, a, &c, j);
 		chunk_lines_json(j, "columns", a->columns);
+		chunk_sections_json(j, "sections", c.detail.sections);
 		emit_end(j);
 	}
 	emit_end(j);

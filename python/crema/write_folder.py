@@ -146,6 +146,10 @@ class Chunks:
         if row["columns"] is not None:
             found["accessed_branches"] = sorted({branch(c) for c in row["columns"] if c}, key=str.encode)
             found["num_branches_accessed"] = len(found["accessed_branches"])
+        if row.get("sections"):
+            found["sections"] = [{name: section[name] for name in ("section_name", "time_delta", "calls", "thread")} for section in row["sections"]]
+            if row["sections_refused"]:
+                found["sections_refused"] = row["sections_refused"]
         self.rows.put(json.dumps(found))
         if all(name in found for name in ("file", "entry_start", "entry_stop", "t_start", "t_end", "bytes_read")):
             key = repr((found["file"], found["entry_start"], found["entry_stop"]))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "shim/count/section.h"
+#include "shim/count/section_task.h"
 #include "shim/count/task.h"
 
 enum {
@@ -240,6 +241,7 @@ void row_add(struct crema_section *r, const struct crema_task *task, const struc
 	if (!untold || r->path)
 		add_numbers(r, task, d);
 	write_ends(&r->seq);
+	section_task_add(task, r->path, r->flags, d->wall_ns);
 }
 
 void row_broken(struct crema_section *r, struct crema_gauge *g)
@@ -317,6 +319,7 @@ void section_found(const struct crema_task *task, const char *name, size_t bytes
 	if (r->path)
 		add_wall(r, wall_ns);
 	write_ends(&r->seq);
+	section_task_add(task, r->path, r->flags, wall_ns);
 }
 
 void section_found_memory(const struct crema_task *task, const char *name, size_t bytes,

@@ -289,6 +289,12 @@ def test_datasets(procs, client, data):
         seen, coffea = jobs.run_coffea(client, [data["zstd"], data["lz4"]], chunksize=30_000, processor_instance=Timed(sleeps))
     report = jobs.settled(procs, lambda r: len(r["chunks"]) >= coffea["chunks"] and sections_of(r, "Timed"))
     rows = {row["dataset"]: row for row in report["sections_by_dataset"] if row["prefix"] == "Timed"}
+    own = {name: [chunk["sections"] for chunk in report["chunks"] if chunk["counted"] and chunk["dataset"] == name] for name in sleeps}
+    for name, chunks in own.items():
+        assert all([(s["section_name"], s["thread"], s["source"], s["calls"]) for s in chunk] == [("nap", "task", "crema", 1)] for chunk in chunks)
+        naps = sorted(chunk[0]["time_delta"] for chunk in chunks)
+        assert len(naps) == len(seen[name]) and all(sleeps[name] <= nap <= around for nap, around in zip(naps, sorted(seen[name])))
+        assert sum(naps) == pytest.approx(rows[name]["wall_seconds"], rel=1e-9)
     assert set(rows) == set(seen) == set(sleeps)
     both = {"both": sections_of(report, "Timed")["nap"]}
     for name, row in {**rows, **both}.items():

@@ -13,7 +13,7 @@ from itertools import takewhile
 import pytest
 import test_reports  # knows where frames.py is
 import frames
-from test_reports import COUNTS, FILE, PARTS, PROBES, TIMES, WORKERS, as_bytes, as_seconds, at, number, task_values
+from test_reports import COUNTS, FILE, PARTS, PROBES, SHOWN, TIMES, WORKERS, as_bytes, as_seconds, at, number, task_values
 
 sys.path.insert(0, str(test_reports.ROOT / "python"))
 from crema import write_folder
@@ -194,7 +194,9 @@ def test_measurement_chunks(made):
             "mem_delta_mb": near(mem[1] - mem[0]), "bytes_read": given["coffea_bytesread"], "bytes_read_of": "requested", "num_events": 100 + i,
             "dataset": f"set{i % 2}", "file": "/data/a.root", "entry_start": 1000 * i, "entry_stop": 1000 * i + 100 + i,
             "accessed_bytes": given["basket_bytes"], "accessed_uncompressed_bytes": given["basket_raw_bytes"], "accessed_branches": ["x", "y"],
-            "num_branches_accessed": 2}
+            "num_branches_accessed": 2, **({"sections": [
+                {"section_name": name, "time_delta": seconds, "calls": calls, "thread": thread} for name, thread, _, calls, seconds in SHOWN[i % 4]]}
+                if SHOWN[i % 4] else {}), **({"sections_refused": 7} if i % 4 == 2 else {})}
     assert found["chunk_info"] == {f"('/data/a.root', {1000 * i}, {1000 * i + 100 + i})": [
         near(begin(i)), near(begin(i) + wall(i)), task_values(i)["coffea_bytesread"]] for i in COUNTED}
     for k in range(2):

@@ -36,6 +36,12 @@ def worker_of(i):
     return 0 if i == 9 else i % 2
 
 
+# As an agent writes them; and what a reader shows: a name may hold anything.
+SECTIONS = ["0", "0 t 3 1500000000 4 jets", "7 t 3 1500000000 8 jets/a b p 1 250000000 9  t 1 2 3 f 2 125000000 4 x\ny\u00e9"[:-1] + "z", None]
+SHOWN = [[], [("jets", "task", "crema", 3, 1.5)],
+         [("jets/a b", "task", "crema", 3, 1.5), (" t 1 2 3 ", "pool", "crema", 1, 0.25), ("x\nyz", "task", "roastcoffea", 2, 0.125)], None]
+
+
 def task_values(i):
     found = {name: number("count", name, i) for name in COUNTS}
     found.update({f"{name}_ns": 1000 * number("own", name, i) for name in TIMES})
@@ -43,7 +49,7 @@ def task_values(i):
     return {**found, "rss_start_bytes": number("rss", i), "rss_stop_bytes": number("stop", i), "rss_peak_bytes": 10**6 + number("peak", i),
             "events": 100 + i, "entrystart": 1000 * i, "entrystop": 1000 * i + 100 + i, "dataset": f"set{i % 2}",
             "filename": "/data/a.root", "treename": "Events", "coffea_bytesread": number("requested", i),
-            "coffea_processtime": 0.25 + i / 100, "columns": "x\ny", "function": "work", "thread_sequence": i + 1,
+            "coffea_processtime": 0.25 + i / 100, "columns": "x\ny", "sections": SECTIONS[i % 4], "function": "work", "thread_sequence": i + 1,
             "worker_address": f"tcp://w{worker_of(i)}:1"}
 
 
@@ -165,6 +171,8 @@ def test_chunks(made):
         for name in ("events", "entrystart", "entrystop", "dataset", "filename", "rss_start_bytes", "rss_stop_bytes"):
             assert row[name] == given[name]
         assert (row["chunk_id"], row["columns"]) == (i + 1, ["x", "y"])
+        shown = row["sections"] and [tuple(s[name] for name in ("section_name", "thread", "source", "calls", "time_delta")) for s in row["sections"]]
+        assert (shown, row["sections_refused"]) == (SHOWN[i % 4], (0, 0, 7, None)[i % 4])
         assert row["memory_start_gb"] == given["rss_start_bytes"] / 1e9
         assert row["memory_end_gb"] == given["rss_stop_bytes"] / 1e9
         assert row["memory_delta_gb"] == pytest.approx((given["rss_stop_bytes"] - given["rss_start_bytes"]) / 1e9, abs=1e-15)

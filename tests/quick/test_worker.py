@@ -384,9 +384,12 @@ def test_sections(run):
         assert (row["begun"], row["count"], row["broken"]) == (1, 1, 0)
     assert 20_000_000 <= inner["counters"]["cpu_ns"] <= outer["counters"]["cpu_ns"] <= task["cpu_ns"]
     assert inner["counters"]["cpu_ns"] <= inner["wall_ns"] * 1.01 <= outer["wall_ns"] * 1.02 <= task["wall_ns"] * 1.03
+    assert task["sections"] == f"0 t 1 {inner['wall_ns']} 11 outer/inner t 1 {outer['wall_ns']} 5 outer"
     found = {"@track_metrics": 1.25e9, "jets": 0.5e9, "trig": 0.125e9}
     assert {p: last[p]["wall_ns"] for p in found} == found
     assert all(last[p]["source"] == "roastcoffea" and last[p]["span"] == "the-span" + CHUNK_1 for p in found)
+    chunk = "0 f 1 1250000000 14 @track_metrics f 1 500000000 4 jets f 1 125000000 4 trig"
+    assert [t["sections"] for t in run["tasks"].values() if "jets" in (t["sections"] or "")] == [chunk] and run["tasks"]["plain-1"]["sections"] == "0"
     # found in a chunk's output, so its dataset is known; of the other task none is
     assert {p: (last[p]["dataset"], "beyond" in last[p]) for p in (*found, "outer")} == {**dict.fromkeys(found, ("set-1", False)), "outer": (None, False)}
     for path in (*found, "outer", "outer/inner"):

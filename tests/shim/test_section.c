@@ -120,6 +120,91 @@ static void sums_close_with_the_task(void **state)
 	unlink(path);
 }
 
+/* What the list of a task says of a path: how many ended, and how long they took. */
+static uint32_t listed(const struct crema_task *t, const char *path, uint64_t *wall_ns)
+{
+	const struct crema_task_section *s;
+
+	for (uint32_t at = t->sections; at; at = s->next) {
+		s = &crema_shm->task_section[at - 1];
+		if (strcmp(arena_text(s->path & ~3u), path))
+			continue;
+		*wall_ns = s->wall_ns;
+		return s->calls;
+	}
+	return 0;
+}
+
+/* Tasks with the same sections: each has its own numbers, which add up to the row's. */
+static void each_task_has_its_own(void **state)
+{
+	struct harness_task h[2];
+	uint64_t wall[2], inner;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		h[i] = harness_begin();
+		for (int k = 0; k <= i; k++) {
+			uint64_t a = begin("own"), b = begin("in");
+
+			usleep(2000 + 20000 * (unsigned int)i);
+			section_end(b);
+			section_end(a);
+		}
+		harness_end(&h[i]);
+	}
+	assert_int_equal(listed(task_slot(h[0].owner), "own", &wall[0]), 1);
+	assert_int_equal(listed(task_slot(h[1].owner), "own", &wall[1]), 2);
+	assert_int_equal(listed(task_slot(h[1].owner), "own/in", &inner), 2);
+	assert_true(wall[0] >= 2 * MS && wall[1] >= 44 * MS && inner <= wall[1]);
+	assert_int_equal(wall[0] + wall[1], row("own", 0)->wall_ns);
+	assert_int_equal(task_slot(h[1].owner)->sections_refused, 0);
+	harness_free(&h[0]);
+	harness_free(&h[1]);
+}
+
+/* More names than a task has room for, and more tasks than the table has: counted. */
+static void what_finds_no_room_in_a_task_is_counted(void **state)
+{
+	struct harness_task h = harness_begin(), many[40];
+	uint64_t wall;
+	uint32_t kept = 0;
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "room%d", i);
+		section_end(begin(name));
+	}
+	section_end(begin("room3"));
+	section_end(begin("room19"));
+	harness_end(&h);
+	assert_int_equal(listed(task_slot(h.owner), "room3", &wall), 2);
+	assert_int_equal(listed(task_slot(h.owner), "room15", &wall), 1);
+	assert_int_equal(listed(task_slot(h.owner), "room16", &wall), 0);
+	assert_int_equal(task_slot(h.owner)->sections_refused, 5);
+	harness_free(&h);
+	for (int k = 0; k < 40; k++) {
+		many[k] = harness_begin();
+		for (int i = 0; i < 16; i++) {
+			snprintf(name, sizeof(name), "room%d", i);
+			section_end(begin(name));
+			kept += listed(&crema_shm->task[many[k].owner - 1], name, &wall);
+		}
+		harness_end(&many[k]);
+	}
+	assert_int_equal(kept, CREMA_SHM_TASK_SECTIONS);
+	assert_int_equal(task_slot(many[31].owner)->sections_refused, 0);
+	assert_int_equal(task_slot(many[32].owner)->sections_refused, 16);
+	for (int k = 0; k < 40; k++)
+		harness_free(&many[k]);
+	h = harness_begin();
+	section_end(begin("room1"));
+	harness_end(&h);
+	assert_int_equal(listed(task_slot(h.owner), "room1", &wall), 1);
+	harness_free(&h);
+}
+
 static void what_is_left_open_is_broken(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -608,6 +693,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inner_is_in_outer),
 		cmocka_unit_test(sums_close_with_the_task),
+		cmocka_unit_test(each_task_has_its_own),
+		cmocka_unit_test(what_finds_no_room_in_a_task_is_counted),
 		cmocka_unit_test(what_is_left_open_is_broken),
 		cmocka_unit_test(a_section_ends_with_its_task_only),
 		cmocka_unit_test(without_a_task_nothing_is_measured),

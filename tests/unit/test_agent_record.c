@@ -34,15 +34,26 @@ static struct crema_task filled(struct fake *f)
 	t.filename = text(f, "filename");
 	t.treename = text(f, "treename");
 	t.columns = text(f, "columns");
+	t.sections_refused = 9;
+	t.sections = 2;
+	f->shm->task_section[1] = (struct crema_task_section){
+		.wall_ns = 77, .path = text(f, "a b"), .calls = 3, .next = 7};
+	f->shm->task_section[6] =
+		(struct crema_task_section){.wall_ns = 88,
+					    .path = text(f, "c") | CREMA_TASK_SECTION_POOL,
+					    .calls = 1,
+					    .next = 2};
 	t.error_type = text(f, "type");
 	t.error_text = text(f, "words");
 	t.error_cause = text(f, "cause");
 	return t;
 }
 
+static struct buf sections = BUF_INIT;
+
 static struct task_record record_of(struct fake *f, const struct crema_task *t, uint32_t state)
 {
-	const struct compose c = {&f->view, &f->kinds, 0, 110 * SECOND, 210 * SECOND};
+	const struct compose c = {&f->view, &f->kinds, 0, 110 * SECOND, 210 * SECOND, &sections};
 	struct compose_live live = {.storage_read = 0};
 	struct task_record r;
 
@@ -55,7 +66,7 @@ static struct task_record record_of(struct fake *f, const struct crema_task *t, 
 	 F(prefix) | F(span) | F(function) | F(worker_address) | F(worker_name) | F(flags) |       \
 	 F(start_boot_ns) | F(stop_boot_ns) | F(wall_ns) | F(dataset) | F(filename) |              \
 	 F(treename) | F(columns) | F(tree_reads) | F(error_type) | F(error_text) |                \
-	 F(error_cause))
+	 F(error_cause) | F(sections))
 #define F(name) (UINT64_C(1) << TASK_F_##name)
 
 static void test_fields(void **state)
@@ -80,6 +91,9 @@ static void test_fields(void **state)
 	assert_true(text_is(r.worker_address, "address") && text_is(r.worker_name, "name"));
 	assert_true(text_is(r.filename, "filename") && text_is(r.treename, "treename"));
 	assert_true(text_is(r.columns, "columns"));
+	/* a list that bites its tail ends, too */
+	assert_int_equal(r.sections.len, 1 + 8 * (sizeof(" t 3 77 3 a b p 1 88 1 c") - 1));
+	assert_memory_equal(r.sections.ptr, "9 t 3 77 3 a b p 1 88 1 c t", 27);
 	assert_true(text_is(r.error_type, "type") && text_is(r.error_text, "words"));
 	assert_true(text_is(r.error_cause, "cause"));
 	assert_memory_equal(r.own, t.own.time, sizeof(r.own));
@@ -161,7 +175,7 @@ static void test_unknown_counts(void **state)
 static void test_running_and_killed(void **state)
 {
 	struct fake *f = *state;
-	const struct compose c = {&f->view, &f->kinds, 0, 110 * SECOND, 210 * SECOND};
+	const struct compose c = {&f->view, &f->kinds, 0, 110 * SECOND, 210 * SECOND, &sections};
 	struct crema_task t = filled(f);
 	struct compose_live live = {.storage_read = 0};
 	struct task_record r;
@@ -196,7 +210,7 @@ static struct crema_thread *block(struct fake *f, uint32_t i, uint32_t owner, bo
 static void test_blocks_of_its_threads(void **state)
 {
 	struct fake *f = *state;
-	const struct compose c = {&f->view, &f->kinds, 0, 110 * SECOND, 210 * SECOND};
+	const struct compose c = {&f->view, &f->kinds, 0, 110 * SECOND, 210 * SECOND, &sections};
 	struct crema_task t = filled(f);
 	struct compose_live live = {.storage_read = 0};
 	struct crema_thread *own = block(f, 0, 4, false);
@@ -225,7 +239,7 @@ static void test_live_clocks(void **state)
 		{NULL, NULL},
 	};
 	struct fake *f = *state;
-	const struct compose c = {&f->view, &f->kinds, 7, 110 * SECOND, 210 * SECOND};
+	const struct compose c = {&f->view, &f->kinds, 7, 110 * SECOND, 210 * SECOND, &sections};
 	struct crema_task t = filled(f);
 	struct crema_thread *own = block(f, 0, 4, false), *pool = block(f, 1, 4, true);
 	struct compose_live live = {.storage_read = 0};
