@@ -33,7 +33,7 @@ struct process {
 struct sums {
 	const struct process *workers;
 	size_t n;
-	size_t runs, tasks, unfinished;
+	size_t runs, tasks, failed, unfinished;
 	double last_start;
 	bool is_last; /* no run began after the one that was found */
 	char id[RUN_ID_BYTES];
@@ -82,6 +82,17 @@ static bool is_ours(const struct sums *s, const struct worker *w)
 	return false;
 }
 
+/* Attempts that raised and were not repeated. */
+static size_t failed_in(const struct run *r)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < r->attempts.n; i++)
+		n += r->attempts.v[i]->waste_reason &&
+		     !strcmp(r->attempts.v[i]->waste_reason, "erred");
+	return n;
+}
+
 static int take_run(void *arg, const struct run *r, size_t at, size_t n)
 {
 	bool ours = r->attempts.n && is_ours(arg, r->attempts.v[0]->worker);
@@ -100,6 +111,7 @@ static int take_run(void *arg, const struct run *r, size_t at, size_t n)
 		return rc;
 	s->runs++;
 	s->tasks += f.tasks.attempts;
+	s->failed += failed_in(r);
 	s->unfinished += r->running;
 	s->khz = f.chunks.attempts ? metric_event_rate_wall_khz(&f) : value_null();
 	s->cpu_percent = budget_build(&b, &f) && b.thread_seconds > 0
@@ -147,14 +159,18 @@ static void say(const struct sums *s, const char *dir, char *out, size_t size)
 			 s->n, plural(s->n), dir);
 		return;
 	}
-	if (s->khz.type != VALUE_NULL)
-		snprintf(more, sizeof(more), ", %s", human(s->khz, AS_KHZ, rate));
-	if (!isnan(s->cpu_percent))
+	if (s->failed)
+		snprintf(more, sizeof(more), ", %zu failed", s->failed);
+	if (s->runs == 1 && s->khz.type != VALUE_NULL)
+		snprintf(more + strlen(more), sizeof(more) - strlen(more), ", %s",
+			 human(s->khz, AS_KHZ, rate));
+	if (s->runs == 1 && !isnan(s->cpu_percent))
 		snprintf(more + strlen(more), sizeof(more) - strlen(more), ", %.0f %% CPU",
 			 s->cpu_percent);
 	if (s->runs > 1)
-		snprintf(out, size, "%zu tasks in %zu runs measured; details: crema report --list",
-			 s->tasks, s->runs);
+		snprintf(out, size,
+			 "%zu tasks in %zu runs measured%s; details: crema report --list", s->tasks,
+			 s->runs, more);
 	else {
 		if (!s->is_last)
 			snprintf(next, sizeof(next), "crema report --run %s", s->id);

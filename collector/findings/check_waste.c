@@ -30,30 +30,21 @@ static void lost_of(const struct report *r, const struct remark *d, const char *
 	}
 }
 
-/* What the first of them raised, and where. */
+/* What the first of them raised: the cause where it is known, as coffea wraps it. */
 static void say_raised(struct remark *d, const struct attempt *a)
 {
 	const struct attempt_shared *s = a->c.shared;
-	struct value from = attempt_i64(a, TASK_F_entrystart),
-		     to = attempt_i64(a, TASK_F_entrystop);
 
 	if (!s || !s->error_type)
 		return;
 	remark_see(d, "error_type", value_text(s->error_type), "");
-	remark_say_more(d, "; the first raised %s", remark_name(d, s->error_type));
-	if (s->error_cause || s->error_text) {
+	if (s->error_cause || s->error_text)
 		remark_see(d, "error", value_text(s->error_cause ? s->error_cause : s->error_text),
 			   "");
-		remark_say_more(d, " (%s)",
-				remark_name(d, s->error_cause ? s->error_cause : s->error_text));
-	}
-	if (!a->filename)
-		return;
-	remark_see(d, "filename", value_text(a->filename), "");
-	remark_say_more(d, " in file %s", remark_name(d, a->filename));
-	if (from.type == VALUE_INT && to.type == VALUE_INT)
-		remark_say_more(d, ", entries %lld to %lld", (long long)from.v.i,
-				(long long)to.v.i);
+	remark_say_more(d, "; it raised %s",
+			remark_name(d, s->error_cause ? s->error_cause : s->error_type));
+	if (!s->error_cause && s->error_text)
+		remark_say_more(d, " (%s)", remark_name(d, s->error_text));
 }
 
 /* "3 attempts <what>: 12 s of work, 1.2 GB read"; the known part where not all is known. */
@@ -77,15 +68,14 @@ static void say_lost(const struct report *r, struct remark *d, const struct lost
 		remark_see(d, "read_bytes", read, "bytes");
 		remark_say_more(d, ", %s read", remark_human(d, read, AS_BYTES));
 	}
-	say_raised(d, lost->example);
 	if (lost->example->prefix) {
 		remark_see(d, "prefix", value_text(lost->example->prefix), "");
 		remark_say_more(d, "; the first was of kind %s",
 				remark_name(d, run_prefix_shown(r->run, lost->example->prefix)));
 		remark_place(d, lost->example, "first_");
 	}
+	say_raised(d, lost->example);
 	remark_cost(d, lost->t.wall_ns.unknown ? (double)NAN : lost->cost);
-	remark_gain_most(d, d->f.cost_s);
 }
 
 static double weight_of(const struct report *r, const struct lost *lost)
@@ -119,6 +109,7 @@ enum verdict finding_killed_work(const struct report *r, struct remark *d)
 		remark_see(d, "cause", value_text(w->goodbye_cause), "");
 		remark_say_more(d, " (%s)", remark_name(d, w->goodbye_cause));
 	}
+	remark_gain_most(d, d->f.cost_s);
 	return remark_found(d, weight_of(r, &lost));
 }
 
@@ -129,7 +120,7 @@ enum verdict finding_failed_work(const struct report *r, struct remark *d)
 	lost_of(r, d, "erred", NULL, &lost);
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
-	say_lost(r, d, &lost, "failed and nothing came after");
+	say_lost(r, d, &lost, "failed and was not repeated");
 	return remark_found(d, weight_of(r, &lost));
 }
 
@@ -140,7 +131,8 @@ enum verdict finding_retried_work(const struct report *r, struct remark *d)
 	lost_of(r, d, "retried", NULL, &lost);
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
-	say_lost(r, d, &lost, "failed and had to be done again");
+	say_lost(r, d, &lost, "failed and was repeated");
+	remark_gain_most(d, d->f.cost_s);
 	return remark_found(d, weight_of(r, &lost));
 }
 
@@ -151,6 +143,7 @@ enum verdict finding_recomputed_work(const struct report *r, struct remark *d)
 	lost_of(r, d, "recomputed", "stolen", &lost);
 	if ((double)lost.t.attempts < d->check->first + (double)r->run->again)
 		return CHECK_QUIET; /* a later call asked for the others: run_company_say() */
-	say_lost(r, d, &lost, "ended well and were done twice");
+	say_lost(r, d, &lost, "succeeded and was done twice");
+	remark_gain_most(d, d->f.cost_s);
 	return remark_found(d, weight_of(r, &lost));
 }

@@ -11,7 +11,7 @@ import cluster
 import pytest
 
 CREMA = cluster.BUILD / "crema"
-LINE = r"crema: (\d+) tasks? measured(?:, ([\d.]+ k?Hz))?(?:, (\d+) % CPU)?; details: crema report(.*)\n"
+LINE = r"crema: (\d+) tasks? measured(?:, \d+ failed)?(?:, ([\d.]+ k?Hz))?(?:, (\d+) % CPU)?; details: crema report(.*)\n"
 SCRIPT = """
 import sys
 from dask.distributed import Client, LocalCluster
@@ -99,3 +99,11 @@ def test_signals_reach_the_command(home, number, tmp_path):
 def test_ignored_signals_stay_ignored(home):
     done = run(home, "sh", "-c", f"trap '' HUP; exec '{CREMA}' run -- sh -c 'kill -HUP $$; echo lives'")
     assert done.stdout == "lives\n"
+
+
+def test_failed_tasks_are_counted(home):
+    (home / "fails.py").write_text(SCRIPT.replace("client.gather(", "client.gather(errors='skip', futures=").replace(
+        "sum(range(300_000))", "1 // (x % 3)"))
+    done = run(home, sys.executable, home / "fails.py", 1)
+    assert done.returncode == 3
+    assert re.search(r"crema: 4 tasks measured, 3 failed, \d+ % CPU; details: crema report\n", done.stderr), done.stderr

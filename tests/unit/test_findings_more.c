@@ -275,10 +275,10 @@ static const struct more more[] = {
 	{nine_to_do, "cpu_bound", "", "!work queued", ANY, {{NULL, NULL, 0}}},
 	{raised,
 	 "failed_work",
-	 "; the first raised 'KeyError' ('Muon_pt') in file '/a.root', entries 1000 to 2500",
+	 "dataset 'data', file '/a.root', entries 1,000 to 2,500; it raised 'KeyError' ('Muon_pt')",
 	 "",
 	 ANY,
-	 {{"error_type", "KeyError", 0}, {"error", "Muon_pt", 0}, {"filename", "/a.root", 0}}},
+	 {{"error_type", "KeyError", 0}, {"error", "Muon_pt", 0}, {"first_file", "/a.root", 0}}},
 };
 
 static void assert_part(const char *id, const char *text, const char *part)

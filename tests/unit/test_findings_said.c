@@ -116,13 +116,13 @@ static const struct said {
 	 "'node:1' ended without a word",
 	 "attempts=1 attempts; wall_seconds=1 s; prefix=task; worker=node:1"},
 	{"failed_work", 1, NULL,
-	 "1 attempt failed and nothing came after: 1.000 s of work; the first was of kind 'task'",
+	 "1 attempt failed and was not repeated: 1.000 s of work; the first was of kind 'task'",
 	 "attempts=1 attempts; wall_seconds=1 s; prefix=task"},
 	{"retried_work", 0.5, NULL,
-	 "1 attempt failed and had to be done again: 1.000 s of work; the first was of kind 'task'",
+	 "1 attempt failed and was repeated: 1.000 s of work; the first was of kind 'task'",
 	 "attempts=1 attempts; wall_seconds=1 s; prefix=task"},
 	{"recomputed_work", 0.5, NULL,
-	 "1 attempt ended well and were done twice: 1.000 s of work; the first was of kind 'task'",
+	 "1 attempt succeeded and was done twice: 1.000 s of work; the first was of kind 'task'",
 	 "attempts=1 attempts; wall_seconds=1 s; prefix=task"},
 	{"stragglers", 1.0 / 6, NULL,
 	 "1 of 10 tasks 'task' took 1.000 s longer in all than their median of 500.0 ms each; the "
@@ -530,12 +530,12 @@ static const struct {
 	 "tasks were ready and waited 25 % of their time (2.000 s) for a core",
 	 "runqueue_wait_seconds=2 s; task_wall_seconds=8 s; percent=25 %"},
 	{lost_reads, "failed_work",
-	 "1 attempt failed and nothing came after: 1.000 s of work, 1.000 MB read; the first was "
+	 "1 attempt failed and was not repeated: 1.000 s of work, 1.000 MB read; the first was "
 	 "of "
 	 "kind 'other'",
 	 "attempts=1 attempts; wall_seconds=1 s; read_bytes=1000000 bytes; prefix=other"},
 	{lost_reads, "retried_work",
-	 "1 attempt failed and had to be done again: 1.001 s of work, 2.000 MB read; the first was "
+	 "1 attempt failed and was repeated: 1.001 s of work, 2.000 MB read; the first was "
 	 "of kind 'first'",
 	 "attempts=1 attempts; wall_seconds=1.001 s; read_bytes=2000000 bytes; prefix=first"},
 };
