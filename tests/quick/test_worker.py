@@ -155,7 +155,9 @@ def test_what_a_task_is(run, key):
 def test_tasks_are_numbered(run):
     ends = run["found"]["end"]
     assert len(ends) - 1 == len(run["tasks"]) == len(run["told"]["tasks"]) + 3  # a key twice; far ones, and the actor's
-    assert sorted(t["attempt"] for t in ends) == sorted(t["thread_sequence"] for t in ends) == list(range(1, len(ends) + 1))
+    assert sorted(t["attempt"] for t in ends) == list(range(1, len(ends) + 1))
+    here = [t["thread_sequence"] for t in ends if t["thread"] == run["told"]["pid"]]
+    assert sorted(here) == list(range(1, len(ends))) and run["tasks"]["within-pool"]["thread_sequence"] == 1
 
 
 def test_times_of_tasks(run):
@@ -316,8 +318,10 @@ def test_threads_that_a_task_starts(run):
 
 
 def test_work_in_a_thread_pool(run):
-    task = run["tasks"]["pooled"]
-    assert task["pool_segments"] == 1 and 10_000_000 <= task["pool_cpu_ns"] <= task["pool_wall_ns"] * 1.01
+    task, within = run["tasks"]["pooled"], run["tasks"]["within-pool"]
+    assert task["pool_segments"] == 2 and 30_000_000 <= task["pool_cpu_ns"] <= task["pool_wall_ns"] * 1.01
+    assert task["cpu_ns"] < 30_000_000
+    assert within["flags"] == NESTED and within["cpu_ns"] >= 10_000_000 and within["pool_segments"] == 0
     assert not any(note.startswith("ThreadPool") for note in run["found"]["totals"][-1]["notes"])
 
 

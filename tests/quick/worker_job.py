@@ -133,11 +133,12 @@ def fails_because():
         raise ValueError("one line\nand another") from second
 
 
-def pooled():
+def pooled(worker):
+    """The pool's thread runs another task, and goes on with this one."""
     import multiprocessing.pool
 
     with multiprocessing.pool.ThreadPool(1) as pool:
-        pool.apply(spin, (0.01,))
+        pool.apply(lambda: [worker.run("within-pool", spin, 0.01), spin(0.03)])
 
 
 def spin(seconds):
@@ -421,7 +422,7 @@ def run_all(worker, directory):
     worker.run("plain-1", work)
     worker.run("failing-1", fails)
     worker.run("failing-2", fails_because)
-    worker.run("pooled", pooled)
+    worker.run("pooled", pooled, worker)
     worker.run("codecs", codecs, os.urandom(1 << 22))
     worker.run("codecs-shapes", codecs_of_other_shapes, span="codecs")
     for name, (call, _) in UNSEEN.items():
