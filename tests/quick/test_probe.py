@@ -49,7 +49,7 @@ def probe(monkeypatch):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     sys.modules["tornado.ioloop"].PeriodicCallback = Callback
     worker = sys.modules["distributed.worker"]
-    worker._run_task_async, worker._run_task_simple = run_async, object()
+    worker._run_task_async, worker.apply_function_async, worker._run_task_simple = run_async, run_async, object()
     worker.iscoroutinefunction, worker.key_split = asyncio.iscoroutinefunction, lambda key: key.split("-")[0]
     monkeypatch.setattr(TCP, "__init__", TCP.__init__)
     sys.modules["distributed.comm.tcp"].TCP = TCP
@@ -124,7 +124,7 @@ def make_worker(n, **more):
                     "batched_stream": Thing(comm=Thing(stream=Thing(socket=Socket(20)))), "nanny": None, "heartbeat_active": True, "digests_total": {}, "loop": Loop(),
                     "handlers": {"actor_execute": actor_execute}, **more})
     made.logged, made.freed = [], (freed := [])
-    made.stream_handlers = {"free-keys": lambda **message: freed.append(message)}
+    made.stream_handlers = {"free-keys": lambda **message: freed.append(message) or len(freed)}
     return made
 
 
@@ -328,28 +328,29 @@ def test_an_error_is_named(probe, monkeypatch):
     assert samples(probe)[-1] == {"error": "TypeError"}
 
 
-def execute_async(worker, key, task):
+def execute_async(worker, key, task, name="_run_task_async"):
     """As Worker.execute calls it: an old graph's task has no key, the caller has."""
     async def execute(self, key):
-        return await sys.modules["distributed.worker"]._run_task_async(task)
+        return await getattr(sys.modules["distributed.worker"], name)(task)
 
     return asyncio.run(execute(worker, key))
 
 
+@pytest.mark.parametrize("name", ["_run_task_async", "apply_function_async"])  # of newer and of older versions
 @pytest.mark.parametrize("good", [True, False])
-def test_async_tasks(probe, good):
-    worker = make_worker(1)
+def test_async_tasks(probe, good, name):
+    worker, other = make_worker(1), make_worker(2)
     probe.start(worker)
-    message = execute_async(worker, "of-caller", Thing(good=good, key="of-task"))
+    probe.start(other)  # one module is wrapped once
+    message = execute_async(worker, "of-caller", Thing(good=good, key="of-task"), name)
     assert message == {"op": "task-finished" if good else "task-erred"}  # Dask gets what it would have got
-    execute_async(worker, "of-caller", Thing(good=good))
+    execute_async(worker, "of-caller", Thing(good=good), name)
     assert probe.shim.begun == [(1, "of-task", worker), (1, "of-caller", worker)]
     assert probe.shim.ended == [("mark 1", good), ("mark 2", good)]
-    assert sys.modules["distributed.worker"]._run_task_async.__name__ == "_run_task_async"
-    wrapped = sys.modules["distributed.worker"]._run_task_async
-    assert (wrapped.__qualname__, wrapped.__module__) == ("_run_task_async", "distributed.worker")
+    wrapped = getattr(sys.modules["distributed.worker"], name)
+    assert (wrapped.__name__, wrapped.__qualname__, wrapped.__module__) == (name, name, "distributed.worker")
     with pytest.raises(AttributeError):
-        execute_async(worker, "of-caller", Thing())
+        execute_async(worker, "of-caller", Thing(), name)
     assert probe.shim.ended[-1] == ("mark 3", False)
 
 
@@ -446,8 +447,8 @@ def test_tasks_that_a_client_takes_back(probe, monkeypatch):
                 {"keys": ["k1"], "stimulus_id": "client-releases-keys-2"}, {"keys": ["k2"], "stimulus_id": "cancel-key-2"},
                 {"keys": ["k1", "k2"], "stimulus_id": "worker-lost-3"}, {"keys": ["k6"], "stimulus_id": "client-releases-keys-4"}, {"keys": None}]
     told = [len(samples(probe))]
-    for message in messages:
-        worker.stream_handlers["free-keys"](**message)
+    for n, message in enumerate(messages, 1):
+        assert worker.stream_handlers["free-keys"](**message) == n
         told.append(len(samples(probe)))
     assert worker.freed == messages  # Dask gets what it would have got
     assert [b - a for a, b in zip(told, told[1:])] == [1, 1, 1, 0, 0, 0]  # at once: the worker may be next
