@@ -404,8 +404,7 @@ struct crema_probe_text {
 	 CREMA_SHM_FILESYSTEMS * sizeof(struct crema_filesystem) +                                 \
 	 CREMA_SHM_STRING_INDEX * sizeof(uint32_t) + CREMA_SHM_STRINGS +                           \
 	 2 * sizeof(struct crema_probe_text) + sizeof(struct crema_totals) + 4096)
-/* Tasks have what is left: a new counter takes some 40 of 3,100 slots, and nothing is to be tuned.
- */
+/* Tasks have what is left: a new counter takes 40 of 3,000 slots, and nothing is to be tuned. */
 #define CREMA_SHM_TASKS                                                                            \
 	((uint32_t)((CREMA_SHM_BYTES - CREMA_SHM_OTHERS) /                                         \
 		    (sizeof(struct crema_task) + sizeof(uint32_t))))
@@ -510,6 +509,6 @@ static inline int crema_shm_same_build(const struct crema_shm *m)
 
 _Static_assert(CREMA_COUNTS <= 64 && CREMA_TIMES <= 32, "unknown masks hold every counter");
 _Static_assert(sizeof(struct crema_shm) <= CREMA_SHM_BYTES, "CREMA_SHM_OTHERS has every table");
-_Static_assert(CREMA_SHM_TASKS >= 3000, "room for tasks that wait for the agent");
+_Static_assert(CREMA_SHM_TASKS >= 2000, "room for tasks that wait for the agent");
 
 #endif
