@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "collector/findings/check.h"
-#include "collector/findings/kinds.h"
+#include "collector/findings/task_kinds.h"
 
 #define LEAST_TASKS 10	/* of a kind */
 #define LEAST_OTHERS 5	/* of them on other workers */

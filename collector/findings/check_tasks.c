@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collector/findings/check.h"
-#include "collector/findings/kinds.h"
+#include "collector/findings/task_kinds.h"
 #include "collector/metrics/budget.h"
 
 #define STRAGGLER_TASKS 10

@@ -9,7 +9,7 @@
 #include "collector/live/live_parts.h"
 #include "common/walk.h"
 
-struct end {
+struct task_end {
 	uint64_t attempt, wall_ns, events, flags;
 	struct text status, prefix;
 	bool has_attempt;
@@ -17,7 +17,7 @@ struct end {
 
 /* Fields beyond the message's end, or of another type, stay as they are: not known. */
 static void read_end(const struct live_fields *f, const uint8_t *p, const uint8_t *end,
-		     struct end *e)
+		     struct task_end *e)
 {
 	struct walk_item v;
 	int i;
@@ -81,7 +81,7 @@ int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, con
 	const uint8_t *end = p + n;
 	struct live_prefix *prefix;
 	enum live_status status;
-	struct end e = {0};
+	struct task_end e = {0};
 	struct walk_item rev;
 	int rc;
 

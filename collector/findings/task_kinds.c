@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kinds.c - sorts counted tasks by kind and wall time. */
-#include "collector/findings/kinds.h"
+/* task_kinds.c - sorts counted tasks by kind and wall time. */
+#include "collector/findings/task_kinds.h"
 
 #include <errno.h>
 #include <stdlib.h>

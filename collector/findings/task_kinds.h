@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kinds.h - counted tasks by kind (Dask's prefix), shortest first, for medians.
+ * task_kinds.h - counted tasks by kind (Dask's prefix), shortest first, for medians.
  *
  *	kinds_build(&k, run);  for (i = 0; i < k.n; i += kind_count(&k, i)) ...  kinds_release(&k);
  *
  * Asynchronous tasks, tasks of other processes and tasks without a wall time are left out.
  */
-#ifndef CREMA_COLLECTOR_FINDINGS_KINDS_H
-#define CREMA_COLLECTOR_FINDINGS_KINDS_H
+#ifndef CREMA_COLLECTOR_FINDINGS_TASK_KINDS_H
+#define CREMA_COLLECTOR_FINDINGS_TASK_KINDS_H
 
 #include "collector/model/runs.h"
 

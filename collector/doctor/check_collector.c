@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collector.c - the collectors that workers here send to, and the status page. */
+/* check_collector.c - the collectors that workers here send to, and the status page. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
