@@ -80,3 +80,10 @@ const struct row_layer row_layers[CREMA_LAYERS] = {
 #define LAYER(id, count, from, label) {#id, #count, label},
 #include "counters.def"
 };
+
+uint64_t rows_moved_bytes(const uint64_t *count)
+{
+	return count[CREMA_C_read_bytes] + count[CREMA_C_mapped_bytes] +
+	       count[CREMA_C_write_bytes] + count[CREMA_C_network_read_bytes] +
+	       count[CREMA_C_network_write_bytes];
+}

@@ -64,4 +64,7 @@ extern const struct row_time row_times[CREMA_TIMES];
 extern const struct row_count row_counts[CREMA_COUNTS];
 extern const struct row_layer row_layers[CREMA_LAYERS];
 
+/* Bytes that were read, mapped, received, written and sent: of counts by crema_count_id. */
+uint64_t rows_moved_bytes(const uint64_t *count);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "collector/emit/emit_table.h"
 #include "collector/live/live_parts.h"
+#include "common/rows.h"
 
 /* The same as of a run in the journal (model/run_state.h), by the mean of tasks. */
 #define STALL_SECONDS 30.0
@@ -16,20 +17,6 @@ static bool has_tasks(const struct live_cluster *c)
 {
 	return c->left_behind > 0 || c->running > 0 || c->ready > 0 || c->executing > 0 ||
 	       c->long_running > 0;
-}
-
-/* Bytes that tasks read, received, wrote and sent. */
-static uint64_t live_moved(const struct live *live)
-{
-	static const unsigned int counts[] = {CREMA_C_read_bytes, CREMA_C_mapped_bytes,
-					      CREMA_C_write_bytes, CREMA_C_network_read_bytes,
-					      CREMA_C_network_write_bytes};
-	uint64_t sum = 0;
-	size_t i;
-
-	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-		sum += live->total[LIVE_TASK + counts[i]];
-	return sum;
 }
 
 /* What had been told when the last worker went, if that one did not end by itself. */
@@ -54,8 +41,8 @@ void live_watch_edges(struct live *live, int64_t now_ms)
 	struct live_cluster c;
 
 	live_cluster(live, &c);
-	if (live_moved(live) >= live->moved_before + MOVED_BYTES) {
-		live->moved_before = live_moved(live);
+	if (rows_moved_bytes(live->total + LIVE_TASK) >= live->moved_before + MOVED_BYTES) {
+		live->moved_before = rows_moved_bytes(live->total + LIVE_TASK);
 		live->moved_ms = now_ms;
 	}
 	if (edges != live->edges_before || !has_tasks(&c))

@@ -259,4 +259,11 @@ void metrics_prometheus(const struct facts *f, struct sink *s);
 #undef METRIC_DECLARE_TEXT
 #undef METRIC_DECLARE_TREE
 
+/* The formula of a metric that is the sum of a counter over the attempts of one tally. */
+#define METRIC_COUNT(metric, tally, counter)                                                       \
+	struct value metric_##metric(const struct facts *f)                                        \
+	{                                                                                          \
+		return sum_value(&f->tally.count[CREMA_C_##counter]);                              \
+	}
+
 #endif

@@ -2,17 +2,11 @@
 /* metrics_bytes.c - what was requested and read, beside the baskets that were used. */
 #include "collector/metrics/metrics.h"
 
-#define COUNTER(metric, tally, counter)                                                            \
-	struct value metric_##metric(const struct facts *f)                                        \
-	{                                                                                          \
-		return sum_value(&f->tally.count[CREMA_C_##counter]);                              \
-	}
-
-COUNTER(basket_bytes, chunks, basket_bytes)
-COUNTER(basket_raw_bytes, chunks, basket_raw_bytes)
-COUNTER(large_read_bytes, tasks, large_read_bytes)
-COUNTER(cached_bytes, tasks, cached_bytes)
-COUNTER(readahead_bytes, tasks, readahead_bytes)
+METRIC_COUNT(basket_bytes, chunks, basket_bytes)
+METRIC_COUNT(basket_raw_bytes, chunks, basket_raw_bytes)
+METRIC_COUNT(large_read_bytes, tasks, large_read_bytes)
+METRIC_COUNT(cached_bytes, tasks, cached_bytes)
+METRIC_COUNT(readahead_bytes, tasks, readahead_bytes)
 
 struct value tally_came(const struct tally *t)
 {

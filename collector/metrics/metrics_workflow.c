@@ -5,29 +5,23 @@
 #include <math.h>
 #include <string.h>
 
-#define COUNTER(metric, tally, counter)                                                            \
-	struct value metric_##metric(const struct facts *f)                                        \
-	{                                                                                          \
-		return sum_value(&f->tally.count[CREMA_C_##counter]);                              \
-	}
-
-COUNTER(read_bytes, tasks, read_bytes)
-COUNTER(read_bytes_all, all, read_bytes)
-COUNTER(read_calls, tasks, read_calls)
-COUNTER(late_bytes, tasks, late_bytes)
-COUNTER(import_read_bytes, tasks, import_read_bytes)
-COUNTER(mapped_bytes, tasks, mapped_bytes)
-COUNTER(disk_write_bytes, tasks, storage_write_bytes)
-COUNTER(disk_write_bytes_all, all, storage_write_bytes)
-COUNTER(network_read_bytes, tasks, network_read_bytes)
-COUNTER(network_write_bytes, tasks, network_write_bytes)
-COUNTER(write_bytes, tasks, write_bytes)
-COUNTER(bytes_read_compressed, chunks, decompress_in_bytes)
-COUNTER(bytes_read_uncompressed, chunks, decompress_out_bytes)
-COUNTER(bytes_read_compressed_all, chunks_all, decompress_in_bytes)
-COUNTER(bytes_read_uncompressed_all, chunks_all, decompress_out_bytes)
-COUNTER(decompress_calls, chunks, decompress_calls)
-COUNTER(wasted_read_bytes, wasted, read_bytes)
+METRIC_COUNT(read_bytes, tasks, read_bytes)
+METRIC_COUNT(read_bytes_all, all, read_bytes)
+METRIC_COUNT(read_calls, tasks, read_calls)
+METRIC_COUNT(late_bytes, tasks, late_bytes)
+METRIC_COUNT(import_read_bytes, tasks, import_read_bytes)
+METRIC_COUNT(mapped_bytes, tasks, mapped_bytes)
+METRIC_COUNT(disk_write_bytes, tasks, storage_write_bytes)
+METRIC_COUNT(disk_write_bytes_all, all, storage_write_bytes)
+METRIC_COUNT(network_read_bytes, tasks, network_read_bytes)
+METRIC_COUNT(network_write_bytes, tasks, network_write_bytes)
+METRIC_COUNT(write_bytes, tasks, write_bytes)
+METRIC_COUNT(bytes_read_compressed, chunks, decompress_in_bytes)
+METRIC_COUNT(bytes_read_uncompressed, chunks, decompress_out_bytes)
+METRIC_COUNT(bytes_read_compressed_all, chunks_all, decompress_in_bytes)
+METRIC_COUNT(bytes_read_uncompressed_all, chunks_all, decompress_out_bytes)
+METRIC_COUNT(decompress_calls, chunks, decompress_calls)
+METRIC_COUNT(wasted_read_bytes, wasted, read_bytes)
 
 struct value metric_disk_read_bytes(const struct facts *f)
 {

@@ -2,6 +2,7 @@
 /* model_rows.c - hello and the messages that are maps. */
 #include "collector/model/model_map.h"
 #include "collector/model/selection.h"
+#include "common/rows.h"
 #include "common/run_name.h"
 
 #include <errno.h>
@@ -159,20 +160,6 @@ static int take_list(struct model *m, struct texts *a, const msgpack_object *lis
 		       "parts and their members are in the order of rows.def");
 #include "rows.def"
 
-/* What tasks read, received, wrote and sent. */
-static uint64_t moved_bytes(const struct totals *t)
-{
-	static const unsigned int counts[] = {CREMA_C_read_bytes, CREMA_C_mapped_bytes,
-					      CREMA_C_write_bytes, CREMA_C_network_read_bytes,
-					      CREMA_C_network_write_bytes};
-	uint64_t sum = 0;
-	size_t i;
-
-	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-		sum += t->tasks.count[counts[i]];
-	return sum;
-}
-
 static int feed_totals(struct model *m, struct worker *w, const msgpack_object *map)
 {
 	struct totals got = {.known = true, .boot_ns = get_u64(map, "boot_ns", 0)}, *t = &got;
@@ -193,7 +180,8 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	t->io_uring = get(map, "io_uring") != NULL;
 	if (!w->totals.known || t->boot_ns >= w->totals.boot_ns) {
 		if (w->totals.known &&
-		    moved_bytes(t) >= moved_bytes(&w->totals) + MODEL_MOVED_BYTES)
+		    rows_moved_bytes(t->tasks.count) >=
+			    rows_moved_bytes(w->totals.tasks.count) + MODEL_MOVED_BYTES)
 			w->moved_boot_ns = t->boot_ns;
 		w->totals = *t;
 	}

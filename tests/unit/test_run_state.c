@@ -175,7 +175,7 @@ static void test_client_went_on(void **state)
 	check(fx, RUN_STATE_FINISHED, RUN_WHY_NONE, "finished");
 }
 
-static void totals(struct fixture *fx, int ms, uint64_t read_bytes)
+static void totals(struct fixture *fx, int ms, const char *counter, uint64_t bytes)
 {
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
@@ -188,7 +188,7 @@ static void totals(struct fixture *fx, int ms, uint64_t read_bytes)
 	pack_kv_u64(&pk, "boot_ns", AT(ms));
 	pack_text(&pk, "tasks");
 	pack_map(&pk, 1);
-	pack_kv_u64(&pk, "read_bytes", read_bytes);
+	pack_kv_u64(&pk, counter, bytes);
 	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
 	buf_release(&b);
 }
@@ -203,14 +203,43 @@ static void test_reading(void **state)
 		struct fixture *fx = one_task("ok");
 
 		fx_simple(fx, 1, 2, "b", "span", 0, 2000, -1, "running");
-		totals(fx, 39000, 5000);
-		totals(fx, 40100, 6000);
-		totals(fx, ms, 6999);
+		totals(fx, 39000, "read_bytes", 5000);
+		totals(fx, 40100, "read_bytes", 6000);
+		totals(fx, ms, "read_bytes", 6999);
 		check(fx, ms == 70000 ? RUN_STATE_RUNNING : RUN_STATE_STALLED,
 		      ms == 70000 ? RUN_WHY_NONE : RUN_WHY_IN_CALL,
 		      ms == 70000 ? "running: 1 task under way"
 				  : "stalled for 68.10 s: 1 task under way; still in a call: b on "
 				    "node, pid 1, since 08:00:02 UTC");
+	}
+}
+
+/* Bytes on their way in any direction, but not those that a codec unpacks from memory. */
+static void test_moving(void **state)
+{
+	static const struct {
+		const char *counter;
+		bool moves;
+	} ways[] = {
+		{"read_bytes", true},	       {"mapped_bytes", true},
+		{"write_bytes", true},	       {"network_read_bytes", true},
+		{"network_write_bytes", true}, {"decompress_out_bytes", false},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		struct fixture *fx = one_task("ok");
+
+		fx_simple(fx, 1, 2, "b", "span", 0, 2000, -1, "running");
+		totals(fx, 39000, ways[i].counter, 5000);
+		totals(fx, 40100, ways[i].counter, 6000);
+		totals(fx, 70000, ways[i].counter, 6999);
+		check(fx, ways[i].moves ? RUN_STATE_RUNNING : RUN_STATE_STALLED,
+		      ways[i].moves ? RUN_WHY_NONE : RUN_WHY_IN_CALL,
+		      ways[i].moves ? "running: 1 task under way"
+				    : "stalled for 68.00 s: 1 task under way; still in a call: b "
+				      "on node, pid 1, since 08:00:02 UTC");
 	}
 }
 
@@ -406,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_taken_back_again),
 		cmocka_unit_test(test_client_went_on),
 		cmocka_unit_test(test_reading),
+		cmocka_unit_test(test_moving),
 		cmocka_unit_test(test_stuck_call),
 		cmocka_unit_test(test_no_worker),
 		cmocka_unit_test(test_another_worker_went_on),
