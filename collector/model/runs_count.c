@@ -147,9 +147,15 @@ struct keyed {
 	uint64_t key, place;
 };
 
+struct left { /* when workers left, sorted */
+	double *v;
+	size_t n, cap;
+};
+
 struct chain { /* all attempts of one key, oldest first */
 	struct attempt **all;
 	const uint32_t *wave; /* of each place, see waves_of() */
+	const struct left *left;
 	const struct keyed *v;
 	size_t n;
 };
@@ -211,8 +217,24 @@ static bool outlives(const struct worker *w, double time)
 	return worker_alive(w, time + (killed ? NOTICED_SECONDS : 0), time);
 }
 
-/* Dask repeats what ended well only if the result was lost, unless a client asks for it again: then
- * all that it wanted before had ended, and the worker is still there. */
+/* Whether a worker may have left between these times. */
+static bool has_left(const struct left *left, double from, double to)
+{
+	size_t low = 0, high = left->n, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (left->v[middle] < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < left->n && left->v[low] <= to + NOTICED_SECONDS;
+}
+
+/* Dask repeats what ended well only if its result, or one made of it, was lost with a worker,
+ * unless a client asks for it again. Where a worker left meanwhile the latter is certain only if
+ * all that was wanted before had ended, and the worker that had the result is still there. */
 static size_t asked_again(const struct chain *c)
 {
 	const struct attempt *a, *b;
@@ -221,8 +243,9 @@ static size_t asked_again(const struct chain *c)
 	for (i = 0; i + 1 < c->n; i++) {
 		a = c->all[c->v[i].place];
 		b = c->all[c->v[i + 1].place];
-		n += a->state == ATTEMPT_OK &&
-		     c->wave[c->v[i].place] < c->wave[c->v[i + 1].place] &&
+		n += a->state == ATTEMPT_OK && a->end <= b->begin &&
+		     (c->wave[c->v[i].place] < c->wave[c->v[i + 1].place] ||
+		      !has_left(c->left, a->end, b->begin)) &&
 		     outlives(a->worker, b->begin);
 	}
 	return n;
@@ -256,7 +279,8 @@ static int by_key(const void *pa, const void *pb)
 /* Keys are looked at in so many parts, to need less memory at a time. */
 #define KEY_PARTS 16u
 
-static int settle_part(struct run *r, unsigned int part, const uint32_t *wave)
+static int settle_part(struct run *r, unsigned int part, const uint32_t *wave,
+		       const struct left *left)
 {
 	ARRAY(struct keyed) keyed = {0};
 	struct chain c;
@@ -280,7 +304,7 @@ static int settle_part(struct run *r, unsigned int part, const uint32_t *wave)
 	for (i = 0; i < keyed.n; i += n) {
 		for (n = 1; i + n < keyed.n && keyed.v[i + n].key == keyed.v[i].key; n++)
 			;
-		c = (struct chain){r->attempts.v, wave, keyed.v + i, n};
+		c = (struct chain){r->attempts.v, wave, left, keyed.v + i, n};
 		settle_chain(&c);
 		r->again += r->plain ? 0 : asked_again(&c);
 	}
@@ -288,20 +312,50 @@ static int settle_part(struct run *r, unsigned int part, const uint32_t *wave)
 	return 0;
 }
 
+static int by_time(const void *pa, const void *pb)
+{
+	double a = *(const double *)pa, b = *(const double *)pb;
+
+	return (a > b) - (a < b);
+}
+
+/* When workers ended, or were heard last. 0 or -ENOMEM. */
+static int left_of(const struct model *m, struct left *left)
+{
+	const struct worker *w;
+	double *at;
+	size_t i;
+
+	for (i = 0; i < m->workers.n; i++) {
+		w = m->workers.v[i];
+		if (!w->goodbye && !w->silent)
+			continue;
+		at = ARRAY_NEW(left);
+		if (!at)
+			return -ENOMEM;
+		*at = w->goodbye ? worker_utc(w, w->goodbye_boot_ns) : w->last;
+	}
+	if (left->n)
+		qsort(left->v, left->n, sizeof(*left->v), by_time);
+	return 0;
+}
+
 int run_count_attempts(struct run *r)
 {
+	struct left left = {0};
 	uint32_t *wave = waves_of(r), chunk = 0;
 	struct attempt *a;
 	unsigned int part;
 	size_t i;
-	int rc = wave ? 0 : -ENOMEM;
+	int rc = wave ? left_of(r->model, &left) : -ENOMEM;
 
 	for (i = 0; i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
 		a->chunk_id = attempt_is_chunk(a) ? ++chunk : 0;
 	}
 	for (part = 0; part < KEY_PARTS && !rc; part++)
-		rc = settle_part(r, part, wave);
+		rc = settle_part(r, part, wave, &left);
+	free(left.v);
 	free(wave);
 	return rc;
 }

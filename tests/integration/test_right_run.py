@@ -475,13 +475,16 @@ def test_top_is_of_all_workers(two, files):
         client.close()
 
 
-def test_equal_keys_of_which_some_are_kept(two):
-    """Dask runs what was released again in the span of what the client still holds: text, JSON and page say that these are two calls."""
+@pytest.mark.parametrize("meanwhile", [0, 1], ids=["after", "meanwhile"])
+def test_equal_keys_of_which_some_are_kept(two, meanwhile):
+    """Dask runs what was released again in the span of what the client still holds: text, JSON and page say that these are two calls.
+    Also if the second one begins before all of the first have ended."""
     procs = two[0]
     client = right_run.open_client(procs.address)
     known = {run["run"] for run in listed(procs)}
     before = len(right_run.executions(procs.client))
     first = client.map(right_run.nap, range(8))
+    longer = client.submit(time.sleep, 6) if meanwhile else None
     assert client.gather(first) == list(range(8))
     del first[1:]
     left = [f.key for f in first]
@@ -489,11 +492,14 @@ def test_equal_keys_of_which_some_are_kept(two):
                        "the others are forgotten")
     again = client.map(right_run.nap, range(8))
     assert client.gather(again) == list(range(8))
-    assert len(right_run.executions(procs.client)) - before == 8 + 7
+    if meanwhile:
+        assert longer.status == "pending"
+        longer.result()
+    assert len(right_run.executions(procs.client)) - before == 8 + 7 + meanwhile
 
     def settled():
         reports = [procs.report_json(run["run"]) for run in listed(procs) if run["run"] not in known]
-        return sum(len(r["tasks"]) for r in reports) == 8 + 7 and reports
+        return sum(len(r["tasks"]) for r in reports) == 8 + 7 + meanwhile and reports
 
     report, = cluster.wait_until(settled, "all tasks")
     client.close()

@@ -266,6 +266,30 @@ static void test_equal_keys_of_later_calls(void **state)
 	fx_free(fx);
 }
 
+/* The later call began before the first had ended: certain where no worker has left. */
+static void test_equal_keys_of_a_call_meanwhile(void **state)
+{
+	struct fixture *fx;
+
+	(void)state;
+	for (int left = 0; left < 3; left++) {
+		fx = fx_new();
+		fx_hello(fx, 1, NULL);
+		fx_hello(fx, 2, NULL);
+		fx_hello(fx, 3, NULL);
+		fx_simple(fx, 1, 1, "a", "s", 0, 0, 1000, "ok");
+		fx_simple(fx, 2, 1, "b", "s", 0, 0, 40000, "ok");
+		fx_simple(fx, 3, 1, "c", "s", 0, 0, 500, "ok");
+		fx_simple(fx, 1, 2, "a", "s", 0, 20000, 30000, "ok");
+		/* before, too late to be the reason, or between them */
+		fx_goodbye(fx, 3, left == 0 ? 900 : left == 1 ? 25100 : 19000, "exit");
+		fx_runs(fx);
+		assert_int_equal(fx->runs.n, 1);
+		assert_int_equal(fx->runs.v[0].again, left < 2);
+		fx_free(fx);
+	}
+}
+
 static void test_keys_by_their_hash(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -298,6 +322,7 @@ int main(void)
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_equal_keys_of_later_calls),
+		cmocka_unit_test(test_equal_keys_of_a_call_meanwhile),
 		cmocka_unit_test(test_keys_by_their_hash),
 	};
 
