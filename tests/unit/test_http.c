@@ -804,6 +804,8 @@ static void own_hosts_are_loopback_and_this_port(void **state)
 					     "::1",
 					     "::1:8991",
 					     "10.0.0.1:8991",
+					     "[2001:db8::1]:8991",
+					     "[::ffff:10.0.0.1]:8991",
 					     "tcp://localhost:8991",
 					     "dir:/",
 					     "user@localhost:8991",

@@ -3,8 +3,10 @@
 #include "fixture_journal.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <time.h>
 
+#include "collector/ingest/server_conn.h"
 #include "collector/web/http_metrics.h"
 #include "collector/web/http_status.h"
 #include "common/clock.h"
@@ -164,11 +166,111 @@ static void a_disk_that_keeps_nothing(void **state)
 	store_release(&store);
 }
 
+#define AGENTS SERVER_CONNECTIONS
+
+static double cpu_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void agents_connect(struct server *server, struct server_conn *conns,
+			   struct server_progress *progress)
+{
+	for (uint32_t i = 0; i < AGENTS; i++) {
+		struct server_conn *conn = &conns[i];
+
+		conn->state = CONN_OPEN;
+		conn->progress = &progress[i];
+		progress[i].next = 3 * i;
+		memcpy(conn->worker, &i, sizeof(i));
+		conn->pid = 1000 + i;
+		conn->records = 7 * i;
+		conn->bytes = 100 * i;
+		snprintf(conn->peer, sizeof(conn->peer), "10.0.%u.%u:40000", i >> 8, i & 255);
+		snprintf(conn->host, sizeof(conn->host), "node%u.example.org", i);
+		conn->next = server->conns;
+		server->conns = conn;
+	}
+}
+
+static void agents_are(const json_t *agents)
+{
+	const json_t *row;
+	char name[64];
+	size_t i;
+
+	assert_int_equal(json_array_size(agents), AGENTS);
+	json_array_foreach(agents, i, row)
+	{
+		uint64_t n = AGENTS - 1 - i; /* the newest connection first */
+
+		snprintf(name, sizeof(name), "node%ju.example.org", (uintmax_t)n);
+		assert_string_equal(json_string_value(json_object_get(row, "host")), name);
+		assert_int_equal(number(row, "pid"), 1000 + n);
+		assert_int_equal(number(row, "records"), 7 * n);
+		assert_int_equal(number(row, "bytes"), 100 * n);
+		assert_int_equal(number(row, "next"), 3 * n);
+	}
+}
+
+/* The thread of the loop makes it: half of what reading it costs, where building a tree costs more.
+ */
+static void as_many_agents_as_can_be(void **state)
+{
+	struct server_conn *conns = calloc(AGENTS, sizeof(*conns));
+	struct server_progress *progress = calloc(AGENTS, sizeof(*progress));
+	struct store store = {0};
+	struct retain_config kept = {0};
+	struct server_config config = {0};
+	double made = INFINITY, read = INFINITY, begin;
+	struct retain *retain;
+	struct server *server;
+	json_t *root;
+	int i;
+
+	(void)state;
+	assert_true(conns && progress);
+	store_init(&store);
+	config.loop = store.loop;
+	config.journal = store.journal;
+	kept.dir = kept.journal_dir = store.dir;
+	server = server_new(&config);
+	retain = retain_new(store.loop, store.journal, &kept);
+	agents_connect(server, conns, progress);
+	for (i = 0; i < 5; i++) {
+		struct buf out = BUF_INIT;
+
+		begin = cpu_s();
+		http_status(server, store.journal, retain, store.dir, 0, &out);
+		made = fmin(made, cpu_s() - begin);
+		begin = cpu_s();
+		root = json_loadb((const char *)out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
+		read = fmin(read, cpu_s() - begin);
+		assert_non_null(root);
+		agents_are(json_object_get(root, "agents"));
+		json_decref(root);
+		buf_release(&out);
+	}
+	print_message("made in %.1f ms, read in %.1f ms\n", made * 1e3, read * 1e3);
+	assert_true(made < read / 2);
+	server->conns = NULL;
+	retain_free(retain);
+	server_free(server);
+	journal_close(store.journal);
+	store_release(&store);
+	free(progress);
+	free(conns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_disk),
 		cmocka_unit_test(a_disk_that_keeps_nothing),
+		cmocka_unit_test(as_many_agents_as_can_be),
 	};
 
 	return cmocka_run_group_tests_name("status", tests, NULL, NULL);
