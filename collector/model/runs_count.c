@@ -111,8 +111,11 @@ const char *attempt_state_name(const struct attempt *a)
 	return names[a->state];
 }
 
+/* Calls of an actor's method have its name for a key, and none repeats another. */
 static uint64_t key_of(const struct attempt *a)
 {
+	if (a->flags & CREMA_TASK_ACTOR)
+		return hash_pair(hash_bytes(3, a->worker->id, sizeof(a->worker->id)), a->attempt);
 	if ((a->known >> TASK_F_key_hash) & 1)
 		return a->key_hash;
 	if (a->key)

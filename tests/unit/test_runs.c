@@ -308,6 +308,31 @@ static void test_keys_by_their_hash(void **state)
 	fx_free(fx);
 }
 
+/* An actor's method has the key of its name each time it is called: none is a repetition. */
+static void test_calls_of_actors(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	for (unsigned int i = 1; i <= 4; i++) {
+		r = fx_record(i, "Counter.add", "s", CREMA_TASK_ACTOR, (int)i * 20,
+			      (int)i * 20 + 10);
+		TASK_SET(&r, key_hash, 7);
+		if (i == 2)
+			TASK_SET(&r, status, T("erred"));
+		fx_task(fx, 1, &r);
+	}
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 1);
+	for (unsigned int i = 1; i <= 4; i++)
+		assert_true(fx_attempt(fx, 1, i)->counted == (i != 2));
+	assert_string_equal(fx_attempt(fx, 1, 2)->waste_reason, "erred");
+	assert_int_equal(fx->runs.v[0].again, 0);
+	fx_free(fx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +349,7 @@ int main(void)
 		cmocka_unit_test(test_equal_keys_of_later_calls),
 		cmocka_unit_test(test_equal_keys_of_a_call_meanwhile),
 		cmocka_unit_test(test_keys_by_their_hash),
+		cmocka_unit_test(test_calls_of_actors),
 	};
 
 	return cmocka_run_group_tests_name("runs", tests, NULL, NULL);
