@@ -137,8 +137,10 @@ static void duplicated(int fd, int copy)
 		return result;                                                                     \
 	}
 
-#define WRAP_RECV(ret, name, params, args, fd, size)                                               \
-	WRAP_COUNTED(ret, name, params, args, fd, socket_begin(&op, fd), recv_end(&op, fd, result))
+/* What is peeked at will be received again. */
+#define WRAP_RECV(ret, name, params, args, fd, flags)                                              \
+	WRAP_COUNTED(ret, name, params, args, fd, socket_begin(&op, fd),                           \
+		     recv_end(&op, fd, (flags)&MSG_PEEK ? -1 : result))
 
 #define WRAP_SEND(ret, name, params, args, fd, sent)                                               \
 	WRAP_COUNTED(ret, name, params, args, fd, send_begin(&op, fd),                             \

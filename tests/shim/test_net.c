@@ -228,6 +228,26 @@ static void every_way_to_send_and_receive_counts(void **state)
 	harness_free(&h);
 }
 
+/* What is looked at stays in the socket: it is received once. */
+static void a_peek_receives_nothing(void **state)
+{
+	char buf[100] = {0};
+	struct iovec v = {buf, sizeof(buf)};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+	struct harness_task h = harness_begin();
+
+	(void)state;
+	assert_int_equal(write(client, buf, 10), 10);
+	assert_int_equal(recv(server, buf, 10, MSG_WAITALL), 10);
+	assert_int_equal(send(server, buf, 50, 0), 50);
+	assert_int_equal(recv(client, buf, 40, MSG_PEEK | MSG_WAITALL), 40);
+	assert_int_equal(recvfrom(client, buf, 100, MSG_PEEK, NULL, NULL), 50);
+	assert_int_equal(recvmsg(client, &m, MSG_PEEK), 50);
+	assert_int_equal(recv(client, buf, 100, 0), 50);
+	bytes_are(harness_end(&h), 50, 60); /* the other end sends in this process, too */
+	harness_free(&h);
+}
+
 static int arm(void **state)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET};
@@ -256,6 +276,7 @@ int main(void)
 		cmocka_unit_test(another_thread_receives),
 		cmocka_unit_test(a_request_of_nobody_after_a_tasks),
 		cmocka_unit_test(every_way_to_send_and_receive_counts),
+		cmocka_unit_test(a_peek_receives_nothing),
 		cmocka_unit_test(a_shared_connection_is_nobodys),
 		cmocka_unit_test(late_answers_are_credited_while_the_slot_is_there),
 		cmocka_unit_test(dask_connections_are_a_class_of_their_own),
