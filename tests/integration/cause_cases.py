@@ -6,6 +6,7 @@ A case is a function of a Lab that returns when its work is done; a cluster's ru
 import os
 import re
 import shutil
+import time
 
 import cause_habits as habits
 import cause_jobs as work
@@ -78,8 +79,6 @@ class Lab:
 
 def server(lab, pause):
     """A web server of the file that waits before each answer."""
-    import time
-
     one = findings_server.start([lab.data["zstd"]])
     plain = one.RequestHandlerClass.file
 
@@ -105,10 +104,13 @@ def serial(lab):
 
 
 def held(lab, numbers):
-    """Results that stay on the worker until all of them are there."""
+    """Results that stay on the worker until all of them are there; nothing of them is left for the next run."""
     prefix = f"{lab.prefix}_noise"
-    made = lab.client.map(work.noise, [numbers] * 30, key=[jobs.unique(prefix) for _ in range(30)], pure=False)
+    made = lab.client.map(work.noise, [numbers] * 20, key=[jobs.unique(prefix) for _ in range(20)], pure=False)
     wait(made)
+    del made
+    while any(lab.client.run(lambda dask_worker: len(dask_worker.data)).values()):
+        time.sleep(0.1)
 
 
 def many_files(lab):
@@ -157,6 +159,7 @@ CASES = {
                     "pair", lambda lab: lab.coffea(work.Packs("zlib"), 25_000), "level"),
     "lock": ("threads", lambda lab: lab.map(work.hold_lock, [0.2] * 18), {"lock_wait"},
              "threads", lambda lab: lab.map(work.hold_lock, [0.2] * 18, [False] * 18), "lock"),
+    "spills": ("spilling", lambda lab: held(lab, 60_000_000), {"spill"}, "spilling", lambda lab: held(lab, 1000), "smaller results"),
     "polling": ("pair", lambda lab: lab.map(work.poll, ["x"] * 6), {"sleeping"}, "pair", None, "sleep"),
     "reads_beside": ("pair", lambda lab: lab.coffea(work.ReadsBeside(2), 25_000), {"not_by_coffea"},
                      "pair", lambda lab: lab.coffea(work.ReadsBeside(0), 25_000), "open"),

@@ -16,11 +16,12 @@ import ttbar
 from distributed import Client
 
 ROOT = Path(__file__).resolve().parents[2]
-CLUSTERS = {"threads": [6], "pair": [1, 1]}
+CLUSTERS = {"threads": [6], "pair": [1, 1], "spilling": [1]}
+# 300 MB of results in memory, whatever else the process has: elsewhere nothing spills.
+MEMORY = "DASK_DISTRIBUTED__WORKER__MEMORY__"
+ENVIRONMENT = {"spilling": {MEMORY + "TARGET": "0.1", MEMORY + "SPILL": "False", MEMORY + "PAUSE": "False"}}
 CASES, HEALTHY = cause_cases.CASES, cause_cases.HEALTHY
 BUSY = {"quiet": 0, "busy": 2}  # processes that compute beside the workers
-
-
 
 
 def spinner():
@@ -59,7 +60,7 @@ def reports(request, tmp_path_factory, homes, data):
     others = [spinner() for _ in range(BUSY[request.param])]
     try:
         for where, nthreads in CLUSTERS.items():
-            env = {**homes, "PYTHONPATH": ":".join(PATHS)}
+            env = {**homes, "PYTHONPATH": ":".join(PATHS), **ENVIRONMENT.get(where, {})}
             with cluster.Cluster(directory / where, env) as procs:
                 procs.start_collector()
                 procs.start_scheduler()
