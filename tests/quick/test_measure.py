@@ -652,3 +652,24 @@ def test_a_summary():
         "  longer-name      1     2.000                     -          -", "  short            1     0.250                     -         77",
         "  m                1         -                  12.3          -"]
     assert outputs.summary({}) == []
+
+
+def test_a_folder_by_hand(tmp_path):
+    """Keys that are a tuple's text become tuples, others stay; times become datetimes."""
+    first, second = "2026-11-18T11:06:40.500000+00:00", "2026-11-18T11:06:41.250000+00:00"
+    times = [datetime.fromisoformat(t) for t in (first, second)]
+    (tmp_path / "metrics.json").write_text(json.dumps({
+        "wall_time": 1.75, "raw_span_metrics": {"('execute', 'p', 'cpu', 'seconds')": 1.5, "plain text": 2.5, "[": 3}, "chunk_info": {"('f', 0, 9)": [1, 2, 3], "no tuple": [4, 5]},
+        "tracking_data": {"worker_counts": {first: 1, second: 2}, "worker_memory": {"w": [[first, 10], [second, 20]]}, "estimated": ["worker_memory"]}}))
+    with pytest.raises(FileNotFoundError, match="there is no start_end_time.txt"):
+        crema.load_measurement(tmp_path)
+    (tmp_path / "start_end_time.txt").write_text("1.5,3.25\n")
+    assert crema.load_measurement(tmp_path) == ({
+        "wall_time": 1.75, "raw_span_metrics": {("execute", "p", "cpu", "seconds"): 1.5, "plain text": 2.5, "[": 3}, "chunk_info": {("f", 0, 9): (1, 2, 3), "no tuple": [4, 5]},
+        "tracking_data": {"worker_counts": {times[0]: 1, times[1]: 2}, "worker_memory": {"w": [(times[0], 10), (times[1], 20)]}, "estimated": ["worker_memory"]}}, 1.5, 3.25)
+    (tmp_path / "metrics.json").write_text(json.dumps({"wall_time": None, "tracking_data": None}))
+    assert crema.load_measurement(tmp_path)[0] == {"wall_time": None, "tracking_data": None}
+    for text in ("", "1.5", "1.5,x", "1,2,3"):
+        (tmp_path / "start_end_time.txt").write_text(text)
+        with pytest.raises(ValueError, match="does not hold two times"):
+            crema.load_measurement(tmp_path)

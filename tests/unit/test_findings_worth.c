@@ -149,7 +149,7 @@ static const struct worth {
 	{"remote_amplification", NULL, true, "1.5 of 40 s, note", NULL},
 	{"unattributed_network", NULL, false, "unknown of 1 s, note", NULL},
 	{"killed_work", NULL, false, "1 of 3 s, high; saves 1 s, at most 1.000 s", NULL},
-	{"failed_work", NULL, false, "1 of 1 s, high; saves 1 s, at most 1.000 s", NULL},
+	{"failed_work", NULL, false, "1 of 1 s, high", NULL},
 	{"retried_work", NULL, false, "1 of 3 s, warning; saves 1 s, at most 1.000 s", NULL},
 	{"recomputed_work", NULL, false, "1 of 3 s, warning; saves 1 s, at most 1.000 s", NULL},
 	{"stragglers", NULL, false, "1 of 6 s, warning; saves 1 s, at most 1.000 s", NULL},
