@@ -163,6 +163,7 @@ def test_chunks(run, plt):
     lengths = sorted(c["wall_seconds"] for c in rows)
     median = lengths[len(rows) // 2] if len(rows) % 2 else sum(lengths[len(rows) // 2 - 1:len(rows) // 2 + 1]) / 2
     assert [t.get_text() for t in ax.texts] == [f"median {median:.3g} s"]
+    assert [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == "--"] == [pytest.approx(median)]
     assert changed(run, chunks=[]).plot("chunks").get_title() == "Chunks: none"
 
 
