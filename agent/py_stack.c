@@ -5,16 +5,20 @@
 #include <limits.h>
 #include <string.h>
 
+#include "fnv.h"
+
 #define LINE_TABLE_BYTES 65536u
 #define OFFSETS_BYTES 512u
 #define FRAME_BYTES 128u /* covers every member that is read */
 #define CODE_BYTES 256u
+#define CODE_BYTES_LEAST 152u
 #define OBJECT_TYPE 8u /* of every object: a reference count before it */
 #define BYTES_SIZE 16u
 #define BYTES_DATA 32u
 #define TEXT_LENGTH 16u
 #define TEXT_STATE 32u
 #define WALKS 3
+#define PAGE 4096u
 
 /* `told`: the numbers are where in _PyRuntime the offsets are written (_Py_DebugOffsets). */
 static const struct py_layout layouts[] = {
@@ -80,6 +84,11 @@ static bool find_layout(struct py_process *p)
 	return true;
 }
 
+bool py_stack_knows(struct py_process *p)
+{
+	return p->layout.minor || find_layout(p);
+}
+
 static bool has_type(const struct py_process *p, uint64_t object, uint64_t type)
 {
 	uint64_t v;
@@ -111,16 +120,59 @@ static uint64_t first_frame(const struct py_process *p, const struct py_layout *
 	return v;
 }
 
+/* Frames lie close together: whole pages are read, and the latest are kept for one walk. */
+struct pages {
+	struct page {
+		uint64_t at; /* 0: none */
+		size_t bytes;
+		uint8_t byte[PAGE];
+	} page[4];
+	unsigned int next;
+};
+
+static const struct page *page_of(const struct py_process *p, struct pages *pages, uint64_t at)
+{
+	struct page *page;
+
+	for (size_t i = 0; i < sizeof(pages->page) / sizeof(*pages->page); i++)
+		if (pages->page[i].at == at)
+			return &pages->page[i];
+	page = &pages->page[pages->next++ % (sizeof(pages->page) / sizeof(*pages->page))];
+	page->at = at;
+	page->bytes = p->read(p->arg, at, page->byte, PAGE);
+	return page;
+}
+
+/* How many bytes could be read from the start on. */
+static size_t read_paged(const struct py_process *p, struct pages *pages, uint64_t at, void *to,
+			 size_t bytes)
+{
+	const struct page *page;
+	size_t done = 0, from, n;
+
+	while (at >= PAGE && done < bytes) {
+		from = (at + done) % PAGE;
+		page = page_of(p, pages, at + done - from);
+		n = page->bytes > from ? page->bytes - from : 0;
+		n = n < bytes - done ? n : bytes - done;
+		memcpy((uint8_t *)to + done, page->byte + from, n);
+		done += n;
+		if (from + n < PAGE)
+			break;
+	}
+	return done;
+}
+
 /* One frame of the chain; false: it is none. *skip: it runs no Python code. */
-static bool read_frame(const struct py_process *p, const struct py_layout *l, uint64_t at,
-		       struct py_frame *f, uint64_t *back, bool *skip)
+static bool read_frame(const struct py_process *p, const struct py_layout *l, struct pages *pages,
+		       uint64_t at, struct py_frame *f, uint64_t *back, bool *skip)
 {
 	uint8_t bytes[FRAME_BYTES];
 	uint32_t last;
 
 	/* Frames are in chunks: the last one may be closer to the chunk's end than that. */
 	memset(bytes, 0, sizeof(bytes));
-	if (at < 4096 || p->read(p->arg, at, bytes, sizeof(bytes)) < 80)
+	if (read_paged(p, pages, at, bytes, sizeof(bytes)) < 80)
 		return false;
 	f->frame = at;
 	f->code = word(bytes, l->member[PY_FRAME_CODE]) & ~UINT64_C(7);
@@ -132,45 +184,104 @@ static bool read_frame(const struct py_process *p, const struct py_layout *l, ui
 		memcpy(&last, bytes + l->member[PY_FRAME_AT], sizeof(last));
 		f->instruction = last;
 	}
-	return *skip || has_type(p, f->code, p->code_type);
+	return true;
 }
 
-static size_t walk(const struct py_process *p, const struct py_layout *l, uint64_t state,
-		   uint32_t tid, struct py_frame *frame)
+static size_t walk(const struct py_process *p, uint64_t state, uint32_t tid, struct py_frame *frame)
 {
+	const struct py_layout *l = &p->layout;
 	uint64_t at = first_frame(p, l, state, tid);
+	struct pages pages = {.next = 0};
 	size_t n = 0;
 	bool skip;
 
 	for (int steps = 0; at && n < PY_FRAMES && steps < 2 * PY_FRAMES; steps++) {
-		if (!read_frame(p, l, at, &frame[n], &at, &skip))
+		if (!read_frame(p, l, &pages, at, &frame[n], &at, &skip))
 			return 0;
 		n += !skip;
 	}
 	return n;
 }
 
-size_t py_stack_walk(struct py_process *p, uint64_t thread_state, uint32_t tid,
-		     struct py_frame frame[PY_FRAMES])
+/* How many frames from the outermost one on are the same in both. */
+static size_t common(const struct py_frame *a, size_t na, const struct py_frame *b, size_t nb)
 {
-	struct py_frame before[PY_FRAMES];
-	const struct py_layout *l = &p->layout;
-	size_t n, was, i;
+	size_t n = 0;
 
-	if (!thread_state || !find_layout(p))
+	while (n < na && n < nb && a[na - 1 - n].frame == b[nb - 1 - n].frame &&
+	       a[na - 1 - n].code == b[nb - 1 - n].code)
+		n++;
+	return n;
+}
+
+/* The beginnings of all frames' code objects; false: one of them is none. */
+static bool read_codes(const struct py_process *p, const struct py_frame *frame, size_t n,
+		       uint8_t code[][CODE_BYTES])
+{
+	uint64_t at[PY_FRAMES];
+
+	for (size_t i = 0; i < n; i++)
+		at[i] = frame[i].code;
+	memset(code, 0, n * CODE_BYTES);
+	if (!p->read_all || !p->read_all(p->arg, at, n, code, CODE_BYTES))
+		for (size_t i = 0; i < n; i++)
+			if (at[i] < PAGE ||
+			    p->read(p->arg, at[i], code[i], CODE_BYTES) < CODE_BYTES_LEAST)
+				return false;
+	for (size_t i = 0; i < n; i++)
+		if (!p->code_type || word(code[i], OBJECT_TYPE) != p->code_type)
+			return false;
+	return true;
+}
+
+/* Changes if the object at that address has become another one. */
+static uint64_t key_of(const struct py_layout *l, const struct py_frame *f, const uint8_t *code)
+{
+	uint64_t key = crema_hash_more(CREMA_HASH_BEGIN, &f->code, sizeof(f->code));
+
+	key = crema_hash_more(key, &f->instruction, sizeof(f->instruction));
+	key = crema_hash_more(key, code + l->member[PY_CODE_NAME], 8);
+	key = crema_hash_more(key, code + l->member[PY_CODE_FILE], 8);
+	key = crema_hash_more(key, code + l->member[PY_CODE_LINES], 8);
+	return crema_hash_more(key, code + l->member[PY_CODE_FIRST], 4);
+}
+
+size_t py_stack_sample(struct py_process *p, uint64_t thread_state, uint32_t tid,
+		       struct py_frame frame[PY_FRAMES], size_t *whole)
+{
+	static uint8_t code[PY_FRAMES][CODE_BYTES]; /* one thread */
+	struct py_frame before[PY_FRAMES];
+	size_t n, was, same = 0;
+
+	*whole = 0;
+	if (!thread_state || !py_stack_knows(p))
 		return 0;
-	was = walk(p, l, thread_state, tid, before);
+	was = walk(p, thread_state, tid, before);
 	for (int tries = 0; tries < WALKS; tries++) {
-		n = walk(p, l, thread_state, tid, frame);
-		for (i = 0; n && n == was && i < n; i++)
-			if (frame[i].frame != before[i].frame || frame[i].code != before[i].code)
-				break;
-		if (n && n == was && i == n)
-			return n;
+		n = walk(p, thread_state, tid, frame);
+		same = common(frame, n, before, was);
+		*whole = n;
+		if (same && same == n && n == was)
+			break;
 		memcpy(before, frame, sizeof(before));
 		was = n;
 	}
-	return 0;
+	memmove(frame, frame + n - same, same * sizeof(*frame));
+	if (!read_codes(p, frame, same, code))
+		return 0;
+	for (size_t i = 0; i < same; i++)
+		frame[i].key = key_of(&p->layout, &frame[i], code[i]);
+	return same;
+}
+
+size_t py_stack_walk(struct py_process *p, uint64_t thread_state, uint32_t tid,
+		     struct py_frame frame[PY_FRAMES])
+{
+	size_t whole, n;
+
+	p->layout.minor = 0;
+	n = py_stack_sample(p, thread_state, tid, frame, &whole);
+	return n == whole ? n : 0;
 }
 
 /* Names */
@@ -327,7 +438,7 @@ bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
 	int64_t at;
 
 	if (!l->minor || !has_type(p, frame->code, p->code_type) ||
-	    p->read(p->arg, frame->code, code, sizeof(code)) < 152 ||
+	    p->read(p->arg, frame->code, code, sizeof(code)) < CODE_BYTES_LEAST ||
 	    !read_text(p, l, word(code, l->member[PY_CODE_NAME]), function, PY_NAME_BYTES, false) ||
 	    !read_text(p, l, word(code, l->member[PY_CODE_FILE]), file, PY_FILE_BYTES, true))
 		return false;

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PY_FRAMES 64 /* deeper stacks are cut */
+#define PY_FRAMES 128 /* deeper stacks are cut */
 #define PY_NAME_BYTES 128
 #define PY_FILE_BYTES 256
 #define PY_NONE 0xffffu /* a member that this version has not */
@@ -46,21 +46,30 @@ struct py_layout {
 struct py_process {
 	/* Copies from the process: the bytes that could be read from the start on. */
 	size_t (*read)(void *arg, uint64_t address, void *to, size_t bytes);
+	/* So many bytes at each of n addresses, at once; false: not all of them. May be NULL. */
+	bool (*read_all)(void *arg, const uint64_t *address, size_t n, void *to, size_t bytes);
 	void *arg;
 	uint32_t version; /* as crema_shm.python_version */
 	uint64_t runtime; /* address of _PyRuntime */
 	uint64_t code_type, unicode_type, bytes_type;
-	struct py_layout layout; /* set by py_stack_walk() */
+	struct py_layout layout; /* set by the first walk; minor 0: not yet */
 };
 
 struct py_frame {
 	uint64_t frame, code, instruction; /* addresses; of 3.10 an index */
+	uint64_t key;			   /* the same where py_stack_name() would tell the same */
 };
 
 /* The frames of a thread state, innermost first; tid: of the thread, where its state tells it. 0:
  * none, not known, or the thread runs on too fast. */
 size_t py_stack_walk(struct py_process *p, uint64_t thread_state, uint32_t tid,
 		     struct py_frame frame[PY_FRAMES]);
+/* The same of a thread that runs on: where inner frames changed meanwhile, the outer ones that did
+ * not. *whole: how many there were with them. */
+size_t py_stack_sample(struct py_process *p, uint64_t thread_state, uint32_t tid,
+		       struct py_frame frame[PY_FRAMES], size_t *whole);
+/* Whether this interpreter's layout is known. */
+bool py_stack_knows(struct py_process *p);
 /* Names of a frame that was walked to, UTF-8, cut; line 0: not known. False: it is no frame any
  * more. */
 bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
