@@ -99,6 +99,7 @@ static void tell_again(struct agent *a)
 		return;
 	a->told_dropped = a->outbox.dropped;
 	rows_forget(&a->rows);
+	pylines_forget(&a->lines);
 }
 
 static void each_second(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
@@ -149,6 +150,7 @@ static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	a->outbox.is_last = true;
 	in_flight = drain_end(&a->drain);
 	stacks_poll(&a->stacks, mono_ns);
+	pylines_send(&a->lines, true, mono_ns, boot_ns);
 	rows_forget(&a->rows);
 	rows_files(&a->rows, true);
 	rows_codecs(&a->rows, true);
@@ -226,6 +228,8 @@ bool agent_turn(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 			rings_look(&a->rings, &a->view, a->options.pid);
 			drain_poll(&a->drain, sampler_rss(&a->sampler), mono_ns, boot_ns);
 			stacks_poll(&a->stacks, mono_ns);
+			pylines_look(&a->lines, mono_ns);
+			pylines_send(&a->lines, false, mono_ns, boot_ns);
 			extents_take(&a->rows.extents, &a->view, false);
 			each_second(a, mono_ns, boot_ns);
 		}

@@ -12,6 +12,7 @@
 #include "agent/drain.h"
 #include "agent/ending.h"
 #include "agent/hello.h"
+#include "agent/pylines.h"
 #include "agent/outbox.h"
 #include "agent/redact.h"
 #include "agent/rings.h"
@@ -58,6 +59,7 @@ struct agent {
 	struct stacks stacks;
 	struct rings rings;
 	struct doing doing;
+	struct pylines lines;
 	struct sampler sampler;
 	struct ending ending;
 	struct uplink_source source;

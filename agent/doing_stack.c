@@ -15,8 +15,7 @@ static size_t read_worker(void *pid, uint64_t address, void *to, size_t bytes)
 	return doing_memory(*(int *)pid, address, to, bytes);
 }
 
-/* The user's own code, not an installed package. */
-static bool is_users(const char *file)
+bool doing_stack_is_users(const char *file)
 {
 	return strncmp(file, "<frozen ", 8) != 0 && !strstr(file, "/site-packages/") &&
 	       !strstr(file, "/dist-packages/") && !strstr(file, "/lib/python");
@@ -55,9 +54,9 @@ void doing_stack_read(struct doing_stack *s, const struct view *v, int pid, uint
 			continue;
 		if (s->frames < DOING_FRAMES)
 			put(s->frame[s->frames++], v, file, line, function);
-		if (users || (!is_users(file) && s->place))
+		if (users || (!doing_stack_is_users(file) && s->place))
 			continue;
-		users = is_users(file);
+		users = doing_stack_is_users(file);
 		put(s->line, v, file, line, function);
 		s->place = crema_hash_more(CREMA_HASH_BEGIN, &frame[i].code, sizeof(uint64_t));
 	}

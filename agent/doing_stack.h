@@ -22,4 +22,7 @@ struct doing_stack {
 void doing_stack_read(struct doing_stack *s, const struct view *v, int pid, uint64_t thread_state,
 		      uint32_t tid);
 
+/* The user's own code: of no installed package, and not the interpreter's. */
+bool doing_stack_is_users(const char *file);
+
 #endif

@@ -44,6 +44,12 @@ static void settle(void)
 	setenv("RES_OPTIONS", "timeout:1 attempts:1", 0);
 }
 
+/* When the worker's threads are looked at next. */
+static uint64_t pylines_due_of(const struct agent *a)
+{
+	return a->ended || a->adopted ? UINT64_MAX : pylines_due(&a->lines);
+}
+
 /* Waits for the worker's end, a socket, or the next round. */
 static void wait_round(struct agent *a, uint64_t round_ns)
 {
@@ -51,9 +57,13 @@ static void wait_round(struct agent *a, uint64_t round_ns)
 	uint64_t begin = clock_mono_ns(), now = begin;
 
 	while (now - begin < round_ns) {
-		uint64_t left = round_ns - (now - begin);
-		struct timespec ts = {0, (long)left};
+		uint64_t left = round_ns - (now - begin), due = pylines_due_of(a);
+		struct timespec ts;
 		int n;
+
+		if (due < now + left)
+			left = due > now ? due - now : 0;
+		ts = (struct timespec){0, (long)left};
 
 		fds[0].fd = a->ended ? -1 : a->pidfd;
 		fds[0].events = POLLIN;
@@ -67,8 +77,10 @@ static void wait_round(struct agent *a, uint64_t round_ns)
 		fds[2].events = a->has_takeover ? takeover_events(&a->takeover) : 0;
 		n = ppoll(fds, 3, &ts, NULL);
 		now = clock_mono_ns();
-		if (n <= 0 || fds[0].revents)
+		if (n < 0 || fds[0].revents)
 			return;
+		if (now >= due)
+			pylines_look(&a->lines, now);
 		/* Acknowledgements, clocks and sending do not need the shared memory. */
 		if (fds[1].revents)
 			uplink_run(&a->uplink, now);

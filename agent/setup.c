@@ -211,6 +211,7 @@ int agent_init(struct agent *a, const struct agent_options *o)
 	rows_init(&a->rows, &a->view, &a->outbox, &a->kinds);
 	stacks_init(&a->stacks, &a->view, &a->outbox, o->pid);
 	sampler_init(&a->sampler, &a->view, &a->outbox, o->pid, o->collector);
+	pylines_init(&a->lines, &a->view, &a->outbox, o->pid);
 	ending_init(&a->ending, o->pid);
 	a->began_ns = clock_mono_ns();
 	rc = doing_init(&a->doing, &a->view, &a->outbox, o->pid);
@@ -232,6 +233,7 @@ void agent_release(struct agent *a)
 	drain_release(&a->drain);
 	rows_release(&a->rows);
 	stacks_release(&a->stacks);
+	pylines_release(&a->lines);
 	doing_release(&a->doing);
 	sampler_release(&a->sampler);
 	buf_release(&a->stack);

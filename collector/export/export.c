@@ -12,6 +12,7 @@ const struct export_way export_ways[] = {
 	{OPT_csv, "run-%s-csv", export_csv},
 	{OPT_sqlite, "run-%s.sqlite", export_sqlite},
 	{OPT_html, "run-%s.html", export_html},
+	{OPT_collapsed, "run-%s.collapsed", export_collapsed},
 	{OPT_perfetto, "run-%s.trace.json", export_perfetto},
 };
 /* clang-format on */

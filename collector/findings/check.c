@@ -230,3 +230,24 @@ bool reaches(double part, double whole, double percent, double amount)
 {
 	return whole > 0 && part >= amount && part * 100 >= whole * percent;
 }
+
+void remark_line(struct remark *d, const struct report *r, enum crema_time_id id)
+{
+	double share, error;
+	const struct line_row *row = lines_hottest(&r->lines, id, REMARK_SAMPLES, &share);
+	char text[192];
+	const char *name;
+
+	if (!row)
+		return;
+	error = lines_error(share, r->lines.all.class_samples[id]);
+	name = print(d, "%s", lines_name(row->place, text));
+	remark_see(d, "line", value_text(name), "");
+	remark_see(d, "line_file", value_text(row->place->file), "");
+	remark_see(d, "line_percent", value_real(share * 100), "%");
+	remark_see(d, "line_percent_error", value_real(error * 100), "%");
+	remark_see(d, "line_samples", value_uint(row->sum.class_samples[id]), "samples");
+	remark_say_more(d, "; %s +- %s of it at %s (%s samples)", remark_percent(d, share * 100),
+			remark_percent(d, error * 100), remark_name(d, name),
+			remark_human(d, value_uint(row->sum.class_samples[id]), AS_COUNT));
+}

@@ -61,6 +61,11 @@ void remark_severity(struct remark *d, enum finding_severity severity);
 enum verdict remark_found(struct remark *d, double weight);
 enum verdict remark_unknown(struct remark *d, const char *input);
 
+/* "; 61 % +- 5 % of it at 'analysis.py:42 process' (312 samples)": the line with most sampled time
+ * of a class of time. Nothing below REMARK_SAMPLES. */
+#define REMARK_SAMPLES 30u
+void remark_line(struct remark *d, const struct report *r, enum crema_time_id id);
+
 /* Texts for sentences. */
 const char *remark_human(struct remark *d, struct value v, enum human as);
 const char *remark_percent(struct remark *d, double percent); /* "41 %", "3.2 %" */

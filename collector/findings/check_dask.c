@@ -132,6 +132,7 @@ enum verdict finding_python_heavy(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(each / 1e6), AS_SECONDS),
 		   remark_human(d, events, AS_COUNT),
 		   remark_human(d, value_real(rest), AS_SECONDS));
+	remark_line(d, r, CREMA_T_cpu);
 	remark_cost(d, cost_of_cpu(d->costs, rest));
 	return remark_found(d, all > 0 ? rest / all : 0);
 }

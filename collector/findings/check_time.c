@@ -174,6 +174,7 @@ enum verdict finding_gil_wait(const struct report *r, struct remark *d)
 		remark_say_more(d, "; workers had %s thread%s", remark_human(d, threads, AS_IS),
 				n == 1 ? "" : "s");
 	}
+	remark_line(d, r, CREMA_T_gil_wait);
 	if (known && n <= 1)
 		remark_advise(d, "The workers have one thread each: the lock is held by threads "
 				 "that tasks start themselves, or by the worker's own.");
@@ -222,6 +223,7 @@ enum verdict finding_lock_wait(const struct report *r, struct remark *d)
 		  waits_for_programs(r, s.s) ? " for programs that they started"
 					     : " for locks other than the interpreter's");
 	say_site(r, d, CREMA_T_lock_wait);
+	remark_line(d, r, CREMA_T_lock_wait);
 	if (waits_for_programs(r, s.s))
 		remark_advise(d, "%s", FEWER_PROGRAMS);
 	remark_cost(d, d->costs->class_s[CREMA_T_lock_wait]);
@@ -312,6 +314,7 @@ enum verdict finding_network_wait(const struct report *r, struct remark *d)
 		return verdict;
 	say_share(d, &s, "waited", " for the network");
 	say_server(r, d);
+	remark_line(d, r, CREMA_T_network_wait);
 	remark_cost(d, d->costs->class_s[CREMA_T_network_wait]);
 	return remark_found(d, s.percent / 100);
 }
@@ -397,6 +400,7 @@ enum verdict finding_sleeping(const struct report *r, struct remark *d)
 		      &verdict))
 		return verdict;
 	say_share(d, &s, "slept", "");
+	remark_line(d, r, CREMA_T_sleep);
 	remark_cost(d, d->costs->class_s[CREMA_T_sleep]);
 	remark_gain_most(d, d->f.cost_s);
 	return remark_found(d, s.percent / 100);
@@ -492,6 +496,7 @@ enum verdict finding_cpu_bound(const struct report *r, struct remark *d)
 		   remark_percent(d, s.percent), remark_human(d, cpu, AS_SECONDS),
 		   remark_human(d, queue, AS_SECONDS));
 	say_per_event(r, d);
+	remark_line(d, r, CREMA_T_cpu);
 	remark_cost(d, d->costs->class_s[CREMA_T_cpu] + d->costs->class_s[CREMA_T_runqueue]);
 	return remark_found(d, s.percent / 100);
 }

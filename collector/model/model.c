@@ -75,6 +75,7 @@ void model_release(struct model *m)
 	table_release(&m->gauge_table);
 	span_parts_release(m);
 	free(m->sites.v);
+	model_lines_release(&m->lines);
 	free(m->torn.v);
 	table_release(&m->worker_table);
 	table_release(&m->shared_table);

@@ -21,6 +21,7 @@
 #include "collector/emit/emit.h"
 #include "collector/model/attempt.h"
 #include "collector/model/history.h"
+#include "collector/model/model_lines.h"
 #include "collector/model/model_stacks.h"
 #include "collector/model/span_part.h"
 #include "common/ranges.h"
@@ -285,7 +286,8 @@ struct worker {
 	uint16_t last_segment;	/* that has a frame of it */
 	uint32_t outer_segment; /* see selection_history(): counted from 1 */
 	size_t outer_point;
-	uint64_t records_lost;	/* gaps in its streams */
+	uint64_t records_lost; /* gaps in its streams */
+	struct lines_told lines;
 	struct stream stacks;	/* numbers of the long waits received */
 	struct stream spanned;	/* attempts whose span was said, by a selection (selection.h) */
 	struct stream taken_up; /* those that it keeps */
@@ -330,6 +332,7 @@ struct model {
 	ARRAY(struct gauge_row *) gauges;
 	ARRAY(struct site *) sites;
 	struct waits sites_cut;
+	struct lines_model lines;
 	ARRAY(struct torn_file) torn;
 	struct dropped_runs {
 		struct dropped_run **v;

@@ -338,6 +338,8 @@ int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpa
 		return model_feed_doing(w, map);
 	case CREMA_MSG_MODULE:
 		return model_feed_module(m, map);
+	case CREMA_MSG_LINES:
+		return model_feed_lines(m, w, map);
 	case CREMA_MSG_STACK:
 		return model_feed_stack(m, w, map);
 	default:

@@ -290,7 +290,7 @@ static void sign(struct worker *w, uint64_t type, const msgpack_object *map)
 
 	if (type == CREMA_MSG_DASK)
 		object_u64(map, &boot_ns);
-	else if (type == CREMA_MSG_SAMPLE || type == CREMA_MSG_HOST)
+	else if (type == CREMA_MSG_SAMPLE || type == CREMA_MSG_HOST || type == CREMA_MSG_LINES)
 		boot_ns = get_u64(map, "boot_ns", 0);
 	else if (type == CREMA_MSG_STACK)
 		boot_ns = get_u64(map, "end_boot_ns", 0);
@@ -316,6 +316,7 @@ bool selection_takes_message(const struct model *m, struct worker *w, uint64_t t
 	case CREMA_MSG_SERVER:
 	case CREMA_MSG_SECTION:
 	case CREMA_MSG_GAUGE:
+	case CREMA_MSG_LINES:
 		span = get_text(map, "span");
 		return s->pass == SELECTION_RUNS && (!span.ptr || selection_wants(s, span));
 	case CREMA_MSG_STACK:

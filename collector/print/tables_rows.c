@@ -207,6 +207,11 @@ void report_table_servers(const struct report *r, struct sink *s, bool colour)
 	report_tables_servers(r, s, colour);
 }
 
+void report_table_lines(const struct report *r, struct sink *s, bool colour)
+{
+	lines_table(&r->lines, tally_wall(&r->facts->all), s, colour);
+}
+
 void report_table_waits(const struct report *r, struct sink *s, bool colour)
 {
 	blocking_table(r->blocking, r->run, s, colour);

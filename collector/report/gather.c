@@ -360,6 +360,8 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 		rc = timeline_build(&r->timeline, run);
 	if (!rc)
 		rc = sections_gather(&r->sections, run);
+	if (!rc)
+		rc = lines_gather(&r->lines, run);
 	return rc ? rc : blocking_gather(r->blocking, run);
 }
 
@@ -373,6 +375,7 @@ void report_release(struct report *r)
 	free(r->codecs.v);
 	free(r->servers.v);
 	sections_release(&r->sections);
+	lines_release(&r->lines);
 	if (r->blocking)
 		blocking_release(r->blocking);
 	timeline_release(&r->timeline);

@@ -17,6 +17,7 @@
 #include "collector/report/blocking.h"
 #include "collector/report/coffea_report.h"
 #include "collector/report/file_layers.h"
+#include "collector/report/lines.h"
 #include "collector/report/sections.h"
 #include "common/rows.h"
 
@@ -85,6 +86,7 @@ struct report {
 	struct blocking *blocking;	  /* call sites of long waits */
 	const struct findings *findings;  /* NULL: not collected yet */
 	struct timeline timeline;
+	struct lines lines;	  /* sampled stacks */
 	struct sections sections; /* what tasks' own code has named */
 	struct arena arena;
 };

@@ -157,6 +157,7 @@ static int wanted_in_agent(const char *v)
 					    "CREMA_SPOOL_BYTES=",
 					    "CREMA_REDACT_KEYS=",
 					    "CREMA_STUCK=",
+					    "CREMA_SAMPLE_HZ=",
 					    "CREMA_INSECURE=",
 					    "CREMA=",
 					    "DASK_CONFIG=",
@@ -224,8 +225,10 @@ static void let_agent_look(void)
 {
 	static uint32_t allowed;
 	uint32_t agent = LOAD(&crema_shm->agent_ready);
+	const char *hz = getenv("CREMA_SAMPLE_HZ");
 
-	if (!agent || agent == allowed || crema_switch(getenv("CREMA_STUCK"), 1) == 0)
+	if (!agent || agent == allowed ||
+	    (crema_switch(getenv("CREMA_STUCK"), 1) == 0 && hz && !strcmp(hz, "0")))
 		return;
 	allowed = agent;
 	SYS2(SYS_prctl, PR_SET_PTRACER, agent);

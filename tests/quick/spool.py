@@ -9,7 +9,7 @@ import msgpack
 HEAD = struct.Struct("<IBBH16sQQIIII")
 HELLO, DATA = 4, 7
 KINDS = {1: "start", 2: "progress", 3: "end", 4: "amend", 8: "sample", 9: "host", 10: "dask", 11: "totals", 12: "file", 13: "codec",
-         14: "goodbye", 16: "server", 17: "section", 18: "gauge", 20: "module", 21: "stack", 22: "doing"}
+         14: "goodbye", 16: "server", 17: "section", 18: "gauge", 20: "module", 21: "stack", 22: "doing", 23: "lines"}
 
 
 def frames(text):

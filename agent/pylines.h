@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pylines.h - which line of Python the threads of tasks are at, and whether they compute or wait:
+ * sampled, sent as LINES messages.
+ *
+ * While tasks run, each of their threads is looked at CREMA_SAMPLE_HZ times a second at most, at
+ * irregular times, and seldom enough that looking takes PYLINES_SHARE of a core at most. A look at
+ * a thread stands for the time since the look before: the state that /proc tells, what the shim's
+ * word says that it waits for, and its Python stack, read from outside. The worker does no work for
+ * it. A thread that can run computes or waits for a core: its clocks go with the row, in which
+ * proportion. A task that began after a gap of more than the usual length counts from its start.
+ *
+ * Rows are cumulative and sent when they changed: each PYLINES_SEND_NS while tasks run, and once
+ * none does. When the table is full all of it is sent and a new one begins. One thread.
+ */
+#ifndef CREMA_AGENT_PYLINES_H
+#define CREMA_AGENT_PYLINES_H
+
+#include "agent/pyline_table.h"
+#include "agent/outbox.h"
+#include "common/view.h"
+
+#define PYLINES_HZ 100u
+#define PYLINES_SHARE 0.005		     /* of a core */
+#define PYLINES_IDLE_NS UINT64_C(1000000000) /* no task for so long: looks wait for the agent's */
+#define PYLINES_GAP_NS UINT64_C(1000000000)  /* what one look stands for at most */
+#define PYLINES_QUIET_NS UINT64_C(500000000) /* no task for so long: what is new is sent */
+#define PYLINES_FULL_NS UINT64_C(1000000000) /* between two tables */
+#define PYLINES_SEND_NS UINT64_C(10000000000)
+
+/* What is known of one thread block's thread. */
+struct pylines_thread {
+	uint32_t tid; /* 0: none */
+	int stat_fd, sched_fd;
+	uint64_t attempt, look;	      /* of the last look at it */
+	uint64_t cpu_ns, runqueue_ns; /* its clocks then */
+	uint64_t ran_ns, queued_ns;   /* since it was last seen able to run */
+	uint64_t word, word_start;    /* the call whose class this is */
+	uint8_t class;
+};
+
+struct pylines {
+	const struct view *view;
+	struct outbox *out;
+	int pid;
+	unsigned int hz;	    /* 0: off */
+	const char *state;	    /* on the wire; changes are sent */
+	const char *sent_state;	    /* NULL: none yet */
+	struct pyline_table *table; /* NULL: not yet */
+	uint64_t table_id;
+	struct py_process process;
+	struct pylines_thread thread[CREMA_SHM_THREADS];
+	uint64_t random;
+	uint64_t look;				     /* how many there were */
+	uint64_t last_ns, next_ns, busy_ns, sent_ns; /* CLOCK_MONOTONIC; busy: a task ran */
+	uint64_t cost_ns;			     /* of a look with tasks: mean of the latest */
+	uint64_t looks, looks_ns, cpu_ns;	     /* looks with tasks; the time they stand for */
+	uint64_t interval_ns;			     /* the present mean */
+	bool clocks;				     /* the run queue could be told from the CPU */
+	bool unsent;
+};
+
+void pylines_init(struct pylines *l, const struct view *v, struct outbox *out, int pid);
+void pylines_release(struct pylines *l);
+/* When to look next, CLOCK_MONOTONIC; UINT64_MAX: at the agent's next turn. */
+uint64_t pylines_due(const struct pylines *l);
+void pylines_look(struct pylines *l, uint64_t mono_ns);
+/* All rows are sent again. */
+void pylines_forget(struct pylines *l);
+/* Sends what there is to send. `last`: the worker has ended; all that was not sent. */
+void pylines_send(struct pylines *l, bool last, uint64_t mono_ns, uint64_t boot_ns);
+
+#endif

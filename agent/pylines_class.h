@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pylines_class.h - which class of time a thread's wait in an intercepted call belongs to, from
+ * outside. As the shim decides it, but for what only the call's end tells: a poll that times out is
+ * counted as sleep there. */
+#ifndef CREMA_AGENT_PYLINES_CLASS_H
+#define CREMA_AGENT_PYLINES_CLASS_H
+
+#include <stdint.h>
+
+#include "common/view.h"
+
+/* word: of calls.h, 0: in none. A CREMA_T_, or PYLINE_OTHER. */
+unsigned int pylines_class(const struct view *v, int pid, uint64_t word);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * model_lines.h - sampled Python stacks of tasks, as the agents' LINES messages tell them.
+ *
+ * A row is one list of places (innermost first) of one worker's tasks of a prefix and span. Its
+ * numbers are cumulative: of two messages about it the one that tells more is true. Places and
+ * lists are interned over all workers: equal ones are equal pointers. Rows beyond MODEL_LINES are
+ * left out, and their worker is marked.
+ */
+#ifndef CREMA_COLLECTOR_MODEL_MODEL_LINES_H
+#define CREMA_COLLECTOR_MODEL_MODEL_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/pack.h"
+#include "common/table.h"
+#include "ids.h"
+
+#define MODEL_LINES 131072u
+#define MODEL_LINE_DEPTH 128u
+#define LINE_CLASSES_TOLD (CREMA_TIMES + 1u)
+#define LINE_TOLD_OTHER CREMA_TIMES /* blocked, and the agent could not tell in what */
+
+struct line_place {
+	const char *function, *file;
+	uint64_t line; /* 0: not known */
+	bool user;     /* of no installed package, and not the interpreter's own */
+};
+
+struct line_list {
+	uint32_t depth;
+	const struct line_place *const *place; /* innermost first */
+};
+
+struct line_numbers {
+	uint64_t cut; /* samples that lack inner frames */
+	uint64_t clock_cpu_ns, clock_runqueue_ns;
+	uint64_t samples[LINE_CLASSES_TOLD], ns[LINE_CLASSES_TOLD];
+};
+
+struct line_stack {
+	struct worker *worker;
+	uint64_t table, number;
+	const char *span, *prefix;
+	const char *why; /* there are no places; NULL: there are */
+	bool pool;
+	const struct line_list *list;
+	struct line_numbers n;
+};
+
+/* Of a worker's agent; the latest. */
+struct lines_told {
+	bool known, clocks, cut; /* cut: some rows were beyond MODEL_LINES */
+	uint64_t boot_ns, interval_ns;
+	const char *state;
+	uint64_t looks, looks_ns, cpu_ns; /* of its latest agent: since that began */
+};
+
+struct lines_model {
+	struct table place_table, list_table, row_table;
+	struct {
+		struct line_stack **v;
+		size_t n, cap;
+	} rows;
+};
+
+struct model;
+struct worker;
+int model_feed_lines(struct model *m, struct worker *w, const msgpack_object *map);
+void model_lines_release(struct lines_model *l);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lines.c - sampled stacks of a run, put together by line and by stack. */
+#include "collector/report/lines.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Which part of the time in which its threads could run a worker's threads ran. */
+struct ran {
+	uint64_t cpu_ns, runqueue_ns;
+};
+
+struct gathering {
+	struct lines *l;
+	struct ran *ran; /* by the worker's place in the model */
+};
+
+static void add(struct line_sum *to, const struct line_stack *row, double ran)
+{
+	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++) {
+		double s = (double)row->n.ns[i] / 1e9;
+
+		to->samples += row->n.samples[i];
+		to->class_samples[i] += row->n.samples[i];
+		to->seconds += s;
+		to->class_s[i] += i == CREMA_T_cpu ? s * ran : s;
+		if (i == CREMA_T_cpu)
+			to->class_s[CREMA_T_runqueue] += s * (1 - ran);
+	}
+}
+
+static const struct line_place *user_place(const struct line_list *list)
+{
+	for (uint32_t i = 0; i < list->depth; i++)
+		if (list->place[i]->user)
+			return list->place[i];
+	return NULL;
+}
+
+/* A line is one whatever function object it is in. */
+static bool same_line(const struct line_place *a, const struct line_place *b)
+{
+	return a == b || (a && b && a->file == b->file && a->line == b->line);
+}
+
+static bool same_row(const void *item, const void *key)
+{
+	return same_line(((const struct line_row *)item)->place, key);
+}
+
+static int take_line(struct lines *l, const struct line_stack *row, double ran)
+{
+	const struct line_place *place = user_place(row->list);
+	uint64_t hash = place ? hash_pair((uintptr_t)place->file, place->line) : 1;
+	struct line_row *r = table_find(&l->row_table, hash, same_row, place), **at;
+	uint64_t samples = 0;
+
+	if (!r) {
+		r = arena_get(&l->arena, sizeof(*r));
+		at = r ? ARRAY_NEW(&l->rows) : NULL;
+		if (!at || table_add(&l->row_table, hash, r)) {
+			l->rows.n -= at != NULL;
+			return -ENOMEM;
+		}
+		*at = r;
+		r->place = place;
+	}
+	add(&r->sum, row, ran);
+	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
+		samples += row->n.samples[i];
+	if (samples > r->most_samples) {
+		r->most_samples = samples;
+		r->most = row->list;
+	}
+	return 0;
+}
+
+static bool same_stack(const void *item, const void *key)
+{
+	const struct line_stack_row *a = item, *b = key;
+
+	return a->prefix == b->prefix && a->why == b->why && a->pool == b->pool &&
+	       a->list == b->list;
+}
+
+static int take_stack(struct lines *l, const struct line_stack *row, double ran)
+{
+	struct line_stack_row key = {
+		.prefix = row->prefix, .why = row->why, .pool = row->pool, .list = row->list};
+	uint64_t hash = hash_pair((uintptr_t)key.prefix ^ (uintptr_t)key.why,
+				  (uintptr_t)key.list ^ key.pool);
+	struct line_stack_row *r = table_find(&l->stack_table, hash, same_stack, &key), **at;
+
+	if (!r) {
+		r = arena_get(&l->arena, sizeof(*r));
+		at = r ? ARRAY_NEW(&l->stacks) : NULL;
+		if (!at || table_add(&l->stack_table, hash, r)) {
+			l->stacks.n -= at != NULL;
+			return -ENOMEM;
+		}
+		*at = r;
+		*r = key;
+	}
+	add(&r->sum, row, ran);
+	return 0;
+}
+
+static void count_why(struct lines *l, const struct line_stack *row, uint64_t samples)
+{
+	l->cut += row->n.cut;
+	if (!row->why)
+		return;
+	l->torn += !strcmp(row->why, "torn") ? samples : 0;
+	l->none += !strcmp(row->why, "none") ? samples : 0;
+	l->full += !strcmp(row->why, "full") ? samples : 0;
+}
+
+static int take(struct gathering *g, const struct line_stack *row)
+{
+	const struct ran *r = &g->ran[row->worker->place];
+	uint64_t clocks = r->cpu_ns + r->runqueue_ns, before;
+	double ran = clocks ? (double)r->cpu_ns / (double)clocks : 1;
+	struct line_sum *sum = row->pool ? &g->l->pool : &g->l->all;
+	int rc;
+
+	before = sum->samples;
+	add(sum, row, ran);
+	count_why(g->l, row, sum->samples - before);
+	rc = take_stack(g->l, row, ran);
+	return rc || row->pool ? rc : take_line(g->l, row, ran);
+}
+
+static void add_worker(struct lines *l, const struct worker *w)
+{
+	const struct lines_told *t = &w->lines;
+	size_t i;
+
+	if (!t->known || !t->state) {
+		l->unknown++;
+		return;
+	}
+	for (i = 0; i < l->states && strcmp(l->state[i].state, t->state); i++)
+		;
+	if (i < LINES_STATES) {
+		l->states += i == l->states;
+		l->state[i].state = t->state;
+		l->state[i].workers++;
+	} else {
+		l->unknown++;
+	}
+	l->looks += t->looks;
+	l->looks_ns += t->looks_ns;
+	l->agent_cpu_ns += t->cpu_ns;
+	l->beyond = l->beyond || t->cut;
+	l->clockless = l->clockless || (!t->clocks && t->looks);
+}
+
+static int by_line_time(const void *pa, const void *pb)
+{
+	const struct line_row *a = *(struct line_row *const *)pa;
+	const struct line_row *b = *(struct line_row *const *)pb;
+
+	if (!a->place != !b->place) /* what is no line of theirs comes last */
+		return a->place ? -1 : 1;
+	return a->sum.seconds > b->sum.seconds ? -1 : a->sum.seconds < b->sum.seconds;
+}
+
+static int by_stack_time(const void *pa, const void *pb)
+{
+	const struct line_stack_row *a = *(struct line_stack_row *const *)pa;
+	const struct line_stack_row *b = *(struct line_stack_row *const *)pb;
+
+	return a->sum.seconds > b->sum.seconds ? -1 : a->sum.seconds < b->sum.seconds;
+}
+
+static int take_rows(struct gathering *g, const struct run *run)
+{
+	const struct model *m = run->model;
+	const struct line_stack *row;
+	int rc = 0;
+
+	for (size_t i = 0; i < m->lines.rows.n; i++) {
+		row = m->lines.rows.v[i];
+		if (!run_has_row(run, row->worker, row->span))
+			continue;
+		g->ran[row->worker->place].cpu_ns += row->n.clock_cpu_ns;
+		g->ran[row->worker->place].runqueue_ns += row->n.clock_runqueue_ns;
+	}
+	for (size_t i = 0; i < m->lines.rows.n && !rc; i++) {
+		row = m->lines.rows.v[i];
+		if (run_has_row(run, row->worker, row->span))
+			rc = take(g, row);
+	}
+	return rc;
+}
+
+int lines_gather(struct lines *l, const struct run *run)
+{
+	struct gathering g = {.l = l};
+	int rc;
+
+	memset(l, 0, sizeof(*l));
+	g.ran = calloc(run->model->workers.n + 1, sizeof(*g.ran));
+	rc = g.ran ? take_rows(&g, run) : -ENOMEM;
+	free(g.ran);
+	for (size_t i = 0; i < run->workers.n; i++)
+		add_worker(l, run->workers.v[i]);
+	if (l->rows.n)
+		qsort(l->rows.v, l->rows.n, sizeof(*l->rows.v), by_line_time);
+	if (l->stacks.n)
+		qsort(l->stacks.v, l->stacks.n, sizeof(*l->stacks.v), by_stack_time);
+	return rc;
+}
+
+void lines_release(struct lines *l)
+{
+	free(l->rows.v);
+	free(l->stacks.v);
+	table_release(&l->row_table);
+	table_release(&l->stack_table);
+	arena_release(&l->arena);
+}
+
+double lines_error(double share, uint64_t samples)
+{
+	return samples ? 1.96 * sqrt(share * (1 - share) / (double)samples) : NAN;
+}
+
+double lines_share(const struct lines *l, const struct line_sum *s)
+{
+	return l->all.seconds > 0 ? s->seconds / l->all.seconds : 0;
+}
+
+static double seconds_in(const struct line_sum *s, unsigned int class)
+{
+	return class < LINE_CLASSES_TOLD ? s->class_s[class] : s->seconds;
+}
+
+const struct line_row *lines_hottest(const struct lines *l, unsigned int class, uint64_t least,
+				     double *share)
+{
+	const struct line_row *most = NULL, *r;
+	uint64_t n;
+
+	for (size_t i = 0; i < l->rows.n; i++) {
+		r = l->rows.v[i];
+		if (r->place &&
+		    (!most || seconds_in(&r->sum, class) > seconds_in(&most->sum, class)))
+			most = r;
+	}
+	if (!most || !(seconds_in(&most->sum, class) > 0))
+		return NULL;
+	n = class < LINE_CLASSES_TOLD ? most->sum.class_samples[class] : most->sum.samples;
+	*share = seconds_in(&most->sum, class) / seconds_in(&l->all, class);
+	return n >= least ? most : NULL;
+}
+
+const char *lines_name(const struct line_place *p, char out[192])
+{
+	const char *slash = p->file ? strrchr(p->file, '/') : NULL;
+	const char *base = slash ? slash + 1 : p->file ? p->file : "?";
+
+	if (p->line)
+		snprintf(out, 192, "%.80s:%llu %.80s", base, (unsigned long long)p->line,
+			 p->function ? p->function : "?");
+	else
+		snprintf(out, 192, "%.80s %.90s", base, p->function ? p->function : "?");
+	return out;
+}

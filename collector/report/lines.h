@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lines.h - CPU and waits of a run's tasks by line of Python, estimated from samples.
+ *
+ * Each sample stands for the time since the look before, so sums are seconds. What a thread that
+ * could run has of them is divided into computing and waiting for a core as its worker's clocks
+ * are. A share p of n samples is uncertain by 1.96 sqrt(p (1 - p) / n): lines_error(). Of threads
+ * that tasks themselves run in; `pool` has the others that worked for them.
+ */
+#ifndef CREMA_COLLECTOR_REPORT_LINES_H
+#define CREMA_COLLECTOR_REPORT_LINES_H
+
+#include "collector/emit/emit_json.h"
+#include "collector/emit/emit_table.h"
+#include "collector/model/runs.h"
+
+#define LINES_ROWS 100	 /* lines in JSON; the rest is counted */
+#define LINES_STACKS 500 /* stacks in JSON */
+#define LINES_STATES 6
+
+/* Seconds by class: row_times[], and what could not be told. */
+struct line_sum {
+	uint64_t samples, class_samples[LINE_CLASSES_TOLD];
+	double seconds, class_s[LINE_CLASSES_TOLD];
+};
+
+/* The innermost line of the user's own code. */
+struct line_row {
+	const struct line_place *place; /* of any of its functions; NULL: none of the user's */
+	struct line_sum sum;
+	const struct line_list *most; /* the stack below it that was seen most */
+	uint64_t most_samples;
+};
+
+/* One stack of a kind of task. */
+struct line_stack_row {
+	const char *prefix, *why;
+	bool pool;
+	const struct line_list *list;
+	struct line_sum sum;
+};
+
+struct lines {
+	ARRAY(struct line_row *) rows;	       /* most time first; of own threads */
+	ARRAY(struct line_stack_row *) stacks; /* the same, all threads */
+	struct table row_table, stack_table;
+	struct arena arena;
+	struct line_sum all, pool; /* of own threads, of others */
+	uint64_t cut;		   /* samples of `all` and `pool` that lack inner frames */
+	uint64_t torn, none, full; /* samples without a stack */
+	/* Of the run's workers. */
+	struct {
+		const char *state;
+		size_t workers;
+	} state[LINES_STATES];
+	size_t states, unknown; /* unknown: workers whose agents told nothing of it */
+	uint64_t looks, looks_ns, agent_cpu_ns;
+	bool beyond, clockless; /* rows were left out; computing and waiting could not be told */
+};
+
+int lines_gather(struct lines *l, const struct run *run);
+void lines_release(struct lines *l);
+/* Half the width of the 95 % interval of a share of so many samples. */
+double lines_error(double share, uint64_t samples);
+/* Which part of the time of own threads that is. */
+double lines_share(const struct lines *l, const struct line_sum *s);
+/* The line with most time of a class (LINE_CLASSES_TOLD: of all) and its share of that; NULL: none,
+ * or by fewer samples than `least`. */
+const struct line_row *lines_hottest(const struct lines *l, unsigned int class, uint64_t least,
+				     double *share);
+/* "analysis.py:42 process" */
+const char *lines_name(const struct line_place *p, char out[192]);
+/* wall: of the same tasks, exact. */
+void lines_json(const struct lines *l, const struct run *run, struct value wall, struct json *j);
+void lines_table(const struct lines *l, struct value wall, struct sink *s, bool colour);
+
+#endif

@@ -1,0 +1,141 @@
+"""CPU and waits by line of Python: a job whose lines, proportions and clocks are known (lines_job.py), on every Python that is here. What
+the agent sampled is compared with what the job's own clocks saw, within the error that the report states."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spool
+import test_live_numbers  # knows where those of the integration tests are
+import test_worker
+
+sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))
+import venvs
+
+HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2]
+JOB = HERE / "lines_job.py"
+LINES = {text.split("# LINE ")[1]: n for n, text in enumerate(JOB.read_text().splitlines(), 1) if "# LINE " in text}
+CLASSES = ["cpu", "runqueue_wait", "gil_wait", "lock_wait", "network_wait", "storage_wait", "sleep", "other"]
+VERSIONS = ["own", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
+UNIT = 0.15
+
+
+def job(folder, python=sys.executable, unit=UNIT, **environment):
+    for name in ("out", "home"):
+        (folder / name).mkdir(parents=True)
+    env = {**os.environ, "LD_PRELOAD": str(test_worker.BUILD / "libcrema.so"), "CREMA_COLLECTOR": f"dir:{folder / 'out'}", "HOME": str(folder / "home"),
+           "XDG_STATE_HOME": str(folder / "home"), **environment}
+    done = subprocess.run([python, JOB, str(unit)], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    spool.wait(folder / "out")
+    return json.loads(done.stdout)
+
+
+def report(folder, *options):
+    done = subprocess.run([test_worker.BUILD / "crema", "report", "--dir", folder / "out", *options], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def seconds_by_caller(stacks):
+    """{function below work(): {class: seconds}}, samples of each"""
+    seconds, samples = {}, {}
+    for row in stacks["stacks"]:
+        frames = [re.fullmatch(r"(.*):(\d+) (.*)", frame).groups() for frame in row["frames"]]
+        names = [function.split(".")[-1] for _, _, function in frames]
+        inner = names[names.index("work") + 1] if "work" in names[:-1] else None
+        if inner:
+            file, line, _ = frames[names.index("work") + 1]
+            assert (file, int(line)) == (str(JOB), LINES[inner])
+        mine = seconds.setdefault(inner, dict.fromkeys(CLASSES, 0))
+        samples[inner] = samples.get(inner, 0) + row["samples"]
+        for name in CLASSES:
+            mine[name] += row[f"{name}_seconds"]
+    return seconds, samples
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def run(request, tmp_path_factory):
+    python = sys.executable if request.param == "own" else venvs.interpreter(request.param)
+    if not python:
+        pytest.skip(f"no Python {request.param} is here")
+    folder = tmp_path_factory.mktemp("lines")
+    told = job(folder, python, 2 * UNIT if request.param == "own" else UNIT)
+    stacks = json.loads(report(folder, "--json", "-"))["stacks"]
+    return {"folder": folder, "told": told, "stacks": stacks}
+
+
+def test_the_sum_is_the_tasks_wall_time(run):
+    stacks = run["stacks"]
+    assert stacks["workers"] == {"on": 1, "unknown": 0}
+    assert stacks["own"]["seconds"] == pytest.approx(sum(stacks["own"][f"{name}_seconds"] for name in CLASSES))
+    assert stacks["remainder_seconds"] == pytest.approx(stacks["task_wall_seconds"] - stacks["own"]["seconds"])
+    assert stacks["task_wall_seconds"] == pytest.approx(run["told"]["wall"], rel=0.02)
+    assert abs(stacks["remainder_seconds"]) <= 0.05 * stacks["task_wall_seconds"] + 3 * stacks["interval_seconds"]
+    assert stacks["own"]["samples"] >= 50 and stacks["pool"]["samples"] == 0
+    assert sum(row["samples"] for row in stacks["lines"]) == stacks["own"]["samples"]
+    assert stacks["torn_samples"] <= 0.05 * stacks["own"]["samples"]
+    assert stacks["without_python_samples"] == stacks["beyond_the_table_samples"] == 0
+
+
+def test_each_line_has_its_share(run):
+    """Of the wall time: against the job's own clock."""
+    seconds, samples = seconds_by_caller(run["stacks"])
+    total, wall = run["stacks"]["own"]["seconds"], sum(s for s, _ in run["told"]["spent"].values())
+    n = run["stacks"]["own"]["samples"]
+    for name, (spent, _) in run["told"]["spent"].items():
+        share, truth = sum(seconds[name].values()) / total, spent / wall
+        error = 2 * 1.96 * (truth * (1 - truth) / n) ** 0.5
+        assert share == pytest.approx(truth, abs=error), (name, samples)
+
+
+def test_computing_is_told_from_waiting(run):
+    seconds, _ = seconds_by_caller(run["stacks"])
+    cpu = {name: spent for name, (_, spent) in run["told"]["spent"].items()}
+    assert run["stacks"]["own"]["cpu_seconds"] == pytest.approx(sum(cpu.values()), rel=0.2)
+    for name in ("asleep", "locked"):
+        other = sum(seconds[name].values()) - seconds[name]["sleep" if name == "asleep" else "lock_wait"]
+        assert other <= 0.2 * sum(seconds[name].values()), seconds[name]
+    for name in ("one", "two", "four"):
+        assert seconds[name]["cpu"] + seconds[name]["runqueue_wait"] >= 0.9 * sum(seconds[name].values()), seconds[name]
+
+
+def test_the_line_is_the_innermost_of_the_user(run):
+    found = {row["line"]: row for row in run["stacks"]["lines"] if row["file"] == str(JOB)}
+    spin = {LINES["spin"], LINES["spin"] - 1}
+    assert spin & found.keys() and {LINES["asleep"], LINES["locked"]} <= found.keys()
+    assert found[LINES["asleep"]]["function"] == "asleep"
+    assert max(found.values(), key=lambda row: row["seconds"])["line"] in spin
+    for row in run["stacks"]["lines"]:
+        assert row["share"] == pytest.approx(row["seconds"] / run["stacks"]["own"]["seconds"])
+        assert row["share_error"] == pytest.approx(1.96 * (row["share"] * (1 - row["share"]) / run["stacks"]["own"]["samples"]) ** 0.5)
+
+
+def test_outputs_agree(run):
+    text = report(run["folder"], "--collapsed", "-")
+    weights = [re.fullmatch(r"work;.*;\[(\w+)\] (\d+)", line) for line in text.splitlines()]
+    assert all(weights)
+    assert sum(int(match[2]) for match in weights) / 1e6 == pytest.approx(run["stacks"]["own"]["seconds"], rel=0.001)
+    assert f";four ({JOB}:{LINES['four']});spin ({JOB}:" in text
+    table = report(run["folder"], "--show", "lines")
+    assert re.search(rf"\.\.\d* asleep|lines_job\.py:{LINES['asleep']} asleep", table) and f"{run['stacks']['own']['samples']} samples" in table
+
+
+def test_off(tmp_path):
+    job(tmp_path, unit=0.05, CREMA_SAMPLE_HZ="0")
+    stacks = json.loads(report(tmp_path, "--json", "-"))["stacks"]
+    assert stacks["workers"] == {"off": 1, "unknown": 0} and stacks["own"]["samples"] == 0
+    assert stacks["remainder_seconds"] is None and stacks["lines"] == []
+    assert "Lines of your code" not in report(tmp_path, "--full")
+
+
+def test_names_are_hidden(tmp_path):
+    job(tmp_path, CREMA_REDACT_KEYS="on")
+    text = report(tmp_path, "--json", "-")
+    assert str(JOB) not in text
+    lines = [row for row in json.loads(text)["stacks"]["lines"] if row["file"]]
+    assert {row["line"] for row in lines} >= {LINES["asleep"]} and all(row["file"].startswith("file-") for row in lines)

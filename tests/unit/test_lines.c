@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_lines.c - sampled stacks: frames out of a made-up Python, the agent's tables, and from there
+ * to the report's lines, with sums worked out by hand. */
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/pylines.h"
+#include "agent/pylines_class.h"
+#include "contract/calls.h"
+#include "collector/report/report.h"
+#include "findings_fixture.h"
+#include "report_fixture.h"
+
+/* Python 3.12 in memory */
+
+#define LOW UINT64_C(0x10000)
+#define STATE (LOW + 0x100)
+#define CFRAME (LOW + 0x300)
+#define CODE_TYPE UINT64_C(0xc0de)
+#define FRAME(i) (LOW + 0x1000 + 0x80 * (uint64_t)(i)) /* the outermost is 0 */
+#define CODE(i) (LOW + 0x4000 + 0x200 * (uint64_t)(i))
+#define MEMORY 0x8000
+
+struct python {
+	uint8_t byte[MEMORY];
+	unsigned int walks;		   /* how often the thread's frame was asked for */
+	void (*between)(struct python *p); /* before the second walk and on */
+};
+
+static void put(struct python *p, uint64_t at, uint64_t v)
+{
+	memcpy(p->byte + (at - LOW), &v, sizeof(v));
+}
+
+static void put_frame(struct python *p, unsigned int i, unsigned int code)
+{
+	put(p, FRAME(i), CODE(code));
+	put(p, FRAME(i) + 8, i ? FRAME(i - 1) : 0);
+	put(p, FRAME(i) + 56, CODE(code) + 192 + 2 * i);
+	put(p, CODE(code) + 8, CODE_TYPE);
+	put(p, CODE(code) + 112, 0x1110000 + code); /* file */
+	put(p, CODE(code) + 128, 0x2220000 + code); /* name */
+}
+
+static void set_top(struct python *p, unsigned int i)
+{
+	put(p, CFRAME, FRAME(i));
+}
+
+static size_t take(void *arg, uint64_t address, void *to, size_t bytes)
+{
+	struct python *p = arg;
+	size_t n = address < LOW || address - LOW > MEMORY ? 0 : MEMORY - (address - LOW);
+
+	if (address == CFRAME && ++p->walks > 1 && p->between)
+		p->between(p);
+	n = n < bytes ? n : bytes;
+	memcpy(to, p->byte + (address - LOW), n);
+	return n;
+}
+
+static struct py_process process(struct python *p)
+{
+	memset(p, 0, sizeof(*p));
+	put(p, STATE + 56, CFRAME);
+	put(p, STATE + 144, 77);
+	for (unsigned int i = 0; i < 4; i++)
+		put_frame(p, i, i);
+	set_top(p, 3);
+	return (struct py_process){
+		.read = take, .arg = p, .version = 0x030c0100, .code_type = CODE_TYPE};
+}
+
+static void test_frames_that_stay(void **state)
+{
+	struct py_frame frame[PY_FRAMES], again[PY_FRAMES];
+	static struct python p;
+	struct py_process of = process(&p);
+	size_t whole;
+
+	(void)state;
+	assert_int_equal(py_stack_sample(&of, STATE, 77, frame, &whole), 4);
+	assert_int_equal(whole, 4);
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_int_equal(frame[i].frame, FRAME(3 - i));
+		assert_int_equal(frame[i].code, CODE(3 - i));
+	}
+	/* Of another thread; the code object of one is none. */
+	assert_int_equal(py_stack_sample(&of, STATE, 78, again, &whole), 0);
+	assert_int_equal(py_stack_sample(&of, STATE, 77, again, &whole), 4);
+	assert_int_equal(again[1].key, frame[1].key);
+	put(&p, CODE(2) + 128, 0x3330000); /* another function where that one was */
+	assert_int_equal(py_stack_sample(&of, STATE, 77, again, &whole), 4);
+	assert_int_not_equal(again[1].key, frame[1].key);
+	assert_int_equal(again[2].key, frame[2].key);
+	put(&p, CODE(2) + 8, CODE_TYPE + 1);
+	assert_int_equal(py_stack_sample(&of, STATE, 77, again, &whole), 0);
+}
+
+static void calls_another(struct python *p)
+{
+	put_frame(p, 2, p->walks & 1 ? 5 : 6);
+	put_frame(p, 3, 3);
+	set_top(p, p->walks & 1 ? 2 : 3);
+}
+
+static void everything_changes(struct python *p)
+{
+	for (unsigned int i = 0; i < 4; i++)
+		put_frame(p, i, p->walks & 1 ? i : i + 4);
+}
+
+/* What runs changes at its inner end: what stays below it is the stack. */
+static void test_frames_that_change(void **state)
+{
+	struct py_frame frame[PY_FRAMES];
+	static struct python p;
+	struct py_process of = process(&p);
+	size_t whole;
+
+	(void)state;
+	p.between = calls_another;
+	assert_int_equal(py_stack_sample(&of, STATE, 77, frame, &whole), 2);
+	assert_true(whole > 2);
+	assert_int_equal(frame[0].frame, FRAME(1));
+	assert_int_equal(frame[1].frame, FRAME(0));
+	assert_int_equal(py_stack_walk(&of, STATE, 77, frame), 0);
+	of = process(&p);
+	p.between = everything_changes;
+	assert_int_equal(py_stack_sample(&of, STATE, 77, frame, &whole), 0);
+}
+
+/* Tables */
+
+static void test_a_table_keeps_each_once(void **state)
+{
+	struct pyline_table *t = calloc(1, sizeof(*t));
+	struct pyline_row like = {.span = 1, .prefix = 2, .depth = 2}, *row;
+	uint16_t place[2];
+
+	(void)state;
+	assert_int_equal(pyline_table_known(t, 11), -1);
+	assert_int_equal(pyline_table_place(t, 11, "f", "/a.py", 3, true), 0);
+	assert_int_equal(pyline_table_place(t, 12, "f", "/a.py", 4, true), 1);
+	assert_int_equal(pyline_table_place(t, 13, "f", "/a.py", 3, true), 0);
+	assert_int_equal(pyline_table_known(t, 13), 0);
+	assert_int_equal(pyline_table_known(t, 12), 1);
+	assert_int_equal(t->place[0].file, t->place[1].file);
+	place[0] = 1;
+	place[1] = 0;
+	row = pyline_table_row(t, &like, place);
+	assert_ptr_equal(pyline_table_row(t, &like, place), row);
+	like.pool = 1;
+	assert_ptr_not_equal(pyline_table_row(t, &like, place), row);
+	like.pool = 0;
+	like.span = 9;
+	assert_ptr_not_equal(pyline_table_row(t, &like, place), row);
+	like.span = 1;
+	place[0] = 0;
+	assert_ptr_not_equal(pyline_table_row(t, &like, place), row);
+	assert_int_equal(t->rows, 4);
+	assert_false(t->full);
+	free(t);
+}
+
+static void test_a_full_table_counts(void **state)
+{
+	struct pyline_table *t = calloc(1, sizeof(*t));
+	struct pyline_row like = {.span = 1, .depth = 1}, *row;
+	char name[16];
+	int at = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < PYLINE_PLACES; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		assert_int_equal(pyline_table_place(t, i + 1, name, "/a.py", 1, false), (int)i);
+	}
+	assert_int_equal(pyline_table_place(t, 99999, "one more", "/a.py", 1, false), -1);
+	assert_true(t->full);
+	for (uint16_t i = 0; i < PYLINE_ROWS; i++) {
+		row = pyline_table_row(t, &like, &i);
+		assert_non_null(row);
+		at += row->why == PYLINES_FULL;
+		row->samples[0]++;
+	}
+	assert_int_equal(at, PYLINE_ROWS_SPARE);
+	assert_int_equal(t->row[PYLINE_ROWS - PYLINE_ROWS_SPARE].samples[0], PYLINE_ROWS_SPARE);
+	for (uint32_t i = 2; i < 2 * PYLINE_ROWS; i++) {
+		like.span = i;
+		row = pyline_table_row(t, &like, (const uint16_t[]){0});
+		assert_true(!row || row->why == PYLINES_FULL);
+	}
+	assert_null(row);
+	pyline_table_clear(t);
+	assert_int_equal(pyline_table_known(t, 1), -1);
+	assert_int_equal(pyline_table_place(t, 5, "f", "/a.py", 1, false), 0);
+	assert_int_equal(pyline_table_row(t, &like, (const uint16_t[]){0})->why, PYLINES_WHOLE);
+	free(t);
+}
+
+/* Classes */
+
+static void test_waits_have_the_class_of_their_call(void **state)
+{
+	struct crema_shm *shm = calloc(1, sizeof(*shm));
+	struct view v = {.shm = shm, .fd = -1};
+	int file = open("/proc/self/exe", O_RDONLY), ends[2], pair[2];
+	struct pollfd first = {.events = POLLIN};
+
+	(void)state;
+	shm->python_runtime = 0x7000;
+	shm->python_runtime_bytes = 0x100;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+#define IS(call, object, id)                                                                       \
+	assert_int_equal(pylines_class(&v, getpid(),                                               \
+				       crema_call_word(CREMA_CALL_##call, (uint64_t)(object))),    \
+			 id)
+	IS(read, file, CREMA_T_storage_wait);
+	IS(read, ends[0], CREMA_T_lock_wait);
+	IS(read, pair[0], CREMA_T_network_wait);
+	IS(read, 99999, PYLINE_OTHER);
+	IS(recv, pair[0], CREMA_T_network_wait);
+	IS(connect, pair[0], CREMA_T_network_wait);
+	IS(fsync, file, CREMA_T_storage_wait);
+	IS(open, 0x1234, CREMA_T_storage_wait);
+	IS(pthread_cond_timedwait, 0x70ff, CREMA_T_gil_wait);
+	IS(pthread_cond_timedwait, 0x7100, CREMA_T_lock_wait);
+	IS(pthread_cond_timedwait, 0x6fff, CREMA_T_lock_wait);
+	IS(sem_wait, 0x1000, CREMA_T_lock_wait);
+	IS(pthread_mutex_lock, 0x1000, CREMA_T_lock_wait);
+	IS(waitpid, 1, CREMA_T_lock_wait);
+	IS(clock_nanosleep, 0, CREMA_T_sleep);
+	IS(select, 0, CREMA_T_sleep);
+	IS(select, 5, CREMA_T_network_wait);
+	IS(epoll_wait, 5, CREMA_T_network_wait);
+	first.fd = pair[0];
+	IS(poll, (uintptr_t)&first, CREMA_T_network_wait);
+	first.fd = ends[0];
+	IS(poll, (uintptr_t)&first, CREMA_T_lock_wait);
+	assert_int_equal(pylines_class(&v, getpid(), 0), PYLINE_OTHER);
+	for (int i = 0; i < 2; i++) {
+		close(ends[i]);
+		close(pair[i]);
+	}
+	close(file);
+	free(shm);
+}
+
+/* From the agent's table to the report */
+
+struct agent_side {
+	struct crema_shm *shm;
+	struct view view;
+	struct outbox out;
+	struct pylines lines;
+	uint64_t now;
+};
+
+/* Of the fixture's first worker. */
+static void agent_side_init(struct agent_side *a, const struct fixture *fx)
+{
+	memset(a, 0, sizeof(*a));
+	a->shm = calloc(1, sizeof(*a->shm));
+	a->shm->strings_used = 8;
+	a->view = (struct view){.shm = a->shm, .fd = -1};
+	a->now = 100 * PYLINES_SEND_NS;
+	outbox_init(&a->out, fx->m.workers.v[0]->id, 5, NULL, false);
+	pylines_init(&a->lines, &a->view, &a->out, 0);
+	a->lines.table = calloc(1, sizeof(*a->lines.table));
+	a->lines.state = "on";
+}
+
+static void agent_side_release(struct agent_side *a)
+{
+	pylines_release(&a->lines);
+	outbox_release(&a->out);
+	free(a->shm);
+}
+
+static uint32_t text(struct agent_side *a, const char *s)
+{
+	uint32_t n = (uint32_t)strlen(s), at = a->shm->strings_used;
+
+	memcpy(a->shm->strings + at, &n, 4);
+	memcpy(a->shm->strings + at + 4, s, n + 1);
+	a->shm->strings_used += (4 + n + 1 + 3) & ~3u;
+	return at;
+}
+
+/* A row of a stack of `line` of the user's, with a library's frame inside. */
+static struct pyline_row *row_of(struct agent_side *a, uint32_t span, uint32_t prefix,
+				 uint32_t line)
+{
+	struct pyline_row like = {.span = span, .prefix = prefix, .depth = 2}, *row;
+	uint16_t place[2];
+
+	place[0] = (uint16_t)pyline_table_place(a->lines.table, 1000, "load", "/lib.py", 7, false);
+	place[1] = (uint16_t)pyline_table_place(a->lines.table, line, "process", "/home/an.py",
+						line, true);
+	row = pyline_table_row(a->lines.table, &like, place);
+	row->changed = true;
+	a->lines.unsent = true;
+	return row;
+}
+
+static unsigned int send_and_feed(struct agent_side *a, struct fixture *fx, int times)
+{
+	struct buf scratch = BUF_INIT;
+	const unsigned char *raw;
+	unsigned int records = 0;
+	struct frame frame;
+
+	a->now += PYLINES_SEND_NS;
+	pylines_send(&a->lines, false, a->now, BOOT + a->now);
+	outbox_flush(&a->out);
+	for (struct outbox_frame *o = a->out.head; o; o = o->next) {
+		assert_true(frame_decode(&frame, o->data, o->bytes) > 0);
+		assert_int_equal(frame_payload(&frame, &scratch, &raw), 0);
+		records += frame.head.count;
+		for (int i = 0; i < times; i++)
+			assert_int_equal(model_feed(&fx->m, &frame.head, raw, frame.head.raw_bytes),
+					 0);
+	}
+	outbox_acked(&a->out, a->out.next_seq);
+	buf_release(&scratch);
+	return records;
+}
+
+#define NS(s) ((uint64_t)((s)*1e9))
+
+static void test_rows_become_lines(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct agent_side a;
+	struct pyline_row *row;
+	const struct lines *l;
+	struct report r;
+	uint32_t span, prefix;
+	double share;
+	char name[192];
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_simple(fx, 1, 1, "k", "s", 0, 0, 10000, "ok");
+	agent_side_init(&a, fx);
+	span = text(&a, "s");
+	prefix = text(&a, "task");
+	row = row_of(&a, span, prefix, 42);
+	row->samples[CREMA_T_cpu] = 30;
+	row->ns[CREMA_T_cpu] = NS(3);
+	row->clock_cpu_ns = NS(2);
+	row->clock_runqueue_ns = NS(1);
+	row->samples[CREMA_T_network_wait] = 20;
+	row->ns[CREMA_T_network_wait] = NS(2);
+	assert_int_equal(send_and_feed(&a, fx, 2), 1);
+	/* Nothing is new: nothing is sent. More of the first, one of another line, one without. */
+	assert_int_equal(send_and_feed(&a, fx, 1), 0);
+	row->samples[CREMA_T_cpu] = 60;
+	row->ns[CREMA_T_cpu] = NS(6);
+	row = row_of(&a, span, prefix, 42);
+	row->cut = 5;
+	row = row_of(&a, span, prefix, 43);
+	row->samples[PYLINE_OTHER] = 10;
+	row->ns[PYLINE_OTHER] = NS(1);
+	row = pyline_table_row(
+		a.lines.table,
+		&(struct pyline_row){.span = span, .prefix = prefix, .why = PYLINES_TORN}, NULL);
+	row->samples[CREMA_T_cpu] = 10;
+	row->ns[CREMA_T_cpu] = NS(1);
+	row->changed = true;
+	row = row_of(&a, text(&a, "another run"), prefix, 42);
+	row->samples[CREMA_T_cpu] = 10;
+	row->ns[CREMA_T_cpu] = NS(100);
+	assert_int_equal(send_and_feed(&a, fx, 2), 2);
+	fx_runs(fx);
+	assert_int_equal(report_gather(&r, &fx->runs.v[0], fx_facts(fx, 0)), 0);
+	l = &r.lines;
+	assert_int_equal(fx->m.records_bad, 0);
+	assert_int_equal(l->all.samples, 100);
+	assert_float_equal(l->all.seconds, 10, 1e-9);
+	assert_float_equal(l->all.class_s[CREMA_T_cpu], 7 * 2 / 3.0, 1e-9);
+	assert_float_equal(l->all.class_s[CREMA_T_runqueue], 7 / 3.0, 1e-9);
+	assert_float_equal(l->all.class_s[CREMA_T_network_wait], 2, 1e-9);
+	assert_float_equal(l->all.class_s[LINE_TOLD_OTHER], 1, 1e-9);
+	assert_int_equal(l->cut, 5);
+	assert_int_equal(l->torn, 10);
+	assert_int_equal(l->rows.n, 3);
+	assert_string_equal(lines_name(l->rows.v[0]->place, name), "an.py:42 process");
+	assert_int_equal(l->rows.v[0]->sum.samples, 80);
+	assert_float_equal(lines_share(l, &l->rows.v[0]->sum), 0.8, 1e-9);
+	assert_float_equal(lines_error(0.8, 100), 0.0784, 1e-9);
+	assert_string_equal(lines_name(l->rows.v[1]->place, name), "an.py:43 process");
+	assert_null(l->rows.v[2]->place);
+	assert_ptr_equal(lines_hottest(l, CREMA_T_network_wait, 20, &share), l->rows.v[0]);
+	assert_float_equal(share, 1, 1e-9);
+	assert_null(lines_hottest(l, CREMA_T_network_wait, 21, &share));
+	assert_null(lines_hottest(l, CREMA_T_sleep, 0, &share));
+	assert_ptr_equal(lines_hottest(l, CREMA_T_cpu, 60, &share), l->rows.v[0]);
+	assert_float_equal(share, 6 / 7.0, 1e-9);
+	assert_int_equal(l->states, 1);
+	assert_string_equal(l->state[0].state, "on");
+	report_release(&r);
+	agent_side_release(&a);
+	fx_free(fx);
+}
+
+/* A table that is full is sent and forgotten; its rows and those of the next are different ones. */
+static void test_a_full_table_begins_anew(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct agent_side a;
+	struct pyline_row *row;
+	uint64_t samples = 0;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	agent_side_init(&a, fx);
+	for (int i = 0; i < 2; i++) {
+		row = row_of(&a, text(&a, "s"), text(&a, "task"), 42);
+		row->samples[CREMA_T_cpu] = 30;
+		a.lines.table->full = !i;
+		send_and_feed(&a, fx, 2);
+		assert_int_equal(a.lines.table->rows, i);
+	}
+	assert_int_equal(fx->m.lines.rows.n, 2);
+	assert_ptr_equal(fx->m.lines.rows.v[0]->list, fx->m.lines.rows.v[1]->list);
+	for (size_t i = 0; i < 2; i++)
+		samples += fx->m.lines.rows.v[i]->n.samples[CREMA_T_cpu];
+	assert_int_equal(samples, 60);
+	agent_side_release(&a);
+	fx_free(fx);
+}
+
+/* A finding names the line, once so many samples support it. */
+static void test_a_finding_names_the_line(void **state)
+{
+	static const uint32_t samples[] = {29, 30};
+	struct fixture *fx;
+	struct agent_side a;
+	struct pyline_row *row;
+	struct task_record r;
+	struct found found;
+	const char *said;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		fx = fx_new();
+		fx_hello(fx, 1, NULL);
+		r = work(1, "a", 0, 10000);
+		SET_OWN(&r, sleep, 5000);
+		fx_task(fx, 1, &r);
+		agent_side_init(&a, fx);
+		row = row_of(&a, text(&a, "span"), text(&a, "a"), 42);
+		row->samples[CREMA_T_sleep] = samples[i];
+		row->ns[CREMA_T_sleep] = NS(3);
+		row->samples[CREMA_T_cpu] = 100; /* of another class: of no weight in it */
+		row = row_of(&a, text(&a, "span"), text(&a, "a"), 43);
+		row->samples[CREMA_T_sleep] = 60 - samples[i];
+		row->ns[CREMA_T_sleep] = NS(1);
+		send_and_feed(&a, fx, 1);
+		collect(fx, &found);
+		said = finding_of(&found, "sleeping")->sentence;
+		if (i)
+			assert_string_equal(said,
+					    "tasks slept 50 % of their time (5.000 s); 75 % "
+					    "+- 11 % of it at 'an.py:42 process' (30 samples)");
+		else
+			assert_string_equal(said, "tasks slept 50 % of their time (5.000 s)");
+		found_free(&found);
+		agent_side_release(&a);
+		fx_free(fx);
+	}
+}
+
+/* A message with one row of one frame; place: its number, beyond the list if that is not 0. */
+static void message(struct fixture *fx, uint64_t number, uint64_t place, bool whole)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_LINES);
+	pack_map(&pk, 3);
+	pack_kv_u64(&pk, "table", 1);
+	pack_text(&pk, "places");
+	pack_array(&pk, whole ? 4 : 3);
+	pack_text(&pk, "f");
+	pack_text(&pk, "/a.py");
+	pack_u64(&pk, 1);
+	if (whole)
+		pack_bool(&pk, true);
+	pack_text(&pk, "rows");
+	pack_array(&pk, 1);
+	pack_map(&pk, 3);
+	pack_kv_u64(&pk, "number", number);
+	pack_text(&pk, "pool");
+	pack_bool(&pk, false);
+	pack_text(&pk, "frames");
+	pack_array(&pk, 1);
+	pack_u64(&pk, place);
+	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
+	buf_release(&b);
+}
+
+static void test_bad_messages_and_too_many_rows(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	message(fx, 0, 1, true);
+	message(fx, 0, 0, false);
+	assert_int_equal(fx->m.records_bad, 2);
+	assert_int_equal(fx->m.lines.rows.n, 0);
+	for (uint64_t i = 0; i < MODEL_LINES + 2; i++)
+		message(fx, i, 0, true);
+	assert_int_equal(fx->m.records_bad, 2);
+	assert_int_equal(fx->m.lines.rows.n, MODEL_LINES);
+	assert_true(fx->m.workers.v[0]->lines.cut);
+	fx_free(fx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_frames_that_stay),
+		cmocka_unit_test(test_frames_that_change),
+		cmocka_unit_test(test_a_table_keeps_each_once),
+		cmocka_unit_test(test_a_full_table_counts),
+		cmocka_unit_test(test_waits_have_the_class_of_their_call),
+		cmocka_unit_test(test_rows_become_lines),
+		cmocka_unit_test(test_a_full_table_begins_anew),
+		cmocka_unit_test(test_a_finding_names_the_line),
+		cmocka_unit_test(test_bad_messages_and_too_many_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
