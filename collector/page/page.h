@@ -26,7 +26,8 @@
 #define PAGE_POINTS 1500 /* chunks in the scatter plot */
 #define PAGE_ROWS 40	 /* of files, datasets, codecs, slowest tasks */
 #define PAGE_WORKERS 48	 /* rows of workers */
-#define PAGE_CURVES 7	 /* workers' memory */
+#define PAGE_STACKS 400
+#define PAGE_CURVES 7 /* workers' memory */
 #define PAGE_NAME_BYTES 120
 
 /* The first error is in the sink. */
@@ -39,6 +40,7 @@ void page_tasks(const struct report *r, struct json *j);
 void page_stream(const struct report *r, struct json *j);
 void page_series(const struct report *r, struct json *j);
 void page_workers(const struct report *r, struct json *j);
+void page_lines(const struct report *r, struct json *j);
 void page_files(const struct report *r, struct json *j);
 /* Of attempts, for qsort(): of pointers to them; from edge to edge. */
 int page_longest_first(const void *a, const void *b);

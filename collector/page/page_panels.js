@@ -342,6 +342,7 @@ const PANELS = [
   { id: "datasets", title: "Datasets", half: true, what: "Wall time of chunks by class.", draw: drawDatasets },
   { id: "balance", nav: "Balance", title: "Balance of workers", half: true, what: "Wall time of all attempts by class.", draw: drawBalance },
   { id: "sections", title: "Sections", what: "What crema.section has named, inner sections included; the median is within 9 %.", draw: drawSections, has: (d) => d.sections.rows.length > 0 },
+  { id: "lines", nav: "Lines", title: "CPU and waits by line of Python", what: "Sampled stacks of tasks. The colour is the class of time with most of a frame\u2019s. Click to enlarge.", draw: drawFlame, has: (d) => d.stacks.samples > 0 },
   { id: "waits", nav: "Waits", title: "Long waits", draw: drawWaits },
   { id: "servers", title: "Servers", draw: drawServers, has: (d) => d.servers.rows.length > 0 },
   { id: "completeness", title: "Completeness", what: "Work not attributable to any task, and missing data.", draw: drawCompleteness },

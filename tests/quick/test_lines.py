@@ -14,6 +14,7 @@ import test_live_numbers  # knows where those of the integration tests are
 import test_worker
 
 sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))
+import browser
 import venvs
 
 HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2]
@@ -139,3 +140,33 @@ def test_names_are_hidden(tmp_path):
     assert str(JOB) not in text
     lines = [row for row in json.loads(text)["stacks"]["lines"] if row["file"]]
     assert {row["line"] for row in lines} >= {LINES["asleep"]} and all(row["file"].startswith("file-") for row in lines)
+
+
+@pytest.mark.parametrize("run", ["own"], indirect=True)
+def test_the_page_draws_them(run, tmp_path):
+    """As wide as their time; a click enlarges, a search marks and adds up."""
+    html = tmp_path / "page.html"
+    report(run["folder"], "--html", html)
+    seconds, _ = seconds_by_caller(run["stacks"])
+    share = {name: sum(v.values()) / run["stacks"]["own"]["seconds"] for name, v in seconds.items()}
+    widths = """Object.fromEntries([...document.querySelectorAll("#chart-flame g.cell")].map((g) =>
+        [g.dataset.name, +g.querySelector("rect").getAttribute("width") / +document.getElementById("chart-flame").getAttribute("width")]))"""
+    cell = f"four (lines_job.py:{LINES['four']})"
+    with browser.Browser(tmp_path) as tab:
+        tab.look()
+        tab.open(html.as_uri())
+        tab.wait("document.querySelectorAll(\"#chart-flame g.cell\").length > 4")
+        drawn = tab.run(widths)
+        assert drawn[cell] == pytest.approx(share["four"], abs=0.002)
+        assert drawn[f"asleep (lines_job.py:{LINES['asleep']})"] == pytest.approx(share["asleep"], abs=0.002)
+        assert drawn["work"] == pytest.approx(1, abs=0.002)
+        tab.run(f"""[...document.querySelectorAll("#chart-flame g.cell")].find((g) => g.dataset.name === {json.dumps(cell)}).dispatchEvent(new Event("click"))""")
+        drawn = tab.run(widths)
+        assert drawn[cell] == pytest.approx(1, abs=0.002) and not any(name.startswith("asleep") for name in drawn)
+        tab.run("""document.getElementById("flame-all").click()""")
+        tab.run("""(() => { const e = document.getElementById("flame-search"); e.value = "ASLEEP"; e.dispatchEvent(new Event("input")); })()""")
+        assert tab.run(widths).keys() >= {cell}
+        assert tab.run("""document.getElementById("flame-found").textContent""") == f"{100 * share['asleep']:.1f} % of the time"
+        plain = tab.run("""[...document.querySelectorAll("#chart-flame g.cell:not(.faint)")].map((g) => g.dataset.name)""")
+        assert plain == [f"asleep (lines_job.py:{LINES['asleep']})"]
+        assert not tab.problems

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sampled stacks as an icicle: a row for each depth, as wide as the time below it. A click enlarges, a search marks. */
+
+const FLAME_ROW = 18;
+const flame = { path: [], search: "" }; // they survive a redraw
+
+function flameNode(name, user, classes) {
+  return { name, user, seconds: 0, samples: 0, classes: classes.map(() => 0), children: new Map() };
+}
+
+/* Seconds by class are in the order of `classes`. */
+function flameTree(s, classes) {
+  const root = flameNode("all tasks", false, classes);
+  for (const row of s.rows) {
+    const names = [[`${row.prefix ?? UNKNOWN}${row.pool ? " (pool threads)" : ""}`, false], ...(row.without ? [["no stack", false]] : []),
+      ...row.frames.map((i) => [s.frames[i].text, s.frames[i].user])];
+    let node = root;
+    for (const [name, user] of [null, ...names].map((n) => n || ["", false])) {
+      if (name) {
+        if (!node.children.has(name)) node.children.set(name, flameNode(name, user, classes));
+        node = node.children.get(name);
+      }
+      row.seconds.forEach((v, i) => { node.classes[i] += v; });
+      node.seconds += d3.sum(row.seconds);
+      node.samples += row.samples;
+    }
+  }
+  return root;
+}
+
+/* What is drawn: [{ node, path, x0, x1, depth }] of the part below `top`, which fills the width, and those above it. */
+function flameCells(root, path) {
+  const cells = [], least = 1 / 1500;
+  function below(node, at, x0, x1, depth) {
+    cells.push({ node, path: at, x0, x1, depth });
+    let x = x0;
+    for (const child of [...node.children.values()].sort((a, b) => d3.ascending(a.name, b.name))) {
+      const width = node.seconds > 0 ? (x1 - x0) * child.seconds / node.seconds : 0;
+      if (width >= least) below(child, [...at, child.name], x, x + width, depth + 1);
+      x += width;
+    }
+  }
+  let node = root, depth = 0;
+  const at = [];
+  for (const name of path) {
+    if (!node.children.has(name)) break;
+    cells.push({ node, path: [...at], x0: 0, x1: 1, depth: depth++ });
+    node = node.children.get(name);
+    at.push(name);
+  }
+  below(node, at, 0, 1, depth);
+  return cells;
+}
+
+function flameColour(node, classes) {
+  return classes[d3.maxIndex(node.classes)].colour;
+}
+
+function flameText(node, all, classes) {
+  const parts = classes.map((c, i) => [c.name, node.classes[i]]).filter(([, v]) => v > 0.005 * node.seconds);
+  const share = node.seconds / all.seconds, error = 1.96 * Math.sqrt(share * (1 - share) / all.samples);
+  return `${node.name}: ${as.seconds(node.seconds)}, ${as.percent(share * 100)} +- ${as.percent(error * 100)} (${as.count(node.samples)} samples)\n` +
+    parts.sort((a, b) => b[1] - a[1]).map(([name, v]) => `${name} ${as.percent(100 * v / node.seconds)}`).join(", ");
+}
+
+/* The time below frames that the search finds, each stack once. */
+function flameFound(node, word) {
+  if (node.name.toLowerCase().includes(word)) return node.seconds;
+  return d3.sum([...node.children.values()], (child) => flameFound(child, word));
+}
+
+function drawCells(chart, root, classes, redraw) {
+  const width = chartWidth(chart), cells = flameCells(root, flame.path), word = flame.search.toLowerCase();
+  const svg = canvas(chart, "chart-flame", width, FLAME_ROW * (d3.max(cells, (c) => c.depth) + 1), "Sampled Python stacks, outermost frame at the top, as wide as their time");
+  const cell = svg.selectAll("g").data(cells).enter().append("g").attr("class", (c) => (word && !c.node.name.toLowerCase().includes(word) ? "cell faint" : "cell"))
+    .attr("transform", (c) => `translate(${c.x0 * width},${c.depth * FLAME_ROW})`).attr("tabindex", 0).attr("role", "button").attr("data-name", (c) => c.node.name)
+    .attr("aria-label", (c) => flameText(c.node, root, classes));
+  cell.append("rect").attr("width", (c) => Math.max(0.5, (c.x1 - c.x0) * width - 0.5)).attr("height", FLAME_ROW - 1).attr("fill", (c) => colour(flameColour(c.node, classes)))
+    .attr("fill-opacity", (c) => (c.node.user ? 0.75 : 0.4));
+  cell.append("text").attr("class", "framename").attr("x", 3).attr("y", FLAME_ROW - 5).text((c) => {
+    const room = Math.floor(((c.x1 - c.x0) * width - 6) / 6.2);
+    return room < 3 ? "" : c.node.name.length > room ? `${c.node.name.slice(0, room - 2)}..` : c.node.name;
+  });
+  cell.append("title").text((c) => flameText(c.node, root, classes));
+  const enlarge = (c) => { flame.path = c.path; redraw(); };
+  cell.on("click", function () { enlarge(this.__data__); });
+  cell.on("keydown", function () { const event = d3.event || window.event; if (event && event.key === "Enter") enlarge(this.__data__); });
+}
+
+function drawFlame(box, d) {
+  const s = d.stacks, root = flameTree(s, d.classes), chart = h("div", {}), found = h("span", { id: "flame-found", role: "status" });
+  const search = h("input", { type: "search", id: "flame-search", placeholder: "function or file", "aria-label": "Mark frames" });
+  const all = h("button", { type: "button", id: "flame-all" }, "All");
+  search.value = flame.search;
+  function redraw() {
+    chart.replaceChildren();
+    drawCells(chart, root, d.classes, redraw);
+    found.textContent = flame.search ? `${as.percent(100 * flameFound(root, flame.search.toLowerCase()) / root.seconds)} of the time` : "";
+    all.disabled = !flame.path.length;
+  }
+  search.addEventListener("input", () => { flame.search = search.value; redraw(); });
+  all.addEventListener("click", () => { flame.path = []; redraw(); });
+  box.append(h("div", { class: "tools" }, search, all, found), legend(d.classes.filter((c, i) => root.classes[i] > 0).map((c) => ({ name: c.name, colour: c.colour }))), chart,
+    h("p", { class: "shown" }, `${as.count(s.samples)} samples; ${as.seconds(s.seconds)} of the tasks\u2019 ${as.seconds(s.wall_seconds)}, estimated. Your own code is darker.`));
+  box.append(shownOf(s.rows.length, s.total, "stacks") || "");
+  redraw();
+}
