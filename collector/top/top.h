@@ -92,7 +92,7 @@ const char *top_column_title(enum top_column column);
 void top_draw(const struct top *top, const struct top_view *view,
 	      void (*line)(void *arg, enum top_style style, const char *text), void *arg);
 #define TOP_HEAD_LINES 10 /* before the first row of the table */
-#define TOP_HELP_LINES 13
+#define TOP_HELP_LINES 14
 const char *top_help(unsigned int line);
 
 #endif

@@ -332,9 +332,9 @@ const char *top_help(unsigned int line)
 		"Rates are over the last 4 to 8 s of each worker. READ: returned by read calls;",
 		"STORAGE: charged by the kernel; UNPACKED: given back by codecs.",
 		"threads: those without a task now; then how many threads of tasks computed (cpu),",
-		"or waited for a core, the GIL, locks, the network, storage, or slept. A wait "
-		"counts",
-		"when it ends. READY: on workers; what waits in Dask's scheduler: in progress.",
+		"or waited for a core, the GIL, locks, the network, storage, or slept.",
+		"A wait counts when it ends. READY: on workers; what waits in Dask's scheduler is",
+		"in progress.",
 		"WAITS FOR names the call that a task has been in for 2 s: see 'crema stuck'.",
 		"Sums are of all workers, whatever run or scheduler they serve: 'crema report'.",
 	};
