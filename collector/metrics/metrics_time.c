@@ -11,9 +11,10 @@ const char *class_name(unsigned int id)
 	return row_times[id].short_name;
 }
 
-#define METRIC_PLAIN(name) #name
-#define METRIC_ESTIMATED(name) #name
-#define METRIC_CPU(name) "task_" #name
+#define TEXT(name) #name
+#define METRIC_PLAIN(name) TEXT(name)
+#define METRIC_ESTIMATED(name) TEXT(name)
+#define METRIC_CPU(name) TEXT(task_##name)
 
 const char *class_metric(unsigned int id)
 {
