@@ -91,7 +91,7 @@ static bool same_row(const struct pyline_table *t, const struct pyline_row *a, u
 {
 	return a->hash == hash && a->span == b->span && a->prefix == b->prefix &&
 	       a->pool == b->pool && a->why == b->why && a->depth == b->depth &&
-	       !memcmp(t->frame + a->first, place, a->depth * sizeof(*place));
+	       (!a->depth || !memcmp(t->frame + a->first, place, a->depth * sizeof(*place)));
 }
 
 static bool has_room(const struct pyline_table *t, const struct pyline_row *like)
@@ -131,7 +131,8 @@ struct pyline_row *pyline_table_row(struct pyline_table *t, const struct pyline_
 	r->why = like->why;
 	r->depth = like->depth;
 	r->first = t->frames;
-	memcpy(t->frame + t->frames, place, like->depth * sizeof(*place));
+	if (like->depth)
+		memcpy(t->frame + t->frames, place, like->depth * sizeof(*place));
 	t->frames += like->depth;
 	*slot = (uint16_t)++t->rows;
 	return r;

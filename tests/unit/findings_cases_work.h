@@ -201,7 +201,7 @@ static bool case_large_arguments(struct fixture *fx, int side)
 {
 	int i, n = side == BELOW ? 11 : side == BELOW_SECOND ? 9 : 10;
 	struct task_record r;
-	char key[8], json[80];
+	char key[16], json[80];
 
 	fx_hello(fx, 1, "{}");
 	for (i = 0; i < n; i++) {
