@@ -255,7 +255,9 @@ static void as_many_agents_as_can_be(void **state)
 		buf_release(&out);
 	}
 	print_message("made in %.1f ms, read in %.1f ms\n", made * 1e3, read * 1e3);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they slow our code only */
 	assert_true(made < read / 2);
+#endif
 	server->conns = NULL;
 	retain_free(retain);
 	server_free(server);
