@@ -48,6 +48,8 @@ def probe(monkeypatch):
     for name in ("tornado", "tornado.ioloop", "distributed", "distributed.worker", "distributed.comm", "distributed.comm.tcp"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     sys.modules["tornado.ioloop"].PeriodicCallback = Callback
+    for name in ("distributed.gc", "distributed.utils_perf"):  # of other tests of this process, if those ran a Client
+        monkeypatch.delitem(sys.modules, name, raising=False)
     worker = sys.modules["distributed.worker"]
     worker._run_task_async, worker.apply_function_async, worker._run_task_simple = run_async, run_async, object()
     worker.iscoroutinefunction, worker.key_split = asyncio.iscoroutinefunction, lambda key: key.split("-")[0]
