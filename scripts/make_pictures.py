@@ -94,6 +94,7 @@ def main():
             tab.picture(OUT / "page.png", whole=False)
             small(OUT / "page.png")
             section_picture(tab, "Task stream", OUT / "straggler.png")
+            section_picture(tab, "CPU and waits by line", OUT / "lines.png")
             tab.open(runs.page("gil"))
             section_picture(tab, "Where the time went", OUT / "gil.png")
             lines = runs.crema("straggler", "report").splitlines()

@@ -30,7 +30,7 @@ function flameTree(s, classes) {
 
 /* What is drawn: [{ node, path, x0, x1, depth }] of the part below `top`, which fills the width, and those above it. */
 function flameCells(root, path) {
-  const cells = [], least = 1 / 1500;
+  const cells = [], least = 1 / 100; // thinner ones make a deep picture and no readable name
   function below(node, at, x0, x1, depth) {
     cells.push({ node, path: at, x0, x1, depth });
     let x = x0;
@@ -101,7 +101,7 @@ function drawFlame(box, d) {
   search.addEventListener("input", () => { flame.search = search.value; redraw(); });
   all.addEventListener("click", () => { flame.path = []; redraw(); });
   box.append(h("div", { class: "tools" }, search, all, found), legend(d.classes.filter((c, i) => root.classes[i] > 0).map((c) => ({ name: c.name, colour: c.colour }))), chart,
-    h("p", { class: "shown" }, `${as.count(s.samples)} samples; ${as.seconds(s.seconds)} of the tasks\u2019 ${as.seconds(s.wall_seconds)}, estimated. Your own code is darker.`));
+    h("p", { class: "shown" }, `${as.count(s.samples)} samples; ${as.seconds(s.seconds)} of the tasks\u2019 ${as.seconds(s.wall_seconds)}, estimated. Your own code is darker. Frames below 1 % of the width are left out until you enlarge what they are in.`));
   box.append(shownOf(s.rows.length, s.total, "stacks") || "");
   redraw();
 }
