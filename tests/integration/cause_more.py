@@ -6,19 +6,21 @@ import os
 import numpy as np
 from cause_jobs import Base, Sum, compute
 
+BASKET = 25_000  # entries of each basket of the generated files: ranges that end elsewhere unpack baskets twice
+
 
 def length(table):
     return len(table)
 
 
 def large_arguments(lab, each=True):
-    """24 MB in each call, or sent once."""
+    """24 MB in each call, or sent once. Long enough for many probes, which a worker that receives takes late."""
     table = np.random.default_rng(1).random(3 << 20)
     if each:
-        for first in range(0, 30, 10):
+        for first in range(0, 120, 10):
             lab.map(length, [table + i for i in range(first, first + 10)])
     else:
-        lab.map(length, [lab.client.scatter(table, broadcast=True)] * 30)
+        lab.map(length, [lab.client.scatter(table, broadcast=True)] * 120)
 
 
 def closures(lab):
@@ -83,15 +85,15 @@ def entries(path, first, last, all_of_them):
     if not all_of_them:
         with uproot.open(path) as file:
             return len(file["Events"].arrays(columns, entry_start=first, entry_stop=last, library="np")["GenPart_pt"])
-    for chunk in uproot.iterate({path: "Events"}, columns, step_size=20_000, library="np"):
+    for chunk in uproot.iterate({path: "Events"}, columns, step_size=BASKET, library="np"):
         total += len(chunk["GenPart_pt"]) if first <= at < last else 0
         at += len(chunk["GenPart_pt"])
     return total
 
 
 def iterated(lab, all_of_them):
-    starts = range(0, 200_000, 20_000)
-    lab.map(entries, [lab.data["zlib"]] * 10, starts, [s + 20_000 for s in starts], [all_of_them] * 10)
+    starts = range(0, 200_000, BASKET)
+    lab.map(entries, [lab.data["zlib"]] * len(starts), starts, [s + BASKET for s in starts], [all_of_them] * len(starts))
 
 
 class Corrections(Base):
