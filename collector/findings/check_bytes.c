@@ -53,8 +53,9 @@ enum verdict finding_baskets_reread(const struct report *r, struct remark *d)
 	if (!r->facts->chunks.attempts)
 		remark_advise(d,
 			      "Tasks read what others have read: give each its own range of "
-			      "entries (entry_start, entry_stop of TTree.arrays() and iterate()), "
-			      "and read each column once.");
+			      "entries (entry_start, entry_stop of TTree.arrays() and iterate()) "
+			      "that ends where baskets end (TTree.common_entry_offsets()), and "
+			      "read each column once.");
 	remark_cost(d, cost_part(again, all,
 				 d->costs->decompress + d->costs->class_s[CREMA_T_storage_wait] +
 					 d->costs->class_s[CREMA_T_network_wait]));

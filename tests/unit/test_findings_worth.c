@@ -138,7 +138,8 @@ static const struct worth {
 	/* there are no chunks in it */
 	{"baskets_reread", NULL, true, "1.2 of 40 s, note; saves 1.2 s, at most 1.200 s",
 	 "Tasks read what others have read: give each its own range of entries (entry_start, "
-	 "entry_stop of TTree.arrays() and iterate()), and read each column once."},
+	 "entry_stop of TTree.arrays() and iterate()) that ends where baskets end "
+	 "(TTree.common_entry_offsets()), and read each column once."},
 	{"read_amplification", NULL, true, "at least 1 of 40 s, warning", NULL},
 	{"small_reads", NULL, false, "unknown of 1 s, warning", NULL},
 	{"cold_cache", NULL, false, "unknown of 1 s, note", NULL},
