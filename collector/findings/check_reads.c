@@ -90,6 +90,23 @@ static void say_written(const struct tally *t, struct remark *d, double other)
 			 "(variables, io.BytesIO) in place of temporary files.");
 }
 
+/* Less, and gc_pauses does not report it either. */
+#define COLLECTED_SECONDS 1
+
+/* What json.load() makes keeps the collector busy: gc_pauses yields to this. */
+static void say_collected(const struct report *r, struct remark *d)
+{
+	struct value s = metric_gc_seconds(r->facts);
+
+	if (!(value_number(s, NULL) >= COLLECTED_SECONDS))
+		return;
+	remark_see_metric(d, r, "gc_seconds", "s");
+	remark_say_more(d,
+			"; full garbage collections took at least %s of CPU: of objects made from "
+			"these bytes (lists, dictionaries), or by gc.collect()",
+			remark_human(d, s, AS_SECONDS));
+}
+
 /* What coffea does not count: its bytesread is of the columns that events loaded, and of metadata.
  */
 enum verdict finding_not_by_coffea(const struct report *r, struct remark *d)
@@ -118,6 +135,7 @@ enum verdict finding_not_by_coffea(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(came - requested), AS_BYTES));
 	say_most_read(r, d);
 	say_written(t, d, came - requested);
+	say_collected(r, d);
 	remark_cost_least(d, cost_part(came - requested, came,
 				       d->costs->class_s[CREMA_T_storage_wait] +
 					       d->costs->class_s[CREMA_T_network_wait]));

@@ -70,6 +70,13 @@ static void a_table_too(struct fixture *fx)
 			 NULL);
 }
 
+/* The same table becomes 1.5 s of collections. */
+static void a_table_of_objects(struct fixture *fx)
+{
+	a_table_too(fx);
+	fx_dask(fx, 1, 500, "{\"nthreads\": 1, \"digests\": [], \"gc_seconds\": 1.5}");
+}
+
 /* 2 s of CPU on 8 threads, while one was busy: for 2 s of 5 s, or all of 1 s. */
 static void starts_meanwhile(struct fixture *fx)
 {
@@ -227,6 +234,12 @@ static const struct more more[] = {
 	 "Load '/data/weights.json.gz' once per worker",
 	 ANY,
 	 {{"file", "/data/weights.json.gz", 0}, {"file_read_bytes", NULL, 3e9}}},
+	{a_table_of_objects,
+	 "not_by_coffea",
+	 "; full garbage collections took at least 1.500 s of CPU",
+	 "Load '/data/weights.json.gz' once per worker",
+	 ANY,
+	 {{"gc_seconds", NULL, 1.5}}},
 	/* the CPU of one worker, or the time without a task: 38 of 40 thread-seconds, 1 of 2 */
 	{starts_meanwhile, "fresh_workers", "used 2.000 s of CPU", "", 2, {{NULL, NULL, 0}}},
 	{starts_at_once, "fresh_workers", "used 2.000 s of CPU", "", 0.5, {{NULL, NULL, 0}}},
@@ -317,6 +330,29 @@ static void test_what_runs_add(void **state)
 		more[i].make(fx);
 		collect(fx, &found);
 		check_one(&more[i], finding_of(&found, more[i].id));
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* Collections of the objects that chunks make out of what they read are no cause of their own. */
+static void test_collections_after_reading(void **state)
+{
+	(void)state;
+	for (int reads = 0; reads < 2; reads++) {
+		struct fixture *fx = fx_new();
+		struct task_record r = chunk(1, "a", 0, 11000, "/a", 0, 1000);
+		struct found found;
+
+		fx_hello(fx, 1, "{}");
+		SET_OWN(&r, cpu, 10000);
+		SET_COUNT(&r, read_bytes, reads ? 15000000 : 5000000);
+		TASK_SET(&r, coffea_bytesread, 5000000);
+		fx_task(fx, 1, &r);
+		fx_dask(fx, 1, 500, "{\"nthreads\": 1, \"digests\": [], \"gc_seconds\": 1.5}");
+		collect(fx, &found);
+		assert_int_equal(finding_of(&found, "gc_pauses") != NULL, !reads);
+		assert_int_equal(finding_of(&found, "not_by_coffea") != NULL, reads);
 		found_free(&found);
 		fx_free(fx);
 	}
@@ -516,6 +552,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_runs_add),
+		cmocka_unit_test(test_collections_after_reading),
 		cmocka_unit_test(test_other_gaps),
 		cmocka_unit_test(test_large_outputs_are_no_chunk_overhead),
 		cmocka_unit_test(test_only_waiting_for_a_core_is_a_note),
