@@ -71,7 +71,8 @@ enum verdict finding_serialization(const struct report *r, struct remark *d)
 }
 
 /* Dask's clock for them is CPU, so they are part of what tasks and the event loop computed. It is
- * of the collecting thread, and Dask drops what goes backward between two threads. */
+ * of the collecting thread, and Dask drops what goes backward between two threads. The run before
+ * may have collected between the same probes: only what must be of this run counts. */
 enum verdict finding_gc_pauses(const struct report *r, struct remark *d)
 {
 	double s, cpu;
@@ -79,7 +80,7 @@ enum verdict finding_gc_pauses(const struct report *r, struct remark *d)
 
 	if (r->run->plain)
 		return CHECK_IDLE;
-	s = value_number(metric_gc_seconds(r->facts), &known);
+	s = value_number(digests_collected(r->facts), &known);
 	if (!known)
 		return remark_unknown(d, "gc_seconds");
 	cpu = value_number(metric_total_cpu_time_true_all(r->facts), &known);
@@ -87,7 +88,7 @@ enum verdict finding_gc_pauses(const struct report *r, struct remark *d)
 		return remark_unknown(d, "total_cpu_time_true_all");
 	if (!reaches(s, cpu, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	remark_see_metric(d, r, "gc_seconds", "s");
+	remark_see(d, "collected_seconds", value_real(s), "s");
 	remark_see_metric(d, r, "total_cpu_time_true_all", "s");
 	remark_see(d, "percent", value_real(s / cpu * 100), "%");
 	remark_say(d,

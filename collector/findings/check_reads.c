@@ -96,11 +96,11 @@ static void say_written(const struct tally *t, struct remark *d, double other)
 /* What json.load() makes keeps the collector busy: gc_pauses yields to this. */
 static void say_collected(const struct report *r, struct remark *d)
 {
-	struct value s = metric_gc_seconds(r->facts);
+	struct value s = digests_collected(r->facts);
 
 	if (!(value_number(s, NULL) >= COLLECTED_SECONDS))
 		return;
-	remark_see_metric(d, r, "gc_seconds", "s");
+	remark_see(d, "collected_seconds", s, "s");
 	remark_say_more(d,
 			"; full garbage collections took at least %s of CPU: of objects made from "
 			"these bytes (lists, dictionaries), or by gc.collect()",

@@ -182,6 +182,8 @@ struct value digests_sum(const struct facts *f, const char *activity, const char
 			 int processor);
 /* What the run's workers did outside of tasks meanwhile (metrics_outside.c). */
 struct value digests_outside(const struct facts *f, enum outside_series s);
+/* Seconds of full garbage collections that were certainly within the run: at most gc_seconds. */
+struct value digests_collected(const struct facts *f);
 /* activity -> unit -> value of one worker; null if it never said any. */
 void digests_emit_activities(const struct facts *f, const struct worker *w, const char *name,
 			     struct json *j);

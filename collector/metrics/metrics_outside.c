@@ -82,6 +82,42 @@ struct value digests_outside(const struct facts *f, enum outside_series s)
 	return f->dask ? value_real(sum) : value_null();
 }
 
+/* What was collected between two probes less the time between them that is outside of the run: a
+ * process collects in one thread at a time. */
+static double collected_between(const struct worker *w, double from, double to, double outside)
+{
+	double s = said_at(w, OUTSIDE_GC, to) - said_at(w, OUTSIDE_GC, from);
+
+	return isnan(s) ? s : fmax(0, s - fmax(0, outside));
+}
+
+/* At least; NAN: unknown */
+static double collected_in(const struct run *r, const struct worker *w)
+{
+	double before = probe_before(w, r->from), after = probe_after(w, r->to);
+	double first = probe_after(w, r->from), last = probe_before(w, r->to);
+	double early = r->from - (isnan(before) ? w->first : before), late = after - r->to;
+
+	if (isnan(after) || isnan(outside_of(r, w, OUTSIDE_GC)))
+		return outside_of(r, w, OUTSIDE_GC);
+	if (isnan(before)) /* nothing is known to be collected before the first sign of life */
+		before = -INFINITY;
+	if (!(last >= first))
+		return collected_between(w, before, after, fmax(0, early) + fmax(0, late));
+	return collected_between(w, before, first, early) + collected_between(w, first, last, 0) +
+	       collected_between(w, last, after, late);
+}
+
+struct value digests_collected(const struct facts *f)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; f->dask && i < f->run->workers.n; i++)
+		sum += collected_in(f->run, f->run->workers.v[i]);
+	return f->dask ? value_real(sum) : value_null();
+}
+
 /* The tasks' part, by their spans, and the workers' own. */
 static struct value both(const struct facts *f, const char *activity, const char *unit,
 			 enum outside_series s)

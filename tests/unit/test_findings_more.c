@@ -239,7 +239,7 @@ static const struct more more[] = {
 	 "; full garbage collections took at least 1.500 s of CPU",
 	 "Load '/data/weights.json.gz' once per worker",
 	 ANY,
-	 {{"gc_seconds", NULL, 1.5}}},
+	 {{"collected_seconds", NULL, 1.5}}},
 	/* the CPU of one worker, or the time without a task: 38 of 40 thread-seconds, 1 of 2 */
 	{starts_meanwhile, "fresh_workers", "used 2.000 s of CPU", "", 2, {{NULL, NULL, 0}}},
 	{starts_at_once, "fresh_workers", "used 2.000 s of CPU", "", 0.5, {{NULL, NULL, 0}}},
@@ -353,6 +353,33 @@ static void test_collections_after_reading(void **state)
 		collect(fx, &found);
 		assert_int_equal(finding_of(&found, "gc_pauses") != NULL, !reads);
 		assert_int_equal(finding_of(&found, "not_by_coffea") != NULL, reads);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* 3 s of collections between two probes, of which the 2 s before the run may be another's. */
+static void test_collections_of_the_run_before(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct fixture *fx = fx_new();
+		struct task_record r = work(1, "a", 3000, 7000);
+		const struct finding *f;
+		struct found found;
+
+		fx_hello(fx, 1, "{}");
+		SET_OWN(&r, cpu, 4000);
+		fx_task(fx, 1, &r);
+		fx_dask(fx, 1, late ? 1000 : 500,
+			"{\"nthreads\": 1, \"digests\": [], \"gc_seconds\": 1}");
+		fx_dask(fx, 1, 5000, "{\"nthreads\": 1, \"digests\": [], \"gc_seconds\": 4}");
+		collect(fx, &found);
+		f = finding_of(&found, "gc_pauses");
+		if (late)
+			assert_near(evidence_of(f, "collected_seconds"), 1);
+		else
+			assert_null(f);
 		found_free(&found);
 		fx_free(fx);
 	}
@@ -553,6 +580,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_runs_add),
 		cmocka_unit_test(test_collections_after_reading),
+		cmocka_unit_test(test_collections_of_the_run_before),
 		cmocka_unit_test(test_other_gaps),
 		cmocka_unit_test(test_large_outputs_are_no_chunk_overhead),
 		cmocka_unit_test(test_only_waiting_for_a_core_is_a_note),

@@ -221,7 +221,7 @@ static const struct said {
 	{"gc_pauses", 0.1, "gc_seconds",
 	 "Python's full garbage collections took at least 1.000 s of CPU; tasks used 10.00 s, of "
 	 "which that is 10 %",
-	 "gc_seconds=1 s; total_cpu_time_true_all=10 s; percent=10 %"},
+	 "collected_seconds=1 s; total_cpu_time_true_all=10 s; percent=10 %"},
 	{"python_heavy", 2.0 / 3, "decompression_time_seconds",
 	 "chunks used 100.0 us of CPU for each of 10,000 events outside of codecs, 1.000 s in all",
 	 "total_cpu_time_true=1.5 s; cpu_outside_codecs_seconds=1 s; total_events=10000 events; "
