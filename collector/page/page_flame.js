@@ -87,6 +87,20 @@ function drawCells(chart, root, classes, redraw) {
   cell.on("keydown", function () { const event = d3.event || window.event; if (event && event.key === "Enter") enlarge(this.__data__); });
 }
 
+/* Each line of the user's own code with what was sampled below it; without any in a stack: its innermost frame. */
+function flameLines(s, classes) {
+  const lines = new Map();
+  for (const row of s.rows) {
+    const own = [...row.frames].reverse(), at = own.find((i) => s.frames[i].user) ?? own[0], name = at === undefined ? "no stack" : s.frames[at].text;
+    if (!lines.has(name)) lines.set(name, { name, seconds: 0, samples: 0, classes: classes.map(() => 0) });
+    const line = lines.get(name);
+    row.seconds.forEach((v, i) => { line.classes[i] += v; });
+    line.seconds += d3.sum(row.seconds);
+    line.samples += row.samples;
+  }
+  return [...lines.values()].sort((a, b) => b.seconds - a.seconds);
+}
+
 function drawFlame(box, d) {
   const s = d.stacks, root = flameTree(s, d.classes), chart = h("div", {}), found = h("span", { id: "flame-found", role: "status" });
   const search = h("input", { type: "search", id: "flame-search", placeholder: "function or file", "aria-label": "Mark frames" });
@@ -103,5 +117,8 @@ function drawFlame(box, d) {
   box.append(h("div", { class: "tools" }, search, all, found), legend(d.classes.filter((c, i) => root.classes[i] > 0).map((c) => ({ name: c.name, colour: c.colour }))), chart,
     h("p", { class: "shown" }, `${as.count(s.samples)} samples; ${as.seconds(s.seconds)} of the tasks\u2019 ${as.seconds(s.wall_seconds)}, estimated. Your own code is darker. Frames below 1 % of the width are left out until you enlarge what they are in.`));
   box.append(shownOf(s.rows.length, s.total, "stacks") || "");
+  box.append(folded("table-flame", "Time by line, of the stacks that are drawn", [["line", (r) => r.name, "name"], ["samples", (r) => r.samples, as.count],
+    ["time", (r) => r.seconds, as.seconds], ["of all", (r) => share(r.seconds, root.seconds), as.percent],
+    ...d.classes.map((c, i) => [c.name, (r) => r.classes[i], as.seconds])], flameLines(s, d.classes)));
   redraw();
 }

@@ -19,8 +19,8 @@ from conftest import ROOT
 from distributed import Client, span
 
 PAGE_BYTES = 3_000_000
-PANELS = {"findings", "figures", "time", "overtime", "gbps", "levels", "memory", "stream", "scatter", "codecs", "files",
-          "datasets", "balance", "waits", "completeness", "metrics"}
+PANELS = {"findings", "figures", "time", "overtime", "gbps", "levels", "memory", "stream", "lines", "scatter", "codecs",
+          "files", "datasets", "balance", "waits", "completeness", "metrics"}
 
 
 @pytest.fixture(scope="module")
