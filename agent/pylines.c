@@ -57,6 +57,8 @@ void pylines_init(struct pylines *l, const struct view *v, struct outbox *out, i
 	l->hz = wanted_hz();
 	l->state = l->hz ? "waiting" : "off";
 	l->interval_ns = l->hz ? 1000000000u / l->hz : 0;
+	/* The first look opens files and reads names: it alone is no measure of those to come. */
+	l->cost_ns = (uint64_t)((double)l->interval_ns * PYLINES_SHARE);
 	l->table_id = out->stream;
 	l->random = out->stream | 1;
 	l->clocks = true;
@@ -301,7 +303,7 @@ static void set_rate(struct pylines *l, uint64_t cost_ns)
 {
 	uint64_t least = 1000000000u / l->hz, most;
 
-	l->cost_ns = l->cost_ns ? (7 * l->cost_ns + cost_ns) / 8 : cost_ns;
+	l->cost_ns = (7 * l->cost_ns + cost_ns) / 8;
 	most = (uint64_t)((double)l->cost_ns / PYLINES_SHARE);
 	l->interval_ns = most > least ? most : least;
 	if (l->interval_ns > PYLINES_GAP_NS / 2)

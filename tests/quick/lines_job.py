@@ -1,5 +1,5 @@
-"""A worker's process whose tasks compute 1 : 2 : 4 on three lines, sleep on a fourth and wait for a lock on a fifth. Prints the seconds
-that its own clocks saw on each."""
+"""A worker's process whose tasks compute 1 : 2 : 4 on three lines, sleep on a fourth and wait for a lock on a fifth. Before that they compute
+for as long as looks after a pause are far apart. Prints the seconds that its own clocks saw on each."""
 
 import json
 import os
@@ -37,6 +37,10 @@ def spin(seconds):
         sum(range(200))  # LINE spin
 
 
+def settle():
+    spin(0.4)  # LINE settle
+
+
 def one():
     spin(unit)  # LINE one
 
@@ -62,7 +66,7 @@ held.acquire()
 
 
 def work():
-    for function in (one, two, four, asleep, locked):
+    for function in (settle, one, two, four, asleep, locked):
         wall, cpu = time.monotonic(), time.thread_time()
         function()
         spent.setdefault(function.__name__, [0, 0])

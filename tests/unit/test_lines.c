@@ -524,6 +524,29 @@ static void test_bad_messages_and_too_many_rows(void **state)
 	fx_free(fx);
 }
 
+/* It opens files and reads names, which those to come need not. */
+static void test_the_first_look_is_one_of_eight(void **state)
+{
+	const uint64_t interval = 1000000000u / PYLINES_HZ;
+	const uint64_t share = (uint64_t)((double)interval * PYLINES_SHARE);
+	struct fixture *fx = fx_new();
+	struct agent_side a;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	agent_side_init(&a, fx);
+	a.lines.pid = getpid();
+	a.shm->thread[0].tid = (uint32_t)getpid();
+	a.shm->thread[0].owner = 1;
+	a.shm->thread[0].state = 1;
+	a.shm->slot_word[0] = CREMA_SLOT_RUNNING;
+	pylines_look(&a.lines, a.now);
+	assert_int_equal(a.lines.looks, 1);
+	assert_int_equal(a.lines.cost_ns, (7 * share + a.lines.cpu_ns) / 8);
+	agent_side_release(&a);
+	fx_free(fx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -536,6 +559,7 @@ int main(void)
 		cmocka_unit_test(test_a_full_table_begins_anew),
 		cmocka_unit_test(test_a_finding_names_the_line),
 		cmocka_unit_test(test_bad_messages_and_too_many_rows),
+		cmocka_unit_test(test_the_first_look_is_one_of_eight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
