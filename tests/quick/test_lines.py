@@ -160,6 +160,11 @@ def test_the_page_draws_them(run, tmp_path):
         assert drawn[cell] == pytest.approx(share["four"], abs=0.002)
         assert drawn[f"asleep (lines_job.py:{LINES['asleep']})"] == pytest.approx(share["asleep"], abs=0.002)
         assert drawn["work"] == pytest.approx(1, abs=0.002)
+        tab.run("""document.getElementById("table-flame").open = true""")
+        tab.wait("""document.querySelector("#table-flame tbody tr") !== null""")
+        cells = tab.run("""[...document.querySelectorAll("#table-flame tbody tr")].map((e) => [...e.children].slice(0, 2).map((c) => c.textContent))""")
+        told = {f"{row['function']} (lines_job.py:{row['line']})": str(row["samples"]) for row in run["stacks"]["lines"]}
+        assert dict(cells) == told and len(cells) == len(told)
         tab.run(f"""[...document.querySelectorAll("#chart-flame g.cell")].find((g) => g.dataset.name === {json.dumps(cell)}).dispatchEvent(new Event("click"))""")
         drawn = tab.run(widths)
         assert drawn[cell] == pytest.approx(1, abs=0.002) and not any(name.startswith("asleep") for name in drawn)
