@@ -192,8 +192,6 @@ static void take_told(struct model *m, struct lines_told *t, const msgpack_objec
 	t->state = model_text(m, get_text(map, "state"));
 	t->clocks = clocks && clocks->type == MSGPACK_OBJECT_BOOLEAN && clocks->via.boolean;
 	t->interval_ns = get_u64(map, "interval_ns", 0);
-	t->looks = get_u64(map, "looks", 0);
-	t->looks_ns = get_u64(map, "looks_ns", 0);
 	t->cpu_ns = get_u64(map, "cpu_ns", 0);
 }
 

@@ -54,7 +54,7 @@ struct lines_told {
 	bool known, clocks, cut; /* cut: some rows were beyond MODEL_LINES */
 	uint64_t boot_ns, interval_ns;
 	const char *state;
-	uint64_t looks, looks_ns, cpu_ns; /* of its latest agent: since that began */
+	uint64_t cpu_ns; /* of its latest agent: since that began */
 };
 
 struct lines_model {

@@ -126,6 +126,7 @@ static int take(struct gathering *g, const struct line_stack *row)
 	struct line_sum *sum = row->pool ? &g->l->pool : &g->l->all;
 	int rc;
 
+	g->l->clockless = g->l->clockless || !row->worker->lines.clocks;
 	before = sum->samples;
 	add(sum, row, ran);
 	count_why(g->l, row, sum->samples - before);
@@ -151,11 +152,8 @@ static void add_worker(struct lines *l, const struct worker *w)
 	} else {
 		l->unknown++;
 	}
-	l->looks += t->looks;
-	l->looks_ns += t->looks_ns;
 	l->agent_cpu_ns += t->cpu_ns;
 	l->beyond = l->beyond || t->cut;
-	l->clockless = l->clockless || (!t->clocks && t->looks);
 }
 
 static int by_line_time(const void *pa, const void *pb)

@@ -54,7 +54,7 @@ struct lines {
 		size_t workers;
 	} state[LINES_STATES];
 	size_t states, unknown; /* unknown: workers whose agents told nothing of it */
-	uint64_t looks, looks_ns, agent_cpu_ns;
+	uint64_t agent_cpu_ns;
 	bool beyond, clockless; /* rows were left out; computing and waiting could not be told */
 };
 

@@ -53,8 +53,8 @@ static void put_facts(const struct lines *l, struct value wall, struct json *j)
 	emit_value(j, "unknown", value_uint(l->unknown));
 	emit_end(j);
 	emit_value(j, "interval_seconds",
-		   l->looks ? value_real((double)l->looks_ns / 1e9 / (double)l->looks)
-			    : value_null());
+		   l->all.samples ? value_real(l->all.seconds / (double)l->all.samples)
+				  : value_null());
 	emit_value(j, "task_wall_seconds", wall);
 	emit_value(j, "remainder_seconds",
 		   known && l->all.samples ? value_real(s - l->all.seconds) : value_null());
@@ -63,7 +63,8 @@ static void put_facts(const struct lines *l, struct value wall, struct json *j)
 	emit_value(j, "beyond_the_table_samples", value_uint(l->full));
 	emit_value(j, "inner_frames_missing_samples", value_uint(l->cut));
 	emit_value(j, "rows_left_out", value_bool(l->beyond));
-	emit_value(j, "core_waits_known", l->looks ? value_bool(!l->clockless) : value_null());
+	emit_value(j, "core_waits_known",
+		   l->all.samples + l->pool.samples ? value_bool(!l->clockless) : value_null());
 	emit_value(j, "agents_cpu_seconds", value_real((double)l->agent_cpu_ns / 1e9));
 }
 
@@ -140,7 +141,7 @@ static void put_remarks(const struct lines *l, struct value wall, struct sink *s
 			       "%" PRIu64
 			       " samples, one each %.0f ms of a thread: an estimate, %.3g s "
 			       "of the tasks' %.3g s",
-			       l->all.samples, (double)l->looks_ns / 1e6 / (double)l->looks,
+			       l->all.samples, 1e3 * l->all.seconds / (double)l->all.samples,
 			       l->all.seconds, exact);
 	if (l->torn + l->full)
 		text_paragraph(s, "  ",
@@ -155,7 +156,7 @@ void lines_table(const struct lines *l, struct value wall, struct sink *s, bool 
 	struct grid g;
 	double share;
 
-	if (!l->all.samples || !l->looks)
+	if (!l->all.samples)
 		return;
 	table_section(s, colour, "Lines of your code, most time first (sampled)");
 	grid_init(&g, s, colour);
