@@ -312,11 +312,35 @@ static void look_at_client(const struct run *r, struct run_state *s)
 					ended_since(r, worker_utc(asker, asker->told.boot_ns)));
 }
 
+/* Tasks that waited on workers as these closed, where nothing of the run began afterwards: Dask
+ * gives them to other workers if there are any. Ctrl-C closes workers before the client has left,
+ * too. */
+static void look_at_closed(const struct run *r, struct run_state *s)
+{
+	double begun = (double)-INFINITY;
+	const struct worker *w;
+	const struct probe *p;
+	size_t i;
+
+	if (r->plain || r->others.next_start < (double)INFINITY)
+		return;
+	for (i = 0; i < r->attempts.n; i++)
+		begun = fmax(begun, r->attempts.v[i]->begin);
+	for (i = 0; i < r->workers.n; i++) {
+		w = r->workers.v[i];
+		p = last_probe(w);
+		if (w->closing && p && p->time >= begun && p->ready > 0)
+			s->unfinished += (size_t)p->ready;
+	}
+}
+
 static void judge_over(const struct run *r, struct run_state *s)
 {
 	bool left = false;
 
 	look_at_taken(r, s, &left);
+	if (!s->taken_back)
+		look_at_closed(r, s);
 	look_at_client(r, s);
 	s->id = RUN_STATE_INTERRUPTED;
 	if (s->failures) {

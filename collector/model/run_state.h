@@ -63,7 +63,7 @@ struct run_state {
 	double paused_percent;	/* of its memory limit: the fullest paused one; NAN: not known */
 	double paused_since;	/* UTC: the first of them; NAN */
 	size_t failures;	/* tasks that failed and did not end well later */
-	size_t unfinished;	/* attempts that ended with their worker and were not done again */
+	size_t unfinished;	/* attempts, and tasks that waited, that ended with their worker */
 	uint64_t taken_back;	/* tasks, before they ended */
 	const struct attempt *failed;  /* the first */
 	const struct attempt *in_call; /* running: the longest in its call, else that began first */

@@ -293,6 +293,22 @@ def test_client_gone(start, how):
     assert not findings(report) & {"killed_work", "failed_work"}
 
 
+def test_workers_close_before_the_client_leaves(start):
+    """Ctrl-C once more, where the client is the last to take notice."""
+    job = start("nap")
+    job.until(lambda r: done(r, 6))
+    shown = subprocess.run(["ps", "-o", "pid=,args=", "-ww", "-g", str(job.process.pid)], capture_output=True, text=True, check=True)
+    workers = [int(line.split()[0]) for line in shown.stdout.splitlines() if "multiprocessing.spawn" in line]
+    assert len(workers) == 2
+    for pid in workers:
+        os.kill(pid, signal.SIGINT)
+    time.sleep(0.5)
+    os.kill(job.process.pid, signal.SIGINT)
+    job.process.wait(60)
+    report = job.state("interrupted")
+    assert not done(report, 60) and report["state"]["unfinished_tasks"] + report["state"]["tasks_taken_back"]
+
+
 def test_client_takes_tasks_back(start):
     job = start("cancel", env={"STATE_STAY": "20"})
     report = job.state("interrupted")

@@ -362,6 +362,38 @@ static void test_cluster_closed(void **state)
 	      "interrupted: the cluster was closed with 1 task under way");
 }
 
+/* A task of b waited on worker 1 as it was closed, at `closed`; worker 2 began one at 3000. */
+static void waited(uint64_t closed, bool later_run, enum run_state_id id, size_t unfinished)
+{
+	struct fixture *fx = fx_new();
+	struct run_state s;
+
+	fx_hello(fx, 1, "{}");
+	fx_hello(fx, 2, "{}");
+	fx_simple(fx, 1, 1, "a", "span", 0, 1000, 1500, "ok");
+	fx_simple(fx, 2, 1, "c", "span", 0, 3000, 3500, "ok");
+	if (later_run)
+		fx_simple(fx, 2, 2, "d", "other", 0, 900000, 900500, "ok");
+	fx_dask(fx, 1, closed, "{\"closing\": \"worker-close\", \"ready\": 2, \"digests\": []}");
+	fx_goodbye(fx, 1, closed + 100, "exit");
+	fx_dask(fx, 2, 910000, "{\"ready\": 3, \"digests\": []}");
+	fx_goodbye(fx, 2, 910100, "exit");
+	fx_runs(fx);
+	s = state_of(fx, 0);
+	assert_int_equal(s.id, id);
+	assert_int_equal(s.unfinished, unfinished);
+	fx_free(fx);
+}
+
+static void test_tasks_waited_on_closed_workers(void **state)
+{
+	(void)state;
+	waited(3100, false, RUN_STATE_INTERRUPTED, 2);
+	waited(3000, false, RUN_STATE_INTERRUPTED, 2);
+	waited(2900, false, RUN_STATE_FINISHED, 0); /* given to worker 2 */
+	waited(3100, true, RUN_STATE_FINISHED, 0);  /* maybe tasks of the later run */
+}
+
 static void test_worker_killed(void **state)
 {
 	struct fixture *fx = one_task("killed");
@@ -440,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_no_worker),
 		cmocka_unit_test(test_another_worker_went_on),
 		cmocka_unit_test(test_cluster_closed),
+		cmocka_unit_test(test_tasks_waited_on_closed_workers),
 		cmocka_unit_test(test_worker_killed),
 		cmocka_unit_test(test_done_by_another_attempt),
 	};
