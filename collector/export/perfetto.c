@@ -119,7 +119,7 @@ static const char *const arguments[] = {
 	"function",
 	"wall_seconds",
 #define PLAIN(name) #name,
-#define CPU(name) #name, "pool_" #name,
+#define CPU(name) PLAIN(name) PLAIN(pool_##name)
 #define ESTIMATED(name) #name, "storage_wait_estimated",
 #define TIME(id, name, column, ...) column(name)
 #include "counters.def"
