@@ -167,6 +167,11 @@ static void losses(void **state)
 				 cases[i][2]);
 		assert_int_equal(json_integer_value(json_object_get(of, "records_lost_at_least")),
 				 cases[i][2]);
+		assert_int_equal(json_integer_value(json_object_get(of, "records_refused")),
+				 cases[i][1]);
+		assert_int_equal(
+			json_integer_value(json_object_get(of, "records_refused_at_least")),
+			cases[i][1]);
 		json_decref(root);
 		buf_clear(&out);
 	}
