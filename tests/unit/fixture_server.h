@@ -50,7 +50,8 @@ struct agent {
 #define FIXTURE static __attribute__((unused))
 
 static uint64_t fixture_segment_bytes;
-static struct live *fixture_live; /* what the server feeds, if there is one */
+static int64_t fixture_patience_ms = 5000; /* a peer that is slower is refused */
+static struct live *fixture_live;	   /* what the server feeds, if there is one */
 static bool fixture_insecure, fixture_no_token, fixture_old_agents;
 static bool fixture_ring = true; /* the journal is written by io_uring, where there is one */
 
@@ -59,8 +60,8 @@ FIXTURE void site_start(struct site *site)
 	struct journal_config journal = {
 		.dir = site->dir, .segment_bytes = fixture_segment_bytes, .sync_ms = 20};
 	struct server_config server = {.name = "here",
-				       .handshake_ms = 300,
-				       .frame_ms = 300,
+				       .handshake_ms = fixture_patience_ms,
+				       .frame_ms = fixture_patience_ms,
 				       .linger_ms = 1500,
 				       .log_ms = 1,
 				       .retry_ms = 10,

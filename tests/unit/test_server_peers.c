@@ -282,7 +282,9 @@ static void slow_peers_are_dropped(void **state)
 	static const uint8_t begun[30] = {100}; /* bytes of a record */
 
 	(void)state;
+	fixture_patience_ms = 300;
 	site_init(&site);
+	fixture_patience_ms = 5000;
 	agent_open(&site, &half, 2);
 	agent_write(&half, begun, sizeof(begun));
 	agent_connect(&site, &silent, 1);
