@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/utf8.h"
@@ -204,6 +205,15 @@ void emit_value(struct json *j, const char *name, struct value v)
 {
 	lead(j, name);
 	put_value(j, v);
+}
+
+void emit_at_least(struct json *j, const char *name, struct value at_least, bool may_be_more)
+{
+	char lowest[48];
+
+	snprintf(lowest, sizeof(lowest), "%s_at_least", name);
+	emit_value(j, name, may_be_more ? value_null() : at_least);
+	emit_value(j, lowest, at_least);
 }
 
 void emit_ready(struct json *j, const struct json_name *name, struct value v)

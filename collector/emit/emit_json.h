@@ -40,6 +40,8 @@ void emit_object(struct json *j, const char *name);
 void emit_array(struct json *j, const char *name);
 void emit_end(struct json *j);
 void emit_value(struct json *j, const char *name, struct value v);
+/* "name" and "name_at_least": the first is null where there may be more. */
+void emit_at_least(struct json *j, const char *name, struct value at_least, bool may_be_more);
 /* The same by a name made ready once: for rows of which a report has a million. */
 void json_name_init(struct json_name *name, const char *text);
 void emit_ready(struct json *j, const struct json_name *name, struct value v);

@@ -191,26 +191,16 @@ static void put_memory(struct json *j, const struct live_cluster *c)
 	emit_end(j);
 }
 
-/* A worker that went silent may have had more than it told. */
-static void put_loss(struct json *j, const char *key, const struct live_cluster *c,
-		     struct value at_least)
-{
-	char lowest[48];
-
-	snprintf(lowest, sizeof(lowest), "%s_at_least", key);
-	emit_value(j, key, c->silent + c->lost ? value_null() : at_least);
-	emit_value(j, lowest, at_least);
-}
-
 static void put_completeness(struct json *j, const struct live_cluster *c)
 {
 	uint64_t refused = c->total[LIVE_records_refused]; /* known, and gaps as well */
 	uint64_t lost = c->records_lost > refused ? c->records_lost - refused : 0;
+	bool unheard = c->silent + c->lost > 0; /* they may have had more than they told */
 
 	emit_object(j, "completeness");
-	put_loss(j, "records_lost", c, value_uint(lost));
-	put_loss(j, "records_refused", c, total(c, LIVE_records_refused));
-	put_loss(j, "tasks_refused", c, total(c, LIVE_tasks_refused));
+	emit_at_least(j, "records_lost", value_uint(lost), unheard);
+	emit_at_least(j, "records_refused", total(c, LIVE_records_refused), unheard);
+	emit_at_least(j, "tasks_refused", total(c, LIVE_tasks_refused), unheard);
 	put(j, "workers_with_notes", c->with_notes);
 	emit_end(j);
 }

@@ -109,20 +109,11 @@ static void put_host(const struct worker *w, struct json *j)
 	emit_end(j);
 }
 
-void report_loss_json(struct json *j, const char *name, struct value at_least, bool silent)
-{
-	char lowest[48];
-
-	snprintf(lowest, sizeof(lowest), "%s_at_least", name);
-	emit_value(j, name, silent ? value_null() : at_least);
-	emit_value(j, lowest, at_least);
-}
-
 void report_losses_json(const struct report *r, struct json *j)
 {
-	report_loss_json(j, "records_refused", r->records_refused, r->silent);
-	report_loss_json(j, "tasks_refused", r->tasks_refused, r->silent);
-	report_loss_json(j, "records_lost", r->records_lost, r->silent);
+	emit_at_least(j, "records_refused", r->records_refused, r->silent);
+	emit_at_least(j, "tasks_refused", r->tasks_refused, r->silent);
+	emit_at_least(j, "records_lost", r->records_lost, r->silent);
 }
 
 void report_workers_json(const struct report *r, struct json *j)
@@ -143,7 +134,7 @@ void report_workers_json(const struct report *r, struct json *j)
 			if (row_totals[k].of_worker)
 				emit_value(j, row_totals[k].name, w->totals.number[k]);
 		}
-		report_loss_json(j, "records_lost", value_uint(w->records_lost), w->silent);
+		emit_at_least(j, "records_lost", value_uint(w->records_lost), w->silent);
 		put_part(j, "tasks", &b.tasks, true);
 		put_part(j, "unattributed", &b.unattributed, true);
 		put_part(j, "unseen", &b.unseen, false);

@@ -118,10 +118,7 @@ void report_servers_json(const struct report *r, struct json *j);
 /* Datasets and sets of columns: what their counted chunks requested, read and used. */
 void report_bytes_json(const struct report *r, struct json *j);
 void report_completeness_json(const struct report *r, struct json *j);
-/* "name" and "name_at_least": the first is null where a silent worker may have had more of it. */
-void report_loss_json(struct json *j, const char *name, struct value at_least, bool silent);
-
-/* What was refused and lost, each as above. */
+/* What was refused and lost, each by emit_at_least(): a silent worker may have had more of it. */
 void report_losses_json(const struct report *r, struct json *j);
 
 /* When the first silent worker was heard last, as 12:34:56. Returns `text`. */
