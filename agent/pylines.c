@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/doing_object.h"
 #include "agent/doing_stack.h"
 #include "agent/pylines_class.h"
 #include "agent/redact.h"
@@ -19,10 +20,7 @@
 
 static size_t read_memory(void *pid, uint64_t address, void *to, size_t bytes)
 {
-	struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
-	ssize_t got = process_vm_readv(*(int *)pid, &local, 1, &remote, 1, 0);
-
-	return got > 0 ? (size_t)got : 0;
+	return doing_memory(*(int *)pid, address, to, bytes);
 }
 
 static bool read_objects(void *pid, const uint64_t *address, size_t n, void *to, size_t bytes)
