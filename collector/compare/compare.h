@@ -64,7 +64,7 @@ struct comparison {
 /* Numbers of a run in a comparison, in this order: metrics by id, and these. */
 struct value compared_waiting(const struct compared *c); /* s: wall time of counted tasks - CPU */
 struct value
-compared_overhead(const struct compared *c); /* s: of counted tasks that are no chunks */
+compared_overhead(const struct compared *c); /* s: of counted tasks that are not chunks */
 struct value compared_least_workers(const struct compared *c);
 /* A metric's value as a number; NAN if unknown. */
 double compared_number(const struct compared *c, const char *id);

@@ -102,7 +102,7 @@ static void look_at_limits(struct doctor *d)
 	}
 }
 
-/* Time spent runnable without a core: without it that is in no class. */
+/* Time spent runnable without a core: without it that is not classified. */
 static void look_at_run_delay(struct doctor *d)
 {
 	char line[128];

@@ -87,7 +87,7 @@ static enum verdict judge_workers(const struct loads *l, struct remark *d)
 	remark_see(d, "workers", value_uint(l->n), "workers");
 	remark_see(d, "busiest_seconds_per_thread", value_real(most), "s");
 	remark_see(d, "mean_seconds_per_thread", value_real(mean), "s");
-	remark_say(d, "each thread of %s worked for %s, the mean of %zu workers is %s",
+	remark_say(d, "each thread of %s worked for %s; the mean of %zu workers is %s",
 		   remark_name(d, busiest->worker->label),
 		   remark_human(d, value_real(most), AS_SECONDS), l->n,
 		   remark_human(d, value_real(mean), AS_SECONDS));
@@ -204,7 +204,7 @@ static enum verdict judge_datasets(const struct datasets *sets, struct remark *d
 	remark_see(d, "percent_of_time", value_real(share), "%");
 	remark_see(d, "events", value_real(worst->events), "events");
 	remark_see(d, "percent_of_events", value_real(events_share), "%");
-	remark_say(d, "dataset %s took %s of the time of chunks (%s) for %s of the events",
+	remark_say(d, "dataset %s took %s of the chunks' time (%s) for %s of the events",
 		   remark_name(d, worst->name), remark_percent(d, share),
 		   remark_human(d, value_real(worst->seconds), AS_SECONDS),
 		   remark_percent(d, events_share));

@@ -45,11 +45,13 @@ enum verdict finding_baskets_reread(const struct report *r, struct remark *d)
 	remark_see(d, "percent", value_real(again / all * 100), "%");
 	remark_see(d, "file", value_text(worst->path), "");
 	remark_see(d, "file_reread_basket_bytes", value_real(most), "bytes");
-	remark_say(
-		d, "%s of the bytes of baskets (%s of %s) were unpacked before; %s of them of %s",
-		remark_percent(d, again / all * 100), remark_human(d, value_real(again), AS_BYTES),
-		remark_human(d, value_real(all), AS_BYTES),
-		remark_human(d, value_real(most), AS_BYTES), remark_name(d, worst->path));
+	remark_say(d,
+		   "%s of the basket bytes (%s of %s) had been decompressed before; %s of these "
+		   "are in %s",
+		   remark_percent(d, again / all * 100),
+		   remark_human(d, value_real(again), AS_BYTES),
+		   remark_human(d, value_real(all), AS_BYTES),
+		   remark_human(d, value_real(most), AS_BYTES), remark_name(d, worst->path));
 	if (!r->facts->chunks.attempts)
 		remark_advise(d,
 			      "Tasks read what others have read: give each its own range of "
@@ -97,8 +99,8 @@ enum verdict finding_read_amplification(const struct report *r, struct remark *d
 	remark_see(d, "file", value_text(worst->path), "");
 	remark_see(d, "file_outside_bytes", value_real(most), "bytes");
 	remark_say(d,
-		   "of the %s read from files, each byte counted once, baskets that were used are "
-		   "%s (%s); %s in vain from %s",
+		   "of the %s read from files, counting each byte once, the baskets used are %s "
+		   "(%s); %s unused in %s",
 		   remark_human(d, value_real(all), AS_BYTES),
 		   remark_human(d, value_real(used), AS_BYTES),
 		   remark_human(d, value_real(all / used), AS_TIMES),
@@ -131,7 +133,7 @@ enum verdict finding_small_reads(const struct report *r, struct remark *d)
 	return remark_found(d, 0);
 }
 
-/* What storage gave beside what read calls returned; CHECK_QUIET: both are known. */
+/* What storage delivered beside what read calls returned; CHECK_QUIET: both are known. */
 static enum verdict from_storage(const struct report *r, struct remark *d, double *storage,
 				 double *read)
 {
@@ -165,8 +167,8 @@ enum verdict finding_cold_cache(const struct report *r, struct remark *d)
 		return verdict;
 	see_storage(r, d, storage, read);
 	remark_say(d,
-		   "storage gave %s, %s of the %s that read calls returned: files were not in "
-		   "memory before",
+		   "storage delivered %s, %s of the %s that read calls returned: the files were "
+		   "not in memory yet",
 		   remark_human(d, value_real(storage), AS_BYTES),
 		   remark_percent(d, storage / read * 100),
 		   remark_human(d, value_real(read), AS_BYTES));
@@ -182,7 +184,7 @@ enum verdict finding_warm_cache(const struct report *r, struct remark *d)
 	    storage * 100 >= read * d->check->first)
 		return verdict;
 	see_storage(r, d, storage, read);
-	remark_say(d, "storage gave %s of the %s that read calls returned (%s)",
+	remark_say(d, "storage delivered %s of the %s that read calls returned (%s)",
 		   remark_human(d, value_real(storage), AS_BYTES),
 		   remark_human(d, value_real(read), AS_BYTES),
 		   remark_percent(d, storage / read * 100));

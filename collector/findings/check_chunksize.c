@@ -305,7 +305,7 @@ static enum verdict judge_overhead(const struct report *r, const struct files *f
 	remark_see(d, "chunksize", value_real(size), "events");
 	remark_see(d, "chunks_then", value_real(chunks), "chunks");
 	remark_say(d,
-		   "%s of the time of chunks (%s of %s) went to opening the file and building the "
+		   "%s of the chunks' time (%s of %s) went to opening the file and building the "
 		   "events, outside of process(): %s for each of %s chunks of %s events",
 		   remark_percent(d, overhead / now.wall * 100),
 		   remark_human(d, value_real(overhead), AS_SECONDS),

@@ -34,7 +34,7 @@ static void say_gain(const struct report *r, const struct codec_sum *worst, stru
 	remark_see(d, "other_codec", value_text(best->codec), "");
 	remark_see(d, "other_codec_bytes_per_second", value_real(speed_of(best)), "bytes/s");
 	remark_see(d, "saved_cpu_seconds", value_real(cpu - took), "s");
-	remark_say_more(d, "; at the %s that this run unpacked %s with, it would save %s",
+	remark_say_more(d, "; at the %s at which this run decompressed %s, it would save %s",
 			remark_human(d, value_real(speed_of(best) / 1e6), AS_MBS),
 			remark_upper(d, best->codec),
 			remark_human(d, value_real(cpu - took), AS_SECONDS));
@@ -70,7 +70,7 @@ enum verdict finding_decompression(const struct report *r, struct remark *d)
 	remark_see(d, "total_cpu_time_true_all", all, "s");
 	remark_see(d, "percent", value_real(percent), "%");
 	remark_see(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
-	remark_say(d, "%s of the CPU of tasks (%s of %s) is %s decompression",
+	remark_say(d, "%s of the tasks' CPU time (%s of %s) is %s decompression",
 		   remark_percent(d, percent), remark_human(d, value_real(most), AS_SECONDS),
 		   remark_human(d, all, AS_SECONDS), remark_upper(d, worst->codec));
 	say_gain(r, worst, d);
@@ -103,7 +103,7 @@ enum verdict finding_compression(const struct report *r, struct remark *d)
 	remark_see(d, "compress_cpu_seconds", value_real(cpu), "s");
 	remark_see(d, "total_cpu_time_true_all", all, "s");
 	remark_see(d, "percent", value_real(cpu / whole * 100), "%");
-	remark_say(d, "%s of the CPU of tasks (%s of %s) is compression",
+	remark_say(d, "%s of the tasks' CPU time (%s of %s) is compression",
 		   remark_percent(d, cpu / whole * 100),
 		   remark_human(d, value_real(cpu), AS_SECONDS), remark_human(d, all, AS_SECONDS));
 	if (in.type != VALUE_NULL) {
@@ -147,7 +147,7 @@ enum verdict finding_low_compression(const struct report *r, struct remark *d)
 	remark_see(d, "decompress_in_bytes", worst->decompress.in_bytes, "bytes");
 	remark_see(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
 	remark_see(d, "codec_ratio", value_real(out / in), "");
-	remark_say(d, "%s made of %s only %s (%s)", remark_upper(d, worst->codec),
+	remark_say(d, "%s expanded %s to only %s (%s)", remark_upper(d, worst->codec),
 		   remark_human(d, worst->decompress.in_bytes, AS_BYTES),
 		   remark_human(d, worst->decompress.out_bytes, AS_BYTES),
 		   remark_human(d, value_real(out / in), AS_TIMES));

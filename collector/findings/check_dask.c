@@ -22,7 +22,7 @@ enum verdict finding_tiny_tasks(const struct report *r, struct remark *d)
 	remark_see(d, "num_tasks", value_uint(t->attempts), "tasks");
 	remark_see(d, "mean_seconds", value_real(mean), "s");
 	remark_see(d, "task_wall_seconds", value_real(t->wall), "s");
-	remark_say(d, "%s tasks took %s on average, %s in all",
+	remark_say(d, "%s tasks took %s on average, %s in total",
 		   remark_human(d, value_uint(t->attempts), AS_COUNT),
 		   remark_human(d, value_real(mean), AS_SECONDS),
 		   remark_human(d, value_real(t->wall), AS_SECONDS));
@@ -57,13 +57,13 @@ enum verdict finding_serialization(const struct report *r, struct remark *d)
 	remark_see_metric(d, r, "transfer_deserialize_seconds", "s");
 	remark_see(d, "task_wall_seconds", value_real(t->wall), "s");
 	remark_see(d, "percent", value_real(s / t->wall * 100), "%");
-	remark_say(d, "Dask packed objects for %s and unpacked them for %s; tasks took %s",
+	remark_say(d, "Dask serialized objects for %s and deserialized them for %s; tasks took %s",
 		   remark_human(d, metric_serialization_time_seconds(r->facts), AS_SECONDS),
 		   remark_human(d, metric_deserialization_time_seconds(r->facts), AS_SECONDS),
 		   remark_human(d, value_real(t->wall), AS_SECONDS));
 	if (others) {
 		remark_see(d, "concurrent_runs", value_uint(others), "");
-		remark_say_more(d, "; transfers of %zu other run%s on these workers are in it",
+		remark_say_more(d, "; transfers of %zu other run%s on these workers are included",
 				others, others == 1 ? "" : "s");
 	}
 	remark_cost(d, s / value_number(metric_peak_workers(r->facts), NULL));
@@ -92,8 +92,8 @@ enum verdict finding_gc_pauses(const struct report *r, struct remark *d)
 	remark_see_metric(d, r, "total_cpu_time_true_all", "s");
 	remark_see(d, "percent", value_real(s / cpu * 100), "%");
 	remark_say(d,
-		   "Python's full garbage collections took at least %s of CPU; tasks used %s, of "
-		   "which that is %s",
+		   "Python's full garbage collections took at least %s of CPU; relative to the "
+		   "tasks' %s, this is %s",
 		   remark_human(d, value_real(s), AS_SECONDS),
 		   remark_human(d, value_real(cpu), AS_SECONDS), remark_percent(d, s / cpu * 100));
 	remark_cost_least(d, cost_of_cpu(d->costs, s));
@@ -129,7 +129,7 @@ enum verdict finding_python_heavy(const struct report *r, struct remark *d)
 	remark_see(d, "cpu_outside_codecs_seconds", value_real(rest), "s");
 	remark_see(d, "total_events", events, "events");
 	remark_see(d, "microseconds_per_event", value_real(each), "us");
-	remark_say(d, "chunks used %s of CPU for each of %s events outside of codecs, %s in all",
+	remark_say(d, "chunks used %s of CPU for each of %s events outside codecs, %s in total",
 		   remark_human(d, value_real(each / 1e6), AS_SECONDS),
 		   remark_human(d, events, AS_COUNT),
 		   remark_human(d, value_real(rest), AS_SECONDS));
@@ -165,9 +165,9 @@ enum verdict finding_process_start(const struct report *r, struct remark *d)
 	remark_see(d, "startup_seconds", value_real(start), "s");
 	remark_see(d, "process_life_seconds", value_real(life), "s");
 	remark_see(d, "percent", value_real(start / life * 100), "%");
-	remark_say(d, "%zu processes spent %s of their lives (%s) on start and imports", n,
+	remark_say(d, "startup and imports took %s of the lifetime (%s) of %zu process%s",
 		   remark_percent(d, start / life * 100),
-		   remark_human(d, value_real(start), AS_SECONDS));
+		   remark_human(d, value_real(start), AS_SECONDS), n, n == 1 ? "" : "es");
 	remark_cost(d, r->facts->wall_time * start / life);
 	return remark_found(d, start / life);
 }

@@ -32,9 +32,9 @@ enum verdict finding_incomplete(const struct report *r, struct remark *d)
 	remark_say(d, "data is missing: %s", r->silent ? "at least " : "");
 	SAY_TOLD(tasks_refused, tasks, "tasks refused by full tables");
 	SAY_TOLD(records_refused, records, "records refused");
-	SAY_TOLD(records_lost, lost, "records lost on the way");
+	SAY_TOLD(records_lost, lost, "records lost in transit");
 	say_missing(d, "records_bad", (double)m->records_bad, "records not understood");
-	say_missing(d, "torn_files", (double)m->torn.n, "files torn or unreadable");
+	say_missing(d, "torn_files", (double)m->torn.n, "files truncated or unreadable");
 	return remark_found(d, 1);
 }
 
@@ -78,11 +78,12 @@ enum verdict finding_unmeasured_tasks(const struct report *r, struct remark *d)
 	remark_see(d, "in_other_processes", value_uint(elsewhere), "attempts");
 	remark_see(d, "attempts", value_uint(r->run->attempts.n), "attempts");
 	remark_see(d, "prefix", value_text(first->prefix ? first->prefix : "unknown"), "");
-	remark_say(d,
-		   "of %zu attempts only the wall time is known: %zu asynchronous and %zu in other "
-		   "processes, the first of kind %s",
-		   async + elsewhere, async, elsewhere,
-		   remark_name(d, run_prefix_shown(r->run, first->prefix)));
+	remark_say(
+		d,
+		"only the wall time of %zu attempt%s is known: %zu asynchronous and %zu in other "
+		"processes, the first of kind %s",
+		async + elsewhere, async + elsewhere == 1 ? "" : "s", async, elsewhere,
+		remark_name(d, run_prefix_shown(r->run, first->prefix)));
 	remark_see(d, "unmeasured", value_uint(async + elsewhere), "attempts");
 	return remark_found(d, (double)(async + elsewhere) / (double)r->run->attempts.n);
 }
@@ -103,8 +104,8 @@ enum verdict finding_child_processes(const struct report *r, struct remark *d)
 	remark_see(d, "children_cpu_seconds", value_real(children), "s");
 	remark_see(d, "tasks_cpu_seconds", value_real(tasks), "s");
 	remark_say(d,
-		   "processes that the workers started used %s of CPU in the workers' lives, tasks "
-		   "%s",
+		   "child processes of the workers used %s of CPU over the workers' lives; tasks "
+		   "used %s",
 		   remark_human(d, value_real(children), AS_SECONDS),
 		   remark_human(d, value_real(tasks), AS_SECONDS));
 	return remark_found(d, children / (children + tasks));

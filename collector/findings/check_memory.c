@@ -34,7 +34,7 @@ enum verdict finding_memory_limit(const struct report *r, struct remark *d)
 	remark_see(d, "memory_limit_bytes", worst->memory_limit, "bytes");
 	remark_see(d, "worker", value_text(worst->worker->label), "");
 	remark_see(d, "workers_above", value_uint(above), "workers");
-	remark_say(d, "%zu of %zu workers came above %s of their memory limit; %s reached %s of %s",
+	remark_say(d, "%zu of %zu workers exceeded %s of their memory limit; %s reached %s of %s",
 		   above, r->facts->tracking->n, remark_percent(d, d->check->first),
 		   remark_name(d, worst->worker->label), remark_percent(d, highest),
 		   remark_human(d, worst->memory_limit, AS_BYTES));
@@ -138,7 +138,7 @@ static enum verdict say_growth(const struct report *r, struct remark *d, const s
 	remark_see(d, "early_rss_bytes", value_real(g->early), "bytes");
 	remark_see(d, "late_rss_bytes", value_real(g->late), "bytes");
 	remark_see(d, "bytes_per_task", value_real(each), "bytes");
-	remark_say(d, "the memory of %s grew from %s to %s, %s with each task",
+	remark_say(d, "the memory of %s grew from %s to %s, %s per task",
 		   remark_name(d, g->worker->label),
 		   remark_human(d, value_real(g->early), AS_BYTES),
 		   remark_human(d, value_real(g->late), AS_BYTES),
@@ -155,7 +155,7 @@ static enum verdict say_growth(const struct report *r, struct remark *d, const s
 			remark_severity(d, FINDING_HIGH); /* as far as it has come */
 		else if (left > FAR_TASKS * (double)g->tasks)
 			remark_severity(d, FINDING_NOTE);
-		remark_say_more(d, "; at this pace its limit of %s is %s tasks away",
+		remark_say_more(d, "; at this rate it reaches its limit of %s in %s tasks",
 				remark_human(d, t->memory_limit, AS_BYTES),
 				remark_human(d, value_real(left), AS_COUNT));
 	}
@@ -251,7 +251,7 @@ enum verdict finding_spill(const struct report *r, struct remark *d)
 	}
 	if (held.type != VALUE_NULL) {
 		remark_see(d, "most_spilled_bytes", held, "bytes");
-		remark_say_more(d, "%sworkers held %s of them at most", known ? ", " : "",
+		remark_say_more(d, "%sworkers held up to %s of them", known ? ", " : "",
 				remark_human(d, held, AS_BYTES));
 	}
 	say_disk(r, d);

@@ -31,15 +31,15 @@ enum verdict finding_reread_in_task(const struct report *r, struct remark *d)
 	remark_see(d, "repeated_basket_bytes", value_real(part), "bytes");
 	remark_see(d, "basket_bytes", value_real(whole), "bytes");
 	remark_see(d, "percent", value_real(part / whole * 100), "%");
-	remark_say(
-		d,
-		"%s of the baskets (%s of %s) had been unpacked before by the same task: it opens "
-		"a file or reads a column again and again",
-		remark_percent(d, part / whole * 100), remark_human(d, value_real(part), AS_BYTES),
-		remark_human(d, value_real(whole), AS_BYTES));
+	remark_say(d,
+		   "%s of the baskets (%s of %s) had been decompressed before by the same task: it "
+		   "opens a file or reads a column repeatedly",
+		   remark_percent(d, part / whole * 100),
+		   remark_human(d, value_real(part), AS_BYTES),
+		   remark_human(d, value_real(whole), AS_BYTES));
 	if (worst && worst->filename) {
 		remark_see(d, "file", value_text(worst->filename), "");
-		remark_say_more(d, "; most of file %s", remark_name(d, worst->filename));
+		remark_say_more(d, "; most of them in file %s", remark_name(d, worst->filename));
 	}
 	remark_cost_least(d,
 			  cost_part(part, whole,
@@ -65,7 +65,7 @@ static void say_most_read(const struct report *r, struct remark *d)
 		return;
 	remark_see(d, "file", value_text(worst->path), "");
 	remark_see(d, "file_read_bytes", value_real(most), "bytes");
-	remark_say_more(d, ", most of it (%s) of %s", remark_human(d, value_real(most), AS_BYTES),
+	remark_say_more(d, ", most of it (%s) from %s", remark_human(d, value_real(most), AS_BYTES),
 			remark_name(d, worst->path));
 	remark_advise(d,
 		      "Load %s once per worker, not in each process(): a function with "
@@ -87,7 +87,7 @@ static void say_written(const struct tally *t, struct remark *d, double other)
 	remark_say_more(d, "; chunks also wrote %s to files",
 			remark_human(d, value_real(written), AS_BYTES));
 	remark_advise(d, "Chunks write files and read about as much: keep these arrays in memory "
-			 "(variables, io.BytesIO) in place of temporary files.");
+			 "(variables, io.BytesIO) instead of temporary files.");
 }
 
 /* Less, and gc_pauses does not report it either. */
@@ -102,8 +102,8 @@ static void say_collected(const struct report *r, struct remark *d)
 		return;
 	remark_see(d, "collected_seconds", s, "s");
 	remark_say_more(d,
-			"; full garbage collections took at least %s of CPU: of objects made from "
-			"these bytes (lists, dictionaries), or by gc.collect()",
+			"; full garbage collections took at least %s of CPU, caused by objects "
+			"made from these bytes (lists, dictionaries) or by gc.collect()",
 			remark_human(d, s, AS_SECONDS));
 }
 
@@ -129,7 +129,7 @@ enum verdict finding_not_by_coffea(const struct report *r, struct remark *d)
 	remark_see(d, "chunk_read_bytes", value_real(came), "bytes");
 	remark_see(d, "requested_bytes", value_real(requested), "bytes");
 	remark_see(d, "other_bytes", value_real(came - requested), "bytes");
-	remark_say(d, "chunks read %s, of which coffea requested %s: %s was read around it",
+	remark_say(d, "chunks read %s, of which coffea requested %s: %s bypassed coffea",
 		   remark_human(d, value_real(came), AS_BYTES),
 		   remark_human(d, value_real(requested), AS_BYTES),
 		   remark_human(d, value_real(came - requested), AS_BYTES));
@@ -206,9 +206,8 @@ enum verdict finding_wide_read(const struct report *r, struct remark *d)
 	remark_see(d, "size_bytes", value_real(size), "bytes");
 	remark_see(d, "percent", value_real(used / size * 100), "%");
 	remark_say(d,
-		   "chunks read %zu columns, %s of the bytes of the files (%s of %s); which of "
-		   "them the "
-		   "analysis used is not known",
+		   "chunks read %zu columns, %s of the files' bytes (%s of %s); crema does not "
+		   "know which of them the analysis used",
 		   columns, remark_percent(d, used / size * 100),
 		   remark_human(d, value_real(used), AS_BYTES),
 		   remark_human(d, value_real(size), AS_BYTES));
@@ -237,7 +236,7 @@ enum verdict finding_chunk_baggage(const struct report *r, struct remark *d)
 	remark_see(d, "beside_baskets_bytes_per_chunk", value_real(beside / n), "bytes");
 	remark_see(d, "chunks", value_real(n), "chunks");
 	remark_say(d,
-		   "chunks decompressed %s that is in no basket, %s of all: %s for each of %s "
+		   "chunks decompressed %s outside baskets, %s of the total: %s for each of %s "
 		   "chunks",
 		   remark_human(d, value_real(beside), AS_BYTES),
 		   remark_percent(d, beside / out * 100),

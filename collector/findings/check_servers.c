@@ -118,8 +118,8 @@ enum verdict finding_remote_amplification(const struct report *r, struct remark 
 	remark_see(d, "remote_basket_bytes", value_real(used), "bytes");
 	remark_see(d, "amplification", value_real(received / used), "");
 	remark_see(d, "chunks", value_uint(n), "chunks");
-	remark_say(d, "%s chunks of remote files received %s for %s of baskets used (%s)",
-		   remark_human(d, value_uint(n), AS_COUNT),
+	remark_say(d, "%s chunk%s of remote files received %s for %s of baskets used (%s)",
+		   remark_human(d, value_uint(n), AS_COUNT), n == 1 ? "" : "s",
 		   remark_human(d, value_real(received), AS_BYTES),
 		   remark_human(d, value_real(used), AS_BYTES),
 		   remark_human(d, value_real(received / used), AS_TIMES));

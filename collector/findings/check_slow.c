@@ -101,8 +101,8 @@ static enum verdict say_slow(const struct report *r, struct remark *d, const str
 	remark_see(d, "median_of_all_seconds", value_real(s->median), "s");
 	remark_see(d, "excess_seconds", value_real(s->excess), "s");
 	remark_say(d,
-		   "each of %zu tasks %s on %s took longer than elsewhere: %s, the median of all "
-		   "%zu is %s (waiting for a core left out)",
+		   "the %zu tasks %s on %s took longer than elsewhere: their median is %s, that of "
+		   "all %zu is %s (without waits for a core)",
 		   s->n, remark_name(d, run_prefix_shown(r->run, s->a->prefix)),
 		   remark_name(d, s->a->worker->label),
 		   remark_human(d, value_real(s->there), AS_SECONDS), s->of,

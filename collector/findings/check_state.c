@@ -26,7 +26,8 @@ static void say_state(struct remark *d, const struct run_state *s)
 {
 	char line[RUN_SENTENCE_BYTES];
 
-	remark_say(d, "the run is %s", run_state_sentence(s, line, sizeof(line)));
+	run_state_sentence(s, line, sizeof(line));
+	remark_say(d, "the run %s %s", strncmp(line, "stalled for", 11) ? "is" : "has been", line);
 }
 
 /* The thresholds are the state's own: run_state.h. */
@@ -39,17 +40,15 @@ enum verdict finding_stalled(const struct report *r, struct remark *d)
 	say_state(d, s);
 	see_stall(d, s);
 	if (s->why == RUN_WHY_PAUSED)
-		remark_advise(
-			d, "Dask pauses a worker whose memory is above 80 %% of its limit, until "
-			   "it is freed: stop the run, and give workers more memory, or find "
-			   "what tasks leave behind.");
+		remark_advise(d, "Dask pauses a worker whose memory is above 80 %% of its limit "
+				 "until memory is freed: stop the run and give workers more "
+				 "memory, or find the objects that tasks leave behind.");
 	else if (s->why == RUN_WHY_NO_WORKER)
-		remark_advise(d, "Start workers again, and look at why they ended: the batch "
-				 "system's log, or dmesg for memory.");
+		remark_advise(d, "Start workers again, and find out why they ended: check the "
+				 "batch system's log, or dmesg for memory.");
 	else if (s->why == RUN_WHY_UNKNOWN)
-		remark_advise(d,
-			      "Look at the scheduler's log, and whether the tasks need resources "
-			      "or workers that are not there.");
+		remark_advise(d, "Check the scheduler's log, and whether the tasks need resources "
+				 "or workers that do not exist.");
 	return remark_found(d, 1);
 }
 

@@ -95,8 +95,8 @@ static enum verdict say_stragglers(const struct report *r, struct remark *d, con
 	remark_see(d, "slowest_seconds", value_real(wall), "s");
 	remark_see(d, "slowest_worker", value_text(slow->worker->label), "");
 	remark_say(d,
-		   "%zu of %zu tasks %s took %s longer in all than their median of %s each; the "
-		   "slowest %s",
+		   "%zu of %zu tasks %s took %s longer in total than the median of %s each; the "
+		   "slowest took %s",
 		   s->late, s->n, remark_name(d, run_prefix_shown(r->run, slow->prefix)),
 		   remark_human(d, value_real(s->excess), AS_SECONDS),
 		   remark_human(d, value_real(s->median), AS_SECONDS),
@@ -206,8 +206,8 @@ enum verdict finding_imports(const struct report *r, struct remark *d)
 	remark_see(d, "task_wall_seconds", value_real(wall), "s");
 	remark_see(d, "import_read_bytes", bytes, "bytes");
 	remark_say(d,
-		   "%zu task%s read Python modules (%s in all) and took %s longer than others of "
-		   "their kind, %s of the time of tasks",
+		   "%zu task%s read Python modules (%s in total) and took %s longer than others of "
+		   "their kind, %s of the tasks' time",
 		   count, count == 1 ? "" : "s", remark_human(d, bytes, AS_BYTES),
 		   remark_human(d, value_real(excess), AS_SECONDS),
 		   remark_percent(d, excess / wall * 100));
@@ -267,9 +267,8 @@ enum verdict finding_fresh_workers(const struct report *r, struct remark *d)
 	remark_see(d, "tasks_cpu_seconds", value_real(f.tasks_cpu), "s");
 	remark_see(d, "unattributed_import_read_bytes", value_real(f.import_bytes), "bytes");
 	remark_say(d,
-		   "%zu fresh worker%s imported %s of Python modules outside of tasks; threads "
-		   "without a "
-		   "task used %s of CPU there, tasks %s",
+		   "%zu fresh worker%s imported %s of Python modules outside tasks; threads "
+		   "without a task used %s of CPU there, tasks used %s",
 		   f.workers, f.workers == 1 ? "" : "s",
 		   remark_human(d, value_real(f.import_bytes), AS_BYTES),
 		   remark_human(d, value_real(f.cpu), AS_SECONDS),
@@ -299,7 +298,7 @@ enum verdict finding_dask_overhead(const struct report *r, struct remark *d)
 	remark_see(d, "task_wall_seconds", value_real(all->wall), "s");
 	remark_see(d, "percent", value_real(rest / all->wall * 100), "%");
 	remark_see(d, "tasks", value_uint(all->attempts - work->attempts), "tasks");
-	remark_say(d, "%s of the time of tasks (%s) went to %zu tasks that are no chunks",
+	remark_say(d, "%s of the tasks' time (%s) went to tasks other than chunks (%zu)",
 		   remark_percent(d, rest / all->wall * 100),
 		   remark_human(d, value_real(rest), AS_SECONDS), all->attempts - work->attempts);
 	if (kinds_build(&k, r->run))

@@ -67,7 +67,7 @@ enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 	if (fresh_workers(r, &fresh) && fresh.workers && fresh.cpu >= 1)
 		remark_say_more(d,
 				"; fresh workers imported Python modules meanwhile: %s of CPU "
-				"outside of tasks",
+				"outside tasks",
 				remark_human(d, value_real(fresh.cpu), AS_SECONDS));
 	/* hardly two at once */
 	if (r->facts->tasks.attempts >= ONE_BY_ONE_TASKS && d->costs->any > 0.95 * busy) {
@@ -103,14 +103,14 @@ enum verdict finding_low_cpu_efficiency(const struct report *r, struct remark *d
 	remark_see_metric(d, r, "total_cpu_time_true_all", "s");
 	remark_see(d, "thread_seconds", value_real(all), "s");
 	remark_see(d, "percent", value_real(cpu / all * 100), "%");
-	remark_say(d, "threads used %s of their time as CPU: %s of %s thread-seconds",
+	remark_say(d, "CPU was busy for %s of the available thread time: %s of %s thread-seconds",
 		   remark_percent(d, cpu / all * 100), remark_human(d, value_real(cpu), AS_IS),
 		   remark_human(d, value_real(all), AS_IS));
 	if (most > 0) {
 		remark_see(d, "most", value_text(reason), "");
 		remark_see(d, "most_seconds", value_real(most), "s");
 		remark_see(d, "most_percent", value_real(most / all * 100), "%");
-		remark_say_more(d, "; they were %s for %s", reason,
+		remark_say_more(d, "; threads were %s for %s", reason,
 				remark_percent(d, most / all * 100));
 	}
 	remark_cost(d, wall_of(r, all - cpu));
@@ -132,7 +132,7 @@ enum verdict finding_few_chunks(const struct report *r, struct remark *d)
 	remark_see(d, "num_chunks", value_real(chunks), "chunks");
 	remark_see(d, "threads", value_real(threads), "threads");
 	remark_see(d, "wall_time", wall, "s");
-	remark_say(d, "%.0f chunk%s for %s threads: %.0f of them never had one", chunks,
+	remark_say(d, "%.0f chunk%s for %s threads: %.0f of these threads had no chunk", chunks,
 		   chunks == 1 ? "" : "s", remark_human(d, value_real(threads), AS_IS),
 		   ceil(threads - chunks));
 	remark_cost(d, r->facts->wall_time * (threads - chunks) / threads);
@@ -287,7 +287,7 @@ static void say_last(const struct report *r, struct remark *d, const struct atte
 	if (!last->prefix)
 		return;
 	remark_see(d, "last_prefix", value_text(last->prefix), "");
-	remark_say_more(d, "; the longest of them, %s, took %s",
+	remark_say_more(d, "; the longest of these tasks, %s, took %s",
 			remark_name(d, run_prefix_shown(r->run, last->prefix)),
 			remark_human(d, value_seconds(attempt_wall_ns(last)), AS_SECONDS));
 	remark_place(d, last, "last_");

@@ -146,7 +146,7 @@ static void advise_processes(const struct report *r, struct remark *d)
 		return;
 	n = fmin(threads, cores);
 	remark_advise(d,
-		      "Use processes in place of threads: dask worker --nworkers %.0f --nthreads 1 "
+		      "Use processes instead of threads: dask worker --nworkers %.0f --nthreads 1 "
 		      "on each node (LocalCluster(n_workers=%.0f, threads_per_worker=1)).",
 		      n, n);
 	busy = d->costs->class_s[CREMA_T_cpu] + d->costs->class_s[CREMA_T_gil_wait];
@@ -176,8 +176,8 @@ enum verdict finding_gil_wait(const struct report *r, struct remark *d)
 	}
 	remark_line(d, r, CREMA_T_gil_wait);
 	if (known && n <= 1)
-		remark_advise(d, "The workers have one thread each: the lock is held by threads "
-				 "that tasks start themselves, or by the worker's own.");
+		remark_advise(d, "The workers have one thread each: threads that tasks start, or "
+				 "the worker's other threads, hold the lock.");
 	else
 		advise_processes(r, d);
 	remark_cost(d, d->costs->class_s[CREMA_T_gil_wait]);
@@ -243,7 +243,7 @@ static void say_written(const struct tally *t, struct remark *d)
 		return;
 	remark_see(d, "write_calls", calls, "calls");
 	remark_see(d, "write_bytes", value_real(written), "bytes");
-	remark_say_more(d, "; hardly anything was read from it, but %s write call%s wrote %s",
+	remark_say_more(d, "; hardly anything was read from storage, but %s write call%s wrote %s",
 			remark_human(d, calls, AS_COUNT), value_number(calls, NULL) == 1 ? "" : "s",
 			remark_human(d, value_real(written), AS_BYTES));
 	remark_advise(d, "Write fewer and larger files, each once at the end of the task, without "
@@ -270,7 +270,7 @@ enum verdict finding_storage_wait(const struct report *r, struct remark *d)
 		remark_see(d, "cached_bytes", cached, "bytes");
 		remark_see(d, "large_read_bytes", large, "bytes");
 		remark_see(d, "cached_percent", percent, "%");
-		remark_say_more(d, "; %s of what large reads returned was in the page cache",
+		remark_say_more(d, "; %s of the bytes from large reads came from the page cache",
 				remark_percent(d, value_number(percent, NULL)));
 	}
 	remark_cost(d, d->costs->class_s[CREMA_T_storage_wait]);
@@ -376,7 +376,7 @@ enum verdict finding_run_queue(const struct report *r, struct remark *d)
 	}
 	if (worst && each >= 1.5) {
 		remark_see(d, "threads_per_task", value_real(each), "threads");
-		remark_say_more(d, ", and tasks had %s threads of their own at work on average",
+		remark_say_more(d, ", and tasks had %s threads of their own running on average",
 				remark_human(d, value_real(each), AS_IS));
 	}
 	if (worst && threads * each <= cores)
@@ -421,15 +421,15 @@ enum verdict finding_unclassified(const struct report *r, struct remark *d)
 	if (!share_of(r, d, known ? value_real(t->unclassified) : value_null(),
 		      "unclassified_seconds", &s, &verdict))
 		return verdict;
-	remark_say(d, "%s of the time of tasks (%s) is in no class", remark_percent(d, s.percent),
+	remark_say(d, "%s of the tasks' time (%s) is not classified", remark_percent(d, s.percent),
 		   remark_human(d, s.seconds, AS_SECONDS));
 	programs = value_number(r->balance.children.cpu_seconds, &known);
 	if (known && programs >= 1 && programs * 10 >= s.s) {
 		remark_see(d, "children_cpu_seconds", value_real(programs), "s");
 		remark_say_more(
 			d,
-			"; programs that the workers started used %s of CPU in the workers' "
-			"lives, and what waits for them in os.system() shows in no call",
+			"; programs that the workers started used %s of CPU over the workers' "
+			"lives, and waits for them in os.system() do not appear in any call",
 			remark_human(d, value_real(programs), AS_SECONDS));
 		remark_advise(d, "%s", FEWER_PROGRAMS);
 		remark_severity(d, FINDING_WARNING);
@@ -473,7 +473,7 @@ static void say_per_event(const struct report *r, struct remark *d)
 	if (!r->facts->chunks.attempts || !known || !cpu_known || !events_known || !(events > 0))
 		return;
 	remark_see(d, "cpu_outside_codecs_seconds", value_real(rest), "s");
-	remark_say_more(d, "; chunks computed %s per event outside of codecs",
+	remark_say_more(d, "; chunks computed %s per event outside codecs",
 			remark_human(d, value_real(rest / events), AS_SECONDS));
 }
 
@@ -492,7 +492,7 @@ enum verdict finding_cpu_bound(const struct report *r, struct remark *d)
 	remark_see(d, "task_cpu_seconds", cpu, "s");
 	remark_see(d, "runqueue_wait_seconds", queue, "s");
 	say_more_cores(r, d);
-	remark_say(d, "%s of the time of tasks was CPU (%s) or waiting for a core (%s)",
+	remark_say(d, "%s of the tasks' time was CPU (%s) or waiting for a core (%s)",
 		   remark_percent(d, s.percent), remark_human(d, cpu, AS_SECONDS),
 		   remark_human(d, queue, AS_SECONDS));
 	say_per_event(r, d);
@@ -519,8 +519,7 @@ enum verdict finding_blocked_site(const struct report *r, struct remark *d)
 	remark_see(d, "percent", value_real(s.v.d / t->wall * 100), "%");
 	remark_see(d, "waits", value_uint(row->waits.calls), "waits");
 	remark_see(d, "class", value_text(class_name(row->wait)), "");
-	remark_say(d,
-		   "%s of the time of tasks (%s) was spent %s at one call site, in %s long wait%s",
+	remark_say(d, "%s of the tasks' time (%s) was spent %s at one call site, in %s long wait%s",
 		   remark_percent(d, s.v.d / t->wall * 100), remark_human(d, s, AS_SECONDS),
 		   class_words(row->wait), remark_human(d, value_uint(row->waits.calls), AS_COUNT),
 		   row->waits.calls == 1 ? "" : "s");

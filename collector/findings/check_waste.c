@@ -103,7 +103,7 @@ enum verdict finding_killed_work(const struct report *r, struct remark *d)
 		remark_see(d, "how", value_text(w->goodbye_how), "");
 		remark_say_more(d, "ended by %s", remark_name(d, w->goodbye_how));
 	} else {
-		remark_say_more(d, "ended without a word");
+		remark_say_more(d, "sent no goodbye");
 	}
 	if (w->goodbye_cause) {
 		remark_see(d, "cause", value_text(w->goodbye_cause), "");
@@ -120,7 +120,7 @@ enum verdict finding_failed_work(const struct report *r, struct remark *d)
 	lost_of(r, d, "erred", NULL, &lost);
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
-	say_lost(r, d, &lost, "failed and was not repeated");
+	say_lost(r, d, &lost, "failed without being repeated");
 	return remark_found(d, weight_of(r, &lost));
 }
 
@@ -143,7 +143,7 @@ enum verdict finding_recomputed_work(const struct report *r, struct remark *d)
 	lost_of(r, d, "recomputed", "stolen", &lost);
 	if ((double)lost.t.attempts < d->check->first + (double)r->run->again)
 		return CHECK_QUIET; /* a later call asked for the others: run_company_say() */
-	say_lost(r, d, &lost, "succeeded and was done twice");
+	say_lost(r, d, &lost, "succeeded but ran twice");
 	remark_gain_most(d, d->f.cost_s);
 	return remark_found(d, weight_of(r, &lost));
 }

@@ -182,7 +182,7 @@ void live_calls_longest(struct json *j, const struct live_worker *w);
 /* "recv on peer 10.0.0.7:1094 for 23.00 s at a.py:3 f, task a": the one on connected workers that
  * lasts longest; "": none. */
 void live_calls_text(const struct live *live, char *line, size_t n);
-/* Tasks that a client waited for when the last worker was killed or lost; 0: none. */
+/* Tasks that a client was waiting for when the last worker was killed or lost; 0: none. */
 double live_left_behind(const struct live *live);
 /* The members "doing" and "doing_cut". */
 void live_calls_rows(struct json *j, const struct live *live);

@@ -92,8 +92,8 @@ void live_stall_text(const struct live *live, const struct live_cluster *c, char
 
 	if (c->left_behind > 0) {
 		snprintf(line, n,
-			 "stalled for %s: no worker is there; a client waited for %.0f task%s when "
-			 "the last one went",
+			 "stalled for %s: no worker is left; a client was waiting for %.0f task%s "
+			 "when the last worker left",
 			 human(value_real(c->quiet_seconds), AS_SECONDS, quiet), c->left_behind,
 			 c->left_behind > 1 ? "s" : "");
 		return;

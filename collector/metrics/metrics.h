@@ -67,7 +67,7 @@ struct facts {
 	struct run_state state;
 	ARRAY(struct prefix) processors; /* of the user's work */
 	struct tally chunks, tasks, all, chunks_all, wasted;
-	struct tally preprocessing, merges, others; /* counted tasks that are no chunks */
+	struct tally preprocessing, merges, others; /* counted tasks that are not chunks */
 	struct tally
 		work; /* the user's own: chunks, and what a lazy graph does with what they read */
 	bool lazy;    /* dask-awkward: a chunk is only the task that reads */

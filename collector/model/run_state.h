@@ -10,7 +10,7 @@
  * stalled      the same, and for RUN_STALL_SECONDS and RUN_STALL_MEDIANS times the median task
  *              none began or ended, on workers that used less than RUN_STALL_CPU_PERCENT of a core
  *              for each task under way, and whose tasks neither read nor wrote; or workers that
- *              were killed or went silent were the last, and a client waited for tasks
+ *              were killed or went silent were the last, and a client was waiting for tasks
  * failed       the run is over, and a task failed without a later try that ended well
  * interrupted  the run is over: its client left or took tasks back that had not ended before, and
  *              nothing began afterwards; or its workers ended with tasks that nobody did afterwards

@@ -108,7 +108,8 @@ static void say_stalled(const struct run_state *s, struct line *l)
 
 	if (s->why == RUN_WHY_NO_WORKER) {
 		say(l,
-		    ": no worker is left; its client waited for %.0f task%s when the last one went",
+		    ": no worker is left; the client was waiting for %.0f task%s when the last "
+		    "worker left",
 		    s->client_waits, plural((uint64_t)s->client_waits));
 		say_clock(l, ", at ", s->now);
 		return;
@@ -116,7 +117,7 @@ static void say_stalled(const struct run_state *s, struct line *l)
 	say(l, " for %s: ", human(value_real(s->now - s->since), AS_SECONDS, quiet));
 	say_waiting(s, l);
 	if (s->why == RUN_WHY_UNKNOWN)
-		say(l, "; what the workers report does not explain it");
+		say(l, "; the workers' reports do not explain it");
 	if (s->paused) {
 		say(l, "; %zu of %zu worker%s paused", s->paused, s->workers, plural(s->workers));
 		if (!isnan(s->paused_percent))
@@ -153,7 +154,7 @@ static void say_interrupted(const struct run_state *s, struct line *l)
 	switch (s->why) {
 	case RUN_WHY_CLIENT_LEFT:
 	case RUN_WHY_TAKEN_BACK:
-		say(l, ": its client %s, %llu task%s on the workers had not ended",
+		say(l, ": its client %s; %llu task%s on the workers had not ended",
 		    s->why == RUN_WHY_CLIENT_LEFT ? "left" : "took tasks back",
 		    (unsigned long long)s->taken_back, plural(s->taken_back));
 		break;
@@ -162,8 +163,8 @@ static void say_interrupted(const struct run_state *s, struct line *l)
 		    plural(s->unfinished));
 		break;
 	default:
-		say(l, ": %zu task%s ended with their workers and did not run again", s->unfinished,
-		    plural(s->unfinished));
+		say(l, ": %zu task%s ended with %s and did not run again", s->unfinished,
+		    plural(s->unfinished), s->unfinished == 1 ? "its worker" : "their workers");
 	}
 }
 

@@ -198,8 +198,8 @@ void report_tables_head(const struct report *r, struct sink *s, bool colour)
 		       r->run->workers.n == 1 ? "" : "s");
 	if (facts_shows_all(f))
 		text_paragraph(s, "  ",
-			       "only %s of the time of tasks is of attempts that count: "
-			       "timing, tables of tasks and findings are of all attempts",
+			       "only %s of the tasks' time belongs to attempts that count: "
+			       "timing, tables of tasks and findings cover all attempts",
 			       human(value_real(f->tasks.wall / f->all.wall * 100), AS_PERCENT, a));
 	put_others(r->run, s);
 	put_stack(r->run, s);

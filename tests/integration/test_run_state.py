@@ -222,8 +222,8 @@ def test_no_worker_is_left(start):
         os.kill(pid, signal.SIGKILL)
         report = job.state("stalled")
         assert report["state"]["why"] == "no worker" and 1 <= report["state"]["client_waits_for"] <= 60
-        assert "no worker is left; its client waited for " in report["state"]["text"] and "stalled" in findings(report)
-        assert "no worker is there; a client waited for " in job.until_live("stalled", 60)["text"]
+        assert "no worker is left; the client was waiting for " in report["state"]["text"] and "stalled" in findings(report)
+        assert "no worker is left; a client was waiting for " in job.until_live("stalled", 60)["text"]
         procs.start_worker()
         client.gather(futures)
         assert job.state("finished")["run"] == report["run"]

@@ -165,7 +165,7 @@ def test_most_was_lost(tmp_path):
 
     made = odd(tmp_path, fill)
     found = tables_of(made)
-    assert "only 10.0 % of the time of tasks is of attempts that count: timing, tables of tasks and findings are of all attempts" in re.sub(r"\s+", " ", made.printed)
+    assert "only 10.0 % of the tasks' time belongs to attempts that count: timing, tables of tasks and findings cover all attempts" in re.sub(r"\s+", " ", made.printed)
     assert row("CPU, own thread", (0.51, "s"), (51, "%"), "#" * 10) in found["Timing: where the time of all attempts went"]
     assert [line[:3] for line in found["Task prefixes"][1:]] == [["two", "1", "900.0 ms"], ["one", "1", "100.0 ms"]]
     assert [line[:3] for line in found["Datasets"][1:]] == [["lost", "1", "900.0 ms"]]

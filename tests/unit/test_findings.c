@@ -118,14 +118,15 @@ static void test_worked_examples(void **state)
 	(void)state;
 	case_decompression(fx, AT);
 	codec(fx, "cramjam.cramjam.zstd.decompress_into", "zstd", 1, 100000000, 100);
-	assert_sentence(fx, "decompression",
-			"25 % of the CPU of tasks (1.000 s of 4.000 s) is LZMA decompression; at "
-			"the 1000 MB/s that this run unpacked ZSTD with, it would save 800.0 ms");
+	assert_sentence(
+		fx, "decompression",
+		"25 % of the tasks' CPU time (1.000 s of 4.000 s) is LZMA decompression; at "
+		"the 1000 MB/s at which this run decompressed ZSTD, it would save 800.0 ms");
 	fx = fx_new();
 	case_decompression(fx, AT); /* too little of the other to call it a speed */
 	codec(fx, "cramjam.cramjam.zstd.decompress_into", "zstd", 1, 999999, 1);
 	assert_sentence(fx, "decompression",
-			"25 % of the CPU of tasks (1.000 s of 4.000 s) is LZMA decompression");
+			"25 % of the tasks' CPU time (1.000 s of 4.000 s) is LZMA decompression");
 	fx = fx_new();
 	case_metadata_reread(fx, AT);
 	assert_sentence(fx, "metadata_reread",
@@ -134,8 +135,8 @@ static void test_worked_examples(void **state)
 	fx = fx_new();
 	case_memory_growth(fx, AT); /* 100 MB over 6 tasks; 400 MB are left */
 	assert_sentence(fx, "memory_growth",
-			"the memory of 'node:1' grew from 500.0 MB to 600.0 MB, 16.67 MB with each "
-			"task; at this pace its limit of 1.000 GB is 24 tasks away");
+			"the memory of 'node:1' grew from 500.0 MB to 600.0 MB, 16.67 MB per task; "
+			"at this rate it reaches its limit of 1.000 GB in 24 tasks");
 	fx = fx_new();
 	case_idle_threads(fx, AT);
 	assert_sentence(fx, "idle_threads",

@@ -409,21 +409,21 @@ static const struct input {
 	 "overhead_seconds_per_chunk=0.12 s; chunksize=5000 events; chunks_then=5 chunks"},
 	{threads_unknown, "chunk_overhead", "total_cores", NULL},
 	{nothing_unpacked, "low_compression", QUIET, NULL},
-	{packed_without_cpu, "low_compression", "ZLIB made of 20.00 MB only 20.00 MB (1.00x)",
+	{packed_without_cpu, "low_compression", "ZLIB expanded 20.00 MB to only 20.00 MB (1.00x)",
 	 "codec=zlib; decompress_in_bytes=20000000 bytes; decompress_out_bytes=20000000 bytes; "
 	 "codec_ratio=1"},
 	{refused_and_lost, "incomplete",
 	 "data is missing: 2000 tasks refused by full tables, 300 records refused, 7 records lost "
-	 "on the way",
+	 "in transit",
 	 "tasks_refused=2000; records_refused=300; records_lost=7"},
 	{grows_to_a_limit, "memory_growth",
-	 "16.67 MB with each task; at this pace its limit of 1.000 GB is 23 tasks away",
+	 "16.67 MB per task; at this rate it reaches its limit of 1.000 GB in 23 tasks",
 	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000002 bytes; "
 	 "bytes_per_task=16666667 bytes; memory_limit_bytes=1000000009 bytes; tasks_left=23 "
 	 "tasks"},
 	{two_that_read_again, "reread_in_task",
-	 "50 % of the baskets (1.500 MB of 3.000 MB) had been unpacked before by the same task: it "
-	 "opens a file or reads a column again and again; most of file '/again.root'",
+	 "50 % of the baskets (1.500 MB of 3.000 MB) had been decompressed before by the same "
+	 "task: it opens a file or reads a column repeatedly; most of them in file '/again.root'",
 	 "repeated_basket_bytes=1500000 bytes; basket_bytes=3000000 bytes; percent=50 %; "
 	 "file=/again.root"},
 	{columns_without_ranges, "wide_read", "unique_basket_bytes", NULL},
@@ -433,18 +433,20 @@ static const struct input {
 	{writes_too_few, "small_writes", QUIET, NULL},
 	/* 520, 320, 420 and 370 ms more */
 	{slow_in_disorder, "slow_worker",
-	 "each of 4 tasks 'task' on 'node:1' took longer than elsewhere: 650.0 ms, the median of "
-	 "all 11 is 280.0 ms",
+	 "the 4 tasks 'task' on 'node:1' took longer than elsewhere: their median is 650.0 ms, "
+	 "that of all 11 is 280.0 ms",
 	 "worker=node:1; prefix=task; tasks=4 tasks; tasks_of_all=11 tasks; median_seconds=0.65 s; "
 	 "median_of_all_seconds=0.28 s; excess_seconds=1.63 s"},
 	{no_wall, "idle_threads", "tasks: wall_seconds", NULL},
 	{mostly_network, "low_cpu_efficiency",
-	 "threads used 25 % of their time as CPU: 1 of 4 thread-seconds; they were waiting for the "
+	 "CPU was busy for 25 % of the available thread time: 1 of 4 thread-seconds; threads were "
+	 "waiting for the "
 	 "network for 50 %",
 	 "total_cpu_time_true_all=1 s; thread_seconds=4 s; percent=25 %; most=waiting for the "
 	 "network; most_seconds=2 s; most_percent=50 %"},
 	{mostly_nothing, "low_cpu_efficiency",
-	 "threads used 44 % of their time as CPU: 3.500 of 8 thread-seconds; they were without a "
+	 "CPU was busy for 44 % of the available thread time: 3.500 of 8 thread-seconds; threads "
+	 "were without a "
 	 "task for 50 %",
 	 "total_cpu_time_true_all=3.5 s; thread_seconds=8 s; percent=43.75 %; most=without a task; "
 	 "most_seconds=4 s; most_percent=50 %"},
@@ -464,8 +466,8 @@ static const struct input {
 	 "lock_wait_seconds=1 s; task_wall_seconds=6.666 s; percent=15.00150015 %; "
 	 "longest_site=0x1000; longest_site_seconds=0.9 s"},
 	{half_cached, "storage_wait",
-	 "tasks waited 50 % of their time (2.000 s) for storage; 38 % of what large reads returned "
-	 "was in the page cache",
+	 "tasks waited 50 % of their time (2.000 s) for storage; 38 % of the bytes from large "
+	 "reads came from the page cache",
 	 "storage_wait_seconds=2 s; task_wall_seconds=4 s; percent=50 %; cached_bytes=3000000 "
 	 "bytes; large_read_bytes=8000000 bytes; cached_percent=37.5 %"},
 	{three_servers, "network_wait", "; 'most' answered 40 requests in 2.500 ms on average",
@@ -480,13 +482,13 @@ static const struct input {
 	{busy_pool, "run_queue", "waited 50 % of their time (2.000 s) for a core",
 	 "queued_seconds=2 s; task_wall_seconds=4 s; percent=50 %; runqueue_wait_seconds=1 s"},
 	{some_programs, "unclassified",
-	 "30 % of the time of tasks (12.00 s) is in no class; programs that the workers started "
-	 "used 1.200 s of CPU in the workers' lives",
+	 "30 % of the tasks' time (12.00 s) is not classified; programs that the workers started "
+	 "used 1.200 s of CPU over the workers' lives",
 	 "unclassified_seconds=12 s; task_wall_seconds=40 s; percent=30 %; "
 	 "children_cpu_seconds=1.2 s"},
-	{few_programs, "unclassified", "30 % of the time of tasks (12.00 s) is in no class",
+	{few_programs, "unclassified", "30 % of the tasks' time (12.00 s) is not classified",
 	 "unclassified_seconds=12 s; task_wall_seconds=40 s; percent=30 %"},
-	{computes, "cpu_bound", "; chunks computed 2.750 ms per event outside of codecs",
+	{computes, "cpu_bound", "; chunks computed 2.750 ms per event outside codecs",
 	 "cpu_and_runqueue_seconds=3.5 s; task_wall_seconds=4 s; percent=87.5 %; "
 	 "task_cpu_seconds=3.5 s; runqueue_wait_seconds=0 s; cpu_outside_codecs_seconds=2.75 s"},
 	{no_worker_left, "stalled", "the run is stalled: no worker is left", ""},

@@ -16,12 +16,13 @@ static const struct said {
 	const char *gap, *sentence, *evidence;
 } said[] = {
 	{"stalled", 1, NULL,
-	 "the run is stalled for 30.00 s: 1 task under way; still in a call: b on node, pid 1, "
+	 "the run has been stalled for 30.00 s: 1 task under way; still in a call: b on node, pid "
+	 "1, "
 	 "since 08:00:03 UTC",
 	 "quiet_seconds=30 s; running=1 tasks; workers=1 workers; paused_workers=0 workers; "
 	 "longest_running=b"},
 	{"interrupted", 1, NULL,
-	 "the run is interrupted: 1 task ended with their workers and did not run again",
+	 "the run is interrupted: 1 task ended with its worker and did not run again",
 	 "why=workers gone; tasks_taken_back=0 tasks; unfinished_tasks=1 tasks"},
 	{"gil_wait", 0.1, "gil_wait_seconds",
 	 "tasks waited 10 % of their time (1.000 s) for the interpreter lock; workers had 4 "
@@ -42,32 +43,32 @@ static const struct said {
 	{"sleeping", 0.1, "sleep_seconds", "tasks slept 10 % of their time (1.000 s)",
 	 "sleep_seconds=1 s; task_wall_seconds=10 s; percent=10 %"},
 	{"unclassified", 0.25, "unclassified_seconds",
-	 "25 % of the time of tasks (1.000 s) is in no class",
+	 "25 % of the tasks' time (1.000 s) is not classified",
 	 "unclassified_seconds=1 s; task_wall_seconds=4 s; percent=25 %"},
 	{"fresh_workers", 1.0 / 3, "unattributed: cpu_seconds",
-	 "1 fresh worker imported 1.000 MB of Python modules outside of tasks; threads without a "
-	 "task used 2.000 s of CPU there, tasks 4.000 s",
+	 "1 fresh worker imported 1.000 MB of Python modules outside tasks; threads without a task "
+	 "used 2.000 s of CPU there, tasks used 4.000 s",
 	 "workers=1 workers; unattributed_cpu_seconds=2 s; tasks_cpu_seconds=4 s; "
 	 "unattributed_import_read_bytes=1000000 bytes"},
 	{"blocked_site", 0.1, "blocking",
-	 "10 % of the time of tasks (1.000 s) was spent waiting for the network at one call site, "
+	 "10 % of the tasks' time (1.000 s) was spent waiting for the network at one call site, "
 	 "in 1 long wait, '0x1000', for '<b>\"server\"</b>:80'",
 	 "seconds=1 s; task_wall_seconds=10 s; percent=10 %; waits=1 waits; class=network; "
 	 "function=0x1000; object=<b>\"server\"</b>:80"},
 	{"cpu_bound", 0.8, "cpu_and_runqueue_seconds",
-	 "80 % of the time of tasks was CPU (1.000 s) or waiting for a core (0 s)",
+	 "80 % of the tasks' time was CPU (1.000 s) or waiting for a core (0 s)",
 	 "cpu_and_runqueue_seconds=1 s; task_wall_seconds=1.25 s; percent=80 %; task_cpu_seconds=1 "
 	 "s; runqueue_wait_seconds=0 s"},
 	{"decompression", 0.25, "total_cpu_time_true_all",
-	 "25 % of the CPU of tasks (1.000 s of 4.000 s) is LZMA decompression",
+	 "25 % of the tasks' CPU time (1.000 s of 4.000 s) is LZMA decompression",
 	 "codec=lzma; decompress_cpu_seconds=1 s; total_cpu_time_true_all=4 s; percent=25 %; "
 	 "decompress_out_bytes=200000000 bytes"},
 	{"compression", 0.1, "total_cpu_time_true_all",
-	 "10 % of the CPU of tasks (1.000 s of 10.00 s) is compression, of 1.000 kB",
+	 "10 % of the tasks' CPU time (1.000 s of 10.00 s) is compression, of 1.000 kB",
 	 "compress_cpu_seconds=1 s; total_cpu_time_true_all=10 s; percent=10 %; "
 	 "compress_in_bytes=1000 bytes"},
 	{"low_compression", 0, "codecs",
-	 "ZLIB made of 10.00 MB only 12.00 MB (1.20x), for 1.000 ms of CPU",
+	 "ZLIB expanded 10.00 MB to only 12.00 MB (1.20x), for 1.000 ms of CPU",
 	 "codec=zlib; decompress_in_bytes=10000000 bytes; decompress_out_bytes=11999988 bytes; "
 	 "codec_ratio=1.1999988; decompress_cpu_seconds=0.001 s"},
 	{"metadata_reread", 0.2, "basket_bytes",
@@ -77,23 +78,23 @@ static const struct said {
 	 "chunk_outside_bytes=1250000 bytes; chunk_outside_percent=25 %; chunksize=5000 events; "
 	 "saved_bytes=1000000 bytes"},
 	{"baskets_reread", 0.2, "unique_basket_bytes",
-	 "20 % of the bytes of baskets (1.000 MB of 5.000 MB) were unpacked before; 1.000 MB of "
-	 "them of '/data/\"<i>\"?.root'",
+	 "20 % of the basket bytes (1.000 MB of 5.000 MB) had been decompressed before; 1.000 MB "
+	 "of these are in '/data/\"<i>\"?.root'",
 	 "file_basket_bytes=5000000 bytes; reread_basket_bytes=1000000 bytes; percent=20 %; "
 	 "file=/data/\"<i>\"\n.root; file_reread_basket_bytes=1000000 bytes"},
 	{"read_amplification", 0.5, "unique_bytes",
-	 "of the 20.00 MB read from files, each byte counted once, baskets that were used are "
-	 "10.00 MB (2.00x); 10.00 MB in vain from '/data/\"<i>\"?.root'",
+	 "of the 20.00 MB read from files, counting each byte once, the baskets used are 10.00 MB "
+	 "(2.00x); 10.00 MB unused in '/data/\"<i>\"?.root'",
 	 "unique_bytes=20000000 bytes; unique_basket_bytes=10000000 bytes; amplification=2; "
 	 "file=/data/\"<i>\"\n.root; file_outside_bytes=10000000 bytes"},
 	{"small_reads", 0, "read_calls", "5,000 read calls returned 16.38 kB on average",
 	 "read_calls=5000 calls; read_bytes=81920000 bytes; mean_bytes=16384 bytes"},
 	{"cold_cache", 0, "disk_read_bytes",
-	 "storage gave 10.00 MB, 50 % of the 20.00 MB that read calls returned: files were not in "
-	 "memory before",
+	 "storage delivered 10.00 MB, 50 % of the 20.00 MB that read calls returned: the files "
+	 "were not in memory yet",
 	 "disk_read_bytes=10000000 bytes; read_bytes=20000000 bytes; percent=50 %"},
 	{"warm_cache", 0, "disk_read_bytes",
-	 "storage gave 1.000 MB of the 10.00 MB that read calls returned (10 %)",
+	 "storage delivered 1.000 MB of the 10.00 MB that read calls returned (10 %)",
 	 "disk_read_bytes=999999 bytes; read_bytes=10000000 bytes; percent=9.99999 %"},
 	{"slow_server", 0.75, "servers",
 	 "'slow' answered 20 requests in 3.000 ms on average, the other servers in 1.000 ms "
@@ -103,7 +104,7 @@ static const struct said {
 	{"failed_requests", 0.1, "servers", "1 of 10 requests got no answer, 1 of them from 's'",
 	 "failed=1 requests; requests=10 requests; server=s; server_failed=1 requests"},
 	{"remote_amplification", 0.5, "network_read_bytes",
-	 "1 chunks of remote files received 2.000 MB for 1.000 MB of baskets used (2.00x)",
+	 "1 chunk of remote files received 2.000 MB for 1.000 MB of baskets used (2.00x)",
 	 "remote_received_bytes=2000000 bytes; remote_basket_bytes=1000000 bytes; amplification=2; "
 	 "chunks=1 chunks"},
 	{"unattributed_network", 0.2, "completeness",
@@ -113,53 +114,54 @@ static const struct said {
 	 "percent=20 %"},
 	{"killed_work", 0.5, NULL,
 	 "1 attempt was lost with its worker: 1.000 s of work; the first was of kind 'task'; "
-	 "'node:1' ended without a word",
+	 "'node:1' sent no goodbye",
 	 "attempts=1 attempts; wall_seconds=1 s; prefix=task; worker=node:1"},
 	{"failed_work", 1, NULL,
-	 "1 attempt failed and was not repeated: 1.000 s of work; the first was of kind 'task'",
+	 "1 attempt failed without being repeated: 1.000 s of work; the first was of kind 'task'",
 	 "attempts=1 attempts; wall_seconds=1 s; prefix=task"},
 	{"retried_work", 0.5, NULL,
 	 "1 attempt failed and was repeated: 1.000 s of work; the first was of kind 'task'",
 	 "attempts=1 attempts; wall_seconds=1 s; prefix=task"},
 	{"recomputed_work", 0.5, NULL,
-	 "1 attempt succeeded and was done twice: 1.000 s of work; the first was of kind 'task'",
+	 "1 attempt succeeded but ran twice: 1.000 s of work; the first was of kind 'task'",
 	 "attempts=1 attempts; wall_seconds=1 s; prefix=task"},
 	{"stragglers", 1.0 / 6, NULL,
-	 "1 of 10 tasks 'task' took 1.000 s longer in all than their median of 500.0 ms each; the "
-	 "slowest 1.500 s, on 'node:1'",
+	 "1 of 10 tasks 'task' took 1.000 s longer in total than the median of 500.0 ms each; the "
+	 "slowest took 1.500 s, on 'node:1'",
 	 "prefix=task; tasks=10 tasks; stragglers=1 tasks; median_seconds=0.5 s; excess_seconds=1 "
 	 "s; slowest_seconds=1.5 s; slowest_worker=node:1"},
 	{"tail", 0.2, "cores_per_worker",
 	 "for the last 20 % of the wall time (2.000 s) at most half of the 4 threads had a task: "
-	 "6 thread-seconds without one; the longest of them, 'task', took 10.00 s",
+	 "6 thread-seconds without one; the longest of these tasks, 'task', took 10.00 s",
 	 "tail_seconds=2 s; wall_time=10 s; percent=20 %; threads=4 threads; "
 	 "tail_idle_thread_seconds=6 s; last_prefix=task"},
-	{"few_chunks", 0.5, "cores_per_worker", "1 chunk for 2 threads: 1 of them never had one",
+	{"few_chunks", 0.5, "cores_per_worker",
+	 "1 chunk for 2 threads: 1 of these threads had no chunk",
 	 "num_chunks=1 chunks; threads=2 threads; wall_time=1 s"},
 	{"idle_threads", 0.5, "total_cores",
 	 "threads had no task for 50 % of the time: 2 of 4 thread-seconds",
 	 "total_cores=2 threads; wall_time=2 s; idle_thread_seconds=2 s; task_wall_seconds_all=2 "
 	 "s; percent=50 %; thread_seconds=4 s"},
 	{"low_cpu_efficiency", 0.50025, "total_cores",
-	 "threads used 50 % of their time as CPU: 1.999 of 4 thread-seconds",
+	 "CPU was busy for 50 % of the available thread time: 1.999 of 4 thread-seconds",
 	 "total_cpu_time_true_all=1.999 s; thread_seconds=4 s; percent=49.975 %"},
 	{"chunk_overhead", 0.56, "coffea_processtime",
-	 "56 % of the time of chunks (1.120 s of 2.000 s) went to opening the file and building "
+	 "56 % of the chunks' time (1.120 s of 2.000 s) went to opening the file and building "
 	 "the "
 	 "events, outside of process(): 56.00 ms for each of 20 chunks of 1,000 events",
 	 "chunks=20 chunks; events_per_chunk=1000 events; chunk_wall_seconds=2 s; "
 	 "processtime_seconds=0.88 s; overhead_seconds=1.12 s; overhead_percent=56 %; "
 	 "overhead_seconds_per_chunk=0.056 s; chunksize=10000 events; chunks_then=2 chunks"},
 	{"reread_in_task", 0.3, "repeated_basket_bytes",
-	 "30 % of the baskets (1.000 MB of 3.333 MB) had been unpacked before by the same task: it "
-	 "opens a file or reads a column again and again",
+	 "30 % of the baskets (1.000 MB of 3.333 MB) had been decompressed before by the same "
+	 "task: it opens a file or reads a column repeatedly",
 	 "repeated_basket_bytes=1000000 bytes; basket_bytes=3333333 bytes; percent=30.000003 %"},
 	{"not_by_coffea", 2.0 / 3, "coffea_bytesread",
-	 "chunks read 15.00 MB, of which coffea requested 5.000 MB: 10.00 MB was read around it",
+	 "chunks read 15.00 MB, of which coffea requested 5.000 MB: 10.00 MB bypassed coffea",
 	 "chunk_read_bytes=15000000 bytes; requested_bytes=5000000 bytes; other_bytes=10000000 "
 	 "bytes"},
 	{"chunk_baggage", 0.5, "decompress_out_bytes",
-	 "chunks decompressed 10.00 MB that is in no basket, 50 % of all: 10.00 MB for each of 1 "
+	 "chunks decompressed 10.00 MB outside baskets, 50 % of the total: 10.00 MB for each of 1 "
 	 "chunks",
 	 "decompress_out_bytes=20000000 bytes; beside_baskets_bytes=10000000 bytes; "
 	 "beside_baskets_bytes_per_chunk=10000000 bytes; chunks=1 chunks"},
@@ -168,48 +170,49 @@ static const struct said {
 	 "write_calls=5000 calls; write_bytes=5120000 bytes; mean_bytes=1024 bytes; "
 	 "task_cpu_seconds=0 s"},
 	{"slow_worker", 1 / 3.75, NULL,
-	 "each of 4 tasks 'task' on 'node:1' took longer than elsewhere: 500.0 ms, the median of "
-	 "all 11 is 250.0 ms (waiting for a core left out)",
+	 "the 4 tasks 'task' on 'node:1' took longer than elsewhere: their median is 500.0 ms, "
+	 "that of all 11 is 250.0 ms (without waits for a core)",
 	 "worker=node:1; prefix=task; tasks=4 tasks; tasks_of_all=11 tasks; median_seconds=0.5 s; "
 	 "median_of_all_seconds=0.25 s; excess_seconds=1 s"},
 	{"wide_read", 0.75, "columns",
-	 "chunks read 50 columns, 75 % of the bytes of the files (750.0 kB of 1.000 MB); which of "
-	 "them the "
-	 "analysis used is not known",
+	 "chunks read 50 columns, 75 % of the files' bytes (750.0 kB of 1.000 MB); crema does not "
+	 "know which of them the analysis used",
 	 "columns=50 columns; unique_basket_bytes=750000 bytes; size_bytes=1000000 bytes; "
 	 "percent=75 %"},
 	{"worker_imbalance", 1.0 / 3, "tasks: wall_seconds",
-	 "each thread of 'node:1' worked for 3.000 s, the mean of 2 workers is 2.000 s",
+	 "each thread of 'node:1' worked for 3.000 s; the mean of 2 workers is 2.000 s",
 	 "worker=node:1; workers=2 workers; busiest_seconds_per_thread=3 s; "
 	 "mean_seconds_per_thread=2 s"},
 	{"dataset_imbalance", 0.25, "chunks: wall_seconds",
-	 "dataset 'slow <img src=x onerror=alert(1)>' took 50 % of the time of chunks (2.000 s) "
+	 "dataset 'slow <img src=x onerror=alert(1)>' took 50 % of the chunks' time (2.000 s) "
 	 "for 25 % of the events",
 	 "dataset=slow <img src=x onerror=alert(1)>; wall_seconds=2 s; percent_of_time=50 %; "
 	 "events=1000 events; percent_of_events=25 %"},
 	{"late_workers", 0.3, NULL, "there were 1.400 workers on average, and 2 at the peak",
 	 "avg_workers=1.4 workers; peak_workers=2 workers; wall_time=10 s"},
 	{"memory_limit", 0.8, "max_memory_utilization_percent",
-	 "1 of 1 workers came above 80 % of their memory limit; 'node:1' reached 80 % of 1.000 GB",
+	 "1 of 1 workers exceeded 80 % of their memory limit; 'node:1' reached 80 % of 1.000 GB",
 	 "max_memory_utilization_percent=80.0000001 %; memory_limit_bytes=1000000000 bytes; "
 	 "worker=node:1; workers_above=1 workers"},
 	{"memory_growth", 1.0 / 6, "rss_stop_bytes",
-	 "the memory of 'node:1' grew from 500.0 MB to 600.0 MB, 16.67 MB with each task; at this "
-	 "pace its limit of 1.000 GB is 24 tasks away",
+	 "the memory of 'node:1' grew from 500.0 MB to 600.0 MB, 16.67 MB per task; at this rate "
+	 "it reaches its limit of 1.000 GB in 24 tasks",
 	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000000 bytes; "
 	 "bytes_per_task=16666666.67 bytes; memory_limit_bytes=1000000000 bytes; tasks_left=24 "
 	 "tasks"},
 	{"spill", 0, "dask_spill_write_bytes", "Dask spilled results to disk: 1.000 MB written",
 	 "dask_spill_write_bytes=1000000 bytes"},
 	{"dask_overhead", 0.2, "task_wall_seconds",
-	 "20 % of the time of tasks (1.000 s) went to 1 tasks that are no chunks, 1.000 s of it to "
+	 "20 % of the tasks' time (1.000 s) went to tasks other than chunks (1), 1.000 s of it to "
 	 "'merge'",
 	 "seconds=1 s; task_wall_seconds=5 s; percent=20 %; tasks=1 tasks; most_prefix=merge; "
 	 "most_seconds=1 s"},
-	{"tiny_tasks", 0, "task_wall_seconds", "200 tasks took 50.00 ms on average, 10.00 s in all",
+	{"tiny_tasks", 0, "task_wall_seconds",
+	 "200 tasks took 50.00 ms on average, 10.00 s in total",
 	 "num_tasks=200 tasks; mean_seconds=0.05 s; task_wall_seconds=10 s"},
 	{"serialization", 0.1, "total_serialization_overhead_seconds",
-	 "Dask packed objects for 750.0 ms and unpacked them for 250.0 ms; tasks took 10.00 s",
+	 "Dask serialized objects for 750.0 ms and deserialized them for 250.0 ms; tasks took "
+	 "10.00 s",
 	 "serialization_time_seconds=0.75 s; deserialization_time_seconds=0.25 s; "
 	 "transfer_serialize_seconds=0 s; transfer_deserialize_seconds=0 s; task_wall_seconds=10 "
 	 "s; percent=10 %"},
@@ -219,33 +222,33 @@ static const struct said {
 	 "arrived_bytes=10000000 bytes; tasks=10 tasks; bytes_per_task=1000000 bytes; "
 	 "idle_thread_seconds=0.8 s"},
 	{"gc_pauses", 0.1, "gc_seconds",
-	 "Python's full garbage collections took at least 1.000 s of CPU; tasks used 10.00 s, of "
-	 "which that is 10 %",
+	 "Python's full garbage collections took at least 1.000 s of CPU; relative to the tasks' "
+	 "10.00 s, this is 10 %",
 	 "collected_seconds=1 s; total_cpu_time_true_all=10 s; percent=10 %"},
 	{"python_heavy", 2.0 / 3, "decompression_time_seconds",
-	 "chunks used 100.0 us of CPU for each of 10,000 events outside of codecs, 1.000 s in all",
+	 "chunks used 100.0 us of CPU for each of 10,000 events outside codecs, 1.000 s in total",
 	 "total_cpu_time_true=1.5 s; cpu_outside_codecs_seconds=1 s; total_events=10000 events; "
 	 "microseconds_per_event=100 us"},
 	{"imports", 0.1, "import_read_bytes",
-	 "1 task read Python modules (1.000 MB in all) and took 1.000 s longer than others of "
-	 "their kind, 10 % of the time of tasks",
+	 "1 task read Python modules (1.000 MB in total) and took 1.000 s longer than others of "
+	 "their kind, 10 % of the tasks' time",
 	 "tasks=1 tasks; excess_seconds=1 s; task_wall_seconds=10 s; import_read_bytes=1000000 "
 	 "bytes; percent=10 %"},
 	{"process_start", 0.2, "startup_seconds",
-	 "1 processes spent 20 % of their lives (1.000 s) on start and imports",
+	 "startup and imports took 20 % of the lifetime (1.000 s) of 1 process",
 	 "processes=1 processes; startup_seconds=1 s; process_life_seconds=5 s; percent=20 %"},
-	{"incomplete", 1, "records_refused", "data is missing: 3 records lost on the way",
+	{"incomplete", 1, "records_refused", "data is missing: 3 records lost in transit",
 	 "records_lost=3"},
 	{"silent_workers", 0.5, NULL,
 	 "1 of 2 workers went silent without a goodbye, the first of them 'node:1'",
 	 "silent_workers=1 workers; workers=2 workers; worker=node:1"},
 	{"unmeasured_tasks", 1, NULL,
-	 "of 1 attempts only the wall time is known: 1 asynchronous and 0 in other processes, the "
+	 "only the wall time of 1 attempt is known: 1 asynchronous and 0 in other processes, the "
 	 "first of kind 'task'",
 	 "asynchronous=1 attempts; in_other_processes=0 attempts; attempts=1 attempts; "
 	 "prefix=task; unmeasured=1 attempts"},
 	{"child_processes", 1.0 / 6, "children",
-	 "processes that the workers started used 1.000 s of CPU in the workers' lives, tasks "
+	 "child processes of the workers used 1.000 s of CPU over the workers' lives; tasks used "
 	 "5.000 s",
 	 "children_cpu_seconds=1 s; tasks_cpu_seconds=5 s"},
 };
@@ -456,7 +459,7 @@ static void little_written(struct fixture *fx)
 	scratch(fx, 4999999);
 }
 
-/* A second of 5 s in storage waits while storage gave less than 1 % of what was written. */
+/* A second of 5 s in storage waits while storage delivered less than 1 % of what was written. */
 static void slow_writes(struct fixture *fx, uint64_t charged)
 {
 	struct task_record r = work(1, "a", 0, 5000);
@@ -484,53 +487,52 @@ static const struct {
 	const char *id, *sentence, *evidence;
 } more[] = {
 	{scratch_files, "not_by_coffea",
-	 "chunks read 15.00 MB, of which coffea requested 5.000 MB: 10.00 MB was read around it; "
+	 "chunks read 15.00 MB, of which coffea requested 5.000 MB: 10.00 MB bypassed coffea; "
 	 "chunks also wrote 5.000 MB to files",
 	 "chunk_read_bytes=15000000 bytes; requested_bytes=5000000 bytes; other_bytes=10000000 "
 	 "bytes; write_bytes=5000000 bytes"},
 	{little_written, "not_by_coffea",
-	 "chunks read 15.00 MB, of which coffea requested 5.000 MB: 10.00 MB was read around it",
+	 "chunks read 15.00 MB, of which coffea requested 5.000 MB: 10.00 MB bypassed coffea",
 	 "chunk_read_bytes=15000000 bytes; requested_bytes=5000000 bytes; other_bytes=10000000 "
 	 "bytes"},
 	{waits_to_write, "storage_wait",
-	 "tasks waited 20 % of their time (1.000 s) for storage; hardly anything was read from it, "
-	 "but 20 write calls wrote 1.000 MB",
+	 "tasks waited 20 % of their time (1.000 s) for storage; hardly anything was read from "
+	 "storage, but 20 write calls wrote 1.000 MB",
 	 "storage_wait_seconds=1 s; task_wall_seconds=5 s; percent=20 %; write_calls=20 calls; "
 	 "write_bytes=1000000 bytes"},
 	{waits_to_read, "storage_wait", "tasks waited 20 % of their time (1.000 s) for storage",
 	 "storage_wait_seconds=1 s; task_wall_seconds=5 s; percent=20 %"},
 	{faster_codec, "decompression",
-	 "25 % of the CPU of tasks (1.000 s of 4.000 s) is LZMA decompression; at the 1000 MB/s "
-	 "that this run unpacked ZSTD with, it would save 800.0 ms",
+	 "25 % of the tasks' CPU time (1.000 s of 4.000 s) is LZMA decompression; at the 1000 MB/s "
+	 "at which this run decompressed ZSTD, it would save 800.0 ms",
 	 "codec=lzma; decompress_cpu_seconds=1 s; total_cpu_time_true_all=4 s; percent=25 %; "
 	 "decompress_out_bytes=200000000 bytes; other_codec=zstd; "
 	 "other_codec_bytes_per_second=1000000000 bytes/s; saved_cpu_seconds=0.8 s"},
 	{slow_network, "stragglers",
-	 "2 of 12 tasks 'task' took 2.500 s longer in all than their median of 500.0 ms each; the "
-	 "slowest 2.000 s, 50 % of it waiting for the network, on 'node:1'",
+	 "2 of 12 tasks 'task' took 2.500 s longer in total than the median of 500.0 ms each; the "
+	 "slowest took 2.000 s, 50 % of it waiting for the network, on 'node:1'",
 	 "prefix=task; tasks=12 tasks; stragglers=2 tasks; median_seconds=0.5 s; "
 	 "excess_seconds=2.5 s; slowest_seconds=2 s; slowest_worker=node:1; "
 	 "slowest_class=network; slowest_class_percent=50 %"},
 	{tiny_with_threads, "tiny_tasks",
-	 "250 tasks took 20.00 ms on average, 5.000 s in all of 49.84 thread-seconds",
+	 "250 tasks took 20.00 ms on average, 5.000 s in total of 49.84 thread-seconds",
 	 "num_tasks=250 tasks; mean_seconds=0.02 s; task_wall_seconds=5 s; thread_seconds=49.84 s"},
 	{backward_growth, "memory_growth",
-	 "the memory of 'node:1' grew from 500.0 MB to 600.0 MB, 16.67 MB with each task; at this "
-	 "pace its limit of 1.000 GB is 24 tasks away",
+	 "the memory of 'node:1' grew from 500.0 MB to 600.0 MB, 16.67 MB per task; at this rate "
+	 "it reaches its limit of 1.000 GB in 24 tasks",
 	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000000 bytes; "
 	 "bytes_per_task=16666666.67 bytes; memory_limit_bytes=1000000000 bytes; tasks_left=24 "
 	 "tasks"},
 	{spilled_in_all_ways, "spill",
 	 "Dask spilled results to disk: 5.000 MB written; writing and reading them took 900.0 ms",
 	 "dask_spill_write_bytes=5000000 bytes; disk_seconds=0.9 s"},
-	{held_on_disk, "spill",
-	 "Dask spilled results to disk: workers held 1.400 MB of them at most",
+	{held_on_disk, "spill", "Dask spilled results to disk: workers held up to 1.400 MB of them",
 	 "most_spilled_bytes=1400000 bytes"},
 	{shared_host, "run_queue",
 	 "tasks were ready and waited 25 % of their time (2.000 s) for a core",
 	 "runqueue_wait_seconds=2 s; task_wall_seconds=8 s; percent=25 %"},
 	{lost_reads, "failed_work",
-	 "1 attempt failed and was not repeated: 1.000 s of work, 1.000 MB read; the first was "
+	 "1 attempt failed without being repeated: 1.000 s of work, 1.000 MB read; the first was "
 	 "of "
 	 "kind 'other'",
 	 "attempts=1 attempts; wall_seconds=1 s; read_bytes=1000000 bytes; prefix=other"},

@@ -102,16 +102,16 @@ static const struct worth {
 	/* 1 s of CPU and 6 s of waits, one thread at a time: 3/4 of 7 s, if 4 processes compute */
 	{"gil_wait", gil_of_many, false,
 	 "6 of 10 s, warning; saves 5.25 s, about 5.250 s, if as many cores are free",
-	 "Use processes in place of threads: dask worker --nworkers 4 --nthreads 1 on each node "
+	 "Use processes instead of threads: dask worker --nworkers 4 --nthreads 1 on each node "
 	 "(LocalCluster(n_workers=4, threads_per_worker=1))."},
 	/* half of 9 s would be more than the waits */
 	{"gil_wait", gil_of_two, false,
 	 "1 of 10 s, warning; saves 1 s, about 1.000 s, if as many cores are free",
-	 "Use processes in place of threads: dask worker --nworkers 2 --nthreads 1 on each node "
+	 "Use processes instead of threads: dask worker --nworkers 2 --nthreads 1 on each node "
 	 "(LocalCluster(n_workers=2, threads_per_worker=1))."},
 	{"gil_wait", gil_of_one, false, "1 of 10 s, warning",
-	 "The workers have one thread each: the lock is held by threads that tasks start "
-	 "themselves, or by the worker's own."},
+	 "The workers have one thread each: threads that tasks start, or the worker's other "
+	 "threads, hold the lock."},
 	{"lock_wait", NULL, false, "1 of 6.666 s, warning", NULL},
 	{"storage_wait", NULL, false, "1 of 5 s, warning", NULL},
 	{"network_wait", NULL, false, "1 of 5 s, warning", NULL},

@@ -291,7 +291,7 @@ static enum live_doing doing(double quiet, double running, double ready, double 
 	return doing_still(quiet, running, ready, cores, paused, quiet);
 }
 
-/* The last worker is gone while a client waited for 7 of 10 tasks. */
+/* The last worker is gone while a client was waiting for 7 of 10 tasks. */
 static enum live_doing left_behind(double quiet, const char *goodbye, int clients)
 {
 	struct live *live = live_new();
@@ -311,8 +311,8 @@ static enum live_doing left_behind(double quiet, const char *goodbye, int client
 	found = live_doing(live, &c);
 	live_stall_text(live, &c, line, sizeof(line));
 	if (found == LIVE_STALLED)
-		assert_string_equal(line, "stalled for 30.00 s: no worker is there; a client "
-					  "waited for 7 tasks when the last one went");
+		assert_string_equal(line, "stalled for 30.00 s: no worker is left; a client was "
+					  "waiting for 7 tasks when the last worker left");
 	live_free(live);
 	return found;
 }

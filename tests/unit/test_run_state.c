@@ -131,7 +131,7 @@ static void test_taken_back(void **state)
 		"{\"ready\": 0, \"taken_back\": [[\"span\", true, 2, 0.5], [\"other\", false, 7, "
 		"0.1]], \"digests\": []}");
 	check(fx, RUN_STATE_INTERRUPTED, RUN_WHY_CLIENT_LEFT,
-	      "interrupted: its client left, 2 tasks on the workers had not ended");
+	      "interrupted: its client left; 2 tasks on the workers had not ended");
 }
 
 static const char taken_one[] =
@@ -150,7 +150,7 @@ static void test_taken_back_again(void **state)
 	fx_task(fx, 1, &r);
 	fx_dask(fx, 1, 2000, taken_one);
 	check(fx, RUN_STATE_INTERRUPTED, RUN_WHY_TAKEN_BACK,
-	      "interrupted: its client took tasks back, 1 task on the workers had not ended");
+	      "interrupted: its client took tasks back; 1 task on the workers had not ended");
 	fx = fx_new();
 	fx_hello(fx, 1, "{}");
 	fx_task(fx, 1, &r);
@@ -298,7 +298,8 @@ static void test_no_worker(void **state)
 	fx_dask(fx, 1, 2000, client_there);
 	fx_goodbye(fx, 1, 3000, "killed");
 	check(fx, RUN_STATE_STALLED, RUN_WHY_NO_WORKER,
-	      "stalled: no worker is left; its client waited for 6 tasks when the last one went, "
+	      "stalled: no worker is left; the client was waiting for 6 tasks when the last worker "
+	      "left, "
 	      "at "
 	      "08:00:03 UTC");
 	fx = one_task("killed"); /* another one is there */
@@ -317,7 +318,7 @@ static void test_no_worker(void **state)
 		"\"digests\": []}");
 	fx_goodbye(fx, 1, 3000, "killed");
 	check(fx, RUN_STATE_INTERRUPTED, RUN_WHY_WORKERS_GONE,
-	      "interrupted: 1 task ended with their workers and did not run again");
+	      "interrupted: 1 task ended with its worker and did not run again");
 }
 
 /* The worker that asked is gone; another one made what was left, and ended in that way. */
@@ -403,7 +404,7 @@ static void test_worker_killed(void **state)
 	assert_string_equal(fx->runs.v[0].attempts.v[0]->waste_reason, "killed");
 	runs_release(&fx->runs);
 	check(fx, RUN_STATE_INTERRUPTED, RUN_WHY_WORKERS_GONE,
-	      "interrupted: 1 task ended with their workers and did not run again");
+	      "interrupted: 1 task ended with its worker and did not run again");
 }
 
 /* Each member of the JSON is another number. */
