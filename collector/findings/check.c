@@ -231,23 +231,34 @@ bool reaches(double part, double whole, double percent, double amount)
 	return whole > 0 && part >= amount && part * 100 >= whole * percent;
 }
 
+const char *remark_see_line(struct remark *d, const struct report *r,
+			    const struct line_place *place, double share, uint64_t samples,
+			    enum crema_time_id id)
+{
+	double error = lines_error(share, r->lines.all.class_samples[id]);
+	char text[192];
+	const char *name = print(d, "%s", lines_name(place, text));
+
+	remark_see(d, "line", value_text(name), "");
+	remark_see(d, "line_file", value_text(place->file), "");
+	remark_see(d, "line_percent", value_real(share * 100), "%");
+	remark_see(d, "line_percent_error", value_real(error * 100), "%");
+	remark_see(d, "line_samples", value_uint(samples), "samples");
+	return name;
+}
+
 void remark_line(struct remark *d, const struct report *r, enum crema_time_id id)
 {
-	double share, error;
+	double share;
 	const struct line_row *row = lines_hottest(&r->lines, id, REMARK_SAMPLES, &share);
-	char text[192];
+	uint64_t samples;
 	const char *name;
 
 	if (!row)
 		return;
-	error = lines_error(share, r->lines.all.class_samples[id]);
-	name = print(d, "%s", lines_name(row->place, text));
-	remark_see(d, "line", value_text(name), "");
-	remark_see(d, "line_file", value_text(row->place->file), "");
-	remark_see(d, "line_percent", value_real(share * 100), "%");
-	remark_see(d, "line_percent_error", value_real(error * 100), "%");
-	remark_see(d, "line_samples", value_uint(row->sum.class_samples[id]), "samples");
+	samples = row->sum.class_samples[id];
+	name = remark_see_line(d, r, row->place, share, samples, id);
 	remark_say_more(d, "; %s +- %s of it at %s (%s samples)", remark_percent(d, share * 100),
-			remark_percent(d, error * 100), remark_name(d, name),
-			remark_human(d, value_uint(row->sum.class_samples[id]), AS_COUNT));
+			remark_percent(d, lines_error(share, r->lines.all.class_samples[id]) * 100),
+			remark_name(d, name), remark_human(d, value_uint(samples), AS_COUNT));
 }

@@ -65,6 +65,10 @@ enum verdict remark_unknown(struct remark *d, const char *input);
  * of a class of time. Nothing below REMARK_SAMPLES. */
 #define REMARK_SAMPLES 30u
 void remark_line(struct remark *d, const struct report *r, enum crema_time_id id);
+/* A line with its share of a class as evidence; returns its name. */
+const char *remark_see_line(struct remark *d, const struct report *r,
+			    const struct line_place *place, double share, uint64_t samples,
+			    enum crema_time_id id);
 
 /* Texts for sentences. */
 const char *remark_human(struct remark *d, struct value v, enum human as);

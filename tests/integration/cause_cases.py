@@ -193,6 +193,8 @@ CASES = {
                 "pair", lambda lab: lab.coffea(more.Scratch(lab.folder, 0), 20_000), "temporary files"),
     "huge_histogram": ("pair", lambda lab: lab.coffea(more.Histogram(100_000), 20_000), {"dask_overhead"},
                        "pair", lambda lab: lab.coffea(more.Histogram(100), 20_000), "smaller outputs"),
+    "lists": ("pair", lambda lab: lab.coffea(more.Lists(True), 50_000), {"hot_line", "python_heavy"},
+              "pair", lambda lab: lab.coffea(more.Lists(False), 50_000), "array"),
     "iterates_over_all": ("pair", lambda lab: more.iterated(lab, True), {"baskets_reread"},
                           "pair", lambda lab: more.iterated(lab, False), "entry_start"),
 }

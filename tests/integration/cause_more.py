@@ -63,6 +63,21 @@ class Collects(Sum):
         return super().process(events)
 
 
+class Lists(Base):
+    """Objects of Python, or the same cut with arrays."""
+
+    def __init__(self, lists):
+        self.lists = lists
+
+    def process(self, events):
+        import awkward as ak
+
+        pt = events.GenPart.pt
+        if self.lists:
+            return {"sum": sum(x for _ in range(3) for one in ak.to_list(pt) for x in one if x > 30)}
+        return {"sum": float(ak.sum(pt[pt > 30]))}
+
+
 class Histogram(Base):
     """So many bins for the events of a chunk, merged."""
 

@@ -239,6 +239,24 @@ static bool case_gc_pauses(struct fixture *fx, int side)
 }
 
 /* 1 s of CPU outside of codecs over 10,000 events is 100 us. */
+/* A task of 10 s that computes; 100 samples are a second. */
+static bool case_hot_line(struct fixture *fx, int side)
+{
+	static const struct fx_place line[] = {{"sort", "/lib/numpy.py", 7, false},
+					       {"P.process", "/home/an.py", 42, true}};
+	static const struct fx_place rest = {"run", "/lib/dask.py", 1, false};
+	uint64_t cpu = side == BELOW ? 299 : side == BELOW_SECOND ? 99 : 300;
+	uint64_t others = side == BELOW ? 701 : side == BELOW_SECOND ? 201 : 700;
+	struct task_record r = work(1, "a", 0, 10000);
+
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, cpu, 10000);
+	fx_task(fx, 1, &r);
+	fx_samples(fx, 1, 0, side != UNKNOWN, cpu, 2, line);
+	fx_samples(fx, 1, 1, side != UNKNOWN, others, 1, &rest);
+	return true;
+}
+
 static bool case_python_heavy(struct fixture *fx, int side)
 {
 	struct task_record r = chunk(1, "a", 0, 5000, "/a", 0, side == BELOW ? 10001 : 10000);

@@ -12,6 +12,7 @@
 
 #include "collector/findings/findings.h"
 #include "collector/report/report.h"
+#include "common/rows.h"
 #include "report_fixture.h"
 
 struct found {
@@ -160,6 +161,59 @@ fx_pairs(struct fixture *fx, int worker, uint64_t type, ...)
 			pack_kv_u64(&pk, name, va_arg(ap, uint64_t));
 	}
 	va_end(ap);
+	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
+	buf_release(&b);
+}
+
+/* Samples of tasks of the span: `cpu` of them while the stack (innermost first; "user" ones in
+ * analysis.py, others in a library's file) computed, each for 10 ms. */
+struct fx_place {
+	const char *function, *file;
+	uint64_t line;
+	bool user;
+};
+
+__attribute__((unused)) static void fx_samples(struct fixture *fx, int worker, uint64_t number,
+					       bool clocks, uint64_t cpu, size_t depth,
+					       const struct fx_place *place)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_LINES);
+	pack_map(&pk, 6);
+	pack_kv_u64(&pk, "table", 1);
+	pack_kv_text(&pk, "state", "on");
+	pack_kv_text(&pk, "span", "span");
+	pack_text(&pk, "clocks");
+	pack_bool(&pk, clocks);
+	pack_text(&pk, "places");
+	pack_array(&pk, 4 * depth);
+	for (size_t i = 0; i < depth; i++) {
+		pack_text(&pk, place[i].function);
+		pack_text(&pk, place[i].file);
+		pack_u64(&pk, place[i].line);
+		pack_bool(&pk, place[i].user);
+	}
+	pack_text(&pk, "rows");
+	pack_array(&pk, 1);
+	pack_map(&pk, 5);
+	pack_kv_u64(&pk, "number", number);
+	pack_text(&pk, "pool");
+	pack_bool(&pk, false);
+	pack_text(&pk, "frames");
+	pack_array(&pk, depth);
+	for (size_t i = 0; i < depth; i++)
+		pack_u64(&pk, i);
+	pack_text(&pk, "samples");
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, row_times[CREMA_T_cpu].id, cpu);
+	pack_text(&pk, "ns");
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, row_times[CREMA_T_cpu].id, cpu * 10000000);
 	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
 	buf_release(&b);
 }

@@ -229,6 +229,11 @@ static const struct said {
 	 "chunks used 100.0 us of CPU for each of 10,000 events outside codecs, 1.000 s in total",
 	 "total_cpu_time_true=1.5 s; cpu_outside_codecs_seconds=1 s; total_events=10000 events; "
 	 "microseconds_per_event=100 us"},
+	{"hot_line", 0.3, "stacks",
+	 "30 % +- 2.8 % of the sampled CPU of tasks (3.000 s) was at 'an.py:42 P.process', most of "
+	 "it in its call of 'sort'",
+	 "line_cpu_seconds=3 s; line=an.py:42 P.process; line_file=/home/an.py; line_percent=30 %; "
+	 "line_percent_error=2.840309842 %; line_samples=300 samples"},
 	{"imports", 0.1, "import_read_bytes",
 	 "1 task read Python modules (1.000 MB in total) and took 1.000 s longer than others of "
 	 "their kind, 10 % of the tasks' time",

@@ -178,6 +178,7 @@ static const struct worth {
 	{"gc_pauses", NULL, false, "at least 1 of 11 s, warning", NULL},
 	{"large_arguments", NULL, false, "at least 0.8 of 4.9 s, warning", NULL},
 	{"python_heavy", NULL, false, "1 of 5 s, warning", NULL},
+	{"hot_line", NULL, false, "3 of 10 s, note", NULL},
 	{"imports", NULL, false, "1 of 10.5 s, warning", NULL},
 	{"fresh_workers", NULL, false, "unknown of 1 s, warning", NULL},
 	{"process_start", NULL, false, "0.2 of 1 s, note", NULL},

@@ -475,6 +475,88 @@ static void test_a_finding_names_the_line(void **state)
 	}
 }
 
+static const struct fx_place to_list[] = {
+	{"ListOffsetArray._to_list", "/x/awkward/contents/listoffsetarray.py", 2122, false},
+	{"Content.to_list", "/x/awkward/contents/content.py", 1203, false},
+	{"P.objects", "/home/an.py", 14, true},
+	{"P.process", "/home/an.py", 40, true}};
+static const struct fx_place vectorized[] = {
+	{"P.process.<locals>.<lambda>", "/home/an.py", 31, true},
+	{"vectorize._vectorize_call", "/x/numpy/lib/_function_base_impl.py", 2510, false},
+	{"P.process", "/home/an.py", 41, true}};
+/* The same functions, but no line of the user's called them, or they are the user's own. */
+static const struct fx_place own_to_list[] = {
+	{"Content.to_list", "/home/awkward/contents/content.py", 3, true}};
+static const struct fx_place nobodys[] = {
+	{"Content.to_list", "/x/awkward/contents/content.py", 1203, false},
+	{"run", "/x/dask.py", 1, false}};
+static const struct fx_place loop[] = {{"P.process", "/home/an.py", 51, true}};
+static const struct fx_place loop_next[] = {{"P.process", "/home/an.py", 52, true}};
+static const struct fx_place under_loop[] = {{"f", "/x/lib.py", 1, false},
+					     {"P.process", "/home/an.py", 53, true}};
+
+/* What computes most, by whom it is called, and whether that is a habit. */
+static void test_where_tasks_compute(void **state)
+{
+	static const struct {
+		struct {
+			const struct fx_place *place;
+			size_t depth;
+			uint64_t cpu;
+		} row[3];
+		const char *sentence, *advice;
+		enum finding_severity severity;
+	} t[] = {
+		{{{to_list, 4, 400}, {loop, 1, 600}},
+		 "40 % +- 3.0 % of the sampled CPU of tasks (4.000 s) was in ak.to_list, called at "
+		 "'an.py:14 P.objects'",
+		 "Stay with arrays",
+		 FINDING_WARNING},
+		{{{vectorized, 3, 700}, {nobodys, 2, 300}},
+		 "70 % +- 2.8 % of the sampled CPU of tasks (7.000 s) was in np.vectorize, called "
+		 "at "
+		 "'an.py:41 P.process'",
+		 "np.vectorize calls Python",
+		 FINDING_WARNING},
+		{{{loop, 1, 200}, {loop_next, 1, 210}, {under_loop, 2, 220}},
+		 "65 % +- 3.7 % of the sampled CPU of tasks (4.100 s) was in the lines of 'an.py "
+		 "P.process' itself, most of it in line 52",
+		 "If these lines loop",
+		 FINDING_NOTE},
+		{{{own_to_list, 1, 500}, {nobodys, 2, 500}},
+		 "50 % +- 3.1 % of the sampled CPU of tasks (5.000 s) was at 'content.py:3 "
+		 "Content.to_list'",
+		 "Begin with this line",
+		 FINDING_NOTE},
+		{{{nobodys, 2, 1000}}, NULL, NULL, FINDING_NOTE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		struct fixture *fx = fx_new();
+		struct task_record r = work(1, "a", 0, 20000);
+		const struct finding *f;
+		struct found found;
+
+		fx_hello(fx, 1, NULL);
+		SET_OWN(&r, cpu, 10000);
+		fx_task(fx, 1, &r);
+		for (size_t k = 0; k < 3 && t[i].row[k].depth; k++)
+			fx_samples(fx, 1, k, true, t[i].row[k].cpu, t[i].row[k].depth,
+				   t[i].row[k].place);
+		collect(fx, &found);
+		f = finding_of(&found, "hot_line");
+		assert_int_equal(f != NULL, t[i].sentence != NULL);
+		if (f) {
+			assert_string_equal(f->sentence, t[i].sentence);
+			assert_int_equal(f->severity, t[i].severity);
+			assert_memory_equal(f->advice, t[i].advice, strlen(t[i].advice));
+		}
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
 /* A message with one row of one frame; place: its number, beyond the list if that is not 0. */
 static void message(struct fixture *fx, uint64_t number, uint64_t place, bool whole)
 {
@@ -562,6 +644,7 @@ int main(void)
 		cmocka_unit_test(test_rows_become_lines),
 		cmocka_unit_test(test_a_full_table_begins_anew),
 		cmocka_unit_test(test_a_finding_names_the_line),
+		cmocka_unit_test(test_where_tasks_compute),
 		cmocka_unit_test(test_bad_messages_and_too_many_rows),
 		cmocka_unit_test(test_the_first_look_is_one_of_eight),
 	};

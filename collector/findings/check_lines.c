@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check_lines.c - where tasks compute: a line of the user's code, the own lines of one of its
+ * functions, or a function of a library that is slow when it is used much.
+ *
+ * All by samples of the tasks' own threads. A loop in Python is spread over its lines, so what a
+ * function computes by itself, without what it calls, counts as one place, too.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "collector/findings/check.h"
+
+struct habit {
+	const char *function, *file, *words, *advice;
+};
+
+static const struct habit habits[] = {
+#define HABIT(function, file, words, advice) {#function, file, words, advice},
+#include "findings.def"
+};
+
+#define HABITS (sizeof(habits) / sizeof(*habits))
+
+/* Samples that have something in common; `place` is the user's line with most of them. */
+struct hot {
+	const struct habit *habit; /* NULL: none */
+	const struct line_place *place;
+	const char *callee;
+	bool itself; /* the function's own lines */
+	double cpu, at_place;
+	uint64_t samples;
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+/* "P.f.<locals>.g": g */
+static const char *last_name(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot ? dot + 1 : function;
+}
+
+static const struct habit *habit_of(const struct line_place *p)
+{
+	for (size_t i = 0; i < HABITS; i++) {
+		if (p->function && p->file && !strcmp(last_name(p->function), habits[i].function) &&
+		    ends_with(p->file, habits[i].file))
+			return &habits[i];
+	}
+	return NULL;
+}
+
+/* The first user's place from `at` outwards. */
+static const struct line_place *user_from(const struct line_list *list, uint32_t at)
+{
+	for (uint32_t i = at; i < list->depth; i++) {
+		if (list->place[i]->user)
+			return list->place[i];
+	}
+	return NULL;
+}
+
+/* The outermost habit that a user's line called; *line: that one. */
+static const struct habit *habit_in(const struct line_list *list, const struct line_place **line)
+{
+	const struct habit *found = NULL, *h;
+	const struct line_place *caller;
+
+	for (uint32_t i = 0; i < list->depth; i++) {
+		h = list->place[i]->user ? NULL : habit_of(list->place[i]);
+		caller = h ? user_from(list, i + 1) : NULL;
+		if (caller) {
+			found = h;
+			*line = caller;
+		}
+	}
+	return found;
+}
+
+static void count(struct hot *hot, const struct line_stack_row *row, const struct line_place *place)
+{
+	double cpu = row->sum.class_s[CREMA_T_cpu];
+
+	hot->cpu += cpu;
+	hot->samples += row->sum.class_samples[CREMA_T_cpu];
+	if (!hot->place || cpu > hot->at_place) { /* by stacks: close enough to name a line */
+		hot->at_place = cpu;
+		hot->place = place;
+	}
+}
+
+static bool counts(const struct line_stack_row *row)
+{
+	return !row->pool && row->list && row->sum.class_samples[CREMA_T_cpu];
+}
+
+static struct hot hottest_habit(const struct lines *l)
+{
+	struct hot sum[HABITS] = {{0}}, best = {0};
+	const struct line_place *line = NULL;
+	const struct habit *h;
+
+	for (size_t i = 0; i < l->stacks.n; i++) {
+		h = counts(l->stacks.v[i]) ? habit_in(l->stacks.v[i]->list, &line) : NULL;
+		if (!h)
+			continue;
+		sum[h - habits].habit = h;
+		count(&sum[h - habits], l->stacks.v[i], line);
+	}
+	for (size_t i = 0; i < HABITS; i++) {
+		if (sum[i].cpu > best.cpu)
+			best = sum[i];
+	}
+	return best;
+}
+
+static bool same_function(const struct line_place *a, const struct line_place *b)
+{
+	return a->file == b->file && a->function == b->function;
+}
+
+/* Of the functions of the hottest lines: one that computes by itself is among them. */
+static struct hot hottest_function(const struct lines *l)
+{
+	const struct line_place *p, *inner;
+	struct hot best = {0};
+
+	for (size_t r = 0; r < l->rows.n && r < 16; r++) {
+		struct hot sum = {.itself = true};
+
+		p = l->rows.v[r]->place;
+		for (size_t i = 0; p && i < l->stacks.n; i++) {
+			if (!counts(l->stacks.v[i]) || !l->stacks.v[i]->list->depth)
+				continue;
+			inner = l->stacks.v[i]->list->place[0];
+			if (inner->user && same_function(inner, p))
+				count(&sum, l->stacks.v[i], inner);
+		}
+		if (sum.cpu > best.cpu)
+			best = sum;
+	}
+	return best;
+}
+
+/* What the line calls in the stack that was seen most, the first of a public name; NULL: nothing.
+ */
+static const char *callee_of(const struct line_row *row)
+{
+	const struct line_list *list = row->most;
+	const char *name;
+	uint32_t at = 0;
+
+	while (list && at < list->depth && !list->place[at]->user)
+		at++;
+	for (uint32_t i = at; list && i-- > 0;) {
+		name = list->place[i]->function;
+		if (name && !strchr(name, '<') && *last_name(name) != '_')
+			return last_name(name);
+	}
+	return NULL;
+}
+
+static struct hot hottest_line(const struct lines *l)
+{
+	double share;
+	const struct line_row *row = lines_hottest(l, CREMA_T_cpu, REMARK_SAMPLES, &share);
+
+	if (!row)
+		return (struct hot){0};
+	return (struct hot){.place = row->place,
+			    .callee = callee_of(row),
+			    .cpu = row->sum.class_s[CREMA_T_cpu],
+			    .samples = row->sum.class_samples[CREMA_T_cpu]};
+}
+
+static bool enough(const struct hot *hot, const struct lines *l, const struct check *c)
+{
+	return hot->samples >= REMARK_SAMPLES &&
+	       reaches(hot->cpu, l->all.class_s[CREMA_T_cpu], c->first, c->second);
+}
+
+/* A habit before a line, and a line before the function that it is in. */
+static bool choose(struct hot *hot, const struct lines *l, const struct check *c)
+{
+	struct hot function = hottest_function(l);
+
+	*hot = hottest_habit(l);
+	if (enough(hot, l, c))
+		return true;
+	*hot = hottest_line(l);
+	if (function.cpu > hot->cpu)
+		*hot = function;
+	return enough(hot, l, c);
+}
+
+static void say_place(struct remark *d, const struct hot *hot, const char *name)
+{
+	struct line_place function = *hot->place;
+	char text[192];
+
+	function.line = 0;
+	if (hot->habit) {
+		remark_see(d, "habit", value_text(hot->habit->words), "");
+		remark_say_more(d, " in %s, called at %s", hot->habit->words, remark_name(d, name));
+	} else if (hot->itself) {
+		remark_say_more(d, " in the lines of %s itself, most of it in line %s",
+				remark_name(d, lines_name(&function, text)),
+				remark_human(d, value_uint(hot->place->line), AS_COUNT));
+	} else {
+		remark_say_more(d, " at %s", remark_name(d, name));
+	}
+	if (hot->callee)
+		remark_say_more(d, ", most of it in its call of %s", remark_name(d, hot->callee));
+}
+
+static void advise(struct remark *d, const struct hot *hot)
+{
+	if (hot->habit) {
+		remark_advise(d, "%s", hot->habit->advice);
+		remark_severity(d, FINDING_WARNING);
+	} else if (hot->itself) {
+		remark_advise(d, "If these lines loop in Python over events or objects, use array "
+				 "operations or compile the loop with numba.njit.");
+	}
+}
+
+enum verdict finding_hot_line(const struct report *r, struct remark *d)
+{
+	const struct lines *l = &r->lines;
+	double whole = l->all.class_s[CREMA_T_cpu], share, error;
+	const char *name;
+	struct hot hot;
+
+	if (!l->all.samples)
+		return CHECK_IDLE;
+	if (l->clockless)
+		return remark_unknown(d, "stacks");
+	if (!choose(&hot, l, d->check))
+		return CHECK_QUIET;
+	share = hot.cpu / whole;
+	error = lines_error(share, l->all.class_samples[CREMA_T_cpu]);
+	remark_see(d, "line_cpu_seconds", value_real(hot.cpu), "s");
+	name = remark_see_line(d, r, hot.place, share, hot.samples, CREMA_T_cpu);
+	remark_say(d, "%s +- %s of the sampled CPU of tasks (%s) was",
+		   remark_percent(d, share * 100), remark_percent(d, error * 100),
+		   remark_human(d, value_real(hot.cpu), AS_SECONDS));
+	say_place(d, &hot, name);
+	advise(d, &hot);
+	remark_cost(d, cost_of_cpu(d->costs, hot.cpu));
+	return remark_found(d, share);
+}
