@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* model_probe.c - the JSON texts of the worker probe: Dask's numbers and the stack's versions. */
+#include "collector/model/digest_rows.h"
 #include "collector/model/model.h"
 #include "collector/model/selection.h"
 
@@ -68,43 +69,45 @@ static void keep_others(struct worker *w, size_t before)
 	w->digests.n = n;
 }
 
-static int take_digests(struct model *m, struct worker *w, uint64_t boot_ns, const json_t *list)
+static const char *row_text(struct model *m, const struct digest_row *row, enum digest_text which)
+{
+	return row->text[which].ptr ? model_text(m, row->text[which]) : NULL;
+}
+
+static int take_digests(struct model *m, struct worker *w, uint64_t boot_ns,
+			const struct digest_rows *rows)
 {
 	size_t i, before = w->digests_cut && w->digests_whole ? w->digests.n : 0;
-	const json_t *row, *value;
+	const struct digest_row *row;
 	struct digest *d;
 
 	w->digests.n = before;
-	json_array_foreach(list, i, row)
-	{
-		value = json_array_get(row, 5);
-		if (!json_is_number(value))
-			continue;
+	for (i = 0; i < rows->n; i++) {
+		row = &rows->v[i];
 		d = ARRAY_NEW(&w->digests);
 		if (!d)
 			return -ENOMEM;
-		d->context = text_of(m, json_array_get(row, 0));
-		d->span = text_of(m, json_array_get(row, 1));
-		d->prefix = text_of(m, json_array_get(row, 2));
-		d->activity = text_of(m, json_array_get(row, 3));
-		d->unit = text_of(m, json_array_get(row, 4));
-		d->value = json_number_value(value);
+		d->context = row_text(m, row, DIGEST_CONTEXT);
+		d->span = row_text(m, row, DIGEST_SPAN);
+		d->prefix = row_text(m, row, DIGEST_PREFIX);
+		d->activity = row_text(m, row, DIGEST_ACTIVITY);
+		d->unit = row_text(m, row, DIGEST_UNIT);
+		d->value = row->value;
 		d->boot_ns = boot_ns;
 	}
 	keep_others(w, before);
 	return m->error;
 }
 
-static bool says(const json_t *row, size_t at, const char *text)
+static bool is(struct text t, const char *text)
 {
-	const char *s = json_string_value(json_array_get(row, at));
-
-	return s && !strcmp(s, text);
+	return t.ptr && t.len == strlen(text) && !memcmp(t.ptr, text, t.len);
 }
 
 /* What the digests without a span come to, and the probe's own; kept where it is not what the probe
  * before reported. */
-static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *o, bool cut)
+static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *o,
+			const struct digest_rows *rows, bool cut)
 {
 	static const struct {
 		const char *activity, *unit;
@@ -119,14 +122,15 @@ static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *o, boo
 		[OUTSIDE_DISK_WRITE] = {"disk-write", "bytes"},
 	};
 	struct outside now = {.boot_ns = boot_ns}, *at;
-	const json_t *row;
+	const struct digest_row *row;
 	size_t i, k;
 
-	json_array_foreach(json_object_get(o, "digests"), i, row)
-	{
-		for (k = 0; k < OUTSIDE_DIGESTS && !json_is_string(json_array_get(row, 1)); k++) {
-			if (says(row, 3, kinds[k].activity) && says(row, 4, kinds[k].unit))
-				now.v[k] += json_number_value(json_array_get(row, 5));
+	for (i = 0; i < rows->n; i++) {
+		row = &rows->v[i];
+		for (k = 0; k < OUTSIDE_DIGESTS && !row->text[DIGEST_SPAN].ptr; k++) {
+			if (is(row->text[DIGEST_ACTIVITY], kinds[k].activity) &&
+			    is(row->text[DIGEST_UNIT], kinds[k].unit))
+				now.v[k] += row->value;
 		}
 	}
 	for (k = 0; cut && k < OUTSIDE_DIGESTS; k++)
@@ -197,27 +201,8 @@ static int take_back(struct model *m, struct worker *w, uint64_t boot_ns, const 
 	return 0;
 }
 
-int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct text json)
+static void take_numbers(struct model *m, struct probe *p, const json_t *o)
 {
-	json_t *o = json_loadb(json.ptr, json.len, JSON_ALLOW_NUL, NULL);
-	const json_t *digests = json_object_get(o, "digests");
-	uint64_t cut = (uint64_t)json_integer_value(json_object_get(o, "digests_cut"));
-	bool whole = json_is_true(json_object_get(o, "digests_whole"));
-	struct probe *p;
-	int rc = 0;
-
-	if (!json_is_object(o)) {
-		json_decref(o);
-		m->records_bad++;
-		return 0;
-	}
-	worker_sign(w, boot_ns);
-	p = ARRAY_NEW(&w->probes);
-	if (!p) {
-		json_decref(o);
-		return -ENOMEM;
-	}
-	p->boot_ns = boot_ns;
 	p->nthreads = real_of(o, "nthreads");
 	p->executing = real_of(o, "executing");
 	p->ready = real_of(o, "ready");
@@ -233,21 +218,63 @@ int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct 
 		p->memory_limit_bytes = (double)NAN;
 	p->cpu_percent = real_of(o, "cpu_percent");
 	p->status = text_of(m, json_object_get(o, "status"));
+}
+
+/* `rows`: NULL, the sample has no list of digests. */
+static int take_sample(struct model *m, struct worker *w, uint64_t boot_ns, const json_t *o,
+		       const struct digest_rows *rows)
+{
+	uint64_t cut = (uint64_t)json_integer_value(json_object_get(o, "digests_cut"));
+	bool whole = json_is_true(json_object_get(o, "digests_whole"));
+	struct probe *p;
+	int rc = 0;
+
+	worker_sign(w, boot_ns);
+	p = ARRAY_NEW(&w->probes);
+	if (!p)
+		return -ENOMEM;
+	p->boot_ns = boot_ns;
+	take_numbers(m, p, o);
 	take_told(w, boot_ns, json_object_get(o, "scheduler"));
-	if (json_is_array(digests))
-		rc = take_outside(w, boot_ns, o, cut && !whole);
-	if (!rc && boot_ns >= w->digests_boot_ns && json_is_array(digests)) {
+	if (rows)
+		rc = take_outside(w, boot_ns, o, rows, cut && !whole);
+	if (!rc && rows && boot_ns >= w->digests_boot_ns) {
 		w->digests_boot_ns = boot_ns;
 		w->digests_cut = cut;
 		w->digests_whole = whole;
 		if (text_of(m, json_object_get(o, "closing")))
 			w->closing = text_of(m, json_object_get(o, "closing"));
 		rc = take_back(m, w, boot_ns, json_object_get(o, "taken_back"));
-		rc = rc ? rc : take_digests(m, w, boot_ns, digests);
+		rc = rc ? rc : take_digests(m, w, boot_ns, rows);
 	}
-	json_decref(o);
 	if (!selection_takes_time(m, w, boot_ns))
 		w->probes.n--;
+	return rc;
+}
+
+int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct text json)
+{
+	struct digest_rows rows = {0};
+	struct buf rest = BUF_INIT;
+	bool listed = digest_rows_split(json, &rows, &rest);
+	json_t *o =
+		listed ? json_loadb((const char *)rest.data, rest.len, JSON_ALLOW_NUL, NULL) : NULL;
+	int rc = 0;
+
+	if (!json_is_object(o)) {
+		json_decref(o);
+		o = json_loadb(json.ptr, json.len, JSON_ALLOW_NUL, NULL);
+		rows.n = 0;
+		listed = json_is_array(json_object_get(o, "digests"));
+		rc = digest_rows_of(json_object_get(o, "digests"), &rows);
+	}
+	if (!json_is_object(o))
+		m->records_bad++;
+	else if (!rc)
+		rc = take_sample(m, w, boot_ns, o, listed ? &rows : NULL);
+	json_decref(o);
+	buf_release(&rest);
+	free(rows.v);
 	return rc;
 }
 

@@ -148,6 +148,7 @@ def test_a_worker_says_its_own_numbers(probe, monkeypatch):
         "tasks": 306, "executed": 307, "nbytes_managed": 308, "fast_bytes": 309, "spilled_bytes": 310, "memory_bytes": 311,
         "memory_limit_bytes": 313, "cpu_percent": 312, "status": "running", "last_seen": 1234.5, "closing": None, "taken_back": [],
         "scheduler": None, "gc_seconds": None, "stream_bytes": 20, "digests": [], "digests_cut": 0, "digests_whole": True}
+    assert [*said][-3:] == ["digests", "digests_cut", "digests_whole"]  # collector/model/digest_rows.c finds them there
 
 
 def test_two_workers_of_a_process_are_added_up(probe):
