@@ -47,6 +47,39 @@ static void say_raised(struct remark *d, const struct attempt *a)
 		remark_say_more(d, " (%s)", remark_name(d, s->error_text));
 }
 
+/* The run's state, above all findings, names this attempt, where it was and what it raised. */
+static bool told_by_state(const struct report *r, const struct attempt *a)
+{
+	const struct run_state *s = &r->facts->state;
+
+	return s->id == RUN_STATE_FAILED && s->failed == a;
+}
+
+/* Can stand between quotes in a line of Python. */
+static bool plain_text(const char *s)
+{
+	while (*s >= ' ' && *s <= '~' && *s != '\'' && *s != '\\')
+		s++;
+	return !*s;
+}
+
+/* The line that runs the chunk by itself. */
+static void advise_chunk(const struct report *r, struct remark *d, const struct attempt *a)
+{
+	struct value from = attempt_i64(a, TASK_F_entrystart),
+		     to = attempt_i64(a, TASK_F_entrystop);
+
+	if (!attempt_is_chunk(a) || !a->filename || !a->c.shared || !a->c.shared->treename ||
+	    !plain_text(a->filename) || from.type != VALUE_INT || to.type != VALUE_INT)
+		return;
+	remark_advise(d,
+		      "See the error alone: %s().process(NanoEventsFactory.from_root({'%s': %s}, "
+		      "entry_start=%s, entry_stop=%s).events())",
+		      run_prefix_shown(r->run, a->prefix), a->filename,
+		      remark_name(d, a->c.shared->treename), remark_integer(d, (double)from.v.i),
+		      remark_integer(d, (double)to.v.i));
+}
+
 /* "3 attempts <what>: 12 s of work, 1.2 GB read"; the known part where not all is known. */
 static void say_lost(const struct report *r, struct remark *d, const struct lost *lost,
 		     const char *what)
@@ -54,6 +87,7 @@ static void say_lost(const struct report *r, struct remark *d, const struct lost
 	struct value wall = value_seconds(sum_known(&lost->t.wall_ns));
 	struct value read = sum_known(&lost->t.count[CREMA_C_read_bytes]);
 	bool wall_known, read_known;
+	const char *said;
 
 	value_number(wall, &wall_known);
 	value_number(read, &read_known);
@@ -68,6 +102,7 @@ static void say_lost(const struct report *r, struct remark *d, const struct lost
 		remark_see(d, "read_bytes", read, "bytes");
 		remark_say_more(d, ", %s read", remark_human(d, read, AS_BYTES));
 	}
+	said = d->f.sentence;
 	if (lost->example->prefix) {
 		remark_see(d, "prefix", value_text(lost->example->prefix), "");
 		remark_say_more(d, "; the first was of kind %s",
@@ -75,6 +110,8 @@ static void say_lost(const struct report *r, struct remark *d, const struct lost
 		remark_place(d, lost->example, "first_");
 	}
 	say_raised(d, lost->example);
+	if (told_by_state(r, lost->example)) /* the evidence stays */
+		d->f.sentence = said;
 	remark_cost(d, lost->t.wall_ns.unknown ? (double)NAN : lost->cost);
 }
 
@@ -120,7 +157,8 @@ enum verdict finding_failed_work(const struct report *r, struct remark *d)
 	lost_of(r, d, "erred", NULL, &lost);
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
-	say_lost(r, d, &lost, "failed without being repeated");
+	say_lost(r, d, &lost, "failed for good");
+	advise_chunk(r, d, lost.example);
 	return remark_found(d, weight_of(r, &lost));
 }
 
@@ -131,7 +169,8 @@ enum verdict finding_retried_work(const struct report *r, struct remark *d)
 	lost_of(r, d, "retried", NULL, &lost);
 	if ((double)lost.t.attempts < d->check->first)
 		return CHECK_QUIET;
-	say_lost(r, d, &lost, "failed and was repeated");
+	say_lost(r, d, &lost,
+		 lost.t.attempts == 1 ? "failed and was repeated" : "failed and were repeated");
 	remark_gain_most(d, d->f.cost_s);
 	return remark_found(d, weight_of(r, &lost));
 }

@@ -179,7 +179,10 @@ static void put_wrapped(struct sink *s, const char *text, size_t indent, size_t 
 	sink_puts(s, "\n");
 }
 
-static void put_finding(const struct finding *one, bool advice, struct sink *s, bool colour)
+/* How much of a finding is put. */
+enum extent { SENTENCE, WITH_ADVICE, WHOLE };
+
+static void put_finding(const struct finding *one, enum extent extent, struct sink *s, bool colour)
 {
 	static const char *const tags[FINDING_SEVERITIES] = {"HIGH", "WARNING", "NOTE"};
 	static const char *const colours[FINDING_SEVERITIES] = {"\033[1;31m", "\033[33m",
@@ -189,9 +192,9 @@ static void put_finding(const struct finding *one, bool advice, struct sink *s, 
 	sink_printf(s, "  %s%-*s%s", colour ? colours[one->severity] : "", INDENT - 2,
 		    tags[one->severity], colour ? "\033[0m" : "");
 	put_wrapped(s, one->sentence, INDENT, INDENT);
-	if (!advice)
+	if (extent == SENTENCE)
 		return;
-	if (*finding_cost(one, cost, sizeof(cost))) {
+	if (extent == WHOLE && *finding_cost(one, cost, sizeof(cost))) {
 		sink_printf(s, "%*s", INDENT, "");
 		put_wrapped(s, cost, INDENT, INDENT);
 	}
@@ -214,11 +217,11 @@ void findings_brief(const struct findings *f, size_t most, size_t lines, struct 
 	for (i = 0; i < f->n && shown < most; i++) {
 		if (i && f->v[i].severity == FINDING_NOTE)
 			break;
-		buf_clear(&b);
-		put_finding(&f->v[i], true, &one, colour);
-		if (!shown && used + buf_lines(&b) > lines) {
+		for (int extent = WHOLE; extent >= (shown ? WHOLE : SENTENCE); extent--) {
 			buf_clear(&b);
-			put_finding(&f->v[i], false, &one, colour);
+			put_finding(&f->v[i], (enum extent)extent, &one, colour);
+			if (used + buf_lines(&b) <= lines)
+				break;
 		}
 		if (shown && used + buf_lines(&b) > lines)
 			break;
@@ -241,7 +244,7 @@ void findings_text(const struct findings *f, struct sink *s, bool colour)
 
 	table_section(s, colour, "Findings");
 	for (i = 0; i < f->n; i++)
-		put_finding(&f->v[i], true, s, colour);
+		put_finding(&f->v[i], WHOLE, s, colour);
 	put_checked(f, &line);
 	if (line.error || buf_add(&b, "", 1)) {
 		s->error = line.error ? line.error : -ENOMEM; /* no end is in the buffer */

@@ -40,6 +40,20 @@ static void say_name(struct line *l, const char *before, const char *name)
 	say(l, "%s%s", before, copy);
 }
 
+/* A task's key; Dask's hash at its end tells people nothing. */
+static void say_key(struct line *l, const char *before, const struct attempt *a)
+{
+	const char *dash = a->key ? strrchr(a->key, '-') : NULL;
+	char copy[256];
+
+	if (dash && strspn(dash + 1, "0123456789abcdef") == 32 && !dash[33]) {
+		snprintf(copy, sizeof(copy), "%.*s", (int)(dash - a->key), a->key);
+		say_name(l, before, copy);
+	} else {
+		say_name(l, before, a->key ? a->key : a->prefix);
+	}
+}
+
 /* "ValueError: no muons" */
 static void say_words(struct line *l, const char *type, const char *text)
 {
@@ -92,7 +106,7 @@ static void say_in_call(const struct run_state *s, struct line *l)
 	const struct worker *w = a->worker;
 	struct value thread = attempt_u64(a, TASK_F_thread);
 
-	say_name(l, "; still in a call: ", a->key ? a->key : a->prefix);
+	say_key(l, "; still in a call: ", a);
 	if (w->host && w->pid.type == VALUE_UINT)
 		say(l, " on %.60s, pid %llu", w->host, (unsigned long long)w->pid.v.u);
 	if (thread.type == VALUE_UINT)
@@ -142,7 +156,7 @@ static void say_failed(const struct run_state *s, struct line *l)
 		say_words(l, shared->error_type, shared->error_text);
 	say(l, "%s%zu task%s failed", shared && shared->error_type ? "; " : "", s->failures,
 	    plural(s->failures));
-	say_name(l, ", first ", a->key ? a->key : a->prefix);
+	say_key(l, ", first ", a);
 	say_name(l, ", dataset ", a->dataset);
 	say_name(l, ", file ", a->filename);
 	if (from.type == VALUE_INT && to.type == VALUE_INT)

@@ -30,7 +30,7 @@ __attribute__((format(printf, 3, 4))) static void add(char *line, size_t size, c
 	va_end(ap);
 }
 
-/* "23 tasks measured, none failed; 2 workers with 1 thread each" */
+/* "23 tasks measured, none failed; 2 workers, 1 thread each" */
 static void put_what(const struct report *r, struct sink *s)
 {
 	const struct facts *f = r->facts;
@@ -49,7 +49,7 @@ static void put_what(const struct report *r, struct sink *s)
 		add(line, sizeof(line), ", none failed");
 	add(line, sizeof(line), "; %zu worker%s", n, plural(n));
 	if (threads.type != VALUE_NULL)
-		add(line, sizeof(line), " with %s thread%s%s", human(threads, AS_IS, number),
+		add(line, sizeof(line), ", %s thread%s%s", human(threads, AS_IS, number),
 		    value_number(threads, NULL) == 1 ? "" : "s", n == 1 ? "" : " each");
 	text_paragraph(s, "  ", "%s", line);
 	report_company(r->run, s);

@@ -43,7 +43,7 @@ def test_first_screen(made):
     m = made.json["metrics"]
     assert lines[0].startswith(f"run {made.json['run']} ")
     assert f"{m['total_events']:,} events in {m['num_chunks']} chunks" in text
-    assert "4 tasks measured, 1 attempt failed or repeated; 2 workers with 3 threads each" in text
+    assert "4 tasks measured, 1 attempt failed or repeated; 2 workers, 3 threads each" in text
     budget = m["budget"]
     bar, parts = lines[at[1] + 1].strip(), [v for k, v in budget.items() if k not in ("wall_seconds", "threads", "thread_seconds")]
     assert sum(parts) == pytest.approx(budget["thread_seconds"])

@@ -289,8 +289,8 @@ static const struct more more[] = {
 	{nine_to_do, "cpu_bound", "", "!work queued", ANY, {{NULL, NULL, 0}}},
 	{raised,
 	 "failed_work",
-	 "dataset 'data', file '/a.root', entries 1,000 to 2,500; it raised 'KeyError' ('Muon_pt')",
-	 "",
+	 "!it raised", /* the run's state says that, and where */
+	 "entry_start=1_000, entry_stop=2_500",
 	 ANY,
 	 {{"error_type", "KeyError", 0}, {"error", "Muon_pt", 0}, {"first_file", "/a.root", 0}}},
 };
@@ -354,6 +354,41 @@ static void test_collections_after_reading(void **state)
 		collect(fx, &found);
 		assert_int_equal(finding_of(&found, "gc_pauses") != NULL, !reads);
 		assert_int_equal(finding_of(&found, "not_by_coffea") != NULL, reads);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* The line to paste, if the file's name can stand in one. */
+static void test_a_failed_chunk_alone(void **state)
+{
+	static const char *const file[] = {"/data/a b.root", "/data/it's.root",
+					   "/data/\303\244.root"};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct fixture *fx = fx_new();
+		struct task_record r = chunk(1, "a", 0, 1000, file[i], 10000, 20000);
+		const struct finding *f;
+		struct found found;
+
+		fx_hello(fx, 1, "{}");
+		TASK_SET(&r, status, T("erred"));
+		TASK_SET(&r, error_type, T("KeyError"));
+		fx_task(fx, 1, &r);
+		collect(fx, &found);
+		f = finding_of(&found, "failed_work");
+		assert_string_equal(f->advice,
+				    i ? "The result lacks these tasks: check their errors, or use "
+					"retries."
+				      : "See the error alone: "
+					"Processor().process(NanoEventsFactory.from_root({'/data/a "
+					"b.root': 'Events'}, entry_start=10_000, "
+					"entry_stop=20_000).events())");
+		/* the run's state says where it was */
+		assert_string_equal(f->sentence, "1 attempt failed for good: 1.000 s of work");
+		assert_string_equal(evidence_of(f, "error_type").v.s, "KeyError");
+		assert_string_equal(evidence_of(f, "first_file").v.s, file[i]);
 		found_free(&found);
 		fx_free(fx);
 	}
@@ -582,6 +617,7 @@ int main(void)
 		cmocka_unit_test(test_what_runs_add),
 		cmocka_unit_test(test_collections_after_reading),
 		cmocka_unit_test(test_collections_of_the_run_before),
+		cmocka_unit_test(test_a_failed_chunk_alone),
 		cmocka_unit_test(test_other_gaps),
 		cmocka_unit_test(test_large_outputs_are_no_chunk_overhead),
 		cmocka_unit_test(test_only_waiting_for_a_core_is_a_note),

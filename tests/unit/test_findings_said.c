@@ -116,8 +116,7 @@ static const struct said {
 	 "1 attempt was lost with its worker: 1.000 s of work; the first was of kind 'task'; "
 	 "'node:1' sent no goodbye",
 	 "attempts=1 attempts; wall_seconds=1 s; prefix=task; worker=node:1"},
-	{"failed_work", 1, NULL,
-	 "1 attempt failed without being repeated: 1.000 s of work; the first was of kind 'task'",
+	{"failed_work", 1, NULL, "1 attempt failed for good: 1.000 s of work",
 	 "attempts=1 attempts; wall_seconds=1 s; prefix=task"},
 	{"retried_work", 0.5, NULL,
 	 "1 attempt failed and was repeated: 1.000 s of work; the first was of kind 'task'",
@@ -536,10 +535,7 @@ static const struct {
 	{shared_host, "run_queue",
 	 "tasks were ready and waited 25 % of their time (2.000 s) for a core",
 	 "runqueue_wait_seconds=2 s; task_wall_seconds=8 s; percent=25 %"},
-	{lost_reads, "failed_work",
-	 "1 attempt failed without being repeated: 1.000 s of work, 1.000 MB read; the first was "
-	 "of "
-	 "kind 'other'",
+	{lost_reads, "failed_work", "1 attempt failed for good: 1.000 s of work, 1.000 MB read",
 	 "attempts=1 attempts; wall_seconds=1 s; read_bytes=1000000 bytes; prefix=other"},
 	{lost_reads, "retried_work",
 	 "1 attempt failed and was repeated: 1.001 s of work, 2.000 MB read; the first was "

@@ -48,6 +48,27 @@ static void test_failed(void **state)
 	      "failed: 1 task failed, first a");
 }
 
+/* Dask's hash at the end of a key is left out, and nothing that only looks like one. */
+static void test_failed_key(void **state)
+{
+	static const char *const key[][2] = {
+		{"P-0123456789abcdef0123456789abcdef", "failed: 1 task failed, first P"},
+		{"P-0123456789abcdef0123456789abcde", "failed: 1 task failed, first "
+						      "P-0123456789abcdef0123456789abcde"},
+		{"P-0123456789abcdef0123456789abcdef0",
+		 "failed: 1 task failed, first P-0123456789abcdef0123456789abcdef0"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct fixture *fx = fx_new();
+
+		fx_hello(fx, 1, "{}");
+		fx_simple(fx, 1, 1, key[i][0], "span", 0, 0, 1000, "erred");
+		check(fx, RUN_STATE_FAILED, RUN_WHY_TASK_FAILED, key[i][1]);
+	}
+}
+
 static void test_done_by_another_attempt(void **state)
 {
 	struct fixture *fx = one_task("erred");
@@ -459,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_finished),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_failed_key),
 		cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_paused),
 		cmocka_unit_test(test_later_run),
