@@ -418,7 +418,7 @@ def test_findings(made):
             assert told[key] == value or told[key] == pytest.approx(value, rel=1e-9, abs=2e-6), (name, key)
     said = {"storage_wait": f"; {100 * cached / large:.0f} % of the bytes from large reads came from the page cache", "gil_wait": "; workers had 3 threads",
             "network_wait": "; 'files:1094' answered 60 requests in 133.3 ms on average", "lock_wait": "; 81.00 ms of long waits at 'none.so+0x1000'",
-            "run_queue": "; 'node' has 6 worker threads on 9 cores, so other processes kept the cores busy", "failed_work": f", {as_bytes(task_values(9)['read_bytes'])} read; the first was of kind 'work', dataset 'set1', file '/data/a.root', entries 9,000 to 9,109",
+            "run_queue": "; 'node' has 6 worker threads on 9 cores, so other processes kept the cores busy", "failed_work": f", {as_bytes(task_values(9)['read_bytes'])} read",
             "low_cpu_efficiency": f"; threads were without a task for {100 * idle / threads:.0f} %"}
     for name, end in said.items():
         assert found[name]["sentence"].endswith(end), name
