@@ -87,6 +87,9 @@ function drawHead(d) {
   const began = r.start_time ? `began ${r.start_time.slice(0, 19).replace("T", " ")} UTC` : "began at an unknown time";
   const versions = [["Python", r.python], ["Dask", r.dask], ["coffea", r.coffea], ["uproot", r.uproot]].filter((v) => v[1]).map((v) => v.join(" "));
   byId("facts").textContent = [began, r.running ? `${groups(r.running)} tasks still running` : null, ...versions, ...r.company].filter(Boolean).join(" \u00b7 ");
+  byId("outcome").textContent = r.state_text;
+  byId("outcome").className = `outcome ${r.state}`;
+  byId("outcome").hidden = !r.state_text;
   byId("made").textContent = `Written by crema ${d.version}. Unknown is said, and is not 0. The meaning of each metric stands under \u201cAll metrics\u201d.`;
 }
 

@@ -50,7 +50,7 @@ static void put_run(const struct report *r, struct json *j)
 	static const char *const kinds[] = {"coffea", "preprocessing", "other"};
 	const struct run *run = r->run;
 	const struct worker *w = run->workers.n ? run->workers.v[0] : NULL;
-	char text[40];
+	char text[40], sentence[RUN_SENTENCE_BYTES];
 
 	emit_object(j, "run");
 	emit_value(j, "id", value_text(run->id));
@@ -60,6 +60,9 @@ static void put_run(const struct report *r, struct json *j)
 	emit_value(j, "stop", value_real(run->stop));
 	emit_value(j, "start_time", value_text(iso_time(run->start, text, sizeof(text))));
 	emit_value(j, "running", value_uint(run->running));
+	emit_value(j, "state", value_text(run_state_name(r->facts->state.id)));
+	emit_value(j, "state_text",
+		   value_text(run_state_sentence(&r->facts->state, sentence, sizeof(sentence))));
 	run_company_json(run, j);
 	page_name(j, "python", w ? w->python : NULL);
 	page_name(j, "dask", w ? w->dask : NULL);

@@ -243,9 +243,16 @@ def test_head(page, shown):
     assert page.texts("#run, #facts, title")[:3] == [
         f"crema: {run['id']}", f"run {run['id']}", f"began 2026-11-18 11:06:40 UTC \u00b7 1,234 tasks still running \u00b7 Python {run['python']} \u00b7 Dask {run['dask']} \u00b7 "
         f"coffea {run['coffea']} \u00b7 uproot {run['uproot']}"]
+    assert run["state"] == "failed" and page.texts("#outcome.failed") == [run["state_text"]]
+    assert run["state_text"].startswith("failed: 1 task failed, first work-9, dataset set1")
     assert shown["version"] in page.texts("#made")[0]
     titles = page.texts("main > section h2")[3:]
     assert len(titles) == len(page.texts("nav a")) == 18
+
+
+def test_a_run_that_ended_well(page):
+    page.show(lambda d: d["run"].update(state="finished", state_text="finished"))
+    assert page.texts("#outcome.finished") == ["finished"]
 
 
 def texts_of(d):
