@@ -5,7 +5,29 @@ const FLAME_ROW = 18;
 const flame = { path: [], search: "" }; // they survive a redraw
 
 function flameNode(name, user, classes) {
-  return { name, user, seconds: 0, samples: 0, classes: classes.map(() => 0), children: new Map() };
+  return { name, user, folded: [], seconds: 0, samples: 0, classes: classes.map(() => 0), children: new Map() };
+}
+
+/* The name of a frame without its file. */
+function flameFunction(name) {
+  return name.split(" ")[0];
+}
+
+/* Frames of libraries that nearly all stacks of a kind of task begin with: one cell in their place, beside what left them earlier. */
+function flameFold(node) {
+  const names = [], beside = [];
+  let last = node;
+  for (;;) {
+    const most = d3.max(last.children.values(), (child) => child.seconds), child = [...last.children.values()].find((c) => c.seconds === most);
+    if (!child || child.user || child.seconds < 0.97 * node.seconds) break;
+    beside.push(...[...last.children.values()].filter((c) => c !== child));
+    names.push(child.name);
+    last = child;
+  }
+  if (names.length < 3) return;
+  last.name = `${flameFunction(names[0])} \u2026 ${flameFunction(names[names.length - 1])} (${names.length} frames)`;
+  last.folded = names;
+  node.children = new Map([last, ...beside].map((c, i) => [i ? `${c.name} ${i}` : c.name, c]));
 }
 
 /* Seconds by class are in the order of `classes`. */
@@ -25,6 +47,7 @@ function flameTree(s, classes) {
       node.samples += row.samples;
     }
   }
+  root.children.forEach(flameFold);
   return root;
 }
 
@@ -34,9 +57,9 @@ function flameCells(root, path) {
   function below(node, at, x0, x1, depth) {
     cells.push({ node, path: at, x0, x1, depth });
     let x = x0;
-    for (const child of [...node.children.values()].sort((a, b) => d3.ascending(a.name, b.name))) {
+    for (const [name, child] of [...node.children].sort((a, b) => d3.ascending(a[0], b[0]))) {
       const width = node.seconds > 0 ? (x1 - x0) * child.seconds / node.seconds : 0;
-      if (width >= least) below(child, [...at, child.name], x, x + width, depth + 1);
+      if (width >= least) below(child, [...at, name], x, x + width, depth + 1);
       x += width;
     }
   }
@@ -60,19 +83,23 @@ function flameText(node, all, classes) {
   const parts = classes.map((c, i) => [c.name, node.classes[i]]).filter(([, v]) => v > 0.005 * node.seconds);
   const share = node.seconds / all.seconds, error = 1.96 * Math.sqrt(share * (1 - share) / all.samples);
   return `${node.name}: ${as.seconds(node.seconds)}, ${as.percent(share * 100)} +- ${as.percent(error * 100)} (${as.count(node.samples)} samples)\n` +
-    parts.sort((a, b) => b[1] - a[1]).map(([name, v]) => `${name} ${as.percent(100 * v / node.seconds)}`).join(", ");
+    [...parts.sort((a, b) => b[1] - a[1]).map(([name, v]) => `${name} ${as.percent(100 * v / node.seconds)}`)].join(", ") + node.folded.map((name) => `\n${name}`).join("");
+}
+
+function flameMatches(node, word) {
+  return [node.name, ...node.folded].some((name) => name.toLowerCase().includes(word));
 }
 
 /* The time below frames that the search finds, each stack once. */
 function flameFound(node, word) {
-  if (node.name.toLowerCase().includes(word)) return node.seconds;
+  if (flameMatches(node, word)) return node.seconds;
   return d3.sum([...node.children.values()], (child) => flameFound(child, word));
 }
 
 function drawCells(chart, root, classes, redraw) {
   const width = chartWidth(chart), cells = flameCells(root, flame.path), word = flame.search.toLowerCase();
   const svg = canvas(chart, "chart-flame", width, FLAME_ROW * (d3.max(cells, (c) => c.depth) + 1), "Sampled Python stacks, outermost frame at the top, as wide as their time");
-  const cell = svg.selectAll("g").data(cells).enter().append("g").attr("class", (c) => (word && !c.node.name.toLowerCase().includes(word) ? "cell faint" : "cell"))
+  const cell = svg.selectAll("g").data(cells).enter().append("g").attr("class", (c) => (word && !flameMatches(c.node, word) ? "cell faint" : "cell"))
     .attr("transform", (c) => `translate(${c.x0 * width},${c.depth * FLAME_ROW})`).attr("tabindex", 0).attr("role", "button").attr("data-name", (c) => c.node.name)
     .attr("aria-label", (c) => flameText(c.node, root, classes));
   cell.append("rect").attr("width", (c) => Math.max(0.5, (c.x1 - c.x0) * width - 0.5)).attr("height", FLAME_ROW - 1).attr("fill", (c) => colour(flameColour(c.node, classes)))
