@@ -73,9 +73,9 @@ def newest(procs, directory=None):
     return ids[-1] if ids else "last"
 
 
-def settled(procs, enough, run=None, seconds=60, directory=None):
-    """The run's JSON once enough(it) holds and the workers' totals have arrived. After `seconds` it is returned as it is:
-    the test's own check then shows what is missing."""
+def settled(procs, enough, run=None, seconds=60, directory=None, totals=True):
+    """The run's JSON once enough(it) holds and the workers' totals have arrived; without `totals` its tasks' own records are
+    enough. After `seconds` it is returned as it is: the test's own check then shows what is missing."""
     import cluster
 
     def read():
@@ -89,7 +89,7 @@ def settled(procs, enough, run=None, seconds=60, directory=None):
         except cluster.StepFailed:
             report = None
         if report is not None and finished(report) and enough(report):
-            return with_totals(read, report)
+            return with_totals(read, report) if totals else report
         time.sleep(0.2)
     return report if report is not None else read()
 
@@ -114,13 +114,14 @@ def tasks_of(report, prefix):
     return [t for t in report["tasks"] if t["prefix"] == prefix]
 
 
-def submit(procs, client, name, function, *args, count=1, **options):
-    """Runs one function in a span of its own; returns (its result, the attempts in the run's JSON)."""
+def submit(procs, client, name, function, *args, count=1, totals=True, **options):
+    """Runs one function in a span of its own; returns (its result, the attempts in the run's JSON). With totals=False only
+    the attempts have settled, not what the report has of their workers."""
     from distributed import span
 
     with span(name) as own:
         result = client.submit(function, *args, pure=False, key=unique(name), **options).result(timeout=300)
-    report = settled(procs, lambda r: len(tasks_of(r, name)) >= count, run=own)
+    report = settled(procs, lambda r: len(tasks_of(r, name)) >= count, run=own, totals=totals)
     return result, tasks_of(report, name)
 
 
