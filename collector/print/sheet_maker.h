@@ -49,6 +49,12 @@ int sheet_make(struct sheet_maker *k, const char *name, const char *key, const c
 	       void (*columns)(struct sheet_maker *), void (*rows)(struct sheet_maker *));
 void sheet_release(struct sheet_maker *k);
 
+/* Sheets of print/sheets_lines.c. */
+void line_columns(struct sheet_maker *k);
+void line_rows(struct sheet_maker *k);
+void stack_columns(struct sheet_maker *k);
+void stack_rows(struct sheet_maker *k);
+
 /* Sheets of print/sheets_more.c. */
 void finding_columns(struct sheet_maker *k);
 void finding_rows(struct sheet_maker *k);

@@ -339,6 +339,8 @@ static const struct {
 	{"memory_sections", "", {"name"}, memory_columns, memory_rows},
 	{"custom_metrics", "", {"name"}, custom_columns, custom_rows},
 	{"blocking", "", {NULL}, blocking_columns, blocking_rows},
+	{"lines", "", {"file"}, line_columns, line_rows},
+	{"stacks", "", {"prefix"}, stack_columns, stack_rows},
 	{"timeline", "run, time", {NULL}, timeline_columns, timeline_rows},
 	{"tracking", "", {"series", "worker_id", "time"}, tracking_columns, tracking_rows},
 	{"metric_lists", "run, metric", {NULL}, list_columns, list_rows},

@@ -70,6 +70,10 @@ const struct line_row *lines_hottest(const struct lines *l, unsigned int class, 
 				     double *share);
 /* "analysis.py:42 process" */
 const char *lines_name(const struct line_place *p, char out[192]);
+/* "cpu_seconds", "gil_wait_seconds" */
+const char *line_class_name(unsigned int class);
+/* As an array: outermost first, "FILE:LINE FUNCTION". */
+void lines_frames_json(const struct line_list *list, struct json *j, const char *name);
 /* wall: of the same tasks, exact. */
 void lines_json(const struct lines *l, const struct run *run, struct value wall, struct json *j);
 void lines_table(const struct lines *l, struct value wall, struct sink *s, bool colour);

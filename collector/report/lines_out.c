@@ -10,13 +10,17 @@
 
 #define TOP 12
 
+const char *line_class_name(unsigned int class)
+{
+	return class < CREMA_TIMES ? row_times[class].name : "other_seconds";
+}
+
 static void put_sum(const struct line_sum *s, struct json *j)
 {
 	emit_value(j, "samples", value_uint(s->samples));
 	emit_value(j, "seconds", value_real(s->seconds));
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
-		emit_value(j, i < CREMA_TIMES ? row_times[i].name : "other_seconds",
-			   value_real(s->class_s[i]));
+		emit_value(j, line_class_name(i), value_real(s->class_s[i]));
 }
 
 static void put_place(const struct line_place *p, struct json *j)
@@ -26,8 +30,7 @@ static void put_place(const struct line_place *p, struct json *j)
 	emit_value(j, "function", value_text(p ? p->function : NULL));
 }
 
-/* Outermost first, "FILE:LINE FUNCTION". */
-static void put_frames(const struct line_list *list, struct json *j, const char *name)
+void lines_frames_json(const struct line_list *list, struct json *j, const char *name)
 {
 	char text[512];
 
@@ -78,7 +81,7 @@ static void put_line(const struct lines *l, const struct line_row *r, struct jso
 	emit_value(j, "share", value_real(share));
 	emit_value(j, "share_error", value_real(lines_error(share, l->all.samples)));
 	if (r->most)
-		put_frames(r->most, j, "stack");
+		lines_frames_json(r->most, j, "stack");
 	emit_end(j);
 }
 
@@ -107,7 +110,7 @@ void lines_json(const struct lines *l, const struct run *run, struct value wall,
 		emit_value(j, "thread", value_text(r->pool ? "pool" : "own"));
 		emit_value(j, "without", value_text(r->why));
 		put_sum(&r->sum, j);
-		put_frames(r->list, j, "frames");
+		lines_frames_json(r->list, j, "frames");
 		emit_end(j);
 	}
 	emit_end(j);

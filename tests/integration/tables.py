@@ -3,7 +3,7 @@
 import json
 
 TABLES = ("workers", "tasks", "chunks", "files", "codecs", "servers", "findings", "sections", "sections_by_dataset", "memory_sections", "custom_metrics",
-          "blocking")
+          "blocking", "lines", "stacks")
 
 
 def flat(row):
@@ -27,6 +27,8 @@ def same(value, cell):
 
 
 def json_rows(report, table):
+    if table in ("lines", "stacks"):
+        return [flat(row) for row in report["stacks"][table]]
     if table != "files":
         return [flat(row) for row in report[table]]
     rows = [{"kind": "data", **row} for row in report["files"]]

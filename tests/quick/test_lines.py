@@ -1,9 +1,11 @@
 """CPU and waits by line of Python: a job whose lines, proportions and clocks are known (lines_job.py), on every Python that is here. What
 the agent sampled is compared with what the job's own clocks saw, within the error that the report states."""
 
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ import test_worker
 
 sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))
 import browser
+import tables
 import venvs
 
 HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2]
@@ -140,6 +143,18 @@ def test_names_are_hidden(tmp_path):
     assert str(JOB) not in text
     lines = [row for row in json.loads(text)["stacks"]["lines"] if row["file"]]
     assert {row["line"] for row in lines} >= {LINES["asleep"]} and all(row["file"].startswith("file-") for row in lines)
+
+
+@pytest.mark.parametrize("run", ["own"], indirect=True)
+def test_tables(run, tmp_path):
+    """CSV and SQLite have what the JSON has."""
+    made = json.loads(report(run["folder"], "--json", "-"))
+    report(run["folder"], "--csv", tmp_path / "csv", "--sqlite", tmp_path / "run.db")
+    with contextlib.closing(sqlite3.connect(tmp_path / "run.db")) as db:
+        for name in ("lines", "stacks"):
+            assert 4 <= len(made["stacks"][name]) < 100
+            tables.check(made, name, tables.read_csv(tmp_path / "csv", name))
+            tables.check(made, name, tables.read_sql(db, name))
 
 
 @pytest.mark.parametrize("run", ["own"], indirect=True)
