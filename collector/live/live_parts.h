@@ -33,9 +33,9 @@ struct live_told {
 	struct live_count tasks, chunks;
 };
 
-/* By the seconds of CLOCK_MONOTONIC, after that many tasks. */
+/* By the seconds of CLOCK_MONOTONIC, after that many tasks; thread_s: live.thread_s then. */
 struct live_edge {
-	double time, ended;
+	double time, ended, thread_s;
 };
 
 /* Since when the rate of progress is taken: from a; b is next. */
@@ -126,6 +126,8 @@ struct live {
 	size_t doing_bytes; /* of all workers' doing */
 	uint64_t since_done, since_events, since_read;
 	struct live_pace pace;
+	double thread_s; /* of connected workers, added up until thread_ms; of no meaning alone */
+	int64_t thread_ms;
 	uint64_t done_before, events_before, read_before; /* at the last tick */
 };
 

@@ -4,8 +4,9 @@
  *
  * One worker asks the scheduler (shim/python/probe_scheduler.py) and its samples carry the answer.
  * Where several schedulers have work there is no total: each has its own end.
- * The rate is over at least the latter half of the time since the work began, so that workers that
- * come later count soon; both ends of it are ends of tasks.
+ * The rate is that of a thread, over at least the latter half of the time since the work began,
+ * times the threads of now: a cluster that grows or shrinks ends sooner or later than its past
+ * tells. Both ends of the time are ends of tasks.
  */
 #include <jansson.h>
 #include <math.h>
@@ -111,26 +112,42 @@ static bool count(const struct live *live, int64_t now_ms, struct live_count *ou
 	return is_chunks;
 }
 
+/* Adds up what connected workers' threads could work until now; returns how many they are. */
+static double add_thread_time(struct live *live, int64_t now_ms)
+{
+	double threads = 0;
+
+	for (const struct live_worker *w = live->workers; w; w = w->next) {
+		if (live_state(w, now_ms) == LIVE_CONNECTED)
+			threads += w->threads > 0 ? w->threads : 1; /* not told: alike */
+	}
+	if (live->thread_ms)
+		live->thread_s += threads * (double)(now_ms - live->thread_ms) / 1e3;
+	live->thread_ms = now_ms;
+	return threads;
+}
+
 /* The anchors double their distance from the beginning: a rate from the one before the last. */
-static void move_anchors(struct live_pace *p, const struct live_count *c, bool chunks, double now)
+static void move_anchors(struct live_pace *p, const struct live_count *c, bool chunks, double now,
+			 double threads, double thread_s)
 {
 	double began = now - c->began, last = now - c->last;
 
 	if (p->chunks != chunks || !(fabs(began - p->began) < SAME_BEGIN_SECONDS) ||
-	    c->ended < p->b.ended)
-		*p = (struct live_pace){
-			.chunks = chunks, .began = began, .a = {began, 0}, .b = {began, 0}};
+	    c->ended < p->b.ended) {
+		*p = (struct live_pace){.chunks = chunks, .began = began};
+		p->a = p->b = (struct live_edge){began, 0, thread_s - threads * c->began};
+	}
 	if (last - p->began >= fmax(FIRST_ANCHOR_SECONDS, 2 * (p->b.time - p->began))) {
 		p->a = p->b;
-		p->b = (struct live_edge){last, c->ended};
+		p->b = (struct live_edge){last, c->ended, thread_s - threads * c->last};
 	}
 }
 
 void live_progress_at(struct live *live, int64_t now_ms, struct live_progress *out)
 {
-	double now = (double)now_ms / 1e3;
+	double threads = add_thread_time(live, now_ms), worked, ended, left;
 	struct live_count c;
-	double seconds, ended, left;
 
 	memset(out, 0, sizeof(*out));
 	out->per_second = out->seconds_left = UNKNOWN;
@@ -140,12 +157,12 @@ void live_progress_at(struct live *live, int64_t now_ms, struct live_progress *o
 	out->done = c.ended;
 	if (!out->known)
 		return;
-	move_anchors(&live->pace, &c, out->chunks, now);
-	seconds = now - c.last - live->pace.a.time;
+	move_anchors(&live->pace, &c, out->chunks, (double)now_ms / 1e3, threads, live->thread_s);
+	worked = live->thread_s - threads * c.last - live->pace.a.thread_s;
 	ended = c.ended - live->pace.a.ended;
-	if (!(seconds > 0 && ended > 0))
+	if (!(worked > 0 && ended > 0))
 		return;
-	out->per_second = ended / seconds;
+	out->per_second = ended / worked * threads;
 	left = (c.total - c.ended) / out->per_second - c.last;
 	if (left > 0) /* else all should have ended by now: there is nothing to go by */
 		out->seconds_left = left;

@@ -89,6 +89,7 @@ static void estimates(void **state)
 		{.chunk_ms = 7000, .workers = 3, .first = 3},
 		{.chunk_ms = 40000, .workers = 30, .first = 30},
 		{.chunk_ms = 2000, .workers = 9, .first = 1, .late_ms = 15000},
+		{.chunk_ms = 2000, .workers = 12, .first = 4, .late_ms = 19000},
 	};
 	struct live_progress p;
 	double end, last;
@@ -97,19 +98,26 @@ static void estimates(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
 		struct live *live = live_new();
-		struct live_worker *w = add(live, 1);
+		struct live_worker *w = add(live, 1), *others[30] = {w};
+		int ended, checked = 0, workers = 1;
 		int64_t now;
-		int ended, checked = 0;
 
 		live_prefix_of(live, (struct text){"fill", 4})->has_chunks = true;
 		end = end_of(&jobs[i]);
 		for (now = 1500; (double)now < end; now += 1000) {
 			ended = ended_until(&jobs[i], (double)now - 1000, &last);
+			for (; workers < jobs[i].workers &&
+			       (workers < jobs[i].first || (double)now >= jobs[i].late_ms);
+			     workers++)
+				others[workers] = add(live, (uint8_t)(workers + 1));
+			for (int k = 0; k < workers; k++) {
+				others[k]->threads = 1;
+				others[k]->heard_ms = START_MS + now;
+			}
 			tell(live, w, START_MS + now, ended, START_MS + last);
 			live_progress_at(live, START_MS + now, &p);
 			assert_true(p.known && p.chunks && p.total == CHUNKS && p.done == ended);
-			if (ended < CHUNKS * 3 / 10 || ended > CHUNKS * 9 / 10 ||
-			    (jobs[i].late_ms > 0 && ended < CHUNKS / 2))
+			if (ended < CHUNKS * 3 / 10 || ended > CHUNKS * 9 / 10)
 				continue;
 			checked++;
 			if (isnan(p.seconds_left) ||
