@@ -101,10 +101,6 @@ bool outbox_is_safe(const struct outbox *o, uint64_t ticket);
 void outbox_flush(struct outbox *o);
 /* Moves all frames of memory to the file. 0 or -errno (they stay, or were dropped if too many). */
 int outbox_spill(struct outbox *o);
-/* Creates the file; outbox_spill() does it when needed. 0 or -errno. */
-int outbox_open_file(struct outbox *o);
-/* Records below seq that were given up have arrived all the same. */
-void outbox_settle_doubt(struct outbox *o, uint64_t seq);
 /* Syncs the file if it was written to. */
 void outbox_sync(struct outbox *o);
 /* The hello frame (bytes are copied); also appended to the file if one is open. */

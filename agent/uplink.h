@@ -94,6 +94,8 @@ int uplink_fd(const struct uplink *u); /* -1: nothing to poll */
 short uplink_events(const struct uplink *u);
 /* All that can be done without waiting. now: CLOCK_MONOTONIC. */
 void uplink_run(struct uplink *u, uint64_t now);
+/* A new exchange of clocks is due: not before the last one was answered and its pause is over. */
+bool uplink_clock_due(struct uplink *u, uint64_t now);
 /* The source's hello has changed: send it again. */
 void uplink_new_hello(struct uplink *u);
 static inline bool uplink_is_ready(const struct uplink *u)

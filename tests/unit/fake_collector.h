@@ -20,7 +20,6 @@
 #include "agent/outbox.h"
 #include "agent/takeover.h"
 #include "agent/uplink.h"
-#include "agent/uplink_frames.h"
 #include "common/clock.h"
 #include "tests/unit/spool_dir.h"
 
