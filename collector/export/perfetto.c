@@ -12,10 +12,9 @@
  * A wait is an argument of the task, in seconds: when in the task it was is not known, so no slice
  * is drawn for it; the counters show the worker's waits by the second.
  */
-#include "collector/export/perfetto.h"
-
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +24,191 @@
 #include "collector/report/columns.h"
 #include "common/log.h"
 #include "version.h"
+
+struct trace {
+	const struct report *report;
+	struct json *json;
+	uint64_t origin_ns;	     /* UTC: 0 of the trace */
+	uint64_t without_clock, ids; /* attempts that could not be placed; ids given */
+};
+
+static void put_time(struct json *j, const char *name, uint64_t ns)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, ns / 1000, ns % 1000);
+	emit_raw(j, name, text);
+}
+
+/* Opens an event: its name, phase, process (from 1) and time. */
+static void begin_event(struct trace *t, const char *name, const char *phase, size_t pid,
+			uint64_t utc_ns)
+{
+	emit_object(t->json, NULL);
+	emit_value(t->json, "name", value_text(name));
+	emit_value(t->json, "ph", value_text(phase));
+	emit_value(t->json, "pid", value_uint(pid));
+	if (*phase != 'M')
+		put_time(t->json, "ts", utc_ns > t->origin_ns ? utc_ns - t->origin_ns : 0);
+}
+
+/* Bytes of a layer as bits per second; layers hold each other, so each has a counter of its own. */
+static const struct {
+	enum history_series series;
+	const char *name;
+} layers[] = {
+	{HISTORY_read_bytes, "read calls, Gbit/s"},
+	{HISTORY_storage_read_bytes, "from storage, Gbit/s"},
+	{HISTORY_network_read_bytes, "from the network, Gbit/s"},
+	{HISTORY_decompress_out_bytes, "out of codecs, Gbit/s"},
+};
+
+static void put_counter(struct trace *t, size_t pid, const char *name, double time,
+			const char *member, double v)
+{
+	if (isnan(time) || isnan(v) || time < 0)
+		return;
+	begin_event(t, name, "C", pid, (uint64_t)(time * 1e9));
+	emit_object(t->json, "args");
+	emit_value(t->json, member, value_real(v));
+	emit_end(t->json);
+	emit_end(t->json);
+}
+
+static void put_samples(struct trace *t, const struct worker *w, size_t pid)
+{
+	const struct run *run = t->report->run;
+	const struct sample *s;
+	const struct probe *p;
+	size_t i;
+
+	for (i = 0; i < w->samples.n; i++) {
+		s = &w->samples.v[i];
+		if (!tracking_has(run, s->time))
+			continue;
+		put_counter(t, pid, "memory, bytes", s->time, "resident", s->rss_bytes);
+		put_counter(t, pid, "CPU, %", s->time, "process", s->cpu_percent);
+	}
+	for (i = 0; i < w->probes.n; i++) {
+		p = &w->probes.v[i];
+		if (!tracking_has(run, p->time))
+			continue;
+		put_counter(t, pid, "tasks executing", p->time, "executing", p->executing);
+		put_counter(t, pid, "tasks ready", p->time, "ready", p->ready);
+	}
+}
+
+/* When the series of a point was read: some come with the worker's own snapshot. */
+static uint64_t point_ns(const struct worker *w, const struct history_point *p,
+			 enum history_series s)
+{
+	return worker_utc_ns(w,
+			     history_is_sampled(s) && p->snapshot_ns ? p->snapshot_ns : p->boot_ns);
+}
+
+/* What was done between two points, per second: false where one of them does not say. */
+static bool rate(const struct worker *w, const struct history_point *a,
+		 const struct history_point *b, enum history_series s, double *out)
+{
+	uint64_t from = point_ns(w, a, s), to = point_ns(w, b, s);
+
+	if (!((a->known >> s) & 1) || !((b->known >> s) & 1) || !from || to <= from ||
+	    b->v[s] < a->v[s])
+		return false;
+	*out = (double)(b->v[s] - a->v[s]) / ((double)(to - from) / 1e9);
+	return true;
+}
+
+static bool overlaps(const struct run *run, const struct worker *w, const struct history_point *a,
+		     const struct history_point *b)
+{
+	return worker_utc(w, b->boot_ns) > run->start && worker_utc(w, a->boot_ns) < run->stop;
+}
+
+static void put_layers(struct trace *t, const struct worker *w, size_t pid, size_t k)
+{
+	const struct history *h = &w->history;
+	enum history_series s = layers[k].series;
+	bool shown = false;
+	uint64_t end = 0;
+	double v;
+	size_t i;
+
+	for (i = 1; i < h->n; i++) {
+		if (!overlaps(t->report->run, w, &h->v[i - 1], &h->v[i]) ||
+		    !rate(w, &h->v[i - 1], &h->v[i], s, &v))
+			continue;
+		put_counter(t, pid, layers[k].name, (double)point_ns(w, &h->v[i - 1], s) / 1e9,
+			    "rate", v * 8 / 1e9);
+		end = point_ns(w, &h->v[i], s);
+		shown = true;
+	}
+	/* after the run: not told, and a counter keeps its last value */
+	if (shown)
+		put_counter(t, pid, layers[k].name, (double)end / 1e9, "rate", 0);
+}
+
+/* An event of the classes' counter, when its first part is put; the parts follow. */
+static void put_part(struct trace *t, size_t pid, uint64_t utc_ns, bool *any, size_t s, double v)
+{
+	if (!*any) {
+		begin_event(t, "tasks' time, s/s", "C", pid, utc_ns);
+		emit_object(t->json, "args");
+	}
+	*any = true;
+	emit_value(t->json, history_name((enum history_series)s), value_real(v));
+}
+
+static void end_parts(struct trace *t, bool any)
+{
+	if (any) {
+		emit_end(t->json);
+		emit_end(t->json);
+	}
+}
+
+/* Classes add up to the tasks' wall time: one counter with a part for each. */
+static void put_classes(struct trace *t, const struct worker *w, size_t pid)
+{
+	const struct history *h = &w->history;
+	bool shown[HISTORY_SERIES] = {false}, any;
+	uint64_t end_ns = 0;
+	size_t i, s;
+	double v;
+
+	for (i = 1; i < h->n; i++) {
+		if (!overlaps(t->report->run, w, &h->v[i - 1], &h->v[i]))
+			continue;
+		for (s = 0, any = false; s < HISTORY_SERIES; s++) {
+			if (!history_is_class((enum history_series)s) ||
+			    s == HISTORY_pool_cpu_seconds ||
+			    !rate(w, &h->v[i - 1], &h->v[i], (enum history_series)s, &v))
+				continue;
+			put_part(t, pid, worker_utc_ns(w, h->v[i - 1].boot_ns), &any, s, v / 1e9);
+			shown[s] = true;
+		}
+		end_parts(t, any);
+		if (any)
+			end_ns = worker_utc_ns(w, h->v[i].boot_ns);
+	}
+	/* as for the layers */
+	for (s = 0, any = false; s < HISTORY_SERIES; s++) {
+		if (shown[s])
+			put_part(t, pid, end_ns, &any, s, 0);
+	}
+	end_parts(t, any);
+}
+
+/* Counters of a worker: memory, tasks, bits per second by layer, seconds of tasks by class. */
+static void put_counters(struct trace *t, const struct worker *w, size_t pid)
+{
+	size_t k;
+
+	put_samples(t, w, pid);
+	for (k = 0; k < sizeof(layers) / sizeof(*layers); k++)
+		put_layers(t, w, pid, k);
+	put_classes(t, w, pid);
+}
 
 /* A thread of a worker: what was last put on its track ends at end_ns. */
 struct track {
@@ -78,7 +262,7 @@ static struct track *track_of(struct tracks *all, struct trace *t, const struct 
 	if (!found || table_add(&all->table, hash, found))
 		return NULL;
 	*found = key;
-	trace_event(t, "thread_name", "M", key.pid, 0);
+	begin_event(t, "thread_name", "M", key.pid, 0);
 	emit_value(t->json, "tid", value_uint(shown_thread(key.thread)));
 	if (key.thread)
 		snprintf(name, sizeof(name), "thread %" PRIu64, key.thread);
@@ -89,24 +273,6 @@ static struct track *track_of(struct tracks *all, struct trace *t, const struct 
 	emit_end(t->json);
 	emit_end(t->json);
 	return found;
-}
-
-static void put_time(struct json *j, const char *name, uint64_t ns)
-{
-	char text[40];
-
-	snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, ns / 1000, ns % 1000);
-	emit_raw(j, name, text);
-}
-
-void trace_event(struct trace *t, const char *name, const char *phase, size_t pid, uint64_t utc_ns)
-{
-	emit_object(t->json, NULL);
-	emit_value(t->json, "name", value_text(name));
-	emit_value(t->json, "ph", value_text(phase));
-	emit_value(t->json, "pid", value_uint(pid));
-	if (*phase != 'M')
-		put_time(t->json, "ts", utc_ns > t->origin_ns ? utc_ns - t->origin_ns : 0);
 }
 
 /* Of the columns of tasks and chunks, what a reader of a trace asks for. */
@@ -223,7 +389,7 @@ static void put_async(struct trace *t, const struct attempt *a, const struct tra
 
 	snprintf(id, sizeof(id), "%" PRIu64, ++t->ids);
 	for (end = 0; end < 2; end++) {
-		trace_event(t, slice_name(a), end ? "e" : "b", k->pid,
+		begin_event(t, slice_name(a), end ? "e" : "b", k->pid,
 			    end ? a->end_ns : a->begin_ns);
 		put_category(t->json, a);
 		emit_object(t->json, "id2");
@@ -252,7 +418,7 @@ static int put_attempt(struct trace *t, struct tracks *tracks, const struct atte
 		return 0;
 	}
 	k->end_ns = a->end_ns;
-	trace_event(t, slice_name(a), "X", k->pid, a->begin_ns);
+	begin_event(t, slice_name(a), "X", k->pid, a->begin_ns);
 	put_time(t->json, "dur", a->end_ns - a->begin_ns);
 	emit_value(t->json, "tid", value_uint(shown_thread(k->thread)));
 	put_category(t->json, a);
@@ -265,18 +431,18 @@ static void put_process(struct trace *t, const struct worker *w, size_t pid)
 {
 	char labels[256];
 
-	trace_event(t, "process_name", "M", pid, 0);
+	begin_event(t, "process_name", "M", pid, 0);
 	emit_object(t->json, "args");
 	emit_value(t->json, "name", value_text(w->name ? w->name : w->label));
 	emit_end(t->json);
 	emit_end(t->json);
 	snprintf(labels, sizeof(labels), "%s, host %s", w->label, w->host ? w->host : "unknown");
-	trace_event(t, "process_labels", "M", pid, 0);
+	begin_event(t, "process_labels", "M", pid, 0);
 	emit_object(t->json, "args");
 	emit_value(t->json, "labels", value_text(labels));
 	emit_end(t->json);
 	emit_end(t->json);
-	trace_event(t, "process_sort_index", "M", pid, 0);
+	begin_event(t, "process_sort_index", "M", pid, 0);
 	emit_object(t->json, "args");
 	emit_value(t->json, "sort_index", value_uint(pid));
 	emit_end(t->json);
@@ -321,7 +487,7 @@ static int put_all(struct trace *t, struct tracks *tracks)
 	emit_array(t->json, "traceEvents");
 	for (i = 0; i < run->workers.n; i++) {
 		put_process(t, run->workers.v[i], i + 1);
-		trace_counters(t, run->workers.v[i], i + 1);
+		put_counters(t, run->workers.v[i], i + 1);
 	}
 	for (i = 0; i < run->attempts.n && !rc; i++)
 		rc = put_attempt(t, tracks, run->attempts.v[i]);
