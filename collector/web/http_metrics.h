@@ -13,6 +13,7 @@
 #ifndef CREMA_COLLECTOR_WEB_HTTP_METRICS_H
 #define CREMA_COLLECTOR_WEB_HTTP_METRICS_H
 
+#include "collector/emit/emit.h"
 #include "collector/ingest/server.h"
 #include "collector/journal/journal.h"
 #include "collector/live/live.h"
@@ -31,5 +32,7 @@ struct http_metrics {
 
 /* Appends all of it. */
 void http_metrics(const struct http_metrics *from, struct buf *out);
+/* The part about unfinished work. */
+void http_metrics_progress(struct sink *s, const struct live_progress *p);
 
 #endif

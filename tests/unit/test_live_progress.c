@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "collector/live/live_parts.h"
-#include "collector/web/http_metrics_parts.h"
+#include "collector/web/http_metrics.h"
 
 #define CHUNKS 120
 #define START_MS 1000000 /* of the first chunk */
@@ -228,14 +228,14 @@ static void gauges(void **state)
 	const char *text;
 
 	(void)state;
-	metrics_progress(&sink, &known);
+	http_metrics_progress(&sink, &known);
 	buf_add(&out, "", 1);
 	text = (const char *)out.data;
 	assert_non_null(strstr(text, "\ncrema_progress_expected 120\n"));
 	assert_non_null(strstr(text, "\ncrema_progress_done 31\n"));
 	assert_non_null(strstr(text, "\ncrema_progress_seconds_left 41.5\n"));
 	buf_clear(&out);
-	metrics_progress(&sink, &unknown);
+	http_metrics_progress(&sink, &unknown);
 	buf_add(&out, "", 1);
 	assert_null(strstr((const char *)out.data, "\ncrema_"));
 	buf_release(&out);
