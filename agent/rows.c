@@ -53,30 +53,14 @@ static enum outbox_class class_of(bool last)
 	return last ? OUTBOX_RECORD : OUTBOX_LIGHT;
 }
 
-/* What an agent must know of a file before it can tell a number of it. */
-enum {
-	SEEN_ALWAYS = 0,
-	SEEN_LOCAL = 1,
-	SEEN_PROVEN = 2,
-	SEEN_SIZED = 4,
-	/* whether io_uring is used is another message's: it may be found later */
-	SEEN_CALLS = SEEN_LOCAL,
-	SEEN_CHARGED = SEEN_PROVEN,
-	SEEN_FOUND = SEEN_ALWAYS,
-};
-
-static const uint8_t file_seen[CREMA_FILE_NUMBERS] = {
-#define FILE_NUMBER(name, cell, title, unit, group, merge, seen, help) SEEN_##seen,
-#include "rows.def"
-};
-
+/* What holds of a file, by enum row_seen: whether io_uring is used is another message's. */
 static unsigned int seen_of(const struct crema_file *f, const struct fskind_entry *fs)
 {
 	bool local = f->kind != CREMA_FILE_REMOTE; /* else no read call could show it */
 	bool proven = !f->path || fs->kind != FSKIND_UNKNOWN;
 
-	return (local ? SEEN_LOCAL : 0) | (proven ? SEEN_PROVEN : 0) |
-	       (f->path && (local || f->size_bytes) ? SEEN_SIZED : 0);
+	return ROW_NO_URING | (local ? ROW_LOCAL : 0) | (proven ? ROW_PROVEN : 0) |
+	       (f->path && (local || f->size_bytes) ? ROW_SIZED : 0);
 }
 
 static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bool lists, bool last)
@@ -96,8 +80,7 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 	pack_kv_text(pk, "kind", f->kind < 4 ? kinds[f->kind] : "other");
 	pack_kv_str(pk, "name", name.ptr, name.len);
 	for (unsigned int k = 0; k < CREMA_FILE_NUMBERS; k++)
-		pack_kv_maybe(pk, row_file[k].name, (file_seen[k] & seen) == file_seen[k],
-			      f->number[k]);
+		pack_kv_maybe(pk, row_file[k].name, !(row_file_seen[k] & ~seen), f->number[k]);
 	extents_pack(&r->extents, i, lists, pk);
 	outbox_end_map(r->out, class_of(last));
 }

@@ -9,6 +9,11 @@ const struct row_number row_file[CREMA_FILE_VALUES] = {
 #include "rows.def"
 };
 
+const uint8_t row_file_seen[CREMA_FILE_NUMBERS] = {
+#define FILE_NUMBER(name, cell, title, unit, group, merge, seen, help) ROW_##seen,
+#include "rows.def"
+};
+
 const struct row_number row_codec[CREMA_CODEC_NUMBERS] = {
 #define CODEC_NUMBER(name, cell, unit, merge, timed, help) {#name, ROW_##merge},
 #include "rows.def"

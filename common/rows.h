@@ -9,6 +9,7 @@
 #define CREMA_COMMON_ROWS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "ids.h"
 
@@ -19,7 +20,20 @@ struct row_number {
 	enum row_merge merge;
 };
 
+/* What must hold before a number of a file is known (`seen` of rows.def): bits. */
+enum row_seen {
+	ROW_ALWAYS = 0,
+	ROW_LOCAL = 1,
+	ROW_PROVEN = 2,
+	ROW_SIZED = 4,
+	ROW_NO_URING = 8, /* the process does not use io_uring; it may be found later */
+	ROW_CALLS = ROW_LOCAL | ROW_NO_URING,
+	ROW_CHARGED = ROW_PROVEN | ROW_NO_URING,
+	ROW_FOUND = ROW_NO_URING,
+};
+
 extern const struct row_number row_file[CREMA_FILE_VALUES];
+extern const uint8_t row_file_seen[CREMA_FILE_NUMBERS];
 extern const struct row_number row_codec[CREMA_CODEC_NUMBERS];
 extern const struct row_number row_server[CREMA_SERVER_NUMBERS];
 extern const struct row_number row_section[CREMA_SECTION_NUMBERS];

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/rows.h"
+
 /* How the agent begins that line (agent/ending.c). */
 #define ORPHAN "its parent"
 
@@ -247,14 +249,8 @@ static double newest_sign(const struct model *m)
 /* What read and write calls of the file tell is not all: the worker uses io_uring. */
 static void hide_calls(struct file_row *f)
 {
-	enum { ALWAYS, LOCAL, PROVEN, SIZED, CALLS, CHARGED, FOUND };
-	static const uint8_t seen[] = {
-#define FILE_NUMBER(name, cell, title, unit, group, merge, seen, help) seen,
-#include "rows.def"
-	};
-
-	for (size_t i = 0; i < sizeof(seen); i++) {
-		if (seen[i] >= CALLS)
+	for (size_t i = 0; i < CREMA_FILE_NUMBERS; i++) {
+		if (row_file_seen[i] & ROW_NO_URING)
 			f->number[i] = value_null();
 	}
 }
