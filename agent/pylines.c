@@ -327,8 +327,6 @@ void pylines_look(struct pylines *l, uint64_t mono_ns)
 	if (look_at_all(l, gap, mono_ns)) {
 		l->busy_ns = mono_ns;
 		l->unsent = true;
-		l->looks++;
-		l->looks_ns += gap;
 		begin = thread_cpu_ns() - begin;
 		l->cpu_ns += begin;
 		set_rate(l, begin);

@@ -54,7 +54,7 @@ struct pylines {
 	uint64_t look;				     /* how many there were */
 	uint64_t last_ns, next_ns, busy_ns, sent_ns; /* CLOCK_MONOTONIC; busy: a task ran */
 	uint64_t cost_ns;			     /* of a look with tasks: mean of the latest */
-	uint64_t looks, looks_ns, cpu_ns;	     /* looks with tasks; the time they stand for */
+	uint64_t cpu_ns;			     /* of all looks with tasks */
 	uint64_t interval_ns;			     /* the present mean */
 	bool clocks;				     /* the run queue could be told from the CPU */
 	bool unsent;

@@ -111,8 +111,6 @@ static void send_message(struct pylines *l, const struct message *m, bool last, 
 	pack_kv_str(pk, "span", span.ptr, span.len);
 	pack_kv_text(pk, "state", l->state);
 	pack_kv_u64(pk, "interval_ns", l->interval_ns);
-	pack_kv_u64(pk, "looks", l->looks);
-	pack_kv_u64(pk, "looks_ns", l->looks_ns);
 	pack_kv_u64(pk, "cpu_ns", l->cpu_ns);
 	pack_text(pk, "clocks");
 	pack_bool(pk, l->clocks);

@@ -623,11 +623,11 @@ static void test_the_first_look_is_one_of_eight(void **state)
 	a.shm->thread[0].state = 1;
 	a.shm->slot_word[0] = CREMA_SLOT_RUNNING;
 	pylines_look(&a.lines, a.now);
-	assert_int_equal(a.lines.looks, 1);
+	assert_int_equal(a.lines.look, 1);
 	assert_int_equal(a.lines.cost_ns, (7 * share + a.lines.cpu_ns) / 8);
 	a.lines.cost_ns = 1000000000; /* looks that take a second are half a second apart */
 	pylines_look(&a.lines, a.now + a.lines.next_ns);
-	assert_int_equal(a.lines.looks, 2);
+	assert_int_equal(a.lines.look, 2);
 	assert_int_equal(a.lines.interval_ns, 500000000);
 	agent_side_release(&a);
 	fx_free(fx);
