@@ -23,6 +23,7 @@
 #include "collector/print/render.h"
 #include "collector/report/columns.h"
 #include "common/log.h"
+#include "common/rows.h"
 #include "version.h"
 
 struct trace {
@@ -51,17 +52,6 @@ static void begin_event(struct trace *t, const char *name, const char *phase, si
 	if (*phase != 'M')
 		put_time(t->json, "ts", utc_ns > t->origin_ns ? utc_ns - t->origin_ns : 0);
 }
-
-/* Bytes of a layer as bits per second; layers hold each other, so each has a counter of its own. */
-static const struct {
-	enum history_series series;
-	const char *name;
-} layers[] = {
-	{HISTORY_read_bytes, "read calls, Gbit/s"},
-	{HISTORY_storage_read_bytes, "from storage, Gbit/s"},
-	{HISTORY_network_read_bytes, "from the network, Gbit/s"},
-	{HISTORY_decompress_out_bytes, "out of codecs, Gbit/s"},
-};
 
 static void put_counter(struct trace *t, size_t pid, const char *name, double time,
 			const char *member, double v)
@@ -125,27 +115,30 @@ static bool overlaps(const struct run *run, const struct worker *w, const struct
 	return worker_utc(w, b->boot_ns) > run->start && worker_utc(w, a->boot_ns) < run->stop;
 }
 
-static void put_layers(struct trace *t, const struct worker *w, size_t pid, size_t k)
+/* Bytes of a layer as bits per second; layers hold each other, so each has a counter of its own. */
+static void put_layer(struct trace *t, const struct worker *w, size_t pid, unsigned int layer)
 {
 	const struct history *h = &w->history;
-	enum history_series s = layers[k].series;
+	enum history_series s = (enum history_series)layer; /* the layers are the first series */
+	char name[80];
 	bool shown = false;
 	uint64_t end = 0;
 	double v;
 	size_t i;
 
+	snprintf(name, sizeof(name), "%s, Gbit/s", row_layers[layer].label);
 	for (i = 1; i < h->n; i++) {
 		if (!overlaps(t->report->run, w, &h->v[i - 1], &h->v[i]) ||
 		    !rate(w, &h->v[i - 1], &h->v[i], s, &v))
 			continue;
-		put_counter(t, pid, layers[k].name, (double)point_ns(w, &h->v[i - 1], s) / 1e9,
-			    "rate", v * 8 / 1e9);
+		put_counter(t, pid, name, (double)point_ns(w, &h->v[i - 1], s) / 1e9, "rate",
+			    v * 8 / 1e9);
 		end = point_ns(w, &h->v[i], s);
 		shown = true;
 	}
 	/* after the run: not told, and a counter keeps its last value */
 	if (shown)
-		put_counter(t, pid, layers[k].name, (double)end / 1e9, "rate", 0);
+		put_counter(t, pid, name, (double)end / 1e9, "rate", 0);
 }
 
 /* An event of the classes' counter, when its first part is put; the parts follow. */
@@ -202,11 +195,13 @@ static void put_classes(struct trace *t, const struct worker *w, size_t pid)
 /* Counters of a worker: memory, tasks, bits per second by layer, seconds of tasks by class. */
 static void put_counters(struct trace *t, const struct worker *w, size_t pid)
 {
-	size_t k;
+	unsigned int k;
 
 	put_samples(t, w, pid);
-	for (k = 0; k < sizeof(layers) / sizeof(*layers); k++)
-		put_layers(t, w, pid, k);
+	for (k = 0; k < CREMA_LAYERS; k++) {
+		if (row_layers[k].label[0])
+			put_layer(t, w, pid, k);
+	}
 	put_classes(t, w, pid);
 }
 

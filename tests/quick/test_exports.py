@@ -147,7 +147,8 @@ def test_trace_counters(made):
     expected = {"memory, bytes": ("resident", [(t, rss) for t, rss, _ in samples]), "CPU, %": ("process", [(t, cpu) for t, _, cpu in samples]),
                 "tasks executing": ("executing", [(500 + 1000 * p, probe["executing"]) for p, probe in enumerate(PROBES)]),
                 "tasks ready": ("ready", [(500 + 1000 * p, probe["ready"]) for p, probe in enumerate(PROBES)])}
-    for title, name in (("read calls", "read_bytes"), ("from the network", "network_read_bytes"), ("out of codecs", "decompress_out_bytes")):
+    for title, name in (("returned by read calls", "read_bytes"), ("mapped", "mapped_bytes"), ("from the network", "network_read_bytes"),
+                        ("into codecs", "decompress_in_bytes"), ("out of codecs", "decompress_out_bytes")):
         def total(p, name=name):
             return sum(part[name] for part in (history(p) if p < 3 else PARTS).values())
 
