@@ -115,36 +115,23 @@ static void print_names(const struct comparison *c, struct sink *s, bool colour)
 	grid_print(&g);
 }
 
-/* Short, as tables are narrow here: the class's own words where there is none. */
 static const char *class_text(int class)
 {
-	static const char *const shorter[CREMA_TIMES] = {
-		[CREMA_T_cpu] = "CPU",
-		[CREMA_T_gil_wait] = "waiting for the GIL",
-	};
-
 	if (class == COMPARE_NONE)
 		return "";
-	if (class == COMPARE_IDLE)
-		return "threads without a task";
-	return shorter[class] ? shorter[class] : row_times[class].words;
+	return class == COMPARE_IDLE ? "threads without a task" : row_times[class].label;
 }
 
 static void print_waits(const struct comparison *c, struct sink *s, bool colour)
 {
-	static const char *const heads[CREMA_TIMES] = {
-		[CREMA_T_runqueue] = "a core",
-		[CREMA_T_lock_wait] = "locks",
-		[CREMA_T_sleep] = "asleep",
-	};
 	struct column_of waits[CREMA_TIMES];
 	size_t i, n = 0;
 
 	for (i = 0; i < CREMA_TIMES; i++) {
 		if (i != CREMA_T_cpu)
-			waits[n++] = (struct column_of){heads[i] ? heads[i] : row_times[i].head,
-							class_metric((unsigned int)i), AS_PERCENT,
-							NULL, "task_wall_seconds"};
+			waits[n++] =
+				(struct column_of){row_times[i].head, class_metric((unsigned int)i),
+						   AS_PERCENT, NULL, "task_wall_seconds"};
 	}
 	waits[n++] = (struct column_of){"the rest", "unclassified_seconds", AS_PERCENT, NULL,
 					"task_wall_seconds"};

@@ -157,7 +157,7 @@ def test_tables(made):
     each("Time: of counted tasks in all threads; overhead: of it no chunks", ["wall", "CPU", "waiting", "CPU", "waiting", "overhead", "busiest"], lambda k, m: [
         (m["wall_time"], "s"), (m["task_cpu_seconds"], "s"), (m["task_wall_seconds"] - m["task_cpu_seconds"], "s"), share(m, m["task_cpu_seconds"]),
         share(m, m["task_wall_seconds"] - m["task_cpu_seconds"]), share(m, RUNS[k][3] // 10 / 1000), (m["worker_imbalance"], "x")])
-    each("Waiting, of the tasks' wall time", ["a core", "GIL", "locks", "network", "storage", "asleep", "the rest"], lambda k, m: [
+    each("Waiting, of the tasks' wall time", ["core", "GIL", "lock", "network", "storage", "sleep", "the rest"], lambda k, m: [
         share(m, m[name]) for name in (*(IDS[c] for c in CLASSES[1:]), "unclassified_seconds")])
     each("Throughput, by wall time", ["events", "requested", "read", "storage", "unpacked"], lambda k, m: [
         (m["event_rate_wall_khz"], "kHz"), *((m[f"{name}_mbs"], "MB/s") for name in ("overall_rate", "read_rate", "storage_read_rate", "decompressed_rate"))])
