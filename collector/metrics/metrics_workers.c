@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* metrics_workers.c - what each worker did in the run, and how even that is. */
 #include "collector/metrics/groups.h"
+#include "common/rows.h"
 
 /* Counted attempts of a worker, which may have none. */
 static const struct tally *worker_tally(const struct facts *f, const struct worker *w)
@@ -17,10 +18,9 @@ static void emit_worker(const struct facts *f, const struct worker *w, const str
 	emit_value(j, "tasks", value_uint(t->attempts));
 	emit_value(j, "events", sum_value(&t->events));
 	emit_value(j, "wall_seconds", value_seconds(sum_value(&t->wall_ns)));
-	emit_value(j, "cpu_seconds", tally_cpu(t));
-	emit_value(j, "gil_wait_seconds", tally_class(t, CREMA_T_gil_wait));
-	emit_value(j, "network_wait_seconds", tally_class(t, CREMA_T_network_wait));
-	emit_value(j, "storage_wait_seconds", tally_class(t, CREMA_T_storage_wait));
+	for (unsigned int i = 0; i < CREMA_TIMES; i++)
+		emit_value(j, row_times[i].name,
+			   i == CREMA_T_cpu ? tally_cpu(t) : tally_class(t, i));
 	emit_value(j, "decompress_cpu_seconds",
 		   value_seconds(sum_value(&t->count[CREMA_C_decompress_cpu_ns])));
 	emit_value(j, "read_bytes", sum_value(&t->count[CREMA_C_read_bytes]));
