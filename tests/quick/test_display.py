@@ -19,6 +19,7 @@ import frames
 sys.path.insert(0, str(test_reports.ROOT / "python"))
 import crema
 import crema.card
+from crema import plots
 
 BUILD = test_reports.ROOT / "build"
 
@@ -135,6 +136,11 @@ TIME = {"CPU": "task_cpu_seconds", "waiting for a core": "runqueue_wait_seconds"
         "threads without a task": "idle_thread_seconds"}
 BYTES = {"requested (coffea)": "total_bytes_read_coffea", "read": "read_bytes", "from storage": "disk_read_bytes",
          "from the network": "network_read_bytes", "baskets used": "basket_bytes", "decompressed": "bytes_read_uncompressed"}
+
+
+def test_each_class_of_time_has_a_bar():
+    table = re.findall(r"^TIME\(\w+, (\w+), (\w+)", (test_reports.ROOT / "contract" / "counters.def").read_text(), re.MULTILINE)
+    assert [name for name, _, _ in plots.TIME][:len(table)] == [("task_" if column == "CPU" else "") + name for name, column in table]
 
 
 def test_bars(run, plt):
