@@ -50,13 +50,6 @@ bool footer_is_good(const char *journal, const char *folder, const char *name);
  */
 int footer_feed(struct model *m, const char *folder, const char *segment, const char *name);
 
-/* Part of model_feed(): a message that was fed; r NULL: it is no task's, or an odd one. `taken`:
- * the record is kept. */
-struct footer_maker;
-int footer_take(struct footer_maker *maker, struct worker *w, const struct stream *s,
-		const struct task_record *r, bool taken, const unsigned char *message,
-		size_t bytes);
-
 /* Part of both. */
 struct footer_id {
 	uint64_t created_ns, bytes, tail_hash;

@@ -33,6 +33,7 @@ struct made {
 };
 
 struct footer_maker {
+	struct model_witness witness; /* the first member: saw() gets it */
 	struct model m;
 	struct selection s;
 	struct arena arena;
@@ -159,9 +160,10 @@ static int take_other(struct footer_maker *f, struct worker *w, uint64_t stream,
 	}
 }
 
-int footer_take(struct footer_maker *f, struct worker *w, const struct stream *s,
-		const struct task_record *r, bool taken, const unsigned char *bytes, size_t n)
+static int saw(struct model_witness *witness, struct worker *w, const struct stream *s,
+	       const struct task_record *r, bool taken, const unsigned char *bytes, size_t n)
 {
+	struct footer_maker *f = (struct footer_maker *)witness;
 	struct unpack u = {0};
 	struct made *made;
 	size_t used;
@@ -403,7 +405,7 @@ static int survey(struct footer_maker *f, const char *segment)
 /* A footer that is too large for its frames says that the segment is to be read. */
 int footer_write(const char *journal, const char *folder, const char *name)
 {
-	struct footer_maker f = {.s = {.pass = SELECTION_FOOTER}};
+	struct footer_maker f = {.witness = {saw}, .s = {.pass = SELECTION_FOOTER}};
 	struct buf out = BUF_INIT;
 	char segment[PATH_MAX];
 	struct footer_id id;
@@ -411,7 +413,7 @@ int footer_write(const char *journal, const char *folder, const char *name)
 
 	model_init(&f.m);
 	f.m.selection = &f.s;
-	f.m.maker = &f;
+	f.m.witness = &f.witness;
 	if (!rc)
 		rc = footer_identify(segment, name, &id);
 	if (!rc)

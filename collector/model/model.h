@@ -311,6 +311,14 @@ struct run_fits { /* runs that hold what was asked for, of the first name that f
 	char ids[RUN_FITS][24];
 };
 
+/* Is called with each message that the model has taken. r NULL: it is no task's, or an odd one.
+ * `taken`: the record is kept. 0 or -errno. */
+struct model_witness {
+	int (*saw)(struct model_witness *self, struct worker *w, const struct stream *s,
+		   const struct task_record *r, bool taken, const unsigned char *message,
+		   size_t bytes);
+};
+
 struct model {
 	struct run_fits fits;
 	struct arena arena, bytes; /* bytes: keys and packed numbers */
@@ -344,14 +352,14 @@ struct model {
 	ARRAY(struct segment) segments; /* those that were read */
 	uint16_t segment;		/* that is read now, counted; the last stands for more */
 	uint64_t files_read, frames, records_bad;
-	uint64_t history_points;     /* of all workers */
-	unsigned int history_shift;  /* a cell has 2^this ns */
-	uint64_t last_note_ns;	     /* CLOCK_REALTIME of the collector's last own entry */
-	struct selection *selection; /* of what is kept; NULL: everything (selection.h) */
-	double newest;		     /* sign of life, UTC, by model_close() */
-	struct footer_maker *maker;  /* gets each message (footer.h); NULL: nobody */
-	uint64_t left_out;	     /* records of tasks that it did not take */
-	int error;		     /* sticks: out of memory */
+	uint64_t history_points;       /* of all workers */
+	unsigned int history_shift;    /* a cell has 2^this ns */
+	uint64_t last_note_ns;	       /* CLOCK_REALTIME of the collector's last own entry */
+	struct selection *selection;   /* of what is kept; NULL: everything (selection.h) */
+	double newest;		       /* sign of life, UTC, by model_close() */
+	struct model_witness *witness; /* gets each message; NULL: nobody */
+	uint64_t left_out;	       /* records of tasks that it did not take */
+	int error;		       /* sticks: out of memory */
 };
 
 int model_init(struct model *m);

@@ -271,16 +271,16 @@ static int feed_messages(struct model *m, struct worker *w, const struct stream 
 		used = s->has_map ? task_read(&r, &s->map, raw + at, n - at) : 0;
 		if (used) {
 			rc = feed_record(m, w, &r);
-			if (!rc && m->maker)
-				rc = footer_take(m->maker, w, s, &r, m->left_out == left_out,
-						 raw + at, used);
+			if (!rc && m->witness)
+				rc = m->witness->saw(m->witness, w, s, &r, m->left_out == left_out,
+						     raw + at, used);
 			continue;
 		}
 		rc = unpack_next(&u, raw + at, n - at, &used);
 		if (!rc && (!tasks_only || (message_type(&u.root, &type) && is_of_task(type))))
 			rc = feed_message(m, w, s, &u.root);
-		if (!rc && m->maker)
-			rc = footer_take(m->maker, w, s, NULL, false, raw + at, used);
+		if (!rc && m->witness)
+			rc = m->witness->saw(m->witness, w, s, NULL, false, raw + at, used);
 	}
 	unpack_release(&u);
 	return rc;

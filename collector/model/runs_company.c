@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* runs_company.c - the other runs on a run's workers, and those whose results its tasks take. */
 #include "collector/model/runs_consume.h"
-#include "collector/model/selection.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-double run_until(const struct run *r)
-{
-	double seen = r->model->selection ? selection_until(r->model->selection, r) : 0;
-
-	return fmax(seen, fmax(time_or_0(r->start), time_or_0(r->stop)));
-}
 
 /* Run on both at the same time, their tasks would be on the same workers. */
 static bool share_workers(const struct worker *a, const struct worker *b)

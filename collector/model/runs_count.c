@@ -62,6 +62,13 @@ static bool worker_alive(const struct worker *w, double start, double stop)
 	return (!w->goodbye && !w->silent) || last >= start;
 }
 
+double run_until(const struct run *r)
+{
+	double seen = r->model->selection ? selection_until(r->model->selection, r) : 0;
+
+	return fmax(seen, fmax(time_or_0(r->start), time_or_0(r->stop)));
+}
+
 const struct worker *run_scheduled(const struct run *r)
 {
 	size_t i;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* selection.c - see selection.h. */
+/* selection.c - what is kept of a journal that is read for some runs: the filter (selection.h). */
 #include "collector/model/selection.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,6 +178,98 @@ static bool batch_takes(struct model *m, const struct worker *w, const struct ta
 		return stream_has(&w->spanned, r->attempt);
 	seen = selection_span(m->selection, model_text(m, r->span));
 	return seen && seen->batch == m->selection->batch;
+}
+
+struct wanted_span {
+	struct text id;
+	const void *run;
+};
+
+static bool same_text(const void *item, const void *key)
+{
+	const struct text *a = &((const struct wanted_span *)item)->id, *b = key;
+
+	return a->len == b->len && !memcmp(a->ptr, b->ptr, a->len);
+}
+
+static const struct wanted_span *wanted_find(const struct selection *s, struct text span)
+{
+	return table_find(&s->wanted, hash_bytes(1, span.ptr, span.len), same_text, &span);
+}
+
+bool selection_wants(const struct selection *s, struct text span)
+{
+	return span_is_plain(span) || wanted_find(s, span);
+}
+
+bool selection_joins(const struct model *m, const char *span, const char *other)
+{
+	const struct selection *s = m->selection;
+	const struct wanted_span *a, *b;
+
+	if (!s || s->pass != SELECTION_RUNS)
+		return true;
+	a = wanted_find(s, (struct text){span, strlen(span)});
+	b = wanted_find(s, (struct text){other, strlen(other)});
+	return a && b && a->run == b->run;
+}
+
+const char *selection_keep(struct selection *s, const char *text)
+{
+	size_t n = strlen(text) + 1;
+	char *copy = arena_get(&s->wanted_arena, n);
+
+	return copy ? memcpy(copy, text, n) : NULL;
+}
+
+int selection_want(struct selection *s, const void *run, const char *span)
+{
+	struct wanted_span *item = arena_get(&s->wanted_arena, sizeof(*item));
+
+	if (!item)
+		return -ENOMEM;
+	item->id = (struct text){selection_keep(s, span), strlen(span)};
+	if (!item->id.ptr)
+		return -ENOMEM;
+	if (wanted_find(s, item->id)) /* the run is wanted twice */
+		return 0;
+	item->run = run;
+	return table_add(&s->wanted, hash_bytes(1, item->id.ptr, item->id.len), item);
+}
+
+double selection_until(struct selection *s, const struct run *r)
+{
+	const struct model *m = r->model;
+	uint64_t until = 0, end_ns;
+	size_t i, k;
+
+	for (i = 0; i < run_span_count(r); i++) {
+		if (!run_span(r, i) || !selection_span(s, run_span(r, i)))
+			continue;
+		for (k = 0; k < m->workers.n; k++) {
+			if (!selection_end(s, run_span(r, i), m->workers.v[k], &end_ns))
+				continue;
+			end_ns = worker_utc_ns(m->workers.v[k], end_ns);
+			until = end_ns > until ? end_ns : until;
+		}
+	}
+	return (double)until / 1e9;
+}
+
+bool selection_skips(const struct selection *s, uint64_t created_ns)
+{
+	size_t from = 0, to = s->skipped.n, i;
+
+	while (from < to) {
+		i = from + (to - from) / 2;
+		if (s->skipped.v[i] == created_ns)
+			return true;
+		if (s->skipped.v[i] < created_ns)
+			from = i + 1;
+		else
+			to = i;
+	}
+	return false;
 }
 
 bool selection_takes_task(struct model *m, struct worker *w, const struct task_record *r,

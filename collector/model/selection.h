@@ -151,6 +151,10 @@ void selection_slim(const struct selection *s, struct task_record *r);
 /* Part of runs_build(): whether the survey has seen both spans in one run; true without one. */
 bool selection_joins(const struct model *m, const char *span, const char *other);
 bool selection_wants(const struct selection *s, struct text span);
+/* The second reading is to keep that span for the run; and a copy of a text that lives as long.
+ * -ENOMEM, NULL: no memory. */
+int selection_want(struct selection *s, const void *run, const char *span);
+const char *selection_keep(struct selection *s, const char *text);
 bool selection_takes_time(const struct model *m, const struct worker *w, uint64_t boot_ns);
 bool selection_takes_message(const struct model *m, struct worker *w, uint64_t type,
 			     const msgpack_object *map);

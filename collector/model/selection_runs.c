@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/model/runs_plain.h"
 #include "common/dirs.h"
 #include "common/framefile.h"
 
@@ -18,82 +17,6 @@ struct selected_run {
 	char id[RUN_ID_BYTES];
 	struct run_others others;
 };
-
-struct wanted_span {
-	struct text id;
-	const struct selected_run *run;
-};
-
-static bool same_text(const void *item, const void *key)
-{
-	const struct text *a = &((const struct wanted_span *)item)->id, *b = key;
-
-	return a->len == b->len && !memcmp(a->ptr, b->ptr, a->len);
-}
-
-static const struct wanted_span *wanted_find(const struct selection *s, struct text span)
-{
-	return table_find(&s->wanted, hash_bytes(1, span.ptr, span.len), same_text, &span);
-}
-
-bool selection_wants(const struct selection *s, struct text span)
-{
-	return span_is_plain(span) || wanted_find(s, span);
-}
-
-bool selection_joins(const struct model *m, const char *span, const char *other)
-{
-	const struct selection *s = m->selection;
-	const struct wanted_span *a, *b;
-
-	if (!s || s->pass != SELECTION_RUNS)
-		return true;
-	a = wanted_find(s, (struct text){span, strlen(span)});
-	b = wanted_find(s, (struct text){other, strlen(other)});
-	return a && b && a->run == b->run;
-}
-
-static const char *keep_text(struct selection *s, const char *text)
-{
-	size_t n = strlen(text) + 1;
-	char *copy = arena_get(&s->wanted_arena, n);
-
-	return copy ? memcpy(copy, text, n) : NULL;
-}
-
-static int want_span(struct selection *s, const struct selected_run *run, const char *span)
-{
-	struct wanted_span *item = arena_get(&s->wanted_arena, sizeof(*item));
-
-	if (!item)
-		return -ENOMEM;
-	item->id = (struct text){keep_text(s, span), strlen(span)};
-	if (!item->id.ptr)
-		return -ENOMEM;
-	if (wanted_find(s, item->id)) /* the run is wanted twice */
-		return 0;
-	item->run = run;
-	return table_add(&s->wanted, hash_bytes(1, item->id.ptr, item->id.len), item);
-}
-
-double selection_until(struct selection *s, const struct run *r)
-{
-	const struct model *m = r->model;
-	uint64_t until = 0, end_ns;
-	size_t i, k;
-
-	for (i = 0; i < run_span_count(r); i++) {
-		if (!run_span(r, i) || !selection_span(s, run_span(r, i)))
-			continue;
-		for (k = 0; k < m->workers.n; k++) {
-			if (!selection_end(s, run_span(r, i), m->workers.v[k], &end_ns))
-				continue;
-			end_ns = worker_utc_ns(m->workers.v[k], end_ns);
-			until = end_ns > until ? end_ns : until;
-		}
-	}
-	return (double)until / 1e9;
-}
 
 /* When it ended: a survey has not seen all of its attempts. */
 static int want_times(struct selection *s, const struct run *r)
@@ -148,11 +71,11 @@ static int want(struct selection *s, const struct run *r, struct selected_run *w
 	memcpy(w->id, r->id, sizeof(w->id));
 	w->others = r->others;
 	if (!r->plain && r->spans[0]) {
-		w->span = keep_text(s, r->spans[0]);
+		w->span = selection_keep(s, r->spans[0]);
 		rc = w->span ? rc : -ENOMEM;
 	}
 	for (i = 0; i < run_span_count(r) && !rc; i++)
-		rc = run_span(r, i) ? want_span(s, w, run_span(r, i)) : 0;
+		rc = run_span(r, i) ? selection_want(s, w, run_span(r, i)) : 0;
 	return rc;
 }
 
@@ -173,7 +96,7 @@ static bool is_skipped(const struct selection *s, const struct selection_file *f
 	if (!f->footer)
 		return false;
 	for (i = 0; i < f->spans.n; i++) {
-		if (wanted_find(s, (struct text){f->spans.v[i], strlen(f->spans.v[i])}))
+		if (selection_wants(s, (struct text){f->spans.v[i], strlen(f->spans.v[i])}))
 			return false;
 	}
 	for (i = 0; i < f->sampled.n; i++) {
@@ -206,22 +129,6 @@ static int choose_segments(struct selection *s)
 		*at = s->files.v[i].created_ns;
 	}
 	return 0;
-}
-
-bool selection_skips(const struct selection *s, uint64_t created_ns)
-{
-	size_t from = 0, to = s->skipped.n, i;
-
-	while (from < to) {
-		i = from + (to - from) / 2;
-		if (s->skipped.v[i] == created_ns)
-			return true;
-		if (s->skipped.v[i] < created_ns)
-			from = i + 1;
-		else
-			to = i;
-	}
-	return false;
 }
 
 static int survey(struct selection *s, const struct selection_source *source,
