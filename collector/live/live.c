@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* live.c - the workers and prefixes of the live aggregates. */
+/* live.c - the workers of the live aggregates. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,91 +7,8 @@
 
 #include "collector/live/live_parts.h"
 #include "common/auth.h"
-#include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
-#include "common/utf8.h"
-
-#define FOLD_EVERY 256u
-
-int64_t live_now_ms(void)
-{
-	return (int64_t)(clock_mono_ns() / 1000000u);
-}
-
-/* Names */
-
-void live_text(char *dst, size_t size, struct text text)
-{
-	const char *p = text.ptr;
-	size_t left = p ? text.len : 0, used = 0, len, put;
-	uint32_t c;
-	bool shown;
-
-	for (; left; p += len, left -= len, used += put) {
-		len = utf8_take(p, left, &c);
-		shown = len && utf8_is_shown(c);
-		put = shown ? len : 1;
-		if (used + put >= size)
-			break;
-		memcpy(dst + used, shown ? p : "?", put);
-		len = len ? len : 1;
-	}
-	dst[used] = '\0';
-}
-
-static struct live_prefix *find_prefix(struct live *live, const char *name)
-{
-	size_t i, at;
-
-	for (i = 0; i < live->prefixes; i++) {
-		at = (live->prefix_hint + i) % live->prefixes;
-		if (!strcmp(live->prefix[at].name, name)) {
-			live->prefix_hint = at;
-			return &live->prefix[at];
-		}
-	}
-	if (live->prefixes == LIVE_PREFIXES || !strcmp(name, live->prefix[LIVE_PREFIXES].name))
-		return &live->prefix[LIVE_PREFIXES];
-	at = live->prefixes++;
-	memcpy(live->prefix[at].name, name, strlen(name) + 1);
-	return &live->prefix[at];
-}
-
-struct live_prefix *live_prefix_of(struct live *live, struct text text)
-{
-	char name[LIVE_PREFIX_BYTES + 1];
-	struct live_prefix *last = &live->prefix[live->prefix_hint];
-
-	/* Mostly the one before: a name that is in the table is its own printable form. */
-	if (live->prefixes && text.len && text_is(text, last->name))
-		return last;
-	live_text(name, sizeof(name), text);
-	return find_prefix(live, *name ? name : "(none)");
-}
-
-bool live_prefix_has_chunks(const struct live *live, struct text text)
-{
-	char name[LIVE_PREFIX_BYTES + 1];
-	size_t i;
-
-	live_text(name, sizeof(name), text);
-	for (i = 0; i < live->prefixes; i++) {
-		if (!strcmp(live->prefix[i].name, name))
-			return live->prefix[i].has_chunks;
-	}
-	return false;
-}
-
-size_t live_prefixes(const struct live *live, const struct live_prefix **out)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < live->prefixes; i++)
-		out[n++] = &live->prefix[i];
-	out[n++] = &live->prefix[LIVE_PREFIXES];
-	return n;
-}
 
 /* Workers */
 
@@ -226,70 +143,7 @@ void live_fold(struct live *live)
 	}
 }
 
-/* Feeding */
-
-int live_hello(struct live *live, const uint8_t *id, uint64_t stream, const msgpack_object *map)
-{
-	bool folded;
-	struct live_worker *w = live_worker(live, id, &folded);
-
-	if (!w)
-		return folded ? 0 : -ENOMEM;
-	live_rows_hello(w, stream, map);
-	return 0;
-}
-
-int live_data(struct live *live, const struct live_frame *frame)
-{
-	const struct crema_frame_header *head = frame->head;
-	bool folded;
-	struct live_worker *w = live_worker(live, head->worker, &folded);
-	uint32_t i, end;
-	int err = 0;
-
-	live->records_lost += frame->lost;
-	if (!w)
-		return folded ? 0 : -ENOMEM;
-	if (!live->restoring)
-		w->heard_ms = live_now_ms();
-	for (i = 0; i < head->count && !err; i++) {
-		end = i + 1 < head->count ? frame->starts[i + 1] : head->raw_bytes;
-		if (head->first_seq + i >= frame->from)
-			err = live_message(live, w, head->stream, frame->raw + frame->starts[i],
-					   end - frame->starts[i]);
-	}
-	if (live->gone_count > LIVE_GONE_KEPT + FOLD_EVERY)
-		live_fold(live);
-	return err;
-}
-
-void live_restoring(struct live *live, bool restoring)
-{
-	int64_t now = live_now_ms(), real = (int64_t)(clock_real_ns() / 1000000u), last, age;
-	struct live_worker *w;
-
-	live->restoring = restoring;
-	for (w = live->workers; w && !restoring; w = w->next) {
-		last = (int64_t)((w->hello_real_ns + (w->last_boot_ns - w->hello_boot_ns)) /
-				 1000000u);
-		age = real - last;
-		w->heard_ms = now - (age < 0 ? 0 : age);
-	}
-	if (!restoring)
-		live_tick_from_here(live);
-}
-
-void live_connection(struct live *live, const uint8_t *id, int change)
-{
-	bool folded;
-	struct live_worker *w = live_worker(live, id, &folded);
-
-	if (!w)
-		return;
-	w->connections += change;
-	if (change > 0)
-		w->heard_ms = live_now_ms();
-}
+/* All of it */
 
 struct live *live_new(void)
 {

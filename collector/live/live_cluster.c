@@ -4,18 +4,6 @@
 #include <string.h>
 
 #include "collector/live/live_parts.h"
-#include "common/clock.h"
-
-enum live_state live_state(const struct live_worker *w, int64_t now_ms)
-{
-	int64_t age = now_ms - w->heard_ms;
-
-	if (w->goodbye)
-		return w->killed ? LIVE_KILLED_WORKER : LIVE_ENDED;
-	if (w->connections > 0 && age <= LIVE_SILENT_MS)
-		return LIVE_CONNECTED;
-	return age > LIVE_LOST_MS ? LIVE_LOST : LIVE_SILENT;
-}
 
 /* A sum over those who say; NAN if there are workers and none says. */
 struct gauge {
@@ -87,6 +75,22 @@ static void put_gauges(const struct gauges *g, struct live_cluster *out)
 		out->rate[i] = gauge_value(&g->rate[i]);
 }
 
+/* What had been told when the last worker went, if that one did not end by itself. */
+double live_left_behind(const struct live *live)
+{
+	const struct live_worker *w, *last = NULL, *asker = NULL;
+
+	for (w = live->workers; w; w = w->next) {
+		if (!last || w->heard_ms > last->heard_ms)
+			last = w;
+		if (w->told.known && (!asker || w->heard_ms > asker->heard_ms))
+			asker = w;
+	}
+	if (!asker || (last->goodbye && !last->killed) || !(asker->told.clients > 0))
+		return 0;
+	return asker->told.tasks.total - asker->told.tasks.ended;
+}
+
 void live_cluster(struct live *live, struct live_cluster *out)
 {
 	struct gauges g = {.largest = (double)NAN};
@@ -122,46 +126,6 @@ void live_cluster(struct live *live, struct live_cluster *out)
 	}
 	put_gauges(&g, out);
 	out->left_behind = out->connected ? 0 : live_left_behind(live);
-}
-
-/* Work began after a pause: what was done until then is not this activity's. */
-static void begin_activity(struct live *live)
-{
-	live->since = (double)clock_real_ns() / 1e9;
-	live->since_done = live->done_before;
-	live->since_events = live->events_before;
-	live->since_read = live->read_before;
-}
-
-void live_tick_from_here(struct live *live)
-{
-	live->done_before = live->total[LIVE_tasks_done];
-	live->events_before = live->events;
-	live->read_before = live_layer(live->total, CREMA_L_read);
-}
-
-void live_tick(struct live *live)
-{
-	uint64_t done = live->total[LIVE_tasks_done];
-	struct live_progress progress;
-	const struct live_worker *w;
-	int64_t now = live_now_ms();
-	bool busy = done != live->done_before;
-
-	live_progress_at(live, now, &progress); /* moves its pace */
-	live_watch_edges(live, now);
-	for (w = live->workers; w && !busy; w = w->next)
-		busy = w->running > 0 && live_state(w, now) == LIVE_CONNECTED;
-	if (busy) {
-		if (isnan(live->since))
-			begin_activity(live);
-		live->busy_ms = now;
-	} else if (now - live->busy_ms > LIVE_IDLE_MS) {
-		live->since = (double)NAN;
-	}
-	live_tick_from_here(live);
-	live_fold(live);
-	live_fold_lost(live);
 }
 
 bool live_is_idle(const struct live *live, uint64_t *ended)

@@ -2,10 +2,11 @@
 /*
  * live_parts.h - what the files of the live aggregates share; nobody else includes it.
  *
- * live.c: workers and prefixes; live_rows.c: what each message says; live_cluster.c: states, rates
- * and gauges; live_json.c: live.json; live_calls.c: the calls that tasks are in;
- * live_progress.c: how much is done;
- * live_checkpoint.c: written down and taken back.
+ * From the bottom: live_names.c: prefixes, names, a worker's state; live_calls.c: the calls that
+ * tasks are in; live.c: workers; live_totals.c, live_task.c, live_progress.c: single messages;
+ * live_rows.c: what each message says; live_cluster.c: sums, rates and gauges; live_stall.c:
+ * whether tasks go on; live_feed.c: messages, connections and seconds arrive; live_json.c:
+ * live.json; live_checkpoint.c: written down and taken back.
  */
 #ifndef CREMA_COLLECTOR_LIVE_LIVE_PARTS_H
 #define CREMA_COLLECTOR_LIVE_LIVE_PARTS_H
@@ -147,8 +148,6 @@ struct live_prefix *live_prefix_of(struct live *live, struct text name);
 enum live_state live_state(const struct live_worker *w, int64_t now_ms);
 /* Once a second: whether a task has begun or ended. */
 void live_watch_edges(struct live *live, int64_t now_ms);
-/* What was done until now is no sign of work. */
-void live_tick_from_here(struct live *live);
 /* Frees the oldest gone workers beyond LIVE_GONE_KEPT. */
 void live_fold(struct live *live);
 /* Frees lost workers beyond LIVE_LOST_KEPT. */

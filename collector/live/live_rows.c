@@ -58,17 +58,6 @@ static void take_fields(struct live_worker *w, uint64_t stream, const msgpack_ob
 	*to = f;
 }
 
-struct live_fields *live_fields_of(struct live_worker *w, uint64_t stream)
-{
-	size_t i;
-
-	for (i = 0; i < LIVE_STREAMS; i++) {
-		if (w->fields[i].set && w->fields[i].stream == stream)
-			return &w->fields[i];
-	}
-	return NULL;
-}
-
 static double number(const json_t *object, const char *key)
 {
 	const json_t *value = json_object_get(object, key);

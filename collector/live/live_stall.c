@@ -19,22 +19,6 @@ static bool has_tasks(const struct live_cluster *c)
 	       c->long_running > 0;
 }
 
-/* What had been told when the last worker went, if that one did not end by itself. */
-double live_left_behind(const struct live *live)
-{
-	const struct live_worker *w, *last = NULL, *asker = NULL;
-
-	for (w = live->workers; w; w = w->next) {
-		if (!last || w->heard_ms > last->heard_ms)
-			last = w;
-		if (w->told.known && (!asker || w->heard_ms > asker->heard_ms))
-			asker = w;
-	}
-	if (!asker || (last->goodbye && !last->killed) || !(asker->told.clients > 0))
-		return 0;
-	return asker->told.tasks.total - asker->told.tasks.ended;
-}
-
 void live_watch_edges(struct live *live, int64_t now_ms)
 {
 	uint64_t edges = live->total[LIVE_tasks_started] + live->total[LIVE_tasks_done];

@@ -15,6 +15,17 @@ struct task_end {
 	bool has_attempt;
 };
 
+struct live_fields *live_fields_of(struct live_worker *w, uint64_t stream)
+{
+	size_t i;
+
+	for (i = 0; i < LIVE_STREAMS; i++) {
+		if (w->fields[i].set && w->fields[i].stream == stream)
+			return &w->fields[i];
+	}
+	return NULL;
+}
+
 /* Fields beyond the message's end, or of another type, stay as they are: not known. */
 static void read_end(const struct live_fields *f, const uint8_t *p, const uint8_t *end,
 		     struct task_end *e)
