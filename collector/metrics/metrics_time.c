@@ -55,6 +55,16 @@ struct value metric_total_cpu_time_true_all(const struct facts *f)
 	return tally_cpu(&f->all);
 }
 
+struct value metric_event_rate_agg_khz(const struct facts *f)
+{
+	return value_ratio(metric_total_events(f), metric_total_cpu_time(f), 1e-3);
+}
+
+struct value metric_event_rate_agg_khz_true(const struct facts *f)
+{
+	return value_ratio(metric_total_events(f), metric_total_cpu_time_true(f), 1e-3);
+}
+
 struct value metric_avg_cpu_time_per_chunk(const struct facts *f)
 {
 	return value_ratio(metric_total_cpu_time(f), metric_num_chunks(f), 1);

@@ -131,16 +131,6 @@ struct value metric_event_rate_wall_khz(const struct facts *f)
 	return per_wall(f, metric_total_events(f), 1e-3);
 }
 
-struct value metric_event_rate_agg_khz(const struct facts *f)
-{
-	return value_ratio(metric_total_events(f), metric_total_cpu_time(f), 1e-3);
-}
-
-struct value metric_event_rate_agg_khz_true(const struct facts *f)
-{
-	return value_ratio(metric_total_events(f), metric_total_cpu_time_true(f), 1e-3);
-}
-
 struct value metric_event_rate_core_hz(const struct facts *f)
 {
 	return value_ratio(per_wall(f, metric_total_events(f), 1), metric_total_cores(f), 1);
