@@ -52,8 +52,8 @@ uint64_t page_task_ns(const struct attempt *a);
 /* Cut in the middle to PAGE_NAME_BYTES; NULL is null. */
 void page_name(struct json *j, const char *name, const char *text);
 /* Microseconds from the run's start, or of a span; null if not finite. */
+void page_micro(struct json *j, const char *name, double seconds);
 /* "classes": seconds by class. */
 void page_classes(const struct tally *t, struct json *j);
-void page_micro(struct json *j, const char *name, double seconds);
 
 #endif

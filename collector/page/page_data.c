@@ -1,49 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* page_data.c - what the page shows of a run, bounded; the small parts of it. */
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "collector/findings/findings.h"
 #include "collector/metrics/budget.h"
 #include "collector/page/page.h"
 #include "common/rows.h"
-#include "common/utf8.h"
 #include "version.h"
 
 #define NOTES 20
-
-void page_name(struct json *j, const char *name, const char *text)
-{
-	static const char gap[] = "\xe2\x80\xa6"; /* ... */
-	const size_t head = PAGE_NAME_BYTES / 2, tail = PAGE_NAME_BYTES - head - 3;
-	char out[PAGE_NAME_BYTES + 1];
-	size_t n = text ? strlen(text) : 0, a = head, b;
-
-	if (n <= PAGE_NAME_BYTES) {
-		emit_value(j, name, value_text(text));
-		return;
-	}
-	/* never inside a character */
-	while (a && !utf8_begins(text[a]))
-		a--;
-	for (b = n - tail; b < n && !utf8_begins(text[b]); b++)
-		;
-	memcpy(out, text, a);
-	memcpy(out + a, gap, 3);
-	memcpy(out + a + 3, text + b, n - b);
-	emit_text(j, name, out, a + 3 + n - b);
-}
-
-void page_micro(struct json *j, const char *name, double seconds)
-{
-	if (isfinite(seconds) && fabs(seconds) < 1e12)
-		emit_value(j, name, value_int((int64_t)llround(seconds * 1e6)));
-	else
-		emit_value(j, name, value_null());
-}
 
 static void put_run(const struct report *r, struct json *j)
 {
@@ -352,6 +318,7 @@ void page_data(const struct report *r, struct json *j)
 	metric_waste(r->facts, "waste", j);
 	report_timeline_json(r, j);
 	page_series(r, j);
+	page_stream(r, j);
 	page_tasks(r, j);
 	put_codecs(r, j);
 	page_files(r, j);

@@ -2,7 +2,6 @@
 /* page_tasks.c - single tasks: time of chunks by dataset, the slowest. */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -325,7 +324,6 @@ static void put_slowest(const struct report *r, struct json *j)
 
 void page_tasks(const struct report *r, struct json *j)
 {
-	page_stream(r, j);
 	put_scatter(r, j);
 	put_slowest(r, j);
 }
