@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,21 +16,6 @@
 #include "common/log.h"
 
 #define NOTHING_YET "nothing was measured%s%s%s yet; try: crema run -- python your_analysis.py"
-
-int report_fail(struct buf *out, int rc, const char *fmt, ...)
-{
-	char line[REPORT_LINE_BYTES];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	buf_clear(out);
-	if (n > 0)
-		buf_add(out, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
-	return rc;
-}
 
 static void note_torn(const struct model *m, struct report_notice *notice)
 {

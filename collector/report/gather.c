@@ -8,35 +8,10 @@
 
 static const char *const file_overflow = "(files beyond the table)";
 
-/* The smaller or larger one of those that are known. */
-static struct value further(struct value a, struct value b, bool up)
-{
-	double x = value_number(a, NULL), y = value_number(b, NULL);
-
-	return a.type == VALUE_NULL || (b.type != VALUE_NULL && (up ? y > x : y < x)) ? b : a;
-}
-
 /* NULL is "nothing yet", not "unknown": the first value is taken as it is. */
 static void add(struct value *sum, struct value v, bool first)
 {
 	*sum = first ? v : value_plus(*sum, v);
-}
-
-void report_merge(struct value *sum, const struct value *v, const struct row_number *of, size_t n,
-		  bool first)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (first || (of[i].merge == ROW_LATEST && v[i].type != VALUE_NULL))
-			sum[i] = v[i];
-		else if (of[i].merge == ROW_SUM)
-			sum[i] = value_plus(sum[i], v[i]);
-		else if (of[i].merge == ROW_MAX)
-			sum[i] = value_larger(sum[i], v[i]);
-		else if (of[i].merge == ROW_LEAST || of[i].merge == ROW_MOST)
-			sum[i] = further(sum[i], v[i], of[i].merge == ROW_MOST);
-	}
 }
 
 /* Places in r->files, from 1, by an interned name. */
