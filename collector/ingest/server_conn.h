@@ -2,11 +2,12 @@
 /*
  * server_conn.h - what the files of the server share; nobody else includes it.
  *
- * server.c: accepting, rounds, timers; server_conn.c: one connection's bytes, limits and end;
- * server_handshake.c: versions, the proof of the token, the keys; server_frames.c: what each frame
- * type means; server_acks.c: acknowledging what is written; server_restore.c: what earlier
- * collectors wrote, and feeding the live numbers; server_stats.c: lines, notes and numbers.
- * Functions that return -1 have dropped the connection: the caller must not touch it again.
+ * They are one state machine and call each other. server.c: accepting, rounds, timers;
+ * server_conn.c: one connection's bytes, limits and end; server_handshake.c: versions, the proof of
+ * the token, the keys; server_frames.c: what each frame type means; server_acks.c: acknowledging
+ * what is written; server_restore.c: what earlier collectors wrote, and feeding the live numbers;
+ * server_stats.c: lines, notes and numbers. Functions that return -1 have dropped the connection:
+ * the caller must not touch it again.
  */
 #ifndef CREMA_COLLECTOR_INGEST_SERVER_CONN_H
 #define CREMA_COLLECTOR_INGEST_SERVER_CONN_H

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loop_source.h - what the files of the event loop share; nobody else includes it. */
+/*
+ * loop_source.h - what the files of the event loop share; nobody else includes it.
+ *
+ * They are one unit and call each other: loop.c: rounds of epoll; loop_stream.c: connections;
+ * loop_listen.c: listening sockets; loop_timer.c: timers and signals; loop_file.c: appends and
+ * syncs.
+ */
 #ifndef CREMA_COLLECTOR_LOOP_LOOP_SOURCE_H
 #define CREMA_COLLECTOR_LOOP_LOOP_SOURCE_H
 

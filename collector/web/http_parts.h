@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * http_parts.h - what http.c, http_conn.c, http_send.c and http_reports.c share; nobody else
- * includes it.
+ * includes it. They are one state machine and call each other.
  *
  * A request belongs to its connection: head -> (a report is made) -> answer -> head of the next
  * one. Bodies that are held in memory have an owner count, as an answer to many is held once; their
