@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "shim/count/codec.h"
-#include "shim/count/fd.h"
 #include "shim/count/task.h"
 #include "shim/libc/sys.h"
 
@@ -28,7 +27,7 @@ int packed_is(uint64_t dev, uint64_t ino)
 	return 0;
 }
 
-void packed_mark(const char *path)
+int packed_mark(const char *path)
 {
 	int fd = sys_open(path, O_PATH | O_CLOEXEC, 0);
 	struct stat st;
@@ -37,11 +36,11 @@ void packed_mark(const char *path)
 	if (fd >= 0)
 		sys_close(fd);
 	if (!ok || packed_is(st.st_dev, st.st_ino))
-		return;
+		return 0;
 	STORE(&files[marked % FILES].dev, (uint64_t)st.st_dev);
 	STORE(&files[marked % FILES].ino, (uint64_t)st.st_ino);
 	__atomic_store_n(&marked, marked + 1, __ATOMIC_RELEASE);
-	fd_forget_files();
+	return 1;
 }
 
 void packed_written(uint32_t owner)

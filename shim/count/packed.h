@@ -15,8 +15,9 @@
 
 #include <stdint.h>
 
-/* From now on the file of that path is one. */
-void packed_mark(const char *path);
+/* From now on the file of that path is one. 1: it was not; what is known of open descriptors is to
+ * be read again (fd_forget_files()). */
+int packed_mark(const char *path);
 int packed_is(uint64_t dev, uint64_t ino);
 /* The owner writes one of them. */
 void packed_written(uint32_t owner);

@@ -5,6 +5,23 @@
 #include "shim/count/clock.h"
 #include "shim/libc/sys.h"
 
+int64_t runqueue_delay_ns(void)
+{
+	char buf[96], *p = buf;
+	long n = sys_slurp("/proc/thread-self/schedstat", buf, sizeof(buf));
+	int64_t v = 0;
+
+	if (n <= 0)
+		return n < 0 ? n : -1;
+	while (*p >= '0' && *p <= '9')
+		p++;
+	while (*p == ' ')
+		p++;
+	for (; *p >= '0' && *p <= '9'; p++)
+		v = v * 10 + (*p - '0');
+	return v;
+}
+
 enum { HELD_WAITS = 16, HELD_NS = 1000000, HELD_ONE_NS = 500000 };
 
 static __thread struct {
@@ -56,7 +73,7 @@ static int is_young(void)
 
 static void look_again(uint64_t switches)
 {
-	look.delay_ns = thread_runqueue_ns();
+	look.delay_ns = runqueue_delay_ns();
 	if (look.delay_ns >= 0 && look.delay_ns < young.delay_ns)
 		look.delay_ns = young.delay_ns;
 	look.switches = switches;

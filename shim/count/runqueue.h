@@ -64,4 +64,7 @@ uint64_t runqueue_of_wait(struct crema_thread *t, const struct op_end *e);
 /* Nothing is held afterwards. */
 void runqueue_settle(struct crema_thread *t, uint64_t switches);
 
+/* Own run queue delay so far in ns; -errno where the kernel does not tell. */
+int64_t runqueue_delay_ns(void);
+
 #endif

@@ -130,23 +130,6 @@ void thread_register_all(void)
 	thread_adopt();
 }
 
-int64_t thread_runqueue_ns(void)
-{
-	char buf[96], *p = buf;
-	long n = sys_slurp("/proc/thread-self/schedstat", buf, sizeof(buf));
-	int64_t v = 0;
-
-	if (n <= 0)
-		return n < 0 ? n : -1;
-	while (*p >= '0' && *p <= '9')
-		p++;
-	while (*p == ' ')
-		p++;
-	for (; *p >= '0' && *p <= '9'; p++)
-		v = v * 10 + (*p - '0');
-	return v;
-}
-
 /* pthread_key_create and pthread_setspecific lie in libpthread before glibc 2.34: found, not bound.
  */
 static int (*key_create)(unsigned int *, void (*)(void *));

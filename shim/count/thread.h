@@ -76,9 +76,6 @@ void segment_charged(uint64_t bytes);
 /* Storage blocks of 512 bytes charged to a thread of this process so far; -errno. */
 int thread_io(uint32_t tid, uint64_t *inblock, uint64_t *oublock);
 
-/* Own run queue delay so far in ns; -errno where the kernel does not tell. */
-int64_t thread_runqueue_ns(void);
-
 /* Nanoseconds of a tick count difference. */
 static inline uint64_t ticks_ns(uint64_t dt)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shim/count/codec.h"
+#include "shim/count/fd.h"
 #include "shim/count/packed.h"
 #include "shim/python/hides.h"
 
@@ -68,8 +69,8 @@ static void mark(PyObject *name)
 	const char *path =
 		str && py_is(str, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(str, NULL) : NULL;
 
-	if (path)
-		packed_mark(path);
+	if (path && packed_mark(path))
+		fd_forget_files();
 	Py_DecRef(decoded);
 	Py_DecRef(name);
 }
