@@ -128,14 +128,21 @@ static void patch_one(struct watch *w)
 	PyErr_Clear();
 }
 
-void patch_pending(void)
+static void look_at_all(void)
 {
 	for (int i = 0; i < WATCHES; i++)
 		if (wanted(&watches[i]))
 			patch_one(&watches[i]);
 }
 
-void patch_before_import(const char *name)
+static void armed(void)
+{
+	missing_tell();
+	look_at_all();
+}
+
+/* `name` is about to be imported. */
+static void before_import(const char *name)
 {
 	for (int i = 0; i < WATCHES; i++) {
 		struct watch *w = &watches[i];
@@ -171,8 +178,8 @@ static int audit(const char *event, PyObject *args, void *unused)
 	name = PyTuple_GetItem(args, 0);
 	text = py_is(name, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
 	if (text) {
-		patch_before_import(text);
-		patch_pending();
+		before_import(text);
+		look_at_all();
 	}
 	PyErr_Clear();
 	py_error_restore(&error);
@@ -208,7 +215,9 @@ void bootstrap_try(void)
 		shim_off = 1;
 		return;
 	}
-	patch_pending();
+	patch_pending = look_at_all;
+	patch_armed = armed;
+	look_at_all();
 	PyErr_Clear();
 }
 

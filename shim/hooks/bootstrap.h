@@ -26,4 +26,13 @@ void bootstrap_opened(const char *path);
 /* A thread is about to be started: from now on only the first way is open. */
 void bootstrap_thread(void);
 
+/*
+ * missing.c: a module lacks what its patch looks for. One line reports it, and what can no longer
+ * be counted is unknown from now on. A patch that is not in its table is a codec's. missing_tell():
+ * the process is armed now, so it can be said in its shared memory. GIL held.
+ */
+struct _object;
+void missing_say(int (*patch)(struct _object *), const char *module);
+void missing_tell(void);
+
 #endif

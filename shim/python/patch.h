@@ -13,11 +13,13 @@
 
 #include "shim/python/py.h"
 
-/* Looks at every watched module that is imported and not patched yet. Cheap when none is left. */
-void patch_pending(void);
-
-/* From the audit hook: `name` is about to be imported. */
-void patch_before_import(const char *name);
+/*
+ * Calls up to the table of watched modules (hooks/bootstrap.c), which sets them; before that they
+ * do nothing. patch_pending(): looks at every watched module that is imported and not patched yet;
+ * cheap when none is left. patch_armed(): the same, once the process is armed.
+ */
+extern void (*patch_pending)(void);
+extern void (*patch_armed)(void);
 
 int patch_worker_class(PyObject *module); /* distributed.worker: Worker.start_unsafe */
 int patch_task_edges(PyObject *module);	  /* distributed.worker: _run_task and its older names */
@@ -41,16 +43,17 @@ int patch_instrument(PyObject *module);	  /* crema.instrument: sections and valu
 int patch_imports(PyObject *module);	  /* importlib: its way to import a module */
 int patch_codecs(PyObject *module, const char *name);
 
-/* missing.c: a module lacks what its patch looks for. One line reports it, and what can no longer
- * be counted is unknown from now on. A patch that is not in its table is a codec's. missing_tell():
- * the process is armed now, so it can be said in its shared memory. */
-void missing_say(int (*patch)(PyObject *), const char *module);
-void missing_tell(void);
+/* py_arm.c: makes this process a measured one (start/arm.h). GIL held. */
+int py_arm(const char *usual, int say);
 
 /* py_worker.c: a Worker object starts in this process. */
 void worker_starts(PyObject *worker);
+
+/* py_probe.c: the worker probe's functions (probe.py), once there is a worker; what it writes. */
+void probe_set(PyObject *functions);
+PyObject *probe_call(const char *name, PyObject *const *args, size_t n);
 struct crema_probe_text;
-void worker_put(struct crema_probe_text *p, const char *text, size_t bytes);
+void probe_put(struct crema_probe_text *p, const char *text, size_t bytes);
 
 /* py_task.c: key and worker of a task that the task edges do not see; prefix and span of span_key.
  * Each may be None. */
@@ -59,7 +62,7 @@ void task_describe(struct crema_task *t, PyObject *key, PyObject *worker, PyObje
 /* Its span, and what it consumes, by the TaskState (NULL: not known): needs its flags and key. */
 void graph_describe(struct crema_task *t, PyObject *ts, PyObject *span);
 
-/* py_worker.c: the key of the actor that has this method, None or NULL; new reference. */
+/* py_probe.c: the key of the actor that has this method, None or NULL; new reference. */
 PyObject *probe_actor_key(PyObject *worker, PyObject *method);
 
 /* py_task.c: a task's key, cut to what the slot holds. */

@@ -23,7 +23,6 @@
 #include "shim/libc/sys.h"
 #include "shim/python/patch.h"
 #include "shim/python/py_processor.h"
-#include "shim/start/arm.h"
 #include "stack_py.h"
 
 #define USUAL_COLLECTOR "127.0.0.1:8990"
@@ -47,7 +46,7 @@ static PyObject *put(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 	(void)self;
 	(void)kw;
 	if (text && shim_armed())
-		worker_put(&crema_shm->facts, text, (size_t)n);
+		probe_put(&crema_shm->facts, text, (size_t)n);
 	PyErr_Clear();
 	Py_IncRef(PY_NONE);
 	return PY_NONE;
@@ -77,7 +76,7 @@ static void tell_stack(void)
 /* 1 if this process is measured, from now on or before. */
 static int ready(void)
 {
-	if (!shim_armed() && !shim_off && !arm_process(USUAL_COLLECTOR, 1)) {
+	if (!shim_armed() && !shim_off && !py_arm(USUAL_COLLECTOR, 1)) {
 		memset(&history, 0, sizeof(history));
 		tell_stack();
 	}

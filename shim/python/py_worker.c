@@ -13,9 +13,8 @@
 #include "shim/count/task.h"
 #include "shim/count/net.h"
 #include "shim/python/patch.h"
-#include "shim/start/arm.h"
 
-static PyObject *original_start, *probe;
+static PyObject *original_start;
 static char collector[512]; /* where to send to by default */
 
 /* The host of "tcp://host:8786", with crema's port. */
@@ -45,18 +44,6 @@ static void collector_from_scheduler(PyObject *worker)
 	Py_DecRef(scheduler);
 }
 
-void worker_put(struct crema_probe_text *p, const char *text, size_t n)
-{
-	if (n > sizeof(p->text))
-		return;
-	ADD(&p->seq, 1);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	memcpy(p->text, text, n);
-	p->bytes = (uint32_t)n;
-	p->boot_ns = clock_ns(CLOCK_BOOTTIME);
-	__atomic_fetch_add(&p->seq, 1, __ATOMIC_RELEASE);
-}
-
 static PyObject *none(void)
 {
 	Py_IncRef(PY_NONE);
@@ -77,7 +64,7 @@ static PyObject *put(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 	facts = PyObject_IsTrue(args[0]) == 0;
 	text = PyUnicode_AsUTF8AndSize(args[1], &n);
 	if (text)
-		worker_put(facts ? &crema_shm->facts : &crema_shm->probe, text, (size_t)n);
+		probe_put(facts ? &crema_shm->facts : &crema_shm->probe, text, (size_t)n);
 	PyErr_Clear();
 	if (!facts) {
 		shim_snapshot();
@@ -175,7 +162,7 @@ static PyMethodDef probe_defs[] = {
 	{"_task_end", (void *)task_end, METH_FASTCALL | METH_KEYWORDS, NULL},
 };
 
-static void probe_number(const char *name, unsigned value)
+static void probe_number(PyObject *probe, const char *name, unsigned value)
 {
 	PyObject *number = PyLong_FromUnsignedLongLong(value);
 
@@ -187,10 +174,11 @@ static void probe_number(const char *name, unsigned value)
 static int probe_make(void)
 {
 	PyObject *code = Py_CompileString(probe_source, "<crema probe>", PY_FILE_INPUT), *r = NULL;
+	PyObject *probe = PyDict_New();
 
-	probe = PyDict_New();
 	if (!code || !probe)
 		goto out;
+	probe_set(probe);
 	PyDict_SetItemString(probe, "__builtins__", PyEval_GetBuiltins());
 	for (size_t i = 0; i < sizeof(probe_defs) / sizeof(probe_defs[0]); i++) {
 		PyObject *f = py_builtin(&probe_defs[i], NULL, "crema");
@@ -199,9 +187,9 @@ static int probe_make(void)
 			PyDict_SetItemString(probe, probe_defs[i].ml_name, f);
 		Py_DecRef(f);
 	}
-	probe_number("_ASYNC", CREMA_TASK_ASYNC);
-	probe_number("_ACTOR", CREMA_TASK_ACTOR);
-	probe_number("_ELSEWHERE", CREMA_TASK_ELSEWHERE);
+	probe_number(probe, "_ASYNC", CREMA_TASK_ASYNC);
+	probe_number(probe, "_ACTOR", CREMA_TASK_ACTOR);
+	probe_number(probe, "_ELSEWHERE", CREMA_TASK_ELSEWHERE);
 	r = PyEval_EvalCode(code, probe, probe);
 out:
 	PyErr_Clear();
@@ -210,35 +198,21 @@ out:
 	return r ? 0 : -EINVAL;
 }
 
-PyObject *probe_actor_key(PyObject *worker, PyObject *method)
-{
-	PyObject *f = probe ? PyDict_GetItemString(probe, "actor_key") : NULL;
-	PyObject *args[2] = {worker, method};
-	PyObject *r = f ? py_vectorcall(f, args, 2, NULL) : NULL;
-
-	PyErr_Clear();
-	return r;
-}
-
-static void probe_call(const char *name, PyObject *worker)
-{
-	PyObject *f = probe ? PyDict_GetItemString(probe, name) : NULL;
-	PyObject *r = f ? py_vectorcall(f, &worker, 1, NULL) : NULL;
-
-	if (!r)
-		shim_note("the worker's Dask numbers could not be read");
-	PyErr_Clear();
-	Py_DecRef(r);
-}
-
 void worker_starts(PyObject *worker)
 {
+	static int made;
+	PyObject *r;
+
 	collector_from_scheduler(worker);
-	if (arm_process(collector, 0))
+	if (py_arm(collector, 0))
 		return;
-	if (!probe && probe_make())
+	if (!made && probe_make())
 		return;
-	probe_call("start", worker);
+	made = 1;
+	r = probe_call("start", &worker, 1);
+	if (!r)
+		shim_note("the worker's Dask numbers could not be read");
+	Py_DecRef(r);
 }
 
 static PyObject *start_unsafe(PyObject *self, PyObject *args, PyObject *kwargs)

@@ -8,14 +8,8 @@
 #include <string.h>
 
 #include "shim/count/blocked.h"
-#include "shim/count/op.h"
-#include "shim/python/patch.h"
-#include "shim/libc/real.h"
-#include "shim/python/notify.h"
 #include "shim/libc/sys.h"
 #include "shim/count/task.h"
-
-extern char _PyRuntime __attribute__((weak));
 
 static char collector[512];
 
@@ -80,37 +74,7 @@ static void say_no_agent(int error)
 			 agent_path());
 }
 
-/* "3.11.7 (main, ...": 0x030b0700 */
-static uint32_t python_version(const char *text)
-{
-	uint32_t part[3] = {0}, i = 0;
-
-	for (; *text && i < 3; text++) {
-		if (*text >= '0' && *text <= '9')
-			part[i] = part[i] * 10 + (uint32_t)(*text - '0');
-		else if (*text == '.')
-			i++;
-		else
-			break;
-	}
-	return part[0] << 24 | part[1] << 16 | part[2] << 8;
-}
-
-/* Where the interpreter's runtime lies, for the waits for the GIL here and for the agent. */
-static void tell_python(void)
-{
-	size_t bytes = real_symbol_bytes("_PyRuntime", &_PyRuntime);
-
-	wait_set_runtime(&_PyRuntime, bytes);
-	crema_shm->python_runtime_bytes = bytes;
-	crema_shm->python_types[0] = (uintptr_t)&PyCode_Type;
-	crema_shm->python_types[1] = (uintptr_t)&PyUnicode_Type;
-	crema_shm->python_types[2] = (uintptr_t)&PyBytes_Type;
-	crema_shm->python_version = python_version(Py_GetVersion());
-	__atomic_store_n(&crema_shm->python_runtime, (uintptr_t)&_PyRuntime, __ATOMIC_RELEASE);
-}
-
-int arm_process(const char *usual, int say)
+int arm_process(const char *usual, int say, void (*forked)(void))
 {
 	static uint32_t tried; /* process id: a forked child tries for itself */
 	const char *why = "";
@@ -124,7 +88,7 @@ int arm_process(const char *usual, int say)
 	if (error)
 		return error;
 	if (shim_epoch)
-		notify_forked();
+		forked();
 	if (shim_arm(&why)) {
 		shim_say("this worker runs unmeasured: ", why);
 		return -ENOSYS;
@@ -135,11 +99,8 @@ int arm_process(const char *usual, int say)
 		say_no_agent(error);
 		return error;
 	}
-	tell_python();
 	blocked_open();
 	if (blocked_threshold_ns != UINT64_MAX) /* else no descriptor is kept */
 		task_memory_keep();
-	missing_tell();
-	patch_pending();
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "shim/count/codec.h"
 #include "shim/count/task.h"
+#include "shim/hooks/bootstrap.h"
 #include "shim/python/patch.h"
 #include "shim/shim.h"
 

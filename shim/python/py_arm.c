@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* py_arm.c - arms a process that runs Python: the interpreter is named, the modules are patched. */
+#define _GNU_SOURCE
+#include "shim/count/op.h"
+#include "shim/libc/real.h"
+#include "shim/python/notify.h"
+#include "shim/python/patch.h"
+#include "shim/shim.h"
+#include "shim/start/arm.h"
+
+extern char _PyRuntime __attribute__((weak));
+
+/* Before the first module is watched. */
+static void nothing(void)
+{
+}
+
+void (*patch_pending)(void) = nothing;
+void (*patch_armed)(void) = nothing;
+
+/* "3.11.7 (main, ...": 0x030b0700 */
+static uint32_t python_version(const char *text)
+{
+	uint32_t part[3] = {0}, i = 0;
+
+	for (; *text && i < 3; text++) {
+		if (*text >= '0' && *text <= '9')
+			part[i] = part[i] * 10 + (uint32_t)(*text - '0');
+		else if (*text == '.')
+			i++;
+		else
+			break;
+	}
+	return part[0] << 24 | part[1] << 16 | part[2] << 8;
+}
+
+/* Where the interpreter's runtime lies, for the waits for the GIL here and for the agent. */
+static void tell_python(void)
+{
+	size_t bytes = real_symbol_bytes("_PyRuntime", &_PyRuntime);
+
+	wait_set_runtime(&_PyRuntime, bytes);
+	crema_shm->python_runtime_bytes = bytes;
+	crema_shm->python_types[0] = (uintptr_t)&PyCode_Type;
+	crema_shm->python_types[1] = (uintptr_t)&PyUnicode_Type;
+	crema_shm->python_types[2] = (uintptr_t)&PyBytes_Type;
+	crema_shm->python_version = python_version(Py_GetVersion());
+	__atomic_store_n(&crema_shm->python_runtime, (uintptr_t)&_PyRuntime, __ATOMIC_RELEASE);
+}
+
+int py_arm(const char *usual, int say)
+{
+	int error;
+
+	if (shim_armed())
+		return 0;
+	error = arm_process(usual, say, notify_forked);
+	if (error)
+		return error;
+	tell_python();
+	patch_armed();
+	return 0;
+}
