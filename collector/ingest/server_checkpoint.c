@@ -19,9 +19,9 @@ int server_checkpoint(void *arg, struct buf *out)
 	if (server->live_failed)
 		return -ENOMEM;
 	items_begin(&c, out, CREMA_FRAME_CHECKPOINT);
-	pk = items_add(&c, CHECKPOINT_TABLES, 2);
+	pk = items_add(&c, CHECKPOINT_HEAD, 2);
 	pack_u64(pk, CHECKPOINT_FORMAT);
-	pack_u64(pk, live ? live_tables() : 0);
+	pack_u64(pk, live != NULL);
 	while ((p = table_next(&server->streams.streams, &at))) {
 		if (!p->next)
 			continue;
@@ -40,17 +40,19 @@ int server_checkpoint(void *arg, struct buf *out)
 struct taking {
 	struct server *server;
 	struct server_checkpoint *found;
-	bool tables;
+	bool headed;
 };
 
-static int take_tables(struct taking *t, const msgpack_object_array *item)
+static int take_head(struct taking *t, const msgpack_object_array *item)
 {
-	uint64_t format, tables, ours = t->server->config.live ? live_tables() : 0;
+	uint64_t format, live;
 
-	if (!items_u64(item, 1, &format) || !items_u64(item, 2, &tables))
+	if (!items_u64(item, 1, &format) || !items_u64(item, 2, &live))
 		return -EBADMSG;
-	t->tables = true;
-	return format == CHECKPOINT_FORMAT && tables == ours ? 0 : -EPROTONOSUPPORT;
+	t->headed = true;
+	return format == CHECKPOINT_FORMAT && live == (t->server->config.live != NULL)
+		       ? 0
+		       : -EPROTONOSUPPORT;
 }
 
 static int take_stream(struct server *server, const msgpack_object_array *item)
@@ -75,9 +77,9 @@ static int take_item(void *arg, const msgpack_object_array *item)
 
 	if (!items_u64(item, 0, &kind))
 		return -EBADMSG;
-	if (kind == CHECKPOINT_TABLES)
-		return take_tables(t, item);
-	if (!t->tables)
+	if (kind == CHECKPOINT_HEAD)
+		return take_head(t, item);
+	if (!t->headed)
 		return -EBADMSG;
 	if (kind == CHECKPOINT_STREAM)
 		return take_stream(t->server, item);
@@ -91,7 +93,7 @@ static int try_segment(void *arg, const char *path, uint64_t created_ns)
 	struct server *server = t->server;
 	int err;
 
-	t->tables = false;
+	t->headed = false;
 	err = items_read(path, CREMA_FRAME_CHECKPOINT, take_item, t, &t->found->bytes);
 	if (!err) {
 		t->found->created_ns = created_ns;

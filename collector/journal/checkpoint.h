@@ -7,19 +7,21 @@
  * journaled in earlier segments, at least: frames that follow and are in it already are recognised
  * by their streams' positions. Reports do not read it.
  *
- * Items of the first kind must come first: who reads another format or other tables of counters has
- * no checkpoint, and reads the journal instead.
+ * The item of the first kind comes first: who finds another format there has no checkpoint, and
+ * reads the journal instead. Another version may have other live values: their names come before
+ * them, and so many values stand in each list. Other lists, and items, may only grow at their end.
  */
 #ifndef CREMA_COLLECTOR_JOURNAL_CHECKPOINT_H
 #define CREMA_COLLECTOR_JOURNAL_CHECKPOINT_H
 
 #include "common/items.h"
 
-#define CHECKPOINT_FORMAT 1u
+#define CHECKPOINT_FORMAT 2u
 
 enum checkpoint_item {
-	CHECKPOINT_TABLES, /* format, hash of the names of live values (0: no live numbers) */
+	CHECKPOINT_HEAD,   /* format, 1: with live numbers */
 	CHECKPOINT_STREAM, /* worker, stream, the next record's number */
+	CHECKPOINT_NAMES,  /* of live values: [part, key, part, key, ...] */
 	CHECKPOINT_SUMS,   /* live.h, as the others */
 	CHECKPOINT_WORKER,
 	CHECKPOINT_FOLDED,

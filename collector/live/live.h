@@ -152,14 +152,14 @@ void live_pack_ended(struct live *live, const uint8_t *worker, msgpack_packer *p
 int live_take_ended(struct live *live, const uint8_t *worker, const msgpack_object *list);
 /*
  * All of it in items of a checkpoint (checkpoint.h), and into one that is empty: live_load() of
- * each item, 0, -EBADMSG or -ENOMEM, then live_loaded(). live_tables(): of the names of its values.
+ * each item, 0, -EBADMSG or -ENOMEM, then live_loaded(). Values have their names there: one with
+ * other counters is taken as messages of an older or newer agent are.
  */
 struct items;
 void live_save(const struct live *live, struct items *checkpoint);
 int live_load(struct live *live, const msgpack_object_array *item);
 void live_loaded(struct live *live);
 void live_clear(struct live *live);
-uint64_t live_tables(void);
 /* While the journal is read the workers' own clocks say when they were heard of. */
 void live_restoring(struct live *live, bool restoring);
 /* No room for this worker, which is not known yet. live NULL: there always is. */

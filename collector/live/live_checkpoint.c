@@ -11,10 +11,11 @@
 #include "collector/journal/checkpoint.h"
 #include "collector/live/live_parts.h"
 
-#define KNOWN_WORDS ((LIVE_VALUES + 63) / 64)
+#define KNOWN_WORDS(n) (((n) + 63) / 64)
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Members that are plain numbers, in the order of the items. */
+/* Members that are plain numbers, in the order of the items. New ones come last: a checkpoint of
+ * another version has fewer or more. */
 static const size_t live_numbers[] = {
 	offsetof(struct live, counted),		offsetof(struct live, gone_ended),
 	offsetof(struct live, gone_killed),	offsetof(struct live, gone_order),
@@ -57,6 +58,19 @@ static void pack_values(msgpack_packer *pk, const uint64_t *v, size_t n)
 		pack_u64(pk, v[i]);
 }
 
+static void save_names(struct items *c)
+{
+	msgpack_packer *pk = items_add(c, CHECKPOINT_NAMES, 1);
+
+	pack_array(pk, 2 * (size_t)LIVE_VALUES);
+	for (unsigned int i = 0; i < LIVE_VALUES; i++) {
+		struct live_name name = live_name(i);
+
+		pack_text(pk, name.part);
+		pack_text(pk, name.key);
+	}
+}
+
 static void save_sums(const struct live *live, struct items *c)
 {
 	msgpack_packer *pk = items_add(c, CHECKPOINT_SUMS, 6);
@@ -83,7 +97,7 @@ static void save_worker(const struct live_worker *w, struct items *c)
 	pack_array(pk, COUNT_OF(worker_gauges));
 	for (size_t i = 0; i < COUNT_OF(worker_gauges); i++)
 		pack_f64(pk, *(const double *)(const void *)((const char *)w + worker_gauges[i]));
-	pack_values(pk, w->row.known, KNOWN_WORDS);
+	pack_values(pk, w->row.known, KNOWN_WORDS(LIVE_VALUES));
 	pack_values(pk, w->row.value, LIVE_VALUES);
 	ranges_pack(pk, &w->ended);
 }
@@ -95,6 +109,7 @@ void live_save(const struct live *live, struct items *c)
 	msgpack_packer *pk;
 	size_t at = 0;
 
+	save_names(c);
 	save_sums(live, c);
 	for (w = live->workers; w; w = w->next)
 		save_worker(w, c);
@@ -109,39 +124,71 @@ void live_save(const struct live *live, struct items *c)
 
 /* Taking it back */
 
-static bool take_values(const msgpack_object *list, uint64_t *v, size_t n)
+static const msgpack_object_array *list_of(const msgpack_object *o)
 {
-	if (list->type != MSGPACK_OBJECT_ARRAY || list->via.array.size != n)
+	return o->type == MSGPACK_OBJECT_ARRAY ? &o->via.array : NULL;
+}
+
+/* Values of ours that the checkpoint has none of stay as they are: 0. */
+static bool take_values(const struct live_places *places, const msgpack_object *o, uint64_t *v)
+{
+	const msgpack_object_array *list = list_of(o);
+	uint64_t value;
+
+	if (!list || list->size != places->n)
 		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		if (!object_u64(&list->via.array.ptr[i], &v[i]))
+	for (uint32_t i = 0; i < list->size; i++) {
+		if (!object_u64(&list->ptr[i], &value))
 			return false;
+		if (places->at[i] < LIVE_VALUES)
+			v[places->at[i]] = value;
 	}
 	return true;
 }
 
-static bool take_numbers(const msgpack_object *list, void *to, const size_t *offset, size_t n)
+static bool take_known(const struct live_places *places, const msgpack_object *o,
+		       struct live_row *row)
 {
-	uint64_t v[16];
+	const msgpack_object_array *list = list_of(o);
+	uint64_t word = 0;
 
-	if (n > COUNT_OF(v) || !take_values(list, v, n))
+	if (!list || list->size != KNOWN_WORDS(places->n))
 		return false;
-	for (size_t i = 0; i < n; i++)
-		*(uint64_t *)(void *)((char *)to + offset[i]) = v[i];
+	for (uint32_t i = 0; i < places->n; i++) {
+		unsigned int at = places->at[i];
+
+		if (i % 64 == 0 && !object_u64(&list->ptr[i / 64], &word))
+			return false;
+		if (at < LIVE_VALUES && word >> (i % 64) & 1u)
+			row->known[at / 64] |= UINT64_C(1) << (at % 64);
+	}
 	return true;
 }
 
-static bool take_gauges(const msgpack_object *list, struct live_worker *w)
+static bool take_numbers(const msgpack_object *o, void *to, const size_t *offset, size_t n)
 {
-	if (list->type != MSGPACK_OBJECT_ARRAY || list->via.array.size != COUNT_OF(worker_gauges))
-		return false;
-	for (uint32_t i = 0; i < COUNT_OF(worker_gauges); i++) {
+	const msgpack_object_array *list = list_of(o);
+	uint64_t v;
+
+	for (uint32_t i = 0; list && i < list->size && i < n; i++) {
+		if (!object_u64(&list->ptr[i], &v))
+			return false;
+		*(uint64_t *)(void *)((char *)to + offset[i]) = v;
+	}
+	return list != NULL;
+}
+
+static bool take_gauges(const msgpack_object *o, struct live_worker *w)
+{
+	const msgpack_object_array *list = list_of(o);
+
+	for (uint32_t i = 0; list && i < list->size && i < COUNT_OF(worker_gauges); i++) {
 		double v = (double)NAN;
 
-		object_f64(&list->via.array.ptr[i], &v);
+		object_f64(&list->ptr[i], &v);
 		*(double *)(void *)((char *)w + worker_gauges[i]) = v;
 	}
-	return true;
+	return list != NULL;
 }
 
 static bool take_text(const msgpack_object *o, char *to, size_t size)
@@ -154,21 +201,54 @@ static bool take_text(const msgpack_object *o, char *to, size_t size)
 	return true;
 }
 
+static int load_names(struct live *live, const msgpack_object_array *item)
+{
+	const msgpack_object_array *list = item->size > 1 ? list_of(&item->ptr[1]) : NULL;
+	struct live_places *places = &live->places;
+	unsigned int guess = 0;
+	struct text part;
+	int at;
+
+	if (!list || list->size % 2 || list->size / 2 > LIVE_PLACES)
+		return -EBADMSG;
+	places->n = list->size / 2;
+	for (uint32_t i = 0; i < places->n; i++) {
+		if (!object_text(&list->ptr[2 * i], &part))
+			return -EBADMSG;
+		at = live_index(part, &list->ptr[2 * i + 1], &guess);
+		places->at[i] = (uint16_t)(at < 0 ? LIVE_VALUES : at);
+	}
+	return 0;
+}
+
+/* As if its workers' totals had been read: none of them told a value that has no name there. */
+static void count_without(struct live *live)
+{
+	bool named[LIVE_VALUES + 1] = {false};
+
+	for (uint32_t i = 0; i < live->places.n; i++)
+		named[live->places.at[i]] = true;
+	for (unsigned int i = 0; i < LIVE_VALUES; i++) {
+		if (!named[i])
+			live->without[i] = live->counted;
+	}
+}
+
 static int load_sums(struct live *live, const msgpack_object_array *item)
 {
 	const msgpack_object *v = item->ptr;
 
-	if (item->size != 7 || v[1].type != MSGPACK_OBJECT_MAP ||
-	    v[3].type != MSGPACK_OBJECT_BOOLEAN)
+	if (item->size < 7 || v[1].type != MSGPACK_OBJECT_MAP ||
+	    v[3].type != MSGPACK_OBJECT_BOOLEAN ||
+	    !take_numbers(&v[2], live, live_numbers, COUNT_OF(live_numbers)) ||
+	    !take_values(&live->places, &v[4], live->sum) ||
+	    !take_values(&live->places, &v[5], live->total) ||
+	    !take_values(&live->places, &v[6], live->without))
 		return -EBADMSG;
 	live_take_sums(live, &v[1]);
 	live->returned = v[3].via.boolean;
-	return take_numbers(&v[2], live, live_numbers, COUNT_OF(live_numbers)) &&
-			       take_values(&v[4], live->sum, LIVE_VALUES) &&
-			       take_values(&v[5], live->total, LIVE_VALUES) &&
-			       take_values(&v[6], live->without, LIVE_VALUES)
-		       ? 0
-		       : -EBADMSG;
+	count_without(live);
+	return 0;
 }
 
 static int load_worker(struct live *live, const msgpack_object_array *item)
@@ -180,7 +260,7 @@ static int load_worker(struct live *live, const msgpack_object_array *item)
 	uint64_t flags;
 	bool folded;
 
-	if (item->size != 11 || !id || !items_u64(item, 5, &flags))
+	if (item->size < 11 || !id || !items_u64(item, 5, &flags))
 		return -EBADMSG;
 	w = live_worker(live, id, &folded);
 	if (!w && !folded)
@@ -189,8 +269,8 @@ static int load_worker(struct live *live, const msgpack_object_array *item)
 	    !take_text(&v[3], w->name, sizeof(w->name)) ||
 	    !take_text(&v[4], w->host, sizeof(w->host)) ||
 	    !take_numbers(&v[6], w, worker_numbers, COUNT_OF(worker_numbers)) ||
-	    !take_gauges(&v[7], w) || !take_values(&v[8], w->row.known, KNOWN_WORDS) ||
-	    !take_values(&v[9], w->row.value, LIVE_VALUES))
+	    !take_gauges(&v[7], w) || !take_known(&live->places, &v[8], &w->row) ||
+	    !take_values(&live->places, &v[9], w->row.value))
 		return -EBADMSG;
 	w->goodbye = flags & GOODBYE;
 	w->killed = flags & KILLED;
@@ -207,12 +287,16 @@ int live_load(struct live *live, const msgpack_object_array *item)
 
 	if (!items_u64(item, 0, &kind))
 		return -EBADMSG;
+	if (kind == CHECKPOINT_NAMES)
+		return load_names(live, item);
 	if (kind == CHECKPOINT_SUMS)
 		return load_sums(live, item);
 	if (kind == CHECKPOINT_WORKER)
 		return load_worker(live, item);
+	if (kind > CHECKPOINT_FOLDED) /* of a newer version */
+		return 0;
 	id = items_id(item, 1);
-	if (kind != CHECKPOINT_FOLDED || !id || item->size != 3 ||
+	if (kind != CHECKPOINT_FOLDED || !id || item->size < 3 ||
 	    item->ptr[2].type != MSGPACK_OBJECT_BOOLEAN)
 		return -EBADMSG;
 	return live_add_folded(live, id, item->ptr[2].via.boolean);

@@ -19,6 +19,7 @@
 #define LIVE_ATTEMPT_GAPS 8192 /* more than a worker can have under way */
 #define LIVE_ANCHOR_NS UINT64_C(4000000000)
 #define LIVE_IDLE_MS 10000
+#define LIVE_PLACES 2048u /* values that a checkpoint may have */
 
 /* Tasks of one kind, of the scheduler's unfinished work; NAN: none began, none ended. */
 struct live_count {
@@ -101,6 +102,12 @@ struct live_seen {
 	struct live_worker *worker;
 };
 
+/* Where the values of the checkpoint that is taken belong; LIVE_VALUES: to none of ours. */
+struct live_places {
+	uint32_t n;
+	uint16_t at[LIVE_PLACES];
+};
+
 struct live {
 	struct table seen;
 	struct arena arena; /* of struct live_seen */
@@ -130,6 +137,7 @@ struct live {
 	double thread_s; /* of connected workers, added up until thread_ms; of no meaning alone */
 	int64_t thread_ms;
 	uint64_t done_before, events_before, read_before; /* at the last tick */
+	struct live_places places;
 };
 
 static inline bool live_known(const struct live_row *row, unsigned int i)
@@ -187,7 +195,13 @@ void live_calls_text(const struct live *live, char *line, size_t n);
 double live_left_behind(const struct live *live);
 /* The members "doing" and "doing_cut". */
 void live_calls_rows(struct json *j, const struct live *live);
-/* live_totals.c */
+/* live_totals.c: the value's name in a message and the map of it that it is in, "": in itself; and
+ * which value a name is of, -1: of none (guess: begins as 0, for one name after the other) */
+struct live_name {
+	const char *part, *key;
+};
+struct live_name live_name(unsigned int value);
+int live_index(struct text part, const msgpack_object *key, unsigned int *guess);
 void live_totals(struct live *live, struct live_worker *w, const msgpack_object *map);
 
 #endif

@@ -7,54 +7,33 @@
 #include "collector/live/live_parts.h"
 #include "common/rows.h"
 #include "common/task.h"
-#include "fnv.h"
 
-struct name {
-	const char *part, *key; /* part NULL: in the message itself */
-};
-
-static struct name name_of(unsigned int i)
+struct live_name live_name(unsigned int i)
 {
 	if (i < LIVE_REST)
-		return (struct name){"tasks", task_name(TASK_FIELDS + i)};
+		return (struct live_name){"tasks", task_name(TASK_FIELDS + i)};
 	if (i < LIVE_AMOUNT)
-		return (struct name){"unattributed",
-				     task_name(TASK_FIELDS + LIVE_TASK + i - LIVE_REST)};
+		return (struct live_name){"unattributed",
+					  task_name(TASK_FIELDS + LIVE_TASK + i - LIVE_REST)};
 	if (i < LIVE_PLAIN)
-		return (struct name){row_amounts[i - LIVE_AMOUNT].part,
-				     row_amounts[i - LIVE_AMOUNT].name};
-	return (struct name){NULL, row_totals[i - LIVE_PLAIN].name};
-}
-
-uint64_t live_tables(void)
-{
-	uint64_t hash = CREMA_HASH_BEGIN;
-	unsigned int i;
-
-	for (i = 0; i < LIVE_VALUES; i++) {
-		struct name name = name_of(i);
-		const char *part = name.part ? name.part : "";
-
-		hash = crema_hash_more(hash, part, strlen(part) + 1);
-		hash = crema_hash_more(hash, name.key, strlen(name.key) + 1);
-	}
-	return hash;
+		return (struct live_name){row_amounts[i - LIVE_AMOUNT].part,
+					  row_amounts[i - LIVE_AMOUNT].name};
+	return (struct live_name){"", row_totals[i - LIVE_PLAIN].name};
 }
 
 /* Agents write the values in the order of their tables: the next one is mostly behind the last. */
-static int index_of(const char *part, const msgpack_object *key, unsigned int *guess)
+int live_index(struct text part, const msgpack_object *key, unsigned int *guess)
 {
 	unsigned int i, at;
 	struct text text;
-	struct name name;
+	struct live_name name;
 
 	if (!object_text(key, &text))
 		return -1;
 	for (i = 0; i < LIVE_VALUES; i++) {
 		at = (*guess + i) % LIVE_VALUES;
-		name = name_of(at);
-		if ((part ? name.part && !strcmp(name.part, part) : !name.part) &&
-		    text_is(text, name.key)) {
+		name = live_name(at);
+		if (text_is(text, name.key) && text_is(part, name.part)) {
 			*guess = at + 1;
 			return (int)at;
 		}
@@ -64,6 +43,7 @@ static int index_of(const char *part, const msgpack_object *key, unsigned int *g
 
 static void take_map(struct live_row *row, const char *part, const msgpack_object *map)
 {
+	struct text in = {part, strlen(part)};
 	unsigned int guess = 0;
 	uint64_t value;
 	uint32_t i;
@@ -74,7 +54,7 @@ static void take_map(struct live_row *row, const char *part, const msgpack_objec
 	for (i = 0; i < map->via.map.size; i++) {
 		if (!object_u64(&map->via.map.ptr[i].val, &value))
 			continue;
-		at = index_of(part, &map->via.map.ptr[i].key, &guess);
+		at = live_index(in, &map->via.map.ptr[i].key, &guess);
 		if (at < 0)
 			continue;
 		row->value[at] = value;
@@ -199,7 +179,7 @@ void live_totals(struct live *live, struct live_worker *w, const msgpack_object 
 	/* What was known once and is not now stays as its last known value, and is marked. */
 	row = w->row;
 	memset(row.known, 0, sizeof(row.known));
-	take_map(&row, NULL, map);
+	take_map(&row, "", map);
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		take_map(&row, parts[i], get(map, parts[i]));
 	w->notes = w->notes ||

@@ -195,7 +195,7 @@ static uint64_t write_parts(const char *dir, uint64_t format, uint64_t leave)
 	uint64_t i;
 
 	items_begin(&c, &frames, CREMA_FRAME_CHECKPOINT);
-	pk = items_add(&c, CHECKPOINT_TABLES, 2);
+	pk = items_add(&c, CHECKPOINT_HEAD, 2);
 	pack_u64(pk, format);
 	pack_u64(pk, 0);
 	memset(worker, 1, sizeof(worker));
