@@ -11,9 +11,9 @@
  *
  * It holds the hellos; of each worker its signs of life, streams and attempts; of each span how
  * many records it has, its keys (span_part.h) and when each worker's last task ended; and, as they
- * came, the records that a survey keeps (selection.h), clocks, goodbyes, modules, the first and the
- * last totals and the last digests of each worker. Segments with tasks that have no span, or ran
- * without Dask, are always read: such tasks are grouped by all of their records.
+ * came, the records that a survey keeps (selection.h), clocks, goodbyes, modules, the first, the
+ * last and the latest totals and the last digests of each worker. Segments with tasks that have no
+ * span, or ran without Dask, are always read: such tasks are grouped by all of their records.
  */
 #ifndef CREMA_COLLECTOR_MODEL_FOOTER_H
 #define CREMA_COLLECTOR_MODEL_FOOTER_H
@@ -21,7 +21,7 @@
 #include "collector/model/selection.h"
 #include "common/items.h"
 
-#define FOOTER_FORMAT 1u
+#define FOOTER_FORMAT 2u
 #define FOOTER_FOLDER "footers"
 #define FOOTER_TAIL_BYTES 4096u
 

@@ -28,6 +28,7 @@ struct made {
 	bool timeless;			   /* one of them has no time */
 	struct stream taken;
 	struct kept first_totals, last_totals, digests;
+	struct kept latest_totals; /* by its time; mostly the last one */
 	size_t notes;
 	const char *closing;
 };
@@ -102,17 +103,21 @@ static int row_of(struct footer_maker *f, struct text span)
 }
 
 static int take_totals(struct footer_maker *f, struct made *made, struct worker *w, uint64_t stream,
-		       const unsigned char *bytes, size_t n)
+		       uint64_t boot_ns, const unsigned char *bytes, size_t n)
 {
 	bool notes = w->notes.n > made->notes;
+	struct kept *to = made->first_totals.bytes ? &made->last_totals : &made->first_totals;
 	int rc = 0;
 
+	timed(made, boot_ns);
 	made->notes = w->notes.n;
-	if (!made->first_totals.bytes)
-		return copy(f, &made->first_totals, w, stream, FOOTER_MESSAGE, bytes, n);
-	if (notes)
+	if (notes && to == &made->last_totals)
 		rc = keep(f, w, stream, FOOTER_MESSAGE, bytes, n);
-	return rc ? rc : copy(f, &made->last_totals, w, stream, FOOTER_MESSAGE, bytes, n);
+	if (!rc)
+		rc = copy(f, to, w, stream, FOOTER_MESSAGE, bytes, n);
+	if (w->totals.boot_ns == boot_ns)
+		made->latest_totals = *to;
+	return rc;
 }
 
 static int take_other(struct footer_maker *f, struct worker *w, uint64_t stream,
@@ -131,8 +136,7 @@ static int take_other(struct footer_maker *f, struct worker *w, uint64_t stream,
 		timed(made, get_u64(map, "boot_ns", 0));
 		return 0;
 	case CREMA_MSG_TOTALS:
-		timed(made, get_u64(map, "boot_ns", 0));
-		return take_totals(f, made, w, stream, bytes, n);
+		return take_totals(f, made, w, stream, get_u64(map, "boot_ns", 0), bytes, n);
 	case CREMA_MSG_DASK:
 		object_u64(map, &boot_ns);
 		timed(made, boot_ns);
@@ -340,6 +344,9 @@ static void write_all(struct footer_maker *f, struct items *items)
 	}
 	write_messages(f, items, FOOTER_MESSAGE);
 	for (made = f->made.v; made < f->made.v + f->made.n; made++) {
+		if (made->latest_totals.bytes != made->first_totals.bytes &&
+		    made->latest_totals.bytes != made->last_totals.bytes)
+			write_kept(items, &made->latest_totals);
 		if (made->last_totals.bytes)
 			write_kept(items, &made->last_totals);
 		if (made->digests.bytes)

@@ -325,6 +325,26 @@ def test_a_note_tells_that_workers_are_silent(tmp_path):
     assert silent() == [True]
 
 
+def test_totals_that_came_late(tmp_path):
+    """Those of an agent that was cut off come after later ones: the latest by their time are valid, in a footer too."""
+    made = Store(tmp_path)
+    t = 3 * DAY
+    made.segment(t + 1, second(t), tasks(t, "span-r", n=4, first=1), padding(20))
+    made.segment(t - 500, totals(t - 600, 4, 4000), totals(t - 700, 4, 4004), totals(t - 650, 4, 4002), padding(20))
+    made.segment(t - 800, tasks(t - 900, "span-n", first=11), padding(20))
+
+    def workers():
+        done = made.crema("report", "--run", "span-r", "--json", "-", *SELECTED)
+        assert done.returncode == 0 and done.stderr == ""
+        return json.loads(done.stdout)["workers"]
+
+    by_segments = workers()
+    assert by_segments[0]["tasks"]["read_bytes"] == 4004
+    with made.collect() as collector:
+        cluster.wait_until(lambda: len(footers(made)) >= 3, "footers", 60, [collector.log])
+    assert workers() == by_segments
+
+
 def test_a_damaged_segment_is_always_read(store, tmp_path):
     other = store.copy(tmp_path)
     shutil.rmtree(other.dir / "footers")
