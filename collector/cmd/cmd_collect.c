@@ -198,16 +198,18 @@ static int start_server(struct collect *c, const struct options *options)
 	config.live = c->live = live_new();
 	c->second = loop_timer_new(c->loop, on_second, c);
 	c->live_run = live_run_new(c->loop, c->dir);
-	c->bounds.dir = c->dir;
-	c->bounds.journal_dir = c->journal_dir;
-	c->retain = retain_new(c->loop, c->journal, &c->bounds);
 	c->footers = footers_new(c->loop, c->journal, c->dir, c->journal_dir);
-	if (!c->live || !c->live_run || !c->retain || !c->footers || !c->second)
+	if (!c->live || !c->live_run || !c->footers || !c->second)
 		return fail("serve", c->agents_at, -ENOMEM);
 	loop_timer_set(c->second, SECOND_MS);
 	gethostname(c->name, sizeof(c->name) - 1);
 	c->server = server_new(&config);
-	if (!c->server)
+	c->bounds.dir = c->dir;
+	c->bounds.journal_dir = c->journal_dir;
+	c->bounds.state = server_state;
+	c->bounds.state_arg = c->server;
+	c->retain = retain_new(c->loop, c->journal, &c->bounds);
+	if (!c->server || !c->retain)
 		return fail("serve", c->agents_at, -ENOMEM);
 	err = server_restore(c->server, c->journal_dir);
 	if (err)

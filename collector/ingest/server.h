@@ -100,6 +100,12 @@ struct server *server_new(const struct server_config *config); /* NULL: out of m
 void server_free(struct server *server);		       /* closes all connections */
 /* What the segments in dir hold is known from now on. 0 or -errno. */
 int server_restore(struct server *server, const char *dir);
+/*
+ * A checkpoint (journal/checkpoint.h) of what is in the journal's files by now, as journal_head.
+ * Unlike one at the head of a segment it may stand anywhere: nothing that is still to be written
+ * counts as received.
+ */
+int server_state(void *server, struct buf *out);
 /* Takes a connected socket; fits loop_listener_new(). */
 void server_accept(void *server, int fd);
 /* Takes in what has arrived already, for max_ms at most, and acknowledges it. */

@@ -6,9 +6,8 @@
 #include "collector/journal/checkpoint.h"
 #include "collector/ingest/server_conn.h"
 
-int server_checkpoint(void *arg, struct buf *out)
+static int make(const struct server *server, bool written, struct buf *out)
 {
-	const struct server *server = arg;
 	const struct live *live = server->config.live;
 	struct items c;
 	msgpack_packer *pk;
@@ -25,14 +24,25 @@ int server_checkpoint(void *arg, struct buf *out)
 	while ((p = table_next(&server->streams.streams, &at))) {
 		if (!p->next)
 			continue;
-		pk = items_add(&c, CHECKPOINT_STREAM, 3);
+		pk = items_add(&c, CHECKPOINT_STREAM, 4);
 		pack_bin(pk, p->worker, sizeof(p->worker));
 		pack_u64(pk, p->stream);
+		pack_u64(pk, written ? p->written : p->next);
 		pack_u64(pk, p->next);
 	}
 	if (live)
 		live_save(live, &c);
 	return items_end(&c);
+}
+
+int server_checkpoint(void *server, struct buf *out)
+{
+	return make(server, false, out);
+}
+
+int server_state(void *server, struct buf *out)
+{
+	return make(server, true, out);
 }
 
 /* Reading */
@@ -59,14 +69,16 @@ static int take_stream(struct server *server, const msgpack_object_array *item)
 {
 	const uint8_t *worker = items_id(item, 1);
 	struct server_progress *progress;
-	uint64_t stream, next;
+	uint64_t stream, next, counted;
 
-	if (!worker || !items_u64(item, 2, &stream) || !items_u64(item, 3, &next))
+	if (!worker || !items_u64(item, 2, &stream) || !items_u64(item, 3, &next) ||
+	    !items_u64(item, 4, &counted))
 		return -EBADMSG;
 	progress = server_streams_get(&server->streams, worker, stream);
 	if (!progress)
 		return -ENOMEM;
 	progress->next = progress->written = next;
+	progress->counted = counted;
 	return 0;
 }
 

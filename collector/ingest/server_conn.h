@@ -120,16 +120,11 @@ void server_feed_live(struct server *server, const struct server_progress *progr
 		      const struct crema_frame_header *head, const unsigned char *raw,
 		      const uint32_t *starts);
 
-/* server_restore.c: a frame of the journal, in its order; `server` is a struct server. One without
- * connections, that only knows what a journal says. */
-void server_restore_frame(void *server, const struct frame *frame);
-struct server *server_offline(struct live *live);
-
-/* server_checkpoint.c: the journal's head of segments, as journal_head; and the newest one of those
- * that lie in dir, taken by a server that knows nothing yet. 0, with *found zeroed: there is none;
- * or -errno. */
+/* server_checkpoint.c: the journal's head of segments, as journal_head; and the newest one that is
+ * in dir, taken by a server that knows nothing yet. 0, with *found zeroed: there is none; or
+ * -errno. */
 struct server_checkpoint {
-	uint64_t created_ns; /* of its segment */
+	uint64_t created_ns; /* of the first segment that may hold more */
 	uint64_t bytes;
 };
 int server_checkpoint(void *server, struct buf *out);

@@ -40,8 +40,10 @@ void server_feed_live(struct server *server, const struct server_progress *progr
 
 	if (!server->config.live)
 		return;
-	if (head->first_seq > progress->next)
-		frame.lost = head->first_seq - progress->next;
+	if (progress->counted > frame.from)
+		frame.from = progress->counted;
+	if (head->first_seq > frame.from)
+		frame.lost = head->first_seq - frame.from;
 	if (live_data(server->config.live, &frame) && !server->live_failed) {
 		server->live_failed = true;
 		log_line("collect: out of memory: the live numbers are too small from now on; "
@@ -134,9 +136,8 @@ static void restore_carried(struct server *server, const struct frame *frame)
 		server->no_memory = true;
 }
 
-void server_restore_frame(void *arg, const struct frame *frame)
+static void restore_frame(struct server *server, const struct frame *frame)
 {
-	struct server *server = arg;
 	struct server_progress *progress;
 	uint64_t end = frame->head.first_seq + frame->head.count;
 
@@ -175,7 +176,7 @@ static void read_frame(void *arg, const struct frame *frame)
 	struct reading *r = arg;
 	uint64_t took = clock_mono_ns() - r->began_ns;
 
-	server_restore_frame(r->server, frame);
+	restore_frame(r->server, frame);
 	r->done_bytes += sizeof(frame->head) + frame->head.stored_bytes;
 	if (took < r->next_ns)
 		return;
@@ -203,13 +204,4 @@ int server_restore(struct server *server, const char *dir)
 	journal_heads(server->config.journal, server_checkpoint, server, found.bytes,
 		      reading.all_bytes);
 	return err ? err : server->no_memory ? -ENOMEM : 0;
-}
-
-struct server *server_offline(struct live *live)
-{
-	struct server *server = calloc(1, sizeof(*server));
-
-	if (server)
-		server->config.live = live;
-	return server;
 }

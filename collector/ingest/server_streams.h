@@ -26,6 +26,8 @@ struct server_progress {
 	uint64_t stream;
 	uint64_t next;	  /* records below are in the journal's queue or in the journal */
 	uint64_t written; /* records below are in the journal: only these may be acknowledged */
+	uint64_t counted; /* records below were in the live numbers at the start, if more than next
+			   */
 	/* See server_acks.c. */
 	uint64_t writing;
 	struct server_progress *next_pending, *next_writing;

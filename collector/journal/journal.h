@@ -113,23 +113,20 @@ void journal_next_segment(struct journal *journal);
 uint64_t journal_segment_ns(const struct journal *journal);
 
 /*
- * Gives every valid frame of the segments created before `before_ns`, oldest segment first; `warn`
- * gets one text for each damaged segment (may be NULL). What is left of dropped runs
- * (model/dropped.h) comes first; segments that it says are gone are left out. 0 or -errno of the
- * directory; unreadable segments are skipped.
+ * Gives every valid frame of the segment created at from_ns and later ones, oldest segment first;
+ * `warn` gets one text for each damaged segment (may be NULL). 0: of all segments, after what is
+ * left of dropped runs (model/dropped.h). Segments that it says are gone are left out. 0 or -errno
+ * of the directory; unreadable segments are skipped.
  */
-int journal_scan_before(const char *dir, uint64_t before_ns,
-			void (*visit)(void *arg, const struct frame *frame), void *arg,
-			void (*warn)(void *arg, const char *text));
-/* The same, of the segment created then and later ones, without dropped runs; 0: of all, with. */
 int journal_scan_from(const char *dir, uint64_t from_ns,
 		      void (*visit)(void *arg, const struct frame *frame), void *arg,
 		      void (*warn)(void *arg, const char *text));
 /* The bytes of these. */
 uint64_t journal_bytes_from(const char *dir, uint64_t from_ns);
 /*
- * The newest segment that try() takes: it returns 1 for the next older one. What it returned else;
- * 1: there is none; or -errno of the directory. Segments that are gone are left out.
+ * The newest segment that try() takes, then the file of dropped runs with the time from which on
+ * segments are left: it returns 1 for the next older one. What it returned else; 1: there is none;
+ * or -errno of the directory. Segments that are gone are left out.
  */
 int journal_find(const char *dir, int (*try)(void *arg, const char *path, uint64_t created_ns),
 		 void *arg);

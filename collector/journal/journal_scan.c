@@ -87,42 +87,26 @@ static uint64_t gone_below(const char *dir)
 	return below_ns;
 }
 
-static int scan(const char *dir, uint64_t from_ns, uint64_t before_ns,
-		void (*visit)(void *arg, const struct frame *frame), void *arg,
-		void (*warn)(void *arg, const char *text))
+int journal_scan_from(const char *dir, uint64_t from_ns,
+		      void (*visit)(void *arg, const struct frame *frame), void *arg,
+		      void (*warn)(void *arg, const char *text))
 {
-	uint64_t created_ns, below_ns = gone_below(dir);
+	uint64_t below_ns = gone_below(dir);
 	char **names = NULL, text[512];
 	int i, n = framefile_list(dir, &names);
 
 	if (below_ns < from_ns)
 		below_ns = from_ns;
 	for (i = 0; i < n; i++) {
-		created_ns = strtoull(names[i], NULL, 10);
 		/* the first name that there can be */
-		if (!strcmp(names[i], DROPPED_FILE)
-			    ? from_ns != 0
-			    : created_ns < below_ns || created_ns >= before_ns)
+		if (!strcmp(names[i], DROPPED_FILE) ? from_ns != 0
+						    : strtoull(names[i], NULL, 10) < below_ns)
 			continue;
 		if (scan_one(dir, names[i], visit, arg, text, sizeof(text)) && warn)
 			warn(arg, text);
 	}
 	free(names);
 	return n < 0 ? n : 0;
-}
-
-int journal_scan_before(const char *dir, uint64_t before_ns,
-			void (*visit)(void *arg, const struct frame *frame), void *arg,
-			void (*warn)(void *arg, const char *text))
-{
-	return scan(dir, 0, before_ns, visit, arg, warn);
-}
-
-int journal_scan_from(const char *dir, uint64_t from_ns,
-		      void (*visit)(void *arg, const struct frame *frame), void *arg,
-		      void (*warn)(void *arg, const char *text))
-{
-	return scan(dir, from_ns, UINT64_MAX, visit, arg, warn);
 }
 
 uint64_t journal_bytes_from(const char *dir, uint64_t from_ns)
@@ -149,7 +133,9 @@ int journal_find(const char *dir, int (*try)(void *arg, const char *path, uint64
 	int n = framefile_list(dir, &names), rc = n < 0 ? n : 1;
 
 	while (rc == 1 && n-- > 0) {
-		created_ns = strtoull(names[n], NULL, 10);
+		/* What was dropped, at least: all segments that are left follow. */
+		created_ns =
+			strcmp(names[n], DROPPED_FILE) ? strtoull(names[n], NULL, 10) : below_ns;
 		if (created_ns && created_ns >= below_ns &&
 		    !dirs_join(path, sizeof(path), dir, names[n]))
 			rc = try(arg, path, created_ns);

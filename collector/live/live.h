@@ -143,12 +143,12 @@ struct live_frame {
 };
 int live_data(struct live *live, const struct live_frame *frame);
 /*
- * What a journal's dropped segments had brought, as a msgpack map, and taking it back at the start,
- * before any frame (live_carry.c). The workers' own part: how many attempts of which numbers ended.
+ * Sums that are no worker's, as a msgpack map, and taking them back at the start, before any frame
+ * (live_carry.c); also of dropped segments by a crema that wrote no checkpoint of them, together
+ * with the numbers of each worker's ended attempts.
  */
 void live_pack_sums(const struct live *live, msgpack_packer *pk);
 void live_take_sums(struct live *live, const msgpack_object *map);
-void live_pack_ended(struct live *live, const uint8_t *worker, msgpack_packer *pk);
 int live_take_ended(struct live *live, const uint8_t *worker, const msgpack_object *list);
 /*
  * All of it in items of a checkpoint (checkpoint.h), and into one that is empty: live_load() of

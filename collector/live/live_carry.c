@@ -77,15 +77,6 @@ void live_take_sums(struct live *live, const msgpack_object *map)
 		take_prefix(live, &rows->via.array.ptr[i]);
 }
 
-void live_pack_ended(struct live *live, const uint8_t *worker, msgpack_packer *pk)
-{
-	static const struct ranges none;
-	bool folded;
-	const struct live_worker *w = live_worker(live, worker, &folded);
-
-	ranges_pack(pk, w ? &w->ended : &none);
-}
-
 int live_take_ended(struct live *live, const uint8_t *worker, const msgpack_object *list)
 {
 	bool folded;

@@ -110,38 +110,11 @@ static int take_run(struct model *m, struct dropped_runs *list, const msgpack_ob
 	return take_values(m, d, get(map, "metrics"));
 }
 
-/* [[stream, [from, to, ...]], ...] */
-static int take_streams(struct worker *w, const msgpack_object *list)
-{
-	const msgpack_object *pair, *edges;
-	uint64_t id, from, to;
-	struct stream *s;
-	uint32_t i, j;
-	int rc = 0;
-
-	for (i = 0; list && list->type == MSGPACK_OBJECT_ARRAY && i < list->via.array.size; i++) {
-		pair = &list->via.array.ptr[i];
-		if (pair->type != MSGPACK_OBJECT_ARRAY || pair->via.array.size < 2 ||
-		    !object_u64(&pair->via.array.ptr[0], &id))
-			continue;
-		edges = &pair->via.array.ptr[1];
-		if (edges->type != MSGPACK_OBJECT_ARRAY)
-			continue;
-		s = worker_stream(w, id);
-		if (!s)
-			return -ENOMEM;
-		for (j = 0; j + 1 < edges->via.array.size && !rc; j += 2) {
-			if (object_u64(&edges->via.array.ptr[j], &from) &&
-			    object_u64(&edges->via.array.ptr[j + 1], &to))
-				rc = stream_received(s, from, to);
-		}
-	}
-	return rc;
-}
-
 int dropped_feed(struct model *m, const struct crema_frame_header *head, const msgpack_object *root)
 {
+	const msgpack_object *streams;
 	struct worker *w;
+	int rc;
 
 	if (head->type == CREMA_FRAME_DROPPED) {
 		m->below_ns = get_u64(root, "below_ns", 0);
@@ -155,7 +128,10 @@ int dropped_feed(struct model *m, const struct crema_frame_header *head, const m
 	if (!head->first_seq)
 		return 0;
 	w = model_worker(m, head->worker);
-	return w ? take_streams(w, get(root, "streams")) : -ENOMEM;
+	streams = get(root, "streams");
+	rc = !w ? -ENOMEM : streams ? worker_take_streams(w, streams) : 0;
+	m->records_bad += rc == -EBADMSG;
+	return rc == -EBADMSG ? 0 : rc;
 }
 
 /* Filtering */

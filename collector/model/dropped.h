@@ -4,14 +4,16 @@
  *
  * journal/00000000000000000000-dropped.crema is a frame file that is only ever replaced as a whole
  * (`crema collect --keep, --max-bytes`; collector/retain/retain.h):
- *	DROPPED      map {below_ns, dropped_ns, sums}: segments that were created before below_ns
- *	             are gone, also if their files are there still
- *	DROPPED_RUN  one for each dropped run: {run, kind, why, spans, plain, start_ns, stop_ns,
- *	             dropped_ns, metrics: {id: value}}
- *	CARRY, CARRIED  of each worker that had frames in those segments: how far its streams had
- *	             got, and its latest totals, clocks, modules and goodbye
- * So whoever has read this file first knows either a run's records or its totals, never both:
- * records of a dropped run that are in newer segments, or arrive later, are left out.
+ *	CHECKPOINT   what a start needs of these segments and all others of then, for the case that
+ *	             none of those that are left begins with a whole one (journal/checkpoint.h)
+ *	DROPPED      map {below_ns, dropped_ns}: segments that were created before below_ns are
+ *gone, also if their files are there still DROPPED_RUN  one for each dropped run: {run, kind, why,
+ *spans, plain, start_ns, stop_ns, dropped_ns, metrics: {id: value}} CARRY, CARRIED  of each worker
+ *that had frames in those segments and goes on, or may: which records of its streams they held, its
+ *latest totals, clocks and goodbye, and its modules An earlier crema wrote no checkpoint: DROPPED
+ *had `sums` of live numbers, CARRY `ended`, and all workers were in it. So whoever has read this
+ *file first knows either a run's records or its totals, never both: records of a dropped run that
+ *are in newer segments, or arrive later, are left out.
  */
 #ifndef CREMA_COLLECTOR_MODEL_DROPPED_H
 #define CREMA_COLLECTOR_MODEL_DROPPED_H

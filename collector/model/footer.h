@@ -42,6 +42,10 @@ enum footer_item {
 int footer_write(const char *journal, const char *folder, const char *name);
 /* Whether there is one that is believed. */
 bool footer_is_good(const char *journal, const char *folder, const char *name);
+/* Gives its items as items_read() does: 1; 0: none is believed, or it says to read the segment; or
+ * what stopped it if that is less than 0. */
+int footer_each(const char *journal, const char *folder, const char *name,
+		int (*take)(void *arg, const msgpack_object_array *item), void *arg);
 
 /*
  * Part of model_read_dir(): the segment that selection_file() was told of last, by its footer. 1:

@@ -218,36 +218,19 @@ static int visit(void *arg, const struct crema_frame_header *head, const unsigne
 
 /* Writing */
 
-static void pack_ranges(msgpack_packer *pk, const struct stream *s)
-{
-	size_t i;
-
-	pack_array(pk, 2 * s->ranges.n);
-	for (i = 0; i < s->ranges.n; i++) {
-		pack_u64(pk, s->ranges.v[i].from);
-		pack_u64(pk, s->ranges.v[i].to);
-	}
-}
-
 static void write_worker(struct items *items, const struct made *made, const struct worker *w)
 {
 	msgpack_packer *pk = items_add(items, FOOTER_WORKER, 9);
-	size_t i;
 
 	pack_bin(pk, w->id, sizeof(w->id));
 	pack_u64(pk, w->first_boot_ns);
 	pack_u64(pk, w->last_boot_ns);
 	pack_u64(pk, made->timeless ? 0 : made->from_boot_ns);
 	pack_u64(pk, made->to_boot_ns);
-	pack_ranges(pk, &w->spanned);
-	pack_ranges(pk, &made->taken);
-	pack_array(pk, w->streams.n);
-	for (i = 0; i < w->streams.n; i++) {
-		pack_array(pk, 2);
-		pack_u64(pk, w->streams.v[i].id);
-		pack_ranges(pk, &w->streams.v[i]);
-	}
-	pack_ranges(pk, &w->stacks);
+	stream_pack(&w->spanned, pk);
+	stream_pack(&made->taken, pk);
+	worker_pack_streams(w, pk);
+	stream_pack(&w->stacks, pk);
 }
 
 static void pack_smallest(msgpack_packer *pk, const struct smallest *s)

@@ -22,22 +22,6 @@ struct feeding {
 	struct buf payload;
 };
 
-static bool takes_ranges(struct stream *s, const msgpack_object *list, int *rc)
-{
-	uint64_t from, to;
-	uint32_t i;
-
-	if (list->type != MSGPACK_OBJECT_ARRAY || list->via.array.size % 2)
-		return false;
-	for (i = 0; i < list->via.array.size && !*rc; i += 2) {
-		if (!object_u64(&list->via.array.ptr[i], &from) ||
-		    !object_u64(&list->via.array.ptr[i + 1], &to))
-			return false;
-		*rc = stream_received(s, from, to);
-	}
-	return true;
-}
-
 static bool is_segment(const msgpack_object_array *item)
 {
 	uint64_t kind;
@@ -90,11 +74,10 @@ static int check_worker(struct feeding *f, const msgpack_object_array *item)
 	const uint8_t *id = items_id(item, 1);
 	struct stream spanned = {0}, taken = {0};
 	const struct worker *w;
-	int rc = 0;
+	int rc = id && item->size == 10 ? stream_take(&spanned, &item->ptr[6]) : -EBADMSG;
 
-	if (!id || item->size != 10 || !takes_ranges(&spanned, &item->ptr[6], &rc) ||
-	    !takes_ranges(&taken, &item->ptr[7], &rc))
-		rc = -EBADMSG;
+	if (!rc)
+		rc = stream_take(&taken, &item->ptr[7]);
 	w = id ? model_find_worker(f->m, id) : NULL;
 	if (!rc && w)
 		f->known = goes_on(&w->taken_up, &spanned, &taken);
@@ -124,37 +107,13 @@ static struct selection_file *current(struct feeding *f)
 	return &f->m->selection->files.v[f->m->selection->files.n - 1];
 }
 
-static int feed_streams(struct worker *w, const msgpack_object *list)
-{
-	const msgpack_object *pair;
-	struct stream *s;
-	uint64_t id;
-	uint32_t i;
-	int rc = 0;
-
-	if (list->type != MSGPACK_OBJECT_ARRAY)
-		return -EBADMSG;
-	for (i = 0; i < list->via.array.size && !rc; i++) {
-		pair = &list->via.array.ptr[i];
-		if (pair->type != MSGPACK_OBJECT_ARRAY || pair->via.array.size != 2 ||
-		    !object_u64(&pair->via.array.ptr[0], &id))
-			return -EBADMSG;
-		s = worker_stream(w, id);
-		if (!s)
-			return -ENOMEM;
-		if (!takes_ranges(s, &pair->via.array.ptr[1], &rc))
-			return -EBADMSG;
-	}
-	return rc;
-}
-
 static int feed_worker(struct feeding *f, const msgpack_object_array *item)
 {
 	const uint8_t *id = items_id(item, 1);
 	struct worker *w = id ? model_worker(f->m, id) : NULL, **at = ARRAY_NEW(&f->workers);
 	uint64_t first_ns, last_ns;
 	struct sampled *sampled;
-	int rc = 0;
+	int rc;
 
 	if (!w || !at)
 		return id ? -ENOMEM : -EBADMSG;
@@ -165,16 +124,21 @@ static int feed_worker(struct feeding *f, const msgpack_object_array *item)
 	sampled->worker = w;
 	if (item->size != 10 || !items_u64(item, 2, &first_ns) || !items_u64(item, 3, &last_ns) ||
 	    !items_u64(item, 4, &sampled->from_boot_ns) ||
-	    !items_u64(item, 5, &sampled->to_boot_ns) ||
-	    !takes_ranges(&w->spanned, &item->ptr[6], &rc) ||
-	    !takes_ranges(&w->stacks, &item->ptr[9], &rc))
+	    !items_u64(item, 5, &sampled->to_boot_ns))
 		return -EBADMSG;
+	rc = stream_take(&w->spanned, &item->ptr[6]);
+	if (!rc)
+		rc = stream_take(&w->stacks, &item->ptr[9]);
+	if (!rc)
+		rc = worker_take_streams(w, &item->ptr[8]);
+	if (rc)
+		return rc;
 	worker_sign(w, first_ns);
 	worker_sign(w, last_ns);
 	w->last_segment = f->m->segment;
 	w->left_out = w->left_out ||
 		      (item->ptr[6].via.array.size && f->m->selection->pass != SELECTION_SURVEY);
-	return rc ? rc : feed_streams(w, &item->ptr[8]);
+	return 0;
 }
 
 /* Its keys, as if tasks had them. */
@@ -310,14 +274,14 @@ static int feed_item(void *arg, const msgpack_object_array *item)
 }
 
 static int read_items(const char *folder, const char *name,
-		      int (*take)(void *arg, const msgpack_object_array *item), struct feeding *f)
+		      int (*take)(void *arg, const msgpack_object_array *item), void *arg)
 {
 	char path[PATH_MAX];
 	uint64_t bytes;
 
 	if (dirs_join(path, sizeof(path), folder, name))
 		return -ENAMETOOLONG;
-	return items_read(path, CREMA_FRAME_FOOTER, take, f, &bytes);
+	return items_read(path, CREMA_FRAME_FOOTER, take, arg, &bytes);
 }
 
 int footer_feed(struct model *m, const char *folder, const char *segment, const char *name)
@@ -352,14 +316,35 @@ int footer_feed(struct model *m, const char *folder, const char *segment, const 
 	return -ESTALE;
 }
 
-bool footer_is_good(const char *journal, const char *folder, const char *name)
+/* Whether there is one that is believed; *whole: it says to read the segment. */
+static bool is_good(const char *journal, const char *folder, const char *name, bool *whole)
 {
 	char segment[PATH_MAX];
 	struct footer_id id;
 	struct feeding f = {.id = &id};
 
 	if (dirs_join(segment, sizeof(segment), journal, name) ||
-	    footer_identify(segment, name, &id))
+	    footer_identify(segment, name, &id) || read_items(folder, name, check_item, &f) < 0)
 		return false;
-	return read_items(folder, name, check_item, &f) >= 0 && f.good;
+	*whole = f.whole;
+	return f.good;
+}
+
+bool footer_is_good(const char *journal, const char *folder, const char *name)
+{
+	bool whole;
+
+	return is_good(journal, folder, name, &whole);
+}
+
+int footer_each(const char *journal, const char *folder, const char *name,
+		int (*take)(void *arg, const msgpack_object_array *item), void *arg)
+{
+	bool whole;
+	int rc;
+
+	if (!is_good(journal, folder, name, &whole) || whole)
+		return 0;
+	rc = read_items(folder, name, take, arg);
+	return rc < 0 ? rc : 1;
 }

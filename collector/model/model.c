@@ -141,6 +141,66 @@ bool stream_has(const struct stream *s, uint64_t number)
 	return false;
 }
 
+void stream_pack(const struct stream *s, msgpack_packer *pk)
+{
+	size_t i;
+
+	pack_array(pk, 2 * s->ranges.n);
+	for (i = 0; i < s->ranges.n; i++) {
+		pack_u64(pk, s->ranges.v[i].from);
+		pack_u64(pk, s->ranges.v[i].to);
+	}
+}
+
+int stream_take(struct stream *s, const msgpack_object *list)
+{
+	uint64_t from, to;
+	uint32_t i;
+	int rc = 0;
+
+	if (list->type != MSGPACK_OBJECT_ARRAY || list->via.array.size % 2)
+		return -EBADMSG;
+	for (i = 0; i < list->via.array.size && !rc; i += 2)
+		rc = object_u64(&list->via.array.ptr[i], &from) &&
+				     object_u64(&list->via.array.ptr[i + 1], &to)
+			     ? stream_received(s, from, to)
+			     : -EBADMSG;
+	return rc;
+}
+
+void worker_pack_streams(const struct worker *w, msgpack_packer *pk)
+{
+	size_t i;
+
+	pack_array(pk, w->streams.n);
+	for (i = 0; i < w->streams.n; i++) {
+		pack_array(pk, 2);
+		pack_u64(pk, w->streams.v[i].id);
+		stream_pack(&w->streams.v[i], pk);
+	}
+}
+
+int worker_take_streams(struct worker *w, const msgpack_object *list)
+{
+	const msgpack_object *pair;
+	struct stream *s;
+	uint64_t id;
+	uint32_t i;
+	int rc = 0;
+
+	if (list->type != MSGPACK_OBJECT_ARRAY)
+		return -EBADMSG;
+	for (i = 0; i < list->via.array.size && !rc; i++) {
+		pair = &list->via.array.ptr[i];
+		if (pair->type != MSGPACK_OBJECT_ARRAY || pair->via.array.size < 2 ||
+		    !object_u64(&pair->via.array.ptr[0], &id))
+			return -EBADMSG;
+		s = worker_stream(w, id);
+		rc = s ? stream_take(s, &pair->via.array.ptr[1]) : -ENOMEM;
+	}
+	return rc;
+}
+
 uint64_t worker_utc_ns(const struct worker *w, uint64_t boot_ns)
 {
 	const struct clock_pair *v = w->clocks.v;

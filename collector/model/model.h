@@ -420,5 +420,11 @@ struct stream *worker_stream(struct worker *w, uint64_t id);
 void worker_sign(struct worker *w, uint64_t boot_ns);
 int stream_received(struct stream *s, uint64_t from, uint64_t to);
 bool stream_has(const struct stream *s, uint64_t number);
+/* [from, to, ...], and of all of a worker's [[stream, [from, to, ...]], ...]. Taking them adds: 0,
+ * -EBADMSG or -ENOMEM. */
+void stream_pack(const struct stream *s, msgpack_packer *pk);
+int stream_take(struct stream *s, const msgpack_object *list);
+void worker_pack_streams(const struct worker *w, msgpack_packer *pk);
+int worker_take_streams(struct worker *w, const msgpack_object *list);
 
 #endif

@@ -14,10 +14,12 @@
  *
  * The work is done in a child process. It surveys the journal by footers (model/footer.h) and takes
  * what is left of a run that goes from its totals (model/run_totals.h), which it reads the run for
- * if they are not there. Only runs without spans of their own are always read. It writes a new
- * file of dropped runs next to the journal (model/dropped.h) and syncs it, gives it its name with
- * one rename(), syncs the folder, and only then unlinks. So at any moment a run is there whole, or
- * its totals are. What a killed child has left, the next one tidies up.
+ * if they are not there. Only runs without spans of their own are always read. What workers that go
+ * on sent in segments that go comes from their footers; what a start needs of these segments is in
+ * the collector's memory, which the child has a copy of. It writes a new file of dropped runs next
+ * to the journal (model/dropped.h) and syncs it, gives it its name with one rename(), syncs the
+ * folder, and only then unlinks. So at any moment a run is there whole, or its totals are. What a
+ * killed child has left, the next one tidies up.
  */
 #ifndef CREMA_COLLECTOR_RETAIN_RETAIN_H
 #define CREMA_COLLECTOR_RETAIN_RETAIN_H
@@ -39,6 +41,8 @@ struct retain_config {
 	const char *dir, *journal_dir; /* must outlive it */
 	uint64_t keep_ns, max_bytes;   /* 0: no bound */
 	uint64_t whole_bytes;	       /* to read at once (model/selection.h); 0: 32 MiB */
+	journal_head state;	       /* the checkpoint of what goes; NULL: there is none */
+	void *state_arg;
 };
 
 /* The two options' texts, NULL: not given. 0, or -EINVAL after one line that says what is wrong. */

@@ -6,52 +6,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/ingest/server_conn.h"
-#include "collector/journal/journal.h"
-#include "common/clock.h"
+#include "collector/model/dropped.h"
+#include "collector/model/footer.h"
+#include "common/dirs.h"
+#include "common/framefile.h"
 #include "common/pack.h"
+#include "common/walk.h"
 
+/* By the worker's place in the model. */
 struct carried {
-	uint8_t id[CREMA_WORKER_ID_BYTES];
-	uint64_t stream, totals_boot_ns;
-	struct buf totals, clocks, goodbye, modules; /* messages as they came */
-	uint32_t modules_n, streams_n;
-	struct buf streams; /* packed pairs */
+	uint64_t totals_boot_ns;
+	struct buf totals, clocks, goodbye; /* messages as they came */
 };
 
 struct carry {
-	struct live *live;
-	struct server *server; /* knows how far the streams had got */
-	struct table index;
-	ARRAY(struct carried *) workers;
-	struct buf scratch;
-	int error;
+	struct model m; /* only workers, their streams, and modules */
+	ARRAY(struct carried) workers;
+	struct buf modules; /* messages: each module's first one, whoever sent it */
+	uint32_t modules_n;
 };
-
-static bool same_worker(const void *item, const void *key)
-{
-	return !memcmp(((const struct carried *)item)->id, key, CREMA_WORKER_ID_BYTES);
-}
 
 static struct carried *carried_of(struct carry *carry, const uint8_t *id)
 {
-	uint64_t hash = hash_bytes(1, id, CREMA_WORKER_ID_BYTES);
-	struct carried *c = table_find(&carry->index, hash, same_worker, id), **at;
+	const struct worker *w = model_worker(&carry->m, id);
 
-	if (c)
-		return c;
-	at = ARRAY_NEW(&carry->workers);
-	c = at ? calloc(1, sizeof(*c)) : NULL;
-	if (!c) {
-		carry->workers.n -= at != NULL;
-		carry->error = -ENOMEM;
-		return NULL;
+	while (w && carry->workers.n <= w->place) {
+		if (!ARRAY_NEW(&carry->workers))
+			return NULL;
 	}
-	*at = c;
-	memcpy(c->id, id, sizeof(c->id));
-	if (table_add(&carry->index, hash, c))
-		carry->error = -ENOMEM;
-	return c;
+	return w ? &carry->workers.v[w->place] : NULL;
 }
 
 static void keep(struct buf *to, const uint8_t *p, size_t n)
@@ -76,13 +59,30 @@ static void take_totals(struct carried *c, const uint8_t *p, size_t n)
 	keep(&c->totals, p, n);
 }
 
-static void take_message(struct carried *c, const uint8_t *p, size_t n)
+/* A footer has a module of the worker that named it first in its segment, for all others. */
+static void take_module(struct carry *carry, const uint8_t *p, size_t n)
 {
-	size_t head = p[0] == 0xdc ? 3 : p[0] == 0xdd ? 5 : 1;
+	size_t before = carry->m.module_table.n;
+	struct unpack u;
 
-	if (head >= n)
+	if (unpack_open(&u, p, n))
 		return;
-	switch (p[head]) {
+	if (u.root.via.array.size > 1 && model_feed_module(&carry->m, &u.root.via.array.ptr[1]))
+		carry->modules.error = -ENOMEM;
+	unpack_release(&u);
+	if (carry->m.module_table.n == before)
+		return;
+	buf_add(&carry->modules, p, n);
+	carry->modules_n++;
+}
+
+static void take_message(struct carry *carry, struct carried *c, const uint8_t *p, size_t n)
+{
+	struct walk_item array;
+
+	if (!walk_item(p, n, &array) || array.kind != WALK_ARRAY || array.bytes >= n)
+		return;
+	switch (p[array.bytes]) {
 	case CREMA_MSG_TOTALS:
 		take_totals(c, p, n);
 		break;
@@ -93,156 +93,155 @@ static void take_message(struct carried *c, const uint8_t *p, size_t n)
 		keep(&c->goodbye, p, n);
 		break;
 	case CREMA_MSG_MODULE:
-		buf_add(&c->modules, p, n);
-		c->modules_n++;
+		take_module(carry, p, n);
 		break;
 	default:
 		break;
 	}
 }
 
-static void visit(void *arg, const struct frame *frame)
+/* By frames: of the present file, and of a segment without a footer */
+
+static void take_messages(struct carry *carry, struct carried *c, const unsigned char *raw,
+			  size_t n)
 {
-	const struct crema_frame_header *head = &frame->head;
+	uint32_t items;
+	size_t at;
+	int64_t used;
+
+	if (unpack_array(raw, n, &items, &at))
+		return;
+	for (; items; items--, at += (size_t)used) {
+		used = walk_values(raw + at, n - at, 1, WALK_DEPTH_MAX);
+		if (used <= 0)
+			return;
+		take_message(carry, c, raw + at, (size_t)used);
+	}
+}
+
+static int take_frame(void *arg, const struct crema_frame_header *head, const unsigned char *raw,
+		      size_t n)
+{
+	bool data = head->type == CREMA_FRAME_DATA;
+	struct crema_frame_header carried = *head;
 	struct carry *carry = arg;
-	const unsigned char *raw;
-	const uint32_t *starts;
 	struct carried *c;
-	uint32_t i, end;
+	struct stream *s;
 
-	server_restore_frame(carry->server, frame);
-	if ((head->type != CREMA_FRAME_DATA && head->type != CREMA_FRAME_CARRIED) ||
-	    frame_payload(frame, &carry->scratch, &raw) ||
-	    server_messages(carry->server, head, raw, &starts))
-		return;
+	if (head->type == CREMA_FRAME_CARRY) {
+		carried.first_seq = 1; /* one that had ended may have come back */
+		return model_feed(&carry->m, &carried, raw, n);
+	}
+	if (!data && head->type != CREMA_FRAME_CARRIED)
+		return 0;
 	c = carried_of(carry, head->worker);
+	s = c ? worker_stream(carry->m.workers.v[c - carry->workers.v], head->stream) : NULL;
+	if (!s || (data && stream_received(s, head->first_seq, head->first_seq + head->count)))
+		return -ENOMEM;
+	if (!unpack_check(raw, n))
+		take_messages(carry, c, raw, n);
+	return 0;
+}
+
+/* By a footer */
+
+static int take_item(void *arg, const msgpack_object_array *item)
+{
+	const uint8_t *id = items_id(item, 1);
+	struct carry *carry = arg;
+	struct carried *c;
+	struct text bytes;
+	uint64_t kind;
+
+	if (!items_u64(item, 0, &kind))
+		return -EBADMSG;
+	if (kind != FOOTER_WORKER && kind != FOOTER_SURVEY && kind != FOOTER_MESSAGE)
+		return 0;
+	c = id ? carried_of(carry, id) : NULL;
 	if (!c)
-		return;
-	c->stream = head->stream;
-	for (i = 0; i < head->count; i++) {
-		end = i + 1 < head->count ? starts[i + 1] : head->raw_bytes;
-		take_message(c, raw + starts[i], end - starts[i]);
-	}
+		return id ? -ENOMEM : -EBADMSG;
+	if (kind == FOOTER_WORKER)
+		return item->size == 10
+			       ? worker_take_streams(model_worker(&carry->m, id), &item->ptr[8])
+			       : -EBADMSG;
+	if (item->size != 4 || !object_bin(&item->ptr[3], &bytes))
+		return -EBADMSG;
+	take_message(carry, c, (const uint8_t *)bytes.ptr, bytes.len);
+	return 0;
 }
 
-int carry_read(struct carry **out, const char *journal_dir, uint64_t below_ns)
-{
-	struct carry *carry = *out = calloc(1, sizeof(*carry));
-	int err;
+/* Reading */
 
-	if (!carry)
-		return -ENOMEM;
-	carry->live = live_new();
-	carry->server = carry->live ? server_offline(carry->live) : NULL;
-	if (!carry->server)
-		return -ENOMEM;
-	live_restoring(carry->live, true);
-	err = journal_scan_before(journal_dir, below_ns, visit, carry, NULL);
-	return err ? err : carry->server->no_memory ? -ENOMEM : carry->error;
+/* What a footer gave before it turned out to be none is in the segment, too. */
+static int read_segment(struct carry *carry, const struct retain_config *config, const char *name)
+{
+	char path[PATH_MAX], footers[PATH_MAX];
+	int rc = dirs_join(path, sizeof(path), config->journal_dir, name);
+
+	if (!rc)
+		rc = dirs_join(footers, sizeof(footers), config->dir, FOOTER_FOLDER);
+	if (rc)
+		return rc;
+	rc = footer_each(config->journal_dir, footers, name, take_item, carry);
+	if (rc == 1 || rc == -ENOMEM)
+		return rc == 1 ? 0 : rc;
+	rc = framefile_read(path, take_frame, carry, NULL);
+	return rc == -ENOMEM ? rc : 0; /* what cannot be read is lost, there or not */
 }
 
-void carry_free(struct carry *carry)
+static int read_all(struct carry *carry, const struct retain_config *config, const struct model *m,
+		    size_t first_kept)
 {
-	size_t i;
+	uint64_t created_ns, below_ns = 0;
+	char **names = NULL;
+	int i, rc = 0, n = framefile_list(config->journal_dir, &names);
 
-	if (!carry)
-		return;
-	for (i = 0; i < carry->workers.n; i++) {
-		struct carried *c = carry->workers.v[i];
-
-		buf_release(&c->totals);
-		buf_release(&c->clocks);
-		buf_release(&c->goodbye);
-		buf_release(&c->modules);
-		buf_release(&c->streams);
-		free(c);
+	if (first_kept)
+		below_ns = m->segments.v[first_kept - 1].created_ns + 1;
+	for (i = 0; i < n && !rc; i++) {
+		created_ns = strtoull(names[i], NULL, 10);
+		if (!strcmp(names[i], DROPPED_FILE) ||
+		    (created_ns >= m->below_ns && created_ns < below_ns))
+			rc = read_segment(carry, config, names[i]);
 	}
-	free(carry->workers.v);
-	table_release(&carry->index);
-	buf_release(&carry->scratch);
-	if (carry->server) {
-		server_streams_release(&carry->server->streams);
-		buf_release(&carry->server->scratch);
-		buf_release(&carry->server->starts);
-	}
-	free(carry->server);
-	live_free(carry->live);
-	free(carry);
+	free(names);
+	return n < 0 ? n : rc;
 }
 
 /* Writing */
 
-/* What came of the stream in these segments; all of it, if the model has not seen it. */
-static void pack_edges(msgpack_packer *pk, const struct server_progress *p, struct model *m)
+/* Of several streams any will do: what is carried has no fields of tasks. */
+static struct crema_frame_header head_of(uint8_t type, const struct worker *w, bool goes_on)
 {
-	const struct worker *w = model_find_worker(m, p->worker);
-	const struct stream *s = NULL;
-	size_t i, n = 0;
-
-	for (i = 0; w && i < w->streams.n && !s; i++)
-		s = w->streams.v[i].id == p->stream ? &w->streams.v[i] : NULL;
-	while (s && n < s->ranges.n && s->ranges.v[n].from < p->next)
-		n++;
-	pack_array(pk, n ? 2 * n : 2);
-	if (!n) {
-		pack_u64(pk, 0);
-		pack_u64(pk, p->next);
-	}
-	for (i = 0; i < n; i++) {
-		pack_u64(pk, s->ranges.v[i].from);
-		pack_u64(pk, s->ranges.v[i].to < p->next ? s->ranges.v[i].to : p->next);
-	}
-}
-
-static void gather_streams(struct carry *carry, struct model *m)
-{
-	const struct table *streams = &carry->server->streams.streams;
-	const struct server_progress *p;
-	msgpack_packer pk;
-	struct carried *c;
-	size_t at = 0;
-
-	while ((p = table_next(streams, &at))) {
-		c = p->next ? carried_of(carry, p->worker) : NULL;
-		if (!c)
-			continue;
-		pack_init(&pk, &c->streams);
-		pack_array(&pk, 2);
-		pack_u64(&pk, p->stream);
-		pack_edges(&pk, p, m);
-		c->streams_n++;
-	}
-}
-
-static int write_state(struct carry *carry, const struct carried *c, bool goes_on, struct buf *out)
-{
-	struct crema_frame_header head = frame_head(CREMA_FRAME_CARRY, c->id, c->stream);
-	struct buf body = BUF_INIT;
-	msgpack_packer pk;
-	size_t map;
+	struct crema_frame_header head =
+		frame_head(type, w->id, w->streams.n ? w->streams.v[w->streams.n - 1].id : 0);
 
 	head.first_seq = goes_on;
-	pack_init(&pk, &body);
-	map = pack_map_begin(&pk);
-	pack_text(&pk, "streams");
-	pack_array(&pk, c->streams_n);
-	buf_add(&body, c->streams.data, c->streams.len);
-	pack_text(&pk, "ended");
-	live_pack_ended(carry->live, c->id, &pk);
-	pack_map_end(&pk, map);
-	return frame_encode_buf(out, &head, &body);
+	return head;
 }
 
-static int write_messages(const struct carried *c, bool goes_on, bool modules, struct buf *out)
+static int pack_state(const struct worker *w, bool goes_on, struct buf *out)
 {
-	struct crema_frame_header head = frame_head(CREMA_FRAME_CARRIED, c->id, c->stream);
+	struct crema_frame_header head = head_of(CREMA_FRAME_CARRY, w, goes_on);
+	struct packed_map map;
+	msgpack_packer *pk = packed_map_begin(&map);
+
+	pack_text(pk, "streams");
+	worker_pack_streams(w, pk);
+	return frame_encode_buf(out, &head, packed_map_end(&map));
+}
+
+/* modules: of all workers; NULL: not with this one's. */
+static int pack_messages(const struct worker *w, const struct carried *c, bool goes_on,
+			 const struct carry *modules, struct buf *out)
+{
+	struct crema_frame_header head = head_of(CREMA_FRAME_CARRIED, w, goes_on);
 	const struct buf *one[] = {&c->totals, &c->clocks, &c->goodbye};
 	struct buf body = BUF_INIT;
 	msgpack_packer pk;
 	size_t i;
 
-	head.first_seq = goes_on;
-	head.count = modules ? c->modules_n : 0;
+	head.count = modules ? modules->modules_n : 0;
 	for (i = 0; i < 3; i++)
 		head.count += one[i]->len > 0;
 	if (!head.count)
@@ -252,50 +251,76 @@ static int write_messages(const struct carried *c, bool goes_on, bool modules, s
 	for (i = 0; i < 3; i++)
 		buf_add(&body, one[i]->data, one[i]->len);
 	if (modules)
-		buf_add(&body, c->modules.data, c->modules.len);
+		buf_add(&body, modules->modules.data, modules->modules.len);
 	return frame_encode_buf(out, &head, &body);
 }
 
-static int write_head(const struct carry *carry, uint64_t below_ns, struct buf *out)
+static int pack_worker(const struct worker *w, const struct carried *c, bool goes_on,
+		       const struct carry *modules, struct buf *out)
 {
-	struct crema_frame_header head = frame_head(CREMA_FRAME_DROPPED, NULL, 0);
-	struct buf body = BUF_INIT;
-	msgpack_packer pk;
-	size_t map;
-
-	pack_init(&pk, &body);
-	map = pack_map_begin(&pk);
-	pack_kv_u64(&pk, "below_ns", below_ns);
-	pack_kv_u64(&pk, "dropped_ns", clock_real_ns());
-	pack_text(&pk, "sums");
-	live_pack_sums(carry->live, &pk);
-	pack_map_end(&pk, map);
-	return frame_encode_buf(out, &head, &body);
-}
-
-int carry_write(struct carry *carry, struct model *m, size_t first_kept, uint64_t below_ns,
-		struct buf *head, struct buf *rest)
-{
-	const struct worker *w;
-	struct carried *c;
-	bool goes_on;
-	size_t i;
 	int rc;
 
-	gather_streams(carry, m);
-	rc = carry->error ? carry->error : write_head(carry, below_ns, head);
-	for (i = 0; i < carry->workers.n && !rc; i++) {
-		c = carry->workers.v[i];
-		w = model_find_worker(m, c->id);
-		goes_on = w && w->last_segment >= first_kept;
-		if (c->totals.error || c->clocks.error || c->goodbye.error || c->modules.error ||
-		    c->streams.error)
+	if (c->totals.error || c->clocks.error || c->goodbye.error)
+		return -ENOMEM;
+	rc = pack_state(w, goes_on, out);
+	if (!rc)
+		rc = pack_messages(w, c, goes_on, modules, out);
+	if (rc == -EMSGSIZE && modules) /* names of libraries only; call sites keep addresses */
+		rc = pack_messages(w, c, goes_on, NULL, out);
+	return rc;
+}
+
+/* The workers that go on, with what modules there are at the first; or those that do not, but have
+ * not ended either: they may come back. */
+static int pack_workers(struct carry *carry, const struct model *m, size_t first_kept, bool go_on,
+			bool *modules, struct buf *out)
+{
+	const struct worker *w, *now;
+	const struct carried *c;
+	size_t i;
+	int rc = carry->modules.error;
+
+	for (i = 0; i < carry->m.workers.n && !rc; i++) {
+		w = carry->m.workers.v[i];
+		now = model_find_worker(m, w->id);
+		c = carried_of(carry, w->id);
+		if (!c)
 			return -ENOMEM;
-		rc = write_state(carry, c, goes_on, rest);
-		if (!rc)
-			rc = write_messages(c, goes_on, goes_on, rest);
-		if (rc == -EMSGSIZE) /* names of libraries only; call sites keep their addresses */
-			rc = write_messages(c, goes_on, false, rest);
+		if ((now && now->last_segment >= first_kept) != go_on || (!go_on && c->goodbye.len))
+			continue;
+		rc = pack_worker(w, c, go_on, *modules ? carry : NULL, out);
+		*modules = false;
 	}
+	return rc;
+}
+
+static void release(struct carry *carry)
+{
+	struct carried *c;
+
+	for (c = carry->workers.v; c < carry->workers.v + carry->workers.n; c++) {
+		buf_release(&c->totals);
+		buf_release(&c->clocks);
+		buf_release(&c->goodbye);
+	}
+	buf_release(&carry->modules);
+	free(carry->workers.v);
+	model_release(&carry->m);
+}
+
+int carry_pack(const struct retain_config *config, const struct model *m, size_t first_kept,
+	       struct buf *out)
+{
+	struct carry carry = {0};
+	bool modules = true;
+	int rc;
+
+	model_init(&carry.m);
+	rc = read_all(&carry, config, m, first_kept);
+	if (!rc)
+		rc = pack_workers(&carry, m, first_kept, true, &modules, out);
+	if (!rc)
+		rc = pack_workers(&carry, m, first_kept, false, &modules, out);
+	release(&carry);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* retain_run.c - reading the journal, writing what is left of the runs that go, and unlinking. */
+/* retain_run.c - surveying the journal, writing what is left of the runs that go, and unlinking. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static int sync_folder(const char *path)
 }
 
 /* The whole file beside the journal, synced, then its name in one step. */
-static int replace_file(const char *dir, const struct buf *head, const struct buf *rest)
+static int replace_file(const char *dir, const struct buf *frames)
 {
 	char folder[PATH_MAX], path[PATH_MAX], stale[PATH_MAX], name[FRAMEFILE_NAME_BYTES];
 	struct framefile file;
@@ -101,9 +101,7 @@ static int replace_file(const char *dir, const struct buf *head, const struct bu
 	rc = framefile_create(&file, folder, "dropped", 0, NULL);
 	if (rc)
 		return rc;
-	rc = framefile_append(&file, head->data, head->len);
-	if (!rc)
-		rc = framefile_append(&file, rest->data, rest->len);
+	rc = framefile_append(&file, frames->data, frames->len);
 	if (!rc && fsync(file.fd))
 		rc = -errno;
 	if (!rc && rename(file.path, path))
@@ -115,22 +113,34 @@ static int replace_file(const char *dir, const struct buf *head, const struct bu
 	return rc ? rc : sync_folder(dir);
 }
 
+static int pack_head(uint64_t below_ns, uint64_t now_ns, struct buf *out)
+{
+	struct crema_frame_header head = frame_head(CREMA_FRAME_DROPPED, NULL, 0);
+	struct packed_map map;
+	msgpack_packer *pk = packed_map_begin(&map);
+
+	pack_kv_u64(pk, "below_ns", below_ns);
+	pack_kv_u64(pk, "dropped_ns", now_ns);
+	return frame_encode_buf(out, &head, packed_map_end(&map));
+}
+
+/* The checkpoint comes first (common/items.h). */
 static int write_file(struct choice *c, uint64_t below_ns)
 {
-	struct buf head = BUF_INIT, rest = BUF_INIT;
-	struct carry *carry = NULL;
+	const struct retain_config *config = c->config;
+	struct buf out = BUF_INIT;
 	size_t i;
-	int rc = carry_read(&carry, c->config->journal_dir, below_ns);
+	int rc = config->state ? config->state(config->state_arg, &out) : 0;
 
+	if (rc >= 0)
+		rc = pack_head(below_ns, c->now_ns, &out);
 	for (i = 0; i < c->m.dropped.n && !rc; i++)
-		rc = dropped_pack(c->m.dropped.v[i], CREMA_FRAME_DROPPED_RUN, &rest);
+		rc = dropped_pack(c->m.dropped.v[i], CREMA_FRAME_DROPPED_RUN, &out);
 	if (!rc)
-		rc = carry_write(carry, &c->m, c->first_kept, below_ns, &head, &rest);
+		rc = carry_pack(config, &c->m, c->first_kept, &out);
 	if (!rc)
-		rc = replace_file(c->config->journal_dir, &head, &rest);
-	carry_free(carry);
-	buf_release(&head);
-	buf_release(&rest);
+		rc = replace_file(config->journal_dir, &out);
+	buf_release(&out);
 	return rc;
 }
 

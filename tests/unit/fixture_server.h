@@ -52,13 +52,16 @@ struct agent {
 static uint64_t fixture_segment_bytes;
 static int64_t fixture_patience_ms = 5000; /* a peer that is slower is refused */
 static struct live *fixture_live;	   /* what the server feeds, if there is one */
+static int (*fixture_append)(struct framefile *file, const void *frames, size_t bytes);
 static bool fixture_insecure, fixture_no_token, fixture_old_agents;
 static bool fixture_ring = true; /* the journal is written by io_uring, where there is one */
 
 FIXTURE void site_start(struct site *site)
 {
-	struct journal_config journal = {
-		.dir = site->dir, .segment_bytes = fixture_segment_bytes, .sync_ms = 20};
+	struct journal_config journal = {.dir = site->dir,
+					 .segment_bytes = fixture_segment_bytes,
+					 .sync_ms = 20,
+					 .append = fixture_append};
 	struct server_config server = {.name = "here",
 				       .handshake_ms = fixture_patience_ms,
 				       .frame_ms = fixture_patience_ms,

@@ -128,22 +128,31 @@ static void flip(const char *path, off_t at)
 	close(fd);
 }
 
-static void one_that_is_damaged_is_not_used(void **state)
+/* Where the checkpoint begins, which takes so many bytes in one frame. */
+static off_t begin_of(const char *path, uint64_t bytes)
 {
 	struct framefile_reader r;
-	struct site site;
 	struct frame f;
+	off_t at;
+
+	assert_int_equal(framefile_open(&r, path), 0);
+	assert_int_equal(framefile_next(&r, &f), 1);
+	assert_int_equal(f.head.type, CREMA_FRAME_CHECKPOINT);
+	at = (off_t)(r.at - bytes);
+	framefile_reader_close(&r);
+	return at;
+}
+
+static void one_that_is_damaged_is_not_used(void **state)
+{
+	struct site site;
 	uint64_t bytes, none;
 	off_t from, at;
 
 	(void)state;
 	fill(&site);
 	assert_true(has_checkpoint(path_of(&site, names_n - 1), &bytes));
-	assert_int_equal(framefile_open(&r, path_of(&site, names_n - 1)), 0);
-	assert_int_equal(framefile_next(&r, &f), 1);
-	assert_int_equal(f.head.type, CREMA_FRAME_CHECKPOINT);
-	from = (off_t)(r.at - bytes);
-	framefile_reader_close(&r);
+	from = begin_of(path_of(&site, names_n - 1), bytes);
 	for (at = from; at < from + (off_t)bytes; at += 11) {
 		flip(path_of(&site, names_n - 1), at);
 		assert_false(has_checkpoint(path_of(&site, names_n - 1), &none));
@@ -200,9 +209,10 @@ static uint64_t write_parts(const char *dir, uint64_t format, uint64_t leave)
 	pack_u64(pk, 0);
 	memset(worker, 1, sizeof(worker));
 	for (i = 0; i < 40000; i++) {
-		pk = items_add(&c, CHECKPOINT_STREAM, 3);
+		pk = items_add(&c, CHECKPOINT_STREAM, 4);
 		pack_bin(pk, worker, sizeof(worker));
 		pack_u64(pk, 1000 + i);
+		pack_u64(pk, 77 + i);
 		pack_u64(pk, 77 + i);
 	}
 	assert_true(items_end(&c) > 0);
@@ -248,31 +258,142 @@ static void all_parts_are_asked_for(void **state)
 	site_release(&site);
 }
 
-/* Segments that are about to go may have lost some between them. */
-static void one_below_what_was_dropped_is_not_used(void **state)
+/* Says that all segments until now are gone, with what the server knew then, if it did. */
+static void drop_all(const struct site *site, const struct buf *checkpoint)
 {
 	struct framefile file = {.fd = -1};
 	struct crema_frame_header head = frame_head(CREMA_FRAME_DROPPED, NULL, 0);
-	struct buf body = BUF_INIT, frame = BUF_INIT;
-	struct site site;
+	struct buf body = BUF_INIT, frames = BUF_INIT;
 	msgpack_packer pk;
 	char path[512];
 
-	(void)state;
-	fill(&site);
+	list(site);
+	if (checkpoint)
+		buf_add(&frames, checkpoint->data, checkpoint->len);
 	pack_init(&pk, &body);
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, "below_ns", strtoull(names[names_n - 1], NULL, 10) + 1);
-	assert_int_equal(frame_encode_buf(&frame, &head, &body), 0);
-	assert_int_equal(framefile_create(&file, site.dir, "dropped", 0, NULL), 0);
-	assert_int_equal(framefile_append(&file, frame.data, frame.len), 0);
-	buf_release(&frame);
+	assert_int_equal(frame_encode_buf(&frames, &head, &body), 0);
+	assert_int_equal(framefile_create(&file, site->dir, "dropped", 0, NULL), 0);
+	assert_int_equal(framefile_append(&file, frames.data, frames.len), 0);
+	buf_release(&frames);
 	framefile_close(&file);
-	snprintf(path, sizeof(path), "%s/%020d-dropped.crema", site.dir, 0);
+	snprintf(path, sizeof(path), "%s/%020d-dropped.crema", site->dir, 0);
 	assert_int_equal(rename(file.path, path), 0);
+}
+
+/* Segments that are about to go may have lost some between them. */
+static void one_below_what_was_dropped_is_not_used(void **state)
+{
+	struct site site;
+
+	(void)state;
+	fill(&site);
+	drop_all(&site, NULL);
 	assert_int_equal(wanted(&site), 0);
 	site_start(&site);
 	site_release(&site);
+}
+
+/* The file of dropped runs alone is left. */
+static void only_dropped(const struct site *site)
+{
+	list(site);
+	for (int i = 1; i < names_n; i++)
+		assert_int_equal(unlink(path_of(site, i)), 0);
+}
+
+/* Where no segment that is left has a whole one. */
+static void one_of_what_was_dropped(void **state)
+{
+	struct buf checkpoint = BUF_INIT;
+	struct site site;
+	char dropped[512];
+	uint64_t bytes;
+
+	(void)state;
+	fill(&site);
+	site_start(&site);
+	assert_true(server_state(site.server, &checkpoint) > 0);
+	site_stop(&site);
+	drop_all(&site, &checkpoint);
+	only_dropped(&site);
+	strcpy(dropped, path_of(&site, 0));
+	assert_true(has_checkpoint(dropped, &bytes));
+	assert_int_equal(wanted(&site), 3 * FRAMES);
+	only_dropped(&site);
+	flip(dropped, begin_of(dropped, bytes) + (off_t)bytes / 2);
+	assert_int_equal(wanted(&site), 0);
+	site_start(&site);
+	site_release(&site);
+	buf_release(&checkpoint);
+}
+
+static bool disk_is_full;
+
+static int append(struct framefile *file, const void *frames, size_t bytes)
+{
+	return disk_is_full ? -ENOSPC : framefile_append(file, frames, bytes);
+}
+
+static uint64_t bad_records(void)
+{
+	struct live_cluster c;
+
+	live_cluster(fixture_live, &c);
+	return c.records_bad;
+}
+
+static uint64_t lost_records(void)
+{
+	struct live_cluster c;
+
+	live_cluster(fixture_live, &c);
+	return c.records_lost;
+}
+
+/* What was taken but is in no file yet is asked for again, and counts once: here each record is
+ * a bad one, and two never came. */
+static void what_is_not_written_was_not_received(void **state)
+{
+	struct buf checkpoint = BUF_INIT;
+	struct agent agent;
+	struct site site;
+
+	(void)state;
+	fixture_append = append;
+	fixture_live = live_new();
+	site_init(&site);
+	agent_open(&site, &agent, 1);
+	agent_data(&agent, 0, 3);
+	assert_int_equal(agent_ack(&agent), 3);
+	disk_is_full = true;
+	agent_data(&agent, 5, 4);
+	site_turns(&site, 5);
+	assert_true(server_state(site.server, &checkpoint) > 0);
+	assert_int_equal(bad_records(), 7);
+	assert_int_equal(lost_records(), 2);
+	agent_close(&agent);
+	site_stop(&site);
+	disk_is_full = false;
+	drop_all(&site, &checkpoint);
+	only_dropped(&site);
+	live_clear(fixture_live);
+	site_start(&site);
+	assert_int_equal(bad_records(), 7);
+	assert_int_equal(agent_open(&site, &agent, 1), 3);
+	agent_data(&agent, 5, 4);
+	assert_int_equal(agent_ack(&agent), 9);
+	agent_data(&agent, 9, 1);
+	assert_int_equal(agent_ack(&agent), 10);
+	assert_int_equal(bad_records(), 8);
+	assert_int_equal(lost_records(), 2);
+	agent_close(&agent);
+	site_release(&site);
+	live_free(fixture_live);
+	fixture_live = NULL;
+	fixture_append = NULL;
+	buf_release(&checkpoint);
 }
 
 /* Starts without anything new do not add a large checkpoint each. */
@@ -403,6 +524,8 @@ int main(void)
 		cmocka_unit_test(one_that_is_cut_is_not_used),
 		cmocka_unit_test(all_parts_are_asked_for),
 		cmocka_unit_test(one_below_what_was_dropped_is_not_used),
+		cmocka_unit_test(one_of_what_was_dropped),
+		cmocka_unit_test(what_is_not_written_was_not_received),
 		cmocka_unit_test(starts_add_nothing),
 		cmocka_unit_test(one_that_is_too_large_is_left_out),
 		cmocka_unit_test(what_is_no_list_is_refused),
