@@ -484,7 +484,7 @@ def test_page(made):
     for name, values in at.items():
         assert values == [pytest.approx(given[i][f"{classes[name]}_ns"] / 1e6 / wall(i), abs=1.5) for i in range(4)], name
     assert page["run"] == {"id": made.json["run"], "name": None, "kind": "coffea", "start": frames.BASE_NS / 1e9, "stop": near(frames.BASE_NS / 1e9 + 3.95), "running": 0, "company": [],
-                           "start_time": made.json["run_info"]["start_time"], "python": "3.10", "dask": "2026.1",
+                           "state": "failed", "state_text": made.json["state"]["text"], "start_time": made.json["run_info"]["start_time"], "python": "3.10", "dask": "2026.1",
                            "coffea": "2026.2", "uproot": "5.0"}
     for row in page["datasets"]["rows"]:
         which = [i for i in COUNTED if f"set{i % 2}" == row["dataset"]]

@@ -250,32 +250,6 @@ def test_head(page, shown):
     assert len(titles) == len(page.texts("nav a")) == 18
 
 
-def test_a_run_that_ended_well(page):
-    page.show(lambda d: d["run"].update(state="finished", state_text="finished"))
-    assert page.texts("#outcome.finished") == ["finished"]
-
-
-def test_frames_that_all_stacks_begin_with(page):
-    """One cell for them, as wide as what is below it; what left them earlier stays beside it, and a user's frame is never in it."""
-    frames = [{"text": f"{name} ({name}.py:1)", "user": name in ("mine", "other")} for name in ("a", "b", "c", "mine", "other", "d")]
-
-    def sampled(d):
-        zeros = [0.0] * (len(d["classes"]) - 1)
-        rows = [([0, 1, 2, 3], 60), ([0, 1, 2, 4, 5], 38), ([0, 5], 2)]
-        d["stacks"] = {"samples": 100, "seconds": 1.0, "wall_seconds": 1.0, "total": 3, "frames": frames, "rows": [
-            {"prefix": "P", "pool": False, "without": None, "samples": n, "seconds": [n / 100, *zeros], "frames": at} for at, n in rows]}
-
-    page.show(sampled)
-    drawn = page.tab.run("""[...document.querySelectorAll("#chart-flame g.cell")].map((g) =>
-        [g.dataset.name, Math.round(100 * g.querySelector("rect").getAttribute("width") / document.getElementById("chart-flame").getAttribute("width")), g.querySelector("title").textContent])""")
-    assert [(name, width) for name, width, _ in drawn] == [
-        ("all tasks", 100), ("P", 100), ("a \u2026 c (3 frames)", 98), ("mine (mine.py:1)", 60), ("other (other.py:1)", 38), ("d (d.py:1)", 38), ("d (d.py:1)", 2)]
-    assert drawn[2][2].splitlines()[2:] == ["a (a.py:1)", "b (b.py:1)", "c (c.py:1)"]
-    page.tab.run("""(() => { const e = document.getElementById("flame-search"); e.value = "b.py"; e.dispatchEvent(new Event("input")); })()""")
-    assert page.texts("#flame-found") == ["98.0 % of the time"] and page.texts("#chart-flame g.cell:not(.faint) title")[0].startswith("a \u2026 c")
-    page.tab.run("""(() => { const e = document.getElementById("flame-search"); e.value = ""; e.dispatchEvent(new Event("input")); })()""")
-
-
 def texts_of(d):
     return {m["id"]: m["text"] if m.get("text") is not None else "unknown" for m in d["metrics"]}
 
@@ -1009,3 +983,29 @@ def test_tip(page):
     assert not page.tab.run(shown)[0]
     page.cursor("gbps", "Escape")
     assert page.tab.run(shown)[0]
+
+
+def test_a_run_that_ended_well(page):
+    page.show(lambda d: d["run"].update(state="finished", state_text="finished"))
+    assert page.texts("#outcome.finished") == ["finished"]
+
+
+def test_frames_that_all_stacks_begin_with(page):
+    """One cell for them, as wide as what is below it; what left them earlier stays beside it, and a user's frame is never in it."""
+    frames = [{"text": f"{name} ({name}.py:1)", "user": name in ("mine", "other")} for name in ("a", "b", "c", "mine", "other", "d")]
+
+    def sampled(d):
+        zeros = [0.0] * (len(d["classes"]) - 1)
+        rows = [([0, 1, 2, 3], 60), ([0, 1, 2, 4, 5], 38), ([0, 5], 2)]
+        d["stacks"] = {"samples": 100, "seconds": 1.0, "wall_seconds": 1.0, "total": 3, "frames": frames, "rows": [
+            {"prefix": "P", "pool": False, "without": None, "samples": n, "seconds": [n / 100, *zeros], "frames": at} for at, n in rows]}
+
+    page.show(sampled)
+    drawn = page.tab.run("""[...document.querySelectorAll("#chart-flame g.cell")].map((g) =>
+        [g.dataset.name, Math.round(100 * g.querySelector("rect").getAttribute("width") / document.getElementById("chart-flame").getAttribute("width")), g.querySelector("title").textContent])""")
+    assert [(name, width) for name, width, _ in drawn] == [
+        ("all tasks", 100), ("P", 100), ("a \u2026 c (3 frames)", 98), ("mine (mine.py:1)", 60), ("other (other.py:1)", 38), ("d (d.py:1)", 38), ("d (d.py:1)", 2)]
+    assert drawn[2][2].splitlines()[2:] == ["a (a.py:1)", "b (b.py:1)", "c (c.py:1)"]
+    page.tab.run("""(() => { const e = document.getElementById("flame-search"); e.value = "b.py"; e.dispatchEvent(new Event("input")); })()""")
+    assert page.texts("#flame-found") == ["98.0 % of the time"] and page.texts("#chart-flame g.cell:not(.faint) title")[0].startswith("a \u2026 c")
+    page.tab.run("""(() => { const e = document.getElementById("flame-search"); e.value = ""; e.dispatchEvent(new Event("input")); })()""")
