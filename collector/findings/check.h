@@ -15,6 +15,7 @@
 
 #include "collector/findings/cost.h"
 #include "collector/findings/findings.h"
+#include "collector/findings/task_kinds.h"
 #include "collector/report/report.h"
 
 enum verdict { CHECK_QUIET, CHECK_FOUND, CHECK_IDLE, CHECK_UNKNOWN };
@@ -25,6 +26,7 @@ struct remark {
 	struct finding f;
 	const struct check *check;
 	const struct costs *costs;
+	const struct kinds *kinds;
 	struct arena *arena;
 	const char *unknown;
 	bool no_memory;

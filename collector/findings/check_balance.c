@@ -49,7 +49,6 @@ static void add_work(const struct report *r, struct loads *l)
 {
 	const struct attempt *a;
 	struct load key, *at;
-	struct classes c;
 	size_t i;
 
 	for (i = 0; i < r->run->attempts.n; i++) {
@@ -60,9 +59,8 @@ static void add_work(const struct report *r, struct loads *l)
 		at = bsearch(&key, l->v, l->n, sizeof(*l->v), by_worker);
 		if (!at)
 			continue;
-		attempt_classes(a, &c);
 		at->seconds += value_number(attempt_wall_ns(a), NULL) / 1e9;
-		at->queued += c.seconds[CREMA_T_runqueue];
+		at->queued += attempt_queued_seconds(a);
 	}
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_memory.c - memory of the workers: limits, growth, spilling. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "collector/findings/check.h"
+#include "common/sort.h"
 
 enum verdict finding_memory_limit(const struct report *r, struct remark *d)
 {
@@ -44,37 +46,29 @@ enum verdict finding_memory_limit(const struct report *r, struct remark *d)
 #define GROWTH_TASKS 10
 
 struct edges {
-	const struct attempt **v; /* by worker, then by end */
-	size_t n, cap;
+	struct numbered *v; /* attempts by worker, whose place it is, then by end */
+	size_t n;
 };
 
-static int by_end(const void *pa, const void *pb)
-{
-	const struct attempt *a = *(const struct attempt *const *)pa;
-	const struct attempt *b = *(const struct attempt *const *)pb;
-
-	if (a->worker != b->worker)
-		return a->worker < b->worker ? -1 : 1;
-	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
-}
-
+/* 0 or -ENOMEM. */
 static int edges_of(const struct run *run, struct edges *e)
 {
-	const struct attempt *a, **at;
+	const struct attempt *a;
 	size_t i;
+	int rc;
 
+	e->v = calloc(run->attempts.n + 1, sizeof(*e->v));
+	if (!e->v)
+		return -ENOMEM;
 	for (i = 0; i < run->attempts.n; i++) {
 		a = run->attempts.v[i];
-		if (!((a->known >> TASK_F_rss_stop_bytes) & 1) || !a->end_ns)
-			continue;
-		at = ARRAY_NEW(e);
-		if (!at)
-			return -1;
-		*at = a;
+		if (a->known >> TASK_F_rss_stop_bytes & 1 && a->end_ns)
+			e->v[e->n++] = (struct numbered){a->end_ns, {.item = a}};
 	}
-	if (e->n)
-		qsort(e->v, e->n, sizeof(*e->v), by_end);
-	return 0;
+	rc = sort_numbered(e->v, e->n);
+	for (i = 0; i < e->n; i++)
+		e->v[i].number = ((const struct attempt *)e->v[i].item)->worker->place;
+	return rc ? rc : sort_numbered(e->v, e->n);
 }
 
 static int by_size(const void *pa, const void *pb)
@@ -85,7 +79,7 @@ static int by_size(const void *pa, const void *pb)
 }
 
 /* Median of the resident sets of one fifth of a worker's tasks. */
-static double fifth(struct remark *d, const struct attempt *const *v, size_t n, size_t which)
+static double fifth(struct remark *d, const struct numbered *v, size_t n, size_t which)
 {
 	size_t from = n * which / 5, to = n * (which + 1) / 5, i;
 	uint64_t *rss = calloc(to - from, sizeof(*rss));
@@ -96,7 +90,7 @@ static double fifth(struct remark *d, const struct attempt *const *v, size_t n, 
 		return 0;
 	}
 	for (i = from; i < to; i++)
-		rss[i - from] = attempt_u64(v[i], TASK_F_rss_stop_bytes).v.u; /* known of all */
+		rss[i - from] = attempt_u64(v[i].item, TASK_F_rss_stop_bytes).v.u; /* known */
 	qsort(rss, to - from, sizeof(*rss), by_size);
 	median = (double)rss[(to - from - 1) / 2];
 	free(rss);
@@ -110,11 +104,11 @@ struct growth {
 };
 
 /* It went on growing: the second half of the way has a quarter of it at least. */
-static bool grows(struct remark *d, const struct attempt *const *v, size_t n, struct growth *g)
+static bool grows(struct remark *d, const struct numbered *v, size_t n, struct growth *g)
 {
 	double middle = fifth(d, v, n, 2);
 
-	g->worker = v[0]->worker;
+	g->worker = ((const struct attempt *)v[0].item)->worker;
 	g->early = fifth(d, v, n, 1);
 	g->late = fifth(d, v, n, 4);
 	g->tasks = n * 3 / 5;
@@ -172,7 +166,7 @@ enum verdict finding_memory_growth(const struct report *r, struct remark *d)
 	if (edges_of(r->run, &e))
 		d->no_memory = true;
 	for (i = 0; !d->no_memory && i < e.n; i += n) {
-		for (n = 1; i + n < e.n && e.v[i + n]->worker == e.v[i]->worker; n++)
+		for (n = 1; i + n < e.n && e.v[i + n].number == e.v[i].number; n++)
 			;
 		if (n < GROWTH_TASKS)
 			continue;

@@ -8,87 +8,82 @@
 #include <stdlib.h>
 
 #include "collector/findings/check.h"
-#include "collector/findings/task_kinds.h"
+#include "common/sort.h"
 
 #define LEAST_TASKS 10	/* of a kind */
 #define LEAST_OTHERS 5	/* of them on other workers */
 #define LEAST_THERE 3	/* of them on this one */
 #define LEAST_TIMES 1.5 /* the median: its fastest task there */
 
-struct timed {
-	const struct attempt *a;
-	double own; /* seconds, without waiting for a core */
-};
 struct slow {
 	const struct attempt *a; /* its slowest */
 	size_t n, of;
 	double median, there, excess, cost;
 };
 
+/* Without waiting for a core. */
 static double own_seconds(const struct attempt *a)
 {
-	struct classes c;
-
-	attempt_classes(a, &c);
-	return attempt_seconds(a) - c.seconds[CREMA_T_runqueue];
-}
-
-static int by_own(const void *pa, const void *pb)
-{
-	const struct timed *a = pa, *b = pb;
-
-	return a->own < b->own ? -1 : a->own > b->own;
-}
-
-static int by_worker(const void *pa, const void *pb)
-{
-	const struct timed *a = pa, *b = pb;
-
-	if (a->a->worker != b->a->worker)
-		return a->a->worker < b->a->worker ? -1 : 1;
-	return by_own(pa, pb);
+	return attempt_seconds(a) - attempt_queued_seconds(a);
 }
 
 /* Tasks of one worker, the fastest first, beside the median of their kind. */
-static void judge(const struct timed *v, size_t n, size_t of, double median, const struct remark *d,
-		  struct slow *worst)
+static void judge(const struct numbered *v, size_t n, size_t of, double median,
+		  const struct remark *d, struct slow *worst)
 {
-	struct slow s = {v[n - 1].a, n, of, median, v[(n - 1) / 2].own, 0, 0};
+	struct slow s = {v[n - 1].item, n, of, median, own_seconds(v[(n - 1) / 2].item), 0, 0};
+	const struct attempt *a;
+	double excess;
 	size_t i;
 
-	if (n < LEAST_THERE || of - n < LEAST_OTHERS || v[0].own < median * LEAST_TIMES ||
+	if (n < LEAST_THERE || of - n < LEAST_OTHERS ||
+	    own_seconds(v[0].item) < median * LEAST_TIMES ||
 	    s.there * 100 < median * d->check->first)
 		return;
 	for (i = 0; i < n; i++) {
-		s.excess += v[i].own - median;
-		s.cost += cost_of(d->costs, v[i].a) * (v[i].own - median) / attempt_seconds(v[i].a);
+		a = v[i].item;
+		excess = own_seconds(a) - median;
+		s.excess += excess;
+		s.cost += cost_of(d->costs, a) * excess / attempt_seconds(a);
 	}
 	if (s.excess >= d->check->second && s.excess > worst->excess)
 		*worst = s;
 }
 
-/* One kind; false without memory. */
-static bool look_at(const struct attempt *const *v, size_t of, const struct remark *d,
-		    struct slow *worst)
+/* One kind, by worker, the fastest first; and its median. 0 or -ENOMEM. */
+static int sort_tasks(struct numbered *v, const struct kinds *k, size_t first, size_t n,
+		      double *median)
 {
-	struct timed *t = calloc(of, sizeof(*t));
-	double median;
-	size_t i, n;
+	const struct attempt *a;
+	size_t i;
+	int rc;
 
-	if (!t)
-		return false;
-	for (i = 0; i < of; i++)
-		t[i] = (struct timed){v[i], own_seconds(v[i])};
-	qsort(t, of, sizeof(*t), by_own);
-	median = t[(of - 1) / 2].own;
-	qsort(t, of, sizeof(*t), by_worker);
-	for (i = 0; i < of; i += n) {
-		for (n = 1; i + n < of && t[i + n].a->worker == t[i].a->worker; n++)
-			;
-		judge(t + i, n, of, median, d, worst);
+	for (i = 0; i < n; i++) {
+		a = kind_at(k, first + i);
+		v[i] = (struct numbered){sort_real(own_seconds(a)), {.item = a}};
 	}
-	free(t);
-	return true;
+	rc = sort_numbered(v, n);
+	*median = own_seconds(v[(n - 1) / 2].item);
+	for (i = 0; i < n; i++)
+		v[i].number = ((const struct attempt *)v[i].item)->worker->place;
+	return rc ? rc : sort_numbered(v, n);
+}
+
+/* One kind; false without memory. */
+static bool look_at(size_t first, size_t of, const struct remark *d, struct slow *worst)
+{
+	struct numbered *v = calloc(of, sizeof(*v));
+	double median = 0;
+	size_t i, n;
+	bool ok = v && !sort_tasks(v, d->kinds, first, of, &median);
+
+	for (i = 0; ok && i < of; i += n) {
+		for (n = 1; i + n < of && v[i + n].number == v[i].number; n++)
+			;
+		judge(v + i, n, of, median, d, worst);
+	}
+	free(v);
+	return ok;
 }
 
 static enum verdict say_slow(const struct report *r, struct remark *d, const struct slow *s)
@@ -115,20 +110,18 @@ static enum verdict say_slow(const struct report *r, struct remark *d, const str
 enum verdict finding_slow_worker(const struct report *r, struct remark *d)
 {
 	enum verdict verdict = CHECK_IDLE;
+	const struct kinds *k = d->kinds;
 	struct slow worst = {0};
-	struct kinds k;
 	size_t i, n;
 
-	d->no_memory = kinds_build(&k, r->run) != 0;
-	for (i = 0; i < k.n && !d->no_memory; i += n) {
-		n = kind_count(&k, i);
+	for (i = 0; i < k->n && !d->no_memory; i += n) {
+		n = kind_count(k, i);
 		if (n < LEAST_TASKS)
 			continue;
 		verdict = CHECK_QUIET;
-		d->no_memory = !look_at(k.v + i, n, d, &worst);
+		d->no_memory = !look_at(i, n, d, &worst);
 	}
 	if (worst.a && !d->no_memory)
 		verdict = say_slow(r, d, &worst);
-	kinds_release(&k);
 	return verdict;
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "collector/findings/check.h"
-#include "collector/findings/task_kinds.h"
 #include "collector/metrics/budget.h"
 
 #define STRAGGLER_TASKS 10
@@ -16,14 +15,6 @@ struct stragglers {
 	double cost; /* of the wall time, for the excess */
 };
 
-static double queued_seconds(const struct attempt *a)
-{
-	struct classes c;
-
-	attempt_classes(a, &c);
-	return c.seconds[CREMA_T_runqueue];
-}
-
 /* What the late ones took longer than the average, without what tasks waited for a core: on nodes
  * that others keep busy one of equal tasks is late by chance. */
 static double own_excess(const struct kinds *k, const struct stragglers *s)
@@ -32,9 +23,10 @@ static double own_excess(const struct kinds *k, const struct stragglers *s)
 	size_t i;
 
 	for (i = s->first; i < s->first + s->n; i++)
-		sum += attempt_seconds(k->v[i]) - queued_seconds(k->v[i]);
+		sum += attempt_seconds(kind_at(k, i)) - attempt_queued_seconds(kind_at(k, i));
 	for (i = s->first + s->n - s->late; i < s->first + s->n; i++) {
-		one = attempt_seconds(k->v[i]) - queued_seconds(k->v[i]) - sum / (double)s->n;
+		one = attempt_seconds(kind_at(k, i)) - attempt_queued_seconds(kind_at(k, i)) -
+		      sum / (double)s->n;
 		excess += fmax(one, 0);
 	}
 	return excess;
@@ -49,12 +41,12 @@ static struct stragglers stragglers_of(const struct kinds *k, size_t first, size
 	size_t i;
 
 	for (i = first + n; i-- > first;) {
-		wall = attempt_seconds(k->v[i]);
+		wall = attempt_seconds(kind_at(k, i));
 		if (wall < s.median * c->first || wall - s.median < c->second)
 			break;
 		s.late++;
 		s.excess += wall - s.median;
-		s.cost += cost_of(d->costs, k->v[i]) * (1 - s.median / wall);
+		s.cost += cost_of(d->costs, kind_at(k, i)) * (1 - s.median / wall);
 	}
 	return s;
 }
@@ -84,7 +76,7 @@ static void say_most(struct remark *d, const struct attempt *a)
 static enum verdict say_stragglers(const struct report *r, struct remark *d, const struct kinds *k,
 				   const struct stragglers *s)
 {
-	const struct attempt *slow = k->v[s->first + s->n - 1];
+	const struct attempt *slow = kind_at(k, s->first + s->n - 1);
 	double wall = attempt_seconds(slow);
 
 	remark_see(d, "prefix", value_text(slow->prefix ? slow->prefix : "unknown"), "");
@@ -115,26 +107,19 @@ enum verdict finding_stragglers(const struct report *r, struct remark *d)
 {
 	struct stragglers s, worst = {0};
 	enum verdict verdict = CHECK_IDLE;
-	struct kinds k;
+	const struct kinds *k = d->kinds;
 	size_t i, n;
 
-	if (kinds_build(&k, r->run)) {
-		d->no_memory = true;
-	} else {
-		for (i = 0; i < k.n; i += n) {
-			n = kind_count(&k, i);
-			if (n < STRAGGLER_TASKS)
-				continue;
-			s = stragglers_of(&k, i, n, d);
-			verdict = CHECK_QUIET;
-			if (s.excess > worst.excess)
-				worst = s;
-		}
-		if (worst.late)
-			verdict = say_stragglers(r, d, &k, &worst);
+	for (i = 0; i < k->n; i += n) {
+		n = kind_count(k, i);
+		if (n < STRAGGLER_TASKS)
+			continue;
+		s = stragglers_of(k, i, n, d);
+		verdict = CHECK_QUIET;
+		if (s.excess > worst.excess)
+			worst = s;
 	}
-	kinds_release(&k);
-	return verdict;
+	return worst.late ? say_stragglers(r, d, k, &worst) : verdict;
 }
 
 static const struct attempt *first_of(const struct run *run, const struct worker *w)
@@ -160,16 +145,16 @@ static double import_excess(const struct kinds *k, size_t first, size_t n, size_
 	size_t i, plain = 0, at = 0;
 
 	for (i = first; i < first + n; i++)
-		plain += !imports(k->v[i]);
+		plain += !imports(kind_at(k, i));
 	if (!plain)
 		return 0;
 	for (i = first; i < first + n && median < 0; i++) {
-		if (!imports(k->v[i]) && at++ == (plain - 1) / 2)
-			median = attempt_seconds(k->v[i]);
+		if (!imports(kind_at(k, i)) && at++ == (plain - 1) / 2)
+			median = attempt_seconds(kind_at(k, i));
 	}
 	for (i = first; i < first + n; i++) {
-		if (imports(k->v[i]) && attempt_seconds(k->v[i]) > median) {
-			excess += attempt_seconds(k->v[i]) - median;
+		if (imports(kind_at(k, i)) && attempt_seconds(kind_at(k, i)) > median) {
+			excess += attempt_seconds(kind_at(k, i)) - median;
 			++*count;
 		}
 	}
@@ -180,8 +165,8 @@ enum verdict finding_imports(const struct report *r, struct remark *d)
 {
 	struct value bytes = metric_import_read_bytes(r->facts);
 	double excess = 0, wall = r->facts->tasks.wall;
+	const struct kinds *k = d->kinds;
 	size_t i, n, count = 0;
-	struct kinds k;
 	bool known;
 
 	value_number(bytes, &known);
@@ -189,16 +174,10 @@ enum verdict finding_imports(const struct report *r, struct remark *d)
 		return remark_unknown(d, "import_read_bytes");
 	if (r->facts->tasks.count[CREMA_C_import_read_bytes].v < IMPORT_BYTES)
 		return CHECK_QUIET; /* none of them did */
-	if (kinds_build(&k, r->run)) {
-		d->no_memory = true;
-		kinds_release(&k);
-		return CHECK_QUIET;
+	for (i = 0; i < k->n; i += n) {
+		n = kind_count(k, i);
+		excess += import_excess(k, i, n, &count);
 	}
-	for (i = 0; i < k.n; i += n) {
-		n = kind_count(&k, i);
-		excess += import_excess(&k, i, n, &count);
-	}
-	kinds_release(&k);
 	if (!reaches(excess, wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
 	remark_see(d, "tasks", value_uint(count), "tasks");
@@ -284,8 +263,8 @@ enum verdict finding_dask_overhead(const struct report *r, struct remark *d)
 {
 	const struct tally *all = &r->facts->tasks, *work = &r->facts->work;
 	double rest = all->wall - work->wall, one, most = 0;
+	const struct kinds *k = d->kinds;
 	const char *name = NULL;
-	struct kinds k;
 	size_t i, j, n;
 
 	if (!r->facts->chunks.attempts)
@@ -301,18 +280,15 @@ enum verdict finding_dask_overhead(const struct report *r, struct remark *d)
 	remark_say(d, "%s of the tasks' time (%s) went to tasks other than chunks (%zu)",
 		   remark_percent(d, rest / all->wall * 100),
 		   remark_human(d, value_real(rest), AS_SECONDS), all->attempts - work->attempts);
-	if (kinds_build(&k, r->run))
-		d->no_memory = true;
-	for (i = 0; !d->no_memory && i < k.n; i += n) {
-		n = kind_count(&k, i);
+	for (i = 0; i < k->n; i += n) {
+		n = kind_count(k, i);
 		for (j = i, one = 0; j < i + n; j++)
-			one += attempt_class(r->facts, k.v[j]) == TASK_WORK
+			one += attempt_class(r->facts, kind_at(k, j)) == TASK_WORK
 				       ? 0
-				       : attempt_seconds(k.v[j]);
+				       : attempt_seconds(kind_at(k, j));
 		if (one > most)
-			name = k.v[i]->prefix, most = one;
+			name = kind_at(k, i)->prefix, most = one;
 	}
-	kinds_release(&k);
 	if (name) {
 		remark_see(d, "most_prefix", value_text(name), "");
 		remark_see(d, "most_seconds", value_real(most), "s");

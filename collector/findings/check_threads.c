@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_threads.c - threads with and without a task. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "collector/findings/check.h"
+#include "common/sort.h"
 
 /* Thread-seconds that there were, and those with a task: of all attempts that can be measured. */
 static enum verdict occupancy(const struct report *r, struct remark *d, double *all, double *busy)
@@ -161,8 +163,8 @@ enum verdict finding_late_workers(const struct report *r, struct remark *d)
 
 /* Measured attempts by begin, as the run has them, and their ends, sorted. */
 struct ends {
-	uint64_t *v;
-	size_t n, cap;
+	struct numbered *v;
+	size_t n;
 };
 
 static bool has_times(const struct attempt *a)
@@ -170,29 +172,19 @@ static bool has_times(const struct attempt *a)
 	return a->begin_ns && a->end_ns && !(a->flags & CREMA_TASK_ASYNC);
 }
 
-static int by_time(const void *pa, const void *pb)
-{
-	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-
-	return a < b ? -1 : a > b;
-}
-
+/* 0 or -ENOMEM. */
 static int ends_of(const struct run *run, struct ends *e)
 {
-	uint64_t *at;
 	size_t i;
 
+	e->v = calloc(run->attempts.n + 1, sizeof(*e->v));
+	if (!e->v)
+		return -ENOMEM;
 	for (i = 0; i < run->attempts.n; i++) {
-		if (!has_times(run->attempts.v[i]))
-			continue;
-		at = ARRAY_NEW(e);
-		if (!at)
-			return -1;
-		*at = run->attempts.v[i]->end_ns;
+		if (has_times(run->attempts.v[i]))
+			e->v[e->n++].number = run->attempts.v[i]->end_ns;
 	}
-	if (e->n)
-		qsort(e->v, e->n, sizeof(*e->v), by_time);
-	return 0;
+	return sort_numbered(e->v, e->n);
 }
 
 struct tail {
@@ -227,12 +219,12 @@ static struct tail tail_of(const struct run *run, const struct ends *e, double t
 	for (i = 0; i < run->attempts.n; i++) {
 		if (!has_times(run->attempts.v[i]))
 			continue;
-		for (; k < e->n && e->v[k] < run->attempts.v[i]->begin_ns; k++)
-			tail_step(&t, e->v[k], threads, -1);
+		for (; k < e->n && e->v[k].number < run->attempts.v[i]->begin_ns; k++)
+			tail_step(&t, e->v[k].number, threads, -1);
 		tail_step(&t, run->attempts.v[i]->begin_ns, threads, 1);
 	}
 	for (; k < e->n; k++)
-		tail_step(&t, e->v[k], threads, -1);
+		tail_step(&t, e->v[k].number, threads, -1);
 	return t;
 }
 
@@ -253,11 +245,8 @@ static const struct attempt *longest_in(const struct run *run, const struct tail
 
 static double without_queue(const struct attempt *a, double *wall)
 {
-	struct classes c;
-
-	attempt_classes(a, &c);
-	*wall = value_number(c.wall, NULL);
-	return *wall - c.seconds[CREMA_T_runqueue];
+	*wall = value_number(attempt_wall_ns(a), NULL) / 1e9;
+	return *wall - attempt_queued_seconds(a);
 }
 
 /* On cores that others keep busy one of equal tasks ends last by chance: there the last one must

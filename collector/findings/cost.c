@@ -7,25 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct edge {
-	uint64_t ns;
-	int step; /* 1: the task starts, -1: it ends */
-	size_t task;
-};
+#include "common/sort.h"
 
 static bool has_share(const struct attempt *a)
 {
 	return a->begin_ns && a->end_ns > a->begin_ns &&
 	       !(a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE));
-}
-
-static int by_time(const void *pa, const void *pb)
-{
-	const struct edge *a = pa, *b = pb;
-
-	if (a->ns != b->ns)
-		return a->ns < b->ns ? -1 : 1;
-	return a->step - b->step;
 }
 
 static int by_attempt(const void *pa, const void *pb)
@@ -35,24 +22,29 @@ static int by_attempt(const void *pa, const void *pb)
 	return a->attempt < b->attempt ? -1 : a->attempt > b->attempt;
 }
 
-/* A clock that runs at 1 / n while n tasks run: a task's share is what passes on it. */
-static void divide(struct costs *c, const struct edge *edges, size_t n)
+/* A clock that runs at 1 / n while n tasks run: a task's share is what passes on it. Both lists are
+ * by time, with places of attempts. */
+static void divide(struct costs *c, const struct numbered *start, const struct numbered *end,
+		   size_t n)
 {
-	uint64_t now = n ? edges[0].ns : 0;
-	double clock = 0;
-	long running = 0;
-	size_t i;
+	uint64_t now = start->number;
+	size_t started = 0, ended = 0;
+	const struct numbered *e;
+	double clock = 0, dt;
+	bool starts;
 
-	for (i = 0; i < n; i++) {
-		double dt = (double)(edges[i].ns - now) / 1e9;
-
-		if (running > 0) {
-			clock += dt / (double)running;
+	while (ended < n) {
+		starts = started < n && start[started].number < end[ended].number;
+		e = starts ? &start[started] : &end[ended];
+		if (started > ended) {
+			dt = (double)(e->number - now) / 1e9;
+			clock += dt / (double)(started - ended);
 			c->any += dt;
 		}
-		now = edges[i].ns;
-		running += edges[i].step;
-		c->v[edges[i].task].seconds -= edges[i].step * clock;
+		now = e->number;
+		c->v[e->place].seconds += starts ? -clock : clock;
+		started += starts;
+		ended += !starts;
 	}
 }
 
@@ -89,34 +81,49 @@ static void classify(struct costs *c)
 	}
 }
 
-int costs_build(struct costs *c, const struct run *run)
+/* Sorts the starts and ends of `n` tasks, and divides. 0 or -ENOMEM. */
+static int divide_run(struct costs *c, const struct run *run, struct numbered *start,
+		      struct numbered *end, size_t n)
 {
-	const struct attempt *a;
-	struct edge *edges;
 	size_t i;
 
-	memset(c, 0, sizeof(*c));
-	if (!run->attempts.n)
-		return 0;
-	c->v = calloc(run->attempts.n, sizeof(*c->v));
-	edges = calloc(run->attempts.n, 2 * sizeof(*edges));
-	if (!c->v || !edges) {
-		free(edges);
-		costs_release(c);
+	if (sort_numbered(start, n) || sort_numbered(end, n))
 		return -ENOMEM;
-	}
+	c->v = calloc(run->attempts.n, sizeof(*c->v));
+	if (!c->v)
+		return -ENOMEM;
+	divide(c, start, end, n);
 	for (i = 0; i < run->attempts.n; i++) {
+		if (has_share(run->attempts.v[i]))
+			c->v[c->n++] = (struct cost){run->attempts.v[i], c->v[i].seconds};
+	}
+	return 0;
+}
+
+int costs_build(struct costs *c, const struct run *run)
+{
+	struct numbered *start = calloc(run->attempts.n + 1, sizeof(*start));
+	struct numbered *end = calloc(run->attempts.n + 1, sizeof(*end));
+	const struct attempt *a;
+	size_t i, n = 0;
+	int rc = start && end ? 0 : -ENOMEM;
+
+	memset(c, 0, sizeof(*c));
+	for (i = 0; !rc && i < run->attempts.n; i++) {
 		a = run->attempts.v[i];
 		if (!has_share(a))
 			continue;
-		edges[2 * c->n] = (struct edge){a->begin_ns, 1, c->n};
-		edges[2 * c->n + 1] = (struct edge){a->end_ns, -1, c->n};
-		c->v[c->n++].attempt = a;
+		start[n] = (struct numbered){a->begin_ns, {i}};
+		end[n++] = (struct numbered){a->end_ns, {i}};
 	}
-	qsort(edges, 2 * c->n, sizeof(*edges), by_time);
-	divide(c, edges, 2 * c->n);
-	free(edges);
-	qsort(c->v, c->n, sizeof(*c->v), by_attempt);
+	if (n)
+		rc = divide_run(c, run, start, end, n);
+	free(start);
+	free(end);
+	if (rc)
+		return rc;
+	if (c->n)
+		qsort(c->v, c->n, sizeof(*c->v), by_attempt);
 	classify(c);
 	return 0;
 }

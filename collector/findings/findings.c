@@ -121,9 +121,9 @@ static int by_cost(const void *pa, const void *pb)
 
 /* 0 or -ENOMEM. */
 static int make_check(const struct check *c, const struct report *r, const struct costs *costs,
-		      struct findings *out)
+		      const struct kinds *kinds, struct findings *out)
 {
-	struct remark d = {.check = c, .arena = &out->arena, .costs = costs};
+	struct remark d = {.check = c, .costs = costs, .kinds = kinds, .arena = &out->arena};
 	enum verdict verdict;
 
 	d.f = (struct finding){.id = c->id, .severity = c->severity, .advice = c->advice};
@@ -140,14 +140,17 @@ static int make_check(const struct check *c, const struct report *r, const struc
 int findings_collect(const struct report *r, struct findings *out)
 {
 	struct costs costs;
+	struct kinds kinds = {0};
 	size_t i;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	rc = costs_build(&costs, r->run);
+	rc = rc ? rc : kinds_build(&kinds, r->run);
 	for (i = 0; i < CHECKS && !rc; i++)
-		rc = make_check(&checks[i], r, &costs, out);
+		rc = make_check(&checks[i], r, &costs, &kinds, out);
 	costs_release(&costs);
+	kinds_release(&kinds);
 	if (rc) {
 		findings_release(out);
 		return rc;

@@ -12,13 +12,15 @@
 #include "collector/model/runs.h"
 
 struct kinds {
-	const struct attempt **v; /* by prefix, then by wall time */
-	size_t n, cap;
+	struct attempt *const *attempts; /* the run's */
+	uint32_t *place;		 /* among them; by prefix, then by wall time */
+	size_t n;
 };
 
 /* 0 or -ENOMEM. */
 int kinds_build(struct kinds *k, const struct run *run);
 void kinds_release(struct kinds *k);
+const struct attempt *kind_at(const struct kinds *k, size_t i);
 /* How many tasks of one kind begin at `first`. */
 size_t kind_count(const struct kinds *k, size_t first);
 /* Seconds of the middle one of `n` from `first`, the lower of two. */

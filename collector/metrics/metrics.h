@@ -29,6 +29,7 @@ struct classes {
 	struct value events; /* of a chunk */
 	uint32_t unknown;    /* bit CREMA_T_x: counts as 0 in unclassified */
 	bool storage_estimated;
+	bool remote;		      /* a chunk's file is on a server */
 	struct attempt_detail detail; /* of the attempt they are of */
 };
 
@@ -156,6 +157,8 @@ struct value tally_unclassified(const struct tally *t);
 struct value attempt_wall_ns(const struct attempt *a);
 struct value attempt_storage_read(const struct attempt *a);
 struct value attempt_storage_known(const struct attempt *a);
+/* Waiting for a core, 0 where it is unknown: as in its classes, without the work for the others. */
+double attempt_queued_seconds(const struct attempt *a);
 void attempt_classes(const struct attempt *a, struct classes *c);
 
 /* Of a time class: "gil", its short name, and "gil_wait_seconds", its metric. */

@@ -12,6 +12,11 @@ struct value attempt_wall_ns(const struct attempt *a)
 	return attempt_u64(a, TASK_F_wall_ns);
 }
 
+double attempt_queued_seconds(const struct attempt *a)
+{
+	return value_number(own_ns(&a->c, CREMA_T_runqueue), NULL) / 1e9;
+}
+
 /* Of a worker that died the kernel's charge is known as of the last look only, up to a second
  * before. */
 static bool storage_is_sampled(const struct attempt *a)
@@ -70,6 +75,7 @@ void attempt_classes(const struct attempt *a, struct classes *c)
 	c->unknown = 0;
 	c->storage_estimated = false;
 	c->unclassified = value_null();
+	c->remote = attempt_is_chunk(a) && file_is_remote(a->filename);
 	c->events = attempt_is_chunk(a) ? attempt_events(a) : value_null();
 	c->wall = value_seconds(attempt_wall_ns(a));
 	wall = rest = value_number(c->wall, &wall_known);
@@ -160,9 +166,11 @@ bool file_is_remote(const char *name)
 	return name && strstr(name, "://") && strncmp(name, "file://", 7) != 0;
 }
 
-static void tally_came_add(struct tally *t, const struct attempt_detail *d)
+static void tally_came_add(struct tally *t, const struct classes *c)
 {
-	if (!file_is_remote(d->filename)) {
+	const struct attempt_detail *d = &c->detail;
+
+	if (!c->remote) {
 		sum_add(&t->file_read, count_of(&d->c, CREMA_C_read_bytes));
 		return;
 	}
@@ -183,7 +191,7 @@ void tally_take(struct tally *t, const struct attempt *a, const struct classes *
 	sum_add(&t->storage_known,
 		storage_known(a, charged, count_of(&d->c, CREMA_C_storage_unsure_bytes)));
 	if (attempt_is_chunk(a)) {
-		tally_came_add(t, d);
+		tally_came_add(t, c);
 		sum_add(&t->events, c->events);
 		sum_add(&t->bytesread, detail_knows(d, TASK_F_coffea_bytesread)
 					       ? value_uint(d->coffea_bytesread)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/sort.h"
+
 bool run_has_row(const struct run *r, const struct worker *w, const char *span)
 {
 	size_t i;
@@ -153,10 +155,6 @@ int runs_count_spans(const struct model *m, size_t *n)
 }
 
 /* An attempt of the run, by its place there: they are sorted by their begin. */
-struct keyed {
-	uint64_t key, place;
-};
-
 struct left { /* when workers left, sorted */
 	double *v;
 	size_t n, cap;
@@ -166,7 +164,7 @@ struct chain { /* all attempts of one key, oldest first */
 	struct attempt **all;
 	const uint32_t *wave; /* of each place, see waves_of() */
 	const struct left *left;
-	const struct keyed *v;
+	const struct numbered *v; /* places by key */
 	size_t n;
 };
 
@@ -277,49 +275,54 @@ static uint32_t *waves_of(const struct run *r)
 	return wave;
 }
 
-static int by_key(const void *pa, const void *pb)
-{
-	const struct keyed *a = pa, *b = pb;
-
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return a->place < b->place ? -1 : a->place > b->place;
-}
-
 /* Keys are looked at in so many parts, to need less memory at a time. */
 #define KEY_PARTS 16u
 
-static int settle_part(struct run *r, unsigned int part, const uint32_t *wave,
-		       const struct left *left)
+/* `keyed` has room for a part; 0 or -ENOMEM. */
+static int settle_part(struct run *r, const uint8_t *parts, unsigned int part,
+		       struct numbered *keyed, const struct chain *like)
 {
-	ARRAY(struct keyed) keyed = {0};
-	struct chain c;
-	struct keyed *k;
-	uint64_t key;
-	size_t i, n;
+	struct chain c = *like;
+	size_t i, n = 0;
 
 	for (i = 0; i < r->attempts.n; i++) {
-		key = key_of(r->attempts.v[i]);
-		if (key % KEY_PARTS != part)
-			continue;
-		k = ARRAY_NEW(&keyed);
-		if (!k) {
-			free(keyed.v);
-			return -ENOMEM;
-		}
-		*k = (struct keyed){key, i};
+		if (parts[i] == part)
+			keyed[n++] = (struct numbered){key_of(r->attempts.v[i]), {i}};
 	}
-	if (keyed.n)
-		qsort(keyed.v, keyed.n, sizeof(*keyed.v), by_key);
-	for (i = 0; i < keyed.n; i += n) {
-		for (n = 1; i + n < keyed.n && keyed.v[i + n].key == keyed.v[i].key; n++)
+	if (sort_numbered(keyed, n))
+		return -ENOMEM;
+	for (i = 0; i < n; i += c.n) {
+		for (c.n = 1; i + c.n < n && keyed[i + c.n].number == keyed[i].number; c.n++)
 			;
-		c = (struct chain){r->attempts.v, wave, left, keyed.v + i, n};
+		c.v = keyed + i;
 		settle_chain(&c);
 		r->again += r->plain ? 0 : asked_again(&c);
 	}
-	free(keyed.v);
 	return 0;
+}
+
+/* 0 or -ENOMEM. */
+static int settle_all(struct run *r, const uint32_t *wave, const struct left *left)
+{
+	const struct chain like = {r->attempts.v, wave, left, NULL, 0};
+	uint8_t *parts = calloc(r->attempts.n + 1, sizeof(*parts));
+	size_t count[KEY_PARTS] = {0}, most = 0, i;
+	struct numbered *keyed;
+	unsigned int part;
+	int rc = 0;
+
+	for (i = 0; parts && i < r->attempts.n; i++) {
+		parts[i] = key_of(r->attempts.v[i]) % KEY_PARTS;
+		most = ++count[parts[i]] > most ? count[parts[i]] : most;
+	}
+	keyed = calloc(most + 1, sizeof(*keyed));
+	if (!parts || !keyed)
+		rc = -ENOMEM;
+	for (part = 0; part < KEY_PARTS && !rc; part++)
+		rc = settle_part(r, parts, part, keyed, &like);
+	free(keyed);
+	free(parts);
+	return rc;
 }
 
 static int by_time(const void *pa, const void *pb)
@@ -355,7 +358,6 @@ int run_count_attempts(struct run *r)
 	struct left left = {0};
 	uint32_t *wave = waves_of(r), chunk = 0;
 	struct attempt *a;
-	unsigned int part;
 	size_t i;
 	int rc = wave ? left_of(r->model, &left) : -ENOMEM;
 
@@ -363,8 +365,7 @@ int run_count_attempts(struct run *r)
 		a = r->attempts.v[i];
 		a->chunk_id = attempt_is_chunk(a) ? ++chunk : 0;
 	}
-	for (part = 0; part < KEY_PARTS && !rc; part++)
-		rc = settle_part(r, part, wave, &left);
+	rc = rc ? rc : settle_all(r, wave, &left);
 	free(left.v);
 	free(wave);
 	return rc;

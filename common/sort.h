@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sort.h - sorts long lists by a number.
+ *
+ * For lists of a million: several times quicker than qsort(), and what is compared lies in the list
+ * itself. Equal numbers keep their order, so sorting by a second number and then by the first sorts
+ * by both. 0 or -ENOMEM: it needs as much memory again.
+ */
+#ifndef CREMA_COMMON_SORT_H
+#define CREMA_COMMON_SORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct numbered {
+	uint64_t number;
+	union {
+		size_t place;
+		const void *item;
+	};
+};
+
+int sort_numbered(struct numbered *v, size_t n);
+/* A number in the order of the real numbers it is made of, which are no NAN. */
+uint64_t sort_real(double d);
+
+#endif
