@@ -2,6 +2,7 @@
 /* attempt.c - packs the numbers of an attempt, and reads them again (attempt.h). */
 #include "collector/model/attempt.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -37,6 +38,7 @@ enum slot {
 	SLOTS = SLOT_COUNT + CREMA_COUNTS
 };
 
+#define BITMAP_WORDS ((SLOTS + 63u) / 64u)
 #define BITMAP_BYTES ((SLOTS + 7u) / 8u)
 #define NUMBER_BYTES 10u /* the longest: 64 bits by 7 */
 
@@ -106,19 +108,43 @@ static void unpack(const unsigned char *bytes, struct attempt_detail *d)
 	}
 }
 
+/* Without the processor's instruction, which old ones lack, the compiler calls a function. */
+static unsigned int ones(uint64_t v)
+{
+	v -= v >> 1 & 0x5555555555555555;
+	v = (v & 0x3333333333333333) + (v >> 2 & 0x3333333333333333);
+	v = (v + (v >> 4)) & 0x0f0f0f0f0f0f0f0f;
+	return (unsigned int)(v * 0x0101010101010101 >> 56);
+}
+
+/* How many numbers there are before one. */
+static unsigned int count_before(const unsigned char *bytes, unsigned int wanted)
+{
+	uint64_t word[BITMAP_WORDS] = {0};
+	unsigned int i, n = 0;
+
+	memcpy(word, bytes, BITMAP_BYTES);
+	for (i = 0; i < wanted / 64; i++)
+		n += ones(le64toh(word[i]));
+	return n + ones(le64toh(word[i]) & ((UINT64_C(1) << wanted % 64) - 1));
+}
+
 /* One number without the others; 0 where there is nothing. */
 static uint64_t number(const struct packed *p, unsigned int wanted)
 {
 	const unsigned char *at;
-	unsigned int i, before = 0;
+	unsigned int before;
 	uint64_t v;
 
 	if (!p->bytes || !is_set(p->bytes, wanted))
 		return 0;
-	for (i = 0; i < wanted / 8; i++)
-		before += (unsigned int)__builtin_popcount(p->bytes[i]);
-	before += (unsigned int)__builtin_popcount(p->bytes[i] & ((1u << wanted % 8) - 1));
-	for (at = p->bytes + BITMAP_BYTES; before; at++)
+	before = count_before(p->bytes, wanted);
+	at = p->bytes + BITMAP_BYTES;
+	for (; before >= sizeof(v); at += sizeof(v)) { /* each takes a byte at least */
+		memcpy(&v, at, sizeof(v));
+		before -= ones(~v & 0x8080808080808080);
+	}
+	for (; before; at++)
 		before -= !(*at & 0x80);
 	unpack_one(at, &v);
 	return v;
@@ -149,6 +175,18 @@ static bool same_shared(const void *item, const void *key)
 	return !memcmp(item, key, sizeof(struct attempt_shared));
 }
 
+/* Eight bytes at a time: a hash that is in no output. */
+static uint64_t shared_hash(const struct attempt_shared *s)
+{
+	uint64_t word[sizeof(*s) / sizeof(uint64_t)], h = 0;
+	size_t i;
+
+	memcpy(word, s, sizeof(word));
+	for (i = 0; i < sizeof(word) / sizeof(*word); i++)
+		h = (h ^ word[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ h >> 32;
+	return hash_pair(h, 0);
+}
+
 static const struct attempt_shared *share(struct model *m, const struct attempt_detail *d)
 {
 	struct attempt_shared key, *s;
@@ -161,15 +199,17 @@ static const struct attempt_shared *share(struct model *m, const struct attempt_
 #define COPY(name) key.name = d->name;
 	SHARED(COPY)
 #undef COPY
-	hash = hash_bytes(11, &key, sizeof(key));
+	if (m->recent_shared && same_shared(m->recent_shared, &key))
+		return m->recent_shared;
+	hash = shared_hash(&key);
 	s = table_find(&m->shared_table, hash, same_shared, &key);
 	if (s)
-		return s;
+		return m->recent_shared = s;
 	s = arena_get(&m->arena, sizeof(*s));
 	if (!s || table_add(&m->shared_table, hash, s))
 		return NULL;
 	memcpy(s, &key, sizeof(key));
-	return s;
+	return m->recent_shared = s;
 }
 
 int attempt_keep(struct model *m, struct attempt *a, const struct attempt_detail *d)

@@ -326,6 +326,8 @@ struct model {
 	size_t packed_room; /* what the latest attempt's numbers took, and a little */
 	struct names names;
 	const char *recent[TASK_FIELDS]; /* the last text of each field of a task */
+	const struct attempt_shared *recent_shared;
+	struct attempt_page *recent_page; /* of the last attempt */
 	struct table worker_table, attempt_table, shared_table, file_table, codec_table,
 		server_table;
 	struct table part_table; /* span_part.h */

@@ -29,7 +29,7 @@ static bool same_page(const void *item, const void *key)
 
 static uint64_t page_hash(const struct worker *w, uint64_t page)
 {
-	return hash_pair(hash_bytes(1, w->id, sizeof(w->id)), page);
+	return hash_pair(w->place, page);
 }
 
 static struct attempt_page *page_find(const struct model *m, const struct worker *w, uint64_t page,
@@ -37,6 +37,8 @@ static struct attempt_page *page_find(const struct model *m, const struct worker
 {
 	struct attempt_page key = {.worker = w, .page = page};
 
+	if (m->recent_page && same_page(m->recent_page, &key))
+		return m->recent_page;
 	return table_find(&m->attempt_table, hash, same_page, &key);
 }
 
@@ -46,13 +48,13 @@ static struct attempt_page *page_of(struct model *m, struct worker *w, uint64_t 
 	struct attempt_page *p = page_find(m, w, page, hash);
 
 	if (p)
-		return p;
+		return m->recent_page = p;
 	p = arena_get(&m->page_arena, sizeof(*p));
 	if (!p || table_add(&m->attempt_table, hash, p))
 		return NULL;
 	p->worker = w;
 	p->page = page;
-	return p;
+	return m->recent_page = p;
 }
 
 static bool attempt_is_known(const struct model *m, const struct worker *w, uint64_t number)

@@ -38,6 +38,7 @@ void model_drop_attempts(struct model *m)
 	free(m->attempts.v);
 	m->attempts = (struct attempts){0};
 	table_release(&m->attempt_table);
+	m->recent_page = NULL;
 	arena_release(&m->attempt_arena);
 	arena_release(&m->page_arena);
 	arena_release(&m->bytes);

@@ -353,6 +353,7 @@ int runs_build(struct runs *runs, struct model *m)
 	if (!rc)
 		rc = runs_group_plain(runs, m);
 	table_release(&m->attempt_table); /* nothing more is fed */
+	m->recent_page = NULL;
 	arena_release(&m->page_arena);
 	model_process_lives(m);
 	for (i = 0; i < runs->n && !rc; i++)
