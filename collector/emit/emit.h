@@ -78,6 +78,10 @@ char *sink_room(struct sink *s, size_t n);
 void sink_take(struct sink *s, const char *end);
 void sink_puts(struct sink *s, const char *text);
 __attribute__((format(printf, 2, 3))) void sink_printf(struct sink *s, const char *fmt, ...);
+/* The same numbers where there is room for NUMBER_ROOM; return the end. */
+#define NUMBER_ROOM 32
+char *number_uint(char *to, uint64_t v);
+char *number_real(char *to, double v);
 void sink_uint(struct sink *s, uint64_t v);
 /* The shortest decimal number that is read back as this double; what C writes of nan and inf. */
 void sink_real(struct sink *s, double v);

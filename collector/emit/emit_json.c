@@ -102,16 +102,13 @@ void json_name_init(struct json_name *name, const char *text)
 	name->n = *text ? 0 : (size_t)(to - name->text) + 3;
 }
 
-/* In one piece where it can be: a report of a million tasks has 200 million of them. */
-static void put_lead(struct json *j, const struct json_name *name)
+#define LEAD_BYTES (2 + JSON_DEPTH + JSON_NAME_BYTES)
+
+/* What comes before a value, up to a name that needs no escapes; there is room for LEAD_BYTES. */
+static char *write_lead(struct json *j, const struct json_name *name, char *at)
 {
 	bool more = j->depth && j->filled[j->depth - 1];
-	char *at = sink_room(j->sink, 2 + JSON_DEPTH + sizeof(name->text));
 
-	if (j->depth == 1)
-		j->members++;
-	if (!at)
-		return;
 	if (more)
 		*at++ = ',';
 	if (j->depth && j->pretty && j->depth <= 2) {
@@ -127,7 +124,18 @@ static void put_lead(struct json *j, const struct json_name *name)
 		memcpy(at, name->text, sizeof(name->text)); /* of one length: no call */
 		at += name->n;
 	}
-	sink_take(j->sink, at);
+	return at;
+}
+
+static void put_lead(struct json *j, const struct json_name *name)
+{
+	char *at = sink_room(j->sink, LEAD_BYTES);
+
+	if (j->depth == 1)
+		j->members++;
+	if (!at)
+		return;
+	sink_take(j->sink, write_lead(j, name, at));
 	if (name && !name->n) {
 		put_text(j, name->name, strlen(name->name));
 		sink_puts(j->sink, ": ");
@@ -216,8 +224,38 @@ void emit_at_least(struct json *j, const char *name, struct value at_least, bool
 	emit_value(j, lowest, at_least);
 }
 
+/* NULL: not a short one. */
+static char *write_short(char *at, struct value v)
+{
+	switch (v.type) {
+	case VALUE_UINT:
+		return number_uint(at, v.v.u);
+	case VALUE_REAL:
+		return number_real(at, v.v.d);
+	case VALUE_NULL:
+		memcpy(at, "null", 4);
+		return at + 4;
+	case VALUE_BOOL:
+		memcpy(at, v.v.b ? "true" : "false", 5);
+		return at + 5 - v.v.b;
+	default:
+		return NULL;
+	}
+}
+
+/* In one piece where it can be: a report of a million tasks has 200 million of them. */
 void emit_ready(struct json *j, const struct json_name *name, struct value v)
 {
+	char *at, *end = NULL;
+
+	if (name->n && j->depth > 1 && v.type != VALUE_TEXT && v.type != VALUE_INT) {
+		at = sink_room(j->sink, LEAD_BYTES + NUMBER_ROOM);
+		end = at ? write_short(write_lead(j, name, at), v) : NULL;
+	}
+	if (end) {
+		sink_take(j->sink, end);
+		return;
+	}
 	put_lead(j, name);
 	put_value(j, v);
 }

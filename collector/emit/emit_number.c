@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collector/emit/emit.h"
 
@@ -15,19 +16,52 @@
 
 __extension__ typedef unsigned __int128 wide;
 
+/* Two digits at a time. */
+static const char pairs[] =
+	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+	"8081828384858687888990919293949596979899";
+
 static char *digits_before(char *end, uint64_t v)
 {
-	do
-		*--end = (char)('0' + v % 10);
-	while (v /= 10);
+	for (; v >= 100; v /= 100)
+		memcpy(end -= 2, pairs + 2 * (v % 100), 2);
+	if (v >= 10)
+		memcpy(end -= 2, pairs + 2 * v, 2);
+	else
+		*--end = (char)('0' + v);
+	return end;
+}
+
+static size_t digits_of(uint64_t v)
+{
+	uint64_t power = 10;
+	size_t n = 1;
+
+	for (; n < 19 && v >= power; n++)
+		power *= 10;
+	return n + (n == 19 && v >= power);
+}
+
+char *number_uint(char *to, uint64_t v)
+{
+	char *end;
+
+	if (v < 10) { /* most numbers are 0 */
+		*to = (char)('0' + v);
+		return to + 1;
+	}
+	end = to + digits_of(v);
+	digits_before(end, v);
 	return end;
 }
 
 void sink_uint(struct sink *s, uint64_t v)
 {
-	char text[20], *end = text + sizeof(text), *at = digits_before(end, v);
+	char *room = sink_room(s, NUMBER_ROOM);
 
-	sink_put(s, at, (size_t)(end - at));
+	if (room)
+		sink_take(s, number_uint(room, v));
 }
 
 /*
@@ -68,32 +102,44 @@ static struct decimal decimal_of(double v, int places)
 }
 
 /* n / 10^p, without zeros at its end. */
-static void put_decimal(struct sink *s, bool minus, uint64_t n, int p)
+static char *put_decimal(char *to, bool minus, uint64_t n, int p)
 {
-	char text[48], *end = text + sizeof(text), *at = end;
+	uint64_t power = 1, whole;
+	int i;
 
-	for (; p && n % 10 == 0; p--)
+	for (; p > 1 && n % 100 == 0; p -= 2)
+		n /= 100;
+	if (p && n % 10 == 0) {
 		n /= 10;
-	for (int i = 0; i < p; i++, n /= 10)
-		*--at = (char)('0' + n % 10);
-	if (p)
-		*--at = '.';
-	at = digits_before(at, n);
+		p--;
+	}
+	for (i = 0; i < p; i++)
+		power *= 10;
+	whole = n / power;
+	n -= whole * power;
 	if (minus)
-		*--at = '-';
-	sink_put(s, at, (size_t)(end - at));
+		*to++ = '-';
+	to = number_uint(to, whole);
+	if (!p)
+		return to;
+	*to = '.';
+	for (to += p + 1, i = p; i > 1; i -= 2, n /= 100)
+		memcpy(to - (p - i) - 2, pairs + 2 * (n % 100), 2);
+	if (i)
+		to[-p] = (char)('0' + n);
+	return to;
 }
 
-static void put_any(struct sink *s, double v, int places)
+static char *put_any(char *to, double v, int places)
 {
-	char text[32];
+	int n = 0;
 
 	for (; places <= 17; places++) {
-		snprintf(text, sizeof(text), "%.*g", places, v);
-		if (strtod(text, NULL) == v)
+		n = snprintf(to, NUMBER_ROOM, "%.*g", places, v);
+		if (strtod(to, NULL) == v)
 			break;
 	}
-	sink_puts(s, text);
+	return to + n;
 }
 
 /*
@@ -101,28 +147,34 @@ static void put_any(struct sink *s, double v, int places)
  * rounded to is what a reader makes of the same decimal number. Of the larger ones most are times
  * since 1970, which need all 17 digits.
  */
-void sink_real(struct sink *s, double v)
+char *number_real(char *to, double v)
 {
 	double size = fabs(v);
 	int places = size < EXACT ? 15 : 17;
 	struct decimal d;
 
+	if (size == 0)
+		return number_uint(to, 0);
 	if (size < EXACT) {
 		uint64_t n = (uint64_t)(size * GIGA + 0.5);
 
-		if ((double)n / GIGA == size) {
-			put_decimal(s, v < 0, n, 9);
-			return;
-		}
+		if ((double)n / GIGA == size)
+			return put_decimal(to, v < 0, n, 9);
 	}
-	if (!(size >= LEAST && size < MOST)) {
-		put_any(s, v, places);
-		return;
-	}
+	if (!(size >= LEAST && size < MOST))
+		return put_any(to, v, places);
 	d = decimal_of(size, places);
 	while (!d.same && places < 17)
 		d = decimal_of(size, ++places);
-	put_decimal(s, v < 0, d.n, d.p);
+	return put_decimal(to, v < 0, d.n, d.p);
+}
+
+void sink_real(struct sink *s, double v)
+{
+	char *room = sink_room(s, NUMBER_ROOM);
+
+	if (room)
+		sink_take(s, number_real(room, v));
 }
 
 void sink_sample(struct sink *s, const char *name, double v)

@@ -377,11 +377,39 @@ static void test_real_numbers_are_what_c_writes(void **state)
 	}
 }
 
+static void check_whole(uint64_t v)
+{
+	struct output o;
+	char text[32];
+
+	begin(&o);
+	sink_uint(&o.s, v);
+	assert_int_equal(sink_end(&o.s), 0);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	assert_string_equal(text_of(&o), text);
+	buf_release(&o.b);
+}
+
+static void test_whole_numbers(void **state)
+{
+	uint64_t power = 1;
+
+	(void)state;
+	check_whole(0);
+	check_whole(UINT64_MAX);
+	for (int i = 0; i < 20; i++, power *= 10) {
+		check_whole(power - 1);
+		check_whole(power);
+		check_whole(power / 9 * 7);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nested_values),
 		cmocka_unit_test(test_real_numbers_are_read_back),
+		cmocka_unit_test(test_whole_numbers),
 		cmocka_unit_test(test_real_numbers_are_what_c_writes),
 		cmocka_unit_test(test_hostile_text),
 		cmocka_unit_test(test_too_deep_is_an_error),
