@@ -23,7 +23,9 @@ GROWTHS = {
 
 def user_seconds(argv):
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    run = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if run.returncode:
+        sys.exit(f"{argv}: {run.stderr}")
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
