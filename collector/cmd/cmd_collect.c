@@ -240,7 +240,7 @@ static int start_http(struct collect *c)
 
 	if (config.cert && !http_has_tls()) {
 		log_line("collect: --http %s: this build has no TLS for the page: let it listen on "
-			 "127.0.0.1 and go there by 'ssh -L', or use Debian's build",
+			 "127.0.0.1 and use 'ssh -L', or use the Debian package",
 			 c->http_at);
 		return -EPROTONOSUPPORT;
 	}

@@ -45,7 +45,7 @@ static int run(int argc, char **argv)
 	if (options.value[OPT_doctor_worker]) {
 		d.only = (int)strtol(options.value[OPT_doctor_worker], NULL, 10);
 		if (d.only <= 0) {
-			log_line("doctor: --worker: '%s' is no process's number",
+			log_line("doctor: --worker: '%s' is not a process id",
 				 options.value[OPT_doctor_worker]);
 			return STATUS_USAGE;
 		}

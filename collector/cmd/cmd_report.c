@@ -113,7 +113,7 @@ static bool seconds_of(const struct options *o, enum option_id id, double most, 
 	*seconds = text ? strtod(text, &end) : 0;
 	if (!text || (end != text && !*end && *seconds > 0 && *seconds < most))
 		return true;
-	log_line("%s: '%s' is no number of seconds", option_table[id].flag, text);
+	log_line("%s: '%s' is not a number of seconds", option_table[id].flag, text);
 	return false;
 }
 

@@ -24,7 +24,7 @@ static int show(struct fetch *fetch, double longer)
 		body = fetch_answer(fetch, why, sizeof(why));
 		if (body && stuck_print(stdout, (const char *)body->data, body->len, longer))
 			snprintf(why, sizeof(why),
-				 "what %s answers is no live.json of this version",
+				 "the answer of %s is not a live.json of this version",
 				 fetch_from(fetch));
 		else if (body && !fflush(stdout) && !ferror(stdout))
 			return STATUS_DONE;
@@ -47,7 +47,7 @@ static int run(int argc, char **argv)
 		return status;
 	longer = strtod(options_get(&options, OPT_longer), &end);
 	if (*end || !isfinite(longer) || longer < 0) {
-		log_line("stuck: --longer takes seconds, it is '%s'",
+		log_line("stuck: --longer needs a number of seconds, not '%s'",
 			 options_get(&options, OPT_longer));
 		return STATUS_USAGE;
 	}
@@ -65,7 +65,7 @@ static int run(int argc, char **argv)
 const struct command cmd_stuck = {
 	.name = "stuck",
 	.usage = "stuck [--http ADDR:PORT] [--token-file FILE] [--longer SECONDS]",
-	.summary = "name the tasks that hang: in which call, since when, on what",
+	.summary = "list the tasks that hang: in which call, for how long, on what",
 	.examples = "  crema stuck\n"
 		    "  crema stuck --longer 60 --http scheduler-node:8991\n",
 	.scope = SCOPE_STUCK,

@@ -22,7 +22,7 @@ static int print_link(const struct auth_token *token, const char *at)
 
 	at += https ? 8 : !strncmp(at, "http://", 7) ? 7 : 0;
 	if (net_parse(&address, at, CREMA_DEFAULT_HTTP) || address.kind != NET_TCP) {
-		log_line("token: --http: '%s' is no ADDR:PORT", at);
+		log_line("token: --http: '%s' is not ADDR:PORT", at);
 		return STATUS_USAGE;
 	}
 	if (!address.host[0] || !strcmp(address.host, "0.0.0.0"))
@@ -55,7 +55,8 @@ static int run(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	if (options_on(&o, OPT_renew))
-		log_line("token: '%s' is new: restart the collector, then the workers", path);
+		log_line("token: '%s' has a new token: restart the collector, then the workers",
+			 path);
 	if (options_on(&o, OPT_link))
 		return print_link(&token, options_get(&o, OPT_http));
 	printf("%s\n", token.text);
@@ -65,7 +66,8 @@ static int run(int argc, char **argv)
 const struct command cmd_token = {
 	.name = "token",
 	.usage = "token [--renew] [--link [--http ADDR:PORT]] [--token-file FILE]",
-	.summary = "show the token that workers need, renew it, or print a link to the status page",
+	.summary =
+		"print the token that workers need, renew it, or print a link to the status page",
 	.examples = "  crema token --link                   open the status page in a browser\n",
 	.scope = SCOPE_TOKEN,
 	.run = run,

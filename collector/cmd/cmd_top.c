@@ -48,7 +48,7 @@ static int ask(struct fetch *fetch, struct top *top, char *why)
 		return -1;
 	if (!top_parse(top, (const char *)body->data, body->len))
 		return 0;
-	snprintf(why, WHY_BYTES, "what %s answers is no live.json: it is no crema collector",
+	snprintf(why, WHY_BYTES, "the answer of %s is not a live.json: it is not a crema collector",
 		 fetch_from(fetch));
 	return -1;
 }
@@ -83,7 +83,7 @@ static int run(int argc, char **argv)
 		return status;
 	once = options_on(&options, OPT_once);
 	if (!once && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
-		log_line("top: standard input or output is no terminal; use --once");
+		log_line("top: standard input or output is not a terminal; use --once");
 		return STATUS_USAGE;
 	}
 	fetch = fetch_new(options_get(&options, OPT_http), options.value[OPT_token_file], why,
@@ -100,7 +100,7 @@ static int run(int argc, char **argv)
 const struct command cmd_top = {
 	.name = "top",
 	.usage = "top [--http ADDR:PORT] [--token-file FILE] [--once]",
-	.summary = "show live what the workers do and what they wait for",
+	.summary = "show live what the workers do and wait for",
 	.examples = "  crema top\n"
 		    "  crema top --once\n",
 	.scope = SCOPE_TOP,

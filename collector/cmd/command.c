@@ -28,7 +28,7 @@ void command_version(void)
 	printf("without io_uring\n");
 #endif
 #ifndef CREMA_LIBDEFLATE
-	printf("without libdeflate: the collector inflates with zlib, which takes longer\n");
+	printf("without libdeflate: the collector inflates with zlib, which is slower\n");
 #endif
 }
 
@@ -67,7 +67,7 @@ bool command_read_whole(const struct options *options, uint64_t *bytes)
 	*bytes = 0;
 	if (!text || !units_bytes(text, bytes))
 		return true;
-	log_line("--read-whole: '%s' is no number of bytes, as 192Mi", text);
+	log_line("--read-whole: '%s' is not a number of bytes, such as 192Mi", text);
 	return false;
 }
 

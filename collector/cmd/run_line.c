@@ -154,8 +154,8 @@ static void say(const struct sums *s, const char *dir, char *out, size_t size)
 	}
 	if (!s->runs) {
 		snprintf(out, size,
-			 "%zu worker%s measured, but no task of theirs is in '%s': ask the "
-			 "collector that has the records (crema report there)",
+			 "%zu worker%s measured, but none of their tasks is in '%s': run crema "
+			 "report where the collector that has the records runs",
 			 s->n, plural(s->n), dir);
 		return;
 	}

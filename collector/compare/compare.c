@@ -161,7 +161,7 @@ static int load(struct comparison *c, const struct named *names, size_t n, uint6
 		rc = take_run(&c->run[i], d, names[i].which, why);
 		for (k = 0; k < i && !rc; k++) {
 			if (c->run[k].run == c->run[i].run)
-				rc = report_fail(why, -EINVAL, "run '%s' is named twice",
+				rc = report_fail(why, -EINVAL, "run '%s' is given twice",
 						 c->run[i].run->id);
 		}
 	}

@@ -47,11 +47,11 @@ static void look_at_content(struct comparison *c)
 	for (i = 1; i < c->n && !*c->content; i++) {
 		if (c->run[i].content != c->run[0].content)
 			snprintf(c->content, sizeof(c->content),
-				 "runs 1 and %zu read their events from other files", i + 1);
+				 "runs 1 and %zu read their events from different files", i + 1);
 		else if (compared_number(&c->run[i], "num_columns") != columns &&
 			 !(isnan(columns) && isnan(compared_number(&c->run[i], "num_columns"))))
 			snprintf(c->content, sizeof(c->content),
-				 "runs 1 and %zu read another number of columns", i + 1);
+				 "runs 1 and %zu read different numbers of columns", i + 1);
 	}
 }
 

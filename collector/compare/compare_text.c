@@ -146,7 +146,7 @@ static void print_scaling(const struct comparison *c, struct sink *s, bool colou
 
 	if (!c->scaling_count)
 		return;
-	table_section(s, colour, "Scaling: events per second against the fewest cores");
+	table_section(s, colour, "Scaling: events per second, compared with the fewest cores");
 	grid_init(&g, s, colour);
 	grid_columns(&g, ">run", ">cores", ">events", ">speed-up", ">ideal", ">efficiency",
 		     "<what took more per event", NULL);
@@ -199,7 +199,7 @@ static void print_reason(const struct comparison *c, struct sink *s)
 	int i, class = COMPARE_NONE;
 
 	if (c->best->cores != c->next->cores && c->best->cores && c->next->cores)
-		sink_printf(s, "  It had %ld %s, run %zu %ld.\n", c->best->cores,
+		sink_printf(s, "  It had %ld %s, run %zu had %ld.\n", c->best->cores,
 			    c->best->cores == 1 ? "core" : "cores", compared_number_of(c, c->next),
 			    c->next->cores);
 	for (i = 0; i <= COMPARE_IDLE; i++) {
@@ -239,7 +239,7 @@ static void print_fixed(const struct comparison *c, struct sink *s)
 		return;
 	sink_printf(s,
 		    "  Per core and second: %s events with a fixed number of workers (run %zu),\n"
-		    "  %s where their number changed (run %zu).\n",
+		    "  %s with a changing number (run %zu).\n",
 		    human(metric_value(&fixed->facts, "event_rate_core_hz"), AS_COUNT, a),
 		    compared_number_of(c, fixed),
 		    human(metric_value(&changing->facts, "event_rate_core_hz"), AS_COUNT, b),
@@ -252,7 +252,7 @@ static void print_best(const struct comparison *c, struct sink *s, bool colour)
 
 	table_section(s, colour, "Best");
 	if (*c->refused) {
-		sink_printf(s, "  None is called best:\n  %s.\n", c->refused);
+		sink_printf(s, "  No run is called best:\n  %s.\n", c->refused);
 		return;
 	}
 	sink_printf(s, "  Run %zu: %s, %.2fx the next one's (run %zu); each did %s events.\n",
@@ -262,13 +262,13 @@ static void print_best(const struct comparison *c, struct sink *s, bool colour)
 		    human(metric_value(&c->best->facts, "total_events"), AS_COUNT, events));
 	print_reason(c, s);
 	if (c->best_per_core && c->best_per_core != c->best)
-		sink_printf(s, "  Per core run %zu did most: %s events in a second.\n",
+		sink_printf(s, "  Per core, run %zu did most: %s events per second.\n",
 			    compared_number_of(c, c->best_per_core),
 			    human(metric_value(&c->best_per_core->facts, "event_rate_core_hz"),
 				  AS_COUNT, core));
 	print_fixed(c, s);
 	if (*c->content)
-		sink_printf(s, "  Mind that %s.\n", c->content);
+		sink_printf(s, "  Note that %s.\n", c->content);
 }
 
 #define PRINT(title, table) print_runs(c, s, colour, title, table, sizeof(table) / sizeof(*(table)))

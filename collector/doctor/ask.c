@@ -48,7 +48,7 @@ static int on_challenge(struct ask *a, struct talk *t, const msgpack_object *map
 	a->newest = t->session.newest;
 	a->challenged = err != -EPROTO;
 	if (err == -EPROTONOSUPPORT)
-		WHY(a, "it speaks versions %llu to %llu of the protocol, this crema %u",
+		WHY(a, "it supports versions %llu to %llu of the protocol, this crema version %u",
 		    (unsigned long long)a->oldest, (unsigned long long)a->newest, CREMA_PROTOCOL);
 	return err;
 }
@@ -111,7 +111,7 @@ static int take_frames(struct ask *a, struct talk *t)
 	if (!err && used < 0 && used != -EAGAIN)
 		err = -EPROTO;
 	if (err && !a->why[0])
-		WHY(a, "what answers there is no crema collector");
+		WHY(a, "the program that answers there is not a crema collector");
 	return err;
 }
 

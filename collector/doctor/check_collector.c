@@ -37,9 +37,8 @@ static void look_at_token(struct doctor *d, const char *file)
 		return;
 	}
 	doctor_say(d, DOCTOR_BAD, "token", "%s", auth_explain(text, sizeof(text), err, path));
-	doctor_advise(
-		d, "the collector makes it; elsewhere copy it there ('crema token' shows it), mode "
-		   "0600, or name one that is shared by CREMA_TOKEN_FILE");
+	doctor_advise(d, "the collector creates it; on other machines copy it there ('crema token' "
+			 "prints it) with mode 0600, or set CREMA_TOKEN_FILE to a shared one");
 }
 
 static void look_at_clock(struct doctor *d, const struct ask *a, const char *name)
@@ -55,7 +54,7 @@ static void look_at_clock(struct doctor *d, const struct ask *a, const char *nam
 		   error);
 	doctor_advise(
 		d,
-		"reports correct for it; set the clocks by NTP (chrony) so that logs agree, too");
+		"reports correct for it; set the clocks with NTP (chrony) so that logs agree, too");
 }
 
 static void look_at_folder(struct doctor *d, const char *path)
@@ -66,7 +65,7 @@ static void look_at_folder(struct doctor *d, const char *path)
 	}
 	doctor_say(d, DOCTOR_BAD, "collector", "records cannot go into '%s': %s", path,
 		   log_error(errno));
-	doctor_advise(d, "make the folder, on a file system that all nodes share");
+	doctor_advise(d, "create the folder on a file system that all nodes share");
 }
 
 static void look_at_collector(struct doctor *d, const char *name, const char *token_file,
@@ -76,8 +75,9 @@ static void look_at_collector(struct doctor *d, const char *name, const char *to
 	struct ask a;
 
 	if (net_parse(&address, name, CREMA_DEFAULT_PORT)) {
-		doctor_say(d, DOCTOR_BAD, "collector", "'%s' is no HOST:PORT or dir:PATH", name);
-		doctor_advise(d, "correct CREMA_COLLECTOR where workers are started");
+		doctor_say(d, DOCTOR_BAD, "collector", "'%s' is neither HOST:PORT nor dir:PATH",
+			   name);
+		doctor_advise(d, "correct CREMA_COLLECTOR where you start the workers");
 		return;
 	}
 	if (address.kind == NET_DIR) {
@@ -98,16 +98,17 @@ static void look_at_collector(struct doctor *d, const char *name, const char *to
 	else
 		doctor_say(d, DOCTOR_BAD, "collector", "%s: %s", name, a.why);
 	if (!a.connected)
-		doctor_advise(d,
-			      "is 'crema collect' running there, and does a firewall let this node "
-			      "in? agents keep records "
-			      "in their spool meanwhile; CREMA_COLLECTOR=dir:PATH needs no port");
+		doctor_advise(d, "is 'crema collect' running there, and does its firewall accept "
+				 "this node? meanwhile agents keep records in their spool; "
+				 "CREMA_COLLECTOR=dir:PATH needs no port");
 	else if (a.unproved)
-		doctor_advise(d, "who listens there? if it is your collector, the token here is "
-				 "another one: 'crema token' on its machine shows the right one");
+		doctor_advise(
+			d, "which program listens there? if it is your collector, the token here "
+			   "is a different one: 'crema token' on its machine prints the right one");
 	else if (a.challenged && a.newest >= CREMA_PROTOCOL)
-		doctor_advise(d, "%s; 'crema token' on the collector's machine shows the right one",
-			      a.had_token ? "the token here is another one"
+		doctor_advise(d,
+			      "%s; 'crema token' on the collector's machine prints the right one",
+			      a.had_token ? "the token here is a different one"
 					  : "there is no token here");
 	else
 		doctor_advise(d, "check the address, TLS (CREMA_TLS_*) and the release on "
@@ -123,7 +124,7 @@ static bool say_page(struct doctor *d, const char *from, const json_t *live)
 	json_int_t silent = json_integer_value(json_object_get(workers, "silent"));
 
 	if (!version || !json_is_object(workers)) {
-		doctor_say(d, DOCTOR_BAD, "page", "what %s answers is not a collector's", from);
+		doctor_say(d, DOCTOR_BAD, "page", "the answer of %s is not a collector's", from);
 		return false;
 	}
 	doctor_say(d, silent ? DOCTOR_WARN : DOCTOR_OK, "page",
@@ -188,8 +189,8 @@ static void look_at_page(struct doctor *d)
 		json_decref(live);
 	} else {
 		doctor_say(d, DOCTOR_UNKNOWN, "page", "%s", why);
-		doctor_advise(d, "give the address of the collector's page by --http, or run this "
-				 "on its machine");
+		doctor_advise(d, "give the address of the collector's page with --http, or run "
+				 "this on its machine");
 	}
 	fetch_free(fetch);
 }
@@ -212,7 +213,7 @@ void doctor_collector(struct doctor *d)
 	}
 	if (!d->targets) {
 		doctor_say(d, DOCTOR_UNKNOWN, "collector",
-			   "no address is known: no worker here names one");
+			   "no address is known: no worker on this machine has one");
 		doctor_advise(d, "crema doctor --collector HOST:PORT");
 	}
 	look_at_page(d);

@@ -11,25 +11,28 @@
 static const struct known {
 	const char *name, *advice;
 } known[] = {
-	{"sudo", "sudo removes LD_PRELOAD: put 'crema run --' behind it (sudo ... crema run -- "
+	{"sudo", "sudo removes LD_PRELOAD: put 'crema run --' after it (sudo ... crema run -- "
 		 "dask worker ...)"},
-	{"su", "su - begins with an empty environment: put 'crema run --' behind it"},
+	{"su", "su - begins with an empty environment: put 'crema run --' after it"},
 	{"sshd",
-	 "ssh does not take the environment along: put 'crema run --' into the remote command"},
+	 "ssh does not pass on the environment: put 'crema run --' into the remote command"},
 	{"slurmstepd",
-	 "the job began without it: put 'crema run --' into the job script (dask-jobqueue: "
+	 "the job started without it: put 'crema run --' into the job script (dask-jobqueue: "
 	 "job_script_prologue, or python='crema run -- python')"},
-	{"condor_starter", "the job began without it: 'environment' of the submit file, or 'crema "
-			   "run --' in its executable"},
+	{"condor_starter", "the job started without it: use 'environment' in the submit file, or "
+			   "'crema run --' in its executable"},
 	{"condor_exec.exe", "put 'crema run --' into the job's script"},
-	{"pbs_mom", "the job began without it: put 'crema run --' into the job script"},
-	{"sge_shepherd", "the job began without it: put 'crema run --' into the job script"},
-	{"starter-suid", "the container's runtime took it: apptainer --env LD_PRELOAD=..., or "
-			 "'crema run --' inside"},
-	{"containerd-shim", "the container began without it: set LD_PRELOAD in its specification, "
-			    "or 'crema run --' inside"},
-	{"conmon", "the container began without it: set LD_PRELOAD in its specification, or 'crema "
-		   "run --' inside"},
+	{"pbs_mom", "the job started without it: put 'crema run --' into the job script"},
+	{"sge_shepherd", "the job started without it: put 'crema run --' into the job script"},
+	{"starter-suid",
+	 "the container's runtime removed it: use apptainer --env LD_PRELOAD=..., or "
+	 "'crema run --' inside"},
+	{"containerd-shim",
+	 "the container started without it: set LD_PRELOAD in its specification, "
+	 "or 'crema run --' inside"},
+	{"conmon",
+	 "the container started without it: set LD_PRELOAD in its specification, or 'crema "
+	 "run --' inside"},
 };
 
 static const char *advice_for(const struct process *from, const struct process *to)
@@ -45,8 +48,8 @@ static const char *advice_for(const struct process *from, const struct process *
 		       "distributed.nanny.pre-spawn-environ in "
 		       "Dask's configuration";
 	if (from->is_setuid || (to && to->is_setuid))
-		return "a setuid program ignores LD_PRELOAD and drops it: put 'crema run --' "
-		       "behind it";
+		return "a setuid program ignores LD_PRELOAD and drops it: put 'crema run --' after "
+		       "it";
 	return "it starts its child without LD_PRELOAD (unset, env -i, its own environment): "
 	       "put "
 	       "'crema run --' behind it";
@@ -72,21 +75,21 @@ static void not_loaded(const struct process *p, char *text, size_t size, char *a
 {
 	const char *preload = process_env(p, "LD_PRELOAD");
 
-	snprintf(text, size, "LD_PRELOAD is set ('%.300s'), but its loader did not take it",
-		 preload);
+	snprintf(text, size,
+		 "LD_PRELOAD is set ('%.300s'), but the process's loader did not load it", preload);
 	if (p->is_static)
 		snprintf(advice, advice_size,
 			 "'%.200s' is linked statically: no library can be preloaded", p->exe);
 	else if (p->is_musl)
 		snprintf(advice, advice_size,
-			 "'%.200s' is of musl (Alpine): use a Python for glibc", p->exe);
+			 "'%.200s' uses musl (Alpine): use a Python built for glibc", p->exe);
 	else if (p->is_setuid)
 		snprintf(advice, advice_size, "'%.200s' is setuid: the loader ignores LD_PRELOAD",
 			 p->exe);
 	else
 		snprintf(advice, advice_size,
-			 "is the file there, readable and of this machine's kind, also inside its "
-			 "container?");
+			 "does the file exist, readable and built for this machine, also inside "
+			 "the worker's container?");
 }
 
 bool layer_of(const struct process *p, char *text, size_t size, char *advice, size_t advice_size)
@@ -106,7 +109,8 @@ bool layer_of(const struct process *p, char *text, size_t size, char *advice, si
 		blind |= above.hidden;
 		if (above.has_preload) {
 			put_command(&above, name, sizeof(name));
-			snprintf(text, size, "process %d (%s) had LD_PRELOAD, its child %s did not",
+			snprintf(text, size,
+				 "process %d (%s) had LD_PRELOAD, but its child %s did not",
 				 (int)above.pid, name, child);
 			snprintf(advice, advice_size, "%s",
 				 advice_for(&above, below.pid ? &below : NULL));
@@ -121,10 +125,10 @@ bool layer_of(const struct process *p, char *text, size_t size, char *advice, si
 	process_release(&below);
 	if (found)
 		return true;
-	snprintf(text, size, "no process above it has LD_PRELOAD%s",
-		 blind ? " as far as this user may look" : "");
+	snprintf(text, size, "none of its parent processes has LD_PRELOAD%s",
+		 blind ? " as far as this user can see" : "");
 	snprintf(advice, advice_size,
-		 "start it by 'crema run -- dask worker ...', or set LD_PRELOAD where the workers "
-		 "are started");
+		 "start it with 'crema run -- dask worker ...', or set LD_PRELOAD where you start "
+		 "the workers");
 	return false;
 }

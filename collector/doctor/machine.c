@@ -43,14 +43,14 @@ static void look_at_kernel(struct doctor *d)
 	int major = 0, minor = 0;
 
 	if (uname(&u) || sscanf(u.release, "%d.%d", &major, &minor) != 2) {
-		doctor_say(d, DOCTOR_UNKNOWN, "kernel", "its version cannot be read");
+		doctor_say(d, DOCTOR_UNKNOWN, "kernel", "the kernel's version cannot be read");
 		return;
 	}
 	if (major > 4 || (major == 4 && minor >= 14))
 		doctor_say(d, DOCTOR_OK, "kernel", "Linux %s on %s", u.release, u.machine);
 	else {
 		doctor_say(d, DOCTOR_BAD, "kernel", "Linux %s is older than 4.14", u.release);
-		doctor_advise(d, "workers are measured on newer kernels only");
+		doctor_advise(d, "crema measures workers only on newer kernels");
 	}
 }
 
@@ -62,13 +62,13 @@ static void look_at_shared_memory(struct doctor *d)
 	if (statvfs("/dev/shm", &v) || access("/dev/shm", W_OK)) {
 		doctor_say(d, DOCTOR_WARN, "memory", "/dev/shm: %s; workers use $TMPDIR or /tmp",
 			   log_error(errno));
-		doctor_advise(d, "mount a tmpfs there: on a disk the counters cost writes");
+		doctor_advise(d, "mount a tmpfs there: on a disk, counters cause writes");
 		return;
 	}
 	free_mib = (double)v.f_bavail * (double)v.f_frsize / MIB;
 	if (free_mib < sizeof(struct crema_shm) / MIB) {
 		doctor_say(d, DOCTOR_BAD, "memory",
-			   "%.1f MiB are free in /dev/shm; each worker takes %.1f", free_mib,
+			   "%.1f MiB are free in /dev/shm; each worker needs %.1f", free_mib,
 			   sizeof(struct crema_shm) / MIB);
 		doctor_advise(d, "remove files there, or make it larger (containers: --shm-size)");
 	} else {
@@ -94,7 +94,7 @@ static void look_at_limits(struct doctor *d)
 	} else if (files.rlim_cur < 256) {
 		doctor_say(d, DOCTOR_WARN, "limits", "%llu open files (ulimit -n)",
 			   (unsigned long long)files.rlim_cur);
-		doctor_advise(d, "a collector needs one for each worker; ulimit -n 4096");
+		doctor_advise(d, "a collector needs one file per worker: ulimit -n 4096");
 	} else {
 		doctor_say(d, DOCTOR_OK, "limits",
 			   "%llu open files, files of any size that is needed",
@@ -116,7 +116,7 @@ static void look_at_run_delay(struct doctor *d)
 	}
 	doctor_say(d, DOCTOR_WARN, "run queue", "/proc/thread-self/schedstat: %s",
 		   err ? log_error(err) : "has no value");
-	doctor_advise(d, "waits for a core stay in 'not classified' here (kernel without "
+	doctor_advise(d, "waits for a core are 'not classified' here (kernel without "
 			 "CONFIG_SCHED_INFO, or /proc masked)");
 }
 
@@ -133,8 +133,10 @@ static void look_at_clock(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "clock", "the kernel's source is %s", line);
 	else {
 		doctor_say(d, DOCTOR_WARN, "clock",
-			   "the kernel's source is %s: it does not trust the CPU's counter", line);
-		doctor_advise(d, "short waits are timed by that counter; edges of tasks are not");
+			   "the kernel's source is %s: the kernel does not trust the CPU's counter",
+			   line);
+		doctor_advise(d, "crema times short waits by that counter, but not the start and "
+				 "end of tasks");
 	}
 }
 
@@ -145,9 +147,9 @@ static void look_at_calls(struct doctor *d)
 		const char *name, *without;
 		long number;
 	} call[] = {
-		{"pidfd_open", "a worker's end is found by polling /proc", SYS_pidfd_open},
+		{"pidfd_open", "agents find a worker's end by polling /proc", SYS_pidfd_open},
 #ifdef SYS_close_range
-		{"close_range", "descriptors are closed one by one when an agent starts",
+		{"close_range", "an agent closes descriptors one by one when it starts",
 		 SYS_close_range},
 #endif
 	};
@@ -174,11 +176,11 @@ static void look_at_unused(struct doctor *d)
 
 	if (!first_line("/proc/sys/kernel/yama/ptrace_scope", line, sizeof(line)) &&
 	    strcmp(line, "0"))
-		doctor_say(d, DOCTOR_OK, "ptrace", "is restricted (scope %s): crema does without",
-			   line);
+		doctor_say(d, DOCTOR_OK, "ptrace",
+			   "is restricted (scope %s): crema does not need it", line);
 	if (!first_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line)))
-		doctor_say(d, DOCTOR_OK, "perf events", "paranoid level %s: crema does without",
-			   line);
+		doctor_say(d, DOCTOR_OK, "perf events",
+			   "paranoid level %s: crema does not need them", line);
 }
 
 /* The library opens it in workers; so do we, to see whether it is there. */
@@ -187,12 +189,12 @@ static void look_at_libunwind(struct doctor *d)
 	void *library = dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);
 
 	if (library) {
-		doctor_say(d, DOCTOR_OK, "call stacks", "libunwind is here");
+		doctor_say(d, DOCTOR_OK, "call stacks", "libunwind is installed");
 		dlclose(library);
 	} else {
 		doctor_say(d, DOCTOR_WARN, "call stacks",
-			   "no libunwind.so.8: long waits are counted, but without their stacks");
-		doctor_advise(d, "install it (Debian: libunwind8), or CREMA_BLOCKED_MS=0");
+			   "no libunwind.so.8: long waits are counted, but have no stacks");
+		doctor_advise(d, "install it (Debian: libunwind8), or set CREMA_BLOCKED_MS=0");
 	}
 }
 
@@ -229,10 +231,9 @@ static void look_at_agent_program(struct doctor *d, const char *library)
 			   realpath(path, whole) ? whole : path);
 		return;
 	}
-	doctor_say(d, DOCTOR_BAD, "agent", "no crema-agent that can be run for '%s'", library);
-	doctor_advise(
-		d,
-		"install all of crema, on a file system without noexec; or name it by CREMA_AGENT");
+	doctor_say(d, DOCTOR_BAD, "agent", "there is no executable crema-agent for '%s'", library);
+	doctor_advise(d,
+		      "install all of crema on a file system without noexec, or set CREMA_AGENT");
 }
 
 void doctor_installation(struct doctor *d, const char *exe)
@@ -249,8 +250,8 @@ void doctor_installation(struct doctor *d, const char *exe)
 	d->library = library;
 	if (preload_path(library, path, sizeof(path)) || preload_try(path, why, sizeof(why))) {
 		doctor_say(d, DOCTOR_BAD, "library", "%s cannot be preloaded: %s", library, why);
-		doctor_advise(d, "is it of this machine's kind? the wheel's runs on glibc 2.17 and "
-				 "newer, not on musl");
+		doctor_advise(d, "is it built for this machine? the wheel's library runs on glibc "
+				 "2.17 and newer, not on musl");
 	} else {
 		doctor_say(d, DOCTOR_OK, "library", "crema %s, %s can be preloaded", CREMA_VERSION,
 			   library);

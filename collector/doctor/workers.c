@@ -132,9 +132,11 @@ static void add_target(struct doctor *d, const struct process *p, const char *ad
 	if (crema_switch(insecure, 0) != 1)
 		return;
 	doctor_say(d, DOCTOR_WARN, "agent",
-		   "of worker %d sends in the clear to whoever answers at %s (CREMA_INSECURE=on)",
+		   "of worker %d sends unencrypted records to any program that answers at %s "
+		   "(CREMA_INSECURE=on)",
 		   (int)p->pid, address);
-	doctor_advise(d, "start the worker without it, and the collector without --insecure");
+	doctor_advise(
+		d, "start the worker without this variable, and the collector without --insecure");
 }
 
 static void look_at_agent(struct doctor *d, const struct process *p, const struct crema_shm *m)
@@ -147,23 +149,21 @@ static void look_at_agent(struct doctor *d, const struct process *p, const struc
 		doctor_say(d, DOCTOR_BAD, "agent",
 			   "worker %d has no agent (started %" PRIu32 " times so far)", (int)p->pid,
 			   LOAD(&m->agent_starts));
-		doctor_advise(
-			d,
-			"is crema-agent next to '%s' or in ../../libexec/crema, and may it be "
-			"run (noexec)? its last "
-			"words are in agent.log of the spool; another one starts 3 s after "
-			"one died",
-			p->library);
+		doctor_advise(d,
+			      "is crema-agent next to '%s' or in ../../libexec/crema, and is it "
+			      "executable (noexec)? agent.log in the spool has its last messages; "
+			      "another agent starts 3 s after one dies",
+			      p->library);
 		return;
 	}
 	if (beat && now > beat && now - beat > AGENT_SILENT_NS) {
-		doctor_say(d, DOCTOR_BAD, "agent", "of worker %d: no sign of life since %.1f s",
+		doctor_say(d, DOCTOR_BAD, "agent", "of worker %d: no update for %.1f s",
 			   (int)p->pid, (double)(now - beat) / 1e9);
-		doctor_advise(d, "it is stopped or hangs: kill it, the worker starts another one "
+		doctor_advise(d, "it is stopped or hangs: kill it; the worker starts another one, "
 				 "and nothing is lost");
 	} else {
-		doctor_say(d, DOCTOR_OK, "agent", "of worker %d is alive, sends to %s", (int)p->pid,
-			   target[0] ? target : "nowhere");
+		doctor_say(d, DOCTOR_OK, "agent", "of worker %d is running and sends to %s",
+			   (int)p->pid, target[0] ? target : "nowhere");
 	}
 	if (target[0])
 		add_target(d, p, target);
@@ -176,9 +176,10 @@ static void look_at_memory(struct doctor *d, const struct process *p)
 
 	if (rc == -EPROTO) {
 		doctor_say(d, DOCTOR_BAD, "versions",
-			   "worker %d runs another release of libcrema.so than this crema %s",
+			   "worker %d uses a different release of libcrema.so than this crema %s",
 			   (int)p->pid, CREMA_VERSION);
-		doctor_advise(d, "use library, agent and crema of one release (%s)", p->library);
+		doctor_advise(d, "use the library, agent and crema of one release (%s)",
+			      p->library);
 	} else if (rc) {
 		doctor_say(d, DOCTOR_UNKNOWN, "agent",
 			   "of worker %d: its memory '%s' cannot be read", (int)p->pid, p->shm);
@@ -208,14 +209,14 @@ static void look_at_worker(struct doctor *d, const struct process *p)
 		doctor_advise(d, "%s", advice);
 	} else if (crema_switch(off, 1) == 0) {
 		doctor_say(d, DOCTOR_BAD, "worker",
-			   "%d is not measured: CREMA=%s is in its environment", (int)p->pid, off);
-		doctor_advise(d, "start it without");
+			   "%d is not measured: its environment has CREMA=%s", (int)p->pid, off);
+		doctor_advise(d, "start it without this variable");
 	} else if (!p->shm[0]) {
 		doctor_say(d, DOCTOR_BAD, "worker",
 			   "%d has the library, but measures nothing (yet)", (int)p->pid);
-		doctor_advise(d, "its own output has a line by crema if something was in the way; "
-				 "a worker that is process 1 "
-				 "of a container needs an init above it");
+		doctor_advise(
+			d, "if something prevented it, the worker's output has a line from crema; "
+			   "a worker that is process 1 of a container needs an init above it");
 	} else {
 		doctor_say(d, DOCTOR_OK, "worker", "%d is measured by %s", (int)p->pid, p->library);
 		look_at_memory(d, p);
@@ -235,7 +236,7 @@ void doctor_workers(struct doctor *d)
 
 	if (!proc) {
 		doctor_say(d, DOCTOR_UNKNOWN, "worker", "/proc cannot be read");
-		doctor_advise(d, "mount it; crema's agents need it, too");
+		doctor_advise(d, "mount /proc; crema's agents need it, too");
 		return;
 	}
 	while ((e = readdir(proc))) {

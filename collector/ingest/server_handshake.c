@@ -84,8 +84,8 @@ static int take_old_agent(struct server_conn *conn, struct text nonce, struct te
 	     !auth_equal(want, mac.ptr, sizeof(want))))
 		return server_conn_drop(conn, SERVER_bad_token, NULL);
 	if (!server->old_agent_seen)
-		log_line("collect: %s is of an older release: it is taken because of --old-agents, "
-			 "and its records come unprotected (so do all such agents')",
+		log_line("collect: %s has an older release: it is accepted because of "
+			 "--old-agents, and its records are not protected (as for all such agents)",
 			 conn->peer);
 	server->old_agent_seen = true;
 	conn->state = CONN_HELLO;

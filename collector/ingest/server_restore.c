@@ -46,8 +46,8 @@ void server_feed_live(struct server *server, const struct server_progress *progr
 		frame.lost = head->first_seq - frame.from;
 	if (live_data(server->config.live, &frame) && !server->live_failed) {
 		server->live_failed = true;
-		log_line("collect: out of memory: the live numbers are too small from now on; "
-			 "the journal is complete");
+		log_line("collect: out of memory: from now on the live numbers are too small; the "
+			 "journal is complete");
 	}
 }
 
@@ -182,7 +182,7 @@ static void read_frame(void *arg, const struct frame *frame)
 		return;
 	r->next_ns = took * 2;
 	log_line("collect: reading the journal in '%s': %" PRIu64 " of %" PRIu64
-		 " MB after %" PRIu64 " s; agents and the page are served when all is read",
+		 " MB after %" PRIu64 " s; the collector serves agents and the page after that",
 		 r->dir, r->done_bytes / MB, r->all_bytes / MB, took / SECOND_NS);
 }
 

@@ -216,7 +216,7 @@ static int ask_disk(struct journal *journal)
 
 	if (err && !journal->disk_failed) {
 		journal->stats.unsynced_bytes += unsynced_bytes;
-		log_line("collect: the disk of '%s' did not keep what was written last: %s; up to "
+		log_line("collect: the disk of '%s' lost the latest writes: %s; up to "
 			 "%" PRIu64 " acknowledged bytes may be lost",
 			 journal->dir, log_error(err), unsynced_bytes);
 	}
@@ -288,7 +288,7 @@ static int begin_anew(struct journal *journal)
 {
 	int err;
 
-	log_line("collect: '%s' was removed: what it held is lost", journal->segment.file.path);
+	log_line("collect: '%s' was removed: its records are lost", journal->segment.file.path);
 	err = begin_segment(journal);
 	if (!err)
 		journal_look(journal);

@@ -70,7 +70,7 @@ struct journal_stats {
 	/* All segments, earlier collectors' too, and when the oldest was created, 0: none; as of
 	 * the last look at the directory and by what was written since. */
 	uint64_t size_bytes, oldest_ns;
-	uint64_t failures; /* times that writing began to fail */
+	uint64_t failures; /* times that writing started to fail */
 	uint64_t syncs;
 	uint64_t slowest_sync_ns;
 	int error;	/* -errno while stuck, else 0 */

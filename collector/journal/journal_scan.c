@@ -17,18 +17,18 @@
 static int damage(const struct framefile_stats *stats, const char *name, char *text, size_t size)
 {
 	if (stats->newer)
-		return snprintf(
-			text, size,
-			"'%s' was written by a newer crema: what this one does not know is not "
-			"used",
-			name);
+		return snprintf(text, size,
+				"'%s' was written by a newer crema: what this version does not "
+				"know is not used",
+				name);
 	if (stats->no_header)
 		return snprintf(text, size,
-				"'%s' is no journal segment; its %" PRIu64 " valid frames are used",
+				"'%s' is not a journal segment; its %" PRIu64
+				" valid frames are used",
 				name, stats->frames);
 	if (stats->truncated)
 		return snprintf(text, size,
-				"'%s' ends in half a frame (%" PRIu64 " bytes are not used)", name,
+				"'%s' ends inside a frame (%" PRIu64 " bytes are not used)", name,
 				stats->bytes_skipped);
 	if (stats->bytes_skipped)
 		return snprintf(text, size,

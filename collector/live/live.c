@@ -51,8 +51,8 @@ static void came_back(struct live *live, struct live_seen *seen)
 	seen->lost = false;
 	live->lost_gone--;
 	if (!live->returned)
-		log_line("collect: a worker came back after it had been silent for long: the live "
-			 "numbers leave out what it does now; the journal is complete");
+		log_line("collect: a worker came back after a long silence: the live numbers omit "
+			 "what it does from now on; the journal is complete");
 	live->returned = true;
 }
 

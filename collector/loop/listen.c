@@ -26,7 +26,7 @@ int listen_open(const char *option, const char *given, uint16_t port, char *text
 	if (!err && address->kind != NET_TCP)
 		err = -EINVAL;
 	if (err) {
-		log_line("collect: %s: '%s' is no ADDR:PORT", option, given);
+		log_line("collect: %s: '%s' is not ADDR:PORT", option, given);
 		return err;
 	}
 	fd = net_listen(address, BACKLOG);

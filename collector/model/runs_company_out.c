@@ -28,32 +28,32 @@ void run_company_say(const struct run *r, void (*say)(void *arg, const char *sen
 	if (n) {
 		snprintf(line, sizeof(line),
 			 "%zu other run%s on its workers meanwhile: numbers of whole workers and "
-			 "hosts (transfers, spilling, memory, network) are of all of them",
+			 "hosts (transfers, spilling, memory, network) include all of them",
 			 n, plural(n));
 		say(arg, line);
 	}
 	if (*o->lent_to) {
 		snprintf(line, sizeof(line),
-			 "tasks that take its results ran in the span of %s, and are counted "
-			 "there: Dask has it so while that run's result is kept",
+			 "tasks that use its results ran in the span of %s and are counted there: "
+			 "Dask does this while the client keeps that run's result",
 			 o->lent_to);
 		say(arg, line);
 	}
 	if (o->later || o->sources) {
 		snprintf(line, sizeof(line),
-			 o->later ? "it holds several calls: tasks of later ones, whose other "
-				    "tasks are in %s, ran in its span, as Dask has it while a "
-				    "result is kept"
-				  : "it takes results of %s: the tasks that made them ran, and are "
+			 o->later ? "it contains several calls: tasks of later calls, whose other "
+				    "tasks are in %s, ran in its span, as Dask does while the "
+				    "client keeps a result"
+				  : "it uses results of %s: the tasks that made them ran, and are "
 				    "counted, there",
 			 ids);
 		say(arg, line);
 	}
 	if (r->again) {
 		snprintf(line, sizeof(line),
-			 "it holds several calls: %zu task%s ran again for a later one with equal "
-			 "keys, in the same span, as Dask has it while a result is kept; the "
-			 "earlier ones count as recomputed",
+			 "it contains several calls: %zu task%s ran again for a later call with "
+			 "equal keys, in the same span, as Dask does while the client keeps a "
+			 "result; the earlier attempts count as recomputed",
 			 r->again, plural(r->again));
 		say(arg, line);
 	}

@@ -147,7 +147,8 @@ int taskvine_log_read(struct taskvine_log *log, const char *path)
 	log->read = !rc;
 	if (!rc && !log->executions.n)
 		snprintf(log->line, sizeof(log->line),
-			 "'%.800s' holds no tasks: it must be TaskVine's transactions log", path);
+			 "'%.800s' contains no tasks: it must be TaskVine's transactions log",
+			 path);
 	return rc;
 }
 

@@ -96,16 +96,17 @@ static int trial_wait(pid_t child, int err_fd, char *text, size_t size, int *sta
 static int trial_verdict(int err, int status, const char *text, char *why, size_t size)
 {
 	if (err == -ETIMEDOUT)
-		snprintf(why, size, "a trial run of %s did not end", TRIAL);
+		snprintf(why, size, "a test run of %s did not end", TRIAL);
 	else if (err)
-		snprintf(why, size, "a trial run of %s: %s", TRIAL, log_error(err));
+		snprintf(why, size, "a test run of %s: %s", TRIAL, log_error(err));
 	else if (text[0])
-		snprintf(why, size, "a trial run of %s printed: %.*s", TRIAL,
+		snprintf(why, size, "a test run of %s printed: %.*s", TRIAL,
 			 (int)strcspn(text, "\n"), text);
 	else if (WIFSIGNALED(status))
-		snprintf(why, size, "a trial run of %s died of signal %d", TRIAL, WTERMSIG(status));
+		snprintf(why, size, "a test run of %s was killed by signal %d", TRIAL,
+			 WTERMSIG(status));
 	else if (WEXITSTATUS(status))
-		snprintf(why, size, "a trial run of %s ended with status %d", TRIAL,
+		snprintf(why, size, "a test run of %s ended with status %d", TRIAL,
 			 WEXITSTATUS(status));
 	else
 		return 0;
@@ -208,8 +209,8 @@ bool preload_prepare(const char *exe)
 		snprintf(why, sizeof(why),
 			 "libcrema.so is neither next to '%s' nor in ../lib/crema", exe);
 	else if ((err = preload_path(found, library, sizeof(library))))
-		snprintf(why, sizeof(why), "no path without a space can be made for '%s': %s",
-			 found, log_error(err));
+		snprintf(why, sizeof(why), "cannot make a path without spaces for '%s': %s", found,
+			 log_error(err));
 	else
 		err = preload_try(library, why, sizeof(why));
 	if (!err)

@@ -80,7 +80,7 @@ int report_dropped_refuse(const struct dropped_run *d, struct buf *out)
 
 	why_line(d, line, sizeof(line));
 	return report_fail(out, -ENODATA,
-			   "%s: only its totals are left, 'crema report --run %s' prints them",
+			   "%s: only its totals are left; 'crema report --run %s' prints them",
 			   line, d->id);
 }
 
@@ -142,8 +142,8 @@ void report_dropped(const struct dropped_run *d, const struct report_request *re
 	}
 	why_line(d, line, sizeof(line));
 	sink_printf(s,
-		    "%s.\nIts totals are left, as they were then. Its tasks, workers, files, lists "
-		    "and times are gone.\n",
+		    "%s.\nIts totals from then are left. Its tasks, workers, files, lists and "
+		    "times are deleted.\n",
 		    line);
 	for (group = 0; group < METRIC_GROUPS; group++) {
 		if (!has_group(d, group))

@@ -31,9 +31,8 @@ static void note_torn(const struct model *m, struct report_notice *notice)
 			 log_error(t->error), more);
 	else if (t->newer)
 		snprintf(notice->torn, sizeof(notice->torn),
-			 "'%s' was written by a newer crema: read it with that one; what this one "
-			 "does "
-			 "not know is not reported%s",
+			 "'%s' was written by a newer crema: use that version to read it; this one "
+			 "does not report what it does not know%s",
 			 t->name, more);
 	else
 		snprintf(notice->torn, sizeof(notice->torn),
@@ -141,7 +140,7 @@ int report_no_run(const struct model *m, const char *which, const char *dir, str
 	if (dropped)
 		return report_dropped_refuse(dropped, out);
 	if (f->n > 1 && !strcmp(f->which, which))
-		return report_fail(out, -ENOENT, "'%s' fits %zu runs: %s, %s%s%s%s", which, f->n,
+		return report_fail(out, -ENOENT, "'%s' matches %zu runs: %s, %s%s%s%s", which, f->n,
 				   f->ids[0], f->ids[1], f->n > 2 ? ", " : "", f->ids[2],
 				   f->n > RUN_FITS ? " ..." : "");
 	return report_fail(out, -ENOENT, "no run '%s' in '%s' ('crema report --list' shows them)",
@@ -180,19 +179,18 @@ static int no_run(struct buf *out, const struct model *m, const char *dir)
 
 	for (i = 0; i < m->torn.n; i++) {
 		if (m->torn.v[i].newer)
-			return report_fail(
-				out, -ENOENT,
-				"no run in '%s': '%s' was written by a newer crema, read it "
-				"with that one",
-				dir, m->torn.v[i].name);
+			return report_fail(out, -ENOENT,
+					   "no run in '%s': '%s' was written by a newer crema; use "
+					   "that version to read it",
+					   dir, m->torn.v[i].name);
 	}
 	for (i = 0; i < m->workers.n && !note; i++) {
 		if (m->workers.v[i]->notes.n)
 			note = m->workers.v[i]->notes.v[0];
 	}
-	return report_fail(out, -ENOENT, "no run in '%s' yet: its frame files hold no tasks%s%s%s",
-			   dir, note ? " (a worker reports: " : "", note ? note : "",
-			   note ? ")" : "");
+	return report_fail(out, -ENOENT,
+			   "no run in '%s' yet: its frame files contain no tasks%s%s%s", dir,
+			   note ? " (a worker reports: " : "", note ? note : "", note ? ")" : "");
 }
 
 /* All that the request is about: 0 or -errno. */

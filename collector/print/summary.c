@@ -54,7 +54,7 @@ static void put_what(const struct report *r, struct sink *s)
 	text_paragraph(s, "  ", "%s", line);
 	report_company(r->run, s);
 	if (r->run->others.n)
-		text_paragraph(s, "  ", "%zu other run%s near it: crema report --list",
+		text_paragraph(s, "  ", "%zu other run%s close to it: crema report --list",
 			       r->run->others.n, plural(r->run->others.n));
 }
 

@@ -55,7 +55,7 @@ static const struct line efficiency[] = {
 static const struct line volume[] = {
 	{"requested, as coffea counts", {"total_bytes_read_coffea"}},
 	{"returned by read calls", {"read_bytes", "read_bytes_all", "read_calls"}},
-	{"  of it after the task's end", {"late_bytes"}},
+	{"  after the task's end", {"late_bytes"}},
 	{"mapped (mmap)", {"mapped_bytes"}},
 	{"from storage", {"disk_read_bytes", "disk_read_bytes_all"}},
 	{"from the network", {"network_read_bytes"}},
@@ -70,17 +70,17 @@ static const struct line volume[] = {
 };
 
 static const struct line resources[] = {
-	{"workers: average, most", {"avg_workers", "peak_workers"}},
+	{"workers: average, peak", {"avg_workers", "peak_workers"}},
 	{"threads: per worker, all", {"cores_per_worker", "total_cores"}},
 	{"memory of a worker: average, peak",
 	 {"avg_memory_per_worker_bytes", "peak_memory_per_worker_bytes"}},
-	{"  of its limit: average, most",
+	{"  of its limit: average, peak",
 	 {"avg_memory_utilization_percent", "max_memory_utilization_percent"}},
 	{"  pressure (above 80 %)", {"memory_pressure"}},
 	{"threads with a task", {"avg_cpu_utilization_percent"}},
 	{"CPU of a worker (100 % = a core)", {"avg_worker_cpu_percent"}},
 	{"busiest worker / mean", {"worker_imbalance"}},
-	{"spilled by Dask, at most", {"spilled_bytes"}},
+	{"spilled by Dask, peak", {"spilled_bytes"}},
 	{"network of the hosts: in, out", {"host_net_read_bytes", "host_net_write_bytes"}},
 	{"  busiest second of a host", {"host_net_read_peak_mbs", "host_net_write_peak_mbs"}},
 	{"disks of the hosts: read, written", {"host_disk_read_bytes", "host_disk_write_bytes"}},

@@ -26,8 +26,8 @@ static void say_stolen(const struct facts *f, struct sink *s)
 		return;
 	human(value_real(stolen), AS_SECONDS, seconds);
 	text_paragraph(s, "  ",
-		       "%s of CPU of these hosts went to other virtual machines: the "
-		       "tasks' part of it is not classified",
+		       "other virtual machines took %s of CPU from these hosts: the tasks' share "
+		       "of it is not classified",
 		       seconds);
 }
 
@@ -163,8 +163,8 @@ static void put_others(const struct run *r, struct sink *s)
 	char line[160];
 
 	if (o->n)
-		text_paragraph(s, "  ", "%zu other run%s near it: %s ('crema report --list')", o->n,
-			       o->n == 1 ? "" : "s",
+		text_paragraph(s, "  ", "%zu other run%s close to it: %s ('crema report --list')",
+			       o->n, o->n == 1 ? "" : "s",
 			       run_ids_text(line, sizeof(line), o->ids, o->n));
 	report_company(r, s);
 }

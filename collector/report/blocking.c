@@ -364,6 +364,6 @@ void blocking_table(const struct blocking *b, const struct run *run, struct sink
 	table_more(s, n, TOP);
 	if (b->known && b->waits > b->received)
 		text_paragraph(s, "  ",
-			       "%" PRIu64 " more of such waits of these workers left no record",
+			       "%" PRIu64 " more such waits of these workers left no record",
 			       b->waits - b->received);
 }

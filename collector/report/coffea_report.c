@@ -84,12 +84,12 @@ int coffea_report_parse(struct coffea_report *c, const char *text, size_t n, con
 
 	memset(c, 0, sizeof(*c));
 	if (!root) {
-		add_line(c, "'%s' is no JSON: line %d: %s", name, error.line, error.text);
+		add_line(c, "'%s' is not JSON: line %d: %s", name, error.line, error.text);
 		return -EBADMSG;
 	}
 	o = find_report(root);
 	if (!o) {
-		add_line(c, "'%s' holds no coffea report (an object with entries, chunks, ...)",
+		add_line(c, "'%s' is not a coffea report (an object with entries, chunks, ...)",
 			 name);
 		json_decref(root);
 		return -EBADMSG;
@@ -103,7 +103,7 @@ int coffea_report_parse(struct coffea_report *c, const char *text, size_t n, con
 		if (c->field[i].theirs.type != VALUE_NULL)
 			continue;
 		if (first)
-			add_line(c, "'%s' does not say %s", name, fields[i].name);
+			add_line(c, "'%s' lacks %s", name, fields[i].name);
 		else
 			add_line(c, ", %s", fields[i].name);
 		first = false;

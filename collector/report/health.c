@@ -252,15 +252,15 @@ static void remark_states(const struct report *r, void (*say)(void *, const char
 			set = run->workers.v[i]->clock_set_seconds;
 	}
 	if (set != 0) {
-		snprintf(line, sizeof(line),
-			 "the collector's clock was set by %+.1f s while these workers ran: all "
-			 "times are "
-			 "of the new clock, but for workers that had ended before",
-			 set);
+		snprintf(
+			line, sizeof(line),
+			"the collector's clock was set by %+.1f s while these workers ran: all "
+			"times are on the new clock, except those of workers that had ended before",
+			set);
 		say(arg, line);
 	}
 	if (run->running) {
-		snprintf(line, sizeof(line), "%zu attempts are still running: not counted yet",
+		snprintf(line, sizeof(line), "%zu attempts are still running and not counted yet",
 			 run->running);
 		say(arg, line);
 	}
@@ -273,8 +273,8 @@ static void remark_states(const struct report *r, void (*say)(void *, const char
 	}
 	if (r->silent) {
 		snprintf(line, sizeof(line),
-			 "%zu worker%s went silent without a goodbye: what was lost, refused or "
-			 "done after %s UTC is unknown",
+			 "%zu worker%s went silent without a goodbye: what they lost, refused or "
+			 "did after %s UTC is unknown",
 			 r->silent, r->silent == 1 ? "" : "s", report_silent_since(r, since));
 		say(arg, line);
 	}
@@ -360,7 +360,7 @@ void report_remarks(const struct report *r, void (*say)(void *arg, const char *l
 		snprintf(line, sizeof(line), "%s: %s, %" PRIu64 " bytes skipped", t->name,
 			 t->error	? "cannot be read"
 			 : t->newer	? "was written by a newer crema"
-			 : t->no_header ? "is no frame file or has lost its head"
+			 : t->no_header ? "is not a frame file, or lacks its head"
 			 : t->truncated ? "ends inside a frame"
 					: "is damaged",
 			 t->bytes_skipped);

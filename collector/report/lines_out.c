@@ -141,15 +141,14 @@ static void put_remarks(const struct lines *l, struct value wall, struct sink *s
 
 	if (known && exact > 0)
 		text_paragraph(s, "  ",
-			       "%" PRIu64
-			       " samples, one each %.0f ms of a thread: an estimate, %.3g s "
-			       "of the tasks' %.3g s",
+			       "%" PRIu64 " samples, one each %.0f ms of a thread: an estimate "
+			       "that covers %.3g s of the tasks' %.3g s",
 			       l->all.samples, 1e3 * l->all.seconds / (double)l->all.samples,
 			       l->all.seconds, exact);
 	if (l->torn + l->full)
 		text_paragraph(s, "  ",
-			       "%" PRIu64 " samples have no line: stacks that changed while "
-			       "they were read, or too many of them",
+			       "%" PRIu64 " samples have no line: their stacks changed while they "
+			       "were read, or there were too many",
 			       l->torn + l->full);
 }
 
@@ -168,7 +167,7 @@ void lines_table(const struct lines *l, struct value wall, struct sink *s, bool 
 		const struct line_row *r = l->rows.v[i];
 
 		share = lines_share(l, &r->sum);
-		grid_text(&g, r->place ? lines_name(r->place, name) : "(no line of yours)");
+		grid_text(&g, r->place ? lines_name(r->place, name) : "(none of your lines)");
 		grid_value(&g, value_uint(r->sum.samples), AS_COUNT);
 		grid_value(&g, value_real(r->sum.seconds), AS_SECONDS);
 		grid_value(&g, value_real(share), AS_SHARE);

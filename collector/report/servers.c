@@ -198,7 +198,7 @@ static void put_remote_files(const struct report *r, struct sink *s, bool colour
 	}
 	if (n) {
 		qsort(file, n, sizeof(*file), by_latency);
-		table_section(s, colour, "Files on servers, longest waited for first");
+		table_section(s, colour, "Files on servers, longest wait first");
 		grid_init(&g, s, colour);
 		grid_columns(&g, "<file", ">requests", ">read", ">waited", ">mean", ">longest",
 			     NULL);

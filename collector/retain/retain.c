@@ -35,12 +35,13 @@ struct retain {
 int retain_parse(struct retain_config *config, const char *keep, const char *max_bytes)
 {
 	if (keep && (units_time(keep, &config->keep_ns) || !config->keep_ns)) {
-		log_line("--keep: '%s' is no time: write a number and s, m, h, d or w, as in 14d",
+		log_line("--keep: '%s' is not a time: give a number and s, m, h, d or w, as in 14d",
 			 keep);
 		return -EINVAL;
 	}
 	if (max_bytes && (units_bytes(max_bytes, &config->max_bytes) || !config->max_bytes)) {
-		log_line("--max-bytes: '%s' is no size: write a number and k, M, G or T, as in 20G",
+		log_line("--max-bytes: '%s' is not a size: give a number and k, M, G or T, as in "
+			 "20G",
 			 max_bytes);
 		return -EINVAL;
 	}
@@ -97,7 +98,7 @@ static void say(struct retain *retain, const struct retain_result *r)
 	if (*r->over && strcmp(r->over, retain->last.over) != 0)
 		log_line("collect: %s", r->over);
 	else if (!*r->over && *retain->last.over)
-		log_line("collect: the journal is within its bound again");
+		log_line("collect: the journal is within its limit again");
 }
 
 static void on_job_done(void *arg, int result, struct buf *out)
@@ -111,7 +112,7 @@ static void on_job_done(void *arg, int result, struct buf *out)
 	retain->next_ms = now + (took * WORK_TIMES > LOOK_MS ? took * WORK_TIMES : LOOK_MS);
 	if (result || out->len != sizeof(r)) {
 		if (!retain->failed)
-			log_line("collect: cannot drop old runs in '%s': %s; it is tried again",
+			log_line("collect: cannot drop old runs in '%s': %s; crema tries again",
 				 retain->config.journal_dir, log_error(result ? result : -EIO));
 		retain->failed = true;
 		return;

@@ -129,7 +129,7 @@ static void choose_large(struct choice *c)
 		if (newest || !is_settled(c, by)) {
 			snprintf(c->over, sizeof(((struct retain_result *)0)->over),
 				 "the journal has %" PRIu64 " bytes, more than --max-bytes %" PRIu64
-				 ": run %s %s, so it is kept whole and the journal grows on",
+				 ": run %s %s, so it is kept whole and the journal keeps growing",
 				 c->bytes - freed, max, by->id,
 				 newest ? "is the newest" : "is in progress");
 			break;

@@ -81,7 +81,7 @@ static void put_call(FILE *out, const json_t *row)
 	if (!*text(call, row, "call")) {
 		fprintf(out, "    runs: in no call that waits");
 		if (!isnan(place))
-			fprintf(out, ", in this function at each look for %s", seconds(a, place));
+			fprintf(out, ", in this function at each check for %s", seconds(a, place));
 		fputc('\n', out);
 		return;
 	}
@@ -90,7 +90,7 @@ static void put_call(FILE *out, const json_t *row)
 	if (isnan(in))
 		fprintf(out, ", seen there for %s\n", seconds(a, place));
 	else if (place > in + 1)
-		fprintf(out, " for %s, and at each look for %s\n", seconds(a, in),
+		fprintf(out, " for %s, and at each check for %s\n", seconds(a, in),
 			seconds(b, place));
 	else
 		fprintf(out, " for %s\n", seconds(a, in));
@@ -103,11 +103,11 @@ static void put_row(FILE *out, const json_t *row)
 
 	fprintf(out, "%s  %s%s\n", seconds(a, number(row, "task_seconds")),
 		*text(key, row, "key") ? key : "a task",
-		json_is_true(json_object_get(row, "pool")) ? ", a thread of its pool" : "");
+		json_is_true(json_object_get(row, "pool")) ? ", a pool thread" : "");
 	fputs("    worker ", out);
 	put_worker(out, row);
 	if (heard > HEARD_SECONDS)
-		fprintf(out, ", not heard of for %s", seconds(a, heard));
+		fprintf(out, ", no message for %s", seconds(a, heard));
 	fputc('\n', out);
 	put_chunk(out, row);
 	put_call(out, row);
@@ -214,7 +214,7 @@ int stuck_print(FILE *out, const char *json, size_t n, double longer)
 		}
 	}
 	if (!shown)
-		fprintf(out, "no task has been in one place for %s or longer; %.0f run\n",
+		fprintf(out, "no task has been in one place for %s or longer; %.0f running\n",
 			seconds(a, longer), number(json_object_get(root, "tasks"), "running"));
 	if (cut > 0)
 		fprintf(out, "%.0f more threads of tasks are not shown\n", cut);

@@ -324,19 +324,19 @@ const char *top_help(unsigned int line)
 {
 	static const char *const text[TOP_HELP_LINES] = {
 		"q        quit",
-		"s  S     sort by the next column, by the one before it",
-		"r        turn the order round",
+		"s  S     sort by the next column, or the previous column",
+		"r        reverse the order",
 		"up down  scroll the workers; also page up, page down, home",
-		"h  ?     this help; any key leads back",
+		"h  ?     this help; any key returns",
 		"",
-		"Rates are over the last 4 to 8 s of each worker. READ: returned by read calls;",
-		"STORAGE: charged by the kernel; UNPACKED: given back by codecs.",
-		"threads: those without a task now; then how many threads of tasks computed (cpu),",
+		"Rates cover the last 4 to 8 s of each worker. READ: returned by read calls;",
+		"STORAGE: charged by the kernel; UNPACKED: returned by codecs.",
+		"threads: idle ones now; then how many threads with a task computed (cpu),",
 		"or waited for a core, the GIL, locks, the network, storage, or slept.",
-		"A wait counts when it ends. READY: on workers; what waits in Dask's scheduler is",
-		"in progress.",
+		"A wait counts when it ends. READY: on workers; tasks that wait in the scheduler",
+		"are in progress.",
 		"WAITS FOR names the call that a task has been in for 2 s: see 'crema stuck'.",
-		"Sums are of all workers, whatever run or scheduler they serve: 'crema report'.",
+		"Sums cover all workers of all runs and schedulers; for one run: 'crema report'.",
 	};
 
 	return line < TOP_HELP_LINES ? text[line] : NULL;

@@ -125,7 +125,7 @@ struct fetch *fetch_new(const char *at, const char *token_file, char *why, size_
 
 	at += https ? 8 : 0;
 	if (net_parse(&address, at, CREMA_DEFAULT_HTTP) || address.kind != NET_TCP) {
-		snprintf(why, size, "--http: '%.200s' is no ADDR:PORT", at);
+		snprintf(why, size, "--http: '%.200s' is not ADDR:PORT", at);
 		return NULL;
 	}
 	if (!address.host[0] || !strcmp(address.host, "0.0.0.0"))
@@ -272,15 +272,16 @@ static void explain_token(const struct fetch *fetch, char *why, size_t size)
 
 	if (!fetch->asked)
 		snprintf(why, size,
-			 "%s asks for the token itself, which is never sent: it is no crema "
-			 "collector, or an older one",
+			 "%s asks for the token itself, which crema never sends: it is not a crema "
+			 "collector, or it is an older one",
 			 fetch->at);
 	else if (err)
 		snprintf(why, size, "the collector at %s asks for its token: %s", fetch->at,
 			 auth_explain(text, sizeof(text), err, fetch->token_path));
 	else
 		snprintf(why, size,
-			 "the collector at %s has another token than '%s'; give its own with "
+			 "the collector at %s has a different token than '%s'; give the "
+			 "collector's with "
 			 "--token-file",
 			 fetch->at, fetch->token_path);
 }
@@ -300,15 +301,14 @@ static const struct buf *judge(struct fetch *fetch, char *why, size_t size)
 	}
 	if (fetch->owned)
 		snprintf(why, size,
-			 "what answers at %s belongs to another user (uid %u) and does not prove "
-			 "that it knows the token: it is not your collector",
+			 "the program that answers at %s belongs to another user (uid %u) and does "
+			 "not prove that it knows the token: it is not your collector",
 			 fetch->at, (unsigned int)fetch->owner);
 	else
-		snprintf(
-			why, size,
-			"what answers at %s does not prove that it knows the token: it is not your "
-			"collector, or an older one",
-			fetch->at);
+		snprintf(why, size,
+			 "the program that answers at %s does not prove that it knows the token: "
+			 "it is not your collector, or it is an older one",
+			 fetch->at);
 	return NULL;
 }
 
@@ -333,12 +333,13 @@ const struct buf *fetch_answer(struct fetch *fetch, char *why, size_t size)
 		explain_token(fetch, why, size);
 	else if (status == FORBIDDEN)
 		snprintf(why, size,
-			 "the collector at %s wants to be asked by its address: give a number "
-			 "instead of a name with --http, and its own port",
+			 "the collector at %s accepts only requests to its address: give a number "
+			 "instead of a name with --http, and the collector's port",
 			 fetch->at);
 	else
 		snprintf(why, size,
-			 "%s answers with status %ld: it is no crema collector, or an older one",
+			 "%s answers with status %ld: it is not a crema collector, or it is an "
+			 "older one",
 			 fetch->at, status);
 	return NULL;
 }

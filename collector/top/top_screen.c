@@ -158,7 +158,7 @@ static void on_answer(struct screen *s)
 	if (!body)
 		return;
 	if (top_parse(s->top, (const char *)body->data, body->len))
-		snprintf(s->trouble, sizeof(s->trouble), "what %s answers is no live.json",
+		snprintf(s->trouble, sizeof(s->trouble), "the answer of %s is not a live.json",
 			 fetch_from(s->fetch));
 	else
 		s->trouble[0] = '\0';

@@ -300,11 +300,10 @@ enum MHD_Result http_access_respond(struct http_access *access, struct MHD_Conne
 	if (verdict == HTTP_LED_BACK)
 		return lead_back(access, connection, peer, url);
 	if (!access->config.token) {
-		snprintf(
-			text, sizeof(text),
-			"this page is for processes of uid %u, asked by address: there is no token "
-			"to log in with (--insecure)",
-			(unsigned int)geteuid());
+		snprintf(text, sizeof(text),
+			 "this page is for processes of uid %u that use its address: there is no "
+			 "token to log in with (--insecure)",
+			 (unsigned int)geteuid());
 		return http_respond_text(connection, 403, text, NULL, NULL);
 	}
 	if (!peer->has_nonce && auth_random(peer->nonce, sizeof(peer->nonce)))
@@ -314,10 +313,10 @@ enum MHD_Result http_access_respond(struct http_access *access, struct MHD_Conne
 	snprintf(ask, sizeof(ask), "%s nonce=%s%s", PROOF_SCHEME, nonce,
 		 access->config.https || access->config.bearer ? ", Bearer" : "");
 	snprintf(text, sizeof(text), "%s: open a link of 'crema token --link'",
-		 verdict == HTTP_STALE ? "this link was used or is too old"
+		 verdict == HTTP_STALE ? "this link was used before or is too old"
 		 : verdict == HTTP_FOREIGN
-			 ? "asked through a proxy, or by another name or port"
-			 : "this page is for its owner and for who has the token");
+			 ? "the request came through a proxy, or used another name or port"
+			 : "this page is for its owner and for users with the token");
 	return http_respond_text(connection, verdict == HTTP_FOREIGN ? 403 : 401, text,
 				 "WWW-Authenticate", ask);
 }

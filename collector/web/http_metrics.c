@@ -292,10 +292,9 @@ static void put_times(struct sink *s, const struct live_cluster *c)
 	char labels[96];
 	unsigned int i;
 
-	metric_head(
-		s, name, "counter",
-		"what threads did for tasks, by class: on the core, or waiting for what; thread: "
-		"the task's own or a pool's");
+	metric_head(s, name, "counter",
+		    "time that threads spent on tasks, by class: CPU, or what they waited for; "
+		    "thread: the task's own or a pool's");
 	for (i = 0; i < CREMA_TIMES; i++) {
 		snprintf(labels, sizeof(labels), "{class=\"%s\",thread=\"own\"}", row_times[i].id);
 		put_value(s, c, name, labels, LIVE_OWN + i, true);
@@ -344,8 +343,8 @@ static void put_incomplete(struct sink *s, const struct live_cluster *c)
 	unsigned int i;
 
 	metric_head(s, "crema_workers_incomplete", "gauge",
-		    "workers, gone ones included, that could not count this value of tasks: it is "
-		    "missing from the total");
+		    "workers, including ended ones, that could not count this value of tasks: the "
+		    "total lacks it");
 	for (i = 0; i < CREMA_TIMES; i++)
 		put_one_incomplete(s, c, "", row_times[i].id, "_seconds", LIVE_OWN + i);
 	for (i = 0; i < CREMA_COUNTS; i++)
@@ -380,7 +379,7 @@ static void put_prefixes(struct sink *s, const struct live *live)
 		}
 	}
 	metric_head(s, "crema_task_wall_seconds_total", "counter",
-		    "their wall time; of killed ones until the last sign of life");
+		    "their wall time; for killed ones until the last update");
 	for (i = 0; i < n; i++) {
 		sink_puts(s, "crema_task_wall_seconds_total{prefix=\"");
 		metric_label(s, prefix[i]->name);

@@ -242,7 +242,7 @@ enum MHD_Result http_report_start(struct request *request, enum http_kind kind)
 	if (run && !strcmp(run, "last"))
 		run = NULL;
 	if (run && !http_sane_run(run))
-		return http_respond_text(connection, 400, "that is no run id", NULL, NULL);
+		return http_respond_text(connection, 400, "not a run id", NULL, NULL);
 	request->kind = kind;
 	request->gzip = http_wants_gzip(connection);
 	return kind == HTTP_PAGE ? start_data(request, run ? run : "")

@@ -35,9 +35,9 @@ static int use(const struct report *report, void *arg, struct buf *why)
 	int i;
 
 	(void)why;
-	put_time(s, "crema_run_start_timestamp_seconds",
-		 "UTC of the last finished run's first edge", report->run->start);
-	put_time(s, "crema_run_stop_timestamp_seconds", "UTC of its last edge", report->run->stop);
+	put_time(s, "crema_run_start_timestamp_seconds", "UTC of the last finished run's start",
+		 report->run->start);
+	put_time(s, "crema_run_stop_timestamp_seconds", "UTC of its end", report->run->stop);
 	sink_puts(s, "# HELP crema_run_state 1 for the state of the last finished run\n"
 		     "# TYPE crema_run_state gauge\n");
 	for (i = 0; i < RUN_STATES; i++)

@@ -13,7 +13,7 @@
  * socket among it that is the network, timed out or not; else a lock, or sleep once it has timed
  * out. select() names what has come, and nothing once it has timed out: then it is as epoll.
  *
- * Of the task's own thread; a thread of its pool moves nothing. A word per descriptor and
+ * Of the task's own thread; a pool thread moves nothing. A word per descriptor and
  * thread-local clocks, no lock. Another thread that receives on the socket, or closes it, ends what
  * is under way.
  */

@@ -152,7 +152,7 @@ def test_row_135_fixed_and_changing_workers(runs):
     assert (fixed["workers_fixed"], fixed["least_workers"], fixed["peak_workers"]) == (True, 4, 4)
     assert (changing["workers_fixed"], changing["least_workers"], changing["peak_workers"]) == (False, 3, 4)
     text = compare(runs.procs, *names(runs.workers[4], runs.changing)).stdout
-    assert "3-4" in text and "where their number changed (run 2)" in text
+    assert "3-4" in text and "with a changing number (run 2)" in text
 
 
 def test_the_best_is_named_with_a_reason(runs):

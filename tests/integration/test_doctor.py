@@ -130,7 +130,7 @@ def test_wrapper_that_drops_the_preload(procs, tmp_path, drop):
 def test_nobody_preloads(procs):
     worker = procs.start_worker(shim=False)
     text = only(doctor(procs, "--worker", str(pid_of(procs, worker.name)), status=1), "worker", "bad")
-    assert "no process above it has LD_PRELOAD" in text and "crema run -- dask worker" in text
+    assert "none of its parent processes has LD_PRELOAD" in text and "crema run -- dask worker" in text
 
 
 def test_static_program(procs, tmp_path):
@@ -178,7 +178,7 @@ def test_wrong_token(procs, measured, tmp_path):
     lines = doctor(procs, "--worker", str(measured), "--token-file", str(other), status=1)
     text = only(lines, "collector", "bad")
     assert f"the collector at {procs.target} does not know the token; records are kept in " in text
-    assert "the token here is another one" in text
+    assert "the token here is a different one" in text
     assert "another-token" not in json.dumps(lines)
     other.chmod(0o644)
     assert "other" in only(doctor(procs, "--worker", str(measured), "--token-file", str(other)), "token", "bad")
@@ -198,7 +198,7 @@ def test_collector_is_away(procs):
 def test_not_a_collector(procs):
     """Dask's scheduler speaks first, but another language."""
     address = procs.address.removeprefix("tcp://")
-    assert "no crema collector" in only(doctor(procs, "--collector", address, "--worker", "1"), "collector", "bad")
+    assert "not a crema collector" in only(doctor(procs, "--collector", address, "--worker", "1"), "collector", "bad")
 
 
 def test_folder(procs, tmp_path):

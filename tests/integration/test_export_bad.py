@@ -172,9 +172,9 @@ def test_journal_of_a_newer_version(shared, tmp_path):
     assert len(done.stderr.splitlines()) == 1 and "written by a newer crema" in done.stderr
 
 
-@pytest.mark.parametrize("text, words", [("{not json", "is no JSON"), ("[1, 2]", "holds no coffea report"), ("", "is no JSON"),
-                                         ('{"entries": "many", "chunks": null}', "does not say entries, chunks"),
-                                         ('{"entries": 5}', "does not say chunks")])
+@pytest.mark.parametrize("text, words", [("{not json", "is not JSON"), ("[1, 2]", "is not a coffea report"), ("", "is not JSON"),
+                                         ('{"entries": "many", "chunks": null}', "lacks entries, chunks"),
+                                         ('{"entries": 5}', "lacks chunks")])
 def test_bad_coffea_reports(shared, made, tmp_path, text, words):
     made.task(1, "only")
     (tmp_path / "report.json").write_text(text)

@@ -117,7 +117,7 @@ def test_folder_removed(real):
     assert real.shell(f'rm -rf "{real.journal}/journal"').returncode == 0
     keys = run_tasks(real.client, "after", 200)
     stuck(real, "no such file or directory")
-    assert said(real, ".crema' was removed: what it held is lost") == 1, real.collector.text()
+    assert said(real, ".crema' was removed: its records are lost") == 1, real.collector.text()
     taken = sum(agent["next"] for agent in status(real)["agents"])
     assert real.shell(f'mkdir -m 700 "{real.journal}/journal"').returncode == 0
     flows(real)
@@ -152,7 +152,7 @@ def test_does_not_keep_what_it_took(thin):
         cluster.wait_until(lambda: status(thin)["journal"]["state"] == "stuck", "the disk to be found out", 60)
         kept = tiny_tasks(thin.client, "thin", 200)
     stuck(thin, status(thin)["journal"]["error"])
-    assert said(thin, "did not keep what was written last") == said(thin, "cannot write the journal") == 1, thin.collector.text()
+    assert said(thin, "lost the latest writes") == said(thin, "cannot write the journal") == 1, thin.collector.text()
     thin.give_room()
     flows(thin)
     assert said(thin, "can be written again") == 1

@@ -70,13 +70,13 @@ def test_names_mean_the_same(store, runs):
 def test_names_of_no_run(store, runs):
     """What many ids have in common is none of them, though only one of these is read."""
     for name in ("20", "nothing", "span-"):
-        line = f"'20' fits {len(runs)} runs: " if name == "20" else f"no run '{name}' in '{store.dir}'"
+        line = f"'20' matches {len(runs)} runs: " if name == "20" else f"no run '{name}' in '{store.dir}'"
         for command in (["report", "--run", name], ["compare", name, "nothing"], ["compare", runs[None], name]):
             status, _, why = said(store, *command)
             assert status == 1 and line in why and why.count("\n") == 1
     why = said(store, "compare", "nothing", "20")[2]
-    assert "no run 'nothing'" in why and "fits" not in why  # what the other name fits is not said of this one
-    assert "is named twice" in said(store, "compare", "last", runs["span-c"])[2]
+    assert "no run 'nothing'" in why and "matches" not in why  # what the other name fits is not said of this one
+    assert "is given twice" in said(store, "compare", "last", runs["span-c"])[2]
 
 
 def test_reported_as_read_whole(store, runs):

@@ -204,8 +204,8 @@ def test_report_options(empty):
         done = subprocess.run([cluster.BUILD / "crema", "report", "--client-wall", text], env=os.environ,
                               capture_output=True, text=True)
         assert done.returncode in (1, 2) and done.stderr.count("\n") == 1, text
-        assert text == "" or "is no number of seconds" in done.stderr
-    for extra, line in (([], "--client-start needs --client-wall"), (["--client-wall", "1"], "is no number of seconds")):
+        assert text == "" or "is not a number of seconds" in done.stderr
+    for extra, line in (([], "--client-start needs --client-wall"), (["--client-wall", "1"], "is not a number of seconds")):
         done = subprocess.run([cluster.BUILD / "crema", "report", "--client-start", "1e9" if not extra else "x", *extra],
                               env=os.environ, capture_output=True, text=True)
         assert done.returncode == 2 and line in done.stderr

@@ -164,7 +164,7 @@ def test_tables(made):
     each("Bytes", ["requested", "read", "network", "storage", "baskets", "unpacked"], lambda k, m: [
         (m[name], "B") for name in ("total_bytes_read_coffea", "read_bytes", "network_read_bytes", "disk_read_bytes", "basket_bytes", "bytes_read_uncompressed")])
     points = curve([m | {"k": k} for k, m in enumerate(metrics)], scaling=True)
-    assert tables["Scaling: events per second against the fewest cores"] == [
+    assert tables["Scaling: events per second, compared with the fewest cores"] == [
         ["run", "cores", "events", "speed-up", "ideal", "efficiency", "what took more per event"],
         *(row(str(m["k"] + 1), shown[m["k"] + 1][3], (m["event_rate_wall_khz"], "kHz"), (m["event_rate_wall_khz"] / points[0]["event_rate_wall_khz"], "x"),
               (cores(m) / 2, "x"), (100 * m["event_rate_wall_khz"] / points[0]["event_rate_wall_khz"] / cores(m) * 2, "%"),
@@ -182,10 +182,10 @@ def test_tables(made):
     fixed = max((m for k, m in enumerate(metrics) if not RUNS[k][1] and cores(m)), key=lambda m: m["event_rate_wall_khz"])
     assert last == (
         f"Run {first + 1}: {human(metrics[first]['event_rate_wall_khz'], 'kHz')}, {metrics[first]['event_rate_wall_khz'] / metrics[second]['event_rate_wall_khz']:.2f}x "
-        f"the next one's (run {second + 1}); each did 4,000 events. It had 2 cores, run {second + 1} {round(cores(metrics[second]))}. "
+        f"the next one's (run {second + 1}); each did 4,000 events. It had 2 cores, run {second + 1} had {round(cores(metrics[second]))}. "
         f"The largest saving was in \"threads without a task\": {human(metrics[first][most], 's')}, in run {second + 1} {human(metrics[second][most], 's')}. "
         f"Per core and second: {human(fixed['event_rate_core_hz'], 'n')} events with a fixed number of workers (run {metrics.index(fixed) + 1}), "
-        f"{human(metrics[3]['event_rate_core_hz'], 'n')} where their number changed (run 4).")
+        f"{human(metrics[3]['event_rate_core_hz'], 'n')} with a changing number (run 4).")
     assert most == "idle_thread_seconds"
 
 
@@ -204,13 +204,13 @@ def test_fixed_and_changing_workers(tmp_path, order):
     assert sorted(runs[order[metrics.index(m)]][3] for m in best) == [1000, 1100]
     rates = [human(m["event_rate_core_hz"], "n") for m in best]
     assert (f"{rates[0]} events with a fixed number of workers (run {metrics.index(best[0]) + 1}), "
-            f"{rates[1]} where their number changed (run {metrics.index(best[1]) + 1}).") in text
+            f"{rates[1]} with a changing number (run {metrics.index(best[1]) + 1}).") in text
 
 
 @pytest.mark.parametrize("more, member, text", [
     ({"events": 8000}, "refused", "the work differs: run 1 processed 4,000 events, run 2 8,000"),
-    ({"file": "/b.root"}, "differs", "runs 1 and 2 read their events from other files"),
-    ({"columns": "x"}, "differs", "runs 1 and 2 read another number of columns")])
+    ({"file": "/b.root"}, "differs", "runs 1 and 2 read their events from different files"),
+    ({"columns": "x"}, "differs", "runs 1 and 2 read different numbers of columns")])
 def test_other_work(made, tmp_path, more, member, text):
     journal = frames.Journal(tmp_path / "journal")
     fill(journal, *RUNS[0], **more)
@@ -218,7 +218,7 @@ def test_other_work(made, tmp_path, more, member, text):
     found = compare([made[0][0], tmp_path], "--json", "-")
     assert {name: found[name] for name in ("refused", "differs")} == {"refused": None, "differs": None, member: text}
     printed = " ".join(compare([made[0][0], tmp_path]).split("Best\n")[1].split())
-    assert (f"None is called best: {text}." if member == "refused" else f"Mind that {text}.") in printed
+    assert (f"No run is called best: {text}." if member == "refused" else f"Note that {text}.") in printed
     assert (found["best"] is None) == (member == "refused")
 
 
@@ -231,8 +231,8 @@ def test_per_core(tmp_path, order):
         journal.write()
     fast, small = order.index(0) + 1, order.index(1) + 1
     printed = " ".join(compare([tmp_path / str(k) for k in order]).split("Best\n")[1].split())
-    assert f"Run {fast}: 1.053 kHz, 1.01x the next one's (run {small}); each did 4,000 events. It had 4 cores, run {small} 1." in printed
-    assert f"Per core run {small} did most: 1,044 events in a second." in printed
+    assert f"Run {fast}: 1.053 kHz, 1.01x the next one's (run {small}); each did 4,000 events. It had 4 cores, run {small} had 1." in printed
+    assert f"Per core, run {small} did most: 1,044 events per second." in printed
     found = compare([tmp_path / str(k) for k in order], "--json", "-")
     assert (found["best"], found["best_per_core"]) == tuple(found["runs"][n - 1]["run"] for n in (fast, small))
 
@@ -256,10 +256,10 @@ def test_what_cannot_be_compared(made, tmp_path, said, text):
     other(journal, **said)
     journal.write()
     found = compare([made[0][0], tmp_path], "--json", "-")
-    assert (found["refused"], found["best"]) == (text, None) and f"None is called best: {text}." in " ".join(compare([made[0][0], tmp_path]).split("Best\n")[1].split())
+    assert (found["refused"], found["best"]) == (text, None) and f"No run is called best: {text}." in " ".join(compare([made[0][0], tmp_path]).split("Best\n")[1].split())
 
 
 def test_a_run_that_is_named_twice(made):
     folder, report = made[0]
     done = subprocess.run([ROOT / "build/crema", "compare", folder, folder], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
-    assert done.returncode and f"run '{report['run']}' is named twice" in done.stderr
+    assert done.returncode and f"run '{report['run']}' is given twice" in done.stderr

@@ -248,7 +248,7 @@ def test_preload_without_a_library(clean, tmp_path, capsys):
     with pytest.raises(crema.CremaError, match=r"^cannot preload: libcrema.so is neither next to '.*/crema' nor in ../lib/crema$"):
         crema.preload()
     (tmp_path / "libcrema.so").write_text("no library")
-    with pytest.raises(crema.CremaError, match="^cannot preload: a trial run of .* printed: .*(cannot be preloaded|invalid ELF|too short)"):
+    with pytest.raises(crema.CremaError, match="^cannot preload: a test run of .* printed: .*(cannot be preloaded|invalid ELF|too short)"):
         crema.preload()
     clean.setenv("CREMA_PROGRAM", str(tmp_path / "none"))
     with pytest.raises(crema.CremaError, match="CREMA_PROGRAM names"):

@@ -310,7 +310,7 @@ def test_long_waits(made):
     shown = [[{"gil": "GIL"}.get(r["wait"], r["wait"]), r["frames"][0], *([(r["file"] or r["peer"]).rpartition("/")[2]] if r["file"] or r["peer"] else []),
               r["prefix"], str(r["count"]), as_seconds(sum(ns) / 1000), as_seconds(max(ns) / 1000)] for r, ns in zip(expected, ([900], [30, 51], [45]))]
     table = tables_of(made)["Long waits (25 ms and more), most time first"]
-    assert table == [["wait", "called from", "on", "task", "count", "total", "longest"], *shown, ["5 more of such waits of these workers left no record"]]
+    assert table == [["wait", "called from", "on", "task", "count", "total", "longest"], *shown, ["5 more such waits of these workers left no record"]]
 
 
 def test_hosts(made):
@@ -561,10 +561,10 @@ def test_tables_of_metrics(made):
     peak = max(task_values(i)["rss_peak_bytes"] for i in (*COUNTED, 9))
     used = [100 * memory / limit for memory, limit in ((10**6, 9_000_000), (1_005_000, 9_000_001), (1_010_000, 9_000_002))]
     assert tables["Resources"] == [
-        ["workers: average, most", "2", "2"], ["threads: per worker, all", "3", "6"], row("memory of a worker: average, peak", (1_005_000, "B"), (peak, "B")),
-        row("of its limit: average, most", (m["avg_memory_utilization_percent"], "%"), (used[-1], "%")), ["pressure (above 80 %)", "no"],
+        ["workers: average, peak", "2", "2"], ["threads: per worker, all", "3", "6"], row("memory of a worker: average, peak", (1_005_000, "B"), (peak, "B")),
+        row("of its limit: average, peak", (m["avg_memory_utilization_percent"], "%"), (used[-1], "%")), ["pressure (above 80 %)", "no"],
         row("threads with a task", (m["avg_cpu_utilization_percent"], "%")), row("CPU of a worker (100 % = a core)", (51.5, "%")),
-        row("busiest worker / mean", (m["worker_imbalance"], "x")), ["spilled by Dask, at most", "702 B"],
+        row("busiest worker / mean", (m["worker_imbalance"], "x")), ["spilled by Dask, peak", "702 B"],
         *(line for kind, title, sides in (("net", "network of the hosts: in, out", "rw"), ("disk", "disks of the hosts: read, written", "rw")) for line in (
             row(title, *((m[f"host_{kind}_{way}_bytes"], "B") for way in ("read", "write"))),
             row("busiest second of a host", *(((HOSTS[2][f"{kind}_{way}_bytes"] - HOSTS[1][f"{kind}_{way}_bytes"]) / 1.5e6, "MB/s") for way in ("read", "write")))))]
@@ -631,7 +631,7 @@ def test_tables_of_tasks(made):
     assert timing[:-2] == [
         ["of wall"], *shown, row("not classified", (rest, "s"), (100 * rest / 4.2, "%")), row("wall time of tasks", (4.2, "s"), "100.0 %"),
         row("CPU of pool threads (not included)", (pool, "s"), (100 * pool / 4.2, "%"))]
-    assert " ".join(timing[-2] + timing[-1]) == ("4.000 s of CPU of these hosts went to other virtual machines: the tasks' part of it is not classified")
+    assert " ".join(timing[-2] + timing[-1]) == ("other virtual machines took 4.000 s of CPU from these hosts: the tasks' share of it is not classified")
     codec = made.json["codecs"][0]
     assert tables["Codecs: decompression of all attempts"][1][-1] == human(codec["out_bytes"] / codec["cpu_seconds"] / 1e6, "MB/s")
     assert made.printed.splitlines()[:6] == [

@@ -458,7 +458,7 @@ def test_text_has_the_json(made):
     assert rows["Codecs: decompression of all attempts"]["zlib"][:6] == [
         "zlib", count(codec["calls"]), as_bytes(codec["in_bytes"]), as_bytes(codec["out_bytes"]),
         f"{codec['out_bytes'] / codec['in_bytes']:.2f}x", as_seconds(codec["cpu_seconds"])]
-    assert rows["Files on servers, longest waited for first"]["/data/a.root"] == [
+    assert rows["Files on servers, longest wait first"]["/data/a.root"] == [
         count(FILE["requests"]), as_bytes(FILE["network_read_bytes"]), as_seconds(file["latency_sum_s"]),
         as_seconds(file["latency_sum_s"] / FILE["requests"]), as_seconds(file["latency_max_s"])]
     server, = (row for row in titles["Servers: requests of all attempts (half and 99 % took at most ...)"] if row[0].startswith("root:"))
@@ -475,7 +475,7 @@ def test_text_has_the_json(made):
     for title, name in (("returned by read calls", "read_bytes"), ("mapped (mmap)", "mapped_bytes"), ("from storage", "storage_read_bytes"),
                         ("from the network", "network_read_bytes"), ("sent to the network", "network_write_bytes"),
                         ("into codecs, compressed", "decompress_in_bytes"), ("out of codecs", "decompress_out_bytes"),
-                        ("written to storage", "storage_write_bytes"), ("of it after the task's end", "late_bytes")):
+                        ("written to storage", "storage_write_bytes"), ("after the task's end", "late_bytes")):
         numbers = [as_bytes(sum(task_values(i)[name] for i in which)) for which in (range(4), (0, 1, 2, 3, 9))]
         assert layers[title][:len(numbers)] in (numbers, numbers[:1]), title
     assert layers["returned by read calls"][2] == count(sum(task_values(i)["read_calls"] for i in range(4)))

@@ -57,7 +57,7 @@ def test_names_find_runs(folder, options):
         return json.loads(text)["run"] if not status else why
 
     assert [found(which) for which in ("ttbar", "scan", "muon", "caf\u00e9")] == [ids[i] for i in (0, 1, 2, 11)]
-    assert f"'ttba' fits 2 runs: {ids[1]}, {ids[0]}\n" in found("ttba")
+    assert f"'ttba' matches 2 runs: {ids[1]}, {ids[0]}\n" in found("ttba")
     assert "no run 'jets'" in found("jets")
 
 

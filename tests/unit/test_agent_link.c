@@ -77,7 +77,7 @@ static void test_refused(void **state)
 		uplink_run(&s.u, clock_mono_ns());
 		usleep(1000);
 	}
-	assert_non_null(strstr(s.u.trouble, "no crema collector"));
+	assert_non_null(strstr(s.u.trouble, "not a crema collector"));
 	uplink_release(&s.u);
 	site_stop(&s);
 }

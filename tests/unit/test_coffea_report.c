@@ -183,8 +183,7 @@ static void test_bad_reports(void **state)
 	assert_true(c.read);
 	assert_int_equal(c.field[0].verdict, COFFEA_AGREES);
 	assert_int_equal(c.field[2].verdict, COFFEA_UNKNOWN);
-	assert_string_equal(c.line,
-			    "'r.json' does not say chunks, bytesread, processtime, columns");
+	assert_string_equal(c.line, "'r.json' lacks chunks, bytesread, processtime, columns");
 	assert_int_equal(coffea_report_read(&c, "/nonexistent.json"), -ENOENT);
 	assert_non_null(strstr(c.line, "/nonexistent.json"));
 }

@@ -606,7 +606,7 @@ static void a_link_is_good_once(void **state)
 	assert_int_equal(ask(&page, "GET", url, ""), 303);
 	assert_true(answered(&page, "Location: ./\r\n"));
 	assert_int_equal(ask(&page, "GET", url, ""), 401);
-	assert_true(answered(&page, "used or is too old"));
+	assert_true(answered(&page, "used before or is too old"));
 	/* of a collector before this one, of another port, of the future, cut, and changed */
 	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", 5), ""), 401);
 	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", -PROOF_SKEW_S - 5), ""), 401);

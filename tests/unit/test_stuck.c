@@ -55,10 +55,10 @@ static void test_a_row(void **state)
 		     "33,"
 		     " 'place_seconds': 95.5, 'line': 'job.py:12 fill'}"),
 		60,
-		"5 m 00.0 s  fill-7, a thread of its pool\n"
-		"    worker w-1 tcp://10.0.0.7:4001, pid 4711 on node3, not heard of for 12.50 s\n"
+		"5 m 00.0 s  fill-7, a pool thread\n"
+		"    worker w-1 tcp://10.0.0.7:4001, pid 4711 on node3, no message for 12.50 s\n"
 		"    chunk zmm: /data/a.root, entries 1000 to 2050\n"
-		"    in recv on peer 10.0.0.9:1094 for 33.00 s, and at each look for 95.50 s\n"
+		"    in recv on peer 10.0.0.9:1094 for 33.00 s, and at each check for 95.50 s\n"
 		"    at job.py:12 fill\n");
 	assert_prints(LIVE("{'key': null, 'name': null, 'worker': null, 'host': null, 'pid': 8,"
 			   " 'heard_seconds': 10, 'pool': false, 'task_seconds': 61}"),
@@ -78,9 +78,8 @@ static void test_parts_of_a_row(void **state)
 					"    runs: in no call that waits\n"},
 		{HEAD ", 'worker': 'tcp://a:1'}", "    worker tcp://a:1, pid 8 on h\n"
 						  "    runs: in no call that waits\n"},
-		{HEAD ", 'heard_seconds': 10.5}",
-		 "    worker pid 8 on h, not heard of for 10.50 s\n"
-		 "    runs: in no call that waits\n"},
+		{HEAD ", 'heard_seconds': 10.5}", "    worker pid 8 on h, no message for 10.50 s\n"
+						  "    runs: in no call that waits\n"},
 		{HEAD ", 'dataset': 'd', 'entrystart': 5}", "    worker pid 8 on h\n"
 							    "    chunk d\n"
 							    "    runs: in no call that waits\n"},
@@ -89,13 +88,13 @@ static void test_parts_of_a_row(void **state)
 							    "    runs: in no call that waits\n"},
 		{HEAD ", 'place_seconds': 70}",
 		 "    worker pid 8 on h\n"
-		 "    runs: in no call that waits, in this function at each look for 70.00 s\n"},
+		 "    runs: in no call that waits, in this function at each check for 70.00 s\n"},
 		{HEAD ", 'call': 'read', 'call_seconds': 80, 'place_seconds': 81}",
 		 "    worker pid 8 on h\n"
 		 "    in read for 80.00 s\n"},
 		{HEAD ", 'call': 'read', 'call_seconds': 80, 'place_seconds': 81.5}",
 		 "    worker pid 8 on h\n"
-		 "    in read for 80.00 s, and at each look for 81.50 s\n"},
+		 "    in read for 80.00 s, and at each check for 81.50 s\n"},
 		{HEAD ", 'call': 'read', 'place_seconds': 72}",
 		 "    worker pid 8 on h\n"
 		 "    in read, seen there for 72.00 s\n"},
@@ -135,7 +134,7 @@ static void test_which_rows(void **state)
 		assert_non_null(strstr(out, "a task"));
 		free(out);
 		assert_prints(json, rows[i].seconds + 1,
-			      "no task has been in one place for 51.00 s or longer; 7 run\n");
+			      "no task has been in one place for 51.00 s or longer; 7 running\n");
 	}
 }
 
@@ -154,7 +153,7 @@ static void test_around_the_rows(void **state)
 		"paused by Dask: worker a, pid 1 on h, at 85.0 % of its memory limit, 41 tasks "
 		"ready\n"
 		"paused by Dask: worker c, pid 3 on h\n"
-		"no task has been in one place for 60.00 s or longer; 3 run\n"
+		"no task has been in one place for 60.00 s or longer; 3 running\n"
 		"12 more threads of tasks are not shown\n");
 	assert_int_equal(print("{'doing': 5}", 1, &out), -EBADMSG);
 	assert_string_equal(out, "");

@@ -92,7 +92,7 @@ static void test_what_is_no_log(void **state)
 	assert_non_null(strstr(log.line, "/nonexistent/transactions"));
 	taskvine_log_release(&log);
 	assert_int_equal(taskvine_log_read(&log, "/dev/null"), 0);
-	assert_non_null(strstr(log.line, "holds no tasks"));
+	assert_non_null(strstr(log.line, "contains no tasks"));
 	taskvine_log_release(&log);
 }
 
