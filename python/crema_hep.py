@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent / "crema"
 def clash():
     """One line if the music library is in the package's folder, too; else None."""
     if (PACKAGE / "analyze.py").exists() or (PACKAGE / "models").exists():
-        return (f"'{PACKAGE}' also holds the music library 'crema': run 'pip uninstall crema', "
+        return (f"'{PACKAGE}' also contains the music library 'crema': run 'pip uninstall crema', "
                 "then install the wheel of crema-hep with --force-reinstall")
     return None
 

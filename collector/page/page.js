@@ -90,7 +90,7 @@ function drawHead(d) {
   byId("outcome").textContent = r.state_text;
   byId("outcome").className = `outcome ${r.state}`;
   byId("outcome").hidden = !r.state_text;
-  byId("made").textContent = `Written by crema ${d.version}. Unknown is said, and is not 0. The meaning of each metric stands under \u201cAll metrics\u201d.`;
+  byId("made").textContent = `Written by crema ${d.version}. A number that is unknown is shown as unknown, never as 0. The meaning of each metric is under \u201cAll metrics\u201d.`;
 }
 
 function drawNav(panels) {
@@ -150,7 +150,7 @@ function drawLive(failure) {
       h("p", { id: "live-journal", class: "facts stale", role: "alert" }),
       h("p", { id: "live-state", class: "facts stale", role: "status" }), h("div", { id: "stuck", hidden: true }), runs);
   }
-  const text = failure ? `Not up to date: ${failure}. It is tried again.` : "";
+  const text = failure ? `Not up to date: ${failure}. Trying again.` : "";
   if (byId("live-state").textContent !== text) byId("live-state").textContent = text;
 }
 
@@ -164,15 +164,15 @@ function drawLinks(id) {
 /* Asked for when it is opened: the list reads the whole journal. */
 async function listRuns(box) {
   const fill = (node) => box.replaceChildren(box.firstChild, node);
-  fill(h("p", { class: "what", role: "status" }, "Reading the list of runs \u2026"));
+  fill(h("p", { class: "what", role: "status" }, "Loading the list of runs \u2026"));
   try {
     const { runs } = await ask("runs.json");
-    fill(table("table-runs", `${groups(runs.length)} runs, the latest first`, [["run", (r) => h("a", { href: `?run=${encodeURIComponent(r.run)}` }, r.run), "link"],
+    fill(table("table-runs", `${groups(runs.length)} runs, latest first`, [["run", (r) => h("a", { href: `?run=${encodeURIComponent(r.run)}` }, r.run), "link"],
       ...(runs.some((r) => r.name) ? [["name", (r) => r.name || ""]] : []), ["kind", (r) => r.kind],
       ["wall", (r) => r.wall_time, as.seconds], ["tasks", (r) => r.num_tasks, as.count], ["chunks", (r) => r.num_chunks, as.count], ["events", (r) => r.total_events, as.count],
       ["running", (r) => r.running_attempts, as.count]], [...runs].reverse()));
   } catch (error) {
-    fill(h("p", { class: "what", role: "status" }, `The list is not there: ${error.message}.`));
+    fill(h("p", { class: "what", role: "status" }, `The list is not available: ${error.message}.`));
   }
 }
 
@@ -190,7 +190,7 @@ function drawProgress(now) {
   bar.hidden = !total;
   if (total) [bar.max, bar.value] = [total, now.progress.done];
   byId("live-text").textContent = words.join(" \u00b7 ");
-  const trouble = now.journal_error ? `The collector cannot write its journal (${now.journal_error}): it takes no records, and the workers\u2019 agents keep them until it can.` : now.journal_over || "";
+  const trouble = now.journal_error ? `The collector cannot write its journal (${now.journal_error}): it accepts no records, and the workers\u2019 agents keep them until it can.` : now.journal_over || "";
   if (byId("live-journal").textContent !== trouble) byId("live-journal").textContent = trouble;
 }
 
@@ -227,9 +227,9 @@ async function poll() {
     drawLive(null);
   } catch (error) {
     live.failures++;
-    if (error.missing && !current) say(`${error.message} \u2013 the first tasks are shown as soon as they arrive.`, "On the workers\u2019 side: crema run -- python analysis.py, or crema run -- dask worker SCHEDULER");
+    if (error.missing && !current) say(`${error.message} \u2013 the first tasks are shown as soon as they arrive.`, "For the workers: crema run -- python analysis.py, or crema run -- dask worker SCHEDULER");
     else if (current) drawLive(error.message);
-    else say(`Not up to date: ${error.message}. It is tried again.`);
+    else say(`Not up to date: ${error.message}. Trying again.`);
     if (error.missing) live.failures = 0;
   }
   /* of a run that takes long to read the page is content with less */
@@ -239,7 +239,7 @@ async function poll() {
 
 const given = JSON.parse(byId("data").textContent);
 if (given.live) {
-  say("Asking for the run \u2026");
+  say("Loading the run \u2026");
   poll();
 } else {
   draw(prepare(given));

@@ -82,7 +82,7 @@ function reader(box, svg, id, count, at, move, text) {
     showAt(mark.left + mark.width / 2, mark.top + Math.min(20, mark.height / 2));
   }
   svg.attr("role", "slider").attr("tabindex", 0).attr("aria-valuemin", 0).attr("aria-valuemax", Math.max(0, count - 1))
-    .attr("aria-valuenow", 0).attr("aria-valuetext", "the arrow keys move along");
+    .attr("aria-valuenow", 0).attr("aria-valuetext", "use the arrow keys");
   node.addEventListener("pointermove", (event) => {
     if (!count) return;
     const rect = node.getBoundingClientRect();

@@ -98,7 +98,7 @@ function flameFound(node, word) {
 
 function drawCells(chart, root, classes, redraw) {
   const width = chartWidth(chart), cells = flameCells(root, flame.path), word = flame.search.toLowerCase();
-  const svg = canvas(chart, "chart-flame", width, FLAME_ROW * (d3.max(cells, (c) => c.depth) + 1), "Sampled Python stacks, outermost frame at the top, as wide as their time");
+  const svg = canvas(chart, "chart-flame", width, FLAME_ROW * (d3.max(cells, (c) => c.depth) + 1), "Sampled Python stacks, outermost frame at the top; width is time");
   const cell = svg.selectAll("g").data(cells).enter().append("g").attr("class", (c) => (word && !flameMatches(c.node, word) ? "cell faint" : "cell"))
     .attr("transform", (c) => `translate(${c.x0 * width},${c.depth * FLAME_ROW})`).attr("tabindex", 0).attr("role", "button").attr("data-name", (c) => c.node.name)
     .attr("aria-label", (c) => flameText(c.node, root, classes));
@@ -144,7 +144,7 @@ function drawFlame(box, d) {
   box.append(h("div", { class: "tools" }, search, all, found), legend(d.classes.filter((c, i) => root.classes[i] > 0).map((c) => ({ name: c.name, colour: c.colour }))), chart,
     h("p", { class: "shown" }, `${as.count(s.samples)} samples; ${as.seconds(s.seconds)} of the tasks\u2019 ${as.seconds(s.wall_seconds)}, estimated. Your own code is darker. Frames below 1 % of the width are left out until you enlarge what they are in.`));
   box.append(shownOf(s.rows.length, s.total, "stacks") || "");
-  box.append(folded("table-flame", "Time by line, of the stacks that are drawn", [["line", (r) => r.name, "name"], ["samples", (r) => r.samples, as.count],
+  box.append(folded("table-flame", "Time by line, for the stacks shown", [["line", (r) => r.name, "name"], ["samples", (r) => r.samples, as.count],
     ["time", (r) => r.seconds, as.seconds], ["of all", (r) => share(r.seconds, root.seconds), as.percent],
     ...d.classes.map((c, i) => [c.name, (r) => r.classes[i], as.seconds])], flameLines(s, d.classes)));
   redraw();

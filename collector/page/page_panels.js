@@ -90,7 +90,7 @@ function costs(r) {
 
 function drawFindings(box, d) {
   const f = d.findings;
-  if (!f) return box.append(h("p", { class: "what" }, "The findings are not known."));
+  if (!f) return box.append(h("p", { class: "what" }, "The findings are unknown."));
   if (!f.rows.length) box.append(h("p", {}, "No findings."));
   box.append(h("ul", { class: "findings" }, f.rows.map((r) => h("li", { class: r.severity, "data-finding": r.id },
     h("p", {}, h("span", { class: "severity" }, r.severity), r.sentence), ...costs(r), h("p", { class: "advice" }, r.advice),
@@ -98,7 +98,7 @@ function drawFindings(box, d) {
       ["value", (e) => (e.value === null ? UNKNOWN : typeof e.value === "number" && !Number.isInteger(e.value) ? String(Number(e.value.toPrecision(6))) : as.text(e.value)), "number"],
       ["unit", (e) => e.unit || " "]], r.evidence, "Evidence")))));
   box.append(shownOf(f.rows.length, f.total, "findings") || "");
-  box.append(h("p", { class: "shown" }, `${f.made} of ${f.checks} checks were made, ${f.idle} had nothing to look at in this run` +
+  box.append(h("p", { class: "shown" }, `${f.made} of ${f.checks} checks were made, ${f.idle} did not apply to this run` +
     (f.gaps.length ? `, ${f.gaps.length} lacked an input: ${f.gaps.map((g) => `${g.id} (${g.unknown})`).join(", ")}` : "") + "."));
 }
 
@@ -106,7 +106,7 @@ function drawFindings(box, d) {
 
 function drawTime(box, d) {
   const classes = classRow(d), wall = d.time.wall_seconds;
-  if (d.time.all_attempts) box.append(h("p", { class: "what" }, "Less than half of the time was of attempts that count, so this is of all attempts."));
+  if (d.time.all_attempts) box.append(h("p", { class: "what" }, "Less than half of the time belongs to attempts that count, so this covers all attempts."));
   box.append(legend(classes.filter((c) => c.seconds !== 0).map((c) => ({ name: c.name, colour: c.colour, value: `${as.seconds(c.seconds)} ${known(c.seconds) ? `(${as.percent(share(c.seconds, wall))})` : ""}` }))));
   barChart(box, { id: "chart-time", label: `Where the time of ${basis(d)} went, in total`, rows: [0], name: () => basis(d),
     segments: () => classes.map((c) => ({ name: c.name, colour: c.colour, value: c.seconds, text: as.seconds(c.seconds) })), total: () => as.seconds(wall) });
@@ -147,12 +147,12 @@ function drawGbps(box, d) {
 function drawLevels(box, d) {
   const l = d.levels;
   const thousandths = (values) => values.map((v) => v / 1000);
-  const series = [{ name: "tasks under way", colour: "bar", values: thousandths(l.tasks) }, { name: "workers", colour: "s1", line: true, values: thousandths(l.workers) }];
+  const series = [{ name: "running tasks", colour: "bar", values: thousandths(l.tasks) }, { name: "workers", colour: "s1", line: true, values: thousandths(l.workers) }];
   if (l.threads.length) series.push({ name: "threads", colour: "ink", line: true, dashed: true, values: thousandths(l.threads) });
-  const chart = { id: "chart-levels", label: "Workers, their threads and tasks under way", bins: { start: 0, width: (l.bin || 0) / 1e6 }, series, text: as.number };
+  const chart = { id: "chart-levels", label: "Workers, their threads and running tasks", bins: { start: 0, width: (l.bin || 0) / 1e6 }, series, text: as.number };
   box.append(legend(series));
   timeChart(box, chart);
-  box.append(folded("table-levels", "Workers, threads and tasks under way by time", ...timeTable(chart)));
+  box.append(folded("table-levels", "Workers, threads and running tasks by time", ...timeTable(chart)));
 }
 
 function drawMemory(box, d) {
@@ -164,8 +164,8 @@ function drawMemory(box, d) {
   lineChart(box, { id: "chart-memory", label: "Resident memory of workers over time, against the limit", end: d.wall, curves, text: as.bytes,
     limit: limits.length === 1 && known(limits[0]) ? limits[0] : null });
   if (limits.length > 1) box.append(h("p", { class: "shown" }, "The limits differ; the table has each."));
-  else box.append(h("p", { class: "shown" }, known(limits[0]) ? `The limit of each is ${as.bytes(limits[0])}.` : "The limit is unknown."));
-  box.append(shownOf(m.workers.length, m.total, "workers, those with the most") || "");
+  else box.append(h("p", { class: "shown" }, known(limits[0]) ? `Each limit is ${as.bytes(limits[0])}.` : "The limit is unknown."));
+  box.append(shownOf(m.workers.length, m.total, "workers with the most memory") || "");
   box.append(folded("table-memory", "Memory by worker", [["worker", (w) => w.worker, "name"], ["peak", (w) => w.peak_bytes, as.bytes],
     ["limit", (w) => w.limit_bytes, as.bytes], ["peak / limit", (w) => share(w.peak_bytes, w.limit_bytes), as.percent]], m.workers));
 }
@@ -183,7 +183,7 @@ function drawStream(box, d) {
     describe: (b) => [b.key, `on ${s.lanes[b.lane]}`, `${KINDS[b.kind].name}, ${b.state}${b.counted ? "" : ", not counted"}`, `from ${as.seconds(b.begin)}, ${as.seconds(b.wall)}`,
       ...d.classes.map((c, k) => ({ name: c.name, value: b.classes[k] })).filter((c) => known(c.value) && c.value !== 0).map((c) => `${c.name} ${as.seconds(c.value)}`)] }, d.wall || 1);
   box.append(s.cells ? h("p", { class: "shown" }, `shown ${groups(s.in_lanes)} of ${groups(s.total)} tasks, on ${groups(s.lanes.length)} of ${groups(s.lanes_total)} threads (those with the longest tasks), ` +
-      `added up in cells of ${as.seconds(s.cell / 1e6)}, each task spread evenly over its time; the cursor finds the ${groups(bars.length)} longest`)
+      `added up in cells of ${as.seconds(s.cell / 1e6)}, each task spread evenly over its duration; the cursor finds the ${groups(bars.length)} longest`)
     : shownOf(bars.length, s.total, `tasks, on ${groups(s.lanes.length)} of ${groups(s.lanes_total)} threads, those with the longest tasks`) || "");
   const slow = d.slowest;
   box.append(folded("table-stream", `The ${slow.rows.length} slowest of ${groups(slow.total)} tasks`, [["task", (r) => r.key, "name"],
@@ -211,7 +211,7 @@ function drawChunks(box, d) {
 
 function drawCodecs(box, d) {
   const c = d.codecs, cpu = metric(d, "total_cpu_time_true_all");
-  if (!c.rows.length) return box.append(h("p", { class: "what" }, "No call of a codec was counted."));
+  if (!c.rows.length) return box.append(h("p", { class: "what" }, "No codec call was counted."));
   const name = (r) => `${as.text(r.codec)} (${as.text(r.library)})`;
   const rows = [...c.rows].sort((a, b) => (b.cpu_seconds || 0) - (a.cpu_seconds || 0));
   barChart(box, { id: "chart-codecs", label: "CPU of decompression by codec", rows, name,
@@ -238,9 +238,9 @@ function drawFiles(box, d) {
   const rows = f.rows.slice(0, 12), segments = (r) => fileSegments(r).map(([name, colour, value]) => ({ name, colour, value, text: as.bytes(value) }));
   const names = new Map(rows.flatMap(segments).filter((s) => s.value > 0).map((s) => [s.name, s]));
   box.append(legend([...names.values()].map((s) => ({ name: s.name, colour: s.colour }))));
-  barChart(box, { id: "chart-files", label: "Bytes read of each file", rows, name: (r) => r.path, segments,
+  barChart(box, { id: "chart-files", label: "Bytes read from each file", rows, name: (r) => r.path, segments,
     total: (r) => as.bytes(known(r.read_bytes) ? r.read_bytes : r.network_read_bytes) });
-  box.append(shownOf(rows.length, f.total, "files, those with the most bytes read again or outside of baskets") || "");
+  box.append(shownOf(rows.length, f.total, "files, those with the most bytes read again or outside baskets") || "");
   const first = ["path", "read_amplification"], last = ["filesystem"], named = [...first, ...last];
   const of = (names) => names.map((name) => f.columns.find((c) => c.name === name));
   const columns = [...of(first), ...f.columns.filter((c) => !named.includes(c.name)), ...of(last)];
@@ -258,7 +258,7 @@ function drawDatasets(box, d) {
   const which = d.time.all_attempts ? "all attempts at chunks" : "counted chunks";
   barChart(box, { id: "chart-datasets", label: `Time of ${which} by dataset and class`, rows: s.rows.slice(0, 12), name: (r) => as.text(r.dataset), segments: (r) => classSegments(d, r),
     total: (r) => as.seconds(r.wall_seconds) });
-  box.append(shownOf(Math.min(12, s.rows.length), s.total, "datasets, those with the most time") || "");
+  box.append(shownOf(Math.min(12, s.rows.length), s.total, "datasets with the most time") || "");
   box.append(folded("table-datasets", `${s.rows.length} of ${groups(s.total)} datasets, ${which}`, [["dataset", (r) => r.dataset, "name"],
     ["chunks", (r) => r.chunks, as.count], ["events", (r) => r.events, as.count], ["wall", (r) => r.wall_seconds, as.seconds], ["CPU", (r) => r.cpu_seconds, as.seconds],
     ["CPU per event", (r) => r.cpu_seconds_per_event, as.seconds], ["requested", (r) => r.requested_bytes, as.bytes], ["read", (r) => r.read_bytes, as.bytes],
@@ -281,7 +281,7 @@ function drawBalance(box, d) {
   const b = d.balance;
   if (!b.rows.length) return box.append(h("p", { class: "what" }, "No worker has run a task."));
   barChart(box, { id: "chart-balance", label: "Time of tasks by worker and class", rows: b.rows, name: (r) => r.worker, segments: (r) => classSegments(d, r), total: (r) => as.seconds(r.wall_seconds) });
-  box.append(shownOf(b.rows.length, b.total, "workers, the busiest and the idlest") || "");
+  box.append(shownOf(b.rows.length, b.total, "workers, the busiest and the least busy") || "");
   box.append(folded("table-balance", "All attempts by worker", [["worker", (r) => r.worker, "name"], ["host", (r) => r.host, "name"],
     ["threads", (r) => r.threads, as.count], ["tasks", (r) => r.tasks, as.count], ["events", (r) => r.events, as.count], ["wall", (r) => r.wall_seconds, as.seconds],
     ["CPU", (r) => r.cpu_seconds, as.seconds], ["read", (r) => r.read_bytes, as.bytes], ["storage", (r) => r.storage_read_bytes, as.bytes],
@@ -291,7 +291,7 @@ function drawBalance(box, d) {
 function drawWaits(box, d) {
   const b = d.blocking;
   if (!b.rows.length) return box.append(h("p", { class: "what" }, b.known ? `No wait of a task was longer than ${as.seconds(b.threshold_seconds)}.` : "Long waits were not recorded."));
-  box.append(table("table-waits", `Waits longer than ${as.seconds(b.threshold_seconds)} by where they came from: ${b.rows.length} of ${groups(b.total)} places`, [
+  box.append(table("table-waits", `Waits longer than ${as.seconds(b.threshold_seconds)} by call site: ${b.rows.length} of ${groups(b.total)} places`, [
     ["innermost call", (r) => r.frames[0] || "no symbols", "name"], ["called by", (r) => r.frames.slice(1).join(" < ") || "none", "name"], ["waits for", (r) => r.wait], ["what", (r) => r.object || "none", "name"], ["tasks", (r) => r.prefix, "name"],
     ["waits", (r) => r.calls, as.count], ["time", (r) => r.seconds, as.seconds], ["longest", (r) => r.longest_seconds, as.seconds]], b.rows));
 }
@@ -330,19 +330,19 @@ const PANELS = [
   { id: "answers", draw: drawAnswers },
   { id: "findings", title: "Findings", draw: drawFindings },
   { id: "figures", nav: "Numbers", title: "In numbers", draw: drawFigures },
-  { id: "time", nav: "Time", title: "Where the time went", what: "Wall time of tasks. Each class is measured on its own; what they leave over is not classified.", draw: drawTime },
-  { id: "overtime", nav: "Over time", title: "The same over time", what: "Threads in each class, of all attempts; a task\u2019s seconds are spread evenly over its time.", half: true, draw: drawOverTime, has: (d) => d.levels.bin > 0 },
-  { id: "gbps", nav: "Gbit/s", title: "Gbit/s by layer", what: "Bytes where they were read, from the workers\u2019 totals. Layers hold one another: they do not add up.", half: true, draw: drawGbps, has: timed },
-  { id: "levels", nav: "Workers", title: "Workers and tasks", what: "From the edges of tasks and the lives of workers.", half: true, draw: drawLevels },
-  { id: "memory", nav: "Memory", title: "Memory against limit", what: "Resident set of the worker\u2019s process, interpreter included.", half: true, draw: drawMemory },
-  { id: "stream", nav: "Tasks", title: "Task stream", what: "A row for each thread; the height of each bar is divided as its time was, the line below it shows the kind of task. A red frame: the attempt did not end well.", draw: drawStream },
-  { id: "scatter", nav: "Chunks", title: "Chunk time by dataset", what: "When each chunk began and how long it took; the line is the median of all chunks of the dataset.", draw: drawChunks },
+  { id: "time", nav: "Time", title: "Where the time went", what: "Wall time of tasks. Each class is measured separately; the rest is not classified.", draw: drawTime },
+  { id: "overtime", nav: "Over time", title: "Time classes over the run", what: "Threads in each class, for all attempts; a task\u2019s seconds are spread evenly over its duration.", half: true, draw: drawOverTime, has: (d) => d.levels.bin > 0 },
+  { id: "gbps", nav: "Gbit/s", title: "Gbit/s by layer", what: "Bytes at the time they were read, from the workers\u2019 totals. Do not add layers: they contain the same data.", half: true, draw: drawGbps, has: timed },
+  { id: "levels", nav: "Workers", title: "Workers and tasks", what: "From the start and end of tasks and workers.", half: true, draw: drawLevels },
+  { id: "memory", nav: "Memory", title: "Memory against limit", what: "Resident set of each worker process, including the interpreter.", half: true, draw: drawMemory },
+  { id: "stream", nav: "Tasks", title: "Task stream", what: "Each row is a thread. Colors divide a bar\u2019s height by class of time; the line below it shows the kind of task. A red frame marks an attempt that did not succeed.", draw: drawStream },
+  { id: "scatter", nav: "Chunks", title: "Chunk time by dataset", what: "Start and duration of each chunk; the line is the median of all chunks of the dataset.", draw: drawChunks },
   { id: "codecs", title: "Codecs", half: true, what: "CPU inside decompress calls, all attempts.", draw: drawCodecs },
-  { id: "files", nav: "Files", title: "Files by bytes", half: true, what: "Bytes that read calls returned, all attempts. Used once in baskets, read outside of them, and read again.", draw: drawFiles },
+  { id: "files", nav: "Files", title: "Files by bytes", half: true, what: "Bytes that read calls returned, all attempts: used baskets, bytes outside baskets, and bytes read again.", draw: drawFiles },
   { id: "datasets", title: "Datasets", half: true, what: "Wall time of chunks by class.", draw: drawDatasets },
   { id: "balance", nav: "Balance", title: "Balance of workers", half: true, what: "Wall time of all attempts by class.", draw: drawBalance },
-  { id: "sections", title: "Sections", what: "What crema.section has named, inner sections included; the median is within 9 %.", draw: drawSections, has: (d) => d.sections.rows.length > 0 },
-  { id: "lines", nav: "Lines", title: "CPU and waits by line of Python", what: "Sampled stacks of tasks. The colour is the class of time with most of a frame\u2019s. Click to enlarge.", draw: drawFlame, has: (d) => d.stacks.samples > 0 },
+  { id: "sections", title: "Sections", what: "Sections named with crema.section, including inner sections; the median is within 9 %.", draw: drawSections, has: (d) => d.sections.rows.length > 0 },
+  { id: "lines", nav: "Lines", title: "CPU and waits by line of Python", what: "Sampled stacks of tasks. The color is a frame\u2019s largest class of time. Click to enlarge.", draw: drawFlame, has: (d) => d.stacks.samples > 0 },
   { id: "waits", nav: "Waits", title: "Long waits", draw: drawWaits },
   { id: "servers", title: "Servers", draw: drawServers, has: (d) => d.servers.rows.length > 0 },
   { id: "completeness", title: "Completeness", what: "Work not attributable to any task, and missing data.", draw: drawCompleteness },

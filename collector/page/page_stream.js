@@ -163,7 +163,7 @@ function streamPanel(box, chart, end) {
     drawn.go(next);
   });
   box.append(h("div", { class: "tools" }, field, button("out", "zoom out", () => zoom(id, end, 2)), button("in", "zoom in", () => zoom(id, end, 0.5)),
-    button("all", "show the whole run", () => showPart(id, end, 0, end)), found, h("span", { class: "hint" }, "Ctrl and wheel zoom, drag moves")), place);
+    button("all", "show the whole run", () => showPart(id, end, 0, end)), found, h("span", { class: "hint" }, "Ctrl + wheel zooms, drag moves")), place);
   zoomable(place, id, end, (px) => {
     const rect = place.querySelector("svg").getBoundingClientRect();
     return drawn.x.invert(px - rect.left);

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""crema for notebooks and processors. The measuring itself is done by the library that the workers preload.
+"""crema for notebooks and processors. The library that the workers preload does the measuring.
 
     crema.preload()             # in a notebook, before LocalCluster(...)
 
     with crema.measure(client, processor_instance=p) as m:
         output, report = runner(fileset, processor_instance=p)
         m.set_coffea_report(report)
-    m                           # the report, and its page; m.findings, m.plot(), m.metrics, m.run.tasks
+    m                           # shows the report and its page; m.findings, m.plot(), m.metrics, m.run.tasks
 
     run = crema.load()          # the last run: run.metrics, run.tasks (a DataFrame)
 
@@ -17,7 +17,7 @@ import os as _os
 
 # The registry's `crema` is a music library with a package of the same name: installed together, each overwrites the other.
 if any(_os.path.exists(_os.path.join(_os.path.dirname(__file__), name)) for name in ("analyze.py", "models")):
-    raise ImportError(f"'{_os.path.dirname(__file__)}' also holds the music library 'crema': run 'pip uninstall crema', "
+    raise ImportError(f"'{_os.path.dirname(__file__)}' also contains the music library 'crema': run 'pip uninstall crema', "
                       "then install the wheel of crema-hep with --force-reinstall")
 
 from crema.folder import load_measurement

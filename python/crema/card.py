@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a run shows itself in a notebook: the report as a card, the page with its charts behind one click."""
+"""Shows a run in a notebook: the report as a card; one click opens the page with charts."""
 
 import html
 
@@ -11,7 +11,7 @@ TEXT_STYLE = "margin:0;padding:.8em 1em;max-height:40rem;overflow:auto;border:1p
 
 
 def text(run):
-    """The report; of a run from a file what is known without it."""
+    """The report; for a run from a file, what is known without the program."""
     try:
         return run.report()
     except CremaError as error:
@@ -19,13 +19,13 @@ def text(run):
 
 
 def page(run):
-    """The page in a frame of its own: it shares neither style nor scripts nor the reader's session with the notebook."""
+    """The page in a separate frame: it shares no style, script or session with the notebook."""
     try:
         whole = run.html()
     except CremaError:
         return ""
     if len(whole) > PAGE_BYTES:
-        return f"<p>The page with charts has {len(whole) / 1e6:.0f} MB: write it by <code>crema report --run {html.escape(run.id)} --html</code></p>"
+        return f"<p>The page with charts has {len(whole) / 1e6:.0f} MB: write it with <code>crema report --run {html.escape(run.id)} --html</code></p>"
     return (f'<details><summary>Charts and tables</summary><iframe title="crema report of run {html.escape(run.id)}" '
             f'sandbox="allow-scripts" loading="lazy" style="{FRAME_STYLE}" srcdoc="{html.escape(whole)}"></iframe></details>')
 

@@ -46,7 +46,7 @@ def load_measurement(path):
     path = Path(path)
     for name in ("metrics.json", "start_end_time.txt"):
         if not (path / name).exists():
-            raise FileNotFoundError(f"'{path}' holds no measurement: there is no {name}")
+            raise FileNotFoundError(f"'{path}' is not a measurement: it has no {name}")
     metrics = json.loads((path / "metrics.json").read_text(encoding="utf-8"))
     if "tracking_data" in metrics:
         metrics["tracking_data"] = _tracking(metrics["tracking_data"])
@@ -57,7 +57,7 @@ def load_measurement(path):
     try:
         start, end = map(float, line.split(","))
     except ValueError:
-        raise ValueError(f"'{path / 'start_end_time.txt'}' does not hold two times") from None
+        raise ValueError(f"'{path / 'start_end_time.txt'}' does not contain two times") from None
     return metrics, start, end
 
 

@@ -13,20 +13,20 @@
     with crema.memory("unflatten"):           # the process's resident memory before and after
         ...
 
-    crema.metric("selected_jets", len(jets))  # a number of your own: count, sum, least, most
+    crema.metric("selected_jets", len(jets))  # a number of your own: count, sum, smallest, largest
 
 Elsewhere (a notebook, a test, a worker that is not measured) all of this does nothing and costs less than
-a microsecond. Nothing here raises anything in a task that it would not raise elsewhere too.
+a microsecond. In a task, nothing here raises an exception that it would not also raise elsewhere.
 
-A section is for code that runs in one go in one thread: use it inside of an async function or a generator
-only around what neither awaits nor yields. One that is suspended is counted as "broken" or "outside" and
-not measured.
+A section is for code that runs without interruption in one thread: inside an async function or a generator,
+use it only around code that neither awaits nor yields. A suspended section counts as "broken" or "outside"
+and is not measured.
 """
 
 import functools
 import inspect
 
-# The library that is preloaded into a measured worker puts its functions here.
+# The library preloaded into a measured worker puts its functions here.
 _begin = None
 _begin_memory = None
 _end = None
@@ -34,7 +34,7 @@ _value = None
 
 
 class _Named:
-    """What section and memory share: an instance can be entered again while it is open."""
+    """Base of section and memory: an instance can be entered again while it is open."""
 
     __slots__ = ("name", "_tokens")
 

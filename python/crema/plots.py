@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Four charts of a run by matplotlib. What is unknown is named as such and has no bar."""
+"""Four matplotlib charts of a run. Unknown values are named and have no bar."""
 
 import itertools
 
@@ -35,7 +35,7 @@ def time(ax, data):
 
 
 def volumes(ax, data):
-    """The layers that bytes pass; each is measured by itself."""
+    """The layers that bytes pass through; each is measured separately."""
     bars(ax, data["metrics"], BYTES, "Bytes by layer", "MB", 1e6)
 
 
@@ -51,7 +51,7 @@ def whole(rows):
 
 
 def legend(ax, colours):
-    """Only where there is more than one, and no more than have a colour of their own."""
+    """Only if there is more than one, and each has its own color."""
     shown = list(colours.items())[:NAMED]
     if len(colours) > 1:
         marks = [ax.plot([], [], color=colour, linewidth=5)[0] for _, colour in shown]
@@ -77,7 +77,7 @@ def tasks(ax, data):
 
 
 def chunks(ax, data):
-    """How long each chunk took, by when it started."""
+    """The duration of each chunk, by its start."""
     rows = [row for row in whole(data["chunks"]) if row["wall_seconds"] is not None]
     begin = min((row["start"] for row in whole(data["tasks"])), default=0.0)
     colours = colours_of(row["dataset"] for row in rows)

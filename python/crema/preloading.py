@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""crema.preload(): the workers of a cluster that this Python starts are measured.
+"""crema.preload() measures the workers of a cluster that this Python starts.
 
     crema.preload()
     client = Client(LocalCluster())
 
-It is what `crema run -- python analysis.py` does to a script, for a notebook whose kernel runs already.
+It does for a notebook with a running kernel what `crema run -- python analysis.py` does for a script.
 """
 
 import os
@@ -35,11 +35,11 @@ def preload(quiet=False):
     """Puts crema's library into LD_PRELOAD of every process that this one starts from now on, and prints that it did.
 
     Call it before LocalCluster(...) or SpecCluster(...). Only Dask workers are measured; in other processes
-    the library does nothing. It cannot reach workers that run already, workers on other machines, or
-    LocalCluster(processes=False), whose workers are this process: start these by `crema run -- COMMAND`.
+    the library does nothing. It cannot reach workers that are already running, workers on other machines, or
+    LocalCluster(processes=False), whose workers are this process: start these with `crema run -- COMMAND`.
 
-    Returns what it set, {"LD_PRELOAD": ...}, for the environment of processes that something else starts.
-    Calling it again changes nothing. Raises CremaError where the library is missing or does not load.
+    Returns {"LD_PRELOAD": ...}, for the environment of processes that something else starts.
+    Calling it again changes nothing. Raises CremaError if the library is missing or does not load.
     """
     path = library()
     before = [name for name in os.environ.get(VARIABLE, "").replace(" ", ":").split(":") if name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The `crema` program: all numbers are made by it, in one place; here it is only found and asked."""
+"""Finds and runs the `crema` program, which computes all numbers."""
 
 import json
 import os
@@ -8,12 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-# A report of a large journal takes minutes; a program that hangs must not hold a notebook for ever.
+# A report of a large journal takes minutes; a program that hangs must not block a notebook forever.
 REPORT_SECONDS = 600
 
 
 class CremaError(RuntimeError):
-    """What crema could not do and what to do about it, in one line."""
+    """What failed and what to do about it, in one line."""
 
 
 def find():
@@ -21,13 +21,13 @@ def find():
     named = os.environ.get("CREMA_PROGRAM")
     if named:
         if not os.access(named, os.X_OK) or os.path.isdir(named):
-            raise CremaError(f"CREMA_PROGRAM names '{named}', which is no program that can be run")
+            raise CremaError(f"CREMA_PROGRAM is '{named}', which is not an executable program")
         return named
     here = Path(__file__).resolve().parent
     places = [Path(sys.executable).parent, here.parents[1] / "build"]
     found = shutil.which("crema", path=here / "bin") or shutil.which("crema") or shutil.which("crema", path=os.pathsep.join(map(str, places)))
     if not found:
-        raise CremaError("the program 'crema' is not on PATH: install it, or name it by CREMA_PROGRAM")
+        raise CremaError("the program 'crema' is not on PATH: install it, or set CREMA_PROGRAM")
     return found
 
 
@@ -38,7 +38,7 @@ def report(*arguments, directory=None):
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=REPORT_SECONDS,
                               env={"CREMA_PYTHON": sys.executable or "python3", **os.environ})
     except subprocess.TimeoutExpired:
-        raise CremaError(f"'crema report' did not end within {REPORT_SECONDS} s") from None
+        raise CremaError(f"'crema report' did not finish within {REPORT_SECONDS} s") from None
     except OSError as error:
         raise CremaError(f"cannot run '{command[0]}': {error.strerror}") from None
     if done.returncode:

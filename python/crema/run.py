@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run that was measured, for looking at it in a notebook."""
+"""A measured run, for use in a notebook."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from crema.program import CremaError, report, report_json
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding of the report. What it costs and what its advice would save, seconds of wall time, are None where unknown."""
+    """One finding of the report. Its cost and the gain of its advice, in seconds of wall time, are None if unknown."""
 
     id: str
     severity: str
@@ -24,7 +24,7 @@ class Finding:
 
     @property
     def cost(self):
-        """What it costs, in words; empty where that is unknown."""
+        """The cost in words; empty if it is unknown."""
         return "" if self.cost_seconds is None else f"costs about {self.cost_seconds:.3g} s"
 
     def __str__(self):
@@ -83,12 +83,12 @@ class Run:
 
     def _printed(self, *options):
         if self._ask is None:
-            raise CremaError("a run that was loaded from a file has its numbers only: load it by its id for the report and the page")
+            raise CremaError("a run that was loaded from a file has only its numbers: load it by its id for the report and the page")
         return self._ask(*options)
 
     @property
     def findings(self):
-        """What crema remarks on: each has text, advice, cost_seconds (None: unknown) and evidence."""
+        """The findings: each has text, advice, cost_seconds (None: unknown) and evidence."""
         return findings_of(self.json)
 
     def plot(self, which=None, ax=None):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""roastcoffea's names for parts of a processor, so that only the import has to change.
+"""roastcoffea's names for parts of a processor, so you change only the import.
 
-Chunks need no decorator here, and a section tells time, CPU, waits and bytes at once.
+Chunks need no decorator here, and a section measures time, CPU, waits and bytes at once.
 """
 
 from crema.instrument import memory, section

@@ -72,13 +72,13 @@ def ended(data):
 
 
 def enough(data, expected):
-    """Where some of the tasks may not have run, a task that failed says that they did not."""
+    """Where some of the tasks may not have run, a failed task shows that they did not."""
     return (not expected["tasks"] or ended(data) >= expected["tasks"]
             or (not expected["all_ran"] and any(t["status"] == "erred" for t in data["tasks"])))
 
 
 def signs_of_life(data, moment):
-    """Whether each worker that was not gone has said something after the moment."""
+    """Whether each worker that had not ended has sent a message after the moment."""
     return all(w["goodbye"] or w["silent"] or (w["last_seen"] or 0) >= moment for w in data["workers"])
 
 
@@ -109,8 +109,7 @@ def wait(run, end, expected, limit_seconds, directory=None, begun=0.0, client=No
         if not data and now > nothing:
             return None, nothing_there(why, expected, preloaded(client))
         if now > limit:
-            return data, (f"the records of this run have not all arrived after {limit_seconds:g} s: its numbers may "
-                          "grow; is 'crema collect' running?" if data else nothing_there(why, expected, preloaded(client)))
+            return data, (f"the records of this run have not all arrived after {limit_seconds:g} s, so its numbers may still grow; is 'crema collect' running?" if data else nothing_there(why, expected, preloaded(client)))
         time.sleep(POLL_SECONDS)
 
 
@@ -132,11 +131,10 @@ def missing(data, expected):
     return line
 
 
-START = ("In a notebook call crema.preload() before the cluster is made; elsewhere start the workers by "
-         "'crema run -- dask worker ...'")
-IN_PROCESS = ("The workers are in this process (processes=False): start it by 'crema run -- jupyter lab' or "
-              "'crema run -- python ...', or leave processes=False out and call crema.preload() first")
-FOLDER = "where the collector writes into another folder, name it by dir= or CREMA_DIR"
+START = ("In a notebook, call crema.preload() before you create the cluster; elsewhere start the workers with 'crema run -- dask worker ...'")
+IN_PROCESS = ("The workers are in this process (processes=False): start it with 'crema run -- jupyter lab' or "
+              "'crema run -- python ...', or drop processes=False and call crema.preload() first")
+FOLDER = "if the collector writes to another folder, set it with dir= or CREMA_DIR"
 
 
 def nothing_there(why, expected, workers):

@@ -106,7 +106,7 @@ def is_remote(name):
 
 
 class Members:
-    """What is inside of a JSON list or object, a line each."""
+    """The members of a JSON list or object, one per line."""
 
     def __init__(self, file):
         self.file, self.lead = file, "\n "
@@ -379,7 +379,7 @@ def main():
 
 if __name__ == "__main__":
     if sys.version_info < (3, 7):
-        sys.exit("it is older than 3.7")
+        sys.exit("this Python is older than 3.7")
     try:
         main()
     except Exception as error:

@@ -150,7 +150,7 @@ def test_one_task(shared, made, tmp_path):
 def test_no_tasks(shared, made, tmp_path):
     """A worker that did nothing: one line, and no file."""
     done = shared.procs.report("--csv", tmp_path / "csv", "--sqlite", tmp_path / "db", directory=made.write())
-    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "hold no tasks" in done.stderr
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "contain no tasks" in done.stderr
     assert sorted(p.name for p in tmp_path.iterdir()) == ["made"]
 
 

@@ -96,7 +96,7 @@ def class_seconds(task, name):
 
 
 def test_no_more_threads_than_there_are(opened, job):
-    """Each bin of the chart adds up to the tasks under way in it, by class to what the tasks say."""
+    """Each bin of the chart adds up to the running tasks in it, by class to what the tasks say."""
     levels = json.loads(opened.run("document.getElementById('data').textContent"))["levels"]
     classes = levels["classes"]
     for i, threads in enumerate(levels["threads"]):
@@ -206,7 +206,7 @@ def test_figures_are_the_metrics(opened, job):
 
 
 def test_workers_and_tasks_over_time(opened, job):
-    """The area under "tasks under way" is the time of all attempts."""
+    """The area under "running tasks" is the time of all attempts."""
     levels = json.loads(opened.run("document.getElementById('data').textContent"))["levels"]
     seconds = sum(levels["tasks"]) / 1000 * levels["bin"] / 1e6
     assert seconds == pytest.approx(sum(t["stop"] - t["start"] for t in job.json["tasks"]), rel=0.01)

@@ -64,7 +64,7 @@ def test_music_library_of_the_same_name(tmp_path, last):
             file.write_text(text)
     (tmp_path / "site/crema/bin").mkdir()
     (tmp_path / "site/crema/bin/crema").symlink_to(cluster.BUILD / "crema")
-    line = f"'{tmp_path / 'site/crema'}' also holds the music library 'crema': run 'pip uninstall crema', then install the wheel of crema-hep with --force-reinstall"
+    line = f"'{tmp_path / 'site/crema'}' also contains the music library 'crema': run 'pip uninstall crema', then install the wheel of crema-hep with --force-reinstall"
     python = [sys.executable, "-I", "-S", "-c"]
     at = f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); sys.argv[1:] = ['--version']; import "
     imported = subprocess.run([*python, at + "crema"], capture_output=True, text=True)
@@ -85,7 +85,7 @@ try:
 except RuntimeError as error:
     print(type(error).__name__, error)
 """, CREMA_PROGRAM="/nonexistent/crema")
-    assert out == "CremaError CREMA_PROGRAM names '/nonexistent/crema', which is no program that can be run\n"
+    assert out == "CremaError CREMA_PROGRAM is '/nonexistent/crema', which is not an executable program\n"
 
 
 def test_program_beside_the_source_tree():

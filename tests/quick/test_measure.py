@@ -90,7 +90,7 @@ def test_wait_is_over_at_once(waited, worker):
         assert waited(data, wanted) == (data, None, 0)
 
 
-LATE = "the records of this run have not all arrived after 20 s: its numbers may grow; is 'crema collect' running?"
+LATE = "the records of this run have not all arrived after 20 s, so its numbers may still grow; is 'crema collect' running?"
 
 
 @pytest.mark.parametrize("more", [{"last_seen": 51.19}, {"last_seen": None}, {"running": 1}])
@@ -115,8 +115,7 @@ def test_wait_for_stray_tasks(waited):
     assert waited(data, expected(3, all_ran=False)) == (data, None, 0)  # one failed: others did not begin
 
 
-NOTHING = ("nothing was measured: {}. In a notebook call crema.preload() before the cluster is made; elsewhere start the workers by "
-           "'crema run -- dask worker ...'; where the collector writes into another folder, name it by dir= or CREMA_DIR")
+NOTHING = ("nothing was measured: {}. In a notebook, call crema.preload() before you create the cluster; elsewhere start the workers with 'crema run -- dask worker ...'; if the collector writes to another folder, set it with dir= or CREMA_DIR")
 
 
 class Workers:
@@ -139,7 +138,7 @@ HERE, THERE = (socket.gethostname(), os.getpid()), ("elsewhere", os.getpid())
 
 
 @pytest.mark.parametrize("said, line", [
-    ({"a": (False, THERE), "b": (True, THERE)}, "1 of 2 workers run without crema's library. In a notebook call crema.preload()"),
+    ({"a": (False, THERE), "b": (True, THERE)}, "1 of 2 workers run without crema's library. In a notebook, call crema.preload()"),
     ({"a": (False, HERE)}, r"1 of 1 workers run without crema's library. The workers are in this process \(processes=False\)"),
     ({"a": (False, HERE), "b": (False, THERE)}, "2 of 2 workers run without crema's library. In a notebook"),
     ({"a": (True, THERE), "b": OSError("gone")}, r"the workers have crema's library, but none of their records are here \(no journal\)"),
@@ -491,11 +490,11 @@ def test_the_program(tmp_path, monkeypatch):
         assert str(error.value) == said
     program("exec sleep 5")
     monkeypatch.setattr(crema.program, "REPORT_SECONDS", 0.2)
-    with pytest.raises(crema.CremaError, match="did not end within 0.2 s"):
+    with pytest.raises(crema.CremaError, match="did not finish within 0.2 s"):
         crema.program.report()
     for path in (tmp_path, tmp_path / "none"):
         monkeypatch.setenv("CREMA_PROGRAM", str(path))
-        with pytest.raises(crema.CremaError, match="no program that can be run"):
+        with pytest.raises(crema.CremaError, match="not an executable program"):
             crema.program.find()
     monkeypatch.delenv("CREMA_PROGRAM")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -628,9 +627,9 @@ def test_json_ready():
 
 
 @pytest.mark.parametrize("files,error", [
-    ({}, "holds no measurement: there is no metrics.json"),
-    ({"metrics.json": "{}"}, "there is no start_end_time.txt"),
-    ({"metrics.json": "{}", "start_end_time.txt": "soon"}, "does not hold two times"),
+    ({}, "is not a measurement: it has no metrics.json"),
+    ({"metrics.json": "{}"}, "it has no start_end_time.txt"),
+    ({"metrics.json": "{}", "start_end_time.txt": "soon"}, "does not contain two times"),
 ])
 def test_folders_that_are_none(tmp_path, files, error):
     for name, text in files.items():
@@ -661,7 +660,7 @@ def test_a_folder_by_hand(tmp_path):
     (tmp_path / "metrics.json").write_text(json.dumps({
         "wall_time": 1.75, "raw_span_metrics": {"('execute', 'p', 'cpu', 'seconds')": 1.5, "plain text": 2.5, "[": 3}, "chunk_info": {"('f', 0, 9)": [1, 2, 3], "no tuple": [4, 5]},
         "tracking_data": {"worker_counts": {first: 1, second: 2}, "worker_memory": {"w": [[first, 10], [second, 20]]}, "estimated": ["worker_memory"]}}))
-    with pytest.raises(FileNotFoundError, match="there is no start_end_time.txt"):
+    with pytest.raises(FileNotFoundError, match="it has no start_end_time.txt"):
         crema.load_measurement(tmp_path)
     (tmp_path / "start_end_time.txt").write_text("1.5,3.25\n")
     assert crema.load_measurement(tmp_path) == ({
@@ -671,5 +670,5 @@ def test_a_folder_by_hand(tmp_path):
     assert crema.load_measurement(tmp_path)[0] == {"wall_time": None, "tracking_data": None}
     for text in ("", "1.5", "1.5,x", "1,2,3"):
         (tmp_path / "start_end_time.txt").write_text(text)
-        with pytest.raises(ValueError, match="does not hold two times"):
+        with pytest.raises(ValueError, match="does not contain two times"):
             crema.load_measurement(tmp_path)

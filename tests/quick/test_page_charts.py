@@ -307,8 +307,8 @@ def test_what_is_not_there(page):
     assert page.texts(".answer p:not(.lead)")[2:] == [
         held_back(d)[1], "of 23.70 s: 6 threads for 3.950 s",
         f"{f['made']} of {f['checks']} checks could be made, {f['idle']} did not apply"]
-    assert page.texts("#panel-findings p") == ["No findings.", f"shown 0 of {f['total']} findings", f"{f['made']} of {f['checks']} checks were made, {f['idle']} had nothing to look at in this run."]
-    for panel, text in (("codecs", "No call of a codec was counted."), ("files", "No data file was read."), ("datasets", "No counted chunk."), ("balance", "No worker has run a task."),
+    assert page.texts("#panel-findings p") == ["No findings.", f"shown 0 of {f['total']} findings", f"{f['made']} of {f['checks']} checks were made, {f['idle']} did not apply to this run."]
+    for panel, text in (("codecs", "No codec call was counted."), ("files", "No data file was read."), ("datasets", "No counted chunk."), ("balance", "No worker has run a task."),
                         ("waits", "No wait of a task was longer than 25.00 ms."), ("scatter", "No chunk whose time is known."),
                         ("memory", "This run has no sample of a worker\u2019s memory.")):
         assert page.texts(f"#panel-{panel} p")[-1] == text
@@ -332,7 +332,7 @@ def test_what_is_not_there(page):
     ends = "[[1000, 1003.5], [null, 1003.5], [1000, null]].map(([start, stop]) => prepare({ run: { start, stop }, metrics: [] }).wall)"
     assert page.tab.run(ends) == [3.5, 0, 0]
     page.show(lambda d: (rich(d), d["blocking"].update(known=False, rows=[]), d.update(findings=None)))
-    assert page.texts("#panel-waits .what") == ["Long waits were not recorded."] and page.texts("#panel-findings .what") == ["The findings are not known."]
+    assert page.texts("#panel-waits .what") == ["Long waits were not recorded."] and page.texts("#panel-findings .what") == ["The findings are unknown."]
 
 
 def test_findings(page, shown):
@@ -341,7 +341,7 @@ def test_findings(page, shown):
     assert page.texts(".findings > li > p") == ["notea note", "nothing", "higha sentence", "costs about 3.8 of 7.9 s", "an advice"]
     assert page.rows("#finding-small") == [["n", "unknown", " "], ["f", "1.23457", "s"], ["i", "12345", "B"], ["t", "x", " "]]
     gaps = ", ".join(f"{g['id']} ({g['unknown']})" for g in f["gaps"])
-    assert page.texts("#panel-findings .shown") == [f"shown 2 of {f['total']} findings", f"{f['made']} of {f['checks']} checks were made, {f['idle']} had nothing to look at in this run, "
+    assert page.texts("#panel-findings .shown") == [f"shown 2 of {f['total']} findings", f"{f['made']} of {f['checks']} checks were made, {f['idle']} did not apply to this run, "
                                                     f"{len(f['gaps'])} lacked an input: {gaps}."]
 
 
@@ -413,10 +413,10 @@ def test_over_time(page, shown):
     assert page.rows("#table-overtime") == [[seconds(0.4 * i), *row] for i, row in enumerate(rows)]
     assert page.head("#table-overtime") == ["from the start", *layers, "threads of the workers"]
     chart = page.chart("levels")
-    stack(chart, 0.4, {"tasks under way": levels["tasks"]})
+    stack(chart, 0.4, {"running tasks": levels["tasks"]})
     curve(chart, "workers", 0.4, levels["workers"])
     curve(chart, "threads", 0.4, levels["threads"])
-    assert page.legend("levels") == ["tasks under way", "workers", "threads"]
+    assert page.legend("levels") == ["running tasks", "workers", "threads"]
     assert [row[1:] for row in page.rows("#table-levels")] == [[human(levels[n][i], "").strip() for n in ("tasks", "workers", "threads")] for i in range(9)]
 
 
@@ -484,7 +484,7 @@ def test_more_datasets_than_bars(page):
         d["datasets"]["rows"] = [{**d["datasets"]["rows"][0], "dataset": f"set-{i}"} for i in range(14)]
 
     page.show(many)
-    assert page.texts("#panel-datasets .shown") == ["shown 12 of 33 datasets, those with the most time"]
+    assert page.texts("#panel-datasets .shown") == ["shown 12 of 33 datasets with the most time"]
     assert labels(page.chart("datasets"), "rowname") == [f"set-{i}" for i in range(12)] and len(page.rows("#table-datasets")) == 14
 
 
@@ -546,7 +546,7 @@ def test_memory(page, shown):
     dots = [(chart.value(chart.x, float(s["cx"])), chart.value(chart.y, float(s["cy"]))) for s in chart.of(tag="circle")]
     assert dots == [(pytest.approx(t / 1e6), pytest.approx(v)) for t, v in m["workers"][1]["points"]]
     assert not [s for s in chart.of(tag="line") if s["class"] == "limit"] and labels(chart, "label") == []
-    assert page.legend("memory") == ["w-0", "w-1"] and page.texts("#panel-memory .shown") == ["The limit of each is 4.000 GB.", "shown 2 of 20 workers, those with the most"]
+    assert page.legend("memory") == ["w-0", "w-1"] and page.texts("#panel-memory .shown") == ["Each limit is 4.000 GB.", "shown 2 of 20 workers with the most memory"]
     assert page.rows("#table-memory") == [[w["worker"], size(w["peak_bytes"]), size(4e9), percent(w["peak_bytes"], 4e9)] for w in m["workers"]]
     times = sorted({p[0] for w in m["workers"] for p in w["points"]})
     at = [[([v for t, v in w["points"] if t <= time] or [None])[-1] for w in m["workers"]] for time in times]
@@ -706,7 +706,7 @@ def test_stream_of_cells(page):
             assert (chart.value(chart.x, x), y // row) == (pytest.approx(begin, abs=0.003), lane)
             assert chart.value(chart.x, x + w) == pytest.approx(min(3.95, begin + 0.5), abs=0.005) and full * value / 1000 < h < row * value / 1000
     assert page.texts("#panel-stream .shown") == [
-        "shown 5,000 of 30,000 tasks, on 4 of 2,000 threads (those with the longest tasks), added up in cells of 500.0 ms, each task spread evenly over its time; the cursor finds the 2 longest"]
+        "shown 5,000 of 30,000 tasks, on 4 of 2,000 threads (those with the longest tasks), added up in cells of 500.0 ms, each task spread evenly over its duration; the cursor finds the 2 longest"]
     assert page.legend("stream") == list(CLASSES.values()) and not any(pieces(p) for p in chart.of(tag="path") if p.get("class") == "kind")
     assert labels(chart, "rowname") == ["w-0", "w-1"]
     page.show(lambda d: (celled(d), d["stream"].update(bars=[])))  # nothing to read with keys
@@ -733,7 +733,7 @@ def test_codecs_and_files(page):
          {"baskets": r["read_bytes"] - r["reread_bytes"] - r["outside_basket_bytes"], "outside baskets": r["outside_basket_bytes"], "read again": r["reread_bytes"]}
          for i, r in enumerate(f[:12])], size)
     assert labels(chart, "value") == [size(5 * 10**7 if r["read_bytes"] is None else r["read_bytes"]) for r in f[:12]]
-    assert page.texts("#panel-files .shown") == ["shown 12 of 5,000 files, those with the most bytes read again or outside of baskets"]
+    assert page.texts("#panel-files .shown") == ["shown 12 of 5,000 files, those with the most bytes read again or outside baskets"]
     assert page.legend("files") == ["baskets", "read again", "outside baskets", "read (not classified)", "from the network"]
     assert labels(chart, "rowname")[0] == "\u2026/0.root" and "name1.root" in labels(chart, "rowname")[1] and len(labels(chart, "rowname")[1]) < 60
     assert page.tab.run("[distinct(['/a/b/x', '/a/b/c/y']), distinct(['/a/x']), distinct(['x', 'y']), distinct(['root://a//d/x', 'root://a//d/y'])]") == [
@@ -758,11 +758,11 @@ def test_datasets_and_workers(page):
     assert page.rows("#table-balance") == [
         [r["worker"], r["host"], count(r["threads"]), count(r["tasks"]), count(r["events"]), seconds(r["wall_seconds"]), seconds(r["cpu_seconds"]), size(r["read_bytes"]),
          size(r["storage_read_bytes"]), end] for r, end in zip(d["balance"]["rows"], ("exit", "silent", "none yet"))]
-    assert page.texts("#panel-datasets .shown") == ["shown 3 of 33 datasets, those with the most time"] and page.texts("#table-datasets caption") == ["3 of 33 datasets, counted chunks"]
-    assert page.texts("#panel-balance .shown") == ["shown 3 of 33 workers, the busiest and the idlest"]
+    assert page.texts("#panel-datasets .shown") == ["shown 3 of 33 datasets with the most time"] and page.texts("#table-datasets caption") == ["3 of 33 datasets, counted chunks"]
+    assert page.texts("#panel-balance .shown") == ["shown 3 of 33 workers, the busiest and the least busy"]
     assert page.rows("#panel-waits") == [["read", "load < main", "storage", "a.root", "work", "12", "3.250 s", "750.0 ms"],
                                          ["no symbols", "none", "lock", "none", "unknown", "3,000", "500.0 ms", "125.0 ms"]]
-    assert page.texts("#panel-waits caption") == ["Waits longer than 25.00 ms by where they came from: 2 of 1,500 places"]
+    assert page.texts("#panel-waits caption") == ["Waits longer than 25.00 ms by call site: 2 of 1,500 places"]
     assert page.rows("#panel-servers") == [["root://a:1094", "6,000", "7", "123.5 kB", "125.0 ms", "2.500 s"]] and page.texts("#panel-servers caption") == ["1 of 70 servers"]
 
 
@@ -841,7 +841,7 @@ def test_live(page):
     assert page.texts("#live-journal")[0].startswith("The collector cannot write its journal (EIO)")
     live(page, LIVE, missing=True)
     assert page.texts("main .state") == [
-        "no run yet \u2013 the first tasks are shown as soon as they arrive.", "On the workers\u2019 side: crema run -- python analysis.py, or crema run -- dask worker SCHEDULER"]
+        "no run yet \u2013 the first tasks are shown as soon as they arrive.", "For the workers: crema run -- python analysis.py, or crema run -- dask worker SCHEDULER"]
 
 
 def test_list_of_runs(page):
@@ -860,7 +860,7 @@ def test_list_of_runs(page):
     page.tab.run("document.getElementById('runs').open = false; answers['runs.json'] = null")
     page.tab.run("document.getElementById('runs').open = true")
     page.tab.wait("document.querySelector('#runs .what') !== null && !/Reading/.test(document.querySelector('#runs').textContent)")
-    assert "The list is not there: no run yet." in page.texts("#runs")[0]
+    assert "The list is not available: no run yet." in page.texts("#runs")[0]
 
 
 def test_axes_of_time(page):

@@ -213,7 +213,7 @@ def test_imports(tmp_path):
 
 def test_no_run_but_a_reason(tmp_path):
     data, _, why = alone(tmp_path, lambda journal: journal.message([11, {"boot_ns": frames.BOOT_NS, "notes": ["the patch of uproot failed"]}]))
-    assert data is None and "hold no tasks (a worker reports: the patch of uproot failed)" in why
+    assert data is None and "contain no tasks (a worker reports: the patch of uproot failed)" in why
 
 
 def test_amplification(tmp_path):
