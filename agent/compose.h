@@ -22,7 +22,7 @@ struct compose {
 	const struct view *view;
 	const struct fskinds *kinds;
 	int pid;		   /* 0: the worker has ended, ask no kernel */
-	uint64_t mono_ns, boot_ns; /* now; of a dead worker: its last sign of life */
+	uint64_t mono_ns, boot_ns; /* now; of a dead worker: its last update */
 	struct buf *text;	   /* for sections, valid until the next task; NULL: none */
 };
 

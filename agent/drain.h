@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * drain.h - from task slots to records: start at once, progress, end, amendments, then the slot is
- * given back.
+ * drain.h - from task slots to records: start at once, progress, end, amendments, then it frees the
+ * slot.
  *
  * A slot is freed when it is DONE, nothing refers to it, its last version was sent, and that record
  * is safe. The table of the agent's own notes is touched only where slots are used. One thread.

@@ -3,7 +3,7 @@
  * extents.h - which bytes of each file row were read, and which are of baskets that were used.
  *
  * Emptied from the ring in shared memory at each turn of the agent. What is sent is only true if
- * the bytes of all stretches are as many as the row's own: a reader compares. So stretches that
+ * the bytes of all extents equal the row's own: a reader compares. So extents that
  * found no room, ranges beyond the limit and an agent that came later leave a file's re-reads
  * unknown, never wrong. One thread.
  */
@@ -19,7 +19,7 @@
 
 struct extents_file {
 	struct ranges read, baskets;
-	uint64_t read_bytes, basket_bytes; /* of all stretches, as often as they came */
+	uint64_t read_bytes, basket_bytes; /* of all extents, each as often as it came */
 	bool list_due;			   /* the lists have changed since they were sent */
 };
 

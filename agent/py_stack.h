@@ -70,7 +70,7 @@ size_t py_stack_sample(struct py_process *p, uint64_t thread_state, uint32_t tid
 		       struct py_frame frame[PY_FRAMES], size_t *whole);
 /* Whether this interpreter's layout is known. */
 bool py_stack_knows(struct py_process *p);
-/* Names of a frame that was walked to, UTF-8, cut; line 0: not known. False: it is no frame any
+/* Names of a frame that was walked to, UTF-8, cut; line 0: not known. False: not a frame any
  * more. */
 bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
 		   char function[PY_NAME_BYTES], char file[PY_FILE_BYTES], int *line);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rings.h - finds rings of io_uring among a worker's descriptors (io_uring.h), which code that
- * enters the kernel by itself makes unseen. One that is closed again between two looks is missed.
+ * enters the kernel by itself makes unseen. A ring that is closed again between two checks is
+ * missed.
  */
 #ifndef CREMA_AGENT_RINGS_H
 #define CREMA_AGENT_RINGS_H
@@ -12,8 +13,8 @@ struct rings {
 	uint64_t next_ns; /* CLOCK_MONOTONIC: not before */
 };
 
-/* Before slots are read, so that tasks which ended since the last look are marked, too. A look
- * takes at most 1/256 of the time. */
+/* Call before reading slots, so that tasks which ended since the last check are marked, too.
+ * Checks take at most 1/256 of the time. */
 void rings_look(struct rings *r, const struct view *v, int pid);
 
 #endif

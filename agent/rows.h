@@ -15,7 +15,7 @@
 #include "agent/outbox.h"
 #include "common/view.h"
 
-#define ROWS_QUIET_POLLS 3u /* a row that has not changed for so long may be let go */
+#define ROWS_QUIET_POLLS 3u /* a row unchanged for this long may be dropped */
 
 struct rows {
 	const struct view *view;

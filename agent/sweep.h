@@ -9,9 +9,9 @@
 #define SWEEP_OLD_NS UINT64_C(60000000000)
 
 /*
- * Looks at the files named as `shm` is, in its directory. One goes if it is this user's, no agent
- * holds its lock, its process has ended, and nobody has signed it for SWEEP_OLD_NS. Returns how
- * many went.
+ * Checks the files in the directory of `shm` that have such a name. Removes a file if it belongs to
+ * this user, no agent holds its lock, its process has ended, and its heartbeat is older than
+ * SWEEP_OLD_NS. Returns the number of removed files.
  */
 int sweep_shm(const char *shm, uint64_t boot_ns);
 

@@ -7,8 +7,8 @@
  *
  * Writing: one writer per file. An append that cannot be written in full is cut off again, so a
  * file only ends in half a frame when its writer died. flock() is the caller's business (fd).
- * Reading: streams with pread, also while the file grows. Bytes that are no frame are skipped up to
- * the next offset where a whole frame with a valid crc starts; what was skipped is in the stats.
+ * Reading: streams with pread, also while the file grows. Bytes that are not a frame are skipped up
+ * to the next offset where a whole frame with a valid crc starts; what was skipped is in the stats.
  */
 #ifndef CREMA_COMMON_FRAMEFILE_H
 #define CREMA_COMMON_FRAMEFILE_H

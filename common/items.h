@@ -32,7 +32,7 @@ int items_end(struct items *items);
 
 /*
  * Gives the items of a file. -ENOENT: it has none, and take() was not called; -errno; -EBADMSG: an
- * item is no array; or what take() returned if it was not 0. *bytes: of its frames.
+ * item is not an array; or what take() returned if it was not 0. *bytes: of its frames.
  */
 int items_read(const char *path, uint8_t type,
 	       int (*take)(void *arg, const msgpack_object_array *item), void *arg,

@@ -42,7 +42,7 @@ int net_listen(const struct net_address *a, int backlog);
 int net_accept(int fd, char *peer, size_t peer_size);
 /* The address a socket is bound to; fills host and port. 0 or -errno. */
 int net_local(int fd, struct net_address *a);
-/* A socket address in numbers, and back: 0 or -EINVAL if it is no number. */
+/* A socket address in numbers, and back: 0 or -EINVAL if it is not a number. */
 void net_name(const struct sockaddr *sa, socklen_t n, struct net_address *a);
 int net_socket_address(const struct net_address *a, struct sockaddr_storage *out);
 

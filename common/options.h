@@ -54,7 +54,7 @@ extern const char options_left_out[];
 
 struct options {
 	const char *value[OPTIONS]; /* NULL: unset; of a switch "on" or "off" */
-	int rest; /* index in argv of the first argument that is no option ("--" skipped) */
+	int rest; /* index in argv of the first argument that is not an option ("--" skipped) */
 };
 
 /*

@@ -77,14 +77,14 @@ void task_map_own(struct task_map *map);
 /* Writes [type, rev, values...]; unknown values as nil. */
 void task_encode(msgpack_packer *pk, const struct task_record *r);
 /*
- * Reads one message. 0, or -EBADMSG if it is no task message (array of type 1-4, rev, ...).
+ * Reads one message. 0, or -EBADMSG if it is not a task message (array of type 1-4, rev, ...).
  * A value of a wrong type is unknown. Fewer values than names: the rest is unknown.
  */
 int task_decode(struct task_record *r, const struct task_map *map, const msgpack_object *message);
 /*
  * The same from the bytes of a message, of which [p, p+n) begins with one: the bytes that it takes.
- * 0: it is no task message, or one that no agent writes so; then task_decode() is to judge. Most of
- * a record is nil and small numbers: no tree of objects is made of them.
+ * 0: it is not a task message, or one that no agent writes so; then task_decode() is to judge. Most
+ * of a record is nil and small numbers: no tree of objects is made of them.
  */
 size_t task_read(struct task_record *r, const struct task_map *map, const void *p, size_t n);
 

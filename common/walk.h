@@ -54,7 +54,7 @@ static inline bool walk_is_plain(const uint8_t *p)
 
 /* The value at p; false: it is cut off, or none. */
 bool walk_item(const uint8_t *p, size_t n, struct walk_item *item);
-/* Steps over so many values with at most `depth` (WALK_DEPTH_MAX) containers in one another; the
+/* Steps over this many values with at most `depth` (WALK_DEPTH_MAX) containers in one another; the
  * bytes they take, or -EBADMSG. */
 int64_t walk_values(const uint8_t *p, size_t n, uint64_t values, unsigned int depth);
 

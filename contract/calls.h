@@ -37,7 +37,7 @@ static inline uint64_t crema_call_object(uint64_t word)
 	return word & ((UINT64_C(1) << CREMA_CALL_OBJECT_BITS) - 1);
 }
 
-/* What a thread's block says at one moment; false: no call, or it changed at each look. */
+/* What a thread's block says at one moment; false: no call, or it changed at each read. */
 static inline int crema_call_read(const uint64_t *call, const uint64_t *call_start, uint64_t *word,
 				  uint64_t *start)
 {

@@ -37,7 +37,7 @@ enum crema_codec_id {
 	CREMA_CODECS
 };
 
-/* Numbers of a FILE row: what the shim counts, and behind it what the agent makes of stretches. */
+/* Numbers of a FILE row: what the shim counts, then what the agent computes from extents. */
 enum crema_file_number {
 #define FILE_NUMBER(name, ...) CREMA_FILE_N_##name,
 #include "rows.def"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * io_uring.h - a worker that uses io_uring: its reads and writes are no calls, so nothing counts
+ * io_uring.h - a worker that uses io_uring: its reads and writes are not calls, so nothing counts
  * them, and the kernel's own threads may be charged for their storage.
  *
  * The shim finds a ring that is made through libc's syscall(), liburing's exported functions or the

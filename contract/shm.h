@@ -40,7 +40,7 @@
 #define CREMA_SHM_GAUGES 96u
 #define CREMA_SHM_SECTION_NAMES                                                                    \
 	2048u /* rows made in a worker's life: bounds the strings they take */
-#define CREMA_SHM_SECTION_DATASETS 4096u /* and so many for datasets: bounds what readers hold */
+#define CREMA_SHM_SECTION_DATASETS 4096u /* and for datasets: bounds readers */
 #define CREMA_SHM_TASK_SECTIONS 512u	 /* of all tasks whose slots are in use */
 #define CREMA_TASK_SECTIONS 16u		 /* of one task */
 #define CREMA_SHM_STRINGS (256u << 10)
@@ -138,9 +138,8 @@ struct crema_thread {
 	/* Not yet added to file[file_row - 1]: a reader adds them to the row. 0 = none pending. */
 	uint32_t file_row, extents_ended; /* how many of extent_ended_* are in use */
 	uint64_t file_read_calls, file_read_bytes;
-	uint64_t extent_offset,
-		extent_bytes; /* the stretch of that file under way; 0 bytes: none */
-	/* Stretches of that file that have ended and are not in the ring yet. */
+	uint64_t extent_offset, extent_bytes; /* the current extent of that file; 0 bytes: none */
+	/* Extents of that file that have ended and are not in the ring yet. */
 	uint64_t extent_ended_offset[CREMA_EXTENTS_ENDED];
 	uint32_t extent_ended_bytes[CREMA_EXTENTS_ENDED];
 	struct crema_counters seg;
@@ -189,7 +188,7 @@ enum crema_file_kind {
 	CREMA_FILE_REMOTE = 3, /* known by its URL only: no read call goes to it */
 };
 
-/* Bytes of a data file that were read in one stretch, or a basket that was used. The agent zeroes
+/* Bytes of a data file that were read in one extent, or a basket that was used. The agent zeroes
  * the row when it has taken the rest. What finds no room is left out, never overwritten. */
 struct crema_extent {
 	uint64_t offset;
@@ -197,7 +196,7 @@ struct crema_extent {
 	uint32_t row; /* index + 1 into file[], and the bit CREMA_EXTENT_BASKET; 0: nothing yet */
 };
 #define CREMA_EXTENT_BASKET (1u << 31)
-#define CREMA_EXTENT_BYTES (1u << 30) /* a stretch that reaches this is ended */
+#define CREMA_EXTENT_BYTES (1u << 30) /* an extent that reaches this ends */
 
 struct crema_codec_row {
 	uint32_t state; /* 0 free, 1 being made, 2 ready */
@@ -390,7 +389,7 @@ struct crema_probe_text {
 	char text[CREMA_SHM_PROBE - 16];
 };
 
-/* The room of everything but tasks: tables, and a bound for what is no table. */
+/* The room of everything but tasks: tables, and a bound for other data. */
 #define CREMA_SHM_OTHERS                                                                           \
 	(CREMA_SHM_THREADS * sizeof(struct crema_thread) +                                         \
 	 CREMA_SHM_FILES * sizeof(struct crema_file) +                                             \
@@ -438,7 +437,7 @@ struct crema_shm {
 	uint32_t note[CREMA_SHM_NOTES];
 	uint32_t strings_used; /* bytes of the arena in use */
 	uint32_t string_index[CREMA_SHM_STRING_INDEX];
-	uint64_t extents_head; /* stretches that the shim has put into the ring so far */
+	uint64_t extents_head; /* extents that the shim has put into the ring so far */
 	uint64_t extents_tail; /* ... and the agent has taken */
 	struct crema_extent extent[CREMA_SHM_EXTENTS];
 	struct crema_totals totals;

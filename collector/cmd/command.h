@@ -38,7 +38,7 @@ extern const struct command cmd_doctor;
 
 /*
  * Parses the command's options and answers --help and --version. True: go on. False: return
- * *status. `more`: arguments that are no options may follow; without it they are an error.
+ * *status. `more`: arguments that are not options may follow; without it they are an error.
  */
 bool command_options(const struct command *command, struct options *options, bool more, int argc,
 		     char **argv, int *status);
@@ -46,7 +46,7 @@ bool command_options(const struct command *command, struct options *options, boo
 /* Prints the version, and what this build lacks. */
 void command_version(void);
 
-/* --read-whole in bytes, 0 if it is not given. False: it is no number, which was said. */
+/* --read-whole in bytes, 0 if it is not given. False: it is not a number; a line was logged. */
 bool command_read_whole(const struct options *options, uint64_t *bytes);
 
 /* Whether text on standard output may be coloured: a terminal that can, and no NO_COLOR. */

@@ -4,7 +4,7 @@
  *
  * pager_write() writes to standard output and returns when the reader has left the pager. On no
  * terminal, with an empty PAGER or one named cat, and where no pager can be started, it is a plain
- * write. -EPIPE is no error: the reader has seen enough.
+ * write. -EPIPE is not an error: the reader has seen enough.
  */
 #ifndef CREMA_COLLECTOR_CMD_PAGER_H
 #define CREMA_COLLECTOR_CMD_PAGER_H

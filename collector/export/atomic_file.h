@@ -7,11 +7,11 @@
  *
  * It is written next to its place under a random name, ".NAME.crema-XXXXXX", that did not exist
  * before, and renamed at the end. A link is followed:
- * its target is replaced, the link stays. What exists and is no regular file (a pipe, /dev/stdout)
- * cannot be replaced: it is written to at once. Every function returns 0 or -errno;
+ * its target is replaced, the link stays. What exists and is not a regular file (a pipe,
+ * /dev/stdout) cannot be replaced: it is written to at once. Every function returns 0 or -errno;
  *atomic_file_drop() gives up, and does nothing after a close. A new file is its owner's only
  *(0600); one that is replaced passes its permissions on. The first error sticks until then. "-" is
- *standard output; who reads the other end of a pipe may have seen enough: that is no error.
+ *standard output; the reader of a pipe may have seen enough: that is not an error.
  */
 #ifndef CREMA_COLLECTOR_EXPORT_ATOMIC_FILE_H
 #define CREMA_COLLECTOR_EXPORT_ATOMIC_FILE_H

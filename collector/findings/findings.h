@@ -57,7 +57,7 @@ struct finding_gap { /* a check that could not be made */
 struct findings {
 	struct finding *v;
 	size_t n, cap;
-	size_t left_out; /* so many more of v, behind the others: a more specific one speaks */
+	size_t left_out; /* further ones of v, after the others: a more specific one is reported */
 	size_t checks;	 /* in the table = made + idle + gap_count */
 	size_t made;	 /* had all they need */
 	size_t idle;	 /* had nothing to look at in this run, as chunks or servers */

@@ -24,7 +24,7 @@
 #include "collector/loop/loop.h"
 #include "common/auth.h"
 
-#define SERVER_CONNECTIONS 16384u /* 10,000 agents, and room for who is no agent */
+#define SERVER_CONNECTIONS 16384u /* 10,000 agents, and room for other peers */
 #define SERVER_HANDSHAKE_MS 10000 /* from accept to HELLO */
 #define SERVER_FRAME_MS 30000	  /* from the first byte of a frame to its last */
 #define SERVER_LINGER_MS 2000	  /* for a refused peer to read why */
@@ -42,7 +42,7 @@
 	REASON(bad_seal, "bytes that were changed, repeated or left out on their way")             \
 	REASON(bad_names, "names are not hidden: start the workers with CREMA_REDACT_KEYS=on")     \
 	REASON(bad_version, "no common protocol version")                                          \
-	REASON(bad_frame, "bytes that are no valid frame")                                         \
+	REASON(bad_frame, "bytes that are not a valid frame")                                      \
 	REASON(bad_payload, "a frame with invalid content")                                        \
 	REASON(bad_order, "a frame that is not expected there")                                    \
 	REASON(too_large, "a frame that is too large")                                             \

@@ -16,7 +16,7 @@
  *
  * live.json (live_json()), all values null when not known:
  *   version, time (UTC seconds), uptime_seconds
- *   workers   {connected, silent, lost, ended, killed, seen, threads}: connected = heard of in the
+ *   workers   {connected, silent, lost, ended, killed, seen, threads}: connected = a message in the
  *             last 10 s; silent = not, and no goodbye; lost = silent for 10 min; ended and killed
  *             by their goodbye; seen = ever; threads = of the connected ones
  *   tasks     {running, started, done, refused, ok, erred, killed, other, chunks, events,
@@ -57,8 +57,8 @@
  *             dataset, filename, entrystart, entrystop, attempt, thread, pool, task_seconds, call,
  *             kind, object, call_seconds, place_seconds, seconds, line, stack [], state, wchan}]:
  *             threads of tasks that have run for a second or more, the longest in its call first,
- *             LIVE_DOING_ROWS at most; see DOING in docs/wire.md. Seconds are until the worker was
- *             heard of last; seconds: in its call or place, null: in no call
+ *             LIVE_DOING_ROWS at most; see DOING in docs/wire.md. Seconds are until the worker's
+ *             last message; seconds: in its call or place, null: in no call
  * Layers: read, mapped, storage_read, storage_write, network_read, network_write, comm_read,
  * comm_write, decompress_in, decompress_out, write. Classes: the times of counters.def.
  *
@@ -160,7 +160,7 @@ void live_save(const struct live *live, struct items *checkpoint);
 int live_load(struct live *live, const msgpack_object_array *item);
 void live_loaded(struct live *live);
 void live_clear(struct live *live);
-/* While the journal is read the workers' own clocks say when they were heard of. */
+/* While the journal is read the workers' own clocks date their messages. */
 void live_restoring(struct live *live, bool restoring);
 /* No room for this worker, which is not known yet. live NULL: there always is. */
 bool live_full(struct live *live, const uint8_t *worker);

@@ -246,7 +246,7 @@ struct metric_unit {
 const struct metric_unit *metric_unit(const char *unit);
 
 #define METRIC_PROMETHEUS_BYTES 96
-/* "crema_run_read_rate_bytes_per_second"; "" for a metric that is no number. */
+/* "crema_run_read_rate_bytes_per_second"; "" for a metric that is not a number. */
 const char *metric_prometheus_name(const struct metric *m, char *out);
 /* All NUM metrics of one run as gauges, HELP and TYPE first; unknown ones have no sample. */
 void metrics_prometheus(const struct facts *f, struct sink *s);

@@ -16,7 +16,7 @@
  *              nothing began afterwards; or its workers ended with tasks that nobody did afterwards
  * finished     none of these. What waits in the scheduler alone is not seen
  *
- * "Now" is the newest sign of life in the journal. Texts are the model's. One thread.
+ * "Now" is the latest message in the journal. Texts are the model's. One thread.
  */
 #ifndef CREMA_COLLECTOR_MODEL_RUN_STATE_H
 #define CREMA_COLLECTOR_MODEL_RUN_STATE_H
@@ -57,7 +57,7 @@ struct run_state {
 	enum run_state_id id;
 	enum run_state_why why;
 	const struct run *run;
-	double now, since;	/* UTC: the newest sign of life, the last begin or end of a task */
+	double now, since;	/* UTC: the latest message, the last begin or end of a task */
 	double waiting;		/* ready on workers that are there; NAN: not known */
 	size_t workers, paused; /* that are there */
 	double paused_percent;	/* of its memory limit: the fullest paused one; NAN: not known */

@@ -74,7 +74,7 @@ struct run {
 	struct run_others {
 		size_t n; /* other runs that "last" may have meant; see runs_tell_others() */
 		char ids[RUN_OTHERS][RUN_ID_BYTES];
-		size_t sources; /* runs that did tasks whose results it takes; at least so many */
+		size_t sources; /* runs that did tasks whose results it takes; a lower bound */
 		char source_ids[RUN_OTHERS][RUN_ID_BYTES];
 		bool later;		    /* these began after it, which has tasks of them */
 		char lent_to[RUN_ID_BYTES]; /* the run that has tasks of it so; "": none */

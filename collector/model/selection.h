@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * selection.h - a long journal in the memory that one run takes: it is read twice.
+ * selection.h - reads a long journal in the memory that one run needs, by reading it twice.
  *
- * A collector runs for weeks; a report is of one run. The survey looks at all tasks and keeps, of
- * each span, just the attempts that runs_build() groups by: of each worker the earliest one, and
- * one for each dataset, file and kind of task. So its runs have the ids and spans that all attempts
- * would give. The second reading keeps what belongs to the wanted runs: attempts and rows of their
- * spans, samples around them. Tasks without a span, and those without Dask, are grouped by their
- * times and kept in both.
+ * A collector runs for weeks; a report covers one run. The first pass, the survey, reads all tasks
+ * and keeps only the attempts of each span that runs_build() groups by: the earliest one of each
+ * worker, and one for each dataset, file and kind of task. So its runs have the ids and spans that
+ * all attempts would give. The second pass keeps the attempts and rows of the selected runs' spans,
+ * and samples around them. Tasks without a span, and those without Dask, are grouped by time; both
+ * passes keep them.
  *
- * model_read_each() gives all runs one after the other: by their totals (run_totals.h), if those
- * will do, else a few at a time in memory: after the survey the files that hold records of some
- * runs are read again for these alone. Of attempts it knows what says when they ran, how they ended
- * and what counts (selection_slim()), not their numbers.
+ * model_read_each() returns all runs one after the other: from their totals (run_totals.h) if these
+ * suffice, otherwise a few at a time in memory: after the survey, the files with records of some
+ * runs are read again for these runs only. It keeps when attempts ran, how they ended and what
+ * counts (selection_slim()), not their numbers.
  *
- * What is of a worker's whole life (totals, clocks, losses, its end) is read in full both times;
- * only when its first task began and how long it had tasks is unknown then. Of totals outside of
- * the runs' times the first and the last of each segment count over time.
+ * Data of a worker's whole life (totals, clocks, losses, its end) is read in full by both passes;
+ * only the start of its first task and the time that it had tasks are then unknown. Of totals
+ * outside the runs' times, the first and the last of each segment count over time.
  *
- * Segments that have a footer (footer.h) are surveyed by it, and in the second reading opened only
- * if they have records or rows of the wanted spans, or samples of the runs' times. Either way the
- * report is the same.
+ * Segments with a footer (footer.h) are surveyed by it. The second pass opens them only if they
+ * have records or rows of the selected spans, or samples within the runs' times. The report is the
+ * same either way.
  */
 #ifndef CREMA_COLLECTOR_MODEL_SELECTION_H
 #define CREMA_COLLECTOR_MODEL_SELECTION_H
@@ -30,9 +30,9 @@
 
 /* Journals below this are read once, whole. */
 #define SELECTION_BYTES (UINT64_C(192) << 20)
-#define SELECTION_TRIES 10 /* segments go at most each few seconds */
-/* Of samples and totals, those this long before the run and after it are kept as well; and what
- * may say why a run does not go on. */
+#define SELECTION_TRIES 10 /* segments are removed at most every few seconds */
+/* Samples and totals this long before and after the run are kept, too, and data that may explain
+ * why a run is stalled. */
 #define SELECTION_MARGIN_NS UINT64_C(60000000000)
 #define SELECTION_LATEST_NS UINT64_C(900000000000)
 
@@ -75,8 +75,8 @@ struct selection {
 	struct table clocks; /* of workers, as the survey knows them: when samples are of */
 	uint64_t block_from_ns, block_to_ns; /* the client's; 0: not known */
 	bool counted;			     /* what is fed now was counted by its footer */
-	bool footers_off;		     /* one was no good after all */
-	bool all;		 /* a run that is wanted may have tasks in any segment */
+	bool footers_off;		     /* a footer was invalid after all */
+	bool all;			     /* a selected run may have tasks in any segment */
 	ARRAY(uint64_t) skipped; /* segments by their creation, in order: nothing of the runs */
 };
 

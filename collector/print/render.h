@@ -83,7 +83,7 @@ int report_render(const struct report_request *req, struct buf *out);
 void report_dropped_json(const struct dropped_run *d, struct sink *s);
 int report_dropped_refuse(const struct dropped_run *d, struct buf *out);
 
-/* Why `which` (NULL: the last) is no run of `dir`, or not one alone: -ENOENT, or -ENODATA of one
+/* Why `which` (NULL: the last) is not a run of `dir`, or not one alone: -ENOENT, or -ENODATA of one
  * that was dropped. */
 int report_no_run(const struct model *m, const char *which, const char *dir, struct buf *out);
 

@@ -3,7 +3,7 @@
  * file_layers.h - one file over all workers and spans of a run: its bytes, layer by layer.
  *
  * read = read again + of baskets used + outside them (metadata, and gaps that a read bridges).
- * The three are exact or unknown: they need every stretch that every worker read, and the workers'
+ * The three are exact or unknown: they need every extent that every worker read, and the workers'
  * lists of them; layers_add() compares with the row's own counts.
  */
 #ifndef CREMA_COLLECTOR_REPORT_FILE_LAYERS_H
@@ -51,7 +51,7 @@ extern const size_t file_cell_count;
 struct value file_cell_value(const struct file_cell *c, const struct file_sum *f,
 			     const struct layer_values *v);
 
-/* What the row says of stretches. 0 or -ENOMEM. */
+/* The row's numbers from extents. 0 or -ENOMEM. */
 int layers_add(struct file_sum *s, const struct file_row *f, bool first);
 void layers_release(struct file_sum *s);
 void layers_values(const struct file_sum *f, struct layer_values *out);

@@ -60,7 +60,7 @@ struct lines {
 
 int lines_gather(struct lines *l, const struct run *run);
 void lines_release(struct lines *l);
-/* Half the width of the 95 % interval of a share of so many samples. */
+/* Half the width of the 95 % interval of a share of n samples. */
 double lines_error(double share, uint64_t samples);
 /* Which part of the time of own threads that is. */
 double lines_share(const struct lines *l, const struct line_sum *s);

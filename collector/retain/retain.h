@@ -3,23 +3,23 @@
  * retain.h - `crema collect --keep TIME --max-bytes BYTES`: drops old runs, keeps their totals.
  *
  * Only whole runs are dropped, the oldest first: those that ended longer ago than TIME, and as many
- * as it takes for the journal to be no larger than BYTES. Never one that is in progress (something
- * of it runs, or did until a minute ago), and for BYTES never the newest: then the journal
- * is larger than it should be, which retain_text() reports.
+ * as needed to bring the journal below BYTES. A run in progress (a task runs, or ran until a minute
+ * ago) is never dropped, and for BYTES the newest run is not either: the journal then exceeds its
+ * limit, which retain_text() reports.
  *
- * A run is in the segments that were written while it ran, together with others. So a segment is
- * unlinked when no run needs it any more; a run whose segments another one still needs is dropped
- * all the same: what is left of it in them is not read. When the cluster falls idle, a new
- * segment begins, so that mostly a segment holds one run or a part of one.
+ * The segments that were written while a run was in progress also contain other runs. A segment is
+ * unlinked when no run needs it any longer. A run is dropped even if another run still needs its
+ * segments: its records there are not read. When the cluster becomes idle, a new segment begins, so
+ * most segments contain one run or a part of one.
  *
- * The work is done in a child process. It surveys the journal by footers (model/footer.h) and takes
- * what is left of a run that goes from its totals (model/run_totals.h), which it reads the run for
- * if they are not there. Only runs without spans of their own are always read. What workers that go
- * on sent in segments that go comes from their footers; what a start needs of these segments is in
- * the collector's memory, which the child has a copy of. It writes a new file of dropped runs next
- * to the journal (model/dropped.h) and syncs it, gives it its name with one rename(), syncs the
- * folder, and only then unlinks. So at any moment a run is there whole, or its totals are. What a
- * killed child has left, the next one tidies up.
+ * A child process does the work. It surveys the journal by footers (model/footer.h) and keeps a
+ * dropped run's totals (model/run_totals.h); if these are missing, it reads the run. Only runs
+ * without separate spans are always read. What continuing workers sent in dropped segments comes
+ * from the footers; what a start needs of these segments is in the collector's memory, of which the
+ * child has a copy. The child writes a new file of dropped runs next to the journal
+ * (model/dropped.h), syncs and renames it, syncs the folder, and only then unlinks. So at any moment
+ * either the whole run or its totals are present. The next child removes what a killed one left
+ * behind.
  */
 #ifndef CREMA_COLLECTOR_RETAIN_RETAIN_H
 #define CREMA_COLLECTOR_RETAIN_RETAIN_H
@@ -32,9 +32,8 @@
 #include "collector/loop/loop.h"
 
 #define RETAIN_SETTLED_PLAIN_NS UINT64_C(600000000000) /* without Dask: as PLAIN_IDLE_SECONDS */
-#define RETAIN_MARGIN_NS                                                                           \
-	UINT64_C(15000000000) /* a run needs what was sampled this long before it */
-#define RETAIN_SEGMENTS 16u   /* so many at least make up max_bytes */
+#define RETAIN_MARGIN_NS UINT64_C(15000000000) /* a run needs samples from this long before it */
+#define RETAIN_SEGMENTS 16u		       /* max_bytes are at least this many segments */
 #define RETAIN_SEGMENT_MIN (64u << 10)
 
 struct retain_config {

@@ -6,7 +6,7 @@
  *	... the totals of those that go ...  choose_segments(&c);  choice_release(&c);
  *
  * By a survey alone: of each run it keeps its place in the journal. A run that must stay after all
- * may be given back (why = NULL) before choose_segments().
+ * may be kept (why = NULL) before choose_segments().
  */
 #ifndef CREMA_COLLECTOR_RETAIN_RETAIN_CHOOSE_H
 #define CREMA_COLLECTOR_RETAIN_RETAIN_CHOOSE_H

@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Those of `longer` seconds and more: 0, or -EBADMSG: that is no live.json. */
+/* Those of `longer` seconds and more: 0, or -EBADMSG: not a live.json. */
 int stuck_print(FILE *out, const char *json, size_t n, double longer);
 
 /*
- * One line for each paused worker and each task in a call for so long: what is stuck, in the order
- * of live.json. Their number.
+ * One line for each paused worker and each task in a call for that long: what is stuck, in the
+ * order of live.json. Their number.
  */
 size_t stuck_each(const json_t *live, double longer, void (*line)(void *arg, const char *text),
 		  void *arg);

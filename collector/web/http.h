@@ -44,7 +44,7 @@
 #define HTTP_SLOWEST 16
 #define HTTP_REPORT_MS                                                                             \
 	20000		   /* a reader may keep a report that long when another one is asked for */
-#define HTTP_STILL_MS 1000 /* who takes nothing for so long is closed first when room is needed */
+#define HTTP_STILL_MS 1000 /* a reader idle for this long is closed first to make room */
 #define HTTP_SWEEP_MS 500
 
 #define HTTP_HELD_MAX (64u << 20) /* bytes of all answers: half for small ones, half for others */

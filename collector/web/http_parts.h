@@ -5,7 +5,7 @@
  *
  * A request belongs to its connection: head -> (a report is made) -> answer -> head of the next
  * one. Bodies that are held in memory have an owner count, as an answer to many is held once; their
- * sum is http->held. A report is no body: it goes from the child's pipe to the connection.
+ * sum is http->held. A report is not a body: it goes from the child's pipe to the connection.
  *
  * The page's data is made once for all who ask at the same time, and kept for HTTP_CACHE_MS, or for
  * several times as long as it took: a page that stays open must not keep a core busy with a large
@@ -24,7 +24,7 @@
 #define HTTP_PLAIN "text/plain; charset=utf-8"
 #define HTTP_CACHE_MS 1000
 #define HTTP_CACHE_TIMES 4
-#define HTTP_DATA 4 /* the page's data of so many runs, plain or compressed, is kept */
+#define HTTP_DATA 4 /* page data kept for this many runs, plain or compressed */
 #define HTTP_TEXTS 8
 #define HTTP_ADDRESS_BYTES 16
 

@@ -39,7 +39,7 @@ struct sent sent_message(const struct msghdr *m);
 /* `bytes` were sent on fd for the named task (0: nobody), from `start` ticks on. */
 void exchange_sent(int fd, uint64_t task, struct sent sent, uint64_t bytes, uint64_t start);
 void exchange_received(int fd, uint64_t bytes);
-/* fd is no connection of a client that asks for one answer at a time. */
+/* fd is not a connection of a client that requests one answer at a time. */
 void exchange_leave_out(int fd);
 /* fd means something else from now on. */
 void exchange_forget(int fd);

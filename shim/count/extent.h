@@ -2,8 +2,8 @@
 /*
  * extent.h - which bytes of data files were read, so that what was read twice can be told.
  *
- * A thread joins reads that follow each other, keeps a few finished stretches in its block and puts
- * them into the ring crema_shm->extent, which the agent empties. A stretch that finds no room, or
+ * A thread joins reads that follow each other, keeps a few finished extents in its block and puts
+ * them into the ring crema_shm->extent, which the agent empties. An extent that finds no room, or
  * whose place in the file is not known, is left out: the agent then misses bytes that the file's
  * row has, and the file's re-reads are unknown. So nothing here can make a number wrong, only
  * unknown.
@@ -19,7 +19,7 @@
 
 #define EXTENT_HERE (-1) /* at the descriptor's position */
 
-/* Puts all stretches of this thread's file row into the ring, the one under way too. */
+/* Puts all extents of this thread's file row into the ring, including the current one. */
 void extent_flush(struct crema_thread *t);
 /* Bytes of a basket that uproot used. */
 void extent_basket(uint32_t row, uint64_t offset, uint64_t bytes);
@@ -36,7 +36,7 @@ void position_inherited(void);
 /* Where the `bytes` that read() has just returned began; negative: not known. */
 int64_t position_read(int fd, uint64_t bytes);
 
-/* The stretch under way waits with others for the ring, which costs an atomic operation. */
+/* The current extent waits with others for the ring, which costs an atomic operation. */
 static inline void extent_end(struct crema_thread *t)
 {
 	uint32_t at = t->extents_ended;

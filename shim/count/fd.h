@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fd.h - what descriptors are, found out at their first use.
+ * fd.h - the kind of each descriptor, determined at its first use.
  *
- * One word per descriptor, private memory. A call that makes or ends a descriptor only sets the
- * word back to "not known"; the next read or mmap looks (fstat, fstatfs, readlink: once). So it
- * does not matter by which way the descriptor came. Descriptors from 65,536 up are looked at every
- * time. A vfork child shares the words, so what it looks at first is FD_UNKNOWN and not counted.
+ * One word per descriptor, in private memory. A call that creates or closes a descriptor only
+ * resets the word to "unknown"; the next read or mmap determines it (fstat, fstatfs, readlink:
+ * once). So it does not matter how the descriptor was made. Descriptors from 65,536 up are checked
+ * every time. A vfork child shares the words, so a descriptor that the child uses first is
+ * FD_UNKNOWN and not counted.
  */
 #ifndef CREMA_SHIM_COUNT_FD_H
 #define CREMA_SHIM_COUNT_FD_H
@@ -21,19 +22,19 @@ struct fd_info {
 	uint32_t filesystem; /* index, for FD_DATA and FD_IMPORT */
 	uint32_t unsure;     /* 1: the file system's storage charges are unproven */
 	uint32_t row;	     /* index + 1 into crema_shm->file, 0 = none */
-	uint32_t packed;     /* 1: who writes it may pack (packed.h) */
+	uint32_t packed;     /* 1: a write may compress (packed.h) */
 };
 
-/* What fd is; the row is the one of the calling task's span. */
+/* The kind of fd; the row is that of the calling task's span. */
 struct fd_info fd_lookup(int fd);
-/* Row + 1 of a file by the name its reader gives it: the row of its descriptors, or of its URL. GIL
- * held. */
+/* Row + 1 of a file by the name that its reader uses: the row of its descriptors, or of its URL.
+ * GIL held. */
 uint32_t file_row_by_name(const char *name, uint32_t span);
 /* fd < FD_TABLE means something else from now on (notify.h). */
 void fd_forget(int fd);
-/* All files are looked at again. */
+/* All files are determined again. */
 void fd_forget_files(void);
-/* 1 if fd < FD_TABLE was looked at. */
+/* 1 if fd < FD_TABLE has been determined. */
 int fd_is_known(int fd);
 
 #endif

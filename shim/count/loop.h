@@ -34,7 +34,7 @@ void loop_take(uint32_t owner, uint64_t *of_last_ns, uint64_t *of_earlier_ns);
 
 /* 1 if the calling thread is a loop that has written requests for tasks. */
 int loop_is_this_thread(void);
-/* The loop was blocked for so long. */
+/* The loop was blocked for this long. */
 void loop_waited(uint64_t ns);
 
 /* The loop writes on fd for the named task (0: for nobody), or receives what was for it (0 bytes:

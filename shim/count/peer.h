@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* String id of "1.2.3.4:80" or "[fe80::1]:80"; 0: fd is no connected stream of the internet, or the
+/* String id of "1.2.3.4:80" or "[fe80::1]:80"; 0: fd is not a connected internet stream, or the
  * strings are full. */
 uint32_t peer_id(int fd);
 

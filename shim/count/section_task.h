@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * section_task.h - the sections of a single task, by path: so many ended, and how long they took.
+ * section_task.h - the sections of a single task, by path: how many ended, and how long they took.
  *
  * They are in a table that all tasks share, as a list that begins in the task's slot; a row is free
  * again when the slot is. What finds no room is counted in the slot: the table holds

@@ -4,7 +4,7 @@
  *
  * One row per (scheme, address, span) in shared memory. A request's latency is the time from its
  * sending to its answer's last byte, seen by who sent it. Requests overlap, so the sum of latencies
- * is no wall time. Where the request tells the file, it is counted in the file's row, too. What one
+ * is not wall time. If the request names the file, it counts in the file's row, too. What one
  * request is: exchange.h for connections, docs/attribution.md for XRootD.
  *
  * Any thread, with or without the GIL; no lock, no allocation.

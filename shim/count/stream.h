@@ -3,20 +3,20 @@
  * stream.h - reads and writes of C's streams (fread, fgets, getc, fseek, fwrite, fprintf), which
  * libc does without calling read() or write().
  *
- * What a call gives back is not what was read: streams read ahead into a buffer. The file's
- * position tells: it moves by what the kernel gave. A call that finds enough in the buffer reads
- * nothing and costs nothing; one that has to read counts as one read call. fscanf is not seen.
- * Streams of pipes and memory are left alone.
+ * A call does not return what was read, because streams read ahead into a buffer. The file's
+ * position shows it: it advances by the bytes that the kernel returned. A call that finds enough in
+ * the buffer reads nothing and costs nothing; one that must read counts as one read call. fscanf is
+ * not seen. Streams of pipes and memory are ignored.
  *
- * A seek reads, too: glibc moves to the block of its buffer that holds the target and reads up to
- * the target, or the whole block. The position tells nothing then; the buffer does: after a seek it
- * is what it was (the target was in it), holds exactly what was read, or is empty. Empty means no
- * read, or one that met the end of the file before the target. No system call is needed, but in
- * that last case. A read that failed counts nothing. Streams of wide characters are not followed.
+ * A seek reads, too: glibc moves to the block of its buffer that contains the target and reads up
+ * to the target, or the whole block. Then the buffer, not the position, shows what was read: after
+ * a seek it is unchanged (the target was in it), contains exactly the bytes read, or is empty.
+ * Empty means no read, or a read that reached the end of the file before the target; only this case
+ * needs a system call. A failed read does not count. Streams of wide characters are ignored.
  *
- * A write counts the bytes that the stream took, for whoever gave them: a later flush writes them.
- * It is a call where it made the stream write; a flush of the rest is none. The compiler may put
- * putc_unlocked in place: those bytes are not seen.
+ * A write counts the bytes that the stream accepted, for the task that wrote them, although a later
+ * flush writes them. It counts as a call if it made the stream write; a flush of the rest does not.
+ * The compiler may inline putc_unlocked: those bytes are not seen.
  */
 #ifndef CREMA_SHIM_COUNT_STREAM_H
 #define CREMA_SHIM_COUNT_STREAM_H
@@ -35,7 +35,7 @@ struct stream_op {
 	int relative;	 /* of a seek: by lseek(SEEK_CUR) alone */
 };
 
-/* Wanted: what comes before this character, and it. */
+/* Wanted: everything up to and including this character. */
 #define STREAM_UNTIL(c) (SIZE_MAX - (unsigned char)(c))
 
 /* Bytes that printf's result stands for. */

@@ -2,7 +2,7 @@
 /*
  * thread.h - the thread's own counters and its work segments.
  *
- * A thread counts into its block in shared memory without atomics. A segment is a stretch of work
+ * A thread counts into its block in shared memory without atomics. A segment is a period of work
  * for one owner: a task slot, or nobody. At its end the block is folded into the owner's slot and
  * into the totals with atomic adds. Segments nest: the inner one interrupts the outer one.
  *
@@ -31,7 +31,7 @@ static inline struct crema_thread *thread_self(void)
 	return likely(thread_block != NULL) ? thread_block : thread_adopt();
 }
 
-/* Starts working for `owner`; gives back who was worked for before. */
+/* Starts working for `owner`; returns the previous owner. */
 struct owner segment_begin(uint32_t owner, uint32_t is_pool);
 /* Ends that work and goes on for `before`. */
 void segment_end(struct owner before);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hides.h - what a call of codecs.def's direction U hides, by the library that is called. Each
- * function gives back the counts that cannot be known of this call: 0 where it (de)compresses
+ * function returns the counts that cannot be known of this call: 0 where it (de)compresses
  * nothing, or only what is counted elsewhere. GIL held; exceptions are left for unseen.c to clear.
  */
 #ifndef CREMA_SHIM_PYTHON_HIDES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_codec.h - counting what codecs of extension modules take in and give back.
+ * py_codec.h - counts what codecs of extension modules take and return.
  *
  * A builtin function or a type's method points to its PyMethodDef. py_codec_patch.c exchanges that
  * pointer for our copy of the definition, whose ml_meth is a thunk (py_codec_thunk.c) that knows

@@ -103,7 +103,9 @@ def test_summary_of_accuracy():
 
 
 @pytest.mark.parametrize("sentence", ["The page is made anew.", "It is told apart by name.", "what of it was read", "One line says so.", "nobody's bytes",
-                                      "the sums beside it", "as Dask says", "kept for ever", "It has a look at the file."])
+                                      "the sums beside it", "as Dask says", "kept for ever", "It has a look at the file.", "This is no number.",
+                                      "It waits at each look.", "They hold so many bytes.", "idle for so long", "one stretch of bytes", "It gives back a number.",
+                                      "heard of in the last 10 s", "no sign of life", "what it answers is wrong"])
 def test_wording_is_checked(tmp_path, sentence):
     """check-tree rejects a planted sentence and no good one."""
     (tmp_path / "good.md").write_text("The page is next to the agent. Dask reports 4 tasks, besides the merges; it looks at nothing else.\n")

@@ -51,7 +51,7 @@ def byte_rows(theirs, ours, small):
     return [
         row("total_bytes_read", theirs["total_bytes_read"], ours["basket_bytes"], "`basket_bytes`: baskets that the chunks used",
             "these are requested bytes: every chunk opens its file and requests its metadata again. "
-            f"{ours['requested_outside_percent']:.1f} % of it is no basket; cut into {small['num_chunks']} chunks the same "
+            f"{ours['requested_outside_percent']:.1f} % of it is outside baskets; cut into {small['num_chunks']} chunks the same "
             f"events are {number(small['total_bytes_read'])} bytes"),
         row("data_rate_gbps", theirs["data_rate_gbps"], ours["read_rate_mbs"] * 8e-3, "`read_rate_mbs`: bytes that read calls returned",
             "requested is not read (ranges are joined), and its time includes its own setup", plain),
