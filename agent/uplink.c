@@ -382,7 +382,8 @@ static int receive(struct uplink *u, uint64_t now)
 	if (used == -EAGAIN || at == u->in.len)
 		return 0;
 	trouble(u, u->session.sealed ? "what the collector sent was changed on its way"
-				     : "what answers there is no crema collector of this version");
+				     : "the program that answers there is not a crema collector of "
+				       "this version");
 	return -EPROTO;
 }
 

@@ -240,7 +240,7 @@ void options_help(FILE *out, unsigned scope, const char *usage, unsigned int col
 		}
 	}
 	if (hidden && !all)
-		fputs("\n--help-all shows the options for few, too.\n", out);
+		fputs("\n--help-all also shows rarely needed options.\n", out);
 }
 
 static size_t least(size_t a, size_t b)

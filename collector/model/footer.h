@@ -49,7 +49,7 @@ int footer_each(const char *journal, const char *folder, const char *name,
 
 /*
  * Part of model_read_dir(): the segment that selection_file() was told of last, by its footer. 1:
- * done; 0: it is to be read; -ENOMEM; -ESTALE: the footer is no good after all, and the model is
+ * done; 0: it is to be read; -ENOMEM; -ESTALE: the footer is invalid after all, and the model is
  * not either.
  */
 int footer_feed(struct model *m, const char *folder, const char *segment, const char *name);

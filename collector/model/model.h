@@ -40,7 +40,7 @@
 
 #define MODEL_DOING_ROWS 16 /* of a worker: what waits longest comes first */
 #define MODEL_TAKEN_KEYS 32
-#define MODEL_MOVED_BYTES 1000u /* between two totals, a second apart: less is no progress */
+#define MODEL_MOVED_BYTES 1000u /* between two totals, a second apart: less is not progress */
 
 #define ARRAY(type)                                                                                \
 	struct {                                                                                   \
@@ -259,7 +259,7 @@ struct worker {
 	ARRAY(struct outside) outside; /* those that differ from the one before */
 	ARRAY(struct digest) digests;
 	struct texts notes, evidence;
-	uint64_t digests_boot_ns, digests_cut; /* cut: so many are missing in the latest sample */
+	uint64_t digests_boot_ns, digests_cut; /* cut: number missing in the latest sample */
 	bool digests_whole;		       /* cut by spans: attempt_has_digests() */
 	struct totals totals;		       /* the latest */
 	struct history history;		       /* of the totals */
@@ -311,8 +311,8 @@ struct run_fits { /* runs that hold what was asked for, of the first name that f
 	char ids[RUN_FITS][24];
 };
 
-/* Is called with each message that the model has taken. r NULL: it is no task's, or an odd one.
- * `taken`: the record is kept. 0 or -errno. */
+/* Is called with each message that the model has taken. r NULL: it is not a task's, or is
+ * malformed. `taken`: the record is kept. 0 or -errno. */
 struct model_witness {
 	int (*saw)(struct model_witness *self, struct worker *w, const struct stream *s,
 		   const struct task_record *r, bool taken, const unsigned char *message,

@@ -73,52 +73,51 @@ static void put_state(struct sink *s, const char *name, const char *label, const
 
 static void put_cluster(struct sink *s, const struct live_cluster *c)
 {
-	metric_head(
-		s, "crema_workers", "gauge",
-		"workers without a goodbye: heard of in the last 10 s, silent, or silent for 10 "
-		"minutes");
+	metric_head(s, "crema_workers", "gauge",
+		    "workers without a goodbye: connected (a message in the last 10 s), silent, or "
+		    "silent for 10 minutes");
 	put_state(s, "crema_workers", "state", "connected", (double)c->connected);
 	put_state(s, "crema_workers", "state", "silent", (double)c->silent);
 	put_state(s, "crema_workers", "state", "lost", (double)c->lost);
 	metric_head(s, "crema_workers_gone_total", "counter", "workers that ended, by how");
 	put_state(s, "crema_workers_gone_total", "how", "exit", (double)c->gone_ended);
 	put_state(s, "crema_workers_gone_total", "how", "killed", (double)c->gone_killed);
-	metric_uint(s, "crema_workers_seen_total", "counter", "worker processes ever heard of",
-		    c->workers_seen);
+	metric_uint(s, "crema_workers_seen_total", "counter",
+		    "worker processes that ever sent a message", c->workers_seen);
 	put_gauge(s, "crema_worker_threads", "task threads of connected workers", c->threads);
 	put_gauge(s, "crema_tasks_running", "tasks that run on connected workers", c->running);
 	metric_head(s, "crema_dask_tasks", "gauge",
-		    "tasks that Dask holds on connected workers; those queued in the scheduler are "
-		    "not seen");
+		    "tasks that Dask holds on connected workers; excludes those queued in the "
+		    "scheduler");
 	put_state(s, "crema_dask_tasks", "state", "executing", c->executing);
 	put_state(s, "crema_dask_tasks", "state", "ready", c->ready);
 	put_state(s, "crema_dask_tasks", "state", "long_running", c->long_running);
 	put_state(s, "crema_dask_tasks", "state", "fetching", c->fetching);
 	put_gauge(s, "crema_worker_memory_bytes", "resident memory of connected workers",
 		  c->rss_bytes);
-	put_gauge(s, "crema_worker_memory_limit_bytes", "their limits, where they have one",
+	put_gauge(s, "crema_worker_memory_limit_bytes", "their limits, if they have one",
 		  c->limit_bytes);
 	put_gauge(s, "crema_worker_memory_managed_bytes", "data that Dask holds in them",
 		  c->managed_bytes);
 	put_gauge(s, "crema_worker_memory_spilled_bytes", "data that Dask has spilled to disk",
 		  c->spilled_bytes);
 	put_gauge(s, "crema_worker_memory_largest_ratio",
-		  "resident memory against the limit of the worker that is nearest to it",
+		  "resident memory / limit of the worker that is closest to its limit",
 		  c->largest_ratio);
-	put_gauge(s, "crema_workers_near_memory_limit", "connected workers at 80 % of it or more",
-		  (double)c->near_limit);
+	put_gauge(s, "crema_workers_near_memory_limit",
+		  "connected workers at 80 % of their limit or more", (double)c->near_limit);
 	metric_uint(s, "crema_workers_with_notes", "gauge",
-		    "workers, gone ones included, on which something could not be measured",
+		    "workers, including ended ones, on which something could not be measured",
 		    c->with_notes);
 	metric_uint(s, "crema_records_lost_at_least_total", "counter",
-		    "numbers that a worker's stream left out; one that went silent may have lost "
-		    "more",
+		    "sequence numbers missing from workers' streams; a worker that went silent may "
+		    "have lost more",
 		    c->records_lost);
 	metric_head(s, "crema_records_lost_total", "counter",
 		    "the same, absent while a worker is silent or lost");
 	if (!c->silent && !c->lost)
 		sink_sample(s, "crema_records_lost_total", (double)c->records_lost);
-	metric_uint(s, "crema_records_bad_total", "counter", "records without sense",
+	metric_uint(s, "crema_records_bad_total", "counter", "records that could not be understood",
 		    c->records_bad);
 }
 
@@ -129,7 +128,7 @@ static void put_doing(struct sink *s, enum live_doing doing, const struct live_c
 
 	metric_head(
 		s, "crema_state", "gauge",
-		"1 for one of: idle; running; stalled (tasks are there and none begins or ends)");
+		"1 for one of: idle; running; stalled (tasks are pending and none starts or ends)");
 	for (i = 0; i < LIVE_DOINGS; i++)
 		put_state(s, "crema_state", "state", live_doing_name(i),
 			  doing == (enum live_doing)i);
@@ -139,15 +138,15 @@ static void put_doing(struct sink *s, enum live_doing doing, const struct live_c
 		  "since a task began or ended, or the collector started",
 		  doing == LIVE_IDLE ? (double)NAN : c->quiet_seconds);
 	put_gauge(s, "crema_longest_call_seconds",
-		  "how long the thread of a task has been in one call, the longest on connected "
-		  "workers: 'crema stuck' names it",
+		  "longest time that a task's thread has been in one call, on connected workers: "
+		  "'crema stuck' names it",
 		  longest_call);
 }
 
 void http_metrics_progress(struct sink *s, const struct live_progress *p)
 {
 	put_gauge(s, "crema_progress_expected",
-		  "chunks, or tasks where no chunk is left, of the unfinished work, as Dask's "
+		  "chunks, or tasks if no chunk is left, of the unfinished work, as Dask's "
 		  "scheduler counts them",
 		  p->known ? p->total : (double)NAN);
 	put_gauge(s, "crema_progress_done", "how many of them have ended",
@@ -173,9 +172,9 @@ static void put_agents(struct sink *s, const struct server *server)
 	metric_uint(s, "crema_collector_records_total", "counter", "records journaled",
 		    stats.records);
 	metric_uint(s, "crema_collector_received_bytes_total", "counter",
-		    "bytes of these frames as they came", stats.bytes);
+		    "bytes of these frames as received", stats.bytes);
 	metric_uint(s, "crema_collector_duplicate_records_total", "counter",
-		    "records that came again and were dropped", stats.duplicate_records);
+		    "records that arrived again and were dropped", stats.duplicate_records);
 	metric_head(s, "crema_collector_refused_total", "counter", "peers dropped, by reason");
 	for (i = 0; i < SERVER_REASON_COUNT; i++)
 		sink_printf(s, "crema_collector_refused_total{reason=\"%s\"} %" PRIu64 "\n",
@@ -193,12 +192,13 @@ static void put_journal(struct sink *s, struct journal *journal, const char *dir
 	metric_uint(s, "crema_journal_segments_total", "counter",
 		    "segments begun by this collector", stats.segments);
 	metric_uint(s, "crema_journal_write_failures_total", "counter",
-		    "times that writing began to fail", stats.failures);
+		    "times that writing started to fail", stats.failures);
 	metric_uint(s, "crema_journal_syncs_total", "counter", "fdatasync calls", stats.syncs);
-	metric_uint(s, "crema_journal_queued_bytes", "gauge", "bytes that wait to be written",
+	metric_uint(s, "crema_journal_queued_bytes", "gauge", "bytes waiting to be written",
 		    stats.queued_bytes);
 	metric_uint(s, "crema_journal_stuck", "gauge",
-		    "1: it cannot be written, and nothing is acknowledged", stats.error != 0);
+		    "1: the journal cannot be written, and nothing is acknowledged",
+		    stats.error != 0);
 	metric_uint(s, "crema_journal_sync_failed", "gauge", "1: the latest fdatasync failed",
 		    stats.sync_error != 0);
 	metric_uint(s, "crema_journal_unsynced_bytes_total", "counter",
