@@ -267,7 +267,7 @@ struct worker {
 	uint64_t goodbye_boot_ns;
 	const char *goodbye_how, *goodbye_cause;
 	struct value tasks_in_flight;
-	uint64_t first_boot_ns, last_boot_ns; /* signs of life; last 0 = none */
+	uint64_t first_boot_ns, last_boot_ns; /* first and last message; last 0: none */
 	double first, last;		      /* UTC */
 	/* By model_process_lives(): of the process and of all its attempts, UTC; and the time in
 	 * which it had at least one. */
@@ -358,7 +358,7 @@ struct model {
 	unsigned int history_shift;    /* a cell has 2^this ns */
 	uint64_t last_note_ns;	       /* CLOCK_REALTIME of the collector's last own entry */
 	struct selection *selection;   /* of what is kept; NULL: everything (selection.h) */
-	double newest;		       /* sign of life, UTC, by model_close() */
+	double newest;		       /* message, UTC, by model_close() */
 	struct model_witness *witness; /* gets each message; NULL: nobody */
 	uint64_t left_out;	       /* records of tasks that it did not take */
 	int error;		       /* sticks: out of memory */

@@ -17,9 +17,9 @@
  * without separate spans are always read. What continuing workers sent in dropped segments comes
  * from the footers; what a start needs of these segments is in the collector's memory, of which the
  * child has a copy. The child writes a new file of dropped runs next to the journal
- * (model/dropped.h), syncs and renames it, syncs the folder, and only then unlinks. So at any moment
- * either the whole run or its totals are present. The next child removes what a killed one left
- * behind.
+ * (model/dropped.h), syncs and renames it, syncs the folder, and only then unlinks. So at any
+ * moment either the whole run or its totals are present. The next child removes what a killed one
+ * left behind.
  */
 #ifndef CREMA_COLLECTOR_RETAIN_RETAIN_H
 #define CREMA_COLLECTOR_RETAIN_RETAIN_H
