@@ -21,10 +21,12 @@
 #include "common/view.h"
 
 #define PYLINES_HZ 100u
-#define PYLINES_SHARE 0.005		     /* of a core */
-#define PYLINES_IDLE_NS UINT64_C(1000000000) /* no task for so long: looks wait for the agent's */
-#define PYLINES_GAP_NS UINT64_C(1000000000)  /* what one look stands for at most */
-#define PYLINES_QUIET_NS UINT64_C(500000000) /* no task for so long: what is new is sent */
+#define PYLINES_SHARE 0.005 /* of a core */
+#define PYLINES_IDLE_NS                                                                            \
+	UINT64_C(1000000000) /* after this time without a task looks wait for the agent */
+#define PYLINES_GAP_NS UINT64_C(1000000000) /* what one look stands for at most */
+#define PYLINES_QUIET_NS                                                                           \
+	UINT64_C(500000000) /* after this time without a task everything new is sent */
 #define PYLINES_FULL_NS UINT64_C(1000000000) /* between two tables */
 #define PYLINES_SEND_NS UINT64_C(10000000000)
 

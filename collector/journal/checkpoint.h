@@ -10,7 +10,7 @@
  *
  * The item of the first kind comes first: who finds another format there has no checkpoint, and
  * reads the journal instead. Another version may have other live values: their names come before
- * them, and so many values stand in each list. Other lists, and items, may only grow at their end.
+ * them, and each list has that many values. Other lists, and items, may only grow at their end.
  */
 #ifndef CREMA_COLLECTOR_JOURNAL_CHECKPOINT_H
 #define CREMA_COLLECTOR_JOURNAL_CHECKPOINT_H

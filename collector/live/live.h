@@ -143,9 +143,9 @@ struct live_frame {
 };
 int live_data(struct live *live, const struct live_frame *frame);
 /*
- * Sums that are no worker's, as a msgpack map, and taking them back at the start, before any frame
- * (live_carry.c); also of dropped segments by a crema that wrote no checkpoint of them, together
- * with the numbers of each worker's ended attempts.
+ * Sums that belong to no single worker, as a msgpack map, and their restoring at the start, before
+ * any frame (live_carry.c); also of dropped segments by a crema that wrote no checkpoint of them,
+ * together with the numbers of each worker's ended attempts.
  */
 void live_pack_sums(const struct live *live, msgpack_packer *pk);
 void live_take_sums(struct live *live, const msgpack_object *map);

@@ -80,7 +80,7 @@ struct live_worker {
 	uint64_t hello_boot_ns, hello_real_ns; /* the worker's own clocks */
 	bool goodbye, killed, has_totals, notes;
 	uint64_t goodbye_order; /* the oldest are folded first */
-	uint64_t last_boot_ns;	/* latest sign of life */
+	uint64_t last_boot_ns;	/* of the latest message */
 	uint64_t totals_boot_ns, sample_boot_ns, probe_boot_ns;
 	struct live_row row;
 	struct live_anchor anchor[2], now;

@@ -9,11 +9,12 @@
  * KiB; else the segment is read. A segment that was damaged when its footer was made is always
  * read. Damage that comes later, before the last 4 KiB, is noticed when the segment is opened.
  *
- * It holds the hellos; of each worker its signs of life, streams and attempts; of each span how
- * many records it has, its keys (span_part.h) and when each worker's last task ended; and, as they
- * came, the records that a survey keeps (selection.h), clocks, goodbyes, modules, the first, the
- * last and the latest totals and the last digests of each worker. Segments with tasks that have no
- * span, or ran without Dask, are always read: such tasks are grouped by all of their records.
+ * It holds the hellos; of each worker its first and last message, streams and attempts; of each
+ * span how many records it has, its keys (span_part.h) and when each worker's last task ended; and,
+ * as they came, the records that a survey keeps (selection.h), clocks, goodbyes, modules, the
+ * first, the last and the latest totals and the last digests of each worker. Segments with tasks
+ * that have no span, or ran without Dask, are always read: such tasks are grouped by all of their
+ * records.
  */
 #ifndef CREMA_COLLECTOR_MODEL_FOOTER_H
 #define CREMA_COLLECTOR_MODEL_FOOTER_H

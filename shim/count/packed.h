@@ -8,7 +8,7 @@
  * task that writes such a file has unknown compression.
  *
  * Files are known by device and inode. The oldest of 1,024 makes room: by then it was closed, as no
- * process has so many open by default. Marking is done with the GIL held; asking by any thread.
+ * process has that many open by default. Marking is done with the GIL held; asking by any thread.
  */
 #ifndef CREMA_SHIM_COUNT_PACKED_H
 #define CREMA_SHIM_COUNT_PACKED_H
