@@ -15,6 +15,7 @@
 #include "agent/doing_stack.h"
 #include "agent/pylines_class.h"
 #include "agent/redact.h"
+#include "common/procfs.h"
 #include "common/clock.h"
 #include "contract/calls.h"
 
@@ -132,28 +133,25 @@ static void open_thread(struct pylines *l, struct pylines_thread *t, uint32_t ti
 /* 0: it has ended, or the kernel does not tell. */
 static char state_of(const struct pylines_thread *t)
 {
-	char text[256], *end;
+	char text[256];
 	ssize_t n = t->stat_fd >= 0 ? pread(t->stat_fd, text, sizeof(text) - 1, 0) : -1;
 
 	text[n > 0 ? n : 0] = '\0';
-	end = strrchr(text, ')');
-	return end && end[1] == ' ' ? end[2] : 0;
+	return procfs_state_in(text);
 }
 
 /* What its clocks have counted in this task since the last look; false: the kernel does not tell.
  */
 static bool read_clocks(struct pylines_thread *t, uint64_t attempt, uint64_t look)
 {
-	char text[96], *end;
+	char text[96];
 	ssize_t n = t->sched_fd >= 0 ? pread(t->sched_fd, text, sizeof(text) - 1, 0) : -1;
 	bool goes_on = t->attempt == attempt && t->look + 1 == look;
 	uint64_t cpu, runqueue;
 
 	text[n > 0 ? n : 0] = '\0';
-	cpu = strtoull(text, &end, 10);
-	if (end == text)
+	if (!procfs_schedstat_in(text, &cpu, &runqueue))
 		return false;
-	runqueue = strtoull(end, NULL, 10);
 	t->ran_ns = goes_on && cpu >= t->cpu_ns ? t->ran_ns + cpu - t->cpu_ns : 0;
 	t->queued_ns = goes_on && runqueue >= t->runqueue_ns
 			       ? t->queued_ns + runqueue - t->runqueue_ns

@@ -13,22 +13,33 @@
 #include <time.h>
 #include <unistd.h>
 
-ssize_t procfs_slurp(char *buf, size_t size, const char *format, ...)
+#define ALL_MOST (8u << 20)
+#define ALL_STEP 65536u
+
+/* A descriptor or -errno. */
+__attribute__((format(printf, 1, 0))) static int open_at(const char *format, va_list ap)
 {
 	char path[PATH_MAX];
+	int n = vsnprintf(path, sizeof(path), format, ap), fd;
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+ssize_t procfs_slurp(char *buf, size_t size, const char *format, ...)
+{
 	size_t len = 0;
-	ssize_t n;
+	ssize_t n = 0;
 	va_list ap;
 	int fd;
 
 	va_start(ap, format);
-	n = vsnprintf(path, sizeof(path), format, ap);
+	fd = open_at(format, ap);
 	va_end(ap);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return -ENAMETOOLONG;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	while (len < size - 1) {
 		n = read(fd, buf + len, size - 1 - len);
 		if (n < 0 && errno == EINTR)
@@ -42,6 +53,46 @@ ssize_t procfs_slurp(char *buf, size_t size, const char *format, ...)
 	if (n >= 0)
 		buf[n] = '\0';
 	return n;
+}
+
+int procfs_slurp_all(struct buf *out, const char *format, ...)
+{
+	ssize_t n = 1;
+	va_list ap;
+	int fd, err = 0;
+
+	va_start(ap, format);
+	fd = open_at(format, ap);
+	va_end(ap);
+	if (fd < 0)
+		return fd;
+	while (n > 0 && !err && out->len < ALL_MOST) {
+		err = buf_reserve(out, ALL_STEP);
+		n = err ? -1 : read(fd, out->data + out->len, ALL_STEP);
+		if (n < 0 && !err)
+			err = -errno;
+		out->len += n > 0 ? (size_t)n : 0;
+	}
+	close(fd);
+	return err ? err : buf_add(out, "\0", 2);
+}
+
+char procfs_state_in(const char *stat)
+{
+	const char *p = strrchr(stat, ')'); /* the name before it may hold anything */
+
+	return p && p[1] == ' ' ? p[2] : '\0';
+}
+
+bool procfs_schedstat_in(const char *schedstat, uint64_t *cpu_ns, uint64_t *runqueue_ns)
+{
+	uint64_t cpu, runqueue;
+
+	if (sscanf(schedstat, "%" SCNu64 " %" SCNu64, &cpu, &runqueue) != 2)
+		return false;
+	*cpu_ns = cpu;
+	*runqueue_ns = runqueue;
+	return true;
 }
 
 bool procfs_number(const char *text, const char *name, uint64_t *out)
@@ -79,21 +130,17 @@ void procfs_pack(msgpack_packer *pk, const char *key, const char *text, const ch
 int procfs_stat(int pid, int tid, struct procfs_stat *out)
 {
 	char buf[1024];
-	const char *p;
 	unsigned int flags;
 	ssize_t n = tid ? procfs_slurp(buf, sizeof(buf), "/proc/%d/task/%d/stat", pid, tid)
 			: procfs_slurp(buf, sizeof(buf), "/proc/%d/stat", pid);
 
 	if (n < 0)
 		return (int)n;
-	p = strrchr(buf, ')'); /* the name before it may hold anything */
-	if (!p || p[1] != ' ' || !p[2])
-		return -EPROTO;
-	out->state = p[2];
-	if (sscanf(p + 3,
-		   "%d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
-		   " %" SCNu64 " %*d %" SCNu64,
-		   &out->ppid, &flags, &out->threads, &out->start_ticks) != 4)
+	out->state = procfs_state_in(buf);
+	if (!out->state || sscanf(strrchr(buf, ')') + 3,
+				  "%d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
+				  " %" SCNu64 " %*d %" SCNu64,
+				  &out->ppid, &flags, &out->threads, &out->start_ticks) != 4)
 		return -EPROTO;
 	out->exiting = flags & EXITING;
 	return 0;
@@ -143,7 +190,7 @@ bool procfs_schedstat(int pid, int tid, uint64_t *cpu_ns, uint64_t *runqueue_ns)
 	char buf[128];
 
 	return procfs_slurp(buf, sizeof(buf), "/proc/%d/task/%d/schedstat", pid, tid) > 0 &&
-	       sscanf(buf, "%" SCNu64 " %" SCNu64, cpu_ns, runqueue_ns) == 2;
+	       procfs_schedstat_in(buf, cpu_ns, runqueue_ns);
 }
 
 bool procfs_cpu(int pid, uint64_t *cpu_ns)

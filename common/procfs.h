@@ -3,7 +3,10 @@
  * procfs.h - small readers of /proc and cgroup files.
  *
  * Each opens, reads and closes; false or -errno where the kernel does not tell, and then the
- * outputs are untouched. No memory is allocated.
+ * outputs are untouched. No memory is allocated, except by procfs_slurp_all().
+ *
+ * The shim has readers of its own (shim/count): it may call no libc function that a program can
+ * interpose, and keeps descriptors open for what it reads often.
  */
 #ifndef CREMA_COMMON_PROCFS_H
 #define CREMA_COMMON_PROCFS_H
@@ -26,6 +29,13 @@ struct procfs_stat {
 /* Reads a file into buf and ends it with a NUL: its length or -errno. */
 ssize_t procfs_slurp(char *buf, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* All of a file, 8 MiB at most, and two NULs after it: 0 or -errno. */
+int procfs_slurp_all(struct buf *out, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* In a line of stat: the state's letter; 0: there is none. */
+char procfs_state_in(const char *stat);
+/* In the text of schedstat. */
+bool procfs_schedstat_in(const char *schedstat, uint64_t *cpu_ns, uint64_t *runqueue_ns);
 /* The number after `name` where it begins a line of text. */
 bool procfs_number(const char *text, const char *name, uint64_t *out);
 /* The same as a msgpack pair: key, number * scale (or nil). text NULL: nil. */

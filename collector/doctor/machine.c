@@ -16,6 +16,7 @@
 
 #include "collector/doctor/doctor.h"
 #include "collector/preload/preload.h"
+#include "common/procfs.h"
 #include "common/log.h"
 #include "shm.h"
 #include "version.h"
@@ -25,15 +26,10 @@
 /* The first line of a small file; -errno. */
 static int first_line(const char *path, char *out, size_t size)
 {
-	FILE *f = fopen(path, "re");
-	int err = f ? 0 : -errno;
+	ssize_t n = procfs_slurp(out, size, "%s", path);
+	int err = n < 0 ? (int)n : n ? 0 : -ENODATA;
 
-	out[0] = '\0';
-	if (f && !fgets(out, (int)size, f))
-		err = ferror(f) ? -errno : -ENODATA;
-	if (f)
-		fclose(f);
-	out[strcspn(out, "\n")] = '\0';
+	out[n > 0 ? strcspn(out, "\n") : 0] = '\0';
 	return err;
 }
 

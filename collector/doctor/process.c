@@ -13,30 +13,7 @@
 
 #include "common/procfs.h"
 
-#define FILE_MOST (8u << 20)
 #define LIBRARY "/libcrema.so"
-
-/* The whole of /proc/PID/NAME and two NULs: 0 or -errno. */
-static int slurp(pid_t pid, const char *name, struct buf *out)
-{
-	char path[64];
-	ssize_t n = 1;
-	int fd, err = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while (n > 0 && !err && out->len < FILE_MOST) {
-		err = buf_reserve(out, 65536);
-		n = err ? -1 : read(fd, out->data + out->len, 65536);
-		if (n < 0 && !err)
-			err = -errno;
-		out->len += n > 0 ? (size_t)n : 0;
-	}
-	close(fd);
-	return err ? err : buf_add(out, "\0", 2);
-}
 
 static const char *string_at(const struct buf *b, size_t i)
 {
@@ -77,7 +54,7 @@ static void look_at_maps(struct process *p)
 	struct buf maps = BUF_INIT;
 	const char *line, *next;
 
-	if (slurp(p->pid, "maps", &maps)) {
+	if (procfs_slurp_all(&maps, "/proc/%d/maps", (int)p->pid)) {
 		p->hidden = true;
 		buf_release(&maps);
 		return;
@@ -151,12 +128,12 @@ int process_read(struct process *p, pid_t pid)
 	*p = (struct process){.pid = pid};
 	err = look_at_status(p);
 	if (!err)
-		err = slurp(pid, "cmdline", &p->words);
+		err = procfs_slurp_all(&p->words, "/proc/%d/cmdline", (int)pid);
 	if (err) {
 		process_release(p);
 		return err;
 	}
-	if (slurp(pid, "environ", &p->environ))
+	if (procfs_slurp_all(&p->environ, "/proc/%d/environ", (int)pid))
 		p->hidden = true;
 	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
 	n = readlink(link, p->exe, sizeof(p->exe) - 1);

@@ -2,6 +2,10 @@
 /*
  * segment.h - what thread.c and segment.c share: the clocks at a segment's ends and the folding of
  * a block into its owner. Everybody else needs thread.h only.
+ *
+ * segment.c, task.c, thread.c and thread_inherit.c are one state machine and call each other: a
+ * task that begins or ends switches its thread's segment, and a thread that ends hands its last one
+ * over.
  */
 #ifndef CREMA_SHIM_COUNT_SEGMENT_H
 #define CREMA_SHIM_COUNT_SEGMENT_H
