@@ -183,7 +183,7 @@ def test_other_work_has_no_best(runs, data, tmp_path):
     found = compared(runs.procs, *names(runs.workers[4], more))
     assert found["best"] is None and found["scaling"] == [] == found["chunk_sizes"]
     assert "run 1 processed 200,000 events, run 2 400,000" in found["refused"]
-    assert "None is called best" in compare(runs.procs, *names(runs.workers[4], more)).stdout
+    assert "No run is called best" in compare(runs.procs, *names(runs.workers[4], more)).stdout
 
 
 def test_runs_of_two_directories(runs, tmp_path):

@@ -110,7 +110,7 @@ def test_an_old_agent_is_understood(collector, tmp_path, options):
     done, found = report(tmp_path / "state")
     assert done.returncode == 0, done.stderr
     says_what_it_said(found)
-    assert collector.text().count("is of an older release: it is taken because of --old-agents") == 1
+    assert collector.text().count("has an older release: it is accepted because of --old-agents") == 1
 
 
 @pytest.mark.parametrize("options", [["--old-agents"]])

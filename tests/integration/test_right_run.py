@@ -262,8 +262,8 @@ def test_plain_bags_whose_results_are_kept(two):
     for run, report in reports.items():
         text = " ".join(procs.report("--run", run).stdout.split())
         ends = [task for task in report["tasks"] if task["key"].startswith("finalize")]
-        assert ("it holds several calls" in text) == (len(ends) > 1)
-        assert ("tasks that take its results ran in the span of" in text) == (not ends)
+        assert ("it contains several calls" in text) == (len(ends) > 1)
+        assert ("tasks that use its results ran in the span of" in text) == (not ends)
 
 
 def test_work_items_of_two_threads_whose_futures_are_kept(two, files):
@@ -442,7 +442,7 @@ def test_equal_keys_of_two_clients(two, monkeypatch):
     # his task ran while her slow one did: numbers of whole workers are of both
     assert (one["metrics"]["concurrent_runs"], other["metrics"]["concurrent_runs"]) == (1, 1)
     text = procs.report("--run", other["run"]).stdout
-    assert "1 other run on its workers meanwhile" in text and f"takes results of {one['run']}" in " ".join(text.split())
+    assert "1 other run on its workers meanwhile" in text and f"uses results of {one['run']}" in " ".join(text.split())
 
 
 def top_counts(procs):
@@ -504,7 +504,7 @@ def test_equal_keys_of_which_some_are_kept(two, meanwhile):
     report, = cluster.wait_until(settled, "all tasks")
     client.close()
     sentence, = report["run_info"]["company"]
-    assert sentence.startswith("it holds several calls: 7 tasks ran again for a later one with equal keys")
+    assert sentence.startswith("it contains several calls: 7 tasks ran again for a later call with equal keys")
     assert report["run_info"]["ran_again"] == 7 and "recomputed_work" not in [f["id"] for f in report["findings"]]
     assert sentence in " ".join(procs.report("--run", report["run"]).stdout.split())
     with urllib.request.urlopen(f"http://127.0.0.1:{procs.http_port}/data.json?run={report['run']}", timeout=60) as answer:

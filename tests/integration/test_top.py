@@ -206,7 +206,7 @@ def test_the_token_is_proven_where_it_is_asked_for(tmp_path, homes):
             procs.http_port = port
             assert once(procs, "--token-file", token).returncode == 0
             other = tmp_path / "other"
-            for text, said in ((None, "no token file"), ("another token of good length", "has another token")):
+            for text, said in ((None, "no token file"), ("another token of good length", "has a different token")):
                 if text:
                     other.write_text(text)
                     other.chmod(0o600)
