@@ -209,6 +209,8 @@ int model_feed_lines(struct model *m, struct worker *w, const msgpack_object *ma
 	}
 	worker_sign(w, get_u64(map, "boot_ns", 0));
 	take_told(m, &w->lines, map);
+	if (!selection_takes_stack(m->selection, get_text(map, "span")))
+		return m->error;
 	like.span = model_text(m, get_text(map, "span"));
 	rc = m->error ? m->error : take_places(m, get(map, "places"), &places);
 	for (uint32_t i = 0; !rc && i < rows->via.array.size; i++)

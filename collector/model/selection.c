@@ -407,9 +407,9 @@ bool selection_takes_message(const struct model *m, struct worker *w, uint64_t t
 	case CREMA_MSG_SERVER:
 	case CREMA_MSG_SECTION:
 	case CREMA_MSG_GAUGE:
-	case CREMA_MSG_LINES:
 		span = get_text(map, "span");
 		return s->pass == SELECTION_RUNS && (!span.ptr || selection_wants(s, span));
+	case CREMA_MSG_LINES: /* what it says of the worker is of all spans */
 	case CREMA_MSG_STACK:
 	case CREMA_MSG_MODULE:
 	case CREMA_MSG_DASK:

@@ -175,7 +175,7 @@ def test_80_columns(runs):
 def test_other_work_has_no_best(runs, data, tmp_path):
     """The same number of events of another file is said; another number has no best."""
     found = compared(runs.procs, *names(runs.workers[4], runs.less))
-    assert found["best"] and "other files" in found["differs"]
+    assert found["best"] and "different files" in found["differs"]
     with Client(runs.procs.address) as client:
         seen = runs.procs.report("--list").stdout
         jobs.run_coffea(client, [data["zstd"], data["lz4"]], chunksize=100_000)

@@ -385,7 +385,7 @@ def test_a_loop_of_submit_and_result(two, files):
     assert shown["run"] == run["run"]
     assert shown["run_info"]["other_runs"] == len(mine) > 3
     assert shown["run_info"]["other_run_ids"] == [r["run"] for r in reversed(mine)][:3]
-    assert f"{len(mine)} other runs near it" in " ".join(procs.report().stdout.split())
+    assert f"{len(mine)} other runs close to it" in " ".join(procs.report().stdout.split())
 
 
 def test_cancelled_tasks_are_not_missing(two, monkeypatch):

@@ -52,7 +52,7 @@ def test_what_was_measured(home):
                   run(home, sys.executable, home / "analysis.py", 1, CREMA_QUIET="on")):
         assert quiet.returncode == 3 and not re.search("^crema: ", quiet.stderr, re.M)
     elsewhere = run(home, sys.executable, home / "analysis.py", 1, CREMA_COLLECTOR=f"dir:{home}/elsewhere")
-    assert elsewhere.returncode == 3 and "1 worker measured, but no task of theirs is in" in elsewhere.stderr
+    assert elsewhere.returncode == 3 and "1 worker measured, but none of their tasks is in" in elsewhere.stderr
 
 
 @pytest.mark.parametrize("command,status", [("exit 0", 0), ("exit 5", 5), ("kill -KILL $$", -9), ("kill -TERM $$", -15)])

@@ -260,7 +260,8 @@ def test_failed_chunk_of_coffea(start, data):
     assert (first["dataset"], first["filename"]) == (os.path.basename(data["zstd"]).removesuffix(".root"), data["zstd"])
     assert first["entrystart"] == 20_000
     (finding,) = [f for f in report["findings"] if f["id"] == "failed_work"]
-    assert "no muons" in finding["sentence"] and os.path.basename(data["zstd"]) in finding["sentence"]
+    assert "no muons" in report["state"]["text"] and os.path.basename(data["zstd"]) in report["state"]["text"]
+    assert f"Failing().process(NanoEventsFactory.from_root({{'{data['zstd']}': 'Events'}}, entry_start=20_000, " in finding["advice"]
 
 
 def test_exceptions_run_no_code(start):
