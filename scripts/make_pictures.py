@@ -17,6 +17,7 @@ import make_data
 from PIL import Image
 
 sys.path.insert(0, str(cluster.ROOT / "tests" / "integration"))
+import findings_server
 from browser import Browser
 
 OUT = cluster.ROOT / "docs" / "img"
@@ -84,10 +85,12 @@ def main():
     OUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="crema-") as scratch:
         folder = Path(scratch)
-        files = {codec: shutil.copy(path, folder) for codec, path in make_data.files(cluster.ROOT / "data").items() if codec in ("zstd", "lz4")}
+        files = {codec: shutil.copy(path, folder) for codec, path in make_data.files(cluster.ROOT / "data").items() if codec in ("zstd", "lz4", "lzma")}
+        server = findings_server.start([files["zstd"]], pause=0.1)
         runs = Runs(folder)
-        runs.run("straggler", cluster.ROOT / "scripts" / "picture_jobs.py", "straggler", files["zstd"], files["lz4"])
-        runs.run("gil", cluster.ROOT / "scripts" / "picture_jobs.py", "gil", files["zstd"])
+        for name, read in {"straggler": [files["zstd"], files["lz4"]], "gil": [files["zstd"]], "baskets": [files["zstd"], files["lz4"]], "lzma": [files["lzma"]],
+                           "server": [f"http://127.0.0.1:{server.server_port}/{Path(files['zstd']).name}"]}.items():
+            runs.run(name, cluster.ROOT / "scripts" / "picture_jobs.py", name, *read)
         with Browser(folder / "profile") as tab:
             tab.look(1200, 800)
             tab.open(runs.page("straggler"))
@@ -97,6 +100,9 @@ def main():
             section_picture(tab, "CPU and waits by line", OUT / "lines.png")
             tab.open(runs.page("gil"))
             section_picture(tab, "Where the time went", OUT / "gil.png")
+            for name, panel in {"baskets": "Files by bytes", "lzma": "Codecs", "server": "Where the time went"}.items():
+                tab.open(runs.page(name))
+                section_picture(tab, panel, OUT / f"{name}.png")
             lines = runs.crema("straggler", "report").splitlines()
             command = "crema report" + (f" | head -{SHOWN_LINES}" if len(lines) > SHOWN_LINES else "")
             terminal_picture(tab, folder, command, "\n".join(lines[:SHOWN_LINES]), OUT / "report.png")

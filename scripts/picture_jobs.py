@@ -42,17 +42,25 @@ class PurePython(Light):
     loops = 8_000_000
 
 
-# name: workers, threads of each, processor
-JOBS = {"straggler": (2, 1, OneSlow), "gil": (1, 4, PurePython)}
+class Columns(Light):
+    """All of the jets."""
+
+    def process(self, events):
+        return {"events": len(events), **{name: float(ak.sum(events.Jet[name])) for name in ("pt", "eta", "phi", "mass")}}
+
+
+# name: workers, threads of each, processor, events in a chunk
+JOBS = {"straggler": (2, 1, OneSlow, 10_000), "gil": (1, 4, PurePython, 10_000), "baskets": (2, 1, Columns, 10_000),
+        "lzma": (2, 1, Columns, 50_000), "server": (2, 1, Columns, 50_000)}
 
 
 def main():
     name, *files = sys.argv[1:]
-    workers, threads, kind = JOBS[name]
+    workers, threads, kind, chunksize = JOBS[name]
     NanoAODSchema.warn_missing_crossrefs = False
     with LocalCluster(n_workers=workers, threads_per_worker=threads, dashboard_address=None) as cluster, Client(cluster) as client:
         client.wait_for_workers(workers)
-        run = processor.Runner(processor.DaskExecutor(client=client, status=False), schema=NanoAODSchema, chunksize=10_000,
+        run = processor.Runner(processor.DaskExecutor(client=client, status=False), schema=NanoAODSchema, chunksize=chunksize,
                                savemetrics=True)
         run({"data": {"files": dict.fromkeys(files, "Events")}}, processor_instance=kind())
 

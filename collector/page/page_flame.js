@@ -19,7 +19,7 @@ function flameFold(node) {
   let last = node;
   for (;;) {
     const most = d3.max(last.children.values(), (child) => child.seconds), child = [...last.children.values()].find((c) => c.seconds === most);
-    if (!child || child.user || child.seconds < 0.97 * node.seconds) break;
+    if (!child || child.user || child.seconds < 0.9 * node.seconds) break;
     beside.push(...[...last.children.values()].filter((c) => c !== child));
     names.push(child.name);
     last = child;

@@ -79,15 +79,7 @@ class Lab:
 
 def server(lab, pause):
     """A web server of the file that waits before each answer."""
-    one = findings_server.start([lab.data["zstd"]])
-    plain = one.RequestHandlerClass.file
-
-    class Slow(one.RequestHandlerClass):
-        def file(self, path):
-            time.sleep(pause)
-            plain(self, path)
-
-    one.RequestHandlerClass = Slow
+    one = findings_server.start([lab.data["zstd"]], pause)
     return "http://{}:{}/{}".format(*one.server_address, os.path.basename(lab.data["zstd"]))
 
 

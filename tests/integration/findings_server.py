@@ -22,6 +22,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def file(self, path):
+        time.sleep(self.server.pause)
         data = self.server.files[path]
         wanted = self.headers.get("Range")
         if self.command == "HEAD" or not wanted:
@@ -51,10 +52,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
 
-def start(files=()):
-    """The running server; its address is server.server_address."""
+def start(files=(), pause=0):
+    """The running server, which waits before each answer from a file; its address is server.server_address."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server.daemon_threads, server.pause = True, pause
     server.files = {os.path.basename(path): open(path, "rb").read() for path in files}
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server

@@ -72,7 +72,7 @@ def test_glossary():
 
 def test_pictures():
     pictures = list((ROOT / "docs" / "img").glob("*.png"))
-    assert len(pictures) >= 4
+    assert len(pictures) >= 8
     for picture in pictures:
         assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 150_000, picture
         assert any(f"img/{picture.name}" in file.read_text() for file in DOCUMENTS), picture
