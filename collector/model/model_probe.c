@@ -99,11 +99,6 @@ static int take_digests(struct model *m, struct worker *w, uint64_t boot_ns,
 	return m->error;
 }
 
-static bool is(struct text t, const char *text)
-{
-	return t.ptr && t.len == strlen(text) && !memcmp(t.ptr, text, t.len);
-}
-
 /* What the digests without a span come to, and the probe's own; kept where it is not what the probe
  * before reported. */
 static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *o,
@@ -128,8 +123,8 @@ static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *o,
 	for (i = 0; i < rows->n; i++) {
 		row = &rows->v[i];
 		for (k = 0; k < OUTSIDE_DIGESTS && !row->text[DIGEST_SPAN].ptr; k++) {
-			if (is(row->text[DIGEST_ACTIVITY], kinds[k].activity) &&
-			    is(row->text[DIGEST_UNIT], kinds[k].unit))
+			if (text_is(row->text[DIGEST_ACTIVITY], kinds[k].activity) &&
+			    text_is(row->text[DIGEST_UNIT], kinds[k].unit))
 				now.v[k] += row->value;
 		}
 	}
@@ -245,7 +240,7 @@ static int take_sample(struct model *m, struct worker *w, uint64_t boot_ns, cons
 		if (text_of(m, json_object_get(o, "closing")))
 			w->closing = text_of(m, json_object_get(o, "closing"));
 		rc = take_back(m, w, boot_ns, json_object_get(o, "taken_back"));
-		rc = rc ? rc : take_digests(m, w, boot_ns, rows);
+		rc = take_digests(m, w, boot_ns, rows);
 	}
 	if (!selection_takes_time(m, w, boot_ns))
 		w->probes.n--;
