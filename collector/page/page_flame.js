@@ -18,9 +18,9 @@ function flameFold(node) {
   const names = [], beside = [];
   let last = node;
   for (;;) {
-    const most = d3.max(last.children.values(), (child) => child.seconds), child = [...last.children.values()].find((c) => c.seconds === most);
+    const [child, ...others] = [...last.children.values()].sort((a, b) => b.seconds - a.seconds);
     if (!child || child.user || child.seconds < 0.9 * node.seconds) break;
-    beside.push(...[...last.children.values()].filter((c) => c !== child));
+    beside.push(...others);
     names.push(child.name);
     last = child;
   }
