@@ -247,6 +247,14 @@ const char *remark_see_line(struct remark *d, const struct report *r,
 	return name;
 }
 
+const char *remark_line_share(struct remark *d, const struct report *r, double share,
+			      enum crema_time_id id)
+{
+	double error = lines_error(share, r->lines.all.class_samples[id]);
+
+	return print(d, "%s +- %s", remark_percent(d, share * 100), remark_percent(d, error * 100));
+}
+
 void remark_line(struct remark *d, const struct report *r, enum crema_time_id id)
 {
 	double share;
@@ -258,7 +266,6 @@ void remark_line(struct remark *d, const struct report *r, enum crema_time_id id
 		return;
 	samples = row->sum.class_samples[id];
 	name = remark_see_line(d, r, row->place, share, samples, id);
-	remark_say_more(d, "; %s +- %s of it at %s (%s samples)", remark_percent(d, share * 100),
-			remark_percent(d, lines_error(share, r->lines.all.class_samples[id]) * 100),
+	remark_say_more(d, "; %s of it at %s (%s samples)", remark_line_share(d, r, share, id),
 			remark_name(d, name), remark_human(d, value_uint(samples), AS_COUNT));
 }

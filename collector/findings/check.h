@@ -71,6 +71,9 @@ void remark_line(struct remark *d, const struct report *r, enum crema_time_id id
 const char *remark_see_line(struct remark *d, const struct report *r,
 			    const struct line_place *place, double share, uint64_t samples,
 			    enum crema_time_id id);
+/* "61 % +- 5 %": that share of a class. */
+const char *remark_line_share(struct remark *d, const struct report *r, double share,
+			      enum crema_time_id id);
 
 /* Texts for sentences. */
 const char *remark_human(struct remark *d, struct value v, enum human as);

@@ -57,16 +57,6 @@ static const struct habit *habit_of(const struct line_place *p)
 	return NULL;
 }
 
-/* The first user's place from `at` outwards. */
-static const struct line_place *user_from(const struct line_list *list, uint32_t at)
-{
-	for (uint32_t i = at; i < list->depth; i++) {
-		if (list->place[i]->user)
-			return list->place[i];
-	}
-	return NULL;
-}
-
 /* The outermost habit that a user's line called; *line: that one. */
 static const struct habit *habit_in(const struct line_list *list, const struct line_place **line)
 {
@@ -75,7 +65,7 @@ static const struct habit *habit_in(const struct line_list *list, const struct l
 
 	for (uint32_t i = 0; i < list->depth; i++) {
 		h = list->place[i]->user ? NULL : habit_of(list->place[i]);
-		caller = h ? user_from(list, i + 1) : NULL;
+		caller = h ? lines_user_place(list, i + 1) : NULL;
 		if (caller) {
 			found = h;
 			*line = caller;
@@ -155,11 +145,8 @@ static const char *callee_of(const struct line_row *row)
 {
 	const struct line_list *list = row->most;
 	const char *name;
-	uint32_t at = 0;
 
-	while (list && at < list->depth && !list->place[at]->user)
-		at++;
-	for (uint32_t i = at; list && i-- > 0;) {
+	for (uint32_t i = list ? lines_user_at(list, 0) : 0; i-- > 0;) {
 		name = list->place[i]->function;
 		if (name && !strchr(name, '<') && *last_name(name) != '_')
 			return last_name(name);
@@ -234,7 +221,7 @@ static void advise(struct remark *d, const struct hot *hot)
 enum verdict finding_hot_line(const struct report *r, struct remark *d)
 {
 	const struct lines *l = &r->lines;
-	double whole = l->all.class_s[CREMA_T_cpu], share, error;
+	double share;
 	const char *name;
 	struct hot hot;
 
@@ -244,12 +231,11 @@ enum verdict finding_hot_line(const struct report *r, struct remark *d)
 		return remark_unknown(d, "stacks");
 	if (!choose(&hot, l, d->check))
 		return CHECK_QUIET;
-	share = hot.cpu / whole;
-	error = lines_error(share, l->all.class_samples[CREMA_T_cpu]);
+	share = hot.cpu / l->all.class_s[CREMA_T_cpu];
 	remark_see(d, "line_cpu_seconds", value_real(hot.cpu), "s");
 	name = remark_see_line(d, r, hot.place, share, hot.samples, CREMA_T_cpu);
-	remark_say(d, "%s +- %s of the sampled CPU of tasks (%s) was",
-		   remark_percent(d, share * 100), remark_percent(d, error * 100),
+	remark_say(d, "%s of the sampled CPU of tasks (%s) was",
+		   remark_line_share(d, r, share, CREMA_T_cpu),
 		   remark_human(d, value_real(hot.cpu), AS_SECONDS));
 	say_place(d, &hot, name);
 	advise(d, &hot);

@@ -32,12 +32,18 @@ static void add(struct line_sum *to, const struct line_stack *row, double ran)
 	}
 }
 
-static const struct line_place *user_place(const struct line_list *list)
+uint32_t lines_user_at(const struct line_list *list, uint32_t from)
 {
-	for (uint32_t i = 0; i < list->depth; i++)
-		if (list->place[i]->user)
-			return list->place[i];
-	return NULL;
+	while (from < list->depth && !list->place[from]->user)
+		from++;
+	return from;
+}
+
+const struct line_place *lines_user_place(const struct line_list *list, uint32_t from)
+{
+	uint32_t at = lines_user_at(list, from);
+
+	return at < list->depth ? list->place[at] : NULL;
 }
 
 /* A line is one whatever function object it is in. */
@@ -53,7 +59,7 @@ static bool same_row(const void *item, const void *key)
 
 static int take_line(struct lines *l, const struct line_stack *row, double ran)
 {
-	const struct line_place *place = user_place(row->list);
+	const struct line_place *place = lines_user_place(row->list, 0);
 	uint64_t hash = place ? hash_pair((uintptr_t)place->file, place->line) : 1;
 	struct line_row *r = table_find(&l->row_table, hash, same_row, place), **at;
 	uint64_t samples = 0;

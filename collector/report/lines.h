@@ -68,6 +68,9 @@ double lines_share(const struct lines *l, const struct line_sum *s);
  * or by fewer samples than `least`. */
 const struct line_row *lines_hottest(const struct lines *l, unsigned int class, uint64_t least,
 				     double *share);
+/* The first place of the user's own code from `from` outwards; the depth or NULL: there is none. */
+uint32_t lines_user_at(const struct line_list *list, uint32_t from);
+const struct line_place *lines_user_place(const struct line_list *list, uint32_t from);
 /* "analysis.py:42 process" */
 const char *lines_name(const struct line_place *p, char out[192]);
 /* "cpu_seconds", "gil_wait_seconds" */
