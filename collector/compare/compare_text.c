@@ -122,6 +122,12 @@ static const char *class_text(int class)
 	return class == COMPARE_IDLE ? "threads without a task" : row_times[class].label;
 }
 
+static struct value rest_of(const struct compared *c)
+{
+	return value_rest(metric_value(&c->facts, "unclassified_seconds"),
+			  metric_value(&c->facts, "task_wall_seconds"));
+}
+
 static void print_waits(const struct comparison *c, struct sink *s, bool colour)
 {
 	struct column_of waits[CREMA_TIMES];
@@ -133,8 +139,7 @@ static void print_waits(const struct comparison *c, struct sink *s, bool colour)
 				(struct column_of){row_times[i].head, class_metric((unsigned int)i),
 						   AS_PERCENT, NULL, "task_wall_seconds"};
 	}
-	waits[n++] = (struct column_of){"the rest", "unclassified_seconds", AS_PERCENT, NULL,
-					"task_wall_seconds"};
+	waits[n++] = (struct column_of){"the rest", NULL, AS_PERCENT, rest_of, "task_wall_seconds"};
 	print_runs(c, s, colour, "Waiting, of the tasks' wall time", waits, n);
 }
 

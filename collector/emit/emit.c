@@ -81,6 +81,14 @@ struct value value_ratio(struct value a, struct value b, double factor)
 	return value_real(x / y * factor);
 }
 
+struct value value_rest(struct value rest, struct value whole)
+{
+	bool known;
+	double percent = value_number(value_ratio(rest, whole, 100), &known);
+
+	return known && fabs(percent) < 1 ? value_uint(0) : rest;
+}
+
 static bool is_whole(struct value v)
 {
 	return v.type == VALUE_UINT || v.type == VALUE_INT;

@@ -48,6 +48,8 @@ struct value value_seconds(struct value ns);
 double value_number(struct value v, bool *known);
 /* a / b * factor; unknown if either is or b is 0 */
 struct value value_ratio(struct value a, struct value b, double factor);
+/* What is left of the whole: 0 where it is below 1 % of it, which clocks differ by. */
+struct value value_rest(struct value rest, struct value whole);
 /* a - b as a signed integer; unknown if either is */
 struct value value_minus(struct value a, struct value b);
 /* a + b; unsigned if both are; unknown if either is */

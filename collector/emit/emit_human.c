@@ -132,6 +132,13 @@ static void put_number(double d, enum human as, char *out)
 	}
 }
 
+/* "-0.0 %" is "0.0 %". */
+static void drop_sign_of_zero(char *out)
+{
+	if (*out == '-' && out[strcspn(out, "123456789")] == '\0')
+		memmove(out, out + 1, strlen(out));
+}
+
 char *human(struct value v, enum human as, char *out)
 {
 	bool known;
@@ -145,5 +152,7 @@ char *human(struct value v, enum human as, char *out)
 		snprintf(out, HUMAN_BYTES, "%s", d != 0 ? "yes" : "no");
 	else
 		put_number(d, as, out);
+	if (known && isfinite(d))
+		drop_sign_of_zero(out);
 	return out;
 }

@@ -36,7 +36,7 @@ const as = {
   rate: (x) => (known(x) ? `${short(x / 1e6)} MB/s` : UNKNOWN),
   gbps: (x) => (known(x) ? `${short(Number(x))} Gbit/s` : UNKNOWN),
   times: (x) => (known(x) ? `${Number(x).toFixed(2)}x` : UNKNOWN),
-  percent: (x) => (known(x) ? `${Number(x).toFixed(1)} %` : UNKNOWN),
+  percent: (x) => (known(x) ? `${Number(x).toFixed(1).replace(/^-0\.0$/, "0.0")} %` : UNKNOWN),
   seconds(x) {
     if (!known(x)) return UNKNOWN;
     const size = Math.abs(x);

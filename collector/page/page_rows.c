@@ -132,7 +132,7 @@ void page_classes(const struct tally *t, struct json *j)
 	emit_object(j, "classes");
 	for (i = 0; i < CREMA_TIMES; i++)
 		emit_value(j, class_name(i), tally_class(t, (enum crema_time_id)i));
-	emit_value(j, "unclassified", tally_unclassified(t));
+	emit_value(j, "unclassified", value_rest(tally_unclassified(t), tally_wall(t)));
 	emit_end(j);
 }
 

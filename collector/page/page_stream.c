@@ -104,7 +104,8 @@ static void put_bar(const struct facts *f, const struct attempt *a, size_t lane,
 	emit_value(j, NULL, value_bool(a->counted));
 	emit_value(j, NULL, value_uint(attempt_class(f, a)));
 	for (i = 0; i <= CREMA_TIMES; i++) {
-		d = value_number(i < CREMA_TIMES ? c.cls[i] : c.unclassified, &known);
+		d = value_number(i < CREMA_TIMES ? c.cls[i] : value_rest(c.unclassified, c.wall),
+				 &known);
 		page_micro(j, NULL, known ? d : (double)NAN);
 	}
 	emit_end(j);

@@ -293,7 +293,7 @@ static void put_slow(const struct run *run, const struct attempt *a, struct json
 	emit_object(j, "classes");
 	for (i = 0; i < CREMA_TIMES; i++)
 		emit_value(j, class_name(i), c.cls[i]);
-	emit_value(j, "unclassified", c.unclassified);
+	emit_value(j, "unclassified", value_rest(c.unclassified, c.wall));
 	emit_end(j);
 	emit_end(j);
 }

@@ -55,14 +55,9 @@ static void timing_row(struct grid *g, const char *label, struct value v, struct
 		    bar);
 }
 
-/* What clocks differ by, of either sign, is 0. */
 static struct value shown_rest(const struct tally *t)
 {
-	struct value rest = tally_unclassified(t);
-	bool known;
-	double share = value_number(value_ratio(rest, tally_wall(t), 100), &known);
-
-	return known && fabs(share) < 1 ? value_uint(0) : rest;
+	return value_rest(tally_unclassified(t), tally_wall(t));
 }
 
 /* Where the wall time of tasks went: counted ones, or all attempts (facts_shown()). */

@@ -263,3 +263,14 @@ def test_a_run_that_is_named_twice(made):
     folder, report = made[0]
     done = subprocess.run([ROOT / "build/crema", "compare", folder, folder], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
     assert done.returncode and f"run '{report['run']}' is given twice" in done.stderr
+
+
+def test_what_clocks_differ_by(tmp_path):
+    """Less than 1 % of the time that is not classified is 0, whatever its sign."""
+    for name in ("one", "two"):
+        journal = frames.Journal(tmp_path / name)
+        journal.worker(b"a" * 16)
+        journal.task(1, "a", 0, 1000, b"a" * 16, prefix="work", flags=2, dataset="set", events=10, **{f"{c}_ns": 1_000_900_000 if c == "cpu" else 0 for c in CLASSES})
+        journal.write()
+    waiting = tables_of(compare([tmp_path / "one", tmp_path / "two"]))["Waiting, of the tasks' wall time"]
+    assert [line[-1] for line in waiting] == ["the rest", "0.0 %", "0.0 %"]

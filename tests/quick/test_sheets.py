@@ -154,6 +154,22 @@ def test_unknown_classes_and_threads(tmp_path):
     assert text in made.json["completeness"]["notes"] and text in re.sub(r"\s+", " ", made.printed)
 
 
+def test_what_clocks_differ_by(tmp_path):
+    """Below 1 % of the time it is 0 for people, without a sign; the JSON keeps it."""
+    def fill(journal):
+        journal.worker(WORKERS[0])
+        journal.task(1, "a", 0, 1000, WORKERS[0], prefix="one", flags=2, dataset="set", **classes(cpu_ns=1_000_077_000 - sum(classes().values()) + 10**7))
+        journal.task(2, "b", 2000, 3000, WORKERS[0], prefix="one", **classes(cpu_ns=950_000_000 - sum(classes().values()) + 10**7))
+
+    made = odd(tmp_path, fill)
+    assert [task["unclassified_seconds"] for task in made.json["tasks"]] == pytest.approx([-77e-6, 0.05])
+    assert next(line for line in tables_of(made)["Timing: where the time of counted tasks went"] if line[0] == "not classified") == ["not classified", "49.92 ms", "2.5 %"]
+    assert made.page["datasets"]["rows"][0]["classes"]["unclassified"] == 0
+    rows = {row["key"]: row["classes"]["unclassified"] for row in made.page["slowest"]["rows"]}
+    assert rows == {"a": 0, "b": pytest.approx(0.05)}
+    assert [bar[-1] for bar in made.page["stream"]["bars"]] == [0, 50_000]
+
+
 def test_most_was_lost(tmp_path):
     """Where most of the time counts for nothing, all attempts are shown, and the report says so."""
     def fill(journal):

@@ -218,6 +218,9 @@ static void test_human_units(void **state)
 	check_human(value_real(125), AS_SECONDS, "2 m 05.0 s");
 	check_human(value_real(7260), AS_SECONDS, "2 h 01 m");
 	check_human(value_real(46.94), AS_PERCENT, "46.9 %");
+	check_human(value_real(-0.04), AS_PERCENT, "0.0 %");
+	check_human(value_real(-0.06), AS_PERCENT, "-0.1 %");
+	check_human(value_real(-0.004), AS_TIMES, "0.00x");
 	check_human(value_null(), AS_BYTES, "unknown");
 	check_human(value_bool(false), AS_IS, "no");
 	check_human(value_real(1e300), AS_COUNT, "1.000e+300");
@@ -261,6 +264,9 @@ static void test_table_fits_and_aligns(void **state)
 static void test_values(void **state)
 {
 	(void)state;
+	assert_true(value_number(value_rest(value_real(-0.99), value_uint(100)), NULL) == 0);
+	assert_true(value_number(value_rest(value_real(-1), value_uint(100)), NULL) == -1);
+	assert_int_equal(value_rest(value_null(), value_uint(100)).type, VALUE_NULL);
 	assert_int_equal(value_ratio(value_uint(1), value_uint(0), 1).type, VALUE_NULL);
 	assert_int_equal(value_ratio(value_null(), value_uint(2), 1).type, VALUE_NULL);
 	assert_int_equal(value_minus(value_uint(3), value_uint(5)).v.i, -2);
