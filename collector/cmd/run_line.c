@@ -17,7 +17,7 @@
 
 #include "collector/emit/emit_text.h"
 #include "collector/metrics/budget.h"
-#include "collector/model/selection.h"
+#include "collector/runs/read_runs.h"
 #include "common/clock.h"
 #include "common/dirs.h"
 #include "common/log.h"
@@ -126,7 +126,7 @@ static int take_run(void *arg, const struct run *r, size_t at, size_t n)
 
 static int read_runs(struct sums *s, const char *dir)
 {
-	const struct selection_source source = {.dir = dir, .now_ns = clock_real_ns()};
+	const struct runs_source source = {.dir = dir, .now_ns = clock_real_ns()};
 	const struct process *workers = s->workers;
 	struct runs runs;
 	struct model m;
@@ -136,7 +136,7 @@ static int read_runs(struct sums *s, const char *dir)
 	*s = (struct sums){.workers = workers, .n = n, .cpu_percent = (double)NAN};
 	memset(&runs, 0, sizeof(runs));
 	model_init(&m);
-	rc = model_read_each(&m, &runs, &source, take_run, s);
+	rc = runs_read_each(&m, &runs, &source, take_run, s);
 	runs_release(&runs);
 	model_release(&m);
 	return rc < 0 ? rc : 0;

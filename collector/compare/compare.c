@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "collector/model/selection.h"
+#include "collector/runs/read_runs.h"
 #include "collector/print/render.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -82,7 +82,7 @@ struct named {
 static int read_dir(struct comparison *c, struct compare_dir *d, const struct named *names,
 		    size_t n, uint64_t whole_bytes)
 {
-	struct selection_source source = {
+	struct runs_source source = {
 		.dir = d->path, .now_ns = clock_real_ns(), .whole_bytes = whole_bytes};
 	const char **which = calloc(n, sizeof(*which));
 	struct run **found = calloc(n, sizeof(*found));
@@ -94,7 +94,7 @@ static int read_dir(struct comparison *c, struct compare_dir *d, const struct na
 			which[k++] = names[i].which;
 	}
 	if (!rc)
-		rc = model_read_runs(&d->model, &d->runs, &source, which, found, k);
+		rc = runs_read(&d->model, &d->runs, &source, which, found, k);
 	for (i = k = 0; i < n && rc >= 0; i++) {
 		if (!strcmp(names[i].dir, d->path))
 			c->run[i].run = found[k++];

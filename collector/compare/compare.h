@@ -6,7 +6,7 @@
  *	compare_text(...) or compare_json(...)  compare_release(&c);
  *
  * A name is the name or a part of the id of a run in `dir`, DIR for the last run of another state
- * directory, or DIR:RUN. Of each directory the named runs are read (model/selection.h).
+ * directory, or DIR:RUN. Of each directory the named runs are read (runs/read_runs.h).
  *
  * Runs did the same work if they processed the same number of events; without that none is called
  * best, and nothing is said of scaling or chunk sizes. Events per file and columns are compared as

@@ -9,7 +9,7 @@
 #ifndef CREMA_COLLECTOR_FINDINGS_TASK_KINDS_H
 #define CREMA_COLLECTOR_FINDINGS_TASK_KINDS_H
 
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 
 struct kinds {
 	struct attempt *const *attempts; /* the run's */

@@ -7,7 +7,7 @@
 #include "collector/live/live_parts.h"
 #include "common/rows.h"
 
-/* The same as of a run in the journal (model/run_state.h), by the mean of tasks. */
+/* The same as of a run in the journal (runs/run_state.h), by the mean of tasks. */
 #define STALL_SECONDS 30.0
 #define STALL_MEANS 10.0
 #define MOVED_BYTES 1000u /* since the second before */

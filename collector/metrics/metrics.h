@@ -14,7 +14,7 @@
 
 #include "collector/emit/emit_json.h"
 #include "collector/emit/emit_table.h"
-#include "collector/model/run_state.h"
+#include "collector/runs/run_state.h"
 
 struct sum {
 	uint64_t v;

@@ -3,25 +3,37 @@
  * dropped.h - runs whose records were dropped from the journal, and what is left of them.
  *
  * journal/00000000000000000000-dropped.crema is a frame file that is only ever replaced as a whole
- * (`crema collect --keep, --max-bytes`; collector/retain/retain.h):
- *	CHECKPOINT   what a start needs of these segments and all others of then, for the case that
- *	             none of those that are left begins with a whole one (journal/checkpoint.h)
- *	DROPPED      map {below_ns, dropped_ns}: segments that were created before below_ns are
- *gone, also if their files are there still DROPPED_RUN  one for each dropped run: {run, kind, why,
- *spans, plain, start_ns, stop_ns, dropped_ns, metrics: {id: value}} CARRY, CARRIED  of each worker
- *that had frames in those segments and goes on, or may: which records of its streams they held, its
- *latest totals, clocks and goodbye, and its modules An earlier crema wrote no checkpoint: DROPPED
- *had `sums` of live numbers, CARRY `ended`, and all workers were in it. So whoever has read this
- *file first knows either a run's records or its totals, never both: records of a dropped run that
- *are in newer segments, or arrive later, are left out.
+ * (`crema collect --keep, --max-bytes`; collector/retain/retain.h). Its frames:
+ *
+ * - CHECKPOINT: what a start needs of these segments and all others of then, in case none of those
+ *   that are left begins with a whole one (journal/checkpoint.h);
+ * - DROPPED: {below_ns, dropped_ns}. Segments created before below_ns are gone, even if their files
+ *   are still there;
+ * - DROPPED_RUN, one for each dropped run: {run, kind, why, spans, plain, start_ns, stop_ns,
+ *   dropped_ns, metrics: {id: value}};
+ * - CARRY, CARRIED, for each worker that had frames in those segments and may go on: which records
+ *   of its streams they held, its latest totals, clocks and goodbye, and its modules.
+ *
+ * Earlier versions wrote no checkpoint: DROPPED had the `sums` of live numbers, CARRY had `ended`,
+ * and all workers were in it.
+ *
+ * So a reader of this file, which is read first, knows a run by its records or by its totals, never
+ * both: records of a dropped run that are in newer segments, or arrive later, are left out.
  */
 #ifndef CREMA_COLLECTOR_MODEL_DROPPED_H
 #define CREMA_COLLECTOR_MODEL_DROPPED_H
 
-#include "collector/model/runs.h"
+#include "collector/emit/emit.h"
+#include "collector/model/model.h"
 
 #define DROPPED_FILE "00000000000000000000-dropped.crema"
 #define DROPPED_WINDOW_NS UINT64_C(1000000000)
+
+/* How many records of a span begin and end tasks. */
+struct span_count {
+	const char *span;
+	uint64_t begun, ended;
+};
 
 struct dropped_value {
 	const char *id; /* of contract/metrics.def */

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/model/runs_plain.h"
 #include "common/dirs.h"
 #include "common/framefile.h"
 

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/model/runs_plain.h"
-
 /* One item for each key of a table: what was kept, or a time. */
 struct entry {
 	uint64_t key[4];
@@ -235,25 +233,6 @@ int selection_want(struct selection *s, const void *run, const char *span)
 		return 0;
 	item->run = run;
 	return table_add(&s->wanted, hash_bytes(1, item->id.ptr, item->id.len), item);
-}
-
-double selection_until(struct selection *s, const struct run *r)
-{
-	const struct model *m = r->model;
-	uint64_t until = 0, end_ns;
-	size_t i, k;
-
-	for (i = 0; i < run_span_count(r); i++) {
-		if (!run_span(r, i) || !selection_span(s, run_span(r, i)))
-			continue;
-		for (k = 0; k < m->workers.n; k++) {
-			if (!selection_end(s, run_span(r, i), m->workers.v[k], &end_ns))
-				continue;
-			end_ns = worker_utc_ns(m->workers.v[k], end_ns);
-			until = end_ns > until ? end_ns : until;
-		}
-	}
-	return (double)until / 1e9;
 }
 
 bool selection_skips(const struct selection *s, uint64_t created_ns)

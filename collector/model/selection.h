@@ -1,36 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * selection.h - reads a long journal in the memory that one run needs, by reading it twice.
+ * selection.h - the filter of a model that is read for some runs (runs/read_runs.h): what of each
+ * frame is kept. Without one, everything is.
  *
- * A collector runs for weeks; a report covers one run. The first pass, the survey, reads all tasks
- * and keeps only the attempts of each span that runs_build() groups by: the earliest one of each
- * worker, and one for each dataset, file and kind of task. So its runs have the ids and spans that
- * all attempts would give. The second pass keeps the attempts and rows of the selected runs' spans,
- * and samples around them. Tasks without a span, and those without Dask, are grouped by time; both
- * passes keep them.
- *
- * model_read_each() returns all runs one after the other: from their totals (run_totals.h) if these
- * suffice, otherwise a few at a time in memory: after the survey, the files with records of some
- * runs are read again for these runs only. It keeps when attempts ran, how they ended and what
- * counts (selection_slim()), not their numbers.
- *
- * Data of a worker's whole life (totals, clocks, losses, its end) is read in full by both passes;
+ * Data of a worker's whole life (totals, clocks, losses, its end) is read in full by each pass;
  * only the start of its first task and the time that it had tasks are then unknown. Of totals
  * outside the runs' times, the first and the last of each segment count over time.
- *
- * Segments with a footer (footer.h) are surveyed by it. The second pass opens them only if they
- * have records or rows of the selected spans, or samples within the runs' times. The report is the
- * same either way.
  */
 #ifndef CREMA_COLLECTOR_MODEL_SELECTION_H
 #define CREMA_COLLECTOR_MODEL_SELECTION_H
 
-#include "collector/model/runs.h"
+#include "collector/model/model.h"
 #include "common/ranges.h"
 
-/* Journals below this are read once, whole. */
-#define SELECTION_BYTES (UINT64_C(192) << 20)
-#define SELECTION_TRIES 10 /* segments are removed at most every few seconds */
 /* Samples and totals this long before and after the run are kept, too, and data that may explain
  * why a run is stalled. */
 #define SELECTION_MARGIN_NS UINT64_C(60000000000)
@@ -80,50 +62,10 @@ struct selection {
 	ARRAY(uint64_t) skipped; /* segments by their creation, in order: nothing of the runs */
 };
 
-/* What is read, and when: for model_close(). Journals below whole_bytes (0: SELECTION_BYTES) are
- * read whole. */
-struct selection_source {
-	const char *dir;
-	uint64_t now_ns, whole_bytes;
-	uint64_t block_from_ns, block_to_ns; /* the client's block, 0: as long as the tasks */
-	bool by_totals;	  /* model_read_each(): runs whose totals are known come without attempts */
-	bool survey_only; /* and all others, but those that the survey has all attempts of */
-};
-
-/*
- * found[i] gets the run that which[i] names among all as runs_find() does ("last" if it is NULL),
- * NULL if there is none. `runs` may hold others as well, not always whole. The number of files or
- * -errno; `runs` and `m`, both fresh, are to be released in either case.
- */
-int model_read_runs(struct model *m, struct runs *runs, const struct selection_source *source,
-		    const char *const *which, struct run **found, size_t n);
-
-/*
- * All runs of a journal: see() gets each once, with its attempts, which are gone afterwards; `at`
- * is its place in `runs`, and `n` of them there will be. If the collector drops segments meanwhile
- * it starts over. Both are as model_close() and runs_build() leave them, but for attempts and
- * rows. Large journals are read in batches of runs that take no more memory than whole_bytes, or of
- * one run; if a file then gives less than it did before, everything starts over, up to
- * SELECTION_TRIES times. The number of files, -errno, or what see() returned if it was not 0;
- * `runs` and `m` are to be released in either case.
- */
-typedef int (*run_visitor)(void *arg, const struct run *r, size_t at, size_t n);
-int model_read_each(struct model *m, struct runs *runs, const struct selection_source *source,
-		    run_visitor see, void *arg);
-
-/* True if the journal is larger than whole_bytes. */
-bool selection_is_worth_it(const struct selection_source *source);
-/* Discards everything read so far. */
-void selection_start_over(struct model *m, struct runs *runs);
-/* Reads all files and builds the runs: the number of files or -errno. */
-int selection_read(struct model *m, struct runs *runs, const struct selection_source *source);
-
 /* The reading starts over. */
 void selection_restart(struct selection *s);
 /* NULL: the span has no records of its own there. */
 struct seen_span *selection_span(struct selection *s, const char *span);
-/* When the last of its attempts ended as far as the survey knows, UTC; 0: it does not. */
-double selection_until(struct selection *s, const struct run *r);
 /* Whether the second reading needs nothing but the footer of that segment. */
 bool selection_skips(const struct selection *s, uint64_t created_ns);
 /* Parts of the footer: how many of the span's records begin and end tasks; when the worker's last

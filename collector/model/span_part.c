@@ -7,10 +7,15 @@
 #include <string.h>
 
 #include "collector/model/model.h"
-#include "collector/model/runs_plain.h"
 #include "fnv.h"
 
 #define NUMBER_BYTES 32
+
+bool span_is_plain(struct text span)
+{
+	return span.len >= sizeof(SPAN_PLAIN) - 1 &&
+	       !memcmp(span.ptr, SPAN_PLAIN, sizeof(SPAN_PLAIN) - 1);
+}
 
 static bool same_name(const void *item, const void *key)
 {

@@ -23,6 +23,7 @@
 #include "common/task.h"
 
 #define SMALLEST_MAX 32u
+#define SPAN_PLAIN "coffea-" /* begins the spans of coffea without Dask (runs/runs_plain.h) */
 
 struct model;
 
@@ -45,6 +46,8 @@ struct span_part {
 	struct span_part *sibling; /* another one of that span */
 };
 
+/* True if its tasks ran without Dask. */
+bool span_is_plain(struct text span);
 /* A record that names its span, whether or not it is kept: 0 or -ENOMEM. */
 int span_part_feed(struct model *m, const struct task_record *r);
 /* NULL: no record named it. */

@@ -2,13 +2,13 @@
 /*
  * list.h - the list of runs: one line of each, taken while its attempts are in memory.
  *
- * report_list_take() is a visitor of model_read_each(); the lines are complete when that has ended.
+ * report_list_take() is a visitor of runs_read_each(); the lines are complete when that has ended.
  */
 #ifndef CREMA_COLLECTOR_PRINT_LIST_H
 #define CREMA_COLLECTOR_PRINT_LIST_H
 
 #include "collector/emit/emit_json.h"
-#include "collector/model/run_state.h"
+#include "collector/runs/run_state.h"
 #include "common/run_name.h"
 
 struct report_list_line {

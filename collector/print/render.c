@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "collector/findings/findings.h"
-#include "collector/model/selection.h"
+#include "collector/runs/read_runs.h"
 #include "collector/print/list.h"
 #include "collector/print/print.h"
 #include "common/log.h"
@@ -197,10 +197,10 @@ static int no_run(struct buf *out, const struct model *m, const char *dir)
 static int read_runs(const struct report_request *req, struct model *m, struct runs *runs,
 		     struct report_list *list, struct run **run)
 {
-	struct selection_source source = {.dir = req->dir,
-					  .now_ns = req->now_ns,
-					  .whole_bytes = req->whole_bytes,
-					  .by_totals = true};
+	struct runs_source source = {.dir = req->dir,
+				     .now_ns = req->now_ns,
+				     .whole_bytes = req->whole_bytes,
+				     .by_totals = true};
 	int rc;
 
 	if (req->client_start > 0) {
@@ -208,9 +208,9 @@ static int read_runs(const struct report_request *req, struct model *m, struct r
 		source.block_to_ns = (uint64_t)((req->client_start + req->client_wall) * 1e9);
 	}
 	if (req->list)
-		rc = model_read_each(m, runs, &source, report_list_take, list);
+		rc = runs_read_each(m, runs, &source, report_list_take, list);
 	else
-		rc = model_read_runs(m, runs, &source, &req->run, run, 1);
+		rc = runs_read(m, runs, &source, &req->run, run, 1);
 	if (rc < 0)
 		return rc;
 	note_torn(m, req->notice);

@@ -47,7 +47,7 @@ struct sink;
 struct report_request {
 	const char *dir;
 	const char *run;      /* NULL or "last", else an id */
-	uint64_t whole_bytes; /* journals below are read whole (model/selection.h); 0: the usual */
+	uint64_t whole_bytes; /* journals below are read whole (runs/read_runs.h); 0: the usual */
 	bool usual_dir;	      /* nobody has named the directory */
 	bool list;	      /* the runs instead of one */
 	bool json;

@@ -10,7 +10,7 @@
 
 #include "collector/emit/emit_json.h"
 #include "collector/emit/emit_table.h"
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 
 #define BLOCKING_FRAMES 3
 #define BLOCKING_ROWS 100 /* in JSON; the rest is counted */

@@ -12,7 +12,7 @@
 
 #include "collector/emit/emit_json.h"
 #include "collector/emit/emit_table.h"
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 
 #define LINES_ROWS 100	 /* lines in JSON; the rest is counted */
 #define LINES_STACKS 500 /* stacks in JSON */

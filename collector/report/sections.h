@@ -15,7 +15,7 @@
 
 #include "collector/emit/emit_json.h"
 #include "collector/emit/emit_table.h"
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 #include "common/rows.h"
 
 /* wall, own times, the pool's CPU, counts */

@@ -5,7 +5,7 @@
 
 #include "collector/emit/emit_table.h"
 #include "collector/emit/emit_text.h"
-#include "collector/model/taskvine_log.h"
+#include "collector/runs/taskvine_log.h"
 
 void taskvine_log_json(const struct taskvine_log *log, struct json *j)
 {

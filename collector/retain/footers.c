@@ -98,7 +98,7 @@ int footers_write(const char *dir, const char *journal_dir, uint64_t from_ns, ui
 static int make(void *arg, struct sink *out)
 {
 	const struct footers *f = arg;
-	const struct selection_source source = {
+	const struct runs_source source = {
 		.dir = f->dir, .now_ns = clock_real_ns(), .whole_bytes = WHOLE_BYTES};
 	int rc;
 

@@ -13,7 +13,7 @@
  * most segments contain one run or a part of one.
  *
  * A child process does the work. It surveys the journal by footers (model/footer.h) and keeps a
- * dropped run's totals (model/run_totals.h); if these are missing, it reads the run. Only runs
+ * dropped run's totals (runs/run_totals.h); if these are missing, it reads the run. Only runs
  * without separate spans are always read. What continuing workers sent in dropped segments comes
  * from the footers; what a start needs of these segments is in the collector's memory, of which the
  * child has a copy. The child writes a new file of dropped runs next to the journal
@@ -39,7 +39,7 @@
 struct retain_config {
 	const char *dir, *journal_dir; /* must outlive it */
 	uint64_t keep_ns, max_bytes;   /* 0: no bound */
-	uint64_t whole_bytes;	       /* to read at once (model/selection.h); 0: 32 MiB */
+	uint64_t whole_bytes;	       /* to read at once (runs/read_runs.h); 0: 32 MiB */
 	journal_head state;	       /* the checkpoint of what goes; NULL: there is none */
 	void *state_arg;
 };

@@ -2,7 +2,7 @@
 /*
  * retain_choose.h - which runs go, and which segments.
  *
- *	model_read_each(&c.m, &c.runs, source, choice_see, &c);  choose_runs(&c);
+ *	runs_read_each(&c.m, &c.runs, source, choice_see, &c);  choose_runs(&c);
  *	... the totals of those that go ...  choose_segments(&c);  choice_release(&c);
  *
  * By a survey alone: of each run it keeps its place in the journal. A run that must stay after all
@@ -11,7 +11,7 @@
 #ifndef CREMA_COLLECTOR_RETAIN_RETAIN_CHOOSE_H
 #define CREMA_COLLECTOR_RETAIN_RETAIN_CHOOSE_H
 
-#include "collector/model/selection.h"
+#include "collector/runs/read_runs.h"
 #include "collector/retain/retain.h"
 
 struct candidate {

@@ -50,7 +50,7 @@ static int take(void *arg, const struct run *r, size_t place)
 	return rc ? rc : totals_make(&c->m, r, d, why);
 }
 
-static int add_rows(struct choice *c, const struct selection_source *source)
+static int add_rows(struct choice *c, const struct runs_source *source)
 {
 	size_t *places = calloc(c->runs.n + 1, sizeof(*places)), i, n = 0;
 	int rc = places ? 0 : -ENOMEM;
@@ -167,8 +167,7 @@ static int unlink_below(const char *dir, uint64_t below_ns, struct retain_result
 	return n < 0 ? n : 0;
 }
 
-static int drop(struct choice *c, const struct selection_source *source,
-		struct retain_result *result)
+static int drop(struct choice *c, const struct runs_source *source, struct retain_result *result)
 {
 	uint64_t below_ns = c->m.below_ns;
 	int rc = add_rows(c, source);
@@ -189,10 +188,10 @@ int retain_run(const struct retain_config *config, uint64_t current_ns, uint64_t
 {
 	struct choice c = {
 		.config = config, .now_ns = now_ns, .current_ns = current_ns, .over = result->over};
-	struct selection_source source = {.dir = config->dir,
-					  .now_ns = now_ns,
-					  .whole_bytes = config->whole_bytes ? config->whole_bytes
-									     : WHOLE_BYTES};
+	struct runs_source source = {.dir = config->dir,
+				     .now_ns = now_ns,
+				     .whole_bytes = config->whole_bytes ? config->whole_bytes
+									: WHOLE_BYTES};
 	int rc;
 
 	memset(result, 0, sizeof(*result));
@@ -200,7 +199,7 @@ int retain_run(const struct retain_config *config, uint64_t current_ns, uint64_t
 	rc = totals_update(&source, LATE_NS);
 	source.survey_only = true;
 	if (rc >= 0)
-		rc = model_read_each(&c.m, &c.runs, &source, choice_see, &c);
+		rc = runs_read_each(&c.m, &c.runs, &source, choice_see, &c);
 	if (rc >= 0) {
 		result->dropped_before = c.m.dropped.n;
 		choose_runs(&c);

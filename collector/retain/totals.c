@@ -8,7 +8,7 @@
 
 #include "collector/metrics/metrics.h"
 #include "collector/model/footer.h"
-#include "collector/model/run_state.h"
+#include "collector/runs/run_state.h"
 #include "common/clock.h"
 #include "common/dirs.h"
 #include "common/framefile.h"
@@ -90,7 +90,7 @@ static bool is_same(const struct run *r, const struct run *surveyed)
 }
 
 struct reading {
-	const struct selection_source *source;
+	const struct runs_source *source;
 	const struct runs *runs;
 	totals_visitor take;
 	void *arg;
@@ -109,7 +109,7 @@ static int read_batch(const struct reading *reading, const size_t *places, size_
 	for (i = 0; i < n && !rc; i++)
 		which[i] = reading->runs->v[places[i]].id;
 	if (!rc)
-		rc = model_read_runs(&m, &runs, reading->source, which, found, n);
+		rc = runs_read(&m, &runs, reading->source, which, found, n);
 	for (i = 0; i < n && rc >= 0; i++)
 		rc = reading->take(reading->arg,
 				   is_same(found[i], &reading->runs->v[places[i]]) ? found[i]
@@ -130,8 +130,8 @@ static uint64_t run_bytes(const struct reading *reading, size_t place)
 	return attempts ? attempts * ATTEMPT_BYTES : reading->source->whole_bytes;
 }
 
-int totals_read(const struct selection_source *source, const struct runs *runs,
-		const size_t *places, size_t n, uint64_t late_ns, totals_visitor take, void *arg)
+int totals_read(const struct runs_source *source, const struct runs *runs, const size_t *places,
+		size_t n, uint64_t late_ns, totals_visitor take, void *arg)
 {
 	const struct reading reading = {source, runs, take, arg};
 	uint64_t began_ns = clock_boot_ns(), bytes;
@@ -157,7 +157,7 @@ int totals_read(const struct selection_source *source, const struct runs *runs,
 /* Updating */
 
 struct update {
-	const struct selection_source *source;
+	const struct runs_source *source;
 	struct model m;
 	struct runs runs;
 	ARRAY(size_t) missing; /* places in `runs` */
@@ -222,15 +222,15 @@ static int take(void *arg, const struct run *r, size_t place)
 	return rc ? rc : write_file(u);
 }
 
-int totals_update(const struct selection_source *source, uint64_t late_ns)
+int totals_update(const struct runs_source *source, uint64_t late_ns)
 {
-	struct selection_source survey = *source;
+	struct runs_source survey = *source;
 	struct update u = {.source = source, .frames = BUF_INIT};
 	int rc;
 
 	survey.survey_only = true;
 	model_init(&u.m);
-	rc = model_read_each(&u.m, &u.runs, &survey, see, &u);
+	rc = runs_read_each(&u.m, &u.runs, &survey, see, &u);
 	if (rc >= 0)
 		rc = totals_read(source, &u.runs, u.missing.v, u.missing.n, late_ns, take, &u);
 	buf_release(&u.frames);

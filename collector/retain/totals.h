@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* totals.h - writes the totals of runs that are over (model/run_totals.h). For a child process. */
+/* totals.h - writes the totals of runs that are over (runs/run_totals.h). For a child process. */
 #ifndef CREMA_COLLECTOR_RETAIN_TOTALS_H
 #define CREMA_COLLECTOR_RETAIN_TOTALS_H
 
-#include "collector/model/run_totals.h"
-#include "collector/model/selection.h"
+#include "collector/runs/run_totals.h"
+#include "collector/runs/read_runs.h"
 
 /* A run may be over once none of its tasks has run for that long. */
 #define TOTALS_SETTLED_SECONDS 60.0
 
 /* Those that are missing, each run read once: 0 or -errno. */
-int totals_update(const struct selection_source *source, uint64_t late_ns);
+int totals_update(const struct runs_source *source, uint64_t late_ns);
 /* What is left of a run whose attempts are in memory, in the arena of `to`: 0 or -ENOMEM. */
 int totals_make(struct model *to, const struct run *r, struct dropped_run *d, const char *why);
 /*
@@ -19,7 +19,7 @@ int totals_make(struct model *to, const struct run *r, struct dropped_run *d, co
  * time.
  */
 typedef int (*totals_visitor)(void *arg, const struct run *r, size_t place);
-int totals_read(const struct selection_source *source, const struct runs *runs,
-		const size_t *places, size_t n, uint64_t late_ns, totals_visitor take, void *arg);
+int totals_read(const struct runs_source *source, const struct runs *runs, const size_t *places,
+		size_t n, uint64_t late_ns, totals_visitor take, void *arg);
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collector/model/taskvine_log.h"
+#include "collector/runs/taskvine_log.h"
 #include "collector/report/coffea_report.h"
 #include "tests/fuzz/fuzz.h"
 

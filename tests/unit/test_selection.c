@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "collector/model/selection.h"
+#include "collector/runs/read_runs.h"
 #include "common/framefile.h"
 #include "collector/print/render.h"
 #include "own_dir.h"
@@ -138,14 +138,14 @@ static int see(void *arg, const struct run *r, size_t at, size_t n)
 /* Of runs that are read one by one only those of the one are in memory. */
 static void test_one_batch_at_a_time(void **state)
 {
-	const struct selection_source source = {.dir = dir, .whole_bytes = 1};
+	const struct runs_source source = {.dir = dir, .whole_bytes = 1};
 	struct runs runs = {0};
 	struct model m;
 	struct batches b = {&m, 0};
 
 	(void)state;
 	model_init(&m);
-	assert_int_equal(model_read_each(&m, &runs, &source, see, &b), 3);
+	assert_int_equal(runs_read_each(&m, &runs, &source, see, &b), 3);
 	assert_int_equal(b.seen, 3);
 	assert_int_equal(m.attempts.n, 0);
 	runs_release(&runs);

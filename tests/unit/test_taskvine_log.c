@@ -2,7 +2,7 @@
 /* test_taskvine_log.c - reading TaskVine's transactions log, and whose process a task was. */
 #include <unistd.h>
 
-#include "collector/model/taskvine_log.h"
+#include "collector/runs/taskvine_log.h"
 #include "report_fixture.h"
 
 static const char text[] =

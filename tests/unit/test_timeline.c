@@ -4,7 +4,7 @@
 
 #include "report_fixture.h"
 
-#include "collector/model/timeline.h"
+#include "collector/runs/timeline.h"
 
 struct totals_at {
 	int ms, snapshot_ms; /* snapshot_ms 0: not told */

@@ -71,14 +71,14 @@ static void write_journal(void)
 	assert_int_equal(mkdir(folder, 0700), 0);
 }
 
-static struct selection_source source_at(uint64_t now_ns)
+static struct runs_source source_at(uint64_t now_ns)
 {
-	return (struct selection_source){.dir = dir, .now_ns = now_ns, .whole_bytes = 1 << 20};
+	return (struct runs_source){.dir = dir, .now_ns = now_ns, .whole_bytes = 1 << 20};
 }
 
 static int update(uint64_t now_ns, uint64_t whole_bytes, uint64_t late_ns)
 {
-	struct selection_source source = source_at(now_ns);
+	struct runs_source source = source_at(now_ns);
 
 	source.whole_bytes = whole_bytes;
 	return totals_update(&source, late_ns);
@@ -106,7 +106,7 @@ static int see(void *arg, const struct run *r, size_t at, size_t n)
 /* The runs that have totals which are believed. */
 static void assert_told(const char *spans, void (*check)(const struct run *r))
 {
-	struct selection_source source = source_at(NOW);
+	struct runs_source source = source_at(NOW);
 	struct told told = {.check = check};
 	struct runs runs = {0};
 	struct model m;
@@ -114,7 +114,7 @@ static void assert_told(const char *spans, void (*check)(const struct run *r))
 	source.whole_bytes = 1;
 	source.by_totals = true;
 	model_init(&m);
-	assert_true(model_read_each(&m, &runs, &source, see, &told) >= 0);
+	assert_true(runs_read_each(&m, &runs, &source, see, &told) >= 0);
 	assert_string_equal(told.spans, spans);
 	runs_release(&runs);
 	model_release(&m);
@@ -330,7 +330,7 @@ static void test_as_many_as_there_is_time_for(void **state)
 static void test_one_is_taken(void **state)
 {
 	struct dropped_run *left[] = {NULL, NULL, NULL}, *taken;
-	struct selection_source source = source_at(NOW);
+	struct runs_source source = source_at(NOW);
 	struct runs runs = {0};
 	struct told told = {.check = NULL};
 	struct model m;
@@ -341,7 +341,7 @@ static void test_one_is_taken(void **state)
 	model_init(&m);
 	source.whole_bytes = 1;
 	source.by_totals = true;
-	assert_true(model_read_each(&m, &runs, &source, see, &told) >= 0);
+	assert_true(runs_read_each(&m, &runs, &source, see, &told) >= 0);
 	assert_int_equal(m.totals.n, 3);
 	memcpy(left, m.totals.v, sizeof(left));
 	assert_null(run_totals_take(&m, NULL));

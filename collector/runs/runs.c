@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* runs.c - groups attempts into runs by their spans. */
-#include "collector/model/dropped.h"
-#include "collector/model/runs_consume.h"
-#include "collector/model/runs_plain.h"
-#include "collector/model/selection.h"
+#include "collector/runs/runs.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "collector/model/dropped.h"
+#include "collector/model/selection.h"
+#include "collector/runs/runs_consume.h"
+#include "collector/runs/runs_plain.h"
 
 /* As well as clocks of several hosts agree. */
 #define ORDER_SECONDS 0.02

@@ -9,10 +9,11 @@
  * same id, the same spans and as many records in each. Nothing depends on the file: without it the
  * records are read.
  */
-#ifndef CREMA_COLLECTOR_MODEL_RUN_TOTALS_H
-#define CREMA_COLLECTOR_MODEL_RUN_TOTALS_H
+#ifndef CREMA_COLLECTOR_RUNS_RUN_TOTALS_H
+#define CREMA_COLLECTOR_RUNS_RUN_TOTALS_H
 
 #include "collector/model/dropped.h"
+#include "collector/runs/runs.h"
 
 #define RUN_TOTALS_FILE "00000000000000000000-runs.crema"
 

@@ -4,7 +4,7 @@
 
 #include "collector/emit/emit_json.h"
 #include "collector/emit/emit_text.h"
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 
 const char *run_ids_text(char *line, size_t size, const char ids[][RUN_ID_BYTES], size_t n)
 {

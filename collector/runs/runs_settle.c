@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* runs_settle.c - what a run is, once its attempts are known: its times, name and workers. */
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* taskvine_log.c - reads the transactions log and finds the measured processes. */
-#include "collector/model/taskvine_log.h"
+#include "collector/runs/taskvine_log.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run_totals.c - see run_totals.h. */
-#include "collector/model/run_totals.h"
+#include "collector/runs/run_totals.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -105,7 +105,7 @@ int run_totals_find(struct selection *s, struct runs *runs)
 	for (i = 0; i < runs->n && !rc; i++) {
 		r = &runs->v[i];
 		m = r->model;
-		r->until = selection_until(s, r);
+		r->until = run_surveyed_until(s, r);
 		rc = count_spans(s, r);
 		if (r->plain || !r->first_span || !m->totals.n)
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeline.c - from the workers' totals to the bins of a run (timeline.h). */
-#include "collector/model/timeline.h"
+#include "collector/runs/timeline.h"
 
 #include <errno.h>
 #include <math.h>

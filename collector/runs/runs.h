@@ -24,8 +24,8 @@
  * A run's id is its start and a hash of its first span: 20261121-101530-ab12. It sorts by time and
  * stays as the run grows. The model must be closed and outlive the runs.
  */
-#ifndef CREMA_COLLECTOR_MODEL_RUNS_H
-#define CREMA_COLLECTOR_MODEL_RUNS_H
+#ifndef CREMA_COLLECTOR_RUNS_RUNS_H
+#define CREMA_COLLECTOR_RUNS_RUNS_H
 
 #include <math.h>
 
@@ -44,12 +44,6 @@ enum run_kind { RUN_COFFEA, RUN_PREPROCESSING, RUN_OTHER };
 struct run_place {
 	const struct worker *worker;
 	const char *span;
-};
-
-/* How many records of a span begin and end tasks. */
-struct span_count {
-	const char *span;
-	uint64_t begun, ended;
 };
 
 struct run {
@@ -152,6 +146,9 @@ static inline bool run_has_block(const struct run *r)
 }
 
 bool attempt_is_chunk(const struct attempt *a);
+/* When the last of its attempts ended as far as a survey (selection.h) knows, UTC; 0: it does not.
+ */
+double run_surveyed_until(struct selection *s, const struct run *r);
 /* All names of its spans, as they are on the wire; some of those below run_span_count() are NULL.
  */
 size_t run_span_count(const struct run *r);

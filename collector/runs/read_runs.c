@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* selection_runs.c - some runs of a journal, in full. */
-#include "collector/model/selection.h"
+/* read_runs.c - some runs of a journal, in full. */
+#include "collector/runs/read_runs.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,7 +23,7 @@ static int want_times(struct selection *s, const struct run *r)
 {
 	uint64_t from = r->start > 0 ? (uint64_t)(r->start * 1e9) : 0;
 	uint64_t to = r->stop > 0 ? (uint64_t)(r->stop * 1e9) : UINT64_MAX / 2;
-	uint64_t until = (uint64_t)(selection_until(s, r) * 1e9);
+	uint64_t until = (uint64_t)(run_surveyed_until(s, r) * 1e9);
 
 	to = until > to ? until : to;
 	if (s->block_from_ns && s->block_from_ns < from)
@@ -131,9 +131,8 @@ static int choose_segments(struct selection *s)
 	return 0;
 }
 
-static int survey(struct selection *s, const struct selection_source *source,
-		  const char *const *which, struct selected_run *wanted, size_t n,
-		  struct run_fits *fits)
+static int survey(struct selection *s, const struct runs_source *source, const char *const *which,
+		  struct selected_run *wanted, size_t n, struct run_fits *fits)
 {
 	struct runs runs = {0};
 	struct run *r;
@@ -143,7 +142,7 @@ static int survey(struct selection *s, const struct selection_source *source,
 
 	model_init(&m);
 	m.selection = s;
-	rc = selection_read(&m, &runs, &(struct selection_source){.dir = source->dir});
+	rc = runs_survey(&m, &runs, &(struct runs_source){.dir = source->dir});
 	for (i = 0; i < n && rc >= 0; i++) {
 		r = runs_find(&runs, which[i]);
 		if (!r)
@@ -162,7 +161,7 @@ static int survey(struct selection *s, const struct selection_source *source,
 }
 
 /* The second reading. */
-static int read_wanted(struct model *m, struct runs *runs, const struct selection_source *source,
+static int read_wanted(struct model *m, struct runs *runs, const struct runs_source *source,
 		       struct selection *s, const struct selected_run *wanted, struct run **found,
 		       size_t n)
 {
@@ -171,7 +170,7 @@ static int read_wanted(struct model *m, struct runs *runs, const struct selectio
 
 	s->pass = SELECTION_RUNS;
 	m->selection = s;
-	rc = selection_read(m, runs, source);
+	rc = runs_survey(m, runs, source);
 	m->selection = NULL;
 	for (i = 0; i < n && rc >= 0; i++) {
 		found[i] = NULL;
@@ -196,7 +195,7 @@ static void forget(struct selection *s)
 	memset(s, 0, sizeof(*s));
 }
 
-static int read_named(struct model *m, struct runs *runs, const struct selection_source *source,
+static int read_named(struct model *m, struct runs *runs, const struct runs_source *source,
 		      const char *const *which, struct run **found, size_t n)
 {
 	struct selected_run *wanted = calloc(n, sizeof(*wanted));
@@ -214,18 +213,18 @@ static int read_named(struct model *m, struct runs *runs, const struct selection
 	return rc;
 }
 
-int model_read_runs(struct model *m, struct runs *runs, const struct selection_source *source,
-		    const char *const *which, struct run **found, size_t n)
+int runs_read(struct model *m, struct runs *runs, const struct runs_source *source,
+	      const char *const *which, struct run **found, size_t n)
 {
-	int rc, tries = SELECTION_TRIES;
+	int rc, tries = RUNS_TRIES;
 	size_t i;
 
-	if (selection_is_worth_it(source)) {
+	if (source_is_long(source)) {
 		while ((rc = read_named(m, runs, source, which, found, n)) == -ESTALE && --tries)
-			selection_start_over(m, runs);
+			runs_start_over(m, runs);
 		return rc;
 	}
-	rc = selection_read(m, runs, source);
+	rc = runs_survey(m, runs, source);
 	for (i = 0; i < n && rc >= 0; i++) {
 		found[i] = runs_find(runs, which[i]);
 		if (!found[i])
@@ -248,21 +247,21 @@ static uint64_t folder_bytes(const char *dir, const char *sub)
 	return bytes;
 }
 
-bool selection_is_worth_it(const struct selection_source *source)
+bool source_is_long(const struct runs_source *source)
 {
 	uint64_t bytes = folder_bytes(source->dir, ".") + folder_bytes(source->dir, "journal");
 
-	return bytes >= (source->whole_bytes ? source->whole_bytes : SELECTION_BYTES);
+	return bytes >= (source->whole_bytes ? source->whole_bytes : RUNS_WHOLE_BYTES);
 }
 
-void selection_start_over(struct model *m, struct runs *runs)
+void runs_start_over(struct model *m, struct runs *runs)
 {
 	runs_release(runs);
 	model_release(m);
 	model_init(m);
 }
 
-int selection_read(struct model *m, struct runs *runs, const struct selection_source *source)
+int runs_survey(struct model *m, struct runs *runs, const struct runs_source *source)
 {
 	int n = model_read_dir(m, source->dir), rc;
 

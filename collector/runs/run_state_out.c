@@ -8,7 +8,7 @@
 
 #include "collector/emit/emit_table.h"
 #include "collector/emit/emit_text.h"
-#include "collector/model/run_state.h"
+#include "collector/runs/run_state.h"
 
 #define NAME_COLUMNS 48
 #define ERROR_COLUMNS 120

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* runs_count.c - what belongs to a run, which attempt of a key counts, why the others do not;
  * finding a run by name. */
-#include "collector/model/selection.h"
+#include "collector/runs/runs.h"
 
 #include <errno.h>
 #include <math.h>
@@ -66,7 +66,7 @@ static bool worker_alive(const struct worker *w, double start, double stop)
 
 double run_until(const struct run *r)
 {
-	double seen = r->model->selection ? selection_until(r->model->selection, r) : 0;
+	double seen = r->model->selection ? run_surveyed_until(r->model->selection, r) : 0;
 
 	return fmax(seen, fmax(time_or_0(r->start), time_or_0(r->stop)));
 }

@@ -12,15 +12,14 @@
  *
  * Two analyses with the same processor and files at the same time are one run.
  */
-#ifndef CREMA_COLLECTOR_MODEL_RUNS_PLAIN_H
-#define CREMA_COLLECTOR_MODEL_RUNS_PLAIN_H
+#ifndef CREMA_COLLECTOR_RUNS_RUNS_PLAIN_H
+#define CREMA_COLLECTOR_RUNS_RUNS_PLAIN_H
 
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 
 #define PLAIN_IDLE_SECONDS 600.0
 
-/* 1 if the attempt ran without Dask. */
-bool span_is_plain(struct text span);
+/* True if it ran without Dask. */
 bool attempt_is_plain(const struct attempt *a);
 
 /* Part of runs_build(): adds the runs of such attempts, which are sorted by their begin. */

@@ -19,10 +19,10 @@
  * A bin is unknown if a worker lived in it, for more than TIMELINE_TAIL_SECONDS after the last
  * totals that are known of it. One thread.
  */
-#ifndef CREMA_COLLECTOR_MODEL_TIMELINE_H
-#define CREMA_COLLECTOR_MODEL_TIMELINE_H
+#ifndef CREMA_COLLECTOR_RUNS_TIMELINE_H
+#define CREMA_COLLECTOR_RUNS_TIMELINE_H
 
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 
 #define TIMELINE_BINS 600u
 #define TIMELINE_BIN_NS UINT64_C(1000000000) /* the shortest; agents tell no more often */

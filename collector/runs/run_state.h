@@ -18,11 +18,11 @@
  *
  * "Now" is the latest message in the journal. Texts are the model's. One thread.
  */
-#ifndef CREMA_COLLECTOR_MODEL_RUN_STATE_H
-#define CREMA_COLLECTOR_MODEL_RUN_STATE_H
+#ifndef CREMA_COLLECTOR_RUNS_RUN_STATE_H
+#define CREMA_COLLECTOR_RUNS_RUN_STATE_H
 
 #include "collector/emit/emit_json.h"
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 
 #define RUN_STALL_SECONDS 30.0
 #define RUN_STALL_MEDIANS 10.0

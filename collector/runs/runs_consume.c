@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* runs_consume.c - see runs_consume.h. */
-#include "collector/model/runs_consume.h"
+#include "collector/runs/runs_consume.h"
 
 #include <errno.h>
 #include <stdlib.h>

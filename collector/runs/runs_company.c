@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* runs_company.c - the other runs on a run's workers, and those whose results its tasks take. */
-#include "collector/model/runs_consume.h"
+#include "collector/runs/runs_consume.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 
 /* Whether all tasks of this prefix are coffea's preprocessing. */
 static bool is_preprocessing(const struct run *r, const char *prefix)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* runs_plain.c - groups the attempts of processes without Dask. */
-#include "collector/model/runs_plain.h"
+#include "collector/runs/runs_plain.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SPAN "coffea-"
 
 /* The run that goes on for one processor. */
 struct current {
@@ -33,14 +31,9 @@ struct grouping {
 	ARRAY(struct fetches *) all_fetches;
 };
 
-bool span_is_plain(struct text span)
-{
-	return span.len >= sizeof(SPAN) - 1 && !memcmp(span.ptr, SPAN, sizeof(SPAN) - 1);
-}
-
 bool attempt_is_plain(const struct attempt *a)
 {
-	return a->span && !strncmp(a->span, SPAN, sizeof(SPAN) - 1);
+	return a->span && !strncmp(a->span, SPAN_PLAIN, sizeof(SPAN_PLAIN) - 1);
 }
 
 static struct current *current_of(struct grouping *g, const char *span)

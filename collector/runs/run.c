@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run.c - one run's spans. */
-#include "collector/model/runs.h"
+#include "collector/model/selection.h"
+#include "collector/runs/runs.h"
 
 bool attempt_is_chunk(const struct attempt *a)
 {
@@ -39,4 +40,23 @@ const char *run_span(const struct run *r, size_t i)
 	const size_t first = sizeof(r->spans) / sizeof(*r->spans);
 
 	return i < first ? r->spans[i] : r->more.v[i - first];
+}
+
+double run_surveyed_until(struct selection *s, const struct run *r)
+{
+	const struct model *m = r->model;
+	uint64_t until = 0, end_ns;
+	size_t i, k;
+
+	for (i = 0; i < run_span_count(r); i++) {
+		if (!run_span(r, i) || !selection_span(s, run_span(r, i)))
+			continue;
+		for (k = 0; k < m->workers.n; k++) {
+			if (!selection_end(s, run_span(r, i), m->workers.v[k], &end_ns))
+				continue;
+			end_ns = worker_utc_ns(m->workers.v[k], end_ns);
+			until = end_ns > until ? end_ns : until;
+		}
+	}
+	return (double)until / 1e9;
 }

@@ -7,11 +7,11 @@
  * in that folder and started while TaskVine says that it ran. Its sizes are "MB" of 1,048,576
  * bytes; they are given in bytes. Lines that cannot be read are counted and skipped.
  */
-#ifndef CREMA_COLLECTOR_MODEL_TASKVINE_LOG_H
-#define CREMA_COLLECTOR_MODEL_TASKVINE_LOG_H
+#ifndef CREMA_COLLECTOR_RUNS_TASKVINE_LOG_H
+#define CREMA_COLLECTOR_RUNS_TASKVINE_LOG_H
 
 #include "collector/emit/emit_json.h"
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 
 #define TASKVINE_NAME_BYTES 32
 #define TASKVINE_LINE_BYTES 1024

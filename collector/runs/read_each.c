@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* selection_each.c - all runs one after the other, a batch of them in memory. */
-#include "collector/model/run_totals.h"
-#include "collector/model/selection.h"
+/* read_each.c - all runs one after the other, a batch of them in memory. */
+#include "collector/runs/read_runs.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/runs/run_totals.h"
 #include "common/framefile.h"
 
 /* What a slim attempt takes with its places in the model and in its run, at most. */
@@ -166,14 +166,14 @@ static int see_surveyed(struct each *e)
 	return rc;
 }
 
-static int read_once(struct each *e, const struct selection_source *source, bool whole)
+static int read_once(struct each *e, const struct runs_source *source, bool whole)
 {
 	size_t i = 0;
 	int n, rc;
 
 	e->m->selection = whole ? NULL : &e->s;
 	e->s.pass = SELECTION_SURVEY;
-	n = selection_read(e->m, e->runs, source);
+	n = runs_survey(e->m, e->runs, source);
 	rc = n < 0 ? n : 0;
 	if (!whole && !rc && (e->by_totals || e->survey_only))
 		rc = run_totals_read(e->m, source->dir);
@@ -191,8 +191,8 @@ static int read_once(struct each *e, const struct selection_source *source, bool
 	return rc ? rc : n;
 }
 
-int model_read_each(struct model *m, struct runs *runs, const struct selection_source *source,
-		    run_visitor see, void *arg)
+int runs_read_each(struct model *m, struct runs *runs, const struct runs_source *source,
+		   run_visitor see, void *arg)
 {
 	struct each e = {.m = m,
 			 .runs = runs,
@@ -200,12 +200,12 @@ int model_read_each(struct model *m, struct runs *runs, const struct selection_s
 			 .survey_only = source->survey_only,
 			 .see = see,
 			 .arg = arg};
-	bool whole = !source->survey_only && !selection_is_worth_it(source);
-	int rc, tries = SELECTION_TRIES;
+	bool whole = !source->survey_only && !source_is_long(source);
+	int rc, tries = RUNS_TRIES;
 
-	e.batch_bytes = source->whole_bytes ? source->whole_bytes : SELECTION_BYTES;
+	e.batch_bytes = source->whole_bytes ? source->whole_bytes : RUNS_WHOLE_BYTES;
 	while ((rc = read_once(&e, source, whole)) == -ESTALE && --tries) {
-		selection_start_over(m, runs);
+		runs_start_over(m, runs);
 		selection_restart(&e.s);
 		memset(&e.s, 0, sizeof(e.s));
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run_state.c - see run_state.h; its sentences are in run_state_out.c. */
-#include "collector/model/run_state.h"
+#include "collector/runs/run_state.h"
 
 #include <errno.h>
 #include <math.h>

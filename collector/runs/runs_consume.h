@@ -12,10 +12,10 @@
  * span, where nothing tells whose they are but that spans which began later made what they take:
  * nothing is joined, and the report tells it.
  */
-#ifndef CREMA_COLLECTOR_MODEL_RUNS_CONSUME_H
-#define CREMA_COLLECTOR_MODEL_RUNS_CONSUME_H
+#ifndef CREMA_COLLECTOR_RUNS_RUNS_CONSUME_H
+#define CREMA_COLLECTOR_RUNS_RUNS_CONSUME_H
 
-#include "collector/model/runs.h"
+#include "collector/runs/runs.h"
 
 #define SPAN_FROM 4u
 
