@@ -68,8 +68,8 @@ static uint64_t kept_ticks;
 /* What is kept holds while the word is ours and `since` is not too long ago. `asked` tells that a
  * signal's handler came in between and asked for itself. */
 static __thread struct {
-	uint64_t since, tick, cpu_ns, switches;
-	uint32_t asked, has_cpu, has_switches;
+	uint64_t since, tick, cpu_ns, turn, switches;
+	uint32_t asked, has_cpu, turn_is_of_word; /* or of `switches` */
 } kept;
 
 #define BARRIER() __asm__ volatile("" ::: "memory")
@@ -98,7 +98,6 @@ static uint32_t forget(void)
 
 	BARRIER();
 	kept.has_cpu = 0;
-	kept.has_switches = 0;
 	BARRIER();
 	return asked;
 }
@@ -106,6 +105,8 @@ static uint32_t forget(void)
 void clock_forget(void)
 {
 	forget();
+	kept.turn++;
+	kept.turn_is_of_word = 0;
 }
 
 void clock_end(void)
@@ -126,7 +127,8 @@ static int holds(uint64_t now)
 	return now - kept.since < kept_ticks && area()->rseq_cs == OURS && registered();
 }
 
-/* Begins to keep, before the kernel is asked. 0: it cannot be kept. */
+/* Begins to keep, before the kernel is asked. 0: it cannot be kept. A word that is still ours is
+ * not stored again: a switch that clears it at this moment would be lost. */
 static int begin(void)
 {
 	uint32_t asked;
@@ -134,7 +136,7 @@ static int begin(void)
 
 	if (!area_offset)
 		return 0;
-	if (holds(ticks()))
+	if (kept.turn_is_of_word && holds(ticks()))
 		return 1;
 	asked = forget();
 	word = area()->rseq_cs;
@@ -142,10 +144,14 @@ static int begin(void)
 		return 0;
 	kept.since = ticks();
 	BARRIER();
-	area()->rseq_cs = OURS;
+	if (!word)
+		area()->rseq_cs = OURS;
 	BARRIER();
+	if (!word || !kept.turn_is_of_word)
+		kept.turn++;
+	kept.turn_is_of_word = 1;
 	if (unlikely(kept.asked != asked)) /* what a handler kept may be of before a switch */
-		clock_forget();
+		forget();
 	return 1;
 }
 
@@ -188,38 +194,41 @@ uint64_t clock_cpu_ns(void)
 	return clock_cpu_asked_ns();
 }
 
+/* Where no word shows the turn, the count of switches does. */
+static uint64_t turn_by_count(uint64_t switches)
+{
+	if (kept.turn_is_of_word || switches != kept.switches)
+		kept.turn++;
+	kept.switches = switches;
+	kept.turn_is_of_word = 0;
+	return kept.turn;
+}
+
 uint64_t clock_usage(struct rusage *ru)
 {
 	int keeps = begin();
-	uint32_t asked = kept.asked;
-	uint64_t switches;
+	uint64_t turn = kept.turn;
 
 	memset(ru, 0, sizeof(*ru));
 	SYS2(SYS_getrusage, 1 /* RUSAGE_THREAD */, ru);
-	switches = (uint64_t)ru->ru_nvcsw + (uint64_t)ru->ru_nivcsw;
-	if (!keeps)
-		return switches;
-	kept.switches = switches;
-	BARRIER();
-	kept.has_switches = 1;
-	BARRIER();
-	if (unlikely(kept.asked != asked))
-		kept.has_switches = 0;
-	return switches;
+	return keeps ? turn : turn_by_count((uint64_t)ru->ru_nvcsw + (uint64_t)ru->ru_nivcsw);
 }
 
-uint64_t clock_switches(void)
+/* The word says so at any age: a thread that keeps its core for long is in the same turn. */
+static int is_same_turn(void)
 {
-	uint32_t asked = kept.asked;
-	uint64_t switches;
+	return area_offset && kept.turn_is_of_word && area()->rseq_cs == OURS && registered();
+}
+
+uint64_t clock_turn(void)
+{
+	uint64_t turn = kept.turn;
 	struct rusage ru;
 
 	BARRIER();
-	switches = kept.switches;
-	BARRIER();
-	if (area_offset && kept.has_switches && holds(ticks()) && kept.asked == asked)
-		return switches;
-	return clock_usage(&ru);
+	if (is_same_turn() && turn == kept.turn)
+		return turn;
+	return begin() ? kept.turn : clock_usage(&ru);
 }
 
 int clock_is_kept(void)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clock.h - the calling thread's CPU clock and context switches, mostly without asking the kernel.
+ * clock.h - the calling thread's CPU clock, and whether it has lost its core, mostly without asking
+ * the kernel.
  *
  * The kernel clears the word rseq_cs of a thread's rseq area whenever the thread has been switched
  * out, moved to another core or sent a signal (rseq(2)). We put the address of a critical section
- * there that no thread ever enters. While it is still there, the thread has kept its core: its
- * switches are what they were, and its CPU clock has advanced by what the time stamp counter says.
+ * there that no thread ever enters. While it is still there, the thread has kept its core: its turn
+ * on the core is the same, and its CPU clock has advanced by what the time stamp counter says.
  *
  * Error of a kept CPU clock: 0.3 us, and what interrupts that the kernel accounts for by themselves
  * or a hypervisor took since the last question, which is 0.1 ms ago at most. So a later clock can
@@ -39,9 +40,10 @@ void clock_end(void);
 
 uint64_t clock_cpu_ns(void);
 uint64_t clock_cpu_asked_ns(void);
-/* Voluntary and involuntary switches so far. */
-uint64_t clock_switches(void);
-/* The kernel's numbers of this thread; the same switches. */
+/* Changes whenever the thread may have been switched out since the last call: while it is the same,
+ * the thread was not. A signal also changes it where clocks are kept. */
+uint64_t clock_turn(void);
+/* The kernel's numbers of this thread, and the turn in which it was asked. */
 uint64_t clock_usage(struct rusage *ru);
 
 static inline uint64_t clock_cpu_between(uint64_t from_ns, uint64_t to_ns)

@@ -22,17 +22,14 @@
 static __thread uint32_t slow;
 
 /* Only the kernel tells what storage was charged. */
-static uint64_t switches_at(const struct op *op, uint64_t *inblock)
+static uint64_t charges_at(uint64_t *inblock, uint64_t *switches)
 {
-	uint64_t switches;
 	struct rusage ru;
+	uint64_t turn = clock_usage(&ru);
 
-	*inblock = 0;
-	if (!op->charges)
-		return clock_switches();
-	switches = clock_usage(&ru);
 	*inblock = (uint64_t)ru.ru_inblock;
-	return switches;
+	*switches = (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw;
+	return turn;
 }
 
 void op_bracket(struct op *op, int time_id)
@@ -42,8 +39,8 @@ void op_bracket(struct op *op, int time_id)
 	op->bracketed = 1;
 	do {
 		op->start = ticks();
-		op->switches = switches_at(op, &op->inblock);
-		runqueue_wait_begins(op->t, time_id, op->switches);
+		op->turn = op->charges ? charges_at(&op->inblock, &op->switches) : clock_turn();
+		runqueue_wait_begins(op->t, time_id, op->turn);
 		/* after the look, which costs CPU */
 		op->cpu_ns = clock_cpu_ns();
 	} while (runqueue_read_again(op->start, &times));
@@ -52,19 +49,24 @@ void op_bracket(struct op *op, int time_id)
 
 struct op_end op_end(const struct op *op)
 {
-	uint64_t elapsed, inblock, cpu;
-	struct op_end e;
-	int times = 0;
+	uint64_t elapsed, cpu, inblock = 0, switches = 0;
+	struct op_end e = {0};
+	int was_switched, times = 0;
 
 	do {
 		e.tick = ticks();
 		e.cpu_ns = clock_cpu_ns();
-		e.switches = switches_at(op, &inblock);
+		e.turn = op->charges ? charges_at(&inblock, &switches) : clock_turn();
 	} while (runqueue_read_again(e.tick, &times));
 	elapsed = ticks_ns(e.tick - op->start);
-	e.storage_bytes = (inblock - op->inblock) * 512;
 	cpu = clock_cpu_between(op->cpu_ns, e.cpu_ns);
-	e.gross_ns = e.switches != op->switches && elapsed > cpu ? elapsed - cpu : 0;
+	if (op->charges) {
+		e.storage_bytes = (inblock - op->inblock) * 512;
+		was_switched = switches != op->switches;
+	} else {
+		was_switched = e.turn != op->turn || elapsed > CLOCK_KEPT_NS;
+	}
+	e.gross_ns = was_switched && elapsed > cpu ? elapsed - cpu : 0;
 	return e;
 }
 
@@ -80,13 +82,13 @@ static uint64_t op_waited(struct op *op, uint64_t *storage_bytes)
 }
 
 /* A slow call without a bracket: what has happened since the last look is put on this call, so the
- * wait is never too large. Without any switch since then it was not a wait at all. */
+ * wait is never too large. In the same turn it was not a wait at all. */
 static uint64_t waited_unbracketed(struct op *op, uint64_t elapsed_ns)
 {
 	struct op_end e = {.gross_ns = elapsed_ns, .tick = ticks()};
 
-	e.switches = clock_switches();
-	if (runqueue_looked_at(e.switches))
+	e.turn = clock_turn();
+	if (runqueue_looked_at(e.turn))
 		return 0;
 	return elapsed_ns - runqueue_of_wait(op->t, &e);
 }

@@ -32,7 +32,8 @@ struct op {
 	uint32_t unsure;  /* read of a file system whose charges are unproven */
 	uint32_t row, kind;
 	int time_id; /* of a wait */
-	uint64_t cpu_ns, inblock, switches;
+	uint64_t cpu_ns, turn;
+	uint64_t inblock, switches;   /* of a read that storage may be charged to */
 	struct crema_task *pool_of;   /* a pool thread's call that may block, of this task */
 	struct file_owner file_owner; /* a read of a file that another thread's task has opened */
 	struct crema_task *waits_for; /* the task whose own thread waits, with its mark */
@@ -44,7 +45,7 @@ void op_bracket(struct op *op, int time_id);
 /* What the thread's clocks say at the end of a bracketed call. */
 struct op_end {
 	uint64_t gross_ns; /* elapsed - CPU inside; 0 if the thread was never switched out */
-	uint64_t cpu_ns, switches, storage_bytes;
+	uint64_t cpu_ns, turn, storage_bytes;
 	uint64_t tick; /* of that end */
 };
 struct op_end op_end(const struct op *op);

@@ -22,17 +22,17 @@ int64_t runqueue_delay_ns(void)
 	return v;
 }
 
-enum { HELD_WAITS = 16, HELD_NS = 1000000, HELD_ONE_NS = 500000 };
+enum { HELD_WAITS = 64, HELD_NS = 4000000, HELD_ONE_NS = 500000 };
 
 static __thread struct {
 	int64_t delay_ns; /* of the last look, or -errno */
-	uint64_t switches;
+	uint64_t turn;
 	int valid;
 } look;
 
 static __thread struct {
 	int waits, time_id;
-	uint64_t sum_ns, cpu_ns, tick, switches; /* cpu, tick, switches: at the end of the last */
+	uint64_t sum_ns, cpu_ns, tick, turn; /* cpu, tick, turn: at the end of the last */
 } held;
 
 /* A new thread that nobody has looked at yet. */
@@ -60,7 +60,7 @@ static int is_young_at(uint64_t tick, uint64_t cpu_ns)
 		   clock_cpu_between(young.cpu_ns, cpu_ns) + RUNQUEUE_YOUNG_NS;
 	if (!young.on) { /* what it lost since then is what the first look finds */
 		look.delay_ns = young.delay_ns;
-		look.switches = ~0ull;
+		look.turn = ~0ull;
 		look.valid = 1;
 	}
 	return young.on;
@@ -71,42 +71,42 @@ static int is_young(void)
 	return unlikely(young.on) && is_young_at(ticks(), clock_cpu_ns());
 }
 
-static void look_again(uint64_t switches)
+static void look_again(uint64_t turn)
 {
 	look.delay_ns = runqueue_delay_ns();
 	if (look.delay_ns >= 0 && look.delay_ns < young.delay_ns)
 		look.delay_ns = young.delay_ns;
-	look.switches = switches;
+	look.turn = turn;
 	look.valid = 1;
 }
 
-int runqueue_looked_at(uint64_t switches)
+int runqueue_looked_at(uint64_t turn)
 {
-	return look.valid && look.switches == switches;
+	return look.valid && look.turn == turn;
 }
 
-static int64_t old_ns(uint64_t switches)
+static int64_t old_ns(uint64_t turn)
 {
-	if (!runqueue_looked_at(switches))
-		look_again(switches);
+	if (!runqueue_looked_at(turn))
+		look_again(turn);
 	return look.delay_ns;
 }
 
-int64_t runqueue_ns_at(uint64_t switches, uint64_t tick, uint64_t cpu_ns)
+int64_t runqueue_ns_at(uint64_t turn, uint64_t tick, uint64_t cpu_ns)
 {
 	if (unlikely(young.on) && is_young_at(tick, cpu_ns))
 		return young.delay_ns;
-	return old_ns(switches);
+	return old_ns(turn);
 }
 
-static uint64_t since_look(uint64_t switches)
+static uint64_t since_look(uint64_t turn)
 {
 	int64_t before;
 
 	if (is_young())
 		return 0;
 	before = look.valid ? look.delay_ns : -1;
-	look_again(switches);
+	look_again(turn);
 	return before >= 0 && look.delay_ns > before ? (uint64_t)(look.delay_ns - before) : 0;
 }
 
@@ -132,19 +132,19 @@ static uint64_t gap_ns(void)
 	return gap > cpu ? gap - cpu : 0;
 }
 
-static void settle(struct crema_thread *t, uint64_t switches)
+static void settle(struct crema_thread *t, uint64_t turn)
 {
-	uint64_t outside = switches != held.switches ? gap_ns() : 0, delay = since_look(switches);
+	uint64_t outside = turn != held.turn ? gap_ns() : 0, delay = since_look(turn);
 
 	take_back(t, delay - least(delay, outside));
 }
 
-void runqueue_wait_begins(struct crema_thread *t, int time_id, uint64_t switches)
+void runqueue_wait_begins(struct crema_thread *t, int time_id, uint64_t turn)
 {
-	if (held.waits && (held.time_id != time_id || held.switches != switches))
-		settle(t, switches);
+	if (held.waits && (held.time_id != time_id || held.turn != turn))
+		settle(t, turn);
 	else if (!held.waits && !is_young())
-		old_ns(switches);
+		old_ns(turn);
 }
 
 int runqueue_hold(struct crema_thread *t, int time_id, const struct op_end *e)
@@ -157,7 +157,7 @@ int runqueue_hold(struct crema_thread *t, int time_id, const struct op_end *e)
 	held.time_id = time_id;
 	held.sum_ns += e->gross_ns;
 	held.cpu_ns = e->cpu_ns;
-	held.switches = e->switches;
+	held.turn = e->turn;
 	held.tick = ticks();
 	return 1;
 }
@@ -175,7 +175,7 @@ static uint64_t lost_since(const struct op_end *e)
 
 uint64_t runqueue_of_wait(struct crema_thread *t, const struct op_end *e)
 {
-	uint64_t delay = since_look(e->switches), own;
+	uint64_t delay = since_look(e->turn), own;
 
 	delay -= least(delay, lost_since(e));
 	own = least(delay, e->gross_ns);
@@ -183,10 +183,10 @@ uint64_t runqueue_of_wait(struct crema_thread *t, const struct op_end *e)
 	return own;
 }
 
-void runqueue_settle(struct crema_thread *t, uint64_t switches)
+void runqueue_settle(struct crema_thread *t, uint64_t turn)
 {
 	if (held.waits)
-		settle(t, switches);
+		settle(t, turn);
 }
 
 void runqueue_forget(void)

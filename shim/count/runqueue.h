@@ -4,10 +4,10 @@
  * kernel's number.
  *
  * A read opens a file of /proc: 2 to 4 us. Two facts save most of them:
- * - The delay grows only while a thread is switched out. While the count of its context switches
- *   is unchanged, the last value is still valid.
+ * - The delay grows only while a thread is switched out. In the same turn on its core (clock.h) the
+ *   last value is still valid.
  * - Short waits of one class in a row can be charged including their delay ("held"): one read then
- *   subtracts it from all of them. At most 16 waits and 1 ms are held, which bounds the error of a
+ *   subtracts it from all of them. At most 64 waits and 4 ms are held, which bounds the error of a
  *   class in a live thread; at the end of a segment nothing is held.
  * A switch between two held waits was a preemption: its delay is at most the time there that was
  * not CPU, and this much is not subtracted from the waits.
@@ -42,11 +42,11 @@ static inline int runqueue_read_again(uint64_t began, int *times)
 	return unlikely(ticks_ns(ticks() - began) > RUNQUEUE_READING_NS) && ++*times < 3;
 }
 
-/* The delay so far, ns, or -errno, of the calling thread, which has just read how often it was
- * switched and its CPU clock. */
-int64_t runqueue_ns_at(uint64_t switches, uint64_t tick, uint64_t cpu_ns);
-/* 1 if the thread was not switched since the last read. */
-int runqueue_looked_at(uint64_t switches);
+/* The delay so far, ns, or -errno, of the calling thread, which has just read its turn and
+ * its CPU clock. */
+int64_t runqueue_ns_at(uint64_t turn, uint64_t tick, uint64_t cpu_ns);
+/* 1 if the thread is in the same turn as at the last read. */
+int runqueue_looked_at(uint64_t turn);
 /* The calling thread is new; pthread_create was called at that tick. */
 void runqueue_born(uint64_t created_tick);
 /* A new thread, or a forked child's: the kernel counts from 0 again. */
@@ -54,7 +54,7 @@ void runqueue_forget(void);
 
 /* A wait of class time_id (-1: a class that cannot be held) begins: settles waits that are held of
  * another class, or from before a preemption. */
-void runqueue_wait_begins(struct crema_thread *t, int time_id, uint64_t switches);
+void runqueue_wait_begins(struct crema_thread *t, int time_id, uint64_t turn);
 /* Charges a wait to time_id. Returns 1 if it is held; 0 if it is too long, or waits of another
  * class are held: the caller then reads the delay itself. */
 int runqueue_hold(struct crema_thread *t, int time_id, const struct op_end *e);
@@ -62,7 +62,7 @@ int runqueue_hold(struct crema_thread *t, int time_id, const struct op_end *e);
  * subtracts the rest from the held waits. */
 uint64_t runqueue_of_wait(struct crema_thread *t, const struct op_end *e);
 /* Nothing is held afterwards. */
-void runqueue_settle(struct crema_thread *t, uint64_t switches);
+void runqueue_settle(struct crema_thread *t, uint64_t turn);
 
 /* Own run queue delay so far in ns; -errno where the kernel does not tell. */
 int64_t runqueue_delay_ns(void);

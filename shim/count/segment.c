@@ -71,31 +71,32 @@ void thread_flush_file(struct crema_thread *t)
 	t->file_row = 0;
 }
 
-/* All but the run queue's delay; returns the thread's switches. */
+/* All but the run queue's delay; returns the thread's turn. */
 static uint64_t clocks_take(struct boundary *b)
 {
 	struct rusage ru;
+	uint64_t turn;
 
 	b->tick = ticks();
 	b->cpu_ns = clock_cpu_asked_ns();
-	clock_usage(&ru);
+	turn = clock_usage(&ru);
 	b->inblock = (uint64_t)ru.ru_inblock;
 	b->oublock = (uint64_t)ru.ru_oublock;
 	b->nvcsw = (uint64_t)ru.ru_nvcsw;
 	b->nivcsw = (uint64_t)ru.ru_nivcsw;
 	b->majflt = (uint64_t)ru.ru_majflt;
-	return b->nvcsw + b->nivcsw;
+	return turn;
 }
 
 void boundary_take(struct crema_thread *t, struct boundary *b)
 {
-	uint64_t switches;
+	uint64_t turn;
 	int times = 0;
 
 	do {
-		switches = clocks_take(b);
-		runqueue_settle(t, switches);
-		b->runqueue_ns = runqueue_ns_at(switches, b->tick, b->cpu_ns);
+		turn = clocks_take(b);
+		runqueue_settle(t, turn);
+		b->runqueue_ns = runqueue_ns_at(turn, b->tick, b->cpu_ns);
 	} while (runqueue_read_again(b->tick, &times));
 }
 

@@ -17,20 +17,23 @@ int main(void)
 
 #include "kept.h"
 
-static int steps, step_wanted, sleeps_first;
+enum { ASKS_FIRST, SLEEPS_FIRST, ONLY_SLEEPS };
+static int steps, step_wanted, how;
 
-/* At one instruction: asks, and the core is lost after that or before. */
+/* At one instruction: the core is lost, after a question, before one or without. */
 static void on_step(int signal, siginfo_t *info, void *context)
 {
 	(void)signal;
 	(void)info;
 	if (++steps < step_wanted)
 		return;
-	if (sleeps_first)
+	if (how != ASKS_FIRST)
 		syscall(SYS_nanosleep, &(struct timespec){0, 1000}, NULL);
-	clock_cpu_ns();
-	clock_switches();
-	if (!sleeps_first)
+	if (how != ONLY_SLEEPS) {
+		clock_cpu_ns();
+		clock_turn();
+	}
+	if (how == ASKS_FIRST)
 		syscall(SYS_nanosleep, &(struct timespec){0, 1000}, NULL);
 	((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100;
 }
@@ -41,16 +44,19 @@ static void on_step(int signal, siginfo_t *info, void *context)
 			 "lea 128(%%rsp), %%rsp" ::                                                \
 				 : "memory", "cc")
 
-static void ask_in_steps(int what)
+static uint64_t ask_in_steps(int what)
 {
+	uint64_t turn = 0;
+
 	STEP("orl $0x100,");
 	if (what == 0)
 		clock_cpu_ns();
 	else if (what == 1)
-		clock_switches();
+		turn = clock_turn();
 	else
 		clock_cpu_asked_ns();
 	STEP("andl $~0x100,");
+	return turn;
 }
 
 /* A handler between any two instructions of a question. */
@@ -58,24 +64,27 @@ static void a_signal_at_each_instruction(void **state)
 {
 	struct sigaction act = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_RESTART};
 	struct tally t = {0};
-	int reached = 0;
+	uint64_t turn;
+	int reached = 0, stale = 0;
 
 	(void)state;
 	assert_int_equal(sigaction(SIGTRAP, &act, NULL), 0);
-	for (int what = 0; what < 6; what++) {
+	for (int what = 0; what < 9; what++) {
 		steps = 0;
-		sleeps_first = what / 3;
+		how = what / 3;
 		for (step_wanted = 1; steps >= step_wanted - 1; step_wanted++) {
 			clock_cpu_ns();
-			clock_switches();
+			turn = clock_turn();
+			syscall(SYS_nanosleep, &(struct timespec){0, 1000}, NULL);
 			steps = 0;
-			ask_in_steps(what % 3);
+			stale += ask_in_steps(what % 3) == turn;
 			compare_once(&t);
 			reached += steps == step_wanted;
 		}
 	}
 	signal(SIGTRAP, SIG_DFL);
 	assert_true(reached > (clock_is_kept() ? 200 : 20));
+	assert_int_equal(stale, 0);
 	assert_close(&t);
 	assert_in_range(t.far, 0, t.looks / 50);
 }

@@ -198,19 +198,19 @@ static uint64_t held_wait(int lost_in_it, int lost_after_it)
 	do {
 		memset(&t, 0, sizeof(t));
 		runqueue_forget();
-		switches = clock_switches();
-		runqueue_wait_begins(&t, CREMA_T_sleep, switches);
+		switches = switches_so_far();
+		runqueue_wait_begins(&t, CREMA_T_sleep, clock_turn());
 		if (lost_in_it)
 			lose_the_core(5000000);
 		e.cpu_ns = clock_cpu_ns();
-		e.switches = clock_switches();
+		e.turn = clock_turn();
 		assert_int_equal(runqueue_hold(&t, CREMA_T_sleep, &e), 1);
 	} while (!lost_in_it && switches_so_far() != switches);
 	if (lost_after_it > 1)
 		harness_spin(40000000);
 	if (lost_after_it)
 		lose_the_core(5000000);
-	runqueue_settle(&t, switches_so_far());
+	runqueue_settle(&t, clock_turn());
 	return t.seg.time[CREMA_T_sleep];
 }
 
