@@ -20,14 +20,10 @@
 #define WALKS 3
 #define PAGE 4096u
 
-/* `told`: the numbers are where in _PyRuntime the offsets are written (_Py_DebugOffsets). */
 static const struct py_layout layouts[] = {
-	{10, 0, 48, 72, {24, PY_NONE, PY_NONE, 24, 32, 96, PY_NONE, 104, 112, 120, 40, PY_NONE}},
-	{11, 0, 48, 72, {56, 8, 160, 48, 32, 56, 69, 112, 128, 136, 72, 184}},
-	{12, 0, 40, 56, {56, 0, 144, 8, 0, 56, 70, 112, 128, 136, 68, 192}},
-	{13, 1, 40, 56, {184, PY_NONE, 200, 232, 240, 248, 264, 280, 296, 304, 312, 344}},
-	{14, 1, 40, 56, {208, PY_NONE, 224, 256, 264, 272, 288, 320, 336, 344, 352, 384}},
-	{15, 1, 40, 56, {208, PY_NONE, 248, 320, 328, 336, 352, 384, 400, 408, 416, 448}},
+#define PYTHON(minor, release, particular, told, ascii, compact, ...)                              \
+	{minor, told, ascii, compact, {__VA_ARGS__}},
+#include "pythons.def"
 };
 
 #define OWNED_BY_C 3 /* frames of the interpreter itself, from here on */

@@ -4,9 +4,9 @@
  *
  * The process does nothing for it and is not stopped, so what is read may change meanwhile or be
  * garbage: each object's type is checked, lengths and depth are bounded, and a chain of frames
- * counts only if it is the same when it is read again. CPython 3.10 to 3.12 by a table of their
- * layouts, 3.13 to 3.15 by the offsets that _PyRuntime begins with. Pure functions over `read`, no
- * allocation.
+ * counts only if it is the same when it is read again. By contract/pythons.def: old versions by a
+ * table of their layouts, newer ones by the offsets that _PyRuntime begins with. Pure functions
+ * over `read`, no allocation.
  */
 #ifndef CREMA_AGENT_PY_STACK_H
 #define CREMA_AGENT_PY_STACK_H

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Each of these documents is what its program prints from its table; it may use the collector's code.
-DOCS = metrics findings options wire
+DOCS = metrics findings options pythons wire
 
 $(BUILD)/docs/gen_%: docs/gen_%.c $(wildcard contract/*.def) $(LIB)
 	@mkdir -p $(@D)

@@ -181,16 +181,24 @@ static uint32_t lost_flags;
 
 void tasks_cannot_count(uint64_t counts, uint32_t flags)
 {
-	uncounted |= counts;
-	lost_flags |= flags;
+	__atomic_fetch_or(&uncounted, counts, __ATOMIC_RELAXED);
+	__atomic_fetch_or(&lost_flags, flags, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; shim_armed() && i < CREMA_SHM_TASKS; i++) {
 		uint32_t state = CREMA_SLOT_STATE(LOAD(&crema_shm->slot_word[i]));
 
 		if (state != CREMA_SLOT_RUNNING)
 			continue;
-		crema_shm->task[i].count_unknown |= counts;
-		crema_shm->task[i].flags |= flags;
+		__atomic_fetch_or(&crema_shm->task[i].count_unknown, counts, __ATOMIC_RELAXED);
+		if (flags)
+			__atomic_fetch_or(&crema_shm->task[i].flags, flags, __ATOMIC_RELAXED);
 	}
+}
+
+static uint32_t untimed;
+
+void tasks_cannot_time(uint32_t times)
+{
+	untimed |= times;
 }
 
 uint32_t task_open(void)
@@ -208,6 +216,7 @@ uint32_t task_open(void)
 	memset(t, 0, sizeof(*t));
 	t->count_unknown = uncounted | crema_io_uring_unknown(crema_shm);
 	t->flags = lost_flags;
+	t->time_unknown = untimed;
 	t->attempt = ADD(&crema_shm->next_attempt, 1) + 1;
 	t->thread_sequence = thread_sequence;
 	t->tid = self ? self->tid : (uint32_t)sys_gettid();

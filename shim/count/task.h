@@ -59,10 +59,12 @@ void task_counts_unknown(uint64_t name, uint64_t counts);
 /* The same of what is counted for nobody either, so that the process' totals are unknown, too. */
 void task_counts_hidden(uint64_t name, uint64_t counts);
 /* From now on, and for tasks that run now: these counts (bits) are unknown, and the task gets
- * `flags`. GIL held. */
+ * `flags`. GIL held, or flags 0. */
 void tasks_cannot_count(uint64_t counts, uint32_t flags);
 
 void task_time_unknown(uint32_t owner, int time_id);
+/* Before the first task: these times (bits) are unknown of all. */
+void tasks_cannot_time(uint32_t times);
 
 /* Resident set of the process in bytes; 0 = cannot be read. */
 uint64_t task_rss_bytes(void);

@@ -22,6 +22,40 @@ int py_complete(void)
 	return 1;
 }
 
+static void *attached_state(void)
+{
+	if (PyThreadState_GetUnchecked)
+		return PyThreadState_GetUnchecked();
+	return _PyThreadState_UncheckedGet ? _PyThreadState_UncheckedGet() : NULL;
+}
+
+int py_in_another(void)
+{
+	void *state = attached_state();
+
+	return state && PyThreadState_GetInterpreter(state) != PyInterpreterState_Main();
+}
+
+int py_in_main(void)
+{
+	void *state = Py_IsInitialized && Py_IsInitialized() ? attached_state() : NULL;
+
+	/* Before 3.12 the attached one may be another thread's. */
+	return state && PyGILState_GetThisThreadState && state == PyGILState_GetThisThreadState() &&
+	       PyThreadState_GetInterpreter &&
+	       PyThreadState_GetInterpreter(state) == PyInterpreterState_Main();
+}
+
+int py_without_gil(void)
+{
+	uint64_t word = 0;
+
+	/* _Py_DebugOffsets, since 3.13: this, the version, free_threaded. */
+	if (_PyRuntime && !memcmp(_PyRuntime, "xdebugpy", 8))
+		memcpy(&word, _PyRuntime + 16, sizeof(word));
+	return word || (Py_GetVersion && strstr(Py_GetVersion(), "free-threading build"));
+}
+
 int py_is(PyObject *o, PyObject *type)
 {
 	PyObject *t;

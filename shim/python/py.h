@@ -2,10 +2,10 @@
 /*
  * py.h - the part of CPython's C API that the shim uses, as weak symbols.
  *
- * No Python headers: one library serves CPython 3.10 to 3.13 and programs without Python. In those
- * every name below is NULL; py_complete() says whether all that must be there are. Objects are
- * opaque; the layouts used are PyMethodDef, Py_buffer and, after a check at run time, the method
- * pointer of a builtin function (py_codec.c).
+ * No Python headers: one library serves each CPython (contract/pythons.def) and programs without
+ * Python. In those every name below is NULL; py_complete() says whether all that must be there are.
+ * Objects are opaque; the layouts used are PyMethodDef, Py_buffer and, after a check at run time,
+ * the method pointer of a builtin function (py_codec.c).
  */
 #ifndef CREMA_SHIM_PYTHON_PY_H
 #define CREMA_SHIM_PYTHON_PY_H
@@ -52,6 +52,9 @@ typedef struct {
 	PY(int, PyGILState_Ensure, (void))                                                         \
 	PY(void, PyGILState_Release, (int))                                                        \
 	PY(void *, PyGILState_GetThisThreadState, (void))                                          \
+	PY(void *, PyThreadState_GetInterpreter, (void *))                                         \
+	PY(void *, PyInterpreterState_Main, (void))                                                \
+	PY(void *, PyInterpreterState_Head, (void))                                                \
 	PY(int, PySys_AddAuditHook, (int (*)(const char *, PyObject *, void *), void *))           \
 	PY(void, Py_IncRef, (PyObject *))                                                          \
 	PY(void, Py_DecRef, (PyObject *))                                                          \
@@ -143,10 +146,25 @@ PY_TABLE
 extern PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
 	__attribute__((weak));
 
+extern char _PyRuntime[] __attribute__((weak));
+
+/* The attached thread state: its name before 3.13, and since; py_in_main() does with either. */
+extern void *_PyThreadState_UncheckedGet(void) __attribute__((weak));
+extern void *PyThreadState_GetUnchecked(void) __attribute__((weak));
+
 #define PY_NONE (&_Py_NoneStruct)
 
 /* 1 if every name of the table is there. */
 int py_complete(void);
+
+/* 1 if this thread holds the GIL of the main interpreter. Any thread of any program may ask. Once
+ * there is another interpreter, PyGILState_Check() says yes to every thread. */
+int py_in_main(void);
+/* 1 if this thread, which holds a GIL, runs another interpreter. py_complete(). */
+int py_in_another(void);
+
+/* 1 in a free-threaded build. Python is initialised. */
+int py_without_gil(void);
 
 /* 1 if type(o) is exactly `type`. */
 int py_is(PyObject *o, PyObject *type);

@@ -6,18 +6,31 @@ tests/versions/NAME.txt is the whole pinned list of one; its first line names th
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
+import debian_pythons
 import jobs
 import packages
 import pytest
 
 LISTS = jobs.ROOT / "tests" / "versions"
 VENVS = jobs.ROOT / "build" / "venvs"
+PIP = "pip==26.3"  # what the newest Python needs
+
+
+def pythons():
+    """Those that crema was tried with, the oldest first."""
+    return [f"3.{minor}" for minor in re.findall(r"^PYTHON\((\d+),", (jobs.ROOT / "contract" / "pythons.def").read_text(), re.M)]
+
+
+def each():
+    """What a test for every version is run with: the oldest and the newest, or all where all cells are asked for."""
+    return pythons() if os.environ.get("CREMA_ALL_CELLS") else [pythons()[0], pythons()[-1]]
 
 
 def interpreter(version):
@@ -27,7 +40,17 @@ def interpreter(version):
     for name in filter(None, names):
         if subprocess.run([name, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0:
             return name
-    return None
+    return debian_pythons.interpreter(version)
+
+
+def empty(python, place):
+    """A venv that has pip; Debian's own Pythons come without it."""
+    done = subprocess.run([python, "-m", "venv", "--clear", place], capture_output=True)
+    if done.returncode == 0:
+        return
+    subprocess.run([python, "-m", "venv", "--clear", "--without-pip", place], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check", "--no-deps",
+                    "--target", packages_of(place), PIP], check=True, capture_output=True)
 
 
 def packages_of(place):
@@ -47,7 +70,7 @@ def make_alone(place, version, wanted, mark):
         python = interpreter(version) if version else sys.executable
         if python is None:
             pytest.skip("no such Python on this machine")
-        subprocess.run([python, "-m", "venv", "--clear", place], check=True, capture_output=True)
+        empty(python, place)
         if not version:
             packages_of(place).joinpath("base.pth").write_text(sysconfig.get_path("purelib") + "\n")
         # Installed without byte code: what is imported leaves its own, where the environment says that none be written, too.

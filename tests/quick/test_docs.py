@@ -70,6 +70,12 @@ def test_glossary():
     assert len(rows) >= 30 and rows == sorted(rows, key=str.lower)
 
 
+def test_python_versions():
+    """README names the first and the last of the table."""
+    minors = re.findall(r"^PYTHON\((\d+),", (ROOT / "contract" / "pythons.def").read_text(), re.M)
+    assert len(minors) >= 6 and f"CPython 3.{minors[0]} to 3.{minors[-1]}]" in (ROOT / "README.md").read_text()
+
+
 def test_pictures():
     pictures = list((ROOT / "docs" / "img").glob("*.png"))
     assert len(pictures) >= 8

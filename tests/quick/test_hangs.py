@@ -151,7 +151,7 @@ def test_top_names_the_longest(hanging):
 
 def test_lines_of_other_pythons(tmp_path):
     """All at once, each with its own layout of frames."""
-    others = {version: venvs.interpreter(version) for version in ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")}
+    others = {version: venvs.interpreter(version) for version in venvs.each()}
     others = {version: path for version, path in others.items() if path}
     source = (HERE / "stuck_job.py").read_text().splitlines()
     if not others:

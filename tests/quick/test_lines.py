@@ -24,7 +24,7 @@ HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2
 JOB = HERE / "lines_job.py"
 LINES = {text.split("# LINE ")[1]: n for n, text in enumerate(JOB.read_text().splitlines(), 1) if "# LINE " in text}
 CLASSES = ["cpu", "runqueue_wait", "gil_wait", "lock_wait", "network_wait", "storage_wait", "sleep", "other"]
-VERSIONS = ["own", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
+VERSIONS = ["own", *venvs.each()]
 UNIT = 0.25  # 50 samples where a look costs a third of a millisecond
 
 

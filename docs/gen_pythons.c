@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gen_pythons.c - docs/pythons.md: the versions of CPython, from contract/pythons.def. */
+#include <stdio.h>
+
+static const struct python {
+	int minor, told;
+	const char *release, *particular;
+} table[] = {
+#define PYTHON(minor, release, particular, told, ...) {minor, told, release, particular},
+#include "pythons.def"
+};
+
+int main(void)
+{
+	printf("# Python versions\n\nGenerated from `contract/pythons.def` by `make docs`; do not "
+	       "edit.\n\n"
+	       "One library and one agent serve all versions of CPython. Tests compare counts, waits, "
+	       "killed tasks and lines with known\nvalues (`test_pythons.py`, `test_lines.py`), "
+	       "and run CPython's own tests with and without the library\n"
+	       "(`scripts/compare-suites`).\n\n"
+	       "| version | tested release | Python frames | notes |\n"
+	       "|---|---|---|---|\n");
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+		printf("| 3.%d | %s | %s | %s |\n", table[i].minor, table[i].release,
+		       table[i].told ? "`_Py_DebugOffsets`" : "table of offsets",
+		       table[i].particular);
+	printf("\n**Any other version** is measured, and its workers have a note. Waits for the "
+	       "interpreter lock and for other locks are\n"
+	       "unknown, since crema tells them apart by where the interpreter keeps its lock. No "
+	       "lines of Python are sampled. Bytes,\n"
+	       "calls, CPU, other waits, codecs and tasks are known.\n\n"
+	       "**Free-threaded builds** run unmeasured: nothing is patched, and one line on "
+	       "standard error reports it.\n");
+	return 0;
+}

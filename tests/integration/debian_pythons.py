@@ -1,0 +1,72 @@
+"""CPythons that Debian's next release has and this machine has not, unpacked below build/pythons/ and bound to the
+libraries beneath them. Nothing is installed and no rights are needed: they start as any other Python does, and make
+environments. Mirror, proxy and keys are those of this machine's apt; where it is not Debian's there are none.
+
+    python tests/integration/debian_pythons.py 3.15     prints the interpreter's path
+"""
+
+import shutil
+import subprocess
+import sys
+
+import packages
+
+PLACE = packages.BUILD / "pythons"
+VERSIONS = ["3.14", "3.15"]  # Debian has the test suites of these, too
+KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+def mirror():
+    done = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Identifier: Packages"], capture_output=True, text=True)
+    return next((uri for uri in done.stdout.split() if uri.rstrip("/").endswith("/debian")), None)
+
+
+def apt(place, *command):
+    """Lists, archives and what counts as installed (nothing) are below `place`."""
+    for folder in ("lists/partial", "archives/partial"):
+        (place / folder).mkdir(parents=True, exist_ok=True)
+    (place / "status").touch()
+    own = {"Dir::Etc::SourceList": place / "sources.list", "Dir::Etc::SourceParts": "-", "Dir::State::Lists": place / "lists",
+           "Dir::State::status": place / "status", "Dir::Cache": place, "APT::Sandbox::User": "", "APT::Install-Recommends": 0,
+           "Acquire::Languages": "none", "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false"}
+    return subprocess.run(["apt-get", "-qq", *(f"-o{name}={value}" for name, value in own.items()), *command],
+                          capture_output=True).returncode == 0
+
+
+def unpack(version, place, uri):
+    """True: it is there and starts."""
+    bound = packages.unpacked("patchelf", "patchelf")
+    place.mkdir(parents=True)
+    (place / "sources.list").write_text(f"deb [signed-by={KEYS}] {uri} sid main\n")
+    if not apt(place, "update") or not apt(place, "install", "--download-only", "-y", f"python{version}", f"libpython{version}-testsuite"):
+        return False
+    for file in place.glob("archives/*.deb"):
+        subprocess.run(["dpkg", "-x", file, place], check=True)
+    for folder in ("lists", "archives"):
+        shutil.rmtree(place / folder)
+    (loader,) = place.glob("usr/lib/*/ld-linux-*.so.*")
+    python = place / "usr" / "bin" / f"python{version}"
+    # A path of the old kind: it also holds for the libraries that the interpreter loads later.
+    subprocess.run([bound / "usr/bin/patchelf", "--set-interpreter", loader, "--force-rpath", "--set-rpath", loader.parent, python], check=True)
+    return subprocess.run([python, "-c", "import ssl, sqlite3, venv"]).returncode == 0
+
+
+def interpreter(version):
+    """None: this machine cannot have it. Made once, by one process at a time."""
+    uri = mirror() if version in VERSIONS and shutil.which("dpkg") else None
+    if not uri:
+        return None
+    place = PLACE / version
+    with packages.alone(f"python-{version}"):
+        if not (place / "ready").exists():
+            shutil.rmtree(place, ignore_errors=True)
+            if not unpack(version, place, uri):
+                return None
+            (place / "ready").touch()
+    return str(place / "usr" / "bin" / f"python{version}")
+
+
+if __name__ == "__main__":
+    found = interpreter(sys.argv[1])
+    print(found or f"no Python {sys.argv[1]} can be had here")
+    sys.exit(not found)
