@@ -27,6 +27,7 @@ static struct watch watches[] = {
 	{"distributed.worker", patch_worker_class, ALWAYS, 0, 0},
 	{"distributed.worker", patch_task_edges, ARMED, 0, 0},
 	{"concurrent.futures.thread", patch_futures, ARMED, 0, 0},
+	{"concurrent.futures.interpreter", patch_interpreter_pool, ARMED, 0, 0},
 	{"multiprocessing.pool", patch_thread_pool, ARMED, 0, 0},
 	{"threading", patch_threading, ARMED, 0, 0},
 	{"asyncio.selector_events", patch_asyncio, ARMED, 0, 0},
@@ -171,6 +172,11 @@ static int audit(const char *event, PyObject *args, void *unused)
 	(void)unused;
 	if (event[0] != 'i' || strcmp(event, "import") || shim_off)
 		return 0;
+	/* It begins with imports. Its modules are its own and stay as they are. */
+	if (py_in_another()) {
+		missing_interpreter();
+		return 0;
+	}
 	/* With a file name the module is half made: an extension under creation. */
 	if (PyTuple_Size(args) < 2 || PyTuple_GetItem(args, 1) != PY_NONE)
 		return 0;
@@ -197,7 +203,7 @@ int bootstrap_possible(void)
 /* Without the GIL nothing here has one writer at a time, and objects have another layout. */
 static int is_free_threaded(void)
 {
-	if (!strstr(Py_GetVersion(), "free-threading build"))
+	if (!py_without_gil())
 		return 0;
 	shim_say("this process runs unmeasured: free-threaded Python is not supported; use the "
 		 "build with the GIL",
@@ -207,14 +213,16 @@ static int is_free_threaded(void)
 
 void bootstrap_try(void)
 {
-	if (done || !Py_IsInitialized() || !PyGILState_Check || !PyGILState_Check())
+	if (done || !py_in_main())
 		return;
 	done = 1;
 	bootstrap_watching = 0;
-	if (!py_complete() || is_free_threaded() || PySys_AddAuditHook(audit, NULL)) {
+	if (is_free_threaded() || !py_complete() || PySys_AddAuditHook(audit, NULL)) {
 		shim_off = 1;
 		return;
 	}
+	if (PyInterpreterState_Head() != PyInterpreterState_Main())
+		missing_interpreter();
 	patch_pending = look_at_all;
 	patch_armed = armed;
 	look_at_all();

@@ -34,5 +34,7 @@ void bootstrap_thread(void);
 struct _object;
 void missing_say(int (*patch)(struct _object *), const char *module);
 void missing_tell(void);
+/* The process has more than one interpreter; any thread, with the GIL of any of them. */
+void missing_interpreter(void);
 
 #endif

@@ -38,6 +38,9 @@ static const struct missing {
 	 "uproot._dask has no UprootReadMixin.read_tree: chunks of uproot.dask are not known"},
 	{patch_futures, LOSS_POOLS,
 	 "ThreadPoolExecutor has no submit: what tasks do in other threads is unattributed"},
+	{patch_interpreter_pool, LOSS_POOLS,
+	 "InterpreterPoolExecutor has no WorkerContext.run: what tasks do in other threads is "
+	 "unattributed"},
 	{patch_thread_pool, LOSS_POOLS,
 	 "ThreadPool lacks a method that crema knows: what tasks do in other threads is "
 	 "unattributed"},
@@ -109,8 +112,28 @@ static void tell(size_t i)
 		note_codec(found[i].module);
 }
 
+static int interpreters;
+
+static void tell_interpreters(void)
+{
+	shim_note("this process has more than one Python interpreter: (de)compressed bytes of "
+		  "tasks are unknown");
+}
+
+/* Their functions are other objects than the main interpreter's. */
+void missing_interpreter(void)
+{
+	if (__atomic_exchange_n(&interpreters, 1, __ATOMIC_SEQ_CST))
+		return;
+	lose(LOSS_CODECS);
+	if (shim_armed())
+		tell_interpreters();
+}
+
 void missing_tell(void)
 {
+	if (__atomic_load_n(&interpreters, __ATOMIC_SEQ_CST))
+		tell_interpreters();
 	for (size_t i = 0; i < found_count; i++)
 		tell(i);
 }

@@ -26,21 +26,23 @@ int patch_task_edges(PyObject *module);	  /* distributed.worker: _run_task and i
 int patch_coffea(PyObject *module);	  /* coffea.processor.executor: its classes are learned */
 int patch_executor(PyObject *module);	  /* the same: Runner._work_function, metadata_fetcher_* */
 int patch_futures(PyObject *module);	  /* concurrent.futures.thread: ThreadPoolExecutor.submit */
-int patch_thread_pool(PyObject *module);  /* multiprocessing.pool: ThreadPool's ways to submit */
-int patch_threading(PyObject *module);	  /* threading: Thread.start */
-int patch_uproot(PyObject *module);	  /* uproot.source.futures: its pools' submit */
-int patch_baskets(PyObject *module);	  /* uproot.models.TBasket: Model_TBasket.read_members */
-int patch_pages(PyObject *module);	  /* uproot.models.RNTuple: its ways to read a page */
-int patch_hdf5(PyObject *module);	  /* h5py._hl.dataset: reads and writes of Dataset */
-int patch_hdf5_groups(PyObject *module);  /* h5py._hl.group: Group.create_dataset */
-int patch_uproot_dask(PyObject *module);  /* uproot._dask: UprootReadMixin.read_tree */
-int patch_asyncio(PyObject *module);	  /* asyncio.selector_events: transports' write */
-int patch_xrootd(PyObject *module);	  /* XRootD.client: requests of File and FileSystem */
-int patch_aiohttp(PyObject *module);	  /* aiohttp.client_proto: requests on other loops */
-int patch_arrow_s3(PyObject *module);	  /* pyarrow._s3fs: named only */
-int patch_http2(PyObject *module);	  /* httpcore's HTTP/2 connections, async and not */
-int patch_instrument(PyObject *module);	  /* crema.instrument: sections and values of tasks */
-int patch_imports(PyObject *module);	  /* importlib: its way to import a module */
+int patch_interpreter_pool(
+	PyObject *module);		 /* concurrent.futures.interpreter: WorkerContext.run */
+int patch_thread_pool(PyObject *module); /* multiprocessing.pool: ThreadPool's ways to submit */
+int patch_threading(PyObject *module);	 /* threading: Thread.start */
+int patch_uproot(PyObject *module);	 /* uproot.source.futures: its pools' submit */
+int patch_baskets(PyObject *module);	 /* uproot.models.TBasket: Model_TBasket.read_members */
+int patch_pages(PyObject *module);	 /* uproot.models.RNTuple: its ways to read a page */
+int patch_hdf5(PyObject *module);	 /* h5py._hl.dataset: reads and writes of Dataset */
+int patch_hdf5_groups(PyObject *module); /* h5py._hl.group: Group.create_dataset */
+int patch_uproot_dask(PyObject *module); /* uproot._dask: UprootReadMixin.read_tree */
+int patch_asyncio(PyObject *module);	 /* asyncio.selector_events: transports' write */
+int patch_xrootd(PyObject *module);	 /* XRootD.client: requests of File and FileSystem */
+int patch_aiohttp(PyObject *module);	 /* aiohttp.client_proto: requests on other loops */
+int patch_arrow_s3(PyObject *module);	 /* pyarrow._s3fs: named only */
+int patch_http2(PyObject *module);	 /* httpcore's HTTP/2 connections, async and not */
+int patch_instrument(PyObject *module);	 /* crema.instrument: sections and values of tasks */
+int patch_imports(PyObject *module);	 /* importlib: its way to import a module */
 int patch_codecs(PyObject *module, const char *name);
 
 /* py_arm.c: makes this process a measured one (start/arm.h). GIL held. */

@@ -99,10 +99,9 @@ PyObject *pool_capsule(void)
 	return capsule;
 }
 
-/* self = (capsule with the owner, callable) */
-static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
+static PyObject *run_as(PyObject *capsule, PyObject *f, PyObject *args, PyObject *kwargs)
 {
-	uint32_t owner = pool_capsule_owner(PyTuple_GetItem(self, 0));
+	uint32_t owner = pool_capsule_owner(capsule);
 	struct section_open *sections;
 	struct py_error error;
 	uint32_t epoch = shim_epoch;
@@ -110,11 +109,11 @@ static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
 	PyObject *r;
 
 	if (!shim_armed() || owner == OWNER_NONE)
-		return PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
+		return PyObject_Call(f, args, kwargs);
 	py_thread_tell();
 	before = segment_begin(owner, 1);
 	sections = section_enter();
-	r = PyObject_Call(PyTuple_GetItem(self, 1), args, kwargs);
+	r = PyObject_Call(f, args, kwargs);
 	if (!shim_armed() || epoch != shim_epoch)
 		return r; /* a child that was forked meanwhile */
 	py_error_save(&error);
@@ -122,6 +121,12 @@ static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
 	segment_end(before);
 	py_error_restore(&error);
 	return r;
+}
+
+/* self = (capsule with the owner, callable) */
+static PyObject *run_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	return run_as(PyTuple_GetItem(self, 0), PyTuple_GetItem(self, 1), args, kwargs);
 }
 
 static PyMethodDef run_def = {"run", (void *)run_for_task, METH_VARARGS | METH_KEYWORDS, NULL};
@@ -156,16 +161,21 @@ enum {
 	SUBMIT_IMAP,
 	SUBMIT_IMAP_UNORDERED,
 	SUBMIT_RESOURCE,
+	RUN_CONTEXT,
 	SUBMITS
 };
 static PyObject *originals[SUBMITS];
+/* A class whose pools take no wrapper, since none would take it off again. */
+static PyObject *takes_no_wrapper;
 
 static PyObject *submit(int which, PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	PyObject *f = NULL, *all, *r;
 
-	if (shim_armed() && PyTuple_Size(args) > 0)
+	if (shim_armed() && PyTuple_Size(args) > 0 &&
+	    !(takes_no_wrapper && PyObject_IsInstance(self, takes_no_wrapper)))
 		f = wrap(PyTuple_GetItem(args, 0));
+	PyErr_Clear();
 	all = py_with_self(self, args, f);
 	Py_DecRef(f);
 	if (!all)
@@ -208,6 +218,47 @@ static PyObject *submit_resource(PyObject *self, PyObject *args, PyObject *kwarg
 	return r;
 }
 
+/* (f,) + task[1:], new reference. */
+static PyObject *with_function(PyObject *task, PyObject *f)
+{
+	PyObject *all = PyTuple_New(PyTuple_Size(task));
+
+	for (Py_ssize_t i = 0; all && i < PyTuple_Size(task); i++) {
+		PyObject *o = i ? PyTuple_GetItem(task, i) : f;
+
+		Py_IncRef(o);
+		PyTuple_SetItem(all, i, o);
+	}
+	return all;
+}
+
+/*
+ * WorkerContext.run(self, (f, args, kwargs)) hands the three to another interpreter, which takes
+ * only what can be pickled: a wrapper is taken off again here, in the thread that runs it.
+ */
+static PyObject *run_context(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *task = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, *all, *r, *held;
+	PyObject *f = py_is(task, &PyTuple_Type) && PyTuple_Size(task) == 3
+			      ? PyTuple_GetItem(task, 0)
+			      : NULL;
+
+	PyErr_Clear();
+	if (!py_is(f, &PyCFunction_Type) || PyCFunction_GetFunction(f) != (void *)run_for_task) {
+		all = py_with_self(self, args, NULL);
+		r = all ? PyObject_Call(originals[RUN_CONTEXT], all, kwargs) : NULL;
+		Py_DecRef(all);
+		return r;
+	}
+	held = PyCFunction_GetSelf(f);
+	task = with_function(task, PyTuple_GetItem(held, 1));
+	all = task ? py_with_self(self, args, task) : NULL;
+	r = all ? run_as(PyTuple_GetItem(held, 0), originals[RUN_CONTEXT], all, kwargs) : NULL;
+	Py_DecRef(all);
+	Py_DecRef(task);
+	return r;
+}
+
 #define SUBMIT_DEF(id, name) [id] = {name, (void *)submit_##id, METH_VARARGS | METH_KEYWORDS, NULL}
 static PyMethodDef submit_defs[SUBMITS] = {
 	SUBMIT_DEF(SUBMIT_FUTURES, "submit"),
@@ -216,6 +267,7 @@ static PyMethodDef submit_defs[SUBMITS] = {
 	SUBMIT_DEF(SUBMIT_MAP, "_map_async"),
 	SUBMIT_DEF(SUBMIT_IMAP, "imap"),
 	SUBMIT_DEF(SUBMIT_IMAP_UNORDERED, "imap_unordered"),
+	[RUN_CONTEXT] = {"run", (void *)run_context, METH_VARARGS | METH_KEYWORDS, NULL},
 	[SUBMIT_RESOURCE] = {"submit", (void *)submit_resource, METH_VARARGS | METH_KEYWORDS, NULL},
 };
 
@@ -242,6 +294,15 @@ static int replace_submit(int which, PyObject *module, const char *class_name)
 int patch_futures(PyObject *module)
 {
 	return replace_submit(SUBMIT_FUTURES, module, "ThreadPoolExecutor");
+}
+
+int patch_interpreter_pool(PyObject *module)
+{
+	int r = replace_submit(RUN_CONTEXT, module, "WorkerContext");
+
+	if (r)
+		takes_no_wrapper = py_attr_string(module, "InterpreterPoolExecutor");
+	return r;
 }
 
 int patch_thread_pool(PyObject *module)

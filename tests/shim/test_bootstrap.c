@@ -14,12 +14,16 @@
 #include "shim/python/py.h"
 
 static const char *version;
-static int audit_hooks;
+static int audit_hooks, interpreter = 1;
+char _PyRuntime[24];
 
 static uintptr_t answer(const char *name)
 {
-	if (!strcmp(name, "Py_IsInitialized") || !strcmp(name, "PyGILState_Check"))
+	if (!strcmp(name, "Py_IsInitialized") || !strcmp(name, "PyGILState_GetThisThreadState") ||
+	    !strcmp(name, "PyInterpreterState_Main") || !strcmp(name, "PyInterpreterState_Head"))
 		return 1;
+	if (!strcmp(name, "PyThreadState_GetInterpreter"))
+		return (uintptr_t)interpreter;
 	if (!strcmp(name, "Py_GetVersion"))
 		return (uintptr_t)version;
 	audit_hooks += !strcmp(name, "PySys_AddAuditHook");
@@ -40,13 +44,21 @@ static uintptr_t answer(const char *name)
 #define PY_DATA(name) struct _object name;
 PY_TABLE
 
+/* The thread's state; NULL: it has not the GIL. */
+static void *attached;
+
+void *PyThreadState_GetUnchecked(void)
+{
+	return attached;
+}
+
 struct entered {
 	int off, audit_hooks;
 	char said[300];
 };
 
 /* In a child: a process is entered once. */
-static struct entered enter(const char *python)
+static struct entered enter(const char *python, void *state)
 {
 	struct entered e;
 	int to[2], err[2], status = -1;
@@ -59,6 +71,7 @@ static struct entered enter(const char *python)
 	child = fork();
 	if (!child) {
 		version = python;
+		attached = state;
 		dup2(err[1], 2);
 		bootstrap_try();
 		e.off = shim_off;
@@ -77,9 +90,12 @@ static struct entered enter(const char *python)
 	return e;
 }
 
+static const char with_gil[] = "3.13.1 (main, Dec  4 2024, 18:05:56) [GCC 12.2.0]";
+#define STATE ((void *)1) /* as PyGILState_GetThisThreadState() answers */
+
 static void a_python_with_the_gil_is_entered(void **state)
 {
-	struct entered e = enter("3.13.1 (main, Dec  4 2024, 18:05:56) [GCC 12.2.0]");
+	struct entered e = enter(with_gil, STATE);
 
 	(void)state;
 	assert_int_equal(e.off, 0);
@@ -87,23 +103,42 @@ static void a_python_with_the_gil_is_entered(void **state)
 	assert_string_equal(e.said, "");
 }
 
+static void check_refused(const char *python)
+{
+	struct entered e = enter(python, STATE);
+
+	assert_int_equal(e.off, 1);
+	assert_int_equal(e.audit_hooks, 0);
+	assert_string_equal(e.said, "crema: this process runs unmeasured: free-threaded Python is "
+				    "not supported; use the build with the GIL\n");
+}
+
 static void a_python_without_the_gil_is_not(void **state)
 {
-	static const char *const versions[] = {
-		"3.13.1 experimental free-threading build (main, Dec  4 2024, 18:05:56) [GCC]",
-		"3.14.0 free-threading build (main, Oct  7 2025, 15:34:21) [Clang 20.1.4 ]",
-	};
+	uint64_t free_threaded = 1;
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
-		struct entered e = enter(versions[i]);
+	check_refused("3.13.1 experimental free-threading build (main, Dec  4 2024) [GCC]");
+	check_refused("3.14.0 free-threading build (main, Oct  7 2025, 15:34:21) [Clang 20.1.4 ]");
+	/* Its offsets tell it, too. */
+	memcpy(_PyRuntime, "xdebugpy", 8);
+	memcpy(_PyRuntime + 16, &free_threaded, 8);
+	check_refused("3.17.0 (main, Oct  7 2027, 15:34:21) [GCC]");
+	memset(_PyRuntime, 0, sizeof(_PyRuntime));
+}
 
-		assert_int_equal(e.off, 1);
-		assert_int_equal(e.audit_hooks, 0);
-		assert_string_equal(e.said,
-				    "crema: this process runs unmeasured: free-threaded Python is "
-				    "not supported; use the build with the GIL\n");
-	}
+static void other_threads_and_interpreters_wait(void **state)
+{
+	struct entered e = enter(with_gil, NULL); /* without the GIL */
+
+	(void)state;
+	assert_int_equal(e.off + e.audit_hooks, 0);
+	e = enter(with_gil, (void *)2); /* it is another thread's */
+	assert_int_equal(e.off + e.audit_hooks, 0);
+	interpreter = 2;
+	e = enter(with_gil, STATE);
+	interpreter = 1;
+	assert_int_equal(e.off + e.audit_hooks, 0);
 }
 
 int main(void)
@@ -111,6 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_python_with_the_gil_is_entered),
 		cmocka_unit_test(a_python_without_the_gil_is_not),
+		cmocka_unit_test(other_threads_and_interpreters_wait),
 	};
 
 	return cmocka_run_group_tests_name("shim bootstrap", tests, NULL, NULL);
