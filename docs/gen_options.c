@@ -50,7 +50,8 @@ int main(void)
 		snprintf(title, sizeof(title), "`crema %s`", (*c)->name);
 		head(title);
 		for (i = 0; i < OPTIONS; i++) {
-			if (option_table[i].flag[0] && (option_table[i].scope & (*c)->scope))
+			if ((option_table[i].scope & (*c)->scope) &&
+			    (option_table[i].flag[0] || option_table[i].env[0]))
 				row(&option_table[i]);
 		}
 	}

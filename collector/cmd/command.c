@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "collector/runs/run_state.h"
 #include "collector/web/http.h"
 #include "common/log.h"
 #include "common/units.h"
@@ -30,6 +31,22 @@ void command_version(void)
 #ifndef CREMA_LIBDEFLATE
 	printf("without libdeflate: the collector inflates with zlib, which is slower\n");
 #endif
+}
+
+/* CREMA_STALL_AFTER. False: it is not a time; a line was logged. */
+static bool set_stall(const struct options *options)
+{
+	const char *text = options->value[OPT_stall_after];
+	uint64_t ns;
+
+	if (!text)
+		return true;
+	if (units_time(text, &ns) || !ns) {
+		log_line("CREMA_STALL_AFTER: '%s' is not a time, such as 30s or 5m", text);
+		return false;
+	}
+	run_stall_seconds = (double)ns / 1e9;
+	return true;
 }
 
 bool command_options(const struct command *command, struct options *options, bool more, int argc,
@@ -57,7 +74,7 @@ bool command_options(const struct command *command, struct options *options, boo
 		log_line("%s: unexpected argument '%s'", command->name, argv[options->rest]);
 		return false;
 	}
-	return true;
+	return set_stall(options);
 }
 
 bool command_read_whole(const struct options *options, uint64_t *bytes)

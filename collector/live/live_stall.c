@@ -5,10 +5,10 @@
 
 #include "collector/emit/emit_table.h"
 #include "collector/live/live_parts.h"
+#include "collector/runs/run_state.h"
 #include "common/rows.h"
 
 /* The same as of a run in the journal (runs/run_state.h), by the mean of tasks. */
-#define STALL_SECONDS 30.0
 #define STALL_MEANS 10.0
 #define MOVED_BYTES 1000u /* since the second before */
 #define STALL_CORES 0.2	  /* for each task under way: it computes */
@@ -55,8 +55,8 @@ enum live_doing live_doing(const struct live *live, const struct live_cluster *c
 	if (!has_tasks(c))
 		return LIVE_IDLE;
 	if (c->left_behind > 0)
-		return c->quiet_seconds >= STALL_SECONDS ? LIVE_STALLED : LIVE_RUNNING;
-	if (!(c->quiet_seconds >= STALL_SECONDS) || !(c->still_seconds >= STALL_SECONDS) ||
+		return c->quiet_seconds >= run_stall_seconds ? LIVE_STALLED : LIVE_RUNNING;
+	if (!(c->quiet_seconds >= run_stall_seconds) || !(c->still_seconds >= run_stall_seconds) ||
 	    c->quiet_seconds < STALL_MEANS * mean_wall(live) ||
 	    cores >= STALL_CORES * fmax(c->running, 1))
 		return LIVE_RUNNING;

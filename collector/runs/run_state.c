@@ -9,6 +9,8 @@
 
 #define PERCENT 100.0
 
+double run_stall_seconds = 30;
+
 static bool is_there(const struct worker *w)
 {
 	return !w->goodbye && !w->silent;
@@ -180,7 +182,7 @@ static bool is_moving(const struct run *r, const struct run_state *s)
 	for (i = 0; i < r->workers.n; i++) {
 		w = r->workers.v[i];
 		if (is_there(w) && w->moved_boot_ns &&
-		    s->now - worker_utc(w, w->moved_boot_ns) < RUN_STALL_SECONDS)
+		    s->now - worker_utc(w, w->moved_boot_ns) < run_stall_seconds)
 			return true;
 	}
 	return false;
@@ -192,7 +194,7 @@ static int judge_open(const struct run *r, struct run_state *s)
 	int rc = 0;
 
 	s->id = RUN_STATE_RUNNING;
-	if (!(quiet >= RUN_STALL_SECONDS))
+	if (!(quiet >= run_stall_seconds))
 		return 0;
 	rc = median_wall(r, &median);
 	if (rc || quiet < RUN_STALL_MEDIANS * median || is_computing(r, s) || is_moving(r, s))

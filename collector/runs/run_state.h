@@ -7,7 +7,7 @@
  *	run_state_sentence(&s, line, sizeof(line));	"finished", "failed: ValueError: ..."
  *
  * running      a task is under way, or waits on a worker that is there
- * stalled      the same, and for RUN_STALL_SECONDS and RUN_STALL_MEDIANS times the median task
+ * stalled      the same, and for run_stall_seconds and RUN_STALL_MEDIANS times the median task
  *              none began or ended, on workers that used less than RUN_STALL_CPU_PERCENT of a core
  *              for each task under way, and whose tasks neither read nor wrote; or workers that
  *              were killed or went silent were the last, and a client was waiting for tasks
@@ -24,11 +24,12 @@
 #include "collector/emit/emit_json.h"
 #include "collector/runs/runs.h"
 
-#define RUN_STALL_SECONDS 30.0
 #define RUN_STALL_MEDIANS 10.0
 #define RUN_STALL_CPU_PERCENT 20.0
 #define RUN_WENT_ON_SECONDS 1.0 /* what was on its way when tasks were taken back */
 #define RUN_SENTENCE_BYTES 512
+
+extern double run_stall_seconds; /* 30; CREMA_STALL_AFTER, set before any run is judged */
 
 enum run_state_id {
 	RUN_STATE_RUNNING,

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+LONG = int(os.environ.get("STATE_LONG", "45"))  # seconds of a task that is no stall
 kept = []
 
 
@@ -50,14 +51,14 @@ def drip(i):
         with socket.create_server(("127.0.0.1", 0)) as server:
             one = socket.create_connection(server.getsockname())
             other, _ = server.accept()
-        threading.Thread(target=lambda: [(time.sleep(1), other.sendall(bytes(1500))) for _ in range(45)], daemon=True).start()
-        for _ in range(45):
+        threading.Thread(target=lambda: [(time.sleep(1), other.sendall(bytes(1500))) for _ in range(LONG)], daemon=True).start()
+        for _ in range(LONG):
             one.recv(1500, socket.MSG_WAITALL)
     return nap(i, 0.05)
 
 
 def compute(i):
-    until = time.process_time() + (45 if i == 7 else 0.05)
+    until = time.process_time() + (LONG if i == 7 else 0.05)
     while time.process_time() < until:
         pass
 

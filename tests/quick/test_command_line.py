@@ -39,6 +39,13 @@ def test_did_you_mean(words, said):
     assert (done.returncode, done.stdout) == (2, "") and said in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("patience,status", [("5m", 0), ("0s", 2), ("soon", 2)])
+def test_patience_is_a_time(made, patience, status):  # noqa: F811
+    done = crema("report", "--dir", made.journal.parent, env={**os.environ, "CREMA_STALL_AFTER": patience})
+    assert done.returncode == status
+    assert done.stderr == ("" if not status else f"crema: CREMA_STALL_AFTER: '{patience}' is not a time, such as 30s or 5m\n")
+
+
 def test_values_left_out(made, tmp_path):  # noqa: F811
     where = ("report", "--dir", made.journal.parent)
     plain = crema(*where, "--json", cwd=tmp_path)

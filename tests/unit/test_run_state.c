@@ -87,6 +87,29 @@ static void test_waiting(void **state)
 	check(fx, RUN_STATE_RUNNING, RUN_WHY_NONE, "running: 3 ready on the workers");
 }
 
+/* CREMA_STALL_AFTER is longer, then shorter. */
+static void test_other_patience(void **state)
+{
+	static const struct {
+		double seconds;
+		bool stalled;
+	} of[] = {{10.5, false}, {10, true}};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct fixture *fx = one_task("ok");
+
+		fx_dask(fx, 1, 11000, "{\"ready\": 3, \"digests\": []}");
+		run_stall_seconds = of[i].seconds;
+		check(fx, of[i].stalled ? RUN_STATE_STALLED : RUN_STATE_RUNNING,
+		      of[i].stalled ? RUN_WHY_UNKNOWN : RUN_WHY_NONE,
+		      of[i].stalled ? "stalled for 10.00 s: 3 ready on the workers; the workers' "
+				      "reports do not explain it"
+				    : "running: 3 ready on the workers");
+	}
+	run_stall_seconds = 30;
+}
+
 static void test_paused(void **state)
 {
 	struct fixture *fx = one_task("ok");
@@ -482,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_failed_key),
 		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_other_patience),
 		cmocka_unit_test(test_paused),
 		cmocka_unit_test(test_later_run),
 		cmocka_unit_test(test_in_call),
