@@ -105,7 +105,7 @@ static uint64_t first_frame(const struct py_process *p, const struct py_layout *
 {
 	uint64_t v, of = tid;
 
-	if (l->member[PY_THREAD_TID] != PY_NONE &&
+	if (tid && l->member[PY_THREAD_TID] != PY_NONE &&
 	    (!copy(p, state + l->member[PY_THREAD_TID], &of, 8) || of != tid))
 		return 0;
 	if (!copy(p, state + l->member[PY_THREAD_FRAME], &v, sizeof(v)))
@@ -278,6 +278,35 @@ size_t py_stack_walk(struct py_process *p, uint64_t thread_state, uint32_t tid,
 	p->layout.minor = 0;
 	n = py_stack_sample(p, thread_state, tid, frame, &whole);
 	return n == whole ? n : 0;
+}
+
+/* The interpreter lock */
+
+/* CPython 3.10 to 3.15: unsigned long interval; void *last_holder; int locked; unsigned long
+ * switch_number; condition variable, mutex, condition variable for forced switches, mutex. */
+#define GIL_HOLDER 8u
+#define GIL_LOCKED 16u
+#define GIL_SWITCHES 24u
+#define GIL_COND 32u
+#define GIL_FORCED (GIL_COND + 48u + 40u)
+#define INTERVAL_MOST_US 1000000000u
+
+bool py_gil_read(const struct py_process *p, uint64_t cond, struct py_gil *gil)
+{
+	static const unsigned int at[] = {GIL_COND, GIL_FORCED};
+	uint8_t b[GIL_COND];
+	uint32_t locked;
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		if (!copy(p, cond - at[i], b, sizeof(b)) || !word(b, 0) ||
+		    word(b, 0) > INTERVAL_MOST_US)
+			continue;
+		memcpy(&locked, b + GIL_LOCKED, sizeof(locked));
+		gil->holder = word(b, GIL_HOLDER);
+		gil->switches = word(b, GIL_SWITCHES);
+		return locked == 1 && gil->holder;
+	}
+	return false;
 }
 
 /* Names */

@@ -60,8 +60,8 @@ struct py_frame {
 	uint64_t key;			   /* the same where py_stack_name() would tell the same */
 };
 
-/* The frames of a thread state, innermost first; tid: of the thread, where its state tells it. 0:
- * none, not known, or the thread runs on too fast. */
+/* The frames of a thread state, innermost first; tid: of the thread, where its state tells it, or 0
+ * for whichever it is of. 0: none, not known, or the thread runs on too fast. */
 size_t py_stack_walk(struct py_process *p, uint64_t thread_state, uint32_t tid,
 		     struct py_frame frame[PY_FRAMES]);
 /* The same of a thread that runs on: where inner frames changed meanwhile, the outer ones that did
@@ -74,5 +74,13 @@ bool py_stack_knows(struct py_process *p);
  * more. */
 bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
 		   char function[PY_NAME_BYTES], char file[PY_FILE_BYTES], int *line);
+
+/* The interpreter lock, as the condition variable tells that a thread waits on for it. */
+struct py_gil {
+	uint64_t holder;   /* a thread state */
+	uint64_t switches; /* how often it has changed hands */
+};
+/* False: not such a condition variable, or no thread holds the lock now. */
+bool py_gil_read(const struct py_process *p, uint64_t cond, struct py_gil *gil);
 
 #endif

@@ -83,6 +83,7 @@ static uint64_t row_hash(const struct pyline_row *r, const uint16_t *place)
 	hash = crema_hash_more(hash, &r->prefix, sizeof(r->prefix));
 	hash = crema_hash_more(hash, &r->pool, sizeof(r->pool));
 	hash = crema_hash_more(hash, &r->why, sizeof(r->why));
+	hash = crema_hash_more(hash, &r->outside, sizeof(r->outside));
 	return crema_hash_more(hash, place, r->depth * sizeof(*place));
 }
 
@@ -90,7 +91,8 @@ static bool same_row(const struct pyline_table *t, const struct pyline_row *a, u
 		     const struct pyline_row *b, const uint16_t *place)
 {
 	return a->hash == hash && a->span == b->span && a->prefix == b->prefix &&
-	       a->pool == b->pool && a->why == b->why && a->depth == b->depth &&
+	       a->pool == b->pool && a->why == b->why && a->outside == b->outside &&
+	       a->depth == b->depth &&
 	       (!a->depth || !memcmp(t->frame + a->first, place, a->depth * sizeof(*place)));
 }
 
@@ -106,6 +108,7 @@ struct pyline_row *pyline_table_row(struct pyline_table *t, const struct pyline_
 	struct pyline_row full = {.span = like->span,
 				  .prefix = like->prefix,
 				  .pool = like->pool,
+				  .outside = like->outside,
 				  .why = PYLINES_FULL};
 	uint64_t hash = row_hash(like, place);
 	struct pyline_row *r;
@@ -129,6 +132,7 @@ struct pyline_row *pyline_table_row(struct pyline_table *t, const struct pyline_
 	r->prefix = like->prefix;
 	r->pool = like->pool;
 	r->why = like->why;
+	r->outside = like->outside;
 	r->depth = like->depth;
 	r->first = t->frames;
 	if (like->depth)

@@ -44,6 +44,7 @@ struct pyline_row {
 	uint64_t hash;
 	uint32_t span, prefix; /* string ids */
 	uint8_t pool, why;
+	bool outside; /* of a thread without a task, which only holds the lock: without prefix */
 	uint16_t depth;
 	uint32_t first; /* of its frames */
 	uint32_t cut;	/* samples that lack inner frames */
@@ -51,6 +52,8 @@ struct pyline_row {
 	uint32_t samples[PYLINE_CLASSES];
 	uint64_t ns[PYLINE_CLASSES];
 	uint64_t clock_cpu_ns, clock_runqueue_ns; /* of what is in ns[CREMA_T_cpu] */
+	uint32_t held_samples; /* looks at threads that waited for the lock while it held it */
+	uint64_t held_ns;      /* the time that these stand for */
 };
 
 struct pyline_table {

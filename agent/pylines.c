@@ -178,9 +178,8 @@ static unsigned int class_of(struct pylines *l, struct pylines_thread *t,
 	return t->class;
 }
 
-/* The row of the thread's stack. *cut: inner frames are missing. */
-static struct pyline_row *row_of(struct pylines *l, struct pyline_row *like, uint64_t python,
-				 uint32_t tid, bool *cut)
+struct pyline_row *pylines_row(struct pylines *l, struct pyline_row *like, uint64_t python,
+			       uint32_t tid, bool *cut)
 {
 	char function[PY_NAME_BYTES], file[PY_FILE_BYTES];
 	static struct py_frame frame[PY_FRAMES]; /* one thread */
@@ -235,7 +234,11 @@ static void look_at(struct pylines *l, uint32_t i, const struct crema_task *task
 		return;
 	}
 	class = state == 'R' ? CREMA_T_cpu : class_of(l, t, at);
-	r = row_of(l, &like, python, tid, &cut);
+	if (class == CREMA_T_gil_wait)
+		pylines_waits(l, crema_call_object(t->word), like.span, ns);
+	r = pylines_row(l, &like, python, tid, &cut);
+	t->row = r;
+	t->row_look = l->look;
 	if (!r)
 		return;
 	r->samples[class]++;
@@ -257,6 +260,7 @@ static bool look_at_all(struct pylines *l, uint64_t gap_ns, uint64_t mono_ns)
 	uint32_t word, owner;
 	bool any = false;
 
+	l->waiters = 0;
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
 		const struct crema_thread *t = &l->view->shm->thread[i];
 
@@ -273,6 +277,7 @@ static bool look_at_all(struct pylines *l, uint64_t gap_ns, uint64_t mono_ns)
 			ns = age > l->interval_ns ? age : l->interval_ns;
 		look_at(l, i, &task, ns);
 	}
+	pylines_blame(l);
 	return any;
 }
 

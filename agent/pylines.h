@@ -10,6 +10,10 @@
  * it. A thread that can run computes or waits for a core: its clocks go with the row, in which
  * proportion. A task that began after a gap of more than the usual length counts from its start.
  *
+ * Of each thread that waits for the interpreter lock, the row of the stack that holds the lock gets
+ * the time, if the lock has not changed hands between the look at the one and the look at the other
+ * (pylines_holder.c). What holds it outside of tasks has a row of its own, without samples.
+ *
  * Rows are cumulative and sent when they changed: each PYLINES_SEND_NS while tasks run, and once
  * none does. When the table is full all of it is sent and a new one begins. One thread.
  */
@@ -39,6 +43,15 @@ struct pylines_thread {
 	uint64_t ran_ns, queued_ns;   /* since it was last seen able to run */
 	uint64_t word, word_start;    /* the call whose class this is */
 	uint8_t class;
+	struct pyline_row *row; /* of the look `row_look` */
+	uint64_t row_look;
+};
+
+/* A thread that waits for the interpreter lock, and who held it then. */
+struct pylines_waiter {
+	uint64_t cond, ns;
+	struct py_gil gil;
+	uint32_t span;
 };
 
 struct pylines {
@@ -52,6 +65,8 @@ struct pylines {
 	uint64_t table_id;
 	struct py_process process;
 	struct pylines_thread thread[CREMA_SHM_THREADS];
+	struct pylines_waiter waiter[CREMA_SHM_THREADS]; /* of this look */
+	size_t waiters;
 	uint64_t random;
 	uint64_t look;				     /* how many there were */
 	uint64_t last_ns, next_ns, busy_ns, sent_ns; /* CLOCK_MONOTONIC; busy: a task ran */
@@ -67,6 +82,12 @@ void pylines_release(struct pylines *l);
 /* When to look next, CLOCK_MONOTONIC; UINT64_MAX: at the agent's next turn. */
 uint64_t pylines_due(const struct pylines *l);
 void pylines_look(struct pylines *l, uint64_t mono_ns);
+/* Part of a look: the row of the thread's stack, and whether inner frames are missing. */
+struct pyline_row *pylines_row(struct pylines *l, struct pyline_row *like, uint64_t python,
+			       uint32_t tid, bool *cut);
+/* The same: a thread waits on that condition variable; and once all threads were looked at. */
+void pylines_waits(struct pylines *l, uint64_t cond, uint32_t span, uint64_t ns);
+void pylines_blame(struct pylines *l);
 /* All rows are sent again. */
 void pylines_forget(struct pylines *l);
 /* Sends what there is to send. `last`: the worker has ended; all that was not sent. */

@@ -86,11 +86,19 @@ static void pack_row(const struct pylines *l, msgpack_packer *pk, const struct m
 	pack_kv_str(pk, "prefix", prefix.ptr, prefix.len);
 	pack_text(pk, "pool");
 	pack_bool(pk, r->pool);
+	if (r->outside) {
+		pack_text(pk, "outside");
+		pack_bool(pk, true);
+	}
 	pack_kv_text(pk, "why", why[r->why]);
 	pack_kv_u64(pk, "cut", r->cut);
 	pack_kv_u64(pk, "clock_cpu_ns", r->clock_cpu_ns);
 	pack_kv_u64(pk, "clock_runqueue_ns", r->clock_runqueue_ns);
 	pack_classes(pk, r);
+	if (r->held_samples) {
+		pack_kv_u64(pk, "held_samples", r->held_samples);
+		pack_kv_u64(pk, "held_ns", r->held_ns);
+	}
 	pack_text(pk, "frames");
 	pack_array(pk, r->depth);
 	for (uint32_t i = 0; i < r->depth; i++)

@@ -231,11 +231,10 @@ bool reaches(double part, double whole, double percent, double amount)
 	return whole > 0 && part >= amount && part * 100 >= whole * percent;
 }
 
-const char *remark_see_line(struct remark *d, const struct report *r,
-			    const struct line_place *place, double share, uint64_t samples,
-			    enum crema_time_id id)
+const char *remark_see_line(struct remark *d, const struct line_place *place, double share,
+			    uint64_t samples, uint64_t of_samples)
 {
-	double error = lines_error(share, r->lines.all.class_samples[id]);
+	double error = lines_error(share, of_samples);
 	char text[192];
 	const char *name = print(d, "%s", lines_name(place, text));
 
@@ -247,10 +246,9 @@ const char *remark_see_line(struct remark *d, const struct report *r,
 	return name;
 }
 
-const char *remark_line_share(struct remark *d, const struct report *r, double share,
-			      enum crema_time_id id)
+const char *remark_line_share(struct remark *d, double share, uint64_t of_samples)
 {
-	double error = lines_error(share, r->lines.all.class_samples[id]);
+	double error = lines_error(share, of_samples);
 
 	return print(d, "%s +- %s", remark_percent(d, share * 100), remark_percent(d, error * 100));
 }
@@ -259,13 +257,13 @@ void remark_line(struct remark *d, const struct report *r, enum crema_time_id id
 {
 	double share;
 	const struct line_row *row = lines_hottest(&r->lines, id, REMARK_SAMPLES, &share);
-	uint64_t samples;
+	uint64_t samples, all = r->lines.all.class_samples[id];
 	const char *name;
 
 	if (!row)
 		return;
 	samples = row->sum.class_samples[id];
-	name = remark_see_line(d, r, row->place, share, samples, id);
-	remark_say_more(d, "; %s of it at %s (%s samples)", remark_line_share(d, r, share, id),
+	name = remark_see_line(d, row->place, share, samples, all);
+	remark_say_more(d, "; %s of it at %s (%s samples)", remark_line_share(d, share, all),
 			remark_name(d, name), remark_human(d, value_uint(samples), AS_COUNT));
 }

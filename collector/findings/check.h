@@ -68,12 +68,10 @@ enum verdict remark_unknown(struct remark *d, const char *input);
 #define REMARK_SAMPLES 30u
 void remark_line(struct remark *d, const struct report *r, enum crema_time_id id);
 /* A line with its share of a class as evidence; returns its name. */
-const char *remark_see_line(struct remark *d, const struct report *r,
-			    const struct line_place *place, double share, uint64_t samples,
-			    enum crema_time_id id);
-/* "61 % +- 5 %": that share of a class. */
-const char *remark_line_share(struct remark *d, const struct report *r, double share,
-			      enum crema_time_id id);
+const char *remark_see_line(struct remark *d, const struct line_place *place, double share,
+			    uint64_t samples, uint64_t of_samples);
+/* "61 % +- 5 %": a share of that number of samples. */
+const char *remark_line_share(struct remark *d, double share, uint64_t of_samples);
 
 /* Texts for sentences. */
 const char *remark_human(struct remark *d, struct value v, enum human as);

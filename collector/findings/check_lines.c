@@ -221,6 +221,7 @@ static void advise(struct remark *d, const struct hot *hot)
 enum verdict finding_hot_line(const struct report *r, struct remark *d)
 {
 	const struct lines *l = &r->lines;
+	uint64_t all = l->all.class_samples[CREMA_T_cpu];
 	double share;
 	const char *name;
 	struct hot hot;
@@ -233,9 +234,8 @@ enum verdict finding_hot_line(const struct report *r, struct remark *d)
 		return CHECK_QUIET;
 	share = hot.cpu / l->all.class_s[CREMA_T_cpu];
 	remark_see(d, "line_cpu_seconds", value_real(hot.cpu), "s");
-	name = remark_see_line(d, r, hot.place, share, hot.samples, CREMA_T_cpu);
-	remark_say(d, "%s of the sampled CPU of tasks (%s) was",
-		   remark_line_share(d, r, share, CREMA_T_cpu),
+	name = remark_see_line(d, hot.place, share, hot.samples, all);
+	remark_say(d, "%s of the sampled CPU of tasks (%s) was", remark_line_share(d, share, all),
 		   remark_human(d, value_real(hot.cpu), AS_SECONDS));
 	say_place(d, &hot, name);
 	advise(d, &hot);

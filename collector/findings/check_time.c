@@ -156,6 +156,24 @@ static void advise_processes(const struct report *r, struct remark *d)
 		    remark_human(d, value_real(saved), AS_SECONDS));
 }
 
+/* Where it was held, which says more than where it was waited for. */
+static bool say_holder(const struct report *r, struct remark *d)
+{
+	uint64_t samples, all = r->lines.held_samples;
+	double share;
+	const struct line_row *row = lines_holder(&r->lines, REMARK_SAMPLES, &share);
+	const char *name;
+
+	if (!row)
+		return false;
+	samples = row->sum.held_samples;
+	name = remark_see_line(d, row->place, share, samples, all);
+	remark_say_more(d, "; %s held it for %s of that (%s samples)", remark_name(d, name),
+			remark_line_share(d, share, all),
+			remark_human(d, value_uint(samples), AS_COUNT));
+	return true;
+}
+
 enum verdict finding_gil_wait(const struct report *r, struct remark *d)
 {
 	struct value threads = metric_cores_per_worker(r->facts);
@@ -174,7 +192,8 @@ enum verdict finding_gil_wait(const struct report *r, struct remark *d)
 		remark_say_more(d, "; workers had %s thread%s", remark_human(d, threads, AS_IS),
 				n == 1 ? "" : "s");
 	}
-	remark_line(d, r, CREMA_T_gil_wait);
+	if (!say_holder(r, d))
+		remark_line(d, r, CREMA_T_gil_wait);
 	if (known && n <= 1)
 		remark_advise(d, "The workers have one thread each: threads that tasks start, or "
 				 "the worker's other threads, hold the lock.");

@@ -120,7 +120,7 @@ static void take_classes(const msgpack_object *map, uint64_t *v)
 
 static uint64_t sum_of(const struct line_numbers *n)
 {
-	uint64_t sum = 0;
+	uint64_t sum = n->held_samples;
 
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
 		sum += n->samples[i];
@@ -137,7 +137,7 @@ static bool same_row(const void *item, const void *key)
 static int take_row(struct model *m, const struct line_stack *like, const msgpack_object *map,
 		    const struct places *places)
 {
-	const msgpack_object *pool = get(map, "pool");
+	const msgpack_object *pool = get(map, "pool"), *outside = get(map, "outside");
 	struct line_stack key = *like, *row, **at;
 	uint64_t hash;
 
@@ -150,11 +150,14 @@ static int take_row(struct model *m, const struct line_stack *like, const msgpac
 		return 0;
 	}
 	key.pool = pool->via.boolean;
+	key.outside = outside && outside->type == MSGPACK_OBJECT_BOOLEAN && outside->via.boolean;
 	key.prefix = model_text(m, get_text(map, "prefix"));
 	key.why = model_text(m, get_text(map, "why"));
 	key.n.cut = get_u64(map, "cut", 0);
 	key.n.clock_cpu_ns = get_u64(map, "clock_cpu_ns", 0);
 	key.n.clock_runqueue_ns = get_u64(map, "clock_runqueue_ns", 0);
+	key.n.held_samples = get_u64(map, "held_samples", 0);
+	key.n.held_ns = get_u64(map, "held_ns", 0);
 	take_classes(get(map, "samples"), key.n.samples);
 	take_classes(get(map, "ns"), key.n.ns);
 	hash = hash_pair(hash_bytes(13, key.worker->id, sizeof(key.worker->id)),

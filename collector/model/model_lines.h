@@ -37,6 +37,8 @@ struct line_numbers {
 	uint64_t cut; /* samples that lack inner frames */
 	uint64_t clock_cpu_ns, clock_runqueue_ns;
 	uint64_t samples[LINE_CLASSES_TOLD], ns[LINE_CLASSES_TOLD];
+	/* Of others that waited for the interpreter lock while this stack held it. */
+	uint64_t held_samples, held_ns;
 };
 
 struct line_stack {
@@ -45,6 +47,7 @@ struct line_stack {
 	const char *span, *prefix;
 	const char *why; /* there are no places; NULL: there are */
 	bool pool;
+	bool outside; /* of a thread without a task: only what it held counts */
 	const struct line_list *list;
 	struct line_numbers n;
 };

@@ -5,7 +5,7 @@ const FLAME_ROW = 18;
 const flame = { path: [], search: "" }; // they survive a redraw
 
 function flameNode(name, user, classes) {
-  return { name, user, folded: [], seconds: 0, samples: 0, classes: classes.map(() => 0), children: new Map() };
+  return { name, user, folded: [], seconds: 0, samples: 0, held: 0, classes: classes.map(() => 0), children: new Map() };
 }
 
 /* The name of a frame without its file. */
@@ -33,7 +33,7 @@ function flameFold(node) {
 /* Seconds by class are in the order of `classes`. */
 function flameTree(s, classes) {
   const root = flameNode("all tasks", false, classes);
-  for (const row of s.rows) {
+  for (const row of s.rows.filter((r) => r.samples)) {
     const names = [[`${row.prefix ?? UNKNOWN}${row.pool ? " (pool threads)" : ""}`, false], ...(row.without ? [["no stack", false]] : []),
       ...row.frames.map((i) => [s.frames[i].text, s.frames[i].user])];
     let node = root;
@@ -45,6 +45,7 @@ function flameTree(s, classes) {
       row.seconds.forEach((v, i) => { node.classes[i] += v; });
       node.seconds += d3.sum(row.seconds);
       node.samples += row.samples;
+      node.held += row.held_seconds;
     }
   }
   root.children.forEach(flameFold);
@@ -83,7 +84,8 @@ function flameText(node, all, classes) {
   const parts = classes.map((c, i) => [c.name, node.classes[i]]).filter(([, v]) => v > 0.005 * node.seconds);
   const share = node.seconds / all.seconds, error = 1.96 * Math.sqrt(share * (1 - share) / all.samples);
   return `${node.name}: ${as.seconds(node.seconds)}, ${as.percent(share * 100)} +- ${as.percent(error * 100)} (${as.count(node.samples)} samples)\n` +
-    [...parts.sort((a, b) => b[1] - a[1]).map(([name, v]) => `${name} ${as.percent(100 * v / node.seconds)}`)].join(", ") + node.folded.map((name) => `\n${name}`).join("");
+    [...parts.sort((a, b) => b[1] - a[1]).map(([name, v]) => `${name} ${as.percent(100 * v / node.seconds)}`)].join(", ") +
+    (node.held > 0 ? `\nheld the interpreter lock while others waited ${as.seconds(node.held)} for it` : "") + node.folded.map((name) => `\n${name}`).join("");
 }
 
 function flameMatches(node, word) {
@@ -119,11 +121,12 @@ function flameLines(s, classes) {
   const lines = new Map();
   for (const row of s.rows) {
     const own = [...row.frames].reverse(), at = own.find((i) => s.frames[i].user) ?? own[0], name = at === undefined ? "no stack" : s.frames[at].text;
-    if (!lines.has(name)) lines.set(name, { name, seconds: 0, samples: 0, classes: classes.map(() => 0) });
+    if (!lines.has(name)) lines.set(name, { name, seconds: 0, samples: 0, held: 0, classes: classes.map(() => 0) });
     const line = lines.get(name);
     row.seconds.forEach((v, i) => { line.classes[i] += v; });
     line.seconds += d3.sum(row.seconds);
     line.samples += row.samples;
+    line.held += row.held_seconds;
   }
   return [...lines.values()].sort((a, b) => b.seconds - a.seconds);
 }
@@ -146,6 +149,6 @@ function drawFlame(box, d) {
   box.append(shownOf(s.rows.length, s.total, "stacks") || "");
   box.append(folded("table-flame", "Time by line, for the stacks shown", [["line", (r) => r.name, "name"], ["samples", (r) => r.samples, as.count],
     ["time", (r) => r.seconds, as.seconds], ["of all", (r) => share(r.seconds, root.seconds), as.percent],
-    ...d.classes.map((c, i) => [c.name, (r) => r.classes[i], as.seconds])], flameLines(s, d.classes)));
+    ...d.classes.map((c, i) => [c.name, (r) => r.classes[i], as.seconds]), ["held GIL", (r) => r.held, as.seconds]], flameLines(s, d.classes)));
   redraw();
 }

@@ -48,6 +48,7 @@ static void put_stack(const struct run *run, const struct line_stack_row *r, str
 	emit_object(j, NULL);
 	page_name(j, "prefix", run_prefix_shown(run, r->prefix));
 	emit_value(j, "pool", value_bool(r->pool));
+	emit_value(j, "held_seconds", value_real(r->sum.held_s));
 	emit_value(j, "without", value_text(r->why));
 	emit_value(j, "samples", value_uint(r->sum.samples));
 	emit_array(j, "seconds"); /* by class of time, what is in none last */

@@ -30,6 +30,8 @@ static void add(struct line_sum *to, const struct line_stack *row, double ran)
 		if (i == CREMA_T_cpu)
 			to->class_s[CREMA_T_runqueue] += s * (1 - ran);
 	}
+	to->held_samples += row->n.held_samples;
+	to->held_s += (double)row->n.held_ns / 1e9;
 }
 
 uint32_t lines_user_at(const struct line_list *list, uint32_t from)
@@ -77,7 +79,7 @@ static int take_line(struct lines *l, const struct line_stack *row, double ran)
 	add(&r->sum, row, ran);
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
 		samples += row->n.samples[i];
-	if (samples > r->most_samples) {
+	if (samples > r->most_samples || !r->most) {
 		r->most_samples = samples;
 		r->most = row->list;
 	}
@@ -89,15 +91,18 @@ static bool same_stack(const void *item, const void *key)
 	const struct line_stack_row *a = item, *b = key;
 
 	return a->prefix == b->prefix && a->why == b->why && a->pool == b->pool &&
-	       a->list == b->list;
+	       a->outside == b->outside && a->list == b->list;
 }
 
 static int take_stack(struct lines *l, const struct line_stack *row, double ran)
 {
-	struct line_stack_row key = {
-		.prefix = row->prefix, .why = row->why, .pool = row->pool, .list = row->list};
+	struct line_stack_row key = {.prefix = row->prefix,
+				     .why = row->why,
+				     .pool = row->pool,
+				     .outside = row->outside,
+				     .list = row->list};
 	uint64_t hash = hash_pair((uintptr_t)key.prefix ^ (uintptr_t)key.why,
-				  (uintptr_t)key.list ^ key.pool);
+				  (uintptr_t)key.list ^ key.pool ^ key.outside << 1);
 	struct line_stack_row *r = table_find(&l->stack_table, hash, same_stack, &key), **at;
 
 	if (!r) {
@@ -124,6 +129,17 @@ static void count_why(struct lines *l, const struct line_stack *row, uint64_t sa
 	l->full += !strcmp(row->why, "full") ? samples : 0;
 }
 
+/* Of pool threads, and of those without a task, a line has only what it held the lock for. */
+static int take_held(struct lines *l, const struct line_stack *row)
+{
+	struct line_stack held = *row;
+
+	memset(&held.n, 0, sizeof(held.n));
+	held.n.held_samples = row->n.held_samples;
+	held.n.held_ns = row->n.held_ns;
+	return held.n.held_samples ? take_line(l, &held, 1) : 0;
+}
+
 static int take(struct gathering *g, const struct line_stack *row)
 {
 	const struct ran *r = &g->ran[row->worker->place];
@@ -136,8 +152,12 @@ static int take(struct gathering *g, const struct line_stack *row)
 	before = sum->samples;
 	add(sum, row, ran);
 	count_why(g->l, row, sum->samples - before);
+	g->l->held_samples += row->n.held_samples;
+	g->l->held_s += (double)row->n.held_ns / 1e9;
 	rc = take_stack(g->l, row, ran);
-	return rc || row->pool ? rc : take_line(g->l, row, ran);
+	if (rc)
+		return rc;
+	return row->pool || row->outside ? take_held(g->l, row) : take_line(g->l, row, ran);
 }
 
 static void add_worker(struct lines *l, const struct worker *w)
@@ -260,6 +280,31 @@ const struct line_row *lines_hottest(const struct lines *l, unsigned int class, 
 	n = class < LINE_CLASSES_TOLD ? most->sum.class_samples[class] : most->sum.samples;
 	*share = seconds_in(&most->sum, class) / seconds_in(&l->all, class);
 	return n >= least ? most : NULL;
+}
+
+const struct line_row *lines_holder(const struct lines *l, uint64_t least, double *share)
+{
+	const struct line_row *most = NULL, *r;
+
+	for (size_t i = 0; i < l->rows.n; i++) {
+		r = l->rows.v[i];
+		if (!most || r->sum.held_s > most->sum.held_s)
+			most = r;
+	}
+	if (!most || !most->place || !most->sum.held_samples || most->sum.held_samples < least)
+		return NULL;
+	*share = most->sum.held_s / l->held_s;
+	return most;
+}
+
+double lines_unheld(const struct lines *l)
+{
+	return l->all.class_s[CREMA_T_gil_wait] + l->pool.class_s[CREMA_T_gil_wait] - l->held_s;
+}
+
+const char *line_thread_name(const struct line_stack_row *r)
+{
+	return r->outside ? "outside" : r->pool ? "pool" : "own";
 }
 
 const char *lines_name(const struct line_place *p, char out[192])

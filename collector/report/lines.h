@@ -6,6 +6,10 @@
  * could run has of them is divided into computing and waiting for a core as its worker's clocks
  * are. A share p of n samples is uncertain by 1.96 sqrt(p (1 - p) / n): lines_error(). Of threads
  * that tasks themselves run in; `pool` has the others that worked for them.
+ *
+ * While threads wait for the interpreter lock, the stack that holds it has their time as held_s,
+ * whichever thread it is of; lines_unheld() is the rest of these waits, of which the lock changed
+ * hands while it was looked at.
  */
 #ifndef CREMA_COLLECTOR_REPORT_LINES_H
 #define CREMA_COLLECTOR_REPORT_LINES_H
@@ -22,6 +26,9 @@
 struct line_sum {
 	uint64_t samples, class_samples[LINE_CLASSES_TOLD];
 	double seconds, class_s[LINE_CLASSES_TOLD];
+	/* Of others that waited for the interpreter lock while it was held here. */
+	uint64_t held_samples;
+	double held_s;
 };
 
 /* The innermost line of the user's own code. */
@@ -35,7 +42,7 @@ struct line_row {
 /* One stack of a kind of task. */
 struct line_stack_row {
 	const char *prefix, *why;
-	bool pool;
+	bool pool, outside; /* outside: of a thread without a task, which held the lock */
 	const struct line_list *list;
 	struct line_sum sum;
 };
@@ -46,6 +53,8 @@ struct lines {
 	struct table row_table, stack_table;
 	struct arena arena;
 	struct line_sum all, pool; /* of own threads, of others */
+	uint64_t held_samples;
+	double held_s;		   /* of all rows */
 	uint64_t cut;		   /* samples of `all` and `pool` that lack inner frames */
 	uint64_t torn, none, full; /* samples without a stack */
 	/* Of the run's workers. */
@@ -68,6 +77,13 @@ double lines_share(const struct lines *l, const struct line_sum *s);
  * or by fewer samples than `least`. */
 const struct line_row *lines_hottest(const struct lines *l, unsigned int class, uint64_t least,
 				     double *share);
+/* The line at which the interpreter lock was held for most of the time that others waited for it,
+ * and its share of that, as lines_hottest(). */
+const struct line_row *lines_holder(const struct lines *l, uint64_t least, double *share);
+/* Seconds of waits for it of which the holder is not known. */
+double lines_unheld(const struct lines *l);
+/* "own", "pool", or "outside" of tasks */
+const char *line_thread_name(const struct line_stack_row *r);
 /* The first place of the user's own code from `from` outwards; the depth or NULL: there is none. */
 uint32_t lines_user_at(const struct line_list *list, uint32_t from);
 const struct line_place *lines_user_place(const struct line_list *list, uint32_t from);
@@ -75,6 +91,12 @@ const struct line_place *lines_user_place(const struct line_list *list, uint32_t
 const char *lines_name(const struct line_place *p, char out[192]);
 /* "cpu_seconds", "gil_wait_seconds" */
 const char *line_class_name(unsigned int class);
+/* What is said of a line and of a stack, but for its frames: JSON, CSV and SQLite are made of it.
+ */
+typedef void (*line_cell)(void *arg, const char *name, enum value_type type, struct value v);
+void lines_cells(const struct lines *l, const struct line_row *r, line_cell put, void *arg);
+void lines_stack_cells(const struct run *run, const struct line_stack_row *r, line_cell put,
+		       void *arg);
 /* As an array: outermost first, "FILE:LINE FUNCTION". */
 void lines_frames_json(const struct line_list *list, struct json *j, const char *name);
 /* wall: of the same tasks, exact. */

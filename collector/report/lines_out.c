@@ -15,19 +15,41 @@ const char *line_class_name(unsigned int class)
 	return class < CREMA_TIMES ? row_times[class].name : "other_seconds";
 }
 
-static void put_sum(const struct line_sum *s, struct json *j)
+static void sum_cells(const struct line_sum *s, line_cell put, void *arg)
 {
-	emit_value(j, "samples", value_uint(s->samples));
-	emit_value(j, "seconds", value_real(s->seconds));
+	put(arg, "samples", VALUE_UINT, value_uint(s->samples));
+	put(arg, "seconds", VALUE_REAL, value_real(s->seconds));
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
-		emit_value(j, line_class_name(i), value_real(s->class_s[i]));
+		put(arg, line_class_name(i), VALUE_REAL, value_real(s->class_s[i]));
+	put(arg, "held_gil_seconds", VALUE_REAL, value_real(s->held_s));
 }
 
-static void put_place(const struct line_place *p, struct json *j)
+void lines_cells(const struct lines *l, const struct line_row *r, line_cell put, void *arg)
 {
-	emit_value(j, "file", value_text(p ? p->file : NULL));
-	emit_value(j, "line", p && p->line ? value_uint(p->line) : value_null());
-	emit_value(j, "function", value_text(p ? p->function : NULL));
+	const struct line_place *p = r->place;
+	double share = lines_share(l, &r->sum);
+
+	put(arg, "file", VALUE_TEXT, value_text(p ? p->file : NULL));
+	put(arg, "line", VALUE_UINT, p && p->line ? value_uint(p->line) : value_null());
+	put(arg, "function", VALUE_TEXT, value_text(p ? p->function : NULL));
+	sum_cells(&r->sum, put, arg);
+	put(arg, "share", VALUE_REAL, value_real(share));
+	put(arg, "share_error", VALUE_REAL, value_real(lines_error(share, l->all.samples)));
+}
+
+void lines_stack_cells(const struct run *run, const struct line_stack_row *r, line_cell put,
+		       void *arg)
+{
+	put(arg, "prefix", VALUE_TEXT, value_text(run_prefix_shown(run, r->prefix)));
+	put(arg, "thread", VALUE_TEXT, value_text(line_thread_name(r)));
+	put(arg, "without", VALUE_TEXT, value_text(r->why));
+	sum_cells(&r->sum, put, arg);
+}
+
+static void member(void *arg, const char *name, enum value_type type, struct value v)
+{
+	(void)type;
+	emit_value(arg, name, v);
 }
 
 void lines_frames_json(const struct line_list *list, struct json *j, const char *name)
@@ -65,24 +87,12 @@ static void put_facts(const struct lines *l, struct value wall, struct json *j)
 	emit_value(j, "without_python_samples", value_uint(l->none));
 	emit_value(j, "beyond_the_table_samples", value_uint(l->full));
 	emit_value(j, "inner_frames_missing_samples", value_uint(l->cut));
+	emit_value(j, "held_gil_seconds", value_real(l->held_s));
+	emit_value(j, "gil_holder_unknown_seconds", value_real(lines_unheld(l)));
 	emit_value(j, "rows_left_out", value_bool(l->beyond));
 	emit_value(j, "core_waits_known",
 		   l->all.samples + l->pool.samples ? value_bool(!l->clockless) : value_null());
 	emit_value(j, "agents_cpu_seconds", value_real((double)l->agent_cpu_ns / 1e9));
-}
-
-static void put_line(const struct lines *l, const struct line_row *r, struct json *j)
-{
-	double share = lines_share(l, &r->sum);
-
-	emit_object(j, NULL);
-	put_place(r->place, j);
-	put_sum(&r->sum, j);
-	emit_value(j, "share", value_real(share));
-	emit_value(j, "share_error", value_real(lines_error(share, l->all.samples)));
-	if (r->most)
-		lines_frames_json(r->most, j, "stack");
-	emit_end(j);
 }
 
 void lines_json(const struct lines *l, const struct run *run, struct value wall, struct json *j)
@@ -90,27 +100,26 @@ void lines_json(const struct lines *l, const struct run *run, struct value wall,
 	emit_object(j, "stacks");
 	put_facts(l, wall, j);
 	emit_object(j, "own");
-	put_sum(&l->all, j);
+	sum_cells(&l->all, member, j);
 	emit_end(j);
 	emit_object(j, "pool");
-	put_sum(&l->pool, j);
+	sum_cells(&l->pool, member, j);
 	emit_end(j);
 	emit_array(j, "lines");
-	for (size_t i = 0; i < l->rows.n && i < LINES_ROWS; i++)
-		put_line(l, l->rows.v[i], j);
+	for (size_t i = 0; i < l->rows.n && i < LINES_ROWS; i++) {
+		emit_object(j, NULL);
+		lines_cells(l, l->rows.v[i], member, j);
+		lines_frames_json(l->rows.v[i]->most, j, "stack");
+		emit_end(j);
+	}
 	emit_end(j);
 	emit_value(j, "lines_left_out",
 		   value_uint(l->rows.n > LINES_ROWS ? l->rows.n - LINES_ROWS : 0));
 	emit_array(j, "stacks");
 	for (size_t i = 0; i < l->stacks.n && i < LINES_STACKS; i++) {
-		const struct line_stack_row *r = l->stacks.v[i];
-
 		emit_object(j, NULL);
-		emit_value(j, "prefix", value_text(run_prefix_shown(run, r->prefix)));
-		emit_value(j, "thread", value_text(r->pool ? "pool" : "own"));
-		emit_value(j, "without", value_text(r->why));
-		put_sum(&r->sum, j);
-		lines_frames_json(r->list, j, "frames");
+		lines_stack_cells(run, l->stacks.v[i], member, j);
+		lines_frames_json(l->stacks.v[i]->list, j, "frames");
 		emit_end(j);
 	}
 	emit_end(j);
@@ -145,6 +154,12 @@ static void put_remarks(const struct lines *l, struct value wall, struct sink *s
 			       "that covers %.3g s of the tasks' %.3g s",
 			       l->all.samples, 1e3 * l->all.seconds / (double)l->all.samples,
 			       l->all.seconds, exact);
+	if (l->held_samples)
+		text_paragraph(s, "  ",
+			       "held GIL: how long other threads waited for the interpreter lock "
+			       "while this line held it; of %.3g s of these waits it changed hands "
+			       "during the sample",
+			       lines_unheld(l));
 	if (l->torn + l->full)
 		text_paragraph(s, "  ",
 			       "%" PRIu64 " samples have no line: their stacks changed while they "
@@ -162,18 +177,20 @@ void lines_table(const struct lines *l, struct value wall, struct sink *s, bool 
 		return;
 	table_section(s, colour, "Lines of your code, most time first (sampled)");
 	grid_init(&g, s, colour);
-	grid_columns(&g, "<line", ">samples", ">time", ">share", ">+-", ">CPU", ">most wait", NULL);
+	grid_columns(&g, "<line", ">time", ">share", ">+-", ">CPU", ">most wait",
+		     l->held_samples ? ">held GIL" : NULL, NULL);
 	for (size_t i = 0; i < l->rows.n && i < TOP; i++) {
 		const struct line_row *r = l->rows.v[i];
 
 		share = lines_share(l, &r->sum);
 		grid_text(&g, r->place ? lines_name(r->place, name) : "(none of your lines)");
-		grid_value(&g, value_uint(r->sum.samples), AS_COUNT);
 		grid_value(&g, value_real(r->sum.seconds), AS_SECONDS);
 		grid_value(&g, value_real(share), AS_SHARE);
 		grid_value(&g, value_real(lines_error(share, l->all.samples)), AS_SHARE);
 		grid_value(&g, value_real(r->sum.class_s[CREMA_T_cpu]), AS_SECONDS);
 		wait_cell(&g, &r->sum);
+		if (l->held_samples)
+			grid_value(&g, value_real(r->sum.held_s), AS_SECONDS);
 	}
 	grid_print(&g);
 	table_more(s, l->rows.n, TOP);

@@ -22,18 +22,22 @@ import venvs
 
 HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2]
 JOB = HERE / "lines_job.py"
-LINES = {text.split("# LINE ")[1]: n for n, text in enumerate(JOB.read_text().splitlines(), 1) if "# LINE " in text}
 CLASSES = ["cpu", "runqueue_wait", "gil_wait", "lock_wait", "network_wait", "storage_wait", "sleep", "other"]
 VERSIONS = ["own", *venvs.each()]
 UNIT = 0.25  # 50 samples where a look costs a third of a millisecond
 
 
-def job(folder, python=sys.executable, unit=UNIT, **environment):
+def marked(job):
+    """{NAME: the number of the line that ends in "# LINE NAME"}"""
+    return {text.split("# LINE ")[1]: n for n, text in enumerate(job.read_text().splitlines(), 1) if "# LINE " in text}
+
+
+def job(folder, python=sys.executable, unit=UNIT, program=JOB, **environment):
     for name in ("out", "home"):
         (folder / name).mkdir(parents=True)
     env = {**os.environ, "LD_PRELOAD": str(test_worker.BUILD / "libcrema.so"), "CREMA_COLLECTOR": f"dir:{folder / 'out'}", "HOME": str(folder / "home"),
            "XDG_STATE_HOME": str(folder / "home"), **environment}
-    done = subprocess.run([python, JOB, str(unit)], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([python, program, str(unit)], env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     spool.wait(folder / "out")
     return json.loads(done.stdout)
@@ -43,6 +47,9 @@ def report(folder, *options):
     done = subprocess.run([test_worker.BUILD / "crema", "report", "--dir", folder / "out", *options], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+LINES = marked(JOB)
 
 
 def seconds_by_caller(stacks):

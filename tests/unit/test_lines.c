@@ -22,6 +22,7 @@
 #define FRAME(i) (LOW + 0x1000 + 0x80 * (uint64_t)(i)) /* the outermost is 0 */
 #define CODE(i) (LOW + 0x4000 + 0x200 * (uint64_t)(i))
 #define MEMORY 0x8000
+#define NS(s) ((uint64_t)((s)*1e9))
 
 struct python {
 	uint8_t byte[MEMORY];
@@ -130,6 +131,100 @@ static void test_frames_that_change(void **state)
 	of = process(&p);
 	p.between = everything_changes;
 	assert_int_equal(py_stack_sample(&of, STATE, 77, frame, &whole), 0);
+}
+
+/* The lock's fields lie before the condition variable that its waiters wait on. */
+static void test_the_holder_of_the_lock(void **state)
+{
+	static struct python p;
+	struct py_process of = process(&p);
+	const uint64_t gil = LOW + 0x7000, cond = gil + 32, forced = gil + 120;
+	struct py_gil told;
+
+	(void)state;
+	assert_false(py_gil_read(&of, cond, &told));
+	put(&p, gil, 5000);
+	put(&p, gil + 8, STATE);
+	put(&p, gil + 16, UINT64_C(0xffffffff00000001)); /* the padding may hold anything */
+	put(&p, gil + 24, 321);
+	assert_true(py_gil_read(&of, cond, &told));
+	assert_int_equal(told.holder, STATE);
+	assert_int_equal(told.switches, 321);
+	assert_true(py_gil_read(&of, forced, &told));
+	assert_int_equal(told.holder, STATE);
+	put(&p, gil + 16, UINT64_C(0xffffffff00000000)); /* it is free: last_holder had it */
+	assert_false(py_gil_read(&of, cond, &told));
+	put(&p, gil + 16, 1);
+	put(&p, gil, 0);
+	assert_false(py_gil_read(&of, cond, &told));
+	assert_false(py_gil_read(&of, 16, &told));
+}
+
+/* Two threads of tasks wait, and a third holds the lock; then a thread without a task. */
+struct held_case {
+	struct crema_shm *shm;
+	struct pylines lines;
+	struct python python;
+	struct pyline_row *row;
+};
+
+static struct held_case *held_case(bool of_a_task, bool switches)
+{
+	static struct view v;
+	struct held_case *h = calloc(1, sizeof(*h));
+	uint16_t place;
+
+	h->shm = calloc(1, sizeof(*h->shm));
+	v = (struct view){.shm = h->shm, .fd = -1};
+	h->lines.view = &v;
+	h->lines.process = process(&h->python);
+	h->lines.table = calloc(1, sizeof(*h->lines.table));
+	h->lines.look = 9;
+	put(&h->python, LOW + 0x7000, 5000);
+	put(&h->python, LOW + 0x7000 + 8, STATE);
+	put(&h->python, LOW + 0x7000 + 16, 1);
+	h->shm->thread[4].python = STATE;
+	place = (uint16_t)pyline_table_place(h->lines.table, 1, "to_list", "/home/an.py", 88, true);
+	h->row = pyline_table_row(h->lines.table,
+				  &(struct pyline_row){.span = 1, .prefix = 2, .depth = 1}, &place);
+	h->lines.thread[4].row = h->row;
+	h->lines.thread[4].row_look = of_a_task ? 9 : 8;
+	pylines_waits(&h->lines, LOW + 0x7020, 5, NS(1));
+	pylines_waits(&h->lines, LOW + 0x7020, 5, NS(2));
+	pylines_waits(&h->lines, LOW + 0x6000, 5, NS(4)); /* no such lock */
+	if (switches)
+		put(&h->python, LOW + 0x7000 + 24, 1);
+	pylines_blame(&h->lines);
+	return h;
+}
+
+static void held_free(struct held_case *h)
+{
+	free(h->lines.table);
+	free(h->shm);
+	free(h);
+}
+
+static void test_who_holds_the_lock_is_blamed(void **state)
+{
+	struct held_case *h = held_case(true, false);
+
+	(void)state;
+	assert_int_equal(h->row->held_samples, 2);
+	assert_int_equal(h->row->held_ns, NS(3));
+	assert_true(h->row->changed);
+	assert_int_equal(h->lines.table->rows, 1);
+	held_free(h);
+	h = held_case(true, true);
+	assert_int_equal(h->row->held_samples, 0);
+	held_free(h);
+	/* It was not looked at: its stack is read, and is torn, for these frames have no names. */
+	h = held_case(false, false);
+	assert_int_equal(h->row->held_samples, 0);
+	assert_int_equal(h->lines.table->rows, 2);
+	assert_true(h->lines.table->row[1].outside);
+	assert_int_equal(h->lines.table->row[1].span, 5);
+	held_free(h);
 }
 
 /* Tables */
@@ -329,8 +424,6 @@ static unsigned int send_and_feed(struct agent_side *a, struct fixture *fx, int 
 	return records;
 }
 
-#define NS(s) ((uint64_t)((s)*1e9))
-
 static void test_rows_become_lines(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -403,6 +496,70 @@ static void test_rows_become_lines(void **state)
 	assert_int_equal(l->states, 1);
 	assert_string_equal(l->state[0].state, "on");
 	report_release(&r);
+	agent_side_release(&a);
+	fx_free(fx);
+}
+
+/* What waited is blamed on lines: of tasks, of pool threads, and of none. */
+static void test_holders_become_lines(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record task = work(1, "a", 0, 10000);
+	struct agent_side a;
+	struct pyline_row *row, like = {.outside = true, .depth = 1};
+	const struct lines *l;
+	struct report r;
+	struct found found;
+	uint32_t span, prefix;
+	uint16_t place;
+	double share;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	SET_OWN(&task, gil_wait, 5000);
+	fx_task(fx, 1, &task);
+	agent_side_init(&a, fx);
+	span = text(&a, "span");
+	prefix = text(&a, "a");
+	row = row_of(&a, span, prefix, 42);
+	row->samples[CREMA_T_gil_wait] = 100;
+	row->ns[CREMA_T_gil_wait] = NS(5);
+	row = row_of(&a, span, prefix, 88);
+	row->samples[CREMA_T_cpu] = 100;
+	row->ns[CREMA_T_cpu] = NS(5);
+	row->held_samples = 60;
+	row->held_ns = NS(3);
+	row->pool =
+		1; /* as of a pool thread: the time is not the task's, what it held is its line's */
+	place = (uint16_t)pyline_table_place(a.lines.table, 7, "tick", "/x/distributed/core.py", 5,
+					     false);
+	like.span = span;
+	row = pyline_table_row(a.lines.table, &like, &place);
+	row->held_samples = 20;
+	row->held_ns = NS(1);
+	row->changed = true;
+	send_and_feed(&a, fx, 2);
+	fx_runs(fx);
+	assert_int_equal(report_gather(&r, &fx->runs.v[0], fx_facts(fx, 0)), 0);
+	l = &r.lines;
+	assert_float_equal(l->held_s, 4, 1e-9);
+	assert_float_equal(lines_unheld(l), 1, 1e-9);
+	assert_float_equal(l->all.seconds, 5, 1e-9);
+	assert_int_equal(lines_holder(l, 60, &share)->place->line, 88);
+	assert_float_equal(lines_holder(l, 60, &share)->sum.seconds, 0, 1e-9);
+	assert_float_equal(share, 0.75, 1e-9);
+	assert_null(lines_holder(l, 61, &share));
+	for (size_t i = 0; i < l->stacks.n; i++)
+		assert_string_equal(line_thread_name(l->stacks.v[i]),
+				    l->stacks.v[i]->sum.held_samples == 60   ? "pool"
+				    : l->stacks.v[i]->sum.held_samples == 20 ? "outside"
+									     : "own");
+	report_release(&r);
+	collect(fx, &found);
+	assert_string_equal(finding_of(&found, "gil_wait")->sentence,
+			    "tasks waited 50 % of their time (5.000 s) for the interpreter lock; "
+			    "'an.py:88 process' held it for 75 % +- 9.5 % of that (60 samples)");
+	found_free(&found);
 	agent_side_release(&a);
 	fx_free(fx);
 }
@@ -638,6 +795,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames_that_stay),
 		cmocka_unit_test(test_frames_that_change),
+		cmocka_unit_test(test_the_holder_of_the_lock),
+		cmocka_unit_test(test_who_holds_the_lock_is_blamed),
+		cmocka_unit_test(test_holders_become_lines),
 		cmocka_unit_test(test_a_table_keeps_each_once),
 		cmocka_unit_test(test_a_full_table_counts),
 		cmocka_unit_test(test_waits_have_the_class_of_their_call),
