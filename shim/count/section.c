@@ -4,18 +4,12 @@
 
 #include <string.h>
 
+#include "shim/count/point.h"
 #include "shim/count/section_row.h"
 #include "shim/count/segment.h"
 #include "shim/count/task.h"
 
 enum { OPEN = 256 };
-
-/* A task's numbers at one moment; of a pool thread, what it has counted since the begin. */
-struct point {
-	uint64_t tick;
-	uint64_t pool_time[CREMA_TIMES];
-	struct crema_counters own;
-};
 
 struct section_open {
 	struct section_open *outer; /* of this thread; of a free one: the next free */
@@ -26,7 +20,7 @@ struct section_open {
 	struct crema_gauge *gauge;
 	struct section_carry carry; /* the one before */
 	uint64_t rss_bytes, max_rss_bytes;
-	struct point begin;
+	struct point begin; /* of a pool thread: what it has counted since */
 	uint32_t path_bytes;
 	char path[SECTION_PATH_BYTES];
 };
@@ -116,17 +110,6 @@ static int put_path(struct section_open *s, const struct section_open *outer, co
 	return n > 0;
 }
 
-static void point_take(const struct crema_thread *t, const struct crema_task *task, struct point *p)
-{
-	p->tick = t->base_tick;
-	for (int i = 0; i < CREMA_TIMES; i++) {
-		p->pool_time[i] = LOAD(&task->pool_time[i]);
-		p->own.time[i] = LOAD(&task->own.time[i]);
-	}
-	for (int i = 0; i < CREMA_COUNTS; i++)
-		p->own.count[i] = LOAD(&task->own.count[i]);
-}
-
 static void measure_begin(struct section_open *s, struct crema_thread *t)
 {
 	segment_cut(t);
@@ -138,16 +121,6 @@ static void measure_begin(struct section_open *s, struct crema_thread *t)
 	memset(&s->begin.own, 0, sizeof(s->begin.own));
 	section_carry.to = &s->begin.own;
 	section_carry.owner = t->owner;
-}
-
-static void subtract(struct point *end, const struct point *begin)
-{
-	for (int i = 0; i < CREMA_TIMES; i++) {
-		end->pool_time[i] -= begin->pool_time[i];
-		end->own.time[i] -= begin->own.time[i];
-	}
-	for (int i = 0; i < CREMA_COUNTS; i++)
-		end->own.count[i] -= begin->own.count[i];
 }
 
 static void measure_end(struct section_open *s, struct crema_thread *t)
@@ -164,7 +137,7 @@ static void measure_end(struct section_open *s, struct crema_thread *t)
 			counters_add(s->carry.to, &s->begin.own);
 	} else {
 		point_take(t, task, &end);
-		subtract(&end, &s->begin);
+		point_subtract(&end, &s->begin);
 	}
 	d.wall_ns = ticks_ns(t->base_tick - s->begin.tick);
 	d.own = &end.own;

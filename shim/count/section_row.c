@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "shim/count/row_write.h"
 #include "shim/count/section.h"
 #include "shim/count/section_task.h"
 #include "shim/count/task.h"
@@ -20,17 +21,6 @@ size_t section_cut_text(const char *text, size_t most)
 	while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80)
 		most--;
 	return most;
-}
-
-static void write_begins(uint64_t *seq)
-{
-	STORE(seq, *seq + 1);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-static void write_ends(uint64_t *seq)
-{
-	__atomic_store_n(seq, *seq + 1, __ATOMIC_RELEASE);
 }
 
 static int same_path(uint32_t id, const char *path, uint32_t bytes)
@@ -98,7 +88,7 @@ static uint32_t new_path(const struct key *k)
 #define MAKE(r, k, id, more)                                                                       \
 	do {                                                                                       \
 		uint64_t seq = (r)->seq;                                                           \
-		write_begins(&(r)->seq);                                                           \
+		row_write_begins(&(r)->seq);                                                       \
 		memset((char *)(r) + sizeof(seq), 0, sizeof(*(r)) - sizeof(seq));                  \
 		(r)->number = crema_shm->section_rows;                                             \
 		(r)->path = (id);                                                                  \
@@ -108,7 +98,7 @@ static uint32_t new_path(const struct key *k)
 		(r)->hash = (k)->hash;                                                             \
 		more;                                                                              \
 		__atomic_store_n(&(r)->state, 2, __ATOMIC_RELEASE);                                \
-		write_ends(&(r)->seq);                                                             \
+		row_write_ends(&(r)->seq);                                                         \
 	} while (0)
 
 /* Nobody has it open, and all that it says is safe. */
@@ -192,16 +182,16 @@ void gauge_begun(struct crema_gauge *g)
 {
 	if (!g)
 		return;
-	write_begins(&g->seq);
+	row_write_begins(&g->seq);
 	g->open++;
-	write_ends(&g->seq);
+	row_write_ends(&g->seq);
 }
 
 void row_begun(struct crema_section *r)
 {
-	write_begins(&r->seq);
+	row_write_begins(&r->seq);
 	r->begun++;
-	write_ends(&r->seq);
+	row_write_ends(&r->seq);
 }
 
 static void add_wall(struct crema_section *r, uint64_t ns)
@@ -236,11 +226,11 @@ static void add_numbers(struct crema_section *r, const struct crema_task *task,
 void row_add(struct crema_section *r, const struct crema_task *task, const struct row_delta *d,
 	     uint32_t untold)
 {
-	write_begins(&r->seq);
+	row_write_begins(&r->seq);
 	r->count++;
 	if (!untold || r->path)
 		add_numbers(r, task, d);
-	write_ends(&r->seq);
+	row_write_ends(&r->seq);
 	section_task_add(task, r->path, r->flags, d->wall_ns);
 }
 
@@ -250,14 +240,14 @@ void row_broken(struct crema_section *r, struct crema_gauge *g)
 
 	if (!seq)
 		return;
-	write_begins(seq);
+	row_write_begins(seq);
 	if (r)
 		r->broken++;
 	else
 		g->broken++;
 	if (g)
 		g->open--;
-	write_ends(seq);
+	row_write_ends(seq);
 }
 
 static void stat_add(struct crema_stat *s, double v)
@@ -271,23 +261,23 @@ static void stat_add(struct crema_stat *s, double v)
 
 void gauge_value(struct crema_gauge *g, int stat, double value)
 {
-	write_begins(&g->seq);
+	row_write_begins(&g->seq);
 	stat_add(&g->stat[stat], value);
-	write_ends(&g->seq);
+	row_write_ends(&g->seq);
 }
 
 void gauge_memory(struct crema_gauge *g, double begin, double end, double peak)
 {
 	if (!g)
 		return;
-	write_begins(&g->seq);
+	row_write_begins(&g->seq);
 	g->open--;
 	stat_add(&g->stat[0], begin);
 	stat_add(&g->stat[1], end);
 	stat_add(&g->stat[2], end - begin);
 	if (peak > 0)
 		stat_add(&g->stat[3], peak);
-	write_ends(&g->seq);
+	row_write_ends(&g->seq);
 }
 
 /* A name as a path of its own; 0 if there is none. */
@@ -313,12 +303,12 @@ void section_found(const struct crema_task *task, const char *name, size_t bytes
 
 	if (!r)
 		return;
-	write_begins(&r->seq);
+	row_write_begins(&r->seq);
 	r->begun++;
 	r->count++;
 	if (r->path)
 		add_wall(r, wall_ns);
-	write_ends(&r->seq);
+	row_write_ends(&r->seq);
 	section_task_add(task, r->path, r->flags, wall_ns);
 }
 

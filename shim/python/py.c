@@ -2,6 +2,7 @@
 /* py.c - small helpers over CPython's weak symbols. */
 #include "shim/python/py.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "shim/count/thread.h"
@@ -219,4 +220,34 @@ void py_thread_tell(void)
 
 	if (t)
 		STORE(&t->python, (uintptr_t)PyGILState_GetThisThreadState());
+}
+
+PyObject *py_call_original(PyObject *original, PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *all = py_with_self(self, args, NULL);
+	PyObject *r = all ? PyObject_Call(original, all, kwargs) : NULL;
+
+	Py_DecRef(all);
+	return r;
+}
+
+int py_replace(PyObject *class, const char *name, void *method, PyMethodDef *def,
+	       PyObject **original)
+{
+	PyObject *d;
+
+	*original = class ? py_attr_string(class, name) : NULL;
+	if (!*original) {
+		PyErr_Clear();
+		return -ENOENT;
+	}
+	*def = (PyMethodDef){name, method, METH_VARARGS | METH_KEYWORDS, NULL};
+	d = PyDescr_NewMethod(class, def);
+	if (!d || PyObject_SetAttrString(class, name, d)) {
+		PyErr_Clear();
+		Py_DecRef(*original);
+		*original = NULL;
+	}
+	Py_DecRef(d);
+	return *original ? 0 : -ENOENT;
 }

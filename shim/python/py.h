@@ -187,6 +187,13 @@ PyObject *py_builtin(PyMethodDef *def, PyObject *self, const char *module);
 /* (self,) + args, with args[0] replaced by `first` if there is one; new reference. */
 PyObject *py_with_self(PyObject *self, PyObject *args, PyObject *first);
 
+/* A method of a class and the one that replaces it: original(self, *args, **kwargs). */
+PyObject *py_call_original(PyObject *original, PyObject *self, PyObject *args, PyObject *kwargs);
+/* Puts `method` (METH_VARARGS | METH_KEYWORDS) into *def, which stays, and in place of class.name,
+ * which is kept in *original. 0, or -ENOENT: the class (may be NULL) has no such method. */
+int py_replace(PyObject *class, const char *name, void *method, PyMethodDef *def,
+	       PyObject **original);
+
 /* o.method(), o.method(a) or o.method(a, b), and o.method(i); new reference. */
 PyObject *py_call(PyObject *o, const char *method, PyObject *a, PyObject *b);
 PyObject *py_call_index(PyObject *o, const char *method, Py_ssize_t i);

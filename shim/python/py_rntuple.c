@@ -48,18 +48,9 @@ static void count(PyObject *self, PyObject *args)
 		uproot_used(self, &page);
 }
 
-static PyObject *call(PyObject *original, PyObject *self, PyObject *args, PyObject *kwargs)
-{
-	PyObject *all = py_with_self(self, args, NULL);
-	PyObject *r = all ? PyObject_Call(original, all, kwargs) : NULL;
-
-	Py_DecRef(all);
-	return r;
-}
-
 static PyObject *locator_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	PyObject *r = call(read_locator, self, args, kwargs);
+	PyObject *r = py_call_original(read_locator, self, args, kwargs);
 
 	if (r && in_page && shim_armed())
 		count(self, args);
@@ -73,7 +64,7 @@ static PyObject *page_(PyObject *self, PyObject *args, PyObject *kwargs)
 	in_cluster = cluster ? PyLong_AsUnsignedLongLong(cluster) : UINT64_MAX;
 	PyErr_Clear();
 	in_page++;
-	r = call(read_page, self, args, kwargs);
+	r = py_call_original(read_page, self, args, kwargs);
 	in_page--;
 	return r;
 }
@@ -82,7 +73,7 @@ static PyObject *gpu_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	if (shim_armed())
 		uproot_unseen();
-	return call(read_gpu, self, args, kwargs);
+	return py_call_original(read_gpu, self, args, kwargs);
 }
 
 /* An RNTuple is opened, and its pages cannot be seen. */
@@ -90,43 +81,21 @@ static PyObject *members_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	if (shim_armed())
 		uproot_unseen();
-	return call(read_members, self, args, kwargs);
-}
-
-/* 0, or -ENOENT: the class has no such method. *original is the one it had. */
-static int replace(PyObject *class, const char *name, void *method, PyMethodDef *def,
-		   PyObject **original)
-{
-	PyObject *d;
-
-	*original = class ? py_attr_string(class, name) : NULL;
-	if (!*original) {
-		PyErr_Clear();
-		return -ENOENT;
-	}
-	*def = (PyMethodDef){name, method, METH_VARARGS | METH_KEYWORDS, NULL};
-	d = PyDescr_NewMethod(class, def);
-	if (!d || PyObject_SetAttrString(class, name, d)) {
-		PyErr_Clear();
-		Py_DecRef(*original);
-		*original = NULL;
-	}
-	Py_DecRef(d);
-	return *original ? 0 : -ENOENT;
+	return py_call_original(read_members, self, args, kwargs);
 }
 
 static int patch_class(PyObject *class)
 {
 	static PyMethodDef locator, page, gpu, members;
 
-	if ((replace(class, "read_page", (void *)page_, &page, &read_page) &&
-	     replace(class, "read_pagedesc", (void *)page_, &page, &read_page)) ||
-	    replace(class, "read_locator", (void *)locator_, &locator, &read_locator)) {
-		if (replace(class, "read_members", (void *)members_, &members, &read_members))
+	if ((py_replace(class, "read_page", (void *)page_, &page, &read_page) &&
+	     py_replace(class, "read_pagedesc", (void *)page_, &page, &read_page)) ||
+	    py_replace(class, "read_locator", (void *)locator_, &locator, &read_locator)) {
+		if (py_replace(class, "read_members", (void *)members_, &members, &read_members))
 			uproot_unseen();
 		return -ENOENT;
 	}
-	replace(class, "gpu_read_cluster_pages", (void *)gpu_, &gpu, &read_gpu);
+	py_replace(class, "gpu_read_cluster_pages", (void *)gpu_, &gpu, &read_gpu);
 	return 0;
 }
 
