@@ -119,6 +119,7 @@ static void each_second(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	rows_codecs(&a->rows, false);
 	rows_servers(&a->rows, false);
 	rows_sections(&a->rows, false);
+	rows_columns(&a->rows, a->drain.running > 0, false);
 	rows_dask(&a->rows);
 	rows_totals(&a->rows, &a->drain.unknown, false, boot_ns);
 	sweep(a, mono_ns, boot_ns);
@@ -156,6 +157,7 @@ static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	rows_codecs(&a->rows, true);
 	rows_servers(&a->rows, true);
 	rows_sections(&a->rows, true);
+	rows_columns(&a->rows, false, true);
 	rows_dask(&a->rows);
 	rows_totals(&a->rows, &a->drain.unknown, true, boot_ns);
 	ending_goodbye(&a->ending, &a->view, &a->outbox, a->sampler.rss, in_flight, boot_ns);

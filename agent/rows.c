@@ -46,6 +46,7 @@ void rows_forget(struct rows *r)
 	memset(r->server_sum, 0, sizeof(r->server_sum));
 	memset(r->section_sent, 0, sizeof(r->section_sent));
 	memset(r->gauge_sent, 0, sizeof(r->gauge_sent));
+	memset(r->column_sent, 0, sizeof(r->column_sent));
 }
 
 static enum outbox_class class_of(bool last)
@@ -163,6 +164,51 @@ void rows_codecs(struct rows *r, bool last)
 				      c.number[k]);
 		outbox_end_map(r->out, class_of(last));
 	}
+}
+
+/* A writer that was killed meanwhile leaves an odd seq. */
+void rows_copy(void *to, const void *from, size_t bytes, const uint64_t *seq)
+{
+	uint64_t before;
+	int tries = 100;
+
+	do {
+		before = __atomic_load_n(seq, __ATOMIC_ACQUIRE);
+		memcpy(to, from, bytes);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while ((before & 1 || before != __atomic_load_n(seq, __ATOMIC_RELAXED)) && --tries);
+}
+
+struct drain_unknown rows_unknown(const struct rows *r, uint32_t time_unknown,
+				  uint64_t count_unknown, uint32_t fs_mask)
+{
+	struct drain_unknown u = {time_unknown, count_unknown};
+	bool mixed;
+
+	if (fskinds_unknown(r->kinds, fs_mask, &mixed))
+		u.count |= CREMA_COUNT_BIT(storage_read_bytes) | CREMA_COUNT_BIT(cached_bytes) |
+			   CREMA_COUNT_BIT(readahead_bytes);
+	return u;
+}
+
+/* What is copied then may be newer than the seq that was seen: the next poll finds another one, and
+ * sends it again. */
+bool rows_due(struct rows *r, struct row_sent *sent, const uint64_t *live, uint64_t *safe_seq,
+	      enum outbox_class *class)
+{
+	uint64_t seq = __atomic_load_n(live, __ATOMIC_ACQUIRE);
+
+	if (sent->seq != seq || !sent->any) {
+		*sent = (struct row_sent){.seq = seq, .any = true};
+		return true;
+	}
+	if (sent->polls < ROWS_QUIET_POLLS && ++sent->polls == ROWS_QUIET_POLLS) {
+		*class = OUTBOX_RECORD;
+		return true;
+	}
+	if (sent->polls == ROWS_QUIET_POLLS && outbox_is_safe(r->out, sent->ticket))
+		__atomic_store_n(safe_seq, seq, __ATOMIC_RELAXED);
+	return false;
 }
 
 void rows_dask(struct rows *r)

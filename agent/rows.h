@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rows.h - messages about the worker as a whole: FILE, CODEC, SERVER, SECTION, GAUGE,
+ * rows.h - messages about the worker as a whole: FILE, CODEC, SERVER, SECTION, GAUGE, COLUMN,
  * TOTALS, DASK.
  *
  * All carry cumulative values. FILE, CODEC and SERVER rows are sent when their numbers changed
@@ -31,7 +31,9 @@ struct rows {
 		uint64_t seq, ticket;
 		unsigned int polls; /* since it changed */
 		bool any;
-	} section_sent[CREMA_SHM_SECTIONS], gauge_sent[CREMA_SHM_GAUGES];
+	} section_sent[CREMA_SHM_SECTIONS], gauge_sent[CREMA_SHM_GAUGES],
+		column_sent[CREMA_SHM_COLUMNS];
+	unsigned int columns_polls; /* since the worker was found idle */
 };
 
 /* Counters of everything so far: what was folded, and the live blocks. */
@@ -51,12 +53,23 @@ void rows_files(struct rows *r, bool last);
 void rows_codecs(struct rows *r, bool last);
 void rows_servers(struct rows *r, bool last);
 void rows_sections(struct rows *r, bool last);
+/* busy: tasks run; then only once a minute. */
+void rows_columns(struct rows *r, bool busy, bool last);
 /* What no task could measure is unknown in the sums too. */
 void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last, uint64_t boot_ns);
 void rows_dask(struct rows *r);
 /* A map of all counters under `key`. pool NULL: the pool threads' times are not among them. */
 void rows_pack_counters(msgpack_packer *pk, const char *key, const struct crema_counters *c,
 			const uint64_t *pool, const struct drain_unknown *unknown);
+/* Of a row with a seq: a copy made while nothing was written. */
+void rows_copy(void *to, const void *from, size_t bytes, const uint64_t *seq);
+/* Whether the row is to be sent: when its seq has changed; once more, as a record that must arrive,
+ * when it has not for a while. When that is safe, *safe_seq lets it go. */
+bool rows_due(struct rows *r, struct row_sent *sent, const uint64_t *live, uint64_t *safe_seq,
+	      enum outbox_class *class);
+/* Of a row's tasks: what could not be measured. */
+struct drain_unknown rows_unknown(const struct rows *r, uint32_t time_unknown,
+				  uint64_t count_unknown, uint32_t fs_mask);
 /* Of cumulative numbers: it changes when one of them does. */
 uint64_t rows_sum_of(const uint64_t *number, size_t n);
 void rows_sum(const struct view *v, bool ended, struct rows_sums *out);

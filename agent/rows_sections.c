@@ -1,22 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rows_sections.c - SECTION and GAUGE messages: what tasks' own code has named and told. */
-#include <string.h>
-
 #include "agent/rows.h"
 #include "common/rows.h"
-
-/* A copy made while nothing was written. A writer that was killed meanwhile leaves an odd seq. */
-static void copy_row(void *to, const void *from, size_t bytes, const uint64_t *seq)
-{
-	uint64_t before;
-	int tries = 100;
-
-	do {
-		before = __atomic_load_n(seq, __ATOMIC_ACQUIRE);
-		memcpy(to, from, bytes);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	} while ((before & 1 || before != __atomic_load_n(seq, __ATOMIC_RELAXED)) && --tries);
-}
 
 static void pack_identity(const struct rows *r, msgpack_packer *pk, uint32_t path, uint32_t span,
 			  uint32_t prefix)
@@ -27,17 +12,6 @@ static void pack_identity(const struct rows *r, msgpack_packer *pk, uint32_t pat
 	pack_kv_str(pk, "path", p.ptr, p.len);
 	pack_kv_str(pk, "span", s.ptr, s.len);
 	pack_kv_str(pk, "prefix", x.ptr, x.len);
-}
-
-static struct drain_unknown unknown_of(const struct rows *r, const struct crema_section *s)
-{
-	struct drain_unknown u = {s->time_unknown, s->count_unknown};
-	bool mixed;
-
-	if (fskinds_unknown(r->kinds, s->fs_mask, &mixed))
-		u.count |= CREMA_COUNT_BIT(storage_read_bytes) | CREMA_COUNT_BIT(cached_bytes) |
-			   CREMA_COUNT_BIT(readahead_bytes);
-	return u;
 }
 
 /* From the first bucket that is not empty to the last. */
@@ -58,7 +32,8 @@ static void pack_walls(msgpack_packer *pk, const struct crema_section *s)
 static uint64_t send_section(struct rows *r, const struct crema_section *s, enum outbox_class class)
 {
 	bool found = s->flags & CREMA_SECTION_FOUND;
-	struct drain_unknown unknown = unknown_of(r, s);
+	struct drain_unknown unknown =
+		rows_unknown(r, s->time_unknown, s->count_unknown, s->fs_mask);
 	struct text dataset = view_text(r->view, s->dataset);
 	msgpack_packer *pk = outbox_begin_map(r->out, class, CREMA_MSG_SECTION);
 
@@ -109,38 +84,15 @@ static uint64_t send_gauge(struct rows *r, const struct crema_gauge *g, enum out
 	return outbox_end_map(r->out, class);
 }
 
-/*
- * What to do with a row: sent when its seq has changed; once more, as a record that must arrive,
- * when it has not for a while; and let go when that is safe. What is copied then may be newer than
- * the seq that was seen: the next poll finds another one, and sends it again.
- */
-static bool is_due(struct rows *r, struct row_sent *sent, const uint64_t *live, uint64_t *safe_seq,
-		   enum outbox_class *class)
-{
-	uint64_t seq = __atomic_load_n(live, __ATOMIC_ACQUIRE);
-
-	if (sent->seq != seq || !sent->any) {
-		*sent = (struct row_sent){.seq = seq, .any = true};
-		return true;
-	}
-	if (sent->polls < ROWS_QUIET_POLLS && ++sent->polls == ROWS_QUIET_POLLS) {
-		*class = OUTBOX_RECORD;
-		return true;
-	}
-	if (sent->polls == ROWS_QUIET_POLLS && outbox_is_safe(r->out, sent->ticket))
-		__atomic_store_n(safe_seq, seq, __ATOMIC_RELAXED);
-	return false;
-}
-
 static void poll_section(struct rows *r, uint32_t i, bool last)
 {
 	struct crema_section *at = &r->view->shm->section[i], s;
 	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
 
 	if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2 ||
-	    !is_due(r, &r->section_sent[i], &at->seq, &at->safe_seq, &class))
+	    !rows_due(r, &r->section_sent[i], &at->seq, &at->safe_seq, &class))
 		return;
-	copy_row(&s, at, sizeof(s), &at->seq);
+	rows_copy(&s, at, sizeof(s), &at->seq);
 	r->section_sent[i].ticket = send_section(r, &s, class);
 }
 
@@ -150,9 +102,9 @@ static void poll_gauge(struct rows *r, uint32_t i, bool last)
 	enum outbox_class class = last ? OUTBOX_RECORD : OUTBOX_LIGHT;
 
 	if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2 ||
-	    !is_due(r, &r->gauge_sent[i], &at->seq, &at->safe_seq, &class))
+	    !rows_due(r, &r->gauge_sent[i], &at->seq, &at->safe_seq, &class))
 		return;
-	copy_row(&g, at, sizeof(g), &at->seq);
+	rows_copy(&g, at, sizeof(g), &at->seq);
 	r->gauge_sent[i].ticket = send_gauge(r, &g, class);
 }
 

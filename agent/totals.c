@@ -152,6 +152,7 @@ static void pack_unmeasured(msgpack_packer *pk, const struct crema_unmeasured *u
 	pack_kv_u64(pk, "outside", u->outside);
 	pack_kv_u64(pk, "refused", u->refused);
 	pack_kv_u64(pk, "values", u->values);
+	pack_kv_u64(pk, "columns", u->columns);
 	pack_map_end(pk, map);
 }
 

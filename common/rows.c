@@ -29,6 +29,18 @@ const struct row_number row_section[CREMA_SECTION_NUMBERS] = {
 #include "rows.def"
 };
 
+const struct row_number row_column[CREMA_COLUMN_NUMBERS] = {
+#define COLUMN_NUMBER(name, cell, unit, merge, help) {#name, ROW_##merge},
+#include "rows.def"
+};
+
+const struct row_column_from row_column_from[CREMA_COLUMN_NUMBERS] = {
+#define COLUMN_TIME(name, cell, id, help) [CREMA_COLUMN_N_##name] = {ROW_TIME, CREMA_T_##id},
+#define COLUMN_COUNT(name, cell, unit, id, help)                                                   \
+	[CREMA_COLUMN_N_##name] = {ROW_COUNT, CREMA_C_##id},
+#include "rows.def"
+};
+
 #define UNIT_calls false
 #define UNIT_bytes false
 #define UNIT_ns true

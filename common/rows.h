@@ -37,6 +37,15 @@ extern const uint8_t row_file_seen[CREMA_FILE_NUMBERS];
 extern const struct row_number row_codec[CREMA_CODEC_NUMBERS];
 extern const struct row_number row_server[CREMA_SERVER_NUMBERS];
 extern const struct row_number row_section[CREMA_SECTION_NUMBERS];
+extern const struct row_number row_column[CREMA_COLUMN_NUMBERS];
+
+/* Where a column's number comes from: the hook itself, or a time or count of the task, which may be
+ * unknown. */
+struct row_column_from {
+	enum { ROW_HOOK, ROW_TIME, ROW_COUNT } kind;
+	uint8_t id;
+};
+extern const struct row_column_from row_column_from[CREMA_COLUMN_NUMBERS];
 
 /* The columns of a section's own numbers; cell "": it has none. */
 struct row_cell {

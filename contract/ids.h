@@ -57,6 +57,11 @@ enum crema_section_number {
 #include "rows.def"
 	CREMA_SECTION_NUMBERS
 };
+enum crema_column_number {
+#define COLUMN_NUMBER(name, ...) CREMA_COLUMN_N_##name,
+#include "rows.def"
+	CREMA_COLUMN_NUMBERS
+};
 enum crema_gauge_number {
 #define GAUGE_NUMBER(name, ...) CREMA_GAUGE_N_##name,
 #include "rows.def"

@@ -38,6 +38,9 @@
 #define CREMA_SHM_SECTIONS_BY_DATASET 256u /* the first of them: of tasks with a dataset */
 #define CREMA_SHM_SECTIONS_OTHER 8u	   /* the last of them: what did not fit, by span */
 #define CREMA_SHM_GAUGES 96u
+#define CREMA_SHM_COLUMNS 640u
+#define CREMA_SHM_COLUMNS_OTHER 8u  /* the last of them: what did not fit, by span */
+#define CREMA_SHM_COLUMN_ROWS 8192u /* made in a worker's life: bounds readers */
 #define CREMA_SHM_SECTION_NAMES                                                                    \
 	2048u /* rows made in a worker's life: bounds the strings they take */
 #define CREMA_SHM_SECTION_DATASETS 4096u /* and for datasets: bounds readers */
@@ -305,6 +308,36 @@ struct crema_task_section {
 #define CREMA_TASK_SECTION_POOL 1u
 #define CREMA_TASK_SECTION_FOUND 2u
 
+/*
+ * A column as tasks of one span and dataset read it (shim/count/column.h). One writer at a time
+ * (the GIL's holder); seq, safe_seq and number are as crema_section's.
+ */
+struct crema_column {
+	uint64_t seq, safe_seq, number;
+	uint32_t state; /* 0 free, 2 ready */
+	uint32_t open;	/* reads of it that are under way */
+	uint32_t column, tree, dataset, span;
+	uint32_t flags;			/* CREMA_COLUMN_* */
+	uint32_t time_unknown, fs_mask; /* as crema_task's, of any of its tasks */
+	uint32_t pad;
+	uint64_t count_unknown;
+	union {
+		struct {
+#define COLUMN_NUMBER(name, ...) uint64_t name;
+#include "rows.def"
+		};
+		uint64_t counted[CREMA_COLUMN_NUMBERS];
+	};
+};
+#define CREMA_COLUMN_TOGETHER (1u << 0) /* of several with one request */
+#define CREMA_COLUMN_BEYOND (1u << 1)	/* of those that found no row */
+#define CREMA_COLUMN_KIND 3u		/* these bits identify it */
+#define CREMA_COLUMN_UNSURE                                                                        \
+	(1u << 2)		       /* read by a pool thread: its times and counts are unknown  \
+					*/
+#define CREMA_COLUMN_UNASKED (1u << 3) /* uproot does not say what it asked the file for */
+#define CREMA_COLUMN_UNCOUNTED (1u << 4) /* too many tasks at once: how many read it is unknown */
+
 /* Values that tasks' own code has told. */
 #define GAUGE_uint uint64_t
 #define GAUGE_real double
@@ -326,6 +359,7 @@ struct crema_unmeasured {
 	uint64_t outside; /* no task of this thread was known: asynchronous code, other threads */
 	uint64_t refused; /* nested too deep, path too long, name empty or no text */
 	uint64_t values;  /* no finite number, or a new name when the table of gauges was full */
+	uint64_t columns; /* reads of columns: too many at once, or for no known task */
 };
 
 struct crema_filesystem {
@@ -400,6 +434,7 @@ struct crema_probe_text {
 	 CREMA_SHM_SECTIONS * sizeof(struct crema_section) +                                       \
 	 CREMA_SHM_TASK_SECTIONS * sizeof(struct crema_task_section) +                             \
 	 CREMA_SHM_GAUGES * sizeof(struct crema_gauge) +                                           \
+	 CREMA_SHM_COLUMNS * sizeof(struct crema_column) +                                         \
 	 CREMA_SHM_FILESYSTEMS * sizeof(struct crema_filesystem) +                                 \
 	 CREMA_SHM_STRING_INDEX * sizeof(uint32_t) + CREMA_SHM_STRINGS +                           \
 	 2 * sizeof(struct crema_probe_text) + sizeof(struct crema_totals) + 4096)
@@ -450,6 +485,8 @@ struct crema_shm {
 	struct crema_section section[CREMA_SHM_SECTIONS];
 	struct crema_task_section task_section[CREMA_SHM_TASK_SECTIONS];
 	struct crema_gauge gauge[CREMA_SHM_GAUGES];
+	struct crema_column column[CREMA_SHM_COLUMNS];
+	uint64_t column_rows; /* made so far: the next one's number */
 	/* Made so far: the next one's number; those of them that have a dataset. */
 	uint64_t section_rows, section_dataset_rows;
 	struct crema_unmeasured unmeasured;
@@ -483,6 +520,7 @@ static inline uint64_t crema_shm_tables(void)
 #define CODEC_NUMBER(name, ...) "codec row " #name,
 #define SERVER_NUMBER(name, ...) "server " #name,
 #define SECTION_NUMBER(name, ...) "section " #name,
+#define COLUMN_NUMBER(name, ...) "column " #name,
 #define GAUGE_NUMBER(name, ...) "gauge " #name,
 #define GAUGE_PART(name, ...) "gauge part " #name,
 #define TOTALS_NUMBER(name, ...) "totals " #name,

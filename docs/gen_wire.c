@@ -85,6 +85,11 @@ static const struct line section[] = {
 #define SECTION_NUMBER(name, cell, unit, merge, help) {#name, #unit ", " #merge, help},
 #include "rows.def"
 };
+static const struct line column[] = {
+#define COLUMN_FIELD(name, help) {#name, "", help},
+#define COLUMN_NUMBER(name, cell, unit, merge, help) {#name, #unit ", " #merge, help},
+#include "rows.def"
+};
 static const struct line gauge[] = {
 #define GAUGE_FIELD(name, help) {#name, "", help},
 #define GAUGE_PART(name, help) {"stats, part " #name, "list", help},
@@ -140,6 +145,7 @@ int main(void)
 	PUT("CODEC", "", TYPED, codec);
 	PUT("SERVER", "", TYPED, server);
 	PUT("SECTION", "Inclusive; the highest `rev` is valid.", TYPED, section);
+	PUT("COLUMN", "Exclusive; the highest `rev` is valid.", TYPED, column);
 	PUT("GAUGE", "The highest `rev` is valid.", TYPED, gauge);
 	PUT("TOTALS",
 	    "The latest is valid. Unattributed CPU is `seen` - `tasks`; CPU that the shim did "

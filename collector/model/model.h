@@ -160,7 +160,7 @@ struct totals {
 		};
 		struct value number[CREMA_TOTALS_NUMBERS];
 	};
-	struct value sections_outside, sections_refused, values_refused;
+	struct value sections_outside, sections_refused, values_refused, columns_unmeasured;
 	bool io_uring; /* it uses that: what it reads and writes is unknown */
 	struct counters tasks, unattributed;
 	union {
@@ -235,6 +235,24 @@ struct gauge_row {
 	uint64_t rev;
 	struct value broken;
 	struct crema_stat stat[CREMA_GAUGE_STATS];
+};
+
+struct column_key {
+	struct worker *worker;
+	uint64_t number;
+	const char *column, *tree, *dataset, *span; /* as on the wire */
+	uint64_t together, beyond;		    /* 1: true there */
+};
+struct column_row {
+	struct column_key key;
+	uint64_t rev;
+	union {
+		struct {
+#define COLUMN_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_COLUMN_NUMBERS];
+	};
 };
 
 struct worker {
@@ -332,7 +350,7 @@ struct model {
 		server_table;
 	struct table part_table; /* span_part.h */
 	ARRAY(struct span_part *) parts;
-	struct table module_table, site_table, section_table, gauge_table;
+	struct table module_table, site_table, section_table, gauge_table, column_table;
 	ARRAY(struct worker *) workers;
 	struct attempts attempts;
 	ARRAY(struct file_row *) files;
@@ -340,6 +358,7 @@ struct model {
 	ARRAY(struct server_row *) servers;
 	ARRAY(struct section_row *) sections;
 	ARRAY(struct gauge_row *) gauges;
+	ARRAY(struct column_row *) columns;
 	ARRAY(struct site *) sites;
 	struct waits sites_cut;
 	struct lines_model lines;
@@ -414,6 +433,7 @@ int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpa
 int model_feed_server(struct model *m, struct worker *w, const msgpack_object *map);
 int model_feed_doing(struct worker *w, const msgpack_object *map);
 int model_feed_section(struct model *m, struct worker *w, const msgpack_object *map);
+int model_feed_column(struct model *m, struct worker *w, const msgpack_object *map);
 int model_feed_gauge(struct model *m, struct worker *w, const msgpack_object *map);
 void model_take_counters(struct counters *c, const msgpack_object *map);
 int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct text json);

@@ -63,8 +63,10 @@ void model_release(struct model *m)
 	free(m->servers.v);
 	free(m->sections.v);
 	free(m->gauges.v);
+	free(m->columns.v);
 	table_release(&m->section_table);
 	table_release(&m->gauge_table);
+	table_release(&m->column_table);
 	span_parts_release(m);
 	free(m->sites.v);
 	model_lines_release(&m->lines);

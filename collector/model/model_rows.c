@@ -155,6 +155,7 @@ static int feed_totals(struct model *m, struct worker *w, const msgpack_object *
 	t->sections_outside = map_uint(get(map, "unmeasured"), "outside");
 	t->sections_refused = map_uint(get(map, "unmeasured"), "refused");
 	t->values_refused = map_uint(get(map, "unmeasured"), "values");
+	t->columns_unmeasured = map_uint(get(map, "unmeasured"), "columns");
 	t->io_uring = get(map, "io_uring") != NULL;
 	if (!w->totals.known || t->boot_ns >= w->totals.boot_ns) {
 		if (w->totals.known &&
@@ -301,6 +302,8 @@ int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpa
 		return model_feed_section(m, w, map);
 	case CREMA_MSG_GAUGE:
 		return model_feed_gauge(m, w, map);
+	case CREMA_MSG_COLUMN:
+		return model_feed_column(m, w, map);
 	case CREMA_MSG_GOODBYE:
 		return feed_goodbye(m, w, map);
 	case CREMA_MSG_CLOCKS:

@@ -386,6 +386,7 @@ bool selection_takes_message(const struct model *m, struct worker *w, uint64_t t
 	case CREMA_MSG_SERVER:
 	case CREMA_MSG_SECTION:
 	case CREMA_MSG_GAUGE:
+	case CREMA_MSG_COLUMN:
 		span = get_text(map, "span");
 		return s->pass == SELECTION_RUNS && (!span.ptr || selection_wants(s, span));
 	case CREMA_MSG_LINES: /* what it says of the worker is of all spans */

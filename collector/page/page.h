@@ -24,6 +24,7 @@
 #define PAGE_LONGEST 200
 #define PAGE_CELLS 120	 /* of each thread */
 #define PAGE_POINTS 1500 /* chunks in the scatter plot */
+#define PAGE_COLUMNS 200 /* of trees */
 #define PAGE_ROWS 40	 /* of files, datasets, codecs, slowest tasks */
 #define PAGE_WORKERS 48	 /* rows of workers */
 #define PAGE_STACKS 400

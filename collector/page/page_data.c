@@ -207,6 +207,26 @@ static void put_servers(const struct report *r, struct json *j)
 	emit_end(j);
 }
 
+static void put_columns(const struct report *r, struct json *j)
+{
+	const struct column_sum *s;
+	size_t i;
+
+	emit_object(j, "columns");
+	emit_value(j, "total", value_uint(r->columns.v.n));
+	emit_array(j, "rows");
+	for (i = 0; i < r->columns.v.n && i < PAGE_COLUMNS; i++) {
+		s = r->columns.v.v[i];
+		emit_object(j, NULL);
+#define CELL(name, type, value) put_##type(j, #name, value);
+#include "collector/report/cells_column.def"
+#undef CELL
+		emit_end(j);
+	}
+	emit_end(j);
+	emit_end(j);
+}
+
 static void put_sections(const struct run *run, const struct section_list *list, const char *name,
 			 struct json *j)
 {
@@ -324,6 +344,7 @@ void page_data(const struct report *r, struct json *j)
 	page_files(r, j);
 	page_workers(r, j);
 	put_servers(r, j);
+	put_columns(r, j);
 	put_sections(r->run, &r->sections.all, "sections", j);
 	put_sections(r->run, &r->sections.by_dataset, "sections_by_dataset", j);
 	put_waits(r, j);

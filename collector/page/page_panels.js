@@ -301,6 +301,15 @@ function drawServers(box, d) {
     ["read", (r) => r.read_bytes, as.bytes], ["mean latency", (r) => r.latency_mean_seconds, as.seconds], ["largest", (r) => r.latency_max_seconds, as.seconds]], d.servers.rows));
 }
 
+const COLUMN_KINDS = { together: "(several at once)", beyond: "(columns beyond the table)", rest: "(outside columns)" };
+
+function drawColumns(box, d) {
+  box.append(table("table-columns", `${d.columns.rows.length} of ${groups(d.columns.total)} columns`, [["column", (r) => COLUMN_KINDS[r.kind] || r.column, "name"], ["dataset", (r) => r.dataset || "none", "name"],
+    ["arrays", (r) => r.calls, as.count], ["chunks", (r) => r.tasks, as.count], ["read ahead", (r) => r.preload_tasks, as.count], ["requests", (r) => r.requests, as.count], ["requested", (r) => r.requested_bytes, as.bytes],
+    ["baskets", (r) => r.basket_bytes, as.bytes], ["unpacked", (r) => r.basket_raw_bytes, as.bytes], ["time", (r) => r.wall_seconds, as.seconds], ["CPU", (r) => r.cpu_seconds, as.seconds],
+    ["network", (r) => r.network_wait_seconds, as.seconds], ["storage", (r) => r.storage_wait_seconds, as.seconds]], d.columns.rows));
+}
+
 /* Known only until a silent worker was heard last: the lowest that it can be. */
 const lossText = (c, name) => (known(c[name]) || !known(c[`${name}_at_least`]) ? as.count(c[name]) : `at least ${as.count(c[`${name}_at_least`])}`);
 
@@ -341,6 +350,7 @@ const PANELS = [
   { id: "files", nav: "Files", title: "Files by bytes", half: true, what: "Bytes that read calls returned, all attempts: used baskets, bytes outside baskets, and bytes read again.", draw: drawFiles },
   { id: "datasets", title: "Datasets", half: true, what: "Wall time of chunks by class.", draw: drawDatasets },
   { id: "balance", nav: "Balance", title: "Balance of workers", half: true, what: "Wall time of all attempts by class.", draw: drawBalance },
+  { id: "columns", title: "Columns", what: "Time and bytes while a column was read and made arrays of; chunks of all attempts.", draw: drawColumns, has: (d) => d.columns.rows.length > 0 },
   { id: "sections", title: "Sections", what: "Sections named with crema.section, including inner sections; the median is within 9 %.", draw: drawSections, has: (d) => d.sections.rows.length > 0 },
   { id: "lines", nav: "Lines", title: "CPU and waits by line of Python", what: "Sampled stacks of tasks. The color is a frame\u2019s largest class of time. Click to enlarge.", draw: drawFlame, has: (d) => d.stacks.samples > 0 },
   { id: "waits", nav: "Waits", title: "Long waits", draw: drawWaits },

@@ -144,6 +144,7 @@ void report_json(const struct report *r, struct json *j)
 	report_bytes_json(r, j);
 	report_servers_json(r, j);
 	sections_json(&r->sections, j);
+	read_columns_json(&r->columns, j);
 	blocking_json(r->blocking, r->run, j);
 	lines_json(&r->lines, r->run, tally_wall(&r->facts->all), j);
 	report_timeline_json(r, j);

@@ -242,6 +242,29 @@ static void server_rows(struct sheet_maker *k)
 	}
 }
 
+static void read_column_columns(struct sheet_maker *k)
+{
+#define CELL COLUMN
+#include "collector/report/cells_column.def"
+#undef CELL
+}
+
+static void read_column_rows(struct sheet_maker *k)
+{
+	const struct read_columns *c = &k->report->columns;
+	const struct column_sum *s;
+	size_t i;
+
+	for (i = 0; i < c->v.n && !k->rc; i++) {
+		s = c->v.v[i];
+		sheet_row_begin(k);
+#define CELL(name, type, value) sheet_cell(k, value);
+#include "collector/report/cells_column.def"
+#undef CELL
+		sheet_row_end(k);
+	}
+}
+
 static void sample_columns(struct sheet_maker *k)
 {
 	sheet_column_add(k, "worker_id", VALUE_TEXT, NULL);
@@ -328,6 +351,7 @@ static const struct {
 	{"files", "", {"path", "name"}, file_columns, file_rows},
 	{"codecs", "run, codec, library", {NULL}, codec_columns, codec_rows},
 	{"servers", "", {"server"}, server_columns, server_rows},
+	{"read_columns", "", {"column", "dataset"}, read_column_columns, read_column_rows},
 	{"findings", "", {"id"}, finding_columns, finding_rows},
 	{"samples", "", {"worker_id", "time"}, sample_columns, sample_rows},
 	{"sections", "", {"section"}, section_columns, section_rows},

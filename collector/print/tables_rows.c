@@ -197,6 +197,11 @@ void report_table_sections(const struct report *r, struct sink *s, bool colour)
 	sections_table(&r->sections, s, colour);
 }
 
+void report_table_columns(const struct report *r, struct sink *s, bool colour)
+{
+	read_columns_table(&r->columns, s, colour);
+}
+
 void report_table_baskets(const struct report *r, struct sink *s, bool colour)
 {
 	report_tables_bytes(r, s, colour);

@@ -336,6 +336,8 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 	if (!rc)
 		rc = sections_gather(&r->sections, run);
 	if (!rc)
+		rc = read_columns_gather(&r->columns, run);
+	if (!rc)
 		rc = lines_gather(&r->lines, run);
 	return rc ? rc : blocking_gather(r->blocking, run);
 }
@@ -350,6 +352,7 @@ void report_release(struct report *r)
 	free(r->codecs.v);
 	free(r->servers.v);
 	sections_release(&r->sections);
+	read_columns_release(&r->columns);
 	lines_release(&r->lines);
 	if (r->blocking)
 		blocking_release(r->blocking);

@@ -18,6 +18,7 @@
 #include "collector/report/coffea_report.h"
 #include "collector/report/file_layers.h"
 #include "collector/report/lines.h"
+#include "collector/report/read_columns.h"
 #include "collector/report/sections.h"
 #include "common/rows.h"
 
@@ -88,6 +89,7 @@ struct report {
 	struct timeline timeline;
 	struct lines lines;	  /* sampled stacks */
 	struct sections sections; /* what tasks' own code has named */
+	struct read_columns columns;
 	struct arena arena;
 };
 

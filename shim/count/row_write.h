@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* row_write.h - a row that one thread at a time writes: seq is odd meanwhile, and a reader that finds
- * it changed reads again. */
+/* row_write.h - a row that one thread at a time writes: seq is odd meanwhile, and a reader that
+ * finds it changed reads again. */
 #ifndef CREMA_SHIM_COUNT_ROW_WRITE_H
 #define CREMA_SHIM_COUNT_ROW_WRITE_H
 

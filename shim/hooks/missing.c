@@ -57,6 +57,11 @@ static const struct missing {
 	 "uproot has no read_locator and read_page that crema knows: once it has opened an "
 	 "RNTuple, "
 	 "the baskets and pages it used are unknown"},
+	{patch_branches, LOSS_DESCRIPTION,
+	 "uproot has no _ranges_or_baskets_to_arrays: what its columns cost is unknown"},
+	{patch_mapping, LOSS_DESCRIPTION,
+	 "coffea has no UprootSourceMapping that crema knows: which columns it made arrays of is "
+	 "unknown"},
 	{patch_hdf5, LOSS_CODECS,
 	 "h5py has no Dataset that crema knows: (de)compressed bytes of tasks are unknown"},
 	{patch_hdf5_groups, LOSS_CODECS,

@@ -3,6 +3,7 @@
 #include "shim/python/notify.h"
 
 #include "shim/count/codec.h"
+#include "shim/count/column.h"
 #include "shim/count/exchange.h"
 #include "shim/count/extent.h"
 #include "shim/count/fd.h"
@@ -74,5 +75,6 @@ void notify_forked(void)
 	codec_forget();
 	pool_forget();
 	section_forget();
+	column_forget();
 	task_forget();
 }

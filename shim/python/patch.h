@@ -33,6 +33,8 @@ int patch_threading(PyObject *module);	 /* threading: Thread.start */
 int patch_uproot(PyObject *module);	 /* uproot.source.futures: its pools' submit */
 int patch_baskets(PyObject *module);	 /* uproot.models.TBasket: Model_TBasket.read_members */
 int patch_pages(PyObject *module);	 /* uproot.models.RNTuple: its ways to read a page */
+int patch_branches(PyObject *module);	 /* uproot.behaviors.TBranch: reads of columns */
+int patch_mapping(PyObject *module);	 /* coffea.nanoevents.mapping.uproot: the same */
 int patch_hdf5(PyObject *module);	 /* h5py._hl.dataset: reads and writes of Dataset */
 int patch_hdf5_groups(PyObject *module); /* h5py._hl.group: Group.create_dataset */
 int patch_uproot_dask(PyObject *module); /* uproot._dask: UprootReadMixin.read_tree */

@@ -150,8 +150,7 @@ static PyObject *used_by(uint64_t task)
 	return tasks[at].used;
 }
 
-/* 1: the task uses it for the first time, 0: again, -1: unknown. */
-static int first_use(uint64_t task, uint32_t owner, uint64_t of)
+int uproot_first_use(uint64_t task, uint32_t owner, uint64_t of)
 {
 	PyObject *used = task_slot(owner) ? used_by(task) : NULL;
 	PyObject *key = used ? PyLong_FromUnsignedLongLong(of) : NULL;
@@ -171,7 +170,7 @@ static int has_row(uint32_t row)
 static void count_cluster(uint64_t task, uint32_t owner, uint32_t row, uint64_t cluster)
 {
 	int known = has_row(row) && cluster < UINT32_MAX;
-	int first = known ? first_use(task, owner, cluster_key(row, cluster)) : -1;
+	int first = known ? uproot_first_use(task, owner, cluster_key(row, cluster)) : -1;
 
 	if (first < 0)
 		task_counts_hidden(task, CREMA_COUNT_BIT(clusters_used));
@@ -183,7 +182,7 @@ static void count_repeated(uint64_t task, uint32_t owner, uint32_t row,
 			   const struct uproot_piece *p)
 {
 	int known = has_row(row) && p->at < UINT64_C(1) << 48;
-	int first = known ? first_use(task, owner, basket_key(row, p->at)) : -1;
+	int first = known ? uproot_first_use(task, owner, basket_key(row, p->at)) : -1;
 
 	if (first < 0)
 		task_counts_hidden(task, CREMA_COUNT_BIT(repeated_basket_bytes));
@@ -201,6 +200,8 @@ void uproot_used(PyObject *reader, const struct uproot_piece *p)
 	task_add(owner, CREMA_C_page_calls, (uint64_t)p->is_page);
 	task_add(owner, CREMA_C_basket_bytes, p->bytes);
 	task_add(owner, CREMA_C_basket_raw_bytes, p->raw_bytes);
+	if (task)
+		column_of_piece(task, reader, p);
 	row = row_of(reader, task ? task->span : 0);
 	count_repeated(name, owner, row, p);
 	if (p->is_page)

@@ -18,6 +18,7 @@ TABLES = {
     "decompress_in_bytes": "Compressed bytes that were decompressed",
     "decompress_out_bytes": "Bytes that decompression gave",
     "basket_bytes": "Baskets and pages that uproot used",
+    "columns": "Bytes and requests by column",
     "compress_calls": "Compress calls",
     "compress_in_bytes": "Bytes that were compressed",
     "compress_out_bytes": "Compressed bytes that compression gave",

@@ -64,6 +64,11 @@ CODEC_CELLS, SERVER_CELLS = (row_numbers(kind, r"(\w+), (\w+), (\w+)") for kind 
 CODEC = {name: (1000 if unit == "ns" else 1) * number("codec", name) for name, _, unit in CODEC_CELLS}
 SERVER = {**{name: (1000 if unit == "ns" else 1) * number("server", name) for name, _, unit in SERVER_CELLS}, "requests": 60,
           "failed": 7, "read_bytes": 12345, "latency_sum_ns": 8 * 10**9, "latency_max_ns": 3 * 10**9}
+OF_TASKS = {name: of + ("_ns" if kind == "TIME" else "") for kind, name, of in
+            re.findall(r"^COLUMN_(TIME|COUNT)\((\w+),\s*(?:\w+,\s*){1,2}(\w+),", ROWS, re.M)}
+COLUMN_CELLS = [(name, cell, unit or "ns") for name, cell, unit in
+                re.findall(r"^COLUMN_(?:NUMBER|TIME|COUNT)\((\w+),\s*(\w+),\s*(?:(calls|bytes|ns),)?", ROWS, re.M)]
+COLUMN = {name: (1000 if unit == "ns" else 1) * number("column", name) for name, _, unit in COLUMN_CELLS}
 BUCKETS = [0] * 10 + [10, 20, 30] + [0] * 19
 SECTION = {name: number("section", name) for name in COUNTS}
 PARTS = {part: {name: number(part, name) for name in COUNTS} for part in ("tasks", "unattributed")}
@@ -81,6 +86,9 @@ SAMPLES = [{**readings("SAMPLE", p), "rss_bytes": 10**6 + 5000 * p, "cpu_percent
 PROBES = [{"nthreads": 2 + p, "executing": 1 + p, "ready": 10 + p, "in_flight_data": 20 + p, "long_running": 30 + p, "tasks": 40 + p,
            "executed": 50 + p, "nbytes_managed": 6000 + p, "spilled_bytes": 700 + p, "memory_bytes": 80000 + p,
            "memory_limit_bytes": 9 * 10**6 + p, "cpu_percent": 90.5 + p} for p in range(3)]
+
+
+COLUMNS = [("Jet_pt", "set0", {}), ("Jet_pt", "set1", {}), (None, "set0", {"together": True}), (None, None, {"beyond": True})]
 
 
 def fill(journal):
@@ -107,6 +115,9 @@ def fill(journal):
     journal.message([16, {"server": "files:1094", "scheme": "root", "span": SPAN, **SERVER, "latency": BUCKETS}], first)
     journal.message([17, {"number": 1, "path": "fill", "span": SPAN, "prefix": "work", "thread": "task", "source": "crema", "rev": 1,
                           "begun": 9, "count": 7, "broken": 1, "wall_ns": 6 * 10**8, "counters": SECTION}], first)
+    for n, (column, dataset, flags) in enumerate(COLUMNS):
+        journal.message([24, {"number": n, "column": column, "tree": "Events", "dataset": dataset, "span": SPAN, "rev": 2, **flags,
+                              **{name: value + n for name, value in COLUMN.items()}}], first)
     for n, kind in enumerate(("value", "memory")):
         journal.message([18, {"number": n, "path": "jets", "span": SPAN, "prefix": "work", "kind": kind, "source": "crema", "rev": 1,
                               "broken": 2, "stats": [[4, 12.0, 1.0, 7.0, 5.0]] * (1 + n)}], first)
@@ -203,6 +214,27 @@ def test_file_codec_server(made):
         assert server[f"latency_{quantile}_s"] == [least, most]
     lows = [bucket["least_s"] for bucket in server["latency_buckets"]]
     assert lows == [lows[0] * 2**k for k in range(3)]
+
+
+def test_read_columns(made):
+    shown = {(row["kind"], row["dataset"]): row for row in made.json["read_columns"]}
+    kinds = ["column", "column", "together", "beyond"]
+    assert set(shown) == {*zip(kinds, [dataset for _, dataset, _ in COLUMNS]), ("rest", "set0"), ("rest", "set1")}
+    for n, (column, dataset, _) in enumerate(COLUMNS):
+        row = shown[kinds[n], dataset]
+        assert (row["column"], row["tree"]) == (column, "Events")
+        for name, cell, unit in COLUMN_CELLS:
+            assert row[cell] == pytest.approx((COLUMN[name] + n) / (1e9 if unit == "ns" else 1), abs=1e-12), name
+    same = {"baskets": "basket_calls", "basket_bytes": "basket_bytes", "basket_raw_bytes": "basket_raw_bytes", "requested_bytes": "coffea_bytesread"}
+    known = 0
+    for name, cell, unit in COLUMN_CELLS:
+        of = OF_TASKS.get(name, same.get(name))
+        whole = sum(task_values(i)[of] + (task_values(i)["pool_cpu_ns"] if of == "cpu_ns" else 0) for i in (0, 2)) if of else -1
+        whole = 1800 * 10**6 if name == "wall_ns" else whole
+        rest, found = whole - 2 * COLUMN[name] - 2, shown["rest", "set0"][cell]
+        known += rest >= 0
+        assert found == (None if rest < 0 else pytest.approx(rest / (1e9 if unit == "ns" else 1), abs=1e-12)), name
+    assert known > 8
 
 
 def test_sections(made):

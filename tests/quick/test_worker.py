@@ -425,7 +425,7 @@ def test_totals(run):
         if last["tasks"][name] is not None:
             assert last["tasks"][name] == sum(t[name] or 0 for t in tasks), name
     assert last["tasks"]["cpu_ns"] and last["tasks"]["read_bytes"] == 10_000
-    assert last["unmeasured"] == {"outside": 0, "refused": 0, "values": 1}
+    assert last["unmeasured"] == {"outside": 0, "refused": 0, "values": 1, "columns": 0}
     assert told["end"]["boot"] <= last["snapshot_boot_ns"] <= run["window"][1]  # taken at the exit
     children = round(told["children"] * 1e9)
     assert told["ended"] - told["armed"][2] <= last["process"]["cpu_ns"] <= run["cpu_ns"] - children - told["armed"][1]

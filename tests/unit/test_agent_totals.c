@@ -3,6 +3,7 @@
 #include "tests/unit/values.h"
 
 #include "agent/rows.h"
+#include "common/rows.h"
 
 static const struct value totals_values[] = {
 	VALUE(crema_totals, tasks_started),
@@ -88,6 +89,7 @@ static void test_plain_sums(void **state)
 	assert_number(part, "outside", f->shm->unmeasured.outside);
 	assert_number(part, "refused", f->shm->unmeasured.refused);
 	assert_number(part, "values", f->shm->unmeasured.values);
+	assert_number(part, "columns", f->shm->unmeasured.columns);
 	assert_nil(m, "snapshot_boot_ns");
 	assert_nil(get(m, "process"), "cpu_ns");
 	assert_int_equal(get(m, "notes")->via.array.size, 0);
@@ -442,13 +444,126 @@ static void test_a_quiet_row_goes_for_good(void **state)
 	row(f, false, CREMA_MSG_SECTION, 1);
 }
 
+static const msgpack_object *column(struct fake *f, bool busy, unsigned int due)
+{
+	rows_columns(&rows, busy, false);
+	look(f);
+	assert_int_equal(f->types[CREMA_MSG_COLUMN], due);
+	return message(f, CREMA_MSG_COLUMN, 0);
+}
+
+/* Which of a column's numbers are told, one bit each. */
+static uint64_t column_known(const msgpack_object *m, const struct crema_column *c)
+{
+	uint64_t known = 0;
+
+	for (unsigned int i = 0; i < CREMA_COLUMN_NUMBERS; i++) {
+		if (is_nil(get(m, row_column[i].name)))
+			continue;
+		assert_number(m, row_column[i].name, c->counted[i]);
+		known |= UINT64_C(1) << i;
+	}
+	return known;
+}
+
+#define BIT(name) (UINT64_C(1) << CREMA_COLUMN_N_##name)
+#define ALL_NUMBERS ((UINT64_C(1) << CREMA_COLUMN_NUMBERS) - 1)
+
+static uint64_t counted_bits(void)
+{
+	uint64_t bits = 0;
+
+	for (unsigned int i = 0; i < CREMA_COLUMN_NUMBERS; i++)
+		bits |= (uint64_t)(row_column_from[i].kind != ROW_HOOK) << i;
+	return bits;
+}
+
+static void test_columns(void **state)
+{
+	const uint64_t asked = BIT(requests) | BIT(requested_ranges) | BIT(requested_bytes);
+	const uint64_t once = BIT(tasks) | BIT(preload_tasks) | BIT(preload_used);
+	struct fake *f = *state;
+	struct crema_column *c = &f->shm->column[5];
+	const msgpack_object *m;
+
+	fill(c, sizeof(*c), 9);
+	c->seq = 20;
+	c->state = 2;
+	c->column = text(f, "Jet_pt");
+	c->tree = text(f, "Events");
+	c->dataset = text(f, "ttbar");
+	c->span = text(f, "a-span");
+	c->flags = c->time_unknown = c->fs_mask = 0;
+	c->count_unknown = 0;
+	m = column(f, false, 1);
+	assert_text(m, "column", "Jet_pt");
+	assert_text(m, "tree", "Events");
+	assert_text(m, "dataset", "ttbar");
+	assert_text(m, "span", "a-span");
+	assert_number(m, "rev", 20);
+	assert_number(m, "number", c->number);
+	assert_null(get(m, "together"));
+	assert_null(get(m, "beyond"));
+	assert_true(column_known(m, c) == ALL_NUMBERS);
+	ack_all(f);
+	c->seq = 22;
+	c->wait_min_ns = 0;
+	c->flags = CREMA_COLUMN_TOGETHER | CREMA_COLUMN_UNSURE | CREMA_COLUMN_UNASKED |
+		   CREMA_COLUMN_UNCOUNTED;
+	m = column(f, false, 1);
+	assert_true(get(m, "together")->via.boolean);
+	assert_true(column_known(m, c) ==
+		    (ALL_NUMBERS & ~(asked | once | counted_bits() | BIT(wait_min_ns))));
+	ack_all(f);
+	c->seq = 24;
+	c->flags = CREMA_COLUMN_BEYOND;
+	c->time_unknown = 1u << CREMA_T_lock_wait;
+	c->count_unknown = CREMA_COUNT_BIT(read_bytes) | CREMA_COUNT_BIT(basket_bytes);
+	m = column(f, false, 1);
+	assert_true(get(m, "beyond")->via.boolean);
+	assert_true(
+		column_known(m, c) ==
+		(ALL_NUMBERS & ~(BIT(lock_wait_ns) | BIT(read_bytes) | BIT(baskets) |
+				 BIT(basket_bytes) | BIT(basket_raw_bytes) | BIT(wait_min_ns))));
+}
+
+/* Each chunk changes all columns: while tasks run they are sent once a minute, else at once. */
+static void test_busy_workers_send_few_columns(void **state)
+{
+	struct fake *f = *state;
+	struct crema_column *c = &f->shm->column[0];
+	unsigned int sent = 0;
+
+	c->state = 2;
+	column(f, false, 1);
+	for (int second = 0; second < 180; second++) {
+		c->seq += 2;
+		ack_all(f);
+		rows_columns(&rows, true, false);
+		look(f);
+		sent += f->types[CREMA_MSG_COLUMN];
+	}
+	assert_int_equal(sent, 3);
+	ack_all(f);
+	c->seq += 2;
+	column(f, false, 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rows_setup, rows_teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_plain_sums),   T(test_live_blocks),   T(test_snapshot),
-		T(test_unknown_sums), T(test_claimed_bytes), T(test_blocked_and_notes),
-		T(test_sections),     T(test_gauges),	     T(test_a_quiet_row_goes_for_good),
+		T(test_plain_sums),
+		T(test_live_blocks),
+		T(test_snapshot),
+		T(test_unknown_sums),
+		T(test_claimed_bytes),
+		T(test_blocked_and_notes),
+		T(test_sections),
+		T(test_gauges),
+		T(test_a_quiet_row_goes_for_good),
+		T(test_columns),
+		T(test_busy_workers_send_few_columns),
 	};
 
 	return cmocka_run_group_tests_name("agent totals", tests, NULL, NULL);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model_columns.c - COLUMN messages: of each row the one with the highest revision. */
+#include <errno.h>
+#include <string.h>
+
+#include "collector/model/model_map.h"
+
+static bool is_true(const msgpack_object *map, const char *name)
+{
+	const msgpack_object *o = get(map, name);
+
+	return o && o->type == MSGPACK_OBJECT_BOOLEAN && o->via.boolean;
+}
+
+static bool same_key(const void *item, const void *key)
+{
+	return !memcmp(item, key, sizeof(struct column_key)); /* the row begins with it */
+}
+
+static struct column_row *row_of(struct model *m, const struct column_key *key)
+{
+	uint64_t hash = hash_pair(
+		hash_pair((uintptr_t)key->column ^ key->number << 48, (uintptr_t)key->dataset),
+		hash_pair((uintptr_t)key->worker, (uintptr_t)key->span));
+	struct column_row *r = table_find(&m->column_table, hash, same_key, key), **at;
+
+	if (r)
+		return r;
+	r = arena_get(&m->arena, sizeof(*r));
+	at = r ? ARRAY_NEW(&m->columns) : NULL;
+	if (!at || table_add(&m->column_table, hash, r)) {
+		if (at)
+			m->columns.n--;
+		return NULL;
+	}
+	r->key = *key;
+	*at = r;
+	return r;
+}
+
+int model_feed_column(struct model *m, struct worker *w, const msgpack_object *map)
+{
+	const struct column_key key = {.worker = w,
+				       .number = get_u64(map, "number", 0),
+				       .column = map_text(m, map, "column"),
+				       .tree = map_text(m, map, "tree"),
+				       .dataset = map_text(m, map, "dataset"),
+				       .span = map_text(m, map, "span"),
+				       .together = is_true(map, "together"),
+				       .beyond = is_true(map, "beyond")};
+	uint64_t rev = get_u64(map, "rev", 0);
+	struct column_row *r = row_of(m, &key);
+
+	if (!r)
+		return -ENOMEM;
+	if (r->rev && rev <= r->rev)
+		return m->error;
+	r->rev = rev;
+	for (size_t i = 0; i < CREMA_COLUMN_NUMBERS; i++)
+		r->number[i] = map_uint(map, row_column[i].name);
+	return m->error;
+}

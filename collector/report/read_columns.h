@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * read_columns.h - columns of trees and RNTuples as tasks read them: sums over the workers of a
+ * run, by dataset and tree.
+ *
+ * The numbers of all rows of a dataset add up to those of its chunks, all attempts included:
+ * COLUMN_REST is what they did outside of any column (metadata, the processor's own work).
+ * Requested bytes of it are unknown if one attempt did not report coffea's bytesread; numbers that
+ * only columns have are unknown.
+ */
+#ifndef CREMA_COLLECTOR_REPORT_READ_COLUMNS_H
+#define CREMA_COLLECTOR_REPORT_READ_COLUMNS_H
+
+#include "collector/emit/emit_json.h"
+#include "collector/emit/emit_table.h"
+#include "collector/runs/runs.h"
+#include "common/rows.h"
+
+enum column_kind {
+	COLUMN_ONE,
+	COLUMN_TOGETHER, /* several with one request: what cannot be told of each */
+	COLUMN_BEYOND,	 /* those beyond the workers' tables */
+	COLUMN_REST,
+};
+
+struct column_sum {
+	enum column_kind kind;
+	const char *column, *tree, *dataset; /* NULL: not of one, unknown */
+	union {
+		struct {
+#define COLUMN_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_COLUMN_NUMBERS];
+	};
+};
+
+struct read_columns {
+	ARRAY(struct column_sum *) v; /* most bytes first; those of COLUMN_REST last */
+	struct value unmeasured;      /* reads over the whole life of the run's workers */
+	struct table table;
+	struct arena arena;
+};
+
+int read_columns_gather(struct read_columns *c, const struct run *run);
+void read_columns_release(struct read_columns *c);
+
+const char *column_kind_name(enum column_kind kind);
+/* Bytes in the file: of its baskets, or what was requested for it. */
+struct value column_bytes(const struct column_sum *s);
+
+void read_columns_json(const struct read_columns *c, struct json *j);
+void read_columns_table(const struct read_columns *c, struct sink *out, bool colour);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * py_column.c - which columns tasks read. coffea makes an array of one in
+ * UprootSourceMapping.extract_column, of content and offsets separately; what it has read ahead
+ * (preload) is given to the mapping when it is made. uproot reads the baskets of one or of several
+ * branches in _ranges_or_baskets_to_arrays.
+ *
+ * A column is called by the name of its branch, or by the path of its field. What it cost is
+ * shim/count/column.h's; its baskets are told by py_uproot.c.
+ */
+#include <errno.h>
+
+#include "shim/count/column.h"
+#include "shim/count/task.h"
+#include "shim/python/patch.h"
+#include "shim/python/py_uproot.h"
+
+enum once { ONCE_USED, ONCE_PRELOADED, ONCE_PRELOAD_USED };
+
+static PyObject *extract_column, *keep_source, *read_baskets;
+static PyObject *n_name, *n_path, *n_tree, *n_ntuple, *n_file, *n_source, *n_parent;
+static PyObject *n_file_handle, *n_preloaded;
+static PyObject *n_requests, *n_ranges, *n_bytes;
+
+/* This thread's task, if its numbers are kept. */
+static const struct crema_task *task_here(void)
+{
+	return shim_armed() ? task_slot(segment_owner()) : NULL;
+}
+
+static uint32_t text_id(PyObject *o)
+{
+	return o && py_is(o, &PyUnicode_Type) ? py_text_id(o) : 0;
+}
+
+static uint32_t attr_id(PyObject *o, PyObject *name)
+{
+	PyObject *a = py_attr(o, name);
+	uint32_t id = text_id(a);
+
+	Py_DecRef(a);
+	return id;
+}
+
+static uint32_t column_name(PyObject *handle)
+{
+	uint32_t path = attr_id(handle, n_path);
+
+	return path ? path : attr_id(handle, n_name);
+}
+
+static uint32_t tree_name(PyObject *handle)
+{
+	PyObject *tree = py_attr(handle, n_tree);
+	uint32_t id;
+
+	if (!tree)
+		tree = py_attr(handle, n_ntuple);
+	id = tree ? attr_id(tree, n_name) : 0;
+	Py_DecRef(tree);
+	return id;
+}
+
+static uint64_t number(PyObject *o, PyObject *name, int *known)
+{
+	PyObject *v = o ? py_attr(o, name) : NULL;
+	unsigned long long n = v ? PyLong_AsUnsignedLongLong(v) : 0;
+
+	*known &= v && !PyErr_Occurred();
+	PyErr_Clear();
+	Py_DecRef(v);
+	return *known ? n : 0;
+}
+
+/* All that was asked of the file so far. */
+static struct column_asked asked_of(PyObject *source)
+{
+	struct column_asked a = {.known = 1};
+
+	a.requests = number(source, n_requests, &a.known);
+	a.ranges = number(source, n_ranges, &a.known);
+	a.bytes = number(source, n_bytes, &a.known);
+	return a;
+}
+
+static struct column_asked asked_since(PyObject *source, const struct column_asked *before)
+{
+	struct column_asked a = asked_of(source);
+
+	if (!a.known || !before->known || a.requests < before->requests ||
+	    a.ranges < before->ranges || a.bytes < before->bytes)
+		return (struct column_asked){0};
+	a.requests -= before->requests;
+	a.ranges -= before->ranges;
+	a.bytes -= before->bytes;
+	return a;
+}
+
+/* An open file, or a directory in it: where it is read from. */
+static PyObject *source_of(PyObject *handle)
+{
+	PyObject *file = py_attr(handle, n_file);
+	PyObject *source = py_attr(file ? file : handle, n_source);
+
+	Py_DecRef(file);
+	return source;
+}
+
+/* The original, as a visit of the column. */
+static PyObject *visit(struct crema_column *row, PyObject *source, PyObject *original,
+		       PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	struct column_asked before = asked_of(source), asked;
+	struct column_visit *v = column_enter(row);
+	uint32_t epoch = shim_epoch;
+	PyObject *r = self ? py_call_original(original, self, args, kwargs)
+			   : PyObject_Call(original, args, kwargs);
+	struct py_error error;
+
+	if (!v || !shim_armed() || epoch != shim_epoch)
+		return r; /* or a child that was forked meanwhile */
+	py_error_save(&error);
+	asked = asked_since(source, &before);
+	column_leave(v, &asked);
+	py_error_restore(&error);
+	return r;
+}
+
+/* Counts the column in `number` if this task has not been counted there. */
+static void once(struct crema_column *row, enum once what, enum crema_column_number number)
+{
+	uint64_t key = UINT64_C(1) << 62 | row->number << 2 | what;
+	int first = uproot_first_use(task_name(segment_owner()), segment_owner(), key);
+
+	if (first)
+		column_add(row, number, first > 0);
+	if (first < 0)
+		column_unsure(row, CREMA_COLUMN_UNCOUNTED);
+}
+
+static int is_preloaded(PyObject *mapping, PyObject *handle)
+{
+	PyObject *arrays = py_attr(mapping, n_preloaded), *name = py_attr(handle, n_name);
+	int yes = arrays && name && py_is(arrays, &PyDict_Type) && PyDict_GetItem(arrays, name);
+
+	PyErr_Clear();
+	Py_DecRef(name);
+	Py_DecRef(arrays);
+	return yes;
+}
+
+static PyObject *extract_column_(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	const struct crema_task *task = task_here();
+	PyObject *handle = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, *file, *source,
+		 *r;
+	uint32_t name = task && handle && handle != PY_NONE ? column_name(handle) : 0;
+	struct crema_column *row;
+
+	if (!name)
+		return py_call_original(extract_column, self, args, kwargs);
+	row = column_row(task, name, tree_name(handle), 0);
+	column_add(row, CREMA_COLUMN_N_calls, 1);
+	once(row, ONCE_USED, CREMA_COLUMN_N_tasks);
+	if (is_preloaded(self, handle))
+		once(row, ONCE_PRELOAD_USED, CREMA_COLUMN_N_preload_used);
+	file = py_attr(self, n_file_handle);
+	source = source_of(file);
+	Py_DecRef(file);
+	r = visit(row, source, extract_column, self, args, kwargs);
+	Py_DecRef(source);
+	return r;
+}
+
+/* mapping: just made, of `tree`: what was read ahead for it is known. */
+static void tell_preloaded(const struct crema_task *task, PyObject *mapping, PyObject *tree)
+{
+	PyObject *arrays = py_attr(mapping, n_preloaded), *each = NULL, *name;
+	uint32_t tree_id = attr_id(tree, n_name), id;
+
+	if (arrays && py_is(arrays, &PyDict_Type))
+		each = PyObject_GetIter(arrays);
+	while (each && (name = PyIter_Next(each))) {
+		id = text_id(name);
+		if (id)
+			once(column_row(task, id, tree_id, 0), ONCE_PRELOADED,
+			     CREMA_COLUMN_N_preload_tasks);
+		Py_DecRef(name);
+	}
+	PyErr_Clear();
+	Py_DecRef(each);
+	Py_DecRef(arrays);
+}
+
+/* (uuid, path, tree) */
+static PyObject *keep_source_(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	const struct crema_task *task = task_here();
+
+	if (task && PyTuple_Size(args) == 3)
+		tell_preloaded(task, self, PyTuple_GetItem(args, 2));
+	return py_call_original(keep_source, self, args, kwargs);
+}
+
+/* The branch of the first of [(branch, number, range)]; borrowed. */
+static PyObject *first_branch(PyObject *list)
+{
+	PyObject *item =
+		py_is(list, &PyList_Type) && PyList_Size(list) > 0 ? PyList_GetItem(list, 0) : NULL;
+
+	return item && py_is(item, &PyTuple_Type) && PyTuple_Size(item) > 0
+		       ? PyTuple_GetItem(item, 0)
+		       : NULL;
+}
+
+/* What (branches, baskets or ranges, {branch: how}, ...) reads; NULL: nothing, or not told. */
+static struct crema_column *row_of_baskets(const struct crema_task *task, PyObject *args)
+{
+	PyObject *branch = PyTuple_Size(args) > 2 ? first_branch(PyTuple_GetItem(args, 1)) : NULL;
+	PyObject *wanted = branch ? PyTuple_GetItem(args, 2) : NULL;
+	uint32_t name;
+
+	if (!wanted || !py_is(wanted, &PyDict_Type))
+		return NULL;
+	if (PyObject_Size(wanted) > 1)
+		return column_current()
+			       ? NULL
+			       : column_row(task, 0, tree_name(branch), CREMA_COLUMN_TOGETHER);
+	name = column_name(branch);
+	return name ? column_row(task, name, tree_name(branch), 0) : NULL;
+}
+
+static PyObject *read_baskets_(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	const struct crema_task *task = task_here();
+	struct crema_column *row = task ? row_of_baskets(task, args) : NULL;
+	PyObject *source, *r;
+
+	(void)self;
+	if (!row)
+		return PyObject_Call(read_baskets, args, kwargs);
+	source = source_of(PyTuple_GetItem(args, 0));
+	r = visit(row, source, read_baskets, NULL, args, kwargs);
+	Py_DecRef(source);
+	return r;
+}
+
+void column_of_piece(const struct crema_task *task, PyObject *reader, const struct uproot_piece *p)
+{
+	struct crema_column *row = column_current();
+	PyObject *branch = p->is_page ? NULL : py_attr(reader, n_parent);
+	uint32_t name = branch ? column_name(branch) : 0;
+
+	if (name && (!row || row->column != name || row->span != task->span))
+		row = column_row(task, name, row && row->tree ? row->tree : tree_name(branch), 0);
+	Py_DecRef(branch);
+	if (row)
+		column_basket(row, p->bytes, p->raw_bytes);
+}
+
+static void names(void)
+{
+	n_name = PyUnicode_InternFromString("name");
+	n_path = PyUnicode_InternFromString("path");
+	n_tree = PyUnicode_InternFromString("tree");
+	n_ntuple = PyUnicode_InternFromString("ntuple");
+	n_file = PyUnicode_InternFromString("file");
+	n_source = PyUnicode_InternFromString("source");
+	n_parent = PyUnicode_InternFromString("_parent");
+	n_file_handle = PyUnicode_InternFromString("_file_handle");
+	n_preloaded = PyUnicode_InternFromString("preloaded_arrays");
+	n_requests = PyUnicode_InternFromString("num_requests");
+	n_ranges = PyUnicode_InternFromString("num_requested_chunks");
+	n_bytes = PyUnicode_InternFromString("num_requested_bytes");
+}
+
+int patch_mapping(PyObject *module)
+{
+	static PyMethodDef extract, keep;
+	PyObject *class = py_attr_string(module, "UprootSourceMapping");
+	int a, b;
+
+	names();
+	a = py_replace(class, "extract_column", (void *)extract_column_, &extract, &extract_column);
+	b = py_replace(class, "preload_column_source", (void *)keep_source_, &keep, &keep_source);
+	PyErr_Clear();
+	Py_DecRef(class);
+	return a ? a : b;
+}
+
+int patch_branches(PyObject *module)
+{
+	static PyMethodDef def = {"_ranges_or_baskets_to_arrays", (void *)read_baskets_,
+				  METH_VARARGS | METH_KEYWORDS, NULL};
+	PyObject *dict = PyModule_GetDict(module), *f = NULL;
+	int r = -ENOENT;
+
+	names();
+	read_baskets = dict ? PyDict_GetItemString(dict, def.ml_name) : NULL;
+	Py_IncRef(read_baskets);
+	f = read_baskets ? py_builtin(&def, NULL, "crema") : NULL;
+	if (f && !PyDict_SetItemString(dict, def.ml_name, f))
+		r = 0;
+	PyErr_Clear();
+	Py_DecRef(f);
+	return r;
+}
