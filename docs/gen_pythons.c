@@ -14,7 +14,8 @@ int main(void)
 {
 	printf("# Python versions\n\nGenerated from `contract/pythons.def` by `make docs`; do not "
 	       "edit.\n\n"
-	       "One library and one agent serve all versions of CPython. Tests compare counts, waits, "
+	       "One library and one agent serve all versions of CPython. Tests compare counts, "
+	       "waits, "
 	       "killed tasks and lines with known\nvalues (`test_pythons.py`, `test_lines.py`), "
 	       "and run CPython's own tests with and without the library\n"
 	       "(`scripts/compare-suites`).\n\n"

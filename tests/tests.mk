@@ -84,6 +84,7 @@ ACCURACY_TESTS = \
   http \
   http_clients \
   executors \
+  pythons \
   versions \
   identity \
   parquet \

@@ -5,6 +5,7 @@ environments. Mirror, proxy and keys are those of this machine's apt; where it i
     python tests/integration/debian_pythons.py 3.15     prints the interpreter's path
 """
 
+import functools
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,7 @@ def unpack(version, place, uri):
     return subprocess.run([python, "-c", "import ssl, sqlite3, venv"]).returncode == 0
 
 
+@functools.cache
 def interpreter(version):
     """None: this machine cannot have it. Made once, by one process at a time."""
     uri = mirror() if version in VERSIONS and shutil.which("dpkg") else None

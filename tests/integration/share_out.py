@@ -19,7 +19,7 @@ USES_SHARED = re.compile(r"^def \w+\([^)]*\b(?:shared|demo)\b", re.MULTILINE)
 LONGEST = ["test_cause_first", SHARED, "test_run_state", "test_dask_awkward", "test_roastcoffea", "test_executors", "test_collector_life",
            "test_limits", "test_http", "test_kill", "test_pythons", "test_page", "test_package", "test_findings", "test_big_runs",
            "test_threads", "test_kill_all", "test_right_run", "test_compare", "test_worker", "test_xrootd", "test_doctor", "test_silent",
-           "test_codec_cases", "test_identity", "test_agent_strangers", "test_sections", "test_preloads"]
+           "test_codec_cases", "test_suites", "test_identity", "test_agent_strangers", "test_sections", "test_preloads"]
 
 
 @functools.cache

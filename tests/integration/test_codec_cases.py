@@ -11,7 +11,6 @@ import codec_cases
 import codec_packages
 import jobs
 import pytest
-from accuracy import not_tried
 from distributed import span
 
 TRUTH = "sizes of the data, in the task's own Python"
@@ -97,7 +96,6 @@ def test_nothing_is_counted_beside_the_tasks(found):
     assert found[2]["unattributed"]["decompress_calls"] == 0
 
 
-def test_unseen_codecs_are_named(found, cell):
+def test_unseen_codecs_are_named(found):
     notes = " ".join(found[1]["completeness"]["notes"])
     assert notes.count("of libarrow (pyarrow)") == notes.count("of HDF5 (h5py") == 1
-    not_tried("decompress_calls", "compression.zstd (Python 3.14)", "this Python does not have it; libzstd's trace counts it")

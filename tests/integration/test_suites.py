@@ -1,11 +1,14 @@
 """CPython's own tests end with the preload as without it. The whole: make compare-suites."""
 
+import signal
 import subprocess
 import sys
 
 import jobs
 import pytest
+import venvs
 
+SECONDS = 7200
 PROGRAM = jobs.ROOT / "scripts" / "compare_suites.py"
 BROKEN = "#include <errno.h>\nint msync(void *a, unsigned long n, int f) { errno = EIO; return -1; }\n"
 
@@ -14,8 +17,13 @@ def compare(tmp_path, *options):
     return subprocess.run([sys.executable, PROGRAM, "--output", tmp_path, *options], capture_output=True, text=True)
 
 
-def test_some_suites(tmp_path):
-    done = compare(tmp_path, "--short")
+def interpreter(version):
+    return venvs.interpreter(version) or pytest.skip("no such Python on this machine")
+
+
+@pytest.mark.parametrize("version", venvs.each())
+def test_some_suites(tmp_path, version):
+    done = compare(tmp_path, "--short", "--python", interpreter(version))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -30,6 +38,8 @@ def test_a_difference_is_found(tmp_path):
 
 
 @pytest.mark.matrix
-def test_all_suites(tmp_path):
-    done = compare(tmp_path)
+@pytest.mark.parametrize("version", venvs.each())
+def test_all_suites(tmp_path, version):
+    signal.alarm(SECONDS)  # instead of the usual hang limit
+    done = compare(tmp_path, "--python", interpreter(version))
     assert done.returncode == 0, done.stdout + done.stderr
