@@ -36,7 +36,7 @@ unit-test: $(UNIT_BIN) ## cmocka unit tests
 
 test: unit-test shim-test fuzz-replay ## unit and shim tests, no Python
 
-# Flavours have a build folder each. They are built by all cores and run by one: tests say things of time.
+# Flavours have a build folder each.
 NPROC := $(shell nproc 2>/dev/null || echo 1)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 ASAN_FLAVOUR = BUILD=build/asan OPT="-O1 -g" SAN="$(SANITIZE)"
