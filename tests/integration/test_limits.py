@@ -472,14 +472,24 @@ def test_several_workers_in_one_process(new_cluster, packed, tmp_path):
 
 # --- mistakes
 
-WRONG = ["http://localhost:8990", "localhost", "localhost:0", "local host:8990", ":8990", "localhost:8990x",
-         "dir:", "dir:~/frames", "x" * 600 + ":8990"]
+WRONG = ["http://localhost:8990", "localhost", "localhost:0", "local host:8990", ":8990", "localhost:8990x", "nonsense", "host:port",
+         "127.0.0.1:99999", "dir:", "dir:~/frames", "dir:relative", "x" * 600 + ":8990"]
 
 
 @pytest.mark.parametrize("value", WRONG, ids=range(len(WRONG)))
 def test_wrong_collector(place, value):
-    with place.worker(env={**place.procs.worker_env(), "CREMA_COLLECTOR": value}) as worker:
+    with place.worker(nanny=False, env={**place.procs.worker_env(), "CREMA_COLLECTOR": value}) as worker:
         place.unmeasured(worker, "CREMA_COLLECTOR", wait=False)
+
+
+@pytest.mark.parametrize("name, value, lines", [("CREMA", "off", 0), ("CREMA_COLLECTOR", "", 1)])
+def test_not_measured_on_purpose(place, data, name, value, lines):
+    """coffea's job is done by a worker that has no agent."""
+    with place.worker(nanny=False, env={**place.procs.worker_env(), name: value}) as worker:
+        output, _ = jobs.run_coffea(place.client, [data["zstd"]])
+        assert output["events"] == {"nano_zstd.v1": 200_000}
+        assert place.procs.agents() == []
+        assert len(said(worker)) <= lines and all("CREMA_COLLECTOR" in line for line in said(worker))
 
 
 class Web(http.server.BaseHTTPRequestHandler):
