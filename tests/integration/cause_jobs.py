@@ -103,7 +103,7 @@ class PythonLoop(Base):
             return {"px": float((met * np.cos(phi)).sum())}
         px = 0.0
         for i in range(len(met)):
-            for k in range(6000):
+            for k in range(3000):
                 px += float(met[i]) * k if k else 0.0
         return {"px": px}
 
@@ -117,7 +117,7 @@ class Packs(Sum):
     def process(self, events):
         out = super().process(events)
         raw = np.asarray(events.MET.pt.to_numpy()).tobytes() + np.asarray(events.MET.phi.to_numpy()).tobytes()
-        raw *= 12
+        raw *= 6
         packed = lzma.compress(raw, preset=9) if self.preset == "lzma" else zlib.compress(raw, 1)
         return {**out, "packed": len(packed)}
 
