@@ -33,9 +33,8 @@ void pylines_blame(struct pylines *l)
 		struct pyline_row *r = row_of(l, w);
 		struct py_gil now;
 
-		if (!r || r->why != PYLINES_WHOLE ||
-		    !py_gil_read(&l->process, w->cond, &now) || now.holder != w->gil.holder ||
-		    now.switches != w->gil.switches)
+		if (!r || r->why != PYLINES_WHOLE || !py_gil_read(&l->process, w->cond, &now) ||
+		    now.holder != w->gil.holder || now.switches != w->gil.switches)
 			continue;
 		r->held_samples++;
 		r->held_ns += w->ns;

@@ -40,6 +40,12 @@ void emit_object(struct json *j, const char *name);
 void emit_array(struct json *j, const char *name);
 void emit_end(struct json *j);
 void emit_value(struct json *j, const char *name, struct value v);
+/*
+ * What is said of one thing by names and values, for JSON and for tables: a function of it calls
+ * put() for each. `type` is the type of the column. emit_cell() is put() for JSON, arg its writer.
+ */
+typedef void (*cell_put)(void *arg, const char *name, enum value_type type, struct value v);
+void emit_cell(void *arg, const char *name, enum value_type type, struct value v);
 /* "name" and "name_at_least": the first is null where there may be more. */
 void emit_at_least(struct json *j, const char *name, struct value at_least, bool may_be_more);
 /* The same by a name made ready once: for rows of which a report has a million. */

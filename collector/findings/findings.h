@@ -82,7 +82,9 @@ void findings_json(const struct findings *f, struct json *j);
 const char *finding_cost(const struct finding *f, char *out, size_t size);
 /* Members cost (the text of it), cost_seconds, cost_at_least, of_seconds, gain and gain_seconds of
  * the object that is open. */
-void finding_cost_json(const struct finding *one, struct json *j);
+/* All but its evidence. cost: room for a text, as long as the cells are used. */
+void finding_cells(const struct finding *one, char cost[FINDING_COST_BYTES], cell_put put,
+		   void *arg);
 /* A finding's evidence as the list `name`. */
 void finding_evidence_json(const struct finding *one, struct json *j, const char *name);
 /* A section of 80 columns. */

@@ -73,16 +73,20 @@ const char *finding_cost(const struct finding *f, char *out, size_t size)
 	return out;
 }
 
-void finding_cost_json(const struct finding *one, struct json *j)
+void finding_cells(const struct finding *one, char cost[FINDING_COST_BYTES], cell_put put,
+		   void *arg)
 {
-	char cost[FINDING_COST_BYTES];
-
-	emit_value(j, "cost", value_text(*finding_cost(one, cost, sizeof(cost)) ? cost : NULL));
-	emit_value(j, "cost_seconds", value_real(one->cost_s));
-	emit_value(j, "cost_at_least", value_bool(one->cost_is_least));
-	emit_value(j, "of_seconds", value_real(one->of_s));
-	emit_value(j, "gain", value_text(one->gain));
-	emit_value(j, "gain_seconds", value_real(one->gain_s));
+	finding_cost(one, cost, FINDING_COST_BYTES);
+	put(arg, "id", VALUE_TEXT, value_text(one->id));
+	put(arg, "severity", VALUE_TEXT, value_text(finding_severity_name(one->severity)));
+	put(arg, "sentence", VALUE_TEXT, value_text(one->sentence));
+	put(arg, "advice", VALUE_TEXT, value_text(one->advice));
+	put(arg, "cost", VALUE_TEXT, value_text(*cost ? cost : NULL));
+	put(arg, "cost_seconds", VALUE_REAL, value_real(one->cost_s));
+	put(arg, "cost_at_least", VALUE_BOOL, value_bool(one->cost_is_least));
+	put(arg, "of_seconds", VALUE_REAL, value_real(one->of_s));
+	put(arg, "gain", VALUE_TEXT, value_text(one->gain));
+	put(arg, "gain_seconds", VALUE_REAL, value_real(one->gain_s));
 }
 
 void finding_evidence_json(const struct finding *one, struct json *j, const char *name)
@@ -104,16 +108,13 @@ void finding_evidence_json(const struct finding *one, struct json *j, const char
 
 static void put_list(const struct finding *v, size_t n, struct json *j, const char *name)
 {
+	char cost[FINDING_COST_BYTES];
 	size_t i;
 
 	emit_array(j, name);
 	for (i = 0; i < n; i++) {
 		emit_object(j, NULL);
-		emit_value(j, "id", value_text(v[i].id));
-		emit_value(j, "severity", value_text(finding_severity_name(v[i].severity)));
-		emit_value(j, "sentence", value_text(v[i].sentence));
-		emit_value(j, "advice", value_text(v[i].advice));
-		finding_cost_json(&v[i], j);
+		finding_cells(&v[i], cost, emit_cell, j);
 		finding_evidence_json(&v[i], j, "evidence");
 		if (v[i].left_out_for)
 			emit_value(j, "left_out_for", value_text(v[i].left_out_for));

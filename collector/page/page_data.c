@@ -125,6 +125,7 @@ static void put_evidence(const struct finding *f, struct json *j)
 static void put_findings(const struct report *r, struct json *j)
 {
 	const struct findings *all = r->findings;
+	char cost[FINDING_COST_BYTES];
 	const struct finding *f;
 	size_t i;
 
@@ -139,11 +140,7 @@ static void put_findings(const struct report *r, struct json *j)
 	for (i = 0; i < all->n && i < PAGE_ROWS; i++) {
 		f = &all->v[i];
 		emit_object(j, NULL);
-		emit_value(j, "id", value_text(f->id));
-		emit_value(j, "severity", value_text(finding_severity_name(f->severity)));
-		emit_value(j, "sentence", value_text(f->sentence));
-		emit_value(j, "advice", value_text(f->advice));
-		finding_cost_json(f, j);
+		finding_cells(f, cost, emit_cell, j);
 		put_evidence(f, j);
 		emit_end(j);
 	}

@@ -53,6 +53,18 @@ void sheet_column_add(struct sheet_maker *k, const char *name, enum value_type t
 							unit ? unit : unit_of(name)};
 }
 
+void sheet_put_column(void *maker, const char *name, enum value_type type, struct value v)
+{
+	(void)v;
+	sheet_column_add(maker, name, type, NULL);
+}
+
+void sheet_put_cell(void *maker, const char *name, enum value_type type, struct value v)
+{
+	(void)name, (void)type;
+	sheet_cell(maker, v);
+}
+
 void sheet_cell(struct sheet_maker *k, struct value v)
 {
 	if (k->at < k->sheet.n)

@@ -32,6 +32,10 @@ int sheet_row_end(struct sheet_maker *k);
 struct sink sheet_list_open(struct sheet_maker *k);
 void sheet_list_cell(struct sheet_maker *k, struct sink *s);
 
+/* emit_json.h's cell_put: adds a column without its value, or the cell. */
+void sheet_put_column(void *maker, const char *name, enum value_type type, struct value v);
+void sheet_put_cell(void *maker, const char *name, enum value_type type, struct value v);
+
 #define PUT_LIST(name, put)                                                                        \
 	{                                                                                          \
 		struct json json, *j = &json;                                                      \
@@ -49,15 +53,16 @@ int sheet_make(struct sheet_maker *k, const char *name, const char *key, const c
 	       void (*columns)(struct sheet_maker *), void (*rows)(struct sheet_maker *));
 void sheet_release(struct sheet_maker *k);
 
-/* Sheets of print/sheets_lines.c. */
+/* Sheets of print/sheets_stacks.c. */
 void line_columns(struct sheet_maker *k);
 void line_rows(struct sheet_maker *k);
 void stack_columns(struct sheet_maker *k);
 void stack_rows(struct sheet_maker *k);
 
-/* Sheets of print/sheets_more.c. */
-void finding_columns(struct sheet_maker *k);
-void finding_rows(struct sheet_maker *k);
+void blocking_columns(struct sheet_maker *k);
+void blocking_rows(struct sheet_maker *k);
+
+/* Sheets of print/sheets_sections.c. */
 void section_columns(struct sheet_maker *k);
 void section_rows(struct sheet_maker *k);
 void section_dataset_columns(struct sheet_maker *k);
@@ -66,8 +71,8 @@ void memory_columns(struct sheet_maker *k);
 void memory_rows(struct sheet_maker *k);
 void custom_columns(struct sheet_maker *k);
 void custom_rows(struct sheet_maker *k);
-void blocking_columns(struct sheet_maker *k);
-void blocking_rows(struct sheet_maker *k);
+
+/* Sheets of print/sheets_series.c. */
 void timeline_columns(struct sheet_maker *k);
 void timeline_rows(struct sheet_maker *k);
 void tracking_columns(struct sheet_maker *k);

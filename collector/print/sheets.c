@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/findings/findings.h"
 #include "collector/print/sheet_maker.h"
 #include "collector/report/columns.h"
 
@@ -192,6 +193,27 @@ static void file_rows(struct sheet_maker *k)
 		file_row(k, &r->imports, "imports");
 	if (!k->rc)
 		file_row(k, &r->rest, "rest");
+}
+
+static void finding_columns(struct sheet_maker *k)
+{
+	char cost[FINDING_COST_BYTES];
+
+	finding_cells(&(struct finding){.id = NULL}, cost, sheet_put_column, k);
+	sheet_column_add(k, "evidence", VALUE_TEXT, NULL);
+}
+
+static void finding_rows(struct sheet_maker *k)
+{
+	const struct findings *found = k->report->findings;
+	char cost[FINDING_COST_BYTES];
+
+	for (size_t i = 0; found && i < found->n && !k->rc; i++) {
+		sheet_row_begin(k);
+		finding_cells(&found->v[i], cost, sheet_put_cell, k);
+		PUT_LIST(evidence, finding_evidence_json(&found->v[i], j, member))
+		sheet_row_end(k);
+	}
 }
 
 static void codec_columns(struct sheet_maker *k)

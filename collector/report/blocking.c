@@ -239,6 +239,17 @@ void blocking_frames_json(const struct blocking_row *r, struct json *j, const ch
 	emit_end(j);
 }
 
+void blocking_cells(const struct blocking_row *r, cell_put put, void *arg)
+{
+	put(arg, "wait", VALUE_TEXT, value_text(blocking_wait(r)));
+	put(arg, "prefix", VALUE_TEXT, value_text(r->prefix));
+	put(arg, "file", VALUE_TEXT, value_text(r->site->file));
+	put(arg, "peer", VALUE_TEXT, value_text(r->site->peer));
+	put(arg, "count", VALUE_UINT, value_uint(r->waits.calls));
+	put(arg, "waited_seconds", VALUE_REAL, value_seconds(value_uint(r->waits.ns)));
+	put(arg, "longest_seconds", VALUE_REAL, value_seconds(value_uint(r->waits.longest_ns)));
+}
+
 void blocking_json(struct blocking *b, const struct run *run, struct json *j)
 {
 	const struct blocking_row *r;
@@ -247,13 +258,7 @@ void blocking_json(struct blocking *b, const struct run *run, struct json *j)
 	for (size_t i = 0; i < b->rows.n && i < BLOCKING_ROWS; i++) {
 		r = b->rows.v[i];
 		emit_object(j, NULL);
-		emit_value(j, "wait", value_text(blocking_wait(r)));
-		emit_value(j, "prefix", value_text(r->prefix));
-		emit_value(j, "file", value_text(r->site->file));
-		emit_value(j, "peer", value_text(r->site->peer));
-		emit_value(j, "count", value_uint(r->waits.calls));
-		emit_value(j, "waited_seconds", value_seconds(value_uint(r->waits.ns)));
-		emit_value(j, "longest_seconds", value_seconds(value_uint(r->waits.longest_ns)));
+		blocking_cells(r, emit_cell, j);
 		blocking_frames_json(r, j, "frames");
 		blocking_stack_json(b, run->model, r->site, j, "stack");
 		emit_end(j);

@@ -93,9 +93,8 @@ const char *lines_name(const struct line_place *p, char out[192]);
 const char *line_class_name(unsigned int class);
 /* What is said of a line and of a stack, but for its frames: JSON, CSV and SQLite are made of it.
  */
-typedef void (*line_cell)(void *arg, const char *name, enum value_type type, struct value v);
-void lines_cells(const struct lines *l, const struct line_row *r, line_cell put, void *arg);
-void lines_stack_cells(const struct run *run, const struct line_stack_row *r, line_cell put,
+void lines_cells(const struct lines *l, const struct line_row *r, cell_put put, void *arg);
+void lines_stack_cells(const struct run *run, const struct line_stack_row *r, cell_put put,
 		       void *arg);
 /* As an array: outermost first, "FILE:LINE FUNCTION". */
 void lines_frames_json(const struct line_list *list, struct json *j, const char *name);

@@ -15,7 +15,7 @@ const char *line_class_name(unsigned int class)
 	return class < CREMA_TIMES ? row_times[class].name : "other_seconds";
 }
 
-static void sum_cells(const struct line_sum *s, line_cell put, void *arg)
+static void sum_cells(const struct line_sum *s, cell_put put, void *arg)
 {
 	put(arg, "samples", VALUE_UINT, value_uint(s->samples));
 	put(arg, "seconds", VALUE_REAL, value_real(s->seconds));
@@ -24,7 +24,7 @@ static void sum_cells(const struct line_sum *s, line_cell put, void *arg)
 	put(arg, "held_gil_seconds", VALUE_REAL, value_real(s->held_s));
 }
 
-void lines_cells(const struct lines *l, const struct line_row *r, line_cell put, void *arg)
+void lines_cells(const struct lines *l, const struct line_row *r, cell_put put, void *arg)
 {
 	const struct line_place *p = r->place;
 	double share = lines_share(l, &r->sum);
@@ -37,19 +37,13 @@ void lines_cells(const struct lines *l, const struct line_row *r, line_cell put,
 	put(arg, "share_error", VALUE_REAL, value_real(lines_error(share, l->all.samples)));
 }
 
-void lines_stack_cells(const struct run *run, const struct line_stack_row *r, line_cell put,
+void lines_stack_cells(const struct run *run, const struct line_stack_row *r, cell_put put,
 		       void *arg)
 {
 	put(arg, "prefix", VALUE_TEXT, value_text(run_prefix_shown(run, r->prefix)));
 	put(arg, "thread", VALUE_TEXT, value_text(line_thread_name(r)));
 	put(arg, "without", VALUE_TEXT, value_text(r->why));
 	sum_cells(&r->sum, put, arg);
-}
-
-static void member(void *arg, const char *name, enum value_type type, struct value v)
-{
-	(void)type;
-	emit_value(arg, name, v);
 }
 
 void lines_frames_json(const struct line_list *list, struct json *j, const char *name)
@@ -100,15 +94,15 @@ void lines_json(const struct lines *l, const struct run *run, struct value wall,
 	emit_object(j, "stacks");
 	put_facts(l, wall, j);
 	emit_object(j, "own");
-	sum_cells(&l->all, member, j);
+	sum_cells(&l->all, emit_cell, j);
 	emit_end(j);
 	emit_object(j, "pool");
-	sum_cells(&l->pool, member, j);
+	sum_cells(&l->pool, emit_cell, j);
 	emit_end(j);
 	emit_array(j, "lines");
 	for (size_t i = 0; i < l->rows.n && i < LINES_ROWS; i++) {
 		emit_object(j, NULL);
-		lines_cells(l, l->rows.v[i], member, j);
+		lines_cells(l, l->rows.v[i], emit_cell, j);
 		lines_frames_json(l->rows.v[i]->most, j, "stack");
 		emit_end(j);
 	}
@@ -118,7 +112,7 @@ void lines_json(const struct lines *l, const struct run *run, struct value wall,
 	emit_array(j, "stacks");
 	for (size_t i = 0; i < l->stacks.n && i < LINES_STACKS; i++) {
 		emit_object(j, NULL);
-		lines_stack_cells(run, l->stacks.v[i], member, j);
+		lines_stack_cells(run, l->stacks.v[i], emit_cell, j);
 		lines_frames_json(l->stacks.v[i]->list, j, "frames");
 		emit_end(j);
 	}
