@@ -120,25 +120,18 @@ struct value value_plus(struct value a, struct value b)
 	return known_a && known_b ? value_real(x + y) : value_null();
 }
 
-static void sink_flush(struct sink *s)
+void sink_flush(struct sink *s)
 {
 	if (s->error)
 		return;
 	s->error = s->flush(s->out, s->arg);
 }
 
-char *sink_room(struct sink *s, size_t n)
+char *sink_more_room(struct sink *s, size_t n)
 {
-	if (!s->error && (s->out->error || n > s->out->cap - s->out->len))
+	if (!s->error)
 		s->error = buf_reserve(s->out, n);
 	return s->error ? NULL : (char *)s->out->data + s->out->len;
-}
-
-void sink_take(struct sink *s, const char *end)
-{
-	s->out->len = (size_t)(end - (char *)s->out->data);
-	if (s->flush && s->out->len >= SINK_CHUNK)
-		sink_flush(s);
 }
 
 #define USUAL_COLUMNS 80

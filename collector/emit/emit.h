@@ -76,8 +76,22 @@ size_t sink_prose_columns(const struct sink *s);
 void sink_put(struct sink *s, const char *text, size_t n);
 /* Room for n bytes at the sink's end, to be written in place, and how much was: up to `end`. NULL
  * after an error. */
-char *sink_room(struct sink *s, size_t n);
-void sink_take(struct sink *s, const char *end);
+char *sink_more_room(struct sink *s, size_t n);
+static inline char *sink_room(struct sink *s, size_t n)
+{
+	const struct buf *b = s->out;
+
+	if (__builtin_expect(s->error || b->error || n > b->cap - b->len, 0))
+		return sink_more_room(s, n);
+	return (char *)b->data + b->len;
+}
+void sink_flush(struct sink *s);
+static inline void sink_take(struct sink *s, const char *end)
+{
+	s->out->len = (size_t)(end - (char *)s->out->data);
+	if (s->flush && s->out->len >= SINK_CHUNK)
+		sink_flush(s);
+}
 void sink_puts(struct sink *s, const char *text);
 __attribute__((format(printf, 2, 3))) void sink_printf(struct sink *s, const char *fmt, ...);
 /* The same numbers where there is room for NUMBER_ROOM; return the end. */

@@ -10,9 +10,11 @@
 #define GIGA 1000000000u
 /* Below, doubles lie closer than 1e-9: each nanosecond has its own. */
 #define EXACT 4194304.0
-/* Where C writes no exponent, and whole numbers still have all their bits. */
-#define LEAST 1e-4
+/* Where m * 10^p fits in 128 bits, and whole numbers still have all their bits. */
+#define LEAST 1e-6
 #define MOST 9007199254740992.0
+/* Below, C writes an exponent. */
+#define EXPONENT 1e-4
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -76,7 +78,7 @@ struct decimal {
 
 static struct decimal decimal_of(double v, int places)
 {
-	static const double below[] = {0.1, 0.01, 0.001, 0};
+	static const double below[] = {0.1, 0.01, 0.001, 0.0001, 0.00001, 0};
 	int bits, p = places;
 	uint64_t m = (uint64_t)ldexp(frexp(v, &bits), 53);
 	wide one = (wide)1 << (53 - bits), scale = 1, rest;
@@ -130,6 +132,25 @@ static char *put_decimal(char *to, bool minus, uint64_t n, int p)
 	return to;
 }
 
+/* n / 10^p with one digit before the point and an exponent of one digit. */
+static char *put_exponent(char *to, bool minus, uint64_t n, int p)
+{
+	char *end;
+
+	for (; n % 10 == 0; n /= 10)
+		p--;
+	if (minus)
+		*to++ = '-';
+	end = number_uint(to + 1, n);
+	p -= (int)(end - to) - 2;
+	to[0] = to[1];
+	to[1] = '.';
+	end -= end == to + 2;
+	memcpy(end, "e-0", 3);
+	end[3] = (char)('0' + p);
+	return end + 4;
+}
+
 static char *put_any(char *to, double v, int places)
 {
 	int n = 0;
@@ -166,7 +187,7 @@ char *number_real(char *to, double v)
 	d = decimal_of(size, places);
 	while (!d.same && places < 17)
 		d = decimal_of(size, ++places);
-	return put_decimal(to, v < 0, d.n, d.p);
+	return (size < EXPONENT ? put_exponent : put_decimal)(to, v < 0, d.n, d.p);
 }
 
 void sink_real(struct sink *s, double v)

@@ -314,6 +314,12 @@ static void test_real_numbers_are_read_back(void **state)
 		{1e15, "1000000000000000"},
 		{5e-324, "4.94065645841247e-324"},
 		{2.5e-10, "2.5e-10"},
+		{-8.636319823961873e-06, "-8.636319823961873e-06"},
+		{0x1p-19, "1.9073486328125e-06"},
+		{1e-6 / 7, "1.4285714285714285e-07"},
+		{1e-6 * 7 / 3, "2.333333333333333e-06"},
+		{99999e-9 + 1e-13, "9.999900010000001e-05"},
+		{9.9999999999999991e-05, "9.999999999999999e-05"},
 	};
 	uint64_t random = 88172645463325252u;
 	struct output o;
@@ -369,7 +375,7 @@ static void test_real_numbers_are_what_c_writes(void **state)
 		random ^= random >> 7;
 		random ^= random << 17;
 		v = ldexp(1 + (double)(random >> (12 + i % 3 * 20)) * 0x1p-52,
-			  (int)(random % 72) - 16);
+			  (int)(random % 76) - 20);
 		is_what_c_writes(i % 2 ? v : -v);
 		is_what_c_writes((double)(random >> 40) / (double)(1 + random % 997));
 	}
