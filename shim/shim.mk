@@ -55,4 +55,4 @@ shim-test: $(SHIM_TEST_BIN) ## C programs that hold the shim, by cmocka
 $(BUILD)/tests/bench/bench_shim: tests/bench/bench_shim.c $(SHIM_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(SHIM_FLAGS) -o $@ $(filter %.c %.o,$^) -rdynamic -lpthread
+	$(Q)$(CC) $(SHIM_FLAGS) -o $@ $(filter %.c %.o,$^) -rdynamic -lpthread -lm

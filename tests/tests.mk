@@ -62,12 +62,7 @@ everything: all $(UNIT_BIN) $(REPLAY_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/
   $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/bench_live $(BUILD)/tests/bench/swarm/swarm
 
 bench: all $(BUILD)/tests/bench/bench_shim $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/swarm/swarm ## what crema costs, as ratios beside the budgets
-	$(BUILD)/tests/bench/bench_shim
-	@if [ -x .venv/bin/python ]; then .venv/bin/python tests/bench/bench_job.py; else \
-	  echo "the real job is left out: scripts/demo makes the .venv that it needs"; fi
-	@if [ -x .venv/bin/python ]; then BUILD=$(BUILD) .venv/bin/python tests/bench/bench_restart.py; fi
-	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_journal.py --rounds 1
-	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_report.py
+	BUILD=$(BUILD) $(PYTHON) tests/bench/bench.py
 
 bench-journal: all $(BUILD)/tests/bench/swarm/swarm ## the journal by io_uring beside pwrite, with a disk that stalls too
 	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_journal.py

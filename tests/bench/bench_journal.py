@@ -22,7 +22,10 @@ from bench_swarm import BUILD, Collector
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[n] / name) for n, name in ((1, "integration"), (2, "scripts"))]
 import bindfs
+from budgets import judge, null_call_ns
 
+# CPU of a record in null calls: 1 us where one takes 175 ns.
+RECORD_GOAL = 5.7
 WAYS = {"pwrite": "off", "io_uring": "on"}
 LOADS = {
     "200 workers, 200,000 task records/s, a disk that stalls 100 ms once a second": (True, "--workers 200 --rate 200000 --seconds 5 --shared"),
@@ -105,6 +108,9 @@ def compare(name, stalls, options, rounds):
         middle = {way: statistics.median(r[key] for r in found[way]) for way in WAYS}
         cells = [f"{middle[way]:,.1f} ({min(r[key] for r in found[way]):,.1f}-{max(r[key] for r in found[way]):,.1f})"
                  for way in WAYS]
+        if key == "records/s per core" and not stalls:
+            calls = 1e9 / max(middle.values()) / null_call_ns()
+            judge(f"collector, CPU of a record, {name} ({1e9 / max(middle.values()):.0f} ns)", calls, RECORD_GOAL, "null calls", "docs/scale.md")
         print(f"{key:20} {cells[0]:>28} {cells[1]:>28} {middle['io_uring'] / middle['pwrite']:>15.2f}", flush=True)
 
 

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from bench_swarm import BUILD, ROOT, Collector
+from budgets import judge
 
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
 
@@ -80,11 +81,14 @@ def measure(records, workers):
 
 def main():
     records, workers = (int(arg) for arg in [*sys.argv[1:3], *("1600000", "500")[len(sys.argv) - 1:]])
+    cpu = []
     for of in (records // 4, records):
         got, segments, there, stripped = measure(of, workers)
         said = ["{:.2f} s ({:.2f} s of CPU, {:.0f} MiB)".format(*of) for of in (there, stripped)]
         print(f"{got} records of {workers} workers in {segments} segments: first acknowledgement after {said[0]}, without checkpoints "
               f"after {said[1]}: {there[0] / stripped[0]:.3f} of the time", flush=True)
+        cpu.append(max(there[1], 0.1))  # of which less is within a tick or two
+    judge("CPU of a start with 4 x the records", cpu[1] / cpu[0], 2, "x", "docs/scale.md")
     return 0
 
 
