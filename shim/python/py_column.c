@@ -12,6 +12,7 @@
 
 #include "shim/count/column.h"
 #include "shim/count/task.h"
+#include "shim/python/first_use.h"
 #include "shim/python/patch.h"
 #include "shim/python/py_uproot.h"
 
@@ -130,7 +131,7 @@ static PyObject *visit(struct crema_column *row, PyObject *source, PyObject *ori
 static void once(struct crema_column *row, enum once what, enum crema_column_number number)
 {
 	uint64_t key = UINT64_C(1) << 62 | row->number << 2 | what;
-	int first = uproot_first_use(task_name(segment_owner()), segment_owner(), key);
+	int first = first_use(task_name(segment_owner()), segment_owner(), key);
 
 	if (first)
 		column_add(row, number, first > 0);

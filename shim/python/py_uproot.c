@@ -13,6 +13,7 @@
 #include "shim/count/extent.h"
 #include "shim/count/fd.h"
 #include "shim/count/task.h"
+#include "shim/python/first_use.h"
 #include "shim/python/patch.h"
 #include "shim/python/py_uproot.h"
 
@@ -106,13 +107,6 @@ static void count_row(struct crema_file *f, const struct uproot_piece *p)
 	ADD(&f->basket_raw_bytes, p->raw_bytes);
 }
 
-/* The baskets and clusters that tasks have used, while they run. */
-#define USED_TASKS 64
-static struct {
-	uint64_t task;
-	PyObject *used; /* a set of basket_key() and cluster_key() */
-} tasks[USED_TASKS];
-
 static uint64_t cluster_key(uint32_t row, uint64_t cluster)
 {
 	return (uint64_t)row << 32 | cluster;
@@ -123,45 +117,6 @@ static uint64_t basket_key(uint32_t row, uint64_t at)
 	return UINT64_C(1) << 63 | (uint64_t)row << 48 | at;
 }
 
-static int is_over(uint64_t task)
-{
-	uint32_t owner = task_ref_name(task);
-
-	task_unref(owner);
-	return !task_slot(owner);
-}
-
-/* NULL: more tasks at once than there is room for. */
-static PyObject *used_by(uint64_t task)
-{
-	int at = -1;
-
-	for (int i = 0; i < USED_TASKS; i++) {
-		if (tasks[i].used && tasks[i].task == task)
-			return tasks[i].used;
-		if (at < 0 && (!tasks[i].used || is_over(tasks[i].task)))
-			at = i;
-	}
-	if (at < 0)
-		return NULL;
-	Py_DecRef(tasks[at].used);
-	tasks[at].task = task;
-	tasks[at].used = PySet_New(NULL);
-	return tasks[at].used;
-}
-
-int uproot_first_use(uint64_t task, uint32_t owner, uint64_t of)
-{
-	PyObject *used = task_slot(owner) ? used_by(task) : NULL;
-	PyObject *key = used ? PyLong_FromUnsignedLongLong(of) : NULL;
-	Py_ssize_t before = used ? PySet_Size(used) : 0;
-	int first = !key || PySet_Add(used, key) ? -1 : PySet_Size(used) > before;
-
-	PyErr_Clear();
-	Py_DecRef(key);
-	return first;
-}
-
 static int has_row(uint32_t row)
 {
 	return row && row < CREMA_SHM_FILES;
@@ -170,7 +125,7 @@ static int has_row(uint32_t row)
 static void count_cluster(uint64_t task, uint32_t owner, uint32_t row, uint64_t cluster)
 {
 	int known = has_row(row) && cluster < UINT32_MAX;
-	int first = known ? uproot_first_use(task, owner, cluster_key(row, cluster)) : -1;
+	int first = known ? first_use(task, owner, cluster_key(row, cluster)) : -1;
 
 	if (first < 0)
 		task_counts_hidden(task, CREMA_COUNT_BIT(clusters_used));
@@ -182,7 +137,7 @@ static void count_repeated(uint64_t task, uint32_t owner, uint32_t row,
 			   const struct uproot_piece *p)
 {
 	int known = has_row(row) && p->at < UINT64_C(1) << 48;
-	int first = known ? uproot_first_use(task, owner, basket_key(row, p->at)) : -1;
+	int first = known ? first_use(task, owner, basket_key(row, p->at)) : -1;
 
 	if (first < 0)
 		task_counts_hidden(task, CREMA_COUNT_BIT(repeated_basket_bytes));

@@ -20,9 +20,6 @@ struct uproot_piece {
 /* `reader`, an uproot model, has unpacked a piece of its file, for the task of this thread or
  * context. */
 void uproot_used(PyObject *reader, const struct uproot_piece *p);
-/* The task's name and owner number (task.h) and a key of the caller's with bit 62 set: 1: the task
- * has it for the first time, 0: again, -1: unknown. */
-int uproot_first_use(uint64_t task, uint32_t owner, uint64_t key);
 /* py_column.c: the piece belongs to a column. */
 struct crema_task;
 void column_of_piece(const struct crema_task *task, PyObject *reader, const struct uproot_piece *p);
