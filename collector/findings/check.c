@@ -179,6 +179,13 @@ const char *remark_name(struct remark *d, const char *name)
 	return print(d, "'%s'", copy);
 }
 
+const char *remark_list(struct remark *d, const char *list, const char *name)
+{
+	char *last = (char *)print(d, "%s%s'%s'", list, *list ? ", " : "", name ? name : "");
+
+	return text_clean(last);
+}
+
 const char *remark_upper(struct remark *d, const char *text)
 {
 	size_t i, n = strlen(text);

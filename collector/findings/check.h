@@ -77,6 +77,7 @@ const char *remark_line_share(struct remark *d, double share, uint64_t of_sample
 const char *remark_human(struct remark *d, struct value v, enum human as);
 const char *remark_percent(struct remark *d, double percent); /* "41 %", "3.2 %" */
 const char *remark_name(struct remark *d, const char *name);  /* quoted, short, printable */
+const char *remark_list(struct remark *d, const char *list, const char *name); /* 'a', 'name' */
 const char *remark_integer(struct remark *d, double n);	      /* as Python reads it: 50_000 */
 const char *remark_upper(struct remark *d, const char *text); /* LZMA */
 

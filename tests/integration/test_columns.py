@@ -2,10 +2,14 @@
 """What each column cost: requests, bytes and time of coffea's virtual arrays, of what is read ahead, and of uproot's own
 arrays, by the sizes of their baskets that the file states."""
 
+import ast
+
+import findings_server
 import jobs
 import pytest
 from baskets import Baskets
 from distributed import span
+from relay import Relay
 
 FILE = "fBasketBytes of each branch (uproot without crema)"
 COFFEA = "coffea's bytesread"
@@ -64,3 +68,57 @@ def test_virtual_arrays(shared, data, cell, handler, chunks):
     assert rest["basket_bytes"] == 0 and rest["decompress_calls"] > 0
     serial = Baskets(path).tree.file.source  # what it takes to open the tree
     assert rest["requested_bytes"] % chunks == 0 and rest["requested_bytes"] // chunks <= 2 * serial.num_requested_bytes
+
+
+def run_remote(procs, client, name, url, chunks, preload=None):
+    """The columns' part of the waits, with the findings and the rows."""
+    from coffea import processor
+    from coffea.nanoevents import NanoAODSchema
+
+    run = processor.Runner(executor=processor.DaskExecutor(client=client, status=False), schema=NanoAODSchema,
+                           chunksize=-(-200_000 // chunks), savemetrics=True, metadata_cache={})
+    fileset = {"far": {"files": {url: "Events"}, **({"preload": preload} if preload else {})}}
+    with span(name):
+        out, _ = run(fileset, processor_instance=some_columns)
+    found = jobs.settled(procs, lambda r: len(r["chunks"]) == chunks and columns_arrived(r, chunks * len(USED)))
+    waited = sum(c["network_wait_seconds"] for c in found["read_columns"] if c["kind"] != "rest")
+    return out, waited, {f["id"]: f for f in found["findings"] + found.get("findings_left_out", [])}, found
+
+
+def list_in(advice):
+    return ast.literal_eval("[" + advice.partition(": ")[2].strip("[].") + "]")
+
+
+def evidence(finding):
+    return {e["name"]: e["value"] for e in finding["evidence"]}
+
+
+def test_what_is_promised_over_a_slow_link_comes_true(new_cluster, data, cell):
+    """50 ms: the finding's list is read ahead, with one column that nobody uses; promise and measurement side by side."""
+    chunks, path, procs = 6, data["zlib"], new_cluster()
+    server = findings_server.start([path])
+    with Relay(server.server_address[1], delay_s=0.05) as relay, jobs.measured(procs) as client:
+        url = f"http://127.0.0.1:{relay.port}/{path.rpartition('/')[2]}"
+        out, before, findings, found = run_remote(procs, client, "columns one by one", url, chunks)
+        assert "preload_columns" in findings, [found["metrics"]["task_wall_seconds"], before, found["findings_checked"]]
+        promise = evidence(findings["preload_columns"])
+        names = list_in(findings["preload_columns"]["advice"])
+        assert set(names) == USED and promise["columns"] == len(USED) and "unused_columns" not in findings
+        assert (promise["requests"], promise["requests_ahead"]) == (chunks * len(USED), chunks)
+        again, after, findings, found = run_remote(procs, client, "columns ahead", url, chunks, [*names, "Jet_phi"])
+    server.shutdown()
+    assert again == out and "preload_columns" not in findings
+    rows = by_name(found)
+    (together,) = [c for c in found["read_columns"] if c["kind"] == "together"]
+    assert together["requests"] == sum(c["requests"] for c in found["read_columns"] if c["kind"] != "rest") == promise["requests_ahead"]
+    assert {n for n, c in rows.items() if c["preload_tasks"]} == {*USED, "Jet_phi"}
+    assert all(rows[n]["preload_tasks"] == rows[n]["preload_used"] == chunks for n in USED)
+    unused = evidence(findings["unused_columns"])
+    truth = sum(b[1] for c in found["chunks"] for b in Baskets(path).of("Jet_phi", c["entrystart"], c["entrystop"]))
+    assert list_in(findings["unused_columns"]["advice"]) == ["Jet_phi"]
+    cell("columns", "read ahead and never used, bytes", FILE, truth, unused["unused_bytes"])
+    # 30 waits of 50 ms are saved: a promise of less than that, which comes true.
+    measured, known = before - after, (promise["requests"] - promise["requests_ahead"]) * relay.delay_s
+    print(f"promised at least {promise['saved_seconds']:.3f} s, measured {measured:.3f} s: {before:.3f} s before, {after:.3f} s after")
+    assert 0.6 * known <= promise["saved_seconds"] <= 1.2 * known
+    assert 0.9 * promise["saved_seconds"] <= measured <= 2.5 * promise["saved_seconds"]

@@ -18,6 +18,7 @@ struct findings_case {
 
 #include "findings_cases_time.h"
 #include "findings_cases_bytes.h"
+#include "findings_cases_columns.h"
 #include "findings_cases_work.h"
 #include "findings_cases_threads.h"
 #include "findings_cases_state.h"

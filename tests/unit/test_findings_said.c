@@ -103,6 +103,15 @@ static const struct said {
 	 "requests; other_mean_latency_seconds=0.001 s; times=3"},
 	{"failed_requests", 0.1, "servers", "1 of 10 requests got no answer, 1 of them from 's'",
 	 "failed=1 requests; requests=10 requests; server=s; server_failed=1 requests"},
+	{"preload_columns", 0.05, "read_columns",
+	 "2 columns took 9 requests, one after the other, and tasks waited 36.00 s for them; read "
+	 "ahead, 3 requests would do, which saves at least 6.000 s at this latency (1.000 s)",
+	 "columns=2 columns; requests=9 requests; requests_ahead=3 requests; "
+	 "shortest_wait_seconds=1 s; columns_wait_seconds=36 s; saved_seconds=6 s"},
+	{"unused_columns", 0.1, "read_columns",
+	 "1 column was read ahead and never used: 1.000 MB, 10 % of the bytes of all columns",
+	 "columns=1 columns; unused_bytes=1000000 bytes; basket_bytes=10000000 bytes; percent=10 "
+	 "%"},
 	{"remote_amplification", 0.5, "network_read_bytes",
 	 "1 chunk of remote files received 2.000 MB for 1.000 MB of baskets used (2.00x)",
 	 "remote_received_bytes=2000000 bytes; remote_basket_bytes=1000000 bytes; amplification=2; "

@@ -147,6 +147,10 @@ static const struct worth {
 	/* 20 x 3 ms, of which 20 x 1 ms elsewhere; of 80 ms */
 	{"slow_server", NULL, true, "1.5 of 40 s, note", NULL},
 	{"failed_requests", NULL, false, "unknown of 1 s, warning", NULL},
+	{"preload_columns", NULL, false, "36 of 120 s, warning; saves 6 s, at least 6.000 s",
+	 "Give each dataset of the fileset \"preload\": ['<b>Jet_eta', 'Jet_pt']."},
+	{"unused_columns", NULL, false, "unknown of 1 s, warning",
+	 "Take them off the preload list: 'unused'."},
 	{"remote_amplification", NULL, true, "1.5 of 40 s, note", NULL},
 	{"unattributed_network", NULL, false, "unknown of 1 s, note", NULL},
 	{"killed_work", NULL, false, "1 of 3 s, high; saves 1 s, at most 1.000 s", NULL},
