@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests: unit programs link everything but the main()s; the shim's are in shim/shim.mk.
+# Tests: unit programs link everything but the main()s, and compile apart from it, so that ccache helps; the shim's are in shim/shim.mk.
 TEST_LIBS ?= -lcmocka
-$(BUILD)/tests/unit/test_%: tests/unit/test_%.c $(LIB)
-	@mkdir -p $(@D)
+$(BUILD)/tests/unit/%.o: tests/unit/%.c
+	$(compile)
+$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(LIB)
 	$(call say,LD)
-	$(Q)$(CC) $(PROG_FLAGS) $(UNIT_FLAGS) -o $@ $< $(LIB) $(COLLECTOR_LIBS) $(TEST_LIBS)
+	$(Q)$(CC) $(SAN) $(OPT) -o $@ $(filter %.o %.a,$^) $(COLLECTOR_LIBS) $(TEST_LIBS)
 
 $(BUILD)/tests/unit/test_no_memory: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 

@@ -6,10 +6,13 @@ FUZZ_SECONDS ?= 1800
 FUZZ_FLAGS = $(PROG_FLAGS) -Wno-unused-parameter
 REPLAY_BIN = $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/replay_%)
 
-$(BUILD)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(FUZZ_SHARED) tests/fuzz/fuzz.h $(LIB)
+$(BUILD)/tests/fuzz/%.o: tests/fuzz/%.c
 	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(FUZZ_FLAGS) -c $< -o $@
+$(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o $(FUZZ_SHARED:%.c=$(BUILD)/%.o) $(LIB)
 	$(call say,LD)
-	$(Q)$(CC) $(FUZZ_FLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_SHARED) $(LIB) $(COLLECTOR_LIBS)
+	$(Q)$(CC) $(SAN) $(OPT) -o $@ $(filter %.o %.a,$^) $(COLLECTOR_LIBS)
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SHARED) tests/fuzz/fuzz.h $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD)
