@@ -48,7 +48,6 @@ typedef struct {
 /* PY(ret, name, params): required; PY_DATA: a required object. */
 #define PY_TABLE                                                                                   \
 	PY(int, Py_IsInitialized, (void))                                                          \
-	PY(int, PyGILState_Check, (void))                                                          \
 	PY(int, PyGILState_Ensure, (void))                                                         \
 	PY(void, PyGILState_Release, (int))                                                        \
 	PY(void *, PyGILState_GetThisThreadState, (void))                                          \
