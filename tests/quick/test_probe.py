@@ -1,6 +1,7 @@
 """shim/python/probe.py beside Workers made by hand, whose every number is different: what it says is what they have."""
 
 import asyncio
+import inspect
 import json
 import sys
 import types
@@ -52,7 +53,7 @@ def probe(monkeypatch):
         monkeypatch.delitem(sys.modules, name, raising=False)
     worker = sys.modules["distributed.worker"]
     worker._run_task_async, worker.apply_function_async, worker._run_task_simple = run_async, run_async, object()
-    worker.iscoroutinefunction, worker.key_split = asyncio.iscoroutinefunction, lambda key: key.split("-")[0]
+    worker.iscoroutinefunction, worker.key_split = inspect.iscoroutinefunction, lambda key: key.split("-")[0]
     monkeypatch.setattr(TCP, "__init__", TCP.__init__)
     sys.modules["distributed.comm.tcp"].TCP = TCP
     shim = Shim()
