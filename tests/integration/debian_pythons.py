@@ -36,7 +36,6 @@ def apt(place, *command):
 
 def unpack(version, place, uri):
     """True: it is there and starts."""
-    bound = packages.unpacked("patchelf", "patchelf")
     place.mkdir(parents=True)
     (place / "sources.list").write_text(f"deb [signed-by={KEYS}] {uri} sid main\n")
     if not apt(place, "update") or not apt(place, "install", "--download-only", "-y", f"python{version}", f"libpython{version}-testsuite"):
@@ -45,10 +44,11 @@ def unpack(version, place, uri):
         subprocess.run(["dpkg", "-x", file, place], check=True)
     for folder in ("lists", "archives"):
         shutil.rmtree(place / folder)
+    tools = packages.unpacked("patchelf", "patchelf")
     (loader,) = place.glob("usr/lib/*/ld-linux-*.so.*")
     python = place / "usr" / "bin" / f"python{version}"
     # A path of the old kind: it also holds for the libraries that the interpreter loads later.
-    subprocess.run([bound / "usr/bin/patchelf", "--set-interpreter", loader, "--force-rpath", "--set-rpath", loader.parent, python], check=True)
+    subprocess.run([tools / "usr/bin/patchelf", "--set-interpreter", loader, "--force-rpath", "--set-rpath", loader.parent, python], check=True)
     return subprocess.run([python, "-c", "import ssl, sqlite3, venv"]).returncode == 0
 
 
