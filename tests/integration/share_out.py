@@ -16,10 +16,11 @@ USES_SHARED = re.compile(r"^def \w+\([^)]*\b(?:shared|demo)\b", re.MULTILINE)
 
 # Half a minute and more, the longest first. The order is all that depends on it: a file may be missing here. Some of them
 # install packages in a first run: dask_awkward, roastcoffea, pythons.
-LONGEST = ["test_cause_first", SHARED, "test_run_state", "test_dask_awkward", "test_roastcoffea", "test_executors", "test_collector_life",
-           "test_limits", "test_http", "test_kill", "test_pythons", "test_page", "test_package", "test_findings", "test_big_runs",
-           "test_threads", "test_kill_all", "test_right_run", "test_compare", "test_worker", "test_xrootd", "test_doctor", "test_silent",
-           "test_codec_cases", "test_suites", "test_identity", "test_agent_strangers", "test_sections", "test_preloads"]
+LONGEST = [SHARED, "test_cause_first", "test_run_state", "test_dask_awkward", "test_roastcoffea", "test_executors", "test_limits",
+           "test_right_run", "test_kill", "test_threads", "test_findings", "test_http", "test_pythons", "test_page", "test_package",
+           "test_big_runs", "test_kill_all", "test_compare", "test_worker", "test_collector_life", "test_xrootd", "test_doctor",
+           "test_silent", "test_codec_cases", "test_suites", "test_identity", "test_agent_strangers", "test_sections",
+           "test_preloads"]
 
 
 @functools.cache
