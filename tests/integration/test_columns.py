@@ -6,6 +6,7 @@ import ast
 
 import findings_server
 import jobs
+import pages
 import pytest
 from baskets import Baskets
 from distributed import span
@@ -122,3 +123,61 @@ def test_what_is_promised_over_a_slow_link_comes_true(new_cluster, data, cell):
     print(f"promised at least {promise['saved_seconds']:.3f} s, measured {measured:.3f} s: {before:.3f} s before, {after:.3f} s after")
     assert 0.6 * known <= promise["saved_seconds"] <= 1.2 * known
     assert 0.9 * promise["saved_seconds"] <= measured <= 2.5 * promise["saved_seconds"]
+
+
+BOTH = ["Jet_pt", "MET_pt"]
+
+
+def together(path):
+    import uproot
+
+    with uproot.open(path) as file:
+        file["Events"].arrays(BOTH, entry_start=10_000, entry_stop=90_000)
+
+
+def alone(path):
+    import uproot
+
+    with uproot.open(path) as file:
+        for name in BOTH:
+            file["Events"][name].array(entry_start=10_000, entry_stop=90_000)
+
+
+def eager(path):
+    from coffea.nanoevents import BaseSchema, NanoEventsFactory
+
+    NanoEventsFactory.from_root({path: "Events"}, mode="eager", entry_start=10_000, entry_stop=90_000, schemaclass=BaseSchema, preload=BOTH,
+                                iteritems_options={"filter_name": BOTH}).events()
+
+
+@pytest.mark.parametrize("read", [together, alone, eager])
+def test_uproot_and_eager_arrays(shared, data, cell, read):
+    """Baskets are each column's; a request for both has a row of its own."""
+    path, name = data["zstd"], f"columns, {read.__name__}"
+    with span(name):
+        shared.client.submit(read, path, key=jobs.unique(name), pure=False).result(timeout=120)
+    found = shared.settled(lambda r: {c["column"] for c in r["read_columns"]} >= set(BOTH))
+    named, truth = by_name(found), {n: sum(b[1] for b in Baskets(path).of(n, 10_000, 90_000)) for n in BOTH}
+    shared_row = [c for c in found["read_columns"] if c["kind"] == "together"]
+    assert set(named) == set(BOTH) and len(found["read_columns"]) == len(BOTH) + (read is not alone)
+    for column in BOTH:
+        cell("columns", f"{name}, {column}, basket_bytes", FILE, truth[column], named[column]["basket_bytes"])
+        assert named[column]["requested_bytes"] == (truth[column] if read is alone else 0)
+        assert named[column]["preload_tasks"] == named[column]["preload_used"] == (read is eager)
+    assert [c["requested_bytes"] for c in shared_row] == ([] if read is alone else [sum(truth.values())])
+
+
+def test_fields_of_rntuples(shared, disk, cell):
+    from test_rntuple import sum_weights
+
+    path = pages.write(disk / "columns-ntuple.root")
+    with span("columns of an RNTuple"):
+        jobs.run_coffea(shared.client, [path], chunksize=pages.CLUSTERS * pages.EVENTS, processor_instance=sum_weights)
+    found = shared.settled(lambda r: len(r["chunks"]) == 1 and columns_arrived(r, 1))
+    (row,) = by_name(found).values()
+    truth = pages.all_pages(path, ["Weight_up"])
+    assert (row["column"], row["tree"], row["tasks"], row["baskets"]) == ("Weight_up", "Events", 1, len(truth))
+    cell("columns", "RNTuple, Weight_up, basket_bytes", "uproot's page_link_list", sum(p[1] for p in truth), row["basket_bytes"])
+    assert row["basket_raw_bytes"] == sum(p[2] for p in truth) and row["requested_bytes"] >= row["basket_bytes"]
+    rest = rest_of(found, "columns-ntuple")
+    assert rest["basket_bytes"] == 0 and rest["requested_bytes"] + row["requested_bytes"] == found["chunks"][0]["coffea_bytesread"]
