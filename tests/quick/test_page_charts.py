@@ -214,6 +214,10 @@ def rich(d):
         {"frames": [], "wait": "lock", "object": None, "prefix": None, "calls": 3000, "seconds": 0.5, "longest_seconds": 0.125}]}
     d["servers"] = {"total": 70, "rows": [
         {"scheme": "root", "server": "a:1094", "requests": 6000, "failed": 7, "read_bytes": 123456, "latency_mean_seconds": 0.125, "latency_max_seconds": 2.5}]}
+    d["columns"] = {"total": 90, "rows": [
+        {"kind": kind, "column": column, "dataset": dataset, "calls": 7, "tasks": 5, "preload_tasks": 3, "requests": None if kind == "rest" else 11, "requested_bytes": 1500,
+         "basket_bytes": 1400, "basket_raw_bytes": 2800, "wall_seconds": 2.5, "cpu_seconds": 1.5, "network_wait_seconds": 0.5, "storage_wait_seconds": 0.25}
+        for kind, column, dataset in (("column", "Jet_pt", "ttbar"), ("together", None, "ttbar"), ("beyond", None, None), ("rest", None, "ttbar"))]}
     sections = [{"section": name, "prefix": "work", "thread": thread, "dataset": dataset, "beyond": beyond, "count": 1200 + i, "wall_seconds": 60.5 - i, "cpu_seconds": 9.25 - i,
                  "wall_min_seconds": 0.25 + i / 8, "wall_median_seconds": None if i == 2 else 1.5 + i, "wall_max_seconds": 20.5 + i}
                 for i, (name, thread, dataset, beyond) in enumerate([("jets", "task", "ttbar", False), ("jets", "pool", "wjets", False), (None, "task", None, True)])]
@@ -247,7 +251,7 @@ def test_head(page, shown):
     assert run["state_text"].startswith("failed: 1 task failed, first work-9, dataset set1")
     assert shown["version"] in page.texts("#made")[0]
     titles = page.texts("main > section h2")[3:]
-    assert len(titles) == len(page.texts("nav a")) == 18
+    assert len(titles) == len(page.texts("nav a")) == 19
 
 
 def texts_of(d):
@@ -764,6 +768,10 @@ def test_datasets_and_workers(page):
                                          ["no symbols", "none", "lock", "none", "unknown", "3,000", "500.0 ms", "125.0 ms"]]
     assert page.texts("#panel-waits caption") == ["Waits longer than 25.00 ms by call site: 2 of 1,500 places"]
     assert page.rows("#panel-servers") == [["root://a:1094", "6,000", "7", "123.5 kB", "125.0 ms", "2.500 s"]] and page.texts("#panel-servers caption") == ["1 of 70 servers"]
+    sums = ["1.500 kB", "1.400 kB", "2.800 kB", "2.500 s", "1.500 s", "500.0 ms", "250.0 ms"]
+    assert page.rows("#panel-columns") == [[name, dataset, "7", "5", "3", "unknown" if name == "(outside columns)" else "11", *sums] for name, dataset in (
+        ("Jet_pt", "ttbar"), ("(several at once)", "ttbar"), ("(columns beyond the table)", "none"), ("(outside columns)", "ttbar"))]
+    assert page.texts("#panel-columns caption") == ["4 of 90 columns"]
 
 
 def test_sections(page):
