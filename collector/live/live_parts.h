@@ -134,7 +134,8 @@ struct live {
 	size_t doing_bytes; /* of all workers' doing */
 	uint64_t since_done, since_events, since_read;
 	struct live_pace pace;
-	double thread_s; /* of connected workers, added up until thread_ms; of no meaning alone */
+	double thread_s; /* of workers that have begun, summed until thread_ms; only differences
+			    count */
 	int64_t thread_ms;
 	uint64_t done_before, events_before, read_before; /* at the last tick */
 	struct live_places places;

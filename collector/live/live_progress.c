@@ -6,7 +6,8 @@
  * Where several schedulers have work there is no total: each has its own end.
  * The rate is that of a thread, over at least the latter half of the time since the work began,
  * times the threads of now: a cluster that grows or shrinks ends sooner or later than its past
- * tells. Both ends of the time are ends of tasks.
+ * shows. The threads of a new worker count in the prediction at once, but in the past only from its
+ * first task: until then it imports what tasks need. Both ends of the time are ends of tasks.
  */
 #include <jansson.h>
 #include <math.h>
@@ -112,41 +113,51 @@ static bool count(const struct live *live, int64_t now_ms, struct live_count *ou
 	return is_chunks;
 }
 
-/* Adds up what connected workers' threads could work until now; returns how many they are. */
-static double add_thread_time(struct live *live, int64_t now_ms)
+static bool has_begun(const struct live_worker *w)
 {
-	double threads = 0;
+	return !live_known(&w->row, LIVE_tasks_started) || w->row.value[LIVE_tasks_started];
+}
 
+/* Adds up how long the threads of connected workers could work until now. Returns how many threads
+ * there are; *working: those of workers that have started a task. */
+static double add_thread_time(struct live *live, int64_t now_ms, double *working)
+{
+	double threads = 0, own;
+
+	*working = 0;
 	for (const struct live_worker *w = live->workers; w; w = w->next) {
-		if (live_state(w, now_ms) == LIVE_CONNECTED)
-			threads += w->threads > 0 ? w->threads : 1; /* not told: alike */
+		if (live_state(w, now_ms) != LIVE_CONNECTED)
+			continue;
+		own = w->threads > 0 ? w->threads : 1; /* unknown: as if it had one */
+		threads += own;
+		*working += has_begun(w) ? own : 0;
 	}
 	if (live->thread_ms)
-		live->thread_s += threads * (double)(now_ms - live->thread_ms) / 1e3;
+		live->thread_s += *working * (double)(now_ms - live->thread_ms) / 1e3;
 	live->thread_ms = now_ms;
 	return threads;
 }
 
 /* The anchors double their distance from the beginning: a rate from the one before the last. */
 static void move_anchors(struct live_pace *p, const struct live_count *c, bool chunks, double now,
-			 double threads, double thread_s)
+			 double working, double thread_s)
 {
 	double began = now - c->began, last = now - c->last;
 
 	if (p->chunks != chunks || !(fabs(began - p->began) < SAME_BEGIN_SECONDS) ||
 	    c->ended < p->b.ended) {
 		*p = (struct live_pace){.chunks = chunks, .began = began};
-		p->a = p->b = (struct live_edge){began, 0, thread_s - threads * c->began};
+		p->a = p->b = (struct live_edge){began, 0, thread_s - working * c->began};
 	}
 	if (last - p->began >= fmax(FIRST_ANCHOR_SECONDS, 2 * (p->b.time - p->began))) {
 		p->a = p->b;
-		p->b = (struct live_edge){last, c->ended, thread_s - threads * c->last};
+		p->b = (struct live_edge){last, c->ended, thread_s - working * c->last};
 	}
 }
 
 void live_progress_at(struct live *live, int64_t now_ms, struct live_progress *out)
 {
-	double threads = add_thread_time(live, now_ms), worked, ended, left;
+	double working, threads = add_thread_time(live, now_ms, &working), worked, ended, left;
 	struct live_count c;
 
 	memset(out, 0, sizeof(*out));
@@ -157,8 +168,8 @@ void live_progress_at(struct live *live, int64_t now_ms, struct live_progress *o
 	out->done = c.ended;
 	if (!out->known)
 		return;
-	move_anchors(&live->pace, &c, out->chunks, (double)now_ms / 1e3, threads, live->thread_s);
-	worked = live->thread_s - threads * c.last - live->pace.a.thread_s;
+	move_anchors(&live->pace, &c, out->chunks, (double)now_ms / 1e3, working, live->thread_s);
+	worked = live->thread_s - working * c.last - live->pace.a.thread_s;
 	ended = c.ended - live->pace.a.ended;
 	if (!(worked > 0 && ended > 0))
 		return;
@@ -191,7 +202,7 @@ void live_progress_text(const struct live_progress *p, const struct live_cluster
 
 	if (p->known)
 		snprintf(of, sizeof(of), "of %.0f %s", p->total, p->chunks ? "chunks" : "tasks");
-	if (!isnan(per_second))
+	if (per_second > 0)
 		snprintf(rate, sizeof(rate), ", %.*f/s", per_second < 0.1 ? 3 : 1, per_second);
 	if (!isnan(p->seconds_left))
 		put_left(p->seconds_left, left, sizeof(left));

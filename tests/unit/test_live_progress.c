@@ -50,9 +50,10 @@ static void tell(struct live *live, struct live_worker *w, int64_t now_ms, doubl
 	json_decref(told);
 }
 
-/* Workers of one thread; those from `first` on come at late_ms. Ends of chunks, in order. */
+/* Workers of one thread; those from `first` on begin at late_ms, and come before that to import.
+ * Ends of chunks, in order. */
 struct job {
-	double chunk_ms, late_ms;
+	double chunk_ms, late_ms, imports_ms;
 	int workers, first;
 };
 
@@ -81,6 +82,12 @@ static double end_of(const struct job *job)
 	return ms;
 }
 
+static void started(struct live_worker *w, bool any)
+{
+	w->row.known[LIVE_tasks_started / 64] |= UINT64_C(1) << (LIVE_tasks_started % 64);
+	w->row.value[LIVE_tasks_started] = any;
+}
+
 static void estimates(void **state)
 {
 	static const struct job jobs[] = {
@@ -90,6 +97,7 @@ static void estimates(void **state)
 		{.chunk_ms = 40000, .workers = 30, .first = 30},
 		{.chunk_ms = 2000, .workers = 9, .first = 1, .late_ms = 15000},
 		{.chunk_ms = 2000, .workers = 12, .first = 4, .late_ms = 19000},
+		{.chunk_ms = 2000, .workers = 9, .first = 1, .late_ms = 30000, .imports_ms = 20000},
 	};
 	struct live_progress p;
 	double end, last;
@@ -107,11 +115,14 @@ static void estimates(void **state)
 		for (now = 1500; (double)now < end; now += 1000) {
 			ended = ended_until(&jobs[i], (double)now - 1000, &last);
 			for (; workers < jobs[i].workers &&
-			       (workers < jobs[i].first || (double)now >= jobs[i].late_ms);
+			       (workers < jobs[i].first ||
+				(double)now >= jobs[i].late_ms - jobs[i].imports_ms);
 			     workers++)
 				others[workers] = add(live, (uint8_t)(workers + 1));
 			for (int k = 0; k < workers; k++) {
 				others[k]->threads = 1;
+				started(others[k],
+					k < jobs[i].first || (double)now > jobs[i].late_ms);
 				others[k]->heard_ms = START_MS + now;
 			}
 			tell(live, w, START_MS + now, ended, START_MS + last);
@@ -151,6 +162,9 @@ static void words(void **state)
 	c.rate[LIVE_RATE_TASKS] = 1.72;
 	live_progress_text(&p, &c, 31, line, sizeof(line));
 	assert_string_equal(line, "31 done, 1.7/s");
+	c.rate[LIVE_RATE_TASKS] = 0;
+	live_progress_text(&p, &c, 31, line, sizeof(line));
+	assert_string_equal(line, "31 done");
 	c.rate[LIVE_RATE_TASKS] = (double)NAN;
 	live_progress_text(&p, &c, 31, line, sizeof(line));
 	assert_string_equal(line, "31 done");
