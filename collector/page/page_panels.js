@@ -209,10 +209,15 @@ function drawChunks(box, d) {
 
 /* --- bytes and places */
 
+/* "cramjam.cramjam" and "lz4.frame._frame" as people import them. */
+function importName(library) {
+  return library && library.replace(/\._.*$/, "").replace(/^(.+)\.\1$/, "$1");
+}
+
 function drawCodecs(box, d) {
   const c = d.codecs, cpu = metric(d, "total_cpu_time_true_all");
   if (!c.rows.length) return box.append(h("p", { class: "what" }, "No codec call was counted."));
-  const name = (r) => `${as.text(r.codec)} (${as.text(r.library)})`;
+  const name = (r) => `${as.text(r.codec)} (${as.text(importName(r.library))})`;
   const rows = [...c.rows].sort((a, b) => (b.cpu_seconds || 0) - (a.cpu_seconds || 0));
   barChart(box, { id: "chart-codecs", label: "CPU of decompression by codec", rows, name,
     segments: (r) => [{ name: "decompression CPU", colour: "bar", value: r.cpu_seconds, text: as.seconds(r.cpu_seconds) }], total: (r) => as.seconds(r.cpu_seconds) });

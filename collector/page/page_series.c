@@ -74,7 +74,9 @@ static void put_threads(const struct run *run, double width, struct json *j)
 			continue;
 		attempt_classes(a, &c);
 		for (k = 0; k <= CREMA_TIMES; k++) {
-			seconds = value_number(k < CREMA_TIMES ? c.cls[k] : c.unclassified, NULL);
+			seconds = value_number(k < CREMA_TIMES ? c.cls[k]
+							       : value_rest(c.unclassified, c.wall),
+					       NULL);
 			bins_add(&bins[k], a->begin, a->end, seconds / (a->end - a->begin));
 		}
 	}

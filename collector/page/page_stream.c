@@ -124,7 +124,8 @@ static void add_cells(double *cell, const struct run *run, const struct attempt 
 		return;
 	attempt_classes(a, &c);
 	for (k = 0; k < PARTS; k++)
-		part[k] = value_number(k < CREMA_TIMES ? c.cls[k] : c.unclassified, NULL);
+		part[k] = value_number(
+			k < CREMA_TIMES ? c.cls[k] : value_rest(c.unclassified, c.wall), NULL);
 	for (i = (size_t)(fmax(begin, 0) / width); i < PAGE_CELLS && (double)i * width < end; i++) {
 		from = fmax(begin, (double)i * width);
 		to = fmin(end, (double)(i + 1) * width);

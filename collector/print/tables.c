@@ -21,7 +21,7 @@ struct section {
 
 static const struct line throughput[] = {
 	{"requested, as coffea counts", {"overall_rate_mbs", "overall_rate_gbps"}},
-	{"returned by read calls", {"read_rate_mbs"}},
+	{"read from files", {"read_rate_mbs"}},
 	{"from storage", {"storage_read_rate_mbs"}},
 	{"from the network", {"network_read_rate_mbs"}},
 	{"decompressed", {"decompressed_rate_mbs"}},
@@ -54,15 +54,15 @@ static const struct line efficiency[] = {
 
 static const struct line volume[] = {
 	{"requested, as coffea counts", {"total_bytes_read_coffea"}},
-	{"returned by read calls", {"read_bytes", "read_bytes_all", "read_calls"}},
+	{"read from files", {"read_bytes", "read_bytes_all", "read_calls"}},
 	{"  after the task's end", {"late_bytes"}},
 	{"mapped (mmap)", {"mapped_bytes"}},
 	{"from storage", {"disk_read_bytes", "disk_read_bytes_all"}},
 	{"from the network", {"network_read_bytes"}},
 	{"sent to the network", {"network_write_bytes"}},
-	{"into codecs, compressed",
+	{"compressed input",
 	 {"bytes_read_compressed", "bytes_read_compressed_all", "decompress_calls"}},
-	{"out of codecs", {"bytes_read_uncompressed", "bytes_read_uncompressed_all"}},
+	{"decompressed", {"bytes_read_uncompressed", "bytes_read_uncompressed_all"}},
 	{"compression ratio", {"compression_ratio"}},
 	{"used share of files", {"avg_bytes_read_percent"}},
 	{"Python imports (not included)", {"import_read_bytes"}},

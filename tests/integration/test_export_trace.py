@@ -91,7 +91,7 @@ def test_counters(trace):
         assert seen == [p["memory_bytes"] for p in samples[worker["worker"]]] and seen
     read = 0.0
     for pid in range(1, len(report["workers"]) + 1):
-        points = [(e["ts"], e["args"]["rate"]) for e in events if e["pid"] == pid and e["name"] == "returned by read calls, Gbit/s"]
+        points = [(e["ts"], e["args"]["rate"]) for e in events if e["pid"] == pid and e["name"] == "read from files, Gbit/s"]
         assert points == sorted(points, key=lambda p: p[0])
         read += sum(rate * 1e9 / 8 * (after - at) / 1e6 for (at, rate), (after, _) in zip(points, points[1:]))
     tasks = sum(t["read_bytes"] for t in report["tasks"])

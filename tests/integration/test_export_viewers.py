@@ -185,7 +185,7 @@ def check_counters(plain, rows):
     for pid, worker in numbered(plain.json).items():
         memory = [v for _, v in found[pid, "memory, bytes resident"]]
         assert memory == [s["memory_bytes"] for s in plain.json["tracking_data"]["worker_memory"][worker["worker"]]] and memory
-        for name, total in (("returned by read calls, Gbit/s rate", worker["tasks"]["read_bytes"] * 8 / 1e9),
+        for name, total in (("read from files, Gbit/s rate", worker["tasks"]["read_bytes"] * 8 / 1e9),
                             ("tasks' time, s/s cpu_seconds", sum(t["cpu_seconds"] for t in plain.json["tasks"]
                                                                  if t["worker_id"] == worker["id"]))):
             points = found[pid, name]

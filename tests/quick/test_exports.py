@@ -147,8 +147,8 @@ def test_trace_counters(made):
     expected = {"memory, bytes": ("resident", [(t, rss) for t, rss, _ in samples]), "CPU, %": ("process", [(t, cpu) for t, _, cpu in samples]),
                 "tasks executing": ("executing", [(500 + 1000 * p, probe["executing"]) for p, probe in enumerate(PROBES)]),
                 "tasks ready": ("ready", [(500 + 1000 * p, probe["ready"]) for p, probe in enumerate(PROBES)])}
-    for title, name in (("returned by read calls", "read_bytes"), ("mapped", "mapped_bytes"), ("from the network", "network_read_bytes"),
-                        ("into codecs", "decompress_in_bytes"), ("out of codecs", "decompress_out_bytes")):
+    for title, name in (("read from files", "read_bytes"), ("mapped", "mapped_bytes"), ("from the network", "network_read_bytes"),
+                        ("compressed input", "decompress_in_bytes"), ("decompressed", "decompress_out_bytes")):
         def total(p, name=name):
             return sum(part[name] for part in (history(p) if p < 3 else PARTS).values())
 
@@ -538,7 +538,7 @@ def row(label, *cells):
 
 def test_tables_of_metrics(made):
     m, tables = made.json["metrics"], tables_of(made)
-    rates = [("requested, as coffea counts", "total_bytes_read_coffea"), ("returned by read calls", "read_bytes"), ("from storage", "disk_read_bytes"),
+    rates = [("requested, as coffea counts", "total_bytes_read_coffea"), ("read from files", "read_bytes"), ("from storage", "disk_read_bytes"),
              ("from the network", "network_read_bytes"), ("decompressed", "bytes_read_uncompressed")]
     assert tables["Throughput"] == [row(label, (m[name] / 3.95 / 1e6, "MB/s"), *([(m[name] * 8 / 3.95 / 1e9, "Gbit/s")] * (label == rates[0][0])))
                                     for label, name in rates]

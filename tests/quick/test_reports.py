@@ -504,13 +504,13 @@ def test_text_has_the_json(made):
         "4", as_seconds(3.6), as_seconds(metrics["total_cpu_time_true"]), as_bytes(metrics["read_bytes"]),
         as_bytes(sum(task_values(i)["decompress_out_bytes"] for i in range(4))), as_bytes(sum(task_values(i)["storage_read_bytes"] for i in range(4)))]
     layers = rows["Data volume by layer"]
-    for title, name in (("returned by read calls", "read_bytes"), ("mapped (mmap)", "mapped_bytes"), ("from storage", "storage_read_bytes"),
+    for title, name in (("read from files", "read_bytes"), ("mapped (mmap)", "mapped_bytes"), ("from storage", "storage_read_bytes"),
                         ("from the network", "network_read_bytes"), ("sent to the network", "network_write_bytes"),
-                        ("into codecs, compressed", "decompress_in_bytes"), ("out of codecs", "decompress_out_bytes"),
+                        ("compressed input", "decompress_in_bytes"), ("decompressed", "decompress_out_bytes"),
                         ("written to storage", "storage_write_bytes"), ("after the task's end", "late_bytes")):
         numbers = [as_bytes(sum(task_values(i)[name] for i in which)) for which in (range(4), (0, 1, 2, 3, 9))]
         assert layers[title][:len(numbers)] in (numbers, numbers[:1]), title
-    assert layers["returned by read calls"][2] == count(sum(task_values(i)["read_calls"] for i in range(4)))
+    assert layers["read from files"][2] == count(sum(task_values(i)["read_calls"] for i in range(4)))
     classes = {"CPU, own thread": "cpu", "waiting for a core": "runqueue", "waiting for the interpreter lock": "gil_wait",
                "waiting for other locks": "lock_wait", "waiting for the network": "network_wait", "waiting for storage": "storage_wait", "asleep": "sleep"}
     for title, name in classes.items():
