@@ -16,6 +16,21 @@ static const struct check table[] = {
 #include "findings.def"
 };
 
+static const struct {
+	const char *words, *advice;
+} habits[] = {
+#define HABIT(function, file, words, advice) {words, advice},
+#include "findings.def"
+};
+
+static const char *const habits_head =
+	"\n"
+	"**Habits** that `hot_line` knows: functions of libraries that are slow where tasks use "
+	"them much.\n"
+	"\n"
+	"| habit | advice |\n"
+	"|---|---|\n";
+
 static const char *const head =
 	"# Findings\n"
 	"\n"
@@ -115,6 +130,11 @@ int main(void)
 		fputs(" | ", stdout);
 		put_cell(c, c->advice);
 		puts(" |");
+	}
+	fputs(habits_head, stdout);
+	for (i = 0; i < sizeof(habits) / sizeof(*habits); i++) {
+		if (!i || strcmp(habits[i].words, habits[i - 1].words) != 0)
+			printf("| %s | %s |\n", habits[i].words, habits[i].advice);
 	}
 	return fflush(stdout) || ferror(stdout);
 }

@@ -108,6 +108,7 @@ void remark_gain_most(struct remark *d, double seconds)
 
 void remark_severity(struct remark *d, enum finding_severity severity)
 {
+	d->f.beyond = severity == FINDING_NOTE && d->check->severity != FINDING_NOTE;
 	d->f.severity = severity;
 }
 

@@ -85,6 +85,12 @@ const char *remark_upper(struct remark *d, const char *text); /* LZMA */
  * 9". `what` begins the evidence's names: "slowest_". */
 void remark_place(struct remark *d, const struct attempt *a, const char *what);
 
+/* CPU in the habits that load files, by samples; seconds. 0: none was seen. */
+double loading_cpu(const struct lines *l);
+
+/* Did the run's tasks hardly ever run two at a time? */
+bool one_by_one(const struct report *r, const struct remark *d);
+
 /* "waiting for storage", "computing" */
 const char *class_words(unsigned int id);
 

@@ -58,10 +58,13 @@ enum verdict finding_baskets_reread(const struct report *r, struct remark *d)
 			      "entries (entry_start, entry_stop of TTree.arrays() and iterate()) "
 			      "that ends where baskets end (TTree.common_entry_offsets()), and "
 			      "read each column once.");
-	remark_cost(d, cost_part(again, all,
-				 d->costs->decompress + d->costs->class_s[CREMA_T_storage_wait] +
-					 d->costs->class_s[CREMA_T_network_wait]));
-	remark_gain_most(d, d->f.cost_s);
+	/* what uproot computes for the arrays comes on top */
+	remark_cost_least(d,
+			  cost_part(again, all,
+				    d->costs->decompress + d->costs->class_s[CREMA_T_storage_wait] +
+					    d->costs->class_s[CREMA_T_network_wait]));
+	if (d->f.cost_s * 100 < d->f.of_s * LEAST_WARNING_PERCENT)
+		d->f.severity = FINDING_NOTE;
 	return remark_found(d, again / all);
 }
 

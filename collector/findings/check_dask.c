@@ -4,6 +4,10 @@
 
 #include "collector/findings/check.h"
 
+/* Shorter ones do not overlap even if they are submitted together: Dask starts one each
+ * millisecond. */
+#define OVERLAPPING_SECONDS 0.005
+
 enum verdict finding_tiny_tasks(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->tasks;
@@ -32,6 +36,10 @@ enum verdict finding_tiny_tasks(const struct report *r, struct remark *d)
 		remark_say_more(d, " of %s thread-seconds",
 				remark_human(d, value_real(threads), AS_IS));
 		remark_cost(d, r->facts->wall_time * (1 - t->wall / threads));
+		if (mean >= OVERLAPPING_SECONDS && one_by_one(r, d))
+			remark_advise(d, "The tasks ran one by one: submit them together "
+					 "(client.map, or one compute() for all), gather the "
+					 "results afterwards, and put more work into each task.");
 	}
 	return remark_found(d, 0);
 }

@@ -13,10 +13,12 @@
 
 struct habit {
 	const char *function, *file, *words, *advice;
+	bool loads;
 };
 
 static const struct habit habits[] = {
-#define HABIT(function, file, words, advice) {#function, file, words, advice},
+#define HABIT(function, file, words, advice) {#function, file, words, advice, false},
+#define LOADS(function, file, words, advice) {#function, file, words, advice, true},
 #include "findings.def"
 };
 
@@ -91,12 +93,12 @@ static bool counts(const struct line_stack_row *row)
 	return !row->pool && row->list && row->sum.class_samples[CREMA_T_cpu];
 }
 
-static struct hot hottest_habit(const struct lines *l)
+static void sum_habits(const struct lines *l, struct hot sum[HABITS])
 {
-	struct hot sum[HABITS] = {{0}}, best = {0};
 	const struct line_place *line = NULL;
 	const struct habit *h;
 
+	memset(sum, 0, HABITS * sizeof(*sum));
 	for (size_t i = 0; i < l->stacks.n; i++) {
 		h = counts(l->stacks.v[i]) ? habit_in(l->stacks.v[i]->list, &line) : NULL;
 		if (!h)
@@ -104,11 +106,31 @@ static struct hot hottest_habit(const struct lines *l)
 		sum[h - habits].habit = h;
 		count(&sum[h - habits], l->stacks.v[i], line);
 	}
+}
+
+static struct hot hottest_habit(const struct lines *l)
+{
+	struct hot sum[HABITS], best = {0};
+
+	sum_habits(l, sum);
 	for (size_t i = 0; i < HABITS; i++) {
 		if (sum[i].cpu > best.cpu)
 			best = sum[i];
 	}
 	return best;
+}
+
+double loading_cpu(const struct lines *l)
+{
+	struct hot sum[HABITS];
+	double cpu = 0;
+
+	if (l->clockless)
+		return 0;
+	sum_habits(l, sum);
+	for (size_t i = 0; i < HABITS; i++)
+		cpu += sum[i].habit && sum[i].habit->loads ? sum[i].cpu : 0;
+	return cpu;
 }
 
 static bool same_function(const struct line_place *a, const struct line_place *b)

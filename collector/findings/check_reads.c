@@ -2,6 +2,7 @@
 /* check_reads.c - bytes that the analysis need not read: again in a task, around coffea, too wide.
  */
 #include <math.h>
+#include <string.h>
 
 #include "collector/findings/check.h"
 
@@ -112,7 +113,7 @@ static void say_collected(const struct report *r, struct remark *d)
 enum verdict finding_not_by_coffea(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->chunks;
-	double came, requested;
+	double came, requested, waits, loading;
 	struct value v = tally_came(t);
 	bool known;
 
@@ -136,9 +137,11 @@ enum verdict finding_not_by_coffea(const struct report *r, struct remark *d)
 	say_most_read(r, d);
 	say_written(t, d, came - requested);
 	say_collected(r, d);
-	remark_cost_least(d, cost_part(came - requested, came,
-				       d->costs->class_s[CREMA_T_storage_wait] +
-					       d->costs->class_s[CREMA_T_network_wait]));
+	waits = cost_part(came - requested, came,
+			  d->costs->class_s[CREMA_T_storage_wait] +
+				  d->costs->class_s[CREMA_T_network_wait]);
+	loading = cost_of_cpu(d->costs, loading_cpu(&r->lines));
+	remark_cost_least(d, waits + (isnan(loading) ? 0 : loading));
 	return remark_found(d, (came - requested) / came);
 }
 
@@ -216,6 +219,22 @@ enum verdict finding_wide_read(const struct report *r, struct remark *d)
 	return remark_found(d, used / size);
 }
 
+/* coffea compresses the processor with lz4's frames. Where these are the smaller part, process()
+ * decompresses other things. */
+static void advise_unpacked(const struct report *r, struct remark *d, double beside)
+{
+	double carried = 0;
+	size_t i;
+
+	for (i = 0; i < r->codecs.n; i++) {
+		if (r->codecs.v[i].library && !strncmp(r->codecs.v[i].library, "lz4.frame", 9))
+			carried += value_number(r->codecs.v[i].decompress.out_bytes, NULL);
+	}
+	if (r->codecs.n && carried < beside / 2)
+		remark_advise(d, "process() decompresses files or data: load them once per worker "
+				 "(a function with @functools.cache), not in each chunk.");
+}
+
 /* Compressed with coffea's own task: the processor, and what process() unpacks. */
 enum verdict finding_chunk_baggage(const struct report *r, struct remark *d)
 {
@@ -242,6 +261,7 @@ enum verdict finding_chunk_baggage(const struct report *r, struct remark *d)
 		   remark_percent(d, beside / out * 100),
 		   remark_human(d, value_real(beside / n), AS_BYTES),
 		   remark_human(d, value_real(n), AS_COUNT));
+	advise_unpacked(r, d, beside);
 	remark_cost_least(d, cost_part(beside, out, d->costs->decompress));
 	return remark_found(d, beside / out);
 }

@@ -46,6 +46,14 @@ static bool most_threads(const struct report *r, double *threads)
 	return workers && cores;
 }
 
+bool one_by_one(const struct report *r, const struct remark *d)
+{
+	double threads = value_number(metric_total_cores(r->facts), NULL);
+
+	return threads > 1.5 && r->facts->tasks.attempts >= ONE_BY_ONE_TASKS &&
+	       d->costs->any > 0.95 * r->facts->all.wall;
+}
+
 enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 {
 	double all, busy, idle;
@@ -71,8 +79,7 @@ enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 				"; fresh workers imported Python modules meanwhile: %s of CPU "
 				"outside tasks",
 				remark_human(d, value_real(fresh.cpu), AS_SECONDS));
-	/* hardly two at once */
-	if (r->facts->tasks.attempts >= ONE_BY_ONE_TASKS && d->costs->any > 0.95 * busy) {
+	if (one_by_one(r, d)) {
 		remark_advise(d,
 			      "The tasks ran one by one: submit them together (client.map, or one "
 			      "compute() for all), and gather the results afterwards.");

@@ -245,6 +245,10 @@ enum verdict finding_lock_wait(const struct report *r, struct remark *d)
 	remark_line(d, r, CREMA_T_lock_wait);
 	if (waits_for_programs(r, s.s))
 		remark_advise(d, "%s", FEWER_PROGRAMS);
+	else if (value_number(metric_cores_per_worker(r->facts), NULL) == 1)
+		remark_advise(d, "With one thread per worker, a task waits for other workers "
+				 "(distributed.Lock) or for threads that it started: hold the lock "
+				 "for less of the task, and see the call sites in 'Long waits'.");
 	remark_cost(d, d->costs->class_s[CREMA_T_lock_wait]);
 	return remark_found(d, s.percent / 100);
 }

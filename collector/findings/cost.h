@@ -7,8 +7,9 @@
  * add up to the time in which any task ran. Within a task, its share is divided as its own time
  * was: what it waited 30 % of its time explains 30 % of its share.
  *
- *	costs_build(&c, run);  c.class_s[CREMA_T_gil_wait] ... cost_of(&c, attempt)
- *costs_release(&c);
+ *	costs_build(&c, run);
+ *	c.class_s[CREMA_T_gil_wait] ... cost_of(&c, attempt)
+ *	costs_release(&c);
  *
  * Tasks without a start or an end, asynchronous ones and tasks of other processes have no share.
  */

@@ -101,7 +101,7 @@ static void leave_out(struct findings *out)
 	}
 }
 
-/* An unknown cost comes last. */
+/* An unknown cost comes last; of notes, those that nobody can change. */
 static int by_cost(const void *pa, const void *pb)
 {
 	const struct finding *a = pa, *b = pb;
@@ -112,6 +112,8 @@ static int by_cost(const void *pa, const void *pb)
 		return a->left_out_for ? 1 : -1;
 	if (a->severity != b->severity)
 		return a->severity < b->severity ? -1 : 1;
+	if (a->beyond != b->beyond)
+		return a->beyond ? 1 : -1;
 	if (a_cost != b_cost)
 		return a_cost > b_cost ? -1 : 1;
 	if (a->weight != b->weight)

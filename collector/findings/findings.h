@@ -8,10 +8,10 @@
  *	findings_release(&found);
  *
  * report_render() has collected them already: report->findings. The list is sorted: highest
- * severity first, then by the seconds of the run's wall time that they explain. Texts belong to the
- *list, values of evidence that are text to the run. Sentences hold the run's names shortened and
- *without control characters; they may still hold quotes and HTML: who prints them escapes them.
- *Evidence holds names whole.
+ * severity first, then by the seconds of the run's wall time that they explain. Texts belong to
+ * the list; values of evidence that are text belong to the run. Sentences contain the run's names
+ * shortened and without control characters, but possibly with quotes and HTML: the caller that
+ * prints them escapes them. Evidence contains whole names.
  *
  * To add a check: one line in contract/findings.def, one function finding_<id>() in a check_*.c.
  */
@@ -43,6 +43,7 @@ struct finding {
 	bool cost_is_least; /* it explains more than that, which cannot be told */
 	const char *gain;   /* what its advice would save, by this run's numbers; NULL: not known */
 	double gain_s;	    /* the same as seconds of the wall time; NAN: unknown */
+	bool beyond;	    /* a note in this run, since nobody can change it */
 	double weight;	    /* share of the run it is about, 0 to 1: where the cost is unknown */
 	const char *left_out_for; /* id of the one that speaks in its place; NULL: it speaks */
 	struct evidence evidence[FINDING_EVIDENCE];
@@ -90,7 +91,8 @@ void finding_evidence_json(const struct finding *one, struct json *j, const char
 /* A section of 80 columns. */
 void findings_text(const struct findings *f, struct sink *s, bool colour);
 /* The first `most` of weight (the first note where there are only notes) in at most `lines` lines,
- * title included; the most important one is there in any case, without its advice if need be. */
+ * title included. The most important one is there in any case; where it does not fit, the later
+ * clauses of its sentence are left out, then its cost, then its advice. */
 void findings_brief(const struct findings *f, size_t most, size_t lines, struct sink *s,
 		    bool colour);
 /* "no findings: 30 checks were made, ...": the checks made, as a text of the list's. */

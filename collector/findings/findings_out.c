@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/emit/emit_table.h"
@@ -205,6 +206,38 @@ static void put_finding(const struct finding *one, enum extent extent, struct si
 		sink_puts(s, "\033[0m");
 }
 
+/* The last clause of a sentence; NULL: it has one only. */
+static char *last_clause(char *text)
+{
+	char *found = NULL;
+
+	for (text = strstr(text, "; "); text; text = strstr(text + 2, "; "))
+		found = text;
+	return found;
+}
+
+/* As much of the first one as fits: what its sentence adds goes first, then its cost and advice. */
+static void put_first(const struct finding *f, size_t lines, struct sink *one, bool colour)
+{
+	struct finding shorter = *f;
+	char *text = strdup(f->sentence), *clause;
+	int extent = WHOLE;
+
+	shorter.sentence = text ? text : f->sentence;
+	for (;;) {
+		buf_clear(one->out);
+		put_finding(&shorter, (enum extent)extent, one, colour);
+		if (buf_lines(one->out) <= lines || extent == SENTENCE)
+			break;
+		clause = text ? last_clause(text) : NULL;
+		if (clause)
+			*clause = '\0';
+		else
+			extent--;
+	}
+	free(text);
+}
+
 void findings_brief(const struct findings *f, size_t most, size_t lines, struct sink *s,
 		    bool colour)
 {
@@ -218,12 +251,11 @@ void findings_brief(const struct findings *f, size_t most, size_t lines, struct 
 	for (i = 0; i < f->n && shown < most; i++) {
 		if (i && f->v[i].severity == FINDING_NOTE)
 			break;
-		for (int extent = WHOLE; extent >= (shown ? WHOLE : SENTENCE); extent--) {
-			buf_clear(&b);
-			put_finding(&f->v[i], (enum extent)extent, &one, colour);
-			if (used + buf_lines(&b) <= lines)
-				break;
-		}
+		buf_clear(&b);
+		if (shown)
+			put_finding(&f->v[i], WHOLE, &one, colour);
+		else
+			put_first(&f->v[i], lines > used ? lines - used : 0, &one, colour);
 		if (shown && used + buf_lines(&b) > lines)
 			break;
 		used += buf_lines(&b);

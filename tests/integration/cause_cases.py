@@ -27,7 +27,8 @@ def table(reports):
         first = reports[name]["findings"][0]
         then = reports.get(f"{name}, advice tried")
         cost, gain = (f"{v:.1f} s" if v is not None else "unknown" for v in (first["cost_seconds"], first["gain_seconds"]))
-        cost = f"at least {cost}" if first["cost_at_least"] else cost
+        if first["cost_at_least"]:
+            cost = f"at least {cost}" if first["cost_seconds"] >= 0.05 else "unknown"
         after = f"{then['metrics']['wall_time']:.1f} s" if then else "not tried"
         lines.append(f"| {name.replace('_', ' ')} | `{first['id']}` | {reports[name]['metrics']['wall_time']:.1f} s | {cost} | {gain} | {after} |")
     return "\n".join(lines) + "\n"
@@ -187,6 +188,10 @@ CASES = {
                        "pair", lambda lab: lab.coffea(more.Histogram(100), 20_000), "smaller outputs"),
     "lists": ("pair", lambda lab: lab.coffea(more.Lists(True), 50_000), {"hot_line", "python_heavy"},
               "pair", lambda lab: lab.coffea(more.Lists(False), 50_000), "array"),
+    "imports_again": ("pair", lambda lab: lab.coffea(more.ImportsAgain(True), 50_000), {"hot_line"},
+                      "pair", lambda lab: lab.coffea(more.ImportsAgain(False), 50_000), "at the top of your module"),
+    "dask_lock": ("pair", lambda lab: lab.coffea(more.Locks(0.4), 20_000), {"lock_wait"},
+                  "pair", lambda lab: lab.coffea(more.Locks(0.4, False), 20_000), "distributed.Lock"),
     "iterates_over_all": ("pair", lambda lab: more.iterated(lab, True), {"baskets_reread"},
                           "pair", lambda lab: more.iterated(lab, False), "entry_start"),
 }

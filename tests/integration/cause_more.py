@@ -1,10 +1,15 @@
 """Still more of what test_cause_first.py runs on workers, as physicists write it."""
 
+import contextlib
 import gc
+import importlib
 import os
+import sys
+import time
 
 import numpy as np
 from cause_jobs import Base, Sum, compute
+from distributed import Lock
 
 BASKET = 25_000  # entries of each basket of the generated files: ranges that end elsewhere unpack baskets twice
 
@@ -90,6 +95,31 @@ class Histogram(Base):
         h = hist.Hist.new.Reg(self.bins, 0, 300).Reg(100, -4, 4).Double()
         h.fill(events.MET.pt.to_numpy(), events.MET.phi.to_numpy())
         return {"h": h}
+
+
+class ImportsAgain(Sum):
+    """Modules that are loaded anew in each chunk."""
+
+    def __init__(self, again):
+        self.again = again
+
+    def process(self, events):
+        for name in [n for n in sys.modules if n.startswith("scipy.stats")] if self.again else []:
+            del sys.modules[name]
+        importlib.import_module("scipy.stats")
+        return super().process(events)
+
+
+class Locks(Sum):
+    """One chunk at a time, of all workers."""
+
+    def __init__(self, seconds, lock=True):
+        self.seconds, self.lock = seconds, lock
+
+    def process(self, events):
+        with Lock("output") if self.lock else contextlib.nullcontext():
+            time.sleep(self.seconds)
+        return super().process(events)
 
 
 def entries(path, first, last, all_of_them):

@@ -412,6 +412,44 @@ static void test_nothing_to_remark(void **state)
 	fx_free(fx);
 }
 
+/* In little room the later clauses of the sentence go first, then the cost, then the advice. */
+static void test_brief(void **state)
+{
+	static const struct {
+		size_t lines;
+		const char *want;
+	} t[] = {
+		{7, "  WARNING  one; two; three\n           costs about 2.0 of 4.0 s\n"
+		    "           do this\n"},
+		{6, "  WARNING  one; two; three\n           costs about 2.0 of 4.0 s\n"
+		    "           do this\n"},
+		{5, "  WARNING  one\n           do this\n"},
+		{4, "  WARNING  one\n"},
+		{0, "  WARNING  one\n"},
+	};
+	struct finding one = {.id = "x",
+			      .severity = FINDING_WARNING,
+			      .sentence = "one; two; three",
+			      .advice = "do this",
+			      .cost_s = 2,
+			      .of_s = 4,
+			      .gain_s = (double)NAN};
+	struct findings list = {.v = &one, .n = 1};
+	struct buf text = BUF_INIT;
+	struct sink s = {.out = &text};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		buf_clear(&text);
+		findings_brief(&list, 3, t[i].lines, &s, false);
+		sink_put(&s, "", 1);
+		assert_non_null(strstr((const char *)text.data, t[i].want));
+		assert_string_equal(strstr((const char *)text.data, "  WARNING"), t[i].want);
+	}
+	assert_string_equal(one.sentence, "one; two; three");
+	buf_release(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +466,7 @@ int main(void)
 		cmocka_unit_test(test_a_sum_has_not_the_name_of_a_metric),
 		cmocka_unit_test(test_nothing_to_remark),
 		cmocka_unit_test(test_no_baskets),
+		cmocka_unit_test(test_brief),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

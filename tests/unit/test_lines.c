@@ -652,6 +652,14 @@ static const struct fx_place loop_next[] = {{"P.process", "/home/an.py", 52, tru
 static const struct fx_place under_loop[] = {{"f", "/x/lib.py", 1, false},
 					     {"P.process", "/home/an.py", 53, true}};
 
+static const struct fx_place importing[] = {
+	{"_find_and_load", "<frozen importlib._bootstrap>", 1176, false},
+	{"P.process", "/home/an.py", 60, true}};
+static const struct fx_place reads_json[] = {
+	{"scan_once", "/x/lib/python3/json/scanner.py", 1, false},
+	{"load", "/x/lib/python3/json/__init__.py", 293, false},
+	{"P.process", "/home/an.py", 70, true}};
+
 /* What computes most, by whom it is called, and whether that is a habit. */
 static void test_where_tasks_compute(void **state)
 {
@@ -685,6 +693,11 @@ static void test_where_tasks_compute(void **state)
 		 "Content.to_list'",
 		 "Begin with this line",
 		 FINDING_NOTE},
+		{{{importing, 2, 800}, {loop, 1, 200}},
+		 "80 % +- 2.5 % of the sampled CPU of tasks (8.000 s) was in importing modules, "
+		 "called at 'an.py:60 P.process'",
+		 "Import at the top",
+		 FINDING_WARNING},
 		{{{nobodys, 2, 1000}}, NULL, NULL, FINDING_NOTE},
 	};
 
@@ -712,6 +725,56 @@ static void test_where_tasks_compute(void **state)
 		found_free(&found);
 		fx_free(fx);
 	}
+}
+
+/* 2 s of CPU and 6 s in the queue, which other processes fill: nobody can change that, so the line
+ * comes first though it costs less. */
+static void test_what_others_cost_comes_last(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r = work(1, "a", 0, 8000);
+	struct found found;
+
+	(void)state;
+	hello_of_host(fx, 1, 2);
+	SET_OWN(&r, cpu, 2000);
+	SET_OWN(&r, runqueue, 6000);
+	fx_task(fx, 1, &r);
+	fx_samples(fx, 1, 0, true, 120, 1, loop);
+	fx_samples(fx, 1, 1, true, 80, 2, under_loop);
+	collect(fx, &found);
+	assert_int_equal(found.list.n, 2);
+	assert_string_equal(found.list.v[0].id, "hot_line");
+	assert_string_equal(found.list.v[1].id, "run_queue");
+	assert_int_equal(found.list.v[1].severity, FINDING_NOTE);
+	assert_true(found.list.v[1].cost_s > found.list.v[0].cost_s);
+	found_free(&found);
+	fx_free(fx);
+}
+
+/* What bypasses coffea costs the CPU in which the file is loaded: 6 of 10 s that take 20 s. */
+static void test_loading_costs(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r = chunk(1, "a", 0, 20000, "/data/a.root", 0, 1000);
+	const struct finding *f;
+	struct found found;
+
+	(void)state;
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, cpu, 10000);
+	SET_COUNT(&r, read_bytes, 15000000);
+	TASK_SET(&r, coffea_bytesread, 5000000);
+	fx_task(fx, 1, &r);
+	fx_samples(fx, 1, 0, true, 600, 3, reads_json);
+	fx_samples(fx, 1, 1, true, 400, 1, loop);
+	collect(fx, &found);
+	f = finding_of(&found, "not_by_coffea");
+	assert_non_null(f);
+	assert_float_equal(f->cost_s, 6, 1e-9);
+	assert_true(f->cost_is_least);
+	found_free(&found);
+	fx_free(fx);
 }
 
 /* A message with one row of one frame; place: its number, beyond the list if that is not 0. */
@@ -805,6 +868,8 @@ int main(void)
 		cmocka_unit_test(test_a_full_table_begins_anew),
 		cmocka_unit_test(test_a_finding_names_the_line),
 		cmocka_unit_test(test_where_tasks_compute),
+		cmocka_unit_test(test_what_others_cost_comes_last),
+		cmocka_unit_test(test_loading_costs),
 		cmocka_unit_test(test_bad_messages_and_too_many_rows),
 		cmocka_unit_test(test_the_first_look_is_one_of_eight),
 	};
