@@ -36,8 +36,8 @@ static bool seen(const struct read_columns *c, size_t i, bool dataset)
 	for (size_t k = 0; k < i; k++) {
 		const struct column_sum *s = c->v.v[k];
 
-		if (read_alone(s) && (dataset ? s->dataset == c->v.v[i]->dataset
-					      : same_column(s, c->v.v[i])))
+		if (read_alone(s) &&
+		    (dataset ? s->dataset == c->v.v[i]->dataset : same_column(s, c->v.v[i])))
 			return true;
 	}
 	return false;
@@ -107,7 +107,8 @@ enum verdict finding_preload_columns(const struct report *r, struct remark *d)
 	remark_see(d, "saved_seconds", value_real(saved_s), "s");
 	remark_say(d,
 		   "%s columns took %s requests, one after the other, and tasks waited %s for "
-		   "them; read ahead, %s requests would do, which saves at least %s at this latency (%s)",
+		   "them; read ahead, %s requests would do, which saves at least %s at this "
+		   "latency (%s)",
 		   remark_human(d, value_uint(a.columns), AS_COUNT),
 		   remark_human(d, value_real(a.requests), AS_COUNT),
 		   remark_human(d, value_real(a.wait_ns / 1e9), AS_SECONDS),
