@@ -9,19 +9,15 @@
 #include "agent/py_stack.h"
 #include "agent/redact.h"
 #include "fnv.h"
+#include "own_code.h"
 
 static size_t read_worker(void *pid, uint64_t address, void *to, size_t bytes)
 {
 	return doing_memory(*(int *)pid, address, to, bytes);
 }
 
-bool doing_stack_is_users(const char *file)
-{
-	return strncmp(file, "<frozen ", 8) != 0 && !strstr(file, "/site-packages/") &&
-	       !strstr(file, "/dist-packages/") && !strstr(file, "/lib/python");
-}
-
-static void put(char *out, const struct view *v, const char *file, int line, const char *function)
+void doing_stack_text(char out[DOING_FRAME_BYTES], const struct view *v, const char *file, int line,
+		      const char *function)
 {
 	struct text shown = redact_file(v->redact, (struct text){file, strlen(file)});
 	char number[16] = "?";
@@ -53,11 +49,11 @@ void doing_stack_read(struct doing_stack *s, const struct view *v, int pid, uint
 		if (!py_stack_name(&p, &frame[i], function, file, &line))
 			continue;
 		if (s->frames < DOING_FRAMES)
-			put(s->frame[s->frames++], v, file, line, function);
-		if (users || (!doing_stack_is_users(file) && s->place))
+			doing_stack_text(s->frame[s->frames++], v, file, line, function);
+		if (users || (!crema_is_own_code(file) && s->place))
 			continue;
-		users = doing_stack_is_users(file);
-		put(s->line, v, file, line, function);
+		users = crema_is_own_code(file);
+		doing_stack_text(s->line, v, file, line, function);
 		s->place = crema_hash_more(CREMA_HASH_BEGIN, &frame[i].code, sizeof(uint64_t));
 	}
 }

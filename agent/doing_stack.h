@@ -22,7 +22,8 @@ struct doing_stack {
 void doing_stack_read(struct doing_stack *s, const struct view *v, int pid, uint64_t thread_state,
 		      uint32_t tid);
 
-/* The user's own code: of no installed package, and not the interpreter's. */
-bool doing_stack_is_users(const char *file);
+/* "FILE:LINE FUNCTION", the file as it may be told; line 0: not known. */
+void doing_stack_text(char out[DOING_FRAME_BYTES], const struct view *v, const char *file, int line,
+		      const char *function);
 
 #endif

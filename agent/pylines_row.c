@@ -2,9 +2,9 @@
 /* pylines_row.c - reads a thread's stack and finds its row. */
 #include <string.h>
 
-#include "agent/doing_stack.h"
 #include "agent/pylines.h"
 #include "agent/redact.h"
+#include "own_code.h"
 
 struct pyline_row *pylines_row(struct pylines *l, struct pyline_row *like, uint64_t python,
 			       uint32_t tid, bool *cut)
@@ -27,7 +27,7 @@ struct pyline_row *pylines_row(struct pylines *l, struct pyline_row *like, uint6
 		if (at < 0) {
 			shown = redact_file(l->view->redact, (struct text){file, strlen(file)});
 			at = pyline_table_place(l->table, frame[i].key, function, shown.ptr,
-						(uint32_t)line, doing_stack_is_users(file));
+						(uint32_t)line, crema_is_own_code(file) != 0);
 		}
 		if (at < 0) {
 			like->why = PYLINES_FULL;

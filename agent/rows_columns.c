@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rows_columns.c - COLUMN messages. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/doing_stack.h"
+#include "agent/py_stack.h"
 #include "agent/rows.h"
 #include "common/rows.h"
+#include "common/utf8.h"
 
 enum { BUSY_POLLS = 60 }; /* each chunk changes all rows of its columns */
 
@@ -44,6 +50,26 @@ static void pack_flag(msgpack_packer *pk, const char *name, bool set)
 	pack_bool(pk, true);
 }
 
+static void pack_lines(msgpack_packer *pk, const struct view *v, const struct crema_column *c)
+{
+	uint32_t n = c->lines < CREMA_COLUMN_LINES ? c->lines : CREMA_COLUMN_LINES;
+	char file[PY_FILE_BYTES], text[DOING_FRAME_BYTES];
+
+	if (!n)
+		return;
+	pack_text(pk, "lines");
+	pack_array(pk, n);
+	for (uint32_t i = 0; i < n; i++) {
+		struct text path = view_text(v, c->line[i].file);
+
+		snprintf(file, sizeof(file), "%.*s", (int)path.len, path.ptr ? path.ptr : "?");
+		doing_stack_text(text, v, file, (int)c->line[i].line,
+				 view_text(v, c->line[i].function).ptr);
+		pack_str(pk, text, utf8_whole(text, strlen(text)));
+	}
+	pack_flag(pk, "more_lines", c->lines > n);
+}
+
 static uint64_t send_column(struct rows *r, const struct crema_column *c, enum outbox_class class)
 {
 	struct drain_unknown unknown =
@@ -59,6 +85,7 @@ static uint64_t send_column(struct rows *r, const struct crema_column *c, enum o
 	pack_kv_str(pk, "span", span.ptr, span.len);
 	pack_flag(pk, "together", c->flags & CREMA_COLUMN_TOGETHER);
 	pack_flag(pk, "beyond", c->flags & CREMA_COLUMN_BEYOND);
+	pack_lines(pk, r->view, c);
 	pack_kv_u64(pk, "rev", c->seq);
 	for (unsigned int i = 0; i < CREMA_COLUMN_NUMBERS; i++)
 		pack_kv_maybe(pk, row_column[i].name, is_known(c, i, &unknown), c->counted[i]);

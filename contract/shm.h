@@ -312,6 +312,10 @@ struct crema_task_section {
  * A column as tasks of one span and dataset read it (shim/count/column.h). One writer at a time
  * (the GIL's holder); seq, safe_seq and number are as crema_section's.
  */
+#define CREMA_COLUMN_LINES 4u
+struct crema_line {
+	uint32_t file, function, line; /* file, function: string ids */
+};
 struct crema_column {
 	uint64_t seq, safe_seq, number;
 	uint32_t state; /* 0 free, 2 ready */
@@ -319,7 +323,8 @@ struct crema_column {
 	uint32_t column, tree, dataset, span;
 	uint32_t flags;			/* CREMA_COLUMN_* */
 	uint32_t time_unknown, fs_mask; /* as crema_task's, of any of its tasks */
-	uint32_t pad;
+	uint32_t lines; /* how many asked for it: those beyond line[] are only counted */
+	struct crema_line line[CREMA_COLUMN_LINES];
 	uint64_t count_unknown;
 	union {
 		struct {

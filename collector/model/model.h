@@ -245,6 +245,9 @@ struct column_key {
 };
 struct column_row {
 	struct column_key key;
+	const char *line[CREMA_COLUMN_LINES]; /* that asked for it: "FILE:LINE FUNCTION"; NULL: no
+						 more */
+	bool more_lines;
 	uint64_t rev;
 	union {
 		struct {

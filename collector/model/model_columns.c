@@ -38,6 +38,18 @@ static struct column_row *row_of(struct model *m, const struct column_key *key)
 	return r;
 }
 
+static void take_lines(struct model *m, struct column_row *r, const msgpack_object *list)
+{
+	struct text line;
+
+	memset(r->line, 0, sizeof(r->line));
+	if (!list || list->type != MSGPACK_OBJECT_ARRAY)
+		return;
+	for (uint32_t i = 0; i < list->via.array.size && i < CREMA_COLUMN_LINES; i++)
+		if (object_text(&list->via.array.ptr[i], &line))
+			r->line[i] = model_text(m, line);
+}
+
 int model_feed_column(struct model *m, struct worker *w, const msgpack_object *map)
 {
 	const struct column_key key = {.worker = w,
@@ -56,6 +68,8 @@ int model_feed_column(struct model *m, struct worker *w, const msgpack_object *m
 	if (r->rev && rev <= r->rev)
 		return m->error;
 	r->rev = rev;
+	take_lines(m, r, get(map, "lines"));
+	r->more_lines = is_true(map, "more_lines");
 	for (size_t i = 0; i < CREMA_COLUMN_NUMBERS; i++)
 		r->number[i] = map_uint(map, row_column[i].name);
 	return m->error;

@@ -171,6 +171,7 @@ static void put_codecs(const struct report *r, struct json *j)
 #define put_TEXT(j, name, value) page_name(j, name, value.v.s)
 #define put_UINT emit_value
 #define put_REAL emit_value
+#define put_BOOL emit_value
 #include "collector/report/cells_codec.def"
 #undef CELL
 		emit_end(j);
@@ -216,8 +217,14 @@ static void put_columns(const struct report *r, struct json *j)
 		s = r->columns.v.v[i];
 		emit_object(j, NULL);
 #define CELL(name, type, value) put_##type(j, #name, value);
+#define LIST(name, put)                                                                            \
+	{                                                                                          \
+		const char *member = #name;                                                        \
+		put;                                                                               \
+	}
 #include "collector/report/cells_column.def"
 #undef CELL
+#undef LIST
 		emit_end(j);
 	}
 	emit_end(j);

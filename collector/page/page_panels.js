@@ -312,7 +312,8 @@ function drawColumns(box, d) {
   box.append(table("table-columns", `${d.columns.rows.length} of ${groups(d.columns.total)} columns`, [["column", (r) => COLUMN_KINDS[r.kind] || r.column, "name"], ["dataset", (r) => r.dataset || "none", "name"],
     ["arrays", (r) => r.calls, as.count], ["chunks", (r) => r.tasks, as.count], ["read ahead", (r) => r.preload_tasks, as.count], ["requests", (r) => r.requests, as.count], ["requested", (r) => r.requested_bytes, as.bytes],
     ["baskets", (r) => r.basket_bytes, as.bytes], ["unpacked", (r) => r.basket_raw_bytes, as.bytes], ["time", (r) => r.wall_seconds, as.seconds], ["CPU", (r) => r.cpu_seconds, as.seconds],
-    ["network", (r) => r.network_wait_seconds, as.seconds], ["storage", (r) => r.storage_wait_seconds, as.seconds]], d.columns.rows));
+    ["network", (r) => r.network_wait_seconds, as.seconds], ["storage", (r) => r.storage_wait_seconds, as.seconds],
+    ["asked for at", (r) => [...r.lines.map((line) => line.split("/").pop()), ...(r.more_lines ? ["..."] : [])].join(", ") || "none", "name"]], d.columns.rows));
 }
 
 /* Known only until a silent worker was heard last: the lowest that it can be. */

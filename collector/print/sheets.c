@@ -267,8 +267,10 @@ static void server_rows(struct sheet_maker *k)
 static void read_column_columns(struct sheet_maker *k)
 {
 #define CELL COLUMN
+#define LIST LIST_COLUMN
 #include "collector/report/cells_column.def"
 #undef CELL
+#undef LIST
 }
 
 static void read_column_rows(struct sheet_maker *k)
@@ -281,8 +283,10 @@ static void read_column_rows(struct sheet_maker *k)
 		s = c->v.v[i];
 		sheet_row_begin(k);
 #define CELL(name, type, value) sheet_cell(k, value);
+#define LIST PUT_LIST
 #include "collector/report/cells_column.def"
 #undef CELL
+#undef LIST
 		sheet_row_end(k);
 	}
 }

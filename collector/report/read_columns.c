@@ -51,6 +51,17 @@ static struct column_sum *sum_of(struct read_columns *c, const struct column_sum
 	return s;
 }
 
+static void add_line(struct column_sum *s, const char *line)
+{
+	for (size_t i = 0; i < s->lines; i++)
+		if (s->line[i] == line)
+			return;
+	if (s->lines < COLUMN_LINES)
+		s->line[s->lines++] = line;
+	else
+		s->more_lines = true;
+}
+
 static int take(struct read_columns *c, const struct column_row *row)
 {
 	const struct column_key *k = &row->key;
@@ -64,6 +75,9 @@ static int take(struct read_columns *c, const struct column_row *row)
 
 	if (!s)
 		return -ENOMEM;
+	for (size_t i = 0; i < CREMA_COLUMN_LINES && row->line[i]; i++)
+		add_line(s, row->line[i]);
+	s->more_lines = s->more_lines || row->more_lines;
 	report_merge(s->number, row->number, row_column, CREMA_COLUMN_NUMBERS, false);
 	return 0;
 }

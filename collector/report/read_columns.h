@@ -23,9 +23,14 @@ enum column_kind {
 	COLUMN_REST,
 };
 
+#define COLUMN_LINES 8u
+
 struct column_sum {
 	enum column_kind kind;
 	const char *column, *tree, *dataset; /* NULL: not of one, unknown */
+	const char *line[COLUMN_LINES];	     /* of the user's own code, which asked for it */
+	size_t lines;
+	bool more_lines;
 	union {
 		struct {
 #define COLUMN_NUMBER(name, ...) struct value name;
@@ -49,6 +54,8 @@ const char *column_kind_name(enum column_kind kind);
 /* Bytes in the file: of its baskets, or what was requested for it. */
 struct value column_bytes(const struct column_sum *s);
 
+/* As an array. */
+void column_lines_json(const struct column_sum *s, struct json *j, const char *name);
 void read_columns_json(const struct read_columns *c, struct json *j);
 void read_columns_table(const struct read_columns *c, struct sink *out, bool colour);
 

@@ -2,7 +2,18 @@
 /* read_columns_out.c - columns as JSON and as a table. */
 #include "collector/report/read_columns.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define TOP 20
+
+void column_lines_json(const struct column_sum *s, struct json *j, const char *name)
+{
+	emit_array(j, name);
+	for (size_t i = 0; i < s->lines; i++)
+		emit_value(j, NULL, value_text(s->line[i]));
+	emit_end(j);
+}
 
 void read_columns_json(const struct read_columns *c, struct json *j)
 {
@@ -13,8 +24,14 @@ void read_columns_json(const struct read_columns *c, struct json *j)
 		s = c->v.v[i];
 		emit_object(j, NULL);
 #define CELL(name, type, value) emit_value(j, #name, value);
+#define LIST(name, put)                                                                            \
+	{                                                                                          \
+		const char *member = #name;                                                        \
+		put;                                                                               \
+	}
 #include "collector/report/cells_column.def"
 #undef CELL
+#undef LIST
 		emit_end(j);
 	}
 	emit_end(j);
@@ -39,6 +56,18 @@ static struct value waited(const struct column_sum *s)
 	return value_seconds(value_plus(ns, value_plus(s->lock_wait_ns, s->gil_wait_ns)));
 }
 
+/* Without its folder; how many more there are. */
+static void put_line(struct grid *g, const struct column_sum *s)
+{
+	const char *line = s->lines ? s->line[0] : "", *slash = strrchr(line, '/');
+	char more[48] = "";
+
+	if (s->lines > 1)
+		snprintf(more, sizeof(more), " (+%zu%s)", s->lines - 1,
+			 s->more_lines ? " at least" : "");
+	grid_printf(g, "%s%s", slash ? slash + 1 : line, more);
+}
+
 static void put_row(struct grid *g, const struct column_sum *s)
 {
 	put_name(g, s);
@@ -48,6 +77,7 @@ static void put_row(struct grid *g, const struct column_sum *s)
 	grid_value(g, column_bytes(s), AS_BYTES);
 	grid_value(g, value_seconds(s->cpu_ns), AS_SECONDS);
 	grid_value(g, waited(s), AS_SECONDS);
+	put_line(g, s);
 }
 
 void read_columns_table(const struct read_columns *c, struct sink *out, bool colour)
@@ -60,7 +90,7 @@ void read_columns_table(const struct read_columns *c, struct sink *out, bool col
 	table_section(out, colour, "Columns of all attempts, most bytes first");
 	grid_init(&g, out, colour);
 	grid_columns(&g, "<column", "<dataset", ">arrays", ">requests", ">bytes", ">CPU", ">waited",
-		     NULL);
+		     "<asked for at", NULL);
 	while (n < c->v.n && c->v.v[n]->kind != COLUMN_REST)
 		n++;
 	for (i = 0; i < n && i < TOP; i++)

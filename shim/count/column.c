@@ -101,6 +101,22 @@ void column_basket(struct crema_column *row, uint64_t bytes, uint64_t raw_bytes)
 	row_write_ends(&row->seq);
 }
 
+void column_asked_by(struct crema_column *row, const struct crema_line *line)
+{
+	uint32_t kept = row->lines < CREMA_COLUMN_LINES ? row->lines : CREMA_COLUMN_LINES;
+
+	for (uint32_t i = 0; i < kept; i++)
+		if (row->line[i].file == line->file && row->line[i].line == line->line)
+			return;
+	if (!line->file || row->lines > CREMA_COLUMN_LINES)
+		return;
+	row_write_begins(&row->seq);
+	if (kept < CREMA_COLUMN_LINES)
+		row->line[kept] = *line;
+	row->lines++;
+	row_write_ends(&row->seq);
+}
+
 void column_unsure(struct crema_column *row, uint32_t flag)
 {
 	row_write_begins(&row->seq);

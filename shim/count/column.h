@@ -34,6 +34,9 @@ struct crema_column *column_row(const struct crema_task *task, uint32_t name, ui
 void column_add(struct crema_column *row, enum crema_column_number number, uint64_t n);
 void column_basket(struct crema_column *row, uint64_t bytes, uint64_t raw_bytes);
 
+/* A line of the user's own code asks for it; file 0: which one is not known. */
+void column_asked_by(struct crema_column *row, const struct crema_line *line);
+
 /* flag: CREMA_COLUMN_UN..., some of its numbers are unknown. */
 void column_unsure(struct crema_column *row, uint32_t flag);
 

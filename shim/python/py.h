@@ -92,6 +92,10 @@ typedef struct {
 	PY(unsigned long long, PyLong_AsUnsignedLongLong, (PyObject *))                            \
 	PY(long long, PyLong_AsLongLong, (PyObject *))                                             \
 	PY(double, PyFloat_AsDouble, (PyObject *))                                                 \
+	PY(PyObject *, PyEval_GetFrame, (void))                                                    \
+	PY(PyObject *, PyFrame_GetBack, (PyObject *))                                              \
+	PY(PyObject *, PyFrame_GetCode, (PyObject *))                                              \
+	PY(int, PyFrame_GetLineNumber, (PyObject *))                                               \
 	PY(PyObject *, PyTuple_New, (Py_ssize_t))                                                  \
 	PY(Py_ssize_t, PyTuple_Size, (PyObject *))                                                 \
 	PY(PyObject *, PyTuple_GetItem, (PyObject *, Py_ssize_t))                                  \

@@ -14,6 +14,7 @@
 #include "shim/count/task.h"
 #include "shim/python/first_use.h"
 #include "shim/python/patch.h"
+#include "shim/python/py_line.h"
 #include "shim/python/py_uproot.h"
 
 enum once { ONCE_USED, ONCE_PRELOADED, ONCE_PRELOAD_USED };
@@ -127,8 +128,8 @@ static PyObject *visit(struct crema_column *row, PyObject *source, PyObject *ori
 	return r;
 }
 
-/* Counts the column in `number` if this task has not been counted there. */
-static void once(struct crema_column *row, enum once what, enum crema_column_number number)
+/* Counts the column in `number` if this task has not been counted there: 1. */
+static int once(struct crema_column *row, enum once what, enum crema_column_number number)
 {
 	uint64_t key = UINT64_C(1) << 62 | row->number << 2 | what;
 	int first = first_use(task_name(segment_owner()), segment_owner(), key);
@@ -137,6 +138,14 @@ static void once(struct crema_column *row, enum once what, enum crema_column_num
 		column_add(row, number, first > 0);
 	if (first < 0)
 		column_unsure(row, CREMA_COLUMN_UNCOUNTED);
+	return first > 0;
+}
+
+static void asked_by_own_line(struct crema_column *row)
+{
+	struct crema_line line = py_own_line();
+
+	column_asked_by(row, &line);
 }
 
 static int is_preloaded(PyObject *mapping, PyObject *handle)
@@ -162,7 +171,8 @@ static PyObject *extract_column_(PyObject *self, PyObject *args, PyObject *kwarg
 		return py_call_original(extract_column, self, args, kwargs);
 	row = column_row(task, name, tree_name(handle), 0);
 	column_add(row, CREMA_COLUMN_N_calls, 1);
-	once(row, ONCE_USED, CREMA_COLUMN_N_tasks);
+	if (once(row, ONCE_USED, CREMA_COLUMN_N_tasks)) /* again: uproot still has it */
+		asked_by_own_line(row);
 	if (is_preloaded(self, handle))
 		once(row, ONCE_PRELOAD_USED, CREMA_COLUMN_N_preload_used);
 	file = py_attr(self, n_file_handle);
@@ -240,6 +250,8 @@ static PyObject *read_baskets_(PyObject *self, PyObject *args, PyObject *kwargs)
 	(void)self;
 	if (!row)
 		return PyObject_Call(read_baskets, args, kwargs);
+	if (!column_current())
+		asked_by_own_line(row);
 	source = source_of(PyTuple_GetItem(args, 0));
 	r = visit(row, source, read_baskets, NULL, args, kwargs);
 	Py_DecRef(source);

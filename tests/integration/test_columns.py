@@ -3,6 +3,7 @@
 arrays, by the sizes of their baskets that the file states."""
 
 import ast
+from pathlib import Path
 
 import findings_server
 import jobs
@@ -26,6 +27,13 @@ def some_columns(events):
             "again": float(ak.sum(events.Jet.pt))}
 
 
+def line_with(text):
+    return next(n for n, line in enumerate(Path(__file__).read_text().splitlines(), 1) if text in line)
+
+
+# Where a chunk asks for each first.
+ASKED = {name: line_with(text) for name, text in [("nJet", "jets = events"), ("Jet_pt", "jets = events"), ("nMuon", "return {\"muons\""),
+                                                  ("Muon_pt", "return {\"muons\""), ("Jet_eta", "return {\"muons\""), ("MET_pt", "return {\"muons\"")]}
 USED = {"nJet", "Jet_pt", "Jet_eta", "nMuon", "Muon_pt", "MET_pt"}
 
 
@@ -61,6 +69,8 @@ def test_virtual_arrays(shared, data, cell, handler, chunks):
         assert row["tree"] == "Events" and row["dataset"] == "nano_zlib.v1" and row["preload_tasks"] == 0
         assert row["decompress_calls"] >= len(truth) and row["decompress_out_bytes"] > 0
         assert 0 < row["cpu_seconds"] <= row["wall_seconds"] * 1.2
+        if column in ASKED:
+            assert (row["lines"], row["more_lines"]) == ([f"{__file__}:{ASKED[column]} some_columns"], False)
     rest = rest_of(found, "nano_zlib.v1")
     for number in ADDED:
         whole = sum(c["coffea_bytesread" if number == "requested_bytes" else number] for c in found["chunks"])

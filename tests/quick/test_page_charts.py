@@ -216,7 +216,8 @@ def rich(d):
         {"scheme": "root", "server": "a:1094", "requests": 6000, "failed": 7, "read_bytes": 123456, "latency_mean_seconds": 0.125, "latency_max_seconds": 2.5}]}
     d["columns"] = {"total": 90, "rows": [
         {"kind": kind, "column": column, "dataset": dataset, "calls": 7, "tasks": 5, "preload_tasks": 3, "requests": None if kind == "rest" else 11, "requested_bytes": 1500,
-         "basket_bytes": 1400, "basket_raw_bytes": 2800, "wall_seconds": 2.5, "cpu_seconds": 1.5, "network_wait_seconds": 0.5, "storage_wait_seconds": 0.25}
+         "basket_bytes": 1400, "basket_raw_bytes": 2800, "wall_seconds": 2.5, "cpu_seconds": 1.5, "network_wait_seconds": 0.5, "storage_wait_seconds": 0.25,
+         "lines": ["/home/an.py:42 process", "/home/b/an.py:43 f"] if kind == "column" else [], "more_lines": kind == "column"}
         for kind, column, dataset in (("column", "Jet_pt", "ttbar"), ("together", None, "ttbar"), ("beyond", None, None), ("rest", None, "ttbar"))]}
     sections = [{"section": name, "prefix": "work", "thread": thread, "dataset": dataset, "beyond": beyond, "count": 1200 + i, "wall_seconds": 60.5 - i, "cpu_seconds": 9.25 - i,
                  "wall_min_seconds": 0.25 + i / 8, "wall_median_seconds": None if i == 2 else 1.5 + i, "wall_max_seconds": 20.5 + i}
@@ -769,7 +770,8 @@ def test_datasets_and_workers(page):
     assert page.texts("#panel-waits caption") == ["Waits longer than 25.00 ms by call site: 2 of 1,500 places"]
     assert page.rows("#panel-servers") == [["root://a:1094", "6,000", "7", "123.5 kB", "125.0 ms", "2.500 s"]] and page.texts("#panel-servers caption") == ["1 of 70 servers"]
     sums = ["1.500 kB", "1.400 kB", "2.800 kB", "2.500 s", "1.500 s", "500.0 ms", "250.0 ms"]
-    assert page.rows("#panel-columns") == [[name, dataset, "7", "5", "3", "unknown" if name == "(outside columns)" else "11", *sums] for name, dataset in (
+    assert page.rows("#panel-columns") == [[name, dataset, "7", "5", "3", "unknown" if name == "(outside columns)" else "11", *sums, "an.py:42 process, an.py:43 f, ..." if name == "Jet_pt" else "none"]
+                                            for name, dataset in (
         ("Jet_pt", "ttbar"), ("(several at once)", "ttbar"), ("(columns beyond the table)", "none"), ("(outside columns)", "ttbar"))]
     assert page.texts("#panel-columns caption") == ["4 of 90 columns"]
 

@@ -117,6 +117,7 @@ def fill(journal):
                           "begun": 9, "count": 7, "broken": 1, "wall_ns": 6 * 10**8, "counters": SECTION}], first)
     for n, (column, dataset, flags) in enumerate(COLUMNS):
         journal.message([24, {"number": n, "column": column, "tree": "Events", "dataset": dataset, "span": SPAN, "rev": 2, **flags,
+                              **({"lines": [f"/home/an.py:{line} f" for line in range(n, n + 4)], "more_lines": True} if n < 2 else {}),
                               **{name: value + n for name, value in COLUMN.items()}}], first)
     for n, kind in enumerate(("value", "memory")):
         journal.message([18, {"number": n, "path": "jets", "span": SPAN, "prefix": "work", "kind": kind, "source": "crema", "rev": 1,
@@ -223,6 +224,7 @@ def test_read_columns(made):
     for n, (column, dataset, _) in enumerate(COLUMNS):
         row = shown[kinds[n], dataset]
         assert (row["column"], row["tree"]) == (column, "Events")
+        assert (row["lines"], row["more_lines"]) == ([f"/home/an.py:{line} f" for line in range(n, n + 4)] if n < 2 else [], n < 2)
         for name, cell, unit in COLUMN_CELLS:
             assert row[cell] == pytest.approx((COLUMN[name] + n) / (1e9 if unit == "ns" else 1), abs=1e-12), name
     same = {"baskets": "basket_calls", "basket_bytes": "basket_bytes", "basket_raw_bytes": "basket_raw_bytes", "requested_bytes": "coffea_bytesread"}

@@ -33,6 +33,27 @@ static struct column_asked asked(uint64_t requests, uint64_t bytes)
 	return (struct column_asked){1, requests, 3 * requests, bytes};
 }
 
+/* Each line once, the first ones by name; others are only counted. */
+static void who_asks(void **state)
+{
+	struct harness_task h = harness_begin();
+	struct crema_column *r = row(&h, "asked for");
+	struct crema_line line = {.function = 1};
+
+	(void)state;
+	column_asked_by(r, &line); /* no file: not known */
+	assert_int_equal(r->lines, 0);
+	line.file = 7;
+	for (uint32_t i = 0; i < 2 * (CREMA_COLUMN_LINES + 3); i++) {
+		line.line = 10 + i / 2;
+		column_asked_by(r, &line);
+	}
+	assert_int_equal(r->lines, CREMA_COLUMN_LINES + 1);
+	for (uint32_t i = 0; i < CREMA_COLUMN_LINES; i++)
+		assert_int_equal(r->line[i].line, 10 + i);
+	harness_end(&h);
+}
+
 /* What is read within another column belongs to the inner one alone, and all of it to the task. */
 static void exclusive(void **state)
 {
@@ -202,8 +223,11 @@ static void full_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exclusive),   cmocka_unit_test(another_task_within),
-		cmocka_unit_test(pool_thread), cmocka_unit_test(not_measured),
+		cmocka_unit_test(who_asks),
+		cmocka_unit_test(exclusive),
+		cmocka_unit_test(another_task_within),
+		cmocka_unit_test(pool_thread),
+		cmocka_unit_test(not_measured),
 		cmocka_unit_test(full_table),
 	};
 

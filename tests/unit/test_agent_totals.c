@@ -478,6 +478,35 @@ static uint64_t counted_bits(void)
 	return bits;
 }
 
+/* Lines of the user's code that asked for a column. */
+static void test_lines_of_columns(void **state)
+{
+	static const char *const told[] = {"/home/an.py:42 process", "/home/an.py:43 select"};
+	struct fake *f = *state;
+	struct crema_column *c = &f->shm->column[5];
+	const msgpack_object *m, *lines;
+
+	c->state = c->seq = 2;
+	c->lines = 2;
+	c->line[0] = (struct crema_line){text(f, "/home/an.py"), text(f, "process"), 42};
+	c->line[1] = (struct crema_line){text(f, "/home/an.py"), text(f, "select"), 43};
+	m = column(f, false, 1);
+	lines = get(m, "lines");
+	assert_int_equal(lines->via.array.size, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(lines->via.array.ptr[i].via.str.size, strlen(told[i]));
+		assert_memory_equal(lines->via.array.ptr[i].via.str.ptr, told[i], strlen(told[i]));
+	}
+	assert_null(get(m, "more_lines"));
+	ack_all(f);
+	c->seq = 4;
+	c->lines = CREMA_COLUMN_LINES + 1;
+	c->line[2] = c->line[3] = c->line[0];
+	m = column(f, false, 1);
+	assert_int_equal(get(m, "lines")->via.array.size, CREMA_COLUMN_LINES);
+	assert_true(get(m, "more_lines")->via.boolean);
+}
+
 static void test_columns(void **state)
 {
 	const uint64_t asked = BIT(requests) | BIT(requested_ranges) | BIT(requested_bytes);
@@ -493,9 +522,10 @@ static void test_columns(void **state)
 	c->tree = text(f, "Events");
 	c->dataset = text(f, "ttbar");
 	c->span = text(f, "a-span");
-	c->flags = c->time_unknown = c->fs_mask = 0;
+	c->flags = c->time_unknown = c->fs_mask = c->lines = 0;
 	c->count_unknown = 0;
 	m = column(f, false, 1);
+	assert_null(get(m, "lines"));
 	assert_text(m, "column", "Jet_pt");
 	assert_text(m, "tree", "Events");
 	assert_text(m, "dataset", "ttbar");
@@ -563,6 +593,7 @@ int main(void)
 		T(test_gauges),
 		T(test_a_quiet_row_goes_for_good),
 		T(test_columns),
+		T(test_lines_of_columns),
 		T(test_busy_workers_send_few_columns),
 	};
 
