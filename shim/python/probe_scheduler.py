@@ -8,8 +8,10 @@ stays until the scheduler ends: 16 rows, and less than a microsecond for each tr
 """
 _ASK_SECONDS = 2.0
 _NOT_NOW_SECONDS = 10.0
+_BEFORE_HEARTBEAT_SECONDS = 0.15
+_PUT_OFF = 8  # at most: a heartbeat may come with each of our turns
 _ASKED_OP = "crema_count_2"  # of the scheduler's handlers; another number where they answer something else
-_ask = {"next": None, "under_way": None, "installed": None, "answer": None, "at": 0.0}
+_ask = {"next": None, "under_way": None, "installed": None, "answer": None, "at": 0.0, "put_off": 0}
 
 
 def _counter():
@@ -100,6 +102,17 @@ def _ask_from_now():
         _ask["next"] = monotonic() + 1
 
 
+def _has_idle_connection(worker):
+    """Whether Dask has a connection to the scheduler at hand, and none of its own questions will want it now. For two at
+    the same time it opens another, which it keeps: a descriptor of the worker and one of the scheduler. True if unknown."""
+    idle, address = _get(worker, "rpc", "available"), _get(worker, "scheduler", "address")
+    beat = (_get(worker, "periodic_callbacks") or {}).get("heartbeat")
+    next_beat, now = _get(beat, "_next_timeout"), getattr(_get(beat, "io_loop"), "time", None)
+    if isinstance(idle, dict) and not idle.get(address):
+        return False
+    return next_beat is None or now is None or not 0 <= next_beat - now() < _BEFORE_HEARTBEAT_SECONDS
+
+
 def _ask_if_due(worker):
     """Never cancelled: Dask would give its connection, with the answer still to come, to the next who asks."""
     import asyncio
@@ -108,6 +121,10 @@ def _ask_if_due(worker):
     now = monotonic()
     due = _ask["next"] is not None and now >= _ask["next"]
     if due and _ask["under_way"] is None and str(_get(worker, "status", "name")) in ("running", "paused"):
+        if not _has_idle_connection(worker) and _ask["put_off"] < _PUT_OFF:
+            _ask["put_off"] += 1
+            return
+        _ask["put_off"] = 0
         _ask["under_way"] = asyncio.ensure_future(_ask_scheduler(worker))
 
 

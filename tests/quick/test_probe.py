@@ -579,6 +579,30 @@ def test_one_worker_asks(probe, monkeypatch, clock):
     assert len(scheduler.real.plugins) == 1
 
 
+def test_no_question_beside_dasks_own(probe, monkeypatch, clock):
+    """Two questions at a time take two connections, which Dask keeps."""
+    scheduler = Scheduler(monkeypatch, ("task-1", "waiting"))
+    worker = make_worker(1, scheduler=scheduler)
+    probe.start(worker)
+    idle, beat = {scheduler.address: set()}, Thing(_next_timeout=0, io_loop=Thing(time=lambda: clock[0]))
+    worker.rpc, worker.periodic_callbacks = Thing(available=idle), {"heartbeat": beat}
+    for _ in range(3):
+        assert ask(probe, worker, clock) is None and not scheduler.calls  # the only one is in use
+    idle[scheduler.address].add("connection")
+    beat._next_timeout = clock[0] + 1.1
+    assert ask(probe, worker, clock) is None and not scheduler.calls  # and soon will be
+    beat._next_timeout = clock[0] + 1.5
+    assert ask(probe, worker, clock)["clients"] == 1
+    calls = len(scheduler.calls)
+    idle.clear()
+    for _ in range(5):
+        ask(probe, worker, clock)
+    assert len(scheduler.calls) == calls
+    for _ in range(5):
+        ask(probe, worker, clock)
+    assert len(scheduler.calls) == calls + 1  # not for ever
+
+
 def test_a_scheduler_that_refuses(probe, monkeypatch, clock):
     scheduler = Scheduler(monkeypatch)
     worker = make_worker(1, scheduler=scheduler)
