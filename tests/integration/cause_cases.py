@@ -134,7 +134,7 @@ CASES = {
     "leak": ("pair", lambda lab: lab.coffea(work.Leaks(32 << 20), 10_000), {"memory_growth", "memory_limit"}, "pair", None, "memory"),
     "opens_again": ("pair", lambda lab: lab.coffea(work.OpensAgain(8), 25_000), {"reread_in_task"},
                     "pair", lambda lab: lab.coffea(work.OpensAgain(8, once=True), 25_000), "once"),
-    "slow_server": ("pair", lambda lab: lab.coffea(work.Columns("Jet"), 50_000, (server(lab, 0.15),)), {"network_wait"},
+    "slow_server": ("pair", lambda lab: lab.coffea(work.Columns("Jet"), 50_000, (server(lab, 0.15),)), {"network_wait", "preload_columns"},
                     "pair", lambda lab: lab.coffea(work.Columns("Jet"), 50_000, ("zstd",)), "copy"),
     "python_loop": ("pair", lambda lab: lab.coffea(work.PythonLoop(), 2000, maxchunks=4), {"python_heavy"},
                     "pair", lambda lab: lab.coffea(work.PythonLoop(arrays=True), 2000, maxchunks=4), "array"),
