@@ -10,9 +10,8 @@
 static struct crema_line line_of(PyObject *frame)
 {
 	PyObject *code = PyFrame_GetCode(frame), *file = py_attr_string(code, "co_filename");
-	const char *name = file && py_is(file, &PyUnicode_Type)
-				   ? PyUnicode_AsUTF8AndSize(file, NULL)
-				   : NULL;
+	const char *name =
+		file && py_is(file, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(file, NULL) : NULL;
 	struct crema_line line = {0};
 	PyObject *function;
 	int number;

@@ -373,6 +373,9 @@ def test_a_loop_of_submit_and_result(two, files):
     calls = right_run.settle(client, [right_run.Watched(client).call(files[:1], right_run.Count("before a loop"))])
     for i in range(30):
         assert client.submit(right_run.nap, i, pure=False).result() == i
+        if i < 5:  # the next call may be faster than the scheduler, which then has something left to do
+            cluster.wait_until(lambda: client.run_on_scheduler(lambda dask_scheduler: all(s.done for s in dask_scheduler.extensions["spans"].root_spans)),
+                               "Dask's span to end")
     client.close()
     limit = time.monotonic() + 20
     while sum(r["num_tasks"] for r in of_kind(listed(procs), since, "other")) < 30 and time.monotonic() < limit:
