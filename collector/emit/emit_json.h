@@ -46,6 +46,12 @@ void emit_value(struct json *j, const char *name, struct value v);
  */
 typedef void (*cell_put)(void *arg, const char *name, enum value_type type, struct value v);
 void emit_cell(void *arg, const char *name, enum value_type type, struct value v);
+/* In cells_*.def: `put` writes a list into `j` as the member `member`. */
+#define EMIT_LIST(name, put)                                                                       \
+	{                                                                                          \
+		const char *member = #name;                                                        \
+		put;                                                                               \
+	}
 /* "name" and "name_at_least": the first is null where there may be more. */
 void emit_at_least(struct json *j, const char *name, struct value at_least, bool may_be_more);
 /* The same by a name made ready once: for rows of which a report has a million. */

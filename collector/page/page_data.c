@@ -217,11 +217,7 @@ static void put_columns(const struct report *r, struct json *j)
 		s = r->columns.v.v[i];
 		emit_object(j, NULL);
 #define CELL(name, type, value) put_##type(j, #name, value);
-#define LIST(name, put)                                                                            \
-	{                                                                                          \
-		const char *member = #name;                                                        \
-		put;                                                                               \
-	}
+#define LIST EMIT_LIST
 #include "collector/report/cells_column.def"
 #undef CELL
 #undef LIST

@@ -24,11 +24,7 @@ void read_columns_json(const struct read_columns *c, struct json *j)
 		s = c->v.v[i];
 		emit_object(j, NULL);
 #define CELL(name, type, value) emit_value(j, #name, value);
-#define LIST(name, put)                                                                            \
-	{                                                                                          \
-		const char *member = #name;                                                        \
-		put;                                                                               \
-	}
+#define LIST EMIT_LIST
 #include "collector/report/cells_column.def"
 #undef CELL
 #undef LIST

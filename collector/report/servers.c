@@ -134,11 +134,7 @@ void report_servers_json(const struct report *r, struct json *j)
 
 		emit_object(j, NULL);
 #define CELL(column, type, value) emit_value(j, #column, value);
-#define LIST(column, put)                                                                          \
-	{                                                                                          \
-		const char *member = #column;                                                      \
-		put;                                                                               \
-	}
+#define LIST EMIT_LIST
 #include "collector/report/cells_server.def"
 #undef CELL
 #undef LIST
