@@ -6,6 +6,7 @@
 
 #include "collector/compare/compare.h"
 #include "collector/emit/emit_table.h"
+#include "collector/emit/emit_text.h"
 #include "common/rows.h"
 
 struct column_of { /* of a table with a line for each run */
@@ -218,10 +219,10 @@ static void print_reason(const struct comparison *c, struct sink *s)
 		class = i;
 	}
 	if (class != COMPARE_NONE)
-		sink_printf(s, "  The largest saving was in \"%s\": %s, in run %zu %s.\n",
-			    class_text(class), human(value_real(best_mine), AS_SECONDS, a),
-			    compared_number_of(c, c->next),
-			    human(value_real(best_other), AS_SECONDS, b));
+		text_paragraph(s, "  ", "The largest saving was in \"%s\": %s, in run %zu %s.",
+			       class_text(class), human(value_real(best_mine), AS_SECONDS, a),
+			       compared_number_of(c, c->next),
+			       human(value_real(best_other), AS_SECONDS, b));
 }
 
 /* Fixed and changing numbers of workers, where there are both. */

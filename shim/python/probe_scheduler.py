@@ -9,7 +9,7 @@ stays until the scheduler ends: 16 rows, and less than a microsecond for each tr
 _ASK_SECONDS = 2.0
 _NOT_NOW_SECONDS = 10.0
 _BEFORE_HEARTBEAT_SECONDS = 0.15
-_PUT_OFF = 8  # at most: a heartbeat may come with each of our turns
+_PUT_OFF = 2  # at most: a heartbeat may come with each of our turns
 _ASKED_OP = "crema_count_2"  # of the scheduler's handlers; another number where they answer something else
 _ask = {"next": None, "under_way": None, "installed": None, "answer": None, "at": 0.0, "put_off": 0}
 

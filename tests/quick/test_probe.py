@@ -586,20 +586,20 @@ def test_no_question_beside_dasks_own(probe, monkeypatch, clock):
     probe.start(worker)
     idle, beat = {scheduler.address: set()}, Thing(_next_timeout=0, io_loop=Thing(time=lambda: clock[0]))
     worker.rpc, worker.periodic_callbacks = Thing(available=idle), {"heartbeat": beat}
-    for _ in range(3):
-        assert ask(probe, worker, clock) is None and not scheduler.calls  # the only one is in use
+    probe._ask["next"] = 0
+    probe._ask_if_due(worker)
+    assert probe._ask["under_way"] is None  # the only one is in use
     idle[scheduler.address].add("connection")
-    beat._next_timeout = clock[0] + 1.1
-    assert ask(probe, worker, clock) is None and not scheduler.calls  # and soon will be
-    beat._next_timeout = clock[0] + 1.5
+    beat._next_timeout = clock[0] + 0.1
+    probe._ask_if_due(worker)
+    assert probe._ask["under_way"] is None  # and soon will be
+    beat._next_timeout, probe._ask["put_off"] = clock[0] + 1.5, 0
     assert ask(probe, worker, clock)["clients"] == 1
     calls = len(scheduler.calls)
     idle.clear()
-    for _ in range(5):
-        ask(probe, worker, clock)
-    assert len(scheduler.calls) == calls
-    for _ in range(5):
-        ask(probe, worker, clock)
+    ask(probe, worker, clock, 3)
+    assert len(scheduler.calls) == calls  # both of its turns
+    ask(probe, worker, clock)
     assert len(scheduler.calls) == calls + 1  # not for ever
 
 
