@@ -555,6 +555,7 @@ static void test_holders_become_lines(void **state)
 				    : l->stacks.v[i]->sum.held_samples == 20 ? "outside"
 									     : "own");
 	report_release(&r);
+	runs_release(&fx->runs);
 	collect(fx, &found);
 	assert_string_equal(finding_of(&found, "gil_wait")->sentence,
 			    "tasks waited 50 % of their time (5.000 s) for the interpreter lock; "
