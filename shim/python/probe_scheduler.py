@@ -106,8 +106,8 @@ def _has_idle_connection(worker):
     """Whether Dask has a connection to the scheduler at hand, and none of its own questions will want it now. For two at
     the same time it opens another, which it keeps: a descriptor of the worker and one of the scheduler. True if unknown."""
     idle, address = _get(worker, "rpc", "available"), _get(worker, "scheduler", "address")
-    beat = (_get(worker, "periodic_callbacks") or {}).get("heartbeat")
-    next_beat, now = _get(beat, "_next_timeout"), getattr(_get(beat, "io_loop"), "time", None)
+    beat = _get(worker, "periodic_callbacks", "heartbeat")
+    next_beat, now = _get(beat, "_next_timeout"), _get(beat, "io_loop", "time")
     if isinstance(idle, dict) and not idle.get(address):
         return False
     return next_beat is None or now is None or not 0 <= next_beat - now() < _BEFORE_HEARTBEAT_SECONDS

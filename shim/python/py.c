@@ -231,23 +231,31 @@ PyObject *py_call_original(PyObject *original, PyObject *self, PyObject *args, P
 	return r;
 }
 
-int py_replace(PyObject *class, const char *name, void *method, PyMethodDef *def,
-	       PyObject **original)
+int py_replace(PyObject *class, PyMethodDef *def, PyObject **original)
 {
 	PyObject *d;
 
-	*original = class ? py_attr_string(class, name) : NULL;
+	*original = class ? py_attr_string(class, def->ml_name) : NULL;
 	if (!*original) {
 		PyErr_Clear();
 		return -ENOENT;
 	}
-	*def = (PyMethodDef){name, method, METH_VARARGS | METH_KEYWORDS, NULL};
 	d = PyDescr_NewMethod(class, def);
-	if (!d || PyObject_SetAttrString(class, name, d)) {
+	if (!d || PyObject_SetAttrString(class, def->ml_name, d)) {
 		PyErr_Clear();
 		Py_DecRef(*original);
 		*original = NULL;
 	}
 	Py_DecRef(d);
 	return *original ? 0 : -ENOENT;
+}
+
+int py_replace_in(PyObject *module, const char *class, PyMethodDef *def, PyObject **original)
+{
+	PyObject *of = py_attr_string(module, class);
+	int r = py_replace(of, def, original);
+
+	PyErr_Clear();
+	Py_DecRef(of);
+	return r;
 }

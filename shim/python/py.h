@@ -192,10 +192,11 @@ PyObject *py_with_self(PyObject *self, PyObject *args, PyObject *first);
 
 /* A method of a class and the one that replaces it: original(self, *args, **kwargs). */
 PyObject *py_call_original(PyObject *original, PyObject *self, PyObject *args, PyObject *kwargs);
-/* Puts `method` (METH_VARARGS | METH_KEYWORDS) into *def, which stays, and in place of class.name,
- * which is kept in *original. 0, or -ENOENT: the class (may be NULL) has no such method. */
-int py_replace(PyObject *class, const char *name, void *method, PyMethodDef *def,
-	       PyObject **original);
+/* Puts the method of *def, which stays, in place of class.(def->ml_name), which is kept in
+ * *original. 0, or -ENOENT: the class (may be NULL) has no such method. */
+int py_replace(PyObject *class, PyMethodDef *def, PyObject **original);
+/* The same of a module's class. */
+int py_replace_in(PyObject *module, const char *class, PyMethodDef *def, PyObject **original);
 
 /* o.method(), o.method(a) or o.method(a, b), and o.method(i); new reference. */
 PyObject *py_call(PyObject *o, const char *method, PyObject *a, PyObject *b);

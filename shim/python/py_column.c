@@ -289,15 +289,15 @@ static void names(void)
 
 int patch_mapping(PyObject *module)
 {
-	static PyMethodDef extract, keep;
-	PyObject *class = py_attr_string(module, "UprootSourceMapping");
+	static PyMethodDef extract = {"extract_column", (void *)extract_column_,
+				      METH_VARARGS | METH_KEYWORDS, NULL};
+	static PyMethodDef keep = {"preload_column_source", (void *)keep_source_,
+				   METH_VARARGS | METH_KEYWORDS, NULL};
 	int a, b;
 
 	names();
-	a = py_replace(class, "extract_column", (void *)extract_column_, &extract, &extract_column);
-	b = py_replace(class, "preload_column_source", (void *)keep_source_, &keep, &keep_source);
-	PyErr_Clear();
-	Py_DecRef(class);
+	a = py_replace_in(module, "UprootSourceMapping", &extract, &extract_column);
+	b = py_replace_in(module, "UprootSourceMapping", &keep, &keep_source);
 	return a ? a : b;
 }
 

@@ -144,12 +144,8 @@ static struct crema_task *describe_read(PyObject *self, PyObject *args)
 static PyObject *read_tree(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	struct crema_task *t = shim_armed() ? describe_read(self, args) : NULL;
-	PyObject *all = py_with_self(self, args, NULL), *result;
+	PyObject *result = py_call_original(original_read_tree, self, args, kwargs);
 
-	if (!all)
-		return NULL;
-	result = PyObject_Call(original_read_tree, all, kwargs);
-	Py_DecRef(all);
 	/* A read that fails may be forgiven (allow_read_errors_with_report): it gave no events. */
 	if (!result && t && t->tree_reads == 1) {
 		t->events = 0;
@@ -172,15 +168,12 @@ static int has_readers(PyObject *module)
 
 int patch_uproot_dask(PyObject *module)
 {
-	PyObject *class = py_attr_string(module, "UprootReadMixin"), *d;
+	PyObject *class = py_attr_string(module, "UprootReadMixin");
 	int r = class || has_readers(module) ? -ENOENT : 0;
 
-	original_read_tree = class ? py_attr_string(class, "read_tree") : NULL;
-	d = original_read_tree ? PyDescr_NewMethod(class, &read_tree_def) : NULL;
-	if (d && !PyObject_SetAttrString(class, "read_tree", d))
-		r = 0;
+	if (class)
+		r = py_replace(class, &read_tree_def, &original_read_tree);
 	PyErr_Clear();
-	Py_DecRef(d);
 	Py_DecRef(class);
 	return r;
 }

@@ -65,12 +65,10 @@ static void uses(PyObject *dataset, uint64_t counts)
 
 static PyObject *run(int method, uint64_t counts, PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	PyObject *all = py_with_self(self, args, NULL);
-	PyObject *r = all ? PyObject_Call(originals[method], all, kwargs) : NULL;
+	PyObject *r = py_call_original(originals[method], self, args, kwargs);
 	PyObject *dataset = self;
 	struct py_error error;
 
-	Py_DecRef(all);
 	if (method == METHOD_create_dataset)
 		dataset = has_data(args, kwargs) ? r : NULL;
 	if (shim_armed() && dataset) {
@@ -96,20 +94,6 @@ static PyMethodDef defs[METHOD_COUNT] = {
 #undef X
 };
 
-static int replace(int method, PyObject *class)
-{
-	PyObject *d;
-	int r = -ENOENT;
-
-	originals[method] = class ? py_attr_string(class, defs[method].ml_name) : NULL;
-	d = originals[method] ? PyDescr_NewMethod(class, &defs[method]) : NULL;
-	if (d && !PyObject_SetAttrString(class, defs[method].ml_name, d))
-		r = 0;
-	PyErr_Clear();
-	Py_DecRef(d);
-	return r;
-}
-
 /* The methods from `first` to before `end`. */
 static int replace_all(PyObject *module, const char *name, int first, int end)
 {
@@ -119,7 +103,7 @@ static int replace_all(PyObject *module, const char *name, int first, int end)
 	if (!n_filters)
 		n_filters = PyUnicode_InternFromString("_filters");
 	for (int i = first; i < end; i++)
-		r = n_filters && !replace(i, class) ? r : -ENOENT;
+		r = n_filters && !py_replace(class, &defs[i], &originals[i]) ? r : -ENOENT;
 	PyErr_Clear();
 	Py_DecRef(class);
 	return r;

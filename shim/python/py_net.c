@@ -160,28 +160,10 @@ static PyMethodDef defs[METHODS] = {
 	[HTTP2_SYNC] = {"__init__", (void *)http2_sync, METH_VARARGS | METH_KEYWORDS, NULL},
 };
 
-static int replace(int which, PyObject *class)
-{
-	PyObject *d;
-	int r = -ENOENT;
-
-	originals[which] = py_attr_string(class, defs[which].ml_name);
-	d = originals[which] ? PyDescr_NewMethod(class, &defs[which]) : NULL;
-	if (d && !PyObject_SetAttrString(class, defs[which].ml_name, d))
-		r = 0;
-	PyErr_Clear();
-	Py_DecRef(d);
-	return r;
-}
-
 /* In the class of a module. */
 static int replace_in(PyObject *module, const char *class_name, int which)
 {
-	PyObject *class = py_attr_string(module, class_name);
-	int r = class ? replace(which, class) : -ENOENT;
-
-	Py_DecRef(class);
-	return r;
+	return py_replace_in(module, class_name, &defs[which], &originals[which]);
 }
 
 static int names_make(void)

@@ -200,7 +200,7 @@ SUBMIT(SUBMIT_IMAP_UNORDERED)
 /* uproot's resource pool takes a future whose _task is the callable. */
 static PyObject *submit_resource(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	PyObject *all, *r, *task, *f;
+	PyObject *task, *f;
 
 	if (shim_armed() && PyTuple_Size(args) > 0) {
 		task = py_attr_string(PyTuple_GetItem(args, 0), "_task");
@@ -210,12 +210,7 @@ static PyObject *submit_resource(PyObject *self, PyObject *args, PyObject *kwarg
 		Py_DecRef(f);
 		Py_DecRef(task);
 	}
-	all = py_with_self(self, args, NULL);
-	if (!all)
-		return NULL;
-	r = PyObject_Call(originals[SUBMIT_RESOURCE], all, kwargs);
-	Py_DecRef(all);
-	return r;
+	return py_call_original(originals[SUBMIT_RESOURCE], self, args, kwargs);
 }
 
 /* (f,) + task[1:], new reference. */
@@ -244,12 +239,8 @@ static PyObject *run_context(PyObject *self, PyObject *args, PyObject *kwargs)
 			      : NULL;
 
 	PyErr_Clear();
-	if (!py_is(f, &PyCFunction_Type) || PyCFunction_GetFunction(f) != (void *)run_for_task) {
-		all = py_with_self(self, args, NULL);
-		r = all ? PyObject_Call(originals[RUN_CONTEXT], all, kwargs) : NULL;
-		Py_DecRef(all);
-		return r;
-	}
+	if (!py_is(f, &PyCFunction_Type) || PyCFunction_GetFunction(f) != (void *)run_for_task)
+		return py_call_original(originals[RUN_CONTEXT], self, args, kwargs);
 	held = PyCFunction_GetSelf(f);
 	task = with_function(task, PyTuple_GetItem(held, 1));
 	all = task ? py_with_self(self, args, task) : NULL;
@@ -273,22 +264,7 @@ static PyMethodDef submit_defs[SUBMITS] = {
 
 static int replace_submit(int which, PyObject *module, const char *class_name)
 {
-	const char *name = submit_defs[which].ml_name;
-	PyObject *class = py_attr_string(module, class_name), *d;
-	int r = -ENOENT;
-
-	originals[which] = class ? py_attr_string(class, name) : NULL;
-	if (!originals[which]) {
-		Py_DecRef(class);
-		return r;
-	}
-	d = PyDescr_NewMethod(class, &submit_defs[which]);
-	if (d && !PyObject_SetAttrString(class, name, d))
-		r = 0;
-	PyErr_Clear();
-	Py_DecRef(d);
-	Py_DecRef(class);
-	return r;
+	return py_replace_in(module, class_name, &submit_defs[which], &originals[which]);
 }
 
 int patch_futures(PyObject *module)

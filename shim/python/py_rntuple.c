@@ -84,18 +84,25 @@ static PyObject *members_(PyObject *self, PyObject *args, PyObject *kwargs)
 	return py_call_original(read_members, self, args, kwargs);
 }
 
+#define DEF(name, method)                                                                          \
+	{                                                                                          \
+		name, (void *)(method), METH_VARARGS | METH_KEYWORDS, NULL                         \
+	}
+
 static int patch_class(PyObject *class)
 {
-	static PyMethodDef locator, page, gpu, members;
+	static PyMethodDef locator = DEF("read_locator", locator_), page = DEF("read_page", page_),
+			   pagedesc = DEF("read_pagedesc", page_),
+			   gpu = DEF("gpu_read_cluster_pages", gpu_),
+			   members = DEF("read_members", members_);
 
-	if ((py_replace(class, "read_page", (void *)page_, &page, &read_page) &&
-	     py_replace(class, "read_pagedesc", (void *)page_, &page, &read_page)) ||
-	    py_replace(class, "read_locator", (void *)locator_, &locator, &read_locator)) {
-		if (py_replace(class, "read_members", (void *)members_, &members, &read_members))
+	if ((py_replace(class, &page, &read_page) && py_replace(class, &pagedesc, &read_page)) ||
+	    py_replace(class, &locator, &read_locator)) {
+		if (py_replace(class, &members, &read_members))
 			uproot_unseen();
 		return -ENOENT;
 	}
-	py_replace(class, "gpu_read_cluster_pages", (void *)gpu_, &gpu, &read_gpu);
+	py_replace(class, &gpu, &read_gpu);
 	return 0;
 }
 

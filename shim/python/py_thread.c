@@ -136,14 +136,12 @@ static PyObject *bequeath(PyObject *thread)
 
 static PyObject *thread_start(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	PyObject *held = NULL, *all, *r;
+	PyObject *held = NULL, *r;
 	struct py_error error;
 
 	if (shim_armed() && pool_current() && !serves_others(self))
 		held = bequeath(self);
-	all = py_with_self(self, args, NULL);
-	r = all ? PyObject_Call(original, all, kwargs) : NULL;
-	Py_DecRef(all);
+	r = py_call_original(original, self, args, kwargs);
 	if (!r && held) { /* it will not run */
 		py_error_save(&error);
 		restore(held);
@@ -157,15 +155,5 @@ static PyMethodDef start_def = {"start", (void *)thread_start, METH_VARARGS | ME
 
 int patch_threading(PyObject *module)
 {
-	PyObject *class = py_attr_string(module, "Thread"), *d;
-	int r = -ENOENT;
-
-	original = class ? py_attr_string(class, "start") : NULL;
-	d = original ? PyDescr_NewMethod(class, &start_def) : NULL;
-	if (d && !PyObject_SetAttrString(class, "start", d))
-		r = 0;
-	PyErr_Clear();
-	Py_DecRef(d);
-	Py_DecRef(class);
-	return r;
+	return py_replace_in(module, "Thread", &start_def, &original);
 }

@@ -197,10 +197,8 @@ static int is_wanted(PyObject *context)
 
 static PyObject *read_members(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	PyObject *all = py_with_self(self, args, NULL), *r;
+	PyObject *r = py_call_original(original, self, args, kwargs);
 
-	r = all ? PyObject_Call(original, all, kwargs) : NULL;
-	Py_DecRef(all);
 	if (r && shim_armed() && (PyTuple_Size(args) < 3 || is_wanted(PyTuple_GetItem(args, 2))))
 		count(self);
 	return r;
@@ -220,24 +218,18 @@ void uproot_unseen(void)
 
 int patch_baskets(PyObject *module)
 {
-	PyObject *class = py_attr_string(module, "Model_TBasket"), *d = NULL;
 	int r = -ENOENT;
 
-	original = class ? py_attr_string(class, "read_members") : NULL;
 	n_members = PyUnicode_InternFromString("_members");
 	n_file = PyUnicode_InternFromString("_file");
 	n_file_path = PyUnicode_InternFromString("file_path");
 	n_end = PyUnicode_InternFromString("_fEND");
 	n_cursor = PyUnicode_InternFromString("_cursor");
 	n_index = PyUnicode_InternFromString("index");
-	if (original && n_members && n_file && n_file_path && n_end)
-		d = PyDescr_NewMethod(class, &read_def);
-	if (d && !PyObject_SetAttrString(class, "read_members", d))
-		r = 0;
-	else
+	if (n_members && n_file && n_file_path && n_end)
+		r = py_replace_in(module, "Model_TBasket", &read_def, &original);
+	if (r)
 		uproot_unseen();
 	PyErr_Clear();
-	Py_DecRef(d);
-	Py_DecRef(class);
 	return r;
 }

@@ -238,15 +238,5 @@ static PyMethodDef start_def = {"start_unsafe", (void *)start_unsafe, METH_VARAR
 
 int patch_worker_class(PyObject *module)
 {
-	PyObject *class = py_attr_string(module, "Worker"), *d;
-	int r = -ENOENT;
-
-	original_start = class ? py_attr_string(class, "start_unsafe") : NULL;
-	d = original_start ? PyDescr_NewMethod(class, &start_def) : NULL;
-	if (d && !PyObject_SetAttrString(class, "start_unsafe", d))
-		r = 0;
-	PyErr_Clear();
-	Py_DecRef(d);
-	Py_DecRef(class);
-	return r;
+	return py_replace_in(module, "Worker", &start_def, &original_start);
 }
