@@ -28,11 +28,17 @@ static struct pyline_row *row_of(struct pylines *l, const struct pylines_waiter 
 
 void pylines_blame(struct pylines *l)
 {
+	const struct pylines_waiter *last = NULL; /* whose holder `r` is */
+	struct pyline_row *r = NULL;
+
 	for (size_t i = 0; i < l->waiters; i++) {
 		const struct pylines_waiter *w = &l->waiter[i];
-		struct pyline_row *r = row_of(l, w);
 		struct py_gil now;
 
+		if (!r || r->why != PYLINES_WHOLE || last->gil.holder != w->gil.holder ||
+		    last->span != w->span)
+			r = row_of(l, w);
+		last = w;
 		if (!r || r->why != PYLINES_WHOLE || !py_gil_read(&l->process, w->cond, &now) ||
 		    now.holder != w->gil.holder || now.switches != w->gil.switches)
 			continue;

@@ -86,10 +86,7 @@ static void pack_row(const struct pylines *l, msgpack_packer *pk, const struct m
 	pack_kv_str(pk, "prefix", prefix.ptr, prefix.len);
 	pack_text(pk, "pool");
 	pack_bool(pk, r->pool);
-	if (r->outside) {
-		pack_text(pk, "outside");
-		pack_bool(pk, true);
-	}
+	pack_kv_true(pk, "outside", r->outside);
 	pack_kv_text(pk, "why", why[r->why]);
 	pack_kv_u64(pk, "cut", r->cut);
 	pack_kv_u64(pk, "clock_cpu_ns", r->clock_cpu_ns);

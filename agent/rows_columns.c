@@ -42,14 +42,6 @@ static bool is_known(const struct crema_column *c, unsigned int i,
 	}
 }
 
-static void pack_flag(msgpack_packer *pk, const char *name, bool set)
-{
-	if (!set)
-		return;
-	pack_text(pk, name);
-	pack_bool(pk, true);
-}
-
 static void pack_lines(msgpack_packer *pk, const struct view *v, const struct crema_column *c)
 {
 	uint32_t n = c->lines < CREMA_COLUMN_LINES ? c->lines : CREMA_COLUMN_LINES;
@@ -67,7 +59,7 @@ static void pack_lines(msgpack_packer *pk, const struct view *v, const struct cr
 				 view_text(v, c->line[i].function).ptr);
 		pack_str(pk, text, utf8_whole(text, strlen(text)));
 	}
-	pack_flag(pk, "more_lines", c->lines > n);
+	pack_kv_true(pk, "more_lines", c->lines > n);
 }
 
 static uint64_t send_column(struct rows *r, const struct crema_column *c, enum outbox_class class)
@@ -83,8 +75,8 @@ static uint64_t send_column(struct rows *r, const struct crema_column *c, enum o
 	pack_kv_str(pk, "tree", tree.ptr, tree.len);
 	pack_kv_str(pk, "dataset", dataset.ptr, dataset.len);
 	pack_kv_str(pk, "span", span.ptr, span.len);
-	pack_flag(pk, "together", c->flags & CREMA_COLUMN_TOGETHER);
-	pack_flag(pk, "beyond", c->flags & CREMA_COLUMN_BEYOND);
+	pack_kv_true(pk, "together", c->flags & CREMA_COLUMN_TOGETHER);
+	pack_kv_true(pk, "beyond", c->flags & CREMA_COLUMN_BEYOND);
 	pack_lines(pk, r->view, c);
 	pack_kv_u64(pk, "rev", c->seq);
 	for (unsigned int i = 0; i < CREMA_COLUMN_NUMBERS; i++)

@@ -40,10 +40,7 @@ static uint64_t send_section(struct rows *r, const struct crema_section *s, enum
 	pack_kv_u64(pk, "number", s->number);
 	pack_identity(r, pk, s->path, s->span, s->prefix);
 	pack_kv_str(pk, "dataset", dataset.ptr, dataset.len);
-	if (s->flags & CREMA_SECTION_BEYOND) {
-		pack_text(pk, "beyond");
-		pack_bool(pk, true);
-	}
+	pack_kv_true(pk, "beyond", s->flags & CREMA_SECTION_BEYOND);
 	pack_kv_text(pk, "thread", s->flags & CREMA_SECTION_POOL ? "pool" : "task");
 	pack_kv_text(pk, "source", found ? "roastcoffea" : "crema");
 	pack_kv_u64(pk, "rev", s->seq);

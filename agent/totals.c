@@ -192,10 +192,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		     snap.children_oublock);
 	pack_blocked(pk, &r->view->shm->blocked);
 	pack_unmeasured(pk, &r->view->shm->unmeasured);
-	if (__atomic_load_n(&r->view->shm->io_uring, __ATOMIC_RELAXED)) {
-		pack_text(pk, "io_uring");
-		pack_bool(pk, true);
-	}
+	pack_kv_true(pk, "io_uring", __atomic_load_n(&r->view->shm->io_uring, __ATOMIC_RELAXED));
 	pack_notes(pk, r->view);
 	outbox_end_map(r->out, class);
 }

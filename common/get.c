@@ -38,6 +38,13 @@ double get_f64(const msgpack_object *map, const char *key, double missing)
 	return missing;
 }
 
+bool get_true(const msgpack_object *map, const char *key)
+{
+	const msgpack_object *o = get(map, key);
+
+	return o && o->type == MSGPACK_OBJECT_BOOLEAN && o->via.boolean;
+}
+
 struct text get_text(const msgpack_object *map, const char *key)
 {
 	struct text t = {NULL, 0};

@@ -168,6 +168,14 @@ void pack_kv_bin(msgpack_packer *pk, const char *key, const void *p, size_t n)
 	pack_bin(pk, p, n);
 }
 
+void pack_kv_true(msgpack_packer *pk, const char *key, bool set)
+{
+	if (!set)
+		return;
+	pack_text(pk, key);
+	pack_bool(pk, true);
+}
+
 void pack_kv_maybe(msgpack_packer *pk, const char *key, bool known, uint64_t v)
 {
 	if (known)

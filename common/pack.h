@@ -68,6 +68,8 @@ void pack_kv_f64(msgpack_packer *pk, const char *key, double v);
 void pack_kv_text(msgpack_packer *pk, const char *key, const char *s);
 void pack_kv_str(msgpack_packer *pk, const char *key, const char *s, size_t n);
 void pack_kv_bin(msgpack_packer *pk, const char *key, const void *p, size_t n);
+/* Nothing if it is not set. */
+void pack_kv_true(msgpack_packer *pk, const char *key, bool set);
 /* The value, or nil when it is not known. */
 void pack_kv_maybe(msgpack_packer *pk, const char *key, bool known, uint64_t v);
 
@@ -99,6 +101,7 @@ const msgpack_object *get(const msgpack_object *map, const char *key);
 uint64_t get_u64(const msgpack_object *map, const char *key, uint64_t missing);
 int64_t get_i64(const msgpack_object *map, const char *key, int64_t missing);
 double get_f64(const msgpack_object *map, const char *key, double missing);
+bool get_true(const msgpack_object *map, const char *key); /* false: anything else, or missing */
 struct text get_text(const msgpack_object *map, const char *key); /* missing: {NULL, 0} */
 struct text get_bin(const msgpack_object *map, const char *key);
 

@@ -104,7 +104,7 @@ static int take_stream(struct server_conn *conn, uint64_t stream)
 static int on_hello(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
 		    size_t bytes)
 {
-	const msgpack_object *names, *facts, *hidden;
+	const msgpack_object *names, *facts;
 	struct unpack map;
 	bool sane;
 
@@ -122,9 +122,7 @@ static int on_hello(struct server_conn *conn, const struct frame *frame, const u
 	       names->via.array.size <= HELLO_NAMES_MAX &&
 	       (is_nil(facts) || facts->type == MSGPACK_OBJECT_MAP);
 	conn->pid = get_u64(facts, "pid", 0);
-	hidden = get(facts, "redacted");
-	if (conn->server->config.redacted_only &&
-	    (!hidden || hidden->type != MSGPACK_OBJECT_BOOLEAN || !hidden->via.boolean)) {
+	if (conn->server->config.redacted_only && !get_true(facts, "redacted")) {
 		unpack_release(&map);
 		return server_conn_drop(conn, SERVER_bad_names, NULL);
 	}

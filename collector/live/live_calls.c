@@ -249,7 +249,6 @@ static void put_row(struct json *j, const struct found *found, const msgpack_obj
 					    "dataset", "filename", "call",  "kind",
 					    "object",  "line",	   "state", "wchan"};
 	static const char *const numbers[] = {"entrystart", "entrystop", "attempt", "thread"};
-	const msgpack_object *pool = get(row, "pool");
 	const struct live_worker *w = found->worker;
 	size_t i;
 
@@ -259,8 +258,7 @@ static void put_row(struct json *j, const struct found *found, const msgpack_obj
 		put_name(j, row, texts[i]);
 	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		put_number(j, row, numbers[i]);
-	emit_value(j, "pool",
-		   value_bool(pool && pool->type == MSGPACK_OBJECT_BOOLEAN && pool->via.boolean));
+	emit_value(j, "pool", value_bool(get_true(row, "pool")));
 	emit_value(j, "task_seconds", value_real(age(w, row, "start_boot_ns")));
 	emit_value(j, "call_seconds", value_real(age(w, row, "call_boot_ns")));
 	emit_value(j, "place_seconds", value_real(age(w, row, "place_boot_ns")));

@@ -5,13 +5,6 @@
 
 #include "collector/model/model_map.h"
 
-static bool is_true(const msgpack_object *map, const char *name)
-{
-	const msgpack_object *o = get(map, name);
-
-	return o && o->type == MSGPACK_OBJECT_BOOLEAN && o->via.boolean;
-}
-
 static bool same_key(const void *item, const void *key)
 {
 	return !memcmp(item, key, sizeof(struct column_key)); /* the row begins with it */
@@ -58,8 +51,8 @@ int model_feed_column(struct model *m, struct worker *w, const msgpack_object *m
 				       .tree = map_text(m, map, "tree"),
 				       .dataset = map_text(m, map, "dataset"),
 				       .span = map_text(m, map, "span"),
-				       .together = is_true(map, "together"),
-				       .beyond = is_true(map, "beyond")};
+				       .together = get_true(map, "together"),
+				       .beyond = get_true(map, "beyond")};
 	uint64_t rev = get_u64(map, "rev", 0);
 	struct column_row *r = row_of(m, &key);
 
@@ -69,7 +62,7 @@ int model_feed_column(struct model *m, struct worker *w, const msgpack_object *m
 		return m->error;
 	r->rev = rev;
 	take_lines(m, r, get(map, "lines"));
-	r->more_lines = is_true(map, "more_lines");
+	r->more_lines = get_true(map, "more_lines");
 	for (size_t i = 0; i < CREMA_COLUMN_NUMBERS; i++)
 		r->number[i] = map_uint(map, row_column[i].name);
 	return m->error;

@@ -137,7 +137,7 @@ static bool same_row(const void *item, const void *key)
 static int take_row(struct model *m, const struct line_stack *like, const msgpack_object *map,
 		    const struct places *places)
 {
-	const msgpack_object *pool = get(map, "pool"), *outside = get(map, "outside");
+	const msgpack_object *pool = get(map, "pool");
 	struct line_stack key = *like, *row, **at;
 	uint64_t hash;
 
@@ -150,7 +150,7 @@ static int take_row(struct model *m, const struct line_stack *like, const msgpac
 		return 0;
 	}
 	key.pool = pool->via.boolean;
-	key.outside = outside && outside->type == MSGPACK_OBJECT_BOOLEAN && outside->via.boolean;
+	key.outside = get_true(map, "outside");
 	key.prefix = model_text(m, get_text(map, "prefix"));
 	key.why = model_text(m, get_text(map, "why"));
 	key.n.cut = get_u64(map, "cut", 0);
@@ -185,7 +185,6 @@ static int take_row(struct model *m, const struct line_stack *like, const msgpac
 
 static void take_told(struct model *m, struct lines_told *t, const msgpack_object *map)
 {
-	const msgpack_object *clocks = get(map, "clocks");
 	uint64_t boot_ns = get_u64(map, "boot_ns", 0);
 
 	if (t->known && boot_ns < t->boot_ns)
@@ -193,7 +192,7 @@ static void take_told(struct model *m, struct lines_told *t, const msgpack_objec
 	t->known = true;
 	t->boot_ns = boot_ns;
 	t->state = model_text(m, get_text(map, "state"));
-	t->clocks = clocks && clocks->type == MSGPACK_OBJECT_BOOLEAN && clocks->via.boolean;
+	t->clocks = get_true(map, "clocks");
 	t->interval_ns = get_u64(map, "interval_ns", 0);
 	t->cpu_ns = get_u64(map, "cpu_ns", 0);
 }

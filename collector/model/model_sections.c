@@ -8,8 +8,6 @@
 
 static struct section_key key_of(struct model *m, struct worker *w, const msgpack_object *map)
 {
-	const msgpack_object *beyond = get(map, "beyond");
-
 	return (struct section_key){.worker = w,
 				    .number = get_u64(map, "number", 0),
 				    .path = map_text(m, map, "path"),
@@ -19,8 +17,7 @@ static struct section_key key_of(struct model *m, struct worker *w, const msgpac
 				    .thread = map_text(m, map, "thread"),
 				    .source = map_text(m, map, "source"),
 				    .dataset = map_text(m, map, "dataset"),
-				    .beyond = beyond && beyond->type == MSGPACK_OBJECT_BOOLEAN &&
-					      beyond->via.boolean};
+				    .beyond = get_true(map, "beyond")};
 }
 
 static uint64_t hash_of(const struct section_key *k)
