@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/loop/gzip.h"
+#include "collector/emit/gzip.h"
 #include "common/log.h"
 
 #define READ_BYTES (64u << 10)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/loop/gzip.h"
+#include "collector/emit/gzip.h"
 #include "collector/web/http_access.h"
 #include "collector/web/http_parts.h"
 #include "common/proof.h"

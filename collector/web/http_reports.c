@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/loop/gzip.h"
+#include "collector/emit/gzip.h"
 #include "collector/web/http_parts.h"
 
 #define LINE_BYTES 4096 /* of a failure */

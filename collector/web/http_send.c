@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/loop/gzip.h"
+#include "collector/emit/gzip.h"
 #include "collector/web/http_parts.h"
 
 #define BLOCK (32u << 10) /* what libmicrohttpd holds of each answer */

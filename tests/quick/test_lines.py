@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pprof_file
 import pytest
 import spool
 import test_live_numbers  # knows where those of the integration tests are
@@ -134,6 +135,20 @@ def test_outputs_agree(run):
     assert f";four ({JOB}:{LINES['four']});spin ({JOB}:" in text
     table = report(run["folder"], "--show", "lines")
     assert re.search(rf"\.\.\d* asleep|lines_job\.py:{LINES['asleep']} asleep", table) and f"{run['stacks']['own']['samples']} samples" in table
+
+
+@pytest.mark.parametrize("run", ["own"], indirect=True)
+def test_profile_for_pprof(run, tmp_path):
+    """Its samples are the stacks of the JSON, to the nanosecond."""
+    report(run["folder"], "--pprof", tmp_path / "run.pb.gz")
+    profile = pprof_file.read(tmp_path / "run.pb.gz")
+    assert profile["types"] == [("samples", "count"), *[(name.replace("runqueue_wait", "runqueue"), "nanoseconds") for name in [*CLASSES, "held_gil"]]] and profile["default"] == "cpu"
+    assert profile["duration_ns"] == pytest.approx(run["stacks"]["task_wall_seconds"] * 1e9, rel=0.1)
+    assert profile["period"] == pytest.approx(run["stacks"]["interval_seconds"] * 1e9, abs=1)
+    for sample, row in zip(profile["samples"], run["stacks"]["stacks"], strict=True):
+        assert [f"{file}:{line} {function}" for function, file, line in sample["frames"][-2::-1]] == row["frames"]
+        assert sample["frames"][-1] == (row["prefix"], "", 0) and sample["labels"] == {"task": row["prefix"], "thread": row["thread"]}
+        assert sample["values"] == [row["samples"], *[round(row[f"{name}_seconds"] * 1e9) for name in [*CLASSES, "held_gil"]]]
 
 
 def test_off(tmp_path):

@@ -19,7 +19,7 @@
 
 #include "collector/web/http.h"
 #include "collector/web/http_access.h"
-#include "collector/loop/gzip.h"
+#include "collector/emit/gzip.h"
 #include "common/clock.h"
 #include "common/net.h"
 #include "common/proof.h"

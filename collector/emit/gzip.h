@@ -5,8 +5,8 @@
  * Reports are compressed by the child that makes them. The loop's thread compresses its own small
  * answers only, and never more than GZIP_SLICE bytes (0.6 ms) between two turns of the loop.
  */
-#ifndef CREMA_COLLECTOR_LOOP_GZIP_H
-#define CREMA_COLLECTOR_LOOP_GZIP_H
+#ifndef CREMA_COLLECTOR_EMIT_GZIP_H
+#define CREMA_COLLECTOR_EMIT_GZIP_H
 
 #include <stdbool.h>
 #include <sys/types.h>

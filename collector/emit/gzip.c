@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gzip.c - content coding, as RFC 9110 says: a list of codings, each with a weight or not. */
-#include "collector/loop/gzip.h"
+#include "collector/emit/gzip.h"
 
 #include <errno.h>
 #include <stdlib.h>
