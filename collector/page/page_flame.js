@@ -2,10 +2,17 @@
 /* Sampled stacks as an icicle: a row for each depth, as wide as the time below it. A click enlarges, a search marks. */
 
 const FLAME_ROW = 18;
-const flame = { path: [], search: "" }; // they survive a redraw
+const flame = { path: [], search: "", time: "all" }; // they survive a redraw
 
 function flameNode(name, user, classes) {
   return { name, user, folded: [], seconds: 0, samples: 0, held: 0, classes: classes.map(() => 0), children: new Map() };
+}
+
+/* What a stack is drawn with: all of its time, one class of it, or how long it held the interpreter lock. */
+function flameWeight(row) {
+  if (flame.time === "all") return [d3.sum(row.seconds), row.samples];
+  if (flame.time === "held") return [row.held_seconds, row.held_samples];
+  return [row.seconds[+flame.time], row.class_samples[+flame.time]];
 }
 
 /* The name of a frame without its file. */
@@ -33,7 +40,9 @@ function flameFold(node) {
 /* Seconds by class are in the order of `classes`. */
 function flameTree(s, classes) {
   const root = flameNode("all tasks", false, classes);
-  for (const row of s.rows.filter((r) => r.samples)) {
+  for (const row of s.rows) {
+    const [seconds, samples] = flameWeight(row);
+    if (!samples) continue;
     const names = [[`${row.prefix ?? UNKNOWN}${row.pool ? " (pool threads)" : ""}`, false], ...(row.without ? [["no stack", false]] : []),
       ...row.frames.map((i) => [s.frames[i].text, s.frames[i].user])];
     let node = root;
@@ -43,8 +52,8 @@ function flameTree(s, classes) {
         node = node.children.get(name);
       }
       row.seconds.forEach((v, i) => { node.classes[i] += v; });
-      node.seconds += d3.sum(row.seconds);
-      node.samples += row.samples;
+      node.seconds += seconds;
+      node.samples += samples;
       node.held += row.held_seconds;
     }
   }
@@ -77,14 +86,14 @@ function flameCells(root, path) {
 }
 
 function flameColour(node, classes) {
-  return classes[d3.maxIndex(node.classes)].colour;
+  return (classes[flame.time] || classes[d3.maxIndex(node.classes)]).colour;
 }
 
 function flameText(node, all, classes) {
-  const parts = classes.map((c, i) => [c.name, node.classes[i]]).filter(([, v]) => v > 0.005 * node.seconds);
+  const whole = d3.sum(node.classes), parts = classes.map((c, i) => [c.name, node.classes[i]]).filter(([, v]) => flame.time === "all" && v > 0.005 * whole);
   const share = node.seconds / all.seconds, error = 1.96 * Math.sqrt(share * (1 - share) / all.samples);
   return `${node.name}: ${as.seconds(node.seconds)}, ${as.percent(share * 100)} +- ${as.percent(error * 100)} (${as.count(node.samples)} samples)\n` +
-    [...parts.sort((a, b) => b[1] - a[1]).map(([name, v]) => `${name} ${as.percent(100 * v / node.seconds)}`)].join(", ") +
+    [...parts.sort((a, b) => b[1] - a[1]).map(([name, v]) => `${name} ${as.percent(100 * v / whole)}`)].join(", ") +
     (node.held > 0 ? `\nheld the interpreter lock while others waited ${as.seconds(node.held)} for it` : "") + node.folded.map((name) => `\n${name}`).join("");
 }
 
@@ -132,23 +141,31 @@ function flameLines(s, classes) {
 }
 
 function drawFlame(box, d) {
-  const s = d.stacks, root = flameTree(s, d.classes), chart = h("div", {}), found = h("span", { id: "flame-found", role: "status" });
+  const s = d.stacks, chart = h("div", {}), found = h("span", { id: "flame-found", role: "status" });
   const search = h("input", { type: "search", id: "flame-search", placeholder: "function or file", "aria-label": "Mark frames" });
   const all = h("button", { type: "button", id: "flame-all" }, "All");
+  const sums = d.classes.map((c, i) => d3.sum(s.rows, (r) => r.seconds[i])), held = d3.sum(s.rows, (r) => r.held_seconds);
+  const time = h("select", { id: "flame-time", "aria-label": "Time that the width shows" }, h("option", { value: "all" }, "all time"),
+    ...d.classes.map((c, i) => h("option", { value: i }, `only ${c.name}`)).filter((o, i) => sums[i] > 0),
+    ...(held > 0 ? [h("option", { value: "held" }, "held the interpreter lock")] : []));
   search.value = flame.search;
+  time.value = flame.time;
+  if (!time.value) time.value = flame.time = "all"; // a class that a redraw no longer has
+  let root = flameTree(s, d.classes);
   function redraw() {
     chart.replaceChildren();
     drawCells(chart, root, d.classes, redraw);
-    found.textContent = flame.search ? `${as.percent(100 * flameFound(root, flame.search.toLowerCase()) / root.seconds)} of the time` : "";
+    found.textContent = flame.search ? `${as.percent(100 * flameFound(root, flame.search.toLowerCase()) / root.seconds)} of ${time.selectedOptions[0].textContent.replace("all time", "the time")}` : "";
     all.disabled = !flame.path.length;
   }
   search.addEventListener("input", () => { flame.search = search.value; redraw(); });
+  time.addEventListener("change", () => { flame.time = time.value; flame.path = []; root = flameTree(s, d.classes); redraw(); });
   all.addEventListener("click", () => { flame.path = []; redraw(); });
-  box.append(h("div", { class: "tools" }, search, all, found), legend(d.classes.filter((c, i) => root.classes[i] > 0).map((c) => ({ name: c.name, colour: c.colour }))), chart,
+  box.append(h("div", { class: "tools" }, time, search, all, found), legend(d.classes.filter((c, i) => sums[i] > 0).map((c) => ({ name: c.name, colour: c.colour }))), chart,
     h("p", { class: "shown" }, `${as.count(s.samples)} samples; ${as.seconds(s.seconds)} of the tasks\u2019 ${as.seconds(s.wall_seconds)}, estimated. Your own code is darker. Frames below 1 % of the width are left out until you enlarge what they are in.`));
   box.append(shownOf(s.rows.length, s.total, "stacks") || "");
   box.append(folded("table-flame", "Time by line, for the stacks shown", [["line", (r) => r.name, "name"], ["samples", (r) => r.samples, as.count],
-    ["time", (r) => r.seconds, as.seconds], ["of all", (r) => share(r.seconds, root.seconds), as.percent],
+    ["time", (r) => r.seconds, as.seconds], ["of all", (r) => share(r.seconds, d3.sum(sums)), as.percent],
     ...d.classes.map((c, i) => [c.name, (r) => r.classes[i], as.seconds]), ["held GIL", (r) => r.held, as.seconds]], flameLines(s, d.classes)));
   redraw();
 }

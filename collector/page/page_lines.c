@@ -49,11 +49,16 @@ static void put_stack(const struct run *run, const struct line_stack_row *r, str
 	page_name(j, "prefix", run_prefix_shown(run, r->prefix));
 	emit_value(j, "pool", value_bool(r->pool));
 	emit_value(j, "held_seconds", value_real(r->sum.held_s));
+	emit_value(j, "held_samples", value_uint(r->sum.held_samples));
 	emit_value(j, "without", value_text(r->why));
 	emit_value(j, "samples", value_uint(r->sum.samples));
 	emit_array(j, "seconds"); /* by class of time, what is in none last */
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
 		emit_value(j, NULL, value_real(r->sum.class_s[i]));
+	emit_end(j);
+	emit_array(j, "class_samples");
+	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
+		emit_value(j, NULL, value_uint(r->sum.class_samples[i]));
 	emit_end(j);
 	emit_array(j, "frames");
 	for (uint32_t i = r->list->depth; i > 0; i--) {

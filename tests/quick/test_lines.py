@@ -211,4 +211,8 @@ def test_the_page_draws_them(run, tmp_path):
         assert tab.run("""document.getElementById("flame-found").textContent""") == f"{100 * share['asleep']:.1f} % of the time"
         plain = tab.run("""[...document.querySelectorAll("#chart-flame g.cell:not(.faint)")].map((g) => g.dataset.name)""")
         assert plain == [f"asleep (lines_job.py:{LINES['asleep']})"]
+        cpu = {name: v["cpu"] for name, v in seconds.items()}
+        tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = [...e.options].find((o) => o.text === "only CPU").value;
+            e.dispatchEvent(new Event("change")); })()""")
+        assert tab.run(widths)[cell] == pytest.approx(cpu["four"] / sum(cpu.values()), abs=0.002)
         assert not tab.problems
