@@ -165,12 +165,13 @@ class Shared:
 
     def __init__(self, procs, client):
         self.procs, self.client = procs, client
+        self.counters = [strace_reads.Counter(worker.log.with_suffix(".strace")) for worker in procs.workers]
 
     def reads(self):
         """{path: {"calls", "bytes"}} of both workers so far."""
         total = {}
-        for worker in self.procs.workers:
-            for path, row in strace_reads.count(worker.log.with_suffix(".strace")).items():
+        for counter in self.counters:
+            for path, row in counter.count().items():
                 sums = total.setdefault(path, {"calls": 0, "bytes": 0})
                 for name in sums:
                     sums[name] += row[name]

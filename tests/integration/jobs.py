@@ -68,7 +68,8 @@ def finished(report):
 
 def newest(procs, directory=None):
     """The run that began last, of whatever kind: `last` prefers an analysis with coffea."""
-    rows = procs.report("--list", directory=directory).stdout.splitlines()[1:]
+    # By the segments' totals: a whole journal of the shared cluster takes a second.
+    rows = procs.report("--list", "--read-whole", "1", directory=directory).stdout.splitlines()[1:]
     ids = [row.split()[0] for row in rows if row.strip()[:2] == "20"]
     return ids[-1] if ids else "last"
 
@@ -83,14 +84,14 @@ def settled(procs, enough, run=None, seconds=60, directory=None, totals=True):
 
     limit = time.monotonic() + seconds
     report = None
-    while time.monotonic() < limit:
+    while (began := time.monotonic()) < limit:
         try:
             report = read()
         except cluster.StepFailed:
             report = None
         if report is not None and finished(report) and enough(report):
             return with_totals(read, report) if totals else report
-        time.sleep(0.2)
+        time.sleep(max(0.2, time.monotonic() - began))  # a busy machine is left half of the time
     return report if report is not None else read()
 
 
@@ -98,15 +99,17 @@ def with_totals(read, report):
     """The report once each worker has been heard of a second later than now: its event loop has taken its process's numbers
     since, each half second, and its agent has sent them, each second. Of who does not speak, or whose clock says another
     time, nothing can be awaited."""
-    began = now = time.time()
+    began, took = time.time(), 0.0
+    now = began
     while now < began + 10:
         living = [w for w in report["workers"] if not w["goodbye"]]
         speaking = [w for w in living if not w["silent"] and w["last_seen"] and abs(now - w["last_seen"]) < 3]
         patience_s = 0 if report["workers"] and len(speaking) == len(living) else 2
         if now >= began + patience_s and all(w["last_seen"] > began + 1 for w in speaking):
             break
-        time.sleep(max(0.2, began + 1 - now))  # before that a report costs time and shows nothing
+        time.sleep(max(0.2, took, began + 1 - now))  # before that a report costs time and shows nothing
         now, report = time.time(), read()
+        took = time.time() - now
     return report
 
 

@@ -23,11 +23,31 @@ def prefix(output, env):
     return [*words, "-o", str(output)]
 
 
+class Counter:
+    """Counts a file that grows: each time the lines that are new."""
+
+    def __init__(self, output):
+        self.output, self.read_bytes = Path(output), 0
+        self.waiting = {}  # thread -> path of its call that was still in the kernel
+        self.found = defaultdict(lambda: {"calls": 0, "bytes": 0})
+
+    def count(self):
+        """{path: {"calls", "bytes"}} of calls that returned, failed ones left out."""
+        with open(self.output, "rb") as file:
+            file.seek(self.read_bytes)
+            data = file.read()
+        data = data[:data.rfind(b"\n") + 1]
+        self.read_bytes += len(data)
+        add(data.decode(errors="replace").splitlines(), self.waiting, self.found)
+        return self.found
+
+
 def count(output):
-    """{path: {"calls", "bytes"}} of calls that returned, failed ones left out."""
-    found = defaultdict(lambda: {"calls": 0, "bytes": 0})
-    waiting = {}  # thread -> path of its call that was still in the kernel
-    for line in Path(output).read_text(errors="replace").splitlines():
+    return Counter(output).count()
+
+
+def add(lines, waiting, found):
+    for line in lines:
         match = STARTED.match(line)
         if match:
             thread, _, path = match.groups()
@@ -45,7 +65,6 @@ def count(output):
             continue
         found[path]["calls"] += 1
         found[path]["bytes"] += int(result.group(1))
-    return found
 
 
 if __name__ == "__main__":
