@@ -135,4 +135,9 @@ enum crema_message_type {
 #define CREMA_TASK_SCATTER (1u << 14)	  /* coffea's: hands the processor to the chunks */
 #define CREMA_TASK_USERS_SPAN (1u << 15)  /* its span is not Dask's own choice */
 
+/* The tag of the span that crema.measure() opens, and the annotation of all tasks that its block
+ * submits: the span's id. python/crema/measurement.py has them, too. */
+#define CREMA_BLOCK_SPAN "crema"
+#define CREMA_BLOCK_ANNOTATION "crema_span"
+
 #endif

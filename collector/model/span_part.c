@@ -9,7 +9,7 @@
 #include "collector/model/model.h"
 #include "fnv.h"
 
-#define NUMBER_BYTES 32
+#define NUMBER_BYTES 128
 
 bool span_is_plain(struct text span)
 {
@@ -44,8 +44,16 @@ const char *span_part_span(const struct model *m, const char *name)
 	return p ? p->span : name;
 }
 
-/* "SPAN.GENERATIONk...", or a whole span. A generation may have a dot of its own. */
-static void parse(struct span_part *p, struct text name, struct text *span)
+const char *span_part_owner(const struct model *m, const char *name)
+{
+	const struct span_part *p = name ? span_part_find(m, name) : NULL;
+
+	return p && p->block ? p->block : span_part_span(m, name);
+}
+
+/* "SPAN.GENERATIONk...", "SPAN.0bBLOCK", or a whole span. A generation may have a dot of its own.
+ */
+static void parse(struct model *m, struct span_part *p, struct text name, struct text *span)
 {
 	const char *at = memchr(name.ptr, '.', name.len);
 	char number[NUMBER_BYTES], *end;
@@ -59,8 +67,14 @@ static void parse(struct span_part *p, struct text name, struct text *span)
 	memcpy(number, at + 1, n);
 	number[n] = 0;
 	p->generation = strtod(number, &end);
-	if (end == number || !*end || !strchr("cpmsu", *end))
+	if (end == number || !*end || !strchr("bcpmsu", *end))
 		return;
+	span->len = (size_t)(at - name.ptr);
+	if (*end == 'b') {
+		p->block = model_text(m, (struct text){at + 1 + (end + 1 - number),
+						       n - (size_t)(end + 1 - number)});
+		return;
+	}
 	p->kind = *end;
 	if (strchr("mu", *end)) {
 		p->graph = p->graph_before = (uint32_t)strtoul(end + 1, NULL, 16);
@@ -68,7 +82,6 @@ static void parse(struct span_part *p, struct text name, struct text *span)
 		p->graph = (uint32_t)crema_hash_more(CREMA_HASH_BEGIN, name.ptr, name.len);
 		p->graph_before = (uint32_t)crema_hash_more(CREMA_HASH_BEGIN, at, n + 1);
 	}
-	span->len = (size_t)(at - name.ptr);
 }
 
 static int smallest_add(struct smallest *s, uint64_t hash)
@@ -127,7 +140,7 @@ int span_part_feed(struct model *m, const struct task_record *r)
 		return m->error;
 	p = table_find(&m->part_table, hash_pair((uintptr_t)name, 1), same_name, name);
 	if (!p) {
-		parse(&like, r->span, &span);
+		parse(m, &like, r->span, &span);
 		p = part_new(m, &like, name, span);
 	}
 	if (!p)

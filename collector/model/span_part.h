@@ -12,6 +12,10 @@
  * its own number is 0). Other tasks, tasks in a span that the user opened, and those of older
  * agents have the plain id of the span.
  *
+ * What a crema.measure() submitted and Dask put into another span is "SPAN.0bBLOCK", with the id of
+ * the block's own span. What coffea submitted elsewhere and Dask put into the span of a block is
+ * named as in a span of Dask's.
+ *
  * A part, or a whole span, keeps the smallest key hashes of its tasks, and the smallest of those
  * that its tasks consume. As each task names the smallest of its own, a consumer
  * shares one with its producers.
@@ -33,9 +37,10 @@ struct smallest { /* in order */
 };
 
 struct span_part {
-	const char *name; /* as on the wire; interned, as `span` and `prefix` are */
-	const char *span; /* Dask's id */
-	char kind;	  /* 0: a whole span */
+	const char *name;  /* as on the wire; interned, as `span` and `prefix` are */
+	const char *span;  /* Dask's id */
+	const char *block; /* the crema.measure() that it is of; NULL: `span` says it */
+	char kind;	   /* 0: a whole span, or the part of it that a block has */
 	double generation;
 	uint32_t graph;	       /* 0 of a merge: unknown */
 	uint32_t graph_before; /* as agents named it that left Dask's id out */
@@ -56,6 +61,8 @@ const struct span_part *span_part_find(const struct model *m, const char *name);
 const struct span_part *span_part_first(const struct model *m, const char *span);
 /* Dask's id of a span as it is on the wire; interned. NULL for NULL. */
 const char *span_part_span(const struct model *m, const char *name);
+/* The same, but the block's if it has one: what is asked for. */
+const char *span_part_owner(const struct model *m, const char *name);
 bool smallest_has(const struct smallest *s, uint64_t hash);
 void span_parts_release(struct model *m);
 

@@ -13,8 +13,8 @@ void run_spans_json(const struct run *r, struct json *j, const char *name)
 
 	emit_array(j, name);
 	for (i = 0; i < run_span_count(r); i++) {
-		span = span_part_span(r->model, run_span(r, i));
-		for (k = 0; k < i && span_part_span(r->model, run_span(r, k)) != span; k++)
+		span = span_part_owner(r->model, run_span(r, i));
+		for (k = 0; k < i && span_part_owner(r->model, run_span(r, k)) != span; k++)
 			;
 		if (span && k == i)
 			emit_value(j, NULL, value_text(span));

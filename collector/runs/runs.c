@@ -238,12 +238,22 @@ static int find_preprocessing(const struct model *m, struct task_spans *spans, s
 	return 0;
 }
 
+/* Does any of what belongs together with it? */
+static bool preprocesses(const struct task_span *s)
+{
+	const struct task_span *each = s->next;
+
+	while (each != s && !each->preprocessing)
+		each = each->next;
+	return each->preprocessing;
+}
+
 /* Runs of coffea: each processing span with its preprocessing. */
 static int group_processing(struct runs *runs, struct model *m, struct task_spans *spans, size_t i)
 {
 	struct task_span *s = &spans->v[i], *pre = NULL, *scatter = find_scatter(m, spans, i);
 	struct run *r = run_new(runs, m, RUN_COFFEA);
-	bool inside = s->preprocessing; /* the user opened the span */
+	bool inside = preprocesses(s); /* the user opened the span */
 	int rc;
 
 	if (!r)
@@ -265,13 +275,8 @@ static int group_processing(struct runs *runs, struct model *m, struct task_span
 
 static int group_rest(struct runs *runs, struct model *m, struct task_span *s)
 {
-	const struct task_span *each = s->next;
-	bool preprocessing = s->preprocessing;
-	struct run *r;
+	struct run *r = run_new(runs, m, preprocesses(s) ? RUN_PREPROCESSING : RUN_OTHER);
 
-	for (; each != s; each = each->next)
-		preprocessing |= each->preprocessing;
-	r = run_new(runs, m, preprocessing ? RUN_PREPROCESSING : RUN_OTHER);
 	if (!r)
 		return -ENOMEM;
 	r->spans[0] = r->first_span = s->id;

@@ -224,12 +224,25 @@ static int take_all_later(const struct task_spans *spans)
 	return rc;
 }
 
+/* What one crema.measure() submitted, wherever Dask put it. */
+static void join_block(const struct model *m, struct task_spans *spans, struct task_span *s)
+{
+	struct task_span *p;
+
+	for (p = spans->v; s->part->block && p < spans->v + spans->n; p++) {
+		if (p->id == s->part->block || p->part->block == s->part->block)
+			unite(m, p, s);
+	}
+}
+
 int spans_join(const struct model *m, struct task_spans *spans)
 {
 	struct producers all = {0};
 	struct task_span *s;
 	int rc = collect_producers(spans, &all, false);
 
+	for (s = spans->v; s < spans->v + spans->n && !rc; s++)
+		join_block(m, spans, s);
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {
 		if (!is_plain_dask(s)) /* merges first: they say what one run is */
 			take(m, &all, s);

@@ -5,12 +5,13 @@
  * Part of runs_build(). A merge belongs to the chunks and merges whose results it takes; what a
  * chunk takes (the processor on its way) belongs to the first chunks that took it; other tasks
  * belong to a run of coffea if all that they take of any is one run's. A span that the user opened
- * is a run: it joins nothing, and only merges of coffea join it. The producers of a key are
- * those of the consumer's scheduler that began last before it.
+ * is a run: it joins nothing, and only merges of coffea join it, and what its crema.measure()
+ * submitted. The producers of a key are those of the consumer's scheduler that began last before
+ * it.
  *
  * While a client keeps a result, Dask puts tasks of later calls that have its group's name into its
- * span, where nothing tells whose they are but that spans which began later made what they take:
- * nothing is joined, and the report tells it.
+ * span. Where neither a crema.measure() nor coffea tells whose they are, only spans that began
+ * later and made what they take do: nothing is joined, and the report tells it.
  */
 #ifndef CREMA_COLLECTOR_RUNS_RUNS_CONSUME_H
 #define CREMA_COLLECTOR_RUNS_RUNS_CONSUME_H

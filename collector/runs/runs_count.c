@@ -376,10 +376,27 @@ static bool has_span_named(const struct run *r, const char *span)
 	size_t i;
 
 	for (i = 0; i < run_span_count(r); i++) {
-		if (run_span(r, i) && !strcmp(span_part_span(r->model, run_span(r, i)), span))
+		if (run_span(r, i) && !strcmp(span_part_owner(r->model, run_span(r, i)), span))
 			return true;
 	}
 	return false;
+}
+
+/* One that the user opened may hold parts of later runs. */
+static struct run *find_span(const struct runs *runs, const char *span)
+{
+	const struct span_part *part;
+	struct run *found = NULL, *r;
+
+	for (r = runs->v; r < runs->v + runs->n; r++) {
+		if (!has_span_named(r, span))
+			continue;
+		found = found ? found : r;
+		part = span_part_find(r->model, r->spans[0]);
+		if (part && part->users)
+			return r;
+	}
+	return found;
 }
 
 bool runs_means_last(const char *which)
@@ -474,10 +491,12 @@ struct run *runs_find(const struct runs *runs, const char *which)
 	if (runs_means_last(which))
 		return find_last(runs);
 	for (i = 0; i < runs->n; i++) {
-		if (!strcmp(runs->v[i].id, which) || has_span_named(&runs->v[i], which))
+		if (!strcmp(runs->v[i].id, which))
 			return &runs->v[i];
 	}
-	found = find_named(runs, which);
+	found = find_span(runs, which);
+	if (!found)
+		found = find_named(runs, which);
 	if (found)
 		return found;
 	for (i = 0; i < runs->n; i++) {

@@ -11,6 +11,7 @@ import logging
 import tempfile
 import time
 import warnings
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from crema.program import CremaError, report
 from crema.run import Run
 from crema.wait import NOTHING_TOLD, told_by_scheduler, wait
 
-SPAN = "coffea-processing"
+SPAN, ANNOTATION = "crema", "crema_span"  # contract/ids.h
 WAIT_SECONDS = 30.0
 FLAG = "_roastcoffea_collect_metrics"  # @track_metrics looks for it
 logger = logging.getLogger("crema")
@@ -122,12 +123,14 @@ class Measurement:
         if self.client is None:
             return
         try:
+            from dask import annotate
             from distributed import span
         except ImportError:
             raise CremaError("this Dask has no spans: the run is the last one that was measured") from None
-        opened = span(SPAN)
-        self.span_id = opened.__enter__()
-        self._span = opened
+        with ExitStack() as opened:
+            span_id = opened.enter_context(span(SPAN))
+            opened.enter_context(annotate(**{ANNOTATION: span_id}))  # Dask may move tasks to an older span
+            self.span_id, self._span = span_id, opened.pop_all()
 
     def _raise_flags(self):
         """On the instance, and on its class, which is what reaches the workers."""

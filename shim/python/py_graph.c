@@ -130,14 +130,52 @@ static PyObject *generation_of(PyObject *ts)
 	return text;
 }
 
-static int user_made_span(PyObject *ts)
+/* NULL: not there, or not a dict. Borrowed. */
+static PyObject *in_dict(PyObject *dict, const char *name)
 {
-	PyObject *annotations = py_attr(ts, names[N_ANNOTATIONS]);
-	int yes = py_is(annotations, &PyDict_Type) &&
-		  PyDict_GetItemString(annotations, "span") != NULL;
+	return py_is(dict, &PyDict_Type) ? PyDict_GetItemString(dict, name) : NULL;
+}
 
-	Py_DecRef(annotations);
-	return yes;
+static const char *utf8(PyObject *text, Py_ssize_t *n)
+{
+	return py_is(text, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(text, n) : NULL;
+}
+
+static int tuple_has(PyObject *tuple, const char *text)
+{
+	Py_ssize_t i, n = py_is(tuple, &PyTuple_Type) ? PyTuple_Size(tuple) : 0, length;
+	const char *each;
+
+	for (i = 0; i < n; i++) {
+		each = utf8(PyTuple_GetItem(tuple, i), &length);
+		if (each && !strcmp(each, text))
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * Whose choice the span is that Dask has the task in. While a client keeps a result, Dask puts
+ * later tasks of its group into that span and overwrites their annotation "span". The tasks of a
+ * crema.measure() have another one, so they are the block's wherever they are, and coffea's tasks
+ * without it in the span of a block are like those that have no span. (What a task submits has only
+ * its span: other tasks without it are the block's.)
+ */
+enum chosen { BY_DASK, BY_USER, BY_BLOCK };
+
+static enum chosen span_chosen(PyObject *annotations, PyObject **block)
+{
+	PyObject *span = in_dict(annotations, "span");
+	Py_ssize_t n;
+	const char *id;
+
+	*block = in_dict(annotations, CREMA_BLOCK_ANNOTATION);
+	id = utf8(*block, &n);
+	if (id)
+		return tuple_has(in_dict(span, "ids"), id) ? BY_USER : BY_BLOCK;
+	if (!span)
+		return BY_DASK;
+	return tuple_has(in_dict(span, "name"), CREMA_BLOCK_SPAN) ? BY_DASK : BY_USER;
 }
 
 static char part_kind(uint32_t flags)
@@ -170,44 +208,92 @@ static uint64_t part_detail(const struct crema_task *t, char kind, uint64_t grap
 			     : graph;
 }
 
+struct part {
+	char name[128], *at;
+	char kind;
+};
+
+static int part_add(struct part *p, PyObject *text)
+{
+	Py_ssize_t n = 0;
+	const char *bytes = utf8(text, &n);
+
+	if (!bytes || n >= p->name + sizeof(p->name) - 32 - p->at)
+		return 0;
+	memcpy(p->at, bytes, (size_t)n);
+	p->at += n;
+	return 1;
+}
+
+/* "SPAN.NUMBERk" */
+static int part_begin(struct part *p, PyObject *span, PyObject *number)
+{
+	p->at = p->name;
+	if (!part_add(p, span))
+		return 0;
+	*p->at++ = '.';
+	if (!part_add(p, number))
+		return 0;
+	*p->at++ = p->kind;
+	return 1;
+}
+
 /*
  * Dask's own spans mix what several clients and runs have at the same time: of coffea's tasks the
  * name is "SPAN.GENERATION" and a letter for what they do, and a hash that tells graphs apart. What
  * takes their results, like a merge that is not coffea's, has the hash of their graph, whenever it
  * comes. Other tasks keep the span's name: each graph would take room in the arena.
  */
+static uint32_t part_of_dasks(struct crema_task *t, struct part *p, PyObject *span, PyObject *ts,
+			      uint64_t graph)
+{
+	PyObject *number = p->kind == 'u' ? PyUnicode_FromString("0") : generation_of(ts);
+	int fits = part_begin(p, span, number);
+
+	PyErr_Clear();
+	Py_DecRef(number);
+	if (!fits)
+		return 0;
+	graph = part_detail(t, p->kind, graph);
+	if (graph)
+		p->at = put_number(p->at, graph & 0xffffffff, 16);
+	if (p->kind != 'm' && p->kind != 'u')
+		graph = arena_hash(p->name, (uint32_t)(p->at - p->name));
+	graph_keep_task(t, ts, span, graph);
+	return arena_id(p->name, (uint32_t)(p->at - p->name));
+}
+
+/* "SPAN.0bBLOCK": Dask's span, for its own numbers, and the block's. */
+static uint32_t part_of_block(PyObject *span, PyObject *block)
+{
+	struct part p = {.kind = 'b'};
+	PyObject *number = PyUnicode_FromString("0");
+	uint32_t id = part_begin(&p, span, number) && part_add(&p, block)
+			      ? arena_id(p.name, (uint32_t)(p.at - p.name))
+			      : 0;
+
+	PyErr_Clear();
+	Py_DecRef(number);
+	return id;
+}
+
 static uint32_t part_id(struct crema_task *t, PyObject *span, PyObject *ts, uint64_t graph)
 {
-	char name[128], *at = name, kind = part_kind(t->flags);
-	PyObject *generation = NULL;
-	Py_ssize_t n = 0, m = 0;
-	const char *text = py_is(span, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(span, &n) : NULL;
-	const char *number = NULL;
+	PyObject *annotations = py_attr(ts, names[N_ANNOTATIONS]), *block;
+	enum chosen by = span_chosen(annotations, &block);
+	struct part p = {.kind = part_kind(t->flags)};
+	uint32_t id = 0;
 
-	if (!kind && graph)
-		kind = 'u';
-	if (user_made_span(ts))
+	if (!p.kind && graph)
+		p.kind = 'u';
+	if (by == BY_USER || by == BY_BLOCK)
 		t->flags |= CREMA_TASK_USERS_SPAN;
-	else if (kind)
-		generation = kind == 'u' ? PyUnicode_FromString("0") : generation_of(ts);
-	number = generation ? PyUnicode_AsUTF8AndSize(generation, &m) : NULL;
-	PyErr_Clear();
-	if (text && number && n + m < 96) {
-		memcpy(at, text, (size_t)n);
-		at += n;
-		*at++ = '.';
-		memcpy(at, number, (size_t)m);
-		at += m;
-		*at++ = kind;
-		graph = part_detail(t, kind, graph);
-		if (graph)
-			at = put_number(at, graph & 0xffffffff, 16);
-		if (kind != 'm' && kind != 'u')
-			graph = arena_hash(name, (uint32_t)(at - name));
-		graph_keep_task(t, ts, span, graph);
-	}
-	Py_DecRef(generation);
-	return at > name ? arena_id(name, (uint32_t)(at - name)) : py_text_id(span);
+	if (by == BY_BLOCK)
+		id = part_of_block(span, block);
+	else if (by == BY_DASK && p.kind)
+		id = part_of_dasks(t, &p, span, ts, graph);
+	Py_DecRef(annotations);
+	return id ? id : py_text_id(span);
 }
 
 void graph_describe(struct crema_task *t, PyObject *ts, PyObject *span)

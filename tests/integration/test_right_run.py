@@ -512,3 +512,34 @@ def test_equal_keys_of_which_some_are_kept(two, meanwhile):
     assert sentence in " ".join(procs.report("--run", report["run"]).stdout.split())
     with urllib.request.urlopen(f"http://127.0.0.1:{procs.http_port}/data.json?run={report['run']}", timeout=60) as answer:
         assert json.load(answer)["run"]["company"] == [sentence]
+
+
+@pytest.mark.filterwarnings("ignore:crema. .* of .* tasks of this run")
+def test_a_failed_block_that_is_kept(two, files, monkeypatch):
+    """As above with crema.measure, whose span Dask keeps as long as the exception: what follows, in blocks or outside, is not in it."""
+    procs = two[0]
+    monkeypatch.setenv("CREMA_PROGRAM", str(procs.build / "crema"))
+    client = right_run.open_client(procs.address)
+    watched = right_run.Watched(client)
+    since, calls, blocks = time.time(), [], []
+    for name, kind, fail, measured in (("block", right_run.Count, True, True), ("block", right_run.Count, False, True),
+                                       ("outside", right_run.Count, False, False), ("other", right_run.Other, False, True)):
+        if measured:
+            with crema.measure(client, dir=procs.journal, wait_seconds=0) as m:
+                calls.append(watched.call(files[:1], kind(name, fail=fail)))
+            blocks.append((m, calls[-1]))
+        else:
+            calls.append(watched.call(files[:1], kind(name)))
+        cluster.wait_until(lambda: not client.run_on_scheduler(
+            lambda dask_scheduler: [ts for ts in dask_scheduler.tasks.values() if ts.state == "processing"]), "the last tasks")
+    keep = [c["error"] for c in calls]
+    assert [bool(error) for error in keep] == [True, False, False, False]
+    dask_spans = client.run_on_scheduler(lambda dask_scheduler: {ts.group.span_id for ts in dask_scheduler.tasks.values()})
+    assert blocks[0][0].span_id in dask_spans
+    right_run.settle(client, calls)
+    pairs = check(procs, calls, since)
+    for m, call in blocks:
+        m.wait(30)
+        ((run, _),) = [pair for pair in pairs if pair[1] is call]
+        assert m.run.json["run"] == run["run"]
+    client.close()

@@ -1,6 +1,7 @@
 """The Python package without Dask and workers: crema.measure() around a run whose journal was made by hand, and the waiting for it,
 with clocks, a client and a scheduler that the tests move. The numbers are those of test_exports.py."""
 
+import contextlib
 import json
 import os
 import re
@@ -166,6 +167,7 @@ class Scheduler:
     def __init__(self, states, log, room=10):
         group = namedtuple("Group", "name")
         self.extensions = {"spans": types.SimpleNamespace(spans={"span-1": types.SimpleNamespace(states=states, groups=[group("work")])})}
+        self.tasks = {}
         self.transition_log, self.workers = deque(log, room), {"k": types.SimpleNamespace(address="tcp://w0:1"), "l": types.SimpleNamespace(address="tcp://w1:1")}
 
 
@@ -203,6 +205,12 @@ def dask(monkeypatch):
         def __exit__(self, *how):
             module.spans.append(how[0])
 
+    @contextlib.contextmanager
+    def annotate(**annotations):
+        assert annotations == {"crema_span": "span-1"}
+        yield
+
+    monkeypatch.setitem(sys.modules, "dask", types.SimpleNamespace(annotate=annotate))
     module.span, utils.key_split_group = Span, lambda key: key.split("-")[0]
     monkeypatch.setitem(sys.modules, "distributed", module)
     monkeypatch.setitem(sys.modules, "distributed.utils", utils)
@@ -218,6 +226,9 @@ def test_what_the_scheduler_says(dask):
     assert told(Scheduler(STATES, LOG, room=6)) == {"tasks": 10, "least": 2, "all_ran": False, "workers": workers, "idle": False}
     assert told(Scheduler({"memory": 1}, LOG, room=6)) == {"tasks": 1, "least": 1, "all_ran": True, "workers": workers, "idle": False}
     assert told(Scheduler({"memory": 1}, LOG))["tasks"] == 1
+    shared = Scheduler(STATES, LOG)
+    shared.tasks = {"work-0": types.SimpleNamespace(annotations={"crema_span": "span-0"}), "work-1": types.SimpleNamespace(annotations=None)}
+    assert told(shared)["tasks"] == 1
     for state in ("erred", "released", "forgotten"):
         assert told(Scheduler({state: 7}, LOG, room=6)) == {"tasks": 7, "least": 2, "all_ran": False, "workers": workers, "idle": False}
     nothing = {"tasks": None, "least": 0, "all_ran": True, "workers": workers, "idle": False}
@@ -284,7 +295,7 @@ REPORT = {"bytesread": 123_456, "entries": 500, "processtime": 2.5, "chunks": 3}
 
 def test_a_measured_run(journal, dask, times):
     m = measured(journal, dask)
-    assert dask.spans == ["coffea-processing", None] and m.span_id == "span-1" and m.warning is None and times.slept == 0
+    assert dask.spans == ["crema", None] and m.span_id == "span-1" and m.warning is None and times.slept == 0
     assert (m.t_end - m.t_start, m.end_time) == (12.5, BEGIN + 12)
     plain = crema.load(dir=journal)
     assert m.metrics["wall_time"] == 12.5 and plain.metrics["wall_time"] == pytest.approx(3.95)
@@ -435,7 +446,7 @@ def test_around_the_block(journal, dask, times):
     times.__init__()
     with pytest.raises(KeyError), crema.measure(AheadClient(None), dir=journal) as m:
         raise KeyError
-    assert dask.spans[-2:] == ["coffea-processing", KeyError] and m._json is None
+    assert dask.spans[-2:] == ["crema", KeyError] and m._json is None
     del dask.span
     times.__init__()
     with pytest.warns(RuntimeWarning, match="CremaError: this Dask has no spans"), crema.measure(AheadClient(Scheduler({}, [])), dir=journal) as m:

@@ -477,6 +477,12 @@ def run_all(worker, directory):
     worker.run("total-of-nothing", work, needs={("bag-2", 0): None}, span="third")
     worker.run("spread", executor.scatter)
     worker.run("chunk-own", work, item, span="own-span", annotations={"span": 1})
+    inside, outside = ({"span": {"name": ("crema",), "ids": ("block-1",)}, **more} for more in ({"crema_span": "block-1"}, {}))
+    worker.run("chunk-block", work, item, span="block-1", annotations=inside)
+    worker.run("chunk-moved", work, item, span="block-1", annotations={**inside, "crema_span": "block-2"})
+    worker.run("chunk-alone", work, item, annotations={"crema_span": "block-2"})
+    worker.run("chunk-outside", work, item, span="block-1", annotations=outside)
+    worker.run("by-a-task", work, span="block-1", annotations=outside)
     own = {"processtime": 1.5, "entries": 77, "bytesread": 5, "columns": ["a"]}
     for name, result in (("report", {"report": own}), ("pair", ("out", own)), ("itself", own), ("half", {"processtime": 1.5}),
                          ("error", ValueError("no")), ("other", {"entries": 5})):

@@ -432,6 +432,44 @@ static void test_what_joins_the_users_span(void **state)
 	fx_free(fx);
 }
 
+/* Dask keeps the span of a block that failed, "a", and puts what follows into it: the next block,
+ * one that has nothing in its own span, and coffea outside of blocks, whose preprocessing
+ * was earlier; it is not the blocks'. */
+static void test_blocks_in_an_older_span(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "old.0p", PRE, 1, 0, -500);
+	task(fx, 1, "a", MINE | PRE, 2, 0, 0);
+	task(fx, 1, "a", MINE | CHUNK, 11, 0, 100);
+	task(fx, 1, "b", MINE | PRE, 3, 0, 1000);
+	task(fx, 1, "a.0bb", MINE | CHUNK, 12, 0, 1100);
+	task(fx, 1, "a.0bb", MINE | MERGE, 30, 12, 1200);
+	task(fx, 1, "a.0bblock-c", MINE | PRE, 4, 0, 2000);
+	task(fx, 1, "x.0bblock-c", MINE | CHUNK, 13, 0, 2100);
+	task(fx, 1, "a.9c5", CHUNK, 14, 0, 3000);
+	task(fx, 1, "a.9m7", MERGE, 31, 14, 3100);
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 4);
+	assert_ptr_equal(runs_find(&fx->runs, "a"), run_of(fx, "a"));
+	assert_int_equal(run_of(fx, "a")->attempts.n, 2);
+	assert_true(fabs(run_of(fx, "a")->wall - 0.15) < 1e-6);
+	assert_ptr_equal(runs_find(&fx->runs, "b"), run_of(fx, "a.0bb"));
+	assert_int_equal(run_of(fx, "b")->attempts.n, 3);
+	assert_ptr_equal(runs_find(&fx->runs, "block-c"), run_of(fx, "a.0bblock-c"));
+	assert_ptr_equal(run_of(fx, "x.0bblock-c"), run_of(fx, "a.0bblock-c"));
+	assert_int_equal(run_of(fx, "a.0bblock-c")->attempts.n, 2);
+	assert_int_equal(run_of(fx, "a.9c5")->attempts.n, 3);
+	assert_ptr_equal(run_of(fx, "old.0p"), run_of(fx, "a.9c5"));
+	/* Dask's own numbers of that span are of all of them */
+	assert_int_equal(run_digest(run_of(fx, "b"), run_of(fx, "a")->spans[0],
+				    run_of(fx, "a")->attempts.v[0]->prefix),
+			 DIGEST_SHARED);
+	fx_free(fx);
+}
+
 /* Alone, side by side, one after the other, and of another scheduler. */
 static void test_other_runs_on_the_workers(void **state)
 {
@@ -534,6 +572,7 @@ int main(void)
 		cmocka_unit_test(test_own_keys_that_are_not_kept),
 		cmocka_unit_test(test_equal_keys_of_two_clients),
 		cmocka_unit_test(test_what_joins_the_users_span),
+		cmocka_unit_test(test_blocks_in_an_older_span),
 		cmocka_unit_test(test_other_runs_on_the_workers),
 		cmocka_unit_test(test_last_is_the_analysis),
 		cmocka_unit_test(test_numbers_of_a_span_that_is_shared),
