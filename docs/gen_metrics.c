@@ -2,7 +2,7 @@
 /* gen_metrics.c - prints docs/metrics.md from contract/metrics.def. */
 #include <stdio.h>
 
-#include "collector/metrics/metrics.h"
+#include "collector/report/wall.h"
 
 static const char *const head =
 	"# Metrics of a run\n"
@@ -157,6 +157,12 @@ int main(void)
 	fputs(head, stdout);
 	for (group = 0; group < METRIC_GROUPS; group++)
 		put_group(group);
+	puts("\n## Wall time of the client\n\nSeconds by part, in `client_wall.parts`; "
+	     "the known parts and `rest_seconds` add up to `wall_seconds`.\n\n"
+	     "| part | in tables | contents |\n|---|---|---|");
+	for (i = 0; i < WALL_PARTS; i++)
+		printf("| `%s` | %s | %s |\n", wall_parts[i].id, wall_parts[i].words,
+		       wall_parts[i].help);
 	puts("\n## Elsewhere in the JSON\n\n| part | contents |\n|---|---|");
 	for (i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
 		printf("| %s | %s |\n", elsewhere[i].part, elsewhere[i].text);

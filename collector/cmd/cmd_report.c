@@ -26,7 +26,11 @@ static int say_notice(const struct report_notice *n)
 		log_line("%s", n->coffea);
 	if (*n->taskvine)
 		log_line("%s", n->taskvine);
-	return n->coffea_unreadable || n->taskvine_unreadable ? STATUS_FAILED : STATUS_DONE;
+	if (*n->client)
+		log_line("%s", n->client);
+	return n->client_unreadable || n->coffea_unreadable || n->taskvine_unreadable
+		       ? STATUS_FAILED
+		       : STATUS_DONE;
 }
 
 static bool has_exports(const struct options *o)
@@ -191,6 +195,7 @@ static int write_report(const struct options *o, const char *dir)
 		.colour = command_colour(),
 		.taskvine_log = o->value[OPT_taskvine_log],
 		.coffea_report = o->value[OPT_coffea_report],
+		.client_record = o->value[OPT_client_record],
 		.now_ns = clock_real_ns(),
 		.notice = &notice,
 		.use = !list && has_exports(o) ? use_exports : NULL,

@@ -148,6 +148,7 @@ void report_json(const struct report *r, struct json *j)
 	blocking_json(r->blocking, r->run, j);
 	lines_json(&r->lines, r->run, tally_wall(&r->facts->all), j);
 	report_timeline_json(r, j);
+	wall_json(r->wall, j, "client_wall");
 	tracking_emit(r->facts, j);
 	report_completeness_json(r, j);
 	if (r->taskvine)

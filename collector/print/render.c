@@ -41,6 +41,18 @@ static void note_torn(const struct model *m, struct report_notice *notice)
 			 more);
 }
 
+/* What the client was doing, by its record. */
+static void take_wall(const struct report_request *req, struct report *r, struct wall *w)
+{
+	if (!req->client_record) {
+		wall_find(w, req->dir, r->facts);
+	} else if (wall_read(w, req->client_record, r->facts) && req->notice) {
+		snprintf(req->notice->client, sizeof(req->notice->client), "%s", w->line);
+		req->notice->client_unreadable = true;
+	}
+	r->wall = w->read ? w : NULL;
+}
+
 /* The run with all that is said about it, handed to whoever asked for it. */
 static int render_run(const struct report_request *req, struct run *run, struct sink *s)
 {
@@ -48,6 +60,7 @@ static int render_run(const struct report_request *req, struct run *run, struct 
 	struct coffea_report coffea;
 	struct findings findings;
 	struct report report;
+	struct wall wall;
 	struct facts facts;
 	struct json j;
 	int rc;
@@ -62,6 +75,7 @@ static int render_run(const struct report_request *req, struct run *run, struct 
 	rc = report_gather(&report, run, &facts);
 	if (rc)
 		goto out;
+	take_wall(req, &report, &wall);
 	if (req->taskvine_log) {
 		rc = taskvine_log_read(&taskvine, req->taskvine_log);
 		taskvine_log_match(&taskvine, run);

@@ -20,7 +20,9 @@ struct report_notice {
 	char torn[REPORT_LINE_BYTES];	  /* damaged or torn files */
 	char coffea[REPORT_LINE_BYTES];	  /* what is wrong with --coffea-report */
 	char taskvine[REPORT_LINE_BYTES]; /* the same of --taskvine-log */
+	char client[REPORT_LINE_BYTES];	  /* the same of --client-record */
 	bool taskvine_unreadable;
+	bool client_unreadable;
 	bool coffea_unreadable; /* it could not be used at all */
 };
 
@@ -57,6 +59,7 @@ struct report_request {
 	bool colour;
 	const char *taskvine_log;  /* path; NULL: none */
 	const char *coffea_report; /* path; NULL: none */
+	const char *client_record; /* path; NULL: that of `crema run`, if there is one */
 	double client_wall;	   /* seconds; 0: not said */
 	double client_start;	   /* UTC; 0: not said. Averages are over the client's block */
 	uint64_t now_ns; /* CLOCK_REALTIME to judge silent workers by; 0: their own times only */

@@ -358,6 +358,32 @@ static void sample_rows(struct sheet_maker *k)
 	}
 }
 
+static void wall_columns(struct sheet_maker *k)
+{
+	sheet_column_add(k, "part", VALUE_TEXT, NULL);
+	sheet_column_add(k, "seconds", VALUE_REAL, "s");
+}
+
+static void wall_row(struct sheet_maker *k, const char *part, struct value seconds)
+{
+	sheet_row_begin(k);
+	sheet_cell(k, value_text(part));
+	sheet_cell(k, seconds);
+	sheet_row_end(k);
+}
+
+static void wall_rows(struct sheet_maker *k)
+{
+	const struct wall *w = k->report->wall;
+	size_t i;
+
+	if (!w)
+		return;
+	for (i = 0; i < WALL_PARTS; i++)
+		wall_row(k, wall_parts[i].id, w->part[i]);
+	wall_row(k, "rest", value_real(w->rest));
+}
+
 static const struct {
 	const char *name, *key, *index[SHEET_INDICES];
 	void (*columns)(struct sheet_maker *), (*rows)(struct sheet_maker *);
@@ -391,6 +417,7 @@ static const struct {
 	{"blocking", "", {NULL}, blocking_columns, blocking_rows},
 	{"lines", "", {"file"}, line_columns, line_rows},
 	{"stacks", "", {"prefix"}, stack_columns, stack_rows},
+	{"client_wall", "run, part", {NULL}, wall_columns, wall_rows},
 	{"timeline", "run, time", {NULL}, timeline_columns, timeline_rows},
 	{"tracking", "", {"series", "worker_id", "time"}, tracking_columns, tracking_rows},
 	{"metric_lists", "run, metric", {NULL}, list_columns, list_rows},

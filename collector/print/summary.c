@@ -65,6 +65,20 @@ static char *frequency(struct value hz, char *out)
 	return human(value_ratio(hz, value_uint(1000), 1), AS_KHZ, out);
 }
 
+/* Of the client's wall time the largest part, if it is neither short nor the tasks at work. */
+static void put_client(const struct wall *w, struct sink *s)
+{
+	char all[HUMAN_BYTES], part[HUMAN_BYTES];
+	struct value v;
+
+	if (!w || !wall_matters(w))
+		return;
+	v = w->part[w->largest];
+	text_paragraph(s, "  ", "client: %s in all, %s (%.0f %%) %s",
+		       human(value_real(w->seconds), AS_SECONDS, all), human(v, AS_SECONDS, part),
+		       v.v.d / w->seconds * 100, wall_parts[w->largest].words);
+}
+
 static void put_speed(const struct report *r, struct sink *s, bool colour)
 {
 	const struct facts *f = r->facts;
@@ -200,6 +214,7 @@ void report_summary(const struct report *r, const char *run, struct sink *sink, 
 	report_title(r, &above, colour);
 	put_what(r, &above);
 	put_speed(r, &above, colour);
+	put_client(r->wall, &above);
 	time_bar_print(r->facts, &above, colour);
 	put_bytes(r, &below, colour);
 	put_completeness(r, &below);

@@ -20,6 +20,7 @@
 #include "collector/report/lines.h"
 #include "collector/report/read_columns.h"
 #include "collector/report/sections.h"
+#include "collector/report/wall.h"
 #include "common/rows.h"
 
 struct findings;
@@ -71,6 +72,7 @@ struct report {
 	const struct facts *facts;
 	const struct coffea_report *coffea;  /* NULL: not asked for */
 	const struct taskvine_log *taskvine; /* the same */
+	const struct wall *wall;	     /* the client's; NULL: no record of it */
 	struct balance balance;		     /* of all workers of the run */
 	uint64_t workers_with_notes;
 	size_t silent;	     /* workers that were not heard again, without a goodbye */

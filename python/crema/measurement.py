@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
+from crema import client as client_side
 from crema import outputs
 from crema.folder import json_ready, load_measurement
 from crema.program import CremaError, report
@@ -48,23 +49,27 @@ class Measurement:
         self.warning = None
         self._span = self._json = self._metrics = None
         self._expected = None
-        self._clock_ahead = 0.0
+        self._clock_ahead, self._clock_known = 0.0, False
         self._flags = []
+        self._recorder = self._begun = self._record = None
 
     # --- around the run
 
     def __enter__(self):
-        for prepare in (self._raise_flags, self._open_span):
+        for prepare in (self._raise_flags, self._open_span, self._watch_client):
             try:
                 prepare()
             except Exception as error:
                 self._warn(f"{type(error).__name__}: {error}")
         self.start_time, self.t_start = time.time(), time.perf_counter()
+        if self._recorder:
+            self._begun = self._recorder.mark()
         return self
 
     def __exit__(self, kind, value, trace):
         self.t_end, self.end_time = time.perf_counter(), time.time()
         try:
+            self._unwatch_client()
             self._lower_flags()
             if self._span:
                 self._span.__exit__(kind, value, trace)
@@ -101,6 +106,21 @@ class Measurement:
             logger.info("the scheduler does not report the number of tasks: %s", error)
             return NOTHING_TOLD
 
+    def _watch_client(self):
+        """What this thread does in the block: imports, graphs, waits (client.py)."""
+        recorder = client_side.running()
+        if recorder is None:
+            recorder = client_side.Recorder(outside="own")
+            recorder.install()
+        if recorder.thread == client_side.get_ident():
+            self._recorder = recorder
+
+    def _unwatch_client(self):
+        if self._begun:
+            self._record = self._recorder.record(self._begun, self._recorder.mark())
+        if self._recorder and self._recorder is not client_side.running():
+            self._recorder.uninstall()
+
     def _ask_clock(self):
         """Seconds that the scheduler's clock, where the collector is, is ahead of ours; 0 where that is not sure."""
         try:
@@ -109,6 +129,7 @@ class Measurement:
             after = time.time()
         except Exception:  # no client, or it is closed by now
             return 0.0
+        self._clock_known = True
         ahead = there - (before + after) / 2
         return ahead if abs(ahead) > (after - before) / 2 else 0.0
 
@@ -205,6 +226,11 @@ class Measurement:
             raise CremaError(self.warning or "nothing was measured")
         found = ["--run", self._json["run"], "--client-wall", f"{self.t_end - self.t_start:.9f}",
                  "--client-start", f"{self.start_time + self._clock_ahead:.6f}"]
+        if self._record:
+            file = Path(scratch) / "client-record.json"
+            ahead = self._clock_ahead if self._clock_known else self._record["clock_ahead"]
+            file.write_text(json.dumps({**self._record, "clock_ahead": ahead}))
+            found += ["--client-record", file]
         said = self._report_to_compare()
         if said is not None:
             file = Path(scratch) / "coffea-report.json"

@@ -111,6 +111,12 @@ class Run:
         return frame
 
     @property
+    def wall(self):
+        """Seconds of the client's wall time by part (docs/metrics.md), `rest` and `all`; None: unknown, or no record of the client."""
+        told = self.json.get("client_wall")
+        return told and {**told["parts"], "rest": told["rest_seconds"], "all": told["wall_seconds"]}
+
+    @property
     def tasks(self):
         """Every attempt at a task, counted or not; `start` and `stop` in UTC."""
         return self.table("tasks")

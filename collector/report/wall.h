@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wall.h - the wall time of an analysis in parts (contract/wall_parts.def), from its client's
+ * record and the run's tasks.
+ *
+ * The record (python/crema/client.py) has seconds by part, and the times of waits. A wait is cut at
+ * six times of the run: its first worker, its first task, the end of ramp-up, the beginning of the
+ * tail, the last task, the last merge. What the client does while tasks run is the client's part.
+ * A wait that ended before the first task, or began after the last one and after another graph was
+ * sent, is an "other" wait.
+ *
+ * Parts are disjoint: known parts + rest = wall. A part is unknown if the record could not see it,
+ * or, for waits, if the client's clock relative to the collector's is not known; its seconds are in
+ * the rest.
+ */
+#ifndef CREMA_COLLECTOR_REPORT_WALL_H
+#define CREMA_COLLECTOR_REPORT_WALL_H
+
+#include "collector/emit/emit_json.h"
+#include "collector/metrics/metrics.h"
+
+enum wall_part {
+#define WALL_PART(id, ...) WALL_##id,
+#include "wall_parts.def"
+	WALL_PARTS
+};
+
+struct wall_part_name {
+	const char *id, *words;
+	char mark;
+	const char *help;
+};
+extern const struct wall_part_name wall_parts[WALL_PARTS];
+
+#define WALL_LINE_BYTES 512
+
+struct wall {
+	bool read;
+	double begin, seconds;	       /* UTC by the client's clock; of all parts */
+	struct value part[WALL_PARTS]; /* seconds */
+	double rest;
+	enum wall_part largest;	      /* of the known ones */
+	char unseen[WALL_LINE_BYTES]; /* why parts are unknown; "" = nothing */
+	char line[WALL_LINE_BYTES];   /* what is wrong with the file; "" = nothing */
+};
+
+/* 0, or -errno with the line set. */
+int wall_read(struct wall *w, const char *path, const struct facts *f);
+/* The record of the client that asked for the run, among those of `crema run` in DIR/clients:
+ * whether there is one. */
+bool wall_find(struct wall *w, const char *dir, const struct facts *f);
+/* The same of a record in memory; false: it is none. `own`: only if it has a key of the run. */
+bool wall_take(struct wall *w, const char *text, size_t n, const struct facts *f, bool own);
+
+/* Is the largest part worth a line of the first screen? */
+bool wall_matters(const struct wall *w);
+void wall_json(const struct wall *w, struct json *j, const char *name);
+
+#endif

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the client's thread does from the start of an analysis to its end: seconds by part.
+
+Each moment belongs to one part: of the functions in HOOKS that are under way on the thread the innermost decides; inside
+"preprocess" and "wait" nothing else does. Outside of all of them it is "own", the analysis' own code. Of waits the times are kept:
+the report divides them by what the workers did meanwhile (collector/report/wall.c). Time is CLOCK_MONOTONIC; a record has one pair with UTC.
+
+`crema run` executes this text inside the client before its first line (shim/python/py_client.c); `crema.measure` imports it. A hook
+calls the original with what it was given, on any thread, whatever happens here. A module in which a hooked name is missing makes
+these parts unknown (`unseen`). Functions are replaced where their module has been imported, so names that were bound before
+are replaced too. Standard library only, and at start nothing that Python has not loaded already.
+"""
+import sys
+import time
+from _thread import get_ident
+
+FORMAT = 1
+MOST_WAITS = 10000
+MOST_KEYS = 512
+KEYS_OF_A_CALL = 4
+WHOLE = ("preprocess", "wait")  # what is called inside does not count separately
+# module: ((name, part or function that chooses it), ...)
+HOOKS = {
+    "dask.base": (("compute", "graph"), ("persist", "graph"), ("optimize", "graph")),
+    "distributed.utils": (("sync", "_part_of_sync"),),
+    "distributed.client": (
+        ("Client.map", "graph"), ("Client.submit", "graph"), ("Client.get", "graph"), ("Client.compute", "graph"),
+        ("Client.persist", "graph"), ("Client._graph_to_futures", "_send"), ("Client.scatter", "send"),
+        ("Client.__init__", "workers"), ("Client.close", "close"), ("Client.wait_for_workers", "workers"),
+        ("as_completed.__next__", "wait")),
+    "distributed.deploy.spec": (("SpecCluster.__init__", "workers"),),
+    "distributed.deploy.cluster": (("Cluster.close", "close"),),
+    "dask_awkward.lib.core": (
+        ("map_partitions", "graph"), ("_map_partitions", "graph"), ("new_array_object", "graph"),
+        ("non_trivial_reduction", "graph"), ("Array.__getitem__", "graph"), ("Array.__getattr__", "graph"),
+        ("Array.__array_ufunc__", "graph")),
+    "uproot._dask": (("dask", "graph"),),
+    "coffea.dataset_tools.apply_processor": (("apply_to_dataset", "graph"), ("apply_to_fileset", "graph")),
+    "coffea.dataset_tools.preprocess": (("preprocess", "preprocess"),),
+    "coffea.processor.executor": (
+        ("Runner.__call__", "graph"), ("Runner.run", "graph"), ("Runner.preprocess", "preprocess"), ("IterativeExecutor.__call__", "wait"),
+        ("FuturesExecutor.__call__", "wait"), ("accumulate", "gather"), ("_decompress", "gather")),
+}
+_SYNC = {"_wait_for_workers": "workers", "_start": "workers", "_close": "close", "_shutdown": "close", "_scatter": "send"}
+_WRAPPER = """def hook(*args, **kwargs):
+    if thread() != on.thread:
+        return original(*args, **kwargs)
+    depth = enter(part, args)
+    try:
+        return original(*args, **kwargs)
+    finally:
+        leave(depth)
+"""
+# By the name of importlib's file, as its own lines these are left out of tracebacks.
+_IMPORT = """def _find_and_load(name, import_):
+    if thread() != on.thread:
+        return original(name, import_)
+    depth = enter("imports", ())
+    try:
+        return original(name, import_)
+    finally:
+        leave(depth)
+        imported(name)
+"""
+
+
+def _part_of_sync(args):
+    return _SYNC.get(getattr(args[1], "__name__", None), "wait") if len(args) > 1 else "wait"
+
+
+class Recorder:
+    """One for a process; all calls on the thread that it records."""
+
+    def __init__(self, begin=None, outside="start"):
+        self.thread = get_ident()
+        self.since = time.perf_counter() if begin is None else begin
+        self.stack, self.keys, self.unseen, self.replaced = [], [], {}, []
+        self.outside = outside  # the part while no hooked function is under way
+        self.seconds = {}       # by part, without waits
+        self.waits = []         # [begin, end, when something was sent since the one before]
+        self.sent_at = None
+        self.local = None       # whether the scheduler has this machine's clock
+        self.after_wait = None
+        self.start = self.mark(self.since)
+
+    def turn(self, now):
+        part = self.stack[-1] if self.stack else self.outside
+        if part != "wait":
+            self.seconds[part] = self.seconds.get(part, 0.0) + now - self.since
+        elif self.waits and self.waits[-1][1] == self.since:
+            self.waits[-1][1] = now
+        elif len(self.waits) < MOST_WAITS:
+            self.waits.append([self.since, now, self.sent_at])
+            self.sent_at = None
+        else:  # its place is lost, so it is nobody's
+            self.unseen["wait"] = f"more than {MOST_WAITS} waits"
+        self.since = now
+
+    def mark(self, now=None):
+        """A point in time that a record may begin or end at."""
+        now = time.perf_counter() if now is None else now
+        self.turn(now)
+        return now, dict(self.seconds), len(self.waits)
+
+    def enter(self, part, args):
+        depth = len(self.stack)
+        try:
+            if self.stack and self.stack[-1] in WHOLE:
+                part = self.stack[-1]
+            else:
+                self.turn(time.perf_counter())
+                if part == "_send":
+                    part = "send"
+                    self.sent(*args[:3])
+                elif part == "_part_of_sync":
+                    part = _part_of_sync(args)
+            self.stack.append(part)
+        except Exception as error:
+            self.failed(error)
+        return depth
+
+    def leave(self, depth):
+        try:
+            stack = self.stack
+            outer = depth and stack[depth - 1] in WHOLE
+            if len(stack) > depth:
+                waited = stack[depth] == "wait" and not outer
+                if not outer:
+                    self.turn(time.perf_counter())
+                del stack[depth:]
+                if waited and self.after_wait:
+                    self.after_wait()
+        except Exception as error:
+            self.failed(error)
+
+    def failed(self, error):
+        self.unseen.setdefault("own", f"{type(error).__name__}: {error}")
+
+    def sent(self, client, graph=None, keys=()):
+        """A call's first keys: the run that has them is the one that this client asked for."""
+        address = str(getattr(getattr(client, "scheduler", None), "address", ""))
+        host = address.partition("://")[2].rpartition(":")[0]
+        here = address.startswith("inproc://") or host in ("127.0.0.1", "localhost", "[::1]")
+        self.local = here if self.local is None else self.local and here
+        now = self.sent_at = time.perf_counter()
+        for key in _first_keys(keys, KEYS_OF_A_CALL):
+            if len(self.keys) >= MOST_KEYS:
+                del self.keys[MOST_KEYS // 2]
+            self.keys.append((now, key))
+
+    # --- hooks
+
+    def install(self):
+        from importlib import _bootstrap
+
+        try:
+            self.replace(vars(_bootstrap), "_find_and_load", _bootstrap._find_and_load, "imports", _IMPORT,
+                         "<frozen importlib._bootstrap>")
+        except Exception as error:
+            self.unseen["imports"] = f"{type(error).__name__}: {error}"
+        for name in HOOKS:
+            self.imported(name)
+        self.replace_bound()
+
+    def uninstall(self):
+        for space, name, hook, original in reversed(self.replaced):
+            if (space if isinstance(space, dict) else vars(space)).get(name) is hook:
+                _put(space, name, original)
+        self.replaced = []
+
+    def imported(self, name):
+        try:
+            if name not in HOOKS or name not in sys.modules:
+                return
+            module = sys.modules[name]
+            if getattr(getattr(module, "__spec__", None), "_initializing", False):
+                return
+            for path, part in HOOKS[name]:
+                self.hook(module, path, part)
+        except Exception as error:
+            self.failed(error)
+
+    def hook(self, module, path, part):
+        owner, _, name = path.rpartition(".")
+        space = getattr(module, owner, None) if owner else module
+        original = vars(space).get(name) if space is not None else None
+        if not callable(original) or type(original).__name__ != "function":
+            for unknown in (part.replace("_part_of_sync", "wait").lstrip("_"), "graph", "own"):
+                self.unseen[unknown] = f"{module.__name__}.{path} is missing"
+        elif not any(made is original for _, _, made, _ in self.replaced):
+            self.replace(space if owner else vars(space), name, original, part, _WRAPPER, "<crema>")
+
+    def replace(self, space, name, original, part, text, file):
+        """The function keeps its names; tools that skip the frames of its module skip the hook's."""
+        inside = {"__name__": original.__module__, "original": original, "part": part, "thread": get_ident, "on": self,
+                  "enter": self.enter, "leave": self.leave, "imported": self.imported}
+        exec(compile(text, file, "exec"), inside)
+        hook = inside["_find_and_load" if text is _IMPORT else "hook"]
+        for field in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+            setattr(hook, field, getattr(original, field))
+        vars(hook).update(vars(original))
+        if text is not _IMPORT:
+            hook.__wrapped__ = original
+        _put(space, name, hook)
+        self.replaced.append((space, name, hook, original))
+
+    def replace_bound(self):
+        """Names that other modules bound before: from dask import compute."""
+        hooks = {id(original): (hook, original) for space, _, hook, original in self.replaced if isinstance(space, dict)}
+        for module in list(sys.modules.values()):
+            space = getattr(module, "__dict__", None)
+            for name, value in list(space.items()) if type(space) is dict else ():
+                hook, original = hooks.get(id(value), (None, None))
+                if hook is not None and value is original:
+                    space[name] = hook
+                    self.replaced.append((space, name, hook, original))
+
+    # --- the record
+
+    def record(self, begin, end, clock_ahead=None):
+        """From one mark() to a later one, for `crema report --client-record`."""
+        (b, before, first), (e, after, last) = begin, end
+        utc = time.time() - (time.perf_counter() - b)
+        if clock_ahead is None and self.local is not False:
+            clock_ahead = 0.0
+        seconds = {part: value - before.get(part, 0.0) for part, value in after.items() if value != before.get(part)}
+        waits = [[max(w, b) - b, min(x, e) - b, sent and sent - b] for w, x, sent in self.waits[max(first - 1, 0):last] if x > b and w < e]
+        return {"format": FORMAT, "begin_utc": utc, "wall": e - b, "clock_ahead": clock_ahead, "seconds": seconds, "waits": waits,
+                "keys": [f"{_hash(key):x}" for at, key in self.keys if b <= at <= e], "unseen": dict(self.unseen)}
+
+
+def _put(space, name, value):
+    if isinstance(space, dict):
+        space[name] = value
+    else:
+        setattr(space, name, value)
+
+
+def _first_keys(keys, most):
+    """Without taking anything out of an iterator."""
+    found = []
+    for key in keys if isinstance(keys, (list, set, frozenset)) else [keys]:
+        if len(found) >= most:
+            break
+        if isinstance(key, list):
+            found += _first_keys(key, most - len(found))
+        elif isinstance(key, (str, tuple)) and key:
+            found.append(str(key))
+    return found
+
+
+def _hash(key):
+    """As the shim's: FNV-1a, 64 bits."""
+    found = 0xCBF29CE484222325
+    for byte in key.encode("utf-8", "surrogatepass"):
+        found = (found ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return found
+
+
+def running():
+    """The recorder that `crema run` has started in this process, or None."""
+    return getattr(sys.modules.get("_crema_client"), "recorder", None)

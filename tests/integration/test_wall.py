@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The client's wall time in parts: seconds planted in each part of an analysis, compared with the analysis' own clock, which is
+read around each statement; and with the times that the tasks themselves return."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import jobs
+import pytest
+import venvs
+
+JOB = Path(__file__).with_name("wall_job.py")
+CLOSE = 0.01  # of the wall time
+NEAR = 0.02   # of it: a task's own clock is read after its start and before its end
+
+
+def run_job(procs, kind, *files, python=sys.executable, command=(), late=0.0, **env):
+    """What the job printed. A second worker comes `late` seconds after the first."""
+    procs.start_collector()
+    procs.start_scheduler()
+    procs.start_worker()
+    second = threading.Timer(late, procs.start_worker) if late else None
+    if second:
+        second.start()
+    done = subprocess.run([*command, python, JOB, procs.address, kind, *files], capture_output=True, text=True, timeout=300,
+                          env={**procs.env, "CREMA_PROGRAM": str(procs.build / "crema"), **env})
+    if second:
+        second.join()
+    assert done.returncode == 0, done.stderr[-4000:]
+    print(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measured(procs, kind, *files, **options):
+    return run_job(procs, kind, *files, **options, CREMA_TEST_MEASURE=str(procs.journal))
+
+
+def closes(wall, all_seconds):
+    """All parts are known, and their sum is what the analysis' own clock says."""
+    parts = {name: v for name, v in wall.items() if name not in ("all", "rest")}
+    assert None not in parts.values() and min(parts.values()) >= 0
+    assert abs(wall["rest"]) <= CLOSE * wall["all"]
+    assert sum(parts.values()) == pytest.approx(all_seconds, rel=CLOSE)
+
+
+WAITS = ("workers", "schedule", "ramp", "steady", "tail", "merge", "gather", "other")
+
+
+def test_own_map(new_cluster):
+    truth = measured(new_cluster(), "map", late=4.0)
+    wall, tasks = truth["wall"], sorted(truth["tasks"])
+    closes(wall, truth["all"])
+    near = NEAR * wall["all"]
+    assert wall["imports"] == pytest.approx(truth["imports"], abs=near) and truth["imports"] >= 1.5
+    assert wall["own"] == pytest.approx(truth["own"], abs=near) and truth["own"] >= 0.7
+    assert wall["graph"] + wall["send"] == pytest.approx(truth["map"], abs=near)
+    assert wall["graph"] >= truth["graph"] >= 4 * 0.4 and wall["send"] >= truth["send"] >= 4 * 0.2
+    assert sum(wall[name] for name in WAITS) == pytest.approx(truth["wait"], abs=near)
+    ends = sorted(e for _, e in tasks)
+    two = next(b for b, _ in tasks[1:] if any(x < b < e for x, e in tasks))  # at a time
+    assert wall["ramp"] == pytest.approx(two - tasks[0][0], abs=near)
+    assert wall["steady"] == pytest.approx(ends[-2] - two, abs=near)
+    assert wall["tail"] == pytest.approx(ends[-1] - ends[-2], abs=near)
+    assert wall["gather"] == pytest.approx(truth["waited"] - ends[-1], abs=near) and wall["gather"] >= 0.5
+    assert wall["other"] == wall["merge"] == wall["preprocess"] == 0
+
+
+def test_coffea(new_cluster, data):
+    truth = measured(new_cluster(), "coffea", data["lz4"])
+    wall = truth["wall"]
+    closes(wall, truth["all"])
+    near = NEAR * wall["all"]
+    assert wall["preprocess"] == pytest.approx(truth["preprocess"], abs=near)
+    assert wall["imports"] >= truth["imports"] >= 1.5
+    last, merged = max(e for _, e in truth["tasks"]), max(e for _, e in truth["merges"])
+    assert wall["merge"] >= 0.5 and wall["gather"] < wall["all"] / 2
+    assert wall["merge"] + wall["gather"] == pytest.approx(truth["waited"] - last, abs=near)
+    assert merged > last
+
+
+def test_dask_awkward(new_cluster, data):
+    bin_dir = venvs.environment("coffea-2026.9-dask-awkward")
+    procs = new_cluster()
+    procs.dask = lambda *args: [bin_dir / "dask", *args]
+    truth = measured(procs, "lazy", data["lz4"], python=bin_dir / "python")
+    wall = truth["wall"]
+    closes(wall, truth["all"])
+    near = NEAR * wall["all"]
+    assert truth["sum"] > 0 and truth["graph"] >= 0.5
+    inside = wall["graph"] + wall["send"] + sum(wall[name] for name in WAITS)
+    assert wall["graph"] >= 0.5 and inside + wall["imports"] >= truth["graph"] + truth["compute"] - near
