@@ -42,6 +42,7 @@ void page_stream(const struct report *r, struct json *j);
 void page_series(const struct report *r, struct json *j);
 void page_workers(const struct report *r, struct json *j);
 void page_lines(const struct report *r, struct json *j);
+void page_source(const struct report *r, struct json *j);
 void page_files(const struct report *r, struct json *j);
 /* Of attempts, for qsort(): of pointers to them; from edge to edge. */
 int page_longest_first(const void *a, const void *b);

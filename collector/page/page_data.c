@@ -349,6 +349,7 @@ void page_data(const struct report *r, struct json *j)
 	put_sections(r->run, &r->sections.by_dataset, "sections_by_dataset", j);
 	put_waits(r, j);
 	page_lines(r, j);
+	page_source(r, j);
 	put_completeness(r, j);
 	emit_end(j);
 }

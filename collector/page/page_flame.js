@@ -169,3 +169,34 @@ function drawFlame(box, d) {
     ...d.classes.map((c, i) => [c.name, (r) => r.classes[i], as.seconds]), ["held GIL", (r) => r.held, as.seconds]], flameLines(s, d.classes)));
   redraw();
 }
+
+/* --- the user's code, a bar by class of time before each line */
+
+function sourceBar(row, classes, most) {
+  const seconds = d3.sum(row.seconds), text = classes.map((c, i) => [c.name, row.seconds[i]]).filter(([, v]) => v > 0.005 * seconds)
+    .map(([name, v]) => `${name} ${as.seconds(v)}`).join(", ");
+  return h("span", { class: "sourcebar", title: `${text} (${as.count(row.samples)} samples)${row.held_seconds > 0 ? `; held the interpreter lock while others waited ${as.seconds(row.held_seconds)}` : ""}` },
+    classes.map((c, i) => {
+      const part = h("span", {});
+      part.style.width = `${100 * row.seconds[i] / most}%`; // by hand: the page's policy forbids style attributes
+      part.style.background = colour(c.colour);
+      return part;
+    }));
+}
+
+function sourceLine(row, classes, most) {
+  const timed = row.function !== null, seconds = timed ? d3.sum(row.seconds) : 0;
+  return h("tr", { class: row.gap ? "gap" : false, "data-line": row.line }, h("td", {}, timed ? as.seconds(seconds) : ""), h("td", {}, timed ? as.percent(share(seconds, most)) : ""),
+    h("td", {}, timed ? sourceBar(row, classes, most) : ""), h("td", { class: "number" }, row.line), h("td", {}, h("code", {}, row.text ?? `(${row.function})`)));
+}
+
+function drawSource(box, d) {
+  for (const file of d.source.files) {
+    const note = file.without ? `No code: the file is ${file.without}.` : file.changed ? "The file was changed after the run began: lines may have moved." : "";
+    const head = ["time", "of all", "", "line", ""].map((text) => h("th", {}, text));
+    box.append(h("details", { class: "source", open: file === d.source.files[0] }, h("summary", {}, file.file), note ? h("p", { class: "shown" }, note) : "",
+      h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, file.rows.map((row) => sourceLine(row, d.classes, d.source.seconds))))),
+      file.left_out ? h("p", { class: "shown" }, `${as.count(file.left_out)} more lines.`) : ""));
+  }
+  if (d.source.left_out) box.append(h("p", { class: "shown" }, `${as.count(d.source.left_out)} more files.`));
+}

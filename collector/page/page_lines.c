@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* page_lines.c - sampled stacks for the flame graph: frames by number, outermost first. */
+/* page_lines.c - sampled stacks for the flame graph, with frames by number, outermost first; and
+ * the user's code with the time of each line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "collector/page/page.h"
+#include "collector/report/source.h"
 
 static const char *frame_text(const struct line_place *p, char out[PAGE_NAME_BYTES])
 {
@@ -40,6 +42,14 @@ static size_t number_of(struct frames *f, const struct line_place *p)
 	return f->n - 1;
 }
 
+static void put_classes(struct json *j, const struct line_sum *s)
+{
+	emit_array(j, "seconds"); /* by class of time, what is in none last */
+	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
+		emit_value(j, NULL, value_real(s->class_s[i]));
+	emit_end(j);
+}
+
 static void put_stack(const struct run *run, const struct line_stack_row *r, struct frames *f,
 		      struct json *j)
 {
@@ -52,10 +62,7 @@ static void put_stack(const struct run *run, const struct line_stack_row *r, str
 	emit_value(j, "held_samples", value_uint(r->sum.held_samples));
 	emit_value(j, "without", value_text(r->why));
 	emit_value(j, "samples", value_uint(r->sum.samples));
-	emit_array(j, "seconds"); /* by class of time, what is in none last */
-	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
-		emit_value(j, NULL, value_real(r->sum.class_s[i]));
-	emit_end(j);
+	put_classes(j, &r->sum);
 	emit_array(j, "class_samples");
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
 		emit_value(j, NULL, value_uint(r->sum.class_samples[i]));
@@ -97,4 +104,49 @@ void page_lines(const struct report *r, struct json *j)
 	emit_end(j);
 	emit_end(j);
 	free(f.v);
+}
+
+static void put_file(const struct source_file *f, struct json *j)
+{
+	emit_object(j, NULL);
+	page_name(j, "file", f->file);
+	emit_value(j, "without", value_text(f->why));
+	emit_value(j, "changed", value_bool(f->changed));
+	emit_value(j, "left_out", value_uint(f->left_out));
+	emit_array(j, "rows");
+	for (size_t i = 0; i < f->n; i++) {
+		const struct source_row *row = &f->v[i];
+
+		emit_object(j, NULL);
+		emit_value(j, "line", value_uint(row->line));
+		emit_value(j, "gap", value_bool(row->gap));
+		emit_value(j, "text", value_text(row->text));
+		emit_value(j, "function", value_text(row->function));
+		if (row->function) {
+			emit_value(j, "samples", value_uint(row->sum.samples));
+			emit_value(j, "held_seconds", value_real(row->sum.held_s));
+			put_classes(j, &row->sum);
+		}
+		emit_end(j);
+	}
+	emit_end(j);
+	emit_end(j);
+}
+
+void page_source(const struct report *r, struct json *j)
+{
+	struct source s;
+
+	if (source_gather(&s, &r->lines, r->run))
+		j->sink->error = -ENOMEM;
+	emit_object(j, "source");
+	emit_value(j, "seconds", value_real(r->lines.all.seconds));
+	emit_value(j, "samples", value_uint(r->lines.all.samples));
+	emit_value(j, "left_out", value_uint(s.left_out));
+	emit_array(j, "files");
+	for (size_t i = 0; i < s.files.n; i++)
+		put_file(&s.files.v[i], j);
+	emit_end(j);
+	emit_end(j);
+	source_release(&s);
 }

@@ -6,6 +6,7 @@
 
 #include "collector/metrics/groups.h"
 #include "collector/print/print.h"
+#include "collector/report/source.h"
 
 #define TOP 8
 
@@ -215,6 +216,18 @@ void report_table_servers(const struct report *r, struct sink *s, bool colour)
 void report_table_lines(const struct report *r, struct sink *s, bool colour)
 {
 	lines_table(&r->lines, tally_wall(&r->facts->all), s, colour);
+}
+
+void report_table_source(const struct report *r, struct sink *s, bool colour)
+{
+	struct source source;
+	int rc = source_gather(&source, &r->lines, r->run);
+
+	if (rc)
+		s->error = rc;
+	else
+		source_table(&source, &r->lines, s, colour);
+	source_release(&source);
 }
 
 void report_table_waits(const struct report *r, struct sink *s, bool colour)

@@ -34,6 +34,18 @@ static void add(struct line_sum *to, const struct line_stack *row, double ran)
 	to->held_s += (double)row->n.held_ns / 1e9;
 }
 
+void line_sum_add(struct line_sum *to, const struct line_sum *s)
+{
+	to->samples += s->samples;
+	to->seconds += s->seconds;
+	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++) {
+		to->class_samples[i] += s->class_samples[i];
+		to->class_s[i] += s->class_s[i];
+	}
+	to->held_samples += s->held_samples;
+	to->held_s += s->held_s;
+}
+
 uint32_t lines_user_at(const struct line_list *list, uint32_t from)
 {
 	while (from < list->depth && !list->place[from]->user)

@@ -69,6 +69,7 @@ struct lines {
 
 int lines_gather(struct lines *l, const struct run *run);
 void lines_release(struct lines *l);
+void line_sum_add(struct line_sum *to, const struct line_sum *s);
 /* Half the width of the 95 % interval of a share of n samples. */
 double lines_error(double share, uint64_t samples);
 /* Which part of the time of own threads that is. */

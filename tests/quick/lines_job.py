@@ -50,7 +50,7 @@ held.acquire()
 def work():
     for function in (settle, one, two, four, asleep, locked):
         wall, cpu = time.monotonic(), time.thread_time()
-        function()
+        function()  # LINE work
         spent.setdefault(function.__name__, [0, 0])
         spent[function.__name__][0] += time.monotonic() - wall
         spent[function.__name__][1] += time.thread_time() - cpu

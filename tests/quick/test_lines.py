@@ -167,6 +167,50 @@ def test_names_are_hidden(tmp_path):
     assert {row["line"] for row in lines} >= {LINES["asleep"]} and all(row["file"].startswith("file-") for row in lines)
 
 
+def source_rows(folder, file):
+    """{line: (seconds or None, code)} of `--show source`, and what is said below it."""
+    text = report(folder, "--show", "source").partition(f"{file}, time of each line with what it calls\n")[2].partition("\n\n")[0]
+    rows = {int(m[1]): (m[2] or "", m[3] or "") for m in re.finditer(r"^ +(\d+)(?: (.{27})  (.*))?$", text, re.MULTILINE)}
+    return {line: (seconds_of(times[:9]), code) for line, (times, code) in rows.items()}, text.rpartition("\n  ")[2]
+
+
+def seconds_of(text):
+    number, unit = (text.split() or [None, None])
+    return number and float(number) * {"s": 1, "ms": 1e-3}[unit]
+
+
+@pytest.mark.parametrize("run", ["own"], indirect=True)
+def test_code_with_the_time_of_each_line(run):
+    """A line has all samples in whose stacks it is, against the job's clocks; its text is the file's."""
+    rows, _ = source_rows(run["folder"], JOB)
+    spent, n, total = run["told"]["spent"], run["stacks"]["own"]["samples"], run["stacks"]["own"]["seconds"]
+    wall = sum(s for s, _ in spent.values())
+    truth = {name: spent[name][0] / wall for name in ("one", "two", "four", "asleep")}
+    truth["called"] = 1
+    for name, part in truth.items():
+        error = 2 * 1.96 * (part * (1 - part) / n) ** 0.5
+        assert rows[LINES[name] if name != "called" else LINES["work"]][0] / total == pytest.approx(part, abs=error + 0.002), name
+    spin = sum(rows[LINES["spin"] - back][0] or 0 for back in (0, 1))
+    assert spin / total == pytest.approx(sum(spent[name][0] for name in ("settle", "one", "two", "four")) / wall, abs=0.1)
+    text = JOB.read_text().splitlines()
+    assert len(rows) < len(text) and all(text[line - 1].startswith(code.removesuffix("..")) and len(code) >= min(40, len(text[line - 1])) for line, (_, code) in rows.items())
+
+
+def test_code_that_is_not_what_ran(tmp_path):
+    program = tmp_path / "moved.py"
+    program.write_text(JOB.read_text())
+    job(tmp_path, unit=0.05, program=program, PYTHONPATH=str(HERE))
+    rows, said = source_rows(tmp_path, program)
+    assert any(code.strip().startswith("def ") for _, code in rows.values())
+    os.utime(program)
+    assert source_rows(tmp_path, program)[1].startswith("the file was changed after the run began")
+    program.rename(tmp_path / "other.py")
+    program.symlink_to(tmp_path / "other.py")
+    rows, said = source_rows(tmp_path, program)
+    assert said.startswith("no code: the file is not on this machine") and LINES["work"] in rows
+    assert all(re.fullmatch(r"\([\w.<>]+\)", code) for _, code in rows.values())
+
+
 @pytest.mark.parametrize("run", ["own"], indirect=True)
 def test_tables(run, tmp_path):
     """CSV and SQLite have what the JSON has."""
@@ -215,4 +259,9 @@ def test_the_page_draws_them(run, tmp_path):
         tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = [...e.options].find((o) => o.text === "only CPU").value;
             e.dispatchEvent(new Event("change")); })()""")
         assert tab.run(widths)[cell] == pytest.approx(cpu["four"] / sum(cpu.values()), abs=0.002)
+        drawn = tab.run("""Object.fromEntries([...document.querySelectorAll(".source:first-of-type tr[data-line]")].map((e) => [e.dataset.line,
+            [e.querySelector("code").textContent, [...e.querySelectorAll(".sourcebar span")].map((p) => parseFloat(p.style.width)).reduce((a, b) => a + b, 0)]]))""")
+        rows, _ = source_rows(run["folder"], JOB)
+        assert drawn.keys() >= {str(line) for line in rows} and drawn[str(LINES["four"])][0] == JOB.read_text().splitlines()[LINES["four"] - 1]
+        assert drawn[str(LINES["four"])][1] == pytest.approx(100 * share["four"], abs=0.2)
         assert not tab.problems

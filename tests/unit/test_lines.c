@@ -10,6 +10,7 @@
 #include "agent/pylines_class.h"
 #include "contract/calls.h"
 #include "collector/report/report.h"
+#include "collector/report/source.h"
 #include "findings_fixture.h"
 #include "report_fixture.h"
 
@@ -500,6 +501,52 @@ static void test_rows_become_lines(void **state)
 	fx_free(fx);
 }
 
+/* A function that calls itself: its line has the time of its stacks once, as those that call it. */
+static void test_recursion_counts_once(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct agent_side a;
+	struct pyline_row *row, like = {.depth = 4};
+	struct source source;
+	struct report r;
+	uint16_t place[4];
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_simple(fx, 1, 1, "k", "s", 0, 0, 10000, "ok");
+	agent_side_init(&a, fx);
+	like.span = text(&a, "s");
+	like.prefix = text(&a, "task");
+	row = row_of(&a, like.span, like.prefix, 50);
+	row->samples[CREMA_T_sleep] = 10;
+	row->ns[CREMA_T_sleep] = NS(1);
+	for (int i = 0; i < 3; i++)
+		place[i] = (uint16_t)pyline_table_place(a.lines.table, 42, "walk", "/home/an.py",
+							42, true);
+	place[3] =
+		(uint16_t)pyline_table_place(a.lines.table, 50, "process", "/home/an.py", 50, true);
+	row = pyline_table_row(a.lines.table, &like, place);
+	row->samples[CREMA_T_sleep] = 30;
+	row->ns[CREMA_T_sleep] = NS(3);
+	row->changed = true;
+	send_and_feed(&a, fx, 1);
+	fx_runs(fx);
+	assert_int_equal(report_gather(&r, &fx->runs.v[0], fx_facts(fx, 0)), 0);
+	assert_int_equal(source_gather(&source, &r.lines, r.run), 0);
+	assert_int_equal(source.files.n, 1);
+	assert_float_equal(source.files.v[0].seconds, 4, 1e-9);
+	assert_non_null(source.files.v[0].why);
+	assert_int_equal(source.files.v[0].n, 2);
+	assert_int_equal(source.files.v[0].v[0].line, 42);
+	assert_float_equal(source.files.v[0].v[0].sum.seconds, 3, 1e-9);
+	assert_int_equal(source.files.v[0].v[0].sum.samples, 30);
+	assert_float_equal(source.files.v[0].v[1].sum.seconds, 4, 1e-9);
+	source_release(&source);
+	report_release(&r);
+	agent_side_release(&a);
+	fx_free(fx);
+}
+
 /* What waited is blamed on lines: of tasks, of pool threads, and of none. */
 static void test_holders_become_lines(void **state)
 {
@@ -861,6 +908,7 @@ int main(void)
 		cmocka_unit_test(test_frames_that_change),
 		cmocka_unit_test(test_the_holder_of_the_lock),
 		cmocka_unit_test(test_who_holds_the_lock_is_blamed),
+		cmocka_unit_test(test_recursion_counts_once),
 		cmocka_unit_test(test_holders_become_lines),
 		cmocka_unit_test(test_a_table_keeps_each_once),
 		cmocka_unit_test(test_a_full_table_counts),
