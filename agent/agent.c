@@ -111,6 +111,7 @@ static void each_second(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	if (a->ended)
 		return;
 	ending_look(&a->ending);
+	fskinds_recheck(&a->kinds, &a->view, a->options.pid);
 	tell_again(a);
 	sampler_worker(&a->sampler, a->drain.running, a->drain.unknown.count, mono_ns, boot_ns);
 	sampler_host(&a->sampler, mono_ns, boot_ns);

@@ -8,7 +8,7 @@
 #ifndef CREMA_AGENT_COMPOSE_H
 #define CREMA_AGENT_COMPOSE_H
 
-#include "agent/fskind.h"
+#include "agent/fskinds.h"
 #include "common/task.h"
 #include "common/view.h"
 

@@ -88,6 +88,7 @@ static void pack_filesystems(msgpack_packer *pk, const struct view *v, const str
 		pack_kv_str(pk, "path", path.ptr, path.len);
 		pack_kv_text(pk, "type", e->name);
 		pack_kv_text(pk, "storage", fskind_text(e->kind));
+		pack_kv_text(pk, "calibration", e->figures[0] ? e->figures : NULL);
 		pack_map_end(pk, map);
 	}
 }

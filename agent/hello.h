@@ -6,7 +6,7 @@
 #ifndef CREMA_AGENT_HELLO_H
 #define CREMA_AGENT_HELLO_H
 
-#include "agent/fskind.h"
+#include "agent/fskinds.h"
 #include "common/buf.h"
 #include "common/view.h"
 

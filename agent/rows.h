@@ -11,7 +11,7 @@
 
 #include "agent/drain.h"
 #include "agent/extents.h"
-#include "agent/fskind.h"
+#include "agent/fskinds.h"
 #include "agent/outbox.h"
 #include "common/view.h"
 

@@ -107,20 +107,23 @@ static int check_parents(const char *path, bool owners, char *where, size_t size
 
 /* What is written there is ours, and nobody else adds to it or takes it away. Root's folders are
  * the administrator's choice: a service's, or a volume that belongs to a container's group. */
+bool dirs_is_own(const struct stat *st)
+{
+	if (st->st_mode & S_IWOTH)
+		return false;
+	if (st->st_uid == 0)
+		return true;
+	/* A user's private group, which has the user's number, has no other members. */
+	return st->st_uid == geteuid() && (!(st->st_mode & S_IWGRP) || st->st_gid == st->st_uid);
+}
+
 static int check_own(const char *path)
 {
 	struct stat st;
 
 	if (stat(path, &st) < 0)
 		return -errno;
-	if (st.st_mode & S_IWOTH)
-		return -EPERM;
-	if (st.st_uid == 0)
-		return 0;
-	if (st.st_uid != geteuid())
-		return -EPERM;
-	/* A user's private group, which has the user's number, has no other members. */
-	return (st.st_mode & S_IWGRP) && st.st_gid != st.st_uid ? -EPERM : 0;
+	return dirs_is_own(&st) ? 0 : -EPERM;
 }
 
 int dirs_make(const char *path)

@@ -3,7 +3,9 @@
 #ifndef CREMA_COMMON_DIRS_H
 #define CREMA_COMMON_DIRS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #define DIRS_FIRST_USER 1000u /* UID_MIN of login.defs: below it are daemons, not people */
 
@@ -30,7 +32,9 @@ int dirs_make_own(const char *path);
  * account of the system (uid below DIRS_FIRST_USER). Nothing is made then.
  */
 int dirs_make_output(const char *path);
-/* The same of a folder that is not made: -ENOENT if it is not there. */
+/* Whether a folder or file belongs to root or this user, and others cannot write to it. */
+bool dirs_is_own(const struct stat *st);
+/* dirs_make_own() of a folder that is not made: -ENOENT if it is not there. */
 int dirs_check_own(const char *path);
 /* A line for people about an error of those above: what failed and what to do. Returns out. */
 const char *dirs_explain(char *out, size_t size, int error, const char *path);

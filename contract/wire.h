@@ -24,8 +24,9 @@
  *   host, boot_id, net_namespace (its inode), pid, start_ticks, agent_pid, agent_version, shim_abi,
  * cpu_model, cores, memory_bytes, kernel, python, redacted (task keys and file names are keyed
  * hashes), boot_ns + real_ns (one clock pair), filesystems [{path, type, storage:
- * "exact"|"none"|"unknown"}], stack: JSON text of probe.py's facts() {python, distributed, dask,
- * coffea, uproot, worker_address, worker_name, nthreads, memory_limit_bytes, local_directory}.
+ * "exact"|"calibrated"|"none"|"unknown", calibration: what it found or nil}], stack: JSON text of
+ * probe.py's facts() {python, distributed, dask, coffea, uproot, worker_address, worker_name,
+ * nthreads, memory_limit_bytes, local_directory}.
  *
  * SAMPLE, HOST, TOTALS, FILE, CODEC, SERVER, SECTION and GAUGE maps: contract/rows.def, in
  * docs/wire.md as tables. MODULE map: id (of path and build id), path, build_id (hex or nil). STACK

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "collector/cmd/command.h"
-#include "collector/doctor/doctor.h"
+#include "collector/doctor/calibrate.h"
 #include "collector/emit/emit.h"
 #include "common/log.h"
 
@@ -25,6 +25,15 @@ static int print(const struct doctor *d, bool json)
 	if (err)
 		log_line("doctor: cannot write to standard output: %s", log_error(err));
 	return err || doctor_count(d, DOCTOR_BAD) ? STATUS_FAILED : STATUS_DONE;
+}
+
+static void look_at_all(struct doctor *d, const char *exe)
+{
+	doctor_machine(d);
+	doctor_calibrations(d);
+	doctor_installation(d, exe);
+	doctor_workers(d);
+	doctor_collector(d);
 }
 
 static int run(int argc, char **argv)
@@ -52,10 +61,10 @@ static int run(int argc, char **argv)
 	}
 	d.all_users = options_on(&options, OPT_all_users);
 	d.token_file = options.value[OPT_token_file];
-	doctor_machine(&d);
-	doctor_installation(&d, exe);
-	doctor_workers(&d);
-	doctor_collector(&d);
+	if (options.value[OPT_calibrate])
+		doctor_calibrate(&d, options.value[OPT_calibrate]);
+	else
+		look_at_all(&d, exe);
 	status = print(&d, options_on(&options, OPT_doctor_json));
 	doctor_release(&d);
 	return status;
@@ -63,10 +72,12 @@ static int run(int argc, char **argv)
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.usage = "doctor [--worker PID] [--collector HOST:PORT] [--http ADDR:PORT] [--json]",
+	.usage = "doctor [--worker PID] [--collector HOST:PORT] [--http ADDR:PORT] [--calibrate "
+		 "PATH] [--json]",
 	.summary = "check this machine's setup",
 	.examples = "  crema doctor\n"
-		    "  crema doctor --worker 4711\n",
+		    "  crema doctor --worker 4711\n"
+		    "  crema doctor --calibrate /lustre/me\n",
 	.scope = SCOPE_DOCTOR,
 	.run = run,
 };

@@ -4,12 +4,14 @@
  *
  * A look adds lines; each is ok, a warning (numbers will be missing), bad (nothing or wrong things
  * are measured), or unknown (could not be looked at), and says what to do unless it is ok. Looks
- * change nothing: no file, no record in a journal. One thread.
+ * change nothing: no file, no record in a journal; only a calibration keeps its verdict. One
+ *thread.
  *
  *	doctor.c		the list, as text and JSON
  *	machine.c		kernel, shared memory, limits, clocks of this machine
  *	process.c, layer.c	one process of /proc; who above it lost LD_PRELOAD
  *	workers.c		Dask's workers here: measured, by which agent, told to whom
+ *	calibrate.c, ways.c	file systems: are their storage charges right?
  *	ask.c, collector.c	a collector, as an agent would talk to it; its page
  */
 #ifndef CREMA_COLLECTOR_DOCTOR_DOCTOR_H

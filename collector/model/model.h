@@ -136,7 +136,7 @@ struct outside {
 	double v[OUTSIDE_SERIES]; /* NAN: unknown; of digests: some were cut off */
 };
 struct filesystem {
-	const char *path, *type, *storage;
+	const char *path, *type, *storage, *calibration;
 };
 struct seq_range {
 	uint64_t from, to;

@@ -39,6 +39,7 @@ static int hello_filesystems(struct model *m, struct worker *w, const msgpack_ob
 		f->path = map_text(m, &list->via.array.ptr[i], "path");
 		f->type = map_text(m, &list->via.array.ptr[i], "type");
 		f->storage = map_text(m, &list->via.array.ptr[i], "storage");
+		f->calibration = map_text(m, &list->via.array.ptr[i], "calibration");
 	}
 	return 0;
 }

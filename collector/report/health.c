@@ -43,6 +43,7 @@ void worker_filesystems_json(const struct worker *w, struct json *j, const char 
 		emit_value(j, "path", value_text(f->path));
 		emit_value(j, "type", value_text(f->type));
 		emit_value(j, "storage", value_text(f->storage));
+		emit_value(j, "calibration", value_text(f->calibration));
 		emit_end(j);
 	}
 	emit_end(j);
@@ -225,6 +226,35 @@ static void remark_notes(const struct report *r, void (*say)(void *, const char 
 	}
 }
 
+static bool same_calibration(const struct filesystem *a, const struct filesystem *b)
+{
+	return a->type == b->type && a->storage == b->storage && a->calibration == b->calibration;
+}
+
+/* What `crema doctor --calibrate` found decides about storage bytes: each verdict once. */
+static void remark_calibrations(const struct report *r, void (*say)(void *, const char *),
+				void *arg)
+{
+	const struct filesystem *seen[16], *f;
+	char line[512];
+	size_t n = 0, i, k, at;
+
+	for (i = 0; i < r->run->workers.n; i++) {
+		for (k = 0; k < r->run->workers.v[i]->filesystems.n; k++) {
+			f = &r->run->workers.v[i]->filesystems.v[k];
+			for (at = 0; at < n && !same_calibration(seen[at], f); at++)
+				;
+			if (at < n || n == 16 || !f->calibration || !f->storage ||
+			    !strcmp(f->storage, "exact"))
+				continue;
+			seen[n++] = f;
+			snprintf(line, sizeof(line), "%s: storage bytes are %s: %s",
+				 f->type ? f->type : "unknown", f->storage, f->calibration);
+			say(arg, line);
+		}
+	}
+}
+
 const char *report_silent_since(const struct report *r, char text[16])
 {
 	time_t t = (time_t)r->silent_since;
@@ -372,5 +402,6 @@ void report_remarks(const struct report *r, void (*say)(void *arg, const char *l
 		say(arg, line);
 	}
 	remark_shared(r, say, arg);
+	remark_calibrations(r, say, arg);
 	remark_notes(r, say, arg);
 }

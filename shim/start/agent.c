@@ -146,6 +146,7 @@ static int wanted_in_agent(const char *v)
 	static const char *const names[] = {"HOME=",
 					    "XDG_CONFIG_HOME=",
 					    "XDG_STATE_HOME=",
+					    "CREMA_CALIBRATION=",
 					    "CREMA_DIR=",
 					    "CREMA_RUN_FILE=",
 					    "CREMA_RUN_NAME=",

@@ -20,7 +20,7 @@ LONGEST = [SHARED, "test_cause_first", "test_run_state", "test_dask_awkward", "t
            "test_right_run", "test_kill", "test_threads", "test_findings", "test_http", "test_pythons", "test_page", "test_package",
            "test_big_runs", "test_kill_all", "test_compare", "test_worker", "test_collector_life", "test_xrootd", "test_doctor",
            "test_silent", "test_codec_cases", "test_suites", "test_identity", "test_agent_strangers", "test_sections",
-           "test_preloads"]
+           "test_preloads", "test_calibrate"]
 
 # Of the shared cluster's: escaped names are in all samples of its workers from then on, and reports read these slowly.
 LAST = {"test_export_bad"}

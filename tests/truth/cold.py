@@ -76,7 +76,8 @@ def drop(*paths):
         for _ in range(50):
             fd = os.open(path, os.O_RDONLY)
             try:
-                os.fsync(fd)
+                with contextlib.suppress(OSError):  # read-only file systems have nothing to write
+                    os.fsync(fd)
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
             finally:
                 os.close(fd)

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fskinds.c - does the kernel charge storage bytes to the reading thread (fskinds.h)? */
+#include "agent/fskinds.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "common/inflate.h"
+#include "common/log.h"
+#include "common/procfs.h"
+
+/* What decides, read when a file system is new. */
+struct sources {
+	int pid;
+	struct buf mounts, calibration;
+	bool calibrated; /* a layer is known by a calibration only */
+};
+
+/* One path of an option's list: up to ':' or ',' or the end; "\:" is a colon, "\054" a comma. */
+static const char *take_path(const char *s, char *out, size_t size)
+{
+	size_t n = 0;
+
+	while (*s && *s != ':' && *s != ',' && *s != '\n' && *s != ' ') {
+		int c = (unsigned char)*s++;
+
+		if (c == '\\' && s[0] >= '0' && s[0] <= '3' && s[1] && s[2]) {
+			c = (s[0] - '0') * 64 + (s[1] - '0') * 8 + (s[2] - '0');
+			s += 3;
+		} else if (c == '\\' && *s) {
+			c = (unsigned char)*s++;
+		}
+		if (n + 1 < size)
+			out[n++] = (char)c;
+	}
+	out[n] = '\0';
+	return s;
+}
+
+bool fskind_layers(const char *options, bool (*known)(void *arg, const char *path), void *arg)
+{
+	static const char *const names[] = {"lowerdir=", "lowerdir+=", "datadir+=", "upperdir="};
+	char path[PATH_MAX];
+	unsigned int layers = 0;
+
+	while (*options) {
+		const char *end = options;
+
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			size_t n = strlen(names[i]);
+
+			if (strncmp(options, names[i], n) != 0)
+				continue;
+			end = options + n;
+			do {
+				end = take_path(end, path, sizeof(path));
+				/* A relative path or "::" cannot be judged from here. */
+				if (path[0] != '/' && !(path[0] == '\0' && *end == ':'))
+					return false;
+				if (path[0] && !known(arg, path))
+					return false;
+				layers++;
+			} while (*end == ':' && *++end);
+			break;
+		}
+		end = strchr(end, ',');
+		if (!end)
+			break;
+		options = end + 1;
+	}
+	return layers > 0;
+}
+
+static void resolve(struct sources *s, int64_t f_type, uint64_t dev, struct fskind_entry *e);
+
+static bool layer_known(void *arg, const char *path)
+{
+	struct sources *s = arg;
+	struct fskind_entry e;
+	char inside[PATH_MAX];
+	struct statfs fs;
+	struct stat st;
+
+	/* As the worker sees it, if its root is another one. */
+	if (snprintf(inside, sizeof(inside), "/proc/%d/root%s", s->pid, path) >=
+	    (int)sizeof(inside))
+		return false;
+	if ((statfs(inside, &fs) || stat(inside, &st)) && (statfs(path, &fs) || stat(path, &st)))
+		return false;
+	/* A layer that is an overlay itself would have to be followed further. */
+	if (fskind_of(fs.f_type, e.name) == FSKIND_UNRESOLVED)
+		return false;
+	resolve(s, fs.f_type, st.st_dev, &e);
+	s->calibrated |= e.kind == FSKIND_CALIBRATED;
+	return e.kind == FSKIND_EXACT || e.kind == FSKIND_CALIBRATED;
+}
+
+static enum fskind overlay_kind(struct sources *s, const struct mount *m)
+{
+	char *options = strndup(m->options.ptr, m->options.len);
+	bool known;
+
+	s->calibrated = false;
+	known = options && fskind_layers(options, layer_known, s);
+	free(options);
+	return !known ? FSKIND_UNKNOWN : s->calibrated ? FSKIND_CALIBRATED : FSKIND_EXACT;
+}
+
+static uint32_t crc_of(const struct verdict *v)
+{
+	return inflate_crc(inflate_crc(0, v->type, strlen(v->type)), v->options,
+			   strlen(v->options));
+}
+
+static void resolve(struct sources *s, int64_t f_type, uint64_t dev, struct fskind_entry *e)
+{
+	struct text all = {(const char *)s->mounts.data, s->mounts.len};
+	struct verdict v;
+	struct mount m;
+	bool found;
+
+	*e = (struct fskind_entry){.kind = FSKIND_UNKNOWN};
+	e->kind = fskind_of(f_type, e->name);
+	e->apart = e->kind == FSKIND_UNKNOWN;
+	if (e->kind == FSKIND_NONE)
+		return;
+	found = mounts_find(all, dev, &m);
+	if (e->kind == FSKIND_UNRESOLVED)
+		e->kind = found ? overlay_kind(s, &m) : FSKIND_UNKNOWN;
+	if (!found || !calibration_of(&m, &v) || !calibration_find(&s->calibration, &v))
+		return;
+	e->kind = calibration_kind(e->kind, f_type, &v);
+	calibration_figures(e->figures, &v);
+	e->options_crc = crc_of(&v);
+}
+
+/* Without them what depends on them is unknown. */
+static void open_sources(struct fskinds *f, struct sources *s, int pid)
+{
+	char path[PATH_MAX], line[PATH_MAX + 160];
+	int rc = calibration_path(path, sizeof(path));
+
+	*s = (struct sources){.pid = pid};
+	if (procfs_slurp_all(&s->mounts, "/proc/%d/mountinfo", pid))
+		buf_clear(&s->mounts);
+	rc = rc ? 0 : calibration_read(&s->calibration, path);
+	if (rc && !f->warned)
+		log_line("agent of worker %d: calibration %s", pid,
+			 calibration_explain(line, sizeof(line), rc, path));
+	f->warned |= rc != 0;
+}
+
+bool fskinds_poll(struct fskinds *f, const struct view *v, int pid)
+{
+	struct sources sources;
+	bool news = false;
+
+	for (uint32_t i = 0; i < CREMA_SHM_FILESYSTEMS; i++) {
+		struct fskind_entry *e = &f->entry[i];
+		const struct crema_filesystem *s = &v->shm->filesystem[i];
+
+		if (e->kind != FSKIND_UNRESOLVED ||
+		    __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != 2)
+			continue;
+		if (!news)
+			open_sources(f, &sources, pid);
+		news = true;
+		resolve(&sources, s->f_type, s->dev, e);
+		/* The shim counts into its last entry whatever found no room. */
+		if (i == CREMA_SHM_FILESYSTEMS - 1) {
+			e->kind = FSKIND_UNKNOWN;
+			e->apart = false;
+		}
+		f->resolved++;
+	}
+	if (news) {
+		buf_release(&sources.mounts);
+		buf_release(&sources.calibration);
+	}
+	news = news || f->changed;
+	f->changed = false;
+	return news;
+}
+
+void fskinds_recheck(struct fskinds *f, const struct view *v, int pid)
+{
+	struct buf mounts = BUF_INIT;
+
+	for (uint32_t i = 0; i < CREMA_SHM_FILESYSTEMS; i++) {
+		struct fskind_entry *e = &f->entry[i];
+		struct verdict now;
+		struct mount m;
+
+		/* An overlay's layers stay as they are while it is mounted. */
+		if (e->kind != FSKIND_CALIBRATED || !e->options_crc)
+			continue;
+		if (!mounts.len && procfs_slurp_all(&mounts, "/proc/%d/mountinfo", pid))
+			break;
+		if (!mounts_find((struct text){(const char *)mounts.data, mounts.len},
+				 v->shm->filesystem[i].dev, &m) ||
+		    (calibration_of(&m, &now) && crc_of(&now) == e->options_crc))
+			continue;
+		e->kind = FSKIND_UNKNOWN;
+		e->figures[0] = '\0';
+		f->changed = true;
+	}
+	buf_release(&mounts);
+}
+
+const struct fskind_entry *fskinds_get(const struct fskinds *f, uint32_t index)
+{
+	static const struct fskind_entry nothing = {FSKIND_UNKNOWN, false, "unknown", "", 0};
+
+	if (index >= CREMA_SHM_FILESYSTEMS || f->entry[index].kind == FSKIND_UNRESOLVED)
+		return &nothing;
+	return &f->entry[index];
+}
+
+const char *fskinds_unknown(const struct fskinds *f, uint32_t mask, bool *mixed)
+{
+	const char *name = NULL;
+
+	*mixed = false;
+	for (uint32_t i = 0; i < CREMA_SHM_FILESYSTEMS; i++) {
+		const struct fskind_entry *e = fskinds_get(f, i);
+
+		if (!(mask >> i & 1u) || e->kind != FSKIND_UNKNOWN)
+			continue;
+		name = name ? name : e->name;
+		*mixed |= !e->apart;
+	}
+	return name;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mounts.h - the lines of /proc/PID/mountinfo.
+ *
+ * Pure functions over text that need not end with a NUL: what they find points into it. Lines that
+ * do not have the kernel's format are skipped.
+ */
+#ifndef CREMA_COMMON_MOUNTS_H
+#define CREMA_COMMON_MOUNTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/pack.h"
+
+#define MOUNT_OPTIONS 1024
+
+struct mount {
+	uint64_t id, dev;
+	struct text point, type, source; /* the kernel writes spaces and '\' in them as \ooo */
+	struct text options;		 /* the file system's, not those of this mount of it */
+};
+
+/* The next mount of a text, whose beginning it takes away; false: there is no further one. */
+bool mounts_next(struct text *rest, struct mount *m);
+/* The first mount of the device; false: there is none. */
+bool mounts_find(struct text all, uint64_t dev, struct mount *m);
+/*
+ * The options that decide how a file system reads, into `out` (MOUNT_OPTIONS bytes): without
+ * the hosts' addresses, which differ between the nodes of a site. false: they do not fit.
+ */
+bool mounts_options(const struct mount *m, char *out);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_calibration.c - verdicts: their text and file, to what they apply, and how they are reached.
+ */
+#include "tests/unit/fake_shm.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+
+#include "collector/doctor/ways.h"
+#include "common/calibration.h"
+#include "common/procfs.h"
+
+#define MIB 1048576u
+
+static const char mountinfo[] =
+	"21 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard\n"
+	"not a mount\n"
+	"30 21 0:51 /sub /d\\040x ro,nosuid master:2 propagate_from:1 - nfs4 srv:/x "
+	"rw,vers=4.2,rsize=1048576,clientaddr=10.0.0.7,addr=10.0.0.1,local_lock=none\n"
+	"31 21 0:52 / /e rw - fuse.eos eos rw,user_id=0";
+
+static void test_mounts(void **state)
+{
+	struct text all = {mountinfo, sizeof(mountinfo) - 1}, rest = all;
+	char options[MOUNT_OPTIONS];
+	struct mount m;
+
+	(void)state;
+	assert_true(mounts_next(&rest, &m));
+	assert_true(m.id == 21 && m.dev == makedev(254, 0) && text_is(m.type, "ext4"));
+	assert_true(mounts_next(&rest, &m));
+	assert_true(m.id == 30 && text_is(m.point, "/d\\040x") && text_is(m.source, "srv:/x"));
+	assert_true(mounts_next(&rest, &m));
+	assert_true(m.id == 31 && text_is(m.type, "fuse.eos"));
+	assert_false(mounts_next(&rest, &m));
+	assert_true(mounts_find(all, makedev(0, 51), &m));
+	assert_true(mounts_options(&m, options));
+	assert_string_equal(options, "rw,vers=4.2,rsize=1048576,local_lock=none");
+	assert_false(mounts_find(all, makedev(0, 99), &m));
+	/* Every beginning of it, right before a page that cannot be read. */
+	for (size_t n = 0; n < sizeof(mountinfo); n++) {
+		char *copy = malloc(n ? n : 1);
+
+		memcpy(copy, mountinfo, n);
+		rest = (struct text){copy, n};
+		while (mounts_next(&rest, &m))
+			mounts_options(&m, options);
+		free(copy);
+	}
+}
+
+static struct verdict verdict(bool right, const char *type, const char *kernel, const char *options)
+{
+	struct verdict v = {.right = right,
+			    .time_s = 7,
+			    .charged_bytes = right ? 64 * MIB : 0,
+			    .needed_bytes = 64 * MIB};
+
+	strcpy(v.type, type);
+	strcpy(v.kernel, kernel);
+	strcpy(v.options, options);
+	strcpy(v.way, right ? "all" : "small reads");
+	return v;
+}
+
+static bool applies(const struct buf *b, const char *type, const char *kernel, const char *options)
+{
+	struct verdict v = verdict(false, type, kernel, options);
+
+	return calibration_find(b, &v) && v.right;
+}
+
+static void test_text(void **state)
+{
+	struct verdict right = verdict(true, "nfs4", "6.1", "rw,vers=4.2"), v;
+	struct verdict wrong = verdict(false, "fuse.eos", "6.1", "rw");
+	char figures[CALIBRATION_FIGURES];
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	assert_int_equal(calibration_put(&b, &right), 0);
+	assert_int_equal(calibration_put(&b, &wrong), 0);
+	assert_int_equal(calibration_put(&b, &right), 0); /* replaced */
+	assert_int_equal(buf_lines(&b), 4);
+	assert_int_equal(calibration_check((char *)b.data, b.len), 0);
+	assert_true(applies(&b, "nfs4", "6.1", "rw,vers=4.2"));
+	assert_false(applies(&b, "nfs", "6.1", "rw,vers=4.2"));
+	assert_false(applies(&b, "nfs4", "6.2", "rw,vers=4.2"));
+	assert_false(applies(&b, "nfs4", "6.1", "rw,vers=4.1"));
+	assert_false(applies(&b, "nfs4", "6.1", "rw,vers=4.2,nocto"));
+	assert_false(applies(&b, "fuse.eos", "6.1", "rw"));
+	v = wrong;
+	assert_true(calibration_find(&b, &v));
+	assert_string_equal(calibration_figures(figures, &v), "charged 0 of 64 MiB (small reads)");
+	/* Whatever is cut, added or changed: a damaged file has no verdict. */
+	for (size_t n = 0; n < b.len; n++) {
+		assert_int_equal(calibration_check((char *)b.data, n), -EBADMSG);
+		b.data[n] ^= 1;
+		assert_true(calibration_check((char *)b.data, b.len) < 0);
+		b.data[n] ^= 1;
+	}
+	buf_add(&b, "right x y z 1 1 1 all\n", 22);
+	assert_int_equal(calibration_check((char *)b.data, b.len), -EBADMSG);
+	buf_clear(&b);
+	buf_add(&b, "crema calibration 2\nnew\n", 24);
+	assert_int_equal(calibration_check((char *)b.data, b.len), -EPROTO);
+	buf_release(&b);
+}
+
+static void write_file(const char *path, const struct buf *b, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_int_equal(write(fd, b->data, b->len), b->len);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void test_file(void **state)
+{
+	struct verdict v = verdict(true, "nfs4", "6.1", "rw");
+	char dir[] = "/tmp/crema-test-XXXXXX", path[64], line[512];
+	struct buf b = BUF_INIT, out = BUF_INIT;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/calibration", dir);
+	assert_int_equal(calibration_read(&out, path), 0);
+	assert_int_equal(out.len, 0);
+	assert_int_equal(calibration_put(&b, &v), 0);
+	write_file(path, &b, 0644);
+	assert_int_equal(calibration_read(&out, path), 0);
+	assert_true(calibration_find(&out, &v));
+	write_file(path, &b, 0646);
+	assert_int_equal(calibration_read(&out, path), -EPERM);
+	assert_int_equal(out.len, 0);
+	if (geteuid() == 0) {
+		write_file(path, &b, 0600);
+		assert_int_equal(chown(path, 1234, 1234), 0);
+		assert_int_equal(calibration_read(&out, path), -EPERM);
+		assert_non_null(strstr(calibration_explain(line, sizeof(line), -EPERM, path),
+				       "another user"));
+		assert_int_equal(chown(path, 0, 0), 0);
+	}
+	b.len -= 5;
+	write_file(path, &b, 0600);
+	assert_int_equal(calibration_read(&out, path), -EBADMSG);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(calibration_read(&out, path), -EBADMSG); /* does not hang */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+	buf_release(&b);
+	buf_release(&out);
+}
+
+#define KIND(kind, f_type, good)                                                                   \
+	calibration_kind(FSKIND_##kind, f_type, &(struct verdict){.right = (good)})
+
+static void test_kinds(void **state)
+{
+	(void)state;
+	assert_int_equal(KIND(UNKNOWN, 0x6969, true), FSKIND_CALIBRATED);
+	assert_int_equal(KIND(UNKNOWN, 0x6969, false), FSKIND_UNKNOWN);
+	assert_int_equal(KIND(EXACT, 0xEF53, true), FSKIND_EXACT);
+	assert_int_equal(KIND(EXACT, 0xEF53, false), FSKIND_UNKNOWN);
+	assert_int_equal(KIND(UNKNOWN, 0x65735546, true), FSKIND_UNKNOWN); /* FUSE */
+	assert_int_equal(KIND(UNKNOWN, 0x794c7630, true), FSKIND_UNKNOWN); /* overlay */
+	assert_int_equal(KIND(NONE, 0x01021994, false), FSKIND_NONE);
+	assert_int_equal(calibration_kind(FSKIND_UNKNOWN, 0x6969, NULL), FSKIND_UNKNOWN);
+}
+
+/* The file system of /tmp with another type, as the shim may find one, and its real mount. */
+static enum fskind kind_in_agent(struct fake *f, int64_t f_type, const char *path,
+				 const char **figures)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	memset(&f->kinds, 0, sizeof(f->kinds));
+	f->shm->filesystem[0] =
+		(struct crema_filesystem){.state = 2, .f_type = f_type, .dev = st.st_dev};
+	assert_true(fskinds_poll(&f->kinds, &f->view, getpid()));
+	*figures = f->kinds.entry[0].figures;
+	return f->kinds.entry[0].kind;
+}
+
+static void test_agent(void **state)
+{
+	char dir[] = "/tmp/crema-test-XXXXXX", path[64];
+	struct fake *f = *state;
+	struct buf mounts = BUF_INIT, b = BUF_INIT;
+	const char *figures;
+	struct verdict v;
+	struct mount m;
+	struct stat st;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/calibration", dir);
+	setenv("CREMA_CALIBRATION", path, 1);
+	assert_int_equal(procfs_slurp_all(&mounts, "/proc/self/mountinfo"), 0);
+	assert_int_equal(stat("/proc", &st), 0);
+	assert_true(mounts_find((struct text){(char *)mounts.data, mounts.len}, st.st_dev, &m));
+	assert_true(calibration_of(&m, &v));
+	assert_int_equal(kind_in_agent(f, 0x6969, "/proc", &figures), FSKIND_UNKNOWN);
+	assert_string_equal(figures, "");
+	v.right = true;
+	strcpy(v.way, "all");
+	assert_int_equal(calibration_put(&b, &v), 0);
+	write_file(path, &b, 0600);
+	assert_int_equal(kind_in_agent(f, 0x6969, "/proc", &figures), FSKIND_CALIBRATED);
+	assert_string_equal(figures, "charged 0 of 0 MiB (all)");
+	assert_int_equal(kind_in_agent(f, 0x65735546, "/proc", &figures), FSKIND_UNKNOWN);
+	assert_int_equal(kind_in_agent(f, 0x6969, "/sys", &figures), FSKIND_UNKNOWN);
+	write_file(path, &b, 0666);
+	assert_int_equal(kind_in_agent(f, 0x6969, "/proc", &figures), FSKIND_UNKNOWN);
+	v.right = false;
+	assert_int_equal(calibration_put(&b, &v), 0);
+	write_file(path, &b, 0600);
+	assert_int_equal(kind_in_agent(f, 0xEF53, "/proc", &figures), FSKIND_UNKNOWN);
+	unsetenv("CREMA_CALIBRATION");
+	unlink(path);
+	rmdir(dir);
+	buf_release(&mounts);
+	buf_release(&b);
+}
+
+static struct way_result result(uint64_t charged, uint64_t needed, uint64_t fetched)
+{
+	return (struct way_result){
+		.charged_bytes = charged, .needed_bytes = needed, .fetched_bytes = fetched};
+}
+
+static bool judged(struct way_result all, struct way_result a, struct way_result b, size_t n)
+{
+	ways_judge(&all, (struct way_result[]){a, b}, n);
+	return all.right;
+}
+
+static void test_judgment(void **state)
+{
+	struct way_result none = result(0, 0, 0), device = result(10, 64, 64);
+
+	(void)state;
+	assert_true(judged(result(64, 64, 64), result(64, 64, 64), none, 1));
+	assert_true(judged(result(96, 64, 96), result(96, 64, 96), none, 1)); /* read ahead */
+	assert_false(judged(result(0, 64, 64), result(0, 64, 64), none, 1));
+	assert_false(judged(result(128, 64, 64), result(128, 64, 64), none, 1));
+	assert_false(judged(result(64, 64, 96), result(64, 64, 96), none, 1));
+	/* What is read past the page cache is not in it: 0 = 0 proves nothing. */
+	assert_false(judged(result(0, 64, 0), result(0, 64, 0), none, 1));
+	assert_true(judged(none, none, none, 1)); /* a cached file */
+	/* The right sum, charged to the wrong thread. */
+	assert_true(judged(result(64, 64, 64), result(32, 32, 32), result(32, 32, 32), 2));
+	assert_false(judged(result(64, 64, 64), result(64, 32, 32), result(0, 32, 32), 2));
+	/* Compressed: by the device, which must be the file's. */
+	device.has_device = true;
+	device.device_bytes = 10;
+	assert_true(judged(device, device, none, 1));
+	device.device_bytes = 11;
+	assert_false(judged(device, device, none, 1));
+	device.charged_bytes = device.device_bytes = 0;
+	assert_false(judged(device, device, none, 1));
+	device.device_seen = true;
+	assert_true(judged(device, device, none, 1));
+}
+
+static void test_cold(void **state)
+{
+	static const char folder[] = "/var/tmp"; /* /tmp may be memory */
+	struct cold c;
+	struct statfs fs;
+	char name[FSKIND_NAME];
+	void *map;
+
+	(void)state;
+	assert_int_equal(cold_size(0), 0);
+	assert_int_equal(cold_size(16 * MIB - 1), 0);
+	assert_int_equal(cold_size(17 * MIB + MIB / 2), 8 * MIB);
+	assert_int_equal(cold_size(UINT64_MAX), 64 * MIB);
+	if (statfs(folder, &fs) || fskind_of(fs.f_type, name) == FSKIND_NONE)
+		skip();
+	assert_int_equal(cold_open(&c, folder), 0);
+	assert_true(cold_resident(&c, 0, c.size) > 0);
+	assert_int_equal(cold_drop(&c), 0);
+	assert_int_equal(cold_resident(&c, 0, c.size), 0);
+	/* A mapped page stays, so the file is written past the cache. */
+	map = mmap(NULL, MIB, PROT_READ, MAP_SHARED, c.fd[1], 0);
+	assert_true(map != MAP_FAILED);
+	(void)*(volatile char *)map;
+	assert_true(cold_resident(&c, 0, c.size) > 0);
+	assert_int_equal(cold_drop(&c), 0);
+	/* Nor does that help for what is only read. */
+	(void)*(volatile char *)map;
+	c.made = false;
+	assert_int_equal(cold_drop(&c), -EBUSY);
+	assert_non_null(strstr(c.why, "stay in the page cache"));
+	munmap(map, MIB);
+	cold_close(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mounts),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test_setup_teardown(test_agent, setup, teardown),
+		cmocka_unit_test(test_judgment),
+		cmocka_unit_test(test_cold),
+	};
+
+	return cmocka_run_group_tests_name("calibration", tests, NULL, NULL);
+}
