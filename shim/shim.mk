@@ -6,6 +6,11 @@ $(BUILD)/gen/probe_py.h: shim/python/probe.py shim/python/probe_scheduler.py shi
 	$(call say,GEN)
 	$(Q)awk -v name=probe_source -f shim/text_to_c.awk $(filter %.py,$^) > $@
 
+$(BUILD)/gen/client_py.h: python/crema/client.py shim/text_to_c.awk
+	@mkdir -p $(@D)
+	$(call say,GEN)
+	$(Q)awk -v name=client_source -f shim/text_to_c.awk $< > $@
+
 $(BUILD)/gen/stack_py.h: shim/python/stack.py shim/text_to_c.awk
 	@mkdir -p $(@D)
 	$(call say,GEN)
@@ -21,7 +26,8 @@ $(BUILD)/gen/exports.map: contract/hooks.def
 	    -e 's/^CALLBACK([^,]*, \([a-zA-Z0-9_]*\),.*/\1;/p' $<; \
 	  echo 'local: *; };'; } > $@
 
-$(BUILD)/shim/%.o: shim/%.c $(BUILD)/gen/probe_py.h $(BUILD)/gen/stack_py.h
+$(BUILD)/shim/%.o: shim/%.c $(BUILD)/gen/probe_py.h $(BUILD)/gen/stack_py.h \
+			$(BUILD)/gen/client_py.h
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(SHIM_FLAGS) -c $< -o $@

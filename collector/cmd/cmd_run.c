@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 #include "collector/cmd/command.h"
+#include "collector/cmd/run_client.h"
 #include "collector/cmd/run_line.h"
 #include "collector/preload/preload.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/run_name.h"
 
@@ -79,7 +81,7 @@ static void become(char **command, int failed, pid_t parent, const sigset_t *mas
 	_exit(status);
 }
 
-static int run_and_wait(char **command, const char *dir)
+static int run_and_wait(char **command, const char *dir, uint64_t begin_mono_ns)
 {
 	pid_t self = getpid(), pid;
 	sigset_t all, before;
@@ -94,8 +96,10 @@ static int run_and_wait(char **command, const char *dir)
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &before);
 	pid = fork();
-	if (!pid)
+	if (!pid) {
+		run_client_set(dir, begin_mono_ns);
 		become(command, failed[1], self, &before);
+	}
 	command_pid = pid;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(failed[1]);
@@ -116,6 +120,7 @@ static int run_and_wait(char **command, const char *dir)
 
 static int run(int argc, char **argv)
 {
+	uint64_t begin_mono_ns = clock_mono_ns();
 	struct options options;
 	char exe[PATH_MAX];
 	int status;
@@ -138,9 +143,12 @@ static int run(int argc, char **argv)
 	}
 	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	exe[n < 0 ? 0 : n] = '\0';
-	if (!preload_prepare(exe) || options_on(&options, OPT_quiet))
+	if (!preload_prepare(exe))
 		return preload_exec(argv + options.rest);
-	return run_and_wait(argv + options.rest, options.value[OPT_dir]);
+	if (!options_on(&options, OPT_quiet))
+		return run_and_wait(argv + options.rest, options.value[OPT_dir], begin_mono_ns);
+	run_client_set(options.value[OPT_dir], begin_mono_ns);
+	return preload_exec(argv + options.rest);
 }
 
 const struct command cmd_run = {

@@ -18,6 +18,7 @@ FORMAT = 1
 MOST_WAITS = 10000
 MOST_KEYS = 512
 KEYS_OF_A_CALL = 4
+SAVE_SECONDS = 1.0  # between two files
 WHOLE = ("preprocess", "wait")  # what is called inside does not count separately
 # module: ((name, part or function that chooses it), ...)
 HOOKS = {
@@ -80,7 +81,7 @@ class Recorder:
         self.waits = []         # [begin, end, when something was sent since the one before]
         self.sent_at = None
         self.local = None       # whether the scheduler has this machine's clock
-        self.after_wait = None
+        self.after_wait = self.client = self.ahead = None
         self.start = self.mark(self.since)
 
     def turn(self, now):
@@ -141,12 +142,29 @@ class Recorder:
         address = str(getattr(getattr(client, "scheduler", None), "address", ""))
         host = address.partition("://")[2].rpartition(":")[0]
         here = address.startswith("inproc://") or host in ("127.0.0.1", "localhost", "[::1]")
+        self.client = client if self.after_wait and not here and self.ahead is None else None
         self.local = here if self.local is None else self.local and here
         now = self.sent_at = time.perf_counter()
         for key in _first_keys(keys, KEYS_OF_A_CALL):
             if len(self.keys) >= MOST_KEYS:
                 del self.keys[MOST_KEYS // 2]
             self.keys.append((now, key))
+
+    def ask(self):
+        """The scheduler's clock, once, in the client's event loop: this thread does not wait for the answer."""
+        client, self.client = self.client, None
+        if client is None:
+            return
+
+        async def question():
+            try:
+                before = time.time()
+                there = await client._run_on_scheduler(time.time)
+                self.ahead = there - (before + time.time()) / 2
+            except Exception:  # closed by now: the clock stays unknown
+                pass
+
+        client.loop.add_callback(question)
 
     # --- hooks
 
@@ -260,3 +278,45 @@ def _hash(key):
 def running():
     """The recorder that `crema run` has started in this process, or None."""
     return getattr(sys.modules.get("_crema_client"), "recorder", None)
+
+
+# --- for `crema run`
+
+
+def start(path, begin_ns):
+    """Records this thread from `begin_ns` (CLOCK_MONOTONIC) to the end of Python. The file is written after waits and at the end:
+    of a client that is killed it has what was before."""
+    import atexit
+    import os
+
+    recorder = Recorder(begin_ns / 1e9)
+    recorder.turn(time.perf_counter())
+    recorder.outside = "own"
+    process, saved = os.getpid(), [0.0]
+
+    def save():
+        import json
+
+        if os.getpid() == process:  # not a forked child
+            with open(f"{path}.new", "w", encoding="utf-8") as file:
+                json.dump(recorder.record(recorder.start, recorder.mark(), recorder.ahead), file)
+            os.replace(f"{path}.new", path)
+            saved[0] = time.perf_counter()
+
+    def after_wait():
+        recorder.ask()
+        if time.perf_counter() > saved[0] + SAVE_SECONDS:
+            save()
+
+    def at_exit():
+        try:
+            save()
+        except Exception:  # a full disk is not the analysis' failure
+            pass
+
+    recorder.after_wait = after_wait
+    module = type(sys)("_crema_client")
+    vars(module).update(globals(), recorder=recorder)
+    sys.modules["_crema_client"] = module
+    recorder.install()
+    atexit.register(at_exit)

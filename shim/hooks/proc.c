@@ -18,6 +18,7 @@
 #include "shim/count/runqueue.h"
 #include "shim/count/thread.h"
 #include "shim/hooks/bootstrap.h"
+#include "shim/python/patch.h"
 #include "shim/libc/sys.h"
 #include "switch.h"
 
@@ -121,6 +122,7 @@ __attribute__((constructor)) static void constructor(void)
 {
 	shim_off = crema_switch(getenv("CREMA"), 1) == 0;
 	bootstrap_watch();
+	client_watch();
 }
 
 __attribute__((destructor)) static void destructor(void)

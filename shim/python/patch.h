@@ -47,6 +47,10 @@ int patch_instrument(PyObject *module);	 /* crema.instrument: sections and value
 int patch_imports(PyObject *module);	 /* importlib: its way to import a module */
 int patch_codecs(PyObject *module, const char *name);
 
+/* py_client.c: whether this process is the command of `crema run`; if it is a Python, what its main
+ * thread does is recorded (python/crema/client.py). Called by the constructor, before Python. */
+void client_watch(void);
+
 /* py_arm.c: makes this process a measured one (start/arm.h). GIL held. */
 int py_arm(const char *usual, int say);
 
