@@ -130,26 +130,43 @@ static int take_flag(struct options *o, int id, const char *equals, char **argv,
 	return take(o, id, op->flag, next);
 }
 
+static void move_to_end(char **argv, int n)
+{
+	char *first = argv[0];
+
+	memmove(argv, argv + 1, (size_t)(n - 1) * sizeof(*argv));
+	argv[n - 1] = first;
+}
+
 int options_parse(struct options *o, unsigned scope, int argc, char **argv)
 {
-	int i, rc;
+	int i, rc, words = 0;
 
 	memset(o, 0, sizeof(*o));
 	rc = from_environment(o, scope);
-	for (i = 1; !rc && i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
+	for (i = 1; !rc && i < argc - words; i++) {
+		if (is_value(argv[i])) {
+			if (scope == SCOPE_RUN)
+				break;
+			move_to_end(argv + i, argc - i);
+			i--;
+			words++;
+			continue;
+		}
 		const char *equals = strchr(argv[i], '=');
 		size_t n = equals ? (size_t)(equals - argv[i]) : strlen(argv[i]);
 		int id;
 
 		if (strcmp(argv[i], "--") == 0) {
-			i++;
+			for (int last = argc - words - ++i; last > 0; last--)
+				move_to_end(argv + i, argc - i);
 			break;
 		}
 		id = strcmp(argv[i], "-h") == 0	  ? (int)OPT_help
 		     : strcmp(argv[i], "-V") == 0 ? (int)OPT_version
 						  : find(scope, argv[i], n);
 		rc = id == OPTIONS ? unknown(scope, argv[i], n)
-				   : take_flag(o, id, equals, argv, &i, argc);
+				   : take_flag(o, id, equals, argv, &i, argc - words);
 	}
 	o->rest = i < argc ? i : argc;
 	return rc;

@@ -54,7 +54,8 @@ extern const char options_left_out[];
 
 struct options {
 	const char *value[OPTIONS]; /* NULL: unset; of a switch "on" or "off" */
-	int rest; /* index in argv of the first argument that is not an option ("--" skipped) */
+	int rest; /* index in argv of the first argument that is not an option: parsing moves these
+		     behind the options ("--" skipped). For `crema run` the first one ends them. */
 };
 
 /*

@@ -136,6 +136,8 @@ static int take_run(struct compared *c, const struct compare_dir *d, const char 
 		return report_no_run(&d->model, which, d->path, why);
 	rc = facts_build(&c->facts, c->run);
 	c->facts_built = true;
+	if (!rc)
+		rc = lines_gather(&c->lines, c->run);
 	if (rc)
 		return report_fail(why, rc, "cannot compare '%s': %s", c->run->id, log_error(rc));
 	c->fixed = is_fixed(&c->facts);
@@ -197,7 +199,9 @@ void compare_release(struct comparison *c)
 	for (i = 0; i < c->n; i++) {
 		if (c->run[i].facts_built)
 			facts_release(&c->run[i].facts);
+		lines_release(&c->run[i].lines);
 	}
+	compare_functions_release(c);
 	for (i = 0; i < c->dir_count; i++) {
 		runs_release(&c->dirs[i].runs);
 		model_release(&c->dirs[i].model);

@@ -18,6 +18,7 @@
 
 #include "collector/emit/emit_json.h"
 #include "collector/metrics/metrics.h"
+#include "collector/report/lines.h"
 
 struct compare_dir {
 	const char *path;
@@ -34,6 +35,15 @@ struct compared {
 	uint64_t content; /* of events by file: equal if they are, but for an accident */
 	long cores;	  /* total_cores, rounded; 0: unknown */
 	double rate;	  /* events/s of wall time; NAN: unknown */
+	struct lines lines;
+};
+
+/* A function of the user's own code: time of samples whose innermost line of that code is in it.
+ * Files of one base name are taken for one, as runs may have been started in different folders. */
+struct compared_function {
+	const char *file, *function; /* file: its base name */
+	struct line_sum *sum;	     /* by run */
+	double change;		     /* seconds between the runs with least and with most */
 };
 
 /* One line of a curve. */
@@ -59,6 +69,7 @@ struct comparison {
 	const struct compared *best, *next, *best_per_core;
 	struct curve_point *scaling, *chunks; /* by cores; by cores, then events per chunk */
 	size_t scaling_count, chunks_count;
+	ARRAY(struct compared_function) functions; /* largest change first */
 };
 
 /* Numbers of a run in a comparison, in this order: metrics by id, and these. */
@@ -77,6 +88,13 @@ size_t compared_number_of(const struct comparison *all, const struct compared *c
 int compare_load(struct comparison *c, char *const *names, size_t n, const char *dir,
 		 uint64_t whole_bytes, struct buf *why);
 int compare_judge(struct comparison *c);
+/* Part of compare_judge(), compare_release(), compare_text() and compare_json(). */
+int compare_functions(struct comparison *c);
+void compare_functions_release(struct comparison *c);
+void compare_functions_text(const struct comparison *c, struct sink *s, bool colour);
+void compare_functions_json(const struct comparison *c, struct json *j);
+/* Half the width of the 95 % interval of a function's seconds. */
+double compared_function_error(const struct compared *c, const struct line_sum *s);
 void compare_release(struct comparison *c);
 
 void compare_text(const struct comparison *c, struct sink *s, bool colour);

@@ -125,6 +125,7 @@ void compare_json(const struct comparison *c, struct json *j)
 		   value_text(c->best_per_core ? c->best_per_core->run->id : NULL));
 	emit_value(j, "refused", value_text(*c->refused ? c->refused : NULL));
 	emit_value(j, "differs", value_text(*c->content ? c->content : NULL));
+	compare_functions_json(c, j);
 	emit_array(j, "scaling");
 	put_points(c->scaling, c->scaling_count, true, j);
 	emit_end(j);

@@ -197,11 +197,11 @@ static void mark_best_chunks(struct comparison *c)
 
 int compare_judge(struct comparison *c)
 {
-	int rc;
+	int rc = compare_functions(c);
 
 	refuse(c);
-	if (*c->refused)
-		return 0;
+	if (rc || *c->refused)
+		return rc;
 	look_at_content(c);
 	find_best(c);
 	rc = points(c, false, &c->scaling, &c->scaling_count);

@@ -286,6 +286,7 @@ void compare_text(const struct comparison *c, struct sink *s, bool colour)
 	print_waits(c, s, colour);
 	PRINT("Throughput, by wall time", rates);
 	PRINT("Bytes", bytes);
+	compare_functions_text(c, s, colour);
 	print_scaling(c, s, colour);
 	print_chunks(c, s, colour);
 	print_best(c, s, colour);

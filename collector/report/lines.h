@@ -92,6 +92,7 @@ const struct line_place *lines_user_place(const struct line_list *list, uint32_t
 const char *lines_name(const struct line_place *p, char out[192]);
 /* "cpu_seconds", "gil_wait_seconds" */
 const char *line_class_name(unsigned int class);
+void line_sum_cells(const struct line_sum *s, cell_put put, void *arg);
 /* What is said of a line and of a stack, but for its frames: JSON, CSV and SQLite are made of it.
  */
 void lines_cells(const struct lines *l, const struct line_row *r, cell_put put, void *arg);

@@ -15,7 +15,7 @@ const char *line_class_name(unsigned int class)
 	return class < CREMA_TIMES ? row_times[class].name : "other_seconds";
 }
 
-static void sum_cells(const struct line_sum *s, cell_put put, void *arg)
+void line_sum_cells(const struct line_sum *s, cell_put put, void *arg)
 {
 	put(arg, "samples", VALUE_UINT, value_uint(s->samples));
 	put(arg, "seconds", VALUE_REAL, value_real(s->seconds));
@@ -32,7 +32,7 @@ void lines_cells(const struct lines *l, const struct line_row *r, cell_put put, 
 	put(arg, "file", VALUE_TEXT, value_text(p ? p->file : NULL));
 	put(arg, "line", VALUE_UINT, p && p->line ? value_uint(p->line) : value_null());
 	put(arg, "function", VALUE_TEXT, value_text(p ? p->function : NULL));
-	sum_cells(&r->sum, put, arg);
+	line_sum_cells(&r->sum, put, arg);
 	put(arg, "share", VALUE_REAL, value_real(share));
 	put(arg, "share_error", VALUE_REAL, value_real(lines_error(share, l->all.samples)));
 }
@@ -43,7 +43,7 @@ void lines_stack_cells(const struct run *run, const struct line_stack_row *r, ce
 	put(arg, "prefix", VALUE_TEXT, value_text(run_prefix_shown(run, r->prefix)));
 	put(arg, "thread", VALUE_TEXT, value_text(line_thread_name(r)));
 	put(arg, "without", VALUE_TEXT, value_text(r->why));
-	sum_cells(&r->sum, put, arg);
+	line_sum_cells(&r->sum, put, arg);
 }
 
 void lines_frames_json(const struct line_list *list, struct json *j, const char *name)
@@ -94,10 +94,10 @@ void lines_json(const struct lines *l, const struct run *run, struct value wall,
 	emit_object(j, "stacks");
 	put_facts(l, wall, j);
 	emit_object(j, "own");
-	sum_cells(&l->all, emit_cell, j);
+	line_sum_cells(&l->all, emit_cell, j);
 	emit_end(j);
 	emit_object(j, "pool");
-	sum_cells(&l->pool, emit_cell, j);
+	line_sum_cells(&l->pool, emit_cell, j);
 	emit_end(j);
 	emit_array(j, "lines");
 	for (size_t i = 0; i < l->rows.n && i < LINES_ROWS; i++) {

@@ -196,6 +196,29 @@ def test_code_with_the_time_of_each_line(run):
     assert len(rows) < len(text) and all(text[line - 1].startswith(code.removesuffix("..")) and len(code) >= min(40, len(text[line - 1])) for line, (_, code) in rows.items())
 
 
+@pytest.mark.parametrize("run", ["own"], indirect=True)
+def test_functions_of_two_runs(run, tmp_path):
+    """An edit that moves all lines and makes one function slower: against the clocks of both jobs."""
+    program = tmp_path / JOB.name
+    program.write_text("\n" + JOB.read_text().replace("time.sleep(2 * unit)", "time.sleep(6 * unit)"))
+    told = job(tmp_path, program=program, PYTHONPATH=str(HERE))
+    command = [test_worker.BUILD / "crema", "compare", f"{run['folder'] / 'out'}:last", f"{tmp_path / 'out'}:last"]
+    compared = json.loads(subprocess.run([*command, "--json", "-"], capture_output=True, text=True, timeout=30, check=True).stdout)
+    found = {row["function"]: row["runs"] for row in compared["functions"]}
+    assert {row["file"] for row in compared["functions"]} <= {JOB.name, "small_worker.py", "distributed.worker"}
+    for name in ("asleep", "locked"):
+        for spent, row in zip((run["told"]["spent"], told["spent"]), found[name], strict=True):
+            assert row["seconds"] == pytest.approx(spent[name][0], abs=0.05 + row["error_seconds"]), name
+    mine = [row["seconds"] for row in json.loads(report(tmp_path, "--json", "-"))["stacks"]["lines"] if row["function"] == "asleep"]
+    assert sum(mine) == pytest.approx(found["asleep"][1]["seconds"])
+    text = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+    rows = [re.split(r"  +", line.strip()) for line in text.partition("(sampled)\n")[2].splitlines()[1:] if line.startswith("  lines_job.py")]
+    before, after, change, error = next(cells[1:] for cells in rows if cells[0] == "lines_job.py asleep")
+    assert change[0] == "+" and seconds_of(change[1:]) == pytest.approx(seconds_of(after) - seconds_of(before), abs=0.002)
+    assert 0 < seconds_of(error) < seconds_of(change[1:])
+    assert seconds_of(after) == pytest.approx(found["asleep"][1]["seconds"], rel=0.001)
+
+
 def test_code_that_is_not_what_ran(tmp_path):
     program = tmp_path / "moved.py"
     program.write_text(JOB.read_text())

@@ -174,6 +174,32 @@ static void test_help(void **state)
 	free(text);
 }
 
+/* Options may stand behind words and between them; for `crema run` the first word ends them. */
+static void test_words_and_options(void **state)
+{
+	char program[] = "compare", a[] = "a", b[] = "b", json[] = "--json", dash[] = "-",
+	     end[] = "--", c[] = "--c";
+	char *mixed[] = {program, a, json, dash, b, NULL};
+	char *ended[] = {program, a, json, dash, end, b, c, NULL};
+	char *run[] = {program, a, json, NULL};
+	struct options o;
+
+	(void)state;
+	assert_int_equal(options_parse(&o, SCOPE_COMPARE, 5, mixed), 0);
+	assert_string_equal(o.value[OPT_json], "-");
+	assert_int_equal(o.rest, 3);
+	assert_ptr_equal(mixed[3], a);
+	assert_ptr_equal(mixed[4], b);
+	assert_int_equal(options_parse(&o, SCOPE_COMPARE, 7, ended), 0);
+	assert_int_equal(o.rest, 4);
+	assert_ptr_equal(ended[4], a);
+	assert_ptr_equal(ended[5], b);
+	assert_ptr_equal(ended[6], c);
+	assert_int_equal(options_parse(&o, SCOPE_RUN, 3, run), 0);
+	assert_int_equal(o.rest, 1);
+	assert_ptr_equal(run[2], json);
+}
+
 static void test_left_out(void **state)
 {
 	char json[] = "--json", name[] = "out.json", dash[] = "-", list[] = "--list", empty[] = "",
@@ -257,10 +283,18 @@ static void test_units(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),	cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_errors),	cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_help),	cmocka_unit_test(test_left_out),
-		cmocka_unit_test(test_nearest), cmocka_unit_test(test_units),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_words_and_options),
+		cmocka_unit_test(test_left_out),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_words_and_options),
+		cmocka_unit_test(test_left_out),
+		cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_units),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
