@@ -108,7 +108,7 @@ def held(lab, numbers):
 
 def many_files(lab):
     paths = [copy(lab, f"many{i}.root") for i in range(2)]
-    for i in range(2, 60):
+    for i in range(2, 40):
         paths.append(os.path.join(lab.folder, f"many{i}.root"))
         if not os.path.exists(paths[-1]):
             os.link(paths[0], paths[-1])
@@ -129,7 +129,7 @@ CASES = {
              "pair", lambda lab: lab.coffea(work.Columns(*JETS), 100_000, ("zstd",) * 2), "ZSTD"),
     "gil": ("threads", lambda lab: lab.map(work.loop, [2_000_000] * 12), {"gil_wait"},
             "pair", lambda lab: lab.map(work.loop, [2_000_000] * 12), "--nthreads 1"),
-    "straggler": ("pair", lambda lab: lab.coffea(work.OneSlow(3.0, 0.02), 10_000), {"stragglers"},
+    "straggler": ("pair", lambda lab: lab.coffea(work.OneSlow(2.0, 0.02), 10_000), {"stragglers"},
                   "pair", lambda lab: lab.coffea(work.OneSlow(0.02, 0.02), 10_000), "chunk"),
     "leak": ("pair", lambda lab: lab.coffea(work.Leaks(32 << 20), 10_000), {"memory_growth", "memory_limit"}, "pair", None, "memory"),
     "opens_again": ("pair", lambda lab: lab.coffea(work.OpensAgain(8), 25_000), {"reread_in_task"},
@@ -142,10 +142,10 @@ CASES = {
                    "pair", lambda lab: lab.map(work.batch, range(0, 1000, 100), [100] * 10), "batch"),
     "slow_merge": ("pair", lambda lab: lab.coffea(work.BigOutput(300_000), 20_000), {"dask_overhead"},
                    "pair", lambda lab: lab.coffea(work.BigOutput(0), 20_000), "smaller outputs"),
-    "few_chunks": ("pair", lambda lab: lab.coffea(work.OneSlow(3.0, 3.0), 200_000), {"few_chunks"},
-                   "pair", lambda lab: lab.coffea(work.OneSlow(0.75, 0.75), 50_000), "chunksize"),
-    "crowded": ("pair", lambda lab: lab.map(work.spin_threads, [0.5] * 8, [8] * 8), {"run_queue"},
-                "pair", lambda lab: lab.map(work.compute, [0.5] * 8), "threads"),
+    "few_chunks": ("pair", lambda lab: lab.coffea(work.OneSlow(2.0, 2.0), 200_000), {"few_chunks"},
+                   "pair", lambda lab: lab.coffea(work.OneSlow(0.5, 0.5), 50_000), "chunksize"),
+    "crowded": ("pair", lambda lab: lab.map(work.spin_threads, [0.3] * 8, [8] * 8), {"run_queue"},
+                "pair", lambda lab: lab.map(work.compute, [0.3] * 8), "threads"),
     "imports": ("pair", lambda lab: lab.map(work.import_slowly, [lab.folder] * 6), {"imports"}, "pair",
                 lambda lab: lab.map(work.import_slowly, [lab.folder] * 6), "preload"),
     "compression": ("pair", lambda lab: lab.coffea(work.Packs("lzma"), 25_000), {"compression"},
@@ -164,23 +164,23 @@ CASES = {
                "pair", lambda lab: lab.coffea(habits.Prints(5000), 20_000), "print"),
     "corrections": ("pair", lambda lab: lab.coffea(habits.LoadsEachTime(table_path(lab)), 20_000), {"not_by_coffea"},
                     "pair", lambda lab: lab.coffea(habits.LoadsEachTime(table_path(lab), once=True), 20_000), "corrections.json' once per worker"),
-    "programs": ("pair", lambda lab: lab.coffea(habits.Subprocess(0.4), 20_000), {"lock_wait"},
+    "programs": ("pair", lambda lab: lab.coffea(habits.Subprocess(0.3), 20_000), {"lock_wait"},
                  "pair", lambda lab: lab.coffea(habits.Subprocess(0), 20_000), "programs"),
-    "slow_worker": ("pair", lambda lab: lab.map(habits.on_worker, [0.15] * 20, [6] * 20), {"slow_worker", "stragglers"},
-                    "pair", lambda lab: lab.map(habits.on_worker, [0.15] * 20, [1] * 20), "node"),
-    "last_is_longest": ("pair", lambda lab: lab.map(work.compute, [0.2] * 8 + [3.5]), {"tail"},
-                        "pair", lambda lab: lab.map(work.compute, [0.2] * 8 + [0.35] * 10), "smaller"),
+    "slow_worker": ("pair", lambda lab: lab.map(habits.on_worker, [0.1] * 20, [6] * 20), {"slow_worker", "stragglers"},
+                    "pair", lambda lab: lab.map(habits.on_worker, [0.1] * 20, [1] * 20), "node"),
+    "last_is_longest": ("pair", lambda lab: lab.map(work.compute, [0.1] * 8 + [2.8]), {"tail"},
+                        "pair", lambda lab: lab.map(work.compute, [0.1] * 8 + [0.28] * 10), "smaller"),
     "all_columns": ("pair", lambda lab: lab.coffea(habits.AllColumns(), 25_000), {"wide_read"},
                     "pair", lambda lab: lab.coffea(work.Sum(), 25_000), "columns"),
     "preprocessing": ("pair", many_files, {"dask_overhead"}, "pair", None, "'preprocess'"),
-    "large_processor": ("pair", lambda lab: lab.coffea(habits.Table(60), 20_000), {"chunk_baggage"},
+    "large_processor": ("pair", lambda lab: lab.coffea(habits.Table(40), 20_000), {"chunk_baggage"},
                         "pair", lambda lab: lab.coffea(habits.Table(0), 20_000), "processor"),
     "small_reads": ("pair", lambda lab: lab.map(work.small_reads, [copy(lab, "small")] * 8, [200_000] * 8, [64] * 8), {"small_reads"},
                     "pair", lambda lab: lab.map(work.small_reads, [copy(lab, "small")] * 8, [20] * 8, [640_000] * 8), "larger"),
     "large_arguments": ("pair", more.large_arguments, {"large_arguments"},
                         "pair", lambda lab: more.large_arguments(lab, each=False), "scatter("),
     "closures": ("pair", more.closures, {"large_arguments"}, "pair", None, "functions and lambdas"),
-    "collects": ("pair", lambda lab: lab.coffea(more.Collects(5), 20_000), {"gc_pauses"},
+    "collects": ("pair", lambda lab: lab.coffea(more.Collects(3), 20_000), {"gc_pauses"},
                  "pair", lambda lab: lab.coffea(more.Collects(0), 20_000), "gc.collect()"),
     "scratch": ("pair", lambda lab: lab.coffea(more.Scratch(lab.folder), 20_000), {"not_by_coffea"},
                 "pair", lambda lab: lab.coffea(more.Scratch(lab.folder, 0), 20_000), "temporary files"),
@@ -219,7 +219,7 @@ HEALTHY = {
     "histogram": ("pair", lambda lab: lab.coffea(more.Histogram(100), 50_000)),
     "correctionlib": ("pair", lambda lab: lab.coffea(more.Corrections(more.correction_file(lab)), 50_000)),
     "skim": ("pair", more.skim),
-    "numbers": ("pair", lambda lab: lab.map(work.compute, [0.3] * 12)),
+    "numbers": ("pair", lambda lab: lab.map(work.compute, [0.2] * 12)),
     "reduction": ("pair", lambda lab: lab.map(work.size_of, lab.client.map(work.arrays, [200_000] * 12, pure=False))),
 }
 

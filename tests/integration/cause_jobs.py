@@ -147,7 +147,7 @@ class Leaks(Sum):
         import cause_jobs
 
         cause_jobs.Leaks.kept.append(bytearray(os.urandom(1 << 20)) * (self.size >> 20))
-        compute(0.2)
+        compute(0.1)
         return super().process(events)
 
 
@@ -185,7 +185,7 @@ class Fails(Sum):
         self.folder = folder
 
     def process(self, events):
-        compute(0.4)
+        compute(0.3)
         m = events.metadata
         marker = os.path.join(self.folder, f"{os.path.basename(m['filename'])}-{m['entrystart']}")
         if self.folder and not os.path.exists(marker):

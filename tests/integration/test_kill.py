@@ -12,7 +12,7 @@ import strace_reads
 from distributed import Client, span
 
 STEP = 64 * 1024
-KILLS = 20 if os.environ.get("CREMA_ALL_CELLS") else 8
+KILLS = 20 if os.environ.get("CREMA_ALL_CELLS") else 5
 # Dask gives up a task that saw this many workers die; here they die often.
 PATIENT = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1000"}
 
