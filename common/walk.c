@@ -92,24 +92,56 @@ bool walk_item(const uint8_t *p, size_t n, struct walk_item *item)
 	return true;
 }
 
+/* The compiler must keep one addition for each size: the processor then guesses the size, as
+ * records are much alike, and reads the next value before this one's first byte has come from
+ * memory. */
+static inline const uint8_t *past(const uint8_t *at, size_t size)
+{
+	at += size;
+	__asm__("" : "+r"(at));
+	return at;
+}
+
+/* Steps over at most this many values whose first byte determines their size; how many are left. */
+static uint64_t step_over(const uint8_t **from, const uint8_t *end, uint64_t left)
+{
+	const uint8_t *at = *from;
+	size_t size;
+
+	while (left && at < end) {
+		size = walk_size[*at];
+		if (!size || size > (size_t)(end - at))
+			break;
+		left--;
+		if (size == 1) {
+			at = past(at, 1);
+			while (left >= WALK_RUN && end - at >= WALK_RUN && walk_is_plain(at)) {
+				at += WALK_RUN;
+				left -= WALK_RUN;
+			}
+		} else if (size == 3) {
+			at = past(at, 3);
+		} else if (size == 5) {
+			at = past(at, 5);
+		} else if (size == 9) {
+			at = past(at, 9);
+		} else {
+			at += size;
+		}
+	}
+	*from = at;
+	return left;
+}
+
 int64_t walk_values(const uint8_t *p, size_t n, uint64_t values, unsigned int depth)
 {
 	const uint8_t *at = p, *end = p + n;
 	uint64_t open[WALK_DEPTH_MAX + 1] = {values}; /* values still to come, per level */
 	struct walk_item item;
 	unsigned int level = 0;
-	size_t size;
 
 	for (;;) {
-		while (open[level] >= WALK_RUN && end - at >= WALK_RUN && walk_is_plain(at)) {
-			at += WALK_RUN;
-			open[level] -= WALK_RUN;
-		}
-		while (open[level] && at < end && (size = walk_size[*at]) &&
-		       size <= (size_t)(end - at)) {
-			at += size;
-			open[level]--;
-		}
+		open[level] = step_over(&at, end, open[level]);
 		if (!open[level]) {
 			if (!level)
 				return at - p;

@@ -16,6 +16,7 @@
 
 #define NOTE_MS 10000
 #define DRAIN_MS 20
+#define REST_BYTES (256u << 10) /* in a round that has more, others are waiting */
 
 /* Rounds */
 
@@ -30,6 +31,10 @@ static void round_end(void *arg)
 	server_acks_settle(server);
 	if (journal_is_stuck(journal))
 		server_want_retry(server, server->config.retry_ms);
+	/* A wake-up and a write for each frame would cost as much as its records. */
+	if (server->round_bytes && server->round_bytes < REST_BYTES)
+		loop_rest(server->config.loop, SERVER_REST_NS);
+	server->round_bytes = 0;
 }
 
 void server_want_retry(struct server *server, int64_t ms)

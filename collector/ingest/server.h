@@ -32,8 +32,9 @@
 #define SERVER_RETRY_MS 1000	  /* between tries of a stuck journal */
 #define SERVER_SWEEP_MS 1000	  /* between checks for peers that are too slow */
 #define SERVER_ROUND_BYTES (8u << 20)
-#define SERVER_AUTH_BYTES 1024u		/* largest stored frame before the token is proved */
-#define SERVER_HELLO_BYTES (256u << 10) /* largest stored HELLO */
+#define SERVER_REST_NS UINT64_C(2000000) /* after a round with few frames: the next has more */
+#define SERVER_AUTH_BYTES 1024u		 /* largest stored frame before the token is proved */
+#define SERVER_HELLO_BYTES (256u << 10)	 /* largest stored HELLO */
 
 /* REASON(id, text): why a peer was dropped. */
 #define SERVER_REASONS                                                                             \

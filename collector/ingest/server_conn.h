@@ -68,6 +68,7 @@ struct server {
 	} acks;
 	unsigned int conn_count;
 	uint64_t round, refused_noted;
+	uint64_t round_bytes; /* inflated, of all connections in this round */
 	struct loop_timer *sweep, *retry;
 	bool retry_set, no_memory, live_failed, old_agent_seen;
 	int64_t note_ms; /* when to note dropped peers again */

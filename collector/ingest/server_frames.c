@@ -174,6 +174,7 @@ static int on_data(struct server_conn *conn, const struct frame *frame, const ui
 	if (journal_is_stuck(conn->server->config.journal))
 		return -EAGAIN;
 	conn->spent += head->raw_bytes;
+	conn->server->round_bytes += head->raw_bytes;
 	err = frame_payload(frame, &conn->server->scratch, &raw);
 	if (!err)
 		err = server_messages(conn->server, head, raw, &starts);

@@ -31,12 +31,17 @@ static void read_end(const struct live_fields *f, const uint8_t *p, const uint8_
 		     struct task_end *e)
 {
 	struct walk_item v;
+	bool wanted;
 	int i;
 
 	for (i = 0; i <= f->last; i++, p += v.bytes) {
+		wanted = i >= 64 || (f->wanted >> i & 1u);
+		v.bytes = !wanted && p < end ? walk_size[*p] : 0;
+		if (v.bytes && v.bytes <= (size_t)(end - p))
+			continue;
 		if (!walk_item(p, (size_t)(end - p), &v) || v.kind >= WALK_ARRAY)
 			return;
-		if (i < 64 && !(f->wanted >> i & 1u))
+		if (!wanted)
 			continue;
 		if (v.kind == WALK_NUMBER) {
 			if (i == f->attempt) {

@@ -21,17 +21,42 @@ struct live_name live_name(unsigned int i)
 	return (struct live_name){"", row_totals[i - LIVE_PLAIN].name};
 }
 
+/* The values that can be in this map: a name that is not known costs a search of these only. */
+static void range_of(struct text part, unsigned int *from, unsigned int *to)
+{
+	static const struct {
+		const char *part;
+		unsigned int from, to;
+	} ranges[] = {
+		{"", LIVE_PLAIN, LIVE_VALUES},
+		{"tasks", 0, LIVE_REST},
+		{"unattributed", LIVE_REST, LIVE_AMOUNT},
+	};
+	size_t i;
+
+	*from = LIVE_AMOUNT;
+	*to = LIVE_PLAIN;
+	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		if (text_is(part, ranges[i].part)) {
+			*from = ranges[i].from;
+			*to = ranges[i].to;
+		}
+	}
+}
+
 /* Agents write the values in the order of their tables: the next one is mostly behind the last. */
 int live_index(struct text part, const msgpack_object *key, unsigned int *guess)
 {
-	unsigned int i, at;
+	unsigned int i, at = *guess, from, to;
 	struct text text;
 	struct live_name name;
 
 	if (!object_text(key, &text))
 		return -1;
-	for (i = 0; i < LIVE_VALUES; i++) {
-		at = (*guess + i) % LIVE_VALUES;
+	range_of(part, &from, &to);
+	for (i = from; i < to; i++, at++) {
+		if (at < from || at >= to)
+			at = from;
 		name = live_name(at);
 		if (text_is(text, name.key) && text_is(part, name.part)) {
 			*guess = at + 1;

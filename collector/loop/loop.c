@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "common/clock.h"
 
 #define EVENTS_MAX (LOOP_ROUND_MAX / LOOP_READ_MAX)
 
@@ -159,12 +162,30 @@ void loop_free(struct loop *loop)
 	free(loop);
 }
 
+/* A signal that ends the sleep early does no harm. */
+static void rest(struct loop *loop)
+{
+	uint64_t now_ns = clock_mono_ns(), until_ns = loop->rest_until_ns;
+	struct timespec left = {.tv_nsec = (long)(until_ns - now_ns)};
+
+	loop->rest_until_ns = 0;
+	if (now_ns < until_ns)
+		nanosleep(&left, NULL);
+}
+
+void loop_rest(struct loop *loop, uint64_t ns)
+{
+	loop->rest_until_ns = clock_mono_ns() + ns;
+}
+
 int loop_turn(struct loop *loop, int timeout_ms)
 {
 	struct epoll_event event[EVENTS_MAX];
 	struct loop_source *source;
 	int i, n, wait_ms = loop_files_answered(loop) ? 0 : loop_wait_ms(loop, timeout_ms);
 
+	if (loop->rest_until_ns)
+		rest(loop);
 	n = epoll_wait(loop->epoll_fd, event, EVENTS_MAX, wait_ms);
 	if (n < 0 && errno != EINTR)
 		return -errno;

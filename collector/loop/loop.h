@@ -49,6 +49,9 @@ void loop_stop(struct loop *loop);
 /* CLOCK_MONOTONIC in ms, as of the beginning of this round. */
 int64_t loop_now_ms(const struct loop *loop);
 
+/* The next round begins after `ns` (below a second), with all events until then: fewer rounds. */
+void loop_rest(struct loop *loop, uint64_t ns);
+
 /* Called at the end of each round, before the output is sent. One per loop; NULL removes it. */
 void loop_set_round_end(struct loop *loop, void (*fn)(void *arg), void *arg);
 

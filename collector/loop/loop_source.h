@@ -28,6 +28,7 @@ struct loop_ring;
 struct loop {
 	int epoll_fd;
 	int64_t now_ms;
+	uint64_t rest_until_ns; /* by clock_mono_ns(); 0: the next round begins at once */
 	bool stop;
 	struct loop_source *sources, *dead;
 	struct loop_stream *dirty; /* something to send at the end of the round */

@@ -272,6 +272,77 @@ static void totals_are_the_latest_and_never_go_down(void **state)
 	live_free(live);
 }
 
+/* A TOTALS message with each value of the tables, and where it belongs: value i is 1000 + i. */
+static const struct {
+	const char *part, *key;
+	unsigned int at;
+} all_values[] = {
+#define COUNT(id, unit, ...)
+#define TIME(id, ...) {"tasks", #id "_ns", LIVE_OWN + CREMA_T_##id},
+#include "counters.def"
+#define TIME(id, ...) {"tasks", "pool_" #id "_ns", LIVE_POOL + CREMA_T_##id},
+#include "counters.def"
+#define TIME(id, ...)
+#define COUNT(id, unit, ...) {"tasks", #id, LIVE_TASK + CREMA_C_##id},
+#include "counters.def"
+#define COUNT(id, unit, ...) {"unattributed", #id, LIVE_REST + CREMA_C_##id},
+#include "counters.def"
+#define TOTALS_AMOUNT(part, name, help) {#part, #name, LIVE_##part##_##name},
+#include "rows.def"
+#define TOTALS_NUMBER(name, ...) {"", #name, LIVE_##name},
+#include "rows.def"
+};
+#define ALL_VALUES (sizeof(all_values) / sizeof(all_values[0]))
+
+/* From the last to the first, so that no value follows the one before it in the table. */
+static void pack_part(msgpack_packer *pk, const char *part)
+{
+	size_t i;
+
+	for (i = ALL_VALUES; i-- > 0;) {
+		if (!strcmp(all_values[i].part, part))
+			pack_kv_u64(pk, all_values[i].key, 1000 + all_values[i].at);
+	}
+}
+
+static uint32_t part_size(const char *part)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < ALL_VALUES; i++)
+		n += !strcmp(all_values[i].part, part);
+	return n;
+}
+
+static void each_total_has_its_place(void **state)
+{
+	static const char *const parts[] = {"children", "seen", "tasks", "unattributed", "process"};
+	struct live *live = live_new();
+	struct live_cluster c;
+	struct told t;
+
+	(void)state;
+	assert_int_equal(ALL_VALUES, LIVE_VALUES);
+	say_hello(live, 1, 0);
+	told_init(&t);
+	pack_array(&t.pk, 2);
+	pack_u64(&t.pk, CREMA_MSG_TOTALS);
+	pack_map(&t.pk, 1 + part_size("") + 5);
+	pack_part(&t.pk, "");
+	pack_kv_u64(&t.pk, "boot_ns", 2000);
+	for (unsigned int i = 0; i < 5; i++) {
+		pack_text(&t.pk, parts[i]);
+		pack_map(&t.pk, part_size(parts[i]));
+		pack_part(&t.pk, parts[i]);
+	}
+	t.count++;
+	tell(live, &t, 1, 0, 0, 0);
+	live_cluster(live, &c);
+	for (size_t i = 0; i < ALL_VALUES; i++)
+		assert_int_equal(c.total[all_values[i].at], 1000 + all_values[i].at);
+	live_free(live);
+}
+
 static void rates_are_by_the_workers_clock(void **state)
 {
 	struct live *live = live_new();
@@ -958,6 +1029,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_end_counts_once),
 		cmocka_unit_test(totals_are_the_latest_and_never_go_down),
+		cmocka_unit_test(each_total_has_its_place),
 		cmocka_unit_test(rates_are_by_the_workers_clock),
 		cmocka_unit_test(gone_workers_are_folded_and_stay_in_the_sums),
 		cmocka_unit_test(lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room),

@@ -530,6 +530,28 @@ static void signals_and_foreign_descriptors_wake_the_loop(void **state)
 	close(fd[1]);
 }
 
+/* Events wait until the rest is over; it is for one round. */
+static void a_rest_comes_before_one_round(void **state)
+{
+	const uint64_t rest_ns = UINT64_C(200000000);
+	struct loop *loop = loop_new();
+	struct peer peer;
+	int fd = connect_peer(loop, &peer), i;
+	uint64_t begin_ns = clock_mono_ns();
+
+	(void)state;
+	loop_rest(loop, rest_ns);
+	for (i = 0; i < 20; i++) {
+		assert_int_equal(write(fd, "x", 1), 1);
+		turn(loop);
+		assert_int_equal(peer.bytes, i + 1);
+		assert_true(clock_mono_ns() - begin_ns >= rest_ns);
+	}
+	assert_true(clock_mono_ns() - begin_ns < 15 * rest_ns);
+	loop_free(loop);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -547,6 +569,7 @@ int main(void)
 		cmocka_unit_test(accepting_is_bounded_per_round),
 		cmocka_unit_test(timers_fire_once_and_can_be_switched_off),
 		cmocka_unit_test(signals_and_foreign_descriptors_wake_the_loop),
+		cmocka_unit_test(a_rest_comes_before_one_round),
 	};
 
 	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);

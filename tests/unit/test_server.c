@@ -2,6 +2,8 @@
 /* test_server.c - good agents: the handshake, what is journaled, what is acknowledged. */
 #include "fixture_server.h"
 
+#include "common/clock.h"
+
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -114,6 +116,25 @@ static void duplicates_are_journaled_once(void **state)
 	assert_int_equal(agent_ack(&agent), 11);
 	server_get_stats(site.server, &stats);
 	assert_int_equal(stats.missing_records, 4);
+	agent_close(&agent);
+	site_release(&site);
+}
+
+static void a_round_with_few_frames_is_followed_by_a_rest(void **state)
+{
+	struct agent agent;
+	struct site site;
+	uint64_t begin_ns;
+
+	(void)state;
+	site_init(&site);
+	agent_open(&site, &agent, 1);
+	begin_ns = clock_mono_ns();
+	for (unsigned int i = 0; i < 4; i++) {
+		agent_data(&agent, i, 1);
+		assert_int_equal(agent_ack(&agent), i + 1);
+	}
+	assert_true(clock_mono_ns() - begin_ns >= 3 * SERVER_REST_NS);
 	agent_close(&agent);
 	site_release(&site);
 }
@@ -247,6 +268,7 @@ int main(void)
 		cmocka_unit_test(insecure_takes_agents_without_a_token),
 		cmocka_unit_test(old_agents_are_taken_only_if_it_is_said),
 		cmocka_unit_test(duplicates_are_journaled_once),
+		cmocka_unit_test(a_round_with_few_frames_is_followed_by_a_rest),
 		cmocka_unit_test(a_restarted_collector_knows_what_it_has),
 		cmocka_unit_test(a_full_disk_stops_acknowledging_until_it_has_room),
 		cmocka_unit_test(clocks_are_answered),
