@@ -283,17 +283,10 @@ static void test_units(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_help),
-		cmocka_unit_test(test_words_and_options),
-		cmocka_unit_test(test_left_out),
-		cmocka_unit_test(test_help),
-		cmocka_unit_test(test_words_and_options),
-		cmocka_unit_test(test_left_out),
-		cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_values),	 cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_errors),	 cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_help),	 cmocka_unit_test(test_words_and_options),
+		cmocka_unit_test(test_left_out), cmocka_unit_test(test_nearest),
 		cmocka_unit_test(test_units),
 	};
 
