@@ -112,27 +112,25 @@ class Process(subprocess.Popen):
         return self.wait()
 
 
+def stats():
+    """(pid, name, the other fields of its stat) of every process of this machine."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                head, _, fields = file.read().rpartition(b")")
+        except OSError:
+            continue
+        yield int(pid), head.partition(b"(")[2], fields.decode().split()
+
+
 def processes():
     """(pid, process group, state) of every process of this machine."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            yield int(entry.name), int(fields[2]), fields[0]
+    return ((pid, int(fields[2]), fields[0]) for pid, _, fields in stats())
 
 
 def children(pid):
     """All processes below pid, by parent."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(entry.name)] = int(fields[1])
+    parents = {child: int(fields[1]) for child, _, fields in stats()}
     found, new = [], [pid]
     while new:
         new = [p for p, parent in parents.items() if parent in new]
@@ -151,8 +149,8 @@ def strings_of(pid, name):
 def agents_of(target):
     """Agents that send to this collector. They left their worker's group, so they are looked for."""
     found = []
-    for pid, _, state in processes():
-        words = strings_of(pid, "cmdline") if state != "Z" else []
+    for pid, name, fields in stats():
+        words = strings_of(pid, "cmdline") if name == b"crema-agent" and fields[0] != "Z" else []
         if words and os.path.basename(words[0]) == "crema-agent" and target in words:
             found.append(pid)
     return found
