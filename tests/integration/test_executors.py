@@ -114,7 +114,7 @@ def test_threads(place, plain, data, cell):
     assert len({chunk["thread"] for chunk in job.json["chunks"]}) == 2
 
 
-@pytest.mark.parametrize("method", ["loky", "fork", "forkserver", pytest.param("spawn", marks=pytest.mark.matrix)])
+@pytest.mark.parametrize("method", ["loky", "fork", *(pytest.param(how, marks=pytest.mark.matrix) for how in ("forkserver", "spawn"))])
 def test_processes(place, plain, data, cell, method):
     """The chunks' processes are not the client's, and each is a worker of its own."""
     job = run(place, data, method)
