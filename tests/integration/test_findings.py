@@ -160,7 +160,7 @@ def files_and_servers(made, server, path, other):
     with span("servers") as made.spans["servers"]:
         client = made.client
         client.gather([client.submit(work.ask_often, server, 20, 0.0, pure=False, key=jobs.unique("servers")),
-                       client.submit(work.ask_often, other, 20, 0.03, pure=False, key=jobs.unique("servers")),
+                       client.submit(work.ask_often, other, 20, 0.1, pure=False, key=jobs.unique("servers")),
                        client.submit(work.ask_in_vain, other, pure=False, key=jobs.unique("servers"))])
     with span("alike") as made.spans["alike"]:
         client.gather([client.submit(work.ask_often, server, 20, 0.03, pure=False, key=jobs.unique("alike")),

@@ -210,7 +210,7 @@ def test_wait_of_a_throttled_download(net):
     server = net[0]
     (row,) = run(net, "wait", [(mixed, server.url("/slow/wait/c.bin"), "urllib")])
     check(net, [row], ["/slow/wait/"])
-    known = row["wall_seconds"] - row["cpu_seconds"]
+    known = row["wall_seconds"] - row["cpu_seconds"] - row["runqueue_wait_seconds"]
     assert known > 1
     assert row["network_wait_seconds"] >= 0.95 * known
 
@@ -221,7 +221,8 @@ def test_a_loops_timer_is_sleep_and_its_slow_server_network(net):
     slow = [server.url("/slow/beats/c.bin")]
     sleeps, kept, beats = run(net, "timer", [(loop_sleeps,), (loop_downloads, fast, 0.4, 5), (loop_downloads, slow, 0, 0.02)])
     assert sleeps["sleep_seconds"] == pytest.approx(0.6, abs=0.1) and sleeps["network_wait_seconds"] < 0.02
-    assert kept["sleep_seconds"] == pytest.approx(1.2, abs=0.2) and kept["network_wait_seconds"] < 0.3
+    assert kept["sleep_seconds"] == pytest.approx(1.2, abs=0.2)
+    assert kept["network_wait_seconds"] <= kept["wall_seconds"] - kept["cpu_seconds"] - kept["sleep_seconds"] + 0.05
     assert server.of("/kept/")[0] == 3 and len({r[3] for r in server.rows() if r[0].startswith("/kept")}) == 1
     known = beats["wall_seconds"] - beats["cpu_seconds"] - beats["runqueue_wait_seconds"]
     assert known > 1
