@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/sampler.h"
+#include "common/mountstats.h"
 #include "common/procfs.h"
 
 #define RETRY_NS 5000000000u
@@ -180,6 +181,21 @@ static void read_disk(struct reading *v)
 		fclose(f);
 }
 
+/* Counters of what is mounted here; of a mount that another container has, its own sender knows. */
+static void read_mounts(struct reading *v)
+{
+	struct mount_bytes b;
+	bool known = mount_bytes_nfs("/proc", &b) == 0;
+
+	v[CREMA_HOST_N_nfs_set] = reading_uint(known, b.set);
+	v[CREMA_HOST_N_nfs_read_bytes] = reading_uint(known, b.read_bytes);
+	v[CREMA_HOST_N_nfs_server_read_bytes] = reading_uint(known, b.server_read_bytes);
+	known = mount_bytes_lustre("/proc", &b) == 0;
+	v[CREMA_HOST_N_lustre_set] = reading_uint(known, b.set);
+	v[CREMA_HOST_N_lustre_read_bytes] = reading_uint(known, b.read_bytes);
+	v[CREMA_HOST_N_lustre_server_read_bytes] = reading_uint(known, b.server_read_bytes);
+}
+
 void sampler_host(struct sampler *s, uint64_t mono_ns, uint64_t boot_ns)
 {
 	struct reading v[CREMA_HOST_NUMBERS] = {0};
@@ -192,6 +208,7 @@ void sampler_host(struct sampler *s, uint64_t mono_ns, uint64_t boot_ns)
 	read_load(v);
 	read_net(v);
 	read_disk(v);
+	read_mounts(v);
 	pk = outbox_begin_map(s->out, OUTBOX_LIGHT, CREMA_MSG_HOST);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	sampler_pack(pk, row_host, v, CREMA_HOST_NUMBERS);

@@ -5,8 +5,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-/* Up to the separator, which is taken away, too. */
-static struct text take(struct text *from, char separator)
+struct text mounts_take(struct text *from, char separator)
 {
 	const char *end = from->len ? memchr(from->ptr, separator, from->len) : NULL;
 	struct text t = {from->ptr, end ? (size_t)(end - from->ptr) : from->len};
@@ -19,7 +18,7 @@ static struct text take(struct text *from, char separator)
 
 static bool take_number(struct text *from, char separator, uint64_t *out)
 {
-	struct text t = take(from, separator);
+	struct text t = mounts_take(from, separator);
 
 	*out = 0;
 	for (size_t i = 0; i < t.len; i++) {
@@ -40,22 +39,22 @@ static bool parse(struct text line, struct mount *m)
 	    !take_number(&line, ':', &major) || !take_number(&line, ' ', &minor))
 		return false;
 	m->dev = makedev((unsigned int)major, (unsigned int)minor);
-	take(&line, ' ');
-	m->point = take(&line, ' ');
-	take(&line, ' ');
+	mounts_take(&line, ' ');
+	m->point = mounts_take(&line, ' ');
+	mounts_take(&line, ' ');
 	do {
-		tag = take(&line, ' ');
+		tag = mounts_take(&line, ' ');
 	} while (line.len && !text_is(tag, "-"));
-	m->type = take(&line, ' ');
-	m->source = take(&line, ' ');
-	m->options = take(&line, ' ');
+	m->type = mounts_take(&line, ' ');
+	m->source = mounts_take(&line, ' ');
+	m->options = mounts_take(&line, ' ');
 	return m->type.len && m->options.len;
 }
 
 bool mounts_next(struct text *rest, struct mount *m)
 {
 	while (rest->len)
-		if (parse(take(rest, '\n'), m))
+		if (parse(mounts_take(rest, '\n'), m))
 			return true;
 	return false;
 }
@@ -87,7 +86,7 @@ bool mounts_options(const struct mount *m, char *out)
 	size_t n = 0;
 
 	while (rest.len) {
-		option = take(&rest, ',');
+		option = mounts_take(&rest, ',');
 		if (is_address(option))
 			continue;
 		if (n + option.len + 2 > MOUNT_OPTIONS)

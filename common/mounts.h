@@ -22,6 +22,8 @@ struct mount {
 	struct text options;		 /* the file system's, not those of this mount of it */
 };
 
+/* The beginning of a text up to the separator; both are taken away from it. */
+struct text mounts_take(struct text *from, char separator);
 /* The next mount of a text, whose beginning it takes away; false: there is no further one. */
 bool mounts_next(struct text *rest, struct mount *m);
 /* The first mount of the device; false: there is none. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * metrics_hosts_io.c - what the run's hosts read and wrote on their networks and disks meanwhile,
- * all their processes together: the counters of /proc/net/dev and /proc/diskstats in the agents'
- * host samples.
+ * all their processes together: the counters of /proc/net/dev, /proc/diskstats and of network file
+ * systems (common/mountstats.h) in the agents' host samples.
  *
  * Counters are the host's (of the network the namespace's), so samples of whichever agent sent them
  * make one series.
@@ -61,17 +61,35 @@ static int shots_of(const struct run *r, const struct host *host, enum crema_hos
 	return 0;
 }
 
-/* Between the samples around; unknown where a counter has fallen: an interface has gone. */
+/* Which number must stay the same, because a change of it also changes the sum; `io`: none. */
+static enum crema_host_number base_of(enum crema_host_number io)
+{
+	switch (io) {
+	case CREMA_HOST_N_nfs_read_bytes:
+	case CREMA_HOST_N_nfs_server_read_bytes:
+		return CREMA_HOST_N_nfs_set;
+	case CREMA_HOST_N_lustre_read_bytes:
+	case CREMA_HOST_N_lustre_server_read_bytes:
+		return CREMA_HOST_N_lustre_set;
+	default:
+		return io;
+	}
+}
+
+/* Between the samples around; unknown where a counter has fallen (an interface has gone), or where
+ * mounts came or went. */
 static struct value bytes_on(const struct run *r, const struct host *host,
 			     enum crema_host_number io)
 {
+	enum crema_host_number base = base_of(io);
 	struct shots s;
 	struct value v = value_null();
 	bool falls = shots_of(r, host, io, &s) != 0;
 	size_t i;
 
 	for (i = 1; i < s.n; i++)
-		falls = falls || s.v[i]->number[io] < s.v[i - 1]->number[io];
+		falls = falls || s.v[i]->number[io] < s.v[i - 1]->number[io] ||
+			(base != io && s.v[i]->number[base] != s.v[i - 1]->number[base]);
 	if (s.n > 1 && !falls)
 		v = value_uint((uint64_t)(s.v[s.n - 1]->number[io] - s.v[0]->number[io]));
 	free(s.v);
@@ -164,11 +182,13 @@ static void emit_io(const struct facts *f, enum crema_host_number io, const char
 	emit_end(j);
 }
 
-#define IO(id, io)                                                                                 \
+#define BYTES(id, io)                                                                              \
 	struct value metric_host_##id##_bytes(const struct facts *f)                               \
 	{                                                                                          \
 		return bytes(f, io);                                                               \
-	}                                                                                          \
+	}
+#define IO(id, io)                                                                                 \
+	BYTES(id, io)                                                                              \
 	struct value metric_host_##id##_peak_mbs(const struct facts *f)                            \
 	{                                                                                          \
 		return peak(f, io);                                                                \
@@ -178,6 +198,10 @@ IO(net_read, CREMA_HOST_N_net_read_bytes)
 IO(net_write, CREMA_HOST_N_net_write_bytes)
 IO(disk_read, CREMA_HOST_N_disk_read_bytes)
 IO(disk_write, CREMA_HOST_N_disk_write_bytes)
+BYTES(nfs_read, CREMA_HOST_N_nfs_read_bytes)
+BYTES(nfs_server_read, CREMA_HOST_N_nfs_server_read_bytes)
+BYTES(lustre_read, CREMA_HOST_N_lustre_read_bytes)
+BYTES(lustre_server_read, CREMA_HOST_N_lustre_server_read_bytes)
 
 void metric_host_net_io(const struct facts *f, const char *name, struct json *j)
 {

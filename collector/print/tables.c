@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collector/findings/findings.h"
+#include "collector/emit/emit_text.h"
 #include "collector/print/print.h"
 
 /* One line of a section: a label and up to three metrics by id; NULL: an empty cell. */
@@ -186,10 +187,25 @@ void report_table_bytes(const struct report *r, struct sink *s, bool colour)
 		    r->facts, s, colour);
 }
 
+/* Of all processes of the run's hosts; nothing where nothing was read. */
+static void put_mounts(struct sink *s, const char *name, struct value read, struct value sent)
+{
+	char a[HUMAN_BYTES], b[HUMAN_BYTES];
+
+	if (!(value_number(read, NULL) > 0 || value_number(sent, NULL) > 0))
+		return;
+	text_paragraph(s, "  ", "%s: the server sent %s for %s read (all processes)", name,
+		       human(sent, AS_BYTES, a), human(read, AS_BYTES, b));
+}
+
 void report_table_resources(const struct report *r, struct sink *s, bool colour)
 {
 	put_section(&(const struct section){"Resources", {"<", ">", ">", NULL}, LINES(resources)},
 		    r->facts, s, colour);
+	put_mounts(s, "NFS", metric_host_nfs_read_bytes(r->facts),
+		   metric_host_nfs_server_read_bytes(r->facts));
+	put_mounts(s, "Lustre", metric_host_lustre_read_bytes(r->facts),
+		   metric_host_lustre_server_read_bytes(r->facts));
 }
 
 void report_table_fine(const struct report *r, struct sink *s, bool colour)

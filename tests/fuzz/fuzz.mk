@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Targets that get any bytes: `make fuzz` searches (clang's libFuzzer), `make fuzz-replay` repeats what was found.
-FUZZ_TARGETS = frame sealed http journal json messages py_stack shm walk
+FUZZ_TARGETS = frame sealed http journal json messages mounts py_stack shm walk
 FUZZ_SHARED = tests/fuzz/fuzz_frames.c tests/fuzz/fuzz_server.c tests/fuzz/report_all.c
 FUZZ_SECONDS ?= 1800
 FUZZ_FLAGS = $(PROG_FLAGS) -Wno-unused-parameter

@@ -24,8 +24,9 @@ WAITS = [("lock_wait", "work", "/data/a.root", None, 30_000_000), ("lock_wait", 
 BLOCKED = {"threshold_ns": 25_000_000, "recorded": 4, "calls": {"lock_wait_ns": 3, "network_wait_ns": 2, "gil_wait_ns": 4},
            "ns": {"lock_wait_ns": 100_000_000, "network_wait_ns": 1_000_000_000, "gil_wait_ns": 300_000_000}}
 HOSTS = [{**test_reports.readings("HOST", p), "cpu_percent": 20.5 + 30 * p, "memory_total_bytes": 64 * 10**9, "memory_available_bytes": (50 - 5 * p) * 10**9, "load1": 1.5 + p,
-          "stolen_seconds": 10.25 + p * p, **{name: number("host", name) + (1 + p) * p * number("step", name) for name in (
-              "net_read_bytes", "net_write_bytes", "disk_read_bytes", "disk_write_bytes")}} for p in range(3)]
+          "stolen_seconds": 10.25 + p * p, "nfs_set": 3, "lustre_set": 4, **{name: number("host", name) + (1 + p) * p * number("step", name) for name in (
+              "net_read_bytes", "net_write_bytes", "disk_read_bytes", "disk_write_bytes", "nfs_read_bytes", "nfs_server_read_bytes",
+              "lustre_read_bytes", "lustre_server_read_bytes")}} for p in range(3)]
 USED = 200_000  # of the file's baskets, each counted once
 HISTORY_AT = (500, 1500, 3000)
 AMOUNTS = {part: {**{f"storage_{way}_bytes": 10**7 * k + number(part, way) for way in ("read", "write")}, "cpu_ns": 10**10 * k + 1000 * number(part, "cpu")}
@@ -559,6 +560,10 @@ def test_tables_of_metrics(made):
         row("core efficiency", (100 * processing / cores / 3.95, "%"), (100 * cpu / cores / 3.95, "%")), row("speedup", (processing / 3.95, "x"), (cpu / 3.95, "x")),
         row("efficiency ratio", (100 * processing / 3.95, "%"), (100 * cpu / 3.95, "%"))]
     peak = max(task_values(i)["rss_peak_bytes"] for i in (*COUNTED, 9))
+
+    def grown(name):
+        return HOSTS[2][name] - HOSTS[0][name]
+
     used = [100 * memory / limit for memory, limit in ((10**6, 9_000_000), (1_005_000, 9_000_001), (1_010_000, 9_000_002))]
     assert tables["Resources"] == [
         ["workers: average, peak", "2", "2"], ["threads: per worker, all", "3", "6"], row("memory of a worker: average, peak", (1_005_000, "B"), (peak, "B")),
@@ -567,7 +572,9 @@ def test_tables_of_metrics(made):
         row("busiest worker / mean", (m["worker_imbalance"], "x")), ["spilled by Dask, peak", "702 B"],
         *(line for kind, title, sides in (("net", "network of the hosts: in, out", "rw"), ("disk", "disks of the hosts: read, written", "rw")) for line in (
             row(title, *((m[f"host_{kind}_{way}_bytes"], "B") for way in ("read", "write"))),
-            row("busiest second of a host", *(((HOSTS[2][f"{kind}_{way}_bytes"] - HOSTS[1][f"{kind}_{way}_bytes"]) / 1.5e6, "MB/s") for way in ("read", "write")))))]
+            row("busiest second of a host", *(((HOSTS[2][f"{kind}_{way}_bytes"] - HOSTS[1][f"{kind}_{way}_bytes"]) / 1.5e6, "MB/s") for way in ("read", "write"))))),
+        *([f"{name}: the server sent {human(grown(f'{kind}_server_read_bytes'), 'B')} for {human(grown(f'{kind}_read_bytes'), 'B')} "
+           "read (all processes)"] for kind, name in (("nfs", "NFS"), ("lustre", "Lustre")))]
     assert tables["Fine metrics"][:3] == [
         ["Dask reports", "crema measured"], row("CPU of tasks", (4, "s"), (cpu, "s")),
         row("not CPU / storage and network", "0 s", (sum(task_values(i)[f"{c}_wait_ns"] for i in COUNTED for c in ("storage", "network")) / 1e9, "s"))]

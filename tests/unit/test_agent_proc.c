@@ -316,6 +316,9 @@ static struct fake_file host_files[] = {
 			    "9 0 md0 1 2 30 4 5 6 700 8 9 10 11\n"
 			    "1 0 ram0 1 2 30 4 5 6 700 8 9 10 11\n"
 			    "259 0 nvme0n1 1 2 5000 4 5 6 60000 8 9 10 11\n"},
+	{"/proc/self/mountstats", "device srv:/d mounted on /d with fstype nfs4 statvers=1.1\n"
+				  "\tbytes:\t31000 0 5 0 12100 0 0 0\n"},
+	{"/proc/self/mountinfo", "31 21 0:51 / /d rw - nfs4 srv:/d rw,vers=4.2\n"},
 	{"/sys/block/sda", ""},
 	{"/sys/block/dm-0", ""},
 	{"/sys/block/loop0", ""},
@@ -354,6 +357,11 @@ static void test_host(void **state)
 	assert_number(m, "net_write_bytes", 35000);
 	assert_number(m, "disk_read_bytes", 5030 * 512);
 	assert_number(m, "disk_write_bytes", 60700 * 512);
+	assert_number(m, "nfs_read_bytes", 31005);
+	assert_number(m, "nfs_server_read_bytes", 12100);
+	assert_true(number(m, "nfs_set") > 0);
+	assert_number(m, "lustre_read_bytes", 0); /* it is not mounted */
+	assert_number(m, "lustre_set", 0);
 	/* 1 + 2 + 3 + 6 + 7 + 8 busy, 40 + 33 idle or waiting: 27 of 100 */
 	host_files[0].text = "cpu  101 22 3003 40040 500033 12 14 16 9 10\n";
 	assert_true(number(host_sample(f, &s), "cpu_percent") == 27);
@@ -374,9 +382,18 @@ static void test_host_of_a_container(void **state)
 				  "  eth9:  500 1 2 3 4 5 6 7 600 1 2 3 4 5 6 7\n"},
 		{NULL, NULL},
 	};
-	static const char *const unknown[] = {
-		"cpu_percent", "stolen_seconds",  "memory_total_bytes", "memory_available_bytes",
-		"load1",       "disk_read_bytes", "disk_write_bytes"};
+	static const char *const unknown[] = {"cpu_percent",
+					      "stolen_seconds",
+					      "memory_total_bytes",
+					      "memory_available_bytes",
+					      "load1",
+					      "disk_read_bytes",
+					      "disk_write_bytes",
+					      "nfs_set",
+					      "nfs_read_bytes",
+					      "nfs_server_read_bytes",
+					      "lustre_set",
+					      "lustre_read_bytes"};
 	struct fake *f = *state;
 	const msgpack_object *m;
 	struct sampler s;

@@ -56,10 +56,40 @@ static void test_groups_are_by_boot_id_and_by_namespace_of_it(void **state)
 	fx_free(fx);
 }
 
+/* Sums of different sets of mounts do not compare, although each of them grows. */
+static void test_mounts_that_come_and_go(void **state)
+{
+	struct fixture *fx;
+	uint64_t set;
+
+	(void)state;
+	for (set = 7; set <= 8; set++) {
+		fx = fx_new();
+		fx_hello(fx, 1, NULL);
+		fx_simple(fx, 1, 1, "k", "s", 0, 1000, 2000, "ok");
+		fx_map(fx, 1, CREMA_MSG_HOST, "boot_ns", AT(900), "nfs_set", UINT64_C(7),
+		       "nfs_read_bytes", UINT64_C(1000), "lustre_set", UINT64_C(1),
+		       "lustre_read_bytes", UINT64_C(50), NULL);
+		fx_map(fx, 1, CREMA_MSG_HOST, "boot_ns", AT(2100), "nfs_set", set, "nfs_read_bytes",
+		       UINT64_C(31000), "lustre_set", UINT64_C(1), "lustre_read_bytes",
+		       UINT64_C(70), NULL);
+		fx_runs(fx);
+		if (set == 7)
+			assert_uint_value(metric_value(fx_facts(fx, 0), "host_nfs_read_bytes"),
+					  30000);
+		else
+			assert_unknown(metric_value(fx_facts(fx, 0), "host_nfs_read_bytes"));
+		assert_uint_value(metric_value(&fx->facts, "host_lustre_read_bytes"), 20);
+		assert_unknown(metric_value(&fx->facts, "host_nfs_server_read_bytes"));
+		fx_free(fx);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_groups_are_by_boot_id_and_by_namespace_of_it),
+		cmocka_unit_test(test_mounts_that_come_and_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

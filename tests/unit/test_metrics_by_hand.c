@@ -203,7 +203,10 @@ static void feed_host(struct fixture *fx, int worker, int ms, uint64_t stolen_se
 	fx_map(fx, worker, CREMA_MSG_HOST, "boot_ns", AT(ms), "stolen_seconds", stolen_seconds,
 	       "net_read_bytes", 1000 * stolen_seconds, "net_write_bytes", 10 * stolen_seconds,
 	       "disk_read_bytes", 100 * stolen_seconds, "disk_write_bytes", 2 * stolen_seconds,
-	       NULL);
+	       "nfs_set", UINT64_C(2), "nfs_read_bytes", 30 * stolen_seconds,
+	       "nfs_server_read_bytes", 7 * stolen_seconds, "lustre_set", UINT64_C(3),
+	       "lustre_read_bytes", 50 * stolen_seconds, "lustre_server_read_bytes",
+	       40 * stolen_seconds, NULL);
 }
 
 static void feed_dask(struct fixture *fx)
@@ -380,6 +383,10 @@ static const struct expected by_hand[] = {
 	{"host_net_write_peak_mbs", 50 / 0.4 / 1e6},
 	{"host_disk_read_peak_mbs", 500 / 0.4 / 1e6},
 	{"host_disk_write_peak_mbs", 10 / 0.4 / 1e6},
+	{"host_nfs_read_bytes", 240},
+	{"host_nfs_server_read_bytes", 56},
+	{"host_lustre_read_bytes", 400},
+	{"host_lustre_server_read_bytes", 320},
 	{"track_workers", 1},
 
 	{"total_cpu_time", 1.3},

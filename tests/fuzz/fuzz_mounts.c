@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fuzz_mounts.c - the kernel's texts about mounts, and a calibration that anybody may have written:
+ * up to a NUL, mountinfo; behind it, the other one. Verdicts that pass are written and found again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/calibration.h"
+#include "common/mountstats.h"
+#include "tests/fuzz/fuzz.h"
+
+static void verdicts(const char *p, size_t n)
+{
+	struct text rest = {p, n};
+	struct buf copy = BUF_INIT;
+	struct verdict v, found;
+
+	if (calibration_check(p, n))
+		return;
+	while (calibration_next(&rest, &v)) {
+		found = v;
+		if (calibration_put(&copy, &v) || calibration_check((char *)copy.data, copy.len) ||
+		    !calibration_find(&copy, &found) || found.right != v.right)
+			abort();
+	}
+	buf_release(&copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	/* Copies without a byte more: a sanitizer then sees what is read behind them. */
+	const uint8_t *cut = n ? memchr(data, 0, n) : NULL;
+	size_t a = cut ? (size_t)(cut - data) : n, b = cut ? n - a - 1 : n;
+	char *first = malloc(a + 1), *second = malloc(b + 1);
+	char options[MOUNT_OPTIONS];
+	struct text mounts, stats;
+	struct mount_bytes sum;
+	struct mount m;
+	uint64_t bytes;
+
+	if (!first || !second)
+		abort();
+	first = memcpy(realloc(first, a ? a : 1), data, a);
+	second = memcpy(realloc(second, b ? b : 1), cut ? cut + 1 : data, b);
+	mounts = (struct text){first, a};
+	stats = (struct text){second, b};
+	mountstats_sum(stats, mounts, &sum);
+	lustre_read_sum(stats, &bytes);
+	while (mounts_next(&mounts, &m))
+		mounts_options(&m, options);
+	verdicts(second, b);
+	free(first);
+	free(second);
+	return 0;
+}
