@@ -266,20 +266,24 @@ enum verdict finding_chunk_baggage(const struct report *r, struct remark *d)
 	return remark_found(d, beside / out);
 }
 
+#define SYNCS_PER_WRITE 0.01 /* a sync costs about as much as 100 writes */
+
 enum verdict finding_small_writes(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->tasks;
-	double calls, bytes, cpu;
-	bool known, bytes_known, cpu_known;
+	double calls, bytes, cpu, syncs;
+	bool known, bytes_known, cpu_known, synced;
 
 	calls = value_number(sum_value(&t->count[CREMA_C_write_calls]), &known);
+	syncs = value_number(sum_value(&t->count[CREMA_C_sync_calls]), NULL);
 	bytes = value_number(sum_value(&t->count[CREMA_C_write_bytes]), &bytes_known);
 	cpu = value_number(tally_cpu(t), &cpu_known);
 	if (!known || !bytes_known || !cpu_known)
 		return remark_unknown(d, known && bytes_known ? "task_cpu_seconds" : "write_calls");
 	if (!(calls > 0))
 		return CHECK_IDLE;
-	if (calls < d->check->first * fmax(cpu, 1) || bytes / calls > d->check->second)
+	synced = syncs >= d->check->first * SYNCS_PER_WRITE * fmax(cpu, 1);
+	if ((calls < d->check->first * fmax(cpu, 1) && !synced) || bytes / calls > d->check->second)
 		return CHECK_QUIET;
 	remark_see(d, "write_calls", value_real(calls), "calls");
 	remark_see(d, "write_bytes", value_real(bytes), "bytes");
@@ -289,5 +293,12 @@ enum verdict finding_small_writes(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(calls), AS_COUNT),
 		   remark_human(d, value_real(bytes / calls), AS_BYTES),
 		   remark_human(d, value_real(cpu), AS_SECONDS));
+	if (synced) {
+		remark_see(d, "sync_calls", value_real(syncs), "calls");
+		remark_say_more(d, ", and %s times until it was on the disk (fsync)",
+				remark_human(d, value_real(syncs), AS_COUNT));
+		remark_advise(d, "Each os.fsync() waits for the disk, and then for a core: write "
+				 "many lines at once, and sync once per chunk or not at all.");
+	}
 	return remark_found(d, 0);
 }

@@ -286,6 +286,11 @@ void write_count(const struct op *op, uint64_t calls, uint64_t bytes)
 	}
 }
 
+void sync_count(const struct op *op)
+{
+	op->t->seg.count[CREMA_C_sync_calls]++;
+}
+
 void write_end(struct op *op, int fd, long result, struct sent sent)
 {
 	if (result < 0)

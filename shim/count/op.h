@@ -63,6 +63,9 @@ void poll_end(struct op *op, int result, int time_id);
  * waits for a task's answers. */
 int wait_matters(void);
 
+/* A call that waited until a file was on the disk. */
+void sync_count(const struct op *op);
+
 void socket_begin(struct op *op, int fd);
 void send_begin(struct op *op, int fd);
 void recv_end(struct op *op, int fd, long result);

@@ -223,7 +223,8 @@ static void duplicated(int fd, int copy)
 	}
 
 #define WRAP_BLOCK(ret, name, params, args, class, object)                                         \
-	WRAP_BLOCKING(ret, name, params, args, CREMA_T_##class, object, wait_end(&op, 0))
+	WRAP_BLOCKING(ret, name, params, args, CREMA_T_##class, object, wait_end(&op, 0);          \
+		      if (CREMA_T_##class == CREMA_T_storage_wait) sync_count(&op))
 
 #define WRAP_CONNECT(ret, name, params, args, fd, size)                                            \
 	WRAP_BLOCKING(ret, name, params, args, CREMA_T_network_wait, fd,                           \

@@ -192,12 +192,18 @@ CASES = {
                       "pair", lambda lab: lab.coffea(more.ImportsAgain(False), 50_000), "at the top of your module"),
     "dask_lock": ("pair", lambda lab: lab.coffea(more.Locks(0.4), 20_000), {"lock_wait"},
                   "pair", lambda lab: lab.coffea(more.Locks(0.4, False), 20_000), "distributed.Lock"),
+    "gathers": ("pair", lambda lab: lab.map(work.noise, [25_000_000] * 16), {"large_results"},
+                "pair", lambda lab: lab.map(work.noise, [1000] * 16), "merge there"),
+    "syncs": ("pair", lambda lab: lab.coffea(habits.Logs(lab.folder), 20_000), {"small_writes", "storage_wait"},
+              "pair", lambda lab: lab.coffea(habits.Logs(lab.folder, 300), 20_000), "sync"),
+    "appends": ("pair", lambda lab: lab.coffea(habits.Appends(), 25_000), {"hot_line"},
+                "pair", lambda lab: lab.coffea(habits.Appends(True), 25_000), "np.append"),
     "iterates_over_all": ("pair", lambda lab: more.iterated(lab, True), {"baskets_reread"},
                           "pair", lambda lab: more.iterated(lab, False), "entry_start"),
 }
 
 # Further cells, for CREMA_ALL_CELLS: cases with the finding and the advice of another one, and advice that computes as much as what it mends.
-SAME_FINDING = {"corrections", "huge_histogram", "lists"}
+SAME_FINDING = {"corrections", "huge_histogram", "lists", "appends"}
 SAME_COST = {"few_chunks", "crowded", "serial_client", "slow_worker", "last_is_longest", "lzma"}
 
 

@@ -1,6 +1,7 @@
 """More of what test_cause_first.py runs on workers: habits of analyses that cost time, and the same work without them."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -50,6 +51,37 @@ class Prints(Sum):
         for i in range(0, len(met), self.every):
             print("event", i, "met", met[i], file=sys.stderr, flush=True)
         return super().process(events)
+
+
+class Logs(Sum):
+    """A log that is on the disk after each line, or after so many."""
+
+    def __init__(self, folder, every=1):
+        self.folder, self.every = folder, every
+
+    def process(self, events):
+        with open(os.path.join(self.folder, f"log-{os.getpid()}.txt"), "a") as file:
+            for i in range(300):
+                file.write(f"event {i} passed\n")
+                if i % self.every == 0:
+                    file.flush()
+                    os.fsync(file.fileno())
+        return super().process(events)
+
+
+class Appends(Base):
+    """A selection that grows by one value at a time."""
+
+    def __init__(self, at_once=False):
+        self.at_once = at_once
+
+    def process(self, events):
+        met, chosen = events.MET.pt.to_numpy(), np.array([])
+        if self.at_once:
+            chosen = met[met > 5]
+        for value in () if self.at_once else met[met > 5]:
+            chosen = np.append(chosen, value)
+        return {"n": len(chosen)}
 
 
 class Subprocess(Sum):

@@ -379,7 +379,7 @@ def test_findings(made):
     codecs = sum(g["decompress_cpu_ns"] + g["compress_cpu_ns"] for g in given) / 1e9
     all_cpu = cpu + (task_values(9)["cpu_ns"] + task_values(9)["pool_cpu_ns"]) / 1e9
     large, cached, calls, read = (sum(g[name] for g in given) for name in ("large_read_bytes", "cached_bytes", "read_calls", "read_bytes"))
-    writes, written = (sum(g[name] for g in given) for name in ("write_calls", "write_bytes"))
+    writes, written, syncs = (sum(g[name] for g in given) for name in ("write_calls", "write_bytes", "sync_calls"))
     again, baskets = (sum(g[name] for g in given) for name in ("repeated_basket_bytes", "basket_bytes"))
     threads, idle = 6 * 3.95, 6 * 3.95 - 4.25
 
@@ -409,7 +409,7 @@ def test_findings(made):
         "cpu_bound": {"cpu_and_runqueue_seconds": seconds["cpu"] + seconds["runqueue"], "task_wall_seconds": 4.2,
                       "percent": 100 * (seconds["cpu"] + seconds["runqueue"]) / 4.2, "task_cpu_seconds": seconds["cpu"], "runqueue_wait_seconds": seconds["runqueue"],
                       "cpu_outside_codecs_seconds": cpu - codecs},
-        "small_writes": {"write_calls": writes, "write_bytes": written, "mean_bytes": written / writes, "task_cpu_seconds": cpu}}
+        "small_writes": {"write_calls": writes, "write_bytes": written, "mean_bytes": written / writes, "task_cpu_seconds": cpu, "sync_calls": syncs}}
     spoken = {f["id"]: f for f in made.json["findings"]}
     found = spoken | {f["id"]: f for f in made.json["findings_left_out"]}
     assert set(found) == set(expected)

@@ -227,6 +227,7 @@ static void a_synced_file_is_storage(void **state)
 				 "fsync, fdatasync | elapsed time less CPU clock and run delay");
 			others_are_small(t, CREMA_T_storage_wait, CREMA_T_runqueue, &known);
 		}
+		assert_int_equal(t->own.count[CREMA_C_sync_calls], 50);
 		harness_free(&h);
 	}
 	close(fd);

@@ -220,6 +220,47 @@ static bool case_large_arguments(struct fixture *fx, int side)
 	return true;
 }
 
+static void sent(struct fixture *fx, int ms, bool known, uint64_t sent_bytes,
+		 uint64_t received_bytes)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	pack_init(&pk, &b);
+	pack_array(&pk, 1);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_TOTALS);
+	pack_map(&pk, 3);
+	pack_kv_u64(&pk, "boot_ns", AT(ms));
+	pack_text(&pk, "tasks");
+	pack_map(&pk, 2);
+	pack_kv_maybe(&pk, "comm_write_bytes", known, 0);
+	pack_kv_u64(&pk, "comm_read_bytes", 0);
+	pack_text(&pk, "unattributed");
+	pack_map(&pk, 2);
+	pack_kv_u64(&pk, "comm_write_bytes", sent_bytes);
+	pack_kv_u64(&pk, "comm_read_bytes", received_bytes);
+	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
+	buf_release(&b);
+}
+
+/* A task of 10 s, or of 11; 100 MB left between the totals 3 and 4 s after its end. Allowed for are
+ * messages of 13 s and one task. What left before the first totals in the run may be another's. */
+static bool case_large_results(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 1000, side == BELOW_SECOND ? 12000 : 11000);
+	uint64_t messages = 10000 + 1300000, n = side == BELOW ? 99999999 : 100000000;
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	sent(fx, 500, true, 0, 0);
+	sent(fx, 2000, true, 700000000, 0);
+	sent(fx, 8000, side != UNKNOWN, 700000000, 3000);
+	sent(fx, 14000, true, 700000000, 3000);
+	sent(fx, 15000, true, 700003000 + messages + n, 3000);
+	return true;
+}
+
 /* 1 s of 10 s of CPU. */
 static bool case_gc_pauses(struct fixture *fx, int side)
 {

@@ -196,7 +196,7 @@ static void columns_without_ranges(struct fixture *fx)
 }
 
 /* With 2 s of CPU twice as many. */
-static void writes(struct fixture *fx, uint64_t calls)
+static void writes(struct fixture *fx, uint64_t calls, uint64_t syncs)
 {
 	struct task_record r = work(1, "a", 0, 4000);
 
@@ -204,17 +204,23 @@ static void writes(struct fixture *fx, uint64_t calls)
 	SET_OWN(&r, cpu, 2000);
 	SET_COUNT(&r, write_calls, calls);
 	SET_COUNT(&r, write_bytes, calls * 1024);
+	SET_COUNT(&r, sync_calls, syncs);
 	fx_task(fx, 1, &r);
 }
 
 static void writes_enough(struct fixture *fx)
 {
-	writes(fx, 10000);
+	writes(fx, 10000, 99);
+}
+
+static void syncs_enough(struct fixture *fx)
+{
+	writes(fx, 200, 100);
 }
 
 static void writes_too_few(struct fixture *fx)
 {
-	writes(fx, 9999);
+	writes(fx, 9999, 99);
 }
 
 /* Tasks of one worker take 600 to 800 ms, of another 230 to 290: the median of all is 280. */
@@ -430,6 +436,11 @@ static const struct input {
 	{writes_enough, "small_writes", "10,000 times, 1.024 kB on average, in 2.000 s of CPU",
 	 "write_calls=10000 calls; write_bytes=10240000 bytes; mean_bytes=1024 bytes; "
 	 "task_cpu_seconds=2 s"},
+	{syncs_enough, "small_writes",
+	 "200 times, 1.024 kB on average, in 2.000 s of CPU, and 100 times until it was on the "
+	 "disk (fsync)",
+	 "write_calls=200 calls; write_bytes=204800 bytes; mean_bytes=1024 bytes; "
+	 "task_cpu_seconds=2 s; sync_calls=100 calls"},
 	{writes_too_few, "small_writes", QUIET, NULL},
 	/* 520, 320, 420 and 370 ms more */
 	{slow_in_disorder, "slow_worker",

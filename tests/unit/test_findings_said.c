@@ -229,6 +229,10 @@ static const struct said {
 	 "and arguments; while they arrived, threads had no task for 800.0 ms",
 	 "arrived_bytes=10000000 bytes; tasks=10 tasks; bytes_per_task=1000000 bytes; "
 	 "idle_thread_seconds=0.8 s"},
+	{"large_results", 0, "comm_write_bytes",
+	 "workers sent at least 100.0 MB of results to the client, until 3.000 s or longer after "
+	 "the last task ended",
+	 "sent_bytes=100000000 bytes; seconds_after_last_task=3 s"},
 	{"gc_pauses", 0.1, "gc_seconds",
 	 "Python's full garbage collections took at least 1.000 s of CPU; relative to the tasks' "
 	 "10.00 s, this is 10 %",

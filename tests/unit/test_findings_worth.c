@@ -213,6 +213,7 @@ static const struct worth {
 	 "gather the results afterwards, and put more work into each task."},
 	{"tiny_tasks", shortest_on_two, false, "24.404 of 24.904 s, warning", NULL},
 	{"serialization", NULL, false, "1 of 10 s, warning", NULL},
+	{"large_results", NULL, false, "unknown of 10 s, warning", NULL},
 	{"gc_pauses", NULL, false, "at least 1 of 11 s, warning", NULL},
 	{"large_arguments", NULL, false, "at least 0.8 of 4.9 s, warning", NULL},
 	{"python_heavy", NULL, false, "1 of 5 s, warning", NULL},
