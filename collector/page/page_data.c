@@ -102,6 +102,33 @@ static void put_time(const struct report *r, struct json *j)
 	emit_end(j);
 }
 
+/* The client's wall time; null without a record of it. */
+static void put_client(const struct wall *w, struct json *j)
+{
+	size_t i;
+
+	if (!w) {
+		emit_value(j, "client", value_null());
+		return;
+	}
+	emit_object(j, "client");
+	emit_value(j, "wall_seconds", value_real(w->seconds));
+	emit_array(j, "parts");
+	for (i = 0; i < WALL_PARTS; i++) {
+		emit_object(j, NULL);
+		emit_value(j, "name", value_text(wall_parts[i].words));
+		emit_value(j, "seconds", w->part[i]);
+		emit_end(j);
+	}
+	emit_object(j, NULL);
+	emit_value(j, "name", value_text("rest"));
+	emit_value(j, "seconds", value_real(w->rest));
+	emit_end(j);
+	emit_end(j);
+	page_name(j, "unseen", w->unseen);
+	emit_end(j);
+}
+
 static void put_evidence(const struct finding *f, struct json *j)
 {
 	const struct evidence *e;
@@ -335,6 +362,7 @@ void page_data(const struct report *r, struct json *j)
 	put_findings(r, j);
 	put_metrics(r, j);
 	put_time(r, j);
+	put_client(r->wall, j);
 	metric_waste(r->facts, "waste", j);
 	report_timeline_json(r, j);
 	page_series(r, j);

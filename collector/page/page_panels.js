@@ -115,6 +115,19 @@ function drawTime(box, d) {
     [...classes, { name: "wall time of tasks", seconds: wall }, { name: "CPU of pool threads (not included)", seconds: d.time.pool_cpu_seconds }]));
 }
 
+/* From the command to the end of the program, in the order of a simple analysis. */
+function drawClient(box, d) {
+  const c = d.client, wall = c.wall_seconds;
+  const parts = c.parts.map((p, i) => ({ ...p, colour: i === c.parts.length - 1 ? "s6" : `s${i % 6}` })).filter((p) => p.seconds !== 0);
+  box.append(legend(parts.map((p) => ({ name: p.name, colour: p.colour, value: known(p.seconds) ? `${as.seconds(p.seconds)} (${as.percent(share(p.seconds, wall))})` : UNKNOWN }))));
+  barChart(box, { id: "chart-client", label: "Where the wall time of the client went", rows: [0], name: () => "client",
+    segments: () => parts.map((p) => ({ ...p, value: p.seconds, text: as.seconds(p.seconds) })), total: () => as.seconds(wall) });
+  if (c.unseen) box.append(h("p", { class: "shown" }, `Unknown parts are in the rest: ${c.unseen}`));
+  box.append(folded("table-client", "Where the wall time of the client went",
+    [["part", (p) => p.name], ["time", (p) => p.seconds, as.seconds], ["of all", (p) => share(p.seconds, wall), as.percent]],
+    [...parts, { name: "all", seconds: wall }]));
+}
+
 /* values per second of each bin; the last bin may be shorter */
 function perSecond(t, values, factor) {
   return values.map((v, i) => {
@@ -346,6 +359,7 @@ const PANELS = [
   { id: "findings", title: "Findings", draw: drawFindings },
   { id: "figures", nav: "Numbers", title: "In numbers", draw: drawFigures },
   { id: "time", nav: "Time", title: "Where the time went", what: "Wall time of tasks. Each class is measured separately; the rest is not classified.", draw: drawTime },
+  { id: "client", nav: "Client", title: "Wall time of the client", what: "Seconds of the program that asked for the tasks. What it does while tasks run is its own part.", draw: drawClient, has: (d) => d.client },
   { id: "overtime", nav: "Over time", title: "Time classes over the run", what: "Threads in each class, for all attempts; a task\u2019s seconds are spread evenly over its duration.", half: true, draw: drawOverTime, has: (d) => d.levels.bin > 0 },
   { id: "gbps", nav: "Gbit/s", title: "Gbit/s by layer", what: "Bytes at the time they were read, from the workers\u2019 totals. Do not add layers: they contain the same data.", half: true, draw: drawGbps, has: timed },
   { id: "levels", nav: "Workers", title: "Workers and tasks", what: "From the start and end of tasks and workers.", half: true, draw: drawLevels },

@@ -77,13 +77,20 @@ def test_own_map(new_cluster):
     assert wall["imports"] == near(wall, truth["imports"]) and truth["imports"] >= 1.5
     assert wall["own"] == near(wall, truth["own"])
     is_own_map(wall, truth)
+    assert "client_part" not in truth["findings"]
+
+
+def first_screen(procs):
+    done = subprocess.run([procs.build / "crema", "report", "--dir", procs.journal], capture_output=True, text=True, timeout=60, env=procs.env)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) <= 30
+    return done.stdout
 
 
 def test_crema_run(new_cluster):
     """The client needs no edit: it is recorded from the command on, and found by a key that it sent."""
     procs = new_cluster()
     begin = time.perf_counter()
-    truth = run_job(procs, "map", late=4.0, command=[procs.build / "crema", "run", "--quiet", "--dir", procs.journal, "--"])
+    truth = run_job(procs, "map", late=4.0, command=[procs.build / "crema", "run", "--quiet", "--dir", procs.journal, "--"], CREMA_TEST_GRAPH_SECONDS="2")
     outside = time.perf_counter() - begin
     report = jobs.settled(procs, lambda r: len(r["tasks"]) == 4)
     wall = crema.Run(report).wall
@@ -92,6 +99,9 @@ def test_crema_run(new_cluster):
     assert wall["start"] > 0 and wall["imports"] == near(wall, truth["first_imports"] + truth["imports"])
     assert wall["start"] + truth["all"] == near(wall, wall["all"])
     text = procs.report("--show", "wall").stdout
+    (found,) = [f for f in crema.Run(report).findings if f.id == "client_part"]
+    assert found.evidence["part"] == "graph" and found.text.startswith("building the graph took ") and "partitions" in found.advice
+    assert f"client: {wall['all']:.4g} s in all" in first_screen(procs)
     assert "building the graph" in text and "starting Python" in text
     is_own_map({**wall, "workers": 0}, truth)
 

@@ -1019,3 +1019,22 @@ def test_frames_that_all_stacks_begin_with(page):
     page.tab.run("""(() => { const e = document.getElementById("flame-search"); e.value = "b.py"; e.dispatchEvent(new Event("input")); })()""")
     assert page.texts("#flame-found") == ["98.0 % of the time"] and page.texts("#chart-flame g.cell:not(.faint) title")[0].startswith("a \u2026 c")
     page.tab.run("""(() => { const e = document.getElementById("flame-search"); e.value = ""; e.dispatchEvent(new Event("input")); })()""")
+
+
+CLIENT = {"imports": 5.0, "own code": 0.0, "building the graph": 68.0, "sending the graph": None, "steady state": 15.0, "rest": 2.0}
+
+
+def test_wall_time_of_the_client(page):
+    """A bar of all parts; one that is unknown is named, and no client's record is no panel."""
+    def given(d):
+        d["client"] = {"wall_seconds": 90.0, "parts": [{"name": n, "seconds": s} for n, s in CLIENT.items()], "unseen": "x.y is missing"}
+
+    page.show()
+    assert not page.texts("#panel-client h2")
+    page.show(given)
+    chart, parts = page.chart("client"), {n: s for n, s in CLIENT.items() if s != 0}
+    bars(chart, ["client"], [parts], seconds)
+    assert labels(chart, "value") == ["90.00 s"]
+    assert page.legend("client") == [f"{n}{seconds(s)}{'' if s is None else f' ({percent(s, 90)})'}" for n, s in parts.items()]
+    assert page.rows("#table-client") == [*([n, seconds(s), percent(s, 90)] for n, s in parts.items()), ["all", "90.00 s", "100.0 %"]]
+    assert "Unknown parts are in the rest: x.y is missing" in page.texts("#panel-client .shown")

@@ -404,4 +404,25 @@ static bool case_child_processes(struct fixture *fx, int side)
 	return true;
 }
 
+/* 2 of 10 s for the graph; imports took less. */
+static bool case_client_part(struct fixture *fx, int side)
+{
+	static struct wall w;
+	size_t i;
+
+	memset(&w, 0, sizeof(w));
+	for (i = 0; i < WALL_PARTS; i++)
+		w.part[i] = value_real(0);
+	w.read = true;
+	w.seconds = side == BELOW ? 10.01 : side == BELOW_SECOND ? 9 : 10;
+	w.part[WALL_imports] = value_real(1.5);
+	w.part[WALL_steady] = value_real(5);
+	w.part[WALL_graph] =
+		side == UNKNOWN ? value_null() : value_real(side == BELOW_SECOND ? 1.999 : 2);
+	fx->wall = &w;
+	fx_hello(fx, 1, "{}");
+	fx_simple(fx, 1, 1, "a", "span", 0, 0, 1000, "ok");
+	return true;
+}
+
 #endif

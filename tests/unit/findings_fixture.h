@@ -30,6 +30,7 @@ __attribute__((unused)) static void collect(struct fixture *fx, struct found *fo
 {
 	fx_runs(fx);
 	assert_int_equal(report_gather(&found->report, &fx->runs.v[0], fx_facts(fx, 0)), 0);
+	found->report.wall = fx->wall;
 	assert_int_equal(findings_collect(&found->report, &found->list), 0);
 }
 

@@ -39,7 +39,8 @@ struct fixture {
 	struct facts facts;
 	bool twice, runs_built, facts_built;
 	uint64_t seq[256];
-	struct buf *file; /* set: frames go there instead of into the model */
+	const struct wall *wall; /* the client's; NULL: no record */
+	struct buf *file;	 /* set: frames go there instead of into the model */
 };
 
 __attribute__((unused)) static struct fixture *fx_new(void)

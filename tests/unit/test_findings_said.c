@@ -143,6 +143,9 @@ static const struct said {
 	 "6 thread-seconds without one; the longest of these tasks, 'task', took 10.00 s",
 	 "tail_seconds=2 s; wall_time=10 s; percent=20 %; threads=4 threads; "
 	 "tail_idle_thread_seconds=6 s; last_prefix=task"},
+	{"client_part", 0.2, "graph",
+	 "building the graph took 2.000 s of the client's 10.00 s (20 %)",
+	 "part=graph; seconds=2 s; client_wall_seconds=10 s; percent=20 %"},
 	{"few_chunks", 0.5, "cores_per_worker",
 	 "1 chunk for 2 threads: 1 of these threads had no chunk",
 	 "num_chunks=1 chunks; threads=2 threads; wall_time=1 s"},

@@ -193,6 +193,9 @@ static const struct worth {
 	{"slow_worker", NULL, false, "0.5625 of 2 s, warning; saves 0.5625 s, at most 562.5 ms",
 	 NULL},
 	{"tail", NULL, false, "1.5 of 10 s, warning; saves 1.5 s, at most 1.500 s", NULL},
+	{"client_part", NULL, false, "2 of 10 s, warning",
+	 "Use fewer, larger partitions (step_size) and fill several variations at once; or run the "
+	 "processor with coffea's Runner, which builds no graph."},
 	{"few_chunks", NULL, false, "0.5 of 1 s, warning; saves 0.5 s, at most 500.0 ms", NULL},
 	{"idle_threads", NULL, false, "1 of 2 s, warning", NULL},
 	/* 6 of 15 thread-seconds */

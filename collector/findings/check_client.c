@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_client.c - what the client did while no task ran. */
+#include <math.h>
+
+#include "collector/findings/check.h"
+
+/* The other parts are the analysis itself, or findings of tasks and workers. */
+static const struct {
+	enum wall_part part;
+	const char *advice;
+} advised[] = {
+	{WALL_imports,
+	 "Import only what the analysis uses, keep Python's packages on a local disk, and let one "
+	 "Python make several runs (a notebook)."},
+	{WALL_workers,
+	 "Start the cluster before the analysis and keep it for several runs, or begin when the "
+	 "first worker is there: client.wait_for_workers(1)."},
+	{WALL_graph,
+	 "Use fewer, larger partitions (step_size) and fill several variations at once; or run the "
+	 "processor with coffea's Runner, which builds no graph."},
+	{WALL_send, "Send what tasks share once (client.scatter), or let the workers load it; use "
+		    "fewer tasks."},
+	{WALL_preprocess,
+	 "Save what preprocessing returns and pass it to the next runs: the fileset of "
+	 "coffea.dataset_tools.preprocess, or the Runner's metadata_cache."},
+	{WALL_schedule,
+	 "Use fewer tasks, so that the scheduler unpacks a smaller graph, and let workers import "
+	 "packages before: client.run(function that imports them)."},
+	{WALL_gather,
+	 "Return histograms in place of arrays, add them up on the workers, and write large "
+	 "results to files there."},
+};
+#define ADVISED (sizeof(advised) / sizeof(*advised))
+
+enum verdict finding_client_part(const struct report *r, struct remark *d)
+{
+	const struct wall *w = r->wall;
+	const char *unknown = NULL;
+	size_t i, most = 0;
+	double seconds = 0;
+	struct value v;
+
+	if (!w)
+		return CHECK_IDLE;
+	for (i = 0; i < ADVISED; i++) {
+		v = w->part[advised[i].part];
+		if (v.type == VALUE_NULL)
+			unknown = wall_parts[advised[i].part].id;
+		else if (v.v.d > seconds) {
+			seconds = v.v.d;
+			most = i;
+		}
+	}
+	if (!reaches(seconds, w->seconds, d->check->first, d->check->second))
+		return unknown ? remark_unknown(d, unknown) : CHECK_QUIET;
+	remark_see(d, "part", value_text(wall_parts[advised[most].part].id), "");
+	remark_see(d, "seconds", value_real(seconds), "s");
+	remark_see(d, "client_wall_seconds", value_real(w->seconds), "s");
+	remark_see(d, "percent", value_real(seconds / w->seconds * 100), "%");
+	remark_say(d, "%s took %s of the client's %s (%s)", wall_parts[advised[most].part].words,
+		   remark_human(d, value_real(seconds), AS_SECONDS),
+		   remark_human(d, value_real(w->seconds), AS_SECONDS),
+		   remark_percent(d, seconds / w->seconds * 100));
+	remark_advise(d, "%s", advised[most].advice);
+	d->f.of_s = w->seconds; /* longer than the tasks' wall time */
+	remark_cost(d, seconds);
+	return remark_found(d, seconds / w->seconds);
+}
