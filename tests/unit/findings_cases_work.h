@@ -417,6 +417,7 @@ static bool case_client_part(struct fixture *fx, int side)
 	w.seconds = side == BELOW ? 10.01 : side == BELOW_SECOND ? 9 : 10;
 	w.part[WALL_imports] = value_real(1.5);
 	w.part[WALL_steady] = value_real(5);
+	w.part[WALL_gather] = value_real(0.5);
 	w.part[WALL_graph] =
 		side == UNKNOWN ? value_null() : value_real(side == BELOW_SECOND ? 1.999 : 2);
 	fx->wall = &w;

@@ -78,7 +78,10 @@ static void test_a_wait_is_cut(void **state)
 	assert_false(wall_matters(&w)); /* from a fifth on */
 	w.seconds = 25;
 	assert_true(wall_matters(&w));
-	w.largest = WALL_steady;
+	w.seconds = 20;
+	w.largest = WALL_tail;
+	assert_true(wall_matters(&w));
+	w.largest = WALL_steady; /* the same 4 s */
 	assert_false(wall_matters(&w));
 	fx_free(fx);
 }
