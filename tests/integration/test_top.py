@@ -110,16 +110,21 @@ def test_keys_sort_turn_round_and_help(site):
             before = terminal.text()
             terminal.type("s")
             terminal.until(lambda now, before=before: titles(now) != titles(before), "another column")
-        names = [row.split()[0] for row in rows(terminal.text())]
-        assert names == sorted(names) and len(set(names)) == 2
+        # The titles are drawn before the rows.
+        terminal.until(lambda now: len(set(first(now))) == 2 and first(now) == sorted(first(now)), "the workers by name")
+        names = first(terminal.text())
         terminal.type("r")
-        terminal.until(lambda now: [row.split()[0] for row in rows(now)] == names[::-1], "the other order")
+        terminal.until(lambda now: first(now) == names[::-1], "the other order")
         terminal.type("S")
         terminal.until(lambda now: "WORKER*" not in now, "the column before")
         terminal.type("h")
         terminal.until(lambda now: "sort by the next column" in now and "WORKER" not in now, "help")
         terminal.type("x")
         terminal.until(lambda now: "WORKER" in now, "the table again")
+
+
+def first(text):
+    return [row.split()[0] for row in rows(text)]
 
 
 def titles(text):
