@@ -75,7 +75,7 @@ static bool next_part(struct framefile_reader *r, uint8_t type, struct frame *f,
 }
 
 /* All frames are there. */
-static bool is_whole(const char *path, uint8_t type, uint64_t *parts, uint64_t *bytes)
+static bool is_whole(const char *path, uint8_t type, uint64_t *bytes)
 {
 	struct framefile_reader r;
 	uint64_t at = 0, id = 0;
@@ -91,7 +91,6 @@ static bool is_whole(const char *path, uint8_t type, uint64_t *parts, uint64_t *
 		*bytes += FRAME_HEAD_BYTES + f.head.stored_bytes;
 	}
 	framefile_reader_close(&r);
-	*parts = at;
 	return last;
 }
 
@@ -118,25 +117,36 @@ static int take_part(const struct frame *f, struct buf *scratch,
 	return err;
 }
 
-int items_read(const char *path, uint8_t type,
-	       int (*take)(void *arg, const msgpack_object_array *item), void *arg, uint64_t *bytes)
+int items_read_whole(const char *path, uint8_t type,
+		     int (*take)(void *arg, const msgpack_object_array *item), void *arg)
 {
 	struct buf scratch = BUF_INIT;
 	struct framefile_reader r;
-	uint64_t at, parts, id = 0;
+	uint64_t at = 0, id = 0;
+	bool last = false;
 	struct frame f;
 	int err;
 
-	if (!is_whole(path, type, &parts, bytes))
-		return -ENOENT;
 	err = framefile_open(&r, path);
 	if (err)
 		return err;
-	for (at = 0; !err && at < parts; at++)
-		err = next_part(&r, type, &f, at, &id) ? take_part(&f, &scratch, take, arg) : -EIO;
+	for (; !err && !last; at++) {
+		if (!next_part(&r, type, &f, at, &id)) {
+			err = -EIO;
+			break;
+		}
+		last = f.head.count != 0;
+		err = take_part(&f, &scratch, take, arg);
+	}
 	framefile_reader_close(&r);
 	buf_release(&scratch);
 	return err;
+}
+
+int items_read(const char *path, uint8_t type,
+	       int (*take)(void *arg, const msgpack_object_array *item), void *arg, uint64_t *bytes)
+{
+	return is_whole(path, type, bytes) ? items_read_whole(path, type, take, arg) : -ENOENT;
 }
 
 bool items_u64(const msgpack_object_array *item, uint32_t at, uint64_t *value)

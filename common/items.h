@@ -37,6 +37,10 @@ int items_end(struct items *items);
 int items_read(const char *path, uint8_t type,
 	       int (*take)(void *arg, const msgpack_object_array *item), void *arg,
 	       uint64_t *bytes);
+/* The same of a file that items_read() has found whole before, which is not checked again: take()
+ * may have been called when it is not after all (-EIO). */
+int items_read_whole(const char *path, uint8_t type,
+		     int (*take)(void *arg, const msgpack_object_array *item), void *arg);
 /* The item's value: false if there is none such, or of another type. */
 bool items_u64(const msgpack_object_array *item, uint32_t at, uint64_t *value);
 /* A worker's id; NULL: it is none. */

@@ -273,15 +273,26 @@ static int feed_item(void *arg, const msgpack_object_array *item)
 				    : feed_message(f, id, stream, bytes);
 }
 
-static int read_items(const char *folder, const char *name,
-		      int (*take)(void *arg, const msgpack_object_array *item), void *arg)
+/* Checks its first items, and that the footer is whole. */
+static int check(const char *folder, const char *name, struct feeding *f)
 {
 	char path[PATH_MAX];
 	uint64_t bytes;
 
 	if (dirs_join(path, sizeof(path), folder, name))
 		return -ENAMETOOLONG;
-	return items_read(path, CREMA_FRAME_FOOTER, take, arg, &bytes);
+	return items_read(path, CREMA_FRAME_FOOTER, check_item, f, &bytes);
+}
+
+/* After check(). */
+static int read_items(const char *folder, const char *name,
+		      int (*take)(void *arg, const msgpack_object_array *item), void *arg)
+{
+	char path[PATH_MAX];
+
+	if (dirs_join(path, sizeof(path), folder, name))
+		return -ENAMETOOLONG;
+	return items_read_whole(path, CREMA_FRAME_FOOTER, take, arg);
 }
 
 int footer_feed(struct model *m, const char *folder, const char *segment, const char *name)
@@ -293,7 +304,7 @@ int footer_feed(struct model *m, const char *folder, const char *segment, const 
 	f.id = &id;
 	if (footer_identify(segment, name, &id))
 		return 0;
-	rc = read_items(folder, name, check_item, &f);
+	rc = check(folder, name, &f);
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc < 0 || !f.good || f.whole || f.known)
@@ -324,7 +335,7 @@ static bool is_good(const char *journal, const char *folder, const char *name, b
 	struct feeding f = {.id = &id};
 
 	if (dirs_join(segment, sizeof(segment), journal, name) ||
-	    footer_identify(segment, name, &id) || read_items(folder, name, check_item, &f) < 0)
+	    footer_identify(segment, name, &id) || check(folder, name, &f) < 0)
 		return false;
 	*whole = f.whole;
 	return f.good;
