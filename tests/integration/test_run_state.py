@@ -14,7 +14,7 @@ import pytest
 import state_job
 
 # CREMA_STALL_AFTER; with CREMA_ALL_CELLS as users have it. Tasks that are no stall take 8 s more.
-PATIENCE_SECONDS = 30 if os.environ.get("CREMA_ALL_CELLS") else 7
+PATIENCE_SECONDS = 30 if os.environ.get("CREMA_ALL_CELLS") else 10
 JOB = jobs.ROOT / "tests" / "integration" / "state_job.py"
 
 
