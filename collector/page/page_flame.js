@@ -193,9 +193,9 @@ function sourceLine(row, classes, most) {
 function drawSource(box, d) {
   for (const file of d.source.files) {
     const note = file.without ? `No code: the file is ${file.without}.` : file.changed ? "The file was changed after the run began: lines may have moved." : "";
-    const head = ["time", "of all", "", "line", ""].map((text) => h("th", {}, text));
+    const head = ["time", "of all", "", "line", ""].map((text) => (text ? h("th", { scope: "col" }, text) : h("td", {})));
     box.append(h("details", { class: "source", open: file === d.source.files[0] }, h("summary", {}, file.file), note ? h("p", { class: "shown" }, note) : "",
-      h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, file.rows.map((row) => sourceLine(row, d.classes, d.source.seconds))))),
+      h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Time by line"), h("thead", {}, h("tr", {}, head)), h("tbody", {}, file.rows.map((row) => sourceLine(row, d.classes, d.source.seconds))))),
       file.left_out ? h("p", { class: "shown" }, `${as.count(file.left_out)} more lines.`) : ""));
   }
   if (d.source.left_out) box.append(h("p", { class: "shown" }, `${as.count(d.source.left_out)} more files.`));

@@ -17,7 +17,7 @@ USES_SHARED = re.compile(r"^def \w+\([^)]*\b(?:shared|demo)\b", re.MULTILINE)
 # Half a minute and more of waiting and computing, the longest first. The order is all that depends on it: a file may be missing
 # here. Some of them install packages in a first run: dask_awkward, roastcoffea, pythons.
 LONGEST = [SHARED, "test_cause_first", "test_run_state", "test_limits", "test_right_run", "test_suites", "test_notebook",
-           "test_silent", "test_dask_awkward", "test_roastcoffea", "test_executors", "test_kill", "test_threads",
+           "test_silent", "test_wall", "test_dask_awkward", "test_roastcoffea", "test_executors", "test_kill", "test_threads",
            "test_findings", "test_kill_all", "test_bad_input", "test_recipes", "test_tutorial", "test_scripts", "test_http",
            "test_progress", "test_network", "test_faults_collector", "test_faults_network", "test_page", "test_package",
            "test_big_runs", "test_compare", "test_worker", "test_collector_life", "test_sections", "test_xrootd",

@@ -20,7 +20,7 @@ from distributed import Client, span
 
 PAGE_BYTES = 3_000_000
 PANELS = {"findings", "figures", "time", "overtime", "gbps", "levels", "memory", "stream", "lines", "scatter", "codecs",
-          "files", "columns", "datasets", "balance", "waits", "completeness", "metrics"}
+          "files", "columns", "datasets", "balance", "source", "waits", "completeness", "metrics"}
 
 
 @pytest.fixture(scope="module")

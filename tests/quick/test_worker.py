@@ -530,7 +530,8 @@ def test_the_agent_gets_the_workers_options_and_refuses_words(tmp_path, monkeypa
     names = set(re.findall(r'OPTION\(\w+, (?:WORKER|NAMES|NAMED|ALL), "[^"]*", "(CREMA\w*)"', text))
     assert {"CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA"} < names
     values = {name: "banana" for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA_STUCK", "CREMA")}
-    values |= {"CREMA_SPOOL_BYTES": "24k", "CREMA_RUN_NAME": "a name", "CREMA_SAMPLE_HZ": "50", "CREMA_TOKEN_FILE": str(tmp_path / "token"), "CREMA_DIR": str(tmp_path / "state")}
+    values |= {"CREMA_SPOOL_BYTES": "24k", "CREMA_RUN_NAME": "a name", "CREMA_SAMPLE_HZ": "50", "CREMA_TOKEN_FILE": str(tmp_path / "token"), "CREMA_DIR": str(tmp_path / "state"),
+               "CREMA_CALIBRATION": str(tmp_path / "calibration")}
     told_otherwise = {"CREMA_COLLECTOR", "CREMA_AGENT", "CREMA_BLOCKED_MS", "CREMA_ASK_SCHEDULER"}  # its command line, and what the library uses
     assert names == set(values) | told_otherwise
     agent = tmp_path / "agent"

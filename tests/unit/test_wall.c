@@ -132,7 +132,9 @@ static void test_unknown_is_in_the_rest(void **state)
 	assert_string_equal(w.unseen, "x is missing");
 	w = taken(f, RECORD("[10, 26, 9]", "0", "\"wait\": \"too many\""));
 	EXPECT(&w, 21.5, CLIENT, NO_WAIT);
-	w = taken(run(fx_new(), (double)NAN), RECORD("[10, 26, 9]", "0", ""));
+	fx_free(fx);
+	fx = fx_new();
+	w = taken(run(fx, (double)NAN), RECORD("[10, 26, 9]", "0", ""));
 	assert_unknown(w.part[WALL_workers]);
 	assert_unknown(w.part[WALL_schedule]);
 	assert_near(w.part[WALL_ramp], 1);
