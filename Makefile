@@ -118,5 +118,5 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: all check install package pictures clean help
-# build/package has the libraries of portable programs, build/pythons interpreters: with .d files of other kinds.
--include $(shell find $(BUILD) \( -path $(BUILD)/package -o -path $(BUILD)/pythons \) -prune -o -name '*.d' -type f -print 2>/dev/null)
+# build/package has the libraries of portable programs, build/pythons interpreters, build/mutate a copy of all: with .d files of other kinds.
+-include $(shell find $(BUILD) \( -path $(BUILD)/package -o -path $(BUILD)/pythons -o -path $(BUILD)/mutate \) -prune -o -name '*.d' -type f -print 2>/dev/null)
