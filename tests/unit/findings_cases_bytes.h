@@ -317,11 +317,7 @@ static void totals(struct fixture *fx, uint64_t tasks, uint64_t rest, uint64_t c
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_TOTALS);
-	pack_map(&pk, 6);
+	fx_begin(&pk, &b, CREMA_MSG_TOTALS, 6);
 	pack_kv_u64(&pk, "boot_ns", AT(5000));
 	pack_kv_u64(&pk, "tasks_refused", 0);
 	pack_kv_u64(&pk, "records_refused", 0);
@@ -336,8 +332,7 @@ static void totals(struct fixture *fx, uint64_t tasks, uint64_t rest, uint64_t c
 	pack_text(&pk, "children");
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, "cpu_ns", children_ms * 1000000);
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 }
 
 static bool case_unattributed_network(struct fixture *fx, int side)

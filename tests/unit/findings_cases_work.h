@@ -106,11 +106,7 @@ static void fresh_totals(struct fixture *fx, uint64_t tasks_ms, uint64_t seen_ms
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_TOTALS);
-	pack_map(&pk, 4);
+	fx_begin(&pk, &b, CREMA_MSG_TOTALS, 4);
 	pack_kv_u64(&pk, "boot_ns", AT(5000));
 	pack_text(&pk, "tasks");
 	pack_map(&pk, 2);
@@ -122,8 +118,7 @@ static void fresh_totals(struct fixture *fx, uint64_t tasks_ms, uint64_t seen_ms
 	pack_text(&pk, "seen");
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, "cpu_ns", seen_ms * 1000000);
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 }
 
 static bool case_fresh_workers(struct fixture *fx, int side)
@@ -226,11 +221,7 @@ static void sent(struct fixture *fx, int ms, bool known, uint64_t sent_bytes,
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_TOTALS);
-	pack_map(&pk, 3);
+	fx_begin(&pk, &b, CREMA_MSG_TOTALS, 3);
 	pack_kv_u64(&pk, "boot_ns", AT(ms));
 	pack_text(&pk, "tasks");
 	pack_map(&pk, 2);
@@ -240,8 +231,7 @@ static void sent(struct fixture *fx, int ms, bool known, uint64_t sent_bytes,
 	pack_map(&pk, 2);
 	pack_kv_u64(&pk, "comm_write_bytes", sent_bytes);
 	pack_kv_u64(&pk, "comm_read_bytes", received_bytes);
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 }
 
 /* A task of 10 s, or of 11; 100 MB left between the totals 3 and 4 s after its end. Allowed for are

@@ -146,11 +146,7 @@ fx_pairs(struct fixture *fx, int worker, uint64_t type, ...)
 			(void)va_arg(ap, uint64_t);
 	}
 	va_end(ap);
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, type);
-	pack_map(&pk, n);
+	fx_begin(&pk, &b, type, n);
 	va_start(ap, type);
 	while ((key = va_arg(ap, const char *))) {
 		colon = strchr(key, ':');
@@ -162,8 +158,7 @@ fx_pairs(struct fixture *fx, int worker, uint64_t type, ...)
 			pack_kv_u64(&pk, name, va_arg(ap, uint64_t));
 	}
 	va_end(ap);
-	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
-	buf_release(&b);
+	fx_end(fx, worker, &b);
 }
 
 /* Samples of tasks of the span: `cpu` of them while the stack (innermost first; "user" ones in
@@ -181,11 +176,7 @@ __attribute__((unused)) static void fx_samples(struct fixture *fx, int worker, u
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_LINES);
-	pack_map(&pk, 6);
+	fx_begin(&pk, &b, CREMA_MSG_LINES, 6);
 	pack_kv_u64(&pk, "table", 1);
 	pack_kv_text(&pk, "state", "on");
 	pack_kv_text(&pk, "span", "span");
@@ -215,8 +206,7 @@ __attribute__((unused)) static void fx_samples(struct fixture *fx, int worker, u
 	pack_text(&pk, "ns");
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, row_times[CREMA_T_cpu].id, cpu * 10000000);
-	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
-	buf_release(&b);
+	fx_end(fx, worker, &b);
 }
 
 /* A HELLO of a host with so many cores. */

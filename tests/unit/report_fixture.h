@@ -81,6 +81,22 @@ __attribute__((unused)) static void fx_frame(struct fixture *fx, uint8_t type, i
 		assert_int_equal(model_feed(&fx->m, &h, payload->data, payload->len), 0);
 }
 
+/* One message of n pairs, to be packed and then sent with fx_end(). */
+static inline void fx_begin(msgpack_packer *pk, struct buf *b, unsigned int type, uint32_t n)
+{
+	pack_init(pk, b);
+	pack_array(pk, 1);
+	pack_array(pk, 2);
+	pack_u64(pk, type);
+	pack_map(pk, n);
+}
+
+static inline void fx_end(struct fixture *fx, int worker, struct buf *b)
+{
+	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, b);
+	buf_release(b);
+}
+
 __attribute__((unused)) static void fx_hello(struct fixture *fx, int worker, const char *stack)
 {
 	struct buf b = BUF_INIT;
@@ -168,17 +184,12 @@ __attribute__((unused)) __attribute__((sentinel)) static void fx_map(struct fixt
 		n++;
 	}
 	va_end(ap);
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, type);
-	pack_map(&pk, n);
+	fx_begin(&pk, &b, type, n);
 	va_start(ap, type);
 	while ((key = va_arg(ap, const char *)))
 		pack_kv_u64(&pk, key, va_arg(ap, uint64_t));
 	va_end(ap);
-	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
-	buf_release(&b);
+	fx_end(fx, worker, &b);
 }
 
 __attribute__((unused)) static void fx_dask(struct fixture *fx, int worker, int ms,
@@ -203,15 +214,10 @@ __attribute__((unused)) static void fx_goodbye(struct fixture *fx, int worker, i
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_GOODBYE);
-	pack_map(&pk, 2);
+	fx_begin(&pk, &b, CREMA_MSG_GOODBYE, 2);
 	pack_kv_u64(&pk, "boot_ns", AT(ms));
 	pack_kv_text(&pk, "how", how);
-	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
-	buf_release(&b);
+	fx_end(fx, worker, &b);
 }
 
 __attribute__((unused)) static void fx_runs(struct fixture *fx)

@@ -22,11 +22,7 @@ static void file_without_baskets(struct fixture *fx)
 	msgpack_packer pk;
 
 	case_read_amplification(fx, AT);
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_FILE);
-	pack_map(&pk, 9);
+	fx_begin(&pk, &b, CREMA_MSG_FILE, 9);
 	pack_kv_text(&pk, "path", "/data/weights");
 	pack_kv_text(&pk, "span", "span");
 	pack_kv_text(&pk, "kind", "data");
@@ -36,8 +32,7 @@ static void file_without_baskets(struct fixture *fx)
 	pack_kv_u64(&pk, "unique_bytes", 90000000);
 	pack_kv_u64(&pk, "basket_calls", 0);
 	pack_range(&pk, "ranges", 90000000);
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 }
 
 /* A chunk with all counts, but for those that are taken away. */

@@ -607,17 +607,12 @@ static void one_part(struct fixture *fx, const char *part, const char *name)
 
 	fx_hello(fx, 1, "{}");
 	fx_task(fx, 1, &r);
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_TOTALS);
-	pack_map(&pk, 2);
+	fx_begin(&pk, &b, CREMA_MSG_TOTALS, 2);
 	pack_kv_u64(&pk, "boot_ns", AT(5000));
 	pack_text(&pk, part);
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, name, UINT64_C(1000000000));
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 }
 
 static void children_only(struct fixture *fx)

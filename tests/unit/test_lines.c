@@ -831,11 +831,7 @@ static void message(struct fixture *fx, uint64_t number, uint64_t place, bool wh
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_LINES);
-	pack_map(&pk, 3);
+	fx_begin(&pk, &b, CREMA_MSG_LINES, 3);
 	pack_kv_u64(&pk, "table", 1);
 	pack_text(&pk, "places");
 	pack_array(&pk, whole ? 4 : 3);
@@ -853,8 +849,7 @@ static void message(struct fixture *fx, uint64_t number, uint64_t place, bool wh
 	pack_text(&pk, "frames");
 	pack_array(&pk, 1);
 	pack_u64(&pk, place);
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 }
 
 static void test_bad_messages_and_too_many_rows(void **state)

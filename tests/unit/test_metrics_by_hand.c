@@ -171,11 +171,7 @@ static void feed_file(struct fixture *fx, int worker, const char *path, uint64_t
 	msgpack_packer pk;
 
 	assert_int_equal(ranges_add(&set, from, to, 9), 0);
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_FILE);
-	pack_map(&pk, 9);
+	fx_begin(&pk, &b, CREMA_MSG_FILE, 9);
 	pack_kv_text(&pk, "path", path);
 	pack_kv_text(&pk, "span", "work");
 	pack_kv_text(&pk, "kind", "data");
@@ -186,8 +182,7 @@ static void feed_file(struct fixture *fx, int worker, const char *path, uint64_t
 	pack_kv_u64(&pk, "unique_basket_bytes", to - from);
 	pack_text(&pk, "basket_ranges");
 	ranges_pack(&pk, &set);
-	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
-	buf_release(&b);
+	fx_end(fx, worker, &b);
 	ranges_release(&set);
 }
 

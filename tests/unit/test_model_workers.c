@@ -56,11 +56,7 @@ static void test_signs_of_life(void **state)
 	fx_simple(fx, 1, 1, "k", "s", 0, 3000, 7000, "ok");
 	expect_last(fx, "an end", 7000);
 	fx = greeted(); /* a long wait by its end */
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_STACK);
-	pack_map(&pk, 7);
+	fx_begin(&pk, &b, CREMA_MSG_STACK, 7);
 	pack_kv_u64(&pk, "number", 0);
 	pack_kv_text(&pk, "wait", "lock_wait_ns");
 	pack_kv_u64(&pk, "waited_ns", 1000000);
@@ -69,8 +65,7 @@ static void test_signs_of_life(void **state)
 	pack_kv_u64(&pk, "end_boot_ns", AT(7000));
 	pack_text(&pk, "frames");
 	pack_array(&pk, 0);
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 	expect_last(fx, "a long wait", 7000);
 }
 
@@ -125,19 +120,14 @@ static void doing(struct fixture *fx, int ms, uint64_t attempt)
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_DOING);
-	pack_map(&pk, 2);
+	fx_begin(&pk, &b, CREMA_MSG_DOING, 2);
 	pack_kv_u64(&pk, "boot_ns", AT(ms));
 	pack_text(&pk, "rows");
 	pack_array(&pk, 1);
 	pack_map(&pk, 2);
 	pack_kv_u64(&pk, "attempt", attempt);
 	pack_kv_text(&pk, "call", "recv");
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 }
 
 /* The latest of several counts, whichever comes last. */

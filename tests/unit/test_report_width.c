@@ -48,17 +48,12 @@ static void feed_text_map(struct fixture *fx, uint64_t type, const char *const *
 		n++;
 	for (i = 0; numbers[i]; i++)
 		n++;
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, type);
-	pack_map(&pk, n);
+	fx_begin(&pk, &b, type, n);
 	for (i = 0; pairs[i]; i += 2)
 		pack_kv_text(&pk, pairs[i], pairs[i + 1]);
 	for (i = 0; numbers[i]; i++)
 		pack_kv_u64(&pk, numbers[i], UINT64_MAX / 3);
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 }
 
 static void feed_tables(struct fixture *fx, const char *name)

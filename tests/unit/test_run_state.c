@@ -224,17 +224,12 @@ static void totals(struct fixture *fx, int ms, const char *counter, uint64_t byt
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_TOTALS);
-	pack_map(&pk, 2);
+	fx_begin(&pk, &b, CREMA_MSG_TOTALS, 2);
 	pack_kv_u64(&pk, "boot_ns", AT(ms));
 	pack_text(&pk, "tasks");
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, counter, bytes);
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 }
 
 /* Its task reads slowly, without a CPU; the last bytes came 29.9 s ago, then 30. */
@@ -292,11 +287,7 @@ static void doing(struct fixture *fx, int ms, uint64_t attempt, int since_ms)
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_DOING);
-	pack_map(&pk, 2);
+	fx_begin(&pk, &b, CREMA_MSG_DOING, 2);
 	pack_kv_u64(&pk, "boot_ns", AT(ms));
 	pack_text(&pk, "rows");
 	pack_array(&pk, 2);
@@ -310,8 +301,7 @@ static void doing(struct fixture *fx, int ms, uint64_t attempt, int since_ms)
 	pack_map(&pk, 2); /* one that is in no call */
 	pack_kv_u64(&pk, "attempt", 2);
 	pack_kv_u64(&pk, "place_boot_ns", AT(2000));
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 }
 
 /* Of two tasks under way the one that is in a call is named, and the call. */

@@ -36,11 +36,7 @@ static void section(struct fixture *fx, int worker, const char *span, const stru
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_SECTION);
-	pack_map(&pk, 12);
+	fx_begin(&pk, &b, CREMA_MSG_SECTION, 12);
 	pack_kv_u64(&pk, "number", t->number);
 	pack_kv_text(&pk, "path", t->path);
 	pack_kv_text(&pk, "span", span);
@@ -53,8 +49,7 @@ static void section(struct fixture *fx, int worker, const char *span, const stru
 	pack_kv_u64(&pk, "broken", 0);
 	pack_kv_u64(&pk, "wall_ns", t->wall_ms * 1000000);
 	pack_told_counters(&pk, t);
-	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
-	buf_release(&b);
+	fx_end(fx, worker, &b);
 }
 
 static void gauge(struct fixture *fx, int worker, uint64_t rev, uint64_t count, double sum,
@@ -63,11 +58,7 @@ static void gauge(struct fixture *fx, int worker, uint64_t rev, uint64_t count, 
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_GAUGE);
-	pack_map(&pk, 7);
+	fx_begin(&pk, &b, CREMA_MSG_GAUGE, 7);
 	pack_kv_text(&pk, "path", "jets");
 	pack_kv_text(&pk, "span", "s");
 	pack_kv_text(&pk, "prefix", "task");
@@ -84,8 +75,7 @@ static void gauge(struct fixture *fx, int worker, uint64_t rev, uint64_t count, 
 		pack_f64(&pk, max);
 		pack_f64(&pk, last);
 	}
-	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
-	buf_release(&b);
+	fx_end(fx, worker, &b);
 }
 
 static json_t *json_of(struct fixture *fx)

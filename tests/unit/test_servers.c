@@ -12,11 +12,7 @@ static void server(struct fixture *fx, int worker, const char *name, const char 
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_SERVER);
-	pack_map(&pk, 9);
+	fx_begin(&pk, &b, CREMA_MSG_SERVER, 9);
 	pack_kv_text(&pk, "server", name);
 	pack_kv_text(&pk, "scheme", "root");
 	pack_kv_text(&pk, "span", span);
@@ -29,8 +25,7 @@ static void server(struct fixture *fx, int worker, const char *name, const char 
 	pack_array(&pk, CREMA_LATENCY_BUCKETS + 2); /* more than is known: dropped */
 	for (unsigned int i = 0; i < CREMA_LATENCY_BUCKETS + 2; i++)
 		pack_u64(&pk, i == 1 ? requests - 10 : i == 11 ? 10 : i >= CREMA_LATENCY_BUCKETS);
-	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
-	buf_release(&b);
+	fx_end(fx, worker, &b);
 }
 
 static json_t *servers_of(struct fixture *fx)

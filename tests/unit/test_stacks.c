@@ -276,11 +276,7 @@ static void message(struct fixture *fx, uint64_t number, uint64_t place, const c
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_STACK);
-	pack_map(&pk, 4);
+	fx_begin(&pk, &b, CREMA_MSG_STACK, 4);
 	pack_kv_u64(&pk, "number", number);
 	pack_kv_text(&pk, "wait", wait);
 	pack_kv_u64(&pk, "waited_ns", 5);
@@ -289,8 +285,7 @@ static void message(struct fixture *fx, uint64_t number, uint64_t place, const c
 	pack_u64(&pk, 0);
 	if (place)
 		pack_u64(&pk, place);
-	fx_frame(fx, CREMA_FRAME_DATA, 1, 1, &b);
-	buf_release(&b);
+	fx_end(fx, 1, &b);
 }
 
 static void test_bad_messages_and_too_many_places(void **state)

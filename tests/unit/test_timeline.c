@@ -19,11 +19,7 @@ static void fx_totals(struct fixture *fx, int worker, const struct totals_at *t)
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	pack_init(&pk, &b);
-	pack_array(&pk, 1);
-	pack_array(&pk, 2);
-	pack_u64(&pk, CREMA_MSG_TOTALS);
-	pack_map(&pk, 5);
+	fx_begin(&pk, &b, CREMA_MSG_TOTALS, 5);
 	pack_kv_u64(&pk, "boot_ns", AT(t->ms));
 	pack_kv_maybe(&pk, "snapshot_boot_ns", t->snapshot_ms != 0, AT(t->snapshot_ms));
 	pack_text(&pk, "tasks");
@@ -36,8 +32,7 @@ static void fx_totals(struct fixture *fx, int worker, const struct totals_at *t)
 	pack_text(&pk, "process");
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, "storage_read_bytes", t->storage);
-	fx_frame(fx, CREMA_FRAME_DATA, worker, 1, &b);
-	buf_release(&b);
+	fx_end(fx, worker, &b);
 }
 
 /* The bins of a series, -1 for unknown ones. */
