@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define READ_BYTES (1u << 16)
 
 int buf_reserve(struct buf *b, size_t more)
 {
@@ -36,6 +39,23 @@ int buf_add(struct buf *b, const void *p, size_t n)
 		memcpy(b->data + b->len, p, n);
 	b->len += n;
 	return 0;
+}
+
+int buf_read(struct buf *b, int fd, size_t most)
+{
+	ssize_t n;
+
+	while (b->len < most) {
+		if (buf_reserve(b, READ_BYTES))
+			return b->error;
+		n = read(fd, b->data + b->len, READ_BYTES);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : 0;
+		b->len += (size_t)n;
+	}
+	return -EFBIG;
 }
 
 size_t buf_lines(const struct buf *b)

@@ -27,6 +27,9 @@ struct buf {
 int buf_reserve(struct buf *b, size_t more);
 /* Appends `n` bytes; 0 or -ENOMEM. p may be NULL when n is 0. */
 int buf_add(struct buf *b, const void *p, size_t n);
+/* Appends what a file still has. 0, -EFBIG once there are `most` bytes or more in all, or -errno.
+ */
+int buf_read(struct buf *b, int fd, size_t most);
 /* How many lines end in it. */
 size_t buf_lines(const struct buf *b);
 /* Removes the first n bytes (all of them if there are fewer). */

@@ -178,7 +178,6 @@ int calibration_read(struct buf *out, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0;
 	struct stat st;
-	ssize_t n = 1;
 
 	buf_clear(out);
 	if (fd < 0)
@@ -189,14 +188,7 @@ int calibration_read(struct buf *out, const char *path)
 		rc = -EBADMSG;
 	else
 		rc = dirs_is_own(&st) ? 0 : -EPERM;
-	while (!rc && n > 0) {
-		rc = buf_reserve(out, 4096);
-		n = rc ? 0 : read(fd, out->data + out->len, 4096);
-		rc = n < 0 ? -errno : rc;
-		out->len += n > 0 ? (size_t)n : 0;
-		if (out->len > MOST_BYTES)
-			rc = -EFBIG;
-	}
+	rc = rc ? rc : buf_read(out, fd, MOST_BYTES + 1);
 	close(fd);
 	rc = rc ? rc : calibration_check((const char *)out->data, out->len);
 	if (rc)

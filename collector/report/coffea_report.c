@@ -115,28 +115,11 @@ int coffea_report_parse(struct coffea_report *c, const char *text, size_t n, con
 int coffea_report_read(struct coffea_report *c, const char *path)
 {
 	struct buf b = BUF_INIT;
-	ssize_t n = 0;
-	int fd, rc = 0;
+	int fd, rc;
 
 	memset(c, 0, sizeof(*c));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		rc = -errno;
-	while (!rc && b.len < REPORT_MAX_BYTES) {
-		rc = buf_reserve(&b, 1u << 16);
-		if (rc)
-			break;
-		n = read(fd, b.data + b.len, 1u << 16);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		b.len += (size_t)n;
-	}
-	if (!rc && n < 0)
-		rc = -errno;
-	if (!rc && b.len >= REPORT_MAX_BYTES)
-		rc = -EFBIG;
+	rc = fd < 0 ? -errno : buf_read(&b, fd, REPORT_MAX_BYTES);
 	if (fd >= 0)
 		close(fd);
 	if (rc)

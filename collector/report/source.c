@@ -94,39 +94,30 @@ static int take(struct gathering *g, const struct line_stack_row *row)
 	return 0;
 }
 
-/* The file's bytes with a NUL behind them; NULL and one line why. */
-static char *read_text(struct source_file *f, double run_start, const char **why)
+/* The file's bytes with a NUL behind them. NULL, or one line why there are none. */
+static const char *read_text(struct source_file *f, double run_start, struct buf *text)
 {
-	size_t n = strlen(f->file), got = 0;
-	char *text = NULL;
+	const char *why = NULL;
+	size_t n = strlen(f->file);
 	struct stat st;
-	ssize_t part = 1;
 	int fd;
 
-	*why = "not a .py file";
 	if (n < 4 || strcmp(f->file + n - 3, ".py") != 0)
-		return NULL;
-	*why = "not on this machine, or not readable";
+		return "not a .py file";
 	fd = open(f->file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
-		return NULL;
+		return "not on this machine, or not readable";
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
-		*why = "not a file of yours";
+		why = "not a file of yours";
 	else if (st.st_size > SOURCE_BYTES)
-		*why = "larger than 1 MiB";
+		why = "larger than 1 MiB";
+	else if (buf_read(text, fd, SOURCE_BYTES + 1) || buf_add(text, "", 1))
+		why = "not on this machine, or not readable";
 	else
-		text = malloc((size_t)st.st_size + 1);
-	while (text && got < (size_t)st.st_size && part > 0) {
-		part = read(fd, text + got, (size_t)st.st_size - got);
-		got += part > 0 ? (size_t)part : 0;
-	}
+		f->changed =
+			(double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9 > run_start;
 	close(fd);
-	if (!text)
-		return NULL;
-	text[got] = '\0';
-	f->changed = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9 > run_start;
-	*why = NULL;
-	return text;
+	return why;
 }
 
 /* One line of code, tabs as blanks. */
@@ -198,19 +189,18 @@ static void merge_text(struct merging *m, const char *text)
 
 static int fill_file(struct merging *m, double run_start)
 {
-	char *text = read_text(m->f, run_start, &m->f->why);
+	struct buf text = BUF_INIT;
 
 	m->f->v = arena_get(&m->s->arena, SOURCE_ROWS * sizeof(*m->f->v));
-	if (!m->f->v) {
-		free(text);
+	if (!m->f->v)
 		return -ENOMEM;
-	}
-	if (text)
-		merge_text(m, text);
+	m->f->why = read_text(m->f, run_start, &text);
+	if (!m->f->why)
+		merge_text(m, (const char *)text.data);
 	else
 		for (m->at = 0; m->at < m->n; m->at++)
 			put_row(m, m->timed[m->at]->place->line, NULL, 0);
-	free(text);
+	buf_release(&text);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/dirs.h"
 #include "common/log.h"
@@ -254,21 +256,11 @@ bool wall_take(struct wall *w, const char *text, size_t n, const struct facts *f
 
 static int read_file(const char *path, struct buf *b)
 {
-	FILE *in = fopen(path, "re");
-	size_t n;
-	int rc = in ? 0 : -errno;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int rc = fd < 0 ? -errno : buf_read(b, fd, RECORD_MAX_BYTES);
 
-	while (!rc && b->len < RECORD_MAX_BYTES) {
-		rc = buf_reserve(b, 1u << 16);
-		n = rc ? 0 : fread(b->data + b->len, 1, 1u << 16, in);
-		if (!n)
-			break;
-		b->len += n;
-	}
-	if (!rc && ferror(in))
-		rc = -EIO;
-	if (in)
-		fclose(in);
+	if (fd >= 0)
+		close(fd);
 	return rc;
 }
 
