@@ -227,6 +227,13 @@ const char *dirs_explain(char *out, size_t size, int error, const char *path)
 	return out;
 }
 
+const char *dirs_base(const char *path, const char *unknown)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : unknown;
+}
+
 int dirs_join(char *out, size_t size, const char *dir, const char *name)
 {
 	int n = snprintf(out, size, "%s/%s", dir, name);

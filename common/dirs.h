@@ -38,6 +38,8 @@ bool dirs_is_own(const struct stat *st);
 int dirs_check_own(const char *path);
 /* A line for people about an error of those above: what failed and what to do. Returns out. */
 const char *dirs_explain(char *out, size_t size, int error, const char *path);
+/* What is behind the path's last '/'; `unknown` of NULL. */
+const char *dirs_base(const char *path, const char *unknown);
 /* "dir/name" into out: 0 or -ENAMETOOLONG. */
 int dirs_join(char *out, size_t size, const char *dir, const char *name);
 

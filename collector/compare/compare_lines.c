@@ -8,19 +8,13 @@
 
 #include "collector/compare/compare.h"
 #include "collector/emit/emit_table.h"
+#include "common/dirs.h"
 
 #define TOP 12
 
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path ? path : "?";
-}
-
 static struct compared_function *function_of(struct comparison *c, const struct line_place *p)
 {
-	const char *file = base_name(p->file), *function = p->function ? p->function : "?";
+	const char *file = dirs_base(p->file, "?"), *function = p->function ? p->function : "?";
 	struct compared_function *f;
 
 	for (size_t i = 0; i < c->functions.n; i++) {

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/dirs.h"
 #include "common/procfs.h"
 
 #define LIBRARY "/libcrema.so"
@@ -161,26 +162,19 @@ static bool says(const struct process *p, const char *text)
 	return false;
 }
 
-static const char *base_of(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path ? path : "";
-}
-
 /* `dask worker` (dask-worker, dask_worker) run by Python; a wrapper's words name it, too. */
 static bool runs_dask_worker(const struct process *p)
 {
-	const char *word, *program = base_of(process_word(p, 0));
+	const char *word, *program = dirs_base(process_word(p, 0), "");
 	bool dask = false;
 
 	if (strncmp(program, "python", 6) != 0 && strncmp(program, "dask", 4) != 0)
 		return false;
 	for (size_t i = 0; (word = process_word(p, i)) && i < 6; i++) {
-		if (!strcmp(base_of(word), "dask-worker") || strstr(word, "dask_worker") ||
+		if (!strcmp(dirs_base(word, ""), "dask-worker") || strstr(word, "dask_worker") ||
 		    (dask && !strcmp(word, "worker")))
 			return true;
-		dask = !strcmp(base_of(word), "dask");
+		dask = !strcmp(dirs_base(word, ""), "dask");
 	}
 	return false;
 }
@@ -188,7 +182,7 @@ static bool runs_dask_worker(const struct process *p)
 /* An agent outlives its worker, with the worker's shared memory mapped. */
 bool process_is_agent(const struct process *p)
 {
-	return !strcmp(base_of(process_word(p, 0)), "crema-agent");
+	return !strcmp(dirs_base(process_word(p, 0), ""), "crema-agent");
 }
 
 /*

@@ -5,20 +5,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "collector/page/page.h"
 #include "collector/report/source.h"
+#include "common/dirs.h"
 
 static const char *frame_text(const struct line_place *p, char out[PAGE_NAME_BYTES])
 {
-	const char *slash = p->file ? strrchr(p->file, '/') : NULL;
-
 	snprintf(out, PAGE_NAME_BYTES, "%.60s (%.40s:%" PRIu64 ")", p->function ? p->function : "?",
-		 slash	   ? slash + 1
-		 : p->file ? p->file
-			   : "?",
-		 p->line);
+		 dirs_base(p->file, "?"), p->line);
 	return out;
 }
 

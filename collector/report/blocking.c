@@ -10,6 +10,7 @@
 
 #include "collector/emit/emit_text.h"
 #include "collector/model/symbols.h"
+#include "common/dirs.h"
 #include "common/rows.h"
 
 struct blocking_library {
@@ -27,13 +28,6 @@ static bool same_library(const void *item, const void *key)
 static bool starts_with(const char *s, const char *head)
 {
 	return !strncmp(s, head, strlen(head));
-}
-
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 static struct blocking_library *library_of(struct blocking *b, const struct model *m, uint64_t id)
@@ -55,7 +49,7 @@ static struct blocking_library *library_of(struct blocking *b, const struct mode
 	}
 	*at = l;
 	l->module = module;
-	l->base = base_of(module->path);
+	l->base = dirs_base(module->path, "");
 	l->plumbing = starts_with(l->base, "libc.so") || starts_with(l->base, "libc-") ||
 		      starts_with(l->base, "ld-linux") || starts_with(l->base, "libpthread") ||
 		      starts_with(l->base, "libcrema.so");
@@ -315,10 +309,9 @@ static size_t merge_rows(const struct blocking *b, const struct run *run, struct
 
 	for (i = 0; i < b->rows.n; i++) {
 		r = b->rows.v[i];
-		v[n] = (struct shown){row_times[r->wait].head,
-				      r->frames ? r->frame[0] : "(no stack)",
-				      r->object ? base_of(r->object) : "",
-				      run_prefix_shown(run, r->prefix), r->waits};
+		v[n] = (struct shown){
+			row_times[r->wait].head, r->frames ? r->frame[0] : "(no stack)",
+			dirs_base(r->object, ""), run_prefix_shown(run, r->prefix), r->waits};
 		for (k = 0; k < n && !looks_like(&v[k], &v[n]); k++)
 			;
 		if (k == n) {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/dirs.h"
+
 /* Which part of the time in which its threads could run a worker's threads ran. */
 struct ran {
 	uint64_t cpu_ns, runqueue_ns;
@@ -321,8 +323,7 @@ const char *line_thread_name(const struct line_stack_row *r)
 
 const char *lines_name(const struct line_place *p, char out[192])
 {
-	const char *slash = p->file ? strrchr(p->file, '/') : NULL;
-	const char *base = slash ? slash + 1 : p->file ? p->file : "?";
+	const char *base = dirs_base(p->file, "?");
 
 	if (p->line)
 		snprintf(out, 192, "%.80s:%llu %.80s", base, (unsigned long long)p->line,

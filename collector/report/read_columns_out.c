@@ -3,7 +3,8 @@
 #include "collector/report/read_columns.h"
 
 #include <stdio.h>
-#include <string.h>
+
+#include "common/dirs.h"
 
 #define TOP 20
 
@@ -55,13 +56,12 @@ static struct value waited(const struct column_sum *s)
 /* Without its folder; how many more there are. */
 static void put_line(struct grid *g, const struct column_sum *s)
 {
-	const char *line = s->lines ? s->line[0] : "", *slash = strrchr(line, '/');
 	char more[48] = "";
 
 	if (s->lines > 1)
 		snprintf(more, sizeof(more), " (+%zu%s)", s->lines - 1,
 			 s->more_lines ? " at least" : "");
-	grid_printf(g, "%s%s", slash ? slash + 1 : line, more);
+	grid_printf(g, "%s%s", dirs_base(s->lines ? s->line[0] : "", ""), more);
 }
 
 static void put_row(struct grid *g, const struct column_sum *s)
