@@ -58,6 +58,18 @@ class Lab:
         for name, one in self.spans.items():
             self.reports[name] = self.procs.report_json(one)
 
+    def run_again(self, runs):
+        """Those whose first finding is not their cause: where others had the cores just then, waiting for one is the truth."""
+        again = {name: function for name, function in runs if name in CASES and self.first(name) not in CASES[name][2]}
+        for name, function in again.items():
+            self.run(name, function)
+        if again:
+            self.read()
+
+    def first(self, name):
+        found = self.reports[name]["findings"]
+        return found[0]["id"] if found else None
+
     def advised(self, name, what):
         """A number of the finding that was first."""
         report = jobs.settled(self.procs, lambda r: r["findings"], run=self.spans[name])

@@ -76,6 +76,7 @@ def reports(request, tmp_path_factory, homes, data):
                     for name, function in runs_of(where):
                         lab.run(name, function)
                     lab.read()
+                    lab.run_again(runs_of(where))
     finally:
         for one in others:
             one.kill()

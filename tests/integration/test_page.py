@@ -95,8 +95,9 @@ def test_time_in_total(opened, job):
 
 
 def class_seconds(task, name):
-    if name == "unclassified":
-        return task["unclassified_seconds"]
+    if name == "unclassified":  # below 1 % of the task it is not drawn
+        rest = task["unclassified_seconds"]
+        return rest if abs(rest) >= 0.01 * task["wall_seconds"] else 0
     return task[{"cpu": "cpu_seconds", "sleep": "sleep_seconds"}.get(name, f"{name}_wait_seconds")]
 
 
