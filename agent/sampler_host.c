@@ -184,16 +184,16 @@ static void read_disk(struct reading *v)
 /* Counters of what is mounted here; of a mount that another container has, its own sender knows. */
 static void read_mounts(struct reading *v)
 {
-	struct mount_bytes b;
-	bool known = mount_bytes_nfs("/proc", &b) == 0;
+	struct mount_bytes nfs, lustre;
 
-	v[CREMA_HOST_N_nfs_set] = reading_uint(known, b.set);
-	v[CREMA_HOST_N_nfs_read_bytes] = reading_uint(known, b.read_bytes);
-	v[CREMA_HOST_N_nfs_server_read_bytes] = reading_uint(known, b.server_read_bytes);
-	known = mount_bytes_lustre("/proc", &b) == 0;
-	v[CREMA_HOST_N_lustre_set] = reading_uint(known, b.set);
-	v[CREMA_HOST_N_lustre_read_bytes] = reading_uint(known, b.read_bytes);
-	v[CREMA_HOST_N_lustre_server_read_bytes] = reading_uint(known, b.server_read_bytes);
+	mount_bytes_read("/proc", &nfs, &lustre);
+	v[CREMA_HOST_N_nfs_set] = reading_uint(!nfs.error, nfs.set);
+	v[CREMA_HOST_N_nfs_read_bytes] = reading_uint(!nfs.error, nfs.read_bytes);
+	v[CREMA_HOST_N_nfs_server_read_bytes] = reading_uint(!nfs.error, nfs.server_read_bytes);
+	v[CREMA_HOST_N_lustre_set] = reading_uint(!lustre.error, lustre.set);
+	v[CREMA_HOST_N_lustre_read_bytes] = reading_uint(!lustre.error, lustre.read_bytes);
+	v[CREMA_HOST_N_lustre_server_read_bytes] =
+		reading_uint(!lustre.error, lustre.server_read_bytes);
 }
 
 void sampler_host(struct sampler *s, uint64_t mono_ns, uint64_t boot_ns)

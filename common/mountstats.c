@@ -164,15 +164,13 @@ static struct text text_in(const struct buf *b)
 	return (struct text){(const char *)b->data, b->len ? strlen((const char *)b->data) : 0};
 }
 
-int mount_bytes_nfs(const char *proc, struct mount_bytes *out)
+static int read_nfs(const char *proc, struct text mountinfo, struct mount_bytes *out)
 {
-	struct buf stats = BUF_INIT, mounts = BUF_INIT;
+	struct buf stats = BUF_INIT;
 	int rc = procfs_slurp_all(&stats, "%s/self/mountstats", proc);
 
-	rc = rc ? rc : procfs_slurp_all(&mounts, "%s/self/mountinfo", proc);
-	rc = rc ? rc : mountstats_sum(text_in(&stats), text_in(&mounts), out);
+	rc = rc ? rc : mountstats_sum(text_in(&stats), mountinfo, out);
 	buf_release(&stats);
-	buf_release(&mounts);
 	return rc;
 }
 
@@ -206,18 +204,14 @@ static int sum_of(const char *proc, const char *layer, uint64_t *n, uint64_t *su
 	return rc;
 }
 
-int mount_bytes_lustre(const char *proc, struct mount_bytes *out)
+static int read_lustre(const char *proc, struct text mountinfo, struct mount_bytes *out)
 {
-	struct buf mounts = BUF_INIT;
-	struct text rest;
 	struct mount m;
 	uint64_t layers = 0, targets = 0;
 	bool any = false;
-	int rc = procfs_slurp_all(&mounts, "%s/self/mountinfo", proc);
+	int rc = 0;
 
-	*out = (struct mount_bytes){0};
-	rest = rc ? (struct text){NULL, 0} : text_in(&mounts);
-	while (!any && mounts_next(&rest, &m))
+	while (!any && mounts_next(&mountinfo, &m))
 		any = text_is(m.type, "lustre");
 	if (any)
 		rc = sum_of(proc, "llite", &layers, &out->read_bytes, &out->set);
@@ -225,6 +219,16 @@ int mount_bytes_lustre(const char *proc, struct mount_bytes *out)
 		rc = sum_of(proc, "osc", &targets, &out->server_read_bytes, &out->set);
 	/* Also without one of its targets the sum would be another one. */
 	out->mounts = layers + targets;
-	buf_release(&mounts);
 	return rc || !any ? rc : layers && targets ? 0 : -ENODATA;
+}
+
+void mount_bytes_read(const char *proc, struct mount_bytes *nfs, struct mount_bytes *lustre)
+{
+	struct buf mounts = BUF_INIT;
+	int rc = procfs_slurp_all(&mounts, "%s/self/mountinfo", proc);
+
+	*nfs = *lustre = (struct mount_bytes){0};
+	nfs->error = rc ? rc : read_nfs(proc, text_in(&mounts), nfs);
+	lustre->error = rc ? rc : read_lustre(proc, text_in(&mounts), lustre);
+	buf_release(&mounts);
 }

@@ -16,6 +16,7 @@
 #include "common/pack.h"
 
 struct mount_bytes {
+	int error;		    /* -errno: the rest is unknown */
 	uint64_t mounts;	    /* each file system once, wherever it is mounted */
 	uint32_t set;		    /* of which ones: sums of different sets do not compare */
 	uint64_t read_bytes;	    /* by programs */
@@ -27,8 +28,7 @@ int mountstats_sum(struct text mountstats, struct text mountinfo, struct mount_b
 /* The sum in one stats file of Lustre; 0 bytes if nothing was read. 0 or -EBADMSG. */
 int lustre_read_sum(struct text stats, uint64_t *bytes);
 
-/* Reads the files below `proc` ("/proc"). No such mount: all 0. 0 or -errno: unknown. */
-int mount_bytes_nfs(const char *proc, struct mount_bytes *out);
-int mount_bytes_lustre(const char *proc, struct mount_bytes *out);
+/* Reads the files below `proc` ("/proc"), of both kinds. No such mount: all 0. */
+void mount_bytes_read(const char *proc, struct mount_bytes *nfs, struct mount_bytes *lustre);
 
 #endif

@@ -171,19 +171,22 @@ static void take_waits(struct wall *w, const json_t *waits, double ahead, const 
 static bool has_run(const json_t *keys, const struct facts *f)
 {
 	const struct run *r = f->run;
-	uint64_t hash;
-	size_t i, k;
+	size_t i, n = 0, all = json_array_size(keys);
+	uint64_t *hash = calloc(all + 1, sizeof(*hash));
+	bool has = false;
 
-	for (k = 0; k < json_array_size(keys); k++) {
-		const char *text = json_string_value(json_array_get(keys, k));
+	for (i = 0; hash && i < all; i++) {
+		const char *text = json_string_value(json_array_get(keys, i));
 
-		hash = text ? strtoull(text, NULL, 16) : 0;
-		for (i = 0; hash && i < r->attempts.n; i++) {
-			if (r->attempts.v[i]->key_hash == hash)
-				return true;
-		}
+		hash[n] = text ? strtoull(text, NULL, 16) : 0;
+		n += hash[n] != 0;
 	}
-	return false;
+	if (n)
+		qsort(hash, n, sizeof(*hash), run_key_order);
+	for (i = 0; n && !has && i < r->attempts.n; i++)
+		has = bsearch(&r->attempts.v[i]->key_hash, hash, n, sizeof(*hash), run_key_order);
+	free(hash);
+	return has;
 }
 
 static void take_unseen(struct wall *w, json_t *unseen)

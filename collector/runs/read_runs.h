@@ -16,7 +16,9 @@
  *
  * Segments with a footer (model/footer.h) are surveyed by it. The second pass opens them only if
  * they have records or rows of the selected spans, or samples within the runs' times. The report is
- * the same either way.
+ * the same either way, and the same as of a journal that is read whole, but for two things: when a
+ * worker's first task began, and what lies between two of a worker's probes (transfer_*,
+ * gc_seconds, threads) when none of them is within a minute of the run, are then unknown.
  */
 #ifndef CREMA_COLLECTOR_RUNS_READ_RUNS_H
 #define CREMA_COLLECTOR_RUNS_READ_RUNS_H

@@ -30,6 +30,13 @@ bool run_has_dask_span(const struct run *r, const char *span)
 	return false;
 }
 
+int run_key_order(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
 size_t run_span_count(const struct run *r)
 {
 	return sizeof(r->spans) / sizeof(*r->spans) + r->more.n;

@@ -204,13 +204,6 @@ static int judge_open(const struct run *r, struct run_state *s)
 	return 0;
 }
 
-static int by_u64(const void *pa, const void *pb)
-{
-	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-
-	return a < b ? -1 : a > b;
-}
-
 /* Tasks of t that had not ended well before: results that were lost are made again. */
 static uint64_t not_done(const struct run *r, const struct taken *t)
 {
@@ -219,12 +212,12 @@ static uint64_t not_done(const struct run *r, const struct taken *t)
 	size_t i, n = t->keys;
 
 	memcpy(hash, t->key_hash, n * sizeof(*hash));
-	qsort(hash, n, sizeof(*hash), by_u64);
+	qsort(hash, n, sizeof(*hash), run_key_order);
 	for (i = 0; n && left && i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
 		if (a->state != ATTEMPT_OK)
 			continue;
-		at = bsearch(&a->key_hash, hash, n, sizeof(*hash), by_u64);
+		at = bsearch(&a->key_hash, hash, n, sizeof(*hash), run_key_order);
 		if (!at)
 			continue;
 		memmove(at, at + 1, (size_t)(hash + n - at - 1) * sizeof(*hash));

@@ -116,6 +116,8 @@ const char *run_key_shown(const struct run *r, const struct attempt *a, char out
 /* How many other runs had tasks on its workers while it had, or in the client's block: what Dask
  * and the kernel tell of a whole worker is theirs, too. Not for runs without Dask. */
 size_t run_concurrent(const struct run *r);
+/* Orders hashes of keys, for qsort() and bsearch(). */
+int run_key_order(const void *a, const void *b);
 
 /* Which other runs and calls are in its numbers, or its tasks in theirs: `say` gets each sentence.
  */

@@ -194,6 +194,15 @@ def test_reports_are_those_of_the_segments(store, truth, tmp_path, done):
     assert json.loads(json.dumps(said(other, *SELECTED)).replace(str(other.dir), str(store.dir))) == truth
 
 
+def test_what_a_selection_does_not_read_is_unknown(store):
+    """The probes of these runs are hours away: only whole reading has them, and nothing else says another number."""
+    for run in ("span-a", "span-b", "span-c", "span-d", "span-e"):
+        whole, selected = (json.loads(store.crema("report", "--run", run, "--json", "-", *options).stdout)["metrics"] for options in ((), SELECTED))
+        differ = {name for name in whole if whole[name] != selected[name] and selected[name] is not None}
+        assert differ <= {"overhead_classes"}, {name: (whole[name], selected[name]) for name in differ}
+        assert whole["num_attempts"] == selected["num_attempts"] > 0
+
+
 def test_a_segment_that_is_another_by_now(store, tmp_path):
     """It got more, or ends otherwise: its footer is stale, and what it holds now is reported."""
     other = store.copy(tmp_path)

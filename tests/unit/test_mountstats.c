@@ -152,37 +152,43 @@ static void put(const char *name, const char *content)
 
 static void test_files(void **state)
 {
-	struct mount_bytes b;
+	struct mount_bytes nfs, b;
 	char command[64];
 
 	(void)state;
 	assert_non_null(mkdtemp(root));
-	assert_true(mount_bytes_nfs(root, &b) < 0);
-	assert_true(mount_bytes_lustre(root, &b) < 0);
+	mount_bytes_read(root, &nfs, &b);
+	assert_true(nfs.error < 0 && b.error < 0);
 	put("self/mountstats", ROOT NFS3 NFS4("/data"));
 	put("self/mountinfo", mountinfo);
-	assert_int_equal(mount_bytes_nfs(root, &b), 0);
-	assert_true(b.mounts == 2 && b.server_read_bytes == 12100005000u);
+	mount_bytes_read(root, &nfs, &b);
+	assert_int_equal(nfs.error, 0);
+	assert_true(nfs.mounts == 2 && nfs.server_read_bytes == 12100005000u);
 	/* No Lustre: nothing was read from it. It is mounted, and only root sees the numbers:
 	 * unknown. */
-	assert_int_equal(mount_bytes_lustre(root, &b), 0);
+	assert_int_equal(b.error, 0);
 	assert_true(!b.mounts && !b.read_bytes);
 	put("self/mountinfo", "40 21 0:60 / /lustre rw - lustre 10.0.0.1@o2ib:/fs rw\n");
-	assert_true(mount_bytes_lustre(root, &b) < 0);
+	mount_bytes_read(root, &nfs, &b);
+	assert_true(b.error < 0);
 	put("fs/lustre/llite/fs-ffff8801/stats", LLITE_OLD);
-	assert_true(mount_bytes_lustre(root, &b) < 0);
+	mount_bytes_read(root, &nfs, &b);
+	assert_true(b.error < 0);
 	put("fs/lustre/osc/fs-OST0000-osc-ffff8801/stats", OSC_NEW);
 	put("fs/lustre/osc/fs-OST0001-osc-ffff8801/stats", OSC_NEW);
 	put("fs/lustre/osc/num_refs", "2\n");
-	assert_int_equal(mount_bytes_lustre(root, &b), 0);
+	mount_bytes_read(root, &nfs, &b);
+	assert_int_equal(b.error, 0);
 	assert_true(b.mounts == 3 && b.read_bytes == 31000000000u &&
 		    b.server_read_bytes == 24200000000u);
 	put("fs/lustre/osc/fs-OST0001-osc-ffff8801/stats", "clear\n");
-	assert_int_equal(mount_bytes_lustre(root, &b), -EBADMSG);
+	mount_bytes_read(root, &nfs, &b);
+	assert_int_equal(b.error, -EBADMSG);
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	assert_int_equal(system(command), 0);
 	/* This machine's own. */
-	assert_int_equal(mount_bytes_nfs("/proc", &b), 0);
+	mount_bytes_read("/proc", &nfs, &b);
+	assert_int_equal(nfs.error, 0);
 }
 
 int main(void)
