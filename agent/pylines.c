@@ -257,14 +257,6 @@ static uint64_t jitter(struct pylines *l, uint64_t mean)
 	return mean / 2 + l->random % (mean + 1);
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void set_rate(struct pylines *l, uint64_t cost_ns)
 {
 	uint64_t least = 1000000000u / l->hz, most;
@@ -289,13 +281,13 @@ void pylines_look(struct pylines *l, uint64_t mono_ns)
 		return;
 	gap = l->last_ns ? mono_ns - l->last_ns : l->interval_ns;
 	gap = gap < PYLINES_GAP_NS ? gap : PYLINES_GAP_NS;
-	begin = thread_cpu_ns();
+	begin = clock_thread_ns();
 	l->last_ns = mono_ns;
 	l->look++;
 	if (look_at_all(l, gap, mono_ns)) {
 		l->busy_ns = mono_ns;
 		l->unsent = true;
-		begin = thread_cpu_ns() - begin;
+		begin = clock_thread_ns() - begin;
 		l->cpu_ns += begin;
 		set_rate(l, begin);
 	} else if (l->busy_ns && mono_ns - l->busy_ns > PYLINES_IDLE_NS) {

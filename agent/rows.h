@@ -34,6 +34,7 @@ struct rows {
 	} section_sent[CREMA_SHM_SECTIONS], gauge_sent[CREMA_SHM_GAUGES],
 		column_sent[CREMA_SHM_COLUMNS];
 	unsigned int columns_polls; /* since the worker was found idle */
+	const char *note;	    /* one more of TOTALS' notes; NULL or "": none */
 };
 
 /* Counters of everything so far: what was folded, and the live blocks. */

@@ -18,6 +18,7 @@ void sampler_init(struct sampler *s, const struct view *v, struct outbox *out, i
 	s->out = out;
 	s->pid = pid;
 	s->lock_fd = -1;
+	heap_watch_init(&s->heap, pid);
 	s->collector =
 		crema_hash_more(CREMA_HASH_BEGIN, collector, collector ? strlen(collector) : 0);
 }
@@ -73,6 +74,16 @@ static void read_cpu(struct sampler *s, uint64_t mono_ns, struct reading *v)
 	s->mono_ns = mono_ns;
 }
 
+static void read_heap(struct sampler *s, uint64_t mono_ns, struct reading *v)
+{
+	struct heap_sums sums = {0};
+	bool known = heap_watch_read(&s->heap, mono_ns, &sums);
+
+	v[CREMA_SAMPLE_N_heap_bytes] = reading_uint(known, sums.resident);
+	v[CREMA_SAMPLE_N_heap_free_bytes] = reading_uint(known, sums.free);
+	v[CREMA_SAMPLE_N_heap_returnable_bytes] = reading_uint(known, sums.returnable);
+}
+
 void sampler_worker(struct sampler *s, uint32_t running, uint64_t count_unknown, uint64_t mono_ns,
 		    uint64_t boot_ns)
 {
@@ -87,6 +98,9 @@ void sampler_worker(struct sampler *s, uint32_t running, uint64_t count_unknown,
 	read_cpu(s, mono_ns, v);
 	v[CREMA_SAMPLE_N_rss_bytes] = reading_uint(s->rss != 0, s->rss);
 	v[CREMA_SAMPLE_N_rss_anon_bytes] = reading_line(text, "RssAnon:", 1024);
+	v[CREMA_SAMPLE_N_rss_file_bytes] = reading_line(text, "RssFile:", 1024);
+	v[CREMA_SAMPLE_N_rss_shmem_bytes] = reading_line(text, "RssShmem:", 1024);
+	read_heap(s, mono_ns, v);
 	v[CREMA_SAMPLE_N_threads] = reading_line(text, "Threads:", 1);
 	v[CREMA_SAMPLE_N_tasks_running] = reading_uint(true, running);
 	has_io = procfs_io(s->pid, 0, &in, &out);

@@ -2,13 +2,14 @@
 /*
  * sampler.h - what the worker's process and the host do, once a second: SAMPLE and HOST messages.
  *
- * No smaps: reading it stalls the worker. Of a user's agents on a host one for each collector sends
- * HOST: the one that holds a name in the abstract socket space; the others try again now and then.
- * One thread.
+ * No smaps: reading it stalls the worker (heap.h has what is read instead). Of a user's agents on a
+ * host one for each collector sends HOST: the one that holds a name in the abstract socket space;
+ * the others try again now and then. One thread.
  */
 #ifndef CREMA_AGENT_SAMPLER_H
 #define CREMA_AGENT_SAMPLER_H
 
+#include "agent/heap.h"
 #include "agent/outbox.h"
 #include "common/rows.h"
 #include "common/view.h"
@@ -42,6 +43,7 @@ struct sampler {
 	uint64_t lock_tried_ns;
 	uint64_t collector;    /* a hash of its address */
 	uint64_t rss, rss_max; /* latest and highest that was seen */
+	struct heap_watch heap;
 };
 
 /* collector: where samples go, as the agent was told; NULL: nowhere but the spool. */

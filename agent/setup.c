@@ -211,6 +211,7 @@ int agent_init(struct agent *a, const struct agent_options *o)
 	rows_init(&a->rows, &a->view, &a->outbox, &a->kinds);
 	stacks_init(&a->stacks, &a->view, &a->outbox, o->pid);
 	sampler_init(&a->sampler, &a->view, &a->outbox, o->pid, o->collector);
+	a->rows.note = a->sampler.heap.note;
 	pylines_init(&a->lines, &a->view, &a->outbox, o->pid);
 	ending_init(&a->ending, o->pid);
 	a->began_ns = clock_mono_ns();

@@ -103,12 +103,12 @@ static void pack_amounts(msgpack_packer *pk, const char *key, bool known, bool i
 	pack_map_end(pk, map);
 }
 
-static void pack_notes(msgpack_packer *pk, const struct view *v)
+static void pack_notes(msgpack_packer *pk, const struct view *v, const char *more)
 {
 	static const char io_uring[] =
 		"io_uring is in use: what tasks read, write, send and receive is "
 		"unknown from then on";
-	struct text note[CREMA_SHM_NOTES + 1];
+	struct text note[CREMA_SHM_NOTES + 2];
 	size_t n = 0;
 
 	for (unsigned int i = 0; i < CREMA_SHM_NOTES; i++) {
@@ -117,6 +117,8 @@ static void pack_notes(msgpack_packer *pk, const struct view *v)
 	}
 	if (__atomic_load_n(&v->shm->io_uring, __ATOMIC_RELAXED))
 		note[n++] = (struct text){io_uring, sizeof(io_uring) - 1};
+	if (more && *more)
+		note[n++] = (struct text){more, strlen(more)};
 	pack_text(pk, "notes");
 	pack_array(pk, n);
 	for (size_t i = 0; i < n; i++)
@@ -193,6 +195,6 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	pack_blocked(pk, &r->view->shm->blocked);
 	pack_unmeasured(pk, &r->view->shm->unmeasured);
 	pack_kv_true(pk, "io_uring", __atomic_load_n(&r->view->shm->io_uring, __ATOMIC_RELAXED));
-	pack_notes(pk, r->view);
+	pack_notes(pk, r->view, r->note);
 	outbox_end_map(r->out, class);
 }

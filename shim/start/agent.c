@@ -159,6 +159,7 @@ static int wanted_in_agent(const char *v)
 					    "CREMA_REDACT_KEYS=",
 					    "CREMA_STUCK=",
 					    "CREMA_SAMPLE_HZ=",
+					    "CREMA_HEAP=",
 					    "CREMA_INSECURE=",
 					    "CREMA=",
 					    "DASK_CONFIG=",
@@ -221,7 +222,7 @@ int agent_start(const char *to)
 }
 
 /* Where Yama keeps processes of one user apart, the agent may read our memory all the same: that is
- * how it finds Python's frames, and paths that open() waits for. */
+ * how it finds Python's frames, free blocks, and paths that open() waits for. */
 static void let_agent_look(void)
 {
 	static uint32_t allowed;
@@ -229,7 +230,8 @@ static void let_agent_look(void)
 	const char *hz = getenv("CREMA_SAMPLE_HZ");
 
 	if (!agent || agent == allowed ||
-	    (crema_switch(getenv("CREMA_STUCK"), 1) == 0 && hz && !strcmp(hz, "0")))
+	    (crema_switch(getenv("CREMA_STUCK"), 1) == 0 && hz && !strcmp(hz, "0") &&
+	     crema_switch(getenv("CREMA_HEAP"), 1) == 0))
 		return;
 	allowed = agent;
 	SYS2(SYS_prctl, PR_SET_PTRACER, agent);

@@ -12,7 +12,8 @@ import test_exports
 from test_exports import HOSTS, Made, human, near, row, tables_of
 from test_reports import PROBES, TIMES, WORKERS, as_bytes, at, number
 
-SAMPLES = [{"rss_bytes": 10**6 + 5000 * p, "cpu_percent": 50.5 + p, "threads": 9 + p, "tasks_running": 1 + p, "rss_anon_bytes": 7000 + p, "cpu_seconds": 2.5 * p}
+SAMPLES = [{"rss_bytes": 10**6 + 5000 * p, "cpu_percent": 50.5 + p, "threads": 9 + p, "tasks_running": 1 + p, "rss_anon_bytes": 7000 + p, "rss_file_bytes": 600 + p, "rss_shmem_bytes": 50 + p, "heap_bytes": 5000 + p,
+            "heap_free_bytes": 4000 + p, "heap_returnable_bytes": 3000 + p, "cpu_seconds": 2.5 * p}
            for p in range(3)]
 SECTION = {**{f"{p}{t}_ns": 1000 * number("sub", p, t) for t in TIMES for p in ("", "pool_")}, "decompress_cpu_ns": 1000 * number("sub", "codec"),
            **{name: number("sub", name) for name in ("read_calls", "read_bytes", "decompress_calls", "basket_bytes", "mapped_bytes", "network_read_bytes")}}

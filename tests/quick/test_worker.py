@@ -529,7 +529,7 @@ def test_the_agent_gets_the_workers_options_and_refuses_words(tmp_path, monkeypa
     text = (ROOT / "contract" / "options.def").read_text()
     names = set(re.findall(r'OPTION\(\w+, (?:WORKER|NAMES|NAMED|ALL), "[^"]*", "(CREMA\w*)"', text))
     assert {"CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA"} < names
-    values = {name: "banana" for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA_STUCK", "CREMA")}
+    values = {name: "banana" for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA_STUCK", "CREMA_HEAP", "CREMA")}
     values |= {"CREMA_SPOOL_BYTES": "24k", "CREMA_RUN_NAME": "a name", "CREMA_SAMPLE_HZ": "50", "CREMA_TOKEN_FILE": str(tmp_path / "token"), "CREMA_DIR": str(tmp_path / "state"),
                "CREMA_CALIBRATION": str(tmp_path / "calibration")}
     told_otherwise = {"CREMA_COLLECTOR", "CREMA_AGENT", "CREMA_BLOCKED_MS", "CREMA_ASK_SCHEDULER"}  # its command line, and what the library uses
@@ -544,4 +544,4 @@ def test_the_agent_gets_the_workers_options_and_refuses_words(tmp_path, monkeypa
     assert {name: environment.get(name) for name in values} == values
     said = (tmp_path / "said").read_text().splitlines()
     assert sorted(said) == sorted(f"crema-agent: {name}: 'banana' is neither on nor off; use on|off, yes|no, true|false or 1|0"
-                                  for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA_STUCK", "CREMA"))
+                                  for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA_STUCK", "CREMA_HEAP", "CREMA"))

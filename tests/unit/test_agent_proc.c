@@ -198,7 +198,8 @@ static void test_sample(void **state)
 {
 	char paths[3][64];
 	const struct fake_file files[] = {
-		{paths[0], "Name:\tx\nVmHWM:\t 8000 kB\nRssAnon:\t 555 kB\nThreads:\t23\n"},
+		{paths[0], "Name:\tx\nVmHWM:\t 8000 kB\nRssAnon:\t 555 kB\nRssFile:\t 66 "
+			   "kB\nRssShmem:\t 7 kB\nThreads:\t23\n"},
 		{paths[1], "read_bytes: 4096\nwrite_bytes: 12288\n"},
 		{paths[2], "100 37 3 1 0 5 0\n"},
 		{NULL, NULL},
@@ -225,6 +226,10 @@ static void test_sample(void **state)
 	assert_nil(m, "rss_bytes");
 	assert_number(m, "boot_ns", f->now + 5);
 	assert_number(m, "rss_anon_bytes", 555 * 1024);
+	assert_number(m, "rss_file_bytes", 66 * 1024);
+	assert_number(m, "rss_shmem_bytes", 7 * 1024);
+	assert_nil(m, "heap_bytes"); /* maps is none of these files */
+	assert_nil(m, "heap_returnable_bytes");
 	assert_number(m, "hwm_bytes", 8000 * 1024);
 	assert_number(m, "threads", 23);
 	assert_number(m, "io_read_bytes", 4096);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * heap.h - what the C library's allocator holds of a worker's memory, read from outside.
+ *
+ * glibc's mallinfo2() walks every free block under the arenas' locks: a second where 2 GB are free
+ * in small pieces. So the agent walks the blocks of the heaps itself (process_vm_readv), from the
+ * first header to the last, without a lock and without the worker's time. The worker goes on
+ * meanwhile: a walk counts only if it ends exactly at the heap's end, and is tried again if not.
+ * Pages that are not resident are neither read nor counted (/proc/PID/pagemap).
+ *
+ * Seen: the heap that grows by brk, and the other arenas, each in areas of 64 MiB. Not seen: blocks
+ * with their own mapping, which free() unmaps, and what other allocators hold. Blocks in
+ * glibc's caches of small ones (tcache, fastbins: at most 1 KiB each) count as in use. A page that
+ * was read but never written counts as resident.
+ *
+ * One thread. Uses at most HEAP_SHARE of a core on average, and takes HEAP_LIMIT_NS at most: about
+ * 2 us for a block, and for small ones the time to copy them.
+ */
+#ifndef CREMA_AGENT_HEAP_H
+#define CREMA_AGENT_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HEAP_SHARE 0.005
+#define HEAP_LIMIT_NS 500000000u
+
+struct heap_sums {
+	uint64_t resident;   /* of the heaps */
+	uint64_t free;	     /* the part in free blocks */
+	uint64_t returnable; /* the part of free that malloc_trim(0) returns: whole pages */
+};
+
+/*
+ * 0, or -errno with *why where it is unknown: -EAGAIN (blocks changed too fast), -ETIME (longer
+ * than HEAP_LIMIT_NS), -ENOTSUP (not glibc's allocator, or not as it is known here), -EACCES.
+ */
+int heap_read(int pid, struct heap_sums *out, const char **why);
+
+struct heap_watch {
+	int pid;
+	bool off; /* CREMA_HEAP */
+	uint64_t next_ns;
+	char note[80]; /* why nothing will be known of this worker; "": something may */
+};
+
+void heap_watch_init(struct heap_watch *w, int pid);
+/* True with *out, if it is due and known. Call it once a second at most. */
+bool heap_watch_read(struct heap_watch *w, uint64_t mono_ns, struct heap_sums *out);
+
+#endif

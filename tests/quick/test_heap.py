@@ -1,0 +1,64 @@
+"""What malloc holds of a worker's memory (heap_job.py), as its agent reads it, against what malloc_trim(0) returns there."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import spool
+import test_lines
+
+HERE = Path(__file__).resolve().parent
+MB = 1 << 20
+
+
+def run(folder, **environment):
+    told = test_lines.job(folder, program=HERE / "heap_job.py", **environment)
+    found, _ = spool.read(folder / "out")
+    return told, found
+
+
+def seen(found, window):
+    """Samples within it whose heaps were read; a look begins within its second."""
+    return [s for s in found["sample"] if s["heap_bytes"] is not None and window[0] + 10**9 <= s["boot_ns"] <= window[1]]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("heap"))
+
+
+def test_what_would_come_back(measured):
+    told, found = measured
+    held, trimmed = seen(found, told["held"]), seen(found, told["trimmed"])
+    assert held and trimmed, found["sample"]
+    assert told["fell"] > 40 * MB
+    for sample in held:
+        assert sample["heap_returnable_bytes"] == pytest.approx(told["fell"], rel=0.01, abs=MB)
+    for sample in trimmed:
+        assert sample["heap_returnable_bytes"] < MB
+        assert held[-1]["heap_free_bytes"] - sample["heap_free_bytes"] == pytest.approx(told["fell"], rel=0.01, abs=MB)
+
+
+def test_the_parts_are_the_resident_set(measured):
+    """Of one reading of status; the resident set is of another moment."""
+    told, found = measured
+    for sample in seen(found, told["held"]):
+        parts = sample["rss_anon_bytes"] + sample["rss_file_bytes"] + sample["rss_shmem_bytes"]
+        assert parts == pytest.approx(sample["rss_bytes"], abs=2 * MB)
+        assert sample["heap_returnable_bytes"] <= sample["heap_free_bytes"] <= sample["heap_bytes"] <= sample["rss_anon_bytes"] + MB
+
+
+def test_off(tmp_path):
+    _, found = run(tmp_path, CREMA_HEAP="off")
+    assert found["sample"] and all(s["heap_bytes"] is s["heap_free_bytes"] is s["heap_returnable_bytes"] is None for s in found["sample"])
+    assert found["sample"][-1]["rss_file_bytes"] > 0
+
+
+def test_another_allocator_is_unknown(tmp_path):
+    """A library of its name is mapped: nothing is known of the heaps, and the report has the reason."""
+    library = tmp_path / "libjemalloc.so.2"
+    subprocess.run(["cc", "-shared", "-o", library, "-x", "c", os.devnull], check=True)
+    _, found = run(tmp_path, LD_PRELOAD=f"{test_lines.test_worker.BUILD / 'libcrema.so'}:{library}")
+    assert found["sample"] and all(s["heap_bytes"] is None for s in found["sample"])
+    assert "what malloc holds is unknown: malloc is jemalloc's" in found["totals"][-1]["notes"]
