@@ -234,6 +234,18 @@ const char *dirs_base(const char *path, const char *unknown)
 	return slash ? slash + 1 : path ? path : unknown;
 }
 
+const char *dirs_text(char *out, size_t size, const char *dir, const char *const *more)
+{
+	size_t n;
+
+	snprintf(out, size, "%s", dir);
+	for (; more && *more; more++) {
+		n = strlen(out);
+		snprintf(out + n, size - n, "', '%s", *more);
+	}
+	return out;
+}
+
 int dirs_join(char *out, size_t size, const char *dir, const char *name)
 {
 	int n = snprintf(out, size, "%s/%s", dir, name);

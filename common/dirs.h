@@ -40,6 +40,9 @@ int dirs_check_own(const char *path);
 const char *dirs_explain(char *out, size_t size, int error, const char *path);
 /* What is behind the path's last '/'; `unknown` of NULL. */
 const char *dirs_base(const char *path, const char *unknown);
+/* "dir', 'more', 'more", for a message that quotes it; `more`: NULL at its end, or NULL. Returns
+ * out. */
+const char *dirs_text(char *out, size_t size, const char *dir, const char *const *more);
 /* "dir/name" into out: 0 or -ENAMETOOLONG. */
 int dirs_join(char *out, size_t size, const char *dir, const char *name);
 

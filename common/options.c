@@ -25,6 +25,14 @@ static const bool advanced[OPTIONS] = {
 #undef OPTION
 };
 
+/* Scopes that take it several times. */
+static const unsigned repeated[OPTIONS] = {
+#define OPTION(id, scope, flag, env, argument, default_text, help)
+#define REPEATED(id, scope) [OPT_##id] = SCOPE_OF(scope),
+#include "options.def"
+#undef OPTION
+};
+
 const char options_left_out[] = "";
 
 /* The option whose flag is the first n bytes of text; OPTIONS = none. */
@@ -102,8 +110,21 @@ static bool is_value(const char *word)
 	return word && (word[0] != '-' || !word[1]);
 }
 
+static int take_again(struct options *o, unsigned scope, int id, const char *value)
+{
+	if (!(repeated[id] & scope) || !o->repeated++)
+		return take(o, id, option_table[id].flag, value);
+	if (o->repeated > OPTIONS_MORE + 1) {
+		log_line("%s: given more than %d times", option_table[id].flag, OPTIONS_MORE + 1);
+		return -EINVAL;
+	}
+	o->more[o->repeated - 2] = value;
+	return 0;
+}
+
 /* The value of the flag argv[*at], which may be the next word. */
-static int take_flag(struct options *o, int id, const char *equals, char **argv, int *at, int argc)
+static int take_flag(struct options *o, unsigned scope, int id, const char *equals, char **argv,
+		     int *at, int argc)
 {
 	const struct option *op = &option_table[id];
 	const char *next = *at + 1 < argc ? argv[*at + 1] : NULL;
@@ -117,7 +138,7 @@ static int take_flag(struct options *o, int id, const char *equals, char **argv,
 		return 0;
 	}
 	if (equals)
-		return take(o, id, op->flag, equals + 1);
+		return take_again(o, scope, id, equals + 1);
 	if (op->argument[0] == '[' && !is_value(next)) {
 		o->value[id] = options_left_out;
 		return 0;
@@ -127,7 +148,7 @@ static int take_flag(struct options *o, int id, const char *equals, char **argv,
 		return -EINVAL;
 	}
 	++*at;
-	return take(o, id, op->flag, next);
+	return take_again(o, scope, id, next);
 }
 
 static void move_to_end(char **argv, int n)
@@ -166,7 +187,7 @@ int options_parse(struct options *o, unsigned scope, int argc, char **argv)
 		     : strcmp(argv[i], "-V") == 0 ? (int)OPT_version
 						  : find(scope, argv[i], n);
 		rc = id == OPTIONS ? unknown(scope, argv[i], n)
-				   : take_flag(o, id, equals, argv, &i, argc - words);
+				   : take_flag(o, scope, id, equals, argv, &i, argc - words);
 	}
 	o->rest = i < argc ? i : argc;
 	return rc;

@@ -52,8 +52,14 @@ bool option_advanced(enum option_id id);
 /* In place of a value that was left out ("[FILE]"): compare the pointer. */
 extern const char options_left_out[];
 
+#define OPTIONS_MORE 63
+
 struct options {
 	const char *value[OPTIONS]; /* NULL: unset; of a switch "on" or "off" */
+	/* Where its flag may be repeated: the first one's is the value, these are the others', NULL
+	 * at the end. */
+	const char *more[OPTIONS_MORE + 1];
+	unsigned int repeated; /* how many were given */
 	int rest; /* index in argv of the first argument that is not an option: parsing moves these
 		     behind the options ("--" skipped). For `crema run` the first one ends them. */
 };

@@ -22,7 +22,8 @@ static int compare(const struct options *o, const char *dir, char **names, size_
 	struct comparison c;
 	struct atomic_file out;
 	struct json j;
-	int rc = compare_load(&c, names, n, dir, whole_bytes, &why);
+	int rc = compare_load(&c, names, n, &(struct compare_source){dir, o->more, whole_bytes},
+			      &why);
 
 	if (!rc) {
 		rc = compare_judge(&c);

@@ -186,6 +186,7 @@ static int write_report(const struct options *o, const char *dir)
 	struct report_notice notice;
 	struct report_request req = {
 		.dir = dir,
+		.more = o->more,
 		.run = o->value[OPT_run],
 		.usual_dir = !o->value[OPT_dir],
 		.list = list,

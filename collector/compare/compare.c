@@ -12,6 +12,7 @@
 #include "collector/runs/read_runs.h"
 #include "collector/print/render.h"
 #include "common/clock.h"
+#include "common/dirs.h"
 #include "common/log.h"
 
 static bool is_directory(const char *path)
@@ -21,7 +22,7 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Splits DIR:RUN in place; a name that is neither that nor a directory is a run of `dir`. */
+/* Splits DIR:RUN in place; a name that is neither that nor a directory leaves *dir. */
 static const char *split(char *name, const char **dir)
 {
 	char *colon;
@@ -76,27 +77,35 @@ static bool is_fixed(const struct facts *f)
 /* A name of the command line: a run and where it is. */
 struct named {
 	const char *dir, *which;
+	const char *const *more;
 };
+
+static bool same_source(const struct named *name, const struct compare_dir *d)
+{
+	return !strcmp(name->dir, d->path) && name->more == d->more;
+}
 
 /* The runs that are named in this directory. */
 static int read_dir(struct comparison *c, struct compare_dir *d, const struct named *names,
 		    size_t n, uint64_t whole_bytes)
 {
-	struct runs_source source = {
-		.dir = d->path, .now_ns = clock_real_ns(), .whole_bytes = whole_bytes};
+	struct runs_source source = {.dir = d->path,
+				     .more = d->more,
+				     .now_ns = clock_real_ns(),
+				     .whole_bytes = whole_bytes};
 	const char **which = calloc(n, sizeof(*which));
 	struct run **found = calloc(n, sizeof(*found));
 	size_t i, k = 0;
 	int rc = which && found ? 0 : -ENOMEM;
 
 	for (i = 0; i < n && !rc; i++) {
-		if (!strcmp(names[i].dir, d->path))
+		if (same_source(&names[i], d))
 			which[k++] = names[i].which;
 	}
 	if (!rc)
 		rc = runs_read(&d->model, &d->runs, &source, which, found, k);
 	for (i = k = 0; i < n && rc >= 0; i++) {
-		if (!strcmp(names[i].dir, d->path))
+		if (same_source(&names[i], d))
 			c->run[i].run = found[k++];
 	}
 	free(which);
@@ -104,24 +113,28 @@ static int read_dir(struct comparison *c, struct compare_dir *d, const struct na
 	return rc < 0 ? rc : 0;
 }
 
-static struct compare_dir *dir_of(struct comparison *c, const char *path, const struct named *names,
-				  size_t n, uint64_t whole_bytes, struct buf *why, int *rc)
+static struct compare_dir *dir_of(struct comparison *c, const struct named *name,
+				  const struct named *names, size_t n, uint64_t whole_bytes,
+				  struct buf *why, int *rc)
 {
 	struct compare_dir *d;
 	size_t i;
 
 	for (i = 0; i < c->dir_count; i++) {
-		if (!strcmp(c->dirs[i].path, path))
+		if (same_source(name, &c->dirs[i]))
 			return &c->dirs[i];
 	}
 	d = &c->dirs[c->dir_count++];
-	d->path = path;
+	d->path = name->dir;
+	d->more = name->more;
+	dirs_text(d->text, sizeof(d->text), d->path, d->more);
 	model_init(&d->model);
 	*rc = read_dir(c, d, names, n, whole_bytes);
 	if (*rc)
-		report_fail(why, *rc, "cannot read '%s': %s", path, log_error(*rc));
+		report_fail(why, *rc, "cannot read '%s': %s", d->model.dir ? d->model.dir : d->path,
+			    log_error(*rc));
 	else if (!d->runs.n && !d->model.left_out)
-		*rc = report_fail(why, -ENOENT, "no run in '%s'", path);
+		*rc = report_fail(why, -ENOENT, "no run in '%s'", d->text);
 	return *rc ? NULL : d;
 }
 
@@ -131,9 +144,9 @@ static int take_run(struct compared *c, const struct compare_dir *d, const char 
 	double cores;
 	int rc;
 
-	c->dir = d->path;
+	c->dir = d->text;
 	if (!c->run)
-		return report_no_run(&d->model, which, d->path, why);
+		return report_no_run(&d->model, which, d->text, why);
 	rc = facts_build(&c->facts, c->run);
 	c->facts_built = true;
 	if (!rc)
@@ -156,7 +169,7 @@ static int load(struct comparison *c, const struct named *names, size_t n, uint6
 	int rc = 0;
 
 	for (i = 0; i < n && !rc; i++) {
-		d = dir_of(c, names[i].dir, names, n, whole_bytes, why, &rc);
+		d = dir_of(c, &names[i], names, n, whole_bytes, why, &rc);
 		if (!d)
 			return rc;
 		c->n++;
@@ -170,8 +183,8 @@ static int load(struct comparison *c, const struct named *names, size_t n, uint6
 	return rc;
 }
 
-int compare_load(struct comparison *c, char *const *names, size_t n, const char *dir,
-		 uint64_t whole_bytes, struct buf *why)
+int compare_load(struct comparison *c, char *const *names, size_t n,
+		 const struct compare_source *source, struct buf *why)
 {
 	struct named *named = calloc(n, sizeof(*named));
 	size_t i;
@@ -181,13 +194,15 @@ int compare_load(struct comparison *c, char *const *names, size_t n, const char 
 	c->run = calloc(n, sizeof(*c->run));
 	c->dirs = calloc(n, sizeof(*c->dirs));
 	for (i = 0; i < n && named; i++) {
-		named[i].dir = dir;
+		named[i].dir = source->dir;
 		named[i].which = split(names[i], &named[i].dir);
+		if (named[i].dir == source->dir && source->more && *source->more)
+			named[i].more = source->more;
 	}
 	if (!c->run || !c->dirs || !named)
 		rc = report_fail(why, -ENOMEM, "cannot compare: %s", log_error(-ENOMEM));
 	else
-		rc = load(c, named, n, whole_bytes, why);
+		rc = load(c, named, n, source->whole_bytes, why);
 	free(named);
 	return rc;
 }

@@ -2,11 +2,12 @@
 /*
  * compare.h - several runs side by side: what each took, how it scales, which chunk size is best.
  *
- *	compare_load(&c, names, n, dir, whole_bytes, why);  compare_judge(&c);
+ *	compare_load(&c, names, n, source, why);  compare_judge(&c);
  *	compare_text(...) or compare_json(...)  compare_release(&c);
  *
- * A name is the name or a part of the id of a run in `dir`, DIR for the last run of another state
- * directory, or DIR:RUN. Of each directory the named runs are read (runs/read_runs.h).
+ * A name is the name or a part of the id of a run of the source's directories, DIR for the last run
+ * of another state directory, or DIR:RUN. Of each directory the named runs are read
+ *(runs/read_runs.h).
  *
  * Runs did the same work if they processed the same number of events; without that none is called
  * best, and nothing is said of scaling or chunk sizes. Events per file and columns are compared as
@@ -22,6 +23,8 @@
 
 struct compare_dir {
 	const char *path;
+	const char *const *more; /* read with it as one; NULL: none */
+	char text[512];		 /* all of them */
 	struct model model;
 	struct runs runs;
 };
@@ -84,9 +87,14 @@ double compared_class(const struct compared *c, int class);
 /* "1", "2", ... as it is called in the tables. */
 size_t compared_number_of(const struct comparison *all, const struct compared *c);
 
-/* 0, or -errno with one line in `why`. Journals below whole_bytes are read whole; 0: the usual. */
-int compare_load(struct comparison *c, char *const *names, size_t n, const char *dir,
-		 uint64_t whole_bytes, struct buf *why);
+struct compare_source {
+	const char *dir;
+	const char *const *more; /* read with it as one; NULL at the end, or NULL: none */
+	uint64_t whole_bytes;	 /* journals below are read whole; 0: the usual */
+};
+/* 0, or -errno with one line in `why`. */
+int compare_load(struct comparison *c, char *const *names, size_t n,
+		 const struct compare_source *source, struct buf *why);
 int compare_judge(struct comparison *c);
 /* Part of compare_judge(), compare_release(), compare_text() and compare_json(). */
 int compare_functions(struct comparison *c);

@@ -312,7 +312,6 @@ int footer_feed(struct model *m, const char *folder, const char *segment, const 
 	m->selection->counted = true;
 	selection_frames(m->selection, f.frames);
 	current(&f)->footer = true;
-	current(&f)->created_ns = id.created_ns;
 	rc = read_items(folder, name, feed_item, &f);
 	m->selection->counted = false;
 	if (f.note_ns > m->last_note_ns)

@@ -371,7 +371,9 @@ struct model {
 		size_t n, cap;
 	} dropped,			/* in the order they were dropped (dropped.h) */
 		totals;			/* by their ids (run_totals.h) */
-	uint64_t below_ns;		/* segments created before are gone */
+	uint64_t below_ns;		/* segments created before are gone; of the latest folder */
+	const char *dir;		/* that is read; the caller's text */
+	bool several;			/* it is one of several */
 	size_t dropped_attempts;	/* of dropped runs, left out */
 	ARRAY(struct segment) segments; /* those that were read */
 	uint16_t segment;		/* that is read now, counted; the last stands for more */
@@ -403,6 +405,9 @@ void model_drop_attempts(struct model *m);
  * meanwhile, it starts over, so the model must be fresh.
  */
 int model_read_dir(struct model *m, const char *dir);
+/* The same of `dir` and `more` (NULL at its end, or NULL) as one: the journals of several
+ * collectors. A record that more than one of them has counts once. m->dir: the one read last. */
+int model_read_dirs(struct model *m, const char *dir, const char *const *more);
 /* Settles everything; now_ns is CLOCK_REALTIME, 0 = ignore the age of the journal. */
 int model_close(struct model *m, uint64_t now_ns);
 /* The part of it for attempts that were read after it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_read.c - all frame files of a state directory into the model. */
+/* model_read.c - all frame files of state directories into the model. */
 #include "collector/model/model.h"
 
 #include <errno.h>
@@ -20,12 +20,19 @@
 static int read_footer(struct model *m, const char *footers, const char *path)
 {
 	const struct selection *s = m->selection;
-	const char *name = strrchr(path, '/') + 1;
 
 	if (!s || s->footers_off || (s->pass != SELECTION_SURVEY && s->pass != SELECTION_RUNS) ||
-	    (s->pass == SELECTION_RUNS && !selection_skips(s, strtoull(name, NULL, 10))))
+	    (s->pass == SELECTION_RUNS && !selection_skips(s, path)))
 		return 0;
-	return footer_feed(m, footers, path, name);
+	return footer_feed(m, footers, path, strrchr(path, '/') + 1);
+}
+
+/* From its directory on; of several directories with its own. */
+static const char *name_shown(struct model *m, const char *path, const char *name)
+{
+	const char *shown = m->several ? path : name;
+
+	return model_text(m, (struct text){shown, strlen(shown)});
 }
 
 /* footers: where its footer may be; NULL: it has none. */
@@ -57,7 +64,7 @@ static int read_file(struct model *m, const char *path, const char *name, const 
 	t = ARRAY_NEW(&m->torn);
 	if (!t)
 		return -ENOMEM;
-	t->name = model_text(m, (struct text){name, strlen(name)});
+	t->name = name_shown(m, path, name);
 	t->bytes_skipped = stats.bytes_skipped;
 	t->truncated = stats.truncated;
 	t->no_header = stats.no_header;
@@ -139,6 +146,8 @@ static int read_all(struct model *m, const char *dir)
 	size_t i;
 	int rc;
 
+	m->dir = dir;
+	m->below_ns = 0;
 	rc = read_folder(m, dir, ".");
 	if (rc)
 		return rc;
@@ -147,21 +156,37 @@ static int read_all(struct model *m, const char *dir)
 		if (rc && rc != -ENOENT && rc != -ENOTDIR)
 			return rc;
 	}
-	m->segment = 0;
-	return (int)(m->files_read > INT_MAX ? INT_MAX : m->files_read);
+	return 0;
 }
 
-int model_read_dir(struct model *m, const char *dir)
+static int read_dirs(struct model *m, const char *dir, const char *const *more)
+{
+	int rc = read_all(m, dir);
+
+	for (; !rc && more && *more; more++)
+		rc = read_all(m, *more);
+	m->segment = 0;
+	return rc ? rc : (int)(m->files_read > INT_MAX ? INT_MAX : m->files_read);
+}
+
+int model_read_dirs(struct model *m, const char *dir, const char *const *more)
 {
 	struct selection *selection = m->selection;
 	int rc, tries = READ_TRIES;
 
-	while ((rc = read_all(m, dir)) == -ESTALE && --tries) {
+	m->several = more && *more;
+	while ((rc = read_dirs(m, dir, more)) == -ESTALE && --tries) {
 		model_release(m);
 		model_init(m);
 		m->selection = selection;
+		m->several = more && *more;
 		if (selection)
 			selection_restart(selection);
 	}
 	return rc;
+}
+
+int model_read_dir(struct model *m, const char *dir)
+{
+	return model_read_dirs(m, dir, NULL);
 }

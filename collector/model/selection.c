@@ -235,20 +235,22 @@ int selection_want(struct selection *s, const void *run, const char *span)
 	return table_add(&s->wanted, hash_bytes(1, item->id.ptr, item->id.len), item);
 }
 
-bool selection_skips(const struct selection *s, uint64_t created_ns)
+static bool same_path(const void *item, const void *key)
 {
-	size_t from = 0, to = s->skipped.n, i;
+	return !strcmp(item, key);
+}
 
-	while (from < to) {
-		i = from + (to - from) / 2;
-		if (s->skipped.v[i] == created_ns)
-			return true;
-		if (s->skipped.v[i] < created_ns)
-			from = i + 1;
-		else
-			to = i;
-	}
-	return false;
+bool selection_skips(const struct selection *s, const char *path)
+{
+	return table_find(&s->skipped, hash_bytes(1, path, strlen(path)), same_path, path);
+}
+
+int selection_skip(struct selection *s, const char *path)
+{
+	const char *copy = selection_keep(s, path);
+
+	return copy ? table_add(&s->skipped, hash_bytes(1, path, strlen(path)), (void *)copy)
+		    : -ENOMEM;
 }
 
 bool selection_takes_task(struct model *m, struct worker *w, const struct task_record *r,

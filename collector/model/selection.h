@@ -29,10 +29,9 @@ struct sampled {
 struct selection_file {
 	char *path;
 	uint16_t segment;
-	bool nameless;	 /* has tasks without a span */
-	uint64_t frames; /* that the survey could read */
-	bool footer;	 /* it was read by its footer, which the others are of */
-	uint64_t created_ns;
+	bool nameless;	    /* has tasks without a span */
+	uint64_t frames;    /* that the survey could read */
+	bool footer;	    /* it was read by its footer, which the others are of */
 	struct texts spans; /* that its records and rows name */
 	ARRAY(struct sampled) sampled;
 };
@@ -59,7 +58,7 @@ struct selection {
 	bool counted;			     /* what is fed now was counted by its footer */
 	bool footers_off;		     /* a footer was invalid after all */
 	bool all;			     /* a selected run may have tasks in any segment */
-	ARRAY(uint64_t) skipped; /* segments by their creation, in order: nothing of the runs */
+	struct table skipped;		     /* paths of segments that have nothing of the runs */
 };
 
 /* The reading starts over. */
@@ -67,7 +66,9 @@ void selection_restart(struct selection *s);
 /* NULL: the span has no records of its own there. */
 struct seen_span *selection_span(struct selection *s, const char *span);
 /* Whether the second reading needs nothing but the footer of that segment. */
-bool selection_skips(const struct selection *s, uint64_t created_ns);
+bool selection_skips(const struct selection *s, const char *path);
+/* It does: 0 or -ENOMEM. */
+int selection_skip(struct selection *s, const char *path);
 /* Parts of the footer: how many of the span's records begin and end tasks; when the worker's last
  * task of it ended. 0 or -ENOMEM. */
 int selection_counted(struct selection *s, const char *span, uint64_t begun, uint64_t ended);

@@ -13,6 +13,7 @@
 #include "collector/runs/read_runs.h"
 #include "collector/print/list.h"
 #include "collector/print/print.h"
+#include "common/dirs.h"
 #include "common/log.h"
 
 #define NOTHING_YET "nothing was measured%s%s%s yet; try: crema run -- python your_analysis.py"
@@ -41,11 +42,21 @@ static void note_torn(const struct model *m, struct report_notice *notice)
 			 more);
 }
 
+/* Of the first directory that has one. */
+static void find_wall(const struct report_request *req, const struct report *r, struct wall *w)
+{
+	const char *const *more = req->more;
+	bool found = wall_find(w, req->dir, r->facts);
+
+	for (; !found && more && *more; more++)
+		found = wall_find(w, *more, r->facts);
+}
+
 /* What the client was doing, by its record. */
 static void take_wall(const struct report_request *req, struct report *r, struct wall *w)
 {
 	if (!req->client_record) {
-		wall_find(w, req->dir, r->facts);
+		find_wall(req, r, w);
 	} else if (wall_read(w, req->client_record, r->facts) && req->notice) {
 		snprintf(req->notice->client, sizeof(req->notice->client), "%s", w->line);
 		req->notice->client_unreadable = true;
@@ -164,6 +175,7 @@ int report_no_run(const struct model *m, const char *which, const char *dir, str
 static int render(const struct report_request *req, struct run *run, const struct model *m,
 		  struct buf *out)
 {
+	char dirs[REPORT_LINE_BYTES / 2];
 	const struct dropped_run *dropped;
 	struct sink s = {
 		.out = out, .flush = req->flush, .arg = req->flush_arg, .width = req->width};
@@ -175,7 +187,8 @@ static int render(const struct report_request *req, struct run *run, const struc
 	if (dropped && (req->use || req->coffea_report || req->taskvine_log))
 		return report_dropped_refuse(dropped, out);
 	if (!run && !dropped)
-		return report_no_run(m, req->run, req->dir, out);
+		return report_no_run(m, req->run,
+				     dirs_text(dirs, sizeof(dirs), req->dir, req->more), out);
 	if (run)
 		rc = render_run(req, run, &s);
 	else
@@ -212,6 +225,7 @@ static int read_runs(const struct report_request *req, struct model *m, struct r
 		     struct report_list *list, struct run **run)
 {
 	struct runs_source source = {.dir = req->dir,
+				     .more = req->more,
 				     .now_ns = req->now_ns,
 				     .whole_bytes = req->whole_bytes,
 				     .by_totals = true};
@@ -238,8 +252,11 @@ int report_render(const struct report_request *req, struct buf *out)
 	struct model m;
 	struct runs runs;
 	struct report_list list = {0};
+	char dirs[REPORT_LINE_BYTES / 2];
 	struct run *run = NULL;
 	int rc;
+
+	dirs_text(dirs, sizeof(dirs), req->dir, req->more);
 
 	if (req->notice)
 		memset(req->notice, 0, sizeof(*req->notice));
@@ -251,13 +268,13 @@ int report_render(const struct report_request *req, struct buf *out)
 	if (rc == -ENOENT && req->usual_dir)
 		report_fail(out, rc, NOTHING_YET, "", "", "");
 	else if (rc)
-		report_fail(out, rc, "cannot read '%s': %s", req->dir, log_error(rc));
+		report_fail(out, rc, "cannot read '%s': %s", m.dir ? m.dir : req->dir,
+			    log_error(rc));
 	else if (!m.files_read && !m.dropped.n)
-		rc = req->usual_dir
-			     ? report_fail(out, -ENOENT, NOTHING_YET, "", "", "")
-			     : report_fail(out, -ENOENT, NOTHING_YET, " in '", req->dir, "'");
+		rc = req->usual_dir ? report_fail(out, -ENOENT, NOTHING_YET, "", "", "")
+				    : report_fail(out, -ENOENT, NOTHING_YET, " in '", dirs, "'");
 	else if (!runs.n && !m.dropped.n && !m.left_out)
-		rc = no_run(out, &m, req->dir);
+		rc = no_run(out, &m, dirs);
 	else
 		rc = req->list ? render_list(req, &list, &m, out) : render(req, run, &m, out);
 	free(list.v);

@@ -48,7 +48,8 @@ struct sink;
 
 struct report_request {
 	const char *dir;
-	const char *run;      /* NULL or "last", else an id */
+	const char *const *more; /* read with it as one; NULL at the end, or NULL: none */
+	const char *run;	 /* NULL or "last", else an id */
 	uint64_t whole_bytes; /* journals below are read whole (runs/read_runs.h); 0: the usual */
 	bool usual_dir;	      /* nobody has named the directory */
 	bool list;	      /* the runs instead of one */
@@ -86,8 +87,8 @@ int report_render(const struct report_request *req, struct buf *out);
 void report_dropped_json(const struct dropped_run *d, struct sink *s);
 int report_dropped_refuse(const struct dropped_run *d, struct buf *out);
 
-/* Why `which` (NULL: the last) is not a run of `dir`, or not one alone: -ENOENT, or -ENODATA of one
- * that was dropped. */
+/* Why `which` (NULL: the last) is not a run of `dir` (dirs_text()), or not one alone: -ENOENT, or
+ * -ENODATA of one that was dropped. */
 int report_no_run(const struct model *m, const char *which, const char *dir, struct buf *out);
 
 /* Replaces what is in `out` by one line; returns rc. */

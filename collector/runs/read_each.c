@@ -65,7 +65,7 @@ static int read_again(struct each *e, const bool *wanted)
 
 	for (i = 0; i < e->s.files.n && !rc; i++) {
 		f = &e->s.files.v[i];
-		if (!wanted[i] && !f->nameless)
+		if (!f->frames || (!wanted[i] && !f->nameless))
 			continue;
 		memset(&stats, 0, sizeof(stats));
 		e->m->segment = f->segment;
@@ -176,7 +176,7 @@ static int read_once(struct each *e, const struct runs_source *source, bool whol
 	n = runs_survey(e->m, e->runs, source);
 	rc = n < 0 ? n : 0;
 	if (!whole && !rc && (e->by_totals || e->survey_only))
-		rc = run_totals_read(e->m, source->dir);
+		rc = run_totals_read(e->m, source->dir, source->more);
 	if (!whole && !rc)
 		rc = run_totals_find(&e->s, e->runs);
 	for (i = 0; whole && i < e->runs->n && !rc; i++)

@@ -117,18 +117,14 @@ static bool is_skipped(const struct selection *s, const struct selection_file *f
 
 static int choose_segments(struct selection *s)
 {
-	uint64_t *at;
 	size_t i;
+	int rc = 0;
 
-	for (i = 0; i < s->files.n && !s->all; i++) {
-		if (!is_skipped(s, &s->files.v[i]))
-			continue;
-		at = ARRAY_NEW(&s->skipped);
-		if (!at)
-			return -ENOMEM;
-		*at = s->files.v[i].created_ns;
+	for (i = 0; i < s->files.n && !s->all && !rc; i++) {
+		if (is_skipped(s, &s->files.v[i]))
+			rc = selection_skip(s, s->files.v[i].path);
 	}
-	return 0;
+	return rc;
 }
 
 static int survey(struct selection *s, const struct runs_source *source, const char *const *which,
@@ -142,7 +138,8 @@ static int survey(struct selection *s, const struct runs_source *source, const c
 
 	model_init(&m);
 	m.selection = s;
-	rc = runs_survey(&m, &runs, &(struct runs_source){.dir = source->dir});
+	rc = runs_survey(&m, &runs,
+			 &(struct runs_source){.dir = source->dir, .more = source->more});
 	for (i = 0; i < n && rc >= 0; i++) {
 		r = runs_find(&runs, which[i]);
 		if (!r)
@@ -189,7 +186,7 @@ static void forget(struct selection *s)
 	selection_restart(s);
 	table_release(&s->wanted);
 	table_release(&s->clocks);
-	free(s->skipped.v);
+	table_release(&s->skipped);
 	arena_release(&s->wanted_arena);
 	ranges_release(&s->times);
 	memset(s, 0, sizeof(*s));
@@ -247,10 +244,18 @@ static uint64_t folder_bytes(const char *dir, const char *sub)
 	return bytes;
 }
 
+static uint64_t dir_bytes(const char *dir)
+{
+	return folder_bytes(dir, ".") + folder_bytes(dir, "journal");
+}
+
 bool source_is_long(const struct runs_source *source)
 {
-	uint64_t bytes = folder_bytes(source->dir, ".") + folder_bytes(source->dir, "journal");
+	const char *const *more = source->more;
+	uint64_t bytes = dir_bytes(source->dir);
 
+	for (; more && *more; more++)
+		bytes += dir_bytes(*more);
 	return bytes >= (source->whole_bytes ? source->whole_bytes : RUNS_WHOLE_BYTES);
 }
 
@@ -263,7 +268,7 @@ void runs_start_over(struct model *m, struct runs *runs)
 
 int runs_survey(struct model *m, struct runs *runs, const struct runs_source *source)
 {
-	int n = model_read_dir(m, source->dir), rc;
+	int n = model_read_dirs(m, source->dir, source->more), rc;
 
 	rc = n < 0 ? n : model_close(m, source->now_ns);
 	if (!rc)

@@ -34,6 +34,7 @@
  * read whole. */
 struct runs_source {
 	const char *dir;
+	const char *const *more; /* read with it as one; NULL at the end, or NULL: none */
 	uint64_t now_ns, whole_bytes;
 	uint64_t block_from_ns, block_to_ns; /* the client's block, 0: as long as the tasks */
 	bool by_totals;	  /* runs_read_each(): runs whose totals are known come without attempts */

@@ -3,6 +3,7 @@
 #include "collector/runs/run_totals.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,14 +20,21 @@ static int by_id(const void *pa, const void *pb)
 	return strcmp(a->id, b->id);
 }
 
-int run_totals_read(struct model *m, const char *dir)
+static void read_dir(struct model *m, const char *dir)
 {
 	char folder[PATH_MAX], path[PATH_MAX];
 
-	if (dirs_join(folder, sizeof(folder), dir, FOOTER_FOLDER) ||
-	    dirs_join(path, sizeof(path), folder, RUN_TOTALS_FILE))
-		return 0;
-	framefile_read(path, model_feed, m, NULL);
+	if (!dirs_join(folder, sizeof(folder), dir, FOOTER_FOLDER) &&
+	    !dirs_join(path, sizeof(path), folder, RUN_TOTALS_FILE))
+		framefile_read(path, model_feed, m, NULL);
+}
+
+/* Of a run that two collectors have records of, the totals of neither have the right counts. */
+int run_totals_read(struct model *m, const char *dir, const char *const *more)
+{
+	read_dir(m, dir);
+	for (; more && *more; more++)
+		read_dir(m, *more);
 	if (m->totals.n)
 		qsort(m->totals.v, m->totals.n, sizeof(*m->totals.v), by_id);
 	return m->error;

@@ -20,7 +20,7 @@
 struct selection;
 
 /* Into m->totals: 0 or -ENOMEM. */
-int run_totals_read(struct model *m, const char *dir);
+int run_totals_read(struct model *m, const char *dir, const char *const *more);
 /* What the survey knows of each run: r->counts, r->first_segment ... and r->totals. 0 or -ENOMEM.
  */
 int run_totals_find(struct selection *s, struct runs *runs);

@@ -32,8 +32,9 @@ def find():
 
 
 def report(*arguments, directory=None):
-    """Standard output of `crema report`."""
-    command = [find(), "report", *(["--dir", str(directory)] if directory else []), *map(str, arguments)]
+    """Standard output of `crema report`; directory: one or a list, which is read as one."""
+    directories = directory if isinstance(directory, (list, tuple)) else [directory] if directory else []
+    command = [find(), "report", *(word for d in directories for word in ("--dir", str(d))), *map(str, arguments)]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=REPORT_SECONDS,
                               env={"CREMA_PYTHON": sys.executable or "python3", **os.environ})

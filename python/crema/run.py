@@ -132,8 +132,8 @@ class Run:
 
 
 def load(run="last", dir=None):
-    """The run of that id (or a part of it, or its Dask span) in the collector's folder `dir`; or a file that
-    `crema report --json FILE` wrote."""
+    """The run of that id (or a part of it, or its Dask span) in the collector's folder `dir`, or in a list of several
+    collectors' folders; or a file that `crema report --json FILE` wrote."""
     if os.path.isfile(run):
         with open(run, encoding="utf-8") as file:
             return Run(json.load(file))

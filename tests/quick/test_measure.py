@@ -491,7 +491,8 @@ def test_the_program(tmp_path, monkeypatch):
         monkeypatch.setenv("CREMA_PROGRAM", str(path))
 
     program('printf "%s " "$@"')
-    assert crema.program.report("a", 5, directory=tmp_path) == f"report --dir {tmp_path} a 5 " and crema.program.report("a") == "report a "
+    assert crema.program.report("a", 5, directory=tmp_path) == f"report --dir {tmp_path} a 5 "
+    assert crema.program.report("a", directory=[tmp_path, "b"]) == f"report --dir {tmp_path} --dir b a " and crema.program.report("a") == "report a "
     program("echo '[1]'; echo warned >&2")
     assert crema.program.report_json("x") == [1]
     for text, said in (("echo one >&2; echo two >&2; exit 3", "two"), ("exit 3", "'crema report' ended with status 3")):

@@ -51,6 +51,27 @@ static void test_values(void **state)
 	assert_null(o.value[OPT_dir]);
 }
 
+static void test_repeated(void **state)
+{
+	struct options o;
+
+	(void)state;
+	setenv("CREMA_DIR", "/env", 1);
+	assert_int_equal(parse(&o, SCOPE_REPORT, "--dir=/a", "--dir=/b", "--dir=/c"), 0);
+	assert_string_equal(o.value[OPT_dir], "/a");
+	assert_string_equal(o.more[0], "/b");
+	assert_string_equal(o.more[1], "/c");
+	assert_null(o.more[2]);
+	assert_int_equal(parse(&o, SCOPE_REPORT, "--dir", "/a", NULL), 0);
+	assert_string_equal(o.value[OPT_dir], "/a");
+	assert_null(o.more[0]);
+	/* where it means one: the last */
+	assert_int_equal(parse(&o, SCOPE_COLLECT, "--dir=/a", "--dir=/b", NULL), 0);
+	assert_string_equal(o.value[OPT_dir], "/b");
+	assert_null(o.more[0]);
+	unsetenv("CREMA_DIR");
+}
+
 static void test_rest(void **state)
 {
 	struct options o;
@@ -283,10 +304,15 @@ static void test_units(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),	 cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_errors),	 cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_help),	 cmocka_unit_test(test_words_and_options),
-		cmocka_unit_test(test_left_out), cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_words_and_options),
+		cmocka_unit_test(test_left_out),
+		cmocka_unit_test(test_nearest),
 		cmocka_unit_test(test_units),
 	};
 
