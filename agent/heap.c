@@ -16,10 +16,10 @@
 
 #define AREA (64ull << 20) /* of an arena, and its alignment: HEAP_MAX_SIZE */
 #define PAGE 4096ull
-#define WINDOW 65536u
+#define ENTRIES 512u /* of pagemap in one read */
 #define LEAST_BLOCK 32u
 #define HEADER 16u
-#define TRIES 3
+#define TRIES 2
 /* Where an arena's first block may be behind its struct malloc_state, whose size differs. */
 #define STATE_MIN 0x840u
 #define STATE_MAX 0x8e0u
@@ -27,55 +27,26 @@
 struct walk {
 	int pid, pagemap;
 	uint64_t begun_ns;
-	uint8_t *resident; /* a bit for each page from `base` on */
-	uint64_t base, pages;
-	uint64_t window, window_bytes; /* what `bytes` has */
-	bool huge;		       /* the kernel's page is not PAGE, or pages are swapped out */
-	uint8_t bytes[WINDOW];
+	uint64_t bytes_from, page; /* what `bytes` has: to the end of its page */
+	uint8_t bytes[PAGE];
 };
 
-static bool is_resident(const struct walk *w, uint64_t at)
+/* Bytes of the resident pages from `from` to `end`, both multiples of PAGE; -errno. */
+static int64_t count_resident(const struct walk *w, uint64_t from, uint64_t end)
 {
-	uint64_t page = (at - w->base) / PAGE;
-
-	return page < w->pages && w->resident[page / 8] >> (page % 8) & 1;
-}
-
-static uint64_t count_resident(const struct walk *w, uint64_t from, uint64_t end)
-{
-	uint64_t n = 0;
-
-	for (; from < end; from += PAGE)
-		n += is_resident(w, from);
-	return n * PAGE;
-}
-
-/* Of the pages of from to end, both multiples of PAGE. */
-static int map_pages(struct walk *w, uint64_t from, uint64_t end)
-{
-	uint64_t n = (end - from) / PAGE, i, k, *entry = (uint64_t *)(void *)w->bytes;
-	uint8_t *bits = realloc(w->resident, n / 8 + 1);
+	uint64_t entry[ENTRIES], at = from / PAGE, last = end / PAGE, want;
+	int64_t n = 0;
 	ssize_t got;
 
-	if (!bits)
-		return -ENOMEM;
-	w->resident = bits;
-	memset(bits, 0, n / 8 + 1);
-	w->base = from;
-	w->pages = n;
-	w->window_bytes = 0;
-	for (i = 0; i < n; i += k) {
-		k = n - i < WINDOW / 8 ? n - i : WINDOW / 8;
-		got = pread(w->pagemap, w->bytes, k * 8, (off_t)((from / PAGE + i) * 8));
+	for (; at < last; at += (uint64_t)got / 8) {
+		want = last - at < ENTRIES ? last - at : ENTRIES;
+		got = pread(w->pagemap, entry, want * 8, (off_t)(at * 8));
 		if (got < 8)
 			return -EAGAIN;
-		k = (uint64_t)got / 8;
-		for (uint64_t j = 0; j < k; j++) {
-			bits[(i + j) / 8] |= (uint8_t)((entry[j] >> 63) << ((i + j) % 8));
-			w->huge |= entry[j] >> 62 & 1;
-		}
+		for (ssize_t i = 0; i < got / 8; i++)
+			n += (int64_t)(entry[i] >> 63);
 	}
-	return w->huge ? -ENOTSUP : 0;
+	return n * (int64_t)PAGE;
 }
 
 static bool read_bytes(int pid, uint64_t at, void *to, size_t n)
@@ -85,54 +56,46 @@ static bool read_bytes(int pid, uint64_t at, void *to, size_t n)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)n;
 }
 
-/* The word with size and flags of the block at `at`. After a large block only this is read. */
-static int size_word(struct walk *w, uint64_t at, uint64_t end, uint64_t last, uint64_t *word)
+/* The word with size and flags of the block at `at`. A page with a header is resident: to its end
+ * it is read at once. */
+static int size_word(struct walk *w, uint64_t at, uint64_t *word)
 {
-	uint64_t until;
+	uint64_t end = (at / PAGE + 1) * PAGE;
 
-	if (at < w->window || at + HEADER > w->window + w->window_bytes) {
-		if (!is_resident(w, at))
-			return -EAGAIN;
-		until = last > WINDOW / 16 ? at + HEADER : at + WINDOW;
-		until = until > end ? end : until;
-		for (uint64_t p = (at / PAGE + 1) * PAGE; p < until; p += PAGE)
-			if (!is_resident(w, p))
-				until = p;
-		if (until < at + HEADER)
-			return -EAGAIN;
-		if (!read_bytes(w->pid, at, w->bytes, until - at))
+	if (end != w->page || w->bytes_from > at) {
+		if (!read_bytes(w->pid, at, w->bytes, end - at))
 			return errno == EPERM || errno == ENOSYS ? -EACCES : -EAGAIN;
-		w->window = at;
-		w->window_bytes = until - at;
+		w->page = end;
+		w->bytes_from = at;
 	}
-	memcpy(word, w->bytes + (at - w->window) + 8, 8);
+	memcpy(word, w->bytes + (at - w->bytes_from) + 8, 8);
 	return 0;
 }
 
-/* The pages that malloc_trim(0) returns are those after the block's own links (48 bytes); of
- * the last block of the main heap all but what an empty one needs; of an arena's last block none.
+/* The pages that malloc_trim(0) returns are those after the block's own links (48 bytes); of the
+ * last block of the main heap all but what an empty one needs; of an arena's last block none.
  */
-static void add_free(const struct walk *w, uint64_t at, uint64_t next, bool top, bool main,
-		     struct heap_sums *sum)
+static int add_free(const struct walk *w, uint64_t at, uint64_t next, bool top, bool main,
+		    struct heap_sums *sum)
 {
 	uint64_t from = (at + (top ? LEAST_BLOCK + 1 : 48) + PAGE - 1) & ~(PAGE - 1);
-	uint64_t end = next & ~(PAGE - 1), whole;
+	uint64_t end = next & ~(PAGE - 1);
+	int64_t whole = from < end ? count_resident(w, from, end) : 0;
 
-	if (from >= end) {
-		sum->free += next - at;
-		return;
-	}
-	whole = count_resident(w, from, end);
-	sum->free += next - at - (end - from) + whole;
+	if (whole < 0)
+		return (int)whole;
+	sum->free += next - at - (from < end ? end - from : 0) + (uint64_t)whole;
+	sum->resident -= (from < end ? end - from : 0) - (uint64_t)whole;
 	if (!top || main)
-		sum->returnable += whole;
+		sum->returnable += (uint64_t)whole;
+	return 0;
 }
 
 /* From the first block at `at` to the end of its heap: -EAGAIN if they are no chain. */
 static int walk_blocks(struct walk *w, uint64_t at, uint64_t end, bool main, struct heap_sums *sum)
 {
-	uint64_t word, size = WINDOW, next_word, steps = 0;
-	int rc = size_word(w, at, end, size, &word);
+	uint64_t word, size, next_word, steps = 0;
+	int rc = size_word(w, at, &word);
 
 	for (; !rc; at += size, word = next_word) {
 		size = word & ~7ull;
@@ -140,27 +103,15 @@ static int walk_blocks(struct walk *w, uint64_t at, uint64_t end, bool main, str
 			return 0; /* an area that is full ends so */
 		if (size < HEADER || size % HEADER || size > end - at)
 			return -EAGAIN;
-		if (at + size == end) {
-			add_free(w, at, end, true, main, sum);
-			return 0;
-		}
-		rc = size_word(w, at + size, end, size, &next_word);
+		if (at + size == end)
+			return add_free(w, at, end, true, main, sum);
+		rc = size_word(w, at + size, &next_word);
 		if (!rc && !(next_word & 1))
-			add_free(w, at, at + size, false, main, sum);
+			rc = add_free(w, at, at + size, false, main, sum);
 		if (!(++steps % 1024) && clock_mono_ns() - w->begun_ns > HEAP_LIMIT_NS)
 			return -ETIME;
 	}
 	return rc;
-}
-
-static int walk_main(struct walk *w, uint64_t start, uint64_t end, struct heap_sums *sum)
-{
-	int rc = map_pages(w, start, end);
-
-	if (rc)
-		return rc;
-	sum->resident += count_resident(w, start, end);
-	return walk_blocks(w, start, end, true, sum);
 }
 
 struct area {
@@ -181,25 +132,21 @@ static bool is_area(const struct area *a, uint64_t at, uint64_t end)
 
 static int walk_area(struct walk *w, uint64_t at, const struct area *a, struct heap_sums *sum)
 {
-	uint64_t first = a->arena & ~(AREA - 1), end = at + a->size, block = a->arena - first + at;
-	uint64_t last = block;
-	int rc = map_pages(w, at, end);
+	uint64_t first = a->arena & ~(AREA - 1), block = a->arena - first + at, last = block;
+	struct heap_sums found;
+	int rc = -EAGAIN;
 
 	if (first == at) {
 		last = block + STATE_MAX;
 		block += STATE_MIN;
 	}
-	for (sum->resident += rc ? 0 : count_resident(w, at, end); !rc; block += 16) {
-		struct heap_sums found = *sum;
-
-		rc = walk_blocks(w, block, end, false, &found);
-		if (!rc) {
-			*sum = found;
-			return 0;
-		}
-		if (rc == -EAGAIN && block < last)
-			rc = 0;
+	for (; rc == -EAGAIN && block <= last; block += 16) {
+		found = *sum;
+		found.resident += a->size;
+		rc = walk_blocks(w, block, at + a->size, false, &found);
 	}
+	if (!rc)
+		*sum = found;
 	return rc;
 }
 
@@ -229,8 +176,10 @@ static int walk_mapping(struct walk *w, const struct mapping *m, struct heap_sum
 	struct area a;
 	int rc = 0;
 
-	if (m->brk)
-		return walk_main(w, m->start, m->end, sum);
+	if (m->brk) {
+		sum->resident += m->end - m->start;
+		return walk_blocks(w, m->start, m->end, true, sum);
+	}
 	for (uint64_t at = (m->start + AREA - 1) & ~(AREA - 1); at < m->end && !rc; at += AREA)
 		if (read_bytes(w->pid, at, &a, sizeof(a)) && is_area(&a, at, m->end))
 			rc = walk_area(w, at, &a, sum);
@@ -244,6 +193,7 @@ static int walk_maps(struct walk *w, const char *maps, struct heap_sums *sum)
 	int rc = 0;
 
 	memset(sum, 0, sizeof(*sum));
+	w->page = 0;
 	for (const char *line = maps; line && *line && !rc; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (!*line || !anonymous(line, &part))
@@ -284,10 +234,20 @@ static const char *reason(int rc)
 	case -ETIME:
 		return "it has too many blocks";
 	case -ENOTSUP:
-		return "pages are swapped out";
+		return "pages of it are swapped out";
 	default:
 		return "the kernel does not let the agent read it";
 	}
+}
+
+/* Reading headers would bring pages back. */
+static bool is_swapped(int pid)
+{
+	char text[4096];
+	uint64_t kb = 0;
+
+	return procfs_slurp(text, sizeof(text), "/proc/%d/status", pid) > 0 &&
+	       procfs_number(text, "VmSwap:", &kb) && kb;
 }
 
 int heap_read(int pid, struct heap_sums *out, const char **why)
@@ -312,14 +272,14 @@ int heap_read(int pid, struct heap_sums *out, const char **why)
 			break;
 		}
 		*why = other_allocator((const char *)maps.data);
-		rc = *why ? -ENOTSUP : walk_maps(w, (const char *)maps.data, out);
+		rc = *why || is_swapped(pid) ? -ENOTSUP
+					     : walk_maps(w, (const char *)maps.data, out);
 	}
 	if (!*why)
 		*why = reason(rc);
 	if (w->pagemap >= 0)
 		close(w->pagemap);
 	buf_release(&maps);
-	free(w->resident);
 	free(w);
 	return rc;
 }

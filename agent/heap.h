@@ -5,16 +5,16 @@
  * glibc's mallinfo2() walks every free block under the arenas' locks: a second where 2 GB are free
  * in small pieces. So the agent walks the blocks of the heaps itself (process_vm_readv), from the
  * first header to the last, without a lock and without the worker's time. The worker goes on
- * meanwhile: a walk counts only if it ends exactly at the heap's end, and is tried again if not.
- * Pages that are not resident are neither read nor counted (/proc/PID/pagemap).
+ * meanwhile: a walk counts only if it ends exactly at the heap's end, and is tried once more if
+ * not. Free pages that are not resident are neither read nor counted (/proc/PID/pagemap).
  *
  * Seen: the heap that grows by brk, and the other arenas, each in areas of 64 MiB. Not seen: blocks
  * with their own mapping, which free() unmaps, and what other allocators hold. Blocks in
- * glibc's caches of small ones (tcache, fastbins: at most 1 KiB each) count as in use. A page that
- * was read but never written counts as resident.
+ * glibc's caches of small ones (tcache, fastbins: at most 1 KiB each) count as in use, and what is
+ * in use as resident.
  *
  * One thread. Uses at most HEAP_SHARE of a core on average, and takes HEAP_LIMIT_NS at most: about
- * 2 us for a block, and for small ones the time to copy them.
+ * 2 us for a block or a page of small ones, and 0.2 us for a free page.
  */
 #ifndef CREMA_AGENT_HEAP_H
 #define CREMA_AGENT_HEAP_H
@@ -26,7 +26,7 @@
 #define HEAP_LIMIT_NS 500000000u
 
 struct heap_sums {
-	uint64_t resident;   /* of the heaps */
+	uint64_t resident;   /* of the heaps: their size without free pages that are not resident */
 	uint64_t free;	     /* the part in free blocks */
 	uint64_t returnable; /* the part of free that malloc_trim(0) returns: whole pages */
 };

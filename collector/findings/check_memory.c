@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "collector/findings/check.h"
+#include "collector/report/memory.h"
 #include "common/sort.h"
 
 enum verdict finding_memory_limit(const struct report *r, struct remark *d)
@@ -121,6 +122,22 @@ static bool grows(struct remark *d, const struct numbered *v, size_t n, struct g
  */
 #define FAR_TASKS 50
 
+/* What grew may be free blocks of malloc: then no object was left behind. */
+static void say_held(const struct report *r, struct remark *d, const struct growth *g)
+{
+	struct worker_memory m = worker_memory(r->run, g->worker);
+	bool known;
+	double kept = value_number(m.kept, &known);
+
+	if (!known || kept < (g->late - g->early) / 2)
+		return;
+	remark_see(d, "kept_bytes", m.kept, "bytes");
+	remark_say_more(d, "; %s are free in malloc's heaps", remark_human(d, m.kept, AS_BYTES));
+	remark_advise(d,
+		      "No object holds them: have malloc return them between chunks, "
+		      "client.run(lambda: __import__('ctypes').CDLL('libc.so.6').malloc_trim(0)).");
+}
+
 static enum verdict say_growth(const struct report *r, struct remark *d, const struct growth *g)
 {
 	double each = (g->late - g->early) / (double)g->tasks, left, limit;
@@ -153,6 +170,7 @@ static enum verdict say_growth(const struct report *r, struct remark *d, const s
 				remark_human(d, t->memory_limit, AS_BYTES),
 				remark_human(d, value_real(left), AS_COUNT));
 	}
+	say_held(r, d, g);
 	return remark_found(d, (g->late - g->early) / g->late);
 }
 
@@ -182,6 +200,51 @@ enum verdict finding_memory_growth(const struct report *r, struct remark *d)
 		verdict = remark_unknown(d, "rss_stop_bytes");
 	free(e.v);
 	return verdict;
+}
+
+/* Where Dask begins to spill, in percent of the limit. */
+#define SPILL_PERCENT 60
+
+static struct value limit_of(const struct report *r, const struct worker *w)
+{
+	for (size_t i = 0; i < r->facts->tracking->n; i++)
+		if (r->facts->tracking->v[i].worker == w)
+			return r->facts->tracking->v[i].memory_limit;
+	return value_null();
+}
+
+enum verdict finding_allocator_holds(const struct report *r, struct remark *d)
+{
+	struct worker_memory m, worst = {0};
+	double kept, resident, share, most = 0;
+	bool known, any = false, unread = false;
+
+	for (size_t i = 0; i < r->run->workers.n; i++) {
+		m = worker_memory(r->run, r->run->workers.v[i]);
+		kept = value_number(m.kept, &known);
+		unread |= !known && m.samples >= MEMORY_READINGS;
+		any |= known;
+		if (!known)
+			continue;
+		resident = value_number(m.resident, NULL);
+		if (kept > most && reaches(kept, resident, d->check->first, d->check->second)) {
+			worst = m;
+			most = kept;
+		}
+	}
+	if (!worst.worker)
+		return any ? CHECK_QUIET : unread ? remark_unknown(d, "worker_memory") : CHECK_IDLE;
+	remark_see(d, "worker", value_text(worst.worker->label), "");
+	remark_see(d, "kept_bytes", worst.kept, "bytes");
+	remark_see(d, "resident_bytes", worst.resident, "bytes");
+	remark_say(d, "%s of the %s of %s were free in malloc's heaps all the time",
+		   remark_human(d, worst.kept, AS_BYTES), remark_human(d, worst.resident, AS_BYTES),
+		   remark_name(d, worst.worker->label));
+	remark_gain(d, (double)NAN, "%s of memory", remark_human(d, worst.kept, AS_BYTES));
+	share = value_number(value_ratio(worst.resident, limit_of(r, worst.worker), 100), &known);
+	if (known && share > SPILL_PERCENT)
+		remark_severity(d, FINDING_WARNING);
+	return remark_found(d, most / value_number(worst.resident, NULL));
 }
 
 /* What the run's workers held on disk at most, each at its own time: Dask's spans have only what

@@ -5,6 +5,7 @@
 
 #include "collector/findings/findings.h"
 #include "collector/print/print.h"
+#include "collector/report/memory.h"
 
 void run_spans_json(const struct run *r, struct json *j, const char *name)
 {
@@ -149,6 +150,7 @@ void report_json(const struct report *r, struct json *j)
 	lines_json(&r->lines, r->run, tally_wall(&r->facts->all), j);
 	report_timeline_json(r, j);
 	wall_json(r->wall, j, "client_wall");
+	worker_memory_json(r->run, j);
 	tracking_emit(r->facts, j);
 	report_completeness_json(r, j);
 	if (r->taskvine)

@@ -9,6 +9,7 @@
 #include "collector/findings/findings.h"
 #include "collector/print/sheet_maker.h"
 #include "collector/report/columns.h"
+#include "collector/report/memory.h"
 
 #define COLUMN(name, type, value) sheet_column_add(k, #name, VALUE_##type, NULL);
 #define LIST_COLUMN(name, put) sheet_column_add(k, #name, VALUE_TEXT, NULL);
@@ -358,6 +359,26 @@ static void sample_rows(struct sheet_maker *k)
 	}
 }
 
+static void worker_memory_columns(struct sheet_maker *k)
+{
+#define CELL(name, type, value) sheet_column_add(k, #name, VALUE_##type, NULL);
+#include "collector/report/cells_memory.def"
+}
+
+static void worker_memory_rows(struct sheet_maker *k)
+{
+	const struct run *run = k->report->run;
+
+	for (size_t i = 0; i < run->workers.n; i++) {
+		struct worker_memory row = worker_memory(run, run->workers.v[i]), *m = &row;
+
+		sheet_row_begin(k);
+#define CELL(name, type, value) sheet_cell(k, value);
+#include "collector/report/cells_memory.def"
+		sheet_row_end(k);
+	}
+}
+
 static void wall_columns(struct sheet_maker *k)
 {
 	sheet_column_add(k, "part", VALUE_TEXT, NULL);
@@ -417,6 +438,7 @@ static const struct {
 	{"blocking", "", {NULL}, blocking_columns, blocking_rows},
 	{"lines", "", {"file"}, line_columns, line_rows},
 	{"stacks", "", {"prefix"}, stack_columns, stack_rows},
+	{"worker_memory", "run, worker_id", {NULL}, worker_memory_columns, worker_memory_rows},
 	{"client_wall", "run, part", {NULL}, wall_columns, wall_rows},
 	{"timeline", "run, time", {NULL}, timeline_columns, timeline_rows},
 	{"tracking", "", {"series", "worker_id", "time"}, tracking_columns, tracking_rows},

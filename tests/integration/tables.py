@@ -3,7 +3,7 @@
 import json
 
 TABLES = ("workers", "tasks", "chunks", "files", "codecs", "servers", "findings", "sections", "sections_by_dataset", "memory_sections", "custom_metrics",
-          "blocking", "lines", "stacks")
+          "blocking", "lines", "stacks", "worker_memory")
 
 
 def flat(row):

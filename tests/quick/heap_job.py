@@ -1,13 +1,14 @@
-"""A worker's process whose task leaves every other block of its heap free for some seconds, and then has malloc_trim(0) return them.
-Prints what the kernel said of its memory before and after."""
+"""A worker's process whose task leaves every other block of its heap free for some seconds ("both", "held"), and has malloc_trim(0) return
+them, after that ("both") or at once ("trimmed"). Prints what the kernel said of its memory before and after."""
 
 import ctypes
 import json
+import sys
 import time
 
 import small_worker
 
-BLOCK, BLOCKS = 60_000, 1600
+BLOCK, BLOCKS = 120_000, 2200
 
 
 def anonymous():
@@ -15,23 +16,27 @@ def anonymous():
         return next(int(line.split()[1]) * 1024 for line in text if line.startswith("Anonymous:"))
 
 
+def stay(name):
+    told[name] = [time.clock_gettime_ns(time.CLOCK_BOOTTIME)]
+    time.sleep(12)
+    told[name].append(time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+
+
 def work():
     blocks = [b"x" * BLOCK for _ in range(BLOCKS)]
     kept = blocks[::2]
     del blocks
-    told["held"] = [time.clock_gettime_ns(time.CLOCK_BOOTTIME)]
-    time.sleep(4)
-    told["held"].append(time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+    if way != "trimmed":
+        stay("held")
     before = anonymous()
-    ctypes.CDLL("libc.so.6").malloc_trim(0)
-    told["fell"] = before - anonymous()
-    told["trimmed"] = [time.clock_gettime_ns(time.CLOCK_BOOTTIME)]
-    time.sleep(4)
-    told["trimmed"].append(time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+    if way != "held":
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+        told["fell"] = before - anonymous()
+        stay("trimmed")
     return len(kept)
 
 
-told = {}
+told, way = {}, sys.argv[1]
 worker = small_worker.Worker()
 worker.start_unsafe()
 time.sleep(0.5)  # its agent reads this process then

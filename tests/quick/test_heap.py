@@ -1,5 +1,6 @@
 """What malloc holds of a worker's memory (heap_job.py), as its agent reads it, against what malloc_trim(0) returns there."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -12,8 +13,8 @@ HERE = Path(__file__).resolve().parent
 MB = 1 << 20
 
 
-def run(folder, **environment):
-    told = test_lines.job(folder, program=HERE / "heap_job.py", **environment)
+def run(folder, way="both", **environment):
+    told = test_lines.job(folder, program=HERE / "heap_job.py", unit=way, **environment)
     found, _ = spool.read(folder / "out")
     return told, found
 
@@ -25,14 +26,15 @@ def seen(found, window):
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("heap"))
+    folder = tmp_path_factory.mktemp("heap")
+    return *run(folder), folder
 
 
 def test_what_would_come_back(measured):
-    told, found = measured
+    told, found, _ = measured
     held, trimmed = seen(found, told["held"]), seen(found, told["trimmed"])
     assert held and trimmed, found["sample"]
-    assert told["fell"] > 40 * MB
+    assert told["fell"] > 100 * MB
     for sample in held:
         assert sample["heap_returnable_bytes"] == pytest.approx(told["fell"], rel=0.01, abs=MB)
     for sample in trimmed:
@@ -42,15 +44,42 @@ def test_what_would_come_back(measured):
 
 def test_the_parts_are_the_resident_set(measured):
     """Of one reading of status; the resident set is of another moment."""
-    told, found = measured
+    told, found, _ = measured
     for sample in seen(found, told["held"]):
         parts = sample["rss_anon_bytes"] + sample["rss_file_bytes"] + sample["rss_shmem_bytes"]
         assert parts == pytest.approx(sample["rss_bytes"], abs=2 * MB)
         assert sample["heap_returnable_bytes"] <= sample["heap_free_bytes"] <= sample["heap_bytes"] <= sample["rss_anon_bytes"] + MB
 
 
+def test_the_report(measured):
+    """The parts when the resident set was largest, and what stayed: nothing, since the task trimmed its heap half way."""
+    told, found, folder = measured
+    report = json.loads(test_lines.report(folder, "--json", "-"))
+    (row,) = report["worker_memory"]
+    assert row["readings"] >= 3
+    assert row["in_use_bytes"] + row["held_bytes"] + row["file_bytes"] + row["shared_bytes"] == row["resident_bytes"]
+    assert row["returnable_bytes"] == pytest.approx(told["fell"], rel=0.01, abs=MB)
+    assert row["kept_bytes"] < MB
+    assert "allocator_holds" not in {f["id"] for f in report["findings"]}
+    assert "free in malloc" in test_lines.report(folder, "--show", "memory")
+
+
+def test_the_advice(tmp_path):
+    """What is held all the time is a finding, and is none with malloc_trim(0) as the advice has it."""
+    found = {}
+    for way in ("held", "trimmed"):
+        run(tmp_path / way, way)
+        found[way] = json.loads(test_lines.report(tmp_path / way, "--json", "-"))
+    (finding,) = [f for f in found["held"]["findings"] if f["id"] == "allocator_holds"]
+    kept = next(e["value"] for e in finding["evidence"] if e["name"] == "kept_bytes")
+    assert kept > 100 * MB and "malloc_trim(0)" in finding["advice"]
+    assert "allocator_holds" not in {f["id"] for f in found["trimmed"]["findings"]}
+    held, trimmed = (found[way]["worker_memory"][0] for way in ("held", "trimmed"))
+    assert trimmed["kept_bytes"] < MB < held["kept_bytes"]
+
+
 def test_off(tmp_path):
-    _, found = run(tmp_path, CREMA_HEAP="off")
+    _, found = run(tmp_path, "trimmed", CREMA_HEAP="off")
     assert found["sample"] and all(s["heap_bytes"] is s["heap_free_bytes"] is s["heap_returnable_bytes"] is None for s in found["sample"])
     assert found["sample"][-1]["rss_file_bytes"] > 0
 
@@ -59,6 +88,6 @@ def test_another_allocator_is_unknown(tmp_path):
     """A library of its name is mapped: nothing is known of the heaps, and the report has the reason."""
     library = tmp_path / "libjemalloc.so.2"
     subprocess.run(["cc", "-shared", "-o", library, "-x", "c", os.devnull], check=True)
-    _, found = run(tmp_path, LD_PRELOAD=f"{test_lines.test_worker.BUILD / 'libcrema.so'}:{library}")
+    _, found = run(tmp_path, "trimmed", LD_PRELOAD=f"{test_lines.test_worker.BUILD / 'libcrema.so'}:{library}")
     assert found["sample"] and all(s["heap_bytes"] is None for s in found["sample"])
     assert "what malloc holds is unknown: malloc is jemalloc's" in found["totals"][-1]["notes"]

@@ -233,6 +233,40 @@ static bool case_memory_growth(struct fixture *fx, int side)
 	return true;
 }
 
+/* As case_memory_growth(), but what stays is mostly free in malloc's heaps. */
+__attribute__((unused)) static void held_growth(struct fixture *fx)
+{
+	case_memory_growth(fx, AT);
+	for (int i = 0; i < 4; i++)
+		fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(250 * i + 100), "rss_anon_bytes",
+		       (uint64_t)590000000, "rss_file_bytes", (uint64_t)10000000, "rss_shmem_bytes",
+		       (uint64_t)0, "heap_free_bytes", (uint64_t)70000000, "heap_returnable_bytes",
+		       (uint64_t)(i < 2 ? 0 : 50000000), NULL);
+}
+
+/* Three readings, of which the first was lower: 20 % of 500 MB. */
+static bool case_allocator_holds(struct fixture *fx, int side)
+{
+	static const uint64_t kept[] = {
+		[AT] = 100000000, [BELOW] = 99999999, [BELOW_SECOND] = 99000000, [UNKNOWN] = 0};
+	uint64_t file = side == BELOW_SECOND ? 90000000 : 100000000;
+	struct task_record r = work(1, "a", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	fx_task(fx, 1, &r);
+	for (int i = 0; i < 3; i++) {
+		if (side == UNKNOWN)
+			fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(300 * i + 100), NULL);
+		else
+			fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(300 * i + 100),
+			       "rss_anon_bytes", (uint64_t)390000000, "rss_file_bytes", file,
+			       "rss_shmem_bytes", (uint64_t)10000000, "heap_bytes",
+			       (uint64_t)300000000, "heap_free_bytes", (uint64_t)200000000,
+			       "heap_returnable_bytes", i ? kept[side] + (i == 1) : 0, NULL);
+	}
+	return true;
+}
+
 static bool case_spill(struct fixture *fx, int side)
 {
 	struct task_record r = work(1, "a", 0, 1000);

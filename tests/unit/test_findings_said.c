@@ -211,6 +211,9 @@ static const struct said {
 	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000000 bytes; "
 	 "bytes_per_task=16666666.67 bytes; memory_limit_bytes=1000000000 bytes; tasks_left=24 "
 	 "tasks"},
+	{"allocator_holds", 0.2, "worker_memory",
+	 "100.0 MB of the 500.0 MB of 'node:1' were free in malloc's heaps all the time",
+	 "worker=node:1; kept_bytes=100000000 bytes; resident_bytes=500000000 bytes"},
 	{"spill", 0, "dask_spill_write_bytes", "Dask spilled results to disk: 1.000 MB written",
 	 "dask_spill_write_bytes=1000000 bytes"},
 	{"dask_overhead", 0.2, "task_wall_seconds",
@@ -543,6 +546,12 @@ static const struct {
 	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000000 bytes; "
 	 "bytes_per_task=16666666.67 bytes; memory_limit_bytes=1000000000 bytes; tasks_left=24 "
 	 "tasks"},
+	{held_growth, "memory_growth",
+	 "the memory of 'node:1' grew from 500.0 MB to 600.0 MB, 16.67 MB per task; at this rate "
+	 "it reaches its limit of 1.000 GB in 24 tasks; 50.00 MB are free in malloc's heaps",
+	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000000 bytes; "
+	 "bytes_per_task=16666666.67 bytes; memory_limit_bytes=1000000000 bytes; tasks_left=24 "
+	 "tasks; kept_bytes=50000000 bytes"},
 	{spilled_in_all_ways, "spill",
 	 "Dask spilled results to disk: 5.000 MB written; writing and reading them took 900.0 ms",
 	 "dask_spill_write_bytes=5000000 bytes; disk_seconds=0.9 s"},

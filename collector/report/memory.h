@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * memory.h - the resident set of a worker in parts, when it was largest, from SAMPLE messages.
+ *
+ * Taken of the run's sample with the most resident memory among those whose heaps were read
+ * (agent/heap.h). in use + held + file + shared = resident, of one reading of /proc/PID/status;
+ * held is read a moment later.
+ */
+#ifndef CREMA_COLLECTOR_REPORT_MEMORY_H
+#define CREMA_COLLECTOR_REPORT_MEMORY_H
+
+#include "collector/emit/emit_json.h"
+#include "collector/metrics/metrics.h"
+
+#define MEMORY_READINGS 3u /* at least, to tell what stays */
+
+struct worker_memory {
+	const struct worker *worker;
+	double time; /* UTC; NAN: no sample has all parts, and all of them are unknown */
+	size_t readings, samples; /* of the run; readings: those with all parts */
+	struct value resident;
+	struct value
+		in_use; /* by Python, arrays, stacks: anonymous, and not free in malloc's heaps */
+	struct value held;	 /* free blocks of malloc */
+	struct value returnable; /* the part of held that malloc_trim(0) returns */
+	struct value file, shared;
+	/* The least returnable in the second half of the readings: what stays. */
+	struct value kept;
+};
+
+struct worker_memory worker_memory(const struct run *run, const struct worker *w);
+void worker_memory_json(const struct run *run, struct json *j);
+
+#endif
