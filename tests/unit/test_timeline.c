@@ -270,6 +270,29 @@ static void test_points_are_bounded(void **state)
 	fx_free(fx);
 }
 
+/* Clocks drift by 4 ms in 3 s, and of two totals 3 ms apart (in two cells of the history) each is
+ * next to another pair: the second one's time is the first one's, not before it. */
+static void test_times_by_two_clock_pairs(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct timeline t;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_map(fx, 1, CREMA_MSG_CLOCKS, "boot_ns", AT(0), "real_ns", UTC_NS(0), NULL);
+	fx_map(fx, 1, CREMA_MSG_CLOCKS, "boot_ns", AT(3064), "real_ns", UTC_NS(3060), NULL);
+	fx_simple(fx, 1, 1, "k", "s", 0, 0, 2000, "ok");
+	fx_totals(fx, 1, &(struct totals_at){.ms = 1531, .read = 1531});
+	fx_totals(fx, 1, &(struct totals_at){.ms = 1534, .read = 1831});
+	fx_totals(fx, 1, &(struct totals_at){.ms = 2000, .read = 2000});
+	fx_goodbye(fx, 1, 3000, "exit");
+	build(fx, &t);
+	EXPECT(&t, read_bytes, 1000, 531 + 300 + 169);
+	assert_float_equal(t.resolution, 1.531, 1e-9);
+	timeline_release(&t);
+	fx_free(fx);
+}
+
 /* Two runs one after the other on one worker: each has its own, and the second between them. */
 static void test_runs_share_the_second_between_them(void **state)
 {
@@ -319,6 +342,7 @@ int main(void)
 		cmocka_unit_test(test_long_runs_have_long_bins),
 		cmocka_unit_test(test_cells_of_time),
 		cmocka_unit_test(test_points_are_bounded),
+		cmocka_unit_test(test_times_by_two_clock_pairs),
 		cmocka_unit_test(test_runs_share_the_second_between_them),
 		cmocka_unit_test(test_runs_without_totals_or_clock),
 	};
