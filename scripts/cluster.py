@@ -169,6 +169,8 @@ def preloadable(build, directory):
 class Cluster:
     """collect, scheduler and workers with their logs in one directory."""
 
+    forks = None  # starts Dask's processes for tests, which need a hundred of them: tests/integration/forks.py
+
     def __init__(self, directory, env=None, say=None):
         self.directory = Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -195,7 +197,8 @@ class Cluster:
 
     def start(self, name, argv, env=None):
         self.say(" ".join(str(a) for a in argv))
-        return Process(name, argv, self.directory / f"{name}.log", env or self.env, cwd=self.directory)
+        begin = self.forks.process_of(argv, env or self.env) if self.forks else Process
+        return begin(name, argv, self.directory / f"{name}.log", env or self.env, cwd=self.directory)
 
     def dask(self, *args):
         return [Path(sys.executable).with_name("dask"), *args]

@@ -1,5 +1,5 @@
 """Fixtures: one shared cluster of measured workers under strace, and clusters of their own for
-tests that kill things. All are real processes; see scripts/cluster.py."""
+tests that kill things. All are real processes; see scripts/cluster.py and forks.py."""
 
 import fcntl
 import json
@@ -19,6 +19,7 @@ for folder in ("scripts", "examples", "tests/truth", "python"):
 import cloudpickle
 import cluster
 import cold
+import forks
 import jobs
 import make_data
 import share_out
@@ -120,6 +121,14 @@ def homes(tmp_path_factory):
     return {**PLAIN_DASK, "PYTHONPATH": os.pathsep.join([*modules, os.environ.get("PYTHONPATH", "")]),
             "XDG_CONFIG_HOME": str(base / "config"), "XDG_STATE_HOME": str(base / "state"),
             "CREMA_TOKEN_FILE": str(base / "config" / "crema" / "token")}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def dask_forks(homes):
+    cluster.Cluster.forks = forks.Forks(homes)
+    yield
+    cluster.Cluster.forks.end()
+    cluster.Cluster.forks = None
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The process that has imported Dask and forks for forks.py: a line of JSON asks for a program, a line tells its id, one its status."""
+
+import contextlib
+import importlib.metadata
+import json
+import os
+import select
+import signal
+import socket
+import sys
+
+
+def become(wanted):
+    """What exec would have made of this child."""
+    os.setsid()
+    null, log = os.open(os.devnull, os.O_RDONLY), os.open(wanted["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    for fd, target in ((null, 0), (log, 1), (log, 2)):
+        os.dup2(fd, target)
+    os.closerange(3, 1 << 12)
+    os.chdir(wanted["cwd"])
+    os.environ.clear()
+    os.environ.update(wanted["env"])
+    sys.argv = wanted["argv"]
+    program = sys.argv[0]
+    sys.path[0:1] = [os.path.dirname(os.path.realpath(program)), *map(os.path.abspath, wanted["env"].get("PYTHONPATH", "").split(os.pathsep))]
+    sys.modules["__main__"].__file__ = program  # which a nanny tells its worker
+    import dask.config
+
+    dask.config.refresh()
+
+
+def reaped(channel):
+    with contextlib.suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            channel.sendall(json.dumps({found[0]: os.waitstatus_to_exitcode(found[1])}).encode() + b"\n")
+
+
+def serve(channel):
+    """Forks for each request until its end of the channel is closed; returns in each child, which then is what was asked for."""
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    rest = b""
+    while True:
+        ready = select.select([channel, woken], [], [])[0]
+        if woken in ready:
+            os.read(woken, 1 << 10)
+            reaped(channel)
+        if channel in ready:
+            data = channel.recv(1 << 20)
+            if not data:
+                os._exit(0)
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                pid = os.fork()
+                if not pid:
+                    signal.set_wakeup_fd(-1)
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    return json.loads(line)
+                channel.sendall(json.dumps({"begun": pid}).encode() + b"\n")
+
+
+def main(fd):
+    import gc
+
+    import dask.cli
+
+    for command in importlib.metadata.entry_points(group="dask_cli"):
+        command.load()
+    gc.freeze()
+    become(serve(socket.socket(fileno=fd)))
+    dask.cli.run_cli()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
