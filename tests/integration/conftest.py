@@ -36,7 +36,7 @@ HANG_SECONDS = 400
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
-# Dask's profiler and its watch of event loops take most of an idle cluster's CPU. The shared cluster has both, as users do.
+# Dask's profiler and its watch of event loops take most of an idle cluster's CPU. test_rows_worker.py has both, as users do.
 PLAIN_DASK = {} if os.environ.get("CREMA_ALL_CELLS") else {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
                                                            "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms"}
 EXPECTED_SKIPS = ROOT / "tests" / "expected-skips"
@@ -212,17 +212,19 @@ class Shared:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory, homes, data):
     directory = tmp_path_factory.mktemp("shared")
-    with cluster.Cluster(directory / "cluster", {k: v for k, v in homes.items() if k not in PLAIN_DASK}) as procs:
+    with cluster.Cluster(directory / "cluster", homes) as procs:
         procs.start_collector()
         procs.start_scheduler()
         for _ in range(2):
             procs.start_worker(prefix=strace_reads.prefix)
         with Client(procs.address) as client:
             client.wait_for_workers(2, timeout=120)
-            # Imports everything, so that what is cold afterwards is the data only.
-            jobs.run_coffea(client, data.values(), handler="FSSpecSource")
-            for handler in ("MultithreadedFileSource", "MemmapSource"):
-                jobs.run_coffea(client, [data["zstd"]], handler=handler)
+            # Imports everything, so that what is cold afterwards is the data only: on each worker, and what the Runner needs.
+            handlers = {path: ["FSSpecSource"] for path in data.values()}
+            handlers[data["zstd"]] += ["MultithreadedFileSource", "MemmapSource"]
+            client.gather([client.submit(jobs.import_all, cloudpickle.dumps(ttbar.TTbarProcessor()), handlers, pure=False, workers=[address])
+                           for address in client.scheduler_info()["workers"]])
+            jobs.run_coffea(client, data.values(), chunksize=1000, maxchunks=1, handler="FSSpecSource")
             cold.warm(*set().union(*client.run(jobs.mapped_files).values()))
             yield Shared(procs, client)
 

@@ -26,7 +26,7 @@ def measured(procs, workers=1, scheduler=None, **options):
         yield client
 
 
-def run_coffea(client, files, chunksize=50_000, savemetrics=True, handler=None, tree="Events", processor_instance=None):
+def run_coffea(client, files, chunksize=50_000, maxchunks=None, savemetrics=True, handler=None, tree="Events", processor_instance=None):
     """The example's analysis from this process; returns (sums, coffea's report or None)."""
     import ttbar
     import uproot
@@ -36,7 +36,7 @@ def run_coffea(client, files, chunksize=50_000, savemetrics=True, handler=None, 
     NanoAODSchema.warn_missing_crossrefs = False
     run = processor.Runner(
         executor=processor.DaskExecutor(client=client, status=False, retries=10), schema=NanoAODSchema,
-        chunksize=chunksize, savemetrics=savemetrics, metadata_cache={})
+        chunksize=chunksize, maxchunks=maxchunks, savemetrics=savemetrics, metadata_cache={})
     fileset = {Path(p).stem: {"files": {str(p): tree}} for p in files}
     options = {"handler": getattr(uproot, handler)} if handler else {}
     instance = processor_instance or ttbar.TTbarProcessor()
@@ -212,6 +212,21 @@ def read_slowly_once(path, size, marker):
             while file.read(size):
                 time.sleep(0.001)
             file.seek(0)
+
+
+def import_all(analysis, handlers):
+    """The pickled analysis of a few events of each file, by each of its handlers."""
+    import pickle
+
+    import uproot
+    from coffea.nanoevents import NanoAODSchema, NanoEventsFactory
+
+    for path, names in handlers.items():
+        for name in names:
+            with uproot.open(path, handler=getattr(uproot, name)) as file:
+                factory = NanoEventsFactory.from_root(file=file, treepath="Events", schemaclass=NanoAODSchema, metadata={"dataset": path},
+                                                      mode="virtual", entry_start=0, entry_stop=1000)
+                pickle.loads(analysis).process(factory.events())
 
 
 def rusage():

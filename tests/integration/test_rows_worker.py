@@ -85,7 +85,7 @@ def seen(tmp_path_factory):
             "CREMA_TOKEN_FILE": str(folder / "config" / "crema" / "token"), "PYTHONPATH": os.pathsep.join(FOLDERS)}
     found.file, found.packed = folder / "data", zlib.compress(os.urandom(MB) * 3)
     found.file.write_bytes(os.urandom(5 * MB + 17))
-    with cluster.Cluster(folder / "cluster", home) as procs:
+    with cluster.Cluster(folder / "cluster", home) as procs:  # with Dask's profiler, as users have it
         procs.start_collector()
         procs.start_scheduler({"DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION": "inf"})  # all tasks go to the worker
         procs.start_worker(nthreads=2, args=("--no-nanny", "--memory-limit", "3 GiB"), prefix=from_large_process)
