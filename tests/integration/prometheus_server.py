@@ -1,4 +1,4 @@
-"""A real Prometheus on loopback that scrapes a collector each second, and its promtool."""
+"""A real Prometheus on loopback that scrapes collectors each second, and its promtool."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ CONFIG = """
 global: {{scrape_interval: 1s, evaluation_interval: 1s}}
 scrape_configs:
   - job_name: crema
-    static_configs: [{{targets: ["127.0.0.1:{target}"]}}]
+    static_configs: [{{targets: {targets}}}]
 """
 
 
@@ -25,11 +25,11 @@ def promtool(*args, **options):
 
 
 class Prometheus:
-    def __init__(self, home, target_port):
+    def __init__(self, home, *target_ports):
         self.port = cluster.free_port()
         home.mkdir()
         config = home / "prometheus.yml"
-        config.write_text(CONFIG.format(target=target_port))
+        config.write_text(CONFIG.format(targets=json.dumps([f"127.0.0.1:{port}" for port in target_ports])))
         self.process = cluster.Process("prometheus", [
             program("prometheus"), "--config.file", config, "--storage.tsdb.path", home / "data",
             "--web.listen-address", f"127.0.0.1:{self.port}"], home / "log")

@@ -25,8 +25,9 @@ import time
 
 
 class Relay:
-    def __init__(self, port, host="127.0.0.1", delay_s=0.0):
-        self.server, self.delay_s = (host, port), delay_s
+    def __init__(self, port, host="127.0.0.1", delay_s=0.0, source=None):
+        """source: the address that the server sees."""
+        self.server, self.delay_s, self.source = (host, port), delay_s, source and (source, 0)
         self.up_bytes = self.down_bytes = self.turns = self.connections = 0
         self._lock = threading.Lock()
         self._holding, self._since, self._held = 0, 0.0, 0.0
@@ -86,7 +87,7 @@ class Relay:
             except OSError:
                 return
             try:
-                server = socket.create_connection(self.server)
+                server = socket.create_connection(self.server, source_address=self.source)
             except OSError:
                 client.close()
                 continue

@@ -75,7 +75,7 @@ def free_port():
 @pytest.fixture
 def home(made, tmp_path):  # noqa: F811
     """A folder of a user with a recorded journal, at the places that the documents name."""
-    for place in ("state/crema", "fixed-workers", "autoscaled"):
+    for place in ("state/crema", "fixed-workers", "autoscaled", "front-1", "front-2"):
         shutil.copytree(made.journal, tmp_path / place / "journal")
     (tmp_path / "analysis.py").write_text("print('analysis')\n")
     env = {name: value for name, value in os.environ.items() if not name.startswith(("CREMA", "LD_PRELOAD"))}

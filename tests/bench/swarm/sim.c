@@ -75,8 +75,12 @@ static int next_frame(void *arg, const unsigned char **p, size_t *bytes)
 static void rewind_to(void *arg, uint64_t seq)
 {
 	struct sim *sim = arg;
-	uint64_t k = frames_of(&sim->swarm->frames.plan, seq), before = sim->next;
+	uint64_t k, before = sim->next;
 
+	/* As an agent, which forgets what a collector has acknowledged; this may be another one. */
+	if (seq < sim->acked_seq)
+		seq = sim->acked_seq;
+	k = frames_of(&sim->swarm->frames.plan, seq);
 	if (sim->last != UINT64_MAX && seq > frames_before(&sim->swarm->frames.plan, sim->last))
 		k = sim->last + 1;
 	sim->flights = 0;

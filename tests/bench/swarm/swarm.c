@@ -32,6 +32,7 @@
 	OPTION("to", 't', "HOST:PORT", "", "the collector")                                        \
 	OPTION("token", 'k', "FILE", "", "its token; else CREMA_TOKEN_FILE")                       \
 	OPTION("workers", 'n', "N", "200", "simulated workers")                                    \
+	OPTION("first", 'i', "N", "0", "number of the first: workers of several swarms differ")    \
 	OPTION("seconds", 's', "S", "10", "how long")                                              \
 	OPTION("records", 'R', "N", "0", "instead: until so many task records are sent")           \
 	OPTION("rate", 'r', "N", "0", "task records per second; 0: as fast as they are taken")     \
@@ -135,7 +136,8 @@ static int plan(struct run *run)
 	if (!run->sim || run->swarm.epoll_fd < 0)
 		return -ENOMEM;
 	for (i = 0; !rc && i < run->workers; i++)
-		rc = sim_init(&run->sim[i], &run->swarm, (uint32_t)i, &to, stream);
+		rc = sim_init(&run->sim[i], &run->swarm, (uint32_t)(number(run, 'i') + i), &to,
+			      stream);
 	return rc;
 }
 
