@@ -62,6 +62,14 @@ def serial_truth(directory, files, *extra):
     return json.loads(output.read_text())
 
 
+def output_of(serial, files):
+    """What the serial run has of these files. Each histogram has one entry for a selected event, with the event's weight."""
+    names = {Path(file).stem for file in files}
+    sums = {name: {k: v for k, v in serial["output"][name].items() if k in names} for name in ("events", "selected", "sum_weights")}
+    entries = [sum(sums[name].values()) for name in ("sum_weights", "selected")]
+    return {**sums, "histograms": dict.fromkeys(serial["output"]["histograms"], entries)}
+
+
 def finished(report):
     return all(t["status"] not in (None, "running") for t in report["tasks"])
 

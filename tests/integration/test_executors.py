@@ -28,9 +28,9 @@ def place(tmp_path_factory, homes):
 
 
 @pytest.fixture(scope="module")
-def plain(place, data):
+def plain(serial, data):
     """The same analysis, serially and unmeasured."""
-    return jobs.serial_truth(place.directory, [data["zstd"]])
+    return {"output": jobs.output_of(serial, [data["zstd"]]), "codecs": serial["codecs"]}
 
 
 def run(place, data, executor, *options, env=None, python=sys.executable):
