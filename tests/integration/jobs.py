@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import subprocess
 import sys
 import time
@@ -115,7 +116,9 @@ def with_totals(read, report):
         patience_s = 0 if report["workers"] and len(speaking) == len(living) else 2
         if now >= began + patience_s and all(w["last_seen"] > began + 1 for w in speaking):
             break
-        time.sleep(max(0.2, took, began + 1 - now))  # before that a report costs time and shows nothing
+        # Whole seconds after it was last heard of: before that a report costs time and shows nothing.
+        due = max((w["last_seen"] + math.ceil(max(began + 1 - w["last_seen"], 0)) for w in speaking), default=began + 1)
+        time.sleep(max(0.2, took, due + 0.05 - now))
         now, report = time.time(), read()
         took = time.time() - now
     return report
