@@ -121,18 +121,30 @@ static void of_descriptor(struct doing_object *o, const struct view *v, int pid,
 	}
 }
 
+/* A text of the worker; "": it cannot be read. */
+static void text_at(int pid, uint64_t address, char *to, size_t size)
+{
+	size_t left = 4096 - address % 4096, n = doing_memory(pid, address, to, size - 1);
+
+	if (!n) /* it may end before the page does */
+		n = doing_memory(pid, address, to, left < size - 1 ? left : size - 1);
+	to[n] = '\0';
+}
+
 static void of_path(struct doing_object *o, const struct view *v, int pid, uint64_t address)
 {
 	char path[512];
-	size_t n = doing_memory(pid, address, path, sizeof(path) - 1);
 
-	if (!n) /* it may end before the page does */
-		n = doing_memory(pid, address, path,
-				 4096 - address % 4096 < sizeof(path) - 1 ? 4096 - address % 4096
-									  : sizeof(path) - 1);
-	path[n] = '\0';
+	text_at(pid, address, path, sizeof(path));
 	if (*path)
 		put_file(o, v, path);
+}
+
+static void of_host(struct doing_object *o, int pid, uint64_t address)
+{
+	text_at(pid, address, o->text, sizeof(o->text));
+	if (*o->text)
+		o->kind = "host";
 }
 
 /* Of the list only the first descriptor is named. */
@@ -187,6 +199,9 @@ static void of_argument(struct doing_object *o, const struct view *v, int pid, e
 		break;
 	case CALL_ON_PATH:
 		of_path(o, v, pid, argument);
+		break;
+	case CALL_ON_HOST:
+		of_host(o, pid, argument);
 		break;
 	case CALL_ON_POLL:
 		of_poll(o, v, pid, argument);

@@ -16,8 +16,8 @@ enum family {
 	FAMILY(READ) FAMILY(PREAD) FAMILY(WRITE) FAMILY(STREAM) FAMILY(FWRITE) FAMILY(FSEEK)
 		FAMILY(COPY) FAMILY(ADVISE) FAMILY(OPEN) FAMILY(SEEK) FAMILY(DUP) FAMILY(ACCEPT)
 			FAMILY(DROP) FAMILY(MAP) FAMILY(WAIT) FAMILY(RECV) FAMILY(SEND)
-				FAMILY(CONNECT) FAMILY(POLL) FAMILY(BLOCK) FAMILY(FIND)
-					FAMILY(OTHER)
+				FAMILY(CONNECT) FAMILY(LOOKUP) FAMILY(POLL) FAMILY(BLOCK)
+					FAMILY(FIND) FAMILY(OTHER)
 #undef FAMILY
 };
 
@@ -88,6 +88,7 @@ unsigned int pylines_class(const struct view *v, int pid, uint64_t word)
 	case FAMILY_SEND:
 	case FAMILY_CONNECT:
 	case FAMILY_ACCEPT:
+	case FAMILY_LOOKUP:
 		return CREMA_T_network_wait;
 	case FAMILY_POLL: /* of select() the object is how many descriptors it looks at */
 		if (!object)

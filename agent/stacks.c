@@ -75,9 +75,9 @@ static void find_frames(struct stacks *s, const struct crema_stack *r, struct lo
 
 static void send_stack(struct stacks *s, const struct crema_stack *r)
 {
-	static const char *const on[] = {NULL, "file", "socket", "other"};
+	static const char *const on[] = {NULL, "file", "socket", "other", "host"};
 	struct text prefix = view_text(s->view, r->prefix), span = view_text(s->view, r->span);
-	struct text file = redact_file(s->view->redact, view_text(s->view, r->file));
+	struct text named = view_text(s->view, r->file), file = redact_file(s->view->redact, named);
 	struct located frame[CREMA_STACK_DEPTH];
 	msgpack_packer *pk;
 	char peer[64];
@@ -91,8 +91,13 @@ static void send_stack(struct stacks *s, const struct crema_stack *r)
 	pack_kv_text(pk, "wait", task_name(TASK_FIELDS + r->wait));
 	pack_kv_u64(pk, "waited_ns", r->waited_ns);
 	pack_kv_text(pk, "on", on[r->on]);
-	pack_kv_str(pk, "file", file.ptr, file.len);
-	pack_kv_text(pk, "peer", peer_text(r, peer, sizeof(peer)) ? peer : NULL);
+	if (r->on == CREMA_ON_HOST) {
+		pack_kv_text(pk, "file", NULL);
+		pack_kv_str(pk, "peer", named.ptr, named.len);
+	} else {
+		pack_kv_str(pk, "file", file.ptr, file.len);
+		pack_kv_text(pk, "peer", peer_text(r, peer, sizeof(peer)) ? peer : NULL);
+	}
 	pack_kv_str(pk, "prefix", prefix.ptr, prefix.len);
 	pack_kv_str(pk, "span", span.ptr, span.len);
 	pack_text(pk, "frames");
@@ -106,7 +111,7 @@ static void send_stack(struct stacks *s, const struct crema_stack *r)
 
 static bool is_sane(const struct crema_stack *r)
 {
-	return r->wait < CREMA_TIMES && r->on <= CREMA_ON_OTHER && r->depth <= CREMA_STACK_DEPTH &&
+	return r->wait < CREMA_TIMES && r->on <= CREMA_ON_HOST && r->depth <= CREMA_STACK_DEPTH &&
 	       r->peer_bytes <= sizeof(r->peer);
 }
 

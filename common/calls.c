@@ -17,10 +17,10 @@ static const struct {
 static const struct {
 	const char *name;
 	enum call_on on;
-} families[] = {{"READ", CALL_ON_FD},	{"PREAD", CALL_ON_FD}, {"WRITE", CALL_ON_FD},
-		{"STREAM", CALL_ON_FD}, {"FSEEK", CALL_ON_FD}, {"COPY", CALL_ON_FD},
-		{"RECV", CALL_ON_FD},	{"SEND", CALL_ON_FD},  {"CONNECT", CALL_ON_FD},
-		{"FWRITE", CALL_ON_FD}, {"WAIT", CALL_ON_LOCK}},
+} families[] = {{"READ", CALL_ON_FD},	{"PREAD", CALL_ON_FD},	{"WRITE", CALL_ON_FD},
+		{"STREAM", CALL_ON_FD}, {"FSEEK", CALL_ON_FD},	{"COPY", CALL_ON_FD},
+		{"RECV", CALL_ON_FD},	{"SEND", CALL_ON_FD},	{"CONNECT", CALL_ON_FD},
+		{"FWRITE", CALL_ON_FD}, {"WAIT", CALL_ON_LOCK}, {"LOOKUP", CALL_ON_HOST}},
   names[] = {{"fsync", CALL_ON_FD},	   {"fdatasync", CALL_ON_FD},
 	     {"flock", CALL_ON_FD},	   {"lockf", CALL_ON_FD},
 	     {"lockf64", CALL_ON_FD},	   {"fcntl", CALL_ON_FD},

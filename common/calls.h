@@ -15,6 +15,7 @@ enum call_on {
 	CALL_ON_FD,
 	CALL_ON_LOCK,	 /* its address */
 	CALL_ON_PATH,	 /* the address of its text */
+	CALL_ON_HOST,	 /* the same of a host's name, or 0 */
 	CALL_ON_POLL,	 /* the address of a list of struct pollfd */
 	CALL_ON_PROCESS, /* its number, or a negative one as waitpid() takes it */
 };

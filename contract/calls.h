@@ -3,8 +3,8 @@
  * calls.h - the call that a thread is in, as one word of shared memory.
  *
  * Which function of hooks.def, and what it was called for: a descriptor, a lock's address, a
- * process, the address of a path or of poll()'s list. Both in 64 bits, so that a reader never sees
- * one without the other; 0: in none of them.
+ * process, the address of a path, of a host's name or of poll()'s list. Both in 64 bits, so that a
+ * reader never sees one without the other; 0: in none of them.
  */
 #ifndef CREMA_CONTRACT_CALLS_H
 #define CREMA_CONTRACT_CALLS_H

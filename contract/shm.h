@@ -400,7 +400,7 @@ struct crema_stack {
 	uint64_t attempt, waited_ns, end_boot_ns;
 	uint32_t tid, prefix, span;
 	uint32_t on;   /* enum crema_stack_on: what was waited for */
-	uint32_t file; /* string id of its path, 0 = none */
+	uint32_t file; /* string id of its path, or of the host's name; 0 = none */
 	uint32_t peer_bytes;
 	uint8_t peer[28];		     /* a socket's other end: sockaddr_in or sockaddr_in6 */
 	uint32_t depth;			     /* 0: no stack could be taken */
@@ -410,7 +410,8 @@ enum crema_stack_on {
 	CREMA_ON_NOTHING = 0,
 	CREMA_ON_FILE = 1,
 	CREMA_ON_SOCKET = 2,
-	CREMA_ON_OTHER = 3
+	CREMA_ON_OTHER = 3,
+	CREMA_ON_HOST = 4
 };
 
 /* Waits longer than threshold_ns, exact, by what they were counted as. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_servers.c - requests, and bytes over the network. */
+#include <math.h>
 #include <string.h>
 
 #include "collector/findings/check.h"
@@ -89,6 +90,57 @@ enum verdict finding_failed_requests(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(all), AS_COUNT),
 		   remark_human(d, value_real(most), AS_COUNT), remark_name(d, worst->server));
 	return remark_found(d, all > 0 ? failed / all : 1);
+}
+
+/* The host with the longest waits for its lookup; NULL: they were short, or none was recorded. */
+static const struct blocking_row *host_of(const struct report *r)
+{
+	const struct blocking_row *row;
+	size_t i;
+
+	for (i = 0; i < r->blocking->rows.n; i++) {
+		row = r->blocking->rows.v[i];
+		if (row->site->on && !strcmp(row->site->on, "host") && row->site->peer)
+			return row;
+	}
+	return NULL;
+}
+
+/* Of a task's pool threads the sum counts, so it is at most what its wait for the network was. */
+enum verdict finding_name_lookup(const struct report *r, struct remark *d)
+{
+	const struct tally *t = facts_shown(r->facts);
+	struct value s = value_seconds(sum_value(&t->count[CREMA_C_lookup_ns]));
+	struct value calls = sum_value(&t->count[CREMA_C_lookup_calls]);
+	const struct blocking_row *host;
+	double seconds;
+	bool known;
+
+	if (!t->timed || !(t->wall > 0))
+		return CHECK_IDLE;
+	seconds = value_number(s, &known);
+	if (!known)
+		return remark_unknown(d, "lookup_seconds");
+	if (!reaches(seconds, t->wall, d->check->first, d->check->second))
+		return CHECK_QUIET;
+	remark_see(d, "lookup_seconds", s, "s");
+	remark_see(d, "lookup_calls", calls, "calls");
+	remark_see(d, "task_wall_seconds", value_real(t->wall), "s");
+	remark_see(d, "percent", value_real(seconds / t->wall * 100), "%");
+	remark_say(d, "tasks took %s of their time (%s) to look up host names (DNS), %s time%s",
+		   remark_percent(d, seconds / t->wall * 100), remark_human(d, s, AS_SECONDS),
+		   remark_human(d, calls, AS_COUNT), value_number(calls, NULL) == 1 ? "" : "s");
+	host = host_of(r);
+	if (host) {
+		s = value_real((double)host->waits.ns / 1e9);
+		remark_see(d, "host", value_text(host->site->peer), "");
+		remark_see(d, "host_seconds", s, "s");
+		remark_say_more(d, "; %s of it waiting for %s", remark_human(d, s, AS_SECONDS),
+				remark_name(d, host->site->peer));
+	}
+	remark_cost(d, fmin(cost_part(seconds, d->costs->task_seconds, d->costs->any),
+			    d->costs->class_s[CREMA_T_network_wait]));
+	return remark_found(d, fmin(seconds / t->wall, 1));
 }
 
 enum verdict finding_remote_amplification(const struct report *r, struct remark *d)

@@ -21,6 +21,7 @@
 /* Waits for the GIL that follow each other faster than this are one. */
 #define GIL_GAP_NS 1000000u
 #define FIND_FDS 65536
+#define HOST_BYTES 253		/* of a DNS name, at most */
 #define FORK_WAIT_NS 100000000u /* never reached but by a thread that is stopped */
 
 uint64_t blocked_threshold_ns = UINT64_MAX;
@@ -209,7 +210,9 @@ static void describe(struct crema_stack *s, const struct blocked_on *on)
 	socklen_t bytes = sizeof(s->peer);
 
 	s->on = on->on;
-	s->file = on->row ? crema_shm->file[on->row - 1].path : 0;
+	s->file = on->row    ? crema_shm->file[on->row - 1].path
+		  : on->host ? arena_id(on->host, (uint32_t)strnlen(on->host, HOST_BYTES))
+			     : 0;
 	s->peer_bytes = 0;
 	if (on->on == CREMA_ON_SOCKET && SYS3(SYS_getpeername, on->fd, s->peer, &bytes) == 0)
 		s->peer_bytes = bytes < sizeof(s->peer) ? bytes : sizeof(s->peer);

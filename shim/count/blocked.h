@@ -26,9 +26,10 @@
 
 /* What a wait was for: a row of crema_shm->file, or a descriptor's kind. */
 struct blocked_on {
-	uint32_t on;  /* enum crema_stack_on */
-	uint32_t row; /* index + 1 into crema_shm->file, 0 = none */
-	int fd;	      /* of CREMA_ON_SOCKET */
+	uint32_t on;	  /* enum crema_stack_on */
+	uint32_t row;	  /* index + 1 into crema_shm->file, 0 = none */
+	int fd;		  /* of CREMA_ON_SOCKET */
+	const char *host; /* of CREMA_ON_HOST; NULL: not known */
 };
 
 extern uint64_t blocked_threshold_ns; /* UINT64_MAX: none are taken */

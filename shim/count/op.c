@@ -174,7 +174,7 @@ static int io_class(const struct op *op)
 /* Returns the storage bytes charged in a bracketed call. */
 static uint64_t read_slow(struct op *op, int fd, uint64_t elapsed_ns)
 {
-	struct blocked_on on = {CREMA_ON_FILE, op->row, fd};
+	struct blocked_on on = {CREMA_ON_FILE, op->row, fd, NULL};
 	uint64_t storage = 0, waited;
 	struct crema_file *f;
 

@@ -56,6 +56,10 @@ void wait_begin(struct op *op, const void *object);
 void block_begin(struct op *op, int time_id);
 /* Of both, not where op->t is NULL: `result` is what the call returned. 1 if it blocked. */
 int wait_end(struct op *op, int result);
+/* wait.c. A lookup of `host` (NULL: not known): what it calls meanwhile is not counted by itself.
+ */
+void lookup_begin(struct op *op);
+void lookup_end(struct op *op, const char *host);
 /* Of a wait for descriptors: how many are ready, and the class of those it named (-1: not known).
  */
 void poll_end(struct op *op, int result, int time_id);

@@ -18,6 +18,7 @@
 #include "shim/libc/sys.h"
 
 __thread struct crema_thread *thread_block;
+__thread int thread_hidden;
 
 /* The blocks' tids, close together: whoever looks for its block does not touch all of them. */
 static uint32_t tids[CREMA_SHM_THREADS];
@@ -57,7 +58,8 @@ struct crema_thread *thread_adopt(void)
 {
 	uint32_t tid = (uint32_t)sys_gettid();
 
-	if (blocked_unwinding) /* libunwind works for us in this thread: nothing of it counts */
+	/* libunwind works for us in this thread, or a lookup goes on: nothing of it counts */
+	if (blocked_unwinding || thread_hidden)
 		return NULL;
 	runqueue_forget();
 	clock_forget();

@@ -31,6 +31,22 @@ static inline struct crema_thread *thread_self(void)
 	return likely(thread_block != NULL) ? thread_block : thread_adopt();
 }
 
+/* Until it is shown, calls in this thread are not counted: a library works, which counts as a
+ * whole. NULL: nothing happens. */
+extern __thread int thread_hidden;
+static inline void thread_hide(const struct crema_thread *t)
+{
+	if (!t)
+		return;
+	thread_hidden = 1;
+	thread_block = NULL;
+}
+static inline void thread_show(struct crema_thread *t)
+{
+	thread_hidden = 0;
+	thread_block = t;
+}
+
 /* Starts working for `owner`; returns the previous owner. */
 struct owner segment_begin(uint32_t owner, uint32_t is_pool);
 /* Ends that work and goes on for `before`. */

@@ -141,9 +141,8 @@ static uint64_t waited_itself(struct op *op, const struct op_end *e)
 	return waited;
 }
 
-int wait_end(struct op *op, int result)
+static int end_on(struct op *op, int result, const struct blocked_on *on)
 {
-	static const struct blocked_on nothing;
 	struct op_end e = op_end(op);
 	int of_nobody = op->t->owner == OWNER_NONE;
 	uint64_t waited;
@@ -154,8 +153,32 @@ int wait_end(struct op *op, int result)
 	if (op->time_id == CREMA_T_gil_wait)
 		blocked_saw_gil(op->t, waited, op->start, result == ETIMEDOUT);
 	else if (!of_nobody)
-		blocked_saw(op->t, op->time_id, waited, &nothing);
+		blocked_saw(op->t, op->time_id, waited, on);
 	return e.gross_ns != 0;
+}
+
+int wait_end(struct op *op, int result)
+{
+	static const struct blocked_on nothing;
+
+	return end_on(op, result, &nothing);
+}
+
+void lookup_begin(struct op *op)
+{
+	class_begin(op, CREMA_T_network_wait);
+	thread_hide(op->t);
+}
+
+void lookup_end(struct op *op, const char *host)
+{
+	struct blocked_on on = {.on = CREMA_ON_HOST, .host = host};
+	uint64_t elapsed = ticks_ns(ticks() - op->start);
+
+	thread_show(op->t);
+	op->t->seg.count[CREMA_C_lookup_calls]++;
+	op->t->seg.count[CREMA_C_lookup_ns] += elapsed;
+	end_on(op, 0, &on);
 }
 
 void poll_end(struct op *op, int result, int time_id)

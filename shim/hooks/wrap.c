@@ -226,6 +226,24 @@ static void duplicated(int fd, int copy)
 	WRAP_BLOCKING(ret, name, params, args, CREMA_T_##class, object, wait_end(&op, 0);          \
 		      if (CREMA_T_##class == CREMA_T_storage_wait) sync_count(&op))
 
+#define WRAP_LOOKUP(ret, name, params, args, host, size)                                           \
+	EXPORT ret name params                                                                     \
+	{                                                                                          \
+		struct op op;                                                                      \
+		int saved;                                                                         \
+		ret result;                                                                        \
+		if (likely(!shim_armed()) || !wait_matters())                                      \
+			return real.name args;                                                     \
+		lookup_begin(&op);                                                                 \
+		TOLD(&op, name, args, (uintptr_t)(host));                                          \
+		if (op.t) {                                                                        \
+			saved = errno;                                                             \
+			lookup_end(&op, host);                                                     \
+			errno = saved;                                                             \
+		}                                                                                  \
+		return result;                                                                     \
+	}
+
 #define WRAP_CONNECT(ret, name, params, args, fd, size)                                            \
 	WRAP_BLOCKING(ret, name, params, args, CREMA_T_network_wait, fd,                           \
 		      if (result && saved == EINPROGRESS) timer_asked(fd);                         \

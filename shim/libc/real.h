@@ -16,6 +16,7 @@
 #error "the shim must not be built with _FILE_OFFSET_BITS: it renames what is interposed"
 #endif
 
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>

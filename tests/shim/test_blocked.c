@@ -9,6 +9,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +24,7 @@
 #include <unistd.h>
 
 #include "shim/count/blocked.h"
+#include "shim/libc/real.h"
 #include "shim/libc/sys.h"
 
 #define NS_PER_MS 1000000ull
@@ -166,6 +169,62 @@ static void a_slow_answer_names_its_server(void **state)
 	close(listener);
 	free_records();
 	harness_end(&h);
+	harness_free(&h);
+}
+
+/* A resolver that asks a server over a socket and sleeps before it tries again. */
+static int slow_resolver(const char *host, const char *service, const struct addrinfo *hints,
+			 struct addrinfo **out)
+{
+	struct pollfd none = {.fd = socket(AF_INET, SOCK_DGRAM, 0), .events = POLLIN};
+
+	(void)host, (void)service, (void)hints;
+	*out = NULL;
+	poll(&none, 1, 8);
+	close(none.fd);
+	sleeper(8);
+	errno = EDOM;
+	return EAI_AGAIN;
+}
+
+/* What it waits for counts once, as the network, and names the host. */
+static void a_slow_lookup_names_its_host(void **state)
+{
+	int (*real_one)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+	uint64_t before = crema_shm->blocked.calls[CREMA_T_sleep], start, took;
+	struct addrinfo *found = NULL;
+	const struct crema_stack *r = NULL;
+	struct harness_task h;
+	struct crema_task *t;
+
+	(void)state;
+	real_resolve();
+	real_one = real.getaddrinfo;
+	real.getaddrinfo = slow_resolver;
+	h = harness_begin();
+	free_records();
+	start = harness_now_ns();
+	assert_int_equal(getaddrinfo("db.example", "80", NULL, &found), EAI_AGAIN);
+	took = harness_now_ns() - start;
+	assert_int_equal(errno, EDOM);
+	real.getaddrinfo = real_one;
+	assert_int_equal(records(&r), 1);
+	assert_int_equal(r->wait, CREMA_T_network_wait);
+	assert_int_equal(r->on, CREMA_ON_HOST);
+	assert_string_equal(arena_text(r->file), "db.example");
+	assert_int_equal(crema_shm->blocked.calls[CREMA_T_sleep], before);
+	free_records();
+	assert_int_equal(getaddrinfo("127.0.0.1", NULL, NULL, &found), 0);
+	freeaddrinfo(found);
+	sleeper(2);
+	t = harness_end(&h);
+	assert_int_equal(t->own.count[CREMA_C_lookup_calls], 2);
+	assert_in_range(t->own.count[CREMA_C_lookup_ns], 15 * NS_PER_MS, took + 100 * NS_PER_MS);
+	assert_in_range(t->own.time[CREMA_T_network_wait], 8 * NS_PER_MS,
+			t->own.count[CREMA_C_lookup_ns]);
+	/* afterwards the thread is the task's again */
+	assert_in_range(t->own.time[CREMA_T_sleep], 1 * NS_PER_MS, 200 * NS_PER_MS);
+	free_records();
 	harness_free(&h);
 }
 
@@ -488,6 +547,7 @@ int main(void)
 		cmocka_unit_test(waits_for_the_interpreter_add_up),
 		cmocka_unit_test(a_slow_read_leaves_its_stack),
 		cmocka_unit_test(a_slow_answer_names_its_server),
+		cmocka_unit_test(a_slow_lookup_names_its_host),
 		cmocka_unit_test(short_waits_and_waits_for_nobody_leave_none),
 		cmocka_unit_test(the_unwinders_own_calls_do_not_count),
 		cmocka_unit_test(a_full_table_counts_what_it_leaves_out),

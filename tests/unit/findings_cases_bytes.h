@@ -273,6 +273,21 @@ static bool case_slow_server(struct fixture *fx, int side)
 	return true;
 }
 
+/* 1 s of 10 s. */
+static bool case_name_lookup(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, side == BELOW ? 10001 : 10000);
+
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, network_wait, 1000);
+	SET_COUNT(&r, lookup_calls, 4);
+	SET_COUNT(&r, lookup_ns, side == BELOW_SECOND ? 999999999 : 1000000000);
+	if (side == UNKNOWN)
+		r.count_known &= ~CREMA_COUNT_BIT(lookup_ns);
+	fx_task(fx, 1, &r);
+	return true;
+}
+
 static bool case_failed_requests(struct fixture *fx, int side)
 {
 	struct task_record r = work(1, "a", 0, 1000);

@@ -78,7 +78,8 @@ static bool case_unclassified(struct fixture *fx, int side)
 }
 
 /* A long wait of a task at one call site; the workers' own totals say that waits are recorded. */
-static void long_wait(struct fixture *fx, const char *wait, uint64_t ns, bool recorded)
+static void long_wait_on(struct fixture *fx, const char *wait, uint64_t ns, bool recorded,
+			 const char *on, const char *peer)
 {
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
@@ -87,13 +88,14 @@ static void long_wait(struct fixture *fx, const char *wait, uint64_t ns, bool re
 	pack_array(&pk, 2);
 	pack_array(&pk, 2);
 	pack_u64(&pk, CREMA_MSG_STACK);
-	pack_map(&pk, 7);
+	pack_map(&pk, 8);
 	pack_kv_u64(&pk, "number", 0);
 	pack_kv_text(&pk, "wait", wait);
 	pack_kv_u64(&pk, "waited_ns", ns);
 	pack_kv_text(&pk, "span", "span");
 	pack_kv_text(&pk, "prefix", "task");
-	pack_kv_text(&pk, "peer", "<b>\"server\"</b>:80");
+	pack_kv_text(&pk, "on", on);
+	pack_kv_text(&pk, "peer", peer);
 	pack_text(&pk, "frames");
 	pack_array(&pk, 2);
 	pack_u64(&pk, 0);
@@ -110,6 +112,11 @@ static void long_wait(struct fixture *fx, const char *wait, uint64_t ns, bool re
 	}
 	fx_frame(fx, CREMA_FRAME_DATA, 1, 2, &b);
 	buf_release(&b);
+}
+
+static void long_wait(struct fixture *fx, const char *wait, uint64_t ns, bool recorded)
+{
+	long_wait_on(fx, wait, ns, recorded, NULL, "<b>\"server\"</b>:80");
 }
 
 static bool case_blocked_site(struct fixture *fx, int side)

@@ -427,6 +427,8 @@ static void test_objects(void **state)
 	assert_object(h, CREMA_CALL_poll, 8, "", "");
 	assert_object(h, CREMA_CALL_open, (uintptr_t)path, "file", path);
 	assert_object(h, CREMA_CALL_open, 8, "", "");
+	assert_object(h, CREMA_CALL_getaddrinfo, (uintptr_t) "db.example", "host", "db.example");
+	assert_object(h, CREMA_CALL_getnameinfo, 0, "", "");
 	snprintf(text_due, sizeof(text_due), "%d (%s)", (int)getpid(), name);
 	assert_object(h, CREMA_CALL_waitpid, (uint64_t)getpid(), "process", text_due);
 	assert_object(h, CREMA_CALL_waitpid, (uint32_t)-1, "process", "any child");

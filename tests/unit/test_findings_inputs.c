@@ -319,6 +319,19 @@ static void three_servers(struct fixture *fx)
 	server_row(fx, "most", 40, 0, 100000000);
 }
 
+/* Pool threads looked up at once: no more than the wait for the network counts. */
+static void a_slow_host(struct fixture *fx)
+{
+	struct task_record r = work(1, "a", 0, 4000);
+
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, network_wait, 500);
+	SET_COUNT(&r, lookup_calls, 1);
+	SET_COUNT(&r, lookup_ns, 5000000000);
+	fx_task(fx, 1, &r);
+	long_wait_on(fx, "network_wait_ns", UINT64_C(300000000), true, "host", "db.example");
+}
+
 static void one_answer(struct fixture *fx)
 {
 	case_network_wait(fx, AT);
@@ -482,6 +495,11 @@ static const struct input {
 	{one_answer, "network_wait", "; 'one' answered 1 request in 50.00 ms on average",
 	 "network_wait_seconds=1 s; task_wall_seconds=5 s; percent=20 %; server=one; requests=1 "
 	 "requests; mean_latency_seconds=0.05 s"},
+	{a_slow_host, "name_lookup",
+	 "tasks took 125 % of their time (5.000 s) to look up host names (DNS), 1 time; 300.0 ms "
+	 "of it waiting for 'db.example'",
+	 "lookup_seconds=5 s; lookup_calls=1 calls; task_wall_seconds=4 s; percent=125 %; "
+	 "host=db.example; host_seconds=0.3 s"},
 	{small_pool, "run_queue", "waited 25 % of their time (1.000 s) for a core",
 	 "runqueue_wait_seconds=1 s; task_wall_seconds=4 s; percent=25 %"},
 	/* 1 s, and half of the 2 s in which its threads worked or waited */

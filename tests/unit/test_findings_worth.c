@@ -142,6 +142,7 @@ static const struct worth {
 	{"lock_wait", NULL, false, "1 of 6.666 s, warning", NULL},
 	{"storage_wait", NULL, false, "1 of 5 s, warning", NULL},
 	{"network_wait", NULL, false, "1 of 5 s, warning", NULL},
+	{"name_lookup", NULL, false, "1 of 10 s, warning", NULL},
 	{"run_queue", NULL, false, "1 of 6.666 s, warning", NULL},
 	{"sleeping", NULL, false, "1 of 10 s, warning; saves 1 s, at most 1.000 s", NULL},
 	{"unclassified", NULL, false, "1 of 4 s, note", NULL},
