@@ -13,12 +13,13 @@
 
 struct habit {
 	const char *function, *file, *words, *advice;
-	bool loads;
+	enum { PLAIN, LOADING, IMPORTING } kind;
 };
 
 static const struct habit habits[] = {
-#define HABIT(function, file, words, advice) {#function, file, words, advice, false},
-#define LOADS(function, file, words, advice) {#function, file, words, advice, true},
+#define HABIT(function, file, words, advice) {#function, file, words, advice, PLAIN},
+#define LOADS(function, file, words, advice) {#function, file, words, advice, LOADING},
+#define IMPORTS(function, file, words, advice) {#function, file, words, advice, IMPORTING},
 #include "findings.def"
 };
 
@@ -108,13 +109,15 @@ static void sum_habits(const struct lines *l, struct hot sum[HABITS])
 	}
 }
 
-static struct hot hottest_habit(const struct lines *l)
+/* The hottest one, or what imports took. */
+static struct hot hottest_habit(const struct lines *l, bool imports)
 {
 	struct hot sum[HABITS], best = {0};
 
 	sum_habits(l, sum);
 	for (size_t i = 0; i < HABITS; i++) {
-		if (sum[i].cpu > best.cpu)
+		if (sum[i].habit && (sum[i].habit->kind == IMPORTING) == imports &&
+		    sum[i].cpu > best.cpu)
 			best = sum[i];
 	}
 	return best;
@@ -129,7 +132,7 @@ double loading_cpu(const struct lines *l)
 		return 0;
 	sum_habits(l, sum);
 	for (size_t i = 0; i < HABITS; i++)
-		cpu += sum[i].habit && sum[i].habit->loads ? sum[i].cpu : 0;
+		cpu += sum[i].habit && sum[i].habit->kind == LOADING ? sum[i].cpu : 0;
 	return cpu;
 }
 
@@ -189,24 +192,31 @@ static struct hot hottest_line(const struct lines *l)
 			    .samples = row->sum.class_samples[CREMA_T_cpu]};
 }
 
-static bool enough(const struct hot *hot, const struct lines *l, const struct check *c)
+static bool enough(const struct hot *hot, double of_cpu, const struct check *c)
 {
-	return hot->samples >= REMARK_SAMPLES &&
-	       reaches(hot->cpu, l->all.class_s[CREMA_T_cpu], c->first, c->second);
+	return hot->samples >= REMARK_SAMPLES && reaches(hot->cpu, of_cpu, c->first, c->second);
 }
 
-/* A habit before a line, and a line before the function that it is in. */
-static bool choose(struct hot *hot, const struct lines *l, const struct check *c)
+/* A habit before a line, and a line before the function that it is in. Imports that `imports` is
+ * about hide nothing. */
+static bool choose(struct hot *hot, const struct lines *l, const struct remark *d)
 {
-	struct hot function = hottest_function(l);
+	struct hot function = hottest_function(l), import = hottest_habit(l, true);
+	double cpu = l->all.class_s[CREMA_T_cpu];
+	size_t tasks = 0;
+	bool once = import_seconds(d->kinds, &tasks) * 2 >= import.cpu;
 
-	*hot = hottest_habit(l);
-	if (enough(hot, l, c))
+	cpu -= once ? import.cpu : 0;
+	*hot = hottest_habit(l, false);
+	if (enough(hot, cpu, d->check))
+		return true;
+	*hot = import;
+	if (!once && enough(hot, cpu, d->check))
 		return true;
 	*hot = hottest_line(l);
 	if (function.cpu > hot->cpu)
 		*hot = function;
-	return enough(hot, l, c);
+	return enough(hot, cpu, d->check);
 }
 
 static void say_place(struct remark *d, const struct hot *hot, const char *name)
@@ -252,7 +262,7 @@ enum verdict finding_hot_line(const struct report *r, struct remark *d)
 		return CHECK_IDLE;
 	if (l->clockless)
 		return remark_unknown(d, "stacks");
-	if (!choose(&hot, l, d->check))
+	if (!choose(&hot, l, d))
 		return CHECK_QUIET;
 	share = hot.cpu / l->all.class_s[CREMA_T_cpu];
 	remark_see(d, "line_cpu_seconds", value_real(hot.cpu), "s");

@@ -121,6 +121,7 @@ static bool grows(struct remark *d, const struct numbered *v, size_t n, struct g
  * many times farther than the worker has come, a run that reaches it is another one.
  */
 #define FAR_TASKS 50
+#define SOON_TASKS 20 /* a job of a user is so much longer than a run to try it */
 
 /* What grew may be free blocks of malloc: then no object was left behind. */
 static void say_held(const struct report *r, struct remark *d, const struct growth *g)
@@ -162,8 +163,8 @@ static enum verdict say_growth(const struct report *r, struct remark *d, const s
 		left = floor((limit - g->late) / each);
 		remark_see(d, "memory_limit_bytes", t->memory_limit, "bytes");
 		remark_see(d, "tasks_left", value_real(left), "tasks");
-		if (left <= (double)g->tasks)
-			remark_severity(d, FINDING_HIGH); /* as far as it has come */
+		if (left <= SOON_TASKS * (double)g->tasks)
+			remark_severity(d, FINDING_HIGH);
 		else if (left > FAR_TASKS * (double)g->tasks)
 			remark_severity(d, FINDING_NOTE);
 		remark_say_more(d, "; at this rate it reaches its limit of %s in %s tasks",

@@ -161,12 +161,23 @@ static double import_excess(const struct kinds *k, size_t first, size_t n, size_
 	return excess;
 }
 
+double import_seconds(const struct kinds *k, size_t *tasks)
+{
+	double excess = 0;
+	size_t i, n;
+
+	for (i = 0; i < k->n; i += n) {
+		n = kind_count(k, i);
+		excess += import_excess(k, i, n, tasks);
+	}
+	return excess;
+}
+
 enum verdict finding_imports(const struct report *r, struct remark *d)
 {
 	struct value bytes = metric_import_read_bytes(r->facts);
-	double excess = 0, wall = r->facts->tasks.wall;
-	const struct kinds *k = d->kinds;
-	size_t i, n, count = 0;
+	double excess, wall = r->facts->tasks.wall;
+	size_t count = 0;
 	bool known;
 
 	value_number(bytes, &known);
@@ -174,10 +185,7 @@ enum verdict finding_imports(const struct report *r, struct remark *d)
 		return remark_unknown(d, "import_read_bytes");
 	if (r->facts->tasks.count[CREMA_C_import_read_bytes].v < IMPORT_BYTES)
 		return CHECK_QUIET; /* none of them did */
-	for (i = 0; i < k->n; i += n) {
-		n = kind_count(k, i);
-		excess += import_excess(k, i, n, &count);
-	}
+	excess = import_seconds(d->kinds, &count);
 	if (!reaches(excess, wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
 	remark_see(d, "tasks", value_uint(count), "tasks");

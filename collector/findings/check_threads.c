@@ -54,6 +54,36 @@ bool one_by_one(const struct report *r, const struct remark *d)
 	       d->costs->any > 0.95 * r->facts->all.wall;
 }
 
+bool others_have_cores(const struct report *r)
+{
+	const struct tally *t = &r->facts->all;
+	bool queued_known, threads_known, cores_known;
+	double queued = value_number(tally_class(t, CREMA_T_runqueue), &queued_known);
+	double threads = value_number(metric_total_cores(r->facts), &threads_known), cores = 0;
+	size_t i;
+
+	for (i = 0; i < r->facts->tracking->n; i++)
+		cores = fmax(cores,
+			     value_number(r->facts->tracking->v[i].worker->cores, &cores_known));
+	return queued_known && threads_known && threads <= cores &&
+	       reaches(queued, t->wall, BUSY_CORES_PERCENT, 0);
+}
+
+static void say_one_by_one(const struct report *r, struct remark *d, double idle)
+{
+	remark_advise(d, "The tasks ran one by one: submit them together (client.map, or one "
+			 "compute() for all), and gather the results afterwards.");
+	remark_gain_most(d, wall_of(r, idle));
+}
+
+/* Between tasks the scheduler and the client work, on the same cores. */
+static void blame_busy_cores(struct remark *d)
+{
+	remark_severity(d, FINDING_NOTE);
+	remark_say_more(d, "; other processes kept the cores busy, and the scheduler and the "
+			   "client need them, too");
+}
+
 enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 {
 	double all, busy, idle;
@@ -79,12 +109,10 @@ enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 				"; fresh workers imported Python modules meanwhile: %s of CPU "
 				"outside tasks",
 				remark_human(d, value_real(fresh.cpu), AS_SECONDS));
-	if (one_by_one(r, d)) {
-		remark_advise(d,
-			      "The tasks ran one by one: submit them together (client.map, or one "
-			      "compute() for all), and gather the results afterwards.");
-		remark_gain_most(d, wall_of(r, idle));
-	}
+	if (one_by_one(r, d))
+		say_one_by_one(r, d, idle);
+	else if (others_have_cores(r))
+		blame_busy_cores(d);
 	remark_cost(d, wall_of(r, idle));
 	return remark_found(d, idle / all);
 }

@@ -121,6 +121,41 @@ static int by_cost(const void *pa, const void *pb)
 	return strcmp(a->id, b->id);
 }
 
+static bool paid_once(const struct finding *f)
+{
+	static const char *const ids[] = {
+#define ONCE(id) #id,
+#include "findings.def"
+	};
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+		if (!strcmp(f->id, ids[i]))
+			return true;
+	}
+	return false;
+}
+
+/* What each worker pays once goes behind the warnings that cost nearly as much: those grow. */
+static void put_off(struct findings *out)
+{
+	struct finding f;
+	size_t i, k;
+
+	for (i = out->n; i-- > 0;) {
+		if (!paid_once(&out->v[i]))
+			continue;
+		for (k = i;
+		     k + 1 < out->n && out->v[k + 1].severity == out->v[i].severity &&
+		     out->v[k + 1].cost_s * 100 >= out->v[i].cost_s * LEAST_SCALING_PERCENT &&
+		     !paid_once(&out->v[k + 1]);
+		     k++)
+			;
+		f = out->v[i];
+		memmove(&out->v[i], &out->v[i + 1], (k - i) * sizeof(f));
+		out->v[k] = f;
+	}
+}
+
 /* 0 or -ENOMEM. */
 static int make_check(const struct check *c, const struct report *r, const struct costs *costs,
 		      const struct kinds *kinds, struct findings *out)
@@ -161,6 +196,7 @@ int findings_collect(const struct report *r, struct findings *out)
 	if (out->n)
 		qsort(out->v, out->n, sizeof(*out->v), by_cost);
 	out->n -= out->left_out;
+	put_off(out);
 	return 0;
 }
 

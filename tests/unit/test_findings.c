@@ -160,7 +160,7 @@ static void test_growth_far_from_the_limit(void **state)
 		fx_dask(fx, 1, 600, limits[i]);
 		collect(fx, &found);
 		assert_int_equal(finding_of(&found, "memory_growth")->severity,
-				 i ? FINDING_NOTE : FINDING_WARNING);
+				 i ? FINDING_NOTE : FINDING_HIGH);
 		found_free(&found);
 		fx_free(fx);
 	}

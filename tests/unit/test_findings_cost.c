@@ -293,6 +293,77 @@ static void test_overhead_of_a_busy_node(void **state)
 	assert_false(has_overhead(50)); /* 1.08 s would be saved, half of it is others' */
 }
 
+/* 2 s of imports, or 2.5 s, and 1.2 s of sleep, which a longer run has more of. */
+static void test_imports_are_paid_once(void **state)
+{
+	(void)state;
+	for (int far = 0; far < 2; far++) {
+		struct task_record r = work(1, "a", 0, far ? 3500 : 3000);
+		struct fixture *fx = fx_new();
+		struct found found;
+
+		worker(fx, 1, 1, 5000);
+		SET_COUNT(&r, import_read_bytes, 1000000);
+		SET_OWN(&r, sleep, 300);
+		fx_task(fx, 1, &r);
+		r = work(2, "b", 4000, 5000);
+		SET_OWN(&r, sleep, 900);
+		fx_task(fx, 1, &r);
+		collect(fx, &found);
+		assert_real(cost_at(&found, "imports"), far ? 2.5 : 2);
+		assert_real(cost_at(&found, "sleeping"), 1.2);
+		assert_string_equal(found.list.v[0].id, far ? "imports" : "sleeping");
+		assert_string_equal(found.list.v[1].id, far ? "sleeping" : "imports");
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* Half of two threads' time; tasks waited for a core, which others had, or their own threads. */
+static void test_idle_while_others_compute(void **state)
+{
+	static const struct {
+		int queue;
+		uint64_t cores;
+		enum finding_severity severity;
+	} t[] = {{500, 2, FINDING_NOTE}, {499, 2, FINDING_WARNING}, {500, 1, FINDING_WARNING}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		struct task_record r = work(1, "a", 0, 2000);
+		struct fixture *fx = fx_new();
+		struct found found;
+
+		hello_of_host(fx, 2, t[i].cores);
+		SET_OWN(&r, runqueue, t[i].queue);
+		fx_task(fx, 1, &r);
+		collect(fx, &found);
+		assert_int_equal(finding_of(&found, "idle_threads")->severity, t[i].severity);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* The advice for the lock is the one for the cores, and does more. */
+static void test_the_lock_before_the_cores(void **state)
+{
+	(void)state;
+	for (int gil = 1400; gil <= 1500; gil += 100) {
+		struct task_record r = work(1, "a", 0, 10000);
+		struct fixture *fx = fx_new();
+		struct found found;
+
+		worker(fx, 1, 4, 10000);
+		SET_OWN(&r, gil_wait, gil);
+		SET_OWN(&r, runqueue, 5000);
+		fx_task(fx, 1, &r);
+		collect(fx, &found);
+		assert_true((finding_of(&found, "run_queue") == NULL) == (gil == 1500));
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
 static void test_text_of_a_cost(void **state)
 {
 	struct finding f = {.cost_s = 4.04, .of_s = 4.6};
@@ -326,6 +397,9 @@ int main(void)
 		cmocka_unit_test(test_idle_while_workers_start),
 		cmocka_unit_test(test_a_tail_is_one_long_task),
 		cmocka_unit_test(test_overhead_of_a_busy_node),
+		cmocka_unit_test(test_imports_are_paid_once),
+		cmocka_unit_test(test_idle_while_others_compute),
+		cmocka_unit_test(test_the_lock_before_the_cores),
 		cmocka_unit_test(test_text_of_a_cost),
 	};
 

@@ -208,8 +208,8 @@ static const struct worth {
 	{"dataset_imbalance", NULL, false, "1 of 5 s, note", NULL},
 	{"late_workers", NULL, false, "3 of 10 s, note", NULL},
 	{"memory_limit", NULL, false, "unknown of 1 s, high", NULL},
-	{"memory_growth", NULL, false, "unknown of 1 s, warning", NULL},
-	{"memory_growth", held_growth, false, "unknown of 1 s, warning",
+	{"memory_growth", NULL, false, "unknown of 1 s, high", NULL},
+	{"memory_growth", held_growth, false, "unknown of 1 s, high",
 	 "No object holds them: have malloc return them between chunks, client.run(lambda: "
 	 "__import__('ctypes').CDLL('libc.so.6').malloc_trim(0))."},
 	{"allocator_holds", NULL, false, "unknown of 1 s, note, 100.0 MB of memory", NULL},
