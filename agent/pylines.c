@@ -187,17 +187,18 @@ static void look_at(struct pylines *l, uint32_t i, const struct crema_task *task
 	struct pylines_thread *t = &l->thread[i];
 	struct pyline_row *r;
 	unsigned int class;
-	bool cut;
+	bool told, cut;
 	char state;
 
 	if (t->tid != tid)
 		open_thread(l, t, tid);
-	l->clocks = read_clocks(t, task->attempt, l->look) && l->clocks;
+	told = read_clocks(t, task->attempt, l->look);
 	state = state_of(t);
-	if (!state) {
+	if (!state) { /* it has ended, which says nothing about the kernel's clocks */
 		forget_thread(t);
 		return;
 	}
+	l->clocks = l->clocks && told;
 	class = state == 'R' ? CREMA_T_cpu : class_of(l, t, at);
 	if (class == CREMA_T_gil_wait)
 		pylines_waits(l, crema_call_object(t->word), like.span, ns);
