@@ -2,10 +2,10 @@
 /*
  * extents.h - which bytes of each file row were read, and which are of baskets that were used.
  *
- * Emptied from the ring in shared memory at each turn of the agent. What is sent is only true if
- * the bytes of all extents equal the row's own: a reader compares. So extents that
- * found no room, ranges beyond the limit and an agent that came later leave a file's re-reads
- * unknown, never wrong. One thread.
+ * Emptied from the ring in shared memory at each turn of the agent. A reader compares the bytes of
+ * all extents with the row's own, and uses them only if both are equal. So a full ring, ranges
+ * beyond the limit or an agent that started late leave a file's re-reads unknown, never wrong. One
+ * thread.
  */
 #ifndef CREMA_AGENT_EXTENTS_H
 #define CREMA_AGENT_EXTENTS_H

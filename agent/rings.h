@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rings.h - finds rings of io_uring among a worker's descriptors (io_uring.h), which code that
- * enters the kernel by itself makes unseen. A ring that is closed again between two checks is
- * missed.
+ * rings.h - finds io_uring rings among a worker's descriptors (io_uring.h): code that makes system
+ * calls itself creates them without an intercepted call. A ring that is closed again between two
+ * checks is missed.
  */
 #ifndef CREMA_AGENT_RINGS_H
 #define CREMA_AGENT_RINGS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare.h - several runs side by side: what each took, how it scales, which chunk size is best.
+ * compare.h - compares runs: how long each took, how the time scales, which chunk size is best.
  *
  *	compare_load(&c, names, n, source, why);  compare_judge(&c);
  *	compare_text(...) or compare_json(...)  compare_release(&c);
@@ -11,7 +11,7 @@
  *
  * Runs did the same work if they processed the same number of events; without that none is called
  * best, and nothing is said of scaling or chunk sizes. Events per file and columns are compared as
- * well: where they differ it is said, as the same events may come from another copy, or for another
+ * well: a difference is reported, as the same events may come from another copy, or for another
  * analysis.
  */
 #ifndef CREMA_COLLECTOR_COMPARE_COMPARE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cold.h - a file whose pages can be kept out of the page cache and looked for in it.
+ * cold.h - a file whose pages can be dropped from the page cache and counted there.
  *
  * Either a new file with bytes that do not compress, whose name is removed before anything is
  * written, so that the kernel removes it however this process ends; or an existing one, which is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * export.h - every way out of crema but the tables on the terminal, one line each in export_ways.
+ * export.h - all outputs except the tables on the terminal, one line each in export_ways.
  *
  * A way writes the run to the path that its option was given: a file ("-": standard output) or a
  * folder, which it makes. To add one: its option in contract/options.def, its function, its line in

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * live.h - what the cluster does now and did so far, kept up to date with each journaled frame.
+ * live.h - the cluster's current state and its totals so far, updated with each journaled frame.
  *
  * Fed by the server with frames whose payload has been checked (server_payload.h), in the order of
  * the journal, at the start with those of the journal itself. Feeding the same again changes
  * nothing: a worker's totals are cumulative and the latest by its clock count, an attempt's end
- * counts once. Of task records only ends are looked into, and of them the first few values.
+ * counts once. Of task records it reads only ends, and only their first few values.
  *
  * Memory: about 2.5 kB for each worker that is there or left lately, LIVE_WORKERS at most (160 MB);
  * up to 96 bytes for each earlier one. Those that left are the ones with a goodbye beyond

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listen.h - listening sockets by what the command line says. */
+/* listen.h - opens listening sockets at the addresses of the command line. */
 #ifndef CREMA_COLLECTOR_LOOP_LISTEN_H
 #define CREMA_COLLECTOR_LOOP_LISTEN_H
 

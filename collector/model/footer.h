@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * footer.h - what reading a whole segment of the journal would leave in the model, but for the runs
- * that are not asked for: so that a report opens the segments of its run and no others.
+ * footer.h - a summary of one journal segment, kept next to it, so that a report opens only the
+ * segments that hold its run's data and skips all others.
  *
  * DIR/footers/NAME is the footer of the segment DIR/journal/NAME: a frame file of items
- * (common/items.h), made from the segment's bytes alone once it takes no more frames. It is
- * believed if it is whole and names the segment's creation time, its size and a hash of its last 4
- * KiB; else the segment is read. A segment that was damaged when its footer was made is always
- * read. Damage that comes later, before the last 4 KiB, is noticed when the segment is opened.
+ * (common/items.h), made from the segment's bytes alone once it takes no more frames. It is used
+ * if it is whole and names the segment's creation time, its size and a hash of its last 4 KiB;
+ * else the segment is read. A segment that was damaged when its footer was made is always read.
+ * Damage that comes later, before the last 4 KiB, is noticed when the segment is opened.
  *
  * It holds the hellos; of each worker its first and last message, streams and attempts; of each
  * span how many records it has, its keys (span_part.h) and when each worker's last task ended; and,

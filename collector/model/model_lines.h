@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model_lines.h - sampled Python stacks of tasks, as the agents' LINES messages tell them.
+ * model_lines.h - sampled Python stacks of tasks, from the agents' LINES messages.
  *
  * A row is one list of places (innermost first) of one worker's tasks of a prefix and span. Its
- * numbers are cumulative: of two messages about it the one that tells more is true. Places and
- * lists are interned over all workers: equal ones are equal pointers. Rows beyond MODEL_LINES are
- * left out, and their worker is marked.
+ * numbers are cumulative: of two messages about a row, the one with the larger numbers is the
+ * newer one. Places and lists are interned over all workers: equal ones are equal pointers. Rows
+ * beyond MODEL_LINES are left out, and their worker is marked.
  */
 #ifndef CREMA_COLLECTOR_MODEL_MODEL_LINES_H
 #define CREMA_COLLECTOR_MODEL_MODEL_LINES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * selection.h - the filter of a model that is read for some runs (runs/read_runs.h): what of each
- * frame is kept. Without one, everything is.
+ * selection.h - the filter of a model that is read for some runs (runs/read_runs.h): it decides
+ * which parts of a frame are kept. Without a filter, all are.
  *
  * Data of a worker's whole life (totals, clocks, losses, its end) is read in full by each pass;
  * only the start of its first task and the time that it had tasks are then unknown. Of totals

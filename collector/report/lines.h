@@ -2,14 +2,14 @@
 /*
  * lines.h - CPU and waits of a run's tasks by line of Python, estimated from samples.
  *
- * Each sample stands for the time since the look before, so sums are seconds. What a thread that
+ * Each sample stands for the time since the previous one, so sums are seconds. What a thread that
  * could run has of them is divided into computing and waiting for a core as its worker's clocks
  * are. A share p of n samples is uncertain by 1.96 sqrt(p (1 - p) / n): lines_error(). Of threads
  * that tasks themselves run in; `pool` has the others that worked for them.
  *
  * While threads wait for the interpreter lock, the stack that holds it has their time as held_s,
- * whichever thread it is of; lines_unheld() is the rest of these waits, of which the lock changed
- * hands while it was looked at.
+ * whichever thread it is of; lines_unheld() is the rest of these waits, during which the lock
+ * changed hands while the agent read it.
  */
 #ifndef CREMA_COLLECTOR_REPORT_LINES_H
 #define CREMA_COLLECTOR_REPORT_LINES_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sections.h - what tasks' own code has named (crema.section), told (crema.metric) and
- * looked at (crema.memory): sums over all workers of a run.
+ * sections.h - what user code records with crema.section, crema.metric and crema.memory: sums over
+ * all workers of a run.
  *
  * A section's numbers are those of all its executions, inclusive of inner sections. Its self
- * numbers are without them. The list by dataset has the same sums for each dataset; it has no self
- * numbers, for a worker's table may have had room for a section's dataset and none for an inner
- * one's. "Outermost" sections of the tasks' own threads do not overlap; what
- * they leave of their tasks' numbers lay outside of any section. Sections of pool threads lie
- * within those.
+ * numbers are without them. The list by dataset has the same sums for each dataset; it has no
+ * self numbers, for a worker's table may have had room for a section's dataset and none for an
+ * inner one's. "Outermost" sections of the tasks' own threads do not overlap; the rest of
+ * their tasks' numbers was counted outside of sections. Sections of pool threads are within
+ * those.
  */
 #ifndef CREMA_COLLECTOR_REPORT_SECTIONS_H
 #define CREMA_COLLECTOR_REPORT_SECTIONS_H

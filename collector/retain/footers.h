@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * footers.h - each segment that takes no more frames gets its footer (model/footer.h), and each run
- * that is over its totals (runs/run_totals.h).
+ * footers.h - writes the footer of each finished segment (model/footer.h) and the totals of each
+ * finished run (runs/run_totals.h).
  *
  * In a child process, after the start, whenever a segment was begun, and TOTALS_SETTLED_SECONDS
  * after the cluster fell idle, when a segment begins as well: a footer costs reading its segment

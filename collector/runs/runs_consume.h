@@ -4,10 +4,10 @@
  *
  * Part of runs_build(). A merge belongs to the chunks and merges whose results it takes; what a
  * chunk takes (the processor on its way) belongs to the first chunks that took it; other tasks
- * belong to a run of coffea if all that they take of any is one run's. A span that the user opened
- * is a run: it joins nothing, and only merges of coffea join it, and what its crema.measure()
- * submitted. The producers of a key are those of the consumer's scheduler that began last before
- * it.
+ * belong to a run of coffea if all the results that they take are that run's. A span that the user
+ * opened is a run: it joins nothing, and only merges of coffea join it, and what its
+ * crema.measure() submitted. The producers of a key are those of the consumer's scheduler that
+ * began last before it.
  *
  * While a client keeps a result, Dask puts tasks of later calls that have its group's name into its
  * span. Where neither a crema.measure() nor coffea tells whose they are, only spans that began

@@ -4,8 +4,8 @@
  *
  *	timeline_build(&t, run);  timeline_value(&t, HISTORY_read_bytes, bin); timeline_release(&t);
  *
- * Numbers come from the workers' totals (history.h), not from task records: bytes lie where they
- * were read, whatever the length of the task. What a worker did between two of its totals is spread
+ * Numbers come from the workers' totals (history.h), not from task records: bytes count when they
+ * were read, however long the task took. What a worker did between two of its totals is spread
  * evenly over the bins between them, in whole bytes; `resolution` is the longest such period of
  * the run, about 1.2 s if nothing was lost. A wait counts when it ends. Layers are of the whole
  * worker, threads without a task included; storage bytes are the kernel's account of the process.

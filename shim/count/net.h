@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * net.h - whose bytes come and go on a socket: who wrote the request owns what comes back.
+ * net.h - which task owns the bytes on a socket: the one that wrote the request owns the response.
  *
  * Each send binds the descriptor to the task of its thread (to nobody, if the thread has none). An
  * asyncio transport is bound by its write(), whose context is the requester's; what the loop sends

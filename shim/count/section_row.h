@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * section_row.h - rows of sections and gauges in shared memory: found by path, span, prefix and
- * flags, made at first sight, in a row of which nothing is open and all is safe when there is no
- * other. Sections of tasks with a dataset have a row for each dataset, in a part of the table of
- * their own: where that is full, one row for all datasets that found no room. Names beyond the
- * table share one row for each span, and get no text: code that makes up names without end cannot
- * fill the strings. GIL held.
+ * flags, made on first use; in a full table, in place of a row that has nothing open and is all
+ * acknowledged. Sections of tasks with a dataset have a row for each dataset, in a part of the
+ * table of their own: where that is full, one row for all datasets that found no room. Names
+ * beyond the table share one row for each span, and get no text: code that makes up names without
+ * end cannot fill the strings. GIL held.
  */
 #ifndef CREMA_SHIM_COUNT_SECTION_ROW_H
 #define CREMA_SHIM_COUNT_SECTION_ROW_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * patch.h - which Python modules are watched and what replaces what in them.
+ * patch.h - which Python modules are watched, and which of their functions are replaced.
  *
  * All functions: GIL held; never leave an exception; each place is patched once. A patch function
  * returns 0, or -ENOENT when the module lacks what it looks for (another version: noted, the rest
