@@ -234,9 +234,11 @@ static const char *reason(int rc)
 	case -ETIME:
 		return "it has too many blocks";
 	case -ENOTSUP:
-		return "pages of it are swapped out";
-	default:
+		return "pages are swapped out, or not of 4 KiB";
+	case -EACCES:
 		return "the kernel does not let the agent read it";
+	default:
+		return "the process has ended";
 	}
 }
 
@@ -250,37 +252,43 @@ static bool is_swapped(int pid)
 	       procfs_number(text, "VmSwap:", &kb) && kb;
 }
 
+static int read_heaps(struct walk *w, struct buf *maps, struct heap_sums *out, const char **why)
+{
+	int rc = procfs_slurp_all(maps, "/proc/%d/maps", w->pid);
+
+	if (rc)
+		return rc;
+	if (!maps->data[0])
+		return -ESRCH; /* a zombie */
+	*why = other_allocator((const char *)maps->data);
+	if (*why || is_swapped(w->pid))
+		return -ENOTSUP;
+	return walk_maps(w, (const char *)maps->data, out);
+}
+
 int heap_read(int pid, struct heap_sums *out, const char **why)
 {
-	struct walk *w = calloc(1, sizeof(*w));
+	struct walk w = {.pid = pid, .begun_ns = clock_mono_ns()};
 	struct buf maps = {0};
 	char name[64];
-	int rc = -ENOMEM;
+	int rc = -EAGAIN;
 
 	*why = NULL;
-	if (!w)
-		return rc;
 	snprintf(name, sizeof(name), "/proc/%d/pagemap", pid);
-	w->pid = pid;
-	w->begun_ns = clock_mono_ns();
-	w->pagemap = sysconf(_SC_PAGESIZE) == (long)PAGE ? open(name, O_RDONLY | O_CLOEXEC) : -1;
-	rc = w->pagemap < 0 ? -EACCES : -EAGAIN;
+	w.pagemap = open(name, O_RDONLY | O_CLOEXEC);
+	if (w.pagemap < 0)
+		rc = errno == EPERM ? -EACCES : -errno;
+	else if (sysconf(_SC_PAGESIZE) != (long)PAGE)
+		rc = -ENOTSUP;
 	for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
 		buf_clear(&maps);
-		if (procfs_slurp_all(&maps, "/proc/%d/maps", pid)) {
-			rc = -EACCES;
-			break;
-		}
-		*why = other_allocator((const char *)maps.data);
-		rc = *why || is_swapped(pid) ? -ENOTSUP
-					     : walk_maps(w, (const char *)maps.data, out);
+		rc = read_heaps(&w, &maps, out, why);
 	}
 	if (!*why)
 		*why = reason(rc);
-	if (w->pagemap >= 0)
-		close(w->pagemap);
+	if (w.pagemap >= 0)
+		close(w.pagemap);
 	buf_release(&maps);
-	free(w);
 	return rc;
 }
 

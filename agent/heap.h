@@ -33,7 +33,8 @@ struct heap_sums {
 
 /*
  * 0, or -errno with *why where it is unknown: -EAGAIN (blocks changed too fast), -ETIME (longer
- * than HEAP_LIMIT_NS), -ENOTSUP (not glibc's allocator, or not as it is known here), -EACCES.
+ * than HEAP_LIMIT_NS), -ENOTSUP (not glibc's allocator, or pages swapped out), -EACCES, -ESRCH or
+ * -ENOENT (the process has ended).
  */
 int heap_read(int pid, struct heap_sums *out, const char **why);
 

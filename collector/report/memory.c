@@ -9,10 +9,16 @@ static double resident_of(const struct sample *s)
 	return s->rss_anon_bytes + s->rss_file_bytes + s->rss_shmem_bytes;
 }
 
+/* A process that ends after its last task returns all: later samples do not count. */
+static bool within(const struct run *run, const struct sample *s)
+{
+	return s->time >= run->start && s->time <= run->stop;
+}
+
 /* One of the run's, of which all parts are known. */
 static bool has_parts(const struct run *run, const struct sample *s)
 {
-	return tracking_has(run, s->time) && s->rss_anon_bytes >= s->heap_free_bytes &&
+	return within(run, s) && s->rss_anon_bytes >= s->heap_free_bytes &&
 	       s->heap_returnable_bytes >= 0 && resident_of(s) >= 0;
 }
 
@@ -36,7 +42,7 @@ struct worker_memory worker_memory(const struct run *run, const struct worker *w
 
 	for (i = 0; i < w->samples.n; i++) {
 		s = &w->samples.v[i];
-		m.samples += tracking_has(run, s->time);
+		m.samples += within(run, s);
 		if (!has_parts(run, s))
 			continue;
 		m.readings++;

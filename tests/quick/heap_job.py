@@ -18,7 +18,7 @@ def anonymous():
 
 def stay(name):
     told[name] = [time.clock_gettime_ns(time.CLOCK_BOOTTIME)]
-    time.sleep(12)
+    time.sleep(20 if way == "held" else 12)
     told[name].append(time.clock_gettime_ns(time.CLOCK_BOOTTIME))
 
 
