@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import threading
 import time
@@ -45,6 +46,9 @@ class Collectors:
         return {name: one.port for name, one in self.each.items()}
 
     def kill(self, name):
+        """Stopped for a second before, so that its agents have sent what it never takes."""
+        self.each[name].collector.send_signal(signal.SIGSTOP)
+        time.sleep(1)
         self.each[name].collector.kill()
         self.each[name].collector.wait()
 
