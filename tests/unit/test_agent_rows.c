@@ -411,6 +411,19 @@ static void test_stack(void **state)
 	assert_int_equal(frames->via.array.size, 4);
 	for (uint32_t i = 0; i < 4; i++) /* module and place of each */
 		assert_int_equal(frames->via.array.ptr[i].via.u64, i % 2 ? 8 + i / 2 : 0);
+	/* of a lookup the text is a host, not a file */
+	r->number = 12;
+	r->on = CREMA_ON_HOST;
+	r->peer_bytes = 0;
+	r->file = text(s->f, "db.example");
+	r->state = 2;
+	stacks_poll(&stacks, 3 * SECOND);
+	look(s->f);
+	m = message(s->f, CREMA_MSG_STACK, 1);
+	assert_number(m, "number", 12);
+	assert_text(m, "on", "host");
+	assert_text(m, "peer", "db.example");
+	assert_nil(m, "file");
 	stacks_release(&stacks);
 }
 

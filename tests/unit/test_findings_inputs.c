@@ -320,7 +320,7 @@ static void three_servers(struct fixture *fx)
 }
 
 /* Pool threads looked up at once: no more than the wait for the network counts. */
-static void a_slow_host(struct fixture *fx)
+static void long_lookup(struct fixture *fx, const char *on)
 {
 	struct task_record r = work(1, "a", 0, 4000);
 
@@ -329,7 +329,17 @@ static void a_slow_host(struct fixture *fx)
 	SET_COUNT(&r, lookup_calls, 1);
 	SET_COUNT(&r, lookup_ns, 5000000000);
 	fx_task(fx, 1, &r);
-	long_wait_on(fx, "network_wait_ns", UINT64_C(300000000), true, "host", "db.example");
+	long_wait_on(fx, "network_wait_ns", UINT64_C(300000000), true, on, "db.example");
+}
+
+static void a_slow_host(struct fixture *fx)
+{
+	long_lookup(fx, "host");
+}
+
+static void a_slow_peer(struct fixture *fx)
+{
+	long_lookup(fx, "socket");
 }
 
 static void one_answer(struct fixture *fx)
@@ -500,6 +510,8 @@ static const struct input {
 	 "of it waiting for 'db.example'",
 	 "lookup_seconds=5 s; lookup_calls=1 calls; task_wall_seconds=4 s; percent=125 %; "
 	 "host=db.example; host_seconds=0.3 s"},
+	{a_slow_peer, "name_lookup", "to look up host names (DNS), 1 time",
+	 "lookup_seconds=5 s; lookup_calls=1 calls; task_wall_seconds=4 s; percent=125 %"},
 	{small_pool, "run_queue", "waited 25 % of their time (1.000 s) for a core",
 	 "runqueue_wait_seconds=1 s; task_wall_seconds=4 s; percent=25 %"},
 	/* 1 s, and half of the 2 s in which its threads worked or waited */

@@ -746,6 +746,13 @@ static void test_where_tasks_compute(void **state)
 		 "called at 'an.py:60 P.process'",
 		 "Import at the top",
 		 FINDING_WARNING},
+		/* each worker imports once: what grows with the job is named */
+		{{{importing, 2, 600}, {vectorized, 3, 400}},
+		 "40 % +- 3.0 % of the sampled CPU of tasks (4.000 s) was in np.vectorize, called "
+		 "at "
+		 "'an.py:41 P.process'",
+		 "np.vectorize calls Python",
+		 FINDING_WARNING},
 		{{{nobodys, 2, 1000}}, NULL, NULL, FINDING_NOTE},
 	};
 
