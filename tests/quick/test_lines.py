@@ -8,7 +8,6 @@ import re
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pprof_file
@@ -52,29 +51,6 @@ def report(folder, *options):
 
 
 LINES = marked(JOB)
-
-
-def stacks_of(folder):
-    """None before the first are there."""
-    done = subprocess.run([test_worker.BUILD / "crema", "report", "--dir", folder / "out", "--json", "-"], capture_output=True, text=True, timeout=30)
-    stacks = json.loads(done.stdout)["stacks"] if done.returncode == 0 else {}
-    return stacks if stacks.get("stacks") else None
-
-
-def test_a_killed_worker_keeps_its_clocks(tmp_path):
-    """That a thread's files are gone with it does not mean that the kernel has no clocks."""
-    for i in range(4):
-        folder = tmp_path / str(i)
-        for name in ("out", "home"):
-            (folder / name).mkdir(parents=True)
-        env = {**os.environ, "LD_PRELOAD": str(test_worker.BUILD / "libcrema.so"), "CREMA_COLLECTOR": f"dir:{folder / 'out'}", "HOME": str(folder / "home"),
-               "XDG_STATE_HOME": str(folder / "home")}
-        with subprocess.Popen([sys.executable, JOB, "60"], env=env, stdout=subprocess.DEVNULL) as process:
-            while not stacks_of(folder) and process.poll() is None:
-                time.sleep(0.2)
-            process.kill()
-        spool.wait(folder / "out")
-        assert stacks_of(folder)["core_waits_known"] is True, i
 
 
 def seconds_by_caller(stacks):
