@@ -81,7 +81,8 @@ RUNS = {
 }
 # Their runs are in test_cause_first.py, test_run_state.py, test_columns.py, test_wall.py and test_heap_held.py.
 CAUSES = {"chunk_overhead", "reread_in_task", "not_by_coffea", "wide_read", "chunk_baggage", "small_writes", "slow_worker", "stalled", "interrupted",
-          "large_arguments", "large_results", "gc_pauses", "hot_line", "preload_columns", "unused_columns", "client_part", "allocator_holds"}
+          "large_arguments", "large_results", "gc_pauses", "hot_line", "preload_columns", "unused_columns", "client_part", "allocator_holds",
+          "name_lookup"}
 # Runs of the second cluster and of processes of their own: some of them need more than a second each.
 LONG = {"stopped", "direct", "remote", "remote_whole", "beside", "queue", "late", "fill", "leak", "spill", "awkward",
         "processes", "forked", "silent", "child"}

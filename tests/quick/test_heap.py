@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,27 @@ def seen(found, window):
     return [s for s in found["sample"] if s["heap_bytes"] is not None and window[0] + 10**9 <= s["boot_ns"] <= window[1]]
 
 
+def jemalloc(folder):
+    """A library of its name is mapped."""
+    library = folder / "libjemalloc.so.2"
+    subprocess.run(["cc", "-shared", "-o", library, "-x", "c", os.devnull], check=True)
+    return run(folder, "trimmed", LD_PRELOAD=f"{test_lines.test_worker.BUILD / 'libcrema.so'}:{library}")
+
+
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("heap")
-    return *run(folder), folder
+def runs(tmp_path_factory):
+    """{name: (what it said, its records, its folder)}, all at once: they mostly sleep."""
+    ways = {"both": run, "held": lambda folder: run(folder, "held"), "trimmed": lambda folder: run(folder, "trimmed"),
+            "off": lambda folder: run(folder, "trimmed", CREMA_HEAP="off"), "jemalloc": jemalloc}
+    folders = {name: tmp_path_factory.mktemp(name) for name in ways}
+    with ThreadPoolExecutor(len(ways)) as pool:
+        made = {name: pool.submit(way, folders[name]) for name, way in ways.items()}
+    return {name: (*one.result(), folders[name]) for name, one in made.items()}
+
+
+@pytest.fixture
+def measured(runs):
+    return runs["both"]
 
 
 def test_what_would_come_back(measured):
@@ -64,12 +82,9 @@ def test_the_report(measured):
     assert "free in malloc" in test_lines.report(folder, "--show", "memory")
 
 
-def test_the_advice(tmp_path):
+def test_the_advice(runs):
     """What is held all the time is a finding, and is none with malloc_trim(0) as the advice has it."""
-    found = {}
-    for way in ("held", "trimmed"):
-        run(tmp_path / way, way)
-        found[way] = json.loads(test_lines.report(tmp_path / way, "--json", "-"))
+    found = {way: json.loads(test_lines.report(runs[way][2], "--json", "-")) for way in ("held", "trimmed")}
     (finding,) = [f for f in found["held"]["findings"] if f["id"] == "allocator_holds"]
     kept = next(e["value"] for e in finding["evidence"] if e["name"] == "kept_bytes")
     assert kept > 100 * MB and "malloc_trim(0)" in finding["advice"]
@@ -78,16 +93,14 @@ def test_the_advice(tmp_path):
     assert trimmed["kept_bytes"] < MB < held["kept_bytes"]
 
 
-def test_off(tmp_path):
-    _, found = run(tmp_path, "trimmed", CREMA_HEAP="off")
+def test_off(runs):
+    _, found, _ = runs["off"]
     assert found["sample"] and all(s["heap_bytes"] is s["heap_free_bytes"] is s["heap_returnable_bytes"] is None for s in found["sample"])
     assert found["sample"][-1]["rss_file_bytes"] > 0
 
 
-def test_another_allocator_is_unknown(tmp_path):
-    """A library of its name is mapped: nothing is known of the heaps, and the report has the reason."""
-    library = tmp_path / "libjemalloc.so.2"
-    subprocess.run(["cc", "-shared", "-o", library, "-x", "c", os.devnull], check=True)
-    _, found = run(tmp_path, "trimmed", LD_PRELOAD=f"{test_lines.test_worker.BUILD / 'libcrema.so'}:{library}")
+def test_another_allocator_is_unknown(runs):
+    """Nothing is known of the heaps, and the report has the reason."""
+    _, found, _ = runs["jemalloc"]
     assert found["sample"] and all(s["heap_bytes"] is None for s in found["sample"])
     assert "what malloc holds is unknown: malloc is jemalloc's" in found["totals"][-1]["notes"]
