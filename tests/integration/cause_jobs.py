@@ -265,16 +265,17 @@ def ask(address, times, seconds):
             s.recv(1000)
 
 
-def import_slowly(folder):
+def import_slowly(folder, number):
     """A package of 2 MB whose import takes a second on each fresh worker."""
     import importlib
     import sys
 
-    path = os.path.join(folder, "slow_package.py")
+    name = f"slow_package_{number}"
+    path = os.path.join(folder, f"{name}.py")
     if not os.path.exists(path):
         with open(path + str(os.getpid()), "w") as f:
             f.write(f"import time\nTEXT = {'x' * 2_000_000!r}\ntime.sleep(1.5)\n")
         os.rename(path + str(os.getpid()), path)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    importlib.import_module("slow_package")
+    importlib.import_module(name)
