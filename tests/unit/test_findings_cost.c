@@ -293,7 +293,8 @@ static void test_overhead_of_a_busy_node(void **state)
 	assert_false(has_overhead(50)); /* 1.08 s would be saved, half of it is others' */
 }
 
-/* 2 s of imports, or 2.5 s, and 1.2 s of sleep, which a longer run has more of. */
+/* 2 s of imports, or 2.5 s, and 1.2 s of waits for locks, which a longer run has more of. Sleep within imports is
+ * theirs. */
 static void test_imports_are_paid_once(void **state)
 {
 	(void)state;
@@ -304,19 +305,40 @@ static void test_imports_are_paid_once(void **state)
 
 		worker(fx, 1, 1, 5000);
 		SET_COUNT(&r, import_read_bytes, 1000000);
-		SET_OWN(&r, sleep, 300);
+		SET_OWN(&r, lock_wait, 300);
 		fx_task(fx, 1, &r);
 		r = work(2, "b", 4000, 5000);
-		SET_OWN(&r, sleep, 900);
+		SET_OWN(&r, lock_wait, 900);
 		fx_task(fx, 1, &r);
 		collect(fx, &found);
 		assert_real(cost_at(&found, "imports"), far ? 2.5 : 2);
-		assert_real(cost_at(&found, "sleeping"), 1.2);
-		assert_string_equal(found.list.v[0].id, far ? "imports" : "sleeping");
-		assert_string_equal(found.list.v[1].id, far ? "sleeping" : "imports");
+		assert_real(cost_at(&found, "lock_wait"), 1.2);
+		assert_string_equal(found.list.v[0].id, far ? "imports" : "lock_wait");
+		assert_string_equal(found.list.v[1].id, far ? "lock_wait" : "imports");
 		found_free(&found);
 		fx_free(fx);
 	}
+}
+
+/* A slow import that sleeps: 2 s longer than the others, 1.2 s of it asleep. */
+static void test_sleep_within_imports(void **state)
+{
+	struct task_record r = work(1, "a", 0, 3000);
+	struct fixture *fx = fx_new();
+	struct found found;
+
+	(void)state;
+	worker(fx, 1, 1, 5000);
+	SET_COUNT(&r, import_read_bytes, 1000000);
+	SET_OWN(&r, sleep, 1200);
+	fx_task(fx, 1, &r);
+	r = work(2, "b", 4000, 5000);
+	fx_task(fx, 1, &r);
+	collect(fx, &found);
+	assert_string_equal(found.list.v[0].id, "imports");
+	assert_null(finding_of(&found, "sleeping"));
+	found_free(&found);
+	fx_free(fx);
 }
 
 /* Half of two threads' time; tasks waited for a core, which others had, or their own threads. */
@@ -398,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_a_tail_is_one_long_task),
 		cmocka_unit_test(test_overhead_of_a_busy_node),
 		cmocka_unit_test(test_imports_are_paid_once),
+		cmocka_unit_test(test_sleep_within_imports),
 		cmocka_unit_test(test_idle_while_others_compute),
 		cmocka_unit_test(test_the_lock_before_the_cores),
 		cmocka_unit_test(test_text_of_a_cost),
