@@ -293,8 +293,8 @@ static void test_overhead_of_a_busy_node(void **state)
 	assert_false(has_overhead(50)); /* 1.08 s would be saved, half of it is others' */
 }
 
-/* 2 s of imports, or 2.5 s, and 1.2 s of waits for locks, which a longer run has more of. Sleep within imports is
- * theirs. */
+/* 2 s of imports, or 2.5 s, and 1.2 s of waits for locks, which a longer run has more of. Sleep
+ * within imports is theirs. */
 static void test_imports_are_paid_once(void **state)
 {
 	(void)state;
