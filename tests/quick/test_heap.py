@@ -96,7 +96,7 @@ def test_the_advice(runs):
 def test_off(runs):
     _, found, _ = runs["off"]
     assert found["sample"] and all(s["heap_bytes"] is s["heap_free_bytes"] is s["heap_returnable_bytes"] is None for s in found["sample"])
-    assert found["sample"][-1]["rss_file_bytes"] > 0
+    assert any(s["rss_file_bytes"] for s in found["sample"])  # the last one may be of a process that has just ended
 
 
 def test_another_allocator_is_unknown(runs):
