@@ -204,7 +204,7 @@ static void duplicated(int fd, int copy)
 		return result;                                                                     \
 	}
 
-#define WRAP_BLOCKING(ret, name, params, args, class, object, end)                                 \
+#define WRAP_WAITING(ret, name, params, args, begin, object, end)                                  \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
 		struct op op;                                                                      \
@@ -212,7 +212,7 @@ static void duplicated(int fd, int copy)
 		ret result;                                                                        \
 		if (likely(!shim_armed()) || !wait_matters())                                      \
 			return real.name args;                                                     \
-		block_begin(&op, class);                                                           \
+		begin;                                                                             \
 		TOLD(&op, name, args, object);                                                     \
 		if (op.t) {                                                                        \
 			saved = errno;                                                             \
@@ -222,27 +222,16 @@ static void duplicated(int fd, int copy)
 		return result;                                                                     \
 	}
 
+#define WRAP_BLOCKING(ret, name, params, args, class, object, end)                                 \
+	WRAP_WAITING(ret, name, params, args, block_begin(&op, class), object, end)
+
 #define WRAP_BLOCK(ret, name, params, args, class, object)                                         \
 	WRAP_BLOCKING(ret, name, params, args, CREMA_T_##class, object, wait_end(&op, 0);          \
 		      if (CREMA_T_##class == CREMA_T_storage_wait) sync_count(&op))
 
 #define WRAP_LOOKUP(ret, name, params, args, host, size)                                           \
-	EXPORT ret name params                                                                     \
-	{                                                                                          \
-		struct op op;                                                                      \
-		int saved;                                                                         \
-		ret result;                                                                        \
-		if (likely(!shim_armed()) || !wait_matters())                                      \
-			return real.name args;                                                     \
-		lookup_begin(&op);                                                                 \
-		TOLD(&op, name, args, (uintptr_t)(host));                                          \
-		if (op.t) {                                                                        \
-			saved = errno;                                                             \
-			lookup_end(&op, host);                                                     \
-			errno = saved;                                                             \
-		}                                                                                  \
-		return result;                                                                     \
-	}
+	WRAP_WAITING(ret, name, params, args, lookup_begin(&op), (uintptr_t)(host),                \
+		     lookup_end(&op, host))
 
 #define WRAP_CONNECT(ret, name, params, args, fd, size)                                            \
 	WRAP_BLOCKING(ret, name, params, args, CREMA_T_network_wait, fd,                           \
