@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include "agent/doing_object.h"
 #include "common/clock.h"
 #include "common/procfs.h"
 #include "switch.h"
@@ -49,13 +49,6 @@ static int64_t count_resident(const struct walk *w, uint64_t from, uint64_t end)
 	return n * (int64_t)PAGE;
 }
 
-static bool read_bytes(int pid, uint64_t at, void *to, size_t n)
-{
-	struct iovec local = {to, n}, remote = {(void *)(uintptr_t)at, n};
-
-	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)n;
-}
-
 /* The word with size and flags of the block at `at`. A page with a header is resident: to its end
  * it is read at once. */
 static int size_word(struct walk *w, uint64_t at, uint64_t *word)
@@ -63,7 +56,7 @@ static int size_word(struct walk *w, uint64_t at, uint64_t *word)
 	uint64_t end = (at / PAGE + 1) * PAGE;
 
 	if (end != w->page || w->bytes_from > at) {
-		if (!read_bytes(w->pid, at, w->bytes, end - at))
+		if (doing_memory(w->pid, at, w->bytes, end - at) != end - at)
 			return errno == EPERM || errno == ENOSYS ? -EACCES : -EAGAIN;
 		w->page = end;
 		w->bytes_from = at;
@@ -181,7 +174,7 @@ static int walk_mapping(struct walk *w, const struct mapping *m, struct heap_sum
 		return walk_blocks(w, m->start, m->end, true, sum);
 	}
 	for (uint64_t at = (m->start + AREA - 1) & ~(AREA - 1); at < m->end && !rc; at += AREA)
-		if (read_bytes(w->pid, at, &a, sizeof(a)) && is_area(&a, at, m->end))
+		if (doing_memory(w->pid, at, &a, sizeof(a)) == sizeof(a) && is_area(&a, at, m->end))
 			rc = walk_area(w, at, &a, sum);
 	return rc;
 }
@@ -269,7 +262,7 @@ static int read_heaps(struct walk *w, struct buf *maps, struct heap_sums *out, c
 int heap_read(int pid, struct heap_sums *out, const char **why)
 {
 	struct walk w = {.pid = pid, .begun_ns = clock_mono_ns()};
-	struct buf maps = {0};
+	struct buf maps = BUF_INIT;
 	char name[64];
 	int rc = -EAGAIN;
 
