@@ -91,9 +91,6 @@ double loading_cpu(const struct lines *l);
 /* What tasks that read Python modules took longer than others of their kind, and how many did. */
 double import_seconds(const struct kinds *k, size_t *tasks);
 
-/* Did tasks wait for cores that other processes used? */
-bool others_have_cores(const struct report *r);
-
 /* Did the run's tasks hardly ever run two at a time? */
 bool one_by_one(const struct report *r, const struct remark *d);
 

@@ -110,11 +110,10 @@ static void sum_habits(const struct lines *l, struct hot sum[HABITS])
 }
 
 /* The hottest one, or what imports took. */
-static struct hot hottest_habit(const struct lines *l, bool imports)
+static struct hot hottest_habit(const struct hot sum[HABITS], bool imports)
 {
-	struct hot sum[HABITS], best = {0};
+	struct hot best = {0};
 
-	sum_habits(l, sum);
 	for (size_t i = 0; i < HABITS; i++) {
 		if (sum[i].habit && (sum[i].habit->kind == IMPORTING) == imports &&
 		    sum[i].cpu > best.cpu)
@@ -201,13 +200,16 @@ static bool enough(const struct hot *hot, double of_cpu, const struct check *c)
  * about hide nothing. */
 static bool choose(struct hot *hot, const struct lines *l, const struct remark *d)
 {
-	struct hot function = hottest_function(l), import = hottest_habit(l, true);
+	struct hot sum[HABITS], function = hottest_function(l), import;
 	double cpu = l->all.class_s[CREMA_T_cpu];
 	size_t tasks = 0;
-	bool once = import_seconds(d->kinds, &tasks) * 2 >= import.cpu;
+	bool once;
 
+	sum_habits(l, sum);
+	import = hottest_habit(sum, true);
+	once = import_seconds(d->kinds, &tasks) * 2 >= import.cpu;
 	cpu -= once ? import.cpu : 0;
-	*hot = hottest_habit(l, false);
+	*hot = hottest_habit(sum, false);
 	if (enough(hot, cpu, d->check))
 		return true;
 	*hot = import;

@@ -54,7 +54,8 @@ bool one_by_one(const struct report *r, const struct remark *d)
 	       d->costs->any > 0.95 * r->facts->all.wall;
 }
 
-bool others_have_cores(const struct report *r)
+/* Did tasks wait for cores that other processes used? */
+static bool others_have_cores(const struct report *r)
 {
 	const struct tally *t = &r->facts->all;
 	bool queued_known, threads_known, cores_known;
