@@ -161,8 +161,10 @@ static int read_all(struct model *m, const char *dir)
 
 static int read_dirs(struct model *m, const char *dir, const char *const *more)
 {
-	int rc = read_all(m, dir);
+	int rc;
 
+	m->several = more && *more;
+	rc = read_all(m, dir);
 	for (; !rc && more && *more; more++)
 		rc = read_all(m, *more);
 	m->segment = 0;
@@ -174,12 +176,10 @@ int model_read_dirs(struct model *m, const char *dir, const char *const *more)
 	struct selection *selection = m->selection;
 	int rc, tries = READ_TRIES;
 
-	m->several = more && *more;
 	while ((rc = read_dirs(m, dir, more)) == -ESTALE && --tries) {
 		model_release(m);
 		model_init(m);
 		m->selection = selection;
-		m->several = more && *more;
 		if (selection)
 			selection_restart(selection);
 	}
