@@ -293,24 +293,33 @@ static void test_overhead_of_a_busy_node(void **state)
 	assert_false(has_overhead(50)); /* 1.08 s would be saved, half of it is others' */
 }
 
-/* 2 s of imports, or 2.5 s, and 1.2 s of waits for locks, which a longer run has more of. Sleep
- * within imports is theirs. */
+/* `slow` imports, `other` does not. */
+static struct fixture *with_imports(struct task_record *slow, const struct task_record *other,
+				    struct found *found)
+{
+	struct fixture *fx = fx_new();
+
+	worker(fx, 1, 1, 5000);
+	SET_COUNT(slow, import_read_bytes, 1000000);
+	fx_task(fx, 1, slow);
+	fx_task(fx, 1, other);
+	collect(fx, found);
+	return fx;
+}
+
+/* 2 s of imports, or 2.5 s, and 1.2 s of waits for locks, which a longer run has more of. */
 static void test_imports_are_paid_once(void **state)
 {
 	(void)state;
 	for (int far = 0; far < 2; far++) {
 		struct task_record r = work(1, "a", 0, far ? 3500 : 3000);
-		struct fixture *fx = fx_new();
+		struct task_record other = work(2, "b", 4000, 5000);
+		struct fixture *fx;
 		struct found found;
 
-		worker(fx, 1, 1, 5000);
-		SET_COUNT(&r, import_read_bytes, 1000000);
 		SET_OWN(&r, lock_wait, 300);
-		fx_task(fx, 1, &r);
-		r = work(2, "b", 4000, 5000);
-		SET_OWN(&r, lock_wait, 900);
-		fx_task(fx, 1, &r);
-		collect(fx, &found);
+		SET_OWN(&other, lock_wait, 900);
+		fx = with_imports(&r, &other, &found);
 		assert_real(cost_at(&found, "imports"), far ? 2.5 : 2);
 		assert_real(cost_at(&found, "lock_wait"), 1.2);
 		assert_string_equal(found.list.v[0].id, far ? "imports" : "lock_wait");
@@ -323,18 +332,13 @@ static void test_imports_are_paid_once(void **state)
 /* A slow import that sleeps: 2 s longer than the others, 1.2 s of it asleep. */
 static void test_sleep_within_imports(void **state)
 {
-	struct task_record r = work(1, "a", 0, 3000);
-	struct fixture *fx = fx_new();
+	struct task_record r = work(1, "a", 0, 3000), other = work(2, "b", 4000, 5000);
+	struct fixture *fx;
 	struct found found;
 
 	(void)state;
-	worker(fx, 1, 1, 5000);
-	SET_COUNT(&r, import_read_bytes, 1000000);
 	SET_OWN(&r, sleep, 1200);
-	fx_task(fx, 1, &r);
-	r = work(2, "b", 4000, 5000);
-	fx_task(fx, 1, &r);
-	collect(fx, &found);
+	fx = with_imports(&r, &other, &found);
 	assert_string_equal(found.list.v[0].id, "imports");
 	assert_null(finding_of(&found, "sleeping"));
 	found_free(&found);
