@@ -43,8 +43,14 @@ ifneq ($(LIBDEFLATE),)
 PROG_FLAGS += -DCREMA_LIBDEFLATE
 endif
 
+# `crema follow` writes to NATS if its client library is there (NATS= for without).
+NATS := $(shell pkg-config --exists libnats 2>/dev/null && echo -lnats)
+ifneq ($(NATS),)
+PROG_FLAGS += -DCREMA_NATS
+endif
+
 COMMON_LIBS ?= -lmsgpackc -lz -lssl -lcrypto -lyaml -lm
-COLLECTOR_LIBS ?= $(COMMON_LIBS) $(LIBDEFLATE) -lmicrohttpd -ljansson -lelf -lsqlite3 -lcurl -lncurses -ltinfo $(URING_LIBS) -lm
+COLLECTOR_LIBS ?= $(COMMON_LIBS) $(LIBDEFLATE) $(NATS) -lmicrohttpd -ljansson -lelf -lsqlite3 -lcurl -lncurses -ltinfo $(URING_LIBS) -lm
 
 SHIM_SRC = $(wildcard shim/*/*.c)
 COMMON_SRC = $(wildcard common/*.c)

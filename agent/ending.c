@@ -2,13 +2,10 @@
 /* ending.c - how the worker ended, and the evidence for why. */
 #include "agent/ending.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/procfs.h"
 
@@ -28,6 +25,8 @@ void ending_init(struct ending *e, int pid)
 	e->pid = pid;
 	if (procfs_stat(pid, 0, &st) == 0)
 		e->nanny = st.ppid;
+	if (e->nanny > 1 && procfs_stat(e->nanny, 0, &st) == 0)
+		e->nanny_ticks = st.start_ticks;
 	ending_look(e);
 }
 
@@ -87,6 +86,14 @@ static void look_at_memory(const struct ending *e, struct evidence *ev, uint64_t
 	}
 }
 
+/* A worker sees its parent's pipe close and ends before the parent is waited for, or even done. */
+static bool is_leaving(int pid, uint64_t start_ticks)
+{
+	struct procfs_stat st;
+
+	return procfs_ended(pid, start_ticks) || (!procfs_stat(pid, 0, &st) && st.exiting);
+}
+
 static void look_at_exit(const struct ending *e, const struct view *v, struct evidence *ev)
 {
 	uint32_t how = v->shm->goodbye;
@@ -97,7 +104,7 @@ static void look_at_exit(const struct ending *e, const struct view *v, struct ev
 		snprintf(add(ev), 96, "_exit was called with status %d", v->shm->exit_status);
 	else
 		snprintf(add(ev), 96, "no exit handler ran");
-	if (e->nanny > 1 && kill(e->nanny, 0) < 0 && errno == ESRCH)
+	if (e->nanny > 1 && is_leaving(e->nanny, e->nanny_ticks))
 		snprintf(add(ev), 96, "its parent (the nanny) is gone too");
 }
 

@@ -14,6 +14,7 @@
 
 struct ending {
 	int pid, nanny;		 /* nanny: the worker's parent when we came, 0 = unknown */
+	uint64_t nanny_ticks;	 /* when that one started, 0 = unknown */
 	char oom_file[PATH_MAX]; /* of the worker's cgroup, which need not be ours; "" = none */
 	uint64_t oom_kills;	 /* what it said when we came */
 	uint64_t limit_bytes;	 /* Dask's memory limit, 0 = unknown */

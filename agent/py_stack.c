@@ -17,7 +17,9 @@
 #define BYTES_DATA 32u
 #define TEXT_LENGTH 16u
 #define TEXT_STATE 32u
-#define WALKS 3
+#define WALKS 4
+#define MORE_WALKS 10 /* while fewer than SHORT frames are known to be right */
+#define SHORT 4	      /* frames: each thread of Dask's has more */
 #define PAGE 4096u
 
 static const struct py_layout layouts[] = {
@@ -214,7 +216,7 @@ static size_t common(const struct py_frame *a, size_t na, const struct py_frame 
 static bool read_codes(const struct py_process *p, const struct py_frame *frame, size_t n,
 		       uint8_t code[][CODE_BYTES])
 {
-	uint64_t at[PY_FRAMES];
+	uint64_t at[PY_FRAMES] = {0};
 
 	for (size_t i = 0; i < n; i++)
 		at[i] = frame[i].code;
@@ -242,28 +244,34 @@ static uint64_t key_of(const struct py_layout *l, const struct py_frame *f, cons
 	return crema_hash_more(key, code + l->member[PY_CODE_FIRST], 4);
 }
 
+/* A generator that is suspended meanwhile ends the chain, and a loop over one suspends it all the
+ * time. So what is the same in any two walks counts, and a short chain is not yet believed. */
 size_t py_stack_sample(struct py_process *p, uint64_t thread_state, uint32_t tid,
 		       struct py_frame frame[PY_FRAMES], size_t *whole)
 {
-	static uint8_t code[PY_FRAMES][CODE_BYTES]; /* one thread */
-	struct py_frame before[PY_FRAMES];
-	size_t n, was, same = 0;
+	/* of one thread at a time */
+	static struct py_frame walked[MORE_WALKS][PY_FRAMES];
+	static uint8_t code[PY_FRAMES][CODE_BYTES];
+	size_t n[MORE_WALKS], same = 0, alike, best = 0;
+	bool still = false;
 
 	*whole = 0;
 	if (!thread_state || !py_stack_knows(p))
 		return 0;
-	was = walk(p, thread_state, tid, before);
-	for (int tries = 0; tries < WALKS; tries++) {
-		n = walk(p, thread_state, tid, frame);
-		same = common(frame, n, before, was);
-		*whole = n;
-		if (same && same == n && n == was)
-			break;
-		memcpy(before, frame, sizeof(before));
-		was = n;
+	for (size_t i = 0; i < (same < SHORT ? MORE_WALKS : WALKS) && !still; i++) {
+		n[i] = walk(p, thread_state, tid, walked[i]);
+		for (size_t k = 0; k < i; k++) {
+			alike = common(walked[i], n[i], walked[k], n[k]);
+			if (alike <= same)
+				continue;
+			same = alike;
+			best = i;
+			still = same == n[i] && same == n[k] && same >= SHORT;
+		}
 	}
-	memmove(frame, frame + n - same, same * sizeof(*frame));
-	if (!read_codes(p, frame, same, code))
+	*whole = n[best];
+	memcpy(frame, walked[best] + n[best] - same, same * sizeof(*frame));
+	if (!same || !read_codes(p, frame, same, code))
 		return 0;
 	for (size_t i = 0; i < same; i++)
 		frame[i].key = key_of(&p->layout, &frame[i], code[i]);

@@ -81,6 +81,7 @@ static uint64_t row_hash(const struct pyline_row *r, const uint16_t *place)
 	uint64_t hash = crema_hash_more(CREMA_HASH_BEGIN, &r->span, sizeof(r->span));
 
 	hash = crema_hash_more(hash, &r->prefix, sizeof(r->prefix));
+	hash = crema_hash_more(hash, &r->dataset, sizeof(r->dataset));
 	hash = crema_hash_more(hash, &r->pool, sizeof(r->pool));
 	hash = crema_hash_more(hash, &r->why, sizeof(r->why));
 	hash = crema_hash_more(hash, &r->outside, sizeof(r->outside));
@@ -91,8 +92,8 @@ static bool same_row(const struct pyline_table *t, const struct pyline_row *a, u
 		     const struct pyline_row *b, const uint16_t *place)
 {
 	return a->hash == hash && a->span == b->span && a->prefix == b->prefix &&
-	       a->pool == b->pool && a->why == b->why && a->outside == b->outside &&
-	       a->depth == b->depth &&
+	       a->dataset == b->dataset && a->pool == b->pool && a->why == b->why &&
+	       a->outside == b->outside && a->depth == b->depth &&
 	       (!a->depth || !memcmp(t->frame + a->first, place, a->depth * sizeof(*place)));
 }
 
@@ -107,6 +108,7 @@ struct pyline_row *pyline_table_row(struct pyline_table *t, const struct pyline_
 {
 	struct pyline_row full = {.span = like->span,
 				  .prefix = like->prefix,
+				  .dataset = like->dataset,
 				  .pool = like->pool,
 				  .outside = like->outside,
 				  .why = PYLINES_FULL};
@@ -130,6 +132,7 @@ struct pyline_row *pyline_table_row(struct pyline_table *t, const struct pyline_
 	r->hash = hash;
 	r->span = like->span;
 	r->prefix = like->prefix;
+	r->dataset = like->dataset;
 	r->pool = like->pool;
 	r->why = like->why;
 	r->outside = like->outside;

@@ -2,9 +2,9 @@
 /*
  * pyline_table.h - sampled Python stacks, each kept once, with how often and in which state it was.
  *
- * A place is a function and a line of it; a row is a list of places under one span and prefix.
- * Both tables are bounded. What finds no room is counted in a row without places (PYLINES_FULL),
- * one of which every span and prefix can have as long as there are rows at all.
+ * A place is a function and a line of it; a row is a list of places under one span, prefix and
+ * dataset. Both tables are bounded. What finds no room is counted in a row without places
+ * (PYLINES_FULL), one of which every span and prefix can have as long as there are rows at all.
  * pyline_table_clear() starts over: a row's numbers are sums since then, and `table` tells one such
  * time from another. One thread.
  */
@@ -42,7 +42,7 @@ struct pyline_place {
 
 struct pyline_row {
 	uint64_t hash;
-	uint32_t span, prefix; /* string ids */
+	uint32_t span, prefix, dataset; /* string ids; dataset 0: of none, or not known yet */
 	uint8_t pool, why;
 	bool outside; /* of a thread without a task, which only holds the lock: without prefix */
 	uint16_t depth;

@@ -181,6 +181,7 @@ static void look_at(struct pylines *l, uint32_t i, const struct crema_task *task
 	const struct crema_thread *at = &l->view->shm->thread[i];
 	struct pyline_row like = {.span = task->span,
 				  .prefix = task->prefix,
+				  .dataset = task->dataset,
 				  .pool = __atomic_load_n(&at->is_pool, __ATOMIC_RELAXED) != 0};
 	uint64_t python = __atomic_load_n(&at->python, __ATOMIC_RELAXED);
 	uint32_t tid = __atomic_load_n(&at->tid, __ATOMIC_RELAXED);

@@ -80,10 +80,13 @@ static void pack_row(const struct pylines *l, msgpack_packer *pk, const struct m
 	const struct pyline_table *t = l->table;
 	const struct pyline_row *r = &t->row[number];
 	struct text prefix = view_text(l->view, r->prefix);
+	struct text dataset = view_text(l->view, r->dataset);
 	size_t map = pack_map_begin(pk);
 
 	pack_kv_u64(pk, "number", number);
 	pack_kv_str(pk, "prefix", prefix.ptr, prefix.len);
+	if (dataset.len)
+		pack_kv_str(pk, "dataset", dataset.ptr, dataset.len);
 	pack_text(pk, "pool");
 	pack_bool(pk, r->pool);
 	pack_kv_true(pk, "outside", r->outside);

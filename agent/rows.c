@@ -64,6 +64,46 @@ static unsigned int seen_of(const struct crema_file *f, const struct fskind_entr
 	       (f->path && (local || f->size_bytes) ? ROW_SIZED : 0);
 }
 
+/* What live threads have read and not yet added to file[i], or opened[i]. */
+static void add_pending(const struct view *v, bool opened, uint32_t i, uint64_t *calls,
+			uint64_t *bytes)
+{
+	for (uint32_t k = 0; k < CREMA_SHM_THREADS; k++) {
+		const struct crema_thread *t = &v->shm->thread[k];
+
+		if (t->state == 1 && (opened ? t->file_opened : t->file_row) == i + 1) {
+			*calls += t->file_read_calls;
+			*bytes += t->file_read_bytes;
+		}
+	}
+}
+
+static void pack_opened(struct rows *r, uint32_t file, bool last, msgpack_packer *pk)
+{
+	const struct crema_opened *at = r->view->shm->opened;
+	uint16_t found[CREMA_SHM_OPENED];
+	struct crema_opened o;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < CREMA_SHM_OPENED; i++)
+		if (__atomic_load_n(&at[i].state, __ATOMIC_ACQUIRE) == 2 &&
+		    at[i].file_row == file + 1)
+			found[n++] = (uint16_t)i;
+	if (!n)
+		return;
+	pack_text(pk, "opened_by");
+	pack_array(pk, n);
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(&o, &at[found[i]], sizeof(o));
+		if (last)
+			add_pending(r->view, true, found[i], &o.read_calls, &o.read_bytes);
+		pack_array(pk, 1 + CREMA_OPENED_NUMBERS);
+		rows_pack_line(pk, r->view, &o.line);
+		for (uint32_t k = 0; k < CREMA_OPENED_NUMBERS; k++)
+			pack_u64(pk, o.number[k]);
+	}
+}
+
 static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bool lists, bool last)
 {
 	static const char *const kinds[] = {"data", "import", "other", "remote"};
@@ -82,6 +122,7 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 	pack_kv_str(pk, "name", name.ptr, name.len);
 	for (unsigned int k = 0; k < CREMA_FILE_NUMBERS; k++)
 		pack_kv_maybe(pk, row_file[k].name, !(row_file_seen[k] & ~seen), f->number[k]);
+	pack_opened(r, i, last, pk);
 	extents_pack(&r->extents, i, lists, pk);
 	outbox_end_map(r->out, class_of(last));
 }
@@ -93,19 +134,6 @@ uint64_t rows_sum_of(const uint64_t *number, size_t n)
 	while (n--)
 		sum += number[n];
 	return sum;
-}
-
-/* What live threads have read and not yet added to row i. */
-static void add_pending(const struct rows *r, uint32_t i, struct crema_file *f)
-{
-	for (uint32_t k = 0; k < CREMA_SHM_THREADS; k++) {
-		const struct crema_thread *t = &r->view->shm->thread[k];
-
-		if (t->state == 1 && t->file_row == i + 1) {
-			f->read_calls += t->file_read_calls;
-			f->read_bytes += t->file_read_bytes;
-		}
-	}
 }
 
 void rows_files(struct rows *r, bool last)
@@ -121,7 +149,7 @@ void rows_files(struct rows *r, bool last)
 			continue;
 		memcpy(&f, at, sizeof(f));
 		if (last)
-			add_pending(r, i, &f);
+			add_pending(r->view, false, i, &f.read_calls, &f.read_bytes);
 		sum = rows_sum_of(f.number, CREMA_FILE_NUMBERS);
 		quiet = sum == r->file_sum[i];
 		if (quiet && !extents_due(&r->extents, i))

@@ -62,6 +62,8 @@ void rows_dask(struct rows *r);
 /* A map of all counters under `key`. pool NULL: the pool threads' times are not among them. */
 void rows_pack_counters(msgpack_packer *pk, const char *key, const struct crema_counters *c,
 			const uint64_t *pool, const struct drain_unknown *unknown);
+/* "FILE:LINE FUNCTION". */
+void rows_pack_line(msgpack_packer *pk, const struct view *v, const struct crema_line *line);
 /* Of a row with a seq: a copy made while nothing was written. */
 void rows_copy(void *to, const void *from, size_t bytes, const uint64_t *seq);
 /* Whether the row is to be sent: when its seq has changed; once more, as a record that must arrive,

@@ -42,23 +42,26 @@ static bool is_known(const struct crema_column *c, unsigned int i,
 	}
 }
 
+void rows_pack_line(msgpack_packer *pk, const struct view *v, const struct crema_line *line)
+{
+	char file[PY_FILE_BYTES], text[DOING_FRAME_BYTES];
+	struct text path = view_text(v, line->file);
+
+	snprintf(file, sizeof(file), "%.*s", (int)path.len, path.ptr ? path.ptr : "?");
+	doing_stack_text(text, v, file, (int)line->line, view_text(v, line->function).ptr);
+	pack_str(pk, text, utf8_whole(text, strlen(text)));
+}
+
 static void pack_lines(msgpack_packer *pk, const struct view *v, const struct crema_column *c)
 {
 	uint32_t n = c->lines < CREMA_COLUMN_LINES ? c->lines : CREMA_COLUMN_LINES;
-	char file[PY_FILE_BYTES], text[DOING_FRAME_BYTES];
 
 	if (!n)
 		return;
 	pack_text(pk, "lines");
 	pack_array(pk, n);
-	for (uint32_t i = 0; i < n; i++) {
-		struct text path = view_text(v, c->line[i].file);
-
-		snprintf(file, sizeof(file), "%.*s", (int)path.len, path.ptr ? path.ptr : "?");
-		doing_stack_text(text, v, file, (int)c->line[i].line,
-				 view_text(v, c->line[i].function).ptr);
-		pack_str(pk, text, utf8_whole(text, strlen(text)));
-	}
+	for (uint32_t i = 0; i < n; i++)
+		rows_pack_line(pk, v, &c->line[i]);
 	pack_kv_true(pk, "more_lines", c->lines > n);
 }
 

@@ -175,14 +175,20 @@ int frame_payload(const struct frame *f, struct buf *scratch, const unsigned cha
 	return 0;
 }
 
-char *frame_hex(char *out, const uint8_t *worker)
+void frame_digits(char *out, const void *bytes, size_t n)
 {
 	static const char digits[] = "0123456789abcdef";
+	const uint8_t *p = bytes;
 
-	for (size_t i = 0; i < CREMA_WORKER_ID_BYTES; i++) {
-		out[2 * i] = digits[worker[i] >> 4];
-		out[2 * i + 1] = digits[worker[i] & 15];
+	for (size_t i = 0; i < n; i++) {
+		out[2 * i] = digits[p[i] >> 4];
+		out[2 * i + 1] = digits[p[i] & 15];
 	}
+}
+
+char *frame_hex(char *out, const uint8_t *worker)
+{
+	frame_digits(out, worker, CREMA_WORKER_ID_BYTES);
 	out[2 * CREMA_WORKER_ID_BYTES] = '\0';
 	return out;
 }

@@ -58,7 +58,9 @@ ssize_t frame_decode(struct frame *f, const void *p, size_t n);
  */
 int frame_payload(const struct frame *f, struct buf *scratch, const unsigned char **raw);
 
-/* "0123..." of 16 bytes; out has FRAME_HEX_BYTES. Returns out. */
+/* "0123..." of n bytes, without a NUL at its end. */
+void frame_digits(char *out, const void *bytes, size_t n);
+/* The same of 16 bytes; out has FRAME_HEX_BYTES. Returns out. */
 char *frame_hex(char *out, const uint8_t *worker);
 
 #endif

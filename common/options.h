@@ -32,8 +32,9 @@ enum option_id {
 #define SCOPE_COMPARE 64u
 #define SCOPE_READ (SCOPE_REPORT | SCOPE_COMPARE)
 #define SCOPE_JOURNAL (SCOPE_READ | SCOPE_COLLECT)
-#define SCOPE_QUIET (SCOPE_RUN | SCOPE_REPORT)
-#define SCOPE_ALL 511u
+#define SCOPE_QUIET (SCOPE_RUN | SCOPE_REPORT | SCOPE_COMPARE)
+#define SCOPE_FOLLOW 512u
+#define SCOPE_ALL 1023u
 
 struct option {
 	const char *id;

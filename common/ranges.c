@@ -77,6 +77,17 @@ int ranges_add(struct ranges *r, uint64_t from, uint64_t to, size_t most)
 	return 0;
 }
 
+bool ranges_has(const struct ranges *r, uint64_t at)
+{
+	size_t i = first_touching(r, at);
+
+	for (; i < r->n && r->v[i].from <= at; i++) {
+		if (at < r->v[i].to)
+			return true;
+	}
+	return false;
+}
+
 int ranges_join(struct ranges *r, const struct ranges *other)
 {
 	int rc = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ranges.h - sets of bytes of a file, as sorted ranges that do not touch.
+ * ranges.h - sets of bytes of a file, or of records by number, as sorted ranges that do not touch.
  *
  * On the wire a set is an array of whole numbers: the gap before each range, and its length.
  * No state; any thread.
@@ -9,6 +9,7 @@
 #define CREMA_COMMON_RANGES_H
 
 #include <msgpack.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,7 @@ struct ranges {
 void ranges_release(struct ranges *r);
 /* Adds [from, to). 0; -ENOSPC: it would take more than `most` ranges; -ENOMEM. Unchanged then. */
 int ranges_add(struct ranges *r, uint64_t from, uint64_t to, size_t most);
+bool ranges_has(const struct ranges *r, uint64_t at);
 /* Adds all of `other`. */
 int ranges_join(struct ranges *r, const struct ranges *other);
 /* Bytes that are in both. */

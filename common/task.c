@@ -133,8 +133,8 @@ int task_decode(struct task_record *r, const struct task_map *map, const msgpack
 		return -EBADMSG;
 	item = message->via.array.ptr;
 	memset(r, 0, sizeof(*r));
-	if (!object_u64(&item[0], &type) || type < CREMA_MSG_TASK_START ||
-	    type > CREMA_MSG_TASK_AMEND || !object_u64(&item[1], &r->rev))
+	if (!object_u64(&item[0], &type) || !task_is_message(type) ||
+	    !object_u64(&item[1], &r->rev))
 		return -EBADMSG;
 	r->type = (uint32_t)type;
 	n = message->via.array.size - 2;

@@ -65,6 +65,11 @@ struct task_map {
 	int16_t slot[TASK_NAME_MAX]; /* of each wire position; -1: skip */
 };
 
+static inline bool task_is_message(uint64_t type)
+{
+	return type >= CREMA_MSG_TASK_START && type <= CREMA_MSG_TASK_AMEND;
+}
+
 /* Wire name of slot i < TASK_SLOTS. Static. */
 const char *task_name(unsigned i);
 /* Writes the list of all names: the value of hello's "task_fields". */

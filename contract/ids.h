@@ -47,6 +47,11 @@ enum crema_file_number {
 #include "rows.def"
 	CREMA_FILE_VALUES
 };
+enum crema_opened_number {
+#define FILE_OPENED(name, ...) CREMA_OPENED_N_##name,
+#include "rows.def"
+	CREMA_OPENED_NUMBERS
+};
 enum crema_codec_number {
 #define CODEC_NUMBER(name, ...) CREMA_CODEC_N_##name,
 #include "rows.def"

@@ -30,6 +30,7 @@
 #define CREMA_SHM_BYTES (4u << 20) /* what the worker pays at most */
 #define CREMA_SHM_THREADS 512u
 #define CREMA_SHM_FILES 1024u
+#define CREMA_SHM_OPENED 512u
 #define CREMA_SHM_EXTENTS 4096u
 #define CREMA_SHM_CODEC_ROWS 256u
 #define CREMA_SHM_FILESYSTEMS 32u
@@ -140,6 +141,7 @@ struct crema_thread {
 	uint64_t now_cpu_ns, now_inblock, now_oublock; /* whole thread, by the last snapshot */
 	/* Not yet added to file[file_row - 1]: a reader adds them to the row. 0 = none pending. */
 	uint32_t file_row, extents_ended; /* how many of extent_ended_* are in use */
+	uint32_t file_opened;		  /* index + 1 into opened[] of the same; 0: none */
 	uint64_t file_read_calls, file_read_bytes;
 	uint64_t extent_offset, extent_bytes; /* the current extent of that file; 0 bytes: none */
 	/* Extents of that file that have ended and are not in the ring yet. */
@@ -182,6 +184,24 @@ struct crema_file {
 #include "rows.def"
 		};
 		uint64_t number[CREMA_FILE_NUMBERS];
+	};
+};
+/* A line of code. */
+struct crema_line {
+	uint32_t file, function, line; /* file, function: string ids */
+};
+/* What went through the descriptors that one line of the user's own code has opened. */
+struct crema_opened {
+	uint32_t state;	   /* 0 free, 1 being made, 2 ready */
+	uint32_t file_row; /* index + 1 into file[] */
+	struct crema_line line;
+	uint32_t pad;
+	union {
+		struct {
+#define FILE_OPENED(name, ...) uint64_t name;
+#include "rows.def"
+		};
+		uint64_t number[CREMA_OPENED_NUMBERS];
 	};
 };
 enum crema_file_kind {
@@ -313,9 +333,6 @@ struct crema_task_section {
  * (the GIL's holder); seq, safe_seq and number are as crema_section's.
  */
 #define CREMA_COLUMN_LINES 4u
-struct crema_line {
-	uint32_t file, function, line; /* file, function: string ids */
-};
 struct crema_column {
 	uint64_t seq, safe_seq, number;
 	uint32_t state; /* 0 free, 2 ready */
@@ -433,6 +450,7 @@ struct crema_probe_text {
 #define CREMA_SHM_OTHERS                                                                           \
 	(CREMA_SHM_THREADS * sizeof(struct crema_thread) +                                         \
 	 CREMA_SHM_FILES * sizeof(struct crema_file) +                                             \
+	 CREMA_SHM_OPENED * sizeof(struct crema_opened) +                                          \
 	 CREMA_SHM_EXTENTS * sizeof(struct crema_extent) +                                         \
 	 CREMA_SHM_STACKS * sizeof(struct crema_stack) +                                           \
 	 CREMA_SHM_CODEC_ROWS * sizeof(struct crema_codec_row) +                                   \
@@ -500,6 +518,7 @@ struct crema_shm {
 	struct crema_probe_text probe; /* again and again */
 	uint32_t slot_word[CREMA_SHM_TASKS];
 	struct crema_file file[CREMA_SHM_FILES];
+	struct crema_opened opened[CREMA_SHM_OPENED];
 	struct crema_thread thread[CREMA_SHM_THREADS];
 	/* A string is a u32 length, its bytes and a NUL, 4-aligned; its id is the offset, never 0.
 	 */
@@ -523,6 +542,7 @@ static inline uint64_t crema_shm_tables(void)
 #include "codecs.def"
 #undef CODEC
 #define FILE_NUMBER(name, ...) "file " #name,
+#define FILE_OPENED(name, ...) "opened " #name,
 #define CODEC_NUMBER(name, ...) "codec row " #name,
 #define SERVER_NUMBER(name, ...) "server " #name,
 #define SECTION_NUMBER(name, ...) "section " #name,

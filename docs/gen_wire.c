@@ -65,6 +65,7 @@ static const struct line file[] = {
 #define FILE_NUMBER(name, cell, title, unit, group, merge, seen, help)                             \
 	{#name, #unit ", " #merge, help},
 #define FILE_EXTENT(name, help) {#name, "bytes", help},
+#define FILE_LIST(name, help) {#name, "list", help},
 #include "rows.def"
 	{"ranges", "[gap, length, ...]", "extents that were read; nil: too many, or not yet"},
 	{"basket_ranges", "[gap, length, ...]", "baskets that were used; nil likewise"},

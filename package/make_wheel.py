@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,18 +78,26 @@ def pack(folder, out, tag):
     return wheel
 
 
+def naming_this_folder(wheel):
+    with zipfile.ZipFile(wheel) as file:
+        return [name for name in file.namelist() if os.fsencode(ROOT) in file.read(name)]
+
+
 def check(wheel, tag):
-    """auditwheel's word: which Linux its programs run on, and that they bring all their libraries."""
+    """auditwheel's word: which Linux its programs run on, and that they bring all their libraries. And no trace of this folder."""
     seen = json.loads(run(sys.executable, "-m", "auditwheel", "show", "--json", wheel))
     newer = {name: max(versions) for name, versions in seen["versioned_symbols"].items()}
     if seen["overall_tag"] != tag or seen["external_libs"]:
         sys.exit(f"{wheel.name}: its programs run on {seen['overall_tag']} only, not on {tag}: they need "
                  f"{newer or ''} and {seen['external_libs'] or 'nothing else'}")
+    if named := naming_this_folder(wheel):
+        sys.exit(f"{wheel.name}: {', '.join(named)} contain '{ROOT}': made elsewhere, they would not be the same bytes")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--programs", type=Path, required=True, help="folder with the three programs")
+    parser.add_argument("--shared", type=Path, default=ROOT / "build", help="folder with man pages and completion")
     parser.add_argument("--arch", required=True)
     parser.add_argument("--glibc", required=True, help="the oldest it has to run on")
     parser.add_argument("--out", type=Path, required=True)
@@ -96,7 +105,7 @@ def main():
     tag = f"manylinux_{o.glibc.replace('.', '_')}_{o.arch}"
     with tempfile.TemporaryDirectory(dir=o.out) as work:
         folder, made = Path(work, "source"), Path(work, "wheel")
-        stage(folder, o.programs)
+        stage(folder, o.programs, o.shared)
         wheel = pack(folder, made, f"{tag}.manylinux2014_{o.arch}")
         check(wheel, tag)
         print(shutil.copy(wheel, o.out))

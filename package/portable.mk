@@ -6,10 +6,12 @@ BUILD = $(LIBS)/crema
 CC = $(LIBS)/bin/cc
 CREMA_URING = 0
 override LIBDEFLATE =
+override NATS =
 OPT = -O2 -isystem $(LIBS)/include
 TEST_LIBS = -L$(LIBS)/lib -lcmocka -lm -lrt -lpthread
-COMMON_LIBS = -L$(LIBS)/lib -lmsgpackc -lssl -lcrypto -lz -lyaml -lm -lpthread -ldl
-COLLECTOR_LIBS = -L$(LIBS)/lib -lmsgpackc -lmicrohttpd -lcurl -lssl -lcrypto -lyaml -ljansson -lelf -lz \
+# -S: what the compiler links in has debug information with its own folder's name.
+COMMON_LIBS = -Wl,-S -L$(LIBS)/lib -lmsgpackc -lssl -lcrypto -lz -lyaml -lm -lpthread -ldl
+COLLECTOR_LIBS = -Wl,-S -L$(LIBS)/lib -lmsgpackc -lmicrohttpd -lcurl -lssl -lcrypto -lyaml -ljansson -lelf -lz \
                  -lsqlite3 -lncurses -ltinfo -lm -lpthread -ldl -lrt
 
 $(BUILD)/common/%.o $(BUILD)/agent/%.o $(BUILD)/collector/%.o: OPT += -include package/compat.h

@@ -5,8 +5,10 @@ group reaches all that it started; only crema's agents, which leave their group 
 to be looked for.
 """
 
+import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -37,9 +39,14 @@ def tail(path, count=25):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """One below those that the kernel gives away by itself: until its server listens, no connection and no bind(0) takes it."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for _ in range(1000):
+        port = random.SystemRandom().randrange(first // 2, first) if first > 4096 else 0
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return s.getsockname()[1]
+    raise StepFailed(f"no free port from {first // 2} to {first - 1} on 127.0.0.1")
 
 
 def check_stop():

@@ -181,6 +181,8 @@ class JavaScriptSource(Script):
             self.condition(m.end(), self.closing(m.end() - 1))
         for m in re.finditer(r"(?<!\?)\?(?![.?])", self.code):
             at = self.opening(m.start())
+            if self.code.startswith("for (", at):
+                continue
             self.condition(at, at + len(self.code[at:m.start()].rstrip()))
         for m in re.finditer(r"\bshare\((?=\w)", self.code):
             if "function" not in self.code[m.start() - 9:m.start()]:
@@ -206,6 +208,8 @@ class JavaScriptSource(Script):
         depth = 0
         for i in range(at - 1, -1, -1):
             c = self.code[i]
+            if c == "}" and not depth and self.code[i + 1] == "\n":
+                return i + 1 + len(self.code[i + 1:at]) - len(self.code[i + 1:at].lstrip())  # a block before the statement
             if c in ")]}":
                 depth += 1
             elif c in "([{" and depth:

@@ -76,6 +76,15 @@ const char *agent_path(void);
 /* agent.c: looks at the agent's heartbeat and starts another one if it is dead. */
 void agent_watch(void);
 
+/* Whether this thread is the one that fills a free row in: its state is 1 from then on. */
+static inline int row_claim(uint32_t *state)
+{
+	uint32_t none = 0;
+
+	return __atomic_load_n(state, __ATOMIC_ACQUIRE) == 0 &&
+	       __atomic_compare_exchange_n(state, &none, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+}
+
 /* Another thread is filling this row of a table in (its state is 1, and 2 when it is ready): a few
  * stores away, but never waited for in earnest. */
 static inline int row_ready(const uint32_t *state)

@@ -77,8 +77,8 @@ static int use_exports(const struct report *r, void *arg, struct buf *why)
 		path = path_of(o, way, r->run->id, own, sizeof(own));
 		err = way->write(r, path, rc ? &line : why);
 		rc = rc ? rc : err;
-		if (!err && strcmp(path, "-") != 0 && !options_on(o, OPT_quiet))
-			log_line("wrote '%s'", path);
+		if (!err)
+			command_wrote(o, path);
 	}
 	buf_release(&line);
 	return rc;

@@ -31,6 +31,9 @@ void command_version(void)
 #ifndef CREMA_LIBDEFLATE
 	printf("without libdeflate: the collector inflates with zlib, which is slower\n");
 #endif
+#ifndef CREMA_NATS
+	printf("without NATS: 'crema follow' writes to files and sockets only\n");
+#endif
 }
 
 /* CREMA_STALL_AFTER. False: it is not a time; a line was logged. */
@@ -86,6 +89,12 @@ bool command_read_whole(const struct options *options, uint64_t *bytes)
 		return true;
 	log_line("--read-whole: '%s' is not a number of bytes, such as 192Mi", text);
 	return false;
+}
+
+void command_wrote(const struct options *options, const char *path)
+{
+	if (strcmp(path, "-") != 0 && !options_on(options, OPT_quiet))
+		log_line("wrote '%s'", path);
 }
 
 bool command_colour(void)

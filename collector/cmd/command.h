@@ -35,6 +35,7 @@ extern const struct command cmd_token;
 extern const struct command cmd_top;
 extern const struct command cmd_stuck;
 extern const struct command cmd_doctor;
+extern const struct command cmd_follow;
 
 /*
  * Parses the command's options and answers --help and --version. True: go on. False: return
@@ -48,6 +49,9 @@ void command_version(void);
 
 /* --read-whole in bytes, 0 if it is not given. False: it is not a number; a line was logged. */
 bool command_read_whole(const struct options *options, uint64_t *bytes);
+
+/* Says which file was written, unless it is standard output or --quiet was given. */
+void command_wrote(const struct options *options, const char *path);
 
 /* Whether text on standard output may be coloured: a terminal that can, and no NO_COLOR. */
 bool command_colour(void);

@@ -33,6 +33,7 @@ struct process {
 struct sums {
 	const struct process *workers;
 	size_t n;
+	size_t known; /* that these records are of */
 	size_t runs, tasks, failed, unfinished;
 	double last_start;
 	bool is_last; /* no run began after the one that was found */
@@ -130,13 +131,15 @@ static int read_runs(struct sums *s, const char *dir)
 	const struct process *workers = s->workers;
 	struct runs runs;
 	struct model m;
-	size_t n = s->n;
+	size_t i, n = s->n;
 	int rc;
 
 	*s = (struct sums){.workers = workers, .n = n, .cpu_percent = (double)NAN};
 	memset(&runs, 0, sizeof(runs));
 	model_init(&m);
 	rc = runs_read_each(&m, &runs, &source, take_run, s);
+	for (i = 0; i < m.workers.n; i++)
+		s->known += is_ours(s, m.workers.v[i]);
 	runs_release(&runs);
 	model_release(&m);
 	return rc < 0 ? rc : 0;
@@ -150,6 +153,11 @@ static void say(const struct sums *s, const char *dir, char *out, size_t size)
 		snprintf(out, size,
 			 "nothing was measured: no Dask worker and no coffea executor ran; 'crema "
 			 "doctor' checks this machine");
+		return;
+	}
+	if (!s->runs && s->known == s->n) {
+		snprintf(out, size, "%zu worker%s measured, but no task ran there", s->n,
+			 plural(s->n));
 		return;
 	}
 	if (!s->runs) {

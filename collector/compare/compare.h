@@ -106,6 +106,9 @@ double compared_function_error(const struct compared *c, const struct line_sum *
 void compare_release(struct comparison *c);
 
 void compare_text(const struct comparison *c, struct sink *s, bool colour);
-void compare_json(const struct comparison *c, struct json *j);
+/* name: NULL at the top. */
+void compare_json(const struct comparison *c, struct json *j, const char *name);
+/* Of two runs; errors are in the sink. */
+void compare_page(const struct comparison *c, struct sink *s);
 
 #endif

@@ -110,11 +110,11 @@ static void put_points(const struct curve_point *p, size_t n, bool scaling, stru
 	}
 }
 
-void compare_json(const struct comparison *c, struct json *j)
+void compare_json(const struct comparison *c, struct json *j, const char *name)
 {
 	size_t i;
 
-	emit_object(j, NULL);
+	emit_object(j, name);
 	emit_array(j, "runs");
 	for (i = 0; i < c->n; i++)
 		put_run(&c->run[i], j);

@@ -16,6 +16,7 @@
 
 #include "collector/doctor/doctor.h"
 #include "collector/preload/preload.h"
+#include "common/clock.h"
 #include "common/procfs.h"
 #include "common/log.h"
 #include "shm.h"
@@ -98,14 +99,20 @@ static void look_at_limits(struct doctor *d)
 	}
 }
 
+#define TELLS_AFTER_NS 50000000u /* of CPU: the kernel writes it down at its ticks */
+
 /* Time spent runnable without a core: without it that is not classified. */
 static void look_at_run_delay(struct doctor *d)
 {
 	char line[128];
-	int err = first_line("/proc/thread-self/schedstat", line, sizeof(line));
 	unsigned long long cpu = 0, delay = 0;
+	int err, n;
 
-	if (!err && sscanf(line, "%llu %llu", &cpu, &delay) == 2 && cpu) {
+	do {
+		err = first_line("/proc/thread-self/schedstat", line, sizeof(line));
+		n = err ? 0 : sscanf(line, "%llu %llu", &cpu, &delay);
+	} while (n == 2 && !cpu && clock_thread_ns() < TELLS_AFTER_NS);
+	if (n == 2 && cpu) {
 		doctor_say(d, DOCTOR_OK, "run queue",
 			   "/proc/PID/schedstat reports waits for a core");
 		return;

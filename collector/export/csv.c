@@ -23,7 +23,7 @@
 #include "common/log.h"
 #include "common/utf8.h"
 
-#define FILES 24 /* at most: the sheets, columns and meta */
+#define FILES (SHEETS + 2) /* and columns and meta */
 
 struct csv {
 	const char *dir;

@@ -179,9 +179,12 @@ static uint64_t to_ns(double seconds)
 	return (uint64_t)llround(fmax(0, seconds) * 1e9);
 }
 
-/* Innermost frame first; the kind of task is the outermost. */
-static void put_stack(struct profile *p, const struct run *run, const struct line_stack_row *r)
+/* Of one worker; innermost frame first, the kind of task is the outermost. */
+static void put_stack(struct profile *p, const struct report *report,
+		      const struct line_stack_row *r, const struct line_stack *part)
 {
+	const struct run *run = report->run;
+	struct line_sum sum = {.samples = 0};
 	const char *prefix = run_prefix_shown(run, r->prefix);
 	struct buf list = BUF_INIT;
 
@@ -196,14 +199,18 @@ static void put_stack(struct profile *p, const struct run *run, const struct lin
 		put_varint(&list, location_of(p, "(pool thread)", NULL, 0));
 	put_varint(&list, location_of(p, prefix ? prefix : "(unknown task)", NULL, 0));
 	put_message(&p->message, SAMPLE_LOCATIONS, &list);
-	put_varint(&list, r->sum.samples);
+	lines_add_part(&report->lines, part, &sum);
+	put_varint(&list, sum.samples);
 	for (unsigned int k = 0; k < LINE_CLASSES_TOLD; k++)
-		put_varint(&list, to_ns(r->sum.class_s[k]));
-	put_varint(&list, to_ns(r->sum.held_s));
+		put_varint(&list, to_ns(sum.class_s[k]));
+	put_varint(&list, to_ns(sum.held_s));
 	put_message(&p->message, SAMPLE_VALUES, &list);
 	buf_release(&list);
 	put_label(p, "task", prefix);
 	put_label(p, "thread", line_thread_name(r));
+	if (r->dataset)
+		put_label(p, "dataset", r->dataset);
+	put_label(p, "worker", part->worker->label);
 	put_message(&p->out, PROFILE_SAMPLE, &p->message);
 }
 
@@ -228,7 +235,8 @@ static void put_profile(struct profile *p, const struct report *r)
 	put_type(p, PROFILE_SAMPLE_TYPE, "held_gil", "nanoseconds");
 	put_number(&p->out, PROFILE_DEFAULT_TYPE, text_of(p, row_times[CREMA_T_cpu].id));
 	for (size_t i = 0; i < l->stacks.n; i++)
-		put_stack(p, r->run, l->stacks.v[i]);
+		for (size_t k = 0; k < l->stacks.v[i]->parts.n; k++)
+			put_stack(p, r, l->stacks.v[i], l->stacks.v[i]->parts.v[k]);
 	if (l->all.samples) {
 		put_type(p, PROFILE_PERIOD_TYPE, "wall", "nanoseconds");
 		put_number(&p->out, PROFILE_PERIOD, to_ns(l->all.seconds / (double)l->all.samples));

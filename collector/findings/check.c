@@ -254,6 +254,24 @@ const char *remark_see_line(struct remark *d, const struct line_place *place, do
 	return name;
 }
 
+const char *remark_reader(const struct report *r, struct remark *d, size_t number, double least,
+			  const struct read_line **line)
+{
+	const struct read_line *s = read_lines_most(&r->read_lines, number, least);
+	const char *name;
+	char text[192];
+
+	*line = s;
+	if (!s)
+		return NULL;
+	name = print(d, "%s",
+		     lines_name(&(struct line_place){s->function, s->file, s->line, true}, text));
+	remark_see(d, "read_line", value_text(name), "");
+	remark_see(d, "read_line_file", value_text(s->file), "");
+	remark_see(d, "read_line_columns", value_uint(s->columns.n), "columns");
+	return remark_name(d, name);
+}
+
 const char *remark_line_share(struct remark *d, double share, uint64_t of_samples)
 {
 	double error = lines_error(share, of_samples);
@@ -261,17 +279,68 @@ const char *remark_line_share(struct remark *d, double share, uint64_t of_sample
 	return print(d, "%s +- %s", remark_percent(d, share * 100), remark_percent(d, error * 100));
 }
 
+/* Evidence of the line with most sampled time of a class, if it has that share; its name or NULL.
+ */
+static const char *see_hottest(struct remark *d, const struct report *r, enum crema_time_id id,
+			       double least, double *share, uint64_t *samples)
+{
+	const struct line_row *row = lines_hottest(&r->lines, id, REMARK_SAMPLES, share);
+
+	if (!row || *share < least)
+		return NULL;
+	*samples = row->sum.class_samples[id];
+	return remark_see_line(d, row->place, *share, *samples, r->lines.all.class_samples[id]);
+}
+
 void remark_line(struct remark *d, const struct report *r, enum crema_time_id id)
 {
 	double share;
-	const struct line_row *row = lines_hottest(&r->lines, id, REMARK_SAMPLES, &share);
-	uint64_t samples, all = r->lines.all.class_samples[id];
-	const char *name;
+	uint64_t samples;
+	const char *name = see_hottest(d, r, id, 0, &share, &samples);
 
-	if (!row)
-		return;
-	samples = row->sum.class_samples[id];
-	name = remark_see_line(d, row->place, share, samples, all);
-	remark_say_more(d, "; %s of it at %s (%s samples)", remark_line_share(d, share, all),
-			remark_name(d, name), remark_human(d, value_uint(samples), AS_COUNT));
+	if (name)
+		remark_say_more(d, "; %s of it at %s (%s samples)",
+				remark_line_share(d, share, r->lines.all.class_samples[id]),
+				remark_name(d, name),
+				remark_human(d, value_uint(samples), AS_COUNT));
+}
+
+void remark_half(struct remark *d, const struct report *r)
+{
+	double share;
+	uint64_t samples;
+	const char *name = see_hottest(d, r, CREMA_T_cpu, 0.5, &share, &samples);
+
+	if (name)
+		remark_say_more(
+			d, "; %s of the sampled CPU was at %s",
+			remark_line_share(d, share, r->lines.all.class_samples[CREMA_T_cpu]),
+			remark_name(d, name));
+}
+
+bool codec_is_beside_baskets(const struct report *r, const struct codec_sum *c)
+{
+	static const char *const of_root[] = {"zlib", "lzma", "lz4", "zstd"};
+	bool known, root = false;
+	double baskets =
+		value_number(sum_value(&r->facts->chunks.count[CREMA_C_basket_raw_bytes]), &known);
+	size_t i;
+
+	for (i = 0; i < sizeof(of_root) / sizeof(*of_root); i++)
+		root = root || !strcmp(c->codec, of_root[i]);
+	return r->facts->chunks.attempts && known &&
+	       (!root || value_number(c->decompress.out_bytes, NULL) > 2 * baskets);
+}
+
+double cost_of_baskets(const struct report *r, const struct costs *c)
+{
+	double cpu, all = 0, beside = 0;
+	size_t i;
+
+	for (i = 0; i < r->codecs.n; i++) {
+		cpu = value_number(r->codecs.v[i].decompress.cpu_ns, NULL);
+		all += cpu;
+		beside += codec_is_beside_baskets(r, &r->codecs.v[i]) ? cpu : 0;
+	}
+	return c->reading + c->decompress * (all > 0 ? 1 - beside / all : 1);
 }

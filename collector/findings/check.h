@@ -67,6 +67,12 @@ enum verdict remark_unknown(struct remark *d, const char *input);
  * of a class of time. Nothing below REMARK_SAMPLES. */
 #define REMARK_SAMPLES 30u
 void remark_line(struct remark *d, const struct report *r, enum crema_time_id id);
+/* "; 73 % +- 5 % of the sampled CPU was at 'analysis.py:42 process'", of a line with half of it:
+ * where what costs no line of its own comes from. */
+void remark_half(struct remark *d, const struct report *r);
+/* "; 79 % +- 2 % of it in DataFrame.apply, called at 'analysis.py:42 process'": a habit with at
+ * least half of the sampled CPU, and its advice; false: there is none. */
+bool remark_habit(struct remark *d, const struct report *r);
 /* A line with its share of a class as evidence; returns its name. */
 const char *remark_see_line(struct remark *d, const struct line_place *place, double share,
 			    uint64_t samples, uint64_t of_samples);
@@ -85,13 +91,28 @@ const char *remark_upper(struct remark *d, const char *text); /* LZMA */
  * 9". `what` begins the evidence's names: "slowest_". */
 void remark_place(struct remark *d, const struct attempt *a, const char *what);
 
+/* Whether chunks used the codec for other things than baskets: ROOT has no such codec, or baskets
+ * are the smaller part of what it unpacked. */
+bool codec_is_beside_baskets(const struct report *r, const struct codec_sum *c);
+/* What reading and unpacking baskets explains, seconds. */
+double cost_of_baskets(const struct report *r, const struct costs *c);
+
+/* The line of the user's code whose descriptors have most of a number (CREMA_OPENED_N_) over all
+ * files: its short name, quoted, the number in *n, and both as evidence. NULL: no line has half of
+ * `all`. */
+const char *remark_opened_by(struct remark *d, const struct report *r, size_t number, double all,
+			     double *n);
+
 /* CPU in the habits that load files, by samples; seconds. 0: none was seen. */
 double loading_cpu(const struct lines *l);
 
 /* What tasks that read Python modules took longer than others of their kind, and how many did. */
 double import_seconds(const struct kinds *k, size_t *tasks);
 
-/* Did the run's tasks hardly ever run two at a time? */
+/* The host with the most threads for its cores, and both; NULL: no host's cores are known. */
+const char *fullest_host(const struct report *r, double *threads, double *cores);
+
+/* Did the run's tasks hardly ever run two at a time, while none waited on a worker? */
 bool one_by_one(const struct report *r, const struct remark *d);
 
 /* "waiting for storage", "computing" */
@@ -99,6 +120,11 @@ const char *class_words(unsigned int id);
 
 /* Is `part` at least `percent` of `whole` and at least `amount`? */
 bool reaches(double part, double whole, double percent, double amount);
+
+/* Evidence of the line whose columns have most of a number (CREMA_COLUMN_N_), at least that much:
+ * its name, and the line; NULL: there is none. */
+const char *remark_reader(const struct report *r, struct remark *d, size_t number, double least,
+			  const struct read_line **line);
 
 /* Workers whose threads without a task read Python modules, over their lives. */
 struct fresh {

@@ -33,23 +33,27 @@ static double since(uint64_t base, uint64_t ns)
 	return ns > base ? (double)(ns - base) / 1e9 : 0;
 }
 
-/* Between two probes that are both in the run: others may hold what another run received. */
-static int arrivals_find(struct arrivals *a, uint64_t base, double length)
+/* Between two probes in the run: others may hold what another run received. What the first tasks
+ * take along arrives before they start: the first probe may be before, if nothing else ran then. */
+static int arrivals_find(struct arrivals *a, const struct run *run, uint64_t base, double length)
 {
 	const struct worker *w = a->worker;
 	struct stretch *at, found;
-	double before = 0, bytes;
+	double before = 0, bytes, start;
 	size_t i, k = 0;
 
 	for (i = 0; i < w->outside.n; i++) {
+		while (k < w->probes.n && w->probes.v[k].boot_ns < w->outside.v[i].boot_ns)
+			k++;
+		start = k ? w->probes.v[k - 1].time : w->first;
 		bytes = w->outside.v[i].v[OUTSIDE_STREAM] - before;
 		before += isnan(bytes) ? 0 : bytes;
-		while (k + 1 < w->probes.n && w->probes.v[k + 1].boot_ns < w->outside.v[i].boot_ns)
-			k++;
-		found.from =
-			k < w->probes.n ? since(base, worker_utc_ns(w, w->probes.v[k].boot_ns)) : 0;
 		found.to = since(base, worker_utc_ns(w, w->outside.v[i].boot_ns));
-		if (!(bytes >= ARRIVED_BYTES) || !(found.from > 0) || found.to > length)
+		if (!(bytes >= ARRIVED_BYTES) || !(found.to > 0) || found.to > length)
+			continue;
+		found.from = fmax(0, start - (double)base / 1e9);
+		if (!(found.from > 0) &&
+		    (run->others.concurrent || !(start >= run->others.last_until)))
 			continue;
 		at = ARRAY_NEW(a);
 		if (!at)
@@ -137,7 +141,7 @@ static int arrived_in(const struct report *r, struct arrived *out)
 	for (i = 0; v && i < all->n; i++) {
 		v[i].worker = all->v[i].worker;
 		v[i].threads = value_number(all->v[i].cores, NULL);
-		if (arrivals_find(&v[i], base, length))
+		if (arrivals_find(&v[i], r->run, base, length))
 			rc = -1;
 	}
 	if (!v)

@@ -105,7 +105,7 @@ enum verdict finding_worker_imbalance(const struct report *r, struct remark *d)
 		d->no_memory = true;
 	} else if (r->facts->all.wall_ns.unknown) {
 		verdict = remark_unknown(d, "tasks: wall_seconds");
-	} else if (l.n >= 2) {
+	} else if (l.n >= 2 && !one_by_one(r, d)) {
 		add_work(r, &l);
 		verdict = judge_workers(&l, d);
 	}

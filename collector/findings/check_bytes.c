@@ -59,10 +59,7 @@ enum verdict finding_baskets_reread(const struct report *r, struct remark *d)
 			      "that ends where baskets end (TTree.common_entry_offsets()), and "
 			      "read each column once.");
 	/* what uproot computes for the arrays comes on top */
-	remark_cost_least(d,
-			  cost_part(again, all,
-				    d->costs->decompress + d->costs->class_s[CREMA_T_storage_wait] +
-					    d->costs->class_s[CREMA_T_network_wait]));
+	remark_cost_least(d, cost_part(again, all, cost_of_baskets(r, d->costs)));
 	if (d->f.cost_s * 100 < d->f.of_s * LEAST_WARNING_PERCENT)
 		d->f.severity = FINDING_NOTE;
 	return remark_found(d, again / all);
@@ -115,7 +112,8 @@ enum verdict finding_read_amplification(const struct report *r, struct remark *d
 enum verdict finding_small_reads(const struct report *r, struct remark *d)
 {
 	struct value calls = metric_read_calls(r->facts), bytes = metric_read_bytes(r->facts);
-	double n, b;
+	const char *opened;
+	double n, b, of_line;
 	bool known;
 
 	n = value_number(calls, &known);
@@ -133,6 +131,10 @@ enum verdict finding_small_reads(const struct report *r, struct remark *d)
 	remark_see(d, "mean_bytes", value_real(b / n), "bytes");
 	remark_say(d, "%s read calls returned %s on average", remark_human(d, calls, AS_COUNT),
 		   remark_human(d, value_real(b / n), AS_BYTES));
+	opened = remark_opened_by(d, r, CREMA_OPENED_N_read_calls, n, &of_line);
+	if (opened)
+		remark_say_more(d, "; %s of them read what was opened at %s",
+				remark_human(d, value_real(of_line), AS_COUNT), opened);
 	return remark_found(d, 0);
 }
 

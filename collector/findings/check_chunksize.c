@@ -159,9 +159,7 @@ static enum verdict judge(const struct files *files, struct remark *d)
 	remark_advise(d, "Use chunksize=%s; memory per task grows with it.",
 		      remark_integer(d, size));
 	/* the bytes alone: the time to open files and to build events is chunk_overhead's */
-	remark_cost(d, cost_part(saved, read,
-				 d->costs->class_s[CREMA_T_storage_wait] +
-					 d->costs->class_s[CREMA_T_network_wait]));
+	remark_cost(d, cost_part(saved, read, d->costs->reading));
 	return remark_found(d, saved / read);
 }
 

@@ -40,6 +40,22 @@ static void say_gain(const struct report *r, const struct codec_sum *worst, stru
 			remark_human(d, value_real(cpu - took), AS_SECONDS));
 }
 
+/* Whose columns took most of it; less than a fifth explains little. */
+static void say_reader(const struct report *r, double cpu, struct remark *d)
+{
+	const struct read_line *line;
+	const char *name =
+		remark_reader(r, d, CREMA_COLUMN_N_decompress_cpu_ns, cpu * 1e9 / 5, &line);
+	struct value took;
+
+	if (!name)
+		return;
+	took = value_seconds(line->decompress_cpu_ns);
+	remark_see(d, "read_line_decompress_cpu_seconds", took, "s");
+	remark_say_more(d, "; columns that %s asked for took %s of decompression", name,
+			remark_human(d, took, AS_SECONDS));
+}
+
 enum verdict finding_decompression(const struct report *r, struct remark *d)
 {
 	struct value all = tally_cpu(&r->facts->all);
@@ -73,7 +89,13 @@ enum verdict finding_decompression(const struct report *r, struct remark *d)
 	remark_say(d, "%s of the tasks' CPU time (%s of %s) is %s decompression",
 		   remark_percent(d, percent), remark_human(d, value_real(most), AS_SECONDS),
 		   remark_human(d, all, AS_SECONDS), remark_upper(d, worst->codec));
-	say_gain(r, worst, d);
+	say_reader(r, most, d);
+	if (codec_is_beside_baskets(r, worst))
+		remark_advise(d, "Baskets are the smaller part of what was unpacked: load other "
+				 "files once per worker (a function with @functools.cache), not in "
+				 "each chunk.");
+	else
+		say_gain(r, worst, d);
 	remark_cost(d, cost_part(most, sum, d->costs->decompress));
 
 	return remark_found(d, percent / 100);

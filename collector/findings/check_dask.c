@@ -104,6 +104,7 @@ enum verdict finding_gc_pauses(const struct report *r, struct remark *d)
 		   "tasks' %s, this is %s",
 		   remark_human(d, value_real(s), AS_SECONDS),
 		   remark_human(d, value_real(cpu), AS_SECONDS), remark_percent(d, s / cpu * 100));
+	remark_half(d, r); /* the collector runs inside whatever makes objects */
 	remark_cost_least(d, cost_of_cpu(d->costs, s));
 	return remark_found(d, fmin(s / cpu, 1));
 }
@@ -141,7 +142,8 @@ enum verdict finding_python_heavy(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(each / 1e6), AS_SECONDS),
 		   remark_human(d, events, AS_COUNT),
 		   remark_human(d, value_real(rest), AS_SECONDS));
-	remark_line(d, r, CREMA_T_cpu);
+	if (!remark_habit(d, r))
+		remark_line(d, r, CREMA_T_cpu);
 	remark_cost(d, cost_of_cpu(d->costs, rest));
 	return remark_found(d, all > 0 ? rest / all : 0);
 }

@@ -241,6 +241,67 @@ static void say_place(struct remark *d, const struct hot *hot, const char *name)
 		remark_say_more(d, ", most of it in its call of %s", remark_name(d, hot->callee));
 }
 
+bool remark_habit(struct remark *d, const struct report *r)
+{
+	const struct lines *l = &r->lines;
+	uint64_t all = l->all.class_samples[CREMA_T_cpu];
+	struct hot sum[HABITS], hot;
+	const char *name;
+	double share;
+
+	if (!l->all.samples || l->clockless)
+		return false;
+	sum_habits(l, sum);
+	hot = hottest_habit(sum, false);
+	share = hot.cpu / l->all.class_s[CREMA_T_cpu];
+	if (hot.samples < REMARK_SAMPLES || share < 0.5)
+		return false;
+	name = remark_see_line(d, hot.place, share, hot.samples, all);
+	remark_say_more(d, "; %s of it", remark_line_share(d, share, all));
+	say_place(d, &hot, name);
+	remark_advise(d, "%s", hot.habit->advice);
+	return true;
+}
+
+/* "FILE:LINE FUNCTION" is of the place's function, or of one that it stands in. Python 3.10 does
+ * not tell which that is. */
+static bool is_in_function(const struct line_place *p, const char *line)
+{
+	const char *function = strrchr(line, ' '), *at = p->function;
+	size_t n = strlen(p->file), m;
+
+	if (!function || !at || strncmp(line, p->file, n) != 0 || line[n] != ':')
+		return false;
+	m = strlen(++function);
+	while (at) {
+		if (!strncmp(at, function, m) && (at[m] == '.' || !at[m]))
+			return true;
+		at = strchr(at, '.');
+		if (at)
+			at++;
+	}
+	return *p->function == '<';
+}
+
+/* Whether it computes on what it has read from files, as far as it is known which functions open
+ * some. */
+static bool reads_files(const struct report *r, const struct hot *hot)
+{
+	bool known = false;
+
+	if (hot->habit)
+		return hot->habit->kind == LOADING;
+	for (size_t i = 0; i < r->files.n; i++) {
+		const struct opened_lines *o = &r->files.v[i].opened;
+
+		known = known || o->n;
+		for (size_t k = 0; hot->place->file && k < o->n; k++)
+			if (is_in_function(hot->place, o->v[k].line))
+				return true;
+	}
+	return !known;
+}
+
 static void advise(struct remark *d, const struct hot *hot)
 {
 	if (hot->habit) {
@@ -273,6 +334,8 @@ enum verdict finding_hot_line(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(hot.cpu), AS_SECONDS));
 	say_place(d, &hot, name);
 	advise(d, &hot);
+	if (!reads_files(r, &hot))
+		d->f.apart = "not_by_coffea";
 	remark_cost(d, cost_of_cpu(d->costs, hot.cpu));
 	return remark_found(d, share);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "collector/findings/check.h"
+#include "common/dirs.h"
+#include "ids.h"
 
 enum verdict finding_reread_in_task(const struct report *r, struct remark *d)
 {
@@ -12,7 +14,8 @@ enum verdict finding_reread_in_task(const struct report *r, struct remark *d)
 	const struct sum *again = &t->count[CREMA_C_repeated_basket_bytes];
 	const struct sum *all = &t->count[CREMA_C_basket_bytes];
 	const struct attempt *a, *worst = NULL;
-	double part, whole, one, most = 0;
+	double part, whole, one, most = 0, n;
+	const char *opened;
 	size_t i;
 
 	if (!all->n || (!all->v && !all->unknown))
@@ -42,11 +45,61 @@ enum verdict finding_reread_in_task(const struct report *r, struct remark *d)
 		remark_see(d, "file", value_text(worst->filename), "");
 		remark_say_more(d, "; most of them in file %s", remark_name(d, worst->filename));
 	}
-	remark_cost_least(d,
-			  cost_part(part, whole,
-				    d->costs->decompress + d->costs->class_s[CREMA_T_storage_wait] +
-					    d->costs->class_s[CREMA_T_network_wait]));
+	/* More often than once in each task. */
+	opened = remark_opened_by(d, r, CREMA_OPENED_N_descriptors, 2 * ((double)t->attempts + 1),
+				  &n);
+	if (opened)
+		remark_say_more(d, "; %s opened files %s times", opened,
+				remark_human(d, value_real(n), AS_COUNT));
+	remark_half(d, r);
+	remark_cost_least(d, cost_part(part, whole, cost_of_baskets(r, d->costs)));
 	return remark_found(d, part / whole);
+}
+
+static const char *const opened_names[CREMA_OPENED_NUMBERS] = {
+#define FILE_OPENED(name, cell, unit, help) "opened_" #cell,
+#include "rows.def"
+};
+static const char *const opened_units[CREMA_OPENED_NUMBERS] = {
+#define FILE_OPENED(name, cell, unit, help) #unit,
+#include "rows.def"
+};
+
+static const struct opened_line *opened_most(const struct opened_lines *sum, size_t number,
+					     double *n)
+{
+	const struct opened_line *most = NULL;
+	double one;
+
+	*n = 0;
+	for (size_t i = 0; i < sum->n; i++) {
+		one = value_number(sum->v[i].number[number], NULL);
+		if (one > *n)
+			most = &sum->v[i], *n = one;
+	}
+	return most;
+}
+
+const char *remark_opened_by(struct remark *d, const struct report *r, size_t number, double all,
+			     double *n)
+{
+	const struct opened_line *most;
+	struct opened_lines sum = {0};
+	const char *name = NULL;
+
+	for (size_t i = 0; i < r->files.n; i++) {
+		if (r->files.v[i].read_bytes.type != VALUE_NULL &&
+		    opened_add(&sum, &r->files.v[i].opened))
+			d->no_memory = true;
+	}
+	most = opened_most(&sum, number, n);
+	if (most && *n * 2 >= all) {
+		remark_see(d, "opened_at", value_text(most->line), "");
+		remark_see(d, opened_names[number], value_real(*n), opened_units[number]);
+		name = remark_name(d, dirs_base(most->line, ""));
+	}
+	opened_release(&sum);
+	return name;
 }
 
 /* The file without baskets of which most was read: corrections, models, arrays. */
@@ -108,38 +161,64 @@ static void say_collected(const struct report *r, struct remark *d)
 			remark_human(d, s, AS_SECONDS));
 }
 
+/* Of tasks' files in which no basket was. */
+static double without_baskets(const struct report *r)
+{
+	double sum = 0;
+	bool known;
+
+	for (size_t i = 0; i < r->files.n; i++) {
+		if (!(value_number(r->files.v[i].basket_calls, &known) > 0) && known)
+			sum += value_number(r->files.v[i].read_bytes, NULL);
+	}
+	return sum;
+}
+
+static void say_bypassed(struct remark *d, double came, double requested, bool counted)
+{
+	const char *all = remark_human(d, value_real(came), AS_BYTES);
+	const char *other = remark_human(d, value_real(came - requested), AS_BYTES);
+
+	if (counted)
+		remark_say(d, "chunks read %s, of which coffea requested %s: %s bypassed coffea",
+			   all, remark_human(d, value_real(requested), AS_BYTES), other);
+	else
+		remark_say(d, "chunks read %s, %s of it in files without baskets", all, other);
+}
+
 /* What coffea does not count: its bytesread is of the columns that events loaded, and of metadata.
  */
 enum verdict finding_not_by_coffea(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->chunks;
-	double came, requested, waits, loading;
+	double came, requested, waits, loading, n;
 	struct value v = tally_came(t);
-	bool known;
+	const char *opened;
+	bool known, counted;
 
 	if (!t->attempts || r->facts->lazy)
 		return CHECK_IDLE;
 	came = value_number(v, &known);
 	if (!known)
 		return remark_unknown(d, "read_bytes");
-	requested = value_number(tally_requested(t), &known);
-	if (!known)
-		return remark_unknown(d, "coffea_bytesread");
+	requested = value_number(tally_requested(t), &counted);
+	if (!counted) /* without savemetrics=True */
+		requested = fmax(came - without_baskets(r), 0);
 	if (!(came * 100 >= requested * d->check->first) || came - requested < d->check->second)
-		return CHECK_QUIET;
+		return counted ? CHECK_QUIET : remark_unknown(d, "coffea_bytesread");
 	remark_see(d, "chunk_read_bytes", value_real(came), "bytes");
-	remark_see(d, "requested_bytes", value_real(requested), "bytes");
+	if (counted)
+		remark_see(d, "requested_bytes", value_real(requested), "bytes");
 	remark_see(d, "other_bytes", value_real(came - requested), "bytes");
-	remark_say(d, "chunks read %s, of which coffea requested %s: %s bypassed coffea",
-		   remark_human(d, value_real(came), AS_BYTES),
-		   remark_human(d, value_real(requested), AS_BYTES),
-		   remark_human(d, value_real(came - requested), AS_BYTES));
+	say_bypassed(d, came, requested, counted);
 	say_most_read(r, d);
+	opened = remark_opened_by(d, r, CREMA_OPENED_N_read_bytes, came - requested, &n);
+	if (opened)
+		remark_say_more(d, "; %s came from files opened at %s",
+				remark_human(d, value_real(n), AS_BYTES), opened);
 	say_written(t, d, came - requested);
 	say_collected(r, d);
-	waits = cost_part(came - requested, came,
-			  d->costs->class_s[CREMA_T_storage_wait] +
-				  d->costs->class_s[CREMA_T_network_wait]);
+	waits = cost_part(came - requested, came, d->costs->reading);
 	loading = cost_of_cpu(d->costs, loading_cpu(&r->lines));
 	remark_cost_least(d, waits + (isnan(loading) ? 0 : loading));
 	return remark_found(d, (came - requested) / came);
@@ -174,6 +253,19 @@ static size_t most_columns(const struct run *run, bool *known)
 		most = n > most ? n : most;
 	}
 	return most;
+}
+
+/* Who read most of them. */
+static void say_reader(const struct report *r, double used, struct remark *d)
+{
+	const struct read_line *line;
+	const char *name = remark_reader(r, d, CREMA_COLUMN_N_basket_bytes, used / 5, &line);
+
+	if (!name)
+		return;
+	remark_see(d, "read_line_basket_bytes", line->basket_bytes, "bytes");
+	remark_say_more(d, "; %s asked for %zu of them (%s)", name, line->columns.n,
+			remark_human(d, line->basket_bytes, AS_BYTES));
 }
 
 enum verdict finding_wide_read(const struct report *r, struct remark *d)
@@ -214,8 +306,8 @@ enum verdict finding_wide_read(const struct report *r, struct remark *d)
 		   columns, remark_percent(d, used / size * 100),
 		   remark_human(d, value_real(used), AS_BYTES),
 		   remark_human(d, value_real(size), AS_BYTES));
-	remark_cost_least(d, d->costs->decompress + d->costs->class_s[CREMA_T_storage_wait] +
-				     d->costs->class_s[CREMA_T_network_wait]);
+	say_reader(r, used, d);
+	remark_cost_least(d, cost_of_baskets(r, d->costs));
 	return remark_found(d, used / size);
 }
 

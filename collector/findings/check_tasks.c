@@ -9,22 +9,46 @@
 #define STRAGGLER_TASKS 10
 #define IMPORT_BYTES 1000000
 
+static bool imports(const struct attempt *a)
+{
+	return value_number(count_of(&a->c, CREMA_C_import_read_bytes), NULL) >= IMPORT_BYTES;
+}
+
+/* Of one kind of task. */
 struct stragglers {
-	size_t first, n, late; /* of one kind; late: so many at its end */
+	size_t first, n, late;
+	const struct attempt *slowest; /* of the late ones */
 	double median, excess;
-	double cost; /* of the wall time, for the excess */
+	double importing; /* median of those that read modules, INFINITY below two: `imports` has
+			     one */
+	double cost;	  /* of the wall time, for the excess */
 };
+
+/* A task that reads modules is late among its equals only. */
+static double usual(const struct stragglers *s, const struct attempt *a)
+{
+	return imports(a) ? s->importing : s->median;
+}
+
+static bool is_late(const struct stragglers *s, const struct attempt *a, const struct check *c)
+{
+	double wall = attempt_seconds(a), than = usual(s, a);
+
+	return wall >= than * c->first && wall - than >= c->second;
+}
 
 /* What the late ones took longer than the average, without what tasks waited for a core: on nodes
  * that others keep busy one of equal tasks is late by chance. */
-static double own_excess(const struct kinds *k, const struct stragglers *s)
+static double own_excess(const struct kinds *k, const struct stragglers *s, const struct check *c)
 {
 	double sum = 0, excess = 0, one;
 	size_t i;
 
 	for (i = s->first; i < s->first + s->n; i++)
 		sum += attempt_seconds(kind_at(k, i)) - attempt_queued_seconds(kind_at(k, i));
-	for (i = s->first + s->n - s->late; i < s->first + s->n; i++) {
+	for (i = s->first; i < s->first + s->n; i++) {
+		if (!is_late(s, kind_at(k, i), c))
+			continue;
 		one = attempt_seconds(kind_at(k, i)) - attempt_queued_seconds(kind_at(k, i)) -
 		      sum / (double)s->n;
 		excess += fmax(one, 0);
@@ -32,21 +56,40 @@ static double own_excess(const struct kinds *k, const struct stragglers *s)
 	return excess;
 }
 
+/* They are sorted by their time. */
+static double importing_median(const struct kinds *k, size_t first, size_t n)
+{
+	size_t i, count = 0, at = 0;
+
+	for (i = first; i < first + n; i++)
+		count += imports(kind_at(k, i));
+	for (i = first; i < first + n && count > 1; i++) {
+		if (imports(kind_at(k, i)) && at++ == (count - 1) / 2)
+			return attempt_seconds(kind_at(k, i));
+	}
+	return INFINITY;
+}
+
 static struct stragglers stragglers_of(const struct kinds *k, size_t first, size_t n,
 				       const struct remark *d)
 {
-	struct stragglers s = {first, n, 0, kind_median(k, first, n), 0, 0};
-	const struct check *c = d->check;
-	double wall;
+	struct stragglers s = {.first = first,
+			       .n = n,
+			       .median = kind_median(k, first, n),
+			       .importing = importing_median(k, first, n)};
+	const struct attempt *a;
+	double than;
 	size_t i;
 
-	for (i = first + n; i-- > first;) {
-		wall = attempt_seconds(kind_at(k, i));
-		if (wall < s.median * c->first || wall - s.median < c->second)
-			break;
+	for (i = first; i < first + n; i++) {
+		a = kind_at(k, i);
+		if (!is_late(&s, a, d->check))
+			continue;
+		than = usual(&s, a);
+		s.slowest = a;
 		s.late++;
-		s.excess += wall - s.median;
-		s.cost += cost_of(d->costs, kind_at(k, i)) * (1 - s.median / wall);
+		s.excess += attempt_seconds(a) - than;
+		s.cost += cost_of(d->costs, a) * (1 - than / attempt_seconds(a));
 	}
 	return s;
 }
@@ -76,7 +119,7 @@ static void say_most(struct remark *d, const struct attempt *a)
 static enum verdict say_stragglers(const struct report *r, struct remark *d, const struct kinds *k,
 				   const struct stragglers *s)
 {
-	const struct attempt *slow = kind_at(k, s->first + s->n - 1);
+	const struct attempt *slow = s->slowest;
 	double wall = attempt_seconds(slow);
 
 	remark_see(d, "prefix", value_text(slow->prefix ? slow->prefix : "unknown"), "");
@@ -98,7 +141,7 @@ static enum verdict say_stragglers(const struct report *r, struct remark *d, con
 	remark_place(d, slow, "slowest_");
 	remark_cost(d, s->cost);
 	remark_gain_most(d, s->cost);
-	if (own_excess(k, s) < d->check->second / 2)
+	if (own_excess(k, s, d->check) < d->check->second / 2)
 		remark_severity(d, FINDING_NOTE);
 	return remark_found(d, r->facts->tasks.wall > 0 ? s->excess / r->facts->tasks.wall : 0);
 }
@@ -131,11 +174,6 @@ static const struct attempt *first_of(const struct run *run, const struct worker
 			return run->attempts.v[i];
 	}
 	return NULL;
-}
-
-static bool imports(const struct attempt *a)
-{
-	return value_number(count_of(&a->c, CREMA_C_import_read_bytes), NULL) >= IMPORT_BYTES;
 }
 
 /* What the tasks of one kind that import took longer than the median of those that do not. */
@@ -262,7 +300,8 @@ enum verdict finding_fresh_workers(const struct report *r, struct remark *d)
 		   remark_human(d, value_real(f.tasks_cpu), AS_SECONDS));
 	cost = cost_of_start(r, &f);
 	remark_cost(d, cost);
-	if (cost < r->facts->wall_time / 10) /* before the first task of the run */
+	/* before the first task of the run, or a second that each run on fresh workers pays */
+	if (cost < r->facts->wall_time / 10 || cost < 1)
 		remark_severity(d, FINDING_NOTE);
 	return remark_found(d, f.cpu / (f.cpu + f.tasks_cpu));
 }

@@ -46,34 +46,52 @@ static bool most_threads(const struct report *r, double *threads)
 	return workers && cores;
 }
 
+/* Did Dask say that tasks waited on a worker for its threads? */
+static bool tasks_waited(const struct report *r, const struct worker *w)
+{
+	size_t i, seen = 0, waited = 0;
+
+	for (i = 0; i < w->probes.n; i++) {
+		if (!tracking_has(r->run, w->probes.v[i].time))
+			continue;
+		seen++;
+		waited += w->probes.v[i].ready >= 1;
+	}
+	return waited && waited * 4 >= seen; /* a task waits for a moment before it starts */
+}
+
 bool one_by_one(const struct report *r, const struct remark *d)
 {
 	double threads = value_number(metric_total_cores(r->facts), NULL);
+	size_t i;
 
-	return threads > 1.5 && r->facts->tasks.attempts >= ONE_BY_ONE_TASKS &&
-	       d->costs->any > 0.95 * r->facts->all.wall;
+	if (!(threads > 1.5) || r->facts->tasks.attempts < ONE_BY_ONE_TASKS ||
+	    d->costs->any <= 0.95 * r->facts->all.wall)
+		return false;
+	for (i = 0; i < r->facts->tracking->n; i++) {
+		if (tasks_waited(r, r->facts->tracking->v[i].worker))
+			return false;
+	}
+	return true;
 }
 
-/* Did tasks wait for cores that other processes used? */
+/* Did tasks wait for cores that other processes used? Where a host has more threads than cores, its
+ * own did. */
 static bool others_have_cores(const struct report *r)
 {
 	const struct tally *t = &r->facts->all;
-	bool queued_known, threads_known, cores_known;
-	double queued = value_number(tally_class(t, CREMA_T_runqueue), &queued_known);
-	double threads = value_number(metric_total_cores(r->facts), &threads_known), cores = 0;
-	size_t i;
+	bool known;
+	double queued = value_number(tally_class(t, CREMA_T_runqueue), &known), threads, cores;
 
-	for (i = 0; i < r->facts->tracking->n; i++)
-		cores = fmax(cores,
-			     value_number(r->facts->tracking->v[i].worker->cores, &cores_known));
-	return queued_known && threads_known && threads <= cores &&
+	return known && fullest_host(r, &threads, &cores) && threads <= cores &&
 	       reaches(queued, t->wall, BUSY_CORES_PERCENT, 0);
 }
 
 static void say_one_by_one(const struct report *r, struct remark *d, double idle)
 {
 	remark_advise(d, "The tasks ran one by one: submit them together (client.map, or one "
-			 "compute() for all), and gather the results afterwards.");
+			 "compute() for all), and gather the results afterwards. If each needs "
+			 "the one before, divide the work by data instead.");
 	remark_gain_most(d, wall_of(r, idle));
 }
 

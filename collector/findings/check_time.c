@@ -115,8 +115,7 @@ static double threads_on(const struct report *r, const char *host, double *cores
 	return threads;
 }
 
-/* The host with the most threads for its cores. */
-static const char *fullest_host(const struct report *r, double *threads, double *cores)
+const char *fullest_host(const struct report *r, double *threads, double *cores)
 {
 	const char *host, *worst = NULL;
 	double n, c;
@@ -217,14 +216,20 @@ static double pool_seconds(const struct tally *t, double *queued)
 	"Start fewer programs (subprocess.run(), os.system()): call a library in the task, or "    \
 	"start one program for many chunks."
 
+/* The function in which most of `of` seconds of that wait were; "" if that is not known. */
+static const char *mostly_at(const struct report *r, enum crema_time_id id, double of)
+{
+	const struct blocking_row *row = site_of(r, id);
+
+	return row && frame_of(row) && (double)row->waits.ns / 1e9 * 2 >= of ? frame_of(row) : "";
+}
+
 /* Most of it in wait calls for children: subprocess, multiprocessing. */
 static bool waits_for_programs(const struct report *r, double of)
 {
-	const struct blocking_row *row = site_of(r, CREMA_T_lock_wait);
+	const char *function = mostly_at(r, CREMA_T_lock_wait, of);
 
-	return row && frame_of(row) && strstr(frame_of(row), "wait") &&
-	       (strstr(frame_of(row), "pid") || strstr(frame_of(row), "wait4")) &&
-	       (double)row->waits.ns / 1e9 * 2 >= of;
+	return strstr(function, "wait") && (strstr(function, "pid") || strstr(function, "wait4"));
 }
 
 enum verdict finding_lock_wait(const struct report *r, struct remark *d)
@@ -253,49 +258,83 @@ enum verdict finding_lock_wait(const struct report *r, struct remark *d)
 	return remark_found(d, s.percent / 100);
 }
 
-/* Nothing that tasks read came from storage, and they wrote: then the waits were for writing. */
-static void say_written(const struct tally *t, struct remark *d)
+#define PAGE_BYTES 4096
+
+/* Most of it in fsync, or more syncs than pages that were read from storage. */
+static bool say_synced(const struct tally *t, struct remark *d, double charged, bool in_sync)
 {
-	bool charged_known, written_known;
-	double charged =
-		value_number(sum_value(&t->count[CREMA_C_storage_read_bytes]), &charged_known);
-	double written = value_number(sum_value(&t->count[CREMA_C_write_bytes]), &written_known);
+	struct value calls = sum_value(&t->count[CREMA_C_sync_calls]);
+	double syncs = value_number(calls, NULL);
+
+	if (!(syncs >= 1) || (!in_sync && (syncs < 10 || !(syncs > charged / PAGE_BYTES))))
+		return false;
+	remark_see(d, "sync_calls", calls, "calls");
+	remark_say_more(d, "; %s call%s of fsync waited for the disk",
+			remark_human(d, calls, AS_COUNT), syncs == 1 ? "" : "s");
+	return true;
+}
+
+/* Hardly anything that tasks read came from storage, and they wrote: then the waits were for
+ * writing. */
+static bool say_written(const struct tally *t, struct remark *d, double charged, bool in_sync)
+{
+	bool known;
+	double written = value_number(sum_value(&t->count[CREMA_C_write_bytes]), &known);
 	struct value calls = sum_value(&t->count[CREMA_C_write_calls]);
 
-	if (!charged_known || !written_known || charged * 100 >= written || !(written > 0))
-		return;
-	remark_see(d, "write_calls", calls, "calls");
-	remark_see(d, "write_bytes", value_real(written), "bytes");
-	remark_say_more(d, "; hardly anything was read from storage, but %s write call%s wrote %s",
+	if (isnan(charged) || !known || !(written > 0))
+		return false;
+	if (!say_synced(t, d, charged, in_sync)) {
+		if (charged * 100 >= written)
+			return false;
+		remark_say_more(
+			d, "; hardly anything was read from storage, but %s write call%s wrote %s",
 			remark_human(d, calls, AS_COUNT), value_number(calls, NULL) == 1 ? "" : "s",
 			remark_human(d, value_real(written), AS_BYTES));
+	}
+	remark_see(d, "write_calls", calls, "calls");
+	remark_see(d, "write_bytes", value_real(written), "bytes");
 	remark_advise(d, "Write fewer and larger files, each once at the end of the task, without "
 			 "fsync() and without a flush after each piece; or write to a local disk.");
+	return true;
+}
+
+/* Of mapped files nearly nothing is in large reads, and small ones read ahead: then the page
+ * cache's part of the large ones is not about what was waited for. */
+static void say_cached(const struct tally *t, struct remark *d, double charged)
+{
+	struct value large = sum_value(&t->count[CREMA_C_large_read_bytes]);
+	struct value cached = sum_value(&t->count[CREMA_C_cached_bytes]);
+	struct value percent = value_ratio(cached, large, 100);
+	bool known;
+
+	value_number(percent, &known);
+	if (!known || charged > value_number(large, NULL))
+		return;
+	remark_see(d, "cached_bytes", cached, "bytes");
+	remark_see(d, "large_read_bytes", large, "bytes");
+	remark_see(d, "cached_percent", percent, "%");
+	remark_say_more(d, "; %s of the bytes from large reads came from the page cache",
+			remark_percent(d, value_number(percent, NULL)));
 }
 
 enum verdict finding_storage_wait(const struct report *r, struct remark *d)
 {
 	const struct tally *t = facts_shown(r->facts);
-	struct value large = sum_value(&t->count[CREMA_C_large_read_bytes]);
-	struct value cached = sum_value(&t->count[CREMA_C_cached_bytes]);
-	struct value percent = value_ratio(cached, large, 100);
 	enum verdict verdict;
 	struct share s;
+	double charged;
 	bool known;
 
 	if (!share_of(r, d, tally_class(t, CREMA_T_storage_wait), "storage_wait_seconds", &s,
 		      &verdict))
 		return verdict;
+	charged = value_number(sum_value(&t->count[CREMA_C_storage_read_bytes]), &known);
+	charged = known ? charged : (double)NAN;
 	say_share(d, &s, "waited", " for storage");
-	say_written(t, d);
-	value_number(percent, &known);
-	if (known) {
-		remark_see(d, "cached_bytes", cached, "bytes");
-		remark_see(d, "large_read_bytes", large, "bytes");
-		remark_see(d, "cached_percent", percent, "%");
-		remark_say_more(d, "; %s of the bytes from large reads came from the page cache",
-				remark_percent(d, value_number(percent, NULL)));
-	}
+	if (!say_written(t, d, charged, strstr(mostly_at(r, CREMA_T_storage_wait, s.s), "sync")))
+		say_cached(t, d, charged);
+	remark_line(d, r, CREMA_T_storage_wait);
 	remark_cost(d, d->costs->class_s[CREMA_T_storage_wait]);
 	return remark_found(d, s.percent / 100);
 }

@@ -58,6 +58,20 @@ static double computing(const struct classes *k, enum crema_count_id id, double 
 	return fmin(codec * busy, wall);
 }
 
+/* Waits of a task that can have been for its baskets. A chunk's come from where its file is; those
+ * of other tasks came from files if so many bytes did, and other waits for servers are for requests
+ * of its own. */
+static double reading(const struct attempt *a, const struct classes *k)
+{
+	bool know_files, know_baskets;
+	double read = value_number(count_of(&k->detail.c, CREMA_C_read_bytes), &know_files);
+	double baskets = value_number(count_of(&k->detail.c, CREMA_C_basket_bytes), &know_baskets);
+
+	if (!attempt_is_chunk(a) && !(know_files && know_baskets && read >= baskets))
+		return k->seconds[CREMA_T_storage_wait] + k->seconds[CREMA_T_network_wait];
+	return k->seconds[k->remote ? CREMA_T_network_wait : CREMA_T_storage_wait];
+}
+
 /* By class: a task's share as its own time was. */
 static void classify(struct costs *c)
 {
@@ -74,6 +88,7 @@ static void classify(struct costs *c)
 		rate = c->v[i].seconds / wall;
 		for (t = 0; t < CREMA_TIMES; t++)
 			c->class_s[t] += rate * k.seconds[t];
+		c->reading += rate * reading(c->v[i].attempt, &k);
 		c->unclassified += rate * value_number(k.unclassified, NULL);
 		c->cpu_seconds += k.seconds[CREMA_T_cpu];
 		c->decompress += rate * computing(&k, CREMA_C_decompress_cpu_ns, wall);

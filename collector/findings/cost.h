@@ -29,6 +29,8 @@ struct costs {
 	double any;	     /* seconds in which a task ran: the sum of all shares */
 	double task_seconds; /* wall time of these tasks */
 	double class_s[CREMA_TIMES], unclassified;
+	/* waits for what files' baskets came through: storage, a server, or either */
+	double reading;
 	double cpu_seconds; /* CPU of these tasks' own threads */
 	/* CPU in codecs; on a busy node computing also waits for a core, which is in it */
 	double decompress, compress;

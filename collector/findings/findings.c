@@ -64,7 +64,7 @@ static int take(struct findings *out, const struct remark *d, enum verdict verdi
 
 static bool yields_to(const struct yields *y, const struct finding *f, const struct finding *to)
 {
-	if (strcmp(y->id, f->id) != 0 || f == to)
+	if (strcmp(y->id, f->id) != 0 || f == to || (f->apart && !strcmp(f->apart, to->id)))
 		return false;
 	if (strcmp(y->to, "ANY") ? strcmp(y->to, to->id) != 0 : to->severity == FINDING_NOTE)
 		return false;
@@ -74,25 +74,43 @@ static bool yields_to(const struct yields *y, const struct finding *f, const str
 }
 
 /* All of them are judged as they were found: one that is left out still makes others yield. */
-static const char *left_out_for(const struct findings *all, const struct finding *f)
+static const struct yields *yields_of(const struct findings *all, const struct finding *f,
+				      struct finding **to)
 {
 	size_t i, k;
 
 	for (i = 0; i < sizeof(yields) / sizeof(*yields); i++) {
 		for (k = 0; k < all->n; k++) {
-			if (yields_to(&yields[i], f, &all->v[k]))
-				return all->v[k].id;
+			*to = &all->v[k];
+			if (yields_to(&yields[i], f, *to))
+				return &yields[i];
 		}
 	}
 	return NULL;
 }
 
+/* Of what is the cause of another whatever that costs, and is known by a part of its own cost
+ * alone: it stands where the other would. */
+static void stand_for(struct finding *cause, const struct finding *f)
+{
+	if (cause->cost_is_least && f->cost_s > cause->rank_s)
+		cause->rank_s = f->cost_s;
+}
+
 static void leave_out(struct findings *out)
 {
+	const struct yields *y;
+	struct finding *to;
 	size_t i;
 
 	for (i = 0; i < out->n; i++)
-		out->v[i].left_out_for = left_out_for(out, &out->v[i]);
+		out->v[i].rank_s = out->v[i].cost_s;
+	for (i = 0; i < out->n; i++) {
+		y = yields_of(out, &out->v[i], &to);
+		out->v[i].left_out_for = y ? to->id : NULL;
+		if (y && y->percent <= 0 && strcmp(y->to, "ANY") != 0)
+			stand_for(to, &out->v[i]);
+	}
 	for (i = 0; i < out->n; i++) {
 		if (out->v[i].left_out_for)
 			out->left_out++;
@@ -101,21 +119,21 @@ static void leave_out(struct findings *out)
 	}
 }
 
-/* An unknown cost comes last; of notes, those that nobody can change. */
+/* An unknown cost comes last; before it, of notes, what nobody can change. */
 static int by_cost(const void *pa, const void *pb)
 {
 	const struct finding *a = pa, *b = pb;
-	double a_cost = isnan(a->cost_s) ? -1 : a->cost_s;
-	double b_cost = isnan(b->cost_s) ? -1 : b->cost_s;
 
 	if (!a->left_out_for != !b->left_out_for)
 		return a->left_out_for ? 1 : -1;
 	if (a->severity != b->severity)
 		return a->severity < b->severity ? -1 : 1;
+	if (isnan(a->cost_s) != isnan(b->cost_s))
+		return isnan(a->cost_s) ? 1 : -1;
 	if (a->beyond != b->beyond)
 		return a->beyond ? 1 : -1;
-	if (a_cost != b_cost)
-		return a_cost > b_cost ? -1 : 1;
+	if (a->rank_s > b->rank_s || a->rank_s < b->rank_s)
+		return a->rank_s > b->rank_s ? -1 : 1;
 	if (a->weight != b->weight)
 		return a->weight > b->weight ? -1 : 1;
 	return strcmp(a->id, b->id);
@@ -146,7 +164,7 @@ static void put_off(struct findings *out)
 			continue;
 		for (k = i;
 		     k + 1 < out->n && out->v[k + 1].severity == out->v[i].severity &&
-		     out->v[k + 1].cost_s * 100 >= out->v[i].cost_s * LEAST_SCALING_PERCENT &&
+		     out->v[k + 1].rank_s * 100 >= out->v[i].rank_s * LEAST_SCALING_PERCENT &&
 		     !paid_once(&out->v[k + 1]);
 		     k++)
 			;

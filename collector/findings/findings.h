@@ -39,10 +39,12 @@ struct finding {
 	enum finding_severity severity;
 	const char *sentence, *advice;
 	double cost_s;	    /* of the run's wall time, what it explains (cost.h); NAN: unknown */
+	double rank_s;	    /* where it stands: cost_s, or more (stand_for() in findings.c) */
 	double of_s;	    /* the run's wall time; NAN: unknown */
 	bool cost_is_least; /* it explains more than that, which cannot be told */
 	const char *gain;   /* what its advice would save, by this run's numbers; NULL: not known */
 	double gain_s;	    /* the same as seconds of the wall time; NAN: unknown */
+	const char *apart;  /* id of a finding that is not its cause here; NULL: none */
 	bool beyond;	    /* a note in this run, since nobody can change it */
 	double weight;	    /* share of the run it is about, 0 to 1: where the cost is unknown */
 	const char *left_out_for; /* id of the one that speaks in its place; NULL: it speaks */

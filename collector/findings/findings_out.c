@@ -238,6 +238,24 @@ static void put_first(const struct finding *f, size_t lines, struct sink *one, b
 	free(text);
 }
 
+/* "  and 4 more (storage_wait, imports): --show findings": of the warnings among them as many names
+ * as the line has room for. */
+static void put_more(const struct findings *f, size_t shown, struct sink *s)
+{
+	size_t i, room = sink_columns(s), used = strlen("  and 99 more (, ...): --show findings");
+	const char *before = " (";
+
+	sink_printf(s, "  and %zu more", f->n - shown);
+	for (i = shown; i < f->n && f->v[i].severity != FINDING_NOTE; i++) {
+		used += strlen(f->v[i].id) + 2;
+		sink_printf(s, "%s%s", before, used > room ? "..." : f->v[i].id);
+		before = ", ";
+		if (used > room)
+			break;
+	}
+	sink_printf(s, "%s: --show findings\n", *before == ',' ? ")" : "");
+}
+
 void findings_brief(const struct findings *f, size_t most, size_t lines, struct sink *s,
 		    bool colour)
 {
@@ -265,7 +283,7 @@ void findings_brief(const struct findings *f, size_t most, size_t lines, struct 
 	if (one.error)
 		s->error = one.error;
 	if (shown < f->n)
-		sink_printf(s, "  and %zu more: --show findings\n", f->n - shown);
+		put_more(f, shown, s);
 	buf_release(&b);
 }
 

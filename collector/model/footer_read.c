@@ -51,7 +51,7 @@ static bool is_of(struct feeding *f, const msgpack_object_array *item)
 static bool goes_on(const struct stream *kept, const struct stream *spanned,
 		    const struct stream *taken)
 {
-	const struct seq_range *k, *s;
+	const struct range *k, *s;
 	uint64_t number, to;
 
 	for (k = kept->ranges.v; k < kept->ranges.v + kept->ranges.n; k++) {

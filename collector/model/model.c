@@ -95,50 +95,14 @@ void worker_sign(struct worker *w, uint64_t boot_ns)
 		w->last_boot_ns = boot_ns;
 }
 
-/* Adds [from, to) to the sorted, disjoint ranges. */
 int stream_received(struct stream *s, uint64_t from, uint64_t to)
 {
-	struct seq_range *v;
-	size_t i, j;
-
-	if (from >= to)
-		return 0;
-	for (i = s->ranges.n; i > 0 && s->ranges.v[i - 1].to >= from; i--)
-		;
-	for (j = i; j < s->ranges.n && s->ranges.v[j].from <= to; j++) {
-		if (s->ranges.v[j].from < from)
-			from = s->ranges.v[j].from;
-		if (s->ranges.v[j].to > to)
-			to = s->ranges.v[j].to;
-	}
-	if (i == j) {
-		if (!ARRAY_NEW(&s->ranges))
-			return -ENOMEM;
-		v = s->ranges.v;
-		memmove(v + i + 1, v + i, (s->ranges.n - 1 - i) * sizeof(*v));
-	} else {
-		v = s->ranges.v;
-		memmove(v + i + 1, v + j, (s->ranges.n - j) * sizeof(*v));
-		s->ranges.n -= j - i - 1;
-	}
-	v[i] = (struct seq_range){from, to};
-	return 0;
+	return ranges_add(&s->ranges, from, to, SIZE_MAX);
 }
 
 bool stream_has(const struct stream *s, uint64_t number)
 {
-	size_t from = 0, to = s->ranges.n, i;
-
-	while (from < to) {
-		i = from + (to - from) / 2;
-		if (number < s->ranges.v[i].from)
-			to = i;
-		else if (number >= s->ranges.v[i].to)
-			from = i + 1;
-		else
-			return true;
-	}
-	return false;
+	return ranges_has(&s->ranges, number);
 }
 
 void stream_pack(const struct stream *s, msgpack_packer *pk)

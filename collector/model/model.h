@@ -23,6 +23,7 @@
 #include "collector/model/history.h"
 #include "collector/model/model_lines.h"
 #include "collector/model/model_stacks.h"
+#include "collector/model/opened.h"
 #include "collector/model/span_part.h"
 #include "common/ranges.h"
 #include "common/table.h"
@@ -138,14 +139,11 @@ struct outside {
 struct filesystem {
 	const char *path, *type, *storage, *calibration;
 };
-struct seq_range {
-	uint64_t from, to;
-};
 struct stream {
 	uint64_t id;
 	struct task_map map;
 	bool has_map;
-	ARRAY(struct seq_range) ranges; /* records received: merged, sorted */
+	struct ranges ranges; /* records received */
 };
 struct amounts { /* a part of the process's own totals, as the lines TOTALS_AMOUNT of it */
 	struct value cpu_ns, storage_read_bytes, storage_write_bytes;
@@ -185,6 +183,7 @@ struct file_row {
 		struct value number[CREMA_FILE_VALUES];
 	};
 	struct ranges read, baskets; /* lists, as far as they came */
+	struct opened_lines opened;
 };
 struct codec_row {
 	struct worker *worker;

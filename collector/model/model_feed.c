@@ -225,11 +225,6 @@ static bool message_type(const msgpack_object *message, uint64_t *type)
 	       object_u64(&message->via.array.ptr[0], type);
 }
 
-static bool is_of_task(uint64_t type)
-{
-	return type >= CREMA_MSG_TASK_START && type <= CREMA_MSG_TASK_AMEND;
-}
-
 static int feed_message(struct model *m, struct worker *w, const struct stream *s,
 			const msgpack_object *message)
 {
@@ -242,7 +237,7 @@ static int feed_message(struct model *m, struct worker *w, const struct stream *
 		return 0;
 	}
 	item = message->via.array.ptr;
-	if (is_of_task(type))
+	if (task_is_message(type))
 		return feed_task(m, w, s, message);
 	if (!selection_takes_message(m, w, type, &item[1]))
 		return 0;
@@ -279,7 +274,7 @@ static int feed_messages(struct model *m, struct worker *w, const struct stream 
 			continue;
 		}
 		rc = unpack_next(&u, raw + at, n - at, &used);
-		if (!rc && (!tasks_only || (message_type(&u.root, &type) && is_of_task(type))))
+		if (!rc && (!tasks_only || (message_type(&u.root, &type) && task_is_message(type))))
 			rc = feed_message(m, w, s, &u.root);
 		if (!rc && m->witness)
 			rc = m->witness->saw(m->witness, w, s, NULL, false, raw + at, used);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/model/model.h"
+#include "collector/model/model_map.h"
 #include "collector/model/selection.h"
 #include "common/rows.h"
 
@@ -152,6 +152,7 @@ static int take_row(struct model *m, const struct line_stack *like, const msgpac
 	key.pool = pool->via.boolean;
 	key.outside = get_true(map, "outside");
 	key.prefix = model_text(m, get_text(map, "prefix"));
+	key.dataset = map_text(m, map, "dataset");
 	key.why = model_text(m, get_text(map, "why"));
 	key.n.cut = get_u64(map, "cut", 0);
 	key.n.clock_cpu_ns = get_u64(map, "clock_cpu_ns", 0);

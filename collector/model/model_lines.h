@@ -2,10 +2,10 @@
 /*
  * model_lines.h - sampled Python stacks of tasks, from the agents' LINES messages.
  *
- * A row is one list of places (innermost first) of one worker's tasks of a prefix and span. Its
- * numbers are cumulative: of two messages about a row, the one with the larger numbers is the
- * newer one. Places and lists are interned over all workers: equal ones are equal pointers. Rows
- * beyond MODEL_LINES are left out, and their worker is marked.
+ * A row is one list of places (innermost first) of one worker's tasks of a prefix, dataset and
+ * span. Its numbers are cumulative: of two messages about a row, the one with the larger numbers is
+ * the newer one. Places and lists are interned over all workers: equal ones are equal pointers.
+ * Rows beyond MODEL_LINES are left out, and their worker is marked.
  */
 #ifndef CREMA_COLLECTOR_MODEL_MODEL_LINES_H
 #define CREMA_COLLECTOR_MODEL_MODEL_LINES_H
@@ -45,7 +45,8 @@ struct line_stack {
 	struct worker *worker;
 	uint64_t table, number;
 	const char *span, *prefix;
-	const char *why; /* there are no places; NULL: there are */
+	const char *dataset; /* NULL: of none, or not known when it was sampled */
+	const char *why;     /* there are no places; NULL: there are */
 	bool pool;
 	bool outside; /* of a thread without a task: only what it held counts */
 	const struct line_list *list;

@@ -54,6 +54,7 @@ void model_release(struct model *m)
 	for (i = 0; i < m->files.n; i++) {
 		ranges_release(&m->files.v[i]->read);
 		ranges_release(&m->files.v[i]->baskets);
+		opened_release(&m->files.v[i]->opened);
 	}
 	dropped_release(m);
 	model_drop_attempts(m);

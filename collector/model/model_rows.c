@@ -218,7 +218,8 @@ static int feed_file(struct model *m, struct worker *w, const msgpack_object *ma
 	f->storage = map_text(m, map, "storage");
 	model_raise(f->number, row_file, CREMA_FILE_VALUES, map);
 	if (take_ranges(&f->read, get(map, "ranges")) ||
-	    take_ranges(&f->baskets, get(map, "basket_ranges")))
+	    take_ranges(&f->baskets, get(map, "basket_ranges")) ||
+	    opened_take(&f->opened, m, get(map, "opened_by")))
 		return -ENOMEM;
 	return m->error;
 }

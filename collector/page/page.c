@@ -100,7 +100,7 @@ static void put_part(struct sink *s, const char *name, size_t n, const struct bu
 }
 
 /* %name% stands for a part; nothing else in page.html has a percent sign. data NULL: live. */
-static void put_page(struct sink *s, const struct buf *data)
+void page_put(struct sink *s, const struct buf *data)
 {
 	const char *at = page_assets[PAGE_HTML].text, *end = page_assets[PAGE_HTML].end;
 	const char *from, *to;
@@ -128,11 +128,11 @@ void page_write(const struct report *r, struct sink *s)
 	if (sink_end(&inner))
 		s->error = inner.error;
 	else
-		put_page(s, &data);
+		page_put(s, &data);
 	buf_release(&data);
 }
 
 void page_live(struct sink *s)
 {
-	put_page(s, NULL);
+	page_put(s, NULL);
 }

@@ -28,13 +28,18 @@
 #define PAGE_ROWS 40	 /* of files, datasets, codecs, slowest tasks */
 #define PAGE_WORKERS 48	 /* rows of workers */
 #define PAGE_STACKS 400
-#define PAGE_CURVES 7 /* workers' memory */
+#define PAGE_FLAME_WORKERS 12 /* whose own part of the stacks is told; the busiest */
+#define PAGE_CURVES 7	      /* workers' memory */
 #define PAGE_NAME_BYTES 120
 
 /* The first error is in the sink. */
 void page_write(const struct report *r, struct sink *s);
 
 void page_data(const struct report *r, struct json *j);
+/* page.html with other data: the script draws a comparison (collector/compare/compare_page.c). */
+void page_put(struct sink *s, const struct buf *data);
+/* "classes" and "layers": what charts are made of. */
+void page_terms(struct json *j);
 
 /* Parts of page_data(). */
 void page_tasks(const struct report *r, struct json *j);

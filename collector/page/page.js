@@ -241,6 +241,8 @@ const given = JSON.parse(byId("data").textContent);
 if (given.live) {
   say("Loading the run \u2026");
   poll();
+} else if (given.compare) {
+  drawComparison(given);
 } else {
   draw(prepare(given));
 }

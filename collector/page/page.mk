@@ -6,7 +6,7 @@ D3_DOC ?= /usr/share/doc
 D3_MODULES = array collection color format interpolate path time time-format scale selection shape axis
 D3_JS = $(foreach m,$(D3_MODULES),$(D3_DIR)/d3-$m/dist/d3-$m.min.js)
 D3_LICENCE = $(D3_MODULES:%=$(D3_DOC)/node-d3-%/copyright)
-PAGE_JS = $(addprefix collector/page/,page_format.js page_table.js page_charts.js page_stream.js page_flame.js page_panels.js page.js)
+PAGE_JS = $(addprefix collector/page/,page_format.js page_table.js page_charts.js page_stream.js page_flame.js page_compare.js page_panels.js page.js)
 PAGE_GEN = $(BUILD)/gen/page
 
 $(D3_JS) $(D3_LICENCE):

@@ -71,7 +71,7 @@ static void put_term(const char *id, const char *name, struct json *j)
 }
 
 /* The parts that charts are made of, and what people call them. */
-static void put_terms(struct json *j)
+void page_terms(struct json *j)
 {
 	size_t i;
 
@@ -357,7 +357,7 @@ void page_data(const struct report *r, struct json *j)
 	j->pretty = false;
 	emit_object(j, NULL);
 	emit_value(j, "version", value_text(CREMA_VERSION));
-	put_terms(j);
+	page_terms(j);
 	put_run(r, j);
 	put_findings(r, j);
 	put_metrics(r, j);

@@ -2,7 +2,7 @@
 /* Sampled stacks as an icicle: a row for each depth, as wide as the time below it. A click enlarges, a search marks. */
 
 const FLAME_ROW = 18;
-const flame = { path: [], search: "", time: "all" }; // they survive a redraw
+const flame = { path: [], search: "", time: "all", by: "task" }; // they survive a redraw
 
 function flameNode(name, user, classes) {
   return { name, user, folded: [], seconds: 0, samples: 0, held: 0, classes: classes.map(() => 0), children: new Map() };
@@ -37,27 +37,51 @@ function flameFold(node) {
   node.children = new Map([last, ...beside].map((c, i) => [i ? `${c.name} ${i}` : c.name, c]));
 }
 
+/* A stack's parts by what the second row of the picture tells apart: [name or null, part]. */
+function flameParts(s, row) {
+  if (flame.by === "dataset") return [[row.dataset ?? "no dataset, or not known yet", row]];
+  if (flame.by !== "worker") return [[null, row]];
+  const rest = { ...row, seconds: [...row.seconds], class_samples: [...row.class_samples] }; // of workers that have no part of their own
+  for (const part of row.parts) {
+    part.seconds.forEach((v, i) => { rest.seconds[i] = Math.max(0, rest.seconds[i] - v); });
+    part.class_samples.forEach((v, i) => { rest.class_samples[i] -= v; });
+    for (const name of ["samples", "held_seconds", "held_samples"]) rest[name] = Math.max(0, rest[name] - part[name]);
+  }
+  return [...row.parts.map((part) => [s.workers[part.worker], { ...row, ...part }]), ["other workers", rest]];
+}
+
+/* [name, is the user's own] of a stack's cells below its group, outermost first. */
+function flameNames(s, row, text = (name) => name) {
+  return [[`${row.prefix ?? UNKNOWN}${row.pool ? " (pool threads)" : ""}`, false], ...(row.without ? [["no stack", false]] : []),
+    ...row.frames.map((i) => [text(s.frames[i].text), s.frames[i].user])];
+}
+
+/* The nodes from the root to the stack's own, made where there are none. */
+function flamePath(root, names, make) {
+  const nodes = [root];
+  for (const [name, user] of names) {
+    const { children } = nodes[nodes.length - 1];
+    if (!children.has(name)) children.set(name, make(name, user));
+    nodes.push(children.get(name));
+  }
+  return nodes;
+}
+
 /* Seconds by class are in the order of `classes`. */
 function flameTree(s, classes) {
   const root = flameNode("all tasks", false, classes);
-  for (const row of s.rows) {
+  for (const [group, row] of s.rows.flatMap((r) => flameParts(s, r))) {
     const [seconds, samples] = flameWeight(row);
     if (!samples) continue;
-    const names = [[`${row.prefix ?? UNKNOWN}${row.pool ? " (pool threads)" : ""}`, false], ...(row.without ? [["no stack", false]] : []),
-      ...row.frames.map((i) => [s.frames[i].text, s.frames[i].user])];
-    let node = root;
-    for (const [name, user] of [null, ...names].map((n) => n || ["", false])) {
-      if (name) {
-        if (!node.children.has(name)) node.children.set(name, flameNode(name, user, classes));
-        node = node.children.get(name);
-      }
+    const names = [...(group === null ? [] : [[group, false]]), ...flameNames(s, row)];
+    for (const node of flamePath(root, names, (name, user) => flameNode(name, user, classes))) {
       row.seconds.forEach((v, i) => { node.classes[i] += v; });
       node.seconds += seconds;
       node.samples += samples;
       node.held += row.held_seconds;
     }
   }
-  root.children.forEach(flameFold);
+  for (const child of root.children.values()) flame.by === "task" ? flameFold(child) : child.children.forEach(flameFold);
   return root;
 }
 
@@ -107,19 +131,20 @@ function flameFound(node, word) {
   return d3.sum([...node.children.values()], (child) => flameFound(child, word));
 }
 
-function drawCells(chart, root, classes, redraw) {
+/* look: the colour, opacity and text of a cell. */
+function drawCells(chart, root, look, redraw) {
   const width = chartWidth(chart), cells = flameCells(root, flame.path), word = flame.search.toLowerCase();
   const svg = canvas(chart, "chart-flame", width, FLAME_ROW * (d3.max(cells, (c) => c.depth) + 1), "Sampled Python stacks, outermost frame at the top; width is time");
   const cell = svg.selectAll("g").data(cells).enter().append("g").attr("class", (c) => (word && !flameMatches(c.node, word) ? "cell faint" : "cell"))
     .attr("transform", (c) => `translate(${c.x0 * width},${c.depth * FLAME_ROW})`).attr("tabindex", 0).attr("role", "button").attr("data-name", (c) => c.node.name)
-    .attr("aria-label", (c) => flameText(c.node, root, classes));
-  cell.append("rect").attr("width", (c) => Math.max(0.5, (c.x1 - c.x0) * width - 0.5)).attr("height", FLAME_ROW - 1).attr("fill", (c) => colour(flameColour(c.node, classes)))
-    .attr("fill-opacity", (c) => (c.node.user ? 0.75 : 0.4));
+    .attr("aria-label", (c) => look.text(c.node));
+  cell.append("rect").attr("width", (c) => Math.max(0.5, (c.x1 - c.x0) * width - 0.5)).attr("height", FLAME_ROW - 1).attr("fill", (c) => colour(look.colour(c.node)))
+    .attr("fill-opacity", (c) => look.opacity(c.node));
   cell.append("text").attr("class", "framename").attr("x", 3).attr("y", FLAME_ROW - 5).text((c) => {
     const room = Math.floor(((c.x1 - c.x0) * width - 6) / 6.2);
     return room < 3 ? "" : c.node.name.length > room ? `${c.node.name.slice(0, room - 2)}..` : c.node.name;
   });
-  cell.append("title").text((c) => flameText(c.node, root, classes));
+  cell.append("title").text((c) => look.text(c.node));
   const enlarge = (c) => { flame.path = c.path; redraw(); };
   cell.on("click", function () { enlarge(this.__data__); });
   cell.on("keydown", function () { const event = d3.event || window.event; if (event && event.key === "Enter") enlarge(this.__data__); });
@@ -148,20 +173,26 @@ function drawFlame(box, d) {
   const time = h("select", { id: "flame-time", "aria-label": "Time that the width shows" }, h("option", { value: "all" }, "all time"),
     ...d.classes.map((c, i) => h("option", { value: i }, `only ${c.name}`)).filter((o, i) => sums[i] > 0),
     ...(held > 0 ? [h("option", { value: "held" }, "held the interpreter lock")] : []));
+  const by = h("select", { id: "flame-by", "aria-label": "What the second row tells apart" }, h("option", { value: "task" }, "by kind of task"),
+    ...(s.rows.some((r) => r.dataset !== null) ? [h("option", { value: "dataset" }, "by dataset")] : []), ...(s.workers.length ? [h("option", { value: "worker" },
+      s.workers.length < s.sampled_workers ? `by worker (the busiest ${s.workers.length} of ${s.sampled_workers})` : "by worker")] : []));
+  by.value = flame.by;
+  if (!by.value) by.value = flame.by = "task";
   search.value = flame.search;
   time.value = flame.time;
   if (!time.value) time.value = flame.time = "all"; // a class that a redraw no longer has
   let root = flameTree(s, d.classes);
   function redraw() {
     chart.replaceChildren();
-    drawCells(chart, root, d.classes, redraw);
+    drawCells(chart, root, { colour: (n) => flameColour(n, d.classes), opacity: (n) => (n.user ? 0.75 : 0.4), text: (n) => flameText(n, root, d.classes) }, redraw);
     found.textContent = flame.search ? `${as.percent(100 * flameFound(root, flame.search.toLowerCase()) / root.seconds)} of ${time.selectedOptions[0].textContent.replace("all time", "the time")}` : "";
     all.disabled = !flame.path.length;
   }
   search.addEventListener("input", () => { flame.search = search.value; redraw(); });
   time.addEventListener("change", () => { flame.time = time.value; flame.path = []; root = flameTree(s, d.classes); redraw(); });
+  by.addEventListener("change", () => { flame.by = by.value; flame.path = []; root = flameTree(s, d.classes); redraw(); });
   all.addEventListener("click", () => { flame.path = []; redraw(); });
-  box.append(h("div", { class: "tools" }, time, search, all, found), legend(d.classes.filter((c, i) => sums[i] > 0).map((c) => ({ name: c.name, colour: c.colour }))), chart,
+  box.append(h("div", { class: "tools" }, time, by, search, all, found), legend(d.classes.filter((c, i) => sums[i] > 0).map((c) => ({ name: c.name, colour: c.colour }))), chart,
     h("p", { class: "shown" }, `${as.count(s.samples)} samples; ${as.seconds(s.seconds)} of the tasks\u2019 ${as.seconds(s.wall_seconds)}, estimated. Your own code is darker. Frames below 1 % of the width are left out until you enlarge what they are in.`));
   box.append(shownOf(s.rows.length, s.total, "stacks") || "");
   box.append(folded("table-flame", "Time by line, for the stacks shown", [["line", (r) => r.name, "name"], ["samples", (r) => r.samples, as.count],
@@ -184,19 +215,25 @@ function sourceBar(row, classes, most) {
     }));
 }
 
-function sourceLine(row, classes, most) {
-  const timed = row.function !== null, seconds = timed ? d3.sum(row.seconds) : 0;
+function sourceLine(row, classes, most, reads) {
+  const timed = row.samples > 0, seconds = timed ? d3.sum(row.seconds) : 0, read = row.read_bytes !== undefined;
   return h("tr", { class: row.gap ? "gap" : false, "data-line": row.line }, h("td", {}, timed ? as.seconds(seconds) : ""), h("td", {}, timed ? as.percent(share(seconds, most)) : ""),
-    h("td", {}, timed ? sourceBar(row, classes, most) : ""), h("td", { class: "number" }, row.line), h("td", {}, h("code", {}, row.text ?? `(${row.function})`)));
+    h("td", {}, timed ? sourceBar(row, classes, most) : ""), ...(reads.asked ? [h("td", {}, read ? as.bytes(row.read_bytes) : ""), h("td", {}, read ? as.seconds(row.decompress_cpu_seconds) : "")] : []),
+    ...(reads.opened ? [h("td", {}, row.opened_bytes === undefined ? "" : as.bytes(row.opened_bytes))] : []),
+    h("td", { class: "number" }, row.line), h("td", {}, h("code", {}, row.text ?? `(${row.function})`)));
 }
 
 function drawSource(box, d) {
+  const has = (name) => d.source.files.some((file) => file.rows.some((row) => row[name] !== undefined));
+  const reads = { asked: has("read_bytes"), opened: has("opened_bytes") };
   for (const file of d.source.files) {
     const note = file.without ? `No code: the file is ${file.without}.` : file.changed ? "The file was changed after the run began: lines may have moved." : "";
-    const head = ["time", "of all", "", "line", ""].map((text) => (text ? h("th", { scope: "col" }, text) : h("td", {})));
+    const head = ["time", "of all", "", ...(reads.asked ? ["read", "decompressing"] : []), ...(reads.opened ? ["opened"] : []), "line", ""].map((text) => (text ? h("th", { scope: "col" }, text) : h("td", {})));
     box.append(h("details", { class: "source", open: file === d.source.files[0] }, h("summary", {}, file.file), note ? h("p", { class: "shown" }, note) : "",
-      h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Time by line"), h("thead", {}, h("tr", {}, head)), h("tbody", {}, file.rows.map((row) => sourceLine(row, d.classes, d.source.seconds))))),
+      h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Time by line"), h("thead", {}, h("tr", {}, head)), h("tbody", {}, file.rows.map((row) => sourceLine(row, d.classes, d.source.seconds, reads))))),
       file.left_out ? h("p", { class: "shown" }, `${as.count(file.left_out)} more lines.`) : ""));
   }
+  if (reads.opened) box.append(h("p", { class: "shown" }, "Opened: bytes read through the descriptors that the line opened, by whatever line and thread; exact, and not in addition to \u201cread\u201d."));
+  if (reads.asked) box.append(h("p", { class: "shown" }, "Read: bytes in the files of the columns that the line asked for first, and the CPU time of decompressing them; exact, without what the lines that it calls read."));
   if (d.source.left_out) box.append(h("p", { class: "shown" }, `${as.count(d.source.left_out)} more files.`));
 }

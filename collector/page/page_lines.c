@@ -45,33 +45,131 @@ static void put_classes(struct json *j, const struct line_sum *s)
 	emit_end(j);
 }
 
-static void put_stack(const struct run *run, const struct line_stack_row *r, struct frames *f,
+static void put_sum(struct json *j, const struct line_sum *s)
+{
+	emit_value(j, "samples", value_uint(s->samples));
+	put_classes(j, s);
+	emit_array(j, "class_samples");
+	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
+		emit_value(j, NULL, value_uint(s->class_samples[i]));
+	emit_end(j);
+	emit_value(j, "held_seconds", value_real(s->held_s));
+	emit_value(j, "held_samples", value_uint(s->held_samples));
+}
+
+/* Workers whose part of each stack is told, busiest first; nobody's where there is one worker. */
+struct told {
+	const struct worker *worker;
+	double seconds;
+};
+
+static int busiest_first(const void *pa, const void *pb)
+{
+	const struct told *a = pa, *b = pb;
+
+	if (a->seconds != b->seconds)
+		return a->seconds > b->seconds ? -1 : 1;
+	return text_order(a->worker->label, b->worker->label);
+}
+
+/* Seconds by the worker's place in the model; NULL: no memory. */
+static double *worker_seconds(const struct report *r)
+{
+	double *seconds = calloc(r->run->model->workers.n + 1, sizeof(*seconds));
+
+	for (size_t i = 0; seconds && i < r->lines.stacks.n; i++) {
+		const struct line_stack_row *row = r->lines.stacks.v[i];
+
+		for (size_t k = 0; k < row->parts.n; k++) {
+			struct line_sum sum = {.samples = 0};
+
+			lines_add_part(&r->lines, row->parts.v[k], &sum);
+			seconds[row->parts.v[k]->worker->place] += sum.seconds;
+		}
+	}
+	return seconds;
+}
+
+/* How many were sampled; all of the run's are in `workers`. */
+static size_t sampled_workers(const struct report *r, struct told *workers)
+{
+	double *seconds = worker_seconds(r);
+	size_t n = 0;
+
+	for (size_t i = 0; seconds && i < r->run->workers.n; i++)
+		workers[i] =
+			(struct told){r->run->workers.v[i], seconds[r->run->workers.v[i]->place]};
+	if (seconds)
+		qsort(workers, r->run->workers.n, sizeof(*workers), busiest_first);
+	while (n < r->run->workers.n && workers[n].seconds > 0)
+		n++;
+	free(seconds);
+	return n;
+}
+
+static void put_parts(const struct report *r, const struct line_stack_row *row,
+		      const struct told *workers, size_t n, struct json *j)
+{
+	emit_array(j, "parts");
+	for (size_t w = 0; w < n; w++) {
+		struct line_sum sum = {.samples = 0};
+
+		for (size_t k = 0; k < row->parts.n; k++)
+			if (row->parts.v[k]->worker == workers[w].worker)
+				lines_add_part(&r->lines, row->parts.v[k], &sum);
+		if (!sum.samples && !sum.held_samples)
+			continue;
+		emit_object(j, NULL);
+		emit_value(j, "worker", value_uint(w));
+		put_sum(j, &sum);
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+static void put_stack(const struct report *r, const struct line_stack_row *row, struct frames *f,
 		      struct json *j)
 {
 	size_t n;
 
-	emit_object(j, NULL);
-	page_name(j, "prefix", run_prefix_shown(run, r->prefix));
-	emit_value(j, "pool", value_bool(r->pool));
-	emit_value(j, "held_seconds", value_real(r->sum.held_s));
-	emit_value(j, "held_samples", value_uint(r->sum.held_samples));
-	emit_value(j, "without", value_text(r->why));
-	emit_value(j, "samples", value_uint(r->sum.samples));
-	put_classes(j, &r->sum);
-	emit_array(j, "class_samples");
-	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
-		emit_value(j, NULL, value_uint(r->sum.class_samples[i]));
-	emit_end(j);
+	page_name(j, "prefix", run_prefix_shown(r->run, row->prefix));
+	page_name(j, "dataset", row->dataset);
+	emit_value(j, "pool", value_bool(row->pool));
+	emit_value(j, "without", value_text(row->why));
+	put_sum(j, &row->sum);
 	emit_array(j, "frames");
-	for (uint32_t i = r->list->depth; i > 0; i--) {
-		n = number_of(f, r->list->place[i - 1]);
+	for (uint32_t i = row->list->depth; i > 0; i--) {
+		n = number_of(f, row->list->place[i - 1]);
 		if (n == SIZE_MAX)
 			j->sink->error = -ENOMEM;
 		else
 			emit_value(j, NULL, value_uint(n));
 	}
 	emit_end(j);
+}
+
+static void put_rows(const struct report *r, struct frames *f, struct json *j)
+{
+	struct told *workers = calloc(r->run->workers.n + 1, sizeof(*workers));
+	size_t sampled = workers ? sampled_workers(r, workers) : 0;
+	size_t told = sampled < 2 ? 0 : sampled < PAGE_FLAME_WORKERS ? sampled : PAGE_FLAME_WORKERS;
+
+	if (!workers)
+		j->sink->error = -ENOMEM;
+	emit_array(j, "rows");
+	for (size_t i = 0; i < r->lines.stacks.n && i < PAGE_STACKS; i++) {
+		emit_object(j, NULL);
+		put_stack(r, r->lines.stacks.v[i], f, j);
+		put_parts(r, r->lines.stacks.v[i], workers, told, j);
+		emit_end(j);
+	}
 	emit_end(j);
+	emit_array(j, "workers");
+	for (size_t i = 0; i < told; i++)
+		page_name(j, NULL, workers[i].worker->label);
+	emit_end(j);
+	emit_value(j, "sampled_workers", value_uint(sampled));
+	free(workers);
 }
 
 void page_lines(const struct report *r, struct json *j)
@@ -85,10 +183,7 @@ void page_lines(const struct report *r, struct json *j)
 	emit_value(j, "seconds", value_real(l->all.seconds));
 	emit_value(j, "wall_seconds", tally_wall(&r->facts->all));
 	emit_value(j, "total", value_uint(l->stacks.n));
-	emit_array(j, "rows");
-	for (size_t i = 0; i < l->stacks.n && i < PAGE_STACKS; i++)
-		put_stack(r->run, l->stacks.v[i], &f, j);
-	emit_end(j);
+	put_rows(r, &f, j);
 	emit_array(j, "frames");
 	for (size_t i = 0; i < f.n; i++) {
 		emit_object(j, NULL);
@@ -122,6 +217,13 @@ static void put_file(const struct source_file *f, struct json *j)
 			emit_value(j, "held_seconds", value_real(row->sum.held_s));
 			put_classes(j, &row->sum);
 		}
+		if (row->read && row->read->opened.line)
+			emit_value(j, "opened_bytes", row->read->opened.read_bytes);
+		if (row->read && read_line_asked(row->read)) {
+			emit_value(j, "read_bytes", column_bytes(row->read->number));
+			emit_value(j, "decompress_cpu_seconds",
+				   value_seconds(row->read->decompress_cpu_ns));
+		}
 		emit_end(j);
 	}
 	emit_end(j);
@@ -132,7 +234,7 @@ void page_source(const struct report *r, struct json *j)
 {
 	struct source s;
 
-	if (source_gather(&s, &r->lines, r->run))
+	if (source_gather(&s, &r->lines, &r->read_lines, r->run))
 		j->sink->error = -ENOMEM;
 	emit_object(j, "source");
 	emit_value(j, "seconds", value_real(r->lines.all.seconds));

@@ -253,7 +253,8 @@ function fileSegments(r) {
 function drawFiles(box, d) {
   const f = d.files;
   if (!f.rows.length) return box.append(h("p", { class: "what" }, "No data file was read."));
-  const rows = f.rows.slice(0, 12), segments = (r) => fileSegments(r).map(([name, colour, value]) => ({ name, colour, value, text: as.bytes(value) }));
+  const onlyWritten = (r) => r.read_bytes === 0 && !r.network_read_bytes && !r.mapped_bytes;
+  const rows = f.rows.filter((r) => !onlyWritten(r)).slice(0, 12), segments = (r) => fileSegments(r).map(([name, colour, value]) => ({ name, colour, value, text: as.bytes(value) }));
   const names = new Map(rows.flatMap(segments).filter((s) => s.value > 0).map((s) => [s.name, s]));
   box.append(legend([...names.values()].map((s) => ({ name: s.name, colour: s.colour }))));
   barChart(box, { id: "chart-files", label: "Bytes read from each file", rows, name: (r) => r.path, segments,

@@ -202,13 +202,18 @@ int preload_path(const char *library, char *out, size_t size)
 
 bool preload_prepare(const char *exe)
 {
-	char found[PATH_MAX], library[PATH_MAX], why[PATH_MAX + 64] = "out of memory";
+	char found[PATH_MAX], library[PATH_MAX], why[PATH_MAX + 128] = "out of memory";
 	int err = preload_find(exe, found, sizeof(found));
 
 	if (err)
 		snprintf(why, sizeof(why),
 			 "libcrema.so is neither next to '%s' nor in ../lib/crema", exe);
-	else if ((err = preload_path(found, library, sizeof(library))))
+	else if ((err = preload_path(found, library, sizeof(library))) == -EINVAL)
+		snprintf(why, sizeof(why),
+			 "'%s' has a space or colon in its path, and so has the state directory: "
+			 "set XDG_STATE_HOME to one that has none",
+			 found);
+	else if (err)
 		snprintf(why, sizeof(why), "cannot make a path without spaces for '%s': %s", found,
 			 log_error(err));
 	else

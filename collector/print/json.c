@@ -43,6 +43,11 @@ static void put_others(const struct run *r, struct json *j)
 	run_company_json(r, j);
 }
 
+static void put_prefix(void *j, const char *prefix, const char *shown)
+{
+	emit_value(j, prefix, value_text(shown));
+}
+
 static void put_run(const struct run *r, struct json *j)
 {
 	char text[40];
@@ -61,6 +66,9 @@ static void put_run(const struct run *r, struct json *j)
 	run_spans_json(r, j, "spans");
 	put_others(r, j);
 	emit_end(j);
+	emit_object(j, "prefix_names");
+	run_prefixes_shown(r, put_prefix, j);
+	emit_end(j);
 }
 
 static void put_file(const struct file_sum *f, struct json *j, const char *name)
@@ -74,6 +82,8 @@ static void put_file(const struct file_sum *f, struct json *j, const char *name)
 		if (!name || c->group == FILE_COUNTED)
 			emit_value(j, c->name, file_cell_value(c, f, &v));
 	}
+	if (!name)
+		file_opened_json(f, j, "opened_by");
 	emit_end(j);
 }
 
@@ -146,6 +156,7 @@ void report_json(const struct report *r, struct json *j)
 	report_servers_json(r, j);
 	sections_json(&r->sections, j);
 	read_columns_json(&r->columns, j);
+	read_lines_json(&r->read_lines, j);
 	blocking_json(r->blocking, r->run, j);
 	lines_json(&r->lines, r->run, tally_wall(&r->facts->all), j);
 	report_timeline_json(r, j);

@@ -33,7 +33,8 @@ static void run_columns(struct sheet_maker *k)
 	for (i = 0; i < metric_count; i++) {
 		m = &metric_table[i];
 		if (m->kind != METRIC_TREE)
-			sheet_column_add(k, m->id, VALUE_NULL, m->unit);
+			sheet_column_add(k, m->id, m->kind == METRIC_TEXT ? VALUE_TEXT : VALUE_NULL,
+					 m->unit);
 	}
 }
 
@@ -166,6 +167,7 @@ static void file_columns(struct sheet_maker *k)
 	sheet_column_add(k, "kind", VALUE_TEXT, NULL);
 	for (i = 0; i < file_cell_count; i++)
 		sheet_column_add(k, file_cells[i].name, file_cells[i].type, NULL);
+	sheet_column_add(k, "opened_by", VALUE_TEXT, NULL);
 }
 
 static void file_row(struct sheet_maker *k, const struct file_sum *f, const char *kind)
@@ -180,6 +182,10 @@ static void file_row(struct sheet_maker *k, const struct file_sum *f, const char
 	for (c = file_cells; c < file_cells + file_cell_count; c++)
 		sheet_cell(k, data || c->group == FILE_COUNTED ? file_cell_value(c, f, &v)
 							       : value_null());
+	if (!data)
+		sheet_cell(k, value_null());
+	else
+		PUT_LIST(opened_by, file_opened_json(f, j, member))
 	sheet_row_end(k);
 }
 
@@ -286,6 +292,32 @@ static void read_column_rows(struct sheet_maker *k)
 #define CELL(name, type, value) sheet_cell(k, value);
 #define LIST PUT_LIST
 #include "collector/report/cells_column.def"
+#undef CELL
+#undef LIST
+		sheet_row_end(k);
+	}
+}
+
+static void read_line_columns(struct sheet_maker *k)
+{
+#define CELL COLUMN
+#define LIST LIST_COLUMN
+#include "collector/report/cells_read_line.def"
+#undef CELL
+#undef LIST
+}
+
+static void read_line_rows(struct sheet_maker *k)
+{
+	const struct read_lines *l = &k->report->read_lines;
+
+	for (size_t i = 0; i < l->v.n && !k->rc; i++) {
+		const struct read_line *s = l->v.v[i];
+
+		sheet_row_begin(k);
+#define CELL(name, type, value) sheet_cell(k, value);
+#define LIST PUT_LIST
+#include "collector/report/cells_read_line.def"
 #undef CELL
 #undef LIST
 		sheet_row_end(k);
@@ -425,6 +457,7 @@ static const struct {
 	{"codecs", "run, codec, library", {NULL}, codec_columns, codec_rows},
 	{"servers", "", {"server"}, server_columns, server_rows},
 	{"read_columns", "", {"column", "dataset"}, read_column_columns, read_column_rows},
+	{"read_lines", "", {"file"}, read_line_columns, read_line_rows},
 	{"findings", "", {"id"}, finding_columns, finding_rows},
 	{"samples", "", {"worker_id", "time"}, sample_columns, sample_rows},
 	{"sections", "", {"section"}, section_columns, section_rows},
@@ -444,6 +477,8 @@ static const struct {
 	{"tracking", "", {"series", "worker_id", "time"}, tracking_columns, tracking_rows},
 	{"metric_lists", "run, metric", {NULL}, list_columns, list_rows},
 };
+
+_Static_assert(sizeof(sheets) / sizeof(*sheets) <= SHEETS, "SHEETS bounds what writers open");
 
 int sheets_write(const struct report *r, const struct sheet_way *way)
 {

@@ -16,6 +16,7 @@
 
 #include "collector/report/report.h"
 
+#define SHEETS 30 /* at most */
 #define SHEET_COLUMNS 512
 #define SHEET_INDICES 6
 

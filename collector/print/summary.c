@@ -74,9 +74,10 @@ static void put_client(const struct wall *w, struct sink *s)
 	if (!w || !wall_matters(w))
 		return;
 	v = w->part[w->largest];
-	text_paragraph(s, "  ", "client: %s in all, %s (%.0f %%) %s",
-		       human(value_real(w->seconds), AS_SECONDS, all), human(v, AS_SECONDS, part),
-		       v.v.d / w->seconds * 100, wall_parts[w->largest].words);
+	text_paragraph(s, "  ", "client: %s%s%s, %s (%.0f %%) %s", w->ended ? "" : "at least ",
+		       human(value_real(w->seconds), AS_SECONDS, all), w->ended ? " in all" : "",
+		       human(v, AS_SECONDS, part), v.v.d / w->seconds * 100,
+		       wall_parts[w->largest].words);
 }
 
 static void put_speed(const struct report *r, struct sink *s, bool colour)

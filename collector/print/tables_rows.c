@@ -7,6 +7,7 @@
 #include "collector/metrics/groups.h"
 #include "collector/print/print.h"
 #include "collector/report/source.h"
+#include "common/dirs.h"
 
 #define TOP 8
 
@@ -160,7 +161,18 @@ static bool was_read(const struct file_sum *f)
 	return value_number(f->read_bytes, NULL) + value_number(f->mapped_bytes, NULL) > 0;
 }
 
-static void file_line(struct grid *g, const struct file_sum *f, const char *name)
+/* The line of the user's code that opened it, and how many more did. */
+static void opened_at(struct grid *g, const struct file_sum *f)
+{
+	size_t n = f->opened.n;
+
+	if (n > 1)
+		grid_printf(g, "%s (+%zu)", dirs_base(f->opened.v[0].line, ""), n - 1);
+	else
+		grid_text(g, n ? dirs_base(f->opened.v[0].line, "") : "-");
+}
+
+static void file_line(struct grid *g, const struct file_sum *f, const char *name, bool opened)
 {
 	grid_text(g, name);
 	grid_value(g, f->size_bytes, AS_BYTES);
@@ -168,26 +180,38 @@ static void file_line(struct grid *g, const struct file_sum *f, const char *name
 	grid_value(g, f->read_bytes, AS_BYTES);
 	grid_value(g, f->mapped_bytes, AS_BYTES);
 	grid_value(g, f->storage_read_bytes, AS_BYTES);
+	if (opened)
+		opened_at(g, f);
+}
+
+static void file_columns(struct grid *g, bool opened)
+{
+	if (opened)
+		grid_columns(g, "<file", ">size", ">calls", ">read", ">mapped", ">storage",
+			     "<opened at", NULL);
+	else
+		grid_columns(g, "<file", ">size", ">calls", ">read", ">mapped", ">storage", NULL);
 }
 
 void report_table_files(const struct report *r, struct sink *s, bool colour)
 {
 	struct grid g;
 	size_t i, n = 0, folder = report_folder(r, was_read);
+	bool opened = false;
 
-	while (n < r->files.n && was_read(&r->files.v[n])) /* these come first */
-		n++;
+	for (; n < r->files.n && was_read(&r->files.v[n]); n++) /* these come first */
+		opened = opened || (n < TOP && r->files.v[n].opened.n);
 	if (!n)
 		return;
 	table_section(s, colour, "Data files of all attempts, most read first");
 	grid_init(&g, s, colour);
-	grid_columns(&g, "<file", ">size", ">calls", ">read", ">mapped", ">storage", NULL);
+	file_columns(&g, opened);
 	for (i = 0; i < n && i < TOP; i++)
-		file_line(&g, &r->files.v[i], r->files.v[i].path + folder);
+		file_line(&g, &r->files.v[i], r->files.v[i].path + folder, opened);
 	if (r->imports.read_calls.type != VALUE_NULL)
-		file_line(&g, &r->imports, "(Python modules)");
+		file_line(&g, &r->imports, "(Python modules)", opened);
 	if (r->rest.storage_read_bytes.type != VALUE_NULL)
-		file_line(&g, &r->rest, "(not attributable to a file)");
+		file_line(&g, &r->rest, "(not attributable to a file)", opened);
 	grid_print(&g);
 	report_folder_line(r, was_read, folder, s);
 	table_more(s, n, TOP);
@@ -215,18 +239,18 @@ void report_table_servers(const struct report *r, struct sink *s, bool colour)
 
 void report_table_lines(const struct report *r, struct sink *s, bool colour)
 {
-	lines_table(&r->lines, tally_wall(&r->facts->all), s, colour);
+	lines_table(&r->lines, &r->read_lines, tally_wall(&r->facts->all), s, colour);
 }
 
 void report_table_source(const struct report *r, struct sink *s, bool colour)
 {
 	struct source source;
-	int rc = source_gather(&source, &r->lines, r->run);
+	int rc = source_gather(&source, &r->lines, &r->read_lines, r->run);
 
 	if (rc)
 		s->error = rc;
 	else
-		source_table(&source, &r->lines, s, colour);
+		source_table(&source, &r->lines, &r->read_lines, s, colour);
 	source_release(&source);
 }
 

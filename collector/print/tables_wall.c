@@ -38,6 +38,10 @@ void report_table_wall(const struct report *r, struct sink *s, bool colour)
 	put_part(&g, w, "rest", value_real(w->rest));
 	put_part(&g, w, "all", value_real(w->seconds));
 	grid_print(&g);
+	if (!w->ended)
+		text_paragraph(
+			s, "  ",
+			"the client was killed or still runs: what followed is not recorded");
 	if (*w->unseen)
 		text_paragraph(s, "  ", "unknown parts are in the rest: %s", w->unseen);
 }

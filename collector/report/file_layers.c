@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 static bool same(struct value a, struct value b)
 {
@@ -60,13 +61,49 @@ int layers_add(struct file_sum *s, const struct file_row *f, bool first)
 	s->baskets_incomplete |= !all_baskets || !has(f->unique_basket_bytes, f->baskets.bytes);
 	if (ranges_join(&s->read, &f->read) || ranges_join(&s->baskets, &f->baskets))
 		return -ENOMEM;
-	return 0;
+	return opened_add(&s->opened, &f->opened);
+}
+
+static int by_read(const void *pa, const void *pb)
+{
+	const struct opened_line *a = pa, *b = pb;
+	double x = value_number(a->read_bytes, NULL), y = value_number(b->read_bytes, NULL);
+
+	return x > y ? -1 : x < y ? 1 : text_order(a->line, b->line);
+}
+
+void layers_sort(struct file_sum *s)
+{
+	if (s->opened.n)
+		qsort(s->opened.v, s->opened.n, sizeof(*s->opened.v), by_read);
 }
 
 void layers_release(struct file_sum *s)
 {
 	ranges_release(&s->read);
 	ranges_release(&s->baskets);
+	opened_release(&s->opened);
+}
+
+#define CELL_calls(v) v
+#define CELL_bytes(v) v
+#define CELL_ns(v) value_seconds(v)
+void file_opened_json(const struct file_sum *f, struct json *j, const char *name)
+{
+	bool known = f->read_bytes.type != VALUE_NULL;
+
+	emit_array(j, name);
+	for (size_t i = 0; i < f->opened.n; i++) {
+		const struct opened_line *o = &f->opened.v[i];
+
+		emit_object(j, NULL);
+		emit_value(j, "line", value_text(o->line));
+#define FILE_OPENED(name, cell, unit, help)                                                        \
+	emit_value(j, #cell, known ? CELL_##unit(o->name) : value_null());
+#include "rows.def"
+		emit_end(j);
+	}
+	emit_end(j);
 }
 
 /*
@@ -107,5 +144,6 @@ void layers_values(const struct file_sum *f, struct layer_values *out)
 	    0) /* a read under way is in one of them only */
 		out->small_read_bytes = value_null();
 	out->read_amplification = amplification(f);
+	out->opened_at = f->opened.n ? value_text(f->opened.v[0].line) : value_null();
 	out->requested_amplification = value_ratio(f->requested, f->basket_bytes, 1);
 }

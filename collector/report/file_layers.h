@@ -9,6 +9,7 @@
 #ifndef CREMA_COLLECTOR_REPORT_FILE_LAYERS_H
 #define CREMA_COLLECTOR_REPORT_FILE_LAYERS_H
 
+#include "collector/emit/emit_json.h"
 #include "collector/model/model.h"
 
 /* One file over all workers and spans of the run. */
@@ -29,6 +30,7 @@ struct file_sum {
 	struct value worker_unique_bytes; /* distinct within each worker and span */
 	struct ranges read, baskets;	  /* of all of them */
 	bool read_incomplete, baskets_incomplete;
+	struct opened_lines opened; /* most read first, by layers_sort() */
 };
 
 /* What is made of them; all may be unknown. */
@@ -53,7 +55,10 @@ struct value file_cell_value(const struct file_cell *c, const struct file_sum *f
 
 /* The row's numbers from extents. 0 or -ENOMEM. */
 int layers_add(struct file_sum *s, const struct file_row *f, bool first);
+void layers_sort(struct file_sum *s);
 void layers_release(struct file_sum *s);
+/* The lines that opened it, as the array `name`; what is unknown of the file is so of each. */
+void file_opened_json(const struct file_sum *f, struct json *j, const char *name);
 void layers_values(const struct file_sum *f, struct layer_values *out);
 
 #endif

@@ -321,6 +321,8 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 		if (run_has_row(run, m->codecs.v[i]->worker, m->codecs.v[i]->span))
 			rc = codec_take(r, m->codecs.v[i]);
 	}
+	for (i = 0; i < r->files.n; i++)
+		layers_sort(&r->files.v[i]);
 	if (r->files.n)
 		qsort(r->files.v, r->files.n, sizeof(*r->files.v), by_read);
 	if (r->codecs.n)
@@ -338,6 +340,8 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 	if (!rc)
 		rc = read_columns_gather(&r->columns, run);
 	if (!rc)
+		rc = read_lines_gather(&r->read_lines, run, &r->columns, r->files.v, r->files.n);
+	if (!rc)
 		rc = lines_gather(&r->lines, run);
 	return rc ? rc : blocking_gather(r->blocking, run);
 }
@@ -353,6 +357,7 @@ void report_release(struct report *r)
 	free(r->servers.v);
 	sections_release(&r->sections);
 	read_columns_release(&r->columns);
+	read_lines_release(&r->read_lines);
 	lines_release(&r->lines);
 	if (r->blocking)
 		blocking_release(r->blocking);

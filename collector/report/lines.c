@@ -10,18 +10,18 @@
 
 #include "common/dirs.h"
 
-/* Which part of the time in which its threads could run a worker's threads ran. */
-struct ran {
-	uint64_t cpu_ns, runqueue_ns;
-};
-
-struct gathering {
-	struct lines *l;
-	struct ran *ran; /* by the worker's place in the model */
-};
-
-static void add(struct line_sum *to, const struct line_stack *row, double ran)
+static double ran_of(const struct lines *l, const struct line_stack *row)
 {
+	const struct line_ran *r = &l->ran[row->worker->place];
+	uint64_t clocks = r->cpu_ns + r->runqueue_ns;
+
+	return clocks ? (double)r->cpu_ns / (double)clocks : 1;
+}
+
+void lines_add_part(const struct lines *l, const struct line_stack *row, struct line_sum *to)
+{
+	double ran = ran_of(l, row);
+
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++) {
 		double s = (double)row->n.ns[i] / 1e9;
 
@@ -73,7 +73,7 @@ static bool same_row(const void *item, const void *key)
 	return same_line(((const struct line_row *)item)->place, key);
 }
 
-static int take_line(struct lines *l, const struct line_stack *row, double ran)
+static int take_line(struct lines *l, const struct line_stack *row)
 {
 	const struct line_place *place = lines_user_place(row->list, 0);
 	uint64_t hash = place ? hash_pair((uintptr_t)place->file, place->line) : 1;
@@ -90,7 +90,7 @@ static int take_line(struct lines *l, const struct line_stack *row, double ran)
 		*at = r;
 		r->place = place;
 	}
-	add(&r->sum, row, ran);
+	lines_add_part(l, row, &r->sum);
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
 		samples += row->n.samples[i];
 	if (samples > r->most_samples || !r->most) {
@@ -104,20 +104,23 @@ static bool same_stack(const void *item, const void *key)
 {
 	const struct line_stack_row *a = item, *b = key;
 
-	return a->prefix == b->prefix && a->why == b->why && a->pool == b->pool &&
-	       a->outside == b->outside && a->list == b->list;
+	return a->prefix == b->prefix && a->dataset == b->dataset && a->why == b->why &&
+	       a->pool == b->pool && a->outside == b->outside && a->list == b->list;
 }
 
-static int take_stack(struct lines *l, const struct line_stack *row, double ran)
+static int take_stack(struct lines *l, const struct line_stack *row)
 {
 	struct line_stack_row key = {.prefix = row->prefix,
 				     .why = row->why,
+				     .dataset = row->dataset,
 				     .pool = row->pool,
 				     .outside = row->outside,
 				     .list = row->list};
-	uint64_t hash = hash_pair((uintptr_t)key.prefix ^ (uintptr_t)key.why,
-				  (uintptr_t)key.list ^ key.pool ^ key.outside << 1);
+	uint64_t hash = hash_pair(
+		hash_pair((uintptr_t)key.prefix ^ (uintptr_t)key.why, (uintptr_t)key.dataset),
+		(uintptr_t)key.list ^ key.pool ^ key.outside << 1);
 	struct line_stack_row *r = table_find(&l->stack_table, hash, same_stack, &key), **at;
+	const struct line_stack **part;
 
 	if (!r) {
 		r = arena_get(&l->arena, sizeof(*r));
@@ -129,7 +132,11 @@ static int take_stack(struct lines *l, const struct line_stack *row, double ran)
 		*at = r;
 		*r = key;
 	}
-	add(&r->sum, row, ran);
+	lines_add_part(l, row, &r->sum);
+	part = ARRAY_NEW(&r->parts);
+	if (!part)
+		return -ENOMEM;
+	*part = row;
 	return 0;
 }
 
@@ -151,27 +158,24 @@ static int take_held(struct lines *l, const struct line_stack *row)
 	memset(&held.n, 0, sizeof(held.n));
 	held.n.held_samples = row->n.held_samples;
 	held.n.held_ns = row->n.held_ns;
-	return held.n.held_samples ? take_line(l, &held, 1) : 0;
+	return held.n.held_samples ? take_line(l, &held) : 0;
 }
 
-static int take(struct gathering *g, const struct line_stack *row)
+static int take(struct lines *l, const struct line_stack *row)
 {
-	const struct ran *r = &g->ran[row->worker->place];
-	uint64_t clocks = r->cpu_ns + r->runqueue_ns, before;
-	double ran = clocks ? (double)r->cpu_ns / (double)clocks : 1;
-	struct line_sum *sum = row->pool ? &g->l->pool : &g->l->all;
+	struct line_sum *sum = row->pool ? &l->pool : &l->all;
+	uint64_t before = sum->samples;
 	int rc;
 
-	g->l->clockless = g->l->clockless || !row->worker->lines.clocks;
-	before = sum->samples;
-	add(sum, row, ran);
-	count_why(g->l, row, sum->samples - before);
-	g->l->held_samples += row->n.held_samples;
-	g->l->held_s += (double)row->n.held_ns / 1e9;
-	rc = take_stack(g->l, row, ran);
+	l->clockless = l->clockless || !row->worker->lines.clocks;
+	lines_add_part(l, row, sum);
+	count_why(l, row, sum->samples - before);
+	l->held_samples += row->n.held_samples;
+	l->held_s += (double)row->n.held_ns / 1e9;
+	rc = take_stack(l, row);
 	if (rc)
 		return rc;
-	return row->pool || row->outside ? take_held(g->l, row) : take_line(g->l, row, ran);
+	return row->pool || row->outside ? take_held(l, row) : take_line(l, row);
 }
 
 static void add_worker(struct lines *l, const struct worker *w)
@@ -214,7 +218,7 @@ static int by_stack_time(const void *pa, const void *pb)
 	return a->sum.seconds > b->sum.seconds ? -1 : a->sum.seconds < b->sum.seconds;
 }
 
-static int take_rows(struct gathering *g, const struct run *run)
+static int take_rows(struct lines *l, const struct run *run)
 {
 	const struct model *m = run->model;
 	const struct line_stack *row;
@@ -224,26 +228,24 @@ static int take_rows(struct gathering *g, const struct run *run)
 		row = m->lines.rows.v[i];
 		if (!run_has_row(run, row->worker, row->span))
 			continue;
-		g->ran[row->worker->place].cpu_ns += row->n.clock_cpu_ns;
-		g->ran[row->worker->place].runqueue_ns += row->n.clock_runqueue_ns;
+		l->ran[row->worker->place].cpu_ns += row->n.clock_cpu_ns;
+		l->ran[row->worker->place].runqueue_ns += row->n.clock_runqueue_ns;
 	}
 	for (size_t i = 0; i < m->lines.rows.n && !rc; i++) {
 		row = m->lines.rows.v[i];
 		if (run_has_row(run, row->worker, row->span))
-			rc = take(g, row);
+			rc = take(l, row);
 	}
 	return rc;
 }
 
 int lines_gather(struct lines *l, const struct run *run)
 {
-	struct gathering g = {.l = l};
 	int rc;
 
 	memset(l, 0, sizeof(*l));
-	g.ran = calloc(run->model->workers.n + 1, sizeof(*g.ran));
-	rc = g.ran ? take_rows(&g, run) : -ENOMEM;
-	free(g.ran);
+	l->ran = calloc(run->model->workers.n + 1, sizeof(*l->ran));
+	rc = l->ran ? take_rows(l, run) : -ENOMEM;
 	for (size_t i = 0; i < run->workers.n; i++)
 		add_worker(l, run->workers.v[i]);
 	if (l->rows.n)
@@ -255,8 +257,11 @@ int lines_gather(struct lines *l, const struct run *run)
 
 void lines_release(struct lines *l)
 {
+	for (size_t i = 0; i < l->stacks.n; i++)
+		free(l->stacks.v[i]->parts.v);
 	free(l->rows.v);
 	free(l->stacks.v);
+	free(l->ran);
 	table_release(&l->row_table);
 	table_release(&l->stack_table);
 	arena_release(&l->arena);

@@ -39,12 +39,19 @@ struct line_row {
 	uint64_t most_samples;
 };
 
-/* One stack of a kind of task. */
+/* One stack of a kind of task and dataset. */
 struct line_stack_row {
 	const char *prefix, *why;
-	bool pool, outside; /* outside: of a thread without a task, which held the lock */
+	const char *dataset; /* NULL: of none, or not known when it was sampled */
+	bool pool, outside;  /* outside: of a thread without a task, which held the lock */
 	const struct line_list *list;
 	struct line_sum sum;
+	ARRAY(const struct line_stack *) parts; /* of workers, which may have several */
+};
+
+/* Which part of the time in which its threads could run a worker's threads ran. */
+struct line_ran {
+	uint64_t cpu_ns, runqueue_ns;
 };
 
 struct lines {
@@ -53,6 +60,7 @@ struct lines {
 	struct table row_table, stack_table;
 	struct arena arena;
 	struct line_sum all, pool; /* of own threads, of others */
+	struct line_ran *ran;	   /* by the worker's place in the model */
 	uint64_t held_samples;
 	double held_s;		   /* of all rows */
 	uint64_t cut;		   /* samples of `all` and `pool` that lack inner frames */
@@ -70,6 +78,8 @@ struct lines {
 int lines_gather(struct lines *l, const struct run *run);
 void lines_release(struct lines *l);
 void line_sum_add(struct line_sum *to, const struct line_sum *s);
+/* Adds one worker's part of a stack. */
+void lines_add_part(const struct lines *l, const struct line_stack *part, struct line_sum *to);
 /* Half the width of the 95 % interval of a share of n samples. */
 double lines_error(double share, uint64_t samples);
 /* Which part of the time of own threads that is. */
@@ -102,6 +112,9 @@ void lines_stack_cells(const struct run *run, const struct line_stack_row *r, ce
 void lines_frames_json(const struct line_list *list, struct json *j, const char *name);
 /* wall: of the same tasks, exact. */
 void lines_json(const struct lines *l, const struct run *run, struct value wall, struct json *j);
-void lines_table(const struct lines *l, struct value wall, struct sink *s, bool colour);
+struct read_lines;
+/* reads: of the same run. */
+void lines_table(const struct lines *l, const struct read_lines *reads, struct value wall,
+		 struct sink *s, bool colour);
 
 #endif

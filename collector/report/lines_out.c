@@ -6,6 +6,7 @@
 
 #include "collector/emit/emit_text.h"
 #include "collector/report/lines.h"
+#include "collector/report/read_lines.h"
 #include "common/rows.h"
 
 #define TOP 12
@@ -41,6 +42,7 @@ void lines_stack_cells(const struct run *run, const struct line_stack_row *r, ce
 		       void *arg)
 {
 	put(arg, "prefix", VALUE_TEXT, value_text(run_prefix_shown(run, r->prefix)));
+	put(arg, "dataset", VALUE_TEXT, value_text(r->dataset));
 	put(arg, "thread", VALUE_TEXT, value_text(line_thread_name(r)));
 	put(arg, "without", VALUE_TEXT, value_text(r->why));
 	line_sum_cells(&r->sum, put, arg);
@@ -161,9 +163,39 @@ static void put_remarks(const struct lines *l, struct value wall, struct sink *s
 			       l->torn + l->full);
 }
 
-void lines_table(const struct lines *l, struct value wall, struct sink *s, bool colour)
+/* What it read; nothing: it asked for no column. */
+static void read_cell(struct grid *g, const struct read_lines *reads, const struct line_row *r)
 {
-	char name[192];
+	const struct read_line *read =
+		r->place ? read_lines_at(reads, r->place->file, r->place->line) : NULL;
+
+	if (read && read_line_asked(read))
+		grid_value(g, column_bytes(read->number), AS_BYTES);
+	else
+		grid_text(g, "");
+}
+
+/* Where the names do not fit beside the numbers, file and line say more than their middle. */
+#define WIDE_COLUMNS 100
+
+static void line_cell(struct grid *g, const struct line_place *p)
+{
+	char name[192], *space;
+
+	if (!p) {
+		grid_text(g, "(none yours)");
+		return;
+	}
+	lines_name(p, name);
+	space = strrchr(name, ' ');
+	if (space && p->line && sink_columns(g->sink) < WIDE_COLUMNS)
+		*space = 0;
+	grid_text(g, name);
+}
+
+void lines_table(const struct lines *l, const struct read_lines *reads, struct value wall,
+		 struct sink *s, bool colour)
+{
 	struct grid g;
 	double share;
 
@@ -171,18 +203,19 @@ void lines_table(const struct lines *l, struct value wall, struct sink *s, bool 
 		return;
 	table_section(s, colour, "Lines of your code, most time first (sampled)");
 	grid_init(&g, s, colour);
-	grid_columns(&g, "<line", ">time", ">share", ">+-", ">CPU", ">most wait",
+	grid_columns(&g, "<line", ">time", ">share", ">+-", ">CPU", ">most wait", ">read",
 		     l->held_samples ? ">held GIL" : NULL, NULL);
 	for (size_t i = 0; i < l->rows.n && i < TOP; i++) {
 		const struct line_row *r = l->rows.v[i];
 
 		share = lines_share(l, &r->sum);
-		grid_text(&g, r->place ? lines_name(r->place, name) : "(none of your lines)");
+		line_cell(&g, r->place);
 		grid_value(&g, value_real(r->sum.seconds), AS_SECONDS);
 		grid_value(&g, value_real(share), AS_SHARE);
 		grid_value(&g, value_real(lines_error(share, l->all.samples)), AS_SHARE);
 		grid_value(&g, value_real(r->sum.class_s[CREMA_T_cpu]), AS_SECONDS);
 		wait_cell(&g, &r->sum);
+		read_cell(&g, reads, r);
 		if (l->held_samples)
 			grid_value(&g, value_real(r->sum.held_s), AS_SECONDS);
 	}

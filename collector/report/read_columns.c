@@ -30,6 +30,12 @@ static uint64_t hash_of(const struct column_sum *key)
 			 (uintptr_t)key->dataset + key->kind);
 }
 
+void column_numbers_begin(struct value *number)
+{
+	for (size_t i = 0; i < CREMA_COLUMN_NUMBERS; i++)
+		number[i] = row_column[i].merge == ROW_SUM ? value_uint(0) : value_null();
+}
+
 static struct column_sum *sum_of(struct read_columns *c, const struct column_sum *key)
 {
 	uint64_t hash = hash_of(key);
@@ -45,8 +51,7 @@ static struct column_sum *sum_of(struct read_columns *c, const struct column_sum
 		return NULL;
 	}
 	*s = *key;
-	for (size_t i = 0; i < CREMA_COLUMN_NUMBERS; i++)
-		s->number[i] = row_column[i].merge == ROW_SUM ? value_uint(0) : value_null();
+	column_numbers_begin(s->number);
 	*at = s;
 	return s;
 }
@@ -157,16 +162,19 @@ static int gather_rest(struct read_columns *c, const struct run *run)
 	return 0;
 }
 
-struct value column_bytes(const struct column_sum *s)
+struct value column_bytes(const struct value *number)
 {
-	return value_number(s->basket_bytes, NULL) > 0 ? s->basket_bytes : s->requested_bytes;
+	struct value baskets = number[CREMA_COLUMN_N_basket_bytes];
+
+	return value_number(baskets, NULL) > 0 ? baskets : number[CREMA_COLUMN_N_requested_bytes];
 }
 
 static int by_bytes(const void *pa, const void *pb)
 {
 	const struct column_sum *a = *(struct column_sum *const *)pa;
 	const struct column_sum *b = *(struct column_sum *const *)pb;
-	double x = value_number(column_bytes(a), NULL), y = value_number(column_bytes(b), NULL);
+	double x = value_number(column_bytes(a->number), NULL),
+	       y = value_number(column_bytes(b->number), NULL);
 	int order;
 
 	if ((a->kind == COLUMN_REST) != (b->kind == COLUMN_REST))

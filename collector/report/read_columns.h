@@ -51,8 +51,10 @@ int read_columns_gather(struct read_columns *c, const struct run *run);
 void read_columns_release(struct read_columns *c);
 
 const char *column_kind_name(enum column_kind kind);
-/* Bytes in the file: of its baskets, or what was requested for it. */
-struct value column_bytes(const struct column_sum *s);
+/* Of `number`, as column_sum and read_line have it: nothing yet; and bytes in the file, of baskets
+ * or what was requested. */
+void column_numbers_begin(struct value *number);
+struct value column_bytes(const struct value *number);
 
 /* As an array. */
 void column_lines_json(const struct column_sum *s, struct json *j, const char *name);

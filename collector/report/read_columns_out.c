@@ -70,7 +70,7 @@ static void put_row(struct grid *g, const struct column_sum *s)
 	grid_text(g, s->dataset ? s->dataset : "");
 	grid_value(g, s->calls, AS_COUNT);
 	grid_value(g, s->requests, AS_COUNT);
-	grid_value(g, column_bytes(s), AS_BYTES);
+	grid_value(g, column_bytes(s->number), AS_BYTES);
 	grid_value(g, value_seconds(s->cpu_ns), AS_SECONDS);
 	grid_value(g, waited(s), AS_SECONDS);
 	put_line(g, s);

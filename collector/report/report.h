@@ -19,6 +19,7 @@
 #include "collector/report/file_layers.h"
 #include "collector/report/lines.h"
 #include "collector/report/read_columns.h"
+#include "collector/report/read_lines.h"
 #include "collector/report/sections.h"
 #include "collector/report/wall.h"
 #include "common/rows.h"
@@ -92,6 +93,7 @@ struct report {
 	struct lines lines;	  /* sampled stacks */
 	struct sections sections; /* what tasks' own code has named */
 	struct read_columns columns;
+	struct read_lines read_lines;
 	struct arena arena;
 };
 

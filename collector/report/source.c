@@ -14,10 +14,12 @@
 #include "collector/emit/emit_text.h"
 
 #define TEXT_BYTES 200 /* of a line of code */
+#define WIDE 100       /* columns */
 
 struct timed_line {
 	const struct line_place *place;
 	struct line_sum sum;
+	const struct read_line *read;
 };
 
 struct gathering {
@@ -66,7 +68,7 @@ static struct source_file *file_of(struct source *s, const char *file)
 	struct source_file *f;
 
 	for (size_t i = 0; i < s->files.n; i++)
-		if (s->files.v[i].file == file)
+		if (s->files.v[i].file == file || !strcmp(s->files.v[i].file, file))
 			return &s->files.v[i];
 	f = ARRAY_NEW(&s->files);
 	if (f)
@@ -91,6 +93,23 @@ static int take(struct gathering *g, const struct line_stack_row *row)
 		if (!seen_before(row->list, i, true))
 			f->seconds += row->sum.seconds;
 	}
+	return 0;
+}
+
+/* What lines read, sampled or not. */
+static int take_read(struct gathering *g, const struct read_line *read)
+{
+	struct source_file *f = file_of(g->s, read->file);
+	struct line_place *p = arena_get(&g->s->arena, sizeof(*p));
+	struct timed_line *line;
+
+	if (!f || !p)
+		return -ENOMEM;
+	*p = (struct line_place){read->function, f->file, read->line, true};
+	line = line_of(g, p);
+	if (!line)
+		return -ENOMEM;
+	line->read = read;
 	return 0;
 }
 
@@ -167,6 +186,7 @@ static void put_row(struct merging *m, uint64_t line, const char *text, size_t n
 	if (t && t->place->line == line) {
 		row->function = t->place->function ? t->place->function : "?";
 		row->sum = t->sum;
+		row->read = t->read;
 	}
 	m->last = line;
 	m->f->n++;
@@ -250,7 +270,8 @@ static int fill(struct gathering *g, double run_start)
 	return rc;
 }
 
-int source_gather(struct source *s, const struct lines *l, const struct run *run)
+int source_gather(struct source *s, const struct lines *l, const struct read_lines *reads,
+		  const struct run *run)
 {
 	struct gathering g = {.s = s};
 	int rc = 0;
@@ -259,6 +280,9 @@ int source_gather(struct source *s, const struct lines *l, const struct run *run
 	for (size_t i = 0; i < l->stacks.n && !rc; i++)
 		if (!l->stacks.v[i]->pool && !l->stacks.v[i]->outside)
 			rc = take(&g, l->stacks.v[i]);
+	for (size_t i = 0; i < reads->v.n && !rc; i++)
+		if (reads->v.v[i]->kind == READ_LINE)
+			rc = take_read(&g, reads->v.v[i]);
 	if (!rc)
 		rc = fill(&g, run->start);
 	table_release(&g.table);
@@ -272,18 +296,73 @@ void source_release(struct source *s)
 	arena_release(&s->arena);
 }
 
-static void put_line(const struct source_row *row, const struct lines *l, struct sink *out)
+/* What is said of reads: only where lines have some. */
+struct shown_reads {
+	bool any, all; /* all: there is room for share and decompression beside the code */
+	bool opened;   /* lines opened what was read */
+	struct value line, several, unknown; /* bytes of all */
+};
+
+static struct shown_reads shown_reads(const struct read_lines *reads, size_t room)
+{
+	struct shown_reads r = {.all = room >= WIDE,
+				.line = value_uint(0),
+				.several = value_uint(0),
+				.unknown = value_uint(0)};
+
+	for (size_t i = 0; i < reads->v.n; i++) {
+		const struct read_line *s = reads->v.v[i];
+		struct value *to = s->kind == READ_LINE	     ? &r.line
+				   : s->kind == READ_SEVERAL ? &r.several
+				   : s->kind == READ_UNKNOWN ? &r.unknown
+							     : NULL;
+
+		r.any = r.any || (s->kind == READ_LINE && read_line_asked(s));
+		r.opened = r.opened || value_number(s->opened.read_bytes, NULL) > 0;
+		if (to)
+			*to = value_plus(*to, column_bytes(s->number));
+	}
+	return r;
+}
+
+static void put_cells(const struct shown_reads *reads, const char *const cell[6], struct sink *out)
+{
+	sink_printf(out, " %9s", cell[0]);
+	if (!reads->any || reads->all)
+		sink_printf(out, " %7s", cell[1]);
+	sink_printf(out, " %9s", cell[2]);
+	if (reads->any)
+		sink_printf(out, " %10s", cell[3]);
+	if (reads->any && reads->all)
+		sink_printf(out, " %12s", cell[4]);
+	if (reads->opened)
+		sink_printf(out, " %10s", cell[5]);
+}
+
+static void put_line(const struct source_row *row, const struct lines *l,
+		     const struct shown_reads *reads, struct sink *out)
 {
 	char time[HUMAN_BYTES] = "", share[HUMAN_BYTES] = "", cpu[HUMAN_BYTES] = "";
+	char bytes[HUMAN_BYTES] = "", unpack[HUMAN_BYTES] = "", opened[HUMAN_BYTES] = "";
 	char code[TEXT_BYTES + 8];
-	size_t room = sink_columns(out) - 38;
+	size_t room = sink_columns(out) -
+		      (!reads->any  ? 38
+		       : reads->all ? 62
+				    : 41) -
+		      (reads->opened ? 11 : 0);
 
 	if (row->gap)
 		sink_puts(out, "     ..\n");
-	if (row->function) {
+	if (row->sum.samples) {
 		human(value_real(row->sum.seconds), AS_SECONDS, time);
 		human(value_real(lines_share(l, &row->sum)), AS_SHARE, share);
 		human(value_real(row->sum.class_s[CREMA_T_cpu]), AS_SECONDS, cpu);
+	}
+	if (row->read && row->read->opened.line)
+		human(row->read->opened.read_bytes, AS_BYTES, opened);
+	if (row->read && read_line_asked(row->read)) {
+		human(column_bytes(row->read->number), AS_BYTES, bytes);
+		human(value_seconds(row->read->decompress_cpu_ns), AS_SECONDS, unpack);
 	}
 	if (row->text)
 		snprintf(code, sizeof(code), "%s", row->text);
@@ -291,15 +370,31 @@ static void put_line(const struct source_row *row, const struct lines *l, struct
 		snprintf(code, sizeof(code), "(%.100s)", row->function);
 	text_clean(code);
 	text_cut(code, room, room - 2);
+	sink_printf(out, "  %5" PRIu64, row->line);
 	if (*code)
-		sink_printf(out, "  %5" PRIu64 " %9s %7s %9s  %s\n", row->line, time, share, cpu,
-			    code);
-	else
-		sink_printf(out, "  %5" PRIu64 "\n", row->line);
+		put_cells(reads, (const char *[]){time, share, cpu, bytes, unpack, opened}, out);
+	sink_printf(out, "%s%s\n", *code ? "  " : "", code);
 }
 
-void source_table(const struct source *s, const struct lines *l, struct sink *out, bool colour)
+static void put_reads(const struct shown_reads *r, struct sink *out)
 {
+	char line[HUMAN_BYTES], several[HUMAN_BYTES], unknown[HUMAN_BYTES];
+
+	text_paragraph(out, "  ",
+		       "read: bytes in the files of the columns that a line asked for first%s; "
+		       "exact, without what the lines that it calls read. %s in all; %s more are "
+		       "of columns that several lines asked for, and %s of columns for which no "
+		       "line of yours is known",
+		       r->all ? ", and the CPU time of decompressing them" : "",
+		       human(r->line, AS_BYTES, line), human(r->several, AS_BYTES, several),
+		       human(r->unknown, AS_BYTES, unknown));
+}
+
+void source_table(const struct source *s, const struct lines *l, const struct read_lines *reads,
+		  struct sink *out, bool colour)
+{
+	const struct shown_reads r = shown_reads(reads, sink_columns(out));
+
 	for (size_t i = 0; i < s->files.n; i++) {
 		const struct source_file *f = &s->files.v[i];
 		char title[512];
@@ -308,9 +403,13 @@ void source_table(const struct source *s, const struct lines *l, struct sink *ou
 			 f->file);
 		text_clean(title);
 		table_section(out, colour, title);
-		sink_printf(out, "  %5s %9s %7s %9s\n", "line", "time", "share", "CPU");
+		sink_printf(out, "  %5s", "line");
+		put_cells(&r,
+			  (const char *[]){"time", "share", "CPU", "read", "decompress", "opened"},
+			  out);
+		sink_puts(out, "\n");
 		for (size_t k = 0; k < f->n; k++)
-			put_line(&f->v[k], l, out);
+			put_line(&f->v[k], l, &r, out);
 		if (f->left_out)
 			sink_printf(out, "  .. %zu more\n", f->left_out);
 		if (f->why)
@@ -322,4 +421,11 @@ void source_table(const struct source *s, const struct lines *l, struct sink *ou
 	}
 	if (s->left_out)
 		sink_printf(out, "  .. %zu more files\n", s->left_out);
+	if (r.any)
+		put_reads(&r, out);
+	if (r.opened)
+		text_paragraph(
+			out, "  ",
+			"opened: bytes read through the descriptors that the line opened, by "
+			"whatever line and thread; exact, and not in addition to \"read\"");
 }

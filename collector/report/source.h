@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * source.h - the user's own code with the sampled time of each line.
+ * source.h - the user's own code with the sampled time of each line, and what it read.
  *
+ * What a line read is exact, and does not contain what the lines that it calls read (read_lines.h).
  * A line's time contains what it calls: each sample counts once for every line of the user's code
  * in its stack. It is of the threads that tasks run in, as `own` of lines.h, and has the same error
  * (lines_error()).
@@ -15,6 +16,7 @@
 #define CREMA_COLLECTOR_REPORT_SOURCE_H
 
 #include "collector/report/lines.h"
+#include "collector/report/read_lines.h"
 
 #define SOURCE_FILES 8
 #define SOURCE_ROWS 400 /* of one file */
@@ -24,9 +26,10 @@
 struct source_row {
 	uint64_t line;
 	const char *text;     /* hostile; NULL: not readable */
-	const char *function; /* NULL: a line without time */
+	const char *function; /* NULL: a line without time and without reads */
 	struct line_sum sum;
-	bool gap; /* lines above it are left out */
+	const struct read_line *read; /* NULL: it read nothing */
+	bool gap;		      /* lines above it are left out */
 };
 
 struct source_file {
@@ -45,8 +48,10 @@ struct source {
 };
 
 /* 0 or -ENOMEM; to be released in either case. */
-int source_gather(struct source *s, const struct lines *l, const struct run *run);
+int source_gather(struct source *s, const struct lines *l, const struct read_lines *reads,
+		  const struct run *run);
 void source_release(struct source *s);
-void source_table(const struct source *s, const struct lines *l, struct sink *out, bool colour);
+void source_table(const struct source *s, const struct lines *l, const struct read_lines *reads,
+		  struct sink *out, bool colour);
 
 #endif

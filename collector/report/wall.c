@@ -237,6 +237,7 @@ bool wall_take(struct wall *w, const char *text, size_t n, const struct facts *f
 	w->seconds = json_number_value(json_object_get(root, "wall"));
 	w->read = json_integer_value(json_object_get(root, "format")) == FORMAT && w->seconds > 0 &&
 		  w->begin > 0 && (!own || has_run(json_object_get(root, "keys"), f));
+	w->ended = !json_is_false(json_object_get(root, "ended"));
 	for (i = 0; w->read && i < WALL_PARTS; i++) {
 		v = json_object_get(json_object_get(root, "seconds"), wall_parts[i].id);
 		w->part[i] = value_real(json_number_value(v));
@@ -334,6 +335,7 @@ void wall_json(const struct wall *w, struct json *j, const char *name)
 	}
 	emit_object(j, name);
 	emit_value(j, "wall_seconds", value_real(w->seconds));
+	emit_value(j, "ended", value_bool(w->ended));
 	emit_value(j, "start", value_real(w->begin));
 	emit_object(j, "parts");
 	for (i = 0; i < WALL_PARTS; i++)

@@ -36,6 +36,7 @@ extern const struct wall_part_name wall_parts[WALL_PARTS];
 
 struct wall {
 	bool read;
+	bool ended; /* nothing of it can follow: else the client was killed, or still runs */
 	double begin, seconds;	       /* UTC by the client's clock; of all parts */
 	struct value part[WALL_PARTS]; /* seconds */
 	double rest;

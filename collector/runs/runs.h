@@ -109,6 +109,9 @@ void runs_tell_others(const struct runs *runs, struct run *r);
 /* What people call a kind of task: coffea's preprocessing and the task that sends its processor are
  * "preprocess" and "send processor"; of any other the prefix. */
 const char *run_prefix_shown(const struct run *r, const char *prefix);
+/* Calls put() for each prefix of the run that people call otherwise. */
+void run_prefixes_shown(const struct run *r,
+			void (*put)(void *arg, const char *prefix, const char *shown), void *arg);
 /* A task's key that begins with that name: "preprocess-1f2e..."; `out` holds it if it differs. */
 #define KEY_SHOWN_BYTES 160
 const char *run_key_shown(const struct run *r, const struct attempt *a, char out[KEY_SHOWN_BYTES]);

@@ -41,13 +41,51 @@ static bool is_scatter(const struct run *r, const char *prefix)
 	return found && chunks;
 }
 
+/* By what Dask calls them. */
+static const struct {
+	const char *prefix, *shown;
+	bool (*is_coffeas)(const struct run *r, const char *prefix);
+} own_tasks[] = {
+	{"automatic_retries", "preprocess", is_preprocessing},
+	{"lambda", "send processor", is_scatter},
+};
+#define OWN_TASKS (sizeof(own_tasks) / sizeof(own_tasks[0]))
+
 const char *run_prefix_shown(const struct run *r, const char *prefix)
 {
-	if (prefix && !strcmp(prefix, "automatic_retries") && is_preprocessing(r, prefix))
-		return "preprocess";
-	if (prefix && !strcmp(prefix, "lambda") && is_scatter(r, prefix))
-		return "send processor";
+	size_t k;
+
+	for (k = 0; prefix && k < OWN_TASKS; k++) {
+		if (!strcmp(prefix, own_tasks[k].prefix))
+			return own_tasks[k].is_coffeas(r, prefix) ? own_tasks[k].shown : prefix;
+	}
 	return prefix;
+}
+
+/* The run's own text of that name, which is interned; NULL: it has none. */
+static const char *prefix_of(const struct run *r, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < r->attempts.n; i++) {
+		if (r->attempts.v[i]->prefix && !strcmp(r->attempts.v[i]->prefix, name))
+			return r->attempts.v[i]->prefix;
+	}
+	return NULL;
+}
+
+void run_prefixes_shown(const struct run *r,
+			void (*put)(void *arg, const char *prefix, const char *shown), void *arg)
+{
+	const char *prefix, *shown;
+	size_t k;
+
+	for (k = 0; k < OWN_TASKS; k++) {
+		prefix = prefix_of(r, own_tasks[k].prefix);
+		shown = run_prefix_shown(r, prefix);
+		if (shown != prefix)
+			put(arg, prefix, shown);
+	}
 }
 
 const char *run_key_shown(const struct run *r, const struct attempt *a, char out[KEY_SHOWN_BYTES])

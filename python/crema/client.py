@@ -42,7 +42,8 @@ HOOKS = {
         ("Runner.__call__", "graph"), ("Runner.run", "graph"), ("Runner.preprocess", "preprocess"), ("IterativeExecutor.__call__", "wait"),
         ("FuturesExecutor.__call__", "wait"), ("accumulate", "gather"), ("_decompress", "gather")),
 }
-_SYNC = {"_wait_for_workers": "workers", "_start": "workers", "_close": "close", "_shutdown": "close", "_scatter": "send"}
+_SYNC = {**dict.fromkeys(("_wait_for_workers", "_start", "_correct_state", "__aenter__"), "workers"),
+         "_close": "close", "_shutdown": "close", "_scatter": "send"}
 _WRAPPER = """def hook(*args, **kwargs):
     if thread() != on.thread:
         return original(*args, **kwargs)
@@ -235,8 +236,8 @@ class Recorder:
 
     # --- the record
 
-    def record(self, begin, end, clock_ahead=None):
-        """From one mark() to a later one, for `crema report --client-record`."""
+    def record(self, begin, end, clock_ahead=None, ended=True):
+        """From one mark() to a later one, for `crema report --client-record`; `ended`: nothing of it can follow."""
         (b, before, first), (e, after, last) = begin, end
         utc = time.time() - (time.perf_counter() - b)
         if clock_ahead is None and self.local is not False:
@@ -244,7 +245,7 @@ class Recorder:
         seconds = {part: value - before.get(part, 0.0) for part, value in after.items() if value != before.get(part)}
         waits = [[max(w, b) - b, min(x, e) - b, sent and sent - b] for w, x, sent in self.waits[max(first - 1, 0):last] if x > b and w < e]
         return {"format": FORMAT, "begin_utc": utc, "wall": e - b, "clock_ahead": clock_ahead, "seconds": seconds, "waits": waits,
-                "keys": [f"{_hash(key):x}" for at, key in self.keys if b <= at <= e], "unseen": dict(self.unseen)}
+                "keys": [f"{_hash(key):x}" for at, key in self.keys if b <= at <= e], "unseen": dict(self.unseen), "ended": ended}
 
 
 def _put(space, name, value):
@@ -294,23 +295,23 @@ def start(path, begin_ns):
     recorder.outside = "own"
     process, saved = os.getpid(), [0.0]
 
-    def save():
+    def save(ended):
         import json
 
         if os.getpid() == process:  # not a forked child
             with open(f"{path}.new", "w", encoding="utf-8") as file:
-                json.dump(recorder.record(recorder.start, recorder.mark(), recorder.ahead), file)
+                json.dump(recorder.record(recorder.start, recorder.mark(), recorder.ahead, ended), file)
             os.replace(f"{path}.new", path)
             saved[0] = time.perf_counter()
 
     def after_wait():
         recorder.ask()
         if time.perf_counter() > saved[0] + SAVE_SECONDS:
-            save()
+            save(False)
 
     def at_exit():
         try:
-            save()
+            save(True)
         except Exception:  # a full disk is not the analysis' failure
             pass
 

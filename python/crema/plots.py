@@ -51,24 +51,27 @@ def whole(rows):
 
 
 def legend(ax, colours):
-    """Only if there is more than one, and each has its own color."""
+    """Below the chart, where it hides nothing; only if there is more than one, and each has its own color."""
     shown = list(colours.items())[:NAMED]
     if len(colours) > 1:
         marks = [ax.plot([], [], color=colour, linewidth=5)[0] for _, colour in shown]
         more = [" and others" if place == NAMED - 1 and len(colours) > NAMED else "" for place in range(len(shown))]
-        ax.legend(marks, [str(name) + word for (name, _), word in zip(shown, more, strict=True)], fontsize="small")
+        ax.legend(marks, [str(name) + word for (name, _), word in zip(shown, more, strict=True)], fontsize="small",
+                  loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=4, frameon=False)
 
 
 def tasks(ax, data):
     """The task stream: one row for each thread of a worker."""
     rows = whole(data["tasks"])
     begin = min((row["start"] for row in rows), default=0.0)
-    colours = colours_of(row["prefix"] for row in rows)
+    names = data.get("prefix_names", {})
+    rows = [{**row, "kind": names.get(row["prefix"], row["prefix"])} for row in rows]
+    colours = colours_of(row["kind"] for row in rows)
     rows.sort(key=lambda row: (str(row["worker"]), str(row["thread"])))
     threads = [list(group) for _, group in itertools.groupby(rows, key=lambda row: (row["worker"], row["thread"]))]
     for place, thread in enumerate(threads):
         ax.broken_barh([(row["start"] - begin, row["stop"] - row["start"]) for row in thread], (place - 0.45, 0.9),
-                       facecolors=[colours[row["prefix"]] for row in thread], edgecolor="white", linewidth=0.3)
+                       facecolors=[colours[row["kind"]] for row in thread], edgecolor="white", linewidth=0.3)
     ax.set_ylim(max(len(threads), 1) - 0.5, -0.5)
     named = range(len(threads) if len(threads) <= NAMED_THREADS else 0)
     ax.set_yticks(named, [f"thread {place + 1}" for place in named])

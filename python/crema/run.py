@@ -3,9 +3,10 @@
 
 import json
 import os
+import tempfile
 from dataclasses import dataclass, field
 
-from crema import plots
+from crema import otlp, parquet, plots
 from crema.card import card
 from crema.program import CremaError, report, report_json
 
@@ -83,7 +84,7 @@ class Run:
 
     def _printed(self, *options):
         if self._ask is None:
-            raise CremaError("a run that was loaded from a file has only its numbers: load it by its id for the report and the page")
+            raise CremaError("a run that was loaded from a file has only its numbers: load it by its id for the report, the page and Parquet")
         return self._ask(*options)
 
     @property
@@ -109,6 +110,25 @@ class Run:
         for time in {"start", "stop"} & set(frame.columns):
             frame[time] = pandas.to_datetime(frame[time], unit="s", utc=True)
         return frame
+
+    def to_parquet(self, folder):
+        """Writes every table of `crema report --sqlite` below FOLDER/TABLE/run=ID and returns the number of rows of each.
+
+        The runs of one folder are one data set, partitioned by `run`; a run that is written again replaces itself. Unknown is
+        null; the unit is in the metadata of each column. Needs pyarrow.
+        """
+        with tempfile.TemporaryDirectory() as scratch:
+            database = os.path.join(scratch, "run.sqlite")
+            self._printed("--sqlite", database)
+            return parquet.write(database, folder, self.id)
+
+    def to_otlp(self, where, headers=None):
+        """Sends the run as an OpenTelemetry trace (OTLP/HTTP, JSON) to a URL, or writes it to a file, a request a line.
+
+        `headers` are a dict for the receiver, a token for example. Returns {"spans": sent, "left_out": attempts that have no end
+        or no known time}; spans that the receiver rejects are a CremaError.
+        """
+        return otlp.send(self.json, where, headers)
 
     @property
     def wall(self):

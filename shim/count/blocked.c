@@ -28,10 +28,10 @@ uint64_t blocked_threshold_ns = UINT64_MAX;
 __thread int blocked_unwinding;
 static int (*backtrace)(void **addresses, int size);
 
-/* What pthread_atfork is in C libraries of every age; the name itself lay in libpthread
- * before 2.34. */
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-			     void *dso);
+/* What pthread_atfork is in glibc of every age; the name itself lay in libpthread before 2.34.
+ * Weak: musl's loader ends a program whose preload lacks a symbol. */
+extern __attribute__((weak)) int __register_atfork(void (*prepare)(void), void (*parent)(void),
+						   void (*child)(void), void *dso);
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
 /* Milliseconds of CREMA_BLOCKED_MS; -1: not a number. */
@@ -179,7 +179,8 @@ void blocked_open(void)
 	backtrace = (int (*)(void **, int))find_backtrace();
 	if (!backtrace)
 		shim_note("blocked stacks: libunwind not found");
-	else if (__register_atfork(before_fork, after_fork, in_child, &__dso_handle))
+	else if (!__register_atfork ||
+		 __register_atfork(before_fork, after_fork, in_child, &__dso_handle))
 		backtrace = NULL;
 	/* The first ones take milliseconds: it reads the tables of every library on the stack. */
 	for (int i = 0; i < 2; i++)
@@ -195,11 +196,8 @@ static struct crema_stack *claim(void)
 
 	for (uint32_t i = 0; i < CREMA_SHM_STACKS; i++) {
 		struct crema_stack *s = &crema_shm->stack[(at + i) % CREMA_SHM_STACKS];
-		uint32_t none = 0;
 
-		if (!LOAD(&s->state) &&
-		    __atomic_compare_exchange_n(&s->state, &none, 1, 0, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+		if (row_claim(&s->state))
 			return s;
 	}
 	return NULL;

@@ -194,11 +194,15 @@ uint64_t clock_cpu_ns(void)
 	return clock_cpu_asked_ns();
 }
 
-/* Where no word shows the turn, the count of switches does. */
+/* Where no word shows the turn, the count of switches does. A signal handler that asks after the
+ * comparison counts the switch again; one that asked before it has counted it, and the turn is read
+ * after that. */
 static uint64_t turn_by_count(uint64_t switches)
 {
-	if (kept.turn_is_of_word || switches != kept.switches)
-		kept.turn++;
+	int is_new = kept.turn_is_of_word || switches != kept.switches;
+
+	BARRIER();
+	kept.turn += (uint64_t)is_new;
 	kept.switches = switches;
 	kept.turn_is_of_word = 0;
 	return kept.turn;

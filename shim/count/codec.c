@@ -33,11 +33,8 @@ static struct crema_codec_row *row_of(int id, uint32_t span)
 		return &crema_shm->codec[row - 1];
 	for (row = 0; row < CREMA_SHM_CODEC_ROWS; row++) {
 		struct crema_codec_row *r = &crema_shm->codec[row];
-		uint32_t none = 0;
 
-		if (!LOAD(&r->state) &&
-		    __atomic_compare_exchange_n(&r->state, &none, 1, 0, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED)) {
+		if (row_claim(&r->state)) {
 			r->codec = (uint32_t)id;
 			r->span = span;
 			__atomic_store_n(&r->state, 2, __ATOMIC_RELEASE);

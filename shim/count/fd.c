@@ -10,24 +10,43 @@
 
 #include "shim/count/digits.h"
 #include "shim/count/file_row.h"
+#include "shim/count/opener.h"
 #include "shim/count/packed.h"
 #include "shim/libc/sys.h"
 #include "shim/count/thread.h"
 #include "shim/count/url.h"
 
-/* kind 3 bits, unsure 1, file system 6, packed 1, row 21 */
+/* kind 3 bits, unsure 1, file system 5, packed 1, opened 11, row 11; of kind FD_UNKNOWN 3 bits, and
+ * the number of the line that has opened it */
 static uint32_t words[FD_TABLE];
+_Static_assert(CREMA_SHM_FILES < 1u << 11 && CREMA_SHM_OPENED < 1u << 11 &&
+		       CREMA_SHM_FILESYSTEMS <= 1u << 5,
+	       "a word has room for them");
 
 static uint32_t word_of(const struct fd_info *i)
 {
-	return i->kind | i->unsure << 3 | i->filesystem << 4 | i->packed << 10 | i->row << 11;
+	return i->kind | i->unsure << 3 | i->filesystem << 4 | i->packed << 9 | i->opened << 10 |
+	       i->row << 21;
 }
 
 static struct fd_info info_of(uint32_t w)
 {
-	struct fd_info i = {w & 7, w >> 4 & 63, w >> 3 & 1, w >> 11, w >> 10 & 1};
+	struct fd_info i = {.kind = w & 7};
 
+	if (i.kind == FD_UNKNOWN)
+		return i;
+	i.unsure = w >> 3 & 1;
+	i.filesystem = w >> 4 & 31;
+	i.packed = w >> 9 & 1;
+	i.opened = w >> 10 & 2047;
+	i.row = w >> 21;
 	return i;
+}
+
+void fd_opened_at(int fd, uint32_t line)
+{
+	if (line && (unsigned int)fd < FD_TABLE)
+		STORE(&words[fd], line << 3);
 }
 
 void fd_forget(int fd)
@@ -44,7 +63,7 @@ void fd_forget_files(void)
 
 int fd_is_known(int fd)
 {
-	return LOAD(&words[fd]) != 0;
+	return info_of(LOAD(&words[fd])).kind != FD_UNKNOWN;
 }
 
 static int ends_with(const char *s, size_t n, const char *end)
@@ -64,8 +83,7 @@ static int is_config(const char *path, size_t n)
 	       ends_with(path, n, "/ssl/cert.pem") || ends_with(path, n, "openssl.cnf");
 }
 
-/* Modules and libraries are read by the interpreter and the loader, not by the analysis. */
-static int is_import(const char *path, size_t n)
+int fd_is_import(const char *path, size_t n)
 {
 	return ends_with(path, n, ".py") || ends_with(path, n, ".pyc") ||
 	       ends_with(path, n, ".so") || strstr(path, ".so.") || strstr(path, "-packages/") ||
@@ -178,7 +196,7 @@ static struct fd_info look(int fd, uint32_t span)
 	n = link_target(fd, path, sizeof(path));
 	info.unsure = charges_of(fs.f_type) == UNKNOWN;
 	info.packed = (uint32_t)packed_is(st.st_dev, st.st_ino);
-	info.kind = n > 0 && is_import(path, (size_t)n) ? FD_IMPORT : FD_DATA;
+	info.kind = n > 0 && fd_is_import(path, (size_t)n) ? FD_IMPORT : FD_DATA;
 	id = info.kind == FD_DATA && n > 0 ? arena_id(path, (uint32_t)n) : 0;
 	info.filesystem = filesystem_index(st.st_dev, fs.f_type, id);
 	info.row = file_row(id, span, &info, info.kind == FD_DATA ? &st : NULL);
@@ -187,11 +205,25 @@ static struct fd_info look(int fd, uint32_t span)
 	return info;
 }
 
+/* What the line's descriptors of the file move is counted there, too. */
+static void set_opened(struct fd_info *info, const struct crema_line *line)
+{
+	info->opened = opener_row(info->row, line);
+	if (info->opened)
+		ADD(&crema_shm->opened[info->opened - 1].descriptors, 1);
+}
+
 struct fd_info fd_lookup(int fd)
 {
 	uint32_t w = (unsigned int)fd < FD_TABLE ? LOAD(&words[fd]) : 0;
-	struct fd_info info = w ? info_of(w) : look(fd, segment_span());
+	struct fd_info info = info_of(w);
+	int same = info.kind != FD_UNKNOWN;
 
+	if (!same) {
+		info = look(fd, segment_span());
+		if (unlikely(w) && info.kind == FD_DATA && info.row)
+			set_opened(&info, opener_line(w >> 3));
+	}
 	if (info.row) {
 		const struct crema_file *f = &crema_shm->file[info.row - 1];
 		uint32_t span = segment_span();
@@ -201,10 +233,12 @@ struct fd_info fd_lookup(int fd)
 
 			st.st_size = (off_t)f->size_bytes;
 			info.row = file_row(f->path, span, &info, &st);
-			w = 0;
+			if (info.opened)
+				set_opened(&info, &crema_shm->opened[info.opened - 1].line);
+			same = 0;
 		}
 	}
-	if (!w && info.kind && (unsigned int)fd < FD_TABLE)
+	if (!same && info.kind && (unsigned int)fd < FD_TABLE)
 		STORE(&words[fd], word_of(&info));
 	return info;
 }

@@ -11,6 +11,7 @@
 #ifndef CREMA_SHIM_COUNT_FD_H
 #define CREMA_SHIM_COUNT_FD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define FD_TABLE 65536 /* descriptors that have a word */
@@ -23,6 +24,7 @@ struct fd_info {
 	uint32_t unsure;     /* 1: the file system's storage charges are unproven */
 	uint32_t row;	     /* index + 1 into crema_shm->file, 0 = none */
 	uint32_t packed;     /* 1: a write may compress (packed.h) */
+	uint32_t opened;     /* index + 1 into crema_shm->opened, 0 = no line of code is known */
 };
 
 /* The kind of fd; the row is that of the calling task's span. */
@@ -32,8 +34,12 @@ struct fd_info fd_lookup(int fd);
 uint32_t file_row_by_name(const char *name, uint32_t span);
 /* fd < FD_TABLE means something else from now on (notify.h). */
 void fd_forget(int fd);
+/* It has just been opened at that line (opener.h), 0: not known. */
+void fd_opened_at(int fd, uint32_t line);
 /* All files are determined again. */
 void fd_forget_files(void);
+/* Modules and libraries: files that the interpreter and the loader read, not the analysis. */
+int fd_is_import(const char *path, size_t bytes);
 /* 1 if fd < FD_TABLE has been determined. */
 int fd_is_known(int fd);
 

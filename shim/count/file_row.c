@@ -17,12 +17,10 @@ uint32_t file_row_make(uint32_t path, uint32_t span, uint32_t kind, uint32_t fil
 	uint32_t at = path * 2654435761u + span * 40503u + kind;
 
 	for (uint32_t i = 0; i < 64; i++, at++) {
-		uint32_t row = at % (CREMA_SHM_FILES - 1), none = 0;
+		uint32_t row = at % (CREMA_SHM_FILES - 1);
 		struct crema_file *f = &crema_shm->file[row];
 
-		if (__atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == 0 &&
-		    __atomic_compare_exchange_n(&f->state, &none, 1, 0, __ATOMIC_ACQUIRE,
-						__ATOMIC_ACQUIRE)) {
+		if (row_claim(&f->state)) {
 			f->path = path;
 			f->span = span;
 			f->kind = kind;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "shim/count/clock.h"
+#include "shim/count/poll_rings.h"
 #include "shim/count/task.h"
 #include "shim/count/thread.h"
 #include "shim/libc/sys.h"
@@ -255,11 +256,18 @@ void shim_disarm(void)
 	path[0] = 0;
 }
 
+/* Of glibc only: clocks, thread keys and the layout of its locks are what the shim knows. */
+extern __attribute__((weak)) const char *gnu_get_libc_version(void);
+
 int shim_arm(const char **why)
 {
 	uint8_t worker[16];
 	uint32_t *word;
 
+	if (!gnu_get_libc_version) {
+		*why = "the C library is not glibc; use an image with glibc";
+		return -ENOSYS;
+	}
 	if (SYS3(SYS_getrandom, worker, 16, 0) != 16) {
 		*why = "the kernel gives no random numbers";
 		return -ENOSYS;
@@ -283,6 +291,7 @@ int shim_arm(const char **why)
 	process_usage(&process_base.cpu_ns, &process_base.inblock, &process_base.oublock);
 	task_memory_begins();
 	clock_begin();
+	poll_rings_armed();
 	thread_key_make();
 	thread_register_all();
 	*word = 1;

@@ -34,9 +34,25 @@ void net_send_binds(int fd)
 		STORE(&owners[fd], name);
 }
 
+/* What that task receives and sends there is not known from now on. */
+static void shares(uint64_t name)
+{
+	task_counts_unknown(name, CREMA_COUNT_BIT(network_read_bytes) |
+					  CREMA_COUNT_BIT(network_write_bytes));
+}
+
+static uint64_t own_name(const struct crema_thread *t)
+{
+	return t && t->owner != OWNER_NONE ? task_name(t->owner) : 0;
+}
+
 void net_bind(int fd, uint64_t name)
 {
-	if ((unsigned int)fd >= FD_TABLE || LOAD(&owners[fd]) & (COMM | SHARED))
+	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : COMM;
+
+	if (word & SHARED)
+		shares(name);
+	if (word & (COMM | SHARED))
 		return;
 	STORE(&owners[fd], MANAGED | name);
 	loop_wrote(fd, name);
@@ -76,8 +92,10 @@ static void count(int fd, int id, int comm_id, uint64_t bytes)
 {
 	struct crema_thread *t = thread_self();
 	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
-	uint64_t mine = t && t->owner != OWNER_NONE ? task_name(t->owner) : 0;
+	uint64_t mine = own_name(t);
 
+	if (word & SHARED && mine)
+		shares(mine);
 	if (!t || word & SHARED || ((word & NAME) && (word & NAME) != mine))
 		count_elsewhere(word & NAME, id, bytes);
 	else

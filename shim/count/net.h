@@ -7,7 +7,8 @@
  * later, or writes while it receives (TLS answers a change of keys), does not bind it again. So it
  * does not matter who opened a kept-alive connection or which thread receives; a connection's
  * opening is charged to the task that needed it. HTTP/2 has no owner of a connection: it is marked
- * as shared, and what it carries is unattributed and counted as such.
+ * as shared, what it carries is unattributed and counted as such, and what a task that uses it
+ * receives and sends is unknown.
  */
 #ifndef CREMA_SHIM_COUNT_NET_H
 #define CREMA_SHIM_COUNT_NET_H

@@ -136,6 +136,7 @@ void read_begin(struct op *op, int fd, size_t size)
 	}
 	op->kind = info.kind;
 	op->row = info.row;
+	op->opened = info.opened;
 	op->unsure = info.unsure;
 	op->pool_of = NULL;
 	op->bracketed = 0;
@@ -152,12 +153,15 @@ void read_begin(struct op *op, int fd, size_t size)
 		op->start = ticks();
 }
 
-static void count_file(struct crema_thread *t, uint32_t row, long bytes)
+static void count_file(const struct op *op, long bytes)
 {
-	if (t->file_row != row) {
+	struct crema_thread *t = op->t;
+
+	if (t->file_row != op->row || t->file_opened != op->opened) {
 		thread_flush_file(t);
-		t->file_row = row;
-		segment_touches(row);
+		t->file_row = op->row;
+		t->file_opened = op->opened;
+		segment_touches(op->row);
 	}
 	t->file_read_calls += 1;
 	t->file_read_bytes += (uint64_t)bytes;
@@ -193,6 +197,8 @@ static uint64_t read_slow(struct op *op, int fd, uint64_t elapsed_ns)
 		ADD(&f->storage_read_bytes, storage);
 		segment_charged(storage);
 	}
+	if (op->opened)
+		ADD(&crema_shm->opened[op->opened - 1].storage_wait_ns, waited);
 	if (op->kind == FD_SOCKET || op->kind == FD_OTHER)
 		on.on = op->kind == FD_SOCKET ? CREMA_ON_SOCKET : CREMA_ON_OTHER;
 	blocked_saw(op->t, io_class(op), waited, &on);
@@ -227,13 +233,13 @@ static void read_counts(struct op *op, int fd, int64_t offset, long result)
 		count[CREMA_C_read_bytes] += (uint64_t)result;
 		if (op->t->is_pool && task_slot(op->t->owner) && task_is_done(op->t->owner))
 			count[CREMA_C_late_bytes] += (uint64_t)result;
-		count_file(op->t, op->row, result);
+		count_file(op, result);
 		if (likely(result > 0))
 			extent_read(op->t, fd, offset, (uint64_t)result);
 	} else if (op->kind == FD_IMPORT) {
 		count[CREMA_C_import_read_calls] += 1;
 		count[CREMA_C_import_read_bytes] += (uint64_t)result;
-		count_file(op->t, op->row, result);
+		count_file(op, result);
 	} else if (op->kind == FD_SOCKET) {
 		net_received(fd, (uint64_t)result);
 	} else if (op->kind == FD_OTHER) {
@@ -267,6 +273,7 @@ void write_begin(struct op *op, int fd)
 	info = fd_lookup(fd);
 	op->kind = info.kind;
 	op->row = info.row;
+	op->opened = info.opened;
 	if (info.kind == FD_SOCKET)
 		net_send_binds(fd);
 	else if (info.kind != FD_DATA && info.kind != FD_IMPORT)
@@ -284,6 +291,8 @@ void write_count(const struct op *op, uint64_t calls, uint64_t bytes)
 		ADD(&crema_shm->file[op->row - 1].write_calls, calls);
 		ADD(&crema_shm->file[op->row - 1].write_bytes, bytes);
 	}
+	if (op->opened)
+		ADD(&crema_shm->opened[op->opened - 1].write_bytes, bytes);
 }
 
 void sync_count(const struct op *op)
@@ -314,7 +323,7 @@ void socket_begin(struct op *op, int fd)
 		op->t = NULL;
 		return;
 	}
-	op->row = 0;
+	op->row = op->opened = 0;
 	op->unsure = 0;
 	op->bracketed = 0;
 	op->pool_of = NULL;

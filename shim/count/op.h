@@ -28,10 +28,10 @@ struct op {
 	struct crema_thread *t; /* NULL: do not count */
 	uint64_t start;		/* ticks */
 	uint32_t bracketed;
-	uint32_t charges; /* storage may be charged to it */
-	uint32_t unsure;  /* read of a file system whose charges are unproven */
-	uint32_t row, kind;
-	int time_id; /* of a wait */
+	uint32_t charges;	    /* storage may be charged to it */
+	uint32_t unsure;	    /* read of a file system whose charges are unproven */
+	uint32_t row, kind, opened; /* as fd_info */
+	int time_id;		    /* of a wait */
 	uint64_t cpu_ns, turn;
 	uint64_t inblock, switches;   /* of a read that storage may be charged to */
 	struct crema_task *pool_of;   /* a pool thread's call that may block, of this task */

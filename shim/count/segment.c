@@ -64,11 +64,13 @@ void thread_flush_file(struct crema_thread *t)
 	extent_flush(t);
 	if (t->file_row) {
 		struct crema_file *f = &crema_shm->file[t->file_row - 1];
+		struct crema_opened *o =
+			t->file_opened ? &crema_shm->opened[t->file_opened - 1] : NULL;
 
-		move(&t->file_read_calls, NULL, &f->read_calls);
-		move(&t->file_read_bytes, NULL, &f->read_bytes);
+		move(&t->file_read_calls, o ? &o->read_calls : NULL, &f->read_calls);
+		move(&t->file_read_bytes, o ? &o->read_bytes : NULL, &f->read_bytes);
 	}
-	t->file_row = 0;
+	t->file_row = t->file_opened = 0;
 }
 
 /* All but the run queue's delay; returns the thread's turn. */

@@ -7,19 +7,11 @@
 
 #define OVERFLOW (CREMA_SHM_SERVERS - 1)
 
-static int row_claim(struct crema_server *s)
-{
-	uint32_t none = 0;
-
-	return !LOAD(&s->state) && __atomic_compare_exchange_n(&s->state, &none, 1, 0,
-							       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
 static struct crema_server *overflow_row(void)
 {
 	struct crema_server *s = &crema_shm->server[OVERFLOW];
 
-	if (row_claim(s))
+	if (row_claim(&s->state))
 		__atomic_store_n(&s->state, 2, __ATOMIC_RELEASE);
 	return s;
 }
@@ -33,7 +25,7 @@ static struct crema_server *row_of(uint32_t scheme, uint32_t address, uint32_t s
 	for (uint32_t i = 0; i < OVERFLOW; i++, at++) {
 		struct crema_server *s = &crema_shm->server[at % OVERFLOW];
 
-		if (row_claim(s)) {
+		if (row_claim(&s->state)) {
 			s->scheme = scheme;
 			s->address = address;
 			s->span = span;

@@ -23,24 +23,30 @@ __thread int thread_hidden;
 /* The blocks' tids, close together: whoever looks for its block does not touch all of them. */
 static uint32_t tids[CREMA_SHM_THREADS];
 
-static struct crema_thread *claim(uint32_t tid)
+/* What of a thread's clocks is in the sums already: a library may call us once more after
+ * thread_leave(), and what the thread did before must not count twice. */
+struct counted {
+	uint64_t cpu_ns, inblock, oublock;
+};
+static __thread struct counted left;
+
+static void set_base(struct crema_thread *t, const struct counted *base)
+{
+	t->armed_cpu_ns = t->now_cpu_ns = base->cpu_ns;
+	t->armed_inblock = t->now_inblock = base->inblock;
+	t->armed_oublock = t->now_oublock = base->oublock;
+}
+
+static struct crema_thread *claim(uint32_t tid, const struct counted *base)
 {
 	uint32_t start = ADD(&crema_shm->next_thread, 1);
 
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
 		struct crema_thread *t = &crema_shm->thread[(start + i) % CREMA_SHM_THREADS];
-		uint32_t none = 0;
 
-		if (LOAD(&t->state) ||
-		    !__atomic_compare_exchange_n(&t->state, &none, 1, 0, __ATOMIC_ACQUIRE,
-						 __ATOMIC_RELAXED))
+		if (!row_claim(&t->state))
 			continue;
-		t->armed_cpu_ns = 0;
-		t->armed_inblock = 0;
-		t->armed_oublock = 0;
-		t->now_cpu_ns = 0;
-		t->now_inblock = 0;
-		t->now_oublock = 0;
+		set_base(t, base);
 		t->extent_bytes = 0;
 		t->extents_ended = 0;
 		STORE(&t->call, 0); /* a thread that was cancelled in a call left it there */
@@ -53,6 +59,13 @@ static struct crema_thread *claim(uint32_t tid)
 	ADD(&crema_shm->totals.threads_refused, 1);
 	return NULL;
 }
+
+/* pthread_key_create and pthread_setspecific lie in libpthread before glibc 2.34: found, not bound.
+ */
+static int (*key_create)(unsigned int *, void (*)(void *));
+static int (*set_specific)(unsigned int, const void *);
+static unsigned int key;
+static int have_key;
 
 struct crema_thread *thread_adopt(void)
 {
@@ -69,7 +82,10 @@ struct crema_thread *thread_adopt(void)
 		if (LOAD(&tids[i]) == tid && LOAD(&t->state) == 1 && t->tid == tid)
 			return thread_block = t;
 	}
-	return thread_block = claim(tid);
+	thread_block = claim(tid, &left);
+	if (thread_block && left.cpu_ns && have_key)
+		set_specific(key, thread_block); /* it ends once more */
+	return thread_block;
 }
 
 static void number_of(const char *s, uint32_t *out)
@@ -114,16 +130,16 @@ void thread_register_all(void)
 	while ((n = SYS3(SYS_getdents64, fd, buf, sizeof(buf))) > 0) {
 		for (long at = 0; at < n;) {
 			/* struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name */
-			struct crema_thread *t;
+			struct counted base = {0, 0, 0};
 			uint16_t reclen;
 			uint32_t tid;
 
 			memcpy(&reclen, buf + at + 16, 2);
 			number_of(buf + at + 19, &tid);
-			t = tid ? claim(tid) : NULL;
-			if (t) {
-				t->armed_cpu_ns = thread_cpu_ns(tid);
-				thread_io(tid, &t->armed_inblock, &t->armed_oublock);
+			if (tid) {
+				base.cpu_ns = thread_cpu_ns(tid);
+				thread_io(tid, &base.inblock, &base.oublock);
+				claim(tid, &base);
 			}
 			at += reclen;
 		}
@@ -131,13 +147,6 @@ void thread_register_all(void)
 	sys_close(fd);
 	thread_adopt();
 }
-
-/* pthread_key_create and pthread_setspecific lie in libpthread before glibc 2.34: found, not bound.
- */
-static int (*key_create)(unsigned int *, void (*)(void *));
-static int (*set_specific)(unsigned int, const void *);
-static unsigned int key;
-static int have_key;
 
 static void at_thread_end(void *unused)
 {
@@ -164,13 +173,13 @@ void thread_enter(void)
 		set_specific(key, t);
 }
 
-static void release(struct crema_thread *t, uint64_t cpu_ns, uint64_t inblock, uint64_t oublock)
+static void release(struct crema_thread *t, const struct counted *now)
 {
 	struct crema_totals *totals = &crema_shm->totals;
 
-	ADD(&totals->exited_cpu_ns, cpu_ns - t->armed_cpu_ns);
-	ADD(&totals->exited_inblock, inblock - t->armed_inblock);
-	ADD(&totals->exited_oublock, oublock - t->armed_oublock);
+	ADD(&totals->exited_cpu_ns, now->cpu_ns - t->armed_cpu_ns);
+	ADD(&totals->exited_inblock, now->inblock - t->armed_inblock);
+	ADD(&totals->exited_oublock, now->oublock - t->armed_oublock);
 	STORE(&tids[t - crema_shm->thread], 0);
 	__atomic_store_n(&t->tid, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
@@ -187,15 +196,19 @@ void thread_leave(void)
 	clock_end();
 	thread_disinherit();
 	thread_block = NULL;
-	release(t, b.cpu_ns, b.inblock, b.oublock);
+	left = (struct counted){b.cpu_ns, b.inblock, b.oublock};
+	release(t, &left);
 }
 
 int thread_reap(struct crema_thread *t, uint32_t tid)
 {
+	struct counted last;
+
 	if (!__atomic_compare_exchange_n(&t->tid, &tid, 0, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return 0;
 	segment_fold(t);
 	t->owner = OWNER_NONE;
-	release(t, t->now_cpu_ns, t->now_inblock, t->now_oublock);
+	last = (struct counted){t->now_cpu_ns, t->now_inblock, t->now_oublock};
+	release(t, &last);
 	return 1;
 }

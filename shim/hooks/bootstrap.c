@@ -6,7 +6,11 @@
 #include <string.h>
 
 #include "io_uring.h"
+#include "shim/count/fd.h"
+#include "shim/count/opener.h"
+#include "shim/count/task.h"
 #include "shim/python/patch.h"
+#include "shim/python/py_line.h"
 #include "shim/shim.h"
 
 enum when { ALWAYS, ARMED };
@@ -22,6 +26,7 @@ struct watch {
 static int codecs_of(PyObject *module);
 static int codecs_unseen(PyObject *module);
 static int patch_io_uring(PyObject *module);
+static int patch_xrdclient(PyObject *module);
 
 static struct watch watches[] = {
 	{"distributed.worker", patch_worker_class, ALWAYS, 0, 0},
@@ -36,6 +41,7 @@ static struct watch watches[] = {
 	{"httpcore._async.http2", patch_http2, ARMED, 0, 0},
 	{"httpcore._sync.http2", patch_http2, ARMED, 0, 0},
 	{"XRootD.client", patch_xrootd, ARMED, 0, 0},
+	{"xrdclient.session.sync", patch_xrdclient, ARMED, 0, 0},
 	{"uproot.source.futures", patch_uproot, ARMED, 0, 0},
 	{"uproot.models.TBasket", patch_baskets, ARMED, 0, 0},
 	{"uproot.models.RNTuple", patch_pages, ARMED, 0, 0},
@@ -110,6 +116,18 @@ static int patch_io_uring(PyObject *module)
 	return 0;
 }
 
+/* Whichever of its callers has the lock sends and receives for all: bytes of one task would be
+ * another's, or those of a task that has ended. */
+static int patch_xrdclient(PyObject *module)
+{
+	(void)module;
+	shim_note("xrdclient is loaded: its connections serve several tasks, what each of them "
+		  "receives and sends is unknown");
+	tasks_cannot_count(
+		CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes), 0);
+	return 0;
+}
+
 static int wanted(const struct watch *w)
 {
 	return !w->done && (w->when == ALWAYS || shim_armed());
@@ -165,6 +183,28 @@ static void before_import(const char *name)
 	}
 }
 
+/* ("open", path, mode, flags): the line of a task's own code that opens a file. */
+static void before_open(PyObject *args)
+{
+	PyObject *path = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+	struct crema_thread *t = shim_armed() ? thread_block : NULL;
+	struct crema_line line;
+	struct py_error error;
+	const char *text;
+	Py_ssize_t n;
+
+	if (!t || !task_slot(t->owner) || !py_is(path, &PyUnicode_Type) || py_in_another())
+		return;
+	py_error_save(&error);
+	text = PyUnicode_AsUTF8AndSize(path, &n);
+	if (text && !fd_is_import(text, (size_t)n)) {
+		line = py_own_line();
+		opener_expect(text, &line);
+	}
+	PyErr_Clear();
+	py_error_restore(&error);
+}
+
 static int audit(const char *event, PyObject *args, void *unused)
 {
 	PyObject *name;
@@ -172,6 +212,8 @@ static int audit(const char *event, PyObject *args, void *unused)
 	struct py_error error;
 
 	(void)unused;
+	if (event[0] == 'o' && !strcmp(event, "open") && !shim_off)
+		before_open(args);
 	if (event[0] != 'i' || strcmp(event, "import") || shim_off)
 		return 0;
 	/* It begins with imports. Its modules are its own and stay as they are. */

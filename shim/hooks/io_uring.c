@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "io_uring.h"
+#include "shim/count/poll_rings.h"
 #include "shim/libc/real.h"
 #include "shim/shim.h"
 
@@ -20,27 +21,13 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-/* uvloop's rings only watch descriptors. */
-static int only_polls(const void *caller, long fd)
-{
-	if (!real_object_named(caller, "uvloop"))
-		return 0;
-	for (int i = 0; i < CREMA_SHM_POLL_RINGS; i++) {
-		uint32_t none = 0;
-
-		if (__atomic_compare_exchange_n(&crema_shm->io_uring_polls[i], &none,
-						(uint32_t)fd + 1, 0, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED))
-			return 1;
-	}
-	return 0;
-}
-
 static void made(const void *caller, long fd)
 {
-	if (!shim_armed() || !shim_same_process() || (fd >= 0 && only_polls(caller, fd)))
+	/* uvloop's rings only watch descriptors */
+	if (fd >= 0 && real_object_named(caller, "uvloop") && poll_rings_add((uint32_t)fd))
 		return;
-	crema_io_uring_seen(crema_shm, 0);
+	if (shim_armed() && shim_same_process())
+		crema_io_uring_seen(crema_shm, 0);
 }
 
 long on_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");

@@ -298,8 +298,8 @@ static struct crema_thread *opens(enum crema_call call, const char *path)
 			call_end(t);                                                               \
 		if (unlikely(bootstrap_watching))                                                  \
 			bootstrap_opened(path);                                                    \
-		if (shim_armed() && r >= 0 && shim_same_process())                                 \
-			notify_fd_opened(r);                                                       \
+		if (shim_armed() && shim_same_process())                                           \
+			notify_opened(r, path);                                                    \
 		return r;                                                                          \
 	}
 

@@ -10,6 +10,7 @@
 #include "shim/count/file_owner.h"
 #include "shim/count/loop.h"
 #include "shim/count/net.h"
+#include "shim/count/opener.h"
 #include "shim/python/patch.h"
 #include "shim/count/section.h"
 #include "shim/count/task.h"
@@ -33,6 +34,16 @@ void notify_fd_opened(int fd)
 	notify_fd_closed(fd);
 	file_owner_opened(fd);
 	position_set(fd, 0);
+}
+
+void notify_opened(int fd, const char *path)
+{
+	uint32_t line = unlikely(opener_expects()) ? opener_take(path) : 0;
+
+	if (fd < 0)
+		return;
+	notify_fd_opened(fd);
+	fd_opened_at(fd, line);
 }
 
 void notify_fds_closed(unsigned int first, unsigned int last)

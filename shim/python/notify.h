@@ -16,6 +16,8 @@
 /* fd means something else from now on; this thread has opened it; all from first to last. */
 void notify_fd_closed(int fd);
 void notify_fd_opened(int fd);
+/* What open() of that path has returned. */
+void notify_opened(int fd, const char *path);
 void notify_fds_closed(unsigned int first, unsigned int last);
 
 /* A task's start edge, and its end: its segment has been folded. */

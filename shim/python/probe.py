@@ -220,7 +220,10 @@ def _received(member):
 
 def _look_at_stream(member, worker):
     """The connection by which the scheduler sends tasks: bytes received by the kernel's count, of TCP only."""
-    socket = _get(worker, "batched_stream", "comm", "stream", "socket")
+    comm = getattr(_get(worker, "batched_stream"), "comm", worker)
+    if comm is None and member.received == [0, None]:
+        member.received = [0, 0]  # not yet connected
+    socket = _get(comm, "stream", "socket")
     try:
         now = int.from_bytes(socket.getsockopt(6, 11, 136)[128:136], sys.byteorder)  # TCP_INFO, tcpi_bytes_received
     except Exception:

@@ -68,6 +68,7 @@ typedef struct {
 	PY(PyObject *, PyObject_GetAttrString, (PyObject *, const char *))                         \
 	PY(int, PyObject_SetAttrString, (PyObject *, const char *, PyObject *))                    \
 	PY(PyObject *, PyObject_Type, (PyObject *))                                                \
+	PY(Py_ssize_t, PyObject_Hash, (PyObject *))                                                \
 	PY(PyObject *, PyObject_Str, (PyObject *))                                                 \
 	PY(PyObject *, PyObject_Call, (PyObject *, PyObject *, PyObject *))                        \
 	PY(PyObject *, PyObject_CallObject, (PyObject *, PyObject *))                              \

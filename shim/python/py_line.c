@@ -7,16 +7,38 @@
 
 #define FRAMES 128
 
+#define SEEN 256
+
+/* By the hash, which a text keeps: the names of a deep stack's files are not searched again. */
+static int is_own(PyObject *file)
+{
+	static struct {
+		Py_ssize_t hash;
+		int known, own;
+	} seen[SEEN];
+	Py_ssize_t hash = PyObject_Hash(file);
+	size_t at = (size_t)hash % SEEN;
+	const char *name;
+
+	if (!seen[at].known || seen[at].hash != hash) {
+		name = PyUnicode_AsUTF8AndSize(file, NULL);
+		seen[at].hash = hash;
+		seen[at].own = name && crema_is_own_code(name);
+		seen[at].known = 1;
+	}
+	return seen[at].own;
+}
+
 static struct crema_line line_of(PyObject *frame)
 {
-	PyObject *code = PyFrame_GetCode(frame), *file = py_attr_string(code, "co_filename");
-	const char *name =
-		file && py_is(file, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(file, NULL) : NULL;
+	static PyObject *co_filename; /* made once, not for each frame */
+	PyObject *code = PyFrame_GetCode(frame), *file, *function;
 	struct crema_line line = {0};
-	PyObject *function;
 	int number;
 
-	if (name && crema_is_own_code(name)) {
+	co_filename = co_filename ? co_filename : PyUnicode_InternFromString("co_filename");
+	file = py_attr(code, co_filename);
+	if (py_is(file, &PyUnicode_Type) && is_own(file)) {
 		function = py_attr_string(code, "co_name");
 		number = PyFrame_GetLineNumber(frame);
 		line.file = py_text_id(file);

@@ -9,6 +9,9 @@
  * logins, opens and the like stay unattributed. The same goes for requests, whose sizes the client
  * does not tell: what a task sends is unknown; of lines and copies also what it receives, because
  * the client cuts them into requests itself, and what it reads and writes, in threads of its own.
+ *
+ * Plug-ins of the client speak other protocols (https, davs, s3), whose answers have no such
+ * headers: requests and data are counted by server, what the task received is unknown.
  */
 #include <errno.h>
 #include <string.h>
@@ -88,8 +91,11 @@ static void count_answer(const struct ask *a, uint64_t latency_ns, PyObject *sta
 	r.failed = !is_ok(status);
 	if (!r.failed && response && response != PY_NONE) {
 		r.read_bytes = data_bytes(response, kind);
-		request_received(a->task, r.read_bytes + ANSWER_HEADER_BYTES +
-						  (uint64_t)a->chunks * CHUNK_HEADER_BYTES);
+		if (xrootd_file_speaks_root(&a->of))
+			request_received(a->task, r.read_bytes + ANSWER_HEADER_BYTES +
+							  (uint64_t)a->chunks * CHUNK_HEADER_BYTES);
+		else
+			task_counts_unknown(a->task, CREMA_COUNT_BIT(network_read_bytes));
 	}
 	server_count(&r);
 }

@@ -59,6 +59,16 @@ int xrootd_file_get(PyObject *file, struct xrootd_file *f)
 	return !cache[at].local;
 }
 
+int xrootd_file_speaks_root(const struct xrootd_file *f)
+{
+	static const char names[][8] = {"root", "roots", "xroot", "xroots"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (f->scheme && f->scheme == arena_id(names[i], (uint32_t)strlen(names[i])))
+			return 1;
+	return 0;
+}
+
 void xrootd_file_changes(PyObject *file)
 {
 	if (cache[cache_slot(file)].file == file)

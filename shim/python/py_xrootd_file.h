@@ -13,6 +13,8 @@ struct xrootd_file {
 
 /* 0: a file of this machine, which no request goes out for. */
 int xrootd_file_get(PyObject *file, struct xrootd_file *f);
+/* Is its server asked by XRootD's own protocol? A scheme that is not known is not. */
+int xrootd_file_speaks_root(const struct xrootd_file *f);
 /* The object opens or closes. */
 void xrootd_file_changes(PyObject *file);
 /* 1 once the names it needs are made; 0: out of memory. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fuzz_messages.c - payloads as an agent sends them, without their frames: of each the collector
- * checks the form, then the report reads what is in it. The input is a list of [kind, length (2
- * bytes), payload].
+ * checks the form, then the report reads what is in it, and `crema follow` writes lines of JSON
+ * that read back. The input is a list of [kind, length (2 bytes), payload].
  */
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/follow/record_line.h"
 #include "collector/ingest/server_payload.h"
 #include "common/frame.h"
 #include "tests/fuzz/fuzz.h"
@@ -14,6 +16,35 @@
 
 static const uint8_t kinds[] = {CREMA_FRAME_HELLO, CREMA_FRAME_DATA, CREMA_FRAME_NOTE,
 				CREMA_FRAME_DATA};
+
+static void line_of(const msgpack_object *message, uint8_t kind)
+{
+	struct record r = {.id = "x", .message = message, .frame_type = kind};
+	struct buf line = BUF_INIT;
+	json_t *json;
+
+	r.task_fields = message;
+	if (record_line(&line, &r))
+		abort();
+	json = json_loadb((const char *)line.data, line.len,
+			  JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
+	if (!json || memchr(line.data, '\n', line.len) != line.data + line.len - 1)
+		abort();
+	json_decref(json);
+	buf_release(&line);
+}
+
+static void follow(const uint8_t *payload, size_t n, uint8_t kind)
+{
+	struct unpack u;
+
+	if (unpack_open(&u, payload, n))
+		return;
+	line_of(&u.root, kind);
+	for (uint32_t i = 0; u.root.type == MSGPACK_OBJECT_ARRAY && i < u.root.via.array.size; i++)
+		line_of(&u.root.via.array.ptr[i], kind);
+	unpack_release(&u);
+}
 
 static void feed(struct model *m, uint8_t kind, uint64_t seq, const uint8_t *payload, size_t n)
 {
@@ -28,6 +59,7 @@ static void feed(struct model *m, uint8_t kind, uint64_t seq, const uint8_t *pay
 	h.raw_bytes = (uint32_t)n;
 	server_payload_check(payload, n, count, starts);
 	model_feed(m, &h, payload, n);
+	follow(payload, n, h.type);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

@@ -43,7 +43,7 @@ def closures(lab):
 class Scratch(Sum):
     """Columns by way of temporary files."""
 
-    def __init__(self, folder, times=10):
+    def __init__(self, folder, times):
         self.folder, self.times = folder, times
 
     def process(self, events):

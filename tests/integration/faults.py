@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of faults share: tasks that die, and what completeness must say afterwards."""
 
+import re
+
 import jobs
 
 PATIENT = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1000"}
@@ -122,8 +124,8 @@ def whole(report):
 
 
 def line_of(procs, directory=None, run="last"):
-    """The line of the printed report that says how complete it is."""
-    done = procs.report("--run", run, directory=directory, env={"COLUMNS": "200"})
+    """The line of the printed report that says how complete it is; long sentences are wrapped, whatever COLUMNS is."""
+    done = procs.report("--run", run, directory=directory)
     assert done.returncode == 0, done.stderr
-    line, = [each.strip() for each in done.stdout.splitlines() if "workers seen, " in each]
-    return line
+    line, = re.findall(r"\d+ workers seen, .*?\d+ torn", done.stdout, re.DOTALL)
+    return " ".join(line.split())

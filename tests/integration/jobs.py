@@ -121,7 +121,15 @@ def with_totals(read, report):
         time.sleep(max(0.2, took, due + 0.05 - now))
         now, report = time.time(), read()
         took = time.time() - now
+    check_closed(report)
     return report
+
+
+def check_closed(report):
+    """No thread was counted twice: its worker's threads would have used more CPU than the process."""
+    for worker in report["workers"]:
+        unseen, all_of_it = worker["unseen"]["cpu_seconds"], worker["rusage"]["cpu_seconds"]
+        assert unseen is None or unseen > -0.02 - 0.01 * all_of_it, (worker["worker"], unseen, all_of_it)
 
 
 def tasks_of(report, prefix):

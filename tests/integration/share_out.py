@@ -16,13 +16,12 @@ USES_SHARED = re.compile(r"^def \w+\([^)]*\b(?:shared|demo)\b", re.MULTILINE)
 
 # Half a minute and more of waiting and computing, the longest first. The order is all that depends on it: a file may be missing
 # here. Some of them install packages in a first run: dask_awkward, roastcoffea, pythons.
-LONGEST = [SHARED, "test_cause_first", "test_run_state", "test_limits", "test_right_run", "test_suites", "test_notebook",
-           "test_silent", "test_wall", "test_dask_awkward", "test_roastcoffea", "test_executors", "test_kill", "test_threads",
-           "test_findings", "test_kill_all", "test_bad_input", "test_recipes", "test_tutorial", "test_scripts", "test_http",
-           "test_progress", "test_network", "test_faults_collector", "test_faults_network", "test_page", "test_package",
-           "test_big_runs", "test_compare", "test_worker", "test_collector_life", "test_sections", "test_xrootd",
-           "test_pythons", "test_live", "test_doctor", "test_codec_cases", "test_identity", "test_agent_strangers",
-           "test_preloads", "test_calibrate"]
+LONGEST = [SHARED, "test_cause_first", "test_run_state", "test_http", "test_threads", "test_limits", "test_wall",
+           "test_dask_awkward", "test_right_run", "test_kill_all", "test_roastcoffea", "test_xrootd", "test_network",
+           "test_heap_held", "test_several_collectors", "test_findings", "test_tutorial", "test_kill", "test_recipes",
+           "test_lines", "test_collector_life", "test_progress", "test_executors", "test_agent_strangers", "test_notebook",
+           "test_bad_input", "test_compare", "test_pythons", "test_swarm", "test_calibrate", "test_retain", "test_heap",
+           "test_big_runs", "test_scripts", "test_silent", "test_suites", "test_sections", "test_page", "test_tls"]
 
 # Of the shared cluster's: escaped names are in all samples of its workers from then on, and reports read these slowly.
 LAST = {"test_export_bad"}

@@ -76,6 +76,14 @@ def test_virtual_arrays(shared, data, cell, handler, chunks):
         whole = sum(c["coffea_bytesread" if number == "requested_bytes" else number] for c in found["chunks"])
         assert sum(c[number] for c in named.values()) + rest[number] == whole, number
     assert sum(c["requested_bytes"] for c in found["read_columns"]) == coffea["bytesread"]
+    by_line = {r["line"]: r for r in found["read_lines"] if r["kind"] == "line"}
+    for line in set(ASKED.values()):  # exact: the baskets of the columns that the line asks for
+        own = [c for c in named.values() if c["lines"] == [f"{__file__}:{line} some_columns"]]
+        assert (by_line[line]["file"], sorted(by_line[line]["columns"]), by_line[line]["shared_columns"]) == (__file__, sorted(c["column"] for c in own), [])
+        truth = sum(b[1] for c in found["chunks"] for name, at in ASKED.items() if at == line for b in Baskets(path).of(name, c["entrystart"], c["entrystop"]))
+        cell("columns", f"{name}, line {line}, basket_bytes", FILE, truth, by_line[line]["basket_bytes"])
+    for number in ADDED:
+        assert sum(r[number] for r in found["read_lines"]) == sum(c["coffea_bytesread" if number == "requested_bytes" else number] for c in found["chunks"])
     assert rest["basket_bytes"] == 0 and rest["decompress_calls"] > 0
     serial = Baskets(path).tree.file.source  # what it takes to open the tree
     assert rest["requested_bytes"] % chunks == 0 and rest["requested_bytes"] // chunks <= 2 * serial.num_requested_bytes
@@ -191,3 +199,27 @@ def test_fields_of_rntuples(shared, disk, cell):
     assert row["basket_raw_bytes"] == sum(p[2] for p in truth) and row["requested_bytes"] >= row["basket_bytes"]
     rest = rest_of(found, "columns-ntuple")
     assert rest["basket_bytes"] == 0 and rest["requested_bytes"] + row["requested_bytes"] == found["chunks"][0]["coffea_bytesread"]
+
+
+def sleeps_by_dataset(events):
+    import time
+
+    time.sleep(1.2 if "lz4" in events.metadata["dataset"] else 0.4)
+    return {"events": len(events)}
+
+
+def test_stacks_by_dataset(shared, data):
+    """Sampled time by dataset beside the exact wall time of its chunks."""
+    with span("stacks by dataset"):
+        jobs.run_coffea(shared.client, [data["lz4"], data["zlib"]], chunksize=100_000, processor_instance=sleeps_by_dataset)
+    found = shared.settled(lambda r: r["chunks"] and r["stacks"]["own"]["seconds"] > 0.9 * r["stacks"]["task_wall_seconds"])
+    walls, sampled = {}, {}
+    for chunk in found["chunks"]:
+        walls[chunk["dataset"]] = walls.get(chunk["dataset"], 0) + chunk["wall_seconds"]
+    for row in found["stacks"]["stacks"]:
+        sampled[row["dataset"]] = sampled.get(row["dataset"], 0) + row["seconds"]
+    samples = found["stacks"]["own"]["samples"]
+    assert set(sampled) - {None} == set(walls) and len(walls) == 2
+    for dataset, wall in walls.items():
+        share, truth = sampled[dataset] / found["stacks"]["own"]["seconds"], wall / found["stacks"]["task_wall_seconds"]
+        assert share == pytest.approx(truth, abs=2 * 1.96 * (truth * (1 - truth) / samples) ** 0.5 + 0.02), (sampled, walls)

@@ -60,7 +60,7 @@ def test_notebook(env, tmp_path):
     assert found["run"] in card and "<iframe" in card and found["run"] in "".join(shown["text/plain"])
     (listed,) = outputs["m.findings"]
     assert all(f["severity"].upper() in "".join(listed["text/plain"]) for f in found["findings"])
-    (picture,) = [o["image/png"] for o in outputs["m.plot();"]]
+    (picture,) = [o["image/png"] for o in outputs["m.plot();"] if "image/png" in o]  # matplotlib may say that it builds its fonts' cache
     assert base64.b64decode(picture).startswith(b"\x89PNG") and len(picture) > 20_000
     assert len(found["chunks"]) == -(-events // 50_000) and found["metrics"]["total_bytes_read_coffea"] > 0
     assert {s["section"] for s in found["sections"]} == {"selection"}

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import cluster
@@ -118,6 +119,15 @@ def test_the_same_wheel_twice(packer, tmp_path):
         stage = str(tmp_path / name / "stage")
         wheels.append(Path(right([packer, "-c", code, PACKAGE, stage, programs, umask]).splitlines()[-1]).read_bytes())
     assert wheels[0] == wheels[1] and len(wheels[0]) > 100_000
+
+
+def test_programs_that_name_their_folder(packer, tmp_path):
+    """Their bytes would be other ones if they were made elsewhere."""
+    with zipfile.ZipFile(tmp_path / "x.whl", "w") as wheel:
+        wheel.writestr("crema/bin/crema", b"\0built in " + os.fsencode(cluster.ROOT / "build") + b"\0")
+        wheel.writestr("crema/bin/libcrema.so", b"\0built in /usr\0")
+    code = f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); import make_wheel as m; print(m.naming_this_folder(sys.argv[1]))"
+    assert right([packer, "-c", code, tmp_path / "x.whl"]) == "['crema/bin/crema']\n"
 
 
 @pytest.mark.matrix
@@ -318,5 +328,5 @@ def test_portable_wheel(new_cluster, data, tmp_path):
                     right(["readelf", "-VW", package_bin(bin_dir) / name]).splitlines() if "Name: GLIBC_" in line}
         assert versions and max(tuple(map(int, v.split("."))) for v in versions) <= (2, 17)
     said = right([bin_dir / "crema", "--version"])
-    assert all(text in said for text in ("no https", "without io_uring", "without libdeflate")), said
+    assert all(text in said for text in ("no https", "without io_uring", "without libdeflate", "without NATS")), said
     check_installed(new_cluster(), bin_dir, data["zstd"])

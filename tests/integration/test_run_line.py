@@ -55,6 +55,14 @@ def test_what_was_measured(home):
     assert elsewhere.returncode == 3 and "1 worker measured, but none of their tasks is in" in elsewhere.stderr
 
 
+def test_no_task(home):
+    """An analysis that fails before its first task: its workers' records are where they should be."""
+    script = home / "fails.py"
+    script.write_text(re.sub(r"for _ in .*\n.*", "sys.exit(4)", SCRIPT))
+    done = run(home, sys.executable, script, 1)
+    assert done.returncode == 4 and done.stderr.endswith("crema: 1 worker measured, but no task ran there\n"), done.stderr
+
+
 @pytest.mark.parametrize("command,status", [("exit 0", 0), ("exit 5", 5), ("kill -KILL $$", -9), ("kill -TERM $$", -15)])
 def test_nothing_measured(home, command, status):
     done = run(home, "sh", "-c", command)
@@ -68,6 +76,20 @@ def test_one_line_where_nothing_can_be_preloaded(home, tmp_path):
     shutil.copy(CREMA, alone)
     done = subprocess.run([alone, "run", "--", "sh", "-c", "echo runs"], env=environment(home), capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (0, "runs\n", 1) and "running unmeasured" in done.stderr
+
+
+def test_spaces_everywhere(home, tmp_path):
+    """The dynamic linker takes no path with a space: a link stands for it, where the state directory has none."""
+    folder = tmp_path / "of a user"
+    folder.mkdir()
+    for name in ("crema", "crema-agent", "libcrema.so"):
+        shutil.copy(cluster.BUILD / name, folder)
+    command = [folder / "crema", "run", "--", "sh", "-c", "echo $LD_PRELOAD"]
+    done = subprocess.run(command, env=environment(home), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (0, "\n", 1)
+    assert "running unmeasured" in done.stderr and "set XDG_STATE_HOME to one that has none" in done.stderr, done.stderr
+    done = subprocess.run(command, env=environment(home, XDG_STATE_HOME=str(tmp_path / "state")), capture_output=True, text=True, timeout=60)
+    assert os.path.samefile(done.stdout.strip(), folder / "libcrema.so") and " " not in done.stdout.strip()
 
 
 def test_what_does_not_start(home):

@@ -124,7 +124,7 @@ def findings(report):
 
 
 def test_running_then_finished(start):
-    job = start("nap")
+    job = start("nap", env={"STATE_LATE": "0.5"})
     job.until(lambda r: done(r, 5))
     report = job.state("running", 20)
     assert job.live()["state"]["state"] == "running"
@@ -269,21 +269,21 @@ def test_exceptions_run_no_code(start):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_client_gone(start, how):
     """Ctrl-C reaches the whole group of the terminal; SIGKILL only the client."""
-    job = start("nap")
+    job = start("nap", env={"STATE_LATE": "4"})
     job.until(lambda r: done(r, 18))
     if how == signal.SIGINT:
         os.killpg(job.process.pid, how)
     else:
         os.kill(job.process.pid, how)
+    report = job.state("interrupted")  # the client is a zombie until it is waited for
     job.process.wait(60)
-    report = job.state("interrupted")
     assert not done(report, 60) and "interrupted" in findings(report)
     assert not findings(report) & {"killed_work", "failed_work"}
 
 
 def test_workers_close_before_the_client_leaves(start):
     """Ctrl-C once more, where the client is the last to take notice."""
-    job = start("nap")
+    job = start("nap", env={"STATE_LATE": "4"})
     job.until(lambda r: done(r, 6))
     shown = subprocess.run(["ps", "-o", "pid=,args=", "-ww", "-g", str(job.process.pid)], capture_output=True, text=True, check=True)
     workers = [int(line.split()[0]) for line in shown.stdout.splitlines() if "multiprocessing.spawn" in line]

@@ -35,7 +35,7 @@ class Threaded:
     def process(self, part, name, worker="worker-0", settle=True):
         """A worker's total so far: part is tasks, unattributed, unseen or children. settle: wait for what
         has just been done to arrive."""
-        report = self.settled(lambda r: True) if settle else self.procs.report_json()
+        report = self.settled(lambda r: True) if settle else self.procs.report_json(jobs.newest(self.procs))
         return next(w[part][name] for w in report["workers"] if w["name"] == worker)
 
 

@@ -106,6 +106,34 @@ def test_crema_run(new_cluster):
     is_own_map({**wall, "workers": 0}, truth)
 
 
+OWN_CLUSTER = """
+import json, time
+from distributed import Client, LocalCluster
+if __name__ == "__main__":
+    begin = time.perf_counter()
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        started = time.perf_counter()
+        client.gather(client.map(time.sleep, [0.2] * 4, pure=False))
+        done = time.perf_counter()
+    print(json.dumps({"workers": started - begin, "close": time.perf_counter() - done}))
+"""
+
+
+def test_a_cluster_of_its_own(new_cluster, tmp_path):
+    """Its workers start while the client waits in its constructor."""
+    procs = new_cluster()
+    script = tmp_path / "own_cluster.py"
+    script.write_text(OWN_CLUSTER)
+    env = {**procs.env, "XDG_STATE_HOME": str(tmp_path), "CREMA_COLLECTOR": ""}
+    done = subprocess.run([procs.build / "crema", "run", "--quiet", "--", sys.executable, script], env=env, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    truth = json.loads(done.stdout)
+    report = subprocess.run([procs.build / "crema", "report", "--json", "-"], env=env, capture_output=True, text=True, timeout=60)
+    wall = crema.Run(json.loads(report.stdout)).wall
+    assert wall["workers"] == near(wall, truth["workers"]) and truth["workers"] > 0.5
+    assert wall["close"] == near(wall, truth["close"]) and wall["other"] <= NEAR * wall["all"]
+
+
 def test_coffea(new_cluster, data):
     truth = measured(new_cluster(), "coffea", data["lz4"])
     wall = truth["wall"]

@@ -26,6 +26,17 @@ def requests_gets(urls):
     return sum(len(_kept[me].get(url).content) for url in urls)
 
 
+def xrdclient_reads(urls):
+    """XRootD in Python: one connection for all threads of the process."""
+    import xrdclient
+
+    total = 0
+    for url in urls:
+        with xrdclient.open(url, "rb") as file:
+            total += len(file.read())
+    return total
+
+
 def client_gets(urls):
     """http.client, a connection for each request."""
     import urllib.request

@@ -4,6 +4,7 @@
 import inspect
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -180,7 +181,17 @@ def test_a_plain_script(tmp_path):
     assert done.returncode == 0 and set(seconds) == {"start", "imports", "own"} and record["waits"] == []
     assert imports <= seconds["imports"] and own <= seconds["own"] and seconds["start"] > 0
     assert sum(seconds.values()) == pytest.approx(record["wall"], abs=1e-9)
-    assert abs(record["begin_utc"] + record["wall"] - time.time()) < 60
+    assert abs(record["begin_utc"] + record["wall"] - time.time()) < 60 and record["ended"]
+
+
+def test_a_client_that_is_killed(tmp_path):
+    """What it did after its last wait is in no record, which says that something is missing."""
+    done, (record,) = run(tmp_path, """
+        import os, signal, _crema_client
+        _crema_client.recorder.after_wait()
+        os.kill(os.getpid(), signal.SIGKILL)
+        """)
+    assert done.returncode == -signal.SIGKILL and record["ended"] is False
 
 
 def test_tracebacks_are_the_same(tmp_path):

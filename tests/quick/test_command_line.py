@@ -10,7 +10,7 @@ import pytest
 from test_reports import ROOT, made  # noqa: F401  (a fixture)
 
 CREMA = ROOT / "build/crema"
-COMMANDS = ("collect", "report", "compare", "run", "token", "top", "stuck", "doctor")
+COMMANDS = ("collect", "report", "compare", "run", "token", "top", "stuck", "doctor", "follow")
 FLAGS = re.findall(r'^OPTION\(\w+, \w+, "(--[\w-]+)"', (ROOT / "contract/options.def").read_text(), re.M)
 TABLES = re.findall(r"^TABLE\((\w+),", (ROOT / "contract/tables.def").read_text(), re.M)
 

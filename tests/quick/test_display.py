@@ -13,6 +13,7 @@ import sys
 import pytest
 import test_exports
 import test_reports  # knows where frames.py and browser.py are
+import test_worker
 import browser
 import frames
 
@@ -21,7 +22,7 @@ import crema
 import crema.card
 from crema import plots
 
-BUILD = test_reports.ROOT / "build"
+BUILD = test_worker.BUILD
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +160,24 @@ def test_task_stream(run, plt):
     assert len(ax.collections) == len({(t["worker"], t["thread"]) for t in rows}) == len(ax.get_yticks())
 
 
+def test_coffeas_own_tasks_have_their_names(plt, tmp_path):
+    made = frames.Journal(tmp_path / "journal")
+    made.worker()
+    made.task(1, "automatic_retries-1", 0, 100, prefix="automatic_retries", flags=1 << 9)
+    made.task(2, "lambda-1", 100, 150, prefix="lambda")
+    made.task(3, "P-1", 200, 400, prefix="P", flags=2, dataset="d", filename="f", entrystart=0, entrystop=10)
+    made.task(4, "apply-1", 400, 500, prefix="apply")
+    made.write()
+    run = crema.load(dir=tmp_path)
+    assert run.json["prefix_names"] == {"automatic_retries": "preprocess", "lambda": "send processor"}
+    legend = run.plot("tasks").get_legend()
+    assert {text.get_text() for text in legend.get_texts()} == {"P", "apply", "preprocess", "send processor"}
+    figure = legend.figure
+    figure.canvas.draw()
+    assert legend.get_window_extent().y1 < legend.axes.get_window_extent().y0  # it hides no bar
+    assert legend.get_window_extent().y0 >= 0
+
+
 def test_chunks(run, plt):
     rows = [c for c in run.json["chunks"] if None not in (c["start"], c["stop"], c["wall_seconds"])]
     assert rows
@@ -205,7 +224,10 @@ def clean(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("LD_PRELOAD", "")
-    monkeypatch.setenv("CREMA_PROGRAM", str(BUILD / "crema"))
+    (tmp_path / "plain").mkdir()  # the clone's own path may have a blank
+    for name in ("crema", "libcrema.so", "crema-agent"):
+        shutil.copy(BUILD / name, tmp_path / "plain")
+    monkeypatch.setenv("CREMA_PROGRAM", str(tmp_path / "plain" / "crema"))
     return monkeypatch
 
 
@@ -213,8 +235,8 @@ def child_maps():
     return subprocess.run(["cat", "/proc/self/maps"], capture_output=True, text=True, check=True).stdout
 
 
-def test_preload(clean, capsys):
-    library = str(BUILD / "libcrema.so")
+def test_preload(clean, tmp_path, capsys):
+    library = str(tmp_path / "plain" / "libcrema.so")
     assert "libcrema.so" not in child_maps()
     assert crema.preload() == {"LD_PRELOAD": library} and os.environ["LD_PRELOAD"] == library
     assert "libcrema.so" in child_maps()
@@ -225,9 +247,9 @@ def test_preload(clean, capsys):
     assert capsys.readouterr().out == "crema: CREMA=off is set, so no worker is measured\n"
 
 
-def test_preload_keeps_what_is_there(clean, capsys):
+def test_preload_keeps_what_is_there(clean, tmp_path, capsys):
     clean.setenv("LD_PRELOAD", "/lib/one.so /lib/two.so")
-    both = f"{BUILD / 'libcrema.so'}:/lib/one.so:/lib/two.so"
+    both = f"{tmp_path / 'plain' / 'libcrema.so'}:/lib/one.so:/lib/two.so"
     assert crema.preload() == crema.preload() == {"LD_PRELOAD": both}
 
 

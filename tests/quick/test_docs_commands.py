@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from test_reports import ROOT, made  # noqa: F401  (a fixture)
+from test_footers import cluster
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "man").glob("*.txt"))]
 WORDS = r"(?:crema|make|scripts/\S+|python3?|pip|sudo|ssh|apptainer|dask|\.venv/\S+)(?=\s|$)"
@@ -25,6 +25,7 @@ ELSEWHERE = [
     (r"crema collect --tls-ca-file .*", "test_tls.py", "--tls-ca-file"),
     (r"crema top( --http \S+| --once \| head)?", "test_top.py", '"top"'),
     (r"crema stuck( --longer \d+)?", "test_stuck.py", '"stuck"'),
+    (r"crema follow .*", "test_follow_live.py", '"follow"'),
     (r"crema doctor( .*)?", "test_doctor.py", '"doctor"'),
     (r"make compare-roastcoffea", "test_roastcoffea.py", "CREMA_COMPARE_OUT"),
     (r"sudo systemctl enable --now crema-collect", "test_systemd.py", "systemctl"),
@@ -66,12 +67,6 @@ def test_the_lists_are_in_use():
         assert any(re.fullmatch(pattern, command) for command in ALL), pattern
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 @pytest.fixture
 def home(made, tmp_path):  # noqa: F811
     """A folder of a user with a recorded journal, at the places that the documents name."""
@@ -89,7 +84,7 @@ def shell(command, folder, env):
 
 def collected(command, folder, env):
     """A collector at ports of its own: up, with a token, until it is told to stop."""
-    ports = [free_port(), free_port()]
+    ports = [cluster.free_port(), cluster.free_port()]
     added = f"exec {command} --listen 127.0.0.1:{ports[0]} --http 127.0.0.1:{ports[1]}"
     running = subprocess.Popen(["bash", "-euc", added], cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
     try:

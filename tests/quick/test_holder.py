@@ -3,12 +3,10 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 import test_lines
-import venvs
 
 JOB = Path(__file__).resolve().parent / "holder_job.py"
 LINES = test_lines.marked(JOB)
@@ -16,11 +14,8 @@ LINES = test_lines.marked(JOB)
 
 @pytest.fixture(scope="module", params=test_lines.VERSIONS if os.environ.get("CREMA_ALL_CELLS") else ["own", "3.13"])
 def run(request, tmp_path_factory):
-    python = sys.executable if request.param == "own" else venvs.interpreter(request.param)
-    if not python:
-        pytest.skip("no such Python on this machine")
     folder = tmp_path_factory.mktemp("holder")
-    spent = test_lines.job(folder, python, unit=0.4, program=JOB)
+    spent = test_lines.job(folder, test_lines.python_of(request.param), unit=0.4, program=JOB)
     made = json.loads(test_lines.report(folder, "--json", "-"))
     return {"spent": {LINES[name]: seconds for name, seconds in spent.items()}, "made": made, "stacks": made["stacks"]}
 

@@ -202,7 +202,8 @@ def rich(d):
     d["files"].update(total=5000, rows=[{
         **{name: test_reports.number(name, i) for name in names}, "path": f"/data/{'a-very-long-name' * 6 * (i == 1)}{i}.root",
         "read_bytes": None if i == 3 else 10**8 - 10**6 * i, "reread_bytes": None if i == 2 else 10**7 * (3 - i % 3), "outside_basket_bytes": 10**6 * i, "network_read_bytes": 5 * 10**7,
-        "read_amplification": None if i == 2 else 3.5 - i / 5, "filesystem": "nfs" if i else None} for i in range(14)])
+        "read_amplification": None if i == 2 else 3.5 - i / 5, "filesystem": "nfs" if i else None,
+        "opened_at": f"/x/a.py:{i} f" if i else None} for i in range(14)])
     for table, key in (("datasets", "dataset"), ("balance", "worker")):
         d[table] = {"total": 33, "rows": [
             {key: f"{key}-{i}", "host": f"node-{i}", "chunks": 20 + i, "tasks": 40 + i, "threads": 3 + i, "events": 10_000 + i, "wall_seconds": 30.5 - i, "cpu_seconds": 9.25 - i / 2,
@@ -252,7 +253,7 @@ def test_head(page, shown):
     assert run["state_text"].startswith("failed: 1 task failed, first work-9, dataset set1")
     assert shown["version"] in page.texts("#made")[0]
     titles = page.texts("main > section h2")[3:]
-    assert len(titles) == len(page.texts("nav a")) == 19
+    assert len(titles) == len(page.texts("nav a")) == 20
 
 
 def texts_of(d):
@@ -746,9 +747,21 @@ def test_codecs_and_files(page):
     titles = {column["title"]: column["name"] for column in d["files"]["columns"]}
     order = [titles[title] for title in page.head("#table-files")]
     assert order[:2] == ["path", "read_amplification"] and order[-1] == "filesystem" and sorted(order) == sorted(titles.values()) and len(order) > 10
-    way = {"path": str, "read_amplification": lambda v: human(v, "x"), "filesystem": lambda v: v or "unknown"}
+    way = {"path": str, "read_amplification": lambda v: human(v, "x"), "filesystem": lambda v: v or "unknown", "opened_at": lambda v: v or "unknown"}
     assert page.rows("#table-files") == [[way.get(name, size if name.endswith("_bytes") else count)(r[name]) for name in order] for r in f]
     assert page.texts("#table-files caption") == ["14 of 5,000 files, all attempts"]
+
+
+def test_files_that_were_only_written_have_no_bar(page):
+    """Of logs; but those of which a number is unknown or came from the network have one."""
+    def logs(d):
+        rich(d)
+        like = {**d["files"]["rows"][5], "read_bytes": 0, "reread_bytes": 0, "outside_basket_bytes": 0, "network_read_bytes": None, "mapped_bytes": 0}
+        d["files"]["rows"][:0] = [{**like, "path": "/a/log"}, {**like, "path": "/a/remote", "network_read_bytes": 1}, {**like, "path": "/a/mapped", "mapped_bytes": 1},
+                                  {**like, "path": "/a/unknown", "read_bytes": None}]
+    page.show(logs)
+    assert labels(page.chart("files"), "rowname")[:4] == ["/a/remote", "/a/mapped", "/a/unknown", "/data/0.root"]
+    assert len(page.rows("#table-files")) == 18
 
 
 def test_datasets_and_workers(page):
@@ -1007,8 +1020,8 @@ def test_frames_that_all_stacks_begin_with(page):
     def sampled(d):
         zeros = [0.0] * (len(d["classes"]) - 1)
         rows = [([0, 1, 2, 3], 60), ([0, 1, 2, 4, 5], 38), ([0, 5], 2)]
-        d["stacks"] = {"samples": 100, "seconds": 1.0, "wall_seconds": 1.0, "total": 3, "frames": frames, "rows": [
-            {"prefix": "P", "pool": False, "without": None, "samples": n, "seconds": [n / 100, *zeros], "frames": at} for at, n in rows]}
+        d["stacks"] = {"samples": 100, "seconds": 1.0, "wall_seconds": 1.0, "total": 3, "frames": frames, "workers": [], "rows": [
+            {"prefix": "P", "dataset": None, "pool": False, "without": None, "samples": n, "seconds": [n / 100, *zeros], "frames": at} for at, n in rows]}
 
     page.show(sampled)
     drawn = page.tab.run("""[...document.querySelectorAll("#chart-flame g.cell")].map((g) =>

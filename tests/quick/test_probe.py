@@ -194,8 +194,18 @@ def test_bytes_of_the_scheduler(probe):
     workers[1].status.name = "closed"
     probe._members[0].callback.function()
     assert [*said, samples(probe)[-1]["stream_bytes"]] == [40, 5100, 5102, 5102, 5307, 5307]
-    third = make_worker(7, batched_stream=None)
+    third = make_worker(7)
+    third.batched_stream.comm = None  # it has not yet connected
     probe.start(third)
+    assert samples(probe)[-1]["stream_bytes"] == 5307
+    third.batched_stream = None
+    probe._members[0].callback.function()
+    assert samples(probe)[-1]["stream_bytes"] == 5307
+
+
+@pytest.mark.parametrize("stream", [None, types.SimpleNamespace(), types.SimpleNamespace(comm=types.SimpleNamespace())])
+def test_bytes_of_another_connection_are_unknown(probe, stream):
+    probe.start(make_worker(1, batched_stream=stream))
     assert samples(probe)[-1]["stream_bytes"] is None
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_as_wide_as_the_terminal(made, columns):
 
 def test_pager(made, tmp_path, monkeypatch):
     pager = tmp_path / "pager"
-    pager.write_text(f"#!/bin/sh\nprintf 'LESS=%s\\n' \"$LESS\"\nexec {sys.executable} -c 'import sys; print(\"<\" + sys.stdin.read() + \">\")'\n")
+    pager.write_text(f"#!/bin/sh\nprintf 'LESS=%s\\n' \"$LESS\"\nexec {shlex.quote(sys.executable)} -c 'import sys; print(\"<\" + sys.stdin.read() + \">\")'\n")
     pager.chmod(pager.stat().st_mode | stat.S_IXUSR)
     monkeypatch.delenv("LESS", raising=False)
     env = {"PAGER": str(pager)}

@@ -44,7 +44,8 @@ uint64_t harness_now_ns(void);
 void harness_spin(uint64_t ns);
 /* The calling thread runs on this core only. */
 void harness_pin(int cpu);
-/* A file of `bytes` in the folder of CREMA_TEST_TMP (a real disk), else the current one. */
+/* A file of `bytes` in the folder of CREMA_TEST_TMP (a real disk), else where the program runs
+ * (tests/run-programs runs it in the build folder). */
 const char *harness_file(const char *name, size_t bytes);
 /* Drops its pages from the page cache; the number of bytes a full read will bring in. */
 size_t harness_make_cold(const char *path);

@@ -10,6 +10,7 @@ int main(void)
 }
 #else
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -89,11 +90,19 @@ static void a_signal_at_each_instruction(void **state)
 	assert_in_range(t.far, 0, t.looks / 50);
 }
 
-int main(void)
+/* Kept clocks, then those that are asked every time. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(a_signal_at_each_instruction)};
+	int failed;
 
+	(void)argc;
 	harness_arm();
-	return cmocka_run_group_tests_name("shim clock, step by step", tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("shim clock, step by step", tests, NULL, NULL);
+	fflush(stdout);
+	setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0", 1);
+	if (!failed && clock_is_kept())
+		execl("/proc/self/exe", argv[0], NULL);
+	return failed;
 }
 #endif

@@ -204,6 +204,30 @@ static void a_shared_connection_is_nobodys(void **state)
 	notify_fd_closed(client);
 }
 
+/* Which use of a shared connection makes what the task receives and sends unknown. */
+static void who_shares_a_connection_is_unknown(void **state)
+{
+	const uint64_t both =
+		CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes);
+
+	(void)state;
+	notify_fd_closed(client);
+	net_mark_shared(client);
+	for (int use = 0; use < 4; use++) {
+		struct harness_task h = harness_begin();
+
+		if (use == 1)
+			net_bind(client, task_name(h.owner));
+		if (use == 2)
+			exchange(10);
+		if (use == 3)
+			receive(100);
+		assert_int_equal(harness_end(&h)->count_unknown & both, use ? both : 0);
+		harness_free(&h);
+	}
+	notify_fd_closed(client);
+}
+
 static void every_way_to_send_and_receive_counts(void **state)
 {
 	char buf[100] = {0};
@@ -278,6 +302,7 @@ int main(void)
 		cmocka_unit_test(every_way_to_send_and_receive_counts),
 		cmocka_unit_test(a_peek_receives_nothing),
 		cmocka_unit_test(a_shared_connection_is_nobodys),
+		cmocka_unit_test(who_shares_a_connection_is_unknown),
 		cmocka_unit_test(late_answers_are_credited_while_the_slot_is_there),
 		cmocka_unit_test(dask_connections_are_a_class_of_their_own),
 		cmocka_unit_test(a_transport_binds_by_name_and_its_loop_does_not),

@@ -26,12 +26,18 @@ __attribute__((unused)) static void assert_real(double got, double want)
 		fail_msg("%.9g, not %.9g", got, want);
 }
 
-__attribute__((unused)) static void collect(struct fixture *fx, struct found *found)
+static void collect_of(struct fixture *fx, size_t run, struct found *found)
 {
 	fx_runs(fx);
-	assert_int_equal(report_gather(&found->report, &fx->runs.v[0], fx_facts(fx, 0)), 0);
+	assert_true(run < fx->runs.n);
+	assert_int_equal(report_gather(&found->report, &fx->runs.v[run], fx_facts(fx, run)), 0);
 	found->report.wall = fx->wall;
 	assert_int_equal(findings_collect(&found->report, &found->list), 0);
+}
+
+__attribute__((unused)) static void collect(struct fixture *fx, struct found *found)
+{
+	collect_of(fx, 0, found);
 }
 
 __attribute__((unused)) static void found_free(struct found *found)
@@ -209,8 +215,9 @@ __attribute__((unused)) static void fx_samples(struct fixture *fx, int worker, u
 	fx_end(fx, worker, &b);
 }
 
-/* A HELLO of a host with so many cores. */
-__attribute__((unused)) static void hello_of_host(struct fixture *fx, int threads, uint64_t cores)
+/* A worker's HELLO, from a host with so many cores. */
+__attribute__((unused)) static void hello_on(struct fixture *fx, int worker, const char *host,
+					     int threads, uint64_t cores)
 {
 	char stack[40];
 	struct buf b = BUF_INIT;
@@ -221,16 +228,21 @@ __attribute__((unused)) static void hello_of_host(struct fixture *fx, int thread
 	pack_map(&pk, 2);
 	pack_text(&pk, "facts");
 	pack_map(&pk, 6);
-	pack_kv_text(&pk, "host", "node");
-	pack_kv_u64(&pk, "pid", 1);
+	pack_kv_text(&pk, "host", host);
+	pack_kv_u64(&pk, "pid", (uint64_t)worker);
 	pack_kv_u64(&pk, "cores", cores);
 	pack_kv_u64(&pk, "boot_ns", BOOT);
 	pack_kv_u64(&pk, "real_ns", BASE * UINT64_C(1000000000));
 	pack_kv_text(&pk, "stack", stack);
 	pack_text(&pk, "task_fields");
 	task_pack_names(&pk);
-	fx_frame(fx, CREMA_FRAME_HELLO, 1, 0, &b);
+	fx_frame(fx, CREMA_FRAME_HELLO, worker, 0, &b);
 	buf_release(&b);
+}
+
+__attribute__((unused)) static void hello_of_host(struct fixture *fx, int threads, uint64_t cores)
+{
+	hello_on(fx, 1, "node", threads, cores);
 }
 
 #endif

@@ -477,6 +477,45 @@ static void test_endings(void **state)
 	buf_release(&stack);
 }
 
+#define PARENT(state, flags, threads, start)                                                       \
+	"8 (n) " state " 1 1 1 1 1 " flags " 5 6 7 8 9 10 11 12 13 14 " threads " 15 " start " 1"  \
+	"\n"
+
+/* Whether its parent is gone, too: while it ends, when nobody waited for it, and under its number.
+ */
+static void test_parents(void **state)
+{
+	static const struct {
+		const char *stat;
+		bool gone;
+	} now[] = {
+		{PARENT("S", "4194304", "4", "50"), false},
+		{PARENT("R", "4194308", "4", "50"), true}, /* its files may be closed by now */
+		{PARENT("Z", "4194308", "1", "50"), true},
+		{PARENT("S", "4194304", "4", "51"), true},
+		{NULL, true},
+	};
+	struct fake_file files[] = {
+		{"/proc/7/stat", "7 (p) S 8 1 1 1 1 4194304 5 6 7 8 9 10 11 12 13 14 1 15 99 1\n"},
+		{"/proc/8/stat", now[0].stat},
+		{NULL, NULL},
+	};
+	struct fake *f = *state;
+	struct ending e;
+	size_t i;
+
+	fake_proc = files;
+	ending_init(&e, 7);
+	f->shm->goodbye = 2;
+	for (i = 0; i < sizeof(now) / sizeof(*now); i++) {
+		files[1].path = now[i].stat ? "/proc/8/stat" : "/proc/none";
+		files[1].text = now[i].stat;
+		assert_int_equal(
+			has_evidence(goodbye(f, &e, 0), "its parent (the nanny) is gone too"),
+			now[i].gone);
+	}
+}
+
 static int proc_teardown(void **state)
 {
 	fake_proc = NULL;
@@ -500,6 +539,7 @@ int main(void)
 		T(test_slots_and_progress),
 		T(test_unknown_in_all_tasks),
 		T(test_endings),
+		T(test_parents),
 	};
 
 	return cmocka_run_group_tests_name("agent record", tests, NULL, NULL);

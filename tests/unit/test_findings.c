@@ -450,6 +450,45 @@ static void test_brief(void **state)
 	buf_release(&text);
 }
 
+/* What the screen has no room for has a name there, if it is a warning. */
+static void test_more_than_fits(void **state)
+{
+	static const struct {
+		size_t n, warnings;
+		const char *want;
+	} t[] = {
+		{2, 1, "  and 1 more: --show findings\n"},
+		{4, 3, "  and 3 more (second_of_them, third): --show findings\n"},
+		{6, 6,
+		 "  and 5 more (second_of_them, third, fourth_and_last, ...): --show "
+		 "findings\n"},
+	};
+	static const char *const id[] = {"first",	    "second_of_them",  "third",
+					 "fourth_and_last", "fifth_is_longer", "sixth"};
+	struct finding v[6] = {0};
+	struct findings list = {.v = v};
+	struct buf text = BUF_INIT;
+	struct sink s = {.out = &text, .width = 80};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		for (size_t k = 0; k < t[i].n; k++)
+			v[k] = (struct finding){.id = id[k],
+						.severity = k < t[i].warnings ? FINDING_WARNING
+									      : FINDING_NOTE,
+						.sentence = "a",
+						.advice = "b",
+						.cost_s = (double)NAN,
+						.gain_s = (double)NAN};
+		list.n = t[i].n;
+		buf_clear(&text);
+		findings_brief(&list, 1, 20, &s, false);
+		sink_put(&s, "", 1);
+		assert_string_equal(strstr((const char *)text.data, "  and"), t[i].want);
+	}
+	buf_release(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -467,6 +506,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_to_remark),
 		cmocka_unit_test(test_no_baskets),
 		cmocka_unit_test(test_brief),
+		cmocka_unit_test(test_more_than_fits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

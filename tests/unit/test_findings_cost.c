@@ -145,6 +145,50 @@ static void test_a_gap_is_no_task(void **state)
 	fx_free(fx);
 }
 
+/* Baskets of a chunk come from where its file is, those of another task from files if as much was
+ * read there. */
+static void test_waits_for_baskets(void **state)
+{
+	static const struct {
+		const char *file; /* of a chunk */
+		int64_t read, baskets;
+		double due;
+	} cases[] = {
+		{"/data/a.root", 0, 1000, 1}, {"root://server//a.root", 1000, 1000, 2},
+		{NULL, 1000, 1000, 1},	      {NULL, 999, 1000, 3},
+		{NULL, -1, 1000, 3},	      {NULL, 1000, -1, 3},
+	};
+	struct task_record r;
+	struct fixture *fx;
+	struct found found;
+	struct costs c;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		fx = fx_new();
+		fx_hello(fx, 1, "{}");
+		r = cases[i].file ? chunk(1, "a", 0, 4000, cases[i].file, 0, 1000)
+				  : work(1, "a", 0, 4000);
+		SET_OWN(&r, cpu, 1000);
+		SET_OWN(&r, storage_wait, 1000);
+		SET_OWN(&r, network_wait, 2000);
+		SET_COUNT(&r, read_bytes, (uint64_t)cases[i].read);
+		SET_COUNT(&r, basket_bytes, (uint64_t)cases[i].baskets);
+		if (cases[i].read < 0)
+			r.count_known &= ~CREMA_COUNT_BIT(read_bytes);
+		if (cases[i].baskets < 0)
+			r.count_known &= ~CREMA_COUNT_BIT(basket_bytes);
+		fx_task(fx, 1, &r);
+		collect(fx, &found);
+		assert_int_equal(costs_build(&c, found.report.run), 0);
+		assert_real(c.reading, cases[i].due);
+		costs_release(&c);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
 static void test_ranked_by_cost(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -345,14 +389,20 @@ static void test_sleep_within_imports(void **state)
 	fx_free(fx);
 }
 
-/* Half of two threads' time; tasks waited for a core, which others had, or their own threads. */
+/* Half of the threads' time and more; tasks waited for a core, which others had, or their own
+ * threads. */
 static void test_idle_while_others_compute(void **state)
 {
 	static const struct {
 		int queue;
 		uint64_t cores;
+		int hosts;
 		enum finding_severity severity;
-	} t[] = {{500, 2, FINDING_NOTE}, {499, 2, FINDING_WARNING}, {500, 1, FINDING_WARNING}};
+	} t[] = {
+		{500, 2, 1, FINDING_NOTE},    {499, 2, 1, FINDING_WARNING},
+		{500, 1, 1, FINDING_WARNING}, {500, 2, 2, FINDING_NOTE},
+		{500, 1, 2, FINDING_WARNING},
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
@@ -360,14 +410,43 @@ static void test_idle_while_others_compute(void **state)
 		struct fixture *fx = fx_new();
 		struct found found;
 
-		hello_of_host(fx, 2, t[i].cores);
+		for (int host = 1; host <= t[i].hosts; host++)
+			hello_on(fx, host, host == 1 ? "node" : "other", 2, t[i].cores);
 		SET_OWN(&r, runqueue, t[i].queue);
 		fx_task(fx, 1, &r);
+		if (t[i].hosts > 1) {
+			r = work(2, "a", 0, 100);
+			SET_OWN(&r, runqueue, 100);
+			fx_task(fx, 2, &r);
+		}
 		collect(fx, &found);
 		assert_int_equal(finding_of(&found, "idle_threads")->severity, t[i].severity);
 		found_free(&found);
 		fx_free(fx);
 	}
+}
+
+/* Of notes, that other processes had the cores costs seconds; that files were in memory costs none.
+ */
+static void test_what_costs_before_what_does_not(void **state)
+{
+	struct task_record r = work(1, "a", 0, 4000);
+	struct fixture *fx = fx_new();
+	struct found found;
+
+	(void)state;
+	hello_of_host(fx, 1, 2);
+	SET_OWN(&r, runqueue, 2000);
+	SET_COUNT(&r, read_bytes, 10000000);
+	SET_COUNT(&r, storage_read_bytes, 0);
+	fx_task(fx, 1, &r);
+	collect(fx, &found);
+	assert_int_equal(finding_of(&found, "run_queue")->severity, FINDING_NOTE);
+	assert_real(cost_at(&found, "run_queue"), 2);
+	assert_true(isnan(cost_at(&found, "warm_cache")));
+	assert_true(finding_of(&found, "run_queue") < finding_of(&found, "warm_cache"));
+	found_free(&found);
+	fx_free(fx);
 }
 
 /* The advice for the lock is the one for the cores, and does more. */
@@ -418,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_the_wall_time_is_divided),
 		cmocka_unit_test(test_codecs_and_cpu),
 		cmocka_unit_test(test_a_gap_is_no_task),
+		cmocka_unit_test(test_waits_for_baskets),
 		cmocka_unit_test(test_ranked_by_cost),
 		cmocka_unit_test(test_the_specific_one_speaks),
 		cmocka_unit_test(test_idle_while_workers_start),
@@ -426,6 +506,7 @@ int main(void)
 		cmocka_unit_test(test_imports_are_paid_once),
 		cmocka_unit_test(test_sleep_within_imports),
 		cmocka_unit_test(test_idle_while_others_compute),
+		cmocka_unit_test(test_what_costs_before_what_does_not),
 		cmocka_unit_test(test_the_lock_before_the_cores),
 		cmocka_unit_test(test_text_of_a_cost),
 	};

@@ -336,24 +336,54 @@ static void test_what_runs_add(void **state)
 	}
 }
 
+/* The findings of a chunk of 11 s that computes and sleeps so many ms, and reads three times what
+ * coffea requested or as much. To be released. */
+static struct fixture *reading_chunk(bool reads, uint64_t cpu_ms, uint64_t sleep_ms,
+				     const char *probe, struct found *found)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r = chunk(1, "a", 0, 11000, "/a", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, cpu, cpu_ms);
+	SET_OWN(&r, sleep, sleep_ms);
+	SET_COUNT(&r, read_bytes, reads ? 15000000 : 5000000);
+	TASK_SET(&r, coffea_bytesread, 5000000);
+	fx_task(fx, 1, &r);
+	fx_dask(fx, 1, 500, probe);
+	collect(fx, found);
+	return fx;
+}
+
 /* Collections of the objects that chunks make out of what they read are no cause of their own. */
 static void test_collections_after_reading(void **state)
 {
 	(void)state;
 	for (int reads = 0; reads < 2; reads++) {
-		struct fixture *fx = fx_new();
-		struct task_record r = chunk(1, "a", 0, 11000, "/a", 0, 1000);
+		const char *probe = "{\"nthreads\": 1, \"digests\": [], \"gc_seconds\": 1.5}";
 		struct found found;
+		struct fixture *fx = reading_chunk(reads, 10000, 0, probe, &found);
 
-		fx_hello(fx, 1, "{}");
-		SET_OWN(&r, cpu, 10000);
-		SET_COUNT(&r, read_bytes, reads ? 15000000 : 5000000);
-		TASK_SET(&r, coffea_bytesread, 5000000);
-		fx_task(fx, 1, &r);
-		fx_dask(fx, 1, 500, "{\"nthreads\": 1, \"digests\": [], \"gc_seconds\": 1.5}");
-		collect(fx, &found);
 		assert_int_equal(finding_of(&found, "gc_pauses") != NULL, !reads);
 		assert_int_equal(finding_of(&found, "not_by_coffea") != NULL, reads);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* What is known by a part of its cost alone stands where the finding would that it is the cause of.
+ */
+static void test_a_cause_stands_for_what_it_costs(void **state)
+{
+	(void)state;
+	for (int reads = 0; reads < 2; reads++) {
+		const char *probe = "{\"nthreads\": 1, \"digests\": [], \"gc_seconds\": 2.5}";
+		struct found found;
+		struct fixture *fx = reading_chunk(reads, 8000, 2000, probe, &found);
+
+		assert_string_equal(found.list.v[0].id, reads ? "not_by_coffea" : "gc_pauses");
+		assert_string_equal(found.list.v[1].id, "sleeping");
+		assert_true(!reads || found.list.v[0].cost_s < found.list.v[1].cost_s);
 		found_free(&found);
 		fx_free(fx);
 	}
@@ -595,6 +625,155 @@ static void test_only_waiting_for_a_core_is_a_note(void **state)
 	}
 }
 
+/* One by one on two workers, five tasks of 1 s on the first and one on the second; Dask said how
+ * many were queued on the first while each ran. NULL: nothing. */
+static void one_by_one_on_two(struct fixture *fx, const char *probe)
+{
+	char key[8];
+
+	worker(fx, 1, 1, 9000);
+	worker(fx, 2, 1, 9000);
+	for (int i = 0; i < 6; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		task_of(fx, i == 5 ? 2 : 1, (uint64_t)i + 1, key, i * 1500, 1000, 1000);
+		if (probe && i < 5)
+			fx_dask(fx, 1, i * 1500 + 500, probe);
+	}
+}
+
+/* Where none waits for the busiest worker, no other could have had it. */
+static void test_one_by_one_is_no_imbalance(void **state)
+{
+	static const struct {
+		const char *probe;
+		bool imbalance;
+	} cases[] = {
+		{"{\"nthreads\": 1, \"executing\": 1, \"ready\": 0}", false},
+		{"{\"nthreads\": 1, \"executing\": 1, \"ready\": 4}", true},
+		{NULL, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fixture *fx = fx_new();
+		struct found found;
+
+		one_by_one_on_two(fx, cases[i].probe);
+		collect(fx, &found);
+		assert_int_equal(!!finding_of(&found, "worker_imbalance"), cases[i].imbalance);
+		assert_int_equal(!strstr(finding_of(&found, "idle_threads")->advice, "together"),
+				 cases[i].imbalance);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* Fresh workers cost 2 s, or half a second of a run that hardly takes longer. */
+static void test_a_start_below_a_second_is_a_note(void **state)
+{
+	(void)state;
+	for (int at_once = 0; at_once < 2; at_once++) {
+		struct fixture *fx = fx_new();
+		struct found found;
+
+		(at_once ? starts_at_once : starts_meanwhile)(fx);
+		collect(fx, &found);
+		assert_int_equal(finding_of(&found, "fresh_workers")->severity,
+				 at_once ? FINDING_NOTE : FINDING_WARNING);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* Twelve tasks of 500 ms; `modules` of the slow ones read Python modules, which imports names. */
+static void slow_tasks(struct fixture *fx, const int *slow_ms, int slow, int modules)
+{
+	struct task_record r;
+	char key[16];
+	int at = 0;
+
+	fx_hello(fx, 1, "{}");
+	for (int i = 0; i < 12; i++) {
+		int wall = i < slow ? slow_ms[i] : 500;
+
+		snprintf(key, sizeof(key), "k%d", i);
+		r = work((uint64_t)i + 1, key, at, at + wall);
+		SET_COUNT(&r, import_read_bytes, i < modules ? 1000000 : 0);
+		fx_task(fx, 1, &r);
+		at += wall;
+	}
+}
+
+/* Tasks that import are late among their equals only. */
+static void test_importing_is_not_late(void **state)
+{
+	static const struct {
+		int slow_ms[3], slow, modules;
+		double excess; /* 0: no straggler */
+	} cases[] = {
+		{{2000, 2200}, 2, 0, 3.2}, /* nobody imports */
+		{{2000, 2200}, 2, 2, 0},   /* both do */
+		{{2000}, 1, 1, 0},	   /* alone: what else it did is not known */
+		{{2000, 6000}, 2, 2, 4},   /* one of them did more than import */
+		{{2000, 3000}, 2, 1, 2.5}, /* the second imports nothing */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fixture *fx = fx_new();
+		const struct finding *f;
+		struct found found;
+
+		slow_tasks(fx, cases[i].slow_ms, cases[i].slow, cases[i].modules);
+		collect(fx, &found);
+		f = finding_of(&found, "stragglers");
+		assert_int_equal(f != NULL, cases[i].excess > 0);
+		if (f)
+			assert_near(evidence_of(f, "excess_seconds"), cases[i].excess);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* What arrives before the first task starts is the run's, unless another run was there since the
+ * probe before. */
+static void test_first_arguments(void **state)
+{
+	static const struct {
+		int other_begin, other_end; /* 0, 0: there is none */
+		double arrived;
+	} cases[] = {
+		{0, 0, 30e6}, {500, 900, 30e6}, {500, 1100, 0}, {500, 2500, 0}, {3500, 4000, 30e6},
+	};
+	const struct finding *f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fixture *fx = fx_new();
+		struct found found;
+
+		fx_hello(fx, 1, "{}");
+		if (cases[i].other_end)
+			fx_simple(fx, 1, 1, "b", "another", 0, cases[i].other_begin,
+				  cases[i].other_end, "ok");
+		fx_simple(fx, 1, 2, "a", "span", 0, 2000, 2200, "ok");
+		fx_simple(fx, 1, 3, "c", "span", 0, 2800, 3000, "ok");
+		fx_dask(fx, 1, 1000,
+			"{\"nthreads\": 1, \"digests\": [], \"stream_bytes\": 7000000}");
+		fx_dask(fx, 1, 2500,
+			"{\"nthreads\": 1, \"digests\": [], \"stream_bytes\": 37000000}");
+		collect_of(fx, cases[i].other_end && cases[i].other_begin < 2000, &found);
+		f = finding_of(&found, "large_arguments");
+		assert_int_equal(!!f, cases[i].arrived > 0);
+		if (f) {
+			assert_near(evidence_of(f, "arrived_bytes"), cases[i].arrived);
+			assert_near(evidence_of(f, "idle_thread_seconds"), 0.3);
+		}
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
 static void test_large_outputs_are_no_chunk_overhead(void **state)
 {
 	(void)state;
@@ -611,16 +790,67 @@ static void test_large_outputs_are_no_chunk_overhead(void **state)
 	packed_bytes = 0;
 }
 
+/* Starting Python and a cluster is no news where it takes seconds, and hides nothing that is. */
+static void test_a_usual_start(void **state)
+{
+	static const struct {
+		double imports, workers, preprocess, graph, all;
+		const char *part; /* NULL: nothing found */
+		enum finding_severity severity;
+	} t[] = {
+		{3, 1, 0, 0, 10, "imports", FINDING_NOTE},
+		{1, 3, 0, 0, 10, "workers", FINDING_NOTE},
+		{1, 1, 9.9, 0, 20, "preprocess", FINDING_NOTE},
+		{1, 10, 0, 0, 20, "workers", FINDING_WARNING},
+		{10, 1, 0, 0, 20, "imports", FINDING_WARNING},
+		{1, 9, 0, 2.5, 12, "graph", FINDING_WARNING},
+		{1, 9, 0, 1.5, 12, "workers", FINDING_NOTE},
+		{1.5, 1.5, 0, 0, 9, NULL, FINDING_NOTE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct fixture *fx = fx_new();
+		const struct finding *f;
+		struct found found;
+		struct wall w;
+
+		assert_true(case_client_part(fx, AT));
+		w = *fx->wall;
+		w.seconds = t[i].all;
+		w.part[WALL_imports] = value_real(t[i].imports);
+		w.part[WALL_workers] = value_real(t[i].workers);
+		w.part[WALL_preprocess] = value_real(t[i].preprocess);
+		w.part[WALL_graph] = value_real(t[i].graph);
+		fx->wall = &w;
+		collect(fx, &found);
+		f = finding_of(&found, "client_part");
+		assert_int_equal(f != NULL, t[i].part != NULL);
+		if (f) {
+			assert_string_equal(f->evidence[0].value.v.s, t[i].part);
+			assert_int_equal(f->severity, t[i].severity);
+		}
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_runs_add),
 		cmocka_unit_test(test_collections_after_reading),
+		cmocka_unit_test(test_a_cause_stands_for_what_it_costs),
 		cmocka_unit_test(test_collections_of_the_run_before),
 		cmocka_unit_test(test_a_failed_chunk_alone),
 		cmocka_unit_test(test_other_gaps),
 		cmocka_unit_test(test_large_outputs_are_no_chunk_overhead),
 		cmocka_unit_test(test_only_waiting_for_a_core_is_a_note),
+		cmocka_unit_test(test_one_by_one_is_no_imbalance),
+		cmocka_unit_test(test_a_start_below_a_second_is_a_note),
+		cmocka_unit_test(test_importing_is_not_late),
+		cmocka_unit_test(test_first_arguments),
+		cmocka_unit_test(test_a_usual_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

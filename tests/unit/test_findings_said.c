@@ -485,6 +485,47 @@ static void little_written(struct fixture *fx)
 	scratch(fx, 4999999);
 }
 
+/* Without savemetrics=True coffea counts nothing: 10 MB of 15 were in a file without baskets. */
+static void pickles(struct fixture *fx)
+{
+	struct task_record r = chunk(1, "a", 0, 1000, "/data/a.root", 0, 1000);
+
+	fx_hello(fx, 1, "{}");
+	SET_COUNT(&r, read_bytes, 15000000);
+	fx_task(fx, 1, &r);
+	fx_pairs(fx, 1, CREMA_MSG_FILE, "path:s", "/data/a.root", "span:s", "span", "kind:s",
+		 "data", "read_bytes:u", UINT64_C(4000000), "basket_calls:u", UINT64_C(1), NULL);
+	fx_pairs(fx, 1, CREMA_MSG_FILE, "path:s", "/data/sf.pkl", "span:s", "span", "kind:s",
+		 "data", "read_bytes:u", UINT64_C(10000000), "basket_calls:u", UINT64_C(0), NULL);
+	/* nobody knows whether baskets were in it */
+	fx_pairs(fx, 1, CREMA_MSG_FILE, "path:s", "/data/b", "span:s", "span", "kind:s", "data",
+		 "read_bytes:u", UINT64_C(1000000), NULL);
+}
+
+/* A second of 5 s in storage waits, 19 pages of storage, and so many syncs. */
+static void slow_syncs(struct fixture *fx, uint64_t syncs)
+{
+	struct task_record r = work(1, "a", 0, 5000);
+
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, storage_wait, 1000);
+	SET_COUNT(&r, write_calls, 20);
+	SET_COUNT(&r, write_bytes, 40000);
+	SET_COUNT(&r, sync_calls, syncs);
+	SET_COUNT(&r, storage_read_bytes, 19 * 4096);
+	fx_task(fx, 1, &r);
+}
+
+static void waits_to_sync(struct fixture *fx)
+{
+	slow_syncs(fx, 20);
+}
+
+static void reads_as_much(struct fixture *fx)
+{
+	slow_syncs(fx, 19);
+}
+
 /* A second of 5 s in storage waits while storage delivered less than 1 % of what was written. */
 static void slow_writes(struct fixture *fx, uint64_t charged)
 {
@@ -521,11 +562,24 @@ static const struct {
 	 "chunks read 15.00 MB, of which coffea requested 5.000 MB: 10.00 MB bypassed coffea",
 	 "chunk_read_bytes=15000000 bytes; requested_bytes=5000000 bytes; other_bytes=10000000 "
 	 "bytes"},
+	{pickles, "not_by_coffea",
+	 "chunks read 15.00 MB, 10.00 MB of it in files without baskets, most of it (10.00 MB) "
+	 "from "
+	 "'/data/sf.pkl'",
+	 "chunk_read_bytes=15000000 bytes; other_bytes=10000000 bytes; file=/data/sf.pkl; "
+	 "file_read_bytes=10000000 bytes"},
 	{waits_to_write, "storage_wait",
 	 "tasks waited 20 % of their time (1.000 s) for storage; hardly anything was read from "
 	 "storage, but 20 write calls wrote 1.000 MB",
 	 "storage_wait_seconds=1 s; task_wall_seconds=5 s; percent=20 %; write_calls=20 calls; "
 	 "write_bytes=1000000 bytes"},
+	{waits_to_sync, "storage_wait",
+	 "tasks waited 20 % of their time (1.000 s) for storage; 20 calls of fsync waited for the "
+	 "disk",
+	 "storage_wait_seconds=1 s; task_wall_seconds=5 s; percent=20 %; sync_calls=20 calls; "
+	 "write_calls=20 calls; write_bytes=40000 bytes"},
+	{reads_as_much, "storage_wait", "tasks waited 20 % of their time (1.000 s) for storage",
+	 "storage_wait_seconds=1 s; task_wall_seconds=5 s; percent=20 %"},
 	{waits_to_read, "storage_wait", "tasks waited 20 % of their time (1.000 s) for storage",
 	 "storage_wait_seconds=1 s; task_wall_seconds=5 s; percent=20 %"},
 	{faster_codec, "decompression",
@@ -757,6 +811,43 @@ static void check_json(const struct findings *list)
 	buf_release(&out);
 }
 
+/* Most of the wait in one function: a few syncs of much, or reads. */
+static void test_where_storage_was_waited_for(void **state)
+{
+	static const struct {
+		const char *function, *said;
+		uint64_t waited_ms, syncs;
+	} cases[] = {
+		{"os_fsync", "; 2 calls of fsync waited for the disk", 500, 2},
+		{"fdatasync", "; 1 call of fsync waited for the disk", 500, 1},
+		{"os_fsync", "", 499, 2},
+		{"os_fsync", "", 500, 0},
+		{"os_read", "", 500, 2},
+	};
+	char sentence[256];
+	struct fixture *fx;
+	struct found found;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		fx = fx_new();
+		slow_syncs(fx, cases[i].syncs);
+		long_wait(fx, "storage_wait_ns", cases[i].waited_ms * 1000000, true);
+		collect(fx, &found);
+		assert_int_equal(found.report.blocking->rows.n, 1);
+		found.report.blocking->rows.v[0]->frame[0] = cases[i].function;
+		found.report.blocking->rows.v[0]->frames = 1;
+		findings_release(&found.list);
+		assert_int_equal(findings_collect(&found.report, &found.list), 0);
+		snprintf(sentence, sizeof(sentence),
+			 "tasks waited 20 %% of their time (1.000 s) for storage%s", cases[i].said);
+		assert_string_equal(finding_of(&found, "storage_wait")->sentence, sentence);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
 static void test_json(void **state)
 {
 	struct fixture *fx;
@@ -781,6 +872,7 @@ int main(void)
 		cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_what_else_is_known),
 		cmocka_unit_test(test_other_gaps),
+		cmocka_unit_test(test_where_storage_was_waited_for),
 		cmocka_unit_test(test_json),
 	};
 

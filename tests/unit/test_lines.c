@@ -103,7 +103,7 @@ static void test_frames_that_stay(void **state)
 
 static void calls_another(struct python *p)
 {
-	put_frame(p, 2, p->walks & 1 ? 5 : 6);
+	put_frame(p, 2, 4 + p->walks);
 	put_frame(p, 3, 3);
 	set_top(p, p->walks & 1 ? 2 : 3);
 }
@@ -111,7 +111,7 @@ static void calls_another(struct python *p)
 static void everything_changes(struct python *p)
 {
 	for (unsigned int i = 0; i < 4; i++)
-		put_frame(p, i, p->walks & 1 ? i : i + 4);
+		put_frame(p, i, 4 + i + p->walks);
 }
 
 /* What runs changes at its inner end: what stays below it is the stack. */
@@ -132,6 +132,32 @@ static void test_frames_that_change(void **state)
 	of = process(&p);
 	p.between = everything_changes;
 	assert_int_equal(py_stack_sample(&of, STATE, 77, frame, &whole), 0);
+}
+
+/* A generator at the inner end, 2 of 3 times suspended: then its frame leads to no other. */
+static void resumes_a_generator(struct python *p)
+{
+	put_frame(p, 5, 5);
+	if (p->walks % 3 != 1)
+		put(p, FRAME(5) + 8, 0);
+}
+
+static void test_generators_that_are_suspended(void **state)
+{
+	struct py_frame frame[PY_FRAMES];
+	static struct python p;
+	struct py_process of = process(&p);
+	size_t whole;
+
+	(void)state;
+	put_frame(&p, 4, 4);
+	put_frame(&p, 5, 5);
+	set_top(&p, 5);
+	p.between = resumes_a_generator;
+	assert_int_equal(py_stack_sample(&of, STATE, 77, frame, &whole), 6);
+	assert_int_equal(whole, 6);
+	assert_int_equal(frame[0].frame, FRAME(5));
+	assert_int_equal(frame[5].frame, FRAME(0));
 }
 
 /* The lock's fields lie before the condition variable that its waiters wait on. */
@@ -532,7 +558,7 @@ static void test_recursion_counts_once(void **state)
 	send_and_feed(&a, fx, 1);
 	fx_runs(fx);
 	assert_int_equal(report_gather(&r, &fx->runs.v[0], fx_facts(fx, 0)), 0);
-	assert_int_equal(source_gather(&source, &r.lines, r.run), 0);
+	assert_int_equal(source_gather(&source, &r.lines, &r.read_lines, r.run), 0);
 	assert_int_equal(source.files.n, 1);
 	assert_float_equal(source.files.v[0].seconds, 4, 1e-9);
 	assert_non_null(source.files.v[0].why);
@@ -807,22 +833,28 @@ static void test_what_others_cost_comes_last(void **state)
 	fx_free(fx);
 }
 
+static const struct fx_place temporary_files[] = {
+	{"save", "/x/numpy/lib/_npyio_impl.py", 590, false},
+	{"P.process", "/home/an.py", 80, true},
+	{"load", "/x/numpy/lib/npyio.py", 460, false},
+	{"P.process", "/home/an.py", 81, true}};
+
 /* What bypasses coffea costs the CPU in which the file is loaded: 6 of 10 s that take 20 s. */
-static void test_loading_costs(void **state)
+static void loading_costs(const struct fx_place *one, const struct fx_place *other, uint32_t depth)
 {
 	struct fixture *fx = fx_new();
 	struct task_record r = chunk(1, "a", 0, 20000, "/data/a.root", 0, 1000);
 	const struct finding *f;
 	struct found found;
 
-	(void)state;
 	fx_hello(fx, 1, "{}");
 	SET_OWN(&r, cpu, 10000);
 	SET_COUNT(&r, read_bytes, 15000000);
 	TASK_SET(&r, coffea_bytesread, 5000000);
 	fx_task(fx, 1, &r);
-	fx_samples(fx, 1, 0, true, 600, 3, reads_json);
-	fx_samples(fx, 1, 1, true, 400, 1, loop);
+	fx_samples(fx, 1, 0, true, 350, depth, one);
+	fx_samples(fx, 1, 1, true, 250, depth, other);
+	fx_samples(fx, 1, 2, true, 400, 1, loop);
 	collect(fx, &found);
 	f = finding_of(&found, "not_by_coffea");
 	assert_non_null(f);
@@ -830,6 +862,67 @@ static void test_loading_costs(void **state)
 	assert_true(f->cost_is_least);
 	found_free(&found);
 	fx_free(fx);
+}
+
+static void test_loading_costs(void **state)
+{
+	(void)state;
+	loading_costs(reads_json, reads_json, 3);
+	loading_costs(temporary_files, temporary_files + 2, 2);
+}
+
+/* The collector's time has no line of its own; half of the CPU at one line is where objects are
+ * made. */
+static void test_where_garbage_is_made(void **state)
+{
+	(void)state;
+	for (int less = 0; less < 2; less++) {
+		struct fixture *fx = fx_new();
+		struct task_record r = work(1, "a", 0, 11000);
+		const struct finding *f;
+		struct found found;
+
+		fx_hello(fx, 1, "{}");
+		SET_OWN(&r, cpu, 10000);
+		fx_task(fx, 1, &r);
+		fx_dask(fx, 1, 500, "{\"nthreads\": 1, \"digests\": [], \"gc_seconds\": 5}");
+		fx_samples(fx, 1, 0, true, less ? 490 : 510, 3, reads_json);
+		fx_samples(fx, 1, 1, true, less ? 510 : 490, 1, less ? nobodys : loop);
+		collect(fx, &found);
+		f = finding_of(&found, "gc_pauses");
+		assert_non_null(f);
+		assert_int_equal(strstr(f->sentence, "of the sampled CPU was at 'an.py:70") != NULL,
+				 !less);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* A chunk that computes 100 us for each event, half of it, or less, in a habit. */
+static void test_python_heavy_names_a_habit(void **state)
+{
+	static const char named[] = "of it in ak.to_list, called at 'an.py:14 P.objects'";
+
+	(void)state;
+	for (int less = 0; less < 2; less++) {
+		struct fixture *fx = fx_new();
+		struct task_record r = chunk(1, "a", 0, 11000, "/data/a.root", 0, 100000);
+		const struct finding *f;
+		struct found found;
+
+		fx_hello(fx, 1, "{}");
+		SET_OWN(&r, cpu, 10000);
+		fx_task(fx, 1, &r);
+		fx_samples(fx, 1, 0, true, less ? 490 : 500, 3, to_list);
+		fx_samples(fx, 1, 1, true, less ? 510 : 500, 1, loop);
+		collect(fx, &found);
+		f = finding_of(&found, "python_heavy");
+		assert_non_null(f);
+		assert_int_equal(strstr(f->sentence, named) != NULL, !less);
+		assert_int_equal(strncmp(f->advice, "Stay with arrays", 16) == 0, !less);
+		found_free(&found);
+		fx_free(fx);
+	}
 }
 
 /* A message with one row of one frame; place: its number, beyond the list if that is not 0. */
@@ -908,6 +1001,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames_that_stay),
 		cmocka_unit_test(test_frames_that_change),
+		cmocka_unit_test(test_generators_that_are_suspended),
 		cmocka_unit_test(test_the_holder_of_the_lock),
 		cmocka_unit_test(test_who_holds_the_lock_is_blamed),
 		cmocka_unit_test(test_recursion_counts_once),
@@ -921,6 +1015,8 @@ int main(void)
 		cmocka_unit_test(test_where_tasks_compute),
 		cmocka_unit_test(test_what_others_cost_comes_last),
 		cmocka_unit_test(test_loading_costs),
+		cmocka_unit_test(test_where_garbage_is_made),
+		cmocka_unit_test(test_python_heavy_names_a_habit),
 		cmocka_unit_test(test_bad_messages_and_too_many_rows),
 		cmocka_unit_test(test_the_first_look_is_one_of_eight),
 	};

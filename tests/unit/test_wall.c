@@ -8,6 +8,7 @@
 #include "own_dir.h"
 #include "report_fixture.h"
 
+#include "collector/print/print.h"
 #include "collector/report/wall.h"
 
 /* Two threads: A and B from 3 and 4 s to 8 s, C to 12 s (tail), the merge from 12 to 14 s. */
@@ -75,6 +76,7 @@ static void test_a_wait_is_cut(void **state)
 	EXPECT(&w, 5, CLIENT, [WALL_workers] = 2, [WALL_schedule] = 1, [WALL_ramp] = 1,
 	       [WALL_steady] = 4, [WALL_tail] = 4, [WALL_merge] = 2, [WALL_gather] = 2.5);
 	assert_int_equal(w.largest, WALL_imports);
+	assert_true(w.ended);
 	assert_false(wall_matters(&w)); /* from a fifth on */
 	w.seconds = 25;
 	assert_true(wall_matters(&w));
@@ -181,6 +183,35 @@ static void test_the_clients_record_is_found(void **state)
 	fx_free(fx);
 }
 
+static size_t times_said(const struct wall *w, const char *words)
+{
+	struct report r = {.wall = w};
+	struct buf text = BUF_INIT;
+	struct sink s = {.out = &text};
+	const char *at;
+	size_t n = 0;
+
+	report_table_wall(&r, &s, false);
+	sink_put(&s, "", 1);
+	for (at = (const char *)text.data; (at = strstr(at, words)); at++)
+		n++;
+	buf_release(&text);
+	return n;
+}
+
+/* A record that is not the last one says so, once. */
+static void test_a_client_that_is_killed(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct wall w = taken(run(fx, BASE), RECORD("[10, 26, 9]", "0", ""));
+
+	(void)state;
+	assert_int_equal(times_said(&w, "is not recorded"), 0);
+	w.ended = false;
+	assert_int_equal(times_said(&w, "is not recorded"), 1);
+	fx_free(fx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +219,7 @@ int main(void)
 		cmocka_unit_test(test_overlaps_are_the_clients),
 		cmocka_unit_test(test_other_waits),
 		cmocka_unit_test(test_unknown_is_in_the_rest),
+		cmocka_unit_test(test_a_client_that_is_killed),
 		cmocka_unit_test_setup_teardown(test_the_clients_record_is_found, make_dir,
 						remove_dir),
 	};

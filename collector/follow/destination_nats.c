@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * destination_nats.c - a JetStream stream of NATS, a message for each record.
+ *
+ * Messages are published without waiting for each other, up to a number of them; the library's
+ * threads take the acknowledgements. Each names the one before it, so after a failure none of those
+ * behind it is taken either: the stream has no gap, and where it ends is where to go on.
+ */
+#include "collector/follow/destination.h"
+
+#include <errno.h>
+
+#ifdef CREMA_NATS
+
+#include <nats/nats.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IN_FLIGHT 512
+#define WAIT_MS 10000
+
+struct nats {
+	natsConnection *connection;
+	jsCtx *js;
+	char url[512], stream[256], subject[256];
+	uint64_t last_seq;    /* of the stream when it was opened */
+	pthread_mutex_t lock; /* of what follows, which the library's threads write */
+	bool failed;
+	char error[256]; /* the first */
+};
+
+static int fail(struct destination *d, int error, const char *what, natsStatus s)
+{
+	const char *more = nats_GetLastError(NULL);
+
+	destination_fail(d, 0, "%s: %s", what, more && *more ? more : natsStatus_GetText(s));
+	return -error;
+}
+
+/* nats://HOST:PORT/STREAM */
+static int split(struct destination *d, struct nats *n)
+{
+	const char *slash = strchr(d->name + 7, '/');
+	size_t url = slash ? (size_t)(slash - d->name) : 0;
+
+	if (!slash || !slash[1] || strpbrk(slash + 1, "/.*> ") || url >= sizeof(n->url) ||
+	    strlen(slash + 1) >= sizeof(n->stream))
+		return destination_fail(d, 0,
+					"expected nats://HOST:PORT/STREAM, STREAM without dots, "
+					"blanks, stars");
+	if (memchr(d->name, '@', url))
+		return destination_fail(
+			d, 0,
+			"a password on a command line is visible to other users, and "
+			"no other way to give one is built yet");
+	memcpy(n->url, d->name, url);
+	memcpy(n->stream, slash + 1, strlen(slash + 1));
+	return 0;
+}
+
+static void on_error(jsCtx *js, jsPubAckErr *error, void *arg)
+{
+	struct nats *n = arg;
+
+	(void)js;
+	pthread_mutex_lock(&n->lock);
+	if (!n->failed) {
+		n->failed = true;
+		strncpy(n->error, error->ErrText ? error->ErrText : natsStatus_GetText(error->Err),
+			sizeof(n->error) - 1);
+	}
+	pthread_mutex_unlock(&n->lock);
+}
+
+static natsStatus begin(struct nats *n)
+{
+	natsOptions *options = NULL;
+	jsOptions js;
+	natsStatus s = natsOptions_Create(&options);
+
+	jsOptions_Init(&js);
+	js.PublishAsync.MaxPending = IN_FLIGHT;
+	js.PublishAsync.StallWait = WAIT_MS;
+	js.PublishAsync.ErrHandler = on_error;
+	js.PublishAsync.ErrHandlerClosure = n;
+	if (s == NATS_OK)
+		s = natsOptions_SetURL(options, n->url);
+	if (s == NATS_OK)
+		s = natsOptions_SetName(options, "crema follow");
+	if (s == NATS_OK) /* what was on its way is known only to the stream: begin there again */
+		s = natsOptions_SetAllowReconnect(options, false);
+	if (s == NATS_OK)
+		s = natsConnection_Connect(&n->connection, options);
+	if (s == NATS_OK)
+		s = natsConnection_JetStream(&n->js, n->connection, &js);
+	natsOptions_Destroy(options);
+	return s;
+}
+
+/* The stream, made if it is not there. */
+static int find_stream(struct destination *d, struct nats *n)
+{
+	const char *subjects[] = {n->stream};
+	jsStreamInfo *info = NULL;
+	jsStreamConfig config;
+	natsStatus s = js_GetStreamInfo(&info, n->js, n->stream, NULL, NULL);
+	int rc = 0;
+
+	if (s == NATS_NOT_FOUND) {
+		jsStreamConfig_Init(&config);
+		config.Name = n->stream;
+		config.Subjects = subjects;
+		config.SubjectsLen = 1;
+		s = js_AddStream(&info, n->js, &config, NULL, NULL);
+	}
+	if (s != NATS_OK)
+		return fail(d, EIO, "no such stream, and it cannot be made", s);
+	if (info->Config->SubjectsLen != 1 || strpbrk(info->Config->Subjects[0], "*>") ||
+	    strlen(info->Config->Subjects[0]) >= sizeof(n->subject))
+		rc = destination_fail(d, 0, "the stream has not one subject without stars");
+	else
+		memcpy(n->subject, info->Config->Subjects[0],
+		       strlen(info->Config->Subjects[0]) + 1);
+	n->last_seq = info->State.LastSeq;
+	jsStreamInfo_Destroy(info);
+	return rc;
+}
+
+static int take_last(struct destination *d, struct nats *n)
+{
+	natsMsg *last = NULL;
+	natsStatus s = js_GetLastMsg(&last, n->js, n->stream, n->subject, NULL, NULL);
+	int rc;
+
+	if (s == NATS_NOT_FOUND && n->last_seq)
+		return destination_fail(d, 0,
+					"the stream has dropped all of its messages, and with "
+					"them what it had last: give a new one");
+	if (s == NATS_NOT_FOUND)
+		return 0;
+	if (s != NATS_OK)
+		return fail(d, EIO, "cannot read the stream's last message", s);
+	rc = destination_take_line(d, natsMsg_GetData(last), (size_t)natsMsg_GetDataLength(last));
+	natsMsg_Destroy(last);
+	return rc;
+}
+
+static int nats_open(struct destination *d)
+{
+	struct nats *n = d->state = calloc(1, sizeof(*n));
+	natsStatus s;
+	int rc;
+
+	if (!n)
+		return destination_fail(d, ENOMEM, "cannot connect");
+	pthread_mutex_init(&n->lock, NULL);
+	rc = split(d, n);
+	s = rc ? NATS_OK : begin(n);
+	if (s != NATS_OK)
+		rc = fail(d, ECONNREFUSED, "cannot connect", s);
+	if (!rc)
+		rc = find_stream(d, n);
+	return rc ? rc : take_last(d, n);
+}
+
+static int failure(struct destination *d, struct nats *n)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&n->lock);
+	if (n->failed) {
+		destination_fail(d, 0, "the server did not take a record: %s", n->error);
+		rc = -EIO;
+	}
+	pthread_mutex_unlock(&n->lock);
+	return rc;
+}
+
+static int nats_put(struct destination *d, const char *line, size_t bytes, const struct record *r)
+{
+	struct nats *n = d->state;
+	int64_t most = natsConnection_GetMaxPayload(n->connection);
+	jsPubOptions options;
+	natsMsg *message = NULL;
+	natsStatus s;
+	int rc = failure(d, n);
+
+	if (rc)
+		return rc;
+	bytes--; /* without the line's end */
+	if ((int64_t)bytes > most)
+		return destination_fail(d, 0,
+					"a record takes %zu bytes, and the server at most %lld: "
+					"raise its max_payload",
+					bytes, (long long)most);
+	jsPubOptions_Init(&options);
+	options.MsgId = r->id;
+	options.ExpectLastMsgId = *d->last_id ? d->last_id : NULL;
+	options.ExpectNoMessage = !*d->last_id;
+	s = natsMsg_Create(&message, n->subject, NULL, line, (int)bytes);
+	if (s == NATS_OK)
+		s = js_PublishMsgAsync(n->js, &message, &options);
+	natsMsg_Destroy(message);
+	if (s != NATS_OK)
+		return fail(d, EPIPE, "cannot send a record", s);
+	memcpy(d->last_id, r->id, sizeof(d->last_id));
+	return 0;
+}
+
+static int nats_settle(struct destination *d)
+{
+	struct nats *n = d->state;
+	jsPubOptions options;
+	natsStatus s;
+	int rc;
+
+	jsPubOptions_Init(&options);
+	options.MaxWait = WAIT_MS;
+	s = js_PublishAsyncComplete(n->js, &options);
+	rc = failure(d, n);
+	if (!rc && s != NATS_OK)
+		rc = fail(d, EPIPE, "the server did not acknowledge records", s);
+	if (!rc && natsConnection_IsClosed(n->connection)) {
+		destination_fail(d, 0, "the connection was closed");
+		rc = -EPIPE;
+	}
+	return rc;
+}
+
+static void nats_end(struct destination *d)
+{
+	struct nats *n = d->state;
+
+	if (!n)
+		return;
+	jsCtx_Destroy(n->js);
+	natsConnection_Destroy(n->connection); /* ends the threads that call on_error() */
+	pthread_mutex_destroy(&n->lock);
+	free(n);
+	d->state = NULL;
+}
+
+const struct destination_kind destination_nats = {
+	.open = nats_open, .settle = nats_settle, .put = nats_put, .close = nats_end};
+
+#else
+
+static int no_open(struct destination *d)
+{
+	destination_fail(d, 0,
+			 "this crema was built without NATS: install libnats-dev and build again");
+	return -ENOTSUP;
+}
+
+const struct destination_kind destination_nats = {.open = no_open};
+
+#endif

@@ -1,0 +1,151 @@
+"""Run.to_parquet(): what pyarrow, DuckDB and dask.dataframe read is what SQLite and the JSON of the same runs have."""
+
+import contextlib
+import json
+import sqlite3
+import subprocess
+import sys
+
+import dask.dataframe
+import duckdb
+import pyarrow.parquet
+import pytest
+import test_reports  # knows where frames.py and tables.py are
+import test_sheets
+
+sys.path.insert(0, str(test_reports.ROOT / "python"))
+import crema
+import crema.parquet
+
+made = test_sheets.made
+ROWS, MANY = 1000, 1500  # a row group, and two of them
+
+
+class Written:
+    def __init__(self, run, database, counts):
+        self.run, self.database, self.counts = run, database, counts
+
+    def rows(self, table):
+        """As SQLite has them: column -> values, in its order."""
+        with contextlib.closing(sqlite3.connect(self.database)) as db:
+            rows = db.execute(f'SELECT * FROM "{table}" ORDER BY rowid')
+            names = [column[0] for column in rows.description]
+            return names, rows.fetchall()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("data set")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, made, folder):
+    """Three runs in one data set: one with every kind of row, a large one, a small one."""
+    where = tmp_path_factory.mktemp("journals")
+    maker = test_reports.ROOT / "build" / "tests" / "bench" / "make_journal"
+    subprocess.run(["make", "-C", test_reports.ROOT, maker.relative_to(test_reports.ROOT)], check=True, capture_output=True)
+    for tasks, start in ((MANY, 1_790_000_000), (300, 1_790_500_000)):
+        subprocess.run([maker, where / str(tasks), str(tasks), "3", "1", str(start)], check=True)
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crema.parquet, "ROWS", ROWS)
+        patch.setenv("CREMA_PROGRAM", str(test_reports.ROOT / "build" / "crema"))
+        for journal in (made.journal, where / str(MANY), where / "300"):
+            run = crema.load(dir=journal)
+            run._printed("--sqlite", where / f"{run.id}.sqlite")
+            found.append(Written(run, where / f"{run.id}.sqlite", run.to_parquet(folder)))
+        found[1].run.to_parquet(folder)  # replaces itself
+    return found
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_each_cell_is_that_of_sqlite(runs, folder, which):
+    written = runs[which]
+    with contextlib.closing(sqlite3.connect(written.database)) as db:
+        told = {(table, name): (kind, unit) for table, name, kind, unit in db.execute("SELECT * FROM columns")}
+    assert set(written.counts) == {table for table, _ in told}
+    for table, count in written.counts.items():
+        names, rows = written.rows(table)
+        file = pyarrow.parquet.ParquetFile(folder / table / f"run={written.run.id}" / "part-0.parquet")
+        assert file.schema_arrow.names == [name for name in names if name != "run"]
+        assert count == len(rows) == file.metadata.num_rows
+        read = file.read().to_pydict()
+        for at, name in enumerate(names):
+            if name == "run":
+                assert {row[at] for row in rows} <= {written.run.id}
+                continue
+            assert read[name] == [row[at] for row in rows], (table, name)
+            kind, unit = told[table, name]
+            field = file.schema_arrow.field(name)
+            assert str(field.type) == {"INTEGER": "int64", "TEXT": "string", "BOOLEAN": "bool"}.get(kind, "double")
+            assert (field.metadata or {}).get(b"unit", b"").decode() == unit
+
+
+def test_the_unknown_is_null(runs, folder):
+    """As many as the JSON has, and 0 is a number."""
+    for written in runs:
+        tasks = written.run.json["tasks"]
+        table = pyarrow.parquet.read_table(folder / "tasks" / f"run={written.run.id}")
+        for name in ("storage_read_bytes", "gil_wait_seconds", "read_bytes"):
+            assert table[name].null_count == sum(task[name] is None for task in tasks)
+            assert table[name].to_pylist().count(0) == sum(task[name] == 0 for task in tasks)
+
+
+def test_each_type_knows_null(tmp_path):
+    """Of a database with nothing else; its name has what an address of SQLite must escape."""
+    values = {"whole": ("INTEGER", 2**63 - 1, 0), "real": ("REAL", 0.1, 0.0), "text": ("TEXT", "a", ""), "truth": ("BOOLEAN", 1, 0), "any": ("", 3, 0.5)}
+    with contextlib.closing(sqlite3.connect(tmp_path / "a ?#%.sqlite")) as db, db:
+        db.execute("CREATE TABLE columns (table_name, column_name, type, unit)")
+        db.executemany("INSERT INTO columns VALUES ('t', ?, ?, '')", [(name, kind) for name, (kind, *_) in values.items()])
+        db.execute(f"CREATE TABLE t ({', '.join(values)})")
+        rows = [[None] * len(values), *zip(*(told for _, *told in values.values()))]
+        db.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(values))})", rows)
+    assert crema.parquet.write(tmp_path / "a ?#%.sqlite", tmp_path, "r") == {"t": 3}
+    read = pyarrow.parquet.ParquetFile(tmp_path / "t" / "run=r" / "part-0.parquet").read().to_pydict()
+    assert read == {name: [None, *told] for name, (_, *told) in values.items()}
+
+
+def test_memory_is_bounded(runs, folder):
+    file = pyarrow.parquet.ParquetFile(folder / "tasks" / f"run={runs[1].run.id}" / "part-0.parquet")
+    rows = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    assert rows[0] == ROWS and len(rows) == 2 and sum(rows) == runs[1].counts["tasks"]
+
+
+def test_duckdb(runs, folder):
+    sums = duckdb.sql(f"""SELECT run, count(*), sum(read_bytes), count(storage_read_bytes), max(wall_seconds)
+        FROM read_parquet('{folder}/tasks/*/*.parquet', hive_partitioning=true) GROUP BY run""").fetchall()
+    assert sorted(sums) == sorted((w.run.id, len(tasks := w.run.json["tasks"]), sum(t["read_bytes"] or 0 for t in tasks),
+                                   sum(t["storage_read_bytes"] is not None for t in tasks),
+                                   max((t["wall_seconds"] for t in tasks if t["wall_seconds"] is not None))) for w in runs)
+    for table in runs[0].counts:  # each table of three runs is one relation
+        ((count,),) = duckdb.sql(f"SELECT count(*) FROM read_parquet('{folder}/{table}/*/*.parquet', hive_partitioning=true)").fetchall()
+        assert count == sum(w.counts[table] for w in runs), table
+    metrics = duckdb.sql(f"SELECT run, wall_time, state FROM read_parquet('{folder}/runs/*/*.parquet', hive_partitioning=true)").fetchall()
+    assert {row[0]: row[1:] for row in metrics} == {w.run.id: (w.run.metrics["wall_time"], w.run.metrics["state"]) for w in runs}
+
+
+def test_dask_dataframe(runs, folder):
+    frame = dask.dataframe.read_parquet(folder / "tasks", engine="pyarrow")
+    found = frame.groupby("run", observed=True).read_bytes.sum().compute(scheduler="synchronous")
+    assert dict(found) == {w.run.id: sum(t["read_bytes"] or 0 for t in w.run.json["tasks"]) for w in runs}
+
+
+def test_a_failure_leaves_what_was_there(runs, folder, monkeypatch):
+    """Neither a part of a file nor another name."""
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    monkeypatch.setattr(crema.parquet, "_column", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        crema.parquet.write(runs[2].database, folder, runs[2].run.id)
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
+
+
+def test_without_pyarrow(runs, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match="pip install pyarrow"):
+        crema.parquet.write(runs[2].database, tmp_path, "r")
+
+
+def test_a_file_of_json_is_no_source(runs, tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps(runs[2].run.json))
+    with pytest.raises(crema.CremaError, match="loaded from a file"):
+        crema.load(tmp_path / "run.json").to_parquet(tmp_path)
