@@ -467,7 +467,7 @@ static void *starved(void *unused)
 }
 
 /* The delay before its first instruction is none of what a thread does afterwards. */
-static void *born_late(void *late)
+static void *born_late(void *seen)
 {
 	uint64_t before = run_delay_ns(), outer = before;
 	struct harness_task h = harness_begin();
@@ -478,7 +478,7 @@ static void *born_late(void *late)
 	outer = run_delay_ns() - outer;
 	if (before > MS) {
 		assert_true(t->own.time[CREMA_T_runqueue] <= outer + MS / 10);
-		*(int *)late += 1;
+		*(int *)seen += 1;
 	}
 	harness_free(&h);
 	return NULL;
@@ -490,7 +490,7 @@ static void what_a_thread_waited_before_it_ran_is_not_its_own(void **state)
 	pthread_t others[SPINNERS], thread;
 	pthread_attr_t attr;
 	cpu_set_t core;
-	int late = 0;
+	int seen = 0;
 
 	(void)state;
 	stop_spinning = 0;
@@ -500,15 +500,15 @@ static void what_a_thread_waited_before_it_ran_is_not_its_own(void **state)
 	pthread_attr_setaffinity_np(&attr, sizeof(core), &core);
 	for (int i = 0; i < SPINNERS; i++)
 		assert_int_equal(pthread_create(&others[i], NULL, spinner, NULL), 0);
-	for (int i = 0; i < TRIES && late < 2; i++) {
-		assert_int_equal(pthread_create(&thread, &attr, born_late, &late), 0);
+	for (int i = 0; i < TRIES && seen < 2; i++) {
+		assert_int_equal(pthread_create(&thread, &attr, born_late, &seen), 0);
 		pthread_join(thread, NULL);
 	}
 	stop_spinning = 1;
 	for (int i = 0; i < SPINNERS; i++)
 		pthread_join(others[i], NULL);
 	pthread_attr_destroy(&attr);
-	assert_int_equal(late, 2);
+	assert_int_equal(seen, 2);
 }
 
 static void a_new_thread_without_a_core_is_looked_at(void **state)
