@@ -236,3 +236,19 @@ void *array_grow(void *v, size_t *n, size_t *cap, size_t item)
 	memset(p + *n * item, 0, item);
 	return p + (*n)++ * item;
 }
+
+void *table_new(struct table *t, uint64_t hash, struct arena *a, size_t item, void *v, size_t *n,
+		size_t *cap)
+{
+	void *made = arena_get(a, item), *at;
+
+	at = made ? array_grow(v, n, cap, sizeof(made)) : NULL;
+	if (!at)
+		return NULL;
+	if (table_add(t, hash, made)) {
+		--*n;
+		return NULL;
+	}
+	memcpy(at, &made, sizeof(made));
+	return made;
+}

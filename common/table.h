@@ -61,4 +61,13 @@ const char *names_find(const struct names *s, const char *text);
 void *array_grow(void *v, size_t *n, size_t *cap, size_t item);
 #define ARRAY_NEW(a) array_grow(&(a)->v, &(a)->n, &(a)->cap, sizeof(*(a)->v))
 
+/*
+ * A zeroed item of the arena that is also in the table and the last of an array of pointers
+ * { item **v; size_t n, cap; }: all of that, or NULL and nothing of it.
+ */
+void *table_new(struct table *t, uint64_t hash, struct arena *a, size_t item, void *v, size_t *n,
+		size_t *cap);
+#define TABLE_NEW(t, hash, arena, a)                                                               \
+	table_new(t, hash, arena, sizeof(**(a)->v), &(a)->v, &(a)->n, &(a)->cap)
+
 #endif

@@ -131,18 +131,15 @@ static bool same_dataset(const void *item, const void *key)
 static struct dataset *dataset_of(struct datasets *sets, struct remark *d, const char *name)
 {
 	uint64_t hash = hash_pair((uintptr_t)name, 1);
-	struct dataset *s = table_find(&sets->table, hash, same_dataset, name), **at;
+	struct dataset *s = table_find(&sets->table, hash, same_dataset, name);
 
 	if (s)
 		return s;
-	s = arena_get(d->arena, sizeof(*s));
-	at = s ? ARRAY_NEW(sets) : NULL;
-	if (!at || table_add(&sets->table, hash, s)) {
-		sets->n -= at != NULL;
+	s = TABLE_NEW(&sets->table, hash, d->arena, sets);
+	if (!s)
 		return NULL;
-	}
 	s->name = name;
-	return *at = s;
+	return s;
 }
 
 /* Sums by dataset: 0, -1 without memory; `*unknown` names what is. */

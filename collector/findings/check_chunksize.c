@@ -34,18 +34,15 @@ static bool same_file(const void *item, const void *key)
 static struct file_chunks *file_of(struct files *files, struct remark *d, const char *name)
 {
 	uint64_t hash = hash_pair((uintptr_t)name, 1);
-	struct file_chunks *f = table_find(&files->table, hash, same_file, name), **at;
+	struct file_chunks *f = table_find(&files->table, hash, same_file, name);
 
 	if (f)
 		return f;
-	f = arena_get(d->arena, sizeof(*f));
-	at = f ? ARRAY_NEW(files) : NULL;
-	if (!at || table_add(&files->table, hash, f)) {
-		files->n -= at != NULL;
+	f = TABLE_NEW(&files->table, hash, d->arena, files);
+	if (!f)
 		return NULL;
-	}
 	f->file = name;
-	return *at = f;
+	return f;
 }
 
 /* Sums of the counted chunks: 0, -1 without memory; `*unknown` names what is. */

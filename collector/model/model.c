@@ -51,19 +51,14 @@ struct worker *model_worker(struct model *m, const uint8_t *id)
 {
 	uint64_t hash = hash_bytes(1, id, CREMA_WORKER_ID_BYTES);
 	struct worker *w = model_find_worker(m, id);
-	struct worker **at;
 
 	if (w)
 		return w;
-	w = arena_get(&m->arena, sizeof(*w));
-	at = w ? ARRAY_NEW(&m->workers) : NULL;
-	if (!at || table_add(&m->worker_table, hash, w)) {
+	w = TABLE_NEW(&m->worker_table, hash, &m->arena, &m->workers);
+	if (!w) {
 		m->error = -ENOMEM;
-		if (at)
-			m->workers.n--;
 		return NULL;
 	}
-	*at = w;
 	w->place = m->workers.n - 1;
 	memcpy(w->id, id, sizeof(w->id));
 	frame_hex(w->hex, id);

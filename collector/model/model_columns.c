@@ -15,19 +15,14 @@ static struct column_row *row_of(struct model *m, const struct column_key *key)
 	uint64_t hash = hash_pair(
 		hash_pair((uintptr_t)key->column ^ key->number << 48, (uintptr_t)key->dataset),
 		hash_pair((uintptr_t)key->worker, (uintptr_t)key->span));
-	struct column_row *r = table_find(&m->column_table, hash, same_key, key), **at;
+	struct column_row *r = table_find(&m->column_table, hash, same_key, key);
 
 	if (r)
 		return r;
-	r = arena_get(&m->arena, sizeof(*r));
-	at = r ? ARRAY_NEW(&m->columns) : NULL;
-	if (!at || table_add(&m->column_table, hash, r)) {
-		if (at)
-			m->columns.n--;
+	r = TABLE_NEW(&m->column_table, hash, &m->arena, &m->columns);
+	if (!r)
 		return NULL;
-	}
 	r->key = *key;
-	*at = r;
 	return r;
 }
 

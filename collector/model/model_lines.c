@@ -138,7 +138,7 @@ static int take_row(struct model *m, const struct line_stack *like, const msgpac
 		    const struct places *places)
 {
 	const msgpack_object *pool = get(map, "pool");
-	struct line_stack key = *like, *row, **at;
+	struct line_stack key = *like, *row;
 	uint64_t hash;
 
 	key.list = list_of(m, get(map, "frames"), places);
@@ -173,13 +173,9 @@ static int take_row(struct model *m, const struct line_stack *like, const msgpac
 		key.worker->lines.cut = true;
 		return m->error;
 	}
-	row = arena_get(&m->arena, sizeof(*row));
-	at = row ? ARRAY_NEW(&m->lines.rows) : NULL;
-	if (!at || table_add(&m->lines.row_table, hash, row)) {
-		m->lines.rows.n -= at != NULL;
+	row = TABLE_NEW(&m->lines.row_table, hash, &m->arena, &m->lines.rows);
+	if (!row)
 		return -ENOMEM;
-	}
-	*at = row;
 	*row = key;
 	return m->error;
 }

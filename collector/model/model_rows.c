@@ -193,7 +193,7 @@ static int take_ranges(struct ranges *have, const msgpack_object *list)
 
 static int feed_file(struct model *m, struct worker *w, const msgpack_object *map)
 {
-	struct file_row key = {.worker = w}, *f, **at;
+	struct file_row key = {.worker = w}, *f;
 	uint64_t hash;
 
 	key.path = map_text(m, map, "path");
@@ -203,14 +203,10 @@ static int feed_file(struct model *m, struct worker *w, const msgpack_object *ma
 			 (uintptr_t)w ^ (uintptr_t)key.kind);
 	f = table_find(&m->file_table, hash, same_file, &key);
 	if (!f) {
-		f = arena_get(&m->arena, sizeof(*f));
-		at = f ? ARRAY_NEW(&m->files) : NULL;
-		if (!at || table_add(&m->file_table, hash, f)) {
-			m->files.n -= at != NULL;
+		f = TABLE_NEW(&m->file_table, hash, &m->arena, &m->files);
+		if (!f)
 			return -ENOMEM;
-		}
 		*f = key;
-		*at = f;
 	}
 	if (get_text(map, "name").ptr)
 		f->name = map_text(m, map, "name");
@@ -233,7 +229,7 @@ static bool same_codec(const void *item, const void *key)
 
 static int feed_codec(struct model *m, struct worker *w, const msgpack_object *map)
 {
-	struct codec_row key = {.worker = w}, *c, **at;
+	struct codec_row key = {.worker = w}, *c;
 	uint64_t hash;
 
 	key.function = map_text(m, map, "function");
@@ -241,14 +237,10 @@ static int feed_codec(struct model *m, struct worker *w, const msgpack_object *m
 	hash = hash_pair(hash_pair((uintptr_t)key.function, (uintptr_t)key.span), (uintptr_t)w);
 	c = table_find(&m->codec_table, hash, same_codec, &key);
 	if (!c) {
-		c = arena_get(&m->arena, sizeof(*c));
-		at = c ? ARRAY_NEW(&m->codecs) : NULL;
-		if (!at || table_add(&m->codec_table, hash, c)) {
-			m->codecs.n -= at != NULL;
+		c = TABLE_NEW(&m->codec_table, hash, &m->arena, &m->codecs);
+		if (!c)
 			return -ENOMEM;
-		}
 		*c = key;
-		*at = c;
 	}
 	c->codec = map_text(m, map, "codec");
 	c->direction = map_text(m, map, "direction");

@@ -37,19 +37,14 @@ static bool same_key(const void *item, const void *key)
 static struct section_row *section_of(struct model *m, const struct section_key *key)
 {
 	uint64_t hash = hash_of(key);
-	struct section_row *s = table_find(&m->section_table, hash, same_key, key), **at;
+	struct section_row *s = table_find(&m->section_table, hash, same_key, key);
 
 	if (s)
 		return s;
-	s = arena_get(&m->arena, sizeof(*s));
-	at = s ? ARRAY_NEW(&m->sections) : NULL;
-	if (!at || table_add(&m->section_table, hash, s)) {
-		if (at)
-			m->sections.n--;
+	s = TABLE_NEW(&m->section_table, hash, &m->arena, &m->sections);
+	if (!s)
 		return NULL;
-	}
 	s->key = *key;
-	*at = s;
 	return s;
 }
 
@@ -89,19 +84,14 @@ int model_feed_section(struct model *m, struct worker *w, const msgpack_object *
 static struct gauge_row *gauge_of(struct model *m, const struct section_key *key)
 {
 	uint64_t hash = hash_of(key);
-	struct gauge_row *g = table_find(&m->gauge_table, hash, same_key, key), **at;
+	struct gauge_row *g = table_find(&m->gauge_table, hash, same_key, key);
 
 	if (g)
 		return g;
-	g = arena_get(&m->arena, sizeof(*g));
-	at = g ? ARRAY_NEW(&m->gauges) : NULL;
-	if (!at || table_add(&m->gauge_table, hash, g)) {
-		if (at)
-			m->gauges.n--;
+	g = TABLE_NEW(&m->gauge_table, hash, &m->arena, &m->gauges);
+	if (!g)
 		return NULL;
-	}
 	g->key = *key;
-	*at = g;
 	return g;
 }
 

@@ -16,19 +16,14 @@ static struct server_row *server_of(struct model *m, const struct server_row *ke
 {
 	uint64_t hash = hash_pair(hash_pair((uintptr_t)key->server, (uintptr_t)key->span),
 				  (uintptr_t)key->worker ^ (uintptr_t)key->scheme);
-	struct server_row *s = table_find(&m->server_table, hash, same_server, key), **at;
+	struct server_row *s = table_find(&m->server_table, hash, same_server, key);
 
 	if (s)
 		return s;
-	s = arena_get(&m->arena, sizeof(*s));
-	at = s ? ARRAY_NEW(&m->servers) : NULL;
-	if (!at || table_add(&m->server_table, hash, s)) {
-		if (at)
-			m->servers.n--;
+	s = TABLE_NEW(&m->server_table, hash, &m->arena, &m->servers);
+	if (!s)
 		return NULL;
-	}
 	*s = *key;
-	*at = s;
 	return s;
 }
 

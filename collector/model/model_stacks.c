@@ -90,22 +90,19 @@ static struct site *site_of(struct model *m, const struct site *key)
 {
 	uint64_t hash = hash_bytes(7, key->frame, key->depth * sizeof(*key->frame));
 	struct site_frame *frame;
-	struct site *s, **at;
+	struct site *s;
 
 	hash = hash_pair(hash, (uintptr_t)key->prefix ^ (uintptr_t)key->span * 3);
 	hash = hash_pair(hash, (uintptr_t)key->file ^ (uintptr_t)key->peer ^ key->wait);
 	s = table_find(&m->site_table, hash, same_site, key);
 	if (s || m->sites.n >= MODEL_SITES)
 		return s;
-	s = arena_get(&m->arena, sizeof(*s));
 	frame = arena_get(&m->arena, key->depth * sizeof(*frame) + 1);
-	at = s && frame ? ARRAY_NEW(&m->sites) : NULL;
-	if (!at || table_add(&m->site_table, hash, s)) {
+	s = frame ? TABLE_NEW(&m->site_table, hash, &m->arena, &m->sites) : NULL;
+	if (!s) {
 		m->error = -ENOMEM;
-		m->sites.n -= at != NULL;
 		return NULL;
 	}
-	*at = s;
 	*s = *key;
 	memcpy(frame, key->frame, key->depth * sizeof(*frame));
 	s->frame = frame;

@@ -36,7 +36,7 @@ static bool same_lane(const void *item, const void *key)
 
 static struct lane *lane_of(struct lanes *l, const struct attempt *a, bool make)
 {
-	struct lane key = {.worker = a->worker}, *lane, **at;
+	struct lane key = {.worker = a->worker}, *lane;
 	uint64_t h;
 
 	key.thread = attempt_u64(a, TASK_F_thread).v.u; /* 0: unknown */
@@ -44,12 +44,10 @@ static struct lane *lane_of(struct lanes *l, const struct attempt *a, bool make)
 	lane = table_find(&l->table, h, same_lane, &key);
 	if (lane || !make)
 		return lane;
-	lane = arena_get(&l->arena, sizeof(*lane));
-	at = lane ? ARRAY_NEW(l) : NULL;
-	if (!at || table_add(&l->table, h, lane))
+	lane = TABLE_NEW(&l->table, h, &l->arena, l);
+	if (!lane)
 		return NULL;
 	*lane = key;
-	*at = lane;
 	return lane;
 }
 

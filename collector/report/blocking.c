@@ -33,21 +33,18 @@ static bool starts_with(const char *s, const char *head)
 static struct blocking_library *library_of(struct blocking *b, const struct model *m, uint64_t id)
 {
 	const struct site_module *module = id ? model_module(m, id) : NULL;
-	struct blocking_library *l, **at;
+	struct blocking_library *l;
 
 	if (!module || !module->path)
 		return NULL;
 	l = table_find(&b->library_table, hash_pair(id, 1), same_library, module);
 	if (l)
 		return l;
-	l = arena_get(&b->arena, sizeof(*l));
-	at = l ? ARRAY_NEW(&b->libraries) : NULL;
-	if (!at || table_add(&b->library_table, hash_pair(id, 1), l)) {
-		b->libraries.n -= at != NULL;
+	l = TABLE_NEW(&b->library_table, hash_pair(id, 1), &b->arena, &b->libraries);
+	if (!l) {
 		b->no_memory = true;
 		return NULL;
 	}
-	*at = l;
 	l->module = module;
 	l->base = dirs_base(module->path, "");
 	l->plumbing = starts_with(l->base, "libc.so") || starts_with(l->base, "libc-") ||
@@ -116,7 +113,7 @@ static void name_frames(struct blocking *b, const struct model *m, const struct 
 static int take_site(struct blocking *b, const struct model *m, const struct site *s)
 {
 	struct blocking_row key = {.wait = s->wait, .prefix = s->prefix, .object = object_of(s)};
-	struct blocking_row *row, **at;
+	struct blocking_row *row;
 	uint64_t hash = (uintptr_t)key.prefix ^ key.wait;
 
 	name_frames(b, m, s, &key);
@@ -124,11 +121,9 @@ static int take_site(struct blocking *b, const struct model *m, const struct sit
 		hash = hash_bytes(hash, key.frame[i], strlen(key.frame[i]));
 	row = table_find(&b->table, hash, same_row, &key);
 	if (!row) {
-		row = arena_get(&b->arena, sizeof(*row));
-		at = row ? ARRAY_NEW(&b->rows) : NULL;
-		if (!at || table_add(&b->table, hash, row))
+		row = TABLE_NEW(&b->table, hash, &b->arena, &b->rows);
+		if (!row)
 			return -ENOMEM;
-		*at = row;
 		*row = key;
 	}
 	if (!row->site || s->waits.ns > row->site->waits.ns)

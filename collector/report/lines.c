@@ -77,17 +77,13 @@ static int take_line(struct lines *l, const struct line_stack *row)
 {
 	const struct line_place *place = lines_user_place(row->list, 0);
 	uint64_t hash = place ? hash_pair((uintptr_t)place->file, place->line) : 1;
-	struct line_row *r = table_find(&l->row_table, hash, same_row, place), **at;
+	struct line_row *r = table_find(&l->row_table, hash, same_row, place);
 	uint64_t samples = 0;
 
 	if (!r) {
-		r = arena_get(&l->arena, sizeof(*r));
-		at = r ? ARRAY_NEW(&l->rows) : NULL;
-		if (!at || table_add(&l->row_table, hash, r)) {
-			l->rows.n -= at != NULL;
+		r = TABLE_NEW(&l->row_table, hash, &l->arena, &l->rows);
+		if (!r)
 			return -ENOMEM;
-		}
-		*at = r;
 		r->place = place;
 	}
 	lines_add_part(l, row, &r->sum);
@@ -119,17 +115,13 @@ static int take_stack(struct lines *l, const struct line_stack *row)
 	uint64_t hash = hash_pair(
 		hash_pair((uintptr_t)key.prefix ^ (uintptr_t)key.why, (uintptr_t)key.dataset),
 		(uintptr_t)key.list ^ key.pool ^ key.outside << 1);
-	struct line_stack_row *r = table_find(&l->stack_table, hash, same_stack, &key), **at;
+	struct line_stack_row *r = table_find(&l->stack_table, hash, same_stack, &key);
 	const struct line_stack **part;
 
 	if (!r) {
-		r = arena_get(&l->arena, sizeof(*r));
-		at = r ? ARRAY_NEW(&l->stacks) : NULL;
-		if (!at || table_add(&l->stack_table, hash, r)) {
-			l->stacks.n -= at != NULL;
+		r = TABLE_NEW(&l->stack_table, hash, &l->arena, &l->stacks);
+		if (!r)
 			return -ENOMEM;
-		}
-		*at = r;
 		*r = key;
 	}
 	lines_add_part(l, row, &r->sum);

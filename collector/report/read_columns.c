@@ -39,20 +39,15 @@ void column_numbers_begin(struct value *number)
 static struct column_sum *sum_of(struct read_columns *c, const struct column_sum *key)
 {
 	uint64_t hash = hash_of(key);
-	struct column_sum *s = table_find(&c->table, hash, same_sum, key), **at;
+	struct column_sum *s = table_find(&c->table, hash, same_sum, key);
 
 	if (s)
 		return s;
-	s = arena_get(&c->arena, sizeof(*s));
-	at = s ? ARRAY_NEW(&c->v) : NULL;
-	if (!at || table_add(&c->table, hash, s)) {
-		if (at)
-			c->v.n--;
+	s = TABLE_NEW(&c->table, hash, &c->arena, &c->v);
+	if (!s)
 		return NULL;
-	}
 	*s = *key;
 	column_numbers_begin(s->number);
-	*at = s;
 	return s;
 }
 

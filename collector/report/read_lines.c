@@ -58,19 +58,15 @@ static uint64_t hash_of(const struct read_line *key)
 static struct read_line *line_like(struct read_lines *l, const struct read_line *key)
 {
 	uint64_t hash = hash_of(key);
-	struct read_line *s = table_find(&l->table, hash, same_line, key), **at;
+	struct read_line *s = table_find(&l->table, hash, same_line, key);
 
 	if (s)
 		return s;
-	s = arena_get(&l->arena, sizeof(*s));
-	at = s ? ARRAY_NEW(&l->v) : NULL;
-	if (!at || table_add(&l->table, hash, s)) {
-		l->v.n -= at != NULL;
+	s = TABLE_NEW(&l->table, hash, &l->arena, &l->v);
+	if (!s)
 		return NULL;
-	}
 	*s = *key;
 	column_numbers_begin(s->number);
-	*at = s;
 	return s;
 }
 

@@ -77,23 +77,18 @@ static struct section_sum *sum_of(struct sections *all, struct section_list *lis
 				  .source = row->source,
 				  .dataset = apart ? row->dataset : NULL,
 				  .beyond = apart && row->beyond};
-	struct section_sum *s = table_find(&list->table, hash_of(&key), same_sum, &key), **at;
+	struct section_sum *s = table_find(&list->table, hash_of(&key), same_sum, &key);
 
 	if (s)
 		return s;
-	s = arena_get(&all->arena, sizeof(*s));
-	at = s ? ARRAY_NEW(&list->v) : NULL;
-	if (!at || table_add(&list->table, hash_of(&key), s)) {
-		if (at)
-			list->v.n--;
+	s = TABLE_NEW(&list->table, hash_of(&key), &all->arena, &list->v);
+	if (!s)
 		return NULL;
-	}
 	for (size_t i = 0; i < CREMA_SECTION_NUMBERS; i++)
 		key.row[i] = row_section[i].merge == ROW_SUM ? value_uint(0) : value_null();
 	for (size_t i = 0; i < N; i++)
 		key.number[i] = key.inner[i] = value_uint(0);
 	*s = key;
-	*at = s;
 	return s;
 }
 
@@ -181,18 +176,13 @@ static int gauge_take(struct sections *all, const struct gauge_row *row)
 				.broken = value_uint(0)};
 	uint64_t hash = hash_pair(hash_pair((uintptr_t)key.path, (uintptr_t)key.prefix),
 				  (uintptr_t)key.kind ^ (uintptr_t)key.source);
-	struct gauge_sum *g = table_find(&all->gauge_table, hash, same_gauge, &key), **at;
+	struct gauge_sum *g = table_find(&all->gauge_table, hash, same_gauge, &key);
 
 	if (!g) {
-		g = arena_get(&all->arena, sizeof(*g));
-		at = g ? ARRAY_NEW(&all->gauges) : NULL;
-		if (!at || table_add(&all->gauge_table, hash, g)) {
-			if (at)
-				all->gauges.n--;
+		g = TABLE_NEW(&all->gauge_table, hash, &all->arena, &all->gauges);
+		if (!g)
 			return -ENOMEM;
-		}
 		*g = key;
-		*at = g;
 	}
 	g->broken = value_plus(g->broken, row->broken);
 	for (size_t i = 0; i < CREMA_GAUGE_STATS; i++)

@@ -38,17 +38,13 @@ static bool same_place(const void *item, const void *key)
 static struct timed_line *line_of(struct gathering *g, const struct line_place *place)
 {
 	uint64_t hash = hash_pair((uintptr_t)place->file, place->line);
-	struct timed_line *found = table_find(&g->table, hash, same_place, place), **at;
+	struct timed_line *found = table_find(&g->table, hash, same_place, place);
 
 	if (found)
 		return found;
-	found = arena_get(&g->s->arena, sizeof(*found));
-	at = found ? ARRAY_NEW(&g->lines) : NULL;
-	if (!at || table_add(&g->table, hash, found)) {
-		g->lines.n -= at != NULL;
+	found = TABLE_NEW(&g->table, hash, &g->s->arena, &g->lines);
+	if (!found)
 		return NULL;
-	}
-	*at = found;
 	found->place = place;
 	return found;
 }
