@@ -97,12 +97,44 @@ static void an_empty_one(void **state)
 	table_release(&t);
 }
 
+/* Each row is in the table, where its number is in the array, and stays where it was made. */
+static void rows_of_all_three(void **state)
+{
+	struct row {
+		unsigned int key, zero;
+	};
+	struct row *row;
+	struct {
+		struct row **v;
+		size_t n, cap;
+	} rows = {0};
+	struct arena arena = {0};
+	struct table t = {0};
+
+	(void)state;
+	for (unsigned int k = 0; k < ITEMS; k++) {
+		row = TABLE_NEW(&t, k / 3, &arena, &rows);
+		assert_non_null(row);
+		assert_true(!row->key && !row->zero);
+		row->key = k;
+	}
+	assert_int_equal(rows.n, ITEMS);
+	for (unsigned int k = 0; k < ITEMS; k++) {
+		assert_int_equal(rows.v[k]->key, k);
+		assert_ptr_equal(table_find(&t, k / 3, same, &k), rows.v[k]);
+	}
+	free(rows.v);
+	table_release(&t);
+	arena_release(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(collisions),
 		cmocka_unit_test(around_the_end),
 		cmocka_unit_test(an_empty_one),
+		cmocka_unit_test(rows_of_all_three),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
