@@ -72,10 +72,14 @@ static int by_read(const void *pa, const void *pb)
 	return x > y ? -1 : x < y ? 1 : text_order(a->line, b->line);
 }
 
-void layers_sort(struct file_sum *s)
+void layers_end(struct file_sum *s)
 {
 	if (s->opened.n)
 		qsort(s->opened.v, s->opened.n, sizeof(*s->opened.v), by_read);
+	for (size_t i = 0; s->read_bytes.type == VALUE_NULL && i < s->opened.n; i++) {
+		for (size_t k = 0; k < CREMA_OPENED_NUMBERS; k++)
+			s->opened.v[i].number[k] = value_null();
+	}
 }
 
 void layers_release(struct file_sum *s)
@@ -90,16 +94,13 @@ void layers_release(struct file_sum *s)
 #define CELL_ns(v) value_seconds(v)
 void file_opened_json(const struct file_sum *f, struct json *j, const char *name)
 {
-	bool known = f->read_bytes.type != VALUE_NULL;
-
 	emit_array(j, name);
 	for (size_t i = 0; i < f->opened.n; i++) {
 		const struct opened_line *o = &f->opened.v[i];
 
 		emit_object(j, NULL);
 		emit_value(j, "line", value_text(o->line));
-#define FILE_OPENED(name, cell, unit, help)                                                        \
-	emit_value(j, #cell, known ? CELL_##unit(o->name) : value_null());
+#define FILE_OPENED(name, cell, unit, help) emit_value(j, #cell, CELL_##unit(o->name));
 #include "rows.def"
 		emit_end(j);
 	}

@@ -30,7 +30,7 @@ struct file_sum {
 	struct value worker_unique_bytes; /* distinct within each worker and span */
 	struct ranges read, baskets;	  /* of all of them */
 	bool read_incomplete, baskets_incomplete;
-	struct opened_lines opened; /* most read first, by layers_sort() */
+	struct opened_lines opened; /* most read first, by layers_end() */
 };
 
 /* What is made of them; all may be unknown. */
@@ -55,9 +55,11 @@ struct value file_cell_value(const struct file_cell *c, const struct file_sum *f
 
 /* The row's numbers from extents. 0 or -ENOMEM. */
 int layers_add(struct file_sum *s, const struct file_row *f, bool first);
-void layers_sort(struct file_sum *s);
+/* When all rows are in: sorts the lines that opened it; what is unknown of the file is so of each.
+ */
+void layers_end(struct file_sum *s);
 void layers_release(struct file_sum *s);
-/* The lines that opened it, as the array `name`; what is unknown of the file is so of each. */
+/* The lines that opened it, as the array `name`. */
 void file_opened_json(const struct file_sum *f, struct json *j, const char *name);
 void layers_values(const struct file_sum *f, struct layer_values *out);
 

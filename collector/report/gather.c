@@ -322,7 +322,7 @@ int report_gather(struct report *r, const struct run *run, const struct facts *f
 			rc = codec_take(r, m->codecs.v[i]);
 	}
 	for (i = 0; i < r->files.n; i++)
-		layers_sort(&r->files.v[i]);
+		layers_end(&r->files.v[i]);
 	if (r->files.n)
 		qsort(r->files.v, r->files.n, sizeof(*r->files.v), by_read);
 	if (r->codecs.n)

@@ -157,8 +157,6 @@ static int take_rest(struct read_lines *l, const struct read_columns *c)
 /* Unknown of one file: unknown. */
 static int take_opened(struct read_lines *l, const struct file_sum *f)
 {
-	bool known = f->read_bytes.type != VALUE_NULL;
-
 	for (size_t i = 0; i < f->opened.n; i++) {
 		const struct opened_line *o = &f->opened.v[i];
 		struct read_line *s = line_of(l, o->line);
@@ -166,10 +164,9 @@ static int take_opened(struct read_lines *l, const struct file_sum *f)
 		if (!s)
 			return -ENOMEM;
 		for (size_t k = 0; k < CREMA_OPENED_NUMBERS; k++) {
-			struct value v = known ? o->number[k] : value_null(),
-				     *sum = &s->opened.number[k];
+			struct value *sum = &s->opened.number[k];
 
-			*sum = s->opened.line ? value_plus(*sum, v) : v;
+			*sum = s->opened.line ? value_plus(*sum, o->number[k]) : o->number[k];
 		}
 		s->opened.line = o->line;
 	}
