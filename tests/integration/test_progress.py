@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.request
 
+import cluster
 import jobs
 import pytest
 import state_processor
@@ -18,8 +19,6 @@ CHUNK = 2_000
 
 @pytest.fixture(scope="module")
 def procs(tmp_path_factory, homes):
-    import cluster
-
     with cluster.Cluster(tmp_path_factory.mktemp("progress") / "cluster", homes) as made:
         made.start_collector()
         made.start_scheduler()
@@ -50,6 +49,8 @@ def watch(procs, run):
 def job(procs, file):
     with Client(procs.address) as client, concurrent.futures.ThreadPoolExecutor(1) as other:
         client.wait_for_workers(2, timeout=120)
+        # what ended before is no part of the total
+        cluster.wait_until(lambda: client.run_on_scheduler(lambda dask_scheduler: "crema_count_2" in dask_scheduler.handlers), "the counter of the scheduler")
         run = other.submit(jobs.run_coffea, client, [file], CHUNK, processor_instance=state_processor.Steady())
         seen, middle = watch(procs, run)
         out, _ = run.result(timeout=300)
