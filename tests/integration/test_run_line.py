@@ -17,8 +17,9 @@ import sys
 from dask.distributed import Client, LocalCluster
 if __name__ == "__main__":
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        kept = []  # Dask forgets a group whose results nobody wants, and begins another for what comes next: two runs
         for _ in range(int(sys.argv[1])):
-            client.gather(client.map(lambda x: sum(range(300_000)), range(7), pure=False))
+            client.gather((kept := kept + client.map(lambda x: sum(range(300_000)), range(7), pure=False)))
     sys.exit(3)
 """
 
