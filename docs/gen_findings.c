@@ -25,8 +25,8 @@ static const struct {
 
 static const char *const habits_head =
 	"\n"
-	"**Habits** that `hot_line` knows: functions of libraries that are slow where tasks use "
-	"them much.\n"
+	"**Habits** that `hot_line` knows: library functions that are slow if tasks call them "
+	"often.\n"
 	"\n"
 	"| habit | advice |\n"
 	"|---|---|\n";

@@ -27,7 +27,7 @@ int main(void)
 		       table[i].particular);
 	printf("\n**Any other version** is measured, and its workers have a note. Waits for the "
 	       "interpreter lock and for other locks are\n"
-	       "unknown, since crema tells them apart by where the interpreter keeps its lock. No "
+	       "unknown, because crema distinguishes them by the address of the interpreter's lock. No "
 	       "lines of Python are sampled. Bytes,\n"
 	       "calls, CPU, other waits, codecs and tasks are known.\n\n"
 	       "**Free-threaded builds** run unmeasured: nothing is patched, and one line on "

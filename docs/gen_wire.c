@@ -156,7 +156,7 @@ int main(void)
 	PUT("HOST", "", TYPED, host);
 	PUT("DOING",
 	    "The map has `boot_ns`, `rows` with these, and `cut`, the number of rows left out. The "
-	    "latest is true; times are of CLOCK_BOOTTIME.",
+	    "latest is valid; times are of CLOCK_BOOTTIME.",
 	    TYPED, doing);
 	return 0;
 }

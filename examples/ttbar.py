@@ -77,7 +77,7 @@ class TTbarProcessor(processor.ProcessorABC):
 
 
 def fileset(paths):
-    """Each file is a dataset of its own, named as the file."""
+    """Each file is a dataset, named after the file."""
     return {Path(path).stem: {"files": {str(path): "Events"}} for path in paths}
 
 

@@ -22,16 +22,18 @@ truth that was found without crema. The verdict is one of:
 - **exact**: the difference is 0
 - **within x %** of the truth; a truth "a .. b" is an interval
 - **not measurable, reported as unknown**: crema reports null, and why
+- **not tried here**: this machine could not run the test, and why
+- **WRONG**: anything else; `make accuracy` then fails
 
-A wrong cell makes the target fail. Truths that a table uses often are listed above it as T1, T2 and so on.
+Truths that a table uses often are listed above it as T1, T2 and so on.
 """
 # The summary's lines; tables that are in none are in the last one.
 GROUPS = {
     "Bytes and calls on files": ("Bytes from storage", "Bytes that read calls returned", "Read calls that returned", "Bytes mapped for reading",
                                  "Bytes read more than once", "Bytes from the page cache"),
-    "Decompression, compression, baskets": ("Decompress calls", "Compressed bytes that were decompressed", "Bytes that decompression gave",
+    "Decompression, compression, baskets": ("Decompress calls", "Compressed bytes that were decompressed", "Bytes that decompression returned",
                                             "Baskets and pages that uproot used", "Compress calls", "Bytes that were compressed",
-                                            "Compressed bytes that compression gave"),
+                                            "Compressed bytes that compression returned"),
     "Network": ("Bytes on the network by task", "Waits and network bytes in reports", "Bytes and waits by XRootD"),
     "Times and waits": ("Wall time is the sum of its classes", "Waiting for a throttled disk", "Long waits by call site, ns", "Time classes"),
     "coffea's report, sums over the process, concurrent tasks": ("Numbers of coffea's own report", "tasks + unattributed + unseen is the whole process",

@@ -51,19 +51,19 @@ def byte_rows(theirs, ours, small):
     return [
         row("total_bytes_read", theirs["total_bytes_read"], ours["basket_bytes"], "`basket_bytes`: baskets that the chunks used",
             "these are requested bytes: every chunk opens its file and requests its metadata again. "
-            f"{ours['requested_outside_percent']:.1f} % of it is outside baskets; cut into {small['num_chunks']} chunks the same "
+            f"{ours['requested_outside_percent']:.1f} % of it is outside baskets; in {small['num_chunks']} chunks the same "
             f"events are {number(small['total_bytes_read'])} bytes"),
         row("data_rate_gbps", theirs["data_rate_gbps"], ours["read_rate_mbs"] * 8e-3, "`read_rate_mbs`: bytes that read calls returned",
-            "requested is not read (ranges are joined), and its time includes its own setup", plain),
+            "requested bytes are not those read (ranges are joined), and its time includes its own setup", plain),
         row("disk_read_bytes", theirs["disk_read_bytes"], ours["disk_read_bytes"], "bytes charged by the storage",
             "Dask's disk-read counts spilled data read back, not files"),
-        row("disk_write_bytes", theirs["disk_write_bytes"], ours["disk_write_bytes"], "bytes charged by the storage", "the same of disk-write"),
+        row("disk_write_bytes", theirs["disk_write_bytes"], ours["disk_write_bytes"], "bytes charged by the storage", "the same for disk-write"),
         row("accessed_bytes of all chunks", chunk_bytes, ours["basket_bytes"], "`basket_bytes`",
             f"each of the {len(theirs['raw_chunk_metrics'])} chunks has the whole branches of its file ({len(per_file)} files)"),
         row("bytes_read of all chunks", sum(c["bytes_read"] for c in theirs["raw_chunk_metrics"]), ours["read_bytes"],
             "`read_bytes`", "requested while process() ran, without the requests for opening the file"),
         row("compression_ratios, mean", statistics.mean(theirs["compression_ratios"]), statistics.mean(ours["compression_ratios"]),
-            "baskets used, packed / unpacked", "it is of all branches of the file, read or not", plain),
+            "baskets used, packed / unpacked", "it covers all branches of the file, read or not", plain),
     ]
 
 
@@ -105,7 +105,7 @@ def render(found):
     job, versions = found["job"], found["run"]["workers"][0]
     theirs, ours, small = job["theirs"], job["ours"], job["small"]
     same = [f"| `{name}` | {number(theirs[name])} | {number(ours[name])} |" for name in SAME]
-    head = "| name there | roastcoffea | truth | off by | what the truth is | why they differ |\n|---|---|---|---|---|---|"
+    head = "| name | roastcoffea | truth | off by | what the truth is | why they differ |\n|---|---|---|---|---|---|"
     return "\n".join([
         "# crema compared with roastcoffea 0.1.2", "",
         "One job, measured by roastcoffea's `MetricsCollector` and `crema.measure` at once: "
@@ -116,7 +116,7 @@ def render(found):
         "equal (counts) or differ by more than 2 % (sums over tasks). Seconds are from the machine that ran it.", "",
         "## The same in both", "", "| name | roastcoffea | crema |", "|---|---|---|", *same, "",
         f"The wall time, without the {seconds(job['their_setup'])} of roastcoffea's own setup, is "
-        f"{seconds(theirs['elapsed_time_seconds'] - job['their_setup'])} there and {seconds(ours['wall_time'])} here; first to last task on the "
+        f"{seconds(theirs['elapsed_time_seconds'] - job['their_setup'])} in roastcoffea and {seconds(ours['wall_time'])} in crema; from the first to the last task on the "
         f"workers it is {seconds(ours['workers_wall_time'])}.", "",
         "## Bytes", "", head, *byte_rows(theirs, ours, small), "",
         "## Time", "", head, *time_rows(theirs, ours, job["their_setup"]), "",
