@@ -27,8 +27,8 @@ int main(void)
 		       table[i].particular);
 	printf("\n**Any other version** is measured, and its workers have a note. Waits for the "
 	       "interpreter lock and for other locks are\n"
-	       "unknown, because crema distinguishes them by the address of the interpreter's lock. No "
-	       "lines of Python are sampled. Bytes,\n"
+	       "unknown, because crema distinguishes them by the address of the interpreter's "
+	       "lock. No lines of Python are sampled. Bytes,\n"
 	       "calls, CPU, other waits, codecs and tasks are known.\n\n"
 	       "**Free-threaded builds** run unmeasured: nothing is patched, and one line on "
 	       "standard error reports it.\n");
