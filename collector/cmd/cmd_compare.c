@@ -94,7 +94,7 @@ static int cmd_compare_run(int argc, char **argv)
 		return STATUS_USAGE;
 	rc = dirs_state(dir, sizeof(dir), o.value[OPT_dir]);
 	if (rc) {
-		log_line("cannot find the state directory: %s; name it with --dir", log_error(rc));
+		log_line("cannot find the state directory: %s; give it with --dir", log_error(rc));
 		return STATUS_FAILED;
 	}
 	return compare(&o, dir, argv + o.rest, (size_t)(argc - o.rest), whole_bytes);

@@ -233,7 +233,7 @@ static int cmd_report_run(int argc, char **argv)
 		return status;
 	rc = dirs_state(dir, sizeof(dir), o.value[OPT_dir]);
 	if (rc) {
-		log_line("cannot find the state directory: %s; name it with --dir", log_error(rc));
+		log_line("cannot find the state directory: %s; give it with --dir", log_error(rc));
 		return STATUS_FAILED;
 	}
 	return write_report(&o, dir);

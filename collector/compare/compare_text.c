@@ -282,7 +282,7 @@ static void print_best(const struct comparison *c, struct sink *s, bool colour)
 void compare_text(const struct comparison *c, struct sink *s, bool colour)
 {
 	print_names(c, s, colour);
-	PRINT("Time: of counted tasks in all threads; overhead: of it no chunks", scenario);
+	PRINT("Time: of counted tasks in all threads; overhead: other than chunks", scenario);
 	print_waits(c, s, colour);
 	PRINT("Throughput, by wall time", rates);
 	PRINT("Bytes", bytes);

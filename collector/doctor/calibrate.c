@@ -141,7 +141,7 @@ static void say_verdict(struct doctor *d, const struct verdict *v, int64_t f_typ
 		doctor_say(d, DOCTOR_WARN, ABOUT, "%s: %s, but %s", v->type, figures,
 			   by_table == FSKIND_UNRESOLVED
 				   ? "its layers decide what other files are charged"
-				   : "its server may answer other files itself");
+				   : "its server may serve other files itself");
 		doctor_advise(d,
 			      by_table == FSKIND_UNRESOLVED
 				      ? "calibrate the file systems of its layers: an overlay of "
@@ -150,7 +150,7 @@ static void say_verdict(struct doctor *d, const struct verdict *v, int64_t f_typ
 		return;
 	}
 	if (keep(v, path, why, sizeof(why))) {
-		doctor_say(d, DOCTOR_BAD, ABOUT, "the verdict is not kept: %s", why);
+		doctor_say(d, DOCTOR_BAD, ABOUT, "the verdict cannot be kept: %s", why);
 		doctor_advise(d, "name a file of your own with CREMA_CALIBRATION");
 		return;
 	}
@@ -226,7 +226,7 @@ static void say_stale(struct doctor *d, const struct mount *m, const struct buf 
 			   (int)m->point.len, m->point.ptr,
 			   strcmp(v.kernel, here->kernel) ? "Linux" : "the options",
 			   strcmp(v.kernel, here->kernel) ? v.kernel : v.options);
-		doctor_advise(d, "that says nothing about it now: crema doctor --calibrate '%.*s'",
+		doctor_advise(d, "that verdict no longer applies: crema doctor --calibrate '%.*s'",
 			      (int)m->point.len, m->point.ptr);
 		return;
 	}

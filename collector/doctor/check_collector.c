@@ -50,8 +50,8 @@ static void look_at_clock(struct doctor *d, const struct ask *a, const char *nam
 			   name, s, error);
 		return;
 	}
-	doctor_say(d, DOCTOR_WARN, "clocks", "of %s is %+.3f s (+-%.3f s) off ours", name, s,
-		   error);
+	doctor_say(d, DOCTOR_WARN, "clocks", "of %s and here differ by %+.3f s (+-%.3f s)",
+		   name, s, error);
 	doctor_advise(
 		d,
 		"reports correct for it; set the clocks with NTP (chrony) so that logs agree, too");
@@ -85,9 +85,9 @@ static void look_at_collector(struct doctor *d, const char *name, const char *to
 		return;
 	}
 	if (!ask_collector(&a, &address, token_file)) {
-		doctor_say(d, DOCTOR_OK, "collector", "%s answers%s and takes %s", name,
+		doctor_say(d, DOCTOR_OK, "collector", "%s answers%s and accepts %s", name,
 			   a.tls ? " (TLS)" : "",
-			   a.had_token ? "our token" : "agents without a token");
+			   a.had_token ? "your token" : "agents without a token");
 		look_at_clock(d, &a, name);
 		return;
 	}

@@ -110,7 +110,7 @@ static int finish(struct child *child, const char *path, struct buf *why)
 
 	while (waitpid(child->pid, &status, 0) < 0) {
 		if (errno != EINTR)
-			return report_fail(why, -errno, "cannot write '%s': no word of '%s': %s",
+			return report_fail(why, -errno, "cannot write '%s': cannot wait for '%s': %s",
 					   path, child->python, log_error(-errno));
 	}
 	if (WIFEXITED(status) && !WEXITSTATUS(status))

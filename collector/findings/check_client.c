@@ -10,11 +10,11 @@ static const struct {
 	const char *advice;
 } advised[] = {
 	{WALL_imports,
-	 "Import only what the analysis uses, keep Python's packages on a local disk, and let one "
-	 "Python make several runs (a notebook)."},
+	 "Import only what the analysis uses, keep Python's packages on a local disk, and make "
+	 "several runs in one Python process (a notebook)."},
 	{WALL_workers,
 	 "Start the cluster before the analysis and keep it for several runs, or begin when the "
-	 "first worker is there: client.wait_for_workers(1)."},
+	 "first worker has arrived: client.wait_for_workers(1)."},
 	{WALL_graph,
 	 "Use fewer, larger partitions (step_size) and fill several variations at once; or run the "
 	 "processor with coffea's Runner, which builds no graph."},
@@ -25,9 +25,9 @@ static const struct {
 	 "coffea.dataset_tools.preprocess, or the Runner's metadata_cache."},
 	{WALL_schedule,
 	 "Use fewer tasks, so that the scheduler unpacks a smaller graph, and let workers import "
-	 "packages before: client.run(function that imports them)."},
+	 "packages beforehand: client.run(function that imports them)."},
 	{WALL_gather,
-	 "Return histograms in place of arrays, add them up on the workers, and write large "
+	 "Return histograms instead of arrays, add them up on the workers, and write large "
 	 "results to files there."},
 };
 #define ADVISED (sizeof(advised) / sizeof(*advised))

@@ -115,10 +115,10 @@ static int find_stream(struct destination *d, struct nats *n)
 		s = js_AddStream(&info, n->js, &config, NULL, NULL);
 	}
 	if (s != NATS_OK)
-		return fail(d, EIO, "no such stream, and it cannot be made", s);
+		return fail(d, EIO, "no such stream, and it cannot be created", s);
 	if (info->Config->SubjectsLen != 1 || strpbrk(info->Config->Subjects[0], "*>") ||
 	    strlen(info->Config->Subjects[0]) >= sizeof(n->subject))
-		rc = destination_fail(d, 0, "the stream has not one subject without stars");
+		rc = destination_fail(d, 0, "the stream needs exactly one subject, without wildcards");
 	else
 		memcpy(n->subject, info->Config->Subjects[0],
 		       strlen(info->Config->Subjects[0]) + 1);
@@ -170,7 +170,7 @@ static int failure(struct destination *d, struct nats *n)
 
 	pthread_mutex_lock(&n->lock);
 	if (n->failed) {
-		destination_fail(d, 0, "the server did not take a record: %s", n->error);
+		destination_fail(d, 0, "the server did not accept a record: %s", n->error);
 		rc = -EIO;
 	}
 	pthread_mutex_unlock(&n->lock);

@@ -111,7 +111,7 @@ static void go_first_when_memory_is_out(void)
 	if (fd < 0)
 		return;
 	if (write(fd, "1000", 4) != 4)
-		log_line("collect: a child cannot be made the first to go when memory is out");
+		log_line("collect: cannot make a child process the first to be killed when memory runs out");
 	close(fd);
 }
 

@@ -77,7 +77,7 @@ function drawDifference(box, d) {
   all.addEventListener("click", () => { flame.path = []; redraw(); });
   box.append(h("div", { class: "tools" }, time, widths, all),
     legend([{ name: "run 2 took more", colour: "s1" }, { name: "run 2 took less", colour: "s0" }, { name: "no more than the error of sampling", colour: "s6" }]), chart,
-    h("p", { class: "shown" }, "Seconds of the tasks, estimated from samples. Frames are matched by function and file. What only the other run has is in the picture of its widths."));
+    h("p", { class: "shown" }, "Seconds of the tasks, estimated from samples. Frames are matched by function and file. To see what only the other run has, choose its widths."));
   for (const [k, s] of runs.entries()) box.append(shownOf(s.rows.length, s.total, `stacks of run ${k + 1}`) || "");
   redraw();
 }

@@ -173,7 +173,7 @@ function drawFlame(box, d) {
   const time = h("select", { id: "flame-time", "aria-label": "Time that the width shows" }, h("option", { value: "all" }, "all time"),
     ...d.classes.map((c, i) => h("option", { value: i }, `only ${c.name}`)).filter((o, i) => sums[i] > 0),
     ...(held > 0 ? [h("option", { value: "held" }, "held the interpreter lock")] : []));
-  const by = h("select", { id: "flame-by", "aria-label": "What the second row tells apart" }, h("option", { value: "task" }, "by kind of task"),
+  const by = h("select", { id: "flame-by", "aria-label": "What the second row shows" }, h("option", { value: "task" }, "by kind of task"),
     ...(s.rows.some((r) => r.dataset !== null) ? [h("option", { value: "dataset" }, "by dataset")] : []), ...(s.workers.length ? [h("option", { value: "worker" },
       s.workers.length < s.sampled_workers ? `by worker (the busiest ${s.workers.length} of ${s.sampled_workers})` : "by worker")] : []));
   by.value = flame.by;

@@ -158,7 +158,7 @@ static void put_balance(const struct balance *b, struct sink *s, bool colour)
 	} rows[] = {
 		{"tasks", &b->tasks},
 		{"unattributed: other threads", &b->unattributed},
-		{"unseen: never seen threads", &b->unseen},
+		{"unseen: unknown threads", &b->unseen},
 		{"worker processes (getrusage)", &b->process},
 		{"ended children (not included)", &b->children},
 	};

@@ -33,6 +33,7 @@ void report_table_memory(const struct report *r, struct sink *s, bool colour)
 	table_more(s, r->run->workers.n, TOP);
 	text_paragraph(s, "  ",
 		       n ? "when the resident set was largest of the readings; returnable: what "
-			   "malloc_trim(0) returns of the free blocks, and what of it stayed"
+			   "malloc_trim(0) returns of the free blocks; all the time: the least "
+			   "of it in the second half of the readings"
 			 : "no worker's heaps could be read: glibc only, and CREMA_HEAP=on");
 }

@@ -219,7 +219,7 @@ class Measurement:
     def _arguments(self, scratch):
         """Options of `crema report`: the run, its wall time and coffea's report."""
         if self.t_end is None:
-            raise CremaError("the run is not over: ask after the with block")
+            raise CremaError("the run has not ended: ask after the with block")
         if self._json is None:
             self.wait(0 if self.warning else self.wait_seconds or WAIT_SECONDS)
         if self._json is None:

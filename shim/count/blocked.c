@@ -171,7 +171,7 @@ void blocked_open(void)
 	long ms = wanted_ms();
 
 	if (ms < 0) {
-		shim_note("CREMA_BLOCKED_MS is not a number of milliseconds; it is taken as 20");
+		shim_note("CREMA_BLOCKED_MS is not a number of milliseconds; 20 is used");
 		ms = DEFAULT_MS;
 	}
 	if (!ms)

@@ -83,7 +83,7 @@ def test_healthy(procs, measured):
     lines = doctor(procs, "--worker", str(measured), status=0)
     assert f"{measured} is measured by {procs.build.resolve()}/{LIBRARY}" in only(lines, "worker", "ok")
     assert procs.target in [line["text"].split()[-1] for line in about(lines, "agent", "ok")]
-    assert "takes our token" in only(lines, "collector", "ok")
+    assert "accepts your token" in only(lines, "collector", "ok")
     assert "differ by" in only(lines, "clocks", "ok")
     assert f"dask {dask.__version__}" in only(lines, "versions", "ok")
     assert "1 workers connected, 0 silent" in only(lines, "page", "ok")

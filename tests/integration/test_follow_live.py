@@ -118,8 +118,8 @@ def test_no_password_is_shown_to_others(tmp_path):
     assert done.returncode == 1 and "visible to other users" in done.stderr
 
 
-@pytest.mark.parametrize("what, subjects, said", [("none", ["crema"], "dropped all of its messages"), ("two", ["crema", "b"], "not one subject"),
-                                                  ("star", ["crema.*"], "not one subject"), ("other", ["crema"], "does not end with a record")])
+@pytest.mark.parametrize("what, subjects, said", [("none", ["crema"], "dropped all of its messages"), ("two", ["crema", "b"], "exactly one subject"),
+                                                  ("star", ["crema.*"], "exactly one subject"), ("other", ["crema"], "does not end with a record")])
 def test_streams_that_are_refused(tmp_path, what, subjects, said):
     (tmp_path / "journal").mkdir()
     with nats.Server(tmp_path) as server:

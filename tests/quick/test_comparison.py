@@ -154,7 +154,7 @@ def test_tables(made):
     def each(title, heads, cells):
         assert tables[title] == [["run", *heads], *(row(str(k + 1), *cells(k, m)) for k, m in enumerate(metrics))], title
 
-    each("Time: of counted tasks in all threads; overhead: of it no chunks", ["wall", "CPU", "waiting", "CPU", "waiting", "overhead", "busiest"], lambda k, m: [
+    each("Time: of counted tasks in all threads; overhead: other than chunks", ["wall", "CPU", "waiting", "CPU", "waiting", "overhead", "busiest"], lambda k, m: [
         (m["wall_time"], "s"), (m["task_cpu_seconds"], "s"), (m["task_wall_seconds"] - m["task_cpu_seconds"], "s"), share(m, m["task_cpu_seconds"]),
         share(m, m["task_wall_seconds"] - m["task_cpu_seconds"]), share(m, RUNS[k][3] // 10 / 1000), (m["worker_imbalance"], "x")])
     each("Waiting, of the tasks' wall time", ["core", "GIL", "lock", "network", "storage", "sleep", "the rest"], lambda k, m: [

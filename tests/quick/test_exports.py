@@ -354,7 +354,7 @@ def test_completeness(made):
             if name in found[part] and name not in ways:
                 assert found[part][name] == both[part][name], (part, name)
     table = {row[0]: row[1:] for title, rows in tables_of(made).items() if title.startswith("Completeness") for row in rows}
-    for title, part in (("tasks", "tasks"), ("unattributed: other threads", "unattributed"), ("unseen: never seen threads", "unseen"),
+    for title, part in (("tasks", "tasks"), ("unattributed: other threads", "unattributed"), ("unseen: unknown threads", "unseen"),
                         ("worker processes (getrusage)", "rusage"), ("ended children (not included)", "children")):
         row = found[part]
         assert table[title] == [as_seconds(row["cpu_seconds"]), *(as_bytes(row[w]) for w in ways), *([as_bytes(row["read_bytes"])] if "read_bytes" in row else [])]

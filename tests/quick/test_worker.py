@@ -527,7 +527,7 @@ def test_coffea_without_dask(tmp_path, monkeypatch):
     notes = run["found"]["totals"][-1]["notes"]
     assert "isal.isal_zlib has no function that crema knows: (de)compressed bytes of tasks are unknown" in notes
     assert any("pyarrow's S3 client is loaded" in note for note in notes)
-    assert "CREMA_BLOCKED_MS is not a number of milliseconds; it is taken as 20" in notes
+    assert "CREMA_BLOCKED_MS is not a number of milliseconds; 20 is used" in notes
     assert first["decompress_calls"] is second["compress_out_bytes"] is None and first["read_calls"] == 0
 
 

@@ -120,7 +120,7 @@ static const struct said {
 	 "remote_received_bytes=2000000 bytes; remote_basket_bytes=1000000 bytes; amplification=2; "
 	 "chunks=1 chunks"},
 	{"unattributed_network", 0.2, "completeness",
-	 "20 % of what the workers received in their lives (10.00 MB of 50.00 MB) belongs to no "
+	 "20 % of what the workers received in total (10.00 MB of 50.00 MB) belongs to no "
 	 "task",
 	 "unattributed_network_read_bytes=10000000 bytes; received_bytes=50000000 bytes; "
 	 "percent=20 %"},
