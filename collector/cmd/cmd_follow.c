@@ -119,8 +119,7 @@ const struct command cmd_follow = {
 	.name = "follow",
 	.usage = "follow [--dir DIR] [--to FILE|tcp:HOST:PORT|unix:PATH|nats://HOST:PORT/STREAM] "
 		 "[--once]",
-	.summary =
-		"write the journal's records elsewhere as lines of JSON, as they come, each once",
+	.summary = "copy the journal's records elsewhere as lines of JSON, as they come",
 	.examples = "  crema follow --to records.jsonl\n"
 		    "  crema follow --to nats://localhost:4222/crema\n"
 		    "  crema follow --once | jq -c 'select(.message == \"TASK_END\").record'\n",

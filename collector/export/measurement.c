@@ -110,8 +110,9 @@ static int finish(struct child *child, const char *path, struct buf *why)
 
 	while (waitpid(child->pid, &status, 0) < 0) {
 		if (errno != EINTR)
-			return report_fail(why, -errno, "cannot write '%s': cannot wait for '%s': %s",
-					   path, child->python, log_error(-errno));
+			return report_fail(why, -errno,
+					   "cannot write '%s': cannot wait for '%s': %s", path,
+					   child->python, log_error(-errno));
 	}
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;

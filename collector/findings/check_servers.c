@@ -196,8 +196,7 @@ enum verdict finding_unattributed_network(const struct report *r, struct remark 
 	remark_see(d, "unattributed_network_read_bytes", value_real(rest), "bytes");
 	remark_see(d, "received_bytes", value_real(tasks + rest), "bytes");
 	remark_see(d, "percent", value_real(rest / (tasks + rest) * 100), "%");
-	remark_say(d,
-		   "%s of what the workers received in total (%s of %s) belongs to no task",
+	remark_say(d, "%s of what the workers received in total (%s of %s) belongs to no task",
 		   remark_percent(d, rest / (tasks + rest) * 100),
 		   remark_human(d, value_real(rest), AS_BYTES),
 		   remark_human(d, value_real(tasks + rest), AS_BYTES));

@@ -118,7 +118,8 @@ static int find_stream(struct destination *d, struct nats *n)
 		return fail(d, EIO, "no such stream, and it cannot be created", s);
 	if (info->Config->SubjectsLen != 1 || strpbrk(info->Config->Subjects[0], "*>") ||
 	    strlen(info->Config->Subjects[0]) >= sizeof(n->subject))
-		rc = destination_fail(d, 0, "the stream needs exactly one subject, without wildcards");
+		rc = destination_fail(d, 0,
+				      "the stream needs exactly one subject, without wildcards");
 	else
 		memcpy(n->subject, info->Config->Subjects[0],
 		       strlen(info->Config->Subjects[0]) + 1);

@@ -111,7 +111,8 @@ static void go_first_when_memory_is_out(void)
 	if (fd < 0)
 		return;
 	if (write(fd, "1000", 4) != 4)
-		log_line("collect: cannot make a child process the first to be killed when memory runs out");
+		log_line("collect: cannot make a child process the first to be killed when memory "
+			 "runs out");
 	close(fd);
 }
 
