@@ -62,10 +62,10 @@ werror: ## everything with warnings as errors, gcc and clang
 everything: all $(UNIT_BIN) $(REPLAY_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/bench_shim \
   $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/bench_live $(BUILD)/tests/bench/swarm/swarm
 
-bench: all $(BUILD)/tests/bench/bench_shim $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/swarm/swarm ## what crema costs, as ratios beside the budgets
+bench: all $(BUILD)/tests/bench/bench_shim $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/swarm/swarm ## what crema costs, as ratios next to the budgets
 	BUILD=$(BUILD) $(PYTHON) tests/bench/bench.py
 
-bench-journal: all $(BUILD)/tests/bench/swarm/swarm ## the journal by io_uring beside pwrite, with a disk that stalls too
+bench-journal: all $(BUILD)/tests/bench/swarm/swarm ## the journal by io_uring and by pwrite, also with a disk that stalls
 	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_journal.py
 
 bench-swarm: all $(BUILD)/tests/bench/swarm/swarm ## thousands of simulated workers before a real collector
