@@ -161,8 +161,8 @@ static void main_page(void)
 		if (option_table[i].scope == SCOPE_WORKER)
 			put_variable(f, &option_table[i]);
 	}
-	fputs(".SH EXIT STATUS\n0: done. 1: it failed, and a line says why. 2: wrong usage.\n"
-	      ".BR crema\\-run (1)\nends as the command that it ran.\n",
+	fputs(".SH EXIT STATUS\n0: success. 1: failure; a line gives the reason. 2: wrong usage.\n"
+	      ".BR crema\\-run (1)\nexits with the status of its command.\n",
 	      f);
 	end(f);
 }
