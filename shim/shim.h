@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shim.h - the state that the shim's files share, and the rules they keep.
+ * shim.h - state that the shim's files share, and the rules they follow.
  *
  * Armed: a process counts only between shim_arm() and its end. `crema_armed` points to a word in a
- * page that the kernel wipes in a forked child, so a child is dormant at once, without a handler.
- * A vfork child shares the page: what may run there compares getpid() with the stored pid.
+ * page that the kernel wipes in a forked child, so a child is dormant at once, without a handler. A
+ * vfork child shares the page: code that may run there compares getpid() with the stored pid.
  *
- * In an intercepted call: no lock, no allocation, no stdio, errno as the real call left it. On any
+ * In an intercepted call: no lock, no allocation, no stdio, errno as the real call left it. In any
  * doubt the call passes through and shim_note() leaves the reason in shared memory.
  */
 #ifndef CREMA_SHIM_SHIM_H
@@ -30,37 +30,37 @@ static inline int shim_armed(void)
 	return unlikely(*crema_armed);
 }
 
-/* How often this process or one that it was forked from was armed: work that began under another
+/* How often this process, or one that it was forked from, was armed. Work that began under another
  * epoch must not be ended under this one. */
 extern uint32_t shim_epoch;
 
-/* Same process as the one that armed: false in a vfork child. */
+/* 1 if this is the process that armed; 0 in a vfork child. */
 int shim_same_process(void);
 
 /*
- * Makes the shared memory and arms this process. 0, or -errno with one line in *why (static text).
- * Called once, with the GIL held, from the worker's start.
+ * Creates the shared memory and arms this process. 0, or -errno with one line in *why (static
+ * text). Called once, with the GIL held, from the worker's start.
  */
 int shim_arm(const char **why);
 
-/* Takes it back when nobody will read the shared memory: its file goes, nothing is counted any
- * more. The mapping stays, other threads may be using it. */
+/* Undoes shim_arm() when nothing will read the shared memory: removes its file and stops counting.
+ * The mapping stays because other threads may be using it. */
 void shim_disarm(void);
 
-/* Leaves a reason where the agent can tell it; a text is kept once. */
+/* Leaves a reason for the agent to report; each text is kept once. */
 void shim_note(const char *text);
 
-/* One line "crema: text" to descriptor 2; only at a worker's bootstrap. */
+/* Prints one line "crema: text" to descriptor 2; only at a worker's bootstrap. */
 void shim_say(const char *text, const char *detail);
 
-/* Numbers of the whole process at one instant into crema_shm->snapshot. Any thread, not in a call.
- */
+/* Stores numbers of the whole process at one instant in crema_shm->snapshot. Any thread, not in an
+ * intercepted call. */
 void shim_snapshot(void);
 
 /* Path of the shared memory file. */
 const char *shim_path(void);
 
-/* CREMA=off, or a reason to stay out of this process was found. */
+/* 1 if CREMA=off, or if there was a reason to stay out of this process. */
 extern int shim_off;
 
 /* arena.c: id of a text in shared memory; 0 if it is empty or the arena is full. Lock-free. */
@@ -71,12 +71,12 @@ const char *arena_text(uint32_t id);
 /* agent.c: starts the agent program; 0 or -errno (-ENOTSUP: it would become this process's child).
  */
 int agent_start(const char *collector);
-/* Path of the agent program that was found, or looked for. */
+/* Path of the agent program that was found or, if there is none, that was tried. */
 const char *agent_path(void);
-/* agent.c: looks at the agent's heartbeat and starts another one if it is dead. */
+/* agent.c: checks the agent's heartbeat and starts another agent if it is dead. */
 void agent_watch(void);
 
-/* Whether this thread is the one that fills a free row in: its state is 1 from then on. */
+/* 1 if this thread is the one that fills a free row; the row's state is 1 from then on. */
 static inline int row_claim(uint32_t *state)
 {
 	uint32_t none = 0;
@@ -85,8 +85,8 @@ static inline int row_claim(uint32_t *state)
 	       __atomic_compare_exchange_n(state, &none, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
 }
 
-/* Another thread is filling this row of a table in (its state is 1, and 2 when it is ready): a few
- * stores away, but never waited for in earnest. */
+/* Waits briefly for a row that another thread is filling (state 1; 2 = ready). That takes a few
+ * stores, so the wait has a small limit. */
 static inline int row_ready(const uint32_t *state)
 {
 	for (int i = 0; i < 1000; i++)

@@ -19,7 +19,7 @@ struct watch {
 	const char *module;
 	int (*patch)(PyObject *module);
 	enum when when;
-	int tried; /* import-ahead happened */
+	int tried; /* the early import was tried */
 	int done;
 };
 
@@ -108,7 +108,7 @@ static int codecs_unseen(PyObject *module)
 	return 0;
 }
 
-/* The package liburing holds its own copy of that library, which no call leaves. */
+/* The package liburing contains a private copy of that library, whose calls stay inside it. */
 static int patch_io_uring(PyObject *module)
 {
 	(void)module;
@@ -117,7 +117,7 @@ static int patch_io_uring(PyObject *module)
 }
 
 /* Whichever of its callers has the lock sends and receives for all: bytes of one task would be
- * another's, or those of a task that has ended. */
+ * counted for another, or for a task that has ended. */
 static int patch_xrdclient(PyObject *module)
 {
 	(void)module;
@@ -138,7 +138,7 @@ static void patch_one(struct watch *w)
 	PyObject *module = py_module(w->module);
 	struct watch *outer = current;
 
-	/* An import of ours may already have led to the patch, from an event inside it. */
+	/* Our import may already have led to the patch, through an event inside it. */
 	if (!module || w->done)
 		return;
 	w->done = 1;
@@ -172,8 +172,8 @@ static void before_import(const char *name)
 		if (!wanted(w) || w->tried || strcmp(w->module, name))
 			continue;
 		/* Import it now, so that it is patched before its first user sees it. The import
-		 * under way then finds it in sys.modules; if ours fails, it fails again by itself.
-		 */
+		 * under way then finds it in sys.modules. If ours fails, the import under way fails
+		 * as well. */
 		w->tried = 1;
 		m = PyImport_ImportModule(name);
 		if (!m)
@@ -183,7 +183,7 @@ static void before_import(const char *name)
 	}
 }
 
-/* ("open", path, mode, flags): the line of a task's own code that opens a file. */
+/* ("open", path, mode, flags): finds the line of a task's own code that opens a file. */
 static void before_open(PyObject *args)
 {
 	PyObject *path = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
@@ -216,12 +216,12 @@ static int audit(const char *event, PyObject *args, void *unused)
 		before_open(args);
 	if (event[0] != 'i' || strcmp(event, "import") || shim_off)
 		return 0;
-	/* It begins with imports. Its modules are its own and stay as they are. */
+	/* It begins with imports. Its modules belong to it and stay as they are. */
 	if (py_in_another()) {
 		missing_interpreter();
 		return 0;
 	}
-	/* With a file name the module is half made: an extension under creation. */
+	/* With a file name the module is incomplete: an extension that is being created. */
 	if (PyTuple_Size(args) < 2 || PyTuple_GetItem(args, 1) != PY_NONE)
 		return 0;
 	py_error_save(&error);
@@ -244,7 +244,7 @@ int bootstrap_possible(void)
 	return Py_IsInitialized != NULL && !shim_off;
 }
 
-/* Without the GIL nothing here has one writer at a time, and objects have another layout. */
+/* Without the GIL the data here has more than one writer, and objects have another layout. */
 static int is_free_threaded(void)
 {
 	if (!py_without_gil())
@@ -285,8 +285,8 @@ void bootstrap_thread(void)
 }
 
 /*
- * The interpreter opens files without the GIL; taken back while no other thread was ever started,
- * nobody can be waited for. A vfork child of the interpreter opens no Python module.
+ * The interpreter opens files without the GIL. Taking it here waits for no one as long as no other
+ * thread was ever started. A vfork child of the interpreter opens no Python module.
  */
 void bootstrap_opened(const char *path)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bootstrap.h - from "some process" to "a Dask worker is being measured".
+ * bootstrap.h - the steps from "some process" to "a Dask worker is being measured".
  *
  * 1. At the first pthread_create that holds the GIL of an initialised Python, or, in a Python that
  *    has not started a thread, when it opens a module of coffea.processor: a C audit hook is
  *    registered. Nothing is imported, no file is opened.
  * 2. When distributed.worker is imported, Worker.start_unsafe is replaced in the class; when
- *    coffea.processor.executor is, the work function.
+ *    coffea.processor.executor is imported, its work function is replaced.
  * 3. When a Worker object starts, or the work function is first called, the process is armed:
- *    shared memory, task edges, codecs, pools, the agent. Every other process stays as it was.
+ *    shared memory, task start and end, codecs, pools, the agent. Every other process stays as it
+ *    was.
  */
 #ifndef CREMA_SHIM_HOOKS_BOOTSTRAP_H
 #define CREMA_SHIM_HOOKS_BOOTSTRAP_H
@@ -21,15 +22,15 @@ void bootstrap_try(void);
 /* The second way to step 1, for processes without threads: not 0 while it may still be needed. */
 extern int bootstrap_watching;
 void bootstrap_watch(void);
-/* A file was opened; any thread, errno is kept. */
+/* Called after a file was opened; any thread, errno is kept. */
 void bootstrap_opened(const char *path);
-/* A thread is about to be started: from now on only the first way is open. */
+/* Called when a thread is about to start: from now on only the first way is open. */
 void bootstrap_thread(void);
 
 /*
- * missing.c: a module lacks what its patch looks for. One line reports it, and what can no longer
- * be counted is unknown from now on. A patch that is not in its table is a codec's. missing_tell():
- * the process is armed now, so it can be said in its shared memory. GIL held.
+ * missing.c: a module lacks what its patch needs. One line reports it, and what can no longer be
+ * counted is unknown from now on. A patch that is not in the table is a codec's. missing_tell():
+ * the process is armed now, so the note goes into its shared memory. GIL held.
  */
 struct _object;
 void missing_say(int (*patch)(struct _object *), const char *module);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * io_uring.c - where rings of io_uring are made (contract/io_uring.h): libc's syscall(), and the
- * exported functions of liburing, which itself enters the kernel without libc.
+ * io_uring.c - where io_uring rings are created (contract/io_uring.h): libc's syscall(), and the
+ * exported functions of liburing, which enters the kernel without libc.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +32,7 @@ static void made(const void *caller, long fd)
 
 long on_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 
-/* What the caller did not pass is passed on as it lies in registers and on the stack. */
+/* Arguments that the caller did not pass are passed on as found in registers and on the stack. */
 EXPORT long on_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	long result;
@@ -45,7 +45,7 @@ EXPORT long on_syscall(long number, long a, long b, long c, long d, long e, long
 	return result;
 }
 
-/* The function behind ours, wherever it was loaded; without one the kernel has no rings. */
+/* The next function after ours, wherever it was loaded; without one the kernel has no rings. */
 #define MAKES_RING(name, params, args)                                                             \
 	EXPORT int name params                                                                     \
 	{                                                                                          \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * missing.c - another version of a module lacks what its patch looks for: the worker runs on, one
- * line says so, and what can no longer be counted by task is unknown from then on.
+ * missing.c - handles a module version that lacks what its patch needs: the worker runs on, one
+ * line reports it, and what can no longer be counted by task is unknown from then on.
  */
 #include <string.h>
 
@@ -11,10 +11,10 @@
 #include "shim/python/patch.h"
 #include "shim/shim.h"
 
-/* What is not known then. */
+/* What is unknown then. */
 enum loss {
-	LOSS_ALL, /* nothing of worth is measured: said at once, the journal may stay empty */
-	LOSS_DESCRIPTION, /* who a task is; its numbers are right */
+	LOSS_ALL, /* nothing useful is measured: reported at once, the journal may stay empty */
+	LOSS_DESCRIPTION, /* the identity of a task; its numbers are right */
 	LOSS_POOLS,	  /* what other threads do for a task */
 	LOSS_NETWORK,
 	LOSS_CODECS,
@@ -102,7 +102,7 @@ static void note_codec(const char *module)
 	shim_note(text);
 }
 
-/* What was found missing in this process, also before it was armed. */
+/* What was found missing in this process, including before it was armed. */
 static struct {
 	const struct missing *what; /* NULL: a codec's module */
 	const char *module;
@@ -125,7 +125,7 @@ static void tell_interpreters(void)
 		  "tasks are unknown");
 }
 
-/* Their functions are other objects than the main interpreter's. */
+/* Functions of other interpreters are different objects from the main interpreter's. */
 void missing_interpreter(void)
 {
 	if (__atomic_exchange_n(&interpreters, 1, __ATOMIC_SEQ_CST))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * print.c - printf's functions with arguments of their own, or of stdout: each is the one with a
- * list and a stream, whose wrapper counts.
+ * print.c - printf's variants with variable arguments, or for stdout: each calls the variant with a
+ * va_list and a stream, whose wrapper counts.
  */
 #include <stdarg.h>
 #include <stdio.h>

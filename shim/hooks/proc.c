@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proc.c - birth and end of threads and of the process.
+ * proc.c - start and end of threads and of the process.
  *
- * pthread_create is where the shim gets into Python (bootstrap.h; an open in wrap.c is where there
- * are no threads): before that call nothing of the process is touched. A thread's start routine is
- * wrapped so that its counters are folded when it returns; a thread-specific key (thread.c) does
- * that for pthread_exit and cancellation.
+ * pthread_create is where the shim enters Python (bootstrap.h; without threads, an open in wrap.c):
+ * before that call it touches nothing in the process. A thread's start routine is wrapped so that
+ * its counters are folded when it returns; a thread-specific key (thread.c) does that for
+ * pthread_exit and cancellation.
  */
 #define _GNU_SOURCE
 #include "shim/libc/real.h"
@@ -27,8 +27,8 @@
 
 int shim_off;
 
-/* What a new thread is to run; taken without a lock, because pthread_create may be called anywhere.
- */
+/* What a new thread will run; taken without a lock, because pthread_create may be called
+ * anywhere. */
 struct start {
 	uint32_t used;
 	void *(*routine)(void *);

@@ -2,9 +2,10 @@
 /*
  * wrap.c - the interposed functions.
  *
- * Every wrapper: the real call alone while the process is not armed; otherwise its family's begin,
- * the real call, its family's end, and errno as the real call left it. Nothing here may touch
- * shared state when a vfork child runs it: DROP and OPEN families compare the process first.
+ * While the process is not armed, a wrapper makes only the real call. Otherwise it runs its
+ * family's begin, the real call, its family's end, and leaves errno as the real call left it.
+ * Nothing here may touch shared state when a vfork child runs it: the DROP and OPEN families
+ * compare the process first.
  */
 #define _GNU_SOURCE
 #include "shim/libc/real.h"
@@ -54,7 +55,7 @@ static void duplicated(int fd, int copy)
 			call_end((op)->t);                                                         \
 	} while (0)
 
-/* A call that is counted: its family's begin says in op.t whether the end is wanted. */
+/* A call that is counted: its family's begin sets op.t if the end is needed. */
 #define WRAP_COUNTED(ret, name, params, args, fd, begin, end)                                      \
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
@@ -137,7 +138,7 @@ static void duplicated(int fd, int copy)
 		return result;                                                                     \
 	}
 
-/* What is peeked at will be received again. */
+/* Peeked bytes will be received again. */
 #define WRAP_RECV(ret, name, params, args, fd, flags)                                              \
 	WRAP_COUNTED(ret, name, params, args, fd, socket_begin(&op, fd),                           \
 		     recv_end(&op, fd, (flags)&MSG_PEEK ? -1 : result))
@@ -238,7 +239,7 @@ static void duplicated(int fd, int copy)
 		      if (result && saved == EINPROGRESS) timer_asked(fd);                         \
 		      wait_end(&op, 0))
 
-/* What the program handed over is looked at once the kernel has read it, too. */
+/* The program's arguments are read only after the kernel has read them. */
 #define WRAP_POLL(ret, name, params, args, any, class)                                             \
 	WRAP_BLOCKING(ret, name, params, args, (any) ? CREMA_T_network_wait : CREMA_T_sleep,       \
 		      (uintptr_t)(FIRST args), poll_end(&op, result, result >= 0 ? (class) : -1))
@@ -268,7 +269,7 @@ static void duplicated(int fd, int copy)
 #include "hooks.def"
 #undef HOOK
 
-/* The calling thread, if what it waits for in open() is a task's: of a FIFO, a file server. */
+/* The calling thread, if it waits in open() (for a FIFO, a file server) for a task. */
 static struct crema_thread *opens(enum crema_call call, const char *path)
 {
 	struct crema_thread *t = shim_armed() ? thread_block : NULL;
@@ -286,7 +287,7 @@ static struct crema_thread *opens(enum crema_call call, const char *path)
 		mode_t mode = 0;                                                                   \
 		va_list ap;                                                                        \
 		int r;                                                                             \
-		/* O_TMPFILE holds O_DIRECTORY's bit, and both take a mode */                      \
+		/* O_TMPFILE contains O_DIRECTORY's bit, and both take a mode */                   \
 		if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) {                         \
 			va_start(ap, flags);                                                       \
 			mode = va_arg(ap, mode_t);                                                 \
@@ -366,7 +367,7 @@ EXPORT int fclose(FILE *stream)
 	return real.fclose(stream);
 }
 
-/* Only a mutex that is held by another costs anything: it is tried first. */
+/* Only a mutex that another thread holds costs anything: it is tried first. */
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	struct op op;

@@ -24,7 +24,7 @@ struct search {
 	const char *const *names;
 	void **found;
 	size_t count;
-	const char *object_part; /* only objects whose path holds this; NULL: those behind us */
+	const char *object_part; /* only objects whose path contains this; NULL: those after ours */
 	int behind_us;
 };
 
@@ -245,7 +245,7 @@ const char *real_own_path(void)
 	return path;
 }
 
-/* What a missing function answers: the kernel or libc of this machine does not have it. */
+/* Stands for a missing function: this machine's kernel or libc does not have it. */
 static long missing(void)
 {
 	errno = ENOSYS;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * real.h - pointers to the functions that the shim interposes, as the next object would be called.
+ * real.h - pointers to the functions that the shim interposes, as found in the next object.
  *
  * Each pointer first leads to a stub that finds all of them (real_resolve) and calls through, so a
- * wrapper may be called before any constructor has run. The search walks the loaded objects behind
- * our own in load order and reads their DT_GNU_HASH: dlsym would bind to GLIBC_2.34 or to libdl.
- * Where a name has several versions the default one (not hidden by DT_VERSYM) is taken.
+ * wrapper may be called before any constructor has run. The search walks the loaded objects after
+ * ours in load order and reads their DT_GNU_HASH: dlsym would bind to GLIBC_2.34 or to libdl. If a
+ * name has several versions, the default one (not hidden by DT_VERSYM) is taken.
  *
  * Threads: resolving twice at once stores the same values.
  */
@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* macros of some stdio.h */
+/* macros in some versions of stdio.h */
 #undef fread_unlocked
 #undef getc
 #undef putc
@@ -49,19 +49,19 @@ extern struct real real;
 
 void real_resolve(void);
 
-/* Address of `name` in the first loaded object whose path holds `object_part` (NULL: in any). */
+/* Address of `name` in the first loaded object whose path contains `object_part` (NULL: in any). */
 void *real_find(const char *name, const char *object_part);
 
-/* Size that the symbol table gives for the object at `address`; 0 if it is not found. */
+/* Size of the object at `address` according to the symbol table; 0 if it is not found. */
 size_t real_symbol_bytes(const char *name, const void *address);
 
-/* Where the loaded object that holds `address` begins and ends; 0 if there is none. */
+/* Start and end of the loaded object that contains `address`; 0 if there is none. */
 int real_object_of(const void *address, const void **start, const void **end);
 
-/* 1 if the path of the loaded object that holds `address` has `part` in it. */
+/* 1 if the path of the loaded object that contains `address` contains `part`. */
 int real_object_named(const void *address, const char *part);
 
-/* Path of the file this library was loaded from ("" if it cannot be told). */
+/* Path of the file this library was loaded from ("" if unknown). */
 const char *real_own_path(void);
 
 #endif

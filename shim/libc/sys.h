@@ -78,7 +78,7 @@ static inline int sys_getpid(void)
 	return (int)SYS0(SYS_getpid);
 }
 
-/* The whole of a small file in one read; its length, or -errno. The text is NUL-terminated. */
+/* Reads a small file in one read; returns its length, or -errno. The text is NUL-terminated. */
 static inline long sys_slurp(const char *path, char *buf, unsigned long size)
 {
 	int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
@@ -93,8 +93,7 @@ static inline long sys_slurp(const char *path, char *buf, unsigned long size)
 	return n;
 }
 
-/* clock_gettime of libc is the vDSO where there is one; it cannot fail with the clocks used here.
- */
+/* libc's clock_gettime uses the vDSO if there is one; it cannot fail with the clocks used here. */
 static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t = {0, 0};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * agent.c - starts the agent so that the host program never notices.
+ * agent.c - starts the agent without any effect that the host program can see.
  *
  * The host clones A and A clones B, both sharing memory and with exit signal 0; B execs the agent
- * and A exits without ever having exec'd. So A's end raises no SIGCHLD and is reaped only by our
- * __WCLONE wait, and B belongs to init. One clone would not do: exec resets the exit signal.
- * Between clone and exec only raw system calls run, on stacks of their own, with signals blocked.
+ * and A exits without ever having exec'd. So A's end raises no SIGCHLD, only our __WCLONE wait
+ * reaps it, and B belongs to init. One clone would not be enough: exec resets the exit signal.
+ * Between clone and exec only raw system calls run, on separate stacks, with signals blocked.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "switch.h"
 
 #define STACK_BYTES 32768
-#define STARTS_PER_MINUTE 12 /* a death takes 3 s to be seen: about as many as there can be */
+#define STARTS_PER_MINUTE 12 /* a death takes 3 s to detect: about the most there can be */
 #define DEAD_AFTER_NS 3000000000ull
 
 extern char **environ;
@@ -119,7 +119,7 @@ static int executable(const char *path)
 	return SYS3(SYS_faccessat, AT_FDCWD, path, 1 /* X_OK */) == 0;
 }
 
-/* CREMA_AGENT, or beside the library, or ../../libexec/crema of an installed tree. */
+/* CREMA_AGENT, or next to the library, or ../../libexec/crema of an installed tree. */
 static int find_program(void)
 {
 	static const char *const places[] = {"crema-agent", "../../libexec/crema/crema-agent"};
@@ -179,7 +179,8 @@ static void number(char *to, uint64_t v)
 	*put_number(to, v, 10) = 0;
 }
 
-/* The host is the reaper of orphans: the agent would become its child and show in its waits. */
+/* 1 if the host is the reaper of orphans: the agent would become its child and show in its
+ * waits. */
 static int host_reaps_orphans(void)
 {
 	int reaper = 0;
@@ -221,8 +222,8 @@ int agent_start(const char *to)
 	return (int)spawn_detached(program, argv, envp);
 }
 
-/* Where Yama keeps processes of one user apart, the agent may read our memory all the same: that is
- * how it finds Python's frames, free blocks, and paths that open() waits for. */
+/* Yama may keep processes of one user apart. This allows the agent to read our memory anyway: it
+ * needs that to find Python's frames, free blocks, and paths that open() waits for. */
 static void let_agent_look(void)
 {
 	static uint32_t allowed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* arm.c - where to send to, the shared memory, the agent. */
+/* arm.c - sets up the destination, the shared memory and the agent. */
 #define _GNU_SOURCE
 #include "shim/start/arm.h"
 
@@ -13,7 +13,7 @@
 
 static char collector[512];
 
-/* host:port, [v6]:port or dir:/path; anything else is a mistake worth a line. */
+/* host:port, [v6]:port or dir:/path; anything else is a mistake that is worth a message. */
 static int collector_is_sane(const char *v)
 {
 	const char *colon = strrchr(v, ':'), *p;
@@ -100,7 +100,7 @@ int arm_process(const char *usual, int say, void (*forked)(void))
 		return error;
 	}
 	blocked_open();
-	if (blocked_threshold_ns != UINT64_MAX) /* else no descriptor is kept */
+	if (blocked_threshold_ns != UINT64_MAX) /* otherwise no descriptor is kept */
 		task_memory_keep();
 	return 0;
 }
