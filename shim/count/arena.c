@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * arena.c - texts in shared memory, each once.
+ * arena.c - texts in shared memory, each stored once.
  *
- * Lock-free: space is taken with one atomic add, the text is written, and then its id is published
- * in the index with compare-and-swap. Who loses that race has wasted its copy, nothing else.
+ * Lock-free: one atomic add reserves space, the text is written, and compare-and-swap publishes its
+ * id in the index. A thread that loses that race only wastes its copy.
  */
 #include <string.h>
 

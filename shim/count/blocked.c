@@ -18,18 +18,18 @@
 
 #define DEFAULT_MS 20
 #define MOST_MS 86400000u
-/* Waits for the GIL that follow each other faster than this are one. */
+/* Waits for the GIL with shorter gaps than this count as one. */
 #define GIL_GAP_NS 1000000u
 #define FIND_FDS 65536
 #define HOST_BYTES 253		/* of a DNS name, at most */
-#define FORK_WAIT_NS 100000000u /* never reached but by a thread that is stopped */
+#define FORK_WAIT_NS 100000000u /* reached only if a thread is stopped */
 
 uint64_t blocked_threshold_ns = UINT64_MAX;
 __thread int blocked_unwinding;
 static int (*backtrace)(void **addresses, int size);
 
-/* What pthread_atfork is in glibc of every age; the name itself lay in libpthread before 2.34.
- * Weak: musl's loader ends a program whose preload lacks a symbol. */
+/* What pthread_atfork calls in every version of glibc; the name itself was in libpthread before
+ * 2.34. Weak: musl's loader ends a program whose preload lacks a symbol. */
 extern __attribute__((weak)) int __register_atfork(void (*prepare)(void), void (*parent)(void),
 						   void (*child)(void), void *dso);
 extern void *__dso_handle __attribute__((visibility("hidden")));
@@ -50,7 +50,7 @@ static long wanted_ms(void)
 	return (long)ms;
 }
 
-/* dlopen is looked up: bound by name it would need a newer libc than the shim does. */
+/* dlopen is found at run time: bound by name it would need a newer libc than the shim does. */
 static void *find_backtrace(void)
 {
 	void *(*open)(const char *, int) = (void *(*)(const char *, int))real_find("dlopen", NULL);
@@ -61,7 +61,7 @@ static void *find_backtrace(void)
 	return library ? find(library, "unw_backtrace") : NULL;
 }
 
-/* Everything but what a fault in this very thread raises. */
+/* All but the signals that a fault in this thread raises. */
 static void hold_signals(uint64_t *before)
 {
 	uint64_t held = ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGFPE - 1) |
@@ -71,9 +71,9 @@ static void hold_signals(uint64_t *before)
 }
 
 /*
- * The first look at a function takes a lock of the loader for microseconds. In a child forked in
- * that moment nobody would ever release it, so a fork waits until nobody is unwinding, and stacks
- * that are asked for meanwhile are left out.
+ * The first lookup of a function holds a loader lock for microseconds. In a child forked at that
+ * moment nothing would ever release it, so a fork waits until no thread is unwinding, and stacks
+ * that are requested meanwhile are left out.
  */
 static uint32_t forking, unwinders;
 
@@ -106,7 +106,7 @@ static int unwinding_begins(void)
 	return 0;
 }
 
-/* The pipe of libunwind, as it was found at the first stack. */
+/* The pipe of libunwind, as found at the first stack. */
 int blocked_pipe[2] = {-1, -1};
 static struct stat pipe_was;
 
@@ -128,7 +128,7 @@ static void find_pipe(void)
 			blocked_pipe[1] = fd;
 }
 
-/* False: somebody has closed it. A version of libunwind that has no pipe is fine, too. */
+/* False if the program has closed it. A version of libunwind without a pipe is fine, too. */
 static int pipe_is_there(void)
 {
 	if (LOAD(&blocked_pipe[0]) < 0)
@@ -153,7 +153,7 @@ static uint32_t unwind(uint64_t *address)
 	if (!unwinding_begins())
 		goto out;
 	blocked_unwinding = 1;
-	thread_block = NULL; /* and thread_adopt() finds none meanwhile */
+	thread_block = NULL; /* and thread_adopt() finds none during this */
 	n = backtrace((void **)address, CREMA_STACK_DEPTH);
 	if (LOAD(&blocked_pipe[0]) >= 0 && LOAD(&blocked_pipe[1]) < 0)
 		find_pipe();
@@ -182,7 +182,8 @@ void blocked_open(void)
 	else if (!__register_atfork ||
 		 __register_atfork(before_fork, after_fork, in_child, &__dso_handle))
 		backtrace = NULL;
-	/* The first ones take milliseconds: it reads the tables of every library on the stack. */
+	/* The first ones take milliseconds: libunwind reads the tables of every library on the
+	 * stack. */
 	for (int i = 0; i < 2; i++)
 		unwind(address);
 	crema_shm->blocked.threshold_ns = (uint64_t)ms * 1000000u;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call.h - tells the agent which call the thread is in, since when and on what.
+ * call.h - publishes to the agent which call the thread is in, since when and on what.
  *
- * Two plain stores before the real call and one after it, into the thread's own block. The start is
- * stored before the word and the word is 0 in between, so a reader that finds both unchanged at a
- * second look has a pair that belongs together.
+ * Two plain stores before the real call and one after it, into the thread's block. The start is
+ * stored before the word and the word is 0 in between. So if a reader finds both unchanged when it
+ * reads them again, they belong together.
  */
 #ifndef CREMA_SHIM_COUNT_CALL_H
 #define CREMA_SHIM_COUNT_CALL_H

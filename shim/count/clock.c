@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* clock.c - kept clocks: the word in the rseq area, and what was asked last. */
+/* clock.c - kept clocks: the word in the rseq area, and the kernel's last values. */
 #define _GNU_SOURCE
 #include "shim/count/clock.h"
 
@@ -35,10 +35,10 @@ struct critical_section {
 #define NEVER_RUN "brk #0"
 #define RSEQ_CALL 293
 #endif
-#define SMALLEST_AREA 32 /* bytes that are registered for it, by every glibc */
+#define SMALLEST_AREA 32 /* bytes that every glibc registers for it */
 
-/* The kernel looks for the signature in front of the place where it would send a thread that lost
- * its core inside the section. No thread is ever there. */
+/* The kernel checks the signature before the address where it would send a thread that lost its
+ * core inside the section. No thread is ever there. */
 extern const char crema_section_start[] __attribute__((visibility("hidden")));
 extern const char crema_section_abort[] __attribute__((visibility("hidden")));
 __asm__(".pushsection .text\n"
@@ -65,8 +65,8 @@ static const struct critical_section never_entered = {
 static ptrdiff_t area_offset; /* from the thread pointer; 0: clocks are not kept */
 static uint64_t kept_ticks;
 
-/* What is kept holds while the word is ours and `since` is not too long ago. `asked` tells that a
- * signal's handler came in between and asked for itself. */
+/* Kept values are valid while the word is ours and `since` is recent enough. A change of `asked`
+ * shows that a signal handler interrupted and read the clocks itself. */
 static __thread struct {
 	uint64_t since, tick, cpu_ns, turn, switches;
 	uint32_t asked, has_cpu, turn_is_of_word; /* or of `switches` */
@@ -115,20 +115,20 @@ void clock_end(void)
 		area()->rseq_cs = 0;
 }
 
-/* 0: the thread's area is not registered (any more), and nobody clears the word. */
+/* 0: the thread's area is not or no longer registered, so the kernel does not clear the word. */
 static int registered(void)
 {
 	return (int32_t)area()->cpu_id >= 0;
 }
 
-/* 1: the thread has kept its core since `kept.since`, until `now` at least. */
+/* 1: the thread has kept its core from `kept.since` until `now` at least. */
 static int holds(uint64_t now)
 {
 	return now - kept.since < kept_ticks && area()->rseq_cs == OURS && registered();
 }
 
-/* Begins to keep, before the kernel is asked. 0: it cannot be kept. A word that is still ours is
- * not stored again: a switch that clears it at this moment would be lost. */
+/* Begins to keep, before the kernel is queried. 0: it cannot be kept. A word that is still ours is
+ * not stored again: that would hide a switch that clears it at this moment. */
 static int begin(void)
 {
 	uint32_t asked;
@@ -150,7 +150,7 @@ static int begin(void)
 	if (!word || !kept.turn_is_of_word)
 		kept.turn++;
 	kept.turn_is_of_word = 1;
-	if (unlikely(kept.asked != asked)) /* what a handler kept may be of before a switch */
+	if (unlikely(kept.asked != asked)) /* what a handler kept may date from before a switch */
 		forget();
 	return 1;
 }
@@ -194,8 +194,8 @@ uint64_t clock_cpu_ns(void)
 	return clock_cpu_asked_ns();
 }
 
-/* Where no word shows the turn, the count of switches does. A signal handler that asks after the
- * comparison counts the switch again; one that asked before it has counted it, and the turn is read
+/* If no word shows the turn, the count of switches does. A signal handler that runs after the
+ * comparison counts the switch again; one that ran before it has counted it, and the turn is read
  * after that. */
 static uint64_t turn_by_count(uint64_t switches)
 {
@@ -218,7 +218,7 @@ uint64_t clock_usage(struct rusage *ru)
 	return keeps ? turn : turn_by_count((uint64_t)ru->ru_nvcsw + (uint64_t)ru->ru_nivcsw);
 }
 
-/* The word says so at any age: a thread that keeps its core for long is in the same turn. */
+/* The word is valid at any age: a thread that keeps its core for long is in the same turn. */
 static int is_same_turn(void)
 {
 	return area_offset && kept.turn_is_of_word && area()->rseq_cs == OURS && registered();
@@ -240,8 +240,8 @@ int clock_is_kept(void)
 	return area_offset != 0;
 }
 
-/* The area is the one that this thread has registered, with our signature: to register it again
- * fails in a way of its own, and is no request where another one is registered. */
+/* 1 if the area is the one that this thread has registered, with our signature: registering it
+ * again fails in a specific way, and has no effect if another one is registered. */
 static int has_our_signature(void)
 {
 	uint64_t bytes = getauxval(27 /* AT_RSEQ_FEATURE_SIZE */), align = getauxval(28);
@@ -255,8 +255,8 @@ static int has_our_signature(void)
 	return bytes > SMALLEST_AREA && SYS4(RSEQ_CALL, area(), bytes, 0, SIGNATURE) == -EBUSY;
 }
 
-/* Tried: does a thread that sleeps find the word cleared? Newer kernels do so only where its core
- * or its number in the process has changed; where neither has, the answer is certain. */
+/* Tests whether a sleeping thread finds the word cleared. Newer kernels do so only if its core or
+ * its number in the process has changed; if neither has, the result is certain. */
 static int is_cleared_by_a_switch(void)
 {
 	struct timespec shortest = {0, 1000};

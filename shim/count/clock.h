@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clock.h - the calling thread's CPU clock, and whether it has lost its core, mostly without asking
- * the kernel.
+ * clock.h - the calling thread's CPU clock, and whether it has lost its core, mostly without a
+ * system call.
  *
  * The kernel clears the word rseq_cs of a thread's rseq area whenever the thread has been switched
  * out, moved to another core or sent a signal (rseq(2)). We put the address of a critical section
  * there that no thread ever enters. While it is still there, the thread has kept its core: its turn
- * on the core is the same, and its CPU clock has advanced by what the time stamp counter says.
+ * on the core is the same, and its CPU clock has advanced by as much as the time stamp counter.
  *
- * Error of a kept CPU clock: 0.3 us, and what interrupts that the kernel accounts for by themselves
- * or a hypervisor took since the last question, which is 0.1 ms ago at most. So a later clock can
- * be behind an earlier one: take differences with clock_cpu_between(). Errors do not add up: the
- * ends of segments ask (clock_cpu_asked_ns()).
+ * Error of a kept CPU clock: 0.3 us, plus the time taken by a hypervisor, or by interrupts that the
+ * kernel accounts for separately, since the last system call, which was 0.1 ms ago at most. So a
+ * later clock can be behind an earlier one: take differences with clock_cpu_between(). Errors do
+ * not add up: the ends of segments query the kernel (clock_cpu_asked_ns()).
  *
- * The kernel is asked every time where glibc is older than 2.35 or its rseq is switched off
- * (GLIBC_TUNABLES=glibc.pthread.rseq=0), where the kernel does not clear the word at each switch
- * (Linux 6.19 and newer on x86), in a thread whose area is not registered, and while somebody
- * else's section is in the word: it is never overwritten.
+ * The kernel is queried every time if glibc is older than 2.35 or its rseq is switched off
+ * (GLIBC_TUNABLES=glibc.pthread.rseq=0), if the kernel does not clear the word at each switch
+ * (Linux 6.19 and newer on x86), in a thread whose area is not registered, and while the word holds
+ * another library's section, which is never overwritten.
  *
- * Thread-local, no locks, errno is kept, a signal's handler may call it.
+ * Thread-local, no locks, errno is kept, signal handlers may call it.
  */
 #ifndef CREMA_SHIM_COUNT_CLOCK_H
 #define CREMA_SHIM_COUNT_CLOCK_H
@@ -26,24 +26,24 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-/* So old may a question be, at most. */
+/* Maximum age of the kernel's last value. */
 #define CLOCK_KEPT_NS 100000u
 
-/* Tries whether clocks can be kept here; while arming, with crema_shm made. */
+/* Tests whether clocks can be kept here; while arming, once crema_shm exists. */
 void clock_begin(void);
-/* 1: they can, by clock_begin(). */
+/* 1 if clock_begin() found that they can. */
 int clock_is_kept(void);
-/* A new thread, or a forked child's: nothing is kept. */
+/* For a new thread, or a forked child's: nothing is kept. */
 void clock_forget(void);
-/* The thread ends: the word is as it was before us. */
+/* The thread ends: restores the word. */
 void clock_end(void);
 
 uint64_t clock_cpu_ns(void);
 uint64_t clock_cpu_asked_ns(void);
-/* Changes whenever the thread may have been switched out since the last call: while it is the same,
- * the thread was not. A signal also changes it where clocks are kept. */
+/* Changes whenever the thread may have been switched out since the last call. While it is
+ * unchanged, the thread was not switched out. A signal also changes it where clocks are kept. */
 uint64_t clock_turn(void);
-/* The kernel's numbers of this thread, and the turn in which it was asked. */
+/* The kernel's numbers of this thread; returns the turn in which they were read. */
 uint64_t clock_usage(struct rusage *ru);
 
 static inline uint64_t clock_cpu_between(uint64_t from_ns, uint64_t to_ns)

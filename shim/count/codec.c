@@ -23,7 +23,7 @@ static int row_is(const struct crema_codec_row *r, int id, uint32_t span)
 	return r->codec == (uint32_t)id && r->span == span;
 }
 
-/* All threads look from the first row on and take the first free one, so a codec has one row for
+/* All threads search from the first row and take the first free one, so a codec has one row for
  * each span. */
 static struct crema_codec_row *row_of(int id, uint32_t span)
 {

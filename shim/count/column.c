@@ -39,7 +39,7 @@ static int is(const struct crema_column *r, const struct crema_column *key)
 	       r->span == key->span && (r->flags & CREMA_COLUMN_KIND) == key->flags;
 }
 
-/* The row of what did not fit, of this span; when there is none left, of all. */
+/* The row of what did not fit, of this span; if none is left, the one for all spans. */
 static struct crema_column *other_row(uint32_t span)
 {
 	struct crema_column key = {.span = span, .flags = CREMA_COLUMN_BEYOND}, *r;
@@ -131,7 +131,7 @@ struct column_visit {
 	struct crema_column *row;
 	uint64_t task; /* name of it */
 	uint64_t network_wait_ns;
-	struct column_asked inner; /* of the visits within */
+	struct column_asked inner; /* of the visits inside */
 	struct point since;
 };
 
@@ -187,7 +187,7 @@ static void give_back(struct column_visit *v)
 	free_list = v;
 }
 
-/* What the task has counted since the visit was entered, or went on. */
+/* Charges what the task has counted since the visit was entered or resumed. */
 static void charge(struct column_visit *v, const struct crema_task *task, const struct point *now)
 {
 	struct crema_column *r = v->row;
@@ -209,7 +209,7 @@ static void charge(struct column_visit *v, const struct crema_task *task, const 
 	row_write_ends(&r->seq);
 }
 
-/* The task's numbers now; 0: this thread cannot tell its part of them. */
+/* The task's numbers now; 0 if this thread cannot determine its part of them. */
 static int look(struct crema_thread *t, struct point *now)
 {
 	if (t->is_pool) {

@@ -19,19 +19,19 @@
 #define RECORD_DATA 0x17
 /* An alert has 2 bytes in TLS 1.3, a change of keys 5; 17 come with each record. */
 #define RECORD_SMALL (RECORD_HEADER + 5 + 17)
-/* The client's last word of an opening: SHA-256 or SHA-384, 4 and 17 bytes more. */
+/* The client's last message of an opening: SHA-256 or SHA-384, 4 and 17 bytes more. */
 #define RECORD_FINISHED(hash_bytes) (RECORD_HEADER + 4 + (hash_bytes) + 17)
 
 enum protocol { UNKNOWN, HTTP, TLS, OTHER, LEFT_OUT };
 
-/* Private memory, a row for each descriptor. */
+/* Private memory, one row per descriptor. */
 static struct exchange {
 	uint64_t start; /* ticks of the request under way; 0: none */
 	uint64_t last;	/* of the last bytes received */
 	uint64_t bytes, task;
-	uint32_t scheme, address, url; /* string ids; url 0: not known */
+	uint32_t scheme, address, url; /* string ids; url 0: unknown */
 	uint32_t protocol;
-	uint32_t finished_due; /* the server asked for another hello */
+	uint32_t finished_due; /* the server requested another hello */
 } table[FD_TABLE];
 
 /* No descriptor from here up has a row in use. */
@@ -91,7 +91,7 @@ static void set_protocol(struct exchange *e, enum protocol protocol)
 							  (uint32_t)strlen(schemes[protocol])));
 }
 
-/* What this connection speaks, by the first bytes that a task sends. */
+/* The protocol of this connection, by the first bytes that a task sends. */
 static enum protocol first_words(struct sent s)
 {
 	if (!s.at || starts(s, "HTTP/") || starts(s, "PRI * HTTP/2"))
@@ -109,7 +109,7 @@ static int is_finished(uint64_t bytes)
 	return bytes == RECORD_FINISHED(32) || bytes == RECORD_FINISHED(48);
 }
 
-/* A change of cipher ends the opening: the client's last word follows. uvloop sends the first
+/* A change of cipher ends the opening: the client's last message follows. uvloop sends the first
  * request in the same call. */
 static int ask_after_opening(struct exchange *e, struct sent s, uint64_t bytes)
 {
@@ -118,7 +118,7 @@ static int ask_after_opening(struct exchange *e, struct sent s, uint64_t bytes)
 	while (at + RECORD_HEADER <= s.bytes) {
 		n = record_bytes(s.at + at);
 		if (s.at[at] == RECORD_HANDSHAKE) {
-			/* TLS 1.2's last word, or a second hello, which is long */
+			/* TLS 1.2's last message, or a second hello, which is long */
 			STORE(&e->finished_due, n > 128);
 			return n <= 128 && bytes > at + n + RECORD_SMALL;
 		}
@@ -153,13 +153,13 @@ static int asks(struct exchange *e, struct sent s, uint64_t bytes)
 
 	if (protocol == LEFT_OUT || !s.at)
 		return 0;
-	/* TLS after plain words, as behind a proxy */
+	/* TLS after plain text, as behind a proxy */
 	if (protocol != TLS && is_record(s) && s.at[0] == RECORD_HANDSHAKE)
 		set_protocol(e, protocol = TLS);
 	return protocol == TLS ? records_ask(e, s, bytes) : protocol == OTHER || is_http(s);
 }
 
-/* Counts the request under way, once, whoever finds it ended. */
+/* Counts the request under way exactly once, whichever thread finds that it ended. */
 static void count(struct exchange *e)
 {
 	struct server_request r = {.task = LOAD(&e->task),

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exchange.h - requests and answers on connections, counted by server (server.h).
+ * exchange.h - requests and responses on connections, counted by server (server.h).
  *
  * For protocols that answer one request after the other on a connection: HTTP/1.1, with or without
  * TLS. A request begins with the first bytes sent for a task after bytes were received; more sends
- * before its answer are parts of it. It ends with the last bytes received before the next one
- * begins, before the connection is closed, or before the task's end, and is counted then. One that
- * is closed without an answer has failed; its latency is the time until then.
+ * before its response are parts of it. It ends with the last bytes received before the next one
+ * begins, before the connection is closed, or before the task's end, and is counted then. A request
+ * that is closed without a response has failed; its latency is the time until then.
  *
- * What is sent tells the protocol. HTTP's requests begin with a method. Under TLS only application
- * data is a request: neither the opening, nor an alert or a change of keys, which are application
- * data to the eye in TLS 1.3, but shorter than a request. Where the first bytes cannot be seen, and
- * where a connection is none of a client, nothing is counted.
+ * The sent bytes show the protocol. HTTP's requests begin with a method. Under TLS only application
+ * data is a request: neither the opening, nor an alert or a change of keys, which look like
+ * application data in TLS 1.3, but are shorter than a request. If the first bytes cannot be seen,
+ * or the connection is not a client's, nothing is counted.
  *
  * Any thread; no lock, no allocation.
  */
@@ -26,7 +26,7 @@
 
 struct msghdr;
 
-/* Of calls that have succeeded: the kernel has read the same. */
+/* Of calls that have succeeded: the kernel has read the same memory. */
 static inline struct sent sent_buffer(const void *at, size_t bytes)
 {
 	struct sent s = {at, bytes};
@@ -36,16 +36,16 @@ static inline struct sent sent_buffer(const void *at, size_t bytes)
 struct sent sent_vector(const struct iovec *v, size_t n);
 struct sent sent_message(const struct msghdr *m);
 
-/* `bytes` were sent on fd for the named task (0: nobody), from `start` ticks on. */
+/* `bytes` were sent on fd for the named task (0: unattributed), from `start` ticks on. */
 void exchange_sent(int fd, uint64_t task, struct sent sent, uint64_t bytes, uint64_t start);
 void exchange_received(int fd, uint64_t bytes);
-/* fd is not a connection of a client that requests one answer at a time. */
+/* fd is not a client's connection that requests one response at a time. */
 void exchange_leave_out(int fd);
 /* fd means something else from now on. */
 void exchange_forget(int fd);
-/* The named task ends: what has been answered is counted. */
+/* The named task ends: counts requests that have been answered. */
 void exchange_task_ends(uint64_t task);
-/* Another shared memory: what was under way was counted elsewhere, or never. */
+/* The shared memory was replaced: what was under way was counted elsewhere, or never. */
 void exchange_forget_all(void);
 
 #endif

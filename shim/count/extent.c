@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* extent.c - positions of descriptors, and the ring of stretches. */
+/* extent.c - positions of descriptors, and the ring of extents. */
 #define _GNU_SOURCE
 #include "shim/count/extent.h"
 
@@ -62,8 +62,8 @@ int64_t position_read(int fd, uint64_t bytes)
 	return at - (long)bytes;
 }
 
-/* Takes up to n places of the ring at once, *first and those behind it: the line of its head is
- * every thread's. */
+/* Reserves up to n consecutive places of the ring at once, from *first on: all threads share the
+ * cache line of its head. */
 static uint32_t reserve(uint32_t n, uint64_t *first)
 {
 	uint64_t used;
@@ -94,7 +94,7 @@ void extent_flush(struct crema_thread *t)
 	uint64_t offset = t->extent_offset, bytes = t->extent_bytes, at;
 	uint32_t n = t->extents_ended, room;
 
-	/* Of a thread that is killed in here stretches are missing, never there twice. */
+	/* If the thread is killed in here, extents are missing, never duplicated. */
 	t->extent_bytes = 0;
 	STORE(&t->extents_ended, 0);
 	if (!t->file_row || (!n && !bytes))

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * extent.h - which bytes of data files were read, so that what was read twice can be told.
+ * extent.h - which bytes of data files were read, to detect what was read twice.
  *
- * A thread joins reads that follow each other, keeps a few finished extents in its block and puts
- * them into the ring crema_shm->extent, which the agent empties. An extent that finds no room, or
- * whose place in the file is not known, is left out: the agent then misses bytes that the file's
- * row has, and the file's re-reads are unknown. So nothing here can make a number wrong, only
- * unknown.
+ * A thread joins consecutive reads, keeps a few finished extents in its block and puts them into
+ * the ring crema_shm->extent, which the agent empties. An extent is left out if it finds no room or
+ * if its offset in the file is unknown: the agent then misses bytes that the file's row has, and
+ * the file's re-reads are unknown. So nothing here can make a number wrong, only unknown.
  *
- * Where read() reads: one word per descriptor follows its position, from open() and lseek() on; a
- * descriptor that was made another way is asked once. Descriptors that share a position (dup) are
- * not followed. A position that another process moves is not seen.
+ * Where read() reads: one word per descriptor follows its position, from open() and lseek() on; for
+ * a descriptor that was made another way the kernel is queried once. Descriptors that share a
+ * position (dup) are not followed. A change of position by another process is not seen.
  */
 #ifndef CREMA_SHIM_COUNT_EXTENT_H
 #define CREMA_SHIM_COUNT_EXTENT_H
@@ -24,16 +23,17 @@ void extent_flush(struct crema_thread *t);
 /* Bytes of a basket that uproot used. */
 void extent_basket(uint32_t row, uint64_t offset, uint64_t bytes);
 
-/* fd is known to stand at `offset` now. */
+/* fd is at `offset` now. */
 void position_set(int fd, uint64_t offset);
-/* fd has moved in a way that we do not follow, or is another one now: asked at the next read. */
+/* fd has moved in a way that we do not follow, or is another one now: the kernel is queried at the
+ * next read. */
 void position_ask(int fd);
 /* Other descriptors share fd's position. */
 void position_shared(int fd);
 void position_forget(int fd);
-/* All descriptors of now are shared with the process that forked this one. */
+/* This process shares all its present descriptors with the process that forked it. */
 void position_inherited(void);
-/* Where the `bytes` that read() has just returned began; negative: not known. */
+/* Where the `bytes` that read() has just returned began; negative: unknown. */
 int64_t position_read(int fd, uint64_t bytes);
 
 /* The current extent waits with others for the ring, which costs an atomic operation. */

@@ -73,9 +73,7 @@ static int ends_with(const char *s, size_t n, const char *end)
 	return n >= e && !memcmp(s + n - e, end, e);
 }
 
-/* What TLS and clients set themselves up with: an authority's bundle is read again for each
- * context.
- */
+/* Files that configure TLS and clients: an authority's bundle is read again for each context. */
 static int is_config(const char *path, size_t n)
 {
 	return !strncmp(path, "/etc/", 5) || strstr(path, "ca-certificates") ||
@@ -90,7 +88,7 @@ int fd_is_import(const char *path, size_t n)
 	       strstr(path, ".dist-info/") || strstr(path, "/lib/python") || is_config(path, n);
 }
 
-/* What storage charges of a file system are worth (filesystems.def). */
+/* How reliable the storage charges of a file system are (filesystems.def). */
 enum charges { EXACT, NONE, UNRESOLVED, UNKNOWN, PSEUDO };
 
 static enum charges charges_of(int64_t f_type)
@@ -119,8 +117,8 @@ static uint32_t filesystem_index(uint64_t dev, int64_t f_type, uint32_t path)
 			__atomic_store_n(&f->state, 2, __ATOMIC_RELEASE);
 			return i;
 		}
-		/* One that another thread is just making is passed by: a second entry does no harm.
-		 */
+		/* An entry that another thread is creating is skipped: a second entry does no
+		 * harm. */
 		if (state == 2 && f->dev == dev && f->f_type == f_type) {
 			if (path && !LOAD(&f->path))
 				STORE(&f->path, path);
@@ -149,7 +147,7 @@ static long link_target(int fd, char *path, size_t size)
 	return got;
 }
 
-/* Sockets of this machine only (AF_UNIX) are as pipes are. */
+/* Sockets within this machine (AF_UNIX) are treated like pipes. */
 static int is_internet(int fd)
 {
 	int domain = 0;
@@ -160,7 +158,7 @@ static int is_internet(int fd)
 	return domain == AF_INET || domain == AF_INET6;
 }
 
-/* The file has grown, or was named before it was there. */
+/* The file has grown, or its row was made before the file existed. */
 static void update_row(struct crema_file *f, const struct fd_info *info, const struct stat *st)
 {
 	STORE(&f->size_bytes, (uint64_t)st->st_size);
@@ -243,7 +241,8 @@ struct fd_info fd_lookup(int fd)
 	return info;
 }
 
-/* The kernel's own name of it, so that it is the row of its descriptors whatever way led there. */
+/* The name that the kernel uses, so that it is the row of its descriptors, whichever way led
+ * there. */
 static uint32_t find_by_name(const char *name, uint32_t span)
 {
 	const char *path = strncmp(name, "file://", 7) ? name : name + 7;

@@ -34,9 +34,9 @@ struct fd_info fd_lookup(int fd);
 uint32_t file_row_by_name(const char *name, uint32_t span);
 /* fd < FD_TABLE means something else from now on (notify.h). */
 void fd_forget(int fd);
-/* It has just been opened at that line (opener.h), 0: not known. */
+/* It has just been opened at that line (opener.h), 0: unknown. */
 void fd_opened_at(int fd, uint32_t line);
-/* All files are determined again. */
+/* All files will be determined again. */
 void fd_forget_files(void);
 /* Modules and libraries: files that the interpreter and the loader read, not the analysis. */
 int fd_is_import(const char *path, size_t bytes);

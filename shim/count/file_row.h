@@ -11,12 +11,12 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* st NULL: not known. */
+/* st NULL: unknown. */
 uint32_t file_row_make(uint32_t path, uint32_t span, uint32_t kind, uint32_t filesystem,
 		       const struct stat *st);
-/* Row + 1 for what a span's tasks were charged and is not attributable to a single file. */
+/* Row + 1 for charges of a span's tasks that cannot be attributed to a single file. */
 uint32_t file_rest_row(uint32_t span);
-/* Row + 1 of a file that is known by its URL (a string id). Any thread. */
+/* Row + 1 of a file that is identified by its URL (a string id). Any thread. */
 uint32_t file_row_remote(uint32_t url, uint32_t span);
 
 #endif

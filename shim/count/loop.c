@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loop.c - clocks of tasks and of loops, and what passed on both. */
+/* loop.c - clocks of tasks and of loops, and the time that passed on both. */
 #include "shim/count/loop.h"
 
 #include "shim/count/fd.h"
@@ -8,12 +8,12 @@
 
 #define WAITING (1ull << 63)
 
-/* A moment by the clock of a task's lock waits (ticks) and the clock of a loop (ns). */
+/* A moment on the clock of a task's lock waits (ticks) and on the clock of a loop (ns). */
 struct moment {
 	uint64_t lock_ticks, loop_ns;
 };
 
-/* Private memory, a row for each slot. */
+/* Private memory, one row per slot. */
 static struct request_task {
 	uint64_t name;
 	uint64_t clock; /* ticks of lock waits so far; with WAITING: that is now - clock */
@@ -22,7 +22,7 @@ static struct request_task {
 	struct moment received; /* last */
 	uint32_t loop;		/* that received it */
 	/* From the last receive to a later write nothing seemed to be under way; bytes on a socket
-	 * that was asked before tell that something was. */
+	 * with an earlier request show that something was. */
 	struct moment gap;
 	uint64_t gap_ns;
 } tasks[CREMA_SHM_TASKS];
