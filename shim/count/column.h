@@ -2,7 +2,7 @@
 /*
  * column.h - columns of trees and RNTuples, and what tasks spend on reading each.
  *
- * 	v = column_enter(column_row(task, name, tree, 0)); ... column_leave(v, &asked);
+ *	v = column_enter(column_row(task, name, tree, 0)); ... column_leave(v, &asked);
  *
  * What the task counts between the two belongs to the column, including pool threads' work that
  * ends meanwhile (segments are cut at both ends). Exclusive: what is read while another column is

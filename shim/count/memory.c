@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.c - makes the shared memory and arms the process; snapshots; notes. */
+/* memory.c - creates the shared memory and arms the process; snapshots; notes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -135,8 +135,8 @@ static struct crema_shm *make_file(const uint8_t *worker, const char **why)
 	return m;
 }
 
-/* A reading of both clocks at one moment: of several the one whose two tick readings lie closest,
- * so that being switched out in between cannot spoil it. */
+/* Reads both clocks at one moment: of several readings it takes the one whose two tick readings are
+ * closest, so being switched out in between does no harm. */
 static void clock_pair(uint64_t *tick, uint64_t *ns)
 {
 	uint64_t best = ~0ull;
@@ -152,7 +152,7 @@ static void clock_pair(uint64_t *tick, uint64_t *ns)
 	}
 }
 
-/* Nanoseconds per tick, times 2^32. Two pairs 10 ms apart are good to 2 us in 30 s; the two edges
+/* Nanoseconds per tick, times 2^32. Two pairs 10 ms apart are good to 2 us in 30 s; start and end
  * of a task also carry the clock itself. */
 static uint64_t calibrate(void)
 {
@@ -219,7 +219,7 @@ static uint64_t timeval_ns(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
 }
 
-/* The child that started the agent is not one of them: it was the shim's. */
+/* The child that started the agent is not counted: it was the shim's. */
 static void children_usage(struct crema_snapshot *s)
 {
 	static struct rusage base;
@@ -256,7 +256,7 @@ void shim_disarm(void)
 	path[0] = 0;
 }
 
-/* Of glibc only: clocks, thread keys and the layout of its locks are what the shim knows. */
+/* glibc only: the shim relies on its clocks, thread keys and lock layout. */
 extern __attribute__((weak)) const char *gnu_get_libc_version(void);
 
 int shim_arm(const char **why)
@@ -338,7 +338,7 @@ void shim_snapshot(void)
 		if (!snapshot_thread(t, tid, &sum) && thread_reap(t, tid))
 			sum.flags |= 2;
 	}
-	/* This thread last, and the process right behind it: what both say is the same moment. */
+	/* This thread last, followed directly by the process, so both have the same moment. */
 	if (self)
 		snapshot_thread(self, self->tid, &sum);
 	process_usage(&process_cpu, &process_in, &process_out);

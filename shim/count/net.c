@@ -34,7 +34,7 @@ void net_send_binds(int fd)
 		STORE(&owners[fd], name);
 }
 
-/* What that task receives and sends there is not known from now on. */
+/* From now on it is unknown what that task receives and sends there. */
 static void shares(uint64_t name)
 {
 	task_counts_unknown(name, CREMA_COUNT_BIT(network_read_bytes) |
@@ -79,12 +79,12 @@ void net_mark_comm(int fd)
 	exchange_leave_out(fd);
 }
 
-/* Another thread's task: straight into its slot. */
+/* Another thread's task: directly into its slot. */
 static void count_elsewhere(uint64_t name, int id, uint64_t bytes)
 {
 	uint32_t owner = task_ref_name(name);
 
-	task_add(owner, id, bytes); /* nobody: its record is gone already */
+	task_add(owner, id, bytes); /* unattributed: its record is already gone */
 	task_unref(owner);
 }
 

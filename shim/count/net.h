@@ -2,13 +2,13 @@
 /*
  * net.h - which task owns the bytes on a socket: the one that wrote the request owns the response.
  *
- * Each send binds the descriptor to the task of its thread (to nobody, if the thread has none). An
+ * Each send binds the descriptor to the task of its thread (to none, if the thread has none). An
  * asyncio transport is bound by its write(), whose context is the requester's; what the loop sends
  * later, or writes while it receives (TLS answers a change of keys), does not bind it again. So it
  * does not matter who opened a kept-alive connection or which thread receives; a connection's
- * opening is charged to the task that needed it. HTTP/2 has no owner of a connection: it is marked
- * as shared, what it carries is unattributed and counted as such, and what a task that uses it
- * receives and sends is unknown.
+ * opening is charged to the task that needed it. An HTTP/2 connection has no single owner: it is
+ * marked as shared, its bytes are counted as unattributed, and what a task that uses it receives
+ * and sends is unknown.
  */
 #ifndef CREMA_SHIM_COUNT_NET_H
 #define CREMA_SHIM_COUNT_NET_H

@@ -18,10 +18,10 @@
 #include "shim/count/task.h"
 #include "shim/libc/sys.h"
 
-/* So many of the thread's next calls are bracketed: a recent one had waited. */
+/* This many of the thread's next calls are bracketed: a recent one waited. */
 static __thread uint32_t slow;
 
-/* Only the kernel tells what storage was charged. */
+/* Only the kernel has the storage charges. */
 static uint64_t charges_at(uint64_t *inblock, uint64_t *switches)
 {
 	struct rusage ru;
@@ -41,7 +41,7 @@ void op_bracket(struct op *op, int time_id)
 		op->start = ticks();
 		op->turn = op->charges ? charges_at(&op->inblock, &op->switches) : clock_turn();
 		runqueue_wait_begins(op->t, time_id, op->turn);
-		/* after the look, which costs CPU */
+		/* after the query, which costs CPU */
 		op->cpu_ns = clock_cpu_ns();
 	} while (runqueue_read_again(op->start, &times));
 	op->start = ticks();
@@ -81,7 +81,7 @@ static uint64_t op_waited(struct op *op, uint64_t *storage_bytes)
 	return e.gross_ns - runqueue_of_wait(op->t, &e);
 }
 
-/* A slow call without a bracket: what has happened since the last look is put on this call, so the
+/* A slow call without a bracket: what has happened since the last check is put on this call, so the
  * wait is never too large. In the same turn it was not a wait at all. */
 static uint64_t waited_unbracketed(struct op *op, uint64_t elapsed_ns)
 {
@@ -93,7 +93,7 @@ static uint64_t waited_unbracketed(struct op *op, uint64_t elapsed_ns)
 	return elapsed_ns - runqueue_of_wait(op->t, &e);
 }
 
-/* Brackets a call that is likely to block; a pool thread's is also seen by its task. */
+/* Brackets a call that is likely to block; its task also sees a pool thread's call. */
 static void bracket_call(struct op *op)
 {
 	struct crema_task *task = op->t->is_pool ? task_slot(op->t->owner) : NULL;
@@ -205,7 +205,7 @@ static uint64_t read_slow(struct op *op, int fd, uint64_t elapsed_ns)
 	return storage;
 }
 
-/* A bracketed read: what of it came from the page cache, and what storage gave beyond it. */
+/* A bracketed read: which part came from the page cache, and what storage returned in addition. */
 static void count_large(const struct op *op, long result, uint64_t storage)
 {
 	uint64_t *count = op->t->seg.count, returned = result > 0 ? (uint64_t)result : 0;

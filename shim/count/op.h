@@ -3,12 +3,11 @@
  * op.h - one intercepted call: what it did and whether it blocked.
  *
  * A call that returns at once costs two reads of the tick counter. A call is bracketed with the
- * thread's clocks (clock.h; 2 us more to read the run queue: runqueue.h says when)
- * when it is likely to block: large reads, waits, and the small reads that follow one that was
- * slow. For a bracketed call
+ * thread's clocks (clock.h; 2 us more to read the run queue: runqueue.h explains when) when it is
+ * likely to block: large reads, waits, and the small reads after a slow one. For a bracketed call
  *     wait = elapsed - CPU inside - run queue inside     (0 if the thread was never switched out)
  * and for a slow call that was not bracketed
- *     wait = elapsed - run queue since the last look     (its own CPU, a few us, is in there too)
+ *     wait = elapsed - run queue since the last check    (this includes its own CPU, a few us)
  */
 #ifndef CREMA_SHIM_COUNT_OP_H
 #define CREMA_SHIM_COUNT_OP_H
@@ -42,7 +41,7 @@ struct op {
 
 /* Brackets a call; time_id: the class of a wait, -1: not known yet. */
 void op_bracket(struct op *op, int time_id);
-/* What the thread's clocks say at the end of a bracketed call. */
+/* The thread's clocks at the end of a bracketed call. */
 struct op_end {
 	uint64_t gross_ns; /* elapsed - CPU inside; 0 if the thread was never switched out */
 	uint64_t cpu_ns, turn, storage_bytes;
@@ -50,24 +49,23 @@ struct op_end {
 };
 struct op_end op_end(const struct op *op);
 
-/* wait.c. Blocking waits: on an object (its address says whether it is the GIL), or of a known
+/* wait.c. Blocking waits: on an object (its address shows whether it is the GIL), or of a known
  * class. */
 void wait_begin(struct op *op, const void *object);
 void block_begin(struct op *op, int time_id);
-/* Of both, not where op->t is NULL: `result` is what the call returned. 1 if it blocked. */
+/* Ends both kinds, unless op->t is NULL: `result` is what the call returned. 1 if it blocked. */
 int wait_end(struct op *op, int result);
-/* wait.c. A lookup of `host` (NULL: not known): what it calls meanwhile is not counted by itself.
- */
+/* wait.c. A lookup of `host` (NULL: unknown): the calls it makes are not counted separately. */
 void lookup_begin(struct op *op);
 void lookup_end(struct op *op, const char *host);
-/* Of a wait for descriptors: how many are ready, and the class of those it named (-1: not known).
- */
+/* Ends a wait for descriptors: how many are ready, and the class of those in the call (-1:
+ * unknown). */
 void poll_end(struct op *op, int result, int time_id);
-/* 1 if a wait of the calling thread is worth measuring: it works for a task, or is the loop that
- * waits for a task's answers. */
+/* 1 if a wait of the calling thread should be measured: it works for a task, or is the loop that
+ * waits for a task's responses. */
 int wait_matters(void);
 
-/* A call that waited until a file was on the disk. */
+/* A call that waited until a file was on disk. */
 void sync_count(const struct op *op);
 
 void socket_begin(struct op *op, int fd);
@@ -84,7 +82,7 @@ void write_end(struct op *op, int fd, long result, struct sent sent);
 void write_count(const struct op *op, uint64_t calls, uint64_t bytes);
 void map_end(int fd, size_t length, int prot);
 
-/* Where the interpreter's runtime lies: waits on objects in there are waits for the GIL. */
+/* Memory of the interpreter's runtime: waits on objects in it are waits for the GIL. */
 void wait_set_runtime(const void *start, size_t bytes);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { LOOKS = 32 };
 
-/* Written by the GIL's holder alone; a number is given away once its line is there. */
+/* Only the GIL's holder writes these; a number is handed out once its line is stored. */
 static struct crema_line lines[OPENER_LINES];
 static uint32_t lines_used;
 

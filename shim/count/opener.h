@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * opener.h - which line of the user's own code has opened a file, and what went through.
+ * opener.h - which line of the user's own code opened a file, and what it read and wrote.
  *
- * The interpreter tells that it is about to open a file (bootstrap.c); the next open() of that path
- * by the same thread takes the line along. What is read and written through the descriptor is the
- * line's from then on, whichever thread does it. Descriptors that a library opens by itself and
- * copies of descriptors have no line.
+ * The interpreter reports that it is about to open a file (bootstrap.c); the next open() of that
+ * path by the same thread takes that line. From then on, what is read and written through the
+ * descriptor counts for the line, whichever thread does it. Descriptors that a library opens
+ * directly and copies of descriptors have no line.
  *
  * opener_expect(): GIL held. The others: any thread, no lock.
  */
@@ -14,13 +14,13 @@
 
 #include "shim/shim.h"
 
-#define OPENER_LINES 2048u /* of a process; those beyond are not known */
+#define OPENER_LINES 2048u /* per process; further ones are unknown */
 
 /* The calling thread's next open() of `path` is at that line. */
 void opener_expect(const char *path, const struct crema_line *line);
-/* Whether it expects one. */
+/* 1 if the calling thread expects one. */
 int opener_expects(void);
-/* The line of the open() that has just returned, as a number; 0: none. Expects nothing then. */
+/* The line of the open() that has just returned, as a number; 0: none. Ends the expectation. */
 uint32_t opener_take(const char *path);
 const struct crema_line *opener_line(uint32_t number);
 

@@ -6,7 +6,7 @@
 #include "shim/libc/sys.h"
 
 /* overlap_active: how many calls are under way (top 16 bits) and since when at least one has been
- * (48 bits of ns). One word, so that the last to leave takes the beginning with it. */
+ * (48 bits of ns). One word, so that the last to leave takes the start time with it. */
 #define SINCE_BITS 48
 #define SINCE_MASK ((1ull << SINCE_BITS) - 1)
 #define ONE (1ull << SINCE_BITS)

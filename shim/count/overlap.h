@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * overlap.h - a task's thread that waits for a lock while its pool threads wait for storage (or the
- * network) really waits for storage (or the network).
+ * overlap.h - when a task's thread waits for a lock while its pool threads wait for storage (or the
+ * network), the thread really waits for storage (or the network).
  *
- * Pool threads say when a call that may block begins and ends, and how long it really waited. The
- * slot keeps the time during which at least one of them was in such a call (the union) and the sum
- * of their waits. Of a lock wait, min(union, sum, wait) over its duration is the pool's: the union
- * alone would also count calls that only copied, the sum alone would count parallel waits twice.
+ * Pool threads report when a call that may block begins and ends, and how long it really waited.
+ * The slot keeps the time during which at least one of them was in such a call (the union) and the
+ * sum of their waits. Of a lock wait, min(union, sum, wait) over its duration is the pool's: the
+ * union alone would also count calls that only copied, the sum alone would count parallel waits
+ * twice.
  *
  * A request (shim/count/request.h) that other threads answer is a wait from beginning to end: for
- * these the union alone counts, also while they are under way.
+ * these only the union counts, also while they are under way.
  *
  * Any thread, atomics only.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* packed.c - a ring of files, and what is unknown of who writes them. */
+/* packed.c - a ring of files, and what becomes unknown when a task writes one. */
 #define _GNU_SOURCE
 #include "shim/count/packed.h"
 
@@ -15,7 +15,7 @@
 static struct {
 	uint64_t dev, ino;
 } files[FILES];
-static uint32_t marked; /* ever */
+static uint32_t marked; /* in total */
 
 int packed_is(uint64_t dev, uint64_t ino)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed.h - files whose library packs what was written when it flushes, not when it is told to
- * write.
+ * packed.h - files whose library compresses data when it flushes, not in the write call.
  *
  * HDF5 keeps chunks until the file or the dataset is flushed or closed, the last reference goes, or
- * another chunk needs the room. No Python call tells of most of these, but each writes the file: a
- * task that writes such a file has unknown compression.
+ * another chunk needs the space. Most of these happen without a Python call, but each writes the
+ * file: a task that writes such a file has unknown compression.
  *
- * Files are known by device and inode. The oldest of 1,024 makes room: by then it was closed, as no
- * process has that many open by default. Marking is done with the GIL held; asking by any thread.
+ * Files are identified by device and inode. The oldest of 1,024 is replaced: by then it was closed,
+ * as no process has that many open by default. Only a thread with the GIL marks files; any thread
+ * checks.
  */
 #ifndef CREMA_SHIM_COUNT_PACKED_H
 #define CREMA_SHIM_COUNT_PACKED_H
 
 #include <stdint.h>
 
-/* From now on the file of that path is one. 1: it was not; what is known of open descriptors is to
- * be read again (fd_forget_files()). */
+/* Marks the file of that path. 1: it was not marked before, and open descriptors must be determined
+ * again (fd_forget_files()). */
 int packed_mark(const char *path);
 int packed_is(uint64_t dev, uint64_t ino);
 /* The owner writes one of them. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* point.h - a task's numbers at one moment. A task's own thread, whose segment has just been cut.
- */
+/* point.h - a task's numbers at one moment. For a task's own thread, whose segment has just been
+ * cut. */
 #ifndef CREMA_SHIM_COUNT_POINT_H
 #define CREMA_SHIM_COUNT_POINT_H
 

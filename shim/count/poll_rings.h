@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * poll_rings.h - rings of io_uring that only watch descriptors, so that what tasks read stays
- * known.
+ * poll_rings.h - io_uring rings that only watch descriptors, so that what tasks read stays known.
  *
- * The loop that runs a worker makes its ring before the process is armed: it is kept until then.
+ * The loop that runs a worker creates its ring before the process is armed: it is kept until then.
  * Any thread, any process, no lock.
  */
 #ifndef CREMA_SHIM_COUNT_POLL_RINGS_H
@@ -11,9 +10,9 @@
 
 #include <stdint.h>
 
-/* 0: there is no room, so it counts as one with I/O. */
+/* 0: there is no room, so the ring counts as one with I/O. */
 int poll_rings_add(uint32_t fd);
-/* While arming: the agent, which is not there yet, reads them in the shared memory. */
+/* While arming: stores them in the shared memory, for the agent that starts later. */
 void poll_rings_armed(void);
 
 #endif

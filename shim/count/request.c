@@ -27,13 +27,13 @@ void request_end(uint64_t name)
 	task_unref(owner);
 }
 
-/* Claimed first: a reader that sees only that misses bytes, and counts none twice. */
+/* Claimed first: a reader that sees only the claim misses bytes, and counts none twice. */
 void request_received(uint64_t name, uint64_t bytes)
 {
 	uint32_t owner = task_ref_name(name);
 	struct crema_task *task = task_slot(owner);
 
-	if (owner == OWNER_NONE || !bytes) { /* its record is gone already */
+	if (owner == OWNER_NONE || !bytes) { /* its record is already gone */
 		task_unref(owner);
 		return;
 	}

@@ -3,10 +3,9 @@
  * request.h - a task's requests to servers that other threads send and receive: XrdCl's own, or an
  * event loop's.
  *
- * From begin to end a lock wait of the task's own thread is a wait for the network (overlap.h).
- * What came back has been counted already, as received by a thread without a task;
- * request_received() gives it to the task, and takes it off the unattributed
- * (claimed_network_read_bytes).
+ * From begin to end a lock wait of the task's own thread is a wait for the network (overlap.h). The
+ * response has already been counted as received by a thread without a task. request_received()
+ * moves it from there to the task (claimed_network_read_bytes).
  *
  * A task is given by its name (task.h), so it may have ended meanwhile. Any thread, with or without
  * the GIL; no lock, no allocation.
@@ -18,7 +17,7 @@
 
 void request_begin(uint64_t task);
 void request_end(uint64_t task);
-/* Bytes of an answer that has arrived, as they came over the wire. */
+/* Bytes of a response that has arrived, as received from the network. */
 void request_received(uint64_t task, uint64_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* runqueue.c - looks at the run queue delay, and the waits that are held until the next one. */
+/* runqueue.c - reads of the run queue delay, and the waits that are held until the next one. */
 #include "shim/count/runqueue.h"
 
 #include "shim/count/clock.h"
@@ -25,7 +25,7 @@ int64_t runqueue_delay_ns(void)
 enum { HELD_WAITS = 64, HELD_NS = 4000000, HELD_ONE_NS = 500000 };
 
 static __thread struct {
-	int64_t delay_ns; /* of the last look, or -errno */
+	int64_t delay_ns; /* at the last read, or -errno */
 	uint64_t turn;
 	int valid;
 } look;
@@ -35,7 +35,7 @@ static __thread struct {
 	uint64_t sum_ns, cpu_ns, tick, turn; /* cpu, tick, turn: at the end of the last */
 } held;
 
-/* A new thread that nobody has looked at yet. */
+/* A new thread whose delay was never read. */
 static __thread struct {
 	int on;
 	uint64_t tick, cpu_ns;
@@ -53,12 +53,12 @@ void runqueue_born(uint64_t created_tick)
 	young.delay_ns = waited > young.cpu_ns ? (int64_t)(waited - young.cpu_ns) : 0;
 }
 
-/* 1 while all that can have been delay is too little for a look. */
+/* 1 while the possible delay is too small for a read. */
 static int is_young_at(uint64_t tick, uint64_t cpu_ns)
 {
 	young.on = ticks_ns(tick - young.tick) <
 		   clock_cpu_between(young.cpu_ns, cpu_ns) + RUNQUEUE_YOUNG_NS;
-	if (!young.on) { /* what it lost since then is what the first look finds */
+	if (!young.on) { /* the first read finds what it lost since then */
 		look.delay_ns = young.delay_ns;
 		look.turn = ~0ull;
 		look.valid = 1;
@@ -123,7 +123,7 @@ static void take_back(struct crema_thread *t, uint64_t delay_ns)
 	held.sum_ns = 0;
 }
 
-/* Not CPU since the end of the last held wait: all of a preemption's delay is in there. */
+/* Time without CPU since the end of the last held wait: it contains all of a preemption's delay. */
 static uint64_t gap_ns(void)
 {
 	uint64_t cpu = clock_cpu_between(held.cpu_ns, clock_cpu_ns());
@@ -162,7 +162,7 @@ int runqueue_hold(struct crema_thread *t, int time_id, const struct op_end *e)
 	return 1;
 }
 
-/* The time since the end of a wait that was not CPU: only another thread's turn can be there. */
+/* The time without CPU since the end of a wait: only another thread's turn can be in it. */
 static uint64_t lost_since(const struct op_end *e)
 {
 	uint64_t since = ticks_ns(ticks() - e->tick), cpu;

@@ -6,9 +6,10 @@
  * A read opens a file of /proc: 2 to 4 us. Two facts save most of them:
  * - The delay grows only while a thread is switched out. In the same turn on its core (clock.h) the
  *   last value is still valid.
- * - Short waits of one class in a row can be charged including their delay ("held"): one read then
- *   subtracts it from all of them. At most 64 waits and 4 ms are held, which bounds the error of a
- *   class in a live thread; at the end of a segment nothing is held.
+ * - Consecutive short waits of one class can be charged including their delay ("held"): one read
+ *   then subtracts it from all of them. At most 64 waits and 4 ms are held, which bounds the error
+ *   of a class in a live thread; at the end of a segment nothing is held.
+ *
  * A switch between two held waits was a preemption: its delay is at most the time there that was
  * not CPU, and this much is not subtracted from the waits.
  *
@@ -18,8 +19,8 @@
  * the thread's waits or unclassified. The wait before the first instruction, including clone(), is
  * taken from the clocks.
  *
- * Clocks that are read one after the other belong to one moment only while the thread keeps its
- * core, which a busy machine often takes just then. A delay between reading the clocks and the
+ * Clocks that are read one after the other belong to one moment only if the thread keeps its core
+ * meanwhile, which it often loses on a busy machine. A delay between reading the clocks and the
  * start of a wait, or between its end and reading them, is not part of the wait. If reading took
  * too long, the clocks are read again.
  *
@@ -64,7 +65,7 @@ uint64_t runqueue_of_wait(struct crema_thread *t, const struct op_end *e);
 /* Nothing is held afterwards. */
 void runqueue_settle(struct crema_thread *t, uint64_t turn);
 
-/* Own run queue delay so far in ns; -errno where the kernel does not tell. */
+/* Own run queue delay so far in ns; -errno if the kernel does not report it. */
 int64_t runqueue_delay_ns(void);
 
 #endif

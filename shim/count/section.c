@@ -15,7 +15,7 @@ struct section_open {
 	struct section_open *outer; /* of this thread; of a free one: the next free */
 	uint64_t token, task;
 	uint32_t memory, is_pool,
-		untold; /* untold: in the row of those that did not fit, or within one */
+		untold; /* untold: counted in the row of those that did not fit, or inside one */
 	struct crema_section *row;
 	struct crema_gauge *gauge;
 	struct section_carry carry; /* the one before */

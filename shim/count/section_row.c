@@ -30,7 +30,7 @@ static int same_path(uint32_t id, const char *path, uint32_t bytes)
 	return !strncmp(text, path, bytes) && !text[bytes];
 }
 
-/* The row of what did not fit, of this span; when there is none left, of all. */
+/* The row of what did not fit, of this span; if none is left, the one for all spans. */
 static struct crema_section *other_row(const struct crema_task *task, uint32_t flags)
 {
 	struct crema_section *r;
@@ -50,7 +50,7 @@ static struct crema_section *other_row(const struct crema_task *task, uint32_t f
 	return r;
 }
 
-/* What both kinds of rows are found by. */
+/* The key of both kinds of rows. */
 struct key {
 	const char *path;
 	uint32_t bytes, span, prefix, flags, dataset;
@@ -84,7 +84,7 @@ static uint32_t new_path(const struct key *k)
 	 (r)->prefix == (k)->prefix && (r)->flags == (k)->flags &&                                 \
 	 same_path((r)->path, (k)->path, (k)->bytes))
 
-/* Resets the row but keeps its seq; `more`: the additional part of one kind of rows. */
+/* Resets the row but keeps its seq; `more`: the additional part of one kind of row. */
 #define MAKE(r, k, id, more)                                                                       \
 	do {                                                                                       \
 		uint64_t seq = (r)->seq;                                                           \
@@ -101,10 +101,10 @@ static uint32_t new_path(const struct key *k)
 		row_write_ends(&(r)->seq);                                                         \
 	} while (0)
 
-/* Nobody has it open, and all that it says is safe. */
+/* No thread has it open, and all its numbers are safe. */
 #define CAN_GO(r, is_open) ((r)->seq == LOAD(&(r)->safe_seq) && !(is_open))
 
-/* Found, or made, among n rows from `first` on, of which `looks` are looked at; NULL: no room. */
+/* Finds or makes a row among n rows from `first` on, of which it checks `looks`; NULL: no room. */
 static struct crema_section *row_among(const struct key *k, uint32_t first, uint32_t n,
 				       uint32_t looks)
 {
@@ -200,10 +200,11 @@ static void add_wall(struct crema_section *r, uint64_t ns)
 
 	r->wall_ns += ns;
 	if (!r->path)
-		return; /* many names: no spread of anything */
+		return; /* many names: a spread would mean nothing */
 	r->wall_min_ns = r->count > 1 && r->wall_min_ns < ns ? r->wall_min_ns : ns;
 	r->wall_max_ns = r->wall_max_ns > ns ? r->wall_max_ns : ns;
-	*bucket += *bucket != UINT32_MAX; /* the buckets' sum then lacks some: readers see that */
+	*bucket += *bucket != UINT32_MAX; /* the buckets' sum is then too small: readers detect
+					   * that */
 }
 
 static void add_numbers(struct crema_section *r, const struct crema_task *task,
@@ -280,7 +281,7 @@ void gauge_memory(struct crema_gauge *g, double begin, double end, double peak)
 	row_write_ends(&g->seq);
 }
 
-/* A name as a path of its own; 0 if there is none. */
+/* A name as a path on its own; 0 if there is none. */
 static uint32_t single_path(char *path, const char *name, size_t bytes)
 {
 	size_t n = 0;

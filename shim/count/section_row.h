@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * section_row.h - rows of sections and gauges in shared memory: found by path, span, prefix and
- * flags, made on first use; in a full table, in place of a row that has nothing open and is all
- * acknowledged. Sections of tasks with a dataset have a row for each dataset, in a part of the
- * table of their own: where that is full, one row for all datasets that found no room. Names
- * beyond the table share one row for each span, and get no text: code that makes up names without
- * end cannot fill the strings. GIL held.
+ * flags, made on first use.
+ *
+ * In a full table, a row that has nothing open and is fully acknowledged is reused. Sections of
+ * tasks with a dataset have a row for each dataset, in a separate part of the table: if that is
+ * full, one row holds all datasets that found no room. Names that do not fit in the table share one
+ * row for each span, and get no text: code that makes up endless names cannot fill the strings. GIL
+ * held.
  */
 #ifndef CREMA_SHIM_COUNT_SECTION_ROW_H
 #define CREMA_SHIM_COUNT_SECTION_ROW_H
@@ -26,18 +28,18 @@ struct row_delta {
 };
 
 void row_begun(struct crema_section *r);
-/* Adds a section that has ended; `untold`: only its number, what it lies within has the rest. */
+/* Adds a section that has ended; `untold`: only its number, the section around it has the rest. */
 void row_add(struct crema_section *r, const struct crema_task *task, const struct row_delta *d,
 	     uint32_t untold);
 void row_broken(struct crema_section *r, struct crema_gauge *g);
 
-/* Memory is looked at from here on. */
+/* From here on memory is measured, */
 void gauge_begun(struct crema_gauge *g);
-/* ... to here. peak 0: not known. */
+/* ... up to here. peak 0: unknown. */
 void gauge_memory(struct crema_gauge *g, double begin, double end, double peak);
 void gauge_value(struct crema_gauge *g, int stat, double value);
 
-/* So many bytes of a text of more than `most` that no character is cut. */
+/* How many bytes of a text longer than `most` to keep, so that no character is cut. */
 size_t section_cut_text(const char *text, size_t most);
 
 #endif

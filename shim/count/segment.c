@@ -12,8 +12,8 @@
 #include "shim/libc/sys.h"
 #include "shim/count/task.h"
 
-/* Which files this segment touched, and what bracketed calls were charged for them. Private: of a
- * killed task only the rows' storage bytes miss it, not the task's. */
+/* Which files this segment touched, and what bracketed calls were charged for them. Private: if a
+ * task is killed, only the files' storage bytes lack this, the task's do not. */
 static __thread struct {
 	uint32_t row, rows;
 	uint64_t charged_bytes;
@@ -32,8 +32,9 @@ void segment_charged(uint64_t bytes)
 	touched.charged_bytes += bytes;
 }
 
-/* What was charged outside bracketed calls (small reads, page faults): it is the one file's that
- * the segment touched; with several files nobody can tell, and the span's rest row gets it. */
+/* What was charged outside bracketed calls (small reads, page faults). If the segment touched one
+ * file, that file gets it; with several files it is unattributed within the span, and the span's
+ * rest row gets it. */
 static void charge_rest(struct crema_thread *t, uint64_t storage_bytes)
 {
 	uint32_t row;
@@ -46,7 +47,7 @@ static void charge_rest(struct crema_thread *t, uint64_t storage_bytes)
 	}
 }
 
-/* One instruction takes it: a handler of a signal may count in between. */
+/* Takes it in one instruction: a signal handler may count in between. */
 static void move(uint64_t *from, uint64_t *to, uint64_t *total)
 {
 	uint64_t v = LOAD(from);
@@ -137,8 +138,8 @@ static void segment_base(struct crema_thread *t, const struct boundary *b)
 
 __thread struct section_carry section_carry;
 
-/* Moves the block's counts to their owner. `folding` is set meanwhile: a process that dies in these
- * few nanoseconds leaves a block whose numbers may be in both places, and the agent says so. */
+/* Moves the block's counts to their owner. `folding` is set meanwhile: if the process dies in these
+ * few nanoseconds, the numbers of the block may be in both places, and the agent reports that. */
 void segment_fold(struct crema_thread *t)
 {
 	struct crema_totals *totals = &crema_shm->totals;
@@ -164,7 +165,7 @@ void segment_fold(struct crema_thread *t)
 	__atomic_store_n(&t->folding, 0, __ATOMIC_RELEASE);
 }
 
-/* b: the end of the one under way and the start of the next. */
+/* b: the end of the current segment and the start of the next. */
 static void next_segment(struct crema_thread *t, uint32_t owner, uint32_t is_pool, uint64_t pieces,
 			 const struct boundary *b)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * segment.h - what thread.c and segment.c share: the clocks at a segment's ends and the folding of
- * a block into its owner. Everybody else needs thread.h only.
+ * a block into its owner. All other files need only thread.h.
  *
  * segment.c, task.c, thread.c and thread_inherit.c are one state machine and call each other: a
- * task that begins or ends switches its thread's segment, and a thread that ends hands its last one
- * over.
+ * task that begins or ends switches its thread's segment, and a thread that ends hands over its
+ * last one.
  */
 #ifndef CREMA_SHIM_COUNT_SEGMENT_H
 #define CREMA_SHIM_COUNT_SEGMENT_H
 
 #include "shim/count/thread.h"
 
-/* Clocks of the thread at a boundary between segments. The CPU clock goes first: reading it brings
- * the scheduler's other numbers of this thread up to date. */
+/* Clocks of the thread at a boundary between segments. The CPU clock is read first: that updates
+ * the scheduler's other numbers of this thread. */
 struct boundary {
 	uint64_t tick, cpu_ns, inblock, oublock, nvcsw, nivcsw, majflt;
 	int64_t runqueue_ns;
@@ -21,13 +21,12 @@ struct boundary {
 
 /* Of the calling thread, whose block is t: nothing is held (runqueue.h) afterwards. */
 void boundary_take(struct crema_thread *t, struct boundary *b);
-/* Ends the segment under way and begins one for `owner`. */
+/* Ends the current segment and begins one for `owner`. */
 void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool);
-/* Ends the thread's last segment: *b is what its clocks say then, but for the run queue where it
- * worked for nobody. */
+/* Ends the thread's last segment: *b gets its clocks then, except the run queue if the thread
+ * worked for no task. */
 void segment_last(struct crema_thread *t, struct boundary *b);
-/* Ends it and goes on with the same work: what was counted so far is in the owner's numbers then.
- */
+/* Ends it and continues the same work: the owner's numbers then contain all counts so far. */
 void segment_cut(struct crema_thread *t);
 /* Moves the block's counts to their owner. */
 void segment_fold(struct crema_thread *t);
@@ -40,8 +39,8 @@ static inline void counters_add(struct crema_counters *to, const struct crema_co
 		to->count[i] += more->count[i];
 }
 
-/* Where this thread's counts go as well, while it works for that owner; NULL: nowhere. Of a section
- * that is open in it. */
+/* While this thread works for that owner, its counts also go here; NULL: nowhere. Of a section that
+ * is open in it. */
 extern __thread struct section_carry {
 	struct crema_counters *to;
 	uint32_t owner;

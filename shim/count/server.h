@@ -2,10 +2,10 @@
 /*
  * server.h - requests to storage servers: how many, how many bytes came, how long each took.
  *
- * One row per (scheme, address, span) in shared memory. A request's latency is the time from its
- * sending to its answer's last byte, seen by who sent it. Requests overlap, so the sum of latencies
- * is not wall time. If the request names the file, it counts in the file's row, too. What one
- * request is: exchange.h for connections, docs/attribution.md for XRootD.
+ * One row per (scheme, address, span) in shared memory. A request's latency is the time from
+ * sending it to the last byte of its response, as its sender sees it. Requests overlap, so the sum
+ * of latencies is not wall time. If the request names the file, it counts in the file's row, too.
+ * What one request is: exchange.h for connections, docs/attribution.md for XRootD.
  *
  * Any thread, with or without the GIL; no lock, no allocation.
  */
@@ -15,9 +15,9 @@
 #include "shim/shim.h"
 
 struct server_request {
-	uint64_t task;		  /* name of the task (task.h) that asked; 0: nobody */
+	uint64_t task;		  /* name of the task (task.h) that made it; 0: none */
 	uint32_t scheme, address; /* string ids (arena_id) */
-	uint32_t url;		  /* the file's, a string id; 0: not known */
+	uint32_t url;		  /* the file's, a string id; 0: unknown */
 	uint64_t read_bytes, latency_ns;
 	int failed;
 };

@@ -12,7 +12,7 @@
 #include "shim/count/fd.h"
 #include "shim/libc/sys.h"
 
-/* Their character in the buffer is enough for fgets and getline. */
+/* For fgets and getline it is enough if the buffer contains their character. */
 static int has_enough(const FILE *f, size_t bytes)
 {
 	size_t have = (size_t)(f->_IO_read_end - f->_IO_read_ptr);
@@ -63,7 +63,7 @@ void stream_end(struct stream_op *s)
 {
 	long bytes = SYS3(SYS_lseek, s->fd, 0, SEEK_CUR) - s->at;
 
-	/* Nothing came: it was a read only if it has met the end just now. */
+	/* Nothing came: it was a read only if it has just reached the end of the file. */
 	if (!bytes && (s->ended || !has_ended(s->file)))
 		bytes = -1;
 	read_end(&s->op, s->fd, s->at, bytes);

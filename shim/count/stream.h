@@ -29,24 +29,24 @@ struct stream_op {
 	struct op op; /* op.t is NULL: do not count */
 	FILE *file;
 	int fd, ended;	 /* its descriptor; 1: the end was met earlier */
-	int64_t at;	 /* the file's position; of a seek: by libc's knowledge, negative: none;
-			    of a write: what was waiting to be written */
+	int64_t at;	 /* the file's position; of a seek: as libc has it, negative: none; of a
+			  * write: what was waiting to be written */
 	const char *end; /* of a seek: where the buffer ended */
 	int relative;	 /* of a seek: by lseek(SEEK_CUR) alone */
 };
 
-/* Wanted: everything up to and including this character. */
+/* Everything up to and including this character is needed. */
 #define STREAM_UNTIL(c) (SIZE_MAX - (unsigned char)(c))
 
 /* Bytes that printf's result stands for. */
 #define PRINTED(result) ((result) < 0 ? 0 : (size_t)(result))
 
-/* `bytes` are wanted, or STREAM_UNTIL(). */
+/* `bytes` are needed, or STREAM_UNTIL(). */
 void stream_begin(struct stream_op *s, FILE *f, size_t bytes);
 void stream_end(struct stream_op *s);
 void stream_write_begin(struct stream_op *s, FILE *f);
 void stream_write_end(struct stream_op *s, size_t bytes);
-/* Around a seek by lseek's whence; failed: what it returned. */
+/* Around a seek with lseek's whence; failed: what it returned. */
 void stream_seek_begin(struct stream_op *s, FILE *f, int whence);
 void stream_seek_end(struct stream_op *s, int failed);
 

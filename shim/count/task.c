@@ -21,10 +21,10 @@ void task_forget(void)
 }
 
 /*
- * /proc/self/statm, kept open: opening it costs three times what reading it does. A program may
- * close descriptors that it does not know and open another file with the number, so it is looked
- * at before each use; from then on the file is opened each time. The number is high, where no
- * program expects the next one.
+ * /proc/self/statm, kept open: opening it costs three times as much as reading it. A program may
+ * close descriptors that it did not open and open another file with the number. So the number is
+ * checked before each use; if it has changed, the file is opened each time. The number is high,
+ * where no program expects the next one.
  */
 static struct {
 	int fd; /* + 1; 0: not kept */
@@ -45,7 +45,7 @@ static int statm_fd(void)
 	return -1;
 }
 
-/* A forked child's is its parent's. */
+/* In a forked child it belongs to the parent. */
 static void statm_drop(void)
 {
 	int fd = statm_fd();
@@ -123,11 +123,11 @@ static uint64_t usage_max_rss_bytes(uint64_t *faults)
 	return (uint64_t)ru.ru_maxrss * 1024;
 }
 
-/* getrusage keeps the peak of what this process was before exec(), which a fork or vfork takes from
- * its parent: of a worker whose parent is a large program it is never exceeded. Up to that peak
- * only /proc/self/status, at 15 times the cost, has the program's own. Memory grows by page faults:
- * without one since the last read it still holds. (The kernel may also join pages to a larger one;
- * that is seen after the next fault.) */
+/* The peak in getrusage includes the time before exec(), which a fork or vfork takes from the
+ * parent: for a worker whose parent is a large program it is never exceeded. Up to that peak only
+ * /proc/self/status, at 15 times the cost, has the program's own. Memory grows by page faults: if
+ * there was none since the last read, the last value is still valid. (The kernel may also join
+ * pages to a larger one; that is seen after the next fault.) */
 static uint64_t inherited_max_rss;
 static __thread struct {
 	uint64_t faults, bytes; /* 0 bytes: not read yet */
@@ -280,8 +280,8 @@ void task_close(uint32_t owner, uint32_t status)
 	if (peak > t->rss_peak_bytes)
 		t->known |= CREMA_KNOWN_RSS_PEAK;
 	t->rss_peak_bytes = peak;
-	/* Read ahead, the pages of a mapped file are charged without one of the faults that are
-	 * counted. */
+	/* With read-ahead, the pages of a mapped file are charged without one of the faults that
+	 * are counted. */
 	if (t->own.count[CREMA_C_major_faults] ||
 	    (t->own.count[CREMA_C_mapped_bytes] && t->own.count[CREMA_C_storage_read_bytes]))
 		t->flags |= CREMA_TASK_FAULT_STORAGE;

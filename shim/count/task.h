@@ -3,10 +3,10 @@
  * task.h - slots of task attempts.
  *
  * task_open() claims a slot and returns it as an owner number (slot index + 1) with a reference
- * that task_close() gives up. Pool work holds references of its own (task_ref, task_unref), so a
- * slot is not reused while anybody may still count for it. A name is an owner number and its
- * attempt in one word: it can be kept anywhere, and task_ref_name() says whether it still means the
- * same task.
+ * that task_close() releases. Pool work holds its own references (task_ref, task_unref), so a slot
+ * is not reused while any thread may still count for it. A name is an owner number and its attempt
+ * in one word: it can be kept anywhere, and task_ref_name() shows whether it still means the same
+ * task.
  */
 #ifndef CREMA_SHIM_COUNT_TASK_H
 #define CREMA_SHIM_COUNT_TASK_H
@@ -15,7 +15,7 @@
 
 #include "shim/count/thread.h"
 
-/* The slot of an owner number; NULL for nobody and for a refused task. */
+/* The slot of an owner number; NULL for no owner and for a refused task. */
 static inline struct crema_task *task_slot(uint32_t owner)
 {
 	return owner - 1 < CREMA_SHM_TASKS ? &crema_shm->task[owner - 1] : NULL;
@@ -27,15 +27,14 @@ static inline int task_is_done(uint32_t owner)
 						__ATOMIC_ACQUIRE)) == CREMA_SLOT_DONE;
 }
 
-/* A fresh slot, all zero but attempt, tid and resident set; OWNER_REFUSED when the table is full.
- */
+/* A fresh slot, all zero but attempt, tid and resident set; OWNER_REFUSED when the table is
+ * full. */
 uint32_t task_open(void);
-/* Start edge: what is known at the start is written and the segment begun; the agent may send it.
- */
+/* Task start: writes what is known then and begins the segment; the agent may send it. */
 void task_running(uint32_t owner);
-/* Stop edge, before the segment ends. */
+/* Task end, before the segment ends. */
 void task_stopped(uint32_t owner);
-/* The segment has been folded: the record is whole. */
+/* The segment has been folded: the record is complete. */
 void task_close(uint32_t owner, uint32_t status);
 
 void task_ref(uint32_t owner);
@@ -50,27 +49,28 @@ uint32_t task_name_owner(uint64_t name);
 /* Owner with a new reference if the named attempt still has its slot, else OWNER_NONE. */
 uint32_t task_ref_name(uint64_t name);
 
-/* Counts for a task that another thread works for, straight into its slot; the caller holds a
- * reference. OWNER_NONE: into what no task did. */
+/* Counts for a task that another thread works for, directly into its slot; the caller holds a
+ * reference. OWNER_NONE: as unattributed. */
 void task_add(uint32_t owner, int id, uint64_t n);
-/* These counts (CREMA_COUNT_BIT) of the named task (0: nobody) are unknown; it may have ended. Any
+/* These counts (CREMA_COUNT_BIT) of the named task (0: none) are unknown; it may have ended. Any
  * thread. */
 void task_counts_unknown(uint64_t name, uint64_t counts);
-/* The same of what is counted for nobody either, so that the process' totals are unknown, too. */
+/* The same for counts that are not in the unattributed ones either: the process totals are unknown,
+ * too. */
 void task_counts_hidden(uint64_t name, uint64_t counts);
 /* From now on, and for tasks that run now: these counts (bits) are unknown, and the task gets
  * `flags`. GIL held, or flags 0. */
 void tasks_cannot_count(uint64_t counts, uint32_t flags);
 
 void task_time_unknown(uint32_t owner, int time_id);
-/* Before the first task: these times (bits) are unknown of all. */
+/* Before the first task: these times (bits) are unknown for all tasks. */
 void tasks_cannot_time(uint32_t times);
 
 /* Resident set of the process in bytes; 0 = cannot be read. */
 uint64_t task_rss_bytes(void);
 /* The kernel's high-water mark of it (VmHWM); 0 = cannot be read. */
 uint64_t task_max_rss_bytes(void);
-/* While arming: what of the high-water mark this process has from before its exec(). */
+/* While arming: finds how much of the high-water mark dates from before this process's exec(). */
 void task_memory_begins(void);
 /* Keeps a descriptor that makes the resident set four times cheaper. Not in an intercepted call. */
 void task_memory_keep(void);

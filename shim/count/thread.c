@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* thread.c - blocks of threads, from their first to their last word. */
+/* thread.c - blocks of threads, from their start to their end. */
 #define _GNU_SOURCE
 #include "shim/count/thread.h"
 
@@ -20,10 +20,11 @@
 __thread struct crema_thread *thread_block;
 __thread int thread_hidden;
 
-/* The blocks' tids, close together: whoever looks for its block does not touch all of them. */
+/* The blocks' tids, close together: a thread that searches for its block does not touch all of
+ * them. */
 static uint32_t tids[CREMA_SHM_THREADS];
 
-/* What of a thread's clocks is in the sums already: a library may call us once more after
+/* The part of a thread's clocks that is already in the sums: a library may call us once more after
  * thread_leave(), and what the thread did before must not count twice. */
 struct counted {
 	uint64_t cpu_ns, inblock, oublock;
@@ -60,8 +61,8 @@ static struct crema_thread *claim(uint32_t tid, const struct counted *base)
 	return NULL;
 }
 
-/* pthread_key_create and pthread_setspecific lie in libpthread before glibc 2.34: found, not bound.
- */
+/* pthread_key_create and pthread_setspecific are in libpthread before glibc 2.34: found, not
+ * bound. */
 static int (*key_create)(unsigned int *, void (*)(void *));
 static int (*set_specific)(unsigned int, const void *);
 static unsigned int key;
@@ -71,7 +72,7 @@ struct crema_thread *thread_adopt(void)
 {
 	uint32_t tid = (uint32_t)sys_gettid();
 
-	/* libunwind works for us in this thread, or a lookup goes on: nothing of it counts */
+	/* libunwind works for us in this thread, or a lookup is under way: neither is counted */
 	if (blocked_unwinding || thread_hidden)
 		return NULL;
 	runqueue_forget();

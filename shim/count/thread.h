@@ -3,7 +3,7 @@
  * thread.h - the thread's own counters and its work segments.
  *
  * A thread counts into its block in shared memory without atomics. A segment is a period of work
- * for one owner: a task slot, or nobody. At its end the block is folded into the owner's slot and
+ * for one owner: a task slot, or none. At its end the block is folded into the owner's slot and
  * into the totals with atomic adds. Segments nest: the inner one interrupts the outer one.
  *
  * All functions: armed process only, any thread, no lock, no allocation, errno untouched.
@@ -31,8 +31,8 @@ static inline struct crema_thread *thread_self(void)
 	return likely(thread_block != NULL) ? thread_block : thread_adopt();
 }
 
-/* Until it is shown, calls in this thread are not counted: a library works, which counts as a
- * whole. NULL: nothing happens. */
+/* Until thread_show(), calls in this thread are not counted: they are part of a library's call,
+ * which counts as a whole. NULL: nothing happens. */
 extern __thread int thread_hidden;
 static inline void thread_hide(const struct crema_thread *t)
 {
@@ -49,9 +49,9 @@ static inline void thread_show(struct crema_thread *t)
 
 /* Starts working for `owner`; returns the previous owner. */
 struct owner segment_begin(uint32_t owner, uint32_t is_pool);
-/* Ends that work and goes on for `before`. */
+/* Ends that work and continues for `before`. */
 void segment_end(struct owner before);
-/* Who this thread works for now (OWNER_NONE: nobody). */
+/* The owner that this thread works for now (OWNER_NONE: none). */
 uint32_t segment_owner(void);
 /* Span (string id) of the task this thread works for. */
 uint32_t segment_span(void);
@@ -64,28 +64,28 @@ void thread_key_make(void);
 void thread_enter(void);
 void thread_leave(void);
 /*
- * A thread that a task starts is the task's as long as it runs, after the task's end too. The
- * reference to the slot is the thread's from here on.
+ * A thread that a task starts belongs to the task as long as it runs, even after the task's end.
+ * The thread takes over the reference to the slot.
  *
- * Some threads outlive their task to serve others. One that is woken from a wait on a lock after
- * its task has ended was handed work by another owner: it is unattributed from then on.
+ * Some threads outlive their task to serve others. If such a thread is woken from a wait on a lock
+ * after its task has ended, another owner has handed it work: it is unattributed from then on.
  */
 void thread_inherit(uint32_t owner);
 void thread_disinherit(void);
-/* A forked child: it inherited nothing. */
+/* For a forked child: it inherited nothing. */
 void thread_forget(void);
 void thread_woken(struct crema_thread *t);
 /*
- * The thread `tid` of this block has ended. If it did so without thread_leave() (it was there
- * before the shim), what is known of it is kept and the block freed: 1. 0: the block is another's
- * by now, or free.
+ * The thread `tid` of this block has ended. If it did so without thread_leave() (it existed before
+ * the shim), its known numbers are kept, the block is freed, and 1 is returned. 0: another thread
+ * has the block by now, or it is free.
  */
 int thread_reap(struct crema_thread *t, uint32_t tid);
 
 /* Adds what this thread read from a file and has not yet added to the file's row. */
 void thread_flush_file(struct crema_thread *t);
 
-/* The segment goes on to another file row; a bracketed call was charged these storage bytes. */
+/* The segment continues with another file row; a bracketed call was charged these storage bytes. */
 void segment_touches(uint32_t row);
 void segment_charged(uint64_t bytes);
 

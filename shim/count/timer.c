@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timer.c - what was asked on which socket, and how long a thread's timers have slept since then.
- */
+/* timer.c - requests on each socket, and how long a thread's timers have slept since then. */
 #include "shim/count/timer.h"
 
 #include "shim/count/fd.h"
 #include "shim/libc/sys.h"
 
-/* Private memory, a row for each descriptor. `since`: the thread's `slept_ns` at the last send or
+/* Private memory, one row per descriptor. `since`: the thread's `slept_ns` at the last send or
  * receive. */
 static struct {
 	uint64_t since;
 	uint32_t tid, unanswered;
 } sockets[FD_TABLE];
 
-/* All of timed out waits, and up to where that is settled: moved, or of a segment that has ended.
- */
+/* All timed-out waits, and up to where they are settled: moved, or of a segment that has ended. */
 static __thread uint64_t slept_ns, settled_ns, segment_tick;
-/* This thread has asked on no descriptor from here up. */
+/* This thread has sent requests only on descriptors below this one. */
 static __thread int asked_below;
 
 static int is_internet_socket(int fd)
@@ -64,7 +62,7 @@ void timer_asked(int fd)
 		asked_below = fd + 1;
 }
 
-/* What slept in the middle of an answer was the network. */
+/* A sleep in the middle of a response was a wait for the network. */
 static void settle(struct crema_thread *t, uint64_t since)
 {
 	uint64_t *time = t->seg.time, ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* url.c - URLs out of requests. */
+/* url.c - extracts URLs from requests. */
 #define _GNU_SOURCE
 #include "shim/count/url.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wait.c - calls that do nothing but block, and what a lock wait really was. */
+/* wait.c - calls that only block, and what a lock wait really was. */
 #include "shim/count/op.h"
 
 #include <errno.h>
@@ -64,8 +64,8 @@ void block_begin(struct op *op, int time_id)
 	class_begin(op, time_id);
 }
 
-/* Of a lock wait of `waited` ns: what was really a loop's wait for the answer to the task's
- * request. What was that of earlier lock waits is moved. */
+/* Of a lock wait of `waited` ns: the part that was really a loop's wait for the response to the
+ * task's request. Such parts of earlier lock waits are moved. */
 static uint64_t charge_requests(struct op *op, uint64_t waited)
 {
 	uint64_t *time = op->t->seg.time, last, earlier;
@@ -80,7 +80,8 @@ static uint64_t charge_requests(struct op *op, uint64_t waited)
 	return last;
 }
 
-/* Of a lock wait of `waited` ns: what was really the pool's wait for storage or the network. */
+/* Of a lock wait of `waited` ns: the part that was really the pool's wait for storage or the
+ * network. */
 static uint64_t charge_overlap(struct op *op, uint64_t waited)
 {
 	static const int classes[OVERLAPS] = {[OVERLAP_STORAGE] = CREMA_T_storage_wait,
@@ -100,7 +101,7 @@ static uint64_t charge_overlap(struct op *op, uint64_t waited)
 		sum += part;
 		answer += part;
 	}
-	/* Pool threads' waits have records of their own; nobody else waits for these. */
+	/* Pool threads' waits have their own records; no other thread waits for these. */
 	blocked_saw(op->t, CREMA_T_network_wait, answer, &nothing);
 	return sum;
 }
@@ -113,7 +114,7 @@ static int overlaps(struct op *op)
 	return op->waits_for && loop_answered(op->t->owner);
 }
 
-/* These waits tell what a task's lock wait is, so they are exact at once: none is held. */
+/* These waits determine what a task's lock wait is, so they must be exact at once: none is held. */
 static uint64_t pool_or_loop_waited(struct op *op, const struct op_end *e)
 {
 	uint64_t waited = e->gross_ns ? e->gross_ns - runqueue_of_wait(op->t, e) : 0;
@@ -128,7 +129,7 @@ static uint64_t pool_or_loop_waited(struct op *op, const struct op_end *e)
 	return waited;
 }
 
-/* The part of a wait that is charged to its own class, if it was long. */
+/* The part of a long wait that is charged to its own class. */
 static uint64_t waited_itself(struct op *op, const struct op_end *e)
 {
 	uint64_t waited;

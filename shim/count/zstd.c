@@ -2,15 +2,15 @@
 /*
  * zstd.c - zstd inside C libraries (libarrow's for Parquet, ...).
  *
- * zstd calls ZSTD_trace_* at the begin and at the end of each frame where somebody defines them:
- * its symbols are weak, and a preloaded library stands before all others. What the begin gives back
- * is kept in zstd's context and comes back at the end; 0 means that no end is wanted. A frame
- * inside a hooked function of an extension module is that function's, and so is one that threads of
- * the same library do for it. Frames that fail have no end.
+ * zstd calls ZSTD_trace_* at the start and at the end of each frame if they are defined: its
+ * symbols are weak, and a preloaded library comes before all others. zstd keeps the value that the
+ * start returns in its context and passes it at the end; 0 means that no end is needed. A frame
+ * inside a hooked function of an extension module belongs to that function, and so does one that
+ * threads of the same library do for it. Frames that fail have no end.
  *
- * A frame done in one call begins and ends in it, so its CPU time is known. Of a frame that is fed
- * piece by piece only the bytes are: the CPU time in between is the caller's, and the task's codec
- * times become unknown.
+ * For a frame done in one call, start and end are in that call, so its CPU time is known. For a
+ * frame that is fed piece by piece only the bytes are known: the CPU time in between is the
+ * caller's, and the task's codec times become unknown.
  */
 #define _GNU_SOURCE
 #include <stddef.h>
@@ -32,7 +32,7 @@ struct zstd_trace {
 	int dictionary_is_cold;
 	size_t dictionary_bytes, uncompressed_bytes, compressed_bytes;
 };
-#define FIRST_VERSION 10405u /* the trace's first */
+#define FIRST_VERSION 10405u /* the first with the trace */
 #define LAST_VERSION 20000u
 
 #define HOOK(family, ret, name, params, args, fd, size)
@@ -40,7 +40,7 @@ struct zstd_trace {
 #include "hooks.def"
 #undef HOOK
 
-/* The frame that this thread has begun last. */
+/* The last frame that this thread has begun. */
 static __thread struct {
 	uint64_t name, cpu_ns, start;
 } begun;
