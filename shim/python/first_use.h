@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * first_use.h - what running tasks have used before: baskets and clusters (py_uproot.c), columns
- * (py_column.c). A key's two highest bits say whose it is: 0 clusters, 1 columns, 2 baskets.
+ * (py_column.c). A key's two highest bits give its kind: 0 clusters, 1 columns, 2 baskets.
  *
  * A set of keys for each of 64 tasks at most. GIL held; exceptions are cleared.
  */
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* The task's name and owner number (task.h): 1: it uses that for the first time, 0: again, -1:
+/* The task's name and owner number (task.h): 1: first use by this task, 0: used again, -1:
  * unknown. */
 int first_use(uint64_t task, uint32_t owner, uint64_t key);
 

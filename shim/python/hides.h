@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hides.h - what a call of codecs.def's direction U hides, by the library that is called. Each
- * function returns the counts that cannot be known of this call: 0 where it (de)compresses
- * nothing, or only what is counted elsewhere. GIL held; exceptions are left for unseen.c to clear.
+ * hides.h - what a call of codecs.def's direction U hides, by the called library. Each function
+ * returns the counts that are unknown for this call: 0 if it (de)compresses nothing, or only data
+ * that is counted elsewhere. GIL held; exceptions are left for unseen.c to clear.
  */
 #ifndef CREMA_SHIM_PYTHON_HIDES_H
 #define CREMA_SHIM_PYTHON_HIDES_H
@@ -13,7 +13,7 @@
 #define HIDES_READS CODEC_COUNTS(decompress)
 #define HIDES_WRITES CODEC_COUNTS(compress)
 #define HIDES_BOTH (HIDES_READS | HIDES_WRITES)
-/* It decompresses, by zstd only, which is counted where threads of the task's own do it. */
+/* It decompresses only zstd, which is counted if the task's own threads do it. */
 #define HIDES_ZSTD (UINT64_C(1) << 63)
 
 /* `argument`: the one that codecs.def names; `result`: NULL before the call. */
@@ -23,14 +23,14 @@
 
 /* libarrow (hides_arrow.c) */
 HIDES(hides_parquet); /* self: a reader with metadata */
-HIDES(hides_ipc);     /* self: a reader of record batches, also of those that are in memory */
+HIDES(hides_ipc);     /* self: a reader of record batches, including those in memory */
 HIDES(hides_options); /* argument: IpcWriteOptions or None */
 HIDES(hides_writer);  /* self: a writer of record batches */
 HIDES(hides_named);   /* argument: the path or stream that is read */
 HIDES(hides_sink);    /* argument: where to write */
 HIDES(hides_stream);  /* self: a NativeFile */
 
-/* Whatever task opens a writer, another one may write by it. */
+/* Any task may open a writer, and another one may write with it. */
 void writer_opens(PyObject *writer, PyObject *options);
 
 /* HDF5 (hides_hdf5.c): the dataset is h5py's argument or result, PyTables' and netCDF4's self */

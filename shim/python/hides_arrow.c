@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hides_arrow.c - which calls into libarrow use codecs other than zstd, or threads of its own. */
+/* hides_arrow.c - which calls into libarrow use codecs other than zstd, or libarrow's own
+ * threads. */
 #include <string.h>
 
 #include "shim/count/codec.h"
@@ -23,7 +24,7 @@ static int is_counted(PyObject *column)
 	return r;
 }
 
-/* All columns of the first row group: writers choose a codec by column, for the whole file. */
+/* All columns of the first row group: writers choose a codec per column, for the whole file. */
 HIDES(hides_parquet)
 {
 	PyObject *meta = py_attr_string(self, "metadata");
@@ -58,7 +59,7 @@ static int is_a(PyObject *o, const char *name)
 	return r;
 }
 
-/* A batch's codec is in its own message only. */
+/* A batch's codec is only in the batch's message. */
 HIDES(hides_ipc)
 {
 	(void)c, (void)argument, (void)result;
@@ -84,8 +85,9 @@ HIDES(hides_options)
 	return r;
 }
 
-/* Writers that were opened to pack nothing unseen, by address. Any other at such an address has to
- * be opened first; one whose entry was lost is taken for one that hides. Under the GIL. */
+/* Writers that were opened so that they hide nothing, by address. Any other writer must be opened
+ * before it can have such an address; one whose entry was lost counts as one that hides. Under the
+ * GIL. */
 #define WRITERS 256u
 static PyObject *open_writers[WRITERS];
 
@@ -114,7 +116,7 @@ HIDES(hides_writer)
 	return *writer_slot(self) == self ? 0 : HIDES_WRITES;
 }
 
-/* As libarrow tells by a path's end. */
+/* As libarrow decides by a path's suffix. */
 static uint64_t path_hides(PyObject *path)
 {
 	static const char *const packed[] = {"gz", "bz2", "lz4", "br", "snappy"};

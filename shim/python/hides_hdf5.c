@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hides_hdf5.c - the filters of a dataset: libhdf5 calls gzip, lzf, szip, blosc ... by itself. zstd
- * is counted by its own trace (zstd.c); shuffle and checksums do not compress.
+ * hides_hdf5.c - the filters of a dataset: libhdf5 calls gzip, lzf, szip, blosc ... internally.
+ * zstd is counted by its own trace (zstd.c); shuffle and checksums do not compress.
  *
- * HDF5 also unpacks a stored chunk of which a write covers a part, so a write hides both directions
- * but where nothing is stored yet. What it writes stays in its cache: packed.h.
+ * If a write covers a part of a stored chunk, HDF5 also decompresses the chunk. So a write hides
+ * both directions unless nothing is stored yet. What it writes stays in its cache: packed.h.
  */
 #include <string.h>
 
@@ -88,7 +88,7 @@ static int list_hides(PyObject *list)
 	int hides = hides_filters(dict);
 
 	Py_DecRef(dict);
-	/* The data of a virtual one lie in other datasets, which have filters of their own. */
+	/* The data of a virtual dataset is in other datasets, which have their own filters. */
 	return hides || number_of(list, "get_layout") == VIRTUAL;
 }
 
@@ -108,8 +108,8 @@ HIDES(hides_h5py_read)
 	return dataset_hides(argument, 0) ? HIDES_READS : 0;
 }
 
-/* Ids are not used again. Once a dataset was asked what it hides, a loop of small writes does not
- * ask it again (30 us). */
+/* Ids are not used again. Once a dataset is checked, a loop of small writes does not check it again
+ * (30 us). */
 HIDES(hides_h5py_write)
 {
 	static PyObject *module, *id;
@@ -132,7 +132,7 @@ HIDES(hides_h5py_write)
 	return hides ? written_hides(argument, "get_storage_size") : 0;
 }
 
-/* Only with room for all its chunks is it filled, and packed, when it is made. */
+/* Only with space for all its chunks is it filled, and compressed, when it is made. */
 HIDES(hides_h5py_made)
 {
 	(void)c, (void)self, (void)argument;

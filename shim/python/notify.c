@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* notify.c - who is told of what. */
+/* notify.c - which functions receive each event. */
 #include "shim/python/notify.h"
 
 #include "shim/count/codec.h"
@@ -78,7 +78,7 @@ void notify_task_ends(uint32_t owner, uint32_t status)
 
 void notify_forked(void)
 {
-	exchange_forget_all(); /* before the descriptors: nothing of it is counted */
+	exchange_forget_all(); /* before the descriptors: none of it is counted */
 	for (int fd = 0; fd < FD_TABLE; fd++)
 		notify_fd_closed(fd);
 	position_inherited();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * notify.h - what happened, for every file of the shim that keeps something about it.
+ * notify.h - events, for every file of the shim that keeps something about them.
  *
- * Each event is one function in notify.c: a fixed list of direct calls. Whoever sees the event
- * calls it here; the files that are told know nothing of each other. A file that starts to keep
+ * Each event is one function in notify.c: a fixed list of direct calls. The code that sees the
+ * event calls it here; the notified files do not depend on each other. A file that starts to keep
  * something by descriptor or by task adds its line there.
  *
- * Armed process only, but for notify_forked(); any thread, no lock, no allocation.
+ * Armed process only, except notify_forked(); any thread, no lock, no allocation.
  */
 #ifndef CREMA_SHIM_PYTHON_NOTIFY_H
 #define CREMA_SHIM_PYTHON_NOTIFY_H
@@ -20,12 +20,12 @@ void notify_fd_opened(int fd);
 void notify_opened(int fd, const char *path);
 void notify_fds_closed(unsigned int first, unsigned int last);
 
-/* A task's start edge, and its end: its segment has been folded. */
+/* A task's start, and its end: its segment has been folded. */
 void notify_task_begins(uint32_t owner);
 void notify_task_ends(uint32_t owner, uint32_t status);
 
-/* A forked child is about to be armed: what private memory holds about its parent's shared memory
- * and threads means nothing here. GIL held. */
+/* A forked child is about to be armed: private memory about its parent's shared memory and threads
+ * is meaningless here. GIL held. */
 void notify_forked(void);
 
 #endif

@@ -3,8 +3,8 @@
  * patch.h - which Python modules are watched, and which of their functions are replaced.
  *
  * All functions: GIL held; never leave an exception; each place is patched once. A patch function
- * returns 0, or -ENOENT when the module lacks what it looks for (another version: noted, the rest
- * goes on).
+ * returns 0, or -ENOENT when the module lacks what it needs (another version: it is noted, the rest
+ * continues).
  */
 #ifndef CREMA_SHIM_PYTHON_PATCH_H
 #define CREMA_SHIM_PYTHON_PATCH_H
@@ -14,16 +14,16 @@
 #include "shim/python/py.h"
 
 /*
- * Calls up to the table of watched modules (hooks/bootstrap.c), which sets them; before that they
- * do nothing. patch_pending(): looks at every watched module that is imported and not patched yet;
- * cheap when none is left. patch_armed(): the same, once the process is armed.
+ * These call up to the table of watched modules (hooks/bootstrap.c), which sets them; before that
+ * they do nothing. patch_pending(): checks every watched module that is imported and not patched
+ * yet; cheap when none is left. patch_armed(): the same, once the process is armed.
  */
 extern void (*patch_pending)(void);
 extern void (*patch_armed)(void);
 
 int patch_worker_class(PyObject *module); /* distributed.worker: Worker.start_unsafe */
 int patch_task_edges(PyObject *module);	  /* distributed.worker: _run_task and its older names */
-int patch_coffea(PyObject *module);	  /* coffea.processor.executor: its classes are learned */
+int patch_coffea(PyObject *module);	  /* coffea.processor.executor: finds its classes */
 int patch_executor(PyObject *module);	  /* the same: Runner._work_function, metadata_fetcher_* */
 int patch_futures(PyObject *module);	  /* concurrent.futures.thread: ThreadPoolExecutor.submit */
 int patch_interpreter_pool(
@@ -47,11 +47,11 @@ int patch_instrument(PyObject *module);	 /* crema.instrument: sections and value
 int patch_imports(PyObject *module);	 /* importlib: its way to import a module */
 int patch_codecs(PyObject *module, const char *name);
 
-/* py_client.c: whether this process is the command of `crema run`; if it is a Python, what its main
- * thread does is recorded (python/crema/client.py). Called by the constructor, before Python. */
+/* py_client.c: detects whether this process is the command of `crema run`; if it is a Python, its
+ * main thread is recorded (python/crema/client.py). Called by the constructor, before Python. */
 void client_watch(void);
 
-/* py_arm.c: makes this process a measured one (start/arm.h). GIL held. */
+/* py_arm.c: turns this process into a measured one (start/arm.h). GIL held. */
 int py_arm(const char *usual, int say);
 
 /* py_worker.c: a Worker object starts in this process. */
@@ -63,21 +63,21 @@ PyObject *probe_call(const char *name, PyObject *const *args, size_t n);
 struct crema_probe_text;
 void probe_put(struct crema_probe_text *p, const char *text, size_t bytes);
 
-/* py_task.c: key and worker of a task that the task edges do not see; prefix and span of span_key.
- * Each may be None. */
+/* py_task.c: key and worker of a task that the replaced functions do not see; prefix and span of
+ * span_key. Each may be None. */
 struct crema_task;
 void task_describe(struct crema_task *t, PyObject *key, PyObject *worker, PyObject *span_key);
-/* Its span, and what it consumes, by the TaskState (NULL: not known): needs its flags and key. */
+/* Its span, and what it consumes, from the TaskState (NULL: unknown): needs its flags and key. */
 void graph_describe(struct crema_task *t, PyObject *ts, PyObject *span);
 
 /* py_probe.c: the key of the actor that has this method, None or NULL; new reference. */
 PyObject *probe_actor_key(PyObject *worker, PyObject *method);
 
-/* py_task.c: a task's key, cut to what the slot holds. */
+/* py_task.c: a task's key, cut to the size of the slot's. */
 void task_key(struct crema_task *t, const char *text, size_t bytes);
 
 /*
- * py_task.c: an execution from edge to edge. begin: the slot has been described, now its work
+ * py_task.c: an execution from start to end. begin: the slot has been described, now its work
  * starts. end: keeps a pending exception; does nothing in a child that was forked meanwhile.
  */
 struct execution {
@@ -88,25 +88,27 @@ struct execution {
 void execution_begin(struct execution *x, uint32_t owner);
 void execution_end(struct execution *x, uint32_t status);
 
-/* py_coffea.c: what kind of coffea work a task's arguments hold, written into the slot. */
+/* py_coffea.c: the kind of coffea work in a task's arguments, written into the slot. */
 void coffea_describe(struct crema_task *t, PyObject *const *args, Py_ssize_t nargs);
-/* The same for a WorkItem or FileMeta, or a tuple that begins with one: 1 if `o` is that. */
+/* The same for a WorkItem or FileMeta, or a tuple that begins with one: 1 if `o` is one of
+ * these. */
 int coffea_describe_item(struct crema_task *t, PyObject *o);
 /* py_found.c: what roastcoffea has put into a processor's output. */
 void found_describe(const struct crema_task *t, PyObject *out);
 
 /* py_report.c: what a chunk reports about itself, in the result of coffea's work function. */
 void report_of_runner(struct crema_task *t, PyObject *result);
-/* The same in Dask's message of a chunk that ended, for functions of users. */
+/* The same in Dask's message of a chunk that ended, for users' functions. */
 void report_of_task(struct crema_task *t, PyObject *message);
-/* The exception that ended a task; whatever it is, nothing of its own runs. t may be NULL. */
+/* Records the exception that ended a task; none of the exception's own code runs. t may be NULL. */
 void raised_describe(struct crema_task *t, PyObject *raised);
 
 /* py_pool.c: the context variable that carries the task's name to other threads. */
 void pool_forget(void);
 PyObject *pool_enter(unsigned owner);
 void pool_leave(PyObject *token);
-/* Name (task.h) of the task on whose behalf this code runs: its thread's, else its context's; 0. */
+/* Name (task.h) of the task on whose behalf this code runs: its thread's, else its context's; else
+ * 0. */
 uint64_t pool_current(void);
 /* A capsule that holds a reference to that task's slot until it is freed; NULL: no task (no
  * exception). */

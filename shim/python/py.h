@@ -3,9 +3,9 @@
  * py.h - the part of CPython's C API that the shim uses, as weak symbols.
  *
  * No Python headers: one library serves each CPython (contract/pythons.def) and programs without
- * Python. In those every name below is NULL; py_complete() says whether all that must be there are.
- * Objects are opaque; the layouts used are PyMethodDef, Py_buffer and, after a check at run time,
- * the method pointer of a builtin function (py_codec.c).
+ * Python. In programs without Python every name below is NULL; py_complete() checks that all
+ * required ones exist. Objects are opaque; the layouts used are PyMethodDef, Py_buffer and, after a
+ * check at run time, the method pointer of a builtin function (py_codec.c).
  */
 #ifndef CREMA_SHIM_PYTHON_PY_H
 #define CREMA_SHIM_PYTHON_PY_H
@@ -32,7 +32,7 @@ typedef struct {
 	char *format;
 	Py_ssize_t *shape, *strides, *suboffsets;
 	void *internal;
-	void *spare[4]; /* room, should a later release add fields */
+	void *spare[4]; /* room in case a later release adds fields */
 } Py_buffer;
 
 #define METH_VARARGS 0x0001
@@ -146,13 +146,13 @@ PY_TABLE
 #undef PY
 #undef PY_DATA
 
-/* Not exported before 3.11; py_vectorcall() does without. */
+/* Not exported before 3.11; py_vectorcall() works without it. */
 extern PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
 	__attribute__((weak));
 
 extern char _PyRuntime[] __attribute__((weak));
 
-/* The attached thread state: its name before 3.13, and since; py_in_main() does with either. */
+/* The attached thread state: its name before 3.13, and since; py_in_main() works with either. */
 extern void *_PyThreadState_UncheckedGet(void) __attribute__((weak));
 extern void *PyThreadState_GetUnchecked(void) __attribute__((weak));
 
@@ -161,8 +161,8 @@ extern void *PyThreadState_GetUnchecked(void) __attribute__((weak));
 /* 1 if every name of the table is there. */
 int py_complete(void);
 
-/* 1 if this thread holds the GIL of the main interpreter. Any thread of any program may ask. Once
- * there is another interpreter, PyGILState_Check() says yes to every thread. */
+/* 1 if this thread holds the GIL of the main interpreter. Any thread of any program may call this.
+ * Once there is another interpreter, PyGILState_Check() returns 1 in every thread. */
 int py_in_main(void);
 /* 1 if this thread, which holds a GIL, runs another interpreter. py_complete(). */
 int py_in_another(void);
@@ -185,18 +185,19 @@ PyObject *py_module(const char *name);
 /* Id in the arena of str(o) (NULL, None: 0). Never leaves an exception. */
 unsigned py_text_id(PyObject *o);
 
-/* A builtin function named `name`, METH_FASTCALL | METH_KEYWORDS unless said; new reference. */
+/* A builtin function named `name`, METH_FASTCALL | METH_KEYWORDS unless *def differs; new
+ * reference. */
 PyObject *py_builtin(PyMethodDef *def, PyObject *self, const char *module);
 
 /* (self,) + args, with args[0] replaced by `first` if there is one; new reference. */
 PyObject *py_with_self(PyObject *self, PyObject *args, PyObject *first);
 
-/* A method of a class and the one that replaces it: original(self, *args, **kwargs). */
+/* Calls a replaced method of a class: original(self, *args, **kwargs). */
 PyObject *py_call_original(PyObject *original, PyObject *self, PyObject *args, PyObject *kwargs);
-/* Puts the method of *def, which stays, in place of class.(def->ml_name), which is kept in
- * *original. 0, or -ENOENT: the class (may be NULL) has no such method. */
+/* Replaces class.(def->ml_name) with the method of *def, which must stay valid, and keeps the old
+ * one in *original. 0, or -ENOENT: the class (may be NULL) has no such method. */
 int py_replace(PyObject *class, PyMethodDef *def, PyObject **original);
-/* The same of a module's class. */
+/* The same for a module's class. */
 int py_replace_in(PyObject *module, const char *class, PyMethodDef *def, PyObject **original);
 
 /* o.method(), o.method(a) or o.method(a, b), and o.method(i); new reference. */
@@ -210,7 +211,7 @@ struct py_error {
 void py_error_save(struct py_error *e);
 void py_error_restore(struct py_error *e);
 
-/* The agent finds this thread's Python stack by what is told here. */
+/* Records what the agent needs to find this thread's Python stack. */
 void py_thread_tell(void);
 
 #endif

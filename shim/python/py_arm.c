@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* py_arm.c - arms a process that runs Python: the interpreter is named, the modules are patched. */
+/* py_arm.c - arms a process that runs Python: records the interpreter and patches the modules. */
 #define _GNU_SOURCE
 #include <string.h>
 
@@ -60,7 +60,8 @@ static void check_version(uint32_t version)
 	tasks_cannot_time(1u << CREMA_T_gil_wait | 1u << CREMA_T_lock_wait);
 }
 
-/* Where the interpreter's runtime lies, for the waits for the GIL here and for the agent. */
+/* Where the interpreter's runtime is in memory, for the waits for the GIL here and for the
+ * agent. */
 static void tell_python(void)
 {
 	size_t bytes = real_symbol_bytes("_PyRuntime", _PyRuntime);

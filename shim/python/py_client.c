@@ -3,8 +3,8 @@
  * py_client.c - the client of an analysis under `crema run`: its main thread is recorded.
  *
  * CREMA_CLIENT is "PID BEGIN_NS FILE"; only the process with that id is the command itself. An
- * audit hook from before Python's start sees the event with which Python begins its program: the
- * interpreter is whole then, and none of the user's code has run.
+ * audit hook that is registered before Python starts sees the event with which Python begins its
+ * program: the interpreter is complete then, and none of the user's code has run.
  */
 #include <stdlib.h>
 #include <string.h>

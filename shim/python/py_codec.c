@@ -97,7 +97,7 @@ void codec_begin(int id, struct codec_call *c, PyObject *self, PyObject *data)
 	c->start = ticks();
 }
 
-/* Bytes given back, and what of the input was really taken. */
+/* Bytes returned, and how much of the input was really taken. */
 static uint64_t output_of(const struct codec *k, struct codec_call *c, PyObject *self,
 			  PyObject *result)
 {
@@ -133,7 +133,7 @@ PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *resu
 	if (!c->counts || !result)
 		return result;
 	if (result == PY_NONE && codecs[id].decompress) {
-		/* It went to a place that the caller named. */
+		/* The output went to a place that the caller named. */
 		task_counts_hidden(pool_current(), CODEC_COUNTS(decompress));
 		return result;
 	}
@@ -141,7 +141,7 @@ PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *resu
 	cpu = clock_cpu_inside(c->cpu_ns, wall);
 	sum.out_bytes = output_of(&codecs[id], c, self, result);
 	sum.in_bytes = c->in;
-	sum.calls = codecs[id].input >= 0; /* the end of a stream is no call of its own */
+	sum.calls = codecs[id].input >= 0; /* the end of a stream is not a separate call */
 	sum.cpu_ns = cpu;
 	sum.wall_ns = wall;
 	sum.time_unknown = 0;

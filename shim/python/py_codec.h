@@ -2,15 +2,15 @@
 /*
  * py_codec.h - counts what codecs of extension modules take and return.
  *
- * A builtin function or a type's method points to its PyMethodDef. py_codec_patch.c exchanges that
- * pointer for our copy of the definition, whose ml_meth is a thunk (py_codec_thunk.c) that knows
+ * A builtin function or a type's method points to its PyMethodDef. py_codec_patch.c replaces that
+ * pointer with our copy of the definition, whose ml_meth is a thunk (py_codec_thunk.c) that calls
  * the original: the object itself stays, so names bound earlier are caught too and identity, repr,
- * doc and pickling are unchanged. Before the exchange the object is checked to be laid out as
- * expected; if not, it is left alone and noted. py_codec.c counts around the call (codec.h).
+ * doc and pickling are unchanged. Before the exchange the layout of the object is checked; if it is
+ * not as expected, the object is left alone and noted. py_codec.c counts around the call (codec.h).
  *
  * Only the outermost codec call of a thread counts. The two functions that make extension modules
- * are in the same table: decompression inside of them is an import's (codec.h), also where
- * importlib is not asked (py_import.c). All functions: GIL held.
+ * are in the same table: decompression inside of them belongs to an import (codec.h), even if
+ * importlib is not used (py_import.c). All functions: GIL held.
  */
 #ifndef CREMA_SHIM_PYTHON_PY_CODEC_H
 #define CREMA_SHIM_PYTHON_PY_CODEC_H
@@ -22,7 +22,7 @@
 
 #define CODEC_IMPORTS 2
 #define CODEC_UNSEEN 3
-/* What tells which codecs such a call uses (unseen.c). */
+/* What determines the codecs that such a call uses (unseen.c). */
 enum {
 	UNSEEN_READS,
 	UNSEEN_WRITES,
@@ -46,7 +46,7 @@ enum {
 
 struct codec {
 	const char *module, *path;
-	int decompress, input, into; /* as codecs.def says */
+	int decompress, input, into; /* as in codecs.def */
 	int is_method;		     /* of an object that keeps a stream's state */
 	void *original;
 	PyMethodDef def;
@@ -61,7 +61,7 @@ struct codec_call {
 
 /* `data`: the input argument, NULL if there is none. */
 void codec_begin(int id, struct codec_call *c, PyObject *self, PyObject *data);
-/* Gives back `result`; counts if it is not NULL. */
+/* Returns `result`; counts if it is not NULL. */
 PyObject *codec_end(int id, struct codec_call *c, PyObject *self, PyObject *result);
 
 /* The thunk of codec `id` for a calling convention (ml_flags); NULL if there is none. */

@@ -7,7 +7,7 @@
 #include "shim/python/patch.h"
 #include "shim/python/py_codec.h"
 
-/* Size of an object's header: what object() itself has. */
+/* Size of an object's header: the size of object() itself. */
 static long long header_bytes(void)
 {
 	PyObject *builtins = PyEval_GetBuiltins();
@@ -20,7 +20,7 @@ static long long header_bytes(void)
 	return n >= 16 && n <= 64 ? n : -1;
 }
 
-/* A builtin function keeps the pointer to its PyMethodDef right behind its header. */
+/* A builtin function keeps the pointer to its PyMethodDef directly after its header. */
 static PyMethodDef **of_function(PyObject *f)
 {
 	long long n = header_bytes();
@@ -32,8 +32,8 @@ static PyMethodDef **of_function(PyObject *f)
 	return at;
 }
 
-/* Cython's functions and methods are laid out as builtin functions; with Python's stable ABI they
- * have one of these in that place instead. */
+/* Cython's functions and methods have the layout of builtin functions; with Python's stable ABI
+ * they have one of these in that place instead. */
 static PyMethodDef **of_cython(PyObject *f, const char *name)
 {
 	PyObject *class = PyObject_Type(f), *class_name = py_attr_string(class, "__name__");
@@ -46,7 +46,7 @@ static PyMethodDef **of_cython(PyObject *f, const char *name)
 	/* An object's header ends with its type. */
 	if (at && *at && *(void **)((char *)*at + n - sizeof(void *)) == &PyCFunction_Type)
 		at = of_function((PyObject *)*at);
-	/* "wrapper": h5py's decorator, which is a function of its own for each one decorated. */
+	/* "wrapper": h5py's decorator, a separate function for each one decorated. */
 	if (at && (!*at || !(*at)->ml_name ||
 		   (strcmp((*at)->ml_name, name) && strcmp((*at)->ml_name, "wrapper"))))
 		at = NULL;
@@ -56,7 +56,7 @@ static PyMethodDef **of_cython(PyObject *f, const char *name)
 }
 
 /* A method descriptor: header, its type, its name, its qualified name, then the PyMethodDef. The
- * type and the name are known, so the layout can be checked before the pointer is believed. */
+ * type and the name are known, so the layout can be checked before the pointer is used. */
 static PyMethodDef **of_method(PyObject *f, PyObject *class, const char *name)
 {
 	long long n = header_bytes();
@@ -86,7 +86,7 @@ static int exchange(int id, PyMethodDef **at)
 	return 0;
 }
 
-/* One step of a path: an attribute, or with "()" the type of what calling it gives. */
+/* One step of a path: an attribute, or with "()" the type of the result of calling it. */
 static PyObject *step(PyObject *o, const char *name, size_t n)
 {
 	char part[64];
@@ -108,7 +108,7 @@ static PyObject *step(PyObject *o, const char *name, size_t n)
 	return next;
 }
 
-/* Follows the path; *holder is what the last step was taken from (both new references). */
+/* Follows the path; *holder is the object of the last step (both new references). */
 static PyObject *follow(PyObject *module, const char *path, PyObject **holder, const char **last)
 {
 	PyObject *o = module;

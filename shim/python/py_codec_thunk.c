@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* py_codec_thunk.c - a function per codec and calling convention, because a call says only the
+/* py_codec_thunk.c - a function per codec and calling convention, because a call carries only the
  * module or object it belongs to, not which function it is. */
 #include "shim/python/py_codec.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * py_coffea.c - coffea's chunks: the WorkItem in a task's arguments, known at the start, also for
- * tasks that fail. What a chunk returns is py_report.c's.
+ * tasks that fail. py_report.c handles what a chunk returns.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,8 +48,8 @@ static void describe_item(struct crema_task *t, PyObject *o, uint32_t flag)
 	t->known |= CREMA_KNOWN_ENTRIES;
 }
 
-/* Looks for a WorkItem or FileMeta in a task's arguments. Dask wraps them in Task (.args, .func),
- * List and Tuple (.args) and DataNode (.value) objects; nothing else is looked into. */
+/* Searches a task's arguments for a WorkItem or FileMeta. Dask wraps them in Task (.args, .func),
+ * List and Tuple (.args) and DataNode (.value) objects; nothing else is searched. */
 static int walk(struct crema_task *t, PyObject *o, int depth)
 {
 	int is_tuple, is_list, found = 0;
@@ -131,7 +131,7 @@ static int walk_subgraph(struct crema_task *t, PyObject *node)
 	return found;
 }
 
-/* DaskExecutor hands the processor to the workers as the result of a lambda. */
+/* DaskExecutor passes the processor to the workers as the result of a lambda. */
 static int is_of_executor(PyObject *f)
 {
 	PyObject *m = py_attr_string(f, "__module__");
@@ -141,7 +141,7 @@ static int is_of_executor(PyObject *f)
 	return yes;
 }
 
-/* Name of the function: of a function its __name__, of any other callable that of its type. */
+/* Name of the function: for a function its __name__, for any other callable that of its type. */
 static void describe_function(struct crema_task *t, PyObject *f)
 {
 	PyObject *name = py_attr(f, n_name), *type = NULL;

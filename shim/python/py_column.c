@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * py_column.c - which columns tasks read. coffea makes an array of one in
- * UprootSourceMapping.extract_column, of content and offsets separately; what it has read ahead
- * (preload) is given to the mapping when it is made. uproot reads the baskets of one or of several
+ * UprootSourceMapping.extract_column, of content and offsets separately; the mapping receives what
+ * coffea has read ahead (preload) when it is made. uproot reads the baskets of one or of several
  * branches in _ranges_or_baskets_to_arrays.
  *
- * A column is called by the name of its branch, or by the path of its field. What it cost is
- * shim/count/column.h's; its baskets are told by py_uproot.c.
+ * A column is named after its branch, or after the path of its field. shim/count/column.h counts
+ * its cost; py_uproot.c reports its baskets.
  */
 #include <errno.h>
 
@@ -74,7 +74,7 @@ static uint64_t number(PyObject *o, PyObject *name, int *known)
 	return *known ? n : 0;
 }
 
-/* All that was asked of the file so far. */
+/* All that was requested from the file so far. */
 static struct column_asked asked_of(PyObject *source)
 {
 	struct column_asked a = {.known = 1};
@@ -98,7 +98,7 @@ static struct column_asked asked_since(PyObject *source, const struct column_ask
 	return a;
 }
 
-/* An open file, or a directory in it: where it is read from. */
+/* An open file, or a directory in it: the source it is read from. */
 static PyObject *source_of(PyObject *handle)
 {
 	PyObject *file = py_attr(handle, n_file);
@@ -108,7 +108,7 @@ static PyObject *source_of(PyObject *handle)
 	return source;
 }
 
-/* The original, as a visit of the column. */
+/* Calls the original, as a visit of the column. */
 static PyObject *visit(struct crema_column *row, PyObject *source, PyObject *original,
 		       PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -183,7 +183,7 @@ static PyObject *extract_column_(PyObject *self, PyObject *args, PyObject *kwarg
 	return r;
 }
 
-/* mapping: just made, of `tree`: what was read ahead for it is known. */
+/* mapping: just made, of `tree`: records what was read ahead for it. */
 static void tell_preloaded(const struct crema_task *task, PyObject *mapping, PyObject *tree)
 {
 	PyObject *arrays = py_attr(mapping, n_preloaded), *each = NULL, *name;
@@ -224,7 +224,7 @@ static PyObject *first_branch(PyObject *list)
 		       : NULL;
 }
 
-/* What (branches, baskets or ranges, {branch: how}, ...) reads; NULL: nothing, or not told. */
+/* What (branches, baskets or ranges, {branch: how}, ...) reads; NULL: nothing, or unknown. */
 static struct crema_column *row_of_baskets(const struct crema_task *task, PyObject *args)
 {
 	PyObject *branch = PyTuple_Size(args) > 2 ? first_branch(PyTuple_GetItem(args, 1)) : NULL;

@@ -2,14 +2,14 @@
 /*
  * py_dask_awkward.c - chunks without coffea's Runner: uproot.dask and coffea's apply_to_fileset.
  *
- * Their tasks hold no WorkItem, and dask-awkward fuses reading with what follows under a name of
- * its own. But each read goes through UprootReadMixin.read_tree(tree, start, stop), once the file
- * is open and its entries are counted: there file, tree and the true entry range are known, also
- * where the user asked for steps per file. The dataset is what apply_to_fileset left in the form's
+ * Their tasks hold no WorkItem, and dask-awkward fuses reading with what follows under another
+ * name. But each read goes through UprootReadMixin.read_tree(tree, start, stop), once the file is
+ * open and its entries are counted: there file, tree and the true entry range are known, also if
+ * the user requested steps per file. The dataset is what apply_to_fileset left in the form's
  * metadata.
  *
- * A task is described by its first read. A fused task may read more: what its reads do not agree on
- * is unknown then, and tree_reads says how many there were.
+ * A task is described by its first read. A fused task may read more: then what its reads do not
+ * agree on is unknown, and tree_reads is the number of reads.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct range {
 
 static PyObject *original_read_tree;
 
-/* "/dir;1/Events;2" -> "dir/Events", as users write it; 0 when it is too long to be one. */
+/* "/dir;1/Events;2" -> "dir/Events", as users write it; 0 when it is too long. */
 static uint32_t plain_name(const char *path, Py_ssize_t n)
 {
 	char name[NAME_BYTES];
@@ -102,7 +102,7 @@ static void describe_first(struct crema_task *t, const struct range *r)
 	t->flags |= CREMA_TASK_CHUNK | CREMA_TASK_TREE_READ;
 }
 
-/* Columns of one chunk may be read in several goes; anything else is not one chunk. */
+/* Columns of one chunk may be read in several calls; anything else is not one chunk. */
 static void describe_further(struct crema_task *t, const struct range *r)
 {
 	if (t->filename == r->filename && t->treename == r->treename && t->entrystart == r->start &&
@@ -126,7 +126,7 @@ static struct crema_task *describe_read(PyObject *self, PyObject *args)
 	PyObject *tree;
 
 	if (!t || (t->flags & CREMA_TASK_CHUNK && !(t->flags & CREMA_TASK_TREE_READ)))
-		return NULL; /* nobody's, or a WorkItem says more */
+		return NULL; /* no task, or a WorkItem has more */
 	if (PyTuple_Size(args) < 3 || !entry(PyTuple_GetItem(args, 1), &r.start) ||
 	    !entry(PyTuple_GetItem(args, 2), &r.stop))
 		return NULL;
@@ -146,7 +146,7 @@ static PyObject *read_tree(PyObject *self, PyObject *args, PyObject *kwargs)
 	struct crema_task *t = shim_armed() ? describe_read(self, args) : NULL;
 	PyObject *result = py_call_original(original_read_tree, self, args, kwargs);
 
-	/* A read that fails may be forgiven (allow_read_errors_with_report): it gave no events. */
+	/* A failed read may be tolerated (allow_read_errors_with_report): it returned no events. */
 	if (!result && t && t->tree_reads == 1) {
 		t->events = 0;
 		t->known |= CREMA_KNOWN_EVENTS;

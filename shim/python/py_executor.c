@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_executor.c - coffea without Dask: its own functions are the edges of tasks.
+ * py_executor.c - coffea without Dask: its own functions are the start and end of tasks.
  *
  * Every executor of coffea (iterative, futures of threads and processes, Parsl, TaskVine) calls
  * Runner._work_function for a chunk and Runner.metadata_fetcher_* for a file. The first call arms
- * the process, unless a Dask worker has. Below a task that is already known as this chunk (Dask's
- * edge) nothing is opened: only the result is looked at.
+ * the process, unless a Dask worker has. Inside a task that already has this chunk (from Dask)
+ * nothing is opened: only the result is read.
  *
  * Each replacement is a builtin whose __self__ is Runner: it pickles as getattr(Runner, name), so
  * functions travel as before, also into processes without the shim.
  *
- * The task's key is dataset:file:tree:range, its span the processor: "coffea-HASH.N", a hash of the
- * text that coffea sends around (the same for all chunks of a run), and how often this process has
- * begun anew with it: when a chunk comes again that had ended well. Of metadata:
- * "coffea-metadata.N".
+ * The task's key is dataset:file:tree:range. Its span is the processor: "coffea-HASH.N", with a
+ * hash of the text that coffea sends around (the same for all chunks of a run), and how often this
+ * process has started again with it: whenever a chunk comes again that had ended well. For
+ * metadata: "coffea-metadata.N".
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@
 #include "stack_py.h"
 
 #define USUAL_COLLECTOR "127.0.0.1:8990"
-#define KNOWN 8192 /* chunks of this process that ended well: as many as are told apart */
+#define KNOWN 8192 /* chunks of this process that ended well: as many as can be distinguished */
 
 enum { WORK, METADATA_ROOT, METADATA_PARQUET, FUNCTIONS };
 
@@ -227,8 +227,8 @@ static void look_at(struct call *c, PyObject *const *args, Py_ssize_t nargs, PyO
 	}
 }
 
-/* The first chunk of a processor: it is loaded here instead of in the work function, which takes
- * either; so its class is known without loading it twice. */
+/* The first chunk of a processor: it is loaded here instead of in the work function, which accepts
+ * either form; so its class is known without loading it twice. */
 static PyObject *call_work(struct call *c, struct crema_task *t, PyObject *const *args,
 			   Py_ssize_t nargs, PyObject *kw)
 {
@@ -281,7 +281,8 @@ static PyObject *run(int which, struct call *c, PyObject *const *args, Py_ssize_
 		py_error_restore(&error);
 	}
 	execution_end(&x, result ? CREMA_STATUS_OK : CREMA_STATUS_ERRED);
-	/* Nothing else in this process would: it has no event loop of Dask's, and may be killed. */
+	/* Nothing else in this process would do this: it has no Dask event loop, and may be
+	 * killed. */
 	shim_snapshot();
 	agent_watch();
 	return result;

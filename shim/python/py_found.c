@@ -6,10 +6,11 @@
  *	"__roastcoffea_metrics__": [{"duration": s, "mem_before_mb": MiB, "mem_after_mb": MiB,
  *		"timing": {name: s}, "memory": {name: MiB more}, "bytes": {name: requested bytes}}]
  *
- * and, as its documents have it, "sections": [{"section_name", "time_delta"}], "memory_sections":
- * [{"section_name", "memory_start_gb", "memory_end_gb"}] and "custom_metrics": {name: number}.
+ * and, according to its documentation, "sections": [{"section_name", "time_delta"}],
+ * "memory_sections": [{"section_name", "memory_start_gb", "memory_end_gb"}] and "custom_metrics":
+ * {name: number}.
  *
- * It is looked at, not changed; what has another shape is left out.
+ * It is read, not changed; what has another shape is left out.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* py_graph.c - which graph a task came in, and what it consumes; see collector/model/span_part.h.
- */
+/* py_graph.c - which graph a task came in, and what it consumes; see
+ * collector/model/span_part.h. */
 #include <string.h>
 
 #include "shim/count/digits.h"
@@ -36,11 +36,11 @@ static uint64_t key_hash(PyObject *key)
 }
 
 /*
- * Graphs of tasks that ran here lately: a merge is of the graph of what it takes. A lost entry only
- * leaves the merge without. Calls in a loop have equal keys, so an entry is found by the key and
- * the span that Dask had it in then; a TaskState knows its span only if the task was sent here.
- * What came from another worker is of the graph that the last task of its group here was of. Under
- * the GIL; a torn entry is none.
+ * Graphs of tasks that ran here recently: a merge belongs to the graph of its inputs. A lost entry
+ * only leaves the merge without a graph. Calls in a loop have equal keys, so an entry is found by
+ * the key and the span that Dask had it in then; a TaskState has its span only if the task was sent
+ * here. An input from another worker gets the graph of the last task of its group here. Under the
+ * GIL; a torn entry counts as none.
  */
 #define GRAPHS 8192u
 static struct {
@@ -79,7 +79,7 @@ static void graph_keep_task(const struct crema_task *t, PyObject *ts, PyObject *
 	Py_DecRef(key);
 }
 
-/* Of a task with that key; 0: unknown. *group: of its group's last one. */
+/* Graph of a task with that key; 0: unknown. *group: that of its group's last one. */
 static uint64_t graph_of_task(PyObject *ts, PyObject *key, uint64_t hash, uint64_t *group)
 {
 	PyObject *span = py_attr(ts, names[N_SPAN_ID]);
@@ -91,8 +91,8 @@ static uint64_t graph_of_task(PyObject *ts, PyObject *key, uint64_t hash, uint64
 	return graph;
 }
 
-/* The smallest one names them all: whoever looks for it keeps the smallest keys of a graph. *graph:
- * of what it takes, if that ran here. */
+/* The smallest key stands for them all: the code that searches for it keeps the smallest keys of a
+ * graph. *graph: that of its inputs, if they ran here. */
 static uint64_t smallest_consumed(PyObject *ts, uint64_t *graph)
 {
 	PyObject *all = py_attr(ts, names[N_DEPENDENCIES]);
@@ -118,7 +118,7 @@ static uint64_t smallest_consumed(PyObject *ts, uint64_t *graph)
 	return smallest;
 }
 
-/* The scheduler numbers the graphs that it is given: (priority of the user, number, ...). */
+/* The scheduler numbers the graphs that it receives: (priority of the user, number, ...). */
 static PyObject *generation_of(PyObject *ts)
 {
 	PyObject *priority = py_attr(ts, names[N_PRIORITY]), *text = NULL;
@@ -155,11 +155,11 @@ static int tuple_has(PyObject *tuple, const char *text)
 }
 
 /*
- * Whose choice the span is that Dask has the task in. While a client keeps a result, Dask puts
- * later tasks of its group into that span and overwrites their annotation "span". The tasks of a
- * crema.measure() have another one, so they are the block's wherever they are, and coffea's tasks
- * without it in the span of a block are like those that have no span. (What a task submits has only
- * its span: other tasks without it are the block's.)
+ * Who chose the span that Dask has the task in. While a client keeps a result, Dask puts later
+ * tasks of its group into that span and overwrites their annotation "span". The tasks of a
+ * crema.measure() have another annotation, so they belong to the block in any span. coffea's tasks
+ * without it in the span of a block are treated like those without a span. (What a task submits has
+ * only its span: other tasks without the annotation belong to the block.)
  */
 enum chosen { BY_DASK, BY_USER, BY_BLOCK };
 
@@ -199,7 +199,7 @@ static uint64_t map_of_key(const struct crema_task *t)
 	return arena_hash(t->key, (uint32_t)(keep - 1));
 }
 
-/* What else tells graphs apart that came within one generation. */
+/* What else distinguishes graphs that came within one generation. */
 static uint64_t part_detail(const struct crema_task *t, char kind, uint64_t graph)
 {
 	return kind == 'c'   ? (t->consumes ? t->consumes : map_of_key(t))
@@ -239,10 +239,10 @@ static int part_begin(struct part *p, PyObject *span, PyObject *number)
 }
 
 /*
- * Dask's own spans mix what several clients and runs have at the same time: of coffea's tasks the
- * name is "SPAN.GENERATION" and a letter for what they do, and a hash that tells graphs apart. What
- * takes their results, like a merge that is not coffea's, has the hash of their graph, whenever it
- * comes. Other tasks keep the span's name: each graph would take room in the arena.
+ * Dask's own spans mix what several clients and runs have at the same time. For coffea's tasks the
+ * name is "SPAN.GENERATION", a letter for what they do, and a hash that distinguishes graphs. Tasks
+ * that take their results, like a merge that is not coffea's, have the hash of their graph,
+ * whenever they come. Other tasks keep the span's name: each graph would take space in the arena.
  */
 static uint32_t part_of_dasks(struct crema_task *t, struct part *p, PyObject *span, PyObject *ts,
 			      uint64_t graph)

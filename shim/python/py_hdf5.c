@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_hdf5.c - reads and writes of h5py's Dataset, whose fast way to read goes past the low level:
- * where it has filters that cannot be seen (hides_hdf5.c), (de)compression is unknown, not 0.
+ * py_hdf5.c - reads and writes of h5py's Dataset, whose fast way to read bypasses the low level: if
+ * it has filters that cannot be seen (hides_hdf5.c), (de)compression is unknown, not 0.
  */
 #include <errno.h>
 
@@ -33,7 +33,7 @@ static int has_unseen_filters(PyObject *dataset)
 	PyObject *elsewhere = py_attr_string(dataset, "is_virtual");
 	int unseen = hides_filters(filters);
 
-	/* The data of a virtual one lie in other datasets, which have filters of their own. */
+	/* The data of a virtual dataset is in other datasets, which have their own filters. */
 	unseen |= elsewhere && PyObject_IsTrue(elsewhere);
 	Py_DecRef(elsewhere);
 	PyErr_Clear();
@@ -57,7 +57,7 @@ static void uses(PyObject *dataset, uint64_t counts)
 	uint32_t owner = task_ref_name(name);
 	struct crema_task *task = task_slot(owner);
 
-	/* To look at the filters costs tens of microseconds: once it is unknown it stays so. */
+	/* Checking the filters costs tens of microseconds: once unknown, a count stays unknown. */
 	if (task && (LOAD(&task->count_unknown) & counts) != counts && has_unseen_filters(dataset))
 		task_counts_hidden(name, counts);
 	task_unref(owner);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_import.c - when this thread imports a module: what codecs unpack meanwhile is the import's.
+ * py_import.c - when this thread imports a module: what codecs decompress meanwhile belongs to the
+ * import.
  *
- * Every import of a module that is not there yet, by a statement or by its name, is one call of
+ * Every import of a module that is not loaded yet, by a statement or by its name, is one call of
  * importlib's _find_and_load; the interpreter and importlib look it up by its name each time. The
- * builtin in its place leaves no line in a traceback. Extension modules that are loaded by hand are
- * seen by codecs.def's direction I.
+ * builtin in its place leaves no line in a traceback. codecs.def's direction I sees extension
+ * modules that are loaded without importlib.
  */
 #include <errno.h>
 

@@ -9,7 +9,7 @@
 
 #define SEEN 256
 
-/* By the hash, which a text keeps: the names of a deep stack's files are not searched again. */
+/* By the hash, which a str keeps: the file names of a deep stack are not searched again. */
 static int is_own(PyObject *file)
 {
 	static struct {

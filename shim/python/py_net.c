@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * py_net.c - asyncio transports: a write, which runs in the requester's context, binds the socket
- * to the requester's task, or to nobody. What the loop receives or sends later then has an owner.
+ * to the requester's task, or to none. So what the loop receives or sends later has an owner.
  *
- * What a transport writes while it receives is no request: TLS answers a change of keys there, in
- * the context of who opened the connection. On other loops (uvloop) a transport is no Python class;
- * there aiohttp's own start of a request binds. httpcore's HTTP/2 connections are marked as shared.
+ * What a transport writes while it receives is not a request: TLS answers a change of keys there,
+ * in the context that opened the connection. On other loops (uvloop) a transport is not a Python
+ * class; there aiohttp's own start of a request binds. httpcore's HTTP/2 connections are marked as
+ * shared.
  */
 #include <errno.h>
 
@@ -19,7 +20,7 @@ static PyObject *originals[METHODS];
 static PyObject *n_sock_fd;
 static __thread int receiving;
 
-/* The number that an attribute, or a method without arguments, gives; -1: none. */
+/* The number that an attribute, or a method without arguments, returns; -1: none. */
 static int number(PyObject *value)
 {
 	long long n = value ? PyLong_AsLongLong(value) : -1;
@@ -180,7 +181,7 @@ int patch_asyncio(PyObject *module)
 	if (r)
 		return r;
 	r = replace_in(module, "_SelectorSocketTransport", WRITE);
-	/* Before 3.12 it is the base class's and calls write() by itself. */
+	/* Before 3.12 it is the base class's, which calls write(). */
 	replace_in(module, "_SelectorSocketTransport", WRITELINES);
 	replace_in(module, "_SelectorSocketTransport", READ_READY);
 	return r;

@@ -2,10 +2,10 @@
 /*
  * py_pool.c - work that a task hands to other threads.
  *
- * The task's name travels in a context variable (asyncio carries contexts along by itself) and is
+ * The task's name travels in a context variable (asyncio passes contexts on automatically) and is
  * read where work is submitted to a pool: there the callable is wrapped, and the pool thread counts
  * for the task while it runs. The wrapper holds a reference to the slot until it is freed, so late
- * work is still credited, and work that never runs gives its reference back.
+ * work is still credited, and work that never runs releases its reference.
  */
 #include <errno.h>
 
@@ -14,15 +14,15 @@
 #include "shim/python/patch.h"
 
 #define CAPSULE "crema.task"
-/* A capsule's pointer is a mark: the owner, and above it the epoch in which its reference counts.
- */
+/* A capsule's pointer is a mark: the owner in the low bits, above it the epoch in which its
+ * reference counts. */
 #define MARK_BITS 16
 #define MARK_OWNER ((1u << MARK_BITS) - 1)
 _Static_assert(CREMA_SHM_TASKS + 1 <= MARK_OWNER && sizeof(uintptr_t) == 8, "a mark holds both");
 
 static PyObject *variable;
 
-/* Contexts that a forked child inherited name its parent's tasks: they are not looked at again. */
+/* Contexts that a forked child inherited name its parent's tasks: they are not read again. */
 void pool_forget(void)
 {
 	variable = NULL;
@@ -165,7 +165,7 @@ enum {
 	SUBMITS
 };
 static PyObject *originals[SUBMITS];
-/* A class whose pools take no wrapper, since none would take it off again. */
+/* A class whose pools take no wrapper, since nothing would take it off again. */
 static PyObject *takes_no_wrapper;
 
 static PyObject *submit(int which, PyObject *self, PyObject *args, PyObject *kwargs)
@@ -228,8 +228,8 @@ static PyObject *with_function(PyObject *task, PyObject *f)
 }
 
 /*
- * WorkerContext.run(self, (f, args, kwargs)) hands the three to another interpreter, which takes
- * only what can be pickled: a wrapper is taken off again here, in the thread that runs it.
+ * WorkerContext.run(self, (f, args, kwargs)) passes the three to another interpreter, which takes
+ * only what can be pickled: a wrapper is taken off here, in the thread that runs it.
  */
 static PyObject *run_context(PyObject *self, PyObject *args, PyObject *kwargs)
 {

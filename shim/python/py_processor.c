@@ -10,7 +10,7 @@
 
 static PyObject *executor_module, *processor_class;
 
-/* Class names of processors by the hash of their pickle: it is not loaded twice to learn one. */
+/* Class names of processors by the hash of their pickle: none is loaded twice to find its name. */
 static struct {
 	uint64_t hash;
 	char text[64];
@@ -76,7 +76,7 @@ PyObject *processor_load(PyObject *given, uint64_t hash)
 	Py_DecRef(plain);
 	name_keep(hash, o ? o : given);
 	if (o && PyObject_IsInstance(o, processor_class) != 1) {
-		Py_DecRef(o); /* a function: not every version takes one as it is */
+		Py_DecRef(o); /* a function: not every version accepts one as it is */
 		o = NULL;
 	}
 	PyErr_Clear();

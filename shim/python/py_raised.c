@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_raised.c - the exception that ended a task: its type, the first line of its text, what caused
- * it.
+ * py_raised.c - the exception that ended a task: its type, the first line of its text, its cause.
  *
- * No code of the exception's own runs: the type's name is the C API's, `args` is read by
- * BaseException's own descriptor, and only what is exactly a str there is taken. No reference is
- * kept. A worker remembers TEXTS different texts; of further ones only the type is reported.
+ * None of the exception's own code runs: the type's name comes from the C API, BaseException's own
+ * descriptor reads `args`, and only an exact str is taken from there. No reference is kept. A
+ * worker remembers TEXTS different texts; for further ones only the type is reported.
  */
 #include <string.h>
 
@@ -47,7 +46,7 @@ static int is_a(PyObject *o, PyObject *class)
 	return yes;
 }
 
-/* Up to the end of the line, and not into the middle of a character. */
+/* Up to the end of the line, without cutting a character. */
 static void append(struct line *l, const char *text, size_t n)
 {
 	const char *end = memchr(text, '\n', n);
@@ -61,7 +60,7 @@ static void append(struct line *l, const char *text, size_t n)
 	l->n += keep;
 }
 
-/* Without its module, which only types of C have in there. */
+/* Without its module, which only types of C include in their name. */
 static void append_type(struct line *l, PyObject *raised)
 {
 	PyObject *type = PyObject_Type(raised);
@@ -73,7 +72,7 @@ static void append_type(struct line *l, PyObject *raised)
 	Py_DecRef(type);
 }
 
-/* args[0]; of an OSError(number, text) the text. */
+/* args[0]; for an OSError(number, text) the text. */
 static void append_text(struct line *l, PyObject *raised)
 {
 	PyObject *args = py_call(args_of, "__get__", raised, NULL), *text = NULL;

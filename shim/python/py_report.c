@@ -5,11 +5,11 @@
  *	{"entries": n, "bytesread": n, "processtime": seconds, "columns": {text, ...}}
  *
  * Runner._work_function returns it as {"out": ..., "metrics": {...}} (before it is compressed;
- * py_executor.c stands around it). Functions that users map over WorkItems return it as
- * {"out": ..., "report": {...}}, as (out, report), as it is, or in a list of one, for a partition.
+ * py_executor.c wraps it). Functions that users map over WorkItems return it as {"out": ...,
+ * "report": {...}}, as (out, report), as it is, or in a list of one, for a partition.
  *
- * Those are any values: only plain types and numbers of numpy are looked at, so that no code of
- * theirs runs; what has another shape is left out.
+ * Those are any values: only plain types and numbers of numpy are read, so none of their code runs;
+ * what has another shape is left out.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ static PyObject *item(PyObject *dict, const char *name)
 	return v && v != PY_NONE ? v : NULL;
 }
 
-/* Whether its conversion to a number runs no Python. */
+/* 1 if its conversion to a number runs no Python. */
 static int is_plain(PyObject *o)
 {
 	PyObject *type = o ? PyObject_Type(o) : NULL, *module = py_attr_string(type, "__module__");
@@ -98,7 +98,7 @@ static PyObject *logged_column(PyObject *pair)
 	return PyUnicode_FromString(name);
 }
 
-/* {column: None}; NULL if one is no name. */
+/* {column: None}; NULL if one is not a name. */
 static PyObject *names_of(PyObject *list)
 {
 	PyObject *names = PyDict_New();
@@ -191,7 +191,7 @@ static PyObject *find(PyObject *o, int depth)
 		inner = inner ? inner : item(o, "metrics");
 		return py_is(inner, &PyDict_Type) && is_report(inner) ? inner : NULL;
 	}
-	/* a list of more is of several chunks */
+	/* a longer list is of several chunks */
 	if (n > (is_tuple ? WIDTH : 1) || depth == DEPTH)
 		return NULL;
 	for (Py_ssize_t i = 0; i < n && !found; i++)
@@ -223,7 +223,7 @@ void report_of_task(struct crema_task *t, PyObject *message)
 	report = find(value, 0);
 	if (report) {
 		describe(t, report);
-	} else if (is_exception(value)) { /* instead of a result: that gave no events */
+	} else if (is_exception(value)) { /* instead of a result: it gave no events */
 		t->events = 0;
 		t->known |= CREMA_KNOWN_EVENTS;
 	}

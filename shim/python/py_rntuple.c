@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * py_rntuple.c - the pages of RNTuples that uproot really uses. read_page (before uproot 5.7
- * read_pagedesc) reads and unpacks one, in whatever thread, through read_locator, which has its
- * place and sizes; page lists, which are metadata, come through read_locator alone. The three are
- * replaced on the class of RNTuples by methods that count.
+ * read_pagedesc) reads and decompresses one, in any thread, through read_locator, which has its
+ * place and sizes; page lists, which are metadata, come through read_locator alone. Methods that
+ * count replace the three on the class of RNTuples.
  *
  * The cluster is read_page's second argument; read_pagedesc has none, and the clusters used are
- * unknown then. A page's bytes are its locator's num_bytes: the checksum behind it is not in them.
- * A page that uproot finds in its array cache is not read and counts nothing; pages read for a GPU
- * do not come through here, and the baskets and pages used are unknown from then on.
+ * unknown then. A page's bytes are its locator's num_bytes, without the checksum after it. A page
+ * that uproot finds in its array cache is not read and counts nothing; pages read for a GPU do not
+ * come through here, and the baskets and pages used are unknown from then on.
  */
 #include <errno.h>
 
@@ -19,7 +19,7 @@
 static PyObject *read_locator, *read_page, *read_gpu, *read_members;
 static PyObject *n_num_bytes, *n_offset;
 
-/* This thread is inside read_page, of a cluster (UINT64_MAX: not told). */
+/* This thread is inside read_page, of a cluster (UINT64_MAX: unknown). */
 static __thread int in_page;
 static __thread uint64_t in_cluster;
 

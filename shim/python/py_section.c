@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_section.c - crema.instrument (python/crema): its functions that are None elsewhere.
+ * py_section.c - crema.instrument (python/crema): sets its functions, which are None without the
+ * shim.
  *
- * None of them raises anything: what a task does is the same with and without the shim.
+ * None of them raises: a task does the same with and without the shim.
  */
 #include <errno.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_task.c - the edges of a task: distributed.worker's run functions replaced in the module's
+ * py_task.c - start and end of a task: replaces distributed.worker's run functions in the module's
  * dict.
  *
- * Each replacement opens a slot, runs the original and closes the slot. What it returns or raises
- * is the original's. Two sets of names exist: apply_function* up to distributed 2024.10, _run_*
+ * Each replacement opens a slot, runs the original and closes the slot. It returns or raises what
+ * the original does. Two sets of names exist: apply_function* up to distributed 2024.10, _run_*
  * since.
  */
 #include <errno.h>
@@ -71,7 +71,7 @@ static void describe_key(struct crema_task *t, PyObject *key)
 	Py_DecRef(s);
 }
 
-/* worker.state.tasks[key]: prefix, span and what it takes. A single dict look-up under the GIL. */
+/* worker.state.tasks[key]: prefix, span and inputs. A single dict look-up under the GIL. */
 static void describe_state(struct crema_task *t, PyObject *worker, PyObject *key)
 {
 	PyObject *state = py_attr(worker, names[N_STATE]);
@@ -109,7 +109,7 @@ void task_describe(struct crema_task *t, PyObject *key, PyObject *worker, PyObje
 		describe_worker(t, worker, span_key);
 }
 
-/* An actor's method has a name for a key; the actor's own task has prefix and span. */
+/* An actor's method has a name as its key; the actor's own task has prefix and span. */
 static void describe_actor(struct crema_task *t, PyObject *worker, PyObject *name, PyObject *method)
 {
 	PyObject *key = probe_actor_key(worker, method);
@@ -184,7 +184,8 @@ void execution_end(struct execution *x, uint32_t status)
 	py_error_restore(&error);
 }
 
-/* A chunk of a WorkItem, and not by coffea's own function: that has told it. */
+/* A chunk of a WorkItem that did not run in coffea's own function, which has already reported
+ * it. */
 static void tell_result(const struct execution *x, PyObject *message)
 {
 	struct crema_task *t = shim_armed() && x->epoch == shim_epoch ? task_slot(x->owner) : NULL;
@@ -194,7 +195,7 @@ static void tell_result(const struct execution *x, PyObject *message)
 		report_of_task(t, message);
 }
 
-/* Dask hands on what a task raised in its message; older ones write a hyphen. */
+/* Dask passes on what a task raised in its message; older ones write a hyphen. */
 static void tell_raised(const struct execution *x, PyObject *message)
 {
 	PyObject *raised;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_thread.c - threads that a task starts by itself: threading.Thread.start.
+ * py_thread.c - threads that a task starts directly: threading.Thread.start.
  *
- * Such a thread is the task's (thread.h). Threads of pools and of event loops are not, although a
- * task may be the first to need them: they serve whoever comes, and what they do is attributed
- * where it is submitted (py_pool.c). They are known by the module of what they run.
+ * Such a thread belongs to the task (thread.h). Threads of pools and of event loops do not,
+ * although a task may be the first to need them: they serve any caller, and their work is
+ * attributed where it is submitted (py_pool.c). They are recognized by the module of what they run.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static int begins(PyObject *o, const char *name, const char *const *starts)
 	return found;
 }
 
-/* Runs `_target`, or what its class says. */
+/* Runs `_target`, or its class's run. */
 static int serves_others(PyObject *thread)
 {
 	static const char *const modules[] = {"concurrent.futures.",
@@ -50,7 +50,7 @@ static int serves_others(PyObject *thread)
 	return found;
 }
 
-/* 1 if the thread's run is an attribute of its own, not its class's. */
+/* 1 if the thread's run is an instance attribute, not its class's. */
 static int has_own_run(PyObject *thread)
 {
 	PyObject *dict = py_attr_string(thread, "__dict__");
@@ -64,9 +64,9 @@ static int has_own_run(PyObject *thread)
 #define HELD_TASK "task"     /* a reference to the slot, until the thread has its own */
 #define HELD_THREAD "thread" /* the thread */
 #define HELD_RUN "run"	     /* the run that it had */
-#define HELD_OWN "own"	     /* whether that was its own attribute */
+#define HELD_OWN "own"	     /* whether that was an instance attribute */
 
-/* Gives the thread back the run that it had. */
+/* Restores the thread's original run. */
 static void restore(PyObject *held)
 {
 	PyObject *run = PyDict_GetItemString(held, HELD_RUN);
@@ -108,7 +108,7 @@ static int hold(PyObject *held, const char *name, PyObject *value)
 	return r;
 }
 
-/* Puts a wrapper in the place of the thread's run; what it holds, or NULL (no exception). */
+/* Replaces the thread's run with a wrapper; returns what it holds, or NULL (no exception). */
 static PyObject *bequeath(PyObject *thread)
 {
 	PyObject *held = PyDict_New(), *task = pool_capsule(), *f = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_uproot.c - the baskets that uproot really uses: Model_TBasket.read_members reads and unpacks
- * one, in whatever thread, and is replaced on its class by a method that counts what it found.
+ * py_uproot.c - the baskets that uproot really uses: Model_TBasket.read_members reads and
+ * decompresses one, in any thread; a method that counts replaces it on its class.
  *
- * A basket's bytes are fNbytes, its key included: what the branch's fBasketBytes says of it.
- * Baskets inside a tree's own record come with the metadata and are only numbered. A basket whose
- * header alone was looked at counts nothing.
+ * A basket's bytes are fNbytes, its key included: the same number as in the branch's fBasketBytes.
+ * Baskets inside a tree's own record come with the metadata and are only numbered. A basket of
+ * which only the header was read counts nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -66,8 +66,8 @@ static int look_at(PyObject *self, struct uproot_piece *p)
 	return p->bytes <= key;
 }
 
-/* Of a file on a server nobody is asked: ROOT's header, which uproot has read, says where the file
- * ends. An uproot without it leaves the size unknown. */
+/* For a file on a server no request is made: ROOT's header, which uproot has read, contains where
+ * the file ends. An uproot without it leaves the size unknown. */
 static void tell_size(struct crema_file *f, PyObject *file)
 {
 	PyObject *end;
@@ -185,7 +185,7 @@ static void count(PyObject *self)
 	}
 }
 
-/* Only its data were wanted if the context does not say otherwise. */
+/* 0 if the context excludes the basket's data. */
 static int is_wanted(PyObject *context)
 {
 	PyObject *v = context && py_is(context, &PyDict_Type)

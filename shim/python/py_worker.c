@@ -15,7 +15,7 @@
 #include "shim/python/patch.h"
 
 static PyObject *original_start;
-static char collector[512]; /* where to send to by default */
+static char collector[512]; /* the default destination */
 
 /* The host of "tcp://host:8786", with crema's port. */
 static void collector_from_scheduler(PyObject *worker)
@@ -31,7 +31,7 @@ static void collector_from_scheduler(PyObject *worker)
 	host = host ? host + 3 : NULL;
 	end = host ? strrchr(host, ':') : NULL;
 	n = end ? (size_t)(end - host) : 0;
-	if (!n) { /* a scheduler in this very process has no host in its address */
+	if (!n) { /* a scheduler in this process has no host in its address */
 		host = "127.0.0.1";
 		n = strlen(host);
 	}
@@ -75,8 +75,7 @@ static PyObject *put(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 }
 
 /* _task_begin(flags, key, worker[, key of the task whose prefix and span it has]): a task that
- * shares its thread with others or runs in another process, so that only its wall time can be told.
- */
+ * shares its thread with others or runs in another process, so only its wall time is known. */
 static PyObject *task_begin(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
 	uint32_t owner = shim_armed() && nargs >= 3 ? task_open() : OWNER_NONE;

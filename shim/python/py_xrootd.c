@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * py_xrootd.c - requests of XRootD's Python client. XrdCl's own threads send and receive them on
- * one socket for all tasks, so only the request says whose they are: the methods of File and
- * FileSystem are replaced in their classes, and a callback is replaced by one that counts first.
+ * one socket for all tasks, so only the request shows its owner: the methods of File and FileSystem
+ * are replaced in their classes, and a callback is replaced by one that counts first.
  *
- * A data answer is 8 bytes of header and the data, and 16 bytes more for each chunk of a vector
- * read. That is what the task is given; the second header of a read that ends early, errors,
- * logins, opens and the like stay unattributed. The same goes for requests, whose sizes the client
- * does not tell: what a task sends is unknown; of lines and copies also what it receives, because
- * the client cuts them into requests itself, and what it reads and writes, in threads of its own.
+ * A data response is 8 bytes of header and the data, and 16 bytes more for each chunk of a vector
+ * read. The task gets this much; the second header of a read that ends early, errors, logins, opens
+ * and the like stay unattributed. The client does not report the sizes of requests: what a task
+ * sends is unknown. The client splits lines and copies into requests itself: what the task receives
+ * is unknown, too, and for copies what it reads and writes, in the client's threads.
  *
- * Plug-ins of the client speak other protocols (https, davs, s3), whose answers have no such
+ * Plug-ins of the client use other protocols (https, davs, s3), whose responses have no such
  * headers: requests and data are counted by server, what the task received is unknown.
  */
 #include <errno.h>
@@ -77,7 +77,7 @@ static uint64_t data_bytes(PyObject *response, enum kind kind)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* The answer to a read is there. */
+/* The response to a read has arrived. */
 static void count_answer(const struct ask *a, uint64_t latency_ns, PyObject *status,
 			 PyObject *response)
 {
@@ -230,8 +230,8 @@ static PyObject *without_callback(const struct ask *a, PyObject *const *all, Py_
 	return r;
 }
 
-/* Where an argument lies in all[] (self first): by its name, else its position; 0: it is not given.
- */
+/* Index of an argument in all[] (self first): by its name, else its position; 0: it is not
+ * given. */
 static Py_ssize_t argument(const char *name, Py_ssize_t position, Py_ssize_t nargs,
 			   PyObject *kwnames)
 {
@@ -256,7 +256,7 @@ static uint32_t chunks_of(PyObject *const *all, Py_ssize_t nargs, PyObject *kwna
 	return n > 0 ? (uint32_t)n : 0;
 }
 
-/* Of a File of this machine, which needs no server; what is opened is told by the argument. */
+/* 1 for a File on this machine, which needs no server; for an open the argument decides. */
 static int is_local(int method, PyObject *const *all, Py_ssize_t nargs, PyObject *kwnames,
 		    struct xrootd_file *of)
 {
@@ -275,7 +275,7 @@ static int is_local(int method, PyObject *const *all, Py_ssize_t nargs, PyObject
 	return 0;
 }
 
-/* While it waits in there, the agent is told for which URL. */
+/* While it waits in there, the agent can see for which URL. */
 static PyObject *asked(const struct ask *a, PyObject **all, Py_ssize_t nargs, PyObject *kwnames)
 {
 	struct crema_thread *t = thread_self();
@@ -335,7 +335,7 @@ static PyObject *take(int method, PyObject *self, PyObject *const *args, Py_ssiz
 	PyObject *all[ARGS_MAX + 1] = {self};
 	Py_ssize_t n = nargs + (kwnames ? PyTuple_Size(kwnames) : 0);
 
-	if (n > ARGS_MAX) /* more than any of them takes: its own words about that */
+	if (n > ARGS_MAX) /* more than any of them takes: the original reports that */
 		n = nargs = ARGS_MAX, kwnames = NULL;
 	memcpy(all + 1, args, (size_t)n * sizeof(*args));
 	return ask(method, all, nargs, kwnames);

@@ -9,8 +9,8 @@
 
 static PyObject *n_get_property, *t_server, *t_url;
 
-/* The server of a File, found at its first read. An entry is dropped when its File opens or closes,
- * and no other can lie at its address without having been opened. */
+/* The server of a File, found at its first read. An entry is dropped when its File opens or closes;
+ * another File at its address must have been opened first. */
 #define CACHE 256
 static struct {
 	PyObject *file;

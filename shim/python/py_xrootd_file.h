@@ -8,12 +8,12 @@
 #include "shim/python/py.h"
 
 struct xrootd_file {
-	uint32_t scheme, address, url; /* string ids; 0: not known */
+	uint32_t scheme, address, url; /* string ids; 0: unknown */
 };
 
-/* 0: a file of this machine, which no request goes out for. */
+/* 0: a file of this machine, for which no request is sent. */
 int xrootd_file_get(PyObject *file, struct xrootd_file *f);
-/* Is its server asked by XRootD's own protocol? A scheme that is not known is not. */
+/* 1 if its server uses XRootD's own protocol; 0 for an unknown scheme. */
 int xrootd_file_speaks_root(const struct xrootd_file *f);
 /* The object opens or closes. */
 void xrootd_file_changes(PyObject *file);

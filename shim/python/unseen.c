@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unseen.c - what is unknown of a task that calls what hides codecs; frames of nobody's threads. */
+/* unseen.c - what is unknown about a task that makes calls that hide codecs; frames of threads
+ * without a task. */
 #include "unseen.h"
 
 #include "shim/count/codec.h"
@@ -7,7 +8,7 @@
 #include "shim/python/patch.h"
 #include "shim/count/task.h"
 
-/* By slot: zstd's frames of nobody when the task called a reader first, + 1; 0: it has not. */
+/* By slot: the unattributed zstd frames at the task's first call of a reader, + 1; 0: none yet. */
 static uint64_t reads_since[CREMA_SHM_TASKS];
 
 void unseen_task_begins(uint32_t owner)
@@ -36,15 +37,15 @@ static HIDES(always_both)
 	return HIDES_BOTH;
 }
 
-/* What a writer packs in this thread by zstd is counted. */
+/* What a writer compresses with zstd in this thread is counted. */
 static HIDES(unless_zstd)
 {
 	(void)self, (void)argument, (void)result;
 	return zstd_frames_here == c->unused ? HIDES_WRITES : 0;
 }
 
-/* By codecs.def's way; `counts`: all that it may hide. What is asked for at the end of the call
- * needs its result, or what it did. What stays packs later, whoever makes it do so (packed.h). */
+/* By codecs.def's way; `counts`: all that it may hide. A check at the end of the call needs its
+ * result or its effect. `stays`: the data is compressed later, whatever causes it (packed.h). */
 static const struct {
 	uint64_t counts;
 	HIDES((*hides));
@@ -90,7 +91,7 @@ static void ask(const struct codec *k, const struct codec_call *c, PyObject *sel
 	struct crema_task *task = task_slot(owner);
 	struct py_error error;
 
-	/* To ask costs up to tens of microseconds: once all is unknown it stays so. */
+	/* A check costs up to tens of microseconds: once all is unknown it stays so. */
 	if (ways[k->into].stays || (task && (LOAD(&task->count_unknown) & counts) != counts)) {
 		py_error_save(&error);
 		apply(name, owner, ways[k->into].hides(c, self, argument, result));

@@ -4,11 +4,11 @@
  * and netCDF4, blosc2, streams of zstandard): what such a call (de)compresses for its task is
  * unknown, not 0.
  *
- * It is known where all codecs of the call are zstd, which zstd.c counts, or none, and that can be
- * found out: hides.h. Frames that libarrow's own threads do are unattributed: a task that has
- * called a reader and during which there were such has unknown decompression, too.
+ * It is known if the call uses no codec, or only zstd, which zstd.c counts, and if that can be
+ * determined: hides.h. Frames that libarrow's own threads do are unattributed: if there are any
+ * while a task runs that has called a reader, its decompression is unknown, too.
  *
- * GIL held, but for unseen_task_ends().
+ * GIL held, except in unseen_task_ends().
  */
 #ifndef CREMA_SHIM_PYTHON_UNSEEN_H
 #define CREMA_SHIM_PYTHON_UNSEEN_H
