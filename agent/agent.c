@@ -16,7 +16,7 @@
 
 volatile int agent_stopping;
 
-/* One line per reason: why nothing arrives. */
+/* One line per reason why nothing arrives. */
 static void write_log(struct agent *a)
 {
 	char path[PATH_MAX];
@@ -31,7 +31,7 @@ static void write_log(struct agent *a)
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (fd < 0)
 		return;
-	/* Bounded, whatever happens out there. */
+	/* Bounded, whatever happens outside. */
 	if (lseek(fd, 0, SEEK_END) < 64 << 10) {
 		log_to(fd);
 		log_line("worker %d: %s; records are kept in '%s'", a->options.pid,
@@ -91,7 +91,7 @@ static void sweep(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	sweep_shm(a->options.shm, boot_ns);
 }
 
-/* Rows are sent when they change; those that were dropped are sent once there is room again. */
+/* Rows are sent when they change; dropped ones are sent once there is room again. */
 static void tell_again(struct agent *a)
 {
 	if (a->told_dropped == a->outbox.dropped || a->outbox.file.fd >= 0 ||
@@ -131,7 +131,7 @@ static bool worker_ended(const struct agent *a)
 	return procfs_ended(a->options.pid, a->options.start_ticks);
 }
 
-/* The worker's end: everything a last time, exactly, then goodbye. */
+/* The worker's end: sends everything once more, exactly, then goodbye. */
 static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 {
 	unsigned int in_flight;
@@ -139,13 +139,14 @@ static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	a->ended = true;
 	a->finished_ns = mono_ns;
 	a->leave_ns = mono_ns + AGENT_LINGER_NS;
-	/* If we saw it alive, it lived until now; else its last sign is what another agent left. */
+	/* If we saw it alive, it lived until now; otherwise another agent left the last time it was
+	 * seen. */
 	if (a->drain.last_mono) {
 		a->drain.last_mono = mono_ns;
 		a->drain.last_boot = boot_ns;
 	}
 	say_hello(a, mono_ns);
-	/* What a full spool drops is counted before the last totals tell how much that was. */
+	/* Counts what a full spool drops before the last totals report how much that was. */
 	outbox_flush(&a->outbox);
 	if (a->outbox.file.fd >= 0)
 		outbox_spill(&a->outbox);
@@ -178,8 +179,8 @@ static void beat(struct agent *a, uint64_t boot_ns)
 	__atomic_store_n(&m->agent_dropped, a->outbox.dropped, __ATOMIC_RELEASE);
 }
 
-/* In an earlier turn: the last records have had their chance to reach the collector. A command that
- * waits for the worker's end, as `crema run` does, then finds them on the disk. */
+/* True if it finished in an earlier round: the last records could have reached the collector. A
+ * command that waits for the worker's end, as `crema run` does, then finds them on disk. */
 static bool was_finished(const struct agent *a, uint64_t mono_ns)
 {
 	return a->finished_ns && mono_ns > a->finished_ns;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * agent.h - the agent of one worker process: attach, drain, sample, send, and outlive it.
+ * agent.h - the agent of one worker process: attaches, drains, samples, sends, and outlives it.
  *
- * One thread, one poll loop; see docs/architecture.md. Nothing is printed: descriptors 0-2
- * are /dev/null. What a person should know goes to <spool>/agent.log, each line once.
+ * One thread, one poll loop; see docs/architecture.md. Nothing is printed: descriptors 0-2 are
+ * /dev/null. Messages for people go to <spool>/agent.log, each line once.
  */
 #ifndef CREMA_AGENT_AGENT_H
 #define CREMA_AGENT_AGENT_H
@@ -30,8 +30,10 @@
 #define AGENT_AWAY_NS 1000000000u    /* collector away for longer: spool */
 #define AGENT_SLOW_NS 3000000000u    /* oldest unacknowledged frame: spool */
 #define AGENT_LINGER_NS 30000000000u /* after the worker's end */
-#define AGENT_STOP_NS 10000000000u   /* after SIGTERM: for the worker's end, and for the rest */
-#define AGENT_FACTS_NS 2000000000u   /* the first hello waits for the probe's facts this long */
+#define AGENT_STOP_NS                                                                              \
+	10000000000u		   /* after SIGTERM: for the worker's end, and for its last        \
+				    * records */
+#define AGENT_FACTS_NS 2000000000u /* the first hello waits for the probe's facts this long */
 
 struct agent_options {
 	const char *shm, *collector, *spool;
@@ -48,7 +50,7 @@ struct agent {
 	bool adopted;				/* another agent took our place */
 	bool has_link;				/* TCP; else dir: or spool only */
 	uint64_t began_ns, second_ns, ready_ns; /* CLOCK_MONOTONIC */
-	uint64_t finished_ns;			/* its goodbye was said; 0: not yet */
+	uint64_t finished_ns;			/* its goodbye was sent; 0: not yet */
 	uint64_t leave_ns;			/* leave then at the latest; 0: stay */
 	uint64_t sweep_ns;
 	char spool[PATH_MAX];
@@ -69,14 +71,14 @@ struct agent {
 	bool has_takeover;
 	struct buf stack;      /* facts JSON */
 	struct buf hello;      /* scratch */
-	unsigned int hello_fs; /* file systems it named */
+	unsigned int hello_fs; /* file systems in it */
 	bool hello_sent;
-	uint64_t told_dropped;	 /* records that were dropped when all rows were told again */
-	uint64_t hello_facts_ns; /* when the facts were made that the last hello told; 0: none */
-	char logged[256];	 /* the trouble last written to the log */
+	uint64_t told_dropped;	 /* dropped records when all rows were last sent again */
+	uint64_t hello_facts_ns; /* when the facts of the last hello were made; 0: none */
+	char logged[256];	 /* the last trouble written to the log */
 };
 
-/* Whole program: parses argv, lives, returns the exit status. */
+/* Whole program: parses argv, runs, returns the exit status. */
 int agent_main(int argc, char **argv);
 /* Parses argv: 0 or -EINVAL. */
 int agent_parse(struct agent_options *o, int argc, char **argv);
@@ -86,8 +88,8 @@ int agent_init(struct agent *a, const struct agent_options *o);
 bool agent_turn(struct agent *a, uint64_t mono_ns, uint64_t boot_ns);
 void agent_release(struct agent *a);
 /*
- * SIGTERM came. Batch systems send it to all processes of a job, so the worker's end is near: it
- * is waited for, and its last records, AGENT_STOP_NS each.
+ * Set by SIGTERM. Batch systems send it to all processes of a job, so the worker's end is near: the
+ * agent waits for it, and then for its last records, AGENT_STOP_NS each.
  */
 extern volatile int agent_stopping;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compose.c - one task record out of its slot and the thread blocks that work for it. */
+/* compose.c - makes one task record from its slot and the thread blocks that work for it. */
 #include "agent/compose.h"
 
 #include <inttypes.h>
@@ -166,7 +166,8 @@ static void add_blocks(const struct compose *c, struct task_record *r, uint32_t 
 	}
 }
 
-/* A segment's clocks come with its end; until then the most that the kernel ever showed counts. */
+/* A segment's clocks come with its end; until then the largest values that the kernel showed
+ * count. */
 static void put_live(struct task_record *r, struct compose_live *live,
 		     const struct compose_live *more)
 {
@@ -196,7 +197,7 @@ static void put_known(const struct compose *c, struct task_record *r, const stru
 		return;
 	TASK_SET(r, fs_unknown, ((struct text){unknown, strlen(unknown)}));
 	r->count_known &= ~(CREMA_COUNT_BIT(cached_bytes) | CREMA_COUNT_BIT(readahead_bytes));
-	/* Else a reader makes it unknown, and tells the known part: read - unsure. */
+	/* Otherwise a reader makes it unknown, and reports the known part: read - unsure. */
 	if (mixed)
 		r->count_known &= ~CREMA_COUNT_BIT(storage_read_bytes);
 }

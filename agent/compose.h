@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compose.h - one task record out of its slot and the thread blocks that work for it.
+ * compose.h - makes one task record from its slot and the thread blocks that work for it.
  *
  * Works on copies; texts stay views into the copy or the arena. Every value that cannot be trusted
  * or was not measured stays unknown.
@@ -12,7 +12,7 @@
 #include "common/task.h"
 #include "common/view.h"
 
-/* Numbers of work under way that only the kernel has: the most that was ever seen. */
+/* Numbers of current work that only the kernel has: the largest values ever seen. */
 struct compose_live {
 	uint64_t cpu[2], runqueue[2]; /* own thread, pool threads; totals of the attempt */
 	uint64_t storage_read, storage_write;
@@ -21,8 +21,8 @@ struct compose_live {
 struct compose {
 	const struct view *view;
 	const struct fskinds *kinds;
-	int pid;		   /* 0: the worker has ended, ask no kernel */
-	uint64_t mono_ns, boot_ns; /* now; of a dead worker: its last update */
+	int pid;		   /* 0: the worker has ended, do not query the kernel */
+	uint64_t mono_ns, boot_ns; /* now; for a dead worker: its last update */
 	struct buf *text;	   /* for sections, valid until the next task; NULL: none */
 };
 

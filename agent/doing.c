@@ -41,8 +41,8 @@ static bool same_call(const struct doing_seen *seen, const struct crema_thread *
 }
 
 /*
- * What the thread waits for, and its stack. If it has not left its call since the last look both
- * are what they were, but for a child, which has its own name only once it runs its own program.
+ * What the thread waits for, and its stack. If it has not left its call since the last sample both
+ * are unchanged, except for a child, which has its own name only once it runs its own program.
  * *place: a hash of a call that is not intercepted.
  */
 static void read_known(const struct doing *d, const struct doing_seen *seen,
@@ -61,7 +61,7 @@ static void read_known(const struct doing *d, const struct doing_seen *seen,
 }
 
 /* Where the thread is: its call and from which line, else in which function it runs. Without a
- * Python stack: its call, and on what. 0: not known. */
+ * Python stack: its call, and its object. 0: unknown. */
 static uint64_t place_of(const struct doing_known *k, uint64_t kernel)
 {
 	uint64_t line = k->stack.place, place = kernel;
@@ -77,7 +77,7 @@ static uint64_t place_of(const struct doing_known *k, uint64_t kernel)
 	return place;
 }
 
-/* The same call as at the last look began at the same moment. */
+/* The start of the current call; it stays the same while the thread is in that call. */
 static uint64_t call_began(const struct doing *d, struct doing_seen *seen,
 			   const struct crema_thread *t, uint64_t ticks, uint64_t boot_ns)
 {
@@ -127,7 +127,8 @@ static void look_at(struct doing *d, struct doing_row *row, struct doing_seen *s
 	row->place_boot_ns = place ? seen->place_boot_ns : 0;
 }
 
-/* Room for one more row; of a task that began later one has to go. NULL: it is the latest. */
+/* Room for one more row; one of a task that began later is removed. NULL: this one is the
+ * latest. */
 static struct doing_row *room(struct doing *d, const struct crema_task *task)
 {
 	struct doing_row *last = d->row;

@@ -2,10 +2,10 @@
 /*
  * doing.h - which call each thread of a running task is in, since when and on what: DOING messages.
  *
- * Once a second, for tasks that run for DOING_TASK_NS or more. The shim's word names the call and
- * its start (contract/calls.h). Without one, /proc names the system call, and repeated reads are
- * the only way to know how long it lasts. The object of a call is looked up from outside: the
- * worker does no work for it. At most DOING_ROWS rows, of the tasks that began first. One thread.
+ * Once a second, for tasks that run for DOING_TASK_NS or more. The shim's word gives the call and
+ * its start (contract/calls.h). Without one, /proc gives the system call, and only repeated reads
+ * show how long it lasts. The object of a call is found from outside: the worker does no work for
+ * it. At most DOING_ROWS rows, for the tasks that began first. One thread.
  */
 #ifndef CREMA_AGENT_DOING_H
 #define CREMA_AGENT_DOING_H
@@ -26,7 +26,7 @@ struct doing_known {
 
 /* What the previous reading found of a thread. */
 struct doing_seen {
-	uint64_t attempt, word, start; /* as the shim told them */
+	uint64_t attempt, word, start; /* as the shim wrote them */
 	uint64_t call_boot_ns;
 	uint64_t place; /* a hash of call and object; 0: not seen */
 	uint64_t place_boot_ns;
@@ -38,7 +38,7 @@ struct doing_row {
 	uint32_t tid;
 	bool is_pool;
 	const struct doing_known *known;
-	uint64_t call_boot_ns, place_boot_ns; /* 0: not known */
+	uint64_t call_boot_ns, place_boot_ns; /* 0: unknown */
 	char state[2], wchan[64];
 };
 

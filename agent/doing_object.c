@@ -16,7 +16,7 @@
 #include "common/procfs.h"
 #include "fnv.h"
 
-#define PEER_LINES 65536 /* of /proc/PID/net/tcp that are read at most */
+#define PEER_LINES 65536 /* maximum lines of /proc/PID/net/tcp that are read */
 
 size_t doing_memory(int pid, uint64_t address, void *to, size_t bytes)
 {
@@ -28,7 +28,7 @@ size_t doing_memory(int pid, uint64_t address, void *to, size_t bytes)
 
 /* Peers */
 
-/* An address of /proc/net/tcp: words of the host's byte order. */
+/* An address of /proc/net/tcp: words in the host's byte order. */
 static bool peer_text(const char *hex, unsigned int port, char *out, size_t size)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -147,7 +147,7 @@ static void of_host(struct doing_object *o, int pid, uint64_t address)
 		o->kind = "host";
 }
 
-/* Of the list only the first descriptor is named. */
+/* Only the first descriptor of the list is named. */
 static void of_poll(struct doing_object *o, const struct view *v, int pid, uint64_t address)
 {
 	struct pollfd first;

@@ -26,7 +26,7 @@ void drain_release(struct drain *d)
 	buf_release(&d->text);
 }
 
-/* Revisions grow over the lives of several agents too: milliseconds since boot. */
+/* Revisions grow across several agents, too: milliseconds since boot. */
 static uint64_t next_rev(struct drain_slot *s, uint64_t boot_ns)
 {
 	uint64_t rev = boot_ns / 1000000u;
@@ -131,7 +131,7 @@ static void poll_done(struct drain *d, uint32_t i)
 	if (s->stage != DRAIN_ENDED) {
 		what.type = CREMA_MSG_TASK_END;
 	} else if (t.version == s->version && compose_sum(&t) == s->sum) {
-		/* The last reference went without having counted anything. */
+		/* The last reference was released without having counted anything. */
 		s->had_refs = CREMA_SLOT_REFS(what.word) != 0;
 		return;
 	}
@@ -211,7 +211,7 @@ unsigned int drain_end(struct drain *d)
 		}
 		s->stage = DRAIN_ENDED;
 		send_task(d, &what, &t);
-		/* Nobody will give back a reference any more. */
+		/* Nothing will release a reference any more. */
 		s->had_refs = false;
 	}
 	return killed;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * drain.h - from task slots to records: start at once, progress, end, amendments, then it frees the
+ * drain.h - from task slots to records: start at once, progress, end, amendments. Then it frees the
  * slot.
  *
  * A slot is freed when it is DONE, nothing refers to it, its last version was sent, and that record
- * is safe. The table of the agent's own notes is touched only where slots are used. One thread.
+ * is safe. The agent's own table is touched only where slots are used. One thread.
  */
 #ifndef CREMA_AGENT_DRAIN_H
 #define CREMA_AGENT_DRAIN_H
@@ -27,7 +27,7 @@ struct drain_slot {
 	struct compose_live live;
 	uint32_t version;
 	uint8_t stage;
-	bool had_refs; /* when it was sent last, work for it was under way */
+	bool had_refs; /* at the last send, work for it was under way */
 };
 
 struct drain {
@@ -50,9 +50,9 @@ struct drain {
 int drain_init(struct drain *d, const struct view *v, struct outbox *out,
 	       const struct fskinds *kinds, int pid);
 void drain_release(struct drain *d);
-/* Looks at all slots once. rss: the worker's resident set now, 0 = unknown. */
+/* Checks all slots once. rss: the worker's resident set now, 0 = unknown. */
 void drain_poll(struct drain *d, uint64_t rss, uint64_t mono_ns, uint64_t boot_ns);
-/* Frees what can be freed; also called between polls, when something was acknowledged. */
+/* Frees what can be freed; also called between polls, after an acknowledgement. */
 void drain_free(struct drain *d);
 /* The worker has ended: closes what was running as killed. Returns how many there were. */
 unsigned int drain_end(struct drain *d);

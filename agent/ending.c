@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ending.c - how the worker ended, and the evidence for why. */
+/* ending.c - how the worker ended, and the evidence for the cause. */
 #include "agent/ending.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ void ending_look(struct ending *e)
 	struct procfs_stat st;
 	uint64_t kills;
 
-	/* Asked last: a process that begins to end is shown in the root's group (version 1). */
+	/* Checked last: a process that begins to end is shown in the root's group (version 1). */
 	if (!procfs_oom_file(e->pid, file, sizeof(file)) || !strcmp(file, e->oom_file) ||
 	    !procfs_oom_kills(file, &kills) || procfs_stat(e->pid, 0, &st) || st.exiting)
 		return;
@@ -86,7 +86,7 @@ static void look_at_memory(const struct ending *e, struct evidence *ev, uint64_t
 	}
 }
 
-/* A worker sees its parent's pipe close and ends before the parent is waited for, or even done. */
+/* A worker sees its parent's pipe close, and ends before the parent is reaped or has even ended. */
 static bool is_leaving(int pid, uint64_t start_ticks)
 {
 	struct procfs_stat st;

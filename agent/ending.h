@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ending.h - how the worker ended, and the evidence for why: the GOODBYE message.
+ * ending.h - how the worker ended, and the evidence for the cause: the GOODBYE message.
  *
- * Evidence is what was seen; a cause is only named where the evidence is strong.
+ * Evidence is what was seen; a cause is only named if the evidence is strong.
  */
 #ifndef CREMA_AGENT_ENDING_H
 #define CREMA_AGENT_ENDING_H
@@ -13,16 +13,16 @@
 #include "common/view.h"
 
 struct ending {
-	int pid, nanny;		 /* nanny: the worker's parent when we came, 0 = unknown */
-	uint64_t nanny_ticks;	 /* when that one started, 0 = unknown */
+	int pid, nanny;		 /* nanny: the worker's parent when we attached, 0 = unknown */
+	uint64_t nanny_ticks;	 /* when that process started, 0 = unknown */
 	char oom_file[PATH_MAX]; /* of the worker's cgroup, which need not be ours; "" = none */
-	uint64_t oom_kills;	 /* what it said when we came */
+	uint64_t oom_kills;	 /* its count when we attached */
 	uint64_t limit_bytes;	 /* Dask's memory limit, 0 = unknown */
 };
 
-/* Notes what can only be seen while the worker lives. */
+/* Records what can only be seen while the worker lives. */
 void ending_init(struct ending *e, int pid);
-/* The worker lives: in which cgroup now? Batch systems move processes. */
+/* While the worker lives: finds its present cgroup, as batch systems move processes. */
 void ending_look(struct ending *e);
 /* Takes the memory limit from the probe's JSON facts. */
 void ending_facts(struct ending *e, const struct buf *stack);

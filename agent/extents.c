@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* extents.c - from stretches to sets of bytes. */
+/* extents.c - joins extents into sets of bytes. */
 #include "agent/extents.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void take_thread(struct extents *e, const struct crema_thread *t)
 		take(e, row, t->extent_offset, (uint32_t)t->extent_bytes);
 }
 
-/* Stretches that threads have in their blocks when the worker dies. */
+/* Extents that threads have in their blocks when the worker dies. */
 static void take_pending(struct extents *e, const struct view *v)
 {
 	for (uint32_t k = 0; k < CREMA_SHM_THREADS; k++) {
@@ -78,13 +78,13 @@ void extents_take(struct extents *e, const struct view *v, bool ended)
 
 	head = __atomic_load_n(&v->shm->extents_head, __ATOMIC_ACQUIRE);
 	if (head - tail > CREMA_SHM_EXTENTS)
-		tail = head; /* not ours to understand */
+		tail = head; /* unknown format */
 	for (; tail != head; tail++) {
 		struct crema_extent *at = &v->shm->extent[tail % CREMA_SHM_EXTENTS];
 		uint32_t row = __atomic_load_n(&at->row, __ATOMIC_ACQUIRE);
 
 		if (!row && !ended)
-			break; /* its thread is just writing it */
+			break; /* its thread is writing it now */
 		if (row && e->file)
 			take(e, row, at->offset, at->bytes);
 		__atomic_store_n(&at->row, 0, __ATOMIC_RELEASE);

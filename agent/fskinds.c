@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fskinds.c - does the kernel charge storage bytes to the reading thread (fskinds.h)? */
+/* fskinds.c - whether the kernel charges storage bytes to the reading thread (fskinds.h). */
 #include "agent/fskinds.h"
 
 #include <limits.h>
@@ -13,11 +13,11 @@
 #include "common/log.h"
 #include "common/procfs.h"
 
-/* What decides, read when a file system is new. */
+/* The texts that decide, read when a file system is new. */
 struct sources {
 	int pid;
 	struct buf mounts, calibration;
-	bool calibrated; /* a layer is known by a calibration only */
+	bool calibrated; /* a layer is known only by a calibration */
 };
 
 /* One path of an option's list: up to ':' or ',' or the end; "\:" is a colon, "\054" a comma. */
@@ -85,13 +85,13 @@ static bool layer_known(void *arg, const char *path)
 	struct statfs fs;
 	struct stat st;
 
-	/* As the worker sees it, if its root is another one. */
+	/* As the worker sees it, in case its root is another one. */
 	if (snprintf(inside, sizeof(inside), "/proc/%d/root%s", s->pid, path) >=
 	    (int)sizeof(inside))
 		return false;
 	if ((statfs(inside, &fs) || stat(inside, &st)) && (statfs(path, &fs) || stat(path, &st)))
 		return false;
-	/* A layer that is an overlay itself would have to be followed further. */
+	/* A layer that is itself an overlay would have to be followed further. */
 	if (fskind_of(fs.f_type, e.name) == FSKIND_UNRESOLVED)
 		return false;
 	resolve(s, fs.f_type, st.st_dev, &e);
@@ -138,7 +138,7 @@ static void resolve(struct sources *s, int64_t f_type, uint64_t dev, struct fski
 	e->options_crc = crc_of(&v);
 }
 
-/* Without them what depends on them is unknown. */
+/* Without them, everything that depends on them is unknown. */
 static void open_sources(struct fskinds *f, struct sources *s, int pid)
 {
 	char path[PATH_MAX], line[PATH_MAX + 160];
@@ -170,7 +170,7 @@ bool fskinds_poll(struct fskinds *f, const struct view *v, int pid)
 			open_sources(f, &sources, pid);
 		news = true;
 		resolve(&sources, s->f_type, s->dev, e);
-		/* The shim counts into its last entry whatever found no room. */
+		/* The shim counts everything that found no room in its last entry. */
 		if (i == CREMA_SHM_FILESYSTEMS - 1) {
 			e->kind = FSKIND_UNKNOWN;
 			e->apart = false;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fskinds.h - does the kernel charge storage bytes to the reading thread on a worker's file
- * systems?
+ * fskinds.h - whether the kernel charges storage bytes to the reading thread on a worker's file
+ * systems.
  *
  * By contract/filesystems.def (common/fskind.h): proven for ext4, xfs and btrfs ("exact"); files in
  * memory and the kernel's own tables (proc, cgroup) have no storage ("none"); overlay is exact if
- * all its layers lie on known ones; every other one is "unknown" unless the site has proven it
+ * all its layers are on known ones; every other one is "unknown" unless the site has proven it
  * ("calibrated", common/calibration.h). A calibration that found wrong charges makes any of them
- * unknown. Answers are kept by index of the worker's table, so mounts and calibration are read once
- * per file system: what is calibrated later applies to workers that start later. One thread.
+ * unknown. Results are kept by index of the worker's table, so mounts and calibration are read once
+ * per file system: a later calibration applies to workers that start later. One thread.
  */
 #ifndef CREMA_AGENT_FSKINDS_H
 #define CREMA_AGENT_FSKINDS_H
@@ -21,8 +21,8 @@
 
 struct fskind_entry {
 	enum fskind kind;
-	bool apart; /* unknown, and the shim knows it: it counts its charges as unsure, too */
-	char name[FSKIND_NAME];		   /* "ext4", "overlay", ... */
+	bool apart;		/* unknown to the shim, too: it also counts its charges as unsure */
+	char name[FSKIND_NAME]; /* "ext4", "overlay", ... */
 	char figures[CALIBRATION_FIGURES]; /* what its calibration found; "": none */
 	uint32_t options_crc;		   /* of the mount that was calibrated */
 };
@@ -34,21 +34,21 @@ struct fskinds {
 	bool changed;	       /* by fskinds_recheck() */
 };
 
-/* The layers named by one mountinfo line's options; known() is asked for each. For tests. */
+/* The layers named by one mountinfo line's options; known() is called for each. For tests. */
 bool fskind_layers(const char *options, bool (*known)(void *arg, const char *path), void *arg);
 
 /* Resolves what is new in the table: true if anything was, or has changed. */
 bool fskinds_poll(struct fskinds *f, const struct view *v, int pid);
 /*
- * Once a second: a device's number may come again for another mount. What is calibrated and then
+ * Once a second: a device's number may be used again for another mount. What is calibrated and then
  * has other options is unknown from then on; the next fskinds_poll() reports it.
  */
 void fskinds_recheck(struct fskinds *f, const struct view *v, int pid);
-/* The entry of an index; one that is out of range or not there is unknown. Never NULL. */
+/* The entry of an index; one that is out of range or missing is unknown. Never NULL. */
 const struct fskind_entry *fskinds_get(const struct fskinds *f, uint32_t index);
 /*
  * Name of an unknown file system in a mask of indexes; NULL: none. *mixed: the charges of one of
- * them cannot be told from those of proven ones.
+ * them cannot be separated from those of proven ones.
  */
 const char *fskinds_unknown(const struct fskinds *f, uint32_t mask, bool *mixed);
 #endif

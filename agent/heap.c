@@ -20,14 +20,14 @@
 #define LEAST_BLOCK 32u
 #define HEADER 16u
 #define TRIES 2
-/* Where an arena's first block may be behind its struct malloc_state, whose size differs. */
+/* Possible distances of an arena's first block from its struct malloc_state, whose size differs. */
 #define STATE_MIN 0x840u
 #define STATE_MAX 0x8e0u
 
 struct walk {
 	int pid, pagemap;
 	uint64_t begun_ns;
-	uint64_t bytes_from, page; /* what `bytes` has: to the end of its page */
+	uint64_t bytes_from, page; /* range of `bytes`: to the end of its page */
 	uint8_t bytes[PAGE];
 };
 
@@ -49,8 +49,8 @@ static int64_t count_resident(const struct walk *w, uint64_t from, uint64_t end)
 	return n * (int64_t)PAGE;
 }
 
-/* The word with size and flags of the block at `at`. A page with a header is resident: to its end
- * it is read at once. */
+/* The word with size and flags of the block at `at`. A page with a header is resident: it is read
+ * to its end at once. */
 static int size_word(struct walk *w, uint64_t at, uint64_t *word)
 {
 	uint64_t end = (at / PAGE + 1) * PAGE;
@@ -66,8 +66,7 @@ static int size_word(struct walk *w, uint64_t at, uint64_t *word)
 }
 
 /* The pages that malloc_trim(0) returns are those after the block's own links (48 bytes); of the
- * last block of the main heap all but what an empty one needs; of an arena's last block none.
- */
+ * last block of the main heap all but what an empty one needs; of an arena's last block none. */
 static int add_free(const struct walk *w, uint64_t at, uint64_t next, bool top, bool main,
 		    struct heap_sums *sum)
 {
@@ -84,7 +83,7 @@ static int add_free(const struct walk *w, uint64_t at, uint64_t next, bool top, 
 	return 0;
 }
 
-/* From the first block at `at` to the end of its heap: -EAGAIN if they are no chain. */
+/* From the first block at `at` to the end of its heap: -EAGAIN if they do not form a chain. */
 static int walk_blocks(struct walk *w, uint64_t at, uint64_t end, bool main, struct heap_sums *sum)
 {
 	uint64_t word, size, next_word, steps = 0;
@@ -93,7 +92,7 @@ static int walk_blocks(struct walk *w, uint64_t at, uint64_t end, bool main, str
 	for (; !rc; at += size, word = next_word) {
 		size = word & ~7ull;
 		if (!size && at + HEADER == end)
-			return 0; /* an area that is full ends so */
+			return 0; /* a full area ends like this */
 		if (size < HEADER || size % HEADER || size > end - at)
 			return -EAGAIN;
 		if (at + size == end)
@@ -111,7 +110,7 @@ struct area {
 	uint64_t arena, previous, size, writable;
 };
 
-/* What is at a multiple of AREA is the head of an arena's area, whose mapping ends at `end`. */
+/* At a multiple of AREA is the head of an arena's area, whose mapping ends at `end`. */
 static bool is_area(const struct area *a, uint64_t at, uint64_t end)
 {
 	uint64_t first = a->arena & ~(AREA - 1);
@@ -179,7 +178,7 @@ static int walk_mapping(struct walk *w, const struct mapping *m, struct heap_sum
 	return rc;
 }
 
-/* Every heap in the text of maps once. After a fork the kernel has it in several parts. */
+/* Visits every heap in the text of maps once. After a fork the kernel lists it in several parts. */
 static int walk_maps(struct walk *w, const char *maps, struct heap_sums *sum)
 {
 	struct mapping all = {0}, part;
@@ -201,7 +200,7 @@ static int walk_maps(struct walk *w, const char *maps, struct heap_sums *sum)
 	return rc ? rc : walk_mapping(w, &all, sum);
 }
 
-/* Why it is another allocator's; NULL: it is not known to be. */
+/* Why the heap belongs to another allocator; NULL: no other allocator is known. */
 static const char *other_allocator(const char *maps)
 {
 	static const char *const others[][2] = {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * heap.h - what the C library's allocator holds of a worker's memory, read from outside.
+ * heap.h - how much of a worker's memory the C library's allocator holds, read from outside.
  *
- * glibc's mallinfo2() walks every free block under the arenas' locks: a second where 2 GB are free
- * in small pieces. So the agent walks the blocks of the heaps itself (process_vm_readv), from the
- * first header to the last, without a lock and without the worker's time. The worker goes on
- * meanwhile: a walk counts only if it ends exactly at the heap's end, and is tried once more if
+ * glibc's mallinfo2() walks every free block under the arenas' locks: that takes a second if 2 GB
+ * are free in small pieces. So the agent walks the blocks of the heaps itself (process_vm_readv),
+ * from the first header to the last, without a lock and without the worker's time. The worker runs
+ * on meanwhile: a walk counts only if it ends exactly at the heap's end, and is tried once more if
  * not. Free pages that are not resident are neither read nor counted (/proc/PID/pagemap).
  *
  * Seen: the heap that grows by brk, and the other arenas, each in areas of 64 MiB. Not seen: blocks
- * with their own mapping, which free() unmaps, and what other allocators hold. Blocks in
- * glibc's caches of small ones (tcache, fastbins: at most 1 KiB each) count as in use, and what is
- * in use as resident.
+ * with their own mapping, which free() unmaps, and what other allocators hold. Blocks in glibc's
+ * caches of small ones (tcache, fastbins: at most 1 KiB each) count as in use, and what is in use
+ * as resident.
  *
  * One thread. Uses at most HEAP_SHARE of a core on average, and takes HEAP_LIMIT_NS at most: about
  * 2 us for a block or a page of small ones, and 0.2 us for a free page.
@@ -32,8 +32,8 @@ struct heap_sums {
 };
 
 /*
- * 0, or -errno with *why where it is unknown: -EAGAIN (blocks changed too fast), -ETIME (longer
- * than HEAP_LIMIT_NS), -ENOTSUP (not glibc's allocator, or pages swapped out), -EACCES, -ESRCH or
+ * 0, or -errno with *why if it is unknown: -EAGAIN (blocks changed too fast), -ETIME (longer than
+ * HEAP_LIMIT_NS), -ENOTSUP (not glibc's allocator, or pages swapped out), -EACCES, -ESRCH or
  * -ENOENT (the process has ended).
  */
 int heap_read(int pid, struct heap_sums *out, const char **why);
@@ -42,7 +42,7 @@ struct heap_watch {
 	int pid;
 	bool off; /* CREMA_HEAP */
 	uint64_t next_ns;
-	char note[80]; /* why nothing will be known of this worker; "": something may */
+	char note[80]; /* why this worker's heap stays unknown; "": it may become known */
 };
 
 void heap_watch_init(struct heap_watch *w, int pid);

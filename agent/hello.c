@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hello.c - the HELLO frame: what the machine and the stack are. */
+/* hello.c - the HELLO frame: the machine and the software stack. */
 #include "agent/hello.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "common/task.h"
 #include "version.h"
 
-/* The rest of the first line that begins with name, behind ": "; n = 0 if there is none. */
+/* The rest of the first line that begins with name, after ": "; n = 0 if there is none. */
 static struct text line_value(const char *text, const char *name)
 {
 	struct text t = {NULL, 0};
@@ -33,7 +33,7 @@ static struct text line_value(const char *text, const char *name)
 	return t;
 }
 
-/* CREMA_RUN_NAME; null without one, where names are hidden, and of what is no name. */
+/* CREMA_RUN_NAME; null if there is none, if names are hidden, or if it is not a valid name. */
 static void pack_run_name(msgpack_packer *pk, const struct redact *redact)
 {
 	const char *name = getenv("CREMA_RUN_NAME");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello.h - the HELLO frame: what the machine and the stack are, and the run's name. Of the
- * environment nothing else, and no arguments.
+ * hello.h - the HELLO frame: the machine, the software stack and the run's name. Nothing else from
+ * the environment, and no arguments.
  */
 #ifndef CREMA_AGENT_HELLO_H
 #define CREMA_AGENT_HELLO_H

@@ -20,8 +20,8 @@ static void on_term(int signal_number)
 	agent_stopping = 1;
 }
 
-/* Undoes what a worker may have set up for itself: affinity, cwd, umask. It stays where the
- * worker is in priority and in its cgroup. */
+/* Undoes what a worker may have set up for itself: affinity, cwd, umask. The agent keeps the
+ * worker's priority and cgroup. */
 static void settle(void)
 {
 	struct sigaction sa;
@@ -32,7 +32,7 @@ static void settle(void)
 	sigaction(SIGPIPE, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGXFSZ, &sa, NULL); /* a size limit is an error of write() then */
+	sigaction(SIGXFSZ, &sa, NULL); /* a size limit then becomes an error of write() */
 	sa.sa_handler = on_term;
 	sigaction(SIGTERM, &sa, NULL);
 	umask(077);
@@ -44,7 +44,7 @@ static void settle(void)
 	setenv("RES_OPTIONS", "timeout:1 attempts:1", 0);
 }
 
-/* When the worker's threads are looked at next. */
+/* When the worker's threads are sampled next. */
 static uint64_t pylines_due_of(const struct agent *a)
 {
 	return a->ended || a->adopted ? UINT64_MAX : pylines_due(&a->lines);
@@ -103,7 +103,8 @@ int agent_main(int argc, char **argv)
 			 "[--collector VALUE] [--spool DIR]");
 		return 2;
 	}
-	options_check_environment(SCOPE_WORKER); /* goes on as if it were unset, but hides names */
+	options_check_environment(SCOPE_WORKER); /* continues as if it were unset, but hides
+						  * names */
 	settle();
 	rc = agent_init(&a, &o);
 	if (rc) {

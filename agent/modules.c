@@ -69,8 +69,8 @@ static uint32_t id_of_file(int fd, uint8_t *id)
 	return got;
 }
 
-/* Through the worker's own root: it may live in a container. What was replaced on disk since it was
- * mapped is called "(deleted)", and has no id any more. */
+/* Through the worker's own root, in case it runs in a container. A file that was replaced on disk
+ * since it was mapped is called "(deleted)", and has no id any more. */
 static uint32_t build_id(int pid, const char *path, uint8_t *id)
 {
 	char at[PATH_MAX + 32];
@@ -165,7 +165,7 @@ int modules_read(struct modules *m, int pid)
 			line[n - 1] = '\0';
 		take_line(m, pid, line);
 	}
-	/* Of a process that has ended it is empty, and nothing has been overwritten. */
+	/* For a process that has ended maps is empty, and nothing has been overwritten. */
 	if (!m->maps)
 		m->maps = before;
 	free(line);

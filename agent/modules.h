@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * modules.h - which library of the worker an address lies in: /proc/PID/maps and the build ids of
- * the files in it. The worker does no work for it.
+ * modules.h - which library of the worker an address belongs to: /proc/PID/maps and the build ids
+ * of the files in it. The worker does no work for it.
  *
  * A module is a file that is mapped executable. Its number is a hash of path and build id, so it is
- * the same from every agent that ever looked. After the worker's end the last known map is used.
- * One thread.
+ * the same from every agent. After the worker's end the last known map is used. One thread.
  */
 #ifndef CREMA_AGENT_MODULES_H
 #define CREMA_AGENT_MODULES_H
@@ -21,7 +20,7 @@ struct module {
 	char *path;
 	uint8_t build_id[MODULES_BUILD_ID];
 	uint32_t build_id_bytes; /* 0 = unknown */
-	bool told;		 /* the user's own mark */
+	bool told;		 /* for the caller's use */
 };
 
 struct mapping {

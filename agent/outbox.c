@@ -148,7 +148,7 @@ static void flush_batch(struct outbox *o, enum outbox_class class)
 		push(o, f);
 		o->next_seq += b->count;
 	} else {
-		o->dropped += b->count; /* out of memory, or one message beyond a frame's cap */
+		o->dropped += b->count; /* out of memory, or one message beyond a frame's limit */
 		if (!o->head)
 			o->tickets_safe = o->tickets;
 	}
@@ -221,7 +221,7 @@ static int open_file(struct outbox *o)
 	rc = framefile_create(&o->file, o->dir, "spool", clock_real_ns(), o->worker);
 	if (rc)
 		return rc;
-	/* The lock says that its writer lives: nobody else sends this file. */
+	/* The lock shows that its writer lives: no other agent sends this file. */
 	flock(o->file.fd, LOCK_EX | LOCK_NB);
 	if (o->hello.len)
 		rc = framefile_append(&o->file, o->hello.data, o->hello.len);
@@ -270,7 +270,7 @@ int outbox_spill(struct outbox *o)
 void outbox_acked(struct outbox *o, uint64_t seq)
 {
 	if (seq > o->next_seq)
-		seq = o->next_seq; /* an acknowledgement of what was never sent */
+		seq = o->next_seq; /* an acknowledgement of something never sent */
 	if (seq > o->acked_seq)
 		o->acked_seq = seq;
 	settle_doubt(o, o->acked_seq);
@@ -321,7 +321,7 @@ void outbox_rewind(struct outbox *o, uint64_t seq)
 		outbox_acked(o, seq);
 		o->sent_seq = seq;
 	}
-	/* What was on its way on the last connection and is not there was lost with it. */
+	/* What was sent on the last connection and is not there was lost with it. */
 	for (const struct outbox_doubt *d = o->doubt; d; d = d->next)
 		o->dropped += d->count;
 	settle_doubt(o, UINT64_MAX);
@@ -336,7 +336,7 @@ static int next_of_file(struct outbox *o, const unsigned char **p, size_t *bytes
 	if (o->is_destination || o->file.fd < 0 || o->sent_seq >= o->file_end_seq)
 		return 0;
 	if (!o->reading) {
-		/* Not by its name, which somebody may have removed. */
+		/* Not by its name: the file may have been removed. */
 		fd = fcntl(o->file.fd, F_DUPFD_CLOEXEC, 0);
 		if (fd < 0)
 			return -errno;
@@ -353,7 +353,8 @@ static int next_of_file(struct outbox *o, const unsigned char **p, size_t *bytes
 		o->sent_seq = end;
 		return 1;
 	}
-	/* Its end was reached (the rest was dropped or damaged): what memory holds comes next. */
+	/* Its end was reached (the rest was dropped or damaged): continue with what memory
+	 * holds. */
 	if (rc == 0 && o->sent_seq < o->file_end_seq)
 		o->sent_seq = o->file_end_seq;
 	return rc;

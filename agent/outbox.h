@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outbox.h - every record on its way: batched, numbered, kept until it is safe.
+ * outbox.h - every record to be sent: batched, numbered, kept until it is safe.
  *
- * Records are written straight into one of two batches: those that must arrive (OUTBOX_RECORD) and
+ * Records are written directly into one of two batches: those that must arrive (OUTBOX_RECORD) and
  * those that a later one replaces (OUTBOX_LIGHT: progress, samples). outbox_flush() makes frames of
  * them, numbered without gaps. Frames wait in memory; outbox_spill() moves them to a file, in
- * order. So the file always holds the older part and memory the newer one. What is acknowledged is
- * dropped from memory, and the file goes when all of it is.
+ * order. So the file always holds the older part and memory the newer one. Acknowledged frames are
+ * dropped from memory, and the file is removed when all of it is acknowledged.
  *
- * With a destination directory (CREMA_COLLECTOR=dir:) the file is the aim: nothing is ever sent.
- * Without a usable directory, or with a full one, light frames are dropped first and counted: of
- * the file's bound they have the first half only. A worker's last records, its totals among them,
- * may go beyond the bound, so that the sums are exact whatever was dropped.
+ * With a destination directory (CREMA_COLLECTOR=dir:) the file is the destination: nothing is ever
+ * sent. Without a usable directory, or with a full one, light frames are dropped first and counted:
+ * they may use only the first half of the file's limit. A worker's last records, its totals among
+ * them, may exceed the limit, so the sums are exact whatever was dropped.
  *
  * A record is "safe" when it is acknowledged or written to a file. One thread.
  */
@@ -25,10 +25,12 @@
 #include "common/framefile.h"
 #include "common/pack.h"
 
-#define OUTBOX_FRAME_RAW (32u << 10)	/* a batch that is larger becomes a frame at once */
-#define OUTBOX_MEMORY (512u << 10)	/* more than that in memory: spill */
-#define OUTBOX_MEMORY_MAX (1u << 20)	/* and without a file: drop */
-#define OUTBOX_SPOOL_BYTES (512u << 20) /* of the file: beyond are only a worker's last records */
+#define OUTBOX_FRAME_RAW (32u << 10) /* a batch that is larger becomes a frame at once */
+#define OUTBOX_MEMORY (512u << 10)   /* more than that in memory: spill */
+#define OUTBOX_MEMORY_MAX (1u << 20) /* and without a file: drop */
+#define OUTBOX_SPOOL_BYTES                                                                         \
+	(512u << 20) /* of the file: only a worker's last records may exceed                       \
+		      * it */
 
 enum outbox_class { OUTBOX_RECORD, OUTBOX_LIGHT, OUTBOX_CLASSES };
 
@@ -48,7 +50,7 @@ struct outbox {
 	uint64_t stream;
 	uint64_t next_seq;
 	bool is_destination;
-	bool is_last;	    /* the worker has ended: what comes now are its last records */
+	bool is_last;	    /* the worker has ended: what follows are its last records */
 	char dir[PATH_MAX]; /* "" = none */
 	size_t memory_max;
 	uint64_t spool_max;
@@ -56,13 +58,13 @@ struct outbox {
 	struct batch {
 		struct buf body;
 		msgpack_packer pk;
-		size_t map; /* of the message under way */
+		size_t map; /* of the current message */
 		uint32_t count;
 	} batch[OUTBOX_CLASSES];
 	struct buf scratch;
 	uint64_t tickets, tickets_safe;
 	uint64_t dropped; /* records */
-	/* Given up here, but on their way on the present connection: they may still arrive. */
+	/* Given up here, but sent on the present connection: they may still arrive. */
 	struct outbox_doubt {
 		struct outbox_doubt *next;
 		uint64_t end_seq;
@@ -82,7 +84,7 @@ struct outbox {
 	uint64_t sent_seq, acked_seq; /* of the present connection; ever */
 };
 
-/* dir "" or NULL: memory only. destination: `dir` is where the frames are to end. */
+/* dir "" or NULL: memory only. destination: the frames are to end up in `dir`. */
 void outbox_init(struct outbox *o, const uint8_t *worker, uint64_t stream, const char *dir,
 		 bool destination);
 void outbox_release(struct outbox *o); /* files stay */
@@ -97,22 +99,22 @@ uint64_t outbox_end_map(struct outbox *o, enum outbox_class class);
 /* Is the record with this ticket acknowledged or on disk? */
 bool outbox_is_safe(const struct outbox *o, uint64_t ticket);
 
-/* Makes frames of what is batched. */
+/* Makes frames of the batches. */
 void outbox_flush(struct outbox *o);
-/* Moves all frames of memory to the file. 0 or -errno (they stay, or were dropped if too many). */
+/* Moves all frames in memory to the file. 0 or -errno (they stay, or were dropped if too many). */
 int outbox_spill(struct outbox *o);
 /* Syncs the file if it was written to. */
 void outbox_sync(struct outbox *o);
 /* The hello frame (bytes are copied); also appended to the file if one is open. */
 int outbox_hello(struct outbox *o, const void *frame, size_t bytes);
 
-/* A new connection: the other side wants records from seq on. */
+/* A new connection: the other side needs records from seq on. */
 void outbox_rewind(struct outbox *o, uint64_t seq);
 /* Next frame to send: 1, 0 = none, -errno. Bytes are valid until the next call of any kind. */
 int outbox_next(struct outbox *o, const unsigned char **p, size_t *bytes);
 /* All records below seq are journaled. */
 void outbox_acked(struct outbox *o, uint64_t seq);
-/* Nothing is left to send or to be acknowledged (destination: all is in the file). */
+/* True if nothing is left to send or to be acknowledged (destination: all is in the file). */
 bool outbox_is_empty(const struct outbox *o);
 /* Age of the oldest frame in memory, ns; 0: none. */
 uint64_t outbox_age(const struct outbox *o, uint64_t now_mono);

@@ -43,7 +43,7 @@ static bool copy(const struct py_process *p, uint64_t at, void *to, size_t bytes
 	return at >= 4096 && p->read(p->arg, at, to, bytes) == bytes;
 }
 
-/* The layout of this very interpreter; leaves minor 0 where there is none. */
+/* The layout of this interpreter; leaves minor 0 if there is none. */
 static bool find_layout(struct py_process *p)
 {
 	const struct py_layout *known = layout_of(p->version);
@@ -118,7 +118,8 @@ static uint64_t first_frame(const struct py_process *p, const struct py_layout *
 	return v;
 }
 
-/* Frames lie close together: whole pages are read, and the latest are kept for one walk. */
+/* Frames are close together in memory: whole pages are read, and the latest are kept for one
+ * walk. */
 struct pages {
 	struct page {
 		uint64_t at; /* 0: none */
@@ -141,7 +142,7 @@ static const struct page *page_of(const struct py_process *p, struct pages *page
 	return page;
 }
 
-/* How many bytes could be read from the start on. */
+/* Returns how many bytes from the start could be read. */
 static size_t read_paged(const struct py_process *p, struct pages *pages, uint64_t at, void *to,
 			 size_t bytes)
 {
@@ -161,7 +162,7 @@ static size_t read_paged(const struct py_process *p, struct pages *pages, uint64
 	return done;
 }
 
-/* One frame of the chain; false: it is none. *skip: it runs no Python code. */
+/* One frame of the chain; false: it is not a frame. *skip: it runs no Python code. */
 static bool read_frame(const struct py_process *p, const struct py_layout *l, struct pages *pages,
 		       uint64_t at, struct py_frame *f, uint64_t *back, bool *skip)
 {
@@ -212,7 +213,7 @@ static size_t common(const struct py_frame *a, size_t na, const struct py_frame 
 	return n;
 }
 
-/* The beginnings of all frames' code objects; false: one of them is none. */
+/* The beginnings of all frames' code objects; false: one of them is not a code object. */
 static bool read_codes(const struct py_process *p, const struct py_frame *frame, size_t n,
 		       uint8_t code[][CODE_BYTES])
 {
@@ -245,11 +246,11 @@ static uint64_t key_of(const struct py_layout *l, const struct py_frame *f, cons
 }
 
 /* A generator that is suspended meanwhile ends the chain, and a loop over one suspends it all the
- * time. So what is the same in any two walks counts, and a short chain is not yet believed. */
+ * time. So what is the same in any two walks counts, and a short chain is not trusted yet. */
 size_t py_stack_sample(struct py_process *p, uint64_t thread_state, uint32_t tid,
 		       struct py_frame frame[PY_FRAMES], size_t *whole)
 {
-	/* of one thread at a time */
+	/* one thread at a time */
 	static struct py_frame walked[MORE_WALKS][PY_FRAMES];
 	static uint8_t code[PY_FRAMES][CODE_BYTES];
 	size_t n[MORE_WALKS], same = 0, alike, best = 0;
@@ -343,7 +344,7 @@ static size_t put_utf8(char *to, uint32_t c)
 	return 4;
 }
 
-/* A str, cut to `size`; of a longer one its end, where `tail`. */
+/* A str, cut to `size`; with `tail` the end of a longer one is kept. */
 static bool read_text(const struct py_process *p, const struct py_layout *l, uint64_t object,
 		      char *out, size_t size, bool tail)
 {
@@ -392,7 +393,7 @@ static unsigned int varint(const struct table *t, size_t *at)
 	return v;
 }
 
-/* One entry of co_linetable: the line, and how many bytes of code it is for. */
+/* One entry of co_linetable: the line, and how many bytes of code it covers. */
 static int64_t line_entry(const struct table *t, size_t *at, int64_t *line, uint64_t *bytes)
 {
 	unsigned int head = t->byte[(*at)++], kind = head >> 3 & 15, v;

@@ -4,9 +4,9 @@
  *
  * The process does nothing for it and is not stopped, so what is read may change meanwhile or be
  * garbage: each object's type is checked, lengths and depth are bounded, and a chain of frames
- * counts only if it is the same when it is read again. By contract/pythons.def: old versions by a
- * table of their layouts, newer ones by the offsets that _PyRuntime begins with. Pure functions
- * over `read`, no allocation.
+ * counts only if a second read returns the same. By contract/pythons.def: old versions by a table
+ * of their layouts, newer ones by the offsets at the start of _PyRuntime. Pure functions over
+ * `read`, no allocation.
  */
 #ifndef CREMA_AGENT_PY_STACK_H
 #define CREMA_AGENT_PY_STACK_H
@@ -18,7 +18,7 @@
 #define PY_FRAMES 128 /* deeper stacks are cut */
 #define PY_NAME_BYTES 128
 #define PY_FILE_BYTES 256
-#define PY_NONE 0xffffu /* a member that this version has not */
+#define PY_NONE 0xffffu /* a member that this version does not have */
 
 enum py_member {
 	PY_THREAD_FRAME,
@@ -38,15 +38,15 @@ enum py_member {
 
 /* Offsets of members; ascii, compact: bytes before the characters of a text. */
 struct py_layout {
-	uint16_t minor; /* 0: not known */
+	uint16_t minor; /* 0: unknown */
 	uint16_t told, ascii, compact;
 	uint16_t member[PY_MEMBERS];
 };
 
 struct py_process {
-	/* Copies from the process: the bytes that could be read from the start on. */
+	/* Copies from the process; returns how many bytes from the start could be read. */
 	size_t (*read)(void *arg, uint64_t address, void *to, size_t bytes);
-	/* So many bytes at each of n addresses, at once; false: not all of them. May be NULL. */
+	/* This many bytes at each of n addresses, at once; false: not all of them. May be NULL. */
 	bool (*read_all)(void *arg, const uint64_t *address, size_t n, void *to, size_t bytes);
 	void *arg;
 	uint32_t version; /* as crema_shm.python_version */
@@ -57,25 +57,24 @@ struct py_process {
 
 struct py_frame {
 	uint64_t frame, code, instruction; /* addresses; of 3.10 an index */
-	uint64_t key;			   /* the same where py_stack_name() would tell the same */
+	uint64_t key;			   /* equal if py_stack_name() would return the same */
 };
 
-/* The frames of a thread state, innermost first; tid: of the thread, where its state tells it, or 0
- * for whichever it is of. 0: none, not known, or the thread runs on too fast. */
+/* The frames of a thread state, innermost first; tid: of the thread, if its state contains it, or 0
+ * for any thread. 0: none, unknown, or the thread changes them too fast. */
 size_t py_stack_walk(struct py_process *p, uint64_t thread_state, uint32_t tid,
 		     struct py_frame frame[PY_FRAMES]);
-/* The same of a thread that runs on: where inner frames changed meanwhile, the outer ones that did
- * not. *whole: how many there were with them. */
+/* The same for a thread that keeps running: if inner frames changed meanwhile, the outer ones that
+ * did not. *whole: the number of frames including those. */
 size_t py_stack_sample(struct py_process *p, uint64_t thread_state, uint32_t tid,
 		       struct py_frame frame[PY_FRAMES], size_t *whole);
-/* Whether this interpreter's layout is known. */
+/* True if this interpreter's layout is known. */
 bool py_stack_knows(struct py_process *p);
-/* Names of a frame that was walked to, UTF-8, cut; line 0: not known. False: not a frame any
- * more. */
+/* Names of a frame of a walk, UTF-8, cut; line 0: unknown. False: it is not a frame any more. */
 bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
 		   char function[PY_NAME_BYTES], char file[PY_FILE_BYTES], int *line);
 
-/* The interpreter lock, as the condition variable tells that a thread waits on for it. */
+/* The interpreter lock, found through the condition variable on which a thread waits for it. */
 struct py_gil {
 	uint64_t holder;   /* a thread state */
 	uint64_t switches; /* how often it has changed hands */

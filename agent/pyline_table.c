@@ -26,7 +26,7 @@ static uint32_t put_text(struct pyline_table *t, const char *s, size_t n)
 	return at;
 }
 
-/* Paths are few: the one of a place nearby is taken again. */
+/* There are few paths: that of a nearby place is reused. */
 static uint32_t put_file(struct pyline_table *t, const char *file, size_t n)
 {
 	for (uint32_t i = t->places; i > 0 && t->places - i < 256; i--)

@@ -5,8 +5,8 @@
  * A place is a function and a line of it; a row is a list of places under one span, prefix and
  * dataset. Both tables are bounded. What finds no room is counted in a row without places
  * (PYLINES_FULL), one of which every span and prefix can have as long as there are rows at all.
- * pyline_table_clear() starts over: a row's numbers are sums since then, and `table` tells one such
- * time from another. One thread.
+ * pyline_table_clear() starts over: a row's numbers are sums since then, and `table` distinguishes
+ * these periods. One thread.
  */
 #ifndef CREMA_AGENT_PYLINE_TABLE_H
 #define CREMA_AGENT_PYLINE_TABLE_H
@@ -42,7 +42,7 @@ struct pyline_place {
 
 struct pyline_row {
 	uint64_t hash;
-	uint32_t span, prefix, dataset; /* string ids; dataset 0: of none, or not known yet */
+	uint32_t span, prefix, dataset; /* string ids; dataset 0: none, or not known yet */
 	uint8_t pool, why;
 	bool outside; /* of a thread without a task, which only holds the lock: without prefix */
 	uint16_t depth;
@@ -52,7 +52,7 @@ struct pyline_row {
 	uint32_t samples[PYLINE_CLASSES];
 	uint64_t ns[PYLINE_CLASSES];
 	uint64_t clock_cpu_ns, clock_runqueue_ns; /* of what is in ns[CREMA_T_cpu] */
-	uint32_t held_samples; /* looks at threads that waited for the lock while it held it */
+	uint32_t held_samples; /* samples of threads that waited for the lock while it held it */
 	uint64_t held_ns;      /* the time that these stand for */
 };
 
@@ -75,8 +75,9 @@ int pyline_table_known(const struct pyline_table *t, uint64_t key);
 /* -1: no room. */
 int pyline_table_place(struct pyline_table *t, uint64_t key, const char *function, const char *file,
 		       uint32_t line, bool user);
-/* The row of these places (innermost first, depth 0 where `why` tells why there are none); with no
- * room for it the one that counts such, NULL if there is no room for that either. */
+/* The row of these places (innermost first; depth 0: `why` is the reason that there are none).
+ * Without room for it, the row that counts such samples; NULL if there is no room for that
+ * either. */
 struct pyline_row *pyline_table_row(struct pyline_table *t, const struct pyline_row *like,
 				    const uint16_t *place);
 void pyline_table_clear(struct pyline_table *t);

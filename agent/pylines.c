@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pylines.c - looks at the threads of tasks. What is sent: pylines_send.c. */
+/* pylines.c - samples the threads of tasks. pylines_send.c sends the results. */
 #include "agent/pylines.h"
 
 #include <errno.h>
@@ -54,7 +54,8 @@ void pylines_init(struct pylines *l, const struct view *v, struct outbox *out, i
 	l->hz = wanted_hz();
 	l->state = l->hz ? "waiting" : "off";
 	l->interval_ns = l->hz ? 1000000000u / l->hz : 0;
-	/* The first look opens files and reads names: it alone is no measure of those to come. */
+	/* The first sample opens files and reads names: it does not predict the cost of later
+	 * ones. */
 	l->cost_ns = (uint64_t)((double)l->interval_ns * PYLINES_SHARE);
 	l->table_id = out->stream;
 	l->random = out->stream | 1;
@@ -81,7 +82,7 @@ void pylines_release(struct pylines *l)
 	l->table = NULL;
 }
 
-/* Whether the worker's memory can be read, and its Python is known. Asked until it is. */
+/* True if the worker's memory can be read and its Python is known. Checked until it is. */
 static bool is_ready(struct pylines *l)
 {
 	const struct crema_shm *m = l->view->shm;
@@ -99,7 +100,7 @@ static bool is_ready(struct pylines *l)
 					 .code_type = m->python_types[0],
 					 .unicode_type = m->python_types[1],
 					 .bytes_type = m->python_types[2]};
-	/* The worker allows it to this very process, and may be about to. */
+	/* The worker allows it to this process, and may be about to. */
 	if (read_memory(&l->pid, m->python_runtime, &word, sizeof(word)) != sizeof(word)) {
 		l->state = errno == EPERM || errno == ENOSYS ? "refused" : "unreadable";
 		return false;
@@ -128,7 +129,7 @@ static void open_thread(struct pylines *l, struct pylines_thread *t, uint32_t ti
 	t->sched_fd = open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* 0: it has ended, or the kernel does not tell. */
+/* 0: it has ended, or the kernel does not report it. */
 static char state_of(const struct pylines_thread *t)
 {
 	char text[256];
@@ -138,8 +139,8 @@ static char state_of(const struct pylines_thread *t)
 	return procfs_state_in(text);
 }
 
-/* What its clocks have counted in this task since the last look; false: the kernel does not tell.
- */
+/* What its clocks have counted in this task since the last sample; false: the kernel does not
+ * report it. */
 static bool read_clocks(struct pylines_thread *t, uint64_t attempt, uint64_t look)
 {
 	char text[96];
@@ -195,7 +196,7 @@ static void look_at(struct pylines *l, uint32_t i, const struct crema_task *task
 		open_thread(l, t, tid);
 	told = read_clocks(t, task->attempt, l->look);
 	state = state_of(t);
-	if (!state) { /* it has ended, which says nothing about the kernel's clocks */
+	if (!state) { /* it has ended, which does not affect the kernel's clocks */
 		forget_thread(t);
 		return;
 	}
@@ -219,7 +220,7 @@ static void look_at(struct pylines *l, uint32_t i, const struct crema_task *task
 	t->ran_ns = t->queued_ns = 0;
 }
 
-/* All threads of tasks; false: there is none. */
+/* Samples all threads of tasks; false: there is none. */
 static bool look_at_all(struct pylines *l, uint64_t gap_ns, uint64_t mono_ns)
 {
 	struct crema_task task;
@@ -250,7 +251,7 @@ static bool look_at_all(struct pylines *l, uint64_t gap_ns, uint64_t mono_ns)
 
 /* Rate */
 
-/* Uniform in [1/2, 3/2] of the mean: programs that repeat themselves are not met in step. */
+/* Uniform in [1/2, 3/2] of the mean, to avoid sampling periodic programs in step. */
 static uint64_t jitter(struct pylines *l, uint64_t mean)
 {
 	l->random ^= l->random << 13;

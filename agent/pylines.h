@@ -3,19 +3,20 @@
  * pylines.h - which line of Python the threads of tasks are at, and whether they compute or wait:
  * sampled, sent as LINES messages.
  *
- * While tasks run, each of their threads is looked at CREMA_SAMPLE_HZ times a second at most, at
- * irregular times, and seldom enough that looking takes PYLINES_SHARE of a core at most. A look at
- * a thread stands for the time since the look before: the state that /proc tells, what the shim's
- * word says that it waits for, and its Python stack, read from outside. The worker does no work for
- * it. A thread that can run computes or waits for a core: its clocks go with the row, in which
- * proportion. A task that began after a gap of more than the usual length counts from its start.
+ * While tasks run, each of their threads is sampled CREMA_SAMPLE_HZ times a second at most, at
+ * irregular times, and seldom enough that sampling takes PYLINES_SHARE of a core at most. A sample
+ * of a thread stands for the time since the previous sample: its state in /proc, what the shim's
+ * word shows that it waits for, and its Python stack, read from outside. The worker does no work
+ * for it. A thread that can run computes or waits for a core: the row includes its clocks, which
+ * give the proportion. A task that began after a gap of more than the usual length counts from its
+ * start.
  *
- * Of each thread that waits for the interpreter lock, the row of the stack that holds the lock gets
- * the time, if the lock has not changed hands between the look at the one and the look at the other
- * (pylines_holder.c). What holds it outside of tasks has a row of its own, without samples.
+ * For each thread that waits for the interpreter lock, the row of the stack that holds the lock
+ * gets the time, if the lock has not changed hands between the samples of both threads
+ * (pylines_holder.c). What holds it outside of tasks has a separate row, without samples.
  *
  * Rows are cumulative and sent when they changed: each PYLINES_SEND_NS while tasks run, and once
- * none does. When the table is full all of it is sent and a new one begins. One thread.
+ * when none does. When the table is full all of it is sent and a new one begins. One thread.
  */
 #ifndef CREMA_AGENT_PYLINES_H
 #define CREMA_AGENT_PYLINES_H
@@ -27,23 +28,23 @@
 #define PYLINES_HZ 100u
 #define PYLINES_SHARE 0.005 /* of a core */
 #define PYLINES_IDLE_NS                                                                            \
-	UINT64_C(1000000000) /* after this time without a task looks wait for the agent */
-#define PYLINES_GAP_NS UINT64_C(1000000000) /* what one look stands for at most */
+	UINT64_C(1000000000) /* after this time without a task samples wait for the agent */
+#define PYLINES_GAP_NS UINT64_C(1000000000) /* what one sample stands for at most */
 #define PYLINES_QUIET_NS                                                                           \
 	UINT64_C(500000000) /* after this time without a task everything new is sent */
 #define PYLINES_FULL_NS UINT64_C(1000000000) /* between two tables */
 #define PYLINES_SEND_NS UINT64_C(10000000000)
 
-/* What is known of one thread block's thread. */
+/* State of one thread block's thread. */
 struct pylines_thread {
 	uint32_t tid; /* 0: none */
 	int stat_fd, sched_fd;
-	uint64_t attempt, look;	      /* of the last look at it */
+	uint64_t attempt, look;	      /* of its last sample */
 	uint64_t cpu_ns, runqueue_ns; /* its clocks then */
 	uint64_t ran_ns, queued_ns;   /* since it was last seen able to run */
 	uint64_t word, word_start;    /* the call whose class this is */
 	uint8_t class;
-	struct pyline_row *row; /* of the look `row_look` */
+	struct pyline_row *row; /* of the sample `row_look` */
 	uint64_t row_look;
 };
 
@@ -65,32 +66,34 @@ struct pylines {
 	uint64_t table_id;
 	struct py_process process;
 	struct pylines_thread thread[CREMA_SHM_THREADS];
-	struct pylines_waiter waiter[CREMA_SHM_THREADS]; /* of this look */
+	struct pylines_waiter waiter[CREMA_SHM_THREADS]; /* of this sample */
 	size_t waiters;
 	uint64_t random;
-	uint64_t look;				     /* how many there were */
+	uint64_t look;				     /* number of samples so far */
 	uint64_t last_ns, next_ns, busy_ns, sent_ns; /* CLOCK_MONOTONIC; busy: a task ran */
-	uint64_t cost_ns;			     /* of a look with tasks: mean of the latest */
-	uint64_t cpu_ns;			     /* of all looks with tasks */
+	uint64_t cost_ns;			     /* of a sample with tasks: mean of the
+						      * latest */
+	uint64_t cpu_ns;			     /* of all samples with tasks */
 	uint64_t interval_ns;			     /* the present mean */
-	bool clocks;				     /* the run queue could be told from the CPU */
+	bool clocks;				     /* the run queue could be separated from the
+						      * CPU */
 	bool unsent;
 };
 
 void pylines_init(struct pylines *l, const struct view *v, struct outbox *out, int pid);
 void pylines_release(struct pylines *l);
-/* When to look next, CLOCK_MONOTONIC; UINT64_MAX: at the agent's next turn. */
+/* Time of the next sample, CLOCK_MONOTONIC; UINT64_MAX: in the agent's next round. */
 uint64_t pylines_due(const struct pylines *l);
 void pylines_look(struct pylines *l, uint64_t mono_ns);
-/* Part of a look: the row of the thread's stack, and whether inner frames are missing. */
+/* Part of a sample: the row of the thread's stack, and whether inner frames are missing. */
 struct pyline_row *pylines_row(struct pylines *l, struct pyline_row *like, uint64_t python,
 			       uint32_t tid, bool *cut);
-/* The same: a thread waits on that condition variable; and once all threads were looked at. */
+/* The same: a thread waits on that condition variable; and once all threads were sampled. */
 void pylines_waits(struct pylines *l, uint64_t cond, uint32_t span, uint64_t ns);
 void pylines_blame(struct pylines *l);
 /* All rows are sent again. */
 void pylines_forget(struct pylines *l);
-/* Sends what there is to send. `last`: the worker has ended; all that was not sent. */
+/* Sends what there is to send. `last`: the worker has ended; sends all that was not sent. */
 void pylines_send(struct pylines *l, bool last, uint64_t mono_ns, uint64_t boot_ns);
 
 #endif

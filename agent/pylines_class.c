@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pylines_class.c - classes by the families of hooks.def, and by what a descriptor is. */
+/* pylines_class.c - classes by the families of hooks.def, and by the kind of descriptor. */
 #include "agent/pylines_class.h"
 
 #include <poll.h>
@@ -21,7 +21,7 @@ enum family {
 #undef FAMILY
 };
 
-/* Of BLOCK the fifth column is the class. */
+/* For BLOCK the fifth column is the class. */
 static const struct {
 	uint8_t family;
 	const char *fifth;
@@ -46,7 +46,8 @@ static unsigned int of_block(const char *class)
 	return PYLINE_OTHER;
 }
 
-/* A socket is the network, a file storage, and a pipe or what else can block is a lock. */
+/* A socket is the network, a file is storage; a pipe, or anything else that can block, is a
+ * lock. */
 static unsigned int of_descriptor(int pid, int fd)
 {
 	char link[64], to[64];
@@ -90,7 +91,7 @@ unsigned int pylines_class(const struct view *v, int pid, uint64_t word)
 	case FAMILY_ACCEPT:
 	case FAMILY_LOOKUP:
 		return CREMA_T_network_wait;
-	case FAMILY_POLL: /* of select() the object is how many descriptors it looks at */
+	case FAMILY_POLL: /* for select() the object is the number of descriptors it checks */
 		if (!object)
 			return CREMA_T_sleep;
 		return call_on(call) == CALL_ON_POLL ? of_poll(pid, object) : CREMA_T_network_wait;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pylines_class.h - which class of time a thread's wait in an intercepted call belongs to, from
- * outside. As the shim decides it, but for what only the call's end tells: a poll that times out is
- * counted as sleep there. */
+/* pylines_class.h - the time class of a thread's wait in an intercepted call, from outside. As the
+ * shim decides it, except for what only the call's end shows: there a poll that times out is
+ * counted as sleep. */
 #ifndef CREMA_AGENT_PYLINES_CLASS_H
 #define CREMA_AGENT_PYLINES_CLASS_H
 

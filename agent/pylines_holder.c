@@ -10,7 +10,7 @@ void pylines_waits(struct pylines *l, uint64_t cond, uint32_t span, uint64_t ns)
 	l->waiters += py_gil_read(&l->process, cond, &w->gil);
 }
 
-/* Threads of tasks were looked at already. */
+/* Threads of tasks were already sampled. */
 static struct pyline_row *row_of(struct pylines *l, const struct pylines_waiter *w)
 {
 	struct pyline_row like = {.span = w->span, .outside = true};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pylines_send.c - LINES messages: rows of one span, with the places that they are of. */
+/* pylines_send.c - LINES messages: rows of one span, with their places. */
 #include <string.h>
 
 #include "agent/pylines.h"
@@ -8,7 +8,7 @@
 
 #define ROWS_PER_MESSAGE 64u
 
-/* Places are numbered anew in each message, in the order in which its rows name them. */
+/* Each message numbers its places in the order in which its rows name them. */
 struct message {
 	uint16_t number[PYLINE_PLACES]; /* + 1; 0: not in it */
 	uint16_t place[PYLINE_PLACES];
@@ -157,7 +157,7 @@ void pylines_forget(struct pylines *l)
 	l->unsent = true;
 }
 
-/* For the worker's Python: nothing to tell yet. */
+/* Waiting for the worker's Python: nothing to report yet. */
 static bool is_waiting(const struct pylines *l)
 {
 	return !strcmp(l->state, "waiting");

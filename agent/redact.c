@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* redact.c - names to keyed hashes. */
+/* redact.c - turns names into keyed hashes. */
 #include "agent/redact.h"
 
 #include <inttypes.h>
@@ -48,7 +48,7 @@ static struct text hidden(struct redact *r, const char *kind, uint64_t v)
 	return (struct text){out, (size_t)n};
 }
 
-/* "root://file" of a file on a server: that it is one decides what its bytes mean. */
+/* "root://file" for a file on a server: the scheme decides what its bytes mean. */
 static void kind_of_file(struct text name, char *kind, size_t size)
 {
 	const char *end = memmem(name.ptr, name.len, "://", 3);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * redact.h - CREMA_REDACT_KEYS: task keys and file names leave the agent as keyed hashes only.
+ * redact.h - CREMA_REDACT_KEYS: task keys and file names leave the agent only as keyed hashes.
  *
- * "key-" or "file-" and 16 hex digits of HMAC-SHA256; of a file on a server "root://file-", so that
- * reports know it as one. Its key is made from the shared token, so all
- * agents of a collector say the same for the same name and sums over workers stay right, while
- * nobody without the token can try names out. Without a token the key is random, and each agent's
- * hashes are its own.
+ * "key-" or "file-" and 16 hex digits of HMAC-SHA256; for a file on a server "root://file-", so
+ * that reports recognize it. The key of the hash is made from the shared token: all agents of a
+ * collector send the same hash for the same name and sums over workers stay right, while no one
+ * without the token can test names. Without a token the key is random, and each agent's hashes
+ * differ.
  *
- * In the clear stay: prefixes and functions of tasks, spans, datasets, columns, trees, sections,
+ * These stay readable: prefixes and functions of tasks, spans, datasets, columns, trees, sections,
  * servers, hosts, libraries.
  */
 #ifndef CREMA_AGENT_REDACT_H
@@ -30,15 +30,15 @@ struct redact {
 	unsigned int next;
 };
 
-/* As the environment says. 0 or -errno: then nothing may be sent. */
+/* Reads the environment. 0 or -errno: then nothing may be sent. */
 int redact_init(struct redact *r);
-/* The name itself if it is unknown or nothing is to be hidden. Valid for REDACT_TEXTS calls. */
+/* The name itself if it is unknown or nothing is hidden. Valid for REDACT_TEXTS calls. */
 struct text redact_file(struct redact *r, struct text name);
-/* Free text may hold any name: unknown where names are hidden. */
+/* Free text may hold any name: unknown if names are hidden. */
 struct text redact_words(const struct redact *r, struct text words);
 /* `hash`: of the whole key, of which the text may be cut. */
 struct text redact_key(struct redact *r, struct text key, uint64_t hash);
-/* In place of the plain hash, by which a key could be guessed. */
+/* Replaces the plain hash, which would allow guessing a key. */
 uint64_t redact_key_hash(struct redact *r, uint64_t hash);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rings.c - looks at /proc/PID/fd. */
+/* rings.c - checks /proc/PID/fd. */
 #include "agent/rings.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "io_uring.h"
 
-/* The shim saw who made it: one that only watches descriptors. */
+/* The shim saw who made the ring: one that only watches descriptors. */
 static bool only_polls(const struct crema_shm *m, unsigned long fd)
 {
 	for (int i = 0; i < CREMA_SHM_POLL_RINGS; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rings.h - finds io_uring rings among a worker's descriptors (io_uring.h): code that makes system
- * calls itself creates them without an intercepted call. A ring that is closed again between two
+ * calls directly creates them without an intercepted call. A ring that is closed again between two
  * checks is missed.
  */
 #ifndef CREMA_AGENT_RINGS_H

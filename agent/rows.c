@@ -54,10 +54,10 @@ static enum outbox_class class_of(bool last)
 	return last ? OUTBOX_RECORD : OUTBOX_LIGHT;
 }
 
-/* What holds of a file, by enum row_seen: whether io_uring is used is another message's. */
+/* What applies to a file, by enum row_seen: another message reports whether io_uring is used. */
 static unsigned int seen_of(const struct crema_file *f, const struct fskind_entry *fs)
 {
-	bool local = f->kind != CREMA_FILE_REMOTE; /* else no read call could show it */
+	bool local = f->kind != CREMA_FILE_REMOTE; /* otherwise no read call could show it */
 	bool proven = !f->path || fs->kind != FSKIND_UNKNOWN;
 
 	return ROW_NO_URING | (local ? ROW_LOCAL : 0) | (proven ? ROW_PROVEN : 0) |
@@ -155,7 +155,7 @@ void rows_files(struct rows *r, bool last)
 		if (quiet && !extents_due(&r->extents, i))
 			continue;
 		r->file_sum[i] = sum;
-		/* The lists go when nothing has been added for a while: they may be long. */
+		/* The lists are sent when nothing has been added for a while: they may be long. */
 		send_file(r, i, &f, quiet || last, last);
 	}
 }
@@ -219,8 +219,8 @@ struct drain_unknown rows_unknown(const struct rows *r, uint32_t time_unknown,
 	return u;
 }
 
-/* What is copied then may be newer than the seq that was seen: the next poll finds another one, and
- * sends it again. */
+/* The copy may be newer than the seq that was seen: the next poll then finds another seq, and sends
+ * the row again. */
 bool rows_due(struct rows *r, struct row_sent *sent, const uint64_t *live, uint64_t *safe_seq,
 	      enum outbox_class *class)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rows_sections.c - SECTION and GAUGE messages: what tasks' own code has named and told. */
+/* rows_sections.c - SECTION and GAUGE messages: what tasks' own code has named and recorded. */
 #include "agent/rows.h"
 #include "common/rows.h"
 

@@ -2,9 +2,9 @@
 /*
  * sampler.h - what the worker's process and the host do, once a second: SAMPLE and HOST messages.
  *
- * No smaps: reading it stalls the worker (heap.h has what is read instead). Of a user's agents on a
- * host one for each collector sends HOST: the one that holds a name in the abstract socket space;
- * the others try again now and then. One thread.
+ * No smaps: reading it stalls the worker (heap.h describes what is read instead). Of a user's
+ * agents on a host, one per collector sends HOST: the one that holds a name in the abstract socket
+ * space; the others try again from time to time. One thread.
  */
 #ifndef CREMA_AGENT_SAMPLER_H
 #define CREMA_AGENT_SAMPLER_H
@@ -14,7 +14,7 @@
 #include "common/rows.h"
 #include "common/view.h"
 
-/* A SAMPLE_NUMBER or a HOST_NUMBER of contract/rows.def as it was read. */
+/* The value read for a SAMPLE_NUMBER or a HOST_NUMBER of contract/rows.def. */
 struct reading {
 	enum { READING_UNKNOWN, READING_UINT, READING_REAL } type;
 	union {
@@ -42,11 +42,11 @@ struct sampler {
 	int lock_fd;			/* -1: another agent sends HOST */
 	uint64_t lock_tried_ns;
 	uint64_t collector;    /* a hash of its address */
-	uint64_t rss, rss_max; /* latest and highest that was seen */
+	uint64_t rss, rss_max; /* latest, and highest seen */
 	struct heap_watch heap;
 };
 
-/* collector: where samples go, as the agent was told; NULL: nowhere but the spool. */
+/* collector: where samples go, as in the agent's options; NULL: only to the spool. */
 void sampler_init(struct sampler *s, const struct view *v, struct outbox *out, int pid,
 		  const char *collector);
 void sampler_release(struct sampler *s);

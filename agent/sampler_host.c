@@ -16,7 +16,7 @@
 
 #define RETRY_NS 5000000000u
 
-/* A name in the abstract socket space: it goes with its holder and leaves no file. */
+/* A name in the abstract socket space: it disappears with its holder and leaves no file. */
 static int try_lock(uint64_t collector)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -47,8 +47,8 @@ static bool is_ours(struct sampler *s, uint64_t mono_ns)
 	return s->lock_fd >= 0;
 }
 
-/* A virtual machine whose hypervisor does not report what it takes always shows 0, as a real one
- * does. */
+/* False on a virtual machine whose hypervisor does not report stolen time: it always shows 0, like
+ * a physical machine. */
 static bool tells_of_stealing(uint64_t ticks)
 {
 	char cpu[4096], *flags, *end;
@@ -121,8 +121,8 @@ static bool is_hardware(const char *interface)
 }
 
 /*
- * Interfaces that are hardware: bridges, bonds, tunnels and containers' ends would count the same
- * bytes again. Where there is none, as in a container, all but loopback.
+ * Hardware interfaces only: bridges, bonds, tunnels and containers' ends would count the same bytes
+ * again. If there is none, as in a container, all but loopback.
  */
 static void read_net(struct reading *v)
 {
@@ -149,7 +149,7 @@ static void read_net(struct reading *v)
 		fclose(f);
 }
 
-/* Whole devices only: partitions and what lies above them would count the same bytes again. */
+/* Whole devices only: partitions and the layers above them would count the same bytes again. */
 static bool is_whole_device(const char *name)
 {
 	char path[160];
@@ -181,7 +181,7 @@ static void read_disk(struct reading *v)
 		fclose(f);
 }
 
-/* Counters of what is mounted here; of a mount that another container has, its own sender knows. */
+/* Counters of what is mounted here; a mount of another container is reported by its own sender. */
 static void read_mounts(struct reading *v)
 {
 	struct mount_bytes nfs, lustre;

@@ -54,7 +54,7 @@ static int spool_dir(struct agent *a)
 	return rc ? rc : dirs_join(a->spool, sizeof(a->spool), state, "spool");
 }
 
-/* What another user can put there would be sent as ours. */
+/* False if another user can write there: that data would be sent as ours. */
 static bool spool_is_ours(const struct agent *a)
 {
 	char line[PATH_MAX + 128];
@@ -66,7 +66,7 @@ static bool spool_is_ours(const struct agent *a)
 	return false;
 }
 
-/* `crema run` asks whose records are its command's (collector/cmd/run_line.h). */
+/* `crema run` reads here which records belong to its command (collector/cmd/run_line.h). */
 static void name_worker(const struct agent_options *o)
 {
 	const char *path = getenv("CREMA_RUN_FILE");
@@ -82,7 +82,7 @@ static void name_worker(const struct agent_options *o)
 	close(fd);
 }
 
-/* The pidfd is of the process that we mean if its start time was right before and after. */
+/* The pidfd refers to the intended process if its start time was right before and after. */
 static int open_worker(struct agent *a)
 {
 	struct procfs_stat st;
@@ -129,7 +129,7 @@ static void records_acked(void *arg, uint64_t seq)
 	outbox_acked(arg, seq);
 }
 
-/* CREMA_SPOOL_BYTES, with k, M or G; what is no such number is as if it were not there. */
+/* CREMA_SPOOL_BYTES, with k, M or G; anything else is ignored. */
 static void take_spool_bound(struct outbox *o)
 {
 	static const char units[] = "kMG";

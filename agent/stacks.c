@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stacks.c - from records of long waits to messages. */
+/* stacks.c - turns records of long waits into messages. */
 #include "agent/stacks.h"
 
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@ void stacks_release(struct stacks *s)
 	modules_release(&s->modules);
 }
 
-/* "1.2.3.4:80", "[::1]:80"; false if it is none. */
+/* "1.2.3.4:80", "[::1]:80"; false if it is neither. */
 static bool peer_text(const struct crema_stack *r, char *out, size_t size)
 {
 	char host[INET6_ADDRSTRLEN];
@@ -59,7 +59,7 @@ struct located {
 	uint64_t module, place;
 };
 
-/* Names the addresses, after the modules that are new have been told. */
+/* Names the addresses, after new modules have been sent. */
 static void find_frames(struct stacks *s, const struct crema_stack *r, struct located *frame)
 {
 	for (uint32_t i = 0; i < r->depth; i++) {
@@ -133,7 +133,7 @@ void stacks_poll(struct stacks *s, uint64_t mono_ns)
 			__atomic_store_n(&at->state, 0, __ATOMIC_RELEASE);
 			continue;
 		}
-		/* Once for all of this round: a library may have come. */
+		/* Once for this whole round: a library may have been loaded. */
 		if (!fresh && r.depth)
 			modules_read(&s->modules, s->pid);
 		fresh = true;

@@ -2,9 +2,9 @@
 /*
  * stacks.h - records of long waits: MODULE and STACK messages.
  *
- * Takes what is ready out of shared memory and frees it. Addresses become (module, place in its
+ * Takes what is ready out of shared memory and frees it. Addresses become (module, offset in its
  * file); a module is sent before the first stack that names it. At most STACKS_PER_SECOND are sent;
- * the numbers that are missing then tell how many. One thread.
+ * gaps in the numbers show how many are missing. One thread.
  */
 #ifndef CREMA_AGENT_STACKS_H
 #define CREMA_AGENT_STACKS_H

@@ -50,7 +50,7 @@ static bool is_dead(int fd, uint64_t boot_ns)
 #undef FIELD_OF
 	if (beat < armed)
 		beat = armed;
-	/* A signature of the future is one of another boot. */
+	/* A heartbeat from the future is from another boot. */
 	if (beat <= boot_ns && boot_ns - beat < SWEEP_OLD_NS)
 		return false;
 	return pid > 0 && pid <= INT32_MAX && procfs_ended((int)pid, start);

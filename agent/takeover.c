@@ -13,7 +13,7 @@
 
 #include "common/dirs.h"
 
-/* A file younger than this may not be locked by its writer yet; one of the future was written by
+/* A file younger than this may not be locked by its writer yet; one from the future was written by
  * another clock. */
 #define YOUNG_SECONDS 10
 
@@ -145,7 +145,7 @@ static bool try_file(struct takeover *t, const char *name, uint64_t now)
 	return true;
 }
 
-/* The next file after the one that was tried last; a full round begins again at the oldest. */
+/* The next file after the last one that was tried; a full round starts again at the oldest. */
 static void look(struct takeover *t, uint64_t now)
 {
 	char **names;

@@ -2,9 +2,9 @@
 /*
  * takeover.h - sends the spool files that dead agents of this user left behind.
  *
- * A file whose lock can be had has no writer any more. It is sent over a connection of its own,
- * under the identity that its hello says, and unlinked when all of it is acknowledged. One file at
- * a time; files that hold no hello or nothing whole are left alone. One thread.
+ * A file whose lock is free has no writer any more. It is sent over a separate connection, under
+ * the identity in its hello, and unlinked when all of it is acknowledged. One file at a time; files
+ * without a hello or without a complete frame are left alone. One thread.
  */
 #ifndef CREMA_AGENT_TAKEOVER_H
 #define CREMA_AGENT_TAKEOVER_H
@@ -32,7 +32,7 @@ struct takeover {
 	struct uplink uplink;
 	bool linked;
 	uint64_t look_ns, began_ns;
-	uint64_t after; /* creation time (in the name) of the file that was tried last */
+	uint64_t after; /* creation time (in the name) of the last file that was tried */
 };
 
 void takeover_init(struct takeover *t, const char *dir, const struct net_address *address,

@@ -23,7 +23,7 @@ void rows_sum(const struct view *v, bool ended, struct rows_sums *out)
 	uint64_t claimed, *from = &out->unattributed.count[CREMA_C_network_read_bytes];
 	struct crema_thread th;
 
-	/* Sums first, blocks then: what is folded in between is missed, never counted twice. */
+	/* Sums first, then blocks: what is folded in between is missed, never counted twice. */
 	memcpy(&out->tasks, &t->tasks, sizeof(out->tasks));
 	memcpy(&out->unattributed, &t->unattributed, sizeof(out->unattributed));
 	memcpy(out->pool, t->tasks_pool_time, sizeof(out->pool));
@@ -31,7 +31,8 @@ void rows_sum(const struct view *v, bool ended, struct rows_sums *out)
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++)
 		if (v->shm->thread[i].state == 1 && view_thread(v, i, ended, &th))
 			add_block(out, &th);
-	/* They had been received before they were claimed; else a thread had found no block. */
+	/* They had been received before they were claimed; otherwise a thread had found no
+	 * block. */
 	out->unattributed_unknown = *from < claimed ? CREMA_COUNT_BIT(network_read_bytes) : 0;
 	*from -= *from < claimed ? *from : claimed;
 }
@@ -79,7 +80,7 @@ void rows_pack_counters(msgpack_packer *pk, const char *key, const struct crema_
 			      !(unknown->count >> i & 1u), c->count[i]);
 }
 
-/* Of threads without a task: nobody takes their clocks, seen - tasks tells. */
+/* For threads without a task: their clocks are not read, seen - tasks gives the time. */
 static void pack_unattributed(msgpack_packer *pk, const struct crema_counters *c,
 			      struct drain_unknown unknown)
 {
@@ -125,7 +126,7 @@ static void pack_notes(msgpack_packer *pk, const struct view *v, const char *mor
 		pack_str(pk, note[i].ptr, note[i].len);
 }
 
-/* Long waits of tasks, by what they were counted as. */
+/* Long waits of tasks, by their class. */
 static void pack_blocked(msgpack_packer *pk, const struct crema_blocked *b)
 {
 	const uint64_t *sums[] = {b->calls, b->ns};

@@ -44,9 +44,9 @@ static bool is_insecure(void)
 }
 
 /*
- * 1: there is a token; 0: there is none, and may be none; else -errno with why. Only where no file
- * was named, none is there and none has ever been, it may be missing: a token that cannot be read
- * must not make it send to any listener.
+ * 1: there is a token; 0: there is none, and may be none; else -errno with why. It may be missing
+ * only if no file was named, none exists and none ever has: with a token that cannot be read the
+ * agent must not send to just any listener.
  */
 static int find_token(struct uplink *u, struct auth_token *token)
 {
@@ -92,7 +92,7 @@ static int on_challenge(struct uplink *u, const msgpack_object *map, uint64_t no
 	return 0;
 }
 
-/* Nothing of ours was told so far. */
+/* Nothing of ours was sent so far. */
 static int on_proof(struct uplink *u, const msgpack_object *map, uint64_t now)
 {
 	struct packed_map answer;
@@ -137,7 +137,7 @@ static void on_clock(struct uplink *u, const msgpack_object *map, uint64_t now)
 		return;
 	u->clock_sent_ns = 0;
 	if (t2 < t0)
-		return; /* our clock was set back in between */
+		return; /* our clock was set back meanwhile */
 	if (u->clock_rounds == 0 || (t2 - t0) / 2 < u->best.error_ns) {
 		u->best.boot_ns = clock_boot_ns();
 		u->best.real_ns = clock_real_ns();
@@ -169,7 +169,8 @@ static void send_clock(struct uplink *u)
 static int on_welcome(struct uplink *u, uint64_t seq, uint64_t now)
 {
 	if (u->state == UPLINK_READY) {
-		/* The answer to a later hello: what it says is journaled, as an acknowledgement. */
+		/* The response to a later hello: its position is journaled, as with an
+		 * acknowledgement. */
 		u->source->acked(u->source->arg, seq);
 		return 0;
 	}
@@ -287,7 +288,7 @@ static void hang_up(struct uplink *u, uint64_t now)
 	u->pause_ns = u->pause_ns * 2 < UPLINK_PAUSE_MAX_NS ? u->pause_ns * 2 : UPLINK_PAUSE_MAX_NS;
 }
 
-/* 0, or -EPERM after saying why: what should be secret is never sent in plain text instead. */
+/* 0, or -EPERM after reporting why: what should be secret is never sent in plain text instead. */
 static int make_context(struct uplink *u)
 {
 	struct uplink_security *s = u->security;
@@ -350,7 +351,7 @@ static void finish_dial(struct uplink *u, uint64_t now)
 	enter(u, UPLINK_CHALLENGED, now);
 }
 
-/* 0 or -errno: the connection is of no use any more. */
+/* 0 or -errno: the connection is unusable. */
 static int receive(struct uplink *u, uint64_t now)
 {
 	struct frame f;
@@ -449,10 +450,10 @@ void uplink_run(struct uplink *u, uint64_t now)
 	else if (!rc && u->state > UPLINK_CHALLENGED)
 		rc = drain_out(u);
 	else if (rc == -EACCES)
-		drain_out(u); /* why we go */
+		drain_out(u); /* why we leave */
 	if (!rc && u->state != UPLINK_OFF && too_long(u, now))
 		rc = -ETIMEDOUT;
-	/* A collector with TLS waits for the first word, one without says it. */
+	/* A collector with TLS waits for the first bytes, one without sends them. */
 	if (rc == -ETIMEDOUT && u->state == UPLINK_CHALLENGED && !u->in.len)
 		trouble(u, "no answer: a collector that requires TLS "
 			   "does so (see CREMA_TLS_CA_FILE)");

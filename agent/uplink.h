@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uplink.h - the connection to the collector: connect, have it prove the token, send, take
- * acknowledgements, exchange clocks; and again with growing pauses when it breaks.
+ * uplink.h - the connection to the collector: connects, lets it prove the token, sends, takes
+ * acknowledgements, exchanges clocks; retries with growing pauses when it breaks.
  *
- * An agent that has a token tells nothing but a random number before the collector has proved that
- * it has the same one, and everything afterwards is sealed (common/session.h). An agent that finds
- * no token file sends to whoever answers; one that has had a token, or whose file is of no use,
- * does not. CREMA_INSECURE=on: as if there were no token.
+ * An agent that has a token sends only a random number until the collector has proved that it has
+ * the same one, and everything afterwards is sealed (common/session.h). An agent that finds no
+ * token file sends to any collector that answers; one that has had a token, or whose file is
+ * unusable, does not. CREMA_INSECURE=on: as if there were no token.
  *
  * What is sent comes from a source (the agent's outbox, or a dead agent's spool file). Nothing
  * blocks: the caller polls uplink_fd() for uplink_events() until uplink_due(), then calls
@@ -37,7 +37,7 @@ struct uplink_source {
 	const struct buf *hello; /* the frame */
 	/* 1: a frame to send, valid until the next call; 0: none now; -errno. */
 	int (*next)(void *arg, const unsigned char **p, size_t *bytes);
-	void (*rewind)(void *arg, uint64_t seq); /* the collector wants records from seq on */
+	void (*rewind)(void *arg, uint64_t seq); /* the collector needs records from seq on */
 	void (*acked)(void *arg, uint64_t seq);
 };
 
@@ -51,7 +51,7 @@ enum uplink_state {
 };
 
 struct uplink_clock {
-	uint64_t boot_ns, real_ns; /* when it was measured, our side */
+	uint64_t boot_ns, real_ns; /* when it was measured, on our clocks */
 	int64_t offset_ns;	   /* collector's realtime - ours */
 	uint64_t error_ns;	   /* half of the round trip */
 };
@@ -59,8 +59,8 @@ struct uplink_clock {
 /* Shared by the connections of an agent. */
 struct uplink_security {
 	struct tls_settings settings;
-	struct tls_context *context; /* made when it is first needed */
-	char why[256];		     /* the settings are of no use; "" = they are */
+	struct tls_context *context; /* made on first use */
+	char why[256];		     /* why the settings are unusable; "" = they are usable */
 };
 
 struct uplink {
@@ -71,7 +71,7 @@ struct uplink {
 	struct session session;
 	bool had_token; /* on any connection so far */
 	enum uplink_state state;
-	uint64_t since_ns;	/* state was entered; CLOCK_MONOTONIC */
+	uint64_t since_ns;	/* when the state was entered; CLOCK_MONOTONIC */
 	uint64_t unanswered_ns; /* outstanding: since when */
 	uint64_t retry_ns;	/* OFF: do not connect before */
 	uint64_t pause_ns;
@@ -79,22 +79,22 @@ struct uplink {
 	bool outstanding; /* sent since the last acknowledgement */
 	bool resend_hello;
 	unsigned int clock_rounds; /* exchanges of this measurement so far */
-	uint64_t clock_sent_ns;	   /* realtime of the request under way; 0: none */
+	uint64_t clock_sent_ns;	   /* realtime of the current request; 0: none */
 	uint64_t clock_next_ns;
 	struct uplink_clock best, result;
 	bool has_result;   /* result is new: the caller takes it and clears this */
 	char trouble[256]; /* why the last connection failed; "" = it did not */
 };
 
-/* security: NULL or switched off = plain; outlives the uplink. */
+/* security: NULL or switched off = plain; must outlive the uplink. */
 void uplink_init(struct uplink *u, const struct net_address *address,
 		 const struct uplink_source *source, struct uplink_security *security);
 void uplink_release(struct uplink *u);
 int uplink_fd(const struct uplink *u); /* -1: nothing to poll */
 short uplink_events(const struct uplink *u);
-/* All that can be done without waiting. now: CLOCK_MONOTONIC. */
+/* Does all that is possible without waiting. now: CLOCK_MONOTONIC. */
 void uplink_run(struct uplink *u, uint64_t now);
-/* A new exchange of clocks is due: not before the last one was answered and its pause is over. */
+/* True if a new exchange of clocks is due: the last one was answered and its pause is over. */
 bool uplink_clock_due(struct uplink *u, uint64_t now);
 /* The source's hello has changed: send it again. */
 void uplink_new_hello(struct uplink *u);
