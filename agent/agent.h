@@ -30,10 +30,8 @@
 #define AGENT_AWAY_NS 1000000000u    /* collector away for longer: spool */
 #define AGENT_SLOW_NS 3000000000u    /* oldest unacknowledged frame: spool */
 #define AGENT_LINGER_NS 30000000000u /* after the worker's end */
-#define AGENT_STOP_NS                                                                              \
-	10000000000u		   /* after SIGTERM: for the worker's end, and for its last        \
-				    * records */
-#define AGENT_FACTS_NS 2000000000u /* the first hello waits for the probe's facts this long */
+#define AGENT_STOP_NS 10000000000u   /* after SIGTERM: for the worker's end, then its records */
+#define AGENT_FACTS_NS 2000000000u   /* the first hello waits for the probe's facts this long */
 
 struct agent_options {
 	const char *shm, *collector, *spool;

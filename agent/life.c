@@ -103,8 +103,7 @@ int agent_main(int argc, char **argv)
 			 "[--collector VALUE] [--spool DIR]");
 		return 2;
 	}
-	options_check_environment(SCOPE_WORKER); /* continues as if it were unset, but hides
-						  * names */
+	options_check_environment(SCOPE_WORKER); /* as if it were unset, but hides names */
 	settle();
 	rc = agent_init(&a, &o);
 	if (rc) {

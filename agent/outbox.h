@@ -25,12 +25,10 @@
 #include "common/framefile.h"
 #include "common/pack.h"
 
-#define OUTBOX_FRAME_RAW (32u << 10) /* a batch that is larger becomes a frame at once */
-#define OUTBOX_MEMORY (512u << 10)   /* more than that in memory: spill */
-#define OUTBOX_MEMORY_MAX (1u << 20) /* and without a file: drop */
-#define OUTBOX_SPOOL_BYTES                                                                         \
-	(512u << 20) /* of the file: only a worker's last records may exceed                       \
-		      * it */
+#define OUTBOX_FRAME_RAW (32u << 10)	/* a batch that is larger becomes a frame at once */
+#define OUTBOX_MEMORY (512u << 10)	/* more than that in memory: spill */
+#define OUTBOX_MEMORY_MAX (1u << 20)	/* and without a file: drop */
+#define OUTBOX_SPOOL_BYTES (512u << 20) /* of the file: only last records may exceed it */
 
 enum outbox_class { OUTBOX_RECORD, OUTBOX_LIGHT, OUTBOX_CLASSES };
 

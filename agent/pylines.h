@@ -71,12 +71,10 @@ struct pylines {
 	uint64_t random;
 	uint64_t look;				     /* number of samples so far */
 	uint64_t last_ns, next_ns, busy_ns, sent_ns; /* CLOCK_MONOTONIC; busy: a task ran */
-	uint64_t cost_ns;			     /* of a sample with tasks: mean of the
-						      * latest */
+	uint64_t cost_ns;			     /* mean of the latest with tasks */
 	uint64_t cpu_ns;			     /* of all samples with tasks */
 	uint64_t interval_ns;			     /* the present mean */
-	bool clocks;				     /* the run queue could be separated from the
-						      * CPU */
+	bool clocks;				     /* run queue separated from the CPU */
 	bool unsent;
 };
 

@@ -203,8 +203,7 @@ static void add_wall(struct crema_section *r, uint64_t ns)
 		return; /* many names: a spread would mean nothing */
 	r->wall_min_ns = r->count > 1 && r->wall_min_ns < ns ? r->wall_min_ns : ns;
 	r->wall_max_ns = r->wall_max_ns > ns ? r->wall_max_ns : ns;
-	*bucket += *bucket != UINT32_MAX; /* the buckets' sum is then too small: readers detect
-					   * that */
+	*bucket += *bucket != UINT32_MAX; /* the buckets' sum is then too low: readers see it */
 }
 
 static void add_numbers(struct crema_section *r, const struct crema_task *task,
