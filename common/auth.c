@@ -91,8 +91,8 @@ int auth_random(void *p, size_t n)
 	return 0;
 }
 
-/* Writes a new token to a file of its own, then links it to the name: nobody sees half a token.
- * `instead`: of the one that is there. */
+/* Writes a new token to a new file, then links it to the name, so no one sees half a token.
+ * `instead`: replaces an existing token. */
 static int write_token(const char *path, bool instead)
 {
 	unsigned char raw[32];
@@ -117,7 +117,7 @@ static int write_token(const char *path, bool instead)
 		return 0;
 	if (!rc && (instead || link(temp, path) < 0))
 		rc = -errno;
-	/* No hard links there: a plain rename, which another maker's token would not survive. */
+	/* No hard links there: a plain rename, which would replace a token from another process. */
 	if ((rc == -EPERM || rc == -EOPNOTSUPP || rc == -ENOSYS) && access(path, F_OK) < 0)
 		return rename(temp, path) < 0 ? -errno : 0;
 	unlink(temp);
@@ -149,7 +149,7 @@ int auth_token_make(struct auth_token *t, const char *path)
 
 int auth_token_renew(struct auth_token *t, const char *path)
 {
-	int rc = auth_token_make(t, path); /* the folder, and nobody else's file */
+	int rc = auth_token_make(t, path); /* the folder, and refuses another user's file */
 
 	if (rc && rc != -EINVAL)
 		return rc;

@@ -2,9 +2,9 @@
 /*
  * auth.h - the shared token and the proof of its possession.
  *
- * The token is a line of text in a file that only its owner may read. It never travels: what is
- * sent is HMAC-SHA256 of it and of what the connection began with. Each use has a label of its own,
- * so that what proves one thing is worth nothing elsewhere. No state; any thread.
+ * The token is a line of text in a file that only its owner may read. It is never sent: what is
+ * sent is HMAC-SHA256 of it and of the start of the connection. Each use has a separate label, so a
+ * proof for one use is worthless for another. No state; any thread.
  */
 #ifndef CREMA_COMMON_AUTH_H
 #define CREMA_COMMON_AUTH_H
@@ -31,15 +31,15 @@ struct auth_token {
  */
 int auth_token_path(char *out, size_t size, const char *given);
 /*
- * Reads it: 0, -ENOENT, -EACCES (no permission), -EPERM (group or others can read it, or it is
- * another user's), -EINVAL (shorter or longer than a token is) or -errno.
+ * Reads it: 0, -ENOENT, -EACCES (no permission), -EPERM (group or others can read it, or it belongs
+ * to another user), -EINVAL (too short or too long for a token) or -errno.
  */
 int auth_token_read(struct auth_token *t, const char *path);
-/* Reads it, or makes directory (0700) and file (0600) if it is absent. Safe against races. */
+/* Reads it, or creates directory (0700) and file (0600) if it is absent. Safe against races. */
 int auth_token_make(struct auth_token *t, const char *path);
-/* Replaces it: whoever has the old one can do nothing with it from now on. */
+/* Replaces it: the old one is useless from now on. */
 int auth_token_renew(struct auth_token *t, const char *path);
-/* A line for people about an error of the two above: what failed and what to do. Returns out. */
+/* A line for users about an error of the two above: what failed and what to do. Returns out. */
 const char *auth_explain(char *out, size_t size, int error, const char *path);
 
 /* Fills p with random bytes: 0 or -errno. */
@@ -49,7 +49,8 @@ int auth_random(void *p, size_t n);
 int auth_derive(const struct auth_token *t, const char *label, const void *p, size_t n,
 		uint8_t *out);
 
-/* How an agent's connection began. Proof and keys cover all of it, the offer of versions too. */
+/* The start of an agent's connection. Proof and keys cover all of it, including the offer of
+ * versions. */
 struct auth_start {
 	uint8_t min, max, version; /* the collector's offer, the agent's choice */
 	uint8_t collector_nonce[AUTH_NONCE_BYTES], agent_nonce[AUTH_NONCE_BYTES];
@@ -61,7 +62,7 @@ struct auth_keys {
 };
 /* 0 or -ENOMEM. */
 int auth_keys(const struct auth_token *t, const struct auth_start *start, struct auth_keys *keys);
-/* Overwrites a secret; the compiler cannot leave it out. */
+/* Overwrites a secret; the compiler cannot omit it. */
 void auth_forget(void *p, size_t n);
 
 /* Protocol 1: the agent's proof. 0 or -ENOMEM. Nonces have AUTH_NONCE_BYTES, worker 16. */

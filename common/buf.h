@@ -4,7 +4,7 @@
  *
  * A zeroed struct is an empty buffer. Failure is sticky: after an allocation failed `error` is
  * -ENOMEM, later additions do nothing, and the caller checks once at the end. One owner, no
- * locking. Pointers into `data` die with the next call that grows, consumes or releases.
+ * locking. Pointers into `data` are valid until the next call that grows, consumes or releases.
  */
 #ifndef CREMA_COMMON_BUF_H
 #define CREMA_COMMON_BUF_H
@@ -23,14 +23,13 @@ struct buf {
 		NULL, 0, 0, 0                                                                      \
 	}
 
-/* Makes room for `more` bytes after the present ones; 0 or -ENOMEM. */
+/* Makes room for `more` additional bytes; 0 or -ENOMEM. */
 int buf_reserve(struct buf *b, size_t more);
 /* Appends `n` bytes; 0 or -ENOMEM. p may be NULL when n is 0. */
 int buf_add(struct buf *b, const void *p, size_t n);
-/* Appends what a file still has. 0, -EFBIG once there are `most` bytes or more in all, or -errno.
- */
+/* Appends the rest of a file. 0, -EFBIG once there are `most` bytes or more in total, or -errno. */
 int buf_read(struct buf *b, int fd, size_t most);
-/* How many lines end in it. */
+/* Number of lines that end in it. */
 size_t buf_lines(const struct buf *b);
 /* Removes the first n bytes (all of them if there are fewer). */
 void buf_consume(struct buf *b, size_t n);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* calibration.c - the text of verdicts, its file, and what they make known (calibration.h). */
+/* calibration.c - the text of verdicts, its file, and the kinds that follow from them
+ * (calibration.h). */
 #include "common/calibration.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * calibration.h - what a site has proven of its file systems' storage charges.
+ * calibration.h - what a site has proven about its file systems' storage charges.
  *
  * `crema doctor --calibrate` keeps a verdict for each file system type, kernel release and set of
- * mount options (mounts_options()) in one text file; agents read it. A verdict applies where all
- * three are equal. The text is
+ * mount options (mounts_options()) in one text file; agents read it. A verdict applies if all three
+ * are equal. The text is
  *
  *	crema calibration 1
  *	right|wrong TYPE KERNEL OPTIONS TIME CHARGED NEEDED WAY
@@ -36,14 +36,16 @@ struct verdict {
 
 /* $CREMA_CALIBRATION, else "calibration" in the state directory: 0, -ENOENT or -ENAMETOOLONG. */
 int calibration_path(char *out, size_t size);
-/* The verdict's type, kernel and options of a mount here; false: they do not fit. */
+/* The verdict's type, kernel and options for a mount here; false: they do not fit. */
 bool calibration_of(const struct mount *m, struct verdict *v);
 
-/* Whether [p, p+n) is a whole calibration: 0, -EPROTO (another version) or -EBADMSG (damaged). */
+/* Checks that [p, p+n) is a complete calibration: 0, -EPROTO (another version) or -EBADMSG
+ * (damaged). */
 int calibration_check(const char *p, size_t n);
-/* The next verdict of a text that was checked; false: there is no further one. */
+/* The next verdict of a checked text; false: there is no other one. */
 bool calibration_next(struct text *rest, struct verdict *v);
-/* The verdict of *v's type, kernel and options into *v; false (and *v untouched): none. */
+/* Finds the verdict for *v's type, kernel and options and stores it in *v; false (and *v
+ * untouched): none. */
 bool calibration_find(const struct buf *text, struct verdict *v);
 /* Replaces the verdict with the same type, kernel and options, or adds it: 0 or -ENOMEM. */
 int calibration_put(struct buf *text, const struct verdict *v);
@@ -59,7 +61,7 @@ const char *calibration_explain(char *out, size_t size, int error, const char *p
 /* "charged 0 of 64 MiB (small reads)" into out (CALIBRATION_FIGURES bytes), which it returns. */
 const char *calibration_figures(char *out, const struct verdict *v);
 /*
- * What a file system is with its verdict, NULL: none. Files on FUSE and overlays are read in
+ * The kind of a file system with its verdict, NULL: none. Files on FUSE and overlays are read in
  * different ways, so one file that is charged right proves nothing about the others.
  */
 enum fskind calibration_kind(enum fskind kind, int64_t f_type, const struct verdict *v);

@@ -13,7 +13,7 @@ static const struct {
 #undef HOOK
 };
 
-/* Families whose members all wait for the same kind of thing, and the others by their names. */
+/* Families whose members all wait for the same kind of object, and the others by name. */
 static const struct {
 	const char *name;
 	enum call_on on;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * calls.h - contract/hooks.def as a table: the name of each intercepted call, and what the object
- * in a thread's word means. Static, any thread.
+ * calls.h - contract/hooks.def as a table: the name of each intercepted call, and the meaning of
+ * the object in a thread's word. Static, any thread.
  */
 #ifndef CREMA_COMMON_CALLS_H
 #define CREMA_COMMON_CALLS_H
@@ -17,10 +17,10 @@ enum call_on {
 	CALL_ON_PATH,	 /* the address of its text */
 	CALL_ON_HOST,	 /* the same of a host's name, or 0 */
 	CALL_ON_POLL,	 /* the address of a list of struct pollfd */
-	CALL_ON_PROCESS, /* its number, or a negative one as waitpid() takes it */
+	CALL_ON_PROCESS, /* its number, or a negative one as for waitpid() */
 };
 
-/* NULL: there is none of that number. */
+/* NULL: no call has that number. */
 const char *call_name(uint32_t call);
 enum call_on call_on(uint32_t call);
 

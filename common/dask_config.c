@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dask_config.c - Dask's YAML files, by libyaml. */
+/* dask_config.c - reads Dask's YAML files with libyaml. */
 #include "common/dask_config.h"
 
 #include <ctype.h>
@@ -94,7 +94,7 @@ static int is_yaml(const struct dirent *e)
 	return dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml") || !strcmp(dot, ".json"));
 }
 
-/* The last name in the folder that has it wins. Dask takes a file in the place of a folder, too. */
+/* The last name in the folder that has it wins. Dask also accepts a file instead of a folder. */
 static int look_below(const char *place, const char *key, char *out, size_t size)
 {
 	char path[PATH_MAX];

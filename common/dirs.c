@@ -49,7 +49,7 @@ int dirs_state(char *out, size_t size, const char *given)
 	if (dir)
 		return put(out, size, dir, "");
 	dir = env("XDG_STATE_HOME");
-	/* The specification says that a relative path there is to be ignored. */
+	/* The specification requires that a relative path there is ignored. */
 	if (dir && dir[0] == '/')
 		return put(out, size, dir, "/crema");
 	return below_home(out, size, "/.local/state/crema");
@@ -64,8 +64,7 @@ int dirs_config(char *out, size_t size)
 	return below_home(out, size, "/.config/crema");
 }
 
-/* In a user namespace that does not know root its folders seem to belong to 65534, as /proc does.
- */
+/* In a user namespace without root, root's folders appear to belong to 65534, as /proc does. */
 static bool is_another_person(uid_t uid)
 {
 	struct stat proc;
@@ -76,10 +75,10 @@ static bool is_another_person(uid_t uid)
 }
 
 /*
- * Whether another user may replace what is below `path`: in a folder that all may write to only the
- * sticky bit keeps them from renaming what is not theirs, and from its owner nothing does (looked
- * at if `owners`). From the root down to the folder itself, or to one that nobody else may enter:
- * what is below that they do not reach.
+ * Checks whether another user may replace what is below `path`. In a folder that all may write to,
+ * only the sticky bit prevents others from renaming files; nothing prevents its owner (checked if
+ * `owners`). It checks from the root down to the folder itself, or to one that no other user may
+ * enter: they cannot reach what is below it.
  */
 static int check_parents(const char *path, bool owners, char *where, size_t size)
 {
@@ -105,8 +104,9 @@ static int check_parents(const char *path, bool owners, char *where, size_t size
 	return rc;
 }
 
-/* What is written there is ours, and nobody else adds to it or takes it away. Root's folders are
- * the administrator's choice: a service's, or a volume that belongs to a container's group. */
+/* True if what is written there is ours, and no other user can add to it or remove it. Root's
+ * folders are the administrator's choice: a service's, or a volume that belongs to a container's
+ * group. */
 bool dirs_is_own(const struct stat *st)
 {
 	if (st->st_mode & S_IWOTH)
@@ -144,7 +144,7 @@ int dirs_make(const char *path)
 		if (mkdir(part, 0700) < 0 && errno != EEXIST) {
 			int saved = errno;
 
-			/* A parent that we may not write to but that is there is fine. */
+			/* An existing parent that we may not write to is fine. */
 			if (stat(part, &st) < 0)
 				return -saved;
 		}
@@ -163,7 +163,7 @@ int dirs_check_own(const char *path)
 	return rc ? rc : check_own(path);
 }
 
-/* The folder, or what there is of the way to it. */
+/* The folder, or the part of its path that exists. */
 static int check_output(const char *path, char *where, size_t size)
 {
 	char part[PATH_MAX], *slash;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * embed.h - a file as it is when this is compiled, as the text name[] with a NUL at name_end.
+ * embed.h - embeds a file's contents at compile time, as the text name[] with a NUL at name_end.
  */
 #ifndef CREMA_COMMON_EMBED_H
 #define CREMA_COMMON_EMBED_H

@@ -48,8 +48,8 @@ static uint32_t frame_crc(const void *wire_head, const void *stored, size_t stor
 }
 
 /*
- * Compresses raw behind the room for the header; the stored size, or 0 if it did not help. The
- * small window and memory level keep an agent's footprint at 40 KiB instead of 260.
+ * Compresses raw into the space after the header; returns the stored size, or 0 if it did not help.
+ * The small window and memory level keep an agent's footprint at 40 KiB instead of 260.
  */
 static size_t deflate_into(unsigned char *dst, size_t room, const void *raw, size_t raw_bytes)
 {

@@ -30,37 +30,39 @@ struct frame {
 struct crema_frame_header frame_head(uint8_t type, const uint8_t *worker, uint64_t stream);
 
 /*
- * Appends one whole frame to out. From `head` type, worker, stream, first_seq and count are taken
- * (and version, if not 0); magic, flags, sizes and crc are made here. raw may be NULL when
+ * Appends one complete frame to out. From `head` type, worker, stream, first_seq and count are
+ * taken (and version, if not 0); magic, flags, sizes and crc are computed. raw may be NULL when
  * raw_bytes is 0.
+ *
  * 0, -EMSGSIZE (over a cap of wire.h; out is unchanged) or -ENOMEM.
  */
 int frame_encode(struct buf *out, const struct crema_frame_header *head, const void *raw,
 		 size_t raw_bytes);
-/* The same without zlib, for who may not take its time. */
+/* The same without zlib, for callers that cannot afford the time. */
 int frame_encode_stored(struct buf *out, const struct crema_frame_header *head, const void *raw,
 			size_t raw_bytes);
-/* frame_encode() of what was packed in raw, which is released; its error, if it has one. */
+/* frame_encode() of the packed contents of raw, which is released; returns its error, if it has
+ * one. */
 int frame_encode_buf(struct buf *out, const struct crema_frame_header *head, struct buf *raw);
 
 /*
  * Decodes the frame at the start of [p, p+n). Returns the bytes it takes; -EAGAIN: more bytes are
  * needed; -EBADMSG: no valid frame starts here (magic, caps, crc); -EPROTONOSUPPORT: a frame of
- * this protocol but of a version out of CREMA_WIRE_OLDEST..CREMA_WIRE_VERSION. f->stored points
+ * this protocol but of a version outside CREMA_WIRE_OLDEST..CREMA_WIRE_VERSION. f->stored points
  * into p. f is written only on success.
  */
 ssize_t frame_decode(struct frame *f, const void *p, size_t n);
 
 /*
- * Gives the raw payload: a view of the stored bytes if they are not compressed, else inflated into
- * scratch (which is cleared first). *raw stays valid as long as both. Size = f->head.raw_bytes.
+ * Returns the raw payload: a view of the stored bytes if they are not compressed, else inflated
+ * into scratch (which is cleared first). *raw is valid as long as both. Size = f->head.raw_bytes.
  * 0, -EBADMSG (does not inflate to exactly raw_bytes) or -ENOMEM.
  */
 int frame_payload(const struct frame *f, struct buf *scratch, const unsigned char **raw);
 
 /* "0123..." of n bytes, without a NUL at its end. */
 void frame_digits(char *out, const void *bytes, size_t n);
-/* The same of 16 bytes; out has FRAME_HEX_BYTES. Returns out. */
+/* The same for 16 bytes; out has FRAME_HEX_BYTES. Returns out. */
 char *frame_hex(char *out, const uint8_t *worker);
 
 #endif

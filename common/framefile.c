@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* framefile.c - writing files of frames, and finding them. */
+/* framefile.c - writes files of frames, and finds them. */
 #include "common/framefile.h"
 
 #include <dirent.h>

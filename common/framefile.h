@@ -2,13 +2,13 @@
 /*
  * framefile.h - files of frames: the collector's journal, an agent's spool, CREMA_COLLECTOR=dir:.
  *
- * Layout: a FILE_HEADER frame, then frames byte for byte as they came. Name:
- * "<created CLOCK_REALTIME ns, 20 digits>-<worker id in hex, or 'journal'>.crema": sorted by age.
+ * Layout: a FILE_HEADER frame, then frames byte for byte as they came. Name: "<created
+ * CLOCK_REALTIME ns, 20 digits>-<worker id in hex, or 'journal'>.crema": sorted by age.
  *
- * Writing: one writer per file. An append that cannot be written in full is cut off again, so a
- * file only ends in half a frame when its writer died. flock() is the caller's business (fd).
- * Reading: streams with pread, also while the file grows. Bytes that are not a frame are skipped up
- * to the next offset where a whole frame with a valid crc starts; what was skipped is in the stats.
+ * Writing: one writer per file. An append that cannot be written in full is removed again, so a
+ * file only ends in half a frame when its writer died. flock() is up to the caller (fd). Reading:
+ * streams with pread, also while the file grows. Bytes that are not a frame are skipped up to the
+ * next offset where a complete frame with a valid crc starts; the stats count the skipped bytes.
  */
 #ifndef CREMA_COMMON_FRAMEFILE_H
 #define CREMA_COMMON_FRAMEFILE_H
@@ -23,23 +23,23 @@
 
 #define FRAMEFILE_SUFFIX ".crema"
 #define FRAMEFILE_NAME_BYTES 72
-#define FRAMEFILE_HIDDEN ".new-" /* before the name of one that is not whole yet */
+#define FRAMEFILE_HIDDEN ".new-" /* before the name of one that is not complete yet */
 
 struct framefile {
 	int fd;	       /* -1: closed */
-	uint64_t size; /* bytes that are whole frames */
+	uint64_t size; /* bytes that are complete frames */
 	char path[PATH_MAX];
 };
 
 struct framefile_stats {
 	uint64_t frames;	  /* valid ones, FILE_HEADER not counted */
 	uint64_t bytes;		  /* bytes read */
-	uint64_t bytes_skipped;	  /* no part of a valid frame, a torn tail included */
+	uint64_t bytes_skipped;	  /* not part of a valid frame, including a torn tail */
 	int64_t first_bad_offset; /* -1: none */
 	bool truncated; /* the file ends inside a frame (its writer died, or writes now) */
 	bool no_header; /* does not begin with a FILE_HEADER of a format we know */
-	bool newer;	/* of a later version: nothing of a file with a newer FILE_HEADER
-			   is given out, nor are single frames of a newer version */
+	bool newer;	/* of a later version: no frame of a file with a newer FILE_HEADER is
+			 * returned, and no frame of a newer version */
 };
 
 struct framefile_reader {
@@ -55,18 +55,18 @@ struct framefile_reader {
 char *framefile_name(char *out, uint64_t created_ns, const uint8_t *worker);
 
 /*
- * Creates DIR/NAME (O_EXCL, 0600) and writes its FILE_HEADER; kind is "journal" or "spool".
- * 0 or -errno (-EEXIST: take another created_ns). The directory must exist (dirs_make()).
+ * Creates DIR/NAME (O_EXCL, 0600) and writes its FILE_HEADER; kind is "journal" or "spool". 0 or
+ * -errno (-EEXIST: use another created_ns). The directory must exist (dirs_make()).
  */
 int framefile_create(struct framefile *f, const char *dir, const char *kind, uint64_t created_ns,
 		     const uint8_t *worker);
 /*
- * Writes a whole file of frames in place of DIR/NAME, if there is one: under a name that nobody
- * knows, which it then gets. Not synced. 0 or -errno, and then that one is as before.
+ * Writes a whole file of frames that replaces DIR/NAME if it exists: under a temporary name, which
+ * is then renamed. Not synced. 0 or -errno, and then the existing file is unchanged.
  */
 int framefile_replace(const char *dir, const char *name, const char *kind, uint64_t created_ns,
 		      const struct buf *frames);
-/* Appends whole frames in one go: 0 or -errno, and then the file is as before. */
+/* Appends complete frames in one write: 0 or -errno, and then the file is unchanged. */
 int framefile_append(struct framefile *f, const void *frames, size_t bytes);
 /* fdatasync: 0 or -errno. */
 int framefile_sync(struct framefile *f);
@@ -79,19 +79,19 @@ int framefile_open(struct framefile_reader *r, const char *path);
 int framefile_open_fd(struct framefile_reader *r, int fd);
 /*
  * The next valid frame in the file except FILE_HEADERs: 1, 0 = end so far, -errno. f->stored is
- * valid until the next call. Calling again after 0 goes on where the file has grown. At a torn
+ * valid until the next call. Calling again after 0 continues where the file has grown. At a torn
  * tail `truncated` is set; only framefile_read() adds its bytes to bytes_skipped.
  */
 int framefile_next(struct framefile_reader *r, struct frame *f);
-/* The bytes of the frame that framefile_next gave, verbatim: pointer and size. */
+/* The bytes of the frame that framefile_next returned, verbatim: pointer and size. */
 const unsigned char *framefile_verbatim(const struct framefile_reader *r, const struct frame *f,
 					size_t *bytes);
 void framefile_reader_close(struct framefile_reader *r);
 
 /*
  * Reads a whole file; visit() gets every valid frame with its inflated payload (valid during the
- * call). It returns 0 to go on; anything else stops and is returned. A frame that has a good crc
- * but does not inflate counts as skipped. stats may be NULL.
+ * call). It returns 0 to continue; any other value stops the read and is returned. A frame that has
+ * a good crc but does not inflate counts as skipped. stats may be NULL.
  */
 int framefile_read(const char *path,
 		   int (*visit)(void *arg, const struct crema_frame_header *head,

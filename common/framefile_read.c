@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* framefile_read.c - reading files of frames, damaged ones too (framefile.h). */
+/* framefile_read.c - reads files of frames, including damaged ones (framefile.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -22,7 +22,7 @@ int framefile_open_fd(struct framefile_reader *r, int fd)
 
 int framefile_open(struct framefile_reader *r, const char *path)
 {
-	/* Without waiting for who might write to a pipe of that name. */
+	/* Does not wait for a writer if the name is that of a pipe. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
@@ -46,7 +46,7 @@ void framefile_reader_close(struct framefile_reader *r)
 	buf_release(&r->window);
 }
 
-/* Reads on behind the window: bytes read, 0 = end, -errno. */
+/* Reads more after the window: bytes read, 0 = end, -errno. */
 static ssize_t fill(struct framefile_reader *r)
 {
 	uint64_t from;
@@ -76,7 +76,7 @@ static void skip(struct framefile_reader *r, size_t n)
 	r->at += n;
 }
 
-/* To the next byte that could begin a frame. */
+/* Skips to the next byte that could begin a frame. */
 static void skip_to_magic(struct framefile_reader *r)
 {
 	size_t left = r->window.len - r->at;
@@ -87,9 +87,9 @@ static void skip_to_magic(struct framefile_reader *r)
 }
 
 /*
- * What is left at the end of the file begins like a frame but is not all there. A frame cut in the
- * middle of the file (and the file goes on with good ones) looks the same when its length reaches
- * beyond the end, so all later offsets are tried too; the tail is torn if none of them decodes.
+ * The rest of the file begins like a frame but is incomplete. A frame that is cut in the middle of
+ * the file (with good ones after it) looks the same if its length reaches beyond the end, so all
+ * later offsets are tried too; the tail is torn if none of them decodes.
  */
 static ssize_t resync_tail(struct framefile_reader *r, struct frame *f)
 {
@@ -107,7 +107,7 @@ static ssize_t resync_tail(struct framefile_reader *r, struct frame *f)
 	return 0;
 }
 
-/* The format that a file's header names; 0: none. */
+/* The format in a file's header; 0: none. */
 static uint64_t format_of(const struct frame *f)
 {
 	struct buf scratch = BUF_INIT;
@@ -123,7 +123,7 @@ static uint64_t format_of(const struct frame *f)
 	return format;
 }
 
-/* 1: f is a frame to give out, 0: it was a file header. */
+/* 1: f is a frame to return, 0: it was a file header. */
 static int accept_frame(struct framefile_reader *r, struct frame *f, size_t used)
 {
 	bool first = r->offset + r->at == 0;

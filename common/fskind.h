@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fskind.h - what storage charges are worth on a type of file systems, by contract/filesystems.def.
- */
+/* fskind.h - how reliable storage charges are on a type of file system, by
+ * contract/filesystems.def. */
 #ifndef CREMA_COMMON_FSKIND_H
 #define CREMA_COMMON_FSKIND_H
 

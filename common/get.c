@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* get.c - looking keys up in unpacked maps (pack.h). */
+/* get.c - looks up keys in unpacked maps (pack.h). */
 #include <string.h>
 
 #include "common/pack.h"

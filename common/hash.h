@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hash.h - a hash for tables whose keys a peer may choose: without the table's seed, of random
- * bytes, nobody can choose keys that all fall on one place.
+ * hash.h - a hash for tables whose keys a peer may choose: without the table's random seed, no one
+ * can choose keys that all collide.
  */
 #ifndef CREMA_COMMON_HASH_H
 #define CREMA_COMMON_HASH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* inflate.c - checksums and payloads by zlib. */
+/* inflate.c - checksums and payloads with zlib. */
 #include "common/inflate.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ __attribute__((weak)) int inflate_exactly(const void *p, size_t n, void *raw, si
 	z.next_in = (Bytef *)(uintptr_t)p;
 	z.avail_in = (uInt)n;
 	z.next_out = raw;
-	/* One byte more, so that a payload that is too long shows. */
+	/* One byte more, to detect a payload that is too long. */
 	z.avail_out = (uInt)raw_bytes + 1;
 	rc = inflate(&z, Z_FINISH);
 	inflateEnd(&z);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * items.c - see items.h. The frames are not compressed: agents wait while a checkpoint is made,
- * 25 ms with 10,000 workers and 340 with zlib.
+ * items.c - see items.h. The frames are not compressed: agents wait while a checkpoint is made, 25
+ * ms with 10,000 workers and 340 with zlib.
  */
 #include "common/items.h"
 
@@ -12,7 +12,7 @@
 #include "common/framefile.h"
 #include "ids.h"
 
-#define PART_BYTES (256u << 10) /* from which on the next item begins another frame */
+#define PART_BYTES (256u << 10) /* from this size on the next item begins another frame */
 #define COUNT_BYTES 5u		/* array 32 and its length, which is known at the end */
 
 void items_begin(struct items *c, struct buf *out, uint8_t type)
@@ -63,7 +63,7 @@ int items_end(struct items *c)
 
 /* Reading */
 
-/* The next frame, if it is part `at` of the items `id` (any, of part 0). */
+/* The next frame, if it is part `at` of the items `id` (any, for part 0). */
 static bool next_part(struct framefile_reader *r, uint8_t type, struct frame *f, uint64_t at,
 		      uint64_t *id)
 {
@@ -74,7 +74,7 @@ static bool next_part(struct framefile_reader *r, uint8_t type, struct frame *f,
 	return true;
 }
 
-/* All frames are there. */
+/* True if all frames are there. */
 static bool is_whole(const char *path, uint8_t type, uint64_t *bytes)
 {
 	struct framefile_reader r;

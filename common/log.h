@@ -2,7 +2,7 @@
 /*
  * log.h - one-line messages for people: "crema: cannot open '/x': no such file or directory".
  *
- * A message says in lower case what failed, on what, and what to do. It is one write(2), so lines
+ * A message states in lower case what failed, on what, and what to do. It is one write(2), so lines
  * of several processes do not mix. Control characters in it become '?'.
  */
 #ifndef CREMA_COMMON_LOG_H

@@ -2,8 +2,8 @@
 /*
  * mounts.h - the lines of /proc/PID/mountinfo.
  *
- * Pure functions over text that need not end with a NUL: what they find points into it. Lines that
- * do not have the kernel's format are skipped.
+ * Pure functions over text that need not end with a NUL: results point into it. Lines that do not
+ * have the kernel's format are skipped.
  */
 #ifndef CREMA_COMMON_MOUNTS_H
 #define CREMA_COMMON_MOUNTS_H
@@ -22,9 +22,9 @@ struct mount {
 	struct text options;		 /* the file system's, not those of this mount of it */
 };
 
-/* The beginning of a text up to the separator; both are taken away from it. */
+/* The beginning of a text up to the separator; both are removed from it. */
 struct text mounts_take(struct text *from, char separator);
-/* The next mount of a text, whose beginning it takes away; false: there is no further one. */
+/* The next mount of a text, which is removed from its beginning; false: there is no other one. */
 bool mounts_next(struct text *rest, struct mount *m);
 /* The first mount of the device; false: there is none. */
 bool mounts_find(struct text all, uint64_t dev, struct mount *m);

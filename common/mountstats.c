@@ -69,7 +69,7 @@ static bool is_nfs(struct text line, struct text *point)
 	return text_is(type, "nfs") || text_is(type, "nfs4");
 }
 
-/* Whether it is the first mount of its file system. -EBADMSG: it cannot be known. */
+/* Finds whether it is the first mount of its file system. -EBADMSG: unknown. */
 static int is_first(struct seen *seen, struct text mountinfo, struct text point, uint32_t *set)
 {
 	struct mount m;
@@ -158,7 +158,7 @@ int lustre_read_sum(struct text stats, uint64_t *bytes)
 	return 0;
 }
 
-/* Without the NULs at their ends. */
+/* Without the NULs at the end. */
 static struct text text_in(const struct buf *b)
 {
 	return (struct text){(const char *)b->data, b->len ? strlen((const char *)b->data) : 0};
@@ -217,7 +217,7 @@ static int read_lustre(const char *proc, struct text mountinfo, struct mount_byt
 		rc = sum_of(proc, "llite", &layers, &out->read_bytes, &out->set);
 	if (any && !rc)
 		rc = sum_of(proc, "osc", &targets, &out->server_read_bytes, &out->set);
-	/* Also without one of its targets the sum would be another one. */
+	/* Without one of its targets the sum would be different, too. */
 	out->mounts = layers + targets;
 	return rc || !any ? rc : layers && targets ? 0 : -ENODATA;
 }

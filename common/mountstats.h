@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mountstats.h - what the mounts of network file systems read from servers and gave to programs.
+ * mountstats.h - how much the mounts of network file systems read from servers, and programs from
+ * them.
  *
  * NFS: /proc/self/mountstats ("statvers=1.0" and "1.1": both have the line "bytes:" with eight
- * numbers). Lustre: the stats files of llite (what programs read) and osc (what servers sent),
- * where they are in /proc; newer versions have them in debugfs, which only root can read. CephFS
- * has such numbers in debugfs only. Counts of programs include O_DIRECT, but not mapped files. The
- * parsers are pure functions over text that need not end with a NUL. One thread.
+ * numbers). Lustre: the stats files of llite (what programs read) and osc (what servers sent), if
+ * they are in /proc; newer versions have them in debugfs, which only root can read. CephFS has such
+ * numbers in debugfs only. Counts of programs include O_DIRECT, but not mapped files. The parsers
+ * are pure functions over text that need not end with a NUL. One thread.
  */
 #ifndef CREMA_COMMON_MOUNTSTATS_H
 #define CREMA_COMMON_MOUNTSTATS_H
@@ -17,8 +18,8 @@
 
 struct mount_bytes {
 	int error;		    /* -errno: the rest is unknown */
-	uint64_t mounts;	    /* each file system once, wherever it is mounted */
-	uint32_t set;		    /* of which ones: sums of different sets do not compare */
+	uint64_t mounts;	    /* each file system once, however often it is mounted */
+	uint32_t set;		    /* identifies them: sums of different sets cannot be compared */
 	uint64_t read_bytes;	    /* by programs */
 	uint64_t server_read_bytes; /* from servers */
 };

@@ -196,7 +196,7 @@ int net_socket_address(const struct net_address *a, struct sockaddr_storage *out
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
 
 	memset(out, 0, sizeof(*out));
-	in->sin_port = htons(a->port); /* both families have it in the same place */
+	in->sin_port = htons(a->port); /* same offset in both families */
 	out->ss_family = AF_INET;
 	if (inet_pton(AF_INET, a->host, &in->sin_addr) == 1)
 		return 0;

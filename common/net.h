@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * net.h - addresses, sockets, and the byte stream that TLS will slip beneath.
+ * net.h - addresses, sockets, and a byte stream that may use TLS.
  *
  * All sockets are non-blocking and close-on-exec; the caller polls. Only net_connect() may block:
  * in the name lookup, and only if the host is not a number.
@@ -36,13 +36,13 @@ char *net_text(char *out, size_t size, const struct net_address *a);
 int net_connect(const struct net_address *a);
 /* The outcome of a started connect: 0 or -errno. */
 int net_connected(int fd);
-/* A listening socket or -errno (-ENOENT: the host's name is not known). Port 0: any. */
+/* A listening socket or -errno (-ENOENT: unknown host name). Port 0: any. */
 int net_listen(const struct net_address *a, int backlog);
 /* Accepts one connection; peer (may be NULL) gets "host:port". A descriptor, -EAGAIN or -errno. */
 int net_accept(int fd, char *peer, size_t peer_size);
 /* The address a socket is bound to; fills host and port. 0 or -errno. */
 int net_local(int fd, struct net_address *a);
-/* A socket address in numbers, and back: 0 or -EINVAL if it is not a number. */
+/* Converts a socket address to numbers, and back: 0 or -EINVAL if it is not a number. */
 void net_name(const struct sockaddr *sa, socklen_t n, struct net_address *a);
 int net_socket_address(const struct net_address *a, struct sockaddr_storage *out);
 
@@ -50,7 +50,7 @@ struct stream;
 struct stream_ops {
 	/* Bytes read; 0: the peer closed; -EAGAIN: poll first; -errno. */
 	ssize_t (*read)(struct stream *s, void *p, size_t n);
-	/* Bytes taken (may be fewer than n); -EAGAIN; -errno (no SIGPIPE). */
+	/* Bytes accepted (may be fewer than n); -EAGAIN; -errno (no SIGPIPE). */
 	ssize_t (*write)(struct stream *s, const void *p, size_t n);
 	/* Closes the descriptor and frees the state. */
 	void (*close)(struct stream *s);
@@ -61,18 +61,18 @@ struct stream {
 	void *state; /* the layer's own */
 };
 
-/* A stream over a connected socket, which it owns from now on. */
+/* A stream over a connected socket, which the stream owns from now on. */
 void stream_plain(struct stream *s, int fd);
 struct tls_context;
-/* The same through TLS (tls.h), as the client of `name`: 0 or -ENOMEM, and fd is still the
- * caller's. */
+/* The same through TLS (tls.h), as the client of `name`: 0 or -ENOMEM, and then the caller still
+ * owns fd. */
 int stream_tls(struct stream *s, int fd, struct tls_context *context, const char *name);
-/* One line about what TLS found wrong; "" = nothing. */
+/* One line about what TLS rejected; "" = nothing. */
 const char *stream_why(const struct stream *s);
-/* Bytes that TLS has made wait for the socket: poll for writing, too, and read. */
+/* True if TLS has bytes that wait for the socket: poll for writing, too, and read. */
 bool stream_unsent(const struct stream *s);
 ssize_t stream_read(struct stream *s, void *p, size_t n);
 ssize_t stream_write(struct stream *s, const void *p, size_t n);
-void stream_close(struct stream *s); /* again: does nothing */
+void stream_close(struct stream *s); /* a second call does nothing */
 
 #endif

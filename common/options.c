@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* options.c - command lines, environment and --help by contract/options.def. */
+/* options.c - command lines, environment and --help from contract/options.def. */
 #include "common/options.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static const bool advanced[OPTIONS] = {
 #undef OPTION
 };
 
-/* Scopes that take it several times. */
+/* Scopes that accept it several times. */
 static const unsigned repeated[OPTIONS] = {
 #define OPTION(id, scope, flag, env, argument, default_text, help)
 #define REPEATED(id, scope) [OPT_##id] = SCOPE_OF(scope),
@@ -286,7 +286,7 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Letters to add, leave out, change or swap. */
+/* Number of letters to add, remove, change or swap. */
 static size_t distance(const char *a, size_t na, const char *b, size_t nb)
 {
 	size_t d[3][LONGEST_WORD + 1] = {{0}}, i, k;
@@ -314,7 +314,7 @@ const char *options_nearest(const char *text, size_t n, const char *const *words
 
 	if (n > LONGEST_WORD)
 		return NULL;
-	best = n < 5 ? 2 : 3; /* further off is another word */
+	best = n < 5 ? 2 : 3; /* a larger distance means another word */
 	for (; *words; words++) {
 		length = strlen(*words);
 		if (length > LONGEST_WORD)

@@ -42,47 +42,48 @@ struct option {
 	const char *flag;	  /* "--name" or "" */
 	const char *env;	  /* "CREMA_NAME" or "" */
 	const char *argument;	  /* "" = a switch */
-	const char *default_text; /* for people; a value only where it reads as one */
+	const char *default_text; /* for people; a value only if it reads as one */
 	const char *help;
 };
 
 extern const struct option option_table[OPTIONS];
-/* Whether it is for few: --help leaves it out. */
+/* True if it is rarely needed: --help omits it. */
 bool option_advanced(enum option_id id);
 
-/* In place of a value that was left out ("[FILE]"): compare the pointer. */
+/* Stands for a value that was left out ("[FILE]"): compare the pointer. */
 extern const char options_left_out[];
 
 #define OPTIONS_MORE 63
 
 struct options {
 	const char *value[OPTIONS]; /* NULL: unset; of a switch "on" or "off" */
-	/* Where its flag may be repeated: the first one's is the value, these are the others', NULL
-	 * at the end. */
+	/* If its flag may be repeated: the first one's value is in `value`, the others' are here,
+	 * NULL at the end. */
 	const char *more[OPTIONS_MORE + 1];
 	unsigned int repeated; /* how many were given */
-	int rest; /* index in argv of the first argument that is not an option: parsing moves these
-		     behind the options ("--" skipped). For `crema run` the first one ends them. */
+	int rest; /* index in argv of the first argument that is not an option: parsing moves
+		   * these after the options ("--" skipped). For `crema run` the first one ends
+		   * them. */
 };
 
 /*
  * Parses argv[1...] until the first argument that does not begin with '-' (or "-" alone), or past
- * "--". "--flag VALUE" and "--flag=VALUE" are the same; where the value may be left out, a word
- * that begins with '-' and is more than that is none. 0; or -EINVAL after one line on stderr
+ * "--". "--flag VALUE" and "--flag=VALUE" are the same. If the value may be left out, a word that
+ * begins with '-' and is longer is not taken as the value. 0; or -EINVAL after one line on stderr
  * (unknown option, missing or unwanted value, a switch that is neither on nor off): the caller
  * exits with status 2.
  */
 int options_parse(struct options *o, unsigned scope, int argc, char **argv);
-/* The environment alone, where no command line is read: -EINVAL after one line for each switch that
- * is neither on nor off. */
+/* Checks the environment only, for programs without a command line: -EINVAL after one line for each
+ * switch that is neither on nor off. */
 int options_check_environment(unsigned scope);
 /* The value, or the table's default text if unset. */
 const char *options_get(const struct options *o, enum option_id id);
 bool options_on(const struct options *o, enum option_id id);
 /* Prints usage (a whole text, ends in a newline) and the options of the scope, wrapped at
- * `columns`; those for few only with `all`. */
+ * `columns`; rarely needed ones only with `all`. */
 void options_help(FILE *out, unsigned scope, const char *usage, unsigned int columns, bool all);
-/* The word of `words` (NULL at its end) that somebody who wrote `text` may have meant, or NULL. */
+/* The word of `words` (NULL at its end) that the user may have meant by `text`, or NULL. */
 const char *options_nearest(const char *text, size_t n, const char *const *words);
 
 #endif

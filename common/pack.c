@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pack.c - writing msgpack into a struct buf. */
+/* pack.c - writes msgpack into a struct buf. */
 #include "common/pack.h"
 
 #include <errno.h>

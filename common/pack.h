@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack.h - writing msgpack into a struct buf, and reading it from hostile bytes.
+ * pack.h - writes msgpack into a struct buf, and reads it from hostile bytes.
  *
  * Writing: pack_init() binds a msgpack_packer to a buffer; errors stick to the buffer. A map is
  * written between pack_map_begin() and pack_map_end(), which counts its pairs and writes the count;
  * pack_map(n), followed by n pairs, is for a count that a program computes anyway.
  *
- * Reading: unpack_open() first has walk.h walk the bytes (every container's count against the bytes
- * that are left, depth, trailing garbage), so that msgpack-c never allocates more than a fixed
- * factor of the input; then it gives an object tree that points into the bytes. The bytes must
- * live as long as the tree. get_*() look a key up in a map and never fail: wrong types, missing
- * keys and nil give the default. Nothing here is shared between threads.
+ * Reading: unpack_open() first lets walk.h check the bytes (every container's count against the
+ * remaining bytes, depth, trailing garbage), so msgpack-c never allocates more than a fixed factor
+ * of the input; then it builds an object tree that points into the bytes. The bytes must live as
+ * long as the tree. get_*() look up a key in a map and never fail: wrong types, missing keys and
+ * nil give the default. Nothing here is shared between threads.
  */
 #ifndef CREMA_COMMON_PACK_H
 #define CREMA_COMMON_PACK_H
@@ -34,8 +34,8 @@ struct unpack {
 };
 
 void pack_init(msgpack_packer *pk, struct buf *out);
-/* Begins a map, inside of another as well; what it returns is for the pack_map_end() that ends it.
- * A key without a value, or more than 65,535 pairs, is an error of the buffer. */
+/* Begins a map, also inside another one; the result is for the pack_map_end() that ends it. A key
+ * without a value, or more than 65,535 pairs, is an error of the buffer. */
 size_t pack_map_begin(msgpack_packer *pk);
 void pack_map_end(msgpack_packer *pk, size_t begin);
 void pack_map(msgpack_packer *pk, size_t n);
@@ -49,7 +49,7 @@ void pack_str(msgpack_packer *pk, const char *s, size_t n); /* s NULL: nil */
 void pack_text(msgpack_packer *pk, const char *s);	    /* NUL-terminated; NULL: nil */
 void pack_bin(msgpack_packer *pk, const void *p, size_t n); /* p NULL: nil */
 
-/* A map in a buffer of its own, as most frames hold one. */
+/* A map in a separate buffer: most frames hold one. */
 struct packed_map {
 	struct buf buf;
 	msgpack_packer pk;
@@ -58,7 +58,7 @@ struct packed_map {
 
 /* The packer for its pairs ... */
 msgpack_packer *packed_map_begin(struct packed_map *m);
-/* ... and the map, which whoever gets it releases. */
+/* ... and the map, which the caller must release. */
 struct buf *packed_map_end(struct packed_map *m);
 
 void pack_kv_nil(msgpack_packer *pk, const char *key);
@@ -68,20 +68,20 @@ void pack_kv_f64(msgpack_packer *pk, const char *key, double v);
 void pack_kv_text(msgpack_packer *pk, const char *key, const char *s);
 void pack_kv_str(msgpack_packer *pk, const char *key, const char *s, size_t n);
 void pack_kv_bin(msgpack_packer *pk, const char *key, const void *p, size_t n);
-/* Nothing if it is not set. */
+/* Writes nothing if it is not set. */
 void pack_kv_true(msgpack_packer *pk, const char *key, bool set);
-/* The value, or nil when it is not known. */
+/* The value, or nil when it is unknown. */
 void pack_kv_maybe(msgpack_packer *pk, const char *key, bool known, uint64_t v);
 
-/* How many sane msgpack values, one after the other, [p, p+n) is: 0 or -EBADMSG. */
+/* Counts the sane consecutive msgpack values in [p, p+n): 0 or -EBADMSG. */
 int unpack_count(const void *p, size_t n, size_t *values);
 /* Checks that [p, p+n) is exactly one sane msgpack value: 0 or -EBADMSG. */
 int unpack_check(const void *p, size_t n);
 /* unpack_check(), then the tree: 0, -EBADMSG or -ENOMEM. Release it after success only. */
 int unpack_open(struct unpack *u, const void *p, size_t n);
 /*
- * One value after the other, of bytes that unpack_check() has found sane: 0, -EBADMSG or -ENOMEM.
- * u is zeroed at first, and released at the end whatever came. `used`: the bytes of the value.
+ * Consecutive values of bytes that unpack_check() has accepted: 0, -EBADMSG or -ENOMEM. u is zeroed
+ * at first, and must be released at the end in any case. `used`: the bytes of the value.
  */
 int unpack_next(struct unpack *u, const void *p, size_t n, size_t *used);
 /* The head of an array, and the bytes that it takes: 0 or -EBADMSG. */
@@ -96,7 +96,7 @@ bool object_f64(const msgpack_object *o, double *out);	     /* also from integer
 bool object_text(const msgpack_object *o, struct text *out); /* str only */
 bool object_bin(const msgpack_object *o, struct text *out);  /* bin or str */
 
-/* The value under key; NULL if map is NULL, no map, or has no such key. */
+/* The value under key; NULL if map is NULL, not a map, or has no such key. */
 const msgpack_object *get(const msgpack_object *map, const char *key);
 uint64_t get_u64(const msgpack_object *map, const char *key, uint64_t missing);
 int64_t get_i64(const msgpack_object *map, const char *key, int64_t missing);

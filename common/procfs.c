@@ -153,7 +153,7 @@ bool procfs_ended(int pid, uint64_t start_ticks)
 
 	if (rc == -ENOENT || rc == -ESRCH)
 		return true;
-	/* The main thread may be gone while others live, or give back a large memory. */
+	/* The main thread may have ended while others live, or while it frees a large memory. */
 	return rc == 0 && (((st.state == 'Z' || st.state == 'X') && st.threads <= 1) ||
 			   (start_ticks && st.start_ticks != start_ticks));
 }
@@ -245,7 +245,8 @@ bool procfs_oom_file(int pid, char *out, size_t size)
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
 		if (!group_of(text, versions[i].controller, group, sizeof(group)))
 			continue;
-		/* In a container the group may be named from outside: then the root is ours. */
+		/* In a container the group may be named as seen from outside: then the root is
+		 * ours. */
 		for (int inside = 0; inside < 2; inside++) {
 			if ((size_t)snprintf(out, size, "%s%s/%s", versions[i].root,
 					     inside ? "" : group, versions[i].file) < size &&

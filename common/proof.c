@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* proof.c - MACs, keys and sealed answers by the token. */
+/* proof.c - MACs, keys and sealed responses from the token. */
 #include "common/proof.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ int proof_mac(const struct proof *p, uint8_t mac[AUTH_MAC_BYTES])
 	return digest(p, "crema page: request", NULL, mac);
 }
 
-/* One key seals one answer (the salt is new each time), so the IV is a constant. */
+/* One key seals one response (the salt is new each time), so the IV is a constant. */
 static int crypt_body(const uint8_t *key, bool seal, uint8_t *body, size_t n, uint8_t *tag)
 {
 	static const uint8_t iv[12];
@@ -130,7 +130,7 @@ bool proof_field(const char *header, const char *name, uint8_t *out, size_t n)
 	return false;
 }
 
-/* Codes: when, which one, and the MAC over both and the port. */
+/* Codes: time, identity, and the MAC over both and the port. */
 
 static int code_mac(const struct auth_token *token, uint16_t port, const uint8_t head[24],
 		    uint8_t mac[AUTH_MAC_BYTES])

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proof.h - the token on the status page's side: shown to be known, never sent.
+ * proof.h - the token on the status page's side: possession is proved, the token is never sent.
  *
- * A client asks, is answered 401 with a nonce that the server has made for this connection
- * ("WWW-Authenticate: Crema nonce=HEX"), and asks again with a nonce of its own and a MAC over
- * both, the method and the path ("Authorization: Crema nonce=HEX, mac=HEX"). The answer is sealed
- * (AES-256-GCM) by a key of the token and both nonces. So what is heard or squeezed out of a client
- * opens nothing elsewhere, whoever passes both sides' bytes on reads nothing, and only a server
- * that knows the token can answer. The length of an answer is not hidden.
+ * A client sends a request, gets 401 with a nonce that the server has made for this connection
+ * ("WWW-Authenticate: Crema nonce=HEX"), and repeats the request with its own nonce and a MAC over
+ * both, the method and the path ("Authorization: Crema nonce=HEX, mac=HEX"). The response is sealed
+ * (AES-256-GCM) with a key from the token and both nonces. So what is intercepted or obtained from
+ * a client is useless elsewhere, a relay between both sides can read nothing, and only a server
+ * that has the token can respond. The length of a response is not hidden.
  *
- * A code is a link's: it shows that its maker knew the token at some time, for one port. No state;
- * any thread. 0 or -errno; -EACCES: it does not show that.
+ * A code belongs to a link: it proves that its maker had the token at some time, for one port. No
+ * state; any thread. 0 or -errno; -EACCES: the proof failed.
  */
 #ifndef CREMA_COMMON_PROOF_H
 #define CREMA_COMMON_PROOF_H
@@ -21,11 +21,11 @@
 #define PROOF_SCHEME "Crema"
 #define PROOF_HEX (2 * AUTH_MAC_BYTES + 1)
 #define PROOF_TYPE "application/vnd.crema.sealed"
-#define PROOF_CODE_S 300 /* a link's life */
+#define PROOF_CODE_S 300 /* lifetime of a link */
 #define PROOF_SKEW_S 60	 /* its maker's clock may be ahead by this */
 #define PROOF_CODE_BYTES (16 + 32 + 2 * AUTH_MAC_BYTES + 1)
 
-/* What both sides of one request know. Nonces have AUTH_NONCE_BYTES. */
+/* What both sides of one request share. Nonces have AUTH_NONCE_BYTES. */
 struct proof {
 	const struct auth_token *token;
 	const char *method, *path;
@@ -39,7 +39,7 @@ int proof_open(const struct proof *p,
 	       struct buf *body); /* -EACCES: not by this token, or not for us */
 
 void proof_hex(char *out, const uint8_t *p, size_t n); /* 2 * n characters and NUL */
-/* Exactly n bytes of hex at text, and then no more hex. False: something else is there. */
+/* Exactly n bytes of hex at text, and then no more hex. False: anything else. */
 bool proof_unhex(uint8_t *out, size_t n, const char *text);
 /* NAME=VALUE or NAME="VALUE" after the scheme's word in a header; n bytes of hex. */
 bool proof_field(const char *header, const char *name, uint8_t *out, size_t n);
@@ -47,8 +47,8 @@ bool proof_field(const char *header, const char *name, uint8_t *out, size_t n);
 /* now_s: UTC. */
 int proof_code(const struct auth_token *token, uint16_t port, int64_t now_s,
 	       char out[PROOF_CODE_BYTES]);
-/* -EACCES: forged or of another token or port; else *made_s is when it was made, and `id` (16
- * bytes) tells it from others. */
+/* -EACCES: forged or for another token or port; else *made_s is when it was made, and `id` (16
+ * bytes) identifies it. */
 int proof_code_check(const struct auth_token *token, uint16_t port, const char *code,
 		     int64_t *made_s, uint8_t id[16]);
 

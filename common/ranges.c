@@ -14,7 +14,7 @@ void ranges_release(struct ranges *r)
 	memset(r, 0, sizeof(*r));
 }
 
-/* The first range that ends at `at` or behind it. */
+/* The first range that ends at or after `at`. */
 static size_t first_touching(const struct ranges *r, uint64_t at)
 {
 	size_t low = 0, high = r->n;

@@ -23,7 +23,8 @@ struct ranges {
 };
 
 void ranges_release(struct ranges *r);
-/* Adds [from, to). 0; -ENOSPC: it would take more than `most` ranges; -ENOMEM. Unchanged then. */
+/* Adds [from, to). 0; -ENOSPC: it would need more than `most` ranges; -ENOMEM. Unchanged on
+ * error. */
 int ranges_add(struct ranges *r, uint64_t from, uint64_t to, size_t most);
 bool ranges_has(const struct ranges *r, uint64_t at);
 /* Adds all of `other`. */
@@ -32,7 +33,7 @@ int ranges_join(struct ranges *r, const struct ranges *other);
 uint64_t ranges_common(const struct ranges *a, const struct ranges *b);
 
 void ranges_pack(msgpack_packer *pk, const struct ranges *r);
-/* Replaces r by the set on the wire: 0, -EBADMSG (r is empty then) or -ENOMEM. */
+/* Replaces r with the set on the wire: 0, -EBADMSG (r is empty then) or -ENOMEM. */
 int ranges_unpack(struct ranges *r, const msgpack_object *list);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * rows.h - contract/rows.def and counters.def as tables, in the order of their enums in ids.h.
  *
- * A row's struct has them as members and, over the same memory, as number[]: what treats all alike
- * is a loop over a table. Static, any thread.
+ * A row's struct has them as members and, over the same memory, as number[]: code that treats all
+ * alike loops over a table. Static, any thread.
  */
 #ifndef CREMA_COMMON_ROWS_H
 #define CREMA_COMMON_ROWS_H
@@ -20,7 +20,7 @@ struct row_number {
 	enum row_merge merge;
 };
 
-/* What must hold before a number of a file is known (`seen` of rows.def): bits. */
+/* Bits: what must be true before a number of a file is known (`seen` of rows.def). */
 enum row_seen {
 	ROW_ALWAYS = 0,
 	ROW_LOCAL = 1,
@@ -39,7 +39,7 @@ extern const struct row_number row_server[CREMA_SERVER_NUMBERS];
 extern const struct row_number row_section[CREMA_SECTION_NUMBERS];
 extern const struct row_number row_column[CREMA_COLUMN_NUMBERS];
 
-/* Where a column's number comes from: the hook itself, or a time or count of the task, which may be
+/* Source of a column's number: the hook itself, or a time or count of the task, which may be
  * unknown. */
 struct row_column_from {
 	enum { ROW_HOOK, ROW_TIME, ROW_COUNT } kind;
@@ -55,7 +55,7 @@ struct row_cell {
 extern const struct row_cell row_section_cells[CREMA_SECTION_NUMBERS];
 extern const char *const row_gauge_parts[CREMA_GAUGE_STATS];
 
-/* Of the worker so far: exact sums. `name` is also that of /metrics. */
+/* For the worker so far: exact sums. `name` is also the name in /metrics. */
 struct row_total {
 	const char *name, *help;
 	bool of_worker; /* in the report of each worker, not only of the run */
@@ -66,11 +66,11 @@ struct row_amount {
 extern const struct row_total row_totals[CREMA_TOTALS_NUMBERS];
 extern const struct row_amount row_amounts[CREMA_TOTALS_AMOUNTS];
 
-/* What a process or a host is seen to do at one time: names on the wire. */
+/* Numbers of a process or a host at one time: names on the wire. */
 extern const char *const row_sample[CREMA_SAMPLE_NUMBERS];
 extern const char *const row_host[CREMA_HOST_NUMBERS];
 
-/* contract/counters.def; what the columns are for stands there. */
+/* contract/counters.def, which explains the columns. */
 struct row_time {
 	const char *id, *name, *short_name, *head, *words, *label, *part;
 	char mark;
@@ -79,7 +79,7 @@ struct row_count {
 	const char *id, *name, *help;
 	bool ns; /* seconds in public */
 };
-/* Of bytes, of tasks and of no task together. */
+/* Bytes of tasks and of threads without a task together. */
 struct row_layer {
 	const char *id, *name, *label; /* name: of its count */
 };
@@ -87,7 +87,7 @@ extern const struct row_time row_times[CREMA_TIMES];
 extern const struct row_count row_counts[CREMA_COUNTS];
 extern const struct row_layer row_layers[CREMA_LAYERS];
 
-/* Bytes that were read, mapped, received, written and sent: of counts by crema_count_id. */
+/* Bytes that were read, mapped, received, written and sent, from counts by crema_count_id. */
 uint64_t rows_moved_bytes(const uint64_t *count);
 
 #endif

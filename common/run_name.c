@@ -11,7 +11,7 @@ bool run_name_is_good(const char *name)
 	size_t n = name ? strlen(name) : 0, used;
 	uint32_t c;
 
-	if (!n || n > RUN_NAME_BYTES || !strcmp(name, "last")) /* --run last is another one */
+	if (!n || n > RUN_NAME_BYTES || !strcmp(name, "last")) /* --run last means another one */
 		return false;
 	for (; *name; name += used) {
 		used = utf8_take(name, strlen(name), &c);

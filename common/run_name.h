@@ -2,7 +2,7 @@
 /*
  * run_name.h - which words may name a run: `crema run --name`, CREMA_RUN_NAME.
  *
- * An agent sends no other name, and a collector takes no other from anybody.
+ * An agent sends no other name, and a collector accepts no other.
  */
 #ifndef CREMA_COMMON_RUN_NAME_H
 #define CREMA_COMMON_RUN_NAME_H

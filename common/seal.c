@@ -15,7 +15,8 @@ struct evp_cipher_ctx_st *seal_cipher_new(void)
 {
 	EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
 
-	/* Once: from now on only keys and nonces change, which costs no look-up of the cipher. */
+	/* Once: from now on only keys and nonces change, which avoids looking up the cipher
+	 * again. */
 	if (cipher && EVP_EncryptInit_ex(cipher, EVP_aes_256_gcm(), NULL, NULL, NULL) != 1) {
 		EVP_CIPHER_CTX_free(cipher);
 		cipher = NULL;
@@ -35,7 +36,7 @@ void seal_init(struct seal *s, struct evp_cipher_ctx_st *cipher, const uint8_t *
 	s->count = 0;
 }
 
-/* Key, nonce and the length that goes before the record. */
+/* Key, nonce and the length before the record. */
 static int begin(const struct seal *s, const void *head, bool encrypt)
 {
 	uint8_t nonce[NONCE_BYTES] = {0};

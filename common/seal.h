@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * seal.h - sealed records: bytes that nobody without the key can read, change, repeat or leave out.
+ * seal.h - sealed records: bytes that no one without the key can read, change, repeat or omit.
  *
  * A record is the number of bytes that follow (32 bits, little-endian), the ciphertext, and a tag
  * of 16 bytes: AES-256-GCM, whose nonce is the record's number in its direction and whose
  * additional data is the length. The number is never sent: a record that was dropped, repeated or
- * moved does not open. One key is for one direction of one connection, so no nonce comes twice.
+ * moved does not open. One key is for one direction of one connection, so no nonce is used twice.
  *
  * The cipher's context is shared by all connections of a thread: a struct seal has 48 bytes and
  * nothing to free.
@@ -39,7 +39,7 @@ void seal_init(struct seal *s, struct evp_cipher_ctx_st *cipher, const uint8_t *
 /* Appends p[0..n), n > 0, as the next record. 0, -ENOMEM or -EMSGSIZE (above 2 GiB). */
 int seal_put(struct seal *s, struct buf *out, const void *p, size_t n);
 /*
- * Opens the record at the start of [p, p+n) into plain, which is cleared before, and returns the
+ * Opens the record at the start of [p, p+n) into plain, which is cleared first, and returns the
  * bytes that it takes. -EAGAIN: more are needed; -EMSGSIZE: it claims more than `most` plain bytes,
  * or none; -EBADMSG: it is not the next record of this key; -ENOMEM. The record counts as received
  * only with seal_next(): until then it can be opened again.

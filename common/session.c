@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* session.c - the agent's end of a connection's handshake, and its frames from then on. */
+/* session.c - the agent's side of a connection's handshake, and its frames from then on. */
 #include "common/session.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ int session_proof(struct session *s, const msgpack_object *proof, struct buf *ou
 	seal_init(&s->out, cipher, s->keys.to_collector);
 	auth_forget(&s->keys, sizeof(s->keys));
 	s->sealed = true;
-	/* A small one: before it has opened, the collector takes no larger record. */
+	/* A small one: until it has opened this one, the collector accepts no larger record. */
 	rc = frame_encode(&frame, &head, NULL, 0);
 	if (!rc)
 		rc = session_send(s, out, frame.data, frame.len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* socket_owner.c - one question to the kernel's socket tables. */
+/* socket_owner.c - one query to the kernel's socket tables. */
 #include "common/socket_owner.h"
 
 #include <arpa/inet.h>
@@ -73,8 +73,8 @@ static int receive(int fd, bool listening, uid_t *uid)
 	if (answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
 	    n < (ssize_t)(sizeof(answer.head) + sizeof(answer.u.socket)))
 		return -EIO;
-	/* Without a connection of that kind the kernel tells of the listener; a socket that no
-	 * process has, has no inode, and its user would be 0. */
+	/* If there is no such connection the kernel returns the listener; a socket without a
+	 * process has no inode, and its user would be 0. */
 	if ((answer.u.socket.idiag_state == TCP_LISTEN) != listening ||
 	    !answer.u.socket.idiag_inode)
 		return -ENOENT;
@@ -111,7 +111,7 @@ static int ask(const struct place *local, const struct place *remote, uid_t *uid
 	return rc;
 }
 
-/* As the table writes it: each word in this machine's order. */
+/* As in the table: each word in this machine's byte order. */
 static void write_place(char *out, size_t size, const struct place *p, int words, bool mapped)
 {
 	uint32_t word[4] = {p->word[0], p->word[1], p->word[2], p->word[3]};
@@ -150,7 +150,7 @@ static int search(const char *table, const char *local, const char *remote, uid_
 	return rc;
 }
 
-/* Under its own address, and where a listener has all of them, under that. */
+/* Under its own address, and if a listener has all of them, under that. */
 static int search_both(const char *table, const struct place *local, const struct place *remote,
 		       int words, bool mapped, uid_t *uid)
 {

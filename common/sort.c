@@ -14,7 +14,7 @@ static unsigned int byte_of(const struct numbered *v, unsigned int byte)
 	return v->number >> 8 * byte & 0xff;
 }
 
-/* One byte of all: how often it has each value. false: it is the same everywhere. */
+/* For one byte of all: how often each value occurs. false: it is the same everywhere. */
 static bool count_values(const struct numbered *v, size_t n, unsigned int byte, size_t *count)
 {
 	size_t i;

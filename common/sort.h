@@ -2,7 +2,7 @@
 /*
  * sort.h - sorts long lists by a number.
  *
- * For lists of a million: several times quicker than qsort(), and what is compared lies in the list
+ * For lists of a million: several times faster than qsort(), and the compared number is in the list
  * itself. Equal numbers keep their order, so sorting by a second number and then by the first sorts
  * by both. 0 or -ENOMEM: it needs as much memory again.
  */
@@ -21,7 +21,7 @@ struct numbered {
 };
 
 int sort_numbered(struct numbered *v, size_t n);
-/* A number in the order of the real numbers it is made of, which are no NAN. */
+/* A number with the order of the given real numbers, which must not be NAN. */
 uint64_t sort_real(double d);
 
 #endif

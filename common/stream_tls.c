@@ -7,7 +7,7 @@
 #include "common/net.h"
 #include "common/tls.h"
 
-/* What the socket does not take now goes with the next call: a handshake never waits for more. */
+/* What the socket does not take now is sent in the next call: a handshake never waits for more. */
 static int push(struct stream *s)
 {
 	const uint8_t *p;
@@ -39,7 +39,7 @@ static ssize_t secure_read(struct stream *s, void *p, size_t n)
 	plain = tls_read(s->state, p, n);
 	rc = push(s);
 	if (plain == -EAGAIN && got == 0)
-		return 0; /* cut off without a word */
+		return 0; /* cut off without a close message */
 	return plain != -EAGAIN || !rc ? plain : rc;
 }
 

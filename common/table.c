@@ -110,7 +110,7 @@ int table_add(struct table *t, uint64_t hash, void *item)
 	return 0;
 }
 
-/* Items that follow without a gap move to where a search that starts at their hash finds them. */
+/* Following items without a gap move to where a search that starts at their hash finds them. */
 void table_remove(struct table *t, uint64_t hash, const void *item)
 {
 	size_t mask = t->cap - 1, hole = hash & mask, at;
@@ -162,7 +162,7 @@ uint64_t hash_pair(uint64_t a, uint64_t b)
 	return mix(mix(a) * UINT64_C(0x9e3779b97f4a7c15) + b);
 }
 
-/* Of names alone, eight bytes at a time: it is in no output, hash_bytes() is. */
+/* For names only, eight bytes at a time: it is in no output, unlike hash_bytes(). */
 static uint64_t hash_name(const char *p, size_t n)
 {
 	uint64_t h = n, word;
@@ -225,7 +225,7 @@ void *array_grow(void *v, size_t *n, size_t *cap, size_t item)
 
 	memcpy(&p, v, sizeof(p));
 	if (*n == *cap) {
-		/* long ones grow by a quarter: what is not used yet counts, too */
+		/* long ones grow by a quarter: unused space costs memory, too */
 		want = *cap < 64 ? *cap * 2 + 8 : *cap + *cap / 4;
 		p = reallocarray(p, want, item);
 		if (!p)

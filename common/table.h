@@ -2,9 +2,9 @@
 /*
  * table.h - an arena, a hash table of pointers, interned text, arrays.
  *
- * The arena frees everything at once and hands out zeroed, 16-aligned memory. The table stores
- * (hash, item) and asks `same` for equality; it never owns an item. Where a peer chooses the keys,
- * the caller's hash has a secret seed (hash.h). Equal text interns to the same pointer, so names
+ * The arena frees everything at once and returns zeroed, 16-aligned memory. The table stores (hash,
+ * item) and calls `same` to compare; it never owns an item. If a peer chooses the keys, the
+ * caller's hash has a secret seed (hash.h). Equal text interns to the same pointer, so names
  * compare by pointer. One thread; -ENOMEM or NULL on failure.
  */
 #ifndef CREMA_COMMON_TABLE_H
@@ -22,7 +22,7 @@ struct arena {
 };
 
 void *arena_get(struct arena *a, size_t n);
-/* Not aligned, one behind the other: not to be mixed with arena_get() in one arena. */
+/* Unaligned and consecutive: not to be mixed with arena_get() in one arena. */
 void *arena_bytes(struct arena *a, size_t n);
 void arena_release(struct arena *a);
 
@@ -35,7 +35,7 @@ struct table {
 void *table_find(const struct table *t, uint64_t hash,
 		 bool (*same)(const void *item, const void *key), const void *key);
 int table_add(struct table *t, uint64_t hash, void *item);
-/* The item itself has to be in the table. */
+/* The item itself must be in the table. */
 void table_remove(struct table *t, uint64_t hash, const void *item);
 /* The next item in no order, NULL at the end; *at begins with 0. No add or remove in between. */
 void *table_next(const struct table *t, size_t *at);
@@ -51,19 +51,19 @@ struct names {
 
 /* NULL for unknown text, and when memory is out. */
 const char *names_add(struct names *s, struct text t);
-/* The interned text if it is known already, else NULL. */
+/* The interned text if there is one, else NULL. */
 const char *names_find(const struct names *s, const char *text);
 
 /*
- * Room for one more element at the end of an array { item *v; size_t n, cap; }: its address,
+ * Space for one more element at the end of an array { item *v; size_t n, cap; }: its address,
  * zeroed, or NULL. `v` is a pointer to the array's pointer.
  */
 void *array_grow(void *v, size_t *n, size_t *cap, size_t item);
 #define ARRAY_NEW(a) array_grow(&(a)->v, &(a)->n, &(a)->cap, sizeof(*(a)->v))
 
 /*
- * A zeroed item of the arena that is also in the table and the last of an array of pointers
- * { item **v; size_t n, cap; }: all of that, or NULL and nothing of it.
+ * A zeroed item of the arena that is also in the table and the last of an array of pointers { item
+ * **v; size_t n, cap; }. NULL: none of this was done.
  */
 void *table_new(struct table *t, uint64_t hash, struct arena *a, size_t item, void *v, size_t *n,
 		size_t *cap);

@@ -2,9 +2,9 @@
 /*
  * task.h - one task record: task_fields.def and counters.def as a struct, to and from messages.
  *
- * On the wire a record is [message type, rev, values...]; what each value is, is said once by the
- * hello's list of names. A reader builds a task_map from that list, and then decodes by it: names
- * it does not know are skipped, names that are missing stay unknown.
+ * On the wire a record is [message type, rev, values...]; the hello's list of names defines the
+ * values once. A reader builds a task_map from that list, and then decodes with it: unknown names
+ * are skipped, missing names stay unknown.
  *
  * Wire names: the fields' names; own times "<id>_ns"; pool times "pool_<id>_ns"; counts "<id>".
  * Text in a record is a view of the payload it was decoded from. No state; any thread.
@@ -28,7 +28,7 @@ enum task_field {
 
 /* A "slot" is a position in our own order: fields, own times, pool times, counts. */
 #define TASK_SLOTS (TASK_FIELDS + 2 * CREMA_TIMES + CREMA_COUNTS)
-#define TASK_NAME_MAX 256 /* positions of a hello that are looked at */
+#define TASK_NAME_MAX 256 /* positions of a hello that are read */
 
 #define TASK_TYPE_u64 uint64_t
 #define TASK_TYPE_i64 int64_t
@@ -62,7 +62,7 @@ _Static_assert(TASK_FIELDS <= 64 && TASK_SLOTS <= TASK_NAME_MAX, "masks and maps
 
 struct task_map {
 	uint32_t n;
-	int16_t slot[TASK_NAME_MAX]; /* of each wire position; -1: skip */
+	int16_t slot[TASK_NAME_MAX]; /* for each wire position; -1: skip */
 };
 
 static inline bool task_is_message(uint64_t type)
@@ -74,7 +74,7 @@ static inline bool task_is_message(uint64_t type)
 const char *task_name(unsigned i);
 /* Writes the list of all names: the value of hello's "task_fields". */
 void task_pack_names(msgpack_packer *pk);
-/* Builds the map from that list. 0 or -EBADMSG (no array); other things in it are skipped. */
+/* Builds the map from that list. 0 or -EBADMSG (not an array); other things in it are skipped. */
 int task_map_init(struct task_map *map, const msgpack_object *names);
 /* The map for records in our own order. */
 void task_map_own(struct task_map *map);
@@ -82,14 +82,14 @@ void task_map_own(struct task_map *map);
 /* Writes [type, rev, values...]; unknown values as nil. */
 void task_encode(msgpack_packer *pk, const struct task_record *r);
 /*
- * Reads one message. 0, or -EBADMSG if it is not a task message (array of type 1-4, rev, ...).
- * A value of a wrong type is unknown. Fewer values than names: the rest is unknown.
+ * Reads one message. 0, or -EBADMSG if it is not a task message (array of type 1-4, rev, ...). A
+ * value of a wrong type is unknown. Fewer values than names: the rest is unknown.
  */
 int task_decode(struct task_record *r, const struct task_map *map, const msgpack_object *message);
 /*
- * The same from the bytes of a message, of which [p, p+n) begins with one: the bytes that it takes.
- * 0: it is not a task message, or one that no agent writes so; then task_decode() is to judge. Most
- * of a record is nil and small numbers: no tree of objects is made of them.
+ * The same from the bytes of a message at the start of [p, p+n): returns the bytes that it takes.
+ * 0: it is not a task message, or not in an agent's form; then task_decode() must decide. Most of a
+ * record is nil and small numbers: no tree of objects is made of them.
  */
 size_t task_read(struct task_record *r, const struct task_map *map, const void *p, size_t n);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* task_read.c - a task record from the bytes of its message (task.h). */
+/* task_read.c - reads a task record from the bytes of its message (task.h). */
 #include <string.h>
 
 #include "common/task_slots.h"
@@ -18,7 +18,7 @@ static inline uint64_t big_endian(const uint8_t *p, size_t n)
 	return v;
 }
 
-/* Bytes of the value at p; 0: a container, none, or cut. */
+/* Bytes of the value at p; 0: a container, no value, or cut. */
 static inline size_t plain_size(const uint8_t *p, size_t n)
 {
 	struct walk_item item;
@@ -83,7 +83,7 @@ static void take(struct task_record *r, const struct task_slot *s, const uint8_t
 		task_slot_set(r, s);
 }
 
-/* The head of an array of at least two; 0 if it is none. */
+/* The head of an array of at least two; 0 if it is not one. */
 static size_t array_head(const uint8_t *p, size_t n, uint32_t *items)
 {
 	size_t head = n && (*p & 0xf0u) == 0x90 ? 1 : n > 2 && *p == 0xdc ? 3 : 0;

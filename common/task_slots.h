@@ -7,7 +7,7 @@
 
 enum task_kind { KIND_u64, KIND_i64, KIND_f64, KIND_str };
 
-/* Every slot: its wire name, how it is kept and where, and the mask that says if it is known. */
+/* Every slot: its wire name, how and where it is kept, and the mask that shows if it is known. */
 struct task_slot {
 	const char *name;
 	enum task_kind kind;

@@ -23,7 +23,7 @@ struct tls {
 	char why[256];
 };
 
-/* OpenSSL's own words for the last error. */
+/* OpenSSL's own text for the last error. */
 static const char *last_error(void)
 {
 	unsigned long code = ERR_peek_last_error();
@@ -68,7 +68,7 @@ struct tls_context *tls_context_new(const struct tls_files *files, bool server, 
 	c->server = server;
 	SSL_CTX_set_min_proto_version(c->ctx, TLS1_2_VERSION);
 	SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-	/* Connections live for days; what a session ticket would save is not worth its memory. */
+	/* Connections last for days; what a session ticket would save is not worth its memory. */
 	SSL_CTX_set_options(c->ctx,
 			    SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
 	SSL_CTX_set_session_cache_mode(c->ctx, SSL_SESS_CACHE_OFF);
@@ -137,7 +137,7 @@ int tls_feed(struct tls *t, const void *p, size_t n)
 	return BIO_write(t->in, p, (int)n) == (int)n ? 0 : -ENOMEM;
 }
 
-/* The certificate's fault in plain words, else what OpenSSL says. */
+/* The problem with the certificate in plain words, else OpenSSL's text. */
 static int broken(struct tls *t)
 {
 	long verdict = SSL_get_verify_result(t->ssl);

@@ -10,8 +10,8 @@
  * names in the certificates are not compared with addresses: whoever has one is a member of the
  * cluster. TLS 1.2 or newer.
  *
- * A context may be shared by the sessions of one thread. -errno inward; tls_why() has the line for
- * people.
+ * The sessions of one thread may share a context. Functions return -errno; tls_why() has the line
+ * for people.
  */
 #ifndef CREMA_COMMON_TLS_H
 #define CREMA_COMMON_TLS_H
@@ -29,7 +29,7 @@ struct tls_files { /* PEM */
 struct tls_context;
 struct tls;
 
-/* NULL with one line in `why`: which file is of no use, and how. */
+/* NULL with one line in `why`: which file is unusable, and why. */
 struct tls_context *tls_context_new(const struct tls_files *files, bool server, char *why,
 				    size_t size);
 void tls_context_free(struct tls_context *context);
@@ -39,20 +39,20 @@ void tls_context_free(struct tls_context *context);
 struct tls *tls_new(struct tls_context *context, const char *name);
 void tls_free(struct tls *t);
 
-/* Takes bytes that were received: 0 or -ENOMEM. */
+/* Takes received bytes: 0 or -ENOMEM. */
 int tls_feed(struct tls *t, const void *p, size_t n);
 /* Plain bytes: how many; 0: the peer has ended properly; -EAGAIN: none now; -EPROTO: see tls_why().
  */
 ssize_t tls_read(struct tls *t, void *p, size_t n);
 /* Takes plain bytes: how many; -EAGAIN: not before the handshake is done; -EPROTO. */
 ssize_t tls_write(struct tls *t, const void *p, size_t n);
-/* Tells the peer that nothing more comes. */
+/* Notifies the peer that nothing more follows. */
 void tls_finish(struct tls *t);
 /* What is to be sent, valid until the next call; its size. */
 size_t tls_output(struct tls *t, const uint8_t **p);
-/* So much of it was sent. */
+/* This much of it was sent. */
 void tls_sent(struct tls *t, size_t n);
-/* One line about the last -EPROTO; "" = nothing is wrong. */
+/* One line about the last -EPROTO; "" = no error. */
 const char *tls_why(const struct tls *t);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tls_settings.h - which certificates a program uses: those it is given, else those of the Dask
+ * tls_settings.h - which certificates a program uses: the given ones, else those of the Dask
  * cluster.
  *
- * CREMA_TLS=off turns both off. Given ones come whole: authority and certificate, and a key unless
- * it is in the certificate's file. Dask's are distributed.comm.tls.ca-file, and of its role .cert
- * and .key; without both of the first there is no TLS.
+ * CREMA_TLS=off turns both off. Given ones must be complete: authority and certificate, and a key
+ * unless it is in the certificate's file. Dask's are distributed.comm.tls.ca-file, and .cert and
+ * .key of its role; without both of the first there is no TLS.
  */
 #ifndef CREMA_COMMON_TLS_SETTINGS_H
 #define CREMA_COMMON_TLS_SETTINGS_H

@@ -21,7 +21,7 @@ static const struct unit amounts[] = {
 	{"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40}, {NULL, 0},
 };
 
-/* The number in front of a unit; what strtod takes beyond digits and a point is none. */
+/* The number before a unit; only digits and a point, unlike strtod. */
 static int number(const char *text, const char **unit, double *value)
 {
 	size_t digits = strspn(text, "0123456789.");

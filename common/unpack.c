@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unpack.c - reading msgpack from hostile bytes (pack.h). */
+/* unpack.c - reads msgpack from hostile bytes (pack.h). */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

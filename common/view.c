@@ -31,7 +31,7 @@ static int check(const struct crema_shm *m, uint32_t pid, uint64_t start_ticks)
 	return 0;
 }
 
-/* The file behind the name is still the one we have open and locked. */
+/* Checks that the name still refers to the file that we have open and locked. */
 static int lock_and_check(struct view *v, struct stat *st)
 {
 	struct stat named;
@@ -208,9 +208,9 @@ bool view_snapshot(const struct view *v, struct crema_snapshot *out)
 }
 
 /*
- * A late piece of work could take a reference, count and leave between our look at the version and
- * the freeing. So the slot goes to CLAIMED first (nobody takes references there), then the version
- * is looked at, and only then it is free. The shim's own CLAIMED always holds a reference.
+ * A late piece of work could take a reference, count and leave between the check of the version and
+ * the freeing. So the slot goes to CLAIMED first (no references can be taken there), then the
+ * version is checked, and only then it is freed. The shim's own CLAIMED always holds a reference.
  */
 bool view_free(const struct view *v, uint32_t i, uint32_t version)
 {

@@ -43,7 +43,7 @@ static bool container(struct walk_item *item, bool map, size_t head, uint64_t co
 	return true;
 }
 
-/* A first byte that needs no length, or has it in it. */
+/* A first byte that needs no length, or contains it. */
 static bool plain(const uint8_t *p, size_t n, struct walk_item *item)
 {
 	uint8_t c = *p;
@@ -92,7 +92,7 @@ bool walk_item(const uint8_t *p, size_t n, struct walk_item *item)
 	return true;
 }
 
-/* The compiler must keep one addition for each size: the processor then guesses the size, as
+/* The compiler must keep one addition for each size: the processor then predicts the size, as
  * records are much alike, and reads the next value before this one's first byte has come from
  * memory. */
 static inline const uint8_t *past(const uint8_t *at, size_t size)
@@ -102,7 +102,8 @@ static inline const uint8_t *past(const uint8_t *at, size_t size)
 	return at;
 }
 
-/* Steps over at most this many values whose first byte determines their size; how many are left. */
+/* Steps over at most this many values whose first byte determines their size; returns how many are
+ * left. */
 static uint64_t step_over(const uint8_t **from, const uint8_t *end, uint64_t left)
 {
 	const uint8_t *at = *from;
@@ -154,7 +155,7 @@ int64_t walk_values(const uint8_t *p, size_t n, uint64_t values, unsigned int de
 		at += item.bytes;
 		if (item.kind < WALK_ARRAY || !item.number)
 			continue;
-		/* Each value takes a byte at least: a huge count cannot keep us busy. */
+		/* Each value takes at least one byte: a huge count cannot keep us busy. */
 		if (item.number > (size_t)(end - at) || level == depth || level == WALK_DEPTH_MAX)
 			return -EBADMSG;
 		open[++level] = item.number;

@@ -2,9 +2,8 @@
 /*
  * walk.h - steps over msgpack values in hostile bytes without building them.
  *
- * Pure functions: no allocation, no recursion, one pass, no read beyond n. This is the only place
- * that interprets bytes of msgpack which nobody has checked; msgpack-c sees them afterwards
- * (pack.h).
+ * Pure functions: no allocation, no recursion, one pass, no read beyond n. Only this file
+ * interprets msgpack bytes that are not checked yet; msgpack-c sees them afterwards (pack.h).
  */
 #ifndef CREMA_COMMON_WALK_H
 #define CREMA_COMMON_WALK_H
@@ -14,13 +13,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WALK_DEPTH_MAX 16 /* containers in one another, not counting empty ones */
+#define WALK_DEPTH_MAX 16 /* nested containers, not counting empty ones */
 
 enum walk_kind { WALK_OTHER, WALK_NUMBER, WALK_TEXT, WALK_ARRAY, WALK_MAP };
 
 struct walk_item {
 	enum walk_kind kind; /* NUMBER: of an unsigned format; OTHER: nil, signed, float, ... */
-	size_t bytes;	     /* of the whole value; of a container its head only */
+	size_t bytes;	     /* of the whole value; for a container only its head */
 	uint64_t number;     /* the NUMBER; a TEXT's length, which ends the value; values inside a
 			      * container, two for each pair */
 };
@@ -29,8 +28,8 @@ struct walk_item {
  * container, no value. */
 extern const uint8_t walk_size[256];
 
-/* Most of a record is nil and numbers of one byte. Are all of the next WALK_RUN bytes nil; is each
- * of them nil or a number? */
+/* Most of a record is nil and numbers of one byte. These check whether all of the next WALK_RUN
+ * bytes are nil, and whether each of them is nil or a number. */
 #define WALK_RUN 8
 #define WALK_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
@@ -52,9 +51,9 @@ static inline bool walk_is_plain(const uint8_t *p)
 	return !(word & other & WALK_EACH(0x80));
 }
 
-/* The value at p; false: it is cut off, or none. */
+/* The value at p; false: it is cut off, or there is none. */
 bool walk_item(const uint8_t *p, size_t n, struct walk_item *item);
-/* Steps over this many values with at most `depth` (WALK_DEPTH_MAX) containers in one another; the
+/* Steps over this many values with at most `depth` (WALK_DEPTH_MAX) nested containers; returns the
  * bytes they take, or -EBADMSG. */
 int64_t walk_values(const uint8_t *p, size_t n, uint64_t values, unsigned int depth);
 
