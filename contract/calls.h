@@ -2,9 +2,9 @@
 /*
  * calls.h - the call that a thread is in, as one word of shared memory.
  *
- * Which function of hooks.def, and what it was called for: a descriptor, a lock's address, a
- * process, the address of a path, of a host's name or of poll()'s list. Both in 64 bits, so that a
- * reader never sees one without the other; 0: in none of them.
+ * Which function of hooks.def, and its object: a descriptor, a lock's address, a process, the
+ * address of a path, of a host's name or of poll()'s list. Both in 64 bits, so a reader never sees
+ * one without the other; 0: in none of them.
  */
 #ifndef CREMA_CONTRACT_CALLS_H
 #define CREMA_CONTRACT_CALLS_H
@@ -37,7 +37,7 @@ static inline uint64_t crema_call_object(uint64_t word)
 	return word & ((UINT64_C(1) << CREMA_CALL_OBJECT_BITS) - 1);
 }
 
-/* What a thread's block says at one moment; false: no call, or it changed at each read. */
+/* Reads a thread's block at one moment; false: no call, or it changed at each read. */
 static inline int crema_call_read(const uint64_t *call, const uint64_t *call_start, uint64_t *word,
 				  uint64_t *start)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fnv.h - FNV-1a with 64 bits, which names on the wire and in shared memory are made of: shim,
- * agent and collector must come to the same number.
+ * fnv.h - 64-bit FNV-1a, the basis of names on the wire and in shared memory: shim, agent and
+ * collector must compute the same number.
  */
 #ifndef CREMA_CONTRACT_FNV_H
 #define CREMA_CONTRACT_FNV_H
@@ -11,7 +11,7 @@
 
 #define CREMA_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 
-/* The hash of what `hash` is of, followed by these bytes. */
+/* Continues `hash` with these bytes. */
 static inline uint64_t crema_hash_more(uint64_t hash, const void *bytes, size_t n)
 {
 	const unsigned char *at = (const unsigned char *)bytes;

@@ -27,7 +27,7 @@ enum crema_layer_id {
 #include "counters.def"
 	CREMA_LAYERS
 };
-/* Which counts are unknown, or known, is a set of these. */
+/* Sets of counts, such as the unknown or the known ones, consist of these bits. */
 #define CREMA_COUNT_BIT(name) (UINT64_C(1) << CREMA_C_##name)
 
 enum crema_codec_id {
@@ -122,7 +122,7 @@ enum crema_message_type {
 /* Bits of a task's flags, in shared memory and on the wire. */
 #define CREMA_TASK_ASYNC (1u << 0)   /* ran in the event loop: wall only */
 #define CREMA_TASK_CHUNK (1u << 1)   /* has a coffea WorkItem: dataset, file, entry range */
-#define CREMA_TASK_METRICS (1u << 2) /* coffea's savemetrics values are there */
+#define CREMA_TASK_METRICS (1u << 2) /* has coffea's savemetrics values */
 #define CREMA_TASK_MERGE (1u << 3)   /* coffea's _reduce */
 #define CREMA_TASK_ACTOR (1u << 4)   /* a method call of a Dask actor */
 #define CREMA_TASK_NESTED (1u << 5)  /* ran inside another task's thread of control */
@@ -134,14 +134,14 @@ enum crema_message_type {
 #define CREMA_TASK_TREE_READ                                                                       \
 	(1u << 10) /* a chunk that uproot's read_tree described, not a WorkItem */
 #define CREMA_TASK_READS_DIFFER                                                                    \
-	(1u << 11) /* its reads are not of one chunk: an earlier record said too much */
+	(1u << 11) /* its reads are not of one chunk: an earlier record had too much */
 #define CREMA_TASK_ELSEWHERE (1u << 12)	  /* an executor ran it in another process: wall only */
 #define CREMA_TASK_POOL_UNSEEN (1u << 13) /* what it hands to other threads cannot be followed */
-#define CREMA_TASK_SCATTER (1u << 14)	  /* coffea's: hands the processor to the chunks */
+#define CREMA_TASK_SCATTER (1u << 14)	  /* coffea's: passes the processor to the chunks */
 #define CREMA_TASK_USERS_SPAN (1u << 15)  /* its span is not Dask's own choice */
 
 /* The tag of the span that crema.measure() opens, and the annotation of all tasks that its block
- * submits: the span's id. python/crema/measurement.py has them, too. */
+ * submits: the span's id. Also in python/crema/measurement.py. */
 #define CREMA_BLOCK_SPAN "crema"
 #define CREMA_BLOCK_ANNOTATION "crema_span"
 

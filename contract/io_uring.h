@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * io_uring.h - a worker that uses io_uring: its reads and writes are not calls, so nothing counts
+ * io_uring.h - workers that use io_uring: its reads and writes are not calls, so nothing counts
  * them, and the kernel's own threads may be charged for their storage.
  *
  * The shim finds a ring that is made through libc's syscall(), liburing's exported functions or the
  * Python package liburing; the agent finds any other one among the worker's descriptors, a few
- * times a second. Either calls crema_io_uring_seen() in the shared memory. It takes no lock and may
- * be called by any thread, more than once.
+ * times a second. Either calls crema_io_uring_seen() on the shared memory. It takes no lock, and
+ * any thread may call it more than once.
  */
 #ifndef CREMA_CONTRACT_IO_URING_H
 #define CREMA_CONTRACT_IO_URING_H
 
 #include "shm.h"
 
-/* What such reads and writes are part of. */
+/* The counts that such reads and writes belong to. */
 #define CREMA_IO_URING_COUNTS                                                                      \
 	(CREMA_COUNT_BIT(read_calls) | CREMA_COUNT_BIT(read_bytes) |                               \
 	 CREMA_COUNT_BIT(storage_read_bytes) | CREMA_COUNT_BIT(storage_unsure_bytes) |             \
@@ -39,8 +39,8 @@ static inline void crema_io_uring_seen(struct crema_shm *m, int ended_too)
 	}
 }
 
-/* What a task begins with. The slot was cleared before: a ring that is found meanwhile is either
- * seen here or marks the slot. */
+/* The unknown counts that a task begins with. The slot was cleared before: a ring that is found
+ * meanwhile is either seen here or marks the slot. */
 static inline uint64_t crema_io_uring_unknown(const struct crema_shm *m)
 {
 	return __atomic_load_n(&m->io_uring, __ATOMIC_SEQ_CST) ? CREMA_IO_URING_COUNTS : 0;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Of no installed package, and not the interpreter's. */
+/* 1 if it belongs to no installed package and not to the interpreter. */
 static inline int crema_is_own_code(const char *file)
 {
 	return strncmp(file, "<frozen ", 8) != 0 && !strstr(file, "/site-packages/") &&

@@ -2,15 +2,15 @@
 /*
  * shm.h - the shared memory of one worker process: written by the shim, read by its agent.
  *
- * One 0600 file, reserved in full before the first touch, mapped by both, descriptor closed.
- * All fields are naturally aligned; what both sides touch is accessed with __atomic builtins.
- * The reader distrusts everything: indexes, lengths and string ids are checked before use.
+ * One 0600 file, reserved in full before the first touch, mapped by both, descriptor closed. All
+ * fields are naturally aligned; what both sides touch is accessed with __atomic builtins. The
+ * reader trusts nothing: indexes, lengths and string ids are checked before use.
  *
  * A task's slot goes FREE -> CLAIMED -> RUNNING -> DONE -> FREE. Its word in `slot_word` holds the
  * state in the low 8 bits and a count of references (pool work not yet finished) above. Only the
  * shim moves a slot up to DONE; only the agent frees it, by compare-and-swap from (DONE, 0 refs),
  * once the record is acknowledged or on disk. So an agent's death loses nothing: the next agent
- * finds the slots still DONE and sends them again; readers know the attempt already.
+ * finds the slots still DONE and sends them again; readers already have the attempt.
  *
  * Numbers of a task = its slot + every live thread block whose `owner` is that slot. A thread adds
  * to its own block without atomics and folds the block into the slot when its work segment ends.
@@ -27,7 +27,7 @@
 
 #define CREMA_SHM_MAGIC 0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI 1u
-#define CREMA_SHM_BYTES (4u << 20) /* what the worker pays at most */
+#define CREMA_SHM_BYTES (4u << 20) /* the maximum cost for the worker */
 #define CREMA_SHM_THREADS 512u
 #define CREMA_SHM_FILES 1024u
 #define CREMA_SHM_OPENED 512u
@@ -41,10 +41,11 @@
 #define CREMA_SHM_GAUGES 96u
 #define CREMA_SHM_COLUMNS 640u
 #define CREMA_SHM_COLUMNS_OTHER 8u  /* the last of them: what did not fit, by span */
-#define CREMA_SHM_COLUMN_ROWS 8192u /* made in a worker's life: bounds readers */
+#define CREMA_SHM_COLUMN_ROWS 8192u /* made in a worker's lifetime: a limit for readers */
 #define CREMA_SHM_SECTION_NAMES                                                                    \
-	2048u /* rows made in a worker's life: bounds the strings they take */
-#define CREMA_SHM_SECTION_DATASETS 4096u /* and for datasets: bounds readers */
+	2048u				 /* rows made in a worker's lifetime: limits the strings   \
+					  * they take */
+#define CREMA_SHM_SECTION_DATASETS 4096u /* and for datasets: a limit for readers */
 #define CREMA_SHM_TASK_SECTIONS 512u	 /* of all tasks whose slots are in use */
 #define CREMA_TASK_SECTIONS 16u		 /* of one task */
 #define CREMA_SHM_STRINGS (256u << 10)
@@ -69,14 +70,14 @@ enum crema_slot_state {
 
 enum crema_task_status { CREMA_STATUS_RUNNING = 0, CREMA_STATUS_OK = 1, CREMA_STATUS_ERRED = 2 };
 
-/* Bits of crema_task.known: values that are not always there. */
+/* Bits of crema_task.known: values that are not always present. */
 #define CREMA_KNOWN_EVENTS (1u << 0)
 #define CREMA_KNOWN_BYTESREAD (1u << 1)
 #define CREMA_KNOWN_PROCESSTIME (1u << 2)
 #define CREMA_KNOWN_ENTRIES (1u << 3)
 #define CREMA_KNOWN_RSS_START (1u << 4)
 #define CREMA_KNOWN_RSS_STOP (1u << 5)
-#define CREMA_KNOWN_RSS_PEAK (1u << 6) /* a new high-water mark fell into the window */
+#define CREMA_KNOWN_RSS_PEAK (1u << 6) /* the window has a new high-water mark */
 #define CREMA_KNOWN_CONSUMES (1u << 7)
 
 struct crema_counters {
@@ -98,7 +99,7 @@ struct crema_task {
 	uint32_t key_bytes;	/* length of the whole key */
 	uint64_t count_unknown; /* bit i: count[i] could not be measured */
 	uint64_t key_hash;
-	uint64_t consumes; /* the smallest key hash of what it depends on; 0: of nothing */
+	uint64_t consumes; /* the smallest key hash of what it depends on; 0: nothing */
 	uint64_t start_tsc, start_boot_ns, start_mono_ns;
 	uint64_t stop_tsc, stop_boot_ns, stop_mono_ns;
 	uint64_t rss_start_bytes, rss_stop_bytes, rss_peak_bytes;
@@ -107,19 +108,19 @@ struct crema_task {
 	double coffea_processtime;
 	uint32_t prefix, span, function, worker_address, worker_name;
 	uint32_t dataset, filename, treename, columns;
-	uint32_t error_type, error_text, error_cause; /* of what it raised */
+	uint32_t error_type, error_text, error_cause; /* of the exception that it raised */
 	uint16_t sections;	   /* index + 1 of its first in task_section[]; 0: none */
 	uint16_t sections_refused; /* ends of sections that found no room there */
 	uint32_t tree_reads;	   /* calls of uproot's read_tree, with CREMA_TASK_TREE_READ */
 	char key[CREMA_KEY_BYTES]; /* NUL-terminated, cut at 95 bytes */
-	/* Waits of its pool threads, so that a lock wait of its own thread can be named by what it
-	 * really waited for. [0] storage, [1] network, [2] requests; see shim/count/overlap.h. */
+	/* Waits of its pool threads, to find what a lock wait of its own thread really waited for.
+	 * [0] storage, [1] network, [2] requests; see shim/count/overlap.h. */
 	uint64_t overlap_active[3], overlap_union_ns[3], overlap_waited_ns[2];
 	uint64_t pool_time[CREMA_TIMES];
 	struct crema_counters own; /* time: own thread; count: own and pool */
 };
 
-/* One thread of the process. `seg` counts the work segment under way and is folded at its end. */
+/* One thread of the process. `seg` counts the current work segment and is folded at its end. */
 struct crema_thread {
 	uint32_t state; /* 0 free, 1 live */
 	uint32_t tid;
@@ -127,10 +128,10 @@ struct crema_thread {
 	uint32_t is_pool; /* 1: works for a task that runs in another thread */
 	uint32_t folding; /* 1 while the segment moves into the slot: a kill here leaves it inexact
 			   */
-	uint32_t about;	  /* string id: the URL that a library is asked for; 0: none */
+	uint32_t about;	  /* string id: the URL that a library requests; 0: none */
 	uint64_t call;	  /* calls.h: the intercepted call that it is in */
 	uint64_t call_start;			/* ticks at its start; see shim/count/call.h */
-	uint64_t python;			/* address of its PyThreadState; 0: not known */
+	uint64_t python;			/* address of its PyThreadState; 0: unknown */
 	uint64_t base_cpu_ns, base_runqueue_ns; /* clocks at the start of the segment */
 	uint64_t base_inblock, base_oublock;	/* 512-byte blocks at the start of the segment */
 	uint64_t base_nvcsw, base_nivcsw;	/* context switches at the start of the segment */
@@ -165,8 +166,8 @@ struct crema_totals {
 	uint64_t codecs_refused;
 	uint64_t count_unknown; /* bit i: count[i] lacks what could not be measured */
 	uint64_t exited_cpu_ns, exited_inblock, exited_oublock; /* threads that have ended */
-	/* Of the unattributed network_read_bytes: what tasks were told as theirs afterwards, and is
-	 * in their numbers. A reader takes it off the unattributed. */
+	/* The part of the unattributed network_read_bytes that was later attributed to tasks and is
+	 * in their numbers. A reader subtracts it from the unattributed. */
 	uint64_t claimed_network_read_bytes;
 };
 
@@ -176,7 +177,7 @@ struct crema_file {
 	uint32_t span;
 	uint32_t filesystem; /* index */
 	uint32_t kind;	     /* enum crema_file_kind */
-	uint32_t name;	     /* string id: as its reader calls it, where that is known */
+	uint32_t name;	     /* string id: the reader's name for it, if known */
 	uint64_t dev, ino;
 	union {
 		struct {
@@ -190,7 +191,7 @@ struct crema_file {
 struct crema_line {
 	uint32_t file, function, line; /* file, function: string ids */
 };
-/* What went through the descriptors that one line of the user's own code has opened. */
+/* What was read and written through the descriptors that one line of the user's own code opened. */
 struct crema_opened {
 	uint32_t state;	   /* 0 free, 1 being made, 2 ready */
 	uint32_t file_row; /* index + 1 into file[] */
@@ -208,11 +209,12 @@ enum crema_file_kind {
 	CREMA_FILE_DATA = 0,
 	CREMA_FILE_IMPORT = 1,
 	CREMA_FILE_OTHER = 2,
-	CREMA_FILE_REMOTE = 3, /* known by its URL only: no read call goes to it */
+	CREMA_FILE_REMOTE = 3, /* known by its URL only: no read calls */
 };
 
 /* Bytes of a data file that were read in one extent, or a basket that was used. The agent zeroes
- * the row when it has taken the rest. What finds no room is left out, never overwritten. */
+ * the row after it has read the other members. What finds no room is left out, never
+ * overwritten. */
 struct crema_extent {
 	uint64_t offset;
 	uint32_t bytes;
@@ -225,7 +227,7 @@ struct crema_codec_row {
 	uint32_t state; /* 0 free, 1 being made, 2 ready */
 	uint32_t codec; /* enum crema_codec_id */
 	uint32_t span;
-	uint32_t time_unknown; /* 1: of some calls, so cpu_ns and wall_ns are too small */
+	uint32_t time_unknown; /* 1: unknown for some calls, so cpu_ns and wall_ns are too small */
 	union {
 		struct {
 #define CODEC_NUMBER(name, ...) uint64_t name;
@@ -235,7 +237,7 @@ struct crema_codec_row {
 	};
 };
 
-/* Requests to one server under one span. A latency of bucket i lay below 2^(10 + i) ns and, for i >
+/* Requests to one server under one span. A latency of bucket i was below 2^(10 + i) ns and, for i >
  * 0, at or above half of that; the last bucket has no upper end. */
 #define CREMA_LATENCY_BUCKETS 32u
 struct crema_server {
@@ -260,9 +262,9 @@ static inline uint32_t crema_latency_bucket(uint64_t ns)
 	return bits < CREMA_LATENCY_BUCKETS ? bits : CREMA_LATENCY_BUCKETS - 1;
 }
 
-/* How often a section took how long. Four buckets an octave, so a bucket's middle is within 9.1 %
- * of all in it: [0] below 1024 ns, [i] from 1024 * 2^((i - 1) / 4) ns, the last from 2^42 ns (73
- * min) without an end. */
+/* How often a section took how long. Four buckets per octave, so a bucket's middle is within 9.1 %
+ * of all values in it: [0] below 1024 ns, [i] from 1024 * 2^((i - 1) / 4) ns, the last from 2^42 ns
+ * (73 min) without an end. */
 #define CREMA_WALL_BUCKETS 130u
 static inline uint32_t crema_wall_bucket(uint64_t ns)
 {
@@ -278,14 +280,14 @@ static inline uint32_t crema_wall_bucket(uint64_t ns)
 
 /*
  * A section that tasks' own code has named (shim/count/section.h): sums over all that have ended
- * under one path of names, span, prefix and dataset. Inclusive: what lies inside inner ones is in
- * here too. One writer at a time (the GIL's holder); seq is odd while it writes. A row that is not
- * open, and whose seq the agent has put into safe_seq because its numbers are acknowledged or on
- * disk, can be given to another path.
+ * under one path of names, span, prefix and dataset. Inclusive: inner sections are in here too. One
+ * writer at a time (the GIL's holder); seq is odd while it writes. A row can be given to another
+ * path if it is not open, and if the agent has put its seq into safe_seq because its numbers are
+ * acknowledged or on disk.
  */
 struct crema_section {
 	uint64_t seq, safe_seq;
-	uint64_t number; /* which row of this worker's life it is */
+	uint64_t number; /* number of this row in the worker's lifetime */
 	uint32_t state;	 /* 0 free, 2 ready */
 	uint32_t path;	 /* string id of "outer/inner"; 0: what did not fit in this table */
 	uint32_t span, prefix;
@@ -313,11 +315,12 @@ struct crema_section {
 	(1u << 1) /* not measured here: found in what the task returned; wall only */
 #define CREMA_SECTION_MEMORY (1u << 2) /* of a gauge: resident memory around a section */
 #define CREMA_SECTION_BYTES                                                                        \
-	(1u << 3) /* of a gauge: bytes that a section requested, by another's count */
+	(1u << 3) /* of a gauge: bytes that a section requested, counted elsewhere */
 #define CREMA_SECTION_BEYOND                                                                       \
-	(1u << 4) /* of the datasets that found no row of their own; dataset is 0 */
+	(1u << 4) /* of all datasets that found no row; the row's dataset is                       \
+		   * 0 */
 
-/* The same of a single task, by path: shim/count/section_task.h. */
+/* The same for a single task, by path: shim/count/section_task.h. */
 struct crema_task_section {
 	uint64_t wall_ns;
 	uint32_t path; /* string id, whose low two bits are free, and CREMA_TASK_SECTION_* */
@@ -330,17 +333,17 @@ struct crema_task_section {
 
 /*
  * A column as tasks of one span and dataset read it (shim/count/column.h). One writer at a time
- * (the GIL's holder); seq, safe_seq and number are as crema_section's.
+ * (the GIL's holder); seq, safe_seq and number are as in crema_section.
  */
 #define CREMA_COLUMN_LINES 4u
 struct crema_column {
 	uint64_t seq, safe_seq, number;
 	uint32_t state; /* 0 free, 2 ready */
-	uint32_t open;	/* reads of it that are under way */
+	uint32_t open;	/* current reads of it */
 	uint32_t column, tree, dataset, span;
 	uint32_t flags;			/* CREMA_COLUMN_* */
 	uint32_t time_unknown, fs_mask; /* as crema_task's, of any of its tasks */
-	uint32_t lines; /* how many asked for it: those beyond line[] are only counted */
+	uint32_t lines; /* how many requested it: those beyond line[] are only counted */
 	struct crema_line line[CREMA_COLUMN_LINES];
 	uint64_t count_unknown;
 	union {
@@ -357,10 +360,10 @@ struct crema_column {
 #define CREMA_COLUMN_UNSURE                                                                        \
 	(1u << 2)		       /* read by a pool thread: its times and counts are unknown  \
 					*/
-#define CREMA_COLUMN_UNASKED (1u << 3) /* uproot does not say what it asked the file for */
+#define CREMA_COLUMN_UNASKED (1u << 3) /* uproot does not report its requests to the file */
 #define CREMA_COLUMN_UNCOUNTED (1u << 4) /* too many tasks at once: how many read it is unknown */
 
-/* Values that tasks' own code has told. */
+/* Values that tasks' own code has recorded. */
 #define GAUGE_uint uint64_t
 #define GAUGE_real double
 struct crema_stat {
@@ -368,7 +371,7 @@ struct crema_stat {
 #include "rows.def"
 };
 struct crema_gauge {
-	uint64_t seq, safe_seq, number; /* as crema_section's, all to hash */
+	uint64_t seq, safe_seq, number; /* as in crema_section, all to hash */
 	uint32_t state, path, span, prefix, flags;
 	uint32_t open; /* begun and neither ended nor broken */
 	uint64_t hash;
@@ -380,7 +383,7 @@ struct crema_gauge {
 struct crema_unmeasured {
 	uint64_t outside; /* no task of this thread was known: asynchronous code, other threads */
 	uint64_t refused; /* nested too deep, path too long, name empty or no text */
-	uint64_t values;  /* no finite number, or a new name when the table of gauges was full */
+	uint64_t values;  /* not a finite number, or a new name when the table of gauges was full */
 	uint64_t columns; /* reads of columns: too many at once, or for no known task */
 };
 
@@ -401,19 +404,19 @@ struct crema_snapshot {
 	uint64_t process_cpu_ns, process_inblock, process_oublock; /* since armed */
 	uint64_t seen_cpu_ns, seen_inblock, seen_oublock; /* known threads, live and ended */
 	uint64_t in_flight;				  /* tasks running at that instant */
-	/* Children that have ended and were waited for (RUSAGE_CHILDREN), theirs included. */
+	/* Children that have ended and were waited for (RUSAGE_CHILDREN), with their children. */
 	uint64_t children_cpu_ns, children_inblock, children_oublock;
 };
 
 /*
- * One wait of a task that was longer than the threshold, with the native call stack it came from
+ * One wait of a task that was longer than the threshold, with its native call stack
  * (shim/count/blocked.h). A thread takes a free record by compare-and-swap and fills it; the agent
- * reads what is ready and frees it. Where none is free the wait is only counted.
+ * reads what is ready and frees it. If none is free the wait is only counted.
  */
 struct crema_stack {
 	uint32_t state;	 /* 0 free, 1 being made, 2 ready */
-	uint32_t wait;	 /* CREMA_T_x: what it was counted as */
-	uint64_t number; /* from 0 over the life of the worker */
+	uint32_t wait;	 /* CREMA_T_x: its class */
+	uint64_t number; /* from 0 over the lifetime of the worker */
 	uint64_t attempt, waited_ns, end_boot_ns;
 	uint32_t tid, prefix, span;
 	uint32_t on;   /* enum crema_stack_on: what was waited for */
@@ -431,14 +434,14 @@ enum crema_stack_on {
 	CREMA_ON_HOST = 4
 };
 
-/* Waits longer than threshold_ns, exact, by what they were counted as. */
+/* Waits longer than threshold_ns, exact, by their class. */
 struct crema_blocked {
-	uint64_t threshold_ns; /* 0: none are looked for */
+	uint64_t threshold_ns; /* 0: none are recorded */
 	uint64_t recorded;     /* took a record: the next one's number */
 	uint64_t calls[CREMA_TIMES], ns[CREMA_TIMES];
 };
 
-/* JSON text made by the worker probe (seq odd while writing). */
+/* JSON text from the worker probe (seq odd while writing). */
 struct crema_probe_text {
 	uint32_t seq;
 	uint32_t bytes;
@@ -446,7 +449,7 @@ struct crema_probe_text {
 	char text[CREMA_SHM_PROBE - 16];
 };
 
-/* The room of everything but tasks: tables, and a bound for other data. */
+/* Space of everything but tasks: tables, and a bound for other data. */
 #define CREMA_SHM_OTHERS                                                                           \
 	(CREMA_SHM_THREADS * sizeof(struct crema_thread) +                                         \
 	 CREMA_SHM_FILES * sizeof(struct crema_file) +                                             \
@@ -462,7 +465,7 @@ struct crema_probe_text {
 	 CREMA_SHM_FILESYSTEMS * sizeof(struct crema_filesystem) +                                 \
 	 CREMA_SHM_STRING_INDEX * sizeof(uint32_t) + CREMA_SHM_STRINGS +                           \
 	 2 * sizeof(struct crema_probe_text) + sizeof(struct crema_totals) + 4096)
-/* Tasks have what is left: a new counter takes 40 of 2,700 slots, and nothing is to be tuned. */
+/* Tasks get the rest: a new counter takes 40 of 2,700 slots, and nothing needs tuning. */
 #define CREMA_SHM_TASKS                                                                            \
 	((uint32_t)((CREMA_SHM_BYTES - CREMA_SHM_OTHERS) /                                         \
 		    (sizeof(struct crema_task) + sizeof(uint32_t))))
@@ -478,9 +481,9 @@ struct crema_shm {
 	uint64_t start_ticks; /* /proc/PID/stat field 22 */
 	uint64_t armed_tsc, armed_mono_ns, armed_boot_ns, armed_real_ns;
 	uint64_t tsc_mult; /* ns = tsc * mult >> 32; 0: clock_gettime is used */
-	uint64_t python_runtime, python_runtime_bytes; /* where _PyRuntime lies; 0: not known */
+	uint64_t python_runtime, python_runtime_bytes; /* address of _PyRuntime; 0: unknown */
 	uint64_t python_types[3]; /* addresses of PyCode_Type, PyUnicode_Type, PyBytes_Type */
-	uint32_t python_version;  /* 0x030b0700 is 3.11.7; 0: not known */
+	uint32_t python_version;  /* 0x030b0700 is 3.11.7; 0: unknown */
 	uint32_t goodbye;	  /* 1: exit handlers ran; 2: _exit was called */
 	int32_t exit_status;
 	uint32_t agent_ready; /* pid of the agent in its own view, 0 = none yet */
@@ -497,7 +500,7 @@ struct crema_shm {
 	uint32_t strings_used; /* bytes of the arena in use */
 	uint32_t string_index[CREMA_SHM_STRING_INDEX];
 	uint64_t extents_head; /* extents that the shim has put into the ring so far */
-	uint64_t extents_tail; /* ... and the agent has taken */
+	uint64_t extents_tail; /* ... and that the agent has taken */
 	struct crema_extent extent[CREMA_SHM_EXTENTS];
 	struct crema_totals totals;
 	struct crema_snapshot snapshot;
@@ -511,11 +514,11 @@ struct crema_shm {
 	struct crema_gauge gauge[CREMA_SHM_GAUGES];
 	struct crema_column column[CREMA_SHM_COLUMNS];
 	uint64_t column_rows; /* made so far: the next one's number */
-	/* Made so far: the next one's number; those of them that have a dataset. */
+	/* Made so far: the next one's number; and those with a dataset. */
 	uint64_t section_rows, section_dataset_rows;
 	struct crema_unmeasured unmeasured;
-	struct crema_probe_text facts; /* again when a Dask Worker joins in this process */
-	struct crema_probe_text probe; /* again and again */
+	struct crema_probe_text facts; /* written again when a Dask Worker joins in this process */
+	struct crema_probe_text probe; /* written again and again */
 	uint32_t slot_word[CREMA_SHM_TASKS];
 	struct crema_file file[CREMA_SHM_FILES];
 	struct crema_opened opened[CREMA_SHM_OPENED];
@@ -526,9 +529,8 @@ struct crema_shm {
 	struct crema_task task[CREMA_SHM_TASKS];
 };
 
-/* A hash of the names that index the arrays in here, in their order: two builds whose
- * tables differ may have structs of the same size, and one would take the other's counters for its
- * own. */
+/* A hash of the names that index the arrays in here, in their order. Two builds with different
+ * tables may have structs of the same size, and one would use the other's counters as its own. */
 static inline uint64_t crema_shm_tables(void)
 {
 	static const char *const names[] = {
@@ -562,7 +564,7 @@ static inline uint64_t crema_shm_tables(void)
 	return hash;
 }
 
-/* Whether it was made by this build; nothing else of it can be believed before. */
+/* 1 if this build made it; nothing else in it can be trusted before this check. */
 static inline int crema_shm_same_build(const struct crema_shm *m)
 {
 	return __atomic_load_n(&m->magic, __ATOMIC_ACQUIRE) == CREMA_SHM_MAGIC &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * switch.h - the words of an option that is on or off: shim, agent and commands take the same ones.
+ * switch.h - the words of an option that is on or off: shim, agent and commands accept the same
+ * ones.
  */
 #ifndef CREMA_CONTRACT_SWITCH_H
 #define CREMA_CONTRACT_SWITCH_H
@@ -10,8 +11,8 @@
 
 #define CREMA_SWITCH_WORDS "on|off, yes|no, true|false or 1|0"
 
-/* 1 on, 0 off, -1 neither: it must be refused, or named where nothing can be refused. NULL and ""
- * are unset: `unset`. */
+/* 1 on, 0 off, -1 neither: reject it, or at least report it. NULL and "" are unset: returns
+ * `unset`. */
 static inline int crema_switch(const char *text, int unset)
 {
 	static const char *const words[][2] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ticks.h - the processor's counter, which shared memory has the start of calls and tasks in
+ * ticks.h - the processor's counter: the unit of the starts of calls and tasks in shared memory
  * (crema_shm.tsc_mult).
  */
 #ifndef CREMA_CONTRACT_TICKS_H

@@ -7,34 +7,34 @@
  * with crc = 0, followed by the stored payload. A file is a FILE_HEADER frame and then frames as
  * they came; the same reader reads all of them.
  *
- * Identity: `worker` is a random 128-bit id of one process start. `stream` is one life of an agent
- * (its start, CLOCK_REALTIME ns). Records of a stream are numbered from 0; `first_seq` is the
- * first one in the frame, `count` how many there are. A receiver drops records it has.
+ * Identity: `worker` is a random 128-bit id of one process start. `stream` is one agent's lifetime
+ * (its start, CLOCK_REALTIME ns). Records of a stream are numbered from 0; `first_seq` is the first
+ * one in the frame, `count` how many there are. A receiver drops records that it already has.
  *
  * Handshake (protocol 2): collector CHALLENGE; agent AUTH with its nonce; collector PROOF that it
  * has the token; agent PROOF, HELLO; collector WELCOME or REFUSE; then DATA and CLOCK one way, ACK
- * and CLOCK the other. After the collector's PROOF every frame travels in a sealed record of its
- * own (common/seal.h), under keys made from the token and both nonces (common/auth.h): that it
- * opens is the agent's proof. Without a token (`crema collect --insecure`) nonce and mac are nil,
- * the agent sends no PROOF and frames travel as they are. Protocol 1: AUTH carries mac =
+ * and CLOCK the other. After the collector's PROOF every frame is sent in a separate sealed record
+ * (common/seal.h), under keys made from the token and both nonces (common/auth.h). The agent's
+ * proof is that this record opens. Without a token (`crema collect --insecure`) nonce and mac are
+ * nil, the agent sends no PROOF and frames are sent as they are. Protocol 1: AUTH carries mac =
  * HMAC-SHA256(token, collector nonce + agent nonce + worker id), HELLO follows at once, there is no
  * PROOF and nothing is sealed. Tokens, environment and arguments are never sent.
  *
  * HELLO's map: {"facts": {...}, "task_fields": [names...]}. facts (all optional, nil = unknown):
- *   host, boot_id, net_namespace (its inode), pid, start_ticks, agent_pid, agent_version, shim_abi,
+ * host, boot_id, net_namespace (its inode), pid, start_ticks, agent_pid, agent_version, shim_abi,
  * cpu_model, cores, memory_bytes, kernel, python, redacted (task keys and file names are keyed
  * hashes), boot_ns + real_ns (one clock pair), filesystems [{path, type, storage:
- * "exact"|"calibrated"|"none"|"unknown", calibration: what it found or nil}], stack: JSON text of
+ * "exact"|"calibrated"|"none"|"unknown", calibration: its result or nil}], stack: JSON text of
  * probe.py's facts() {python, distributed, dask, coffea, uproot, worker_address, worker_name,
  * nthreads, memory_limit_bytes, local_directory}.
  *
  * SAMPLE, HOST, TOTALS, FILE, CODEC, SERVER, SECTION and GAUGE maps: contract/rows.def, in
  * docs/wire.md as tables. MODULE map: id (of path and build id), path, build_id (hex or nil). STACK
- * map: number (from 0 over the worker's life), attempt, tid, end_boot_ns, wait (time name),
+ * map: number (from 0 over the worker's lifetime), attempt, tid, end_boot_ns, wait (time name),
  * waited_ns, on ("file"|"socket"|"other"|nil), file, peer, prefix, span, "frames": [module id,
- * place in its file, ...] innermost first; module id 0: in no file, place is the address. GOODBYE
- * map: boot_ns, how ("exit"|"killed"|"gone"), evidence [text], cause (text or nil),
- *   tasks_in_flight.
+ * offset in its file, ...] innermost first; module id 0: in no file, the offset is the address.
+ * GOODBYE map: boot_ns, how ("exit"|"killed"|"gone"), evidence [text], cause (text or nil),
+ * tasks_in_flight.
  */
 #ifndef CREMA_CONTRACT_WIRE_H
 #define CREMA_CONTRACT_WIRE_H
@@ -46,12 +46,12 @@
 #define CREMA_WIRE_OLDEST 1u
 #define CREMA_FILE_FORMAT 1u
 
-#define CREMA_PROTOCOL 2u	 /* of connections: what is said, and how it is protected */
-#define CREMA_PROTOCOL_OLDEST 1u /* which a collector takes only if it is told to */
+#define CREMA_PROTOCOL 2u	 /* of connections: their messages and protection */
+#define CREMA_PROTOCOL_OLDEST 1u /* a collector accepts it only by option */
 
 #define CREMA_FRAME_ZLIB 1u		  /* flag: payload is zlib data */
-#define CREMA_FRAME_STORED_MAX (1u << 20) /* refuse more stored bytes */
-#define CREMA_FRAME_RAW_MAX (4u << 20)	  /* refuse to inflate to more */
+#define CREMA_FRAME_STORED_MAX (1u << 20) /* reject more stored bytes */
+#define CREMA_FRAME_RAW_MAX (4u << 20)	  /* do not inflate to more */
 #define CREMA_WORKER_ID_BYTES 16u
 #define CREMA_DEFAULT_PORT 8990
 #define CREMA_DEFAULT_HTTP 8991
