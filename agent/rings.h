@@ -13,8 +13,8 @@ struct rings {
 	uint64_t next_ns; /* CLOCK_MONOTONIC: not before */
 };
 
-/* Call before reading slots, so that tasks which ended since the last check are marked, too.
- * Checks take at most 1/256 of the time. */
+/* Call before reading slots: then tasks that ended since the last check are marked, too. Checks
+ * take at most 1/256 of the time. */
 void rings_look(struct rings *r, const struct view *v, int pid);
 
 #endif

@@ -241,8 +241,7 @@ struct fd_info fd_lookup(int fd)
 	return info;
 }
 
-/* The name that the kernel uses, so that it is the row of its descriptors, whichever way led
- * there. */
+/* Uses the kernel's name for the file, so any way leads to the row of its descriptors. */
 static uint32_t find_by_name(const char *name, uint32_t span)
 {
 	const char *path = strncmp(name, "file://", 7) ? name : name + 7;

@@ -3,8 +3,8 @@
  * file_owner.h - when a thread without a task reads a file that a task has opened, the task owns
  * the read.
  *
- * So reads of libraries with their own threads (libarrow's) find their task. Only during the call
- * the thread works for it as a pool thread: bytes, storage bytes, CPU and waits of the call go
+ * So reads of libraries with their own threads (libarrow's) find their task. The thread works for
+ * it as a pool thread only during the call: bytes, storage bytes, CPU and waits of the call go
  * there. This costs two segment boundaries (a few us), in such threads only.
  *
  * A word per descriptor, private memory. A descriptor that the opener's task has left open belongs

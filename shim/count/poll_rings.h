@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * poll_rings.h - io_uring rings that only watch descriptors, so that what tasks read stays known.
+ * poll_rings.h - io_uring rings that only watch descriptors: what tasks read stays known.
  *
  * The loop that runs a worker creates its ring before the process is armed: it is kept until then.
  * Any thread, any process, no lock.

@@ -85,9 +85,8 @@ HIDES(hides_options)
 	return r;
 }
 
-/* Writers that were opened so that they hide nothing, by address. Any other writer must be opened
- * before it can have such an address; one whose entry was lost counts as one that hides. Under the
- * GIL. */
+/* Opened writers that hide nothing, by address. Any other writer must be opened before it can have
+ * such an address; one whose entry was lost counts as one that hides. Under the GIL. */
 #define WRITERS 256u
 static PyObject *open_writers[WRITERS];
 

@@ -66,8 +66,8 @@ static int look_at(PyObject *self, struct uproot_piece *p)
 	return p->bytes <= key;
 }
 
-/* For a file on a server no request is made: ROOT's header, which uproot has read, contains where
- * the file ends. An uproot without it leaves the size unknown. */
+/* For a file on a server no request is made: ROOT's header, which uproot has read, contains the end
+ * of the file. An uproot without it leaves the size unknown. */
 static void tell_size(struct crema_file *f, PyObject *file)
 {
 	PyObject *end;
