@@ -121,7 +121,7 @@ static void of_descriptor(struct doing_object *o, const struct view *v, int pid,
 	}
 }
 
-/* A text of the worker; "": it cannot be read. */
+/* Reads a text of the worker; "" if it cannot be read. */
 static void text_at(int pid, uint64_t address, char *to, size_t size)
 {
 	size_t left = 4096 - address % 4096, n = doing_memory(pid, address, to, size - 1);

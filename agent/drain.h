@@ -35,9 +35,9 @@ struct drain {
 	struct outbox *out;
 	const struct fskinds *kinds;
 	int pid;
-	uint64_t rss;		       /* of the worker, by the latest poll; 0 = unknown */
+	uint64_t rss;		       /* of the worker, at the latest poll; 0 = unknown */
 	uint64_t last_boot, last_mono; /* when it was last seen alive */
-	uint32_t running, used;	       /* slots, by the latest poll */
+	uint32_t running, used;	       /* slots, at the latest poll */
 	struct buf text;	       /* scratch */
 	struct drain_slot *slot;       /* CREMA_SHM_TASKS of them */
 	struct drain_unknown {

@@ -65,8 +65,8 @@ static int size_word(struct walk *w, uint64_t at, uint64_t *word)
 	return 0;
 }
 
-/* The pages that malloc_trim(0) returns are those after the block's own links (48 bytes); of the
- * last block of the main heap all but what an empty one needs; of an arena's last block none. */
+/* malloc_trim(0) returns the pages after the block's own links (48 bytes). Of the last block of the
+ * main heap it returns all but what an empty one needs; of an arena's last block, nothing. */
 static int add_free(const struct walk *w, uint64_t at, uint64_t next, bool top, bool main,
 		    struct heap_sums *sum)
 {

@@ -38,7 +38,7 @@ struct modules {
 /* Reads the map again; known entries stay if it cannot be read. 0 or -errno. */
 int modules_read(struct modules *m, int pid);
 void modules_release(struct modules *m);
-/* The module of an address and where in its file it is; NULL: in none. */
+/* The module of an address, and the offset in its file; NULL: no module. */
 struct module *modules_find(struct modules *m, uint64_t address, uint64_t *file_offset);
 
 #endif

@@ -183,7 +183,7 @@ static void give_up(struct outbox *o, const struct outbox_frame *f)
 	o->doubt_end = &d->next;
 }
 
-/* Light frames go first, then the oldest. */
+/* Drops light frames first, then the oldest. */
 static void drop(struct outbox *o, size_t keep)
 {
 	struct outbox_frame **at = &o->head, *last = NULL;

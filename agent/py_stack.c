@@ -169,7 +169,7 @@ static bool read_frame(const struct py_process *p, const struct py_layout *l, st
 	uint8_t bytes[FRAME_BYTES];
 	uint32_t last;
 
-	/* Frames are in chunks: the last one may be closer to the chunk's end than that. */
+	/* Frames are in chunks: the last frame may be closer to the chunk's end than that. */
 	memset(bytes, 0, sizeof(bytes));
 	if (read_paged(p, pages, at, bytes, sizeof(bytes)) < 80)
 		return false;

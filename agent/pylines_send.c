@@ -132,7 +132,7 @@ static void send_message(struct pylines *l, const struct message *m, bool last, 
 	l->sent_state = l->state;
 }
 
-/* Changed rows of the span of the first of them. */
+/* Collects changed rows with the same span as the first one. */
 static bool gather(struct pylines *l, struct message *m)
 {
 	struct pyline_table *t = l->table;

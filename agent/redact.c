@@ -29,7 +29,7 @@ int redact_init(struct redact *r)
 	return auth_digest(token.text, token.len, purpose, sizeof(purpose), r->key);
 }
 
-/* Never the name itself: what cannot be hashed is 0. */
+/* Never the name itself: 0 if it cannot be hashed. */
 static uint64_t digest(const struct redact *r, const void *p, size_t n)
 {
 	uint8_t mac[AUTH_MAC_BYTES];

@@ -36,7 +36,7 @@ int redact_init(struct redact *r);
 struct text redact_file(struct redact *r, struct text name);
 /* Free text may hold any name: unknown if names are hidden. */
 struct text redact_words(const struct redact *r, struct text words);
-/* `hash`: of the whole key, of which the text may be cut. */
+/* `hash`: of the whole key; its text may be cut. */
 struct text redact_key(struct redact *r, struct text key, uint64_t hash);
 /* Replaces the plain hash, which would allow guessing a key. */
 uint64_t redact_key_hash(struct redact *r, uint64_t hash);

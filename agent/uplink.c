@@ -25,7 +25,7 @@ __attribute__((format(printf, 2, 3))) static void trouble(struct uplink *u, cons
 	va_end(ap);
 }
 
-/* Appends a frame of the map to what is to be sent. */
+/* Appends a frame with the map to the output. */
 static int put_frame(struct uplink *u, uint8_t type, struct packed_map *map)
 {
 	struct crema_frame_header head = frame_head(type, u->source->worker, u->source->stream);

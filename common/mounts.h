@@ -19,7 +19,7 @@
 struct mount {
 	uint64_t id, dev;
 	struct text point, type, source; /* the kernel writes spaces and '\' in them as \ooo */
-	struct text options;		 /* the file system's, not those of this mount of it */
+	struct text options;		 /* of the file system, not of this mount */
 };
 
 /* The beginning of a text up to the separator; both are removed from it. */

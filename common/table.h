@@ -49,7 +49,7 @@ struct names {
 	struct table table;
 };
 
-/* NULL for unknown text, and when memory is out. */
+/* NULL for unknown text, or if out of memory. */
 const char *names_add(struct names *s, struct text t);
 /* The interned text if there is one, else NULL. */
 const char *names_find(const struct names *s, const char *text);

@@ -41,14 +41,13 @@ void tls_free(struct tls *t);
 
 /* Takes received bytes: 0 or -ENOMEM. */
 int tls_feed(struct tls *t, const void *p, size_t n);
-/* Plain bytes: how many; 0: the peer has ended properly; -EAGAIN: none now; -EPROTO: see tls_why().
- */
+/* Plain bytes: how many; 0: the peer closed properly; -EAGAIN: none now; -EPROTO: see tls_why(). */
 ssize_t tls_read(struct tls *t, void *p, size_t n);
 /* Takes plain bytes: how many; -EAGAIN: not before the handshake is done; -EPROTO. */
 ssize_t tls_write(struct tls *t, const void *p, size_t n);
 /* Notifies the peer that nothing more follows. */
 void tls_finish(struct tls *t);
-/* What is to be sent, valid until the next call; its size. */
+/* The bytes to send, valid until the next call; returns their size. */
 size_t tls_output(struct tls *t, const uint8_t **p);
 /* This much of it was sent. */
 void tls_sent(struct tls *t, size_t n);

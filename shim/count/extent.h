@@ -36,7 +36,7 @@ void position_inherited(void);
 /* Where the `bytes` that read() has just returned began; negative: unknown. */
 int64_t position_read(int fd, uint64_t bytes);
 
-/* The current extent waits with others for the ring, which costs an atomic operation. */
+/* The current extent waits with others for the ring, because the ring costs an atomic operation. */
 static inline void extent_end(struct crema_thread *t)
 {
 	uint32_t at = t->extents_ended;

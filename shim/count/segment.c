@@ -74,7 +74,7 @@ void thread_flush_file(struct crema_thread *t)
 	t->file_row = t->file_opened = 0;
 }
 
-/* All but the run queue's delay; returns the thread's turn. */
+/* Reads all but the run queue's delay; returns the thread's turn. */
 static uint64_t clocks_take(struct boundary *b)
 {
 	struct rusage ru;

@@ -16,7 +16,7 @@
 #define VIRTUAL 3     /* H5D_VIRTUAL */
 #define ALLOC_EARLY 1 /* H5D_ALLOC_TIME_EARLY */
 
-/* A filter that h5py has no name for has its number; netCDF4 lists a level, too. */
+/* A filter that h5py has no name for is listed by its number; netCDF4 lists a level, too. */
 static int is_seen(PyObject *name)
 {
 	static const char *const seen[] = {"shuffle", "fletcher32", "32015" /* zstd */, "zstd",

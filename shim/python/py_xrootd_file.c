@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* py_xrootd_file.c - a File's server and URL, remembered. */
+/* py_xrootd_file.c - caches a File's server and URL. */
 #include "shim/python/py_xrootd_file.h"
 
 #include <string.h>

@@ -76,7 +76,7 @@ static void say_no_agent(int error)
 
 int arm_process(const char *usual, int say, void (*forked)(void))
 {
-	static uint32_t tried; /* process id: a forked child tries for itself */
+	static uint32_t tried; /* process id: a forked child tries again */
 	const char *why = "";
 	uint32_t pid = (uint32_t)sys_getpid();
 	int error;
