@@ -144,7 +144,6 @@ static void add_segment(const struct compose *c, const struct crema_thread *th,
 	}
 }
 
-/* Adds the blocks of the threads that work for the slot. */
 static void add_blocks(const struct compose *c, struct task_record *r, uint32_t slot,
 		       struct compose_live *more)
 {

@@ -77,7 +77,7 @@ static uint64_t place_of(const struct doing_known *k, uint64_t kernel)
 	return place;
 }
 
-/* The start of the current call; it stays the same while the thread is in that call. */
+/* The start of the call, which is fixed while the thread is in it. */
 static uint64_t call_began(const struct doing *d, struct doing_seen *seen,
 			   const struct crema_thread *t, uint64_t ticks, uint64_t boot_ns)
 {

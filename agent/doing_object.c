@@ -186,7 +186,6 @@ static void of_lock(struct doing_object *o, const struct view *v, uint64_t addre
 	snprintf(o->text, sizeof(o->text), "%#" PRIx64, address);
 }
 
-/* What a call waits for, by its argument. */
 static void of_argument(struct doing_object *o, const struct view *v, int pid, enum call_on on,
 			uint64_t argument)
 {

@@ -200,7 +200,7 @@ static int walk_maps(struct walk *w, const char *maps, struct heap_sums *sum)
 	return rc ? rc : walk_mapping(w, &all, sum);
 }
 
-/* Why the heap belongs to another allocator; NULL: no other allocator is known. */
+/* Why the heap is another allocator's; NULL: none is known. */
 static const char *other_allocator(const char *maps)
 {
 	static const char *const others[][2] = {

@@ -67,8 +67,7 @@ void rows_pack_line(msgpack_packer *pk, const struct view *v, const struct crema
 /* For a row with a seq: a copy made while nothing was written. */
 void rows_copy(void *to, const void *from, size_t bytes, const uint64_t *seq);
 /* True if the row is to be sent: its seq has changed; or once more, as a record that must arrive,
- * after it has not changed for a while. When that record is safe, *safe_seq allows the shim to
- * reuse the row. */
+ * after a quiet time. When that record is safe, *safe_seq frees the row for reuse. */
 bool rows_due(struct rows *r, struct row_sent *sent, const uint64_t *live, uint64_t *safe_seq,
 	      enum outbox_class *class);
 /* What could not be measured of a row's tasks. */

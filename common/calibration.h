@@ -44,8 +44,7 @@ bool calibration_of(const struct mount *m, struct verdict *v);
 int calibration_check(const char *p, size_t n);
 /* The next verdict of a checked text; false: there is no other one. */
 bool calibration_next(struct text *rest, struct verdict *v);
-/* Finds the verdict for *v's type, kernel and options and stores it in *v; false (and *v
- * untouched): none. */
+/* Replaces *v with the verdict for its type, kernel and options; false (and *v untouched): none. */
 bool calibration_find(const struct buf *text, struct verdict *v);
 /* Replaces the verdict with the same type, kernel and options, or adds it: 0 or -ENOMEM. */
 int calibration_put(struct buf *text, const struct verdict *v);

@@ -61,8 +61,8 @@ char *framefile_name(char *out, uint64_t created_ns, const uint8_t *worker);
 int framefile_create(struct framefile *f, const char *dir, const char *kind, uint64_t created_ns,
 		     const uint8_t *worker);
 /*
- * Writes a whole file of frames that replaces DIR/NAME if it exists: under a temporary name, which
- * is then renamed. Not synced. 0 or -errno, and then the existing file is unchanged.
+ * Writes a file of frames under a temporary name and renames it to DIR/NAME, replacing any. Not
+ * synced. 0 or -errno, and then the existing file is unchanged.
  */
 int framefile_replace(const char *dir, const char *name, const char *kind, uint64_t created_ns,
 		      const struct buf *frames);

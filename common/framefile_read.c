@@ -76,7 +76,6 @@ static void skip(struct framefile_reader *r, size_t n)
 	r->at += n;
 }
 
-/* Skips to the next byte that could begin a frame. */
 static void skip_to_magic(struct framefile_reader *r)
 {
 	size_t left = r->window.len - r->at;

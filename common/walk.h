@@ -28,8 +28,8 @@ struct walk_item {
  * container, no value. */
 extern const uint8_t walk_size[256];
 
-/* Most of a record is nil and numbers of one byte. These check whether all of the next WALK_RUN
- * bytes are nil, and whether each of them is nil or a number. */
+/* Most of a record is nil and numbers of one byte. These check the next WALK_RUN bytes: all nil;
+ * each nil or a number. */
 #define WALK_RUN 8
 #define WALK_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 

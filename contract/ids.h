@@ -27,7 +27,7 @@ enum crema_layer_id {
 #include "counters.def"
 	CREMA_LAYERS
 };
-/* Sets of counts, such as the unknown or the known ones, consist of these bits. */
+/* A set of counts, such as the unknown ones, consists of these bits. */
 #define CREMA_COUNT_BIT(name) (UINT64_C(1) << CREMA_C_##name)
 
 enum crema_codec_id {

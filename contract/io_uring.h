@@ -39,8 +39,8 @@ static inline void crema_io_uring_seen(struct crema_shm *m, int ended_too)
 	}
 }
 
-/* The unknown counts that a task begins with. The slot was cleared before: a ring that is found
- * meanwhile is either seen here or marks the slot. */
+/* A new task's unknown counts. The slot was cleared before: a ring that is found meanwhile is
+ * either seen here or marks the slot. */
 static inline uint64_t crema_io_uring_unknown(const struct crema_shm *m)
 {
 	return __atomic_load_n(&m->io_uring, __ATOMIC_SEQ_CST) ? CREMA_IO_URING_COUNTS : 0;

@@ -71,7 +71,7 @@ const char *arena_text(uint32_t id);
 /* agent.c: starts the agent program; 0 or -errno (-ENOTSUP: it would become this process's child).
  */
 int agent_start(const char *collector);
-/* Path of the agent program that was found or, if there is none, that was tried. */
+/* Path of the agent program that was found, or the last one tried. */
 const char *agent_path(void);
 /* agent.c: checks the agent's heartbeat and starts another agent if it is dead. */
 void agent_watch(void);

@@ -50,7 +50,7 @@ static inline void blocked_saw(struct crema_thread *t, int time_id, uint64_t wai
 		blocked_take(t, time_id, waited_ns, on);
 }
 
-/* The same for a wait for the GIL, which the interpreter splits into many short ones. This one
+/* The same for a wait for the GIL, which the interpreter splits into many short ones; this one
  * began at `start` (ticks) and is not the last if it timed out. */
 void blocked_saw_gil(struct crema_thread *t, uint64_t waited_ns, uint64_t start, int timed_out);
 

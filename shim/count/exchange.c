@@ -159,7 +159,7 @@ static int asks(struct exchange *e, struct sent s, uint64_t bytes)
 	return protocol == TLS ? records_ask(e, s, bytes) : protocol == OTHER || is_http(s);
 }
 
-/* Counts the request under way exactly once, whichever thread finds that it ended. */
+/* Counts the current request once, whichever thread finds that it ended. */
 static void count(struct exchange *e)
 {
 	struct server_request r = {.task = LOAD(&e->task),

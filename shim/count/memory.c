@@ -83,7 +83,7 @@ static int file_limit_allows(uint64_t bytes)
 {
 	uint64_t limit[2] = {0, 0};
 
-	/* Beyond RLIMIT_FSIZE posix_fallocate would raise SIGXFSZ in the host. */
+	/* Beyond RLIMIT_FSIZE fallocate would raise SIGXFSZ in the host. */
 	if (SYS4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, limit) < 0)
 		return 0;
 	return limit[0] >= bytes;

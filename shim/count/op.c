@@ -167,7 +167,6 @@ static void count_file(const struct op *op, long bytes)
 	t->file_read_bytes += (uint64_t)bytes;
 }
 
-/* What a read, write, send or receive waited for. */
 static int io_class(const struct op *op)
 {
 	return op->kind == FD_SOCKET  ? CREMA_T_network_wait

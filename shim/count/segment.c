@@ -33,8 +33,7 @@ void segment_charged(uint64_t bytes)
 }
 
 /* What was charged outside bracketed calls (small reads, page faults). If the segment touched one
- * file, that file gets it; with several files it is unattributed within the span, and the span's
- * rest row gets it. */
+ * file, that file gets it; with several files the span's rest row gets it. */
 static void charge_rest(struct crema_thread *t, uint64_t storage_bytes)
 {
 	uint32_t row;

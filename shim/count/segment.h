@@ -28,7 +28,6 @@ void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool);
 void segment_last(struct crema_thread *t, struct boundary *b);
 /* Ends it and continues the same work: the owner's numbers then contain all counts so far. */
 void segment_cut(struct crema_thread *t);
-/* Moves the block's counts to their owner. */
 void segment_fold(struct crema_thread *t);
 
 static inline void counters_add(struct crema_counters *to, const struct crema_counters *more)

@@ -31,8 +31,8 @@ static inline struct crema_thread *thread_self(void)
 	return likely(thread_block != NULL) ? thread_block : thread_adopt();
 }
 
-/* Until thread_show(), calls in this thread are not counted: they are part of a library's call,
- * which counts as a whole. NULL: nothing happens. */
+/* Until thread_show(), calls in this thread are not counted: a library's call counts as a whole.
+ * NULL: nothing happens. */
 extern __thread int thread_hidden;
 static inline void thread_hide(const struct crema_thread *t)
 {
@@ -77,8 +77,8 @@ void thread_forget(void);
 void thread_woken(struct crema_thread *t);
 /*
  * The thread `tid` of this block has ended. If it did so without thread_leave() (it existed before
- * the shim), its known numbers are kept, the block is freed, and 1 is returned. 0: another thread
- * has the block by now, or it is free.
+ * the shim), keeps its known numbers, frees the block and returns 1. 0: the block is another
+ * thread's by now, or free.
  */
 int thread_reap(struct crema_thread *t, uint32_t tid);
 
@@ -92,7 +92,6 @@ void segment_charged(uint64_t bytes);
 /* Storage blocks of 512 bytes charged to a thread of this process so far; -errno. */
 int thread_io(uint32_t tid, uint64_t *inblock, uint64_t *oublock);
 
-/* Nanoseconds of a tick count difference. */
 static inline uint64_t ticks_ns(uint64_t dt)
 {
 	return crema_ticks_ns(dt, crema_shm->tsc_mult);

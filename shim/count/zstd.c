@@ -2,15 +2,15 @@
 /*
  * zstd.c - zstd inside C libraries (libarrow's for Parquet, ...).
  *
- * zstd calls ZSTD_trace_* at the start and at the end of each frame if they are defined: its
- * symbols are weak, and a preloaded library comes before all others. zstd keeps the value that the
- * start returns in its context and passes it at the end; 0 means that no end is needed. A frame
- * inside a hooked function of an extension module belongs to that function, and so does one that
- * threads of the same library do for it. Frames that fail have no end.
+ * zstd calls ZSTD_trace_* at the start and end of each frame if they are defined: its symbols are
+ * weak, and a preloaded library comes before all others. zstd keeps the start's return value in its
+ * context and passes it at the end; 0 means that no end is needed. A frame inside a hooked function
+ * of an extension module belongs to that function, and so does one that threads of the same library
+ * do for it. Frames that fail have no end.
  *
- * For a frame done in one call, start and end are in that call, so its CPU time is known. For a
- * frame that is fed piece by piece only the bytes are known: the CPU time in between is the
- * caller's, and the task's codec times become unknown.
+ * A frame that is done in one call has known CPU time. For a frame that is fed piece by piece only
+ * the bytes are known: the CPU time in between is the caller's, and the task's codec times become
+ * unknown.
  */
 #define _GNU_SOURCE
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bootstrap.h - the steps from "some process" to "a Dask worker is being measured".
+ * bootstrap.h - the steps from any process to a measured Dask worker.
  *
  * 1. At the first pthread_create that holds the GIL of an initialised Python, or, in a Python that
  *    has not started a thread, when it opens a module of coffea.processor: a C audit hook is
@@ -8,8 +8,7 @@
  * 2. When distributed.worker is imported, Worker.start_unsafe is replaced in the class; when
  *    coffea.processor.executor is imported, its work function is replaced.
  * 3. When a Worker object starts, or the work function is first called, the process is armed:
- *    shared memory, task start and end, codecs, pools, the agent. Every other process stays as it
- *    was.
+ *    shared memory, tasks, codecs, pools, the agent. Every other process stays as it was.
  */
 #ifndef CREMA_SHIM_HOOKS_BOOTSTRAP_H
 #define CREMA_SHIM_HOOKS_BOOTSTRAP_H

@@ -125,7 +125,7 @@ static void tell_interpreters(void)
 		  "tasks are unknown");
 }
 
-/* Functions of other interpreters are different objects from the main interpreter's. */
+/* Other interpreters' functions are different objects from the main one's. */
 void missing_interpreter(void)
 {
 	if (__atomic_exchange_n(&interpreters, 1, __ATOMIC_SEQ_CST))

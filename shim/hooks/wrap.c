@@ -2,10 +2,9 @@
 /*
  * wrap.c - the interposed functions.
  *
- * While the process is not armed, a wrapper makes only the real call. Otherwise it runs its
- * family's begin, the real call, its family's end, and leaves errno as the real call left it.
- * Nothing here may touch shared state when a vfork child runs it: the DROP and OPEN families
- * compare the process first.
+ * While the process is not armed, a wrapper makes only the real call. Otherwise its family's begin
+ * and end run around it, and errno is as the real call left it. Nothing here may touch shared state
+ * when a vfork child runs it: the DROP and OPEN families compare the process first.
  */
 #define _GNU_SOURCE
 #include "shim/libc/real.h"

@@ -161,7 +161,6 @@ static PyMethodDef defs[METHODS] = {
 	[HTTP2_SYNC] = {"__init__", (void *)http2_sync, METH_VARARGS | METH_KEYWORDS, NULL},
 };
 
-/* In the class of a module. */
 static int replace_in(PyObject *module, const char *class_name, int which)
 {
 	return py_replace_in(module, class_name, &defs[which], &originals[which]);

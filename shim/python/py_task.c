@@ -184,8 +184,7 @@ void execution_end(struct execution *x, uint32_t status)
 	py_error_restore(&error);
 }
 
-/* A chunk of a WorkItem that did not run in coffea's own function, which has already reported
- * it. */
+/* A chunk of a WorkItem outside of coffea's own function, which reports it itself. */
 static void tell_result(const struct execution *x, PyObject *message)
 {
 	struct crema_task *t = shim_armed() && x->epoch == shim_epoch ? task_slot(x->owner) : NULL;

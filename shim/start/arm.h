@@ -11,10 +11,9 @@
 #define CREMA_SHIM_START_ARM_H
 
 /*
- * 0 = armed, now or before; otherwise -errno, and this process has printed the reason in one line.
- * `usual` is the destination if CREMA_COLLECTOR does not give one: "host:port". With `say` the
- * destination is printed, too. forked(): called in a forked child, to forget what it has from its
- * parent.
+ * 0 = armed, now or before; else -errno, after printing the reason in one line. `usual` is the
+ * destination without CREMA_COLLECTOR: "host:port". `say`: prints the destination, too. forked():
+ * called in a forked child, to forget what it has from its parent.
  */
 int arm_process(const char *usual, int say, void (*forked)(void));
 
