@@ -173,10 +173,26 @@ enum verdict finding_low_cpu_efficiency(const struct report *r, struct remark *d
 	return remark_found(d, (all - cpu) / all);
 }
 
+/* Rounded down to 1, 2 or 5 times a power of ten; below 1: 0. */
+static double round_number(double size)
+{
+	double ten = 1;
+
+	if (!(size >= 1))
+		return 0;
+	for (; ten * 10 <= size; ten *= 10)
+		;
+	return ten * (size >= 5 * ten ? 5 : size >= 2 * ten ? 2 : 1);
+}
+
+/* With about one chunk per thread, Dask may give two to one worker and none to another. */
+#define CHUNKS_PER_THREAD 4
+
 enum verdict finding_few_chunks(const struct report *r, struct remark *d)
 {
 	double threads, chunks = (double)r->facts->chunks.attempts;
 	struct value wall = metric_wall_time(r->facts);
+	double events = value_number(metric_total_events(r->facts), NULL), size;
 
 	if (!r->facts->chunks.attempts || r->run->running)
 		return CHECK_IDLE;
@@ -191,6 +207,13 @@ enum verdict finding_few_chunks(const struct report *r, struct remark *d)
 	remark_say(d, "%.0f chunk%s for %s threads: %.0f of these threads had no chunk", chunks,
 		   chunks == 1 ? "" : "s", remark_human(d, value_real(threads), AS_IS),
 		   ceil(threads - chunks));
+	size = round_number(events / (threads * CHUNKS_PER_THREAD));
+	if (size >= 1) {
+		remark_see(d, "chunksize", value_real(size), "events");
+		remark_advise(d,
+			      "Use chunksize=%s (at least %d chunks per thread), or fewer workers.",
+			      remark_integer(d, size), CHUNKS_PER_THREAD);
+	}
 	remark_cost(d, r->facts->wall_time * (threads - chunks) / threads);
 	remark_gain_most(d, d->f.cost_s);
 	return remark_found(d, (threads - chunks) / threads);
@@ -325,7 +348,7 @@ static bool by_chance(const struct run *run, const struct attempt *last)
 static void say_last(const struct report *r, struct remark *d, const struct attempt *last,
 		     double threads)
 {
-	double size, ten = 1;
+	double size;
 
 	if (!last->prefix)
 		return;
@@ -334,12 +357,9 @@ static void say_last(const struct report *r, struct remark *d, const struct atte
 			remark_name(d, run_prefix_shown(r->run, last->prefix)),
 			remark_human(d, value_seconds(attempt_wall_ns(last)), AS_SECONDS));
 	remark_place(d, last, "last_");
-	size = value_number(attempt_events(last), NULL) / (2 * threads);
+	size = round_number(value_number(attempt_events(last), NULL) / (2 * threads));
 	if (!attempt_is_chunk(last) || size < 1)
 		return;
-	for (; ten * 10 <= size; ten *= 10)
-		;
-	size = ten * (size >= 5 * ten ? 5 : size >= 2 * ten ? 2 : 1);
 	remark_see(d, "chunksize", value_real(size), "events");
 	remark_advise(d, "Use smaller chunks: chunksize=%s, and begin with the largest files.",
 		      remark_integer(d, size));

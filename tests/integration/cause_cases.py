@@ -29,6 +29,8 @@ def table(reports):
         cost, gain = (f"{v:.1f} s" if v is not None else "unknown" for v in (first["cost_seconds"], first["gain_seconds"]))
         if first["cost_at_least"]:
             cost = f"at least {cost}" if first["cost_seconds"] >= 0.05 else "unknown"
+        if (first["gain"] or "").startswith("at most"):
+            gain = f"at most {gain}"
         after = f"{then['metrics']['wall_time']:.1f} s" if then else "not tried"
         lines.append(f"| {name.replace('_', ' ')} | `{first['id']}` | {reports[name]['metrics']['wall_time']:.1f} s | {cost} | {gain} | {after} |")
     return "\n".join(lines) + "\n"
@@ -163,7 +165,7 @@ CASES = {
     "slow_merge": ("pair", lambda lab: lab.coffea(work.BigOutput(300_000), 20_000), {"dask_overhead"},
                    "pair", lambda lab: lab.coffea(work.BigOutput(0), 20_000), "smaller outputs"),
     "few_chunks": ("pair", lambda lab: lab.coffea(work.OneSlow(2.0, 2.0), 200_000), {"few_chunks"},
-                   "pair", lambda lab: lab.coffea(work.OneSlow(0.5, 0.5), 50_000), "chunksize"),
+                   "pair", lambda lab: lab.coffea(work.OneSlow(0.2, 0.2), 20_000), "chunksize=20_000"),
     "crowded": ("pair", lambda lab: lab.map(work.spin_threads, [0.3] * 8, [8] * 8), {"run_queue"},
                 "pair", lambda lab: lab.map(work.compute, [0.3] * 8), "threads"),
     "imports": ("pair", lambda lab: imports(lab, 1), {"imports"}, "pair", lambda lab: imports(lab, 0), "preload"),

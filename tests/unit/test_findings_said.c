@@ -151,7 +151,7 @@ static const struct said {
 	 "part=graph; seconds=2 s; client_wall_seconds=10 s; percent=20 %"},
 	{"few_chunks", 0.5, "cores_per_worker",
 	 "1 chunk for 2 threads: 1 of these threads had no chunk",
-	 "num_chunks=1 chunks; threads=2 threads; wall_time=1 s"},
+	 "num_chunks=1 chunks; threads=2 threads; wall_time=1 s; chunksize=100 events"},
 	{"idle_threads", 0.5, "total_cores",
 	 "threads had no task for 50 % of the time: 2 of 4 thread-seconds",
 	 "total_cores=2 threads; wall_time=2 s; idle_thread_seconds=2 s; task_wall_seconds_all=2 "

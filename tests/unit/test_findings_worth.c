@@ -246,7 +246,8 @@ static const struct worth {
 	{"client_part", NULL, false, "2 of 10 s, warning",
 	 "Use fewer, larger partitions (step_size) and fill several variations at once; or run the "
 	 "processor with coffea's Runner, which builds no graph."},
-	{"few_chunks", NULL, false, "0.5 of 1 s, warning; saves 0.5 s, at most 500.0 ms", NULL},
+	{"few_chunks", NULL, false, "0.5 of 1 s, warning; saves 0.5 s, at most 500.0 ms",
+	 "Use chunksize=100 (at least 4 chunks per thread), or fewer workers."},
 	{"idle_threads", NULL, false, "1 of 2 s, warning", NULL},
 	/* 6 of 15 thread-seconds */
 	{"idle_threads", one_by_one, false, "4.5 of 7.5 s, warning; saves 4.5 s, at most 4.500 s",
