@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* attempt.c - packs the numbers of an attempt, and reads them again (attempt.h). */
+/* attempt.c - packs and unpacks the numbers of an attempt (attempt.h). */
 #include "collector/model/attempt.h"
 
 #include <endian.h>
@@ -9,7 +9,7 @@
 
 #include "collector/model/model.h"
 
-/* Where each field is kept. */
+/* Where each field is stored. */
 /* clang-format off */
 #define MEMBERS(X) \
 	X(attempt) X(key_hash) X(flags) X(wall_ns) \
@@ -27,7 +27,7 @@
 _Static_assert(0 MEMBERS(ONE) SHARED(ONE) PACKED(ONE) == TASK_FIELDS, "each field has its place");
 #undef ONE
 
-/* The packed numbers: these fields, then own times, pool times and counts. */
+/* Order of the packed numbers: these fields, then own times, pool times and counts. */
 enum slot {
 #define SLOT(name) SLOT_##name,
 	PACKED(SLOT)
@@ -42,7 +42,7 @@ enum slot {
 #define BITMAP_BYTES ((SLOTS + 7u) / 8u)
 #define NUMBER_BYTES 10u /* the longest: 64 bits by 7 */
 
-/* Where each packed number is in struct attempt_detail; all are of 64 bits. */
+/* Offset of each packed number in struct attempt_detail; all have 64 bits. */
 static const uint16_t places[SLOTS] = {
 #define PLACE(name) [SLOT_##name] = offsetof(struct attempt_detail, name),
 	PACKED(PLACE)
@@ -92,7 +92,7 @@ static bool is_set(const unsigned char *bytes, unsigned int i)
 	return bytes[i / 8] >> i % 8 & 1;
 }
 
-/* Numbers that are not there are left as they are. */
+/* Leaves absent numbers unchanged. */
 static void unpack(const unsigned char *bytes, struct attempt_detail *d)
 {
 	const unsigned char *at = bytes + BITMAP_BYTES;
@@ -108,7 +108,7 @@ static void unpack(const unsigned char *bytes, struct attempt_detail *d)
 	}
 }
 
-/* Without the processor's instruction, which old ones lack, the compiler calls a function. */
+/* The compiler calls a function if old processors without the instruction must be supported. */
 static unsigned int ones(uint64_t v)
 {
 	v -= v >> 1 & 0x5555555555555555;
@@ -117,7 +117,7 @@ static unsigned int ones(uint64_t v)
 	return (unsigned int)(v * 0x0101010101010101 >> 56);
 }
 
-/* How many numbers there are before one. */
+/* How many numbers precede one. */
 static unsigned int count_before(const unsigned char *bytes, unsigned int wanted)
 {
 	uint64_t word[BITMAP_WORDS] = {0};
@@ -129,7 +129,7 @@ static unsigned int count_before(const unsigned char *bytes, unsigned int wanted
 	return n + ones(le64toh(word[i]) & ((UINT64_C(1) << wanted % 64) - 1));
 }
 
-/* One number without the others; 0 where there is nothing. */
+/* One number without unpacking the others; 0 if absent. */
 static uint64_t number(const struct packed *p, unsigned int wanted)
 {
 	const unsigned char *at;
@@ -140,7 +140,7 @@ static uint64_t number(const struct packed *p, unsigned int wanted)
 		return 0;
 	before = count_before(p->bytes, wanted);
 	at = p->bytes + BITMAP_BYTES;
-	for (; before >= sizeof(v); at += sizeof(v)) { /* each takes a byte at least */
+	for (; before >= sizeof(v); at += sizeof(v)) { /* each takes at least one byte */
 		memcpy(&v, at, sizeof(v));
 		before -= ones(~v & 0x8080808080808080);
 	}
@@ -175,7 +175,7 @@ static bool same_shared(const void *item, const void *key)
 	return !memcmp(item, key, sizeof(struct attempt_shared));
 }
 
-/* Eight bytes at a time: a hash that is in no output. */
+/* Eight bytes at a time; the hash appears in no output. */
 static uint64_t shared_hash(const struct attempt_shared *s)
 {
 	uint64_t word[sizeof(*s) / sizeof(uint64_t)], h = 0;
@@ -192,7 +192,7 @@ static const struct attempt_shared *share(struct model *m, const struct attempt_
 	struct attempt_shared key, *s;
 	uint64_t hash;
 
-	memset(&key, 0, sizeof(key)); /* what lies between the members is compared, too */
+	memset(&key, 0, sizeof(key)); /* padding is compared, too */
 	key.count_known = d->c.count_known;
 	key.own_known = d->c.own_known;
 	key.pool_known = d->c.pool_known;
@@ -225,8 +225,8 @@ int attempt_keep(struct model *m, struct attempt *a, const struct attempt_detail
 	a->c.shared = share(m, d);
 	n = pack(d, bytes);
 	if (n > a->room) {
-		/* One under way will say more: it gets the room that the last one needed at its
-		 * end. */
+		/* An unfinished attempt will grow: it gets the room that the last one needed
+		 * at its end. */
 		room = a->ended ? n : n < m->packed_room ? m->packed_room : n + n / 2;
 		a->room = (uint16_t)room;
 		a->c.bytes = arena_bytes(&m->bytes, room);
@@ -244,7 +244,7 @@ static bool knows(const struct attempt *a, enum task_field field)
 	return a->known >> field & 1;
 }
 
-/* The bits of a packed field; fields that are members by themselves. */
+/* The bits of a packed field, and of fields that are members. */
 static uint64_t field_bits(const struct attempt *a, enum task_field field)
 {
 	switch (field) {

@@ -2,14 +2,14 @@
 /*
  * attempt.h - one execution of a task as the model keeps it: small, because there may be millions.
  *
- * What is asked for often is a member. Texts that many attempts have in common, and which numbers
- * are known, are kept once (struct attempt_shared). All numbers lie packed behind `c`: a bit for
- * each that is not 0, then those in 7 bits a byte. An attempt takes about 350 bytes, its key
- * included.
+ * Fields that are read often are members. Texts that many attempts share, and the mask of known
+ * numbers, are stored once (struct attempt_shared). All numbers are packed after `c`: one bit for
+ * each that is not 0, then those numbers at 7 bits per byte. An attempt takes about 350 bytes, its
+ * key included.
  *
- *	count_of(&a->c, CREMA_C_read_bytes)	one number
- *	attempt_u64(a, TASK_F_events)		one field; unknown stays unknown
- *	attempt_detail(a, &d)			everything: for whoever wants many of them
+ * 	count_of(&a->c, CREMA_C_read_bytes)	one number
+ * 	attempt_u64(a, TASK_F_events)		one field; unknown stays unknown
+ * 	attempt_detail(a, &d)			everything: for callers that need many fields
  *
  * own_ns(), pool_ns() and count_of() take the packed numbers of an attempt and plain counters
  * alike.
@@ -36,7 +36,7 @@ struct counters {
 #define ATTEMPT_TYPE_f64 double
 #define ATTEMPT_TYPE_str const char *
 
-/* All that the records of one attempt say. */
+/* Everything that the records of one attempt contain. */
 struct attempt_detail {
 	uint64_t known; /* bit TASK_F_x */
 #define FIELD(name, type, help) ATTEMPT_TYPE_##type name;
@@ -66,19 +66,20 @@ struct attempt {
 	struct worker *worker;
 	struct packed c;
 	uint64_t known;				    /* bit TASK_F_x */
-	uint64_t attempt, key_hash, flags, wall_ns; /* the fields of these names, as the texts */
+	uint64_t attempt, key_hash, flags, wall_ns; /* the fields with these names, as the texts */
 	const char *key, *prefix, *span, *dataset, *filename, *columns;
-	double begin, end; /* UTC seconds, by model_close(); end: last sign if it has none */
-	uint64_t begin_ns, end_ns; /* the same exactly; 0 = no clock */
+	double begin, end; /* UTC seconds, set by model_close(); end: time of the last message if
+			      there is no end */
+	uint64_t begin_ns, end_ns; /* the same, exact; 0: no clock */
 	const char *waste_reason;
-	uint32_t rev;		      /* the largest of uint32_t stands for all above it */
-	uint32_t chunk_id;	      /* from 1; 0 = no chunk */
-	uint16_t room;		      /* of the packed bytes */
-	enum attempt_state state : 8; /* by model_close() */
-	bool ended;		      /* has an end of its own */
-	bool abandoned;	  /* ended with its worker, and nothing came after; by runs_build() */
-	bool counted;	  /* by runs_build(), as waste_reason and chunk_id */
-	uint16_t segment; /* of the journal, with its first record */
+	uint32_t rev;		      /* UINT32_MAX stands for all revisions above it */
+	uint32_t chunk_id;	      /* counted from 1; 0: no chunk */
+	uint16_t room;		      /* for the packed bytes */
+	enum attempt_state state : 8; /* set by model_close() */
+	bool ended;		      /* has an end record */
+	bool abandoned;	  /* ended with its worker, and nothing came after; set by runs_build() */
+	bool counted;	  /* set by runs_build(), as are waste_reason and chunk_id */
+	uint16_t segment; /* of the journal: the one with its first record */
 };
 
 _Static_assert(sizeof(struct attempt) <= 168, "there may be millions");
@@ -86,11 +87,11 @@ _Static_assert(sizeof(struct attempt) <= 168, "there may be millions");
 struct model;
 
 void attempt_detail(const struct attempt *a, struct attempt_detail *d);
-/* Keeps all of it: 0 or -ENOMEM. */
+/* Stores all of it: 0 or -ENOMEM. */
 int attempt_keep(struct model *m, struct attempt *a, const struct attempt_detail *d);
 
-/* One field; null if it is unknown. Texts of `shared` apart, those that are members are not here.
- */
+/* One field; null if it is unknown. Except for texts of `shared`, fields that are members are
+ * not here. */
 struct value attempt_u64(const struct attempt *a, enum task_field field);
 struct value attempt_i64(const struct attempt *a, enum task_field field);
 struct value attempt_f64(const struct attempt *a, enum task_field field);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* digest_rows.c - the digests of a probe's JSON text, without a tree of them. */
+/* digest_rows.c - the digests in a probe's JSON text, read without building a tree. */
 #include "collector/model/digest_rows.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "common/table.h"
 
-#define EXACT_DIGITS 18 /* an integer of more may be none for a JSON parser */
+#define EXACT_DIGITS 18 /* a JSON parser may reject longer integers */
 
 struct scan {
 	const char *at, *end;
@@ -25,7 +25,7 @@ static bool take(struct scan *s, const char *word)
 	return true;
 }
 
-/* Only plain ASCII: what is escaped, or needs a check of its UTF-8, is the parser's. */
+/* Only plain ASCII. Escapes and UTF-8, which needs a check, are left to the parser. */
 static bool take_text(struct scan *s, struct text *t)
 {
 	const char *from;
@@ -48,7 +48,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* strtod() reads more than JSON has: 01, .5, 5., inf. */
+/* strtod() accepts more than JSON does: 01, .5, 5., inf. */
 static bool is_json_number(const char *p)
 {
 	size_t digits;
@@ -95,7 +95,7 @@ static bool take_row(struct scan *s, struct digest_row *r)
 bool digest_rows_split(struct text json, struct digest_rows *rows, struct buf *rest)
 {
 	static const char begin[] = ", \"digests\": [", after[] = ", \"digests_cut\": ";
-	/* No string of a JSON text holds this: its quotes would be escaped. */
+	/* No JSON string contains this: its quotes would be escaped. */
 	const char *mark = json.ptr ? memmem(json.ptr, json.len, begin, sizeof(begin) - 1) : NULL;
 	struct scan s = {mark ? mark + sizeof(begin) - 1 : NULL, json.ptr + json.len};
 	struct digest_row *r;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * digest_rows.h - the digests of a probe's JSON text, without a tree of them.
+ * digest_rows.h - the digests in a probe's JSON text, read without building a tree.
  *
- * They are most of the text: up to 58 kB, twice a second. digest_rows_split() reads them as
- * probe.py writes them; what is written in any other way is left to digest_rows_of() and a JSON
- * parser. Texts of rows point into the JSON text or its tree. One thread.
+ * Digests are most of the text: up to 58 kB, twice a second. digest_rows_split() reads them as
+ * probe.py writes them. Any other layout is left to digest_rows_of() and a JSON parser. Texts of
+ * rows point into the JSON text or its tree. One thread.
  */
 #ifndef CREMA_COLLECTOR_MODEL_DIGEST_ROWS_H
 #define CREMA_COLLECTOR_MODEL_DIGEST_ROWS_H
@@ -24,7 +24,7 @@ enum digest_text {
 };
 
 struct digest_row {
-	struct text text[DIGEST_TEXTS]; /* ptr NULL: null */
+	struct text text[DIGEST_TEXTS]; /* ptr NULL: JSON null */
 	double value;
 };
 
@@ -33,10 +33,10 @@ struct digest_rows {
 	size_t n, cap;
 };
 
-/* Adds the rows, and the text without them to `rest`. False: written in another way, or no memory;
+/* Adds the rows, and appends the text without them to `rest`. False: another layout, or no memory;
  * `rows` and `rest` then hold a part. */
 bool digest_rows_split(struct text json, struct digest_rows *rows, struct buf *rest);
-/* Adds the rows of a JSON array; those without a number are left out. 0 or -ENOMEM. */
+/* Adds the rows of a JSON array; rows without a number are skipped. 0 or -ENOMEM. */
 int digest_rows_of(const json_t *list, struct digest_rows *rows);
 
 #endif

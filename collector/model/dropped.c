@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dropped.c - reading and writing what is left of dropped runs, and leaving their records out. */
+/* dropped.c - reads and writes the remains of dropped runs, and leaves their records out. */
 #include "collector/model/dropped.h"
 
 #include <errno.h>
@@ -124,7 +124,7 @@ int dropped_feed(struct model *m, const struct crema_frame_header *head, const m
 		return take_run(m, &m->dropped, root);
 	if (head->type == CREMA_FRAME_RUN_TOTALS)
 		return take_run(m, &m->totals, root);
-	/* The others ended with what was dropped: only the collector's sums know them still. */
+	/* The others ended in dropped segments: only the collector's sums still include them. */
 	if (!head->first_seq)
 		return 0;
 	w = model_worker(m, head->worker);
@@ -240,7 +240,7 @@ void dropped_release(struct model *m)
 	release(&m->totals);
 }
 
-/* Asking */
+/* Lookup */
 
 const struct dropped_run *dropped_find(const struct model *m, const char *which)
 {

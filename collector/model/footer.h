@@ -4,17 +4,21 @@
  * segments that hold its run's data and skips all others.
  *
  * DIR/footers/NAME is the footer of the segment DIR/journal/NAME: a frame file of items
- * (common/items.h), made from the segment's bytes alone once it takes no more frames. It is used
- * if it is whole and names the segment's creation time, its size and a hash of its last 4 KiB;
- * else the segment is read. A segment that was damaged when its footer was made is always read.
- * Damage that comes later, before the last 4 KiB, is noticed when the segment is opened.
+ * (common/items.h), made only from the segment's bytes once it takes no more frames. A footer is
+ * valid if it is complete and holds the segment's creation time, its size and a hash of its last 4
+ * KiB. Otherwise the segment is read. A segment that was damaged when its footer was made is always
+ * read. Later damage before the last 4 KiB is detected when the segment is opened.
  *
- * It holds the hellos; of each worker its first and last message, streams and attempts; of each
- * span how many records it has, its keys (span_part.h) and when each worker's last task ended; and,
- * as they came, the records that a survey keeps (selection.h), clocks, goodbyes, modules, the
- * first, the last and the latest totals and the last digests of each worker. Segments with tasks
- * that have no span, or ran without Dask, are always read: such tasks are grouped by all of their
- * records.
+ * Contents:
+ * - the hellos;
+ * - per worker: its first and last message, streams and attempts;
+ * - per span: how many records it has, its keys (span_part.h) and when each worker's last task
+ *   ended;
+ * - unchanged: the records that a survey keeps (selection.h), clocks, goodbyes, modules, and the
+ *   first, the last and the latest totals and the last digests of each worker.
+ *
+ * Segments with tasks that have no span, or ran without Dask, are always read: such tasks are
+ * grouped by all of their records.
  */
 #ifndef CREMA_COLLECTOR_MODEL_FOOTER_H
 #define CREMA_COLLECTOR_MODEL_FOOTER_H
@@ -27,31 +31,31 @@
 #define FOOTER_TAIL_BYTES 4096u
 
 enum footer_item {
-	FOOTER_SEGMENT, /* format, created_ns, bytes, hash of the tail, true: read it, note_ns,
-			   frames */
-	FOOTER_WORKER,	/* id, first and last sign, first and last sample (boot ns, 0: unknown),
-			   attempts whose span is known, those that are kept, streams, long waits:
-			   lists of ranges [from, to, ...] */
+	FOOTER_SEGMENT, /* format, created_ns, bytes, hash of the tail, true: read the segment,
+			   note_ns, frames */
+	FOOTER_WORKER,	/* id, first and last message, first and last sample (boot ns, 0: unknown),
+			   then lists of ranges [from, to, ...]: attempts whose span is known, those
+			   that are kept, streams, long waits */
 	FOOTER_HELLO,	/* worker, stream, payload */
 	FOOTER_SPAN, /* name, prefix or nil, several, users, records that begin and end tasks, keys,
 			consumed, [number of the worker, last end in boot ns, ...] */
-	FOOTER_SURVEY,	/* worker, stream, message: for a survey, too */
-	FOOTER_MESSAGE, /* the same: for a report */
+	FOOTER_SURVEY,	/* worker, stream, message: also for a survey */
+	FOOTER_MESSAGE, /* the same, only for a report */
 };
 
 /* Writes the footer of a segment that takes no more frames: 0 or -errno. */
 int footer_write(const char *journal, const char *folder, const char *name);
-/* Whether there is one that is believed. */
+/* Whether it has a valid footer. */
 bool footer_is_good(const char *journal, const char *folder, const char *name);
-/* Gives its items as items_read() does: 1; 0: none is believed, or it says to read the segment; or
- * what stopped it if that is less than 0. */
+/* Passes its items on as items_read() does: 1. 0: no valid footer, or it requires reading the
+ * segment. Below 0: the error that stopped it. */
 int footer_each(const char *journal, const char *folder, const char *name,
 		int (*take)(void *arg, const msgpack_object_array *item), void *arg);
 
 /*
- * Part of model_read_dir(): the segment that selection_file() was told of last, by its footer. 1:
- * done; 0: it is to be read; -ENOMEM; -ESTALE: the footer is invalid after all, and the model is
- * not either.
+ * Part of model_read_dir(): feeds the last segment passed to selection_file(), from its
+ * footer. 1: done; 0: read the segment; -ENOMEM; -ESTALE: the footer is invalid after all, and
+ * so is the model.
  */
 int footer_feed(struct model *m, const char *folder, const char *segment, const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* footer_make.c - a segment is read as a survey would read it, and what that keeps is written. */
+/* footer_make.c - reads a segment as a survey would, and writes what the survey keeps. */
 #include "collector/model/footer.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "common/dirs.h"
 #include "common/framefile.h"
 
-/* A message that is kept as it came. */
+/* A message that is kept unchanged. */
 struct kept {
 	const struct worker *worker;
 	uint64_t stream;
@@ -21,7 +21,7 @@ struct kept {
 	size_t n;
 };
 
-/* By the worker's place in the model. */
+/* By the worker's index in the model. */
 struct made {
 	uint64_t from_boot_ns, to_boot_ns; /* of samples */
 	bool timeless;			   /* one of them has no time */
@@ -33,7 +33,7 @@ struct made {
 };
 
 struct footer_maker {
-	struct model_witness witness; /* the first member: saw() gets it */
+	struct model_witness witness; /* must be the first member: saw() receives it */
 	struct model m;
 	struct selection s;
 	struct arena arena;
@@ -43,7 +43,7 @@ struct footer_maker {
 	struct table rows; /* spans that rows name: interned in the model */
 	size_t modules;
 	uint64_t frames;
-	bool whole; /* has something that only reading it tells */
+	bool whole; /* has something that requires reading the segment */
 };
 
 static struct made *made_of(struct footer_maker *f, const struct worker *w)
@@ -95,7 +95,7 @@ static int row_of(struct footer_maker *f, struct text span)
 	const char *name = span.ptr ? model_text(&f->m, span) : NULL;
 	void *item;
 
-	memcpy(&item, &name, sizeof(item)); /* only looked for */
+	memcpy(&item, &name, sizeof(item)); /* lookup only */
 	if (!name || table_find(&f->rows, hash_pair((uintptr_t)name, 0), same_name, name))
 		return f->m.error;
 	return table_add(&f->rows, hash_pair((uintptr_t)name, 0), item);
@@ -156,7 +156,7 @@ static int take_other(struct footer_maker *f, struct worker *w, uint64_t stream,
 	case CREMA_MSG_TASK_PROGRESS:
 	case CREMA_MSG_TASK_END:
 	case CREMA_MSG_TASK_AMEND:
-		f->whole = true; /* such as no agent writes */
+		f->whole = true; /* no agent writes this */
 		return 0;
 	default:
 		return row_of(f, get_text(map, "span"));
@@ -302,7 +302,7 @@ static void write_messages(const struct footer_maker *f, struct items *items, en
 	}
 }
 
-/* The order of the messages is that in which they came, as far as it matters. */
+/* Keeps the messages in order of arrival as far as it matters. */
 static void write_all(struct footer_maker *f, struct items *items)
 {
 	const struct made *made;
@@ -391,7 +391,7 @@ static int survey(struct footer_maker *f, const char *segment)
 	return rc ? rc : f->m.error;
 }
 
-/* A footer that is too large for its frames says that the segment is to be read. */
+/* A footer that is too large for its frames only records that the segment must be read. */
 int footer_write(const char *journal, const char *folder, const char *name)
 {
 	struct footer_maker f = {.witness = {saw}, .s = {.pass = SELECTION_FOOTER}};

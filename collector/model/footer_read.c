@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* footer_read.c - believing a footer, and feeding the model by it. */
+/* footer_read.c - validates a footer, and feeds the model from it. */
 #include "collector/model/footer.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 struct feeding {
 	struct model *m;
 	const struct footer_id *id;
-	bool good;  /* it is this segment's */
-	bool whole; /* and says to read it */
-	bool known; /* attempts that were begun before go on in it */
+	bool good;  /* it belongs to this segment */
+	bool whole; /* and requires reading the segment */
+	bool known; /* attempts from earlier segments continue in it */
 	uint64_t note_ns, frames;
 	ARRAY(struct worker *) workers; /* by their number in the footer */
 	struct buf payload;
@@ -29,7 +29,7 @@ static bool is_segment(const msgpack_object_array *item)
 	return items_u64(item, 0, &kind) && kind == FOOTER_SEGMENT;
 }
 
-/* Whether the footer is of this segment, and says more than to read it. */
+/* Whether the footer belongs to this segment, and does not require reading it. */
 static bool is_of(struct feeding *f, const msgpack_object_array *item)
 {
 	uint64_t format, created_ns, bytes, tail_hash;
@@ -45,7 +45,7 @@ static bool is_of(struct feeding *f, const msgpack_object_array *item)
 	       tail_hash == id->tail_hash;
 }
 
-/* Checking: only the workers are looked at, which come first */
+/* Checking: only the workers matter, which come first */
 
 /* Whether an attempt that is kept has records that the footer lacks. */
 static bool goes_on(const struct stream *kept, const struct stream *spanned,
@@ -66,8 +66,8 @@ static bool goes_on(const struct stream *kept, const struct stream *spanned,
 }
 
 /*
- * What is kept of an attempt is all of it: where one that a segment before this one began has
- * records here that the footer lacks, they are to be read. Seldom: of tasks that began a span.
+ * An attempt is kept completely. If one that began in an earlier segment has records here that the
+ * footer lacks, the segment must be read. This is rare: only for tasks that began a span.
  */
 static int check_worker(struct feeding *f, const msgpack_object_array *item)
 {
@@ -141,7 +141,7 @@ static int feed_worker(struct feeding *f, const msgpack_object_array *item)
 	return 0;
 }
 
-/* Its keys, as if tasks had them. */
+/* Feeds its keys as if tasks had them. */
 static int feed_keys(struct model *m, struct task_record *r, const msgpack_object *list,
 		     uint64_t *value, uint64_t known)
 {
@@ -273,7 +273,7 @@ static int feed_item(void *arg, const msgpack_object_array *item)
 				    : feed_message(f, id, stream, bytes);
 }
 
-/* Checks its first items, and that the footer is whole. */
+/* Checks its first items, and that the footer is complete. */
 static int check(const char *folder, const char *name, struct feeding *f)
 {
 	char path[PATH_MAX];
@@ -326,7 +326,7 @@ int footer_feed(struct model *m, const char *folder, const char *segment, const 
 	return -ESTALE;
 }
 
-/* Whether there is one that is believed; *whole: it says to read the segment. */
+/* Whether there is a valid footer; *whole: it requires reading the segment. */
 static bool is_good(const char *journal, const char *folder, const char *name, bool *whole)
 {
 	char segment[PATH_MAX];

@@ -125,7 +125,7 @@ int history_add(struct model *m, struct history *h, const struct totals *t, uint
 	}
 	*p = (struct history_point){.boot_ns = t->boot_ns, .snapshot_ns = snapshot_ns};
 	fill(p, t);
-	/* some more may wait: what came twice or unsorted is found only by sorting */
+	/* allow some excess: only sorting finds duplicates and unsorted points */
 	if (m->history_points > HISTORY_POINTS + HISTORY_POINTS / 2)
 		history_thin(m);
 	return 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * history.h - what a worker's totals were at several times: the differences are what it did
- * between.
+ * history.h - a worker's totals at several times; the differences are what it did in between.
  *
- * Agents send TOTALS about each second; they hold the work of tasks under way. A point is what one
- * of them said of the series below. Points are kept by cells of time: of each cell the latest one.
- * When a model has more than HISTORY_POINTS, its cells become twice as long. As the numbers only
- * add up, this costs resolution, never a byte. What is kept does not depend on the order of
- * arrival.
+ * Agents send TOTALS about each second; they include the work of running tasks. A point holds
+ * the series below from one such message. Points are kept by cells of time: the latest one of
+ * each cell. When a model has more than HISTORY_POINTS, its cells double in length. As the
+ * numbers are cumulative, this costs resolution, never a byte. The result does not depend on
+ * the order of arrival.
  */
 #ifndef CREMA_COLLECTOR_MODEL_HISTORY_H
 #define CREMA_COLLECTOR_MODEL_HISTORY_H
@@ -16,15 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HISTORY_POINTS (1u << 16) /* over all workers: 11 MiB, half as much more while reading */
-#define HISTORY_CELL_SHIFT 28	  /* the first cells: 2^28 ns, a quarter of a second */
+#define HISTORY_POINTS (1u << 16) /* over all workers: 11 MiB, half as much again while reading */
+#define HISTORY_CELL_SHIFT 28	  /* initial cell: 2^28 ns, a quarter of a second */
 
 /*
- * The layers of contract/counters.def, in bytes, and then its times, in nanoseconds of tasks.
- * from: ALL what tasks did and what threads without a task did; OWN and POOL the tasks' own
- * threads' and pool threads' time; PROCESS the whole process by the kernel's account. PROCESS and
- * both cpu rows come with the snapshots that the worker takes of itself, twice a second if its
- * event loop is not held up.
+ * The layers of contract/counters.def, in bytes, then its times, in nanoseconds of tasks. `from`:
+ * ALL is the work of tasks and of threads without a task; OWN and POOL are the time of the tasks'
+ * own threads and of pool threads; PROCESS is the whole process by the kernel's account. PROCESS
+ * and both cpu rows come with the snapshots that the worker takes of itself, twice a second unless
+ * its event loop is blocked.
  */
 #define HISTORY_PLAIN(SERIES, id, name) SERIES(name, OWN, id)
 #define HISTORY_ESTIMATED(SERIES, id, name) SERIES(name, OWN, id)
@@ -44,7 +43,7 @@ enum history_series {
 
 struct history_point {
 	uint64_t boot_ns;
-	uint64_t snapshot_ns; /* when the worker's own snapshot was taken; 0: not told */
+	uint64_t snapshot_ns; /* when the worker took its snapshot; 0: unknown */
 	uint32_t known;	      /* bit HISTORY_x */
 	uint64_t v[HISTORY_SERIES];
 };
@@ -57,15 +56,15 @@ struct history {
 struct model;
 struct totals;
 
-/* The name of a series, and whether it is of times rather than bytes. */
+/* The name of a series, and whether it holds times rather than bytes. */
 const char *history_name(enum history_series s);
 bool history_is_class(enum history_series s);
 /* Whether it comes with the worker's snapshots. */
 bool history_is_sampled(enum history_series s);
 
-/* Takes the totals as a point: 0 or -ENOMEM. */
+/* Adds the totals as a point: 0 or -ENOMEM. */
 int history_add(struct model *m, struct history *h, const struct totals *t, uint64_t snapshot_ns);
-/* Sorts all workers' points, and makes the cells longer until there are no more than allowed. */
+/* Sorts all workers' points, and lengthens the cells until the points are within the limit. */
 void history_thin(struct model *m);
 
 #endif

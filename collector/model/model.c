@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model.c - the model's life, workers and their streams. */
+/* model.c - the model's lifecycle, workers and their streams. */
 #include "collector/model/model.h"
 
 #include <errno.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.h - what the frames say, in memory: workers, attempts, samples, totals, files, codecs.
+ * model.h - the contents of the frames in memory: workers, attempts, samples, totals, files,
+ * codecs.
  *
- *	model_init(&m);  model_read_dir(&m, dir);  model_close(&m, now_ns);  ...  model_release(&m);
+ * 	model_init(&m);  model_read_dir(&m, dir);  model_close(&m, now_ns);  ...  model_release(&m);
  *
- * Feeding is idempotent and does not depend on order: the highest revision of an attempt is true,
- * cumulative rows keep the largest value of each number, snapshots keep the latest by their boot
- * time, samples of the same time are dropped when the model is closed. A bad record is counted and
- * skipped, never fatal. model_close() maps clocks to UTC and settles the attempts without an end.
+ * Feeding is idempotent and does not depend on order: the highest revision of an attempt wins,
+ * cumulative rows keep the largest value of each number, snapshots keep the latest by their
+ * boot time, and duplicate samples are dropped when the model is closed. A bad record is
+ * counted and skipped; it is never fatal. model_close() maps clocks to UTC and settles the
+ * attempts without an end.
  *
  * Text is interned: equal names are equal pointers, NULL is unknown. Real numbers of samples use
  * NAN for unknown; counters have a bit mask. One thread.
@@ -31,15 +33,15 @@
 #include "shm.h"
 #include "wire.h"
 
-/* A worker is silent when others were heard this much later (samples come each second). */
+/* A worker is silent if others sent messages this much later (samples come each second), */
 #define MODEL_SILENT_SECONDS 10.0
-/* ... or when the whole journal is this much older than the report. */
+/* ... or if the whole journal is this much older than the report. */
 #define MODEL_STALE_SECONDS 60.0
-/* The collector's clock was set where two measurements differ by more than this and the drift. */
+/* The collector's clock was set if two measurements differ by more than this and the drift. */
 #define MODEL_CLOCK_SET_SECONDS 1.0
 #define MODEL_CLOCK_DRIFT 5e-4
 
-#define MODEL_DOING_ROWS 16 /* of a worker: what waits longest comes first */
+#define MODEL_DOING_ROWS 16 /* per worker, longest wait first */
 #define MODEL_TAKEN_KEYS 32
 #define MODEL_MOVED_BYTES 1000u /* between two totals, a second apart: less is not progress */
 
@@ -60,7 +62,7 @@ struct texts {
 
 struct clock_pair {
 	uint64_t boot_ns, real_ns;
-	bool local; /* the worker's own realtime; only used when the collector's is unknown */
+	bool local; /* the worker's own realtime clock; only used if the collector's is unknown */
 };
 struct sample {
 	uint64_t boot_ns;
@@ -89,9 +91,9 @@ struct probe {
 	double time;
 	double nthreads, executing, ready, in_flight_data, long_running, tasks, executed;
 	double nbytes_managed, spilled_bytes, memory_bytes, memory_limit_bytes, cpu_percent;
-	const char *status; /* Dask's words, of several Workers in turn; NULL: not said */
+	const char *status; /* Dask's status, of several Workers in turn; NULL: not reported */
 };
-/* Tasks of a span that the scheduler took back from a worker before they ended. */
+/* Tasks of a span that the scheduler took from a worker before they ended. */
 struct taken {
 	const char *span;		     /* Dask's id */
 	uint64_t tasks, boot_ns;	     /* boot_ns: the latest */
@@ -100,23 +102,23 @@ struct taken {
 	uint64_t key_hash[MODEL_TAKEN_KEYS]; /* of some of them */
 	size_t keys;
 };
-/* What Dask's scheduler answered to the worker's probe last. */
+/* The last answer of Dask's scheduler to the worker's probe. */
 struct scheduler_said {
 	bool known;
 	uint64_t boot_ns;
 	double clients, unfinished; /* connected clients; tasks */
 };
-/* A thread of a running task is in a call that waits; texts are as they came. */
+/* A thread of a running task that waits in a call. Texts are stored unchanged. */
 struct doing {
-	uint64_t attempt, since_boot_ns; /* 0: not known */
+	uint64_t attempt, since_boot_ns; /* 0: unknown */
 	char call[48], kind[16], object[256], line[256];
 };
 struct digest {
 	const char *context, *span, *prefix, *activity, *unit;
 	double value;
-	uint64_t boot_ns; /* of the latest sample that had its span */
+	uint64_t boot_ns; /* of the latest sample that contained its span */
 };
-/* What a worker did outside of tasks, since its start: Dask's digests that have no span, and two
+/* What a worker did outside of tasks since its start: Dask's digests without a span, and two
  * numbers of the probe. */
 enum outside_series {
 	OUTSIDE_SERIALIZE,
@@ -134,7 +136,7 @@ enum outside_series {
 };
 struct outside {
 	uint64_t boot_ns;
-	double v[OUTSIDE_SERIES]; /* NAN: unknown; of digests: some were cut off */
+	double v[OUTSIDE_SERIES]; /* NAN: unknown; of digests: truncated */
 };
 struct filesystem {
 	const char *path, *type, *storage, *calibration;
@@ -145,7 +147,7 @@ struct stream {
 	bool has_map;
 	struct ranges ranges; /* records received */
 };
-struct amounts { /* a part of the process's own totals, as the lines TOTALS_AMOUNT of it */
+struct amounts { /* a part of the process totals, as in the TOTALS_AMOUNT rows */
 	struct value cpu_ns, storage_read_bytes, storage_write_bytes;
 };
 struct totals {
@@ -159,7 +161,7 @@ struct totals {
 		struct value number[CREMA_TOTALS_NUMBERS];
 	};
 	struct value sections_outside, sections_refused, values_refused, columns_unmeasured;
-	bool io_uring; /* it uses that: what it reads and writes is unknown */
+	bool io_uring; /* uses io_uring, so its reads and writes are unknown */
 	struct counters tasks, unattributed;
 	union {
 		struct {
@@ -172,7 +174,7 @@ struct totals {
 struct file_row {
 	struct worker *worker;
 	const char *path, *span, *filesystem, *storage, *kind;
-	const char *name; /* as its reader calls it; NULL: not known */
+	const char *name; /* as its reader names it; NULL: unknown */
 	union {
 		struct {
 #define FILE_NUMBER(name, ...) struct value name;
@@ -182,7 +184,7 @@ struct file_row {
 		};
 		struct value number[CREMA_FILE_VALUES];
 	};
-	struct ranges read, baskets; /* lists, as far as they came */
+	struct ranges read, baskets; /* the ranges received so far */
 	struct opened_lines opened;
 };
 struct codec_row {
@@ -226,7 +228,7 @@ struct section_row {
 		};
 		struct value number[CREMA_SECTION_NUMBERS];
 	};
-	uint32_t wall_bucket[CREMA_WALL_BUCKETS]; /* their sum lacks what was not told */
+	uint32_t wall_bucket[CREMA_WALL_BUCKETS]; /* sum: lacks unreported times */
 	struct counters c;			  /* inclusive */
 };
 struct gauge_row {
@@ -244,8 +246,8 @@ struct column_key {
 };
 struct column_row {
 	struct column_key key;
-	const char *line[CREMA_COLUMN_LINES]; /* that asked for it: "FILE:LINE FUNCTION"; NULL: no
-						 more */
+	const char *line[CREMA_COLUMN_LINES]; /* that requested it: "FILE:LINE FUNCTION"; NULL: end
+						 of list */
 	bool more_lines;
 	uint64_t rev;
 	union {
@@ -260,27 +262,28 @@ struct column_row {
 struct worker {
 	uint8_t id[CREMA_WORKER_ID_BYTES];
 	char hex[33];
-	size_t place;	       /* among the model's workers */
-	const char *label;     /* unique: Dask's address, else host:pid; by model_close() */
+	size_t place;	       /* index in the model's workers */
+	const char *label;     /* unique: Dask's address, else host:pid; set by model_close() */
 	uint64_t hello_stream; /* of the facts; the latest wins */
 	const char *host, *boot_id, *agent_version, *cpu_model, *kernel, *python;
-	const char *run_name; /* what its runs are called; NULL: nothing */
+	const char *run_name; /* name for its runs; NULL: none */
 	const char *distributed, *dask, *coffea, *uproot, *address, *name;
-	const char *scheduler; /* its address; NULL: not known */
-	bool schedulers;       /* has served several */
+	const char *scheduler; /* its address; NULL: unknown */
+	bool schedulers;       /* it has served several */
 	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes, net_namespace;
 	ARRAY(struct filesystem) filesystems;
 	ARRAY(struct clock_pair) clocks; /* by boot_ns, once closed */
-	double clock_set_seconds; /* the collector's clock was set by so much meanwhile; 0: no */
+	double clock_set_seconds; /* by how much the collector's clock was set meanwhile; 0: not set
+				   */
 	ARRAY(struct stream) streams;
 	ARRAY(struct sample) samples;
 	ARRAY(struct host_sample) hosts;
 	ARRAY(struct probe) probes;
-	ARRAY(struct outside) outside; /* those that differ from the one before */
+	ARRAY(struct outside) outside; /* those that differ from their predecessor */
 	ARRAY(struct digest) digests;
 	struct texts notes, evidence;
-	uint64_t digests_boot_ns, digests_cut; /* cut: number missing in the latest sample */
-	bool digests_whole;		       /* cut by spans: attempt_has_digests() */
+	uint64_t digests_boot_ns, digests_cut; /* cut: how many the latest sample lacks */
+	bool digests_whole;		       /* truncated per span: attempt_has_digests() */
 	struct totals totals;		       /* the latest */
 	struct history history;		       /* of the totals */
 	bool goodbye;
@@ -289,27 +292,28 @@ struct worker {
 	struct value tasks_in_flight;
 	uint64_t first_boot_ns, last_boot_ns; /* first and last message; last 0: none */
 	double first, last;		      /* UTC */
-	/* By model_process_lives(): of the process and of all its attempts, UTC; and the time in
-	 * which it had at least one. */
+	/* Set by model_process_lives(): times of the process and of all its attempts, UTC, and the
+	 * time in which it had at least one attempt. */
 	double process_start, first_edge, last_edge, work_seconds;
 	struct value start_ticks;
 	const char *cwd;     /* of a process without Dask */
-	const char *closing; /* why Dask closes it, as the worker was told; NULL: not */
+	const char *closing; /* why Dask closes it, as sent to the worker; NULL: it does not */
 	ARRAY(struct taken) taken;
 	struct scheduler_said told;
 	ARRAY(struct doing) doing; /* the latest */
 	uint64_t doing_boot_ns;
-	uint64_t moved_boot_ns; /* when tasks were last seen to have read or written bytes; 0 */
-	bool orphan;		/* ended by itself after the process that had started it */
+	uint64_t moved_boot_ns; /* when tasks were last seen to have read or written bytes; 0: never
+				 */
+	bool orphan;		/* exited after the process that had started it */
 	bool silent;		/* gone without a goodbye */
-	bool left_out;		/* some of its attempts (selection.h) */
-	uint16_t last_segment;	/* that has a frame of it */
+	bool left_out;		/* some of its attempts were (selection.h) */
+	uint16_t last_segment;	/* with a frame of it */
 	uint32_t outer_segment; /* see selection_history(): counted from 1 */
 	size_t outer_point;
 	uint64_t records_lost; /* gaps in its streams */
 	struct lines_told lines;
 	struct stream stacks;	/* numbers of the long waits received */
-	struct stream spanned;	/* attempts whose span was said, by a selection (selection.h) */
+	struct stream spanned;	/* attempts whose span a selection has seen (selection.h) */
 	struct stream taken_up; /* those that it keeps */
 };
 
@@ -321,18 +325,18 @@ struct torn_file {
 	const char *name;
 	uint64_t bytes_skipped;
 	bool truncated, no_header, newer;
-	int error; /* -errno: could not be read */
+	int error; /* -errno: unreadable */
 };
 
 #define RUN_FITS 3
-struct run_fits { /* runs that hold what was asked for, of the first name that found none */
-	const char *which; /* as it was asked for; NULL: each name has found its run */
+struct run_fits {	   /* runs that match the first name that found no run */
+	const char *which; /* the requested name; NULL: each name has found its run */
 	size_t n;
 	char ids[RUN_FITS][24];
 };
 
-/* Is called with each message that the model has taken. r NULL: it is not a task's, or is
- * malformed. `taken`: the record is kept. 0 or -errno. */
+/* Called with each message that the model has taken. r NULL: not of a task, or malformed. `taken`:
+ * the record is kept. 0 or -errno. */
 struct model_witness {
 	int (*saw)(struct model_witness *self, struct worker *w, const struct stream *s,
 		   const struct task_record *r, bool taken, const unsigned char *message,
@@ -343,7 +347,7 @@ struct model {
 	struct run_fits fits;
 	struct arena arena, bytes; /* bytes: keys and packed numbers */
 	struct arena attempt_arena, page_arena;
-	size_t packed_room; /* what the latest attempt's numbers took, and a little */
+	size_t packed_room; /* size of the latest attempt's numbers, and some slack */
 	struct names names;
 	const char *recent[TASK_FIELDS]; /* the last text of each field of a task */
 	const struct attempt_shared *recent_shared;
@@ -368,69 +372,70 @@ struct model {
 	struct dropped_runs {
 		struct dropped_run **v;
 		size_t n, cap;
-	} dropped,			/* in the order they were dropped (dropped.h) */
-		totals;			/* by their ids (run_totals.h) */
-	uint64_t below_ns;		/* segments created before are gone; of the latest folder */
-	const char *dir;		/* that is read; the caller's text */
-	bool several;			/* it is one of several */
-	size_t dropped_attempts;	/* of dropped runs, left out */
+	} dropped,		 /* in the order they were dropped (dropped.h) */
+		totals;		 /* by their ids (run_totals.h) */
+	uint64_t below_ns;	 /* segments created before this are gone; of the latest folder */
+	const char *dir;	 /* being read; the caller's text */
+	bool several;		 /* it is one of several */
+	size_t dropped_attempts; /* skipped, of dropped runs */
 	ARRAY(struct segment) segments; /* those that were read */
-	uint16_t segment;		/* that is read now, counted; the last stands for more */
+	uint16_t segment; /* being read, as an index; UINT16_MAX stands for all above it */
 	uint64_t files_read, frames, records_bad;
-	uint64_t history_points;       /* of all workers */
-	unsigned int history_shift;    /* a cell has 2^this ns */
-	uint64_t last_note_ns;	       /* CLOCK_REALTIME of the collector's last own entry */
-	struct selection *selection;   /* of what is kept; NULL: everything (selection.h) */
-	double newest;		       /* message, UTC, by model_close() */
-	struct model_witness *witness; /* gets each message; NULL: nobody */
-	uint64_t left_out;	       /* records of tasks that it did not take */
-	int error;		       /* sticks: out of memory */
+	uint64_t history_points;     /* of all workers */
+	unsigned int history_shift;  /* a cell has 2^history_shift ns */
+	uint64_t last_note_ns;	     /* CLOCK_REALTIME of the collector's last entry about itself */
+	struct selection *selection; /* filter; NULL: keep everything (selection.h) */
+	double newest;		     /* message, UTC, set by model_close() */
+	struct model_witness *witness; /* gets each message; may be NULL */
+	uint64_t left_out;	       /* records of tasks that it rejected */
+	int error;		       /* sticky: out of memory */
 };
 
 int model_init(struct model *m);
 void model_release(struct model *m);
 
-/* One frame with its inflated payload: 0 or -ENOMEM. Has the type of framefile_read's visitor. */
+/* Feeds one frame with its inflated payload: 0 or -ENOMEM. Has the type of framefile_read's
+ * visitor. */
 int model_feed(void *model, const struct crema_frame_header *head, const unsigned char *raw,
 	       size_t raw_bytes);
-/* As model_feed(), the records of known workers' tasks alone: for what is read a second time. */
+/* As model_feed(), but only task records of known workers: for a second reading. */
 int model_feed_tasks(void *model, const struct crema_frame_header *head, const unsigned char *raw,
 		     size_t raw_bytes);
-/* Takes all attempts away, and their memory. */
+/* Removes all attempts and frees their memory. */
 void model_drop_attempts(struct model *m);
 /*
- * All frame files of DIR, DIR/journal and DIR/spool. The number of files read (0: none there),
- * -errno if DIR cannot be read. Torn files are named in m->torn. If the collector drops segments
- * meanwhile, it starts over, so the model must be fresh.
+ * Reads all frame files of DIR, DIR/journal and DIR/spool. Returns the number of files read (0:
+ * none there), -errno if DIR cannot be read. Torn files are listed in m->torn. If the collector
+ * drops segments meanwhile, the reading starts over, so the model must be fresh.
  */
 int model_read_dir(struct model *m, const char *dir);
-/* The same of `dir` and `more` (NULL at its end, or NULL) as one: the journals of several
- * collectors. A record that more than one of them has counts once. m->dir: the one read last. */
+/* The same for `dir` and `more` (NULL-terminated, or NULL) as one: the journals of several
+ * collectors. A record that several of them have counts once. m->dir: the one read last. */
 int model_read_dirs(struct model *m, const char *dir, const char *const *more);
-/* Settles everything; now_ns is CLOCK_REALTIME, 0 = ignore the age of the journal. */
+/* Settles everything; now_ns is CLOCK_REALTIME, 0: ignore the age of the journal. */
 int model_close(struct model *m, uint64_t now_ns);
-/* The part of it for attempts that were read after it. */
+/* The part of it for attempts that were read later. */
 void model_close_attempts(struct model *m);
 
-/* Once the attempts are closed and sorted by their begin. */
+/* After the attempts are closed and sorted by their begin. */
 void model_process_lives(struct model *m);
-/* From its start to its end, to its first attempt, and with at least one attempt; seconds. The
- * start is known to 10 ms. Unknown where attempts were left out. */
+/* Seconds from its start to its end, to its first attempt, and with at least one attempt. The start
+ * is known to 10 ms. Unknown if attempts were left out. */
 struct value worker_life(const struct worker *w);
 struct value worker_startup(const struct worker *w);
 struct value worker_work(const struct worker *w);
 
-/* Whether both may be of one scheduler: not if their addresses differ, or are of other hosts' own.
- */
+/* Whether both may belong to one scheduler: not if their addresses differ, or are host-local
+ * addresses of different hosts. */
 bool workers_share_scheduler(const struct worker *a, const struct worker *b);
 
 struct worker *model_worker(struct model *m, const uint8_t *id);
 struct worker *model_find_worker(const struct model *m, const uint8_t *id); /* NULL: none */
 const char *model_text(struct model *m, struct text t);
-/* The same, quicker where tasks that follow each other have the same one. */
+/* The same, faster if consecutive tasks have the same text. */
 const char *model_task_text(struct model *m, enum task_field field, struct text t);
-/* UTC of a worker's boot time by the pair next to it, once model_close() has put them in order: ns
- * (0 without a clock), or seconds (NAN). */
+/* UTC of a worker's boot time, from the nearest pair, once model_close() has sorted them: ns (0
+ * without a clock), or seconds (NAN). */
 uint64_t worker_utc_ns(const struct worker *w, uint64_t boot_ns);
 double worker_utc(const struct worker *w, uint64_t boot_ns);
 
@@ -449,8 +454,8 @@ struct stream *worker_stream(struct worker *w, uint64_t id);
 void worker_sign(struct worker *w, uint64_t boot_ns);
 int stream_received(struct stream *s, uint64_t from, uint64_t to);
 bool stream_has(const struct stream *s, uint64_t number);
-/* [from, to, ...], and of all of a worker's [[stream, [from, to, ...]], ...]. Taking them adds: 0,
- * -EBADMSG or -ENOMEM. */
+/* [from, to, ...], and for all of a worker's streams [[stream, [from, to, ...]], ...]. Taking adds
+ * them: 0, -EBADMSG or -ENOMEM. */
 void stream_pack(const struct stream *s, msgpack_packer *pk);
 int stream_take(struct stream *s, const msgpack_object *list);
 void worker_pack_streams(const struct worker *w, msgpack_packer *pk);

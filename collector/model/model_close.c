@@ -12,7 +12,7 @@
 
 #include "common/rows.h"
 
-/* How the agent begins that line (agent/ending.c). */
+/* How that line of the agent begins (agent/ending.c). */
 #define ORPHAN "its parent"
 
 static int by_boot(const void *a, const void *b)
@@ -31,7 +31,7 @@ _Static_assert(offsetof(struct sample, boot_ns) == 0 && offsetof(struct probe, b
 		       offsetof(struct clock_pair, boot_ns) == 0,
 	       "by_boot() reads the first member");
 
-/* Sorts by time and drops what came twice; returns how many are left. */
+/* Sorts by time and drops duplicates; returns how many remain. */
 static size_t settle_samples(void *v, size_t n, size_t size)
 {
 	unsigned char *p = v;
@@ -48,7 +48,7 @@ static size_t settle_samples(void *v, size_t n, size_t size)
 	return kept + 1;
 }
 
-/* The worker's own realtime counts only where the collector's is unknown. */
+/* The worker's own realtime clock counts only if the collector's is unknown. */
 static void prefer_collectors(struct worker *w)
 {
 	struct clock_pair *v = w->clocks.v;
@@ -63,9 +63,9 @@ static void prefer_collectors(struct worker *w)
 }
 
 /*
- * Pairs of a worker's boot time and the collector's clock lie on one line, but for the drift of the
- * worker's clock. Where they do not, the collector's clock was set: then only the pairs that agree
- * with the latest one count, so that all times are of one clock.
+ * Pairs of a worker's boot time and the collector's clock are on one line, apart from the drift of
+ * the worker's clock. If they are not, the collector's clock was set. Then only the pairs that
+ * agree with the latest one count, so that all times are from one clock.
  */
 static void settle_clocks(struct worker *w)
 {
@@ -103,7 +103,7 @@ static uint64_t gaps(const struct worker *w)
 	return lost;
 }
 
-/* What is missing and was not dropped by an agent, which counts that as refused. */
+/* Missing records, without those that an agent dropped: the agent counts them as refused. */
 static uint64_t lost(const struct worker *w)
 {
 	const struct value *refused = &w->totals.records_refused;
@@ -137,7 +137,7 @@ static void settle_worker(struct worker *w)
 	w->records_lost = lost(w);
 }
 
-/* A worker's facts may have been taken before it listened: its tasks know where it did. */
+/* A worker's facts may predate its listening address: its tasks have the address. */
 static void take_addresses(struct model *m)
 {
 	struct attempt *a;
@@ -158,8 +158,8 @@ static bool same_text(const void *item, const void *key)
 }
 
 /*
- * Dask's address, else host and pid, else the id; told apart by the id where a worker before this
- * one has the same. `labels` has those so far: interned, so the pointer is the text.
+ * Dask's address, else host and pid, else the id. The id is appended if an earlier worker has the
+ * same label. `labels` has those so far: interned, so the pointer identifies the text.
  */
 static void name_worker(struct model *m, struct worker *w, struct table *labels)
 {
@@ -180,7 +180,7 @@ static void name_worker(struct model *m, struct worker *w, struct table *labels)
 	}
 	if (!w->label)
 		w->label = w->hex;
-	memcpy(&label, &w->label, sizeof(label)); /* only looked for */
+	memcpy(&label, &w->label, sizeof(label)); /* lookup only */
 	if (table_add(labels, hash_pair((uintptr_t)label, 0), label))
 		m->error = -ENOMEM;
 }
@@ -246,7 +246,7 @@ static double newest_sign(const struct model *m)
 	return newest;
 }
 
-/* What read and write calls of the file tell is not all: the worker uses io_uring. */
+/* The worker uses io_uring: the read and write calls of the file are incomplete. */
 static void hide_calls(struct file_row *f)
 {
 	for (size_t i = 0; i < CREMA_FILE_NUMBERS; i++) {
@@ -271,7 +271,8 @@ int model_close(struct model *m, uint64_t now_ns)
 		clock_set = clock_set || m->workers.v[i]->clock_set_seconds != 0;
 	}
 	table_release(&labels);
-	/* Who saw the clock being set has the new one's times; notes may be the old one's. */
+	/* Workers that saw the clock being set have times of the new clock; notes may be of
+	 * the old one. */
 	if (clock_set)
 		newest = 0;
 	for (i = 0; i < m->workers.n; i++) {

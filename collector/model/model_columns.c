@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_columns.c - COLUMN messages: of each row the one with the highest revision. */
+/* model_columns.c - COLUMN messages: the highest revision of each row wins. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 static bool same_key(const void *item, const void *key)
 {
-	return !memcmp(item, key, sizeof(struct column_key)); /* the row begins with it */
+	return !memcmp(item, key, sizeof(struct column_key)); /* the row begins with its key */
 }
 
 static struct column_row *row_of(struct model *m, const struct column_key *key)

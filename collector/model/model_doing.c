@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_doing.c - the calls that a worker's tasks were in when it last said so. */
+/* model_doing.c - the calls that a worker's tasks were in at its latest report. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_feed.c - frames to messages, and task messages to attempts. */
+/* model_feed.c - turns frames into messages, and task messages into attempts. */
 #include "collector/model/model.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include "collector/model/footer.h"
 
 /*
- * Attempts are numbered from 1 by their workers: they are found by pages of numbers, which takes a
- * tenth of a table with an entry for each.
+ * Workers number their attempts from 1. They are found by pages of numbers, which takes a tenth of
+ * a table with an entry for each.
  */
 #define PAGE_SHIFT 4u
 
@@ -73,7 +73,8 @@ static struct attempt *attempt_of(struct model *m, struct worker *w, uint64_t nu
 	in_page = p ? &p->attempt[number & ((1u << PAGE_SHIFT) - 1)] : NULL;
 	if (in_page && *in_page)
 		return *in_page;
-	a = in_page ? arena_bytes(&m->attempt_arena, sizeof(*a)) : NULL; /* all alike: aligned */
+	a = in_page ? arena_bytes(&m->attempt_arena, sizeof(*a))
+		    : NULL; /* all of the same aligned type */
 	at = a ? ARRAY_NEW(&m->attempts) : NULL;
 	if (!at) {
 		m->error = -ENOMEM;
@@ -118,7 +119,7 @@ static uint32_t short_rev(uint64_t rev)
 	return rev < UINT32_MAX ? (uint32_t)rev : UINT32_MAX;
 }
 
-/* What the first read of a task was of is not what the task was of. */
+/* Clears the chunk's fields: what a task reads first need not be its chunk. */
 static void forget_chunk(struct attempt_detail *d, const struct task_record *r)
 {
 #define FORGET(name)                                                                               \
@@ -136,8 +137,8 @@ static void forget_chunk(struct attempt_detail *d, const struct task_record *r)
 }
 
 /*
- * A later record that knows less (an agent that found only part of a slot) must not take away what
- * an earlier one said about identity; numbers are always the newest record's.
+ * A later record with less (from an agent that found only part of a slot) must not remove the
+ * identity from an earlier one. Numbers are always those of the newest record.
  */
 static int attempt_take(struct model *m, struct attempt *a, const struct task_record *r)
 {
@@ -169,8 +170,7 @@ static bool begins(struct text t, const char *with)
 	return t.len >= strlen(with) && !memcmp(t.ptr, with, strlen(with));
 }
 
-/* coffea.dataset_tools.preprocess() is a graph of its own: steps of each file, joined by dataset.
- */
+/* coffea.dataset_tools.preprocess() is a separate graph: steps of each file, joined by dataset. */
 static bool makes_steps(const struct task_record *r)
 {
 	if (!TASK_KNOWN(r, prefix))
@@ -202,7 +202,8 @@ static int feed_record(struct model *m, struct worker *w, struct task_record *r)
 	a = attempt_of(m, w, r->attempt);
 	if (!a)
 		return -ENOMEM;
-	/* The same revision twice says the same; an end outranks progress of its own revision. */
+	/* Two records of one revision are equal, but an end outranks progress of the same
+	 * revision. */
 	if (a->known && (short_rev(r->rev) < a->rev || (short_rev(r->rev) == a->rev && a->ended)))
 		return 0;
 	return attempt_take(m, a, r) ? -ENOMEM : m->error;
@@ -252,7 +253,7 @@ static int feed_message(struct model *m, struct worker *w, const struct stream *
 	return model_feed_map(m, w, type, &item[1]);
 }
 
-/* All messages of a payload that unpack_check() has passed; or its tasks' alone. */
+/* All messages of a payload that unpack_check() has passed, or only its tasks'. */
 static int feed_messages(struct model *m, struct worker *w, const struct stream *s,
 			 const unsigned char *raw, size_t n, bool tasks_only)
 {
@@ -299,7 +300,8 @@ static int feed_data(struct model *m, struct worker *w, const struct crema_frame
 
 	if (!s)
 		return -ENOMEM;
-	if (head->type == CREMA_FRAME_CARRIED) /* the latest messages of whose frames have gone */
+	if (head->type ==
+	    CREMA_FRAME_CARRIED) /* the latest messages from frames that were dropped */
 		return is_array(raw, n) ? feed_messages(m, w, s, raw, n, false) : 0;
 	if (!is_array(raw, n)) {
 		m->records_bad++;
@@ -329,7 +331,7 @@ static bool is_known(const struct crema_frame_header *head)
 {
 	switch (head->type) {
 	case CREMA_FRAME_CARRIED:
-		return head->first_seq != 0; /* else the worker ended with what was dropped */
+		return head->first_seq != 0; /* else the worker ended in dropped segments */
 	case CREMA_FRAME_HELLO:
 	case CREMA_FRAME_DATA:
 	case CREMA_FRAME_NOTE:
@@ -343,7 +345,7 @@ static bool is_known(const struct crema_frame_header *head)
 	}
 }
 
-/* A frame that is one map: of the collector, or a hello. */
+/* A frame that is one map: the collector's, or a hello. */
 static int feed_tree(struct model *m, const struct crema_frame_header *head,
 		     const msgpack_object *root)
 {

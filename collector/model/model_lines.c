@@ -39,7 +39,7 @@ static const struct line_place *place_of(struct model *m, const struct line_plac
 	return p;
 }
 
-/* False: it is none. */
+/* False: not a place. */
 static bool take_place(struct model *m, const msgpack_object *part, const struct line_place **out)
 {
 	struct line_place key = {.line = 0};
@@ -78,7 +78,7 @@ static bool same_list(const void *item, const void *key)
 	return a->depth == b->depth && !memcmp(a->place, b->place, a->depth * sizeof(*a->place));
 }
 
-/* NULL: no such list, or no memory. */
+/* NULL: not a list, or no memory. */
 static const struct line_list *list_of(struct model *m, const msgpack_object *frames,
 				       const struct places *places)
 {

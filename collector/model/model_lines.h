@@ -4,8 +4,8 @@
  *
  * A row is one list of places (innermost first) of one worker's tasks of a prefix, dataset and
  * span. Its numbers are cumulative: of two messages about a row, the one with the larger numbers is
- * the newer one. Places and lists are interned over all workers: equal ones are equal pointers.
- * Rows beyond MODEL_LINES are left out, and their worker is marked.
+ * newer. Places and lists are interned over all workers: equal ones are equal pointers. Rows beyond
+ * MODEL_LINES are dropped, and their worker is marked.
  */
 #ifndef CREMA_COLLECTOR_MODEL_MODEL_LINES_H
 #define CREMA_COLLECTOR_MODEL_MODEL_LINES_H
@@ -20,12 +20,12 @@
 #define MODEL_LINES 131072u
 #define MODEL_LINE_DEPTH 128u
 #define LINE_CLASSES_TOLD (CREMA_TIMES + 1u)
-#define LINE_TOLD_OTHER CREMA_TIMES /* blocked, and the agent could not tell in what */
+#define LINE_TOLD_OTHER CREMA_TIMES /* blocked on something that the agent could not determine */
 
 struct line_place {
 	const char *function, *file;
-	uint64_t line; /* 0: not known */
-	bool user;     /* of no installed package, and not the interpreter's own */
+	uint64_t line; /* 0: unknown */
+	bool user;     /* in no installed package, and not part of the interpreter */
 };
 
 struct line_list {
@@ -45,20 +45,20 @@ struct line_stack {
 	struct worker *worker;
 	uint64_t table, number;
 	const char *span, *prefix;
-	const char *dataset; /* NULL: of none, or not known when it was sampled */
-	const char *why;     /* there are no places; NULL: there are */
+	const char *dataset; /* NULL: none, or unknown when it was sampled */
+	const char *why;     /* why there are no places; NULL: there are */
 	bool pool;
-	bool outside; /* of a thread without a task: only what it held counts */
+	bool outside; /* of a thread without a task: only held_* counts */
 	const struct line_list *list;
 	struct line_numbers n;
 };
 
-/* Of a worker's agent; the latest. */
+/* Reported by a worker's agent; the latest. */
 struct lines_told {
 	bool known, clocks, cut; /* cut: some rows were beyond MODEL_LINES */
 	uint64_t boot_ns, interval_ns;
 	const char *state;
-	uint64_t cpu_ns; /* of its latest agent: since that began */
+	uint64_t cpu_ns; /* of its latest agent, since that agent began */
 };
 
 struct lines_model {

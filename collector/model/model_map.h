@@ -20,7 +20,7 @@ static inline void raise_to(struct value *have, struct value v)
 		*have = v;
 }
 
-/* The same of every number of a row. */
+/* The same for every number of a row. */
 void model_raise(struct value *number, const struct row_number *of, size_t n,
 		 const msgpack_object *map);
 

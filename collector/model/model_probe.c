@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_probe.c - the JSON texts of the worker probe: Dask's numbers and the stack's versions. */
+/* model_probe.c - the JSON texts of the worker probe: Dask's numbers and the versions of the
+ * stack. */
 #include "collector/model/digest_rows.h"
 #include "collector/model/model.h"
 #include "collector/model/selection.h"
@@ -46,8 +47,7 @@ static bool has_span(const struct digest *v, size_t n, const char *span)
 	return false;
 }
 
-/* Of spans that are left out of the sample what an earlier one said; they come one after the other.
- */
+/* Keeps the earlier rows of spans that the sample leaves out; rows of a span are adjacent. */
 static void keep_others(struct worker *w, size_t before)
 {
 	const struct digest *d;
@@ -99,8 +99,8 @@ static int take_digests(struct model *m, struct worker *w, uint64_t boot_ns,
 	return m->error;
 }
 
-/* What the digests without a span come to, and the probe's own; kept where it is not what the probe
- * before reported. */
+/* Sums of the digests without a span, and the probe's own numbers; kept if they differ from the
+ * probe before. */
 static int take_outside(struct worker *w, uint64_t boot_ns, const json_t *o,
 			const struct digest_rows *rows, bool cut)
 {
@@ -209,13 +209,13 @@ static void take_numbers(struct model *m, struct probe *p, const json_t *o)
 	p->spilled_bytes = real_of(o, "spilled_bytes");
 	p->memory_bytes = real_of(o, "memory_bytes");
 	p->memory_limit_bytes = real_of(o, "memory_limit_bytes");
-	if (p->memory_limit_bytes <= 0) /* Dask's way to say that there is none */
+	if (p->memory_limit_bytes <= 0) /* Dask's value for no limit */
 		p->memory_limit_bytes = (double)NAN;
 	p->cpu_percent = real_of(o, "cpu_percent");
 	p->status = text_of(m, json_object_get(o, "status"));
 }
 
-/* `rows`: NULL, the sample has no list of digests. */
+/* `rows` NULL: the sample has no list of digests. */
 static int take_sample(struct model *m, struct worker *w, uint64_t boot_ns, const json_t *o,
 		       const struct digest_rows *rows)
 {
@@ -273,7 +273,8 @@ int model_feed_dask(struct model *m, struct worker *w, uint64_t boot_ns, struct 
 	return rc;
 }
 
-/* Several Dask workers of one process may be of several schedulers, at once or in turn. */
+/* Several Dask workers of one process may have different schedulers, at the same time or in
+ * turn. */
 static void take_scheduler(struct model *m, struct worker *w, const json_t *address)
 {
 	const char *text = text_of(m, address);
@@ -285,7 +286,7 @@ static void take_scheduler(struct model *m, struct worker *w, const json_t *addr
 	w->scheduler = text;
 }
 
-/* Such an address is another scheduler's on each host. */
+/* Such an address means a different scheduler on each host. */
 static bool is_hosts_own(const char *address)
 {
 	return strstr(address, "//127.") || strstr(address, "//localhost") ||

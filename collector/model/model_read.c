@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_read.c - all frame files of state directories into the model. */
+/* model_read.c - reads all frame files of state directories into the model. */
 #include "collector/model/model.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 #include "common/dirs.h"
 #include "common/framefile.h"
 
-#define READ_TRIES 10 /* segments go at most each few seconds */
+#define READ_TRIES 10 /* segments are dropped every few seconds at most */
 
-/* By its footer, where that is enough: as footer_feed(). */
+/* From its footer if that suffices: as footer_feed(). */
 static int read_footer(struct model *m, const char *footers, const char *path)
 {
 	const struct selection *s = m->selection;
@@ -27,7 +27,7 @@ static int read_footer(struct model *m, const char *footers, const char *path)
 	return footer_feed(m, footers, path, strrchr(path, '/') + 1);
 }
 
-/* From its directory on; of several directories with its own. */
+/* The path from its directory on; with several directories, including it. */
 static const char *name_shown(struct model *m, const char *path, const char *name)
 {
 	const char *shown = m->several ? path : name;
@@ -53,10 +53,10 @@ static int read_file(struct model *m, const char *path, const char *name, const 
 	rc = framefile_read(path, model_feed, m, &stats);
 	if (m->selection)
 		selection_frames(m->selection, stats.frames);
-	if (m->error || rc == -ENOMEM) /* this says nothing of the file */
+	if (m->error || rc == -ENOMEM) /* this is not about the file */
 		return m->error ? m->error : rc;
 	if (rc == -ENOENT)
-		return -ESTALE; /* the collector or an agent removed it in the meantime */
+		return -ESTALE; /* the collector or an agent removed it meanwhile */
 	if (!rc)
 		m->files_read++;
 	if (!rc && !stats.bytes_skipped && !stats.truncated && !stats.no_header && !stats.newer)
@@ -74,8 +74,8 @@ static int read_file(struct model *m, const char *path, const char *name, const 
 }
 
 /*
- * Segments are counted as they are read. Those below what the file of dropped runs says are gone
- * already, whether their files are there or not.
+ * Numbers segments as they are read. Those below the limit in the file of dropped runs are gone,
+ * whether or not their files are there.
  */
 static bool begin_segment(struct model *m, const char *path, const char *name)
 {
@@ -99,7 +99,8 @@ static bool begin_segment(struct model *m, const char *path, const char *name)
 	return true;
 }
 
-/* After the folder was listed: what it says is gone may be in the list, but nothing else is. */
+/* Read after the folder was listed: segments that it records as gone may be in the list, but
+ * no others. */
 static int read_dropped(struct model *m, const char *folder)
 {
 	char path[PATH_MAX];

@@ -311,6 +311,6 @@ int model_feed_map(struct model *m, struct worker *w, uint64_t type, const msgpa
 	case CREMA_MSG_STACK:
 		return model_feed_stack(m, w, map);
 	default:
-		return 0; /* a newer agent's */
+		return 0; /* from a newer agent */
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_sections.c - SECTION and GAUGE messages: of each row the one with the highest revision. */
+/* model_sections.c - SECTION and GAUGE messages: the highest revision of each row wins. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static uint64_t hash_of(const struct section_key *k)
 
 static bool same_key(const void *item, const void *key)
 {
-	return !memcmp(item, key, sizeof(struct section_key)); /* both rows begin with it */
+	return !memcmp(item, key, sizeof(struct section_key)); /* both rows begin with their key */
 }
 
 static struct section_row *section_of(struct model *m, const struct section_key *key)
@@ -48,7 +48,7 @@ static struct section_row *section_of(struct model *m, const struct section_key 
 	return s;
 }
 
-/* [first bucket, how many in it, in the next ...] */
+/* [first bucket, its count, the next one's count, ...] */
 static void take_buckets(uint32_t *bucket, const msgpack_object *list)
 {
 	uint64_t at, n;
@@ -111,7 +111,7 @@ static double item_real(const msgpack_object_array *list, uint32_t at)
 	return at < list->size && object_f64(&list->ptr[at], &d) ? d : (double)NAN;
 }
 
-/* What an older agent did not know comes last, and is unknown. */
+/* Members that an older agent lacks come last, and are unknown. */
 static void take_stat(struct crema_stat *s, const msgpack_object *list)
 {
 	uint32_t at = 0;

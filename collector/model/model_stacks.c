@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_stacks.c - long waits by where they came from. */
+/* model_stacks.c - long waits by their origin. */
 #include "collector/model/model_stacks.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ int model_feed_module(struct model *m, const msgpack_object *map)
 	return m->error;
 }
 
-/* Adds the number to those that were received; false: it was there already. */
+/* Adds the number to those received; *first false: it was there already. */
 static int first_time(struct worker *w, uint64_t number, bool *first)
 {
 	const struct stream *s = &w->stacks;

@@ -18,7 +18,7 @@
 
 struct site_frame {
 	uint64_t module; /* 0: in no file */
-	uint64_t place;	 /* in the module's file; without one, the address */
+	uint64_t place;	 /* in the module's file; without a module, the address */
 };
 
 struct waits {
@@ -27,7 +27,7 @@ struct waits {
 
 struct site {
 	const char *span, *prefix;
-	const char *file, *peer, *on; /* what was waited for, as far as it is known */
+	const char *file, *peer, *on; /* what was waited for, if known */
 	enum crema_time_id wait;
 	uint32_t depth;
 	const struct site_frame *frame; /* innermost first */
@@ -36,13 +36,13 @@ struct site {
 
 struct site_module {
 	uint64_t id;
-	const char *path, *build_id; /* NULL = unknown */
+	const char *path, *build_id; /* NULL: unknown */
 };
 
-/* What the workers' own totals say of long waits. */
+/* What the workers' own totals report about long waits. */
 struct blocked_totals {
 	bool known;			 /* a threshold was set */
-	uint64_t threshold_ns, recorded; /* recorded: had room in the worker's table */
+	uint64_t threshold_ns, recorded; /* recorded: those that fit into the worker's table */
 	uint64_t calls[CREMA_TIMES], ns[CREMA_TIMES];
 };
 

@@ -9,7 +9,7 @@
 #include "collector/model/model.h"
 #include "collector/model/model_map.h"
 
-/* NULL: no memory; *full: no room for one more. */
+/* NULL: no memory; *full: no room for another line. */
 static struct opened_line *line_of(struct opened_lines *o, const char *line, bool *full)
 {
 	struct opened_line *made;

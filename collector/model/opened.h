@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * opened.h - the lines of the user's own code that opened a file, and what their descriptors moved.
+ * opened.h - the lines of user code that opened a file, and the bytes that their descriptors moved.
  *
- * A list has each line once, at most OPENED_LINES of them; texts are interned, and compared by
- * address. To be released by its owner.
+ * A list has each line once, at most OPENED_LINES of them; texts are interned and compared by
+ * address. The owner releases it.
  */
 #ifndef CREMA_COLLECTOR_MODEL_OPENED_H
 #define CREMA_COLLECTOR_MODEL_OPENED_H
@@ -33,10 +33,9 @@ struct opened_lines {
 	size_t n, cap;
 };
 
-/* Takes a FILE message's list: numbers only grow, and a line that has come once comes each time.
- * 0 or -ENOMEM. */
+/* Takes a FILE message's list: numbers only grow, and a line never disappears. 0 or -ENOMEM. */
 int opened_take(struct opened_lines *to, struct model *m, const msgpack_object *list);
-/* Adds those of another row of the file. 0 or -ENOMEM. */
+/* Adds the lines of another row of the file. 0 or -ENOMEM. */
 int opened_add(struct opened_lines *to, const struct opened_lines *from);
 void opened_release(struct opened_lines *o);
 

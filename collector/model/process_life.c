@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* process_life.c - how much of a worker's process was work (model.h). */
+/* process_life.c - how much of a worker process's life was work (model.h). */
 #include <math.h>
 
 #include "collector/model/model.h"
 
-/* /proc counts start times in these on every Linux. */
+/* The unit of start times in /proc, the same on every Linux. */
 #define TICKS_PER_SECOND UINT64_C(100)
 
 void model_process_lives(struct model *m)
@@ -23,7 +23,7 @@ void model_process_lives(struct model *m)
 		w->first_edge = w->last_edge = (double)NAN;
 		w->work_seconds = 0;
 	}
-	for (i = 0; i < m->attempts.n; i++) { /* by their begin */
+	for (i = 0; i < m->attempts.n; i++) { /* sorted by begin */
 		a = m->attempts.v[i];
 		w = a->worker;
 		if (isnan(a->begin) || isnan(a->end) || a->state == ATTEMPT_RUNNING)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* selection.c - what is kept of a journal that is read for some runs: the filter (selection.h). */
+/* selection.c - the filter for a journal that is read for some runs (selection.h). */
 #include "collector/model/selection.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One item for each key of a table: what was kept, or a time. */
+/* One item per key of a table: what was kept, or a time. */
 struct entry {
 	uint64_t key[4];
 	uint64_t ns, end_boot_ns;
@@ -23,7 +23,7 @@ static uint64_t hash_of(const uint64_t key[4])
 	return hash_pair(hash_pair(key[0], key[1]), hash_pair(key[2], key[3]));
 }
 
-/* The entry of the key, new with *fresh; NULL: out of memory. */
+/* The entry of the key; *fresh: it is new. NULL: out of memory. */
 static struct entry *entry_of(struct selection *s, struct table *table, const uint64_t key[4],
 			      bool *fresh)
 {
@@ -85,7 +85,7 @@ void selection_frames(struct selection *s, uint64_t frames)
 	s->files.v[s->files.n - 1].frames = frames;
 }
 
-/* Names are interned: they compare by address. */
+/* Names are interned and compared by address. */
 static uint64_t name(struct model *m, bool known, struct text t)
 {
 	return known ? (uintptr_t)model_text(m, t) : 0;
@@ -167,7 +167,7 @@ bool selection_end(const struct selection *s, const char *span, const struct wor
 	return *end_ns != 0;
 }
 
-/* Also what may be the first that is known of an attempt: later records say whose it is. */
+/* Also takes what may be an attempt's first record: later records name its span. */
 static bool batch_takes(struct model *m, const struct worker *w, const struct task_record *r)
 {
 	const struct seen_span *seen;
@@ -229,7 +229,7 @@ int selection_want(struct selection *s, const void *run, const char *span)
 	item->id = (struct text){selection_keep(s, span), strlen(span)};
 	if (!item->id.ptr)
 		return -ENOMEM;
-	if (wanted_find(s, item->id)) /* the run is wanted twice */
+	if (wanted_find(s, item->id)) /* the run was requested twice */
 		return 0;
 	item->run = run;
 	return table_add(&s->wanted, hash_bytes(1, item->id.ptr, item->id.len), item);
@@ -262,7 +262,7 @@ bool selection_takes_task(struct model *m, struct worker *w, const struct task_r
 		return true;
 	if (m->selection->pass == SELECTION_BATCH)
 		return known || batch_takes(m, w, r);
-	if (!TASK_KNOWN(r, span)) { /* a late record may know less than an earlier one did */
+	if (!TASK_KNOWN(r, span)) { /* a late record may lack what an earlier one had */
 		takes = !stream_has(&w->spanned, r->attempt);
 		m->selection->files.v[m->selection->files.n - 1].nameless = true;
 	} else if (m->selection->pass == SELECTION_RUNS)
@@ -308,7 +308,7 @@ static bool same_worker(const void *item, const void *key)
 	return !memcmp(((const struct worker *)item)->id, key, CREMA_WORKER_ID_BYTES);
 }
 
-/* By the clock that the worker has in the end: not that of the records read so far. */
+/* By the worker's final clock, not that of the records read so far. */
 bool selection_takes_time(const struct model *m, const struct worker *w, uint64_t boot_ns)
 {
 	const struct selection *s = m->selection;
@@ -355,7 +355,7 @@ bool selection_takes_stack(const struct selection *s, struct text span)
 	return !s || s->pass != SELECTION_RUNS || !span.ptr || selection_wants(s, span);
 }
 
-/* What is passed over is a sign of life all the same. */
+/* A skipped message still shows that the worker was alive. */
 static void sign(struct worker *w, uint64_t type, const msgpack_object *map)
 {
 	uint64_t boot_ns = 0;
@@ -391,7 +391,7 @@ bool selection_takes_message(const struct model *m, struct worker *w, uint64_t t
 	case CREMA_MSG_COLUMN:
 		span = get_text(map, "span");
 		return s->pass == SELECTION_RUNS && (!span.ptr || selection_wants(s, span));
-	case CREMA_MSG_LINES: /* what it says of the worker is of all spans */
+	case CREMA_MSG_LINES: /* its worker-wide part is about all spans */
 	case CREMA_MSG_STACK:
 	case CREMA_MSG_MODULE:
 	case CREMA_MSG_DASK:

@@ -51,8 +51,7 @@ const char *span_part_owner(const struct model *m, const char *name)
 	return p && p->block ? p->block : span_part_span(m, name);
 }
 
-/* "SPAN.GENERATIONk...", "SPAN.0bBLOCK", or a whole span. A generation may have a dot of its own.
- */
+/* "SPAN.GENERATIONk...", "SPAN.0bBLOCK", or a whole span. A generation may contain a dot. */
 static void parse(struct model *m, struct span_part *p, struct text name, struct text *span)
 {
 	const char *at = memchr(name.ptr, '.', name.len);

@@ -48,7 +48,7 @@ static bool id_matches(Elf *elf, const char *build_id)
 	return false;
 }
 
-/* The full table if the file has it, else what it exports. */
+/* The full table if the file has it, else the dynamic symbols. */
 static Elf_Scn *symbol_section(Elf *elf, GElf_Shdr *found)
 {
 	Elf_Scn *scn = NULL, *best = NULL;
@@ -105,7 +105,7 @@ int symbols_open(struct symbols *s, const char *path, const char *build_id)
 	s->fd = -1;
 	if (!path || !build_id || elf_version(EV_CURRENT) == EV_NONE)
 		return -ENOENT;
-	/* The path is the worker's: here it may be anything, a pipe too. */
+	/* The path is the worker's: here it may be anything, even a pipe. */
 	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (s->fd < 0)
 		return -errno;
@@ -151,7 +151,7 @@ const char *symbols_name(const struct symbols *s, uint64_t place)
 		else
 			high = mid;
 	}
-	/* Several may begin at one address; of those that cover it any name is right. */
+	/* Several may begin at one address; any that covers the address is right. */
 	for (size_t i = low; i > 0 && low - i < 16; i--) {
 		if (s->symbol[i - 1].end > address)
 			return elf_strptr(s->elf, s->strings, s->symbol[i - 1].name);

@@ -2,8 +2,8 @@
 /*
  * symbols.h - names of functions, from the symbol tables of ELF files on this machine.
  *
- * A file is only believed if its build id is the one that the worker's had. An address is named
- * only where a function's symbol covers it: never by the nearest symbol before it. One thread.
+ * A file is only used if its build id equals that of the worker's file. An address gets a name only
+ * if a function's symbol covers it, never from the nearest symbol before it. One thread.
  */
 #ifndef CREMA_COLLECTOR_MODEL_SYMBOLS_H
 #define CREMA_COLLECTOR_MODEL_SYMBOLS_H
@@ -18,9 +18,9 @@ struct symbols {
 	size_t n, strings;
 };
 
-/* 0; -ESTALE: another build id; or -errno. To be released in any case. build_id: hex. */
+/* 0; -ESTALE: another build id; or -errno. Release it in any case. build_id: hex. */
 int symbols_open(struct symbols *s, const char *path, const char *build_id);
-/* The function that holds the byte at this place of the file; NULL: not known. */
+/* The function that contains the byte at this offset in the file; NULL: unknown. */
 const char *symbols_name(const struct symbols *s, uint64_t place);
 void symbols_release(struct symbols *s);
 
