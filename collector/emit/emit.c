@@ -99,7 +99,7 @@ struct value value_minus(struct value a, struct value b)
 	bool known_a, known_b;
 	double x, y;
 
-	if (is_whole(a) && is_whole(b)) /* two's complement: i is u for what fits both */
+	if (is_whole(a) && is_whole(b)) /* two's complement: i equals u if both fit */
 		return value_int((int64_t)(a.v.u - b.v.u));
 	x = value_number(a, &known_a);
 	y = value_number(b, &known_b);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * emit.h - what every output shares: one value that may be unknown, and the sink for text.
+ * emit.h - shared by all outputs: a value that may be unknown, and the sink for text.
  *
- * A value knows its type; VALUE_NULL is "unknown", in JSON null, in tables "unknown". Producers
- * never turn it into 0. Text in a value is borrowed: it must outlive the call that prints it.
+ * A value has a type. VALUE_NULL is "unknown": null in JSON, "unknown" in tables. Producers never
+ * turn it into 0. Text in a value is borrowed: it must outlive the call that prints it.
  *
- * A sink collects text in a buffer. With `flush` set, it hands the buffer on when it is larger
- * than SINK_CHUNK, so a report of any size needs little memory; `flush` takes all of it and
- * resets it. The first error (out of memory, a failed flush) sticks in `error` as -errno and
- * everything after it is dropped: callers check once, at the end.
+ * A sink collects text in a buffer. If `flush` is set, the sink passes it the buffer when it
+ * exceeds SINK_CHUNK, so a report of any size needs little memory. `flush` consumes all of it and
+ * resets it. The first error (out of memory, a failed flush) sticks in `error` as -errno, and
+ * everything after it is dropped. Callers check once, at the end.
  */
 #ifndef CREMA_COLLECTOR_EMIT_EMIT_H
 #define CREMA_COLLECTOR_EMIT_EMIT_H
@@ -37,18 +37,18 @@ struct value {
 struct value value_null(void);
 struct value value_uint(uint64_t u);
 struct value value_int(int64_t i);
-/* Not finite = unknown. */
+/* Not finite: unknown. */
 struct value value_real(double d);
 struct value value_bool(bool b);
-/* NULL = unknown. */
+/* NULL: unknown. */
 struct value value_text(const char *s);
 /* seconds from nanoseconds, unknown stays unknown */
 struct value value_seconds(struct value ns);
-/* as a double; `*known` says whether there is one */
+/* as a double; `*known`: whether there is one */
 double value_number(struct value v, bool *known);
 /* a / b * factor; unknown if either is or b is 0 */
 struct value value_ratio(struct value a, struct value b, double factor);
-/* What is left of the whole: 0 where it is below 1 % of it, which clocks differ by. */
+/* The rest of a whole: 0 if it is below 1 % of the whole, by which clocks differ. */
 struct value value_rest(struct value rest, struct value whole);
 /* a - b as a signed integer; unknown if either is */
 struct value value_minus(struct value a, struct value b);
@@ -57,7 +57,7 @@ struct value value_plus(struct value a, struct value b);
 
 /* The larger one; unknown if either is */
 struct value value_larger(struct value a, struct value b);
-/* Of names that may be unknown: those first, then as strcmp(). */
+/* As strcmp(), for names that may be unknown: those come first. */
 int text_order(const char *a, const char *b);
 
 struct sink {
@@ -68,14 +68,14 @@ struct sink {
 	unsigned int width; /* columns of the terminal; 0: the usual 80 */
 };
 
-/* Columns that a line of text may fill: one less than there are, within reason. */
+/* Columns that a line may fill: one less than the width, within limits. */
 size_t sink_columns(const struct sink *s);
-/* The same of prose, which nobody reads in lines of any length. */
+/* The same for prose, which is hard to read in long lines. */
 size_t sink_prose_columns(const struct sink *s);
 
 void sink_put(struct sink *s, const char *text, size_t n);
-/* Room for n bytes at the sink's end, to be written in place, and how much was: up to `end`. NULL
- * after an error. */
+/* Returns room for n bytes at the sink's end, to be filled in place; sink_take() gets the end of
+ * the written part. NULL after an error. */
 char *sink_more_room(struct sink *s, size_t n);
 static inline char *sink_room(struct sink *s, size_t n)
 {
@@ -94,18 +94,18 @@ static inline void sink_take(struct sink *s, const char *end)
 }
 void sink_puts(struct sink *s, const char *text);
 __attribute__((format(printf, 2, 3))) void sink_printf(struct sink *s, const char *fmt, ...);
-/* The same numbers where there is room for NUMBER_ROOM; return the end. */
+/* The same numbers, written to a buffer of NUMBER_ROOM bytes; return the end. */
 #define NUMBER_ROOM 32
 char *number_uint(char *to, uint64_t v);
 char *number_real(char *to, double v);
 void sink_uint(struct sink *s, uint64_t v);
-/* The shortest decimal number that is read back as this double; what C writes of nan and inf. */
+/* The shortest decimal number that reads back as this double; nan and inf as in C. */
 void sink_real(struct sink *s, double v);
-/* A line of Prometheus' text: NAME VALUE. */
+/* A line of the Prometheus text format: NAME VALUE. */
 void sink_sample(struct sink *s, const char *name, double v);
-/* Hands on what is left; returns 0 or the first error. */
+/* Flushes the rest; returns 0 or the first error. */
 int sink_end(struct sink *s);
-/* What a flush to a file does: writes all of it and empties it. 0 or -errno. */
+/* A flush to a file: writes all of `out` and empties it. 0 or -errno. */
 int sink_write(int fd, struct buf *out);
 
 #endif

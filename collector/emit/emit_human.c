@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* emit_human.c - values in units that people read. */
+/* emit_human.c - values in units for people. */
 #include "collector/emit/emit_table.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Nobody reads more digits; cut off they would be another number. */
+/* Nobody reads more digits, and truncated ones would be another number. */
 static bool put_huge(double d, const char *unit, char *out)
 {
 	if (fabs(d) < 1e15)
@@ -34,7 +34,7 @@ static void put_count(double d, char *out)
 	out[o] = '\0';
 }
 
-/* 4 digits that matter */
+/* 4 significant digits */
 static void put_short(double d, const char *unit, char *out)
 {
 	double size = fabs(d);
@@ -132,7 +132,7 @@ static void put_number(double d, enum human as, char *out)
 	}
 }
 
-/* "-0.0 %" is "0.0 %". */
+/* Turns "-0.0 %" into "0.0 %". */
 static void drop_sign_of_zero(char *out)
 {
 	if (*out == '-' && out[strcspn(out, "123456789")] == '\0')

@@ -44,7 +44,7 @@ static bool is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Copies what is plain, from the beginning; returns how much that was. */
+/* Copies the leading part that needs no escapes; returns its length. */
 static size_t copy_plain(char *to, const char *text, size_t n)
 {
 	size_t i = 0;
@@ -104,7 +104,7 @@ void json_name_init(struct json_name *name, const char *text)
 
 #define LEAD_BYTES (2 + JSON_DEPTH + JSON_NAME_BYTES)
 
-/* What comes before a value, up to a name that needs no escapes; there is room for LEAD_BYTES. */
+/* Writes what precedes a value, including a name that needs no escapes. `at` has LEAD_BYTES. */
 static char *write_lead(struct json *j, const struct json_name *name, char *at)
 {
 	bool more = j->depth && j->filled[j->depth - 1];
@@ -121,7 +121,7 @@ static char *write_lead(struct json *j, const struct json_name *name, char *at)
 	if (j->depth)
 		j->filled[j->depth - 1] = true;
 	if (name) {
-		memcpy(at, name->text, sizeof(name->text)); /* of one length: no call */
+		memcpy(at, name->text, sizeof(name->text)); /* fixed length: no call */
 		at += name->n;
 	}
 	return at;
@@ -249,7 +249,7 @@ static char *write_short(char *at, struct value v)
 	}
 }
 
-/* In one piece where it can be: a report of a million tasks has 200 million of them. */
+/* Written in one piece if possible: a report of a million tasks has 200 million of them. */
 void emit_ready(struct json *j, const struct json_name *name, struct value v)
 {
 	char *at, *end = NULL;

@@ -15,7 +15,7 @@
 #define MARK_BYTES 4   /* "~999" */
 #define LEAST_SHARED 4 /* bytes: less is not worth two dots */
 
-/* A name, and what is tried in its place. */
+/* A name, and its shortened form. */
 struct trial {
 	const char *name;
 	char *cut;
@@ -29,7 +29,7 @@ struct trials {
 	size_t head, tail; /* bytes that all wide names share */
 };
 
-/* How the middle is cut where dots at the ends are not enough: tenths that the beginning gets. */
+/* Where to cut the middle if dots at the ends are not enough: tenths that the beginning keeps. */
 static const unsigned int splits[] = {3, 5, 7, 0, 10};
 #define SPLITS (sizeof(splits) / sizeof(splits[0]))
 
@@ -60,7 +60,7 @@ static bool separates(char c)
 	return c && strchr("/_-.: ", c);
 }
 
-/* What two and more wide names have in common, up to the last mark between words. */
+/* What several wide names have in common, up to the last separator between words. */
 static void find_shared(struct trials *t)
 {
 	size_t i, n, head = 0, tail = 0, shortest = 0;
@@ -92,7 +92,7 @@ static void find_shared(struct trials *t)
 	t->tail = tail > LEAST_SHARED && t->head + tail < shortest ? tail : 0;
 }
 
-/* Dots in place of the shared ends. */
+/* Puts dots in place of the shared ends. */
 static void drop_shared(const struct trials *t, struct trial *one, bool tail)
 {
 	size_t n = strlen(one->name), drop = tail ? t->tail : 0;
@@ -104,7 +104,7 @@ static void drop_shared(const struct trials *t, struct trial *one, bool tail)
 		memcpy(one->cut, one->name, n + 1);
 }
 
-/* Whether all fit; with `split` they are made to. */
+/* Whether all fit; `split` cuts the middles so that they do. */
 static bool try_cut(struct trials *t, bool tail, size_t to, const unsigned int *split)
 {
 	bool fit = true;
@@ -127,7 +127,7 @@ static int by_cut(const void *pa, const void *pb)
 	return order ? order : strcmp(a->name, b->name);
 }
 
-/* Whether different names look different; they are in order then. */
+/* Whether different names still look different; sorts them. */
 static bool are_different(struct trials *t)
 {
 	size_t i;
@@ -140,7 +140,7 @@ static bool are_different(struct trials *t)
 	return true;
 }
 
-/* The last resort: ~1, ~2, ... behind names that look alike. */
+/* The last resort: appends ~1, ~2, ... to names that look alike. */
 static void mark(struct trials *t)
 {
 	size_t i, number = 0, room = t->to > MARK_BYTES + 2 ? t->to - MARK_BYTES : t->to;
@@ -200,7 +200,7 @@ int names_shorten(char **names, size_t n, size_t to)
 		find_shared(&t);
 		choose(&t);
 		for (i = 0; i < n; i++) {
-			/* never longer: each name has room for what takes its place */
+			/* never longer: each name has room for its replacement */
 			if (t.v[i].wide)
 				memcpy(names[t.v[i].at], t.v[i].cut, strlen(t.v[i].cut) + 1);
 		}

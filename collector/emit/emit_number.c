@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* emit_number.c - numbers as the shortest text that is read back as the very same number. */
+/* emit_number.c - numbers as the shortest text that reads back as the same number. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 #include "collector/emit/emit.h"
 
 #define GIGA 1000000000u
-/* Below, doubles lie closer than 1e-9: each nanosecond has its own. */
+/* Below this, doubles are less than 1e-9 apart: each nanosecond has its own. */
 #define EXACT 4194304.0
-/* Where m * 10^p fits in 128 bits, and whole numbers still have all their bits. */
+/* The range in which m * 10^p fits in 128 bits and whole numbers are exact. */
 #define LEAST 1e-6
 #define MOST 9007199254740992.0
-/* Below, C writes an exponent. */
+/* Below this, C writes an exponent. */
 #define EXPONENT 1e-4
 
 __extension__ typedef unsigned __int128 wide;
@@ -67,13 +67,13 @@ void sink_uint(struct sink *s, uint64_t v)
 }
 
 /*
- * v = m * 2^-s as `places` decimal digits, correctly rounded: n / 10^p. All of it is exact, as
- * m * 10^p has less than 128 bits for LEAST <= v < MOST and 15 to 17 places.
+ * v = m * 2^-s as `places` decimal digits, correctly rounded: n / 10^p. All of it is exact, as m *
+ * 10^p has less than 128 bits for LEAST <= v < MOST and 15 to 17 places.
  */
 struct decimal {
 	uint64_t n;
 	int p;
-	bool same; /* it is read back as v */
+	bool same; /* reads back as v */
 };
 
 static struct decimal decimal_of(double v, int places)
@@ -97,13 +97,13 @@ static struct decimal decimal_of(double v, int places)
 		d.n++;
 		rest = one - rest;
 	}
-	/* Less than half the way to the next double; powers of 2, which have a nearer one below
-	 * them, are exact with 15 places. */
+	/* Less than half the distance to the next double. Powers of 2, which have a nearer one
+	 * below them, are exact with 15 places. */
 	d.same = rest * 2 < scale;
 	return d;
 }
 
-/* n / 10^p, without zeros at its end. */
+/* n / 10^p, without trailing zeros. */
 static char *put_decimal(char *to, bool minus, uint64_t n, int p)
 {
 	uint64_t power = 1, whole;
@@ -164,9 +164,9 @@ static char *put_any(char *to, double v, int places)
 }
 
 /*
- * Most real numbers here are nanoseconds / 1e9. Both are exact doubles, so what their quotient is
- * rounded to is what a reader makes of the same decimal number. Of the larger ones most are times
- * since 1970, which need all 17 digits.
+ * Most real numbers here are nanoseconds / 1e9. Both are exact doubles, so their rounded quotient
+ * is the double that a reader gets from the same decimal number. Most larger ones are times since
+ * 1970, which need all 17 digits.
  */
 char *number_real(char *to, double v)
 {

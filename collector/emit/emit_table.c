@@ -88,7 +88,7 @@ void grid_end_row(struct grid *g)
 		grid_text(g, "");
 }
 
-/* The widest left column that can still give way, or GRID_COLUMNS. */
+/* The widest left-aligned column that can still shrink, or GRID_COLUMNS. */
 static unsigned int widest_left(const struct grid *g, const size_t *w)
 {
 	unsigned int c, found = GRID_COLUMNS;
@@ -101,8 +101,8 @@ static unsigned int widest_left(const struct grid *g, const size_t *w)
 	return found;
 }
 
-/* Widths of all columns; the widest left ones give way until the table fits: false if it does not.
- */
+/* Computes all widths; the widest left-aligned columns shrink until the table fits. False: it
+ * does not. */
 static bool fit(const struct grid *g, size_t *w, size_t *natural)
 {
 	size_t i, total = INDENT;
@@ -128,7 +128,7 @@ static bool fit(const struct grid *g, size_t *w, size_t *natural)
 	return true;
 }
 
-/* A table that cannot be made narrow enough without cutting numbers: a line for each cell. */
+/* A table that does not fit without cutting numbers: one line per cell. */
 static void print_tall(struct grid *g)
 {
 	const char *cell, *title;
@@ -200,7 +200,7 @@ static void release(struct grid *g)
 	g->at = 0;
 }
 
-/* Names of a column in at most `to` columns; how many they take. */
+/* Shortens the names of a column to `to` columns; returns the width they take. */
 static size_t shorten_column(struct grid *g, unsigned int c, size_t to)
 {
 	size_t rows = g->cells.n / g->columns, i, width, most = text_width(g->title[c]);
@@ -218,7 +218,7 @@ static size_t shorten_column(struct grid *g, unsigned int c, size_t to)
 	return most;
 }
 
-/* Names of the columns that gave way; what the cut of one leaves over, the next one gets. */
+/* Shortens the columns that had to shrink; width left over by one goes to the next. */
 static void shorten(struct grid *g, size_t *w, const size_t *natural)
 {
 	unsigned int c;

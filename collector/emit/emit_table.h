@@ -7,10 +7,10 @@
  *	grid_text(&g, path);  grid_value(&g, v, AS_BYTES); ...   cell after cell, row after row
  *	grid_print(&g);                                          and is empty again
  *
- * A table that is wider than the sink shortens the names in its left columns (emit_names.h), the
- * widest first. If that is not enough it gives each cell a line: numbers and titles are never cut.
- * Control characters become '?'. An unknown value prints "unknown". With `colour` titles are bold
- *and unknown is dim; nothing else depends on it.
+ * A table that is wider than the sink shortens the names in its left-aligned columns
+ * (emit_names.h), the widest first. If that is not enough, each cell gets a line. Numbers and
+ * titles are never cut. Control characters become '?'. An unknown value prints "unknown". `colour`
+ * makes titles bold and unknown values dim, and has no other effect.
  */
 #ifndef CREMA_COLLECTOR_EMIT_EMIT_TABLE_H
 #define CREMA_COLLECTOR_EMIT_EMIT_TABLE_H
@@ -21,13 +21,13 @@
 #define HUMAN_BYTES 32
 
 enum human {
-	AS_IS,	    /* text as it is, whole numbers, others with 4 digits */
+	AS_IS,	    /* text unchanged, whole numbers, others with 4 digits */
 	AS_COUNT,   /* 400,000 */
 	AS_BYTES,   /* 55.94 MB (powers of 1000) */
-	AS_MIB,	    /* a number of MiB, as it is */
+	AS_MIB,	    /* a number of MiB, unscaled */
 	AS_SECONDS, /* 1.106 s, 23.1 ms, 2 m 05 s */
 	AS_PERCENT, /* 46.9 % */
-	AS_SHARE,   /* the same of 0.469 */
+	AS_SHARE,   /* the same for 0.469 */
 	AS_MBS,
 	AS_GBPS,
 	AS_KHZ,
@@ -36,10 +36,10 @@ enum human {
 	AS_YES,	  /* yes, no */
 };
 
-/* out has HUMAN_BYTES; texts longer than that are cut. Returns out. */
+/* `out` has HUMAN_BYTES; longer texts are cut. Returns out. */
 char *human(struct value v, enum human as, char *out);
 
-/* How a cell stands out where there is colour; NULL: it does not. */
+/* Highlighting of a cell if there is colour; NULL: none. */
 #define STYLE_GOOD "\033[32m"
 #define STYLE_WAIT "\033[33m"
 #define STYLE_BAD "\033[1;31m"
@@ -55,7 +55,7 @@ struct grid {
 	unsigned int columns, at;
 	bool right[GRID_COLUMNS];
 	const char *title[GRID_COLUMNS];
-	const char *style; /* of the next cell */
+	const char *style; /* for the next cell */
 	struct {
 		struct grid_cell *v;
 		size_t n, cap;
@@ -67,7 +67,7 @@ __attribute__((sentinel)) void grid_columns(struct grid *g, const char *first, .
 void grid_text(struct grid *g, const char *text);
 __attribute__((format(printf, 2, 3))) void grid_printf(struct grid *g, const char *fmt, ...);
 void grid_value(struct grid *g, struct value v, enum human as);
-/* The next cell stands out. */
+/* Highlights the next cell. */
 void grid_style(struct grid *g, const char *style);
 /* Fills the row with empty cells. */
 void grid_end_row(struct grid *g);
@@ -75,7 +75,7 @@ void grid_print(struct grid *g);
 
 /* A title line with a blank line before it. */
 void table_section(struct sink *s, bool colour, const char *title);
-/* The line behind a table of n rows of which `shown` are in it at most, if more there are. */
+/* The line after a table of n rows with at most `shown` in it, if there are more. */
 void table_more(struct sink *s, size_t n, size_t shown);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* emit_text.c - what text looks like on a terminal, and what must not get there. */
+/* emit_text.c - the width of text on a terminal, and characters that must not reach it. */
 #include "collector/emit/emit_text.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static void make_locale(void)
 	utf8_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 }
 
-/* Columns of a character; -1: it is none. Without the locale (not part of an old libc): 1. */
+/* Columns of a character; -1: not printable. Without the locale (not part of an old libc): 1. */
 static int char_width(wchar_t c)
 {
 	locale_t before;
@@ -41,7 +41,7 @@ static int char_width(wchar_t c)
 	return w;
 }
 
-/* Length of the character at p and what it is; -1: not UTF-8 */
+/* Length of the character at p, and the character; -1: not UTF-8 */
 static size_t take(const char *p, wchar_t *c)
 {
 	uint32_t code = 0;
@@ -99,7 +99,7 @@ size_t text_word(const char *s, size_t *bytes)
 	return width;
 }
 
-/* Bytes of the longest beginning that has at most so many columns. */
+/* Bytes of the longest prefix that fits in that many columns. */
 static size_t beginning(const char *s, size_t columns)
 {
 	size_t bytes = 0, width = 0, n;
@@ -129,7 +129,7 @@ void text_cut(char *s, size_t to, size_t keep)
 	}
 	head = beginning(s, keep);
 	tail = beginning(s, width - (to - keep - 2));
-	/* a wide character in the way of the cut goes too */
+	/* a wide character across the cut is removed, too */
 	while (s[tail] && text_width(s + tail) > to - keep - 2)
 		tail += beginning(s + tail, 2);
 	memmove(s + head + 2, s + tail, strlen(s + tail) + 1);

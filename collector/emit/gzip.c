@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gzip.c - content coding, as RFC 9110 says: a list of codings, each with a weight or not. */
+/* gzip.c - content coding as in RFC 9110: a list of codings with optional weights. */
 #include "collector/emit/gzip.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define GZIP_WINDOW (15 + 16) /* zlib's way to say gzip */
+#define GZIP_WINDOW (15 + 16) /* zlib's value for gzip */
 #define GZIP_MEMORY 8
 
 bool gzip_wanted(const char *accept)
@@ -66,7 +66,7 @@ ssize_t gzip_next(z_stream *z, const struct buf *in, size_t *at, char *out, size
 	z->avail_in = (uInt)n;
 	z->next_out = (unsigned char *)out;
 	z->avail_out = (uInt)max;
-	/* a flush, as libmicrohttpd takes no empty piece */
+	/* flush, because libmicrohttpd takes no empty piece */
 	rc = deflate(z, *at + n == in->len ? Z_FINISH : Z_SYNC_FLUSH);
 	*at += n - z->avail_in;
 	if (z->avail_out < max)

@@ -7,9 +7,9 @@
  * each that is not 0, then those numbers at 7 bits per byte. An attempt takes about 350 bytes, its
  * key included.
  *
- * 	count_of(&a->c, CREMA_C_read_bytes)	one number
- * 	attempt_u64(a, TASK_F_events)		one field; unknown stays unknown
- * 	attempt_detail(a, &d)			everything: for callers that need many fields
+ *	count_of(&a->c, CREMA_C_read_bytes)	one number
+ *	attempt_u64(a, TASK_F_events)		one field; unknown stays unknown
+ *	attempt_detail(a, &d)			everything: for callers that need many fields
  *
  * own_ns(), pool_ns() and count_of() take the packed numbers of an attempt and plain counters
  * alike.

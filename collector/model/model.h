@@ -3,7 +3,7 @@
  * model.h - the contents of the frames in memory: workers, attempts, samples, totals, files,
  * codecs.
  *
- * 	model_init(&m);  model_read_dir(&m, dir);  model_close(&m, now_ns);  ...  model_release(&m);
+ *	model_init(&m);  model_read_dir(&m, dir);  model_close(&m, now_ns);  ...  model_release(&m);
  *
  * Feeding is idempotent and does not depend on order: the highest revision of an attempt wins,
  * cumulative rows keep the largest value of each number, snapshots keep the latest by their

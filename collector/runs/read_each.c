@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* read_each.c - all runs one after the other, a batch of them in memory. */
+/* read_each.c - reads all runs one after the other, in batches that fit in memory. */
 #include "collector/runs/read_runs.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "collector/runs/run_totals.h"
 #include "common/framefile.h"
 
-/* What a slim attempt takes with its places in the model and in its run, at most. */
+/* The most memory of a slim attempt, with its entries in the model and in its run. */
 #define SLIM_BYTES 320u
 
 struct each {
@@ -17,13 +17,14 @@ struct each {
 	struct runs *runs;
 	struct selection s;
 	uint64_t batch_bytes;
-	int unread; /* -errno of the last file that the survey could read, and then could not */
+	int unread; /* -errno of the last file that only the survey could read */
 	bool by_totals, survey_only;
 	run_visitor see;
 	void *arg;
 };
 
-/* Nothing more is to be read: the survey has all attempts of runs without spans of their own. */
+/* Needs no more reading: the survey has all attempts of runs that do not have spans to
+ * themselves. */
 static bool is_complete(const struct each *e, const struct run *r)
 {
 	return r->plain || !r->first_span || e->survey_only || (e->by_totals && r->totals);
@@ -37,8 +38,7 @@ static void forget_attempts(struct run *r)
 	memset(&r->workers, 0, sizeof(r->workers));
 }
 
-/* Says of the run's spans that they are of this batch, and of its files that they are to be read.
- */
+/* Marks the run's spans as part of this batch, and its files as to be read. */
 static void join_batch(struct each *e, size_t at, bool *wanted)
 {
 	const struct run *r = &e->runs->v[at];
@@ -74,11 +74,11 @@ static int read_again(struct each *e, const bool *wanted)
 			return -ESTALE;
 		if (rc == -ENOMEM || e->m->error)
 			return e->m->error ? e->m->error : rc;
-		if (stats.frames < f->frames) { /* a run would lack them without a word */
+		if (stats.frames < f->frames) { /* runs would lack them without notice */
 			e->unread = rc ? rc : -EIO;
 			return -ESTALE;
 		}
-		rc = 0; /* what could not be read the first time is known */
+		rc = 0; /* files that were unreadable the first time are reported already */
 	}
 	return rc;
 }
@@ -114,7 +114,7 @@ static int see_batch(struct each *e, size_t from, size_t to)
 		if (is_complete(e, r))
 			continue;
 		if (!r->attempts.n)
-			return -ESTALE; /* its segments have just gone */
+			return -ESTALE; /* segments were just removed */
 		rc = run_settle(r);
 		if (!rc)
 			rc = e->see(e->arg, r, i, e->runs->n);
@@ -124,7 +124,7 @@ static int see_batch(struct each *e, size_t from, size_t to)
 	return rc;
 }
 
-/* Runs from this one on, as many as fit; *to: behind the last. */
+/* Reads runs from this one on, as many as fit; *to: the one after the last. */
 static int read_batch(struct each *e, size_t from, size_t *to)
 {
 	bool *wanted = calloc(e->s.files.n + 1, sizeof(*wanted));

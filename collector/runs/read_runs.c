@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* read_runs.c - some runs of a journal, in full. */
+/* read_runs.c - reads some runs of a journal completely. */
 #include "collector/runs/read_runs.h"
 
 #include <errno.h>
@@ -11,14 +11,14 @@
 #include "common/dirs.h"
 #include "common/framefile.h"
 
-/* A run that is wanted, known again by its processing span; without one of its own, by its id. */
+/* A selected run, identified by its processing span; without its own span, by its id. */
 struct selected_run {
 	const char *span;
 	char id[RUN_ID_BYTES];
 	struct run_others others;
 };
 
-/* When it ended: a survey has not seen all of its attempts. */
+/* Its end is estimated: a survey has not seen all of its attempts. */
 static int want_times(struct selection *s, const struct run *r)
 {
 	uint64_t from = r->start > 0 ? (uint64_t)(r->start * 1e9) : 0;
@@ -35,7 +35,7 @@ static int want_times(struct selection *s, const struct run *r)
 	return ranges_add(&s->times, from, to, SIZE_MAX);
 }
 
-/* What worker_utc_ns() needs of each worker: its clocks, as they are once it is closed. */
+/* Stores what worker_utc_ns() needs of each worker: its clocks after closing. */
 static int keep_clocks(struct selection *s, const struct model *m)
 {
 	const struct worker *w;
@@ -86,7 +86,7 @@ static bool run_matches(const struct run *r, const struct selected_run *w)
 	return (r->plain || !r->spans[0]) && !strcmp(r->id, w->id);
 }
 
-/* Its spans and times are no wanted run's. */
+/* None of its spans and times belong to a selected run. */
 static bool is_skipped(const struct selection *s, const struct selection_file *f)
 {
 	const struct sampled *at;
@@ -174,7 +174,7 @@ static int read_wanted(struct model *m, struct runs *runs, const struct runs_sou
 		for (k = 0; k < runs->n && *wanted[i].id && !found[i]; k++)
 			found[i] = run_matches(&runs->v[k], &wanted[i]) ? &runs->v[k] : NULL;
 		if (*wanted[i].id && !found[i])
-			rc = -ESTALE; /* its segments have just gone */
+			rc = -ESTALE; /* segments were just removed */
 		if (found[i])
 			found[i]->others = wanted[i].others;
 	}

@@ -26,7 +26,7 @@ static bool is_paused(const struct probe *p)
 	return p && p->status && strstr(p->status, "paused");
 }
 
-/* Since when it has been paused without a break, as far as samples show. */
+/* Since when it has been paused continuously, according to samples. */
 static double paused_since(const struct worker *w)
 {
 	size_t i = w->probes.n;
@@ -47,7 +47,7 @@ static void look_at_paused(const struct worker *w, struct run_state *s)
 	s->paused_since = fmin(s->paused_since, since);
 }
 
-/* What waits on workers is the run's only if no later run has had tasks there. */
+/* Waiting tasks on workers are the run's only if no later run has had tasks there. */
 static void look_at_workers(const struct run *r, struct run_state *s)
 {
 	bool latest = !(r->others.next_start < (double)INFINITY);
@@ -70,7 +70,7 @@ static void look_at_workers(const struct run *r, struct run_state *s)
 	}
 }
 
-/* Its row in what the worker said that its tasks do; NULL: it said nothing. */
+/* Its row among the calls that the worker reported for its tasks; NULL: none. */
 static const struct doing *doing_of(const struct attempt *a)
 {
 	const struct worker *w = a->worker;
@@ -103,7 +103,7 @@ static void look_at_attempts(const struct run *r, struct run_state *s)
 	s->since = (double)NAN;
 	for (i = 0; i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
-		s->since = fmax(s->since, a->begin); /* fmax passes over NAN */
+		s->since = fmax(s->since, a->begin); /* fmax ignores NAN */
 		if (a->state == ATTEMPT_RUNNING) {
 			look_at_call(a, s);
 			continue;
@@ -124,7 +124,7 @@ static int by_number(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* Of attempts that have ended, seconds: 0 if none has. -ENOMEM. */
+/* Of attempts that have ended, in seconds; 0 if none has. -ENOMEM. */
 static int median_wall(const struct run *r, double *median)
 {
 	double *walls = calloc(r->attempts.n ? r->attempts.n : 1, sizeof(*walls));
@@ -144,7 +144,7 @@ static int median_wall(const struct run *r, double *median)
 	return 0;
 }
 
-/* Tasks under way compute: whether their workers used the CPU since nothing began or ended. */
+/* Running tasks compute: whether their workers have used CPU since the last begin or end. */
 static bool is_computing(const struct run *r, const struct run_state *s)
 {
 	double cpu = 0;
@@ -173,7 +173,7 @@ static bool is_computing(const struct run *r, const struct run_state *s)
 	return busy && cpu >= RUN_STALL_CPU_PERCENT * (double)(r->running ? r->running : 1);
 }
 
-/* Tasks under way read, write, receive or send. */
+/* Running tasks read, write, receive or send. */
 static bool is_moving(const struct run *r, const struct run_state *s)
 {
 	const struct worker *w;
@@ -204,7 +204,7 @@ static int judge_open(const struct run *r, struct run_state *s)
 	return 0;
 }
 
-/* Tasks of t that had not ended well before: results that were lost are made again. */
+/* Tasks of t that had not succeeded before: lost results are computed again. */
 static uint64_t not_done(const struct run *r, const struct taken *t)
 {
 	uint64_t hash[MODEL_TAKEN_KEYS], *at, left = t->tasks;
@@ -227,7 +227,7 @@ static uint64_t not_done(const struct run *r, const struct taken *t)
 	return left;
 }
 
-/* A client that goes on has taken back what it no longer wants. */
+/* A client that continues has taken back tasks that it no longer needs. */
 static bool went_on(const struct run *r, const struct taken *t)
 {
 	size_t i;
@@ -239,8 +239,8 @@ static bool went_on(const struct run *r, const struct taken *t)
 	return false;
 }
 
-/* What the scheduler took back from the run's spans before it ended, and whether for want of a
- * client. */
+/* Counts what the scheduler took back from the run's spans before it ended; *left: because the
+ * client was gone. */
 static void look_at_taken(const struct run *r, struct run_state *s, bool *left)
 {
 	const struct worker *w;
@@ -271,7 +271,7 @@ static bool cluster_was_closed(const struct run *r)
 	return r->workers.n > 0;
 }
 
-/* Tasks that ended after that moment: who waited for them does so no more. */
+/* Tasks that ended after that time: their clients no longer wait for them. */
 static double ended_since(const struct run *r, double time)
 {
 	double n = 0;
@@ -282,8 +282,9 @@ static double ended_since(const struct run *r, double time)
 	return n;
 }
 
-/* The last that its scheduler said, if no worker of it is there any more and the last to go was not
- * closed. Of its workers only one asks: the others may have worked on after its end. */
+/* Uses the last answer of its scheduler if none of the scheduler's workers is present any more and
+ * the last to go was not closed. Only one worker queries the scheduler: the others may have worked
+ * on after that one ended. */
 static void look_at_client(const struct run *r, struct run_state *s)
 {
 	const struct worker *w, *last = NULL, *asker = NULL;
@@ -307,9 +308,9 @@ static void look_at_client(const struct run *r, struct run_state *s)
 					ended_since(r, worker_utc(asker, asker->told.boot_ns)));
 }
 
-/* Tasks that waited on workers as these closed, where nothing of the run began afterwards: Dask
- * gives them to other workers if there are any. Ctrl-C closes workers before the client has left,
- * too. */
+/* Counts tasks that waited on workers when these closed, if nothing of the run began afterwards:
+ * Dask gives them to other workers if there are any. Ctrl-C, too, closes workers before the client
+ * has left. */
 static void look_at_closed(const struct run *r, struct run_state *s)
 {
 	double begun = (double)-INFINITY;

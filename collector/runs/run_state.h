@@ -6,15 +6,15 @@
  *	if (!run_state_find(run, &s)) ... s.id, s.why ...
  *	run_state_sentence(&s, line, sizeof(line));	"finished", "failed: ValueError: ..."
  *
- * running      a task is under way, or waits on a worker that is there
- * stalled      the same, and for run_stall_seconds and RUN_STALL_MEDIANS times the median task
- *              none began or ended, on workers that used less than RUN_STALL_CPU_PERCENT of a core
- *              for each task under way, and whose tasks neither read nor wrote; or workers that
- *              were killed or went silent were the last, and a client was waiting for tasks
- * failed       the run is over, and a task failed without a later try that ended well
- * interrupted  the run is over: its client left or took tasks back that had not ended before, and
- *              nothing began afterwards; or its workers ended with tasks that nobody did afterwards
- * finished     none of these. What waits in the scheduler alone is not seen
+ * running      a task is running, or waits on a worker that is present
+ * stalled      the same, but no task began or ended for run_stall_seconds and RUN_STALL_MEDIANS
+ *              times the median task, the workers used less than RUN_STALL_CPU_PERCENT of a core
+ *              for each running task, and their tasks neither read nor wrote; or the last workers
+ *              were killed or went silent while a client was waiting for tasks
+ * failed       the run is over, and a task failed without a later success
+ * interrupted  the run is over: its client left or took back unfinished tasks, and nothing began
+ *              afterwards; or its workers ended with tasks that were not done afterwards
+ * finished     none of these. Tasks that wait only in the scheduler are not visible
  *
  * "Now" is the latest message in the journal. Texts are the model's. One thread.
  */
@@ -26,7 +26,7 @@
 
 #define RUN_STALL_MEDIANS 10.0
 #define RUN_STALL_CPU_PERCENT 20.0
-#define RUN_WENT_ON_SECONDS 1.0 /* what was on its way when tasks were taken back */
+#define RUN_WENT_ON_SECONDS 1.0 /* tolerance for work in transit when tasks were taken back */
 #define RUN_SENTENCE_BYTES 512
 
 extern double run_stall_seconds; /* 30; CREMA_STALL_AFTER, set before any run is judged */
@@ -45,8 +45,8 @@ enum run_state_why {
 	RUN_WHY_TASK_FAILED,
 	RUN_WHY_PAUSED,	      /* stalled: workers are paused by Dask */
 	RUN_WHY_IN_CALL,      /* stalled: a task is still in a call */
-	RUN_WHY_NO_WORKER,    /* stalled: all workers are gone, the client was still there */
-	RUN_WHY_UNKNOWN,      /* stalled: nothing that workers say explains it */
+	RUN_WHY_NO_WORKER,    /* stalled: all workers are gone, but the client was still there */
+	RUN_WHY_UNKNOWN,      /* stalled: the workers report nothing that explains it */
 	RUN_WHY_CLIENT_LEFT,  /* interrupted: the scheduler lost the client */
 	RUN_WHY_TAKEN_BACK,   /* interrupted: the client cancelled or released tasks */
 	RUN_WHY_CLOSED,	      /* interrupted: the cluster was closed */
@@ -58,19 +58,19 @@ struct run_state {
 	enum run_state_id id;
 	enum run_state_why why;
 	const struct run *run;
-	double now, since;	/* UTC: the latest message, the last begin or end of a task */
-	double waiting;		/* ready on workers that are there; NAN: not known */
-	size_t workers, paused; /* that are there */
-	double paused_percent;	/* of its memory limit: the fullest paused one; NAN: not known */
-	double paused_since;	/* UTC: the first of them; NAN */
-	size_t failures;	/* tasks that failed and did not end well later */
-	size_t unfinished;	/* attempts, and tasks that waited, that ended with their worker */
+	double now, since;	/* UTC: the latest message; the last begin or end of a task */
+	double waiting;		/* ready on present workers; NAN: unknown */
+	size_t workers, paused; /* that are present */
+	double paused_percent;	/* of its memory limit: the fullest paused one; NAN: unknown */
+	double paused_since;	/* UTC: since the first one was; NAN */
+	size_t failures;	/* tasks that failed, with no later success */
+	size_t unfinished;	/* attempts and waiting tasks that ended with their worker */
 	uint64_t taken_back;	/* tasks, before they ended */
 	const struct attempt *failed;  /* the first */
-	const struct attempt *in_call; /* running: the longest in its call, else that began first */
-	const struct doing *stuck;     /* its call; NULL: not known */
+	const struct attempt *in_call; /* running: longest in its call, else first begun */
+	const struct doing *stuck;     /* its call; NULL: unknown */
 	double stuck_since;	       /* UTC; NAN */
-	double client_waits;	       /* tasks, by the scheduler's last answer; NAN: not known */
+	double client_waits;	       /* tasks, from the scheduler's last answer; NAN: unknown */
 };
 
 /* 0 or -ENOMEM. */
@@ -79,9 +79,9 @@ int run_state_find(const struct run *r, struct run_state *s);
 const char *run_state_name(enum run_state_id id);
 /* "workers paused", ...; NULL: RUN_WHY_NONE */
 const char *run_why_name(enum run_state_why why);
-/* One line for people, cut to n; names are cleaned of control characters. Returns `line`. */
+/* One line for people, cut to n bytes; control characters in names are replaced. Returns `line`. */
 const char *run_state_sentence(const struct run_state *s, char *line, size_t n);
-/* The member `name` of the object that is open. */
+/* Writes the member `name` of the open object. */
 void run_state_json(const struct run_state *s, struct json *j, const char *name);
 
 #endif

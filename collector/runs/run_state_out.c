@@ -28,7 +28,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct line *l, const char
 	va_end(ap);
 }
 
-/* A name of the run's: cleaned, and cut in the middle. */
+/* A name from the run: cleaned, and cut in the middle. */
 static void say_name(struct line *l, const char *before, const char *name)
 {
 	char copy[256];
@@ -40,7 +40,7 @@ static void say_name(struct line *l, const char *before, const char *name)
 	say(l, "%s%s", before, copy);
 }
 
-/* A task's key; Dask's hash at its end tells people nothing. */
+/* A task's key without Dask's hash at its end, which is of no use to people. */
 static void say_key(struct line *l, const char *before, const struct attempt *a)
 {
 	const char *dash = a->key ? strrchr(a->key, '-') : NULL;
@@ -252,7 +252,7 @@ static void task_json(const struct attempt *a, struct json *j, const char *name)
 	emit_end(j);
 }
 
-/* The call that it is in; null: not known. */
+/* Its call; null: unknown. */
 static void stuck_json(const struct run_state *s, struct json *j)
 {
 	const struct doing *d = s->stuck;

@@ -29,7 +29,7 @@ static void read_dir(struct model *m, const char *dir)
 		framefile_read(path, model_feed, m, NULL);
 }
 
-/* Of a run that two collectors have records of, the totals of neither have the right counts. */
+/* If two collectors have records of a run, the totals of neither have the right counts. */
 int run_totals_read(struct model *m, const char *dir, const char *const *more)
 {
 	read_dir(m, dir);

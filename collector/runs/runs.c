@@ -12,7 +12,7 @@
 #include "collector/runs/runs_consume.h"
 #include "collector/runs/runs_plain.h"
 
-/* As well as clocks of several hosts agree. */
+/* The precision to which clocks of several hosts agree. */
 #define ORDER_SECONDS 0.02
 
 static int by_start(const void *pa, const void *pb)
@@ -58,7 +58,7 @@ static int span_take(struct task_span *s, struct attempt *a)
 	return push(&s->attempts, a);
 }
 
-/* attempts sorted by begin; so are the spans that come out. */
+/* Attempts are sorted by begin, and so are the resulting spans. */
 static int collect_spans(struct model *m, struct task_spans *spans)
 {
 	struct table index = {0};
@@ -102,7 +102,7 @@ static uint64_t hash_dataset_file(const struct attempt *a)
 	return hash_pair((uintptr_t)a->dataset, (uintptr_t)a->filename);
 }
 
-/* Does the preprocessing `p` name every (dataset, file) of the run's chunks? */
+/* Whether the preprocessing `p` names every (dataset, file) of the run's chunks. */
 static int covers(const struct task_span *p, const struct run *r)
 {
 	struct table set = {0};
@@ -168,7 +168,7 @@ static int run_take(struct run *r, struct task_span *s)
 	return rc;
 }
 
-/* What belongs together with it, too. */
+/* Also takes everything joined with it. */
 static int run_take_all(struct run *r, struct task_span *s)
 {
 	struct task_span *each = s;
@@ -182,8 +182,8 @@ static int run_take_all(struct run *r, struct task_span *s)
 }
 
 /*
- * DaskExecutor first sends the processor to the workers, as a task that is a lambda. If it ends
- * before the chunks are submitted, Dask gives it a span of its own: it belongs to what follows.
+ * DaskExecutor first sends the processor to the workers, as a lambda task. If that ends before the
+ * chunks are submitted, Dask puts it into a separate span. It belongs to the chunks that follow.
  */
 static struct task_span *find_scatter(const struct model *m, struct task_spans *spans, size_t i)
 {
@@ -194,7 +194,7 @@ static struct task_span *find_scatter(const struct model *m, struct task_spans *
 		return s->scatter;
 	if (s->names_graphs)
 		return NULL;
-	for (j = i; j > 0 && i - j < 4; j--) { /* older agents do not say */
+	for (j = i; j > 0 && i - j < 4; j--) { /* older agents do not report it */
 		p = &spans->v[j - 1];
 		if (!p->claimed && p->lambdas && s->begin - p->begin <= SCATTER_SECONDS &&
 		    spans_share_scheduler(p, s) && selection_joins(m, p->id, s->id))
@@ -203,14 +203,14 @@ static struct task_span *find_scatter(const struct model *m, struct task_spans *
 	return NULL;
 }
 
-/* Agents that say what tasks consume name the graphs of Dask's own spans: a plain name is a span
+/* Agents that report what tasks consume name the graphs of Dask's own spans: a plain name is a span
  * that the user opened, which is a run. */
 static bool is_users(const struct task_span *s)
 {
 	return s->part->users || (!span_kind(s) && s->names_graphs);
 }
 
-/* The latest that had ended when the chunks began. Of older agents only its begin is known to be
+/* The latest that had ended when the chunks began. With older agents only its begin is known to be
  * earlier: its merges may be in the chunks' span. */
 static int find_preprocessing(const struct model *m, struct task_spans *spans, size_t i,
 			      const struct run *r, struct task_span **found)
@@ -238,7 +238,7 @@ static int find_preprocessing(const struct model *m, struct task_spans *spans, s
 	return 0;
 }
 
-/* Does any of what belongs together with it? */
+/* Whether any span joined with it preprocesses. */
 static bool preprocesses(const struct task_span *s)
 {
 	const struct task_span *each = s->next;
@@ -299,7 +299,7 @@ static int group_spans(struct runs *runs, struct model *m, struct task_spans *sp
 	return rc;
 }
 
-/* Tasks without a span, in order of time. */
+/* Groups tasks without a span by gaps in time. */
 static int group_gaps(struct runs *runs, struct model *m)
 {
 	struct run *r = NULL;
@@ -359,7 +359,7 @@ int runs_build(struct runs *runs, struct model *m)
 		rc = group_gaps(runs, m);
 	if (!rc)
 		rc = runs_group_plain(runs, m);
-	table_release(&m->attempt_table); /* nothing more is fed */
+	table_release(&m->attempt_table); /* no more feeding */
 	m->recent_page = NULL;
 	arena_release(&m->page_arena);
 	model_process_lives(m);

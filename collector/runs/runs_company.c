@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* runs_company.c - the other runs on a run's workers, and those whose results its tasks take. */
+/* runs_company.c - finds the other runs on a run's workers, and those whose results its tasks
+ * take. */
 #include "collector/runs/runs_consume.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Run on both at the same time, their tasks would be on the same workers. */
+/* If both ran at the same time, their tasks would be on the same workers. */
 static bool share_workers(const struct worker *a, const struct worker *b)
 {
 	return a && b && workers_share_scheduler(a, b);
@@ -33,7 +34,7 @@ int runs_tell_company(struct runs *runs)
 	if (!of)
 		return -ENOMEM;
 	for (i = 0; i < runs->n; i++) {
-		/* without Dask there is nothing that is the worker's and not the task's */
+		/* without Dask all numbers of a worker belong to its tasks */
 		of[i] = runs->v[i].plain ? NULL : runs->v[i].attempts.v[0]->worker;
 		if (of[i] && run_scheduled(&runs->v[i]))
 			of[i] = run_scheduled(&runs->v[i]);
@@ -70,7 +71,7 @@ static void take_from(struct run *r, const struct run *from)
 	}
 	if (i < RUN_OTHERS)
 		memcpy(o->source_ids[i], from->id, sizeof(from->id));
-	o->sources = i + 1; /* beyond the ids that are kept: at least one more */
+	o->sources = i + 1; /* beyond the ids that are stored: at least one more */
 }
 
 void runs_tell_sources(struct runs *runs, const struct task_spans *spans)

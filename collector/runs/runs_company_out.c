@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* runs_company_out.c - what people are told of runs and calls that are not apart. */
+/* runs_company_out.c - sentences about runs and calls that cannot be separated. */
 #include <stdio.h>
 
 #include "collector/emit/emit_json.h"

@@ -7,10 +7,10 @@
 
 #include "collector/model/selection.h"
 
-/* Clocks of two hosts differ by less. Graphs have their order by number, too. */
+/* Clocks of two hosts differ by less. Graphs are also ordered by number. */
 #define CLOCK_SECONDS 0.5
 
-/* A key, and a span that has a task of it. */
+/* A key, and a span that has a task with it. */
 struct producer {
 	uint64_t key;
 	struct task_span *span;
@@ -26,7 +26,7 @@ char span_kind(const struct task_span *s)
 	return s->part->kind;
 }
 
-/* Tasks that are not coffea's. */
+/* Tasks of other libraries than coffea. */
 static bool is_plain_dask(const struct task_span *s)
 {
 	return !span_kind(s) || span_kind(s) == 'u';
@@ -44,7 +44,7 @@ bool spans_share_scheduler(const struct task_span *a, const struct task_span *b)
 	return workers_share_scheduler(a->worker, b->worker);
 }
 
-/* The one that began first leads. */
+/* The span that began first becomes the leader. */
 static void unite(const struct model *m, struct task_span *a, struct task_span *b)
 {
 	struct task_span *next;
@@ -104,7 +104,7 @@ static bool may_feed(const struct task_span *p, const struct task_span *consumer
 	return !span_kind(consumer) || p->part->generation <= consumer->part->generation;
 }
 
-/* Where the producers of a key end. */
+/* The end of the producers of a key. */
 static size_t producers_end(const struct producers *all, uint64_t key)
 {
 	size_t from = 0, to = all->n, i;
@@ -119,7 +119,7 @@ static size_t producers_end(const struct producers *all, uint64_t key)
 	return from;
 }
 
-/* Spans are by begin, and so are the producers of a key: the last one that fits. */
+/* Spans, and so the producers of a key, are sorted by begin: returns the last one that fits. */
 static struct task_span *producer_of(const struct producers *all, uint64_t key,
 				     const struct task_span *consumer)
 {
@@ -132,8 +132,8 @@ static struct task_span *producer_of(const struct producers *all, uint64_t key,
 	return NULL;
 }
 
-/* Levels of a reduction are in one part: what it made itself, no other gave, though an earlier call
- * of the same keys has them, too. */
+/* All levels of a reduction are in one part: what it made itself does not come from another part,
+ * even if an earlier call had the same keys. */
 static bool made_it_itself(const struct task_span *consumer, uint64_t key)
 {
 	return is_plain_dask(consumer) && smallest_has(&consumer->part->keys, key);
@@ -143,7 +143,7 @@ static void note_from(struct task_span *consumer, struct task_span *p)
 {
 	size_t i;
 
-	if (span_kind(p) == 's') /* the processor is what it is, whoever sent it */
+	if (span_kind(p) == 's') /* the processor is the same, whoever sent it */
 		return;
 	for (i = 0; i < SPAN_FROM && consumer->from[i] && consumer->from[i] != p; i++)
 		;
@@ -180,7 +180,7 @@ static void take(const struct model *m, const struct producers *all, struct task
 		unite(m, only, consumer);
 }
 
-/* Beyond the keys that are kept it may have made what it takes. */
+/* If some keys were not stored, it may have made itself what it takes. */
 static bool made_by_others(const struct task_span *s, uint64_t key)
 {
 	const struct smallest *keys = &s->part->keys;
@@ -209,7 +209,7 @@ static void take_later(const struct producers *whole, struct task_span *s)
 	}
 }
 
-/* Of whole spans that the user did not open. */
+/* Only for whole spans that the user did not open. */
 static int take_all_later(const struct task_spans *spans)
 {
 	struct producers whole = {0};
@@ -224,7 +224,7 @@ static int take_all_later(const struct task_spans *spans)
 	return rc;
 }
 
-/* What one crema.measure() submitted, wherever Dask put it. */
+/* Joins what one crema.measure() submitted, wherever Dask put it. */
 static void join_block(const struct model *m, struct task_spans *spans, struct task_span *s)
 {
 	struct task_span *p;
@@ -244,7 +244,7 @@ int spans_join(const struct model *m, struct task_spans *spans)
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++)
 		join_block(m, spans, s);
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {
-		if (!is_plain_dask(s)) /* merges first: they say what one run is */
+		if (!is_plain_dask(s)) /* merges first: they determine what one run is */
 			take(m, &all, s);
 	}
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {

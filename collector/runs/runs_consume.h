@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * runs_consume.h - spans, or parts of them, that belong together because one consumes the other.
+ * runs_consume.h - joins spans, or parts of them, if one consumes the results of the other.
  *
- * Part of runs_build(). A merge belongs to the chunks and merges whose results it takes; what a
- * chunk takes (the processor on its way) belongs to the first chunks that took it; other tasks
- * belong to a run of coffea if all the results that they take are that run's. A span that the user
- * opened is a run: it joins nothing, and only merges of coffea join it, and what its
- * crema.measure() submitted. The producers of a key are those of the consumer's scheduler that
- * began last before it.
+ * Part of runs_build(). A merge belongs to the chunks and merges whose results it takes. What a
+ * chunk takes (the transfer of the processor) belongs to the first chunks that took it. Other tasks
+ * belong to a run of coffea if all results that they take are that run's. A span that the user
+ * opened is a run: it joins nothing. Only merges of coffea and what its crema.measure() submitted
+ * join it. The producers of a key are those of the consumer's scheduler that began last before it.
  *
  * While a client keeps a result, Dask puts tasks of later calls that have its group's name into its
- * span. Where neither a crema.measure() nor coffea tells whose they are, only spans that began
- * later and made what they take do: nothing is joined, and the report tells it.
+ * span. If neither a crema.measure() nor coffea identifies their call, the only evidence is that
+ * spans that began later made what they take. Then nothing is joined, and the report mentions it.
  */
 #ifndef CREMA_COLLECTOR_RUNS_RUNS_CONSUME_H
 #define CREMA_COLLECTOR_RUNS_RUNS_CONSUME_H
@@ -24,28 +23,28 @@ struct task_span {
 	const char *id;
 	const struct span_part *part;
 	const struct worker *worker; /* of the first attempt */
-	struct attempts attempts;    /* by begin; gone once a run has them */
+	struct attempts attempts;    /* sorted by begin; moved away once a run has them */
 	bool chunks, preprocessing, claimed;
 	bool lambdas;	   /* and nothing else */
 	bool names_graphs; /* its agents name the graphs of coffea's tasks (span_part.h) */
 	double begin, end;
-	struct task_span *from[SPAN_FROM]; /* some of those whose results it takes */
-	size_t run;			   /* that took it, see group_spans() */
-	bool later;			   /* they are of spans that began after it */
-	struct task_span *lent_to;	   /* such a one has tasks that take its results */
-	struct task_span *leader;	   /* of what belongs together, see span_leader() */
-	struct task_span *next;		   /* of the same leader, in a ring */
-	struct task_span *scatter;	   /* what these chunks were the first to take */
-	bool taken;			   /* is that of some */
-	bool users; /* of a leader: one of them is a span that the user opened */
+	struct task_span *from[SPAN_FROM]; /* some of the spans whose results it takes */
+	size_t run;			   /* that has it, see group_spans() */
+	bool later;			   /* they are from spans that began after it */
+	struct task_span *lent_to;	   /* such a span has tasks that take its results */
+	struct task_span *leader;  /* of the spans that belong together, see span_leader() */
+	struct task_span *next;	   /* with the same leader, in a ring */
+	struct task_span *scatter; /* the transfer that these chunks were the first to take */
+	bool taken;		   /* it is the `scatter` of some chunks */
+	bool users;		   /* of a leader: the user opened one of the spans */
 };
 
-struct task_spans { /* by begin */
+struct task_spans { /* sorted by begin */
 	struct task_span *v;
 	size_t n, cap;
 };
 
-/* Each span leads itself before, and is a ring. 0 or -ENOMEM. */
+/* On entry each span is its own leader, and a ring. 0 or -ENOMEM. */
 int spans_join(const struct model *m, struct task_spans *spans);
 struct task_span *span_leader(struct task_span *s);
 /* 0: a whole span */

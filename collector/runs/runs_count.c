@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* runs_count.c - what belongs to a run, which attempt of a key counts, why the others do not;
- * finding a run by name. */
+/* runs_count.c - what belongs to a run, which attempt of a key counts and why the others do not,
+ * and finding a run by name. */
 #include "collector/runs/runs.h"
 
 #include <errno.h>
@@ -82,8 +82,8 @@ const struct worker *run_scheduled(const struct run *r)
 	return NULL;
 }
 
-/* Without Dask a process that did nothing for the run is none of its workers, and neither is one of
- * another scheduler. */
+/* Without Dask a process that did nothing for the run is not one of its workers; with Dask, one of
+ * another scheduler is not. */
 bool run_has_worker(const struct run *r, const struct worker *w, const struct worker *scheduled)
 {
 	size_t i;
@@ -120,7 +120,7 @@ const char *attempt_state_name(const struct attempt *a)
 	return names[a->state];
 }
 
-/* Calls of an actor's method have its name for a key, and none repeats another. */
+/* All calls of an actor's method have its name as their key; none repeats another. */
 static uint64_t key_of(const struct attempt *a)
 {
 	if (a->flags & CREMA_TASK_ACTOR)
@@ -145,7 +145,7 @@ int runs_count_spans(const struct model *m, size_t *n)
 	int rc = 0;
 
 	for (i = 0; i < m->attempts.n && !rc; i++) {
-		memcpy(&span, &m->attempts.v[i]->span, sizeof(span)); /* interned: the name is it */
+		memcpy(&span, &m->attempts.v[i]->span, sizeof(span)); /* interned: the address */
 		if (span && !table_find(&seen, hash_pair((uintptr_t)span, 1), same_name, span))
 			rc = table_add(&seen, hash_pair((uintptr_t)span, 1), span);
 	}
@@ -154,7 +154,6 @@ int runs_count_spans(const struct model *m, size_t *n)
 	return rc;
 }
 
-/* An attempt of the run, by its place there: they are sorted by their begin. */
 struct left { /* when workers left, sorted */
 	double *v;
 	size_t n, cap;
@@ -162,13 +161,13 @@ struct left { /* when workers left, sorted */
 
 struct chain { /* all attempts of one key, oldest first */
 	struct attempt **all;
-	const uint32_t *wave; /* of each place, see waves_of() */
+	const uint32_t *wave; /* by index, see waves_of() */
 	const struct left *left;
-	const struct numbered *v; /* places by key */
+	const struct numbered *v; /* indexes by key */
 	size_t n;
 };
 
-/* The ok attempt that ended last; NULL if none did. */
+/* The ok attempt that ended last; NULL if there is none. */
 static struct attempt *last_ok(const struct chain *c)
 {
 	struct attempt *a, *best = NULL;
@@ -215,8 +214,7 @@ static void settle_chain(const struct chain *c)
 	}
 }
 
-/* The end of one that was killed is when its agent noticed, which may be after the scheduler did.
- */
+/* A killed attempt ends when its agent noticed, which may be after the scheduler did. */
 #define NOTICED_SECONDS 5.0
 static bool outlives(const struct worker *w, double time)
 {
@@ -240,9 +238,9 @@ static bool has_left(const struct left *left, double from, double to)
 	return low < left->n && left->v[low] <= to + NOTICED_SECONDS;
 }
 
-/* Dask repeats what ended well only if its result, or one made of it, was lost with a worker,
- * unless a client asks for it again. Where a worker left meanwhile the latter is certain only if
- * all that was wanted before had ended, and the worker that had the result is still there. */
+/* Dask repeats a success only if its result, or one derived from it, was lost with a worker, or if
+ * a client requests it again. If a worker left meanwhile, the latter is certain only if everything
+ * requested before had ended, and the worker that had the result is still there. */
 static size_t asked_again(const struct chain *c)
 {
 	const struct attempt *a, *b;
@@ -259,7 +257,7 @@ static size_t asked_again(const struct chain *c)
 	return n;
 }
 
-/* Counts, for each attempt, how often nothing had been under way before it. NULL: no memory. */
+/* Counts, for each attempt, how often nothing had been running before it. NULL: no memory. */
 static uint32_t *waves_of(const struct run *r)
 {
 	uint32_t *wave = calloc(r->attempts.n ? r->attempts.n : 1, sizeof(*wave));
@@ -275,7 +273,7 @@ static uint32_t *waves_of(const struct run *r)
 	return wave;
 }
 
-/* Keys are looked at in so many parts, to need less memory at a time. */
+/* Keys are processed in this many parts, to need less memory at a time. */
 #define KEY_PARTS 16u
 
 /* `keyed` has room for a part; 0 or -ENOMEM. */
@@ -332,7 +330,7 @@ static int by_time(const void *pa, const void *pb)
 	return (a > b) - (a < b);
 }
 
-/* When workers ended, or were heard last. 0 or -ENOMEM. */
+/* When workers ended, or sent their last message. 0 or -ENOMEM. */
 static int left_of(const struct model *m, struct left *left)
 {
 	const struct worker *w;
@@ -382,7 +380,7 @@ static bool has_span_named(const struct run *r, const char *span)
 	return false;
 }
 
-/* One that the user opened may hold parts of later runs. */
+/* A span that the user opened may contain parts of later runs. */
 static struct run *find_span(const struct runs *runs, const char *span)
 {
 	const struct span_part *part;

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The run that goes on for one processor. */
+/* The current run of one processor. */
 struct current {
-	const char *span; /* its first chunk's */
-	size_t length;	  /* of its part before the "." */
+	const char *span; /* of its first chunk */
+	size_t length;	  /* of the part before the "." */
 	size_t run;	  /* index: the array of runs moves */
 	double begin, end;
-	struct table ended; /* attempts that ended well, by key */
+	struct table ended; /* successful attempts, by key */
 };
 
 /* Fetches of one file's metadata that no chunk has followed yet. */
@@ -176,7 +176,7 @@ static int by_begin(const void *pa, const void *pb)
 	return x < y ? -1 : x > y;
 }
 
-/* Metadata without a chunk. */
+/* Takes metadata without a chunk. */
 static int take_rest(struct grouping *g)
 {
 	struct attempts rest = {0};

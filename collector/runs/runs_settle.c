@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* runs_settle.c - what a run is, once its attempts are known: its times, name and workers. */
+/* runs_settle.c - derives a run's times, name and workers from its attempts. */
 #include "collector/runs/runs.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ void attempts_sort(struct attempt **v, size_t n)
 
 	for (i = 1; i < n && attempts_by_begin(&v[i - 1], &v[i]) <= 0; i++)
 		;
-	if (i < n) /* those of one span are in order already */
+	if (i < n) /* those of one span are sorted already */
 		qsort(v, n, sizeof(*v), attempts_by_begin);
 }
 
@@ -80,7 +80,7 @@ bool run_take_block(struct run *r, double from, double to)
 	return true;
 }
 
-/* As its workers were started. */
+/* The name with which its workers were started. */
 static const char *given_name(const struct run *r)
 {
 	const char *name = r->attempts.n ? r->attempts.v[0]->worker->run_name : NULL, *other;
@@ -105,7 +105,7 @@ int run_settle(struct run *r)
 	r->running = 0;
 	for (i = 0; i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
-		r->start = fmin(r->start, a->begin); /* fmin and fmax pass over NAN */
+		r->start = fmin(r->start, a->begin); /* fmin and fmax ignore NAN */
 		r->stop = fmax(r->stop, fmax(a->end, a->begin));
 		first = a->begin_ns && a->begin_ns < first ? a->begin_ns : first;
 		last = a->end_ns > last ? a->end_ns : last;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* runs_shown.c - what people call the kinds of coffea's own tasks. */
+/* runs_shown.c - the displayed names of coffea's own kinds of tasks. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,15 +20,14 @@ static bool is_preprocessing(const struct run *r, const char *prefix)
 	return n > 0;
 }
 
-/* DaskExecutor sends it by one lambda before the first chunk; a run with another one is the user's.
- */
+/* DaskExecutor sends it by one lambda before the first chunk; further lambdas are the user's. */
 static bool is_scatter(const struct run *r, const char *prefix)
 {
 	const struct attempt *a, *found = NULL;
 	bool chunks = false;
 	size_t i;
 
-	for (i = 0; i < r->attempts.n; i++) { /* by begin */
+	for (i = 0; i < r->attempts.n; i++) { /* sorted by begin */
 		a = r->attempts.v[i];
 		if (a->prefix == prefix) {
 			if (chunks ||
@@ -41,7 +40,7 @@ static bool is_scatter(const struct run *r, const char *prefix)
 	return found && chunks;
 }
 
-/* By what Dask calls them. */
+/* By Dask's names. */
 static const struct {
 	const char *prefix, *shown;
 	bool (*is_coffeas)(const struct run *r, const char *prefix);
@@ -62,7 +61,7 @@ const char *run_prefix_shown(const struct run *r, const char *prefix)
 	return prefix;
 }
 
-/* The run's own text of that name, which is interned; NULL: it has none. */
+/* The run's interned text of that name; NULL: it has none. */
 static const char *prefix_of(const struct run *r, const char *name)
 {
 	size_t i;

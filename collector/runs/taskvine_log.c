@@ -12,7 +12,7 @@
 #include "common/log.h"
 
 #define MB 1048576.0
-#define START_ERROR_SECONDS 0.02 /* /proc tells a process's start to 10 ms */
+#define START_ERROR_SECONDS 0.02 /* /proc has a process's start to 10 ms */
 
 /* Splits off the next word. */
 static char *word(char **rest)
@@ -92,7 +92,7 @@ static int take_task(struct taskvine_log *log, double time, char *rest)
 	char *resources;
 
 	if (!strcmp(state, "READY") || !strcmp(state, "WAITING")) {
-		if (!x || !isnan(x->running)) /* it has run before: tried again */
+		if (!x || !isnan(x->running)) /* it ran before: a retry */
 			x = add(log, task);
 		if (!x)
 			return -ENOMEM;
@@ -158,7 +158,7 @@ void taskvine_log_release(struct taskvine_log *log)
 	memset(log, 0, sizeof(*log));
 }
 
-/* N of a folder .../task.N; false if it is none. */
+/* N from a folder .../task.N; false if there is none. */
 static bool task_of(const struct worker *w, uint64_t *task)
 {
 	const char *slash = w->cwd ? strrchr(w->cwd, '/') : NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * taskvine_log.h - TaskVine's transactions log beside what crema measured.
+ * taskvine_log.h - matches TaskVine's transactions log with crema's measurements.
  *
- * TaskVine runs each task in a process of its own, in a folder task.N below its worker's: N is the
- * task's number in the log. An execution there (a task may be tried again) is the process that ran
- * in that folder and started while TaskVine says that it ran. Its sizes are "MB" of 1,048,576
- * bytes; they are given in bytes. Lines that cannot be read are counted and skipped.
+ * TaskVine runs each task in a separate process, in a folder task.N below its worker's: N is the
+ * task's number in the log. An execution (a task may be retried) is matched to the process that ran
+ * in that folder and started during the execution. The log has sizes in "MB" of 1,048,576 bytes;
+ * here they are in bytes. Lines that cannot be read are counted and skipped.
  */
 #ifndef CREMA_COLLECTOR_RUNS_TASKVINE_LOG_H
 #define CREMA_COLLECTOR_RUNS_TASKVINE_LOG_H
@@ -18,17 +18,17 @@
 
 struct taskvine_execution {
 	uint64_t task;
-	char category[TASKVINE_NAME_BYTES], result[TASKVINE_NAME_BYTES]; /* "": not known */
+	char category[TASKVINE_NAME_BYTES], result[TASKVINE_NAME_BYTES]; /* "": unknown */
 	double ready, running, worker_start, worker_end, retrieved;	 /* UTC; NAN */
 	struct value wall_seconds, input_seconds, output_seconds, input_bytes, output_bytes;
-	const struct worker *worker; /* whose process it was; NULL: not measured, or of no chunk */
+	const struct worker *worker; /* NULL: not measured, or not of a chunk */
 };
 
 struct taskvine_log {
 	bool read;
-	ARRAY(struct taskvine_execution) executions; /* in the order of their beginnings */
+	ARRAY(struct taskvine_execution) executions; /* in the order of their begin */
 	uint64_t lines_bad;
-	char line[TASKVINE_LINE_BYTES]; /* what is wrong with the file; "" = nothing */
+	char line[TASKVINE_LINE_BYTES]; /* what is wrong with the file; "": nothing */
 };
 
 /* 0, or -errno with the line set. */

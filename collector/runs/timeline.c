@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One series of one worker: what was known when. */
+/* One series of one worker: its known values over time. */
 struct step {
 	uint64_t at_ns, sum;
 };
@@ -78,7 +78,7 @@ static uint64_t share(uint64_t amount, uint64_t part, uint64_t whole)
 	return (uint64_t)((wide)amount * part / whole);
 }
 
-/* Spreads what was done in (from, to], which overlaps the run, over its bins. */
+/* Spreads the work of (from, to], which overlaps the run, over its bins. */
 static void spread(struct timeline *t, enum history_series s, uint64_t from, uint64_t to,
 		   uint64_t amount)
 {
@@ -98,9 +98,9 @@ static void spread(struct timeline *t, enum history_series s, uint64_t from, uin
 }
 
 /*
- * Sums that are read while a thread folds its numbers may miss them: a step that falls below the
- * one before it and is made good by the next is no news. What stays lower was taken back (a wait
- * that turned out to be another kind): it counts as if it had never been there.
+ * Sums that are read while a thread folds its numbers may miss them: a step that falls below its
+ * predecessor and is corrected by the next carries no information. A value that stays lower was
+ * retracted (a wait that turned out to be another kind): it counts as if it had never been there.
  */
 static void mend(struct steps *steps)
 {
@@ -132,8 +132,8 @@ static int collect(struct steps *steps, const struct worker *w, const uint64_t *
 	for (i = 0; i < h->n; i++) {
 		if (!(h->v[i].known >> s & 1u) || !utc_ns[i])
 			continue;
-		/* The same snapshot tells nothing new; the last totals close the sum all the same.
-		 */
+		/* An unchanged snapshot adds nothing, but the last totals complete the sum all
+		 * the same. */
 		if (history_is_sampled(s) && snapshot && h->v[i].snapshot_ns == snapshot &&
 		    i + 1 < h->n)
 			continue;
@@ -149,7 +149,7 @@ static int collect(struct steps *steps, const struct worker *w, const uint64_t *
 	return 0;
 }
 
-/* The last sign of life in the run. */
+/* The time of its last message in the run. */
 static uint64_t worker_end_ns(const struct timeline *t, const struct worker *w)
 {
 	uint64_t last = worker_utc_ns(w, w->goodbye ? w->goodbye_boot_ns : w->last_boot_ns);
@@ -210,7 +210,7 @@ static int add_worker(struct timeline *t, const struct worker *w, struct steps *
 	return rc;
 }
 
-/* Adds the share of each bin that lies between two times. */
+/* Adds to each bin its share of the time between two times. */
 static void add_presence(struct timeline *t, double *share_of, uint64_t from, uint64_t to)
 {
 	uint64_t left, right, width;
@@ -255,7 +255,7 @@ static void run_edges(struct timeline *t, const struct run *run)
 			t->stop_ns = a->end_ns;
 	}
 	if (t->stop_ns == t->start_ns)
-		t->stop_ns++; /* an instant has a length too */
+		t->stop_ns++; /* an instant needs a length, too */
 }
 
 int timeline_build(struct timeline *t, const struct run *run)
