@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* digests.c - Dask's fine metrics of the run's spans, added up. */
+/* digests.c - sums of Dask's fine metrics over the run's spans. */
 #include "collector/metrics/metrics.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* A prefix alone does not tell: coffea may use one for metadata and for chunks, in other spans. */
+/* The prefix alone is not enough: coffea may use one for metadata and for chunks, in other
+ * spans. */
 bool prefix_is_processor(const struct facts *f, const char *span, const char *prefix)
 {
 	size_t i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* groups.c - a tally for each pointer. */
+/* groups.c - one tally per pointer. */
 #include "collector/metrics/groups.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ struct wanted {
 	const void *key;
 };
 
-/* The table has places, from 1: the array moves. */
+/* The table holds indexes, from 1, as the array moves. */
 static bool same_key(const void *item, const void *key)
 {
 	const struct wanted *w = key;

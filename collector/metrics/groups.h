@@ -2,8 +2,8 @@
 /*
  * groups.h - attempts in groups by a pointer: an interned name, a worker.
  *
- * Finding a group is a look into a table, as there may be as many groups as attempts. `v` is in the
- * order of the first attempts. A zeroed struct is empty.
+ * Groups are found by a hash table, as there may be as many groups as attempts. `v` is in the order
+ * of the first attempts. A zeroed struct is empty.
  */
 #ifndef CREMA_COLLECTOR_METRICS_GROUPS_H
 #define CREMA_COLLECTOR_METRICS_GROUPS_H
@@ -28,13 +28,13 @@ int groups_take(struct groups *groups, const void *key, const struct attempt *a,
 		const struct classes *c);
 /* NULL: no attempt had this key. */
 const struct group *groups_find(const struct groups *groups, const void *key);
-/* All groups in an order of pointers to them; NULL: no memory. The caller frees it. */
+/* Pointers to all groups, sorted; NULL: no memory. The caller frees it. */
 const struct group **groups_sorted(const struct groups *groups,
 				   int (*order)(const void *, const void *));
 void groups_release(struct groups *groups);
-/* The same, of allocated ones; NULL is none. */
+/* Frees allocated groups; NULL is allowed. */
 void groups_free(struct groups *groups);
-/* The longest wall time first. */
+/* Longest wall time first. */
 int groups_by_wall(const void *a, const void *b);
 
 #endif

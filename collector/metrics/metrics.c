@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics.c - the table of all metrics, and how it is written out. */
+/* metrics.c - the table of all metrics, and its output. */
 #include "collector/metrics/metrics.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ struct value metric_value(const struct facts *f, const char *id)
 	return m && m->kind != METRIC_TREE ? m->num(f) : value_null();
 }
 
-/* Keeps the beginning of a text of any length, and how long it was. */
+/* Keeps the beginning of a text of any length, and the length. */
 struct beginning {
 	char text[SHORT_TREE_BYTES + 1];
 	size_t n;

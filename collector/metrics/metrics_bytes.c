@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_bytes.c - what was requested and read, beside the baskets that were used. */
+/* metrics_bytes.c - bytes requested and read, compared with the baskets that were used. */
 #include "collector/metrics/metrics.h"
 
 METRIC_COUNT(basket_bytes, chunks, basket_bytes)
@@ -14,10 +14,10 @@ struct value tally_came(const struct tally *t)
 	struct value net = sum_value(&t->server_network);
 	bool came, used;
 
-	/* Of mapped files nobody knows which bytes were looked at. */
+	/* For mapped files it is unknown which bytes were accessed. */
 	if (mapped.type != VALUE_UINT || mapped.v.u)
 		return value_null();
-	/* Less came than was used: by a client that is not seen by task, or out of a cache. */
+	/* Less arrived than was used: the client is not seen per task, or a cache was used. */
 	if (value_number(net, &came) < value_number(sum_value(&t->server_baskets), &used) ||
 	    !came || !used)
 		return value_null();
@@ -34,7 +34,7 @@ struct value tally_baskets(const struct tally *t)
 	struct value bytes = sum_value(&t->count[CREMA_C_basket_bytes]);
 	struct value embedded = sum_value(&t->count[CREMA_C_embedded_baskets]);
 
-	/* None at all: files of another format, of which nobody knows what was used. */
+	/* None at all: files of another format, whose used bytes are unknown. */
 	return value_number(bytes, NULL) > 0 || value_number(embedded, NULL) > 0 ? bytes
 										 : value_null();
 }
@@ -43,7 +43,7 @@ struct value tally_outside(const struct tally *t)
 {
 	struct value v = value_minus(tally_came(t), tally_baskets(t));
 
-	/* Fewer read than used: out of a cache of the reader. */
+	/* Fewer read than used: from a cache of the reader. */
 	return v.type == VALUE_INT && v.v.i < 0 ? value_null() : v;
 }
 

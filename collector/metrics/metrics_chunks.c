@@ -60,7 +60,7 @@ struct value metric_measurement_points(const struct facts *f)
 		"task, from its start to its result, opening and reading included");
 }
 
-/* All columns of counted chunks, each once, sorted; -1: unknown in a chunk, -ENOMEM. */
+/* All columns of counted chunks, each once, sorted; -1: unknown for a chunk, -ENOMEM. */
 static int by_text(const void *a, const void *b)
 {
 	const struct text *x = a, *y = b;
@@ -98,7 +98,7 @@ static bool same_pointer(const void *item, const void *key)
 	return item == key;
 }
 
-/* 1: known, 0: some chunk does not say, -ENOMEM. Columns texts are interned: few differ. */
+/* 1: known, 0: unknown for a chunk, -ENOMEM. Texts of columns are interned: few differ. */
 static int collect_columns(const struct facts *f, struct column_list *list)
 {
 	const struct run *r = f->run;
@@ -196,7 +196,7 @@ void metric_per_dataset(const struct facts *f, const char *name, struct json *j)
 	emit_end(j);
 }
 
-/* The dataset with the largest value; unknown if one has none. */
+/* The dataset with the largest value; unknown if any value is. */
 static struct value largest(const struct facts *f, struct value (*value)(const struct tally *))
 {
 	const struct groups *list = f->datasets;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_dask.c - Dask's fine metrics of the run's spans, as its workers keep them. */
+/* metrics_dask.c - Dask's fine metrics of the run's spans, as reported by its workers. */
 #include "collector/metrics/metrics.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ void metric_processor_prefixes(const struct facts *f, const char *name, struct j
 	emit_end(j);
 }
 
-/* Digests of the run, summed over workers and spans, by prefix, context, activity and unit. */
+/* Digests of the run summed over workers and spans, by prefix, context, activity and unit. */
 struct rows {
 	struct digest *v;
 	size_t n, cap;
@@ -80,7 +80,7 @@ static int by_names(const void *pa, const void *pb)
 	return c ? c : text_order(a->context, b->context);
 }
 
-/* Sorts by names and adds up rows of the same names. */
+/* Sorts by names and sums rows with equal names. */
 static void fold(struct rows *rows)
 {
 	size_t i, kept = 0;
@@ -97,7 +97,7 @@ static void fold(struct rows *rows)
 	rows->n = kept + 1;
 }
 
-/* What differs only in its context (and prefix) is added up too. */
+/* Also sums rows that differ only in their context (and prefix). */
 static void fold_names(struct rows *rows, bool prefixes)
 {
 	size_t i;
@@ -165,7 +165,7 @@ static const char *member(const char *s)
 	return s ? s : "unknown";
 }
 
-/* activity -> unit -> value of rows [i, n) while their prefix stays; returns the next index */
+/* activity -> unit -> value for rows from i to n with the same prefix; returns the next index */
 static size_t emit_activities(const struct rows *rows, size_t i, struct json *j)
 {
 	const char *prefix = rows->v[i].prefix, *activity = NULL;

@@ -19,12 +19,12 @@ static void chunk_spreads(struct facts *f, const struct attempt *a, const struct
 	spread_add(&f->chunk_events, events);
 	spread_add(&f->chunk_memory, delta);
 	if (events.type == VALUE_INT && !events.v.i)
-		return; /* nothing per event */
+		return; /* no value per event */
 	spread_add(&f->time_per_event, value_ratio(time, events, 1));
 	spread_add(&f->memory_per_event, value_ratio(delta, events, 1));
 }
 
-/* Did every worker that has counted attempts in the run say its digests? */
+/* Whether every worker with counted attempts in the run has sent its digests. */
 static bool have_digests(const struct run *r)
 {
 	size_t i, counted = 0;
@@ -52,7 +52,7 @@ static void window_add(struct window *w, const struct attempt *a)
 	w->n++;
 }
 
-/* toolz.pipe is what a node of dask-awkward's and dask-histogram's tree reductions runs. */
+/* toolz.pipe is the function of a node in dask-awkward's and dask-histogram's tree reductions. */
 static bool is_tree_node(const struct attempt *a)
 {
 	const char *function = a->c.shared ? a->c.shared->function : NULL;
@@ -95,7 +95,7 @@ static int add_counted(struct facts *f, const struct attempt *a, const struct cl
 	return rc;
 }
 
-/* coffea's Runner hands a WorkItem to the task that does all of a chunk; a graph has none. */
+/* coffea's Runner passes a WorkItem to the task that does all of a chunk; a graph has none. */
 static bool is_lazy(const struct run *r)
 {
 	const struct attempt *a;
@@ -113,7 +113,7 @@ static bool is_lazy(const struct run *r)
 	return lazy;
 }
 
-/* Of a lazy graph only the task that reads names its dataset: CPU is known of an only one. */
+/* In a lazy graph only the reading task has a dataset: CPU is known if there is only one. */
 static void set_dataset_cpu(const struct facts *f)
 {
 	struct tally *dataset;
@@ -147,7 +147,7 @@ const struct groups *facts_datasets_shown(const struct facts *f)
 	return f->datasets_all ? f->datasets_all : f->datasets;
 }
 
-/* 0 or -ENOMEM. That all are to be shown is known when all were added up. */
+/* 0 or -ENOMEM. Only after all are summed is it known whether all are shown. */
 static int group_all(struct facts *f)
 {
 	const struct attempt *a;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metrics_files.c - how much of each file was used, and how well that was packed.
+ * metrics_files.c - the used share of each file, and its compression.
  *
- * The baskets of a file that any task of the run used are counted once, however often and by
- * however many workers they were read. Known only if every worker's list of them is whole.
+ * Baskets that any task of the run used count once, however often and by however many workers they
+ * were read. The result is known only if every worker's list of baskets is complete.
  */
 #include "collector/metrics/metrics.h"
 
@@ -52,7 +52,7 @@ static int by_path(const void *pa, const void *pb)
 	return strcmp((*a)->path, (*b)->path);
 }
 
-/* Calls see() with every data file of which the run's tasks used baskets, by path. */
+/* Calls see() for every data file with baskets used by the run's tasks, by path. */
 static int each_use(const struct facts *f, void (*see)(void *arg, const struct use *u), void *arg)
 {
 	const struct model *m = f->run->model;

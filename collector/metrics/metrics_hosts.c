@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_hosts.c - groups workers by host (metrics_hosts.h), and what was stolen from their CPUs.
- */
+/* metrics_hosts.c - groups workers by host (metrics_hosts.h), and computes the steal time of
+ * their CPUs. */
 #include "collector/metrics/metrics_hosts.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static bool same(const struct worker *a, const struct worker *b, enum sharing by
 		a->net_namespace.v.u == b->net_namespace.v.u);
 }
 
-/* A worker that does not say where it is shares nothing. */
+/* A worker that does not report its place shares nothing. */
 static uint64_t hash_of(const struct worker *w, enum sharing by)
 {
 	if (!w->boot_id || (by == SHARE_NET && w->net_namespace.type != VALUE_UINT))
@@ -34,7 +34,7 @@ struct wanted {
 	enum sharing by;
 };
 
-/* The table has places, from 1: the array moves. */
+/* The table holds indexes, from 1, as the array moves. */
 static bool same_place(const void *item, const void *key)
 {
 	const struct wanted *w = key;
@@ -114,7 +114,7 @@ void hosts_free(struct hosts *hosts)
 	free(hosts);
 }
 
-/* The samples next to the run's edges: the last before it and the first after it, if there are. */
+/* The samples next to the run: the last before and the first after it, if any. */
 struct edges {
 	const struct host_sample *from, *to;
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metrics_hosts.h - a run's workers by the host and by the network that they share.
+ * metrics_hosts.h - groups a run's workers by shared host and shared network.
  *
  * facts_build() groups them once, in time linear in the workers. A group lists all workers of the
- * model that are the same as one of the run: any worker's agent may have sent a host's samples.
- * Groups are in the order of the run's workers, members in the model's. The workers belong to the
- * model.
+ * model that share the place with one of the run: any worker's agent may have sent a host's
+ * samples. Groups are in the order of the run's workers, members in the model's. The workers belong
+ * to the model.
  */
 #ifndef CREMA_COLLECTOR_METRICS_METRICS_HOSTS_H
 #define CREMA_COLLECTOR_METRICS_METRICS_HOSTS_H
@@ -13,8 +13,8 @@
 #include "collector/metrics/metrics.h"
 
 enum sharing {
-	SHARE_HOST, /* one boot id, whatever its containers are called */
-	SHARE_NET,  /* one network namespace of it: containers have interfaces of their own */
+	SHARE_HOST, /* one boot id, regardless of the names of its containers */
+	SHARE_NET,  /* one network namespace of it: containers have separate interfaces */
 	SHARINGS
 };
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metrics_hosts_io.c - what the run's hosts read and wrote on their networks and disks meanwhile,
- * all their processes together: the counters of /proc/net/dev, /proc/diskstats and of network file
- * systems (common/mountstats.h) in the agents' host samples.
+ * metrics_hosts_io.c - bytes that all processes of the run's hosts moved on networks and disks
+ * during the run: the counters of /proc/net/dev, /proc/diskstats and of network file systems
+ * (common/mountstats.h) in the agents' host samples.
  *
- * Counters are the host's (of the network the namespace's), so samples of whichever agent sent them
- * make one series.
+ * Counters are per host (network: per namespace), so samples from all agents there form one series.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,10 +12,10 @@
 
 #include "collector/metrics/metrics_hosts.h"
 
-#define RATE_SECONDS 0.2 /* a rate is over at least this */
+#define RATE_SECONDS 0.2 /* a rate covers at least this time */
 
 struct shots {
-	const struct host_sample **v; /* by time */
+	const struct host_sample **v; /* sorted by time */
 	size_t n, cap;
 };
 
@@ -32,7 +31,7 @@ static int by_time(const void *pa, const void *pb)
 	return (*a)->time < (*b)->time ? -1 : (*a)->time > (*b)->time;
 }
 
-/* All of its samples that know this counter, within the averages' time and next to it. */
+/* All of its samples with this counter, within the time of averages and next to it. */
 static int shots_of(const struct run *r, const struct host *host, enum crema_host_number io,
 		    struct shots *out)
 {
@@ -61,7 +60,7 @@ static int shots_of(const struct run *r, const struct host *host, enum crema_hos
 	return 0;
 }
 
-/* Which number must stay the same, because a change of it also changes the sum; `io`: none. */
+/* The number that must not change, because a change of it also changes the sum; `io`: none. */
 static enum crema_host_number base_of(enum crema_host_number io)
 {
 	switch (io) {
@@ -76,8 +75,8 @@ static enum crema_host_number base_of(enum crema_host_number io)
 	}
 }
 
-/* Between the samples around; unknown where a counter has fallen (an interface has gone), or where
- * mounts came or went. */
+/* Between the samples around the run; unknown if a counter has fallen (an interface is gone), or if
+ * mounts were added or removed. */
 static struct value bytes_on(const struct run *r, const struct host *host,
 			     enum crema_host_number io)
 {
@@ -115,7 +114,7 @@ struct rates {
 	struct json *j; /* NULL: only the highest */
 };
 
-/* From sample a to b; the series of a host has both directions in each point. */
+/* From sample a to b; each point of a host's series has both directions. */
 static void see_rate(struct rates *to, const struct host_sample *a, const struct host_sample *b)
 {
 	double seconds = b->time - a->time, in, out;
@@ -151,7 +150,7 @@ static void rates_of(const struct run *r, const struct host *host, struct rates 
 	free(s.v);
 }
 
-/* The highest between two samples of one host. */
+/* The highest rate between two samples of one host. */
 static struct value peak(const struct facts *f, enum crema_host_number io)
 {
 	struct rates to = {.io = io, .most = (double)NAN};

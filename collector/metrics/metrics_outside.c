@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metrics_outside.c - what Dask's workers did outside of tasks while the run went on: results
- * packed and unpacked on their way to other workers and to the client, what the memory monitor
- * spilled, what came from the scheduler, and full garbage collections.
+ * metrics_outside.c - what Dask's workers did outside of tasks during the run: serializing and
+ * deserializing results sent to other workers and to the client, spilling by the memory monitor,
+ * receiving from the scheduler, and full garbage collections.
  *
- * Dask names no task and no span for it, so it is the worker's: the difference of the probes around
- * the run, which are half a second apart. Two runs at the same time on a worker both show it, which
- * concurrent_runs says.
+ * Dask reports no task and no span for it, so it belongs to the worker: the difference of the
+ * probes around the run, which are half a second apart. Two runs at the same time on a worker both
+ * include it; concurrent_runs counts such runs.
  */
 #include "collector/metrics/metrics.h"
 
 #include <math.h>
 
-#define BORN_SECONDS 1.0 /* a worker's first probe comes with its first sign of life */
+#define BORN_SECONDS 1.0 /* a worker's first probe comes with its first message */
 
 /* The time of the last probe at or before t; NAN: none. */
 static double probe_before(const struct worker *w, double t)
@@ -25,8 +25,8 @@ static double probe_before(const struct worker *w, double t)
 	return found;
 }
 
-/* Of the first probe at or after t; else of the last one: the worker has left, or tells more soon.
- */
+/* Of the first probe at or after t, else of the last one: the worker has left, or sends more
+ * soon. */
 static double probe_after(const struct worker *w, double t)
 {
 	size_t i;
@@ -38,7 +38,7 @@ static double probe_after(const struct worker *w, double t)
 	return w->probes.n ? w->probes.v[i - 1].time : (double)NAN;
 }
 
-/* As the probe of that time said; 0 before the first. */
+/* The value in the probe of that time; 0 before the first. */
 static double said_at(const struct worker *w, enum outside_series s, double t)
 {
 	double found = 0;
@@ -82,7 +82,7 @@ struct value digests_outside(const struct facts *f, enum outside_series s)
 	return f->dask ? value_real(sum) : value_null();
 }
 
-/* What was collected between two probes less the time between them that is outside of the run: a
+/* What was collected between two probes, less the time between them that is outside of the run: a
  * process collects in one thread at a time. */
 static double collected_between(const struct worker *w, double from, double to, double outside)
 {
@@ -100,7 +100,7 @@ static double collected_in(const struct run *r, const struct worker *w)
 
 	if (isnan(after) || isnan(outside_of(r, w, OUTSIDE_GC)))
 		return outside_of(r, w, OUTSIDE_GC);
-	if (isnan(before)) /* nothing is known to be collected before the first sign of life */
+	if (isnan(before)) /* collections before the first message are unknown */
 		before = -INFINITY;
 	if (!(last >= first))
 		return collected_between(w, before, after, fmax(0, early) + fmax(0, late));
@@ -118,7 +118,7 @@ struct value digests_collected(const struct facts *f)
 	return f->dask ? value_real(sum) : value_null();
 }
 
-/* The tasks' part, by their spans, and the workers' own. */
+/* The tasks' part, by their spans, plus the workers' own. */
 static struct value both(const struct facts *f, const char *activity, const char *unit,
 			 enum outside_series s)
 {

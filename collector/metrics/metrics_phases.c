@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_phases.c - preprocessing, processing, merging, and what is not processing at all. */
+/* metrics_phases.c - preprocessing, processing, merging, and time outside of processing. */
 #include "collector/metrics/metrics.h"
 
 static struct value elapsed(const struct window *w)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define PRESSURE_PERCENT 80.0
-#define SAMPLE_MAX_AGE 2.5 /* seconds a sample stands for when workers are put side by side */
+#define SAMPLE_MAX_AGE 2.5 /* how long a sample is valid, in seconds, when workers are combined */
 
 struct value metric_avg_workers(const struct facts *f)
 {
@@ -145,7 +145,7 @@ struct value metric_spilled_bytes(const struct facts *f)
 	return known ? value_uint((uint64_t)sum) : value_null();
 }
 
-/* The newest value at or before t that is not too old; NAN. */
+/* The newest value at or before t that is recent enough; NAN. */
 static double series_at(const struct series *s, double t)
 {
 	size_t low = 0, high = s->n, mid;
@@ -162,7 +162,7 @@ static double series_at(const struct series *s, double t)
 	return s->v[low - 1].value;
 }
 
-/* At time t over all workers, in percent; NAN when nobody says. */
+/* At time t over all workers, in percent; NAN if no worker has a value. */
 static double memory_at(const struct facts *f, double t)
 {
 	struct spread s = {0};
@@ -194,7 +194,7 @@ static double cpu_at(const struct facts *f, double t)
 	return threads > 0 ? executing / threads * 100 : (double)NAN;
 }
 
-/* A change of the number of workers has two points at the same moment: one for us. */
+/* A change in the number of workers has two points at the same moment: only one counts. */
 static bool is_moment(const struct series *s, size_t i)
 {
 	return !i || s->v[i].time > s->v[i - 1].time;

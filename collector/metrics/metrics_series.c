@@ -15,7 +15,8 @@ void series_emit_point(struct json *j, double time, const char *name, struct val
 	emit_end(j);
 }
 
-/* One kind of series of every worker: where it is, the name in each point, whole numbers or not. */
+/* A kind of series of every worker: its offset, the name in each point, whether values are
+ * whole. */
 struct column {
 	const char *name, *point;
 	size_t offset;
@@ -92,8 +93,8 @@ void metric_worker_occupancy(const struct facts *f, const char *name, struct jso
 	emit_named(f, "worker_occupancy", name, j);
 }
 
-/* [{timestamp, last_seen, seconds}]: what lies between the two; it grows where a worker is blocked
- * or dead */
+/* [{timestamp, last_seen, seconds}]: the difference of the two, which grows while a worker is
+ * blocked or dead */
 static void emit_last_seen(const struct facts *f, struct json *j)
 {
 	const struct series *s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_spread.c - mean, deviation and ends of values that come one by one. */
+/* metrics_spread.c - mean, deviation and extremes of a sequence of values. */
 #include <math.h>
 
 #include "collector/metrics/metrics.h"
@@ -20,7 +20,7 @@ void spread_add(struct spread *s, struct value v)
 		s->max = d;
 	s->n++;
 	s->sum += d;
-	step = d - s->mean; /* Welford: sum2 = squared distances from the mean */
+	step = d - s->mean; /* Welford: sum2 = sum of squared distances from the mean */
 	s->mean += step / (double)s->n;
 	s->sum2 += step * (d - s->mean);
 }

@@ -26,7 +26,7 @@ const char *class_metric(unsigned int id)
 	return metrics[id];
 }
 
-/* Each needs its line in metrics.def: without it there is no prototype. */
+/* Each needs its line in metrics.def, which declares its prototype. */
 #define CLASS(metric, id)                                                                          \
 	struct value metric_##metric(const struct facts *f)                                        \
 	{                                                                                          \

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#define SAMPLE_MARGIN 0.5 /* seconds before and after a run that still say something of it */
-#define GRID_POINTS 7200  /* at most: what is asked at each of them is asked of each worker */
+#define SAMPLE_MARGIN 0.5 /* seconds before and after a run in which samples still apply to it */
+#define GRID_POINTS 7200  /* maximum: each point is computed for each worker */
 
 static int add_point(struct series *s, double time, double value)
 {
@@ -98,7 +98,7 @@ static void raise_peak(struct worker_track *k, struct value rss)
 		k->peak_rss = fmax(k->peak_rss, (double)rss.v.u);
 }
 
-/* Places of the tracks, from 1, by places of the model's workers: the caller frees it. */
+/* Indexes of the tracks, from 1, by the workers' indexes in the model: the caller frees it. */
 static size_t *track_places(const struct run *r, const struct tracking *t)
 {
 	size_t *place = calloc(r->model->workers.n + 1, sizeof(*place)), i;
@@ -108,7 +108,7 @@ static size_t *track_places(const struct run *r, const struct tracking *t)
 	return place;
 }
 
-/* Task edges say more than samples do: short peaks, and how long tasks take. */
+/* Task starts and ends add what samples miss: short peaks, and how long tasks take. */
 static int track_tasks(const struct run *r, struct tracking *t)
 {
 	struct worker_track *k;
@@ -144,8 +144,7 @@ static int track_tasks(const struct run *r, struct tracking *t)
 	return rc;
 }
 
-/* At each moment of the run that the worker had not left before: when it had last said something.
- */
+/* For each moment of the run until the worker left: the time of its last message. */
 static int track_last_seen(struct worker_track *t, const struct series *moments)
 {
 	const struct worker *w = t->worker;
@@ -175,8 +174,8 @@ static int by_time(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
-/* How many workers there were: each second (a run above two hours: GRID_POINTS times), and just
- * before and after each change. */
+/* The number of workers: each second (in a run above two hours: GRID_POINTS times), and just before
+ * and after each change. */
 static int count_workers(const struct run *r, struct series *out)
 {
 	struct change *c = calloc(2 * r->workers.n + 1, sizeof(*c));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metrics_units.c - the units of metrics.def: printed for people, and in Prometheus' base units.
+ * metrics_units.c - the units of metrics.def, for people and as Prometheus' base units.
  *
- * Prometheus wants base units and their names at the end: the words of the id that say the unit
- * give way to one suffix. chunk_wall_mean_seconds stays what it is, read_rate_mbs becomes
+ * Prometheus requires base units, with their names at the end: one suffix replaces the words of the
+ * id that name the unit. chunk_wall_mean_seconds does not change, read_rate_mbs becomes
  * read_rate_bytes_per_second, cpu_utilization_percent becomes cpu_utilization_ratio. Ids that
- * differ in the unit only are one gauge.
+ * differ only in the unit are one gauge.
  */
 #include "collector/metrics/metrics.h"
 
@@ -63,7 +63,7 @@ const char *metric_prometheus_name(const struct metric *m, char *out)
 	len = (size_t)snprintf(out, METRIC_PROMETHEUS_BYTES, "crema_run");
 	while (*word) {
 		n = strcspn(word, "_");
-		/* "_count" at the end is a histogram's: x_count is how many xs */
+		/* "_count" at the end belongs to histograms: x_count is the number of xs */
 		if (!word[n] && n == 5 && !strncmp(word, "count", n))
 			len += (size_t)snprintf(out + len, METRIC_PROMETHEUS_BYTES - len, "s");
 		else if (!has_word(u->words, word, n))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_workers.c - what each worker did in the run, and how even that is. */
+/* metrics_workers.c - the work of each worker in the run, and how even it is. */
 #include "collector/metrics/groups.h"
 #include "common/rows.h"
 
-/* Counted attempts of a worker, which may have none. */
+/* Counted attempts of a worker; there may be none. */
 static const struct tally *worker_tally(const struct facts *f, const struct worker *w)
 {
 	static const struct tally none;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tally.c - the numbers of an attempt, and of several added up. */
+/* tally.c - the numbers of one attempt, and sums over several. */
 #include "collector/metrics/metrics.h"
 
 #include <math.h>
@@ -17,8 +17,8 @@ double attempt_queued_seconds(const struct attempt *a)
 	return value_number(own_ns(&a->c, CREMA_T_runqueue), NULL) / 1e9;
 }
 
-/* Of a worker that died the kernel's charge is known as of the last look only, up to a second
- * before. */
+/* For a worker that died, the kernel's charge is only known from the last sample, up to a
+ * second before. */
 static bool storage_is_sampled(const struct attempt *a)
 {
 	return a->state == ATTEMPT_KILLED || a->state == ATTEMPT_LOST;
@@ -34,7 +34,7 @@ struct value attempt_storage_read(const struct attempt *a)
 	return storage_read(a, count_of(&a->c, CREMA_C_storage_read_bytes));
 }
 
-/* At least this: what was charged outside calls on unproven file systems, as of the last look. */
+/* A lower bound: what was charged outside calls on unproven file systems, from the last sample. */
 static struct value storage_known(const struct attempt *a, struct value all, struct value unsure)
 {
 	if (all.type == VALUE_NULL || unsure.type == VALUE_NULL || !a->c.shared->fs_unknown)
@@ -49,8 +49,8 @@ struct value attempt_storage_known(const struct attempt *a)
 }
 
 /*
- * Page faults of mapped files and libraries are in no call: a task that had them waited for storage
- * as long as the other classes leave over, but at least for what its calls show.
+ * Page faults of mapped files and libraries are in no call. A task that had them waited for storage
+ * as long as the other classes leave over, but at least as long as its calls show.
  */
 static void estimate_storage(const struct attempt *a, struct classes *c, double rest)
 {
@@ -99,7 +99,7 @@ void attempt_classes(const struct attempt *a, struct classes *c)
 	c->unclassified = value_real(rest);
 }
 
-/* One of each; `known` has a bit for each. Without a branch: an attempt is in half a dozen sums. */
+/* Adds one of each; `known` has a bit for each. Branch-free: an attempt is in half a dozen sums. */
 static void sums_add(struct sum *s, const uint64_t *v, uint64_t known, unsigned int n)
 {
 	unsigned int i;
@@ -141,8 +141,8 @@ static void tally_time(struct tally *t, const struct attempt *a, const struct cl
 	double wall, v;
 	int i;
 
-	/* Interleaved in the event loop, its wall overlaps; in another process, nothing else is
-	 * known. */
+	/* Interleaved in the event loop, so its wall time overlaps; in another process, so nothing
+	 * else is known. */
 	if (a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE))
 		return;
 	t->timed++;

@@ -273,8 +273,7 @@ struct worker {
 	struct value pid, cores, memory_bytes, nthreads, memory_limit_bytes, net_namespace;
 	ARRAY(struct filesystem) filesystems;
 	ARRAY(struct clock_pair) clocks; /* by boot_ns, once closed */
-	double clock_set_seconds; /* by how much the collector's clock was set meanwhile; 0: not set
-				   */
+	double clock_set_seconds; /* the collector's clock was set by this much meanwhile; 0: no */
 	ARRAY(struct stream) streams;
 	ARRAY(struct sample) samples;
 	ARRAY(struct host_sample) hosts;
@@ -302,8 +301,7 @@ struct worker {
 	struct scheduler_said told;
 	ARRAY(struct doing) doing; /* the latest */
 	uint64_t doing_boot_ns;
-	uint64_t moved_boot_ns; /* when tasks were last seen to have read or written bytes; 0: never
-				 */
+	uint64_t moved_boot_ns; /* last time that tasks had moved bytes; 0: never */
 	bool orphan;		/* exited after the process that had started it */
 	bool silent;		/* gone without a goodbye */
 	bool left_out;		/* some of its attempts were (selection.h) */

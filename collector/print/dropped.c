@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dropped.c - a run whose records were dropped: what is left of it, and why. */
+/* dropped.c - a run whose records were dropped: what remains of it, and why. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

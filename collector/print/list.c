@@ -28,7 +28,7 @@ static struct value total(const struct run *r, const char *id)
 	return dropped_value(r->totals, id);
 }
 
-/* As its attempts say, once; nothing of it ran any more. */
+/* From its attempts, once; nothing of it is running any more. */
 static void take_totals(struct report_list_line *line, const struct run *r)
 {
 	line->wall_time = total(r, "wall_time");
@@ -115,7 +115,7 @@ void report_list_text(const struct report_list *list, const struct model *m, str
 	for (l = list->v; l < list->v + list->n; l++)
 		named = named || *l->name;
 	grid_init(&g, s, colour);
-	/* the id begins with the start, in UTC, and must stay whole: people copy it */
+	/* the id begins with the start in UTC, and must not be cut: people copy it */
 	grid_columns(&g, "<run (start, UTC)", ">wall", ">tasks", ">chunks", ">events", "<state",
 		     named ? "<name" : NULL, NULL);
 	report_dropped_list(m, &g, named);
@@ -128,7 +128,7 @@ void report_list_text(const struct report_list *list, const struct model *m, str
 			grid_value(&g, l->total_events, AS_COUNT);
 		else
 			grid_text(&g, "-");
-		/* short: a line of 80 columns has room for it whole */
+		/* short enough for a line of 80 columns */
 		if (!strcmp(l->kind, "preprocessing"))
 			grid_printf(&g, "preprocess %s", l->state);
 		else if (strcmp(l->kind, "coffea") != 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * list.h - the list of runs: one line of each, taken while its attempts are in memory.
+ * list.h - the list of runs: one line for each, made while its attempts are in memory.
  *
- * report_list_take() is a visitor of runs_read_each(); the lines are complete when that has ended.
+ * report_list_take() is a visitor of runs_read_each(); the lines are complete when that returns.
  */
 #ifndef CREMA_COLLECTOR_PRINT_LIST_H
 #define CREMA_COLLECTOR_PRINT_LIST_H
@@ -22,7 +22,7 @@ struct report_list_line {
 };
 
 struct report_list {
-	struct report_list_line *v; /* to be freed */
+	struct report_list_line *v; /* the caller frees it */
 	size_t n;
 };
 

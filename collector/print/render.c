@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* render.c - from a directory to the report of one run, or the list of runs. */
+/* render.c - renders the report of one run, or the list of runs, from a directory. */
 #include "collector/print/render.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static void note_torn(const struct model *m, struct report_notice *notice)
 			 more);
 }
 
-/* Of the first directory that has one. */
+/* From the first directory that has one. */
 static void find_wall(const struct report_request *req, const struct report *r, struct wall *w)
 {
 	const char *const *more = req->more;
@@ -52,7 +52,7 @@ static void find_wall(const struct report_request *req, const struct report *r, 
 		found = wall_find(w, *more, r->facts);
 }
 
-/* What the client was doing, by its record. */
+/* Takes the client's activity from its record. */
 static void take_wall(const struct report_request *req, struct report *r, struct wall *w)
 {
 	if (!req->client_record) {
@@ -64,7 +64,7 @@ static void take_wall(const struct report_request *req, struct report *r, struct
 	r->wall = w->read ? w : NULL;
 }
 
-/* The run with all that is said about it, handed to whoever asked for it. */
+/* Gathers the run's data and passes it to the output. */
 static int render_run(const struct report_request *req, struct run *run, struct sink *s)
 {
 	struct taskvine_log taskvine;
@@ -198,7 +198,7 @@ static int render(const struct report_request *req, struct run *run, const struc
 	return write_end(&s, rc, out);
 }
 
-/* Why there are none may be what a worker noted. */
+/* A worker's notes may explain why there are none. */
 static int no_run(struct buf *out, const struct model *m, const char *dir)
 {
 	const char *note = NULL;
@@ -220,7 +220,7 @@ static int no_run(struct buf *out, const struct model *m, const char *dir)
 			   note ? " (a worker reports: " : "", note ? note : "", note ? ")" : "");
 }
 
-/* All that the request is about: 0 or -errno. */
+/* Reads everything that the request needs: 0 or -errno. */
 static int read_runs(const struct report_request *req, struct model *m, struct runs *runs,
 		     struct report_list *list, struct run **run)
 {
@@ -260,7 +260,7 @@ int report_render(const struct report_request *req, struct buf *out)
 
 	if (req->notice)
 		memset(req->notice, 0, sizeof(*req->notice));
-	/* Large temporary arrays go back to the system: else the peak is the sum of them. */
+	/* Returns large temporary arrays to the system: else the peak is the sum of them. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	model_init(&m);
 	memset(&runs, 0, sizeof(runs));

@@ -2,8 +2,8 @@
 /*
  * render.h - a run as text or JSON, from the frame files of a state directory.
  *
- * report_render() reads everything again, so it may be called while the files are being written.
- * It keeps no state and no descriptor; one thread at a time per request.
+ * report_render() reads all files each time, so it may be called while they are being written. It
+ * keeps no state and no descriptor. One thread at a time per request.
  */
 #ifndef CREMA_COLLECTOR_PRINT_RENDER_H
 #define CREMA_COLLECTOR_PRINT_RENDER_H
@@ -15,12 +15,12 @@
 
 #define REPORT_LINE_BYTES 1024
 
-/* One line each, "" = nothing to say. */
+/* One line each, "": nothing. */
 struct report_notice {
 	char torn[REPORT_LINE_BYTES];	  /* damaged or torn files */
 	char coffea[REPORT_LINE_BYTES];	  /* what is wrong with --coffea-report */
 	char taskvine[REPORT_LINE_BYTES]; /* the same of --taskvine-log */
-	char client[REPORT_LINE_BYTES];	  /* the same of --client-record */
+	char client[REPORT_LINE_BYTES];	  /* the same for --client-record */
 	bool taskvine_unreadable;
 	bool client_unreadable;
 	bool coffea_unreadable; /* it could not be used at all */
@@ -38,7 +38,7 @@ struct report_table_name {
 	const char *name, *help;
 };
 extern const struct report_table_name report_table_names[REPORT_TABLES];
-/* "files,codecs" or "all" as bits; 0 and one line in `why` for what names none. */
+/* Bits for "files,codecs" or "all"; 0, with one line in `why`, for an unknown name. */
 uint64_t report_tables_named(const char *list, char *why, size_t size);
 
 struct dropped_run;
@@ -48,11 +48,11 @@ struct sink;
 
 struct report_request {
 	const char *dir;
-	const char *const *more; /* read with it as one; NULL at the end, or NULL: none */
-	const char *run;	 /* NULL or "last", else an id */
-	uint64_t whole_bytes; /* journals below are read whole (runs/read_runs.h); 0: the usual */
-	bool usual_dir;	      /* nobody has named the directory */
-	bool list;	      /* the runs instead of one */
+	const char *const *more; /* read with it as one; NULL-terminated, or NULL */
+	const char *run;	 /* NULL or "last", else an id or name */
+	uint64_t whole_bytes; /* smaller journals are read whole (runs/read_runs.h); 0: default */
+	bool usual_dir;	      /* the user named no directory */
+	bool list;	      /* list all runs instead of one */
 	bool json;
 	bool all_metrics;   /* each metric by its name instead of the tables */
 	uint64_t tables;    /* bits 1 << REPORT_TABLE_*; 0: the first screen */
@@ -61,37 +61,38 @@ struct report_request {
 	const char *taskvine_log;  /* path; NULL: none */
 	const char *coffea_report; /* path; NULL: none */
 	const char *client_record; /* path; NULL: that of `crema run`, if there is one */
-	double client_wall;	   /* seconds; 0: not said */
-	double client_start;	   /* UTC; 0: not said. Averages are over the client's block */
-	uint64_t now_ns; /* CLOCK_REALTIME to judge silent workers by; 0: their own times only */
-	/* Called when much is in `out`: takes all of it and clears it. NULL: all stays in `out`. */
+	double client_wall;	   /* seconds; 0: unknown */
+	double client_start;	   /* UTC; 0: unknown. Averages are over the client's block */
+	uint64_t now_ns; /* CLOCK_REALTIME for judging silent workers; 0: only their own times */
+	/* Called when `out` is large: takes all of it and clears it. NULL: all stays in `out`. */
 	int (*flush)(struct buf *out, void *arg);
 	void *flush_arg;
 	struct report_notice *notice; /* may be NULL */
-	/* Takes the run instead of text or JSON: 0, or -errno with one line in `why`. NULL: nobody.
-	 */
+	/* Takes the run instead of text or JSON: 0, or -errno with one line in `why`. May be
+	 * NULL. */
 	int (*use)(const struct report *report, void *arg, struct buf *why);
-	/* The same for a run of which only the totals are left (report_dropped_json()); NULL, and
-	 * asked to use it: -ENODATA. */
+	/* The same for a run of which only the totals remain (report_dropped_json()); if NULL while
+	 * `use` is set: -ENODATA. */
 	int (*use_dropped)(const struct dropped_run *run, void *arg, struct buf *why);
 	void *use_arg;
 };
 
 /*
- * 0, or -errno with one line without a newline in `out` that says why: -ENOENT (no such run, or
- * nothing measured yet), what opendir said, -ENOMEM, or the first error of flush.
+ * 0, or -errno with one line without a newline in `out`: -ENOENT (no such run, or nothing measured
+ * yet), the error of opendir, -ENOMEM, or the first error of flush.
  */
 int report_render(const struct report_request *req, struct buf *out);
 
-/* What is left of a dropped run as JSON; and the line that says why there is no more, -ENODATA. */
+/* The remains of a dropped run as JSON; and the line that explains why there is no more,
+ * -ENODATA. */
 void report_dropped_json(const struct dropped_run *d, struct sink *s);
 int report_dropped_refuse(const struct dropped_run *d, struct buf *out);
 
-/* Why `which` (NULL: the last) is not a run of `dir` (dirs_text()), or not one alone: -ENOENT, or
- * -ENODATA of one that was dropped. */
+/* Why `which` (NULL: the last) is not exactly one run of `dir` (dirs_text()): -ENOENT, or -ENODATA
+ * if it was dropped. */
 int report_no_run(const struct model *m, const char *which, const char *dir, struct buf *out);
 
-/* Replaces what is in `out` by one line; returns rc. */
+/* Replaces `out` by one line; returns rc. */
 __attribute__((format(printf, 3, 4))) int report_fail(struct buf *out, int rc, const char *fmt,
 						      ...);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sheet_maker.c - columns and rows of one flat table while it is written. */
+/* sheet_maker.c - writes the columns and rows of one flat table. */
 #include "collector/print/sheet_maker.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ static bool ends_in(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
-/* Names tell their unit. */
+/* A column's unit follows from its name. */
 static const char *unit_of(const char *name)
 {
 	static const struct {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sheet_maker.h - one flat table while it is written: first its columns are told, then cell after
- * cell, row after row. Part of print/sheets.c; the first error sticks in `rc`.
+ * sheet_maker.h - writes one flat table: first its columns, then cell after cell, row after row.
+ *
+ * Part of print/sheets.c. The first error sticks in `rc`.
  */
 #ifndef CREMA_COLLECTOR_PRINT_SHEET_MAKER_H
 #define CREMA_COLLECTOR_PRINT_SHEET_MAKER_H
@@ -21,10 +22,10 @@ struct sheet_maker {
 	int rc;
 };
 
-/* unit NULL: by the name */
+/* unit NULL: from the name */
 void sheet_column_add(struct sheet_maker *k, const char *name, enum value_type type,
 		      const char *unit);
-/* The cells of a row, in the order of the columns; the first, `run`, is there already. */
+/* The cells of a row, in the order of the columns; the first, `run`, is added already. */
 void sheet_row_begin(struct sheet_maker *k);
 void sheet_cell(struct sheet_maker *k, struct value v);
 int sheet_row_end(struct sheet_maker *k);
@@ -48,7 +49,7 @@ void sheet_put_cell(void *maker, const char *name, enum value_type type, struct 
 		sheet_list_cell(k, &sink);                                                         \
 	}
 
-/* All of a sheet; index: names, ended by NULL. */
+/* Writes a whole sheet; index: NULL-terminated names. */
 int sheet_make(struct sheet_maker *k, const char *name, const char *key, const char *const *index,
 	       void (*columns)(struct sheet_maker *), void (*rows)(struct sheet_maker *));
 void sheet_release(struct sheet_maker *k);

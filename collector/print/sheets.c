@@ -14,7 +14,7 @@
 #define COLUMN(name, type, value) sheet_column_add(k, #name, VALUE_##type, NULL);
 #define LIST_COLUMN(name, put) sheet_column_add(k, #name, VALUE_TEXT, NULL);
 
-/* The run: what "run", "run_info" and the numbers of "metrics" say. */
+/* The run: "run", "run_info" and the numbers of "metrics". */
 static void run_columns(struct sheet_maker *k)
 {
 	const struct metric *m;

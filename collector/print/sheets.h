@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sheets.h - a run as flat tables: what CSV and SQLite write.
+ * sheets.h - a run as flat tables, for CSV and SQLite.
  *
- * Columns have the JSON's names and values. An object's members are joined to its name by '_'
- * (goodbye.how: goodbye_how), a list is text that holds it as JSON. Every sheet but the first
- * begins with the column `run`, so that those of several runs can be put together. `files` has
- * imports and files_rest too, told apart by `kind`; `samples` holds what each source saw at one
- * time.
+ * Columns have the JSON's names and values. A member of an object is named OBJECT_MEMBER
+ * (goodbye.how: goodbye_how), a list is text in JSON. Every sheet but the first begins with the
+ * column `run`, so that those of several runs can be combined. `files` includes imports and
+ * files_rest, distinguished by `kind`. `samples` has the values of each source at one time.
  *
- * To add a sheet: a cells_NAME.def with its columns (the JSON made from it, too, where it is flat),
- * and a line in the table of print/sheets.c.
+ * To add a sheet: a cells_NAME.def with its columns (also used for the JSON if that is flat), and a
+ * line in the table of print/sheets.c.
  */
 #ifndef CREMA_COLLECTOR_PRINT_SHEETS_H
 #define CREMA_COLLECTOR_PRINT_SHEETS_H
@@ -22,19 +21,19 @@
 
 struct sheet_column {
 	const char *name;
-	enum value_type type; /* VALUE_NULL: of any; whole numbers of either sign are UINT */
-	const char *unit;     /* "" = none */
+	enum value_type type; /* VALUE_NULL: any; whole numbers of either sign are UINT */
+	const char *unit;     /* "": none */
 };
 
 struct sheet {
 	const char *name;
-	const char *key;		  /* columns that name a row: "a, b"; "" = none do */
-	const char *index[SHEET_INDICES]; /* columns that are looked for */
+	const char *key;		  /* columns that identify a row: "a, b"; "": none do */
+	const char *index[SHEET_INDICES]; /* columns used for lookups */
 	const struct sheet_column *column;
 	size_t n;
 };
 
-/* Each returns 0, or -errno, which ends the writing. */
+/* Each function returns 0, or -errno, which stops the writing. */
 struct sheet_way {
 	void *arg;
 	int (*begin)(void *arg, const struct sheet *s);
@@ -42,7 +41,7 @@ struct sheet_way {
 	int (*end)(void *arg, const struct sheet *s);
 };
 
-/* All sheets, one after the other: 0, -ENOMEM, or the way's error. */
+/* Writes all sheets in order: 0, -ENOMEM, or the way's error. */
 int sheets_write(const struct report *r, const struct sheet_way *way);
 
 #endif

@@ -22,7 +22,7 @@ static void spread_columns(struct sheet_maker *k)
 	sheet_column_add(k, "unclassified_seconds", VALUE_REAL, NULL);
 }
 
-/* The numbers, and once more without inner sections. */
+/* The numbers, then the same without inner sections. */
 void section_columns(struct sheet_maker *k)
 {
 	static char self[SECTION_NUMBERS + 1][NAME_BYTES];

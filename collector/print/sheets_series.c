@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sheets_series.c - flat tables of what the JSON has as series and lists. */
+/* sheets_series.c - flat tables of the JSON's series and lists. */
 #include "collector/print/sheet_maker.h"
 
 /* A row is a bin. */
@@ -39,7 +39,7 @@ void timeline_rows(struct sheet_maker *k)
 	}
 }
 
-/* A row is a point of a series of tracking_data; worker NULL: of all of them. */
+/* A row is a point of a series of tracking_data; worker NULL: of all workers. */
 void tracking_columns(struct sheet_maker *k)
 {
 	sheet_column_add(k, "series", VALUE_TEXT, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sheets_stacks.c - flat tables of call stacks: of long waits, and all that were sampled, of which
- * the JSON has the first. */
+/* sheets_stacks.c - flat tables of call stacks: of long waits, and all sampled ones, of which the
+ * JSON has the first. */
 #include "collector/print/sheet_maker.h"
 
 void line_columns(struct sheet_maker *k)

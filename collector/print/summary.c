@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * summary.c - the first screen of a report: at most 30 lines that answer what ran, how fast, what
- * held it back and what to change.
+ * summary.c - the first screen of a report: at most 30 lines on what ran, how fast, what held it
+ * back and what to change.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static char *frequency(struct value hz, char *out)
 	return human(value_ratio(hz, value_uint(1000), 1), AS_KHZ, out);
 }
 
-/* Of the client's wall time the largest part, if it is neither short nor the tasks at work. */
+/* The largest part of the client's wall time, if it is neither short nor the tasks at work. */
 static void put_client(const struct wall *w, struct sink *s)
 {
 	char all[HUMAN_BYTES], part[HUMAN_BYTES];
@@ -102,7 +102,7 @@ static void put_speed(const struct report *r, struct sink *s, bool colour)
 		frequency(metric_event_rate_core_hz(f), core));
 }
 
-/* The line of a layer: what it is, how much, how fast. */
+/* The line of a layer: its name, bytes and rate. */
 static void put_layer(struct grid *g, const struct facts *f, const char *label, const char *bytes,
 		      const char *rate, bool always)
 {
@@ -147,8 +147,8 @@ static void count_remark(void *arg, const char *line)
 	++*(size_t *)arg;
 }
 
-/* What is missing, in one line. Agents tell what they refused; of one that has told nothing it is
- * not known, of one that went silent until then. */
+/* What is missing, in one line. Agents report what they refused: unknown if one has reported
+ * nothing, and known up to the last message of one that went silent. */
 static void put_completeness(const struct report *r, struct sink *s)
 {
 	const struct model *m = r->run->model;
@@ -220,7 +220,7 @@ void report_summary(const struct report *r, const char *run, struct sink *sink, 
 	put_bytes(r, &below, colour);
 	put_completeness(r, &below);
 	put_more(r, run, &below);
-	/* The advice gets the room that is left. */
+	/* The advice gets the remaining room. */
 	lines = buf_lines(&top) + buf_lines(&bottom);
 	sink_put(sink, (const char *)top.data, top.len);
 	if (r->findings)

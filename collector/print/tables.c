@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tables.c - the terminal report, and its sections that are only metrics. */
+/* tables.c - the terminal report, and its sections that consist only of metrics. */
 #include <stdio.h>
 #include <string.h>
 
@@ -187,7 +187,7 @@ void report_table_bytes(const struct report *r, struct sink *s, bool colour)
 		    r->facts, s, colour);
 }
 
-/* Of all processes of the run's hosts; nothing where nothing was read. */
+/* Of all processes on the run's hosts; omitted if nothing was read. */
 static void put_mounts(struct sink *s, const char *name, struct value read, struct value sent)
 {
 	char a[HUMAN_BYTES], b[HUMAN_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tables_head.c - which run this is, and where the time of its tasks went. */
+/* tables_head.c - the run's identity, and where the time of its tasks went. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static void add_word(char *list, size_t size, const char *word)
 	snprintf(list + n, size - n, "%s%s", n ? ", " : "", word);
 }
 
-/* What a hypervisor takes from a running thread is neither its CPU nor its waiting. */
+/* Time that a hypervisor takes from a running thread is neither its CPU time nor a wait. */
 static void say_stolen(const struct facts *f, struct sink *s)
 {
 	double rest = value_number(metric_unclassified_seconds(f), NULL);
@@ -99,7 +99,7 @@ void report_table_timing(const struct report *r, struct sink *s, bool colour)
 	say_stolen(f, s);
 }
 
-/* Versions as the first worker tells them. */
+/* Versions as the first worker reports them. */
 static void put_stack(const struct run *r, struct sink *s)
 {
 	const struct worker *w = r->workers.n ? r->workers.v[0] : NULL;
@@ -150,8 +150,8 @@ void report_company(const struct run *r, struct sink *s)
 	run_company_say(r, put_sentence, s);
 }
 
-/* The one that is shown is "last": others may be what was asked for. Others on the same workers are
- * in what is said of workers, and others' results are not in its numbers. */
+/* The shown run is "last": the user may have meant another. Numbers about workers include other
+ * runs on the same workers, but its own numbers exclude their results. */
 static void put_others(const struct run *r, struct sink *s)
 {
 	const struct run_others *o = &r->others;

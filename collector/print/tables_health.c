@@ -18,7 +18,7 @@ static void put_fate(struct grid *g, const struct worker *w)
 		grid_text(g, w->goodbye ? "ended" : w->silent ? "silent" : "");
 }
 
-/* How much of the processes' lives was work: without Dask each may live for one chunk only. */
+/* The working share of the processes' lives: without Dask each may live for only one chunk. */
 static void put_lives(const struct report *r, struct sink *s)
 {
 	double life = 0, startup = 0, work = 0;
@@ -149,7 +149,7 @@ static void say_text(void *arg, const char *line)
 	text_paragraph(arg, "  - ", "%s", line);
 }
 
-/* process = tasks + unattributed + unseen: one row for each of them. */
+/* process = tasks + unattributed + unseen: one row each. */
 static void put_balance(const struct balance *b, struct sink *s, bool colour)
 {
 	const struct {
@@ -187,7 +187,7 @@ static void put_sockets(struct grid *g, const char *name, struct value in, struc
 	grid_value(g, out, AS_BYTES);
 }
 
-/* Bytes on sockets: whose they are; Dask's own connections are no task's. */
+/* Bytes on sockets by owner; Dask's own connections belong to no task. */
 static void put_network(const struct balance *b, struct sink *s, bool colour)
 {
 	const struct part *t = &b->tasks, *u = &b->unattributed;

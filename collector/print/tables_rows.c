@@ -111,7 +111,7 @@ void report_table_prefixes(const struct report *r, struct sink *s, bool colour)
 	groups_release(&prefixes);
 }
 
-/* "cramjam.cramjam" and "lz4.frame._frame" say too much for a narrow column. */
+/* "cramjam.cramjam" and "lz4.frame._frame" are too long for a narrow column. */
 static void put_library(struct grid *g, const char *library)
 {
 	size_t n = strlen(library), half = n / 2;
@@ -161,7 +161,7 @@ static bool was_read(const struct file_sum *f)
 	return value_number(f->read_bytes, NULL) + value_number(f->mapped_bytes, NULL) > 0;
 }
 
-/* The line of the user's code that opened it, and how many more did. */
+/* The line of user code that opened it, and how many more did. */
 static void opened_at(struct grid *g, const struct file_sum *f)
 {
 	size_t n = f->opened.n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tables_slowest.c - the attempts that took longest, of those that are shown
- * (facts_shows()), and what they spent it on. */
+/* tables_slowest.c - the attempts that took longest, of those shown (facts_shows()), and where
+ * their time went. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void take(struct slowest *s, const struct attempt *a)
 	s->v[i] = a;
 }
 
-/* "runs.root" and "0-50000" say more of a chunk than its key does. */
+/* "runs.root" and "0-50000" describe a chunk better than its key. */
 static void name_cells(struct grid *g, const struct run *run, const struct attempt *a)
 {
 	char key[KEY_SHOWN_BYTES];
@@ -46,7 +46,7 @@ static void name_cells(struct grid *g, const struct run *run, const struct attem
 	}
 }
 
-/* Without the scheme: every worker has the same. */
+/* Without the scheme, which is the same for every worker. */
 static const char *address_of(const char *label)
 {
 	const char *host = strstr(label, "://");
@@ -54,7 +54,7 @@ static const char *address_of(const char *label)
 	return host ? host + 3 : label;
 }
 
-/* The class that took most of it, and how much. */
+/* The class with most of its time, and how much. */
 static void most_cell(struct grid *g, const struct attempt *a)
 {
 	struct classes c;

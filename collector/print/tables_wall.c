@@ -19,7 +19,7 @@ static void put_part(struct grid *g, const struct wall *w, const char *words, st
 	grid_printf(g, "%.*s", (int)lround(fmin(fmax(share, 0), 100) / 5), bar);
 }
 
-/* The rest is printed, whatever it is. */
+/* The rest is always printed. */
 void report_table_wall(const struct report *r, struct sink *s, bool colour)
 {
 	const struct wall *w = r->wall;

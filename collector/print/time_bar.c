@@ -13,7 +13,8 @@
 
 #define ROWS (CREMA_TIMES + 2)
 #define MOST_LINES 3
-#define LEAST_PERCENT 1 /* less is left out of the legend, and of "not classified" it is noise */
+#define LEAST_PERCENT                                                                              \
+	1 /* smaller shares are not in the legend; in "not classified" they are noise */
 
 struct row {
 	const char *name, *style;
@@ -58,13 +59,13 @@ static int by_size(const void *pa, const void *pb)
 	return size_a > size_b ? -1 : size_a < size_b;
 }
 
-/* Columns that add up to `width`: who lost most by rounding down gets one more. */
+/* Columns that add up to `width`: the rows that lost most by rounding down get one more. */
 static void share_columns(struct row *v, size_t n, size_t width)
 {
 	size_t i, most, left = width;
 	double whole = 0;
 
-	for (i = 0; i < n; i++) /* what clocks differ by may be negative */
+	for (i = 0; i < n; i++) /* differences between clocks may be negative */
 		whole += fmax(v[i].seconds, 0);
 	for (i = 0; i < n; i++) {
 		v[i].exact = fmax(v[i].seconds, 0) / whole * (double)width;
@@ -99,7 +100,7 @@ static void put_bar(const struct row *v, size_t n, struct sink *s, bool colour)
 	sink_puts(s, "\n");
 }
 
-/* "# CPU 54 % (6.734 s)   = waiting for a CPU 37 % (4.579 s)", as many to a line as fit. */
+/* "# CPU 54 % (6.734 s)   = waiting for a CPU 37 % (4.579 s)", as many per line as fit. */
 static void put_legend(const struct row *v, size_t n, double whole, struct sink *s)
 {
 	char item[120], seconds[HUMAN_BYTES];
@@ -124,7 +125,7 @@ static void put_legend(const struct row *v, size_t n, double whole, struct sink 
 	sink_puts(s, "\n");
 }
 
-/* The budget's parts, or the time of all tasks where there is no budget; the sum. */
+/* Collects the budget's parts, or the time of all tasks if there is no budget; returns the sum. */
 static double collect(const struct facts *f, const struct budget *b, struct row *v)
 {
 	double sum = 0;
@@ -170,6 +171,6 @@ void time_bar_print(const struct facts *f, struct sink *s, bool colour)
 	qsort(v, ROWS, sizeof(*v), by_seconds);
 	share_columns(v, ROWS, sink_prose_columns(s) - 2);
 	put_bar(v, ROWS, s, colour);
-	qsort(v, ROWS, sizeof(*v), by_size); /* what does not fit into the lines is least */
+	qsort(v, ROWS, sizeof(*v), by_size); /* the smallest are dropped if the lines are full */
 	put_legend(v, ROWS, whole, s);
 }

@@ -2,7 +2,7 @@
 /*
  * time_bar.h - the budget of the threads' time (metrics/budget.h) as one bar and its legend.
  *
- * Where the threads or the wall time are unknown it is the time of all tasks.
+ * If the threads or the wall time are unknown, it shows the time of all tasks.
  */
 #ifndef CREMA_COLLECTOR_PRINT_TIME_BAR_H
 #define CREMA_COLLECTOR_PRINT_TIME_BAR_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blocking.c - long waits put together by their innermost frames. */
+/* blocking.c - merges long waits by their innermost frames. */
 #include "collector/report/blocking.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 struct blocking_library {
 	const struct site_module *module;
 	const char *base; /* of its path */
-	bool plumbing;	  /* libc or ours: it is in every stack and says nothing */
+	bool plumbing;	  /* libc or ours: in every stack, so of no use */
 	struct symbols symbols;
 };
 
@@ -266,7 +266,7 @@ void blocking_completeness_json(const struct blocking *b, struct json *j)
 	emit_value(j, "waits", b->known ? value_uint(b->waits) : none);
 	emit_value(j, "waited_seconds", b->known ? value_seconds(value_uint(b->waits_ns)) : none);
 	emit_value(j, "with_record", value_uint(b->received));
-	/* While a run goes on the totals may be older than the records. */
+	/* During a run the totals may be older than the records. */
 	emit_value(j, "dropped",
 		   b->known ? value_uint(b->waits > b->received ? b->waits - b->received : 0)
 			    : none);
@@ -277,7 +277,7 @@ void blocking_completeness_json(const struct blocking *b, struct json *j)
 
 #define TOP 8
 
-/* What a row of the table shows. */
+/* The visible part of a row of the table. */
 struct shown {
 	const char *wait, *from, *on, *task;
 	struct waits waits;
@@ -296,7 +296,7 @@ static int by_shown_time(const void *pa, const void *pb)
 	return a->waits.ns > b->waits.ns ? -1 : a->waits.ns < b->waits.ns;
 }
 
-/* Rows that differ only further up the stack become one; how many there are then. */
+/* Merges rows that differ only further up the stack; returns how many remain. */
 static size_t merge_rows(const struct blocking *b, const struct run *run, struct shown *v)
 {
 	const struct blocking_row *r;

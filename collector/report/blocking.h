@@ -2,8 +2,8 @@
 /*
  * blocking.h - the call sites of a run's long waits.
  *
- * Sites of the model are put together where wait, prefix, object and the innermost
- * BLOCKING_FRAMES frames that are neither libc's nor ours have the same names.
+ * Sites of the model are merged if the names of their wait, prefix, object and innermost
+ * BLOCKING_FRAMES frames (without libc's and ours) are equal.
  */
 #ifndef CREMA_COLLECTOR_REPORT_BLOCKING_H
 #define CREMA_COLLECTOR_REPORT_BLOCKING_H
@@ -17,10 +17,10 @@
 
 struct blocking_row {
 	enum crema_time_id wait;
-	const char *prefix, *object; /* object: file, peer or kind; NULL = none */
+	const char *prefix, *object; /* object: file, peer or kind; NULL: none */
 	const char *frame[BLOCKING_FRAMES];
 	uint32_t frames;
-	const struct site *site; /* the one that waited longest */
+	const struct site *site; /* the one with the longest wait */
 	struct waits waits;
 };
 
@@ -29,11 +29,11 @@ struct blocking {
 	ARRAY(struct blocking_library *) libraries;
 	struct table table, library_table;
 	struct arena arena;
-	struct waits cut; /* sites beyond the model's table, of all runs */
+	struct waits cut; /* sites beyond the model's table, for all runs */
 	bool no_memory;
 	/* Over the life of the run's workers. */
 	bool known;
-	uint64_t threshold_ns; /* the smallest of them */
+	uint64_t threshold_ns; /* the smallest one */
 	uint64_t waits, waits_ns, received;
 };
 
@@ -48,7 +48,7 @@ void blocking_frames_json(const struct blocking_row *r, struct json *j, const ch
 void blocking_stack_json(struct blocking *b, const struct model *m, const struct site *s,
 			 struct json *j, const char *name);
 void blocking_completeness_json(const struct blocking *b, struct json *j);
-/* Rows that look alike there are one. */
+/* Merges rows that look the same there. */
 void blocking_table(const struct blocking *b, const struct run *run, struct sink *s, bool colour);
 
 #endif

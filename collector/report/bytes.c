@@ -15,8 +15,8 @@
 #define TOP 8
 #define MOST_NAMES 12
 
-/* Counted chunks, or all attempts at them, by their set of columns, in the order of the first one.
- */
+/* Counted chunks, or all attempts at them, by their set of columns, in the order of the first
+ * one. */
 static int collect_columns(const struct run *run, bool all, struct groups *columns)
 {
 	const struct attempt *a;
@@ -82,7 +82,7 @@ static void put_lines(struct json *j, const char *name, const char *lines)
 	emit_end(j);
 }
 
-/* All that was read of the dataset's files, by every attempt; unknown if one file's is. */
+/* Bytes that all attempts read again from the dataset's files; unknown if one file's are. */
 static struct value reread_of(const struct report *r, const char *dataset)
 {
 	struct value sum = value_uint(0);
@@ -142,7 +142,7 @@ static size_t count_lines(const char *lines)
 	return n;
 }
 
-/* "14 columns", with a number where several sets have as many; names_line() has their names. */
+/* "14 columns", numbered if several sets have that many; names_line() has their names. */
 static void set_name(const struct groups *sets, size_t i, char *out, size_t size)
 {
 	const char *lines = sets->v[i].key;
@@ -162,7 +162,7 @@ static void set_name(const struct groups *sets, size_t i, char *out, size_t size
 		 before + 1);
 }
 
-/* Their names, or as many as are read. */
+/* Their names, as many as fit. */
 static void names_line(const struct groups *sets, size_t i, struct sink *s)
 {
 	const char *lines = sets->v[i].key, *p = lines;
@@ -257,7 +257,7 @@ static void put_files(const struct report *r, struct sink *s, bool colour)
 	grid_print(&g);
 }
 
-/* Why bytesread says more than was used, in this run's own numbers. */
+/* Why bytesread exceeds the bytes used, with this run's numbers. */
 static void put_reason(const struct report *r, struct sink *s)
 {
 	const struct tally *t = &r->facts->chunks;

@@ -37,7 +37,7 @@ static bool is_report(const json_t *o)
 	return false;
 }
 
-/* The report object in what was saved: itself, or the last one of a list. */
+/* Finds the report object in the saved JSON: itself, or the last one of a list. */
 static const json_t *find_report(const json_t *root)
 {
 	size_t i;

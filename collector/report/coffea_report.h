@@ -2,9 +2,9 @@
 /*
  * coffea_report.h - the report that coffea's Runner returned, saved by the user as JSON.
  *
- * Accepted: the report object, or a list that holds it ([output, report]). What it says is put
- * against the workers' sums: entries, chunks, bytesread and columns must be equal, processtime to a
- * relative 1e-9 (coffea adds up floating-point numbers in another order).
+ * Accepted: the report object, or a list that holds it ([output, report]). It is compared with the
+ * workers' sums: entries, chunks, bytesread and columns must be equal, processtime to a relative
+ * 1e-9 (coffea adds floating-point numbers in another order).
  */
 #ifndef CREMA_COLLECTOR_REPORT_COFFEA_REPORT_H
 #define CREMA_COLLECTOR_REPORT_COFFEA_REPORT_H
@@ -24,10 +24,10 @@ struct coffea_field {
 struct coffea_report {
 	bool read; /* it was JSON */
 	struct coffea_field field[COFFEA_FIELDS];
-	char line[COFFEA_LINE_BYTES]; /* what is wrong with the file; "" = nothing */
+	char line[COFFEA_LINE_BYTES]; /* what is wrong with the file; "": nothing */
 };
 
-/* 0, or -errno (-EBADMSG: no JSON, or no report in it) with the line set. */
+/* 0, or -errno (-EBADMSG: not JSON, or no report in it) with the line set. */
 int coffea_report_read(struct coffea_report *c, const char *path);
 /* The same from memory; `name` is for messages. */
 int coffea_report_parse(struct coffea_report *c, const char *text, size_t n, const char *name);

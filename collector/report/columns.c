@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* columns.c - the columns of tasks and chunks, and where each takes its value from. */
+/* columns.c - the columns of tasks and chunks, and the source of each value. */
 #include "collector/report/columns.h"
 
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static struct value get_unclassified(const struct attempt *a, const struct class
 	return c->unclassified;
 }
 
-/* Never clamped: page faults of pool threads on mapped files are in here. */
+/* Never clamped: page faults of pool threads on mapped files are included. */
 static struct value get_pool_unclassified(const struct attempt *a, const struct classes *c)
 {
 	const struct counters *n = &c->detail.c;
@@ -246,7 +246,7 @@ const struct column task_columns[] = {
 	U64("rss_peak_bytes", rss_peak_bytes),
 };
 
-/* Additional columns of a chunk; the reference documents' names come after ours. */
+/* Additional columns of a chunk; the names of the reference documents come after ours. */
 const struct column chunk_columns[] = {
 	CALL("chunk_id", UINT, get_chunk_id),
 	TEXT("dataset", dataset),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * columns.h - what a row of a task and of a chunk says: a table of names and sources. A new
- * column is one line in report/columns.c.
+ * columns.h - the columns of task rows and chunk rows: a table of names and sources.
+ *
+ * To add a column, add a line to report/columns.c.
  */
 #ifndef CREMA_COLLECTOR_REPORT_COLUMNS_H
 #define CREMA_COLLECTOR_REPORT_COLUMNS_H
@@ -14,7 +15,7 @@ enum source {
 	FROM_TEXT, /* a text member */
 	FROM_U64,  /* a wire field */
 	FROM_I64,
-	FROM_REAL,    /* the last whose id is a field */
+	FROM_REAL,    /* the last one whose id is a field */
 	FROM_CLASS,   /* a time class: seconds */
 	FROM_POOL,    /* pool threads' time: seconds */
 	FROM_COUNT,   /* a counter */
@@ -29,14 +30,14 @@ struct column {
 	unsigned int id; /* field, class, counter or flag */
 	size_t offset;
 	struct value (*call)(const struct attempt *a, const struct classes *c);
-	enum value_type type; /* of a known value; whole numbers of either sign: UINT or INT */
+	enum value_type type; /* of known values; whole numbers of either sign: UINT or INT */
 };
 
-/* Of each task; of each chunk besides. */
+/* For each task; in addition for each chunk. */
 extern const struct column task_columns[], chunk_columns[];
 extern const size_t task_column_count, chunk_column_count;
 
-/* The value of a column; null = unknown. `c`: attempt_classes() of a. */
+/* The value of a column; null: unknown. `c`: attempt_classes() of a. */
 struct value column_value(const struct column *col, const struct attempt *a,
 			  const struct classes *c);
 

@@ -108,9 +108,9 @@ void file_opened_json(const struct file_sum *f, struct json *j, const char *name
 }
 
 /*
- * Of a mapped file nobody knows which bytes were looked at. A server's file has no read calls;
- * where less came from there than was used, its requests do not tell the file, or a cache was in
- * between.
+ * For a mapped file it is unknown which bytes were accessed. A server's file has no read
+ * calls. If fewer bytes came from there than were used, its requests do not identify the file,
+ * or there was a cache.
  */
 static struct value amplification(const struct file_sum *f)
 {
@@ -142,7 +142,7 @@ void layers_values(const struct file_sum *f, struct layer_values *out)
 	out->outside_basket_bytes = value_minus(read, out->read_basket_bytes);
 	out->small_read_bytes = value_minus(f->read_bytes, f->large_read_bytes);
 	if (value_number(out->small_read_bytes, NULL) <
-	    0) /* a read under way is in one of them only */
+	    0) /* a read in progress is in only one of them */
 		out->small_read_bytes = value_null();
 	out->read_amplification = amplification(f);
 	out->opened_at = f->opened.n ? value_text(f->opened.v[0].line) : value_null();

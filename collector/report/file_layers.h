@@ -2,9 +2,9 @@
 /*
  * file_layers.h - one file over all workers and spans of a run: its bytes, layer by layer.
  *
- * read = read again + of baskets used + outside them (metadata, and gaps that a read bridges).
- * The three are exact or unknown: they need every extent that every worker read, and the workers'
- * lists of them; layers_add() compares with the row's own counts.
+ * read = read again + bytes of used baskets + other bytes (metadata, and gaps that a read bridges).
+ * The three are exact or unknown: they need the workers' complete lists of the extents that they
+ * read. layers_add() compares the lists with the row's own counts.
  */
 #ifndef CREMA_COLLECTOR_REPORT_FILE_LAYERS_H
 #define CREMA_COLLECTOR_REPORT_FILE_LAYERS_H
@@ -15,7 +15,7 @@
 /* One file over all workers and spans of the run. */
 struct file_sum {
 	const char *path, *storage, *filesystem;
-	const char *name; /* as its reader calls it; NULL: not known */
+	const char *name; /* as its reader names it; NULL: unknown */
 	union {
 		struct {
 #define FILE_NUMBER(name, ...) struct value name;
@@ -30,10 +30,10 @@ struct file_sum {
 	struct value worker_unique_bytes; /* distinct within each worker and span */
 	struct ranges read, baskets;	  /* of all of them */
 	bool read_incomplete, baskets_incomplete;
-	struct opened_lines opened; /* most read first, by layers_end() */
+	struct opened_lines opened; /* most read first, sorted by layers_end() */
 };
 
-/* What is made of them; all may be unknown. */
+/* Derived values; all may be unknown. */
 struct layer_values {
 #define FILE_MADE(cell, ...) struct value cell;
 #include "rows.def"
@@ -53,10 +53,10 @@ extern const size_t file_cell_count;
 struct value file_cell_value(const struct file_cell *c, const struct file_sum *f,
 			     const struct layer_values *v);
 
-/* The row's numbers from extents. 0 or -ENOMEM. */
+/* Adds the row's numbers from extents. 0 or -ENOMEM. */
 int layers_add(struct file_sum *s, const struct file_row *f, bool first);
-/* When all rows are in: sorts the lines that opened it; what is unknown of the file is so of each.
- */
+/* After all rows: sorts the lines that opened it. Numbers unknown for the file are unknown for
+ * each. */
 void layers_end(struct file_sum *s);
 void layers_release(struct file_sum *s);
 /* The lines that opened it, as the array `name`. */

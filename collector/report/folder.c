@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* folder.c - the folder that files have in common: printed once, so that names stay short. */
+/* folder.c - the common folder of files: printed once, so that names stay short. */
 #include <string.h>
 
 #include "collector/emit/emit_text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gather.c - adds up what is not an attempt: files, codecs, the workers' own totals. */
+/* gather.c - sums over everything but attempts: files, codecs, the workers' own totals. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 
 static const char *const file_overflow = "(files beyond the table)";
 
-/* NULL is "nothing yet", not "unknown": the first value is taken as it is. */
+/* NULL is "nothing yet", not "unknown": the first value is stored unchanged. */
 static void add(struct value *sum, struct value v, bool first)
 {
 	*sum = first ? v : value_plus(*sum, v);
 }
 
-/* Places in r->files, from 1, by an interned name. */
+/* Indexes into r->files, from 1, by an interned name. */
 struct file_index {
 	struct report *r;
 	struct table table;
@@ -85,7 +85,7 @@ static int file_take(struct file_index *files, const struct file_row *f)
 	return layers_add(s, f, first);
 }
 
-/* The files by path and by what their readers call them; of several the first. */
+/* The files by path and by their readers' name; the first of several. */
 static int index_names(struct file_index *files)
 {
 	struct report *r = files->r;
@@ -101,7 +101,7 @@ static int index_names(struct file_index *files)
 	return 0;
 }
 
-/* What coffea says that the counted chunks of each file requested. */
+/* What coffea reports that the counted chunks of each file requested. */
 static void gather_chunks(const struct file_index *files)
 {
 	struct report *r = files->r;
@@ -136,7 +136,7 @@ static const struct codec_module codec_modules[] = {
 #undef CODEC
 };
 
-/* The module of a codec function: by the table, else all but its last name. */
+/* The module of a codec function: from the table, else all but the last part of its name. */
 static const char *library_of(struct report *r, const char *function)
 {
 	const char *dot;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* health.c - the workers, and what is missing from the numbers. */
+/* health.c - the workers, and what the numbers lack. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -199,7 +199,7 @@ void report_completeness_json(const struct report *r, struct json *j)
 	emit_end(j);
 }
 
-/* What the shims of the run's workers noted: each text once, with how many said it. */
+/* Notes of the shims of the run's workers: each text once, with the number of workers. */
 static void remark_notes(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	const struct worker *w, *o;
@@ -231,7 +231,7 @@ static bool same_calibration(const struct filesystem *a, const struct filesystem
 	return a->type == b->type && a->storage == b->storage && a->calibration == b->calibration;
 }
 
-/* What `crema doctor --calibrate` found decides about storage bytes: each verdict once. */
+/* What the results of `crema doctor --calibrate` mean for storage bytes: each verdict once. */
 static void remark_calibrations(const struct report *r, void (*say)(void *, const char *),
 				void *arg)
 {
@@ -322,7 +322,7 @@ static void remark_states(const struct report *r, void (*say)(void *, const char
 	}
 }
 
-/* Of a span with more to say than fits, or of a run that the worker's samples have left behind. */
+/* For a span with more digests than fit, or a run that the worker's samples no longer contain. */
 static bool digests_missing(const struct run *run, const struct worker *w)
 {
 	const struct attempt *a;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lines.c - sampled stacks of a run, put together by line and by stack. */
+/* lines.c - merges the sampled stacks of a run by line and by stack. */
 #include "collector/report/lines.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ const struct line_place *lines_user_place(const struct line_list *list, uint32_t
 	return at < list->depth ? list->place[at] : NULL;
 }
 
-/* A line is one whatever function object it is in. */
+/* A line is the same in any function object. */
 static bool same_line(const struct line_place *a, const struct line_place *b)
 {
 	return a == b || (a && b && a->file == b->file && a->line == b->line);
@@ -142,7 +142,7 @@ static void count_why(struct lines *l, const struct line_stack *row, uint64_t sa
 	l->full += !strcmp(row->why, "full") ? samples : 0;
 }
 
-/* Of pool threads, and of those without a task, a line has only what it held the lock for. */
+/* For pool threads and threads without a task, a line only has the time that it held the lock. */
 static int take_held(struct lines *l, const struct line_stack *row)
 {
 	struct line_stack held = *row;
@@ -197,7 +197,7 @@ static int by_line_time(const void *pa, const void *pb)
 	const struct line_row *a = *(struct line_row *const *)pa;
 	const struct line_row *b = *(struct line_row *const *)pb;
 
-	if (!a->place != !b->place) /* what is no line of theirs comes last */
+	if (!a->place != !b->place) /* rows without a line come last */
 		return a->place ? -1 : 1;
 	return a->sum.seconds > b->sum.seconds ? -1 : a->sum.seconds < b->sum.seconds;
 }

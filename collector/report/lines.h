@@ -2,14 +2,14 @@
 /*
  * lines.h - CPU and waits of a run's tasks by line of Python, estimated from samples.
  *
- * Each sample stands for the time since the previous one, so sums are seconds. What a thread that
- * could run has of them is divided into computing and waiting for a core as its worker's clocks
- * are. A share p of n samples is uncertain by 1.96 sqrt(p (1 - p) / n): lines_error(). Of threads
- * that tasks themselves run in; `pool` has the others that worked for them.
+ * Each sample stands for the time since the previous one, so sums are seconds. The time of a
+ * runnable thread is divided into computing and waiting for a core in the ratio of its worker's
+ * clocks. A share p of n samples has an error of 1.96 sqrt(p (1 - p) / n): lines_error(). The
+ * numbers cover the threads that tasks run in; `pool` covers the others that worked for them.
  *
- * While threads wait for the interpreter lock, the stack that holds it has their time as held_s,
- * whichever thread it is of; lines_unheld() is the rest of these waits, during which the lock
- * changed hands while the agent read it.
+ * While threads wait for the interpreter lock, the stack that holds it gets their time as held_s,
+ * in any thread. lines_unheld() is the rest of these waits: the lock changed hands while the agent
+ * read it.
  */
 #ifndef CREMA_COLLECTOR_REPORT_LINES_H
 #define CREMA_COLLECTOR_REPORT_LINES_H
@@ -18,11 +18,11 @@
 #include "collector/emit/emit_table.h"
 #include "collector/runs/runs.h"
 
-#define LINES_ROWS 100	 /* lines in JSON; the rest is counted */
+#define LINES_ROWS 100	 /* in JSON; the rest is counted */
 #define LINES_STACKS 500 /* stacks in JSON */
 #define LINES_STATES 6
 
-/* Seconds by class: row_times[], and what could not be told. */
+/* Seconds by class: row_times[], then what could not be determined. */
 struct line_sum {
 	uint64_t samples, class_samples[LINE_CLASSES_TOLD];
 	double seconds, class_s[LINE_CLASSES_TOLD];
@@ -31,25 +31,25 @@ struct line_sum {
 	double held_s;
 };
 
-/* The innermost line of the user's own code. */
+/* The innermost line of user code. */
 struct line_row {
-	const struct line_place *place; /* of any of its functions; NULL: none of the user's */
+	const struct line_place *place; /* of any of its functions; NULL: not user code */
 	struct line_sum sum;
-	const struct line_list *most; /* the stack below it that was seen most */
+	const struct line_list *most; /* the most frequent stack below it */
 	uint64_t most_samples;
 };
 
 /* One stack of a kind of task and dataset. */
 struct line_stack_row {
 	const char *prefix, *why;
-	const char *dataset; /* NULL: of none, or not known when it was sampled */
-	bool pool, outside;  /* outside: of a thread without a task, which held the lock */
+	const char *dataset; /* NULL: none, or unknown when it was sampled */
+	bool pool, outside;  /* outside: of a thread without a task that held the lock */
 	const struct line_list *list;
 	struct line_sum sum;
-	ARRAY(const struct line_stack *) parts; /* of workers, which may have several */
+	ARRAY(const struct line_stack *) parts; /* of workers; one may have several */
 };
 
-/* Which part of the time in which its threads could run a worker's threads ran. */
+/* The share of time that a worker's threads ran while they were runnable. */
 struct line_ran {
 	uint64_t cpu_ns, runqueue_ns;
 };
@@ -59,8 +59,8 @@ struct lines {
 	ARRAY(struct line_stack_row *) stacks; /* the same, all threads */
 	struct table row_table, stack_table;
 	struct arena arena;
-	struct line_sum all, pool; /* of own threads, of others */
-	struct line_ran *ran;	   /* by the worker's place in the model */
+	struct line_sum all, pool; /* of own threads, of pool threads */
+	struct line_ran *ran;	   /* by the worker's index in the model */
 	uint64_t held_samples;
 	double held_s;		   /* of all rows */
 	uint64_t cut;		   /* samples of `all` and `pool` that lack inner frames */
@@ -70,9 +70,9 @@ struct lines {
 		const char *state;
 		size_t workers;
 	} state[LINES_STATES];
-	size_t states, unknown; /* unknown: workers whose agents told nothing of it */
+	size_t states, unknown; /* unknown: workers whose agents did not report it */
 	uint64_t agent_cpu_ns;
-	bool beyond, clockless; /* rows were left out; computing and waiting could not be told */
+	bool beyond, clockless; /* rows were dropped; computing and waiting are inseparable */
 };
 
 int lines_gather(struct lines *l, const struct run *run);
@@ -82,20 +82,20 @@ void line_sum_add(struct line_sum *to, const struct line_sum *s);
 void lines_add_part(const struct lines *l, const struct line_stack *part, struct line_sum *to);
 /* Half the width of the 95 % interval of a share of n samples. */
 double lines_error(double share, uint64_t samples);
-/* Which part of the time of own threads that is. */
+/* Its share of the time of own threads. */
 double lines_share(const struct lines *l, const struct line_sum *s);
-/* The line with most time of a class (LINE_CLASSES_TOLD: of all) and its share of that; NULL: none,
- * or by fewer samples than `least`. */
+/* The line with most time of a class (LINE_CLASSES_TOLD: of all classes) and its share; NULL: none,
+ * or it has fewer samples than `least`. */
 const struct line_row *lines_hottest(const struct lines *l, unsigned int class, uint64_t least,
 				     double *share);
-/* The line at which the interpreter lock was held for most of the time that others waited for it,
- * and its share of that, as lines_hottest(). */
+/* The line that held the interpreter lock for most of the time that others waited for it, and its
+ * share, as lines_hottest(). */
 const struct line_row *lines_holder(const struct lines *l, uint64_t least, double *share);
-/* Seconds of waits for it of which the holder is not known. */
+/* Seconds of waits for it with an unknown holder. */
 double lines_unheld(const struct lines *l);
 /* "own", "pool", or "outside" of tasks */
 const char *line_thread_name(const struct line_stack_row *r);
-/* The first place of the user's own code from `from` outwards; the depth or NULL: there is none. */
+/* The first place in user code from `from` outwards; its depth, or NULL: none. */
 uint32_t lines_user_at(const struct line_list *list, uint32_t from);
 const struct line_place *lines_user_place(const struct line_list *list, uint32_t from);
 /* "analysis.py:42 process" */
@@ -103,8 +103,7 @@ const char *lines_name(const struct line_place *p, char out[192]);
 /* "cpu_seconds", "gil_wait_seconds" */
 const char *line_class_name(unsigned int class);
 void line_sum_cells(const struct line_sum *s, cell_put put, void *arg);
-/* What is said of a line and of a stack, but for its frames: JSON, CSV and SQLite are made of it.
- */
+/* The columns of a line and of a stack, without its frames, for JSON, CSV and SQLite. */
 void lines_cells(const struct lines *l, const struct line_row *r, cell_put put, void *arg);
 void lines_stack_cells(const struct run *run, const struct line_stack_row *r, cell_put put,
 		       void *arg);

@@ -163,7 +163,7 @@ static void put_remarks(const struct lines *l, struct value wall, struct sink *s
 			       l->torn + l->full);
 }
 
-/* What it read; nothing: it asked for no column. */
+/* What it read; empty: it requested no column. */
 static void read_cell(struct grid *g, const struct read_lines *reads, const struct line_row *r)
 {
 	const struct read_line *read =
@@ -175,7 +175,8 @@ static void read_cell(struct grid *g, const struct read_lines *reads, const stru
 		grid_text(g, "");
 }
 
-/* Where the names do not fit beside the numbers, file and line say more than their middle. */
+/* Below this the names do not fit next to the numbers; file and line matter more than the
+ * middle. */
 #define WIDE_COLUMNS 100
 
 static void line_cell(struct grid *g, const struct line_place *p)

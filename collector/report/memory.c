@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.c - which parts a worker's resident set had when it was largest. */
+/* memory.c - the parts of a worker's resident set at its maximum. */
 #include "collector/report/memory.h"
 
 #include <math.h>
@@ -9,13 +9,13 @@ static double resident_of(const struct sample *s)
 	return s->rss_anon_bytes + s->rss_file_bytes + s->rss_shmem_bytes;
 }
 
-/* A process that ends after its last task returns all: later samples do not count. */
+/* A process that ends after its last task returns all memory: later samples do not count. */
 static bool within(const struct run *run, const struct sample *s)
 {
 	return s->time >= run->start && s->time <= run->stop;
 }
 
-/* One of the run's, of which all parts are known. */
+/* Whether it is one of the run's, with all parts known. */
 static bool has_parts(const struct run *run, const struct sample *s)
 {
 	return within(run, s) && s->rss_anon_bytes >= s->heap_free_bytes &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory.h - the resident set of a worker in parts, when it was largest, from SAMPLE messages.
+ * memory.h - the parts of a worker's resident set at its maximum, from SAMPLE messages.
  *
- * Taken of the run's sample with the most resident memory among those whose heaps were read
- * (agent/heap.h). in use + held + file + shared = resident, of one reading of /proc/PID/status;
+ * They come from the run's sample with the most resident memory among those with heap readings
+ * (agent/heap.h). in use + held + file + shared = resident, all from one read of /proc/PID/status;
  * held is read a moment later.
  */
 #ifndef CREMA_COLLECTOR_REPORT_MEMORY_H
@@ -12,11 +12,11 @@
 #include "collector/emit/emit_json.h"
 #include "collector/metrics/metrics.h"
 
-#define MEMORY_READINGS 3u /* at least, to tell what stays */
+#define MEMORY_READINGS 3u /* minimum number to determine `kept` */
 
 struct worker_memory {
 	const struct worker *worker;
-	double time; /* UTC; NAN: no sample has all parts, and all of them are unknown */
+	double time; /* UTC; NAN: no sample has all parts, so all of them are unknown */
 	size_t readings, samples; /* of the run; readings: those with all parts */
 	struct value resident;
 	struct value
@@ -24,7 +24,7 @@ struct worker_memory {
 	struct value held;	 /* free blocks of malloc */
 	struct value returnable; /* the part of held that malloc_trim(0) returns */
 	struct value file, shared;
-	/* The least returnable in the second half of the readings: what stays. */
+	/* The lowest returnable value in the second half of the readings: it stays. */
 	struct value kept;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* merge.c - rows of several workers and spans become one, as contract/rows.def says. */
+/* merge.c - merges rows of several workers and spans as contract/rows.def specifies. */
 #include "collector/report/report.h"
 
-/* The smaller or larger one of those that are known. */
+/* The smaller or larger of the known values. */
 static struct value further(struct value a, struct value b, bool up)
 {
 	double x = value_number(a, NULL), y = value_number(b, NULL);

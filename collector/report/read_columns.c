@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* read_columns.c - sums of columns over the workers of a run, and what lies outside of them. */
+/* read_columns.c - sums of columns over the workers of a run, and the rest outside of them. */
 #include "collector/report/report.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static int take(struct read_columns *c, const struct column_row *row)
 	return 0;
 }
 
-/* What an attempt counted of one number; unknown: only columns have it. */
+/* An attempt's count of one number; unknown if only columns have it. */
 static struct value of_attempt(const struct attempt *a, size_t i)
 {
 	const struct row_column_from *from = &row_column_from[i];
@@ -116,7 +116,7 @@ static struct column_sum *rest_of(struct read_columns *c, const char *dataset, b
 	return make ? sum_of(c, &key) : table_find(&c->table, hash_of(&key), same_sum, &key);
 }
 
-/* Less than nothing: not all rows are of the same moment. */
+/* Negative: not all rows are from the same moment. */
 static struct value settled(struct value v)
 {
 	double n = value_number(v, NULL);

@@ -4,9 +4,9 @@
  * run, by dataset and tree.
  *
  * The numbers of all rows of a dataset add up to those of its chunks, all attempts included:
- * COLUMN_REST is what they did outside of any column (metadata, the processor's own work).
- * Requested bytes of it are unknown if one attempt did not report coffea's bytesread; numbers that
- * only columns have are unknown.
+ * COLUMN_REST is the work outside of any column (metadata, the processor itself). Its requested
+ * bytes are unknown if an attempt did not report coffea's bytesread. Numbers that only columns have
+ * are unknown for it.
  */
 #ifndef CREMA_COLLECTOR_REPORT_READ_COLUMNS_H
 #define CREMA_COLLECTOR_REPORT_READ_COLUMNS_H
@@ -18,7 +18,7 @@
 
 enum column_kind {
 	COLUMN_ONE,
-	COLUMN_TOGETHER, /* several with one request: what cannot be told of each */
+	COLUMN_TOGETHER, /* several with one request: what cannot be attributed to one of them */
 	COLUMN_BEYOND,	 /* those beyond the workers' tables */
 	COLUMN_REST,
 };
@@ -27,8 +27,8 @@ enum column_kind {
 
 struct column_sum {
 	enum column_kind kind;
-	const char *column, *tree, *dataset; /* NULL: not of one, unknown */
-	const char *line[COLUMN_LINES];	     /* of the user's own code, which asked for it */
+	const char *column, *tree, *dataset; /* NULL: not of one; unknown */
+	const char *line[COLUMN_LINES];	     /* of user code, which requested it */
 	size_t lines;
 	bool more_lines;
 	union {
@@ -51,8 +51,8 @@ int read_columns_gather(struct read_columns *c, const struct run *run);
 void read_columns_release(struct read_columns *c);
 
 const char *column_kind_name(enum column_kind kind);
-/* Of `number`, as column_sum and read_line have it: nothing yet; and bytes in the file, of baskets
- * or what was requested. */
+/* Parts of `number`, in column_sum and read_line: initializes it; and bytes in the file: of
+ * baskets, or those requested. */
 void column_numbers_begin(struct value *number);
 struct value column_bytes(const struct value *number);
 

@@ -45,7 +45,7 @@ static void put_name(struct grid *g, const struct column_sum *s)
 							: "(outside columns)");
 }
 
-/* Neither CPU nor the run queue: what the thread that read waited for. */
+/* Neither CPU nor the run queue: the waits of the reading thread. */
 static struct value waited(const struct column_sum *s)
 {
 	struct value ns = value_plus(s->network_wait_ns, s->storage_wait_ns);
@@ -53,7 +53,7 @@ static struct value waited(const struct column_sum *s)
 	return value_seconds(value_plus(ns, value_plus(s->lock_wait_ns, s->gil_wait_ns)));
 }
 
-/* Without its folder; how many more there are. */
+/* Without its folder; with the number of further lines. */
 static void put_line(struct grid *g, const struct column_sum *s)
 {
 	char more[48] = "";

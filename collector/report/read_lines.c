@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* read_lines.c - sums of columns over the lines that asked for them. */
+/* read_lines.c - sums of columns over the lines that requested them. */
 #include "collector/report/read_lines.h"
 
 #include <ctype.h>
@@ -19,7 +19,7 @@ const char *read_line_kind_name(enum read_line_kind kind)
 	return kind_names[kind];
 }
 
-/* The parts of "FILE:LINE FUNCTION"; false: it is none. */
+/* Splits "FILE:LINE FUNCTION"; false: it has another form. */
 static bool split(struct arena *arena, const char *text, struct read_line *to)
 {
 	const char *function = strrchr(text, ' '), *digits = function;
@@ -70,7 +70,7 @@ static struct read_line *line_like(struct read_lines *l, const struct read_line 
 	return s;
 }
 
-/* text: "FILE:LINE FUNCTION"; NULL, or not like that: none is known. */
+/* text: "FILE:LINE FUNCTION"; NULL, or another form: unknown. */
 static struct read_line *line_of(struct read_lines *l, const char *text)
 {
 	struct read_line key = {.kind = READ_UNKNOWN};
@@ -110,7 +110,7 @@ static int add_name(struct read_lines *l, struct read_names *names, const char *
 	return 0;
 }
 
-/* A column that several lines asked for: its numbers stand once, its name at each. */
+/* A column that several lines requested: its numbers count once, its name is listed for each. */
 static int share(struct read_lines *l, const struct column_row *row)
 {
 	int rc = 0;
@@ -154,7 +154,7 @@ static int take_rest(struct read_lines *l, const struct read_columns *c)
 	return 0;
 }
 
-/* Unknown of one file: unknown. */
+/* A number unknown for one file is unknown in the sum. */
 static int take_opened(struct read_lines *l, const struct file_sum *f)
 {
 	for (size_t i = 0; i < f->opened.n; i++) {

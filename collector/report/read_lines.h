@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * read_lines.h - what the lines of the user's own code read: the numbers of the columns that each
- * asked for first, and what went through the descriptors that each opened (opened.h).
+ * read_lines.h - what the lines of user code read: the numbers of the columns that each requested
+ * first, and the bytes through the descriptors that each opened (opened.h).
  *
- * Exact, and each number once: a worker's row of a column goes to the line that asked for it, or to
- * READ_SEVERAL if more than one did. These rows, what no line is known of, and the chunks' rest
- * (read_columns.h) add up to the chunks' own numbers. A line's numbers do not contain what lines
- * that it calls asked for. What it opened is another look at the same bytes: a line may have both.
+ * Numbers are exact and count once: a worker's row of a column goes to the line that requested
+ * it, or to READ_SEVERAL if several did. These rows, those of unknown lines, and the chunks'
+ * rest (read_columns.h) add up to the chunks' own numbers. A line's numbers do not include
+ * requests of the lines that it calls. Opened descriptors are another view of the same bytes:
+ * a line may have both.
  */
 #ifndef CREMA_COLLECTOR_REPORT_READ_LINES_H
 #define CREMA_COLLECTOR_REPORT_READ_LINES_H
@@ -16,8 +17,8 @@
 
 enum read_line_kind {
 	READ_LINE,
-	READ_SEVERAL, /* columns that several lines asked for */
-	READ_UNKNOWN, /* no line of the user's own code */
+	READ_SEVERAL, /* columns that several lines requested */
+	READ_UNKNOWN, /* not requested by user code */
 	READ_REST,    /* chunks outside of columns */
 };
 
@@ -25,8 +26,8 @@ struct read_line {
 	enum read_line_kind kind;
 	const char *file, *function; /* NULL: not READ_LINE */
 	uint64_t line;
-	/* Names, each once; NULL: requests for several. shared: those whose numbers, on one worker
-	 * at least, are in READ_SEVERAL. */
+	/* Names, each once; NULL: requests for several. shared: those whose numbers are in
+	 * READ_SEVERAL on at least one worker. */
 	struct read_names {
 		const char **v;
 		size_t n, cap;
@@ -47,17 +48,17 @@ struct read_lines {
 	struct arena arena;
 };
 
-/* c, files: of the same run. 0 or -ENOMEM; to be released in either case. */
+/* c, files: of the same run. 0 or -ENOMEM; release it in either case. */
 int read_lines_gather(struct read_lines *l, const struct run *run, const struct read_columns *c,
 		      const struct file_sum *files, size_t n);
-/* Whether it asked for columns. */
+/* Whether it requested columns. */
 bool read_line_asked(const struct read_line *s);
 void read_lines_release(struct read_lines *l);
 const char *read_line_kind_name(enum read_line_kind kind);
-/* Of a READ_LINE; NULL: it read and opened nothing. */
+/* The row of a READ_LINE; NULL: it read and opened nothing. */
 const struct read_line *read_lines_at(const struct read_lines *l, const char *file, uint64_t line);
-/* The line whose columns have most of a number (CREMA_COLUMN_N_), at least that much; NULL: none.
- */
+/* The line whose columns have most of a number (CREMA_COLUMN_N_), and at least `least`; NULL:
+ * none. */
 const struct read_line *read_lines_most(const struct read_lines *l, size_t number, double least);
 /* As an array. */
 void read_names_json(const struct read_names *names, struct json *j, const char *name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.h - one run with all that is said about it, gathered and not yet printed.
+ * report.h - one run with all data of its report, gathered but not yet printed.
  *
  * report_gather() fills it from the model and the metrics; report_release() frees what it holds.
- * The rest are pieces that several outputs take: rows and lists as JSON, folders, remarks. Rows of
- * tasks and chunks follow the table in columns.c. One thread; nothing is kept between calls.
+ * The rest is shared by several outputs: rows and lists as JSON, folders, notes. Rows of tasks and
+ * chunks follow the table in columns.c. One thread; nothing is kept between calls.
  */
 #ifndef CREMA_COLLECTOR_REPORT_REPORT_H
 #define CREMA_COLLECTOR_REPORT_REPORT_H
@@ -37,7 +37,7 @@ struct part {
 /* process = tasks + unattributed + unseen, over the whole life of a worker */
 struct balance {
 	struct part tasks, unattributed, unseen, process;
-	struct part children; /* ended and waited for; in none of the process's parts */
+	struct part children; /* ended and waited for; not included in the parts of the process */
 };
 
 /* One codec of one library over all workers and spans of the run. */
@@ -71,19 +71,19 @@ struct server_sum {
 struct report {
 	const struct run *run;
 	const struct facts *facts;
-	const struct coffea_report *coffea;  /* NULL: not asked for */
+	const struct coffea_report *coffea;  /* NULL: not requested */
 	const struct taskvine_log *taskvine; /* the same */
-	const struct wall *wall;	     /* the client's; NULL: no record of it */
+	const struct wall *wall;	     /* the client's; NULL: no record */
 	struct balance balance;		     /* of all workers of the run */
 	uint64_t workers_with_notes;
-	size_t silent;	     /* workers that were not heard again, without a goodbye */
-	double silent_since; /* UTC: the first of them; what is missing is known until then */
-	/* as far as workers were heard: the lowest that it can be if some are silent */
+	size_t silent;	     /* workers without a goodbye that fell silent */
+	double silent_since; /* UTC: the first of them; losses are known until then */
+	/* until the last messages of workers: a lower bound if some are silent */
 	struct value records_refused, tasks_refused, records_lost;
-	/* of the unattributed: on connections that serve several tasks at once */
+	/* part of the unattributed: on connections that serve several tasks at once */
 	struct value shared_network_read_bytes, shared_network_write_bytes;
 	ARRAY(struct file_sum) files;	  /* most read first */
-	struct file_sum imports;	  /* Python modules and libraries, all together */
+	struct file_sum imports;	  /* Python modules and libraries, combined */
 	struct file_sum rest;		  /* storage bytes not attributable to a single file */
 	ARRAY(struct codec_sum) codecs;	  /* most in bytes first */
 	ARRAY(struct server_sum) servers; /* most read first */
@@ -98,7 +98,7 @@ struct report {
 };
 
 int report_gather(struct report *r, const struct run *run, const struct facts *facts);
-/* Adds a row's numbers as contract/rows.def says; first: to nothing yet. */
+/* Adds a row's numbers as contract/rows.def specifies; first: the sum is empty. */
 void report_merge(struct value *sum, const struct value *v, const struct row_number *of, size_t n,
 		  bool first);
 int report_gather_servers(struct report *r);
@@ -124,15 +124,15 @@ void report_servers_json(const struct report *r, struct json *j);
 /* Datasets and sets of columns: what their counted chunks requested, read and used. */
 void report_bytes_json(const struct report *r, struct json *j);
 void report_completeness_json(const struct report *r, struct json *j);
-/* What was refused and lost, each by emit_at_least(): a silent worker may have had more of it. */
+/* What was refused and lost, each by emit_at_least(): a silent worker may have lost more. */
 void report_losses_json(const struct report *r, struct json *j);
 
-/* When the first silent worker was heard last, as 12:34:56. Returns `text`. */
+/* The time of the first silent worker's last message, as 12:34:56. Returns `text`. */
 const char *report_silent_since(const struct report *r, char text[16]);
-/* Remarks for people and JSON: `say` gets each, one line. */
+/* Notes for people and JSON: `say` gets each, one line. */
 void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg);
 
-/* How much of the paths of these files is the folder they share; and the line that names it. */
+/* The length of the common folder in the paths of these files; and the line that names it. */
 size_t report_folder(const struct report *r, bool (*shown)(const struct file_sum *));
 void report_folder_line(const struct report *r, bool (*shown)(const struct file_sum *), size_t n,
 			struct sink *s);

@@ -33,7 +33,7 @@ static void put_columns(const struct named *named, const struct attempt *a, cons
 		emit_ready(j, &named->name[i], column_value(&named->column[i], a, c));
 }
 
-/* The classes that are unknown count as 0 in unclassified_seconds: say which. */
+/* Lists the unknown classes, which count as 0 in unclassified_seconds. */
 void task_classes_json(const struct classes *c, struct json *j, const char *name)
 {
 	unsigned int i;

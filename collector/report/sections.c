@@ -107,7 +107,7 @@ static int section_take(struct sections *all, struct section_list *list,
 	return 0;
 }
 
-/* Bytes of the outer section's path: all before the last "/" that no "\" stands before. 0: none. */
+/* Length of the outer section's path: up to the last "/" that does not follow a "\". 0: none. */
 static size_t outer_bytes(const char *path)
 {
 	size_t at = 0;
@@ -299,7 +299,7 @@ const char *section_spread_name(size_t i)
 	return i < sizeof(spread_names) / sizeof(*spread_names) ? spread_names[i] : NULL;
 }
 
-/* The one of this rank, from 1 on; NAN above what buckets tell apart. */
+/* The duration of this rank, from 1; NAN above the range of the buckets. */
 static double ranked_ns(const struct section_sum *s, uint64_t rank, uint64_t n, double min,
 			double max)
 {

@@ -3,12 +3,11 @@
  * sections.h - what user code records with crema.section, crema.metric and crema.memory: sums over
  * all workers of a run.
  *
- * A section's numbers are those of all its executions, inclusive of inner sections. Its self
- * numbers are without them. The list by dataset has the same sums for each dataset; it has no
- * self numbers, for a worker's table may have had room for a section's dataset and none for an
- * inner one's. "Outermost" sections of the tasks' own threads do not overlap; the rest of
- * their tasks' numbers was counted outside of sections. Sections of pool threads are within
- * those.
+ * A section's numbers cover all its executions and include inner sections; its self numbers exclude
+ * them. The list by dataset has the same sums for each dataset. It has no self numbers: a worker's
+ * table may have had room for a section's dataset but not for that of an inner section. "Outermost"
+ * sections of the tasks' own threads do not overlap; the rest of their tasks' numbers was counted
+ * outside of sections. Sections of pool threads are within those.
  */
 #ifndef CREMA_COLLECTOR_REPORT_SECTIONS_H
 #define CREMA_COLLECTOR_REPORT_SECTIONS_H
@@ -42,7 +41,7 @@ struct section_sum {
 struct gauge_sum {
 	const char *path, *prefix, *kind, *source;
 	struct value broken;
-	struct crema_stat stat[CREMA_GAUGE_STATS]; /* last: NAN where several workers told it */
+	struct crema_stat stat[CREMA_GAUGE_STATS]; /* last: NAN if several workers reported it */
 };
 
 struct section_list {
@@ -54,7 +53,7 @@ struct sections {
 	struct section_list all, by_dataset;
 	ARRAY(struct gauge_sum *) gauges;
 	struct value outside, refused, values; /* over the whole life of the run's workers */
-	struct value beyond;		       /* executions without their dataset: no room */
+	struct value beyond;		       /* executions whose dataset had no room */
 	struct arena arena;
 	struct table gauge_table;
 };
@@ -62,24 +61,23 @@ struct sections {
 int sections_gather(struct sections *s, const struct run *run);
 void sections_release(struct sections *s);
 
-/* Names of the numbers, SECTION_NUMBERS long at most; NULL behind the last. All in seconds or
- * bytes. */
+/* Names of the numbers, at most SECTION_NUMBERS; NULL after the last. All in seconds or bytes. */
 const char *section_number_name(size_t i);
 /* Inclusive, or without inner sections. */
 struct value section_number(const struct section_sum *s, size_t i, bool self);
-/* Wall that is neither CPU nor a wait of the opening thread. */
+/* Wall time that is neither CPU nor a wait of the opening thread. */
 struct value section_unclassified(const struct section_sum *s, bool self);
 
-/* Seconds of the shortest, the median and the longest execution, by section_spread_name; NULL
- * behind the last. Unknown where those of some are. The median is within 9.1 % (crema_wall_bucket);
- * exact of up to two; below 1024 ns within 0.6 us; unknown above 73 minutes. */
+/* Seconds of the shortest, the median and the longest execution, by section_spread_name; NULL after
+ * the last. Unknown if some executions lack them. The median is within 9.1 % (crema_wall_bucket),
+ * exact for up to two, below 1024 ns within 0.6 us, unknown above 73 minutes. */
 const char *section_spread_name(size_t i);
 struct value section_spread(const struct section_sum *s, size_t i);
 
-/* One of row[], as its column has it: in seconds, not in nanoseconds. */
+/* A value of row[] in seconds instead of nanoseconds. */
 struct value section_cell(const struct section_sum *s, size_t i);
 
-/* The numbers of a gauge by gauge_number_names; unknown where none was told. */
+/* The numbers of a gauge by gauge_number_names; unknown if none was reported. */
 extern const char *const gauge_number_names[CREMA_GAUGE_NUMBERS];
 void gauge_values(const struct crema_stat *s, struct value v[CREMA_GAUGE_NUMBERS]);
 bool gauge_is_memory(const struct gauge_sum *g);

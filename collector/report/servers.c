@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* servers.c - requests to servers and how long they took: sums, JSON, table. */
+/* servers.c - requests to servers and their latency: sums, JSON, table. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,8 @@ int report_gather_servers(struct report *r)
 	return 0;
 }
 
-/* Ends of a bucket in ns; the last one and the slowest request's own end at the largest latency. */
+/* Limits of a bucket in ns; the last one and the slowest request's own end at the largest
+ * latency. */
 static struct value bucket_least(size_t i)
 {
 	return value_uint(i ? UINT64_C(1) << (9 + i) : 0);
@@ -79,7 +80,7 @@ static struct value bucket_most(const struct server_sum *s, size_t i)
 	return s->latency_max_ns;
 }
 
-/* The bucket that holds the request of that rank; CREMA_LATENCY_BUCKETS if there is none. */
+/* The bucket with the request of that rank; CREMA_LATENCY_BUCKETS if there is none. */
 static size_t bucket_of(const struct server_sum *s, double share)
 {
 	uint64_t all = 0, below = 0;
@@ -95,7 +96,7 @@ static size_t bucket_of(const struct server_sum *s, double share)
 	return i;
 }
 
-/* [least, most]: all that buckets can say. */
+/* [least, most]: the resolution of the buckets. */
 void server_quantile_json(const struct server_sum *s, struct json *j, const char *name,
 			  double share)
 {
@@ -181,7 +182,7 @@ static void file_row(struct grid *g, const struct file_sum *f)
 	grid_value(g, value_seconds(f->latency_max_ns), AS_SECONDS);
 }
 
-/* Those that waited longest first; over https and other protocols the file cannot be told. */
+/* Longest waits first; over https and other protocols the file is unknown. */
 static void put_remote_files(const struct report *r, struct sink *s, bool colour)
 {
 	const struct file_sum **file = calloc(r->files.n + 1, sizeof(*file));

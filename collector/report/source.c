@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* source.c - sampled time by line of the user's files, and their text. */
+/* source.c - sampled time by line of the user's files, with their text. */
 #include "collector/report/source.h"
 
 #include <errno.h>
@@ -92,7 +92,7 @@ static int take(struct gathering *g, const struct line_stack_row *row)
 	return 0;
 }
 
-/* What lines read, sampled or not. */
+/* Adds what lines read, sampled or not. */
 static int take_read(struct gathering *g, const struct read_line *read)
 {
 	struct source_file *f = file_of(g->s, read->file);
@@ -109,7 +109,7 @@ static int take_read(struct gathering *g, const struct read_line *read)
 	return 0;
 }
 
-/* The file's bytes with a NUL behind them. NULL, or one line why there are none. */
+/* The file's bytes with a terminating NUL. NULL: `why` has the reason. */
 static const char *read_text(struct source_file *f, double run_start, struct buf *text)
 {
 	const char *why = NULL;
@@ -135,7 +135,7 @@ static const char *read_text(struct source_file *f, double run_start, struct buf
 	return why;
 }
 
-/* One line of code, tabs as blanks. */
+/* One line of code with tabs as blanks. */
 static const char *keep_line(struct arena *arena, const char *text, size_t n)
 {
 	char line[TEXT_BYTES], *kept;
@@ -158,13 +158,13 @@ static const char *keep_line(struct arena *arena, const char *text, size_t n)
 	return kept;
 }
 
-/* The lines of one file, by number: those with time, and with text also those near them. */
+/* Merges the lines of one file by number: those with time, and with text also those near them. */
 struct merging {
 	struct source *s;
 	struct source_file *f;
 	struct timed_line **timed;
-	size_t n, at;  /* at: the first one that is not behind the line in hand */
-	uint64_t last; /* line that was put last */
+	size_t n, at;  /* at: the first one that is not before the current line */
+	uint64_t last; /* line that was written last */
 };
 
 static void put_row(struct merging *m, uint64_t line, const char *text, size_t n)
@@ -292,11 +292,11 @@ void source_release(struct source *s)
 	arena_release(&s->arena);
 }
 
-/* What is said of reads: only where lines have some. */
+/* Columns about reads, shown only if lines have some. */
 struct shown_reads {
-	bool any, all; /* all: there is room for share and decompression beside the code */
+	bool any, all; /* all: there is room for share and decompression next to the code */
 	bool opened;   /* lines opened what was read */
-	struct value line, several, unknown; /* bytes of all */
+	struct value line, several, unknown; /* sums of bytes */
 };
 
 static struct shown_reads shown_reads(const struct read_lines *reads, size_t room)

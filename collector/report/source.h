@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * source.h - the user's own code with the sampled time of each line, and what it read.
+ * source.h - user code with the sampled time of each line, and what it read.
  *
- * What a line read is exact, and does not contain what the lines that it calls read (read_lines.h).
- * A line's time contains what it calls: each sample counts once for every line of the user's code
- * in its stack. It is of the threads that tasks run in, as `own` of lines.h, and has the same error
+ * What a line read is exact, and excludes what the lines that it calls read (read_lines.h). A
+ * line's time includes what it calls: each sample counts once for every line of user code in its
+ * stack. It covers the threads that tasks run in, as `own` of lines.h, and has the same error
  * (lines_error()).
  *
- * The text is read when the report is made, from the path that the worker had. It is only shown
- * where it can be the code that ran: a regular file NAME.py of at most SOURCE_BYTES that belongs to
- * the reader, and no symbolic link. A file that was changed after the run began is shown with a
- * note, for its lines may have moved.
+ * The text is read when the report is made, from the path that the worker had. It is only shown if
+ * it can be the code that ran: a regular file NAME.py, not a symbolic link, of at most
+ * SOURCE_BYTES, owned by the reader. A file that was changed after the run began is shown with a
+ * note, as its lines may have moved.
  */
 #ifndef CREMA_COLLECTOR_REPORT_SOURCE_H
 #define CREMA_COLLECTOR_REPORT_SOURCE_H
@@ -20,21 +20,21 @@
 
 #define SOURCE_FILES 8
 #define SOURCE_ROWS 400 /* of one file */
-#define SOURCE_AROUND 2 /* lines without time above and below one that has some */
+#define SOURCE_AROUND 2 /* lines without time shown above and below one that has some */
 #define SOURCE_BYTES (1u << 20)
 
 struct source_row {
 	uint64_t line;
-	const char *text;     /* hostile; NULL: not readable */
+	const char *text;     /* untrusted; NULL: not readable */
 	const char *function; /* NULL: a line without time and without reads */
 	struct line_sum sum;
 	const struct read_line *read; /* NULL: it read nothing */
-	bool gap;		      /* lines above it are left out */
+	bool gap;		      /* lines above it are omitted */
 };
 
 struct source_file {
 	const char *file;
-	double seconds; /* of stacks that have a line of it */
+	double seconds; /* of stacks that contain one of its lines */
 	bool changed;
 	const char *why; /* why there is no text; NULL: there is */
 	struct source_row *v;
@@ -47,7 +47,7 @@ struct source {
 	size_t left_out;		 /* files beyond SOURCE_FILES */
 };
 
-/* 0 or -ENOMEM; to be released in either case. */
+/* 0 or -ENOMEM; release it in either case. */
 int source_gather(struct source *s, const struct lines *l, const struct read_lines *reads,
 		  const struct run *run);
 void source_release(struct source *s);

@@ -19,7 +19,7 @@
 
 #define FORMAT 1
 #define RECORD_MAX_BYTES (16 << 20)
-#define FULL_SHARE 0.9 /* of the most tasks at a time */
+#define FULL_SHARE 0.9 /* of the maximum number of tasks at a time */
 #define MATTERS_SHARE 0.2
 #define MATTERS_SECONDS 1.0
 
@@ -32,7 +32,7 @@ static const enum wall_part of_waits[] = {WALL_workers, WALL_schedule, WALL_ramp
 					  WALL_tail,	WALL_merge,    WALL_gather};
 #define PIECES (sizeof(of_waits) / sizeof(*of_waits))
 
-/* When the pieces of waits end, UTC; the last one's is never. */
+/* When the pieces of waits end, UTC; the last one never ends. */
 struct phases {
 	double end[PIECES];
 	double worker, first, last; /* the first worker; tasks */
@@ -52,8 +52,8 @@ static int by_time(const void *pa, const void *pb)
 	return a->step - b->step; /* an end comes before a start */
 }
 
-/* Where ramp-up ends and the tail begins: 9/10 of the most at a time, reached first and left last.
- */
+/* Ramp-up ends when 9/10 of the maximum is first reached; the tail begins when it is left for
+ * good. */
 static void find_full(struct phases *p, const struct edge *v, size_t n)
 {
 	int running = 0, most = 0, full;
@@ -73,7 +73,7 @@ static void find_full(struct phases *p, const struct edge *v, size_t n)
 	}
 }
 
-/* 0, -ENOENT without a task whose time is known, -ENOMEM. */
+/* 0, -ENOENT if no task has a known time, -ENOMEM. */
 static int find_phases(struct phases *p, const struct facts *f)
 {
 	const struct run *r = f->run;
@@ -117,7 +117,7 @@ static void add(struct wall *w, enum wall_part part, double seconds)
 		w->part[part].v.d += seconds;
 }
 
-/* A wait, UTC by the collector's clock. */
+/* Cuts a wait, UTC by the collector's clock. */
 static void cut(struct wall *w, const struct phases *p, double begin, double end)
 {
 	double at = begin;
@@ -140,7 +140,8 @@ static void forget_waits(struct wall *w)
 	w->part[WALL_other] = value_null();
 }
 
-/* [[begin, end, when something was sent before it or null], ...], from the record's begin. */
+/* [[begin, end, when something was sent before it or null], ...], relative to the record's
+ * begin. */
 static void take_waits(struct wall *w, const json_t *waits, double ahead, const struct facts *f)
 {
 	double begin, end, zero = w->begin + ahead;
@@ -284,7 +285,7 @@ int wall_read(struct wall *w, const char *path, const struct facts *f)
 	return rc;
 }
 
-/* A record's name is when it began, UTC in seconds, and it was written last when the run had begun:
+/* A record's name is its begin, UTC in seconds, and it was last written after the run had begun:
  * only these are read. */
 static bool may_have(const char *folder, const char *name, const struct run *r, char path[PATH_MAX])
 {
