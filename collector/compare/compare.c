@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compare.c - finds the runs that are to be compared, and what is known of each. */
+/* compare.c - finds the runs to compare, and gathers the data of each. */
 #include "collector/compare/compare.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Splits DIR:RUN in place; a name that is neither that nor a directory leaves *dir. */
+/* Splits DIR:RUN in place. A name that is neither DIR:RUN nor a directory does not change *dir. */
 static const char *split(char *name, const char **dir)
 {
 	char *colon;
@@ -43,7 +43,7 @@ static const char *split(char *name, const char **dir)
 	return name;
 }
 
-/* Sum over the events, so chunking does not matter. */
+/* A sum over events, so it does not depend on chunking. */
 static uint64_t content_of(const struct run *r)
 {
 	const struct attempt *a;
@@ -74,7 +74,7 @@ static bool is_fixed(const struct facts *f)
 	return s->n > 0;
 }
 
-/* A name of the command line: a run and where it is. */
+/* A name from the command line: a run and where it is. */
 struct named {
 	const char *dir, *which;
 	const char *const *more;
@@ -85,7 +85,7 @@ static bool same_source(const struct named *name, const struct compare_dir *d)
 	return !strcmp(name->dir, d->path) && name->more == d->more;
 }
 
-/* The runs that are named in this directory. */
+/* Reads the named runs in this directory. */
 static int read_dir(struct comparison *c, struct compare_dir *d, const struct named *names,
 		    size_t n, uint64_t whole_bytes)
 {

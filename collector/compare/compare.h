@@ -5,14 +5,14 @@
  *	compare_load(&c, names, n, source, why);  compare_judge(&c);
  *	compare_text(...) or compare_json(...)  compare_release(&c);
  *
- * A name is the name or a part of the id of a run of the source's directories, DIR for the last run
- * of another state directory, or DIR:RUN. Of each directory the named runs are read
- *(runs/read_runs.h).
+ * A name is the name or a part of the id of a run in the source's directories, DIR for the last run
+ * of another state directory, or DIR:RUN. Only the named runs of each directory are read
+ * (runs/read_runs.h).
  *
- * Runs did the same work if they processed the same number of events; without that none is called
- * best, and nothing is said of scaling or chunk sizes. Events per file and columns are compared as
- * well: a difference is reported, as the same events may come from another copy, or for another
- * analysis.
+ * Runs did the same work if they processed the same number of events. Otherwise none is called
+ * best, and scaling and chunk sizes are not reported. Events per file and columns are compared
+ * as well. A difference is reported, as the same events may come from another copy, or be for
+ * another analysis.
  */
 #ifndef CREMA_COLLECTOR_COMPARE_COMPARE_H
 #define CREMA_COLLECTOR_COMPARE_COMPARE_H
@@ -34,19 +34,19 @@ struct compared {
 	const struct run *run;
 	struct facts facts;
 	bool facts_built;
-	bool fixed;	  /* the same workers from its begin to its end */
-	uint64_t content; /* of events by file: equal if they are, but for an accident */
+	bool fixed;	  /* the same workers from begin to end */
+	uint64_t content; /* hash of events by file: equal if they are, except for collisions */
 	long cores;	  /* total_cores, rounded; 0: unknown */
-	double rate;	  /* events/s of wall time; NAN: unknown */
+	double rate;	  /* events per second of wall time; NAN: unknown */
 	struct lines lines;
 };
 
-/* A function of the user's own code: time of samples whose innermost line of that code is in it.
- * Files of one base name are taken for one, as runs may have been started in different folders. */
+/* A function of user code: time of samples whose innermost line of user code is in it. Files with
+ * equal base names are treated as one, as runs may have been started in different folders. */
 struct compared_function {
 	const char *file, *function; /* file: its base name */
 	struct line_sum *sum;	     /* by run */
-	double change;		     /* seconds between the runs with least and with most */
+	double change; /* seconds, difference between the runs with least and with most */
 };
 
 /* One line of a curve. */
@@ -56,7 +56,7 @@ enum { COMPARE_NONE = -1, COMPARE_IDLE = CREMA_TIMES };
 struct curve_point {
 	const struct compared *run, *base;
 	struct value speedup, ideal, efficiency; /* of scaling; ratios */
-	int grew;		   /* the class that took most more per event; COMPARE_NONE: none */
+	int grew; /* the class whose time per event grew most; COMPARE_NONE: none */
 	struct value grew_seconds; /* s per million events */
 	bool best;
 };
@@ -66,9 +66,8 @@ struct comparison {
 	size_t n;
 	struct compare_dir *dirs;
 	size_t dir_count;
-	char refused[256]; /* why no run is called best; "" = one is */
-	char content[160]; /* how the same events are not the same files or columns; "" = they are
-			    */
+	char refused[256]; /* why no run is called best; "": one is */
+	char content[160]; /* how files or columns differ despite equal events; "": they do not */
 	const struct compared *best, *next, *best_per_core;
 	struct curve_point *scaling, *chunks; /* by cores; by cores, then events per chunk */
 	size_t scaling_count, chunks_count;
@@ -84,13 +83,13 @@ struct value compared_least_workers(const struct compared *c);
 double compared_number(const struct compared *c, const char *id);
 /* Seconds of a time class, or of threads without a task. */
 double compared_class(const struct compared *c, int class);
-/* "1", "2", ... as it is called in the tables. */
+/* Its number in the tables: 1, 2, ... */
 size_t compared_number_of(const struct comparison *all, const struct compared *c);
 
 struct compare_source {
 	const char *dir;
-	const char *const *more; /* read with it as one; NULL at the end, or NULL: none */
-	uint64_t whole_bytes;	 /* journals below are read whole; 0: the usual */
+	const char *const *more; /* read with it as one; NULL-terminated, or NULL */
+	uint64_t whole_bytes;	 /* smaller journals are read whole; 0: default */
 };
 /* 0, or -errno with one line in `why`. */
 int compare_load(struct comparison *c, char *const *names, size_t n,
@@ -108,7 +107,7 @@ void compare_release(struct comparison *c);
 void compare_text(const struct comparison *c, struct sink *s, bool colour);
 /* name: NULL at the top. */
 void compare_json(const struct comparison *c, struct json *j, const char *name);
-/* Of two runs; errors are in the sink. */
+/* For two runs; errors are in the sink. */
 void compare_page(const struct comparison *c, struct sink *s);
 
 #endif

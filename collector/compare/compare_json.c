@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compare_json.c - runs side by side, for programs. */
+/* compare_json.c - a comparison of runs, for programs. */
 #include <stdio.h>
 #include <string.h>
 
 #include "collector/compare/compare.h"
 #include "common/rows.h"
 
-/* Of each run, by the names of docs/metrics.md. */
+/* For each run, with the names from docs/metrics.md. */
 static const char *const ids[] = {
 	"wall_time",
 	"total_events",

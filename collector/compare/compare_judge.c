@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compare_judge.c - whether runs can be compared, which is best, how they scale. */
+/* compare_judge.c - decides whether runs can be compared, which is best, and how they scale. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static void find_best(struct comparison *c)
 	}
 }
 
-/* The class of which a task took most more per event than in the base run. */
+/* The class whose time per event grew most from the base run. */
 static void name_cause(struct curve_point *p)
 {
 	double here, there, most = 0;
@@ -128,8 +128,8 @@ static bool alike(const struct compared *a, const struct compared *b, bool cores
 }
 
 /*
- * Runs that are alike in one thing (chunks, or cores) and differ in the other, sorted. A run that
- * has no such partner is no point of the curve.
+ * Runs that are equal in one thing (chunks, or cores) and differ in the other, sorted. A run
+ * without such a partner is not a point of the curve.
  */
 static int points(struct comparison *c, bool chunks, struct curve_point **out, size_t *count)
 {
@@ -156,7 +156,7 @@ static int points(struct comparison *c, bool chunks, struct curve_point **out, s
 	return 0;
 }
 
-/* Against the run with the fewest cores and the same chunks; of several the fastest. */
+/* Against the run with the fewest cores and the same chunks; the fastest if there are several. */
 static void scale(struct comparison *c)
 {
 	struct curve_point *p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compare_lines.c - sampled time by function of the user's code, matched between runs. */
+/* compare_lines.c - sampled time by function of user code, matched between runs. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ double compared_function_error(const struct compared *c, const struct line_sum *
 	return lines_error(lines_share(&c->lines, s), c->lines.all.samples) * c->lines.all.seconds;
 }
 
-/* Between its least and its most time of the runs that were sampled. */
+/* The difference between its least and its most time in the sampled runs. */
 static double change_of(const struct comparison *c, const struct compared_function *f)
 {
 	double least = INFINITY, most = 0;
@@ -92,7 +92,7 @@ void compare_functions_release(struct comparison *c)
 	free(c->functions.v);
 }
 
-/* Of two runs: what the second took more, and half the width of its 95 % interval. */
+/* For two runs: how much longer the second took, and half the width of the 95 % interval. */
 static void change_cells(const struct comparison *c, const struct compared_function *f,
 			 struct grid *g)
 {

@@ -4,7 +4,7 @@
 #include "collector/page/page.h"
 #include "version.h"
 
-/* As its own page has them. */
+/* The same as on its own page. */
 static void put_stacks(const struct compared *c, struct json *j)
 {
 	const struct report r = {.run = c->run, .facts = &c->facts, .lines = c->lines};

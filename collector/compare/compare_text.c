@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compare_text.c - runs side by side, in 80 columns. */
+/* compare_text.c - a comparison of runs in 80 columns. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "collector/emit/emit_text.h"
 #include "common/rows.h"
 
-struct column_of { /* of a table with a line for each run */
+struct column_of { /* of a table with one line per run */
 	const char *title, *id;
 	enum human as;
 	struct value (*value)(const struct compared *c); /* NULL: the metric */
-	const char *share_of; /* another metric: shown as its share, in percent */
+	const char *share_of; /* another metric: shown as a share of it, in percent */
 };
 
 static struct value number_of(const struct compared *c, const struct column_of *col)
@@ -197,7 +197,7 @@ static void print_chunks(const struct comparison *c, struct sink *s, bool colour
 	grid_print(&g);
 }
 
-/* Where the best one spent less than the next: the class that differs most, over all threads. */
+/* If the best one spent less than the next: the class that differs most, over all threads. */
 static void print_reason(const struct comparison *c, struct sink *s)
 {
 	double mine, other, most = 0, best_mine = 0, best_other = 0;
@@ -225,7 +225,7 @@ static void print_reason(const struct comparison *c, struct sink *s)
 			       human(value_real(best_other), AS_SECONDS, b));
 }
 
-/* Fixed and changing numbers of workers, where there are both. */
+/* Fixed and changing numbers of workers, if there are both. */
 static void print_fixed(const struct comparison *c, struct sink *s)
 {
 	const struct compared *r, *fixed = NULL, *changing = NULL;

@@ -21,7 +21,7 @@ static int draft_write(struct buf *out, void *arg)
 	return sink_write(d->fd, out);
 }
 
-/* The pattern of the temporary name beside the path, for mkostemp(). */
+/* Makes the pattern of the temporary name for mkostemp(), in the folder of the path. */
 static int name_temp(struct atomic_file *d)
 {
 	const char *slash = strrchr(d->path, '/');
@@ -32,7 +32,7 @@ static int name_temp(struct atomic_file *d)
 	return n < 0 || (size_t)n >= sizeof(d->temp) ? -ENAMETOOLONG : 0;
 }
 
-/* Where it really stands, and whether it can be replaced. */
+/* Resolves the path, and determines whether it can be replaced. */
 static int find_place(struct atomic_file *d, const char *path)
 {
 	struct stat st;
@@ -47,7 +47,7 @@ static int find_place(struct atomic_file *d, const char *path)
 		return errno == ENOENT ? name_temp(d) : -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
-	/* /dev/stdout may be a file, but one that somebody holds open */
+	/* /dev/stdout may be a regular file, but another process holds it open */
 	if (!S_ISREG(st.st_mode) || !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6))
 		return 0;
 	real = realpath(path, NULL);
@@ -59,7 +59,7 @@ static int find_place(struct atomic_file *d, const char *path)
 	}
 	memcpy(d->path, real, strlen(real) + 1);
 	free(real);
-	/* Another user's permissions must not let that user write to our file. */
+	/* If another user owns the file, its permissions must not let that user write to ours. */
 	d->mode = st.st_mode & (st.st_uid == geteuid() ? 0777 : 0755);
 	return name_temp(d);
 }
@@ -80,7 +80,7 @@ int atomic_file_init(struct atomic_file *d, const char *path)
 	if (d->error)
 		return d->error;
 	if (*d->temp)
-		d->fd = mkostemp(d->temp, O_CLOEXEC); /* 0600, and never a file that was there */
+		d->fd = mkostemp(d->temp, O_CLOEXEC); /* 0600, and never an existing file */
 	else
 		d->fd = open(d->path, O_WRONLY | O_CLOEXEC);
 	if (d->fd < 0) {
@@ -97,7 +97,7 @@ int atomic_file_finish(struct atomic_file *d)
 	if (!d->error)
 		d->error = sink_end(&d->sink);
 	if (d->error == -EPIPE && !*d->temp)
-		d->error = 0; /* who reads a pipe may have seen enough */
+		d->error = 0; /* the reader of a pipe may have closed it early */
 	if (!d->error && *d->temp && fsync(d->fd))
 		d->error = -errno;
 	return d->error;

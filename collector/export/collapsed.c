@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collapsed.c - sampled stacks in the format of flamegraph.pl and speedscope: one a line, its
- * frames from the outermost on with ';' between them, a blank, and how much it weighs:
- * microseconds. */
+/* collapsed.c - sampled stacks in the format of flamegraph.pl and speedscope: one per line, frames
+ * from the outermost on separated by ';', a blank, and the weight in microseconds. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +10,7 @@
 #include "collector/report/lines.h"
 #include "common/rows.h"
 
-/* Names are hostile: nothing in them ends a frame or a line. */
+/* Names are hostile: no part of them ends a frame or a line. */
 static void put_name(struct sink *s, const char *name)
 {
 	char text[512];

@@ -2,10 +2,10 @@
 /*
  * csv.c - a folder with one CSV file for each flat table of a run (docs/outputs.md).
  *
- * RFC 4180: commas, CRLF, a header, quotes doubled. Text always has quotes, unknown is an empty
- * cell without: so an empty text and an unknown one differ. A spreadsheet takes a cell that begins
- * with one of = + - @, a tab or a line's end for a formula: such texts, and those that begin with
- * ', get a ' before them. Taking one ' off gives every text back.
+ * RFC 4180: commas, CRLF, a header, quotes doubled. Text always has quotes; unknown is an empty
+ * cell without quotes, so it differs from an empty text. A spreadsheet takes a cell that begins
+ * with = + - @, a tab or a line end for a formula: such texts, and those that begin with ', get a
+ * leading '. Removing one ' restores each text.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #include "common/log.h"
 #include "common/utf8.h"
 
-#define FILES (SHEETS + 2) /* and columns and meta */
+#define FILES (SHEETS + 2) /* plus columns and meta */
 
 struct csv {
 	const char *dir;
@@ -36,7 +36,7 @@ struct csv {
 
 static bool is_formula(const char *s)
 {
-	/* the last four: what East Asian spreadsheets take for = + - @ */
+	/* the last four: East Asian spreadsheets take them for = + - @ */
 	static const char *const starts[] = {"=",
 					     "+",
 					     "-",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* export.c - the table of ways out, and JSON, the plainest of them. */
+/* export.c - the table of export ways, and JSON, the simplest of them. */
 #include "collector/export/export.h"
 
 #include "collector/export/atomic_file.h"

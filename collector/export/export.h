@@ -2,9 +2,9 @@
 /*
  * export.h - all outputs except the tables on the terminal, one line each in export_ways.
  *
- * A way writes the run to the path that its option was given: a file ("-": standard output) or a
- * folder, which it makes. To add one: its option in contract/options.def, its function, its line in
- * export.c.
+ * A way writes the run to the path of its option: a file ("-": standard output) or a folder,
+ * which it creates. To add one, add its option in contract/options.def, its function, and its
+ * line in export.c.
  */
 #ifndef CREMA_COLLECTOR_EXPORT_EXPORT_H
 #define CREMA_COLLECTOR_EXPORT_EXPORT_H
@@ -14,7 +14,7 @@
 
 struct export_way {
 	enum option_id option;
-	const char *name; /* where no path was given: printf's format of the run's id */
+	const char *name; /* default path: printf format for the run's id */
 	/* 0, or -errno with one line in `why`: what failed, on what, what to do. */
 	int (*write)(const struct report *r, const char *path, struct buf *why);
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* export_html.c - the report as one page. */
+/* export_html.c - the report as an HTML page. */
 #include "collector/export/atomic_file.h"
 #include "collector/export/export.h"
 #include "collector/page/page.h"

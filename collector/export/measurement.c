@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * measurement.c - the run as a folder in roastcoffea's layout. A Python makes its files from the
- * report's JSON (python/crema/write_folder.py): all that read them are Python, and keys in them are
- * the repr() of its tuples.
+ * measurement.c - the run as a folder in roastcoffea's layout.
+ *
+ * A Python process makes the files from the report's JSON (python/crema/write_folder.py): all their
+ * readers are Python, and keys in them are the repr() of its tuples.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 EMBED(measurement_script, "python/crema/write_folder.py")
 
 #define FILES 4
-#define FIRST_FD 3 /* the script's FILES */
+#define FIRST_FD 3 /* as in the script's FILES */
 #define NO_PYTHON 127
 
 static const char *const names[FILES] = {"metrics.json", "start_end_time.txt", "config.json",
@@ -43,8 +44,8 @@ static const char *python(void)
 	return named && *named ? named : "python3";
 }
 
-/* Standard input, the files from FIRST_FD on, errors; numbers above all of these first, as one
- * descriptor may have the number that another is to get. */
+/* Sets standard input, the files from FIRST_FD on, and errors. Moves all to higher numbers first,
+ * as a descriptor may have the target number of another. */
 static void give(int in, int errors, const struct atomic_file *files)
 {
 	int fd[FILES + 1], i, json = fcntl(in, F_DUPFD_CLOEXEC, FIRST_FD + FILES);
@@ -58,7 +59,7 @@ static void give(int in, int errors, const struct atomic_file *files)
 	dup2(fd[FILES], STDERR_FILENO);
 }
 
-/* The descriptor to write the JSON to, or -errno. */
+/* Returns the descriptor for the JSON, or -errno. */
 static int start(struct child *child, const struct atomic_file *files)
 {
 	int pipe_fd[2], err;
@@ -85,7 +86,7 @@ static int to_pipe(struct buf *out, void *arg)
 	return sink_write(*(const int *)arg, out);
 }
 
-/* What the child does not read is no error here: it says why it ended. */
+/* Data that the child does not read is not an error here: its exit status has the reason. */
 static int feed(const struct report *r, int fd)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
@@ -136,7 +137,7 @@ static int run_python(const struct report *r, const char *path, const struct ato
 	struct child child = {.python = python()};
 	int rc, done = 0, fd;
 
-	/* An inherited "ignore" would take the Python's status from us. */
+	/* An inherited "ignore" would prevent us from getting the Python's status. */
 	sigaction(SIGCHLD, &usual, &before);
 	fd = start(&child, files);
 	rc = fd < 0 ? fd : feed(r, fd);

@@ -3,14 +3,14 @@
  * perfetto.c - the run as a trace for ui.perfetto.dev and chrome://tracing: Trace Event format,
  * JSON.
  *
- * A worker is a process, a thread of its a track, an attempt at a task a slice, called by its
- * prefix, with its key and numbers as arguments. Processes are numbered from 1: the kernel's
- * numbers of two hosts may be equal. Slices of a track must not overlap: asynchronous tasks, and
- * whatever else overlaps on one thread, are events of their own beside the tracks. Times are exact
- * in ns, in microseconds from the first thing that is told.
+ * A worker is a process, its thread a track, an attempt at a task a slice named by its prefix, with
+ * its key and numbers as arguments. Processes are numbered from 1, as kernel process ids of two
+ * hosts may be equal. Slices of a track must not overlap: asynchronous tasks, and others that
+ * overlap on one thread, are separate events outside the tracks. Times are exact to the ns, in
+ * microseconds since the first event.
  *
- * A wait is an argument of the task, in seconds: when in the task it was is not known, so no slice
- * is drawn for it; the counters show the worker's waits by the second.
+ * A wait is an argument of the task, in seconds. Its position within the task is unknown, so it has
+ * no slice. The counters show the worker's waits by the second.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,8 +29,8 @@
 struct trace {
 	const struct report *report;
 	struct json *json;
-	uint64_t origin_ns;	     /* UTC: 0 of the trace */
-	uint64_t without_clock, ids; /* attempts that could not be placed; ids given */
+	uint64_t origin_ns;	     /* UTC of the trace's time 0 */
+	uint64_t without_clock, ids; /* attempts without a clock; ids used */
 };
 
 static void put_time(struct json *j, const char *name, uint64_t ns)
@@ -88,7 +88,7 @@ static void put_samples(struct trace *t, const struct worker *w, size_t pid)
 	}
 }
 
-/* When the series of a point was read: some come with the worker's own snapshot. */
+/* When a point's series was read: some come with the worker's own snapshot. */
 static uint64_t point_ns(const struct worker *w, const struct history_point *p,
 			 enum history_series s)
 {
@@ -96,7 +96,7 @@ static uint64_t point_ns(const struct worker *w, const struct history_point *p,
 			     history_is_sampled(s) && p->snapshot_ns ? p->snapshot_ns : p->boot_ns);
 }
 
-/* What was done between two points, per second: false where one of them does not say. */
+/* The rate between two points, per second: false if it is unknown at one of them. */
 static bool rate(const struct worker *w, const struct history_point *a,
 		 const struct history_point *b, enum history_series s, double *out)
 {
@@ -115,7 +115,8 @@ static bool overlaps(const struct run *run, const struct worker *w, const struct
 	return worker_utc(w, b->boot_ns) > run->start && worker_utc(w, a->boot_ns) < run->stop;
 }
 
-/* Bytes of a layer as bits per second; layers hold each other, so each has a counter of its own. */
+/* Bytes of a layer as bits per second. Layers contain each other, so each has a separate
+ * counter. */
 static void put_layer(struct trace *t, const struct worker *w, size_t pid, unsigned int layer)
 {
 	const struct history *h = &w->history;
@@ -136,12 +137,12 @@ static void put_layer(struct trace *t, const struct worker *w, size_t pid, unsig
 		end = point_ns(w, &h->v[i], s);
 		shown = true;
 	}
-	/* after the run: not told, and a counter keeps its last value */
+	/* after the run there are no values, but a counter keeps its last one */
 	if (shown)
 		put_counter(t, pid, name, (double)end / 1e9, "rate", 0);
 }
 
-/* An event of the classes' counter, when its first part is put; the parts follow. */
+/* Opens an event of the classes' counter with its first part; the parts follow. */
 static void put_part(struct trace *t, size_t pid, uint64_t utc_ns, bool *any, size_t s, double v)
 {
 	if (!*any) {
@@ -205,7 +206,7 @@ static void put_counters(struct trace *t, const struct worker *w, size_t pid)
 	put_classes(t, w, pid);
 }
 
-/* A thread of a worker: what was last put on its track ends at end_ns. */
+/* A thread of a worker; the last event on its track ends at end_ns. */
 struct track {
 	const struct worker *worker;
 	uint64_t thread, end_ns;
@@ -217,8 +218,8 @@ struct tracks {
 	struct arena arena;
 };
 
-/* A thread that was not told has a number that no kernel gives: 0 is the main thread in Perfetto.
- */
+/* An unknown thread gets a number that the kernel never assigns: 0 is the main thread in
+ * Perfetto. */
 #define UNKNOWN_THREAD (UINT64_C(1) << 22)
 
 static uint64_t shown_thread(uint64_t thread)
@@ -233,7 +234,7 @@ static bool same_track(const void *item, const void *key)
 	return a->worker == b->worker && a->thread == b->thread;
 }
 
-/* Makes the track, and names it in the trace, when it is first asked for. */
+/* Creates the track on first use, and names it in the trace. */
 static struct track *track_of(struct tracks *all, struct trace *t, const struct attempt *a)
 {
 	struct value thread = attempt_u64(a, TASK_F_thread);
@@ -270,7 +271,7 @@ static struct track *track_of(struct tracks *all, struct trace *t, const struct 
 	return found;
 }
 
-/* Of the columns of tasks and chunks, what a reader of a trace asks for. */
+/* The columns of tasks and chunks that are useful in a trace. */
 static const char *const arguments[] = {
 	"key",
 	"attempt",
@@ -302,8 +303,8 @@ static const char *const arguments[] = {
 	"coffea_bytesread",
 };
 
-/* A viewer rounds whole numbers above this (doubles), or takes them for negative ones: as a text
- * they are exact. */
+/* Viewers round larger whole numbers (doubles), or take them for negative ones: as text they
+ * are exact. */
 #define EXACT_MAX (UINT64_C(1) << 53)
 
 static void put_argument(struct json *j, const char *name, struct value v)
@@ -331,7 +332,7 @@ static void put_columns(struct json *j, const struct column *c, size_t n, const 
 		if (k == sizeof(arguments) / sizeof(*arguments))
 			continue;
 		v = column_value(&c[i], a, classes);
-		/* a name that is not there says nothing; a number does */
+		/* a missing name carries no information; a missing number does */
 		if (v.type != VALUE_NULL)
 			put_argument(j, c[i].name, v);
 		else if (c[i].type != VALUE_TEXT)
@@ -351,7 +352,7 @@ static void put_arguments(struct trace *t, const struct attempt *a)
 	emit_end(t->json);
 }
 
-/* What a viewer can filter by: its kind, and whether its work counted. */
+/* A viewer can filter by these: the kind, and whether the work counted. */
 static void put_category(struct json *j, const struct attempt *a)
 {
 	char text[64];
@@ -375,8 +376,8 @@ static const char *slice_name(const struct attempt *a)
 				       : "task";
 }
 
-/* Beside the tracks: its begin and its end, joined by an id, which is the process's own: by another
- * it is of none. */
+/* An event outside the tracks: begin and end joined by an id local to the process; an event with a
+ * global id belongs to no process. */
 static void put_async(struct trace *t, const struct attempt *a, const struct track *k)
 {
 	char id[24];
@@ -444,7 +445,7 @@ static void put_process(struct trace *t, const struct worker *w, size_t pid)
 	emit_end(t->json);
 }
 
-/* The first time that is told: of a task, or of a sample just before it. */
+/* The time of the first event: a task, or a sample just before it. */
 static uint64_t first_ns(const struct run *run)
 {
 	uint64_t first = 0;

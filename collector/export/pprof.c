@@ -3,8 +3,8 @@
  * pprof.c - sampled stacks as a profile for pprof and the viewers that read its format.
  *
  * The format is a gzip'd protocol buffer: profile.proto of github.com/google/pprof. Messages are
- * written as they are found, so that ids and texts must be numbered when they are first met. A
- * frame is a location with one line; pprof itself merges functions of equal name and file.
+ * written as they are found, so ids and texts get their numbers on first use. A frame is a location
+ * with one line; pprof itself merges functions of equal name and file.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 
-/* Numbers of fields in profile.proto. */
+/* Field numbers in profile.proto. */
 enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_TEXT };
@@ -40,7 +40,7 @@ enum {
 	PROFILE_DEFAULT_TYPE = 14
 };
 
-/* Numbers from 1 in the order in which pairs are first met. */
+/* Numbers pairs from 1 in the order of their first use. */
 struct ids {
 	struct table table;
 	uint64_t n;
@@ -51,7 +51,7 @@ struct id {
 };
 
 struct profile {
-	struct buf out, message, inner; /* message, inner: of the message that is being written */
+	struct buf out, message, inner; /* message, inner: the message being written */
 	struct arena arena;
 	struct ids texts, functions, locations;
 };
@@ -80,7 +80,7 @@ static void put_bytes(struct buf *b, unsigned int field, const void *p, size_t n
 	buf_add(b, p, n);
 }
 
-/* Appends what is in `from` as one message, and empties that. */
+/* Appends `from` as one message, and empties it. */
 static void put_message(struct buf *b, unsigned int field, struct buf *from)
 {
 	put_bytes(b, field, from->data, from->len);
@@ -96,7 +96,7 @@ static bool same_pair(const void *item, const void *key)
 	return x->a == y->a && x->b == y->b;
 }
 
-/* The pair's number; *fresh: it had none before. 0 without memory. */
+/* The pair's number; *fresh: it is new. 0 without memory. */
 static uint64_t number_of(struct profile *p, struct ids *ids, uint64_t a, uint64_t b, bool *fresh)
 {
 	struct id key = {a, b, 0}, *id;
@@ -115,7 +115,7 @@ static uint64_t number_of(struct profile *p, struct ids *ids, uint64_t a, uint64
 	return id->number;
 }
 
-/* Texts of one address are one text; 0 is the empty one. */
+/* Equal addresses mean equal texts; 0 is the empty text. */
 static uint64_t text_of(struct profile *p, const char *text)
 {
 	uint64_t number;
@@ -227,7 +227,7 @@ static void put_profile(struct profile *p, const struct report *r)
 {
 	const struct lines *l = &r->lines;
 
-	put_bytes(&p->out, PROFILE_TEXT, "", 0); /* the format asks for it */
+	put_bytes(&p->out, PROFILE_TEXT, "", 0); /* required by the format */
 	put_type(p, PROFILE_SAMPLE_TYPE, "samples", "count");
 	for (unsigned int k = 0; k < LINE_CLASSES_TOLD; k++)
 		put_type(p, PROFILE_SAMPLE_TYPE, k < CREMA_TIMES ? row_times[k].id : "other",

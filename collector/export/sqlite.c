@@ -3,8 +3,8 @@
  * sqlite.c - a SQLite database with the flat tables of a run (docs/outputs.md).
  *
  * Unknown is NULL. SQLite's integers are signed: a count above 2^63 - 1, which no run reaches, is
- * NULL too, and `meta` says how many there were. The database is made under a temporary name and
- * renamed.
+ * also NULL, and `meta` has the number of such values. The database is created under a temporary
+ * name and renamed.
  */
 #include <sqlite3.h>
 
@@ -134,7 +134,7 @@ static int base_row(void *arg, const struct sheet *s, const struct value *cells)
 	return insert_row(b, b->insert, cells, s->n);
 }
 
-/* Indices once the rows are there: that is faster. */
+/* Indices are created after the rows, which is faster. */
 static int base_end(void *arg, const struct sheet *s)
 {
 	struct base *b = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.c - findings under way: sentences, evidence, and texts for them. */
+/* check.c - builds findings: sentences, evidence, and their texts. */
 #include "collector/findings/check.h"
 
 #include <ctype.h>
@@ -163,7 +163,7 @@ const char *remark_integer(struct remark *d, double n)
 	return print(d, "%s", text);
 }
 
-/* The end of a path or key says most: the middle gives way. */
+/* The end of a path or key is the most specific part: the middle is cut. */
 const char *remark_name(struct remark *d, const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
@@ -279,8 +279,8 @@ const char *remark_line_share(struct remark *d, double share, uint64_t of_sample
 	return print(d, "%s +- %s", remark_percent(d, share * 100), remark_percent(d, error * 100));
 }
 
-/* Evidence of the line with most sampled time of a class, if it has that share; its name or NULL.
- */
+/* Adds evidence of the line with most sampled time of a class, if it has that share; its name
+ * or NULL. */
 static const char *see_hottest(struct remark *d, const struct report *r, enum crema_time_id id,
 			       double least, double *share, uint64_t *samples)
 {

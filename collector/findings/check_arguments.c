@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_arguments.c - functions and arguments that travel with each task, and idle threads
- * meanwhile. */
+/* check_arguments.c - functions and arguments sent with each task, and threads idle meanwhile. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collector/findings/check.h"
 
-#define ARRIVED_BYTES 1e6 /* between two probes: less is what tasks need anyway */
+#define ARRIVED_BYTES 1e6 /* between two probes: tasks need less than this anyway */
 
 struct stretch {
 	double from, to; /* seconds since the run's first task */
 };
 
-/* One worker: when the scheduler's tasks brought much, and how long its threads had tasks then. */
+/* One worker: when much arrived from the scheduler, and how long its threads had tasks then. */
 struct arrivals {
 	const struct worker *worker;
 	double threads, bytes, busy;
@@ -33,8 +32,9 @@ static double since(uint64_t base, uint64_t ns)
 	return ns > base ? (double)(ns - base) / 1e9 : 0;
 }
 
-/* Between two probes in the run: others may hold what another run received. What the first tasks
- * take along arrives before they start: the first probe may be before, if nothing else ran then. */
+/* Between two probes within the run: others may include what another run received. Data for the
+ * first tasks arrives before they start, so the first probe may be before the run if nothing else
+ * ran then. */
 static int arrivals_find(struct arrivals *a, const struct run *run, uint64_t base, double length)
 {
 	const struct worker *w = a->worker;
@@ -89,7 +89,7 @@ static double idle_of(const struct arrivals *a)
 	return fmax(0, all * a->threads - a->busy);
 }
 
-/* When the run's first task started, and seconds until the last one ended. */
+/* The start of the run's first task, and seconds until the last one ended. */
 static uint64_t length_of(const struct run *run, double *length)
 {
 	uint64_t first = UINT64_MAX, last = 0;
@@ -122,7 +122,7 @@ static void add_attempts(const struct run *run, struct arrivals *v, size_t n, ui
 	}
 }
 
-/* What arrived, and thread-seconds without a task meanwhile. */
+/* Bytes that arrived, and thread-seconds without a task meanwhile. */
 struct arrived {
 	double bytes, idle, threads;
 };

@@ -4,7 +4,8 @@
 
 #include "collector/findings/check.h"
 
-#define WHOLE_RUN_SECONDS 1.5 /* a worker was there all the time: samples come each second */
+#define WHOLE_RUN_SECONDS                                                                          \
+	1.5 /* tolerance for a worker present all the time: samples come each second */
 
 struct load {
 	const struct worker *worker;
@@ -22,7 +23,7 @@ static int by_worker(const void *pa, const void *pb)
 	return a->worker < b->worker ? -1 : a->worker > b->worker;
 }
 
-/* Workers that were there all the time and whose threads are known, sorted by address. */
+/* Workers that were present all the time with a known number of threads, sorted by address. */
 static int loads_of(const struct report *r, struct loads *l)
 {
 	const struct worker_track *t;
@@ -64,7 +65,7 @@ static void add_work(const struct report *r, struct loads *l)
 	}
 }
 
-/* Per thread: the busiest worker beside the mean. */
+/* Compares the busiest worker with the mean, per thread. */
 static enum verdict judge_workers(const struct loads *l, struct remark *d)
 {
 	const struct load *busiest = l->v;
@@ -142,7 +143,7 @@ static struct dataset *dataset_of(struct datasets *sets, struct remark *d, const
 	return s;
 }
 
-/* Sums by dataset: 0, -1 without memory; `*unknown` names what is. */
+/* Sums by dataset: 0, -1 without memory; `*unknown` names the unknown input. */
 static int datasets_of(const struct run *run, struct datasets *sets, struct remark *d,
 		       const char **unknown)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_bytes.c - bytes read twice, in vain, in small pieces, from storage or from memory. */
+/* check_bytes.c - bytes read twice, without use, in small pieces, from storage or from memory. */
 #include "collector/findings/check.h"
 
-/* Of a file whose baskets were used, as far as they are known. */
+/* Of a file with used baskets, as far as known. */
 static bool layers_of(const struct file_sum *f, struct layer_values *v)
 {
 	double used = value_number(f->basket_calls, NULL);
@@ -58,7 +58,7 @@ enum verdict finding_baskets_reread(const struct report *r, struct remark *d)
 			      "entries (entry_start, entry_stop of TTree.arrays() and iterate()) "
 			      "that ends where baskets end (TTree.common_entry_offsets()), and "
 			      "read each column once.");
-	/* what uproot computes for the arrays comes on top */
+	/* the cost of uproot building the arrays is additional */
 	remark_cost_least(d, cost_part(again, all, cost_of_baskets(r, d->costs)));
 	if (d->f.cost_s * 100 < d->f.of_s * LEAST_WARNING_PERCENT)
 		d->f.severity = FINDING_NOTE;
@@ -78,7 +78,7 @@ enum verdict finding_read_amplification(const struct report *r, struct remark *d
 			continue;
 		if (v.unique_bytes.type == VALUE_NULL || v.unique_basket_bytes.type == VALUE_NULL)
 			return remark_unknown(d, "unique_bytes");
-		/* of mapped files nobody knows what was looked at */
+		/* for mapped files it is unknown which bytes were accessed */
 		if (f->mapped_bytes.type != VALUE_UINT || f->mapped_bytes.v.u)
 			return remark_unknown(d, "unique_bytes");
 		n++;
@@ -138,7 +138,7 @@ enum verdict finding_small_reads(const struct report *r, struct remark *d)
 	return remark_found(d, 0);
 }
 
-/* What storage delivered beside what read calls returned; CHECK_QUIET: both are known. */
+/* Compares bytes from storage with those that read calls returned; CHECK_QUIET: both are known. */
 static enum verdict from_storage(const struct report *r, struct remark *d, double *storage,
 				 double *read)
 {

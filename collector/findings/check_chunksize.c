@@ -2,18 +2,18 @@
 /*
  * check_chunksize.c - what larger chunks would save.
  *
- * Each chunk opens its file anew and reads metadata, and gaps between baskets. What a chunk read
- * outside of its baskets is taken as the price of one more chunk of that file; coffea makes
- * round(entries / chunksize) chunks of a file, at least one. The same for its time: what a chunk
- * takes outside of process() is the price of one more chunk, process() takes the same for each
- * event.
+ * Each chunk opens its file again and reads metadata, and gaps between baskets. The bytes that a
+ * chunk reads outside of its baskets are taken as the price of one more chunk of that file. coffea
+ * makes round(entries / chunksize) chunks of a file, at least one. Time is treated the same way: a
+ * chunk's time outside of process() is the price of one more chunk, and process() takes the same
+ * for each event.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "collector/findings/check.h"
 
-#define MOST_OF 0.8 /* of what one chunk for each file would save */
+#define MOST_OF 0.8 /* of what one chunk per file would save */
 
 struct file_chunks {
 	const char *file;
@@ -45,7 +45,7 @@ static struct file_chunks *file_of(struct files *files, struct remark *d, const 
 	return f;
 }
 
-/* Sums of the counted chunks: 0, -1 without memory; `*unknown` names what is. */
+/* Sums of the counted chunks: 0, -1 without memory; `*unknown` names the unknown input. */
 static int sums_of(const struct run *run, struct files *files, struct remark *d,
 		   const char **unknown)
 {
@@ -103,7 +103,7 @@ static double saved_by(const struct files *files, double chunksize)
 	return saved;
 }
 
-/* The smallest of 1, 2, 5, 10, 20 ... that saves most of what can be saved. */
+/* The smallest of 1, 2, 5, 10, 20 ... that saves most of the possible amount. */
 static double better_size(const struct files *files)
 {
 	static const double steps[] = {1, 2, 5};
@@ -131,7 +131,7 @@ static enum verdict judge(const struct files *files, struct remark *d)
 		read += files->v[i]->read;
 		outside += files->v[i]->outside;
 	}
-	if (chunks <= (double)files->n) /* one for each file */
+	if (chunks <= (double)files->n) /* one per file */
 		return CHECK_QUIET;
 	size = better_size(files);
 	saved = saved_by(files, size);
@@ -155,7 +155,7 @@ static enum verdict judge(const struct files *files, struct remark *d)
 		   remark_human(d, value_real(saved), AS_BYTES));
 	remark_advise(d, "Use chunksize=%s; memory per task grows with it.",
 		      remark_integer(d, size));
-	/* the bytes alone: the time to open files and to build events is chunk_overhead's */
+	/* only the bytes: the time to open files and to build events belongs to chunk_overhead */
 	remark_cost(d, cost_part(saved, read, d->costs->reading));
 	return remark_found(d, saved / read);
 }
@@ -177,7 +177,7 @@ enum verdict finding_metadata_reread(const struct report *r, struct remark *d)
 	return verdict;
 }
 
-/* Time of the counted chunks by file: 0, -1 without memory; `*unknown` names what is. */
+/* Time of the counted chunks by file: 0, -1 without memory; `*unknown` names the unknown input. */
 static int times_of(const struct run *run, struct files *files, struct remark *d,
 		    const char **unknown)
 {
@@ -227,7 +227,7 @@ static struct plan plan_now(const struct files *files)
 	return p;
 }
 
-/* Thread-seconds of the run with that chunksize, idle threads of its last round included. */
+/* Thread-seconds of the run with that chunksize, including idle threads in its last round. */
 static double planned(const struct files *files, const struct plan *now, double chunksize,
 		      double threads, double *chunks)
 {
@@ -241,7 +241,7 @@ static double planned(const struct files *files, const struct plan *now, double 
 	return rounds * threads * (each + now->process / *chunks);
 }
 
-/* The smallest of 1, 2, 5, 10 ... that comes within a tenth of the fastest. */
+/* The smallest of 1, 2, 5, 10 ... that is within a tenth of the fastest. */
 static double fastest_size(const struct files *files, const struct plan *now, double threads)
 {
 	static const double steps[] = {1, 2, 5};
@@ -266,8 +266,8 @@ static double fastest_size(const struct files *files, const struct plan *now, do
 	return 0;
 }
 
-/* The part of their time in which chunks did not wait for a core: on cores that others keep busy
- * each second of work takes several. */
+/* The share of chunks' time without waiting for a core: on cores that others keep busy, each second
+ * of work takes several. */
 static double without_queue(const struct tally *t)
 {
 	return t->wall > 0 ? fmax(1 - t->cls[CREMA_T_runqueue] / t->wall, 0) : 1;
@@ -283,7 +283,7 @@ static enum verdict judge_overhead(const struct report *r, const struct files *f
 	threads = fmax(value_number(metric_total_cores(r->facts), &known), 1);
 	if (!known)
 		return remark_unknown(d, "total_cores");
-	if (now.chunks <= (double)files->n || !(now.wall > 0)) /* one for each file */
+	if (now.chunks <= (double)files->n || !(now.wall > 0)) /* one per file */
 		return CHECK_QUIET;
 	size = fastest_size(files, &now, threads);
 	then = size > 0 ? planned(files, &now, size, threads, &chunks) : now.wall;
@@ -317,8 +317,8 @@ static enum verdict judge_overhead(const struct report *r, const struct files *f
 	return remark_found(d, overhead / now.wall);
 }
 
-/* coffea compresses what a chunk returns after process(): large outputs take the time then, and
- * chunks of another size return as much. */
+/* coffea compresses what a chunk returns after process(). With large outputs this takes the time,
+ * and chunks of another size return as much. */
 #define LARGE_OUTPUT 1e7
 
 static bool returns_much(const struct report *r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_client.c - what the client did while no task ran. */
+/* check_client.c - the client's activity while no task ran. */
 #include <math.h>
 
 #include "collector/findings/check.h"
@@ -32,8 +32,8 @@ static const struct {
 };
 #define ADVISED (sizeof(advised) / sizeof(*advised))
 
-/* Each analysis starts Python and a cluster and looks into its files: below this it is hardly worth
- * a change. */
+/* Each analysis starts Python and a cluster and reads its files: below this a change is hardly
+ * worth it. */
 #define START_SECONDS 10.0
 
 static bool is_usual_start(enum wall_part part, double seconds)
@@ -42,7 +42,7 @@ static bool is_usual_start(enum wall_part part, double seconds)
 	       seconds < START_SECONDS;
 }
 
-/* The longest of the parts that are a usual start, or of those that are not. */
+/* The longest of the parts that belong to a usual start, or of the others. */
 static size_t longest(const struct wall *w, bool usual, double *seconds, const char **unknown)
 {
 	size_t i, most = 0;

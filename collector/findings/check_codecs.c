@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_codecs.c - what packing and unpacking cost. */
+/* check_codecs.c - the cost of compressing and decompressing. */
 #include "collector/findings/check.h"
 
-/* Enough to call it a measured speed. */
+/* Enough to count as a measured speed. */
 #define SPEED_LEAST_BYTES 1e6
 #define SPEED_LEAST_SECONDS 1e-3
 #define FASTER 1.5
 
-/* Bytes out per second of CPU, 0 if this run measured too little of it. */
+/* Bytes out per second of CPU; 0 if this run measured too little of it. */
 static double speed_of(const struct codec_sum *c)
 {
 	double out = value_number(c->decompress.out_bytes, NULL);
@@ -40,7 +40,7 @@ static void say_gain(const struct report *r, const struct codec_sum *worst, stru
 			remark_human(d, value_real(cpu - took), AS_SECONDS));
 }
 
-/* Whose columns took most of it; less than a fifth explains little. */
+/* Names the reader of the columns that took most of it; less than a fifth explains little. */
 static void say_reader(const struct report *r, double cpu, struct remark *d)
 {
 	const struct read_line *line;
@@ -136,7 +136,7 @@ enum verdict finding_compression(const struct report *r, struct remark *d)
 	return remark_found(d, cpu / whole);
 }
 
-/* The codec with the most bytes of those that hardly make anything smaller. */
+/* The codec with the most bytes among those that hardly reduce the size. */
 enum verdict finding_low_compression(const struct report *r, struct remark *d)
 {
 	const struct codec_sum *c, *worst = NULL;
@@ -153,7 +153,7 @@ enum verdict finding_low_compression(const struct report *r, struct remark *d)
 		in = value_number(c->decompress.in_bytes, NULL);
 		out = value_number(c->decompress.out_bytes, NULL);
 		n += in > 0;
-		/* a failed or streamed call may give nothing back */
+		/* a failed or streamed call may return nothing */
 		if (in < d->check->second || out <= 0 || out * 100 >= in * d->check->first)
 			continue;
 		if (!worst || in > value_number(worst->decompress.in_bytes, NULL))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_columns.c - columns that would better be read ahead, and those that were in vain. */
+/* check_columns.c - columns that should be read ahead, and those read ahead without use. */
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool same_column(const struct column_sum *a, const struct column_sum *b)
 	return a->column == b->column && a->tree == b->tree;
 }
 
-/* A column that coffea read with requests of its own. */
+/* A column that coffea read with separate requests. */
 static bool read_alone(const struct column_sum *s)
 {
 	return s->kind == COLUMN_ONE && n_of(s->calls) > 0 && n_of(s->requests) > 0 &&
@@ -30,7 +30,7 @@ struct alone {
 	const char *names; /* each once */
 };
 
-/* Whether an earlier row has the same column (or dataset) and was read alone, too. */
+/* Whether an earlier row has the same column (or dataset) and was also read alone. */
 static bool seen(const struct read_columns *c, size_t i, bool dataset)
 {
 	for (size_t k = 0; k < i; k++) {
@@ -43,7 +43,7 @@ static bool seen(const struct read_columns *c, size_t i, bool dataset)
 	return false;
 }
 
-/* The tasks of the dataset that read most of its columns: one request each is left. */
+/* The number of tasks that read most of the dataset's columns: one request each remains. */
 static double chunks_of(const struct read_columns *c, const char *dataset)
 {
 	double most = 0;
@@ -125,7 +125,7 @@ enum verdict finding_preload_columns(const struct report *r, struct remark *d)
 	return remark_found(d, weight);
 }
 
-/* Read ahead in some dataset, and used in none. */
+/* Read ahead in some dataset, but used in none. */
 static bool in_vain(const struct read_columns *c, const struct column_sum *s)
 {
 	bool ahead = false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_dask.c - what Dask, Python and the start of processes cost. */
+/* check_dask.c - the cost of Dask, Python and process starts. */
 #include <math.h>
 
 #include "collector/findings/check.h"
 
-/* Shorter ones do not overlap even if they are submitted together: Dask starts one each
+/* Shorter tasks do not overlap even if they are submitted together: Dask starts one per
  * millisecond. */
 #define OVERLAPPING_SECONDS 0.005
 
@@ -78,9 +78,9 @@ enum verdict finding_serialization(const struct report *r, struct remark *d)
 	return remark_found(d, s / t->wall);
 }
 
-/* Dask's clock for them is CPU, so they are part of what tasks and the event loop computed. It is
- * of the collecting thread, and Dask drops what goes backward between two threads. The run before
- * may have collected between the same probes: only what must be of this run counts. */
+/* Dask measures them in CPU time of the collecting thread, so they are part of what tasks and the
+ * event loop computed. Dask drops values that go backward between two threads. The previous run may
+ * have collected between the same probes: only what must belong to this run counts. */
 enum verdict finding_gc_pauses(const struct report *r, struct remark *d)
 {
 	double s, cpu;
@@ -104,7 +104,7 @@ enum verdict finding_gc_pauses(const struct report *r, struct remark *d)
 		   "tasks' %s, this is %s",
 		   remark_human(d, value_real(s), AS_SECONDS),
 		   remark_human(d, value_real(cpu), AS_SECONDS), remark_percent(d, s / cpu * 100));
-	remark_half(d, r); /* the collector runs inside whatever makes objects */
+	remark_half(d, r); /* the collector runs inside any code that creates objects */
 	remark_cost_least(d, cost_of_cpu(d->costs, s));
 	return remark_found(d, fmin(s / cpu, 1));
 }

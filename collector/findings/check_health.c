@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_health.c - what the numbers of a run do not hold. */
+/* check_health.c - what a run's numbers lack. */
 #include <inttypes.h>
 
 #include "collector/findings/check.h"
@@ -12,7 +12,7 @@ static void say_missing(struct remark *d, const char *name, double n, const char
 	remark_say_more(d, "%s%.0f %s", d->f.evidence_count > 1 ? ", " : "", n, what);
 }
 
-/* What workers told: a silent one may have had more of it. */
+/* Numbers reported by workers: a silent one may have had more. */
 #define SAY_TOLD(name, n, what) say_missing(d, r->silent ? #name "_at_least" : #name, n, what)
 
 enum verdict finding_incomplete(const struct report *r, struct remark *d)

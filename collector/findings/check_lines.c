@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check_lines.c - where tasks compute: a line of the user's code, the own lines of one of its
- * functions, or a function of a library that is slow when it is used much.
+ * check_lines.c - where tasks compute: a line of user code, all lines of one of its functions, or a
+ * library function that is slow if used often.
  *
- * All by samples of the tasks' own threads. A loop in Python is spread over its lines, so what a
- * function computes by itself, without what it calls, counts as one place, too.
+ * It uses samples of the tasks' own threads. A loop in Python is spread over its lines, so the self
+ * time of a function, without what it calls, also counts as one place.
  */
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@ struct hot {
 	const struct habit *habit; /* NULL: none */
 	const struct line_place *place;
 	const char *callee;
-	bool itself; /* the function's own lines */
+	bool itself; /* the function's self time */
 	double cpu, at_place;
 	uint64_t samples;
 };
@@ -60,7 +60,7 @@ static const struct habit *habit_of(const struct line_place *p)
 	return NULL;
 }
 
-/* The outermost habit that a user's line called; *line: that one. */
+/* The outermost habit that a line of user code called; *line: that line. */
 static const struct habit *habit_in(const struct line_list *list, const struct line_place **line)
 {
 	const struct habit *found = NULL, *h;
@@ -83,7 +83,7 @@ static void count(struct hot *hot, const struct line_stack_row *row, const struc
 
 	hot->cpu += cpu;
 	hot->samples += row->sum.class_samples[CREMA_T_cpu];
-	if (!hot->place || cpu > hot->at_place) { /* by stacks: close enough to name a line */
+	if (!hot->place || cpu > hot->at_place) { /* from stacks: precise enough to name a line */
 		hot->at_place = cpu;
 		hot->place = place;
 	}
@@ -109,7 +109,7 @@ static void sum_habits(const struct lines *l, struct hot sum[HABITS])
 	}
 }
 
-/* The hottest one, or what imports took. */
+/* The hottest habit, or that of imports. */
 static struct hot hottest_habit(const struct hot sum[HABITS], bool imports)
 {
 	struct hot best = {0};
@@ -140,7 +140,7 @@ static bool same_function(const struct line_place *a, const struct line_place *b
 	return a->file == b->file && a->function == b->function;
 }
 
-/* Of the functions of the hottest lines: one that computes by itself is among them. */
+/* Tries only the functions of the hottest lines: one with much self time is among them. */
 static struct hot hottest_function(const struct lines *l)
 {
 	const struct line_place *p, *inner;
@@ -163,8 +163,7 @@ static struct hot hottest_function(const struct lines *l)
 	return best;
 }
 
-/* What the line calls in the stack that was seen most, the first of a public name; NULL: nothing.
- */
+/* The first public name that the line calls in its most frequent stack; NULL: none. */
 static const char *callee_of(const struct line_row *row)
 {
 	const struct line_list *list = row->most;
@@ -196,8 +195,8 @@ static bool enough(const struct hot *hot, double of_cpu, const struct check *c)
 	return hot->samples >= REMARK_SAMPLES && reaches(hot->cpu, of_cpu, c->first, c->second);
 }
 
-/* A habit before a line, and a line before the function that it is in. Imports that `imports` is
- * about hide nothing. */
+/* Prefers a habit over a line, and a line over the function around it. Imports that the check
+ * `imports` reports do not count. */
 static bool choose(struct hot *hot, const struct lines *l, const struct remark *d)
 {
 	struct hot sum[HABITS], function = hottest_function(l), import;
@@ -263,8 +262,8 @@ bool remark_habit(struct remark *d, const struct report *r)
 	return true;
 }
 
-/* "FILE:LINE FUNCTION" is of the place's function, or of one that it stands in. Python 3.10 does
- * not tell which that is. */
+/* Whether "FILE:LINE FUNCTION" is in the place's function, or in one around it. Python 3.10 does
+ * not report which. */
 static bool is_in_function(const struct line_place *p, const char *line)
 {
 	const char *function = strrchr(line, ' '), *at = p->function;
@@ -283,8 +282,8 @@ static bool is_in_function(const struct line_place *p, const char *line)
 	return *p->function == '<';
 }
 
-/* Whether it computes on what it has read from files, as far as it is known which functions open
- * some. */
+/* Whether it computes on what it has read from files, as far as the functions that open some
+ * are known. */
 static bool reads_files(const struct report *r, const struct hot *hot)
 {
 	bool known = false;

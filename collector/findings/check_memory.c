@@ -47,7 +47,7 @@ enum verdict finding_memory_limit(const struct report *r, struct remark *d)
 #define GROWTH_TASKS 10
 
 struct edges {
-	struct numbered *v; /* attempts by worker, whose place it is, then by end */
+	struct numbered *v; /* attempts by worker (the index), then by end */
 	size_t n;
 };
 
@@ -79,7 +79,7 @@ static int by_size(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* Median of the resident sets of one fifth of a worker's tasks. */
+/* Median of the resident sets in one fifth of a worker's tasks. */
 static double fifth(struct remark *d, const struct numbered *v, size_t n, size_t which)
 {
 	size_t from = n * which / 5, to = n * (which + 1) / 5, i;
@@ -104,7 +104,7 @@ struct growth {
 	double early, late;
 };
 
-/* It went on growing: the second half of the way has a quarter of it at least. */
+/* It kept growing: the second half of the period has at least a quarter of the growth. */
 static bool grows(struct remark *d, const struct numbered *v, size_t n, struct growth *g)
 {
 	double middle = fifth(d, v, n, 2);
@@ -117,13 +117,12 @@ static bool grows(struct remark *d, const struct numbered *v, size_t n, struct g
 	       g->late - middle >= (g->late - g->early) / 4;
 }
 
-/* A worker that has just begun to load modules and to fill caches grows, too: where the limit is so
- * many times farther than the worker has come, a run that reaches it is another one.
- */
+/* A worker that has just begun to load modules and to fill caches grows, too. If the limit is this
+ * many times further away than the worker has come, only a different run reaches it. */
 #define FAR_TASKS 50
-#define SOON_TASKS 20 /* a job of a user is so much longer than a run to try it */
+#define SOON_TASKS 20 /* a user's real job is this much longer than a trial run */
 
-/* What grew may be free blocks of malloc: then no object was left behind. */
+/* The growth may be free blocks of malloc: then no object was left behind. */
 static void say_held(const struct report *r, struct remark *d, const struct growth *g)
 {
 	struct worker_memory m = worker_memory(r->run, g->worker);
@@ -248,8 +247,8 @@ enum verdict finding_allocator_holds(const struct report *r, struct remark *d)
 	return remark_found(d, most / value_number(worst.resident, NULL));
 }
 
-/* What the run's workers held on disk at most, each at its own time: Dask's spans have only what
- * was spilled while a task ended. Unknown if no worker says. */
+/* The most that the run's workers had spilled to disk, each at its own time: Dask's spans only
+ * include what was spilled while a task ended. Unknown if no worker reports it. */
 static struct value most_spilled(const struct run *run)
 {
 	struct value sum = value_null();
@@ -269,7 +268,7 @@ static struct value most_spilled(const struct run *run)
 	return sum;
 }
 
-/* Each worker does it in its event loop, while a task ends or for its memory monitor: meanwhile it
+/* Each worker spills in its event loop, while a task ends or for its memory monitor: meanwhile it
  * starts no task. */
 static void say_disk(const struct report *r, struct remark *d)
 {

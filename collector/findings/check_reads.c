@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_reads.c - bytes that the analysis need not read: again in a task, around coffea, too wide.
- */
+/* check_reads.c - bytes that the analysis need not read: repeated in a task, outside of coffea, or
+ * too many columns. */
 #include <math.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ enum verdict finding_reread_in_task(const struct report *r, struct remark *d)
 		remark_see(d, "file", value_text(worst->filename), "");
 		remark_say_more(d, "; most of them in file %s", remark_name(d, worst->filename));
 	}
-	/* More often than once in each task. */
+	/* More than once per task. */
 	opened = remark_opened_by(d, r, CREMA_OPENED_N_descriptors, 2 * ((double)t->attempts + 1),
 				  &n);
 	if (opened)
@@ -102,7 +102,7 @@ const char *remark_opened_by(struct remark *d, const struct report *r, size_t nu
 	return name;
 }
 
-/* The file without baskets of which most was read: corrections, models, arrays. */
+/* Names the file without baskets of which most was read: corrections, models, arrays. */
 static void say_most_read(const struct report *r, struct remark *d)
 {
 	const struct file_sum *f, *worst = NULL;
@@ -127,7 +127,7 @@ static void say_most_read(const struct report *r, struct remark *d)
 		      remark_name(d, worst->path));
 }
 
-/* What is read was written by tasks, as far as the bytes can show it. */
+/* If this share of what is read was also written by tasks, it counts as theirs. */
 #define WRITTEN_PERCENT 50
 
 static void say_written(const struct tally *t, struct remark *d, double other)
@@ -144,10 +144,10 @@ static void say_written(const struct tally *t, struct remark *d, double other)
 			 "(variables, io.BytesIO) instead of temporary files.");
 }
 
-/* Less, and gc_pauses does not report it either. */
+/* Below this, gc_pauses does not report it either. */
 #define COLLECTED_SECONDS 1
 
-/* What json.load() makes keeps the collector busy: gc_pauses yields to this. */
+/* Objects from json.load() keep the garbage collector busy: gc_pauses yields to this finding. */
 static void say_collected(const struct report *r, struct remark *d)
 {
 	struct value s = digests_collected(r->facts);
@@ -161,7 +161,7 @@ static void say_collected(const struct report *r, struct remark *d)
 			remark_human(d, s, AS_SECONDS));
 }
 
-/* Of tasks' files in which no basket was. */
+/* Bytes of the tasks' files without baskets. */
 static double without_baskets(const struct report *r)
 {
 	double sum = 0;
@@ -186,8 +186,7 @@ static void say_bypassed(struct remark *d, double came, double requested, bool c
 		remark_say(d, "chunks read %s, %s of it in files without baskets", all, other);
 }
 
-/* What coffea does not count: its bytesread is of the columns that events loaded, and of metadata.
- */
+/* What coffea does not count: its bytesread covers the columns that events loaded, and metadata. */
 enum verdict finding_not_by_coffea(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->chunks;
@@ -233,7 +232,8 @@ static size_t lines_of(const char *text)
 	return n;
 }
 
-/* The most columns that a chunk has read; texts are shared, so most are looked at once. */
+/* The largest number of columns that a chunk has read; texts are shared, so most are checked
+ * once. */
 static size_t most_columns(const struct run *run, bool *known)
 {
 	const struct attempt *a;
@@ -255,7 +255,7 @@ static size_t most_columns(const struct run *run, bool *known)
 	return most;
 }
 
-/* Who read most of them. */
+/* Names the line that read most of them. */
 static void say_reader(const struct report *r, double used, struct remark *d)
 {
 	const struct read_line *line;
@@ -311,8 +311,8 @@ enum verdict finding_wide_read(const struct report *r, struct remark *d)
 	return remark_found(d, used / size);
 }
 
-/* coffea compresses the processor with lz4's frames. Where these are the smaller part, process()
- * decompresses other things. */
+/* coffea compresses the processor with lz4 frames. If these are the smaller part, process()
+ * decompresses other data. */
 static void advise_unpacked(const struct report *r, struct remark *d, double beside)
 {
 	double carried = 0;
@@ -327,7 +327,7 @@ static void advise_unpacked(const struct report *r, struct remark *d, double bes
 				 "(a function with @functools.cache), not in each chunk.");
 }
 
-/* Compressed with coffea's own task: the processor, and what process() unpacks. */
+/* Data compressed with coffea's own task: the processor, and what process() decompresses. */
 enum verdict finding_chunk_baggage(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->chunks;

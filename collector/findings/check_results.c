@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_results.c - results that the client gathered: what left the workers on Dask's connections
- * and no worker received. */
+/* check_results.c - results that the client gathered: bytes that left the workers on Dask's
+ * connections and that no worker received. */
 #include <math.h>
 
 #include "collector/findings/check.h"
 
 #define LARGE_STEP_BYTES 1e6 /* between two totals of a worker: more than messages about tasks */
 #define AFTER_SECONDS 60.0   /* readers of one run keep totals for that long (selection.h) */
-/* Messages of a worker that are no results. */
+/* Messages of a worker that are not results. */
 #define BYTES_PER_TASK 10e3
 #define BYTES_PER_SECOND 100e3
 
 struct gathered {
 	double sent, received;
-	double until; /* UTC: until then at least */
+	double until; /* UTC: covered at least until then */
 	bool unknown;
 };
 
-/* Totals after the first task's start and before another run's; the time until the first of them
- * is left out, as an earlier run's results may have left then. */
+/* Totals after the first task's start and before another run's. The time until the first of them is
+ * left out, as results of an earlier run may have left then. */
 static void add_worker(struct gathered *g, const struct run *r, const struct worker *w)
 {
 	double end = fmin(r->others.next_start, r->stop + AFTER_SECONDS), t;

@@ -92,7 +92,7 @@ enum verdict finding_failed_requests(const struct report *r, struct remark *d)
 	return remark_found(d, all > 0 ? failed / all : 1);
 }
 
-/* The host with the longest waits for its lookup; NULL: they were short, or none was recorded. */
+/* The host with the longest waits for name lookup; NULL: they were short, or none was recorded. */
 static const struct blocking_row *host_of(const struct report *r)
 {
 	const struct blocking_row *row;
@@ -106,7 +106,7 @@ static const struct blocking_row *host_of(const struct report *r)
 	return NULL;
 }
 
-/* Of a task's pool threads the sum counts, so it is at most what its wait for the network was. */
+/* For a task's pool threads the sum counts, so the result is capped at its wait for the network. */
 enum verdict finding_name_lookup(const struct report *r, struct remark *d)
 {
 	const struct tally *t = facts_shown(r->facts);

@@ -2,7 +2,7 @@
 /*
  * check_slow.c - a worker whose tasks all take longer than the same tasks elsewhere.
  *
- * Waiting for a core is not counted: a busy node is a matter of run_queue.
+ * Waiting for a core is not counted: run_queue reports busy nodes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define LEAST_TASKS 10	/* of a kind */
 #define LEAST_OTHERS 5	/* of them on other workers */
 #define LEAST_THERE 3	/* of them on this one */
-#define LEAST_TIMES 1.5 /* the median: its fastest task there */
+#define LEAST_TIMES 1.5 /* times the median, for its fastest task there */
 
 struct slow {
 	const struct attempt *a; /* its slowest */
@@ -27,7 +27,7 @@ static double own_seconds(const struct attempt *a)
 	return attempt_seconds(a) - attempt_queued_seconds(a);
 }
 
-/* Tasks of one worker, the fastest first, beside the median of their kind. */
+/* Compares the tasks of one worker, fastest first, with the median of their kind. */
 static void judge(const struct numbered *v, size_t n, size_t of, double median,
 		  const struct remark *d, struct slow *worst)
 {
@@ -50,7 +50,7 @@ static void judge(const struct numbered *v, size_t n, size_t of, double median,
 		*worst = s;
 }
 
-/* One kind, by worker, the fastest first; and its median. 0 or -ENOMEM. */
+/* Sorts one kind by worker, fastest first, and finds its median. 0 or -ENOMEM. */
 static int sort_tasks(struct numbered *v, const struct kinds *k, size_t first, size_t n,
 		      double *median)
 {
@@ -69,7 +69,7 @@ static int sort_tasks(struct numbered *v, const struct kinds *k, size_t first, s
 	return rc ? rc : sort_numbered(v, n);
 }
 
-/* One kind; false without memory. */
+/* Checks one kind; false without memory. */
 static bool look_at(size_t first, size_t of, const struct remark *d, struct slow *worst)
 {
 	struct numbered *v = calloc(of, sizeof(*v));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_state.c - runs that hang, and those that ended before their tasks did. */
+/* check_state.c - runs that hang, and runs that ended before their tasks did. */
 #include <math.h>
 
 #include "collector/findings/check.h"
@@ -30,7 +30,7 @@ static void say_state(struct remark *d, const struct run_state *s)
 	remark_say(d, "the run %s %s", strncmp(line, "stalled for", 11) ? "is" : "has been", line);
 }
 
-/* The thresholds are the state's own: run_state.h. */
+/* The thresholds are those of the state: run_state.h. */
 enum verdict finding_stalled(const struct report *r, struct remark *d)
 {
 	const struct run_state *s = &r->facts->state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_tasks.c - tasks that took longer than others of their kind, and tasks beside the chunks. */
+/* check_tasks.c - tasks that took longer than others of their kind, and tasks that are not
+ * chunks. */
 #include <math.h>
 #include <string.h>
 
@@ -19,12 +20,12 @@ struct stragglers {
 	size_t first, n, late;
 	const struct attempt *slowest; /* of the late ones */
 	double median, excess;
-	double importing; /* median of those that read modules, INFINITY below two: `imports` has
-			     one */
+	double importing; /* median of those that read modules; INFINITY if there are fewer than
+			     two: `imports` covers one */
 	double cost;	  /* of the wall time, for the excess */
 };
 
-/* A task that reads modules is late among its equals only. */
+/* A task that reads modules is only late compared with others that do. */
 static double usual(const struct stragglers *s, const struct attempt *a)
 {
 	return imports(a) ? s->importing : s->median;
@@ -37,8 +38,8 @@ static bool is_late(const struct stragglers *s, const struct attempt *a, const s
 	return wall >= than * c->first && wall - than >= c->second;
 }
 
-/* What the late ones took longer than the average, without what tasks waited for a core: on nodes
- * that others keep busy one of equal tasks is late by chance. */
+/* The extra time of the late tasks over the average, without waits for a core: on nodes that others
+ * keep busy, one of several equal tasks is late by chance. */
 static double own_excess(const struct kinds *k, const struct stragglers *s, const struct check *c)
 {
 	double sum = 0, excess = 0, one;
@@ -94,7 +95,7 @@ static struct stragglers stragglers_of(const struct kinds *k, size_t first, size
 	return s;
 }
 
-/* "72 % of it waiting for storage": what the slowest one did most. */
+/* "72 % of it waiting for storage": the largest part of the slowest one's time. */
 static void say_most(struct remark *d, const struct attempt *a)
 {
 	struct classes c;
@@ -176,7 +177,7 @@ static const struct attempt *first_of(const struct run *run, const struct worker
 	return NULL;
 }
 
-/* What the tasks of one kind that import took longer than the median of those that do not. */
+/* Extra time of importing tasks of one kind over the median of the others. */
 static double import_excess(const struct kinds *k, size_t first, size_t n, size_t *count)
 {
 	double median = -1, excess = 0;
@@ -255,7 +256,7 @@ bool fresh_workers(const struct report *r, struct fresh *f)
 		imports = value_number(count_of(&w->totals.unattributed, CREMA_C_import_read_bytes),
 				       &imports_known);
 		if (imports_known && (imports < IMPORT_BYTES || !first_of(r->run, w)))
-			continue; /* what it imports, it needs for its first tasks */
+			continue; /* it needs those imports for its first tasks */
 		worker_balance(w, &b);
 		cpu = value_number(b.unattributed.cpu_seconds, &cpu_known);
 		tasks = value_number(b.tasks.cpu_seconds, &tasks_known);

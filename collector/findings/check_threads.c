@@ -7,7 +7,7 @@
 #include "collector/findings/check.h"
 #include "common/sort.h"
 
-/* Thread-seconds that there were, and those with a task: of all attempts that can be measured. */
+/* Thread-seconds available, and those with a task: of all measurable attempts. */
 static enum verdict occupancy(const struct report *r, struct remark *d, double *all, double *busy)
 {
 	double wall, cores;
@@ -30,7 +30,7 @@ static enum verdict occupancy(const struct report *r, struct remark *d, double *
 #define BUSY_CORES_PERCENT 25
 #define MORE_TO_DO 1.5
 
-/* What thread-seconds are of the wall time, if all threads share them. */
+/* The wall time that thread-seconds amount to if all threads share them. */
 static double wall_of(const struct report *r, double thread_seconds)
 {
 	return thread_seconds / value_number(metric_total_cores(r->facts), NULL);
@@ -46,7 +46,7 @@ static bool most_threads(const struct report *r, double *threads)
 	return workers && cores;
 }
 
-/* Did Dask say that tasks waited on a worker for its threads? */
+/* Whether Dask reported that tasks waited on a worker for its threads. */
 static bool tasks_waited(const struct report *r, const struct worker *w)
 {
 	size_t i, seen = 0, waited = 0;
@@ -57,7 +57,7 @@ static bool tasks_waited(const struct report *r, const struct worker *w)
 		seen++;
 		waited += w->probes.v[i].ready >= 1;
 	}
-	return waited && waited * 4 >= seen; /* a task waits for a moment before it starts */
+	return waited && waited * 4 >= seen; /* any task waits for a moment before it starts */
 }
 
 bool one_by_one(const struct report *r, const struct remark *d)
@@ -75,8 +75,8 @@ bool one_by_one(const struct report *r, const struct remark *d)
 	return true;
 }
 
-/* Did tasks wait for cores that other processes used? Where a host has more threads than cores, its
- * own did. */
+/* Whether tasks waited for cores that other processes used. If a host has more threads than cores,
+ * its own threads used them. */
 static bool others_have_cores(const struct report *r)
 {
 	const struct tally *t = &r->facts->all;
@@ -95,7 +95,7 @@ static void say_one_by_one(const struct report *r, struct remark *d, double idle
 	remark_gain_most(d, wall_of(r, idle));
 }
 
-/* Between tasks the scheduler and the client work, on the same cores. */
+/* Between tasks the scheduler and the client work on the same cores. */
 static void blame_busy_cores(struct remark *d)
 {
 	remark_severity(d, FINDING_NOTE);
@@ -238,7 +238,7 @@ enum verdict finding_late_workers(const struct report *r, struct remark *d)
 	return remark_found(d, 1 - share / 100);
 }
 
-/* Measured attempts by begin, as the run has them, and their ends, sorted. */
+/* Measured attempts by begin, as in the run, and their ends, sorted. */
 struct ends {
 	struct numbered *v;
 	size_t n;
@@ -266,7 +266,7 @@ static int ends_of(const struct run *run, struct ends *e)
 
 struct tail {
 	double seconds, idle; /* after the last time that more than half of the threads were busy */
-	double empty;	      /* no task at all: nothing that a long task keeps */
+	double empty;	      /* no task at all: no long task causes it */
 	bool ever;
 	uint64_t now;
 	long busy;
@@ -287,7 +287,7 @@ static void tail_step(struct tail *t, uint64_t ns, double threads, int step)
 	t->busy += step;
 }
 
-/* One that begins where another ends leaves no gap. */
+/* A task that begins when another ends leaves no gap. */
 static struct tail tail_of(const struct run *run, const struct ends *e, double threads)
 {
 	struct tail t = {0};
@@ -305,7 +305,7 @@ static struct tail tail_of(const struct run *run, const struct ends *e, double t
 	return t;
 }
 
-/* The longest task of those that ended in the tail. */
+/* The longest task among those that ended in the tail. */
 static const struct attempt *longest_in(const struct run *run, const struct tail *t)
 {
 	const struct attempt *a, *last = NULL;
@@ -326,8 +326,8 @@ static double without_queue(const struct attempt *a, double *wall)
 	return *wall - attempt_queued_seconds(a);
 }
 
-/* On cores that others keep busy one of equal tasks ends last by chance: there the last one must
- * have had more to do than its kind. */
+/* On cores that others keep busy, one of several equal tasks ends last by chance: there the last
+ * one must have had more to do than its kind. */
 static bool by_chance(const struct run *run, const struct attempt *last)
 {
 	double own, wall, sum = 0, all = 0;
@@ -344,7 +344,7 @@ static bool by_chance(const struct run *run, const struct attempt *last)
 	return (all - sum) * 100 >= all * BUSY_CORES_PERCENT && own < sum / (double)n * MORE_TO_DO;
 }
 
-/* What it is, and how to make it shorter. */
+/* Describes the last task, and how to make it shorter. */
 static void say_last(const struct report *r, struct remark *d, const struct attempt *last,
 		     double threads)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_time.c - what tasks spent their time on: counted ones, or all (facts_shown()). */
+/* check_time.c - where the tasks' time went: counted ones, or all (facts_shown()). */
 #include <math.h>
 #include <string.h>
 
@@ -12,14 +12,14 @@ struct share {
 	double s, wall, percent;
 };
 
-/* Said where it is not what the metrics are of. */
+/* Mentions the basis if it is not that of the metrics. */
 static void see_basis(const struct report *r, struct remark *d)
 {
 	if (facts_shows_all(r->facts))
 		remark_see(d, "tasks", value_text("all attempts"), "");
 }
 
-/* Whether it is known and reaches the thresholds; else `*verdict` is what the check returns. */
+/* Whether it is known and reaches the thresholds; else `*verdict` is the result of the check. */
 static bool share_of(const struct report *r, struct remark *d, struct value seconds,
 		     const char *metric, struct share *out, enum verdict *verdict)
 {
@@ -49,7 +49,7 @@ static void say_share(struct remark *d, const struct share *s, const char *did, 
 		   remark_human(d, s->seconds, AS_SECONDS), what);
 }
 
-/* Where CPython itself waits: the name says nothing about the cause. */
+/* CPython's own wait functions: their names say nothing about the cause. */
 static bool is_interpreter(const struct blocking_row *row)
 {
 	static const char *const names[] = {"take_gil", "PyThread_acquire_lock_timed"};
@@ -135,8 +135,8 @@ const char *fullest_host(const struct report *r, double *threads, double *cores)
 	return worst;
 }
 
-/* As many processes as there are threads, but no more than cores; and what that would save: the
- * computing is divided by the cores that then work at once, and nothing waits for the lock. */
+/* Suggests as many processes as threads, but no more than cores, and estimates the gain: the
+ * computing time is divided by the cores working at once, and nothing waits for the lock. */
 static void advise_processes(const struct report *r, struct remark *d)
 {
 	double threads, cores, busy, n, saved;
@@ -155,7 +155,7 @@ static void advise_processes(const struct report *r, struct remark *d)
 		    remark_human(d, value_real(saved), AS_SECONDS));
 }
 
-/* Where it was held, which says more than where it was waited for. */
+/* Names the holder of the lock, which is more useful than the waiting place. */
 static bool say_holder(const struct report *r, struct remark *d)
 {
 	uint64_t samples, all = r->lines.held_samples;
@@ -202,8 +202,8 @@ enum verdict finding_gil_wait(const struct report *r, struct remark *d)
 	return remark_found(d, s.percent / 100);
 }
 
-/* While a task waits, threads that it started may work for it: seconds of these, and the part of
- * them that waited for a core. Of several at once all count, so both are at most what they say. */
+/* While a task waits, threads that it started may work for it: their seconds, and the part that
+ * waited for a core. Several at once all count, so both are upper bounds. */
 static double pool_seconds(const struct tally *t, double *queued)
 {
 	double wall = (double)t->count[CREMA_C_pool_wall_ns].v / 1e9;
@@ -216,7 +216,7 @@ static double pool_seconds(const struct tally *t, double *queued)
 	"Start fewer programs (subprocess.run(), os.system()): call a library in the task, or "    \
 	"start one program for many chunks."
 
-/* The function in which most of `of` seconds of that wait were; "" if that is not known. */
+/* The function with most of `of` seconds of that wait; "" if unknown. */
 static const char *mostly_at(const struct report *r, enum crema_time_id id, double of)
 {
 	const struct blocking_row *row = site_of(r, id);
@@ -260,7 +260,7 @@ enum verdict finding_lock_wait(const struct report *r, struct remark *d)
 
 #define PAGE_BYTES 4096
 
-/* Most of it in fsync, or more syncs than pages that were read from storage. */
+/* Most of it in fsync, or more syncs than pages read from storage. */
 static bool say_synced(const struct tally *t, struct remark *d, double charged, bool in_sync)
 {
 	struct value calls = sum_value(&t->count[CREMA_C_sync_calls]);
@@ -274,8 +274,7 @@ static bool say_synced(const struct tally *t, struct remark *d, double charged, 
 	return true;
 }
 
-/* Hardly anything that tasks read came from storage, and they wrote: then the waits were for
- * writing. */
+/* Hardly anything that tasks read came from storage, and they wrote: the waits were for writing. */
 static bool say_written(const struct tally *t, struct remark *d, double charged, bool in_sync)
 {
 	bool known;
@@ -299,8 +298,8 @@ static bool say_written(const struct tally *t, struct remark *d, double charged,
 	return true;
 }
 
-/* Of mapped files nearly nothing is in large reads, and small ones read ahead: then the page
- * cache's part of the large ones is not about what was waited for. */
+/* For mapped files hardly any bytes are in large reads, and small reads are read ahead: then the
+ * page cache's share of large reads does not describe the waits. */
 static void say_cached(const struct tally *t, struct remark *d, double charged)
 {
 	struct value large = sum_value(&t->count[CREMA_C_large_read_bytes]);
@@ -339,7 +338,7 @@ enum verdict finding_storage_wait(const struct report *r, struct remark *d)
 	return remark_found(d, s.percent / 100);
 }
 
-/* The server whose answers took longest in all. */
+/* The server with the longest total time of responses. */
 static void say_server(const struct report *r, struct remark *d)
 {
 	const struct server_sum *s, *worst = NULL;
@@ -381,8 +380,7 @@ enum verdict finding_network_wait(const struct report *r, struct remark *d)
 	return remark_found(d, s.percent / 100);
 }
 
-/* How many threads each busy worker thread has at work: its own, or those that its task waits for.
- */
+/* How many threads work per busy worker thread: itself, or those that its task waits for. */
 static double threads_each(const struct tally *t)
 {
 	double queued, pool = pool_seconds(t, &queued);
@@ -390,7 +388,7 @@ static double threads_each(const struct tally *t)
 	return fmax(1, pool / t->wall);
 }
 
-/* What tasks waited for a core, and for their own threads while these did. */
+/* Time that tasks waited for a core, and for their own threads while these did. */
 static struct value queued_seconds(const struct tally *t, double *of_locks)
 {
 	struct value own = tally_class(t, CREMA_T_runqueue);
@@ -402,7 +400,7 @@ static struct value queued_seconds(const struct tally *t, double *of_locks)
 				      : value_real(own.v.d + *of_locks * t->cls[CREMA_T_lock_wait]);
 }
 
-/* Others' processes: nothing that these workers do wrong. */
+/* Other processes caused it, not these workers. */
 static void blame_others(struct remark *d)
 {
 	remark_severity(d, FINDING_NOTE);
@@ -468,7 +466,7 @@ enum verdict finding_sleeping(const struct report *r, struct remark *d)
 	return remark_found(d, s.percent / 100);
 }
 
-/* A class that is unknown is in the remainder: then the remainder says nothing. */
+/* An unknown class is in the remainder: then the remainder has no meaning. */
 enum verdict finding_unclassified(const struct report *r, struct remark *d)
 {
 	const struct tally *t = facts_shown(r->facts);
@@ -500,7 +498,7 @@ enum verdict finding_unclassified(const struct report *r, struct remark *d)
 	return remark_found(d, s.percent / 100);
 }
 
-/* There was work for more cores while all threads had a task. */
+/* More cores could have been used while all threads had a task. */
 #define BUSY_PERCENT 80
 #define TASKS_EACH 10
 
@@ -521,7 +519,7 @@ static void say_more_cores(const struct report *r, struct remark *d)
 			 "it faster, faster storage does not.");
 }
 
-/* How much of it process() itself computes: nobody can tell loops from arrays by that. */
+/* How much process() itself computes per event; this does not separate loops from arrays. */
 static void say_per_event(const struct report *r, struct remark *d)
 {
 	const struct tally *t = &r->facts->work;
@@ -539,7 +537,7 @@ static void say_per_event(const struct report *r, struct remark *d)
 			remark_human(d, value_real(rest / events), AS_SECONDS));
 }
 
-/* On a busy node computing is waiting for a core, too. */
+/* On a busy node computing also means waiting for a core. */
 enum verdict finding_cpu_bound(const struct report *r, struct remark *d)
 {
 	const struct tally *t = facts_shown(r->facts);
@@ -566,7 +564,7 @@ enum verdict finding_cpu_bound(const struct report *r, struct remark *d)
 enum verdict finding_blocked_site(const struct report *r, struct remark *d)
 {
 	const struct blocking_row *row = site_of(r, CREMA_TIMES);
-	const struct tally *t = &r->facts->all; /* long waits are of every attempt */
+	const struct tally *t = &r->facts->all; /* long waits cover every attempt */
 	struct value s;
 
 	if (!r->blocking->known)

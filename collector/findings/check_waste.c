@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_waste.c - attempts that ended and do not count, by reason. */
+/* check_waste.c - attempts that ended without counting, by reason. */
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void lost_of(const struct report *r, const struct remark *d, const char *
 	}
 }
 
-/* What the first of them raised: the cause where it is known, as coffea wraps it. */
+/* What the first of them raised: the cause if it is known, as coffea wraps it. */
 static void say_raised(struct remark *d, const struct attempt *a)
 {
 	const struct attempt_shared *s = a->c.shared;
@@ -47,7 +47,7 @@ static void say_raised(struct remark *d, const struct attempt *a)
 		remark_say_more(d, " (%s)", remark_name(d, s->error_text));
 }
 
-/* The run's state, above all findings, names this attempt, where it was and what it raised. */
+/* Whether the run's state, above all findings, names this attempt, its place and what it raised. */
 static bool told_by_state(const struct report *r, const struct attempt *a)
 {
 	const struct run_state *s = &r->facts->state;
@@ -55,7 +55,7 @@ static bool told_by_state(const struct report *r, const struct attempt *a)
 	return s->id == RUN_STATE_FAILED && s->failed == a;
 }
 
-/* Can stand between quotes in a line of Python. */
+/* Whether the text can be quoted in a line of Python. */
 static bool plain_text(const char *s)
 {
 	while (*s >= ' ' && *s <= '~' && *s != '\'' && *s != '\\')
@@ -63,7 +63,7 @@ static bool plain_text(const char *s)
 	return !*s;
 }
 
-/* The line that runs the chunk by itself. */
+/* Suggests the line that runs only this chunk. */
 static void advise_chunk(const struct report *r, struct remark *d, const struct attempt *a)
 {
 	struct value from = attempt_i64(a, TASK_F_entrystart),
@@ -80,7 +80,7 @@ static void advise_chunk(const struct report *r, struct remark *d, const struct 
 		      remark_integer(d, (double)to.v.i));
 }
 
-/* "3 attempts <what>: 12 s of work, 1.2 GB read"; the known part where not all is known. */
+/* "3 attempts <what>: 12 s of work, 1.2 GB read"; the known part if some are unknown. */
 static void say_lost(const struct report *r, struct remark *d, const struct lost *lost,
 		     const char *what)
 {
@@ -181,7 +181,7 @@ enum verdict finding_recomputed_work(const struct report *r, struct remark *d)
 
 	lost_of(r, d, "recomputed", "stolen", &lost);
 	if ((double)lost.t.attempts < d->check->first + (double)r->run->again)
-		return CHECK_QUIET; /* a later call asked for the others: run_company_say() */
+		return CHECK_QUIET; /* a later call requested the others: run_company_say() */
 	say_lost(r, d, &lost, "succeeded but ran twice");
 	remark_gain_most(d, d->f.cost_s);
 	return remark_found(d, weight_of(r, &lost));

@@ -22,8 +22,8 @@ static int by_attempt(const void *pa, const void *pb)
 	return a->attempt < b->attempt ? -1 : a->attempt > b->attempt;
 }
 
-/* A clock that runs at 1 / n while n tasks run: a task's share is what passes on it. Both lists are
- * by time, with places of attempts. */
+/* Uses a clock that runs at 1 / n while n tasks run: a task's share is the time that passes on it.
+ * Both lists are sorted by time, with indexes of attempts. */
 static void divide(struct costs *c, const struct numbered *start, const struct numbered *end,
 		   size_t n)
 {
@@ -48,7 +48,7 @@ static void divide(struct costs *c, const struct numbered *start, const struct n
 	}
 }
 
-/* Seconds of the task's wall time that its CPU in codecs took: pool threads may have used more. */
+/* Seconds of the task's wall time for its CPU in codecs: pool threads may have used more. */
 static double computing(const struct classes *k, enum crema_count_id id, double wall)
 {
 	double codec = value_number(count_of(&k->detail.c, id), NULL) / 1e9;
@@ -58,9 +58,9 @@ static double computing(const struct classes *k, enum crema_count_id id, double 
 	return fmin(codec * busy, wall);
 }
 
-/* Waits of a task that can have been for its baskets. A chunk's come from where its file is; those
- * of other tasks came from files if so many bytes did, and other waits for servers are for requests
- * of its own. */
+/* Waits of a task that may have been for its baskets. A chunk's baskets come from where its file
+ * is. Those of other tasks came from files if that many bytes did; their other waits on servers are
+ * for separate requests. */
 static double reading(const struct attempt *a, const struct classes *k)
 {
 	bool know_files, know_baskets;
@@ -72,7 +72,7 @@ static double reading(const struct attempt *a, const struct classes *k)
 	return k->seconds[k->remote ? CREMA_T_network_wait : CREMA_T_storage_wait];
 }
 
-/* By class: a task's share as its own time was. */
+/* Divides a task's share by class, in the ratio of its own time. */
 static void classify(struct costs *c)
 {
 	struct classes k;

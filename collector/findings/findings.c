@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* findings.c - makes all checks of the table and sorts what they found. */
+/* findings.c - runs all checks of the table and sorts their findings. */
 #include "collector/findings/findings.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "collector/findings/check.h"
 
-/* Which one is left out for which. */
+/* Which finding is left out in favour of which. */
 static const struct yields {
 	const char *id, *to;
 	double percent;
@@ -73,7 +73,7 @@ static bool yields_to(const struct yields *y, const struct finding *f, const str
 	return to->cost_s * 100 >= f->cost_s * y->percent;
 }
 
-/* All of them are judged as they were found: one that is left out still makes others yield. */
+/* All are judged as found: one that is left out still makes others yield. */
 static const struct yields *yields_of(const struct findings *all, const struct finding *f,
 				      struct finding **to)
 {
@@ -89,8 +89,8 @@ static const struct yields *yields_of(const struct findings *all, const struct f
 	return NULL;
 }
 
-/* Of what is the cause of another whatever that costs, and is known by a part of its own cost
- * alone: it stands where the other would. */
+/* A cause whose own cost is only partly known gets the sort position of the finding that it
+ * causes. */
 static void stand_for(struct finding *cause, const struct finding *f)
 {
 	if (cause->cost_is_least && f->cost_s > cause->rank_s)
@@ -119,7 +119,7 @@ static void leave_out(struct findings *out)
 	}
 }
 
-/* An unknown cost comes last; before it, of notes, what nobody can change. */
+/* Unknown costs come last; among notes, those that cannot be changed come just before them. */
 static int by_cost(const void *pa, const void *pb)
 {
 	const struct finding *a = pa, *b = pb;
@@ -153,7 +153,8 @@ static bool paid_once(const struct finding *f)
 	return false;
 }
 
-/* What each worker pays once goes behind the warnings that cost nearly as much: those grow. */
+/* Costs paid once per worker come after warnings that cost nearly as much: those grow with the
+ * run. */
 static void put_off(struct findings *out)
 {
 	struct finding f;

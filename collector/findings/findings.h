@@ -29,41 +29,41 @@ enum finding_severity { FINDING_HIGH, FINDING_WARNING, FINDING_NOTE };
 #define FINDING_SEVERITIES 3
 
 struct evidence {
-	const char *name; /* a metric's id, or what the value is */
+	const char *name; /* a metric's id, or a description of the value */
 	struct value value;
-	const char *unit; /* "" = none */
+	const char *unit; /* "": none */
 };
 
 struct finding {
 	const char *id;
 	enum finding_severity severity;
 	const char *sentence, *advice;
-	double cost_s;	    /* of the run's wall time, what it explains (cost.h); NAN: unknown */
-	double rank_s;	    /* where it stands: cost_s, or more (stand_for() in findings.c) */
-	double of_s;	    /* the run's wall time; NAN: unknown */
-	bool cost_is_least; /* it explains more than that, which cannot be told */
-	const char *gain;   /* what its advice would save, by this run's numbers; NULL: not known */
+	double cost_s; /* seconds of the run's wall time that it explains (cost.h); NAN: unknown */
+	double rank_s; /* its sort key: cost_s, or more (stand_for() in findings.c) */
+	double of_s;   /* the run's wall time; NAN: unknown */
+	bool cost_is_least; /* it explains more than that by an unknown amount */
+	const char *gain;   /* what its advice would save, from this run's numbers; NULL: unknown */
 	double gain_s;	    /* the same as seconds of the wall time; NAN: unknown */
-	const char *apart;  /* id of a finding that is not its cause here; NULL: none */
-	bool beyond;	    /* a note in this run, since nobody can change it */
-	double weight;	    /* share of the run it is about, 0 to 1: where the cost is unknown */
-	const char *left_out_for; /* id of the one that speaks in its place; NULL: it speaks */
+	const char *apart;  /* id of a finding of which it is not the cause here; NULL: none */
+	bool beyond;	    /* a note in this run, since it cannot be changed */
+	double weight; /* share of the run that it concerns, 0 to 1: used if the cost is unknown */
+	const char *left_out_for; /* id of the finding reported instead; NULL: it is reported */
 	struct evidence evidence[FINDING_EVIDENCE];
 	size_t evidence_count;
 };
 
 struct finding_gap { /* a check that could not be made */
 	const char *id;
-	const char *unknown; /* the first input that is unknown */
+	const char *unknown; /* the first unknown input */
 };
 
 struct findings {
 	struct finding *v;
 	size_t n, cap;
-	size_t left_out; /* further ones of v, after the others: a more specific one is reported */
+	size_t left_out; /* further ones at the end of v, replaced by a more specific one */
 	size_t checks;	 /* in the table = made + idle + gap_count */
-	size_t made;	 /* had all they need */
-	size_t idle;	 /* had nothing to look at in this run, as chunks or servers */
+	size_t made;	 /* had all inputs */
+	size_t idle;	 /* had no data to check in this run, such as chunks or servers */
 	size_t idle_cap;
 	const char **idle_ids;
 	struct finding_gap *gaps;
@@ -77,27 +77,27 @@ void findings_release(struct findings *f);
 /* "high", "warning", "note" */
 const char *finding_severity_name(enum finding_severity severity);
 
-/* Members "findings", "findings_left_out" and "findings_checked" of the object that is open. */
+/* Writes "findings", "findings_left_out" and "findings_checked" into the open object. */
 void findings_json(const struct findings *f, struct json *j);
 /* "costs about 4.0 of 4.6 s; the advice saves about 3 s", "costs at least ...", "costs less than
- * 0.1 of 4.6 s"; "" where that is unknown. */
+ * 0.1 of 4.6 s"; "" if unknown. */
 #define FINDING_COST_BYTES 160
 const char *finding_cost(const struct finding *f, char *out, size_t size);
-/* Members cost (the text of it), cost_seconds, cost_at_least, of_seconds, gain and gain_seconds of
- * the object that is open. */
-/* All but its evidence. cost: room for a text, as long as the cells are used. */
+/* Writes cost (as text), cost_seconds, cost_at_least, of_seconds, gain and gain_seconds into the
+ * open object. */
+/* All but its evidence. cost: buffer for a text, valid as long as the cells are used. */
 void finding_cells(const struct finding *one, char cost[FINDING_COST_BYTES], cell_put put,
 		   void *arg);
 /* A finding's evidence as the list `name`. */
 void finding_evidence_json(const struct finding *one, struct json *j, const char *name);
 /* A section of 80 columns. */
 void findings_text(const struct findings *f, struct sink *s, bool colour);
-/* The first `most` of weight (the first note where there are only notes) in at most `lines` lines,
- * title included. The most important one is there in any case; where it does not fit, the later
- * clauses of its sentence are left out, then its cost, then its advice. */
+/* The `most` most important ones (the first note if there are only notes) in at most `lines` lines,
+ * including the title. The most important one is always included: if it does not fit, the later
+ * clauses of its sentence are dropped first, then its cost, then its advice. */
 void findings_brief(const struct findings *f, size_t most, size_t lines, struct sink *s,
 		    bool colour);
-/* "no findings: 30 checks were made, ...": the checks made, as a text of the list's. */
+/* "no findings: 30 checks were made, ...": the checks made, as a text owned by the list. */
 const char *findings_checked(struct findings *f);
 
 #endif

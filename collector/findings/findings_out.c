@@ -25,7 +25,7 @@ static void put_gaps(const struct findings *f, struct sink *s)
 	}
 }
 
-/* What was looked at, in one line. */
+/* Lists what was checked, in one line. */
 static void put_checked(const struct findings *f, struct sink *s)
 {
 	sink_printf(s, "%s%zu checks were made", f->n ? "" : "no findings: ", f->made);
@@ -62,7 +62,7 @@ const char *finding_cost(const struct finding *f, char *out, size_t size)
 	*out = 0;
 	if (!isfinite(cost) || !isfinite(f->of_s))
 		return out;
-	if (cost < least / 2) { /* no 0.0: "at least" that says nothing */
+	if (cost < least / 2) { /* avoid "at least 0.0", which has no meaning */
 		if (f->cost_is_least)
 			return out;
 		how = "less than";
@@ -158,7 +158,7 @@ static void put_wrapped(struct sink *s, const char *text, size_t indent, size_t 
 		columns = text_word(text, &bytes);
 		if (!columns)
 			break;
-		/* a number stays with its unit */
+		/* keep a number with its unit */
 		while (text[bytes] == ' ' && text[bytes - 1] >= '0' && text[bytes - 1] <= '9') {
 			size_t more, next = text_word(text + bytes + 1, &more);
 
@@ -181,7 +181,7 @@ static void put_wrapped(struct sink *s, const char *text, size_t indent, size_t 
 	sink_puts(s, "\n");
 }
 
-/* How much of a finding is put. */
+/* How much of a finding is printed. */
 enum extent { SENTENCE, WITH_ADVICE, WHOLE };
 
 static void put_finding(const struct finding *one, enum extent extent, struct sink *s, bool colour)
@@ -206,7 +206,7 @@ static void put_finding(const struct finding *one, enum extent extent, struct si
 		sink_puts(s, "\033[0m");
 }
 
-/* The last clause of a sentence; NULL: it has one only. */
+/* The last clause of a sentence; NULL: it has only one. */
 static char *last_clause(char *text)
 {
 	char *found = NULL;
@@ -216,7 +216,8 @@ static char *last_clause(char *text)
 	return found;
 }
 
-/* As much of the first one as fits: what its sentence adds goes first, then its cost and advice. */
+/* As much of the first one as fits: extra clauses of its sentence are dropped first, then its cost
+ * and advice. */
 static void put_first(const struct finding *f, size_t lines, struct sink *one, bool colour)
 {
 	struct finding shorter = *f;
@@ -238,8 +239,8 @@ static void put_first(const struct finding *f, size_t lines, struct sink *one, b
 	free(text);
 }
 
-/* "  and 4 more (storage_wait, imports): --show findings": of the warnings among them as many names
- * as the line has room for. */
+/* "  and 4 more (storage_wait, imports): --show findings": names as many of the warnings among them
+ * as fit on the line. */
 static void put_more(const struct findings *f, size_t shown, struct sink *s)
 {
 	size_t i, room = sink_columns(s), used = strlen("  and 99 more (, ...): --show findings");
@@ -298,7 +299,7 @@ void findings_text(const struct findings *f, struct sink *s, bool colour)
 		put_finding(&f->v[i], WHOLE, s, colour);
 	put_checked(f, &line);
 	if (line.error || buf_add(&b, "", 1)) {
-		s->error = line.error ? line.error : -ENOMEM; /* no end is in the buffer */
+		s->error = line.error ? line.error : -ENOMEM; /* the buffer holds no terminator */
 	} else {
 		sink_puts(s, "  ");
 		put_wrapped(s, (const char *)b.data, 2, 2);

@@ -13,7 +13,7 @@
 
 struct kinds {
 	struct attempt *const *attempts; /* the run's */
-	uint32_t *place;		 /* among them; by prefix, then by wall time */
+	uint32_t *place;		 /* indexes into it; by prefix, then by wall time */
 	size_t n;
 };
 
@@ -21,7 +21,7 @@ struct kinds {
 int kinds_build(struct kinds *k, const struct run *run);
 void kinds_release(struct kinds *k);
 const struct attempt *kind_at(const struct kinds *k, size_t i);
-/* How many tasks of one kind begin at `first`. */
+/* How many tasks of one kind there are from `first` on. */
 size_t kind_count(const struct kinds *k, size_t first);
 /* Seconds of the middle one of `n` from `first`, the lower of two. */
 double kind_median(const struct kinds *k, size_t first, size_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* page.c - page.html with its parts in place, and the policy that allows just these. */
+/* page.c - fills in page.html, and writes the policy that allows exactly its parts. */
 #include "collector/page/page.h"
 
 #include <errno.h>
@@ -58,8 +58,7 @@ static void put_escaped(struct sink *s, const struct page_asset *a)
 	}
 }
 
-/* "<" is only in the strings of a JSON text; as an escape it can neither end nor open an element.
- */
+/* In JSON, "<" only occurs in strings; as an escape it can neither end nor open an element. */
 static void put_json(struct sink *s, const struct buf *text)
 {
 	size_t i, start = 0;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * page.h - the report as one HTML file that needs nothing else, and the same page live.
+ * page.h - the report as one self-contained HTML file, and the same page live.
  *
  * page_write() writes page.html with everything in it: style, d3's modules, our script, the run's
- * data as JSON. page_live() is the same without data: the script requests `data.json` next to it
- * every few seconds, which is what page_data() gives. Nothing else is ever loaded: the policy in
- * the page allows the two scripts and the style by their hashes, and, live, connections to its own
- * server.
+ * data as JSON. page_live() is the same without data: its script requests `data.json` next to it
+ * every few seconds, which page_data() makes. Nothing else is loaded: the policy in the page allows
+ * the two scripts and the style by their hashes and, if live, connections to its own server.
  *
- * The data is bounded whatever the run is: series have at most PAGE_BINS bins, lists the N that say
- * most, with their "total"; names at most PAGE_NAME_BYTES. All names are hostile: they are
- * JSON here ("<" is escaped, so no element can end), and only ever become text there.
+ * The data is bounded for any run: series have at most PAGE_BINS bins, lists the N most important
+ * rows and their "total", names at most PAGE_NAME_BYTES. All names are hostile: here they are JSON
+ * ("<" is escaped, so no element can end), and the script only turns them into text.
  */
 #ifndef CREMA_COLLECTOR_PAGE_PAGE_H
 #define CREMA_COLLECTOR_PAGE_PAGE_H
@@ -20,7 +19,7 @@
 
 #define PAGE_BINS 240
 #define PAGE_LANES 64  /* threads in the task stream */
-#define PAGE_BARS 2500 /* tasks in it; of more the longest, and cells for all */
+#define PAGE_BARS 2500 /* tasks in it; with more: the longest ones, and cells for all */
 #define PAGE_LONGEST 200
 #define PAGE_CELLS 120	 /* of each thread */
 #define PAGE_POINTS 1500 /* chunks in the scatter plot */
@@ -28,7 +27,7 @@
 #define PAGE_ROWS 40	 /* of files, datasets, codecs, slowest tasks */
 #define PAGE_WORKERS 48	 /* rows of workers */
 #define PAGE_STACKS 400
-#define PAGE_FLAME_WORKERS 12 /* whose own part of the stacks is told; the busiest */
+#define PAGE_FLAME_WORKERS 12 /* with a separate part of the stacks; the busiest */
 #define PAGE_CURVES 7	      /* workers' memory */
 #define PAGE_NAME_BYTES 120
 
@@ -38,7 +37,7 @@ void page_write(const struct report *r, struct sink *s);
 void page_data(const struct report *r, struct json *j);
 /* page.html with other data: the script draws a comparison (collector/compare/compare_page.c). */
 void page_put(struct sink *s, const struct buf *data);
-/* "classes" and "layers": what charts are made of. */
+/* "classes" and "layers": the parts of charts. */
 void page_terms(struct json *j);
 
 /* Parts of page_data(). */
@@ -49,16 +48,16 @@ void page_workers(const struct report *r, struct json *j);
 void page_lines(const struct report *r, struct json *j);
 void page_source(const struct report *r, struct json *j);
 void page_files(const struct report *r, struct json *j);
-/* Of attempts, for qsort(): of pointers to them; from edge to edge. */
+/* For attempts: qsort() comparison of pointers to them; wall time from begin to end. */
 int page_longest_first(const void *a, const void *b);
 int page_earliest_first(const void *a, const void *b);
-/* The `most` that take longest to the front, by page_longest_first; the others stay in their order
- * behind them. 0 or -ENOMEM. In a time linear in n. */
+/* Moves the `most` longest ones to the front, by page_longest_first; the others stay in order after
+ * them. 0 or -ENOMEM. Linear in n. */
 int page_slowest(const struct attempt **v, size_t n, size_t most);
 uint64_t page_task_ns(const struct attempt *a);
-/* Cut in the middle to PAGE_NAME_BYTES; NULL is null. */
+/* Cut in the middle to PAGE_NAME_BYTES; NULL becomes null. */
 void page_name(struct json *j, const char *name, const char *text);
-/* Microseconds from the run's start, or of a span; null if not finite. */
+/* Microseconds since the run's start, or of a duration; null if not finite. */
 void page_micro(struct json *j, const char *name, double seconds);
 /* "classes": seconds by class. */
 void page_classes(const struct tally *t, struct json *j);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* page_assets.c - files as they are when this is compiled. */
+/* page_assets.c - the files as of compile time. */
 #include "collector/page/page_assets.h"
 
 #include "common/embed.h"

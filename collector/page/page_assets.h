@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* page_assets.h - the texts that page.mk embeds into the program. Static, not terminated. */
+/* page_assets.h - texts that page.mk embeds into the program. Static, not terminated. */
 #ifndef CREMA_COLLECTOR_PAGE_PAGE_ASSETS_H
 #define CREMA_COLLECTOR_PAGE_PAGE_ASSETS_H
 
 #include <stddef.h>
 
 struct page_asset {
-	const char *name; /* as page.html calls it: %name% */
+	const char *name; /* placeholder in page.html: %name% */
 	const char *text, *end;
 };
 

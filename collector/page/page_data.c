@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* page_data.c - what the page shows of a run, bounded; the small parts of it. */
+/* page_data.c - the bounded data of a run that the page shows; its small parts. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ static void put_term(const char *id, const char *name, struct json *j)
 	emit_end(j);
 }
 
-/* The parts that charts are made of, and what people call them. */
+/* The parts of charts, with their displayed names. */
 void page_terms(struct json *j)
 {
 	size_t i;
@@ -88,7 +88,7 @@ void page_terms(struct json *j)
 	emit_end(j);
 }
 
-/* Where time went: of counted tasks, or of all attempts where those have little of it. */
+/* Where time went: of counted tasks, or of all attempts if counted ones have little of it. */
 static void put_time(const struct report *r, struct json *j)
 {
 	const struct tally *t = facts_shown(r->facts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* page_lines.c - sampled stacks for the flame graph, with frames by number, outermost first; and
- * the user's code with the time of each line. */
+ * user code with the time of each line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static const char *frame_text(const struct line_place *p, char out[PAGE_NAME_BYT
 	return out;
 }
 
-/* Frames are few, however many stacks: each has its text once. */
+/* There are few frames but many stacks: each frame's text is sent once. */
 struct frames {
 	const struct line_place **v;
 	size_t n, cap;
@@ -39,7 +39,7 @@ static size_t number_of(struct frames *f, const struct line_place *p)
 
 static void put_classes(struct json *j, const struct line_sum *s)
 {
-	emit_array(j, "seconds"); /* by class of time, what is in none last */
+	emit_array(j, "seconds"); /* by time class, the unclassified part last */
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
 		emit_value(j, NULL, value_real(s->class_s[i]));
 	emit_end(j);
@@ -57,7 +57,7 @@ static void put_sum(struct json *j, const struct line_sum *s)
 	emit_value(j, "held_samples", value_uint(s->held_samples));
 }
 
-/* Workers whose part of each stack is told, busiest first; nobody's where there is one worker. */
+/* Workers with a separate part of each stack, busiest first; none if there is only one worker. */
 struct told {
 	const struct worker *worker;
 	double seconds;
@@ -72,7 +72,7 @@ static int busiest_first(const void *pa, const void *pb)
 	return text_order(a->worker->label, b->worker->label);
 }
 
-/* Seconds by the worker's place in the model; NULL: no memory. */
+/* Seconds by the worker's index in the model; NULL: no memory. */
 static double *worker_seconds(const struct report *r)
 {
 	double *seconds = calloc(r->run->model->workers.n + 1, sizeof(*seconds));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* page_rows.c - rows of files, datasets and workers, those that say most. */
+/* page_rows.c - the most important rows of files, datasets and workers. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "collector/page/page.h"
 
 /*
- * Files by the bytes that were read again or outside of baskets: the most first, unknown last, then
- * by bytes read, from the network where no read call is seen.
+ * Order of files: by bytes read again or outside of baskets, most first, unknown last; then by
+ * bytes read, or received from the network if there are no read calls.
  */
 struct ranked {
 	const struct file_sum *f;
@@ -49,7 +49,7 @@ static void rank(struct ranked *k, const struct file_sum *f)
 	k->lost = again < 0 || outside < 0 ? -1 : again + outside;
 }
 
-/* How the page writes a column's numbers. */
+/* How the page formats a column's numbers. */
 static const char *cell_way(const struct file_cell *c)
 {
 	size_t n = strlen(c->name);
@@ -61,7 +61,7 @@ static const char *cell_way(const struct file_cell *c)
 	return n > 6 && !strcmp(c->name + n - 6, "_bytes") ? "bytes" : "count";
 }
 
-/* What the chart of files needs of a file on a server; the table has no column for it. */
+/* For the chart of files on servers; the table has no column for it. */
 #define FILE_FROM_SERVER "network_read_bytes"
 
 /* The columns of contract/rows.def that have a title. */
@@ -203,7 +203,7 @@ static void put_worker(const struct group *g, struct json *j)
 	emit_end(j);
 }
 
-/* All attempts by worker; of many the busiest and the idlest. */
+/* All attempts by worker; of many workers the busiest and the idlest. */
 void page_workers(const struct report *r, struct json *j)
 {
 	const struct group **v;

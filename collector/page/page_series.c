@@ -2,9 +2,9 @@
 /*
  * page_series.c - workers, threads and running tasks over time, and memory against its limit.
  *
- * A bin holds the mean over its time, which for edges that are known exactly is exact; of memory,
- * which is sampled, the largest sample. A task's seconds in each class are spread evenly over its
- * time: so the classes of a bin are never more than the tasks that ran in it.
+ * A bin holds the mean over its time, which is exact if starts and ends are. For memory, which is
+ * sampled, it holds the largest sample. A task's seconds in each class are spread evenly over its
+ * time, so the classes of a bin never exceed the tasks that ran in it.
  */
 #include <errno.h>
 #include <math.h>
@@ -53,7 +53,7 @@ static double end_of(const struct worker *w, double otherwise)
 	return w->silent ? w->last : otherwise;
 }
 
-/* How many threads were in each class: of all attempts that the classes are measured of. */
+/* How many threads were in each class: for all attempts with measured classes. */
 static void put_threads(const struct run *run, double width, struct json *j)
 {
 	struct bins *bins = calloc(CREMA_TIMES + 1, sizeof(*bins));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * page_stream.c - tasks by thread: each as a bar, or, where they are too many, cells of time that
- * hold all of them, and the longest as bars above.
+ * page_stream.c - tasks by thread: each as a bar; if there are too many, cells of time for all of
+ * them, and the longest as bars above.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,13 +11,13 @@
 
 #include "collector/page/page.h"
 
-#define PARTS (CREMA_TIMES + 1) /* the classes and what is left over */
+#define PARTS (CREMA_TIMES + 1) /* the classes and the rest */
 
 struct lane {
 	const struct worker *worker;
 	uint64_t thread;
 	uint64_t longest_ns;
-	size_t place; /* among those shown, from 1; 0: not shown */
+	size_t place; /* index among those shown, from 1; 0: not shown */
 };
 
 struct lanes {
@@ -68,7 +68,7 @@ static int by_name(const void *a, const void *b)
 	return c ? c : x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-/* The threads with the longest tasks, in the order of their names. */
+/* The threads with the longest tasks, sorted by name. */
 static size_t choose_lanes(struct lanes *l)
 {
 	size_t i, shown;
@@ -109,7 +109,7 @@ static void put_bar(const struct facts *f, const struct attempt *a, size_t lane,
 	emit_end(j);
 }
 
-/* A task's seconds in each part, spread evenly over its time. */
+/* Spreads a task's seconds in each part evenly over its time. */
 static void add_cells(double *cell, const struct run *run, const struct attempt *a)
 {
 	double width = (run->stop - run->start) / PAGE_CELLS, begin = a->begin - run->start;
@@ -132,7 +132,7 @@ static void add_cells(double *cell, const struct run *run, const struct attempt 
 	}
 }
 
-/* Thousandths of each cell's time in each part: lanes, in them cells, in them parts. */
+/* Thousandths of each cell's time in each part: an array by lane, cell and part. */
 static int put_cells(const struct run *run, const struct lanes *lanes, size_t shown,
 		     const struct attempt **v, size_t n, struct json *j)
 {
@@ -161,7 +161,7 @@ static int put_cells(const struct run *run, const struct lanes *lanes, size_t sh
 	return 0;
 }
 
-/* Those on the threads that are shown. */
+/* Those on the shown threads. */
 static size_t choose_tasks(const struct run *run, struct lanes *lanes, const struct attempt **v)
 {
 	size_t i, n = 0;

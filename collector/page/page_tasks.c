@@ -27,7 +27,7 @@ int page_earliest_first(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* [events, wall, datasets' index, begin] */
+/* [events, wall, index of the dataset, begin] */
 static void put_point(const struct run *run, const struct attempt *a, size_t dataset,
 		      struct json *j)
 {
@@ -62,13 +62,14 @@ static size_t index_of(struct names_list *list, const char *name)
 	return i;
 }
 
-/* A heap of places in a list, the one that goes first on top: the last of the longest so far. */
+/* A heap of indexes into a list. On top is the one to drop first: the last of the longest so
+ * far. */
 struct heap {
 	const struct attempt **v;
 	size_t *place, n;
 };
 
-/* As a stable sort by page_longest_first would have them. */
+/* In the order of a stable sort by page_longest_first. */
 static bool is_behind(const struct heap *h, size_t a, size_t b)
 {
 	int c = page_longest_first(&h->v[a], &h->v[b]);
@@ -98,7 +99,7 @@ static int by_place(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Takes those at the places (ascending) to the front, the others stay in their order behind. */
+/* Moves those at the indexes (ascending) to the front; the others stay in order after them. */
 static void take_to_front(const struct heap *h, const struct attempt **taken, size_t n)
 {
 	size_t i, k = h->n, to = n;
@@ -142,7 +143,7 @@ out:
 	return rc;
 }
 
-/* Among those that began at the same moment the longest comes first. */
+/* Among those with the same begin the longest comes first. */
 static void order_equal_begins(const struct attempt **v, size_t n)
 {
 	size_t i, k;
@@ -155,7 +156,7 @@ static void order_equal_begins(const struct attempt **v, size_t n)
 	}
 }
 
-/* The slowest third, and of the others each so-many-th in the order of their begin. */
+/* The slowest third, and every n-th of the others in the order of their begin. */
 static int choose_points(const struct attempt **v, size_t *n)
 {
 	const size_t slowest = PAGE_POINTS / 3, sample = PAGE_POINTS - slowest;
@@ -173,7 +174,7 @@ static int choose_points(const struct attempt **v, size_t *n)
 }
 
 struct chunk_wall {
-	const char *dataset; /* names are equal where their pointers are */
+	const char *dataset; /* equal names have equal pointers */
 	uint64_t ns;
 };
 
@@ -186,7 +187,7 @@ static int by_dataset_and_wall(const void *a, const void *b)
 	return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-/* The known wall times of all chunks, by dataset and length; returns how many. */
+/* The known wall times of all chunks, by dataset and length; returns their number. */
 static size_t sort_walls(const struct attempt **v, size_t n, struct chunk_wall *walls)
 {
 	struct value wall;
@@ -202,7 +203,7 @@ static size_t sort_walls(const struct attempt **v, size_t n, struct chunk_wall *
 	return known;
 }
 
-/* How many come before the key in the order of sort_walls(). */
+/* How many precede the key in the order of sort_walls(). */
 static size_t walls_below(const struct chunk_wall *walls, size_t n, struct chunk_wall key)
 {
 	size_t from = 0, middle;
@@ -217,7 +218,7 @@ static size_t walls_below(const struct chunk_wall *walls, size_t n, struct chunk
 	return from;
 }
 
-/* [name, chunks, median of their wall times]: of all chunks, not only of those that are shown. */
+/* [name, chunks, median of their wall times]: of all chunks, not only the shown ones. */
 static void put_chunk_dataset(const char *name, const struct chunk_wall *walls, size_t n,
 			      struct json *j)
 {

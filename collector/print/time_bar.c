@@ -13,8 +13,7 @@
 
 #define ROWS (CREMA_TIMES + 2)
 #define MOST_LINES 3
-#define LEAST_PERCENT                                                                              \
-	1 /* smaller shares are not in the legend; in "not classified" they are noise */
+#define LEAST_PERCENT 1 /* less is not in the legend; of "not classified" it is noise */
 
 struct row {
 	const char *name, *style;
