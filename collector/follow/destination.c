@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* destination.c - what all kinds of destination.h do the same way. */
+/* destination.c - common code of all kinds in destination.h. */
 #include "collector/follow/destination.h"
 
 #include <errno.h>

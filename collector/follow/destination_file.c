@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* destination_file.c - a file of lines, which says itself what it has; standard output and pipes.
- */
+/* destination_file.c - a file of lines, which shows what it has; standard output and pipes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,11 +10,11 @@
 #include "collector/follow/destination.h"
 
 #define READ_STEP (64u << 10)
-#define LINE_MAX_BYTES (64u << 20) /* a frame's 4 MiB, each byte of it escaped */
+#define LINE_MAX_BYTES (64u << 20) /* a frame's 4 MiB, with each byte escaped */
 
 static const char begins[] = "{\"id\": \"";
 
-/* The place before the last '\n' before `end`, plus one; 0: there is none. */
+/* The position after the last '\n' before `end`; 0: there is none. */
 static int64_t line_start(int fd, uint64_t end, struct buf *scratch)
 {
 	uint64_t from;
@@ -52,7 +51,7 @@ static int take_last(struct destination *d, uint64_t from, uint64_t to)
 	return rc;
 }
 
-/* Half a line that this program wrote, and nothing else, may be cut off. */
+/* Only half a line that this program wrote may be cut off. */
 static int cut(struct destination *d, uint64_t end, uint64_t size)
 {
 	char head[sizeof(begins) - 1];
@@ -95,7 +94,7 @@ static int file_open(struct destination *d)
 		return d->fd < 0 ? destination_fail(d, errno, "cannot write") : 0;
 	}
 	d->fd = open(d->name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-	if (d->fd < 0 && (errno == ENXIO || errno == EACCES)) /* for writing only */
+	if (d->fd < 0 && (errno == ENXIO || errno == EACCES)) /* write-only */
 		d->fd = open(d->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	if (d->fd < 0 || fstat(d->fd, &st))
 		return destination_fail(d, errno, "cannot open it");

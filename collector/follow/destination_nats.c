@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * destination_nats.c - a JetStream stream of NATS, a message for each record.
+ * destination_nats.c - a JetStream stream of NATS, with one message per record.
  *
- * Messages are published without waiting for each other, up to a number of them; the library's
- * threads take the acknowledgements. Each names the one before it, so after a failure none of those
- * behind it is taken either: the stream has no gap, and where it ends is where to go on.
+ * A limited number of messages is published without waiting for acknowledgements; the library's
+ * threads receive these. Each message names its predecessor, so after a failure the server rejects
+ * all later ones: the stream has no gap, and its end is where to continue.
  */
 #include "collector/follow/destination.h"
 
@@ -25,7 +25,7 @@ struct nats {
 	jsCtx *js;
 	char url[512], stream[256], subject[256];
 	uint64_t last_seq;    /* of the stream when it was opened */
-	pthread_mutex_t lock; /* of what follows, which the library's threads write */
+	pthread_mutex_t lock; /* for the following members, which the library's threads write */
 	bool failed;
 	char error[256]; /* the first */
 };
@@ -88,7 +88,7 @@ static natsStatus begin(struct nats *n)
 		s = natsOptions_SetURL(options, n->url);
 	if (s == NATS_OK)
 		s = natsOptions_SetName(options, "crema follow");
-	if (s == NATS_OK) /* what was on its way is known only to the stream: begin there again */
+	if (s == NATS_OK) /* only the stream knows what arrived: start again from there */
 		s = natsOptions_SetAllowReconnect(options, false);
 	if (s == NATS_OK)
 		s = natsConnection_Connect(&n->connection, options);
@@ -98,7 +98,7 @@ static natsStatus begin(struct nats *n)
 	return s;
 }
 
-/* The stream, made if it is not there. */
+/* Finds the stream, or creates it. */
 static int find_stream(struct destination *d, struct nats *n)
 {
 	const char *subjects[] = {n->stream};
@@ -189,7 +189,7 @@ static int nats_put(struct destination *d, const char *line, size_t bytes, const
 
 	if (rc)
 		return rc;
-	bytes--; /* without the line's end */
+	bytes--; /* without the newline */
 	if ((int64_t)bytes > most)
 		return destination_fail(d, 0,
 					"a record takes %zu bytes, and the server at most %lld: "

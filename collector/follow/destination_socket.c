@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* destination_socket.c - lines to whoever listens, and what its kernel took. */
+/* destination_socket.c - sends lines to a listener, and tracks what its kernel acknowledged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -22,7 +22,7 @@
 #define DRAIN_MS 20
 #define DRAIN_TRIES 50
 
-/* Its note in the data directory. */
+/* The path of its note in the data directory. */
 static int note_path(const struct destination *d, char path[PATH_MAX])
 {
 	char folder[PATH_MAX], name[32];
@@ -113,7 +113,7 @@ static int socket_open(struct destination *d)
 					     : connect_tcp(d, d->name + 4);
 }
 
-/* Whether its kernel has all of it, after a while. */
+/* Whether its kernel has acknowledged everything, after a while. */
 static int drained(struct destination *d)
 {
 	struct pollfd gone = {.fd = d->fd, .events = POLLRDHUP};

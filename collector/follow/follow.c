@@ -55,7 +55,7 @@ static struct stream_seen *stream_of(struct follow *f, const struct crema_frame_
 	return s;
 }
 
-/* The destination has it already. */
+/* Whether the destination has it already. */
 static bool is_there(const struct follow *f, const struct place *at)
 {
 	return place_order(at, &f->to->last) <= 0;
@@ -84,7 +84,7 @@ static void name_record(struct record *r, const struct crema_frame_header *head,
 		 head->stream, rest);
 }
 
-/* Each segment repeats hellos: one that says something else is a record. */
+/* Each segment repeats hellos: only one with new content is a record. */
 static int take_hello(struct follow *f, const struct frame *frame, const unsigned char *raw)
 {
 	struct stream_seen *s = stream_of(f, &frame->head);
@@ -213,7 +213,7 @@ static bool stopped(const struct follow *f)
 	return *f->stop;
 }
 
-/* To the end of what is written of the segment. */
+/* Reads to the end of the segment as written so far. */
 static int read_on(struct follow *f)
 {
 	struct frame frame;
@@ -230,7 +230,8 @@ static int read_on(struct follow *f)
 	return rc;
 }
 
-/* The oldest segment created after `after_ns`, into path: its time; 0: there is none; -errno. */
+/* Puts the path of the oldest segment created after `after_ns` into path; returns its time; 0:
+ * there is none; -errno. */
 static int64_t next_segment(const struct follow *f, uint64_t after_ns, char path[PATH_MAX])
 {
 	char folder[PATH_MAX], **names = NULL;
@@ -249,8 +250,8 @@ static int64_t next_segment(const struct follow *f, uint64_t after_ns, char path
 	return n < 0 ? n : (int64_t)found;
 }
 
-/* Whether the journal has the segment of the destination's last record: 0, or -ESTALE where older
- * ones are there, so that retention has not dropped it. */
+/* Whether the journal has the segment of the destination's last record: 0, or -ESTALE if older ones
+ * exist, which means that retention has not dropped it. */
 static int find_last(struct follow *f)
 {
 	char path[PATH_MAX];
@@ -265,7 +266,7 @@ static int find_last(struct follow *f)
 	return f->lost ? 0 : -ESTALE;
 }
 
-/* Opens the next one if there is one. */
+/* Opens the next segment if there is one. */
 static int step(struct follow *f, uint64_t ns, const char *path)
 {
 	int rc;
@@ -274,7 +275,7 @@ static int step(struct follow *f, uint64_t ns, const char *path)
 		framefile_reader_close(&f->reader);
 	f->segment_ns = 0;
 	rc = framefile_open(&f->reader, path);
-	if (rc == -ENOENT) { /* dropped in the meantime: the one behind it is next */
+	if (rc == -ENOENT) { /* dropped meanwhile: its successor is next */
 		f->lost = true;
 		return 0;
 	}
@@ -283,7 +284,8 @@ static int step(struct follow *f, uint64_t ns, const char *path)
 	return rc;
 }
 
-/* A segment that has a successor is complete, but only what is read after that was seen. */
+/* A segment with a successor is complete, but only data read after the successor was seen is
+ * all of it. */
 int follow_run(struct follow *f)
 {
 	uint64_t done_ns = 0;

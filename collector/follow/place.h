@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.h - where a record is in a journal: "SEGMENT/FRAME/ITEM" as text.
+ * place.h - the position of a record in a journal: "SEGMENT/FRAME/ITEM" as text.
  *
- * SEGMENT is the number that the segment's name begins with, FRAME the frame's number in it, from
- * 1, of those that are whole; ITEM the message's number in the frame, from 0. Segments are only
+ * SEGMENT is the number at the start of the segment's name, FRAME the number of the frame among its
+ * whole frames, from 1; ITEM the number of the message in the frame, from 0. Segments are only
  * appended to, so a record keeps its place; places are in the order of reading. No state.
  */
 #ifndef CREMA_COLLECTOR_FOLLOW_PLACE_H
@@ -24,7 +24,7 @@ struct place {
 int place_order(const struct place *a, const struct place *b);
 /* Returns out, which has PLACE_BYTES. */
 char *place_text(char *out, const struct place *p);
-/* False: it is none. */
+/* False: not a place. */
 bool place_read(struct place *p, const char *text);
 
 #endif

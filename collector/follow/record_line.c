@@ -7,7 +7,7 @@
 #include "collector/emit/emit_json.h"
 #include "common/task.h"
 
-#define KEY_BYTES 256 /* longer ones are cut: nobody sends them */
+#define KEY_BYTES 256 /* longer ones are cut: no agent sends them */
 
 static void put(struct json *j, const char *name, const msgpack_object *o);
 
@@ -36,7 +36,7 @@ static void put_pairs(struct json *j, const msgpack_object_map *map)
 	}
 }
 
-/* As deep as walk.h lets it be. */
+/* walk.h limits the depth. */
 static void put(struct json *j, const char *name, const msgpack_object *o)
 {
 	uint32_t i;
@@ -72,7 +72,7 @@ static void put(struct json *j, const char *name, const msgpack_object *o)
 		put_pairs(j, &o->via.map);
 		emit_end(j);
 		break;
-	default: /* nil, and what no agent sends */
+	default: /* nil, and types that no agent sends */
 		emit_value(j, name, value_null());
 	}
 }
@@ -93,7 +93,7 @@ static const char *message_name(uint64_t type, char number[24])
 	return number;
 }
 
-/* [type, rev, values...]: by the names of the hello, what is known. */
+/* [type, rev, values...]: the known ones, with the hello's names. */
 static void put_task(struct json *j, const msgpack_object_array *a, const msgpack_object_array *n)
 {
 	char key[KEY_BYTES];

@@ -5,10 +5,10 @@
  *	{"id": "WORKER-STREAM-NUMBER", "at": "SEGMENT/FRAME/ITEM", "worker": "hex",
  *	 "message": "TASK_END", "record": {...}}
  *
- * `id` names the record and never changes; `at` is its place (place.h). `message` is the
- * name in contract/messages.def, or the number of one that this version does not know. `record`
- * has the message's values by the names in docs/wire.md; of a task those that are known. Bytes are
- * hexadecimal text. Hellos and notes of the collector have a line each, too. No state.
+ * `id` names the record and never changes; `at` is its place (place.h). `message` is the name in
+ * contract/messages.def, or the number if this version does not have it. `record` has the message's
+ * values with the names in docs/wire.md; for a task the known ones. Bytes are hexadecimal text.
+ * Hellos and the collector's notes also have a line each. No state.
  */
 #ifndef CREMA_COLLECTOR_FOLLOW_RECORD_LINE_H
 #define CREMA_COLLECTOR_FOLLOW_RECORD_LINE_H
@@ -30,7 +30,7 @@ struct record {
 	const msgpack_object *task_fields; /* of the stream's hello; NULL: unknown */
 };
 
-/* Writes the line with its end into `out`: 0 or -errno. */
+/* Writes the line and its newline into `out`: 0 or -errno. */
 int record_line(struct buf *out, const struct record *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server.c - accepting agents, the rounds, the timers, the statistics. */
+/* server.c - accepts agents; rounds, timers and statistics. */
 #include "collector/ingest/server_conn.h"
 
 #include <arpa/inet.h>
@@ -16,7 +16,7 @@
 
 #define NOTE_MS 10000
 #define DRAIN_MS 20
-#define REST_BYTES (256u << 10) /* in a round that has more, others are waiting */
+#define REST_BYTES (256u << 10) /* if a round has more, more frames are waiting */
 
 /* Rounds */
 
@@ -31,7 +31,7 @@ static void round_end(void *arg)
 	server_acks_settle(server);
 	if (journal_is_stuck(journal))
 		server_want_retry(server, server->config.retry_ms);
-	/* A wake-up and a write for each frame would cost as much as its records. */
+	/* Waking up and writing for each frame would cost as much as its records. */
 	if (server->round_bytes && server->round_bytes < REST_BYTES)
 		loop_rest(server->config.loop, SERVER_REST_NS);
 	server->round_bytes = 0;
@@ -108,7 +108,7 @@ static void peer_name(int fd, char *out, size_t size)
 	}
 }
 
-/* A peer on a host that died without a word is noticed within about two minutes. */
+/* Detects a peer whose host died silently within about two minutes. */
 static void set_socket(int fd)
 {
 	int on = 1, idle = 60, interval = 15, tries = 4;
@@ -120,7 +120,7 @@ static void set_socket(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
 }
 
-/* Full: the peer that has gone longest without proving the token makes room. */
+/* At the limit, drops the peer that has waited longest without proving the token. */
 static bool make_room(struct server *server)
 {
 	struct server_conn *conn, *oldest = NULL;

@@ -2,15 +2,17 @@
 /*
  * server.h - the collector's side of the agents' connections.
  *
- * Accepts, proves the token to the agent and has it proved, and journals DATA frames before it
- * acknowledges them; records that are in the journal already are dropped by their sequence numbers.
- * A peer that misbehaves gets the reason (REFUSE), is dropped and counted; others are not affected.
+ * It accepts connections, proves the token to the agent and verifies the agent's proof, and
+ * journals DATA frames before it acknowledges them. Records that are in the journal already are
+ * recognized by their sequence numbers and dropped. A misbehaving peer gets the reason (REFUSE), is
+ * disconnected and counted; others are not affected.
  *
  * Bounds: `max_connections` peers; per peer one unfinished frame (a small one before it has proved
  * the token), one HELLO, one send queue, and SERVER_ROUND_BYTES of inflated payload per round.
- * While the journal is stuck nothing is acknowledged and peers with data are no longer read.
+ * While the journal is stuck, nothing is acknowledged and peers with data are not read.
  *
- * Lives in the loop's thread; owns the loop's round end. Free it before the journal and the loop.
+ * It runs in the loop's thread and owns the loop's round end. Free it before the journal and
+ * the loop.
  */
 #ifndef CREMA_COLLECTOR_INGEST_SERVER_H
 #define CREMA_COLLECTOR_INGEST_SERVER_H
@@ -28,13 +30,13 @@
 #define SERVER_HANDSHAKE_MS 10000 /* from accept to HELLO */
 #define SERVER_FRAME_MS 30000	  /* from the first byte of a frame to its last */
 #define SERVER_LINGER_MS 2000	  /* for a refused peer to read why */
-#define SERVER_LOG_MS 10000	  /* one line per reason in this time */
-#define SERVER_RETRY_MS 1000	  /* between tries of a stuck journal */
-#define SERVER_SWEEP_MS 1000	  /* between checks for peers that are too slow */
+#define SERVER_LOG_MS 10000	  /* at most one line per reason in this time */
+#define SERVER_RETRY_MS 1000	  /* between retries of a stuck journal */
+#define SERVER_SWEEP_MS 1000	  /* between checks for slow peers */
 #define SERVER_ROUND_BYTES (8u << 20)
-#define SERVER_REST_NS UINT64_C(2000000) /* after a round with few frames: the next has more */
-#define SERVER_AUTH_BYTES 1024u		 /* largest stored frame before the token is proved */
-#define SERVER_HELLO_BYTES (256u << 10)	 /* largest stored HELLO */
+#define SERVER_REST_NS UINT64_C(2000000) /* after a round with few frames: collects more */
+#define SERVER_AUTH_BYTES 1024u /* maximum size of a stored frame before the token is proved */
+#define SERVER_HELLO_BYTES (256u << 10) /* largest stored HELLO */
 
 /* REASON(id, text): why a peer was dropped. */
 #define SERVER_REASONS                                                                             \
@@ -65,12 +67,12 @@ enum server_reason {
 struct server_config {
 	struct loop *loop;
 	struct journal *journal;
-	struct live *live;		/* is fed with what is journaled; NULL: nobody wants it */
+	struct live *live;		/* gets what is journaled; may be NULL */
 	struct tls_context *tls;	/* NULL: connections are plain */
 	const struct auth_token *token; /* NULL: none */
-	bool insecure;			/* agents without a token are welcome */
-	bool old_agents;		/* of protocol 1, too: nothing of theirs is sealed */
-	const char *name;		/* told in WELCOME */
+	bool insecure;			/* agents without a token are accepted */
+	bool old_agents;		/* also of protocol 1, whose data is not sealed */
+	const char *name;		/* sent in WELCOME */
 	bool redacted_only;		/* refuse agents that send names in the clear */
 	/* 0: the values above */
 	unsigned int max_connections;
@@ -79,16 +81,17 @@ struct server_config {
 
 struct server_stats {
 	uint64_t connections; /* accepted so far */
-	uint64_t connected;   /* agents that are past the handshake now */
-	uint64_t workers;     /* with records here, earlier collectors' included, or connected */
-	uint64_t frames, records, bytes; /* journaled: DATA only, bytes as they came */
+	uint64_t connected;   /* agents now connected, after the handshake */
+	uint64_t workers;     /* with records in the journal (from earlier collectors, too), or
+				 connected */
+	uint64_t frames, records, bytes; /* journaled DATA only; bytes as received */
 	uint64_t duplicate_records;
-	uint64_t missing_records; /* numbers that a stream left out */
+	uint64_t missing_records; /* record numbers that a stream skipped */
 	uint64_t clocks;
 	uint64_t refused[SERVER_REASON_COUNT];
 };
 
-/* An agent that is connected; views, valid during the call. */
+/* A connected agent; texts are valid during the call. */
 struct server_agent {
 	const char *peer, *host;
 	char worker[FRAME_HEX_BYTES];
@@ -99,19 +102,19 @@ struct server;
 
 struct server *server_new(const struct server_config *config); /* NULL: out of memory */
 void server_free(struct server *server);		       /* closes all connections */
-/* What the segments in dir hold is known from now on. 0 or -errno. */
+/* Reads the segments in dir, to recognize their records. 0 or -errno. */
 int server_restore(struct server *server, const char *dir);
 /*
- * A checkpoint (journal/checkpoint.h) of what is in the journal's files by now, as journal_head.
- * Unlike one at the head of a segment it may stand anywhere: nothing that is still to be written
- * counts as received.
+ * Makes a checkpoint (journal/checkpoint.h) of what is in the journal's files by now, as
+ * journal_head. Unlike one at the head of a segment it may be anywhere: data that is still to be
+ * written does not count as received.
  */
 int server_state(void *server, struct buf *out);
-/* Takes a connected socket; fits loop_listener_new(). */
+/* Takes a connected socket; can be passed to loop_listener_new(). */
 void server_accept(void *server, int fd);
-/* Takes in what has arrived already, for max_ms at most, and acknowledges it. */
+/* Processes data that has arrived, for max_ms at most, and acknowledges it. */
 void server_drain(struct server *server, int64_t max_ms);
-/* A NOTE with the counts of dropped peers, if there were any since the last one. */
+/* Writes a NOTE with the counts of dropped peers, if there were any since the last one. */
 void server_note_refused(struct server *server);
 
 void server_get_stats(const struct server *server, struct server_stats *stats);

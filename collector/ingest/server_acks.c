@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server_acks.c - acknowledges what the journal has written, and nothing else.
+ * server_acks.c - acknowledges exactly what the journal has written.
  *
- * What was journaled in this round is "pending". At the round's end it gets a ticket, the number of
- * bytes that the journal has taken so far, and is "writing" until the journal has written that
- * many; what becomes pending meanwhile waits for the next ticket. A journal that writes at once
- * settles all in the same round; one that writes in the ring does so a round or more later.
+ * Records journaled in this round are "pending". At the round's end they get a ticket, the number
+ * of bytes that the journal has taken so far, and are "writing" until the journal has written that
+ * many. Records that become pending meanwhile wait for the next ticket. A journal that writes at
+ * once settles all in the same round; one that uses the ring does so a round or more later.
  */
 #include "collector/ingest/server_conn.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server_checkpoint.c - what the server knows, at the head of a segment, and taking it back. */
+/* server_checkpoint.c - writes the server's state at the head of a segment, and restores it. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static int make(const struct server *server, bool written, struct buf *out)
 	const struct server_progress *p;
 	size_t at = 0;
 
-	/* Reading the journal gives what memory did not suffice for. */
+	/* Reading the journal restores what was lost for lack of memory. */
 	if (server->live_failed)
 		return -ENOMEM;
 	items_begin(&c, out, CREMA_FRAME_CHECKPOINT);
@@ -98,7 +98,7 @@ static int take_item(void *arg, const msgpack_object_array *item)
 	return t->server->config.live ? live_load(t->server->config.live, item) : -EBADMSG;
 }
 
-/* 0: this one is taken; 1: try an older segment; -ENOMEM. */
+/* 0: this one is used; 1: try an older segment; -ENOMEM. */
 static int try_segment(void *arg, const char *path, uint64_t created_ns)
 {
 	struct taking *t = arg;

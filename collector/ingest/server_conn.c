@@ -72,13 +72,13 @@ int server_conn_drop(struct server_conn *conn, enum server_reason reason, const 
 	return -1;
 }
 
-/* The token is still to be proved. */
+/* Whether the token is still to be proved. */
 static bool is_stranger(const struct server_conn *conn)
 {
 	return conn->state == CONN_AUTH || conn->state == CONN_PROOF;
 }
 
-/* How many stored bytes a frame may have here. */
+/* The maximum stored size of a frame in this state. */
 static uint32_t size_limit(const struct server_conn *conn, uint8_t type)
 {
 	if (is_stranger(conn))
@@ -87,7 +87,7 @@ static uint32_t size_limit(const struct server_conn *conn, uint8_t type)
 								      : CREMA_FRAME_STORED_MAX;
 }
 
-/* Looks at a header before its payload is there, so that a claim alone costs no memory. */
+/* Checks a header before its payload has arrived, so that a claimed size costs no memory. */
 static bool too_large(const struct server_conn *conn, const uint8_t *p, size_t n)
 {
 	struct crema_frame_header head;
@@ -126,7 +126,7 @@ static int bad_bytes(struct server_conn *conn, const uint8_t *p, int error)
 	return server_conn_drop(conn, SERVER_bad_frame, NULL);
 }
 
-/* The frame in a sealed record, to where `whole` points then. As next_frame(). */
+/* Opens a sealed record and sets `whole` to its frame. Returns as next_frame(). */
 static ssize_t open_sealed(struct server_conn *conn, struct frame *frame, const uint8_t **whole,
 			   const uint8_t *p, size_t n)
 {
@@ -149,8 +149,8 @@ static ssize_t open_sealed(struct server_conn *conn, struct frame *frame, const 
 }
 
 /*
- * The frame that begins at p, verbatim at *whole: the bytes that it takes there; -EAGAIN: it is not
- * all there; -1.
+ * The frame that begins at p, verbatim at *whole. Returns the bytes that it takes there; -EAGAIN:
+ * incomplete; -1.
  */
 static ssize_t next_frame(struct server_conn *conn, struct frame *frame, const uint8_t **whole,
 			  const uint8_t *p, size_t n)
@@ -162,7 +162,7 @@ static ssize_t next_frame(struct server_conn *conn, struct frame *frame, const u
 		if (n < sizeof(magic))
 			return -EAGAIN;
 		memcpy(&magic, p, sizeof(magic));
-		/* No record is as long as that: an agent without our token sent it. */
+		/* No record is that long: it came from an agent without our token. */
 		if (conn->proved || le32toh(magic) != CREMA_WIRE_MAGIC)
 			return open_sealed(conn, frame, whole, p, n);
 	}
@@ -173,7 +173,7 @@ static ssize_t next_frame(struct server_conn *conn, struct frame *frame, const u
 	return got < 0 && got != -EAGAIN ? bad_bytes(conn, p, (int)got) : got;
 }
 
-/* Works off whole frames at p. Bytes used or -1. */
+/* Processes whole frames at p. Bytes used or -1. */
 static ssize_t consume(struct server_conn *conn, const uint8_t *p, size_t n)
 {
 	struct frame frame;
@@ -230,7 +230,7 @@ int server_conn_resume(struct server_conn *conn)
 	return 0;
 }
 
-/* 0, or -1: the peer was dropped and may be gone. */
+/* 0, or -1: the peer was dropped and may be freed. */
 static int on_plain(void *arg, const uint8_t *data, size_t len)
 {
 	struct server_conn *conn = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server_conn.h - what the files of the server share; nobody else includes it.
+ * server_conn.h - shared by the files of the server, and included only by them.
  *
  * They are one state machine and call each other. server.c: accepting, rounds, timers;
  * server_conn.c: one connection's bytes, limits and end; server_handshake.c: versions, the proof of
@@ -20,9 +20,9 @@
 #include "common/seal.h"
 
 enum conn_state {
-	CONN_AUTH,  /* the challenge is out */
-	CONN_PROOF, /* our proof is out: what comes now has to be sealed, but for a REFUSE */
-	CONN_HELLO, /* the token was proved, or none is asked for */
+	CONN_AUTH,  /* the challenge is sent */
+	CONN_PROOF, /* our proof is sent: from now on data must be sealed, except for a REFUSE */
+	CONN_HELLO, /* the token was proved, or none is required */
 	CONN_OPEN,
 	CONN_ENDING, /* refused; lingers so that the peer can read why */
 };
@@ -35,9 +35,9 @@ struct server_conn {
 	struct secure stream;
 	enum conn_state state;
 	bool backlog; /* whole frames may be in `in`: the journal or the budget is full */
-	bool proved;  /* a sealed record of the agent's has been opened: so has it the token */
+	bool proved;  /* a sealed record of the agent was opened, so it has the token */
 	uint8_t nonce[AUTH_NONCE_BYTES];
-	struct seal seal_in, seal_out; /* seal_in.cipher NULL: frames come as they are */
+	struct seal seal_in, seal_out; /* seal_in.cipher NULL: frames are not sealed */
 	uint8_t worker[CREMA_WORKER_ID_BYTES];
 	uint64_t stream_id;
 	uint8_t version;
@@ -74,7 +74,7 @@ struct server {
 	int64_t note_ms; /* when to note dropped peers again */
 	struct evp_cipher_ctx_st *cipher;
 	struct buf scratch, out, starts;
-	struct buf sealed, opened; /* a record on its way out, the text of one that came */
+	struct buf sealed, opened; /* a sealed record to send; the text of a received one */
 	struct {
 		int64_t next_ms;
 		uint64_t silent;
@@ -83,9 +83,9 @@ struct server {
 
 /* server_conn.c */
 extern const struct loop_stream_ops server_conn_ops;
-/* Processes what is left in `in` after a backlog. 0 or -1. */
+/* Processes the rest of `in` after a backlog. 0 or -1. */
 int server_conn_resume(struct server_conn *conn);
-/* Refuses the peer: one line, counted; it is told, then lingers. Always -1. */
+/* Refuses the peer: logs one line, counts it, sends the reason, and lingers. Always -1. */
 int server_conn_drop(struct server_conn *conn, enum server_reason reason, const char *detail);
 /* Frees it at once. */
 void server_conn_free(struct server_conn *conn);
@@ -98,31 +98,31 @@ int server_auth(struct server_conn *conn, const struct frame *frame);
 /* server_frames.c */
 /* Ends the map and queues a frame of it; map NULL: no payload. 0 or -1. */
 int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, struct packed_map *map);
-/* The frame's payload as a map. 0 (release it) or -1. */
+/* Opens the frame's payload as a map. 0 (release it) or -1. */
 int server_open_map(struct server_conn *conn, const struct frame *frame, struct unpack *map);
 int server_send_refuse(struct server_conn *conn, const char *reason);
 int server_send_ack(struct server_conn *conn);
-/* One whole frame (verbatim at p). 0; -1; or -EAGAIN: the journal takes nothing now. */
+/* Handles one whole frame (verbatim at p). 0; -1; or -EAGAIN: the journal accepts nothing now. */
 int server_frame(struct server_conn *conn, const struct frame *frame, const uint8_t *p,
 		 size_t bytes);
 
-/* server_acks.c: what is to be acknowledged, and when */
+/* server_acks.c: what to acknowledge, and when */
 void server_acks_advance(struct server *server, struct server_progress *progress, uint64_t next);
 void server_acks_want(struct server_conn *conn);
 void server_acks_forget(struct server_conn *conn);
 /* Acknowledges what is in the journal by now. */
 void server_acks_settle(struct server *server);
 
-/* server_payload.c's check of an inflated payload, and where its messages begin. */
+/* server_payload.c's check of an inflated payload, and the offsets of its messages. */
 int server_messages(struct server *server, const struct crema_frame_header *head,
 		    const unsigned char *raw, const uint32_t **starts);
-/* Hands a checked frame to the live numbers. */
+/* Feeds a checked frame to the live numbers. */
 void server_feed_live(struct server *server, const struct server_progress *progress,
 		      const struct crema_frame_header *head, const unsigned char *raw,
 		      const uint32_t *starts);
 
-/* server_checkpoint.c: the journal's head of segments, as journal_head; and the newest one that is
- * in dir, taken by a server that knows nothing yet. 0, with *found zeroed: there is none; or
+/* server_checkpoint.c: the journal's head of segments, as journal_head; and restoring the newest
+ * one in dir, by a server without any state yet. 0, with *found zeroed if there is none; or
  * -errno. */
 struct server_checkpoint {
 	uint64_t created_ns; /* of the first segment that may hold more */
@@ -131,10 +131,10 @@ struct server_checkpoint {
 int server_checkpoint(void *server, struct buf *out);
 int server_take_checkpoint(struct server *server, const char *dir, struct server_checkpoint *found);
 
-/* server.c: another look at a stuck journal and at the backlogs, in ms */
+/* server.c: retries a stuck journal and the backlogs in ms */
 void server_want_retry(struct server *server, int64_t ms);
 
-/* server_stats.c: one line on stderr, seldom */
+/* server_stats.c: one rate-limited line on stderr */
 void server_log(struct server *server, enum server_reason reason, const char *peer,
 		const char *detail);
 

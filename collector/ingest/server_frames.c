@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server_frames.c - what an agent's frames mean, and the answers. */
+/* server_frames.c - handles the agents' frames, and responds. */
 #include "collector/ingest/server_conn.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define HELLO_NAMES_MAX 4096u
 
-/* Sealed once the agent has proved the token: before that it could not open it. */
+/* Sealed once the agent has proved the token: it could not open it before. */
 static int frame_out(struct server_conn *conn, const struct buf *frame, struct buf *sealed)
 {
 	int err;
@@ -64,7 +64,7 @@ static int send_welcome(struct server_conn *conn)
 
 	pack_kv_u64(pk, "version", conn->version);
 	pack_kv_text(pk, "name", conn->server->config.name);
-	/* Not `next`: what is only queued could still be lost, so it may be sent again. */
+	/* Not `next`: queued records could still be lost, so the agent may send them again. */
 	return server_send(conn, CREMA_FRAME_WELCOME, conn->progress->written, &map);
 }
 
@@ -85,7 +85,7 @@ int server_open_map(struct server_conn *conn, const struct frame *frame, struct 
 	return 0;
 }
 
-/* From now on the connection speaks for this one. 0 or -ENOMEM. */
+/* Assigns the connection to this stream. 0 or -ENOMEM. */
 static int take_stream(struct server_conn *conn, uint64_t stream)
 {
 	struct server_streams *streams = &conn->server->streams;
@@ -227,7 +227,7 @@ int server_frame(struct server_conn *conn, const struct frame *frame, const uint
 
 	if (conn->state == CONN_AUTH && type == CREMA_FRAME_AUTH)
 		return server_auth(conn, frame);
-	/* The agent has found our proof wrong, or missing. */
+	/* The agent found our proof wrong or missing. */
 	if ((conn->state == CONN_PROOF || conn->state == CONN_HELLO) && type == CREMA_FRAME_REFUSE)
 		return server_conn_drop(conn, SERVER_bad_token, NULL);
 	if (conn->state == CONN_PROOF && conn->proved && type == CREMA_FRAME_PROOF) {
@@ -240,7 +240,8 @@ int server_frame(struct server_conn *conn, const struct frame *frame, const uint
 		return on_data(conn, frame, p, bytes);
 	if ((conn->state == CONN_HELLO || conn->state == CONN_OPEN) && type == CREMA_FRAME_CLOCK)
 		return on_clock(conn, frame);
-	/* A newer agent may say more than we know; before the token is proved it may not. */
+	/* A newer agent may send types that we do not have; before the token is proved it may
+	 * not. */
 	if (conn->state == CONN_OPEN && type > CREMA_FRAME_NOTE)
 		return 0;
 	return server_conn_drop(conn, SERVER_bad_order, NULL);

@@ -17,15 +17,15 @@ int server_send_challenge(struct server_conn *conn)
 	struct packed_map map;
 	msgpack_packer *pk = packed_map_begin(&map);
 
-	/* The oldest version is always offered: its agents learn from REFUSE what to do, and we
-	 * that they were here. */
+	/* The oldest version is always offered: its agents get instructions from REFUSE, and we
+	 * notice them. */
 	pack_kv_u64(pk, "min", CREMA_PROTOCOL_OLDEST);
 	pack_kv_u64(pk, "max", CREMA_PROTOCOL);
 	pack_kv_bin(pk, "nonce", conn->nonce, sizeof(conn->nonce));
 	return server_send(conn, CREMA_FRAME_CHALLENGE, 0, &map);
 }
 
-/* mac NULL: there is no token that we could prove. */
+/* mac NULL: we have no token to prove. */
 static int send_proof(struct server_conn *conn, const uint8_t *mac)
 {
 	struct packed_map map;
@@ -34,7 +34,7 @@ static int send_proof(struct server_conn *conn, const uint8_t *mac)
 	return server_send(conn, CREMA_FRAME_PROOF, 0, &map);
 }
 
-/* Proves the token; what the agent says next has to be sealed. */
+/* Proves the token; the agent's next data must be sealed. */
 static int prove(struct server_conn *conn, struct text nonce)
 {
 	struct server *server = conn->server;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server_restore.c - what earlier collectors wrote, and feeding the live numbers. */
+/* server_restore.c - reads what earlier collectors wrote, and feeds the live numbers. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "ids.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-/* Reading the journal is reported from then on, less and less often. */
+/* Progress of reading the journal is logged from then on, at growing intervals. */
 #define QUIET_NS (2 * SECOND_NS)
 #define MB 1000000u
 
@@ -21,7 +21,7 @@ int server_messages(struct server *server, const struct crema_frame_header *head
 {
 	struct buf *room = &server->starts;
 
-	/* Each message takes two bytes: a huge count is not worth any memory. */
+	/* Each message takes at least two bytes: do not allocate for a huge count. */
 	if (head->count > head->raw_bytes / 2 + 1)
 		return -EBADMSG;
 	buf_clear(room);
@@ -75,7 +75,7 @@ static void restore_live(struct server *server, const struct server_progress *pr
 		server_feed_live(server, progress, &frame->head, raw, starts);
 }
 
-/* The last edge of [from, to, ...]: how far a stream had got. */
+/* The last value of [from, to, ...]: the end of the stream. */
 static uint64_t stream_end(const msgpack_object *edges)
 {
 	uint64_t end = 0;
@@ -106,7 +106,7 @@ static void restore_streams(struct server *server, const uint8_t *worker,
 	}
 }
 
-/* What is left of dropped segments (model/dropped.h). */
+/* Restores the remains of dropped segments (model/dropped.h). */
 static void restore_dropped(struct server *server, const struct frame *frame)
 {
 	const struct crema_frame_header *head = &frame->head;
@@ -164,7 +164,7 @@ static void restore_warn(void *arg, const char *text)
 	log_line("collect: journal: %s", text);
 }
 
-/* How far the reading has got, and when to print that. */
+/* How much is read, and when to print that next. */
 struct reading {
 	struct server *server;
 	const char *dir;

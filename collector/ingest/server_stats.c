@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server_stats.c - what the server tells: log lines, notes in the journal, numbers. */
+/* server_stats.c - the server's log lines, notes in the journal, and numbers. */
 #include "collector/ingest/server_conn.h"
 
 #include <inttypes.h>

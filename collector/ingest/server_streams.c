@@ -8,7 +8,7 @@
 #include "common/auth.h"
 #include "common/hash.h"
 
-/* What each entry of both tables begins with. */
+/* Common beginning of the entries in both tables. */
 struct key {
 	uint8_t worker[CREMA_WORKER_ID_BYTES];
 	uint64_t stream; /* of a worker: 0 */
@@ -49,7 +49,7 @@ static void *find(const struct server_streams *s, const struct table *t, const s
 	return table_find(t, hash(s, key), same_key, key);
 }
 
-/* The entry of this key; if there is none a new one of `size` zeroed bytes behind the key. */
+/* The entry of this key; if there is none, a new one with `size` zeroed bytes after the key. */
 static void *entry_of(struct server_streams *s, struct table *t, const struct key *key, size_t size)
 {
 	void *entry = find(s, t, key);

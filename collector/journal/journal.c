@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* journal.c - writing the journal: queue, segments, being stuck and recovering. */
+/* journal.c - writes the journal: queue, segments, being stuck and recovering. */
 #include "collector/journal/journal.h"
 
 #include <errno.h>
@@ -18,25 +18,25 @@
 #include "common/pack.h"
 #include "ids.h"
 
-#define HEAD_TIMES 4u /* of a head's size: what has to come between two */
+#define HEAD_TIMES 4u /* how many sizes of a head must be written between two */
 
 struct journal {
 	struct journal_config config;
 	char dir[PATH_MAX];
-	struct segment segment; /* the present one */
+	struct segment segment; /* the current one */
 	struct journal_sync *sync;
 	struct buf queue, batch; /* the batch is written before the queue */
 	uint64_t queued_frames, batch_frames;
 	uint64_t taken;
-	struct loop_file *ring;		 /* NULL: writes while the caller waits */
-	bool writing;			 /* the ring writes the batch */
-	uint64_t started_ns;		 /* the stream of our own notes */
-	uint64_t older_bytes, oldest_ns; /* of the segments before the present one */
+	struct loop_file *ring;		 /* NULL: the caller waits for writes */
+	bool writing;			 /* the ring is writing the batch */
+	uint64_t started_ns;		 /* the stream of the collector's notes */
+	uint64_t older_bytes, oldest_ns; /* of the segments before the current one */
 	bool next_wanted;
 	journal_head head;
 	void *head_arg;
-	uint64_t head_bytes, since_head_bytes; /* of the last one; what was added then */
-	bool disk_failed;		       /* as of the last look */
+	uint64_t head_bytes, since_head_bytes; /* of the last head; added since then */
+	bool disk_failed;		       /* at the last check */
 	struct journal_stats stats;
 };
 
@@ -57,7 +57,7 @@ static int begin_segment(struct journal *journal)
 
 static void on_written(void *arg, int result);
 
-/* The loop's way, unless a test does it. */
+/* Uses the loop's ring, unless a test replaces it. */
 static void use_ring(struct journal *journal)
 {
 	if (journal->config.loop && !journal->config.append && !journal->config.sync)
@@ -78,7 +78,7 @@ struct journal *journal_open(const struct journal_config *config, int *error)
 	use_ring(journal);
 	if (!journal->config.segment_bytes)
 		journal->config.segment_bytes = JOURNAL_SEGMENT_BYTES;
-	/* Beyond 'ulimit -f' no write ever works again: the next segment begins before. */
+	/* Beyond 'ulimit -f' all writes fail: the next segment begins before that. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < journal->config.segment_bytes)
 		journal->config.segment_bytes = limit.rlim_cur;
 	if (!journal->config.sync_ms)
@@ -152,7 +152,7 @@ static void batch_is_written(struct journal *journal)
 {
 	journal->stats.frames += journal->batch_frames;
 	journal->stats.bytes += journal->batch.len;
-	/* A checkpoint of many workers is large, and seldom. */
+	/* A checkpoint of many workers is large, but rare. */
 	if (journal->batch.cap > 2 * JOURNAL_QUEUE_BYTES)
 		buf_release(&journal->batch);
 	else
@@ -170,16 +170,16 @@ static int write_batch(struct journal *journal)
 	return err;
 }
 
-/* Errors after which this file may take more, once there is room. */
+/* Errors after which this file may accept more, once there is space. */
 static bool wants_room(int err)
 {
 	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
 }
 
 /*
- * The next try of what could not be written. A disk that an error has made read-only, or a server's
- * file that has become stale, never takes another byte; but there may be a new disk at the folder's
- * path by now. The batch is written whole there: what the old file has of it says the same.
+ * Retries a failed write. A disk that has become read-only after an error, or a stale file of a
+ * server, never accepts another byte; but a new disk may be mounted at the folder's path by now.
+ * The whole batch is written there: the part of it in the old file is a duplicate.
  */
 static int write_again(struct journal *journal)
 {
@@ -207,7 +207,8 @@ static void on_written(void *arg, int result)
 	set_state(journal, err ? err : write_batch(journal));
 }
 
-/* 0, or why the disk did not keep what was written last: a new segment shows when it does again. */
+/* 0, or the error of a sync that lost the last writes: only a new segment shows when the disk
+ * works again. */
 static int ask_disk(struct journal *journal)
 {
 	uint64_t unsynced_bytes;
@@ -236,7 +237,8 @@ int journal_flush(struct journal *journal)
 	if (err)
 		return set_state(journal, err);
 	if (journal->stats.error && !journal->batch.len && !journal->queue.len)
-		/* A segment could not be begun: this is the try that journal_add() waits for. */
+		/* A segment could not be created: this is the retry that journal_add() waits
+		 * for. */
 		return set_state(journal, begin_segment(journal));
 	if (!journal->batch.len)
 		make_batch(journal);
@@ -269,7 +271,7 @@ static int flush_now(struct journal *journal)
 	return err;
 }
 
-/* Makes the present segment one that has room for `bytes` more. */
+/* Makes sure that the current segment has room for `bytes` more. */
 static int make_room(struct journal *journal, size_t bytes)
 {
 	int err;
@@ -295,7 +297,7 @@ static int begin_anew(struct journal *journal)
 	return set_state(journal, err);
 }
 
-/* Before the first frame of a segment. What was added until now is in earlier ones. */
+/* Before the first frame of a segment. Everything added until now is in earlier ones. */
 static void add_head(struct journal *journal, size_t more)
 {
 	struct buf head = BUF_INIT;
@@ -338,7 +340,7 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 		return -EAGAIN;
 	if (journal->queue.len >= JOURNAL_QUEUE_BYTES && journal_flush(journal) == -EINPROGRESS &&
 	    journal->queue.len) {
-		/* The write before this one is still under way. */
+		/* The previous write is still in progress. */
 		if (loop_file_wait(journal->ring))
 			return -ENOMEM;
 		journal_flush(journal);
@@ -354,7 +356,7 @@ int journal_add(struct journal *journal, struct journal_hello *hello, const void
 	if (hello && hello->segment != journal->stats.segments)
 		hello_bytes = hello->bytes;
 	if (buf_reserve(&journal->queue, hello_bytes + bytes)) {
-		journal->queue.error = 0; /* what was queued before is whole */
+		journal->queue.error = 0; /* what was queued before is complete */
 		return -ENOMEM;
 	}
 	if (hello_bytes) {
@@ -423,7 +425,7 @@ int journal_close(struct journal *journal)
 		return 0;
 	err = flush_now(journal);
 	if (journal->writing)
-		return err; /* the kernel may still read the batch: it stays */
+		return err; /* the kernel may still read the batch, so it is not freed */
 	loop_file_free(journal->ring);
 	framefile_close(&journal->segment.file);
 	sync_err = journal_sync_stop(journal->sync);

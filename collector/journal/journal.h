@@ -13,8 +13,8 @@
  * times the last checkpoint's size has been added since, and omits a checkpoint that would be
  * larger than half a segment.
  *
- * When writing fails (disk full ...) the journal is stuck: it keeps the queue, accepts nothing
- * more, and every journal_flush() tries again. So nothing is lost and memory stays bounded. After
+ * If writing fails (disk full ...) the journal is stuck: it keeps the queue, accepts no more
+ * frames, and retries in every journal_flush(). So nothing is lost and memory stays bounded. After
  * an error that free space would not fix, a failed try also opens a new segment: another disk may
  * be mounted at the folder. A removed segment is detected before the next frames.
  *
@@ -67,10 +67,10 @@ struct journal_stats {
 	uint64_t bytes;	   /* written */
 	uint64_t queued_bytes;
 	bool ring; /* written and synced by io_uring */
-	/* Of all segments, including earlier collectors'; creation of the oldest, 0: none. As of
-	 * the last listing of the directory, plus what was written since. */
+	/* Of all segments, including earlier collectors': size, and creation of the oldest (0:
+	 * none). From the last listing of the directory, plus what was written since. */
 	uint64_t size_bytes, oldest_ns;
-	uint64_t failures; /* times that writing started to fail */
+	uint64_t failures; /* how often writing started to fail */
 	uint64_t syncs;
 	uint64_t slowest_sync_ns;
 	int error;	/* -errno while stuck, else 0 */
@@ -108,23 +108,23 @@ void journal_look(struct journal *journal);
 
 /* Starts a new segment for subsequent frames, unless the current one is empty. */
 void journal_next_segment(struct journal *journal);
-/* When the present segment was created: the number that its name begins with. */
+/* The creation time of the current segment: the number at the start of its name. */
 uint64_t journal_segment_ns(const struct journal *journal);
 
 /*
- * Gives every valid frame of the segment created at from_ns and later ones, oldest segment first;
- * `warn` gets one text for each damaged segment (may be NULL). 0: of all segments, after what is
- * left of dropped runs (model/dropped.h). Segments that it says are gone are left out. 0 or -errno
- * of the directory; unreadable segments are skipped.
+ * Passes on every valid frame of the segment created at from_ns and later ones, oldest segment
+ * first. `warn` (may be NULL) gets one text for each damaged segment. from_ns 0: all segments,
+ * after the remains of dropped runs (model/dropped.h). Segments that are recorded there as gone are
+ * left out. 0 or -errno of the directory; unreadable segments are skipped.
  */
 int journal_scan_from(const char *dir, uint64_t from_ns,
 		      void (*visit)(void *arg, const struct frame *frame), void *arg,
 		      void (*warn)(void *arg, const char *text));
-/* The bytes of these. */
+/* The size of these segments. */
 uint64_t journal_bytes_from(const char *dir, uint64_t from_ns);
 /*
- * The newest segment that try() takes, then the file of dropped runs with the time from which on
- * segments are left: it returns 1 for the next older one. What it returned else; 1: there is none;
+ * Calls try() for segments, newest first, then for the file of dropped runs with the time from
+ * which on segments remain, as long as it returns 1. Returns its other result; 1: none was taken;
  * or -errno of the directory. Segments that are gone are left out.
  */
 int journal_find(const char *dir, int (*try)(void *arg, const char *path, uint64_t created_ns),

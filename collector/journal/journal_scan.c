@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* journal_scan.c - reading what earlier collectors wrote. */
+/* journal_scan.c - reads what earlier collectors wrote. */
 #include "collector/journal/journal.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "common/log.h"
 #include "common/pack.h"
 
-/* A text for people about what is wrong with a segment; 0: nothing. */
+/* A message about what is wrong with a segment; 0: nothing. */
 static int damage(const struct framefile_stats *stats, const char *name, char *text, size_t size)
 {
 	if (stats->newer)
@@ -61,7 +61,7 @@ static int scan_one(const char *dir, const char *name,
 	return err;
 }
 
-/* Segments created before have gone (model/dropped.h), or are about to. */
+/* Segments created before that are gone (model/dropped.h), or about to be removed. */
 static uint64_t gone_below(const char *dir)
 {
 	struct framefile_reader reader;
@@ -98,7 +98,7 @@ int journal_scan_from(const char *dir, uint64_t from_ns,
 	if (below_ns < from_ns)
 		below_ns = from_ns;
 	for (i = 0; i < n; i++) {
-		/* the first name that there can be */
+		/* the first possible name */
 		if (!strcmp(names[i], DROPPED_FILE) ? from_ns != 0
 						    : strtoull(names[i], NULL, 10) < below_ns)
 			continue;
@@ -133,7 +133,7 @@ int journal_find(const char *dir, int (*try)(void *arg, const char *path, uint64
 	int n = framefile_list(dir, &names), rc = n < 0 ? n : 1;
 
 	while (rc == 1 && n-- > 0) {
-		/* What was dropped, at least: all segments that are left follow. */
+		/* The minimum that was dropped: all remaining segments are newer. */
 		created_ns =
 			strcmp(names[n], DROPPED_FILE) ? strtoull(names[n], NULL, 10) : below_ns;
 		if (created_ns && created_ns >= below_ns &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* journal_segment.c - segments are made, left and looked at. */
+/* journal_segment.c - creates, leaves and lists segments. */
 #include "collector/journal/journal_segment.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ int segment_begin(struct segment *segment, const char *dir, struct journal_sync 
 	uint64_t created_ns = segment->created_ns;
 	int err = -EEXIST, fd, i;
 
-	/* A clock that was set back must not make a segment older than those before it. */
+	/* If the clock was set back, a segment must still not be older than those before it. */
 	for (i = 0; err == -EEXIST && i < CREATE_TRIES; i++) {
 		uint64_t now = clock_real_ns();
 

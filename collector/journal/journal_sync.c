@@ -15,7 +15,7 @@
 #include "collector/loop/loop.h"
 #include "common/clock.h"
 
-/* So many segments may wait for a slow disk before the oldest is left to the kernel. */
+/* This many segments may wait for a slow disk before the oldest is left to the kernel. */
 #define FILES_MAX 64
 
 struct journal_sync {
@@ -31,30 +31,30 @@ struct journal_sync {
 	struct loop_file *ring;
 	enum { RESTING, SYNC_OLD, SYNC_NEWEST, SYNC_DIR } step;
 	uint64_t step_ns;
-	int dir_fd; /* while the ring has it */
-	/* Below: under the lock. */
-	int fd[FILES_MAX]; /* oldest first; the last one is still written */
+	int dir_fd; /* while the ring uses it */
+	/* Protected by the lock: */
+	int fd[FILES_MAX]; /* oldest first; the last one is still being written */
 	unsigned int files;
 	bool dirty, new_name, stop;
-	bool round_dirty, round_new_name; /* as of the round's beginning */
+	bool round_dirty, round_new_name; /* as of the start of the round */
 	uint64_t syncs, slowest_ns;
 	int error;
 	uint64_t written;	/* the journal's bytes */
-	uint64_t round_written; /* as of the round's beginning */
-	uint64_t kept;		/* of these, what was synced; not after a failure */
-	int failed;		/* until a file handed over since then was synced */
-	bool wants_file;	/* none was handed over since then */
+	uint64_t round_written; /* as of the start of the round */
+	uint64_t kept;		/* of these, the synced ones; not after a failure */
+	int failed;		/* until a file added since then was synced */
+	bool wants_file;	/* none was added since then */
 };
 
-/* Of a file system that has no such operation, nothing was lost. */
+/* The file system does not support the operation: nothing was lost. */
 static bool cannot_be_asked(int err)
 {
 	return err == -EINVAL || err == -ENOSYS || err == -EOPNOTSUPP;
 }
 
 /*
- * The kernel reports bytes that it could not write to the disk once, and forgets them: the next
- * sync of the same file says 0. So only another file can show that the disk works again.
+ * The kernel reports a write-back failure once and forgets it: the next sync of the same file
+ * returns 0. So only another file can show that the disk works again.
  */
 static void judge(struct journal_sync *sync, int fd, int err)
 {
@@ -89,7 +89,7 @@ static void sync_one(struct journal_sync *sync, int fd)
 	count(sync, fd, start, sync->sync(fd) ? -errno : 0);
 }
 
-/* The oldest file has been synced for the last time. */
+/* The oldest file has had its final sync. */
 static void forget_oldest(struct journal_sync *sync)
 {
 	close(sync->fd[0]);
@@ -98,7 +98,7 @@ static void forget_oldest(struct journal_sync *sync)
 		sync->fd[i] = sync->fd[i + 1];
 }
 
-/* Each time again: another disk may be mounted there by now. */
+/* Opened each time: another disk may be mounted there by now. */
 static int open_dir(const struct journal_sync *sync)
 {
 	return open(sync->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -114,7 +114,7 @@ static void sync_dir(const struct journal_sync *sync)
 	close(fd);
 }
 
-/* What is dirty from here on is the next round's. */
+/* Whatever becomes dirty from here on belongs to the next round. */
 static void begin_round(struct journal_sync *sync)
 {
 	sync->round_dirty = sync->dirty;
@@ -124,13 +124,13 @@ static void begin_round(struct journal_sync *sync)
 	sync->new_name = false;
 }
 
-/* With the lock held, which is given back while the disk works. */
+/* Called with the lock held; releases it while the disk works. */
 static void sync_round(struct journal_sync *sync)
 {
 	int fd;
 
 	begin_round(sync);
-	/* Only this thread takes files away, so fd[0] stays what it is while the lock is open. */
+	/* Only this thread removes files, so fd[0] does not change while the lock is released. */
 	while (sync->files > 1) {
 		fd = sync->fd[0];
 		pthread_mutex_unlock(&sync->lock);
@@ -169,7 +169,7 @@ static void *sync_thread(void *arg)
 	return NULL;
 }
 
-/* The ring's way: the same round, one step after the other */
+/* The ring's variant: the same round, one step after the other */
 
 static void next_step(struct journal_sync *sync)
 {
@@ -224,7 +224,7 @@ static int start_ring(struct journal_sync *sync)
 	return 0;
 }
 
-/* What is under way is waited for; the rest is synced here. */
+/* Waits for the operation in progress; the rest is synced here. */
 static void stop_ring(struct journal_sync *sync)
 {
 	loop_timer_set(sync->timer, -1);
@@ -269,7 +269,7 @@ void journal_sync_file(struct journal_sync *sync, int fd)
 {
 	pthread_mutex_lock(&sync->lock);
 	if (sync->files == FILES_MAX) {
-		/* fd[0] may be in the thread's hands; the second one never is. */
+		/* the thread may be using fd[0], but never the second one */
 		close(sync->fd[1]);
 		sync->files--;
 		for (unsigned int i = 1; i < sync->files; i++)

@@ -90,7 +90,7 @@ static void free_worker(struct live *live, struct live_worker *w)
 	free(w);
 }
 
-/* Takes the worker at *at out; what it counted is in the sums already. */
+/* Removes the worker at *at; the sums already include its counts. */
 static void forget(struct live *live, struct live_worker **at, bool lost)
 {
 	struct live_worker *w = *at;
@@ -143,7 +143,7 @@ void live_fold(struct live *live)
 	}
 }
 
-/* All of it */
+/* Lifecycle */
 
 struct live *live_new(void)
 {

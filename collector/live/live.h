@@ -2,57 +2,57 @@
 /*
  * live.h - the cluster's current state and its totals so far, updated with each journaled frame.
  *
- * Fed by the server with frames whose payload has been checked (server_payload.h), in the order of
- * the journal, at the start with those of the journal itself. Feeding the same again changes
- * nothing: a worker's totals are cumulative and the latest by its clock count, an attempt's end
- * counts once. Of task records it reads only ends, and only their first few values.
+ * The server feeds it frames with checked payload (server_payload.h), in the order of the journal,
+ * at the start those of the journal itself. Feeding a frame again changes nothing: a worker's
+ * totals are cumulative and the latest by its clock count, an attempt's end counts once. Of task
+ * records it reads only ends, and only their first few values.
  *
- * Memory: about 2.5 kB for each worker that is there or left lately, LIVE_WORKERS at most (160 MB);
- * up to 96 bytes for each earlier one. Those that left are the ones with a goodbye beyond
- * LIVE_GONE_KEPT and lost ones beyond LIVE_LOST_KEPT. A lost one that comes back after that is
- * journaled as ever, but what it does from then on is not in the live numbers, which one line says.
- * LIVE_PREFIXES prefixes; nothing for each task. What a worker had counted stays in the sums when
- * it has gone, so they never go down while the journal lives.
+ * Memory: about 2.5 kB for each worker that is present or left recently, LIVE_WORKERS at most (160
+ * MB); up to 96 bytes for each earlier one. Earlier ones are those with a goodbye beyond
+ * LIVE_GONE_KEPT and lost ones beyond LIVE_LOST_KEPT. If such a lost one comes back, it is still
+ * journaled, but the live numbers no longer include its work, and one line reports that. There are
+ * LIVE_PREFIXES prefixes, and no data per task. The counts of a worker stay in the sums after it is
+ * gone, so the sums never decrease during the life of the journal.
  *
- * live.json (live_json()), all values null when not known:
+ * live.json (live_json()); all values are null if unknown:
  *   version, time (UTC seconds), uptime_seconds
  *   workers   {connected, silent, lost, ended, killed, seen, threads}: connected = a message in the
- *             last 10 s; silent = not, and no goodbye; lost = silent for 10 min; ended and killed
+ *             last 10 s; silent = none, and no goodbye; lost = silent for 10 min; ended and killed
  *             by their goodbye; seen = ever; threads = of the connected ones
  *   tasks     {running, started, done, refused, ok, erred, killed, other, chunks, events,
  *             executing, ready, long_running, fetching, known, remaining}: the first four are the
  *             workers' totals; ok..events come with the records of ended attempts; executing..
  *             fetching is what the connected Dask workers hold now; remaining = executing + ready
- *             + long_running; known = done + remaining in this activity. Tasks that wait in the
- *             scheduler are not known to workers, so these two are lower bounds: while tasks are
- *             added they grow.
+ *             + long_running; known = done + remaining in this activity. Workers do not know the
+ *             tasks that wait in the scheduler, so these two are lower bounds: they grow while
+ *             tasks are added.
  *   progress  {of, done, total, tasks_per_second, seconds_left, text} of the unfinished work, as
- *             Dask's scheduler counts it: of "chunks" or "tasks"; total null: it is not known, and
- *             done is that of the activity; the whole null: idle
+ *             Dask's scheduler counts it: of "chunks" or "tasks"; total null: unknown, and done is
+ *             that of the activity; the whole null: idle
  *   state     {state, text, quiet_seconds, paused_workers, paused_memory_percent}: idle, running,
- *             or stalled: tasks are there, and for 30 s and 10 times the mean task none began or
+ *             or stalled: there are tasks, and for 30 s and 10 times the mean task none began or
  *             ended, on workers that hardly use their CPUs and whose tasks neither read nor write;
- *             or a client waits and the last worker was killed or lost; text: why, with the call
- *             that lasts longest, null: not stalled
- *   activity  {since, done, events, read_bytes}: since the cluster last was idle for 10 s; since
+ *             or a client waits and the last worker was killed or lost; text: why, with the
+ *             longest call, null: not stalled
+ *   activity  {since, done, events, read_bytes}: since the cluster was last idle for 10 s; since
  *             null: it is idle
  *   rates     {tasks_per_second, events_per_second, bytes_per_second {layer: x}, threads_in
  *             {class: x}, cpu}: sums over the connected workers, each over its own last 4 to 8 s;
- *             threads_in: how many threads of tasks were in this class on average; cpu: cores used
- *             by the worker processes
+ *             threads_in: the mean number of task threads in this class; cpu: cores used by the
+ *             worker processes
  *   totals    {layer: bytes} since the journal's beginning
  *   memory    {rss_bytes, limit_bytes, managed_bytes, spilled_bytes, largest_ratio, near_limit}
  *   completeness {records_lost, records_refused, tasks_refused, each null while a worker is silent
- *             or lost, and as NAME_at_least what is known of it; workers_with_notes}
+ *             or lost, with its known part as NAME_at_least; workers_with_notes}
  *   journal_over why the journal is larger than --max-bytes, null: it is not
  *   journal_error why the journal cannot be written now, null: it can
  *   prefixes  [{prefix, ok, erred, killed, other, wall_seconds}], most time first
  *   worker_rows, worker_rows_cut: [{id, worker, name, host, pid, state, threads, running, ready,
  *             executing, done, tasks_per_second, cpu_percent, rss_bytes, limit_bytes,
  *             bytes_per_second {}, threads_in {}, heard_seconds, paused, call}], connected and
- *             silent ones; how many were left out. Rates are rounded to a millionth. paused: by
- *             Dask; call: the one of its rows in doing that lasts longest {call, kind, object,
- *             line, seconds}, null: none
+ *             silent ones; how many were cut. Rates are rounded to a millionth. paused: by
+ *             Dask; call: its longest call in doing {call, kind, object, line, seconds}, null:
+ *             none
  *   doing, doing_cut: [{id, worker, name, host, pid, heard_seconds, key, prefix, span, function,
  *             dataset, filename, entrystart, entrystop, attempt, thread, pool, task_seconds, call,
  *             kind, object, call_seconds, place_seconds, seconds, line, stack [], state, wchan}]:
@@ -76,17 +76,17 @@
 #include "common/pack.h"
 #include "wire.h"
 
-#define LIVE_PREFIXES 100	      /* told apart; tasks of all others are under "other" */
-#define LIVE_PREFIX_BYTES 64	      /* longer ones are cut */
-#define LIVE_SILENT_MS 10000	      /* as model.h's: samples come each second */
-#define LIVE_LOST_MS (10 * 60000)     /* without a goodbye */
-#define LIVE_GONE_KEPT 1024	      /* workers that left and are remembered one by one */
-#define LIVE_LOST_KEPT 4096	      /* workers that are lost, the same */
-#define LIVE_WORKERS 65536	      /* remembered one by one: more are not let in */
-#define LIVE_JSON_WORKERS 1000	      /* rows in live.json */
-#define LIVE_DOING_ROWS 200	      /* rows of what tasks do in live.json */
-#define LIVE_DOING_BYTES (64u << 10)  /* of one worker */
-#define LIVE_DOING_MEMORY (32u << 20) /* of all; what is beyond is not shown */
+#define LIVE_PREFIXES 100	     /* counted separately; tasks of all others are under "other" */
+#define LIVE_PREFIX_BYTES 64	     /* longer ones are cut */
+#define LIVE_SILENT_MS 10000	     /* as in model.h: samples come each second */
+#define LIVE_LOST_MS (10 * 60000)    /* without a goodbye */
+#define LIVE_GONE_KEPT 1024	     /* workers that left and are kept individually */
+#define LIVE_LOST_KEPT 4096	     /* the same for lost workers */
+#define LIVE_WORKERS 65536	     /* kept individually: more are not accepted */
+#define LIVE_JSON_WORKERS 1000	     /* rows in live.json */
+#define LIVE_DOING_ROWS 200	     /* rows of what tasks do in live.json */
+#define LIVE_DOING_BYTES (64u << 10) /* per worker */
+#define LIVE_DOING_MEMORY (32u << 20) /* of all; the rest is not shown */
 #define LIVE_NEAR_LIMIT 0.8	      /* of a worker's memory limit */
 
 enum live_status { LIVE_OK, LIVE_ERRED, LIVE_KILLED, LIVE_OTHER, LIVE_STATUSES };
@@ -97,14 +97,15 @@ struct live_prefix {
 	char name[LIVE_PREFIX_BYTES + 1]; /* printable UTF-8 */
 	uint64_t ended[LIVE_STATUSES];
 	uint64_t wall_ns;
-	bool has_chunks; /* coffea's were among its tasks since the collector started */
+	bool has_chunks; /* it had coffea's chunks since the collector started */
 };
 
-/* The cluster as a whole. Gauges are over the connected workers; NAN: none of them says. */
+/* The cluster as a whole. Gauges are over the connected workers; NAN: no worker reports it. */
 struct live_cluster {
-	uint64_t total[LIVE_VALUES];   /* sums over all workers ever; never go down */
+	uint64_t total[LIVE_VALUES];   /* sums over all workers ever seen; never decrease */
 	uint64_t without[LIVE_VALUES]; /* workers that could not count this value, or not always */
-	uint64_t workers_seen, workers_counted, gone_ended, gone_killed; /* counted: sent totals */
+	uint64_t workers_seen, workers_counted, gone_ended,
+		gone_killed; /* counted: have sent totals */
 	uint64_t connected, silent, lost, with_notes, near_limit;
 	uint64_t chunks, events, ended[LIVE_STATUSES], records_lost, records_bad;
 	double threads, running, executing, ready, long_running, fetching;
@@ -112,15 +113,15 @@ struct live_cluster {
 	double rate[LIVE_RATES];
 	uint64_t paused;      /* by Dask */
 	double paused_ratio;  /* of its memory limit: the fullest of them */
-	double left_behind;   /* tasks that a client waits for and no worker is there for */
-	double still_seconds; /* since tasks read or wrote, as quiet_seconds */
+	double left_behind;   /* tasks that a client waits for without any worker left */
+	double still_seconds; /* since tasks last read or wrote, limited as quiet_seconds */
 	double quiet_seconds; /* since a task began or ended; at most since the collector started */
 };
 
-/* How much of the unfinished work is done, by Dask's scheduler. */
+/* How much of the unfinished work is done, according to Dask's scheduler. */
 struct live_progress {
-	bool known, chunks; /* known: the total. chunks: of coffea; else all tasks */
-	double done, total, per_second, seconds_left; /* the last two NAN: not known */
+	bool known, chunks; /* known: whether the total is. chunks: of coffea; else all tasks */
+	double done, total, per_second, seconds_left; /* the last two NAN: unknown */
 };
 
 struct live;
@@ -128,12 +129,13 @@ struct live;
 struct live *live_new(void); /* NULL: out of memory */
 void live_free(struct live *live);
 
-/* A worker's hello: its facts and the order of its task records' values. 0 or -ENOMEM. */
+/* A worker's hello: its facts and the field order of its task records. 0 or -ENOMEM. */
 int live_hello(struct live *live, const uint8_t *worker, uint64_t stream,
 	       const msgpack_object *map);
 /*
- * The messages of a DATA frame: message i lies at raw + starts[i] up to the next one's start.
- * Those before `from` are known already; `lost` numbers before the frame never came. 0 or -ENOMEM.
+ * The messages of a DATA frame: message i is from raw + starts[i] to the start of the next
+ * one. Those before `from` were counted already; `lost` numbers before the frame never
+ * arrived. 0 or -ENOMEM.
  */
 struct live_frame {
 	const struct crema_frame_header *head;
@@ -143,53 +145,54 @@ struct live_frame {
 };
 int live_data(struct live *live, const struct live_frame *frame);
 /*
- * Sums that belong to no single worker, as a msgpack map, and their restoring at the start, before
- * any frame (live_carry.c); also of dropped segments by a crema that wrote no checkpoint of them,
- * together with the numbers of each worker's ended attempts.
+ * Sums that belong to no single worker, as a msgpack map, and restoring them at the start, before
+ * any frame (live_carry.c). Also of segments dropped by a crema version that wrote no checkpoint of
+ * them, together with the numbers of each worker's ended attempts.
  */
 void live_pack_sums(const struct live *live, msgpack_packer *pk);
 void live_take_sums(struct live *live, const msgpack_object *map);
 int live_take_ended(struct live *live, const uint8_t *worker, const msgpack_object *list);
 /*
- * All of it in items of a checkpoint (checkpoint.h), and into one that is empty: live_load() of
- * each item, 0, -EBADMSG or -ENOMEM, then live_loaded(). Values have their names there: one with
- * other counters is taken as messages of an older or newer agent are.
+ * Writes everything as items of a checkpoint (checkpoint.h), and reads it into an empty live:
+ * live_load() for each item, 0, -EBADMSG or -ENOMEM, then live_loaded(). Values have names there: a
+ * checkpoint with other counters is handled like messages of an older or newer agent.
  */
 struct items;
 void live_save(const struct live *live, struct items *checkpoint);
 int live_load(struct live *live, const msgpack_object_array *item);
 void live_loaded(struct live *live);
 void live_clear(struct live *live);
-/* While the journal is read the workers' own clocks date their messages. */
+/* While the journal is read, the workers' own clocks date their messages. */
 void live_restoring(struct live *live, bool restoring);
-/* No room for this worker, which is not known yet. live NULL: there always is. */
+/* No room for this worker, which is still unknown. live NULL: there always is room. */
 bool live_full(struct live *live, const uint8_t *worker);
 /* An agent came (+1) or left (-1). */
 void live_connection(struct live *live, const uint8_t *worker, int change);
-/* Once a second: idle or not, and workers that are long gone are folded into the sums. */
+/* Once a second: determines whether the cluster is idle, and folds workers that left long ago into
+ * the sums. */
 void live_tick(struct live *live);
 
-/* Nothing ran in the last 10 s; how many attempts have ended so far. */
+/* Whether nothing ran in the last 10 s; how many attempts have ended so far. */
 bool live_is_idle(const struct live *live, uint64_t *ended);
 
 void live_cluster(struct live *live, struct live_cluster *out);
-/* In order of their first task; the last one, "other", is always there. Their number. */
+/* In order of their first task; the last one, "other", always exists. Returns their number. */
 size_t live_prefixes(const struct live *live, const struct live_prefix **out);
-/* Whether tasks are there, and whether they begin and end. */
+/* Whether there are tasks, and whether they begin and end. */
 enum live_doing live_doing(const struct live *live, const struct live_cluster *c);
-/* Seconds that the thread of a task has been in one call, of connected workers' the longest; NAN:
- * none is known. */
+/* The longest time that a task's thread on a connected worker has been in one call, in seconds;
+ * NAN: unknown. */
 double live_longest_call(const struct live *live);
 void live_progress(struct live *live, struct live_progress *out);
-/* "31 of 120 chunks, 1.7/s, about 52 s left"; where the total is unknown, with as many done in this
+/* "31 of 120 chunks, 1.7/s, about 52 s left"; if the total is unknown, with the number done in this
  * activity: "31 done, 1.7/s". */
 void live_progress_text(const struct live_progress *p, const struct live_cluster *c, double done,
 			char *line, size_t n);
 const char *live_doing_name(enum live_doing doing);
-/* For people, of a stalled cluster; cut to n. */
+/* For people, about a stalled cluster; cut to n. */
 void live_stall_text(const struct live *live, const struct live_cluster *c, char *line, size_t n);
-/* Appends live.json. journal_error: -errno that keeps the journal from being written, or 0;
- * journal_over: why it is larger than it should be, or "". */
+/* Appends live.json. journal_error: -errno that prevents writing the journal, or 0; journal_over:
+ * why it is larger than allowed, or "". */
 void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
 	       const char *journal_over, struct buf *out);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* live_calls.c - which calls the threads of running tasks are in: the latest of each worker. */
+/* live_calls.c - the calls that the threads of running tasks are in: the latest from each
+ * worker. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,7 @@ void live_calls_forget(struct live *live, struct live_worker *w)
 	buf_release(&w->doing);
 }
 
-/* Seconds from then until the worker was heard of last; NAN: not known. */
+/* Seconds from then until the worker's last message; NAN: unknown. */
 static double age(const struct live_worker *w, const msgpack_object *row, const char *key)
 {
 	uint64_t boot_ns = get_u64(row, key, 0);
@@ -46,7 +47,7 @@ static double age(const struct live_worker *w, const msgpack_object *row, const 
 	return boot_ns < w->last_boot_ns ? (double)(w->last_boot_ns - boot_ns) / 1e9 : 0;
 }
 
-/* How long it has been where it is; 0: in no call that is known. */
+/* How long it has been in its place; 0: in no known call. */
 static double lasted(const struct live_worker *w, const msgpack_object *row)
 {
 	double call = age(w, row, "call_boot_ns"), place = age(w, row, "place_boot_ns");
@@ -56,7 +57,7 @@ static double lasted(const struct live_worker *w, const msgpack_object *row)
 	return isnan(call) || place > call ? (isnan(place) ? 0 : place) : call;
 }
 
-/* The rows of a worker's message; NULL: none. To be released if not. */
+/* The rows of a worker's message; NULL: none. Release it if not NULL. */
 static const msgpack_object_array *open_rows(const struct live_worker *w, struct unpack *u)
 {
 	const msgpack_object *rows;
@@ -92,7 +93,7 @@ struct found {
 	double seconds;
 };
 
-/* The rows that last longest, in their order. */
+/* The rows that last longest, sorted. */
 struct longest {
 	size_t n, most;
 	struct found v[LIVE_DOING_ROWS + 1];
@@ -112,7 +113,7 @@ static void keep(struct longest *to, const struct found *one)
 	to->v[at] = *one;
 }
 
-/* How many rows the worker has; the longest are added. */
+/* Adds the longest of the worker's rows; returns how many rows it has. */
 static uint64_t find(const struct live_worker *w, struct longest *to)
 {
 	const msgpack_object_array *rows;

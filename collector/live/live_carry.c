@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* live_carry.c - the live numbers of dropped segments, written down and taken back. */
+/* live_carry.c - saves and restores the live numbers of dropped segments. */
 #include <errno.h>
 #include <string.h>
 

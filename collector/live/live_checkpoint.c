@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * live_checkpoint.c - the live numbers in a checkpoint. Left out are the order of records' values
- * (a hello stands before each worker's records in every segment), what rates are made of (a rate is
- * unknown for some seconds) and connections.
+ * live_checkpoint.c - the live numbers in a checkpoint.
+ *
+ * Not included are the field order of records (in every segment a hello precedes each worker's
+ * records), the input of rates (a rate is unknown for some seconds) and connections.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,8 +15,8 @@
 #define KNOWN_WORDS(n) (((n) + 63) / 64)
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Members that are plain numbers, in the order of the items. New ones come last: a checkpoint of
- * another version has fewer or more. */
+/* Members that are plain numbers, in the order of the items. Add new ones at the end: a checkpoint
+ * of another version has fewer or more. */
 static const size_t live_numbers[] = {
 	offsetof(struct live, counted),		offsetof(struct live, gone_ended),
 	offsetof(struct live, gone_killed),	offsetof(struct live, gone_order),
@@ -122,14 +123,14 @@ void live_save(const struct live *live, struct items *c)
 	}
 }
 
-/* Taking it back */
+/* Restoring */
 
 static const msgpack_object_array *list_of(const msgpack_object *o)
 {
 	return o->type == MSGPACK_OBJECT_ARRAY ? &o->via.array : NULL;
 }
 
-/* Values of ours that the checkpoint has none of stay as they are: 0. */
+/* Values that the checkpoint lacks stay 0. */
 static bool take_values(const struct live_places *places, const msgpack_object *o, uint64_t *v)
 {
 	const msgpack_object_array *list = list_of(o);
@@ -221,7 +222,7 @@ static int load_names(struct live *live, const msgpack_object_array *item)
 	return 0;
 }
 
-/* As if its workers' totals had been read: none of them told a value that has no name there. */
+/* As if its workers' totals had been read: none of them had a value whose name is missing there. */
 static void count_without(struct live *live)
 {
 	bool named[LIVE_VALUES + 1] = {false};
@@ -293,7 +294,7 @@ int live_load(struct live *live, const msgpack_object_array *item)
 		return load_sums(live, item);
 	if (kind == CHECKPOINT_WORKER)
 		return load_worker(live, item);
-	if (kind > CHECKPOINT_FOLDED) /* of a newer version */
+	if (kind > CHECKPOINT_FOLDED) /* from a newer version */
 		return 0;
 	id = items_id(item, 1);
 	if (kind != CHECKPOINT_FOLDED || !id || item->size < 3 ||
@@ -306,7 +307,7 @@ void live_loaded(struct live *live)
 {
 	struct live_worker *w = live->workers, *next;
 
-	/* Each was put before the ones that were saved before it. */
+	/* Each was prepended, so the order is reversed. */
 	for (live->workers = NULL; w; w = next) {
 		next = w->next;
 		w->next = live->workers;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* live_cluster.c - who is there, and the cluster as a whole. */
+/* live_cluster.c - which workers are present, and the cluster as a whole. */
 #include <math.h>
 #include <string.h>
 
 #include "collector/live/live_parts.h"
 
-/* A sum over those who say; NAN if there are workers and none says. */
+/* A sum over workers that report it; NAN if there are workers but none reports it. */
 struct gauge {
 	double sum;
 	unsigned int known, asked;
@@ -75,7 +75,7 @@ static void put_gauges(const struct gauges *g, struct live_cluster *out)
 		out->rate[i] = gauge_value(&g->rate[i]);
 }
 
-/* What had been told when the last worker went, if that one did not end by itself. */
+/* The latest answer when the last worker went, if that one did not end normally. */
 double live_left_behind(const struct live *live)
 {
 	const struct live_worker *w, *last = NULL, *asker = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* live_feed.c - what arrives: messages, connections, and each second. */
+/* live_feed.c - handles messages, connections, and each second. */
 #include <errno.h>
 #include <math.h>
 
@@ -8,7 +8,7 @@
 
 #define FOLD_EVERY 256u
 
-/* Work began after a pause: what was done until then is not this activity's. */
+/* Work began after a pause: earlier results do not belong to this activity. */
 static void begin_activity(struct live *live)
 {
 	live->since = (double)clock_real_ns() / 1e9;
@@ -17,7 +17,7 @@ static void begin_activity(struct live *live)
 	live->since_read = live->read_before;
 }
 
-/* What was done until now is no sign of work. */
+/* Earlier results do not count as work. */
 static void tick_from_here(struct live *live)
 {
 	live->done_before = live->total[LIVE_tasks_done];
@@ -33,7 +33,7 @@ void live_tick(struct live *live)
 	int64_t now = live_now_ms();
 	bool busy = done != live->done_before;
 
-	live_progress_at(live, now, &progress); /* moves its pace */
+	live_progress_at(live, now, &progress); /* updates its rate */
 	live_watch_edges(live, now);
 	for (w = live->workers; w && !busy; w = w->next)
 		busy = w->running > 0 && live_state(w, now) == LIVE_CONNECTED;

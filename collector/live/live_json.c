@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * live_json.c - live.json, see live.h. It is streamed: a tree of a thousand rows would keep the
- * loop, and so every agent, waiting.
+ * live_json.c - live.json, see live.h. It is streamed: building a tree of a thousand rows would
+ * stall the loop, and so every agent.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static struct value rounded(double v)
 	return value_real(size >= 1e9 ? round(v) : (round(v * MILLION) + 0.0) / MILLION);
 }
 
-/* Whole numbers that the workers sent as such. */
+/* Numbers that the workers sent as whole numbers. */
 static struct value whole(double v)
 {
 	return isnan(v) || fabs(v) > 0x1p53 ? value_null() : value_int((int64_t)v);
@@ -145,7 +145,7 @@ static void put_activity(struct json *j, const struct live *live, const struct l
 	emit_end(j);
 }
 
-/* rate: of LIVE_RATES; of a worker to a millionth */
+/* rate: of LIVE_RATES; for a worker to a millionth */
 static void put_rates(struct json *j, const double *rate, struct value (*value)(double))
 {
 	unsigned int i;
@@ -163,7 +163,7 @@ static void put_rates(struct json *j, const double *rate, struct value (*value)(
 	emit_end(j);
 }
 
-/* By the name of all outputs, and by the layer's own. */
+/* With the name used by all outputs, and with the layer's name. */
 static void put_totals(struct json *j, const struct live_cluster *c)
 {
 	struct value value;
@@ -193,9 +193,9 @@ static void put_memory(struct json *j, const struct live_cluster *c)
 
 static void put_completeness(struct json *j, const struct live_cluster *c)
 {
-	uint64_t refused = c->total[LIVE_records_refused]; /* known, and gaps as well */
+	uint64_t refused = c->total[LIVE_records_refused]; /* known losses, including gaps */
 	uint64_t lost = c->records_lost > refused ? c->records_lost - refused : 0;
-	bool unheard = c->silent + c->lost > 0; /* they may have had more than they told */
+	bool unheard = c->silent + c->lost > 0; /* they may have lost more than they reported */
 
 	emit_object(j, "completeness");
 	emit_at_least(j, "records_lost", value_uint(lost), unheard);

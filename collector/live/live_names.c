@@ -53,7 +53,7 @@ struct live_prefix *live_prefix_of(struct live *live, struct text text)
 	char name[LIVE_PREFIX_BYTES + 1];
 	struct live_prefix *last = &live->prefix[live->prefix_hint];
 
-	/* Mostly the one before: a name that is in the table is its own printable form. */
+	/* Usually the same as before; a name in the table is already printable. */
 	if (live->prefixes && text.len && text_is(text, last->name))
 		return last;
 	live_text(name, sizeof(name), text);

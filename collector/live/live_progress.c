@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * live_progress.c - how much of the work is done, where Dask's scheduler says how much there is.
+ * live_progress.c - how much of the work is done, if Dask's scheduler reports how much there is.
  *
- * One worker asks the scheduler (shim/python/probe_scheduler.py) and its samples carry the answer.
- * Where several schedulers have work there is no total: each has its own end.
- * The rate is that of a thread, over at least the latter half of the time since the work began,
- * times the threads of now: a cluster that grows or shrinks ends sooner or later than its past
- * shows. The threads of a new worker count in the prediction at once, but in the past only from its
- * first task: until then it imports what tasks need. Both ends of the time are ends of tasks.
+ * One worker queries the scheduler (shim/python/probe_scheduler.py), and its samples contain the
+ * answer. If several schedulers have work there is no total: each ends at another time.
+ *
+ * The rate is that of one thread, over at least the latter half of the time since the work began,
+ * times the current number of threads: a cluster that grows or shrinks ends sooner or later than
+ * its past suggests. The threads of a new worker count in the prediction at once, but in the past
+ * only from its first task: until then it imports what tasks need. The time begins and ends with
+ * ends of tasks.
  */
 #include <jansson.h>
 #include <math.h>
@@ -17,7 +19,7 @@
 #include "collector/live/live_parts.h"
 
 #define UNKNOWN ((double)NAN)
-#define FRESH_SECONDS 10.0 /* as long as another worker waits before it asks */
+#define FRESH_SECONDS 10.0 /* how long another worker waits before it queries */
 #define FIRST_ANCHOR_SECONDS 10.0
 #define SAME_BEGIN_SECONDS 2.0
 
@@ -37,7 +39,7 @@ static void add(struct live_count *to, const json_t *row)
 		return;
 	to->total += left + ended;
 	to->ended += ended;
-	to->began = fmax(to->began, real_at(row, 3)); /* fmax and fmin pass over NAN */
+	to->began = fmax(to->began, real_at(row, 3)); /* fmax and fmin ignore NAN */
 	to->last = fmin(to->last, real_at(row, 4));
 }
 
@@ -69,7 +71,8 @@ void live_progress_feed(struct live *live, struct live_worker *w, const json_t *
 	}
 }
 
-/* Until now, in seconds: the answer's age in its sample, the sample's, and since a sign of life. */
+/* Age in seconds: of the answer in its sample, of the sample, and since the worker's last
+ * message. */
 static double age_of(const struct live_worker *w, int64_t now_ms)
 {
 	return w->told.age + (double)(w->last_boot_ns - w->probe_boot_ns) / 1e9 +
@@ -82,7 +85,7 @@ static void since(struct live_count *c, double age)
 	c->last += age;
 }
 
-/* Chunks, as long as some are left; else tasks. Of a scheduler the youngest answer. */
+/* Chunks as long as some remain, else tasks. Takes the newest answer for each scheduler. */
 static bool count(const struct live *live, int64_t now_ms, struct live_count *out)
 {
 	const struct live_count none = {0, 0, UNKNOWN, UNKNOWN};
@@ -118,8 +121,8 @@ static bool has_begun(const struct live_worker *w)
 	return !live_known(&w->row, LIVE_tasks_started) || w->row.value[LIVE_tasks_started];
 }
 
-/* Adds up how long the threads of connected workers could work until now. Returns how many threads
- * there are; *working: those of workers that have started a task. */
+/* Adds up how long the threads of connected workers could work until now. Returns the number of
+ * threads; *working: those of workers that have started a task. */
 static double add_thread_time(struct live *live, int64_t now_ms, double *working)
 {
 	double threads = 0, own;
@@ -128,7 +131,7 @@ static double add_thread_time(struct live *live, int64_t now_ms, double *working
 	for (const struct live_worker *w = live->workers; w; w = w->next) {
 		if (live_state(w, now_ms) != LIVE_CONNECTED)
 			continue;
-		own = w->threads > 0 ? w->threads : 1; /* unknown: as if it had one */
+		own = w->threads > 0 ? w->threads : 1; /* unknown: assume one */
 		threads += own;
 		*working += has_begun(w) ? own : 0;
 	}
@@ -138,7 +141,7 @@ static double add_thread_time(struct live *live, int64_t now_ms, double *working
 	return threads;
 }
 
-/* The anchors double their distance from the beginning: a rate from the one before the last. */
+/* Anchors double their distance from the beginning: the rate is from the one before the last. */
 static void move_anchors(struct live_pace *p, const struct live_count *c, bool chunks, double now,
 			 double working, double thread_s)
 {
@@ -175,7 +178,7 @@ void live_progress_at(struct live *live, int64_t now_ms, struct live_progress *o
 		return;
 	out->per_second = ended / worked * threads;
 	left = (c.total - c.ended) / out->per_second - c.last;
-	if (left > 0) /* else all should have ended by now: there is nothing to go by */
+	if (left > 0) /* else all should have ended by now, so no estimate is possible */
 		out->seconds_left = left;
 }
 

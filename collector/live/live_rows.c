@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* live_rows.c - what hello, samples, totals, Dask's own numbers and goodbyes say of a worker. */
+/* live_rows.c - takes hellos, samples, totals, Dask's own numbers and goodbyes of a worker. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -112,7 +112,7 @@ void live_rows_hello(struct live_worker *w, uint64_t stream, const msgpack_objec
 
 /* Messages that are maps */
 
-/* What is not finite is not known. */
+/* Values that are not finite are unknown. */
 static double real(const msgpack_object *map, const char *key)
 {
 	double value = get_f64(map, key, (double)NAN);
@@ -148,7 +148,7 @@ static void feed_goodbye(struct live *live, struct live_worker *w, const msgpack
 		live->gone_ended++;
 }
 
-/* Dask's numbers: the digests at the end, most of the text, are not wanted. */
+/* Dask's numbers without the digests at the end, which are most of the text. */
 static json_t *probe_json(struct text text)
 {
 	static const char digests[] = ", \"digests\": [";

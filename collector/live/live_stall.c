@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* live_stall.c - whether tasks that are there also begin and end. */
+/* live_stall.c - whether tasks that exist also begin and end. */
 #include <math.h>
 #include <stdio.h>
 
@@ -8,10 +8,10 @@
 #include "collector/runs/run_state.h"
 #include "common/rows.h"
 
-/* The same as of a run in the journal (runs/run_state.h), by the mean of tasks. */
+/* The same as for a run in the journal (runs/run_state.h), but with the mean of tasks. */
 #define STALL_MEANS 10.0
 #define MOVED_BYTES 1000u /* since the second before */
-#define STALL_CORES 0.2	  /* for each task under way: it computes */
+#define STALL_CORES 0.2	  /* for each running task: then it computes */
 
 static bool has_tasks(const struct live_cluster *c)
 {

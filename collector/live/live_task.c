@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * live_task.c - the end of an attempt, read from the bytes: of its hundred values only those up to
- * the last one that is wanted are stepped over.
+ * live_task.c - reads the end of an attempt from the bytes: of its hundred values it only visits
+ * those up to the last one needed.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct live_fields *live_fields_of(struct live_worker *w, uint64_t stream)
 	return NULL;
 }
 
-/* Fields beyond the message's end, or of another type, stay as they are: not known. */
+/* Fields beyond the message's end, or of another type, stay unknown. */
 static void read_end(const struct live_fields *f, const uint8_t *p, const uint8_t *end,
 		     struct task_end *e)
 {
@@ -75,8 +75,8 @@ static enum live_status status_of(struct text t)
 }
 
 /*
- * Remembers the attempt: 1, 0 if it was told before, or -ENOMEM. Holes are attempts under way;
- * where there are more than there can be, records were lost: the oldest hole is given up.
+ * Records the attempt: 1, 0 if it was recorded before, or -ENOMEM. Gaps are running attempts. If
+ * there are more than possible, records were lost: the oldest gap is dropped.
  */
 static int remember(struct ranges *ended, uint64_t attempt)
 {
@@ -107,7 +107,7 @@ int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, con
 		live->records_bad++;
 		return 0;
 	}
-	/* An agent that took over from another one may tell it again. */
+	/* An agent that took over from another one may send it again. */
 	rc = remember(&w->ended, e.attempt);
 	if (rc <= 0)
 		return rc;

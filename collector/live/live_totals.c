@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* live_totals.c - a worker's totals: into its row, the sums, and what rates are made of. */
+/* live_totals.c - puts a worker's totals into its row, the sums, and the input of rates. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct live_name live_name(unsigned int i)
 	return (struct live_name){"", row_totals[i - LIVE_PLAIN].name};
 }
 
-/* The values that can be in this map: a name that is not known costs a search of these only. */
+/* The values that can be in this map, to limit the search for an unknown name. */
 static void range_of(struct text part, unsigned int *from, unsigned int *to)
 {
 	static const struct {
@@ -44,7 +44,7 @@ static void range_of(struct text part, unsigned int *from, unsigned int *to)
 	}
 }
 
-/* Agents write the values in the order of their tables: the next one is mostly behind the last. */
+/* Agents write the values in the order of their tables: the next one usually follows the last. */
 int live_index(struct text part, const msgpack_object *key, unsigned int *guess)
 {
 	unsigned int i, at = *guess, from, to;
@@ -89,7 +89,7 @@ static void take_map(struct live_row *row, const char *part, const msgpack_objec
 
 /* Rates */
 
-/* counts of tasks and of no task, or one amount */
+/* counts of tasks and outside of tasks, or one amount */
 static const struct {
 	unsigned int count, amount;
 	bool is_amount;
@@ -173,7 +173,7 @@ double live_rate(const struct live_worker *w, enum live_rate rate)
 
 /* Sums */
 
-/* The sums are of the latest values; what is told outside is the highest that they were. */
+/* The sums are of the latest values; to the outside they are reported as their highest so far. */
 static void add_change(struct live *live, const struct live_row *old, const struct live_row *row,
 		       bool first)
 {
@@ -201,7 +201,7 @@ void live_totals(struct live *live, struct live_worker *w, const msgpack_object 
 		w->last_boot_ns = boot_ns;
 	if (w->has_totals && boot_ns < w->totals_boot_ns)
 		return;
-	/* What was known once and is not now stays as its last known value, and is marked. */
+	/* A value that is no longer known keeps its last known value, and is marked. */
 	row = w->row;
 	memset(row.known, 0, sizeof(row.known));
 	take_map(&row, "", map);

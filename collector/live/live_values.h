@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * live_values.h - the numbers of a TOTALS message in one row, and the rates made from them.
+ * live_values.h - the numbers of a TOTALS message in one row, and their rates.
  *
- * Order: own times, pool times, counts of tasks, counts of no task, amounts, plain counts.
+ * Order: own times, pool times, counts of tasks, counts outside of tasks, amounts, plain counts.
  */
 #ifndef CREMA_COLLECTOR_LIVE_LIVE_VALUES_H
 #define CREMA_COLLECTOR_LIVE_LIVE_VALUES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* job.c - a function in a child process, and two pipes back: its output, and how it ended. */
+/* job.c - runs a function in a child process, with two pipes back: its output, and how it ended. */
 #include "collector/loop/job.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 /* The child writes it when fn has ended: before the line of a failure, else after the output. */
 struct verdict {
 	int32_t result;
-	int32_t begun; /* some output had gone out before */
+	int32_t begun; /* some output had been sent before */
 };
 
 struct loop_job {
@@ -33,7 +33,7 @@ struct loop_job {
 	pid_t child;
 	bool timed_out, ended; /* ended: there is a verdict */
 	struct verdict verdict;
-	struct buf out; /* collected */
+	struct buf out; /* collected output */
 	void (*done)(void *arg, int result, struct buf *out);
 	void (*ready)(void *arg);
 	void *arg;
@@ -74,7 +74,7 @@ static void write_deflated(struct writer *w, const struct buf *out, int how)
 	} while (!w->z.avail_out);
 }
 
-/* What fn's sink does with a piece of it; so its size does not matter. */
+/* The flush of fn's sink: sends a piece, so the total size does not matter. */
 static int flush(struct buf *out, void *arg)
 {
 	struct writer *w = arg;
@@ -88,7 +88,7 @@ static int flush(struct buf *out, void *arg)
 	return 0;
 }
 
-/* The agents must not find their sockets still open here after we have closed them there. */
+/* Otherwise sockets that we close would stay open here, and the agents would not notice. */
 static void close_others(int out_fd, int result_fd)
 {
 	long max = sysconf(_SC_OPEN_MAX);
@@ -103,7 +103,8 @@ static void close_others(int out_fd, int result_fd)
 	}
 }
 
-/* It reads a whole journal: if the memory does not suffice, it goes, not the collector. */
+/* The child reads a whole journal: if memory runs out, the kernel should kill it, not the
+ * collector. */
 static void go_first_when_memory_is_out(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -157,7 +158,7 @@ static void child_main(const struct loop_job_call *call, int out_fd, int result_
 	_exit(0);
 }
 
-/* Children that were killed, or are about to end by themselves. */
+/* Children that were killed, or are about to exit. */
 
 struct child {
 	struct loop_timer *timer;
@@ -165,7 +166,7 @@ struct child {
 	struct child *next;
 };
 
-static struct child *ending; /* of this process, so of no single loop */
+static struct child *ending; /* per process, not per loop */
 
 static bool reaped(pid_t pid)
 {
@@ -187,7 +188,7 @@ static void on_reap(void *arg)
 	free(child);
 }
 
-/* It may take its time: one that waits for a hung file system ends when that answers. */
+/* Does not wait: a child on a hung file system only ends when that responds. */
 static void end_child(struct loop *loop, pid_t pid)
 {
 	struct child *child;
@@ -230,7 +231,7 @@ void loop_job_cancel(struct loop_job *job)
 	job_free(job);
 }
 
-/* False: there is none yet, or, at the end of the output, the child died. */
+/* False: there is no verdict yet, or, at the end of the output, the child died. */
 static bool has_ended(struct loop_job *job)
 {
 	if (!job->ended)
@@ -245,7 +246,7 @@ static void finish(struct loop_job *job, int result)
 
 	if (!result)
 		result = job->ended ? job->verdict.result : -EIO;
-	/* A part of the output is no answer, and may be compressed. */
+	/* Partial output is not a response, and may be compressed. */
 	if (result && !says_why)
 		buf_clear(&job->out);
 	job->done(job->arg, result, &job->out);
@@ -279,7 +280,7 @@ static void on_readable(void *arg)
 		return;
 	}
 	loop_watch_pause(job->watch, true);
-	loop_timer_set(job->timer, -1); /* from now on the reader is waited for */
+	loop_timer_set(job->timer, -1); /* from now on the reader is the slow side */
 	job->ready(job->arg);
 }
 
@@ -302,7 +303,7 @@ int loop_job_failure(struct loop_job *job)
 		return -ETIMEDOUT;
 	if (!has_ended(job) || !job->verdict.result)
 		return 0;
-	/* part of the output is in the pipe, and is no error message */
+	/* part of the output is in the pipe, and is not an error message */
 	return job->verdict.begun ? -EIO : job->verdict.result;
 }
 

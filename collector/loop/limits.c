@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* limits.c - descriptors for connections, and for everything else. */
+/* limits.c - the budget of descriptors for connections and for everything else. */
 #include "collector/loop/limits.h"
 
 #include <sys/resource.h>

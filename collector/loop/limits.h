@@ -6,8 +6,8 @@
 #define CREMA_COLLECTOR_LOOP_LIMITS_H
 
 /*
- * Raises the limit of open files as far as it is allowed and as `most` connections need it. How
- * many connections that leaves; if it is fewer, a line reports it and what to do.
+ * Raises the limit of open files to what `most` connections need, as far as allowed. Returns how
+ * many connections are possible; if fewer, prints a line with the number and a remedy.
  */
 unsigned int limits_connections(unsigned int most);
 

@@ -7,7 +7,7 @@
 
 #include "common/net.h"
 
-/* A listening socket; its real address goes into `text`. -errno after a line. */
+/* Opens a listening socket; its real address goes into `text`. -errno after printing a line. */
 int listen_open(const char *option, const char *given, uint16_t port, char *text, size_t size,
 		struct net_address *address);
 bool listen_is_loopback(int fd);

@@ -103,8 +103,7 @@ void loop_watch_pause(struct loop_watch *watch, bool paused)
 
 	if (watch->paused == paused)
 		return;
-	/* Taken out, as a pipe whose other end is closed is reported even if nothing is asked for.
-	 */
+	/* Removed from epoll, which always reports a pipe whose other end is closed. */
 	watch->paused = paused;
 	epoll_ctl(watch->source.loop->epoll_fd, paused ? EPOLL_CTL_DEL : EPOLL_CTL_ADD,
 		  watch->source.fd, &event);

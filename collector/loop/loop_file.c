@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop_file.c - writing and syncing files without waiting for the disk: an io_uring that epoll
+ * loop_file.c - writes and syncs files without waiting for the disk, by an io_uring that epoll
  * watches.
  *
- * A request leaves at once. The kernel does in the call what it can do without waiting (a copy into
- * the page cache), and hands the rest to threads of its own.
+ * A request is submitted at once. In the call the kernel does what it can do without waiting (a
+ * copy into the page cache), and passes the rest to kernel threads.
  */
 #include "collector/loop/loop_source.h"
 
@@ -42,7 +42,7 @@ static bool has_operations(struct io_uring *ring)
 	return all;
 }
 
-/* A filter may let a ring be made and refuse its use. */
+/* A seccomp filter may allow creating a ring but refuse its use. */
 static int try_out(struct io_uring *ring)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
@@ -73,7 +73,7 @@ static int open_ring(struct io_uring *ring)
 	return err;
 }
 
-/* Takes what the kernel has answered; nobody is called. */
+/* Takes the kernel's completions without calling anyone. */
 static void take_answers(struct loop_ring *ring)
 {
 	struct io_uring_cqe *cqe;
@@ -108,7 +108,7 @@ void loop_files_deliver(struct loop *loop)
 {
 	struct loop_file *file;
 
-	/* fn may free its file and make others, so start again after each. */
+	/* fn may free its file and create others, so start over after each call. */
 again:
 	for (file = loop->ring ? loop->ring->files : NULL; file; file = file->next) {
 		if (file->state == ANSWERED) {
@@ -179,7 +179,7 @@ struct loop_file *loop_file_new(struct loop *loop, void (*fn)(void *arg, int res
 	return file;
 }
 
-/* An error of the submission is the operation's. */
+/* An error of the submission becomes the operation's result. */
 static void submit(struct loop_file *file, struct io_uring_sqe *sqe)
 {
 	int err;
@@ -264,7 +264,7 @@ struct loop_file *loop_file_new(struct loop *loop, void (*fn)(void *arg, int res
 	return NULL;
 }
 
-/* Nobody has a file to call these with. */
+/* Unreachable: without io_uring there are no files. */
 void loop_file_write(struct loop_file *file, int fd, const void *data, size_t len, uint64_t offset)
 {
 	(void)file, (void)fd, (void)data, (void)len, (void)offset;

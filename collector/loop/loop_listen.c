@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loop_listen.c - listeners: a watch that accepts, the same for every event loop. */
+/* loop_listen.c - listeners: a watch that accepts, independent of the event loop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct loop_listener {
 	void (*fn)(void *arg, int fd);
 	void *arg;
 	int fd;
-	bool accepting, closed; /* both: freed when the call that accepts is done */
+	bool accepting, closed; /* both: freed after the accepting call */
 };
 
 static void wake(void *arg)

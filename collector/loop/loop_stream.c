@@ -53,7 +53,7 @@ static int stream_update(struct loop_stream *stream)
 					 (stream->out_len ? (uint32_t)EPOLLOUT : 0));
 }
 
-/* Sends what the socket takes. 0 or -errno. */
+/* Sends as much as the socket accepts. 0 or -errno. */
 static int stream_push(struct loop_stream *stream)
 {
 	ssize_t n;
@@ -101,7 +101,7 @@ void loop_stream_ready(struct loop_source *source, uint32_t events)
 		if (source->dead)
 			return;
 	}
-	/* Else peers that give up and come again would pile up while everything is paused. */
+	/* Otherwise peers that give up and reconnect would pile up while everything is paused. */
 	if (stream->paused) {
 		if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
 			stream_break(stream, -ECONNRESET);

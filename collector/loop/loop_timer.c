@@ -18,7 +18,7 @@ struct loop_timer {
 	void *arg;
 	struct loop_timer *next;
 	int64_t due_ms; /* -1: off */
-	bool dead;	/* unlinked and freed by loop_run_timers(), which may be walking over it */
+	bool dead; /* unlinked and freed by loop_run_timers(), which may be traversing the list */
 };
 
 struct loop_signals {
@@ -55,7 +55,7 @@ void loop_release_timers(struct loop *loop)
 	}
 }
 
-/* Timers: there are few, a list will do. */
+/* Timers: there are few, so a list is enough. */
 
 struct loop_timer *loop_timer_new(struct loop *loop, void (*fn)(void *arg), void *arg)
 {

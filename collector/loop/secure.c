@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* secure.c - between the loop's streams and TLS. */
+/* secure.c - connects the loop's streams and TLS. */
 #include "collector/loop/secure.h"
 
 #include <errno.h>
 
-/* Hands on what TLS wants to be sent. */
+/* Sends the output of TLS. */
 static int push(struct secure *s)
 {
 	const uint8_t *p;
@@ -59,7 +59,7 @@ int secure_receive(struct secure *s, const uint8_t *data, size_t n,
 			return -1;
 	}
 	if (got < 0 && got != -EAGAIN) {
-		push(s); /* the alert that tells the peer why */
+		push(s); /* the alert that reports the reason to the peer */
 		return (int)got;
 	}
 	return encrypt(s);
